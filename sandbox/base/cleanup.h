@@ -1,0 +1,40 @@
+#ifndef CLEANUP_H
+#define CLEANUP_H
+
+/*
+ * Scope-bound ownership: a variable with one of these attributes is released
+ * when its scope ends, however it ends.  Such a variable must be initialised
+ * where it is declared.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void
+cleanup_free(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void
+cleanup_close(const int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+}
+
+/* A heap pointer of any type: free() at the end of the scope. */
+#define auto_free __attribute__((cleanup(cleanup_free)))
+/* A descriptor, -1 when there is none: close() at the end of the scope. */
+#define auto_close __attribute__((cleanup(cleanup_close)))
+
+/* Take a descriptor out of its auto_close variable: the caller owns it now. */
+static inline int
+steal_fd(int *fd)
+{
+	int taken = *fd;
+
+	*fd = -1;
+	return taken;
+}
+
+#endif

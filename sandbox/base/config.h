@@ -1,0 +1,88 @@
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct err;
+
+/*
+ * The configuration of all programs: environment variables, and one env file of
+ * the same keys (the environment wins).  One table in config.c holds key, type,
+ * default, bounds and help; the README's table and inline.conf(5) are compared
+ * with `ilctl config` by a test.  Strings are never NULL ("" when unset), owned
+ * by the struct.  Sizes are bytes, times as the name says.
+ */
+struct config {
+	/* Discord */
+	char *discord_token;	     /* DISCORD_TOKEN or DISCORD_TOKEN_FILE */
+	char *discord_public_key;    /* DISCORD_PUBLIC_KEY: 64 hex digits */
+	int64_t discord_application_id; /* DISCORD_APPLICATION_ID, 0: unset */
+	char *discord_api_base;	     /* DISCORD_API_BASE, no '/' at the end */
+	int64_t max_skew_seconds;    /* IL_MAX_SKEW_SECONDS, 0: no check */
+
+	/* where things are */
+	char *base_dir;	    /* IL_BASE_DIR: workspaces */
+	char *database;	    /* IL_DATABASE: default <state_dir>/inline.db */
+	char *state_dir;    /* IL_STATE_DIR: sockets, logs, generated files */
+	char *lib_dir;	    /* IL_LIB_DIR: cell.py, seccomp.json, sql/; default:
+			     * found beside the program (build tree), or
+			     * PREFIX/lib/inline */
+	int64_t http_port;  /* IL_HTTP_PORT, nginx on loopback */
+
+	/* the image and the engine */
+	char *docker_binary;	/* DOCKER_BINARY */
+	char *sandbox_image;	/* SANDBOX_IMAGE */
+	bool pull_on_startup;	/* SANDBOX_PULL_ON_STARTUP */
+	char *sandbox_runtime;	/* SANDBOX_RUNTIME, "" the engine's default */
+
+	/* limits of a run */
+	int64_t timeout_ms;	/* IL_TIMEOUT_SECONDS, decimals allowed */
+	int64_t memory;		/* IL_MEMORY */
+	double cpus;		/* IL_CPUS */
+	int64_t pids;		/* IL_PIDS */
+	int64_t quota;		/* IL_QUOTA: bytes of a workspace */
+	int64_t files;		/* IL_FILES: files and folders in it */
+	int64_t output_limit;	/* IL_OUTPUT_LIMIT: bytes a run may print */
+	int64_t tmp_size;	/* IL_TMP: bytes of /tmp (memory) */
+	bool echo_last_expr;	/* ECHO_LAST_EXPR */
+
+	/* people and queue */
+	int64_t retention_seconds; /* IL_RETENTION_SECONDS */
+	int64_t workers;	   /* IL_WORKERS */
+	int64_t queue_max;	   /* IL_QUEUE_MAX: unfinished jobs at most */
+	int64_t user_rate;	   /* IL_USER_RATE: commands a user may send in
+				    * 60 s */
+
+	/* cells */
+	int64_t cells;		/* IL_CELLS: containers at most at one time */
+	int64_t warm_seconds;	/* IL_WARM_SECONDS: an idle cell is kept */
+	int64_t warm_cells;	/* IL_WARM_CELLS: idle cells at most */
+
+	/* pip */
+	int64_t pip_timeout_ms;	/* IL_PIP_TIMEOUT_SECONDS */
+	char *pip_index_url;	/* IL_PIP_INDEX_URL, "" pip's default */
+	char *pip_ca_bundle;	/* IL_PIP_CA_BUNDLE: file on the host or "" */
+	char *pip_network;	/* IL_PIP_NETWORK: docker network, "bridge" */
+	bool pip_allow_sdist;	/* IL_PIP_ALLOW_SDIST */
+	int64_t pip_quota;	/* IL_PIP_QUOTA: bytes of .site-packages */
+	int64_t pip_memory;	/* IL_PIP_MEMORY */
+};
+
+/*
+ * Fill with defaults, then env_file (NULL: none; lines KEY=VALUE, '#' comments,
+ * optional single or double quotes around the value, nothing expanded), then
+ * the environment.  Unknown keys that start with IL_, SANDBOX_ or DISCORD_ and
+ * wrong values are ERR_CONFIG "KEY: reason"; unknown other keys in the env file
+ * too, in the environment they are ignored.  IL_ENV_FILE in the environment
+ * names the file when env_file is NULL; it must exist then.
+ */
+int config_load(struct config *config, const char *env_file, struct err *err);
+void config_release(struct config *config);
+/* The table as Markdown rows `| key | default | help |` (ilctl config). */
+void config_print_table(FILE *out);
+/* "<state_dir>/<name>", heap, caller frees. */
+char *config_state_path(const struct config *config, const char *name);
+
+#endif

@@ -1,0 +1,44 @@
+#ifndef FD_H
+#define FD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+/* All descriptors made here are close-on-exec. */
+
+int fd_set_nonblock(int fd, struct err *err);
+
+/* Listen on a unix socket (type SOCK_STREAM or SOCK_SEQPACKET, may be or-ed
+ * with SOCK_NONBLOCK).  A dead socket file in the way is removed, a live one is
+ * ERR_BUSY.  mode: permission bits of the socket file.  Returns the descriptor
+ * or -1. */
+int fd_listen_unix(const char *path, int type, mode_t mode, struct err *err);
+/* Connect; ERR_UNAVAILABLE when nobody listens. */
+int fd_connect_unix(const char *path, int type, struct err *err);
+
+/* One packet on a SEQPACKET socket, with up to two descriptors (-1: none).
+ * Sends without SIGPIPE; EAGAIN after timeout_ms (<0: wait for ever) is
+ * ERR_TIMEOUT, a peer that is gone is ERR_PROTOCOL. */
+int fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
+    int timeout_ms, struct err *err);
+/* Receive one packet into data (at most cap bytes; a longer one is
+ * ERR_PROTOCOL).  *fd_a and *fd_b are set to received descriptors or -1 (NULL:
+ * any received descriptor is closed).  Returns the length, 0 at end of stream,
+ * -1 on error; ERR_TIMEOUT after timeout_ms. */
+ssize_t fd_receive_packet(int sock, void *data, size_t cap, int *fd_a,
+    int *fd_b, int timeout_ms, struct err *err);
+
+/* Write everything to a file or pipe, through short writes and EINTR. */
+int fd_write_all(int fd, const void *data, size_t len, struct err *err);
+
+/* A signalfd for SIGTERM and SIGINT (and SIGHUP, SIGCHLD where asked: extra is
+ * 0-terminated or NULL); they are blocked in the process, SIGPIPE is ignored. */
+int fd_signals(const int *extra, struct err *err);
+
+/* Make a directory if it is missing (parents too); mode for those made. */
+int fd_make_dirs(const char *path, mode_t mode, struct err *err);
+
+#endif

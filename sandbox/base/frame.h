@@ -1,0 +1,247 @@
+#ifndef FRAME_H
+#define FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The protocol of client ↔ broker, broker ↔ cell and client ↔ cell.
+ *
+ * Everything travels over SOCK_SEQPACKET unix sockets: one packet is one frame,
+ * 1..FRAME_MAX bytes.  A frame is
+ *
+ *	u8 kind, then fields: u8 tag, u32 length (little endian), bytes
+ *
+ * Integers are 8 bytes, signed, little endian.  Fields may come in any order; a
+ * tag appears at most once in a frame except where it says "repeated".  Unknown
+ * tags are skipped (they come from a newer peer); an unknown kind, a length
+ * that runs out of the packet or an integer of another size is a protocol error
+ * and ends the connection.  Frames that come from a cell are hostile input.
+ *
+ * The numbers stand again in sandbox/cell/cell.py; tests/unit compares them.
+ */
+#define FRAME_MAX 65536
+#define FRAME_CHUNK 32768 /* payload of one FRAME_BYTES or FRAME_OUTPUT */
+
+enum frame_kind {
+	/* client → broker; the answer is FRAME_GRANTED or FRAME_REFUSED */
+	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, LEASE_MS: a cell, please */
+	FRAME_CREATE = 2,	/* SANDBOX, QUOTA_BYTES, QUOTA_FILES: make the
+				 * workspace; exists already: GRANTED */
+	FRAME_REMOVE = 3,	/* SANDBOX: end its cells, remove the workspace;
+				 * absent already: GRANTED */
+	FRAME_STATUS = 4,	/* answered with FRAME_STATUS_IS */
+	FRAME_GRANTED = 5,	/* the lease's descriptor rides on it; COLD,
+				 * CELL_NAME */
+	FRAME_REFUSED = 6,	/* CODE (enum refusal), TEXT (for the log) */
+	FRAME_STATUS_IS = 7,	/* see the status tags */
+
+	/* broker → cell, on the control socket */
+	FRAME_SERVE = 16,	/* a lease's descriptor rides on it */
+	/* cell → broker, on the control socket */
+	FRAME_READY = 17,	/* first frame: PYTHON (version), after start */
+	FRAME_IDLE = 18,	/* the lease is over and nothing of it is left */
+
+	/* client → cell, on the lease */
+	FRAME_REQUEST = 32,	/* OP and its fields: the head of a request */
+	FRAME_BYTES = 33,	/* PART, DATA: a piece of source, stdin, … */
+	FRAME_INPUT = 34,	/* PATH: a file; its PART_CONTENT follows */
+	FRAME_GO = 35,		/* the request is complete: begin */
+
+	/* cell → client, on the lease; the last one is FRAME_RESULT, after it
+	 * the client may send another FRAME_REQUEST or close */
+	FRAME_STARTED = 48,	/* the run has begun */
+	FRAME_OUTPUT = 49,	/* STREAM, DATA */
+	FRAME_ENTRY = 50,	/* NAME, KIND, SIZE, MTIME: one of a listing */
+	FRAME_FILE = 51,	/* PATH, SIZE, MTIME: a file; PART_CONTENT
+				 * follows as FRAME_BYTES */
+	FRAME_LEFT_OUT = 52,	/* PATH, SIZE, WHY: a changed file not sent */
+	FRAME_RESULT = 53,	/* REASON and its fields */
+};
+
+enum frame_tag {
+	TAG_CLASS = 1,		/* text: "user", "pip", "api" */
+	TAG_SANDBOX = 2,	/* text: 32 lower-case hex digits */
+	TAG_LEASE_MS = 3,	/* int: the broker kills the cell after this */
+	TAG_CODE = 4,		/* int: enum refusal, or enum cell_error */
+	TAG_TEXT = 5,		/* text: what happened, for a log */
+	TAG_QUOTA_BYTES = 6,	/* int */
+	TAG_QUOTA_FILES = 7,	/* int */
+	TAG_COLD = 8,		/* int: 1 when the cell had to be started */
+	TAG_CELL_NAME = 9,	/* text: the container's name */
+	TAG_PYTHON = 10,	/* text: "3.11.2" */
+
+	/* requests */
+	TAG_OP = 16,		/* int: enum cell_op */
+	TAG_PATH = 17,		/* bytes: relative to the workspace, '/'
+				 * between, "" for the workspace itself */
+	TAG_CWD = 18,		/* bytes: like PATH, where a run starts */
+	TAG_NAME = 19,		/* bytes: of an entry; of the source in
+				 * tracebacks */
+	TAG_ARG = 20,		/* bytes, repeated: sys.argv[1:], packages */
+	TAG_ECHO = 21,		/* int: 1 shows the last bare expression */
+	TAG_MERGE = 22,		/* int: 1 sends stderr into the stdout pipe */
+	TAG_WALL_MS = 23,	/* int: wall clock limit of the run */
+	TAG_OUTPUT_MAX = 24,	/* int: bytes over both streams, then the run is
+				 * ended with REASON_OUTPUT */
+	TAG_COLLECT_FILES = 25, /* int: how many changed files to send; 0 none */
+	TAG_COLLECT_BYTES = 26, /* int: at most this many bytes of each file */
+	TAG_COLLECT_TOTAL = 27, /* int: and of all together */
+	TAG_OFFSET = 28,	/* int: first entry of a listing to send */
+	TAG_COUNT = 29,		/* int: entries to send at most */
+	TAG_MAX_BYTES = 30,	/* int: of a file to read; over it: ERROR_TOO_LARGE
+				 * unless TAG_CUT */
+	TAG_RECURSIVE = 31,	/* int */
+	TAG_INDEX_URL = 32,	/* text: for pip */
+	TAG_SDIST = 33,		/* int: 1 lets pip build from source */
+	TAG_CA = 34,		/* int: 1: the CA bundle is at /run/ca.pem */
+	TAG_CUT = 35,		/* int: 1: send the first MAX_BYTES of a longer
+				 * file instead of refusing */
+
+	/* pieces */
+	TAG_PART = 48,		/* int: enum frame_part */
+	TAG_DATA = 49,		/* bytes, at most FRAME_CHUNK */
+	TAG_STREAM = 50,	/* int: 1 stdout, 2 stderr */
+	TAG_KIND = 51,		/* int: enum entry_kind */
+	TAG_SIZE = 52,		/* int: bytes */
+	TAG_MTIME = 53,		/* int: Unix seconds */
+	TAG_WHY = 54,		/* int: enum left_out */
+
+	/* results */
+	TAG_REASON = 64,	/* int: enum run_reason */
+	TAG_STATUS = 65,	/* int: exit status 0..255 */
+	TAG_SIGNAL = 66,	/* int: signal number */
+	TAG_WALL_US = 67,	/* int */
+	TAG_CPU_US = 68,	/* int: user + system, all of its processes */
+	TAG_MAX_RSS = 69,	/* int: bytes, of the largest process */
+	TAG_USED_BYTES = 70,	/* int: in the workspace, after the request */
+	TAG_USED_FILES = 71,	/* int */
+	TAG_TOTAL = 72,		/* int: entries of the whole listing */
+	TAG_DISK_FULL = 73,	/* int: 1: the workspace had no room left (bytes
+				 * or files) when the run ended */
+
+	/* status */
+	TAG_ENGINE = 96,	/* int: 1 reachable */
+	TAG_IMAGE = 97,		/* int: 1 present */
+	TAG_IMAGE_NAME = 98,	/* text */
+	TAG_CELLS = 99,		/* int: running, leased or not */
+	TAG_LEASED = 100,	/* int */
+	TAG_STARTING = 101,	/* int */
+	TAG_WAITING = 102,	/* int: lease requests in the queue */
+	TAG_FREE_BYTES = 103,	/* int: on the file system of the workspaces */
+};
+
+/* Why the broker refused.  Every one but REFUSAL_INPUT passes by itself when
+ * its cause is gone. */
+enum refusal {
+	REFUSAL_INPUT = 1,	/* the request is malformed: our own fault */
+	REFUSAL_BUSY = 2,	/* the sandbox is leased to another */
+	REFUSAL_FULL = 3,	/* the queue for cells is full */
+	REFUSAL_ENGINE = 4,	/* the Docker engine does not answer */
+	REFUSAL_IMAGE = 5,	/* the image is missing */
+	REFUSAL_NO_WORKSPACE = 6, /* there is no such workspace */
+	REFUSAL_DISK = 7,	/* the host's disk is (nearly) full */
+	REFUSAL_START = 8,	/* the cell did not start */
+};
+
+enum cell_op {
+	OP_RUN = 1,	/* PART_SOURCE or PATH (a file), CWD, NAME, ARG…, ECHO,
+			 * MERGE, PART_STDIN, limits, COLLECT_* */
+	OP_LIST = 2,	/* PATH, OFFSET, COUNT → ENTRY…, TOTAL; directories
+			 * first, then by name */
+	OP_READ = 3,	/* PATH, MAX_BYTES → FILE, BYTES… */
+	OP_WRITE = 4,	/* PATH, PART_CONTENT; parents are made; replaces whole
+			 * or not at all */
+	OP_REMOVE = 5,	/* PATH, RECURSIVE */
+	OP_PIP = 6,	/* ARG… (requirements), INDEX_URL, SDIST, CA, WALL_MS,
+			 * OUTPUT_MAX → OUTPUT… */
+	OP_STAT = 7,	/* PATH → ENTRY; "" asks for the workspace itself */
+};
+
+enum frame_part { PART_SOURCE = 1, PART_STDIN = 2, PART_CONTENT = 3 };
+
+enum entry_kind {
+	ENTRY_FILE = 1,
+	ENTRY_DIRECTORY = 2,
+	ENTRY_LINK = 3,
+	ENTRY_OTHER = 4,
+};
+
+enum left_out {
+	LEFT_OUT_COUNT = 1,	/* more files than COLLECT_FILES */
+	LEFT_OUT_SIZE = 2,	/* larger than COLLECT_BYTES */
+	LEFT_OUT_TOTAL = 3,	/* over COLLECT_TOTAL together */
+	LEFT_OUT_UNREADABLE = 4,
+};
+
+/* How a request ended. */
+enum run_reason {
+	REASON_EXIT = 1,	/* STATUS; also: the operation succeeded */
+	REASON_SIGNAL = 2,	/* SIGNAL */
+	REASON_TIME = 3,	/* wall clock limit */
+	REASON_MEMORY = 4,	/* killed by the memory limit */
+	REASON_OUTPUT = 5,	/* output limit */
+	REASON_ERROR = 6,	/* the operation failed: CODE, TEXT */
+};
+
+/* Why an operation on the workspace failed (TAG_CODE of a REASON_ERROR). */
+enum cell_error {
+	ERROR_NOT_INSIDE = 1,	/* absolute, "..", a link on the way, NUL, a
+				 * name over 255 bytes, path over 1,024 */
+	ERROR_NOT_FOUND = 2,
+	ERROR_IS_DIRECTORY = 3,
+	ERROR_NOT_DIRECTORY = 4,
+	ERROR_TOO_LARGE = 5,	/* SIZE says how large it is */
+	ERROR_NO_SPACE = 6,	/* disk quota or file count */
+	ERROR_NOT_EMPTY = 7,	/* a directory without RECURSIVE */
+	ERROR_NOT_REGULAR = 8,	/* FIFO, socket, device */
+	ERROR_PERMISSION = 9,
+	ERROR_REQUEST = 10,	/* the request makes no sense: our own fault */
+	ERROR_FAILED = 11,	/* anything else: TEXT says what */
+};
+
+/* ---- writing a frame ---- */
+
+struct frame {
+	size_t len;
+	bool overflow; /* a field did not fit: frame_send refuses it */
+	unsigned char data[FRAME_MAX];
+};
+
+void frame_start(struct frame *f, enum frame_kind kind);
+void frame_add_int(struct frame *f, enum frame_tag tag, int64_t value);
+void frame_add_bytes(struct frame *f, enum frame_tag tag, const void *data,
+    size_t len);
+void frame_add_text(struct frame *f, enum frame_tag tag, const char *text);
+
+/* ---- reading a frame ---- */
+
+struct frame_view {
+	enum frame_kind kind;
+	const unsigned char *data; /* the packet, borrowed */
+	size_t len;
+};
+
+struct frame_field {
+	enum frame_tag tag;
+	const unsigned char *data;
+	size_t len;
+};
+
+/* Check the whole structure (every length, known kind).  False: not a frame. */
+bool frame_parse(struct frame_view *view, const void *packet, size_t len);
+/* Walk the fields: *pos starts at 0; false at the end. */
+bool frame_next(const struct frame_view *view, size_t *pos,
+    struct frame_field *field);
+/* Find one field.  False when it is absent (or, for _int, not 8 bytes; for
+ * _text, longer than size - 1 bytes or with a NUL inside).  A text is copied and
+ * NUL-terminated. */
+bool frame_get_int(const struct frame_view *view, enum frame_tag tag,
+    int64_t *value);
+bool frame_get_bytes(const struct frame_view *view, enum frame_tag tag,
+    const unsigned char **data, size_t *len);
+bool frame_get_text(const struct frame_view *view, enum frame_tag tag,
+    char *text, size_t size);
+
+#endif

@@ -1,0 +1,76 @@
+#ifndef PROCESS_H
+#define PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "buf.h"
+
+struct err;
+
+/*
+ * Programs that we start (the Docker CLI, mkfs, nginx).  Never a shell: argv is
+ * an array, and argv[0] is looked up in PATH.  The child gets default signals,
+ * its own process group, no descriptor but 0, 1, 2, and dies with us
+ * (PR_SET_PDEATHSIG) unless `outlive` is set.
+ */
+struct process_spec {
+	char *const *argv;	 /* NULL-terminated */
+	char *const *envp;	 /* NULL: our own environment */
+	const void *input;	 /* standard input; NULL: /dev/null */
+	size_t input_len;
+	size_t output_max;	 /* stdout and stderr each; more is dropped */
+	int timeout_ms;		 /* <= 0: none */
+};
+
+enum process_outcome {
+	PROCESS_EXITED,	   /* code is the exit status */
+	PROCESS_SIGNALED,  /* code is the signal */
+	PROCESS_TIMED_OUT, /* it was killed with its whole group */
+};
+
+struct process_result {
+	enum process_outcome outcome;
+	int code;
+	struct buf out; /* both: initialised by process_start */
+	struct buf err;
+};
+
+/* A started program; one owner, process_release() ends and reaps it at any
+ * stage (SIGKILL to its group). */
+struct process {
+	pid_t pid;
+	int pidfd;
+	int in_fd;  /* our ends, nonblocking; -1 when closed */
+	int out_fd;
+	int err_fd;
+	const char *input;
+	size_t input_left;
+	int64_t deadline_ms; /* monotonic; -1: none */
+	bool killed;
+	struct process_result result;
+};
+
+int process_start(struct process *p, const struct process_spec *spec,
+    struct err *err);
+/* For an event loop: whenever a descriptor of p is ready or the deadline is
+ * due, call this; it moves bytes without blocking.  Returns true when the
+ * program has ended, been reaped and p->result is final. */
+bool process_pump(struct process *p);
+void process_release(struct process *p);
+
+/* Start, pump to the end, hand over the result (release with
+ * process_result_release).  -1 only when it could not be started. */
+int process_run(const struct process_spec *spec, struct process_result *result,
+    struct err *err);
+void process_result_release(struct process_result *result);
+
+/* True when it exited with status 0. */
+bool process_succeeded(const struct process_result *result);
+/* "exited with 125: <first line of stderr, cleaned>": for logs and errors. */
+void process_describe(const struct process_result *result, char *text,
+    size_t size);
+
+#endif

@@ -1,0 +1,36 @@
+#ifndef TEXT_H
+#define TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/* Length in bytes of the valid UTF-8 sequence at s (len bytes there), or 0 when
+ * it is not one (overlong, surrogate, above U+10FFFF, cut off). */
+size_t text_utf8_step(const char *s, size_t len);
+bool text_utf8_valid(const char *s, size_t len);
+/* Unicode code points in valid UTF-8 (Discord counts lengths in them). */
+size_t text_codepoints(const char *s, size_t len);
+/* Bytes of the longest prefix with at most n code points. */
+size_t text_prefix(const char *s, size_t len, size_t n);
+
+/* Append s made safe to show: invalid bytes become U+FFFD, control characters
+ * except \n and \t are dropped (\r\n and \r become \n), bidirectional controls
+ * are dropped.  ANSI escape sequences are removed whole. */
+void text_add_clean(struct buf *out, const char *s, size_t len);
+
+/* 1-20 digits, no sign, no leading zero (but "0" itself is refused too), fits
+ * int64: a Discord id. */
+bool text_parse_snowflake(const char *s, size_t len, int64_t *id);
+/* Decimal int64 with optional '-', nothing around it, within [min,max]. */
+bool text_parse_int(const char *s, int64_t min, int64_t max, int64_t *value);
+/* Bytes with an optional suffix k, m, g (powers of 1024): "256m". */
+bool text_parse_size(const char *s, int64_t *bytes);
+/* Exactly 2*n hex digits (either case) into n bytes. */
+bool text_parse_hex(const char *s, size_t len, unsigned char *out, size_t n);
+/* "1.5 MiB", "812 B": for people. */
+void text_add_size(struct buf *out, int64_t bytes);
+
+#endif

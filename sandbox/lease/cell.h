@@ -1,0 +1,110 @@
+#ifndef CELL_H
+#define CELL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/frame.h"
+
+struct err;
+
+/*
+ * Talk to a leased cell: send one request, then take its events until the
+ * result.  A cell is hostile: everything that comes from it is checked here,
+ * once, and reaches the caller as a typed event.  Nothing of an event outlives
+ * the next call.
+ */
+
+/* A request; pointers are borrowed for the call of cell_send(). */
+struct cell_request {
+	enum cell_op op;
+	const char *path;    /* relative to the workspace; NULL: absent */
+	const char *cwd;     /* NULL: the workspace itself */
+	const char *name;    /* of inline source in tracebacks */
+	const char *const *args; /* NULL-terminated, or NULL */
+	const char *source;  /* inline code; NULL: run the file at path */
+	size_t source_len;
+	const char *input;   /* standard input */
+	size_t input_len;
+	const char *content; /* for OP_WRITE */
+	size_t content_len;
+	bool echo;
+	bool merge;
+	bool recursive;
+	bool cut;
+	bool sdist;
+	bool ca;
+	const char *index_url; /* NULL or "": pip's default */
+	int64_t wall_ms;
+	int64_t output_max;
+	int64_t collect_files;
+	int64_t collect_bytes;
+	int64_t collect_total;
+	int64_t offset;
+	int64_t count;
+	int64_t max_bytes;
+};
+
+struct cell_result {
+	enum run_reason reason;
+	int status;		/* REASON_EXIT: 0..255 */
+	int signal;		/* REASON_SIGNAL */
+	enum cell_error error;	/* REASON_ERROR */
+	char error_text[256];	/* for the log, not for people */
+	int64_t wall_us;
+	int64_t cpu_us;
+	int64_t max_rss;
+	int64_t used_bytes;	/* -1: not told */
+	int64_t used_files;
+	int64_t total;		/* of a listing; size of a file too large */
+	bool disk_full;
+};
+
+enum cell_event_kind {
+	CELL_STARTED,
+	CELL_OUTPUT,	/* stream, data */
+	CELL_ENTRY,	/* name, entry_kind, size, mtime */
+	CELL_FILE,	/* name (a path), size, mtime: its bytes follow */
+	CELL_BYTES,	/* data: of the last CELL_FILE, never past its size */
+	CELL_LEFT_OUT,	/* name (a path), size, why */
+	CELL_RESULT,	/* result */
+	CELL_QUIET,	/* nothing came until the deadline of this call */
+};
+
+struct cell_event {
+	enum cell_event_kind kind;
+	int stream;		/* 1 stdout, 2 stderr */
+	const unsigned char *data;
+	size_t len;
+	char name[1025];	/* no NUL inside, not empty, otherwise any bytes */
+	enum entry_kind entry_kind;
+	int64_t size;
+	int64_t mtime;
+	enum left_out why;
+	struct cell_result result;
+};
+
+/* The conversation over one lease; initialise with cell_init(). */
+struct cell {
+	int fd;			/* borrowed from the lease */
+	int64_t file_left;	/* bytes still to come of the last file */
+	bool in_request;
+	unsigned char packet[FRAME_MAX];
+};
+
+void cell_init(struct cell *cell, int fd);
+
+/* Send a whole request, head, pieces and GO, within timeout_ms. */
+int cell_send(struct cell *cell, const struct cell_request *request,
+    int timeout_ms, struct err *err);
+
+/*
+ * Wait for the next event until the monotonic time deadline_ms.  Returns 0 with
+ * an event (CELL_QUIET when none came in time), -1 with ERR_PROTOCOL when the
+ * cell broke the protocol or is gone: the caller closes the lease then.
+ */
+int cell_next(struct cell *cell, struct cell_event *event, int64_t deadline_ms,
+    struct err *err);
+
+#endif

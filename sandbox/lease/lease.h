@@ -1,0 +1,81 @@
+#ifndef LEASE_H
+#define LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+
+/*
+ * The client side of the broker (il-sandboxd).  A lease is two descriptors: the
+ * connection to the broker and one end of a socket pair whose other end a cell
+ * holds.  While they are open the cell is ours; when they close, for whatever
+ * reason, the cell kills everything of the run and is cleaned or replaced.
+ */
+struct lease {
+	int cell_fd;	   /* talk to the cell here (cell.h); -1: none */
+	int broker_fd;	   /* open for as long as the lease lasts */
+	bool cold;	   /* the cell had to be started for us */
+	char cell_name[64]; /* container's name, for logs */
+};
+
+#define LEASE_NONE { .cell_fd = -1, .broker_fd = -1 }
+
+/* What a client asks for. */
+struct lease_request {
+	const char *class;   /* "user", "pip" (later "api") */
+	const char *sandbox; /* 32 lower-case hex digits, "" for none */
+	int64_t lease_ms;    /* the broker kills the cell after this long */
+};
+
+/* Why there is no lease: an expected outcome, not an error of ours.  The values
+ * are those of enum refusal in frame.h; LEASE_UNREACHABLE: the broker itself
+ * does not answer (it is restarting): trying again later makes sense. */
+enum lease_outcome {
+	LEASE_GRANTED = 0,
+	LEASE_REFUSED_INPUT = 1,
+	LEASE_REFUSED_BUSY = 2,
+	LEASE_REFUSED_FULL = 3,
+	LEASE_REFUSED_ENGINE = 4,
+	LEASE_REFUSED_IMAGE = 5,
+	LEASE_REFUSED_NO_WORKSPACE = 6,
+	LEASE_REFUSED_DISK = 7,
+	LEASE_REFUSED_START = 8,
+	LEASE_UNREACHABLE = 9,
+	LEASE_TIMED_OUT = 10, /* no answer within wait_ms */
+};
+
+/*
+ * Ask the broker at socket_path and wait at most wait_ms for the answer (the
+ * request waits in the broker's queue; hanging up takes it out of it).  On any
+ * outcome but LEASE_GRANTED err says more, for the log, and lease is LEASE_NONE.
+ */
+enum lease_outcome lease_open(struct lease *lease, const char *socket_path,
+    const struct lease_request *request, int wait_ms, struct err *err);
+/* Close both ends; safe on LEASE_NONE and twice. */
+void lease_close(struct lease *lease);
+
+/* Make or remove a sandbox's workspace.  Both are idempotent.  Removal ends its
+ * cells first. */
+enum lease_outcome lease_create_workspace(const char *socket_path,
+    const char *sandbox, int64_t quota_bytes, int64_t quota_files, int wait_ms,
+    struct err *err);
+enum lease_outcome lease_remove_workspace(const char *socket_path,
+    const char *sandbox, int wait_ms, struct err *err);
+
+struct lease_status {
+	bool engine;	/* the Docker engine answers */
+	bool image;	/* the image is there */
+	char image_name[256];
+	char python[32]; /* of the image; "" while no cell has told yet */
+	int64_t cells;
+	int64_t leased;
+	int64_t starting;
+	int64_t waiting;
+	int64_t free_bytes;
+};
+
+enum lease_outcome lease_status(const char *socket_path,
+    struct lease_status *status, int wait_ms, struct err *err);
+
+#endif

@@ -1,0 +1,87 @@
+#ifndef REST_H
+#define REST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+/*
+ * Discord's REST API as we use it, over libcurl; connections are kept.  Retries,
+ * rate limits and the life of a token follow the contract: 429 waits for
+ * retry_after, 5xx and connection errors back off 1, 2, 4, 8 s with jitter, 404
+ * right after a deferral is tried again for about 10 s, 50027 means that the
+ * token is dead.  Everything that Discord answers is bounded (1 MiB) and
+ * checked.
+ */
+struct rest;
+
+struct rest_options {
+	const char *api_base;	/* borrowed */
+	const char *bot_token;	/* "" when unset; only for application routes */
+	int64_t application_id;
+};
+
+struct rest *rest_new(const struct rest_options *options, struct err *err);
+void rest_free(struct rest *rest);
+
+/* A file to upload; data is borrowed. */
+struct rest_file {
+	const char *name;	  /* already cleaned for Discord */
+	const char *description;  /* NULL: none */
+	const void *data;
+	size_t len;
+};
+
+enum rest_outcome {
+	REST_DONE,
+	REST_GONE,	/* for good: token dead, message deleted, 404 for long */
+	REST_REFUSED,	/* Discord understood and said no (400, 403, 413 …):
+			 * another body may succeed; status and code say more */
+	REST_LATER,	/* not delivered within the deadline; may be retried */
+	REST_DROPPED,	/* a progress edit was skipped for the rate limit */
+};
+
+struct rest_reply {
+	int status;		/* HTTP status of the last answer, 0: none */
+	int64_t code;		/* Discord's error code, 0: none */
+	char message_id[24];	/* of the message, when it was told */
+};
+
+enum rest_patience {
+	REST_FINAL,	/* never dropped while the token lives */
+	REST_PROGRESS,	/* one try; dropped when it would have to wait */
+};
+
+/*
+ * PATCH …/messages/@original with a JSON body and up to ten files (their
+ * "attachments" array is already in the body).  until_ms: wall clock time at
+ * which the token dies.
+ */
+enum rest_outcome rest_edit_original(struct rest *rest, const char *token,
+    const char *body, const struct rest_file *files, size_t file_count,
+    enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
+    struct err *err);
+/* POST a follow-up message; tried again only when nothing was sent. */
+enum rest_outcome rest_follow_up(struct rest *rest, const char *token,
+    const char *body, const struct rest_file *files, size_t file_count,
+    int64_t until_ms, struct rest_reply *reply, struct err *err);
+/* POST /interactions/{id}/{token}/callback within timeout_ms, one try. */
+enum rest_outcome rest_callback(struct rest *rest, int64_t interaction_id,
+    const char *token, const char *body, int timeout_ms,
+    struct rest_reply *reply, struct err *err);
+
+/* Register commands: PUT the JSON array; guild_id 0: global. */
+enum rest_outcome rest_register(struct rest *rest, const char *commands,
+    int64_t guild_id, struct rest_reply *reply, struct err *err);
+
+/*
+ * Fetch an attachment that a user uploaded: only from Discord's two CDN hosts
+ * over https (or from api_base's own origin when that is http://127.0.0.1…), no
+ * redirects, at most `max` bytes.  *data is heap, the caller frees.
+ */
+enum rest_outcome rest_download(struct rest *rest, const char *url, size_t max,
+    void **data, size_t *len, struct err *err);
+
+#endif

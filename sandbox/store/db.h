@@ -1,0 +1,73 @@
+#ifndef DB_H
+#define DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sqlite3.h>
+
+#include "statements.h" /* generated from sql/: enum statement */
+
+struct err;
+
+/*
+ * The only file that knows which database it is.  All SQL text comes from sql/;
+ * every statement that a program may use is prepared when it opens the
+ * database, so that a typo stops it at start.
+ *
+ * Who may do what is held by an authorizer: DB_FRONT (il-fcgi) inserts jobs and
+ * views and reads; DB_READER (il-api) reads; DB_WORKER and DB_ADMIN do all.
+ */
+enum db_role { DB_FRONT, DB_READER, DB_WORKER, DB_ADMIN };
+
+struct db;
+
+/* Open an existing, migrated database (DB_ADMIN: makes the file if missing,
+ * any version).  Wrong version is ERR_CONFIG "run ilctl migrate". */
+struct db *db_open(const char *path, enum db_role role, struct err *err);
+void db_close(struct db *db);
+
+/* Bring the schema to the newest version, one transaction a migration.  Returns
+ * the number that were applied, or -1. */
+int db_migrate(struct db *db, struct err *err);
+
+/* BEGIN IMMEDIATE … COMMIT.  A failed commit has rolled back. */
+int db_begin(struct db *db, struct err *err);
+int db_commit(struct db *db, struct err *err);
+void db_rollback(struct db *db);
+
+/* A prepared statement, reset and without bindings.  It is reset again when an
+ * auto_stmt variable's scope ends; it is never finalised before db_close. */
+struct sqlite3_stmt *db_statement(struct db *db, enum statement which);
+void db_statement_done(struct sqlite3_stmt **stmt);
+#define auto_stmt __attribute__((cleanup(db_statement_done)))
+
+/* Bind by name (":id"); an unknown name is a bug and aborts. */
+void db_bind_int(struct sqlite3_stmt *s, const char *name, int64_t value);
+void db_bind_null(struct sqlite3_stmt *s, const char *name);
+/* The bytes are copied.  NULL binds NULL. */
+void db_bind_text(struct sqlite3_stmt *s, const char *name, const char *text);
+void db_bind_text_n(struct sqlite3_stmt *s, const char *name, const char *text,
+    size_t len);
+void db_bind_blob(struct sqlite3_stmt *s, const char *name, const void *data,
+    size_t len);
+
+/* 1: a row; 0: done; -1: error (a UNIQUE conflict is ERR_CONFLICT, a full disk
+ * ERR_LIMIT, a locked database ERR_BUSY). */
+int db_step(struct db *db, struct sqlite3_stmt *s, struct err *err);
+/* Step a statement that returns no row; changes() into *changes if not NULL. */
+int db_run(struct db *db, struct sqlite3_stmt *s, int *changes,
+    struct err *err);
+int64_t db_last_id(struct db *db);
+
+/* Columns by position, as in the statement's text.  Text is heap, "" for NULL
+ * (column_text_or_null gives NULL); the caller frees. */
+int64_t db_column_int(struct sqlite3_stmt *s, int column);
+char *db_column_text(struct sqlite3_stmt *s, int column);
+char *db_column_text_or_null(struct sqlite3_stmt *s, int column);
+
+/* Write the WAL back into the file; when idle, and in il-worker only. */
+void db_checkpoint(struct db *db);
+
+#endif

@@ -1,0 +1,152 @@
+#ifndef JOB_H
+#define JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct db;
+struct err;
+
+/*
+ * A job: one thing that a person asked for and that a worker answers.
+ *
+ *	queued → claimed → started → finished → delivered
+ *	   │        └──► queued (its worker died before it started)
+ *	   │                  └──► lost (its worker died during it), then
+ *	   │                       finished with "interrupted" and delivered
+ *	   └──► undeliverable (the token is older than 14 min 30 s, or Discord
+ *	        says for good that there is nobody to tell)
+ *
+ * At most one execution, at least one report.  Every change is compare-and-set;
+ * a function that changes state returns 1 when the job was no longer in the
+ * state that it expects, and has changed nothing then.
+ */
+enum job_state {
+	JOB_QUEUED,
+	JOB_CLAIMED,
+	JOB_STARTED,
+	JOB_FINISHED,
+	JOB_DELIVERED,
+	JOB_LOST,	   /* as an outcome that is still to be told */
+	JOB_UNDELIVERABLE,
+};
+
+enum job_kind {
+	JOB_CREATE,
+	JOB_PY,
+	JOB_LOOK,
+	JOB_WRITE,
+	JOB_WRITE_EDIT, /* read the file, open the modal editor with it */
+	JOB_RM,
+	JOB_PIP,
+	JOB_GET,
+	JOB_PUT,
+	JOB_DELETE,
+	JOB_HEALTH,
+	JOB_KIND_COUNT,
+};
+
+/* How Discord was (or is to be) answered first. */
+enum job_answer {
+	ANSWER_DEFERRED,	  /* type 5 was sent: PATCH @original */
+	ANSWER_DEFERRED_UPDATE,	  /* type 6 was sent: PATCH @original edits the
+				   * message that holds the button */
+	ANSWER_CALLBACK,	  /* 202 was sent: POST the callback */
+};
+
+/* Everything of a job.  Strings are heap and never NULL ("" when absent) except
+ * where it says NULL; job_release() frees them. */
+struct job {
+	int64_t id;
+	int64_t interaction_id;
+	int64_t application_id;
+	int64_t user_id;
+	enum job_kind kind;
+	enum job_state state;
+	enum job_answer answer;
+	char *token;		/* "" once delivered */
+	char *locale;
+	int64_t received_ms;	/* wall clock, when it was verified */
+	int64_t attachment_limit; /* bytes per file, from the interaction */
+	bool may_attach;	/* app_permissions has ATTACH_FILES */
+
+	/* what was asked for; which of these count depends on the kind */
+	char *path;
+	char *text;		/* code, content, packages */
+	char *input;		/* stdin */
+	int64_t page;		/* from 1 */
+	bool share;
+	bool recursive;
+	bool has_text;		/* text was given, even if empty */
+	char *attachment_url;
+	char *attachment_name;
+	int64_t attachment_size;
+	int64_t view_id;	/* the view a button came from, 0: none */
+
+	/* what came of it */
+	int64_t claimed_by;	/* worker slot, -1: nobody */
+	char *body;		/* finished: the message, JSON; NULL before */
+	char *outcome;		/* short word for statistics: "exit 0", … */
+};
+
+void job_init(struct job *job);
+void job_release(struct job *job);
+const char *job_kind_name(enum job_kind kind);
+const char *job_state_name(enum job_state state);
+bool job_kind_needs_sandbox(enum job_kind kind);
+
+enum job_insert_result {
+	JOB_INSERTED,
+	JOB_REPEATED,	/* the interaction id is known: refuse it */
+	JOB_RUNNING,	/* this user has an unfinished job */
+	JOB_TOO_MANY,	/* more than rate commands of this user in 60 s */
+	JOB_QUEUE_FULL,
+	JOB_INSERT_FAILED, /* err says why: our fault */
+};
+
+struct job_limits {
+	int64_t queue_max;
+	int64_t user_rate;
+};
+
+/* il-fcgi: commit a job as queued (durable when it returns).  One transaction;
+ * job->id is set. */
+enum job_insert_result job_insert(struct db *db, struct job *job,
+    const struct job_limits *limits, struct err *err);
+
+/* Worker `slot` takes the oldest queued job.  1: there is none. */
+int job_claim(struct db *db, int64_t slot, struct job *job, struct err *err);
+/* claimed → started: from here on it is never run again. */
+int job_start(struct db *db, int64_t id, int64_t slot, struct err *err);
+/* started (or claimed) → finished, with the message that tells about it. */
+int job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
+    const char *outcome, struct err *err);
+/* finished → delivered | undeliverable; the token is forgotten, and what was
+ * asked (text, input) too. */
+int job_delivered(struct db *db, int64_t id, struct err *err);
+int job_undeliverable(struct db *db, int64_t id, const char *why,
+    struct err *err);
+
+/* What a dead holder of `slot` left: claimed → queued; started → lost.  Returns
+ * how many, -1 on error. */
+int job_recover(struct db *db, int64_t slot, struct err *err);
+/* Jobs (lost or finished) that slot left and that must still be told: takes the
+ * oldest for `slot` (its dead predecessor's).  1: none. */
+int job_next_untold(struct db *db, int64_t slot, struct job *job,
+    struct err *err);
+/* Slots that hold unfinished jobs: fills at most cap, returns how many. */
+int job_slots(struct db *db, int64_t *slots, int cap, struct err *err);
+
+struct job_counts {
+	int64_t queued;
+	int64_t running;    /* claimed or started */
+	int64_t untold;	    /* finished or lost, not delivered */
+	int64_t oldest_ms;  /* age of the oldest queued job, 0: none */
+};
+int job_count(struct db *db, struct job_counts *counts, struct err *err);
+
+/* Delete delivered and undeliverable jobs older than the age; returns how many
+ * (at most `most`). */
+int job_prune(struct db *db, int64_t older_than_ms, int most, struct err *err);
+
+#endif

@@ -1,0 +1,71 @@
+#ifndef SANDBOX_H
+#define SANDBOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct db;
+struct err;
+
+/*
+ * The row of a user's sandbox.  The folder on disk belongs to the broker; which
+ * sandboxes there are, whose they are and when they expire is said here alone.
+ *
+ *	active → expiring (sweeper, `ilctl expire`) → expired (folder is gone)
+ *	active → removing (/il delete)              → row is deleted
+ *
+ * An expired row stays so that its owner is told; /il create replaces it with a
+ * new one (new id).  Times are Unix seconds.
+ */
+#define SANDBOX_ID_LEN 32
+
+enum sandbox_state {
+	SANDBOX_ACTIVE,
+	SANDBOX_EXPIRING,
+	SANDBOX_EXPIRED,
+	SANDBOX_REMOVING,
+};
+
+struct sandbox {
+	char id[SANDBOX_ID_LEN + 1]; /* lower-case hex, random */
+	int64_t user_id;
+	enum sandbox_state state;
+	char cwd[1025];		/* "" is the workspace itself */
+	int64_t created_at;
+	int64_t used_at;
+	int64_t expires_at;
+	bool pinned;		/* never expires */
+	int64_t used_bytes;
+	int64_t used_files;
+};
+
+/* 1: the user has none. */
+int sandbox_find(struct db *db, int64_t user_id, struct sandbox *sandbox,
+    struct err *err);
+/* Make the user's row (a fresh random id), or take the active one that is
+ * there.  *created says which. */
+int sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
+    struct sandbox *sandbox, bool *created, struct err *err);
+/* It was used now: used_at, and expires_at = now + retention, but never earlier
+ * than an operator has set it. */
+int sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
+    struct err *err);
+int sandbox_set_cwd(struct db *db, const char *id, const char *cwd,
+    struct err *err);
+int sandbox_set_usage(struct db *db, const char *id, int64_t bytes,
+    int64_t files, struct err *err);
+
+/* Take one that has expired (active, not pinned, expires_at <= now, no
+ * unfinished job of its user) or that was left expiring or removing: marks an
+ * active one expiring.  1: there is none. */
+int sandbox_take_expired(struct db *db, struct sandbox *sandbox,
+    struct err *err);
+/* Its folder is gone: expiring → expired, removing → row deleted. */
+int sandbox_gone(struct db *db, const char *id, struct err *err);
+/* active → removing.  1: it is not active any more. */
+int sandbox_remove(struct db *db, const char *id, struct err *err);
+
+/* Seconds until the next active, unpinned one expires; -1: none. */
+int64_t sandbox_next_expiry(struct db *db, struct err *err);
+
+#endif

@@ -1,0 +1,40 @@
+#ifndef VIEW_H
+#define VIEW_H
+
+#include <stdint.h>
+
+struct db;
+struct err;
+
+/*
+ * What a button or a modal refers to.  Discord carries "<action>:<view id>" and
+ * nothing else; whose it is and what it is about stands here, so that it works
+ * after a restart and cannot be forged into something else.
+ */
+enum view_kind {
+	VIEW_LOOK,	 /* path, page: the listing shown in the message */
+	VIEW_WRITE,	 /* path: the file that the modal editor saves */
+	VIEW_PY,	 /* share: the modal editor for code */
+	VIEW_DELETE,	 /* the question before a sandbox is deleted */
+};
+
+struct view {
+	int64_t id;
+	int64_t user_id;
+	enum view_kind kind;
+	char path[1025];
+	int64_t page;
+	int64_t share;
+	int64_t created_ms;
+};
+
+/* Sets view->id. */
+int view_insert(struct db *db, struct view *view, struct err *err);
+/* 1: there is no such view (any more). */
+int view_find(struct db *db, int64_t id, struct view *view, struct err *err);
+int view_set_page(struct db *db, int64_t id, int64_t page, struct err *err);
+/* Delete those older than the age; returns how many (at most `most`). */
+int view_prune(struct db *db, int64_t older_than_ms, int most,
+    struct err *err);
+
+#endif
