@@ -1,0 +1,295 @@
+#include "text.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "buf.h"
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+static bool
+text_is_tail(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+size_t
+text_utf8_step(const char *s, size_t len)
+{
+	unsigned char first;
+	unsigned char second;
+	size_t n;
+
+	if (len == 0)
+		return 0;
+	first = (unsigned char)s[0];
+	if (first < 0x80)
+		return 1;
+	if (first < 0xc2 || first > 0xf4)
+		return 0;
+	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	if (len < n)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if (!text_is_tail(s[i]))
+			return 0;
+	/* Overlong, surrogate or out of range: the second byte tells. */
+	second = (unsigned char)s[1];
+	if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+	    (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+		return 0;
+	return n;
+}
+
+bool
+text_utf8_valid(const char *s, size_t len)
+{
+	while (len > 0) {
+		size_t step = text_utf8_step(s, len);
+
+		if (step == 0)
+			return false;
+		s += step;
+		len -= step;
+	}
+	return true;
+}
+
+size_t
+text_codepoints(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (!text_is_tail(s[i]))
+			n++;
+	return n;
+}
+
+size_t
+text_prefix(const char *s, size_t len, size_t n)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (text_is_tail(s[i]))
+			continue;
+		if (n == 0)
+			return i;
+		n--;
+	}
+	return len;
+}
+
+/* Length of a control string's body and terminator (BEL, or ESC and '\'), or 0
+ * when the line or the text ends first: then it is no control string. */
+static size_t
+text_control_string(const char *s, size_t len)
+{
+	for (size_t i = 0; i < len && s[i] != '\n'; i++) {
+		if (s[i] == '\a')
+			return i + 1;
+		if (s[i] == '\033' && i + 1 < len && s[i + 1] == '\\')
+			return i + 2;
+	}
+	return 0;
+}
+
+/* Length of the escape sequence that starts with the ESC at s (ECMA-48): CSI,
+ * a control string, or ESC, intermediates and a final byte.  At least 1. */
+static size_t
+text_escape_step(const char *s, size_t len)
+{
+	size_t i = 2;
+
+	if (len < 2)
+		return 1;
+	if (s[1] == '[') {
+		while (i < len && s[i] >= 0x20 && s[i] <= 0x3f)
+			i++;
+		return i < len && s[i] >= 0x40 && s[i] <= 0x7e ? i + 1 : i;
+	}
+	if (s[1] != '\0' && strchr("]PX^_", s[1]) != NULL)
+		return 2 + text_control_string(s + 2, len - 2);
+	i = 1;
+	while (i < len && s[i] >= 0x20 && s[i] <= 0x2f)
+		i++;
+	return i < len && s[i] >= 0x30 && s[i] <= 0x7e ? i + 1 : i;
+}
+
+/* C1 controls (U+0080..U+009F) and the characters that turn the direction of
+ * the text: U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069. */
+static bool
+text_is_hidden(const char *s, size_t step)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	if (step == 2)
+		return (u[0] == 0xc2 && u[1] < 0xa0) ||
+		    (u[0] == 0xd8 && u[1] == 0x9c);
+	if (step != 3 || u[0] != 0xe2)
+		return false;
+	if (u[1] == 0x80)
+		return u[2] == 0x8e || u[2] == 0x8f ||
+		    (u[2] >= 0xaa && u[2] <= 0xae);
+	return u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9;
+}
+
+/* Append what the character (or sequence) at s becomes; return its length. */
+static size_t
+text_add_clean_step(struct buf *out, const char *s, size_t len)
+{
+	size_t step = text_utf8_step(s, len);
+
+	if (step == 0) {
+		buf_adds(out, REPLACEMENT);
+		return 1;
+	}
+	if (*s == '\033')
+		return text_escape_step(s, len);
+	if (*s == '\r') {
+		buf_addc(out, '\n');
+		return len > 1 && s[1] == '\n' ? 2 : 1;
+	}
+	if (step == 1 && (*s < 0x20 || *s == 0x7f) && *s != '\n' && *s != '\t')
+		return 1;
+	if (!text_is_hidden(s, step))
+		buf_add(out, s, step);
+	return step;
+}
+
+void
+text_add_clean(struct buf *out, const char *s, size_t len)
+{
+	while (len > 0) {
+		size_t step = text_add_clean_step(out, s, len);
+
+		s += step;
+		len -= step;
+	}
+}
+
+/* Digits only, at least one; false when it does not fit. */
+static bool
+text_parse_digits(const char *s, size_t len, int64_t *value)
+{
+	int64_t v = 0;
+
+	if (len == 0)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, s[i] - '0', &v))
+			return false;
+	}
+	*value = v;
+	return true;
+}
+
+bool
+text_parse_snowflake(const char *s, size_t len, int64_t *id)
+{
+	if (len == 0 || len > 20 || s[0] == '0')
+		return false;
+	return text_parse_digits(s, len, id);
+}
+
+bool
+text_parse_int(const char *s, int64_t min, int64_t max, int64_t *value)
+{
+	bool negative = s[0] == '-';
+	int64_t v;
+
+	if (negative)
+		s++;
+	if (!text_parse_digits(s, strlen(s), &v))
+		return false;
+	if (negative)
+		v = -v;
+	if (v < min || v > max)
+		return false;
+	*value = v;
+	return true;
+}
+
+bool
+text_parse_size(const char *s, int64_t *bytes)
+{
+	size_t len = strlen(s);
+	int64_t unit = 1;
+	int64_t v;
+
+	if (len == 0)
+		return false;
+	switch (s[len - 1]) {
+	case 'k':
+	case 'K':
+		unit = INT64_C(1) << 10;
+		break;
+	case 'm':
+	case 'M':
+		unit = INT64_C(1) << 20;
+		break;
+	case 'g':
+	case 'G':
+		unit = INT64_C(1) << 30;
+		break;
+	default:
+		break;
+	}
+	if (unit > 1)
+		len--;
+	return text_parse_digits(s, len, &v) &&
+	    !__builtin_mul_overflow(v, unit, bytes);
+}
+
+static int
+text_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+bool
+text_parse_hex(const char *s, size_t len, unsigned char *out, size_t n)
+{
+	if (len != 2 * n)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		int high = text_hex_digit(s[2 * i]);
+		int low = text_hex_digit(s[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		out[i] = (unsigned char)(high * 16 + low);
+	}
+	return true;
+}
+
+void
+text_add_size(struct buf *out, int64_t bytes)
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB",
+		"PiB", "EiB" };
+	int64_t whole = bytes > 0 ? bytes : 0;
+	int64_t rest = 0;
+	size_t unit = 0;
+
+	while (whole >= 1024) {
+		rest = whole % 1024;
+		whole /= 1024;
+		unit++;
+	}
+	/* Cut, not rounded: 1023.99 KiB must not become 1024 KiB. */
+	if (rest * 10 / 1024 > 0)
+		buf_addf(out, "%" PRId64 ".%" PRId64 " %s", whole,
+		    rest * 10 / 1024, units[unit]);
+	else
+		buf_addf(out, "%" PRId64 " %s", whole, units[unit]);
+}
