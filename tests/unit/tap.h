@@ -7,12 +7,15 @@
  * there and what was wanted.  End main with `return tap_done();`: the plan is
  * printed there, so that a test that dies early has none and is red.
  */
+#include <ftw.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int tap_count;
 static int tap_failed;
@@ -53,6 +56,39 @@ tap_done(void)
 {
 	printf("1..%d\n", tap_count);
 	return tap_failed == 0 ? 0 : 1;
+}
+
+static char tap_folder_path[] = "/tmp/inline-test-XXXXXX";
+static pid_t tap_folder_owner;
+
+static inline int
+tap_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static inline void
+tap_folder_remove(void)
+{
+	if (getpid() == tap_folder_owner)
+		(void)nftw(tap_folder_path, tap_remove, 16,
+		    FTW_DEPTH | FTW_PHYS);
+}
+
+/* A new folder that is removed when the test exits.  Call it once. */
+static inline const char *
+tap_folder(void)
+{
+	if (mkdtemp(tap_folder_path) == NULL) {
+		perror("mkdtemp");
+		exit(1);
+	}
+	tap_folder_owner = getpid();
+	(void)atexit(tap_folder_remove);
+	return tap_folder_path;
 }
 
 #define ok(good, name) (void)tap_point((good), (name), __FILE__, __LINE__)

@@ -1,0 +1,413 @@
+#include "fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "err.h"
+
+#define FD_BACKLOG 128
+
+int
+fd_set_nonblock(int fd, struct err *err)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+		return err_system(err, "set a descriptor nonblocking");
+	return 0;
+}
+
+/*
+ * Fill in the address.  A path over the 107 bytes that sun_path holds goes
+ * through /proc/self/fd and a descriptor of its folder, which *dir keeps open.
+ */
+static int
+fd_unix_address(struct sockaddr_un *address, const char *path, int *dir,
+    struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	auto_free char *folder = NULL;
+	int len;
+
+	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (*path == '\0')
+		return err_set(err, ERR_INPUT, "a socket needs a path");
+	if (strlen(path) < sizeof(address->sun_path)) {
+		memcpy(address->sun_path, path, strlen(path));
+		return 0;
+	}
+	if (slash == NULL)
+		return err_set(err, ERR_INPUT, "socket name too long: %s", path);
+	folder = xstrndup(path, (size_t)(slash - path) + 1);
+	*dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*dir < 0)
+		return err_system(err, "open %s", folder);
+	len = snprintf(address->sun_path, sizeof(address->sun_path),
+	    "/proc/self/fd/%d/%s", *dir, slash + 1);
+	if (len < 0 || (size_t)len >= sizeof(address->sun_path))
+		return err_set(err, ERR_INPUT, "socket name too long: %s", path);
+	return 0;
+}
+
+static int
+fd_connect_address(int fd, const struct sockaddr_un *address)
+{
+	int rc;
+
+	do {
+		rc = connect(fd, (const struct sockaddr *)address,
+		    sizeof(*address));
+	} while (rc != 0 && errno == EINTR);
+	return rc;
+}
+
+/* Remove a socket file that nobody listens on; ERR_BUSY for anything else. */
+static int
+fd_clear_path(const struct sockaddr_un *address, const char *path, int type,
+    struct err *err)
+{
+	auto_close int probe = -1;
+	struct stat st;
+
+	if (lstat(address->sun_path, &st) != 0)
+		return errno == ENOENT ? 0 : err_system(err, "stat %s", path);
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(err, ERR_BUSY, "%s is there and is no socket",
+		    path);
+	/* Nonblocking: a listener whose queue is full says EAGAIN, and lives. */
+	probe = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (probe < 0)
+		return err_system(err, "make a socket");
+	if (fd_connect_address(probe, address) == 0 || errno != ECONNREFUSED)
+		return err_set(err, ERR_BUSY, "%s is in use by another process",
+		    path);
+	if (unlink(address->sun_path) != 0 && errno != ENOENT)
+		return err_system(err, "remove the dead socket %s", path);
+	return 0;
+}
+
+int
+fd_listen_unix(const char *path, int type, mode_t mode, struct err *err)
+{
+	struct sockaddr_un address;
+	auto_close int dir = -1;
+	auto_close int fd = -1;
+
+	if (fd_unix_address(&address, path, &dir, err) != 0 ||
+	    fd_clear_path(&address, path, type & ~SOCK_NONBLOCK, err) != 0)
+		return -1;
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_system(err, "make a socket");
+	/* The file is born with these bits less the umask, so that it is never
+	 * open to more than asked for; chmod then adds what the umask took. */
+	if (fchmod(fd, mode) != 0)
+		return err_system(err, "set the mode of %s", path);
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return err_system(err, "bind %s", path);
+	if (chmod(address.sun_path, mode) != 0 || listen(fd, FD_BACKLOG) != 0) {
+		(void)err_system(err, "listen on %s", path);
+		(void)unlink(address.sun_path);
+		return -1;
+	}
+	return steal_fd(&fd);
+}
+
+int
+fd_connect_unix(const char *path, int type, struct err *err)
+{
+	struct sockaddr_un address;
+	auto_close int dir = -1;
+	auto_close int fd = -1;
+
+	if (fd_unix_address(&address, path, &dir, err) != 0) {
+		if (errno == ENOENT && err->code == ERR_SYSTEM)
+			err->code = ERR_UNAVAILABLE;
+		return -1;
+	}
+	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_system(err, "make a socket");
+	if (fd_connect_address(fd, &address) == 0)
+		return steal_fd(&fd);
+	(void)err_system(err, "connect to %s", path);
+	if (errno == ENOENT || errno == ECONNREFUSED)
+		err->code = ERR_UNAVAILABLE;
+	else if (errno == EAGAIN)
+		err->code = ERR_BUSY;
+	return -1;
+}
+
+/* Wait until the descriptor is ready or hung up.  1 ready, 0 timed out. */
+static int
+fd_wait(int fd, short events, int64_t deadline_ms, struct err *err)
+{
+	struct pollfd item = { .fd = fd, .events = events };
+	int n;
+
+	do {
+		n = poll(&item, 1, clock_poll_timeout(deadline_ms));
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? err_system(err, "poll") : n;
+}
+
+static int64_t
+fd_deadline(int timeout_ms)
+{
+	return timeout_ms < 0 ? -1 : clock_monotonic_ms() + timeout_ms;
+}
+
+/* Room for the two descriptors that a packet may carry. */
+union fd_control {
+	struct cmsghdr align;
+	char space[CMSG_SPACE(2 * sizeof(int))];
+};
+
+static void
+fd_attach(struct msghdr *message, union fd_control *control, int fd_a, int fd_b)
+{
+	struct cmsghdr *header;
+	int fds[2];
+	size_t n = 0;
+
+	if (fd_a >= 0)
+		fds[n++] = fd_a;
+	if (fd_b >= 0)
+		fds[n++] = fd_b;
+	if (n == 0)
+		return;
+	memset(control, 0, sizeof(*control));
+	message->msg_control = control->space;
+	message->msg_controllen = CMSG_SPACE(n * sizeof(int));
+	header = CMSG_FIRSTHDR(message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, n * sizeof(int));
+}
+
+/* A sendmsg that failed: 0 try again when the socket is writable, -1 give up. */
+static int
+fd_send_failed(struct err *err)
+{
+	if (errno == EAGAIN || errno == EINTR)
+		return 0;
+	if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
+		return err_set(err, ERR_PROTOCOL, "send: the peer hung up");
+	return err_system(err, "send a packet");
+}
+
+int
+fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
+    int timeout_ms, struct err *err)
+{
+	/* sendmsg does not write there; struct iovec only has no const. */
+	union {
+		const void *in;
+		void *out;
+	} bytes = { .in = data };
+	struct iovec part = { .iov_base = bytes.out, .iov_len = len };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	int64_t deadline = fd_deadline(timeout_ms);
+	union fd_control control;
+	int ready;
+
+	/* The receiver could not tell an empty packet from the end. */
+	if (len == 0)
+		return err_set(err, ERR_INPUT, "send: an empty packet");
+	fd_attach(&message, &control, fd_a, fd_b);
+	while (sendmsg(sock, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+		if (fd_send_failed(err) != 0)
+			return -1;
+		ready = fd_wait(sock, POLLOUT, deadline, err);
+		if (ready < 0)
+			return -1;
+		if (ready == 0)
+			return err_set(err, ERR_TIMEOUT,
+			    "send: not taken within %d ms", timeout_ms);
+	}
+	return 0;
+}
+
+static void
+fd_keep(int received, int *slot)
+{
+	if (slot != NULL)
+		*slot = received;
+	else
+		(void)close(received);
+}
+
+/* Give the received descriptors to the caller's slots; close the others. */
+static void
+fd_detach(struct msghdr *message, int *fd_a, int *fd_b)
+{
+	int *slots[2] = { fd_a, fd_b };
+	size_t used = 0;
+
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h != NULL;
+	     h = CMSG_NXTHDR(message, h)) {
+		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof(fd));
+			fd_keep(fd, used < 2 ? slots[used] : NULL);
+			used++;
+		}
+	}
+}
+
+static void
+fd_drop(int *slot)
+{
+	if (slot == NULL || *slot < 0)
+		return;
+	(void)close(*slot);
+	*slot = -1;
+}
+
+/* One recvmsg: the length, 0 at the end, -1 error, -2 nothing there yet. */
+static ssize_t
+fd_receive_once(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
+    struct err *err)
+{
+	struct iovec part = { .iov_base = data, .iov_len = cap };
+	union fd_control control;
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space) };
+	ssize_t n = recvmsg(sock, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	/* A peer that closed with packets of ours unread resets us once; what
+	 * it had sent before is still there behind it, and then the end. */
+	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
+		return -2;
+	if (n < 0)
+		return err_system(err, "receive a packet");
+	fd_detach(&message, fd_a, fd_b);
+	if ((message.msg_flags & MSG_TRUNC) != 0)
+		return err_set(err, ERR_PROTOCOL,
+		    "receive: a packet over %zu bytes", cap);
+	if ((message.msg_flags & MSG_CTRUNC) != 0)
+		return err_set(err, ERR_PROTOCOL,
+		    "receive: more descriptors than allowed");
+	return n;
+}
+
+ssize_t
+fd_receive_packet(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
+    int timeout_ms, struct err *err)
+{
+	int64_t deadline = fd_deadline(timeout_ms);
+	ssize_t n;
+	int ready;
+
+	if (fd_a != NULL)
+		*fd_a = -1;
+	if (fd_b != NULL)
+		*fd_b = -1;
+	while ((n = fd_receive_once(sock, data, cap, fd_a, fd_b, err)) == -2) {
+		ready = fd_wait(sock, POLLIN, deadline, err);
+		if (ready < 0)
+			return -1;
+		if (ready == 0)
+			return err_set(err, ERR_TIMEOUT,
+			    "receive: nothing within %d ms", timeout_ms);
+	}
+	if (n <= 0) {
+		fd_drop(fd_a);
+		fd_drop(fd_b);
+	}
+	return n;
+}
+
+int
+fd_write_all(int fd, const void *data, size_t len, struct err *err)
+{
+	const char *at = data;
+
+	while (len > 0) {
+		ssize_t n = write(fd, at, len);
+
+		if (n >= 0) {
+			at += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			if (fd_wait(fd, POLLOUT, -1, err) < 0)
+				return -1;
+		} else if (errno != EINTR) {
+			return err_system(err, "write");
+		}
+	}
+	return 0;
+}
+
+int
+fd_signals(const int *extra, struct err *err)
+{
+	sigset_t set;
+	int fd;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	for (; extra != NULL && *extra != 0; extra++)
+		(void)sigaddset(&set, *extra);
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
+	    sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return err_system(err, "block signals");
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd >= 0 ? fd : err_system(err, "signalfd");
+}
+
+/* Make one folder; one that is there already will do. */
+static int
+fd_make_dir(const char *path, mode_t mode, struct err *err)
+{
+	struct stat st;
+
+	if (mkdir(path, mode) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return err_system(err, "make the folder %s", path);
+	if (stat(path, &st) != 0)
+		return err_system(err, "stat %s", path);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, ERR_CONFLICT, "%s is not a folder", path);
+	return 0;
+}
+
+int
+fd_make_dirs(const char *path, mode_t mode, struct err *err)
+{
+	auto_free char *copy = xstrdup(path);
+
+	if (*path == '\0')
+		return err_set(err, ERR_INPUT, "a folder needs a path");
+	for (char *at = copy + 1; *at != '\0'; at++) {
+		if (*at != '/' || at[-1] == '/')
+			continue;
+		*at = '\0';
+		if (fd_make_dir(copy, mode, err) != 0)
+			return -1;
+		*at = '/';
+	}
+	return fd_make_dir(copy, mode, err);
+}

@@ -1,0 +1,326 @@
+#include "fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "buf.h"
+#include "cleanup.h"
+#include "clock.h"
+#include "err.h"
+#include "tap.h"
+
+static const char *folder;
+
+static bool
+is_cloexec(int fd)
+{
+	return (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
+}
+
+static void
+test_listen(const char *path, const char *label)
+{
+	struct err err = { 0 };
+	struct stat st = { 0 };
+	auto_close int listener = fd_listen_unix(path, SOCK_SEQPACKET, 0660,
+	    &err);
+	auto_close int client = -1;
+	auto_close int second = -1;
+
+	note("%s", label);
+	ok(listener >= 0 && is_cloexec(listener), "listens, close-on-exec");
+	ok(lstat(path, &st) == 0 && (st.st_mode & 07777) == 0660,
+	    "the socket file has the mode asked for, whatever the umask");
+	client = fd_connect_unix(path, SOCK_SEQPACKET, &err);
+	ok(client >= 0 && is_cloexec(client), "connects, close-on-exec");
+	second = fd_listen_unix(path, SOCK_SEQPACKET, 0660, &err);
+	ok(second < 0 && err.code == ERR_BUSY, "a live socket is not taken");
+	(void)close(steal_fd(&listener));
+	(void)close(steal_fd(&client));
+	client = fd_connect_unix(path, SOCK_SEQPACKET, &err);
+	ok(client < 0 && err.code == ERR_UNAVAILABLE, "nobody listens");
+	second = fd_listen_unix(path, SOCK_SEQPACKET, 0600, &err);
+	ok(second >= 0, "a dead socket file is replaced");
+	(void)unlink(path);
+	client = fd_connect_unix(path, SOCK_SEQPACKET, &err);
+	ok(client < 0 && err.code == ERR_UNAVAILABLE, "no socket file");
+}
+
+static void
+test_listen_paths(void)
+{
+	auto_buf struct buf path = BUF_INIT(4096);
+	auto_buf struct buf deep = BUF_INIT(4096);
+	struct err err = { 0 };
+	mode_t old = umask(077);
+	auto_close int fd = -1;
+
+	buf_addf(&path, "%s/short.sock", folder);
+	test_listen(buf_str(&path), "short path");
+	buf_addf(&deep, "%s/%0120d", folder, 7);
+	is_int(fd_make_dirs(buf_str(&deep), 0700, &err), 0, "a deep folder");
+	buf_adds(&deep, "/x.sock");
+	test_listen(buf_str(&deep), "a path over 107 bytes");
+	buf_reset(&path);
+	buf_addf(&path, "%s/file", folder);
+	fd = open(buf_str(&path), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	is_int(fd_listen_unix(buf_str(&path), SOCK_STREAM, 0600, &err), -1,
+	    "a file in the way");
+	is_int(err.code, ERR_BUSY, "is left alone");
+	is_int(access(buf_str(&path), F_OK), 0, "and still there");
+	buf_adds(&path, "/missing/x");
+	is_int(fd_listen_unix(buf_str(&path), SOCK_STREAM, 0600, &err), -1,
+	    "no folder");
+	(void)umask(old);
+}
+
+static void
+test_packets(void)
+{
+	struct err err = { 0 };
+	char data[64] = "";
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		exit(1);
+	is_int(fd_send_packet(pair[0], "hello", 5, -1, -1, 0, &err), 0, "send");
+	is_int(fd_send_packet(pair[0], "you", 3, -1, -1, 0, &err), 0, "send");
+	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 0,
+	    &err), 5, "one packet is received alone");
+	is_mem(data, (size_t)5, "hello", (size_t)5, "with its bytes");
+	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, -1,
+	    &err), 3, "then the next");
+	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 20,
+	    &err), -1, "nothing there");
+	is_int(err.code, ERR_TIMEOUT, "is a timeout");
+	is_int(fd_send_packet(pair[0], "", 0, -1, -1, 0, &err), -1,
+	    "an empty packet is refused");
+	(void)fd_send_packet(pair[0], "too long", 8, -1, -1, 0, &err);
+	is_int(fd_receive_packet(pair[1], data, 4, NULL, NULL, 0, &err), -1,
+	    "a packet over the cap");
+	is_int(err.code, ERR_PROTOCOL, "breaks the protocol");
+	(void)close(pair[0]);
+	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 1000,
+	    &err), 0, "the end");
+	is_int(fd_send_packet(pair[1], "x", 1, -1, -1, 0, &err), -1,
+	    "sending to nobody");
+	is_int(err.code, ERR_PROTOCOL, "is no signal, and an error");
+	(void)close(pair[1]);
+}
+
+static void
+test_send_timeout(void)
+{
+	struct err err = { 0 };
+	static char big[60000];
+	int64_t start = clock_monotonic_ms();
+	int pair[2];
+	int sent = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		exit(1);
+	while (sent < 1000 &&
+	    fd_send_packet(pair[0], big, sizeof(big), -1, -1, 30, &err) == 0)
+		sent++;
+	ok(sent > 0 && sent < 1000, "a peer that does not read is noticed");
+	is_int(err.code, ERR_TIMEOUT, "as a timeout");
+	ok(clock_monotonic_ms() - start >= 30, "not before the time");
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+
+static void
+test_reset(void)
+{
+	struct err err = { 0 };
+	char data[64];
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		exit(1);
+	(void)fd_send_packet(pair[0], "unread", 6, -1, -1, 0, &err);
+	(void)fd_send_packet(pair[1], "last words", 10, -1, -1, 0, &err);
+	(void)close(pair[1]);
+	is_int(fd_receive_packet(pair[0], data, sizeof(data), NULL, NULL, 100,
+	    &err), 10, "last words of a peer that did not read ours");
+	is_int(fd_receive_packet(pair[0], data, sizeof(data), NULL, NULL, 100,
+	    &err), 0, "and then the end");
+	(void)close(pair[0]);
+}
+
+static int
+open_count(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 256; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			n++;
+	return n;
+}
+
+/* Two descriptors are kept, given slots; everything else is closed. */
+static void
+test_rights(void)
+{
+	struct err err = { 0 };
+	char data[8];
+	int pipes[2];
+	int pair[2];
+	int before;
+	int a = 77;
+	int b = 77;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
+	    pipe2(pipes, O_CLOEXEC) != 0)
+		exit(1);
+	before = open_count();
+	(void)fd_send_packet(pair[0], "x", 1, pipes[1], -1, 0, &err);
+	is_int(fd_receive_packet(pair[1], data, 8, &a, &b, 0, &err), 1, "one");
+	ok(a >= 0 && b == -1 && is_cloexec(a), "one descriptor");
+	is_int(write(a, "!", 1), 1, "which works");
+	is_int(read(pipes[0], data, 8), 1, "and is the one sent");
+	(void)close(a);
+	(void)fd_send_packet(pair[0], "x", 1, pipes[0], pipes[1], 0, &err);
+	(void)fd_receive_packet(pair[1], data, 8, &a, &b, 0, &err);
+	ok(a >= 0 && b >= 0 && a != b, "two descriptors");
+	(void)close(a);
+	(void)close(b);
+	(void)fd_send_packet(pair[0], "x", 1, pipes[0], pipes[1], 0, &err);
+	(void)fd_receive_packet(pair[1], data, 8, &a, NULL, 0, &err);
+	(void)close(a);
+	(void)fd_send_packet(pair[0], "x", 1, pipes[0], pipes[1], 0, &err);
+	(void)fd_receive_packet(pair[1], data, 8, NULL, NULL, 0, &err);
+	(void)fd_send_packet(pair[0], "long one", 8, pipes[0], -1, 0, &err);
+	(void)fd_receive_packet(pair[1], data, 2, &a, &b, 0, &err);
+	ok(a == -1 && b == -1, "none with a packet that is refused");
+	is_int(open_count(), before, "none is left open");
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+	(void)close(pipes[0]);
+	(void)close(pipes[1]);
+}
+
+/* A peer that breaks the rule of two: refused, and nothing leaks. */
+static void
+test_too_many_rights(void)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(3 * sizeof(int))];
+	} control = { 0 };
+	struct iovec part = { .iov_base = &control, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	const int fds[3] = { 0, 1, 2 };
+	struct err err = { 0 };
+	char data[8];
+	int pair[2];
+	int before;
+	int a;
+	int b;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		exit(1);
+	before = open_count();
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(header), fds, sizeof(fds));
+	is_int(sendmsg(pair[0], &message, 0), 1, "three descriptors");
+	is_int(fd_receive_packet(pair[1], data, 8, &a, &b, 0, &err), -1,
+	    "are refused");
+	is_int(err.code, ERR_PROTOCOL, "as a breach of the protocol");
+	is_int(open_count(), before, "and none is left open");
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+
+static void
+test_write_all(void)
+{
+	static char big[300000];
+	struct err err = { 0 };
+	size_t total = 0;
+	char data[4096];
+	int pipes[2];
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC) != 0)
+		exit(1);
+	is_int(fd_set_nonblock(pipes[1], &err), 0, "nonblocking");
+	pid = fork();
+	if (pid == 0) {
+		(void)close(pipes[0]);
+		_exit(fd_write_all(pipes[1], big, sizeof(big), &err) == 0 ? 0 :
+									    1);
+	}
+	(void)close(pipes[1]);
+	while ((n = read(pipes[0], data, sizeof(data))) > 0)
+		total += (size_t)n;
+	is_int(total, sizeof(big), "everything is written through a full pipe");
+	(void)close(pipes[0]);
+	is_int(fd_write_all(-1, "x", 1, &err), -1, "a bad descriptor");
+}
+
+static void
+test_signals(void)
+{
+	const int extra[] = { SIGHUP, 0 };
+	struct signalfd_siginfo info = { 0 };
+	struct err err = { 0 };
+	auto_close int fd = fd_signals(extra, &err);
+
+	ok(fd >= 0 && is_cloexec(fd), "a descriptor for signals");
+	ok(read(fd, &info, sizeof(info)) < 0 && errno == EAGAIN,
+	    "which does not block");
+	(void)kill(getpid(), SIGHUP);
+	ok(read(fd, &info, sizeof(info)) == sizeof(info) &&
+	    info.ssi_signo == SIGHUP, "an extra signal");
+	(void)kill(getpid(), SIGTERM);
+	ok(read(fd, &info, sizeof(info)) == sizeof(info) &&
+	    info.ssi_signo == SIGTERM, "SIGTERM");
+	ok(raise(SIGPIPE) == 0, "SIGPIPE is ignored");
+}
+
+static void
+test_make_dirs(void)
+{
+	auto_buf struct buf path = BUF_INIT(4096);
+	struct stat st = { 0 };
+	struct err err = { 0 };
+
+	buf_addf(&path, "%s/a//b/c/", folder);
+	is_int(fd_make_dirs(buf_str(&path), 0750, &err), 0, "with parents");
+	ok(stat(buf_str(&path), &st) == 0 && (st.st_mode & 07777) == 0750,
+	    "mode");
+	is_int(fd_make_dirs(buf_str(&path), 0750, &err), 0, "twice");
+	is_int(fd_make_dirs("/", 0750, &err), 0, "the root");
+	is_int(fd_make_dirs("", 0750, &err), -1, "no path");
+	buf_reset(&path);
+	buf_addf(&path, "%s/file/x", folder);
+	is_int(fd_make_dirs(buf_str(&path), 0750, &err), -1, "through a file");
+}
+
+int
+main(void)
+{
+	folder = tap_folder();
+	test_listen_paths();
+	test_packets();
+	test_send_timeout();
+	test_reset();
+	test_rights();
+	test_too_many_rights();
+	test_write_all();
+	test_make_dirs();
+	test_signals();
+	return tap_done();
+}
