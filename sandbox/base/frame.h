@@ -229,7 +229,8 @@ struct frame_field {
 	size_t len;
 };
 
-/* Check the whole structure (every length, known kind).  False: not a frame. */
+/* Check the whole structure: a known kind, every length, the size of every
+ * known integer, no known tag twice (but TAG_ARG).  False: not a frame. */
 bool frame_parse(struct frame_view *view, const void *packet, size_t len);
 /* Walk the fields: *pos starts at 0; false at the end. */
 bool frame_next(const struct frame_view *view, size_t *pos,

@@ -1,0 +1,267 @@
+#include "frame.h"
+
+#include <string.h>
+
+#define FIELD_HEAD 5 /* u8 tag, u32 length */
+#define INT_SIZE 8
+
+enum field_type { FIELD_UNKNOWN, FIELD_INT, FIELD_BYTES, FIELD_REPEATED };
+
+static bool
+frame_kind_known(enum frame_kind kind)
+{
+	switch (kind) {
+	case FRAME_LEASE:
+	case FRAME_CREATE:
+	case FRAME_REMOVE:
+	case FRAME_STATUS:
+	case FRAME_GRANTED:
+	case FRAME_REFUSED:
+	case FRAME_STATUS_IS:
+	case FRAME_SERVE:
+	case FRAME_READY:
+	case FRAME_IDLE:
+	case FRAME_REQUEST:
+	case FRAME_BYTES:
+	case FRAME_INPUT:
+	case FRAME_GO:
+	case FRAME_STARTED:
+	case FRAME_OUTPUT:
+	case FRAME_ENTRY:
+	case FRAME_FILE:
+	case FRAME_LEFT_OUT:
+	case FRAME_RESULT:
+		return true;
+	}
+	return false;
+}
+
+static enum field_type
+frame_field_type(enum frame_tag tag)
+{
+	switch (tag) {
+	case TAG_LEASE_MS:
+	case TAG_CODE:
+	case TAG_QUOTA_BYTES:
+	case TAG_QUOTA_FILES:
+	case TAG_COLD:
+	case TAG_OP:
+	case TAG_ECHO:
+	case TAG_MERGE:
+	case TAG_WALL_MS:
+	case TAG_OUTPUT_MAX:
+	case TAG_COLLECT_FILES:
+	case TAG_COLLECT_BYTES:
+	case TAG_COLLECT_TOTAL:
+	case TAG_OFFSET:
+	case TAG_COUNT:
+	case TAG_MAX_BYTES:
+	case TAG_RECURSIVE:
+	case TAG_SDIST:
+	case TAG_CA:
+	case TAG_CUT:
+	case TAG_PART:
+	case TAG_STREAM:
+	case TAG_KIND:
+	case TAG_SIZE:
+	case TAG_MTIME:
+	case TAG_WHY:
+	case TAG_REASON:
+	case TAG_STATUS:
+	case TAG_SIGNAL:
+	case TAG_WALL_US:
+	case TAG_CPU_US:
+	case TAG_MAX_RSS:
+	case TAG_USED_BYTES:
+	case TAG_USED_FILES:
+	case TAG_TOTAL:
+	case TAG_DISK_FULL:
+	case TAG_ENGINE:
+	case TAG_IMAGE:
+	case TAG_CELLS:
+	case TAG_LEASED:
+	case TAG_STARTING:
+	case TAG_WAITING:
+	case TAG_FREE_BYTES:
+		return FIELD_INT;
+	case TAG_CLASS:
+	case TAG_SANDBOX:
+	case TAG_TEXT:
+	case TAG_CELL_NAME:
+	case TAG_PYTHON:
+	case TAG_PATH:
+	case TAG_CWD:
+	case TAG_NAME:
+	case TAG_INDEX_URL:
+	case TAG_DATA:
+	case TAG_IMAGE_NAME:
+		return FIELD_BYTES;
+	case TAG_ARG:
+		return FIELD_REPEATED;
+	}
+	return FIELD_UNKNOWN;
+}
+
+void
+frame_start(struct frame *f, enum frame_kind kind)
+{
+	f->overflow = false;
+	f->data[0] = (unsigned char)kind;
+	f->len = 1;
+}
+
+void
+frame_add_bytes(struct frame *f, enum frame_tag tag, const void *data,
+    size_t len)
+{
+	unsigned char *at = f->data + f->len;
+
+	if (f->overflow || len > FRAME_MAX - FIELD_HEAD ||
+	    f->len > FRAME_MAX - FIELD_HEAD - len) {
+		f->overflow = true;
+		return;
+	}
+	at[0] = (unsigned char)tag;
+	for (unsigned int i = 0; i < 4; i++)
+		at[1 + i] = (unsigned char)(len >> (8 * i));
+	if (len > 0)
+		memcpy(at + FIELD_HEAD, data, len);
+	f->len += FIELD_HEAD + len;
+}
+
+void
+frame_add_int(struct frame *f, enum frame_tag tag, int64_t value)
+{
+	uint64_t bits = (uint64_t)value;
+	unsigned char bytes[INT_SIZE];
+
+	for (unsigned int i = 0; i < INT_SIZE; i++)
+		bytes[i] = (unsigned char)(bits >> (8 * i));
+	frame_add_bytes(f, tag, bytes, sizeof(bytes));
+}
+
+void
+frame_add_text(struct frame *f, enum frame_tag tag, const char *text)
+{
+	frame_add_bytes(f, tag, text, strlen(text));
+}
+
+/* One field at *pos, in a packet that nobody has checked yet. */
+static bool
+frame_step(const struct frame_view *view, size_t *pos,
+    struct frame_field *field)
+{
+	const unsigned char *at = view->data + *pos;
+	size_t left = view->len - *pos;
+	size_t len = 0;
+
+	if (left < FIELD_HEAD)
+		return false;
+	for (unsigned int i = 0; i < 4; i++)
+		len |= (size_t)at[1 + i] << (8 * i);
+	if (len > left - FIELD_HEAD)
+		return false;
+	field->tag = (enum frame_tag)at[0];
+	field->data = at + FIELD_HEAD;
+	field->len = len;
+	*pos += FIELD_HEAD + len;
+	return true;
+}
+
+/* seen: one byte for each tag, 1 when it was there already. */
+static bool
+frame_field_good(const struct frame_field *field, unsigned char *seen)
+{
+	unsigned char before = seen[field->tag];
+
+	seen[field->tag] = 1;
+	switch (frame_field_type(field->tag)) {
+	case FIELD_INT:
+		return before == 0 && field->len == INT_SIZE;
+	case FIELD_BYTES:
+		return before == 0;
+	case FIELD_REPEATED:
+	case FIELD_UNKNOWN:
+		return true;
+	}
+	return false;
+}
+
+bool
+frame_parse(struct frame_view *view, const void *packet, size_t len)
+{
+	unsigned char seen[256] = { 0 };
+	const unsigned char *data = packet;
+	struct frame_field field;
+	size_t pos = 1;
+
+	if (len == 0 || len > FRAME_MAX ||
+	    !frame_kind_known((enum frame_kind)data[0]))
+		return false;
+	view->kind = (enum frame_kind)data[0];
+	view->data = data;
+	view->len = len;
+	while (pos < len)
+		if (!frame_step(view, &pos, &field) ||
+		    !frame_field_good(&field, seen))
+			return false;
+	return true;
+}
+
+bool
+frame_next(const struct frame_view *view, size_t *pos,
+    struct frame_field *field)
+{
+	if (*pos == 0)
+		*pos = 1; /* over the kind */
+	if (*pos >= view->len)
+		return false;
+	return frame_step(view, pos, field);
+}
+
+bool
+frame_get_bytes(const struct frame_view *view, enum frame_tag tag,
+    const unsigned char **data, size_t *len)
+{
+	struct frame_field field;
+	size_t pos = 0;
+
+	while (frame_next(view, &pos, &field)) {
+		if (field.tag != tag)
+			continue;
+		*data = field.data;
+		*len = field.len;
+		return true;
+	}
+	return false;
+}
+
+bool
+frame_get_int(const struct frame_view *view, enum frame_tag tag, int64_t *value)
+{
+	const unsigned char *data;
+	uint64_t bits = 0;
+	size_t len;
+
+	if (!frame_get_bytes(view, tag, &data, &len) || len != INT_SIZE)
+		return false;
+	for (unsigned int i = 0; i < INT_SIZE; i++)
+		bits |= (uint64_t)data[i] << (8 * i);
+	*value = (int64_t)bits;
+	return true;
+}
+
+bool
+frame_get_text(const struct frame_view *view, enum frame_tag tag, char *text,
+    size_t size)
+{
+	const unsigned char *data;
+	size_t len;
+
+	if (!frame_get_bytes(view, tag, &data, &len) || len >= size ||
+	    memchr(data, '\0', len) != NULL)
+		return false;
+	memcpy(text, data, len);
+	text[len] = '\0';
+	return true;
+}
