@@ -8,7 +8,8 @@
 /*
  * The one bounded byte buffer.  `max` is set when it is initialised and never
  * passed: an append that would pass it appends nothing and marks the buffer as
- * overflowed, for good, so that it is enough to check once at the end.  The
+ * overflowed; from then on nothing is appended until buf_reset(), so that it is
+ * enough to check once at the end and what is there is a true beginning.  The
  * data is always followed by a NUL that is not counted.  When memory is out the
  * process logs and exits: no caller checks for that.
  */
