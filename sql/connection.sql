@@ -1,0 +1,34 @@
+-- Run once on each connection (db.c), before the others are prepared.
+
+-- name: connect_all
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = FULL;
+PRAGMA secure_delete = FAST;
+PRAGMA journal_size_limit = 16777216;
+
+-- The front never writes the WAL back: it has three seconds to answer.
+-- name: connect_front
+PRAGMA wal_autocheckpoint = 0;
+
+-- name: connect_reader
+PRAGMA wal_autocheckpoint = 0;
+PRAGMA query_only = 1;
+
+-- Workers do it when they are idle; this is for the day when they never are.
+-- name: connect_worker
+PRAGMA wal_autocheckpoint = 8000;
+
+-- name: connect_admin
+PRAGMA wal_autocheckpoint = 8000;
+
+-- name: schema_version
+PRAGMA user_version;
+
+-- name: begin_immediate
+BEGIN IMMEDIATE;
+
+-- name: commit
+COMMIT;
+
+-- name: rollback
+ROLLBACK;

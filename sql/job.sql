@@ -1,0 +1,101 @@
+-- Jobs (sandbox/store/job.c).  Every change of a state names the state that it
+-- expects.  The columns of job_claim and job_next_untold are read by position.
+
+-- One row that says all that may be wrong with a new job: known interaction,
+-- another job of this user, commands in the last minute, length of the queue.
+-- name: job_check
+SELECT
+	EXISTS (SELECT 1 FROM jobs WHERE interaction_id = :interaction_id),
+	EXISTS (SELECT 1 FROM jobs WHERE user_id = :user_id
+		AND state IN ('queued', 'claimed', 'started')
+		AND kind <> 'health'),
+	(SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
+		AND received_ms > :since_ms LIMIT :rate)),
+	(SELECT count(*) FROM jobs
+		WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+		AND state IN ('queued', 'claimed', 'started'));
+
+-- name: job_insert
+INSERT INTO jobs (interaction_id, application_id, user_id, kind, answer, token,
+	locale, received_ms, attachment_limit, may_attach, path, text, input,
+	page, share, recursive, has_text, attachment_url, attachment_name,
+	attachment_size, view_id)
+VALUES (:interaction_id, :application_id, :user_id, :kind, :answer, :token,
+	:locale, :received_ms, :attachment_limit, :may_attach, :path, :text,
+	:input, :page, :share, :recursive, :has_text, :attachment_url,
+	:attachment_name, :attachment_size, :view_id);
+
+-- Whether job_claim would find one: costs no write lock.
+-- name: job_peek
+SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued');
+
+-- name: job_claim
+UPDATE jobs SET state = 'claimed', claimed_by = :slot, claimed_ms = :now_ms
+WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1)
+	AND state = 'queued'
+RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
+	token, locale, received_ms, attachment_limit, may_attach, path, text,
+	input, page, share, recursive, has_text, attachment_url,
+	attachment_name, attachment_size, view_id, claimed_by, body, outcome;
+
+-- name: job_start
+UPDATE jobs SET state = 'started', started_ms = :now_ms
+WHERE id = :id AND state = 'claimed' AND claimed_by = :slot;
+
+-- name: job_finish
+UPDATE jobs SET state = 'finished', body = :body, outcome = :outcome,
+	finished_ms = :now_ms
+WHERE id = :id AND state IN ('claimed', 'started', 'lost')
+	AND claimed_by = :slot;
+
+-- name: job_delivered
+UPDATE jobs SET state = 'delivered', told_ms = :now_ms, token = '', path = '',
+	text = '', input = '', attachment_url = '', attachment_name = '',
+	body = NULL
+WHERE id = :id AND state = 'finished';
+
+-- name: job_undeliverable
+UPDATE jobs SET state = 'undeliverable', told_ms = :now_ms, token = '',
+	path = '', text = '', input = '', attachment_url = '',
+	attachment_name = '', body = NULL, outcome = :why
+WHERE id = :id AND state IN ('claimed', 'started', 'finished', 'lost');
+
+-- name: job_requeue
+UPDATE jobs SET state = 'queued', claimed_by = NULL, claimed_ms = NULL
+WHERE state IN ('claimed', 'started', 'finished', 'lost')
+	AND state = 'claimed' AND claimed_by = :slot;
+
+-- name: job_lose
+UPDATE jobs SET state = 'lost', outcome = 'interrupted'
+WHERE state IN ('claimed', 'started', 'finished', 'lost')
+	AND state = 'started' AND claimed_by = :slot;
+
+-- name: job_next_untold
+SELECT id, interaction_id, application_id, user_id, kind, state, answer,
+	token, locale, received_ms, attachment_limit, may_attach, path, text,
+	input, page, share, recursive, has_text, attachment_url,
+	attachment_name, attachment_size, view_id, claimed_by, body, outcome
+FROM jobs
+WHERE state IN ('claimed', 'started', 'finished', 'lost')
+	AND state IN ('finished', 'lost') AND claimed_by = :slot
+ORDER BY id LIMIT 1;
+
+-- name: job_slots
+SELECT DISTINCT claimed_by FROM jobs
+WHERE state IN ('claimed', 'started', 'finished', 'lost')
+ORDER BY claimed_by;
+
+-- name: job_count
+SELECT count(*) FILTER (WHERE state = 'queued'),
+	count(*) FILTER (WHERE state IN ('claimed', 'started')),
+	count(*) FILTER (WHERE state IN ('finished', 'lost')),
+	(SELECT received_ms FROM jobs WHERE state = 'queued'
+		ORDER BY id LIMIT 1)
+FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost');
+
+-- name: job_prune
+DELETE FROM jobs WHERE id IN (SELECT id FROM jobs
+	WHERE received_ms < :before_ms
+	AND state IN ('delivered', 'undeliverable')
+	ORDER BY received_ms LIMIT :most);

@@ -1,0 +1,16 @@
+-- What buttons and modals refer to (sandbox/store/view.c).
+
+-- name: view_insert
+INSERT INTO views (user_id, kind, path, page, share, created_ms)
+VALUES (:user_id, :kind, :path, :page, :share, :created_ms);
+
+-- name: view_find
+SELECT id, user_id, kind, path, page, share, created_ms
+FROM views WHERE id = :id;
+
+-- name: view_set_page
+UPDATE views SET page = :page WHERE id = :id;
+
+-- name: view_prune
+DELETE FROM views WHERE id IN (SELECT id FROM views
+	WHERE created_ms < :before_ms ORDER BY created_ms LIMIT :most);
