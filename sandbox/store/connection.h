@@ -1,0 +1,29 @@
+#ifndef CONNECTION_H
+#define CONNECTION_H
+
+#include <sqlite3.h>
+
+#include "db.h"
+
+/* What db.c, authorize.c and migrate.c share; nobody else includes it. */
+struct db {
+	sqlite3 *handle;
+	enum db_role role;
+	/* NULL: not for this role, or not prepared yet (DB_ADMIN before
+	 * db_migrate) */
+	sqlite3_stmt *statements[STATEMENT_COUNT];
+};
+
+/* Fill err from what SQLite says about the connection.  Always -1. */
+int connection_error(struct db *db, struct err *err);
+/* Run a text of several statements that give no rows. */
+int connection_script(struct db *db, const char *sql, struct err *err);
+/* Prepare every statement that the role may use. */
+int connection_prepare(struct db *db, struct err *err);
+int connection_version(struct db *db, int *version, struct err *err);
+
+/* An sqlite3_set_authorizer() callback: holds the role's rights. */
+int authorize(void *db, int action, const char *a, const char *b,
+    const char *database, const char *trigger);
+
+#endif

@@ -1,0 +1,410 @@
+#include "connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "migrations.h"
+
+/* The front has three seconds for the whole answer; nobody waits for the
+ * others. */
+#define FRONT_BUSY_MS 1500
+#define BUSY_MS	      10000
+/* Of one value or statement: far over anything that we store. */
+#define VALUE_MAX     (8 << 20)
+
+static enum err_code
+error_code(int extended)
+{
+	if (extended == SQLITE_CONSTRAINT_UNIQUE ||
+	    extended == SQLITE_CONSTRAINT_PRIMARYKEY)
+		return ERR_CONFLICT;
+	switch (extended & 0xff) {
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return ERR_BUSY;
+	case SQLITE_FULL:
+		return ERR_LIMIT;
+	case SQLITE_CONSTRAINT:
+	case SQLITE_MISMATCH:
+	case SQLITE_TOOBIG:
+		return ERR_INPUT;
+	case SQLITE_READONLY:
+	case SQLITE_CANTOPEN:
+	case SQLITE_PERM:
+	case SQLITE_NOTADB:
+		return ERR_CONFIG;
+	default:
+		return ERR_SYSTEM;
+	}
+}
+
+int
+connection_error(struct db *db, struct err *err)
+{
+	int extended = sqlite3_extended_errcode(db->handle);
+
+	if ((extended & 0xff) == SQLITE_NOMEM)
+		log_fatal(1, "out of memory in the database");
+	/* A full disk also comes as a failed write. */
+	if ((extended & 0xff) == SQLITE_IOERR &&
+	    sqlite3_system_errno(db->handle) == ENOSPC)
+		return err_set(err, ERR_LIMIT, "database: no space left");
+	return err_set(err, error_code(extended), "database: %s",
+	    sqlite3_errmsg(db->handle));
+}
+
+int
+connection_script(struct db *db, const char *sql, struct err *err)
+{
+	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return connection_error(db, err);
+	return 0;
+}
+
+int
+connection_version(struct db *db, int *version, struct err *err)
+{
+	sqlite3_stmt *s = NULL;
+	int result;
+
+	if (sqlite3_prepare_v2(db->handle,
+	    statement_texts[STATEMENT_SCHEMA_VERSION].sql, -1, &s, NULL) !=
+	    SQLITE_OK)
+		return connection_error(db, err);
+	result = sqlite3_step(s);
+	if (result == SQLITE_ROW)
+		*version = sqlite3_column_int(s, 0);
+	else
+		(void)connection_error(db, err);
+	(void)sqlite3_finalize(s);
+	return result == SQLITE_ROW ? 0 : -1;
+}
+
+/* Those that set a connection up are run, not prepared. */
+static bool
+is_connect(enum statement which)
+{
+	return strncmp(statement_texts[which].name, "connect_", 8) == 0;
+}
+
+int
+connection_prepare(struct db *db, struct err *err)
+{
+	for (int i = 0; i < STATEMENT_COUNT; i++) {
+		int result;
+
+		if (db->statements[i] != NULL || is_connect((enum statement)i))
+			continue;
+		result = sqlite3_prepare_v3(db->handle, statement_texts[i].sql,
+		    -1, SQLITE_PREPARE_PERSISTENT, &db->statements[i], NULL);
+		/* Not for this role: db_statement() will not give it out. */
+		if (result == SQLITE_OK || result == SQLITE_AUTH)
+			continue;
+		(void)connection_error(db, err);
+		return err_wrap(err, "statement %s", statement_texts[i].name);
+	}
+	return 0;
+}
+
+/* SQLite would make the file readable for all; fronts and workers share it as
+ * one group. */
+static int
+make_file(const char *path, struct err *err)
+{
+	auto_close int fd = open(path,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0660);
+
+	if (fd < 0 && errno == EEXIST)
+		return 0;
+	if (fd < 0) {
+		(void)err_system(err, "database %s", path);
+		err->code = ERR_CONFIG;
+		return -1;
+	}
+	if (fchmod(fd, 0660) != 0)
+		return err_system(err, "database %s", path);
+	return 0;
+}
+
+static int
+connect_file(struct db *db, const char *path, struct err *err)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+	    SQLITE_OPEN_EXRESCODE;
+
+	if (db->role == DB_ADMIN && make_file(path, err) != 0)
+		return -1;
+	if (db->role != DB_ADMIN && access(path, F_OK) != 0)
+		return err_set(err, ERR_CONFIG,
+		    "there is no database yet: run ilctl migrate");
+	if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK) {
+		(void)connection_error(db, err);
+		err->code = ERR_CONFIG;
+		return -1;
+	}
+	return 0;
+}
+
+static enum statement
+role_recipe(enum db_role role)
+{
+	switch (role) {
+	case DB_FRONT:
+		return STATEMENT_CONNECT_FRONT;
+	case DB_READER:
+		return STATEMENT_CONNECT_READER;
+	case DB_WORKER:
+		return STATEMENT_CONNECT_WORKER;
+	case DB_ADMIN:
+		break;
+	}
+	return STATEMENT_CONNECT_ADMIN;
+}
+
+static int
+configure(struct db *db, struct err *err)
+{
+	sqlite3 *h = db->handle;
+
+	(void)sqlite3_busy_timeout(h,
+	    db->role == DB_FRONT ? FRONT_BUSY_MS : BUSY_MS);
+	(void)sqlite3_limit(h, SQLITE_LIMIT_LENGTH, VALUE_MAX);
+	(void)sqlite3_limit(h, SQLITE_LIMIT_ATTACHED, 0);
+	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+	if (connection_script(db, statement_texts[STATEMENT_CONNECT_ALL].sql,
+	    err) != 0)
+		return -1;
+	return connection_script(db, statement_texts[role_recipe(db->role)].sql,
+	    err);
+}
+
+/* A program works with exactly the version that it was made for. */
+static int
+check_version(struct db *db, struct err *err)
+{
+	int version = 0;
+
+	if (connection_version(db, &version, err) != 0)
+		return -1;
+	if (db->role != DB_ADMIN && version != migration_count)
+		return err_set(err, ERR_CONFIG,
+		    "the database has version %d, this program needs %d: %s",
+		    version, migration_count, version < migration_count ?
+		    "run ilctl migrate" : "install the newer programs");
+	if (sqlite3_set_authorizer(db->handle, authorize, db) != SQLITE_OK)
+		return connection_error(db, err);
+	if (version != migration_count)
+		return 0;
+	return connection_prepare(db, err);
+}
+
+struct db *
+db_open(const char *path, enum db_role role, struct err *err)
+{
+	struct db *db = xcalloc(1, sizeof(*db));
+
+	db->role = role;
+	if (connect_file(db, path, err) == 0 && configure(db, err) == 0 &&
+	    check_version(db, err) == 0)
+		return db;
+	db_close(db);
+	(void)err_wrap(err, "%s", path);
+	return NULL;
+}
+
+void
+db_close(struct db *db)
+{
+	if (db == NULL)
+		return;
+	for (int i = 0; i < STATEMENT_COUNT; i++)
+		(void)sqlite3_finalize(db->statements[i]);
+	(void)sqlite3_close(db->handle);
+	free(db);
+}
+
+int
+db_begin(struct db *db, struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_BEGIN_IMMEDIATE);
+
+	return db_run(db, s, NULL, err);
+}
+
+int
+db_commit(struct db *db, struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_COMMIT);
+
+	if (db_run(db, s, NULL, err) == 0)
+		return 0;
+	db_rollback(db);
+	return -1;
+}
+
+void
+db_rollback(struct db *db)
+{
+	/* SQLite rolls back by itself after some errors. */
+	if (sqlite3_get_autocommit(db->handle) == 0)
+		(void)sqlite3_exec(db->handle,
+		    statement_texts[STATEMENT_ROLLBACK].sql, NULL, NULL, NULL);
+}
+
+sqlite3_stmt *
+db_statement(struct db *db, enum statement which)
+{
+	sqlite3_stmt *s = db->statements[which];
+
+	if (s == NULL) {
+		log_err("statement %s is not for this program",
+		    statement_texts[which].name);
+		abort();
+	}
+	(void)sqlite3_reset(s);
+	(void)sqlite3_clear_bindings(s);
+	return s;
+}
+
+void
+db_statement_done(sqlite3_stmt **stmt)
+{
+	if (*stmt == NULL)
+		return;
+	(void)sqlite3_reset(*stmt);
+	(void)sqlite3_clear_bindings(*stmt);
+}
+
+static int
+parameter(sqlite3_stmt *s, const char *name)
+{
+	int index = sqlite3_bind_parameter_index(s, name);
+
+	if (index == 0) {
+		log_err("no parameter %s in: %s", name, sqlite3_sql(s));
+		abort();
+	}
+	return index;
+}
+
+static void
+bound(sqlite3_stmt *s, int result)
+{
+	if (result == SQLITE_OK)
+		return;
+	log_err("binding to %s: %s", sqlite3_sql(s), sqlite3_errstr(result));
+	abort();
+}
+
+void
+db_bind_int(sqlite3_stmt *s, const char *name, int64_t value)
+{
+	bound(s, sqlite3_bind_int64(s, parameter(s, name), value));
+}
+
+void
+db_bind_null(sqlite3_stmt *s, const char *name)
+{
+	bound(s, sqlite3_bind_null(s, parameter(s, name)));
+}
+
+void
+db_bind_text(sqlite3_stmt *s, const char *name, const char *text)
+{
+	if (text == NULL)
+		db_bind_null(s, name);
+	else
+		db_bind_text_n(s, name, text, strlen(text));
+}
+
+void
+db_bind_text_n(sqlite3_stmt *s, const char *name, const char *text, size_t len)
+{
+	bound(s, sqlite3_bind_text64(s, parameter(s, name), text, len,
+	    SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+void
+db_bind_blob(sqlite3_stmt *s, const char *name, const void *data, size_t len)
+{
+	bound(s, sqlite3_bind_blob64(s, parameter(s, name), data, len,
+	    SQLITE_TRANSIENT));
+}
+
+int
+db_step(struct db *db, sqlite3_stmt *s, struct err *err)
+{
+	switch (sqlite3_step(s)) {
+	case SQLITE_ROW:
+		return 1;
+	case SQLITE_DONE:
+		return 0;
+	default:
+		return connection_error(db, err);
+	}
+}
+
+int
+db_run(struct db *db, sqlite3_stmt *s, int *changes, struct err *err)
+{
+	int result = db_step(db, s, err);
+
+	if (result == 1) {
+		log_err("a row that nobody asked for: %s", sqlite3_sql(s));
+		abort();
+	}
+	if (result == 0 && changes != NULL)
+		*changes = sqlite3_changes(db->handle);
+	return result;
+}
+
+int64_t
+db_last_id(struct db *db)
+{
+	return sqlite3_last_insert_rowid(db->handle);
+}
+
+int64_t
+db_column_int(sqlite3_stmt *s, int column)
+{
+	return sqlite3_column_int64(s, column);
+}
+
+char *
+db_column_text_or_null(sqlite3_stmt *s, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+
+	if (text == NULL)
+		return NULL;
+	return xstrndup(text, (size_t)sqlite3_column_bytes(s, column));
+}
+
+char *
+db_column_text(sqlite3_stmt *s, int column)
+{
+	char *text = db_column_text_or_null(s, column);
+
+	return text != NULL ? text : xstrdup("");
+}
+
+void
+db_checkpoint(struct db *db)
+{
+	/* PASSIVE waits for nobody and holds nobody up; when all was written
+	 * back, the next writer starts the WAL again from its beginning. */
+	(void)sqlite3_wal_checkpoint_v2(db->handle, NULL,
+	    SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
