@@ -54,8 +54,9 @@ enum job_answer {
 	ANSWER_CALLBACK,	  /* 202 was sent: POST the callback */
 };
 
-/* Everything of a job.  Strings are heap and never NULL ("" when absent) except
- * where it says NULL; job_release() frees them. */
+/* Everything of a job.  Strings are heap; in a job that was read they are never
+ * NULL ("" when absent) except where it says NULL.  job_init() leaves them NULL,
+ * which job_insert() stores as "".  job_release() frees them. */
 struct job {
 	int64_t id;
 	int64_t interaction_id;
@@ -89,10 +90,12 @@ struct job {
 	char *outcome;		/* short word for statistics: "exit 0", … */
 };
 
+/* Zero, but claimed_by -1 and page 1. */
 void job_init(struct job *job);
 void job_release(struct job *job);
 const char *job_kind_name(enum job_kind kind);
 const char *job_state_name(enum job_state state);
+/* All but health: one of these at a time for each user. */
 bool job_kind_needs_sandbox(enum job_kind kind);
 
 enum job_insert_result {
@@ -114,15 +117,16 @@ struct job_limits {
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 
-/* Worker `slot` takes the oldest queued job.  1: there is none. */
+/* Worker `slot` takes the oldest queued job.  1: there is none.  The job is
+ * initialised here; release it when the result is 0. */
 int job_claim(struct db *db, int64_t slot, struct job *job, struct err *err);
 /* claimed → started: from here on it is never run again. */
 int job_start(struct db *db, int64_t id, int64_t slot, struct err *err);
-/* started (or claimed) → finished, with the message that tells about it. */
+/* claimed, started or lost → finished, with the message that tells about it. */
 int job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
     const char *outcome, struct err *err);
-/* finished → delivered | undeliverable; the token is forgotten, and what was
- * asked (text, input) too. */
+/* finished → delivered; claimed, started, finished or lost → undeliverable.  The
+ * token is forgotten, and what was asked and answered too. */
 int job_delivered(struct db *db, int64_t id, struct err *err);
 int job_undeliverable(struct db *db, int64_t id, const char *why,
     struct err *err);
@@ -131,7 +135,8 @@ int job_undeliverable(struct db *db, int64_t id, const char *why,
  * how many, -1 on error. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
 /* Jobs (lost or finished) that slot left and that must still be told: takes the
- * oldest for `slot` (its dead predecessor's).  1: none. */
+ * oldest for `slot` (its dead predecessor's), unchanged: it is the oldest until
+ * it was finished and told.  1: none. */
 int job_next_untold(struct db *db, int64_t slot, struct job *job,
     struct err *err);
 /* Slots that hold unfinished jobs: fills at most cap, returns how many. */

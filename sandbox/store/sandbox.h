@@ -6,6 +6,7 @@
 
 struct db;
 struct err;
+struct sqlite3_stmt;
 
 /*
  * The row of a user's sandbox.  The folder on disk belongs to the broker; which
@@ -39,14 +40,18 @@ struct sandbox {
 	int64_t used_files;
 };
 
-/* 1: the user has none. */
+const char *sandbox_state_name(enum sandbox_state state);
+
+/* The active one, otherwise the newest that expires or has expired; one that is
+ * being removed is not found.  1: the user has none. */
 int sandbox_find(struct db *db, int64_t user_id, struct sandbox *sandbox,
     struct err *err);
 /* Make the user's row (a fresh random id), or take the active one that is
  * there.  *created says which. */
 int sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
     struct sandbox *sandbox, bool *created, struct err *err);
-/* It was used now: used_at, and expires_at = now + retention, but never earlier
+/* These return 1 when the sandbox is not active (any more).
+ * It was used now: used_at, and expires_at = now + retention, but never earlier
  * than an operator has set it. */
 int sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
     struct err *err);
@@ -57,15 +62,25 @@ int sandbox_set_usage(struct db *db, const char *id, int64_t bytes,
 
 /* Take one that has expired (active, not pinned, expires_at <= now, no
  * unfinished job of its user) or that was left expiring or removing: marks an
- * active one expiring.  1: there is none. */
+ * active one expiring.  The same row is not given again for 60 s, so that two
+ * sweepers do not meet and a folder that cannot be removed now is tried again
+ * later.  1: there is none. */
 int sandbox_take_expired(struct db *db, struct sandbox *sandbox,
     struct err *err);
-/* Its folder is gone: expiring → expired, removing → row deleted. */
+/* Make those that were left expiring or removing due at once; returns how
+ * many. */
+int sandbox_retry(struct db *db, struct err *err);
+/* Its folder is gone: expiring → expired, removing → row deleted (the expired
+ * row too when its user has a new sandbox).  1: it was neither. */
 int sandbox_gone(struct db *db, const char *id, struct err *err);
 /* active → removing.  1: it is not active any more. */
 int sandbox_remove(struct db *db, const char *id, struct err *err);
 
-/* Seconds until the next active, unpinned one expires; -1: none. */
+/* Seconds (at least 1, so that it can be slept) until the next active, unpinned
+ * one expires; -1: none, or an error: err->code says which. */
 int64_t sandbox_next_expiry(struct db *db, struct err *err);
+
+/* Fill from a row in the columns' order of sandbox.sql: for this folder. */
+void sandbox_row_read(struct sqlite3_stmt *s, struct sandbox *sandbox);
 
 #endif
