@@ -25,6 +25,10 @@ struct rest_options {
 
 struct rest *rest_new(const struct rest_options *options, struct err *err);
 void rest_free(struct rest *rest);
+/* A descriptor that becomes readable when the process should end (a signalfd;
+ * never read here, -1: none).  From then on a call that waits has at most 10 s
+ * left and then says REST_LATER. */
+void rest_stop_with(struct rest *rest, int stop_fd);
 
 /* A file to upload; data is borrowed. */
 struct rest_file {

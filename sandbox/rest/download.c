@@ -1,0 +1,145 @@
+#include "download.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#include "../base/err.h"
+#include "call.h"
+
+#define TRIES		3
+#define PAUSE_MS	500
+#define TIMEOUT_MS	15000
+#define TIMEOUT_MOST_MS 60000
+#define BYTES_PER_MS	512
+
+static const char *const hosts[] = {
+	"cdn.discordapp.com",
+	"media.discordapp.net",
+};
+
+struct origin {
+	char *scheme;
+	char *host;
+	char *port;
+	bool plain; /* no user and no password in it */
+};
+
+static void
+origin_release(struct origin *origin)
+{
+	curl_free(origin->scheme);
+	curl_free(origin->host);
+	curl_free(origin->port);
+}
+
+static bool
+origin_parse(struct origin *origin, const char *url)
+{
+	CURLU *u = curl_url();
+	char *user = NULL;
+	char *password = NULL;
+	bool ok = u != NULL && curl_url_set(u, CURLUPART_URL, url, 0) == 0 &&
+	    curl_url_get(u, CURLUPART_SCHEME, &origin->scheme, 0) == 0 &&
+	    curl_url_get(u, CURLUPART_HOST, &origin->host, 0) == 0 &&
+	    curl_url_get(u, CURLUPART_PORT, &origin->port,
+		CURLU_DEFAULT_PORT) == 0;
+
+	if (ok) {
+		(void)curl_url_get(u, CURLUPART_USER, &user, 0);
+		(void)curl_url_get(u, CURLUPART_PASSWORD, &password, 0);
+		origin->plain = user == NULL && password == NULL;
+	}
+	curl_free(user);
+	curl_free(password);
+	curl_url_cleanup(u);
+	return ok;
+}
+
+static bool
+is_discord(const struct origin *origin)
+{
+	if (strcmp(origin->scheme, "https") != 0 ||
+	    strcmp(origin->port, "443") != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
+		if (strcmp(origin->host, hosts[i]) == 0)
+			return true;
+	return false;
+}
+
+bool
+download_allowed(const char *url, const char *api_base, bool *direct)
+{
+	__attribute__((cleanup(origin_release))) struct origin from = { 0 };
+	__attribute__((cleanup(origin_release))) struct origin api = { 0 };
+
+	*direct = false;
+	if (!origin_parse(&from, url) || !from.plain)
+		return false;
+	if (is_discord(&from))
+		return true;
+	if (!origin_parse(&api, api_base))
+		return false;
+	*direct = strcmp(api.scheme, "http") == 0 &&
+	    strcmp(api.host, "127.0.0.1") == 0 &&
+	    strcmp(from.scheme, "http") == 0 &&
+	    strcmp(from.host, api.host) == 0 &&
+	    strcmp(from.port, api.port) == 0;
+	return *direct;
+}
+
+static enum rest_outcome
+fetch(struct rest *rest, const char *url, bool direct, size_t max, void **data,
+    size_t *len, struct err *err)
+{
+	int64_t timeout_ms = TIMEOUT_MS + (int64_t)(max / BYTES_PER_MS);
+	struct transfer_request request = {
+		.method = "GET",
+		.url = url,
+		.answer_max = max,
+		.direct = direct,
+	};
+	struct transfer_answer answer = { 0 };
+	int status;
+
+	if (timeout_ms > TIMEOUT_MOST_MS)
+		timeout_ms = TIMEOUT_MOST_MS;
+	request.timeout_ms = (int)timeout_ms;
+	if (transfer_run(rest->transfer, &request, &answer, err) < 0) {
+		transfer_answer_release(&answer);
+		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
+	}
+	status = answer.status;
+	if (status == 200) {
+		*data = buf_steal(&answer.body, len);
+		return REST_DONE;
+	}
+	transfer_answer_release(&answer);
+	(void)err_set(err, ERR_UNAVAILABLE, "the file's host answered %d",
+	    status);
+	return status == 429 || status >= 500 ? REST_LATER : REST_GONE;
+}
+
+enum rest_outcome
+rest_download(struct rest *rest, const char *url, size_t max, void **data,
+    size_t *len, struct err *err)
+{
+	enum rest_outcome outcome = REST_LATER;
+	bool direct = false;
+
+	*data = NULL;
+	*len = 0;
+	if (!download_allowed(url, rest->api_base, &direct)) {
+		(void)err_set(err, ERR_INPUT,
+		    "the attachment is not on Discord's hosts");
+		return REST_REFUSED;
+	}
+	for (int i = 0; i < TRIES && outcome == REST_LATER; i++) {
+		if (i > 0)
+			(void)poll(NULL, 0, PAUSE_MS);
+		outcome = fetch(rest, url, direct, max, data, len, err);
+	}
+	return outcome;
+}

@@ -1,0 +1,221 @@
+/* Discord's REST API: one function per route; call.c does the rest. */
+#include "rest.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/buf.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "call.h"
+
+#define ANSWER_MAX	(1024 * 1024)
+#define URL_MAX		4096
+#define TIMEOUT_MS	15000
+#define TIMEOUT_MOST_MS 60000
+#define PROGRESS_MS	5000
+#define BYTES_PER_MS	512 /* what an upload is given time for */
+#define REGISTER_MS	60000
+
+struct rest *
+rest_new(const struct rest_options *options, struct err *err)
+{
+	struct transfer *transfer = transfer_new(err);
+	auto_buf struct buf authorization = BUF_INIT(8192);
+	struct rest *rest;
+
+	if (transfer == NULL)
+		return NULL;
+	rest = xcalloc(1, sizeof(*rest));
+	rest->transfer = transfer;
+	rest->api_base = xstrdup(options->api_base);
+	rest->application_id = options->application_id;
+	rest->stop_fd = -1;
+	rest->direct = strncmp(options->api_base, "http://127.0.0.1", 16) == 0;
+	if (options->bot_token != NULL && options->bot_token[0] != '\0')
+		buf_addf(&authorization, "Bot %s", options->bot_token);
+	rest->authorization = buf_steal(&authorization, NULL);
+	return rest;
+}
+
+void
+rest_free(struct rest *rest)
+{
+	if (rest == NULL)
+		return;
+	transfer_free(rest->transfer);
+	free(rest->api_base);
+	free(rest->authorization);
+	free(rest);
+}
+
+void
+rest_stop_with(struct rest *rest, int stop_fd)
+{
+	rest->stop_fd = stop_fd;
+}
+
+/* ---- routes ---- */
+
+static void
+add_escaped(struct buf *url, const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+		    (c >= 'a' && c <= 'z') || strchr("-._~", c) != NULL)
+			buf_addc(url, *p);
+		else
+			buf_addf(url, "%%%02X", c);
+	}
+}
+
+static int
+upload_timeout(const char *body, const struct rest_file *files, size_t count)
+{
+	size_t bytes = strlen(body);
+	int64_t timeout_ms;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += files[i].len;
+	timeout_ms = TIMEOUT_MS + (int64_t)(bytes / BYTES_PER_MS);
+	return timeout_ms < TIMEOUT_MOST_MS ? (int)timeout_ms : TIMEOUT_MOST_MS;
+}
+
+/* A deadline on the wall clock as one on the monotonic clock. */
+static int64_t
+monotonic_deadline(int64_t until_ms)
+{
+	return clock_monotonic_ms() + (until_ms - clock_wall_ms());
+}
+
+static enum rest_outcome
+webhook_call(struct rest *rest, struct call *call, const char *token,
+    const char *suffix, struct rest_reply *reply, struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+
+	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
+	    rest->application_id);
+	add_escaped(&url, token);
+	buf_adds(&url, suffix);
+	if (url.overflow || token[0] == '\0') {
+		*reply = (struct rest_reply){ 0 };
+		(void)err_set(err, ERR_INPUT, "this is not a token");
+		return REST_GONE;
+	}
+	call->request.url = buf_str(&url);
+	call->request.direct = rest->direct;
+	call->request.answer_max = ANSWER_MAX;
+	call->key = call_key(token);
+	return call_run(rest, call, reply, err);
+}
+
+enum rest_outcome
+rest_edit_original(struct rest *rest, const char *token, const char *body,
+    const struct rest_file *files, size_t file_count,
+    enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
+    struct err *err)
+{
+	struct call call = {
+		.request = {
+			.method = "PATCH",
+			.body = body,
+			.files = files,
+			.file_count = file_count,
+			.timeout_ms = upload_timeout(body, files, file_count),
+		},
+		.retry = {
+			.patience = patience,
+			.repeatable = true,
+			.deadline_ms = monotonic_deadline(until_ms),
+		},
+	};
+
+	if (patience == REST_PROGRESS && file_count == 0)
+		call.request.timeout_ms = PROGRESS_MS;
+	return webhook_call(rest, &call, token, "/messages/@original", reply,
+	    err);
+}
+
+enum rest_outcome
+rest_follow_up(struct rest *rest, const char *token, const char *body,
+    const struct rest_file *files, size_t file_count, int64_t until_ms,
+    struct rest_reply *reply, struct err *err)
+{
+	struct call call = {
+		.request = {
+			.method = "POST",
+			.body = body,
+			.files = files,
+			.file_count = file_count,
+			.timeout_ms = upload_timeout(body, files, file_count),
+		},
+		.retry = {
+			.patience = REST_FINAL,
+			.deadline_ms = monotonic_deadline(until_ms),
+		},
+	};
+
+	return webhook_call(rest, &call, token, "", reply, err);
+}
+
+enum rest_outcome
+rest_callback(struct rest *rest, int64_t interaction_id, const char *token,
+    const char *body, int timeout_ms, struct rest_reply *reply,
+    struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+	struct call call = {
+		.request = {
+			.method = "POST",
+			.body = body,
+			.timeout_ms = timeout_ms,
+			.answer_max = ANSWER_MAX,
+			.direct = rest->direct,
+		},
+		.retry = {
+			.patience = REST_PROGRESS,
+			.deadline_ms = clock_monotonic_ms() + timeout_ms,
+		},
+	};
+
+	buf_addf(&url, "%s/interactions/%" PRId64 "/", rest->api_base,
+	    interaction_id);
+	add_escaped(&url, token);
+	buf_adds(&url, "/callback");
+	call.request.url = buf_str(&url);
+	return call_run(rest, &call, reply, err);
+}
+
+enum rest_outcome
+rest_register(struct rest *rest, const char *commands, int64_t guild_id,
+    struct rest_reply *reply, struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+	struct call call = {
+		.request = {
+			.method = "PUT",
+			.body = commands,
+			.authorization = rest->authorization,
+			.timeout_ms = TIMEOUT_MS,
+			.answer_max = ANSWER_MAX,
+			.direct = rest->direct,
+		},
+		.retry = {
+			.patience = REST_FINAL,
+			.repeatable = true,
+			.deadline_ms = clock_monotonic_ms() + REGISTER_MS,
+		},
+	};
+
+	buf_addf(&url, "%s/applications/%" PRId64, rest->api_base,
+	    rest->application_id);
+	if (guild_id != 0)
+		buf_addf(&url, "/guilds/%" PRId64, guild_id);
+	buf_adds(&url, "/commands");
+	call.request.url = buf_str(&url);
+	return call_run(rest, &call, reply, err);
+}

@@ -1,0 +1,102 @@
+#include "retry.h"
+
+#define CODE_UNKNOWN_MESSAGE	 10008
+#define CODE_UNKNOWN_INTERACTION 10062
+#define CODE_TOKEN_DEAD		 50027
+
+/* Without a number from Discord: its own limits pass within seconds,
+ * Cloudflare's last for minutes. */
+#define LIMITED_DEFAULT_MS    1000
+#define CLOUDFLARE_DEFAULT_MS 60000
+#define MISSING_FIRST_MS      50
+#define MISSING_MOST_MS	      2000
+
+static struct retry_verdict
+verdict(enum rest_outcome outcome)
+{
+	return (struct retry_verdict){ .outcome = outcome };
+}
+
+static struct retry_verdict
+again(const struct retry *retry, int64_t now_ms, int64_t wait_ms)
+{
+	if (now_ms + wait_ms > retry->deadline_ms)
+		return verdict(REST_LATER);
+	return (struct retry_verdict){ .again = true, .wait_ms = wait_ms };
+}
+
+static struct retry_verdict
+decide_limited(struct retry *retry, const struct retry_answer *answer,
+    int64_t now_ms, uint32_t jitter)
+{
+	int64_t wait_ms = answer->retry_after_ms;
+
+	if (retry->patience == REST_PROGRESS)
+		return verdict(REST_DROPPED);
+	if (++retry->limited > RETRY_LIMITED)
+		return verdict(REST_LATER);
+	if (wait_ms < 0)
+		wait_ms = answer->json ? LIMITED_DEFAULT_MS :
+		    CLOUDFLARE_DEFAULT_MS;
+	/* never a moment too early: that counts as one more violation */
+	return again(retry, now_ms, wait_ms + 10 + jitter % 90);
+}
+
+static struct retry_verdict
+decide_missing(struct retry *retry, const struct retry_answer *answer,
+    int64_t now_ms)
+{
+	int64_t limit_ms = RETRY_MISSING_MS;
+	int64_t wait_ms;
+
+	if (answer->code == CODE_UNKNOWN_INTERACTION)
+		return verdict(REST_GONE);
+	if (retry->patience == REST_PROGRESS)
+		return verdict(REST_DROPPED);
+	if (answer->code == CODE_UNKNOWN_MESSAGE)
+		limit_ms = RETRY_DELETED_MS;
+	if (retry->missing++ == 0)
+		retry->missing_since_ms = now_ms;
+
+	wait_ms = MISSING_MOST_MS;
+	if (retry->missing <= 6)
+		wait_ms = (int64_t)MISSING_FIRST_MS << (retry->missing - 1);
+	if (now_ms - retry->missing_since_ms + wait_ms > limit_ms)
+		return verdict(REST_GONE);
+	return again(retry, now_ms, wait_ms);
+}
+
+static struct retry_verdict
+decide_failed(struct retry *retry, const struct retry_answer *answer,
+    int64_t now_ms, uint32_t jitter)
+{
+	int64_t wait_ms;
+
+	if (retry->patience == REST_PROGRESS)
+		return verdict(REST_LATER);
+	if (answer->sent && !retry->repeatable)
+		return verdict(REST_LATER);
+	if (retry->failed >= RETRY_FAILED)
+		return verdict(REST_LATER);
+	wait_ms = (int64_t)1000 << retry->failed++;
+	return again(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
+}
+
+struct retry_verdict
+retry_decide(struct retry *retry, const struct retry_answer *answer,
+    int64_t now_ms, uint32_t jitter)
+{
+	int status = answer->status;
+
+	if (status >= 200 && status < 300)
+		return verdict(REST_DONE);
+	if (status == 429)
+		return decide_limited(retry, answer, now_ms, jitter);
+	if (status == 404)
+		return decide_missing(retry, answer, now_ms);
+	if (status == 401 && answer->code == CODE_TOKEN_DEAD)
+		return verdict(REST_GONE);
+	if (status <= 0 || status == 408 || status >= 500)
+		return decide_failed(retry, answer, now_ms, jitter);
+	return verdict(REST_REFUSED);
+}

@@ -1,0 +1,61 @@
+#ifndef RETRY_H
+#define RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rest.h"
+
+/*
+ * What to do after one try of a call: a pure decision, so that every row of the
+ * policy is tested without a network and without waiting.
+ *
+ *	2xx			done
+ *	429			wait for what Discord says, at most RETRY_LIMITED
+ *				times
+ *	404			again for RETRY_MISSING_MS: right after a deferral
+ *				it often means "not yet" (10008, the message was
+ *				deleted: RETRY_DELETED_MS; 10062: never)
+ *	401 with 50027		gone: the token is dead
+ *	408, 5xx, no answer	again after 1, 2, 4, 8 s and some jitter, unless
+ *				a second message could come of it
+ *	all other		refused
+ *
+ * A progress edit has one try and is dropped where a final one would wait.
+ */
+#define RETRY_LIMITED	 5
+#define RETRY_FAILED	 4
+#define RETRY_MISSING_MS 10000
+#define RETRY_DELETED_MS 3000
+
+/* The tries of one call so far; fill the first three, zero the others. */
+struct retry {
+	enum rest_patience patience;
+	bool repeatable;     /* doing it twice does what doing it once does */
+	int64_t deadline_ms; /* monotonic: no try begins after it */
+	int limited;
+	int failed;
+	int missing;
+	int64_t missing_since_ms;
+};
+
+/* What a try came to. */
+struct retry_answer {
+	int status;		/* HTTP status, 0: no answer */
+	bool json;		/* the answer was JSON, so Discord's own */
+	bool sent;		/* the request may have reached Discord */
+	int64_t code;		/* Discord's error code, 0: none */
+	int64_t retry_after_ms; /* -1: not told */
+};
+
+struct retry_verdict {
+	bool again;		   /* after wait_ms; otherwise: */
+	int64_t wait_ms;
+	enum rest_outcome outcome;
+};
+
+/* jitter: any number, for the spread of the waits. */
+struct retry_verdict retry_decide(struct retry *retry,
+    const struct retry_answer *answer, int64_t now_ms, uint32_t jitter);
+
+#endif

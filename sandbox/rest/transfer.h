@@ -1,0 +1,54 @@
+#ifndef TRANSFER_H
+#define TRANSFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/buf.h"
+#include "rest.h"
+
+struct err;
+
+/*
+ * One HTTP exchange over one libcurl handle, whose connections are kept.
+ * Nothing is retried and no redirect is followed here.  URLs carry tokens: no
+ * text made here holds one.
+ */
+struct transfer;
+
+struct transfer *transfer_new(struct err *err);
+void transfer_free(struct transfer *transfer);
+
+struct transfer_request {
+	const char *method;
+	const char *url;
+	const char *authorization; /* NULL: none */
+	const char *body;	   /* JSON; NULL: none */
+	const struct rest_file *files; /* with any: multipart */
+	size_t file_count;
+	int timeout_ms;
+	size_t answer_max; /* a longer answer ends the exchange: ERR_LIMIT */
+	bool direct;	   /* never through a proxy: it is on this machine */
+};
+
+/* Release with transfer_answer_release(); safe when zeroed. */
+struct transfer_answer {
+	int status;		/* 0: no answer */
+	bool sent;		/* (part of) the request was sent */
+	struct buf body;
+	int64_t retry_after_ms; /* from the headers; -1: not told */
+	int64_t remaining;	/* X-RateLimit-Remaining; -1: not told */
+	int64_t reset_after_ms; /* X-RateLimit-Reset-After; -1: not told */
+};
+
+/* -1: no (whole) answer; err says why, status is 0, sent is set. */
+int transfer_run(struct transfer *transfer,
+    const struct transfer_request *request, struct transfer_answer *answer,
+    struct err *err);
+void transfer_answer_release(struct transfer_answer *answer);
+
+/* "0.25" seconds → 250; at most an hour; -1: not a number of seconds. */
+int64_t transfer_parse_seconds(const char *text, size_t len);
+
+#endif

@@ -1,0 +1,204 @@
+/* Every row of the retry policy, without a network and without waiting. */
+#include "sandbox/rest/download.h"
+#include "sandbox/rest/retry.h"
+#include "sandbox/rest/transfer.h"
+#include "tap.h"
+
+#define FAR 1000000000
+
+static struct retry
+final(void)
+{
+	return (struct retry){ .patience = REST_FINAL, .repeatable = true,
+		.deadline_ms = FAR };
+}
+
+static struct retry_verdict
+once(struct retry retry, int status, int64_t code)
+{
+	struct retry_answer answer = { .status = status, .json = true,
+		.sent = true, .code = code, .retry_after_ms = -1 };
+
+	return retry_decide(&retry, &answer, 1000, 0);
+}
+
+static void
+test_ends(void)
+{
+	struct retry progress = final();
+
+	progress.patience = REST_PROGRESS;
+	is_int(once(final(), 200, 0).outcome, REST_DONE, "200 is done");
+	is_int(once(final(), 204, 0).outcome, REST_DONE, "204 is done");
+	is_int(once(final(), 401, 50027).outcome, REST_GONE, "dead token");
+	is_int(once(final(), 401, 0).outcome, REST_REFUSED, "wrong bot token");
+	is_int(once(final(), 400, 50035).outcome, REST_REFUSED, "bad body");
+	is_int(once(final(), 403, 40333).outcome, REST_REFUSED, "blocked");
+	is_int(once(final(), 413, 40005).outcome, REST_REFUSED, "too large");
+	is_int(once(final(), 302, 0).outcome, REST_REFUSED, "no redirects");
+	is_int(once(final(), 404, 10062).outcome, REST_GONE,
+	    "unknown interaction");
+	is_int(once(progress, 429, 0).outcome, REST_DROPPED,
+	    "progress is dropped when limited");
+	is_int(once(progress, 404, 10015).outcome, REST_DROPPED,
+	    "progress does not wait for a webhook");
+	is_int(once(progress, 500, 0).outcome, REST_LATER,
+	    "progress is tried once");
+}
+
+static void
+test_limited(void)
+{
+	struct retry retry = final();
+	struct retry_answer answer = { .status = 429, .json = true,
+		.retry_after_ms = 700 };
+	struct retry_verdict v = retry_decide(&retry, &answer, 0, 0);
+	int tries = 1;
+
+	ok(v.again && v.wait_ms >= 700 && v.wait_ms < 900,
+	    "waits as long as Discord says");
+	while (retry_decide(&retry, &answer, 0, 0).again)
+		tries++;
+	is_int(tries, RETRY_LIMITED, "and not for ever");
+
+	retry = final();
+	answer.json = false;
+	answer.retry_after_ms = -1;
+	v = retry_decide(&retry, &answer, 0, 0);
+	ok(v.again && v.wait_ms >= 60000, "Cloudflare: at least a minute");
+
+	retry = final();
+	retry.deadline_ms = 500;
+	answer.retry_after_ms = 700;
+	v = retry_decide(&retry, &answer, 0, 0);
+	ok(!v.again && v.outcome == REST_LATER, "not past the deadline");
+}
+
+static int64_t
+missing_for(int64_t code)
+{
+	struct retry retry = final();
+	struct retry_answer answer = { .status = 404, .json = true,
+		.code = code };
+	int64_t now_ms = 5000;
+
+	for (;;) {
+		struct retry_verdict v = retry_decide(&retry, &answer, now_ms,
+		    0);
+
+		if (!v.again)
+			return v.outcome == REST_GONE ? now_ms - 5000 : -1;
+		now_ms += v.wait_ms;
+	}
+}
+
+static void
+test_missing(void)
+{
+	struct retry retry = final();
+	struct retry_answer answer = { .status = 404, .json = true,
+		.code = 10015 };
+
+	is_int(retry_decide(&retry, &answer, 0, 0).wait_ms, 50,
+	    "404: first again after 50 ms");
+	is_int(retry_decide(&retry, &answer, 50, 0).wait_ms, 100,
+	    "then after 100 ms");
+	ok(missing_for(10015) > 8000 && missing_for(10015) <= 10000,
+	    "unknown webhook: about 10 s");
+	ok(missing_for(10008) > 1000 && missing_for(10008) <= 3000,
+	    "deleted message: 3 s");
+}
+
+static void
+test_failed(void)
+{
+	static const int64_t want[] = { 1000, 2000, 4000, 8000 };
+	struct retry retry = final();
+	struct retry_answer answer = { .status = 503 };
+	struct retry_verdict v;
+
+	for (int i = 0; i < 4; i++) {
+		v = retry_decide(&retry, &answer, 0, 0);
+		ok(v.again, "503: again");
+		is_int(v.wait_ms, want[i], "with a growing pause");
+	}
+	v = retry_decide(&retry, &answer, 0, 0);
+	ok(!v.again && v.outcome == REST_LATER, "and then later");
+
+	retry = final();
+	v = retry_decide(&retry, &answer, 0, UINT32_MAX);
+	ok(v.wait_ms >= 1000 && v.wait_ms < 1250, "jitter stays small");
+
+	retry = final();
+	retry.repeatable = false;
+	answer.status = 0;
+	ok(retry_decide(&retry, &answer, 0, 0).again,
+	    "follow-up: again when nothing was sent");
+	answer.sent = true;
+	ok(!retry_decide(&retry, &answer, 0, 0).again,
+	    "follow-up: not when it may have arrived");
+}
+
+static int64_t
+seconds(const char *text)
+{
+	return transfer_parse_seconds(text, strlen(text));
+}
+
+static void
+test_seconds(void)
+{
+	is_int(seconds(" 0.25\r\n"), 250, "a header's float");
+	is_int(seconds("65"), 65000, "whole seconds");
+	is_int(seconds("99999999"), 3600000, "an hour at most");
+	is_int(seconds("-1"), -1, "no sign");
+	is_int(seconds("nan"), -1, "not a number");
+	is_int(seconds("1e9"), -1, "no exponent");
+	is_int(seconds("1.2.3"), -1, "two points");
+	is_int(seconds(""), -1, "nothing");
+}
+
+static bool
+allowed(const char *url, const char *api)
+{
+	bool direct = false;
+
+	return download_allowed(url, api, &direct);
+}
+
+static void
+test_download(void)
+{
+	const char *api = "https://discord.com/api/v10";
+	const char *here = "http://127.0.0.1:4000/api/v10";
+
+	ok(allowed("https://cdn.discordapp.com/a/b?ex=1", api), "the CDN");
+	ok(allowed("https://media.discordapp.net/a", api), "the media proxy");
+	ok(allowed("http://127.0.0.1:4000/attachments/1/2/x", here),
+	    "the stand-in's origin");
+	ok(!allowed("http://cdn.discordapp.com/a", api), "not without TLS");
+	ok(!allowed("https://cdn.discordapp.com:8443/a", api), "no other port");
+	ok(!allowed("https://u:p@cdn.discordapp.com/a", api), "no password");
+	ok(!allowed("https://cdn.discordapp.com.evil.example/a", api),
+	    "no longer name");
+	ok(!allowed("https://discord.com/a", api), "not the API");
+	ok(!allowed("http://127.0.0.1:4001/a", here), "not another port here");
+	ok(!allowed("http://localhost:4000/a", here), "not another name");
+	ok(!allowed("http://127.0.0.1:4000/a", api), "nothing local otherwise");
+	ok(!allowed("file:///etc/passwd", here), "no files");
+	ok(!allowed("", here), "not nothing");
+	ok(!allowed("https://cdn.discordapp.com@evil.example/", api),
+	    "a name as user");
+}
+
+int
+main(void)
+{
+	test_ends();
+	test_limited();
+	test_missing();
+	test_failed();
+	test_seconds();
+	test_download();
+	return tap_done();
+}
