@@ -76,7 +76,9 @@ struct config {
  * the environment.  Unknown keys that start with IL_, SANDBOX_ or DISCORD_ and
  * wrong values are ERR_CONFIG "KEY: reason"; unknown other keys in the env file
  * too, in the environment they are ignored.  IL_ENV_FILE in the environment
- * names the file when env_file is NULL; it must exist then.
+ * names the file when env_file is NULL; it must exist then.  An empty value
+ * stands for the default.  Relative paths are made absolute against the current
+ * directory.  After -1 there is nothing to release.
  */
 int config_load(struct config *config, const char *env_file, struct err *err);
 void config_release(struct config *config);

@@ -1,0 +1,351 @@
+#include "sandbox/base/config.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "sandbox/base/buf.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/err.h"
+#include "tap.h"
+
+static const char *folder;
+
+static char *
+write_file(const char *name, const char *text, size_t len)
+{
+	auto_buf struct buf path = BUF_INIT(4096);
+	FILE *file;
+
+	buf_addf(&path, "%s/%s", folder, name);
+	file = fopen(buf_str(&path), "we");
+	if (file == NULL || fwrite(text, 1, len, file) != len)
+		exit(1);
+	(void)fclose(file);
+	return buf_steal(&path, NULL);
+}
+
+static void
+is_here(const char *got, const char *name)
+{
+	auto_buf struct buf want = BUF_INIT(4096);
+	auto_free char *here = getcwd(NULL, 0);
+
+	buf_addf(&want, "%s/%s", here, name);
+	is_str(got, buf_str(&want), name);
+}
+
+static void
+test_defaults(void)
+{
+	struct config c;
+	struct err err = { 0 };
+	auto_free char *path = NULL;
+
+	is_int(config_load(&c, NULL, &err), 0, "nothing is set");
+	is_str(err.text, "", "no error");
+	is_here(c.state_dir, "il_state");
+	is_here(c.base_dir, "il_sandboxes");
+	is_here(c.database, "il_state/inline.db");
+	path = config_state_path(&c, "lease.sock");
+	is_here(path, "il_state/lease.sock");
+	is_str(c.discord_token, "", "no token");
+	is_str(c.discord_public_key, "", "no key");
+	is_int(c.discord_application_id, 0, "no application");
+	is_str(c.discord_api_base, "https://discord.com/api/v10", "API base");
+	is_int(c.max_skew_seconds, 300, "skew");
+	is_int(c.http_port, 8080, "port");
+	is_str(c.docker_binary, "docker", "docker");
+	is_str(c.sandbox_image, "python:3.11-alpine", "image");
+	ok(c.pull_on_startup, "pull");
+	is_str(c.sandbox_runtime, "", "runtime");
+	is_int(c.timeout_ms, 30000, "timeout");
+	is_int(c.memory, 256 << 20, "memory");
+	ok(c.cpus > 0.999 && c.cpus < 1.001, "cpus");
+	is_int(c.pids, 64, "pids");
+	is_int(c.quota, 256 << 20, "quota");
+	is_int(c.files, 10000, "files");
+	is_int(c.output_limit, 1 << 20, "output");
+	is_int(c.tmp_size, 64 << 20, "tmp");
+	ok(c.echo_last_expr, "echo");
+	is_int(c.retention_seconds, 604800, "retention");
+	is_int(c.workers, 4, "workers");
+	is_int(c.queue_max, 10000, "queue");
+	is_int(c.user_rate, 30, "rate");
+	is_int(c.cells, 8, "cells");
+	is_int(c.warm_seconds, 300, "warm seconds");
+	is_int(c.warm_cells, 4, "warm cells");
+	is_int(c.pip_timeout_ms, 300000, "pip timeout");
+	is_str(c.pip_index_url, "", "pip index");
+	is_str(c.pip_ca_bundle, "", "pip CA bundle");
+	is_str(c.pip_network, "bridge", "pip network");
+	ok(!c.pip_allow_sdist, "pip sdist");
+	is_int(c.pip_quota, 512 << 20, "pip quota");
+	is_int(c.pip_memory, 512 << 20, "pip memory");
+	ok(c.lib_dir[0] == '/', "lib");
+	config_release(&c);
+	config_release(&c);
+}
+
+/* One variable, one verdict; reason: what the error says, NULL when good. */
+static void
+check_value(const char *key, const char *value, const char *reason)
+{
+	auto_buf struct buf name = BUF_INIT(4096);
+	struct err err = { 0 };
+	struct config c;
+	int rc;
+
+	(void)setenv(key, value, 1);
+	rc = config_load(&c, NULL, &err);
+	(void)unsetenv(key);
+	buf_addf(&name, "%s=%.60s", key, value);
+	if (reason == NULL) {
+		ok(rc == 0, buf_str(&name));
+		if (rc != 0)
+			note("%s", err.text);
+	} else {
+		buf_addf(&name, " is refused");
+		ok(rc == -1 && err.code == ERR_CONFIG &&
+		    strncmp(err.text, key, strlen(key)) == 0 &&
+		    strstr(err.text, reason) != NULL, buf_str(&name));
+		if (rc == 0 || strstr(err.text, reason) == NULL)
+			note("%s", err.text);
+	}
+	config_release(&c);
+}
+
+static void
+test_numbers(void)
+{
+	check_value("IL_HTTP_PORT", "65535", NULL);
+	check_value("IL_HTTP_PORT", "65536", "from 1 to 65535");
+	check_value("IL_HTTP_PORT", "0", "from 1 to 65535");
+	check_value("IL_HTTP_PORT", "80 ", "a whole number");
+	check_value("IL_HTTP_PORT", "0x50", "a whole number");
+	check_value("IL_MEMORY", "1g", NULL);
+	check_value("IL_MEMORY", "1", "from 32 MiB to 1 TiB");
+	check_value("IL_MEMORY", "256mb", "a size such as");
+	check_value("IL_MEMORY", "-1", "a size such as");
+	check_value("IL_TIMEOUT_SECONDS", "0.1", NULL);
+	check_value("IL_TIMEOUT_SECONDS", "0.05", "from 0.1 to 600");
+	check_value("IL_TIMEOUT_SECONDS", "inf", "a number");
+	check_value("IL_TIMEOUT_SECONDS", "1e3", "a number");
+	check_value("IL_TIMEOUT_SECONDS", "30,5", "a number");
+	check_value("IL_TIMEOUT_SECONDS", "3.", "a number");
+	check_value("IL_TIMEOUT_SECONDS", ".5", "a number");
+	check_value("IL_TIMEOUT_SECONDS", "1.2345", "a number");
+	check_value("IL_TIMEOUT_SECONDS", "99999999999999999999", "a number");
+	check_value("IL_CPUS", "0.5", NULL);
+	check_value("IL_CPUS", "0", "from 0.05 to 256");
+	check_value("ECHO_LAST_EXPR", "0", NULL);
+	check_value("ECHO_LAST_EXPR", "yes", "0 or 1");
+	check_value("DISCORD_APPLICATION_ID", "123456789012345678", NULL);
+	check_value("DISCORD_APPLICATION_ID", "12a", "a Discord id");
+	check_value("IL_MAX_SKEW_SECONDS", "0", NULL);
+}
+
+static void
+test_texts(void)
+{
+	char longer[1200];
+
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	check_value("SANDBOX_IMAGE", "reg.example:5000/a/b_c@sha256:00", NULL);
+	check_value("SANDBOX_IMAGE", "-v/:/host", "start with '-'");
+	check_value("SANDBOX_IMAGE", "a b", "not allowed");
+	check_value("SANDBOX_IMAGE", "a\nb", "not allowed");
+	check_value("SANDBOX_IMAGE", longer, "too long");
+	check_value("SANDBOX_RUNTIME", "runsc", NULL);
+	check_value("SANDBOX_RUNTIME", "--privileged", "start with '-'");
+	check_value("SANDBOX_RUNTIME", "a/b", "not allowed");
+	check_value("IL_PIP_NETWORK", "my_net-1", NULL);
+	check_value("IL_PIP_NETWORK", "container:x", "not allowed");
+	check_value("IL_PIP_INDEX_URL", "https://pypi.org/simple", NULL);
+	check_value("IL_PIP_INDEX_URL", "http://127.0.0.1:8/simple/", NULL);
+	check_value("IL_PIP_INDEX_URL", "file:///etc", "must start with");
+	check_value("IL_PIP_INDEX_URL", "https://", "must start with");
+	check_value("IL_PIP_INDEX_URL", "https://a b", "blanks");
+	check_value("IL_PIP_INDEX_URL", "https://a\rb", "blanks");
+	check_value("IL_STATE_DIR", "/a b/\xc3\xa4", NULL);
+	check_value("IL_STATE_DIR", "/a\nb", "control");
+	check_value("IL_STATE_DIR", "/a,ro", "none of");
+	check_value("IL_STATE_DIR", "/a\xff", "UTF-8");
+	check_value("DOCKER_BINARY", "/usr/bin/podman", NULL);
+	check_value("DOCKER_BINARY", "-H", "start with '-'");
+	check_value("DISCORD_TOKEN", "a\r\nX: y", "blanks");
+	check_value("DISCORD_PUBLIC_KEY", "abc", "64 hex digits");
+	check_value("DISCORD_PUBLIC_KEY",
+	    "00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF",
+	    NULL);
+	check_value("IL_MEMROY", "1g", "unknown key");
+	check_value("SANDBOX_X", "", "unknown key");
+	check_value("DISCORD_GUILD", "1", "unknown key");
+	check_value("SOMETHING_ELSE", "1", NULL);
+}
+
+static void
+test_secret(void)
+{
+	struct err err = { 0 };
+	struct config c;
+
+	(void)setenv("DISCORD_TOKEN", "hush hush", 1);
+	is_int(config_load(&c, NULL, &err), -1, "a wrong token");
+	ok(strstr(err.text, "hush") == NULL, "is not repeated in the error");
+	(void)unsetenv("DISCORD_TOKEN");
+	config_release(&c);
+}
+
+static void
+test_paths(void)
+{
+	struct err err = { 0 };
+	struct config c;
+
+	(void)setenv("IL_STATE_DIR", ".//x/", 1);
+	(void)setenv("IL_BASE_DIR", "/srv/inline//", 1);
+	(void)setenv("DOCKER_BINARY", "./fake/docker", 1);
+	(void)setenv("DISCORD_API_BASE", "http://127.0.0.1:1/api/v10//", 1);
+	is_int(config_load(&c, NULL, &err), 0, "paths");
+	is_here(c.state_dir, "x");
+	is_here(c.database, "x/inline.db");
+	is_here(c.docker_binary, "fake/docker");
+	is_str(c.base_dir, "/srv/inline", "'/' at the end is cut");
+	is_str(c.discord_api_base, "http://127.0.0.1:1/api/v10", "also here");
+	config_release(&c);
+	(void)setenv("IL_STATE_DIR", ".", 1);
+	is_int(config_load(&c, NULL, &err), 0, "'.' is here");
+	is_here(c.database, "inline.db");
+	config_release(&c);
+	(void)unsetenv("IL_STATE_DIR");
+	(void)unsetenv("IL_BASE_DIR");
+	(void)unsetenv("DOCKER_BINARY");
+	(void)unsetenv("DISCORD_API_BASE");
+}
+
+static void
+test_env_file(void)
+{
+	static const char text[] = "# a comment\n"
+				   "\n"
+				   "  IL_PIDS = 100 \r\n"
+				   "IL_CELLS=\"3\"\n"
+				   "SANDBOX_IMAGE='img # 1'\n"
+				   "IL_WORKERS=2\n"
+				   "IL_QUEUE_MAX=5\n"
+				   "DISCORD_TOKEN=$HOME=x";
+	auto_free char *path = write_file("env", text, sizeof(text) - 1);
+	struct err err = { 0 };
+	struct config c;
+
+	is_int(config_load(&c, path, &err), -1, "values are checked");
+	ok(strncmp(err.text, "SANDBOX_IMAGE: ", 15) == 0, "key: reason");
+	(void)setenv("SANDBOX_IMAGE", "img", 1);
+	(void)setenv("IL_WORKERS", "7", 1);
+	(void)setenv("IL_QUEUE_MAX", "", 1);
+	is_int(config_load(&c, path, &err), 0, "an env file");
+	is_int(c.pids, 100, "blanks are dropped");
+	is_int(c.cells, 3, "quotes are dropped");
+	is_str(c.discord_token, "$HOME=x", "nothing is expanded");
+	is_str(c.sandbox_image, "img", "the environment wins");
+	is_int(c.workers, 7, "also here");
+	is_int(c.queue_max, 10000, "an empty value means the default");
+	config_release(&c);
+	(void)setenv("IL_ENV_FILE", path, 1);
+	is_int(config_load(&c, NULL, &err), 0, "IL_ENV_FILE");
+	is_int(c.pids, 100, "names the file");
+	config_release(&c);
+	(void)setenv("IL_ENV_FILE", "/nonexistent/env", 1);
+	is_int(config_load(&c, NULL, &err), -1, "which must exist");
+	is_int(err.code, ERR_CONFIG, "or the configuration is wrong");
+	(void)unsetenv("IL_ENV_FILE");
+	(void)unsetenv("SANDBOX_IMAGE");
+	(void)unsetenv("IL_WORKERS");
+	(void)unsetenv("IL_QUEUE_MAX");
+}
+
+static void
+check_file(const char *text, size_t len, const char *reason)
+{
+	auto_free char *path = write_file("bad", text, len);
+	struct err err = { 0 };
+	struct config c;
+
+	is_int(config_load(&c, path, &err), -1, reason);
+	ok(err.code == ERR_CONFIG && strstr(err.text, reason) != NULL,
+	    "and the reason is there");
+	if (strstr(err.text, reason) == NULL)
+		note("%s", err.text);
+	config_release(&c);
+}
+
+static void
+test_bad_files(void)
+{
+	static char big[70000];
+
+	check_file("IL_PIDS\n", 8, "line 1: no '='");
+	check_file("\nIL_PIDS=100\nIL_PIDS=101\n", 25, "line 3: IL_PIDS: set");
+	check_file("PATH=/bin\n", 10, "PATH: unknown key");
+	check_file("IL_PIDS='100\n", 13, "unbalanced quotes");
+	check_file("IL_PIDS='1'00\n", 14, "unbalanced quotes");
+	check_file("export IL_PIDS=1\n", 17, "not a key");
+	check_file("IL_PIDS=1\0002\n", 12, "a NUL byte");
+	check_file("IL_ENV_FILE=x\n", 14, "only the environment");
+	memset(big, '#', sizeof(big));
+	check_file(big, sizeof(big), "over 65536 bytes");
+}
+
+static void
+test_token_file(void)
+{
+	auto_free char *good = write_file("token", "abc.def\n", 8);
+	auto_free char *empty = write_file("empty", "\n", 1);
+	auto_free char *two = write_file("two", "a\nb\n", 4);
+	struct err err = { 0 };
+	struct config c;
+
+	(void)setenv("DISCORD_TOKEN_FILE", good, 1);
+	is_int(config_load(&c, NULL, &err), 0, "a token from a file");
+	is_str(c.discord_token, "abc.def", "without its newline");
+	config_release(&c);
+	(void)setenv("DISCORD_TOKEN", "x", 1);
+	is_int(config_load(&c, NULL, &err), -1, "two tokens");
+	(void)unsetenv("DISCORD_TOKEN");
+	(void)unsetenv("DISCORD_TOKEN_FILE");
+	check_value("DISCORD_TOKEN_FILE", empty, "no token");
+	check_value("DISCORD_TOKEN_FILE", two, "blanks");
+	check_value("DISCORD_TOKEN_FILE", "/nonexistent", "open");
+}
+
+static void
+test_table(void)
+{
+	auto_free char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+
+	config_print_table(out);
+	(void)fclose(out);
+	ok(strstr(text, "| `IL_MEMORY` | `256m` | memory of a cell") != NULL,
+	    "a row of the table");
+	ok(strstr(text, "| `DISCORD_TOKEN` |  | ") != NULL, "without default");
+}
+
+int
+main(void)
+{
+	(void)clearenv();
+	folder = tap_folder();
+	test_defaults();
+	test_numbers();
+	test_texts();
+	test_secret();
+	test_paths();
+	test_env_file();
+	test_bad_files();
+	test_token_file();
+	test_table();
+	return tap_done();
+}
