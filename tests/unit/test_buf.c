@@ -1,6 +1,6 @@
-#include "buf.h"
+#include "sandbox/base/buf.h"
 
-#include "cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "tap.h"
 
 static void

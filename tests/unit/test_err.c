@@ -1,4 +1,4 @@
-#include "err.h"
+#include "sandbox/base/err.h"
 
 #include <errno.h>
 

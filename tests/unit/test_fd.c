@@ -1,4 +1,4 @@
-#include "fd.h"
+#include "sandbox/base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "buf.h"
-#include "cleanup.h"
-#include "clock.h"
-#include "err.h"
+#include "sandbox/base/buf.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/clock.h"
+#include "sandbox/base/err.h"
 #include "tap.h"
 
 static const char *folder;

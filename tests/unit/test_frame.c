@@ -1,4 +1,4 @@
-#include "frame.h"
+#include "sandbox/base/frame.h"
 
 #include "tap.h"
 

@@ -1,11 +1,11 @@
-#include "log.h"
+#include "sandbox/base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cleanup.h"
+#include "sandbox/base/cleanup.h"
 #include "tap.h"
 
 static char captured[8192];

@@ -1,6 +1,6 @@
-#include "text.h"
+#include "sandbox/base/text.h"
 
-#include "buf.h"
+#include "sandbox/base/buf.h"
 #include "tap.h"
 
 static void

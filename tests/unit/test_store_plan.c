@@ -1,0 +1,76 @@
+/*
+ * How SQLite will find the rows of each statement: never by walking through a
+ * whole table, except in the partial indexes that hold only unfinished jobs.
+ * The plan does not depend on how much is stored: ANALYZE is never run.
+ */
+#include "sandbox/store/connection.h"
+#include "store.h"
+
+/* A step of a plan that costs more the longer the service has been running. */
+static bool
+is_slow(const char *step)
+{
+	static const char *const small[] = { "jobs_queue", "jobs_open",
+		"jobs_held", "jobs_one_for_user", "sandboxes_expiry",
+		"sandboxes_going", NULL };
+
+	if (strncmp(step, "SCAN", 4) != 0 || strstr(step, "CONSTANT") != NULL)
+		return false;
+	if (strncmp(step, "SCAN (subquery", 14) == 0)
+		return false;
+	for (int i = 0; small[i] != NULL; i++) {
+		if (strstr(step, small[i]) != NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Those that the store uses as long as the service runs; lists for operators
+ * may take longer. */
+static bool
+is_in_use(const char *name)
+{
+	return strncmp(name, "connect_", 8) != 0 &&
+	    strncmp(name, "list_", 5) != 0;
+}
+
+static void
+test_plan(struct db *db, const struct statement_text *text)
+{
+	char sql[8192];
+	sqlite3_stmt *s = NULL;
+	bool slow = false;
+
+	(void)snprintf(sql, sizeof(sql), "EXPLAIN QUERY PLAN %s", text->sql);
+	if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK) {
+		(void)tap_point(false, text->name, __FILE__, __LINE__);
+		return;
+	}
+	while (sqlite3_step(s) == SQLITE_ROW) {
+		const char *step = (const char *)sqlite3_column_text(s, 3);
+
+		if (is_slow(step)) {
+			slow = true;
+			note("%s: %s", text->name, step);
+		}
+	}
+	(void)sqlite3_finalize(s);
+	(void)tap_point(!slow, text->name, __FILE__, __LINE__);
+}
+
+int
+main(void)
+{
+	struct db *db;
+
+	(void)store_make();
+	db = store_open(DB_ADMIN);
+	ok(is_slow("SCAN jobs"), "a walk through all jobs is slow");
+	ok(!is_slow("SCAN jobs USING INDEX jobs_queue"), "the queue is not");
+	for (int i = 0; i < STATEMENT_COUNT; i++) {
+		if (is_in_use(statement_texts[i].name))
+			test_plan(db, &statement_texts[i]);
+	}
+	db_close(db);
+	return tap_done();
+}
