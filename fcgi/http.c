@@ -1,0 +1,264 @@
+#include "http.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "../sandbox/base/buf.h"
+#include "../sandbox/base/log.h"
+#include "../sandbox/base/text.h"
+
+/* Longest Content-Length that is a number to us; each program has its own,
+ * smaller, limit. */
+#define LENGTH_MAX ((int64_t)1 << 40)
+
+struct status_text {
+	int status;
+	const char *text;
+};
+
+static const struct status_text status_texts[] = {
+	{ 200, "OK" },
+	{ 201, "Created" },
+	{ 202, "Accepted" },
+	{ 204, "No Content" },
+	{ 307, "Temporary Redirect" },
+	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
+	{ 403, "Forbidden" },
+	{ 404, "Not Found" },
+	{ 405, "Method Not Allowed" },
+	{ 409, "Conflict" },
+	{ 411, "Length Required" },
+	{ 413, "Content Too Large" },
+	{ 415, "Unsupported Media Type" },
+	{ 422, "Unprocessable Content" },
+	{ 429, "Too Many Requests" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 503, "Service Unavailable" },
+	{ 507, "Insufficient Storage" },
+};
+
+static const char *
+status_text(int status)
+{
+	size_t count = sizeof(status_texts) / sizeof(status_texts[0]);
+
+	for (size_t i = 0; i < count; i++)
+		if (status_texts[i].status == status)
+			return status_texts[i].text;
+	return "Unknown";
+}
+
+static void
+on_alarm(int signal_number)
+{
+	(void)signal_number;
+}
+
+/*
+ * libfcgi reads and writes blocking, and takes EINTR for the end of the
+ * connection.  So a timer whose signal does nothing is enough to get rid of a
+ * peer that stalls.  It repeats, since its first signal may fall between two
+ * system calls.
+ */
+static void
+guard_set(int ms)
+{
+	struct itimerval timer = { 0 };
+
+	timer.it_value.tv_sec = ms / 1000;
+	timer.it_interval.tv_usec = ms == 0 ? 0 : 100000;
+	(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void
+http_init(struct http_request *req, int listen_fd)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+
+	memset(req, 0, sizeof(*req));
+	(void)sigaction(SIGALRM, &action, NULL); /* no SA_RESTART: on purpose */
+	if (FCGX_Init() != 0 || FCGX_InitRequest(&req->fcgi, listen_fd, 0) != 0)
+		log_fatal(1, "libfcgi does not start");
+}
+
+const char *
+http_param(const struct http_request *req, const char *name)
+{
+	return FCGX_GetParam(name, req->fcgi.envp);
+}
+
+static const char *
+param_or_empty(const struct http_request *req, const char *name)
+{
+	const char *value = http_param(req, name);
+
+	return value == NULL ? "" : value;
+}
+
+static int64_t
+content_length(const struct http_request *req)
+{
+	const char *text = param_or_empty(req, "CONTENT_LENGTH");
+	int64_t length;
+
+	if (text[0] == '\0')
+		return HTTP_NO_LENGTH;
+	if (!text_parse_int(text, 0, LENGTH_MAX, &length))
+		return HTTP_BAD_LENGTH;
+	return length;
+}
+
+bool
+http_accept(struct http_request *req)
+{
+	int result;
+
+	guard_set(HTTP_STALL_MS);
+	result = FCGX_Accept_r(&req->fcgi);
+	guard_set(0);
+	if (result != 0)
+		return false;
+	req->method = param_or_empty(req, "REQUEST_METHOD");
+	req->path = http_param(req, "DOCUMENT_URI");
+	if (req->path == NULL)
+		req->path = param_or_empty(req, "SCRIPT_NAME");
+	req->query = param_or_empty(req, "QUERY_STRING");
+	req->length = content_length(req);
+	req->unread = req->length > 0 ? req->length : 0;
+	req->begun = false;
+	req->failed = false;
+	return true;
+}
+
+ssize_t
+http_read(struct http_request *req, void *data, size_t cap)
+{
+	int n;
+
+	if (req->unread == 0)
+		return 0;
+	if (cap > 65536)
+		cap = 65536;
+	if ((int64_t)cap > req->unread)
+		cap = (size_t)req->unread;
+	guard_set(HTTP_STALL_MS);
+	n = FCGX_GetStr(data, (int)cap, req->fcgi.in);
+	guard_set(0);
+	if (n <= 0) {
+		req->failed = true;
+		return -1;
+	}
+	req->unread -= n;
+	return n;
+}
+
+bool
+http_read_all(struct http_request *req, struct buf *body)
+{
+	while (req->unread > 0) {
+		size_t want = req->unread < 65536 ? (size_t)req->unread : 65536;
+		char *room = buf_reserve(body, want);
+		ssize_t n;
+
+		if (room == NULL)
+			return false;
+		n = http_read(req, room, want);
+		if (n < 0)
+			return false;
+		buf_commit(body, (size_t)n);
+	}
+	return true;
+}
+
+static void
+put_head(struct http_request *req, int status, const char *type,
+    const char *headers)
+{
+	req->begun = true;
+	(void)FCGX_FPrintF(req->fcgi.out, "Status: %d %s\r\n", status,
+	    status_text(status));
+	if (type != NULL)
+		(void)FCGX_FPrintF(req->fcgi.out, "Content-Type: %s\r\n", type);
+	if (headers != NULL)
+		(void)FCGX_FPrintF(req->fcgi.out, "%s", headers);
+}
+
+void
+http_begin(struct http_request *req, int status, const char *type,
+    const char *headers)
+{
+	guard_set(HTTP_STALL_MS);
+	put_head(req, status, type, headers);
+	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
+	guard_set(0);
+}
+
+void
+http_write(struct http_request *req, const void *data, size_t len)
+{
+	const char *bytes = data;
+
+	while (len > 0 && !req->failed) {
+		int piece = len < 65536 ? (int)len : 65536;
+
+		guard_set(HTTP_STALL_MS);
+		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece)
+			req->failed = true;
+		guard_set(0);
+		bytes += piece;
+		len -= (size_t)piece;
+	}
+}
+
+bool
+http_flush(struct http_request *req)
+{
+	guard_set(HTTP_STALL_MS);
+	if (FCGX_FFlush(req->fcgi.out) != 0)
+		req->failed = true;
+	guard_set(0);
+	return !req->failed;
+}
+
+void
+http_answer(struct http_request *req, int status, const char *type,
+    const char *headers, const void *body, size_t len)
+{
+	guard_set(HTTP_STALL_MS);
+	put_head(req, status, type, headers);
+	(void)FCGX_FPrintF(req->fcgi.out, "Content-Length: %lu\r\n\r\n",
+	    (unsigned long)len);
+	guard_set(0);
+	http_write(req, body, len);
+}
+
+int
+http_fd(const struct http_request *req)
+{
+	return req->fcgi.ipcFd;
+}
+
+bool
+http_client_gone(const struct http_request *req)
+{
+	struct pollfd p = { .fd = http_fd(req), .events = POLLRDHUP };
+
+	if (req->failed || p.fd < 0)
+		return true;
+	return poll(&p, 1, 0) > 0 &&
+	    (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+void
+http_finish(struct http_request *req)
+{
+	guard_set(HTTP_STALL_MS);
+	FCGX_Finish_r(&req->fcgi);
+	guard_set(0);
+	req->method = req->path = req->query = "";
+}

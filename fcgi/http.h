@@ -1,0 +1,75 @@
+#ifndef HTTP_H
+#define HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <fcgiapp.h>
+
+struct buf;
+
+/*
+ * One HTTP request that nginx handed over by FastCGI, and its answer.  libfcgi
+ * is called from this file only.  A peer that stalls for HTTP_STALL_MS in the
+ * middle of a record is dropped: one thread serves everybody.
+ *
+ * Order of calls: http_init() once; http_accept(); http_read*(); either
+ * http_answer() or http_begin(), http_write()… ; http_finish().
+ */
+#define HTTP_STALL_MS 5000
+
+struct http_request {
+	const char *method; /* "POST"; borrowed until http_finish() */
+	const char *path;   /* decoded by nginx, without the query, "" if none */
+	const char *query;  /* after the '?', as sent, "" if none */
+	int64_t length;	    /* Content-Length: HTTP_NO_LENGTH, HTTP_BAD_LENGTH */
+	int64_t unread;	    /* bytes of the body still to be read */
+	bool begun;	    /* the answer's head is out */
+	bool failed;	    /* the peer is gone or stalled: writes do nothing */
+	FCGX_Request fcgi;
+};
+
+#define HTTP_NO_LENGTH (-1)
+#define HTTP_BAD_LENGTH (-2)
+
+/* Set libfcgi up for a listening, nonblocking socket, which stays the
+ * caller's.  Call it before signals are blocked. */
+void http_init(struct http_request *req, int listen_fd);
+
+/* Take the next request.  False: there is none (somebody else took it, or what
+ * connected was no FastCGI client); poll again. */
+bool http_accept(struct http_request *req);
+
+/* A header of the request by its CGI name ("HTTP_USER_AGENT"); NULL: absent. */
+const char *http_param(const struct http_request *req, const char *name);
+
+/* The next bytes of the body, at most cap.  0: it is complete; -1: the peer hung
+ * up before the length that it had announced. */
+ssize_t http_read(struct http_request *req, void *data, size_t cap);
+/* Append the whole rest of the body.  False: cut short, or more than the buffer
+ * may hold. */
+bool http_read_all(struct http_request *req, struct buf *body);
+
+/* The whole answer, with Content-Length.  type NULL: no Content-Type.  headers:
+ * further lines, each ended with "\r\n", or NULL. */
+void http_answer(struct http_request *req, int status, const char *type,
+    const char *headers, const void *body, size_t len);
+
+/* An answer of unknown length, which nginx sends in chunks as they come. */
+void http_begin(struct http_request *req, int status, const char *type,
+    const char *headers);
+void http_write(struct http_request *req, const void *data, size_t len);
+/* Out with what was written so far.  False: the client is gone. */
+bool http_flush(struct http_request *req);
+
+/* Has the client hung up (nginx closes its connection to us then)?  Never
+ * blocks.  http_fd() polls for the same: POLLRDHUP. */
+bool http_client_gone(const struct http_request *req);
+int http_fd(const struct http_request *req);
+
+/* End the answer and close the connection; safe to call twice. */
+void http_finish(struct http_request *req);
+
+#endif
