@@ -1,0 +1,314 @@
+#include "front.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answer.h"
+#include "http.h"
+#include "interaction.h"
+#include "route.h"
+#include "submit.h"
+
+#include "../sandbox/base/buf.h"
+#include "../sandbox/base/clock.h"
+#include "../sandbox/base/config.h"
+#include "../sandbox/base/err.h"
+#include "../sandbox/base/log.h"
+#include "../sandbox/store/db.h"
+
+#define DATABASE_RETRY_MS 1000
+#define DENIALS_LOGGED 10 /* in a second */
+
+/* A request that gets no answer of ours but a status. */
+struct denial {
+	int status;
+	const char *word;
+	const char *headers;
+};
+
+static const struct denial denied_path = { 404, "not-found", NULL };
+static const struct denial denied_method = { 405, "method", "Allow: POST\r\n" };
+static const struct denial denied_no_length = { 411, "no-length", NULL };
+static const struct denial denied_length = { 400, "bad-length", NULL };
+static const struct denial denied_size = { 413, "too-large", NULL };
+static const struct denial denied_cut = { 400, "cut-short", NULL };
+static const struct denial denied_parse = { 400, "malformed", NULL };
+static const struct denial denied_stale = { 401, "stale", NULL };
+static const struct denial denied_other = { 400, "other-application", NULL };
+static const struct denial denied_repeated = { 409, "repeated", NULL };
+
+/* ---- answers ---- */
+
+static void
+answer_json(struct http_request *req, int status, const char *headers,
+    const char *body)
+{
+	http_answer(req, status, "application/json", headers, body,
+	    strlen(body));
+}
+
+/* Strangers can make these as fast as they like: some in a second are logged,
+ * the rest is counted. */
+static void
+log_denial(struct front *front, const struct denial *denial)
+{
+	int64_t second = clock_monotonic_ms() / 1000;
+
+	if (second != front->log_second) {
+		if (front->log_count > DENIALS_LOGGED)
+			log_info("denied %" PRId64 " more requests",
+			    front->log_count - DENIALS_LOGGED);
+		front->log_second = second;
+		front->log_count = 0;
+	}
+	if (front->log_count++ < DENIALS_LOGGED)
+		log_info("denied outcome=%s status=%d", denial->word,
+		    denial->status);
+}
+
+static void
+deny(struct front *front, struct http_request *req,
+    const struct denial *denial)
+{
+	auto_buf struct buf body = BUF_INIT(128);
+
+	buf_addf(&body, "{\"error\":\"%s\"}", denial->word);
+	answer_json(req, denial->status, denial->headers, buf_str(&body));
+	log_denial(front, denial);
+}
+
+/* ---- checks before the JSON ---- */
+
+static const struct denial *
+check_head(const struct http_request *req)
+{
+	if (strcmp(req->path, "/interactions") != 0)
+		return &denied_path;
+	if (strcmp(req->method, "POST") != 0)
+		return &denied_method;
+	if (req->length == HTTP_NO_LENGTH)
+		return &denied_no_length;
+	if (req->length == HTTP_BAD_LENGTH)
+		return &denied_length;
+	if (req->length > FRONT_BODY_MAX)
+		return &denied_size;
+	return NULL;
+}
+
+static bool
+check_signature(struct front *front, struct http_request *req,
+    const struct buf *body, int64_t *signed_at)
+{
+	enum verify_result result = verify_request(&front->key,
+	    http_param(req, "HTTP_X_SIGNATURE_TIMESTAMP"),
+	    http_param(req, "HTTP_X_SIGNATURE_ED25519"),
+	    body->data, body->len, signed_at);
+
+	if (result == VERIFY_OK)
+		return true;
+	deny(front, req, &(struct denial){ 401, verify_result_name(result),
+	    NULL });
+	return false;
+}
+
+/* ---- checks after it ---- */
+
+static const struct denial *
+check_interaction(struct front *front, const struct interaction *in,
+    int64_t signed_at, int64_t received_ms)
+{
+	const struct config *config = front->config;
+	int64_t skew = received_ms / 1000 - signed_at;
+
+	if (config->max_skew_seconds > 0 &&
+	    (skew > config->max_skew_seconds ||
+	    skew < -config->max_skew_seconds))
+		return &denied_stale;
+	if (config->discord_application_id != 0 &&
+	    in->application_id != config->discord_application_id)
+		return &denied_other;
+	if (!seen_add(&front->seen, in->id))
+		return &denied_repeated;
+	return NULL;
+}
+
+/* ---- the database ---- */
+
+static void
+database_open(struct front *front)
+{
+	struct err err;
+
+	if (front->db != NULL || clock_monotonic_ms() < front->db_retry_ms)
+		return;
+	front->db = db_open(front->config->database, DB_FRONT, &err);
+	if (front->db != NULL)
+		return;
+	log_err("database: %s", err.text);
+	front->db_retry_ms = clock_monotonic_ms() + DATABASE_RETRY_MS;
+}
+
+/* What the database said, and whether it is worth opening it anew: it may have
+ * been replaced, or its disk be back. */
+static void
+database_check(struct front *front, const struct interaction *in,
+    const struct err *err)
+{
+	if (err->code == ERR_NONE)
+		return;
+	log_err("%s interaction=%" PRId64, err->text, in->id);
+	if (err->code == ERR_BUSY || err->code == ERR_LIMIT)
+		return;
+	db_close(front->db);
+	front->db = NULL;
+}
+
+/* ---- one interaction ---- */
+
+static const char *
+type_name(enum interaction_type type)
+{
+	switch (type) {
+	case INTERACTION_PING:
+		return "ping";
+	case INTERACTION_COMMAND:
+		return "command";
+	case INTERACTION_COMPONENT:
+		return "component";
+	case INTERACTION_AUTOCOMPLETE:
+		return "autocomplete";
+	case INTERACTION_MODAL:
+		return "modal";
+	}
+	return "?";
+}
+
+static void
+log_interaction(const struct interaction *in, const struct reply *reply,
+    int64_t received_ms, int64_t started_us)
+{
+	log_info("interaction=%" PRId64 " type=%s name=\"%.32s %.32s%.32s\" "
+	    "user=%" PRId64 " outcome=%s job=%" PRId64 " ms=%.1f skew_ms=%"
+	    PRId64, in->id, type_name(in->type), in->name, in->sub,
+	    in->custom_id, in->user_id, reply->outcome, reply->job_id,
+	    (double)(clock_monotonic_us() - started_us) / 1000.0,
+	    received_ms - interaction_created_ms(in->id));
+}
+
+static void
+answer_interaction(struct front *front, struct http_request *req,
+    const struct interaction *in, int64_t received_ms, int64_t started_us)
+{
+	struct reply reply = { .status = 500, .outcome = "?" };
+	struct desk desk = {
+		.config = front->config,
+		.received_ms = received_ms,
+	};
+
+	database_open(front);
+	desk.db = front->db;
+	route(&desk, in, &reply);
+	database_check(front, in, &reply.err);
+	if (reply.body == NULL)
+		http_answer(req, reply.status, NULL, NULL, "", 0);
+	else
+		answer_json(req, reply.status, NULL, reply.body);
+	front->wake_due = reply.job_id != 0;
+	log_interaction(in, &reply, received_ms, started_us);
+	reply_release(&reply);
+}
+
+static void
+answer_ping(struct http_request *req, const struct interaction *in,
+    int64_t started_us)
+{
+	char *pong = answer_pong();
+
+	answer_json(req, 200, NULL, pong);
+	free(pong);
+	log_info("interaction=%" PRId64 " type=ping outcome=pong ms=%.1f",
+	    in->id, (double)(clock_monotonic_us() - started_us) / 1000.0);
+}
+
+/* The signature is good: these are Discord's words. */
+static void
+answer_body(struct front *front, struct http_request *req,
+    const struct buf *body, int64_t signed_at, int64_t started_us)
+{
+	int64_t received_ms = clock_wall_ms();
+	const struct denial *denial;
+	struct interaction in;
+	struct err err;
+
+	if (interaction_parse(&in, body->data, body->len, &err) < 0) {
+		log_warn("signed, but %s", err.text);
+		deny(front, req, &denied_parse);
+		return;
+	}
+	if (in.type == INTERACTION_PING) {
+		answer_ping(req, &in, started_us);
+	} else {
+		denial = check_interaction(front, &in, signed_at, received_ms);
+		if (denial != NULL)
+			deny(front, req, denial);
+		else
+			answer_interaction(front, req, &in, received_ms,
+			    started_us);
+	}
+	interaction_release(&in);
+}
+
+void
+front_answer(void *arg, struct http_request *req)
+{
+	struct front *front = arg;
+	auto_buf struct buf body = BUF_INIT(FRONT_BODY_MAX);
+	int64_t started_us = clock_monotonic_us();
+	const struct denial *denial = check_head(req);
+	int64_t signed_at = 0;
+
+	front->wake_due = false;
+	if (denial == NULL && !http_read_all(req, &body))
+		denial = &denied_cut;
+	if (denial != NULL) {
+		deny(front, req, denial);
+		return;
+	}
+	if (check_signature(front, req, &body, &signed_at))
+		answer_body(front, req, &body, signed_at, started_us);
+}
+
+void
+front_after(void *arg)
+{
+	struct front *front = arg;
+
+	if (front->wake_due)
+		wake_workers(&front->wake);
+	front->wake_due = false;
+}
+
+int
+front_open(struct front *front, const struct config *config, struct err *err)
+{
+	memset(front, 0, sizeof(*front));
+	front->config = config;
+	if (!verify_key_decode(&front->key, config->discord_public_key))
+		return err_set(err, ERR_CONFIG, "DISCORD_PUBLIC_KEY: is not "
+		    "set (64 hex digits, the application's public key)");
+	front->wake_path = config_state_path(config, "wake");
+	wake_init(&front->wake, front->wake_path);
+	database_open(front);
+	return 0;
+}
+
+void
+front_close(struct front *front)
+{
+	db_close(front->db);
+	front->db = NULL;
+	wake_close(&front->wake);
+	free(front->wake_path);
+	front->wake_path = NULL;
+}
