@@ -1,0 +1,124 @@
+#include "health.h"
+
+#include <string.h>
+
+#include <jansson.h>
+
+#include "../sandbox/base/cleanup.h"
+#include "../sandbox/base/config.h"
+#include "../sandbox/base/err.h"
+#include "../sandbox/base/log.h"
+#include "../sandbox/lease/lease.h"
+#include "../sandbox/store/db.h"
+#include "../sandbox/store/job.h"
+
+/* The version of the code-interpreter contract whose /health this is. */
+#define CONTRACT_VERSION "0.4.4"
+
+#ifndef INLINE_VERSION
+#define INLINE_VERSION "0"
+#endif
+
+static void
+gather_broker(const struct config *config, struct health *health)
+{
+	auto_free char *path = config_state_path(config, "lease.sock");
+	struct lease_status status = { .engine = false };
+	struct err err;
+
+	if (lease_status(path, &status, HEALTH_WAIT_MS, &err) !=
+	    LEASE_GRANTED) {
+		log_warn("health: %s", err.text);
+		return;
+	}
+	health->broker = true;
+	health->docker = status.engine;
+	health->image = status.image;
+	memcpy(health->image_name, status.image_name,
+	    sizeof(health->image_name));
+	memcpy(health->python, status.python, sizeof(health->python));
+	health->cells = status.cells;
+	health->leased = status.leased;
+	health->starting = status.starting;
+	health->waiting = status.waiting;
+	health->free_bytes = status.free_bytes;
+}
+
+/* Opened each time: health is asked rarely, and is to notice that the database
+ * is gone or is another one. */
+static void
+gather_database(const struct config *config, struct health *health)
+{
+	struct job_counts counts = { .queued = 0 };
+	struct err err;
+	struct db *db = db_open(config->database, DB_READER, &err);
+
+	if (db == NULL || job_count(db, &counts, &err) < 0) {
+		log_warn("health: database: %s", err.text);
+	} else {
+		health->database = true;
+		health->queued = counts.queued;
+		health->running = counts.running;
+		health->untold = counts.untold;
+		health->oldest_ms = counts.oldest_ms;
+	}
+	db_close(db);
+}
+
+void
+health_gather(const struct config *config, struct health *health)
+{
+	memset(health, 0, sizeof(*health));
+	gather_broker(config, health);
+	gather_database(config, health);
+}
+
+/* NULL: all is well.  The first cause comes first: without the broker nobody
+ * knows about the engine. */
+static const char *
+health_message(const struct health *health)
+{
+	if (!health->database)
+		return "the database does not answer";
+	if (!health->broker)
+		return "il-sandboxd does not answer";
+	if (!health->docker)
+		return "the Docker engine does not answer";
+	if (!health->image)
+		return "the sandbox image is missing";
+	return NULL;
+}
+
+static json_t *
+health_details(const struct health *h)
+{
+	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, "
+	    "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:I}",
+	    "version", INLINE_VERSION, "broker", h->broker,
+	    "docker", h->docker, "image", h->image, "database", h->database,
+	    "image_name", h->image_name,
+	    "python", h->python[0] == '\0' ? NULL : h->python,
+	    "cells", "running", (json_int_t)h->cells,
+	    "leased", (json_int_t)h->leased,
+	    "starting", (json_int_t)h->starting,
+	    "waiting", (json_int_t)h->waiting,
+	    "jobs", "queued", (json_int_t)h->queued,
+	    "running", (json_int_t)h->running,
+	    "untold", (json_int_t)h->untold,
+	    "oldest_ms", (json_int_t)h->oldest_ms,
+	    "free_bytes", (json_int_t)h->free_bytes);
+}
+
+char *
+health_json(const struct health *health)
+{
+	const char *message = health_message(health);
+	json_auto_t *root = json_pack("{s:s, s:s?, s:s, s:o}",
+	    "status", message == NULL ? "ok" : "error", "message", message,
+	    "version", CONTRACT_VERSION, "inline", health_details(health));
+	char *text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
+
+	if (text == NULL) /* an image's name that is no UTF-8, or no memory */
+		log_fatal(1, "cannot write the health as JSON");
+	return text;
+}

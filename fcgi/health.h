@@ -1,0 +1,37 @@
+#ifndef HEALTH_H
+#define HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct config;
+
+/*
+ * The state of the service for operators and for programs.  Gathering asks the
+ * broker (at most HEALTH_WAIT_MS) and the database; rendering is pure.
+ */
+#define HEALTH_WAIT_MS 1000
+
+struct health {
+	bool broker;	 /* il-sandboxd answers */
+	bool docker;	 /* the engine answers */
+	bool image;	 /* the image is there */
+	bool database;	 /* it opens and answers */
+	char image_name[256];
+	char python[32]; /* "" while no cell has told yet */
+	int64_t cells;	 /* containers that run */
+	int64_t leased;
+	int64_t starting;
+	int64_t waiting; /* lease requests in the broker's queue */
+	int64_t free_bytes;
+	int64_t queued;	 /* jobs */
+	int64_t running;
+	int64_t untold;
+	int64_t oldest_ms;
+};
+
+void health_gather(const struct config *config, struct health *health);
+/* {"status":"ok"|"error","message":…,"version":…,"inline":{…}}; heap. */
+char *health_json(const struct health *health);
+
+#endif
