@@ -1,0 +1,164 @@
+#!/usr/bin/python3
+"""A local stand-in for Discord.
+
+One process on one loopback port. It
+  * signs interactions and posts them to Inline's endpoint, as Discord does;
+  * implements the REST calls that Inline makes, as strictly as Discord;
+  * serves a chat page at / in which a person uses Inline;
+  * does wrong on order (404, 429, 500, hanging …), and records each rule of
+    Discord's that Inline breaks.
+
+Threads: the main one accepts connections, one serves each connection, and a
+pool sends interactions. All of them share the Store (state.py) under its
+lock. Nothing is written to disk but the key file.
+"""
+
+import argparse
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import threading
+import time
+import types
+
+from control import Control
+from errors import FormErrors
+from faults import Faults
+from forms import check_commands
+from keys import KeyFileError, create_identity, load_identity
+from ratelimit import RateLimits
+from rest import Rest, put_commands
+from schema import Schemas
+from sender import Sender
+from server import Server
+from state import DISCORD_EPOCH_MS, Store
+
+EXIT_USAGE = 64
+EXIT_CONFIG = 78
+
+
+def parse_arguments(arguments):
+    """Return the options; exits with 64 when they are wrong."""
+    parser = argparse.ArgumentParser(
+        description="A local stand-in for Discord, with a chat page.")
+    add = parser.add_argument
+    add("--port", type=int, default=0, help="loopback port (0: any free one)")
+    add("--endpoint", default="", help="URL that takes the interactions")
+    add("--key-file", help="where key pair, application id and bot token are "
+        "kept; made when missing")
+    add("--openapi", help="Discord's OpenAPI description, to check bodies by")
+    add("--commands", help="JSON array of commands, used until some are "
+        "registered")
+    add("--deadline", type=float, default=3.0,
+        help="seconds within which an interaction must be answered")
+    add("--token-life", type=float, default=900.0,
+        help="seconds for which an interaction's token lives")
+    add("--attachment-size-limit", type=int, default=10 << 20,
+        help="bytes that one uploaded file may have")
+    add("--rate-limit", type=int, default=5,
+        help="requests that a route and token have in a window")
+    add("--rate-window", type=float, default=2.0,
+        help="length of that window in seconds")
+    add("--senders", type=int, default=256,
+        help="interactions that may be on their way at once")
+    add("--ready-fd", type=int, help="descriptor to which the port is "
+        "written once connections are accepted")
+    add("--print-env", action="store_true",
+        help="print the settings for Inline, and exit")
+    parser.error = lambda text: (
+        print(f"standin: {text}", file=sys.stderr), sys.exit(EXIT_USAGE))
+    return parser.parse_args(arguments)
+
+
+def load_commands(store, path):
+    """Take commands from a file, as if they were registered."""
+    with open(path) as file:
+        commands = json.load(file)
+    errors = FormErrors()
+    check_commands(commands, errors)
+    if errors.flat:
+        raise ValueError(f"{path}: {'; '.join(errors.flat)}")
+    put_commands(store, "global", commands)
+
+
+def _new_snowflake():
+    return (int(time.time() * 1000) - DISCORD_EPOCH_MS) << 22
+
+
+def _wake_on_signals():
+    """Return a socket pair; the first is readable when asked to end."""
+    reader, writer = socket.socketpair()
+    reader.setblocking(False)
+    writer.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
+    return reader, writer
+
+
+def serve(server, store, wakeup):
+    """Accept connections until a signal comes."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(server, selectors.EVENT_READ)
+        selector.register(wakeup, selectors.EVENT_READ)
+        while True:
+            ready = {key.fileobj for key, _ in selector.select()}
+            if wakeup in ready:
+                break
+            server.handle_request()
+    server.server_close()
+    store.stop()
+
+
+def main(arguments):
+    """Run until SIGTERM or SIGINT; returns the exit code."""
+    options = parse_arguments(arguments)
+    threading.stack_size(512 << 10)
+    try:
+        identity = (load_identity(options.key_file, _new_snowflake())
+                    if options.key_file else create_identity(_new_snowflake()))
+    except (KeyFileError, OSError) as error:
+        print(f"standin: {error}", file=sys.stderr)
+        return EXIT_CONFIG
+    origin = f"http://127.0.0.1:{options.port}"
+    if options.print_env:
+        for key, value in identity.environment(origin + "/api/v10").items():
+            print(f"{key}={value}")
+        return 0
+    return run(options, identity)
+
+
+def run(options, identity):
+    """Serve with the given options."""
+    settings = types.SimpleNamespace(
+        endpoint=options.endpoint, origin=None, deadline=options.deadline,
+        token_life=options.token_life,
+        attachment_size_limit=options.attachment_size_limit)
+    store = Store(identity, settings)
+    faults = Faults()
+    limits = RateLimits(options.rate_limit, options.rate_window)
+    try:
+        api = Rest(store, Schemas(options.openapi))
+        if options.commands:
+            load_commands(store, options.commands)
+        sender = Sender(store, options.senders)
+        api.verify_endpoint = sender.verify_endpoint
+        control = Control(store, faults, limits, sender)
+        wakeup, _writer = _wake_on_signals()
+        server = Server(options.port, store, api, control, faults, limits)
+    except (OSError, ValueError) as error:
+        print(f"standin: {error}", file=sys.stderr)
+        return EXIT_CONFIG
+    settings.origin = f"http://127.0.0.1:{server.server_port}"
+    if options.ready_fd is not None:
+        os.write(options.ready_fd, f"{server.server_port}\n".encode())
+        os.close(options.ready_fd)
+    serve(server, store, wakeup)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
