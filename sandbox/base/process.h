@@ -14,15 +14,19 @@ struct err;
  * Programs that we start (the Docker CLI, mkfs, nginx).  Never a shell: argv is
  * an array, and argv[0] is looked up in PATH.  The child gets default signals,
  * its own process group, no descriptor but 0, 1, 2, and dies with us
- * (PR_SET_PDEATHSIG) unless `outlive` is set.
+ * (PR_SET_PDEATHSIG) unless `outlive` is set.  When it ends, what is left of
+ * its group is killed.
  */
 struct process_spec {
 	char *const *argv;	 /* NULL-terminated */
 	char *const *envp;	 /* NULL: our own environment */
-	const void *input;	 /* standard input; NULL: /dev/null */
+	const void *input;	 /* standard input, borrowed until the program
+				  * has ended; NULL: /dev/null */
 	size_t input_len;
 	size_t output_max;	 /* stdout and stderr each; more is dropped */
 	int timeout_ms;		 /* <= 0: none */
+	bool outlive;		 /* no PR_SET_PDEATHSIG, and what it left behind
+				  * in its group is not killed when it ends */
 };
 
 enum process_outcome {
@@ -50,14 +54,18 @@ struct process {
 	size_t input_left;
 	int64_t deadline_ms; /* monotonic; -1: none */
 	bool killed;
+	bool outlive;
 	struct process_result result;
 };
 
+/* After -1 there is nothing to release; ERR_NOT_FOUND: no such program.  With
+ * input, SIGPIPE is ignored from then on. */
 int process_start(struct process *p, const struct process_spec *spec,
     struct err *err);
 /* For an event loop: whenever a descriptor of p is ready or the deadline is
- * due, call this; it moves bytes without blocking.  Returns true when the
- * program has ended, been reaped and p->result is final. */
+ * due, call this; it moves bytes without blocking, and closes a pipe at its end
+ * (its descriptor here is then -1).  Returns true when the program has ended,
+ * been reaped and p->result is final.  task.h does all that for a loop. */
 bool process_pump(struct process *p);
 void process_release(struct process *p);
 

@@ -1,0 +1,410 @@
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cleanup.h"
+#include "clock.h"
+#include "err.h"
+#include "text.h"
+
+#define CHUNK 16384
+/* What is read at most once the program is dead: a process that escaped its
+ * group may write for ever, and a pipe holds 64 KiB (1 MiB when enlarged). */
+#define DRAIN_MAX (2 * 1024 * 1024)
+
+/* Both ends of the three pipes and of the one that reports a failed exec. */
+struct process_pipes {
+	int in[2];
+	int out[2];
+	int err[2];
+	int status[2];
+};
+
+static void
+process_close(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+static void
+process_pipes_release(struct process_pipes *pipes)
+{
+	for (int i = 0; i < 2; i++) {
+		process_close(&pipes->in[i]);
+		process_close(&pipes->out[i]);
+		process_close(&pipes->err[i]);
+		process_close(&pipes->status[i]);
+	}
+}
+
+static int
+process_pipes_open(struct process_pipes *pipes, bool with_input,
+    struct err *err)
+{
+	int rc = 0;
+
+	*pipes = (struct process_pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 },
+		{ -1, -1 } };
+	if (with_input) {
+		rc = pipe2(pipes->in, O_CLOEXEC);
+	} else {
+		pipes->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		rc = pipes->in[0] < 0 ? -1 : 0;
+	}
+	if (rc != 0 || pipe2(pipes->out, O_CLOEXEC) != 0 ||
+	    pipe2(pipes->err, O_CLOEXEC) != 0 ||
+	    pipe2(pipes->status, O_CLOEXEC) != 0) {
+		(void)err_system(err, "make pipes");
+		process_pipes_release(pipes);
+		return -1;
+	}
+	return 0;
+}
+
+/* In the child: only 0, 1, 2 stay.  Above 2 first, so that none of the four is
+ * overwritten before it is in place (we may have been started without 0-2). */
+static int
+process_child_descriptors(const struct process_pipes *pipes)
+{
+	int in = fcntl(pipes->in[0], F_DUPFD_CLOEXEC, 3);
+	int out = fcntl(pipes->out[1], F_DUPFD_CLOEXEC, 3);
+	int err = fcntl(pipes->err[1], F_DUPFD_CLOEXEC, 3);
+	int status = fcntl(pipes->status[1], F_DUPFD_CLOEXEC, 3);
+
+	if (in < 0 || out < 0 || err < 0 || status < 0)
+		_exit(127);
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+		_exit(127);
+	(void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
+	return status;
+}
+
+static void
+process_child_signals(void)
+{
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int number = 1; number < NSIG; number++)
+		(void)sigaction(number, &standard, NULL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void __attribute__((noreturn))
+process_child(const struct process_spec *spec,
+    const struct process_pipes *pipes, pid_t parent)
+{
+	int status = process_child_descriptors(pipes);
+	int why;
+
+	(void)setpgid(0, 0);
+	/* It may have died between fork and prctl. */
+	if (!spec->outlive &&
+	    (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+		_exit(127);
+	process_child_signals();
+	(void)execvpe(spec->argv[0], spec->argv,
+	    spec->envp != NULL ? spec->envp : environ);
+	why = errno;
+	(void)!write(status, &why, sizeof(why));
+	_exit(127);
+}
+
+/* Wait until exec closed the pipe, or the reason why it did not come. */
+static int
+process_wait_exec(int status, const char *program, struct err *err)
+{
+	int why = 0;
+	ssize_t n;
+
+	do {
+		n = read(status, &why, sizeof(why));
+	} while (n < 0 && errno == EINTR);
+	if (n == 0)
+		return 0;
+	errno = n == (ssize_t)sizeof(why) ? why : EIO;
+	(void)err_system(err, "start %s", program);
+	if (errno == ENOENT)
+		err->code = ERR_NOT_FOUND;
+	return -1;
+}
+
+static void
+process_reap(pid_t pid)
+{
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Our ends go into p, nonblocking; the child's are closed with pipes. */
+static void
+process_adopt(struct process *p, struct process_pipes *pipes)
+{
+	p->in_fd = steal_fd(&pipes->in[1]);
+	p->out_fd = steal_fd(&pipes->out[0]);
+	p->err_fd = steal_fd(&pipes->err[0]);
+	if (p->in_fd >= 0)
+		(void)fcntl(p->in_fd, F_SETFL, O_NONBLOCK);
+	(void)fcntl(p->out_fd, F_SETFL, O_NONBLOCK);
+	(void)fcntl(p->err_fd, F_SETFL, O_NONBLOCK);
+}
+
+int
+process_start(struct process *p, const struct process_spec *spec,
+    struct err *err)
+{
+	struct process_pipes pipes;
+	pid_t parent = getpid();
+	int rc;
+
+	*p = (struct process){ .pid = -1, .pidfd = -1, .in_fd = -1,
+		.out_fd = -1, .err_fd = -1, .deadline_ms = -1,
+		.outlive = spec->outlive, .input = spec->input,
+		.input_left = spec->input != NULL ? spec->input_len : 0 };
+	buf_init(&p->result.out, spec->output_max);
+	buf_init(&p->result.err, spec->output_max);
+	if (process_pipes_open(&pipes, p->input_left > 0, err) != 0)
+		return -1;
+	p->pid = fork();
+	if (p->pid == 0)
+		process_child(spec, &pipes, parent);
+	if (p->pid < 0) {
+		(void)err_system(err, "fork for %s", spec->argv[0]);
+		process_pipes_release(&pipes);
+		return -1;
+	}
+	process_adopt(p, &pipes);
+	process_close(&pipes.status[1]);
+	rc = process_wait_exec(pipes.status[0], spec->argv[0], err);
+	process_pipes_release(&pipes);
+	if (rc == 0) {
+		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+		if (p->pidfd < 0)
+			rc = err_system(err, "pidfd_open");
+		else if (fcntl(p->pidfd, F_SETFD, FD_CLOEXEC) != 0)
+			rc = err_system(err, "fcntl");
+	}
+	if (rc != 0) {
+		process_release(p);
+		return -1;
+	}
+	if (p->input_left > 0)
+		(void)signal(SIGPIPE, SIG_IGN); /* it may stop reading */
+	if (spec->timeout_ms > 0)
+		p->deadline_ms = clock_monotonic_ms() + spec->timeout_ms;
+	return 0;
+}
+
+static void
+process_feed(struct process *p)
+{
+	while (p->in_fd >= 0 && p->input_left > 0) {
+		ssize_t n = write(p->in_fd, p->input, p->input_left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		/* One that stops reading is not an error. */
+		if (n < 0)
+			break;
+		p->input += n;
+		p->input_left -= (size_t)n;
+	}
+	process_close(&p->in_fd);
+}
+
+/* Keep the first max bytes of a stream and drop the rest. */
+static void
+process_keep(struct buf *b, const char *data, size_t len)
+{
+	size_t room = b->max - b->len;
+
+	buf_add(b, data, len < room ? len : room);
+	if (len > room)
+		b->overflow = true;
+}
+
+static void
+process_drain(int *fd, struct buf *b)
+{
+	char data[CHUNK];
+
+	for (size_t total = 0; *fd >= 0 && total < DRAIN_MAX;) {
+		ssize_t n = read(*fd, data, sizeof(data));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0) {
+			process_close(fd);
+			return;
+		}
+		process_keep(b, data, (size_t)n);
+		total += (size_t)n;
+	}
+}
+
+/* True when the program has ended; it is not reaped yet, so that its id and its
+ * group's cannot be another's. */
+static bool
+process_has_ended(const struct process *p, siginfo_t *info)
+{
+	*info = (siginfo_t){ 0 };
+	while (waitid(P_PID, (id_t)p->pid, info, WEXITED | WNOHANG | WNOWAIT) !=
+	    0) {
+		if (errno != EINTR)
+			return true;
+	}
+	return info->si_pid == p->pid;
+}
+
+static void
+process_close_all(struct process *p)
+{
+	process_close(&p->in_fd);
+	process_close(&p->out_fd);
+	process_close(&p->err_fd);
+	process_close(&p->pidfd);
+}
+
+static void
+process_finish(struct process *p, const siginfo_t *info)
+{
+	if (!p->outlive)
+		(void)kill(-p->pid, SIGKILL);
+	process_reap(p->pid);
+	p->pid = -1;
+	process_close_all(p);
+	if (p->killed)
+		p->result.outcome = PROCESS_TIMED_OUT;
+	else if (info->si_code == CLD_EXITED)
+		p->result.outcome = PROCESS_EXITED;
+	else
+		p->result.outcome = PROCESS_SIGNALED;
+	p->result.code = info->si_status;
+}
+
+bool
+process_pump(struct process *p)
+{
+	siginfo_t info;
+	bool ended;
+
+	if (p->pid < 0)
+		return true;
+	process_feed(p);
+	/* Asked before reading: all that it wrote is in the pipes by then. */
+	ended = process_has_ended(p, &info);
+	process_drain(&p->out_fd, &p->result.out);
+	process_drain(&p->err_fd, &p->result.err);
+	if (ended) {
+		process_finish(p, &info);
+		return true;
+	}
+	if (!p->killed && p->deadline_ms >= 0 &&
+	    clock_monotonic_ms() >= p->deadline_ms) {
+		(void)kill(-p->pid, SIGKILL);
+		p->killed = true;
+		p->deadline_ms = -1;
+	}
+	return false;
+}
+
+void
+process_release(struct process *p)
+{
+	if (p == NULL)
+		return;
+	if (p->pid > 0) {
+		(void)kill(-p->pid, SIGKILL);
+		process_reap(p->pid);
+		p->pid = -1;
+		process_close_all(p);
+	}
+	process_result_release(&p->result);
+}
+
+/* Until something can be moved, the program ends or the deadline is due. */
+static void
+process_wait(const struct process *p)
+{
+	struct pollfd items[4] = {
+		{ .fd = p->pidfd, .events = POLLIN },
+		{ .fd = p->out_fd, .events = POLLIN },
+		{ .fd = p->err_fd, .events = POLLIN },
+		{ .fd = p->in_fd, .events = POLLOUT },
+	};
+
+	(void)poll(items, 4, clock_poll_timeout(p->deadline_ms));
+}
+
+int
+process_run(const struct process_spec *spec, struct process_result *result,
+    struct err *err)
+{
+	struct process p;
+
+	*result = (struct process_result){ 0 };
+	if (process_start(&p, spec, err) != 0)
+		return -1;
+	while (!process_pump(&p))
+		process_wait(&p);
+	*result = p.result;
+	return 0;
+}
+
+void
+process_result_release(struct process_result *result)
+{
+	if (result == NULL)
+		return;
+	buf_release(&result->out);
+	buf_release(&result->err);
+}
+
+bool
+process_succeeded(const struct process_result *result)
+{
+	return result->outcome == PROCESS_EXITED && result->code == 0;
+}
+
+void
+process_describe(const struct process_result *result, char *text, size_t size)
+{
+	auto_buf struct buf clean = BUF_INIT(4096);
+	size_t len = result->err.len < 1000 ? result->err.len : 1000;
+	const char *line;
+
+	text_add_clean(&clean, buf_str(&result->err), len);
+	line = buf_str(&clean);
+	line += strspn(line, " \t\n");
+	len = strcspn(line, "\n");
+	switch (result->outcome) {
+	case PROCESS_EXITED:
+		(void)snprintf(text, size, "exited with %d", result->code);
+		break;
+	case PROCESS_SIGNALED:
+		(void)snprintf(text, size, "killed by signal %d", result->code);
+		break;
+	case PROCESS_TIMED_OUT:
+		(void)snprintf(text, size, "timed out");
+		break;
+	}
+	if (len > 0 && strlen(text) < size)
+		(void)snprintf(text + strlen(text), size - strlen(text),
+		    ": %.*s", (int)len, line);
+}
