@@ -1,0 +1,243 @@
+#include "loop.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "clock.h"
+#include "log.h"
+
+#define BATCH 64
+
+struct loop_watch {
+	loop_fd_fn fn; /* NULL: not watched */
+	void *arg;
+	uint32_t turn; /* of use, so that a stale event is known */
+};
+
+struct loop_timer {
+	struct loop_timer *next;
+	int64_t at_ms;
+	uint64_t number; /* in the order of adding */
+	loop_timer_fn fn;
+	void *arg;
+};
+
+struct loop {
+	int epoll;
+	bool stopped;
+	struct loop_watch *watches; /* by descriptor */
+	size_t count;
+	struct loop_timer *timers; /* by time, then number */
+	struct loop_timer *firing; /* its callback runs now */
+	uint64_t next_number;
+};
+
+struct loop *
+loop_new(void)
+{
+	struct loop *loop = xcalloc(1, sizeof(*loop));
+
+	loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll < 0)
+		log_fatal(1, "epoll_create1: %s", strerror(errno));
+	return loop;
+}
+
+void
+loop_free(struct loop *loop)
+{
+	if (loop == NULL)
+		return;
+	while (loop->timers != NULL)
+		loop_timer_cancel(loop, loop->timers);
+	(void)close(loop->epoll);
+	free(loop->watches);
+	free(loop);
+}
+
+static struct loop_watch *
+loop_find(const struct loop *loop, int fd)
+{
+	if (fd < 0 || (size_t)fd >= loop->count ||
+	    loop->watches[fd].fn == NULL)
+		return NULL;
+	return &loop->watches[fd];
+}
+
+static void
+loop_grow(struct loop *loop, int fd)
+{
+	size_t need = (size_t)fd + 1;
+
+	if (need <= loop->count)
+		return;
+	need = need < 64 ? 64 : need * 2;
+	loop->watches = xrealloc(loop->watches, need * sizeof(*loop->watches));
+	memset(loop->watches + loop->count, 0,
+	    (need - loop->count) * sizeof(*loop->watches));
+	loop->count = need;
+}
+
+/* Tell epoll; what it refuses is a mistake of the caller's. */
+static void
+loop_control(const struct loop *loop, int operation, int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+
+	event.data.u64 = (uint64_t)loop->watches[fd].turn << 32 | (uint32_t)fd;
+	if (epoll_ctl(loop->epoll, operation, fd, &event) != 0)
+		log_fatal(1, "epoll_ctl fd=%d: %s", fd, strerror(errno));
+}
+
+void
+loop_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void *arg)
+{
+	if (fd < 0 || loop_find(loop, fd) != NULL)
+		log_fatal(1, "loop_add: fd=%d is bad or watched already", fd);
+	loop_grow(loop, fd);
+	loop->watches[fd].fn = fn;
+	loop->watches[fd].arg = arg;
+	loop->watches[fd].turn++;
+	loop_control(loop, EPOLL_CTL_ADD, fd, events);
+}
+
+void
+loop_change(struct loop *loop, int fd, uint32_t events)
+{
+	if (loop_find(loop, fd) == NULL)
+		log_fatal(1, "loop_change: fd=%d is not watched", fd);
+	loop_control(loop, EPOLL_CTL_MOD, fd, events);
+}
+
+void
+loop_remove(struct loop *loop, int fd)
+{
+	struct loop_watch *watch = loop_find(loop, fd);
+
+	if (watch == NULL)
+		return;
+	watch->fn = NULL;
+	/* Fails only when the descriptor is closed already, and then epoll has
+	 * forgotten it by itself. */
+	(void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+struct loop_timer *
+loop_timer_add(struct loop *loop, int64_t at_ms, loop_timer_fn fn, void *arg)
+{
+	struct loop_timer *timer = xcalloc(1, sizeof(*timer));
+	struct loop_timer **at = &loop->timers;
+
+	timer->at_ms = at_ms;
+	timer->number = loop->next_number++;
+	timer->fn = fn;
+	timer->arg = arg;
+	while (*at != NULL && (*at)->at_ms <= at_ms)
+		at = &(*at)->next;
+	timer->next = *at;
+	*at = timer;
+	return timer;
+}
+
+void
+loop_timer_cancel(struct loop *loop, struct loop_timer *timer)
+{
+	struct loop_timer **at = &loop->timers;
+
+	/* The one that fires is out of the list, and freed afterwards. */
+	if (timer == NULL || timer == loop->firing)
+		return;
+	while (*at != NULL && *at != timer)
+		at = &(*at)->next;
+	if (*at == NULL)
+		log_fatal(1, "loop_timer_cancel: no such timer");
+	*at = timer->next;
+	free(timer);
+}
+
+/* Take out the first timer that is due and older than `before`. */
+static struct loop_timer *
+loop_timer_take(struct loop *loop, int64_t now, uint64_t before)
+{
+	struct loop_timer **at = &loop->timers;
+	struct loop_timer *timer;
+
+	while (*at != NULL && (*at)->at_ms <= now && (*at)->number >= before)
+		at = &(*at)->next;
+	timer = *at;
+	if (timer == NULL || timer->at_ms > now)
+		return NULL;
+	*at = timer->next;
+	return timer;
+}
+
+/* Timers that are added meanwhile wait for the next round, so that one that
+ * renews itself without delay does not starve the descriptors. */
+static void
+loop_fire_timers(struct loop *loop)
+{
+	int64_t now = clock_monotonic_ms();
+	uint64_t before = loop->next_number;
+
+	while (!loop->stopped) {
+		loop->firing = loop_timer_take(loop, now, before);
+		if (loop->firing == NULL)
+			return;
+		loop->firing->fn(loop->firing->arg);
+		free(loop->firing);
+		loop->firing = NULL;
+	}
+}
+
+/* An event of a descriptor that an earlier callback of the batch removed (and
+ * perhaps closed and opened anew) is nobody's. */
+static void
+loop_dispatch(const struct loop *loop, const struct epoll_event *event)
+{
+	int fd = (int)(event->data.u64 & UINT32_MAX);
+	const struct loop_watch *watch = loop_find(loop, fd);
+
+	if (watch != NULL && watch->turn == (uint32_t)(event->data.u64 >> 32))
+		watch->fn(watch->arg, fd, event->events);
+}
+
+/* Until the first timer; nothing is later than a deadline of 0, "none" is -1. */
+static int
+loop_timeout(const struct loop *loop)
+{
+	int64_t at;
+
+	if (loop->timers == NULL)
+		return -1;
+	at = loop->timers->at_ms;
+	return clock_poll_timeout(at > 0 ? at : 0);
+}
+
+void
+loop_run(struct loop *loop)
+{
+	struct epoll_event events[BATCH];
+
+	while (!loop->stopped) {
+		int n = epoll_wait(loop->epoll, events, BATCH,
+		    loop_timeout(loop));
+
+		if (n < 0 && errno != EINTR)
+			log_fatal(1, "epoll_wait: %s", strerror(errno));
+		for (int i = 0; i < n && !loop->stopped; i++)
+			loop_dispatch(loop, &events[i]);
+		loop_fire_timers(loop);
+	}
+	loop->stopped = false;
+}
+
+void
+loop_stop(struct loop *loop)
+{
+	loop->stopped = true;
+}

@@ -1,0 +1,256 @@
+#include "sandbox/base/loop.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "sandbox/base/buf.h"
+#include "sandbox/base/clock.h"
+#include "sandbox/base/err.h"
+#include "sandbox/base/process.h"
+#include "sandbox/base/task.h"
+#include "tap.h"
+
+static struct loop *loop;
+static struct buf seen = BUF_INIT(1000);
+static struct loop_timer *timers[8];
+static int pipes[2][2];
+
+static void
+on_stop(void *arg)
+{
+	(void)arg;
+	loop_stop(loop);
+}
+
+static void
+on_letter(void *arg)
+{
+	buf_adds(&seen, arg);
+}
+
+static void
+run_for(int ms)
+{
+	(void)loop_timer_add(loop, clock_monotonic_ms() + ms, on_stop, NULL);
+	loop_run(loop);
+}
+
+static void
+on_cancel_itself(void *arg)
+{
+	(void)arg;
+	buf_adds(&seen, "x");
+	loop_timer_cancel(loop, timers[0]); /* itself: nothing happens */
+	loop_timer_cancel(loop, timers[1]); /* due, but not fired yet */
+}
+
+static void
+test_timers(void)
+{
+	int64_t now = clock_monotonic_ms();
+
+	(void)loop_timer_add(loop, now + 30, on_letter, (char[]){ "c" });
+	(void)loop_timer_add(loop, now + 10, on_letter, (char[]){ "a" });
+	(void)loop_timer_add(loop, now + 10, on_letter, (char[]){ "b" });
+	(void)loop_timer_add(loop, -5, on_letter, (char[]){ "0" });
+	run_for(60);
+	is_str(buf_str(&seen), "0abc", "timers fire in order");
+	ok(clock_monotonic_ms() - now >= 60, "not before their time");
+	buf_reset(&seen);
+	timers[0] = loop_timer_add(loop, now, on_cancel_itself, NULL);
+	timers[1] = loop_timer_add(loop, now, on_letter, (char[]){ "y" });
+	(void)loop_timer_add(loop, now, on_letter, (char[]){ "z" });
+	run_for(10);
+	is_str(buf_str(&seen), "xz", "a timer cancels another, and itself");
+	buf_reset(&seen);
+	loop_timer_cancel(loop, NULL);
+}
+
+static void
+on_renew(void *arg)
+{
+	(void)arg;
+	if (seen.len < 50)
+		buf_adds(&seen, ".");
+	(void)loop_timer_add(loop, 0, on_renew, NULL);
+}
+
+static void
+on_read(void *arg, int fd, uint32_t events)
+{
+	char c = '?';
+
+	if ((events & EPOLLIN) != 0 && read(fd, &c, 1) == 1)
+		buf_addc(&seen, c);
+	if (arg != NULL)
+		loop_stop(arg);
+}
+
+static void
+test_starving(void)
+{
+	(void)loop_timer_add(loop, 0, on_renew, NULL);
+	loop_add(loop, pipes[0][0], EPOLLIN, on_read, loop);
+	ok(write(pipes[0][1], "!", 1) == 1, "a byte in a pipe");
+	loop_run(loop);
+	ok(strchr(buf_str(&seen), '!') != NULL,
+	    "a timer without delay does not starve descriptors");
+	loop_remove(loop, pipes[0][0]);
+	buf_reset(&seen);
+	loop_free(loop);
+	loop = loop_new();
+}
+
+/* Whichever is called first removes the other, whose event is pending. */
+static void
+on_remove_other(void *arg, int fd, uint32_t events)
+{
+	int other = fd == pipes[0][0] ? pipes[1][0] : pipes[0][0];
+
+	(void)arg;
+	(void)events;
+	buf_adds(&seen, "r");
+	loop_remove(loop, other);
+	loop_remove(loop, fd);
+}
+
+/* Whichever is first replaces the other by a new watch of the same number. */
+static void
+on_replace_other(void *arg, int fd, uint32_t events)
+{
+	int other = fd == pipes[0][0] ? pipes[1][0] : pipes[0][0];
+	int fresh[2];
+
+	(void)arg;
+	(void)events;
+	buf_adds(&seen, "n");
+	loop_remove(loop, fd);
+	loop_remove(loop, other);
+	if (pipe2(fresh, O_CLOEXEC) != 0)
+		exit(1);
+	(void)dup3(fresh[0], other, O_CLOEXEC);
+	(void)close(fresh[0]);
+	(void)close(fresh[1]);
+	loop_add(loop, other, 0, on_read, NULL);
+}
+
+static void
+test_descriptors(void)
+{
+	for (int i = 0; i < 2; i++)
+		loop_add(loop, pipes[i][0], EPOLLIN, on_read, NULL);
+	ok(write(pipes[1][1], "ab", 2) == 2, "two bytes");
+	run_for(30);
+	is_str(buf_str(&seen), "ab", "a callback for each, level-triggered");
+	buf_reset(&seen);
+	loop_change(loop, pipes[1][0], 0);
+	ok(write(pipes[1][1], "c", 1) == 1, "another");
+	run_for(10);
+	is_str(buf_str(&seen), "", "events may be changed to none");
+	loop_change(loop, pipes[1][0], EPOLLIN);
+	run_for(10);
+	is_str(buf_str(&seen), "c", "and back");
+	buf_reset(&seen);
+	loop_remove(loop, pipes[0][0]);
+	loop_remove(loop, pipes[0][0]);
+	loop_remove(loop, pipes[1][0]);
+	for (int i = 0; i < 2; i++)
+		loop_add(loop, pipes[i][0], EPOLLIN, on_remove_other, NULL);
+	ok(write(pipes[0][1], "d", 1) + write(pipes[1][1], "e", 1) == 2,
+	    "both are ready at one time");
+	run_for(10);
+	is_str(buf_str(&seen), "r", "a removed one is not called");
+	buf_reset(&seen);
+	for (int i = 0; i < 2; i++)
+		loop_add(loop, pipes[i][0], EPOLLIN, on_replace_other, NULL);
+	run_for(10);
+	ok(strncmp(buf_str(&seen), "n", 1) == 0 && strchr(buf_str(&seen), 'd')
+	    == NULL && strchr(buf_str(&seen), 'e') == NULL,
+	    "a stale event does not reach a new watch of the same number");
+	buf_reset(&seen);
+}
+
+static void
+test_stop_first(void)
+{
+	loop_stop(loop);
+	loop_run(loop);
+	ok(true, "a loop that was stopped before does not run");
+}
+
+static struct task *task;
+
+static void
+on_task(void *arg, const struct process_result *result)
+{
+	task_cancel(task); /* itself: nothing happens */
+	if (process_succeeded(result))
+		buf_adds(arg, buf_str(&result->out));
+	else
+		buf_adds(arg, result->outcome == PROCESS_TIMED_OUT ? "timeout" :
+								     "failed");
+	loop_stop(loop);
+}
+
+static void
+run_task(const char *script, const void *input, size_t len, int timeout_ms)
+{
+	struct err err = { 0 };
+	char text[200];
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, text, NULL };
+	const struct process_spec spec = { .argv = argv, .input = input,
+		.input_len = len, .output_max = 500, .timeout_ms = timeout_ms };
+
+	(void)snprintf(text, sizeof(text), "%s", script);
+	buf_reset(&seen);
+	task = task_start(loop, &spec, on_task, &seen, &err);
+	if (task != NULL)
+		loop_run(loop);
+}
+
+static void
+test_tasks(void)
+{
+	static char big[300000];
+	char *argv[] = { (char[]){ "sleep" }, (char[]){ "50" }, NULL };
+	char *none[] = { (char[]){ "inline-no-such-program" }, NULL };
+	struct process_spec spec = { .argv = argv };
+	struct err err = { 0 };
+
+	memset(big, 'x', sizeof(big));
+	run_task("exec 2>&-; wc -c; exec >&-; sleep 0.1", big, sizeof(big), 0);
+	is_str(buf_str(&seen), "300000\n", "a task with input and output");
+	run_task("exit 3", NULL, 0, 0);
+	is_str(buf_str(&seen), "failed", "a task that fails");
+	run_task("sleep 50", NULL, 0, 50);
+	is_str(buf_str(&seen), "timeout", "a task that takes too long");
+	buf_reset(&seen);
+	task = task_start(loop, &spec, on_task, &seen, &err);
+	task_cancel(task);
+	task_cancel(NULL);
+	run_for(20);
+	is_str(buf_str(&seen), "", "a cancelled task is not heard of again");
+	spec.argv = none;
+	ok(task_start(loop, &spec, on_task, &seen, &err) == NULL &&
+	    err.code == ERR_NOT_FOUND, "a program that is not there");
+}
+
+int
+main(void)
+{
+	for (int i = 0; i < 2; i++)
+		if (pipe2(pipes[i], O_CLOEXEC | O_NONBLOCK) != 0)
+			return 1;
+	loop = loop_new();
+	test_timers();
+	test_starving();
+	test_descriptors();
+	test_stop_first();
+	test_tasks();
+	(void)loop_timer_add(loop, INT64_MAX, on_stop, NULL);
+	loop_free(loop);
+	loop_free(NULL);
+	buf_release(&seen);
+	return tap_done();
+}
