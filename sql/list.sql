@@ -1,0 +1,16 @@
+-- Rows for `ilctl` (sandbox/store/list.c); read by position.
+
+-- name: list_sandboxes
+SELECT id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
+	used_bytes, used_files
+FROM sandboxes ORDER BY state, expires_at, id;
+
+-- name: list_jobs
+SELECT id, user_id, kind, state, outcome, received_ms, told_ms - received_ms
+FROM jobs ORDER BY id DESC LIMIT :most;
+
+-- name: list_jobs_unfinished
+SELECT id, user_id, kind, state, outcome, received_ms, NULL
+FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+ORDER BY id DESC LIMIT :most;
