@@ -1,0 +1,61 @@
+#!/bin/sh
+# Finish the root of an image: image-hook.sh ROOT.  The packages were unpacked
+# and not configured (no maintainer script ran), so what those scripts would
+# have done, and we need, is done here.  Called by mmdebstrap.
+set -eu
+root=$1
+
+# Nothing that only people or package managers read.
+rm -rf "$root"/usr/share/doc "$root"/usr/share/man "$root"/usr/share/info \
+	"$root"/usr/share/locale "$root"/usr/share/lintian \
+	"$root"/usr/share/bug "$root"/usr/share/doc-base \
+	"$root"/usr/share/bash-completion "$root"/usr/share/zoneinfo/right \
+	"$root"/usr/share/zoneinfo/posix "$root"/usr/share/applications \
+	"$root"/usr/share/pixmaps "$root"/usr/lib/systemd "$root"/boot
+# pip may install here, and setuptools takes no part in each start of Python.
+rm -f "$root"/usr/lib/python3*/EXTERNALLY-MANAGED \
+	"$root"/usr/lib/python3/dist-packages/distutils-precedence.pth
+mkdir -p "$root"/workspace
+
+cat >"$root/etc/passwd" <<'END'
+root:x:0:0:root:/root:/usr/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+sandbox:x:65532:65532:sandbox:/workspace:/bin/sh
+END
+cat >"$root/etc/group" <<'END'
+root:x:0:
+nogroup:x:65534:
+sandbox:x:65532:
+END
+cat >"$root/etc/nsswitch.conf" <<'END'
+passwd: files
+group: files
+hosts: files dns
+END
+
+# ca-certificates' own script would make this one file of them all.
+mkdir -p "$root/etc/ssl/certs"
+cat "$root"/usr/share/ca-certificates/mozilla/*.crt \
+	>"$root/etc/ssl/certs/ca-certificates.crt"
+
+# The alternatives that matter: the shell, common commands, BLAS and LAPACK.
+for applet in $(chroot "$root" /bin/busybox --list); do
+	[ -e "$root/usr/bin/$applet" ] || [ -e "$root/usr/sbin/$applet" ] ||
+		ln -s busybox "$root/usr/bin/$applet"
+done
+ln -sf python3 "$root/usr/bin/python"
+[ -e "$root/usr/bin/pip" ] || ln -s pip3 "$root/usr/bin/pip"
+for library in "$root"/usr/lib/*/openblas-serial/*.so.[0-9]; do
+	[ ! -e "$library" ] || ln -sf "openblas-serial/${library##*/}" \
+		"$(dirname "$(dirname "$library")")/${library##*/}"
+done
+
+# Byte code for all of it, trusted as it is: the root is read-only later, and
+# without it every start would compile again.  -f and -B, so that the files that
+# this very process imports get the same kind.
+for folder in "$root"/usr/lib/python3*; do
+	chroot "$root" /usr/bin/python3 -I -B -m compileall -q -f -j 0 \
+		--invalidation-mode unchecked-hash "${folder#"$root"}" >/dev/null ||
+		echo "image-hook: not all of $folder compiles" >&2
+done
+chroot "$root" /sbin/ldconfig
