@@ -64,8 +64,8 @@ int process_start(struct process *p, const struct process_spec *spec,
     struct err *err);
 /* For an event loop: whenever a descriptor of p is ready or the deadline is
  * due, call this; it moves bytes without blocking, and closes a pipe at its end
- * (its descriptor here is then -1).  Returns true when the program has ended,
- * been reaped and p->result is final.  task.h does all that for a loop. */
+ * (its descriptor here is then -1; take them out of the loop before).  Returns
+ * true when the program has ended, been reaped and p->result is final. */
 bool process_pump(struct process *p);
 void process_release(struct process *p);
 

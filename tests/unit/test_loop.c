@@ -6,9 +6,6 @@
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/clock.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/process.h"
-#include "sandbox/base/task.h"
 #include "tap.h"
 
 static struct loop *loop;
@@ -179,63 +176,6 @@ test_stop_first(void)
 	ok(true, "a loop that was stopped before does not run");
 }
 
-static struct task *task;
-
-static void
-on_task(void *arg, const struct process_result *result)
-{
-	task_cancel(task); /* itself: nothing happens */
-	if (process_succeeded(result))
-		buf_adds(arg, buf_str(&result->out));
-	else
-		buf_adds(arg, result->outcome == PROCESS_TIMED_OUT ? "timeout" :
-								     "failed");
-	loop_stop(loop);
-}
-
-static void
-run_task(const char *script, const void *input, size_t len, int timeout_ms)
-{
-	struct err err = { 0 };
-	char text[200];
-	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, text, NULL };
-	const struct process_spec spec = { .argv = argv, .input = input,
-		.input_len = len, .output_max = 500, .timeout_ms = timeout_ms };
-
-	(void)snprintf(text, sizeof(text), "%s", script);
-	buf_reset(&seen);
-	task = task_start(loop, &spec, on_task, &seen, &err);
-	if (task != NULL)
-		loop_run(loop);
-}
-
-static void
-test_tasks(void)
-{
-	static char big[300000];
-	char *argv[] = { (char[]){ "sleep" }, (char[]){ "50" }, NULL };
-	char *none[] = { (char[]){ "inline-no-such-program" }, NULL };
-	struct process_spec spec = { .argv = argv };
-	struct err err = { 0 };
-
-	memset(big, 'x', sizeof(big));
-	run_task("exec 2>&-; wc -c; exec >&-; sleep 0.1", big, sizeof(big), 0);
-	is_str(buf_str(&seen), "300000\n", "a task with input and output");
-	run_task("exit 3", NULL, 0, 0);
-	is_str(buf_str(&seen), "failed", "a task that fails");
-	run_task("sleep 50", NULL, 0, 50);
-	is_str(buf_str(&seen), "timeout", "a task that takes too long");
-	buf_reset(&seen);
-	task = task_start(loop, &spec, on_task, &seen, &err);
-	task_cancel(task);
-	task_cancel(NULL);
-	run_for(20);
-	is_str(buf_str(&seen), "", "a cancelled task is not heard of again");
-	spec.argv = none;
-	ok(task_start(loop, &spec, on_task, &seen, &err) == NULL &&
-	    err.code == ERR_NOT_FOUND, "a program that is not there");
-}
-
 int
 main(void)
 {
@@ -247,7 +187,6 @@ main(void)
 	test_starving();
 	test_descriptors();
 	test_stop_first();
-	test_tasks();
 	(void)loop_timer_add(loop, INT64_MAX, on_stop, NULL);
 	loop_free(loop);
 	loop_free(NULL);
