@@ -27,6 +27,7 @@
 /* A default that another key, or the installation, decides; see config_finish */
 #define DATABASE_FALLBACK "<IL_STATE_DIR>/inline.db"
 #define LIB_FALLBACK "<found beside the program>"
+#define LIB_MARK "/cell/cell.py" /* by which a library folder is known */
 
 #define AT(field) offsetof(struct config, field)
 
@@ -54,7 +55,7 @@ static const struct config_key config_keys[] = {
 	{ "IL_DATABASE", CONFIG_PATH, AT(database), DATABASE_FALLBACK, 0, 0,
 	    "the database file" },
 	{ "IL_LIB_DIR", CONFIG_PATH, AT(lib_dir), LIB_FALLBACK, 0, 0,
-	    "`cell.py`, `seccomp.json`, `sql/`" },
+	    "`cell/`, `seccomp.json`, `sql/`" },
 	{ "IL_HTTP_PORT", CONFIG_INT, AT(http_port), "8080", 1, 65535,
 	    "nginx listens here, on loopback" },
 
@@ -254,9 +255,9 @@ config_find_lib(void)
 	}
 	if (len > 0) {
 		buf_add(&path, self, (size_t)len);
-		buf_adds(&path, "/lib/cell.py");
+		buf_adds(&path, "/lib" LIB_MARK);
 		if (access(buf_str(&path), R_OK) == 0) {
-			buf_cut(&path, path.len - strlen("/cell.py"));
+			buf_cut(&path, path.len - strlen(LIB_MARK));
 			return buf_steal(&path, NULL);
 		}
 	}

@@ -26,9 +26,9 @@ struct config {
 	char *base_dir;	    /* IL_BASE_DIR: workspaces */
 	char *database;	    /* IL_DATABASE: default <state_dir>/inline.db */
 	char *state_dir;    /* IL_STATE_DIR: sockets, logs, generated files */
-	char *lib_dir;	    /* IL_LIB_DIR: cell.py, seccomp.json, sql/; default:
-			     * found beside the program (build tree), or
-			     * PREFIX/lib/inline */
+	char *lib_dir;	    /* IL_LIB_DIR: cell/, seccomp.json, sql/; default:
+			     * <folder of the program>/../lib when cell/cell.py
+			     * is there (build tree), or PREFIX/lib/inline */
 	int64_t http_port;  /* IL_HTTP_PORT, nginx on loopback */
 
 	/* the image and the engine */

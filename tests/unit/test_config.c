@@ -319,6 +319,41 @@ test_token_file(void)
 	check_value("DISCORD_TOKEN_FILE", "/nonexistent", "open");
 }
 
+/* The library is found beside a copy of this program, and not without mark. */
+static void
+test_lib(const char *self)
+{
+	auto_buf struct buf command = BUF_INIT(4096);
+	auto_buf struct buf want = BUF_INIT(4096);
+	char line[4096] = "";
+	FILE *out;
+
+	buf_addf(&command,
+	    "cd '%s' && mkdir bin lib lib/cell && cp '%s' bin/x && "
+	    "bin/x lib && touch lib/cell/cell.py && bin/x lib",
+	    folder, self);
+	out = popen(buf_str(&command), "re");
+	ok(out != NULL && fgets(line, sizeof(line), out) != NULL &&
+	    strstr(line, folder) == NULL, "no library beside the program");
+	ok(fgets(line, sizeof(line), out) != NULL, "with a library there");
+	buf_addf(&want, "%s/lib\n", folder);
+	is_str(line, buf_str(&want), "it is found");
+	(void)pclose(out);
+}
+
+static int
+print_lib(void)
+{
+	struct err err = { 0 };
+	struct config c;
+
+	if (config_load(&c, NULL, &err) != 0)
+		return 1;
+	(void)puts(c.lib_dir);
+	config_release(&c);
+	return 0;
+}
+
 static void
 test_table(void)
 {
@@ -334,10 +369,17 @@ test_table(void)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	char self[4096] = "";
+
+	if (argc == 2 && strcmp(argv[1], "lib") == 0)
+		return print_lib();
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
+		return 1;
 	(void)clearenv();
 	folder = tap_folder();
+	test_lib(self);
 	test_defaults();
 	test_numbers();
 	test_texts();
