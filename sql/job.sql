@@ -77,7 +77,7 @@ SELECT id, interaction_id, application_id, user_id, kind, state, answer,
 	attachment_name, attachment_size, view_id, claimed_by, body, outcome
 FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
-	AND state IN ('finished', 'lost') AND claimed_by = :slot
+	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after
 ORDER BY id LIMIT 1;
 
 -- name: job_slots

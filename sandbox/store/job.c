@@ -198,12 +198,14 @@ job_recover(struct db *db, int64_t slot, struct err *err)
 }
 
 int
-job_next_untold(struct db *db, int64_t slot, struct job *job, struct err *err)
+job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
+    struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_NEXT_UNTOLD);
 
 	job_init(job);
 	db_bind_int(s, ":slot", slot);
+	db_bind_int(s, ":after", after);
 	return take_row(db, s, job, err);
 }
 

@@ -135,10 +135,10 @@ int job_undeliverable(struct db *db, int64_t id, const char *why,
  * how many, -1 on error. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
 /* Jobs (lost or finished) that slot left and that must still be told: takes the
- * oldest for `slot` (its dead predecessor's), unchanged: it is the oldest until
- * it was finished and told.  1: none. */
-int job_next_untold(struct db *db, int64_t slot, struct job *job,
-    struct err *err);
+ * oldest for `slot` (its dead predecessor's) with an id over `after`, unchanged:
+ * it is the oldest until it was finished and told.  1: none. */
+int job_next_untold(struct db *db, int64_t slot, int64_t after,
+    struct job *job, struct err *err);
 /* Slots that hold unfinished jobs: fills at most cap, returns how many. */
 int job_slots(struct db *db, int64_t *slots, int cap, struct err *err);
 

@@ -121,16 +121,16 @@ test_life(struct db *db)
 	    "finished");
 	is_int(job_finish(db, first, 0, "{}", "exit 1", &err), 1,
 	    "but only once");
-	is_int(job_next_untold(db, 0, &job, &err), 0, "it is still to be told");
+	is_int(job_next_untold(db, 0, 0, &job, &err), 0, "it is still to be told");
 	is_str(job.body, "{\"a\":1}", "with its body");
 	is_str(job.outcome, "exit 0", "and outcome");
 	job_release(&job);
-	is_int(job_next_untold(db, 1, &job, &err), 1, "not by another slot");
+	is_int(job_next_untold(db, 1, 0, &job, &err), 1, "not by another slot");
 	is_int(job_delivered(db, first, &err), 0, "delivered");
 	is_int(job_delivered(db, first, &err), 1, "but only once");
 	is_int(job_undeliverable(db, first, "late", &err), 1,
 	    "and not given up afterwards");
-	is_int(job_next_untold(db, 0, &job, &err), 1, "nothing is left to tell");
+	is_int(job_next_untold(db, 0, 0, &job, &err), 1, "nothing is left to tell");
 	is_int(store_sql("SELECT token = '' AND text = '' AND input = '' AND "
 	    "body IS NULL AND outcome = 'exit 0' FROM jobs "
 	    "WHERE state = 'delivered'"), 1,
@@ -192,7 +192,11 @@ test_recover(struct db *db)
 	is_int(job_slots(db, slots, 1, &err), 1, "no more than there is room");
 	is_int(job_recover(db, 2, &err), 2, "two jobs are recovered");
 	is_int(job_recover(db, 2, &err), 0, "and not again");
-	is_int(job_next_untold(db, 2, &job, &err), 0, "one is to be told");
+	is_int(job_next_untold(db, 2, ids[1], &job, &err), 0,
+	    "one can be passed over");
+	is_int(job.id, ids[2], "for the next one");
+	job_release(&job);
+	is_int(job_next_untold(db, 2, 0, &job, &err), 0, "one is to be told");
 	is_int(job.id, ids[1], "the one that ran");
 	is_int(job.state, JOB_LOST, "it is lost");
 	is_str(job.outcome, "interrupted", "interrupted");
@@ -202,7 +206,7 @@ test_recover(struct db *db)
 	    "telling it: finished");
 	is_int(job_delivered(db, job.id, &err), 0, "and delivered");
 	job_release(&job);
-	is_int(job_next_untold(db, 2, &job, &err), 0, "then the finished one");
+	is_int(job_next_untold(db, 2, 0, &job, &err), 0, "then the finished one");
 	is_int(job.id, ids[2], "with the body that it had");
 	is_int(job_undeliverable(db, job.id, "late", &err), 0, "given up");
 	job_release(&job);
