@@ -39,6 +39,8 @@ test_listen(const char *path, const char *label)
 	ok(client >= 0 && is_cloexec(client), "connects, close-on-exec");
 	second = fd_listen_unix(path, SOCK_SEQPACKET, 0660, &err);
 	ok(second < 0 && err.code == ERR_BUSY, "a live socket is not taken");
+	second = fd_listen_unix(path, SOCK_STREAM, 0660, &err);
+	ok(second < 0 && err.code == ERR_BUSY, "nor by another type");
 	(void)close(steal_fd(&listener));
 	(void)close(steal_fd(&client));
 	client = fd_connect_unix(path, SOCK_SEQPACKET, &err);

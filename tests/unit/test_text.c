@@ -69,6 +69,7 @@ test_clean(void)
 		{ "\033]0;title\atext", "text", "a title, BEL" },
 		{ "\033]8;;http://x\033\\text", "text", "a link, ST" },
 		{ "\033]0;open\nnext", "0;open\nnext", "unfinished title" },
+		{ "\033]0;a\nb\ac", "0;a\nbc", "a title ends with its line" },
 		{ "\033Pq#0\033\\x", "x", "a control string" },
 		{ "\033(Bx", "x", "a character set" },
 		{ "\0337x\0338", "x", "save and restore" },
