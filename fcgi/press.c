@@ -198,7 +198,7 @@ route_press(const struct desk *desk, const struct interaction *in,
 	}
 	if (!find_view(desk, in, action, view_id, &view, reply))
 		return;
-	job_init(&job);
+	submit_init(&job);
 	job.answer = ANSWER_DEFERRED_UPDATE;
 	job.view_id = view.id;
 	action->press(&(struct press){ desk, in, &view, &job, reply });

@@ -317,7 +317,7 @@ route(const struct desk *desk, const struct interaction *in,
 		route_press(desk, in, reply);
 		return;
 	}
-	job_init(&job);
+	submit_init(&job);
 	route_command(desk, in, &job, reply);
 	job_release(&job);
 }

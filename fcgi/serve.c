@@ -19,6 +19,9 @@
 #include "../sandbox/base/text.h"
 
 #define SOCKET_MODE 0660
+/* nginx gives up at once when the queue is full, so it is long; the kernel cuts
+ * it at net.core.somaxconn. */
+#define BACKLOG 4096
 #define PASSED_FD 3
 /* How long what is already in the queue is answered after SIGTERM. */
 #define DRAIN_MS 2000
@@ -53,6 +56,7 @@ serve_open(struct serve *serve, const struct config *config, const char *name,
 	    SOCKET_MODE, err);
 	if (serve->listen_fd < 0)
 		return err_wrap(err, "listen on %s", path);
+	(void)listen(serve->listen_fd, BACKLOG);
 	serve->path = path;
 	path = NULL;
 	return 0;

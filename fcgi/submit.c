@@ -108,6 +108,18 @@ submit_copy(char **slot, const char *text)
 	*slot = copy;
 }
 
+void
+submit_init(struct job *job)
+{
+	char **const strings[] = { &job->token, &job->locale, &job->path,
+		&job->text, &job->input, &job->attachment_url,
+		&job->attachment_name };
+
+	job_init(job);
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
+		submit_copy(strings[i], "");
+}
+
 static void
 job_fill(struct job *job, const struct desk *desk,
     const struct interaction *in)

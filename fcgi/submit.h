@@ -49,6 +49,9 @@ bool submit_sandbox(const struct desk *desk, const struct interaction *in,
 bool submit_view(const struct desk *desk, const struct interaction *in,
     struct view *view, struct reply *reply);
 
+/* A new job whose strings are all "" (job_init() leaves them NULL); release it
+ * with job_release(). */
+void submit_init(struct job *job);
 /* Commit the job and answer as job->answer and job->share say.  What all jobs
  * take from the interaction is filled in here. */
 void submit_job(const struct desk *desk, const struct interaction *in,
