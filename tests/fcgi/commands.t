@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""Each command becomes the job that it should, and is acknowledged as it should
+be."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import front as f  # noqa: E402
+
+tap = f.Tap()
+PRIVATE = {"type": 5, "data": {"flags": 64}}
+
+
+def check(front, name, body, answer=None, status=200, /, **columns):
+    """Send a command and compare what the newest job says."""
+    before = len(front.jobs())
+    got = front.send(body)
+    want = PRIVATE if answer is None else answer
+    tap.ok(got.status == status and (got.json or {}) == want,
+           name + ": the answer", got)
+    if tap.equal(len(front.jobs()), before + 1, name + ": one job"):
+        job = front.jobs()[-1]
+        tap.equal({k: job[k] for k in columns}, columns, name + ": is in it")
+    front.finish_jobs()
+
+
+with f.Front() as front:
+    front.add_sandbox()
+    check(front, "create", f.command("create", user=5), kind="create",
+          user_id=5, answer="deferred")
+    body = f.command("py", code="print(1)\nprint(2)")
+    check(front, "py", body, kind="py", state="queued", text="print(1)\n"
+          "print(2)", has_text=1, path="", input="", share=0,
+          answer="deferred", user_id=f.USER, locale="en-US",
+          interaction_id=int(body["id"]), token=body["token"],
+          application_id=int(f.APPLICATION), attachment_limit=20971520,
+          may_attach=1, view_id=0)
+    check(front, "py with all options", f.command(
+        "py", code="print(input())", stdin="h\u00e9\n", share=False),
+        text="print(input())", input="h\u00e9\n", share=0)
+    check(front, "py file", f.command("py", file="a/b.py"), kind="py",
+          path="a/b.py", text="", has_text=0)
+    check(front, "py share", f.command("py", code="1", share=True),
+          {"type": 5}, share=1)
+    check(front, "py, 6,000 code points of four bytes",
+          f.command("py", code="\U0001f40d" * 6000),
+          text="\U0001f40d" * 6000)
+    check(front, "look", f.command("look"), kind="look", path="", page=1)
+    check(front, "look path page", f.command("look", path="..", page=3),
+          path="..", page=3)
+    check(front, "write", f.command("write", name="a.txt", content="x"),
+          kind="write", path="a.txt", text="x", has_text=1)
+    check(front, "write without content", f.command("write", name="a.txt"),
+          {}, 202, kind="write-edit", path="a.txt", has_text=0,
+          answer="callback")
+    check(front, "rm", f.command("rm", name="a", recursive=True), kind="rm",
+          path="a", recursive=1)
+    check(front, "pip", f.command("pip", packages="numpy 'pandas<3'"),
+          kind="pip", text="numpy 'pandas<3'")
+    check(front, "get", f.command("get", path="plot.png"), kind="get",
+          path="plot.png")
+    upload = f.File("data.csv", 99)
+    check(front, "put", f.command("put", file=upload, path="in/"),
+          kind="put", path="in/", attachment_name="data.csv",
+          attachment_size=99, attachment_url=upload.view["url"])
+    check(front, "health", f.command("", root="health", user=6),
+          kind="health", user_id=6)
+    check(front, "il health", f.command("health", user=6), kind="health")
+    check(front, "in a direct message", f.command("look", guild=False),
+          kind="look", user_id=f.USER)
+    check(front, "where files may not be attached", f.command(
+        "look", extra={"app_permissions": "2048",
+                       "attachment_size_limit": None}),
+        may_attach=0, attachment_limit=10 << 20)
+
+    answer = front.send(f.command("delete"))
+    view = front.query("SELECT * FROM views ORDER BY id DESC")[0]
+    tap.ok(answer.type == 4 and answer.private and [
+        b["custom_id"] for b in answer.data["components"][0]["components"]
+    ] == ["delete-yes:%d" % view["id"], "delete-no:%d" % view["id"]],
+        "delete asks first", answer)
+    tap.equal(front.job()["kind"] == "delete", False, "and does nothing yet")
+
+    answer = front.send(f.command("py", share=True, stdin="5\n6"))
+    view = front.query("SELECT * FROM views ORDER BY id DESC")[0]
+    inputs = [c["component"] for c in answer.data["components"]]
+    tap.ok(answer.type == 9 and
+           answer.data["custom_id"] == "py:%d" % view["id"] and
+           [i["custom_id"] for i in inputs] == ["code", "stdin"] and
+           inputs[1]["value"] == "5\n6" and inputs[0]["max_length"] == 4000,
+           "py without code opens an editor", answer)
+    tap.equal((view["kind"], view["share"], view["user_id"]),
+              ("py", 1, f.USER), "whose row knows what was asked for")
+
+    answer = front.send(f.interaction(4, {"name": "il", "type": 1, "options": [
+        {"name": "look", "type": 1, "options": [
+            {"name": "path", "type": 3, "value": "d", "focused": True}]}]}))
+    tap.equal(answer.json, {"type": 8, "data": {"choices": []}},
+              "autocomplete has no suggestions yet")
+    tap.equal(front.complaints, [], "every answer is as Discord wants it")
+tap.done()

@@ -1,0 +1,437 @@
+"""What the tests of il-fcgi and il-api share: the real program behind a real
+nginx with a real database, and a signer in Discord's place.
+
+    with Front() as front:
+        front.add_sandbox(user=7)
+        answer = front.send(command("py", code="print(1)", user=7))
+        tap.equal(answer.status, 200, "it is taken")
+"""
+
+import http.client
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.join(ROOT, os.environ.get("O", "build"))
+SHARED = os.path.join(os.path.dirname(ROOT), "shared", "discord")
+sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
+
+import keys  # noqa: E402
+
+# RFC 8032, section 7.1, test 1: the key that the stored vectors are signed with.
+SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
+APPLICATION = "200000000000000001"
+USER = 100000000000000001
+DISCORD_EPOCH_MS = 1420070400000
+START_SECONDS = 20
+PRIVATE = 64
+
+NGINX_CONF = """
+daemon off; pid {state}/nginx.pid; error_log {state}/nginx.log warn;
+worker_processes 1; events {{ worker_connections 4096; }}
+http {{
+  access_log off; client_max_body_size 1m;
+  client_body_temp_path {state}/t1; proxy_temp_path {state}/t2;
+  fastcgi_temp_path {state}/t3; uwsgi_temp_path {state}/t4;
+  scgi_temp_path {state}/t5;
+  server {{
+    listen 127.0.0.1:{port} backlog=4096;
+    fastcgi_param REQUEST_METHOD $request_method;
+    fastcgi_param DOCUMENT_URI $document_uri;
+    fastcgi_param QUERY_STRING $query_string;
+    fastcgi_param CONTENT_LENGTH $content_length;
+    fastcgi_read_timeout 30s;
+    location /health {{ fastcgi_pass unix:{state}/api.sock; }}
+    location / {{ fastcgi_pass unix:{state}/fcgi.sock; }}
+  }}
+}}
+"""
+
+
+class Tap:
+    """The Test Anything Protocol; end with done()."""
+
+    def __init__(self):
+        self.count = 0
+        self.failed = 0
+
+    def ok(self, good, name, *notes):
+        self.count += 1
+        print("%sok %d - %s" % ("" if good else "not ", self.count, name))
+        if not good:
+            self.failed += 1
+            for text in notes:
+                print("# " + str(text).replace("\n", "\n# "))
+        sys.stdout.flush()
+        return good
+
+    def equal(self, got, want, name):
+        return self.ok(got == want, name, "got  %r" % (got,),
+                       "want %r" % (want,))
+
+    def done(self):
+        print("1..%d" % self.count)
+        sys.exit(1 if self.failed else 0)
+
+
+class Validator:
+    """Validates answers against Discord's OpenAPI where that is present."""
+
+    NAMES = {1: "PongInteractionCallbackRequest",
+             4: "CreateMessageInteractionCallbackRequest",
+             5: "CreateMessageInteractionCallbackRequest",
+             6: "UpdateMessageInteractionCallbackRequest",
+             7: "UpdateMessageInteractionCallbackRequest",
+             8: "ApplicationCommandAutocompleteCallbackRequest",
+             9: "ModalInteractionCallbackRequest"}
+
+    def __init__(self):
+        self.document = None
+        path = os.path.join(SHARED, "openapi-subset.json")
+        try:
+            import jsonschema
+            self.jsonschema = jsonschema
+            with open(path, encoding="utf-8") as file:
+                self.document = json.load(file)
+        except (ImportError, FileNotFoundError):
+            print("# answers are not validated: jsonschema or %s is missing"
+                  % path)
+
+    def complaints(self, answer):
+        """Return what is wrong with a 200 answer, as texts."""
+        wrong = []
+        data = answer.get("data") or {}
+        if answer["type"] in (4, 7) and \
+                data.get("allowed_mentions") != {"parse": []}:
+            wrong.append("allowed_mentions is not {parse: []}")
+        if self.document is None:
+            return wrong
+        name = self.NAMES[answer["type"]]
+        schema = {"$ref": "#/components/schemas/" + name,
+                  "components": self.document["components"]}
+        validator = self.jsonschema.Draft202012Validator(schema)
+        return wrong + [e.message for e in validator.iter_errors(answer)]
+
+
+class Answer:
+    """An HTTP answer; `type` and `text` are those of an interaction's."""
+
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.json = None
+        if body and (headers.get("Content-Type") or "").startswith(
+                "application/json"):
+            self.json = json.loads(body)
+
+    @property
+    def type(self):
+        return (self.json or {}).get("type")
+
+    @property
+    def data(self):
+        return (self.json or {}).get("data") or {}
+
+    @property
+    def text(self):
+        return self.data.get("content", "")
+
+    @property
+    def private(self):
+        return self.data.get("flags") == PRIVATE
+
+    def __repr__(self):
+        return "%d %s" % (self.status, self.body[:300])
+
+
+_last_id = [0]
+
+
+def snowflake():
+    """Return an id of now that was not given out before."""
+    milliseconds = int(time.time() * 1000) - DISCORD_EPOCH_MS
+    _last_id[0] = max(_last_id[0] + 1, milliseconds << 22)
+    return _last_id[0]
+
+
+def interaction(kind, data, user=USER, guild=True, **extra):
+    """Return an interaction as Discord makes it, as a dict."""
+    person = {"id": str(user), "username": "example", "global_name": "Example"}
+    body = {
+        "app_permissions": "2248473465835073", "application_id": APPLICATION,
+        "attachment_size_limit": 20971520, "channel_id": "400000000000000001",
+        "context": 0 if guild else 2, "entitlements": [],
+        "id": str(snowflake()), "locale": "en-US",
+        "token": "aW50ZXJhY3Rpb24tdG9rZW4-" + str(user), "type": kind,
+        "version": 1}
+    if data is not None:
+        body["data"] = data
+    if guild:
+        body["member"] = {"user": person, "roles": [], "permissions": "1"}
+        body["guild_id"] = "300000000000000001"
+    else:
+        body["user"] = person
+    body.update(extra)
+    return {k: v for k, v in body.items() if v is not None}
+
+
+OPTION_TYPES = {bool: 5, int: 4, str: 3}
+
+
+class File:
+    """The value of an attachment option."""
+
+    def __init__(self, name="data.csv", size=14, url=None):
+        self.id = str(snowflake())
+        self.view = {
+            "id": self.id, "filename": name, "size": size, "ephemeral": True,
+            "url": url or "https://cdn.discordapp.com/ephemeral-attachments/1/"
+            + self.id + "/" + name}
+
+
+def options(values):
+    """Return (options, attachments) for keyword arguments."""
+    leaves, attachments = [], {}
+    for name, value in values.items():
+        if isinstance(value, File):
+            leaves.append({"name": name, "type": 11, "value": value.id})
+            attachments[value.id] = value.view
+        else:
+            leaves.append({"name": name, "type": OPTION_TYPES[type(value)],
+                           "value": value})
+    return leaves, attachments
+
+
+def command(sub, user=USER, guild=True, root="il", extra=None, **values):
+    """Return `/il <sub>` with the options; sub "" is a command without."""
+    leaves, attachments = options(values)
+    data = {"id": "500000000000000001", "name": root, "type": 1}
+    if sub:
+        data["options"] = [{"name": sub, "type": 1, "options": leaves}]
+    else:
+        data["options"] = leaves
+    if attachments:
+        data["resolved"] = {"attachments": attachments}
+    return interaction(2, data, user, guild, **(extra or {}))
+
+
+def press(custom_id, user=USER, **extra):
+    """Return the press of a button."""
+    data = {"component_type": 2, "custom_id": custom_id, "id": 2}
+    return interaction(3, data, user, message={"id": "1"}, **extra)
+
+
+def submit(custom_id, user=USER, legacy=False, **fields):
+    """Return the submission of a modal."""
+    parts = []
+    for name, value in fields.items():
+        text = {"type": 4, "id": 2, "custom_id": name, "value": value}
+        parts.append({"type": 1, "components": [text]} if legacy else
+                     {"type": 18, "id": 1, "component": text})
+    return interaction(5, {"custom_id": custom_id, "components": parts}, user)
+
+
+def encode(body):
+    """Return the bytes that Discord would send."""
+    return json.dumps(body, separators=(",", ":"), sort_keys=True,
+                      ensure_ascii=False).encode()
+
+
+def migrate(path):
+    """Make the database as it is in the tree."""
+    folder = os.path.join(ROOT, "sql", "migrations")
+    database = sqlite3.connect(path)
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            database.executescript("BEGIN;" + file.read() + ";COMMIT;")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.close()
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def wait_for_socket(address, process, seconds=START_SECONDS):
+    """Wait until somebody listens."""
+    deadline = time.monotonic() + seconds
+    family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
+    while time.monotonic() < deadline:
+        with socket.socket(family) as sock:
+            try:
+                sock.connect(address)
+                return
+            except OSError:
+                if process.poll() is not None:
+                    break
+        select.select([], [], [], 0.02)
+    raise AssertionError("nobody listens on %s" % (address,))
+
+
+class Front:
+    """il-fcgi (or program="il-api") and nginx in a folder of their own."""
+
+    def __init__(self, program="il-fcgi", nginx=True, start=True,
+                 database=True, **environment):
+        self.program = program
+        self.folder = tempfile.mkdtemp(prefix="inline-fcgi-")
+        self.database = os.path.join(self.folder, "inline.db")
+        self.identity = keys.Identity(bytes.fromhex(SEED), APPLICATION, "t")
+        self.port = free_port()
+        self.environment = {
+            "PATH": os.environ["PATH"], "IL_STATE_DIR": self.folder,
+            "DISCORD_PUBLIC_KEY": self.identity.public_key,
+            "DISCORD_APPLICATION_ID": APPLICATION, "IL_QUEUE_MAX": "5000"}
+        self.environment.update(environment)
+        self.process = None
+        self.nginx = None
+        self.log_path = os.path.join(self.folder, "log")
+        self.validator = Validator()
+        self.complaints = []
+        if database:
+            migrate(self.database)
+        if start:
+            self.start()
+        if nginx:
+            self._start_nginx()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        for process in (self.nginx, self.process):
+            if process is not None and process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                try:
+                    process.wait(10)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        if error[0] is not None:
+            sys.stdout.write("# " + self.log().replace("\n", "\n# ") + "\n")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def socket_path(self):
+        name = {"il-fcgi": "fcgi.sock", "il-api": "api.sock"}[self.program]
+        return os.path.join(self.folder, name)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def start(self, **more):
+        """Start the program and wait until it listens."""
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [os.path.join(BUILD, "bin", self.program)],
+                env=self.environment, cwd=self.folder, stderr=log,
+                stdin=subprocess.DEVNULL, **more)
+        wait_for_socket(self.socket_path, self.process)
+
+    def _start_nginx(self):
+        conf = self.path("nginx.conf")
+        with open(conf, "w", encoding="utf-8") as file:
+            if os.geteuid() == 0:
+                file.write("user root;\n")
+            file.write(NGINX_CONF.format(state=self.folder, port=self.port))
+        path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+        self.nginx = subprocess.Popen(
+            [shutil.which("nginx", path=path), "-c", conf, "-e",
+             self.path("nginx.log")], stdin=subprocess.DEVNULL)
+        wait_for_socket(("127.0.0.1", self.port), self.nginx)
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8") as file:
+            return file.read()
+
+    def alive(self):
+        return self.process.poll() is None
+
+    # ---- requests ----
+
+    def request(self, method, path, body=b"", headers=None, timeout=30):
+        """One HTTP request through nginx, exactly as given."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port,
+                                                timeout=timeout)
+        try:
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.headers, answer.read())
+        finally:
+            connection.close()
+
+    def headers(self, body, timestamp=None):
+        """Return the headers that Discord would send with the bytes."""
+        if timestamp is None:
+            timestamp = str(int(time.time()))
+        signature = self.identity.sign(timestamp.encode() + body)
+        return {"Content-Type": "application/json",
+                "X-Signature-Ed25519": signature,
+                "X-Signature-Timestamp": timestamp}
+
+    def send(self, body, timestamp=None):
+        """Sign and send an interaction (dict or bytes); check the answer."""
+        if isinstance(body, dict):
+            body = encode(body)
+        answer = self.request("POST", "/interactions", body,
+                              self.headers(body, timestamp))
+        if answer.status == 200:
+            self.complaints += self.validator.complaints(answer.json)
+        return answer
+
+    # ---- database ----
+
+    def query(self, sql, *values):
+        """Run SQL and return the rows as dicts."""
+        database = sqlite3.connect(self.database, timeout=10)
+        database.row_factory = sqlite3.Row
+        try:
+            with database:
+                return [dict(row) for row in database.execute(sql, values)]
+        finally:
+            database.close()
+
+    def add_sandbox(self, user=USER, expires_in=86400, state="active",
+                    pinned=0, identity=None):
+        """Insert a row as `/il create` would; return its id."""
+        identity = identity or "%032x" % snowflake()
+        now = int(time.time())
+        self.query(
+            "INSERT INTO sandboxes (id, user_id, state, created_at, used_at,"
+            " expires_at, pinned) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            identity, user, state, now, now, now + expires_in, pinned)
+        return identity
+
+    def add_view(self, kind, user=USER, path="", page=1, share=0):
+        """Insert a view; return its id."""
+        self.query(
+            "INSERT INTO views (user_id, kind, path, page, share, created_ms)"
+            " VALUES (?, ?, ?, ?, ?, 0)", user, kind, path, page, share)
+        return self.query("SELECT max(id) AS id FROM views")[0]["id"]
+
+    def jobs(self, user=None):
+        rows = self.query("SELECT * FROM jobs ORDER BY id")
+        return [r for r in rows if user is None or r["user_id"] == user]
+
+    def job(self, user=USER):
+        """Return the newest job of the user, or an empty dict."""
+        jobs = self.jobs(user)
+        return jobs[-1] if jobs else {}
+
+    def finish_jobs(self):
+        """Play the worker: everything is done and told."""
+        self.query("UPDATE jobs SET state = 'delivered', token = '',"
+                   " text = '', input = '', claimed_by = 0")

@@ -1,0 +1,130 @@
+#!/usr/bin/python3
+"""Buttons and editors: the row says what they are about and whose they are."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import front as f  # noqa: E402
+
+tap = f.Tap()
+OTHER = 77
+
+
+def taken(front, name, body, answer, /, **columns):
+    before = len(front.jobs())
+    got = front.send(body)
+    tap.ok(got.status == 200 and got.json == answer and
+           len(front.jobs()) == before + 1, name + ": the answer", got)
+    job = front.jobs()[-1]
+    tap.equal({k: job[k] for k in columns}, columns, name + ": the job")
+    front.finish_jobs()
+
+
+def refused(front, name, body, word):
+    before = len(front.jobs())
+    got = front.send(body)
+    tap.ok(got.status == 200 and got.type == 4 and got.private and
+           word in got.text and len(front.jobs()) == before, name, got)
+
+
+def check_look(front):
+    view = front.add_view("look", path="data", page=3)
+    taken(front, "Next", f.press("look-next:%d" % view), {"type": 6},
+          kind="look", answer="deferred-update", path="data", page=4,
+          view_id=view)
+    taken(front, "Previous", f.press("look-prev:%d" % view), {"type": 6},
+          page=2, view_id=view)
+    first = front.add_view("look", page=1)
+    taken(front, "Previous on the first page",
+          f.press("look-prev:%d" % first), {"type": 6}, page=1)
+    refused(front, "somebody else's", f.press("look-next:%d" % view, OTHER),
+            "somebody else")
+
+
+def check_delete(front, sandbox):
+    view = front.add_view("delete", path=sandbox)
+    got = front.send(f.press("delete-no:%d" % view))
+    tap.ok(got.type == 7 and got.data["components"] == [] and got.text,
+           "delete-no takes the question back", got)
+    refused(front, "somebody else's delete-yes",
+            f.press("delete-yes:%d" % view, OTHER), "somebody else")
+    refused(front, "somebody else's delete-no",
+            f.press("delete-no:%d" % view, OTHER), "somebody else")
+    taken(front, "delete-yes", f.press("delete-yes:%d" % view), {"type": 6},
+          kind="delete", answer="deferred-update", view_id=view)
+    old = front.add_view("delete", path="0" * 32)
+    refused(front, "a question about an earlier sandbox",
+            f.press("delete-yes:%d" % old), "too old")
+
+
+def check_editors(front):
+    for legacy in (False, True):
+        shape = "row" if legacy else "label"
+        view = front.add_view("py", share=0)
+        taken(front, "py in a " + shape, f.submit(
+            "py:%d" % view, legacy=legacy, code="print(1)\n", stdin="5"),
+            {"type": 5, "data": {"flags": 64}}, kind="py", has_text=1,
+            text="print(1)\n", input="5", share=0, answer="deferred")
+        view = front.add_view("write", path="a/b.txt")
+        taken(front, "write in a " + shape, f.submit(
+            "write:%d" % view, legacy=legacy, content="x"),
+            {"type": 5, "data": {"flags": 64}}, kind="write", has_text=1,
+            text="x", path="a/b.txt", answer="deferred")
+    view = front.add_view("py", share=1)
+    taken(front, "shared py", f.submit("py:%d" % view, code="1"),
+          {"type": 5}, share=1, input="")
+    view = front.add_view("write", path="a")
+    taken(front, "an emptied file", f.submit("write:%d" % view, content=""),
+          {"type": 5, "data": {"flags": 64}}, text="", has_text=1)
+    view = front.add_view("py")
+    refused(front, "no code", f.submit("py:%d" % view, code=" \n"), "`/il py`")
+    refused(front, "somebody else's editor",
+            f.submit("py:%d" % view, OTHER, code="1"), "somebody else")
+    refused(front, "NUL in code", f.submit("py:%d" % view, code="a\0"), "NUL")
+    refused(front, "code too long",
+            f.submit("py:%d" % view, code="x" * 24001), "too long")
+    refused(front, "content too long", f.submit(
+        "write:%d" % front.add_view("write"), content="x" * 65537),
+        "too long")
+
+
+def check_gone(front):
+    look = front.add_view("look")
+    refused(front, "a row that is gone", f.press("look-next:999999"),
+            "too old")
+    refused(front, "a row of another kind", f.press("delete-yes:%d" % look),
+            "too old")
+    for custom_id in ("look-next", "look-next:", "look-next:0", "look-next:-1",
+                      "look-next:1x", "look-next: 1", ":1", "", "other:1",
+                      "look-next:99999999999999999999", "LOOK-NEXT:1"):
+        refused(front, "custom_id '%s'" % custom_id, f.press(custom_id),
+                "older version")
+    refused(front, "an editor's name on a button", f.press("py:%d" % look),
+            "older version")
+    refused(front, "a button's name on an editor",
+            f.submit("look-next:%d" % look, code="1"), "older version")
+
+
+with f.Front(IL_USER_RATE="1000") as front:
+    sandbox = front.add_sandbox()
+    front.add_sandbox(OTHER)
+    check_look(front)
+    check_delete(front, sandbox)
+    check_editors(front)
+    check_gone(front)
+
+    view = front.add_view("look", page=1)
+    front.process.terminate()
+    front.process.wait(10)
+    front.start()
+    taken(front, "after a restart", f.press("look-next:%d" % view),
+          {"type": 6}, page=2)
+    front.query("UPDATE sandboxes SET state = 'expired'")
+    refused(front, "when the sandbox has expired",
+            f.press("look-next:%d" % view), "expired")
+    front.query("DELETE FROM sandboxes")
+    refused(front, "when there is no sandbox",
+            f.submit("py:%d" % front.add_view("py"), code="1"), "no sandbox")
+    tap.equal(front.complaints, [], "every answer is as Discord wants it")
+tap.done()

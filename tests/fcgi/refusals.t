@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+"""What can be refused at once is refused privately, kindly, and makes no job."""
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import front as f  # noqa: E402
+
+tap = f.Tap()
+GONE, EXPIRING, LATE, PINNED, REMOVING, RUNNING = 11, 12, 13, 14, 15, 16
+
+
+def refused(front, name, body, *words):
+    before = len(front.jobs())
+    answer = front.send(body)
+    tap.ok(answer.status == 200 and answer.type == 4 and answer.private and
+           all(w in answer.text for w in words) and
+           len(front.jobs()) == before, name, answer)
+
+
+def check_sandboxes(front):
+    for sub, values in (("py", {"code": "1"}), ("py", {}), ("look", {}),
+                        ("write", {"name": "a"}), ("rm", {"name": "a"}),
+                        ("pip", {"packages": "a"}), ("get", {"path": "a"}),
+                        ("put", {"file": f.File()}), ("delete", {})):
+        refused(front, "no sandbox: " + sub, f.command(sub, user=10, **values),
+                "no sandbox", "`/il create`")
+    now = int(time.time())
+    front.add_sandbox(GONE, expires_in=-9, state="expired")
+    front.add_sandbox(EXPIRING, expires_in=-5, state="expiring")
+    front.add_sandbox(LATE, expires_in=-2)
+    for user, name in ((GONE, "expired"), (EXPIRING, "expiring"),
+                       (LATE, "due, and not swept yet")):
+        refused(front, name, f.command("look", user=user), "expired", "<t:%d"
+                % (now // 1000), "`/il create`")
+    front.add_sandbox(PINNED, expires_in=-2, pinned=1)
+    tap.equal(front.send(f.command("look", user=PINNED)).type, 5,
+              "a pinned one never expires")
+    front.add_sandbox(REMOVING, state="removing")
+    refused(front, "being deleted", f.command("look", user=REMOVING),
+            "`/il create`")
+    tap.equal(front.send(f.command("create", user=GONE)).type, 5,
+              "create is taken of one whose sandbox expired")
+
+
+def check_unknown(front):
+    refused(front, "unknown command", f.command("", root="ilx"), "`/il`")
+    refused(front, "unknown sub-command", f.command("frobnicate"), "`/il`")
+    refused(front, "no sub-command", f.command("", root="il"), "`/il`")
+    refused(front, "a context menu", f.interaction(2, {
+        "name": "Run Python", "type": 3, "target_id": "1"}), "`/il`")
+    refused(front, "unknown option", f.command("py", frob="x"), "`frob`")
+    refused(front, "an option's name cannot break out",
+            f.command("py", **{"a`@everyone": "x"}), "`a @everyone`")
+    refused(front, "an option of another type", f.command("py", code=3),
+            "`code`")
+    refused(front, "a file where a path belongs",
+            f.command("py", file=f.File("a.py")), "`file`")
+    refused(front, "a missing option", f.command("rm"), "`name`")
+    refused(front, "an empty one", f.command("get", path=""), "`path`")
+
+
+def check_values(front):
+    refused(front, "code too long", f.command("py", code="x" * 24001),
+            "`code`", "too long")
+    refused(front, "content too long",
+            f.command("write", name="a", content="x" * 65537), "too long")
+    refused(front, "packages too long", f.command("pip", packages="x" * 2001),
+            "too long")
+    refused(front, "stdin too long for the editor",
+            f.command("py", stdin="x" * 4001), "too long")
+    refused(front, "NUL in code", f.command("py", code="a\0b"), "NUL")
+    refused(front, "path too long", f.command("get", path="x" * 1025),
+            "not inside your sandbox")
+    refused(front, "NUL in a path", f.command("get", path="a\0b"),
+            "not inside your sandbox")
+    refused(front, "code and file", f.command("py", code="1", file="a.py"),
+            "not both")
+    refused(front, "page 0", f.command("look", page=0), "`page`")
+    refused(front, "page -1", f.command("look", page=-1), "`page`")
+    lost = f.command("put", file=f.File())
+    del lost["data"]["resolved"]
+    refused(front, "an attachment that did not come", lost, "Attach it again")
+    refused(front, "an attachment's address too long", f.command(
+        "put", file=f.File(url="https://x/" + "y" * 2048)), "too long")
+    refused(front, "an attachment's name too long", f.command(
+        "put", file=f.File(name="y" * 256)), "too long")
+
+
+def check_queue(front):
+    front.add_sandbox(RUNNING)
+    tap.equal(front.send(f.command("py", user=RUNNING, code="1")).type, 5,
+              "a first command is taken")
+    refused(front, "a second one meanwhile",
+            f.command("py", user=RUNNING, code="2"), "still running")
+    tap.equal(front.send(f.command("", root="health", user=RUNNING)).type, 5,
+              "health is answered meanwhile")
+    front.finish_jobs()
+    for _ in range(3):
+        front.send(f.command("look", user=RUNNING))
+        front.finish_jobs()
+    refused(front, "too many in a minute", f.command("look", user=RUNNING),
+            "minute")
+    front.query("UPDATE jobs SET received_ms = received_ms - 61000")
+    for user in range(30, 33):
+        front.add_sandbox(user)
+        front.send(f.command("look", user=user))
+    front.add_sandbox(33)
+    refused(front, "the queue is full", f.command("look", user=33), "queue")
+
+
+with f.Front(IL_QUEUE_MAX="3", IL_USER_RATE="5") as front:
+    front.add_sandbox()
+    check_sandboxes(front)
+    front.finish_jobs()
+    check_unknown(front)
+    check_values(front)
+    check_queue(front)
+    tap.equal(front.complaints, [], "every answer is as Discord wants it")
+tap.done()
