@@ -10,7 +10,7 @@ library() {
 	install -d -m 755 "$1" "$1/cell" "$1/sql" "$1/sql/migrations" \
 		"$1/sql/admin"
 	copy 644 "$1/cell" sandbox/cell/*.py
-	copy 644 "$1" sandbox/cell/*.json nginx/nginx.conf.in
+	copy 644 "$1" sandbox/cell/*.json sandbox/ctl/*.json nginx/nginx.conf.in
 	copy 644 "$1/sql" sql/*.sql
 	copy 644 "$1/sql/migrations" sql/migrations/*.sql
 	copy 644 "$1/sql/admin" sql/admin/*.sql
@@ -29,3 +29,40 @@ if [ "$1" = --library ]; then
 	library "$2"
 	exit
 fi
+
+build=$1 prefix=$3 to=$2$3
+
+# unit FOLDER FILE [NAME]: with the prefix put in.
+unit() {
+	name=${3:-${2##*/}}
+	sed "s|@PREFIX@|$prefix|g" "$2" >"$1/$name.new"
+	chmod 644 "$1/$name.new"
+	mv "$1/$name.new" "$1/$name"
+}
+
+install -d -m 755 "$to/bin" "$to/sbin" "$to/lib/inline" \
+	"$to/lib/systemd/system" "$to/lib/sysusers.d" "$to/lib/tmpfiles.d" \
+	"$to/share/man/man5" "$to/share/man/man8" "$to/share/doc/inline"
+
+copy 755 "$to/sbin" "$build/bin/il-fcgi" "$build/bin/il-api" \
+	"$build/bin/il-worker" "$build/bin/il-sandboxd"
+copy 755 "$to/bin" "$build/bin/ilctl"
+library "$to/lib/inline"
+copy 644 "$to/share/man/man5" fcgi/*.5 sandbox/*/*.5
+copy 644 "$to/share/man/man8" fcgi/*.8 sandbox/*/*.8
+copy 644 "$to/share/doc/inline" README.md LICENSE nginx/inline.conf \
+	systemd/inline.env.example .github/CHANGELOG.md
+for file in systemd/*.service systemd/*.socket systemd/*.timer \
+	systemd/*.target; do
+	unit "$to/lib/systemd/system" "$file"
+done
+unit "$to/lib/sysusers.d" systemd/inline.sysusers inline.conf
+unit "$to/lib/tmpfiles.d" systemd/inline.tmpfiles inline.conf
+
+cat <<END
+Installed under $to.  Then, once (systemd/README.md has the steps):
+	systemd-sysusers && systemd-tmpfiles --create
+	install -D -m 600 $prefix/share/doc/inline/inline.env.example \\
+		/etc/inline/inline.env	# and fill it in
+	systemctl daemon-reload && systemctl enable --now inline.target
+END
