@@ -24,7 +24,7 @@
 #define TiB (INT64_C(1) << 40)
 #define DAY INT64_C(86400)
 
-/* A default that another key, or the installation, decides; see config_finish */
+/* Defaults that another key or the installation decides: config_store. */
 #define DATABASE_FALLBACK "<IL_STATE_DIR>/inline.db"
 #define LIB_FALLBACK "<found beside the program>"
 #define LIB_MARK "/cell/cell.py" /* by which a library folder is known */
@@ -35,18 +35,19 @@
 static const struct config_key config_keys[] = {
 	{ "IL_ENV_FILE", CONFIG_SOURCE, 0, "", 0, 0,
 	    "a file of these keys; what the environment says wins over it" },
-	{ "DISCORD_PUBLIC_KEY", CONFIG_HEX_KEY, AT(discord_public_key), "", 0, 0,
-	    "the application's public key, 64 hex digits" },
-	{ "DISCORD_APPLICATION_ID", CONFIG_ID, AT(discord_application_id), "", 0,
-	    0, "the application's id" },
+	{ "DISCORD_PUBLIC_KEY", CONFIG_HEX_KEY, AT(discord_public_key), "", 0,
+	    0, "the application's public key, 64 hex digits" },
+	{ "DISCORD_APPLICATION_ID", CONFIG_ID, AT(discord_application_id), "",
+	    0, 0, "the application's id" },
 	{ "DISCORD_TOKEN", CONFIG_SECRET, AT(discord_token), "", 0, 0,
 	    "the bot's token" },
 	{ "DISCORD_TOKEN_FILE", CONFIG_SOURCE, 0, "", 0, 0,
 	    "a file that holds the token, instead of `DISCORD_TOKEN`" },
 	{ "DISCORD_API_BASE", CONFIG_URL, AT(discord_api_base),
-	    "https://discord.com/api/v10", 0, 0, "where Discord's REST API is" },
-	{ "IL_MAX_SKEW_SECONDS", CONFIG_INT, AT(max_skew_seconds), "300", 0, DAY,
-	    "oldest and newest signature that is taken; 0 takes any age" },
+	    "https://discord.com/api/v10", 0, 0,
+	    "where Discord's REST API is" },
+	{ "IL_MAX_SKEW_SECONDS", CONFIG_INT, AT(max_skew_seconds), "300", 0,
+	    DAY, "oldest and newest signature that is taken; 0 takes any age" },
 
 	{ "IL_STATE_DIR", CONFIG_PATH, AT(state_dir), "./il_state", 0, 0,
 	    "sockets, logs, the database, generated files" },
@@ -61,10 +62,11 @@ static const struct config_key config_keys[] = {
 
 	{ "DOCKER_BINARY", CONFIG_PROGRAM, AT(docker_binary), "docker", 0, 0,
 	    "the Docker CLI" },
-	{ "SANDBOX_IMAGE", CONFIG_IMAGE, AT(sandbox_image), "python:3.11-alpine",
-	    0, 0, "the image that code runs in, with a Python 3.8 or later" },
-	{ "SANDBOX_PULL_ON_STARTUP", CONFIG_BOOL, AT(pull_on_startup), "1", 0, 0,
-	    "1 pulls the image at start when it is missing" },
+	{ "SANDBOX_IMAGE", CONFIG_IMAGE, AT(sandbox_image),
+	    "python:3.11-alpine", 0, 0,
+	    "the image that code runs in, with a Python 3.8 or later" },
+	{ "SANDBOX_PULL_ON_STARTUP", CONFIG_BOOL, AT(pull_on_startup), "1", 0,
+	    0, "1 pulls the image at start when it is missing" },
 	{ "SANDBOX_RUNTIME", CONFIG_NAME, AT(sandbox_runtime), "", 0, 0,
 	    "passed to docker's `--runtime`; empty: the engine's default" },
 
@@ -87,8 +89,8 @@ static const struct config_key config_keys[] = {
 	{ "ECHO_LAST_EXPR", CONFIG_BOOL, AT(echo_last_expr), "1", 0, 0,
 	    "1 shows the value of a last bare expression" },
 
-	{ "IL_RETENTION_SECONDS", CONFIG_INT, AT(retention_seconds), "604800", 1,
-	    3650 * DAY, "a sandbox unused for so long is removed" },
+	{ "IL_RETENTION_SECONDS", CONFIG_INT, AT(retention_seconds), "604800",
+	    1, 3650 * DAY, "a sandbox unused for so long is removed" },
 	{ "IL_WORKERS", CONFIG_INT, AT(workers), "4", 1, 64,
 	    "worker processes, which is how many jobs run at one time" },
 	{ "IL_QUEUE_MAX", CONFIG_INT, AT(queue_max), "10000", 1, 1000000,
@@ -329,9 +331,10 @@ config_release(struct config *config)
 	if (config == NULL)
 		return;
 	for (size_t i = 0; i < KEYS; i++) {
-		if (!config_value_is_text(config_keys[i].type))
-			continue;
-		free(*(char **)(void *)((char *)config + config_keys[i].offset));
+		void *field = (char *)config + config_keys[i].offset;
+
+		if (config_value_is_text(config_keys[i].type))
+			free(*(char **)field);
 	}
 	*config = (struct config){ 0 };
 }

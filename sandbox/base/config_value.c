@@ -273,7 +273,8 @@ config_store_bool(const struct config_key *key, const char *value, bool *field,
     struct err *err)
 {
 	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-		return err_set(err, ERR_CONFIG, "%s: must be 0 or 1", key->name);
+		return err_set(err, ERR_CONFIG, "%s: must be 0 or 1",
+		    key->name);
 	*field = *value == '1';
 	return 0;
 }
@@ -283,7 +284,8 @@ config_store_id(const struct config_key *key, const char *value, int64_t *field,
     struct err *err)
 {
 	*field = 0;
-	if (*value != '\0' && !text_parse_snowflake(value, strlen(value), field))
+	if (*value != '\0' &&
+	    !text_parse_snowflake(value, strlen(value), field))
 		return err_set(err, ERR_CONFIG, "%s: must be a Discord id",
 		    key->name);
 	return 0;

@@ -38,9 +38,9 @@ struct config_key {
 	const char *help; /* one line, Markdown */
 };
 
-/* Check a value and store it in *field; a text stored there before is freed.  An
- * empty value of a text stays empty; for the other types it is wrong, but for
- * CONFIG_ID.  ERR_CONFIG "KEY: reason"; a reason never repeats the value. */
+/* Check a value and store it in *field; a text stored there before is freed.
+ * An empty value of a text stays empty; for the other types it is wrong, but
+ * for CONFIG_ID.  ERR_CONFIG "KEY: reason", which never repeats the value. */
 int config_value_store(const struct config_key *key, const char *value,
     void *field, struct err *err);
 

@@ -22,8 +22,8 @@ typedef int (*envfile_fn)(void *arg, const char *key, const char *value,
 int envfile_parse(const char *text, size_t len, const char *name, envfile_fn fn,
     void *arg, struct err *err);
 
-/* A whole small file as a text: heap, caller frees; *len may be NULL.  NULL when
- * it cannot be read (ERR_CONFIG) or is over max bytes. */
+/* A whole small file as a text: heap, caller frees; *len may be NULL.  NULL
+ * (and ERR_CONFIG) when it cannot be read or is over max bytes. */
 char *envfile_read(const char *path, size_t max, size_t *len, struct err *err);
 
 #endif

@@ -50,7 +50,8 @@ fd_unix_address(struct sockaddr_un *address, const char *path, int *dir,
 		return 0;
 	}
 	if (slash == NULL)
-		return err_set(err, ERR_INPUT, "socket name too long: %s", path);
+		return err_set(err, ERR_INPUT, "socket name too long: %s",
+		    path);
 	folder = xstrndup(path, (size_t)(slash - path) + 1);
 	*dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (*dir < 0)
@@ -58,7 +59,8 @@ fd_unix_address(struct sockaddr_un *address, const char *path, int *dir,
 	len = snprintf(address->sun_path, sizeof(address->sun_path),
 	    "/proc/self/fd/%d/%s", *dir, slash + 1);
 	if (len < 0 || (size_t)len >= sizeof(address->sun_path))
-		return err_set(err, ERR_INPUT, "socket name too long: %s", path);
+		return err_set(err, ERR_INPUT, "socket name too long: %s",
+		    path);
 	return 0;
 }
 
@@ -87,7 +89,7 @@ fd_clear_path(const struct sockaddr_un *address, const char *path, int type,
 	if (!S_ISSOCK(st.st_mode))
 		return err_set(err, ERR_BUSY, "%s is there and is no socket",
 		    path);
-	/* Nonblocking: a listener whose queue is full says EAGAIN, and lives. */
+	/* Nonblocking: a listener whose queue is full says EAGAIN: it lives. */
 	probe = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0)
 		return err_system(err, "make a socket");
@@ -199,7 +201,7 @@ fd_attach(struct msghdr *message, union fd_control *control, int fd_a, int fd_b)
 	memcpy(CMSG_DATA(header), fds, n * sizeof(int));
 }
 
-/* A sendmsg that failed: 0 try again when the socket is writable, -1 give up. */
+/* A sendmsg that failed: 0 try again when it is writable, -1 give up. */
 static int
 fd_send_failed(struct err *err)
 {

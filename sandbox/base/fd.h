@@ -35,7 +35,8 @@ ssize_t fd_receive_packet(int sock, void *data, size_t cap, int *fd_a,
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 
 /* A signalfd for SIGTERM and SIGINT (and SIGHUP, SIGCHLD where asked: extra is
- * 0-terminated or NULL); they are blocked in the process, SIGPIPE is ignored. */
+ * 0-terminated or NULL); they are blocked in the process, SIGPIPE is ignored.
+ * Nonblocking. */
 int fd_signals(const int *extra, struct err *err);
 
 /* Make a directory if it is missing (parents too); mode for those made. */

@@ -41,7 +41,7 @@ enum frame_kind {
 	FRAME_SERVE = 16,	/* a lease's descriptor rides on it */
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame: PYTHON (version), after start */
-	FRAME_IDLE = 18,	/* the lease is over and nothing of it is left */
+	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left */
 
 	/* client → cell, on the lease */
 	FRAME_REQUEST = 32,	/* OP and its fields: the head of a request */
@@ -85,13 +85,13 @@ enum frame_tag {
 	TAG_WALL_MS = 23,	/* int: wall clock limit of the run */
 	TAG_OUTPUT_MAX = 24,	/* int: bytes over both streams, then the run is
 				 * ended with REASON_OUTPUT */
-	TAG_COLLECT_FILES = 25, /* int: how many changed files to send; 0 none */
+	TAG_COLLECT_FILES = 25, /* int: changed files to send at most; 0 none */
 	TAG_COLLECT_BYTES = 26, /* int: at most this many bytes of each file */
 	TAG_COLLECT_TOTAL = 27, /* int: and of all together */
 	TAG_OFFSET = 28,	/* int: first entry of a listing to send */
 	TAG_COUNT = 29,		/* int: entries to send at most */
-	TAG_MAX_BYTES = 30,	/* int: of a file to read; over it: ERROR_TOO_LARGE
-				 * unless TAG_CUT */
+	TAG_MAX_BYTES = 30,	/* int: of a file to read; over it:
+				 * ERROR_TOO_LARGE unless TAG_CUT */
 	TAG_RECURSIVE = 31,	/* int */
 	TAG_INDEX_URL = 32,	/* text: for pip */
 	TAG_SDIST = 33,		/* int: 1 lets pip build from source */
@@ -236,8 +236,8 @@ bool frame_parse(struct frame_view *view, const void *packet, size_t len);
 bool frame_next(const struct frame_view *view, size_t *pos,
     struct frame_field *field);
 /* Find one field.  False when it is absent (or, for _int, not 8 bytes; for
- * _text, longer than size - 1 bytes or with a NUL inside).  A text is copied and
- * NUL-terminated. */
+ * _text, longer than size - 1 bytes or with a NUL inside).  A text is copied
+ * and NUL-terminated. */
 bool frame_get_int(const struct frame_view *view, enum frame_tag tag,
     int64_t *value);
 bool frame_get_bytes(const struct frame_view *view, enum frame_tag tag,

@@ -8,7 +8,12 @@
  * \xNN, lines are cut at 1,000 bytes.  Never log tokens, signatures, message
  * bodies or source code.  Keys: job, interaction, user, sandbox, cell, ms.
  */
-enum log_level { LOG_LEVEL_ERR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+enum log_level {
+	LOG_LEVEL_ERR,
+	LOG_LEVEL_WARN,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG,
+};
 
 /* program: kept, not copied.  level: the most talkative one to write. */
 void log_init(const char *program, enum log_level level);
@@ -18,7 +23,7 @@ void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Log at LOG_LEVEL_ERR and exit with the code (64 usage, 78 config, 1 other). */
+/* Log at LOG_LEVEL_ERR and exit: 64 usage, 78 configuration, 1 other. */
 void log_fatal(int exit_code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 

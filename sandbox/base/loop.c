@@ -206,7 +206,7 @@ loop_dispatch(const struct loop *loop, const struct epoll_event *event)
 		watch->fn(watch->arg, fd, event->events);
 }
 
-/* Until the first timer; nothing is later than a deadline of 0, "none" is -1. */
+/* Until the first timer; a negative time is long past, but -1 means "none". */
 static int
 loop_timeout(const struct loop *loop)
 {

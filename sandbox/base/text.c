@@ -36,8 +36,10 @@ text_utf8_step(const char *s, size_t len)
 			return 0;
 	/* Overlong, surrogate or out of range: the second byte tells. */
 	second = (unsigned char)s[1];
-	if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
-	    (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+	if ((first == 0xe0 && second < 0xa0) ||
+	    (first == 0xed && second > 0x9f) ||
+	    (first == 0xf0 && second < 0x90) ||
+	    (first == 0xf4 && second > 0x8f))
 		return 0;
 	return n;
 }

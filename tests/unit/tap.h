@@ -47,7 +47,8 @@ tap_str(const char *got, const char *want, const char *name, const char *file,
 						  got == want;
 
 	if (!tap_point(same, name, file, line))
-		printf("# got \"%s\"\n# want \"%s\"\n", got != NULL ? got : "(null)",
+		printf("# got \"%s\"\n# want \"%s\"\n",
+		    got != NULL ? got : "(null)",
 		    want != NULL ? want : "(null)");
 }
 

@@ -10,7 +10,7 @@ test_set(void)
 	struct err err = { 0 };
 
 	errno = ENOENT;
-	is_int(err_set(&err, ERR_LIMIT, "%d jobs", 7), -1, "err_set returns -1");
+	is_int(err_set(&err, ERR_LIMIT, "%d jobs", 7), -1, "returns -1");
 	is_int(err.code, ERR_LIMIT, "err_set sets the code");
 	is_str(err.text, "7 jobs", "err_set formats");
 	is_int(errno, ENOENT, "err_set keeps errno");

@@ -112,7 +112,7 @@ test_input(void)
 
 	memset(big, 'x', sizeof(big) - 1);
 	(void)run_script("cat", big, 0, sizeof(big));
-	is_str(buf_str(&result.out), big, "input comes back, larger than pipes");
+	is_str(buf_str(&result.out), big, "large input comes back");
 	(void)run_script("exec <&-; sleep 0.1", big, 0, 100);
 	ok(process_succeeded(&result), "a program may ignore its input");
 	(void)run_script("cat", NULL, 0, 100);

@@ -80,7 +80,7 @@ test_clean(void)
 		    "bidirectional controls" },
 		{ "a\xd8\x9c" "b", "ab", "Arabic letter mark" },
 		{ "a\xc2\x9b" "31mb", "a31mb", "C1 controls" },
-		{ "\xc2\xa0\xe2\x80\x94", "\xc2\xa0\xe2\x80\x94", "neighbours" },
+		{ "\xc2\xa0\xe2\x80\x94", "\xc2\xa0\xe2\x80\x94", "others" },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -145,7 +145,8 @@ test_numbers(void)
 	ok(!text_parse_int("-", -9, 100, &v), "a sign alone");
 	ok(!text_parse_int("--1", -9, 100, &v), "two signs");
 	ok(!text_parse_int("1x", 0, 100, &v), "something after");
-	ok(!text_parse_int("99999999999999999999", 0, INT64_MAX, &v), "overflow");
+	ok(!text_parse_int("99999999999999999999", 0, INT64_MAX, &v),
+	    "overflow");
 	ok(text_parse_size("256m", &v) && v == 268435456, "256m");
 	ok(text_parse_size("1G", &v) && v == 1073741824, "1G");
 	ok(text_parse_size("4k", &v) && v == 4096, "4k");
