@@ -19,7 +19,7 @@
  * that runs out of the packet or an integer of another size is a protocol error
  * and ends the connection.  Frames that come from a cell are hostile input.
  *
- * The numbers stand again in sandbox/cell/cell.py; tests/unit compares them.
+ * The numbers stand again in sandbox/cell/frames.py; tests/cell compares them.
  */
 #define FRAME_MAX 65536
 #define FRAME_CHUNK 32768 /* payload of one FRAME_BYTES or FRAME_OUTPUT */
