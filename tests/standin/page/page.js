@@ -1,0 +1,259 @@
+/* The chat page: people, places, messages as they come. */
+
+import { answered, call, send } from "./api.js";
+import { setCommands, startComposer } from "./composer.js";
+import { el } from "./dom.js";
+import { draw } from "./messages.js";
+import { openModal } from "./modal.js";
+
+const ABOUT = {
+  guild: ["# general", "Everyone sees public answers here."],
+  dm: ["@ Inline", "A direct message: you and the app."],
+  group: ["+ group", "A group chat, with the app installed for you alone."],
+};
+
+const list = document.getElementById("messages");
+const userMenu = document.getElementById("user");
+const link = document.getElementById("link");
+
+const messages = new Map();
+const mine = new Map();
+let user = "alice";
+let place = "guild";
+let channels = {};
+let commands = [];
+let feed = null;
+
+/** Tell who and where the person is. */
+function where() {
+  return { user, place };
+}
+
+/** Compare two messages by age. */
+function byAge(a, b) {
+  return BigInt(a.id) < BigInt(b.id) ? -1 : 1;
+}
+
+/** Draw all messages of the present channel. */
+function drawAll() {
+  const shown = [...messages.values()]
+    .filter((m) => m.channel_id === channels[place]).sort(byAge);
+  list.replaceChildren(...shown.map((m) => draw(m, acts)));
+  drawPending();
+  list.scrollTop = list.scrollHeight;
+}
+
+/** Keep the end of the list in sight, if it was, while `change` is made. */
+function stickily(change) {
+  const near = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
+  change();
+  if (near) list.scrollTop = list.scrollHeight;
+}
+
+/** Draw one new or changed message. */
+function drawOne(message) {
+  messages.set(message.id, message);
+  if (message.channel_id !== channels[place]) return;
+  stickily(() => {
+    const old = find(message.id);
+    const node = draw(message, acts);
+    if (old) {
+      const focused = old.contains(document.activeElement)
+        ? document.activeElement.dataset.customId : null;
+      old.replaceWith(node);
+      if (focused) {
+        [...node.querySelectorAll("[data-custom-id]")]
+          .find((n) => n.dataset.customId === focused)?.focus();
+      }
+      return;
+    }
+    const later = [...list.querySelectorAll("[data-message-id]")].find(
+      (n) => BigInt(n.dataset.messageId) > BigInt(message.id));
+    list.insertBefore(node, later || list.querySelector("[data-pending]"));
+  });
+}
+
+/** Find the drawn message of this id. */
+function find(id) {
+  return list.querySelector(`[data-message-id="${CSS.escape(id)}"]`);
+}
+
+/** Show the commands that have been sent and not been answered. */
+function drawPending() {
+  for (const node of list.querySelectorAll("[data-pending]")) node.remove();
+  for (const [id, one] of mine) {
+    if (one.label && one.place === place && one.user === user) {
+      list.append(el("div", { class: "pending", data: { pending: id },
+                              text: `Sending ${one.label} …` }));
+    }
+  }
+}
+
+/** Remember an interaction that this page has sent. */
+function sent(id, label, message) {
+  mine.set(id, { label, message, user, place });
+  stickily(drawPending);
+  settle(id);
+}
+
+/** Wait for an interaction's answer; the feed may be late or broken. */
+async function settle(id) {
+  try {
+    onInteraction(await answered(id));
+  } catch {
+    mine.delete(id);
+    drawPending();
+  }
+}
+
+/** Take what became of an interaction. */
+function onInteraction(interaction) {
+  const one = mine.get(interaction.id);
+  if (!one || interaction.state === "pending") return;
+  mine.delete(interaction.id);
+  stickily(drawPending);
+  const node = one.message && find(one.message);
+  node?.classList.remove("busy");
+  if (interaction.state !== "answered") {
+    if (node) note(node, "This interaction failed");
+  } else if (interaction.modal && one.user === user) {
+    openModal(interaction.id, interaction.modal,
+              { user: one.user, place: one.place },
+              (id) => sent(id, null));
+  }
+}
+
+/** Write a note under a message. */
+function note(node, text) {
+  node.querySelector(".failed")?.remove();
+  node.querySelector(".body").append(el("div", {
+    class: "failed", role: "alert", text }));
+}
+
+/** What people do with messages. */
+const acts = {
+  /** Press a button, or choose in a select menu. */
+  async use(message, component, values) {
+    const node = find(message.id);
+    node?.querySelector(".failed")?.remove();
+    node?.classList.add("busy");
+    try {
+      const id = await send({ component: message.id, values,
+                              custom_id: component.custom_id, ...where() });
+      sent(id, null, message.id);
+    } catch (error) {
+      node?.classList.remove("busy");
+      if (node) note(node, error.message);
+    }
+  },
+
+  /** Take away a message that only this person sees. */
+  dismiss(message) {
+    call("DELETE", `messages/${message.id}`);
+  },
+
+  /** Open the menu of a message. */
+  apps(message, button) {
+    closeMenu();
+    const close = (act) => () => {
+      closeMenu();
+      act();
+    };
+    const entries = [["Copy text", () =>
+      navigator.clipboard?.writeText(message.content)]];
+    for (const command of commands.filter((c) => c.type === 3)) {
+      entries.push([command.name, async () => {
+        sent(await send({ message_command: command.name,
+                          target: message.id, ...where() }), command.name);
+      }]);
+    }
+    const owner = message.interaction_metadata?.user.username ||
+      message.author.username;
+    if (owner === user) {
+      entries.push(["Delete message", () => acts.dismiss(message)]);
+    }
+    const menu = el("div", { id: "menu", role: "menu" },
+                    ...entries.map(([text, act]) => el("button", {
+                      type: "button", role: "menuitem", text,
+                      data: { action: text }, on: { click: close(act) } })));
+    button.after(menu);
+    menu.firstChild.focus();
+  },
+};
+
+/** Close the menu of a message, if one is open. */
+function closeMenu() {
+  document.getElementById("menu")?.remove();
+}
+
+/** Fetch the commands that can be called. */
+async function loadCommands() {
+  commands = await call("GET", "commands");
+  setCommands(commands);
+}
+
+/** Listen to what happens, as the present user. */
+function listen() {
+  feed?.close();
+  feed = new EventSource(`/control/feed?user=${encodeURIComponent(user)}`);
+  const on = (kind, act) => feed.addEventListener(
+    kind, (event) => act(JSON.parse(event.data)));
+  on("snapshot", (value) => {
+    messages.clear();
+    for (const message of value.messages) messages.set(message.id, message);
+    channels = value.channels;
+    drawAll();
+    link.dataset.state = "live";
+    link.textContent = "live";
+  });
+  on("message", drawOne);
+  on("gone", (value) => {
+    messages.delete(value.id);
+    find(value.id)?.remove();
+  });
+  on("interaction", onInteraction);
+  on("commands", loadCommands);
+  feed.onerror = () => {
+    link.dataset.state = "broken";
+    link.textContent = "no connection, trying again…";
+  };
+}
+
+/** Go to another channel. */
+function go(name) {
+  place = name;
+  for (const button of document.querySelectorAll("[data-channel]")) {
+    button.setAttribute("aria-pressed",
+                        String(button.dataset.channel === name));
+  }
+  document.getElementById("channel-name").textContent = ABOUT[name][0];
+  document.getElementById("channel-about").textContent = ABOUT[name][1];
+  drawAll();
+}
+
+/** Start the page. */
+async function start() {
+  const settings = await call("GET", "settings");
+  const people = settings.users.slice(0, 20);
+  userMenu.append(...people.map((one) => el("option", {
+    value: one.username, text: one.global_name })));
+  userMenu.addEventListener("change", () => {
+    user = userMenu.value;
+    listen();
+  });
+  for (const button of document.querySelectorAll("[data-channel]")) {
+    button.addEventListener("click", () => go(button.dataset.channel));
+  }
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("#menu, .menu")) closeMenu();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") closeMenu();
+  });
+  startComposer(where, sent);
+  await loadCommands();
+  listen();
+  document.getElementById("composer").focus();
+}
+
+start();
