@@ -147,6 +147,7 @@ def _new_message(store, interaction, ephemeral):
                       application, store.clock.now())
     message.type = {2: 20, 3: 19}.get(interaction.type, 0)
     message.interaction = interaction.id
+    message.command = interaction.label
     message.metadata = {
         "id": interaction.id,
         "type": interaction.type,
@@ -323,6 +324,7 @@ def message_view(store, message, history=False):
         "edits": message.edits,
         "pings": message.pings,
         "interaction": message.interaction,
+        "command": message.command,
     }
     for shown, one in zip(view["attachments"], message.attachments):
         shown["sha256"] = one.sha256

@@ -63,7 +63,7 @@ class Standin:
     def start(self):
         """Start it, and return once it accepts connections."""
         reader, writer = os.pipe()
-        command = [sys.executable, os.path.join(HERE, "standin.py"),
+        command = [sys.executable, "-B", os.path.join(HERE, "standin.py"),
                    "--ready-fd", str(writer)]
         for name, value in self.options.items():
             if value is not None:

@@ -65,6 +65,7 @@ class Builder:
         self.place = place_of(order.get("place", "guild"), self.user)
         self.resolved = {}
         self.source = None
+        self.label = None
 
     def build(self):
         """Return (interaction, body bytes); the interaction is kept."""
@@ -75,6 +76,7 @@ class Builder:
         interaction = Interaction(self.store.lock, self.store.snowflake(),
                                   kind, self.user, self.place)
         interaction.source = self.source
+        interaction.label = self.label
         interaction.user_install_only = "0" not in self.place["owners"]
         interaction.attachment_size_limit = self.order.get(
             "attachment_size_limit",
@@ -177,6 +179,7 @@ class Builder:
             command = self._find_command(self.order["command"], 1)
         sub = self.order.get("sub", [])
         path = [sub] if isinstance(sub, str) else list(sub)
+        self.label = "/" + " ".join([command["name"]] + path)
         known = command.get("options", [])
         for name in path:
             known = next((one.get("options", []) for one in known
@@ -236,6 +239,7 @@ class Builder:
                 raise OrderError("target: no such message")
             self.resolved["messages"] = {
                 target.id: message_json(self.store, target)}
+        self.label = command["name"]
         return COMMAND, {"id": command["id"], "name": command["name"],
                          "type": 3, "target_id": target.id}
 
@@ -275,6 +279,7 @@ class Builder:
         if opener is None or opener.modal is None:
             raise OrderError("modal: this interaction opened none")
         self.source = opener.source
+        self.label = opener.label
         given = self.order.get("values", {})
         data = {"custom_id": opener.modal["custom_id"], "components": []}
         number = 0

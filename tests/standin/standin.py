@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """A local stand-in for Discord.
 
 One process on one loopback port. It

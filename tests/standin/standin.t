@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """The stand-in for Discord does what Discord does, and what it is told."""
 
 import http.client

@@ -72,6 +72,7 @@ class Interaction:
         self.answer_ms = None
         self.original = None
         self.source = None
+        self.label = None
         self.messages = []
         self.followups = 0
         self.edits = 0
@@ -103,6 +104,7 @@ class Message:
         self.owner = None
         self.interaction = None
         self.metadata = None
+        self.command = None
         self.notice = False
         self.edits = 0
         self.pings = 0
