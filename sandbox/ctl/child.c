@@ -1,0 +1,129 @@
+#include "child.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/log.h"
+
+#define BACKOFF_FIRST_MS 200
+#define BACKOFF_LAST_MS	 5000
+/* One that ran for so long did start well. */
+#define STEADY_MS	 10000
+
+void
+child_init(struct child *child, enum child_stage stage, const char *name)
+{
+	*child = (struct child){ .stage = stage, .pidfd = -1, .ready_fd = -1,
+		.death_signal = SIGKILL };
+	(void)snprintf(child->name, sizeof(child->name), "%s", name);
+}
+
+void
+child_release(struct child *child)
+{
+	for (int i = 0; i < child->argc; i++)
+		free(child->argv[i]);
+	cleanup_close(&child->pidfd);
+	cleanup_close(&child->ready_fd);
+}
+
+void
+child_arg(struct child *child, const char *text)
+{
+	if (child->argc == CHILD_ARGS - 1)
+		abort(); /* the plan is ours */
+	child->argv[child->argc++] = xstrdup(text);
+}
+
+static void
+become(const struct child *child, pid_t parent)
+{
+	sigset_t none;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)setpgid(0, 0);
+	if (prctl(PR_SET_PDEATHSIG, child->death_signal) != 0 ||
+	    getppid() != parent || null < 0)
+		_exit(CHILD_NOT_STARTED);
+	(void)dup2(null, STDIN_FILENO);
+	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (child->ready_fd >= 0)
+		(void)dup2(child->ready_fd, 3);
+	(void)execvp(child->argv[0], child->argv);
+	log_err("%s: %m", child->argv[0]);
+	_exit(CHILD_NOT_STARTED);
+}
+
+int
+child_start(struct child *child, struct err *err)
+{
+	pid_t parent = getpid();
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return err_system(err, "fork");
+	if (pid == 0)
+		become(child, parent);
+	(void)setpgid(pid, pid); /* whoever is first */
+	child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (child->pidfd < 0) {
+		(void)err_system(err, "pidfd_open");
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		return -1;
+	}
+	(void)fcntl(child->pidfd, F_SETFD, FD_CLOEXEC);
+	cleanup_close(&child->ready_fd);
+	child->ready_fd = -1;
+	child->pid = pid;
+	child->started_ms = clock_monotonic_ms();
+	return 0;
+}
+
+void
+child_signal(const struct child *child, int number)
+{
+	/* A pid that was not reaped is never another's. */
+	if (child->pid != 0)
+		(void)kill(child->pid, number);
+}
+
+int
+child_reap(struct child *child)
+{
+	int status = 0;
+
+	(void)kill(-child->pid, SIGKILL);
+	while (waitpid(child->pid, &status, 0) < 0)
+		;
+	cleanup_close(&child->pidfd);
+	child->pidfd = -1;
+	child->pid = 0;
+	return status;
+}
+
+int64_t
+child_next_backoff(struct child *child)
+{
+	int64_t wait = child->backoff_ms;
+
+	if (wait == 0 || clock_monotonic_ms() - child->started_ms > STEADY_MS)
+		wait = BACKOFF_FIRST_MS;
+	child->backoff_ms = wait * 2 < BACKOFF_LAST_MS ? wait * 2 :
+	    BACKOFF_LAST_MS;
+	return wait;
+}

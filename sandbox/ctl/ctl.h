@@ -1,0 +1,58 @@
+#ifndef CTL_H
+#define CTL_H
+
+#include <stdbool.h>
+
+#include "../base/config.h"
+
+struct err;
+
+/* Exit codes of all our programs. */
+enum ctl_exit {
+	CTL_OK = 0,
+	CTL_FAILED = 1,
+	CTL_USAGE = 64,
+	CTL_CONFIG = 78,
+};
+
+/* What every sub-command is given. */
+struct ctl {
+	const char *env_file; /* of -e, or NULL */
+	struct config config; /* loaded when the command's table entry says so */
+};
+
+/*
+ * The sub-commands; argv[0] is the command's name.  They print to standard
+ * output what was asked for, to standard error one line when it failed, and
+ * return an exit code.
+ */
+int ctl_commands(struct ctl *ctl, int argc, char **argv);
+int ctl_config(struct ctl *ctl, int argc, char **argv);
+int ctl_doctor(struct ctl *ctl, int argc, char **argv);
+int ctl_expire(struct ctl *ctl, int argc, char **argv);
+int ctl_jobs(struct ctl *ctl, int argc, char **argv);
+int ctl_migrate(struct ctl *ctl, int argc, char **argv);
+int ctl_register(struct ctl *ctl, int argc, char **argv);
+int ctl_run(struct ctl *ctl, int argc, char **argv);
+int ctl_sandboxes(struct ctl *ctl, int argc, char **argv);
+int ctl_selftest(struct ctl *ctl, int argc, char **argv);
+int ctl_status(struct ctl *ctl, int argc, char **argv);
+
+/* "ilctl <command>: <err>" to standard error; returns the exit code that says
+ * what kind of failure it is. */
+int ctl_fail(const char *command, const struct err *err);
+/* The same for a wrong command line, with how it is used. */
+int ctl_usage(const char *usage);
+
+/* "2026-11-21 03:28" UTC of Unix seconds, into a text of at least 17 bytes. */
+void ctl_time(int64_t seconds, char text[static 20]);
+/* "1.5 MiB" into a text of at least 32 bytes. */
+void ctl_size(int64_t bytes, char text[static 32]);
+/* Make the database and its folder if missing, bring it up to date.  Returns
+ * how many migrations were applied, or -1. */
+int ctl_migrate_database(const struct config *config, struct err *err);
+/* The commands that are registered, from the library folder: JSON text on the
+ * heap, or NULL. */
+char *ctl_read_commands(const struct config *config, struct err *err);
+
+#endif

@@ -1,0 +1,34 @@
+#ifndef DOCTOR_H
+#define DOCTOR_H
+
+#include <stdbool.h>
+
+struct config;
+
+/*
+ * Each check prints one or more lines.  A FAIL names what is wrong and the
+ * command that mends it; a note is worth knowing and no fault.
+ */
+struct doctor {
+	const struct config *config;
+	int failed;
+};
+
+void doctor_good(struct doctor *d, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void doctor_note(struct doctor *d, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* mend: a command, or NULL where there is none to type. */
+void doctor_bad(struct doctor *d, const char *mend, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* doctor_host.c: the machine. */
+void doctor_engine(struct doctor *d);
+void doctor_image(struct doctor *d);
+void doctor_loop(struct doctor *d);
+void doctor_nginx(struct doctor *d);
+void doctor_disk(struct doctor *d);
+/* doctor_net.c: Discord, and its clock beside ours. */
+void doctor_discord(struct doctor *d);
+
+#endif

@@ -1,0 +1,157 @@
+#include "doctor.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/process.h"
+#include "ctl.h"
+
+#define TOOL_MS	   15000
+#define OUTPUT_MAX (256 << 10)
+/* Below this, the broker refuses new cells soon. */
+#define DISK_LOW   (INT64_C(1) << 30)
+
+/* Run a tool; false (and why) when it cannot be run or fails. */
+static bool
+tool(char *const argv[], char *why, size_t size)
+{
+	struct process_spec spec = { .argv = argv, .output_max = OUTPUT_MAX,
+		.timeout_ms = TOOL_MS };
+	struct process_result result;
+	struct err err = { 0 };
+	bool good;
+
+	if (process_run(&spec, &result, &err) != 0) {
+		(void)snprintf(why, size, "%s", err.text);
+		return false;
+	}
+	good = process_succeeded(&result);
+	if (!good)
+		process_describe(&result, why, size);
+	process_result_release(&result);
+	return good;
+}
+
+static bool
+engine_answers(const struct config *config, char *why, size_t size)
+{
+	char *argv[] = { config->docker_binary, (char[]){ "version" },
+		(char[]){ "--format" }, (char[]){ "{{.Server.Version}}" },
+		NULL };
+
+	return tool(argv, why, size);
+}
+
+void
+doctor_engine(struct doctor *d)
+{
+	char why[256];
+
+	if (engine_answers(d->config, why, sizeof(why)))
+		doctor_good(d, "engine: answers");
+	else
+		doctor_bad(d, "systemctl start docker, or make run; you must "
+		    "be root or in the group docker", "engine: %s", why);
+}
+
+void
+doctor_image(struct doctor *d)
+{
+	char *argv[] = { d->config->docker_binary, (char[]){ "image" },
+		(char[]){ "inspect" }, (char[]){ "--format" },
+		(char[]){ "{{.Id}}" }, d->config->sandbox_image, NULL };
+	auto_buf struct buf mend = BUF_INIT(2048);
+	char why[256];
+
+	buf_addf(&mend, "%s pull %s, or make image and SANDBOX_IMAGE",
+	    d->config->docker_binary, d->config->sandbox_image);
+	if (tool(argv, why, sizeof(why)))
+		doctor_good(d, "image: %s", d->config->sandbox_image);
+	else if (!engine_answers(d->config, why, sizeof(why)))
+		doctor_note(d, "image: cannot be looked for without the engine");
+	else
+		doctor_bad(d, buf_str(&mend), "image: %s is missing",
+		    d->config->sandbox_image);
+}
+
+/* Workspaces are file systems on loop devices. */
+void
+doctor_loop(struct doctor *d)
+{
+	auto_close int control = open("/dev/loop-control",
+	    O_RDWR | O_CLOEXEC);
+	char *argv[] = { (char[]){ "mkfs.ext4" }, (char[]){ "-V" }, NULL };
+	char why[256];
+
+	if (control >= 0)
+		doctor_good(d, "loop devices: usable");
+	else if (access("/dev/loop-control", F_OK) != 0)
+		doctor_bad(d, "modprobe loop",
+		    "loop devices: the kernel offers none");
+	else
+		doctor_bad(d, "run il-sandboxd (and this) as root, or in the "
+		    "group disk", "loop devices: not usable for you");
+	if (tool(argv, why, sizeof(why)))
+		doctor_good(d, "mkfs.ext4: there");
+	else
+		doctor_bad(d, "apt-get install e2fsprogs", "mkfs.ext4: %s",
+		    why);
+}
+
+void
+doctor_nginx(struct doctor *d)
+{
+	auto_free char *conf = config_state_path(d->config, "nginx.conf");
+	auto_free char *full = realpath(conf, NULL);
+	char *version[] = { (char[]){ "nginx" }, (char[]){ "-v" }, NULL };
+	char *test[] = { (char[]){ "nginx" }, (char[]){ "-t" },
+		(char[]){ "-q" }, (char[]){ "-e" }, (char[]){ "stderr" },
+		(char[]){ "-c" }, full, NULL };
+	char why[256];
+
+	if (!tool(version, why, sizeof(why)))
+		doctor_bad(d, "apt-get install nginx", "nginx: %s", why);
+	else if (full == NULL)
+		doctor_note(d, "nginx: no configuration was generated; "
+		    "`nginx -t` tests the system's");
+	else if (tool(test, why, sizeof(why)))
+		doctor_good(d, "nginx: %s", full);
+	else
+		doctor_bad(d, "start `ilctl run` again: it generates the "
+		    "configuration", "nginx: %s", why);
+}
+
+static void
+check_space(struct doctor *d, const char *name, const char *path)
+{
+	struct statvfs fs;
+	int64_t free_bytes;
+	char text[32];
+
+	if (statvfs(path, &fs) != 0)
+		return; /* told by the check of the folder */
+	free_bytes = (int64_t)(fs.f_bavail * fs.f_frsize);
+	ctl_size(free_bytes, text);
+	if (free_bytes < DISK_LOW)
+		doctor_bad(d, "free some space, or ilctl expire",
+		    "disk: %s left for %s", text, name);
+	else if (fs.f_files > 0 && fs.f_favail < 10000)
+		doctor_bad(d, "remove some files",
+		    "disk: only %lu inodes left for %s",
+		    (unsigned long)fs.f_favail, name);
+	else
+		doctor_good(d, "disk: %s free for %s", text, name);
+}
+
+void
+doctor_disk(struct doctor *d)
+{
+	check_space(d, "the state", d->config->state_dir);
+	check_space(d, "the sandboxes", d->config->base_dir);
+}

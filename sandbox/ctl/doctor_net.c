@@ -1,0 +1,108 @@
+#include "doctor.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timex.h>
+#include <time.h>
+
+#include <curl/curl.h>
+
+#include "../base/buf.h"
+#include "../base/config.h"
+
+#define ANSWER_MS 5000
+/* Far less than IL_MAX_SKEW_SECONDS allows, and far more than a clock that is
+ * kept has. */
+#define SKEW_MAX  10
+
+static size_t
+drop(char *data, size_t size, size_t n, void *arg)
+{
+	(void)data;
+	(void)arg;
+	return size * n;
+}
+
+static size_t
+read_date(char *data, size_t size, size_t n, void *arg)
+{
+	time_t *date = arg;
+	auto_buf struct buf line = BUF_INIT(1024);
+
+	buf_add(&line, data, size * n);
+	if (strncasecmp(buf_str(&line), "date:", 5) == 0)
+		*date = curl_getdate(buf_str(&line) + 5, NULL);
+	return size * n;
+}
+
+/* Ask for a route that needs no token; any answer will do. */
+static CURLcode
+ask(const char *base, time_t *date)
+{
+	CURL *curl = curl_easy_init();
+	auto_buf struct buf url = BUF_INIT(4096);
+	CURLcode result;
+
+	if (curl == NULL)
+		return CURLE_FAILED_INIT;
+	buf_addf(&url, "%s/gateway", base);
+	(void)curl_easy_setopt(curl, CURLOPT_URL, buf_str(&url));
+	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT,
+	    "DiscordBot (https://github.com/inline, " INLINE_VERSION ")");
+	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, drop);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, read_date);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, date);
+	result = curl_easy_perform(curl);
+	curl_easy_cleanup(curl);
+	return result;
+}
+
+/* The kernel knows whether anybody keeps its clock. */
+static void
+check_kernel_clock(struct doctor *d)
+{
+	struct timex timex = { 0 };
+
+	if (adjtimex(&timex) == TIME_ERROR)
+		doctor_note(d, "clock: nothing keeps it (systemd-timesyncd, "
+		    "chrony); a wrong clock makes signatures look stale");
+	else
+		doctor_good(d, "clock: kept");
+}
+
+static void
+check_skew(struct doctor *d, time_t date)
+{
+	int64_t skew = (int64_t)time(NULL) - (int64_t)date;
+
+	if (date <= 0)
+		check_kernel_clock(d);
+	else if (skew > SKEW_MAX || skew < -SKEW_MAX)
+		doctor_bad(d, "timedatectl set-ntp true",
+		    "clock: %" PRId64 " s beside Discord's", skew);
+	else
+		doctor_good(d, "clock: within %d s of Discord's", SKEW_MAX);
+}
+
+void
+doctor_discord(struct doctor *d)
+{
+	time_t date = 0;
+	CURLcode result;
+
+	if (*d->config->discord_public_key == '\0') {
+		check_kernel_clock(d);
+		return;
+	}
+	result = ask(d->config->discord_api_base, &date);
+	if (result != CURLE_OK)
+		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
+		    d->config->discord_api_base, curl_easy_strerror(result));
+	else
+		doctor_good(d, "Discord: %s", d->config->discord_api_base);
+	check_skew(d, date);
+}

@@ -1,0 +1,55 @@
+#include "file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+
+#define PIECE 4096
+
+int
+file_read(const char *path, struct buf *out, struct err *err)
+{
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd;
+
+	if (fd >= 0)
+		got = 1;
+	while (got > 0 && !out->overflow) {
+		char *room = buf_reserve(out, PIECE);
+
+		got = room != NULL ? read(fd, room, PIECE) : 0;
+		if (got > 0)
+			buf_commit(out, (size_t)got);
+	}
+	if (got < 0)
+		(void)err_system(err, "%s", path);
+	else if (out->overflow)
+		(void)err_set(err, ERR_CONFIG, "%s: too large", path);
+	else
+		return 0;
+	err->code = ERR_CONFIG;
+	return -1;
+}
+
+int
+file_write(const char *path, const char *text, size_t len, struct err *err)
+{
+	auto_buf struct buf temporary = BUF_INIT(8192);
+	auto_close int fd = -1;
+
+	buf_addf(&temporary, "%s.new", path);
+	fd = open(buf_str(&temporary),
+	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return err_system(err, "%s", buf_str(&temporary));
+	if (fd_write_all(fd, text, len, err) != 0)
+		return -1;
+	if (rename(buf_str(&temporary), path) != 0)
+		return err_system(err, "%s", path);
+	return 0;
+}

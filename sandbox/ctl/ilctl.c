@@ -1,0 +1,179 @@
+/*
+ * ilctl: the operator's tool, and the foreground of `make run`.
+ *
+ * `ilctl run` starts and watches everything on one machine, as systemd does
+ * where Inline is installed:
+ *
+ *	ilctl run ─┬─ il-sandboxd      starts and ends the containers
+ *	           ├─ il-worker -s 0…  run jobs, talk to Discord
+ *	           ├─ il-fcgi          answers Discord
+ *	           ├─ il-api           answers /health
+ *	           ├─ standin.py       plays Discord when no keys are set
+ *	           └─ nginx            in front of them, on loopback
+ *
+ * It passes them no message and reads none of theirs: it knows when one ends,
+ * starts it again, and ends them all in an order that loses nothing.  They die
+ * with it, whatever kills it.
+ *
+ * The other sub-commands each do one thing and end: migrate the database, list
+ * sandboxes and jobs, remove what has expired, register the commands with
+ * Discord, test an endpoint as Discord does, say what is wrong with an
+ * installation.  Those that list open the database like any other program, and
+ * hold nobody up.  `expire` asks the broker to remove the folders; nothing here
+ * touches a workspace or a container itself.
+ *
+ * Files: ilctl.c the table of sub-commands, <command>.c one of them each; run.c
+ * with child.c (one watched program), plan.c (which programs, with which
+ * arguments) and nginx_conf.c (the generated configuration).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../base/text.h"
+#include "ctl.h"
+
+struct command {
+	const char *name;
+	int (*run)(struct ctl *ctl, int argc, char **argv);
+	bool needs_config;
+	const char *help;
+};
+
+static const struct command commands[] = {
+	{ "run", ctl_run, true, "start everything and stay in the foreground" },
+	{ "doctor", ctl_doctor, false, "what is wrong, and what mends it" },
+	{ "status", ctl_status, true, "what is running now" },
+	{ "migrate", ctl_migrate, true, "bring the database up to date" },
+	{ "sandboxes", ctl_sandboxes, true, "list the sandboxes" },
+	{ "jobs", ctl_jobs, true, "list jobs, the newest first" },
+	{ "expire", ctl_expire, true, "remove what has expired, now" },
+	{ "register", ctl_register, true, "tell Discord the commands" },
+	{ "commands", ctl_commands, true, "print what register sends" },
+	{ "selftest", ctl_selftest, false, "test an endpoint as Discord does" },
+	{ "config", ctl_config, false, "print the table of settings" },
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(*commands))
+
+int
+ctl_fail(const char *command, const struct err *err)
+{
+	(void)fprintf(stderr, "ilctl %s: %s\n", command, err->text);
+	return err->code == ERR_CONFIG ? CTL_CONFIG : CTL_FAILED;
+}
+
+int
+ctl_usage(const char *usage)
+{
+	(void)fprintf(stderr, "usage: ilctl %s\n", usage);
+	return CTL_USAGE;
+}
+
+void
+ctl_time(int64_t seconds, char text[static 20])
+{
+	time_t t = (time_t)seconds;
+	struct tm tm;
+
+	if (gmtime_r(&t, &tm) == NULL ||
+	    strftime(text, 20, "%Y-%m-%d %H:%M", &tm) == 0)
+		(void)snprintf(text, 20, "?");
+}
+
+void
+ctl_size(int64_t bytes, char text[static 32])
+{
+	auto_buf struct buf b = BUF_INIT(31);
+
+	text_add_size(&b, bytes);
+	(void)snprintf(text, 32, "%s", buf_str(&b));
+}
+
+static int
+usage(FILE *out)
+{
+	(void)fprintf(out,
+	    "usage: ilctl [-e envfile] command [argument ...]\n\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		(void)fprintf(out, "  %-10s %s\n", commands[i].name,
+		    commands[i].help);
+	return CTL_USAGE;
+}
+
+static const struct command *
+find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	}
+	return NULL;
+}
+
+/* nginx and mkfs stand where not everybody's PATH leads. */
+static void
+extend_path(void)
+{
+	auto_buf struct buf path = BUF_INIT(1 << 20);
+	const char *old = getenv("PATH");
+
+	buf_addf(&path, "%s:/usr/local/sbin:/usr/sbin:/sbin",
+	    old != NULL && *old != '\0' ? old : "/usr/local/bin:/usr/bin:/bin");
+	if (setenv("PATH", buf_str(&path), 1) != 0)
+		log_fatal(CTL_FAILED, "out of memory");
+}
+
+static int
+run_command(const struct command *command, struct ctl *ctl, int argc,
+    char **argv)
+{
+	struct err err = { 0 };
+	int code;
+
+	if (command->needs_config &&
+	    config_load(&ctl->config, ctl->env_file, &err) != 0) {
+		(void)ctl_fail(command->name, &err);
+		return CTL_CONFIG;
+	}
+	optind = 0; /* each command reads its own options */
+	code = command->run(ctl, argc, argv);
+	config_release(&ctl->config);
+	if (fflush(stdout) != 0 || ferror(stdout) != 0)
+		return code == CTL_OK ? CTL_FAILED : code;
+	return code;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct ctl ctl = { 0 };
+	const struct command *command;
+	int c;
+
+	log_init("ilctl", LOG_LEVEL_INFO);
+	while ((c = getopt(argc, argv, "+e:h")) != -1) {
+		if (c == 'h') {
+			(void)usage(stdout);
+			return CTL_OK;
+		}
+		if (c != 'e')
+			return usage(stderr);
+		ctl.env_file = optarg;
+	}
+	if (optind == argc)
+		return usage(stderr);
+	command = find(argv[optind]);
+	if (command == NULL) {
+		(void)fprintf(stderr, "ilctl: there is no command '%s'\n",
+		    argv[optind]);
+		return usage(stderr);
+	}
+	extend_path();
+	return run_command(command, &ctl, argc - optind, argv + optind);
+}

@@ -1,0 +1,145 @@
+#include "plan.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "child.h"
+#include "standin.h"
+
+struct maker {
+	struct plan *plan;
+	const char *env_file;
+	char folder[PATH_MAX]; /* of the programs */
+};
+
+static struct child *
+add(struct maker *m, enum child_stage stage, const char *name)
+{
+	struct child *child = &m->plan->children[m->plan->count++];
+
+	child_init(child, stage, name);
+	return child;
+}
+
+/* One of ours: <folder>/<program> [-e envfile]. */
+static struct child *
+add_own(struct maker *m, enum child_stage stage, const char *program)
+{
+	struct child *child = add(m, stage, program);
+	auto_buf struct buf path = BUF_INIT(2 * PATH_MAX);
+
+	buf_addf(&path, "%s/%s", m->folder, program);
+	child_arg(child, buf_str(&path));
+	if (m->env_file != NULL) {
+		child_arg(child, "-e");
+		child_arg(child, m->env_file);
+	}
+	return child;
+}
+
+static void
+add_workers(struct maker *m, int64_t count)
+{
+	for (int64_t i = 0; i < count; i++) {
+		struct child *child = add_own(m, STAGE_WORKER, "il-worker");
+		char slot[24];
+
+		(void)snprintf(slot, sizeof(slot), "%lld", (long long)i);
+		(void)snprintf(child->name, sizeof(child->name),
+		    "il-worker %s", slot);
+		child_arg(child, "-s");
+		child_arg(child, slot);
+	}
+}
+
+static void
+add_standin(struct maker *m, const struct config *config,
+    const struct standin *standin)
+{
+	struct child *child = add(m, STAGE_STANDIN, "stand-in");
+	auto_buf struct buf text = BUF_INIT(8192);
+	const char *const fixed[] = { "python3", standin->script, "--key-file",
+		standin->key_file, "--ready-fd", "3", "--port", NULL };
+
+	for (int i = 0; fixed[i] != NULL; i++)
+		child_arg(child, fixed[i]);
+	buf_addf(&text, "%ld", standin->port);
+	child_arg(child, buf_str(&text));
+	child_arg(child, "--endpoint");
+	buf_reset(&text);
+	buf_addf(&text, "http://127.0.0.1:%lld/interactions",
+	    (long long)config->http_port);
+	child_arg(child, buf_str(&text));
+	child_arg(child, "--commands");
+	buf_reset(&text);
+	buf_addf(&text, "%s/commands.json", config->lib_dir);
+	child_arg(child, buf_str(&text));
+}
+
+static void
+add_nginx(struct maker *m, const struct config *config)
+{
+	struct child *child = add(m, STAGE_NGINX, "nginx");
+	auto_free char *conf = config_state_path(config, "nginx.conf");
+	auto_free char *full = realpath(conf, NULL);
+
+	child->death_signal = SIGTERM;
+	child_arg(child, "nginx");
+	child_arg(child, "-e");
+	child_arg(child, "stderr");
+	child_arg(child, "-c");
+	child_arg(child, full != NULL ? full : conf);
+}
+
+static int
+find_folder(struct maker *m, struct err *err)
+{
+	ssize_t len = readlink("/proc/self/exe", m->folder,
+	    sizeof(m->folder) - 1);
+	char *slash;
+
+	if (len < 0)
+		return err_system(err, "/proc/self/exe");
+	m->folder[len] = '\0';
+	slash = strrchr(m->folder, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	return 0;
+}
+
+int
+plan_make(struct plan *plan, const struct config *config, const char *env_file,
+    const struct standin *standin, struct err *err)
+{
+	struct maker m = { .plan = plan, .env_file = env_file };
+
+	*plan = (struct plan){ 0 };
+	if (find_folder(&m, err) != 0)
+		return -1;
+	plan->children = xcalloc((size_t)config->workers + 5,
+	    sizeof(*plan->children));
+	(void)add_own(&m, STAGE_BROKER, "il-sandboxd");
+	add_workers(&m, config->workers);
+	(void)add_own(&m, STAGE_FRONT, "il-fcgi");
+	(void)add_own(&m, STAGE_FRONT, "il-api");
+	if (standin->port != 0)
+		add_standin(&m, config, standin);
+	add_nginx(&m, config);
+	return 0;
+}
+
+void
+plan_release(struct plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		child_release(&plan->children[i]);
+	free(plan->children);
+}

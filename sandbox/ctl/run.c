@@ -1,0 +1,190 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/log.h"
+#include "child.h"
+#include "ctl.h"
+#include "nginx_conf.h"
+#include "plan.h"
+#include "port.h"
+#include "standin.h"
+#include "supervise.h"
+
+/* Everything that has to be right before a program is started. */
+struct run {
+	struct config *config;
+	int lock_fd;
+	char state_dir[PATH_MAX]; /* absolute */
+	struct standin standin;
+	struct plan plan;
+};
+
+/* Files in the state folder that stand for a running program. */
+static const char *const traces[] = { "lease.sock", "fcgi.sock", "api.sock",
+	"nginx.pid", "wake", NULL };
+
+static void
+remove_traces(const struct config *config)
+{
+	for (int i = 0; traces[i] != NULL; i++) {
+		auto_free char *path = config_state_path(config, traces[i]);
+
+		if (unlink(path) != 0 && errno != ENOENT)
+			log_warn("%s: %m", path);
+	}
+}
+
+static int
+make_folders(struct run *run, struct err *err)
+{
+	if (fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
+	    fd_make_dirs(run->config->base_dir, 0750, err) != 0)
+		return -1;
+	if (realpath(run->config->state_dir, run->state_dir) == NULL)
+		return err_system(err, "%s", run->config->state_dir);
+	return 0;
+}
+
+/* Two of us in one folder would take each other's sockets.  The lock goes with
+ * us, whatever ends us. */
+static int
+take_lock(struct run *run, struct err *err)
+{
+	auto_free char *path = config_state_path(run->config, "run.lock");
+
+	run->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+	    0640);
+	if (run->lock_fd < 0)
+		return err_system(err, "%s", path);
+	if (flock(run->lock_fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return err_system(err, "%s", path);
+	return err_set(err, ERR_CONFIG,
+	    "IL_STATE_DIR: another ilctl runs in %s", run->state_dir);
+}
+
+static int
+write_nginx_conf(const struct run *run, struct err *err)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	struct nginx_conf conf = {
+		.state_dir = run->state_dir,
+		.user = user != NULL ? user->pw_name : "root",
+		.http_port = (long)run->config->http_port,
+		.standin_port = run->standin.port,
+	};
+
+	if (!port_is_free(conf.http_port))
+		return err_set(err, ERR_CONFIG, "IL_HTTP_PORT: something else "
+		    "listens on 127.0.0.1:%ld", conf.http_port);
+	return nginx_conf_write(run->config, &conf, err);
+}
+
+static int
+prepare(struct run *run, const char *env_file, struct err *err)
+{
+	if (make_folders(run, err) != 0 || take_lock(run, err) != 0)
+		return -1;
+	remove_traces(run->config);
+	if (ctl_migrate_database(run->config, err) < 0 ||
+	    standin_prepare(&run->standin, run->config, err) != 0 ||
+	    write_nginx_conf(run, err) != 0)
+		return -1;
+	return plan_make(&run->plan, run->config, env_file, &run->standin, err);
+}
+
+/* The stand-in says on a pipe that it accepts connections. */
+static int
+open_standin_pipe(struct run *run, struct err *err)
+{
+	int ends[2];
+
+	for (size_t i = 0; i < run->plan.count; i++) {
+		if (run->plan.children[i].stage != STAGE_STANDIN)
+			continue;
+		if (pipe2(ends, O_CLOEXEC) != 0)
+			return err_system(err, "pipe");
+		run->plan.children[i].ready_fd = ends[1];
+		return ends[0];
+	}
+	return -1;
+}
+
+static void
+announce(void *arg)
+{
+	const struct run *run = arg;
+	long port = (long)run->config->http_port;
+
+	printf("\nInline is running.  Ctrl-C ends everything.\n\n");
+	if (run->standin.port != 0)
+		printf("  chat page     http://127.0.0.1:%ld/\n", port);
+	printf("  interactions  http://127.0.0.1:%ld/interactions\n", port);
+	printf("  health        http://127.0.0.1:%ld/health\n", port);
+	printf("  state         %s\n\n", run->state_dir);
+	if (run->standin.port != 0)
+		printf("DISCORD_PUBLIC_KEY is not set: a stand-in on this "
+		    "machine plays Discord.\nOpen the chat page and type "
+		    "/il create, then /il py print(1).\n\n");
+	(void)fflush(stdout);
+}
+
+/* From here on nothing fails without ending the others. */
+static int
+watch(struct run *run, struct err *err)
+{
+	static const int extra[] = { SIGHUP, 0 };
+	auto_close int signals_fd = fd_signals(extra, err);
+	int standin_fd;
+	int code;
+
+	if (signals_fd < 0)
+		return ctl_fail("run", err);
+	err->code = ERR_NONE;
+	standin_fd = open_standin_pipe(run, err);
+	if (err->code != ERR_NONE)
+		return ctl_fail("run", err);
+	code = supervise(&run->plan, run->config, signals_fd, standin_fd,
+	    announce, run);
+	remove_traces(run->config);
+	log_info("ended");
+	return code;
+}
+
+int
+ctl_run(struct ctl *ctl, int argc, char **argv)
+{
+	struct run run = { .config = &ctl->config, .lock_fd = -1 };
+	struct err err = { 0 };
+	const char *env_file = ctl->env_file;
+	int code;
+
+	if (argc == 3 && strcmp(argv[1], "-e") == 0 && env_file == NULL) {
+		env_file = argv[2];
+		config_release(&ctl->config);
+		if (config_load(&ctl->config, env_file, &err) != 0)
+			return ctl_fail("run", &err);
+	} else if (argc != 1) {
+		return ctl_usage("run [-e envfile]");
+	}
+	(void)umask(0007);
+	code = prepare(&run, env_file, &err);
+	code = code == 0 ? watch(&run, &err) : ctl_fail("run", &err);
+	plan_release(&run.plan);
+	standin_release(&run.standin);
+	cleanup_close(&run.lock_fd);
+	return code;
+}

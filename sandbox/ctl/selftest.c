@@ -1,0 +1,270 @@
+/*
+ * What Discord does when an interactions endpoint is saved: a correctly signed
+ * PING, which must be answered 200 {"type":1}, and a wrongly signed one, which
+ * must be answered 401.  Only the holder of the private key can make the first;
+ * without one the second, the address and the certificate are checked.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <curl/curl.h>
+#include <jansson.h>
+#include <sodium.h>
+
+#include "../base/buf.h"
+#include "../base/err.h"
+#include "../base/text.h"
+#include "ctl.h"
+
+#define ANSWER_MAX (64 << 10)
+#define CONNECT_MS 5000
+#define TOTAL_MS   5000
+/* Discord waits three seconds. */
+#define SLOW_US	   INT64_C(3000000)
+
+static const char ping[] = "{\"application_id\":\"1\",\"id\":\"1\","
+    "\"token\":\"selftest\",\"type\":1,\"version\":1}";
+
+struct answer {
+	long status;
+	bool json; /* Content-Type: application/json */
+	int64_t took_us;
+	struct buf body;
+};
+
+struct selftest {
+	const char *url;
+	bool can_sign;
+	unsigned char secret[crypto_sign_SECRETKEYBYTES];
+	int failed;
+};
+
+/* Seed of a key file as the stand-in writes it: {"seed": "<64 hex digits>"}. */
+static int
+read_key(struct selftest *t, const char *path, struct err *err)
+{
+	unsigned char seed[crypto_sign_SEEDBYTES];
+	unsigned char public[crypto_sign_PUBLICKEYBYTES];
+	json_error_t error;
+	json_auto_t *root = json_load_file(path, JSON_REJECT_DUPLICATES,
+	    &error);
+	const char *hex = json_string_value(json_object_get(root, "seed"));
+
+	if (root == NULL)
+		return err_set(err, ERR_CONFIG, "%s: %s", path, error.text);
+	if (hex == NULL ||
+	    !text_parse_hex(hex, strlen(hex), seed, sizeof(seed)))
+		return err_set(err, ERR_CONFIG,
+		    "%s: no \"seed\" of 64 hex digits in it", path);
+	(void)crypto_sign_seed_keypair(public, t->secret, seed);
+	sodium_memzero(seed, sizeof(seed));
+	t->can_sign = true;
+	return 0;
+}
+
+/* Signature and timestamp headers for the PING; a wrong one is signed with a
+ * key that nobody has. */
+static struct curl_slist *
+sign(const struct selftest *t, bool wrong)
+{
+	unsigned char signature[crypto_sign_BYTES];
+	char hex[2 * crypto_sign_BYTES + 1];
+	struct curl_slist *headers = NULL;
+	auto_buf struct buf message = BUF_INIT(4096);
+	auto_buf struct buf line = BUF_INIT(512);
+
+	buf_addf(&line, "X-Signature-Timestamp: %lld", (long long)time(NULL));
+	headers = curl_slist_append(headers, buf_str(&line));
+	buf_addf(&message, "%s%s", strrchr(buf_str(&line), ' ') + 1, ping);
+	if (wrong)
+		randombytes_buf(signature, sizeof(signature));
+	else
+		(void)crypto_sign_detached(signature, NULL,
+		    (const unsigned char *)message.data, message.len,
+		    t->secret);
+	(void)sodium_bin2hex(hex, sizeof(hex), signature, sizeof(signature));
+	buf_reset(&line);
+	buf_addf(&line, "X-Signature-Ed25519: %s", hex);
+	headers = curl_slist_append(headers, buf_str(&line));
+	return curl_slist_append(headers, "Content-Type: application/json");
+}
+
+static size_t
+keep(char *data, size_t size, size_t n, void *arg)
+{
+	struct buf *body = arg;
+
+	buf_add(body, data, size * n);
+	return body->overflow ? 0 : size * n;
+}
+
+static void
+read_answer(CURL *curl, struct answer *answer)
+{
+	char *type = NULL;
+	curl_off_t took = 0;
+
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
+	(void)curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+	(void)curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &took);
+	answer->took_us = took;
+	answer->json = type != NULL &&
+	    strncmp(type, "application/json", 16) == 0;
+}
+
+static int
+post(const struct selftest *t, bool wrong, struct answer *answer,
+    struct err *err)
+{
+	CURL *curl = curl_easy_init();
+	struct curl_slist *headers = sign(t, wrong);
+	CURLcode result;
+
+	if (curl == NULL || headers == NULL)
+		return err_set(err, ERR_SYSTEM, "libcurl does not start");
+	(void)curl_easy_setopt(curl, CURLOPT_URL, t->url);
+	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT,
+	    "Discord-Interactions/1.0 (+https://discord.com)");
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, ping);
+	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
+	    (long)CONNECT_MS);
+	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)TOTAL_MS);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, keep);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer->body);
+	result = curl_easy_perform(curl);
+	if (result == CURLE_OK)
+		read_answer(curl, answer);
+	curl_slist_free_all(headers);
+	curl_easy_cleanup(curl);
+	if (result != CURLE_OK)
+		return err_set(err, ERR_UNAVAILABLE, "%s",
+		    curl_easy_strerror(result));
+	return 0;
+}
+
+static void
+verdict(struct selftest *t, bool good, const char *what, const char *why)
+{
+	printf("%s  %s%s%s\n", good ? "ok  " : "FAIL", what,
+	    good ? "" : ": ", good ? "" : why);
+	if (!good)
+		t->failed++;
+}
+
+static bool
+is_pong(const struct answer *answer)
+{
+	json_auto_t *root = json_loadb(buf_str(&answer->body),
+	    answer->body.len, 0, NULL);
+
+	return json_integer_value(json_object_get(root, "type")) == 1;
+}
+
+static void
+test_good(struct selftest *t, const struct answer *answer)
+{
+	char why[64];
+
+	(void)snprintf(why, sizeof(why), "status %ld instead of 200",
+	    answer->status);
+	verdict(t, answer->status == 200, "a signed PING is accepted", why);
+	if (answer->status != 200)
+		return;
+	verdict(t, is_pong(answer), "it is answered {\"type\":1}",
+	    "the body is something else");
+	verdict(t, answer->json, "as application/json",
+	    "the Content-Type is something else");
+	verdict(t, answer->took_us < SLOW_US, "within three seconds",
+	    "it took longer");
+}
+
+static void
+test_wrong(struct selftest *t, const struct answer *answer)
+{
+	char why[128];
+
+	(void)snprintf(why, sizeof(why), "status %ld instead of 401%s",
+	    answer->status,
+	    answer->status == 404 || answer->status == 405 ?
+	    ": is that the whole address, with /interactions?" : "");
+	verdict(t, answer->status == 401, "a wrongly signed one is refused",
+	    why);
+}
+
+/* False: nobody answers there. */
+static bool
+test_one(struct selftest *t, bool wrong)
+{
+	struct answer answer = { .body = BUF_INIT(ANSWER_MAX) };
+	struct err err = { 0 };
+	bool answered = post(t, wrong, &answer, &err) == 0;
+
+	if (!answered)
+		verdict(t, false, t->url, err.text);
+	else if (wrong)
+		test_wrong(t, &answer);
+	else
+		test_good(t, &answer);
+	buf_release(&answer.body);
+	return answered;
+}
+
+static int
+run(struct selftest *t)
+{
+	if (!t->can_sign)
+		printf("note  no --key-file: only Discord can send a correctly "
+		    "signed PING; it does so\n"
+		    "      when the address is saved in the developer portal\n");
+	if (strncmp(t->url, "https://", 8) != 0)
+		printf("note  Discord takes nothing but https:// addresses\n");
+	if (test_one(t, true) && t->can_sign)
+		(void)test_one(t, false);
+	return t->failed == 0 ? CTL_OK : CTL_FAILED;
+}
+
+/* Options may stand before or after the address. */
+static bool
+parse(int argc, char **argv, const char **url, const char **key_file)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--key-file") == 0 && i + 1 < argc)
+			*key_file = argv[++i];
+		else if (argv[i][0] == '-' || *url != NULL)
+			return false;
+		else
+			*url = argv[i];
+	}
+	return *url != NULL;
+}
+
+int
+ctl_selftest(struct ctl *ctl, int argc, char **argv)
+{
+	struct selftest t = { 0 };
+	const char *key_file = NULL;
+	struct err err = { 0 };
+	int code;
+
+	(void)ctl;
+	if (!parse(argc, argv, &t.url, &key_file) ||
+	    (strncmp(t.url, "https://", 8) != 0 &&
+	    strncmp(t.url, "http://", 7) != 0))
+		return ctl_usage("selftest [--key-file file] "
+		    "https://host/interactions");
+	if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+		(void)err_set(&err, ERR_SYSTEM, "a library does not start");
+	else if (key_file != NULL)
+		(void)read_key(&t, key_file, &err);
+	if (err.code != ERR_NONE)
+		return ctl_fail(argv[0], &err);
+	code = run(&t);
+	sodium_memzero(t.secret, sizeof(t.secret));
+	curl_global_cleanup();
+	return code;
+}

@@ -1,0 +1,81 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../lease/lease.h"
+#include "../store/db.h"
+#include "../store/job.h"
+#include "ctl.h"
+
+#define STATUS_MS 3000
+
+static bool
+print_front(const struct config *config, const char *program, const char *name)
+{
+	auto_free char *path = config_state_path(config, name);
+	struct err err = { 0 };
+	auto_close int fd = fd_connect_unix(path, SOCK_STREAM, &err);
+
+	printf("%-12s %s\n", program, fd >= 0 ? "running" : "not running");
+	return fd >= 0;
+}
+
+static bool
+print_broker(const struct config *config)
+{
+	auto_free char *path = config_state_path(config, "lease.sock");
+	struct lease_status s = { 0 };
+	struct err err = { 0 };
+	char bytes[32];
+
+	if (lease_status(path, &s, STATUS_MS, &err) != LEASE_GRANTED) {
+		printf("%-12s not running\n", "il-sandboxd");
+		return false;
+	}
+	ctl_size(s.free_bytes, bytes);
+	printf("%-12s running\n", "il-sandboxd");
+	printf("%-12s %s\n", "engine", s.engine ? "answers" : "does not answer");
+	printf("%-12s %s%s%s%s\n", "image", s.image_name,
+	    s.image ? "" : " (missing)", *s.python != '\0' ? ", Python " : "",
+	    s.python);
+	printf("%-12s %" PRId64 " running, %" PRId64 " leased, %" PRId64
+	    " starting, %" PRId64 " waited for\n", "cells", s.cells, s.leased,
+	    s.starting, s.waiting);
+	printf("%-12s %s free\n", "disk", bytes);
+	return s.engine && s.image;
+}
+
+static int
+print_jobs(const struct config *config, struct err *err)
+{
+	struct job_counts counts;
+	struct db *db = db_open(config->database, DB_READER, err);
+	int result = db != NULL ? job_count(db, &counts, err) : -1;
+
+	db_close(db);
+	if (result < 0)
+		return -1;
+	printf("%-12s %" PRId64 " queued (oldest %" PRId64 " ms), %" PRId64
+	    " running, %" PRId64 " to be told\n", "jobs", counts.queued,
+	    counts.oldest_ms, counts.running, counts.untold);
+	return 0;
+}
+
+int
+ctl_status(struct ctl *ctl, int argc, char **argv)
+{
+	struct err err = { 0 };
+	bool good;
+
+	if (argc != 1)
+		return ctl_usage("status");
+	good = print_front(&ctl->config, "il-fcgi", "fcgi.sock");
+	good = print_front(&ctl->config, "il-api", "api.sock") && good;
+	good = print_broker(&ctl->config) && good;
+	if (print_jobs(&ctl->config, &err) != 0)
+		return ctl_fail(argv[0], &err);
+	return good ? CTL_OK : CTL_FAILED;
+}

@@ -1,0 +1,360 @@
+#include "supervise.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../base/loop.h"
+#include "child.h"
+#include "ctl.h"
+#include "plan.h"
+
+struct supervisor {
+	struct plan *plan;
+	const struct config *config;
+	struct loop *loop;
+	int signals_fd;
+	int inotify_fd;
+	int standin_fd;
+	void (*ready)(void *arg);
+	void *arg;
+	int asked; /* how often to end */
+	int stage; /* that is being ended; -1: none */
+	struct loop_timer *deadline;
+	int exit_code;
+};
+
+/* What every callback about a child is given. */
+struct watch {
+	struct supervisor *supervisor;
+	struct child *child;
+};
+
+/* How long a stage may take to end by itself.  A worker finishes its job when
+ * that is quick (what it cannot finish is told as interrupted at the next
+ * start); the broker waits for the engine to remove its containers. */
+static const int64_t stage_ms[STAGE_COUNT] = {
+	[STAGE_NGINX] = 2000,
+	[STAGE_FRONT] = 3000,
+	[STAGE_WORKER] = 10000,
+	[STAGE_STANDIN] = 2000,
+	[STAGE_BROKER] = 20000,
+};
+
+static void start(struct watch *watch);
+static void end_stage(struct supervisor *s, int stage);
+
+/* ---- ready ---- */
+
+/* These appear in the state folder when the programs accept requests. */
+static bool
+all_there(const struct supervisor *s)
+{
+	static const char *const names[] = { "lease.sock", "fcgi.sock",
+		"api.sock", "nginx.pid", NULL };
+
+	for (int i = 0; names[i] != NULL; i++) {
+		auto_free char *path = config_state_path(s->config, names[i]);
+
+		if (access(path, F_OK) != 0)
+			return false;
+	}
+	return s->standin_fd < 0;
+}
+
+static void
+stop_looking(struct supervisor *s)
+{
+	if (s->inotify_fd < 0)
+		return;
+	loop_remove(s->loop, s->inotify_fd);
+	cleanup_close(&s->inotify_fd);
+	s->inotify_fd = -1;
+}
+
+static void
+look(struct supervisor *s)
+{
+	if (s->inotify_fd < 0 || s->stage >= 0 || !all_there(s))
+		return;
+	stop_looking(s);
+	s->ready(s->arg);
+}
+
+static void
+on_inotify(void *arg, int fd, uint32_t events)
+{
+	char buffer[4096];
+
+	(void)events;
+	while (read(fd, buffer, sizeof(buffer)) > 0)
+		;
+	look(arg);
+}
+
+static void
+on_standin(void *arg, int fd, uint32_t events)
+{
+	struct supervisor *s = arg;
+
+	(void)events;
+	loop_remove(s->loop, fd);
+	cleanup_close(&s->standin_fd);
+	s->standin_fd = -1;
+	look(s);
+}
+
+/* ---- one program ---- */
+
+static void
+on_restart(void *arg)
+{
+	struct watch *watch = arg;
+
+	watch->child->restart = NULL;
+	start(watch);
+}
+
+static void
+start_later(struct watch *watch)
+{
+	int64_t wait = child_next_backoff(watch->child);
+
+	log_info("%s starts again in %lld ms", watch->child->name,
+	    (long long)wait);
+	watch->child->restart = loop_timer_add(watch->supervisor->loop,
+	    clock_monotonic_ms() + wait, on_restart, watch);
+}
+
+static void
+log_end(const struct child *child, int status, bool expected)
+{
+	if (expected)
+		log_debug("%s ended", child->name);
+	else if (WIFSIGNALED(status))
+		log_warn("%s was ended by signal %d", child->name,
+		    WTERMSIG(status));
+	else
+		log_warn("%s ended with status %d", child->name,
+		    WEXITSTATUS(status));
+}
+
+/* A usage or configuration error stays one, however often it is tried. */
+static bool
+is_hopeless(int status)
+{
+	return WIFEXITED(status) && (WEXITSTATUS(status) == CTL_USAGE ||
+	    WEXITSTATUS(status) == CTL_CONFIG ||
+	    WEXITSTATUS(status) == CHILD_NOT_STARTED);
+}
+
+static void
+on_end(void *arg, int fd, uint32_t events)
+{
+	struct watch *watch = arg;
+	struct supervisor *s = watch->supervisor;
+	struct child *child = watch->child;
+	int status;
+
+	(void)events;
+	loop_remove(s->loop, fd);
+	status = child_reap(child);
+	log_end(child, status, s->stage >= (int)child->stage);
+	if (s->stage >= 0) {
+		end_stage(s, s->stage);
+	} else if (is_hopeless(status)) {
+		log_err("%s cannot run as things are: everything ends",
+		    child->name);
+		s->exit_code = WEXITSTATUS(status) == CTL_USAGE ? CTL_USAGE :
+		    CTL_CONFIG;
+		end_stage(s, 0);
+	} else {
+		start_later(watch);
+	}
+}
+
+static void
+start(struct watch *watch)
+{
+	struct supervisor *s = watch->supervisor;
+	struct err err;
+
+	if (child_start(watch->child, &err) == 0) {
+		loop_add(s->loop, watch->child->pidfd, EPOLLIN, on_end, watch);
+		return;
+	}
+	log_err("%s: %s", watch->child->name, err.text);
+	start_later(watch);
+}
+
+/* ---- the end ---- */
+
+static void
+signal_stage(struct supervisor *s, int stage, int number)
+{
+	for (size_t i = 0; i < s->plan->count; i++) {
+		struct child *child = &s->plan->children[i];
+
+		if ((int)child->stage != stage)
+			continue;
+		if (number == SIGKILL && child->pid != 0)
+			log_warn("%s did not end in time: killed", child->name);
+		child_signal(child, number);
+	}
+}
+
+static bool
+stage_is_over(const struct supervisor *s, int stage)
+{
+	for (size_t i = 0; i < s->plan->count; i++) {
+		if ((int)s->plan->children[i].stage == stage &&
+		    s->plan->children[i].pid != 0)
+			return false;
+	}
+	return true;
+}
+
+static void
+on_deadline(void *arg)
+{
+	struct supervisor *s = arg;
+
+	s->deadline = NULL;
+	signal_stage(s, s->stage, SIGKILL);
+}
+
+/* Nothing that has ended is started again from here on. */
+static void
+cancel_restarts(struct supervisor *s)
+{
+	for (size_t i = 0; i < s->plan->count; i++) {
+		struct child *child = &s->plan->children[i];
+
+		if (child->restart != NULL)
+			loop_timer_cancel(s->loop, child->restart);
+		child->restart = NULL;
+	}
+}
+
+static void
+begin_stage(struct supervisor *s, int stage)
+{
+	/* Who hurries does not wait for anybody but the broker, which would
+	 * leave it to the cells to find out that they are alone. */
+	bool hurry = s->asked > 1 && stage != STAGE_BROKER;
+
+	s->stage = stage;
+	if (s->deadline != NULL)
+		loop_timer_cancel(s->loop, s->deadline);
+	s->deadline = loop_timer_add(s->loop,
+	    clock_monotonic_ms() + stage_ms[stage], on_deadline, s);
+	signal_stage(s, stage, hurry || s->asked > 2 ? SIGKILL : SIGTERM);
+}
+
+/* End this stage, or the first one after it that is not over. */
+static void
+end_stage(struct supervisor *s, int stage)
+{
+	if (s->stage < 0)
+		cancel_restarts(s);
+	else if (s->stage == stage && !stage_is_over(s, stage))
+		return;
+	while (stage < STAGE_COUNT && stage_is_over(s, stage))
+		stage++;
+	if (stage < STAGE_COUNT) {
+		begin_stage(s, stage);
+		return;
+	}
+	s->stage = STAGE_COUNT;
+	if (s->deadline != NULL)
+		loop_timer_cancel(s->loop, s->deadline);
+	s->deadline = NULL;
+	loop_stop(s->loop);
+}
+
+static void
+on_signal(void *arg, int fd, uint32_t events)
+{
+	struct supervisor *s = arg;
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	s->asked++;
+	if (s->stage < 0) {
+		log_info("ending");
+		end_stage(s, 0);
+	} else if (s->stage < STAGE_COUNT) {
+		log_info("hurrying");
+		begin_stage(s, s->stage);
+	}
+}
+
+/* ---- all ---- */
+
+static int
+open_loop(struct supervisor *s)
+{
+	s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (s->inotify_fd < 0 || inotify_add_watch(s->inotify_fd,
+	    s->config->state_dir, IN_CREATE | IN_MOVED_TO) < 0) {
+		log_err("inotify: %m");
+		cleanup_close(&s->inotify_fd);
+		return -1;
+	}
+	s->loop = loop_new();
+	loop_add(s->loop, s->signals_fd, EPOLLIN, on_signal, s);
+	loop_add(s->loop, s->inotify_fd, EPOLLIN, on_inotify, s);
+	if (s->standin_fd >= 0)
+		loop_add(s->loop, s->standin_fd, EPOLLIN, on_standin, s);
+	return 0;
+}
+
+static void
+close_loop(struct supervisor *s)
+{
+	stop_looking(s);
+	if (s->standin_fd >= 0)
+		loop_remove(s->loop, s->standin_fd);
+	loop_remove(s->loop, s->signals_fd);
+	loop_free(s->loop);
+}
+
+int
+supervise(struct plan *plan, const struct config *config, int signals_fd,
+    int standin_fd, void (*ready)(void *arg), void *arg)
+{
+	struct supervisor s = { .plan = plan, .config = config,
+		.signals_fd = signals_fd, .standin_fd = standin_fd,
+		.ready = ready, .arg = arg, .stage = -1 };
+	struct watch *watches;
+
+	if (open_loop(&s) != 0) {
+		cleanup_close(&standin_fd);
+		return CTL_FAILED;
+	}
+	watches = calloc(plan->count, sizeof(*watches));
+	if (watches == NULL)
+		log_fatal(CTL_FAILED, "out of memory");
+	for (size_t i = 0; i < plan->count; i++) {
+		watches[i] = (struct watch){ &s, &plan->children[i] };
+		start(&watches[i]);
+	}
+	loop_run(s.loop);
+	close_loop(&s);
+	cleanup_close(&s.standin_fd);
+	free(watches);
+	return s.exit_code;
+}
