@@ -51,7 +51,9 @@ char *buf_steal(struct buf *b, size_t *len);
 
 #define auto_buf __attribute__((cleanup(buf_release)))
 /* Use as `auto_buf struct buf b = BUF_INIT(4096);` */
+/* clang-format off */
 #define BUF_INIT(limit) { .max = (limit) }
+/* clang-format on */
 
 /* malloc/strdup/strndup that log and exit when memory is out. */
 void *xmalloc(size_t size);

@@ -216,8 +216,8 @@ config_read_environment(struct config_values *values, struct err *err)
 static int
 config_read_token(struct config *config, const char *path, struct err *err)
 {
-	const struct config_key *key =
-	    &config_keys[config_find("DISCORD_TOKEN", 13)];
+	const struct config_key
+	    *key = &config_keys[config_find("DISCORD_TOKEN", 13)];
 	auto_free char *token = NULL;
 	size_t len = 0;
 
@@ -287,8 +287,8 @@ config_store(struct config *config, const struct config_values *values,
 			text = "";
 		else if (!said)
 			text = key->fallback;
-		if (config_value_store(key, text,
-			(char *)config + key->offset, err) != 0)
+		if (config_value_store(key, text, (char *)config + key->offset,
+			err) != 0)
 			return -1;
 	}
 	if (*config->database == '\0')

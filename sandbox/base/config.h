@@ -14,6 +14,7 @@ struct err;
  * with `ilctl config` by a test.  Strings are never NULL ("" when unset), owned
  * by the struct.  Sizes are bytes, times as the name says.
  */
+/* clang-format off */
 struct config {
 	/* Discord */
 	char *discord_token;	     /* DISCORD_TOKEN or DISCORD_TOKEN_FILE */
@@ -69,6 +70,7 @@ struct config {
 	int64_t pip_quota;	/* IL_PIP_QUOTA: bytes of .site-packages */
 	int64_t pip_memory;	/* IL_PIP_MEMORY */
 };
+/* clang-format on */
 
 /*
  * Fill with defaults, then env_file (NULL: none; lines KEY=VALUE, '#' comments,

@@ -11,8 +11,8 @@
 #include "text.h"
 
 #define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-#define TEXT_MAX 1024	/* bytes of a text */
-#define KEY_BYTES 32	/* of an Ed25519 public key */
+#define TEXT_MAX 1024 /* bytes of a text */
+#define KEY_BYTES 32  /* of an Ed25519 public key */
 #define THOUSAND 1000
 
 bool
@@ -214,8 +214,8 @@ config_check_text(enum config_type type, const char *s)
 					   "non-ASCII in it";
 	case CONFIG_HEX_KEY:
 		return text_parse_hex(s, strlen(s), bytes, sizeof(bytes)) ?
-			   NULL :
-			   "must be 64 hex digits";
+		    NULL :
+		    "must be 64 hex digits";
 	case CONFIG_URL:
 		return config_check_url(s);
 	case CONFIG_PATH:

@@ -31,9 +31,9 @@ enum config_type {
 struct config_key {
 	const char *name;
 	enum config_type type;
-	size_t offset; /* in struct config */
+	size_t offset;	      /* in struct config */
 	const char *fallback; /* the default, written as a value is */
-	int64_t min; /* of what is stored */
+	int64_t min;	      /* of what is stored */
 	int64_t max;
 	const char *help; /* one line, Markdown */
 };

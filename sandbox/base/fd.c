@@ -292,7 +292,8 @@ fd_receive_once(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
 {
 	struct iovec part = { .iov_base = data, .iov_len = cap };
 	union fd_control control;
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
 		.msg_control = control.space,
 		.msg_controllen = sizeof(control.space) };
 	ssize_t n = recvmsg(sock, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);

@@ -24,6 +24,7 @@
 #define FRAME_MAX 65536
 #define FRAME_CHUNK 32768 /* payload of one FRAME_BYTES or FRAME_OUTPUT */
 
+/* clang-format off */
 enum frame_kind {
 	/* client → broker; the answer is FRAME_GRANTED or FRAME_REFUSED */
 	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, LEASE_MS: a cell, please */
@@ -200,6 +201,7 @@ enum cell_error {
 	ERROR_REQUEST = 10,	/* the request makes no sense: our own fault */
 	ERROR_FAILED = 11,	/* anything else: TEXT says what */
 };
+/* clang-format on */
 
 /* ---- writing a frame ---- */
 

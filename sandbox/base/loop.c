@@ -63,8 +63,7 @@ loop_free(struct loop *loop)
 static struct loop_watch *
 loop_find(const struct loop *loop, int fd)
 {
-	if (fd < 0 || (size_t)fd >= loop->count ||
-	    loop->watches[fd].fn == NULL)
+	if (fd < 0 || (size_t)fd >= loop->count || loop->watches[fd].fn == NULL)
 		return NULL;
 	return &loop->watches[fd];
 }

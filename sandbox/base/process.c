@@ -169,9 +169,14 @@ process_start(struct process *p, const struct process_spec *spec,
 	pid_t parent = getpid();
 	int rc;
 
-	*p = (struct process){ .pid = -1, .pidfd = -1, .in_fd = -1,
-		.out_fd = -1, .err_fd = -1, .deadline_ms = -1,
-		.outlive = spec->outlive, .input = spec->input,
+	*p = (struct process){ .pid = -1,
+		.pidfd = -1,
+		.in_fd = -1,
+		.out_fd = -1,
+		.err_fd = -1,
+		.deadline_ms = -1,
+		.outlive = spec->outlive,
+		.input = spec->input,
 		.input_left = spec->input != NULL ? spec->input_len : 0 };
 	buf_init(&p->result.out, spec->output_max);
 	buf_init(&p->result.err, spec->output_max);

@@ -17,6 +17,7 @@ struct err;
  * (PR_SET_PDEATHSIG) unless `outlive` is set.  When it ends, what is left of
  * its group is killed.
  */
+/* clang-format off */
 struct process_spec {
 	char *const *argv;	 /* NULL-terminated */
 	char *const *envp;	 /* NULL: our own environment */
@@ -34,6 +35,7 @@ enum process_outcome {
 	PROCESS_SIGNALED,  /* code is the signal */
 	PROCESS_TIMED_OUT, /* it was killed with its whole group */
 };
+/* clang-format on */
 
 struct process_result {
 	enum process_outcome outcome;
@@ -47,7 +49,7 @@ struct process_result {
 struct process {
 	pid_t pid;
 	int pidfd;
-	int in_fd;  /* our ends, nonblocking; -1 when closed */
+	int in_fd; /* our ends, nonblocking; -1 when closed */
 	int out_fd;
 	int err_fd;
 	const char *input;

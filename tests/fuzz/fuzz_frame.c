@@ -18,14 +18,15 @@ walk(const struct frame_view *view)
 	frame_start(&again, view->kind);
 	while (frame_next(view, &pos, &field)) {
 		fuzz_holds(field.data >= view->data &&
-		    field.len <= view->len - (size_t)(field.data - view->data),
+			field.len <=
+			    view->len - (size_t)(field.data - view->data),
 		    "a field is inside the packet");
 		used += 5 + field.len;
 		frame_add_bytes(&again, field.tag, field.data, field.len);
 	}
 	fuzz_holds(used == view->len, "the fields fill the packet");
 	fuzz_holds(!again.overflow && again.len == view->len &&
-	    memcmp(again.data, view->data, view->len) == 0,
+		memcmp(again.data, view->data, view->len) == 0,
 	    "written again, it is the same packet");
 }
 

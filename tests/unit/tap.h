@@ -97,7 +97,7 @@ tap_folder(void)
 	tap_int((int64_t)(got), (int64_t)(want), (name), __FILE__, __LINE__)
 #define is_str(got, want, name) \
 	tap_str((got), (want), (name), __FILE__, __LINE__)
-#define is_mem(got, got_len, want, want_len, name)                       \
+#define is_mem(got, got_len, want, want_len, name) \
 	ok((got_len) == (want_len) && memcmp((got), (want), (want_len)) == 0, \
 	    (name))
 #define note(...) (void)(printf("# " __VA_ARGS__), printf("\n"))

@@ -106,8 +106,9 @@ check_value(const char *key, const char *value, const char *reason)
 	} else {
 		buf_addf(&name, " is refused");
 		ok(rc == -1 && err.code == ERR_CONFIG &&
-		    strncmp(err.text, key, strlen(key)) == 0 &&
-		    strstr(err.text, reason) != NULL, buf_str(&name));
+			strncmp(err.text, key, strlen(key)) == 0 &&
+			strstr(err.text, reason) != NULL,
+		    buf_str(&name));
 		if (rc == 0 || strstr(err.text, reason) == NULL)
 			note("%s", err.text);
 	}
@@ -334,7 +335,8 @@ test_lib(const char *self)
 	    folder, self);
 	out = popen(buf_str(&command), "re");
 	ok(out != NULL && fgets(line, sizeof(line), out) != NULL &&
-	    strstr(line, folder) == NULL, "no library beside the program");
+		strstr(line, folder) == NULL,
+	    "no library beside the program");
 	ok(fgets(line, sizeof(line), out) != NULL, "with a library there");
 	buf_addf(&want, "%s/lib\n", folder);
 	is_str(line, buf_str(&want), "it is found");

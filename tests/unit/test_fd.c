@@ -92,12 +92,15 @@ test_packets(void)
 	is_int(fd_send_packet(pair[0], "hello", 5, -1, -1, 0, &err), 0, "send");
 	is_int(fd_send_packet(pair[0], "you", 3, -1, -1, 0, &err), 0, "send");
 	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 0,
-	    &err), 5, "one packet is received alone");
+		   &err),
+	    5, "one packet is received alone");
 	is_mem(data, (size_t)5, "hello", (size_t)5, "with its bytes");
 	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, -1,
-	    &err), 3, "then the next");
+		   &err),
+	    3, "then the next");
 	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 20,
-	    &err), -1, "nothing there");
+		   &err),
+	    -1, "nothing there");
 	is_int(err.code, ERR_TIMEOUT, "is a timeout");
 	is_int(fd_send_packet(pair[0], "", 0, -1, -1, 0, &err), -1,
 	    "an empty packet is refused");
@@ -107,7 +110,8 @@ test_packets(void)
 	is_int(err.code, ERR_PROTOCOL, "breaks the protocol");
 	(void)close(pair[0]);
 	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 1000,
-	    &err), 0, "the end");
+		   &err),
+	    0, "the end");
 	is_int(fd_send_packet(pair[1], "x", 1, -1, -1, 0, &err), -1,
 	    "sending to nobody");
 	is_int(err.code, ERR_PROTOCOL, "is no signal, and an error");
@@ -148,9 +152,11 @@ test_reset(void)
 	(void)fd_send_packet(pair[1], "last words", 10, -1, -1, 0, &err);
 	(void)close(pair[1]);
 	is_int(fd_receive_packet(pair[0], data, sizeof(data), NULL, NULL, 100,
-	    &err), 10, "last words of a peer that did not read ours");
+		   &err),
+	    10, "last words of a peer that did not read ours");
 	is_int(fd_receive_packet(pair[0], data, sizeof(data), NULL, NULL, 100,
-	    &err), 0, "and then the end");
+		   &err),
+	    0, "and then the end");
 	(void)close(pair[0]);
 }
 
@@ -216,7 +222,8 @@ test_too_many_rights(void)
 		char space[CMSG_SPACE(3 * sizeof(int))];
 	} control = { 0 };
 	struct iovec part = { .iov_base = &control, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1,
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
 		.msg_control = control.space,
 		.msg_controllen = sizeof(control.space) };
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -285,10 +292,12 @@ test_signals(void)
 	    "which does not block");
 	(void)kill(getpid(), SIGHUP);
 	ok(read(fd, &info, sizeof(info)) == sizeof(info) &&
-	    info.ssi_signo == SIGHUP, "an extra signal");
+		info.ssi_signo == SIGHUP,
+	    "an extra signal");
 	(void)kill(getpid(), SIGTERM);
 	ok(read(fd, &info, sizeof(info)) == sizeof(info) &&
-	    info.ssi_signo == SIGTERM, "SIGTERM");
+		info.ssi_signo == SIGTERM,
+	    "SIGTERM");
 	ok(raise(SIGPIPE) == 0, "SIGPIPE is ignored");
 }
 

@@ -18,7 +18,7 @@ test_round_trip(void)
 		frame_start(&frame, FRAME_RESULT);
 		frame_add_int(&frame, TAG_STATUS, values[i]);
 		ok(frame_parse(&view, frame.data, frame.len) &&
-		    frame_get_int(&view, TAG_STATUS, &v) && v == values[i],
+			frame_get_int(&view, TAG_STATUS, &v) && v == values[i],
 		    "an integer comes back");
 	}
 	frame_start(&frame, FRAME_REQUEST);
@@ -118,7 +118,9 @@ test_hostile(void)
 	REFUSED("\x31\x31", "a tag without a length");
 	REFUSED("\x31\x31\x01\0\0", "half a length");
 	REFUSED("\x31\x31\x02\0\0\0a", "a length that runs out");
-	REFUSED("\x31\x31\xff\xff\xff\xff" "a", "a length of 4 GiB");
+	REFUSED("\x31\x31\xff\xff\xff\xff"
+		"a",
+	    "a length of 4 GiB");
 	REFUSED("\x31\x31\x01\0\0\0ab", "a rest of one byte");
 	REFUSED("\x31\x32\x04\0\0\0\1\0\0\0", "an integer of 4 bytes");
 	REFUSED("\x31\x32\0\0\0\0", "an integer of none");

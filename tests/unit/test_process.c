@@ -20,9 +20,11 @@ run_script(const char *script, const char *input, int timeout_ms, size_t max)
 {
 	auto_free char *text = xstrdup(script);
 	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, text, NULL };
-	const struct process_spec spec = { .argv = argv, .input = input,
+	const struct process_spec spec = { .argv = argv,
+		.input = input,
 		.input_len = input != NULL ? strlen(input) : 0,
-		.output_max = max, .timeout_ms = timeout_ms };
+		.output_max = max,
+		.timeout_ms = timeout_ms };
 
 	process_result_release(&result);
 	return process_run(&spec, &result, &err);
@@ -156,8 +158,9 @@ test_environment(void)
 			  "kill -PIPE $$; echo survived" },
 		NULL };
 	char *envp[] = { (char[]){ "A=b" }, NULL };
-	const struct process_spec spec = { .argv = argv, .envp = envp,
-		.output_max = 100 };
+	const struct process_spec spec = {
+		.argv = argv, .envp = envp, .output_max = 100
+	};
 	auto_close int leak = open("/dev/null", O_RDONLY); /* no CLOEXEC */
 	sigset_t set;
 
@@ -216,7 +219,8 @@ test_parent_dies(void)
 	}
 	(void)waitpid(pid, NULL, 0);
 	ok(read(pipes[0], &grandchild, sizeof(grandchild)) > 0 &&
-	    grandchild > 0, "it was started");
+		grandchild > 0,
+	    "it was started");
 	ok(dies(grandchild), "and it died with us");
 	(void)close(pipes[0]);
 	(void)close(pipes[1]);

@@ -76,10 +76,16 @@ test_clean(void)
 		{ "x\033", "x", "an escape at the end" },
 		{ "x\033[12", "x", "a sequence cut off" },
 		{ "\033[3\xc3\xa4", "\xc3\xa4", "broken by a character" },
-		{ "a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xe2\x80\x8f", "abc",
-		    "bidirectional controls" },
-		{ "a\xd8\x9c" "b", "ab", "Arabic letter mark" },
-		{ "a\xc2\x9b" "31mb", "a31mb", "C1 controls" },
+		{ "a\xe2\x80\xae"
+		  "b\xe2\x81\xa6"
+		  "c\xe2\x80\x8f",
+		    "abc", "bidirectional controls" },
+		{ "a\xd8\x9c"
+		  "b",
+		    "ab", "Arabic letter mark" },
+		{ "a\xc2\x9b"
+		  "31mb",
+		    "a31mb", "C1 controls" },
 		{ "\xc2\xa0\xe2\x80\x94", "\xc2\xa0\xe2\x80\x94", "others" },
 	};
 
