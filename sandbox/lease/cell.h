@@ -85,13 +85,25 @@ struct cell_event {
 	struct cell_result result;
 };
 
-/* The conversation over one lease; initialise with cell_init(). */
+/* The conversation over one lease; initialise with cell_init().  What the cell
+ * may still send is counted down from what the request asked for: a cell that
+ * sends more breaks the protocol, so the caller's memory is bounded by what it
+ * asked for. */
 struct cell {
 	int fd;			/* borrowed from the lease */
-	int64_t file_left;	/* bytes still to come of the last file */
 	bool in_request;
+	bool started;
+	int64_t file_left;	/* bytes still to come of the last file */
+	int64_t output_left;	/* bytes of output */
+	int64_t entries_left;
+	int64_t files_left;
+	int64_t bytes_left;	/* of all files together */
+	int64_t left_out_left;	/* names of files that were left out */
 	unsigned char packet[FRAME_MAX];
 };
+
+/* A cell names at most so many files that it left out. */
+#define CELL_LEFT_OUT_MAX 1000
 
 void cell_init(struct cell *cell, int fd);
 
