@@ -1,0 +1,281 @@
+#include "broker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/log.h"
+#include "../base/loop.h"
+#include "client.h"
+#include "workspace.h"
+
+#define INSTANCE_LEN 16
+#define STOP_MS 10000 /* for everything to be gone */
+#define GRACE_MS 3000 /* for the cells to go by themselves */
+#define CLIENTS_MAX 1200 /* over those that may wait, and their commands */
+
+struct broker {
+	const struct config *config;
+	struct loop *loop;
+	char instance[INSTANCE_LEN + 1];
+	int instance_fd; /* locked: one broker for each state folder */
+	char *cells_dir;
+	char *socket_path;
+	int base;
+	int signals;
+	bool stopping;
+	bool sweeping;
+	struct engine engine;
+	struct pool pool;
+	struct clients clients;
+};
+
+/* ---- opening ---- */
+
+static int
+instance_make(int fd, char *instance, struct err *err)
+{
+	unsigned char bytes[INSTANCE_LEN / 2];
+
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		return err_system(err, "getrandom");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void)snprintf(instance + 2 * i, 3, "%02x", bytes[i]);
+	if (ftruncate(fd, 0) != 0 ||
+	    pwrite(fd, instance, INSTANCE_LEN, 0) != INSTANCE_LEN ||
+	    fsync(fd) != 0)
+		return err_system(err, "write the instance's id");
+	return 0;
+}
+
+/*
+ * Our containers bear the id in this file, so that the next life of this broker
+ * finds them, and no other broker of this engine takes them for its own.  The
+ * lock on it keeps a second broker from serving the same state folder.
+ */
+static int
+instance_open(struct broker *b, struct err *err)
+{
+	auto_free char *path = config_state_path(b->config, "instance");
+	char id[INSTANCE_LEN + 1] = "";
+
+	b->instance_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+	if (b->instance_fd < 0)
+		return err_system(err, "open %s", path);
+	if (flock(b->instance_fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno == EWOULDBLOCK)
+			return err_set(err, ERR_BUSY,
+			    "another il-sandboxd serves %s",
+			    b->config->state_dir);
+		return err_system(err, "lock %s", path);
+	}
+	if (pread(b->instance_fd, id, INSTANCE_LEN, 0) == INSTANCE_LEN &&
+	    strspn(id, "0123456789abcdef") == INSTANCE_LEN) {
+		memcpy(b->instance, id, sizeof(id));
+		return 0;
+	}
+	return instance_make(b->instance_fd, b->instance, err);
+}
+
+/* Folders of cells that an earlier life was starting. */
+static int
+cells_dir_open(struct broker *b, struct err *err)
+{
+	char path[4096];
+	DIR *dir;
+
+	b->cells_dir = config_state_path(b->config, "cells");
+	if (fd_make_dirs(b->cells_dir, 0700, err) != 0)
+		return -1;
+	dir = opendir(b->cells_dir);
+	if (dir == NULL)
+		return err_system(err, "list %s", b->cells_dir);
+	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+		if (strncmp(e->d_name, "il-", 3) != 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%.255s/cell.sock",
+		    b->cells_dir, e->d_name);
+		(void)unlink(path);
+		(void)snprintf(path, sizeof(path), "%s/%.255s", b->cells_dir,
+		    e->d_name);
+		(void)rmdir(path);
+	}
+	(void)closedir(dir);
+	return 0;
+}
+
+/* Descriptors: two for each client, a few for each cell and each program. */
+static void
+raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_cur > 65536)
+		limit.rlim_cur = 65536;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int
+broker_open(struct broker *b, struct err *err)
+{
+	if (fd_make_dirs(b->config->state_dir, 0750, err) != 0 ||
+	    instance_open(b, err) != 0)
+		return -1;
+	b->base = workspace_base_open(b->config->base_dir, err);
+	if (b->base < 0 || cells_dir_open(b, err) != 0)
+		return -1;
+	b->signals = fd_signals(NULL, err);
+	if (b->signals < 0)
+		return -1;
+	b->socket_path = config_state_path(b->config, "lease.sock");
+	b->clients.listener = fd_listen_unix(b->socket_path,
+	    SOCK_SEQPACKET | SOCK_NONBLOCK, 0660, err);
+	return b->clients.listener < 0 ? -1 : 0;
+}
+
+/* ---- the end ---- */
+
+static void
+broker_finished(void *arg)
+{
+	struct broker *b = arg;
+
+	loop_stop(b->loop);
+}
+
+static void
+broker_on_stop_timer(void *arg)
+{
+	struct broker *b = arg;
+
+	log_err("not everything ended within %d ms", STOP_MS);
+	loop_stop(b->loop);
+}
+
+/* The cells are dead, or late: what the engine still has is removed. */
+static void
+broker_sweep(void *arg)
+{
+	struct broker *b = arg;
+
+	if (b->sweeping)
+		return;
+	b->sweeping = true;
+	if (b->engine.up)
+		engine_sweep_last(&b->engine, broker_finished);
+	else
+		loop_stop(b->loop);
+}
+
+static void
+broker_stop(struct broker *b)
+{
+	int64_t now = clock_monotonic_ms();
+
+	if (b->stopping)
+		return;
+	b->stopping = true;
+	log_info("ending");
+	(void)unlink(b->socket_path);
+	clients_close(&b->clients);
+	(void)loop_timer_add(b->loop, now + STOP_MS, broker_on_stop_timer, b);
+	(void)loop_timer_add(b->loop, now + GRACE_MS, broker_sweep, b);
+	pool_stop(&b->pool, broker_sweep, b);
+}
+
+static void
+broker_on_signal(void *arg, int fd, uint32_t events)
+{
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		broker_stop(arg);
+}
+
+/* ---- all together ---- */
+
+static void
+broker_on_engine(void *arg)
+{
+	struct broker *b = arg;
+
+	clients_engine_changed(&b->clients);
+	pool_poke(&b->pool);
+}
+
+static void
+broker_begin(struct broker *b)
+{
+	struct container_host host = { .loop = b->loop,
+		.config = b->config,
+		.engine = &b->engine,
+		.instance = b->instance,
+		.cells_dir = b->cells_dir,
+		.base = b->base,
+		.started_s = clock_wall_ms() / 1000 };
+
+	engine_init(&b->engine, b->loop, b->config, b->instance,
+	    broker_on_engine, b);
+	pool_init(&b->pool, &host, &b->engine);
+	b->clients.loop = b->loop;
+	b->clients.config = b->config;
+	b->clients.engine = &b->engine;
+	b->clients.pool = &b->pool;
+	b->clients.base = b->base;
+	b->clients.max = CLIENTS_MAX + (size_t)b->config->cells;
+	clients_open(&b->clients);
+	loop_add(b->loop, b->signals, EPOLLIN, broker_on_signal, b);
+	(void)engine_refresh(&b->engine, 0);
+	log_info("serving %s instance=%s", b->socket_path, b->instance);
+}
+
+int
+broker_serve(const struct config *config, struct err *err)
+{
+	struct broker b = { .config = config,
+		.instance_fd = -1,
+		.base = -1,
+		.signals = -1,
+		.clients.listener = -1 };
+	int rc;
+
+	raise_file_limit();
+	rc = broker_open(&b, err);
+	if (rc == 0) {
+		b.loop = loop_new();
+		broker_begin(&b);
+		loop_run(b.loop);
+		pool_release(&b.pool);
+		engine_release(&b.engine);
+		loop_free(b.loop);
+		(void)rmdir(b.cells_dir);
+	}
+	cleanup_close(&b.signals);
+	cleanup_close(&b.base);
+	cleanup_close(&b.instance_fd);
+	free(b.cells_dir);
+	free(b.socket_path);
+	return rc;
+}

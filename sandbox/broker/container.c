@@ -1,0 +1,400 @@
+#include "container.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/log.h"
+#include "../base/loop.h"
+#include "class.h"
+#include "docker.h"
+#include "engine.h"
+
+#define RELEASE_MS 2000 /* to come back clean after a lease */
+#define EXIT_MS 2000	/* to end by itself; and between two kills */
+#define REMOVE_MS 20000
+#define CONTROL_MAX 4096
+
+void
+container_set(struct container *c, enum container_state state)
+{
+	c->state = state;
+	c->since_ms = clock_monotonic_ms();
+	c->host->changed(c->host->arg);
+}
+
+void
+container_timer(struct container *c, int64_t ms, void (*fn)(void *))
+{
+	if (c->timer != NULL)
+		loop_timer_cancel(c->host->loop, c->timer);
+	c->timer = ms < 0 ? NULL :
+			    loop_timer_add(c->host->loop,
+				clock_monotonic_ms() + ms, fn, c);
+}
+
+struct container *
+container_new(struct container_host *host, const struct cell_class *class,
+    const char *sandbox)
+{
+	struct container *c = xcalloc(1, sizeof(*c));
+
+	c->host = host;
+	c->class = class;
+	(void)snprintf(c->sandbox, sizeof(c->sandbox), "%s", sandbox);
+	c->listen_fd = -1;
+	c->control_fd = -1;
+	c->pidfd = -1;
+	task_init(&c->run, host->loop);
+	task_init(&c->remove, host->loop);
+	task_init(&c->tool, host->loop);
+	for (size_t i = 0; i < CONTAINER_IMAGES; i++)
+		attachment_init(&c->images[i], host->loop);
+	container_set(c, CONTAINER_PREPARING);
+	launch_prepare(c);
+	return c;
+}
+
+/* A descriptor that the loop watches. */
+static void
+container_close(struct container *c, int *fd)
+{
+	if (*fd < 0)
+		return;
+	loop_remove(c->host->loop, *fd);
+	(void)close(*fd);
+	*fd = -1;
+}
+
+/* ---- the end ---- */
+
+static void
+container_gone(struct container *c)
+{
+	container_timer(c, -1, NULL);
+	container_close(c, &c->control_fd);
+	container_close(c, &c->pidfd);
+	task_cancel(&c->run);
+	task_cancel(&c->remove);
+	task_cancel(&c->tool);
+	launch_stop(c);
+	launch_release(c);
+	log_debug("gone cell=%s", c->name);
+	container_set(c, CONTAINER_GONE);
+}
+
+void
+container_free(struct container *c)
+{
+	if (c->state != CONTAINER_GONE)
+		container_gone(c);
+	free(c);
+}
+
+static void container_remove(void *arg);
+
+/* With its first process known, only its death counts; without, what docker
+ * says has to do. */
+static void
+remove_on_end(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+	bool absent = process_succeeded(result) ||
+	    docker_classify(result) == DOCKER_ABSENT;
+	char text[160];
+
+	if (absent && c->pidfd < 0) {
+		container_gone(c);
+		return;
+	}
+	if (!absent) {
+		process_describe(result, text, sizeof(text));
+		log_warn("docker rm: %s cell=%s", text, c->name);
+		if (docker_classify(result) == DOCKER_ENGINE)
+			engine_report(c->host->engine, ENGINE_DOWN, text);
+	}
+	container_timer(c, EXIT_MS, container_remove);
+}
+
+/* Kill and remove; repeated until it is gone. */
+static void
+container_remove(void *arg)
+{
+	struct container *c = arg;
+	auto_argv struct argv argv;
+	struct process_spec spec;
+	struct err err;
+
+	c->timer = NULL;
+	argv_init(&argv);
+	docker_argv_remove(&argv, c->host->config->docker_binary, c->name);
+	spec = (struct process_spec){ .argv = argv.words,
+		.output_max = 4096,
+		.timeout_ms = REMOVE_MS };
+	if (c->remove.running ||
+	    task_start(&c->remove, &spec, remove_on_end, c, &err) == 0)
+		return;
+	log_err("%s cell=%s", err.text, c->name);
+	container_timer(c, EXIT_MS, container_remove);
+}
+
+void
+container_reap(struct container *c, bool kill)
+{
+	container_timer(c, kill || c->pidfd < 0 ? 0 : EXIT_MS,
+	    container_remove);
+}
+
+void
+container_end(struct container *c, bool kill)
+{
+	if (c->state >= CONTAINER_ENDING)
+		return;
+	launch_stop(c);
+	task_cancel(&c->tool);
+	container_close(c, &c->control_fd);
+	container_timer(c, -1, NULL);
+	if (!c->called) {
+		container_gone(c);
+		return;
+	}
+	container_set(c, CONTAINER_ENDING);
+	/* While docker run goes on there may be nothing to remove yet: its end
+	 * is waited for (launch.c), it has a deadline. */
+	if (!c->run.running)
+		container_reap(c, kill);
+}
+
+void
+container_fail(struct container *c, enum refusal failure, const char *text)
+{
+	log_warn("%s cell=%s sandbox=%s", text, c->name, c->sandbox);
+	c->failure = failure;
+	(void)snprintf(c->failure_text, sizeof(c->failure_text), "%s", text);
+	container_end(c, true);
+}
+
+static void
+container_broken(struct container *c, const char *what)
+{
+	if (c->state == CONTAINER_STARTING) {
+		container_fail(c, REFUSAL_START, what);
+		return;
+	}
+	log_warn("%s cell=%s sandbox=%s", what, c->name, c->sandbox);
+	container_end(c, true);
+}
+
+/* ---- the conversation on the control socket ---- */
+
+static void
+idle_on_timer(void *arg)
+{
+	struct container *c = arg;
+
+	c->timer = NULL;
+	container_end(c, false);
+}
+
+/* No time at all to stay warm is the pool's affair: somebody may be waiting for
+ * exactly this cell. */
+static void
+container_idle(struct container *c)
+{
+	int64_t warm = c->host->config->warm_seconds;
+
+	container_timer(c, warm > 0 ? warm * 1000 : -1, idle_on_timer);
+	container_set(c, CONTAINER_IDLE);
+}
+
+/* "3.11.2": it goes into logs and to people. */
+static bool
+python_valid(const char *text)
+{
+	return *text != '\0' &&
+	    strspn(text, "0123456789.abcdefghijklmnopqrstuvwxyz+") ==
+	    strlen(text);
+}
+
+static bool
+container_ready(struct container *c, const struct frame_view *view)
+{
+	if (c->state != CONTAINER_STARTING ||
+	    !frame_get_text(view, TAG_PYTHON, c->python, sizeof(c->python)) ||
+	    !python_valid(c->python))
+		return false;
+	launch_stop(c);
+	launch_release(c);
+	task_cancel(&c->tool);
+	log_debug("ready after %" PRId64 " ms cell=%s",
+	    clock_monotonic_ms() - c->since_ms, c->name);
+	container_idle(c);
+	return true;
+}
+
+/* The cell may see the end of its lease before we do. */
+static bool
+container_is_idle(struct container *c)
+{
+	if (c->state == CONTAINER_RELEASING) {
+		container_idle(c);
+		return true;
+	}
+	if (c->state != CONTAINER_LEASED || c->idle_told)
+		return false;
+	c->idle_told = true;
+	return true;
+}
+
+static bool
+container_take(struct container *c, const void *packet, size_t len)
+{
+	struct frame_view view;
+
+	if (!frame_parse(&view, packet, len))
+		return false;
+	if (view.kind == FRAME_READY)
+		return container_ready(c, &view);
+	return view.kind == FRAME_IDLE && container_is_idle(c);
+}
+
+static void
+control_on_packet(void *arg, int fd, uint32_t events)
+{
+	struct container *c = arg;
+	char packet[CONTROL_MAX];
+	struct err err;
+	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), NULL, NULL,
+	    0, &err);
+
+	(void)events;
+	if (len > 0) {
+		if (!container_take(c, packet, (size_t)len))
+			container_broken(c, "the cell broke the protocol");
+		return;
+	}
+	if (len < 0 && err.code == ERR_TIMEOUT)
+		return;
+	if (c->state == CONTAINER_STARTING) {
+		container_fail(c, REFUSAL_START, "the cell died at its start");
+		return;
+	}
+	log_info("the cell went away cell=%s sandbox=%s", c->name, c->sandbox);
+	container_end(c, false);
+}
+
+static void
+pidfd_on_death(void *arg, int fd, uint32_t events)
+{
+	struct container *c = arg;
+
+	(void)fd;
+	(void)events;
+	if (c->state == CONTAINER_STARTING) {
+		c->failure = REFUSAL_START;
+		(void)snprintf(c->failure_text, sizeof(c->failure_text),
+		    "the cell died at its start");
+	}
+	if (c->state != CONTAINER_ENDING)
+		log_info("the cell died cell=%s sandbox=%s", c->name,
+		    c->sandbox);
+	container_gone(c);
+}
+
+/* A pidfd of the first process in the container: when that is dead the kernel
+ * has killed all others there.  (A broker in a pid namespace of its own does
+ * not see it, and asks docker instead.) */
+static int
+peer_pidfd(int sock)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
+	    peer.pid <= 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, peer.pid, 0);
+}
+
+void
+container_connected(struct container *c, int control_fd)
+{
+	c->control_fd = control_fd;
+	loop_add(c->host->loop, control_fd, EPOLLIN, control_on_packet, c);
+	c->pidfd = peer_pidfd(control_fd);
+	if (c->pidfd >= 0)
+		loop_add(c->host->loop, c->pidfd, EPOLLIN, pidfd_on_death, c);
+}
+
+/* ---- leases ---- */
+
+static void
+lease_on_timer(void *arg)
+{
+	struct container *c = arg;
+
+	c->timer = NULL;
+	container_broken(c, "the lease lasted too long");
+}
+
+static void
+release_on_timer(void *arg)
+{
+	struct container *c = arg;
+
+	c->timer = NULL;
+	container_broken(c, "the cell did not come back from its lease");
+}
+
+int
+container_lease(struct container *c, int64_t lease_ms)
+{
+	auto_close int cell_end = -1;
+	struct frame frame;
+	struct err err;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+		(void)err_system(&err, "socketpair");
+		container_broken(c, err.text);
+		return -1;
+	}
+	cell_end = ends[1];
+	frame_start(&frame, FRAME_SERVE);
+	if (fd_send_packet(c->control_fd, frame.data, frame.len, cell_end, -1,
+		0, &err) != 0) {
+		(void)close(ends[0]);
+		container_broken(c, err.text);
+		return -1;
+	}
+	c->idle_told = false;
+	container_timer(c, lease_ms, lease_on_timer);
+	container_set(c, CONTAINER_LEASED);
+	return ends[0];
+}
+
+void
+container_release(struct container *c)
+{
+	if (c->state != CONTAINER_LEASED)
+		return;
+	c->used = true;
+	if (c->idle_told) {
+		container_idle(c);
+		return;
+	}
+	container_timer(c, RELEASE_MS, release_on_timer);
+	container_set(c, CONTAINER_RELEASING);
+}

@@ -1,0 +1,125 @@
+#ifndef CONTAINER_H
+#define CONTAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "../base/frame.h"
+#include "attachment.h"
+#include "task.h"
+
+struct cell_class;
+struct config;
+struct engine;
+struct loop;
+struct loop_timer;
+struct ticket;
+
+/*
+ * One container, from its first thought to its last trace.  It is a state
+ * machine on the event loop; whoever owns it (the pool) is told of each change
+ * and looks at the state.
+ *
+ *	PREPARING ─ images locked and attached ─▶ PREPARED ─ container_run() ─▶
+ *	STARTING ─ READY ─▶ IDLE ◀─▶ LEASED ─▶ RELEASING ─ IDLE ─▶ IDLE
+ *	any ─ container_end() or a fault ─▶ ENDING ─ the process is dead ─▶ GONE
+ */
+enum container_state {
+	CONTAINER_PREPARING,
+	CONTAINER_PREPARED,
+	CONTAINER_STARTING,
+	CONTAINER_IDLE,
+	CONTAINER_LEASED,
+	CONTAINER_RELEASING,
+	CONTAINER_ENDING,
+	CONTAINER_GONE,
+};
+
+struct container;
+
+/* What all containers share; borrowed by each. */
+struct container_host {
+	struct loop *loop;
+	const struct config *config;
+	struct engine *engine;
+	const char *instance;
+	const char *cells_dir; /* absolute; a folder for each socket */
+	int base;	       /* descriptor of IL_BASE_DIR */
+	int64_t started_s;     /* wall clock: makes names unique */
+	unsigned int serial;
+	void (*changed)(void *arg);
+	void *arg;
+};
+
+#define CONTAINER_IMAGES 2
+
+struct container {
+	TAILQ_ENTRY(container) link;
+	struct container_host *host;
+	const struct cell_class *class;
+	char sandbox[33];
+	char name[64];
+	char python[32]; /* as it said itself, "" before */
+	enum container_state state;
+	int64_t since_ms;	/* when the state began */
+	struct ticket *ticket;	/* whose lease it is; kept by the pool */
+	bool used;		/* has been leased before */
+	bool called;		/* docker run was begun: there may be one */
+	bool idle_told;		/* IDLE came before we knew of the end */
+	bool repaired;
+	unsigned int number;	/* of all containers of this life */
+	bool told;		/* its failure has been told; kept by the pool */
+	enum refusal failure;	/* why it did not start; 0: it did */
+	char failure_text[200];
+
+	struct attachment images[CONTAINER_IMAGES];
+	size_t image_count;
+	size_t image_next;
+	int listen_fd;
+	int control_fd;
+	int pidfd;		/* of its first process; -1: not known */
+	struct task run;
+	struct task remove;
+	struct task tool;	/* docker wait, e2fsck */
+	struct loop_timer *timer; /* what the state waits for at most */
+	struct loop_timer *watch; /* when to ask whether it died at start */
+};
+
+TAILQ_HEAD(container_list, container);
+
+struct container *container_new(struct container_host *host,
+    const struct cell_class *class, const char *sandbox);
+/* Frees all; whatever it still holds is let go. */
+void container_free(struct container *c);
+
+/* PREPARED → STARTING. */
+void container_run(struct container *c);
+/* IDLE → LEASED; the client's end of the lease, or -1 (and the cell ends). */
+int container_lease(struct container *c, int64_t lease_ms);
+/* The client is gone: LEASED → RELEASING or IDLE. */
+void container_release(struct container *c);
+/* End it from any state; kill: do not even ask it to go by itself. */
+void container_end(struct container *c, bool kill);
+
+/* ---- between container.c and launch.c ---- */
+
+void container_set(struct container *c, enum container_state state);
+/* Replace the timer of the state; ms < 0: none. */
+void container_timer(struct container *c, int64_t ms, void (*fn)(void *));
+/* It did not start: why, for the one who waits for it; then it ends. */
+void container_fail(struct container *c, enum refusal failure,
+    const char *text);
+/* The cell has connected. */
+void container_connected(struct container *c, int control_fd);
+/* In ENDING, and nothing is starting any more: see to it that it goes. */
+void container_reap(struct container *c, bool kill);
+void launch_prepare(struct container *c);
+/* Nobody may connect any more. */
+void launch_stop(struct container *c);
+/* Let go of the images as well: what has mounted them has them now, or nothing
+ * ever will. */
+void launch_release(struct container *c);
+
+#endif

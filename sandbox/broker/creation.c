@@ -1,0 +1,204 @@
+#include "creation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "argv.h"
+#include "workspace.h"
+
+#define BLOCK 4096
+#define INODE 256
+#define JOURNAL_MIB 4
+#define TOOL_MS 60000
+#define TOOL_OUTPUT 4096
+
+static const char *const image_names[2] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
+
+/* lost+found would be a folder of root's among the user's; e2fsck makes it
+ * again when it has something to put there.  The mount point of the packages is
+ * part of the image, so that the engine need not write into a workspace. */
+static const char workspace_script[] =
+    "rmdir lost+found\n"
+    "mkdir .site-packages\n"
+    "set_inode_field .site-packages uid 65532\n"
+    "set_inode_field .site-packages gid 65532\n";
+static const char packages_script[] = "rmdir lost+found\n";
+
+/* Ten inodes are reserved by ext4, one is the mount point's. */
+int64_t
+image_inodes(const struct image_size *size)
+{
+	return size->files + 11;
+}
+
+/*
+ * What ext4 takes for itself comes on top: the inode tables, the journal, the
+ * bitmaps and backup superblocks of each group of 128 MiB, a few folders, and
+ * the reserve that the kernel keeps back from everyone (2 %, 4,096 blocks at
+ * most).
+ */
+int64_t
+image_total_bytes(const struct image_size *size)
+{
+	int64_t total = size->bytes + image_inodes(size) * INODE +
+	    ((int64_t)JOURNAL_MIB << 20) + (INT64_C(512) << 10);
+	int64_t reserve;
+
+	total += (total >> 27) * (INT64_C(96) << 10);
+	reserve = total / 49;
+	if (reserve > INT64_C(4096) * BLOCK)
+		reserve = INT64_C(4096) * BLOCK;
+	total += reserve;
+	return (total + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+static int
+creation_make_file(const struct creation *c, const char *name, int64_t bytes,
+    struct err *err)
+{
+	auto_close int folder = openat(c->base, c->draft,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fd = -1;
+
+	if (folder >= 0)
+		fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+		    0600);
+	if (fd < 0 || ftruncate(fd, bytes) != 0)
+		return err_system(err, "make %s", name);
+	return 0;
+}
+
+static void
+creation_end(struct creation *c, const struct err *failure)
+{
+	struct err err;
+
+	if (failure != NULL && *c->draft != '\0' &&
+	    workspace_discard(c->base, c->draft, &err) != 0)
+		log_warn("%s sandbox=%s", err.text, c->id);
+	c->done(c->arg, failure);
+}
+
+static void creation_step(struct creation *c);
+
+static void
+creation_on_task(void *arg, const struct process_result *result)
+{
+	struct creation *c = arg;
+	struct err err;
+	char text[160];
+
+	if (process_succeeded(result)) {
+		c->step++;
+		creation_step(c);
+		return;
+	}
+	process_describe(result, text, sizeof(text));
+	(void)err_set(&err, ERR_SYSTEM, "make a file system: %s", text);
+	creation_end(c, &err);
+}
+
+static int
+creation_run(struct creation *c, struct argv *argv, const char *input,
+    struct err *err)
+{
+	struct process_spec spec = { .argv = argv->words,
+		.input = input,
+		.input_len = input != NULL ? strlen(input) : 0,
+		.output_max = TOOL_OUTPUT,
+		.timeout_ms = TOOL_MS };
+
+	return task_start(&c->task, &spec, creation_on_task, c, err);
+}
+
+/* Tables and journal are not written out: a new image takes 4 MiB of disk. */
+static int
+creation_mkfs(struct creation *c, int which, struct err *err)
+{
+	static const char *const options[] = { "mkfs.ext4", "-q", "-F", "-t",
+		"ext4", "-b", "4096", "-I", "256", "-m", "0", "-e",
+		"remount-ro", "-J", "size=4", "-O", "^resize_inode", "-E",
+		"root_owner=65532:65532,lazy_itable_init=1,nodiscard", "-N",
+		NULL };
+	auto_argv struct argv argv;
+
+	argv_init(&argv);
+	argv_add_all(&argv, options);
+	argv_addf(&argv, "%" PRId64, image_inodes(&c->sizes[which]));
+	argv_addf(&argv, "%s/%s/%s", c->base_path, c->draft,
+	    image_names[which]);
+	if (creation_make_file(c, image_names[which],
+		image_total_bytes(&c->sizes[which]), err) != 0)
+		return -1;
+	return creation_run(c, &argv, NULL, err);
+}
+
+static int
+creation_populate(struct creation *c, int which, struct err *err)
+{
+	auto_argv struct argv argv;
+
+	argv_init(&argv);
+	argv_add_all(&argv,
+	    (const char *const[]){ "debugfs", "-w", "-f", "-", NULL });
+	argv_addf(&argv, "%s/%s/%s", c->base_path, c->draft,
+	    image_names[which]);
+	return creation_run(c, &argv,
+	    which == 0 ? workspace_script : packages_script, err);
+}
+
+/* Steps 0 and 1 make the workspace's image, 2 and 3 the packages'. */
+static void
+creation_step(struct creation *c)
+{
+	struct err err;
+	int which = c->step / 2;
+
+	if (c->step < 4) {
+		if ((c->step % 2 == 0 ? creation_mkfs(c, which, &err) :
+					creation_populate(c, which, &err)) != 0)
+			creation_end(c, &err);
+		return;
+	}
+	if (workspace_draft_publish(c->base, c->draft, c->id, &err) != 0)
+		creation_end(c, &err);
+	else
+		creation_end(c, NULL);
+}
+
+void
+creation_start(struct creation *c, struct loop *loop, creation_fn done,
+    void *arg)
+{
+	struct err err;
+
+	task_init(&c->task, loop);
+	c->done = done;
+	c->arg = arg;
+	c->step = 0;
+	c->draft[0] = '\0';
+	if (workspace_draft_make(c->base, c->draft, &err) != 0) {
+		c->draft[0] = '\0';
+		creation_end(c, &err);
+		return;
+	}
+	creation_step(c);
+}
+
+void
+creation_cancel(struct creation *c)
+{
+	struct err err;
+
+	task_cancel(&c->task);
+	if (workspace_discard(c->base, c->draft, &err) != 0)
+		log_warn("%s sandbox=%s", err.text, c->id);
+}

@@ -1,0 +1,44 @@
+#ifndef CREATION_H
+#define CREATION_H
+
+#include <stdint.h>
+
+#include "task.h"
+
+struct err;
+
+/*
+ * Making a workspace: two sparse ext4 images in a draft folder, which gets its
+ * name when both are complete.  A crash leaves a draft at most.
+ */
+struct image_size {
+	int64_t bytes; /* that files may hold */
+	int64_t files; /* files and folders */
+};
+
+typedef void (*creation_fn)(void *arg, const struct err *failure);
+
+struct creation {
+	int base;	       /* borrowed: descriptor of base_path */
+	const char *base_path; /* borrowed: absolute */
+	char id[33];
+	char draft[64];
+	struct image_size sizes[2]; /* workspace, packages */
+	int step;
+	struct task task;
+	creation_fn done;
+	void *arg;
+};
+
+/* done is called once, later or at once: NULL, or the failure.  ERR_CONFLICT:
+ * somebody else has made it meanwhile. */
+void creation_start(struct creation *c, struct loop *loop, creation_fn done,
+    void *arg);
+/* Stop it; what was begun is removed. */
+void creation_cancel(struct creation *c);
+
+/* How large the image must be so that files can hold so much: pure. */
+int64_t image_total_bytes(const struct image_size *size);
+int64_t image_inodes(const struct image_size *size);
+
+#endif

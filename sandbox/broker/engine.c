@@ -1,0 +1,376 @@
+#include "engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../base/loop.h"
+#include "docker.h"
+
+#define PROBE_MS 3000
+#define REMOVE_MS 20000
+#define PULL_MS (30 * 60 * 1000)
+#define PULL_AGAIN_MS (5 * 60 * 1000)
+#define RECHECK_MS 30000
+#define BAD_NEWS_MS 1000 /* what is bad is believed for so long */
+#define OUTPUT_MAX 65536
+#define SWEEP_BATCH 64
+#define SWEEP_ROUNDS 100
+#define SWEEP_PAUSE_MS 100
+
+static void engine_probe(struct engine *e);
+static void sweep_list(struct engine *e);
+
+static int
+engine_run(struct engine *e, struct task *task, const struct argv *argv,
+    int timeout_ms, task_fn done)
+{
+	struct process_spec spec = { .argv = argv->words,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = timeout_ms };
+	struct err err;
+
+	if (task_start(task, &spec, done, e, &err) == 0)
+		return 0;
+	log_err("%s", err.text);
+	(void)snprintf(e->trouble, sizeof(e->trouble), "%.150s", err.text);
+	return -1;
+}
+
+/* ---- the pull ---- */
+
+static void
+pull_on_end(void *arg, const struct process_result *result)
+{
+	struct engine *e = arg;
+	char text[160];
+
+	process_describe(result, text, sizeof(text));
+	if (process_succeeded(result))
+		log_info("the image %s was pulled", e->config->sandbox_image);
+	else
+		log_err("docker pull %s: %s", e->config->sandbox_image, text);
+	engine_probe(e);
+}
+
+/* A failed pull is tried again, but not at once: the registry may be down. */
+static void
+pull_maybe(struct engine *e)
+{
+	int64_t now = clock_monotonic_ms();
+	auto_argv struct argv argv;
+
+	if (!e->config->pull_on_startup || !e->up || e->image || e->ending ||
+	    e->pull.running ||
+	    (e->pulled_ms >= 0 && now - e->pulled_ms < PULL_AGAIN_MS))
+		return;
+	e->pulled_ms = now;
+	log_info("pulling the image %s", e->config->sandbox_image);
+	argv_init(&argv);
+	docker_argv_pull(&argv, e->config->docker_binary,
+	    e->config->sandbox_image);
+	(void)engine_run(e, &e->pull, &argv, PULL_MS, pull_on_end);
+}
+
+/* ---- the sweep ---- */
+
+static void
+sweep_end(struct engine *e, bool clean)
+{
+	e->sweeping = false;
+	if (e->ending) {
+		e->on_swept(e->arg);
+		return;
+	}
+	e->swept = clean;
+	if (!clean)
+		e->up = false;
+	e->probed_ms = clock_monotonic_ms();
+	e->on_change(e->arg);
+}
+
+static void
+sweep_failed(struct engine *e, const struct process_result *result)
+{
+	char text[160];
+
+	process_describe(result, text, sizeof(text));
+	log_err("sweep: docker %s", text);
+	(void)snprintf(e->trouble, sizeof(e->trouble), "%s", text);
+	sweep_end(e, false);
+}
+
+static void
+sweep_volumes_on_removed(void *arg, const struct process_result *result)
+{
+	(void)result; /* one that is in use belongs to a container still */
+	sweep_end(arg, true);
+}
+
+/* Add the ids of an answer to a command; how many there were. */
+static size_t
+sweep_add_ids(struct argv *argv, const char *answer)
+{
+	char id[65];
+	size_t n = 0;
+
+	for (size_t pos = 0; n < SWEEP_BATCH && docker_next_id(answer, &pos, id);
+	     n++)
+		argv_add(argv, id);
+	return n;
+}
+
+static void
+sweep_volumes_on_list(void *arg, const struct process_result *result)
+{
+	struct engine *e = arg;
+	auto_argv struct argv argv;
+
+	argv_init(&argv);
+	docker_argv_remove_volumes(&argv, e->config->docker_binary);
+	if (!process_succeeded(result) ||
+	    sweep_add_ids(&argv, buf_str(&result->out)) == 0 ||
+	    engine_run(e, &e->sweep, &argv, REMOVE_MS,
+		sweep_volumes_on_removed) != 0)
+		sweep_end(e, true);
+}
+
+static void
+sweep_volumes(struct engine *e)
+{
+	auto_argv struct argv argv;
+
+	argv_init(&argv);
+	docker_argv_list_volumes(&argv, e->config->docker_binary, e->instance);
+	if (engine_run(e, &e->sweep, &argv, PROBE_MS, sweep_volumes_on_list) !=
+	    0)
+		sweep_end(e, true);
+}
+
+static void
+sweep_on_pause(void *arg)
+{
+	struct engine *e = arg;
+
+	e->again = NULL;
+	sweep_list(e);
+}
+
+/* One that another is removing at this moment is an error of `docker rm`: only
+ * an empty list is the end. */
+static void
+sweep_on_removed(void *arg, const struct process_result *result)
+{
+	struct engine *e = arg;
+
+	if (process_succeeded(result)) {
+		sweep_list(e);
+		return;
+	}
+	if (e->sweep_rounds >= SWEEP_ROUNDS) {
+		sweep_failed(e, result);
+		return;
+	}
+	e->again = loop_timer_add(e->loop,
+	    clock_monotonic_ms() + SWEEP_PAUSE_MS, sweep_on_pause, e);
+}
+
+static void
+sweep_on_list(void *arg, const struct process_result *result)
+{
+	struct engine *e = arg;
+	auto_argv struct argv argv;
+	size_t n;
+
+	if (!process_succeeded(result)) {
+		sweep_failed(e, result);
+		return;
+	}
+	argv_init(&argv);
+	argv_add_all(&argv,
+	    (const char *const[]){ e->config->docker_binary, "rm", "--force",
+		"--volumes", NULL });
+	n = sweep_add_ids(&argv, buf_str(&result->out));
+	if (n == 0) {
+		sweep_volumes(e);
+		return;
+	}
+	if (e->sweep_rounds++ == 0)
+		log_info("removing %zu containers that were left", n);
+	if (e->sweep_rounds > SWEEP_ROUNDS ||
+	    engine_run(e, &e->sweep, &argv, REMOVE_MS, sweep_on_removed) != 0)
+		sweep_end(e, false);
+}
+
+static void
+sweep_list(struct engine *e)
+{
+	auto_argv struct argv argv;
+
+	argv_init(&argv);
+	docker_argv_list(&argv, e->config->docker_binary, e->instance);
+	if (engine_run(e, &e->sweep, &argv, PROBE_MS, sweep_on_list) != 0)
+		sweep_end(e, false);
+}
+
+static void
+sweep_start(struct engine *e)
+{
+	e->sweeping = true;
+	e->sweep_rounds = 0;
+	sweep_list(e);
+}
+
+void
+engine_sweep_last(struct engine *e, engine_fn on_swept)
+{
+	e->ending = true;
+	e->on_swept = on_swept;
+	task_cancel(&e->probe);
+	task_cancel(&e->pull);
+	if (!e->sweeping)
+		sweep_start(e);
+}
+
+/* ---- the probe ---- */
+
+static void
+recheck_on_timer(void *arg)
+{
+	struct engine *e = arg;
+
+	e->recheck = NULL;
+	engine_probe(e);
+}
+
+static void
+recheck_plan(struct engine *e)
+{
+	if (e->recheck != NULL)
+		loop_timer_cancel(e->loop, e->recheck);
+	e->recheck = NULL;
+	if ((!e->up || !e->image) && !e->ending)
+		e->recheck = loop_timer_add(e->loop,
+		    clock_monotonic_ms() + RECHECK_MS, recheck_on_timer, e);
+}
+
+static void
+engine_learn(struct engine *e, bool up, bool image, const char *trouble)
+{
+	if (up && !e->up)
+		log_info("the Docker engine answers");
+	else if (!up && (e->up || e->probed_ms < 0))
+		log_err("the Docker engine does not answer: %s", trouble);
+	if (up && !image && (e->image || !e->up))
+		log_warn("the image %s is missing: %s",
+		    e->config->sandbox_image, trouble);
+	e->up = up;
+	e->image = image;
+	e->probed_ms = clock_monotonic_ms();
+	(void)snprintf(e->trouble, sizeof(e->trouble), "%s", trouble);
+	recheck_plan(e);
+	pull_maybe(e);
+	if (up && !e->swept && !e->sweeping && !e->ending)
+		sweep_start(e);
+	e->on_change(e->arg);
+}
+
+/* An engine that answers names the image by its digest.  What is neither that
+ * nor "no such image" is no engine. */
+static void
+probe_on_end(void *arg, const struct process_result *result)
+{
+	struct engine *e = arg;
+	const char *id = buf_str(&result->out);
+	char text[160] = "";
+
+	if (process_succeeded(result) && strncmp(id, "sha256:", 7) == 0) {
+		engine_learn(e, true, true, "");
+		return;
+	}
+	if (process_succeeded(result))
+		(void)snprintf(text, sizeof(text),
+		    "%s says something that is no image id",
+		    e->config->docker_binary);
+	else
+		process_describe(result, text, sizeof(text));
+	engine_learn(e,
+	    result->outcome == PROCESS_EXITED &&
+		docker_classify(result) == DOCKER_IMAGE,
+	    false, text);
+}
+
+static void
+engine_probe(struct engine *e)
+{
+	auto_argv struct argv argv;
+
+	if (e->probe.running || e->ending)
+		return;
+	argv_init(&argv);
+	docker_argv_probe(&argv, e->config->docker_binary,
+	    e->config->sandbox_image);
+	if (engine_run(e, &e->probe, &argv, PROBE_MS, probe_on_end) != 0)
+		engine_learn(e, false, false, e->trouble);
+}
+
+/* ---- for others ---- */
+
+void
+engine_init(struct engine *e, struct loop *loop, const struct config *config,
+    const char *instance, engine_fn on_change, void *arg)
+{
+	*e = (struct engine){ .loop = loop,
+		.config = config,
+		.instance = instance,
+		.probed_ms = -1,
+		.pulled_ms = -1,
+		.on_change = on_change,
+		.arg = arg };
+	task_init(&e->probe, loop);
+	task_init(&e->sweep, loop);
+	task_init(&e->pull, loop);
+}
+
+void
+engine_release(struct engine *e)
+{
+	task_cancel(&e->probe);
+	task_cancel(&e->sweep);
+	task_cancel(&e->pull);
+	if (e->recheck != NULL)
+		loop_timer_cancel(e->loop, e->recheck);
+	if (e->again != NULL)
+		loop_timer_cancel(e->loop, e->again);
+	e->recheck = NULL;
+	e->again = NULL;
+}
+
+bool
+engine_refresh(struct engine *e, int64_t max_age_ms)
+{
+	if (!e->probe.running && e->probed_ms >= 0 &&
+	    clock_monotonic_ms() - e->probed_ms < max_age_ms)
+		return false;
+	engine_probe(e);
+	return e->probe.running;
+}
+
+enum engine_state
+engine_state(struct engine *e)
+{
+	if (e->up && e->image && e->swept)
+		return ENGINE_READY;
+	if (e->sweeping || engine_refresh(e, BAD_NEWS_MS))
+		return ENGINE_WAIT;
+	return e->up && !e->image ? ENGINE_NO_IMAGE : ENGINE_DOWN;
+}
+
+void
+engine_report(struct engine *e, enum engine_state state, const char *trouble)
+{
+	engine_learn(e, state != ENGINE_DOWN, false, trouble);
+}

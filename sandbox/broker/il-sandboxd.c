@@ -1,0 +1,133 @@
+/*
+ * il-sandboxd: the broker.  It starts, warms, leases and ends cells, and it owns
+ * the workspaces.  One process, one thread, one event loop; whatever takes time
+ * is a program that it starts and waits for in the loop: the Docker CLI,
+ * mkfs.ext4, debugfs, e2fsck.
+ *
+ * It may: call Docker, use loop devices, make and remove the image files under
+ * IL_BASE_DIR.  It may never: read a byte that came from the internet, touch the
+ * network or the database, look into a workspace.
+ *
+ * Who speaks with it
+ *	clients (il-worker, il-api, ilctl)	STATE/lease.sock
+ *	cells (cell.py)				STATE/cells/<name>/cell.sock
+ * in packets of sandbox/base/frame.h; what either says is checked as if it came
+ * from an enemy.
+ *
+ * A lease, from left to right:
+ *
+ *	client ──LEASE──▶ queue ─▶ an idle cell of this sandbox? ───────┐
+ *	                   │ no                                         │
+ *	                   ├─ room?  else the oldest idle cell ends     │
+ *	                   ▼                                            │
+ *	        lock + attach the images ─▶ docker run ─▶ cell: READY ──┤
+ *	                                                                ▼
+ *	client ◀──GRANTED + one end── socketpair ──other end + SERVE──▶ cell
+ *
+ * Client and cell then talk without us.  The client's end of its connection with
+ * us is the lease: when that closes, for whatever reason, the cell has two
+ * seconds to report IDLE, or it is killed.  When we die, every cell sees the end
+ * of its control socket and exits, and --rm removes it; the next start sweeps
+ * what is left, found by its label.
+ *
+ * Files: broker.c opens and ends everything; client.c takes requests; pool.c
+ * decides who gets which cell; container.c and launch.c are one container's
+ * life; attachment.c holds an image on a loop device; workspace.c and creation.c
+ * are the folders; engine.c knows how Docker fares; docker.c spells its command
+ * lines; task.c runs programs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "broker.h"
+
+#ifndef INLINE_VERSION
+#define INLINE_VERSION "unknown"
+#endif
+
+#define EXIT_USAGE 64
+#define EXIT_CONFIG 78
+
+static const char usage[] = "usage: il-sandboxd [-tVv] [-e envfile]\n";
+
+struct options {
+	const char *env_file;
+	bool test;
+	bool verbose;
+};
+
+static void
+options_read(struct options *options, int argc, char **argv)
+{
+	int c;
+
+	while ((c = getopt(argc, argv, "e:tVv")) != -1) {
+		switch (c) {
+		case 'e':
+			options->env_file = optarg;
+			break;
+		case 't':
+			options->test = true;
+			break;
+		case 'v':
+			options->verbose = true;
+			break;
+		case 'V':
+			(void)printf("il-sandboxd %s\n", INLINE_VERSION);
+			exit(0);
+		default:
+			(void)fputs(usage, stderr);
+			exit(EXIT_USAGE);
+		}
+	}
+	if (optind != argc) {
+		(void)fputs(usage, stderr);
+		exit(EXIT_USAGE);
+	}
+}
+
+/* mkfs.ext4 and its like live in sbin, which is not in everybody's PATH. */
+static void
+path_extend(void)
+{
+	const char *path = getenv("PATH");
+	auto_buf struct buf longer = BUF_INIT(65536);
+
+	buf_adds(&longer, path != NULL ? path : "/usr/local/bin:/usr/bin:/bin");
+	buf_adds(&longer, ":/usr/local/sbin:/usr/sbin:/sbin");
+	if (!longer.overflow)
+		(void)setenv("PATH", buf_str(&longer), 1);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options options = { .env_file = NULL };
+	struct config config;
+	struct err err;
+	int rc;
+
+	options_read(&options, argc, argv);
+	log_init("il-sandboxd",
+	    options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	if (config_load(&config, options.env_file, &err) != 0)
+		log_fatal(EXIT_CONFIG, "%s", err.text);
+	if (options.test) {
+		config_release(&config);
+		return 0;
+	}
+	path_extend();
+	rc = broker_serve(&config, &err);
+	if (rc != 0)
+		log_err("%s", err.text);
+	config_release(&config);
+	if (rc == 0)
+		return 0;
+	return err.code == ERR_CONFIG ? EXIT_CONFIG : 1;
+}

@@ -1,0 +1,426 @@
+/*
+ * How a container comes up: its images are locked and attached one after the
+ * other, docker run is called, the cell connects to the socket that was made
+ * for it and says READY.  What fails here is told to the one who waits; images
+ * that cannot be mounted are checked once, and then it is tried again.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/log.h"
+#include "../base/loop.h"
+#include "class.h"
+#include "container.h"
+#include "docker.h"
+#include "engine.h"
+#include "workspace.h"
+
+#define IMAGE_WAIT_MS 15000 /* for an older container to let go of it */
+#define START_MS 20000	    /* from docker run to READY */
+#define RUN_MS 25000	    /* docker run itself, killed after that */
+#define WATCH_MS 1000	    /* not connected by then: has it died? */
+#define CHECK_MS 60000	    /* e2fsck */
+#define OUTPUT_MAX 4096
+
+static void prepare_next(struct container *c);
+
+/* ---- images ---- */
+
+/* The images of the class, in the order in which they are attached. */
+static const char *
+image_name(const struct container *c, size_t i)
+{
+	return i == 0 && c->class->workspace_at != NULL ? WORKSPACE_IMAGE :
+							  PACKAGES_IMAGE;
+}
+
+static const char *
+image_target(const struct container *c, size_t i)
+{
+	return i == 0 && c->class->workspace_at != NULL ?
+	    c->class->workspace_at :
+	    c->class->packages_at;
+}
+
+static void
+check_on_end(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+	char text[160];
+	struct err err;
+
+	process_describe(result, text, sizeof(text));
+	/* 1: errors were corrected. */
+	if (result->outcome != PROCESS_EXITED || result->code > 1) {
+		log_err("e2fsck: %s sandbox=%s", text, c->sandbox);
+		container_fail(c, REFUSAL_START,
+		    "the sandbox's file system is damaged");
+		return;
+	}
+	log_warn("checked %s: %s sandbox=%s", image_name(c, c->image_next),
+	    text, c->sandbox);
+	if (attachment_attach(&c->images[c->image_next], &err) != 0) {
+		container_fail(c, REFUSAL_START, err.text);
+		return;
+	}
+	c->image_next++;
+	prepare_next(c);
+}
+
+/* With the lock held and the device given up: e2fsck works on the file. */
+static void
+image_check(struct container *c, size_t i)
+{
+	auto_argv struct argv argv;
+	struct process_spec spec;
+	struct err err;
+
+	attachment_detach(&c->images[i]);
+	argv_init(&argv);
+	argv_add_all(&argv,
+	    (const char *const[]){ "e2fsck", "-p", "-f", NULL });
+	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
+	    image_name(c, i));
+	spec = (struct process_spec){ .argv = argv.words,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = CHECK_MS };
+	if (task_start(&c->tool, &spec, check_on_end, c, &err) != 0)
+		container_fail(c, REFUSAL_START, err.text);
+}
+
+static void
+image_on_attached(void *arg, const struct err *failure)
+{
+	struct container *c = arg;
+	const struct attachment *image = &c->images[c->image_next];
+
+	if (failure != NULL) {
+		container_fail(c, REFUSAL_START, failure->text);
+		return;
+	}
+	if (workspace_image_damaged(image->image_fd)) {
+		image_check(c, c->image_next);
+		return;
+	}
+	c->image_next++;
+	prepare_next(c);
+}
+
+static void
+prepare_next(struct container *c)
+{
+	struct attachment *image = &c->images[c->image_next];
+	struct err err;
+	int fd;
+
+	if (c->image_next == c->image_count) {
+		container_set(c, CONTAINER_PREPARED);
+		return;
+	}
+	if (c->repaired) {
+		image_check(c, c->image_next);
+		return;
+	}
+	fd = workspace_image_open(c->host->base, c->sandbox,
+	    image_name(c, c->image_next), &err);
+	if (fd < 0) {
+		container_fail(c,
+		    err.code == ERR_NOT_FOUND ? REFUSAL_NO_WORKSPACE :
+						REFUSAL_START,
+		    err.text);
+		return;
+	}
+	attachment_start(image, fd, IMAGE_WAIT_MS, image_on_attached, c);
+	/* An older container holds it: is the engine there to end that? */
+	if (image->waiter_fd >= 0)
+		(void)engine_refresh(c->host->engine, WATCH_MS);
+}
+
+void
+launch_prepare(struct container *c)
+{
+	c->number = ++c->host->serial;
+	(void)snprintf(c->name, sizeof(c->name), "il-%.16s-%" PRIx64 "-%u",
+	    c->host->instance, (uint64_t)c->host->started_s, c->number);
+	c->image_count = (c->class->workspace_at != NULL ? 1U : 0U) +
+	    (c->class->packages_at != NULL ? 1U : 0U);
+	c->image_next = 0;
+	prepare_next(c);
+}
+
+/* ---- the socket ---- */
+
+static void
+socket_path(const struct container *c, char *path, size_t size, bool folder)
+{
+	(void)snprintf(path, size, "%s/%s%s", c->host->cells_dir, c->name,
+	    folder ? "" : "/cell.sock");
+}
+
+static void
+socket_close(struct container *c)
+{
+	char path[4096];
+
+	if (c->listen_fd < 0)
+		return;
+	loop_remove(c->host->loop, c->listen_fd);
+	(void)close(c->listen_fd);
+	c->listen_fd = -1;
+	socket_path(c, path, sizeof(path), false);
+	(void)unlink(path);
+	socket_path(c, path, sizeof(path), true);
+	(void)rmdir(path);
+}
+
+void
+launch_stop(struct container *c)
+{
+	socket_close(c);
+	if (c->watch != NULL)
+		loop_timer_cancel(c->host->loop, c->watch);
+	c->watch = NULL;
+}
+
+void
+launch_release(struct container *c)
+{
+	for (size_t i = 0; i < CONTAINER_IMAGES; i++)
+		attachment_release(&c->images[i]);
+}
+
+static void
+socket_on_connection(void *arg, int fd, uint32_t events)
+{
+	struct container *c = arg;
+	int control = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (control < 0)
+		return;
+	/* Only the cell's one connection, made before any code runs. */
+	socket_close(c);
+	container_connected(c, control);
+}
+
+/* The folder is private by its parent; inside the container another user, the
+ * cell's, must pass through it. */
+static int
+socket_open(struct container *c, struct err *err)
+{
+	char path[4096];
+
+	socket_path(c, path, sizeof(path), true);
+	if (mkdir(path, 0755) != 0)
+		return err_system(err, "make %s", path);
+	if (chmod(path, 0755) != 0)
+		return err_system(err, "set the mode of %s", path);
+	socket_path(c, path, sizeof(path), false);
+	c->listen_fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
+	    0666, err);
+	if (c->listen_fd < 0)
+		return -1;
+	loop_add(c->host->loop, c->listen_fd, EPOLLIN, socket_on_connection, c);
+	return 0;
+}
+
+/* ---- docker run ---- */
+
+/* Once, when a file system could not be mounted: remove what is left of this
+ * try, check both images, and begin anew with a new name. */
+static void
+repair_on_removed(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+
+	(void)result;
+	c->called = false;
+	c->repaired = true;
+	container_set(c, CONTAINER_PREPARING);
+	launch_prepare(c);
+}
+
+static void
+repair(struct container *c)
+{
+	auto_argv struct argv argv;
+	struct process_spec spec;
+	struct err err;
+
+	container_timer(c, -1, NULL);
+	launch_stop(c);
+	argv_init(&argv);
+	docker_argv_remove(&argv, c->host->config->docker_binary, c->name);
+	spec = (struct process_spec){ .argv = argv.words,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = RUN_MS };
+	if (task_start(&c->tool, &spec, repair_on_removed, c, &err) != 0)
+		container_fail(c, REFUSAL_START, err.text);
+}
+
+static void
+run_failed(struct container *c, const struct process_result *result)
+{
+	enum docker_failure why = docker_classify(result);
+	char text[180];
+	char line[160];
+
+	process_describe(result, line, sizeof(line));
+	(void)snprintf(text, sizeof(text), "docker run %s", line);
+	if (why == DOCKER_MOUNT && !c->repaired) {
+		log_warn("%s cell=%s sandbox=%s", text, c->name, c->sandbox);
+		repair(c);
+	} else if (why == DOCKER_ENGINE) {
+		container_fail(c, REFUSAL_ENGINE, text);
+		engine_report(c->host->engine, ENGINE_DOWN, line);
+	} else if (why == DOCKER_IMAGE) {
+		container_fail(c, REFUSAL_IMAGE, text);
+		engine_report(c->host->engine, ENGINE_NO_IMAGE, line);
+	} else {
+		container_fail(c, REFUSAL_START, text);
+	}
+}
+
+static void
+run_on_end(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+
+	if (c->state == CONTAINER_ENDING) {
+		container_reap(c, true); /* it has waited for this */
+	} else if (c->state == CONTAINER_STARTING &&
+	    !process_succeeded(result)) {
+		run_failed(c, result);
+	} else {
+		c->host->changed(c->host->arg);
+	}
+}
+
+static void
+wait_on_end(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+
+	(void)result;
+	if (c->state == CONTAINER_STARTING && c->control_fd < 0)
+		container_fail(c, REFUSAL_START,
+		    "the cell ended before it connected");
+}
+
+/* It should have connected: docker wait tells at once when it has died. */
+static void
+watch_on_timer(void *arg)
+{
+	struct container *c = arg;
+	auto_argv struct argv argv;
+	struct process_spec spec;
+	struct err err;
+
+	c->watch = NULL;
+	if (c->control_fd >= 0)
+		return;
+	if (c->run.running) {
+		c->watch = loop_timer_add(c->host->loop,
+		    clock_monotonic_ms() + WATCH_MS, watch_on_timer, c);
+		return;
+	}
+	argv_init(&argv);
+	docker_argv_wait(&argv, c->host->config->docker_binary, c->name);
+	spec = (struct process_spec){ .argv = argv.words,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = START_MS };
+	if (task_start(&c->tool, &spec, wait_on_end, c, &err) != 0)
+		log_warn("%s cell=%s", err.text, c->name);
+}
+
+static void
+start_on_timer(void *arg)
+{
+	struct container *c = arg;
+
+	c->timer = NULL;
+	if (!c->run.running) {
+		container_fail(c, REFUSAL_START, "the cell did not connect");
+		return;
+	}
+	container_fail(c, REFUSAL_ENGINE, "docker run takes too long");
+	engine_report(c->host->engine, ENGINE_DOWN, "docker run takes too long");
+}
+
+static void
+run_build(struct container *c, struct argv *argv)
+{
+	const struct config *config = c->host->config;
+	auto_free char *cell_dir = NULL;
+	auto_free char *seccomp = NULL;
+	char devices[CONTAINER_IMAGES][32];
+	char socket_dir[4096];
+	struct docker_run run = { .binary = config->docker_binary,
+		.runtime = config->sandbox_runtime,
+		.image = config->sandbox_image,
+		.name = c->name,
+		.instance = c->host->instance,
+		.class = c->class->name,
+		.sandbox = c->sandbox,
+		.network = class_network(c->class, config),
+		.socket_dir = socket_dir,
+		.ca_bundle = class_ca_bundle(c->class, config),
+		.mount_count = c->image_count,
+		.memory = class_memory(c->class, config),
+		.pids = config->pids,
+		.tmp_size = config->tmp_size,
+		.file_max = class_file_max(c->class, config),
+		.cpus = config->cpus };
+
+	if (asprintf(&cell_dir, "%s/cell", config->lib_dir) < 0 ||
+	    asprintf(&seccomp, "%s/seccomp.json", config->lib_dir) < 0)
+		log_fatal(1, "out of memory");
+	run.cell_dir = cell_dir;
+	run.seccomp = seccomp;
+	socket_path(c, socket_dir, sizeof(socket_dir), true);
+	for (size_t i = 0; i < c->image_count; i++) {
+		(void)snprintf(devices[i], sizeof(devices[i]), "/dev/loop%d",
+		    c->images[i].device);
+		run.mounts[i].device = devices[i];
+		run.mounts[i].target = image_target(c, i);
+	}
+	docker_argv_run(argv, &run);
+}
+
+void
+container_run(struct container *c)
+{
+	auto_argv struct argv argv;
+	struct process_spec spec;
+	struct err err;
+
+	argv_init(&argv);
+	if (socket_open(c, &err) != 0) {
+		container_fail(c, REFUSAL_START, err.text);
+		return;
+	}
+	run_build(c, &argv);
+	spec = (struct process_spec){ .argv = argv.words,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = RUN_MS };
+	container_set(c, CONTAINER_STARTING);
+	if (task_start(&c->run, &spec, run_on_end, c, &err) != 0) {
+		container_fail(c, REFUSAL_ENGINE, err.text);
+		return;
+	}
+	c->called = true;
+	container_timer(c, START_MS, start_on_timer);
+	c->watch = loop_timer_add(c->host->loop,
+	    clock_monotonic_ms() + WATCH_MS, watch_on_timer, c);
+}

@@ -1,0 +1,239 @@
+#include "workspace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/log.h"
+
+#define DRAFT_PREFIX ".new-"
+#define RETIRED_PREFIX ".old-"
+
+/* In the superblock of ext4, which is 1,024 bytes into the image: s_state, and
+ * its bit "errors detected". */
+#define STATE_AT (1024 + 0x3a)
+#define STATE_ERRORS 0x02
+
+/* Nothing is begun with less than 256 MiB or 2 % free; 2 % of a large disk is
+ * more than anybody needs. */
+#define SPACE_FLOOR (INT64_C(256) << 20)
+#define SPACE_FLOOR_MAX (INT64_C(2) << 30)
+
+bool
+workspace_id_valid(const char *id)
+{
+	return strlen(id) == SANDBOX_ID_LEN &&
+	    strspn(id, "0123456789abcdef") == SANDBOX_ID_LEN;
+}
+
+/* A name that no other folder has or had: several of them may be under way for
+ * one sandbox. */
+static void
+unique_name(char name[64], const char *prefix)
+{
+	static unsigned int serial;
+
+	(void)snprintf(name, 64, "%s%lld-%d-%u", prefix,
+	    (long long)clock_wall_ms(), (int)getpid(), ++serial);
+}
+
+static int
+open_folder(int base, const char *name)
+{
+	return openat(base, name,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* ---- opening ---- */
+
+static bool
+has_prefix(const char *name, const char *prefix)
+{
+	return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static int
+sweep_leftovers(int base, struct err *err)
+{
+	int fd = open_folder(base, ".");
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	int rc = 0;
+
+	if (dir == NULL)
+		return err_system(err, "list the workspaces");
+	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
+	     e = readdir(dir)) {
+		if (!has_prefix(e->d_name, DRAFT_PREFIX) &&
+		    !has_prefix(e->d_name, RETIRED_PREFIX))
+			continue;
+		log_info("removing the leftover %s", e->d_name);
+		rc = workspace_discard(base, e->d_name, err);
+	}
+	(void)closedir(dir);
+	return rc;
+}
+
+int
+workspace_base_open(const char *path, struct err *err)
+{
+	auto_close int base = -1;
+
+	if (fd_make_dirs(path, 0700, err) != 0)
+		return -1;
+	base = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (base < 0)
+		return err_system(err, "open %s", path);
+	if (sweep_leftovers(base, err) != 0)
+		return err_wrap(err, "%s", path);
+	return steal_fd(&base);
+}
+
+int
+workspace_image_open(int base, const char *id, const char *image,
+    struct err *err)
+{
+	auto_close int folder = -1;
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (!workspace_id_valid(id))
+		return err_set(err, ERR_INPUT, "not a sandbox id");
+	folder = open_folder(base, id);
+	if (folder >= 0)
+		fd = openat(folder, image,
+		    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "no workspace %s", id);
+	if (fd < 0)
+		return err_system(err, "open %s/%s", id, image);
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFLICT, "%s/%s is no file", id,
+		    image);
+	return steal_fd(&fd);
+}
+
+bool
+workspace_exists(int base, const char *id)
+{
+	auto_close int folder = open_folder(base, id);
+
+	return folder >= 0 &&
+	    faccessat(folder, WORKSPACE_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) ==
+	    0 &&
+	    faccessat(folder, PACKAGES_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool
+workspace_image_damaged(int image_fd)
+{
+	unsigned char state[2] = { 0, 0 };
+
+	return pread(image_fd, state, sizeof(state), STATE_AT) ==
+	    (ssize_t)sizeof(state) &&
+	    (state[0] & STATE_ERRORS) != 0;
+}
+
+/* ---- making and removing ---- */
+
+int
+workspace_draft_make(int base, char name[64], struct err *err)
+{
+	unique_name(name, DRAFT_PREFIX);
+	if (mkdirat(base, name, 0700) != 0)
+		return err_system(err, "make a workspace");
+	return 0;
+}
+
+int
+workspace_draft_publish(int base, const char *draft, const char *id,
+    struct err *err)
+{
+	auto_close int folder = open_folder(base, draft);
+
+	if (folder < 0 || fsync(folder) != 0)
+		return err_system(err, "keep the workspace %s", id);
+	if (renameat2(base, draft, base, id, RENAME_NOREPLACE) != 0) {
+		if (errno == EEXIST)
+			return err_set(err, ERR_CONFLICT, "%s exists", id);
+		return err_system(err, "name the workspace %s", id);
+	}
+	if (fsync(base) != 0)
+		return err_system(err, "keep the workspace %s", id);
+	return 0;
+}
+
+int
+workspace_retire(int base, const char *id, char name[64], struct err *err)
+{
+	unique_name(name, RETIRED_PREFIX);
+	if (renameat2(base, id, base, name, RENAME_NOREPLACE) != 0)
+		return errno == ENOENT ? 1 :
+					 err_system(err, "retire %s", id);
+	if (fsync(base) != 0)
+		return err_system(err, "retire %s", id);
+	return 0;
+}
+
+/* Our folders are flat: whatever is a folder in one was not made by us, and
+ * stays, with an error. */
+static int
+empty_folder(int folder, struct err *err)
+{
+	DIR *dir = fdopendir(folder);
+	int rc = 0;
+
+	if (dir == NULL) {
+		(void)close(folder);
+		return err_system(err, "list a workspace");
+	}
+	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
+	     e = readdir(dir)) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (unlinkat(dirfd(dir), e->d_name, 0) != 0 && errno != ENOENT)
+			rc = err_system(err, "remove %s", e->d_name);
+	}
+	(void)closedir(dir);
+	return rc;
+}
+
+int
+workspace_discard(int base, const char *name, struct err *err)
+{
+	int folder = open_folder(base, name);
+
+	if (folder < 0)
+		return errno == ENOENT ? 0 : err_system(err, "open %s", name);
+	if (empty_folder(folder, err) != 0)
+		return -1;
+	if (unlinkat(base, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+		return err_system(err, "remove %s", name);
+	return 0;
+}
+
+int
+workspace_space(int base, int64_t *free_bytes, bool *low, struct err *err)
+{
+	struct statvfs st;
+	int64_t floor;
+
+	if (fstatvfs(base, &st) != 0)
+		return err_system(err, "ask for the free space");
+	*free_bytes = (int64_t)(st.f_bavail * st.f_frsize);
+	floor = (int64_t)(st.f_blocks * st.f_frsize) / 50;
+	if (floor < SPACE_FLOOR)
+		floor = SPACE_FLOOR;
+	if (floor > SPACE_FLOOR_MAX)
+		floor = SPACE_FLOOR_MAX;
+	*low = *free_bytes < floor;
+	return 0;
+}

@@ -1,0 +1,54 @@
+#ifndef WORKSPACE_H
+#define WORKSPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+
+/*
+ * The folders under IL_BASE_DIR: one for each sandbox, named by its id, with two
+ * file system images in it.  Everything is done beneath one descriptor of
+ * IL_BASE_DIR, with names made of checked ids alone, following no link.
+ *
+ *	<id>/workspace.ext4, <id>/packages.ext4
+ *	.new-…	being made; .old-…  being removed: swept at start
+ */
+#define SANDBOX_ID_LEN 32
+#define WORKSPACE_IMAGE "workspace.ext4"
+#define PACKAGES_IMAGE "packages.ext4"
+/* Sandboxed code runs as this user and group. */
+#define WORKSPACE_UID 65532
+
+bool workspace_id_valid(const char *id);
+
+/* Make and open the base folder and remove what an earlier life left half made
+ * or half removed.  Returns the descriptor or -1. */
+int workspace_base_open(const char *path, struct err *err);
+
+/* One of the images of a sandbox, for reading and writing.  -1 with
+ * ERR_NOT_FOUND when the sandbox is not there. */
+int workspace_image_open(int base, const char *id, const char *image,
+    struct err *err);
+bool workspace_exists(int base, const char *id);
+
+/* True when the file system noted an error in its own superblock. */
+bool workspace_image_damaged(int image_fd);
+
+/* A new folder of a name that only we use, written to name. */
+int workspace_draft_make(int base, char name[64], struct err *err);
+/* Give a complete draft its name, durably.  ERR_CONFLICT: there is one. */
+int workspace_draft_publish(int base, const char *draft, const char *id,
+    struct err *err);
+/* Take the sandbox's name away, at once and durably; the files remain under
+ * the name that is written.  0, 1 when there was none, -1. */
+int workspace_retire(int base, const char *id, char name[64],
+    struct err *err);
+/* Remove a draft or a retired folder with its files. */
+int workspace_discard(int base, const char *name, struct err *err);
+
+/* Free bytes there; *low when nothing more should be begun. */
+int workspace_space(int base, int64_t *free_bytes, bool *low,
+    struct err *err);
+
+#endif
