@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 
 #include "../sandbox/base/buf.h"
@@ -62,16 +63,25 @@ on_alarm(int signal_number)
 /*
  * libfcgi reads and writes blocking, and takes EINTR for the end of the
  * connection.  So a timer whose signal does nothing is enough to get rid of a
- * peer that stalls.  It repeats, since its first signal may fall between two
- * system calls.
+ * peer that stalls.  It repeats, since a signal may fall between two system
+ * calls.
  */
 static void
-guard_set(int ms)
+guard_start(void)
+{
+	struct itimerval timer = {
+		.it_value.tv_sec = HTTP_STALL_MS / 1000,
+		.it_interval.tv_sec = HTTP_STALL_MS / 1000,
+	};
+
+	(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void
+guard_stop(void)
 {
 	struct itimerval timer = { 0 };
 
-	timer.it_value.tv_sec = ms / 1000;
-	timer.it_interval.tv_usec = ms == 0 ? 0 : 100000;
 	(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
@@ -118,9 +128,9 @@ http_accept(struct http_request *req)
 {
 	int result;
 
-	guard_set(HTTP_STALL_MS);
+	guard_start();
 	result = FCGX_Accept_r(&req->fcgi);
-	guard_set(0);
+	guard_stop();
 	if (result != 0)
 		return false;
 	req->method = param_or_empty(req, "REQUEST_METHOD");
@@ -146,9 +156,9 @@ http_read(struct http_request *req, void *data, size_t cap)
 		cap = 65536;
 	if ((int64_t)cap > req->unread)
 		cap = (size_t)req->unread;
-	guard_set(HTTP_STALL_MS);
+	guard_start();
 	n = FCGX_GetStr(data, (int)cap, req->fcgi.in);
-	guard_set(0);
+	guard_stop();
 	if (n <= 0) {
 		req->failed = true;
 		return -1;
@@ -192,10 +202,10 @@ void
 http_begin(struct http_request *req, int status, const char *type,
     const char *headers)
 {
-	guard_set(HTTP_STALL_MS);
+	guard_start();
 	put_head(req, status, type, headers);
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
-	guard_set(0);
+	guard_stop();
 }
 
 void
@@ -206,10 +216,10 @@ http_write(struct http_request *req, const void *data, size_t len)
 	while (len > 0 && !req->failed) {
 		int piece = len < 65536 ? (int)len : 65536;
 
-		guard_set(HTTP_STALL_MS);
+		guard_start();
 		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece)
 			req->failed = true;
-		guard_set(0);
+		guard_stop();
 		bytes += piece;
 		len -= (size_t)piece;
 	}
@@ -218,10 +228,10 @@ http_write(struct http_request *req, const void *data, size_t len)
 bool
 http_flush(struct http_request *req)
 {
-	guard_set(HTTP_STALL_MS);
+	guard_start();
 	if (FCGX_FFlush(req->fcgi.out) != 0)
 		req->failed = true;
-	guard_set(0);
+	guard_stop();
 	return !req->failed;
 }
 
@@ -229,11 +239,11 @@ void
 http_answer(struct http_request *req, int status, const char *type,
     const char *headers, const void *body, size_t len)
 {
-	guard_set(HTTP_STALL_MS);
+	guard_start();
 	put_head(req, status, type, headers);
 	(void)FCGX_FPrintF(req->fcgi.out, "Content-Length: %lu\r\n\r\n",
 	    (unsigned long)len);
-	guard_set(0);
+	guard_stop();
 	http_write(req, body, len);
 }
 
@@ -257,8 +267,11 @@ http_client_gone(const struct http_request *req)
 void
 http_finish(struct http_request *req)
 {
-	guard_set(HTTP_STALL_MS);
+	guard_start();
+	/* libfcgi waits up to 2 s for the peer to close its end first */
+	if (req->failed && http_fd(req) >= 0)
+		(void)shutdown(http_fd(req), SHUT_RDWR);
 	FCGX_Finish_r(&req->fcgi);
-	guard_set(0);
+	guard_stop();
 	req->method = req->path = req->query = "";
 }

@@ -12,13 +12,13 @@ struct buf;
 
 /*
  * One HTTP request that nginx handed over by FastCGI, and its answer.  libfcgi
- * is called from this file only.  A peer that stalls for HTTP_STALL_MS in the
- * middle of a record is dropped: one thread serves everybody.
+ * is called from this file only.  One thread serves everybody, and so a peer that
+ * stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to that.
  *
  * Order of calls: http_init() once; http_accept(); http_read*(); either
  * http_answer() or http_begin(), http_write()… ; http_finish().
  */
-#define HTTP_STALL_MS 5000
+#define HTTP_STALL_MS 2000
 
 struct http_request {
 	const char *method; /* "POST"; borrowed until http_finish() */

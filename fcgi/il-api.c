@@ -13,7 +13,7 @@
  * and need not: touch Docker, write to the database, use the network.
  *
  * One thread, one request at a time.  Every wait has a bound: a second for the
- * broker, five for a peer that stalls.
+ * broker, two for a peer that stalls.
  *
  * Files: serve.c the loop, http.c FastCGI, health.c what /health says.
  */
