@@ -23,12 +23,15 @@ def raw(front, request):
 def check_http(front):
     for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"):
         answer = front.request(method, "/interactions")
+        tap.equal(answer.status, 405, method + " is 405")
+        answer = front.direct(method, "/interactions")
         tap.ok(answer.status == 405 and answer.headers["Allow"] == "POST",
-               method + " is 405 with Allow", answer)
-    tap.equal(front.request("POST", "/elsewhere", b"x").status, 404,
-              "another path is 404")
-    tap.equal(front.request("POST", "/interactions/", b"x").status, 404,
-              "a slash behind it is another path")
+               method + " is 405 past nginx too", answer)
+    for path in ("/elsewhere", "/interactions/", "/Interactions", "/"):
+        tap.equal(front.request("POST", path, b"x").status, 404,
+                  path + " is 404")
+        tap.equal(front.direct("POST", path, b"x").status, 404,
+                  path + " is 404 past nginx too")
     head = b"POST /interactions HTTP/1.1\r\nHost: x\r\n"
     tap.equal(raw(front, head + b"\r\n"), 411, "no length is 411")
     tap.equal(raw(front, head + b"Content-Length: 0\r\n\r\n"), 401,
@@ -37,6 +40,10 @@ def check_http(front):
               "a length that is no number is 400")
     tap.equal(front.request("POST", "/interactions", b"x" * (2 << 20)).status,
               413, "2 MiB are 413")
+    answer = front.direct("POST", "/interactions", b"x" * ((1 << 20) + 1))
+    tap.equal(answer.status, 413, "1 MiB and a byte is 413 past nginx too")
+    answer = front.direct("POST", "/interactions", None)
+    tap.equal(answer.status, 411, "no length is 411 past nginx too")
     body = b'{"type":1,"pad":"' + b"x" * (1 << 20)
     body = body[:(1 << 20) - 2] + b'"}'
     tap.equal(front.send(body).status, 200, "exactly 1 MiB is taken")

@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""Without its database il-fcgi answers PINGs, tells people, and recovers by
+itself when the cause is gone."""
+import os
+import select
+import sqlite3
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import front as f  # noqa: E402
+
+tap = f.Tap()
+
+
+def check_down(front, name):
+    tap.equal(front.send(f.interaction(1, None)).json, {"type": 1},
+              name + ": a PING is answered")
+    body = f.command("look")
+    answer = front.send(body)
+    tap.ok(answer.type == 4 and answer.private and body["id"] in answer.text
+           and front.alive(), name + ": people are told, with a reference",
+           answer)
+
+
+def recovers(front, seconds=10):
+    """Send commands until one is taken."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if front.send(f.command("look")).type == 5:
+            return True
+        select.select([], [], [], 0.1)
+    return False
+
+
+with f.Front(database=False) as front:
+    check_down(front, "no file")
+    f.migrate(front.database)
+    front.add_sandbox()
+    tap.ok(recovers(front), "it recovers when the file is there")
+
+with f.Front(database=False, start=False) as front:
+    with open(front.database, "wb") as file:
+        file.write(b"this is no database\n" * 500)
+    front.start()
+    check_down(front, "not a database")
+
+with f.Front(database=False, start=False) as front:
+    sqlite3.connect(front.database).execute("PRAGMA user_version = 99")
+    front.start()
+    check_down(front, "another version")
+
+with f.Front() as front:
+    front.add_sandbox()
+    holder = sqlite3.connect(front.database, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    started = time.monotonic()
+    answer = front.send(f.command("look"))
+    tap.ok(answer.type == 4 and time.monotonic() - started < 2.8,
+           "locked: people are told within three seconds", answer)
+    holder.execute("ROLLBACK")
+    holder.close()
+    tap.equal(front.send(f.command("look")).type, 5,
+              "the next one is taken at once when the lock is gone")
+    tap.equal(len(front.jobs()), 1, "and the refused one left no job")
+tap.done()

@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""GET /health of il-api: always 200, and truthful.  (With a broker that runs:
+the end-to-end tests.)"""
+import os
+import socket
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import front as f  # noqa: E402
+
+tap = f.Tap()
+
+
+def health(front):
+    answer = front.request("GET", "/health")
+    tap.equal(answer.status, 200, "always 200")
+    return answer.json
+
+
+def check_routes(front):
+    answer = front.request("HEAD", "/health")
+    tap.ok(answer.status == 405 and answer.headers["Allow"] == "GET",
+           "HEAD is 405 with Allow", answer)
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        tap.equal(front.request(method, "/health").status, 405,
+                  method + " is 405")
+        answer = front.direct(method, "/health")
+        tap.ok(answer.status == 405 and answer.headers["Allow"] == "GET" and
+               answer.json == {"detail": "Method Not Allowed"},
+               method + " is 405 past nginx too", answer)
+    answer = front.direct("GET", "/health/more")
+    tap.ok(answer.status == 404 and answer.json == {"detail": "Not Found"},
+           "another path is 404", answer)
+
+
+def check_silent_broker(front):
+    """A broker that accepts and never answers."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(front.path("lease.sock"))
+    listener.listen(5)
+    kept = []
+    thread = threading.Thread(
+        target=lambda: kept.append(listener.accept()), daemon=True)
+    thread.start()
+    started = time.monotonic()
+    answer = health(front)
+    seconds = time.monotonic() - started
+    tap.ok(seconds < 2.5 and answer["status"] == "error",
+           "a broker that hangs costs a second", seconds, answer)
+    listener.close()
+
+
+with f.Front(program="il-api") as front:
+    check_routes(front)
+    answer = health(front)
+    tap.ok(answer["status"] == "error" and "il-sandboxd" in answer["message"]
+           and answer["version"] == "0.4.4", "no broker: says so", answer)
+    tap.ok(answer["inline"]["database"] is True and
+           answer["inline"]["docker"] is False, "in detail", answer)
+    front.query("INSERT INTO jobs (interaction_id, application_id, user_id,"
+                " kind, answer, token, received_ms, attachment_limit,"
+                " may_attach) VALUES (1, 1, 1, 'py', 'deferred', 't', 1, 1, 1)")
+    tap.equal(health(front)["inline"]["jobs"]["queued"], 1,
+              "the queue is counted")
+    check_silent_broker(front)
+    for suffix in ("", "-wal", "-shm"):
+        if os.path.exists(front.database + suffix):
+            os.unlink(front.database + suffix)
+    answer = health(front)
+    tap.ok(answer["status"] == "error" and "database" in answer["message"],
+           "no database: says so", answer)
+    front.process.terminate()
+    tap.equal(front.process.wait(10), 0, "SIGTERM ends it with 0")
+    tap.ok(not os.path.exists(front.socket_path), "its socket is gone")
+tap.done()

@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+"""A thousand commands at once: all acknowledged in time, all in the database,
+each once."""
+import asyncio
+import os
+import resource
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import front as f  # noqa: E402
+
+COUNT = 1000
+DISCORD_SECONDS = 3.0
+tap = f.Tap()
+
+
+def request(front, user):
+    """Return the bytes of a command; signed beforehand, as Discord's are."""
+    body = f.encode(f.command("py", user=user, code="print(%d)" % user))
+    head = "POST /interactions HTTP/1.1\r\nHost: localhost\r\n" \
+        "Connection: close\r\nContent-Length: %d\r\n" % len(body)
+    for name, value in front.headers(body).items():
+        head += "%s: %s\r\n" % (name, value)
+    return head.encode() + b"\r\n" + body
+
+
+async def send(port, data, start):
+    """Connect, wait for the others, send; return (answer, seconds)."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await start.wait()
+    started = time.monotonic()
+    writer.write(data)
+    answer = await reader.read()
+    writer.close()
+    return answer, time.monotonic() - started
+
+
+async def send_all(port, requests):
+    start = asyncio.Event()
+    tasks = [asyncio.create_task(send(port, data, start))
+             for data in requests]
+    await asyncio.sleep(0)
+    start.set()
+    return await asyncio.gather(*tasks)
+
+
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+with f.Front() as front:
+    users = range(1000, 1000 + COUNT)
+    for user in users:
+        front.add_sandbox(user)
+    results = asyncio.run(send_all(
+        front.port, [request(front, user) for user in users]))
+    tap.equal([a[:200] for a, _ in results
+               if not a.endswith(b'{"type":5,"data":{"flags":64}}')], [],
+              "every one is acknowledged")
+    slowest = max(seconds for _, seconds in results)
+    print("# slowest: %.3f s" % slowest)
+    tap.ok(slowest < DISCORD_SECONDS, "within Discord's three seconds",
+           "slowest: %.2f s" % slowest)
+    jobs = front.jobs()
+    tap.equal(len(jobs), COUNT, "every one is in the database")
+    tap.equal(sorted((j["user_id"], j["text"]) for j in jobs),
+              [(u, "print(%d)" % u) for u in range(1000, 1000 + COUNT)],
+              "with its own words")
+    tap.ok(front.alive(), "the process is alive")
+tap.done()
