@@ -1,0 +1,47 @@
+#include "command.h"
+
+#include "../base/err.h"
+#include "collect.h"
+#include "worker.h"
+
+static int
+finish(struct task *task, const struct run *run, struct collect *collect,
+    const char *path, struct err *err)
+{
+	struct render_env env = command_env(task);
+
+	command_note_usage(task, &run->outcome);
+	if (!run_succeeded(&run->outcome)) {
+		command_not_done(task, &run->outcome, path);
+		return 0;
+	}
+	if (collect->file_count != 1)
+		return err_set(err, ERR_PROTOCOL, "the cell sent no file");
+	render_get(&task->message, &collect->files[0], &env);
+	command_set_outcome(task, "sent");
+	return 0;
+}
+
+int
+cmd_get(struct task *task, struct err *err)
+{
+	struct cell_request request = { .op = OP_READ, .wall_ms = FILE_OP_MS };
+	char path[PATH_SIZE];
+	struct collect collect;
+	struct run_sink sink = { .event = collect_event, .arg = &collect };
+	struct run run;
+	int result = 0;
+
+	if (!command_resolve(task, task->job->path, path))
+		return 0;
+	request.path = path;
+	request.max_bytes = command_env(task).file_most;
+	collect_init(&collect, 0, (size_t)request.max_bytes);
+	if (run_open(&run, task, "user", FILE_OP_MS, LEASE_WAIT_MS))
+		(void)run_request(&run, &request, FILE_OP_MS, &sink);
+	run_close(&run);
+	if (!task->taken)
+		result = finish(task, &run, &collect, path, err);
+	collect_release(&collect);
+	return result;
+}

@@ -1,0 +1,136 @@
+#include "collect.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+collect_init(struct collect *collect, size_t output_max, size_t file_bytes_max)
+{
+	*collect = (struct collect){ .file_bytes_max = file_bytes_max };
+	buf_init(&collect->output, output_max);
+}
+
+void
+collect_release(struct collect *collect)
+{
+	buf_release(&collect->output);
+	for (size_t i = 0; i < collect->file_count; i++) {
+		free(collect->files[i].path);
+		buf_release(&collect->files[i].data);
+	}
+	for (size_t i = 0; i < collect->left_count; i++)
+		free(collect->left[i].path);
+	for (size_t i = 0; i < collect->entry_count; i++)
+		free(collect->entries[i].name);
+	collect->file_count = 0;
+	collect->left_count = 0;
+	collect->entry_count = 0;
+}
+
+void
+collect_reset(struct collect *collect)
+{
+	size_t output_max = collect->output.max;
+	size_t file_bytes_max = collect->file_bytes_max;
+
+	collect_release(collect);
+	collect_init(collect, output_max, file_bytes_max);
+}
+
+void
+collect_leave_out(struct collect *collect, const char *path, int64_t size,
+    enum left_out why)
+{
+	struct collected_left *left;
+
+	if (collect->left_count == COLLECT_LEFT) {
+		collect->left_more++;
+		return;
+	}
+	left = &collect->left[collect->left_count++];
+	left->path = xstrdup(path);
+	left->size = size;
+	left->why = why;
+}
+
+static void
+take_output(struct collect *c, const struct cell_event *event)
+{
+	size_t room = c->output.max - c->output.len;
+
+	buf_add(&c->output, event->data,
+	    event->len < room ? event->len : room);
+}
+
+static void
+take_file(struct collect *c, const struct cell_event *event)
+{
+	struct collected_file *file;
+	size_t size = event->size > 0 ? (size_t)event->size : 0;
+
+	c->taking = false;
+	if (c->file_count == COLLECT_FILES ||
+	    size > c->file_bytes_max - c->file_bytes) {
+		collect_leave_out(c, event->name, event->size,
+		    c->file_count == COLLECT_FILES ? LEFT_OUT_COUNT :
+						     LEFT_OUT_TOTAL);
+		return;
+	}
+	file = &c->files[c->file_count++];
+	file->path = xstrdup(event->name);
+	file->size = event->size;
+	buf_init(&file->data, size);
+	c->file_bytes += size;
+	c->taking = true;
+}
+
+/* Bytes belong to the last file that was announced: when that one was not
+ * taken, nothing is. */
+static void
+take_bytes(struct collect *c, const struct cell_event *event)
+{
+	if (c->taking)
+		buf_add(&c->files[c->file_count - 1].data, event->data,
+		    event->len);
+}
+
+static void
+take_entry(struct collect *c, const struct cell_event *event)
+{
+	if (c->entry_count == COLLECT_ENTRIES)
+		return;
+	c->entries[c->entry_count++] = (struct collected_entry){
+		.name = xstrdup(event->name),
+		.kind = event->entry_kind,
+		.size = event->size,
+		.mtime = event->mtime,
+	};
+}
+
+void
+collect_event(void *arg, const struct cell_event *event)
+{
+	struct collect *c = arg;
+
+	switch (event->kind) {
+	case CELL_OUTPUT:
+		take_output(c, event);
+		break;
+	case CELL_FILE:
+		take_file(c, event);
+		break;
+	case CELL_BYTES:
+		take_bytes(c, event);
+		break;
+	case CELL_ENTRY:
+		take_entry(c, event);
+		break;
+	case CELL_LEFT_OUT:
+		collect_leave_out(c, event->name, event->size, event->why);
+		break;
+	case CELL_STARTED:
+	case CELL_RESULT:
+	case CELL_QUIET:
+		break;
+	}
+}

@@ -1,0 +1,326 @@
+#include "deliver.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../rest/rest.h"
+#include "../store/job.h"
+#include "command.h"
+#include "render.h"
+#include "worker.h"
+
+/* A 404 so much after the interaction is not "not yet" any more. */
+#define MISSING_MS 60000
+/* In one round; then the rest waits for the next one. */
+#define FAILURES_MOST 2
+/* Rounds in which files are tried, then the answer goes without them: they may
+ * be what Discord cannot digest. */
+#define FILE_TRIES 6
+
+/* One answer on its way. */
+struct delivery {
+	struct worker *worker;
+	const struct job *job;
+	const char *body;	       /* without files */
+	const struct message *message; /* NULL: there are no files any more */
+	enum rest_patience patience;
+	struct rest_reply reply;
+	struct err err;
+};
+
+static int64_t
+token_until(const struct job *job)
+{
+	return job->received_ms + TOKEN_LIFE_MS;
+}
+
+/* ---- what was kept for its files ---- */
+
+static struct deliver_kept *
+kept_find(struct worker *worker, int64_t job_id)
+{
+	for (size_t i = 0; i < DELIVER_KEPT; i++)
+		if (worker->kept[i].job_id == job_id)
+			return &worker->kept[i];
+	return NULL;
+}
+
+static void
+kept_forget(struct worker *worker, int64_t job_id)
+{
+	struct deliver_kept *kept = kept_find(worker, job_id);
+
+	if (kept == NULL)
+		return;
+	message_release(&kept->message);
+	kept->job_id = 0;
+}
+
+/* The oldest gives way: its answer is still sent, without files. */
+static void
+kept_add(struct worker *worker, int64_t job_id, struct message *message)
+{
+	struct deliver_kept *kept = &worker->kept[0];
+
+	for (size_t i = 1; i < DELIVER_KEPT && kept->job_id != 0; i++)
+		if (worker->kept[i].job_id < kept->job_id)
+			kept = &worker->kept[i];
+	if (kept->job_id != 0)
+		message_release(&kept->message);
+	kept->job_id = job_id;
+	kept->tries = 0;
+	kept->message = *message;
+	message_init(message);
+}
+
+void
+deliver_release(struct worker *worker)
+{
+	for (size_t i = 0; i < DELIVER_KEPT; i++)
+		if (worker->kept[i].job_id != 0)
+			message_release(&worker->kept[i].message);
+}
+
+/* ---- one answer ---- */
+
+static enum rest_outcome
+edit(struct delivery *d, const char *body, const struct rest_file *files,
+    size_t count)
+{
+	return rest_edit_original(d->worker->rest, d->job->token, body, files,
+	    count, d->patience, token_until(d->job), &d->reply, &d->err);
+}
+
+/* Discord does not like the answer itself: then at least say so. */
+static enum rest_outcome
+edit_plainly(struct delivery *d)
+{
+	struct message message;
+	auto_free char *body = NULL;
+
+	message_init(&message);
+	message_leadf(&message, "Discord did not accept the answer (code %"
+	    PRId64 "). It is done, though. (reference %" PRId64 ")",
+	    d->reply.code, d->job->id);
+	body = message_json(&message, false);
+	message_release(&message);
+	return edit(d, body, NULL, 0);
+}
+
+static enum rest_outcome
+edit_with_files(struct delivery *d)
+{
+	struct rest_file files[MESSAGE_FILES_MAX];
+	size_t count = message_rest_files(d->message, files);
+	auto_free char *body = message_json(d->message, true);
+
+	return edit(d, body, files, count);
+}
+
+static enum rest_outcome
+deliver(struct delivery *d)
+{
+	enum rest_outcome outcome = REST_REFUSED;
+
+	if (d->message != NULL && d->message->file_count > 0)
+		outcome = edit_with_files(d);
+	if (outcome == REST_REFUSED) {
+		if (d->reply.status != 0)
+			log_warn("the files were refused: %s job=%" PRId64,
+			    d->err.text, d->job->id);
+		outcome = edit(d, d->body, NULL, 0);
+	}
+	if (outcome == REST_REFUSED) {
+		log_warn("the answer was refused: %s job=%" PRId64,
+		    d->err.text, d->job->id);
+		outcome = edit_plainly(d);
+	}
+	if (outcome != REST_DONE && d->reply.status == 404 &&
+	    clock_wall_ms() - d->job->received_ms > MISSING_MS)
+		outcome = REST_GONE;
+	return outcome;
+}
+
+static void
+give_up(const struct delivery *d, const char *why)
+{
+	struct err err = { 0 };
+
+	log_warn("nobody to tell (%s): %s job=%" PRId64, why, d->err.text,
+	    d->job->id);
+	if (job_undeliverable(d->worker->db, d->job->id, why, &err) < 0)
+		log_err("%s", err.text);
+	kept_forget(d->worker, d->job->id);
+}
+
+/* Note what became of it.  True: there is nothing more to do. */
+static bool
+settle(struct delivery *d, enum rest_outcome outcome)
+{
+	struct err err = { 0 };
+
+	switch (outcome) {
+	case REST_DONE:
+		if (job_delivered(d->worker->db, d->job->id, &err) != 0)
+			log_err("told, but not noted: %s job=%" PRId64,
+			    err.text, d->job->id);
+		kept_forget(d->worker, d->job->id);
+		return true;
+	case REST_GONE:
+		give_up(d, "gone");
+		return true;
+	case REST_REFUSED:
+		give_up(d, "refused");
+		return true;
+	case REST_LATER:
+	case REST_DROPPED:
+		break;
+	}
+	log_warn("not told yet: %s job=%" PRId64, d->err.text, d->job->id);
+	return false;
+}
+
+/* ---- a task that is over ---- */
+
+/* 0: it is in the database; 1: the job is somebody else's now; -1: the database
+ * fails (a full disk, say), and its user is told all the same. */
+static int
+finish(struct task *task, const char *body)
+{
+	struct worker *worker = task->worker;
+	struct err err = { 0 };
+	int result = job_finish(worker->db, task->job->id, worker->slot, body,
+	    task->outcome, &err);
+
+	if (result < 0)
+		log_err("%s job=%" PRId64, err.text, task->job->id);
+	else if (result == 1)
+		log_err("the job was taken away job=%" PRId64, task->job->id);
+	return result;
+}
+
+/* The first answer of all, within the 3 s that Discord waits for it. */
+static void
+deliver_callback(struct task *task, struct delivery *d)
+{
+	int64_t left_ms = task->job->received_ms + CALLBACK_MS -
+	    clock_wall_ms();
+	auto_free char *own = NULL;
+	const char *body = task->callback;
+	enum rest_outcome outcome;
+
+	if (left_ms < 1 || left_ms > CALLBACK_MS) {
+		give_up(d, "too late");
+		return;
+	}
+	if (body == NULL)
+		body = own = message_callback_json(&task->message);
+	outcome = rest_callback(task->worker->rest, task->job->interaction_id,
+	    task->job->token, body, (int)left_ms, &d->reply, &d->err);
+	if (outcome == REST_LATER || outcome == REST_DROPPED)
+		outcome = REST_GONE; /* there is no second chance */
+	(void)settle(d, outcome);
+}
+
+void
+deliver_task(struct task *task)
+{
+	auto_free char *body = message_json(&task->message, false);
+	struct delivery d = {
+		.worker = task->worker,
+		.job = task->job,
+		.body = body,
+		.message = &task->message,
+		.patience = REST_FINAL,
+	};
+
+	int finished = finish(task, body);
+	enum rest_outcome outcome;
+
+	if (finished == 1)
+		return;
+	if (task->job->answer == ANSWER_CALLBACK) {
+		deliver_callback(task, &d);
+		return;
+	}
+	outcome = deliver(&d);
+	if (finished < 0 && finish(task, body) != 0)
+		return;
+	if (!settle(&d, outcome) && task->message.file_count > 0)
+		kept_add(task->worker, task->job->id, &task->message);
+}
+
+/* ---- what was left ---- */
+
+/* A job that was running when its worker died: now it gets its answer. */
+static char *
+lost_body(struct worker *worker, int64_t slot, const struct job *job)
+{
+	struct message message;
+	struct err err = { 0 };
+	char *body;
+
+	message_init(&message);
+	render_lost(&message, job->kind, job->id);
+	body = message_json(&message, false);
+	message_release(&message);
+	if (job_finish(worker->db, job->id, slot, body, "interrupted", &err) <
+	    0)
+		log_err("%s", err.text);
+	return body;
+}
+
+/* True: it is settled. */
+static bool
+tell(struct worker *worker, int64_t slot, const struct job *job)
+{
+	struct deliver_kept *kept = kept_find(worker, job->id);
+	auto_free char *own = NULL;
+	struct delivery d = {
+		.worker = worker,
+		.job = job,
+		.body = job->body,
+		.message = kept != NULL ? &kept->message : NULL,
+		.patience = REST_PROGRESS,
+	};
+
+	if (clock_wall_ms() >= token_until(job) ||
+	    job->answer == ANSWER_CALLBACK) {
+		give_up(&d, "too late");
+		return true;
+	}
+	if (kept != NULL && ++kept->tries > FILE_TRIES) {
+		kept_forget(worker, job->id);
+		d.message = NULL;
+	}
+	if (job->state == JOB_LOST || d.body == NULL)
+		d.body = own = lost_body(worker, slot, job);
+	return settle(&d, deliver(&d));
+}
+
+int
+deliver_untold(struct worker *worker, int64_t slot)
+{
+	struct err err = { 0 };
+	struct job job;
+	int64_t after = 0;
+	int failures = 0;
+	int result;
+
+	while (failures < FAILURES_MOST &&
+	    (result = job_next_untold(worker->db, slot, after, &job, &err)) ==
+		0) {
+		after = job.id;
+		if (!tell(worker, slot, &job))
+			failures++;
+		job_release(&job);
+	}
+	if (failures < FAILURES_MOST && result < 0)
+		log_err("%s", err.text);
+	return failures;
+}

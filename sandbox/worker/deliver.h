@@ -1,0 +1,37 @@
+#ifndef DELIVER_H
+#define DELIVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "message.h"
+
+struct task;
+struct worker;
+
+/*
+ * Getting answers to Discord.  An answer is in the database before it is sent;
+ * what could not be sent (Discord is away, this worker was killed) is sent from
+ * there, as long as its token lives.  Files are not in the database: they are
+ * kept in memory for a while, and after a crash the answer says where they are.
+ */
+#define DELIVER_KEPT 4
+
+/* Messages with files that are still to be sent. */
+struct deliver_kept {
+	int64_t job_id; /* 0: free */
+	int tries;
+	struct message message;
+};
+
+/* The task is over: finished, then delivered if that is possible now.  The
+ * message may move out of the task. */
+void deliver_task(struct task *task);
+
+/* Tell what `slot` left untold: interrupted jobs and answers that are waiting.
+ * Each has one try; returns how many are still untold. */
+int deliver_untold(struct worker *worker, int64_t slot);
+
+void deliver_release(struct worker *worker);
+
+#endif

@@ -1,0 +1,221 @@
+/*
+ * il-worker: does what people asked for, and tells them.
+ *
+ * Each worker is one process with one slot (-s) and does one job at a time:
+ *
+ *	il-fcgi --commit--> SQLite <--claim-- il-worker --lease--> il-sandboxd
+ *	   '------byte------> wake --poll-----'   |  '--frames---> cell
+ *	                                          '--HTTPS-------> Discord
+ *
+ * It may use the database, the network to Discord and leased cells.  It never
+ * touches Docker or a workspace; all of that is behind lease.sock.
+ *
+ * The life of a job is in the database (store/job.h), changed by
+ * compare-and-set: claimed here, started right before the cell gets the
+ * request, finished with the rendered answer before that is sent, delivered
+ * when Discord has taken it.  So a worker can be killed at any moment: whoever
+ * gets its slot's lock (worker-<slot>.lock) queues again what it had only
+ * claimed, tells "interrupted" for what it had started, and sends what it had
+ * finished.  Nothing runs twice.
+ *
+ * Between jobs it waits on the FIFO "wake", on signals and for the next round
+ * of sweeping (sweep.c).  On SIGTERM it ends after the job that it has, which
+ * loses its cell after 20 s.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/log.h"
+#include "../base/text.h"
+#include "../rest/rest.h"
+#include "../store/db.h"
+#include "sweep.h"
+#include "wake.h"
+#include "work.h"
+#include "worker.h"
+
+#define EXIT_USAGE  64
+#define EXIT_CONFIG 78
+#define SLOT_MOST   255
+/* A worker that sweeps may hold our lock for a moment. */
+#define LOCK_WAIT_MS  20000
+#define LOCK_PAUSE_MS 50
+
+struct options {
+	int64_t slot;
+	const char *env_file;
+	bool test;
+};
+
+static void
+usage(void)
+{
+	(void)fputs("usage: il-worker [-t] [-e envfile] -s slot\n", stderr);
+	exit(EXIT_USAGE);
+}
+
+static void
+parse_options(int argc, char **argv, struct options *options)
+{
+	int c;
+
+	*options = (struct options){ .slot = -1 };
+	while ((c = getopt(argc, argv, "e:s:t")) != -1) {
+		if (c == 'e')
+			options->env_file = optarg;
+		else if (c == 't')
+			options->test = true;
+		else if (c != 's' || !text_parse_int(optarg, 0, SLOT_MOST,
+				     &options->slot))
+			usage();
+	}
+	if (optind != argc || (options->slot < 0 && !options->test))
+		usage();
+}
+
+/* ---- opening all that it holds ---- */
+
+static void
+check_config(const struct config *config)
+{
+	if (config->discord_application_id == 0)
+		log_fatal(EXIT_CONFIG, "DISCORD_APPLICATION_ID: must be set");
+}
+
+static void
+lock_own_slot(struct worker *worker)
+{
+	auto_free char *path = worker_lock_path(worker->config, worker->slot);
+	int64_t until_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
+
+	worker->slot_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
+	if (worker->slot_lock < 0)
+		log_fatal(1, "%s: %s", path, strerror(errno));
+	while (flock(worker->slot_lock, LOCK_EX | LOCK_NB) < 0) {
+		struct pollfd stop = { .fd = worker->signal_fd,
+			.events = POLLIN };
+
+		if (clock_monotonic_ms() > until_ms)
+			log_fatal(1, "slot %" PRId64 " has a worker already",
+			    worker->slot);
+		if (poll(&stop, 1, LOCK_PAUSE_MS) > 0)
+			exit(0);
+	}
+}
+
+static void
+open_all(struct worker *worker)
+{
+	const struct config *config = worker->config;
+	auto_free char *wake = config_state_path(config, "wake");
+	struct rest_options options = {
+		.api_base = config->discord_api_base,
+		.bot_token = config->discord_token,
+		.application_id = config->discord_application_id,
+	};
+	struct err err = { 0 };
+
+	worker->signal_fd = fd_signals(NULL, &err);
+	if (worker->signal_fd < 0)
+		log_fatal(1, "%s", err.text);
+	if (fd_make_dirs(config->state_dir, 0770, &err) < 0)
+		log_fatal(EXIT_CONFIG, "%s", err.text);
+	lock_own_slot(worker);
+	worker->wake_fd = wake_open(wake, &err);
+	if (worker->wake_fd < 0)
+		log_fatal(EXIT_CONFIG, "%s", err.text);
+	worker->db = db_open(config->database, DB_WORKER, &err);
+	if (worker->db == NULL)
+		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
+		    err.text);
+	worker->rest = rest_new(&options, &err);
+	if (worker->rest == NULL)
+		log_fatal(1, "%s", err.text);
+	rest_stop_with(worker->rest, worker->signal_fd);
+	worker->lease_socket = config_state_path(config, "lease.sock");
+}
+
+static void
+close_all(struct worker *worker)
+{
+	deliver_release(worker);
+	rest_free(worker->rest);
+	db_close(worker->db);
+	free(worker->lease_socket);
+	(void)close(worker->wake_fd);
+	(void)close(worker->signal_fd);
+	(void)close(worker->slot_lock);
+}
+
+/* ---- the loop ---- */
+
+static void
+wait_for_work(const struct worker *worker, int64_t until_ms)
+{
+	struct pollfd fds[2] = {
+		{ .fd = worker->wake_fd, .events = POLLIN },
+		{ .fd = worker->signal_fd, .events = POLLIN },
+	};
+
+	if (poll(fds, 2, clock_poll_timeout(until_ms)) > 0 &&
+	    fds[0].revents != 0)
+		wake_take(worker->wake_fd);
+}
+
+static void
+run(struct worker *worker)
+{
+	int64_t sweep_at_ms = 0;
+
+	work_recover(worker);
+	while (!worker_is_stopping(worker)) {
+		if (work_next(worker)) {
+			/* a busy worker sweeps too, only later */
+			if (clock_monotonic_ms() < sweep_at_ms + 60000)
+				continue;
+		} else if (clock_monotonic_ms() < sweep_at_ms) {
+			wait_for_work(worker, sweep_at_ms);
+			continue;
+		}
+		sweep_at_ms = sweep_run(worker);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options options;
+	struct config config = { 0 };
+	struct err err = { 0 };
+	struct worker worker = { .config = &config };
+
+	parse_options(argc, argv, &options);
+	log_init("il-worker", LOG_LEVEL_INFO);
+	if (config_load(&config, options.env_file, &err) < 0)
+		log_fatal(EXIT_CONFIG, "%s", err.text);
+	check_config(&config);
+	if (options.test) {
+		config_release(&config);
+		return 0;
+	}
+	worker.slot = options.slot;
+	open_all(&worker);
+	log_info("ready slot=%" PRId64, worker.slot);
+	run(&worker);
+	log_info("ending slot=%" PRId64, worker.slot);
+	close_all(&worker);
+	config_release(&config);
+	return 0;
+}

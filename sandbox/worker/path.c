@@ -1,0 +1,89 @@
+#include "path.h"
+
+#include <string.h>
+
+static void
+drop_last(char *resolved)
+{
+	char *slash = strrchr(resolved, '/');
+
+	if (slash != NULL)
+		*slash = '\0';
+	else
+		resolved[0] = '\0';
+}
+
+static enum path_result
+add_name(char resolved[PATH_SIZE], const char *name, size_t len)
+{
+	size_t used = strlen(resolved);
+
+	if (len == 0 || (len == 1 && name[0] == '.'))
+		return PATH_OK;
+	if (len == 2 && name[0] == '.' && name[1] == '.') {
+		if (used == 0)
+			return PATH_OUTSIDE;
+		drop_last(resolved);
+		return PATH_OK;
+	}
+	if (len > NAME_MAX_BYTES ||
+	    used + (used > 0) + len > PATH_MAX_BYTES)
+		return PATH_TOO_LONG;
+	if (used > 0)
+		resolved[used++] = '/';
+	memcpy(resolved + used, name, len);
+	resolved[used + len] = '\0';
+	return PATH_OK;
+}
+
+static enum path_result
+add_path(char resolved[PATH_SIZE], const char *path)
+{
+	while (*path != '\0') {
+		size_t len = strcspn(path, "/");
+		enum path_result result = add_name(resolved, path, len);
+
+		if (result != PATH_OK)
+			return result;
+		path += len;
+		path += *path == '/';
+	}
+	return PATH_OK;
+}
+
+enum path_result
+path_resolve(const char *cwd, const char *path, char resolved[PATH_SIZE])
+{
+	enum path_result result = PATH_OK;
+
+	resolved[0] = '\0';
+	if (path[0] == '/')
+		return PATH_OUTSIDE;
+	if (path[0] == '~' && (path[1] == '\0' || path[1] == '/'))
+		path++;
+	else
+		result = add_path(resolved, cwd);
+	if (result == PATH_OK)
+		result = add_path(resolved, path);
+	if (result != PATH_OK)
+		resolved[0] = '\0';
+	return result;
+}
+
+bool
+path_means_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *last = slash != NULL ? slash + 1 : path;
+
+	return *last == '\0' || strcmp(last, ".") == 0 ||
+	    strcmp(last, "..") == 0 || strcmp(path, "~") == 0;
+}
+
+const char *
+path_name(const char *resolved)
+{
+	const char *slash = strrchr(resolved, '/');
+
+	return slash != NULL ? slash + 1 : resolved;
+}

@@ -1,0 +1,36 @@
+#ifndef PATH_H
+#define PATH_H
+
+#include <stdbool.h>
+
+struct buf;
+
+/*
+ * Paths that people type, relative to the current directory of their sandbox.
+ * This is for their sake and for clear messages; what holds is the cell, which
+ * walks every path again and follows nothing.
+ */
+#define PATH_MAX_BYTES 1024
+#define NAME_MAX_BYTES 255
+#define PATH_SIZE      (PATH_MAX_BYTES + 1)
+
+enum path_result {
+	PATH_OK,
+	PATH_OUTSIDE,  /* absolute, or above the top */
+	PATH_TOO_LONG, /* over 1,024 bytes, or a name over 255 */
+};
+
+/*
+ * Resolve path against cwd ("" is the workspace itself) by its letters alone:
+ * "." and empty names go, ".." drops a name, "~" at the start is the top.  The
+ * result has no '/' at either end and is "" for the workspace itself.
+ */
+enum path_result path_resolve(const char *cwd, const char *path,
+    char resolved[PATH_SIZE]);
+
+/* Was a folder meant: does it end in '/', "." or ".."? */
+bool path_means_folder(const char *path);
+/* The last name of a resolved path, "" for the workspace itself. */
+const char *path_name(const char *resolved);
+
+#endif

@@ -1,0 +1,36 @@
+#ifndef REQUIREMENT_H
+#define REQUIREMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * What people give to /il pip: words as a shell splits them, each of which must
+ * be a requirement (PEP 508) without a direct reference.  Never an option, a
+ * path or a URL: pip would read files or run code for those.
+ */
+#define REQUIREMENTS_MAX 32
+
+struct requirements {
+	char *words[REQUIREMENTS_MAX + 1]; /* heap; NULL after the last */
+	size_t count;
+};
+
+enum requirements_result {
+	REQUIREMENTS_OK,
+	REQUIREMENTS_NONE,    /* no word at all */
+	REQUIREMENTS_QUOTE,   /* a quote is not closed */
+	REQUIREMENTS_TOO_MANY,
+	REQUIREMENTS_BAD,     /* words[count - 1] is not a requirement */
+};
+
+/* Split and check.  Release in any case.  "pip install" in front is taken off:
+ * both are names of packages that nobody means. */
+enum requirements_result requirements_parse(struct requirements *requirements,
+    const char *text);
+void requirements_release(struct requirements *requirements);
+
+/* Is this one a requirement?  Name, extras, versions, marker. */
+bool requirement_is_valid(const char *word);
+
+#endif

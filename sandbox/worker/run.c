@@ -1,0 +1,234 @@
+#include "run.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "../base/buf.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "command.h"
+#include "worker.h"
+
+/* The cell keeps the limit of wall_ms; so much later it is not believed. */
+#define OUTSIDE_MS 5000
+/* The broker ends a leased cell so much after all else should have. */
+#define LEASE_MORE_MS 15000
+#define SEND_MS	      10000
+/* When the worker has to end, a run may go on for so long. */
+#define STOP_MS 20000
+/* A broker that is restarting is back within a second or two; so is a cell that
+ * another worker has died over. */
+#define AGAIN_MS       5000
+#define AGAIN_PAUSE_MS 100
+
+static bool
+end_with(struct run *run, enum run_end end)
+{
+	run->outcome.end = end;
+	lease_close(&run->lease);
+	return false;
+}
+
+static bool
+is_worth_waiting(enum lease_outcome outcome)
+{
+	return outcome == LEASE_UNREACHABLE || outcome == LEASE_REFUSED_BUSY;
+}
+
+static enum lease_outcome
+open_lease(struct run *run, const struct lease_request *request, int wait_ms,
+    struct err *err)
+{
+	const struct worker *worker = run->task->worker;
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t deadline_ms = now_ms + wait_ms;
+	int64_t again_until_ms = now_ms + AGAIN_MS;
+	enum lease_outcome outcome;
+
+	if (again_until_ms > deadline_ms)
+		again_until_ms = deadline_ms;
+	for (;;) {
+		outcome = lease_open(&run->lease, worker->lease_socket,
+		    request, clock_poll_timeout(deadline_ms), err);
+		if (!is_worth_waiting(outcome) ||
+		    clock_monotonic_ms() + AGAIN_PAUSE_MS > again_until_ms)
+			return outcome;
+		(void)poll(NULL, 0, AGAIN_PAUSE_MS);
+	}
+}
+
+bool
+run_open(struct run *run, struct task *task, const char *class,
+    int64_t wall_ms, int wait_ms)
+{
+	struct lease_request request = {
+		.class = class,
+		.sandbox = task->sandbox.id,
+		.lease_ms = wall_ms + OUTSIDE_MS + LEASE_MORE_MS,
+	};
+	struct err err = { 0 };
+
+	*run = (struct run){ .task = task, .lease = LEASE_NONE };
+	run->outcome.refusal = open_lease(run, &request, wait_ms, &err);
+	if (run->outcome.refusal != LEASE_GRANTED) {
+		log_warn("no cell: %s job=%" PRId64 " sandbox=%s", err.text,
+		    task->job->id, task->sandbox.id);
+		return end_with(run, RUN_REFUSED);
+	}
+	run->cell = xmalloc(sizeof(*run->cell));
+	cell_init(run->cell, run->lease.cell_fd);
+	return true;
+}
+
+void
+run_close(struct run *run)
+{
+	lease_close(&run->lease);
+	free(run->cell);
+	run->cell = NULL;
+}
+
+/* ---- one request ---- */
+
+/* What the loop waits for. */
+struct wait {
+	struct run *run;
+	const struct run_sink *sink;
+	int64_t deadline_ms;
+	int64_t tick_at_ms; /* INT64_MAX: never */
+	int signal_fd;	    /* -1: it is stopping already */
+	bool stopping;
+};
+
+static void
+wait_init(struct wait *wait, struct run *run, int64_t wall_ms,
+    const struct run_sink *sink)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	*wait = (struct wait){
+		.run = run,
+		.sink = sink,
+		.deadline_ms = now_ms + wall_ms + OUTSIDE_MS,
+		.tick_at_ms = INT64_MAX,
+		.signal_fd = run->task->worker->signal_fd,
+	};
+	if (sink != NULL && sink->tick != NULL)
+		wait->tick_at_ms = now_ms + sink->tick_ms;
+}
+
+static void
+wait_shorten(struct wait *wait)
+{
+	int64_t stop_at_ms = clock_monotonic_ms() + STOP_MS;
+
+	wait->signal_fd = -1;
+	if (stop_at_ms < wait->deadline_ms) {
+		wait->deadline_ms = stop_at_ms;
+		wait->stopping = true;
+	}
+}
+
+/* True when the cell has sent something, false when the deadline has passed. */
+static bool
+wait_for_cell(struct wait *wait)
+{
+	for (;;) {
+		int64_t now_ms = clock_monotonic_ms();
+		struct pollfd fds[2] = {
+			{ .fd = wait->run->lease.cell_fd, .events = POLLIN },
+			{ .fd = wait->signal_fd, .events = POLLIN },
+		};
+		int64_t until_ms = wait->deadline_ms;
+
+		if (now_ms >= wait->deadline_ms)
+			return false;
+		if (now_ms >= wait->tick_at_ms) {
+			wait->sink->tick(wait->sink->arg);
+			wait->tick_at_ms = clock_monotonic_ms() +
+			    wait->sink->tick_ms;
+		}
+		if (wait->tick_at_ms < until_ms)
+			until_ms = wait->tick_at_ms;
+		if (poll(fds, 2, clock_poll_timeout(until_ms)) <= 0)
+			continue;
+		if (fds[1].revents != 0)
+			wait_shorten(wait);
+		if (fds[0].revents != 0)
+			return true;
+	}
+}
+
+static bool
+take_events(struct run *run, struct wait *wait, struct err *err)
+{
+	struct cell_event event;
+
+	while (wait_for_cell(wait)) {
+		if (cell_next(run->cell, &event, clock_monotonic_ms() + 1,
+			err) < 0)
+			return end_with(run, RUN_BROKEN);
+		if (event.kind == CELL_RESULT) {
+			run->outcome.end = RUN_RESULT;
+			run->outcome.result = event.result;
+			return true;
+		}
+		if (wait->sink != NULL && wait->sink->event != NULL)
+			wait->sink->event(wait->sink->arg, &event);
+	}
+	(void)err_set(err, ERR_TIMEOUT, "%s",
+	    wait->stopping ? "the worker has to end" : "no result in time");
+	return end_with(run, wait->stopping ? RUN_STOPPED : RUN_OVERDUE);
+}
+
+static bool
+is_too_late(const struct task *task, int64_t wall_ms)
+{
+	return !task->started &&
+	    clock_wall_ms() + wall_ms + OUTSIDE_MS > task->until_ms;
+}
+
+bool
+run_request(struct run *run, const struct cell_request *request,
+    int64_t wall_ms, const struct run_sink *sink)
+{
+	struct task *task = run->task;
+	struct err err = { 0 };
+	struct wait wait;
+	bool done;
+
+	if (is_too_late(task, wall_ms))
+		return end_with(run, RUN_TOO_LATE);
+	if (!command_start(task))
+		return end_with(run, RUN_TAKEN);
+	wait_init(&wait, run, wall_ms, sink);
+	if (cell_send(run->cell, request, SEND_MS, &err) < 0)
+		done = end_with(run, RUN_BROKEN);
+	else
+		done = take_events(run, &wait, &err);
+	if (!done)
+		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,
+		    task->job->id, run->lease.cell_name);
+	else if (run->outcome.result.error_text[0] != '\0')
+		log_info("the cell says: %s job=%" PRId64,
+		    run->outcome.result.error_text, task->job->id);
+	return done;
+}
+
+bool
+run_succeeded(const struct run_outcome *outcome)
+{
+	return outcome->end == RUN_RESULT &&
+	    outcome->result.reason == REASON_EXIT &&
+	    outcome->result.status == 0;
+}
+
+bool
+run_failed_with(const struct run_outcome *outcome, enum cell_error error)
+{
+	return outcome->end == RUN_RESULT &&
+	    outcome->result.reason == REASON_ERROR &&
+	    outcome->result.error == error;
+}

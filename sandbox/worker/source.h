@@ -1,0 +1,19 @@
+#ifndef SOURCE_H
+#define SOURCE_H
+
+#include <stddef.h>
+
+/*
+ * What people paste: code in a fence with or without a language tag, in single
+ * back-ticks, or bare.
+ */
+
+/* The code in it, line ends as \n.  Heap, NUL-terminated, caller frees; never
+ * longer than the text. */
+char *source_code(const char *text, size_t *len);
+
+/* A file's content: as given, but without the one fence that encloses all of
+ * it.  Heap, caller frees. */
+char *source_content(const char *text, size_t *len);
+
+#endif

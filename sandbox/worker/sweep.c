@@ -1,0 +1,153 @@
+#include "sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/file.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../lease/lease.h"
+#include "../store/db.h"
+#include "../store/job.h"
+#include "../store/sandbox.h"
+#include "../store/view.h"
+#include "deliver.h"
+#include "wake.h"
+#include "worker.h"
+
+/* A round comes at least this often: operators change rows with sqlite3, and a
+ * byte in the FIFO can be lost with the worker that read it. */
+#define ROUND_MS       10000
+#define ROUND_LEAST_MS 1000
+#define EXPIRE_MOST    16 /* sandboxes in one round */
+#define REMOVE_WAIT_MS 10000
+#define SLOTS_MAX      256
+#define PRUNE_EVERY_MS (60 * 60 * 1000)
+#define PRUNE_MOST     5000
+#define KEEP_JOBS_MS   (INT64_C(30) * 24 * 60 * 60 * 1000)
+#define KEEP_VIEWS_MS  (INT64_C(30) * 24 * 60 * 60 * 1000)
+
+/* The slot's lock, if its holder is dead; -1: it lives. */
+static int
+lock_slot(const struct worker *worker, int64_t slot)
+{
+	auto_free char *path = worker_lock_path(worker->config, slot);
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+static void
+recover_slot(struct worker *worker, int64_t slot)
+{
+	struct err err = { 0 };
+	int count = job_recover(worker->db, slot, &err);
+
+	if (count < 0) {
+		log_err("%s", err.text);
+		return;
+	}
+	if (count > 0) {
+		log_warn("slot %" PRId64 " had died over %d jobs", slot, count);
+		wake_others(worker->wake_fd, count);
+	}
+	(void)deliver_untold(worker, slot);
+}
+
+void
+sweep_slots(struct worker *worker)
+{
+	int64_t slots[SLOTS_MAX];
+	struct err err = { 0 };
+	int count = job_slots(worker->db, slots, SLOTS_MAX, &err);
+
+	if (count < 0)
+		log_err("%s", err.text);
+	for (int i = 0; i < count; i++) {
+		int lock;
+
+		if (slots[i] == worker->slot)
+			continue;
+		lock = lock_slot(worker, slots[i]);
+		if (lock < 0)
+			continue;
+		recover_slot(worker, slots[i]);
+		(void)close(lock);
+	}
+}
+
+/* True: try the next one. */
+static bool
+remove_expired(struct worker *worker)
+{
+	struct sandbox sandbox;
+	struct err err = { 0 };
+	int result = sandbox_take_expired(worker->db, &sandbox, &err);
+
+	if (result != 0) {
+		if (result < 0)
+			log_err("%s", err.text);
+		return false;
+	}
+	if (lease_remove_workspace(worker->lease_socket, sandbox.id,
+		REMOVE_WAIT_MS, &err) != LEASE_GRANTED) {
+		/* the row is not given again for a minute */
+		log_warn("not removed yet: %s sandbox=%s", err.text,
+		    sandbox.id);
+		return false;
+	}
+	if (sandbox_gone(worker->db, sandbox.id, &err) < 0) {
+		log_err("%s sandbox=%s", err.text, sandbox.id);
+		return false;
+	}
+	log_info("removed sandbox=%s user=%" PRId64, sandbox.id,
+	    sandbox.user_id);
+	return true;
+}
+
+static void
+prune(struct worker *worker)
+{
+	struct err err = { 0 };
+
+	if (clock_monotonic_ms() < worker->prune_at_ms)
+		return;
+	worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
+	if (job_prune(worker->db, KEEP_JOBS_MS, PRUNE_MOST, &err) < 0 ||
+	    view_prune(worker->db, KEEP_VIEWS_MS, PRUNE_MOST, &err) < 0)
+		log_err("%s", err.text);
+}
+
+static int64_t
+next_round(struct worker *worker)
+{
+	struct err err = { 0 };
+	int64_t seconds = sandbox_next_expiry(worker->db, &err);
+	int64_t wait_ms = ROUND_MS;
+
+	if (seconds >= 0 && seconds * 1000 < wait_ms)
+		wait_ms = seconds * 1000;
+	if (wait_ms < ROUND_LEAST_MS)
+		wait_ms = ROUND_LEAST_MS;
+	return clock_monotonic_ms() + wait_ms;
+}
+
+int64_t
+sweep_run(struct worker *worker)
+{
+	sweep_slots(worker);
+	(void)deliver_untold(worker, worker->slot);
+	for (int i = 0; i < EXPIRE_MOST && remove_expired(worker); i++)
+		;
+	prune(worker);
+	db_checkpoint(worker->db);
+	return next_round(worker);
+}

@@ -1,0 +1,35 @@
+#ifndef WORKER_H
+#define WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "deliver.h"
+
+struct config;
+struct db;
+struct rest;
+
+/* What a worker holds for as long as it lives. */
+struct worker {
+	const struct config *config;
+	struct db *db;
+	struct rest *rest;
+	int64_t slot;
+	int slot_lock;	    /* flock on worker-<slot>.lock */
+	int signal_fd;	    /* SIGTERM, SIGINT; never read before the end */
+	int wake_fd;	    /* the FIFO, O_RDWR: it never sees an end of file */
+	char *lease_socket; /* of the broker */
+	int64_t prune_at_ms; /* monotonic: when old rows are deleted next */
+	struct deliver_kept kept[DELIVER_KEPT];
+};
+
+/* True once SIGTERM or SIGINT is pending. */
+bool worker_is_stopping(const struct worker *worker);
+/* STATE/worker-<slot>.lock; heap, caller frees. */
+char *worker_lock_path(const struct config *config, int64_t slot);
+
+/* Wall clock time at which a job's token must not be used any more. */
+#define TOKEN_LIFE_MS (14 * 60 * 1000 + 30 * 1000)
+
+#endif
