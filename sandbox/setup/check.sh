@@ -19,9 +19,10 @@ fast="fuzz lint standin store unit"
 # *.t files.
 tests_of() {
 	for folder in $1; do
-		if [ "$folder" = unit ]; then
-			find "$BUILD/tests" -name 'test_*' -type f -perm -u+x
-		fi
+		case $folder in
+		unit) find "$BUILD/tests" -name 'test_*' -type f -perm -u+x ;;
+		fuzz) find "$BUILD/tests" -name 'fuzz_*' -type f -perm -u+x ;;
+		esac
 		[ ! -d "tests/$folder" ] ||
 			find "tests/$folder" -name '*.t' -type f
 	done | LC_ALL=C sort

@@ -3,15 +3,16 @@
 # and not configured (no maintainer script ran), so what those scripts would
 # have done, and we need, is done here.  Called by mmdebstrap.
 set -eu
-root=$1
+root=${1:?}
 
 # Nothing that only people or package managers read.
-rm -rf "$root"/usr/share/doc "$root"/usr/share/man "$root"/usr/share/info \
-	"$root"/usr/share/locale "$root"/usr/share/lintian \
-	"$root"/usr/share/bug "$root"/usr/share/doc-base \
-	"$root"/usr/share/bash-completion "$root"/usr/share/zoneinfo/right \
-	"$root"/usr/share/zoneinfo/posix "$root"/usr/share/applications \
-	"$root"/usr/share/pixmaps "$root"/usr/lib/systemd "$root"/boot
+for unread in usr/share/doc usr/share/man usr/share/info usr/share/locale \
+	usr/share/lintian usr/share/bug usr/share/doc-base \
+	usr/share/bash-completion usr/share/zoneinfo/right \
+	usr/share/zoneinfo/posix usr/share/applications usr/share/pixmaps \
+	usr/lib/systemd boot; do
+	rm -rf "${root:?}/$unread"
+done
 # pip may install here, and setuptools takes no part in each start of Python.
 rm -f "$root"/usr/lib/python3*/EXTERNALLY-MANAGED \
 	"$root"/usr/lib/python3/dist-packages/distutils-precedence.pth

@@ -51,6 +51,7 @@ made() {
 
 # The host's own lines for Debian, with this suite's name in them.
 sources() {
+	# shellcheck disable=SC2016 # names for apt
 	apt-get indextargets 'Created-By: Packages' 'Origin: Debian' \
 		--format '$(SITE) $(RELEASE) $(CODENAME)' 2>/dev/null |
 		while read -r site release codename; do

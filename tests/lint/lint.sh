@@ -1,0 +1,152 @@
+#!/bin/sh
+# `make lint`: everything that can be said about the tree without running it.
+# Each step says ok or shows what it found; the status is 1 if any found
+# something.  lint.sh STEP... runs only these (function names below).
+set -u
+cd "$(dirname "$0")"/../.. || exit 1
+. sandbox/setup/env.sh
+
+out=build/lint
+mkdir -p "$out/units"
+jobs=$(nproc)
+failed=
+
+# Files of the tree, those that are ignored left out.
+tree() {
+	git ls-files -co --exclude-standard -- "$@" | sort -u |
+		while read -r file; do
+			[ ! -f "$file" ] || printf '%s\n' "$file"
+		done
+}
+
+step() {
+	if "$1" >"$out/$1.log" 2>&1; then
+		echo "ok      $1"
+	else
+		echo "FAILED  $1"
+		sed 's/^/        /' "$out/$1.log" | tail -n 60
+		failed="$failed $1"
+	fi
+}
+
+# ---- C ----
+
+compile_with() {
+	make -s -j"$jobs" O="$out/$1" CC="$1" WERROR=1 build tests
+}
+gcc_errors() { compile_with gcc; }
+clang_errors() { compile_with clang; }
+
+# The analyzer of gcc 12 knows neither our cleanup attributes nor who owns a
+# descriptor that is kept in a struct: those reports are off.
+gcc_analyzer() {
+	make -s -j"$jobs" O="$out/analyzer" CC=gcc WERROR=1 CFLAGS="-g -fanalyzer \
+		-Wno-analyzer-malloc-leak -Wno-analyzer-file-leak" build
+}
+
+format() {
+	tree 'fcgi/*.[ch]' 'sandbox/*.[ch]' 'tests/*.[ch]' |
+		xargs clang-format --dry-run -Werror
+}
+
+tidy() {
+	tree 'fcgi/*.c' 'sandbox/*.c' |
+		xargs -P "$jobs" -n 4 sh -c 'clang-tidy --quiet "$@" -- \
+			-std=c17 -D_GNU_SOURCE -DINLINE_VERSION=\"0\" \
+			-DINLINE_LIB_DIR=\"/\" -I. -Ibuild/lint/gcc/gen 2>&1 |
+			grep -v "warnings generated" | { ! grep . ; }' tidy
+}
+
+check_cpp() {
+	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -j "$jobs" \
+		--enable=warning,performance,portability \
+		--suppress=missingInclude --suppress=unknownMacro \
+		--suppress=normalCheckLevelMaxBranches \
+		-D_GNU_SOURCE -DINLINE_VERSION='""' -DINLINE_LIB_DIR='""' \
+		-I"$out/gcc/gen" fcgi sandbox
+}
+
+# McCabe's number of a function; a switch counts as one.
+complexity() {
+	tree 'fcgi/*.c' 'sandbox/*.c' | xargs pmccabe |
+		awk -F '\t' '$1 > 15 { print $6 ": " $1; bad = 1 } END { exit bad }'
+}
+
+# ---- the rest ----
+
+light() {
+	BUILD=$PWD/$out/gcc PYTHONDONTWRITEBYTECODE=1 \
+		prove -q --exec '' tests/lint/*.t
+}
+
+shell_scripts() {
+	{ tree '*.sh' '.ci/run' tests/lint/pre-commit &&
+		tree '*.t' | xargs grep -l '^#!/bin/sh'; } |
+		xargs shellcheck -x
+}
+
+manuals() {
+	tree '*.[58]' | xargs -r mandoc -Tlint -Wwarning
+}
+
+# The generated configuration with and without stand-in, and production's.
+nginx_configurations() {
+	dir=$(mktemp -d) || return 1
+	status=0
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+		-keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null || status=1
+	sed -e "s|@STATE_DIR@|$dir|g" -e 's|@HTTP_PORT@|8080|' \
+		-e "s|@USER@|$(id -un)|" -e 's|@STANDIN_PORT@|8081|' \
+		nginx/nginx.conf.in >"$dir/template"
+	sed -e 's|@STANDIN@||' -e 's|@NO_STANDIN@|#|' "$dir/template" \
+		>"$dir/with.conf"
+	sed -e 's|@STANDIN@|#|' -e 's|@NO_STANDIN@||' "$dir/template" \
+		>"$dir/without.conf"
+	{
+		printf 'pid "%s/pid";\nevents {}\nhttp {\n' "$dir"
+		sed -e "s|/etc/letsencrypt/live/[^/]*/fullchain|$dir/cert|" \
+			-e "s|/etc/letsencrypt/live/[^/]*/privkey|$dir/key|" \
+			-e "s|/var/log/nginx|$dir|" nginx/inline.conf
+		echo '}'
+	} >"$dir/production.conf"
+	for name in with without production; do
+		nginx -t -e stderr -c "$dir/$name.conf" || status=1
+	done
+	rm -rf "$dir"
+	return $status
+}
+
+# systemd_units: they can be loaded, and expose no more than README.md says.
+systemd_units() {
+	bin=$(command -v true)
+	rm -f "$out"/units/*
+	for unit in systemd/*.service systemd/*.socket systemd/*.timer \
+		systemd/*.target; do
+		sed -e "s|@PREFIX@/s*bin/[a-z-]*|$bin|" \
+			-e '/^Documentation=/d' "$unit" >"$out/units/${unit##*/}"
+	done
+	for n in 0 1 2 3; do
+		cp "$out/units/il-worker@.service" \
+			"$out/units/il-worker@$n.service"
+	done
+	(cd "$out/units" && systemd-analyze verify ./*.service ./*.socket \
+		./*.timer ./inline.target) 2>&1 |
+		grep -v -e 'docker.service' -e 'modprobe@' | { ! grep .; } ||
+		return 1
+	for unit in il-fcgi:5 il-api:5 il-migrate:5 il-expire:5 \
+		il-worker@:15 il-sandboxd:15; do
+		systemd-analyze security --offline=yes --threshold="${unit#*:}" \
+			"$out/units/${unit%:*}.service" >"$out/exposure" 2>&1 || {
+			tail -n 1 "$out/exposure"
+			return 1
+		}
+	done
+}
+
+[ $# -gt 0 ] || set -- gcc_errors clang_errors gcc_analyzer format tidy \
+	check_cpp complexity light shell_scripts manuals nginx_configurations \
+	systemd_units
+for name; do
+	step "$name"
+done
+[ -z "$failed" ] || die "failed:$failed (the whole logs: $out)"
