@@ -129,7 +129,7 @@ announce(void *arg)
 	const struct run *run = arg;
 	long port = (long)run->config->http_port;
 
-	printf("\nInline is running.  Ctrl-C ends everything.\n\n");
+	printf("\nInline is ready.  Ctrl-C ends everything.\n\n");
 	if (run->standin.port != 0)
 		printf("  chat page     http://127.0.0.1:%ld/\n", port);
 	printf("  interactions  http://127.0.0.1:%ld/interactions\n", port);

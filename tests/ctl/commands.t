@@ -1,0 +1,281 @@
+#!/usr/bin/python3
+"""The sub-commands of ilctl that end: exit codes, and what they print."""
+
+import json
+import os
+import socket
+import sqlite3
+import struct
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from house import House, ROOT  # noqa: E402
+from client import Standin  # noqa: E402
+from tap import run, test  # noqa: E402
+
+SUBSET = os.path.join(ROOT, "..", "shared", "discord", "openapi-subset.json")
+GRANTED, REFUSED, REMOVE = 5, 6, 3
+TAG_SANDBOX, TAG_CODE, TAG_TEXT = 2, 4, 5
+
+
+class Broker:
+    """Answers requests to remove a workspace; `refuse` are ids it refuses."""
+
+    def __init__(self, state, refuse=()):
+        self.removed = []
+        self.refuse = refuse
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(os.path.join(state, "lease.sock"))
+        self._listener.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                client = self._listener.accept()[0]
+            except OSError:
+                return
+            with client:
+                packet = client.recv(65536)
+                assert packet[0] == REMOVE and packet[1] == TAG_SANDBOX
+                size = struct.unpack_from("<I", packet, 2)[0]
+                client.send(self._answer(packet[6:6 + size].decode()))
+
+    def _answer(self, sandbox):
+        if sandbox in self.refuse:
+            text = b"the disk sleeps"
+            return (bytes([REFUSED, TAG_CODE]) + struct.pack("<Iq", 8, 7)
+                    + bytes([TAG_TEXT]) + struct.pack("<I", len(text)) + text)
+        self.removed.append(sandbox)
+        return bytes([GRANTED])
+
+    def close(self):
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+def database(house):
+    """A connection to the house's migrated database."""
+    assert house.ilctl("migrate")[0] == 0
+    return sqlite3.connect(os.path.join(house.state, "inline.db"), timeout=10)
+
+
+def add_sandbox(db, letter, user, expires, state="active", pinned=0):
+    """Insert a sandbox whose id is one letter, 32 times."""
+    db.execute("INSERT INTO sandboxes (id, user_id, state, created_at, used_at,"
+               " expires_at, pinned, used_bytes) VALUES (?, ?, ?, 1, 1, ?, ?,"
+               " 1536)", (letter * 32, user, state, expires, pinned))
+    db.commit()
+
+
+@test
+def a_wrong_command_line_is_64():
+    with House() as house:
+        for line in ([], ["nonsense"], ["-x"], ["migrate", "x"],
+                     ["jobs", "-n", "0"], ["jobs", "-z"], ["selftest"],
+                     ["selftest", "ftp://x/"], ["register", "--guild", "x"],
+                     ["expire", "x"], ["doctor", "x"], ["status", "x"]):
+            code, out, errors = house.ilctl(*line)
+            assert code == 64 and "usage" in errors and out == "", line
+        assert house.ilctl("-h")[0] == 0
+
+
+@test
+def a_wrong_setting_is_78_and_one_line():
+    with House() as house:
+        for command in "migrate", "sandboxes", "jobs", "expire", "status":
+            code, _, errors = house.ilctl(command, IL_PIDS="many")
+            assert code == 78 and errors.count("\n") == 1, errors
+            assert "IL_PIDS" in errors, errors
+
+
+@test
+def migrate_makes_the_database_and_may_be_run_again():
+    with House() as house:
+        code, out, _ = house.ilctl("migrate")
+        assert code == 0 and "1 migration" in out, out
+        code, out, _ = house.ilctl("migrate")
+        assert code == 0 and "0 migrations" in out, out
+        mode = os.stat(os.path.join(house.state, "inline.db")).st_mode
+        assert mode & 0o777 == 0o660, oct(mode)
+
+
+@test
+def without_a_database_it_says_what_to_do():
+    with House() as house:
+        for command in "sandboxes", "jobs", "expire":
+            code, _, errors = house.ilctl(command)
+            assert code == 78 and "ilctl migrate" in errors, errors
+
+
+@test
+def sandboxes_and_jobs_are_listed():
+    with House() as house:
+        db = database(house)
+        add_sandbox(db, "a", 123456789012345678, 1000000000)
+        add_sandbox(db, "b", 2, 2000000000, pinned=1)
+        out = house.ilctl("sandboxes")[1]
+        assert "a" * 32 in out and "123456789012345678" in out, out
+        assert "2001-09-09 01:46" in out and "1.5 KiB" in out, out
+        assert "never" in out, out
+        for i in range(3):
+            db.execute(
+                "INSERT INTO jobs (interaction_id, application_id, user_id,"
+                " kind, state, answer, token, received_ms, attachment_limit,"
+                " may_attach, outcome, told_ms) VALUES (?, 1, ?, 'py', ?,"
+                " 'deferred', '', 1000, 0, 1, ?, 1234)",
+                (i + 1, i + 1, "queued" if i == 1 else "delivered",
+                 f"exit {i}"))
+        db.commit()
+        out = house.ilctl("jobs")[1].splitlines()
+        assert len(out) == 4 and "exit 2" in out[1], out
+        assert "234 ms" in out[1], out
+        out = house.ilctl("jobs", "-n", "1")[1].splitlines()
+        assert len(out) == 2, out
+        out = house.ilctl("jobs", "-u")[1].splitlines()
+        assert len(out) == 2 and "queued" in out[1], out
+
+
+@test
+def expire_removes_what_is_due_and_nothing_else():
+    with House() as house:
+        db = database(house)
+        now = int(time.time())
+        add_sandbox(db, "a", 1, now - 10)
+        add_sandbox(db, "b", 2, now + 1000)
+        add_sandbox(db, "c", 3, now - 10, pinned=1)
+        add_sandbox(db, "d", 4, now - 10, state="removing")
+        broker = Broker(house.state)
+        code, out, errors = house.ilctl("expire")
+        broker.close()
+        assert code == 0 and "2 removed" in out, (out, errors)
+        assert sorted(broker.removed) == ["a" * 32, "d" * 32]
+        rows = dict(db.execute("SELECT user_id, state FROM sandboxes"))
+        assert rows == {1: "expired", 2: "active", 3: "active"}, rows
+
+
+@test
+def expire_goes_on_after_one_that_cannot_be_removed():
+    with House() as house:
+        db = database(house)
+        for i, letter in enumerate("abc"):
+            add_sandbox(db, letter, i + 1, 10 + i)
+        broker = Broker(house.state, refuse=["a" * 32])
+        code, out, errors = house.ilctl("expire")
+        assert code == 1 and "2 removed, 1 left" in out, out
+        assert "the disk sleeps" in errors, errors
+        broker.refuse = ()
+        code, out, _ = house.ilctl("expire")
+        broker.close()
+        assert code == 0 and "1 removed" in out, out
+
+
+@test
+def expire_without_a_broker_fails_and_loses_nothing():
+    with House() as house:
+        db = database(house)
+        add_sandbox(db, "a", 1, 10)
+        code, _, errors = house.ilctl("expire")
+        assert code == 1 and errors != "", errors
+        assert db.execute("SELECT state FROM sandboxes").fetchone()[0] == \
+            "expiring"
+
+
+@test
+def the_commands_are_as_discord_wants_them():
+    with House() as house:
+        code, out, _ = house.ilctl("commands")
+        commands = json.loads(out)
+        assert code == 0 and [c["name"] for c in commands] == ["il", "health"]
+        subs = [one["name"] for one in commands[0]["options"]]
+        assert subs == ["create", "py", "look", "write", "rm", "pip", "get",
+                        "put", "delete"], subs
+        assert len(json.dumps(commands)) < 8000
+        if not os.path.exists(SUBSET):
+            return
+        import jsonschema
+        with open(SUBSET) as file:
+            api = json.load(file)
+        pointer = ("#/paths/~1applications~1{application_id}~1commands/put/"
+                   "requestBody/content/application~1json/schema")
+        jsonschema.Draft202012Validator({**api, "$ref": pointer}).validate(
+            commands)
+
+
+@test
+def every_command_is_one_that_the_front_knows():
+    with House() as house:
+        commands = json.loads(house.ilctl("commands")[1])
+    with open(os.path.join(ROOT, "fcgi", "route.c")) as file:
+        source = file.read()
+    assert '"health"' in source
+    for sub in commands[0]["options"]:
+        start = source.find(f'"il", "{sub["name"]}"')
+        assert start > 0, sub["name"]
+        rest = source[start:].split('{ "il"')[0]
+        for option in sub.get("options", ()):
+            assert f'"{option["name"]}"' in rest, (sub["name"], option)
+
+
+@test
+def register_sends_them():
+    with House() as house, Standin() as discord:
+        keys = discord.environment()
+        code, out, errors = house.ilctl("register", **keys)
+        assert code == 0 and keys["DISCORD_APPLICATION_ID"] in out, errors
+        names = [one["name"] for one in discord.commands()]
+        assert sorted(names) == ["health", "il"], names
+        code, out, errors = house.ilctl("register", "--guild", "81384788765712384",
+                                        **keys)
+        assert code == 0 and "guild 81384788765712384" in out, errors
+        bad = dict(keys, DISCORD_TOKEN="wrong.token.here")
+        code, _, errors = house.ilctl("register", **bad)
+        assert code == 78 and "DISCORD_TOKEN" in errors, errors
+        assert "wrong.token" not in errors, errors
+        discord.assert_no_violations()
+
+
+@test
+def register_without_keys_says_which():
+    with House() as house:
+        code, _, errors = house.ilctl("register")
+        assert code == 78 and "DISCORD_APPLICATION_ID" in errors, errors
+        code, _, errors = house.ilctl("register", DISCORD_APPLICATION_ID="123")
+        assert code == 78 and "DISCORD_TOKEN" in errors, errors
+
+
+@test
+def config_prints_the_table():
+    with House() as house:
+        code, out, _ = house.ilctl("config")
+        assert code == 0 and "| `IL_WORKERS` |" in out, out[:300]
+
+
+@test
+def status_says_what_runs():
+    with House() as house:
+        database(house)
+        code, out, _ = house.ilctl("status")
+        assert code == 1 and out.count("not running") == 3, out
+        assert "0 queued" in out, out
+
+
+@test
+def doctor_names_what_is_wrong_and_what_mends_it():
+    with House() as house:
+        code, out, _ = house.ilctl("doctor", IL_PIDS="many")
+        assert code == 78 and "IL_PIDS" in out, out
+        code, out, _ = house.ilctl("doctor", DOCKER_BINARY="/no/docker")
+        assert code == 1, out
+        assert "mend: ilctl migrate" in out, out
+        assert "mkdir -p " + house.state in out, out
+        assert "FAIL  engine: " in out and "/no/docker" in out, out
+        assert "FAIL  il-sandboxd" in out and "make run" in out, out
+        house.ilctl("migrate")
+        out = house.ilctl("doctor")[1]
+        assert "ok    database" in out and "ok    state" in out, out
+
+
+run()

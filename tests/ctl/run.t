@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+"""`ilctl run`: starts everything, watches it, and ends it in order."""
+
+import os
+import signal
+import socket
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from house import House, is_alive, wait_gone  # noqa: E402
+from tap import run, test  # noqa: E402
+
+ALL = ("il-sandboxd", "il-worker", "il-worker", "il-fcgi", "il-api")
+
+
+@test
+def it_starts_everything_and_says_where_to_look():
+    with House() as house:
+        lines = house.start().wait_starts(ALL)
+        house.wait_ready()
+        text = house.output.decode()
+        assert f"http://127.0.0.1:{house.port}/interactions" in text, text
+        assert "chat page" in text, text
+        slots = sorted(line[4] for line in lines if line[1] == "il-worker")
+        assert slots == ["0", "1"], lines
+        assert all(len(line[-1]) == len("key=") + 8 for line in lines), lines
+        status, page = house.get("/")
+        assert status == 200 and "<html" in page, (status, page[:200])
+        assert house.stop() == 0, house.errors()
+
+
+@test
+def it_ends_in_order_and_leaves_nothing():
+    with House() as house:
+        house.start().wait_starts(ALL)
+        house.wait_ready()
+        pids = house.descendants()
+        assert len(pids) >= 8, pids
+        assert house.stop(signal.SIGINT) == 0, house.errors()
+        ends = [house.wait_word("term")[1] for _ in ALL]
+        assert set(ends[:2]) == {"il-fcgi", "il-api"}, ends
+        assert ends[2:] == ["il-worker", "il-worker", "il-sandboxd"], ends
+        assert not [pid for pid in pids if is_alive(pid)], pids
+        left = set(os.listdir(house.state))
+        gone = {"lease.sock", "fcgi.sock", "api.sock", "nginx.pid", "wake"}
+        assert not left & gone, left
+
+
+@test
+def a_program_that_dies_is_started_again():
+    with House() as house:
+        lines = house.start().wait_starts(ALL)
+        house.wait_ready()
+        for line in lines:
+            os.kill(int(line[2]), signal.SIGKILL)
+        again = house.wait_starts(ALL)
+        assert not {line[2] for line in lines} & {line[2] for line in again}
+        assert house.stop() == 0
+
+
+@test
+def nginx_killed_comes_back_although_its_workers_held_the_port():
+    with House() as house:
+        house.start().wait_ready()
+        master = [pid for pid, line in house.children().items()
+                  if line.startswith("nginx")]
+        assert len(master) == 1, house.children()
+        workers = [pid for pid, line in house.descendants().items()
+                   if line.startswith("nginx: worker")]
+        os.kill(master[0], signal.SIGKILL)
+        assert wait_gone(master[0]) and all(map(wait_gone, workers))
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                status = house.get("/")[0]
+                break
+            except OSError:
+                wait_gone(house.process.pid, 0.1)
+        assert status == 200, status
+        assert house.stop() == 0
+
+
+@test
+def one_that_always_dies_is_not_started_in_a_busy_loop():
+    with House(do="il-api=exit:1") as house:
+        house.start().wait_word("start", "il-api")
+        began = time.monotonic()
+        starts = 0
+        while starts < 3:
+            house.wait_word("start", "il-api")
+            starts += 1
+        # 0.2 + 0.4 + 0.8 s between them
+        assert time.monotonic() - began > 1.2, time.monotonic() - began
+        with open(f"/proc/{house.process.pid}/stat") as file:
+            ticks = file.read().rsplit(")", 1)[1].split()
+        assert int(ticks[11]) + int(ticks[12]) < 50, ticks
+        assert house.stop() == 0
+
+
+@test
+def a_hopeless_program_ends_everything_with_its_reason():
+    for code in (78, 64):
+        with House(do=f"il-fcgi=exit:{code}") as house:
+            house.start()
+            assert house.wait() == code, house.errors()
+            assert "il-fcgi" in house.errors()
+
+
+@test
+def a_missing_program_ends_everything():
+    with House(leave_out=["il-worker"]) as house:
+        house.start()
+        assert house.wait() == 78
+        assert "il-worker" in house.errors()
+
+
+@test
+def killed_with_9_it_takes_everything_along():
+    with House() as house:
+        house.start().wait_starts(ALL)
+        house.wait_ready()
+        pids = house.descendants()
+        house.process.kill()
+        house.process.wait()
+        assert all(map(wait_gone, pids)), pids
+        # and the next one starts over what is left
+        house.start().wait_ready()
+        assert house.stop() == 0, house.errors()
+
+
+@test
+def what_a_program_leaves_behind_is_ended_with_it():
+    with House(do="il-api=leave") as house:
+        house.start()
+        left = int(house.wait_word("left", "il-api")[2])
+        house.wait_ready()
+        assert house.stop() == 0
+        assert wait_gone(left), left
+
+
+@test
+def a_second_signal_hurries():
+    with House(do="il-worker=stubborn") as house:
+        house.start().wait_ready()
+        began = time.monotonic()
+        house.process.send_signal(signal.SIGINT)
+        house.wait_word("term", "il-worker")
+        assert house.stop(signal.SIGINT) == 0
+        assert time.monotonic() - began < 8
+        house.wait_word("term", "il-sandboxd")
+
+
+@test
+def who_does_not_end_in_time_is_killed():
+    with House(do="il-fcgi=stubborn") as house:
+        house.start().wait_ready()
+        pids = house.descendants()
+        assert house.stop() == 0
+        assert "il-fcgi did not end in time" in house.errors()
+        assert not [pid for pid in pids if is_alive(pid)], pids
+
+
+@test
+def two_do_not_share_a_state_folder():
+    with House() as house:
+        house.start().wait_ready()
+        code, _, errors = house.ilctl("run", IL_HTTP_PORT="1")
+        assert code == 78 and "another ilctl" in errors, (code, errors)
+        assert house.get("/")[0] == 200
+        assert house.stop() == 0
+
+
+@test
+def a_taken_port_is_said():
+    with House() as house, socket.socket() as taken:
+        taken.bind(("127.0.0.1", house.port))
+        taken.listen()
+        code, _, errors = house.ilctl("run")
+        assert code == 78 and "IL_HTTP_PORT" in errors, (code, errors)
+
+
+@test
+def a_wrong_setting_is_said():
+    with House() as house:
+        code, _, errors = house.ilctl("run", IL_WORKERS="none")
+        assert code == 78 and "IL_WORKERS" in errors, (code, errors)
+        code, _, errors = house.ilctl("run", "surplus")
+        assert code == 64 and "usage" in errors, (code, errors)
+
+
+@test
+def with_a_public_key_there_is_no_stand_in():
+    with House(DISCORD_PUBLIC_KEY="ab" * 32) as house:
+        lines = house.start().wait_starts(ALL)
+        house.wait_ready()
+        assert "chat page" not in house.output.decode()
+        assert all(line[-1] == "key=abababab" for line in lines), lines
+        assert house.get("/")[0] == 404
+        assert not [line for line in house.children().values()
+                    if "standin" in line]
+        assert house.stop() == 0
+
+
+@test
+def the_env_file_reaches_every_program():
+    with House() as house:
+        path = os.path.join(house.folder, "my.env")
+        with open(path, "w") as file:
+            file.write("IL_WORKERS=1\n")
+        del house.environment["IL_WORKERS"]
+        house.environment["IL_ENV_FILE"] = path
+        house.start().wait_ready()
+        workers = [line for line in house.children().values()
+                   if "il-worker" in line]
+        assert len(workers) == 1, workers
+        assert house.stop() == 0
+
+
+run()
