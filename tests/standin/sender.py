@@ -12,7 +12,7 @@ import urllib.parse
 from callbacks import AUTOCOMPLETE, PING, acknowledge
 from chat import add_notice
 from errors import ApiError
-from interactions import Builder
+from interactions import Builder, OrderError
 from state import FAILED, PENDING, REFUSED
 
 USER_AGENT = "Discord-Interactions/1.0 (+https://discord.com)"
@@ -52,7 +52,10 @@ class Pool:
 
 
 def broken_signature(mode, signature, identity, message):
-    """Return a signature that is wrong in the way `mode` names."""
+    """Return a signature that is wrong in the way `mode` names.
+
+    A mode that begins with = is the header's value itself.
+    """
     if mode == "wrong":
         return format(int(signature[0], 16) ^ 1, "x") + signature[1:]
     if mode == "short":
@@ -73,7 +76,9 @@ def broken_signature(mode, signature, identity, message):
         return signature[:64] + scalar.to_bytes(32, "little").hex()
     if mode == "other_body":
         return identity.sign(message + b" ")
-    return mode
+    if mode.startswith("="):
+        return mode[1:]
+    raise OrderError(f"signature: no mode {mode!r}")
 
 
 class Sender:

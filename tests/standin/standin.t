@@ -4,20 +4,22 @@
 import http.client
 import json
 import os
+import socket
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import File, Standin, StandinError  # noqa: E402
 from fakeapp import FakeApp, NO_PING  # noqa: E402
+from sender import GROUP_ORDER  # noqa: E402
 from tap import run, test  # noqa: E402
 
 DEFER = {"type": 5, "data": {"flags": 64}}
-OPENAPI = os.environ.get("DISCORD_OPENAPI")
 answer = {"next": DEFER}
 app = FakeApp(lambda interaction: answer["next"](interaction)
               if callable(answer["next"]) else answer["next"])
-discord = Standin(app.url, openapi=OPENAPI, rate_limit=1000)
+discord = Standin(app.url, rate_limit=1000)
 
 
 def command(reply=DEFER, *, name="py", wait=True, **options):
@@ -84,6 +86,9 @@ def broken_signatures_and_stale_times_are_sent_on_order():
         sent = command(order={"signature": mode})
         assert sent.state == "refused", (mode, sent)
         assert sent.http_status == 401
+    sent = command(order={"signature": "malleated"})
+    bad = sent.view["sent"]["headers"]["X-Signature-Ed25519"]
+    assert int.from_bytes(bytes.fromhex(bad[64:]), "little") >= GROUP_ORDER
     sent = command(order={"skew": -1000})
     stamp = sent.view["sent"]["headers"]["X-Signature-Timestamp"]
     assert int(stamp) < time.time() - 900
@@ -145,6 +150,33 @@ def three_seconds_without_an_answer_fail_the_interaction():
         rejected(404, 10062, got)
     finally:
         discord.settings(deadline=3.0)
+
+
+@test
+def an_answer_that_trickles_in_is_late_too():
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def trickle():
+        link, _ = listener.accept()
+        with link:
+            link.recv(65536)
+            link.sendall(b"HTTP/1.1 200 OK\r\n")
+            time.sleep(0.25)
+            link.sendall(b"Content-Type: application/json\r\n")
+            time.sleep(0.25)
+            link.sendall(b"Content-Length: 10\r\n\r\n{\"type\":5}")
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    port = listener.getsockname()[1]
+    discord.settings(deadline=0.4, endpoint=f"http://127.0.0.1:{port}/")
+    try:
+        sent = command()
+        assert sent.state == "failed" and "after" in sent.error, sent
+    finally:
+        discord.settings(deadline=3.0, endpoint=app.url)
+        thread.join()
+        listener.close()
 
 
 @test
@@ -296,6 +328,10 @@ def files_come_by_multipart_and_are_served_again():
     assert file.read() == data
     parts = file.view["url"].split("?")[0].replace(discord.origin, "")
     assert discord.http("GET", parts)[0] == 404
+    signed = file.view["url"].replace(discord.origin, "")
+    forged = signed[:-1] + ("0" if signed[-1] != "0" else "1")
+    assert discord.http("GET", signed)[0] == 200
+    assert discord.http("GET", forged)[0] == 404
     rejected(400, 50035, app.edit(token(sent), {
         "content": "x", "attachments": [{"id": 0}]}, [("a", b"1")]))
     rejected(400, 50035, app.edit(token(sent), {
@@ -309,6 +345,30 @@ def files_come_by_multipart_and_are_served_again():
     app.edit(token(sent), {"content": "z", "attachments": []})
     assert sent.refresh().original.attachments == []
     discord.assert_no_violations()
+
+
+@test
+def file_names_are_cleaned():
+    sent = command()
+    for given, wanted in (("../../etc/passwd", "etc_passwd"),
+                          ("__init__.py", "init__.py"), (".env", "env"),
+                          ("\u043f\u0440.\u0442", "unknown"),
+                          ("a\tb.txt", "a_b.txt")):
+        _, value, _ = app.edit(token(sent), {"attachments": [
+            {"id": "0", "filename": given}]}, [("x", b"1")])
+        assert value["attachments"][0]["filename"] == wanted, value
+
+
+@test
+def links_to_files_expire():
+    sent = command(name="put", file=File("a.txt", "A"))
+    [file] = json.loads(app.seen[-1][1])["data"]["resolved"][
+        "attachments"].values()
+    path = file["url"].replace(discord.origin, "")
+    assert discord.http("GET", path)[0] == 200
+    discord.advance_clock(25 * 3600)
+    assert discord.http("GET", path)[0] == 404
+    assert sent.state == "answered"
 
 
 @test
@@ -538,7 +598,7 @@ def connections_break_on_order():
             app.edit(token(sent), {"content": kind})
         except Exception as error:
             if kind == "reset":
-                assert isinstance(error, ConnectionResetError), error
+                assert type(error) is ConnectionResetError, repr(error)
             continue
         raise AssertionError(kind)
     assert sent.refresh().original.loading
@@ -608,8 +668,8 @@ def the_endpoint_is_verified_with_a_good_and_a_bad_signature():
 
 @test
 def bodies_are_checked_against_the_openapi_description():
-    if not OPENAPI:
-        print("# skipped: DISCORD_OPENAPI names no file")
+    if not discord.settings()["openapi"]:
+        print("# skipped: no copy of Discord's OpenAPI description")
         return
     sent = command()
     app.edit(token(sent), {"content": 5})
