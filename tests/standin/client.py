@@ -25,6 +25,10 @@ from results import Attachment, File, Interaction, Message
 __all__ = ["Attachment", "File", "Interaction", "Message", "Standin",
            "StandinError"]
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Discord's description of its API, where the developer has a copy beside the
+# project; all bodies are then checked by it.
+OPENAPI = os.path.normpath(os.path.join(
+    HERE, "..", "..", "..", "shared", "discord", "openapi-subset.json"))
 START_SECONDS = 20.0
 PLAIN_COMMANDS = ("health",)
 
@@ -39,6 +43,8 @@ class Standin:
     def __init__(self, endpoint="", **options):
         """`options` are those of standin.py, with _ for -."""
         self.options = dict(options, endpoint=endpoint)
+        if os.path.exists(OPENAPI):
+            self.options.setdefault("openapi", OPENAPI)
         self.port = None
         self.process = None
 
@@ -47,6 +53,8 @@ class Standin:
         """Use a stand-in that runs already."""
         standin = cls()
         standin.port = port
+        if "openapi" in standin.options:
+            standin.settings(openapi=OPENAPI)
         return standin
 
     def __enter__(self):

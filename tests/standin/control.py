@@ -84,8 +84,9 @@ def is_final(interaction):
 class Control:
     """Answers the requests under /control."""
 
-    def __init__(self, store, faults, limits, sender):
+    def __init__(self, store, faults, limits, sender, schemas):
         self.store = store
+        self.schemas = schemas
         self.faults = faults
         self.limits = limits
         self.sender = sender
@@ -134,7 +135,8 @@ class Control:
                 raise ControlError("not an object")
         try:
             return 200, function(value, query, *found.groups())
-        except (OrderError, ValueError, TypeError, KeyError) as error:
+        except (OrderError, OSError, ValueError, TypeError,
+                KeyError) as error:
             raise ControlError(f"{type(error).__name__}: {error}")
 
     def post_interaction(self, order, query):
@@ -275,6 +277,7 @@ class Control:
                 public_key=self.store.identity.public_key,
                 application_id=self.store.identity.application_id,
                 bot_token=self.store.identity.bot_token,
+                openapi=self.schemas.active,
                 rate_limit=self.limits.limit,
                 rate_window=self.limits.window,
                 invalid_requests=self.store.invalid_requests,
@@ -292,6 +295,8 @@ class Control:
                             else int(given))
                 elif name == "endpoint":
                     self.store.endpoint = str(given)
+                elif name == "openapi":
+                    self.schemas.load(str(given))
                 elif name == "rate_limit":
                     self.limits.limit = int(given)
                 elif name == "rate_window":

@@ -12,15 +12,21 @@ class Schemas:
         self._validators = {}
         self._document = None
         self._library = None
-        if not path:
-            return
+        if path:
+            self.load(path)
+
+    def load(self, path):
+        """Check against the description in `path` from now on."""
         try:
             import jsonschema
         except ImportError:
             return
         with open(path, "rb") as file:
-            self._document = json.load(file)
-        self._library = jsonschema
+            document = json.load(file)
+        with self._lock:
+            self._library = jsonschema
+            self._validators = {}
+            self._document = document
 
     @property
     def active(self):

@@ -24,17 +24,19 @@ import threading
 import time
 import types
 
-from control import Control
-from errors import FormErrors
-from faults import Faults
-from forms import check_commands
-from keys import KeyFileError, create_identity, load_identity
-from ratelimit import RateLimits
-from rest import Rest, put_commands
-from schema import Schemas
-from sender import Sender
-from server import Server
-from state import DISCORD_EPOCH_MS, Store
+sys.dont_write_bytecode = True
+
+from control import Control  # noqa: E402
+from errors import FormErrors  # noqa: E402
+from faults import Faults  # noqa: E402
+from forms import check_commands  # noqa: E402
+from keys import KeyFileError, create_identity, load_identity  # noqa: E402
+from ratelimit import RateLimits  # noqa: E402
+from rest import Rest, put_commands  # noqa: E402
+from schema import Schemas  # noqa: E402
+from sender import Sender  # noqa: E402
+from server import Server  # noqa: E402
+from state import DISCORD_EPOCH_MS, Store  # noqa: E402
 
 EXIT_USAGE = 64
 EXIT_CONFIG = 78
@@ -141,12 +143,13 @@ def run(options, identity):
     faults = Faults()
     limits = RateLimits(options.rate_limit, options.rate_window)
     try:
-        api = Rest(store, Schemas(options.openapi))
+        schemas = Schemas(options.openapi)
+        api = Rest(store, schemas)
         if options.commands:
             load_commands(store, options.commands)
         sender = Sender(store, options.senders)
         api.verify_endpoint = sender.verify_endpoint
-        control = Control(store, faults, limits, sender)
+        control = Control(store, faults, limits, sender, schemas)
         wakeup, _writer = _wake_on_signals()
         server = Server(options.port, store, api, control, faults, limits)
     except (OSError, ValueError) as error:
