@@ -1,0 +1,118 @@
+"""The two sockets of a cell: control, to the broker, and the lease, to a client.
+
+Both are SOCK_SEQPACKET: one packet, one frame.  The control socket lives as
+long as the cell: when it ends, the broker is gone and so is the cell, at once,
+and with PID 1 the kernel ends every process of the container.
+"""
+
+import os
+import select
+import _socket
+
+from frames import (FRAME_IDLE, FRAME_MAX, FRAME_READY, FRAME_SERVE,
+                    TAG_PYTHON, Frame, ProtocolError, frame)
+
+ENDED = select.POLLHUP | select.POLLERR | select.POLLNVAL
+
+
+class Gone(Exception):
+    """The client closed its lease."""
+
+
+def receive(sock, ancillary=0):
+    """One packet and its ancillary data; b"" when the peer is gone."""
+    try:
+        packet, extra, flags, _ = sock.recvmsg(FRAME_MAX, ancillary)
+    except ConnectionError:
+        return b"", ()
+    if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
+        raise ProtocolError("a packet over %d bytes" % FRAME_MAX)
+    return packet, extra
+
+
+class Control:
+    """The connection to the broker; made once, at start."""
+
+    def __init__(self, path):
+        self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        self.sock.connect(path)
+        self.fd = self.sock.fileno()
+
+    def send_ready(self, version):
+        self.sock.send(frame(FRAME_READY, (TAG_PYTHON, version.encode())))
+
+    def send_idle(self):
+        self.sock.send(frame(FRAME_IDLE))
+
+    def next_lease(self):
+        """Wait for the next lease.  Does not return when the broker is gone."""
+        packet, extra = receive(self.sock, _socket.CMSG_SPACE(4))
+        if not packet:
+            leave()
+        if Frame(packet).kind != FRAME_SERVE or len(extra) != 1:
+            raise ProtocolError("not a lease")
+        return Lease(int.from_bytes(extra[0][2][:4], "little"), self.fd)
+
+
+class Lease:
+    """The connection to the client of the moment.
+
+    Nothing here blocks without an eye on the control socket.
+    """
+
+    def __init__(self, fd, control):
+        self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET,
+                                   0, fd)
+        self.sock.setblocking(False)
+        self.fd = fd
+        self.control = control
+
+    def close(self):
+        self.sock.close()
+
+    def receive(self):
+        """The next frame.  Gone when the client has closed."""
+        self.wait(select.POLLIN)
+        packet, _ = receive(self.sock)
+        if not packet:
+            raise Gone
+        return Frame(packet)
+
+    def try_send(self, packet):
+        """Send if there is room: True when it went.  Gone as above."""
+        try:
+            self.sock.send(packet)
+        except BlockingIOError:
+            return False
+        except OSError:
+            raise Gone
+        return True
+
+    def send(self, packet):
+        """Send, however slow the client is.  Gone when it has closed."""
+        while not self.try_send(packet):
+            self.wait(select.POLLOUT)
+
+    def wait(self, events):
+        """Wait until the lease is ready for events, or has ended."""
+        poller = select.poll()
+        poller.register(self.fd, events)
+        poller.register(self.control, select.POLLIN)
+        if any(fd == self.control for fd, _ in poller.poll()):
+            leave()
+
+    def check(self):
+        """Gone when the client has closed: asked in the course of long work."""
+        poller = select.poll()
+        poller.register(self.fd, 0)
+        poller.register(self.control, select.POLLIN)
+        ready = poller.poll(0)
+        if any(fd == self.control for fd, _ in ready):
+            leave()
+        if ready:
+            raise Gone
+
+
+def leave():
+    """End the cell, and with it everything that runs in the container."""
+    os._exit(0)

@@ -1,0 +1,297 @@
+"""The child of a fork becomes a run: a Python process like any other.
+
+    run = Run(...)      in the child, right after the fork
+    run.isolate(pipes)  cut off from the cell: the one place for that
+    ...                 all of the cell's frames return, down to cell.py
+    run.prepare()       from here on the process looks like a fresh Python
+    exec(...)           the code, called by cell.py's last lines
+    run.finish()        called last by the end of the interpreter
+
+What the run can see of the cell afterwards: one frame below its own (when it
+asks for it; no traceback shows it), the command line in /proc, nothing else.
+"""
+
+import atexit
+import builtins
+import gc
+import io
+import os
+import resource
+import sys
+import _ast
+import _signal
+import _thread
+
+import ctypes
+
+WORKSPACE = "/workspace"
+PACKAGES = WORKSPACE + "/.site-packages"
+CODE = "/code"          # inline source lies here while it runs
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+PARSE_ONLY = 0x400      # ast.PyCF_ONLY_AST
+FUTURES = 0x1ffe000     # where co_flags keeps "from __future__ import ..."
+ECHO_MAX = 256 << 10    # longer source is not taken apart: trees are large
+FD_MAX = 64             # PID 1's own limit: it cannot have a higher one open
+PR_SET_DUMPABLE = 4
+NICE = 5                # PID 1 must come to its turn among many that spin
+
+
+class Run:
+    """What is to be run, and the steps towards it."""
+
+    def __init__(self, native, bare, set_dumpable, nofile):
+        """native: the names that this Python gives a script; bare: the modules
+        of a bare interpreter; the others undo protect()."""
+        self.native = native
+        self.bare = bare
+        self.set_dumpable = set_dumpable
+        self.nofile = nofile
+        self.source = b""
+        self.path = ""          # of the source, in tracebacks and __file__
+        self.is_file = False    # a file of the workspace, not inline
+        self.echo = False
+        self.args = []
+        self.cwd = None         # descriptor
+        self.names = None       # of __main__
+        self.hidden = None      # the cell's modules
+        self.status = 0         # exit status
+
+    # ---- in the child, under the cell's frames ----
+
+    def isolate(self, pipes):
+        """Cut the process off from the cell."""
+        os.setsid()
+        os.fchdir(self.cwd)
+        for fd, target in ((pipes.stdin, 0), (pipes.stdout, 1),
+                           (pipes.stderr, 2)):
+            os.dup2(fd, target)
+        os.closerange(3, FD_MAX)
+        resource.setrlimit(resource.RLIMIT_NOFILE, self.nofile)
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        # Nothing of the cell is left in reach: be traceable by oneself, and
+        # own /proc/self, as any process does.
+        self.set_dumpable(1)
+        prefer_as_oom_victim()
+        os.nice(NICE)
+
+    # ---- in the child, with only cell.py's frame left ----
+
+    def prepare(self):
+        """Make the process a fresh Python; returns the code objects to run,
+        one after another, in self.names."""
+        # Hidden, not freed: that would take longer, for nothing.
+        self.hidden = [sys.modules.pop(name)
+                       for name in set(sys.modules) - self.bare]
+        sys.path_importer_cache.pop(HERE, None)
+        os.environ.update(environment())
+        self.make_main()
+        self.set_path()
+        sys.argv = [self.path] + self.args
+        if hasattr(sys, "orig_argv"):
+            sys.orig_argv = [sys.executable] + sys.argv
+        open_standard_streams()
+        atexit.register(self.finish)    # the first to come is the last to go
+        if not self.is_file:
+            self.write_source()
+        return self.compile()
+
+    def make_main(self):
+        """A fresh __main__, with the names that a script's always has."""
+        main = type(sys)("__main__")
+        self.names = main.__dict__
+        self.names.update(self.native)
+        self.names["__doc__"] = None
+        self.names["__file__"] = self.path
+        self.names["__loader__"] = type(self.native["__loader__"])(
+            "__main__", self.path)
+        if "__annotations__" in self.names:
+            self.names["__annotations__"] = {}
+        sys.modules["__main__"] = main
+
+    def set_path(self):
+        """sys.path: the script's folder (inline: the current one), the
+        library, the user's packages, the image's packages."""
+        own = os.path.dirname(self.path) if self.is_file else ""
+        sys.path.insert(0, own)
+        if not os.path.isdir(PACKAGES):
+            return
+        at = 1
+        while at < len(sys.path) and not sys.path[at].endswith("-packages"):
+            at += 1
+        images, sys.path[at:] = sys.path[at:], []
+        sys.modules["site"].addsitedir(PACKAGES)    # reads .pth files, too
+        sys.path += images
+
+    def write_source(self):
+        """Put inline source where tracebacks, inspect and multiprocessing
+        look for it.  Without room for it, they show less."""
+        try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            with open(fd, "wb") as file:
+                file.write(self.source)
+        except OSError:
+            pass
+
+    def compile(self):
+        """The code as it stands; or, to echo the last expression, the code
+        before it and then the expression, compiled as the REPL does."""
+        source, self.source = self.source, None
+        if not self.echo or len(source) > ECHO_MAX:
+            return [compile(source, self.path, "exec", 0, True)]
+        tree = compile(source, self.path, "exec", PARSE_ONLY, True)
+        last = None
+        if tree.body and isinstance(tree.body[-1], _ast.Expr):
+            last = tree.body.pop()
+        code = compile(tree, self.path, "exec", 0, True)
+        if last is None:
+            return [code]
+        return [code, compile(_ast.Interactive([last]), self.path, "single",
+                              code.co_flags & FUTURES, True)]
+
+    # ---- when the code has ended ----
+
+    def exits(self, end):
+        """The code has ended with SystemExit: what its status will be."""
+        code = getattr(end, "code", None)
+        if code is None:
+            self.status = 0
+        elif isinstance(code, int):
+            self.status = code & 0xff if -1 << 63 <= code < 1 << 63 else 0xff
+        else:
+            self.status = 1     # and the interpreter prints it
+
+    def fails(self, error):
+        """The code has ended with an exception, which the interpreter is about
+        to show: without the cell's frames."""
+        # What dies of SIGINT does so after the interpreter's full end.
+        self.status = None if isinstance(error, KeyboardInterrupt) else 1
+        shown = getattr(sys, "excepthook", sys.__excepthook__)
+
+        def excepthook(kind, error, trace):
+            sys.excepthook = shown
+            while trace and trace.tb_frame.f_code.co_filename.startswith(
+                    HERE + "/"):
+                trace = trace.tb_next
+            error.__traceback__ = sys.last_traceback = trace
+            try:
+                shown(kind, error, trace)
+            except SystemExit as end:
+                self.exits(end)
+                raise
+
+        sys.excepthook = excepthook
+
+    def finish(self):
+        """The end of the interpreter, cut short.
+
+        Threads are joined and atexit's callbacks have run: the interpreter
+        would now take itself apart, which takes longer than most runs.  What
+        can be seen of that is done here, then the process ends: streams are
+        flushed, and the user's objects finalised.  Without certainty, this
+        returns, and the interpreter goes on.
+        """
+        if self.status is None or _thread._count() > 0:
+            return
+        if not flush_streams():
+            self.status = 120       # as Py_FinalizeEx has it
+        atexit._clear()
+        self.names = None
+        builtins._ = sys.last_value = sys.last_traceback = None
+        for name in set(sys.modules) - self.bare | {"__main__"}:
+            sys.modules.pop(name, None)
+        flush_files()
+        gc.collect()
+        flush_streams()
+        os._exit(self.status)
+
+
+def flush_streams():
+    """Flush sys.stdout and sys.stderr; False when output is lost."""
+    whole = True
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except Exception:
+            whole = False
+    return whole
+
+
+def flush_files():
+    """Flush the files that the user has left open: the collector closes what
+    is below a stream's buffer first, when both are garbage."""
+    for thing in gc.get_objects():
+        if issubclass(type(thing), (io.TextIOWrapper, io.BufferedWriter)):
+            try:
+                thing.flush()
+            except Exception:
+                pass
+
+
+def protect():
+    """Make PID 1 untouchable for what it will start.  Returns how a run undoes
+    that for itself: prctl(PR_SET_DUMPABLE), and the limits of RLIMIT_NOFILE.
+
+    A process that is not dumpable cannot be traced, nor its memory, its
+    descriptors or its environment read, by one of the same user.  A PID 1
+    without a handler for it gets no signal from inside its container.
+    """
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+    error = ctypes.get_errno
+    # The interpreter's C code borrows the dictionary of its first __main__ to
+    # the end; make_main() takes that module's place, and must not free it.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(sys.modules["__main__"]))
+
+    def set_dumpable(value):
+        if prctl(PR_SET_DUMPABLE, value, 0, 0, 0) != 0:
+            raise OSError(error(), "prctl")
+
+    set_dumpable(0)
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    nofile = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FD_MAX, nofile[1]))
+    return set_dumpable, nofile
+
+
+def prefer_as_oom_victim():
+    """When memory runs out, it is the run that goes, never PID 1."""
+    try:
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(fd, b"1000")
+        os.close(fd)
+    except OSError:
+        pass
+
+
+def environment():
+    """What a run's environment has beside the container's own.  The PYTHON*
+    hand the flags that PID 1 was started with down to a Python that the run
+    starts itself."""
+    path = os.environ.get("PATH", os.defpath)
+    env = {"HOME": WORKSPACE, "PATH": path + ":" + PACKAGES + "/bin",
+           "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
+           "PYTHONUNBUFFERED": "1"}
+    if os.path.isdir(PACKAGES):
+        env["PYTHONPATH"] = PACKAGES
+    return env
+
+
+def open_standard_streams():
+    """sys.stdin, stdout and stderr as the interpreter opens them with
+    -u, as PID 1 was started: everything is written at
+    once, so that the order of the streams is the true one."""
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        old = getattr(sys, name)
+        raw = io.FileIO(fd, "rb" if fd == 0 else "wb", closefd=False)
+        raw.name = "<%s>" % name
+        stream = io.TextIOWrapper(io.BufferedReader(raw) if fd == 0 else raw,
+                                  old.encoding, old.errors, newline="\n",
+                                  write_through=fd != 0)
+        stream.mode = "r" if fd == 0 else "w"
+        setattr(sys, name, stream)
+        setattr(sys, "__%s__" % name, stream)

@@ -1,0 +1,276 @@
+"""PID 1's conversation: leases from the broker, requests from their clients."""
+
+import gc
+import os
+import sys
+
+import packages
+from children import Children, Pipes, Watch
+from collect import Collector
+from files import (DIRECTORY, Writer, empty, failure, list_directory,
+                   open_file, read_file, remove_path, split, stat_path, usage,
+                   walk)
+from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
+                    FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT,
+                    FRAME_STARTED, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
+                    OP_STAT, OP_WRITE, PART_CONTENT, PART_SOURCE, PART_STDIN,
+                    REASON_EXIT, TAG_ARG, TAG_CA, TAG_CWD, TAG_DATA,
+                    TAG_DISK_FULL, TAG_ECHO, TAG_INDEX_URL, TAG_MERGE,
+                    TAG_NAME, TAG_OP, TAG_OUTPUT_MAX, TAG_PART, TAG_PATH,
+                    TAG_REASON, TAG_SDIST, TAG_STATUS, TAG_USED_BYTES,
+                    TAG_USED_FILES, TAG_WALL_MS, Failure, ProtocolError, frame)
+from link import Control, Gone
+from run import CODE, WORKSPACE, Run, protect
+
+PART_MAX = 16 << 20     # bytes of source, and of standard input
+WALL_MAX_MS = 86400000
+SCRATCH = ("/tmp", "/dev/shm", CODE)
+
+
+class Cell:
+    """The cell's state.  Methods that fork return the Run in the child, and
+    None in PID 1: a Run is handed down to cell.py and no code of the cell
+    runs in that process after that."""
+
+    def __init__(self, socket, native, bare):
+        self.is_pip = os.path.ismount(packages.SITE)
+        self.root = packages.SITE if self.is_pip else WORKSPACE
+        self.run_of = (native, bare, *protect())    # what a Run is made with
+        self.control = Control(socket)
+        self.children = Children(self.control.fd)
+        self.lease = None
+
+    def serve(self):
+        """Serve leases for ever."""
+        # What is here now stays for good: no collector need look at it, which
+        # would also copy its pages into every run.
+        gc.collect()
+        gc.freeze()
+        self.control.send_ready("%d.%d.%d" % sys.version_info[:3])
+        while True:
+            self.lease = self.control.next_lease()
+            try:
+                while True:
+                    run = self.request()
+                    if run is not None:
+                        return run
+            except (Gone, ProtocolError):
+                pass
+            self.lease.close()
+            self.clean()
+            self.control.send_idle()
+
+    def clean(self):
+        """Leave nothing of a lease behind.  An error here ends the cell."""
+        self.children.kill_all()
+        if self.is_pip:
+            packages.discard()
+        for path in SCRATCH:
+            if os.path.isdir(path):
+                empty(os.open(path, DIRECTORY))
+
+    def request(self):
+        """Receive one request, meet it, send its result."""
+        head = self.lease.receive()
+        if head.kind != FRAME_REQUEST:
+            raise ProtocolError("not a request")
+        try:
+            try:
+                parts = self.receive_parts(head)
+                fields = self.perform(head, parts)
+            except OSError as error:
+                raise failure(error)
+        except Failure as error:
+            fields = error.fields()
+        if isinstance(fields, Run):
+            return fields
+        self.lease.send(frame(FRAME_RESULT, *fields, *self.disk()))
+        return None
+
+    def disk(self):
+        try:
+            used_bytes, used_files, full = usage(self.root)
+        except OSError:
+            return ()
+        return ((TAG_USED_BYTES, used_bytes), (TAG_USED_FILES, used_files),
+                (TAG_DISK_FULL, full or None))
+
+    # ---- what comes before GO ----
+
+    def receive_parts(self, head):
+        """The pieces of a request, until GO: {PART_*: bytes}.
+
+        Files (PART_CONTENT) go to the disk as they come.  A piece that cannot
+        be taken fails the request, after GO: the client sends all of it first.
+        """
+        parts = {PART_SOURCE: bytearray(), PART_STDIN: bytearray()}
+        writer = trouble = None
+        try:
+            try:
+                if head.number(TAG_OP) == OP_WRITE and not self.is_pip:
+                    writer = Writer(self.root, head.data(TAG_PATH, b""))
+            except (Failure, OSError) as error:
+                trouble = error
+            while True:
+                piece = self.lease.receive()
+                if piece.kind == FRAME_GO:
+                    break
+                if trouble is not None:
+                    continue
+                try:
+                    writer = self.take(piece, parts, writer)
+                except (Failure, OSError) as error:
+                    trouble = error
+            if trouble is not None:
+                raise trouble
+            if writer is not None:
+                writer.commit()
+        finally:
+            if writer is not None:
+                writer.close()
+        return parts
+
+    def take(self, piece, parts, writer):
+        """One piece.  Returns the file that is being received, if any."""
+        if piece.kind == FRAME_INPUT and not self.is_pip:
+            if writer is not None:
+                writer.commit()
+            return Writer(self.root, piece.data(TAG_PATH, b""))
+        if piece.kind != FRAME_BYTES:
+            raise ProtocolError("a frame of kind %d" % piece.kind)
+        part = piece.number(TAG_PART)
+        data = piece.data(TAG_DATA, b"")
+        if part in parts:
+            if len(parts[part]) + len(data) > PART_MAX:
+                raise Failure(ERROR_TOO_LARGE, "source or standard input")
+            parts[part] += data
+        elif part == PART_CONTENT and writer is not None:
+            writer.write(data)
+        else:
+            raise ProtocolError("bytes without a place")
+        return writer
+
+    # ---- operations ----
+
+    def perform(self, head, parts):
+        """Do it; returns the result's fields, or the Run in a child."""
+        op = head.number(TAG_OP)
+        if (op == OP_PIP) != self.is_pip:
+            raise Failure(ERROR_REQUEST, "not in a cell of this class")
+        if op == OP_RUN:
+            return self.run(head, parts)
+        if op == OP_PIP:
+            return self.pip(head)
+        simple = {OP_LIST: list_directory, OP_READ: read_file,
+                  OP_REMOVE: remove_path, OP_STAT: stat_path,
+                  OP_WRITE: lambda *_: ()}     # written as it came
+        if op not in simple:
+            raise Failure(ERROR_REQUEST, "operation %d" % op)
+        fields = simple[op](self.root, self.lease, head)
+        return ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0), *fields)
+
+    def run(self, head, parts):
+        limits = limits_of(head)
+        run = self.make_run(head, parts)
+        collector = Collector(self.root, split(head.data(TAG_CWD, b"")), head)
+        pipes = Pipes(parts[PART_STDIN], head.number(TAG_MERGE))
+        if self.fork(run, pipes):
+            return run
+        return self.watch(pipes, limits) + collector.send(self.lease)
+
+    def fork(self, run, pipes):
+        """True in the child, which is isolated then."""
+        try:
+            if self.children.fork() == 0:
+                enter_child(self.lease.sock.detach)
+                enter_child(self.control.sock.detach)
+                enter_child(lambda: run.isolate(pipes))
+                return True
+        except OSError:
+            pipes.close_ours()
+            raise
+        finally:
+            if os.getpid() == 1:
+                os.close(run.cwd)
+                pipes.close_theirs()
+        return False
+
+    def make_run(self, head, parts):
+        run = Run(*self.run_of)
+        run.echo = head.number(TAG_ECHO) != 0
+        run.args = [os.fsdecode(arg) for arg in head.every(TAG_ARG)]
+        path = head.data(TAG_PATH)
+        if path is None:
+            run.source = bytes(parts[PART_SOURCE])
+            run.path = "%s/%s" % (CODE, source_name(head))
+            empty(os.open(CODE, DIRECTORY))
+        else:
+            names = split(path)
+            run.is_file = True
+            run.path = "/".join([self.root] + names)
+            run.source = read_source(self.root, names)
+        run.cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
+        return run
+
+    def watch(self, pipes, limits):
+        """In PID 1, after the fork: until the child's end; its result."""
+        self.lease.send(frame(FRAME_STARTED))
+        return Watch(self.lease, self.children, pipes, *limits).run()
+
+    def pip(self, head):
+        limits = limits_of(head)
+        requirements = head.every(TAG_ARG)
+        if not requirements:
+            raise Failure(ERROR_REQUEST, "no requirements")
+        for word in requirements:
+            packages.check_requirement(word)
+        packages.refuse_without_pip()
+        argv = packages.command(requirements, head.data(TAG_INDEX_URL),
+                                head.number(TAG_SDIST), head.number(TAG_CA))
+        packages.prepare()
+        run = Run(*self.run_of)
+        run.cwd = os.open(self.root, DIRECTORY)
+        pipes = Pipes(b"", True)
+        if self.fork(run, pipes):
+            enter_child(lambda: packages.execute(argv, packages.environment()))
+        fields = self.watch(pipes, limits)
+        if fields[:2] == ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0)):
+            packages.adopt()
+        packages.discard()
+        return fields
+
+
+def enter_child(step):
+    """A step in a child that must not come back with an exception: what is
+    above on the stack belongs to PID 1."""
+    try:
+        step()
+    except BaseException as error:
+        os.write(2, b"sandbox: %s\n" % str(error).encode("utf-8", "replace"))
+        os._exit(255)
+
+
+def limits_of(head):
+    """(wall clock in ms, bytes of output); Failure without a time limit."""
+    wall = head.number(TAG_WALL_MS)
+    output = head.number(TAG_OUTPUT_MAX)
+    if not 0 < wall <= WALL_MAX_MS or output < 0:
+        raise Failure(ERROR_REQUEST, "limits")
+    return wall, output
+
+
+def source_name(head):
+    """What the client calls inline source, as a plain file name."""
+    name = head.data(TAG_NAME, b"").rpartition(b"/")[2]
+    if name in (b"", b".", b"..") or b"\0" in name or len(name) > 255:
+        name = b"main.py"
+    return os.fsdecode(name)
+
+
+def read_source(root, names):
+    """The source in a file of the workspace."""
+    fd, status = open_file(root, names)
+    with open(fd, "rb") as file:
+        if status.st_size > PART_MAX:
+            raise Failure(ERROR_TOO_LARGE, "source", status.st_size)
+        return file.read(PART_MAX)
