@@ -35,7 +35,8 @@ function draw(one, message, use) {
     case 12:
       return el("div", { class: "gallery",
                          data: { count: String(one.items.length) } },
-                ...one.items.map((item) => media(item, message, "gallery-item")));
+                ...one.items.map(
+                  (item) => media(item, message, "gallery-item")));
     case 13:
       return file(one, message);
     case 14:

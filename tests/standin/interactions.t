@@ -1,0 +1,278 @@
+#!/usr/bin/python3 -B
+"""Interactions are worded, signed and answered as by Discord."""
+
+import json
+import os
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from client import File, StandinError  # noqa: E402
+from fakeapp import NO_PING  # noqa: E402
+from harness import (  # noqa: E402
+    DEFER, answer, app, button, command, discord, kinds, rejected, row,
+    token, main)
+from sender import GROUP_ORDER  # noqa: E402
+from tap import test  # noqa: E402
+
+
+@test
+def a_command_is_signed_and_worded_as_discord_does():
+    sent = command(code="print('hé')", share=True)
+    headers, body = app.seen[-1]
+    value = json.loads(body)
+    assert body == json.dumps(value, sort_keys=True, ensure_ascii=False,
+                              separators=(",", ":")).encode()
+    assert "é".encode() in body
+    assert headers["User-Agent"].startswith("Discord-Interactions/1.0")
+    assert value["member"]["user"]["username"] == "alice"
+    assert value["data"]["options"][0]["options"] == [
+        {"name": "code", "type": 3, "value": "print('hé')"},
+        {"name": "share", "type": 5, "value": True}]
+    for field in ("app_permissions", "attachment_size_limit", "channel",
+                  "authorizing_integration_owners", "context", "guild_id",
+                  "entitlements", "locale", "token", "version"):
+        assert field in value, field
+    assert value["id"] == sent.id and sent.answer_type == 5
+
+
+@test
+def direct_messages_have_a_user_and_no_member():
+    command(place="dm")
+    value = json.loads(app.seen[-1][1])
+    assert "member" not in value and value["user"]["username"] == "alice"
+    assert value["context"] == 1 and "guild_id" not in value
+    command(place="group")
+    value = json.loads(app.seen[-1][1])
+    assert list(value["authorizing_integration_owners"]) == ["1"]
+
+
+@test
+def broken_signatures_and_stale_times_are_sent_on_order():
+    for mode in ("wrong", "short", "long", "odd", "not_hex", "empty",
+                 "missing", "malleated", "other_body"):
+        sent = command(order={"signature": mode})
+        assert sent.state == "refused", (mode, sent)
+        assert sent.http_status == 401
+    sent = command(order={"signature": "malleated"})
+    bad = sent.view["sent"]["headers"]["X-Signature-Ed25519"]
+    assert int.from_bytes(bytes.fromhex(bad[64:]), "little") >= GROUP_ORDER
+    sent = command(order={"skew": -1000})
+    stamp = sent.view["sent"]["headers"]["X-Signature-Timestamp"]
+    assert int(stamp) < time.time() - 900
+    discord.assert_no_violations()
+
+
+@test
+def an_interaction_can_be_repeated_to_the_byte():
+    first = command()
+    again = discord.send({"repeat": first.id}).wait_answered()
+    assert (again.view["sent"]["body"] == first.view["sent"]["body"])
+    assert again.id != first.id
+    raw = discord.send({"raw": '{"type":99}'}).wait_answered()
+    assert raw.view["sent"]["body"] == '{"type":99}'
+
+
+@test
+def three_seconds_without_an_answer_fail_the_interaction():
+    discord.settings(deadline=0.3)
+    try:
+        sent = command(lambda _: time.sleep(0.6) or DEFER)
+        assert sent.state == "failed", sent
+        time.sleep(0.4)
+        rejected(404, 10015, app.edit(token(sent), {"content": "x"}))
+        sent = command(lambda _: (202, b""))
+        assert sent.state == "failed", sent
+        got = app.call("POST", f"/interactions/{sent.id}/{token(sent)}"
+                       "/callback", DEFER)
+        rejected(404, 10062, got)
+    finally:
+        discord.settings(deadline=3.0)
+
+
+@test
+def an_answer_that_trickles_in_is_late_too():
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def trickle():
+        link, _ = listener.accept()
+        with link:
+            link.recv(65536)
+            link.sendall(b"HTTP/1.1 200 OK\r\n")
+            time.sleep(0.25)
+            link.sendall(b"Content-Type: application/json\r\n")
+            time.sleep(0.25)
+            link.sendall(b"Content-Length: 10\r\n\r\n{\"type\":5}")
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    port = listener.getsockname()[1]
+    discord.settings(deadline=0.4, endpoint=f"http://127.0.0.1:{port}/")
+    try:
+        sent = command()
+        assert sent.state == "failed" and "after" in sent.error, sent
+    finally:
+        discord.settings(deadline=3.0, endpoint=app.url)
+        thread.join()
+        listener.close()
+
+
+@test
+def a_callback_may_come_in_place_of_the_http_answer():
+    modal = {"type": 9, "data": {
+        "custom_id": "write:1", "title": "write", "components": [
+            {"type": 18, "label": "Content", "component": {
+                "type": 4, "custom_id": "content", "style": 2,
+                "value": "old"}}]}}
+    sent = command((202, b""), wait=False)
+    path = f"/interactions/{sent.id}/{token(sent)}/callback"
+    status, value, _ = app.call("POST", path + "?with_response=true", modal)
+    assert status == 200 and value["interaction"]["id"] == sent.id, value
+    sent.wait_answered()
+    assert sent.modal["custom_id"] == "write:1"
+    assert sent.modal_values() == {"content": "old"}
+    rejected(400, 40060, app.call("POST", path, DEFER))
+    answer["next"] = DEFER
+    done = discord.submit_modal(sent, {"content": "new\ntext"})
+    done.wait_answered()
+    data = json.loads(app.seen[-1][1])["data"]
+    assert data["components"][0]["component"]["value"] == "new\ntext"
+    assert data["custom_id"] == "write:1"
+
+
+@test
+def a_button_edits_its_own_message():
+    sent = command({"type": 4, "data": {
+        "content": "page 1", "flags": 64, "allowed_mentions": NO_PING,
+        "components": [row(button("next:7", label="Next"),
+                           button("off", disabled=True))]}})
+    sent.wait_final()
+    answer["next"] = {"type": 6}
+    pressed = discord.press(sent.original, "Next").wait_answered()
+    value = json.loads(app.seen[-1][1])
+    assert value["type"] == 3 and value["message"]["id"] == sent.original.id
+    assert value["data"] == {"component_type": 2, "custom_id": "next:7",
+                             "id": 2}
+    app.edit(token(pressed), {"content": "page 2"})
+    pressed.wait_final(match="page 2", timeout=2)
+    assert sent.refresh().content == "page 2"
+    answer["next"] = {"type": 7, "data": {"content": "page 3",
+                                          "allowed_mentions": NO_PING}}
+    discord.press(sent.original, "next").wait_final(match="page 3")
+    for wrong in (dict(user="bob"), dict()):
+        try:
+            discord.press(sent.original, "Next" if wrong else "off", **wrong)
+        except StandinError:
+            continue
+        raise AssertionError(wrong)
+    answer["next"] = {"type": 4, "data": {"content": "no", "flags": 64,
+                                          "allowed_mentions": NO_PING}}
+    other = discord.press(sent.original, "Next", user="bob",
+                          order={"force": True}).wait_final()
+    assert other.original.owner != sent.original.owner
+    discord.assert_no_violations()
+
+
+@test
+def answers_must_fit_the_interaction():
+    for reply in ({"type": 6}, {"type": 7, "data": {"content": "x"}},
+                  {"type": 8, "data": {"choices": []}}, {"type": 99}, [],
+                  (200, b"hello"), (500, b"oops")):
+        sent = command(reply)
+        assert sent.state == "failed", (reply, sent)
+        assert kinds() == ["endpoint"], reply
+    command({"type": 5, "data": {"flags": 64 | 4}})
+    assert kinds() == ["deferral"]
+
+
+@test
+def autocomplete_brings_choices():
+    answer["next"] = {"type": 8, "data": {"choices": [
+        {"name": "data/", "value": "data"}]}}
+    assert discord.autocomplete("look", focused="path", path="da") == [
+        {"name": "data/", "value": "data"}]
+    value = json.loads(app.seen[-1][1])
+    assert value["type"] == 4
+    assert value["data"]["options"][0]["options"][0]["focused"] is True
+
+
+@test
+def attachments_of_commands_and_modals_are_resolved():
+    command(name="put", file=File("é x.py", "print(1)"))
+    value = json.loads(app.seen[-1][1])["data"]
+    option = value["options"][0]["options"][0]
+    file = value["resolved"]["attachments"][option["value"]]
+    assert option["type"] == 11 and file["size"] == 8
+    assert file["filename"] == "e_x.py" and file["ephemeral"]
+    assert file["url"].startswith(discord.origin + "/attachments/")
+    assert discord.fetch(file["url"][len(discord.origin):]) == b"print(1)"
+    opener = command({"type": 9, "data": {
+        "custom_id": "m", "title": "t", "components": [
+            {"type": 18, "label": "F", "component": {
+                "type": 19, "custom_id": "files"}}]}})
+    answer["next"] = DEFER
+    discord.submit_modal(opener, {"files": [File("a.txt", "A")]}
+                         ).wait_answered()
+    data = json.loads(app.seen[-1][1])["data"]
+    [name] = data["components"][0]["component"]["values"]
+    assert data["resolved"]["attachments"][name]["filename"] == "a.txt"
+
+
+@test
+def bad_modals_are_refused():
+    def field(**more):
+        return {"type": 18, "label": "L", "component": dict({
+            "type": 4, "custom_id": "c", "style": 2}, **more)}
+    bad = (
+        {"custom_id": "m", "title": "t" * 46, "components": [field()]},
+        {"custom_id": "m", "title": "t", "components": []},
+        {"custom_id": "", "title": "t", "components": [field()]},
+        {"custom_id": "m", "title": "t", "components": [field(), field()]},
+        {"custom_id": "m", "title": "t", "components": [
+            field(value="x" * 4001)]},
+        {"custom_id": "m", "title": "t", "components": [
+            field(value="xx", max_length=1)]},
+        {"custom_id": "m", "title": "t", "components": [
+            field(placeholder="x" * 101)]},
+        {"custom_id": "m", "title": "t", "components": [
+            dict(field(), label="l" * 46)]},
+    )
+    for data in bad:
+        sent = command({"type": 9, "data": data})
+        assert sent.state == "failed" and "50035" in sent.error, data
+    kinds()
+
+
+@test
+def the_endpoint_is_verified_with_a_good_and_a_bad_signature():
+    bot = {"Authorization": "Bot " + app.bot_token}
+    status, value, _ = app.call("GET", "/applications/@me", headers=bot)
+    assert value["verify_key"] == discord.environment()["DISCORD_PUBLIC_KEY"]
+    status, value, _ = app.call("PATCH", "/applications/@me", {
+        "interactions_endpoint_url": app.url}, headers=bot)
+    assert status == 200 and value["interactions_endpoint_url"] == app.url
+    rejected(400, 50035, app.call("PATCH", "/applications/@me", {
+        "interactions_endpoint_url": discord.origin + "/"}, headers=bot))
+
+
+@test
+def a_thousand_interactions_at_once_are_answered():
+    def defer_and_edit(interaction):
+        return {"type": 4, "data": {"content": interaction["id"],
+                                    "flags": 64,
+                                    "allowed_mentions": NO_PING}}
+    answer["next"] = defer_and_edit
+    discord.settings(deadline=30)
+    sent = discord.send_many([
+        discord.command_order("py", user=f"u{n}") for n in range(1000)])
+    good = discord.wait_many(sent, "final", timeout=60)
+    discord.settings(deadline=3)
+    assert len(good) == 1000
+    assert all(one.view["messages"][0]["content"] == one.id for one in sent)
+    discord.assert_no_violations()
+
+
+if __name__ == "__main__":
+    main()
