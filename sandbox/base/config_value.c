@@ -295,7 +295,7 @@ int
 config_value_store(const struct config_key *key, const char *value, void *field,
     struct err *err)
 {
-	int64_t thousandths;
+	int64_t thousandths = 0;
 
 	switch (key->type) {
 	case CONFIG_INT:
