@@ -53,6 +53,18 @@ with f.Front(database=False, start=False) as front:
 
 with f.Front() as front:
     front.add_sandbox()
+    tap.equal(front.send(f.command("look")).type, 5, "all is well")
+    front.query("DROP TABLE jobs")
+    check_down(front, "broken while it was open")
+    for suffix in ("", "-wal", "-shm"):
+        if os.path.exists(front.database + suffix):
+            os.unlink(front.database + suffix)
+    f.migrate(front.database)
+    front.add_sandbox()
+    tap.ok(recovers(front), "it recovers when the file is replaced")
+
+with f.Front() as front:
+    front.add_sandbox()
     holder = sqlite3.connect(front.database, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
     started = time.monotonic()

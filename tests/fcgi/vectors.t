@@ -48,6 +48,7 @@ def own_vectors(identity):
     longer = "17672256001"
     yield ("11 digits", longer, identity.sign(longer.encode() + ping), ping,
            401)
+    yield "11 digits, signed without the last", longer, good, ping, 401
     yield ("boundary shifted", longer, identity.sign(stamp + b"1" + ping),
            ping, 401)
     yield "newline added", TIMESTAMP, good, ping + b"\n", 401
