@@ -50,7 +50,8 @@ device_open(int number)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd >= 0 || errno != ENOENT)
 		return fd;
-	if (mknod(path, S_IFBLK | 0660, makedev(LOOP_MAJOR, (unsigned int)number)) != 0 &&
+	if (mknod(path, S_IFBLK | 0660,
+		makedev(LOOP_MAJOR, (unsigned int)number)) != 0 &&
 	    errno != EEXIST)
 		return -1;
 	return open(path, O_RDWR | O_CLOEXEC);
@@ -106,8 +107,7 @@ attachment_detach(struct attachment *a)
 
 /* flock(2) cannot be polled.  So a child that shares the open file waits in it:
  * the lock that it gets is the open file's, hence ours too. */
-static void __attribute__((noreturn))
-waiter_main(int image_fd, pid_t parent)
+static void __attribute__((noreturn)) waiter_main(int image_fd, pid_t parent)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)

@@ -21,11 +21,11 @@ typedef void (*attachment_fn)(void *arg, const struct err *failure);
 
 struct attachment {
 	struct loop *loop;
-	int image_fd;	  /* -1: none */
-	int device_fd;	  /* open until the container has mounted it */
-	int device;	  /* N of /dev/loopN, -1: none */
-	pid_t waiter;	  /* waits in flock(2) for an old holder */
-	int waiter_fd;	  /* its pidfd */
+	int image_fd;  /* -1: none */
+	int device_fd; /* open until the container has mounted it */
+	int device;    /* N of /dev/loopN, -1: none */
+	pid_t waiter;  /* waits in flock(2) for an old holder */
+	int waiter_fd; /* its pidfd */
 	struct loop_timer *deadline;
 	attachment_fn done;
 	void *arg;

@@ -27,8 +27,8 @@
 #include "workspace.h"
 
 #define INSTANCE_LEN 16
-#define STOP_MS 10000 /* for everything to be gone */
-#define GRACE_MS 3000 /* for the cells to go by themselves */
+#define STOP_MS 10000	 /* for everything to be gone */
+#define GRACE_MS 3000	 /* for the cells to go by themselves */
 #define CLIENTS_MAX 1200 /* over those that may wait, and their commands */
 
 struct broker {

@@ -47,6 +47,6 @@ int64_t
 class_file_max(const struct cell_class *class, const struct config *config)
 {
 	return class->network || config->pip_quota > config->quota ?
-		config->pip_quota :
-		config->quota;
+	    config->pip_quota :
+	    config->quota;
 }

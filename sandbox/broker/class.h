@@ -12,10 +12,11 @@ struct config;
  */
 struct cell_class {
 	const char *name;
-	const char *workspace_at; /* where the workspace is mounted; NULL: not */
-	const char *packages_at;  /* the packages */
-	bool network;		  /* IL_PIP_NETWORK; otherwise none at all */
-	bool warm;		  /* used again, for the same sandbox only */
+	const char
+	    *workspace_at;	 /* where the workspace is mounted; NULL: not */
+	const char *packages_at; /* the packages */
+	bool network;		 /* IL_PIP_NETWORK; otherwise none at all */
+	bool warm;		 /* used again, for the same sandbox only */
 };
 
 /* NULL when there is no such class. */

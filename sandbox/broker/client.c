@@ -19,15 +19,15 @@
 #include "class.h"
 #include "workspace.h"
 
-#define ASK_MS 10000   /* to say what it wants */
-#define PAUSE_MS 1000  /* out of descriptors */
+#define ASK_MS 10000  /* to say what it wants */
+#define PAUSE_MS 1000 /* out of descriptors */
 #define CREATIONS_MAX 4
 #define REQUEST_MAX 1024
 #define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
-#define FRESH_MS 5000  /* a status may be so old */
+#define FRESH_MS 5000 /* a status may be so old */
 
 /* What CREATE may ask for. */
-#define QUOTA_MIN (INT64_C(1) << 20)
+#define QUOTA_MIN (INT64_C(4) << 20)
 #define QUOTA_MAX (INT64_C(16) << 40)
 #define FILES_MAX INT64_C(100000000)
 /* Packages are many small files. */

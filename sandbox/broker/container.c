@@ -40,9 +40,9 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 {
 	if (c->timer != NULL)
 		loop_timer_cancel(c->host->loop, c->timer);
-	c->timer = ms < 0 ? NULL :
-			    loop_timer_add(c->host->loop,
-				clock_monotonic_ms() + ms, fn, c);
+	c->timer = ms < 0 ?
+	    NULL :
+	    loop_timer_add(c->host->loop, clock_monotonic_ms() + ms, fn, c);
 }
 
 struct container *
@@ -140,9 +140,9 @@ container_remove(void *arg)
 	c->timer = NULL;
 	argv_init(&argv);
 	docker_argv_remove(&argv, c->host->config->docker_binary, c->name);
-	spec = (struct process_spec){ .argv = argv.words,
-		.output_max = 4096,
-		.timeout_ms = REMOVE_MS };
+	spec = (struct process_spec){
+		.argv = argv.words, .output_max = 4096, .timeout_ms = REMOVE_MS
+	};
 	if (c->remove.running ||
 	    task_start(&c->remove, &spec, remove_on_end, c, &err) == 0)
 		return;

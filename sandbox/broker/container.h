@@ -63,15 +63,15 @@ struct container {
 	char name[64];
 	char python[32]; /* as it said itself, "" before */
 	enum container_state state;
-	int64_t since_ms;	/* when the state began */
-	struct ticket *ticket;	/* whose lease it is; kept by the pool */
-	bool used;		/* has been leased before */
-	bool called;		/* docker run was begun: there may be one */
-	bool idle_told;		/* IDLE came before we knew of the end */
+	int64_t since_ms;      /* when the state began */
+	struct ticket *ticket; /* whose lease it is; kept by the pool */
+	bool used;	       /* has been leased before */
+	bool called;	       /* docker run was begun: there may be one */
+	bool idle_told;	       /* IDLE came before we knew of the end */
 	bool repaired;
-	unsigned int number;	/* of all containers of this life */
-	bool told;		/* its failure has been told; kept by the pool */
-	enum refusal failure;	/* why it did not start; 0: it did */
+	unsigned int number;  /* of all containers of this life */
+	bool told;	      /* its failure has been told; kept by the pool */
+	enum refusal failure; /* why it did not start; 0: it did */
 	char failure_text[200];
 
 	struct attachment images[CONTAINER_IMAGES];
@@ -79,10 +79,10 @@ struct container {
 	size_t image_next;
 	int listen_fd;
 	int control_fd;
-	int pidfd;		/* of its first process; -1: not known */
+	int pidfd; /* of its first process; -1: not known */
 	struct task run;
 	struct task remove;
-	struct task tool;	/* docker wait, e2fsck */
+	struct task tool;	  /* docker wait, e2fsck */
 	struct loop_timer *timer; /* what the state waits for at most */
 	struct loop_timer *watch; /* when to ask whether it died at start */
 };

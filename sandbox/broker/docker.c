@@ -12,8 +12,8 @@ static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
 	"65532:65532", "--cap-drop", "ALL", "--security-opt",
 	"no-new-privileges", "--ipc", "private", "--log-driver", "none",
 	"--stop-signal", "SIGKILL", "--oom-score-adj", "500", "--hostname",
-	"inline", "--workdir", "/", "--env", "LANG=C.UTF-8", "--ulimit", "core=0", "--ulimit",
-	"nofile=1024:1024", NULL };
+	"inline", "--workdir", "/", "--env", "LANG=C.UTF-8", "--ulimit",
+	"core=0", "--ulimit", "nofile=1024:1024", NULL };
 
 /* After the image: sandbox/cell/README.md says why these flags. */
 static const char *const cell_command[] = { "-s", "-u", "-B",
@@ -178,8 +178,8 @@ void
 docker_argv_probe(struct argv *argv, const char *binary, const char *image)
 {
 	add_words(argv, binary,
-	    (const char *const[]){ "image", "inspect", "--format", "{{.Id}}",
-		image, NULL });
+	    (const char *const[]){
+		"image", "inspect", "--format", "{{.Id}}", image, NULL });
 }
 
 void
@@ -193,8 +193,8 @@ void
 docker_argv_list(struct argv *argv, const char *binary, const char *instance)
 {
 	add_words(argv, binary,
-	    (const char *const[]){ "ps", "--all", "--quiet", "--no-trunc",
-		"--filter", NULL });
+	    (const char *const[]){
+		"ps", "--all", "--quiet", "--no-trunc", "--filter", NULL });
 	argv_addf(argv, "label=inline.instance=%s", instance);
 }
 
@@ -203,8 +203,8 @@ docker_argv_list_volumes(struct argv *argv, const char *binary,
     const char *instance)
 {
 	add_words(argv, binary,
-	    (const char *const[]){ "volume", "ls", "--quiet", "--filter",
-		NULL });
+	    (const char *const[]){
+		"volume", "ls", "--quiet", "--filter", NULL });
 	argv_addf(argv, "label=inline.instance=%s", instance);
 }
 

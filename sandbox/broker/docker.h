@@ -36,7 +36,7 @@ struct docker_run {
 	const char *ca_bundle;	/* "" none; absolute; at /run/ca.pem */
 	struct docker_mount mounts[2];
 	size_t mount_count;
-	int64_t memory;	  /* bytes */
+	int64_t memory; /* bytes */
 	int64_t pids;
 	int64_t tmp_size; /* bytes of /tmp, and of /dev/shm */
 	int64_t file_max; /* bytes that one file may have */
@@ -52,8 +52,7 @@ void docker_argv_wait(struct argv *argv, const char *binary, const char *name);
 /* Prints the image's id: tells at once of the engine and of the image. */
 void docker_argv_probe(struct argv *argv, const char *binary,
     const char *image);
-void docker_argv_pull(struct argv *argv, const char *binary,
-    const char *image);
+void docker_argv_pull(struct argv *argv, const char *binary, const char *image);
 /* The ids of all containers of an instance, a line each. */
 void docker_argv_list(struct argv *argv, const char *binary,
     const char *instance);

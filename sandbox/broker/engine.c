@@ -117,8 +117,8 @@ sweep_add_ids(struct argv *argv, const char *answer)
 	char id[65];
 	size_t n = 0;
 
-	for (size_t pos = 0; n < SWEEP_BATCH && docker_next_id(answer, &pos, id);
-	     n++)
+	for (size_t pos = 0;
+	     n < SWEEP_BATCH && docker_next_id(answer, &pos, id); n++)
 		argv_add(argv, id);
 	return n;
 }
@@ -191,8 +191,8 @@ sweep_on_list(void *arg, const struct process_result *result)
 	}
 	argv_init(&argv);
 	argv_add_all(&argv,
-	    (const char *const[]){ e->config->docker_binary, "rm", "--force",
-		"--volumes", NULL });
+	    (const char *const[]){
+		e->config->docker_binary, "rm", "--force", "--volumes", NULL });
 	n = sweep_add_ids(&argv, buf_str(&result->out));
 	if (n == 0) {
 		sweep_volumes(e);

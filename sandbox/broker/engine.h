@@ -16,9 +16,9 @@ struct config;
  * containers and volumes of an earlier life of this broker are swept.
  */
 enum engine_state {
-	ENGINE_READY,	/* containers can be started */
-	ENGINE_WAIT,	/* being found out or swept: on_change tells */
-	ENGINE_DOWN,	/* the engine does not answer */
+	ENGINE_READY, /* containers can be started */
+	ENGINE_WAIT,  /* being found out or swept: on_change tells */
+	ENGINE_DOWN,  /* the engine does not answer */
 	ENGINE_NO_IMAGE,
 };
 
@@ -32,16 +32,16 @@ struct engine {
 	bool image;
 	bool swept;
 	bool sweeping;
-	bool ending;	     /* the sweep is the last one */
+	bool ending; /* the sweep is the last one */
 	int sweep_rounds;
-	int64_t probed_ms;   /* monotonic; when up and image were found out */
-	int64_t pulled_ms;   /* when a pull was last begun; -1: never */
+	int64_t probed_ms; /* monotonic; when up and image were found out */
+	int64_t pulled_ms; /* when a pull was last begun; -1: never */
 	struct task probe;
 	struct task sweep;
 	struct task pull;
 	struct loop_timer *recheck;
-	struct loop_timer *again;  /* next round of the sweep */
-	char trouble[160];	   /* what the last failed call said */
+	struct loop_timer *again; /* next round of the sweep */
+	char trouble[160];	  /* what the last failed call said */
 	engine_fn on_change;
 	engine_fn on_swept; /* of the last sweep */
 	void *arg;

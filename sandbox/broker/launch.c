@@ -355,7 +355,8 @@ start_on_timer(void *arg)
 		return;
 	}
 	container_fail(c, REFUSAL_ENGINE, "docker run takes too long");
-	engine_report(c->host->engine, ENGINE_DOWN, "docker run takes too long");
+	engine_report(c->host->engine, ENGINE_DOWN,
+	    "docker run takes too long");
 }
 
 static void

@@ -31,9 +31,9 @@ void
 pool_init(struct pool *pool, const struct container_host *host,
     struct engine *engine)
 {
-	*pool = (struct pool){ .host = *host,
-		.engine = engine,
-		.waiting_max = WAITING_MAX };
+	*pool = (struct pool){
+		.host = *host, .engine = engine, .waiting_max = WAITING_MAX
+	};
 	pool->host.changed = pool_poke;
 	pool->host.arg = pool;
 	TAILQ_INIT(&pool->containers);
@@ -82,15 +82,15 @@ ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
 	ticket->refused(ticket, code, text);
 }
 
-/* There is at most one for each sandbox, besides those that are gone. */
+/* There is at most one for each sandbox.  One that is gone counts until it was
+ * settled: its failure has to be told before there is another try. */
 static struct container *
 container_of(const struct pool *pool, const char *sandbox)
 {
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (c->state != CONTAINER_GONE &&
-		    strcmp(c->sandbox, sandbox) == 0)
+		if (strcmp(c->sandbox, sandbox) == 0)
 			return c;
 	}
 	return NULL;
@@ -183,7 +183,8 @@ tell_failure(struct pool *pool, struct container *c)
 	struct ticket *ticket;
 
 	c->told = true;
-	TAILQ_FOREACH(ticket, &pool->tickets, link) {
+	TAILQ_FOREACH(ticket, &pool->tickets, link)
+	{
 		if (ticket->class == c->class &&
 		    strcmp(ticket->sandbox, c->sandbox) == 0) {
 			ticket_refuse(pool, ticket, c->failure,
@@ -230,7 +231,8 @@ removal_can_go(const struct pool *pool, const struct removal *removal)
 {
 	const struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
 		if (c->number <= removal->number &&
 		    strcmp(c->sandbox, removal->sandbox) == 0)
 			return false;
@@ -329,7 +331,8 @@ serve_one(struct pool *pool)
 {
 	struct ticket *ticket;
 
-	TAILQ_FOREACH(ticket, &pool->tickets, link) {
+	TAILQ_FOREACH(ticket, &pool->tickets, link)
+	{
 		struct container *c = container_of(pool, ticket->sandbox);
 
 		if (ticket->refusal != 0) {
@@ -366,7 +369,8 @@ oldest_idle(const struct pool *pool)
 	struct container *oldest = NULL;
 	struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
 		if (c->state == CONTAINER_IDLE &&
 		    (oldest == NULL || c->since_ms < oldest->since_ms))
 			oldest = c;
@@ -381,7 +385,7 @@ count_states(const struct pool *pool, int64_t counts[CONTAINER_GONE + 1])
 
 	memset(counts, 0, (CONTAINER_GONE + 1) * sizeof(counts[0]));
 	TAILQ_FOREACH(c, &pool->containers, link)
-		counts[c->state]++;
+	counts[c->state]++;
 }
 
 /* Containers that take a place. */
@@ -406,7 +410,8 @@ start_one(struct pool *pool)
 
 	count_states(pool, counts);
 	ending = counts[CONTAINER_ENDING];
-	TAILQ_FOREACH(ticket, &pool->tickets, link) {
+	TAILQ_FOREACH(ticket, &pool->tickets, link)
+	{
 		struct container *c = container_of(pool, ticket->sandbox);
 
 		if (c != NULL)
@@ -443,7 +448,8 @@ trim_idle(struct pool *pool)
 	int64_t counts[CONTAINER_GONE + 1];
 	struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
 		if (c->state == CONTAINER_IDLE &&
 		    (!c->class->warm || config->warm_seconds == 0))
 			container_end(c, false);
@@ -460,8 +466,9 @@ run_prepared(struct pool *pool)
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link)
-		runs += c->run.running ? 1 : 0;
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	runs += c->run.running ? 1 : 0;
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
 		if (c->state == CONTAINER_PREPARED && runs < RUNS_MAX) {
 			container_run(c);
 			runs++;
@@ -518,7 +525,8 @@ pool_remove(struct pool *pool, struct removal *removal)
 	struct container *c;
 
 	removal->number = pool->host.serial;
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
 		if (strcmp(c->sandbox, removal->sandbox) == 0)
 			container_end(c, true);
 	}
@@ -554,6 +562,6 @@ pool_stop(struct pool *pool, void (*empty)(void *arg), void *arg)
 	pool->empty = empty;
 	pool->arg = arg;
 	TAILQ_FOREACH(c, &pool->containers, link)
-		container_end(c, false);
+	container_end(c, false);
 	pool_poke(pool);
 }

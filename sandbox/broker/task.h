@@ -29,8 +29,8 @@ struct task {
 void task_init(struct task *task, struct loop *loop);
 /* argv is copied by nobody: it need only live for the call.  -1 when the
  * program could not be started; done is not called then. */
-int task_start(struct task *task, const struct process_spec *spec,
-    task_fn done, void *arg, struct err *err);
+int task_start(struct task *task, const struct process_spec *spec, task_fn done,
+    void *arg, struct err *err);
 void task_cancel(struct task *task);
 
 #endif

@@ -176,8 +176,7 @@ workspace_retire(int base, const char *id, char name[64], struct err *err)
 {
 	unique_name(name, RETIRED_PREFIX);
 	if (renameat2(base, id, base, name, RENAME_NOREPLACE) != 0)
-		return errno == ENOENT ? 1 :
-					 err_system(err, "retire %s", id);
+		return errno == ENOENT ? 1 : err_system(err, "retire %s", id);
 	if (fsync(base) != 0)
 		return err_system(err, "retire %s", id);
 	return 0;

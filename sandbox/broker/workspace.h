@@ -42,13 +42,11 @@ int workspace_draft_publish(int base, const char *draft, const char *id,
     struct err *err);
 /* Take the sandbox's name away, at once and durably; the files remain under
  * the name that is written.  0, 1 when there was none, -1. */
-int workspace_retire(int base, const char *id, char name[64],
-    struct err *err);
+int workspace_retire(int base, const char *id, char name[64], struct err *err);
 /* Remove a draft or a retired folder with its files. */
 int workspace_discard(int base, const char *name, struct err *err);
 
 /* Free bytes there; *low when nothing more should be begun. */
-int workspace_space(int base, int64_t *free_bytes, bool *low,
-    struct err *err);
+int workspace_space(int base, int64_t *free_bytes, bool *low, struct err *err);
 
 #endif

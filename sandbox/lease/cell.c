@@ -106,7 +106,7 @@ cell_expect(struct cell *cell, const struct cell_request *request)
 	cell->entries_left = request->op == OP_LIST ? request->count :
 	    request->op == OP_STAT		    ? 1 :
 						      0;
-	cell->files_left = run ? request->collect_files :
+	cell->files_left = run	   ? request->collect_files :
 	    request->op == OP_READ ? 1 :
 				     0;
 	cell->bytes_left = run ? request->collect_total : request->max_bytes;
@@ -114,8 +114,8 @@ cell_expect(struct cell *cell, const struct cell_request *request)
 }
 
 int
-cell_send(struct cell *cell, const struct cell_request *request,
-    int timeout_ms, struct err *err)
+cell_send(struct cell *cell, const struct cell_request *request, int timeout_ms,
+    struct err *err)
 {
 	int64_t deadline = clock_monotonic_ms() + timeout_ms;
 	struct frame frame;
@@ -126,8 +126,8 @@ cell_send(struct cell *cell, const struct cell_request *request,
 	if (cell_send_frame(cell, &frame, deadline, err) != 0 ||
 	    cell_send_part(cell, PART_SOURCE, request->source,
 		request->source_len, deadline, err) != 0 ||
-	    cell_send_part(cell, PART_STDIN, request->input,
-		request->input_len, deadline, err) != 0 ||
+	    cell_send_part(cell, PART_STDIN, request->input, request->input_len,
+		deadline, err) != 0 ||
 	    cell_send_part(cell, PART_CONTENT, request->content,
 		request->content_len, deadline, err) != 0)
 		return -1;
@@ -180,7 +180,8 @@ is_plain_path(const char *path)
 		size_t len = strcspn(path, "/");
 
 		if (len == 0 || len > 255 ||
-		    (path[0] == '.' && (len == 1 || (len == 2 && path[1] == '.'))))
+		    (path[0] == '.' &&
+			(len == 1 || (len == 2 && path[1] == '.'))))
 			return false;
 		if (path[len] == '\0')
 			return true;
@@ -342,9 +343,9 @@ take_result(struct cell *cell, const struct frame_view *view,
 	    !get_bounded(view, TAG_USED_FILES, -1, SIZE_SANE, -1,
 		&r->used_files) ||
 	    !get_bounded(view, TAG_DISK_FULL, 0, 1, 0, &full) ||
-	    !get_bounded(view, r->error == ERROR_TOO_LARGE ? TAG_SIZE :
-							     TAG_TOTAL,
-		0, INT64_MAX, 0, &r->total))
+	    !get_bounded(view,
+		r->error == ERROR_TOO_LARGE ? TAG_SIZE : TAG_TOTAL, 0,
+		INT64_MAX, 0, &r->total))
 		return false;
 	r->disk_full = full == 1;
 	take_error_text(view, r);

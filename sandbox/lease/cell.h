@@ -19,13 +19,13 @@ struct err;
 /* A request; pointers are borrowed for the call of cell_send(). */
 struct cell_request {
 	enum cell_op op;
-	const char *path;    /* relative to the workspace; NULL: absent */
-	const char *cwd;     /* NULL: the workspace itself */
-	const char *name;    /* of inline source in tracebacks */
+	const char *path;	 /* relative to the workspace; NULL: absent */
+	const char *cwd;	 /* NULL: the workspace itself */
+	const char *name;	 /* of inline source in tracebacks */
 	const char *const *args; /* NULL-terminated, or NULL */
-	const char *source;  /* inline code; NULL: run the file at path */
+	const char *source;	 /* inline code; NULL: run the file at path */
 	size_t source_len;
-	const char *input;   /* standard input */
+	const char *input; /* standard input */
 	size_t input_len;
 	const char *content; /* for OP_WRITE */
 	size_t content_len;
@@ -48,36 +48,36 @@ struct cell_request {
 
 struct cell_result {
 	enum run_reason reason;
-	int status;		/* REASON_EXIT: 0..255 */
-	int signal;		/* REASON_SIGNAL */
-	enum cell_error error;	/* REASON_ERROR */
-	char error_text[256];	/* for the log, not for people */
+	int status;	       /* REASON_EXIT: 0..255 */
+	int signal;	       /* REASON_SIGNAL */
+	enum cell_error error; /* REASON_ERROR */
+	char error_text[256];  /* for the log, not for people */
 	int64_t wall_us;
 	int64_t cpu_us;
 	int64_t max_rss;
-	int64_t used_bytes;	/* -1: not told */
+	int64_t used_bytes; /* -1: not told */
 	int64_t used_files;
-	int64_t total;		/* of a listing; size of a file too large */
+	int64_t total; /* of a listing; size of a file too large */
 	bool disk_full;
 };
 
 enum cell_event_kind {
 	CELL_STARTED,
-	CELL_OUTPUT,	/* stream, data */
-	CELL_ENTRY,	/* name, entry_kind, size, mtime */
-	CELL_FILE,	/* name (a path), size, mtime: its bytes follow */
-	CELL_BYTES,	/* data: of the last CELL_FILE, never past its size */
-	CELL_LEFT_OUT,	/* name (a path), size, why */
-	CELL_RESULT,	/* result */
-	CELL_QUIET,	/* nothing came until the deadline of this call */
+	CELL_OUTPUT,   /* stream, data */
+	CELL_ENTRY,    /* name, entry_kind, size, mtime */
+	CELL_FILE,     /* name (a path), size, mtime: its bytes follow */
+	CELL_BYTES,    /* data: of the last CELL_FILE, never past its size */
+	CELL_LEFT_OUT, /* name (a path), size, why */
+	CELL_RESULT,   /* result */
+	CELL_QUIET,    /* nothing came until the deadline of this call */
 };
 
 struct cell_event {
 	enum cell_event_kind kind;
-	int stream;		/* 1 stdout, 2 stderr */
+	int stream; /* 1 stdout, 2 stderr */
 	const unsigned char *data;
 	size_t len;
-	char name[1025];	/* no NUL inside, not empty, otherwise any bytes */
+	char name[1025]; /* no NUL inside, not empty, otherwise any bytes */
 	enum entry_kind entry_kind;
 	int64_t size;
 	int64_t mtime;
@@ -90,15 +90,15 @@ struct cell_event {
  * sends more breaks the protocol, so the caller's memory is bounded by what it
  * asked for. */
 struct cell {
-	int fd;			/* borrowed from the lease */
+	int fd; /* borrowed from the lease */
 	bool in_request;
 	bool started;
-	int64_t file_left;	/* bytes still to come of the last file */
-	int64_t output_left;	/* bytes of output */
+	int64_t file_left;   /* bytes still to come of the last file */
+	int64_t output_left; /* bytes of output */
 	int64_t entries_left;
 	int64_t files_left;
-	int64_t bytes_left;	/* of all files together */
-	int64_t left_out_left;	/* names of files that were left out */
+	int64_t bytes_left;    /* of all files together */
+	int64_t left_out_left; /* names of files that were left out */
 	unsigned char packet[FRAME_MAX];
 };
 

@@ -13,13 +13,16 @@ struct err;
  * reason, the cell kills everything of the run and is cleaned or replaced.
  */
 struct lease {
-	int cell_fd;	   /* talk to the cell here (cell.h); -1: none */
-	int broker_fd;	   /* open for as long as the lease lasts */
-	bool cold;	   /* the cell had to be started for us */
+	int cell_fd;	    /* talk to the cell here (cell.h); -1: none */
+	int broker_fd;	    /* open for as long as the lease lasts */
+	bool cold;	    /* the cell had to be started for us */
 	char cell_name[64]; /* container's name, for logs */
 };
 
-#define LEASE_NONE { .cell_fd = -1, .broker_fd = -1 }
+#define LEASE_NONE \
+	{ \
+		.cell_fd = -1, .broker_fd = -1 \
+	}
 
 /* What a client asks for. */
 struct lease_request {
@@ -64,8 +67,8 @@ enum lease_outcome lease_remove_workspace(const char *socket_path,
     const char *sandbox, int wait_ms, struct err *err);
 
 struct lease_status {
-	bool engine;	/* the Docker engine answers */
-	bool image;	/* the image is there */
+	bool engine; /* the Docker engine answers */
+	bool image;  /* the image is there */
 	char image_name[256];
 	char python[32]; /* of the image; "" while no cell has told yet */
 	int64_t cells;

@@ -1,0 +1,363 @@
+"""What the broker's tests share: the protocol, a broker of one's own, TAP.
+
+Every Broker has a folder of its own under /tmp, hence an instance id of its
+own: tests run beside each other and beside a broker in service.
+"""
+import array
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.abspath(os.environ.get("O", os.path.join(ROOT, "build")))
+PROGRAM = os.path.join(BUILD, "bin/il-sandboxd")
+IMAGE = os.environ.get("SANDBOX_IMAGE", "ilt:3.11")
+DOCKER = os.environ.get("DOCKER_BINARY", "docker")
+PATIENCE = 60.0
+MIB = 1 << 20
+
+
+def header_numbers():
+    """Every enumerator of frame.h."""
+    with open(os.path.join(ROOT, "sandbox/base/frame.h")) as header:
+        text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
+    return {name: int(number) for name, number
+            in re.findall(r"\b([A-Z][A-Z_]+)(?: =)? (\d+)\b", text)}
+
+
+N = header_numbers()
+KINDS = {N[k]: k[6:] for k in N
+         if k.startswith("FRAME_") and k not in ("FRAME_MAX", "FRAME_CHUNK")}
+TAGS = {N[k]: k[4:] for k in N if k.startswith("TAG_")}
+
+
+def pack(kind, *fields):
+    """(tag name, int|str|bytes) pairs as one frame."""
+    out = bytearray([N["FRAME_" + kind]])
+    for tag, value in fields:
+        if isinstance(value, str):
+            value = os.fsencode(value)
+        if isinstance(value, int):
+            value = value.to_bytes(8, "little", signed=True)
+        out += bytes([N["TAG_" + tag]]) + len(value).to_bytes(4, "little")
+        out += value
+    return bytes(out)
+
+
+INTEGERS = {"CODE", "COLD", "REASON", "STATUS", "SIGNAL", "STREAM", "SIZE",
+            "WALL_US", "CPU_US", "MAX_RSS", "USED_BYTES", "USED_FILES",
+            "TOTAL", "DISK_FULL", "ENGINE", "IMAGE", "CELLS", "LEASED",
+            "STARTING", "WAITING", "FREE_BYTES", "MTIME", "KIND", "WHY"}
+
+
+def unpack(packet):
+    """(kind, {tag: value}); None at the end of the stream."""
+    if not packet:
+        return None, {}
+    fields, at = {}, 1
+    while at < len(packet):
+        size = int.from_bytes(packet[at + 1:at + 5], "little")
+        tag = TAGS[packet[at]]
+        data = packet[at + 5:at + 5 + size]
+        fields[tag] = (int.from_bytes(data, "little", signed=True)
+                       if tag in INTEGERS else data)
+        at += 5 + size
+    return KINDS[packet[0]], fields
+
+
+def receive(sock):
+    """(kind, fields, fd or None)."""
+    room = socket.CMSG_SPACE(2 * 4)
+    packet, control, _, _ = sock.recvmsg(65536, room)
+    fds = array.array("i")
+    for _, _, data in control:
+        fds.frombytes(data[:len(data) - len(data) % 4])
+    kind, fields = unpack(packet)
+    return kind, fields, fds[0] if fds else None
+
+
+def pip_network():
+    """The network of pip's cells here: an engine may have no bridge."""
+    done = subprocess.run([DOCKER, "run", "--rm", "--network", "bridge",
+                           "--log-driver", "none", "--entrypoint", "python3",
+                           IMAGE, "-c", ""], stderr=subprocess.DEVNULL)
+    return "bridge" if done.returncode == 0 else "host"
+
+
+def sandbox_id(n):
+    return "%032x" % n
+
+
+class Asked:
+    """One connection to the broker, on which something was asked."""
+
+    def __init__(self, path, packet):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.sock.connect(path)
+        self.sock.settimeout(PATIENCE)
+        self.began = time.monotonic()
+        self.cell = None
+        if packet:
+            self.sock.send(packet)
+
+    def answer(self, patience=PATIENCE):
+        """(kind, fields); the cell's descriptor is kept in self.cell."""
+        self.sock.settimeout(patience)
+        try:
+            kind, self.fields, fd = receive(self.sock)
+        except ConnectionResetError:
+            kind, self.fields, fd = None, {}, None
+        self.ms = (time.monotonic() - self.began) * 1000
+        if fd is not None:
+            self.cell = socket.socket(fileno=fd)
+            self.cell.settimeout(PATIENCE)
+        return kind, self.fields
+
+    def name(self):
+        return self.fields["CELL_NAME"].decode()
+
+    def run(self, source, wall_ms=20000, output_max=MIB):
+        """Run code: (result fields, output)."""
+        self.cell.send(pack("REQUEST", ("OP", N["OP_RUN"]),
+                            ("WALL_MS", wall_ms), ("MERGE", 1),
+                            ("OUTPUT_MAX", output_max)))
+        self.cell.send(pack("BYTES", ("PART", N["PART_SOURCE"]),
+                            ("DATA", source)))
+        self.cell.send(pack("GO"))
+        return self.result()
+
+    def result(self):
+        output = b""
+        while True:
+            kind, fields = unpack(self.cell.recv(65536))
+            if kind == "OUTPUT":
+                output += fields["DATA"]
+            elif kind in ("RESULT", None):
+                return fields, output
+
+    def close(self):
+        if self.cell:
+            self.cell.close()
+        self.sock.close()
+
+
+class Broker:
+    """A broker of our own, with `settings` over the defaults."""
+
+    def __init__(self, start=True, folder=None, **settings):
+        self.folder = folder or tempfile.mkdtemp(prefix="broker-test-")
+        self.state = os.path.join(self.folder, "state")
+        self.base = settings.pop("IL_BASE_DIR",
+                                 os.path.join(self.folder, "base"))
+        self.path = os.path.join(self.state, "lease.sock")
+        self.log = os.path.join(self.folder, "log")
+        self.settings = settings
+        self.process = None
+        self.asked = []
+        if start:
+            self.start()
+
+    def environment(self, more):
+        env = {"PATH": os.environ["PATH"], "IL_STATE_DIR": self.state,
+               "IL_BASE_DIR": self.base, "SANDBOX_IMAGE": IMAGE,
+               "DOCKER_BINARY": DOCKER, "SANDBOX_PULL_ON_STARTUP": "0",
+               "IL_QUOTA": "16m", "IL_FILES": "200", "IL_PIP_QUOTA": "32m"}
+        for key in ("DOCKER_HOST", "HOME", "ASAN_OPTIONS", "DOCKER_CONFIG"):
+            if key in os.environ:
+                env[key] = os.environ[key]
+        env.update(self.settings)
+        env.update(more)
+        return env
+
+    def start(self, **more):
+        """Start it and wait until it answers."""
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [PROGRAM, "-v"], env=self.environment(more), stdin=log,
+                stdout=log, stderr=log, cwd="/")
+        self.wait_log("serving", self.starts() + 1)
+
+    def starts(self):
+        return getattr(self, "started", 0)
+
+    def wait_log(self, text, count=1, patience=PATIENCE):
+        """Until the log holds text so often."""
+        if text == "serving":
+            self.started = count
+        end = time.monotonic() + patience
+        while self.logged().count(text) < count:
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError("no %r in the log:\n%s"
+                                   % (text, self.logged()))
+            time.sleep(0.01)
+
+    def logged(self):
+        with open(self.log, errors="replace") as log:
+            return log.read()
+
+    def instance(self):
+        with open(os.path.join(self.state, "instance")) as file:
+            return file.read()
+
+    def containers(self):
+        """Ids of all containers of this broker."""
+        return subprocess.run(
+            [os.environ.get("DOCKER_BINARY", "docker"), "ps", "-aq",
+             "--no-trunc", "--filter",
+             "label=inline.instance=" + self.instance()],
+            stdout=subprocess.PIPE, check=True).stdout.decode().split()
+
+    def wait_no_container(self, patience=10.0):
+        """Seconds until the engine has none of ours."""
+        began = time.monotonic()
+        ids = self.containers()
+        if ids:
+            subprocess.run([DOCKER, "wait"] + ids, timeout=patience,
+                           stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+        while self.containers():
+            if time.monotonic() - began > patience:
+                raise RuntimeError("containers are left")
+        return time.monotonic() - began
+
+    # ---- asking ----
+
+    def ask(self, packet):
+        asked = Asked(self.path, packet)
+        self.asked.append(asked)
+        return asked
+
+    def ask_lease(self, n, cls="user", lease_ms=60000):
+        return self.ask(pack("LEASE", ("CLASS", cls),
+                             ("SANDBOX", sandbox_id(n)),
+                             ("LEASE_MS", lease_ms)))
+
+    def lease(self, n, cls="user", lease_ms=60000):
+        """A granted lease, or an exception."""
+        asked = self.ask_lease(n, cls, lease_ms)
+        kind, fields = asked.answer()
+        if kind != "GRANTED":
+            raise RuntimeError("%s %s" % (kind, fields))
+        return asked
+
+    def refusal(self, n, cls="user"):
+        """The name of the refusal, or GRANTED (and the lease is closed)."""
+        asked = self.ask_lease(n, cls)
+        kind, fields = asked.answer()
+        asked.close()
+        return refusal_name(fields) if kind == "REFUSED" else kind
+
+    def create(self, n, quota=16 * MIB, files=200):
+        asked = self.ask(pack("CREATE", ("SANDBOX", sandbox_id(n)),
+                              ("QUOTA_BYTES", quota), ("QUOTA_FILES", files)))
+        kind, fields = asked.answer()
+        asked.close()
+        return refusal_name(fields) if kind == "REFUSED" else kind
+
+    def remove(self, n):
+        asked = self.ask(pack("REMOVE", ("SANDBOX", sandbox_id(n))))
+        kind, fields = asked.answer()
+        asked.close()
+        return refusal_name(fields) if kind == "REFUSED" else kind
+
+    def status(self):
+        asked = self.ask(pack("STATUS"))
+        _, fields = asked.answer()
+        asked.close()
+        return fields
+
+    def wait_status(self, patience=10.0, **wanted):
+        """Until the status says so; seconds."""
+        began = time.monotonic()
+        while True:
+            fields = self.status()
+            if all(fields[k] == v for k, v in wanted.items()):
+                return time.monotonic() - began
+            if time.monotonic() - began > patience:
+                raise RuntimeError("status %s, wanted %s" % (fields, wanted))
+            time.sleep(0.01)
+
+    # ---- the end ----
+
+    def stop(self, patience=20.0):
+        """SIGTERM; the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(patience)
+
+    def kill(self):
+        self.process.kill()
+        return self.process.wait()
+
+    def close(self):
+        for asked in self.asked:
+            asked.close()
+        if self.process and self.process.poll() is None:
+            self.stop()
+        try:
+            ids = self.containers()
+            if ids:
+                subprocess.run([DOCKER, "rm", "-f", "-v"] + ids,
+                               stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+        except (OSError, subprocess.SubprocessError):
+            pass
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            print("# " + self.logged().replace("\n", "\n# "))
+        self.close()
+
+
+def refusal_name(fields):
+    for name in ("INPUT", "BUSY", "FULL", "ENGINE", "IMAGE", "NO_WORKSPACE",
+                 "DISK", "START"):
+        if N["REFUSAL_" + name] == fields["CODE"]:
+            return name
+    return str(fields["CODE"])
+
+
+# ---- TAP ----
+
+count = 0
+failed = 0
+
+
+def ok(good, name):
+    global count, failed
+    count += 1
+    failed += not good
+    print("%sok %d - %s" % ("" if good else "not ", count, name), flush=True)
+    return good
+
+
+def is_(got, want, name):
+    if not ok(got == want, name):
+        print("# got  %r\n# want %r" % (got, want), flush=True)
+
+
+def note(text):
+    print("# " + str(text).replace("\n", "\n# "), flush=True)
+
+
+def main(*tests):
+    """Run them all; one that raises is a failure, and the others go on."""
+    for test in tests:
+        try:
+            test()
+        except Exception:
+            ok(False, test.__name__ + " ran to its end")
+            note(traceback.format_exc())
+    print("1..%d" % count, flush=True)
+    sys.exit(1 if failed else 0)

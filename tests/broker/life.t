@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""The broker's own ends: SIGTERM, kill -9, and what an earlier life left."""
+from brokerlib import *
+
+
+def terminated():
+    with Broker() as b:
+        b.create(1)
+        b.create(2)
+        b.lease(1)
+        b.lease(2).close()
+        asked = b.ask_lease(2)
+        is_(b.stop(), 0, "SIGTERM with cells leased and idle: exit 0")
+        is_(b.containers(), [], "no container is left")
+        is_([f for f in os.listdir(b.state) if f != "instance"], [],
+            "no socket and no folder is left")
+        asked.answer()
+        is_(asked.answer()[0], None, "whoever waited is hung up on")
+
+
+def terminated_while_starting():
+    with Broker() as b:
+        b.create(1)
+        b.ask_lease(1)
+        b.wait_status(STARTING=1)
+        is_(b.stop(), 0, "SIGTERM while a cell starts: exit 0")
+        is_(b.containers(), [], "no container is left")
+
+
+def killed():
+    with Broker() as b:
+        b.create(1)
+        b.create(2)
+        lease = b.lease(1)
+        lease.cell.send(pack("REQUEST", ("OP", N["OP_RUN"]),
+                             ("WALL_MS", 60000), ("OUTPUT_MAX", MIB)))
+        lease.cell.send(pack("BYTES", ("PART", 1),
+                             ("DATA", "open('a', 'w')\nwhile True: pass")))
+        lease.cell.send(pack("GO"))
+        b.lease(2).close()
+        is_(len(b.containers()), 2, "two cells run")
+        b.kill()
+        took = b.wait_no_container()
+        ok(took < 10, "after kill -9 of the broker no container is left")
+        note("gone after %.0f ms" % (took * 1000))
+        is_(lease.cell.recv(65536)[:1] in (b"", bytes([N["FRAME_STARTED"]])),
+            True, "the client hears of it")
+        lease.close()
+        b.start()
+        is_(b.lease(1).run("import os; print(os.path.exists('a'))")[1],
+            b"True\n", "the next life serves the same workspace")
+
+
+def killed_while_starting():
+    with Broker() as b:
+        b.create(1)
+        for _ in range(5):
+            b.ask_lease(1)
+            b.wait_status(STARTING=1)
+            b.kill()
+            b.start()
+        lease = b.lease(1)
+        is_(lease.run("print(1)")[1], b"1\n",
+            "killed five times at a cell's start, it still serves")
+        is_(len(b.containers()), 1, "and there is no container but this")
+        volumes = subprocess.run(
+            [DOCKER, "volume", "ls", "-q", "--filter",
+             "label=inline.instance=" + b.instance()],
+            stdout=subprocess.PIPE).stdout.split()
+        is_(len(volumes), 2, "and no volume but its two")
+
+
+def swept():
+    with Broker() as b:
+        b.create(1)
+        b.stop()
+        name = "broker-test-left-" + b.instance()
+        subprocess.run([DOCKER, "run", "-d", "--rm", "--name", name,
+                        "--network", "none", "--log-driver", "none", "--label",
+                        "inline.instance=" + b.instance(), IMAGE, "python3", "-c",
+                        "import time; time.sleep(1000)"], check=True,
+                        stdout=subprocess.DEVNULL)
+        cells = os.path.join(b.state, "cells", "il-left")
+        os.makedirs(cells)
+        b.start()
+        lease = b.lease(1)
+        is_(len(b.containers()), 1,
+            "what an earlier life left is removed before the first lease")
+        ok(not os.path.exists(cells), "its folders too")
+        lease.close()
+
+
+def only_one():
+    with Broker() as b:
+        second = subprocess.run([PROGRAM], env=b.environment({}),
+                                stderr=subprocess.PIPE, cwd="/")
+        is_(second.returncode, 1, "a second broker on the same folder ends")
+        ok(b"another il-sandboxd" in second.stderr, "and says why")
+        ok("ENGINE" in b.status(), "the first one serves on")
+
+
+main(terminated, terminated_while_starting, killed, killed_while_starting,
+     swept, only_one)
