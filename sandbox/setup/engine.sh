@@ -53,13 +53,13 @@ start_daemon() {
 	mount_cgroups
 	say "starting the Docker engine (dockerd, log: $log)"
 	# shellcheck disable=SC2086 # words
-	if python3 sandbox/setup/detach.py 90 "$log" dockerd ${DOCKERD_ARGS-}; then
+	if sandbox/setup/detach.py 90 "$log" dockerd ${DOCKERD_ARGS-}; then
 		:
 	elif tail -n 40 "$log" | grep -q iptables; then
 		say "it cannot use iptables: once more without." \
 			"Containers get no network then: no /il pip"
 		# shellcheck disable=SC2086 # words
-		python3 sandbox/setup/detach.py 90 "$log" \
+		sandbox/setup/detach.py 90 "$log" \
 			dockerd --iptables=false --ip6tables=false ${DOCKERD_ARGS-} ||
 			daemon_failed
 	else
