@@ -54,9 +54,9 @@ answer_pong(void)
 char *
 answer_message(const char *text)
 {
-	return answer_dump(json_pack("{s:i, s:{s:s, s:i, s:{s:[]}}}",
-	    "type", CALLBACK_MESSAGE, "data", "content", text,
-	    "flags", FLAG_EPHEMERAL, "allowed_mentions", "parse"));
+	return answer_dump(json_pack("{s:i, s:{s:s, s:i, s:{s:[]}}}", "type",
+	    CALLBACK_MESSAGE, "data", "content", text, "flags", FLAG_EPHEMERAL,
+	    "allowed_mentions", "parse"));
 }
 
 char *
@@ -65,8 +65,8 @@ answer_deferral(bool is_private)
 	if (!is_private)
 		return answer_dump(json_pack("{s:i}", "type",
 		    CALLBACK_DEFERRAL));
-	return answer_dump(json_pack("{s:i, s:{s:i}}",
-	    "type", CALLBACK_DEFERRAL, "data", "flags", FLAG_EPHEMERAL));
+	return answer_dump(json_pack("{s:i, s:{s:i}}", "type",
+	    CALLBACK_DEFERRAL, "data", "flags", FLAG_EPHEMERAL));
 }
 
 char *
@@ -79,16 +79,16 @@ answer_deferred_update(void)
 char *
 answer_update(const char *text)
 {
-	return answer_dump(json_pack("{s:i, s:{s:s, s:[], s:{s:[]}}}",
-	    "type", CALLBACK_UPDATE, "data", "content", text,
-	    "components", "allowed_mentions", "parse"));
+	return answer_dump(json_pack("{s:i, s:{s:s, s:[], s:{s:[]}}}", "type",
+	    CALLBACK_UPDATE, "data", "content", text, "components",
+	    "allowed_mentions", "parse"));
 }
 
 char *
 answer_no_choices(void)
 {
-	return answer_dump(json_pack("{s:i, s:{s:[]}}",
-	    "type", CALLBACK_CHOICES, "data", "choices"));
+	return answer_dump(json_pack("{s:i, s:{s:[]}}", "type",
+	    CALLBACK_CHOICES, "data", "choices"));
 }
 
 static json_t *
@@ -110,12 +110,12 @@ answer_delete_question(const char *locale, int64_t view_id)
 	json_t *no = button(STYLE_SECONDARY, text_get(locale, TEXT_DELETE_NO),
 	    "delete-no", view_id);
 
-	return answer_dump(json_pack(
-	    "{s:i, s:{s:s, s:i, s:{s:[]}, s:[{s:i, s:[o, o]}]}}",
-	    "type", CALLBACK_MESSAGE, "data",
-	    "content", text_get(locale, TEXT_DELETE_QUESTION),
-	    "flags", FLAG_EPHEMERAL, "allowed_mentions", "parse",
-	    "components", "type", COMPONENT_ROW, "components", yes, no));
+	return answer_dump(
+	    json_pack("{s:i, s:{s:s, s:i, s:{s:[]}, s:[{s:i, s:[o, o]}]}}",
+		"type", CALLBACK_MESSAGE, "data", "content",
+		text_get(locale, TEXT_DELETE_QUESTION), "flags", FLAG_EPHEMERAL,
+		"allowed_mentions", "parse", "components", "type",
+		COMPONENT_ROW, "components", yes, no));
 }
 
 /* value: what it is filled with, or NULL. */
@@ -124,10 +124,10 @@ editor_input(const char *name, const char *label, const char *hint,
     bool required, const char *value)
 {
 	return json_pack("{s:i, s:s, s:{s:i, s:s, s:i, s:i, s:b, s:s, s:s*}}",
-	    "type", COMPONENT_LABEL, "label", label, "component",
-	    "type", COMPONENT_TEXT_INPUT, "custom_id", name,
-	    "style", STYLE_PARAGRAPH, "max_length", EDITOR_MAX,
-	    "required", required, "placeholder", hint, "value", value);
+	    "type", COMPONENT_LABEL, "label", label, "component", "type",
+	    COMPONENT_TEXT_INPUT, "custom_id", name, "style", STYLE_PARAGRAPH,
+	    "max_length", EDITOR_MAX, "required", required, "placeholder", hint,
+	    "value", value);
 }
 
 char *
@@ -142,8 +142,8 @@ answer_editor(const char *locale, int64_t view_id, const char *input)
 	    input[0] == '\0' ? NULL : input);
 
 	(void)snprintf(custom_id, sizeof(custom_id), "py:%" PRId64, view_id);
-	return answer_dump(json_pack("{s:i, s:{s:s, s:s, s:[o, o]}}",
-	    "type", CALLBACK_MODAL, "data", "custom_id", custom_id,
-	    "title", text_get(locale, TEXT_EDITOR_TITLE),
-	    "components", code, stdin_box));
+	return answer_dump(json_pack("{s:i, s:{s:s, s:s, s:[o, o]}}", "type",
+	    CALLBACK_MODAL, "data", "custom_id", custom_id, "title",
+	    text_get(locale, TEXT_EDITOR_TITLE), "components", code,
+	    stdin_box));
 }

@@ -68,8 +68,7 @@ log_denial(struct front *front, const struct denial *denial)
 }
 
 static void
-deny(struct front *front, struct http_request *req,
-    const struct denial *denial)
+deny(struct front *front, struct http_request *req, const struct denial *denial)
 {
 	auto_buf struct buf body = BUF_INIT(128);
 
@@ -102,13 +101,13 @@ check_signature(struct front *front, struct http_request *req,
 {
 	enum verify_result result = verify_request(&front->key,
 	    http_param(req, "HTTP_X_SIGNATURE_TIMESTAMP"),
-	    http_param(req, "HTTP_X_SIGNATURE_ED25519"),
-	    body->data, body->len, signed_at);
+	    http_param(req, "HTTP_X_SIGNATURE_ED25519"), body->data, body->len,
+	    signed_at);
 
 	if (result == VERIFY_OK)
 		return true;
-	deny(front, req, &(struct denial){ 401, verify_result_name(result),
-	    NULL });
+	deny(front, req,
+	    &(struct denial){ 401, verify_result_name(result), NULL });
 	return false;
 }
 
@@ -123,7 +122,7 @@ check_interaction(struct front *front, const struct interaction *in,
 
 	if (config->max_skew_seconds > 0 &&
 	    (skew > config->max_skew_seconds ||
-	    skew < -config->max_skew_seconds))
+		skew < -config->max_skew_seconds))
 		return &denied_stale;
 	if (config->discord_application_id != 0 &&
 	    in->application_id != config->discord_application_id)
@@ -189,9 +188,10 @@ log_interaction(const struct interaction *in, const struct reply *reply,
     int64_t received_ms, int64_t started_us)
 {
 	log_info("interaction=%" PRId64 " type=%s name=\"%.32s %.32s%.32s\" "
-	    "user=%" PRId64 " outcome=%s job=%" PRId64 " ms=%.1f skew_ms=%"
-	    PRId64, in->id, type_name(in->type), in->name, in->sub,
-	    in->custom_id, in->user_id, reply->outcome, reply->job_id,
+		 "user=%" PRId64 " outcome=%s job=%" PRId64
+		 " ms=%.1f skew_ms=%" PRId64,
+	    in->id, type_name(in->type), in->name, in->sub, in->custom_id,
+	    in->user_id, reply->outcome, reply->job_id,
 	    (double)(clock_monotonic_us() - started_us) / 1000.0,
 	    received_ms - interaction_created_ms(in->id));
 }
@@ -295,7 +295,8 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	memset(front, 0, sizeof(*front));
 	front->config = config;
 	if (!verify_key_decode(&front->key, config->discord_public_key))
-		return err_set(err, ERR_CONFIG, "DISCORD_PUBLIC_KEY: is not "
+		return err_set(err, ERR_CONFIG,
+		    "DISCORD_PUBLIC_KEY: is not "
 		    "set (64 hex digits, the application's public key)");
 	front->wake_path = config_state_path(config, "wake");
 	wake_init(&front->wake, front->wake_path);

@@ -25,13 +25,13 @@ struct http_request;
 struct front {
 	const struct config *config;
 	struct verify_key key;
-	struct db *db;	      /* NULL: it did not open; tried again */
-	int64_t db_retry_ms;  /* monotonic: not before */
+	struct db *db;	     /* NULL: it did not open; tried again */
+	int64_t db_retry_ms; /* monotonic: not before */
 	struct seen seen;
 	char *wake_path;
 	struct wake wake;
-	bool wake_due;	      /* a job was committed for this request */
-	int64_t log_second;   /* denied requests are logged sparingly */
+	bool wake_due;	    /* a job was committed for this request */
+	int64_t log_second; /* denied requests are logged sparingly */
 	int64_t log_count;
 };
 

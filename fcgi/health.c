@@ -93,19 +93,15 @@ static json_t *
 health_details(const struct health *h)
 {
 	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, "
-	    "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:I}",
-	    "version", INLINE_VERSION, "broker", h->broker,
-	    "docker", h->docker, "image", h->image, "database", h->database,
-	    "image_name", h->image_name,
-	    "python", h->python[0] == '\0' ? NULL : h->python,
-	    "cells", "running", (json_int_t)h->cells,
-	    "leased", (json_int_t)h->leased,
-	    "starting", (json_int_t)h->starting,
-	    "waiting", (json_int_t)h->waiting,
-	    "jobs", "queued", (json_int_t)h->queued,
-	    "running", (json_int_t)h->running,
-	    "untold", (json_int_t)h->untold,
-	    "oldest_ms", (json_int_t)h->oldest_ms,
+			 "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:I}",
+	    "version", INLINE_VERSION, "broker", h->broker, "docker", h->docker,
+	    "image", h->image, "database", h->database, "image_name",
+	    h->image_name, "python", h->python[0] == '\0' ? NULL : h->python,
+	    "cells", "running", (json_int_t)h->cells, "leased",
+	    (json_int_t)h->leased, "starting", (json_int_t)h->starting,
+	    "waiting", (json_int_t)h->waiting, "jobs", "queued",
+	    (json_int_t)h->queued, "running", (json_int_t)h->running, "untold",
+	    (json_int_t)h->untold, "oldest_ms", (json_int_t)h->oldest_ms,
 	    "free_bytes", (json_int_t)h->free_bytes);
 }
 
@@ -113,9 +109,9 @@ char *
 health_json(const struct health *health)
 {
 	const char *message = health_message(health);
-	json_auto_t *root = json_pack("{s:s, s:s?, s:s, s:o}",
-	    "status", message == NULL ? "ok" : "error", "message", message,
-	    "version", CONTRACT_VERSION, "inline", health_details(health));
+	json_auto_t *root = json_pack("{s:s, s:s?, s:s, s:o}", "status",
+	    message == NULL ? "ok" : "error", "message", message, "version",
+	    CONTRACT_VERSION, "inline", health_details(health));
 	char *text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
 
 	if (text == NULL) /* an image's name that is no UTF-8, or no memory */

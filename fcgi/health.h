@@ -13,10 +13,10 @@ struct config;
 #define HEALTH_WAIT_MS 1000
 
 struct health {
-	bool broker;	 /* il-sandboxd answers */
-	bool docker;	 /* the engine answers */
-	bool image;	 /* the image is there */
-	bool database;	 /* it opens and answers */
+	bool broker;   /* il-sandboxd answers */
+	bool docker;   /* the engine answers */
+	bool image;    /* the image is there */
+	bool database; /* it opens and answers */
 	char image_name[256];
 	char python[32]; /* "" while no cell has told yet */
 	int64_t cells;	 /* containers that run */
@@ -24,7 +24,7 @@ struct health {
 	int64_t starting;
 	int64_t waiting; /* lease requests in the broker's queue */
 	int64_t free_bytes;
-	int64_t queued;	 /* jobs */
+	int64_t queued; /* jobs */
 	int64_t running;
 	int64_t untold;
 	int64_t oldest_ms;

@@ -12,8 +12,8 @@ struct buf;
 
 /*
  * One HTTP request that nginx handed over by FastCGI, and its answer.  libfcgi
- * is called from this file only.  One thread serves everybody, and so a peer that
- * stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to that.
+ * is called from this file only.  One thread serves everybody, and so a peer
+ * that stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to that.
  *
  * Order of calls: http_init() once; http_accept(); http_read*(); either
  * http_answer() or http_begin(), http_write()… ; http_finish().
@@ -22,12 +22,12 @@ struct buf;
 
 struct http_request {
 	const char *method; /* "POST"; borrowed until http_finish() */
-	const char *path;   /* decoded by nginx, without the query, "" if none */
-	const char *query;  /* after the '?', as sent, "" if none */
-	int64_t length;	    /* Content-Length: HTTP_NO_LENGTH, HTTP_BAD_LENGTH */
-	int64_t unread;	    /* bytes of the body still to be read */
-	bool begun;	    /* the answer's head is out */
-	bool failed;	    /* the peer is gone or stalled: writes do nothing */
+	const char *path;  /* decoded by nginx, without the query, "" if none */
+	const char *query; /* after the '?', as sent, "" if none */
+	int64_t length;	   /* Content-Length: HTTP_NO_LENGTH, HTTP_BAD_LENGTH */
+	int64_t unread;	   /* bytes of the body still to be read */
+	bool begun;	   /* the answer's head is out */
+	bool failed;	   /* the peer is gone or stalled: writes do nothing */
 	FCGX_Request fcgi;
 };
 
@@ -45,8 +45,8 @@ bool http_accept(struct http_request *req);
 /* A header of the request by its CGI name ("HTTP_USER_AGENT"); NULL: absent. */
 const char *http_param(const struct http_request *req, const char *name);
 
-/* The next bytes of the body, at most cap.  0: it is complete; -1: the peer hung
- * up before the length that it had announced. */
+/* The next bytes of the body, at most cap.  0: it is complete; -1: the peer
+ * hung up before the length that it had announced. */
 ssize_t http_read(struct http_request *req, void *data, size_t cap);
 /* Append the whole rest of the body.  False: cut short, or more than the buffer
  * may hold. */

@@ -24,7 +24,8 @@
  *
  * Files: serve.c the loop, http.c FastCGI, front.c the order of checks,
  * verify.c the signature, interaction.c the JSON, route.c and press.c what is
- * asked for, submit.c job or refusal, answer.c the JSON back, texts.c the words.
+ * asked for, submit.c job or refusal, answer.c the JSON back, texts.c the
+ * words.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -56,9 +56,9 @@ struct interaction {
 	enum interaction_type type;
 	int64_t id; /* a PING may have none: 0 */
 	int64_t application_id;
-	int64_t user_id; /* who invoked it */
-	char *token;	 /* safe as one segment of a URL's path */
-	char *locale;	 /* "en-US", "" if there is none */
+	int64_t user_id;	  /* who invoked it */
+	char *token;		  /* safe as one segment of a URL's path */
+	char *locale;		  /* "en-US", "" if there is none */
 	int64_t attachment_limit; /* 1..ATTACHMENT_LIMIT_MAX */
 	bool may_attach;
 
@@ -83,8 +83,8 @@ void interaction_release(struct interaction *in);
 /* NULL: there is none of that name, id. */
 const struct interaction_value *interaction_value(const struct interaction *in,
     const char *name);
-const struct interaction_attachment *interaction_attachment(
-    const struct interaction *in, int64_t id);
+const struct interaction_attachment *
+interaction_attachment(const struct interaction *in, int64_t id);
 
 /* When Discord made it, milliseconds since 1970: the id says so. */
 int64_t interaction_created_ms(int64_t id);

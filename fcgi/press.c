@@ -80,8 +80,8 @@ press_delete_yes(const struct press *p)
 static void
 press_delete_no(const struct press *p)
 {
-	reply_set(p->reply, answer_update(text_get(p->in->locale,
-	    TEXT_DELETE_KEPT)), "kept");
+	reply_set(p->reply,
+	    answer_update(text_get(p->in->locale, TEXT_DELETE_KEPT)), "kept");
 }
 
 /* The text of an editor's input; a missing one is empty.  False: refused. */
@@ -97,8 +97,7 @@ take_input(const struct press *p, const char *name, size_t max, char **slot)
 		return false;
 	}
 	if (value->len > max) {
-		submit_refuse(p->in, TEXT_TOO_LONG, name, "too-long",
-		    p->reply);
+		submit_refuse(p->in, TEXT_TOO_LONG, name, "too-long", p->reply);
 		return false;
 	}
 	submit_copy(slot, value->text);

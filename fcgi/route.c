@@ -107,8 +107,14 @@ delete_instead(const struct desk *desk, const struct interaction *in,
 
 /* ---- the table ---- */
 
-#define PATH(n, r) { n, VALUE_STRING, TO_PATH, ROUTE_PATH_MAX, r }
-#define TEXT(n, m, r) { n, VALUE_STRING, TO_TEXT, m, r }
+#define PATH(n, r) \
+	{ \
+		n, VALUE_STRING, TO_PATH, ROUTE_PATH_MAX, r \
+	}
+#define TEXT(n, m, r) \
+	{ \
+		n, VALUE_STRING, TO_TEXT, m, r \
+	}
 
 static const struct command commands[] = {
 	{ "il", "create", JOB_CREATE, false, NULL, { { 0 } } },
@@ -176,8 +182,7 @@ take_text(const struct interaction *in, const struct option_rule *rule,
 	else if (nul)
 		submit_refuse(in, TEXT_NUL, rule->name, "nul", reply);
 	else if (value->len > rule->max)
-		submit_refuse(in, TEXT_TOO_LONG, rule->name, "too-long",
-		    reply);
+		submit_refuse(in, TEXT_TOO_LONG, rule->name, "too-long", reply);
 	else if (value->len == 0 && rule->required)
 		submit_refuse(in, TEXT_MISSING_OPTION, rule->name,
 		    "missing-option", reply);
@@ -190,20 +195,19 @@ take_text(const struct interaction *in, const struct option_rule *rule,
 
 static bool
 take_attachment(const struct interaction *in, const struct option_rule *rule,
-    const struct interaction_value *value, struct job *job,
-    struct reply *reply)
+    const struct interaction_value *value, struct job *job, struct reply *reply)
 {
-	const struct interaction_attachment *a =
-	    interaction_attachment(in, value->number);
+	const struct interaction_attachment *a = interaction_attachment(in,
+	    value->number);
 
 	if (a == NULL) {
 		submit_refuse(in, TEXT_NO_ATTACHMENT, "", "no-attachment",
 		    reply);
 		return false;
 	}
-	if (strlen(a->url) > ROUTE_URL_MAX || strlen(a->name) > ROUTE_NAME_MAX) {
-		submit_refuse(in, TEXT_TOO_LONG, rule->name, "too-long",
-		    reply);
+	if (strlen(a->url) > ROUTE_URL_MAX ||
+	    strlen(a->name) > ROUTE_NAME_MAX) {
+		submit_refuse(in, TEXT_TOO_LONG, rule->name, "too-long", reply);
 		return false;
 	}
 	submit_copy(&job->attachment_url, a->url);
@@ -214,8 +218,7 @@ take_attachment(const struct interaction *in, const struct option_rule *rule,
 
 static bool
 take_option(const struct interaction *in, const struct option_rule *rule,
-    const struct interaction_value *value, struct job *job,
-    struct reply *reply)
+    const struct interaction_value *value, struct job *job, struct reply *reply)
 {
 	switch (rule->target) {
 	case TO_PATH:

@@ -101,8 +101,7 @@ serve_drain(struct serve *serve, struct http_request *req,
 }
 
 int
-serve_run(struct serve *serve, const struct serve_calls *calls,
-    struct err *err)
+serve_run(struct serve *serve, const struct serve_calls *calls, struct err *err)
 {
 	struct http_request req;
 	int signal_fd;

@@ -121,8 +121,7 @@ submit_init(struct job *job)
 }
 
 static void
-job_fill(struct job *job, const struct desk *desk,
-    const struct interaction *in)
+job_fill(struct job *job, const struct desk *desk, const struct interaction *in)
 {
 	job->interaction_id = in->id;
 	job->application_id = in->application_id;

@@ -26,9 +26,10 @@ static const char *const english[TEXT_COUNT] = {
 	[TEXT_OUR_FAULT] = "Something on our side does not work just now; it "
 			   "is not your fault. Try again in a minute. If it "
 			   "stays, tell the operator this reference: `{}`",
-	[TEXT_UNKNOWN_COMMAND] = "I do not know that command (any more). Type "
-				 "`/il` to see what there is; if the list looks "
-				 "old, restart Discord.",
+	[TEXT_UNKNOWN_COMMAND] =
+	    "I do not know that command (any more). Type "
+	    "`/il` to see what there is; if the list looks "
+	    "old, restart Discord.",
 	[TEXT_UNKNOWN_OPTION] = "I do not know the option `{}` (any more). "
 				"Type the command again and choose from its "
 				"list; if the list looks old, restart Discord.",
@@ -40,8 +41,9 @@ static const char *const english[TEXT_COUNT] = {
 			   "command yourself to get your own.",
 	[TEXT_GONE] = "That message is too old. Send the command again.",
 	[TEXT_NO_ATTACHMENT] = "The file did not arrive. Attach it again.",
-	[TEXT_TOO_LONG] = "`{}` is too long. Put it into a file and upload that "
-			  "with `/il put`.",
+	[TEXT_TOO_LONG] =
+	    "`{}` is too long. Put it into a file and upload that "
+	    "with `/il put`.",
 	[TEXT_NUL] = "`{}` holds a NUL character, which I cannot take. Remove "
 		     "it, or upload a file with `/il put`.",
 	[TEXT_BAD_NUMBER] = "`{}` is out of range. Pages are counted from 1.",
@@ -76,11 +78,13 @@ add_argument(struct buf *out, const char *argument)
 	auto_buf struct buf clean = BUF_INIT(2048);
 	size_t len = strlen(argument);
 
-	text_add_clean(&clean, argument, text_prefix(argument, len,
-	    ARGUMENT_MAX));
+	text_add_clean(&clean, argument,
+	    text_prefix(argument, len, ARGUMENT_MAX));
 	for (size_t i = 0; i < clean.len; i++)
-		buf_addc(out, clean.data[i] == '`' || clean.data[i] == '\n' ?
-		    ' ' : clean.data[i]);
+		buf_addc(out,
+		    clean.data[i] == '`' || clean.data[i] == '\n' ?
+			' ' :
+			clean.data[i]);
 }
 
 void

@@ -22,8 +22,8 @@ enum text_id {
 	TEXT_NOT_YOURS,
 	TEXT_GONE,
 	TEXT_NO_ATTACHMENT,
-	TEXT_TOO_LONG, /* {}: its name */
-	TEXT_NUL,      /* {}: its name */
+	TEXT_TOO_LONG,	 /* {}: its name */
+	TEXT_NUL,	 /* {}: its name */
 	TEXT_BAD_NUMBER, /* {}: its name */
 	TEXT_NOT_INSIDE,
 	TEXT_CODE_AND_FILE,

@@ -46,8 +46,8 @@ verify_request(const struct verify_key *key, const char *timestamp,
 
 	if (!timestamp_parse(timestamp, &seconds))
 		return VERIFY_NO_TIMESTAMP;
-	if (signature == NULL || !text_parse_hex(signature, strlen(signature),
-	    sig, sizeof(sig)))
+	if (signature == NULL ||
+	    !text_parse_hex(signature, strlen(signature), sig, sizeof(sig)))
 		return VERIFY_NO_SIGNATURE;
 	if (len == 0)
 		return VERIFY_NO_BODY;
@@ -55,7 +55,7 @@ verify_request(const struct verify_key *key, const char *timestamp,
 	memcpy(message, timestamp, TIMESTAMP_LEN);
 	memcpy(message + TIMESTAMP_LEN, body, len);
 	if (crypto_sign_verify_detached(sig, message, TIMESTAMP_LEN + len,
-	    key->bytes) != 0)
+		key->bytes) != 0)
 		return VERIFY_WRONG;
 	*signed_at = seconds;
 	return VERIFY_OK;

@@ -26,11 +26,13 @@ test_answers(void)
 	is(answer_deferred_update(), "{\"type\":6}", "a press is taken");
 	is(answer_no_choices(), "{\"type\":8,\"data\":{\"choices\":[]}}",
 	    "no suggestions");
-	is(answer_message("\"\n@everyone\xc3\xa9"), "{\"type\":4,\"data\":{"
+	is(answer_message("\"\n@everyone\xc3\xa9"),
+	    "{\"type\":4,\"data\":{"
 	    "\"content\":\"\\\"\\n@everyone\xc3\xa9\",\"flags\":64,"
 	    "\"allowed_mentions\":{\"parse\":[]}}}",
 	    "a private message that mentions nobody");
-	is(answer_update("done"), "{\"type\":7,\"data\":{\"content\":\"done\","
+	is(answer_update("done"),
+	    "{\"type\":7,\"data\":{\"content\":\"done\","
 	    "\"components\":[],\"allowed_mentions\":{\"parse\":[]}}}",
 	    "an update takes the buttons away");
 }

@@ -10,10 +10,10 @@
 #define HEAD "\"id\":\"11\",\"application_id\":\"22\",\"token\":\"tok\","
 #define USER "\"user\":{\"id\":\"33\"},"
 #define ANY "\"type\":2," HEAD USER "\"data\":{\"name\":\"il\"}"
-#define LEAVES(l)                                                     \
+#define LEAVES(l) \
 	"{\"type\":2," HEAD USER "\"data\":{\"name\":\"il\",\"type\":1," \
 	"\"options\":[{\"name\":\"py\",\"type\":1,\"options\":[" l "]}]}}"
-#define MODAL(parts)                                                     \
+#define MODAL(parts) \
 	"{\"type\":5," HEAD USER "\"data\":{\"custom_id\":\"py:1\"," \
 	"\"components\":[" parts "]}}"
 
@@ -112,9 +112,11 @@ test_envelope(void)
 	is_str(in.sub, "", "no sub-command");
 	interaction_release(&in);
 	bad("{\"type\":2," USER "\"token\":\"t\",\"application_id\":\"1\","
-	    "\"data\":{\"name\":\"il\"}}", "no id");
+	    "\"data\":{\"name\":\"il\"}}",
+	    "no id");
 	bad("{\"type\":2," USER "\"token\":\"t\",\"id\":\"1\","
-	    "\"data\":{\"name\":\"il\"}}", "no application");
+	    "\"data\":{\"name\":\"il\"}}",
+	    "no application");
 	bad("{\"type\":2," HEAD "\"data\":{\"name\":\"il\"}}", "no user");
 	bad("{\"type\":2," HEAD USER "\"x\":1}", "no data");
 	bad("{\"type\":2," HEAD USER "\"data\":[]}", "data of another type");
@@ -129,9 +131,11 @@ test_token(void)
 	char json[256];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		(void)snprintf(json, sizeof(json), "{\"type\":2,\"id\":\"1\","
+		(void)snprintf(json, sizeof(json),
+		    "{\"type\":2,\"id\":\"1\","
 		    "\"application_id\":\"1\",\"token\":\"%s\"," USER
-		    "\"data\":{\"name\":\"il\"}}", wrong[i]);
+		    "\"data\":{\"name\":\"il\"}}",
+		    wrong[i]);
 		bad(json, wrong[i]);
 	}
 }
@@ -139,40 +143,49 @@ test_token(void)
 static void
 test_invoker(void)
 {
-	good("{\"type\":2," HEAD "\"member\":{\"user\":{\"id\":\"44\"}},"
-	    USER "\"data\":{\"name\":\"il\"}}", "a member and a user");
+	good("{\"type\":2," HEAD "\"member\":{\"user\":{\"id\":\"44\"}}," USER
+	     "\"data\":{\"name\":\"il\"}}",
+	    "a member and a user");
 	is_int(in.user_id, 44, "the member's counts");
 	interaction_release(&in);
 	good("{\"type\":2," HEAD "\"member\":null," USER
-	    "\"data\":{\"name\":\"il\"}}", "a member that is null");
+	     "\"data\":{\"name\":\"il\"}}",
+	    "a member that is null");
 	is_int(in.user_id, 33, "the user's counts");
 	interaction_release(&in);
-	bad("{\"type\":2," HEAD "\"member\":{},"  USER
-	    "\"data\":{\"name\":\"il\"}}", "a member without a user");
+	bad("{\"type\":2," HEAD "\"member\":{}," USER
+	    "\"data\":{\"name\":\"il\"}}",
+	    "a member without a user");
 	bad("{\"type\":2," HEAD "\"user\":{\"id\":33},\"data\":{\"name\":"
-	    "\"il\"}}", "an id as a number");
+	    "\"il\"}}",
+	    "an id as a number");
 	bad("{\"type\":2," HEAD "\"user\":{\"id\":\"-1\"},\"data\":{\"name\":"
-	    "\"il\"}}", "a negative id");
+	    "\"il\"}}",
+	    "a negative id");
 	bad("{\"type\":2," HEAD "\"user\":{\"id\":\"99999999999999999999\"},"
-	    "\"data\":{\"name\":\"il\"}}", "an id over 63 bits");
+	    "\"data\":{\"name\":\"il\"}}",
+	    "an id over 63 bits");
 }
 
 static void
 test_limits(void)
 {
 	good("{" ANY ",\"attachment_size_limit\":1000,\"app_permissions\":"
-	    "\"32768\",\"locale\":\"de\"}", "limits");
+	     "\"32768\",\"locale\":\"de\"}",
+	    "limits");
 	is_int(in.attachment_limit, 1000, "of attachments");
 	ok(in.may_attach, "bit 15 allows files");
 	is_str(in.locale, "de", "locale");
 	interaction_release(&in);
 	good("{" ANY ",\"attachment_size_limit\":99999999999,"
-	    "\"app_permissions\":\"0\"}", "extremes");
+	     "\"app_permissions\":\"0\"}",
+	    "extremes");
 	is_int(in.attachment_limit, 500 << 20, "500 MiB at most");
 	ok(!in.may_attach, "no bit, no files");
 	interaction_release(&in);
 	good("{" ANY ",\"attachment_size_limit\":-5,\"app_permissions\":7,"
-	    "\"locale\":\"much-too-long-for-a-locale\"}", "nonsense");
+	     "\"locale\":\"much-too-long-for-a-locale\"}",
+	    "nonsense");
 	is_int(in.attachment_limit, 10 << 20, "is as good as nothing");
 	is_str(in.locale, "", "a long locale too");
 	interaction_release(&in);
@@ -231,10 +244,11 @@ test_many_options(void)
 {
 	struct buf json = BUF_INIT(65536);
 
-	buf_adds(&json, "{\"type\":2," HEAD USER
-	    "\"data\":{\"name\":\"il\",\"options\":[");
+	buf_adds(&json,
+	    "{\"type\":2," HEAD USER "\"data\":{\"name\":\"il\",\"options\":[");
 	for (int i = 0; i < INTERACTION_VALUES_MAX + 1; i++)
-		buf_addf(&json, "%s{\"name\":\"o%d\",\"type\":5,\"value\":true}",
+		buf_addf(&json,
+		    "%s{\"name\":\"o%d\",\"type\":5,\"value\":true}",
 		    i == 0 ? "" : ",", i);
 	buf_adds(&json, "]}}");
 	bad(buf_str(&json), "one option too many");
@@ -244,7 +258,8 @@ test_many_options(void)
 static void
 test_groups(void)
 {
-	good("{\"type\":2," HEAD USER "\"data\":{\"name\":\"il\",\"options\":[{"
+	good(
+	    "{\"type\":2," HEAD USER "\"data\":{\"name\":\"il\",\"options\":[{"
 	    "\"name\":\"g\",\"type\":2,\"options\":[{\"name\":\"s\",\"type\":1,"
 	    "\"options\":[{\"name\":\"x\",\"type\":5,\"value\":true}]}]}]}}",
 	    "a group");
@@ -257,8 +272,8 @@ static void
 test_autocomplete(void)
 {
 	good("{\"type\":4," HEAD USER "\"data\":{\"name\":\"il\",\"options\":[{"
-	    "\"name\":\"look\",\"type\":1,\"options\":[{\"name\":\"page\","
-	    "\"type\":4,\"value\":\"1a\",\"focused\":true}]}]}}",
+	     "\"name\":\"look\",\"type\":1,\"options\":[{\"name\":\"page\","
+	     "\"type\":4,\"value\":\"1a\",\"focused\":true}]}]}}",
 	    "a half-typed value of another type");
 	is_int(in.type, INTERACTION_AUTOCOMPLETE, "is autocomplete");
 	is_str(in.sub, "look", "of a sub-command");
@@ -270,17 +285,20 @@ test_attachments(void)
 {
 	const struct interaction_attachment *a;
 
-	good("{\"type\":2," HEAD USER "\"data\":{\"name\":\"il\",\"resolved\":{"
+	good(
+	    "{\"type\":2," HEAD USER "\"data\":{\"name\":\"il\",\"resolved\":{"
 	    "\"attachments\":{"
 	    "\"1\":{\"id\":\"1\",\"url\":\"u\",\"filename\":\"f\",\"size\":5},"
 	    "\"2\":{\"id\":\"2\",\"url\":\"u\",\"filename\":\"f\"},"
 	    "\"3\":{\"id\":\"3\",\"filename\":\"f\",\"size\":5},"
 	    "\"4\":{\"id\":\"4\",\"url\":\"u\",\"filename\":\"f\",\"size\":-1},"
-	    "\"5\":7}}}}", "attachments, good and bad");
+	    "\"5\":7}}}}",
+	    "attachments, good and bad");
 	is_int(in.attachment_count, 1, "one is good");
 	a = interaction_attachment(&in, 1);
 	ok(a != NULL && strcmp(a->url, "u") == 0 && strcmp(a->name, "f") == 0 &&
-	    a->size == 5, "this one");
+		a->size == 5,
+	    "this one");
 	ok(interaction_attachment(&in, 2) == NULL, "the others are missing");
 	interaction_release(&in);
 }
@@ -289,7 +307,8 @@ static void
 test_component(void)
 {
 	good("{\"type\":3," HEAD USER "\"data\":{\"custom_id\":\"a:1\","
-	    "\"component_type\":2}}", "a button");
+	     "\"component_type\":2}}",
+	    "a button");
 	is_str(in.custom_id, "a:1", "its custom_id");
 	interaction_release(&in);
 	bad("{\"type\":3," HEAD USER "\"data\":{\"component_type\":2}}",
@@ -309,16 +328,19 @@ test_modal(void)
 	is_str(interaction_value(&in, "code")->text, "1", "in a label");
 	interaction_release(&in);
 	good(MODAL("{\"type\":1,\"components\":[{\"type\":4,\"custom_id\":"
-		   "\"code\",\"value\":\"2\"}]}"), "rows");
+		   "\"code\",\"value\":\"2\"}]}"),
+	    "rows");
 	is_str(interaction_value(&in, "code")->text, "2", "in a row");
 	interaction_release(&in);
 	good(MODAL("{\"type\":18,\"component\":{\"type\":4,\"custom_id\":"
-		   "\"code\"}}"), "an input without a value");
+		   "\"code\"}}"),
+	    "an input without a value");
 	is_str(interaction_value(&in, "code")->text, "", "is empty");
 	is_int(interaction_value(&in, "code")->type, VALUE_STRING, "a text");
 	interaction_release(&in);
 	bad(MODAL("{\"type\":18,\"component\":{\"type\":4,\"custom_id\":"
-		  "\"code\",\"value\":3}}"), "a value that is a number");
+		  "\"code\",\"value\":3}}"),
+	    "a value that is a number");
 	bad(MODAL("{\"type\":18,\"component\":{\"type\":4,\"value\":\"3\"}}"),
 	    "an input without custom_id");
 	bad("{\"type\":5," HEAD USER "\"data\":{\"custom_id\":\"py:1\"}}",

@@ -157,11 +157,15 @@ test_known(void)
 	unsigned char seed[32];
 	unsigned char public_key[32];
 
-	(void)sodium_hex2bin(seed, sizeof(seed), "9d61b19deffd5a60ba844af492ec2"
-	    "cc44449c5697b326919703bac031cae7f60", 64, NULL, NULL, NULL);
+	(void)sodium_hex2bin(seed, sizeof(seed),
+	    "9d61b19deffd5a60ba844af492ec2"
+	    "cc44449c5697b326919703bac031cae7f60",
+	    64, NULL, NULL, NULL);
 	(void)crypto_sign_seed_keypair(public_key, secret, seed);
-	ok(verify_key_decode(&rfc, "d75a980182b10ab7d54bfed3c964073a0ee172f3daa"
-	    "62325af021a68f707511a"), "the key of RFC 8032");
+	ok(verify_key_decode(&rfc,
+	       "d75a980182b10ab7d54bfed3c964073a0ee172f3daa"
+	       "62325af021a68f707511a"),
+	    "the key of RFC 8032");
 	is_mem(rfc.bytes, sizeof(rfc.bytes), public_key, sizeof(public_key),
 	    "is the one of its seed");
 	sign(good, TIMESTAMP "{\"type\":1}", strlen(TIMESTAMP) + strlen(body));
