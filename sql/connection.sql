@@ -21,6 +21,13 @@ PRAGMA wal_autocheckpoint = 8000;
 -- name: connect_admin
 PRAGMA wal_autocheckpoint = 8000;
 
+-- For changes that may be made again after a power cut (db_lasting).
+-- name: connect_quick
+PRAGMA synchronous = NORMAL;
+
+-- name: connect_lasting
+PRAGMA synchronous = FULL;
+
 -- name: schema_version
 PRAGMA user_version;
 

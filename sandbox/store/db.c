@@ -263,6 +263,18 @@ db_rollback(struct db *db)
 		    statement_texts[STATEMENT_ROLLBACK].sql, NULL, NULL, NULL);
 }
 
+void
+db_lasting(struct db *db, bool lasting)
+{
+	enum statement which = lasting ? STATEMENT_CONNECT_LASTING :
+	    STATEMENT_CONNECT_QUICK;
+
+	/* It takes effect when it is prepared, so it cannot be kept prepared.
+	 * At worst it fails to spare a flush. */
+	(void)sqlite3_exec(db->handle, statement_texts[which].sql, NULL, NULL,
+	    NULL);
+}
+
 sqlite3_stmt *
 db_statement(struct db *db, enum statement which)
 {

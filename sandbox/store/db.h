@@ -37,6 +37,12 @@ int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db);
 
+/* Whether commits from here on must survive a power cut (true, as after
+ * db_open), which costs a disk flush each, or only the end of the process.  A
+ * later lasting commit makes the earlier ones last, too.  Nothing inside a
+ * transaction. */
+void db_lasting(struct db *db, bool lasting);
+
 /* A prepared statement, reset and without bindings.  It is reset again when an
  * auto_stmt variable's scope ends; it is never finalised before db_close. */
 struct sqlite3_stmt *db_statement(struct db *db, enum statement which);

@@ -110,7 +110,9 @@ job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 
 	db_bind_int(s, ":slot", slot);
 	db_bind_int(s, ":now_ms", clock_wall_ms());
+	db_lasting(db, false); /* queued again after a power cut: as well */
 	result = take_row(db, s, job, err);
+	db_lasting(db, true);
 	return result < 0 ? err_wrap(err, "claim a job") : result;
 }
 
@@ -153,8 +155,12 @@ int
 job_delivered(struct db *db, int64_t id, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);
+	int result;
 
-	return change(db, s, "deliver", id, err);
+	db_lasting(db, false); /* told again after a power cut: the same */
+	result = change(db, s, "deliver", id, err);
+	db_lasting(db, true);
+	return result;
 }
 
 int

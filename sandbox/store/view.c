@@ -34,6 +34,7 @@ int
 view_insert(struct db *db, struct view *view, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_INSERT);
+	int result;
 
 	view->created_ms = clock_wall_ms();
 	db_bind_int(s, ":user_id", view->user_id);
@@ -42,7 +43,10 @@ view_insert(struct db *db, struct view *view, struct err *err)
 	db_bind_int(s, ":page", view->page);
 	db_bind_int(s, ":share", view->share);
 	db_bind_int(s, ":created_ms", view->created_ms);
-	if (db_run(db, s, NULL, err) != 0)
+	db_lasting(db, false); /* a button that does nothing at worst */
+	result = db_run(db, s, NULL, err);
+	db_lasting(db, true);
+	if (result != 0)
 		return err_wrap(err, "insert a view");
 	view->id = db_last_id(db);
 	return 0;
@@ -78,10 +82,14 @@ view_set_page(struct db *db, int64_t id, int64_t page, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_SET_PAGE);
 	int changes = 0;
+	int result;
 
 	db_bind_int(s, ":id", id);
 	db_bind_int(s, ":page", page);
-	if (db_run(db, s, &changes, err) != 0)
+	db_lasting(db, false);
+	result = db_run(db, s, &changes, err);
+	db_lasting(db, true);
+	if (result != 0)
 		return err_wrap(err, "view %" PRId64, id);
 	return changes == 1 ? 0 : 1;
 }

@@ -1,0 +1,93 @@
+/*
+ * Which changes are flushed to the disk before they are reported as done.  This
+ * program's own fdatasync() stands before the C library's, and counts.
+ */
+#include <sys/syscall.h>
+
+#include "sandbox/store/sandbox.h"
+
+#include "store.h"
+
+static int flushes;
+
+int fdatasync(int fd);
+int fsync(int fd);
+
+int
+fdatasync(int fd)
+{
+	flushes++;
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+int
+fsync(int fd)
+{
+	flushes++;
+	return (int)syscall(SYS_fsync, fd);
+}
+
+/* Whether there were any since the last call. */
+static bool
+flushed(void)
+{
+	bool any = flushes > 0;
+
+	flushes = 0;
+	return any;
+}
+
+static void
+test_job(struct db *front, struct db *worker)
+{
+	struct err err = { 0 };
+	struct job job;
+	int64_t id;
+
+	(void)flushed();
+	id = store_insert(front, 1, JOB_PY);
+	ok(flushed(), "an insertion is flushed");
+	is_int(job_claim(worker, 0, &job, &err), 0, "claim");
+	ok(!flushed(), "a claim need not be");
+	job_release(&job);
+	is_int(job_start(worker, id, 0, &err), 0, "start");
+	ok(flushed(), "a start is");
+	is_int(job_finish(worker, id, 0, "{}", "exit 0", &err), 0, "finish");
+	ok(flushed(), "a finish is");
+	is_int(job_delivered(worker, id, &err), 0, "deliver");
+	ok(!flushed(), "a delivery need not be");
+}
+
+static void
+test_sandbox(struct db *worker)
+{
+	struct err err = { 0 };
+	struct sandbox s;
+	bool created;
+
+	is_int(sandbox_create(worker, 1, 100, &s, &created, &err), 0, "create");
+	ok(flushed(), "a new sandbox is flushed");
+	(void)sandbox_touch(worker, s.id, 100, &err);
+	(void)sandbox_set_cwd(worker, s.id, "a", &err);
+	(void)sandbox_set_usage(worker, s.id, 1, 1, &err);
+	ok(!flushed(), "its use need not be");
+	is_int(sandbox_remove(worker, s.id, &err), 0, "remove");
+	ok(flushed(), "its removal is, before the folder goes");
+}
+
+int
+main(void)
+{
+	struct db *front;
+	struct db *worker;
+
+	(void)store_make();
+	ok(flushed(), "flushes are seen here");
+	front = store_open(DB_FRONT);
+	worker = store_open(DB_WORKER);
+	test_job(front, worker);
+	test_sandbox(worker);
+	db_close(front);
+	db_close(worker);
+	return tap_done();
+}
