@@ -24,7 +24,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.join(ROOT, os.environ.get("O", "build"))
+BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 SHARED = os.path.join(os.path.dirname(ROOT), "shared", "discord")
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
 
