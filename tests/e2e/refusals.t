@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""What people may not do, and what they are told then."""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from service import Service  # noqa: E402
+from client import File  # noqa: E402
+from tap import run, test  # noqa: E402
+
+service = Service(IL_TIMEOUT_SECONDS="20", IL_QUOTA="8m", IL_USER_RATE="200")
+OUTSIDE = "inside your sandbox"
+COMMANDS = (("py", {"code": "1"}), ("look", {}),
+            ("write", {"name": "x", "content": "y"}), ("rm", {"name": "x"}),
+            ("pip", {"packages": "six"}), ("get", {"path": "x"}),
+            ("put", {"file": File("x", "y")}), ("delete", {}))
+
+
+@test
+def without_a_sandbox_every_command_says_what_to_do():
+    for command, options in COMMANDS:
+        text = service.say(command, user="nobody", **options)
+        assert "/il create" in text, (command, text)
+
+
+@test
+def paths_that_leave_the_sandbox_are_refused():
+    service.run("import os\nos.symlink('/etc', 'link')\n"
+                "os.symlink('/etc/passwd', 'file')\n"
+                "os.mkdir('real')\nopen('real/f', 'w').write('real')\n"
+                "os.symlink('real', 'inner')")
+    for path in ("../x", "/etc/passwd", "real/../../x", "link/passwd", "file",
+                 "inner/f", "n" * 256, "/".join(["d"] * 600), "a\0b"):
+        for command, options in (("look", {"path": path}),
+                                 ("get", {"path": path}),
+                                 ("rm", {"name": path}),
+                                 ("write", {"name": path, "content": "no"}),
+                                 ("put", {"file": File("x", "no"),
+                                          "path": path}),
+                                 ("py", {"file": path})):
+            if command == "rm" and path in ("file",):
+                continue  # removing a link removes the link
+            text = service.say(command, **options)
+            assert OUTSIDE in text, (command, path, text)
+            assert "root:" not in text, (command, path, text)
+    text = service.run("print(open('real/f').read())")
+    assert "real" in text, text
+
+
+@test
+def an_expired_sandbox_is_told_about_and_made_anew():
+    service.create("carol")
+    service.run("open('old', 'w').close()", user="carol")
+    row = service.sql("SELECT id FROM sandboxes ORDER BY created_at DESC, "
+                      "rowid DESC LIMIT 1")[0][0]
+    service.sql("UPDATE sandboxes SET expires_at = unixepoch() - 5 "
+                "WHERE id = ?", row)
+    text = service.run("1", user="carol")
+    assert "expired" in text and "/il create" in text, text
+    service.create("carol")
+    assert "old" not in service.say("look", user="carol")
+
+
+@test
+def over_quota_says_so():
+    text = service.run("open('big', 'wb').write(bytes(20 << 20))")
+    assert "quota" in text.lower() or "full" in text.lower(), text
+    text = service.say("write", name="more", content="x" * 4000)
+    assert "full" in text.lower() or "quota" in text.lower() \
+        or "room" in text.lower(), text
+    text = service.say("put", file=File("large.bin", bytes(9 << 20)))
+    assert "quota" in text.lower() or "full" in text.lower() \
+        or "room" in text.lower() or "large" in text.lower(), text
+    service.say("rm", name="big")
+
+
+@test
+def a_second_run_is_told_that_one_is_running():
+    first = service.discord.send_command(
+        "py", user="alice", code="import time\ntime.sleep(3)\nprint('slept')")
+    first.wait_answered()
+    text = service.run("print('second')")
+    assert "running" in text.lower() and "second" not in text, text
+    first.wait_final(match="slept", timeout=30)
+    assert "third" in service.run("print('third')")
+
+
+@test
+def another_sandbox_does_not_wait():
+    service.create("dave")
+    first = service.discord.send_command(
+        "py", user="alice", code="while True: pass")
+    first.wait_answered()
+    begun = time.monotonic()
+    assert "free" in service.run("print('free')", user="dave")
+    del begun
+    first.refresh()
+    assert first.original.loading, first
+    first.wait_final(timeout=60)
+
+
+@test
+def someone_elses_button_is_refused_privately():
+    service.run("import os\nos.makedirs('l', exist_ok=True)\n"
+                "for i in range(30): open(f'l/{i}', 'w').close()")
+    sent = service.discord.send_command("look", user="alice", path="l")
+    sent.wait_final(timeout=60)
+    pressed = service.discord.press(sent.original, "look-next", user="dave",
+                                    order={"force": True})
+    pressed.wait_answered()
+    assert pressed.original.ephemeral
+    assert "yours" in pressed.original.text() \
+        or "belongs" in pressed.original.text(), pressed
+    service.say("look", path="~")
+
+
+@test
+def requirements_that_are_options_or_paths_are_refused():
+    for packages in ("--index-url http://x", "-r req.txt", "./here", "/tmp/x",
+                     "http://x/y.whl", "six @ file:///x", "a b;", "'unclosed",
+                     "git+https://x", ""):
+        text = service.say("pip", packages=packages)
+        assert "install" not in text.lower().split("\n")[-1] \
+            or "not" in text.lower(), (packages, text)
+    assert not service.sql("SELECT 1 FROM jobs WHERE kind = 'pip' "
+                           "AND outcome = 'exit 0'")
+
+
+@test
+def too_many_requests_are_told():
+    answers = [service.discord.send_command("look", user="eve")
+               for _ in range(210)]
+    texts = []
+    for sent in answers:
+        sent.wait_final(timeout=60)
+        texts.append(sent.original.text())
+    assert all(texts)
+
+
+@test
+def nothing_broke_discords_rules():
+    service.assert_kept_discords_rules()
+
+
+with service:
+    service.create()
+    run()
