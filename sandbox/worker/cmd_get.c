@@ -11,7 +11,7 @@ finish(struct task *task, const struct run *run, struct collect *collect,
 	struct render_env env = command_env(task);
 
 	command_note_usage(task, &run->outcome);
-	if (!run_succeeded(&run->outcome)) {
+	if (!outcome_succeeded(&run->outcome)) {
 		command_not_done(task, &run->outcome, path);
 		return 0;
 	}

@@ -64,7 +64,7 @@ read_file(struct look *look)
 static bool
 list_page(struct look *look)
 {
-	if (!list(look) || !run_succeeded(&look->run.outcome))
+	if (!list(look) || !outcome_succeeded(&look->run.outcome))
 		return false;
 	look->pages = look->run.outcome.result.total / PAGE_ENTRIES +
 	    (look->run.outcome.result.total % PAGE_ENTRIES != 0);
@@ -73,7 +73,7 @@ list_page(struct look *look)
 	if (look->page <= look->pages)
 		return true;
 	look->page = look->pages;
-	return list(look) && run_succeeded(&look->run.outcome);
+	return list(look) && outcome_succeeded(&look->run.outcome);
 }
 
 /* The row that the buttons name.  A button that was pressed has one already. */
@@ -148,8 +148,8 @@ look_at(struct look *look, struct err *err)
 
 	if (list_page(look))
 		result = show_directory(look, err);
-	else if (run_failed_with(outcome, ERROR_NOT_DIRECTORY) &&
-	    read_file(look) && run_succeeded(outcome))
+	else if (outcome_failed_with(outcome, ERROR_NOT_DIRECTORY) &&
+	    read_file(look) && outcome_succeeded(outcome))
 		result = show_file(look, err);
 	else if (!look->task->taken)
 		command_not_done(look->task, outcome, look->path);

@@ -84,7 +84,7 @@ install(struct pip *pip, struct requirements *words)
 	}
 	render_pip(&task->message, &run.outcome, &pip->collect.output,
 	    words->words, &env);
-	render_outcome_word(&run.outcome, task->outcome,
+	outcome_word(&run.outcome, task->outcome,
 	    sizeof(task->outcome));
 }
 

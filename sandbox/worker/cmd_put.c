@@ -114,7 +114,7 @@ store(struct put *put, struct run *run)
 	};
 
 	if (run_request(run, &write, 2 * FILE_OP_MS, NULL) &&
-	    run_succeeded(&run->outcome)) {
+	    outcome_succeeded(&run->outcome)) {
 		command_note_usage(task, &run->outcome);
 		render_written(&task->message, put->path, (int64_t)put->len,
 		    &run->outcome, &env);

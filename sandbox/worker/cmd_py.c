@@ -37,7 +37,7 @@ finish(struct task *task, const struct run *run, struct collect *collect,
 		return;
 	}
 	render_run(&task->message, outcome, collect, env);
-	render_outcome_word(outcome, task->outcome, sizeof(task->outcome));
+	outcome_word(outcome, task->outcome, sizeof(task->outcome));
 }
 
 static void

@@ -23,7 +23,7 @@ cmd_rm(struct task *task, struct err *err)
 	if (task->taken)
 		return 0;
 	command_note_usage(task, &run.outcome);
-	if (!run_succeeded(&run.outcome)) {
+	if (!outcome_succeeded(&run.outcome)) {
 		command_not_done(task, &run.outcome, path);
 		return 0;
 	}

@@ -100,13 +100,13 @@ finish(struct task *task, const struct run_outcome *outcome,
 	const struct buf *data = &collect->files[0].data;
 	const struct buf empty = BUF_INIT(1);
 
-	if (run_failed_with(outcome, ERROR_NOT_FOUND))
+	if (outcome_failed_with(outcome, ERROR_NOT_FOUND))
 		return open_editor(task, path, &empty, err);
-	if (run_succeeded(outcome) && collect->file_count == 1 &&
+	if (outcome_succeeded(outcome) && collect->file_count == 1 &&
 	    is_editable(data))
 		return open_editor(task, path, data, err);
-	if (run_succeeded(outcome) ||
-	    run_failed_with(outcome, ERROR_TOO_LARGE)) {
+	if (outcome_succeeded(outcome) ||
+	    outcome_failed_with(outcome, ERROR_TOO_LARGE)) {
 		render_not_editable(&task->message, path);
 		command_set_outcome(task, "not editable");
 		return 0;

@@ -112,7 +112,7 @@ command_not_done(struct task *task, const struct run_outcome *outcome,
 
 	message_reset(&task->message);
 	render_not_done(&task->message, outcome, path, &env);
-	render_outcome_word(outcome, task->outcome, sizeof(task->outcome));
+	outcome_word(outcome, task->outcome, sizeof(task->outcome));
 }
 
 /* The sandbox of a command that needs one.  False: the message says why there

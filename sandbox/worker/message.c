@@ -80,7 +80,7 @@ message_tailf(struct message *message, const char *fmt, ...)
 }
 
 void
-message_add_name(struct buf *out, const char *name, size_t most)
+message_add_word(struct buf *out, const char *name, size_t most)
 {
 	size_t len = strlen(name);
 	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
@@ -88,7 +88,6 @@ message_add_name(struct buf *out, const char *name, size_t most)
 
 	text_add_clean(&clean, name, len);
 	shown = text_prefix(buf_str(&clean), clean.len, most);
-	buf_addc(out, '`');
 	for (size_t i = 0; i < shown; i++) {
 		char c = clean.data[i];
 
@@ -101,6 +100,13 @@ message_add_name(struct buf *out, const char *name, size_t most)
 		buf_adds(out, ELLIPSIS);
 	else if (shown == 0)
 		buf_addc(out, ' ');
+}
+
+void
+message_add_name(struct buf *out, const char *name, size_t most)
+{
+	buf_addc(out, '`');
+	message_add_word(out, name, most);
 	buf_addc(out, '`');
 }
 

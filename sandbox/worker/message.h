@@ -72,6 +72,9 @@ void message_tailf(struct message *message, const char *fmt, ...)
  * code points, nothing in it is markup. */
 void message_add_name(struct buf *out, const char *name, size_t most);
 
+/* The same without the back-ticks around it: for a line of a block. */
+void message_add_word(struct buf *out, const char *name, size_t most);
+
 /* The code block's text: made safe to show, and unable to end its block.
  * language: "" or a tag of ours. */
 void message_set_block(struct message *message, const char *text, size_t len,

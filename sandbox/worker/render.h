@@ -8,9 +8,9 @@
 #include "../store/job.h"
 #include "collect.h"
 #include "message.h"
+#include "outcome.h"
 #include "path.h"
 #include "requirement.h"
-#include "run.h"
 
 struct config;
 struct lease_status;
@@ -60,10 +60,6 @@ void render_too_large(struct message *message, int64_t size, int64_t most);
 void render_not_fetched(struct message *message, bool gone);
 void render_bad_requirements(struct message *message,
     enum requirements_result result, const char *word);
-
-/* The same for statistics: "exit 0", "signal 11", "refused engine". */
-void render_outcome_word(const struct run_outcome *outcome, char *word,
-    size_t size);
 
 /* ---- render_files.c: files of a sandbox ---- */
 

@@ -55,18 +55,7 @@ add_size(struct buf *out, const struct collected_entry *entry)
 static void
 add_entry_name(struct buf *out, const struct collected_entry *entry)
 {
-	size_t len = strlen(entry->name);
-	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
-	size_t shown;
-
-	text_add_clean(&clean, entry->name, len);
-	for (size_t i = 0; i < clean.len; i++)
-		if (clean.data[i] == '\n' || clean.data[i] == '\t')
-			clean.data[i] = ' ';
-	shown = text_prefix(buf_str(&clean), clean.len, ENTRY_MOST);
-	buf_add(out, buf_str(&clean), shown);
-	if (shown < clean.len)
-		buf_adds(out, "…");
+	message_add_word(out, entry->name, ENTRY_MOST);
 	if (entry->kind == ENTRY_DIRECTORY)
 		buf_addc(out, '/');
 }

@@ -391,7 +391,7 @@ void
 render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env)
 {
-	buf_adds(&message->lead, run_succeeded(outcome) ? "Installed " :
+	buf_adds(&message->lead, outcome_succeeded(outcome) ? "Installed " :
 							  "Not installed: ");
 	add_words(&message->lead, words);
 	buf_addc(&message->lead, '.');

@@ -216,19 +216,3 @@ run_request(struct run *run, const struct cell_request *request,
 		    run->outcome.result.error_text, task->job->id);
 	return done;
 }
-
-bool
-run_succeeded(const struct run_outcome *outcome)
-{
-	return outcome->end == RUN_RESULT &&
-	    outcome->result.reason == REASON_EXIT &&
-	    outcome->result.status == 0;
-}
-
-bool
-run_failed_with(const struct run_outcome *outcome, enum cell_error error)
-{
-	return outcome->end == RUN_RESULT &&
-	    outcome->result.reason == REASON_ERROR &&
-	    outcome->result.error == error;
-}

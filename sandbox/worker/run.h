@@ -6,6 +6,7 @@
 
 #include "../lease/cell.h"
 #include "../lease/lease.h"
+#include "outcome.h"
 
 struct task;
 
@@ -14,22 +15,6 @@ struct task;
  * are kept once more from outside: a request that is not over a few seconds
  * after its limit loses its lease, and with it its cell.
  */
-enum run_end {
-	RUN_RESULT,   /* the cell answered: result */
-	RUN_REFUSED,  /* there was no cell: refusal */
-	RUN_TOO_LATE, /* the token would have died before the end: not begun */
-	RUN_OVERDUE,  /* past the outside deadline: the cell was ended */
-	RUN_STOPPED,  /* this worker has to end, and could not wait longer */
-	RUN_BROKEN,   /* the cell died or broke the protocol */
-	RUN_TAKEN,    /* the job is not ours any more: say nothing */
-};
-
-struct run_outcome {
-	enum run_end end;
-	enum lease_outcome refusal;
-	struct cell_result result;
-};
-
 /* Who takes the events of a request; both may be NULL. */
 struct run_sink {
 	void (*event)(void *arg, const struct cell_event *event);
@@ -55,10 +40,5 @@ bool run_open(struct run *run, struct task *task, const char *class,
 bool run_request(struct run *run, const struct cell_request *request,
     int64_t wall_ms, const struct run_sink *sink);
 void run_close(struct run *run);
-
-/* Did the operation succeed, or the program exit with status 0? */
-bool run_succeeded(const struct run_outcome *outcome);
-/* Did the operation fail with this error? */
-bool run_failed_with(const struct run_outcome *outcome, enum cell_error error);
 
 #endif

@@ -1,0 +1,245 @@
+/* A message within Discord's limits, whatever it is made of: message.c. */
+#include "sandbox/worker/message.h"
+
+#include <jansson.h>
+
+#include "sandbox/base/text.h"
+#include "tap.h"
+
+static char *content; /* of the last message_json() */
+static json_t *root;
+
+static void
+make(const struct message *m, bool with_files)
+{
+	char *text = message_json(m, with_files);
+
+	free(content);
+	json_decref(root);
+	root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+	content = strdup(json_string_value(json_object_get(root, "content")));
+	free(text);
+}
+
+static size_t
+length(void)
+{
+	return text_codepoints(content, strlen(content));
+}
+
+static void
+test_shape(void)
+{
+	struct message m;
+	const json_t *parse;
+
+	message_init(&m);
+	message_leadf(&m, "Hello %d", 1);
+	make(&m, true);
+	parse = json_object_get(json_object_get(root, "allowed_mentions"),
+	    "parse");
+	is_str(content, "Hello 1", "a line");
+	ok(json_is_array(parse) && json_array_size(parse) == 0,
+	    "it mentions nobody");
+	ok(json_is_array(json_object_get(root, "components")) &&
+		json_array_size(json_object_get(root, "components")) == 0,
+	    "old buttons go");
+	is_int(json_array_size(json_object_get(root, "attachments")), 0,
+	    "old files go");
+	message_reset(&m);
+	make(&m, true);
+	ok(length() > 0, "an empty message says something");
+	message_release(&m);
+}
+
+static void
+test_block(void)
+{
+	struct message m;
+
+	message_init(&m);
+	message_leadf(&m, "lead");
+	message_tailf(&m, "tail");
+	message_set_block(&m, "x = 1\n\n", 7, "py", MESSAGE_CUT_END);
+	make(&m, true);
+	is_str(content, "lead\n```py\nx = 1\n```\ntail", "lead, block, tail");
+	message_set_block(&m, "\x1b[31mred\x1b[0m\0\xff\r\n", 15, "",
+	    MESSAGE_CUT_END);
+	make(&m, true);
+	is_str(content, "lead\n```\nred\xef\xbf\xbd\n```\ntail",
+	    "colours, NUL and bad bytes");
+	message_set_block(&m, "``````a``b`", 11, "", MESSAGE_CUT_END);
+	make(&m, true);
+	ok(strstr(content, "```") == content + 5, "the block opens once");
+	ok(strstr(strstr(content, "```") + 3, "```") ==
+		strrchr(content, '`') - 2,
+	    "and is closed by us alone");
+	message_release(&m);
+}
+
+static void
+test_names(void)
+{
+	struct buf out = BUF_INIT(4096);
+
+	message_add_name(&out, "a`b\nc\td", 20);
+	is_str(buf_str(&out), "`a\xcb\x8b" "b c d`", "one line, no markup");
+	buf_reset(&out);
+	message_add_name(&out, "0123456789", 4);
+	is_str(buf_str(&out), "`0123\xe2\x80\xa6`", "cut");
+	buf_reset(&out);
+	message_add_name(&out, "a\xe2\x80\xae\xff", 20);
+	is_str(buf_str(&out), "`a\xef\xbf\xbd`", "no bidi, no bad bytes");
+	buf_reset(&out);
+	message_add_name(&out, "", 20);
+	is_str(buf_str(&out), "` `", "empty");
+	buf_release(&out);
+}
+
+static void
+fill(struct message *m, size_t lines, enum message_cut cut)
+{
+	struct buf text = BUF_INIT(1 << 22);
+
+	for (size_t i = 0; i < lines; i++)
+		buf_addf(&text, "line %zu \xf0\x9f\x90\x8d\n", i);
+	message_set_block(m, buf_str(&text), text.len, "", cut);
+	buf_release(&text);
+}
+
+static void
+test_cut(void)
+{
+	struct message m;
+
+	message_init(&m);
+	message_tailf(&m, "exit 0");
+	fill(&m, 10000, MESSAGE_CUT_MIDDLE);
+	ok(!message_fits(&m), "it does not fit");
+	make(&m, true);
+	ok(length() <= 2000 && length() > 1700, "cut in the middle");
+	ok(strstr(content, "```\nline 0 ") != NULL, "the start is there");
+	ok(strstr(content, "line 9999 ") != NULL, "the end is there");
+	ok(strstr(content, "characters left out") != NULL, "it says so");
+	ok(strcmp(content + strlen(content) - 10, "```\nexit 0") == 0,
+	    "the tail stands");
+
+	fill(&m, 10000, MESSAGE_CUT_END);
+	make(&m, true);
+	ok(length() <= 2000 && strstr(content, "line 9999 ") == NULL &&
+		strstr(content, "line 0 ") != NULL, "cut at the end");
+	fill(&m, 10000, MESSAGE_CUT_START);
+	make(&m, true);
+	ok(length() <= 2000 && strstr(content, "line 9999 ") != NULL &&
+		strstr(content, "line 0 ") == NULL, "cut at the start");
+	message_release(&m);
+}
+
+/* Every length around the limit: it fits, or it is cut, but never too long. */
+static void
+test_edge(void)
+{
+	struct message m;
+	char text[2100];
+	bool good = true;
+	bool fits_means_whole = true;
+
+	memset(text, 'x', sizeof(text));
+	for (size_t n = 1900; n < 2100; n++) {
+		message_init(&m);
+		message_tailf(&m, "exit 0");
+		message_set_block(&m, text, n, "", MESSAGE_CUT_MIDDLE);
+		make(&m, true);
+		good = good && length() <= 2000;
+		if (message_fits(&m) == (strstr(content, "left out") != NULL))
+			fits_means_whole = false;
+		message_release(&m);
+	}
+	ok(good, "never over 2,000");
+	ok(fits_means_whole, "what fits is whole, what is cut says so");
+
+	message_init(&m);
+	for (int i = 0; i < 1000; i++) {
+		message_leadf(&m, "lead %d ", i);
+		message_tailf(&m, "tail %d ", i);
+		buf_addf(&m.without, "without %d ", i);
+	}
+	message_set_block(&m, text, sizeof(text), "python",
+	    MESSAGE_CUT_MIDDLE);
+	make(&m, false);
+	ok(length() <= 2000, "three long parts and a block");
+	ok(strstr(content, "without 0") != NULL, "each has its place");
+	make(&m, true);
+	ok(strstr(content, "without 0") == NULL, "with files: not that part");
+	message_release(&m);
+}
+
+static void
+test_files(void)
+{
+	struct message m;
+	struct rest_file files[MESSAGE_FILES_MAX];
+	const char *name = NULL;
+	const json_t *list;
+
+	message_init(&m);
+	message_leadf(&m, "x");
+	ok(message_attach(&m, "a/plot.png", strdup("1"), 1, &name), "a file");
+	ok(message_attach(&m, "b/plot.png", strdup("2"), 1, &name), "another");
+	is_str(name, "plot-2.png", "names are unique");
+	make(&m, true);
+	list = json_object_get(root, "attachments");
+	is_int(json_array_size(list), 2, "two are listed");
+	is_str(json_string_value(json_object_get(json_array_get(list, 1),
+		   "id")), "1", "the id is a string");
+	make(&m, false);
+	is_int(json_array_size(json_object_get(root, "attachments")), 0,
+	    "none without files");
+	is_int(message_rest_files(&m, files), 2, "two to upload");
+	is_mem(files[1].data, files[1].len, "2", 1, "with their data");
+	for (int i = 2; i < 10; i++)
+		(void)message_attach(&m, "f", strdup("x"), 1, &name);
+	ok(!message_attach(&m, "f", strdup("x"), 1, &name), "ten at most");
+	message_reset(&m);
+	ok(!message_attach(&m, "f", malloc(1), MESSAGE_BYTES_MAX + 1, &name),
+	    "not too many bytes");
+	message_release(&m);
+}
+
+static void
+test_buttons(void)
+{
+	struct message m;
+	const json_t *row;
+	char *text;
+
+	message_init(&m);
+	message_leadf(&m, "x");
+	message_add_button(&m, "look-next", INT64_MAX, "Next", 2, true);
+	make(&m, true);
+	row = json_object_get(json_array_get(json_object_get(root,
+	    "components"), 0), "components");
+	is_str(json_string_value(json_object_get(json_array_get(row, 0),
+		   "custom_id")), "look-next:9223372036854775807", "its id");
+	ok(json_is_true(json_object_get(json_array_get(row, 0), "disabled")),
+	    "disabled");
+	text = message_callback_json(&m);
+	ok(strstr(text, "\"flags\":68") != NULL, "a callback is private");
+	free(text);
+	message_release(&m);
+}
+
+int
+main(void)
+{
+	test_shape();
+	test_block();
+	test_names();
+	test_cut();
+	test_edge();
+	test_files();
+	test_buttons();
+	free(content);
+	json_decref(root);
+	return tap_done();
+}

@@ -1,0 +1,520 @@
+/* Typed results as people read them: render_*.c, collect.c. */
+#include "sandbox/worker/render.h"
+
+#include <jansson.h>
+#include <signal.h>
+
+#include "sandbox/base/config.h"
+#include "sandbox/base/text.h"
+#include "sandbox/store/sandbox.h"
+#include "tap.h"
+
+static const struct config config = { .timeout_ms = 30000,
+	.memory = 256 << 20, .output_limit = 1 << 20, .quota = 256 << 20,
+	.files = 10000, .retention_seconds = 604800, .cpus = 1.0,
+	.pip_timeout_ms = 300000, .pip_memory = 512 << 20,
+	.pip_quota = 512 << 20 };
+static struct render_env env = { .config = &config, .reference = 4711,
+	.file_most = 10 << 20, .may_attach = true };
+static struct message m;
+static struct collect c;
+static char *content;
+
+static void
+reset(void)
+{
+	message_reset(&m);
+	collect_release(&c);
+	collect_init(&c, 4 << 20, 24 << 20);
+}
+
+static const char *
+shown(bool with_files)
+{
+	char *text = message_json(&m, with_files);
+	json_t *root = json_loads(text, 0, NULL);
+
+	free(content);
+	content = strdup(json_string_value(json_object_get(root, "content")));
+	json_decref(root);
+	free(text);
+	if (text_codepoints(content, strlen(content)) > 2000)
+		note("over 2,000 code points");
+	return content;
+}
+
+static void
+has(const char *part, const char *name)
+{
+	bool good = strstr(shown(true), part) != NULL;
+
+	ok(good, name);
+	if (!good)
+		note("in: %s", content);
+}
+
+static void
+lacks(const char *part, const char *name)
+{
+	ok(strstr(shown(true), part) == NULL, name);
+}
+
+static void
+output(const char *text)
+{
+	struct cell_event event = { .kind = CELL_OUTPUT, .stream = 1,
+		.data = (const unsigned char *)text, .len = strlen(text) };
+
+	collect_event(&c, &event);
+}
+
+static void
+file(const char *name, const char *data)
+{
+	struct cell_event event = { .kind = CELL_FILE,
+		.size = (int64_t)strlen(data) };
+
+	(void)snprintf(event.name, sizeof(event.name), "%s", name);
+	collect_event(&c, &event);
+	event.kind = CELL_BYTES;
+	event.data = (const unsigned char *)data;
+	event.len = strlen(data);
+	collect_event(&c, &event);
+}
+
+static void
+left_out(const char *name, int64_t size, enum left_out why)
+{
+	struct cell_event event = { .kind = CELL_LEFT_OUT, .size = size,
+		.why = why };
+
+	(void)snprintf(event.name, sizeof(event.name), "%s", name);
+	collect_event(&c, &event);
+}
+
+static struct run_outcome
+result(enum run_reason reason)
+{
+	return (struct run_outcome){
+		.end = RUN_RESULT,
+		.result = { .reason = reason, .wall_us = 12345,
+			.max_rss = 9 << 20, .used_bytes = 1 << 20,
+			.used_files = 3 },
+	};
+}
+
+static void
+test_ends(void)
+{
+	struct run_outcome o = result(REASON_EXIT);
+
+	reset();
+	output("4\n");
+	render_run(&m, &o, &c, &env);
+	is_str(shown(true), "```\n4\n```\nexit 0 · 12 ms · 9 MiB", "a run");
+
+	reset();
+	o.result.status = 3;
+	o.result.disk_full = true;
+	render_run(&m, &o, &c, &env);
+	has("No output.", "no output says so");
+	has("exit 3", "exit status");
+	has("disk quota is used up (256 MiB, 10000 files)", "disk quota");
+
+	reset();
+	o = result(REASON_SIGNAL);
+	o.result.signal = SIGSEGV;
+	render_run(&m, &o, &c, &env);
+	has("killed by SIGSEGV", "a signal by name");
+	reset();
+	o.result.signal = 63;
+	render_run(&m, &o, &c, &env);
+	has("killed by signal 63", "a signal without one");
+
+	reset();
+	o = result(REASON_TIME);
+	render_run(&m, &o, &c, &env);
+	has("stopped at the time limit of 30 s", "time limit");
+	reset();
+	o = result(REASON_MEMORY);
+	render_run(&m, &o, &c, &env);
+	has("stopped at the memory limit of 256 MiB", "memory limit");
+	reset();
+	o = result(REASON_OUTPUT);
+	render_run(&m, &o, &c, &env);
+	has("stopped at the output limit of 1 MiB", "output limit");
+}
+
+static void
+test_our_faults(void)
+{
+	struct run_outcome o = { .end = RUN_BROKEN };
+
+	reset();
+	output("so far\n");
+	render_run(&m, &o, &c, &env);
+	has("so far", "what came is shown");
+	has("Sandbox error, reference 4711", "our fault has a reference");
+	lacks("exit", "and no exit status");
+	reset();
+	o.end = RUN_STOPPED;
+	render_run(&m, &o, &c, &env);
+	has("restarted", "the worker ends");
+	reset();
+	render_lost(&m, JOB_PIP, 4711);
+	has("interrupted", "lost");
+	has("4711", "lost, with a reference");
+}
+
+static void
+test_long_output(void)
+{
+	struct run_outcome o = result(REASON_EXIT);
+
+	reset();
+	for (int i = 0; i < 5000; i++)
+		output("line ```\n");
+	render_run(&m, &o, &c, &env);
+	is_int(m.file_count, 1, "long output becomes a file");
+	is_str(m.files[0].name, "output.txt", "of that name");
+	is_int(m.files[0].len, 5000 * 9, "with all of it");
+	has("`output.txt` has all of it", "it says so");
+	ok(strstr(shown(false), "`output.txt` could not be attached") != NULL,
+	    "and when it could not be sent");
+
+	reset();
+	env.may_attach = false;
+	for (int i = 0; i < 5000; i++)
+		output("line\n");
+	file("a.txt", "x");
+	render_run(&m, &o, &c, &env);
+	env.may_attach = true;
+	is_int(m.file_count, 0, "no permission, no files");
+	has("may not attach", "and it says so");
+	has("`a.txt` (1 B)", "what was made is named");
+}
+
+static void
+test_files(void)
+{
+	struct run_outcome o = result(REASON_EXIT);
+
+	reset();
+	file("data.csv", "1,2");
+	file("sub/pl\xc3\xb6t.png", "PNG");
+	left_out("big.bin", 30 << 20, LEFT_OUT_SIZE);
+	left_out("evil`\n@everyone", 1, LEFT_OUT_UNREADABLE);
+	render_run(&m, &o, &c, &env);
+	is_int(m.file_count, 2, "two files");
+	is_str(m.files[0].name, "pl__t.png", "the image first");
+	is_str(m.files[1].name, "data.csv", "then the other");
+	is_mem(m.files[0].data, m.files[0].len, "PNG", 3, "with its bytes");
+	has("`pl\xc3\xb6t.png` as `pl__t.png`", "its own name is told");
+	has("`big.bin` (30 MiB, too large)", "left out, and why");
+	has("`evil\xcb\x8b @everyone` (1 B, not readable)",
+	    "a hostile name is one line");
+	ok(strstr(shown(false), "`data.csv` could not be attached") != NULL,
+	    "without files: named");
+
+	reset();
+	for (int i = 0; i < 12; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		file(name, "x");
+	}
+	for (int i = 0; i < 3000; i++)
+		output("x\n");
+	render_run(&m, &o, &c, &env);
+	is_int(m.file_count, 10, "ten files at most");
+	is_str(m.files[9].name, "output.txt", "the output among them");
+	has("`f9` (1 B, too many)", "the others are named");
+
+	reset();
+	for (int i = 0; i < 500; i++)
+		left_out("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+		    1, LEFT_OUT_COUNT);
+	render_run(&m, &o, &c, &env);
+	has("and 494 more", "a long list is counted");
+}
+
+static void
+not_done(enum cell_error error, const char *path, const char *want)
+{
+	struct run_outcome o = result(REASON_ERROR);
+
+	reset();
+	o.result.error = error;
+	o.result.total = 3 << 20;
+	(void)strcpy(o.result.error_text, "/secret/internal");
+	render_not_done(&m, &o, path, &env);
+	has(want, want);
+	lacks("secret", "no internal text");
+}
+
+static void
+test_not_done(void)
+{
+	not_done(ERROR_NOT_INSIDE, "a", "not inside your sandbox");
+	not_done(ERROR_NOT_FOUND, "a/b", "`~/a/b` does not exist");
+	not_done(ERROR_IS_DIRECTORY, "", "Your sandbox is a directory");
+	not_done(ERROR_NOT_DIRECTORY, "a", "`~/a` is not a directory");
+	not_done(ERROR_TOO_LARGE, "a", "`~/a` is too large (3 MiB)");
+	not_done(ERROR_NO_SPACE, "a", "no room");
+	not_done(ERROR_NOT_EMPTY, "a", "`recursive:True`");
+	not_done(ERROR_NOT_REGULAR, "a", "neither a file nor a directory");
+	not_done(ERROR_PERMISSION, "a", "does not allow");
+	not_done(ERROR_REQUEST, "a", "Sandbox error, reference 4711");
+	not_done(ERROR_FAILED, "a", "Sandbox error, reference 4711");
+}
+
+static void
+test_refusals(void)
+{
+	static const struct {
+		enum lease_outcome refusal;
+		const char *text;
+		const char *word;
+	} rows[] = {
+		{ LEASE_REFUSED_INPUT, "Sandbox error", "refused input" },
+		{ LEASE_REFUSED_BUSY, "busy", "refused busy" },
+		{ LEASE_REFUSED_FULL, "Too much", "refused full" },
+		{ LEASE_REFUSED_ENGINE, "Docker does not answer",
+		    "refused engine" },
+		{ LEASE_REFUSED_IMAGE, "image", "refused image" },
+		{ LEASE_REFUSED_NO_WORKSPACE, "`/il create`",
+		    "refused no workspace" },
+		{ LEASE_REFUSED_DISK, "disk", "refused disk" },
+		{ LEASE_REFUSED_START, "could not be started",
+		    "refused start" },
+		{ LEASE_UNREACHABLE, "restarted", "refused unreachable" },
+		{ LEASE_TIMED_OUT, "Too much", "refused timed out" },
+	};
+	char word[48];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct run_outcome o = { .end = RUN_REFUSED,
+			.refusal = rows[i].refusal };
+
+		reset();
+		render_not_done(&m, &o, "", &env);
+		has(rows[i].text, rows[i].text);
+		outcome_word(&o, word, sizeof(word));
+		is_str(word, rows[i].word, "its word");
+	}
+}
+
+static void
+test_listing(void)
+{
+	struct collected_entry entries[20];
+	char *longest = malloc(300);
+	struct render_listing l = { .path = "a`b", .entries = entries,
+		.count = 20, .total = 45, .page = 2, .pages = 3,
+		.used_bytes = 1 << 20, .used_files = 45, .view_id = 9 };
+	size_t lines = 0;
+
+	memset(longest, '`', 299);
+	longest[299] = '\0';
+	for (size_t i = 0; i < 20; i++)
+		entries[i] = (struct collected_entry){ .name = longest,
+			.kind = ENTRY_FILE, .size = INT64_MAX,
+			.mtime = INT64_MIN };
+	entries[0] = (struct collected_entry){ .name = strdup("evil\nname"),
+		.kind = ENTRY_DIRECTORY, .mtime = 1700000000 };
+	entries[1].kind = ENTRY_LINK;
+	reset();
+	render_listing(&m, &l, &config);
+	has("`~/a\xcb\x8b" "b`: 45 entries, page 2 of 3", "the head");
+	has("       dir  2023-11-14 22:13  evil name/\n", "a directory");
+	has("      link         ?          \xcb\x8b\xcb\x8b", "a link");
+	has("1 MiB of 256 MiB used, 45 of 10000 files", "usage");
+	for (const char *p = shown(true); *p != '\0'; p++)
+		lines += *p == '\n';
+	is_int(lines, 23, "twenty lines fit, each is one");
+	is_int(m.button_count, 2, "two buttons");
+	ok(!m.buttons[0].disabled && !m.buttons[1].disabled, "both usable");
+	reset();
+	l.page = 1;
+	render_listing(&m, &l, &config);
+	ok(m.buttons[0].disabled, "no page before the first");
+	reset();
+	l.page = 3;
+	render_listing(&m, &l, &config);
+	ok(m.buttons[1].disabled, "none after the last");
+	reset();
+	l = (struct render_listing){ .path = "", .page = 1, .pages = 1,
+		.used_bytes = -1 };
+	render_listing(&m, &l, &config);
+	is_str(shown(true), "`~` is empty.", "an empty sandbox");
+	free(entries[0].name);
+	free(longest);
+}
+
+static void
+show(const char *name, const char *data, int64_t total)
+{
+	reset();
+	file(name, data);
+	render_file(&m, &c.files[0], total, &env);
+}
+
+static void
+test_file(void)
+{
+	char *large = malloc(100001);
+
+	show("a.py", "print(1)\n", 9);
+	is_str(shown(true), "`~/a.py`: 9 B\n```py\nprint(1)\n```", "a text");
+	is_int(m.file_count, 0, "is not attached");
+	show("a.txt", "", 0);
+	has("it is empty", "an empty one");
+	show("a.png", "\x89PNG\r\n\xff", 7);
+	is_int(m.file_count, 1, "an image is attached");
+	lacks("```", "and not shown as text");
+
+	memset(large, 'x', 100000);
+	large[100000] = '\0';
+	show("b.txt", large, 100000);
+	is_int(m.file_count, 1, "a long text is attached");
+	has("left out", "and shown in part");
+	show("b.txt", large, 20 << 20);
+	is_int(m.file_count, 0, "a text over the limit is not");
+	has("too large to be attached: here a file may have 10 MiB",
+	    "and that is said");
+	free(large);
+
+	reset();
+	file("x y.bin", "\1\2");
+	render_get(&m, &c.files[0], &env);
+	is_str(m.files[0].name, "x_y.bin", "get attaches");
+	has("Attached as `x_y.bin`", "and tells another name");
+}
+
+static void
+test_pip(void)
+{
+	struct run_outcome o = result(REASON_EXIT);
+	char one[] = "numpy";
+	char two[] = "x`y";
+	char *words[] = { one, two, NULL };
+
+	reset();
+	output("Collecting numpy\n");
+	render_pip_progress(&m, &c.output, 6100);
+	has("Installing … 6 s", "while it runs");
+	reset();
+	output("Successfully installed\n");
+	render_pip(&m, &o, &c.output, words, &env);
+	has("Installed `numpy`, `x\xcb\x8by`.", "what was installed");
+	o.result.status = 1;
+	reset();
+	output("ERROR: No matching distribution found for x\n");
+	render_pip(&m, &o, &c.output, words, &env);
+	has("Not installed: ", "what was not");
+	has("as a wheel", "and the likely cause");
+	reset();
+	output("[Errno 28] No space left on device\n");
+	render_pip(&m, &o, &c.output, words, &env);
+	has("room for packages is used up (512 MiB)", "no room");
+	reset();
+	output("Failed to establish a new connection\n");
+	render_pip(&m, &o, &c.output, words, &env);
+	has("cannot be reached", "no network");
+	reset();
+	o = result(REASON_TIME);
+	render_pip(&m, &o, &c.output, words, &env);
+	has("stopped at the time limit of 300 s", "its own time limit");
+	reset();
+	o = result(REASON_MEMORY);
+	render_pip(&m, &o, &c.output, words, &env);
+	has("memory limit of 512 MiB", "its own memory limit");
+}
+
+static void
+test_sandbox(void)
+{
+	struct sandbox sandbox = { .expires_at = 1800000000 };
+	struct lease_status status = { .engine = true, .image = true,
+		.image_name = "python:3.11", .python = "3.11.2",
+		.free_bytes = 5 << 20 };
+	struct job_counts counts = { .queued = 2, .running = 1,
+		.oldest_ms = 1500 };
+	struct render_health health = { .status = &status, .database = true,
+		.counts = &counts, .skew_ms = -42, .queue_max = 10 };
+
+	reset();
+	render_created(&m, &sandbox, true, &config);
+	has("<t:1800000000:R>", "when it expires");
+	has("keeps it for 7 days more", "how long a use keeps it");
+	has("256 MiB in 10000 files", "what it holds");
+	sandbox.pinned = true;
+	reset();
+	render_created(&m, &sandbox, false, &config);
+	has("You have a sandbox already", "it is there already");
+	has("does not expire", "pinned");
+	reset();
+	render_expired(&m, &sandbox);
+	has("expired <t:1800000000:R>", "expired");
+	reset();
+	render_health(&m, &health);
+	has("Docker: reachable", "the engine");
+	has("`python:3.11`: Python 3.11.2", "image and version");
+	has("2 waiting, 1 running, the oldest for 1.50 s", "the queue");
+	has("Clock: -42 ms", "the clock");
+	lacks("❌", "all is well");
+	reset();
+	health.broker_error = "does not answer";
+	health.database = false;
+	health.skew_ms = 60000;
+	render_health(&m, &health);
+	has("❌ Docker: unknown", "no broker");
+	has("❌ Database", "no database");
+	has("❌ Clock: +60000 ms", "a wrong clock");
+}
+
+/* A cell that lies about its files does not get more memory than it may. */
+static void
+test_collect(void)
+{
+	struct collect small;
+	struct cell_event event = { .kind = CELL_FILE, .size = 5,
+		.name = "a" };
+
+	collect_init(&small, 4, 8);
+	collect_event(&small, &event);
+	collect_event(&small, &event);
+	is_int(small.file_count, 1, "over the total: not taken");
+	is_int(small.left_count, 1, "but named");
+	event.kind = CELL_BYTES;
+	event.data = (const unsigned char *)"12345";
+	event.len = 5;
+	collect_event(&small, &event);
+	is_int(small.files[0].data.len, 0, "its bytes go nowhere");
+	event.kind = CELL_OUTPUT;
+	collect_event(&small, &event);
+	collect_event(&small, &event);
+	is_str(buf_str(&small.output), "1234", "output up to its limit");
+	collect_release(&small);
+}
+
+int
+main(void)
+{
+	message_init(&m);
+	test_ends();
+	test_our_faults();
+	test_long_output();
+	test_files();
+	test_not_done();
+	test_refusals();
+	test_listing();
+	test_file();
+	test_pip();
+	test_sandbox();
+	test_collect();
+	message_release(&m);
+	collect_release(&c);
+	free(content);
+	return tap_done();
+}
