@@ -82,6 +82,7 @@ store_job(int64_t user, enum job_kind kind)
 	job.kind = kind;
 	job.token = xstrdup("a-token");
 	job.text = xstrdup("print(1)");
+	job.input = xstrdup("input");
 	job.received_ms = clock_wall_ms();
 	job.attachment_limit = 10 << 20;
 	job.may_attach = true;

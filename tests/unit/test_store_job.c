@@ -56,7 +56,6 @@ test_every_column(struct db *db)
 	in.answer = ANSWER_DEFERRED_UPDATE;
 	in.locale = xstrdup("de");
 	in.path = xstrdup("a/\xc3\xbc");
-	in.input = xstrdup("stdin\n");
 	in.page = 7;
 	in.share = in.recursive = in.has_text = true;
 	in.attachment_url = xstrdup("https://cdn.example/1");
@@ -80,7 +79,7 @@ test_every_column(struct db *db)
 	is_int(out.may_attach, true, "may_attach");
 	is_str(out.path, "a/\xc3\xbc", "path");
 	is_str(out.text, "print(1)", "text");
-	is_str(out.input, "stdin\n", "input");
+	is_str(out.input, "input", "input");
 	is_int(out.page, 7, "page");
 	ok(out.share && out.recursive && out.has_text, "flags");
 	is_str(out.attachment_url, "https://cdn.example/1", "attachment_url");
@@ -268,7 +267,7 @@ test_count_and_prune(struct db *db)
 	    "of the old ones only what is over is pruned");
 	is_int(store_sql("SELECT count(*) FROM jobs"), 5, "the others stay");
 	(void)store_sql("UPDATE jobs SET state = 'delivered', token = '', "
-	    "text = '', body = NULL");
+	    "text = '', input = '', body = NULL");
 	is_int(job_prune(db, 1000, 2, &err), 2, "no more than `most`");
 	is_int(job_prune(db, 1000, 10, &err), 3, "then the rest");
 	ok(store_insert(db, 1, JOB_PY) > id,

@@ -73,6 +73,12 @@ test_expire(struct db *db)
 	age(4);
 	(void)store_sql("UPDATE sandboxes SET pinned = 1 WHERE user_id = 4");
 	is_int(sandbox_take_expired(db, &b, &err), 1, "a pinned one never");
+	(void)sandbox_create(db, 40, 100, &b, &created, &err);
+	(void)store_sql("UPDATE sandboxes SET expires_at = 6 WHERE "
+	    "user_id = 40");
+	is_int(sandbox_take_expired(db, &b, &err), 0,
+	    "nor is it in the way of another");
+	(void)sandbox_gone(db, b.id, &err);
 	(void)store_sql("UPDATE sandboxes SET pinned = 0 WHERE user_id = 4");
 	job = store_insert(db, 4, JOB_PY);
 	is_int(sandbox_take_expired(db, &b, &err), 1,
