@@ -129,16 +129,16 @@ as_root() {
 	fi
 }
 
-# No package may start a web server on port 80 that nobody asked for: while we
-# install, the usual policy file refuses nginx (and only nginx).
-hold_nginx() {
+# No package starts a service while we install, by Debian's own policy file:
+# nginx would open port 80, which nobody asked for, and whether the engine can be
+# started is not for dpkg to fail on; engine.sh does that.
+hold_services() {
 	policy=/usr/sbin/policy-rc.d
 	if [ "$(id -u)" = 0 ] && [ ! -e $policy ]; then
 		trap 'rm -f $policy' EXIT
 		trap 'exit 130' INT
 		trap 'exit 143' TERM
-		# shellcheck disable=SC2016 # for the script that is written
-		printf '#!/bin/sh\n[ "$1" != nginx ] || exit 101\n' >$policy
+		printf '#!/bin/sh\nexit 101\n' >$policy
 		chmod 755 $policy
 	fi
 }
@@ -150,7 +150,7 @@ apt_install() {
 		echo "deps: apt-get update failed; trying with the old lists" >&2
 	find_missing 1 "$@" # the lists may know more names now
 	echo "deps: installing $missing" >&2
-	hold_nginx
+	hold_services
 	# shellcheck disable=SC2086 # a list of names
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y \
 		--no-install-recommends -o DPkg::Lock::Timeout=300 \
