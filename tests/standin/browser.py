@@ -206,6 +206,7 @@ class Browser:
             attributes: true, characterData: true });
           document.addEventListener("readystatechange", look);
           document.addEventListener("load", look, true);
+          document.addEventListener("scroll", look, true);
           const timer = setTimeout(() => {
             observer.disconnect(); done("\\u0000timeout"); }, %d);
           look();

@@ -432,11 +432,20 @@ def edits_come_live_while_something_runs():
 
 @test
 def it_fits_a_small_screen():
+    browser.evaluate("new Promise(done => { const m = one('#messages');"
+                     "m.scrollTop = 0; m.scrollTop = 1e6;"
+                     "requestAnimationFrame(() => setTimeout(done)); })")
     browser.resize(390, 844)
     try:
+        browser.wait("innerWidth === 390")
         wide = browser.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, wide
-        browser.evaluate("one('#messages').scrollTop = 1e6")
+        wider = browser.evaluate("all('#messages .body *').filter(n => "
+                                 "n.getBoundingClientRect().right > 390)"
+                                 ".map(n => n.outerHTML)")
+        assert wider == [], wider
+        browser.wait("one('#messages').scrollHeight - one('#messages')"
+                     ".scrollTop - one('#messages').clientHeight < 2")
         picture("small")
         for selector in ("#composer", "#send", "#user",
                          "[data-channel=dm]"):

@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.parse
 
-from callbacks import AUTOCOMPLETE, PING, acknowledge
+from callbacks import COMMAND, acknowledge
 from chat import add_notice
 from errors import ApiError
 from interactions import Builder, OrderError
@@ -186,7 +186,7 @@ class Sender:
     def _fail(self, interaction, reason):
         interaction.state = FAILED
         interaction.error = reason
-        if interaction.type not in (PING, AUTOCOMPLETE):
+        if interaction.type == COMMAND:
             add_notice(self.store, interaction, NOT_RESPONDING)
         self.store.changed(interaction)
 

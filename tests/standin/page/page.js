@@ -23,6 +23,7 @@ let place = "guild";
 let channels = {};
 let commands = [];
 let feed = null;
+let atEnd = true;
 
 /** Tell who and where the person is. */
 function where() {
@@ -45,9 +46,24 @@ function drawAll() {
 
 /** Keep the end of the list in sight, if it was, while `change` is made. */
 function stickily(change) {
-  const near = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
+  const stay = atEnd;
   change();
-  if (near) list.scrollTop = list.scrollHeight;
+  if (stay) list.scrollTop = list.scrollHeight;
+}
+
+/** Notice whether the end is in sight, and keep it there when the list or
+ * what is in it changes its size. */
+function watchEnd() {
+  let size = "";
+  const measure = () => `${list.clientWidth} ${list.clientHeight}`;
+  list.addEventListener("scroll", () => {
+    if (measure() !== size) return; // moved by a resize, not by a person
+    atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 80;
+  });
+  new ResizeObserver(() => {
+    size = measure();
+    if (atEnd) list.scrollTop = list.scrollHeight;
+  }).observe(list);
 }
 
 /** Draw one new or changed message. */
@@ -250,6 +266,7 @@ async function start() {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") closeMenu();
   });
+  watchEnd();
   startComposer(where, sent);
   await loadCommands();
   listen();
