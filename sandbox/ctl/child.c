@@ -17,14 +17,16 @@
 #include "../base/log.h"
 
 #define BACKOFF_FIRST_MS 200
-#define BACKOFF_LAST_MS	 5000
+#define BACKOFF_LAST_MS 5000
 /* One that ran for so long did start well. */
-#define STEADY_MS	 10000
+#define STEADY_MS 10000
 
 void
 child_init(struct child *child, enum child_stage stage, const char *name)
 {
-	*child = (struct child){ .stage = stage, .pidfd = -1, .ready_fd = -1,
+	*child = (struct child){ .stage = stage,
+		.pidfd = -1,
+		.ready_fd = -1,
 		.death_signal = SIGKILL };
 	(void)snprintf(child->name, sizeof(child->name), "%s", name);
 }
@@ -124,6 +126,6 @@ child_next_backoff(struct child *child)
 	if (wait == 0 || clock_monotonic_ms() - child->started_ms > STEADY_MS)
 		wait = BACKOFF_FIRST_MS;
 	child->backoff_ms = wait * 2 < BACKOFF_LAST_MS ? wait * 2 :
-	    BACKOFF_LAST_MS;
+							 BACKOFF_LAST_MS;
 	return wait;
 }

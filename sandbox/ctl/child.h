@@ -39,12 +39,12 @@ struct child {
 	int death_signal;
 	char *argv[CHILD_ARGS]; /* heap; argv[0] is looked up in PATH */
 	int argc;
-	int ready_fd; /* becomes its descriptor 3 at the first start; -1: none */
+	int ready_fd; /* its descriptor 3 at the first start; -1: none */
 
 	pid_t pid; /* 0: not running */
 	int pidfd; /* readable when it has ended; -1 */
 	int64_t started_ms;
-	int64_t backoff_ms; /* until the next start */
+	int64_t backoff_ms;	    /* until the next start */
 	struct loop_timer *restart; /* it waits for this; NULL */
 };
 

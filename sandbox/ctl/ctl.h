@@ -18,7 +18,8 @@ enum ctl_exit {
 /* What every sub-command is given. */
 struct ctl {
 	const char *env_file; /* of -e, or NULL */
-	struct config config; /* loaded when the command's table entry says so */
+	struct config
+	    config; /* loaded when the command's table entry says so */
 };
 
 /*

@@ -1,4 +1,4 @@
-/* Everything that can be wrong with an installation, each with what mends it. */
+/* All that can be wrong with an installation, each with what mends it. */
 #include "doctor.h"
 
 #include <inttypes.h>
@@ -66,15 +66,19 @@ check_keys(struct doctor *d)
 	const struct config *c = d->config;
 
 	if (*c->discord_public_key == '\0') {
-		doctor_note(d, "keys: no DISCORD_PUBLIC_KEY: `ilctl run` starts "
+		doctor_note(d,
+		    "keys: no DISCORD_PUBLIC_KEY: `ilctl run` starts "
 		    "the stand-in for Discord");
 		return;
 	}
 	if (c->discord_application_id == 0)
-		doctor_bad(d, "set DISCORD_APPLICATION_ID (developer portal, "
-		    "General Information)", "keys: no DISCORD_APPLICATION_ID");
+		doctor_bad(d,
+		    "set DISCORD_APPLICATION_ID (developer portal, "
+		    "General Information)",
+		    "keys: no DISCORD_APPLICATION_ID");
 	else if (*c->discord_token == '\0')
-		doctor_note(d, "keys: no DISCORD_TOKEN: everything works but "
+		doctor_note(d,
+		    "keys: no DISCORD_TOKEN: everything works but "
 		    "`ilctl register`");
 	else
 		doctor_good(d, "keys: public key, application and token");
@@ -132,9 +136,11 @@ check_database(struct doctor *d)
 	if (job_count(db, &counts, &err) != 0)
 		doctor_bad(d, NULL, "database: %s", err.text);
 	else
-		doctor_good(d, "database: %s, %" PRId64 " queued, %" PRId64
-		    " running, %" PRId64 " to be told", d->config->database,
-		    counts.queued, counts.running, counts.untold);
+		doctor_good(d,
+		    "database: %s, %" PRId64 " queued, %" PRId64
+		    " running, %" PRId64 " to be told",
+		    d->config->database, counts.queued, counts.running,
+		    counts.untold);
 	if (counts.oldest_ms > 60000)
 		doctor_bad(d, "look at il-worker's log",
 		    "queue: the oldest job waits for %" PRId64 " s",
@@ -142,8 +148,7 @@ check_database(struct doctor *d)
 	db_close(db);
 }
 
-static const char start_it[] =
-    "make run, or systemctl start inline.target";
+static const char start_it[] = "make run, or systemctl start inline.target";
 
 static void
 check_socket(struct doctor *d, const char *program, const char *name)

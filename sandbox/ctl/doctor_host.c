@@ -12,17 +12,18 @@
 #include "../base/process.h"
 #include "ctl.h"
 
-#define TOOL_MS	   15000
+#define TOOL_MS 15000
 #define OUTPUT_MAX (256 << 10)
 /* Below this, the broker refuses new cells soon. */
-#define DISK_LOW   (INT64_C(1) << 30)
+#define DISK_LOW (INT64_C(1) << 30)
 
 /* Run a tool; false (and why) when it cannot be run or fails. */
 static bool
 tool(char *const argv[], char *why, size_t size)
 {
-	struct process_spec spec = { .argv = argv, .output_max = OUTPUT_MAX,
-		.timeout_ms = TOOL_MS };
+	struct process_spec spec = {
+		.argv = argv, .output_max = OUTPUT_MAX, .timeout_ms = TOOL_MS
+	};
 	struct process_result result;
 	struct err err = { 0 };
 	bool good;
@@ -56,8 +57,10 @@ doctor_engine(struct doctor *d)
 	if (engine_answers(d->config, why, sizeof(why)))
 		doctor_good(d, "engine: answers");
 	else
-		doctor_bad(d, "systemctl start docker, or make run; you must "
-		    "be root or in the group docker", "engine: %s", why);
+		doctor_bad(d,
+		    "systemctl start docker, or make run; you must "
+		    "be root or in the group docker",
+		    "engine: %s", why);
 }
 
 void
@@ -74,7 +77,8 @@ doctor_image(struct doctor *d)
 	if (tool(argv, why, sizeof(why)))
 		doctor_good(d, "image: %s", d->config->sandbox_image);
 	else if (!engine_answers(d->config, why, sizeof(why)))
-		doctor_note(d, "image: cannot be looked for without the engine");
+		doctor_note(d,
+		    "image: cannot be looked for without the engine");
 	else
 		doctor_bad(d, buf_str(&mend), "image: %s is missing",
 		    d->config->sandbox_image);
@@ -84,8 +88,7 @@ doctor_image(struct doctor *d)
 void
 doctor_loop(struct doctor *d)
 {
-	auto_close int control = open("/dev/loop-control",
-	    O_RDWR | O_CLOEXEC);
+	auto_close int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	char *argv[] = { (char[]){ "mkfs.ext4" }, (char[]){ "-V" }, NULL };
 	char why[256];
 
@@ -95,8 +98,10 @@ doctor_loop(struct doctor *d)
 		doctor_bad(d, "modprobe loop",
 		    "loop devices: the kernel offers none");
 	else
-		doctor_bad(d, "run il-sandboxd (and this) as root, or in the "
-		    "group disk", "loop devices: not usable for you");
+		doctor_bad(d,
+		    "run il-sandboxd (and this) as root, or in the "
+		    "group disk",
+		    "loop devices: not usable for you");
 	if (tool(argv, why, sizeof(why)))
 		doctor_good(d, "mkfs.ext4: there");
 	else
@@ -118,13 +123,16 @@ doctor_nginx(struct doctor *d)
 	if (!tool(version, why, sizeof(why)))
 		doctor_bad(d, "apt-get install nginx", "nginx: %s", why);
 	else if (full == NULL)
-		doctor_note(d, "nginx: no configuration was generated; "
+		doctor_note(d,
+		    "nginx: no configuration was generated; "
 		    "`nginx -t` tests the system's");
 	else if (tool(test, why, sizeof(why)))
 		doctor_good(d, "nginx: %s", full);
 	else
-		doctor_bad(d, "start `ilctl run` again: it generates the "
-		    "configuration", "nginx: %s", why);
+		doctor_bad(d,
+		    "start `ilctl run` again: it generates the "
+		    "configuration",
+		    "nginx: %s", why);
 }
 
 static void

@@ -14,7 +14,7 @@
 #define ANSWER_MS 5000
 /* Far less than IL_MAX_SKEW_SECONDS allows, and far more than a clock that is
  * kept has. */
-#define SKEW_MAX  10
+#define SKEW_MAX 10
 
 static size_t
 drop(char *data, size_t size, size_t n, void *arg)
@@ -68,7 +68,8 @@ check_kernel_clock(struct doctor *d)
 	struct timex timex = { 0 };
 
 	if (adjtimex(&timex) == TIME_ERROR)
-		doctor_note(d, "clock: nothing keeps it (systemd-timesyncd, "
+		doctor_note(d,
+		    "clock: nothing keeps it (systemd-timesyncd, "
 		    "chrony); a wrong clock makes signatures look stale");
 	else
 		doctor_good(d, "clock: kept");

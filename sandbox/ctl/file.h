@@ -10,7 +10,6 @@ struct err;
  * than out may be: these are files of the installation. */
 int file_read(const char *path, struct buf *out, struct err *err);
 /* Replace a file whole or not at all; mode 0640. */
-int file_write(const char *path, const char *text, size_t len,
-    struct err *err);
+int file_write(const char *path, const char *text, size_t len, struct err *err);
 
 #endif

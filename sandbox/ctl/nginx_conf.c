@@ -66,10 +66,12 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 	(void)snprintf(standin_port, sizeof(standin_port), "%ld",
 	    conf->standin_port);
 	if (!can_quote(conf->state_dir))
-		return err_set(err, ERR_CONFIG, "IL_STATE_DIR: nginx cannot "
+		return err_set(err, ERR_CONFIG,
+		    "IL_STATE_DIR: nginx cannot "
 		    "take a path with quotes, $ or control characters");
 	for (size_t i = 0; i < len;) {
-		size_t used = template[i] != '@' ? 0 :
+		size_t used = template[i] != '@' ?
+		    0 :
 		    put(out, template + i, len - i, table);
 
 		if (used == 0)
@@ -94,7 +96,7 @@ nginx_conf_write(const struct config *config, const struct nginx_conf *conf,
 	if (file_read(buf_str(&path), &template, err) != 0)
 		return -1;
 	if (nginx_conf_fill(&text, buf_str(&template), template.len, conf,
-	    err) != 0)
+		err) != 0)
 		return -1;
 	return file_write(target, buf_str(&text), text.len, err);
 }

@@ -21,7 +21,7 @@ int nginx_conf_fill(struct buf *out, const char *template, size_t len,
     const struct nginx_conf *conf, struct err *err);
 /* Fill lib_dir's nginx.conf.in into <state_dir>/nginx.conf, whole or not at
  * all. */
-int nginx_conf_write(const struct config *config,
-    const struct nginx_conf *conf, struct err *err);
+int nginx_conf_write(const struct config *config, const struct nginx_conf *conf,
+    struct err *err);
 
 #endif

@@ -53,8 +53,8 @@ add_workers(struct maker *m, int64_t count)
 		char slot[24];
 
 		(void)snprintf(slot, sizeof(slot), "%lld", (long long)i);
-		(void)snprintf(child->name, sizeof(child->name),
-		    "il-worker %s", slot);
+		(void)snprintf(child->name, sizeof(child->name), "il-worker %s",
+		    slot);
 		child_arg(child, "-s");
 		child_arg(child, slot);
 	}

@@ -8,7 +8,7 @@ struct config;
 struct err;
 struct standin;
 
-/* Which programs `ilctl run` watches, in the order in which they are started. */
+/* Which programs `ilctl run` watches, in the order of their start. */
 struct plan {
 	struct child *children; /* heap */
 	size_t count;

@@ -56,7 +56,8 @@ prepare(const char *text, bool guild, struct err *err)
 		    error.line, root == NULL ? error.text : "not an array");
 		return NULL;
 	}
-	json_array_foreach(root, i, command) {
+	json_array_foreach(root, i, command)
+	{
 		if (!guild)
 			continue;
 		(void)json_object_del(command, "integration_types");
@@ -88,7 +89,8 @@ send_commands(const struct config *config, const char *commands, int64_t guild,
 		return err_set(err, ERR_CONFIG,
 		    "Discord refuses DISCORD_TOKEN (status 401)");
 	if (reply.status == 403)
-		return err_set(err, ERR_CONFIG, "Discord refuses (status 403, "
+		return err_set(err, ERR_CONFIG,
+		    "Discord refuses (status 403, "
 		    "code %" PRId64 "): is the application in that guild?",
 		    reply.code);
 	return err_wrap(err, "status %d, code %" PRId64, reply.status,

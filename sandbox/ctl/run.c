@@ -88,8 +88,10 @@ write_nginx_conf(const struct run *run, struct err *err)
 	};
 
 	if (!port_is_free(conf.http_port))
-		return err_set(err, ERR_CONFIG, "IL_HTTP_PORT: something else "
-		    "listens on 127.0.0.1:%ld", conf.http_port);
+		return err_set(err, ERR_CONFIG,
+		    "IL_HTTP_PORT: something else "
+		    "listens on 127.0.0.1:%ld",
+		    conf.http_port);
 	return nginx_conf_write(run->config, &conf, err);
 }
 
@@ -137,8 +139,8 @@ announce(void *arg)
 	printf("  state         %s\n\n", run->state_dir);
 	if (run->standin.port != 0)
 		printf("DISCORD_PUBLIC_KEY is not set: a stand-in on this "
-		    "machine plays Discord.\nOpen the chat page and type "
-		    "/il create, then /il py print(1).\n\n");
+		       "machine plays Discord.\nOpen the chat page and type "
+		       "/il create, then /il py print(1).\n\n");
 	(void)fflush(stdout);
 }
 

@@ -20,12 +20,12 @@
 
 #define ANSWER_MAX (64 << 10)
 #define CONNECT_MS 5000
-#define TOTAL_MS   5000
+#define TOTAL_MS 5000
 /* Discord waits three seconds. */
-#define SLOW_US	   INT64_C(3000000)
+#define SLOW_US INT64_C(3000000)
 
 static const char ping[] = "{\"application_id\":\"1\",\"id\":\"1\","
-    "\"token\":\"selftest\",\"type\":1,\"version\":1}";
+			   "\"token\":\"selftest\",\"type\":1,\"version\":1}";
 
 struct answer {
 	long status;
@@ -150,8 +150,8 @@ post(const struct selftest *t, bool wrong, struct answer *answer,
 static void
 verdict(struct selftest *t, bool good, const char *what, const char *why)
 {
-	printf("%s  %s%s%s\n", good ? "ok  " : "FAIL", what,
-	    good ? "" : ": ", good ? "" : why);
+	printf("%s  %s%s%s\n", good ? "ok  " : "FAIL", what, good ? "" : ": ",
+	    good ? "" : why);
 	if (!good)
 		t->failed++;
 }
@@ -159,8 +159,8 @@ verdict(struct selftest *t, bool good, const char *what, const char *why)
 static bool
 is_pong(const struct answer *answer)
 {
-	json_auto_t *root = json_loadb(buf_str(&answer->body),
-	    answer->body.len, 0, NULL);
+	json_auto_t *root = json_loadb(buf_str(&answer->body), answer->body.len,
+	    0, NULL);
 
 	return json_integer_value(json_object_get(root, "type")) == 1;
 }
@@ -191,7 +191,8 @@ test_wrong(struct selftest *t, const struct answer *answer)
 	(void)snprintf(why, sizeof(why), "status %ld instead of 401%s",
 	    answer->status,
 	    answer->status == 404 || answer->status == 405 ?
-	    ": is that the whole address, with /interactions?" : "");
+		": is that the whole address, with /interactions?" :
+		"");
 	verdict(t, answer->status == 401, "a wrongly signed one is refused",
 	    why);
 }
@@ -218,9 +219,10 @@ static int
 run(struct selftest *t)
 {
 	if (!t->can_sign)
-		printf("note  no --key-file: only Discord can send a correctly "
+		printf(
+		    "note  no --key-file: only Discord can send a correctly "
 		    "signed PING; it does so\n"
-		    "      when the address is saved in the developer portal\n");
+		    "      when the address is saved in its portal\n");
 	if (strncmp(t->url, "https://", 8) != 0)
 		printf("note  Discord takes nothing but https:// addresses\n");
 	if (test_one(t, true) && t->can_sign)
@@ -254,9 +256,9 @@ ctl_selftest(struct ctl *ctl, int argc, char **argv)
 	(void)ctl;
 	if (!parse(argc, argv, &t.url, &key_file) ||
 	    (strncmp(t.url, "https://", 8) != 0 &&
-	    strncmp(t.url, "http://", 7) != 0))
+		strncmp(t.url, "http://", 7) != 0))
 		return ctl_usage("selftest [--key-file file] "
-		    "https://host/interactions");
+				 "https://host/interactions");
 	if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
 		(void)err_set(&err, ERR_SYSTEM, "a library does not start");
 	else if (key_file != NULL)

@@ -13,7 +13,7 @@
 #include "port.h"
 
 #define PORTS_TRIED 20
-#define ANSWER_MS   10000
+#define ANSWER_MS 10000
 
 static const char *const keys[] = { "DISCORD_PUBLIC_KEY",
 	"DISCORD_APPLICATION_ID", "DISCORD_TOKEN", "DISCORD_API_BASE", NULL };
@@ -61,8 +61,9 @@ ask(const struct standin *standin, struct err *err)
 	char *argv[] = { (char[]){ "python3" }, standin->script,
 		(char[]){ "--print-env" }, (char[]){ "--key-file" },
 		standin->key_file, (char[]){ "--port" }, port, NULL };
-	struct process_spec spec = { .argv = argv, .output_max = 65536,
-		.timeout_ms = ANSWER_MS };
+	struct process_spec spec = {
+		.argv = argv, .output_max = 65536, .timeout_ms = ANSWER_MS
+	};
 	struct process_result result;
 	char why[200];
 	int rc;
@@ -93,7 +94,8 @@ standin_prepare(struct standin *standin, const struct config *config,
 		return 0;
 	buf_addf(&script, "%s/standin/standin.py", config->lib_dir);
 	if (access(buf_str(&script), R_OK) != 0)
-		return err_set(err, ERR_CONFIG, "DISCORD_PUBLIC_KEY is not "
+		return err_set(err, ERR_CONFIG,
+		    "DISCORD_PUBLIC_KEY is not "
 		    "set, and the stand-in for Discord comes only with the "
 		    "source");
 	standin->script = buf_steal(&script, NULL);
@@ -105,7 +107,8 @@ standin_prepare(struct standin *standin, const struct config *config,
 			standin->port = port;
 	}
 	if (standin->port == 0)
-		return err_set(err, ERR_CONFIG, "IL_HTTP_PORT: no free port "
+		return err_set(err, ERR_CONFIG,
+		    "IL_HTTP_PORT: no free port "
 		    "above it for the stand-in");
 	return ask(standin, err);
 }

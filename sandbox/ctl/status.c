@@ -37,13 +37,14 @@ print_broker(const struct config *config)
 	}
 	ctl_size(s.free_bytes, bytes);
 	printf("%-12s running\n", "il-sandboxd");
-	printf("%-12s %s\n", "engine", s.engine ? "answers" : "does not answer");
+	printf("%-12s %s\n", "engine",
+	    s.engine ? "answers" : "does not answer");
 	printf("%-12s %s%s%s%s\n", "image", s.image_name,
 	    s.image ? "" : " (missing)", *s.python != '\0' ? ", Python " : "",
 	    s.python);
 	printf("%-12s %" PRId64 " running, %" PRId64 " leased, %" PRId64
-	    " starting, %" PRId64 " waited for\n", "cells", s.cells, s.leased,
-	    s.starting, s.waiting);
+	       " starting, %" PRId64 " waited for\n",
+	    "cells", s.cells, s.leased, s.starting, s.waiting);
 	printf("%-12s %s free\n", "disk", bytes);
 	return s.engine && s.image;
 }
@@ -59,8 +60,9 @@ print_jobs(const struct config *config, struct err *err)
 	if (result < 0)
 		return -1;
 	printf("%-12s %" PRId64 " queued (oldest %" PRId64 " ms), %" PRId64
-	    " running, %" PRId64 " to be told\n", "jobs", counts.queued,
-	    counts.oldest_ms, counts.running, counts.untold);
+	       " running, %" PRId64 " to be told\n",
+	    "jobs", counts.queued, counts.oldest_ms, counts.running,
+	    counts.untold);
 	return 0;
 }
 

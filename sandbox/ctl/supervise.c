@@ -154,9 +154,10 @@ log_end(const struct child *child, int status, bool expected)
 static bool
 is_hopeless(int status)
 {
-	return WIFEXITED(status) && (WEXITSTATUS(status) == CTL_USAGE ||
-	    WEXITSTATUS(status) == CTL_CONFIG ||
-	    WEXITSTATUS(status) == CHILD_NOT_STARTED);
+	return WIFEXITED(status) &&
+	    (WEXITSTATUS(status) == CTL_USAGE ||
+		WEXITSTATUS(status) == CTL_CONFIG ||
+		WEXITSTATUS(status) == CHILD_NOT_STARTED);
 }
 
 static void
@@ -177,7 +178,7 @@ on_end(void *arg, int fd, uint32_t events)
 		log_err("%s cannot run as things are: everything ends",
 		    child->name);
 		s->exit_code = WEXITSTATUS(status) == CTL_USAGE ? CTL_USAGE :
-		    CTL_CONFIG;
+								  CTL_CONFIG;
 		end_stage(s, 0);
 	} else {
 		start_later(watch);
@@ -308,8 +309,9 @@ static int
 open_loop(struct supervisor *s)
 {
 	s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (s->inotify_fd < 0 || inotify_add_watch(s->inotify_fd,
-	    s->config->state_dir, IN_CREATE | IN_MOVED_TO) < 0) {
+	if (s->inotify_fd < 0 ||
+	    inotify_add_watch(s->inotify_fd, s->config->state_dir,
+		IN_CREATE | IN_MOVED_TO) < 0) {
 		log_err("inotify: %m");
 		cleanup_close(&s->inotify_fd);
 		return -1;
@@ -336,9 +338,13 @@ int
 supervise(struct plan *plan, const struct config *config, int signals_fd,
     int standin_fd, void (*ready)(void *arg), void *arg)
 {
-	struct supervisor s = { .plan = plan, .config = config,
-		.signals_fd = signals_fd, .standin_fd = standin_fd,
-		.ready = ready, .arg = arg, .stage = -1 };
+	struct supervisor s = { .plan = plan,
+		.config = config,
+		.signals_fd = signals_fd,
+		.standin_fd = standin_fd,
+		.ready = ready,
+		.arg = arg,
+		.stage = -1 };
 	struct watch *watches;
 
 	if (open_loop(&s) != 0) {

@@ -15,9 +15,9 @@
 /* The front has three seconds for the whole answer; nobody waits for the
  * others. */
 #define FRONT_BUSY_MS 1500
-#define BUSY_MS	      10000
+#define BUSY_MS 10000
 /* Of one value or statement: far over anything that we store. */
-#define VALUE_MAX     (8 << 20)
+#define VALUE_MAX (8 << 20)
 
 static enum err_code
 error_code(int extended)
@@ -75,8 +75,8 @@ connection_version(struct db *db, int *version, struct err *err)
 	int result;
 
 	if (sqlite3_prepare_v2(db->handle,
-	    statement_texts[STATEMENT_SCHEMA_VERSION].sql, -1, &s, NULL) !=
-	    SQLITE_OK)
+		statement_texts[STATEMENT_SCHEMA_VERSION].sql, -1, &s,
+		NULL) != SQLITE_OK)
 		return connection_error(db, err);
 	result = sqlite3_step(s);
 	if (result == SQLITE_ROW)
@@ -184,7 +184,7 @@ configure(struct db *db, struct err *err)
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 	if (connection_script(db, statement_texts[STATEMENT_CONNECT_ALL].sql,
-	    err) != 0)
+		err) != 0)
 		return -1;
 	return connection_script(db, statement_texts[role_recipe(db->role)].sql,
 	    err);
@@ -201,8 +201,9 @@ check_version(struct db *db, struct err *err)
 	if (db->role != DB_ADMIN && version != migration_count)
 		return err_set(err, ERR_CONFIG,
 		    "the database has version %d, this program needs %d: %s",
-		    version, migration_count, version < migration_count ?
-		    "run ilctl migrate" : "install the newer programs");
+		    version, migration_count,
+		    version < migration_count ? "run ilctl migrate" :
+						"install the newer programs");
 	if (sqlite3_set_authorizer(db->handle, authorize, db) != SQLITE_OK)
 		return connection_error(db, err);
 	if (version != migration_count)
@@ -267,7 +268,7 @@ void
 db_lasting(struct db *db, bool lasting)
 {
 	enum statement which = lasting ? STATEMENT_CONNECT_LASTING :
-	    STATEMENT_CONNECT_QUICK;
+					 STATEMENT_CONNECT_QUICK;
 
 	/* It takes effect when it is prepared, so it cannot be kept prepared.
 	 * At worst it fails to spare a flush. */
@@ -344,15 +345,17 @@ db_bind_text(sqlite3_stmt *s, const char *name, const char *text)
 void
 db_bind_text_n(sqlite3_stmt *s, const char *name, const char *text, size_t len)
 {
-	bound(s, sqlite3_bind_text64(s, parameter(s, name), text, len,
-	    SQLITE_TRANSIENT, SQLITE_UTF8));
+	bound(s,
+	    sqlite3_bind_text64(s, parameter(s, name), text, len,
+		SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
 void
 db_bind_blob(sqlite3_stmt *s, const char *name, const void *data, size_t len)
 {
-	bound(s, sqlite3_bind_blob64(s, parameter(s, name), data, len,
-	    SQLITE_TRANSIENT));
+	bound(s,
+	    sqlite3_bind_blob64(s, parameter(s, name), data, len,
+		SQLITE_TRANSIENT));
 }
 
 int

@@ -27,7 +27,7 @@ enum job_state {
 	JOB_STARTED,
 	JOB_FINISHED,
 	JOB_DELIVERED,
-	JOB_LOST,	   /* as an outcome that is still to be told */
+	JOB_LOST, /* as an outcome that is still to be told */
 	JOB_UNDELIVERABLE,
 };
 
@@ -48,15 +48,15 @@ enum job_kind {
 
 /* How Discord was (or is to be) answered first. */
 enum job_answer {
-	ANSWER_DEFERRED,	  /* type 5 was sent: PATCH @original */
-	ANSWER_DEFERRED_UPDATE,	  /* type 6 was sent: PATCH @original edits the
+	ANSWER_DEFERRED,	/* type 5 was sent: PATCH @original */
+	ANSWER_DEFERRED_UPDATE, /* type 6 was sent: PATCH @original edits the
 				   * message that holds the button */
-	ANSWER_CALLBACK,	  /* 202 was sent: POST the callback */
+	ANSWER_CALLBACK,	/* 202 was sent: POST the callback */
 };
 
 /* Everything of a job.  Strings are heap; in a job that was read they are never
- * NULL ("" when absent) except where it says NULL.  job_init() leaves them NULL,
- * which job_insert() stores as "".  job_release() frees them. */
+ * NULL ("" when absent) except where it says NULL.  job_init() leaves them
+ * NULL, which job_insert() stores as "".  job_release() frees them. */
 struct job {
 	int64_t id;
 	int64_t interaction_id;
@@ -65,29 +65,29 @@ struct job {
 	enum job_kind kind;
 	enum job_state state;
 	enum job_answer answer;
-	char *token;		/* "" once delivered */
+	char *token; /* "" once delivered */
 	char *locale;
-	int64_t received_ms;	/* wall clock, when it was verified */
+	int64_t received_ms;	  /* wall clock, when it was verified */
 	int64_t attachment_limit; /* bytes per file, from the interaction */
-	bool may_attach;	/* app_permissions has ATTACH_FILES */
+	bool may_attach;	  /* app_permissions has ATTACH_FILES */
 
 	/* what was asked for; which of these count depends on the kind */
 	char *path;
-	char *text;		/* code, content, packages */
-	char *input;		/* stdin */
-	int64_t page;		/* from 1 */
+	char *text;   /* code, content, packages */
+	char *input;  /* stdin */
+	int64_t page; /* from 1 */
 	bool share;
 	bool recursive;
-	bool has_text;		/* text was given, even if empty */
+	bool has_text; /* text was given, even if empty */
 	char *attachment_url;
 	char *attachment_name;
 	int64_t attachment_size;
-	int64_t view_id;	/* the view a button came from, 0: none */
+	int64_t view_id; /* the view a button came from, 0: none */
 
 	/* what came of it */
-	int64_t claimed_by;	/* worker slot, -1: nobody */
-	char *body;		/* finished: the message, JSON; NULL before */
-	char *outcome;		/* short word for statistics: "exit 0", … */
+	int64_t claimed_by; /* worker slot, -1: nobody */
+	char *body;	    /* finished: the message, JSON; NULL before */
+	char *outcome;	    /* short word for statistics: "exit 0", … */
 };
 
 /* Zero, but claimed_by -1 and page 1. */
@@ -100,9 +100,9 @@ bool job_kind_needs_sandbox(enum job_kind kind);
 
 enum job_insert_result {
 	JOB_INSERTED,
-	JOB_REPEATED,	/* the interaction id is known: refuse it */
-	JOB_RUNNING,	/* this user has an unfinished job */
-	JOB_TOO_MANY,	/* more than rate commands of this user in 60 s */
+	JOB_REPEATED, /* the interaction id is known: refuse it */
+	JOB_RUNNING,  /* this user has an unfinished job */
+	JOB_TOO_MANY, /* more than rate commands of this user in 60 s */
 	JOB_QUEUE_FULL,
 	JOB_INSERT_FAILED, /* err says why: our fault */
 };
@@ -125,8 +125,8 @@ int job_start(struct db *db, int64_t id, int64_t slot, struct err *err);
 /* claimed, started or lost → finished, with the message that tells about it. */
 int job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
     const char *outcome, struct err *err);
-/* finished → delivered; claimed, started, finished or lost → undeliverable.  The
- * token is forgotten, and what was asked and answered too. */
+/* finished → delivered; claimed, started, finished or lost → undeliverable.
+ * The token is forgotten, and what was asked and answered too. */
 int job_delivered(struct db *db, int64_t id, struct err *err);
 int job_undeliverable(struct db *db, int64_t id, const char *why,
     struct err *err);
@@ -135,18 +135,18 @@ int job_undeliverable(struct db *db, int64_t id, const char *why,
  * how many, -1 on error. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
 /* Jobs (lost or finished) that slot left and that must still be told: takes the
- * oldest for `slot` (its dead predecessor's) with an id over `after`, unchanged:
- * it is the oldest until it was finished and told.  1: none. */
-int job_next_untold(struct db *db, int64_t slot, int64_t after,
-    struct job *job, struct err *err);
+ * oldest for `slot` (its dead predecessor's) with an id over `after`, unchanged.
+ * It stays the oldest until it was finished and told.  1: none. */
+int job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
+    struct err *err);
 /* Slots that hold unfinished jobs: fills at most cap, returns how many. */
 int job_slots(struct db *db, int64_t *slots, int cap, struct err *err);
 
 struct job_counts {
 	int64_t queued;
-	int64_t running;    /* claimed or started */
-	int64_t untold;	    /* finished or lost, not delivered */
-	int64_t oldest_ms;  /* age of the oldest queued job, 0: none */
+	int64_t running;   /* claimed or started */
+	int64_t untold;	   /* finished or lost, not delivered */
+	int64_t oldest_ms; /* age of the oldest queued job, 0: none */
 };
 int job_count(struct db *db, struct job_counts *counts, struct err *err);
 

@@ -126,8 +126,8 @@ named(sqlite3_stmt *s, int column, const char *const *names)
 		if (strcmp(names[i], text) == 0)
 			return i;
 	}
-	log_err("column %s holds an unknown word", sqlite3_column_name(s,
-	    column));
+	log_err("column %s holds an unknown word",
+	    sqlite3_column_name(s, column));
 	abort();
 }
 
@@ -159,7 +159,8 @@ job_row_read(sqlite3_stmt *s, struct job *job)
 	job->attachment_name = db_column_text(s, c++);
 	job->attachment_size = db_column_int(s, c++);
 	job->view_id = db_column_int(s, c++);
-	job->claimed_by = sqlite3_column_type(s, c) == SQLITE_NULL ? -1 :
+	job->claimed_by = sqlite3_column_type(s, c) == SQLITE_NULL ?
+	    -1 :
 	    db_column_int(s, c);
 	c++;
 	job->body = db_column_text_or_null(s, c++);

@@ -34,8 +34,8 @@ list_jobs(struct db *db, bool unfinished, int64_t most,
     void (*each)(void *arg, const struct list_job *job), void *arg,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, unfinished ?
-	    STATEMENT_LIST_JOBS_UNFINISHED : STATEMENT_LIST_JOBS);
+	auto_stmt sqlite3_stmt *s = db_statement(db,
+	    unfinished ? STATEMENT_LIST_JOBS_UNFINISHED : STATEMENT_LIST_JOBS);
 	int result;
 
 	db_bind_int(s, ":most", most);

@@ -28,8 +28,8 @@ struct list_job {
 	int64_t took_ms; /* from receipt until it was told; -1: not yet */
 };
 
-/* The newest jobs, at most `most`, the newest first; unfinished: only those that
- * are not over. */
+/* At most `most` jobs, the newest first; unfinished: only those that are not
+ * over. */
 int list_jobs(struct db *db, bool unfinished, int64_t most,
     void (*each)(void *arg, const struct list_job *job), void *arg,
     struct err *err);

@@ -158,7 +158,8 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 	if (db_begin(db, err) != 0)
 		return -1;
 	if (find_or_insert(db, user_id, retention_seconds, sandbox, created,
-	    err) == 0 && db_commit(db, err) == 0)
+		err) == 0 &&
+	    db_commit(db, err) == 0)
 		return 0;
 	db_rollback(db);
 	return err_wrap(err, "create a sandbox");

@@ -31,11 +31,11 @@ struct sandbox {
 	char id[SANDBOX_ID_LEN + 1]; /* lower-case hex, random */
 	int64_t user_id;
 	enum sandbox_state state;
-	char cwd[1025];		/* "" is the workspace itself */
+	char cwd[1025]; /* "" is the workspace itself */
 	int64_t created_at;
 	int64_t used_at;
 	int64_t expires_at;
-	bool pinned;		/* never expires */
+	bool pinned; /* never expires */
 	int64_t used_bytes;
 	int64_t used_files;
 };

@@ -12,10 +12,10 @@ struct err;
  * after a restart and cannot be forged into something else.
  */
 enum view_kind {
-	VIEW_LOOK,	 /* path, page: the listing shown in the message */
-	VIEW_WRITE,	 /* path: the file that the modal editor saves */
-	VIEW_PY,	 /* share: the modal editor for code */
-	VIEW_DELETE,	 /* the question before a sandbox is deleted */
+	VIEW_LOOK,   /* path, page: the listing shown in the message */
+	VIEW_WRITE,  /* path: the file that the modal editor saves */
+	VIEW_PY,     /* share: the modal editor for code */
+	VIEW_DELETE, /* the question before a sandbox is deleted */
 };
 
 struct view {
@@ -35,7 +35,6 @@ int view_find(struct db *db, int64_t id, struct view *view, struct err *err);
 /* 1: there is no such view. */
 int view_set_page(struct db *db, int64_t id, int64_t page, struct err *err);
 /* Delete those older than the age; returns how many (at most `most`). */
-int view_prune(struct db *db, int64_t older_than_ms, int most,
-    struct err *err);
+int view_prune(struct db *db, int64_t older_than_ms, int most, struct err *err);
 
 #endif

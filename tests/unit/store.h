@@ -24,8 +24,7 @@ store_make(void)
 	struct err err = { 0 };
 	struct db *db;
 
-	(void)snprintf(store_path, sizeof(store_path), "%s/t.db",
-	    tap_folder());
+	(void)snprintf(store_path, sizeof(store_path), "%s/t.db", tap_folder());
 	db = db_open(store_path, DB_ADMIN, &err);
 	if (db == NULL || db_migrate(db, &err) < 0) {
 		printf("Bail out! %s\n", err.text);

@@ -6,7 +6,9 @@
 #include "tap.h"
 
 static struct nginx_conf conf = { .state_dir = "/var/lib/in line",
-	.user = "inline", .http_port = 8080, .standin_port = 8081 };
+	.user = "inline",
+	.http_port = 8080,
+	.standin_port = 8081 };
 
 static int
 fill(struct buf *out, const char *template, struct err *err)
@@ -20,10 +22,15 @@ test_names(void)
 	auto_buf struct buf out = BUF_INIT(4096);
 	struct err err = { 0 };
 
-	is_int(fill(&out, "a \"@STATE_DIR@/x\"; user @USER@; listen @HTTP_PORT@;"
-	    " @STANDIN_PORT@", &err), 0, "fill");
-	is_str(buf_str(&out), "a \"/var/lib/in line/x\"; user inline; listen "
-	    "8080; 8081", "every name is put in");
+	is_int(fill(&out,
+		   "a \"@STATE_DIR@/x\"; user @USER@; listen @HTTP_PORT@;"
+		   " @STANDIN_PORT@",
+		   &err),
+	    0, "fill");
+	is_str(buf_str(&out),
+	    "a \"/var/lib/in line/x\"; user inline; listen "
+	    "8080; 8081",
+	    "every name is put in");
 	buf_reset(&out);
 	(void)fill(&out, "return @error; a@b @HTTP_PORT @", &err);
 	is_str(buf_str(&out), "return @error; a@b @HTTP_PORT @",
@@ -51,7 +58,8 @@ test_refused(const char *state_dir)
 	struct err err = { 0 };
 
 	conf.state_dir = state_dir;
-	is_int(fill(&out, "@STATE_DIR@", &err), -1, "a path that cannot be "
+	is_int(fill(&out, "@STATE_DIR@", &err), -1,
+	    "a path that cannot be "
 	    "written down is refused");
 	is_int(err.code, ERR_CONFIG, "as configuration");
 }

@@ -49,8 +49,8 @@ test_newer(void)
 	db = db_open(store_path, DB_ADMIN, &err);
 	is_int(db_migrate(db, &err), -1, "is not migrated down");
 	db_close(db);
-	(void)snprintf(err.text, sizeof(err.text),
-	    "PRAGMA user_version = %d", migration_count);
+	(void)snprintf(err.text, sizeof(err.text), "PRAGMA user_version = %d",
+	    migration_count);
 	(void)store_sql(err.text);
 }
 
@@ -69,24 +69,39 @@ static void
 test_front(void)
 {
 	static const char *const refused[] = {
-		"SELECT token FROM jobs", "SELECT text FROM jobs",
-		"SELECT input FROM jobs", "SELECT body FROM jobs",
-		"SELECT attachment_url FROM jobs", "SELECT * FROM jobs",
-		"UPDATE jobs SET state = 'queued'", "DELETE FROM jobs",
-		"UPDATE sandboxes SET cwd = ''", "DELETE FROM sandboxes",
+		"SELECT token FROM jobs",
+		"SELECT text FROM jobs",
+		"SELECT input FROM jobs",
+		"SELECT body FROM jobs",
+		"SELECT attachment_url FROM jobs",
+		"SELECT * FROM jobs",
+		"UPDATE jobs SET state = 'queued'",
+		"DELETE FROM jobs",
+		"UPDATE sandboxes SET cwd = ''",
+		"DELETE FROM sandboxes",
 		"INSERT INTO sandboxes (id) VALUES ('x')",
-		"UPDATE views SET user_id = 1", "DELETE FROM views",
-		"CREATE TABLE t (a)", "CREATE TEMP TABLE t (a)",
-		"DROP TABLE jobs", "ALTER TABLE jobs ADD COLUMN a",
-		"ATTACH 'x' AS x", "PRAGMA journal_mode = DELETE",
-		"PRAGMA user_version = 5", "SELECT load_extension('x')",
+		"UPDATE views SET user_id = 1",
+		"DELETE FROM views",
+		"CREATE TABLE t (a)",
+		"CREATE TEMP TABLE t (a)",
+		"DROP TABLE jobs",
+		"ALTER TABLE jobs ADD COLUMN a",
+		"ATTACH 'x' AS x",
+		"PRAGMA journal_mode = DELETE",
+		"PRAGMA user_version = 5",
+		"SELECT load_extension('x')",
 		"SELECT * FROM pragma_table_info('jobs')",
 		"CREATE TRIGGER t AFTER INSERT ON jobs BEGIN SELECT 1; END",
-		"CREATE VIEW v AS SELECT 1", "REINDEX", "ANALYZE",
+		"CREATE VIEW v AS SELECT 1",
+		"REINDEX",
+		"ANALYZE",
 	};
 	static const char *const allowed[] = {
-		"SELECT cwd FROM sandboxes", "SELECT state, id FROM jobs",
-		"SELECT * FROM views", "BEGIN IMMEDIATE", "PRAGMA user_version",
+		"SELECT cwd FROM sandboxes",
+		"SELECT state, id FROM jobs",
+		"SELECT * FROM views",
+		"BEGIN IMMEDIATE",
+		"PRAGMA user_version",
 	};
 	struct db *db = store_open(DB_FRONT);
 
@@ -111,8 +126,10 @@ test_reader_and_worker(void)
 	struct err err = { 0 };
 	struct job_counts counts;
 
-	is_int(verdict(reader, "INSERT INTO views (user_id, kind, created_ms) "
-	    "VALUES (1, 'look', 1)"), SQLITE_AUTH, "a reader inserts nothing");
+	is_int(verdict(reader,
+		   "INSERT INTO views (user_id, kind, created_ms) "
+		   "VALUES (1, 'look', 1)"),
+	    SQLITE_AUTH, "a reader inserts nothing");
 	is_int(verdict(reader, "SELECT token FROM jobs"), SQLITE_AUTH,
 	    "and reads no token");
 	is_int(job_count(reader, &counts, &err), 0, "it counts jobs");

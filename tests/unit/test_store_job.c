@@ -120,7 +120,8 @@ test_life(struct db *db)
 	    "finished");
 	is_int(job_finish(db, first, 0, "{}", "exit 1", &err), 1,
 	    "but only once");
-	is_int(job_next_untold(db, 0, 0, &job, &err), 0, "it is still to be told");
+	is_int(job_next_untold(db, 0, 0, &job, &err), 0,
+	    "it is still to be told");
 	is_str(job.body, "{\"a\":1}", "with its body");
 	is_str(job.outcome, "exit 0", "and outcome");
 	job_release(&job);
@@ -129,11 +130,12 @@ test_life(struct db *db)
 	is_int(job_delivered(db, first, &err), 1, "but only once");
 	is_int(job_undeliverable(db, first, "late", &err), 1,
 	    "and not given up afterwards");
-	is_int(job_next_untold(db, 0, 0, &job, &err), 1, "nothing is left to tell");
+	is_int(job_next_untold(db, 0, 0, &job, &err), 1,
+	    "nothing is left to tell");
 	is_int(store_sql("SELECT token = '' AND text = '' AND input = '' AND "
-	    "body IS NULL AND outcome = 'exit 0' FROM jobs "
-	    "WHERE state = 'delivered'"), 1,
-	    "token, texts and body are forgotten, the outcome is not");
+			 "body IS NULL AND outcome = 'exit 0' FROM jobs "
+			 "WHERE state = 'delivered'"),
+	    1, "token, texts and body are forgotten, the outcome is not");
 	is_int(job_claim(db, 0, &job, &err), 0, "the second is claimed");
 	is_int(job.id, second, "it is the second");
 	job_release(&job);
@@ -141,7 +143,8 @@ test_life(struct db *db)
 	    "a claimed job may be finished without being started");
 	is_int(job_undeliverable(db, second, "gone", &err), 0, "given up");
 	is_int(store_sql("SELECT outcome = 'gone' AND token = '' FROM jobs "
-	    "WHERE state = 'undeliverable'"), 1, "it says why");
+			 "WHERE state = 'undeliverable'"),
+	    1, "it says why");
 	is_int(job_claim(db, 0, &job, &err), 1, "the queue is empty");
 	job_release(&job);
 	(void)store_sql("DELETE FROM jobs");
@@ -205,7 +208,8 @@ test_recover(struct db *db)
 	    "telling it: finished");
 	is_int(job_delivered(db, job.id, &err), 0, "and delivered");
 	job_release(&job);
-	is_int(job_next_untold(db, 2, 0, &job, &err), 0, "then the finished one");
+	is_int(job_next_untold(db, 2, 0, &job, &err), 0,
+	    "then the finished one");
 	is_int(job.id, ids[2], "with the body that it had");
 	is_int(job_undeliverable(db, job.id, "late", &err), 0, "given up");
 	job_release(&job);
@@ -267,7 +271,7 @@ test_count_and_prune(struct db *db)
 	    "of the old ones only what is over is pruned");
 	is_int(store_sql("SELECT count(*) FROM jobs"), 5, "the others stay");
 	(void)store_sql("UPDATE jobs SET state = 'delivered', token = '', "
-	    "text = '', input = '', body = NULL");
+			"text = '', input = '', body = NULL");
 	is_int(job_prune(db, 1000, 2, &err), 2, "no more than `most`");
 	is_int(job_prune(db, 1000, 10, &err), 3, "then the rest");
 	ok(store_insert(db, 1, JOB_PY) > id,
@@ -283,8 +287,10 @@ main(void)
 	(void)store_make();
 	db = store_open(DB_WORKER);
 	is_str(job_kind_name(JOB_WRITE_EDIT), "write-edit", "kind name");
-	is_str(job_state_name(JOB_UNDELIVERABLE), "undeliverable", "state name");
-	ok(job_kind_needs_sandbox(JOB_PY) && !job_kind_needs_sandbox(JOB_HEALTH),
+	is_str(job_state_name(JOB_UNDELIVERABLE), "undeliverable",
+	    "state name");
+	ok(job_kind_needs_sandbox(JOB_PY) &&
+		!job_kind_needs_sandbox(JOB_HEALTH),
 	    "all but health need a sandbox");
 	test_insert(db);
 	test_every_column(db);

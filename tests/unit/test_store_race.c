@@ -8,7 +8,7 @@
 #include "store.h"
 
 #define PROCESSES 4
-#define JOBS	  200
+#define JOBS 200
 
 static pid_t
 spawn(void (*body)(int fd, int n), int fd, int n)
@@ -173,8 +173,10 @@ test_kill(int round)
 	for (int i = 0; i < count; i++) {
 		char sql[128];
 
-		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM jobs "
-		    "WHERE state = 'queued' AND id = %" PRId64, ids[i]);
+		(void)snprintf(sql, sizeof(sql),
+		    "SELECT count(*) FROM jobs "
+		    "WHERE state = 'queued' AND id = %" PRId64,
+		    ids[i]);
 		found += store_sql(sql);
 	}
 	ok(count >= 20, "some were inserted");
@@ -190,6 +192,7 @@ main(void)
 	for (int i = 1; i <= 5; i++)
 		test_kill(i);
 	is_int(store_sql("SELECT count(*) FROM pragma_integrity_check "
-	    "WHERE integrity_check <> 'ok'"), 0, "the file is sound");
+			 "WHERE integrity_check <> 'ok'"),
+	    0, "the file is sound");
 	return tap_done();
 }

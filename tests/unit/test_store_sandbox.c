@@ -54,8 +54,10 @@ age(int64_t user)
 {
 	char sql[128];
 
-	(void)snprintf(sql, sizeof(sql), "UPDATE sandboxes SET expires_at = 5 "
-	    "WHERE user_id = %" PRId64, user);
+	(void)snprintf(sql, sizeof(sql),
+	    "UPDATE sandboxes SET expires_at = 5 "
+	    "WHERE user_id = %" PRId64,
+	    user);
 	(void)store_sql(sql);
 }
 
@@ -75,7 +77,7 @@ test_expire(struct db *db)
 	is_int(sandbox_take_expired(db, &b, &err), 1, "a pinned one never");
 	(void)sandbox_create(db, 40, 100, &b, &created, &err);
 	(void)store_sql("UPDATE sandboxes SET expires_at = 6 WHERE "
-	    "user_id = 40");
+			"user_id = 40");
 	is_int(sandbox_take_expired(db, &b, &err), 0,
 	    "nor is it in the way of another");
 	(void)sandbox_gone(db, b.id, &err);
@@ -101,8 +103,8 @@ test_expire(struct db *db)
 	is_int(b.state, SANDBOX_EXPIRED, "which says that it has expired");
 	is_int(sandbox_create(db, 4, 100, &b, &created, &err), 0, "create");
 	ok(created && strcmp(a.id, b.id) != 0, "gives a new one");
-	is_int(store_sql("SELECT count(*) FROM sandboxes WHERE user_id = 4"),
-	    1, "and the old row is gone");
+	is_int(store_sql("SELECT count(*) FROM sandboxes WHERE user_id = 4"), 1,
+	    "and the old row is gone");
 }
 
 static void
@@ -122,8 +124,8 @@ test_create_while_expiring(struct db *db)
 	is_int(sandbox_gone(db, a.id, &err), 0, "then the old one is gone");
 	is_int(sandbox_find(db, 5, &a, &err), 0, "find");
 	is_str(a.id, b.id, "the new one is found");
-	is_int(store_sql("SELECT count(*) FROM sandboxes WHERE user_id = 5"),
-	    1, "there is no other row");
+	is_int(store_sql("SELECT count(*) FROM sandboxes WHERE user_id = 5"), 1,
+	    "there is no other row");
 }
 
 static void

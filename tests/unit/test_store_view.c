@@ -7,8 +7,11 @@ int
 main(void)
 {
 	struct err err = { 0 };
-	struct view view = { .user_id = 5, .kind = VIEW_LOOK, .path = "a/b",
-		.page = 2, .share = 1 };
+	struct view view = { .user_id = 5,
+		.kind = VIEW_LOOK,
+		.path = "a/b",
+		.page = 2,
+		.share = 1 };
 	struct view found;
 	int64_t first;
 	struct db *db;
@@ -20,8 +23,9 @@ main(void)
 	ok(first > 0 && view.created_ms > 0, "id and time are set");
 	is_int(view_find(db, first, &found, &err), 0, "and finds it");
 	ok(found.id == first && found.user_id == 5 && found.page == 2 &&
-	    found.share == 1 && found.kind == VIEW_LOOK &&
-	    found.created_ms == view.created_ms, "with all that it had");
+		found.share == 1 && found.kind == VIEW_LOOK &&
+		found.created_ms == view.created_ms,
+	    "with all that it had");
 	is_str(found.path, "a/b", "its path too");
 	is_int(view_find(db, first + 1, &found, &err), 1, "no other");
 	db_close(db);
