@@ -134,9 +134,9 @@ int job_undeliverable(struct db *db, int64_t id, const char *why,
 /* What a dead holder of `slot` left: claimed → queued; started → lost.  Returns
  * how many, -1 on error. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
-/* Jobs (lost or finished) that slot left and that must still be told: takes the
- * oldest for `slot` (its dead predecessor's) with an id over `after`, unchanged.
- * It stays the oldest until it was finished and told.  1: none. */
+/* Jobs (lost or finished) that slot left and that must still be told: gives the
+ * oldest of `slot` (its dead predecessor's) with an id over `after`, unchanged:
+ * it is there until it was finished and told.  1: none. */
 int job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err);
 /* Slots that hold unfinished jobs: fills at most cap, returns how many. */
