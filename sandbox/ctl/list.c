@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../base/buf.h"
 #include "../base/err.h"
 #include "../base/text.h"
 #include "../store/db.h"
@@ -54,15 +55,18 @@ print_job(void *arg, const struct list_job *job)
 {
 	char received[20];
 	char took[24] = "";
+	auto_buf struct buf outcome = BUF_INIT(1024);
 
 	(void)arg;
+	/* It may quote what another program said. */
+	text_add_clean(&outcome, job->outcome, strlen(job->outcome));
 	ctl_time(job->received_ms / 1000, received);
 	if (job->took_ms >= 0)
 		(void)snprintf(took, sizeof(took), "%" PRId64 " ms",
 		    job->took_ms);
 	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-10s  %-13s  %12s  %s\n",
 	    job->id, received, job->user_id, job->kind, job->state, took,
-	    job->outcome);
+	    buf_str(&outcome));
 }
 
 int
