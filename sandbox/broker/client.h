@@ -13,6 +13,8 @@
  * lasts until it hangs up, or a command, after whose answer we hang up.
  */
 struct client;
+struct client_removal;
+struct frame_view;
 
 LIST_HEAD(client_list, client);
 TAILQ_HEAD(client_queue, client);
@@ -31,6 +33,28 @@ struct clients {
 	struct client_list all;
 	struct client_queue creating; /* waiting for their turn to create */
 	size_t creations;
+	bool handing_out; /* of turns to create */
+};
+
+enum client_state {
+	CLIENT_ASKED_NOTHING,
+	CLIENT_WANTS_LEASE, /* in the queue, or leased */
+	CLIENT_WANTS_STATUS,
+	CLIENT_WAITS_TO_CREATE,
+	CLIENT_CREATES,
+	CLIENT_REMOVES,
+};
+
+struct client {
+	LIST_ENTRY(client) link;
+	TAILQ_ENTRY(client) turn; /* CLIENT_WAITS_TO_CREATE */
+	struct clients *clients;
+	enum client_state state;
+	int fd;
+	struct loop_timer *timer;
+	struct ticket ticket;
+	struct creation creation;
+	struct client_removal *removal;
 };
 
 /* The rest of *clients is filled in by the caller. */
@@ -39,5 +63,20 @@ void clients_open(struct clients *clients);
 void clients_close(struct clients *clients);
 /* The engine's state is known anew. */
 void clients_engine_changed(struct clients *clients);
+
+/* ---- between client.c and request.c ---- */
+
+/* What it asks for; the client may be gone afterwards. */
+void request_take(struct client *client, const struct frame_view *view);
+/* It hung up: let go of what it asked for. */
+void request_abandon(struct client *client);
+void request_tell_status(struct client *client);
+
+/* Answers; the last two hang up afterwards, and the client is freed. */
+bool client_send(const struct client *client, const struct frame *frame,
+    int fd);
+void client_refuse(struct client *client, enum refusal code, const char *text);
+void client_done(struct client *client);
+void client_close(struct client *client);
 
 #endif

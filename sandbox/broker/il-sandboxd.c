@@ -1,12 +1,12 @@
 /*
- * il-sandboxd: the broker.  It starts, warms, leases and ends cells, and it owns
- * the workspaces.  One process, one thread, one event loop; whatever takes time
- * is a program that it starts and waits for in the loop: the Docker CLI,
+ * il-sandboxd: the broker.  It starts, warms, leases and ends cells, and it
+ * owns the workspaces.  One process, one thread, one event loop; whatever takes
+ * time is a program that it starts and waits for in the loop: the Docker CLI,
  * mkfs.ext4, debugfs, e2fsck.
  *
  * It may: call Docker, use loop devices, make and remove the image files under
- * IL_BASE_DIR.  It may never: read a byte that came from the internet, touch the
- * network or the database, look into a workspace.
+ * IL_BASE_DIR.  It may never: read a byte that came from the internet, touch
+ * the network or the database, look into a workspace.
  *
  * Who speaks with it
  *	clients (il-worker, il-api, ilctl)	STATE/lease.sock
@@ -24,17 +24,17 @@
  *	                                                                ▼
  *	client ◀──GRANTED + one end── socketpair ──other end + SERVE──▶ cell
  *
- * Client and cell then talk without us.  The client's end of its connection with
- * us is the lease: when that closes, for whatever reason, the cell has two
- * seconds to report IDLE, or it is killed.  When we die, every cell sees the end
- * of its control socket and exits, and --rm removes it; the next start sweeps
- * what is left, found by its label.
+ * Client and cell then talk without us.  The client's end of its connection
+ * with us is the lease: when that closes, for whatever reason, the cell has two
+ * seconds to report IDLE, or it is killed.  When we die, every cell sees the
+ * end of its control socket and exits, and --rm removes it; the next start
+ * sweeps what is left, found by its label.
  *
- * Files: broker.c opens and ends everything; client.c takes requests; pool.c
- * decides who gets which cell; container.c and launch.c are one container's
- * life; attachment.c holds an image on a loop device; workspace.c and creation.c
- * are the folders; engine.c knows how Docker fares; docker.c spells its command
- * lines; task.c runs programs.
+ * broker.c opens and ends everything; client.c and request.c are those who ask;
+ * pool.c and turn.c decide who gets which cell; container.c and launch.c are
+ * one container's life; attachment.c holds an image on a loop device;
+ * workspace.c and creation.c are the folders; engine.c knows how Docker fares;
+ * docker.c spells its command lines; task.c runs programs.
  */
 #include <stdio.h>
 #include <stdlib.h>

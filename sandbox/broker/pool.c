@@ -12,8 +12,6 @@
 #include "workspace.h"
 
 #define WAITING_MAX 1024
-#define RUNS_MAX 2   /* docker run at one time: more only slows each down */
-#define BUSY_MS 1000 /* the same sandbox may just be coming back */
 
 static void pool_look(void *arg);
 
@@ -66,7 +64,7 @@ pool_release(struct pool *pool)
 
 /* ---- tickets ---- */
 
-static void
+void
 ticket_leave_queue(struct pool *pool, struct ticket *ticket)
 {
 	TAILQ_REMOVE(&pool->tickets, ticket, link);
@@ -74,7 +72,7 @@ ticket_leave_queue(struct pool *pool, struct ticket *ticket)
 	pool->waiting--;
 }
 
-static void
+void
 ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
     const char *text)
 {
@@ -82,22 +80,21 @@ ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
 	ticket->refused(ticket, code, text);
 }
 
-/* There is at most one for each sandbox.  One that is gone counts until it was
- * settled: its failure has to be told before there is another try. */
-static struct container *
-container_of(const struct pool *pool, const char *sandbox)
+struct container *
+pool_container_of(const struct pool *pool, const char *sandbox)
 {
 	struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
 		if (strcmp(c->sandbox, sandbox) == 0)
 			return c;
 	}
 	return NULL;
 }
 
-static bool
-container_serves(const struct container *c, const struct ticket *ticket)
+bool
+pool_serves(const struct container *c, const struct ticket *ticket)
 {
 	return c->state == CONTAINER_IDLE && c->class == ticket->class &&
 	    (c->class->warm || !c->used);
@@ -107,7 +104,7 @@ container_serves(const struct container *c, const struct ticket *ticket)
 static enum refusal
 ticket_judge(const struct pool *pool, const struct ticket *ticket)
 {
-	const struct container *c = container_of(pool, ticket->sandbox);
+	const struct container *c = pool_container_of(pool, ticket->sandbox);
 	int64_t free_bytes;
 	struct err err;
 	bool low;
@@ -118,7 +115,7 @@ ticket_judge(const struct pool *pool, const struct ticket *ticket)
 	    low)
 		return REFUSAL_DISK;
 	if (pool->waiting >= pool->waiting_max &&
-	    (c == NULL || !container_serves(c, ticket)))
+	    (c == NULL || !pool_serves(c, ticket)))
 		return REFUSAL_FULL;
 	return 0;
 }
@@ -149,31 +146,29 @@ pool_withdraw(struct pool *pool, struct ticket *ticket)
 	container_release(c);
 }
 
-/* ---- one look over everything ---- */
+/* ---- counting ---- */
 
-static const char *
-refusal_text(enum refusal code)
+void
+pool_count_states(const struct pool *pool, int64_t counts[CONTAINER_GONE + 1])
 {
-	switch (code) {
-	case REFUSAL_INPUT:
-		return "malformed request";
-	case REFUSAL_BUSY:
-		return "the sandbox is leased to another";
-	case REFUSAL_FULL:
-		return "too many are waiting for a cell";
-	case REFUSAL_ENGINE:
-		return "the Docker engine does not answer";
-	case REFUSAL_IMAGE:
-		return "the image is missing";
-	case REFUSAL_NO_WORKSPACE:
-		return "there is no such workspace";
-	case REFUSAL_DISK:
-		return "the host's disk is full";
-	case REFUSAL_START:
-		return "the cell did not start";
-	}
-	return "";
+	const struct container *c;
+
+	memset(counts, 0, (CONTAINER_GONE + 1) * sizeof(counts[0]));
+	TAILQ_FOREACH(c, &pool->containers, link)
+	counts[c->state]++;
 }
+
+int64_t
+pool_count_living(const int64_t counts[CONTAINER_GONE + 1])
+{
+	int64_t n = 0;
+
+	for (int state = 0; state < CONTAINER_GONE; state++)
+		n += counts[state];
+	return n;
+}
+
+/* ---- one look over everything ---- */
 
 /* Tell of a start that failed: the first who waits for such a cell hears it,
  * the others get a new try. */
@@ -262,221 +257,6 @@ settle_removals(struct pool *pool)
 }
 
 static void
-grant(struct container *c, struct ticket *ticket, struct pool *pool)
-{
-	int64_t ready_ms = c->since_ms;
-	int client_end = container_lease(c, ticket->lease_ms);
-
-	if (client_end < 0)
-		return; /* the container ends, the ticket keeps its place */
-	ticket_leave_queue(pool, ticket);
-	ticket->cold = !c->used && ready_ms >= ticket->since_ms;
-	ticket->container = c;
-	c->ticket = ticket;
-	ticket->granted(ticket, client_end);
-}
-
-/* Its sandbox is leased: the lease may end in a moment; if it does not, say
- * so.  True when the ticket was refused. */
-static bool
-refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
-{
-	int64_t since = c->since_ms > ticket->since_ms ? c->since_ms :
-							 ticket->since_ms;
-	int64_t due = since + BUSY_MS;
-
-	if (c->state != CONTAINER_LEASED)
-		return false;
-	if (clock_monotonic_ms() >= due) {
-		ticket_refuse(pool, ticket, REFUSAL_BUSY,
-		    refusal_text(REFUSAL_BUSY));
-		return true;
-	}
-	if (pool->next_due_ms < 0 || due < pool->next_due_ms)
-		pool->next_due_ms = due;
-	return false;
-}
-
-/* The engine is not ready: true when the ticket was refused for it. */
-static bool
-refuse_engine(struct pool *pool, struct ticket *ticket)
-{
-	char text[200];
-	enum refusal code;
-
-	switch (engine_state(pool->engine)) {
-	case ENGINE_READY:
-	case ENGINE_WAIT:
-		return false;
-	case ENGINE_DOWN:
-		code = REFUSAL_ENGINE;
-		break;
-	case ENGINE_NO_IMAGE:
-		code = REFUSAL_IMAGE;
-		break;
-	default:
-		return false;
-	}
-	(void)snprintf(text, sizeof(text), "%s: %s%s", refusal_text(code),
-	    pool->engine->trouble,
-	    pool->engine->pull.running ? " (it is being pulled)" : "");
-	ticket_refuse(pool, ticket, code, text);
-	return true;
-}
-
-/* The first ticket whose sandbox has a container, or that is refused: do the
- * next thing for it.  True when something was done. */
-static bool
-serve_one(struct pool *pool)
-{
-	struct ticket *ticket;
-
-	TAILQ_FOREACH(ticket, &pool->tickets, link)
-	{
-		struct container *c = container_of(pool, ticket->sandbox);
-
-		if (ticket->refusal != 0) {
-			ticket_refuse(pool, ticket, ticket->refusal,
-			    refusal_text(ticket->refusal));
-			return true;
-		}
-		if (c == NULL)
-			continue;
-		if (container_serves(c, ticket)) {
-			grant(c, ticket, pool);
-			return true;
-		}
-		/* An idle cell of another class is in the way. */
-		if (c->state == CONTAINER_IDLE) {
-			container_end(c, false);
-			return true;
-		}
-		if (refuse_busy(pool, ticket, c))
-			return true;
-		/* Without the engine it will not get out of there. */
-		if ((c->state == CONTAINER_PREPARING ||
-			c->state == CONTAINER_ENDING) &&
-		    refuse_engine(pool, ticket))
-			return true;
-	}
-	return false;
-}
-
-/* The idle cell that nobody has used for the longest time. */
-static struct container *
-oldest_idle(const struct pool *pool)
-{
-	struct container *oldest = NULL;
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state == CONTAINER_IDLE &&
-		    (oldest == NULL || c->since_ms < oldest->since_ms))
-			oldest = c;
-	}
-	return oldest;
-}
-
-static void
-count_states(const struct pool *pool, int64_t counts[CONTAINER_GONE + 1])
-{
-	const struct container *c;
-
-	memset(counts, 0, (CONTAINER_GONE + 1) * sizeof(counts[0]));
-	TAILQ_FOREACH(c, &pool->containers, link)
-	counts[c->state]++;
-}
-
-/* Containers that take a place. */
-static int64_t
-count_living(const int64_t counts[CONTAINER_GONE + 1])
-{
-	int64_t n = 0;
-
-	for (int state = 0; state < CONTAINER_GONE; state++)
-		n += counts[state];
-	return n;
-}
-
-/* The first ticket that needs a new container: start one, or make room.  True
- * when something was done. */
-static bool
-start_one(struct pool *pool)
-{
-	int64_t counts[CONTAINER_GONE + 1];
-	struct ticket *ticket;
-	int64_t ending;
-
-	count_states(pool, counts);
-	ending = counts[CONTAINER_ENDING];
-	TAILQ_FOREACH(ticket, &pool->tickets, link)
-	{
-		struct container *c = container_of(pool, ticket->sandbox);
-
-		if (c != NULL)
-			continue;
-		if (refuse_engine(pool, ticket))
-			return true;
-		if (engine_state(pool->engine) != ENGINE_READY)
-			return false;
-		if (count_living(counts) < pool->host.config->cells) {
-			c = container_new(&pool->host, ticket->class,
-			    ticket->sandbox);
-			TAILQ_INSERT_TAIL(&pool->containers, c, link);
-			return true;
-		}
-		/* One that is on its way out makes room for one of us. */
-		if (ending-- > 0)
-			continue;
-		c = oldest_idle(pool);
-		if (c == NULL)
-			return false;
-		log_debug("making room cell=%s", c->name);
-		container_end(c, false);
-		return true;
-	}
-	return false;
-}
-
-/* Idle cells beyond what may stay warm.  Those that somebody waited for have
- * been taken by now. */
-static void
-trim_idle(struct pool *pool)
-{
-	const struct config *config = pool->host.config;
-	int64_t counts[CONTAINER_GONE + 1];
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state == CONTAINER_IDLE &&
-		    (!c->class->warm || config->warm_seconds == 0))
-			container_end(c, false);
-	}
-	count_states(pool, counts);
-	for (int64_t n = counts[CONTAINER_IDLE]; n > config->warm_cells; n--)
-		container_end(oldest_idle(pool), false);
-}
-
-static void
-run_prepared(struct pool *pool)
-{
-	int runs = 0;
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	runs += c->run.running ? 1 : 0;
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state == CONTAINER_PREPARED && runs < RUNS_MAX) {
-			container_run(c);
-			runs++;
-		}
-	}
-}
-
-static void
 tick_on_timer(void *arg)
 {
 	struct pool *pool = arg;
@@ -510,10 +290,7 @@ pool_look(void *arg)
 		return;
 	}
 	pool->next_due_ms = -1;
-	while (serve_one(pool) || start_one(pool))
-		;
-	trim_idle(pool);
-	run_prepared(pool);
+	turn_take(pool);
 	tick_plan(pool);
 }
 
@@ -545,8 +322,8 @@ pool_count(const struct pool *pool, struct pool_count *count)
 {
 	int64_t counts[CONTAINER_GONE + 1];
 
-	count_states(pool, counts);
-	count->cells = count_living(counts);
+	pool_count_states(pool, counts);
+	count->cells = pool_count_living(counts);
 	count->leased = counts[CONTAINER_LEASED];
 	count->starting = counts[CONTAINER_PREPARING] +
 	    counts[CONTAINER_PREPARED] + counts[CONTAINER_STARTING];

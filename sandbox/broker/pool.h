@@ -93,4 +93,22 @@ void pool_count(const struct pool *pool, struct pool_count *count);
 /* End everything; then call empty. */
 void pool_stop(struct pool *pool, void (*empty)(void *arg), void *arg);
 
+/* ---- between pool.c and turn.c ---- */
+
+/* Serve and start whatever can be; end what is idle too long, or too many. */
+void turn_take(struct pool *pool);
+void ticket_leave_queue(struct pool *pool, struct ticket *ticket);
+void ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
+    const char *text);
+/* There is at most one for each sandbox.  One that is gone counts until it was
+ * settled: its failure has to be told before there is another try. */
+struct container *pool_container_of(const struct pool *pool,
+    const char *sandbox);
+/* It could be leased to the ticket now. */
+bool pool_serves(const struct container *c, const struct ticket *ticket);
+void pool_count_states(const struct pool *pool,
+    int64_t counts[CONTAINER_GONE + 1]);
+/* Those that take a place. */
+int64_t pool_count_living(const int64_t counts[CONTAINER_GONE + 1]);
+
 #endif

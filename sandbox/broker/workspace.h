@@ -7,8 +7,8 @@
 struct err;
 
 /*
- * The folders under IL_BASE_DIR: one for each sandbox, named by its id, with two
- * file system images in it.  Everything is done beneath one descriptor of
+ * The folders under IL_BASE_DIR: one for each sandbox, named by its id, with
+ * two file system images in it.  Everything is done beneath one descriptor of
  * IL_BASE_DIR, with names made of checked ids alone, following no link.
  *
  *	<id>/workspace.ext4, <id>/packages.ext4

@@ -128,7 +128,7 @@ lease_open(struct lease *lease, const char *socket_path,
 void
 lease_close(struct lease *lease)
 {
-	/* The cell first: it begins to clean up while the broker hears of it. */
+	/* The cell first: it cleans up while the broker hears of it. */
 	cleanup_close(&lease->cell_fd);
 	cleanup_close(&lease->broker_fd);
 	*lease = (struct lease)LEASE_NONE;

@@ -51,7 +51,8 @@ enum lease_outcome {
 /*
  * Ask the broker at socket_path and wait at most wait_ms for the answer (the
  * request waits in the broker's queue; hanging up takes it out of it).  On any
- * outcome but LEASE_GRANTED err says more, for the log, and lease is LEASE_NONE.
+ * outcome but LEASE_GRANTED err says more, for the log, and lease is
+ * LEASE_NONE.
  */
 enum lease_outcome lease_open(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, struct err *err);

@@ -17,7 +17,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-BUILD = os.path.abspath(os.environ.get("O", os.path.join(ROOT, "build")))
+BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 PROGRAM = os.path.join(BUILD, "bin/il-sandboxd")
 IMAGE = os.environ.get("SANDBOX_IMAGE", "ilt:3.11")
 DOCKER = os.environ.get("DOCKER_BINARY", "docker")
@@ -178,20 +178,16 @@ class Broker:
         return env
 
     def start(self, **more):
-        """Start it and wait until it answers."""
+        """Start it and wait until it listens."""
+        before = self.logged().count("serving ")
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [PROGRAM, "-v"], env=self.environment(more), stdin=log,
                 stdout=log, stderr=log, cwd="/")
-        self.wait_log("serving", self.starts() + 1)
-
-    def starts(self):
-        return getattr(self, "started", 0)
+        self.wait_log("serving ", before + 1)
 
     def wait_log(self, text, count=1, patience=PATIENCE):
         """Until the log holds text so often."""
-        if text == "serving":
-            self.started = count
         end = time.monotonic() + patience
         while self.logged().count(text) < count:
             if self.process.poll() is not None or time.monotonic() > end:
@@ -200,8 +196,11 @@ class Broker:
             time.sleep(0.01)
 
     def logged(self):
-        with open(self.log, errors="replace") as log:
-            return log.read()
+        try:
+            with open(self.log, errors="replace") as log:
+                return log.read()
+        except FileNotFoundError:
+            return ""
 
     def instance(self):
         with open(os.path.join(self.state, "instance")) as file:
@@ -254,6 +253,15 @@ class Broker:
         kind, fields = asked.answer()
         asked.close()
         return refusal_name(fields) if kind == "REFUSED" else kind
+
+    def wait_granted(self, n, patience=10.0):
+        """Until a lease is granted; False when it never is."""
+        end = time.monotonic() + patience
+        while self.refusal(n) != "GRANTED":
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.1)
+        return True
 
     def create(self, n, quota=16 * MIB, files=200):
         asked = self.ask(pack("CREATE", ("SANDBOX", sandbox_id(n)),

@@ -1,0 +1,241 @@
+/*
+ * Whose turn it is.  The queue is first come, first served, but one who can be
+ * served now never waits for one who cannot.
+ */
+#include <stdio.h>
+
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/log.h"
+#include "class.h"
+#include "pool.h"
+
+#define RUNS_MAX 2   /* docker run at one time: more only slows each down */
+#define BUSY_MS 1000 /* the same sandbox may just be coming back */
+
+static const char *
+refusal_text(enum refusal code)
+{
+	switch (code) {
+	case REFUSAL_INPUT:
+		return "malformed request";
+	case REFUSAL_BUSY:
+		return "the sandbox is leased to another";
+	case REFUSAL_FULL:
+		return "too many are waiting for a cell";
+	case REFUSAL_ENGINE:
+		return "the Docker engine does not answer";
+	case REFUSAL_IMAGE:
+		return "the image is missing";
+	case REFUSAL_NO_WORKSPACE:
+		return "there is no such workspace";
+	case REFUSAL_DISK:
+		return "the host's disk is full";
+	case REFUSAL_START:
+		return "the cell did not start";
+	}
+	return "";
+}
+
+static void
+grant(struct container *c, struct ticket *ticket, struct pool *pool)
+{
+	int64_t ready_ms = c->since_ms;
+	int client_end = container_lease(c, ticket->lease_ms);
+
+	if (client_end < 0)
+		return; /* the container ends, the ticket keeps its place */
+	ticket_leave_queue(pool, ticket);
+	ticket->cold = !c->used && ready_ms >= ticket->since_ms;
+	ticket->container = c;
+	c->ticket = ticket;
+	ticket->granted(ticket, client_end);
+}
+
+/* Its sandbox is leased: the lease may end in a moment; if it does not, say
+ * so.  True when the ticket was refused. */
+static bool
+refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
+{
+	int64_t since = c->since_ms > ticket->since_ms ? c->since_ms :
+							 ticket->since_ms;
+	int64_t due = since + BUSY_MS;
+
+	if (c->state != CONTAINER_LEASED)
+		return false;
+	if (clock_monotonic_ms() >= due) {
+		ticket_refuse(pool, ticket, REFUSAL_BUSY,
+		    refusal_text(REFUSAL_BUSY));
+		return true;
+	}
+	if (pool->next_due_ms < 0 || due < pool->next_due_ms)
+		pool->next_due_ms = due;
+	return false;
+}
+
+/* The engine is not ready: true when the ticket was refused for it. */
+static bool
+refuse_engine(struct pool *pool, struct ticket *ticket)
+{
+	char text[200];
+	enum refusal code;
+
+	switch (engine_state(pool->engine)) {
+	case ENGINE_READY:
+	case ENGINE_WAIT:
+		return false;
+	case ENGINE_DOWN:
+		code = REFUSAL_ENGINE;
+		break;
+	case ENGINE_NO_IMAGE:
+		code = REFUSAL_IMAGE;
+		break;
+	default:
+		return false;
+	}
+	(void)snprintf(text, sizeof(text), "%s: %s%s", refusal_text(code),
+	    pool->engine->trouble,
+	    pool->engine->pull.running ? " (it is being pulled)" : "");
+	ticket_refuse(pool, ticket, code, text);
+	return true;
+}
+
+/* The first ticket whose sandbox has a container, or that is refused: do the
+ * next thing for it.  True when something was done. */
+static bool
+serve_one(struct pool *pool)
+{
+	struct ticket *ticket;
+
+	TAILQ_FOREACH(ticket, &pool->tickets, link)
+	{
+		struct container *c = pool_container_of(pool, ticket->sandbox);
+
+		if (ticket->refusal != 0) {
+			ticket_refuse(pool, ticket, ticket->refusal,
+			    refusal_text(ticket->refusal));
+			return true;
+		}
+		if (c == NULL)
+			continue;
+		if (pool_serves(c, ticket)) {
+			grant(c, ticket, pool);
+			return true;
+		}
+		/* An idle cell of another class is in the way. */
+		if (c->state == CONTAINER_IDLE) {
+			container_end(c, false);
+			return true;
+		}
+		if (refuse_busy(pool, ticket, c))
+			return true;
+		/* Without the engine it will not get out of there. */
+		if ((c->state == CONTAINER_PREPARING ||
+			c->state == CONTAINER_ENDING) &&
+		    refuse_engine(pool, ticket))
+			return true;
+	}
+	return false;
+}
+
+/* The idle cell that nobody has used for the longest time. */
+static struct container *
+oldest_idle(const struct pool *pool)
+{
+	struct container *oldest = NULL;
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (c->state == CONTAINER_IDLE &&
+		    (oldest == NULL || c->since_ms < oldest->since_ms))
+			oldest = c;
+	}
+	return oldest;
+}
+
+/* The first ticket that needs a new container: start one, or make room.  True
+ * when something was done. */
+static bool
+start_one(struct pool *pool)
+{
+	int64_t counts[CONTAINER_GONE + 1];
+	struct ticket *ticket;
+	int64_t ending;
+
+	pool_count_states(pool, counts);
+	ending = counts[CONTAINER_ENDING];
+	TAILQ_FOREACH(ticket, &pool->tickets, link)
+	{
+		struct container *c = pool_container_of(pool, ticket->sandbox);
+
+		if (c != NULL)
+			continue;
+		if (refuse_engine(pool, ticket))
+			return true;
+		if (engine_state(pool->engine) != ENGINE_READY)
+			return false;
+		if (pool_count_living(counts) < pool->host.config->cells) {
+			c = container_new(&pool->host, ticket->class,
+			    ticket->sandbox);
+			TAILQ_INSERT_TAIL(&pool->containers, c, link);
+			return true;
+		}
+		/* One that is on its way out makes room for one of us. */
+		if (ending-- > 0)
+			continue;
+		c = oldest_idle(pool);
+		if (c == NULL)
+			return false;
+		log_debug("making room cell=%s", c->name);
+		container_end(c, false);
+		return true;
+	}
+	return false;
+}
+
+/* Idle cells beyond what may stay warm.  Those that somebody waited for have
+ * been taken by now. */
+static void
+trim_idle(struct pool *pool)
+{
+	const struct config *config = pool->host.config;
+	int64_t counts[CONTAINER_GONE + 1];
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (c->state == CONTAINER_IDLE &&
+		    (!c->class->warm || config->warm_seconds == 0))
+			container_end(c, false);
+	}
+	pool_count_states(pool, counts);
+	for (int64_t n = counts[CONTAINER_IDLE]; n > config->warm_cells; n--)
+		container_end(oldest_idle(pool), false);
+}
+
+static void
+run_prepared(struct pool *pool)
+{
+	int runs = 0;
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+	runs += c->run.running ? 1 : 0;
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (c->state == CONTAINER_PREPARED && runs < RUNS_MAX) {
+			container_run(c);
+			runs++;
+		}
+	}
+}
+
+void
+turn_take(struct pool *pool)
+{
+	while (serve_one(pool) || start_one(pool))
+		;
+	trim_idle(pool);
+	run_prepared(pool);
+}

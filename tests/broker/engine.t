@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""The engine away, the image missing, and a docker that hangs, lies or dies:
+requests are answered soon and truthfully, and all is well when it is back."""
+from brokerlib import *
+
+REAL = shutil.which(DOCKER) or DOCKER
+
+
+class Fake:
+    """A folder that steers fake-docker."""
+
+    def __init__(self, **how):
+        self.folder = tempfile.mkdtemp(prefix="broker-fake-")
+        os.environ.update(FAKE=self.folder, REAL_DOCKER=REAL)
+        self.settings = {"DOCKER_BINARY": os.path.join(HERE, "fake-docker"),
+                         "FAKE": self.folder, "REAL_DOCKER": REAL}
+        self.set(**how)
+
+    def set(self, **how):
+        for what, mode in how.items():
+            with open(os.path.join(self.folder, what + ".new"), "w") as file:
+                file.write(mode)
+            os.rename(os.path.join(self.folder, what + ".new"),
+                      os.path.join(self.folder, what))
+
+    def calls(self):
+        try:
+            with open(os.path.join(self.folder, "calls")) as file:
+                return file.read().split()
+        except FileNotFoundError:
+            return []
+
+    def close(self):
+        shutil.rmtree(self.folder)
+
+
+def probe_fails():
+    for mode, at_most in (("down", 2), ("die", 2), ("lie", 2), ("flood", 5),
+                          ("hang", 5), ("quiet", 2)):
+        fake = Fake(probe=mode)
+        with Broker(**fake.settings) as b:
+            b.create(1)
+            began = time.monotonic()
+            is_(b.refusal(1), "ENGINE", mode + ": the engine is said to be away")
+            ok(time.monotonic() - began < at_most, "soon")
+            is_(b.status()["ENGINE"], 0, "the status says it too")
+            fake.set(probe="real")
+            ok(b.wait_granted(1), "when it is back: granted")
+        fake.close()
+
+
+def run_fails():
+    for mode, why in (("fails", "START"), ("die", "ENGINE"), ("flood", "START"),
+                      ("lie", "START"), ("quiet", "START"), ("down", "ENGINE"),
+                      ("noimage", "IMAGE")):
+        fake = Fake(run=mode)
+        with Broker(**fake.settings) as b:
+            b.create(1)
+            began = time.monotonic()
+            is_(b.refusal(1), why, "docker run, %s: refused" % mode)
+            ok(time.monotonic() - began < 8, "soon")
+            b.wait_status(CELLS=0)
+            fake.set(run="real")
+            ok(b.wait_granted(1), "and granted when it works")
+        fake.close()
+
+
+def run_says_why():
+    fake = Fake(run="fails")
+    with Broker(**fake.settings) as b:
+        b.create(1)
+        asked = b.ask_lease(1)
+        asked.answer()
+        ok(b"the moon is full" in asked.fields["TEXT"],
+           "the refusal holds docker's own words")
+        ok("the moon is full" in b.logged(), "the log too")
+    fake.close()
+
+
+def run_hangs():
+    fake = Fake(run="stubborn")
+    with Broker(**fake.settings) as b:
+        b.create(1)
+        b.create(2)
+        began = time.monotonic()
+        one, two = b.ask_lease(1), b.ask_lease(2)
+        is_([refusal_name(a.answer()[1]) for a in (one, two)],
+            ["ENGINE", "ENGINE"], "docker run hangs: refused")
+        took = time.monotonic() - began
+        note("after %.1f s" % took)
+        ok(took < 25, "after its deadline")
+        fake.set(run="real")
+        ok(b.wait_granted(1), "then it works again")
+        b.wait_status(STARTING=0)
+        is_(b.stop(), 0, "and ends well")
+    fake.close()
+
+
+def kill_fails():
+    fake = Fake()
+    with Broker(IL_CELLS="1", **fake.settings) as b:
+        b.create(1)
+        lease = b.lease(1)
+        fake.set(rm="fails")
+        # A cell that cannot notice the end of its control socket.
+        subprocess.run([REAL, "pause", lease.name()], check=True,
+                       stdout=subprocess.DEVNULL)
+        lease.close()
+        b.wait_log("the moon is full", 2, 20)
+        is_(b.status()["CELLS"], 1, "a cell that cannot be killed still counts")
+        fake.set(rm="real")
+        b.wait_status(CELLS=0)
+        ok(True, "the kill is repeated until it works")
+        is_(b.refusal(1), "GRANTED", "then there is a new one")
+    fake.close()
+
+
+def nothing_works_at_the_end():
+    fake = Fake()
+    with Broker(**fake.settings) as b:
+        b.create(1)
+        b.lease(1)
+        fake.set(all="hang")
+        began = time.monotonic()
+        is_(b.stop(), 0, "SIGTERM while docker hangs: exit 0")
+        ok(time.monotonic() - began < 14, "within its bound")
+        b.wait_no_container()
+        ok(True, "the cell went by itself")
+    fake.close()
+
+
+def no_program():
+    with Broker(DOCKER_BINARY="/nonexistent/docker") as b:
+        is_(b.create(1), "GRANTED", "no docker at all: workspaces can be made")
+        is_(b.refusal(1), "ENGINE", "leases are refused")
+        is_(b.status()["ENGINE"], 0, "the status says so")
+
+
+def image_missing():
+    with Broker(SANDBOX_IMAGE="broker-test/none:1") as b:
+        b.create(1)
+        is_(b.refusal(1), "IMAGE", "an image that is not there")
+        is_((b.status()["ENGINE"], b.status()["IMAGE"]), (1, 0),
+            "the engine is there")
+
+
+def image_pulled():
+    fake = Fake(probe="noimage", pull="quiet")
+    with Broker(SANDBOX_PULL_ON_STARTUP="1", **fake.settings) as b:
+        b.create(1)
+        b.wait_log("was pulled")
+        ok("pull" in fake.calls(), "a missing image is pulled at start")
+        fake.set(probe="real")
+        ok(b.wait_granted(1), "then there are leases")
+    fake.close()
+    fake = Fake(probe="noimage", pull="hang")
+    with Broker(SANDBOX_PULL_ON_STARTUP="1", **fake.settings) as b:
+        b.create(1)
+        b.wait_log("pulling")
+        is_(b.refusal(1), "IMAGE", "while it is pulled leases are refused")
+        is_(b.stop(), 0, "and it can be ended")
+    fake.close()
+    fake = Fake(probe="noimage")
+    with Broker(**fake.settings) as b:
+        b.create(1)
+        b.refusal(1)
+        ok("pull" not in fake.calls(), "not without SANDBOX_PULL_ON_STARTUP")
+    fake.close()
+
+
+def engine_away_and_back():
+    """The engine's socket behind a link, which is turned."""
+    folder = tempfile.mkdtemp(prefix="broker-sock-")
+    link = os.path.join(folder, "docker.sock")
+    real = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")[7:]
+
+    def turn(target):
+        os.symlink(target, link + ".new")
+        os.rename(link + ".new", link)
+
+    turn(os.path.join(folder, "nobody"))
+    try:
+        with Broker(start=False) as b:
+            b.start(DOCKER_HOST="unix://" + link)
+            b.create(1)
+            b.create(2)
+            is_(b.refusal(1), "ENGINE", "the engine is away: refused")
+            turn(real)
+            b.wait_granted(1)
+            lease = b.lease(1)
+            is_(lease.run("print(1)")[1], b"1\n", "it is back: granted")
+            turn(os.path.join(folder, "nobody"))
+            is_(lease.run("print(2)")[1], b"2\n", "a lease goes on without it")
+            lease.close()
+            b.wait_status(LEASED=0)
+            is_(b.refusal(1), "GRANTED", "a warm cell is leased without it")
+            is_(b.refusal(2), "ENGINE", "a new one is refused")
+            turn(real)
+            ok(b.wait_granted(2), "until it is back")
+    finally:
+        shutil.rmtree(folder)
+
+
+main(probe_fails, run_fails, run_says_why, run_hangs, kill_fails,
+     nothing_works_at_the_end, no_program, image_missing, image_pulled,
+     engine_away_and_back)

@@ -1,0 +1,238 @@
+/* The command lines of docker, and what its answers are taken for. */
+#include "tap.h"
+
+#include "sandbox/base/buf.h"
+#include "sandbox/base/process.h"
+#include "sandbox/broker/creation.h"
+#include "sandbox/broker/docker.h"
+
+static struct docker_run
+example(void)
+{
+	return (struct docker_run){ .binary = "docker",
+		.runtime = "",
+		.image = "python:3.11-alpine",
+		.name = "il-abc-1-1",
+		.instance = "abc",
+		.class = "user",
+		.sandbox = "00112233445566778899aabbccddeeff",
+		.network = "none",
+		.socket_dir = "/state/cells/il-abc-1-1",
+		.cell_dir = "/lib/cell",
+		.seccomp = "/lib/seccomp.json",
+		.ca_bundle = "",
+		.mounts = { { "/dev/loop3", "/workspace" },
+		    { "/dev/loop4", "/workspace/.site-packages" } },
+		.mount_count = 2,
+		.memory = 268435456,
+		.pids = 64,
+		.tmp_size = 67108864,
+		.file_max = 536870912,
+		.cpus = 1.5 };
+}
+
+static bool
+has(const struct argv *argv, const char *word)
+{
+	for (size_t i = 0; i < argv->count; i++) {
+		if (strcmp(argv->words[i], word) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The word is there, and value comes right after it (at least once). */
+static bool
+has_pair(const struct argv *argv, const char *word, const char *value)
+{
+	for (size_t i = 0; i + 1 < argv->count; i++) {
+		if (strcmp(argv->words[i], word) == 0 &&
+		    strcmp(argv->words[i + 1], value) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+test_confinement(void)
+{
+	static const char *const pairs[][2] = {
+		{ "--network", "none" },
+		{ "--user", "65532:65532" },
+		{ "--cap-drop", "ALL" },
+		{ "--security-opt", "no-new-privileges" },
+		{ "--security-opt", "seccomp=/lib/seccomp.json" },
+		{ "--pull", "never" },
+		{ "--ipc", "private" },
+		{ "--log-driver", "none" },
+		{ "--memory", "268435456" },
+		{ "--memory-swap", "268435456" },
+		{ "--cpus", "1.50" },
+		{ "--pids-limit", "64" },
+		{ "--ulimit", "core=0" },
+		{ "--ulimit", "nofile=1024:1024" },
+		{ "--ulimit", "fsize=536870912:536870912" },
+		{ "--name", "il-abc-1-1" },
+		{ "--label", "inline.instance=abc" },
+		{ "--label", "inline.class=user" },
+		{ "--label",
+		    "inline.sandbox=00112233445566778899aabbccddeeff" },
+		{ "--tmpfs",
+		    "/tmp:rw,exec,nosuid,nodev,mode=1777,size=67108864,"
+		    "nr_inodes=16384" },
+		{ "--mount",
+		    "type=bind,src=/state/cells/il-abc-1-1,"
+		    "dst=/run/inline,readonly=true" },
+		{ "--mount",
+		    "type=bind,src=/lib/cell,dst=/run/cell,readonly=true" },
+		{ "--mount",
+		    "type=volume,dst=/workspace,volume-nocopy=true,"
+		    "volume-label=inline.instance=abc,volume-opt=type=ext4,"
+		    "volume-opt=device=/dev/loop3,"
+		    "\"volume-opt=o=nosuid,nodev,discard,noinit_itable\"" },
+		{ "--entrypoint", "python3" },
+	};
+	auto_argv struct argv argv;
+	struct docker_run run = example();
+
+	argv_init(&argv);
+	docker_argv_run(&argv, &run);
+	is_str(argv.words[0], "docker", "the program comes first");
+	is_str(argv.words[1], "run", "then the command");
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		ok(has_pair(&argv, pairs[i][0], pairs[i][1]), pairs[i][1]);
+	ok(has(&argv, "--read-only") && has(&argv, "--rm") &&
+		has(&argv, "--detach") && has(&argv, "--init=false"),
+	    "the switches");
+	ok(!has(&argv, "--privileged") && !has(&argv, "--runtime"),
+	    "no runtime unless asked for");
+	ok(has_pair(&argv, "python:3.11-alpine", "-s"),
+	    "the image is the last word of docker's own");
+	is_str(argv.words[argv.count - 1], "/run/inline/cell.sock",
+	    "the socket is the last word of the cell's");
+	ok(argv.words[argv.count] == NULL, "a NULL ends it");
+}
+
+static void
+test_variants(void)
+{
+	auto_argv struct argv argv;
+	struct docker_run run = example();
+
+	run.runtime = "runsc";
+	run.network = "bridge";
+	run.ca_bundle = "/etc/a,b \"c\".pem";
+	run.mount_count = 0;
+	argv_init(&argv);
+	docker_argv_run(&argv, &run);
+	ok(has_pair(&argv, "--runtime", "runsc"), "a runtime");
+	ok(has_pair(&argv, "--network", "bridge"), "a network");
+	ok(has_pair(&argv, "--mount",
+	       "type=bind,\"src=/etc/a,b \"\"c\"\".pem\",dst=/run/ca.pem,"
+	       "readonly=true"),
+	    "what would end a CSV field is quoted");
+	for (size_t i = 0; i < argv.count; i++) {
+		if (strstr(argv.words[i], "type=volume") != NULL)
+			ok(false, "no image, no volume");
+	}
+}
+
+static void
+test_small(void)
+{
+	auto_argv struct argv remove;
+	auto_argv struct argv list;
+
+	argv_init(&remove);
+	argv_init(&list);
+	docker_argv_remove(&remove, "podman", "il-1");
+	is_str(remove.words[0], "podman", "the configured program is called");
+	ok(has(&remove, "--force") && has(&remove, "--volumes"),
+	    "removing kills, and takes the volumes along");
+	docker_argv_list(&list, "docker", "abc");
+	is_str(list.words[list.count - 1], "label=inline.instance=abc",
+	    "only containers of this instance are listed");
+}
+
+static enum docker_failure
+classify(enum process_outcome outcome, int code, const char *text)
+{
+	struct process_result result = { .outcome = outcome, .code = code };
+	enum docker_failure failure;
+
+	buf_init(&result.out, 4096);
+	buf_init(&result.err, 4096);
+	buf_adds(&result.err, text);
+	failure = docker_classify(&result);
+	process_result_release(&result);
+	return failure;
+}
+
+static void
+test_classify(void)
+{
+	is_int(classify(PROCESS_EXITED, 1,
+		   "Cannot connect to the Docker daemon at unix:///x. Is the "
+		   "docker daemon running?"),
+	    DOCKER_ENGINE, "an engine that is away");
+	is_int(classify(PROCESS_TIMED_OUT, 9, ""), DOCKER_ENGINE, "a timeout");
+	is_int(classify(PROCESS_SIGNALED, 9, ""), DOCKER_ENGINE, "a death");
+	is_int(classify(PROCESS_EXITED, 1, "Error: No such image: x"),
+	    DOCKER_IMAGE, "an image that is away");
+	is_int(classify(PROCESS_EXITED, 125,
+		   "docker: Error response from daemon: error while mounting "
+		   "volume '/var/lib/docker/volumes/x': failed to mount local "
+		   "volume: mount /dev/loop0: structure needs cleaning."),
+	    DOCKER_MOUNT, "an image that cannot be mounted");
+	is_int(classify(PROCESS_EXITED, 1,
+		   "Error response from daemon: No such container: il-1"),
+	    DOCKER_ABSENT, "a container that is gone");
+	is_int(classify(PROCESS_EXITED, 125, "the moon is full"), DOCKER_OTHER,
+	    "anything else");
+}
+
+static void
+test_ids(void)
+{
+	static const char two[] = "0123456789ab\nfedcba9876543210\n";
+	char id[65];
+	size_t pos = 0;
+
+	ok(docker_next_id(two, &pos, id), "a first id");
+	is_str(id, "0123456789ab", "which is this");
+	ok(docker_next_id(two, &pos, id), "a second");
+	is_str(id, "fedcba9876543210", "which is that");
+	ok(!docker_next_id(two, &pos, id), "and no third");
+	for (size_t i = 0; i < 3; i++) {
+		static const char *const bad[] = { "--all\n", "0123\n",
+			"0123456789ab; rm\n" };
+
+		pos = 0;
+		ok(!docker_next_id(bad[i], &pos, id), "what is no id is none");
+	}
+}
+
+static void
+test_sizes(void)
+{
+	struct image_size size = { .bytes = 256 << 20, .files = 10000 };
+
+	ok(image_inodes(&size) > size.files, "inodes for more than the files");
+	ok(image_total_bytes(&size) > size.bytes + 10000 * 256 + (4 << 20),
+	    "room for tables and journal");
+	ok(image_total_bytes(&size) < size.bytes + (24 << 20),
+	    "and not much more");
+	is_int(image_total_bytes(&size) % 4096, 0, "whole blocks");
+}
+
+int
+main(void)
+{
+	test_confinement();
+	test_variants();
+	test_small();
+	test_classify();
+	test_ids();
+	test_sizes();
+	return tap_done();
+}
