@@ -27,6 +27,7 @@ child_init(struct child *child, enum child_stage stage, const char *name)
 	*child = (struct child){ .stage = stage,
 		.pidfd = -1,
 		.ready_fd = -1,
+		.listen_fd = -1,
 		.death_signal = SIGKILL };
 	(void)snprintf(child->name, sizeof(child->name), "%s", name);
 }
@@ -38,6 +39,7 @@ child_release(struct child *child)
 		free(child->argv[i]);
 	cleanup_close(&child->pidfd);
 	cleanup_close(&child->ready_fd);
+	cleanup_close(&child->listen_fd);
 }
 
 void
@@ -46,6 +48,18 @@ child_arg(struct child *child, const char *text)
 	if (child->argc == CHILD_ARGS - 1)
 		abort(); /* the plan is ours */
 	child->argv[child->argc++] = xstrdup(text);
+}
+
+/* sd_listen_fds(3): descriptor 3, and whose it is. */
+static void
+hand_over(int listen_fd)
+{
+	char pid[24];
+
+	(void)snprintf(pid, sizeof(pid), "%ld", (long)getpid());
+	(void)setenv("LISTEN_PID", pid, 1);
+	(void)setenv("LISTEN_FDS", "1", 1);
+	(void)dup2(listen_fd, 3);
 }
 
 static void
@@ -65,6 +79,8 @@ become(const struct child *child, pid_t parent)
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (child->ready_fd >= 0)
 		(void)dup2(child->ready_fd, 3);
+	if (child->listen_fd >= 0)
+		hand_over(child->listen_fd);
 	(void)execvp(child->argv[0], child->argv);
 	log_err("%s: %m", child->argv[0]);
 	_exit(CHILD_NOT_STARTED);

@@ -5,14 +5,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
 #include "../base/err.h"
+#include "../base/fd.h"
 #include "child.h"
 #include "standin.h"
+
+/* More than can be on their way while a front is started again. */
+#define FRONT_BACKLOG 4096
 
 struct maker {
 	struct plan *plan;
@@ -45,6 +50,22 @@ add_own(struct maker *m, enum child_stage stage, const char *program)
 	return child;
 }
 
+/* One that nginx reaches: we hold its socket, so that it may end and start. */
+static int
+add_front(struct maker *m, const struct config *config, const char *program,
+    const char *socket, struct err *err)
+{
+	struct child *child = add_own(m, STAGE_FRONT, program);
+	auto_free char *path = config_state_path(config, socket);
+
+	child->listen_fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
+	    0660, err);
+	if (child->listen_fd < 0)
+		return -1;
+	(void)listen(child->listen_fd, FRONT_BACKLOG);
+	return 0;
+}
+
 static void
 add_workers(struct maker *m, int64_t count)
 {
@@ -66,8 +87,9 @@ add_standin(struct maker *m, const struct config *config,
 {
 	struct child *child = add(m, STAGE_STANDIN, "stand-in");
 	auto_buf struct buf text = BUF_INIT(8192);
-	const char *const fixed[] = { "python3", standin->script, "--key-file",
-		standin->key_file, "--ready-fd", "3", "--port", NULL };
+	const char *const fixed[] = { standin_python(), standin->script,
+		"--key-file", standin->key_file, "--ready-fd", "3", "--port",
+		NULL };
 
 	for (int i = 0; fixed[i] != NULL; i++)
 		child_arg(child, fixed[i]);
@@ -128,8 +150,9 @@ plan_make(struct plan *plan, const struct config *config, const char *env_file,
 	    sizeof(*plan->children));
 	(void)add_own(&m, STAGE_BROKER, "il-sandboxd");
 	add_workers(&m, config->workers);
-	(void)add_own(&m, STAGE_FRONT, "il-fcgi");
-	(void)add_own(&m, STAGE_FRONT, "il-api");
+	if (add_front(&m, config, "il-fcgi", "fcgi.sock", err) != 0 ||
+	    add_front(&m, config, "il-api", "api.sock", err) != 0)
+		return -1;
 	if (standin->port != 0)
 		add_standin(&m, config, standin);
 	add_nginx(&m, config);

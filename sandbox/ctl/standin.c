@@ -53,12 +53,21 @@ take_environment(char *text, struct err *err)
 	return 0;
 }
 
+const char *
+standin_python(void)
+{
+	static const char own[] = "/usr/bin/python3";
+
+	return access(own, X_OK) == 0 ? own : "python3";
+}
+
 /* It makes its keys when they are not there yet, and prints them. */
 static int
 ask(const struct standin *standin, struct err *err)
 {
 	char port[16];
-	char *argv[] = { (char[]){ "python3" }, standin->script,
+	auto_free char *python = xstrdup(standin_python());
+	char *argv[] = { python, standin->script,
 		(char[]){ "--print-env" }, (char[]){ "--key-file" },
 		standin->key_file, (char[]){ "--port" }, port, NULL };
 	struct process_spec spec = {

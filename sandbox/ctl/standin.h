@@ -18,5 +18,8 @@ struct standin {
 int standin_prepare(struct standin *standin, const struct config *config,
     struct err *err);
 void standin_release(struct standin *standin);
+/* The interpreter that it runs on: the distribution's, which has the packages
+ * that `make deps` installs, before another one on PATH. */
+const char *standin_python(void);
 
 #endif
