@@ -7,7 +7,8 @@ import re
 from source import ROOT, check, files, finish, read
 
 MAY_INCLUDE = {
-    "fcgi": {"sandbox/store", "sandbox/lease", "sandbox/base"},
+    "fcgi": {"fcgi/api", "sandbox/store", "sandbox/lease", "sandbox/base"},
+    "fcgi/api": {"sandbox/lease", "sandbox/base"},
     "sandbox/base": set(),
     "sandbox/store": {"sandbox/base"},
     "sandbox/lease": {"sandbox/base"},
@@ -27,7 +28,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # it.
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
-             "fcgiapp.h": {"fcgi"}, "sodium.h": {"fcgi", "sandbox/ctl"}}
+             "fcgiapp.h": {"fcgi"},
+             "sodium.h": {"fcgi", "fcgi/api", "sandbox/base", "sandbox/ctl"}}
 
 
 def includes(pattern):

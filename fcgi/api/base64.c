@@ -1,0 +1,83 @@
+#include "base64.h"
+
+#include <string.h>
+
+#include "../../sandbox/base/buf.h"
+
+static const char alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static int
+base64_digit(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Only ASCII may stand anywhere, also after the pad. */
+static bool
+is_ascii(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)text[i] >= 0x80)
+			return false;
+	return true;
+}
+
+bool
+base64_decode(const char *text, size_t text_len, char *out, size_t *len)
+{
+	unsigned bits = 0;
+	size_t place = 0; /* in the group of four */
+	size_t pads = 0;
+	size_t n = 0;
+
+	if (!is_ascii(text, text_len))
+		return false;
+	for (size_t i = 0; i < text_len; i++) {
+		int digit = base64_digit(text[i]);
+
+		if (text[i] == '=' && place >= 2 && place + ++pads >= 4) {
+			*len = n;
+			return true;
+		}
+		if (digit < 0)
+			continue;
+		pads = 0;
+		bits = (bits << 6 | (unsigned)digit) & 0xffffff;
+		if (place > 0)
+			out[n++] = (char)(bits >> (6 - 2 * place) & 0xff);
+		place = (place + 1) % 4;
+	}
+	*len = n;
+	return place == 0;
+}
+
+void
+base64_add(struct buf *out, const void *data, size_t len)
+{
+	const unsigned char *in = data;
+	char *room = buf_reserve(out, (len + 2) / 3 * 4);
+	size_t n = 0;
+
+	if (room == NULL)
+		return;
+	for (size_t i = 0; i < len; i += 3) {
+		unsigned bits = (unsigned)in[i] << 16;
+
+		if (i + 1 < len)
+			bits |= (unsigned)in[i + 1] << 8;
+		if (i + 2 < len)
+			bits |= in[i + 2];
+		room[n++] = alphabet[bits >> 18];
+		room[n++] = alphabet[bits >> 12 & 63];
+		room[n++] = i + 1 < len ? alphabet[bits >> 6 & 63] : '=';
+		room[n++] = i + 2 < len ? alphabet[bits & 63] : '=';
+	}
+	buf_commit(out, n);
+}

@@ -1,0 +1,89 @@
+#ifndef PYJSON_H
+#define PYJSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+
+/*
+ * JSON exactly as CPython's json.loads() reads it: what it takes (NaN, numbers
+ * of any size, lone surrogates, NUL, the last of two equal names), what it
+ * refuses, with which words and at which place.  The words are those of 3.11.
+ * Two bounds are ours: nesting, and how many values there are.
+ */
+enum pyvalue_type {
+	PYVALUE_NULL,
+	PYVALUE_BOOL,
+	PYVALUE_INT,
+	PYVALUE_BIG, /* an integer beyond int64: its digits as text */
+	PYVALUE_FLOAT,
+	PYVALUE_STRING,
+	PYVALUE_ARRAY,
+	PYVALUE_OBJECT,
+};
+
+struct pymember;
+
+struct pyvalue {
+	enum pyvalue_type type;
+	size_t count; /* bytes of text, items, members */
+	union {
+		bool truth;
+		int64_t integer;
+		double real;
+		char *text; /* STRING and BIG; followed by a NUL */
+		struct pyvalue *items;
+		struct pymember *members; /* in the order of the text */
+	} u;
+};
+
+struct pymember {
+	const char *name; /* followed by a NUL */
+	size_t len;
+	struct pyvalue value;
+};
+
+/* A parsed text; owns all that its values point to. */
+struct pyjson {
+	struct pyvalue root;
+	struct pyjson_chunk *chunks;
+};
+
+#define PYJSON_DEPTH_MAX 1000
+#define PYJSON_VALUES_MAX 1000000
+
+enum pyjson_fault {
+	PYJSON_SYNTAX, /* a JSONDecodeError: text, line, column, position */
+	PYJSON_VALUE,  /* another ValueError: text is all of it */
+	PYJSON_LIMIT,  /* one of our bounds: text, line, column, position */
+};
+
+struct pyjson_error {
+	enum pyjson_fault fault;
+	char text[192];
+	size_t line;
+	size_t column;
+	size_t position; /* in code points */
+};
+
+enum pyjson_source {
+	PYJSON_DECODED, /* json.loads(body.decode()) */
+	PYJSON_BYTES,	/* json.loads(body): a BOM is skipped, surrogates in
+			 * UTF-8 pass; UTF-16 and UTF-32 are refused here */
+};
+
+/* Parse; the body is not needed afterwards.  On false there is nothing to
+ * release. */
+bool pyjson_parse(struct pyjson *doc, const char *body, size_t len,
+    enum pyjson_source source, struct pyjson_error *error);
+void pyjson_release(struct pyjson *doc);
+/* Append str() of the exception: "…: line 1 column 13 (char 12)". */
+void pyjson_explain(struct buf *out, const struct pyjson_error *error);
+
+/* A member of an object; NULL: there is none, or it is no object. */
+const struct pyvalue *pyvalue_get(const struct pyvalue *object,
+    const char *name);
+
+#endif

@@ -1,0 +1,66 @@
+/* Any bytes as JSON: what is read is written, and read again is the same. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "fcgi/api/pydump.h"
+#include "fcgi/api/pyjson.h"
+#include "fcgi/api/pyrepr.h"
+#include "sandbox/base/buf.h"
+#include "sandbox/base/text.h"
+
+#define TEXT_MAX ((size_t)1 << 24)
+
+static void
+check_error(const struct pyjson_error *error, size_t size)
+{
+	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
+
+	pyjson_explain(&text, error);
+	fuzz_holds(text_utf8_valid(buf_str(&text), text.len), "says text");
+	fuzz_holds(error->position <= size, "inside the input");
+	fuzz_holds(error->column <= error->position + 1, "a column");
+}
+
+static void
+check_again(const struct pyjson *doc)
+{
+	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
+	auto_buf struct buf again = BUF_INIT(TEXT_MAX);
+	auto_buf struct buf repr = BUF_INIT(TEXT_MAX);
+	struct pyjson copy;
+	struct pyjson_error error;
+
+	pyrepr_add(&repr, &doc->root);
+	fuzz_holds(text_utf8_valid(buf_str(&repr), repr.len), "repr is text");
+	pydump_add(&text, &doc->root);
+	fuzz_holds(text_utf8_valid(buf_str(&text), text.len), "JSON is text");
+	if (text.overflow)
+		return;
+	fuzz_holds(pyjson_parse(&copy, buf_str(&text), text.len, PYJSON_DECODED,
+		       &error),
+	    "what we write can be read");
+	pydump_add(&again, &copy.root);
+	fuzz_holds(text.len == again.len &&
+		memcmp(buf_str(&text), buf_str(&again), text.len) == 0,
+	    "and is the same");
+	pyjson_release(&copy);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	for (int source = 0; source < 2; source++) {
+		struct pyjson doc;
+		struct pyjson_error error;
+
+		if (!pyjson_parse(&doc, (const char *)data, size,
+			source == 0 ? PYJSON_DECODED : PYJSON_BYTES, &error)) {
+			check_error(&error, size);
+			continue;
+		}
+		check_again(&doc);
+		pyjson_release(&doc);
+	}
+	return 0;
+}
