@@ -53,5 +53,5 @@ bench)
 *) die "usage: check.sh fast|all|bench BUILD" ;;
 esac
 # shellcheck disable=SC2086 # a list of files without spaces
-exec prove -j "${TEST_JOBS:-2}" --exec 'timeout --foreground -k 10 900' $tests \
+exec prove --failures --comments -j "${TEST_JOBS:-2}" --exec 'timeout --foreground -k 10 900' $tests \
 	</dev/null

@@ -38,7 +38,7 @@ def missing_manuals():
 
 
 def not_executable():
-    for path in files(".t", "/run", ".sh"):
+    for path in files(".t", ".ci/run", ".sh"):
         if path == "sandbox/setup/env.sh":
             continue  # sourced
         if not os.access(os.path.join(ROOT, path), os.X_OK):
@@ -65,7 +65,7 @@ def long_lines():
 
 
 def broken_scripts():
-    for path in files(".sh", ".t", ".py", "/run"):
+    for path in files(".sh", ".t", ".py", ".ci/run"):
         text = read(path)
         if path.endswith(".py") or re.match(r"#!.*python", text):
             try:
