@@ -8,6 +8,7 @@ Everything is real: engine, nginx, database, programs.  Discord is the stand-in
 that `ilctl run` starts itself when it has no keys, reached through nginx.
 """
 
+import ctypes
 import os
 import re
 import select
@@ -19,12 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
 
-from client import Standin  # noqa: E402  (needs the path above)
+from client import OPENAPI, Standin  # noqa: E402  (needs the path above)
 
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 IMAGE = os.environ.get("SANDBOX_IMAGE", "inline-python:3.11")
@@ -38,6 +41,58 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def wait_for(question, seconds=30):
+    """Ask until it is so: for what cannot be waited on, with a deadline."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = question()
+        if answer:
+            return answer
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def children(parents):
+    """Return the pids of the children of these processes."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if fields[0] not in "ZX" and int(fields[1]) in parents:
+            found.append(int(name))
+    return found
+
+
+def docker(*words, check=True):
+    """Run the Docker CLI; returns what it printed."""
+    done = subprocess.run([DOCKER, *words], capture_output=True, text=True,
+                          timeout=60)
+    if check and done.returncode != 0:
+        raise AssertionError(f"docker {words}: {done.stderr}")
+    return done.stdout
+
+
+def own_mounts():
+    """Give this process and its children mounts of their own, which are gone
+    with the last of them, whatever ends it.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    recursive_private = 0x4000 | 0x40000
+    if libc.unshare(0x20000) or libc.mount(b"none", b"/", None,
+                                           recursive_private, None):
+        raise OSError(ctypes.get_errno(), "no mount namespace")
+
+
+def mount_memory(path, size):
+    """Mount a small disk at `path`; needs own_mounts()."""
+    os.makedirs(path, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700",
+                    "inline-e2e", path], check=True)
 
 
 class Service:
@@ -93,6 +148,22 @@ class Service:
         self._wait_ready()
         self.discord = Standin.attach(self._standin_port())
         return self
+
+    def wait_serving(self):
+        """Wait until il-fcgi answers behind nginx.  Without a signature that
+        is 401, and none of the stand-in's business.
+        """
+        url = f"http://127.0.0.1:{self.port}/interactions"
+
+        def refuses():
+            try:
+                urllib.request.urlopen(url, b"{}", timeout=5).close()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code == 401
+            except OSError:
+                return False
+        wait_for(refuses)
 
     def _standin_port(self):
         path = os.path.join(self.settings["IL_STATE_DIR"], "nginx.conf")
@@ -158,38 +229,81 @@ class Service:
 
     def containers(self, everything=True):
         """Return the names of its containers."""
-        command = [DOCKER, "ps", "--format", "{{.Names}}", "--filter",
-                   "label=inline.instance=" + self.instance()]
-        if everything:
-            command.insert(2, "-a")
-        done = subprocess.run(command, capture_output=True, text=True,
-                              timeout=30, check=True)
-        return done.stdout.split()
+        return docker("ps", *["-a"] * everything, "--format", "{{.Names}}",
+                      "--filter",
+                      "label=inline.instance=" + self.instance()).split()
 
-    def pids(self, program):
-        """Return the pids of a program of ours that `ilctl run` started."""
-        found = []
-        for name in filter(str.isdigit, os.listdir("/proc")):
+    def ilctl(self, *words, timeout=60):
+        """Run another ilctl beside it; returns (code, stdout, stderr)."""
+        done = subprocess.run(
+            [os.path.join(BUILD, "bin", "ilctl"), *words], cwd=ROOT,
+            env=self.environment(), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=timeout)
+        return done.returncode, done.stdout, done.stderr
+
+    def kill(self, program):
+        """kill -9 all processes of a program, and wait for their end and that
+        of their children; returns their pids.
+        """
+        pids = self.pids(program)
+        assert pids, program
+        gone = [os.pidfd_open(pid) for pid in [*pids, *children(pids)]]
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        for fd in gone:
+            assert select.select([fd], [], [], 20)[0], program
+            os.close(fd)
+        return pids
+
+    def left_over(self):
+        """Return what should not be there after the end: containers, volumes,
+        loop devices, processes that know the folder.
+        """
+        label = "label=inline.instance=" + self.instance()
+        found = docker("ps", "-aq", "--filter", label).split()
+        found += docker("volume", "ls", "-q", "--filter", label).split()
+        for name in os.listdir("/sys/block"):
             try:
-                with open(f"/proc/{name}/stat") as file:
-                    stat = file.read()
-                with open(f"/proc/{name}/cmdline", "rb") as file:
-                    words = file.read().split(b"\0")
+                with open(f"/sys/block/{name}/loop/backing_file") as file:
+                    if self.folder in file.read():
+                        found.append(name)
             except OSError:
                 continue
-            parent = int(stat.rsplit(")", 1)[1].split()[1])
-            base = os.path.basename(words[0].decode(errors="replace"))
-            if parent == self.process.pid and base.startswith(program):
-                found.append(int(name))
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    ours = self.folder.encode() in file.read()
+                with open(f"/proc/{name}/cmdline") as file:
+                    line = file.read().replace("\0", " ")
+            except OSError:
+                continue
+            if ours and int(name) != os.getpid():
+                found.append(f"{name}: {line}")
         return found
 
-    def assert_kept_discords_rules(self):
+    def pids(self, program):
+        """Return the pids of a program that `ilctl run` started."""
+        found = []
+        for pid in children([self.process.pid]):
+            try:
+                with open(f"/proc/{pid}/cmdline") as file:
+                    words = file.read().split("\0")
+            except OSError:
+                continue
+            if os.path.basename(words[0]).startswith(program):
+                found.append(pid)
+        return found
+
+    def assert_kept_discords_rules(self, ignore=()):
         """Nothing that Inline sent was against Discord's rules.
 
         An edit that overtakes the deferral on its way through nginx is not:
-        Discord answers 404, and the worker tries again.
+        Discord answers 404, and the worker tries again.  Where Discord's
+        OpenAPI description is at hand, every body fits it.
         """
-        self.discord.assert_no_violations(ignore=("early",))
+        if os.path.exists(OPENAPI):
+            assert self.discord.settings()["openapi"], "bodies not checked"
+        self.discord.assert_no_violations(ignore=("early", *ignore))
 
     # What people do
 

@@ -1,0 +1,92 @@
+"""A person in front of the chat page, who types, clicks and reads.
+
+    alice = Person(browser)
+    alice.says("/il py print(1)")
+    assert "1" in alice.reads()
+"""
+
+import json
+
+NEWEST = "last('.message')"
+
+
+class Person:
+    """Whoever sits at this browser; `is_now` makes it another one."""
+
+    def __init__(self, browser):
+        self.browser = browser
+
+    def opens(self, address):
+        """Open the page and wait until it hears of what happens."""
+        self.browser.goto(address)
+        self.browser.wait("text('#link') === 'live'")
+
+    def is_now(self, user):
+        """Be somebody else, who sees what that one sees."""
+        self.browser.evaluate("one('#link').dataset.state = 'changing'")
+        self.browser.choose("#user", user)
+        self.browser.wait("one('#link').dataset.state === 'live'")
+
+    # Saying something
+
+    def types(self, text):
+        """Put text into the line."""
+        self.browser.type("#composer", text)
+
+    def sends(self):
+        """Press Enter, and wait until the answer is whole."""
+        before = self.newest()
+        self.browser.key("Enter")
+        self.waits(f"{NEWEST}.dataset.messageId !== {json.dumps(before)} && "
+                   f"{NEWEST}.dataset.state !== 'thinking'")
+        self.browser.wait("!one('[data-pending]')")
+
+    def says(self, text):
+        """Type a line, send it and wait for the answer."""
+        self.types(text)
+        self.sends()
+
+    def asks_for_editor(self, text):
+        """Send a line that opens an editor instead of an answer."""
+        self.types(text)
+        self.browser.key("Enter")
+        self.waits("one('#modal').open")
+
+    def submits(self, **fields):
+        """Fill the editor in, send it and wait for the answer."""
+        before = self.newest()
+        for name, value in fields.items():
+            self.browser.type(f"[data-field={name}]", value)
+        self.browser.click("#modal-submit")
+        self.waits("!one('#modal').open")
+        self.waits(f"{NEWEST}.dataset.messageId !== {json.dumps(before)} && "
+                   f"{NEWEST}.dataset.state !== 'thinking'")
+
+    def presses(self, label, becomes):
+        """Press a button of the newest message; wait for a change of it."""
+        self.browser.click(f".message:last-child [data-label={json.dumps(label)}]")
+        self.waits(becomes)
+        self.browser.wait("!one('.busy')")
+
+    # Reading
+
+    def waits(self, condition, timeout=30):
+        """Wait until something is true of the page."""
+        return self.browser.wait(condition, timeout)
+
+    def newest(self):
+        """The id of the newest message; "" without one."""
+        return self.browser.evaluate(f"{NEWEST}?.dataset.messageId || ''")
+
+    def reads(self):
+        """The text of the newest message, as it is shown."""
+        return self.browser.evaluate(f"{NEWEST}.innerText")
+
+    def reads_block(self):
+        """The text of the code block of the newest message."""
+        return self.sees("pre", "innerText")
+
+    def sees(self, selector, what="outerHTML"):
+        """Something of an element of the newest message; None without it."""
+        return self.browser.evaluate(
+            f"{NEWEST}.querySelector({json.dumps(selector)})?.{what} ?? null")
