@@ -26,6 +26,11 @@ from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     TAG_OFFSET, TAG_PART, TAG_PATH, TAG_RECURSIVE, TAG_SIZE,
                     TAG_TOTAL, Failure, frame)
 
+PACKAGES = ".site-packages"
+# What a workspace has before its user comes (sandbox/broker/creation.c): ten
+# inodes of ext4's own, the mount point, the blocks of that and of the root.
+OWN_FILES = 11
+OWN_BLOCKS = 2
 NAME_MAX = 255
 PATH_MAX = 1024
 
@@ -158,12 +163,14 @@ def list_directory(root, lease, request):
     """OP_LIST: a stretch of a directory, directories first, then by name."""
     offset = max(0, request.number(TAG_OFFSET))
     count = max(0, request.number(TAG_COUNT))
-    fd = walk(root, split(request.data(TAG_PATH, b"")))
+    names = split(request.data(TAG_PATH, b""))
+    fd = walk(root, names)
     try:
         found = []
         with os.scandir(fd) as entries:
             for item in entries:
-                if not is_lost_and_found(item):
+                if not (is_lost_and_found(item) or
+                        not names and is_unused_packages(item)):
                     found.append((not item.is_dir(follow_symlinks=False),
                                   os.fsencode(item.name)))
         found.sort()
@@ -180,6 +187,14 @@ def is_lost_and_found(item):
     """ext4's own folder, of no use to anyone: root's, mode 0700."""
     return (item.name == "lost+found" and
             item.stat(follow_symlinks=False).st_uid == 0)
+
+
+def is_unused_packages(item):
+    """The packages' mount point, while nothing has been installed."""
+    if item.name != PACKAGES or not item.is_dir(follow_symlinks=False):
+        return False
+    with os.scandir(item.path) as entries:
+        return all(map(is_lost_and_found, entries))
 
 
 def read_file(root, lease, request):
@@ -283,35 +298,36 @@ class Writer:
 
 
 def remove_path(root, lease, request):
-    """OP_REMOVE: a file, a link (itself), a directory with RECURSIVE."""
+    """OP_REMOVE: a file, a link (itself), an empty directory; with RECURSIVE
+    any directory.  A mount point (.site-packages) is emptied and stays."""
     names = split(request.data(TAG_PATH, b""))
     if not names:
         raise Failure(ERROR_REQUEST, "the workspace itself stays")
     with Parent(root, names) as parent:
         name = names[-1]
-        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if not stat.S_ISDIR(status.st_mode):
-            os.unlink(name, dir_fd=parent)
-            return ()
         if request.number(TAG_RECURSIVE):
-            empty(enter_any(name, parent), lease)
-        try:
-            os.rmdir(name, dir_fd=parent)
-        except OSError as error:
-            # A mount point (.site-packages) is as gone as it gets when empty.
-            if error.errno != errno.EBUSY:
+            remove_all(name, parent, lease)
+        elif stat.S_ISDIR(os.stat(name, dir_fd=parent,
+                                  follow_symlinks=False).st_mode):
+            try:
+                os.rmdir(name, dir_fd=parent)
+            except OSError as error:
+                if error.errno == errno.EBUSY:
+                    raise Failure(ERROR_NOT_EMPTY, "a mount point")
                 raise
-            if not request.number(TAG_RECURSIVE):
-                raise Failure(ERROR_NOT_EMPTY, "a mount point")
+        else:
+            os.unlink(name, dir_fd=parent)
     return ()
 
 
 def usage(root):
-    """How full a workspace is: (bytes, files, is there no room left?)."""
+    """How much of a workspace is the user's: (bytes, files, is there no room
+    left?)."""
     fs = os.statvfs(root)
     full = fs.f_bavail * fs.f_frsize < 65536 or fs.f_favail == 0
-    return ((fs.f_blocks - fs.f_bfree) * fs.f_frsize,
-            fs.f_files - fs.f_ffree, int(full))
+    blocks = fs.f_blocks - fs.f_bfree - OWN_BLOCKS
+    return (max(blocks, 0) * fs.f_frsize,
+            max(fs.f_files - fs.f_ffree - OWN_FILES, 0), int(full))
 
 
 # ---- removing trees ----
@@ -363,6 +379,16 @@ def empty(fd, lease=None):
                 lease.check()
     finally:
         os.close(fd)
+
+
+def remove_all(name, parent, lease=None):
+    """Remove whatever has that name, with all that is below it."""
+    if stat.S_ISDIR(os.stat(name, dir_fd=parent,
+                            follow_symlinks=False).st_mode):
+        empty(enter_any(name, parent), lease)
+        remove_directory(name, parent)
+    else:
+        os.unlink(name, dir_fd=parent)
 
 
 def remove_directory(name, parent):

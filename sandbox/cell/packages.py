@@ -12,8 +12,7 @@ import os
 import stat
 import sys
 
-from files import (DIRECTORY, READ, empty, enter_any, look, refuse_kind,
-                   remove_directory, split, walk)
+from files import DIRECTORY, READ, enter_any, look, remove_all, split, walk
 from frames import ERROR_FAILED, ERROR_REQUEST, Failure
 
 SITE = "/site"
@@ -24,37 +23,51 @@ RECORD_MAX = 16 << 20
 LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALNUM = LETTERS + b"0123456789"
 NAME = ALNUM + b"._-"
-SPECIFIERS = ALNUM + b"._-+*!<>=~, ()"
-MARKERS = SPECIFIERS + b"'\""
+EXTRAS = NAME + b", "
+VERSION = ALNUM + b"._-+*!"
+MARKERS = VERSION + b"<>=~, ()'\""
+COMPARISONS = (b"===", b"==", b"~=", b"!=", b"<=", b">=", b"<", b">")
 
 
 def check_requirement(word):
     """Failure unless word is a plain requirement of PEP 508:
 
-        name [extras] version specifiers ; markers
+        name [extras] comparisons ; markers
 
     The worker has checked it; this is the second lock.  No option, no path, no
-    URL, no direct reference: none of them can be written without one of the
-    characters that are missing here ("-" at the start, "/", ":", "@").
+    URL, no direct reference: each of them takes a character that is not
+    allowed here, "-" at the start, or "/", ":", "@", or a space.
     """
-    name, _, markers = word.strip().partition(b";")
-    name = name.strip()
-    end = 0
-    while end < len(name) and name[end] in NAME:
-        end += 1
-    extras = b""
-    rest = name[end:].lstrip()
+    rest, _, markers = word.strip().partition(b";")
+    name, rest = span(rest.strip(), NAME)
     if rest.startswith(b"["):
-        extras, closed, rest = rest[1:].partition(b"]")
-        if not closed:
-            rest = b"["
-    if (not 0 < len(word) <= 500 or end == 0
-            or name[0] not in ALNUM or name[end - 1] not in ALNUM
-            or any(c not in NAME + b", " for c in extras)
-            or any(c not in SPECIFIERS for c in rest)
-            or (rest and rest[0] not in b"<>=!~(")
-            or any(c not in MARKERS for c in markers)):
+        extras, rest = span(rest[1:], EXTRAS)
+        rest = rest[1:] if extras and rest.startswith(b"]") else b"["
+    rest = rest.strip()
+    if rest.startswith(b"(") and rest.endswith(b")"):
+        rest = rest[1:-1]
+    if not (0 < len(word) <= 500 and name
+            and name[0] in ALNUM and name[-1] in ALNUM
+            and (not rest or all(map(is_comparison, rest.split(b","))))
+            and not span(markers, MARKERS)[1]):
         raise Failure(ERROR_REQUEST, "not a requirement: %r" % word)
+
+
+def span(text, allowed):
+    """What text begins with of the allowed bytes, and the rest of it."""
+    end = 0
+    while end < len(text) and text[end] in allowed:
+        end += 1
+    return text[:end], text[end:].lstrip()
+
+
+def is_comparison(text):
+    text = text.strip()
+    for comparison in COMPARISONS:
+        if text.startswith(comparison):
+            version = text[len(comparison):].strip()
+            return bool(version) and not span(version, VERSION)[1]
+    return False
 
 
 def command(requirements, index_url, sdist, ca):
@@ -99,8 +112,7 @@ def discard():
     site = os.open(SITE, DIRECTORY)
     try:
         if look(WORK, site) is not None:
-            empty(enter_any(WORK, site))
-            os.rmdir(WORK, dir_fd=site)
+            remove_all(WORK, site)
     finally:
         os.close(site)
 
@@ -158,8 +170,7 @@ def uninstall(dist_info):
     site = os.open(SITE, DIRECTORY)
     try:
         if look(dist_info, site) is not None:
-            empty(enter_any(dist_info, site))
-            os.rmdir(dist_info, dir_fd=site)
+            remove_all(dist_info, site)
     finally:
         os.close(site)
 
@@ -180,6 +191,8 @@ def read_record(dist_info):
 
 
 def remove_file(names):
+    if not names:
+        raise Failure(ERROR_REQUEST, "no file")
     folder = walk(SITE, names[:-1])
     try:
         os.unlink(names[-1], dir_fd=folder)
@@ -224,11 +237,7 @@ def merge(source, target):
             old = look(name, target)
             if old is not None and not (stat.S_ISDIR(new.st_mode)
                                         and stat.S_ISDIR(old.st_mode)):
-                if stat.S_ISDIR(old.st_mode):
-                    empty(enter_any(name, target))
-                    remove_directory(name, target)
-                else:
-                    os.unlink(name, dir_fd=target)
+                remove_all(name, target)
                 old = None
             if old is None:
                 os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)

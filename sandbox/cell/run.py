@@ -85,7 +85,8 @@ class Run:
         # Hidden, not freed: that would take longer, for nothing.
         self.hidden = [sys.modules.pop(name)
                        for name in set(sys.modules) - self.bare]
-        sys.path_importer_cache.pop(HERE, None)
+        for path in (HERE, HERE + "/cell.py"):
+            sys.path_importer_cache.pop(path, None)
         os.environ.update(environment())
         self.make_main()
         self.set_path()
@@ -178,8 +179,10 @@ class Run:
             error.__traceback__ = sys.last_traceback = trace
             try:
                 shown(kind, error, trace)
-            except SystemExit as end:
-                self.exits(end)
+            except BaseException as fault:
+                if isinstance(fault, SystemExit):
+                    self.exits(fault)
+                fault.__traceback__ = fault.__traceback__.tb_next
                 raise
 
         sys.excepthook = excepthook
@@ -199,7 +202,8 @@ class Run:
             self.status = 120       # as Py_FinalizeEx has it
         atexit._clear()
         self.names = None
-        builtins._ = sys.last_value = sys.last_traceback = None
+        builtins._ = None
+        sys.last_exc = sys.last_value = sys.last_traceback = None
         for name in set(sys.modules) - self.bare | {"__main__"}:
             sys.modules.pop(name, None)
         flush_files()
@@ -291,7 +295,7 @@ def open_standard_streams():
         raw.name = "<%s>" % name
         stream = io.TextIOWrapper(io.BufferedReader(raw) if fd == 0 else raw,
                                   old.encoding, old.errors, newline="\n",
-                                  write_through=fd != 0)
+                                  write_through=True)
         stream.mode = "r" if fd == 0 else "w"
         setattr(sys, name, stream)
         setattr(sys, "__%s__" % name, stream)

@@ -75,13 +75,15 @@ class Cell:
         if head.kind != FRAME_REQUEST:
             raise ProtocolError("not a request")
         try:
-            try:
-                parts = self.receive_parts(head)
-                fields = self.perform(head, parts)
-            except OSError as error:
-                raise failure(error)
+            fields = self.perform(head, self.receive_parts(head))
+        except (Gone, ProtocolError):
+            raise
         except Failure as error:
             fields = error.fields()
+        except OSError as error:
+            fields = failure(error).fields()
+        except Exception as error:      # a fault of ours is told, too
+            fields = Failure(ERROR_FAILED, repr(error)).fields()
         if isinstance(fields, Run):
             return fields
         self.lease.send(frame(FRAME_RESULT, *fields, *self.disk()))
