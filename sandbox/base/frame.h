@@ -19,6 +19,10 @@
  * that runs out of the packet or an integer of another size is a protocol error
  * and ends the connection.  Frames that come from a cell are hostile input.
  *
+ * A request to a cell is REQUEST, its pieces (the bytes of each part in their
+ * order), GO.  It is answered after GO, also when a piece was refused.  One
+ * request at a time.
+ *
  * The numbers stand again in sandbox/cell/frames.py; tests/cell compares them.
  */
 #define FRAME_MAX 65536
@@ -78,8 +82,8 @@ enum frame_tag {
 	TAG_PATH = 17,		/* bytes: relative to the workspace, '/'
 				 * between, "" for the workspace itself */
 	TAG_CWD = 18,		/* bytes: like PATH, where a run starts */
-	TAG_NAME = 19,		/* bytes: of an entry; of the source in
-				 * tracebacks */
+	TAG_NAME = 19,		/* bytes: of an entry; of inline source in
+				 * tracebacks, where it is /code/NAME */
 	TAG_ARG = 20,		/* bytes, repeated: sys.argv[1:], packages */
 	TAG_ECHO = 21,		/* int: 1 shows the last bare expression */
 	TAG_MERGE = 22,		/* int: 1 sends stderr into the stdout pipe */
@@ -105,7 +109,7 @@ enum frame_tag {
 	TAG_DATA = 49,		/* bytes, at most FRAME_CHUNK */
 	TAG_STREAM = 50,	/* int: 1 stdout, 2 stderr */
 	TAG_KIND = 51,		/* int: enum entry_kind */
-	TAG_SIZE = 52,		/* int: bytes */
+	TAG_SIZE = 52,		/* int: bytes; in FILE: those that follow */
 	TAG_MTIME = 53,		/* int: Unix seconds */
 	TAG_WHY = 54,		/* int: enum left_out */
 
@@ -118,7 +122,8 @@ enum frame_tag {
 	TAG_MAX_RSS = 69,	/* int: bytes, of the largest process */
 	TAG_USED_BYTES = 70,	/* int: in the workspace, after the request */
 	TAG_USED_FILES = 71,	/* int */
-	TAG_TOTAL = 72,		/* int: entries of the whole listing */
+	TAG_TOTAL = 72,		/* int: entries of the whole listing; size of
+				 * the whole file; files changed by a run */
 	TAG_DISK_FULL = 73,	/* int: 1: the workspace had no room left (bytes
 				 * or files) when the run ended */
 
@@ -148,16 +153,21 @@ enum refusal {
 
 enum cell_op {
 	OP_RUN = 1,	/* PART_SOURCE or PATH (a file), CWD, NAME, ARG…, ECHO,
-			 * MERGE, PART_STDIN, limits, COLLECT_* */
+			 * MERGE, PART_STDIN, INPUT…, WALL_MS, OUTPUT_MAX,
+			 * COLLECT_* → STARTED, OUTPUT…, then by path FILE,
+			 * BYTES… and LEFT_OUT (100 at most), TOTAL; source and
+			 * standard input: 16 MiB each at most */
 	OP_LIST = 2,	/* PATH, OFFSET, COUNT → ENTRY…, TOTAL; directories
 			 * first, then by name */
-	OP_READ = 3,	/* PATH, MAX_BYTES → FILE, BYTES… */
+	OP_READ = 3,	/* PATH, MAX_BYTES, CUT → FILE, BYTES…, TOTAL */
 	OP_WRITE = 4,	/* PATH, PART_CONTENT; parents are made; replaces whole
 			 * or not at all */
 	OP_REMOVE = 5,	/* PATH, RECURSIVE */
 	OP_PIP = 6,	/* ARG… (requirements), INDEX_URL, SDIST, CA, WALL_MS,
-			 * OUTPUT_MAX → OUTPUT… */
-	OP_STAT = 7,	/* PATH → ENTRY; "" asks for the workspace itself */
+			 * OUTPUT_MAX → STARTED, OUTPUT…; a cell that mounts
+			 * /site does this and nothing else, no other does */
+	OP_STAT = 7,	/* PATH → ENTRY; "" asks for the workspace itself, whose
+			 * NAME is "." */
 };
 
 enum frame_part { PART_SOURCE = 1, PART_STDIN = 2, PART_CONTENT = 3 };
@@ -181,7 +191,7 @@ enum run_reason {
 	REASON_EXIT = 1,	/* STATUS; also: the operation succeeded */
 	REASON_SIGNAL = 2,	/* SIGNAL */
 	REASON_TIME = 3,	/* wall clock limit */
-	REASON_MEMORY = 4,	/* killed by the memory limit */
+	REASON_MEMORY = 4,	/* killed by the memory limit: SIGNAL */
 	REASON_OUTPUT = 5,	/* output limit */
 	REASON_ERROR = 6,	/* the operation failed: CODE, TEXT */
 };
