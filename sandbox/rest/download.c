@@ -13,6 +13,7 @@
 #define TIMEOUT_MS	15000
 #define TIMEOUT_MOST_MS 60000
 #define BYTES_PER_MS	512
+#define ERROR_MAX	65536 /* what an answer that is no file may have */
 
 static const char *const hosts[] = {
 	"cdn.discordapp.com",
@@ -98,7 +99,7 @@ fetch(struct rest *rest, const char *url, bool direct, size_t max, void **data,
 	struct transfer_request request = {
 		.method = "GET",
 		.url = url,
-		.answer_max = max,
+		.answer_max = max > ERROR_MAX ? max : ERROR_MAX,
 		.direct = direct,
 	};
 	struct transfer_answer answer = { 0 };
@@ -112,6 +113,11 @@ fetch(struct rest *rest, const char *url, bool direct, size_t max, void **data,
 		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
 	}
 	status = answer.status;
+	if (status == 200 && answer.body.len > max) {
+		transfer_answer_release(&answer);
+		(void)err_set(err, ERR_LIMIT, "longer than announced");
+		return REST_REFUSED;
+	}
 	if (status == 200) {
 		*data = buf_steal(&answer.body, len);
 		return REST_DONE;

@@ -9,8 +9,8 @@
 #include "source.h"
 #include "worker.h"
 
-/* In tracebacks: File "<code>", line 1. */
-#define SOURCE_NAME "<code>"
+/* In tracebacks: File "/code/main.py", line 1. */
+#define SOURCE_NAME "main.py"
 
 /* Room in the message that the output may need as a file. */
 static int64_t

@@ -109,6 +109,8 @@ void render_health(struct message *message, const struct render_health *health);
 
 /* "12 ms", "1.25 s", "2 min 5 s". */
 void render_add_duration(struct buf *out, int64_t us);
+/* "1 file", "10,000 files": what in the singular. */
+void render_add_count(struct buf *out, int64_t n, const char *what);
 /* A path as `~/name`. */
 void render_add_path(struct buf *out, const char *path);
 

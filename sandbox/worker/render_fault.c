@@ -113,8 +113,9 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		buf_adds(lead, "There is no room for that: your sandbox may "
 		    "hold ");
 		text_add_size(lead, env->config->quota);
-		message_leadf(m, " in %" PRId64 " files. `/il rm` makes room.",
-		    env->config->files);
+		buf_adds(lead, " in ");
+		render_add_count(lead, env->config->files, "file");
+		buf_adds(lead, ". `/il rm` makes room.");
 		return;
 	case ERROR_REQUEST:
 	case ERROR_FAILED:
@@ -140,7 +141,7 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		fail_large(m, result, env);
 	else if (result->error == ERROR_NOT_EMPTY)
 		buf_adds(lead, " is a directory: `recursive:True` removes it "
-		    "with all that is in it.");
+		    "with everything in it.");
 	else if (result->error == ERROR_NOT_REGULAR)
 		buf_adds(lead, " is neither a file nor a directory.");
 	else
@@ -283,9 +284,9 @@ render_bad_requirements(struct message *message,
 		break;
 	case REQUIREMENTS_BAD:
 		message_add_name(&message->lead, word, 60);
-		message_leadf(message, " is not a requirement. Names with "
-		    "versions are, as `requests` or `numpy>=1.26,<2`; options, "
-		    "paths and URLs are not taken.");
+		message_leadf(message, " is not a package. Give names, with "
+		    "versions if you like: `requests`, `numpy>=1.26,<2`. "
+		    "Options, paths and URLs are not taken.");
 		break;
 	}
 }

@@ -21,6 +21,24 @@ render_add_path(struct buf *out, const char *path)
 	message_add_name(out, buf_str(&shown), PATH_MOST);
 }
 
+static void
+add_number(struct buf *out, int64_t n)
+{
+	if (n >= 1000) {
+		add_number(out, n / 1000);
+		buf_addf(out, ",%03d", (int)(n % 1000));
+	} else {
+		buf_addf(out, "%" PRId64, n);
+	}
+}
+
+void
+render_add_count(struct buf *out, int64_t n, const char *what)
+{
+	add_number(out, n);
+	buf_addf(out, n == 1 ? " %s" : " %ss", what);
+}
+
 /* ---- listings ---- */
 
 static void
@@ -82,13 +100,17 @@ add_usage(struct buf *out, int64_t bytes, int64_t files,
 {
 	if (bytes < 0)
 		return;
+	buf_adds(out, "-# ");
 	text_add_size(out, bytes);
 	buf_adds(out, " of ");
 	text_add_size(out, config->quota);
 	buf_adds(out, " used");
-	if (files >= 0)
-		buf_addf(out, ", %" PRId64 " of %" PRId64 " files", files,
-		    config->files);
+	if (files < 0)
+		return;
+	buf_adds(out, ", ");
+	add_number(out, files);
+	buf_adds(out, " of ");
+	render_add_count(out, config->files, "file");
 }
 
 void
@@ -99,11 +121,13 @@ render_listing(struct message *message, const struct render_listing *listing,
 	struct message *m = message;
 
 	render_add_path(&m->lead, l->path);
-	if (l->total == 0)
+	if (l->total == 0) {
 		buf_adds(&m->lead, " is empty.");
-	else
-		message_leadf(m, ": %" PRId64 " %s", l->total,
-		    l->total == 1 ? "entry" : "entries");
+	} else {
+		buf_adds(&m->lead, ": ");
+		add_number(&m->lead, l->total);
+		buf_adds(&m->lead, l->total == 1 ? " entry" : " entries");
+	}
 	if (l->pages > 1)
 		message_leadf(m, ", page %" PRId64 " of %" PRId64, l->page,
 		    l->pages);
@@ -207,6 +231,14 @@ render_get(struct message *message, struct collected_file *file,
 		(void)attach(message, file, file->size, env);
 }
 
+/* Worth a word to somebody who did not ask. */
+static bool
+is_filling(const struct cell_result *result, const struct config *config)
+{
+	return result->used_bytes / 3 >= config->quota / 4 ||
+	    result->used_files / 3 >= config->files / 4;
+}
+
 void
 render_written(struct message *message, const char *path, int64_t size,
     const struct run_outcome *outcome, const struct render_env *env)
@@ -214,8 +246,9 @@ render_written(struct message *message, const char *path, int64_t size,
 	buf_adds(&message->lead, "Saved ");
 	lead_with_file(message, path, size);
 	buf_addc(&message->lead, '.');
-	add_usage(&message->tail, outcome->result.used_bytes,
-	    outcome->result.used_files, env->config);
+	if (is_filling(&outcome->result, env->config))
+		add_usage(&message->tail, outcome->result.used_bytes,
+		    outcome->result.used_files, env->config);
 }
 
 void

@@ -89,6 +89,17 @@ add_measures(struct buf *out, const struct cell_result *result)
 	}
 }
 
+/* How it went, small when it simply ended: the output is what counts. */
+static void
+add_result(struct buf *out, const struct cell_result *result,
+    const struct config *config, int64_t wall_ms)
+{
+	if (result->reason == REASON_EXIT)
+		buf_adds(out, "-# ");
+	add_reason(out, result, config, wall_ms);
+	add_measures(out, result);
+}
+
 static bool
 has_failed(const struct cell_result *result)
 {
@@ -105,16 +116,15 @@ add_end(struct message *m, const struct run_outcome *outcome,
 
 	switch (outcome->end) {
 	case RUN_RESULT:
-		add_reason(tail, &outcome->result, env->config,
+		add_result(tail, &outcome->result, env->config,
 		    env->config->timeout_ms);
-		add_measures(tail, &outcome->result);
 		if (outcome->result.disk_full &&
 		    has_failed(&outcome->result)) {
 			buf_adds(tail, "\nThe disk quota is used up (");
 			text_add_size(tail, env->config->quota);
-			buf_addf(tail, ", %" PRId64
-			    " files): `/il rm` makes room.",
-			    env->config->files);
+			buf_adds(tail, ", ");
+			render_add_count(tail, env->config->files, "file");
+			buf_adds(tail, "): `/il rm` makes room.");
 		}
 		break;
 	case RUN_STOPPED:
@@ -166,7 +176,7 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 }
 
 /* Images go first: that is where Discord shows them.  One place is kept for
- * the output when it must go as a file. */
+ * the output when it must go as a file.  An empty file is only named. */
 static void
 attach_files(struct message *m, struct collect *c, size_t most)
 {
@@ -180,7 +190,7 @@ attach_files(struct message *m, struct collect *c, size_t most)
 			if (filename_is_image(file->path) != (images == 1))
 				continue;
 			before = m->file_count;
-			if (before < most)
+			if (before < most && file->size > 0)
 				attach_one(m, c, file, &renamed);
 			else
 				collect_leave_out(c, file->path, file->size,
@@ -194,12 +204,13 @@ attach_files(struct message *m, struct collect *c, size_t most)
 		    "sandbox, `/il get` sends it.");
 }
 
+/* That there are too many need not be said of each. */
 static const char *
 left_out_reason(enum left_out why)
 {
 	switch (why) {
 	case LEFT_OUT_COUNT:
-		return "too many";
+		return NULL;
 	case LEFT_OUT_SIZE:
 		return "too large";
 	case LEFT_OUT_TOTAL:
@@ -207,13 +218,32 @@ left_out_reason(enum left_out why)
 	case LEFT_OUT_UNREADABLE:
 		return "not readable";
 	}
-	return "left out";
+	return NULL;
+}
+
+static void
+name_one_left_out(struct buf *out, const struct collected_left *left,
+    bool may_attach)
+{
+	const char *reason = may_attach ? left_out_reason(left->why) : NULL;
+
+	message_add_name(out, left->path, NAME_MOST);
+	if (left->size == 0) {
+		buf_adds(out, " (empty)");
+	} else if (reason != NULL || !may_attach) {
+		buf_adds(out, " (");
+		text_add_size(out, left->size);
+		buf_adds(out, reason != NULL ? ", " : "");
+		buf_adds(out, reason != NULL ? reason : "");
+		buf_addc(out, ')');
+	}
 }
 
 static void
 name_left_out(struct message *m, const struct collect *c, bool may_attach)
 {
 	size_t more = c->left_more;
+	bool many = false;
 
 	if (c->left_count == 0)
 		return;
@@ -222,20 +252,19 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 	for (size_t i = 0; i < c->left_count; i++) {
 		const struct collected_left *left = &c->left[i];
 
+		many = many || (left->why == LEFT_OUT_COUNT && left->size > 0);
 		if (i >= LEFT_MOST) {
 			more++;
 			continue;
 		}
 		buf_adds(&m->tail, i > 0 ? ", " : "");
-		message_add_name(&m->tail, left->path, NAME_MOST);
-		buf_adds(&m->tail, " (");
-		text_add_size(&m->tail, left->size);
-		if (may_attach)
-			buf_addf(&m->tail, ", %s", left_out_reason(left->why));
-		buf_addc(&m->tail, ')');
+		name_one_left_out(&m->tail, left, may_attach);
 	}
 	if (more > 0)
 		buf_addf(&m->tail, " and %zu more", more);
+	if (many && may_attach)
+		buf_addf(&m->tail, ". A message takes %d files; `/il get` "
+		    "sends any other.", MESSAGE_FILES_MAX);
 }
 
 /* Nothing is attached where nothing may be: then files are only named. */
@@ -377,12 +406,13 @@ add_pip_end(struct message *m, const struct run_outcome *outcome,
 		add_end(m, outcome, env);
 		return;
 	}
-	if (outcome->result.reason == REASON_MEMORY)
+	if (outcome->result.reason == REASON_MEMORY) {
 		add_limit(tail, "memory", env->config->pip_memory);
-	else
-		add_reason(tail, &outcome->result, env->config,
+		add_measures(tail, &outcome->result);
+	} else {
+		add_result(tail, &outcome->result, env->config,
 		    env->config->pip_timeout_ms);
-	add_measures(tail, &outcome->result);
+	}
 	if (has_failed(&outcome->result))
 		explain_pip(tail, log, &outcome->result, env->config);
 }

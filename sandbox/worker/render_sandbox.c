@@ -9,6 +9,8 @@
 #include "../lease/lease.h"
 #include "../store/sandbox.h"
 
+#define REPORT_MAX 4096
+
 /* ---- sandboxes ---- */
 
 static void
@@ -36,13 +38,13 @@ add_limits(struct buf *out, const struct config *config)
 {
 	buf_adds(out, "It holds ");
 	text_add_size(out, config->quota);
-	buf_addf(out, " in %" PRId64 " files. A run of `/il py` may take %g s, "
-	    "%g CPU and ", config->files, (double)config->timeout_ms / 1e3,
-	    config->cpus);
+	buf_adds(out, " in ");
+	render_add_count(out, config->files, "file");
+	buf_addf(out, ". `/il py` runs Python in it, for up to %g s, with ",
+	    (double)config->timeout_ms / 1e3);
 	text_add_size(out, config->memory);
-	buf_adds(out, " of memory, and print ");
-	text_add_size(out, config->output_limit);
-	buf_adds(out, "; it has no network. `/il pip` installs packages.");
+	buf_addf(out, " of memory, %g CPU%s and no network. `/il pip` installs "
+	    "packages.", config->cpus, config->cpus > 1 ? "s" : "");
 }
 
 void
@@ -76,72 +78,91 @@ render_deleted(struct message *message, bool at_once)
 
 /* ---- the service ---- */
 
+/* Lines about the parts of the service, and whether all of them are well. */
+struct report {
+	struct buf *lines;
+	bool well;
+};
+
+/* A part that is not well stands out. */
 static void __attribute__((format(printf, 3, 4)))
-add_line(struct message *m, bool good, const char *fmt, ...)
+add_line(struct report *r, bool well, const char *fmt, ...)
 {
 	va_list ap;
 
-	buf_adds(&m->lead, m->lead.len > 0 ? "\n" : "");
-	buf_adds(&m->lead, good ? "✅ " : "❌ ");
+	buf_adds(r->lines, well ? "\n" : "\n**Problem** · ");
 	va_start(ap, fmt);
-	buf_addv(&m->lead, fmt, ap);
+	buf_addv(r->lines, fmt, ap);
 	va_end(ap);
+	r->well = r->well && well;
 }
 
 static void
-add_broker(struct message *m, const struct lease_status *status)
+add_image(struct report *r, const struct lease_status *status)
 {
-	add_line(m, status->engine, "Docker: %s",
-	    status->engine ? "reachable" : "does not answer");
-	add_line(m, status->image, "Image ");
-	message_add_name(&m->lead, status->image_name, 80);
-	if (!status->image)
-		buf_adds(&m->lead, ": missing");
-	else if (status->python[0] != '\0') {
-		buf_adds(&m->lead, ": Python ");
-		text_add_clean(&m->lead, status->python,
+	add_line(r, status->image, "Image ");
+	message_add_name(r->lines, status->image_name, 80);
+	if (!status->image) {
+		buf_adds(r->lines, ": missing");
+	} else if (status->python[0] != '\0') {
+		buf_adds(r->lines, ": Python ");
+		text_add_clean(r->lines, status->python,
 		    strlen(status->python));
 	} else {
-		buf_adds(&m->lead, ": present");
+		buf_adds(r->lines, ": present");
 	}
-	add_line(m, true, "Cells: %" PRId64 " running, %" PRId64 " in use, "
-	    "%" PRId64 " starting, %" PRId64 " requests waiting",
-	    status->cells, status->leased, status->starting, status->waiting);
-	add_line(m, true, "Free disk: ");
-	text_add_size(&m->lead, status->free_bytes);
 }
 
 static void
-add_queue(struct message *m, const struct render_health *health)
+add_broker(struct report *r, const struct lease_status *status)
+{
+	add_line(r, status->engine, "Docker: %s",
+	    status->engine ? "reachable" : "does not answer");
+	if (status->image_name[0] != '\0')
+		add_image(r, status);
+	add_line(r, true, "Sandboxes: %" PRId64 " started, %" PRId64
+	    " in use, %" PRId64 " starting, %" PRId64 " waited for",
+	    status->cells, status->leased, status->starting, status->waiting);
+	add_line(r, true, "Free disk: ");
+	text_add_size(r->lines, status->free_bytes);
+}
+
+static void
+add_queue(struct report *r, const struct render_health *health)
 {
 	const struct job_counts *counts = health->counts;
 
-	add_line(m, health->database, "Database: %s",
+	add_line(r, health->database, "Database: %s",
 	    health->database ? "answers" : "does not answer");
 	if (!health->database)
 		return;
-	add_line(m, counts->queued < health->queue_max,
+	add_line(r, counts->queued < health->queue_max,
 	    "Queue: %" PRId64 " waiting, %" PRId64 " running", counts->queued,
 	    counts->running);
 	if (counts->oldest_ms > 0) {
-		buf_adds(&m->lead, ", the oldest for ");
-		render_add_duration(&m->lead, counts->oldest_ms * 1000);
+		buf_adds(r->lines, ", the oldest for ");
+		render_add_duration(r->lines, counts->oldest_ms * 1000);
 	}
 }
 
 void
 render_health(struct message *message, const struct render_health *health)
 {
+	auto_buf struct buf lines = BUF_INIT(REPORT_MAX);
+	struct report report = { .lines = &lines, .well = true };
 	int64_t skew_ms = health->skew_ms;
 	bool close = skew_ms > -5000 && skew_ms < 5000;
 
 	if (health->broker_error != NULL)
-		add_line(message, false, "Docker: unknown, il-sandboxd %s",
+		add_line(&report, false, "Docker: unknown, il-sandboxd %s",
 		    health->broker_error);
 	else
-		add_broker(message, health->status);
-	add_queue(message, health);
-	add_line(message, close, "Clock: %+" PRId64 " ms against Discord's",
-	    skew_ms);
-	message_leadf(message, "\nInline " INLINE_VERSION);
+		add_broker(&report, health->status);
+	add_queue(&report, health);
+	add_line(&report, close, "Clock: %+" PRId64 " ms skew against "
+	    "Discord's", skew_ms);
+	message_leadf(message, report.well ? "All is well." :
+	    "Not all is well.");
+	buf_add(&message->lead, buf_str(&lines), lines.len);
+	message_leadf(message, "\n-# Inline " INLINE_VERSION);
 }

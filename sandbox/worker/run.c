@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/buf.h"
 #include "../base/clock.h"
@@ -77,6 +78,7 @@ run_open(struct run *run, struct task *task, const char *class,
 		    task->job->id, task->sandbox.id);
 		return end_with(run, RUN_REFUSED);
 	}
+	memcpy(run->cell_name, run->lease.cell_name, sizeof(run->cell_name));
 	run->cell = xmalloc(sizeof(*run->cell));
 	cell_init(run->cell, run->lease.cell_fd);
 	return true;
@@ -210,7 +212,7 @@ run_request(struct run *run, const struct cell_request *request,
 		done = take_events(run, &wait, &err);
 	if (!done)
 		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,
-		    task->job->id, run->lease.cell_name);
+		    task->job->id, run->cell_name);
 	else if (run->outcome.result.error_text[0] != '\0')
 		log_info("the cell says: %s job=%" PRId64,
 		    run->outcome.result.error_text, task->job->id);

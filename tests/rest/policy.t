@@ -1,0 +1,210 @@
+#!/usr/bin/python3 -B
+"""The retry policy, against a Discord that is told to fail.
+
+A worker sends the answers; what it does is read from the stand-in's log of
+requests.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "worker"))
+
+from house import House, says  # noqa: E402
+from tap import run, test  # noqa: E402
+
+house = House()
+FILES = [("a.csv", b"1,2")]
+
+
+def begin(**fault):
+    """Order a fault, send a command that makes a file."""
+    if fault:
+        house.discord.fault(fault.pop("kind"), "edit", **fault)
+    house.broker.cell = says(b"4\n", files=FILES)
+    return house.send("py", text="2 + 2")
+
+
+def tries(sent):
+    """Return the edits of an interaction as (status, time)."""
+    return [(one["status"], one["time"]) for one
+            in house.discord.requests(interaction=sent.id, route="edit")]
+
+
+def gaps(sent):
+    """Return the seconds between its edits."""
+    times = [time for _, time in tries(sent)]
+    return [round(b - a, 2) for a, b in zip(times, times[1:])]
+
+
+def arrives(sent, files=True):
+    """Assert that the whole answer arrives and is noted."""
+    message = sent.wait_final(match="exit 0").original
+    assert ("a.csv" in [one.filename for one in message.attachments]) == files
+    house.wait_state(sent, "delivered")
+    return message
+
+
+def clean(*ignore):
+    """Assert that no rule was broken; forget faults."""
+    house.discord.assert_no_violations(ignore=ignore)
+    house.discord.clear_violations()
+    house.discord.clear_faults()
+
+
+@test
+def without_a_fault_one_edit_is_enough():
+    sent = begin()
+    arrives(sent)
+    assert len(tries(sent)) == 1
+    clean()
+
+
+@test
+def a_404_right_after_the_deferral_is_tried_again():
+    sent = begin(kind="not_found", within=0.8)
+    arrives(sent)
+    assert len(tries(sent)) > 3 and gaps(sent)[0] < 0.2, gaps(sent)
+    clean()
+
+
+@test
+def a_404_for_good_is_given_up_after_ten_seconds():
+    sent = begin(kind="not_found", count=0)
+    house.wait_state(sent, "undeliverable")
+    times = [time for _, time in tries(sent)]
+    assert 7 < times[-1] - times[0] <= 10.5, times
+    clean()
+
+
+@test
+def a_deleted_message_is_given_up_soon():
+    sent = begin(kind="status", status=404, code=10008, count=0)
+    house.wait_state(sent, "undeliverable", seconds=6)
+    clean("rejected-10008")
+
+
+@test
+def a_429_is_waited_out():
+    sent = begin(kind="rate_limit", retry_after=1.3, count=2)
+    arrives(sent)
+    assert [status for status, _ in tries(sent)] == [429, 429, 200]
+    assert all(1.3 <= gap < 2.5 for gap in gaps(sent)), gaps(sent)
+    clean()
+
+
+@test
+def a_global_429_holds_up_the_next_answer_too():
+    first = begin(kind="rate_limit", retry_after=1.5, scope="global")
+    second = begin()
+    arrives(first)
+    arrives(second)
+    assert tries(second)[0][1] - tries(first)[0][1] >= 1.5
+    clean()
+
+
+@test
+def cloudflares_429_is_waited_out():
+    sent = begin(kind="cloudflare", retry_after=2)
+    arrives(sent)
+    assert len(tries(sent)) == 2 and gaps(sent)[0] >= 2, gaps(sent)
+    clean()
+
+
+@test
+def server_errors_back_off():
+    sent = begin(kind="status", status=503, count=3)
+    arrives(sent)
+    assert [status for status, _ in tries(sent)] == [503, 503, 503, 200]
+    first, second, third = gaps(sent)
+    assert 1 <= first < 2 <= second < 3 and 4 <= third < 6, gaps(sent)
+    clean()
+
+
+@test
+def a_reset_connection_is_tried_again():
+    arrives(begin(kind="reset", count=2))
+    clean()
+
+
+@test
+def an_answer_that_is_cut_short_is_tried_again():
+    sent = begin(kind="truncated", applied=True)
+    arrives(sent)
+    clean()
+
+
+@test
+def a_success_that_is_not_json_is_a_success():
+    sent = begin(kind="garbage", applied=True)
+    arrives(sent)
+    assert len(tries(sent)) == 1, tries(sent)
+    clean()
+
+
+@test
+def a_slow_answer_is_waited_for():
+    sent = begin(kind="slow", seconds=4)
+    arrives(sent)
+    assert len(tries(sent)) == 1, tries(sent)
+    clean()
+
+
+@test
+def a_bucket_that_is_empty_is_left_alone():
+    house.discord.settings(rate_limit=1)
+    house.broker.cell = says(b"4\n", files=FILES)
+    sent = house.send("py", text="1", order={"attachment_size_limit": 2})
+    arrives(sent, files=False)
+    assert [status for status, _ in tries(sent)] == [413, 200], tries(sent)
+    assert gaps(sent)[0] > 0.5, gaps(sent)
+    house.discord.settings(rate_limit=5)
+    clean("rejected-40005")
+
+
+@test
+def refused_files_are_left_out_and_that_is_told():
+    for status, code in ((413, 40005), (400, 50045), (403, 50013)):
+        sent = begin(kind="status", status=status, code=code)
+        message = arrives(sent, files=False)
+        assert "`a.csv` could not be attached" in message.text()
+        assert len(tries(sent)) == 2, tries(sent)
+    clean("rejected-40005", "rejected-50045", "rejected-50013")
+
+
+@test
+def a_refused_answer_leaves_a_plain_one():
+    sent = begin(kind="status", status=400, code=240000, count=2)
+    message = sent.wait_final(match="did not accept").original
+    assert "240000" in message.text()
+    house.wait_state(sent, "delivered")
+    clean("rejected-240000")
+
+
+@test
+def a_dead_token_is_left_alone():
+    sent = begin(kind="status", status=401, code=50027)
+    house.wait_state(sent, "undeliverable")
+    assert len(tries(sent)) == 1, tries(sent)
+    clean("rejected-50027")
+
+
+@test
+def no_token_is_ever_logged():
+    tokens = {one.rsplit("/", 3)[1] for one in
+              (request["path"] for request in house.discord.requests())
+              if "/webhooks/" in one}
+    log = house.log()
+    assert tokens and not [one for one in tokens if one in log]
+    assert "/webhooks/" not in log
+
+
+def main():
+    """Run them in one house."""
+    with house:
+        house.sandbox("alice")
+        run()
+
+
+main()

@@ -1,0 +1,106 @@
+#!/usr/bin/python3 -B
+"""/il pip: the log while it runs, and what is never given to pip."""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
+
+from house import House, says  # noqa: E402
+from tap import run, test  # noqa: E402
+
+house = House(IL_PIP_INDEX_URL="http://127.0.0.1:9/simple")
+
+
+def installs(seconds):
+    """A cell whose pip talks for so long."""
+    def cell_runs(cell):
+        began = time.monotonic()
+        number = 0
+        while time.monotonic() - began < seconds:
+            cell.output(b"Collecting part %d @everyone\n" % number)
+            number += 1
+            time.sleep(0.05)
+        cell.output(b"Successfully installed x-1\n")
+        cell.result()
+    return cell_runs
+
+
+@test
+def the_log_is_shown_live_and_not_too_often():
+    house.broker.cell = installs(7.5)
+    sent = house.send("pip", text="x 'y>=1; python_version < \"4\"'")
+    message = sent.wait_final(match="Installed", timeout=40).original
+    assert "Installed `x`, `y>=1; python_version < \"4\"`." in \
+        message.text(), message
+    assert "Successfully installed x-1" in message.text()
+    edits = house.discord.requests(interaction=sent.id, route="edit")
+    times = [one["time"] for one in edits]
+    assert len(times) == 3, times
+    assert times[1] - times[0] >= 2.9, times
+    house.discord.assert_no_violations()
+
+
+@test
+def the_cell_gets_the_words_and_the_index():
+    asked = house.broker.wait_asked("PIP")[-1]
+    assert asked["ARG"] == [b"x", b'y>=1; python_version < "4"'], asked
+    assert asked["INDEX_URL"] == b"http://127.0.0.1:9/simple", asked
+    assert "SDIST" not in asked and "CA" not in asked, asked
+    lease = house.broker.wait_asked("LEASE")[-1]
+    assert lease["CLASS"] == b"pip", lease
+
+
+@test
+def options_paths_and_urls_are_refused():
+    before = len(house.broker.asked)
+    for text in ("-r x", "--index-url=http://e.org", "./x", "/x", "x.whl/..",
+                 "git+https://e.org/x", "x @ file:///etc", "~/x", ""):
+        sent = house.send("pip", text=text)
+        text = sent.wait_final().original.text()
+        assert "not a requirement" in text or "at least one" in text, text
+    sent = house.send("pip", text="'x")
+    assert "quote" in sent.wait_final().original.text()
+    assert len(house.broker.asked) == before
+
+
+@test
+def a_failure_says_why():
+    house.broker.cell = says(b"ERROR: No matching distribution found for x\n",
+                             STATUS=1)
+    sent = house.send("pip", text="x")
+    text = sent.wait_final(match="Not installed").original.text()
+    assert "as a wheel" in text and "exit 1" in text, text
+
+
+@test
+def a_log_flood_is_cut_from_the_top():
+    house.broker.cell = says(b"".join(b"line %d\n" % n for n in range(9999)))
+    text = house.send("pip", text="x").wait_final().original.text()
+    assert "line 9998\n" in text and "line 0\n" not in text
+
+
+@test
+def what_pip_uses_is_not_the_sandboxs_usage():
+    assert house.sql("SELECT used_bytes FROM sandboxes") == [(0,)]
+
+
+@test
+def discord_failing_while_it_runs_does_not_harm_it():
+    house.discord.fault("status", "edit", status=500)
+    house.broker.cell = installs(4)
+    house.send("pip", text="x").wait_final(match="Installed", timeout=40)
+    house.discord.fault("rate_limit", "edit", retry_after=0.5)
+    house.send("pip", text="x").wait_final(match="Installed", timeout=40)
+    house.discord.assert_no_violations()
+
+
+def main():
+    """Run them in one house."""
+    with house:
+        house.sandbox("alice")
+        run()
+
+
+main()
