@@ -111,7 +111,7 @@ test_ends(void)
 	reset();
 	output("4\n");
 	render_run(&m, &o, &c, &env);
-	is_str(shown(true), "```\n4\n```\nexit 0 · 12 ms · 9 MiB", "a run");
+	is_str(shown(true), "```\n4\n```\n-# exit 0 · 12 ms · 9 MiB", "a run");
 
 	reset();
 	o.result.status = 3;
@@ -119,7 +119,7 @@ test_ends(void)
 	render_run(&m, &o, &c, &env);
 	has("No output.", "no output says so");
 	has("exit 3", "exit status");
-	has("disk quota is used up (256 MiB, 10000 files)", "disk quota");
+	has("disk quota is used up (256 MiB, 10,000 files)", "disk quota");
 
 	reset();
 	o = result(REASON_SIGNAL);
@@ -228,14 +228,22 @@ test_files(void)
 	render_run(&m, &o, &c, &env);
 	is_int(m.file_count, 10, "ten files at most");
 	is_str(m.files[9].name, "output.txt", "the output among them");
-	has("`f9` (1 B, too many)", "the others are named");
+	has("`f10`, `f11`, `f9`. A message takes 10 files",
+	    "the others are named");
 
 	reset();
 	for (int i = 0; i < 500; i++)
 		left_out("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
 		    1, LEFT_OUT_COUNT);
 	render_run(&m, &o, &c, &env);
-	has("and 494 more", "a long list is counted");
+	has("and 494 more. A message takes 10 files", "a long list is counted");
+
+	reset();
+	file("empty", "");
+	render_run(&m, &o, &c, &env);
+	is_int(m.file_count, 0, "an empty file is not attached");
+	has("Not attached: `empty` (empty)", "but named");
+	lacks("A message takes", "and not for there being many");
 }
 
 static void
@@ -328,7 +336,7 @@ test_listing(void)
 	has("`~/a\xcb\x8b" "b`: 45 entries, page 2 of 3", "the head");
 	has("       dir  2023-11-14 22:13  evil name/\n", "a directory");
 	has("      link         ?          \xcb\x8b\xcb\x8b", "a link");
-	has("1 MiB of 256 MiB used, 45 of 10000 files", "usage");
+	has("-# 1 MiB of 256 MiB used, 45 of 10,000 files", "usage");
 	for (const char *p = shown(true); *p != '\0'; p++)
 		lines += *p == '\n';
 	is_int(lines, 23, "twenty lines fit, each is one");
@@ -447,7 +455,7 @@ test_sandbox(void)
 	render_created(&m, &sandbox, true, &config);
 	has("<t:1800000000:R>", "when it expires");
 	has("keeps it for 7 days more", "how long a use keeps it");
-	has("256 MiB in 10000 files", "what it holds");
+	has("256 MiB in 10,000 files", "what it holds");
 	sandbox.pinned = true;
 	reset();
 	render_created(&m, &sandbox, false, &config);
@@ -462,15 +470,17 @@ test_sandbox(void)
 	has("`python:3.11`: Python 3.11.2", "image and version");
 	has("2 waiting, 1 running, the oldest for 1.50 s", "the queue");
 	has("Clock: -42 ms", "the clock");
-	lacks("❌", "all is well");
+	has("All is well.\n", "all is well");
+	lacks("Problem", "no part is not");
 	reset();
 	health.broker_error = "does not answer";
 	health.database = false;
 	health.skew_ms = 60000;
 	render_health(&m, &health);
-	has("❌ Docker: unknown", "no broker");
-	has("❌ Database", "no database");
-	has("❌ Clock: +60000 ms", "a wrong clock");
+	has("Not all is well.", "not all is well");
+	has("**Problem** · Docker: unknown", "no broker");
+	has("**Problem** · Database", "no database");
+	has("**Problem** · Clock: +60000 ms", "a wrong clock");
 }
 
 /* A cell that lies about its files does not get more memory than it may. */
