@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "fcgi/api/base64.h"
+#include "fcgi/api/eval.h"
+#include "fcgi/api/eval_output.h"
 #include "fcgi/api/pydump.h"
 #include "fcgi/api/pyjson.h"
 #include "fcgi/api/pyrepr.h"
@@ -106,6 +108,107 @@ replace(struct buf *out, const char *in, size_t len)
 	pyutf8_end(&decoder, out);
 }
 
+/* The content type is the first line, "-" for none.  A run is told field by
+ * field, each as its name, its length and its bytes. */
+static void
+tell(struct buf *out, const char *name, const void *data, size_t len)
+{
+	buf_addf(out, "%s %zu ", name, len);
+	buf_add(out, data, len);
+	buf_addc(out, '\n');
+}
+
+static void
+tell_text(struct buf *out, const char *name, const char *text)
+{
+	tell(out, name, text, strlen(text));
+}
+
+static void
+tell_run(struct buf *out, const struct eval_request *req)
+{
+	for (size_t i = 0; i < req->arg_count; i++)
+		tell_text(out, "arg", req->args[i]);
+	for (size_t i = 0; i < req->file_count; i++) {
+		tell_text(out, req->files[i].odd ? "odd" : "path",
+		    req->files[i].path);
+		tell(out, "content", req->files[i].content, req->files[i].size);
+	}
+	tell_text(out, "interpreter",
+	    req->interpreter == NULL ? "default" : req->interpreter);
+	if (req->input != NULL)
+		tell(out, "stdin", req->input, req->input_len);
+	buf_addf(out, "timeout %lld\n", (long long)req->timeout_ms);
+}
+
+static void
+eval(struct buf *out, const char *in, size_t len)
+{
+	static const char *const names[] = { "3.11", "3.13", NULL };
+	const struct eval_terms terms = { names, 60000 };
+	const char *end = memchr(in, '\n', len);
+	char *type = end == NULL ? NULL : xstrndup(in, (size_t)(end - in));
+	size_t head = end == NULL ? 0 : (size_t)(end - in) + 1;
+	struct eval_request req;
+	struct eval_refusal refusal;
+
+	switch (eval_parse(&req, &terms,
+	    type == NULL || strcmp(type, "-") == 0 ? NULL : type, in + head,
+	    len - head, &refusal)) {
+	case EVAL_RUN:
+		buf_adds(out, "RUN\n");
+		tell_run(out, &req);
+		eval_release(&req);
+		break;
+	case EVAL_REFUSED:
+		buf_addf(out, "%d ", refusal.status);
+		eval_refusal_add(out, &refusal, "application/json");
+		eval_refusal_release(&refusal);
+		break;
+	case EVAL_KNOWN:
+		buf_addf(out, "KNOWN %s", buf_str(&refusal.description));
+		eval_refusal_release(&refusal);
+		break;
+	}
+	free(type);
+}
+
+static void
+accept(struct buf *out, const char *in, size_t len)
+{
+	char *header = xstrndup(in, len);
+	const char *type = eval_refusal_type(header);
+
+	buf_adds(out, type == NULL ? "" : type);
+	free(header);
+}
+
+static void
+output(struct buf *out, const char *in, size_t len)
+{
+	struct eval_output taken;
+
+	eval_output_init(&taken);
+	while (len > 0) {
+		size_t piece = 1 + (size_t)(unsigned char)in[0] * 37 % 5000;
+
+		if (piece > len)
+			piece = len;
+		if (!eval_output_add(&taken, in, piece))
+			break;
+		in += piece;
+		len -= piece;
+	}
+	eval_output_end(&taken);
+	buf_adds(out,
+	    taken.state == EVAL_OUTPUT_OPEN	? "OPEN " :
+		taken.state == EVAL_OUTPUT_FULL ? "FULL " :
+						  "INVALID ");
+	if (taken.state != EVAL_OUTPUT_INVALID)
+		buf_add(out, buf_str(&taken.text), taken.text.len);
+	eval_output_release(&taken);
+}
+
 struct command {
 	const char *name;
 	void (*run)(struct buf *out, const char *in, size_t len);
@@ -120,6 +223,9 @@ static const struct command commands[] = {
 	{ "base64", base64 },
 	{ "unbase64", unbase64 },
 	{ "replace", replace },
+	{ "eval", eval },
+	{ "accept", accept },
+	{ "output", output },
 };
 
 static void

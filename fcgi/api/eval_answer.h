@@ -1,0 +1,85 @@
+#ifndef EVAL_ANSWER_H
+#define EVAL_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../sandbox/base/buf.h"
+
+struct cell_result;
+
+/* ---- the files that a run leaves ---- */
+
+/* Is a file of this path given back?  Not below anything whose name starts with
+ * a dot, and not if its own name starts with '_'. */
+bool eval_wants(const char *path);
+
+/* One of them; its content is kept as the base64 that it will be. */
+struct eval_back {
+	char *path;
+	int64_t size;
+	struct buf content;
+};
+
+struct eval_left_out {
+	char *path;
+	int64_t size;
+	const char *why; /* static */
+};
+
+struct eval_files {
+	struct eval_back *items;
+	size_t count;
+	struct eval_left_out *left_out;
+	size_t left_out_count;
+	bool bad_name; /* one was no UTF-8: the result is null */
+	unsigned char rest[3];
+	size_t rest_count;
+};
+
+#define EVAL_FILES_MAX 101
+#define EVAL_FILES_TOTAL ((int64_t)48 << 20)
+#define EVAL_FILES_LEFT_OUT_MAX 1000
+
+void eval_files_init(struct eval_files *files);
+void eval_files_release(struct eval_files *files);
+/* A file, then its bytes: never more than its size. */
+void eval_files_begin(struct eval_files *files, const char *path, int64_t size);
+void eval_files_add(struct eval_files *files, const void *data, size_t len);
+void eval_files_leave_out(struct eval_files *files, const char *path,
+    int64_t size, const char *why);
+/* All are there: puts them in order. */
+void eval_files_end(struct eval_files *files);
+
+/* ---- the answer ---- */
+
+#define EVAL_NULL_OUTPUT "UnicodeDecodeError: invalid Unicode in output pipe"
+#define EVAL_NULL_NAME \
+	"FileParsingError: invalid bytes in filename while parsing attachments"
+#define EVAL_NULL_FILES \
+	"FileParsingError: Unknown error while parsing attachments"
+#define EVAL_NULL_TIME \
+	"TimeoutError: Exceeded time limit while parsing attachments"
+
+struct eval_result {
+	const char *null_text; /* nothing usable, but this; NULL: there is */
+	const struct buf *text;
+	int returncode;
+	const struct eval_files *files;
+	bool extras; /* with what follows, and with what was left out */
+	const struct cell_result *cell;
+};
+
+/* How a run ended, as the contract's number. */
+int eval_returncode(const struct cell_result *result);
+/* "exit", "signal", "time", "memory", "output", "error": static. */
+const char *eval_reason(const struct cell_result *result);
+
+/* Write the answer in pieces, none of which outlives the call; its length in
+ * bytes, also when write is NULL. */
+typedef void (*eval_write_fn)(void *arg, const void *data, size_t len);
+size_t eval_answer(const struct eval_result *result, eval_write_fn write,
+    void *arg);
+
+#endif

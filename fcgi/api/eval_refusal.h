@@ -1,0 +1,42 @@
+#ifndef EVAL_REFUSAL_H
+#define EVAL_REFUSAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../../sandbox/base/buf.h"
+
+/* An answer of /eval that is no result; and its other errors, as constants. */
+struct eval_refusal {
+	int status;
+	const char *title; /* static */
+	bool described;
+	struct buf description; /* UTF-8, but for lone surrogates */
+};
+
+/* What a description is at most; a longer one is cut and ends in "…". */
+#define EVAL_DESCRIPTION_MAX ((size_t)1 << 20)
+
+/* Without a description; then one may be written to `description`.  All return
+ * false, so that a check can end with them. */
+bool eval_refuse(struct eval_refusal *refusal, int status, const char *title);
+bool eval_refuse_with(struct eval_refusal *refusal, int status,
+    const char *title, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void eval_refusal_release(struct eval_refusal *refusal);
+
+#define EVAL_TITLE_INVALID "Request data failed validation"
+#define EVAL_TITLE_FILE "Request file is invalid"
+#define EVAL_TITLE_NOT_FOUND "404 Not Found"
+#define EVAL_TITLE_METHOD "405 Method Not Allowed"
+#define EVAL_TITLE_MEDIA "415 Unsupported Media Type"
+#define EVAL_TITLE_INTERNAL "500 Internal Server Error"
+
+/* What of the service's formats the client prefers, by its Accept header (NULL:
+ * none was sent).  The answer's Content-Type; NULL: an empty body. */
+const char *eval_refusal_type(const char *accept);
+/* Append the body in that format. */
+void eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
+    const char *type);
+
+#endif

@@ -1,0 +1,79 @@
+/* Any bytes as the body of POST /eval, the first choosing the content type:
+ * what is to be run keeps the promises of eval.h, a refusal can be told. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "fcgi/api/eval.h"
+#include "fcgi/api/eval_output.h"
+#include "sandbox/base/text.h"
+
+static void
+check_run(const struct eval_request *req)
+{
+	fuzz_holds(req->args[req->arg_count] == NULL, "arguments end");
+	for (size_t i = 0; i < req->arg_count; i++)
+		fuzz_holds(text_utf8_valid(req->args[i], strlen(req->args[i])),
+		    "an argument is text");
+	fuzz_holds(req->arg_count == 0 || req->args[0][0] != '\0',
+	    "the first is not empty");
+	for (size_t i = 0; i < req->file_count; i++) {
+		const char *path = req->files[i].path;
+
+		fuzz_holds(path[0] != '\0' && path[0] != '/', "a path");
+		fuzz_holds(strlen(path) <= EVAL_PATH_MAX, "a short path");
+		fuzz_holds(strncmp(path, "../", 3) != 0 &&
+			strstr(path, "/../") == NULL && strcmp(path, "..") != 0,
+		    "inside");
+		fuzz_holds(req->files[i].content != NULL, "has content");
+	}
+	fuzz_holds(req->timeout_ms >= 0 && req->timeout_ms <= 60000, "a time");
+}
+
+static void
+check_output(const uint8_t *data, size_t size)
+{
+	struct eval_output out;
+	bool open;
+
+	eval_output_init(&out);
+	open = eval_output_add(&out, data, size / 2);
+	if (open)
+		(void)eval_output_add(&out, data + size / 2, size - size / 2);
+	eval_output_end(&out);
+	fuzz_holds(text_utf8_valid(buf_str(&out.text), out.text.len),
+	    "output is text");
+	fuzz_holds(memchr(buf_str(&out.text), '\r', out.text.len) == NULL,
+	    "newlines are the same");
+	eval_output_release(&out);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const types[] = { NULL,
+		"application/x-www-form-urlencoded", "multipart/form-data",
+		"text/plain" };
+	static const char *const names[] = { "3.11", NULL };
+	static const struct eval_terms terms = { names, 60000 };
+	auto_buf struct buf body = BUF_INIT((size_t)8 << 20);
+	struct eval_request req;
+	struct eval_refusal refusal;
+
+	if (size == 0)
+		return 0;
+	check_output(data, size);
+	if (eval_parse(&req, &terms, types[data[0] % 4], (const char *)data + 1,
+		size - 1, &refusal) == EVAL_RUN) {
+		check_run(&req);
+		eval_release(&req);
+		return 0;
+	}
+	eval_refusal_add(&body, &refusal, "application/json");
+	fuzz_holds(!body.overflow && text_utf8_valid(buf_str(&body), body.len),
+	    "a refusal is text");
+	buf_reset(&body);
+	eval_refusal_add(&body, &refusal, "text/xml");
+	eval_refusal_release(&refusal);
+	return 0;
+}

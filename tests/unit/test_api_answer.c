@@ -1,0 +1,132 @@
+/* What /eval answers: files, order, numbers, the extras. */
+#include "fcgi/api/eval_answer.h"
+
+#include "sandbox/base/buf.h"
+#include "sandbox/lease/cell.h"
+#include "tap.h"
+
+static void
+append(void *arg, const void *data, size_t len)
+{
+	buf_add(arg, data, len);
+}
+
+/* The answer; it has the length that was told before. */
+static const char *
+answer(const struct eval_result *result)
+{
+	static struct buf out = BUF_INIT(1 << 20);
+	size_t told = eval_answer(result, NULL, NULL);
+
+	buf_reset(&out);
+	if (eval_answer(result, append, &out) != told || out.len != told)
+		return "another length";
+	return buf_str(&out);
+}
+
+static void
+add_file(struct eval_files *files, const char *path, const char *content,
+    size_t piece)
+{
+	size_t len = strlen(content);
+
+	eval_files_begin(files, path, (int64_t)len);
+	while (len > 0) {
+		size_t n = piece < len ? piece : len;
+
+		eval_files_add(files, content, n);
+		content += n;
+		len -= n;
+	}
+}
+
+static void
+test_wants(void)
+{
+	static const char *const yes[] = { "a", "a/b", "_d/a", "a_", "a.b", "é",
+		"a b", "~" };
+	static const char *const no[] = { "_a", ".a", "a/_b", ".d/a", "a/.b/c",
+		"_d/.a", "", "a/" };
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		ok(eval_wants(yes[i]), yes[i]);
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		ok(!eval_wants(no[i]), no[i]);
+}
+
+static void
+test_returncode(void)
+{
+	struct cell_result r = { .reason = REASON_EXIT, .status = 3 };
+
+	is_int(eval_returncode(&r), 3, "an exit status");
+	r = (struct cell_result){ .reason = REASON_SIGNAL, .signal = 11 };
+	is_int(eval_returncode(&r), 139, "a signal");
+	r.reason = REASON_TIME;
+	is_int(eval_returncode(&r), 137, "the time");
+	r.reason = REASON_MEMORY;
+	is_int(eval_returncode(&r), 137, "the memory");
+	is_str(eval_reason(&r), "memory", "has a name");
+	r.reason = REASON_OUTPUT;
+	is_int(eval_returncode(&r), 143, "the output");
+	r.reason = REASON_ERROR;
+	is_int(eval_returncode(&r), 255, "our own fault");
+}
+
+static void
+test_answer(void)
+{
+	struct buf text = BUF_INIT(1000);
+	struct eval_result result = { .text = &text, .returncode = 0 };
+	struct eval_files files;
+	struct cell_result cell = { .reason = REASON_EXIT,
+		.wall_us = 12999,
+		.cpu_us = 5000,
+		.max_rss = 1 << 20 };
+
+	buf_add(&text, "é\n\"\0\x7f", 6);
+	is_str(answer(&result),
+	    "{\"stdout\": \"é\\n\\\"\\u0000\x7f\", \"returncode\": 0, "
+	    "\"files\": []}",
+	    "no files");
+	eval_files_init(&files);
+	add_file(&files, "é", "four", 1);
+	add_file(&files, "b", "", 1);
+	add_file(&files, "a/\"", "fives", 2);
+	add_file(&files, "a", "sixsix", 4);
+	eval_files_leave_out(&files, "big", 1 << 30, "size");
+	eval_files_end(&files);
+	result.files = &files;
+	buf_reset(&text);
+	is_str(answer(&result),
+	    "{\"stdout\": \"\", \"returncode\": 0, \"files\": ["
+	    "{\"path\": \"a\", \"size\": 6, \"content\": \"c2l4c2l4\"}, "
+	    "{\"path\": \"a/\\\"\", \"size\": 5, \"content\": \"Zml2ZXM=\"}, "
+	    "{\"path\": \"b\", \"size\": 0, \"content\": \"\"}, "
+	    "{\"path\": \"é\", \"size\": 4, \"content\": \"Zm91cg==\"}]}",
+	    "files in order");
+	ok(!files.bad_name, "all names are UTF-8");
+	result.null_text = EVAL_NULL_OUTPUT;
+	result.extras = true;
+	result.cell = &cell;
+	is_str(answer(&result),
+	    "{\"stdout\": \"UnicodeDecodeError: invalid Unicode in output "
+	    "pipe\", \"returncode\": null, \"files\": [], \"duration_ms\": 12, "
+	    "\"cpu_ms\": 5, \"max_rss_bytes\": 1048576, \"reason\": \"exit\", "
+	    "\"left_out\": [{\"path\": \"big\", \"size\": 1073741824, "
+	    "\"why\": \"size\"}]}",
+	    "null, with the extras");
+	eval_files_begin(&files, "\xff", 0);
+	ok(files.bad_name, "a name that is no UTF-8");
+	eval_files_release(&files);
+	buf_release(&text);
+}
+
+int
+main(void)
+{
+	test_wants();
+	test_returncode();
+	test_answer();
+	return tap_done();
+}
