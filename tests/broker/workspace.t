@@ -1,5 +1,7 @@
 #!/usr/bin/python3
 """Workspaces: made, removed, kept, mended, and never outside their folder."""
+import fcntl
+
 from brokerlib import *
 
 
@@ -143,6 +145,31 @@ def garbage():
         ok(True, "and no container is left")
 
 
+def held_elsewhere():
+    with Broker() as b:
+        b.create(1)
+        b.create(2)
+        with open(image(b, 1), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            asked = b.ask_lease(1)
+            is_(b.refusal(2), "GRANTED", "an image in use holds up nobody else")
+            is_((b.status()["WAITING"], len(b.containers())), (1, 1),
+                "who asks for it waits, and nothing is started on it")
+        began = time.monotonic()
+        is_(asked.answer()[0], "GRANTED", "until it is free")
+        ok(time.monotonic() - began < 5, "and no longer")
+        asked.close()
+        b.remove(1)
+        b.create(1)
+        with open(image(b, 1), "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            is_(b.refusal(1), "START", "not for ever")
+            waiters = subprocess.run(
+                ["ps", "--ppid", str(b.process.pid), "-o", "stat="],
+                stdout=subprocess.PIPE)
+            is_(waiters.stdout.split(), [], "and no process waits on")
+
+
 def never_twice():
     with Broker() as b:
         b.create(1)
@@ -166,4 +193,4 @@ def never_twice():
 
 main(made_and_removed, two_at_once, removed_in_use, removed_while_starting,
      leftovers, disk_full, nothing_else_is_followed, errors_noted,
-     superblock_lost, garbage, never_twice)
+     superblock_lost, garbage, held_elsewhere, never_twice)
