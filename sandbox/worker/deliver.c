@@ -1,6 +1,7 @@
 #include "deliver.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,6 +85,65 @@ deliver_release(struct worker *worker)
 	for (size_t i = 0; i < DELIVER_KEPT; i++)
 		if (worker->kept[i].job_id != 0)
 			message_release(&worker->kept[i].message);
+	(void)deliver_note(worker);
+	free(worker->owed.body);
+}
+
+/* ---- what the database is owed ---- */
+
+static void
+owe(struct task *task, const char *body, bool told)
+{
+	struct deliver_owed *owed = &task->worker->owed;
+
+	owed->job_id = task->job->id;
+	owed->body = xstrdup(body);
+	owed->told = told;
+	(void)snprintf(owed->outcome, sizeof(owed->outcome), "%s",
+	    task->outcome);
+}
+
+/* Of a job that is noted as finished already. */
+static void
+owe_delivered(struct worker *worker, int64_t job_id)
+{
+	worker->owed.job_id = job_id;
+	worker->owed.told = true;
+}
+
+/* 0: noted, or somebody else's job now. */
+static int
+pay(struct worker *worker, struct err *err)
+{
+	struct deliver_owed *owed = &worker->owed;
+	int result = 0;
+
+	if (owed->body != NULL)
+		result = job_finish(worker->db, owed->job_id, worker->slot,
+		    owed->body, owed->outcome, err);
+	if (result < 0)
+		return -1;
+	free(owed->body);
+	owed->body = NULL;
+	if (result == 0 && owed->told)
+		result = job_delivered(worker->db, owed->job_id, err);
+	return result < 0 ? -1 : 0;
+}
+
+bool
+deliver_note(struct worker *worker)
+{
+	struct err err = { 0 };
+
+	if (worker->owed.job_id == 0)
+		return true;
+	if (pay(worker, &err) < 0) {
+		log_err("not noted yet: %s job=%" PRId64, err.text,
+		    worker->owed.job_id);
+		return false;
+	}
+	worker->owed.job_id = 0;
+	return true;
 }
 
 /* ---- one answer ---- */
@@ -104,8 +164,9 @@ edit_plainly(struct delivery *d)
 	auto_free char *body = NULL;
 
 	message_init(&message);
-	message_leadf(&message, "Discord did not accept the answer (code %"
-	    PRId64 "). It is done, though. (reference %" PRId64 ")",
+	message_leadf(&message,
+	    "Discord did not accept the answer (code %" PRId64
+	    "). It is done, though. (reference %" PRId64 ")",
 	    d->reply.code, d->job->id);
 	body = message_json(&message, false);
 	message_release(&message);
@@ -136,8 +197,8 @@ deliver(struct delivery *d)
 		outcome = edit(d, d->body, NULL, 0);
 	}
 	if (outcome == REST_REFUSED) {
-		log_warn("the answer was refused: %s job=%" PRId64,
-		    d->err.text, d->job->id);
+		log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
+		    d->job->id);
 		outcome = edit_plainly(d);
 	}
 	if (outcome != REST_DONE && d->reply.status == 404 &&
@@ -166,9 +227,8 @@ settle(struct delivery *d, enum rest_outcome outcome)
 
 	switch (outcome) {
 	case REST_DONE:
-		if (job_delivered(d->worker->db, d->job->id, &err) != 0)
-			log_err("told, but not noted: %s job=%" PRId64,
-			    err.text, d->job->id);
+		if (job_delivered(d->worker->db, d->job->id, &err) < 0)
+			owe_delivered(d->worker, d->job->id);
 		kept_forget(d->worker, d->job->id);
 		return true;
 	case REST_GONE:
@@ -241,17 +301,21 @@ deliver_task(struct task *task)
 
 	int finished = finish(task, body);
 	enum rest_outcome outcome;
+	bool settled;
 
 	if (finished == 1)
 		return;
 	if (task->job->answer == ANSWER_CALLBACK) {
 		deliver_callback(task, &d);
+		if (finished < 0)
+			owe(task, body, true);
 		return;
 	}
 	outcome = deliver(&d);
-	if (finished < 0 && finish(task, body) != 0)
-		return;
-	if (!settle(&d, outcome) && task->message.file_count > 0)
+	settled = finished < 0 ? outcome == REST_DONE : settle(&d, outcome);
+	if (finished < 0)
+		owe(task, body, settled);
+	if (!settled && task->message.file_count > 0)
 		kept_add(task->worker, task->job->id, &task->message);
 }
 
@@ -310,9 +374,9 @@ deliver_untold(struct worker *worker, int64_t slot)
 	struct job job;
 	int64_t after = 0;
 	int failures = 0;
-	int result;
+	int result = 1;
 
-	while (failures < FAILURES_MOST &&
+	while (failures < FAILURES_MOST && deliver_note(worker) &&
 	    (result = job_next_untold(worker->db, slot, after, &job, &err)) ==
 		0) {
 		after = job.id;

@@ -24,9 +24,21 @@ struct deliver_kept {
 	struct message message;
 };
 
+/* What the database could not be told of one job: it is full, or was locked for
+ * long.  No other job is begun before. */
+struct deliver_owed {
+	int64_t job_id; /* 0: nothing */
+	char *body;	/* heap; NULL: it is noted as finished */
+	char outcome[48];
+	bool told;
+};
+
 /* The task is over: finished, then delivered if that is possible now.  The
  * message may move out of the task. */
 void deliver_task(struct task *task);
+
+/* Note what is owed to the database.  False: it still fails. */
+bool deliver_note(struct worker *worker);
 
 /* Tell what `slot` left untold: interrupted jobs and answers that are waiting.
  * Each has one try; returns how many are still untold. */

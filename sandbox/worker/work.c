@@ -76,8 +76,9 @@ do_job(struct worker *worker, struct job *job)
 	if (!task.taken)
 		deliver_task(&task);
 	log_info("%s: %s job=%" PRId64 " user=%" PRId64 " ms=%" PRId64
-	    " waited=%" PRId64, job_kind_name(job->kind), task.outcome,
-	    job->id, job->user_id, clock_monotonic_ms() - started_ms,
+		 " waited=%" PRId64,
+	    job_kind_name(job->kind), task.outcome, job->id, job->user_id,
+	    clock_monotonic_ms() - started_ms,
 	    clock_wall_ms() - job->received_ms -
 		(clock_monotonic_ms() - started_ms));
 	message_release(&task.message);
@@ -89,7 +90,11 @@ work_next(struct worker *worker)
 {
 	struct err err = { 0 };
 	struct job job;
-	int result = job_claim(worker->db, worker->slot, &job, &err);
+	int result;
+
+	if (!deliver_note(worker))
+		return false;
+	result = job_claim(worker->db, worker->slot, &job, &err);
 
 	if (result < 0)
 		log_err("%s", err.text);

@@ -16,12 +16,13 @@ struct worker {
 	struct db *db;
 	struct rest *rest;
 	int64_t slot;
-	int slot_lock;	    /* flock on worker-<slot>.lock */
-	int signal_fd;	    /* SIGTERM, SIGINT; never read before the end */
-	int wake_fd;	    /* the FIFO, O_RDWR: it never sees an end of file */
-	char *lease_socket; /* of the broker */
+	int slot_lock;	     /* flock on worker-<slot>.lock */
+	int signal_fd;	     /* SIGTERM, SIGINT; never read */
+	int wake_fd;	     /* the FIFO (wake.h) */
+	char *lease_socket;  /* of the broker */
 	int64_t prune_at_ms; /* monotonic: when old rows are deleted next */
 	struct deliver_kept kept[DELIVER_KEPT];
+	struct deliver_owed owed;
 };
 
 /* True once SIGTERM or SIGINT is pending. */
