@@ -43,7 +43,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def wait_for(question, seconds=30):
+def wait_for(question, seconds=30, pause=0.02):
     """Ask until it is so: for what cannot be waited on, with a deadline."""
     deadline = time.monotonic() + seconds
     while True:
@@ -51,7 +51,7 @@ def wait_for(question, seconds=30):
         if answer:
             return answer
         assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 def children(parents):
@@ -128,7 +128,8 @@ class Service:
     @property
     def database(self):
         """The path of the database."""
-        return os.path.join(self.settings["IL_STATE_DIR"], "inline.db")
+        return self.settings.get("IL_DATABASE") or os.path.join(
+            self.settings["IL_STATE_DIR"], "inline.db")
 
     def environment(self):
         """Return the environment that the programs get."""
