@@ -47,9 +47,8 @@ bucket_remember(struct rest *rest, uint64_t key, int64_t free_at_ms)
 			return;
 		}
 	}
-	rest->buckets[rest->next_bucket] = (struct rest_bucket){
-		.key = key, .free_at_ms = free_at_ms
-	};
+	rest->buckets[rest->next_bucket] = (struct rest_bucket){ .key = key,
+		.free_at_ms = free_at_ms };
 	rest->next_bucket = (rest->next_bucket + 1) % REST_BUCKETS;
 }
 
@@ -84,7 +83,8 @@ wait_for_turn(const struct rest *rest, struct call *call,
 
 	if (free_at_ms > now_ms + BLOCK_MOST_MS) {
 		*outcome = call->retry.patience == REST_PROGRESS ?
-		    REST_DROPPED : REST_LATER;
+		    REST_DROPPED :
+		    REST_LATER;
 		return false;
 	}
 	if (call->key != 0 && bucket_free_at(rest, call->key) > free_at_ms)

@@ -8,12 +8,12 @@
 #include "../base/err.h"
 #include "call.h"
 
-#define TRIES		3
-#define PAUSE_MS	500
-#define TIMEOUT_MS	15000
+#define TRIES 3
+#define PAUSE_MS 500
+#define TIMEOUT_MS 15000
 #define TIMEOUT_MOST_MS 60000
-#define BYTES_PER_MS	512
-#define ERROR_MAX	65536 /* what an answer that is no file may have */
+#define BYTES_PER_MS 512
+#define ERROR_MAX 65536 /* what an answer that is no file may have */
 
 static const char *const hosts[] = {
 	"cdn.discordapp.com",

@@ -10,13 +10,13 @@
 #include "../base/err.h"
 #include "call.h"
 
-#define ANSWER_MAX	(1024 * 1024)
-#define URL_MAX		4096
-#define TIMEOUT_MS	15000
+#define ANSWER_MAX (1024 * 1024)
+#define URL_MAX 4096
+#define TIMEOUT_MS 15000
 #define TIMEOUT_MOST_MS 60000
-#define PROGRESS_MS	5000
-#define BYTES_PER_MS	512 /* what an upload is given time for */
-#define REGISTER_MS	60000
+#define PROGRESS_MS 5000
+#define BYTES_PER_MS 512 /* what an upload is given time for */
+#define REGISTER_MS 60000
 
 struct rest *
 rest_new(const struct rest_options *options, struct err *err)
@@ -164,8 +164,7 @@ rest_follow_up(struct rest *rest, const char *token, const char *body,
 
 enum rest_outcome
 rest_callback(struct rest *rest, int64_t interaction_id, const char *token,
-    const char *body, int timeout_ms, struct rest_reply *reply,
-    struct err *err)
+    const char *body, int timeout_ms, struct rest_reply *reply, struct err *err)
 {
 	auto_buf struct buf url = BUF_INIT(URL_MAX);
 	struct call call = {

@@ -8,18 +8,18 @@
 struct err;
 
 /*
- * Discord's REST API as we use it, over libcurl; connections are kept.  Retries,
- * rate limits and the life of a token follow the contract: 429 waits for
- * retry_after, 5xx and connection errors back off 1, 2, 4, 8 s with jitter, 404
- * right after a deferral is tried again for about 10 s, 50027 means that the
- * token is dead.  Everything that Discord answers is bounded (1 MiB) and
+ * Discord's REST API as we use it, over libcurl; connections are kept.
+ * Retries, rate limits and the life of a token follow the contract: 429 waits
+ * for retry_after, 5xx and connection errors back off 1, 2, 4, 8 s with jitter,
+ * 404 right after a deferral is tried again for about 10 s, 50027 means that
+ * the token is dead.  Everything that Discord answers is bounded (1 MiB) and
  * checked.
  */
 struct rest;
 
 struct rest_options {
-	const char *api_base;	/* borrowed */
-	const char *bot_token;	/* "" when unset; only for application routes */
+	const char *api_base;  /* borrowed */
+	const char *bot_token; /* "" when unset; only for application routes */
 	int64_t application_id;
 };
 
@@ -32,30 +32,30 @@ void rest_stop_with(struct rest *rest, int stop_fd);
 
 /* A file to upload; data is borrowed. */
 struct rest_file {
-	const char *name;	  /* already cleaned for Discord */
-	const char *description;  /* NULL: none */
+	const char *name;	 /* already cleaned for Discord */
+	const char *description; /* NULL: none */
 	const void *data;
 	size_t len;
 };
 
 enum rest_outcome {
 	REST_DONE,
-	REST_GONE,	/* for good: token dead, message deleted, 404 for long */
-	REST_REFUSED,	/* Discord understood and said no (400, 403, 413 …):
+	REST_GONE,    /* for good: token dead, message deleted, 404 for long */
+	REST_REFUSED, /* Discord understood and said no (400, 403, 413 …):
 			 * another body may succeed; status and code say more */
-	REST_LATER,	/* not delivered within the deadline; may be retried */
-	REST_DROPPED,	/* a progress edit was skipped for the rate limit */
+	REST_LATER,   /* not delivered within the deadline; may be retried */
+	REST_DROPPED, /* a progress edit was skipped for the rate limit */
 };
 
 struct rest_reply {
-	int status;		/* HTTP status of the last answer, 0: none */
-	int64_t code;		/* Discord's error code, 0: none */
-	char message_id[24];	/* of the message, when it was told */
+	int status;	     /* HTTP status of the last answer, 0: none */
+	int64_t code;	     /* Discord's error code, 0: none */
+	char message_id[24]; /* of the message, when it was told */
 };
 
 enum rest_patience {
-	REST_FINAL,	/* never dropped while the token lives */
-	REST_PROGRESS,	/* one try; dropped when it would have to wait */
+	REST_FINAL,    /* never dropped while the token lives */
+	REST_PROGRESS, /* one try; dropped when it would have to wait */
 };
 
 /*
@@ -82,7 +82,7 @@ enum rest_outcome rest_register(struct rest *rest, const char *commands,
 
 /*
  * Fetch an attachment that a user uploaded: only from Discord's two CDN hosts
- * over https (or from api_base's own origin when that is http://127.0.0.1…), no
+ * over https (or from api_base's own origin when that is on 127.0.0.1), no
  * redirects, at most `max` bytes.  *data is heap, the caller frees.
  */
 enum rest_outcome rest_download(struct rest *rest, const char *url, size_t max,

@@ -1,15 +1,15 @@
 #include "retry.h"
 
-#define CODE_UNKNOWN_MESSAGE	 10008
+#define CODE_UNKNOWN_MESSAGE 10008
 #define CODE_UNKNOWN_INTERACTION 10062
-#define CODE_TOKEN_DEAD		 50027
+#define CODE_TOKEN_DEAD 50027
 
 /* Without a number from Discord: its own limits pass within seconds,
  * Cloudflare's last for minutes. */
-#define LIMITED_DEFAULT_MS    1000
+#define LIMITED_DEFAULT_MS 1000
 #define CLOUDFLARE_DEFAULT_MS 60000
-#define MISSING_FIRST_MS      50
-#define MISSING_MOST_MS	      2000
+#define MISSING_FIRST_MS 50
+#define MISSING_MOST_MS 2000
 
 static struct retry_verdict
 verdict(enum rest_outcome outcome)
@@ -37,7 +37,7 @@ decide_limited(struct retry *retry, const struct retry_answer *answer,
 		return verdict(REST_LATER);
 	if (wait_ms < 0)
 		wait_ms = answer->json ? LIMITED_DEFAULT_MS :
-		    CLOUDFLARE_DEFAULT_MS;
+					 CLOUDFLARE_DEFAULT_MS;
 	/* never a moment too early: that counts as one more violation */
 	return again(retry, now_ms, wait_ms + 10 + jitter % 90);
 }

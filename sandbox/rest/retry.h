@@ -10,21 +10,20 @@
  * What to do after one try of a call: a pure decision, so that every row of the
  * policy is tested without a network and without waiting.
  *
- *	2xx			done
- *	429			wait for what Discord says, at most RETRY_LIMITED
- *				times
- *	404			again for RETRY_MISSING_MS: right after a deferral
- *				it often means "not yet" (10008, the message was
- *				deleted: RETRY_DELETED_MS; 10062: never)
- *	401 with 50027		gone: the token is dead
- *	408, 5xx, no answer	again after 1, 2, 4, 8 s and some jitter, unless
- *				a second message could come of it
- *	all other		refused
+ *	2xx		done
+ *	429		wait for what Discord says, RETRY_LIMITED times at most
+ *	404		again for RETRY_MISSING_MS: right after a deferral it
+ *			often means "not yet" (10008, the message was deleted:
+ *			RETRY_DELETED_MS; 10062: never)
+ *	401 with 50027	gone: the token is dead
+ *	408, 5xx, none	again after 1, 2, 4, 8 s and some jitter, unless a
+ *			second message could come of it
+ *	all other	refused
  *
  * A progress edit has one try and is dropped where a final one would wait.
  */
-#define RETRY_LIMITED	 5
-#define RETRY_FAILED	 4
+#define RETRY_LIMITED 5
+#define RETRY_FAILED 4
 #define RETRY_MISSING_MS 10000
 #define RETRY_DELETED_MS 3000
 
@@ -49,7 +48,7 @@ struct retry_answer {
 };
 
 struct retry_verdict {
-	bool again;		   /* after wait_ms; otherwise: */
+	bool again; /* after wait_ms; otherwise: */
 	int64_t wait_ms;
 	enum rest_outcome outcome;
 };

@@ -11,8 +11,7 @@
 #include "../base/text.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
-#define USER_AGENT                                                           \
-	"DiscordBot (https://github.com/inline, " INLINE_VERSION ")"
+#define USER_AGENT "DiscordBot (https://github.com/inline, " INLINE_VERSION ")"
 #define SECONDS_MOST 3600.0
 
 struct transfer {

@@ -23,19 +23,19 @@ void transfer_free(struct transfer *transfer);
 struct transfer_request {
 	const char *method;
 	const char *url;
-	const char *authorization; /* NULL: none */
-	const char *body;	   /* JSON; NULL: none */
+	const char *authorization;     /* NULL: none */
+	const char *body;	       /* JSON; NULL: none */
 	const struct rest_file *files; /* with any: multipart */
 	size_t file_count;
 	int timeout_ms;
 	size_t answer_max; /* a longer answer ends the exchange: ERR_LIMIT */
-	bool direct;	   /* never through a proxy: it is on this machine */
+	bool direct;	   /* without a proxy: it is on this machine */
 };
 
 /* Release with transfer_answer_release(); safe when zeroed. */
 struct transfer_answer {
-	int status;		/* 0: no answer */
-	bool sent;		/* (part of) the request was sent */
+	int status; /* 0: no answer */
+	bool sent;  /* (part of) the request was sent */
 	struct buf body;
 	int64_t retry_after_ms; /* from the headers; -1: not told */
 	int64_t remaining;	/* X-RateLimit-Remaining; -1: not told */

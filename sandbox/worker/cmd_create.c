@@ -18,8 +18,8 @@ take_back(struct task *task)
 	struct err err = { 0 };
 
 	if (sandbox_remove(task->worker->db, task->sandbox.id, &err) < 0 ||
-	    lease_remove_workspace(task->worker->lease_socket,
-		task->sandbox.id, REMOVE_WAIT_MS, &err) != LEASE_GRANTED ||
+	    lease_remove_workspace(task->worker->lease_socket, task->sandbox.id,
+		REMOVE_WAIT_MS, &err) != LEASE_GRANTED ||
 	    sandbox_gone(task->worker->db, task->sandbox.id, &err) < 0)
 		log_warn("left to the sweeper: %s sandbox=%s", err.text,
 		    task->sandbox.id);

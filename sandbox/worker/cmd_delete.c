@@ -27,8 +27,7 @@ check_view(struct task *task, struct err *err)
 
 /* From the row's change on the sandbox is gone for its owner.  A folder that
  * cannot be removed now is the sweeper's. */
-static int
-delete(struct task *task, struct err *err)
+static int delete (struct task *task, struct err *err)
 {
 	const char *id = task->sandbox.id;
 	struct err why = { 0 };
@@ -61,5 +60,5 @@ cmd_delete(struct task *task, struct err *err)
 		command_set_outcome(task, "no sandbox");
 		return 0;
 	}
-	return command_start(task) ? delete(task, err) : 0;
+	return command_start(task) ? delete (task, err) : 0;
 }

@@ -7,7 +7,7 @@
 #include "../base/log.h"
 #include "worker.h"
 
-#define STATUS_WAIT_MS	 3000
+#define STATUS_WAIT_MS 3000
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
 
 int
@@ -24,13 +24,14 @@ cmd_health(struct task *task, struct err *err)
 		.skew_ms = job->received_ms -
 		    ((job->interaction_id >> 22) + DISCORD_EPOCH_MS),
 	};
-	enum lease_outcome outcome = lease_status(worker->lease_socket,
-	    &status, STATUS_WAIT_MS, err);
+	enum lease_outcome outcome = lease_status(worker->lease_socket, &status,
+	    STATUS_WAIT_MS, err);
 
 	if (outcome != LEASE_GRANTED) {
 		log_warn("%s job=%" PRId64, err->text, job->id);
 		health.broker_error = outcome == LEASE_TIMED_OUT ?
-		    "does not answer in time" : "is not running";
+		    "does not answer in time" :
+		    "is not running";
 	}
 	health.database = job_count(worker->db, &counts, err) == 0;
 	if (!health.database)
@@ -39,7 +40,7 @@ cmd_health(struct task *task, struct err *err)
 	if (counts.running > 0)
 		counts.running--;
 	render_health(&task->message, &health);
-	command_set_outcome(task, outcome == LEASE_GRANTED ? "told" :
-	    "no broker");
+	command_set_outcome(task,
+	    outcome == LEASE_GRANTED ? "told" : "no broker");
 	return 0;
 }

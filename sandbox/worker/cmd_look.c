@@ -81,13 +81,16 @@ static int
 note_view(struct look *look, int64_t *view_id, struct err *err)
 {
 	struct task *task = look->task;
-	struct view view = { .kind = VIEW_LOOK, .page = look->page,
+	struct view view = { .kind = VIEW_LOOK,
+		.page = look->page,
 		.user_id = task->job->user_id };
 
 	*view_id = task->job->view_id;
 	if (*view_id != 0)
 		return view_set_page(task->worker->db, *view_id, look->page,
-			   err) < 0 ? -1 : 0;
+			   err) < 0 ?
+		    -1 :
+		    0;
 	if (look->pages <= 1)
 		return 0;
 	memcpy(view.path, look->path, sizeof(look->path));

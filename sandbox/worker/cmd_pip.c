@@ -11,9 +11,9 @@
 #include "requirement.h"
 #include "worker.h"
 
-#define LOG_MAX	 (4 * 1024 * 1024)
-#define TICK_MS	 3000
-#define WAIT_MS	 60000
+#define LOG_MAX (4 * 1024 * 1024)
+#define TICK_MS 3000
+#define WAIT_MS 60000
 
 struct pip {
 	struct task *task;
@@ -65,8 +65,10 @@ install(struct pip *pip, struct requirements *words)
 		.wall_ms = config->pip_timeout_ms,
 		.output_max = LOG_MAX,
 	};
-	struct run_sink sink = { .event = take_event, .tick = show_progress,
-		.tick_ms = TICK_MS, .arg = pip };
+	struct run_sink sink = { .event = take_event,
+		.tick = show_progress,
+		.tick_ms = TICK_MS,
+		.arg = pip };
 	struct run run;
 
 	pip->started_ms = clock_monotonic_ms();
@@ -84,8 +86,7 @@ install(struct pip *pip, struct requirements *words)
 	}
 	render_pip(&task->message, &run.outcome, &pip->collect.output,
 	    words->words, &env);
-	outcome_word(&run.outcome, task->outcome,
-	    sizeof(task->outcome));
+	outcome_word(&run.outcome, task->outcome, sizeof(task->outcome));
 }
 
 int

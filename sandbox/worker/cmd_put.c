@@ -41,8 +41,7 @@ fetch(struct put *put)
 	}
 	outcome = rest_download(task->worker->rest, job->attachment_url,
 	    (size_t)job->attachment_size, &put->data, &put->len, &err);
-	if (outcome == REST_DONE &&
-	    put->len == (size_t)job->attachment_size)
+	if (outcome == REST_DONE && put->len == (size_t)job->attachment_size)
 		return true;
 	log_warn("attachment: %s job=%" PRId64,
 	    outcome == REST_DONE ? "not as long as announced" : err.text,
@@ -83,8 +82,9 @@ find_target(struct put *put)
 static bool
 look_at_target(struct put *put, struct run *run)
 {
-	struct cell_request stat = { .op = OP_STAT, .path = put->path,
-		.wall_ms = FILE_OP_MS };
+	struct cell_request stat = {
+		.op = OP_STAT, .path = put->path, .wall_ms = FILE_OP_MS
+	};
 	struct collect collect;
 	struct run_sink sink = { .event = collect_event, .arg = &collect };
 	bool good;

@@ -31,8 +31,9 @@ finish(struct task *task, const struct run *run, struct collect *collect,
 	bool ran = outcome->end != RUN_REFUSED && outcome->end != RUN_TOO_LATE;
 
 	command_note_usage(task, outcome);
-	if (!ran || (outcome->end == RUN_RESULT &&
-			outcome->result.reason == REASON_ERROR)) {
+	if (!ran ||
+	    (outcome->end == RUN_RESULT &&
+		outcome->result.reason == REASON_ERROR)) {
 		command_not_done(task, outcome, path);
 		return;
 	}

@@ -13,12 +13,12 @@
 #include "collect.h"
 #include "worker.h"
 
-#define EDIT_POINTS    4000 /* what the modal's input takes */
-#define EDIT_BYTES     (4 * EDIT_POINTS)
-#define TITLE_MOST     45
+#define EDIT_POINTS 4000 /* what the modal's input takes */
+#define EDIT_BYTES (4 * EDIT_POINTS)
+#define TITLE_MOST 45
 #define CALLBACK_MODAL 9
-#define LABEL	       18
-#define TEXT_INPUT     4
+#define LABEL 18
+#define TEXT_INPUT 4
 
 /* Would the editor give it back as it was?  Discord drops control characters
  * and may change line ends. */

@@ -58,8 +58,7 @@ take_output(struct collect *c, const struct cell_event *event)
 {
 	size_t room = c->output.max - c->output.len;
 
-	buf_add(&c->output, event->data,
-	    event->len < room ? event->len : room);
+	buf_add(&c->output, event->data, event->len < room ? event->len : room);
 }
 
 static void

@@ -12,8 +12,8 @@
  * Everything that a cell sends during one request, taken together.  All of it
  * is bounded here once more: a cell may lie.
  */
-#define COLLECT_FILES	10
-#define COLLECT_LEFT	12
+#define COLLECT_FILES 10
+#define COLLECT_LEFT 12
 #define COLLECT_ENTRIES 20
 
 struct collected_file {

@@ -57,8 +57,9 @@ command_start(struct task *task)
 		return true;
 	}
 	task->taken = true;
-	log_err("%s job=%" PRId64, result < 0 ? err.text :
-	    "the job was taken away before it started", task->job->id);
+	log_err("%s job=%" PRId64,
+	    result < 0 ? err.text : "the job was taken away before it started",
+	    task->job->id);
 	return false;
 }
 

@@ -20,13 +20,13 @@ struct worker;
 struct task {
 	struct worker *worker;
 	struct job *job;
-	struct sandbox sandbox;	/* for kinds that need one: it is active */
+	struct sandbox sandbox; /* for kinds that need one: it is active */
 	struct message message;
-	char outcome[48];	/* for statistics: "exit 0", "refused busy" */
-	int64_t until_ms;	/* wall clock: the token is dead */
-	bool started;		/* job_start() has succeeded */
-	bool taken;		/* the job is not ours any more */
-	char *callback;		/* heap: JSON of a callback that takes the
+	char outcome[48]; /* for statistics: "exit 0", "refused busy" */
+	int64_t until_ms; /* wall clock: the token is dead */
+	bool started;	  /* job_start() has succeeded */
+	bool taken;	  /* the job is not ours any more */
+	char *callback;	  /* heap: JSON of a callback that takes the
 				 * message's place; NULL: none */
 };
 
@@ -48,8 +48,8 @@ int cmd_health(struct task *task, struct err *err);
  * message is ready afterwards unless task->taken. */
 void command_run(struct task *task);
 
-/* claimed → started, once.  False: the job is not ours (or the database fails):
- * do nothing. */
+/* claimed → started, once.  False: the job is not ours (or the database
+ * fails): do nothing. */
 bool command_start(struct task *task);
 /* Resolve a path against the sandbox's current directory, or, for one that a
  * view gave, against its top.  False: the message says what is wrong. */

@@ -104,8 +104,8 @@ filename_is_image(const char *name)
 		".webp" };
 	const char *dot = strrchr(name, '.');
 
-	for (size_t i = 0; dot != NULL &&
-	     i < sizeof(endings) / sizeof(endings[0]); i++)
+	for (size_t i = 0;
+	     dot != NULL && i < sizeof(endings) / sizeof(endings[0]); i++)
 		if (strcasecmp(dot, endings[i]) == 0)
 			return true;
 	return false;
@@ -118,15 +118,32 @@ filename_language(const char *name)
 		const char *ending;
 		const char *language;
 	} table[] = {
-		{ ".py", "py" },     { ".pyi", "py" },	  { ".json", "json" },
-		{ ".md", "md" },     { ".html", "html" }, { ".htm", "html" },
-		{ ".css", "css" },   { ".js", "js" },	  { ".ts", "ts" },
-		{ ".c", "c" },	     { ".h", "c" },	  { ".cpp", "cpp" },
-		{ ".sh", "sh" },     { ".sql", "sql" },	  { ".xml", "xml" },
-		{ ".svg", "xml" },   { ".yml", "yaml" },  { ".yaml", "yaml" },
-		{ ".toml", "toml" }, { ".ini", "ini" },	  { ".cfg", "ini" },
-		{ ".diff", "diff" }, { ".patch", "diff" }, { ".rs", "rust" },
-		{ ".go", "go" },     { ".java", "java" },
+		{ ".py", "py" },
+		{ ".pyi", "py" },
+		{ ".json", "json" },
+		{ ".md", "md" },
+		{ ".html", "html" },
+		{ ".htm", "html" },
+		{ ".css", "css" },
+		{ ".js", "js" },
+		{ ".ts", "ts" },
+		{ ".c", "c" },
+		{ ".h", "c" },
+		{ ".cpp", "cpp" },
+		{ ".sh", "sh" },
+		{ ".sql", "sql" },
+		{ ".xml", "xml" },
+		{ ".svg", "xml" },
+		{ ".yml", "yaml" },
+		{ ".yaml", "yaml" },
+		{ ".toml", "toml" },
+		{ ".ini", "ini" },
+		{ ".cfg", "ini" },
+		{ ".diff", "diff" },
+		{ ".patch", "diff" },
+		{ ".rs", "rust" },
+		{ ".go", "go" },
+		{ ".java", "java" },
 	};
 	const char *dot = strrchr(name, '.');
 

@@ -46,11 +46,11 @@
 #include "work.h"
 #include "worker.h"
 
-#define EXIT_USAGE  64
+#define EXIT_USAGE 64
 #define EXIT_CONFIG 78
-#define SLOT_MOST   255
+#define SLOT_MOST 255
 /* A worker that sweeps may hold our lock for a moment. */
-#define LOCK_WAIT_MS  20000
+#define LOCK_WAIT_MS 20000
 #define LOCK_PAUSE_MS 50
 
 struct options {
@@ -77,8 +77,8 @@ parse_options(int argc, char **argv, struct options *options)
 			options->env_file = optarg;
 		else if (c == 't')
 			options->test = true;
-		else if (c != 's' || !text_parse_int(optarg, 0, SLOT_MOST,
-				     &options->slot))
+		else if (c != 's' ||
+		    !text_parse_int(optarg, 0, SLOT_MOST, &options->slot))
 			usage();
 	}
 	if (optind != argc || (options->slot < 0 && !options->test))

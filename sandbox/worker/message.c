@@ -10,22 +10,22 @@
 #include "../base/log.h"
 #include "../base/text.h"
 
-#define PART_MAX      16384 /* bytes of lead, tail or without */
-#define BLOCK_MAX     (64 * 1024 * 1024)
-#define LEAD_MOST     900 /* code points */
-#define TAIL_MOST     900
-#define BLOCK_LEAST   16 /* a shorter piece of a block is not worth it */
-#define SNAP_BYTES    160 /* how far a cut moves to reach a line's end */
+#define PART_MAX 16384 /* bytes of lead, tail or without */
+#define BLOCK_MAX (64 * 1024 * 1024)
+#define LEAD_MOST 900 /* code points */
+#define TAIL_MOST 900
+#define BLOCK_LEAST 16 /* a shorter piece of a block is not worth it */
+#define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
 #define FLAG_EPHEMERAL 64
 #define FLAG_NO_EMBEDS 4
 
-#define FALLBACK                                         \
+#define FALLBACK \
 	"{\"content\":\"Sandbox error: the answer is lost.\"," \
 	"\"allowed_mentions\":{\"parse\":[]}}"
 
 #define ZERO_WIDTH_SPACE "\xe2\x80\x8b"
-#define TICK_LOOKALIKE	 "\xcb\x8b" /* modifier letter grave accent */
-#define ELLIPSIS	 "\xe2\x80\xa6"
+#define TICK_LOOKALIKE "\xcb\x8b" /* modifier letter grave accent */
+#define ELLIPSIS "\xe2\x80\xa6"
 
 void
 message_init(struct message *message)
@@ -246,8 +246,7 @@ compose_tail(struct buf *tail, const struct message *m, bool with_files)
 	if (tail->len > 0)
 		buf_addc(tail, '\n');
 	buf_add(tail, buf_str(&m->without),
-	    text_prefix(buf_str(&m->without), m->without.len,
-		TAIL_MOST / 2));
+	    text_prefix(buf_str(&m->without), m->without.len, TAIL_MOST / 2));
 }
 
 static void
@@ -332,8 +331,8 @@ message_rest_files(const struct message *message,
 }
 
 void
-message_add_button(struct message *message, const char *action,
-    int64_t view_id, const char *label, int style, bool disabled)
+message_add_button(struct message *message, const char *action, int64_t view_id,
+    const char *label, int style, bool disabled)
 {
 	struct message_button *button;
 
@@ -373,8 +372,9 @@ json_attachments(const struct message *m, bool with_files)
 
 	for (size_t i = 0; with_files && i < m->file_count; i++) {
 		(void)snprintf(id, sizeof(id), "%zu", i);
-		json_array_append_new(list, json_pack("{s:s, s:s}", "id", id,
-			"filename", m->files[i].name));
+		json_array_append_new(list,
+		    json_pack("{s:s, s:s}", "id", id, "filename",
+			m->files[i].name));
 	}
 	return list;
 }

@@ -18,10 +18,10 @@
  * there is not room for all.
  */
 #define MESSAGE_CONTENT_MAX 2000
-#define MESSAGE_FILES_MAX   10
+#define MESSAGE_FILES_MAX 10
 #define MESSAGE_BUTTONS_MAX 5
 /* Of all files together: a request may have 25 MiB. */
-#define MESSAGE_BYTES_MAX   (24 * 1024 * 1024)
+#define MESSAGE_BYTES_MAX (24 * 1024 * 1024)
 
 /* What goes when the block does not fit. */
 enum message_cut {
@@ -44,8 +44,8 @@ struct message_button {
 };
 
 struct message {
-	struct buf lead;    /* Markdown; valid UTF-8 by construction */
-	struct buf block;   /* what the block shows, defused */
+	struct buf lead;  /* Markdown; valid UTF-8 by construction */
+	struct buf block; /* what the block shows, defused */
 	const char *language;
 	enum message_cut cut;
 	struct buf tail;

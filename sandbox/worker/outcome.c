@@ -31,6 +31,7 @@ refusal_word(enum lease_outcome refusal)
 		[LEASE_REFUSED_NO_WORKSPACE] = "no workspace",
 		[LEASE_REFUSED_DISK] = "disk",
 		[LEASE_REFUSED_START] = "start",
+		[LEASE_REFUSED_INTERPRETER] = "interpreter",
 		[LEASE_UNREACHABLE] = "unreachable",
 		[LEASE_TIMED_OUT] = "timed out",
 	};

@@ -12,7 +12,7 @@ struct buf;
  */
 #define PATH_MAX_BYTES 1024
 #define NAME_MAX_BYTES 255
-#define PATH_SIZE      (PATH_MAX_BYTES + 1)
+#define PATH_SIZE (PATH_MAX_BYTES + 1)
 
 enum path_result {
 	PATH_OK,

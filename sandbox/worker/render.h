@@ -72,7 +72,7 @@ struct render_listing {
 	int64_t pages;
 	int64_t used_bytes; /* -1: not told */
 	int64_t used_files;
-	int64_t view_id;    /* for the buttons; 0: no buttons */
+	int64_t view_id; /* for the buttons; 0: no buttons */
 };
 
 void render_listing(struct message *message,

@@ -64,6 +64,7 @@ render_refusal(struct message *message, enum lease_outcome refusal,
 		break;
 	case LEASE_GRANTED:
 	case LEASE_REFUSED_INPUT:
+	case LEASE_REFUSED_INTERPRETER:
 		break;
 	}
 	if (text == NULL) {

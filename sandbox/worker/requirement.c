@@ -5,7 +5,7 @@
 
 #include "../base/buf.h"
 
-#define WORD_MAX  500
+#define WORD_MAX 500
 #define DEPTH_MAX 8 /* of parentheses in a marker */
 
 /* ---- splitting as a shell does ---- */
@@ -134,8 +134,9 @@ take_extras(const char **p)
 static bool
 take_comparison(const char **p)
 {
-	static const char *const operators[] = { "===", "==", "~=", "!=", "<=",
-		">=", "<", ">" };
+	static const char *const operators[] = {
+		"===", "==", "~=", "!=", "<=", ">=", "<", ">"
+	};
 
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
 		if (take(p, operators[i]))
@@ -197,8 +198,7 @@ take_variable(const char **p)
 	if (**p == '"' || **p == '\'')
 		return take_string(p);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strlen(names[i]) == len &&
-		    memcmp(*p, names[i], len) == 0) {
+		if (strlen(names[i]) == len && memcmp(*p, names[i], len) == 0) {
 			*p += len;
 			return true;
 		}

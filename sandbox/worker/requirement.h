@@ -18,10 +18,10 @@ struct requirements {
 
 enum requirements_result {
 	REQUIREMENTS_OK,
-	REQUIREMENTS_NONE,    /* no word at all */
-	REQUIREMENTS_QUOTE,   /* a quote is not closed */
+	REQUIREMENTS_NONE,  /* no word at all */
+	REQUIREMENTS_QUOTE, /* a quote is not closed */
 	REQUIREMENTS_TOO_MANY,
-	REQUIREMENTS_BAD,     /* words[count - 1] is not a requirement */
+	REQUIREMENTS_BAD, /* words[count - 1] is not a requirement */
 };
 
 /* Split and check.  Release in any case.  "pip install" in front is taken off:

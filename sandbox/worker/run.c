@@ -16,12 +16,12 @@
 #define OUTSIDE_MS 5000
 /* The broker ends a leased cell so much after all else should have. */
 #define LEASE_MORE_MS 15000
-#define SEND_MS	      10000
+#define SEND_MS 10000
 /* When the worker has to end, a run may go on for so long. */
 #define STOP_MS 20000
 /* A broker that is restarting is back within a second or two; so is a cell that
  * another worker has died over. */
-#define AGAIN_MS       5000
+#define AGAIN_MS 5000
 #define AGAIN_PAUSE_MS 100
 
 static bool
@@ -51,8 +51,8 @@ open_lease(struct run *run, const struct lease_request *request, int wait_ms,
 	if (again_until_ms > deadline_ms)
 		again_until_ms = deadline_ms;
 	for (;;) {
-		outcome = lease_open(&run->lease, worker->lease_socket,
-		    request, clock_poll_timeout(deadline_ms), err);
+		outcome = lease_open(&run->lease, worker->lease_socket, request,
+		    clock_poll_timeout(deadline_ms), err);
 		if (!is_worth_waiting(outcome) ||
 		    clock_monotonic_ms() + AGAIN_PAUSE_MS > again_until_ms)
 			return outcome;
@@ -61,8 +61,8 @@ open_lease(struct run *run, const struct lease_request *request, int wait_ms,
 }
 
 bool
-run_open(struct run *run, struct task *task, const char *class,
-    int64_t wall_ms, int wait_ms)
+run_open(struct run *run, struct task *task, const char *class, int64_t wall_ms,
+    int wait_ms)
 {
 	struct lease_request request = {
 		.class = class,

@@ -26,7 +26,7 @@ struct run_sink {
 struct run {
 	struct task *task;
 	struct lease lease;
-	struct cell *cell; /* heap */
+	struct cell *cell;  /* heap */
 	char cell_name[64]; /* for logs, also after the lease is closed */
 	struct run_outcome outcome;
 };

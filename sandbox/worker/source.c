@@ -6,9 +6,9 @@
 
 #include "../base/buf.h"
 
-#define FENCE	  "```"
+#define FENCE "```"
 #define FENCE_LEN 3
-#define TAG_MOST  32
+#define TAG_MOST 32
 
 /* A piece of the text; nothing is copied until the end. */
 struct span {
@@ -58,8 +58,8 @@ tag_line(struct span s)
 
 	while (n < s.len && n < TAG_MOST && is_tag_char(s.data[n]))
 		n++;
-	while (n < s.len && (s.data[n] == ' ' || s.data[n] == '\t' ||
-				s.data[n] == '\r'))
+	while (n < s.len &&
+	    (s.data[n] == ' ' || s.data[n] == '\t' || s.data[n] == '\r'))
 		n++;
 	if (n >= s.len || s.data[n] != '\n')
 		return 0;

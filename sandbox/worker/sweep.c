@@ -21,15 +21,15 @@
 
 /* A round comes at least this often: operators change rows with sqlite3, and a
  * byte in the FIFO can be lost with the worker that read it. */
-#define ROUND_MS       10000
+#define ROUND_MS 10000
 #define ROUND_LEAST_MS 1000
-#define EXPIRE_MOST    16 /* sandboxes in one round */
+#define EXPIRE_MOST 16 /* sandboxes in one round */
 #define REMOVE_WAIT_MS 10000
-#define SLOTS_MAX      256
+#define SLOTS_MAX 256
 #define PRUNE_EVERY_MS (60 * 60 * 1000)
-#define PRUNE_MOST     5000
-#define KEEP_JOBS_MS   (INT64_C(30) * 24 * 60 * 60 * 1000)
-#define KEEP_VIEWS_MS  (INT64_C(30) * 24 * 60 * 60 * 1000)
+#define PRUNE_MOST 5000
+#define KEEP_JOBS_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
+#define KEEP_VIEWS_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
 
 /* The slot's lock, if its holder is dead; -1: it lives. */
 static int

@@ -83,7 +83,10 @@ test_names(void)
 	struct buf out = BUF_INIT(4096);
 
 	message_add_name(&out, "a`b\nc\td", 20);
-	is_str(buf_str(&out), "`a\xcb\x8b" "b c d`", "one line, no markup");
+	is_str(buf_str(&out),
+	    "`a\xcb\x8b"
+	    "b c d`",
+	    "one line, no markup");
 	buf_reset(&out);
 	message_add_name(&out, "0123456789", 4);
 	is_str(buf_str(&out), "`0123\xe2\x80\xa6`", "cut");
@@ -127,11 +130,13 @@ test_cut(void)
 	fill(&m, 10000, MESSAGE_CUT_END);
 	make(&m, true);
 	ok(length() <= 2000 && strstr(content, "line 9999 ") == NULL &&
-		strstr(content, "line 0 ") != NULL, "cut at the end");
+		strstr(content, "line 0 ") != NULL,
+	    "cut at the end");
 	fill(&m, 10000, MESSAGE_CUT_START);
 	make(&m, true);
 	ok(length() <= 2000 && strstr(content, "line 9999 ") != NULL &&
-		strstr(content, "line 0 ") == NULL, "cut at the start");
+		strstr(content, "line 0 ") == NULL,
+	    "cut at the start");
 	message_release(&m);
 }
 
@@ -164,8 +169,7 @@ test_edge(void)
 		message_tailf(&m, "tail %d ", i);
 		buf_addf(&m.without, "without %d ", i);
 	}
-	message_set_block(&m, text, sizeof(text), "python",
-	    MESSAGE_CUT_MIDDLE);
+	message_set_block(&m, text, sizeof(text), "python", MESSAGE_CUT_MIDDLE);
 	make(&m, false);
 	ok(length() <= 2000, "three long parts and a block");
 	ok(strstr(content, "without 0") != NULL, "each has its place");
@@ -191,7 +195,8 @@ test_files(void)
 	list = json_object_get(root, "attachments");
 	is_int(json_array_size(list), 2, "two are listed");
 	is_str(json_string_value(json_object_get(json_array_get(list, 1),
-		   "id")), "1", "the id is a string");
+		   "id")),
+	    "1", "the id is a string");
 	make(&m, false);
 	is_int(json_array_size(json_object_get(root, "attachments")), 0,
 	    "none without files");
@@ -218,9 +223,12 @@ test_buttons(void)
 	message_add_button(&m, "look-next", INT64_MAX, "Next", 2, true);
 	make(&m, true);
 	row = json_object_get(json_array_get(json_object_get(root,
-	    "components"), 0), "components");
+						 "components"),
+				  0),
+	    "components");
 	is_str(json_string_value(json_object_get(json_array_get(row, 0),
-		   "custom_id")), "look-next:9223372036854775807", "its id");
+		   "custom_id")),
+	    "look-next:9223372036854775807", "its id");
 	ok(json_is_true(json_object_get(json_array_get(row, 0), "disabled")),
 	    "disabled");
 	text = message_callback_json(&m);

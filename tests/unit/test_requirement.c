@@ -13,16 +13,16 @@ test_valid(void)
 		"x>=1; python_version < \"3.9\" and os_name == 'posix'",
 		"x; (extra == 'a' or extra == 'b') and 'linux' in sys_platform",
 		"x; sys_platform not in 'win32'", "x==1!2.0", " x " };
-	static const char *const bad[] = { "", " ", "-r", "--index-url=x",
-		"-e", ".", "./x", "../x", "x/y", "/tmp/x", "~/x", "x@y",
+	static const char *const bad[] = { "", " ", "-r", "--index-url=x", "-e",
+		".", "./x", "../x", "x/y", "/tmp/x", "~/x", "x@y",
 		"x @ https://e.org/x.whl", "https://e.org/x.whl",
 		"git+https://e.org/x", "file:x", "x.whl/", "-x", "x-", "x_",
 		".x", "x>", "x>=", "x>=1,", "x=1", "x<1 2", "x[", "x[a", "x]",
-		"x[a,]", "x(>=1", "x;", "x; y", "x; os_name", "x; os_name ==",
-		"x; os_name == 'a", "x; nothing == 'a'",
+		"x[a,]", "x(>=1", "x;", "x; y", "x; os_name",
+		"x; os_name ==", "x; os_name == 'a", "x; nothing == 'a'",
 		"x; os_name == 'a' and", "x; (os_name == 'a'",
-		"x; os_name == 'a')", "x; os_name == '/etc'", "x\ny",
-		"x\\y", "x;;", "\xc3\xa9", "x#egg=y", "x%20", "x|y", "$x",
+		"x; os_name == 'a')", "x; os_name == '/etc'", "x\ny", "x\\y",
+		"x;;", "\xc3\xa9", "x#egg=y", "x%20", "x|y", "$x",
 		"x; os_name == 'a' or(os_name=='b'" };
 	char name[80];
 

@@ -9,15 +9,19 @@
 static struct retry
 final(void)
 {
-	return (struct retry){ .patience = REST_FINAL, .repeatable = true,
-		.deadline_ms = FAR };
+	return (struct retry){
+		.patience = REST_FINAL, .repeatable = true, .deadline_ms = FAR
+	};
 }
 
 static struct retry_verdict
 once(struct retry retry, int status, int64_t code)
 {
-	struct retry_answer answer = { .status = status, .json = true,
-		.sent = true, .code = code, .retry_after_ms = -1 };
+	struct retry_answer answer = { .status = status,
+		.json = true,
+		.sent = true,
+		.code = code,
+		.retry_after_ms = -1 };
 
 	return retry_decide(&retry, &answer, 1000, 0);
 }
@@ -50,8 +54,9 @@ static void
 test_limited(void)
 {
 	struct retry retry = final();
-	struct retry_answer answer = { .status = 429, .json = true,
-		.retry_after_ms = 700 };
+	struct retry_answer answer = {
+		.status = 429, .json = true, .retry_after_ms = 700
+	};
 	struct retry_verdict v = retry_decide(&retry, &answer, 0, 0);
 	int tries = 1;
 
@@ -78,8 +83,9 @@ static int64_t
 missing_for(int64_t code)
 {
 	struct retry retry = final();
-	struct retry_answer answer = { .status = 404, .json = true,
-		.code = code };
+	struct retry_answer answer = {
+		.status = 404, .json = true, .code = code
+	};
 	int64_t now_ms = 5000;
 
 	for (;;) {
@@ -96,8 +102,9 @@ static void
 test_missing(void)
 {
 	struct retry retry = final();
-	struct retry_answer answer = { .status = 404, .json = true,
-		.code = 10015 };
+	struct retry_answer answer = {
+		.status = 404, .json = true, .code = 10015
+	};
 
 	is_int(retry_decide(&retry, &answer, 0, 0).wait_ms, 50,
 	    "404: first again after 50 ms");
