@@ -308,7 +308,11 @@ class Broker:
         for asked in self.asked:
             asked.close()
         if self.process and self.process.poll() is None:
-            self.stop()
+            try:
+                self.stop()
+            except subprocess.TimeoutExpired:
+                self.kill()
+                note("the broker did not end")
         try:
             ids = self.containers()
             if ids:
