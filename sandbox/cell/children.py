@@ -1,14 +1,14 @@
-"""All processes of the container but PID 1: start one, watch it, end them all."""
+"""All processes of the container but PID 1: start, watch, end them."""
 
 import os
 import select
 import time
 import _signal
 
-from frames import (FRAME_CHUNK, FRAME_OUTPUT, REASON_EXIT, REASON_MEMORY,
-                    REASON_OUTPUT, REASON_SIGNAL, REASON_TIME, TAG_CPU_US,
-                    TAG_DATA, TAG_MAX_RSS, TAG_REASON, TAG_SIGNAL, TAG_STATUS,
-                    TAG_STREAM, TAG_WALL_US, frame)
+from frames import (FRAME_CHUNK, FRAME_OUTPUT, FRAME_STARTED, REASON_EXIT,
+                    REASON_MEMORY, REASON_OUTPUT, REASON_SIGNAL, REASON_TIME,
+                    TAG_CPU_US, TAG_DATA, TAG_MAX_RSS, TAG_REASON, TAG_SIGNAL,
+                    TAG_STATUS, TAG_STREAM, TAG_WALL_US, frame)
 from link import ENDED, Gone, leave
 
 # After a small piece of output the pipes rest for so long, and what comes
@@ -179,6 +179,7 @@ class Watch:
         the child either."""
         children = self.children
         try:
+            self.lease.send(frame(FRAME_STARTED))
             reason = self.watch()
             wall = time.monotonic_ns() - self.started
             children.kill_all()

@@ -14,7 +14,6 @@ their bytes.
 import errno
 import os
 import stat
-import time
 
 from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     ERROR_FAILED, ERROR_IS_DIRECTORY, ERROR_NOT_DIRECTORY,
@@ -155,8 +154,8 @@ def stat_path(root, lease, request):
 
 def entry(name, status):
     return frame(FRAME_ENTRY, (TAG_NAME, os.fsencode(name)),
-                 (TAG_KIND, kind_of(status.st_mode)), (TAG_SIZE, status.st_size),
-                 (TAG_MTIME, int(status.st_mtime)))
+                 (TAG_KIND, kind_of(status.st_mode)),
+                 (TAG_SIZE, status.st_size), (TAG_MTIME, int(status.st_mtime)))
 
 
 def list_directory(root, lease, request):
@@ -170,7 +169,7 @@ def list_directory(root, lease, request):
         with os.scandir(fd) as entries:
             for item in entries:
                 if not (is_lost_and_found(item) or
-                        not names and is_unused_packages(item)):
+                        not names and is_unused_packages(item, fd)):
                     found.append((not item.is_dir(follow_symlinks=False),
                                   os.fsencode(item.name)))
         found.sort()
@@ -189,12 +188,19 @@ def is_lost_and_found(item):
             item.stat(follow_symlinks=False).st_uid == 0)
 
 
-def is_unused_packages(item):
+def is_unused_packages(item, parent):
     """The packages' mount point, while nothing has been installed."""
     if item.name != PACKAGES or not item.is_dir(follow_symlinks=False):
         return False
-    with os.scandir(item.path) as entries:
-        return all(map(is_lost_and_found, entries))
+    try:
+        fd = enter(item.name, parent)
+    except OSError:         # locked by its owner, who may see that
+        return False
+    try:
+        with os.scandir(fd) as entries:
+            return all(map(is_lost_and_found, entries))
+    finally:
+        os.close(fd)
 
 
 def read_file(root, lease, request):

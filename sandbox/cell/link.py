@@ -1,4 +1,4 @@
-"""The two sockets of a cell: control, to the broker, and the lease, to a client.
+"""The two sockets of a cell: control, to the broker; lease, to a client.
 
 Both are SOCK_SEQPACKET: one packet, one frame.  The control socket lives as
 long as the cell: when it ends, the broker is gone and so is the cell, at once,

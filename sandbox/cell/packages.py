@@ -82,11 +82,11 @@ def command(requirements, index_url, sdist, ca):
         argv += ["--index-url", index_url]
     if ca:
         argv += ["--cert", CA_BUNDLE]
-    return argv + ["--"] + [word.strip() for word in requirements]
+    return [*argv, "--", *(word.strip() for word in requirements)]
 
 
 def environment():
-    """pip's environment: nothing but what it needs, and the operator's proxy."""
+    """pip's environment: what it needs, and the operator's proxy."""
     names = ("PATH", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
              "http_proxy", "https_proxy", "no_proxy")
     env = {name: os.environ[name] for name in names if name in os.environ}

@@ -130,8 +130,7 @@ class Run:
         """Put inline source where tracebacks, inspect and multiprocessing
         look for it.  Without room for it, they show less."""
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-            with open(fd, "wb") as file:
+            with open(self.path, "wb") as file:
                 file.write(self.source)
         except OSError:
             pass
@@ -173,8 +172,7 @@ class Run:
 
         def excepthook(kind, error, trace):
             sys.excepthook = shown
-            while trace and trace.tb_frame.f_code.co_filename.startswith(
-                    HERE + "/"):
+            while trace and is_ours(trace.tb_frame.f_code):
                 trace = trace.tb_next
             error.__traceback__ = sys.last_traceback = trace
             try:
@@ -210,6 +208,10 @@ class Run:
         gc.collect()
         flush_streams()
         os._exit(self.status)
+
+
+def is_ours(code):
+    return code.co_filename.startswith(HERE + "/")
 
 
 def flush_streams():
@@ -286,9 +288,9 @@ def environment():
 
 
 def open_standard_streams():
-    """sys.stdin, stdout and stderr as the interpreter opens them with
-    -u, as PID 1 was started: everything is written at
-    once, so that the order of the streams is the true one."""
+    """sys.stdin, stdout and stderr as the interpreter opens them with -u, with
+    which PID 1 was started: everything is written at once, so that the order
+    of the streams is the true one."""
     for fd, name in enumerate(("stdin", "stdout", "stderr")):
         old = getattr(sys, name)
         raw = io.FileIO(fd, "rb" if fd == 0 else "wb", closefd=False)

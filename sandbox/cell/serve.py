@@ -12,7 +12,7 @@ from files import (DIRECTORY, Writer, empty, failure, list_directory,
                    walk)
 from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
                     FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT,
-                    FRAME_STARTED, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
+                    OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
                     OP_STAT, OP_WRITE, PART_CONTENT, PART_SOURCE, PART_STDIN,
                     REASON_EXIT, TAG_ARG, TAG_CA, TAG_CWD, TAG_DATA,
                     TAG_DISK_FULL, TAG_ECHO, TAG_INDEX_URL, TAG_MERGE,
@@ -173,12 +173,13 @@ class Cell:
 
     def run(self, head, parts):
         limits = limits_of(head)
-        run = self.make_run(head, parts)
         collector = Collector(self.root, split(head.data(TAG_CWD, b"")), head)
+        run = self.make_run(head, parts)
         pipes = Pipes(parts[PART_STDIN], head.number(TAG_MERGE))
         if self.fork(run, pipes):
             return run
-        return self.watch(pipes, limits) + collector.send(self.lease)
+        watch = Watch(self.lease, self.children, pipes, *limits)
+        return watch.run() + collector.send(self.lease)
 
     def fork(self, run, pipes):
         """True in the child, which is isolated then."""
@@ -214,11 +215,6 @@ class Cell:
         run.cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
         return run
 
-    def watch(self, pipes, limits):
-        """In PID 1, after the fork: until the child's end; its result."""
-        self.lease.send(frame(FRAME_STARTED))
-        return Watch(self.lease, self.children, pipes, *limits).run()
-
     def pip(self, head):
         limits = limits_of(head)
         requirements = head.every(TAG_ARG)
@@ -235,7 +231,7 @@ class Cell:
         pipes = Pipes(b"", True)
         if self.fork(run, pipes):
             enter_child(lambda: packages.execute(argv, packages.environment()))
-        fields = self.watch(pipes, limits)
+        fields = Watch(self.lease, self.children, pipes, *limits).run()
         if fields[:2] == ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0)):
             packages.adopt()
         packages.discard()

@@ -22,8 +22,9 @@ CASES = [
     ("ast = tree = compile = exec = last = run = code = 8\n"
      "ast + tree + compile + exec + last + run + code", b"56\n"),
     ("print(sorted(n for n in globals() if n[0] != '_'))\n1", b"[]\n1\n"),
-    ("from __future__ import annotations\ndef f(x: nope): pass\n"
-     "(lambda: f.__annotations__)()", b"{'x': 'nope'}\n"),
+    ("from __future__ import annotations\n"
+     "exec('def f(x: nope): print(f.__annotations__)\\nf(1)')",
+     b"{'x': 'nope'}\n"),
     ("import sys\nsys.displayhook = lambda v: print('shown', v)\n9",
      b"shown 9\n"),
     ("import builtins\n5\n_ = 1", b""),

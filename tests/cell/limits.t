@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 """Limits, and how truthfully a run's end is told."""
 
-import os
 import time
 
 from driver import N, Cell

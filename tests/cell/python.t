@@ -58,15 +58,18 @@ PROGRAMS = {
                   "sys.excepthook = hook\n1 / 0",
     "del at the end": "class A:\n  def __del__(self): print('gone', name)\n"
                       "name = 'x'\na = A()\nb = [a]\nb.append(b)\n1 / 0",
+    "del after atexit": "class A:\n  def __del__(self): print('gone')\na = A()\n"
+                        "import atexit\natexit.register(lambda: print(a and 1))",
     "weakref finalizer": "import weakref\nclass A: pass\na = A()\n"
                          "weakref.finalize(a, print, 'final')",
-    "open file": "import sys\nf = open('/tmp/open', 'w')\nf.write('kept')",
-    "what it wrote": "print(open('/tmp/open').read())",
     "closed stdout": "import sys\nsys.stdout.close()",
     "thread": "import threading, time\ndef f():\n  time.sleep(.2)\n"
               "  print('thread')\nthreading.Thread(target=f).start()\nprint('main')",
     "daemon": "import threading, time\ndef f():\n  while True: time.sleep(.01)\n"
               "threading.Thread(target=f, daemon=True).start()\nprint('main')",
+    "daemon and failure": "import threading, time\ndef f(): time.sleep(9)\n"
+                          "threading.Thread(target=f, daemon=True).start()\n"
+                          "class A: pass\n1 / 0",
     "thread fails": "import threading\ndef f():\n  1 / 0\n"
                     "t = threading.Thread(target=f, name='T'); t.start(); t.join()",
     "thread exits": "import threading, sys\n"
@@ -255,6 +258,21 @@ def source_that_is_not_utf_8():
     assert told.status == 1 and b"SyntaxError" in told.stderr, told
     told = lease.run("print('\udcff\ud800')".encode("utf-8", "surrogatepass"))
     assert told.status == 1 and b"SyntaxError" in told.stderr, told
+
+
+@test
+def files_that_are_left_open_are_whole():
+    for source in ("", "def f(): return a", "class A:\n  def __del__(self):"
+                   " print(end='')\na = A()\ndef f(): return a",
+                   "import atexit\natexit.register(lambda: f1)\n"):
+        told = lease.run(source + "\nf1 = open('/tmp/open', 'w')\n"
+                         "f1.write('kept')\nf2 = open('/tmp/raw', 'wb')\n"
+                         "f2.write(b'too')")
+        assert told.status == 0 and told.stderr == b"", told
+        told = lease.run("import os\nfor n in 'open', 'raw':\n"
+                         "  print(open('/tmp/' + n).read())\n"
+                         "  os.unlink('/tmp/' + n)")
+        assert told.stdout == b"kept\ntoo\n", (source, told)
 
 
 @test
