@@ -46,7 +46,7 @@ export function localPath(url) {
 
 /** Write a number of bytes for people. */
 export function size(bytes) {
-  if (bytes < 1024) return `${bytes} bytes`;
+  if (bytes < 1024) return `${bytes} byte${bytes === 1 ? "" : "s"}`;
   if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} KB`;
   return `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 }
