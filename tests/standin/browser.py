@@ -27,6 +27,8 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
          "--disable-dev-shm-usage", "--disable-extensions",
          "--no-default-browser-check", "--force-color-profile=srgb",
          "--hide-scrollbars", "--remote-debugging-pipe")
+AWAITED = ("Page.fileChooserOpened", "Browser.downloadWillBegin",
+           "Browser.downloadProgress")
 KEYS = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38,
         "Backspace": 8}
 HELPERS = """
@@ -59,7 +61,7 @@ class Browser:
         self._number = 0
         self._session = None
         self._pending = b""
-        self._messages = []
+        self._events = []
 
     def __enter__(self):
         self.start()
@@ -154,11 +156,28 @@ class Browser:
             details = given["exceptionDetails"]
             about = details.get("exception", {}).get("description")
             self.problems.append(about or details["text"])
+        elif method == "Runtime.consoleAPICalled":
+            if given["type"] in ("error", "assert"):
+                self.problems.append(" ".join(
+                    str(one.get("value", one.get("description")))
+                    for one in given["args"]))
         elif method == "Log.entryAdded":
             entry = given["entry"]
             if entry["level"] == "error":
                 self.problems.append(
                     f"{entry['text']} {entry.get('url', '')}")
+        elif method in AWAITED:
+            self._events.append((method, given))
+
+    def _await(self, method, timeout=10):
+        """Wait for an event of AWAITED, and forget those before it."""
+        end = time.monotonic() + timeout
+        while True:
+            while self._events:
+                name, given = self._events.pop(0)
+                if name == method:
+                    return given
+            self._notice(self._next(end))
 
     # What a person does
 
@@ -277,6 +296,32 @@ class Browser:
         node = self.send("DOM.querySelector", nodeId=root,
                          selector=selector)["nodeId"]
         self.send("DOM.setFileInputFiles", nodeId=node, files=list(paths))
+
+    def pick_files(self, selector, *paths):
+        """Click what opens the file chooser, and choose files there."""
+        self.send("Page.setInterceptFileChooserDialog", enabled=True)
+        self.click(selector)
+        chooser = self._await("Page.fileChooserOpened")
+        self.send("DOM.setFileInputFiles", files=list(paths),
+                  backendNodeId=chooser["backendNodeId"])
+        self.send("Page.setInterceptFileChooserDialog", enabled=False)
+
+    def download(self, selector):
+        """Click a download link; returns the file's (name, bytes)."""
+        self.send("Browser.setDownloadBehavior", behavior="allowAndName",
+                  downloadPath=self._folder, eventsEnabled=True)
+        self.click(selector)
+        begun = self._await("Browser.downloadWillBegin")
+        state = "inProgress"
+        while state == "inProgress":
+            state = self._await("Browser.downloadProgress")["state"]
+        if state != "completed":
+            raise BrowserError(f"the download was {state}")
+        path = os.path.join(self._folder, begun["guid"])
+        with open(path, "rb") as file:
+            data = file.read()
+        os.unlink(path)
+        return begun["suggestedFilename"], data
 
     def screenshot(self, path):
         """Write a picture of the window to a PNG file."""
