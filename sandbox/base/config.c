@@ -10,6 +10,7 @@
 #include "config_value.h"
 #include "envfile.h"
 #include "err.h"
+#include "images.h"
 
 #ifndef INLINE_LIB_DIR
 #define INLINE_LIB_DIR "/usr/local/lib/inline"
@@ -27,6 +28,7 @@
 /* Defaults that another key or the installation decides: config_store. */
 #define DATABASE_FALLBACK "<IL_STATE_DIR>/inline.db"
 #define LIB_FALLBACK "<found beside the program>"
+#define IMAGES_FALLBACK "<SANDBOX_IMAGE>"
 #define LIB_MARK "/cell/cell.py" /* by which a library folder is known */
 
 #define AT(field) offsetof(struct config, field)
@@ -65,6 +67,10 @@ static const struct config_key config_keys[] = {
 	{ "SANDBOX_IMAGE", CONFIG_IMAGE, AT(sandbox_image),
 	    "python:3.11-alpine", 0, 0,
 	    "the image that code runs in, with a Python 3.8 or later" },
+	{ "SANDBOX_IMAGES", CONFIG_IMAGES, AT(sandbox_images), IMAGES_FALLBACK,
+	    0, 0,
+	    "the interpreters of the HTTP APIs, `3.11=IMAGE,3.13=IMAGE`, the "
+	    "first one for who names none; these images are not pulled" },
 	{ "SANDBOX_PULL_ON_STARTUP", CONFIG_BOOL, AT(pull_on_startup), "1", 0,
 	    0, "1 pulls the image at start when it is missing" },
 	{ "SANDBOX_RUNTIME", CONFIG_NAME, AT(sandbox_runtime), "", 0, 0,
@@ -104,6 +110,21 @@ static const struct config_key config_keys[] = {
 	    "an idle cell is kept for so long" },
 	{ "IL_WARM_CELLS", CONFIG_INT, AT(warm_cells), "4", 0, 1000,
 	    "idle cells at most" },
+
+	{ "IL_API_CELLS", CONFIG_INT, AT(api_cells), "4", 1, 1000,
+	    "runs of the HTTP APIs at one time; each has a container, beside "
+	    "those of `IL_CELLS`" },
+	{ "IL_API_MEMORY", CONFIG_SIZE, AT(api_memory), "256m", 64 * MiB, TiB,
+	    "memory of such a container, its files included, no swap" },
+	{ "IL_API_WARM", CONFIG_INT, AT(api_warm), "2", 0, 1000,
+	    "containers that are ready before they are asked for" },
+	{ "IL_API_RUNS", CONFIG_INT, AT(api_runs), "200", 1, 1000000,
+	    "runs in one container, one after another, before it is replaced" },
+	{ "IL_API_SESSIONS", CONFIG_INT, AT(api_sessions), "8", 1, 1000,
+	    "sessions at one time, each in a container of its own" },
+	{ "IL_API_ISOLATION", CONFIG_ISOLATION, AT(api_isolation), "auto", 0, 0,
+	    "`run`: fresh namespaces for each run in a warm container; `cell`: "
+	    "a container for each run; `auto`: the first where it works" },
 
 	{ "IL_PIP_TIMEOUT_SECONDS", CONFIG_SECONDS, AT(pip_timeout_ms), "300",
 	    1000, 800 * 1000, "wall clock limit of an installation" },
@@ -296,6 +317,9 @@ config_store(struct config *config, const struct config_values *values,
 		    config_state_path(config, "inline.db"));
 	if (*config->lib_dir == '\0')
 		config_replace(&config->lib_dir, config_find_lib());
+	if (*config->sandbox_images == '\0')
+		config_replace(&config->sandbox_images,
+		    images_from(config->sandbox_image));
 	return config_read_token(config,
 	    config_said(values, "DISCORD_TOKEN_FILE"), err);
 }

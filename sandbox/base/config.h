@@ -35,6 +35,7 @@ struct config {
 	/* the image and the engine */
 	char *docker_binary;	/* DOCKER_BINARY */
 	char *sandbox_image;	/* SANDBOX_IMAGE */
+	char *sandbox_images;	/* SANDBOX_IMAGES: see images.h; never empty */
 	bool pull_on_startup;	/* SANDBOX_PULL_ON_STARTUP */
 	char *sandbox_runtime;	/* SANDBOX_RUNTIME, "" the engine's default */
 
@@ -60,6 +61,14 @@ struct config {
 	int64_t cells;		/* IL_CELLS: containers at most at one time */
 	int64_t warm_seconds;	/* IL_WARM_SECONDS: an idle cell is kept */
 	int64_t warm_cells;	/* IL_WARM_CELLS: idle cells at most */
+
+	/* cells of the HTTP APIs: beside those of IL_CELLS */
+	int64_t api_memory;   /* IL_API_MEMORY */
+	int64_t api_cells;    /* IL_API_CELLS: runs at one time */
+	int64_t api_warm;     /* IL_API_WARM: cells kept ready */
+	int64_t api_runs;     /* IL_API_RUNS: runs in one cell */
+	int64_t api_sessions; /* IL_API_SESSIONS: sessions at one time */
+	char *api_isolation;  /* IL_API_ISOLATION: "auto", "run", "cell" */
 
 	/* pip */
 	int64_t pip_timeout_ms;	/* IL_PIP_TIMEOUT_SECONDS */

@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "cleanup.h"
 #include "err.h"
+#include "images.h"
 #include "text.h"
 
 #define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -34,6 +35,8 @@ config_value_is_text(enum config_type type)
 	case CONFIG_PROGRAM:
 	case CONFIG_NAME:
 	case CONFIG_IMAGE:
+	case CONFIG_IMAGES:
+	case CONFIG_ISOLATION:
 		return true;
 	}
 	return false;
@@ -201,6 +204,15 @@ config_check_chars(const char *s, const char *allowed)
 	return NULL;
 }
 
+static const char *
+config_check_isolation(const char *s)
+{
+	return strcmp(s, "auto") == 0 || strcmp(s, "run") == 0 ||
+		strcmp(s, "cell") == 0 ?
+	    NULL :
+	    "must be auto, run or cell";
+}
+
 /* The reason why a text is wrong, or NULL. */
 static const char *
 config_check_text(enum config_type type, const char *s)
@@ -227,6 +239,10 @@ config_check_text(enum config_type type, const char *s)
 		return config_check_chars(s, ALNUM "._-");
 	case CONFIG_IMAGE:
 		return config_check_chars(s, ALNUM "._/:@-");
+	case CONFIG_IMAGES:
+		return images_check(s);
+	case CONFIG_ISOLATION:
+		return config_check_isolation(s);
 	case CONFIG_INT:
 	case CONFIG_SIZE:
 	case CONFIG_SECONDS:
@@ -318,6 +334,8 @@ config_value_store(const struct config_key *key, const char *value, void *field,
 	case CONFIG_PROGRAM:
 	case CONFIG_NAME:
 	case CONFIG_IMAGE:
+	case CONFIG_IMAGES:
+	case CONFIG_ISOLATION:
 		return config_store_text(key, value, field, err);
 	case CONFIG_SOURCE:
 		break;

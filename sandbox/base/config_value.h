@@ -24,7 +24,9 @@ enum config_type {
 	CONFIG_PROGRAM, /* a name to look up in PATH, or a path */
 	CONFIG_NAME,	/* [A-Za-z0-9._-] */
 	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
-	CONFIG_SOURCE,	/* read before the others, stored nowhere */
+	CONFIG_IMAGES,	/* NAME=IMAGE,…: images.h */
+	CONFIG_ISOLATION, /* auto, run or cell */
+	CONFIG_SOURCE,	  /* read before the others, stored nowhere */
 };
 
 /* One row of the table in config.c. */

@@ -60,6 +60,18 @@ frame_field_type(enum frame_tag tag)
 	case TAG_SDIST:
 	case TAG_CA:
 	case TAG_CUT:
+	case TAG_ISOLATION:
+	case TAG_RETIRE:
+	case TAG_PLAIN:
+	case TAG_LIMIT_MEMORY:
+	case TAG_LIMIT_PROCESSES:
+	case TAG_LIMIT_FILES:
+	case TAG_LIMIT_CPU:
+	case TAG_OUTPUT_MODE:
+	case TAG_COLLECT_HOW:
+	case TAG_COLLECT_MS:
+	case TAG_MODE:
+	case TAG_ALWAYS:
 	case TAG_PART:
 	case TAG_STREAM:
 	case TAG_KIND:
@@ -89,6 +101,8 @@ frame_field_type(enum frame_tag tag)
 	case TAG_TEXT:
 	case TAG_CELL_NAME:
 	case TAG_PYTHON:
+	case TAG_INTERPRETER:
+	case TAG_FOLDER:
 	case TAG_PATH:
 	case TAG_CWD:
 	case TAG_NAME:
@@ -97,6 +111,7 @@ frame_field_type(enum frame_tag tag)
 	case TAG_IMAGE_NAME:
 		return FIELD_BYTES;
 	case TAG_ARG:
+	case TAG_ENV:
 		return FIELD_REPEATED;
 	}
 	return FIELD_UNKNOWN;

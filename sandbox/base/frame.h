@@ -31,7 +31,8 @@
 /* clang-format off */
 enum frame_kind {
 	/* client → broker; the answer is FRAME_GRANTED or FRAME_REFUSED */
-	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, LEASE_MS: a cell, please */
+	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, INTERPRETER?, LEASE_MS: a
+				 * cell, please */
 	FRAME_CREATE = 2,	/* SANDBOX, QUOTA_BYTES, QUOTA_FILES: make the
 				 * workspace; exists already: GRANTED */
 	FRAME_REMOVE = 3,	/* SANDBOX: end its cells, remove the workspace;
@@ -45,13 +46,16 @@ enum frame_kind {
 	/* broker → cell, on the control socket */
 	FRAME_SERVE = 16,	/* a lease's descriptor rides on it */
 	/* cell → broker, on the control socket */
-	FRAME_READY = 17,	/* first frame: PYTHON (version), after start */
-	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left */
+	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
+				 * ISOLATION (an api cell) */
+	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left;
+				 * RETIRE */
 
 	/* client → cell, on the lease */
 	FRAME_REQUEST = 32,	/* OP and its fields: the head of a request */
 	FRAME_BYTES = 33,	/* PART, DATA: a piece of source, stdin, … */
-	FRAME_INPUT = 34,	/* PATH: a file; its PART_CONTENT follows */
+	FRAME_INPUT = 34,	/* PATH: a file; its PART_CONTENT follows; for
+				 * an api cell MODE, MTIME, ALWAYS */
 	FRAME_GO = 35,		/* the request is complete: begin */
 
 	/* cell → client, on the lease; the last one is FRAME_RESULT, after it
@@ -66,8 +70,9 @@ enum frame_kind {
 };
 
 enum frame_tag {
-	TAG_CLASS = 1,		/* text: "user", "pip", "api" */
-	TAG_SANDBOX = 2,	/* text: 32 lower-case hex digits */
+	TAG_CLASS = 1,		/* text: "user", "pip", "api", "session" */
+	TAG_SANDBOX = 2,	/* text: 32 lower-case hex digits; absent for
+				 * "api" and "session" */
 	TAG_LEASE_MS = 3,	/* int: the broker kills the cell after this */
 	TAG_CODE = 4,		/* int: enum refusal, or enum cell_error */
 	TAG_TEXT = 5,		/* text: what happened, for a log */
@@ -76,6 +81,11 @@ enum frame_tag {
 	TAG_COLD = 8,		/* int: 1 when the cell had to be started */
 	TAG_CELL_NAME = 9,	/* text: the container's name */
 	TAG_PYTHON = 10,	/* text: "3.11.2" */
+	TAG_INTERPRETER = 11,	/* text: one of SANDBOX_IMAGES; absent: the
+				 * first */
+	TAG_ISOLATION = 12,	/* int: enum isolation; in a status: of the api
+				 * cells, 0 while none has told */
+	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
 
 	/* requests */
 	TAG_OP = 16,		/* int: enum cell_op */
@@ -89,7 +99,7 @@ enum frame_tag {
 	TAG_MERGE = 22,		/* int: 1 sends stderr into the stdout pipe */
 	TAG_WALL_MS = 23,	/* int: wall clock limit of the run */
 	TAG_OUTPUT_MAX = 24,	/* int: bytes over both streams, then the run is
-				 * ended with REASON_OUTPUT */
+				 * ended with REASON_OUTPUT (OUTPUT_MODE) */
 	TAG_COLLECT_FILES = 25, /* int: changed files to send at most; 0 none */
 	TAG_COLLECT_BYTES = 26, /* int: at most this many bytes of each file */
 	TAG_COLLECT_TOTAL = 27, /* int: and of all together */
@@ -102,7 +112,24 @@ enum frame_tag {
 	TAG_SDIST = 33,		/* int: 1 lets pip build from source */
 	TAG_CA = 34,		/* int: 1: the CA bundle is at /run/ca.pem */
 	TAG_CUT = 35,		/* int: 1: send the first MAX_BYTES of a longer
-				 * file instead of refusing */
+				 * file instead of refusing; in RESULT: not all
+				 * of the folder could be looked at */
+	/* requests to cells of the classes api and session */
+	TAG_FOLDER = 36,	/* text: "/home" or "/workspace" (if absent):
+				 * what is the workspace of this request */
+	TAG_ENV = 37,		/* bytes, repeated: "KEY=VALUE": the whole
+				 * environment of the run */
+	TAG_PLAIN = 38,		/* int: 1: `python ARGS`, as they are in
+				 * PART_ARGS */
+	TAG_LIMIT_MEMORY = 39,	/* int: bytes of address space of a process */
+	TAG_LIMIT_PROCESSES = 40, /* int: and threads, of the run */
+	TAG_LIMIT_FILES = 41,	/* int: descriptors of a process */
+	TAG_LIMIT_CPU = 42,	/* int: seconds of a process, then SIGKILL */
+	TAG_OUTPUT_MODE = 43,	/* int: enum output_mode */
+	TAG_COLLECT_HOW = 44,	/* int: enum collect_how, added up */
+	TAG_COLLECT_MS = 45,	/* int: to look for and send files */
+	TAG_MODE = 46,		/* int: permissions of a file, 0644 if absent */
+	TAG_ALWAYS = 47,	/* int: 1: send the file back in any case */
 
 	/* pieces */
 	TAG_PART = 48,		/* int: enum frame_part */
@@ -138,8 +165,14 @@ enum frame_tag {
 	TAG_FREE_BYTES = 103,	/* int: on the file system of the workspaces */
 };
 
-/* Why the broker refused.  Every one but REFUSAL_INPUT passes by itself when
- * its cause is gone. */
+/* How a run in an api cell is held apart from the others. */
+enum isolation {
+	ISOLATION_CELL = 1,	/* one run, then the cell ends */
+	ISOLATION_RUN = 2,	/* namespaces of its own for each run */
+};
+
+/* Why the broker refused.  Every one but REFUSAL_INPUT and REFUSAL_INTERPRETER
+ * passes by itself when its cause is gone. */
 enum refusal {
 	REFUSAL_INPUT = 1,	/* the request is malformed: our own fault */
 	REFUSAL_BUSY = 2,	/* the sandbox is leased to another */
@@ -149,6 +182,7 @@ enum refusal {
 	REFUSAL_NO_WORKSPACE = 6, /* there is no such workspace */
 	REFUSAL_DISK = 7,	/* the host's disk is (nearly) full */
 	REFUSAL_START = 8,	/* the cell did not start */
+	REFUSAL_INTERPRETER = 9, /* not on offer */
 };
 
 enum cell_op {
@@ -168,9 +202,34 @@ enum cell_op {
 			 * /site does this and nothing else, no other does */
 	OP_STAT = 7,	/* PATH → ENTRY; "" asks for the workspace itself, whose
 			 * NAME is "." */
+	OP_STAGE = 8,	/* INPUT…: files, and nothing else */
+	OP_BASH = 9,	/* PART_SOURCE: a command, for `bash -c`, or sh; CWD,
+			 * ENV…, limits, MERGE, PART_STDIN as in OP_RUN */
 };
 
-enum frame_part { PART_SOURCE = 1, PART_STDIN = 2, PART_CONTENT = 3 };
+/* What happens at OUTPUT_MAX. */
+enum output_mode {
+	OUTPUT_END = 0,	  /* both streams together: the run is ended */
+	OUTPUT_DRAIN = 1, /* each stream: the rest of it is dropped */
+};
+
+/* Which files of an api cell count as made or changed by the run: those that
+ * are new, and of the staged ones those of another inode, size or time (0), or
+ * as said here. */
+enum collect_how {
+	COLLECT_BYTES = 1,	   /* with other bytes */
+	COLLECT_MTIME = 2,	   /* with another mtime */
+	COLLECT_NO_DOT = 4,	   /* no name with a dot before it */
+	COLLECT_NO_UNDERSCORE = 8, /* no file with a '_' before it */
+	COLLECT_LINKS = 16,	   /* what a link to a file leads to, too */
+};
+
+enum frame_part {
+	PART_SOURCE = 1,
+	PART_STDIN = 2,
+	PART_CONTENT = 3,
+	PART_ARGS = 4, /* the words of a command line, a NUL after each */
+};
 
 enum entry_kind {
 	ENTRY_FILE = 1,
@@ -184,6 +243,8 @@ enum left_out {
 	LEFT_OUT_SIZE = 2,	/* larger than COLLECT_BYTES */
 	LEFT_OUT_TOTAL = 3,	/* over COLLECT_TOTAL together */
 	LEFT_OUT_UNREADABLE = 4,
+	LEFT_OUT_TIME = 5, /* COLLECT_MS was over */
+	LEFT_OUT_PATH = 6, /* too deep, or its path too long */
 };
 
 /* How a request ended. */
@@ -242,7 +303,7 @@ struct frame_field {
 };
 
 /* Check the whole structure: a known kind, every length, the size of every
- * known integer, no known tag twice (but TAG_ARG).  False: not a frame. */
+ * known integer, no known tag twice (but TAG_ARG and TAG_ENV).  False: not a frame. */
 bool frame_parse(struct frame_view *view, const void *packet, size_t len);
 /* Walk the fields: *pos starts at 0; false at the end. */
 bool frame_next(const struct frame_view *view, size_t *pos,

@@ -24,6 +24,8 @@ FRAME_RESULT = 53
 TAG_CODE = 4
 TAG_TEXT = 5
 TAG_PYTHON = 10
+TAG_ISOLATION = 12
+TAG_RETIRE = 13
 TAG_OP = 16
 TAG_PATH = 17
 TAG_CWD = 18
@@ -44,6 +46,18 @@ TAG_INDEX_URL = 32
 TAG_SDIST = 33
 TAG_CA = 34
 TAG_CUT = 35
+TAG_FOLDER = 36
+TAG_ENV = 37
+TAG_PLAIN = 38
+TAG_LIMIT_MEMORY = 39
+TAG_LIMIT_PROCESSES = 40
+TAG_LIMIT_FILES = 41
+TAG_LIMIT_CPU = 42
+TAG_OUTPUT_MODE = 43
+TAG_COLLECT_HOW = 44
+TAG_COLLECT_MS = 45
+TAG_MODE = 46
+TAG_ALWAYS = 47
 TAG_PART = 48
 TAG_DATA = 49
 TAG_STREAM = 50
@@ -69,10 +83,25 @@ OP_WRITE = 4
 OP_REMOVE = 5
 OP_PIP = 6
 OP_STAT = 7
+OP_STAGE = 8
+OP_BASH = 9
+
+ISOLATION_CELL = 1
+ISOLATION_RUN = 2
+
+OUTPUT_END = 0
+OUTPUT_DRAIN = 1
+
+COLLECT_BYTES = 1
+COLLECT_MTIME = 2
+COLLECT_NO_DOT = 4
+COLLECT_NO_UNDERSCORE = 8
+COLLECT_LINKS = 16
 
 PART_SOURCE = 1
 PART_STDIN = 2
 PART_CONTENT = 3
+PART_ARGS = 4
 
 ENTRY_FILE = 1
 ENTRY_DIRECTORY = 2
@@ -83,6 +112,8 @@ LEFT_OUT_COUNT = 1
 LEFT_OUT_SIZE = 2
 LEFT_OUT_TOTAL = 3
 LEFT_OUT_UNREADABLE = 4
+LEFT_OUT_TIME = 5
+LEFT_OUT_PATH = 6
 
 REASON_EXIT = 1
 REASON_SIGNAL = 2
@@ -126,7 +157,7 @@ class Frame:
             if start > end or stop > end:
                 raise ProtocolError("a field runs out of the packet")
             tag = packet[at]
-            if tag in fields and tag != TAG_ARG:
+            if tag in fields and tag not in (TAG_ARG, TAG_ENV):
                 raise ProtocolError("tag %d twice" % tag)
             fields.setdefault(tag, []).append(packet[start:stop])
             at = stop

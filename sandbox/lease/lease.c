@@ -23,6 +23,8 @@ _Static_assert((int)LEASE_REFUSED_NO_WORKSPACE == (int)REFUSAL_NO_WORKSPACE,
     "refusals");
 _Static_assert((int)LEASE_REFUSED_DISK == (int)REFUSAL_DISK, "refusals");
 _Static_assert((int)LEASE_REFUSED_START == (int)REFUSAL_START, "refusals");
+_Static_assert((int)LEASE_REFUSED_INTERPRETER == (int)REFUSAL_INTERPRETER,
+    "refusals");
 
 /* One question to the broker and what came back. */
 struct ask {
@@ -53,7 +55,7 @@ ask_refused(const struct ask *ask, struct err *err)
 	int64_t code = 0;
 
 	if (!frame_get_int(&ask->view, TAG_CODE, &code) ||
-	    code < REFUSAL_INPUT || code > REFUSAL_START) {
+	    code < REFUSAL_INPUT || code > REFUSAL_INTERPRETER) {
 		(void)err_set(err, ERR_PROTOCOL, "a refusal without a reason");
 		return LEASE_UNREACHABLE;
 	}
@@ -106,6 +108,9 @@ lease_open(struct lease *lease, const char *socket_path,
 	frame_add_text(&question, TAG_CLASS, request->class);
 	if (*request->sandbox != '\0')
 		frame_add_text(&question, TAG_SANDBOX, request->sandbox);
+	if (request->interpreter != NULL)
+		frame_add_text(&question, TAG_INTERPRETER,
+		    request->interpreter);
 	frame_add_int(&question, TAG_LEASE_MS, request->lease_ms);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
@@ -184,6 +189,7 @@ status_read(struct lease_status *status, const struct frame_view *view)
 		{ TAG_STARTING, &status->starting },
 		{ TAG_WAITING, &status->waiting },
 		{ TAG_FREE_BYTES, &status->free_bytes },
+		{ TAG_ISOLATION, &status->isolation },
 	};
 	int64_t flag = 0;
 

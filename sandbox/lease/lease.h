@@ -26,9 +26,10 @@ struct lease {
 
 /* What a client asks for. */
 struct lease_request {
-	const char *class;   /* "user", "pip" (later "api") */
-	const char *sandbox; /* 32 lower-case hex digits, "" for none */
-	int64_t lease_ms;    /* the broker kills the cell after this long */
+	const char *class;	 /* "user", "pip", "api", "session" */
+	const char *sandbox;	 /* 32 lower-case hex digits, "" for none */
+	const char *interpreter; /* of SANDBOX_IMAGES; NULL: the first */
+	int64_t lease_ms;	 /* the broker kills the cell after this long */
 };
 
 /* Why there is no lease: an expected outcome, not an error of ours.  The values
@@ -44,8 +45,9 @@ enum lease_outcome {
 	LEASE_REFUSED_NO_WORKSPACE = 6,
 	LEASE_REFUSED_DISK = 7,
 	LEASE_REFUSED_START = 8,
-	LEASE_UNREACHABLE = 9,
-	LEASE_TIMED_OUT = 10, /* no answer within wait_ms */
+	LEASE_REFUSED_INTERPRETER = 9,
+	LEASE_UNREACHABLE = 10,
+	LEASE_TIMED_OUT = 11, /* no answer within wait_ms */
 };
 
 /*
@@ -77,6 +79,7 @@ struct lease_status {
 	int64_t starting;
 	int64_t waiting;
 	int64_t free_bytes;
+	int64_t isolation; /* enum isolation of the api cells; 0: not known */
 };
 
 enum lease_outcome lease_status(const char *socket_path,

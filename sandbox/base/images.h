@@ -1,0 +1,30 @@
+#ifndef IMAGES_H
+#define IMAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * SANDBOX_IMAGES: the interpreters on offer, "3.11=image,3.13=image".  The first
+ * one is the default.  The text is walked where it is needed; what config_load()
+ * has stored is valid and never empty.
+ */
+#define IMAGES_NAME_MAX 32
+
+struct image_entry {
+	char name[IMAGES_NAME_MAX + 1]; /* [A-Za-z0-9._-] */
+	char image[1025];		/* as docker takes it */
+};
+
+/* Why a text is no such list, or NULL. */
+const char *images_check(const char *text);
+/* Walk the entries of a valid list: *pos starts at 0; false at the end. */
+bool images_next(const char *text, size_t *pos, struct image_entry *entry);
+/* Find one by its name; "" is the first.  False when it is not on offer. */
+bool images_find(const char *text, const char *name, struct image_entry *entry);
+/* The list of one entry that stands for a single image: its name is the version
+ * that the image's tag begins with ("python:3.11-alpine": 3.11), or "default".
+ * Heap, caller frees. */
+char *images_from(const char *image);
+
+#endif
