@@ -41,7 +41,7 @@ unit() {
 }
 
 install -d -m 755 "$to/bin" "$to/sbin" "$to/lib/inline" \
-	"$to/lib/systemd/system" "$to/lib/sysusers.d" "$to/lib/tmpfiles.d" \
+	"$to/lib/systemd/system" "$to/lib/sysusers.d" "$to/lib/tmpfiles.d" "$to/lib/modprobe.d" \
 	"$to/share/man/man5" "$to/share/man/man8" "$to/share/doc/inline"
 
 copy 755 "$to/sbin" "$build/bin/il-fcgi" "$build/bin/il-api" \
@@ -58,6 +58,7 @@ for file in systemd/*.service systemd/*.socket systemd/*.timer \
 done
 unit "$to/lib/sysusers.d" systemd/inline.sysusers inline.conf
 unit "$to/lib/tmpfiles.d" systemd/inline.tmpfiles inline.conf
+unit "$to/lib/modprobe.d" systemd/inline.modprobe inline-loop.conf
 
 cat <<END
 Installed under $to.  Then, once (systemd/README.md has the steps):
