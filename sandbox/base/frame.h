@@ -303,7 +303,8 @@ struct frame_field {
 };
 
 /* Check the whole structure: a known kind, every length, the size of every
- * known integer, no known tag twice (but TAG_ARG and TAG_ENV).  False: not a frame. */
+ * known integer, no known tag twice (but TAG_ARG and TAG_ENV).  False: not a
+ * frame. */
 bool frame_parse(struct frame_view *view, const void *packet, size_t len);
 /* Walk the fields: *pos starts at 0; false at the end. */
 bool frame_next(const struct frame_view *view, size_t *pos,

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 /*
- * SANDBOX_IMAGES: the interpreters on offer, "3.11=image,3.13=image".  The first
- * one is the default.  The text is walked where it is needed; what config_load()
- * has stored is valid and never empty.
+ * SANDBOX_IMAGES: the interpreters on offer, "3.11=image,3.13=image".  The
+ * first one is the default.  The text is walked where it is needed; what
+ * config_load() has stored is valid and never empty.
  */
 #define IMAGES_NAME_MAX 32
 
