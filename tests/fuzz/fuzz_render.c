@@ -11,8 +11,11 @@
 #include "sandbox/worker/render.h"
 
 static const struct config config = { .timeout_ms = 30000,
-	.memory = 256 << 20, .output_limit = 1 << 20, .quota = 256 << 20,
-	.files = 10000, .pip_quota = 1 << 20 };
+	.memory = 256 << 20,
+	.output_limit = 1 << 20,
+	.quota = 256 << 20,
+	.files = 10000,
+	.pip_quota = 1 << 20 };
 
 struct input {
 	const uint8_t *data;
@@ -110,8 +113,10 @@ collect_all(struct collect *c, struct input *in)
 static void
 render(struct message *m, struct collect *c, struct input *in)
 {
-	struct render_env env = { .config = &config, .reference = 1,
-		.file_most = 100, .may_attach = take_byte(in) % 2 };
+	struct render_env env = { .config = &config,
+		.reference = 1,
+		.file_most = 100,
+		.may_attach = take_byte(in) % 2 };
 	unsigned which = take_byte(in) % 4;
 	struct run_outcome outcome = {
 		.end = (enum run_end)(take_byte(in) % 7),
@@ -137,8 +142,12 @@ render(struct message *m, struct collect *c, struct input *in)
 		render_file(m, &c->files[0], c->files[0].size, &env);
 	} else {
 		struct render_listing l = { .path = path,
-			.entries = c->entries, .count = c->entry_count,
-			.total = 40, .page = 1, .pages = 2, .view_id = 1 };
+			.entries = c->entries,
+			.count = c->entry_count,
+			.total = 40,
+			.page = 1,
+			.pages = 2,
+			.view_id = 1 };
 
 		render_listing(m, &l, &config);
 	}

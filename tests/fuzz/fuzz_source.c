@@ -23,7 +23,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_holds(len <= strlen(text), "code is no longer than the text");
 	fuzz_holds(strchr(code, '\r') == NULL, "line ends are \\n");
 	fuzz_holds(!text_utf8_valid(text, strlen(text)) ||
-		text_utf8_valid(code, len), "valid text stays valid");
+		text_utf8_valid(code, len),
+	    "valid text stays valid");
 	content = source_content(text, &len);
 	fuzz_holds(strlen(content) == len, "content has its length");
 	fuzz_holds(len <= strlen(text), "content is no longer than the text");
