@@ -168,7 +168,7 @@ def long_output_comes_as_a_file_too():
     block = person.reads_block()
     assert "row 0\n" in block and "row 4999" in block, block
     assert "left out" in block and "row 2500\n" not in block, block
-    name, data = browser.download("a[data-download='output.txt']")
+    name, data = person.keeps("output.txt")
     assert name == "output.txt"
     assert data == "".join(f"row {i}\n" for i in range(5000)).encode()
 
@@ -245,8 +245,7 @@ def rm_asks_for_more_with_a_directory():
 def get_gives_a_file_to_keep():
     text = answer("/il get notes.txt")
     assert "~/notes.txt: 5 B" in text, text
-    assert browser.download("a[data-download='notes.txt']") == (
-        "notes.txt", b"drawn")
+    assert person.keeps("notes.txt") == ("notes.txt", b"drawn")
 
 
 @test

@@ -64,9 +64,15 @@ class Person:
 
     def presses(self, label, becomes):
         """Press a button of the newest message; wait for a change of it."""
-        self.browser.click(f".message:last-child [data-label={json.dumps(label)}]")
+        self.browser.click(
+            f".message:last-child [data-label={json.dumps(label)}]")
         self.waits(becomes)
         self.browser.wait("!one('.busy')")
+
+    def keeps(self, name):
+        """Download a file of the newest message: its (name, bytes)."""
+        return self.browser.download(
+            f".message:last-child a[data-download='{name}']")
 
     # Reading
 
