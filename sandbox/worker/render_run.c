@@ -217,6 +217,10 @@ left_out_reason(enum left_out why)
 		return "too much together";
 	case LEFT_OUT_UNREADABLE:
 		return "not readable";
+	case LEFT_OUT_TIME:
+		return "no time was left";
+	case LEFT_OUT_PATH:
+		return "path too long";
 	}
 	return NULL;
 }

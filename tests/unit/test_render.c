@@ -203,6 +203,8 @@ test_files(void)
 	file("data.csv", "1,2");
 	file("sub/pl\xc3\xb6t.png", "PNG");
 	left_out("big.bin", 30 << 20, LEFT_OUT_SIZE);
+	left_out("late", 2, LEFT_OUT_TIME);
+	left_out("deep", 3, LEFT_OUT_PATH);
 	left_out("evil`\n@everyone", 1, LEFT_OUT_UNREADABLE);
 	render_run(&m, &o, &c, &env);
 	is_int(m.file_count, 2, "two files");
@@ -211,6 +213,8 @@ test_files(void)
 	is_mem(m.files[0].data, m.files[0].len, "PNG", 3, "with its bytes");
 	has("`pl\xc3\xb6t.png` as `pl__t.png`", "its own name is told");
 	has("`big.bin` (30 MiB, too large)", "left out, and why");
+	has("`late` (2 B, no time was left)", "a look cut short");
+	has("`deep` (3 B, path too long)", "a path that is too long");
 	has("`evil\xcb\x8b @everyone` (1 B, not readable)",
 	    "a hostile name is one line");
 	ok(strstr(shown(false), "`data.csv` could not be attached") != NULL,
