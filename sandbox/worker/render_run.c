@@ -367,7 +367,8 @@ static void
 explain_pip(struct buf *out, const struct buf *log,
     const struct cell_result *result, const struct config *config)
 {
-	if (result->disk_full || log_has(log, "No space left on device")) {
+	if (result->disk_full || log_has(log, "No space left on device") ||
+	    log_has(log, "File too large")) {
 		buf_adds(out, "\nThe room for packages is used up (");
 		text_add_size(out, config->pip_quota);
 		buf_adds(out, "): `/il rm .site-packages recursive:True` "
@@ -375,6 +376,7 @@ explain_pip(struct buf *out, const struct buf *log,
 	} else if (log_has(log, "Failed to establish a new connection") ||
 	    log_has(log, "Temporary failure in name resolution") ||
 	    log_has(log, "Connection refused") ||
+	    log_has(log, "SSLError") ||
 	    log_has(log, "Read timed out")) {
 		buf_adds(out, "\nThe package index cannot be reached from "
 		    "here at the moment.");
