@@ -152,7 +152,7 @@ open('f', 'w').close()
     assert lease.run("1", cwd="f").code == N.ERROR_NOT_DIRECTORY
     assert lease.run("1", cwd="nope").code == N.ERROR_NOT_FOUND
     assert lease.run(path="nope").code == N.ERROR_NOT_FOUND
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert sorted(listing()) == [b"d", b"f", b"fifo", b"sock"]
 
 
