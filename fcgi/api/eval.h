@@ -49,11 +49,6 @@ enum eval_verdict {
 		       * is its `stdout` */
 };
 
-/* A path in a request is at most this long, a name in it 255 bytes. */
-#define EVAL_PATH_MAX 1024
-/* Files and folders that a request may make; more is as a full disk. */
-#define EVAL_ENTRIES_MAX 20000
-
 /* content_type may be NULL: none was sent.  A body without Content-Length counts
  * as empty.  The request is to be released after EVAL_RUN only, the refusal
  * after the others only. */

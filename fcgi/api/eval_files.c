@@ -1,15 +1,12 @@
 #include "eval_parts.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base64.h"
 #include "pyutf8.h"
+#include "stage.h"
 
-#include "../../sandbox/base/cleanup.h"
-
-#define NAME_LEN_MAX 255
 #define HOME "home"
 
 /* ---- paths ---- */
@@ -119,137 +116,28 @@ eval_take_files(struct eval_request *req, const struct pyvalue *files,
 
 /* ---- one after the other ---- */
 
-/* What is there: a file, or a folder that a file needed. */
-struct staged {
-	const char *path; /* len bytes of it */
-	size_t len;
-	uint32_t hash;
-	bool is_file;
-};
-
-struct stage {
-	void *tree;
-	struct staged *entries;
-	size_t count;
-	const struct eval_file *file;
-	struct eval_refusal *refusal;
-};
-
-static int
-compare_entries(const void *a, const void *b)
-{
-	const struct staged *x = a;
-	const struct staged *y = b;
-
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	if (x->len != y->len)
-		return x->len < y->len ? -1 : 1;
-	return memcmp(x->path, y->path, x->len);
-}
-
-/* "<class>: Failed to create file '<as it was sent>'." */
-static bool
-fail(struct stage *stage, const char *class)
-{
-	return eval_refuse_with(stage->refusal, 200, "",
-	    "%s: Failed to create file '%s'.", class, stage->file->given);
-}
-
-/* The entry for the first len bytes of the path, made when it is not there;
- * NULL: there are too many. */
-static struct staged *
-entry_find(struct stage *stage, const char *path, size_t len, uint32_t hash,
-    bool is_file)
-{
-	struct staged *entry;
-	struct staged *const *found;
-
-	if (stage->count == EVAL_ENTRIES_MAX)
-		return NULL;
-	entry = &stage->entries[stage->count];
-	*entry = (struct staged){ path, len, hash, is_file };
-	found = tsearch(entry, &stage->tree, compare_entries);
-	if (found == NULL)
-		return NULL;
-	if (*found == entry)
-		stage->count++;
-	return *found;
-}
-
-/* The folder in which the file, or the folder of that folder, is to be. */
-static bool
-stage_folder(struct stage *stage, size_t len, uint32_t hash)
-{
-	const char *path = stage->file->path;
-	const struct staged *entry = entry_find(stage, path, len, hash, false);
-
-	if (entry == NULL)
-		return fail(stage, "OSError");
-	if (entry->is_file)
-		return fail(stage,
-		    strchr(path + len + 1, '/') == NULL ? "FileExistsError" :
-							  "NotADirectoryError");
-	return true;
-}
-
-static bool
-has_long_name(const char *path)
-{
-	size_t name = 0;
-
-	for (; *path != '\0'; path++) {
-		name = *path == '/' ? 0 : name + 1;
-		if (name > NAME_LEN_MAX)
-			return true;
-	}
-	return false;
-}
-
-static bool
-stage_file(struct stage *stage)
-{
-	const char *path = stage->file->path;
-	size_t len = strlen(path);
-	uint32_t hash = 2166136261U; /* FNV-1a */
-	const struct staged *entry;
-
-	if (len == 0)
-		return fail(stage, "IsADirectoryError");
-	if (len > EVAL_PATH_MAX || has_long_name(path))
-		return fail(stage, "OSError");
-	for (size_t i = 0; i < len; i++) {
-		if (path[i] == '/' && !stage_folder(stage, i, hash))
-			return false;
-		hash = (hash ^ (unsigned char)path[i]) * 16777619U;
-	}
-	entry = entry_find(stage, path, len, hash, true);
-	if (entry == NULL)
-		return fail(stage, "OSError");
-	return entry->is_file || fail(stage, "IsADirectoryError");
-}
-
-static void
-keep(void *entry)
-{
-	(void)entry;
-}
-
 bool
 eval_stage_files(const struct eval_request *req, struct eval_refusal *refusal)
 {
-	auto_free struct staged *entries = NULL;
-	struct stage stage = { .refusal = refusal };
-	bool good = true;
+	static const char *const classes[] = {
+		[STAGE_FINE] = "",
+		[STAGE_EMPTY] = "IsADirectoryError",
+		[STAGE_LONG] = "OSError",
+		[STAGE_FULL] = "OSError",
+		[STAGE_IS_FOLDER] = "IsADirectoryError",
+		[STAGE_PARENT_IS_FILE] = "FileExistsError",
+		[STAGE_ABOVE_IS_FILE] = "NotADirectoryError",
+	};
+	enum stage_outcome outcome = STAGE_FINE;
+	struct stage stage;
+	size_t i = 0;
 
-	if (req->file_count == 0)
-		return true;
-	entries = xcalloc(EVAL_ENTRIES_MAX, sizeof(*entries));
-	stage.entries = entries;
-	for (size_t i = 0; i < req->file_count && good; i++) {
-		stage.file = &req->files[i];
-		good = stage_file(&stage);
-	}
-	tdestroy(stage.tree, keep);
-	return good;
+	stage_init(&stage);
+	while (i < req->file_count && outcome == STAGE_FINE)
+		outcome = stage_add(&stage, req->files[i++].path);
+	stage_release(&stage);
+	return outcome == STAGE_FINE ||
+	    eval_refuse_with(refusal, 200, "",
+		"%s: Failed to create file '%s'.", classes[outcome],
+		req->files[i - 1].given);
 }

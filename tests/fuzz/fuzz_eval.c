@@ -6,6 +6,7 @@
 
 #include "fcgi/api/eval.h"
 #include "fcgi/api/eval_output.h"
+#include "fcgi/api/stage.h"
 #include "sandbox/base/text.h"
 
 static void
@@ -21,7 +22,7 @@ check_run(const struct eval_request *req)
 		const char *path = req->files[i].path;
 
 		fuzz_holds(path[0] != '\0' && path[0] != '/', "a path");
-		fuzz_holds(strlen(path) <= EVAL_PATH_MAX, "a short path");
+		fuzz_holds(strlen(path) <= STAGE_PATH_MAX, "a short path");
 		fuzz_holds(strncmp(path, "../", 3) != 0 &&
 			strstr(path, "/../") == NULL && strcmp(path, "..") != 0,
 		    "inside");

@@ -10,10 +10,13 @@
 #include "fcgi/api/base64.h"
 #include "fcgi/api/eval.h"
 #include "fcgi/api/eval_output.h"
+#include "fcgi/api/execute.h"
+#include "fcgi/api/execute_answer.h"
 #include "fcgi/api/pydump.h"
 #include "fcgi/api/pyjson.h"
 #include "fcgi/api/pyrepr.h"
 #include "fcgi/api/pyutf8.h"
+#include "fcgi/api/sse.h"
 #include "sandbox/base/buf.h"
 
 #define INPUT_MAX ((size_t)1 << 28)
@@ -108,8 +111,29 @@ replace(struct buf *out, const char *in, size_t len)
 	pyutf8_end(&decoder, out);
 }
 
-/* The content type is the first line, "-" for none.  A run is told field by
- * field, each as its name, its length and its bytes. */
+/* A request: the content type is its first line, "-" for none. */
+struct request {
+	char *type; /* NULL: none; heap */
+	const char *body;
+	size_t len;
+};
+
+static struct request
+request_of(const char *in, size_t len)
+{
+	const char *end = memchr(in, '\n', len);
+	size_t head = end == NULL ? 0 : (size_t)(end - in);
+	struct request req = { xstrndup(in, head), in + head + 1,
+		len - head - 1 };
+
+	if (strcmp(req.type, "-") == 0) {
+		free(req.type);
+		req.type = NULL;
+	}
+	return req;
+}
+
+/* A run is told field by field, each as its name, its length and its bytes. */
 static void
 tell(struct buf *out, const char *name, const void *data, size_t len)
 {
@@ -146,15 +170,12 @@ eval(struct buf *out, const char *in, size_t len)
 {
 	static const char *const names[] = { "3.11", "3.13", NULL };
 	const struct eval_terms terms = { names, 60000 };
-	const char *end = memchr(in, '\n', len);
-	char *type = end == NULL ? NULL : xstrndup(in, (size_t)(end - in));
-	size_t head = end == NULL ? 0 : (size_t)(end - in) + 1;
+	struct request in_parts = request_of(in, len);
 	struct eval_request req;
 	struct eval_refusal refusal;
 
-	switch (eval_parse(&req, &terms,
-	    type == NULL || strcmp(type, "-") == 0 ? NULL : type, in + head,
-	    len - head, &refusal)) {
+	switch (eval_parse(&req, &terms, in_parts.type, in_parts.body,
+	    in_parts.len, &refusal)) {
 	case EVAL_RUN:
 		buf_adds(out, "RUN\n");
 		tell_run(out, &req);
@@ -170,7 +191,7 @@ eval(struct buf *out, const char *in, size_t len)
 		eval_refusal_release(&refusal);
 		break;
 	}
-	free(type);
+	free(in_parts.type);
 }
 
 static void
@@ -209,6 +230,90 @@ output(struct buf *out, const char *in, size_t len)
 	eval_output_release(&taken);
 }
 
+static void
+tell_detail(struct buf *out, struct detail *d)
+{
+	buf_addf(out, "%d ", d->status);
+	buf_add(out, buf_str(&d->body), d->body.len);
+	detail_release(d);
+}
+
+static void
+tell_files(struct buf *out, struct execute_files *files, bool main)
+{
+	const char *message;
+
+	if (!execute_stage(files, main, &message)) {
+		tell_text(out, "message", message);
+		return;
+	}
+	for (size_t i = 0; i < files->count; i++) {
+		struct detail d;
+
+		tell_text(out, "path", files->items[i].staged);
+		(void)execute_refuse_file(&files->items[i], &d);
+		tell(out, "missing", buf_str(&d.body), d.body.len);
+		detail_release(&d);
+	}
+}
+
+static void
+execute(struct buf *out, const char *in, size_t len)
+{
+	struct request parts = request_of(in, len);
+	struct execute_request req;
+	struct detail d;
+
+	if (execute_parse(&req, 60000, parts.type, parts.body, parts.len, &d)) {
+		buf_adds(out, "RUN\n");
+		tell(out, "code", req.code.text, req.code.len);
+		if (req.input.text != NULL)
+			tell(out, "stdin", req.input.text, req.input.len);
+		buf_addf(out, "timeout %lld\necho %d\n",
+		    (long long)req.timeout_ms, req.echo ? 1 : 0);
+		tell_files(out, &req.files, true);
+		execute_release(&req);
+	} else {
+		tell_detail(out, &d);
+	}
+	free(parts.type);
+}
+
+static void
+session(struct buf *out, const char *in, size_t len)
+{
+	struct request parts = request_of(in, len);
+	struct session_request req;
+	struct detail d;
+
+	if (session_parse(&req, parts.type, parts.body, parts.len, &d)) {
+		buf_addf(out, "RUN\nttl %lld\n", (long long)req.ttl_seconds);
+		tell_files(out, &req.files, false);
+		session_release(&req);
+	} else {
+		tell_detail(out, &d);
+	}
+	free(parts.type);
+}
+
+static void
+bash(struct buf *out, const char *in, size_t len)
+{
+	struct request parts = request_of(in, len);
+	struct bash_request req;
+	struct detail d;
+
+	if (bash_parse(&req, 60000, parts.type, parts.body, parts.len, &d)) {
+		buf_adds(out, "RUN\n");
+		tell(out, "cmd", req.command.text, req.command.len);
+		buf_addf(out, "timeout %lld\n", (long long)req.timeout_ms);
+		bash_release(&req);
+	} else {
+		tell_detail(out, &d);
+	}
+	free(parts.type);
+}
+
 struct command {
 	const char *name;
 	void (*run)(struct buf *out, const char *in, size_t len);
@@ -226,6 +331,9 @@ static const struct command commands[] = {
 	{ "eval", eval },
 	{ "accept", accept },
 	{ "output", output },
+	{ "execute", execute },
+	{ "session", session },
+	{ "bash", bash },
 };
 
 static void

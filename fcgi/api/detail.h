@@ -1,0 +1,63 @@
+#ifndef DETAIL_H
+#define DETAIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../sandbox/base/buf.h"
+
+struct pyjson;
+struct pyvalue;
+
+/*
+ * What the code-interpreter routes refuse with: {"detail": …}, either a text or
+ * the list of everything that does not fit the request's model, as pydantic and
+ * FastAPI write it.  `body` is the whole answer, in UTF-8.
+ */
+struct detail {
+	int status;
+	size_t count; /* of a list */
+	struct buf body;
+};
+
+/* Of the answer; a list that would be longer is ended before that. */
+#define DETAIL_MAX ((size_t)256 << 20)
+#define DETAIL_COUNT_MAX 1000
+
+void detail_release(struct detail *d);
+
+/* A text; always false. */
+bool detail_text(struct detail *d, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same of a text that may hold anything, NUL too. */
+bool detail_bytes(struct detail *d, int status, const char *text, size_t len);
+
+/* ---- a list ---- */
+
+/* Where in the body: {"files", 0, "path"}, {"code"}, or nothing. */
+struct detail_place {
+	const char *member; /* NULL: the body itself */
+	bool indexed;
+	size_t index;
+	const char *inner; /* of the item; NULL: the item itself */
+};
+
+/* Begin with an empty list and status 422. */
+void detail_begin(struct detail *d);
+/* One more.  type and message: constants; input NULL: null; bound: the name and
+ * the value of `ctx`, name NULL: none. */
+void detail_add(struct detail *d, const char *type,
+    const struct detail_place *place, const char *message,
+    const struct pyvalue *input, const char *bound_name, int64_t bound);
+/* Nothing was added: true, and released.  Otherwise the answer is made. */
+bool detail_end(struct detail *d);
+
+/* ---- the body of a request ---- */
+
+/* Parse what is to be an object.  content_type NULL: none was sent.  False: the
+ * answer is made.  What is no object is refused here. */
+bool detail_parse(struct pyjson *doc, const char *content_type,
+    const char *body, size_t len, struct detail *d);
+
+#endif

@@ -1,0 +1,114 @@
+#include "stage.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/base/buf.h"
+
+/* What is there: a file, or a folder that a file needed. */
+struct staged {
+	const char *path; /* len bytes of it */
+	size_t len;
+	uint32_t hash;
+	bool is_file;
+};
+
+void
+stage_init(struct stage *stage)
+{
+	memset(stage, 0, sizeof(*stage));
+}
+
+static void
+keep(void *entry)
+{
+	(void)entry;
+}
+
+void
+stage_release(struct stage *stage)
+{
+	tdestroy(stage->tree, keep);
+	free(stage->entries);
+	stage_init(stage);
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct staged *x = a;
+	const struct staged *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	if (x->len != y->len)
+		return x->len < y->len ? -1 : 1;
+	return memcmp(x->path, y->path, x->len);
+}
+
+/* The entry for the first len bytes of the path, made when it is not there;
+ * NULL: there are too many. */
+static const struct staged *
+find(struct stage *stage, const char *path, size_t len, uint32_t hash,
+    bool is_file)
+{
+	struct staged *entry;
+	struct staged *const *found;
+
+	if (stage->count == STAGE_ENTRIES_MAX)
+		return NULL;
+	if (stage->entries == NULL)
+		stage->entries = xcalloc(STAGE_ENTRIES_MAX,
+		    sizeof(*stage->entries));
+	entry = &stage->entries[stage->count];
+	*entry = (struct staged){ path, len, hash, is_file };
+	found = tsearch(entry, &stage->tree, compare);
+	if (found == NULL)
+		return NULL;
+	if (*found == entry)
+		stage->count++;
+	return *found;
+}
+
+static bool
+has_long_name(const char *path)
+{
+	size_t name = 0;
+
+	for (; *path != '\0'; path++) {
+		name = *path == '/' ? 0 : name + 1;
+		if (name > STAGE_NAME_MAX)
+			return true;
+	}
+	return false;
+}
+
+enum stage_outcome
+stage_add(struct stage *stage, const char *path)
+{
+	size_t len = strlen(path);
+	uint32_t hash = 2166136261U; /* FNV-1a */
+	const struct staged *entry;
+
+	if (len == 0)
+		return STAGE_EMPTY;
+	if (len > STAGE_PATH_MAX || has_long_name(path))
+		return STAGE_LONG;
+	for (size_t i = 0; i < len; i++) {
+		if (path[i] == '/') {
+			entry = find(stage, path, i, hash, false);
+			if (entry == NULL)
+				return STAGE_FULL;
+			if (entry->is_file)
+				return strchr(path + i + 1, '/') == NULL ?
+				    STAGE_PARENT_IS_FILE :
+				    STAGE_ABOVE_IS_FILE;
+		}
+		hash = (hash ^ (unsigned char)path[i]) * 16777619U;
+	}
+	entry = find(stage, path, len, hash, true);
+	if (entry == NULL)
+		return STAGE_FULL;
+	return entry->is_file ? STAGE_FINE : STAGE_IS_FOLDER;
+}

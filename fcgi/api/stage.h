@@ -1,0 +1,38 @@
+#ifndef STAGE_H
+#define STAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Whether files of given paths can be written one after the other into an empty
+ * folder, told from the paths alone, so that nothing has to be started to find
+ * out.  A path here is relative and normalised: no "//", ".", "..", NUL.
+ */
+enum stage_outcome {
+	STAGE_FINE,
+	STAGE_EMPTY,	 /* it is the folder itself */
+	STAGE_LONG,	 /* over STAGE_PATH_MAX, or a name over 255 bytes */
+	STAGE_FULL,	 /* over STAGE_ENTRIES_MAX files and folders */
+	STAGE_IS_FOLDER, /* a folder that an earlier file needed */
+	STAGE_PARENT_IS_FILE, /* its folder is an earlier file */
+	STAGE_ABOVE_IS_FILE,  /* so is one further up */
+};
+
+#define STAGE_PATH_MAX 1024
+#define STAGE_NAME_MAX 255
+#define STAGE_ENTRIES_MAX 20000
+
+struct stage {
+	void *tree;
+	struct staged *entries;
+	size_t count;
+};
+
+void stage_init(struct stage *stage);
+void stage_release(struct stage *stage);
+/* The path is kept, not copied.  The same path again is fine. */
+enum stage_outcome stage_add(struct stage *stage, const char *path);
+
+#endif

@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+"""The code-interpreter's requests: what is refused, and what is run.
+
+execute.json holds what FastAPI 0.165 and pydantic 2.14 answer for the models of
+the contract: route, content type, body, and "RUN" or status and body.
+"""
+
+import json
+import os
+
+from probe import ask, differences, done, equal, point
+
+JSON = "application/json"
+
+
+def answer(body, command="execute", content_type=JSON):
+    if not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+    return ask(command, content_type.encode() + b"\n" + body).decode()
+
+
+def detail(status, text):
+    return f"{status} " + json.dumps({"detail": text}, ensure_ascii=False,
+                                     separators=(",", ":"))
+
+
+def told(*pairs):
+    """A RUN: texts with their lengths, numbers without."""
+    out = "RUN\n"
+    for name, value in pairs:
+        if isinstance(value, str):
+            out += f"{name} {len(value.encode())} {value}\n"
+        else:
+            out += f"{name} {value}\n"
+    return out
+
+
+with open(os.path.join(os.path.dirname(__file__), "execute.json"),
+          encoding="ascii") as file:
+    golden = json.load(file)
+with differences("as FastAPI and pydantic answer") as same:
+    for command, content_type, body, want in golden:
+        got = answer(body.encode("latin-1"), command, content_type or "-")
+        if want == "RUN" and "exceeds maximum of 60000 ms" in got:
+            continue
+        same((command, content_type, body),
+             got[:3] if want == "RUN" else got, want)
+
+missing = ('422 {"detail":[{"type":"missing","loc":["body"],"msg":"Field '
+           'required","input":null}]}')
+equal(answer(b""), missing, "an empty body")
+equal(answer(b"null"), missing, "null")
+equal(answer(b"null", "session"), missing, "null for a session")
+equal(answer({"code": "x", "timeout_ms": 60001}),
+      detail(422, "timeout_ms exceeds maximum of 60000 ms"), "too long")
+equal(answer({"code": "x", "timeout_ms": 10 ** 30}),
+      detail(422, "timeout_ms exceeds maximum of 60000 ms"), "far too long")
+equal(answer({"cmd": "x", "timeout_ms": 60001}, "bash"),
+      detail(422, "timeout_ms exceeds maximum of 60000 ms"), "bash too long")
+equal(answer({"cmd": "a\0b"}, "bash"),
+      detail(422, "cmd must not contain a NUL character."), "NUL in bash")
+equal(answer(b"[" * 5000), detail(400, "There was an error parsing the body"),
+      "deep JSON")
+for name in ("utf-16", "utf-32"):
+    equal(answer('{"code":"x"}'.encode(name)),
+          detail(400, "There was an error parsing the body"), name)
+equal(answer(b'{"code":"\\ud800"}'),
+      '422 {"detail":[{"type":"string_unicode","loc":["body","code"],"msg":'
+      '"Input should be a valid string, unable to parse raw data as a unicode '
+      'string","input":"\\ud800"}]}', "a lone surrogate")
+equal(answer(b'{"code":NaN}'),
+      '422 {"detail":[{"type":"string_type","loc":["body","code"],"msg":'
+      '"Input should be a valid string","input":null}]}', "NaN")
+many = answer({"code": "x", "files": [{}] * 100000})
+point(many.startswith("422 ") and many.count('"missing"') == 1000,
+      "not more than 1,000 errors")
+
+TWO = (("timeout", 2000), ("echo", 1))
+equal(answer({"code": ""}), told(("code", ""), *TWO), "the defaults")
+equal(answer({"code": "é\0", "stdin": "x\0", "timeout_ms": 60000,
+              "last_line_interactive": "off", "other": 1}),
+      told(("code", "é\0"), ("stdin", "x\0"), ("timeout", 60000), ("echo", 0)),
+      "all of it")
+equal(answer({"code": "", "stdin": None}), told(("code", ""), *TWO), "null")
+equal(answer({"code": "", "stdin": ""}),
+      told(("code", ""), ("stdin", ""), *TWO), "an empty stdin")
+equal(answer({}, "session"), told(("ttl", 900)), "a session")
+equal(answer({"ttl_seconds": 86400}, "session"), told(("ttl", 86400)), "a day")
+equal(answer({"cmd": "ls"}, "bash"),
+      told(("cmd", "ls"), ("timeout", 30000)), "bash")
+
+
+def files(*paths, command="execute"):
+    body = {"code": "", "files": [{"path": p, "file_id": "i'd"}
+                                  for p in paths]}
+    text = answer(body, command)
+    head = told(("code", ""), *TWO) if command == "execute" else \
+        told(("ttl", 900))
+    return text.removeprefix(head)
+
+
+def staged(*pairs):
+    out = told()
+    for given, path in pairs:
+        out += told(("path", path), (
+            "missing", json.dumps({"detail": f"File with ID 'i'd' not found "
+                                   f"for path '{given}'."},
+                                  ensure_ascii=False, separators=(",", ":"))
+        ))[4:]
+    return out[4:]
+
+
+def message(text):
+    return told(("message", text))[4:]
+
+
+RELATIVE = "File paths must be relative."
+UP = "File paths must not contain '..'."
+EMPTY = "File path must not be empty."
+MAIN = "File path '__main__.py' is reserved for the execution entrypoint."
+equal(files("a", "./b//c/", "a"), staged(("a", "a"), ("./b//c/", "b/c"),
+                                         ("a", "a")), "paths")
+equal(files("a\\b", ".env", "é\n", "x/__main__.py", "...", "..a"),
+      staged(*((p, p) for p in ("a\\b", ".env", "é\n", "x/__main__.py", "...",
+                                "..a"))), "any name")
+for path, want in (("/a", RELATIVE), ("//", RELATIVE), ("/..", RELATIVE),
+                   ("..", UP), ("a/../b", UP), ("", EMPTY), (".", EMPTY),
+                   ("././/", EMPTY), ("__main__.py", MAIN),
+                   ("./__main__.py", MAIN),
+                   ("a\0", "File paths must not contain a NUL character."),
+                   ("a" * 256, "File path is too long."),
+                   ("/".join(["b" * 200] * 6), "File path is too long.")):
+    equal(files(path), message(want), f"path {path[:20]!r}")
+equal(files("a", "/b", ".."), message(RELATIVE), "the first wrong one")
+equal(files("a", "a/b"), message("File path lies below another file."),
+      "a file as a folder")
+equal(files("a/b/c", "a/b"), message("File path is the folder of another "
+                                     "file."), "a folder as a file")
+equal(files("__main__.py", command="session"),
+      staged(("__main__.py", "__main__.py")), "a session has no main")
+done()

@@ -1,0 +1,153 @@
+/* Any bytes as the body of the code-interpreter's routes, and as the output of
+ * what they run: what is taken keeps the promises of execute.h, every answer is
+ * JSON. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "fcgi/api/execute.h"
+#include "fcgi/api/execute_answer.h"
+#include "fcgi/api/pyjson.h"
+#include "fcgi/api/sse.h"
+#include "sandbox/base/text.h"
+#include "sandbox/lease/cell.h"
+
+static const char *const types[] = { "application/json", NULL, "text/plain",
+	"application/x+json" };
+
+static void
+check_json(const char *s, size_t len)
+{
+	struct pyjson doc;
+	struct pyjson_error error;
+
+	fuzz_holds(pyjson_parse(&doc, s, len, PYJSON_DECODED, &error),
+	    "an answer is JSON");
+	pyjson_release(&doc);
+}
+
+static void
+check_detail(struct detail *d)
+{
+	fuzz_holds(d->status == 422 || d->status == 400, "a status");
+	check_json(buf_str(&d->body), d->body.len);
+	detail_release(d);
+}
+
+static void
+check_text(const struct execute_text *text)
+{
+	fuzz_holds(text_utf8_valid(text->text, text->len), "is text");
+	fuzz_holds(text->text[text->len] == '\0', "ends");
+}
+
+static void
+check_files(struct execute_files *files)
+{
+	const char *message;
+	bool good = execute_stage(files, true, &message);
+
+	fuzz_holds(good == (message == NULL), "says why");
+	for (size_t i = 0; i < files->count; i++) {
+		struct detail d;
+
+		check_text(&files->items[i].path);
+		check_text(&files->items[i].id);
+		(void)execute_refuse_file(&files->items[i], &d);
+		check_json(buf_str(&d.body), d.body.len);
+		detail_release(&d);
+		if (good)
+			fuzz_holds(files->items[i].staged[0] != '/' &&
+				strstr(files->items[i].staged, "//") == NULL,
+			    "a path");
+	}
+}
+
+static void
+check_requests(const char *type, const char *body, size_t len)
+{
+	struct execute_request execute;
+	struct session_request session;
+	struct bash_request bash;
+	struct detail d;
+
+	if (execute_parse(&execute, 60000, type, body, len, &d)) {
+		check_text(&execute.code);
+		check_files(&execute.files);
+		execute_release(&execute);
+	} else {
+		check_detail(&d);
+	}
+	if (session_parse(&session, type, body, len, &d)) {
+		check_files(&session.files);
+		session_release(&session);
+	} else {
+		check_detail(&d);
+	}
+	if (bash_parse(&bash, 60000, type, body, len, &d)) {
+		check_text(&bash.command);
+		bash_release(&bash);
+	} else {
+		check_detail(&d);
+	}
+}
+
+static void
+check_answer(const char *data, size_t len)
+{
+	struct capture out;
+	struct cell_result cell = { .reason = REASON_EXIT };
+	char path[256] = "";
+	const struct execute_kept file = { path, "id", 1, NULL };
+	struct execute_result result = { .out = &out,
+		.err = &out,
+		.cell = &cell,
+		.files = &file,
+		.file_count = 1 };
+	auto_buf struct buf json = BUF_INIT((size_t)1 << 24);
+
+	memcpy(path, data, len < 255 ? len : 255);
+	capture_init(&out, 100);
+	capture_add(&out, data, len);
+	execute_answer(&json, &result);
+	check_json(buf_str(&json), json.len);
+	fuzz_holds(json.len <= execute_answer_max(&result), "short enough");
+	capture_release(&out);
+}
+
+static void
+check_stream(const char *data, size_t len)
+{
+	static const char head[] = "event: output\ndata: ";
+	auto_buf struct buf frames = BUF_INIT((size_t)1 << 24);
+	struct sse_stream s;
+
+	sse_stream_init(&s, "stdout", len);
+	sse_add_output(&frames, &s, data, len / 2);
+	sse_add_output(&frames, &s, data + len / 2, len - len / 2);
+	sse_add_rest(&frames, &s);
+	for (const char *p = buf_str(&frames); *p != '\0';) {
+		const char *end = strstr(p, "\n\n");
+
+		fuzz_holds(strncmp(p, head, strlen(head)) == 0 && end != NULL,
+		    "a frame");
+		p += strlen(head);
+		check_json(p, (size_t)(end - p));
+		p = end + 2;
+	}
+	for (size_t i = 0; i < frames.len; i++)
+		fuzz_holds((unsigned char)frames.data[i] < 0x7f, "in ASCII");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *body = (const char *)data + 1;
+
+	if (size == 0)
+		return 0;
+	check_requests(types[data[0] % 4], body, size - 1);
+	check_answer(body, size - 1);
+	check_stream(body, size - 1);
+	return 0;
+}
