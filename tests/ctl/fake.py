@@ -2,7 +2,7 @@
 """Plays one of our programs for the tests of `ilctl run`; its name says which.
 
 It tells the FIFO $FAKE_LOG that it started and that it was told to end, and
-makes the socket that shows that it is ready.  $FAKE_DO ("il-worker=stubborn,
+makes the socket that shows that it is ready, unless it was handed one.  $FAKE_DO ("il-worker=stubborn,
 il-api=exit:78") makes it misbehave:
 
     exit:N     end with that status at once
@@ -39,7 +39,7 @@ def main():
     tell("start")
     if deed.startswith("exit:"):
         sys.exit(int(deed[5:]))
-    if name in SOCKETS:
+    if name in SOCKETS and os.environ.get("LISTEN_PID") != str(os.getpid()):
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(os.path.join(os.environ["IL_STATE_DIR"], SOCKETS[name]))
         listener.listen()
