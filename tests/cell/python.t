@@ -313,6 +313,21 @@ print(subprocess.check_output([sys.executable, '-c', 'import mine; print(mine.x)
 
 
 @test
+def no_end_touches_memory_that_was_freed():
+    with Cell(options=["--env", "PYTHONMALLOC=debug"]) as cell:
+        with cell.lease() as lease:
+            for source, status, number in (
+                    ("raise KeyboardInterrupt", None, 2), ("x =", 1, None),
+                    ("1 / 0", 1, None), ("exit(3)", 3, None),
+                    (PROGRAMS["daemon"], 0, None),
+                    (PROGRAMS["daemon and failure"], 1, None),
+                    (PROGRAMS["del after atexit"], 0, None)):
+                told = lease.run(source, wall_ms=60000)
+                assert (told.status, told.signal) == (status, number), (
+                    source, told)
+
+
+@test
 def what_is_left_of_the_cell_in_a_run():
     told = lease.run("""
 import gc, sys, os, inspect
