@@ -8,8 +8,8 @@ import sqlite3
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from service import (IMAGE, Service, docker, mount_memory,  # noqa: E402
-                     own_mounts, wait_for)
+from service import (IMAGE, Service, docker, own_mounts,  # noqa: E402
+                     wait_for)
 from tap import run, test  # noqa: E402
 
 TAG = f"inline-e2e-{os.getpid()}:gone"
@@ -17,8 +17,8 @@ own_mounts()
 service = Service(SANDBOX_IMAGE=TAG, IL_QUOTA="64m", IL_PIP_QUOTA="16m",
                   IL_TIMEOUT_SECONDS="10")
 ENGINE = os.path.join(service.folder, "docker.sock")
-DISK = os.path.join(service.folder, "disk")
-SMALL = os.path.join(service.folder, "small")
+DISK = service.mount_memory("disk", "500m")
+SMALL = service.mount_memory("small", "16m")
 REAL = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
 service.settings.update(DOCKER_HOST="unix://" + ENGINE, IL_BASE_DIR=DISK,
                         IL_DATABASE=os.path.join(SMALL, "inline.db"))
@@ -172,8 +172,6 @@ def nothing_broke_discords_rules():
 
 
 try:
-    mount_memory(DISK, "500m")
-    mount_memory(SMALL, "16m")
     with service:
         service.create()
         run()

@@ -88,13 +88,6 @@ def own_mounts():
         raise OSError(ctypes.get_errno(), "no mount namespace")
 
 
-def mount_memory(path, size):
-    """Mount a small disk at `path`; needs own_mounts()."""
-    os.makedirs(path, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700",
-                    "inline-e2e", path], check=True)
-
-
 class Service:
     """`ilctl run`, its folder, its database and its stand-in."""
 
@@ -114,6 +107,16 @@ class Service:
         self.log = os.path.join(self.folder, "log")
         self.process = None
         self.discord = None
+        self.mounts = []
+
+    def mount_memory(self, name, size):
+        """Mount a small disk in the folder; needs own_mounts()."""
+        path = os.path.join(self.folder, name)
+        os.mkdir(path)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700",
+                        "inline-e2e", path], check=True)
+        self.mounts.append(path)
+        return path
 
     def __enter__(self):
         try:
@@ -209,6 +212,8 @@ class Service:
                 with open(self.log, errors="replace") as log:
                     for line in log.readlines()[-80:]:
                         print("# " + line.rstrip(), flush=True)
+            for path in self.mounts:
+                subprocess.run(["umount", "--lazy", path], check=False)
             shutil.rmtree(self.folder, ignore_errors=True)
 
     # What tests look at
