@@ -90,6 +90,20 @@ detail_add(struct detail *d, const char *type, const struct detail_place *place,
 	d->count++;
 }
 
+void
+detail_add_upload(struct detail *d, const struct detail_place *place,
+    const char *text, size_t len)
+{
+	buf_adds(&d->body, "{\"type\":\"value_error\"");
+	add_place(&d->body, place);
+	buf_adds(&d->body,
+	    ",\"msg\":\"Value error, Expected UploadFile, received: "
+	    "<class 'str'>\",\"input\":");
+	pydump_add_string(&d->body, text, len, PYDUMP_UTF8);
+	buf_adds(&d->body, ",\"ctx\":{\"error\":{}}}");
+	d->count++;
+}
+
 bool
 detail_end(struct detail *d)
 {

@@ -50,6 +50,9 @@ void detail_begin(struct detail *d);
 void detail_add(struct detail *d, const char *type,
     const struct detail_place *place, const char *message,
     const struct pyvalue *input, const char *bound_name, int64_t bound);
+/* A text where a file was to be. */
+void detail_add_upload(struct detail *d, const struct detail_place *place,
+    const char *text, size_t len);
 /* Nothing was added: true, and released.  Otherwise the answer is made. */
 bool detail_end(struct detail *d);
 

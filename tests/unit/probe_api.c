@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fcgi/api/base64.h"
+#include "fcgi/api/disposition.h"
 #include "fcgi/api/eval.h"
 #include "fcgi/api/eval_output.h"
 #include "fcgi/api/execute.h"
@@ -16,7 +17,7 @@
 #include "fcgi/api/pyjson.h"
 #include "fcgi/api/pyrepr.h"
 #include "fcgi/api/pyutf8.h"
-#include "fcgi/api/sse.h"
+#include "fcgi/api/upload.h"
 #include "sandbox/base/buf.h"
 
 #define INPUT_MAX ((size_t)1 << 28)
@@ -314,6 +315,61 @@ bash(struct buf *out, const char *in, size_t len)
 	free(parts.type);
 }
 
+static void
+sink_begin(void *arg)
+{
+	buf_reset(arg);
+}
+
+static bool
+sink_data(void *arg, const void *data, size_t len)
+{
+	buf_add(arg, data, len);
+	return true;
+}
+
+/* Fed in pieces of a length that the body's own length gives; 3 MB at most. */
+static void
+upload(struct buf *out, const char *in, size_t len)
+{
+	static const struct upload_sink sink = { sink_begin, sink_data };
+	struct request parts = request_of(in, len);
+	struct buf taken = BUF_INIT((size_t)1 << 28);
+	struct upload up;
+	struct detail d;
+	size_t piece = parts.len % 2 == 0 ? 1 + parts.len % 5 : 65536;
+
+	if (!upload_open(&up, parts.type, 3 << 20, &sink, &taken, &d)) {
+		tell_detail(out, &d);
+		free(parts.type);
+		return;
+	}
+	for (size_t at = 0; at < parts.len; at += piece)
+		if (!upload_add(&up, parts.body + at,
+			parts.len - at < piece ? parts.len - at : piece))
+			break;
+	if (upload_end(&up, &d)) {
+		tell(out, "name", buf_str(&up.name), up.name.len);
+		tell(out, "data", buf_str(&taken), taken.len);
+		if ((size_t)up.size != taken.len)
+			buf_adds(out, "another size");
+	} else {
+		tell_detail(out, &d);
+	}
+	upload_release(&up);
+	buf_release(&taken);
+	free(parts.type);
+}
+
+static void
+disposition(struct buf *out, const char *in, size_t len)
+{
+	char *name = xstrndup(in, len);
+
+	disposition_add(out, name);
+	free(name);
+}
+
 struct command {
 	const char *name;
 	void (*run)(struct buf *out, const char *in, size_t len);
@@ -334,6 +390,8 @@ static const struct command commands[] = {
 	{ "execute", execute },
 	{ "session", session },
 	{ "bash", bash },
+	{ "upload", upload },
+	{ "disposition", disposition },
 };
 
 static void
