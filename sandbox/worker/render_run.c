@@ -218,10 +218,6 @@ left_out_reason(enum left_out why)
 	case LEFT_OUT_UNREADABLE:
 		return "not readable";
 	case LEFT_OUT_TIME:
-		return "no time left";
-	case LEFT_OUT_PATH:
-		return "too deep";
-	case LEFT_OUT_TIME:
 		return "no time was left";
 	case LEFT_OUT_PATH:
 		return "path too long";
