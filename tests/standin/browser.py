@@ -248,22 +248,43 @@ class Browser:
         """Return the text that the page shows."""
         return self.evaluate("document.body.innerText")
 
-    def click(self, selector):
-        """Click in the middle of the last element found."""
-        self.wait(f"last({json.dumps(selector)})")
+    def click(self, selector, timeout=10):
+        """Click in the middle of the last element found.
+
+        While the page moves, or something lies above the element, a click
+        would go elsewhere: then look again, as a person does.
+        """
+        end = time.monotonic() + timeout
+        self.wait(f"last({json.dumps(selector)})", timeout)
+        while not self._click_once(json.dumps(selector)):
+            if time.monotonic() > end:
+                raise AssertionError(f"cannot be clicked: {selector}; "
+                                     f"the page shows: {self.shown()}")
+
+    def _click_once(self, selector):
         at = self.evaluate("""(async () => {
-          last(%s).scrollIntoView({ block: "center" });
+          last(%s)?.scrollIntoView({ block: "center" });
           const frame = () => new Promise(requestAnimationFrame);
           await frame();
           await frame();
           const node = last(%s);
+          if (!node) return null;
           const r = node.getBoundingClientRect();
-          return [r.x + r.width / 2, r.y + r.height / 2];
-        })()""" % (json.dumps(selector), json.dumps(selector)))
+          const at = [r.x + r.width / 2, r.y + r.height / 2];
+          if (!node.contains(document.elementFromPoint(...at))) return null;
+          window.clicked = false;
+          document.addEventListener("click", (event) => {
+            window.clicked = node.contains(event.target);
+          }, { capture: true, once: true });
+          return at;
+        })()""" % (selector, selector))
+        if at is None:
+            return False
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
             self.send("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1],
                       button="none" if kind == "mouseMoved" else "left",
                       clickCount=0 if kind == "mouseMoved" else 1)
+        return self.evaluate("window.clicked")
 
     def type(self, selector, text):
         """Replace what an input holds, as by typing."""

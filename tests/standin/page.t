@@ -82,14 +82,18 @@ class App:
         self.reply = None
         self.last = None
         self.token = None
+        self.answered = 0
 
     def answers(self, interaction):
         """Answer one interaction."""
         self.last = interaction
+        self.answered += 1
         if interaction["type"] == 4:
+            typed = self.options().get("path", "")
             return {"type": 8, "data": {"choices": [
-                {"name": "data/", "value": "data"},
-                {"name": "date.txt", "value": "date.txt"}]}}
+                {"name": name, "value": name.rstrip("/")}
+                for name in ("data/", "date.txt", "notes.txt")
+                if name.startswith(typed)]}}
         self.token = interaction["token"]
         return self.reply
 
@@ -175,6 +179,27 @@ def shift_and_enter_makes_a_new_line():
     browser.key("Enter")
     browser.wait(f"text('{FINAL}').includes('two lines')")
     assert app.options() == {"code": "a = 1\nprint(a)"}
+
+
+@test
+def a_line_is_sent_once_and_comes_back_when_it_cannot_be():
+    app.reply = message("only once")
+    app.answered = 0
+    browser.type("#composer", "/il py once")
+    browser.evaluate("for (let i = 0; i < 2; i++) one('#composer')"
+                     ".dispatchEvent(new KeyboardEvent('keydown', "
+                     "{ key: 'Enter', bubbles: true }))")
+    browser.wait(f"text('{FINAL}').includes('only once')")
+    say("/il py second", message("then another"))
+    browser.wait(f"text('{FINAL}').includes('then another')")
+    assert app.answered == 2, app.answered
+    browser.evaluate("window.before = window.fetch; window.fetch = "
+                     "async () => { throw new Error('cut off'); }; true")
+    say("/il py print('kept')", message("never"))
+    browser.wait("text('#problem').includes('cut off')")
+    browser.evaluate("window.fetch = window.before; true")
+    assert browser.evaluate("one('#composer').value") == (
+        "/il py print('kept')")
 
 
 @test

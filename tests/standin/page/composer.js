@@ -254,32 +254,35 @@ function say(text) {
   problem.hidden = !text;
 }
 
-/** Send what is in the box. */
+/** Say why a command cannot be sent; returns whether it can. */
+function check(found) {
+  if (!found) say("There is no such command.");
+  else if (found.errors.length) say(found.errors.join(". ") + ".");
+  return Boolean(found && !found.errors.length);
+}
+
+/** Send what is in the box. It is empty at once, so that nothing is sent
+ * twice; what could not be sent comes back. */
 async function submit() {
   const text = box.value;
   if (!text.trim()) return;
-  try {
-    if (text.startsWith("/")) {
-      const found = current();
-      if (!found) {
-        say("There is no such command.");
-        return;
-      }
-      if (found.errors.length) {
-        say(found.errors.join(". ") + ".");
-        return;
-      }
-      await sendCommand(found);
-    } else {
-      await call("POST", "message", { content: text, ...where() });
-    }
-  } catch (error) {
-    say(error.message);
-    return;
-  }
-  if (box.value === text) box.value = "";
+  const found = text.startsWith("/") ? current() : null;
+  if (text.startsWith("/") && !check(found)) return;
+  const chosen = files;
+  box.value = "";
   files = {};
   refresh();
+  try {
+    if (found) await sendCommand(found);
+    else await call("POST", "message", { content: text, ...where() });
+  } catch (error) {
+    if (box.value === "") {
+      box.value = text;
+      files = chosen;
+      refresh();
+    }
+    say(error.message);
+  }
 }
 
 /** Send a command with its options and files. */
