@@ -1,0 +1,104 @@
+#ifndef FILESTORE_H
+#define FILESTORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+
+/*
+ * The files that clients upload and that runs leave: a folder with "<id>" and
+ * "<id>.meta" for each, ids being lower-case UUIDs of version 4 and made here.
+ * A file is there when "<id>" is, and whole from then on.  Names are metadata
+ * only.  Several processes may use one folder.
+ *
+ * What was not used for the TTL is gone, even before it is swept.  "Used" is the
+ * time of the file's last change as the file system has it.
+ */
+#define FILESTORE_ID_LEN 36
+#define FILESTORE_NAME_MAX 16384
+
+struct filestore_limits {
+	int64_t ttl_ms;
+	int64_t quota;	   /* bytes of all files */
+	int64_t floor;	   /* bytes that stay free on the file system */
+	int64_t count_max; /* files */
+};
+
+struct filestore {
+	int dir;
+	struct filestore_limits limits;
+	int64_t used; /* bytes, as last counted, and what was added since */
+	int64_t count;
+	int64_t counted_ms; /* monotonic */
+};
+
+/* Make the folder if it is missing.  After -1 there is nothing to close. */
+int filestore_open(struct filestore *store, const char *path,
+    const struct filestore_limits *limits, struct err *err);
+void filestore_close(struct filestore *store);
+
+/* len bytes that are an id as we make them. */
+bool filestore_is_id(const char *id, size_t len);
+
+/* ---- a file as it comes ---- */
+
+struct filestore_new {
+	struct filestore *store; /* NULL: there is none */
+	int fd;
+	int64_t size;
+	char id[FILESTORE_ID_LEN + 1];
+};
+
+/* ERR_LIMIT from these: the store, or the disk, is full.  After -1 from begin
+ * there is nothing to abort; after -1 from write, abort. */
+int filestore_begin(struct filestore *store, struct filestore_new *file,
+    struct err *err);
+int filestore_write(struct filestore_new *file, const void *data, size_t len,
+    struct err *err);
+/* Forget what was written. */
+int filestore_restart(struct filestore_new *file, struct err *err);
+/* Put it in its place; ends the file either way.  name: UTF-8, cut at
+ * FILESTORE_NAME_MAX. */
+int filestore_commit(struct filestore_new *file, const char *name,
+    struct err *err);
+/* Safe after commit, and twice. */
+void filestore_abort(struct filestore_new *file);
+
+/* ---- files that are there ---- */
+
+struct filestore_entry {
+	char id[FILESTORE_ID_LEN + 1];
+	char *name; /* heap */
+	int64_t size;
+	int64_t uploaded_ms; /* wall clock */
+	int64_t used_ms;
+};
+
+void filestore_entry_release(struct filestore_entry *entry);
+
+/* Open for reading, which counts as use; a descriptor or -1 (ERR_NOT_FOUND for
+ * whatever is not ours).  entry may be NULL; it is to be released otherwise. */
+int filestore_get(struct filestore *store, const char *id, size_t len,
+    struct filestore_entry *entry, struct err *err);
+int filestore_delete(struct filestore *store, const char *id, size_t len,
+    struct err *err);
+/* All of them, in no order; release each and free the array. */
+int filestore_list(struct filestore *store, struct filestore_entry **entries,
+    size_t *count, struct err *err);
+/* Remove what is past its time and what dead processes left.  When to sweep
+ * again: wall clock milliseconds, -1: there is nothing. */
+int64_t filestore_sweep(struct filestore *store);
+
+/* ---- answers ---- */
+
+/* {"file_id":…,"filename":…,"size_bytes":…} */
+void filestore_add_uploaded(struct buf *out, const char *id, const char *name,
+    int64_t size);
+/* {"files":[{…,"upload_time":…}]} */
+void filestore_add_list(struct buf *out, const struct filestore_entry *entries,
+    size_t count);
+
+#endif

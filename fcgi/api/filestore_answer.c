@@ -1,0 +1,42 @@
+#include "filestore.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "execute_answer.h"
+#include "pydump.h"
+
+#include "../../sandbox/base/buf.h"
+
+static void
+add_members(struct buf *out, const char *id, const char *name, int64_t size)
+{
+	buf_addf(out, "{\"file_id\":\"%s\",\"filename\":", id);
+	pydump_add_string(out, name, strlen(name), PYDUMP_UTF8);
+	buf_addf(out, ",\"size_bytes\":%" PRId64, size);
+}
+
+void
+filestore_add_uploaded(struct buf *out, const char *id, const char *name,
+    int64_t size)
+{
+	add_members(out, id, name, size);
+	buf_addc(out, '}');
+}
+
+void
+filestore_add_list(struct buf *out, const struct filestore_entry *entries,
+    size_t count)
+{
+	buf_adds(out, "{\"files\":[");
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0)
+			buf_addc(out, ',');
+		add_members(out, entries[i].id, entries[i].name,
+		    entries[i].size);
+		buf_adds(out, ",\"upload_time\":");
+		execute_add_time(out, entries[i].uploaded_ms);
+		buf_addc(out, '}');
+	}
+	buf_adds(out, "]}");
+}

@@ -1,0 +1,329 @@
+/* The file store: ids, what is there and what is not, bounds, sweeping. */
+#include "fcgi/api/filestore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include "sandbox/base/buf.h"
+#include "sandbox/base/clock.h"
+#include "sandbox/base/err.h"
+#include "tap.h"
+
+static const struct filestore_limits limits = { .ttl_ms = 3600000,
+	.quota = 1000,
+	.floor = 0,
+	.count_max = 5 };
+
+static struct filestore store;
+static struct err err;
+static char folder[256];
+static char other_folder[256];
+
+/* The id of a new file; "" when it did not work. */
+static const char *
+put(const char *name, const char *content)
+{
+	static char id[FILESTORE_ID_LEN + 1];
+	struct filestore_new file;
+
+	id[0] = '\0';
+	if (filestore_begin(&store, &file, &err) < 0)
+		return id;
+	if (filestore_write(&file, content, strlen(content), &err) < 0) {
+		filestore_abort(&file);
+		return id;
+	}
+	(void)snprintf(id, sizeof(id), "%s", file.id);
+	if (filestore_commit(&file, name, &err) < 0)
+		id[0] = '\0';
+	return id;
+}
+
+/* "<name> <content>", or the error's name. */
+static const char *
+get(const char *id)
+{
+	static char text[FILESTORE_NAME_MAX + 2048];
+	struct filestore_entry entry;
+	char content[1024];
+	ssize_t n;
+	int fd;
+
+	err.code = ERR_NONE;
+	fd = filestore_get(&store, id, strlen(id), &entry, &err);
+	if (fd < 0)
+		return err_code_name(err.code);
+	n = read(fd, content, sizeof(content));
+	(void)snprintf(text, sizeof(text), "%s %.*s", entry.name,
+	    n > 0 ? (int)n : 0, content);
+	if (entry.size != n)
+		(void)snprintf(text, sizeof(text), "another size");
+	filestore_entry_release(&entry);
+	(void)close(fd);
+	return text;
+}
+
+static size_t
+count_in_folder(void)
+{
+	struct err ignored;
+	struct filestore_entry *entries;
+	size_t count = 0;
+
+	if (filestore_list(&store, &entries, &count, &ignored) < 0)
+		return 999;
+	for (size_t i = 0; i < count; i++)
+		filestore_entry_release(&entries[i]);
+	free(entries);
+	return count;
+}
+
+/* Make it look as if it had been used so long ago. */
+static void
+age(const char *name, int64_t ms)
+{
+	int64_t at = clock_wall_ms() - ms;
+	struct timespec times[2] = {
+		{ .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 },
+		{ .tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 },
+	};
+
+	if (utimensat(store.dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+		note("%s: %s", name, strerror(errno));
+}
+
+static bool
+there(const char *name)
+{
+	return faccessat(store.dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static void
+test_ids(void)
+{
+	static const char *const bad[] = { "", "..", "/etc/passwd", "../x",
+		"00000000-0000-1000-8000-000000000000",
+		"00000000-0000-4000-c000-000000000000",
+		"0000000000000-4000-8000-000000000000",
+		"00000000-0000-4000-8000-00000000000",
+		"00000000-0000-4000-8000-0000000000000",
+		"0000000A-0000-4000-8000-000000000000",
+		"00000000-0000-4000-8000-00000000000/",
+		"00000000-0000-4000-8000-000000000000.meta" };
+
+	ok(filestore_is_id("0123456f-abcd-4ef0-a123-0123456789ab", 36), "one");
+	ok(!filestore_is_id("0123456f-abcd-4ef0-a123-0123456789ab\0x", 38),
+	    "with a NUL");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		ok(!filestore_is_id(bad[i], strlen(bad[i])), bad[i]);
+		is_str(get(bad[i]), "not-found", "so it is not found");
+		ok(filestore_delete(&store, bad[i], strlen(bad[i]), &err) < 0,
+		    "nor removed");
+	}
+}
+
+static void
+test_life(void)
+{
+	char first[64];
+	char second[64];
+	struct filestore_entry *entries;
+	struct buf json = BUF_INIT(10000);
+	size_t count;
+
+	(void)snprintf(first, sizeof(first), "%s", put("../é\r\n\"", "one"));
+	(void)snprintf(second, sizeof(second), "%s", put("", ""));
+	ok(filestore_is_id(first, strlen(first)), "made an id");
+	ok(strcmp(first, second) != 0, "another one");
+	is_str(get(first), "../é\r\n\" one", "comes back");
+	is_str(get(second), " ", "an empty one too");
+	is_str(get("0123456f-abcd-4ef0-a123-0123456789ab"), "not-found",
+	    "an id that is not there");
+	ok(filestore_list(&store, &entries, &count, &err) == 0 && count == 2,
+	    "both are listed");
+	entries[0].uploaded_ms = 1700000000250;
+	(void)snprintf(entries[0].id, sizeof(entries[0].id), "ID");
+	free(entries[0].name);
+	entries[0].name = xstrdup("é\"");
+	entries[0].size = 3;
+	filestore_add_list(&json, entries, 1);
+	is_str(buf_str(&json),
+	    "{\"files\":[{\"file_id\":\"ID\",\"filename\":\"é\\\"\","
+	    "\"size_bytes\":3,\"upload_time\":1700000000.25}]}",
+	    "as JSON");
+	buf_reset(&json);
+	filestore_add_uploaded(&json, "ID", "a", 1);
+	is_str(buf_str(&json),
+	    "{\"file_id\":\"ID\",\"filename\":\"a\",\"size_bytes\":1}",
+	    "so is a new one");
+	buf_release(&json);
+	for (size_t i = 0; i < count; i++)
+		filestore_entry_release(&entries[i]);
+	free(entries);
+	ok(filestore_delete(&store, first, strlen(first), &err) == 0, "gone");
+	ok(filestore_delete(&store, first, strlen(first), &err) < 0 &&
+		err.code == ERR_NOT_FOUND,
+	    "once only");
+	is_str(get(first), "not-found", "is not there");
+	(void)snprintf(first + FILESTORE_ID_LEN,
+	    sizeof(first) - FILESTORE_ID_LEN, ".meta");
+	ok(!there(first), "nor its metadata");
+	ok(filestore_delete(&store, second, strlen(second), &err) == 0,
+	    "the other too");
+}
+
+static void
+test_new(void)
+{
+	struct filestore_new file;
+	char name[64];
+
+	ok(filestore_begin(&store, &file, &err) == 0, "a new one");
+	is_str(get(file.id), "not-found", "is not there yet");
+	is_int(count_in_folder(), 0, "nor listed");
+	ok(filestore_write(&file, "abc", 3, &err) == 0 &&
+		filestore_restart(&file, &err) == 0 &&
+		filestore_write(&file, "x", 1, &err) == 0 &&
+		filestore_commit(&file, "n", &err) == 0,
+	    "begun again");
+	is_str(get(file.id), "n x", "has what came last");
+	filestore_abort(&file);
+	is_str(get(file.id), "n x", "abort after commit does nothing");
+	(void)filestore_delete(&store, file.id, FILESTORE_ID_LEN, &err);
+	ok(filestore_begin(&store, &file, &err) == 0, "one more");
+	(void)snprintf(name, sizeof(name), "new-%s", file.id);
+	ok(there(name), "lies under another name");
+	filestore_abort(&file);
+	ok(!there(name), "aborted");
+}
+
+static void
+test_bounds(void)
+{
+	struct filestore_new file;
+	char big[901];
+	char ids[5][64];
+	char *long_name = xcalloc(FILESTORE_NAME_MAX + 100, 1);
+
+	memset(big, 'x', 900);
+	big[900] = '\0';
+	(void)snprintf(ids[0], sizeof(ids[0]), "%s", put("big", big));
+	ok(ids[0][0] != '\0', "fits");
+	ok(filestore_begin(&store, &file, &err) == 0 &&
+		filestore_write(&file, big, 900, &err) < 0 &&
+		err.code == ERR_LIMIT,
+	    "past the quota");
+	filestore_abort(&file);
+	ok(put("small", "x")[0] != '\0', "a small one still fits");
+	store.counted_ms = INT64_MIN / 2;
+	ok(put("small", "x")[0] != '\0', "also when counted again");
+	(void)filestore_delete(&store, ids[0], strlen(ids[0]), &err);
+	memset(long_name, 'n', FILESTORE_NAME_MAX + 99);
+	(void)snprintf(ids[1], sizeof(ids[1]), "%s", put(long_name, ""));
+	store.limits.quota = 100000;
+	is_int(strlen(get(ids[1])), FILESTORE_NAME_MAX + 1, "a long name");
+	free(long_name);
+	store.counted_ms = INT64_MIN / 2;
+	(void)put("4", "");
+	(void)put("5", "");
+	is_str(put("6", ""), "", "too many files");
+	is_int(err.code, ERR_LIMIT, "is a limit");
+	store.limits.count_max = 100;
+	store.limits.floor = INT64_MAX / 2;
+	is_str(put("7", ""), "", "too little disk");
+	is_int(err.code, ERR_LIMIT, "is a limit too");
+	store.limits.floor = 0;
+}
+
+static void
+test_sweep(void)
+{
+	char id[64];
+	char name[80];
+	struct filestore_new file;
+	int64_t next;
+
+	store.limits.ttl_ms = 0;
+	is_int(filestore_sweep(&store), -1, "all are gone");
+	is_int(count_in_folder(), 0, "indeed");
+	store.limits.ttl_ms = 3600000;
+	(void)snprintf(id, sizeof(id), "%s", put("a", "a"));
+	next = filestore_sweep(&store);
+	ok(next > clock_wall_ms() + 3590000 &&
+		next <= clock_wall_ms() + 3600000,
+	    "the next is due in an hour");
+	age(id, 3599000);
+	is_str(get(id), "a a", "nearly expired");
+	ok(filestore_sweep(&store) > clock_wall_ms() + 3590000,
+	    "but used: another hour");
+	age(id, 3600001);
+	is_str(get(id), "not-found", "expired, not yet swept");
+	is_int(count_in_folder(), 0, "not listed");
+	(void)filestore_sweep(&store);
+	ok(!there(id), "swept");
+	ok(filestore_begin(&store, &file, &err) == 0, "one that is written");
+	(void)snprintf(name, sizeof(name), "new-%s", file.id);
+	age(name, 7200000);
+	(void)filestore_sweep(&store);
+	ok(there(name), "stays while its writer lives");
+	(void)close(file.fd);
+	(void)filestore_sweep(&store);
+	ok(!there(name), "and goes when it died");
+	(void)snprintf(name, sizeof(name),
+	    "0123456f-abcd-4ef0-a123-0123456789ab.meta");
+	(void)close(openat(store.dir, name, O_CREAT | O_WRONLY, 0600));
+	(void)filestore_sweep(&store);
+	ok(there(name), "metadata waits for its file");
+	age(name, 61000);
+	(void)filestore_sweep(&store);
+	ok(!there(name), "for a minute");
+	(void)close(openat(store.dir, "README", O_CREAT | O_WRONLY, 0600));
+	age("README", 7200000);
+	(void)filestore_sweep(&store);
+	ok(there("README"), "what is not ours stays");
+	(void)unlinkat(store.dir, "README", 0);
+}
+
+static void
+test_strange(void)
+{
+	static const char id[] = "0123456f-abcd-4ef0-a123-0123456789ab";
+
+	ok(symlinkat("/etc/passwd", store.dir, id) == 0, "a link");
+	is_str(get(id), "not-found", "is not followed");
+	is_int(count_in_folder(), 0, "nor listed");
+	(void)filestore_sweep(&store);
+	(void)unlinkat(store.dir, id, 0);
+	ok(mkdirat(store.dir, id, 0700) == 0, "a folder");
+	is_str(get(id), "not-found", "is no file");
+	ok(filestore_delete(&store, id, strlen(id), &err) < 0, "nor removed");
+	(void)unlinkat(store.dir, id, AT_REMOVEDIR);
+	ok(mkfifoat(store.dir, id, 0600) == 0, "a pipe");
+	is_str(get(id), "not-found", "does not block");
+	(void)unlinkat(store.dir, id, 0);
+	(void)close(openat(store.dir, id, O_CREAT | O_WRONLY, 0600));
+	is_str(get(id), "unnamed ", "metadata may be lost");
+	(void)unlinkat(store.dir, id, 0);
+}
+
+int
+main(void)
+{
+	(void)snprintf(folder, sizeof(folder), "%s/a/store", tap_folder());
+	ok(filestore_open(&store, folder, &limits, &err) == 0, "opens");
+	test_ids();
+	test_life();
+	test_new();
+	test_bounds();
+	test_sweep();
+	test_strange();
+	filestore_close(&store);
+	(void)snprintf(other_folder, sizeof(other_folder), "%s/file",
+	    tap_folder_path);
+	(void)close(open(other_folder, O_CREAT | O_WRONLY, 0600));
+	ok(filestore_open(&store, other_folder, &limits, &err) < 0,
+	    "a file is no store");
+	return tap_done();
+}
