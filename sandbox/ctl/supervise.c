@@ -41,13 +41,13 @@ struct watch {
 	struct child *child;
 };
 
-/* How long a stage may take to end by itself.  A worker finishes its job when
- * that is quick (what it cannot finish is told as interrupted at the next
- * start); the broker waits for the engine to remove its containers. */
+/* How long a stage may take to end by itself.  A worker lets its run go on for
+ * 20 s and then tells that it was interrupted, as there may be no next start
+ * that would; the broker waits for the engine to remove its containers. */
 static const int64_t stage_ms[STAGE_COUNT] = {
 	[STAGE_NGINX] = 2000,
 	[STAGE_FRONT] = 3000,
-	[STAGE_WORKER] = 10000,
+	[STAGE_WORKER] = 35000,
 	[STAGE_STANDIN] = 2000,
 	[STAGE_BROKER] = 20000,
 };
