@@ -1,4 +1,4 @@
-"""cell.py SOCKET: PID 1 of a cell, the container that runs code.
+"""cell.py SOCKET [CLASS]: PID 1 of a cell, the container that runs code.
 
 It connects to the broker at SOCKET (control), says READY, and serves leases:
 on each, a client sends requests (sandbox/base/frame.h) and gets events and one
@@ -31,8 +31,13 @@ bare = set(sys.modules)         # the modules of an interpreter before a script
 
 import serve
 
+kind = serve.Cell
+if len(sys.argv) > 2:
+    import api
+    kind = api.CELLS[sys.argv[2]]
+
 del sys.path[0]                 # our own folder
-run = serve.Cell(sys.argv[1], native, bare).serve()
+run = kind(sys.argv[1], native, bare).serve()
 
 # Only the child of a fork comes here.
 try:

@@ -23,15 +23,21 @@ OOM_COUNTERS = ("/sys/fs/cgroup/memory.events",
 class Children:
     """Forks, reaps and kills.  There is one of it, in PID 1."""
 
-    def __init__(self, control):
+    def __init__(self, control, oom_fd=None):
         self.control = control
-        self.oom_fd = open_oom_counter()
-        self.wake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.oom_fd = open_oom_counter() if oom_fd is None else oom_fd
+        self.wake, wake = self.pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         # The only signal that is not ignored.  All it does is to end a poll:
         # a run that sends it to us gains nothing.
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self.reset()
+
+    def close(self):
+        """In a child that will have its own.  The counter stays open."""
+        _signal.set_wakeup_fd(-1)
+        for fd in self.pipe:
+            os.close(fd)
 
     def reset(self):
         self.main = 0
@@ -162,14 +168,19 @@ class Watch:
     child is held up, the clock is not.
     """
 
-    def __init__(self, lease, children, pipes, wall_ms, output_max):
+    def __init__(self, lease, children, pipes, wall_ms, output_max,
+                 drains=False):
+        """output_max: bytes of both streams, then the child is ended; with
+        drains, of each stream, and what comes after them is dropped."""
         self.lease = lease
         self.children = children
         self.pipes = pipes
         self.started = time.monotonic_ns()
         self.deadline = self.started + wall_ms * 1000000
         self.rest = 0           # when the pipes may be read again
-        self.left = output_max  # bytes of output that may still come
+        self.drains = drains
+        # bytes of output that may still come
+        self.left = {1: output_max, 2: output_max}
         self.pending = None     # a frame that the client had no room for
         self.over = False       # there was more output than that
 
@@ -240,7 +251,7 @@ class Watch:
     def read(self, fd):
         """Pass on one piece of output.  False when there is none to be had."""
         try:
-            data = os.read(fd, min(FRAME_CHUNK, self.left + 1))
+            data = os.read(fd, FRAME_CHUNK)
         except BlockingIOError:
             return False
         if not data:
@@ -248,10 +259,12 @@ class Watch:
             del self.pipes.outputs[fd]
             return False
         stream = self.pipes.outputs[fd]
-        if len(data) > self.left:
+        left = self.left[stream]
+        if len(data) > left and not self.drains:
             self.over = True
-            data = data[:self.left]
-        self.left -= len(data)
+        data = data[:left]
+        for other in (stream,) if self.drains else (1, 2):
+            self.left[other] -= len(data)
         if len(data) < FRAME_CHUNK // 2:
             self.rest = time.monotonic_ns() + REST_NS
         if data:

@@ -202,9 +202,10 @@ class Failure(Exception):
         self.code = code
         self.text = text
         self.size = size
+        self.path = None        # of the staged file that it is about
 
     def fields(self):
         """What FRAME_RESULT says about it."""
         return ((TAG_REASON, REASON_ERROR), (TAG_CODE, self.code),
                 (TAG_TEXT, self.text.encode("utf-8", "replace")[:200]),
-                (TAG_SIZE, self.size))
+                (TAG_SIZE, self.size), (TAG_PATH, self.path))

@@ -10,7 +10,8 @@ import select
 import _socket
 
 from frames import (FRAME_IDLE, FRAME_MAX, FRAME_READY, FRAME_SERVE,
-                    TAG_PYTHON, Frame, ProtocolError, frame)
+                    TAG_ISOLATION, TAG_PYTHON, TAG_RETIRE, Frame,
+                    ProtocolError, frame)
 
 ENDED = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
@@ -30,19 +31,28 @@ def receive(sock, ancillary=0):
     return packet, extra
 
 
+def connect(path):
+    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    sock.connect(path)
+    return sock
+
+
 class Control:
-    """The connection to the broker; made once, at start."""
+    """The connection to the broker; made once, at start.
 
-    def __init__(self, path):
-        self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-        self.sock.connect(path)
-        self.fd = self.sock.fileno()
+    In the jail of a run (jail.py) it is one to PID 1 instead.
+    """
 
-    def send_ready(self, version):
-        self.sock.send(frame(FRAME_READY, (TAG_PYTHON, version.encode())))
+    def __init__(self, sock):
+        self.sock = sock
+        self.fd = sock.fileno()
 
-    def send_idle(self):
-        self.sock.send(frame(FRAME_IDLE))
+    def send_ready(self, version, isolation=None):
+        self.sock.send(frame(FRAME_READY, (TAG_PYTHON, version.encode()),
+                             (TAG_ISOLATION, isolation)))
+
+    def send_idle(self, retire=None):
+        self.sock.send(frame(FRAME_IDLE, (TAG_RETIRE, retire)))
 
     def next_lease(self):
         """Wait for the next lease.  Does not return when the broker is gone."""

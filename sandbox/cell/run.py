@@ -53,6 +53,13 @@ class Run:
         self.echo = False
         self.args = []
         self.cwd = None         # descriptor
+        self.proc = None        # descriptor of /proc, when that is covered
+        self.env = None         # all of the environment, when it is given
+        self.limits = ()        # (RLIMIT_*, value)
+        self.errors = None      # of stdin and stdout, if not PID 1's
+        self.title = None       # of the source in tracebacks; else its path
+        self.words = None       # a program to become instead
+        self.script = None      # bytes for that program to read
         self.names = None       # of __main__
         self.hidden = None      # the cell's modules
         self.status = 0         # exit status
@@ -66,7 +73,11 @@ class Run:
         for fd, target in ((pipes.stdin, 0), (pipes.stdout, 1),
                            (pipes.stderr, 2)):
             os.dup2(fd, target)
-        os.closerange(3, FD_MAX)
+        if self.proc is not None:
+            os.closerange(3, self.proc)
+            os.closerange(self.proc + 1, FD_MAX)
+        else:
+            os.closerange(3, FD_MAX)
         resource.setrlimit(resource.RLIMIT_NOFILE, self.nofile)
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
@@ -74,8 +85,10 @@ class Run:
         # Nothing of the cell is left in reach: be traceable by oneself, and
         # own /proc/self, as any process does.
         self.set_dumpable(1)
-        prefer_as_oom_victim()
+        prefer_as_oom_victim(self.proc)
         os.nice(NICE)
+        for limit, value in self.limits:
+            resource.setrlimit(limit, (value, value))
 
     # ---- in the child, with only cell.py's frame left ----
 
@@ -87,17 +100,25 @@ class Run:
                        for name in set(sys.modules) - self.bare]
         for path in (HERE, HERE + "/cell.py"):
             sys.path_importer_cache.pop(path, None)
-        os.environ.update(environment())
+        self.set_environment()
         self.make_main()
         self.set_path()
-        sys.argv = [self.path] + self.args
-        if hasattr(sys, "orig_argv"):
-            sys.orig_argv = [sys.executable] + sys.argv
-        open_standard_streams()
+        self.set_arguments()
+        open_standard_streams(self.errors)
         atexit.register(self.finish)    # the first to come is the last to go
         if not self.is_file:
             self.write_source()
         return self.compile()
+
+    def set_environment(self):
+        if self.env is not None:
+            os.environ.clear()
+        os.environ.update(environment() if self.env is None else self.env)
+
+    def set_arguments(self):
+        sys.argv = [self.path] + self.args
+        if hasattr(sys, "orig_argv"):
+            sys.orig_argv = [sys.executable] + sys.argv
 
     def make_main(self):
         """A fresh __main__, with the names that a script's always has."""
@@ -117,7 +138,7 @@ class Run:
         library, the user's packages, the image's packages."""
         own = os.path.dirname(self.path) if self.is_file else ""
         sys.path.insert(0, own)
-        if not os.path.isdir(PACKAGES):
+        if self.env is not None or not os.path.isdir(PACKAGES):
             return
         at = 1
         while at < len(sys.path) and not sys.path[at].endswith("-packages"):
@@ -139,16 +160,17 @@ class Run:
         """The code as it stands; or, to echo the last expression, the code
         before it and then the expression, compiled as the REPL does."""
         source, self.source = self.source, None
+        name = self.title or self.path
         if not self.echo or len(source) > ECHO_MAX:
-            return [compile(source, self.path, "exec", 0, True)]
-        tree = compile(source, self.path, "exec", PARSE_ONLY, True)
+            return [compile(source, name, "exec", 0, True)]
+        tree = compile(source, name, "exec", PARSE_ONLY, True)
         last = None
         if tree.body and isinstance(tree.body[-1], _ast.Expr):
             last = tree.body.pop()
-        code = compile(tree, self.path, "exec", 0, True)
+        code = compile(tree, name, "exec", 0, True)
         if last is None:
             return [code]
-        return [code, compile(_ast.Interactive([last]), self.path, "single",
+        return [code, compile(_ast.Interactive([last]), name, "single",
                               code.co_flags & FUTURES, True)]
 
     # ---- when the code has ended ----
@@ -264,10 +286,16 @@ def protect():
     return set_dumpable, nofile
 
 
-def prefer_as_oom_victim():
-    """When memory runs out, it is the run that goes, never PID 1."""
+def prefer_as_oom_victim(proc):
+    """When memory runs out, it is the run that goes, never PID 1.  proc is
+    closed: where it is given, nothing of it may be left in reach."""
     try:
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        if proc is None:
+            proc = os.open("/proc", os.O_PATH)
+        try:
+            fd = os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=proc)
+        finally:
+            os.close(proc)
         os.write(fd, b"1000")
         os.close(fd)
     except OSError:
@@ -287,7 +315,7 @@ def environment():
     return env
 
 
-def open_standard_streams():
+def open_standard_streams(errors):
     """sys.stdin, stdout and stderr as the interpreter opens them with -u, with
     which PID 1 was started: everything is written at once, so that the order
     of the streams is the true one."""
@@ -296,7 +324,8 @@ def open_standard_streams():
         raw = io.FileIO(fd, "rb" if fd == 0 else "wb", closefd=False)
         raw.name = "<%s>" % name
         stream = io.TextIOWrapper(io.BufferedReader(raw) if fd == 0 else raw,
-                                  old.encoding, old.errors, newline="\n",
+                                  old.encoding,
+                                  fd < 2 and errors or old.errors, newline="\n",
                                   write_through=True)
         stream.mode = "r" if fd == 0 else "w"
         setattr(sys, name, stream)

@@ -13,17 +13,19 @@ from files import (DIRECTORY, Writer, empty, failure, list_directory,
 from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
                     FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT,
                     OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
-                    OP_STAT, OP_WRITE, PART_CONTENT, PART_SOURCE, PART_STDIN,
+                    OP_STAT, OP_WRITE, PART_ARGS, PART_CONTENT, PART_SOURCE,
+                    PART_STDIN,
                     REASON_EXIT, TAG_ARG, TAG_CA, TAG_CWD, TAG_DATA,
                     TAG_DISK_FULL, TAG_ECHO, TAG_INDEX_URL, TAG_MERGE,
                     TAG_NAME, TAG_OP, TAG_OUTPUT_MAX, TAG_PART, TAG_PATH,
                     TAG_REASON, TAG_SDIST, TAG_STATUS, TAG_USED_BYTES,
                     TAG_USED_FILES, TAG_WALL_MS, Failure, ProtocolError, frame)
-from link import Control, Gone
+from link import Control, Gone, connect
 from run import CODE, WORKSPACE, Run, protect
 
 PART_MAX = 16 << 20     # bytes of source, and of standard input
 WALL_MAX_MS = 86400000
+VERSION = "%d.%d.%d" % sys.version_info[:3]
 SCRATCH = ("/tmp", "/dev/shm", CODE)
 
 
@@ -36,9 +38,10 @@ class Cell:
         self.is_pip = os.path.ismount(packages.SITE)
         self.root = packages.SITE if self.is_pip else WORKSPACE
         self.run_of = (native, bare, *protect())    # what a Run is made with
-        self.control = Control(socket)
+        self.control = Control(connect(socket))
         self.children = Children(self.control.fd)
         self.lease = None
+        self.over = False       # no more requests of this lease
 
     def serve(self):
         """Serve leases for ever."""
@@ -46,19 +49,26 @@ class Cell:
         # would also copy its pages into every run.
         gc.collect()
         gc.freeze()
-        self.control.send_ready("%d.%d.%d" % sys.version_info[:3])
+        self.control.send_ready(VERSION)
         while True:
             self.lease = self.control.next_lease()
-            try:
-                while True:
-                    run = self.request()
-                    if run is not None:
-                        return run
-            except (Gone, ProtocolError):
-                pass
+            run = self.converse()
+            if run is not None:
+                return run
             self.lease.close()
             self.clean()
             self.control.send_idle()
+
+    def converse(self):
+        """Meet the requests of a lease, until its end."""
+        try:
+            while not self.over:
+                run = self.request()
+                if run is not None:
+                    return run
+        except (Gone, ProtocolError):
+            pass
+        return None
 
     def clean(self):
         """Leave nothing of a lease behind.  An error here ends the cell."""
@@ -105,7 +115,8 @@ class Cell:
         Files (PART_CONTENT) go to the disk as they come.  A piece that cannot
         be taken fails the request, after GO: the client sends all of it first.
         """
-        parts = {PART_SOURCE: bytearray(), PART_STDIN: bytearray()}
+        parts = {PART_SOURCE: bytearray(), PART_STDIN: bytearray(),
+                 PART_ARGS: bytearray()}
         writer = trouble = None
         try:
             try:

@@ -37,8 +37,8 @@ F = header_numbers()
 N = types.SimpleNamespace(**F)      # N.REASON_EXIT, ...
 sys.path.append(os.path.join(ROOT, "tests", "standin"))     # for tap
 TAG_NAMES = {v: k for k, v in F.items() if k.startswith("TAG_")}
-TEXT = {"PYTHON", "TEXT"}
-BYTES = {"PATH", "NAME", "DATA", "ARG", "CWD"}
+TEXT = {"PYTHON", "TEXT", "FOLDER"}
+BYTES = {"PATH", "NAME", "DATA", "ARG", "CWD", "ENV"}
 
 
 def pack(kind, *fields):
@@ -181,7 +181,8 @@ class Cell:
 
     def __init__(self, options=(), workspace=True, memory="256m", pids=64,
                  workspace_size="64m", inodes=4096, cpus="1.0", image=IMAGE,
-                 network="none", site=None, python="python3", extra_args=()):
+                 network="none", site=None, python="python3", kind=None,
+                 seccomp="seccomp.json"):
         self.folder = tempfile.mkdtemp(prefix="cell-test-")
         self.name = "cell-test-" + os.path.basename(self.folder)[10:].replace(
             "_", "-")
@@ -195,7 +196,7 @@ class Cell:
         argv = [DOCKER, "run", "-d", "--rm", "--pull", "never", "--init=false",
                 "--network", network, "--read-only", "--user", "65532:65532",
                 "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-                "--security-opt", "seccomp=%s/seccomp.json" % SOURCE,
+                "--security-opt", "seccomp=%s/%s" % (SOURCE, seccomp),
                 "--ipc", "private", "--log-driver", "none", "--workdir", "/",
                 "--name", self.name, "--label", "inline.test=cell",
                 "--memory", memory, "--memory-swap", memory, "--cpus", cpus,
@@ -214,6 +215,7 @@ class Cell:
         argv += list(options)
         argv += ["--entrypoint", python, image, "-s", "-u", "-B",
                  "/run/cell/cell.py", "/run/inline/cell.sock"]
+        argv += [kind] if kind else []
         try:
             done = subprocess.run(argv, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE)

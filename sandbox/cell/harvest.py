@@ -1,0 +1,236 @@
+"""The files that a run in an api cell leaves, and the ones it was given.
+
+Everything in the folder of such a run was staged by the client or made by the
+run.  What counts as made is said by the request (frame.h, enum collect_how).
+Neither a mode nor a name hides a file, unless the request says so: what is not
+sent is told.
+"""
+
+import os
+import stat
+import time
+
+from _blake2 import blake2b
+
+from files import READ, Writer, enter_any, join, send_file, walk
+from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
+                    COLLECT_NO_DOT, COLLECT_NO_UNDERSCORE, FRAME_LEFT_OUT,
+                    LEFT_OUT_COUNT, LEFT_OUT_PATH, LEFT_OUT_SIZE,
+                    LEFT_OUT_TIME, LEFT_OUT_TOTAL, LEFT_OUT_UNREADABLE,
+                    TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
+                    TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL,
+                    TAG_CUT, TAG_MODE, TAG_MTIME, TAG_PATH, TAG_SIZE,
+                    TAG_TOTAL, TAG_WHY, frame)
+
+PATH_MAX = 1024
+DEPTH_MAX = 64
+LEFT_OUT_MAX = 100      # files that are left out by name
+PIECE = 1 << 16
+DEFAULT_MS = 5000
+
+
+class Staged(Writer):
+    """A file of the client's on its way in.  When it is there it is noted in
+    staged: {path: (mark, digest, send it in any case)}."""
+
+    def __init__(self, root, path, head, staged):
+        Writer.__init__(self, root, path)
+        self.path = path
+        self.head = head
+        self.staged = staged
+        self.digest = blake2b()
+
+    def write(self, data):
+        Writer.write(self, data)
+        self.digest.update(data)
+
+    def commit(self):
+        os.fchmod(self.fd, self.head.number(TAG_MODE, 0o644) & 0o777)
+        if self.head.data(TAG_MTIME) is not None:
+            time_s = self.head.number(TAG_MTIME)
+            os.utime(self.fd, (time_s, time_s))
+        names = [name for name in self.path.split(b"/")
+                 if name not in (b"", b".")]
+        fd = os.dup(self.fd)
+        try:
+            Writer.commit(self)
+            self.staged[b"/".join(names)] = (
+                mark_of(os.fstat(fd)), self.digest.digest(),
+                self.head.number(TAG_ALWAYS) != 0)
+        finally:
+            os.close(fd)
+
+
+class Harvest:
+    """What comes back from one folder, after its run is dead."""
+
+    def __init__(self, root, request, staged, skip):
+        """skip: the path of a file that is never sent."""
+        self.root = root
+        self.staged = staged
+        self.skip = skip
+        self.how = request.number(TAG_COLLECT_HOW)
+        self.files = request.number(TAG_COLLECT_FILES)
+        self.bytes = request.number(TAG_COLLECT_BYTES)
+        self.total = request.number(TAG_COLLECT_TOTAL)
+        self.time = request.number(TAG_COLLECT_MS) or DEFAULT_MS
+        self.cut = None         # 1: there may be more than we have seen
+        self.left_out = 0
+
+    def send(self, lease):
+        """FILEs and LEFT_OUTs, by path; returns result fields."""
+        if self.files <= 0:
+            return ()
+        self.deadline = time.monotonic_ns() + self.time * 1000000
+        found = sorted(self.scan(lease))
+        sent = 0
+        for path, status in found:
+            if not self.is_made(path, status):
+                continue
+            sent += 1
+            why = self.send_one(lease, path, status.st_size)
+            if why:
+                self.leave_out(lease, path, status.st_size, why)
+        return ((TAG_TOTAL, sent), (TAG_CUT, self.cut))
+
+    def leave_out(self, lease, path, size, why):
+        self.left_out += 1
+        if self.left_out <= LEFT_OUT_MAX and len(path) <= PATH_MAX:
+            lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, path),
+                             (TAG_SIZE, size), (TAG_WHY, why)))
+        else:
+            self.cut = 1
+
+    def is_late(self):
+        return time.monotonic_ns() >= self.deadline
+
+    # ---- looking ----
+
+    def scan(self, lease):
+        """Every file that a request of this kind asks for: (path, status)."""
+        folders = [[]]
+        while folders:
+            names = folders.pop()
+            lease.check()
+            if self.is_late():
+                self.cut = 1
+                return
+            try:
+                fd = self.enter(names)
+            except OSError:     # not ours: the run cannot have written there
+                continue
+            try:
+                with os.scandir(fd) as entries:
+                    for item in entries:
+                        path = names + [item.name]
+                        if item.is_dir(follow_symlinks=False):
+                            if not self.is_hidden(item.name, True):
+                                self.go_down(lease, folders, path)
+                        elif not self.is_hidden(item.name, False):
+                            yield from self.regular(item, path)
+            finally:
+                os.close(fd)
+
+    def enter(self, names):
+        """A folder, also one that its owner has locked."""
+        fd = walk(self.root, names[:-1])
+        if not names:
+            return fd
+        try:
+            return enter_any(names[-1], fd)
+        finally:
+            os.close(fd)
+
+    def go_down(self, lease, folders, path):
+        if len(path) > DEPTH_MAX or len(join(path)) > PATH_MAX:
+            self.leave_out(lease, join(path), 0, LEFT_OUT_PATH)
+        else:
+            folders.append(path)
+
+    def is_hidden(self, name, is_folder):
+        return (self.how & COLLECT_NO_DOT and name.startswith(".") or
+                self.how & COLLECT_NO_UNDERSCORE and not is_folder and
+                name.startswith("_"))
+
+    def regular(self, item, path):
+        follow = self.how & COLLECT_LINKS != 0
+        try:
+            status = item.stat(follow_symlinks=follow)
+        except OSError:         # a link into nowhere
+            return
+        if stat.S_ISREG(status.st_mode) and join(path) != self.skip:
+            yield join(path), status
+
+    # ---- judging and sending ----
+
+    def is_made(self, path, status):
+        if path not in self.staged:
+            return True
+        mark, digest, always = self.staged[path]
+        now = mark_of(status)
+        if always:
+            return True
+        if self.how & COLLECT_BYTES:
+            return now[1] != mark[1] or self.digest(path) != digest
+        if self.how & COLLECT_MTIME:
+            return now[2] != mark[2]
+        return now != mark
+
+    def digest(self, path):
+        """Of what is there now; None when that cannot be read."""
+        digest = blake2b()
+        try:
+            fd = self.open(path)
+        except OSError:
+            return None
+        try:
+            while True:
+                data = os.read(fd, PIECE)
+                if not data:
+                    return digest.digest()
+                digest.update(data)
+        finally:
+            os.close(fd)
+
+    def open(self, path):
+        """A file for reading, also one that its owner has locked."""
+        names = os.fsdecode(path).split("/")
+        flags = READ & ~os.O_NOFOLLOW if self.how & COLLECT_LINKS else READ
+        parent = walk(self.root, names[:-1])
+        try:
+            try:
+                return os.open(names[-1], flags, dir_fd=parent)
+            except PermissionError:
+                os.chmod(names[-1], 0o600, dir_fd=parent)
+                return os.open(names[-1], flags, dir_fd=parent)
+        finally:
+            os.close(parent)
+
+    def send_one(self, lease, path, size):
+        """Send a file, or say why not (LEFT_OUT_*)."""
+        if len(path) > PATH_MAX:
+            return LEFT_OUT_PATH
+        if size > self.bytes:
+            return LEFT_OUT_SIZE
+        if self.files == 0:
+            return LEFT_OUT_COUNT
+        if size > self.total:
+            return LEFT_OUT_TOTAL
+        if self.is_late():
+            return LEFT_OUT_TIME
+        try:
+            fd = self.open(path)
+        except OSError:
+            return LEFT_OUT_UNREADABLE
+        try:
+            self.files -= 1
+            self.total -= size
+            send_file(lease, fd, path, size, os.fstat(fd))
+        finally:
+            os.close(fd)
+        return 0
+
+
+def mark_of(status):
+    return (status.st_ino, status.st_size, status.st_mtime_ns,
+            status.st_ctime_ns)

@@ -1,0 +1,150 @@
+"""OP_RUN with PLAIN: `python ARGS`, as a shell would start it.
+
+The two common forms, `-c CODE …` and `SCRIPT …`, are runs like any other: forks
+of the warm interpreter, made to look as that start would.  Every other one
+starts the real interpreter.
+"""
+
+import os
+import stat
+import sys
+import _signal
+
+from files import READ
+from run import Run
+
+SOURCE_MAX = 16 << 20
+COMMAND = "<string>"        # what Python calls the code after -c
+ZIP_END = b"PK\5\6"         # a script with this in its end may be an archive
+ZIP_REACH = 1 << 16
+
+# Settings for the start of Python that a fork has already, or that are read
+# from the environment when they are needed.
+HARMLESS = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONUSERBASE",
+            "PYTHON_COLORS", "PYTHONNOUSERSITE", "PYTHONIOENCODING",
+            "PYTHONBREAKPOINT"}
+ENCODINGS = ("", "utf-8", "utf8", "utf-8:strict", "utf8:strict")
+
+
+def plain_run(run_of, args, cwd, env):
+    """The Run for `python ARGS` in the folder of the descriptor cwd; one with
+    words has to be executed."""
+    run = None
+    if is_usual(env) and args:
+        if args[0] == "-c" and len(args) > 1:
+            run = command(run_of, args)
+        elif args[0] and args[0][0] != "-" and sys.version_info >= (3, 9):
+            run = script(run_of, args, cwd)
+    if run is None:
+        run = Run(*run_of)
+        run.words = [sys.executable] + args
+    return run
+
+
+def is_usual(env):
+    """Would a Python with this environment start as PID 1 has started?"""
+    return (all(name in HARMLESS for name in env if name.startswith("PYTHON"))
+            and env.get("PYTHONIOENCODING", "") in ENCODINGS)
+
+
+def command(run_of, args):
+    try:
+        source = os.fsencode(args[1]).decode()
+    except UnicodeDecodeError:
+        return None
+    # From 3.14 on, the code may be indented as a whole.
+    if sys.version_info >= (3, 14) and source.lstrip("\n")[:1].isspace():
+        return None
+    run = Command(*run_of)
+    run.source = source
+    run.path = COMMAND
+    run.is_file = True          # nothing to write anywhere
+    run.argv = ["-c"] + args[2:]
+    run.words_given = args
+    return run
+
+
+def script(run_of, args, cwd):
+    """None for what is no plain source: a folder, an archive, byte code."""
+    try:
+        fd = os.open(args[0], READ & ~os.O_NOFOLLOW, dir_fd=cwd)
+    except (OSError, ValueError):
+        return None
+    with open(fd, "rb", 0) as file:
+        status = os.fstat(fd)
+        if (not stat.S_ISREG(status.st_mode) or status.st_size > SOURCE_MAX
+                or args[0].endswith(".pyc")):
+            return None
+        source = file.read()
+    if ZIP_END in source[-ZIP_REACH:] or b"\0" in source:
+        return None
+    run = Script(*run_of)
+    run.source = source
+    run.is_file = True
+    run.argv = args
+    run.words_given = args
+    return run
+
+
+class Started(Run):
+    """What the forms have in common."""
+
+    argv = ()
+    words_given = ()
+
+    def set_arguments(self):
+        sys.argv = list(self.argv)
+        if hasattr(sys, "orig_argv"):
+            sys.orig_argv = [sys.executable, *self.words_given]
+
+
+class Script(Started):
+
+    def make_main(self):
+        # The folder of the run is the current one by now.
+        self.path = os.path.join(os.getcwd(), self.argv[0])
+        Started.make_main(self)
+
+    def set_path(self):
+        sys.path.insert(0, os.path.dirname(os.path.realpath(self.path)))
+
+
+class Command(Started):
+
+    def make_main(self):
+        Started.make_main(self)
+        for name in ("__file__", "__cached__"):
+            self.names.pop(name, None)
+        self.names["__loader__"] = sys.modules[
+            "_frozen_importlib"].BuiltinImporter
+
+    def set_path(self):
+        sys.path.insert(0, "")
+
+    def compile(self):
+        source, self.source = self.source, None
+        if sys.version_info >= (3, 13):
+            remember(source)
+        return [compile(source, COMMAND, "exec", 0, True)]
+
+
+def remember(source):
+    """Let tracebacks show the code after -c, as they do from 3.13 on."""
+    import linecache
+    linecache.cache[COMMAND] = (len(source), None, source.splitlines(True),
+                                COMMAND)
+
+
+def execute(words, env, script=None):
+    """In the child: become another program.  script: bytes that it finds in
+    the file of its last word, "%d" being the descriptor."""
+    if script is not None:
+        fd = os.memfd_create("command", 0)
+        with open(fd, "wb", closefd=False) as file:
+            file.write(script)
+        os.lseek(fd, 0, os.SEEK_SET)
+        words = words[:-1] + [words[-1] % fd]
+    # What Python ignores, a program that it starts would ignore as well.
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+        _signal.signal(number, _signal.SIG_DFL)
+    os.execvpe(words[0], words, env)

@@ -1,0 +1,115 @@
+"""A cell of the class api or session, and requests to it as il-api makes them.
+
+    with ApiCell() as cell:
+        cell.run("print(1)").stdout         # one lease, one run
+        cell.eval(["-c", "print(1)"]).stdout
+"""
+
+from driver import F, Cell, Lease, pack
+
+EVAL_ENV = ["LANG=C.UTF-8", "HOME=/home", "PYTHONIOENCODING=utf-8:strict",
+            "PYTHONUNBUFFERED=true", "PYTHONDONTWRITEBYTECODE=true",
+            "PATH=/usr/local/bin:/usr/bin:/bin"]
+EXECUTE_ENV = ["LANG=C.UTF-8", "HOME=/workspace", "PYTHONUNBUFFERED=1",
+               "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8",
+               "PATH=/usr/local/bin:/usr/bin:/bin"]
+
+
+class ApiLease(Lease):
+    """inputs are (path, data) or (path, data, {TAG: value})."""
+
+    def begin(self, op, inputs=(), args=None, source=b"", stdin=b"", env=(),
+              **fields):
+        head = [("OP", F["OP_" + op])]
+        head += [(name.upper(), value) for name, value in fields.items()]
+        head += [("ENV", entry) for entry in env]
+        self.send("REQUEST", *head)
+        if args is not None:
+            words = [a.encode() if isinstance(a, str) else a for a in args]
+            self.send_part("ARGS", b"".join(word + b"\0" for word in words))
+        self.send_part("SOURCE", source)
+        self.send_part("STDIN", stdin)
+        for path, data, *more in inputs:
+            tags = more[0].items() if more else ()
+            self.send("INPUT", ("PATH", path), *tags)
+            self.send_part("CONTENT", data)
+        self.send("GO")
+
+    def request(self, op, **fields):
+        self.begin(op, **fields)
+        return self.finish()
+
+
+class ApiCell(Cell):
+
+    def __init__(self, kind="api", memory="256m", isolation=None, options=(),
+                 home="48m", work="128m", **more):
+        own = "uid=65532,gid=65532,nosuid,nodev,mode=0755,exec"
+        options = list(options)
+        if isolation:
+            options += ["--env", "IL_CELL_ISOLATION=%d" % isolation]
+        if kind == "api":
+            options += ["--sysctl", "net.ipv4.tcp_max_tw_buckets=0",
+                        "--tmpfs", "/home:size=%s,nr_inodes=4096,%s"
+                        % (home, own)]
+        options += ["--tmpfs", "/workspace:size=%s,nr_inodes=4096,%s"
+                    % (work, own)]
+        more.setdefault("seccomp", "seccomp-api.json" if kind == "api"
+                        else "seccomp.json")
+        Cell.__init__(self, options, workspace=False, memory=memory, kind=kind,
+                      **more)
+
+    def lease(self):
+        plain = Cell.lease(self)
+        return ApiLease(plain.sock)
+
+    def once(self, begin_fields, wait=True):
+        """One request on a lease of its own; with wait, until the cell is
+        idle again: .idle are the fields of what it said."""
+        with self.lease() as lease:
+            result = lease.request(**begin_fields)
+        if wait:
+            result.idle = self.said()
+        return result
+
+    def said(self):
+        """What the cell says next to the broker: fields of IDLE."""
+        from driver import unpack
+        kind, fields = unpack(self.control.recv(65536))
+        assert kind == "IDLE", kind
+        return fields
+
+    def eval(self, args, wait=True, **fields):
+        """As POST /eval has it run."""
+        for name, value in (("op", "RUN"), ("plain", 1), ("merge", 1),
+                            ("folder", "/home"), ("wall_ms", 20000),
+                            ("output_max", 1000000), ("env", EVAL_ENV),
+                            ("limit_memory", 700 << 20), ("limit_files", 32),
+                            ("limit_processes", 15), ("limit_cpu", 600),
+                            ("collect_files", 100),
+                            ("collect_bytes", 48 << 20),
+                            ("collect_total", 48 << 20),
+                            ("collect_how", F["COLLECT_MTIME"] |
+                             F["COLLECT_NO_DOT"] | F["COLLECT_NO_UNDERSCORE"] |
+                             F["COLLECT_LINKS"])):
+            fields.setdefault(name, value)
+        fields["args"] = args
+        return self.once(fields, wait)
+
+    def run(self, code, wait=True, inputs=(), **fields):
+        """As POST /v1/execute has it run."""
+        for name, value in (("op", "RUN"), ("path", "__main__.py"),
+                            ("echo", 1), ("folder", "/workspace"),
+                            ("wall_ms", 20000), ("output_max", 1000000),
+                            ("output_mode", F["OUTPUT_DRAIN"]),
+                            ("env", EXECUTE_ENV), ("collect_files", 100),
+                            ("collect_bytes", 48 << 20),
+                            ("collect_total", 48 << 20),
+                            ("collect_how", F["COLLECT_BYTES"])):
+            fields.setdefault(name, value)
+        code = code.encode() if isinstance(code, str) else code
+        fields["inputs"] = [("__main__.py", code), *inputs]
+        return self.once(fields, wait)
+
+
+__all__ = ["ApiCell", "ApiLease", "EVAL_ENV", "EXECUTE_ENV", "pack"]
