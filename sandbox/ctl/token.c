@@ -1,0 +1,111 @@
+#include "token.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/err.h"
+#include "../base/text.h"
+#include "../base/tokens.h"
+#include "ctl.h"
+
+#define LIMIT_MAX 1000000
+
+static const char usage[] =
+    "token -f file [-c cells] [-r requests-a-minute] add name | "
+    "token -f file list | token -f file revoke name";
+
+struct options {
+	const char *file;
+	int64_t cells;
+	int64_t rate;
+};
+
+static int
+add(const struct options *options, const char *name)
+{
+	char text[TOKENS_TEXT_LEN + 1];
+	struct err err;
+
+	if (tokens_add(options->file, name, options->cells, options->rate, text,
+		&err) < 0)
+		return ctl_fail("token", &err);
+	(void)fprintf(stderr, "The token of %s, which is shown only now:\n",
+	    name);
+	printf("%s\n", text);
+	return CTL_OK;
+}
+
+static int
+revoke(const struct options *options, const char *name)
+{
+	struct err err;
+
+	if (tokens_revoke(options->file, name, &err) < 0)
+		return ctl_fail("token", &err);
+	printf("revoked %s\n", name);
+	return CTL_OK;
+}
+
+static int
+list(const struct options *options)
+{
+	struct tokens tokens;
+	struct err err;
+
+	if (tokens_open(&tokens, options->file, &err) < 0)
+		return ctl_fail("token", &err);
+	for (size_t i = 0; i < tokens.count; i++) {
+		const struct token *t = &tokens.items[i];
+		char made[20];
+
+		ctl_time(t->created_s, made);
+		printf("%s  cells=%" PRId64 " rate=%" PRId64 "  %s\n", made,
+		    t->cells, t->rate, t->name);
+	}
+	tokens_close(&tokens);
+	return CTL_OK;
+}
+
+static bool
+parse_options(int argc, char **argv, struct options *options)
+{
+	int c;
+
+	optind = 1;
+	while ((c = getopt(argc, argv, "f:c:r:")) != -1) {
+		if (c == 'f')
+			options->file = optarg;
+		else if (c == 'c') {
+			if (!text_parse_int(optarg, 0, LIMIT_MAX,
+				&options->cells))
+				return false;
+		} else if (c != 'r' ||
+		    !text_parse_int(optarg, 0, LIMIT_MAX, &options->rate)) {
+			return false;
+		}
+	}
+	return options->file != NULL && optind < argc;
+}
+
+int
+ctl_token(struct ctl *ctl, int argc, char **argv)
+{
+	struct options options = { .file = NULL };
+	const char *verb;
+	int left;
+
+	(void)ctl;
+	if (!parse_options(argc, argv, &options))
+		return ctl_usage(usage);
+	verb = argv[optind];
+	left = argc - optind;
+	if (strcmp(verb, "add") == 0 && left == 2)
+		return add(&options, argv[optind + 1]);
+	if (strcmp(verb, "revoke") == 0 && left == 2)
+		return revoke(&options, argv[optind + 1]);
+	if (strcmp(verb, "list") == 0 && left == 1)
+		return list(&options);
+	return ctl_usage(usage);
+}
