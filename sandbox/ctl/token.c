@@ -38,7 +38,7 @@ add(const struct options *options, const char *name)
 }
 
 static int
-revoke(const struct options *options, const char *name)
+forget(const struct options *options, const char *name)
 {
 	struct err err;
 
@@ -104,7 +104,7 @@ ctl_token(struct ctl *ctl, int argc, char **argv)
 	if (strcmp(verb, "add") == 0 && left == 2)
 		return add(&options, argv[optind + 1]);
 	if (strcmp(verb, "revoke") == 0 && left == 2)
-		return revoke(&options, argv[optind + 1]);
+		return forget(&options, argv[optind + 1]);
 	if (strcmp(verb, "list") == 0 && left == 1)
 		return list(&options);
 	return ctl_usage(usage);
