@@ -285,8 +285,8 @@ render_bad_requirements(struct message *message,
 		break;
 	case REQUIREMENTS_BAD:
 		message_add_name(&message->lead, word, 60);
-		message_leadf(message, " is not a requirement. Give names, with "
-		    "versions if you like: `requests`, `numpy>=1.26,<2`. "
+		message_leadf(message, " is not a requirement. Give names, "
+		    "with versions if you like: `requests`, `numpy>=1.26,<2`. "
 		    "Options, paths and URLs are not taken.");
 		break;
 	}

@@ -85,7 +85,8 @@ test_upper_case(void)
 	is_int(verify(TIMESTAMP, text, BODY), VERIFY_OK, "upper-case hex");
 }
 
-/* S + L, with L the order of the group: the same equation, another signature. */
+/* S + L, with L the order of the group: the same equation, another
+ * signature. */
 static void
 test_malleated(void)
 {
