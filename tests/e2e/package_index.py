@@ -9,6 +9,7 @@ hostile when told to be.
 """
 
 import base64
+import contextlib
 import hashlib
 import http.server
 import io
@@ -19,6 +20,19 @@ import tarfile
 import threading
 import time
 import zipfile
+
+from service import docker
+
+
+@contextlib.contextmanager
+def network(name):
+    """A Docker network of our own; yields this machine's address in it."""
+    docker("network", "create", name)
+    try:
+        yield docker("network", "inspect", "--format",
+                     "{{(index .IPAM.Config 0).Gateway}}", name).strip()
+    finally:
+        docker("network", "rm", name)
 
 
 def make_certificates(folder, address):

@@ -2,14 +2,13 @@
 """`/il pip` against a package index on this machine: wheels come and work, and
 nothing of the user's runs where there is network."""
 
-import contextlib
 import os
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from package_index import Index  # noqa: E402
-from service import Service, docker  # noqa: E402
+from package_index import Index, network  # noqa: E402
+from service import Service  # noqa: E402
 from tap import run, test  # noqa: E402
 
 NETWORK = f"inline-e2e-{os.getpid()}"
@@ -238,19 +237,8 @@ def nothing_broke_discords_rules():
     house.assert_kept_discords_rules()
 
 
-@contextlib.contextmanager
-def network():
-    """A network of our own; yields this machine's address in it."""
-    docker("network", "create", NETWORK)
-    try:
-        yield docker("network", "inspect", "--format",
-                     "{{(index .IPAM.Config 0).Gateway}}", NETWORK).strip()
-    finally:
-        docker("network", "rm", NETWORK)
-
-
 with tempfile.TemporaryDirectory(prefix="inline-e2e-") as place, \
-        network() as gateway, Index(place, gateway) as index:
+        network(NETWORK) as gateway, Index(place, gateway) as index:
     offer()
     SETTINGS = {"IL_PIP_INDEX_URL": index.url, "IL_PIP_CA_BUNDLE": index.ca,
                 "IL_PIP_NETWORK": NETWORK, "IL_PIP_QUOTA": "32m"}
