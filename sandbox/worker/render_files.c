@@ -58,15 +58,27 @@ add_time(struct buf *out, int64_t seconds)
 static void
 add_size(struct buf *out, const struct collected_entry *entry)
 {
-	auto_buf struct buf size = BUF_INIT(64);
-
 	if (entry->kind == ENTRY_FILE)
-		text_add_size(&size, entry->size);
+		text_add_size(out, entry->size);
 	else if (entry->kind == ENTRY_DIRECTORY)
-		buf_adds(&size, "dir");
+		buf_adds(out, "dir");
 	else
-		buf_adds(&size, entry->kind == ENTRY_LINK ? "link" : "other");
-	buf_addf(out, "%10s", buf_str(&size));
+		buf_adds(out, entry->kind == ENTRY_LINK ? "link" : "other");
+}
+
+/* No wider than it must be: on a telephone a line has some 37 columns. */
+static int
+size_width(const struct render_listing *l)
+{
+	auto_buf struct buf size = BUF_INIT(64);
+	size_t most = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		buf_reset(&size);
+		add_size(&size, &l->entries[i]);
+		most = size.len > most ? size.len : most;
+	}
+	return (int)most;
 }
 
 /* A name as one line: whatever is in it, it takes one line and ends there. */
@@ -82,10 +94,13 @@ static void
 add_entries(struct message *m, const struct render_listing *l)
 {
 	auto_buf struct buf lines = BUF_INIT(65536);
+	auto_buf struct buf size = BUF_INIT(64);
+	int width = size_width(l);
 
 	for (size_t i = 0; i < l->count; i++) {
-		add_size(&lines, &l->entries[i]);
-		buf_adds(&lines, "  ");
+		buf_reset(&size);
+		add_size(&size, &l->entries[i]);
+		buf_addf(&lines, "%*s  ", width, buf_str(&size));
 		add_time(&lines, l->entries[i].mtime);
 		buf_adds(&lines, "  ");
 		add_entry_name(&lines, &l->entries[i]);

@@ -338,8 +338,8 @@ test_listing(void)
 	reset();
 	render_listing(&m, &l, &config);
 	has("`~/a\xcb\x8b" "b`: 45 entries, page 2 of 3", "the head");
-	has("       dir  2023-11-14 22:13  evil name/\n", "a directory");
-	has("      link         ?          \xcb\x8b\xcb\x8b", "a link");
+	has("\n    dir  2023-11-14 22:13  evil name/\n", "a directory");
+	has("\n   link         ?          \xcb\x8b\xcb\x8b", "a link");
 	has("-# 1 MiB of 256 MiB used, 45 of 10,000 files", "usage");
 	for (const char *p = shown(true); *p != '\0'; p++)
 		lines += *p == '\n';
