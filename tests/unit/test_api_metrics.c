@@ -1,0 +1,131 @@
+/* Counters: what they say, in several processes, and that Prometheus can read
+ * it. */
+#include "fcgi/api/metrics.h"
+
+#include <sys/wait.h>
+
+#include "sandbox/base/buf.h"
+#include "sandbox/base/err.h"
+#include "sandbox/lease/lease.h"
+#include "tap.h"
+
+static const char *const routes[] = { "/eval", "/v1/execute", NULL };
+static const char *const apis[] = { "eval", "bash", NULL };
+
+static struct metrics m;
+static struct buf text = BUF_INIT(1 << 20);
+
+static bool
+says(const char *line)
+{
+	const char *found = strstr(buf_str(&text), line);
+
+	return found != NULL &&
+	    (found == buf_str(&text) || found[-1] == '\n') &&
+	    found[strlen(line)] == '\n';
+}
+
+#define check_line(line) ok(says(line), line)
+
+/* Every line is a comment or "name{labels} number"; a family has its head, and
+ * stands in one piece. */
+static bool
+is_readable(void)
+{
+	char family[100] = "";
+	char *copy = xstrdup(buf_str(&text));
+	char *rest = copy;
+	char *line;
+	bool good = copy[0] != '\0';
+
+	while (good && (line = strsep(&rest, "\n")) != NULL) {
+		if (strncmp(line, "# TYPE ", 7) == 0)
+			(void)snprintf(family, sizeof(family), "%.*s",
+			    (int)strcspn(line + 7, " "), line + 7);
+		else if (line[0] != '#' && line[0] != '\0')
+			good = strncmp(line, family, strlen(family)) == 0 &&
+			    strrchr(line, ' ') != NULL &&
+			    strspn(strrchr(line, ' ') + 1, "0123456789.-") ==
+				strlen(strrchr(line, ' ') + 1);
+		if (!good)
+			note("%s in %s", line, family);
+	}
+	free(copy);
+	return good;
+}
+
+static void
+count_in_children(void)
+{
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0) {
+			for (int k = 0; k < 10000; k++)
+				metrics_request(&m, 1, 422, 100, 1, 2);
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+}
+
+int
+main(void)
+{
+	struct err err;
+	struct lease_status status = { .engine = true,
+		.cells = 5,
+		.leased = 2,
+		.starting = 1,
+		.waiting = 7,
+		.free_bytes = 99 };
+
+	ok(metrics_open(&m, routes, apis, &err) == 0, "opens");
+	metrics_add(&text, &m, NULL);
+	ok(is_readable(), "readable when nothing was counted");
+	check_line("inline_broker_up 0");
+	count_in_children();
+	metrics_request(&m, 0, 200, 1500, 10, 20);
+	metrics_request(&m, 0, 299, 99000000, 0, 0);
+	metrics_request(&m, 17, 404, 1000, 0, 0);
+	metrics_run(&m, 0, REASON_TIME, 6000000, 2500);
+	metrics_run(&m, 0, REASON_EXIT, 10000, 0);
+	metrics_run(&m, 9, REASON_EXIT, 1, 1);
+	metrics_refused(&m, 1);
+	metrics_change(&m, METRICS_RUNNING, 2);
+	metrics_change(&m, METRICS_RUNNING, -1);
+	buf_reset(&text);
+	metrics_add(&text, &m, &status);
+	ok(is_readable(), "readable");
+	check_line("inline_api_requests_total{route=\"/v1/execute\","
+		   "status=\"422\"} 40000");
+	check_line("inline_api_requests_total{route=\"/eval\",status=\"200\"} "
+		   "1");
+	check_line("inline_api_requests_total{route=\"/eval\",status=\"0\"} 1");
+	check_line("inline_api_requests_total{route=\"other\",status=\"404\"} "
+		   "1");
+	check_line("inline_api_request_duration_seconds_bucket{"
+		   "route=\"/eval\",le=\"0.001\"} 0");
+	check_line("inline_api_request_duration_seconds_bucket{"
+		   "route=\"/eval\",le=\"0.002\"} 1");
+	check_line("inline_api_request_duration_seconds_bucket{"
+		   "route=\"/eval\",le=\"60\"} 1");
+	check_line("inline_api_request_duration_seconds_bucket{"
+		   "route=\"/eval\",le=\"+Inf\"} 2");
+	check_line("inline_api_request_duration_seconds_sum{"
+		   "route=\"/eval\"} 99.001500");
+	check_line("inline_api_request_duration_seconds_count{"
+		   "route=\"/eval\"} 2");
+	check_line("inline_api_runs_total{api=\"eval\",outcome=\"time\"} 1");
+	check_line("inline_api_runs_total{api=\"eval\",outcome=\"exit\"} 1");
+	check_line("inline_api_runs_total{api=\"bash\",outcome=\"refused\"} 1");
+	check_line("inline_api_run_wait_seconds_count{api=\"eval\"} 2");
+	check_line("inline_api_bytes_total{direction=\"in\"} 40010");
+	check_line("inline_api_bytes_total{direction=\"out\"} 80020");
+	check_line("inline_api_running 1");
+	check_line("inline_cells{state=\"idle\"} 3");
+	check_line("inline_lease_queue 7");
+	check_line("inline_image_present 0");
+	metrics_close(&m);
+	metrics_close(&m);
+	buf_release(&text);
+	return tap_done();
+}
