@@ -25,7 +25,7 @@ recipe() {
 	3.13*) suite=trixie ;;
 	*) die "no recipe for '$1'" ;;
 	esac
-	packages=python3,python3-pip,ca-certificates,tzdata,libc-bin,busybox
+	packages=python3,python3-pip,ca-certificates,tzdata,libc-bin,libstdc++6,busybox
 	case $1 in
 	*-scientific)
 		packages=$packages,python3-numpy,python3-pandas,python3-scipy
