@@ -17,6 +17,7 @@ import ctypes
 import errno
 import os
 import select
+import stat
 import _signal
 import _socket
 
@@ -36,11 +37,6 @@ CLONE = {"x86_64": 56, "aarch64": 220}
 CAPABILITY_VERSION = 0x20080522
 PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
-
-# What a run can write to: a file system in memory, made anew for each run as
-# large as the container's own.  The others are mount points for them.
-WRITABLE = {"/tmp": 0o1777, "/dev/shm": 0o1777, "/home": 0o755,
-            "/workspace": 0o755}
 
 # What programs look for in what is covered; read once, at start.
 COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
@@ -123,9 +119,7 @@ class Keeper:
         self.system = System()
         self.filter = Filter(self.system.prctl)
         self.proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        self.mounts = [tmpfs_like(path, mode)
-                       for path, mode in WRITABLE.items()
-                       if os.path.ismount(path)]
+        self.mounts = [tmpfs_like(path) for path in writable_mounts()]
         self.channel = None     # to the jail's init; in it, to the keeper
 
     def furnish(self):
@@ -259,9 +253,21 @@ def is_possible(keeper):
     return os.waitpid(pid, 0)[1] == 0
 
 
-def tmpfs_like(path, mode):
+def writable_mounts():
+    """Everything in the container that a run could write to, and so has to
+    get anew: file systems in memory, since the root is read-only."""
+    covered = tuple(path + "/" for path in COPIES)
+    for line in read_some("/proc/self/mounts").splitlines():
+        path = line.split()[1].decode("unicode_escape")
+        if (not (path + "/").startswith(covered) and os.access(path, os.W_OK)
+                and not stat.S_ISCHR(os.stat(path).st_mode)):
+            yield path
+
+
+def tmpfs_like(path):
     """(path, flags, options) for a mount as large as the one that is there."""
     there = os.statvfs(path)
+    mode = stat.S_IMODE(os.stat(path).st_mode)
     return (path, NO_SUID | NO_DEVICES | there.f_flag & NO_EXEC,
             "size=%d,nr_inodes=%d,mode=%o,uid=%d,gid=%d" % (
                 there.f_blocks * there.f_frsize, there.f_files, mode,

@@ -20,6 +20,22 @@ WORK = ".il-pip"        # below SITE: its room, not the container's memory
 CA_BUNDLE = "/run/ca.pem"
 RECORD_MAX = 16 << 20
 
+# How pip runs where only wheels are installed: starting no program, since each
+# would be the build of a source or would fetch one.  --only-binary is about
+# what an index offers and not about addresses that a wheel's metadata names.
+# What pip asks the C library of Alpine, to know which wheels fit, may be run.
+GUARDED_PIP = """
+import runpy, sys
+STARTS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.system",
+          "os.fork", "os.forkpty"}
+def guard(event, args):
+    if event in STARTS and not (
+            args and str(args[0]).startswith("/lib/ld-musl-")):
+        raise OSError("only wheels are installed, nothing is built")
+sys.addaudithook(guard)
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+
 LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALNUM = LETTERS + b"0123456789"
 NAME = ALNUM + b"._-"
@@ -72,7 +88,8 @@ def is_comparison(text):
 
 def command(requirements, index_url, sdist, ca):
     """pip's argument vector."""
-    argv = [sys.executable, "-I", "-u", "-m", "pip", "install",
+    argv = [sys.executable, "-I", "-u",
+            *(("-m", "pip") if sdist else ("-c", GUARDED_PIP)), "install",
             "--target", "%s/%s/new" % (SITE, WORK),
             "--no-input", "--disable-pip-version-check", "--no-cache-dir",
             "--no-warn-script-location", "--progress-bar", "off", "--no-color"]
