@@ -49,6 +49,24 @@ def sdist(name, version, setup):
     return out.getvalue()
 
 
+def backend(name):
+    """A source tree whose build runs code and needs nothing else: {path: text}."""
+    return {"pyproject.toml": "[build-system]\nrequires = []\n"
+            "build-backend = 'backend'\nbackend-path = ['.']\n",
+            "PKG-INFO": "Metadata-Version: 2.1\nName: %s\nVersion: 1\n" % name,
+            "backend.py": "open('/site/ran', 'w').close()\n"}
+
+
+def tree(name, files):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for path, text in files.items():
+            item = tarfile.TarInfo("%s-1/%s" % (name, path))
+            item.size = len(text)
+            archive.addfile(item, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
 def script(name):
     return {"%s-1.dist-info/entry_points.txt" % name:
             "[console_scripts]\n%s = %s:main\n" % (name, name)}
@@ -74,6 +92,7 @@ FILES = {
                                "setup(name='source', version='1.0')"),
     "evil-1-py3-none-any.whl": wheel("evil", "1", {
         "../../../../site/outside.py": "", "ok.py": ""}),
+    "built-1.tar.gz": tree("built", backend("built")),
     "big-1-py3-none-any.whl": wheel("big", "1", {"big.py": "#" * (30 << 20)}),
 }
 
@@ -210,6 +229,28 @@ def source_is_built_only_where_the_operator_allows_it():
     assert told.status == 1 and b"No matching distribution" in told.output, told
     told = pip("source", sdist=1)
     assert b"source-1.0.tar.gz" in told.output, told
+
+
+@test
+def a_wheel_cannot_ask_for_a_build():
+    """--only-binary is about what an index offers, not about what a wheel
+    names by its address: that would run with network, and could be a file of
+    the user's own."""
+    for name, address in (("archive", URL[:-7] + "/files/built-1.tar.gz"),
+                          ("folder", "file:///site/planted"),
+                          ("file", "file:///site/planted.tar.gz"),
+                          ("checkout", "git+file:///site/planted")):
+        fresh()
+        for path, text in backend("built").items():
+            plant("planted/" + path, text)
+        with open(site + "/planted.tar.gz", "wb") as file:
+            file.write(FILES["built-1.tar.gz"])
+        FILES["by_%s-1-py3-none-any.whl" % name] = wheel(
+            "by_" + name, "1", {}, ["built @ " + address])
+        told = pip("by-" + name)
+        assert "ran" not in names(), (name, told)
+        assert told.reason == N.REASON_EXIT and told.status > 0, (name, told)
+        assert name == "checkout" or b"only wheels" in told.output, told
 
 
 REFUSED = ["-r", "--index-url=http://x", "-e .", "/site", "./x", "../x", ".",
