@@ -18,126 +18,6 @@ cell_init(struct cell *cell, int fd)
 	cell->file_left = 0;
 }
 
-/* ---- sending a request ---- */
-
-static int
-cell_send_frame(struct cell *cell, const struct frame *frame, int64_t deadline,
-    struct err *err)
-{
-	if (frame->overflow)
-		return err_set(err, ERR_LIMIT, "the request is too long");
-	return fd_send_packet(cell->fd, frame->data, frame->len, -1, -1,
-	    clock_poll_timeout(deadline), err);
-}
-
-static void
-add_text(struct frame *frame, enum frame_tag tag, const char *text)
-{
-	if (text != NULL)
-		frame_add_text(frame, tag, text);
-}
-
-/* Zero and false are what an absent field means. */
-static void
-add_int(struct frame *frame, enum frame_tag tag, int64_t value)
-{
-	if (value != 0)
-		frame_add_int(frame, tag, value);
-}
-
-static void
-cell_build_head(struct frame *frame, const struct cell_request *request)
-{
-	frame_start(frame, FRAME_REQUEST);
-	frame_add_int(frame, TAG_OP, request->op);
-	add_text(frame, TAG_PATH, request->path);
-	add_text(frame, TAG_CWD, request->cwd);
-	add_text(frame, TAG_NAME, request->name);
-	for (size_t i = 0; request->args != NULL && request->args[i] != NULL;
-	     i++)
-		frame_add_text(frame, TAG_ARG, request->args[i]);
-	if (request->index_url != NULL && *request->index_url != '\0')
-		frame_add_text(frame, TAG_INDEX_URL, request->index_url);
-	add_int(frame, TAG_ECHO, request->echo);
-	add_int(frame, TAG_MERGE, request->merge);
-	add_int(frame, TAG_RECURSIVE, request->recursive);
-	add_int(frame, TAG_CUT, request->cut);
-	add_int(frame, TAG_SDIST, request->sdist);
-	add_int(frame, TAG_CA, request->ca);
-	add_int(frame, TAG_WALL_MS, request->wall_ms);
-	add_int(frame, TAG_OUTPUT_MAX, request->output_max);
-	add_int(frame, TAG_COLLECT_FILES, request->collect_files);
-	add_int(frame, TAG_COLLECT_BYTES, request->collect_bytes);
-	add_int(frame, TAG_COLLECT_TOTAL, request->collect_total);
-	add_int(frame, TAG_OFFSET, request->offset);
-	add_int(frame, TAG_COUNT, request->count);
-	add_int(frame, TAG_MAX_BYTES, request->max_bytes);
-}
-
-/* Nothing is sent for an empty part: absent and empty mean the same. */
-static int
-cell_send_part(struct cell *cell, enum frame_part part, const char *data,
-    size_t len, int64_t deadline, struct err *err)
-{
-	struct frame frame;
-
-	for (size_t at = 0; data != NULL && at < len; at += FRAME_CHUNK) {
-		size_t piece = len - at < FRAME_CHUNK ? len - at : FRAME_CHUNK;
-
-		frame_start(&frame, FRAME_BYTES);
-		frame_add_int(&frame, TAG_PART, part);
-		frame_add_bytes(&frame, TAG_DATA, data + at, piece);
-		if (cell_send_frame(cell, &frame, deadline, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* What the cell may send back, as counts. */
-static void
-cell_expect(struct cell *cell, const struct cell_request *request)
-{
-	bool run = request->op == OP_RUN;
-
-	cell->in_request = true;
-	cell->started = false;
-	cell->file_left = 0;
-	cell->output_left = request->output_max;
-	cell->entries_left = request->op == OP_LIST ? request->count :
-	    request->op == OP_STAT		    ? 1 :
-						      0;
-	cell->files_left = run	   ? request->collect_files :
-	    request->op == OP_READ ? 1 :
-				     0;
-	cell->bytes_left = run ? request->collect_total : request->max_bytes;
-	cell->left_out_left = run ? CELL_LEFT_OUT_MAX : 0;
-}
-
-int
-cell_send(struct cell *cell, const struct cell_request *request, int timeout_ms,
-    struct err *err)
-{
-	int64_t deadline = clock_monotonic_ms() + timeout_ms;
-	struct frame frame;
-
-	if (cell->in_request)
-		return err_set(err, ERR_BUSY, "the cell has a request already");
-	cell_build_head(&frame, request);
-	if (cell_send_frame(cell, &frame, deadline, err) != 0 ||
-	    cell_send_part(cell, PART_SOURCE, request->source,
-		request->source_len, deadline, err) != 0 ||
-	    cell_send_part(cell, PART_STDIN, request->input, request->input_len,
-		deadline, err) != 0 ||
-	    cell_send_part(cell, PART_CONTENT, request->content,
-		request->content_len, deadline, err) != 0)
-		return -1;
-	frame_start(&frame, FRAME_GO);
-	if (cell_send_frame(cell, &frame, deadline, err) != 0)
-		return -1;
-	cell_expect(cell, request);
-	return 0;
-}
-
 /* ---- reading what comes back: hostile ---- */
 
 /* An integer within bounds; the default when it is absent (and there is one:
@@ -309,6 +189,15 @@ take_reason(const struct frame_view *view, struct cell_result *result)
 	return true;
 }
 
+/* The path of a staged file: what is no such path is not taken over. */
+static void
+take_error_path(const struct frame_view *view, struct cell_result *result)
+{
+	if (!frame_get_text(view, TAG_PATH, result->error_path,
+		sizeof(result->error_path)))
+		result->error_path[0] = '\0';
+}
+
 /* For a log: at most what fits, and up to a NUL. */
 static void
 take_error_text(const struct frame_view *view, struct cell_result *result)
@@ -331,6 +220,7 @@ take_result(struct cell *cell, const struct frame_view *view,
 {
 	struct cell_result *r = &event->result;
 	int64_t full;
+	int64_t cut;
 
 	event->kind = CELL_RESULT;
 	if (!take_reason(view, r) ||
@@ -342,12 +232,15 @@ take_result(struct cell *cell, const struct frame_view *view,
 	    !get_bounded(view, TAG_USED_FILES, -1, SIZE_SANE, -1,
 		&r->used_files) ||
 	    !get_bounded(view, TAG_DISK_FULL, 0, 1, 0, &full) ||
+	    !get_bounded(view, TAG_CUT, 0, 1, 0, &cut) ||
 	    !get_bounded(view,
 		r->error == ERROR_TOO_LARGE ? TAG_SIZE : TAG_TOTAL, 0,
 		INT64_MAX, 0, &r->total))
 		return false;
 	r->disk_full = full == 1;
+	r->cut = cut == 1;
 	take_error_text(view, r);
+	take_error_path(view, r);
 	cell->in_request = false;
 	return true;
 }

@@ -16,6 +16,21 @@ struct err;
  * the next call.
  */
 
+/* Bytes of somebody else's. */
+struct cell_bytes {
+	const char *data;
+	size_t len;
+};
+
+/* A file for a run; in an api cell it is made with mode and mtime. */
+struct cell_input {
+	const char *path; /* relative to the workspace */
+	struct cell_bytes content;
+	int mode;      /* 0: 0644 */
+	int64_t mtime; /* Unix seconds; -1: now */
+	bool always;   /* send it back even if it did not change */
+};
+
 /* A request; pointers are borrowed for the call of cell_send(). */
 struct cell_request {
 	enum cell_op op;
@@ -44,6 +59,21 @@ struct cell_request {
 	int64_t offset;
 	int64_t count;
 	int64_t max_bytes;
+	/* for cells of the classes api and session; zero or NULL: not said */
+	const char *folder;	/* "/home" or "/workspace" */
+	const char *const *env; /* "KEY=VALUE"…, NULL: as the cell has it */
+	bool plain;		/* `python words`… */
+	const struct cell_bytes *words; /* without a NUL inside */
+	size_t word_count;
+	const struct cell_input *inputs; /* files, in this order */
+	size_t input_count;
+	int64_t limit_memory;
+	int64_t limit_processes;
+	int64_t limit_files;
+	int64_t limit_cpu; /* seconds */
+	enum output_mode output_mode;
+	int collect_how; /* enum collect_how, added up */
+	int64_t collect_ms;
 };
 
 struct cell_result {
@@ -52,6 +82,7 @@ struct cell_result {
 	int signal;	       /* REASON_SIGNAL */
 	enum cell_error error; /* REASON_ERROR */
 	char error_text[256];  /* for the log, not for people */
+	char error_path[1025]; /* of the file that could not be staged, or "" */
 	int64_t wall_us;
 	int64_t cpu_us;
 	int64_t max_rss;
@@ -59,6 +90,7 @@ struct cell_result {
 	int64_t used_files;
 	int64_t total; /* of a listing; size of a file too large */
 	bool disk_full;
+	bool cut; /* there may be more files than were told of */
 };
 
 enum cell_event_kind {
