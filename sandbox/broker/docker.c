@@ -13,7 +13,8 @@ static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
 	"no-new-privileges", "--ipc", "private", "--log-driver", "none",
 	"--stop-signal", "SIGKILL", "--oom-score-adj", "500", "--hostname",
 	"inline", "--workdir", "/", "--env", "LANG=C.UTF-8", "--ulimit",
-	"core=0", "--ulimit", "nofile=1024:1024", NULL };
+	"core=0", "--ulimit", "nofile=1024:1024", "--ulimit", "msgqueue=0:0",
+	NULL };
 
 /* After the image: sandbox/cell/README.md says why these flags. */
 static const char *const cell_command[] = { "-s", "-u", "-B",

@@ -166,6 +166,20 @@ def double_forked_survivors_are_ended():
 
 
 @test
+def nothing_in_the_kernel_outlives_a_run():
+    """Message queues are made without mq_open(), too: as files."""
+    text = py("import os\n"
+              "for place in '/dev/mqueue', '/dev/shm', '/tmp', '/code':\n"
+              "    try: open(place + '/left', 'w').close()\n"
+              "    except OSError: pass\n"
+              "print('made')")
+    assert "made" in text, text
+    text = py("import os\nprint(sum((os.listdir(d) for d in ('/dev/mqueue',"
+              " '/dev/shm', '/tmp')), []), os.listdir('/code'))")
+    assert "[] ['main.py']" in text, text
+
+
+@test
 def a_child_that_holds_the_output_does_not_hold_the_run():
     text = py("import os, time\n"
               "if os.fork() == 0: time.sleep(600)\n"

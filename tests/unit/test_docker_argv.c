@@ -71,6 +71,7 @@ test_confinement(void)
 		{ "--pids-limit", "64" },
 		{ "--ulimit", "core=0" },
 		{ "--ulimit", "nofile=1024:1024" },
+		{ "--ulimit", "msgqueue=0:0" },
 		{ "--ulimit", "fsize=536870912:536870912" },
 		{ "--name", "il-abc-1-1" },
 		{ "--label", "inline.instance=abc" },
