@@ -81,6 +81,11 @@ REFUSED = {
     "socket, packet": (41, 198, (17, 3, 0)),
     "socket, bluetooth": (41, 198, (31, 3, 0)),
     "socket, can": (41, 198, (29, 3, 0)),
+    "socket, SCTP": (41, 198, (2, 1, 132)),
+    "socket, SCTP on IPv6": (41, 198, (10, 1, 132)),
+    "socket, MPTCP": (41, 198, (2, 1, 262)),
+    "socket, UDP-Lite": (41, 198, (2, 2, 136)),
+    "socket, L2TP": (41, 198, (2, 2, 115)),
     "socket, netlink audit": (41, 198, (16, 3, 9)),
     "socket, netlink netfilter": (41, 198, (16, 3, 12)),
     "socket, xdp": (41, 198, (44, 3, 0)),
@@ -149,6 +154,9 @@ WORKS = {
     "sockets": "import socket\na, b = socket.socketpair(); a.send(b'x')\n"
                "assert b.recv(1) == b'x'\ns = socket.socket()\n"
                "socket.if_nametoindex('lo'); socket.getaddrinfo('127.0.0.1', 1)",
+    "sockets of every usual kind": "import socket as s\n"
+        "for f in s.AF_INET, s.AF_INET6:\n"
+        "  for k, p in (1, 0), (1, 6), (2, 0), (2, 17): s.socket(f, k, p)",
     "mmap": "import mmap\nm = mmap.mmap(-1, 4096); m[0] = 1; m.madvise(4)"
             " if hasattr(m, 'madvise') else 0",
     "files": "import os, shutil, tempfile, fcntl\n"
