@@ -44,9 +44,9 @@ take_token(struct cursor *c, const char *stops, const char **token)
 	return n;
 }
 
-/* A quoted string, the cursor on its first quote.  A backslash escapes quote and
- * backslash; before anything else it stands for itself, as in the paths that
- * some send.  out NULL: skip it. */
+/* A quoted string, the cursor on its first quote.  A backslash escapes quote
+ * and backslash; before anything else it stands for itself, as in the paths
+ * that some send.  out NULL: skip it. */
 static bool
 take_quoted(struct cursor *c, struct buf *out)
 {

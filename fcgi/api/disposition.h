@@ -11,8 +11,8 @@ struct buf;
  */
 
 /* Find a parameter ("filename", in any case) of a field's value ("form-data;
- * name=…") and append its value, unquoted.  False: it is not there, or the field
- * is malformed up to there. */
+ * name=…") and append its value, unquoted.  False: it is not there, or the
+ * field is malformed up to there. */
 bool disposition_get(struct buf *out, const char *field, size_t len,
     const char *name);
 /* The same as a file's name, in UTF-8: `filename`, or `filename*` (RFC 8187)

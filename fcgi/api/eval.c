@@ -244,3 +244,18 @@ eval_release(struct eval_request *req)
 	pyjson_release(&req->doc);
 	memset(req, 0, sizeof(*req));
 }
+
+void
+eval_add_versions(struct buf *out, const struct eval_terms *terms)
+{
+	const char *const *names = terms->interpreters;
+
+	buf_addf(out, "{\"default\":\"%s\",\"versions\":[",
+	    names[0] == NULL ? "" : names[0]);
+	for (size_t i = 0; names[i] != NULL; i++)
+		buf_addf(out,
+		    "%s{\"name\":\"%s\",\"executable_path\":"
+		    "\"/snekbin/python/%s/bin/python\"}",
+		    i > 0 ? "," : "", names[i], names[i]);
+	buf_adds(out, "]}");
+}

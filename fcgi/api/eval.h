@@ -9,14 +9,15 @@
 #include "pyjson.h"
 
 /*
- * POST /eval: from the bytes of a request to what is to be run, or to the answer
- * that it gets without a run.  The contract is snekbox's, to the letter of what
- * its JSON Schema validator says; of several faults it names the one nearest to
- * the root and, among those, the one whose name comes last in the alphabet or
- * whose index is the highest.
+ * POST /eval: from the bytes of a request to what is to be run, or to the
+ * answer that it gets without a run.  The contract is snekbox's, to the letter
+ * of what its JSON Schema validator says; of several faults it names the one
+ * nearest to the root and, among those, the one whose name comes last in the
+ * alphabet or whose index is the highest.
  */
 struct eval_terms {
-	const char *const *interpreters; /* "3.11", …; ends with NULL */
+	const char *const *interpreters; /* "3.11", …; ends with NULL; the
+					  * first one is the default */
 	int64_t timeout_max_ms;
 };
 
@@ -49,12 +50,14 @@ enum eval_verdict {
 		       * is its `stdout` */
 };
 
-/* content_type may be NULL: none was sent.  A body without Content-Length counts
- * as empty.  The request is to be released after EVAL_RUN only, the refusal
- * after the others only. */
+/* content_type may be NULL: none was sent.  A body without Content-Length
+ * counts as empty.  The request is to be released after EVAL_RUN only, the
+ * refusal after the others only. */
 enum eval_verdict eval_parse(struct eval_request *req,
     const struct eval_terms *terms, const char *content_type, const char *body,
     size_t len, struct eval_refusal *refusal);
 void eval_release(struct eval_request *req);
+/* Append the answer of GET /versions; the first name is the default one's. */
+void eval_add_versions(struct buf *out, const struct eval_terms *terms);
 
 #endif

@@ -14,8 +14,8 @@ struct err;
  * A file is there when "<id>" is, and whole from then on.  Names are metadata
  * only.  Several processes may use one folder.
  *
- * What was not used for the TTL is gone, even before it is swept.  "Used" is the
- * time of the file's last change as the file system has it.
+ * What was not used for the TTL is gone, even before it is swept.  "Used" is
+ * the time of the file's last change as the file system has it.
  */
 #define FILESTORE_ID_LEN 36
 #define FILESTORE_NAME_MAX 16384

@@ -12,8 +12,8 @@ struct lease_status;
 
 /*
  * What is counted, for Prometheus.  The counters lie in memory that is shared
- * with the processes forked after metrics_open(), and are only ever added to: no
- * lock, and a process that dies leaves them whole.
+ * with the processes forked after metrics_open(), and are only ever added to:
+ * no lock, and a process that dies leaves them whole.
  */
 #define METRICS_ROUTES_MAX 32
 #define METRICS_APIS_MAX 8

@@ -157,8 +157,8 @@ take_plain(struct multipart *m, const char *s, size_t len)
 	return n;
 }
 
-/* Take data up to, and with, the next delimiter.  A delimiter has its only CR at
- * its beginning, so what does not match starts at most one anew. */
+/* Take data up to, and with, the next delimiter.  A delimiter has its only CR
+ * at its beginning, so what does not match starts at most one anew. */
 static size_t
 take_data(struct multipart *m, const char *s, size_t len)
 {

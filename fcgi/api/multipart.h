@@ -8,8 +8,8 @@
 
 /*
  * multipart/form-data (RFC 7578, RFC 2046) as it streams in: the parts' heads
- * and slices of their data go to callbacks; nothing but a head and the beginning
- * of a delimiter is kept.
+ * and slices of their data go to callbacks; nothing but a head and the
+ * beginning of a delimiter is kept.
  */
 #define MULTIPART_HEAD_MAX 8192	      /* bytes of a part's head */
 #define MULTIPART_PARTS_MAX 1000      /* fields, and files */
@@ -72,7 +72,7 @@ enum multipart_kind {
 enum multipart_kind multipart_open(struct multipart *m,
     const char *content_type, const struct multipart_calls *calls, void *arg);
 void multipart_release(struct multipart *m);
-/* The next bytes of the body, as they come.  False: it failed, now or before. */
+/* The next bytes of the body, as they come.  False: it has failed. */
 bool multipart_add(struct multipart *m, const void *data, size_t len);
 /* The body has ended.  False: too early. */
 bool multipart_end(struct multipart *m);

@@ -22,8 +22,8 @@ void pydump_add_string(struct buf *out, const char *s, size_t len,
 /* The same without quotes, for a string that is written in pieces. */
 void pydump_add_text(struct buf *out, const char *s, size_t len,
     enum pydump_style style);
-/* A value, without blanks, in UTF-8; NaN and the infinities, which JSON does not
- * have, as null. */
+/* A value, without blanks, in UTF-8; NaN and the infinities, which JSON does
+ * not have, as null. */
 void pydump_add(struct buf *out, const struct pyvalue *value);
 
 #endif

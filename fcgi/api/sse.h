@@ -9,9 +9,9 @@ struct buf;
 struct execute_result;
 
 /*
- * The frames of /v1/execute/stream: "event: …\ndata: <JSON>\n\n".  Their JSON is
- * ASCII, since there are clients that take U+0085 and U+2028 for the end of a
- * line.
+ * The frames of /v1/execute/stream: "event: …\ndata: <JSON>\n\n".  Their JSON
+ * is ASCII, since there are clients that take U+0085 and U+2028 for the end of
+ * a line.
  */
 #define SSE_TYPE "text/event-stream; charset=utf-8"
 #define SSE_HEADERS \

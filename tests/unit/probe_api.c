@@ -13,6 +13,7 @@
 #include "fcgi/api/eval_output.h"
 #include "fcgi/api/execute.h"
 #include "fcgi/api/execute_answer.h"
+#include "fcgi/api/pages.h"
 #include "fcgi/api/pydump.h"
 #include "fcgi/api/pyjson.h"
 #include "fcgi/api/pyrepr.h"
@@ -370,6 +371,41 @@ disposition(struct buf *out, const char *in, size_t len)
 	free(name);
 }
 
+static void
+versions(struct buf *out, const char *in, size_t len)
+{
+	static const char *const names[] = { "3.11", "3.13", NULL };
+	const struct eval_terms terms = { names, 60000 };
+
+	(void)in;
+	(void)len;
+	eval_add_versions(out, &terms);
+}
+
+static void
+docs(struct buf *out, const char *in, size_t len)
+{
+	(void)in;
+	(void)len;
+	pages_add_docs(out);
+}
+
+static void
+docs_headers(struct buf *out, const char *in, size_t len)
+{
+	(void)in;
+	(void)len;
+	pages_add_headers(out);
+}
+
+static void
+openapi(struct buf *out, const char *in, size_t len)
+{
+	(void)in;
+	(void)len;
+	buf_add(out, pages_openapi, pages_openapi_len);
+}
+
 struct command {
 	const char *name;
 	void (*run)(struct buf *out, const char *in, size_t len);
@@ -392,6 +428,10 @@ static const struct command commands[] = {
 	{ "bash", bash },
 	{ "upload", upload },
 	{ "disposition", disposition },
+	{ "versions", versions },
+	{ "docs", docs },
+	{ "docs-headers", docs_headers },
+	{ "openapi", openapi },
 };
 
 static void
