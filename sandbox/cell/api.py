@@ -219,9 +219,9 @@ class ApiCell(MemoryCell):
 
     def serve_in_jail(self, keeper):
         self.jailed = True
+        self.lease = keeper.take_lease()
         self.control = Control(keeper.channel)
         self.children = Children(self.control.fd, self.children.oom_fd)
-        self.lease = self.control.next_lease()
         run = self.converse()
         if run is not None:
             return run

@@ -22,8 +22,8 @@ import _signal
 import _socket
 
 from filter import Filter
-from frames import (ERROR_FAILED, FRAME_RESULT, FRAME_SERVE, REASON_ERROR,
-                    REASON_MEMORY, TAG_CODE, TAG_REASON, frame)
+from frames import (ERROR_FAILED, FRAME_RESULT, REASON_ERROR, REASON_MEMORY,
+                    TAG_CODE, TAG_REASON, frame)
 from link import Gone, leave
 
 NEW_MOUNTS, NEW_UTS, NEW_IPC = 0x20000, 0x4000000, 0x8000000
@@ -162,13 +162,13 @@ class Keeper:
 
     def enclose(self):
         """Make a jail.  True in its init, which has nothing of the keeper's
-        then but its own end of self.channel."""
+        then but its own end of self.channel, and the broker's socket until
+        take_lease()."""
         ours, theirs = _socket.socketpair(_socket.AF_UNIX,
                                           _socket.SOCK_SEQPACKET)
         self.children.reset()
         self.children.main = self.system.clone(JAIL)
         if self.children.main == 0:
-            self.control.sock.close()
             self.children.close()
             ours.close()
             self.channel = theirs
@@ -189,9 +189,10 @@ class Keeper:
         self.filter.apply()
 
     def await_init(self):
-        """Until the jail is ready.  OSError when it does not come up."""
+        """Until the jail is ready, or has taken its lease.  OSError when it
+        does not come up."""
         poller = select.poll()
-        poller.register(self.control.fd, select.POLLIN)
+        poller.register(self.control.fd, 0)     # there may be a lease in it
         poller.register(self.channel.fileno(), select.POLLIN)
         if any(fd == self.control.fd for fd, _ in poller.poll()):
             leave()
@@ -201,11 +202,10 @@ class Keeper:
     def serve_one(self):
         """Hand the next lease to the jail, and wait for the jail's end.  True
         when the cell should not be used again."""
-        lease = self.control.next_lease()
+        lease = self.control.next_lease(_socket.MSG_PEEK)
         try:
-            self.channel.sendmsg([frame(FRAME_SERVE)], [
-                (_socket.SOL_SOCKET, _socket.SCM_RIGHTS,
-                 lease.fd.to_bytes(4, "little"))])
+            self.channel.send(b"1")
+            self.await_init()
             self.await_end()
             if os.WIFSIGNALED(self.children.status):
                 self.explain(lease)
@@ -213,6 +213,19 @@ class Keeper:
         finally:
             self.channel.close()
             lease.close()
+
+    def take_lease(self):
+        """In the jail: wait for its lease.  It comes from the broker itself.
+        The keeper could not always send it on: how many descriptors may be
+        under way is counted by user, which is one for the code of all cells.
+        """
+        if not self.channel.recv(1):
+            leave()
+        lease = self.control.next_lease()
+        lease.control = self.channel.fileno()
+        self.control.sock.close()
+        self.channel.send(b"1")
+        return lease
 
     def await_end(self):
         poller = select.poll()

@@ -20,10 +20,10 @@ class Gone(Exception):
     """The client closed its lease."""
 
 
-def receive(sock, ancillary=0):
+def receive(sock, ancillary=0, how=0):
     """One packet and its ancillary data; b"" when the peer is gone."""
     try:
-        packet, extra, flags, _ = sock.recvmsg(FRAME_MAX, ancillary)
+        packet, extra, flags, _ = sock.recvmsg(FRAME_MAX, ancillary, how)
     except ConnectionError:
         return b"", ()
     if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
@@ -54,9 +54,10 @@ class Control:
     def send_idle(self, retire=None):
         self.sock.send(frame(FRAME_IDLE, (TAG_RETIRE, retire)))
 
-    def next_lease(self):
-        """Wait for the next lease.  Does not return when the broker is gone."""
-        packet, extra = receive(self.sock, _socket.CMSG_SPACE(4))
+    def next_lease(self, how=0):
+        """Wait for the next lease.  Does not return when the broker is gone.
+        With MSG_PEEK it is there for the next one to take, too."""
+        packet, extra = receive(self.sock, _socket.CMSG_SPACE(4), how)
         if not packet:
             leave()
         if Frame(packet).kind != FRAME_SERVE or len(extra) != 1:

@@ -6,7 +6,7 @@ import platform
 import time
 
 from apidriver import EVAL_ENV, ApiCell
-from driver import N
+from driver import Cell, N
 from tap import run, test
 
 cell = ApiCell()
@@ -490,6 +490,25 @@ def a_hundred_runs_leave_the_cell_as_it_was():
     rss = [int(text.split("VmRSS:")[1].split()[0]) for text in (before, after)]
     assert rss[1] - rss[0] < 1024, rss
     assert len(cell.processes()) == 2
+
+
+@test
+def descriptors_under_way_elsewhere_do_not_matter():
+    """The kernel counts them by user, which is one for all cells."""
+    with Cell() as other, other.lease() as lease:
+        lease.start_run("import socket, time\n"
+                        "pairs = []\n"
+                        "try:\n"
+                        "    while True:\n"
+                        "        pairs.append(socket.socketpair())\n"
+                        "        socket.send_fds(pairs[-1][0], [b'x'], [0] * 250)\n"
+                        "except OSError as error: print(error)\n"
+                        "time.sleep(60)\n", wall_ms=60000)
+        while lease.frame()[0] != "OUTPUT":
+            pass
+        for _ in range(2):
+            told = cell.eval(["-c", "print(1)"])
+            assert told.output == b"1\n", told
 
 
 @test
