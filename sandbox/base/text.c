@@ -83,15 +83,16 @@ text_prefix(const char *s, size_t len, size_t n)
 }
 
 /* Length of a control string's body and terminator (BEL, or ESC and '\'), or 0
- * when the line or the text ends first: then it is no control string. */
+ * when the line, the text or another sequence's ESC comes first: then it is no
+ * control string, and no byte of it is looked for an end of twice. */
 static size_t
 text_control_string(const char *s, size_t len)
 {
 	for (size_t i = 0; i < len && s[i] != '\n'; i++) {
 		if (s[i] == '\a')
 			return i + 1;
-		if (s[i] == '\033' && i + 1 < len && s[i + 1] == '\\')
-			return i + 2;
+		if (s[i] == '\033')
+			return i + 1 < len && s[i + 1] == '\\' ? i + 2 : 0;
 	}
 	return 0;
 }

@@ -1,6 +1,7 @@
 #include "sandbox/base/text.h"
 
 #include "sandbox/base/buf.h"
+#include "sandbox/base/clock.h"
 #include "tap.h"
 
 static void
@@ -71,6 +72,7 @@ test_clean(void)
 		{ "\033]0;open\nnext", "0;open\nnext", "unfinished title" },
 		{ "\033]0;a\nb\ac", "0;a\nbc", "a title ends with its line" },
 		{ "\033Pq#0\033\\x", "x", "a control string" },
+		{ "\033]0;a\033[1mb\ac", "0;abc", "an ESC ends a title" },
 		{ "\033(Bx", "x", "a character set" },
 		{ "\0337x\0338", "x", "save and restore" },
 		{ "x\033", "x", "an escape at the end" },
@@ -108,6 +110,23 @@ test_clean_all_bytes(void)
 	text_add_clean(&b, in, sizeof(in));
 	ok(text_utf8_valid(buf_str(&b), b.len), "what is cleaned is valid");
 	ok(memchr(buf_str(&b), '\0', b.len) == NULL, "and has no NUL");
+}
+
+/* Output is chosen by whoever wrote the program: no text of it may keep us
+ * busy. */
+static void
+test_clean_takes_no_longer(void)
+{
+	size_t len = 512 * 1024;
+	auto_buf struct buf in = BUF_INIT(len);
+	auto_buf struct buf out = BUF_INIT(3 * len);
+	int64_t began = clock_monotonic_ms();
+
+	for (size_t i = 0; i < len / 2; i++)
+		buf_adds(&in, "\033]");
+	text_add_clean(&out, buf_str(&in), in.len);
+	is_int(out.len, 0, "titles that never end show nothing");
+	ok(clock_monotonic_ms() - began < 2000, "and are looked at once");
 }
 
 static bool
@@ -209,6 +228,7 @@ main(void)
 	test_counting();
 	test_clean();
 	test_clean_all_bytes();
+	test_clean_takes_no_longer();
 	test_snowflake();
 	test_numbers();
 	test_hex();
