@@ -17,11 +17,14 @@ eval_wants(const char *path)
 {
 	const char *name = path;
 
-	for (const char *p = path; p != NULL; p = strchr(p, '/')) {
-		p += *p == '/' ? 1 : 0;
-		if (*p == '.')
+	for (;;) {
+		const char *slash = strchr(name, '/');
+
+		if (name[0] == '.')
 			return false;
-		name = p;
+		if (slash == NULL)
+			break;
+		name = slash + 1;
 	}
 	return name[0] != '_' && name[0] != '\0';
 }

@@ -275,7 +275,8 @@ bash_parse(struct bash_request *req, int64_t timeout_max_ms,
 	    0);
 	if (detail_end(d) &&
 	    check_timeout(req->timeout_ms, timeout_max_ms, d)) {
-		if (strlen(req->command.text) == req->command.len)
+		if (req->command.text != NULL &&
+		    strlen(req->command.text) == req->command.len)
 			return true;
 		(void)detail_text(d, 422,
 		    "cmd must not contain a NUL character.");

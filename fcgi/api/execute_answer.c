@@ -62,7 +62,8 @@ add_files(struct buf *out, const struct execute_result *result, bool kept,
 	bool first = true;
 
 	buf_addc(out, '[');
-	for (size_t i = 0; i < result->file_count; i++) {
+	for (size_t i = 0; result->files != NULL && i < result->file_count;
+	     i++) {
 		const struct execute_kept *file = &result->files[i];
 
 		if ((file->id != NULL) != kept)

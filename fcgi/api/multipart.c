@@ -212,20 +212,30 @@ end_part(struct multipart *m)
 		(void)fail(m, NULL);
 }
 
+/* Does c go on what came after a delimiter? */
+static bool
+fits_tail(const struct multipart *m, char c)
+{
+	char last = m->tail_len > 0 ? m->tail[m->tail_len - 1] : '\0';
+
+	if (m->tail_len == sizeof(m->tail))
+		return false;
+	if (c == '-')
+		return m->tail_len == 0 || (m->tail_len == 1 && last == '-');
+	if (c == '\n')
+		return last == '\r';
+	return (c == ' ' || c == '\t' || c == '\r') && last != '-' &&
+	    last != '\r';
+}
+
 /* After a delimiter come "--", or blanks and the end of the line; one byte of
  * it.  0: it is none, and this byte is to be looked at again. */
 static size_t
 take_tail(struct multipart *m, char c)
 {
 	char last = m->tail_len > 0 ? m->tail[m->tail_len - 1] : '\0';
-	bool fits = (c == '-' &&
-			(m->tail_len == 0 ||
-			    (m->tail_len == 1 && last == '-'))) ||
-	    ((c == ' ' || c == '\t' || c == '\r') && last != '-' &&
-		last != '\r') ||
-	    (c == '\n' && last == '\r');
 
-	if (!fits || m->tail_len == sizeof(m->tail)) {
+	if (!fits_tail(m, c)) {
 		take_back(m);
 		return 0;
 	}

@@ -89,11 +89,15 @@ pyjson_tree_close_array(struct pyjson_tree *tree, size_t base)
 	return tree_close(tree, base, array);
 }
 
+struct place {
+	struct pymember *member;
+};
+
 static int
-compare_members(const void *a, const void *b)
+compare_places(const void *a, const void *b)
 {
-	const struct pymember *x = *(struct pymember *const *)a;
-	const struct pymember *y = *(struct pymember *const *)b;
+	const struct pymember *x = ((const struct place *)a)->member;
+	const struct pymember *y = ((const struct place *)b)->member;
 	size_t common = x->len < y->len ? x->len : y->len;
 	int order = memcmp(x->name, y->name, common);
 
@@ -108,22 +112,23 @@ compare_members(const void *a, const void *b)
 static size_t
 mark_repeated(struct pymember *members, size_t count)
 {
-	auto_free struct pymember **order = xcalloc(count, sizeof(*order));
+	auto_free struct place *order = xcalloc(count, sizeof(*order));
 	size_t kept = count;
 	size_t first = 0;
 
 	for (size_t i = 0; i < count; i++)
-		order[i] = &members[i];
-	qsort(order, count, sizeof(*order), compare_members);
+		order[i].member = &members[i];
+	qsort(order, count, sizeof(*order), compare_places);
 	for (size_t i = 1; i < count; i++) {
-		if (order[i]->len != order[first]->len ||
-		    memcmp(order[i]->name, order[first]->name, order[i]->len) !=
-			0) {
+		struct pymember *a = order[first].member;
+		struct pymember *b = order[i].member;
+
+		if (a->len != b->len || memcmp(a->name, b->name, a->len) != 0) {
 			first = i;
 			continue;
 		}
-		order[first]->value = order[i]->value;
-		order[i]->name = NULL;
+		a->value = b->value;
+		b->name = NULL;
 		kept--;
 	}
 	return kept;
@@ -146,9 +151,9 @@ pyjson_tree_close_object(struct pyjson_tree *tree, size_t base)
 	struct pyvalue object = { .type = PYVALUE_OBJECT, .count = count };
 	const struct pyvalue *parts = tree->stack + base;
 
-	if (count > 0)
-		object.u.members = tree_alloc(tree,
-		    count * sizeof(struct pymember));
+	if (count == 0)
+		return tree_close(tree, base, object);
+	object.u.members = tree_alloc(tree, count * sizeof(struct pymember));
 	for (size_t i = 0; i < count; i++) {
 		object.u.members[i].name = parts[2 * i].u.text;
 		object.u.members[i].len = parts[2 * i].count;

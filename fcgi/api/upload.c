@@ -23,7 +23,7 @@ begin(void *arg, const struct multipart_part *part)
 	up->size = 0;
 	buf_reset(&up->name);
 	buf_reset(&up->text);
-	if (up->into) {
+	if (part->filename != NULL) {
 		buf_adds(&up->name,
 		    part->filename[0] != '\0' ? part->filename : "unnamed");
 		up->sink->begin(up->arg);

@@ -295,7 +295,7 @@ append(struct tokens *tokens, const char *name, int64_t cells, int64_t rate,
 
 	if (find_name(tokens, name) != NULL)
 		return err_set(err, ERR_CONFLICT, "there is a token %s", name);
-	if (tokens->count == TOKENS_MAX)
+	if (tokens->items == NULL || tokens->count == TOKENS_MAX)
 		return err_set(err, ERR_LIMIT, "there are %d tokens",
 		    TOKENS_MAX);
 	token = &tokens->items[tokens->count++];
@@ -306,7 +306,7 @@ append(struct tokens *tokens, const char *name, int64_t cells, int64_t rate,
 	token->rate = rate;
 	randombytes_buf(secret, sizeof(secret));
 	hash_secret(secret, token->hash);
-	memcpy(text, PREFIX, strlen(PREFIX));
+	(void)snprintf(text, TOKENS_TEXT_LEN + 1, "%s", PREFIX);
 	(void)sodium_bin2hex(text + strlen(PREFIX), 2 * SECRET_LEN + 1, secret,
 	    sizeof(secret));
 	sodium_memzero(secret, sizeof(secret));
