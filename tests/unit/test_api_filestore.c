@@ -291,11 +291,15 @@ test_strange(void)
 {
 	static const char id[] = "0123456f-abcd-4ef0-a123-0123456789ab";
 
-	ok(symlinkat("/etc/passwd", store.dir, id) == 0, "a link");
+	/* to a file that is new, so that it has not expired */
+	(void)close(openat(store.dir, "fresh", O_CREAT | O_WRONLY, 0600));
+	ok(symlinkat("fresh", store.dir, id) == 0, "a link");
 	is_str(get(id), "not-found", "is not followed");
 	is_int(count_in_folder(), 0, "nor listed");
+	ok(filestore_delete(&store, id, strlen(id), &err) < 0, "nor removed");
 	(void)filestore_sweep(&store);
 	(void)unlinkat(store.dir, id, 0);
+	(void)unlinkat(store.dir, "fresh", 0);
 	ok(mkdirat(store.dir, id, 0700) == 0, "a folder");
 	is_str(get(id), "not-found", "is no file");
 	ok(filestore_delete(&store, id, strlen(id), &err) < 0, "nor removed");

@@ -110,6 +110,8 @@ main(void)
 		   "route=\"/eval\",le=\"60\"} 1");
 	check_line("inline_api_request_duration_seconds_bucket{"
 		   "route=\"/eval\",le=\"+Inf\"} 2");
+	check_line("inline_api_request_duration_seconds_bucket{"
+		   "route=\"other\",le=\"0.001\"} 1");
 	check_line("inline_api_request_duration_seconds_sum{"
 		   "route=\"/eval\"} 99.001500");
 	check_line("inline_api_request_duration_seconds_count{"
