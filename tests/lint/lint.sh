@@ -146,9 +146,18 @@ systemd_units() {
 	done
 }
 
+# systemd_users: systemd has nothing to say about our lines.
+systemd_users() {
+	root=$out/users
+	rm -rf "$root"
+	mkdir -p "$root/etc" "$root/usr/lib/sysusers.d"
+	cp systemd/inline.sysusers "$root/usr/lib/sysusers.d/inline.conf"
+	systemd-sysusers --root="$root" 2>&1 | { ! grep -v '^Creating '; }
+}
+
 [ $# -gt 0 ] || set -- gcc_errors clang_errors gcc_analyzer format tidy \
 	check_cpp complexity light shell_scripts manuals nginx_configurations \
-	systemd_units
+	systemd_units systemd_users
 for name; do
 	step "$name"
 done
