@@ -142,6 +142,8 @@ http_accept(struct http_request *req)
 	req->unread = req->length > 0 ? req->length : 0;
 	req->begun = false;
 	req->failed = false;
+	req->status = 0;
+	req->sent = 0;
 	return true;
 }
 
@@ -190,6 +192,7 @@ put_head(struct http_request *req, int status, const char *type,
     const char *headers)
 {
 	req->begun = true;
+	req->status = status;
 	(void)FCGX_FPrintF(req->fcgi.out, "Status: %d %s\r\n", status,
 	    status_text(status));
 	if (type != NULL)
@@ -213,6 +216,7 @@ http_write(struct http_request *req, const void *data, size_t len)
 {
 	const char *bytes = data;
 
+	req->sent += (int64_t)len;
 	while (len > 0 && !req->failed) {
 		int piece = len < 65536 ? (int)len : 65536;
 

@@ -28,6 +28,8 @@ struct http_request {
 	int64_t unread;	   /* bytes of the body still to be read */
 	bool begun;	   /* the answer's head is out */
 	bool failed;	   /* the peer is gone or stalled: writes do nothing */
+	int status;	   /* of the answer; 0: none yet */
+	int64_t sent;	   /* bytes of its body */
 	FCGX_Request fcgi;
 };
 

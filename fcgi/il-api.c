@@ -1,38 +1,37 @@
 /*
  * il-api: answers programs over HTTP.
  *
- *	programs ──HTTP──▶ nginx ──FastCGI──▶ il-api ──lease──▶ il-sandboxd
- *	                                         └──reads──▶ SQLite
+ *	programs ──HTTP──▶ nginx ─┬─api.sock─▶ 2 children: health, versions, …
+ *	                          └─run.sock─▶ IL_API_CELLS children ──lease──▶
+ *	                                       il-sandboxd, a cell each
  *
- * So far it serves GET /health: whether Docker, the image and the database are
- * there, how long the queue is, what runs.  It is a program of its own, with a
- * socket of its own, so that nothing that it does can delay the answers that
- * il-fcgi owes to Discord within three seconds.
+ * It is a program of its own, with sockets of its own, so that nothing that it
+ * does can delay the answers that il-fcgi owes to Discord within three seconds.
  *
- * It may: listen on its socket, ask the broker, read the database.  It may not
+ * It may: listen on its sockets, ask the broker, read the database.  It may not
  * and need not: touch Docker, write to the database, use the network.
  *
- * One thread, one request at a time.  Every wait has a bound: a second for the
- * broker, two for a peer that stalls.
+ * A child answers one request at a time.  Every wait has a bound, and a client
+ * that hangs up ends its run.
  *
- * Files: serve.c the loop, http.c FastCGI, health.c what /health says.
+ * Files: api_master.c processes and sockets, api_routes.c the table, api_run.c
+ * a run in a leased cell, api_*.c a route each, api/ the bytes of the
+ * contracts, serve.c the loop, http.c FastCGI, health.c what /health says.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "health.h"
-#include "http.h"
+#include "api_app.h"
+#include "api_master.h"
 #include "serve.h"
 
-#include "../sandbox/base/cleanup.h"
-#include "../sandbox/base/clock.h"
+#include "../sandbox/base/buf.h"
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
+#include "../sandbox/base/images.h"
 #include "../sandbox/base/log.h"
-
-#define JSON "application/json"
 
 struct options {
 	const char *env_file;
@@ -42,70 +41,68 @@ struct options {
 
 static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 
-struct endpoint {
-	const char *method;
-	const char *path;
-	void (*answer)(const struct config *config, struct http_request *req);
-};
+/* The longest a client may ask for; MAX_EXEC_TIMEOUT_MS of the contract. */
+#define TIMEOUT_MAX_MS 60000
 
 static void
-answer_text(struct http_request *req, int status, const char *headers,
-    const char *body)
+name_interpreters(struct api_app *app)
 {
-	http_answer(req, status, JSON, headers, body, strlen(body));
+	struct image_entry entry;
+	size_t count = 0;
+	size_t pos = 0;
+
+	while (count < API_INTERPRETERS_MAX &&
+	    images_next(app->config->sandbox_images, &pos, &entry))
+		app->interpreters[count++] = xstrdup(entry.name);
 }
 
-/* Always 200: what is wrong stands in the body. */
 static void
-answer_health(const struct config *config, struct http_request *req)
+app_release(struct api_app *app)
 {
-	auto_free char *body = NULL;
-	struct health health;
-
-	health_gather(config, &health);
-	body = health_json(&health);
-	answer_text(req, 200, "Cache-Control: no-store\r\n", body);
+	for (size_t i = 0; i < API_INTERPRETERS_MAX; i++)
+		free((void *)(uintptr_t)app->interpreters[i]);
+	free(app->lease_socket);
+	metrics_close(&app->metrics);
 }
 
-static const struct endpoint endpoints[] = {
-	{ "GET", "/health", answer_health },
-};
-
-static void
-answer(void *arg, struct http_request *req)
+/* A child: returns when it was told to end. */
+static int
+work(void *arg, int listen_fd)
 {
-	const struct config *config = arg;
-	int64_t started = clock_monotonic_ms();
-	const struct endpoint *found = NULL;
-	size_t count = sizeof(endpoints) / sizeof(endpoints[0]);
+	struct serve serve = { .listen_fd = listen_fd };
+	struct serve_calls calls = { api_answer, NULL, arg };
+	struct err err;
 
-	for (size_t i = 0; i < count && found == NULL; i++)
-		if (strcmp(endpoints[i].path, req->path) == 0)
-			found = &endpoints[i];
-	if (found == NULL)
-		answer_text(req, 404, NULL, "{\"detail\":\"Not Found\"}");
-	else if (strcmp(found->method, req->method) != 0)
-		answer_text(req, 405, "Allow: GET\r\n",
-		    "{\"detail\":\"Method Not Allowed\"}");
-	else
-		found->answer(config, req);
-	log_debug("%s %s ms=%lld", req->method, req->path,
-	    (long long)(clock_monotonic_ms() - started));
+	if (serve_run(&serve, &calls, &err) == 0)
+		return 0;
+	log_err("%s", err.text);
+	return 1;
 }
 
 /* Returns when it was told to end. */
 static int
 run(struct config *config, struct err *err)
 {
-	struct serve serve;
-	struct serve_calls calls = { answer, NULL, config };
+	struct api_app app = { .config = config };
+	struct master master;
 	int result;
 
-	if (serve_open(&serve, config, "api.sock", err) < 0)
+	if (metrics_open(&app.metrics, api_route_names, api_kinds, err) != 0)
 		return -1;
+	if (master_open(&master, config, err) != 0) {
+		metrics_close(&app.metrics);
+		return -1;
+	}
+	master.work = work;
+	master.arg = &app;
+	app.lease_socket = config_state_path(config, "lease.sock");
+	name_interpreters(&app);
+	app.eval_terms = (struct eval_terms){ app.interpreters,
+		TIMEOUT_MAX_MS };
 	log_info("ready");
-	result = serve_run(&serve, &calls, err);
-	serve_close(&serve);
+	result = master_run(&master, err);
+	master_close(&master);
+	app_release(&app);
 	return result;
 }
 

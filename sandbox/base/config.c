@@ -114,6 +114,9 @@ static const struct config_key config_keys[] = {
 	{ "IL_API_CELLS", CONFIG_INT, AT(api_cells), "4", 1, 1000,
 	    "runs of the HTTP APIs at one time; each has a container, beside "
 	    "those of `IL_CELLS`" },
+	{ "IL_API_QUEUE", CONFIG_INT, AT(api_queue), "64", 1, 4096,
+	    "runs of the HTTP APIs that may wait for their turn; the next one "
+	    "is answered 503" },
 	{ "IL_API_MEMORY", CONFIG_SIZE, AT(api_memory), "256m", 64 * MiB, TiB,
 	    "memory of such a container, its files included, no swap" },
 	{ "IL_API_WARM", CONFIG_INT, AT(api_warm), "2", 0, 1000,

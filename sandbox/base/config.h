@@ -65,6 +65,7 @@ struct config {
 	/* cells of the HTTP APIs: beside those of IL_CELLS */
 	int64_t api_memory;   /* IL_API_MEMORY */
 	int64_t api_cells;    /* IL_API_CELLS: runs at one time */
+	int64_t api_queue;    /* IL_API_QUEUE: runs that wait at most */
 	int64_t api_warm;     /* IL_API_WARM: cells kept ready */
 	int64_t api_runs;     /* IL_API_RUNS: runs in one cell */
 	int64_t api_sessions; /* IL_API_SESSIONS: sessions at one time */

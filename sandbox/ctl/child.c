@@ -28,6 +28,7 @@ child_init(struct child *child, enum child_stage stage, const char *name)
 		.pidfd = -1,
 		.ready_fd = -1,
 		.listen_fd = -1,
+		.second_fd = -1,
 		.death_signal = SIGKILL };
 	(void)snprintf(child->name, sizeof(child->name), "%s", name);
 }
@@ -40,6 +41,7 @@ child_release(struct child *child)
 	cleanup_close(&child->pidfd);
 	cleanup_close(&child->ready_fd);
 	cleanup_close(&child->listen_fd);
+	cleanup_close(&child->second_fd);
 }
 
 void
@@ -50,16 +52,26 @@ child_arg(struct child *child, const char *text)
 	child->argv[child->argc++] = xstrdup(text);
 }
 
-/* sd_listen_fds(3): descriptor 3, and whose it is. */
+/* sd_listen_fds(3): descriptors 3 and 4, and whose they are.  The second one is
+ * moved out of the way of the first. */
 static void
-hand_over(int listen_fd)
+hand_over(const struct child *child)
 {
 	char pid[24];
+	int second = child->second_fd < 0 ?
+	    -1 :
+	    fcntl(child->second_fd, F_DUPFD_CLOEXEC, 5);
 
 	(void)snprintf(pid, sizeof(pid), "%ld", (long)getpid());
 	(void)setenv("LISTEN_PID", pid, 1);
-	(void)setenv("LISTEN_FDS", "1", 1);
-	(void)dup2(listen_fd, 3);
+	(void)setenv("LISTEN_FDS", second < 0 ? "1" : "2", 1);
+	/* dup2() onto itself would leave it to be closed. */
+	if (child->listen_fd == 3)
+		(void)fcntl(3, F_SETFD, 0);
+	else
+		(void)dup2(child->listen_fd, 3);
+	if (second >= 0)
+		(void)dup2(second, 4);
 }
 
 static void
@@ -80,7 +92,7 @@ become(const struct child *child, pid_t parent)
 	if (child->ready_fd >= 0)
 		(void)dup2(child->ready_fd, 3);
 	if (child->listen_fd >= 0)
-		hand_over(child->listen_fd);
+		hand_over(child);
 	(void)execvp(child->argv[0], child->argv);
 	log_err("%s: %m", child->argv[0]);
 	_exit(CHILD_NOT_STARTED);

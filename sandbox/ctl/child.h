@@ -40,10 +40,11 @@ struct child {
 	char *argv[CHILD_ARGS]; /* heap; argv[0] is looked up in PATH */
 	int argc;
 	int ready_fd; /* its descriptor 3 at the first start; -1: none */
-	/* A listening socket, its descriptor 3 at every start, as systemd hands
-	 * one over: while the program is started again, who connects waits
-	 * instead of being refused.  -1: none. */
+	/* Listening sockets, its descriptors 3 and 4 at every start, as systemd
+	 * hands them over: while the program is started again, who connects
+	 * waits instead of being refused.  -1: none. */
 	int listen_fd;
+	int second_fd;
 
 	pid_t pid; /* 0: not running */
 	int pidfd; /* readable when it has ended; -1 */

@@ -10,9 +10,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
-#include "../base/err.h"
 #include "../base/fd.h"
-#include "../lease/lease.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "ctl.h"
@@ -164,19 +162,27 @@ check_socket(struct doctor *d, const char *program, const char *name)
 }
 
 static void
-check_broker(struct doctor *d)
+ask_broker(struct doctor *d)
 {
 	auto_free char *path = config_state_path(d->config, "lease.sock");
-	struct lease_status s = { 0 };
-	struct err err = { 0 };
 
-	if (lease_status(path, &s, BROKER_MS, &err) != LEASE_GRANTED) {
-		doctor_bad(d, start_it, "il-sandboxd: %s", err.text);
+	d->broker = lease_status(path, &d->status, BROKER_MS, &d->refusal) ==
+	    LEASE_GRANTED;
+}
+
+static void
+check_broker(struct doctor *d)
+{
+	const struct lease_status *s = &d->status;
+
+	if (!d->broker) {
+		doctor_bad(d, start_it, "il-sandboxd: %s", d->refusal.text);
 		return;
 	}
 	doctor_good(d, "il-sandboxd: %" PRId64 " cells, %" PRId64 " leased%s%s",
-	    s.cells, s.leased, *s.python != '\0' ? ", Python " : "", s.python);
-	if (!s.engine)
+	    s->cells, s->leased, *s->python != '\0' ? ", Python " : "",
+	    s->python);
+	if (!s->engine)
 		doctor_bad(d, "look at il-sandboxd's log",
 		    "il-sandboxd: cannot reach the engine");
 }
@@ -184,6 +190,7 @@ check_broker(struct doctor *d)
 static void
 check_all(struct doctor *d)
 {
+	ask_broker(d);
 	check_keys(d);
 	check_library(d);
 	check_folder(d, "state", d->config->state_dir);

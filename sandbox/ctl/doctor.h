@@ -3,6 +3,9 @@
 
 #include <stdbool.h>
 
+#include "../base/err.h"
+#include "../lease/lease.h"
+
 struct config;
 
 /*
@@ -11,6 +14,9 @@ struct config;
  */
 struct doctor {
 	const struct config *config;
+	bool broker; /* il-sandboxd answered */
+	struct lease_status status;
+	struct err refusal; /* why it did not */
 	int failed;
 };
 

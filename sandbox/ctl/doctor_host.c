@@ -8,7 +8,6 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
-#include "../base/err.h"
 #include "../base/process.h"
 #include "ctl.h"
 
@@ -63,25 +62,31 @@ doctor_engine(struct doctor *d)
 		    "engine: %s", why);
 }
 
+/*
+ * The image that il-sandboxd runs with, otherwise the one that it would:
+ * `make run` gives it a substitute where SANDBOX_IMAGE cannot be pulled.
+ */
 void
 doctor_image(struct doctor *d)
 {
+	char *image = d->broker && *d->status.image_name != '\0' ?
+	    d->status.image_name :
+	    d->config->sandbox_image;
 	char *argv[] = { d->config->docker_binary, (char[]){ "image" },
 		(char[]){ "inspect" }, (char[]){ "--format" },
-		(char[]){ "{{.Id}}" }, d->config->sandbox_image, NULL };
+		(char[]){ "{{.Id}}" }, image, NULL };
 	auto_buf struct buf mend = BUF_INIT(2048);
 	char why[256];
 
 	buf_addf(&mend, "%s pull %s, or make image and SANDBOX_IMAGE",
-	    d->config->docker_binary, d->config->sandbox_image);
+	    d->config->docker_binary, image);
 	if (tool(argv, why, sizeof(why)))
-		doctor_good(d, "image: %s", d->config->sandbox_image);
+		doctor_good(d, "image: %s", image);
 	else if (!engine_answers(d->config, why, sizeof(why)))
 		doctor_note(d,
 		    "image: cannot be looked for without the engine");
 	else
-		doctor_bad(d, buf_str(&mend), "image: %s is missing",
-		    d->config->sandbox_image);
+		doctor_bad(d, buf_str(&mend), "image: %s is missing", image);
 }
 
 /* Workspaces are file systems on loop devices. */

@@ -50,20 +50,40 @@ add_own(struct maker *m, enum child_stage stage, const char *program)
 	return child;
 }
 
-/* One that nginx reaches: we hold its socket, so that it may end and start. */
 static int
+listen_at(const struct config *config, const char *socket, int backlog,
+    struct err *err)
+{
+	auto_free char *path = config_state_path(config, socket);
+	int fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK, 0660, err);
+
+	if (fd >= 0)
+		(void)listen(fd, backlog);
+	return fd;
+}
+
+/* One that nginx reaches: we hold its socket, so that it may end and start. */
+static struct child *
 add_front(struct maker *m, const struct config *config, const char *program,
     const char *socket, struct err *err)
 {
 	struct child *child = add_own(m, STAGE_FRONT, program);
-	auto_free char *path = config_state_path(config, socket);
 
-	child->listen_fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
-	    0660, err);
-	if (child->listen_fd < 0)
+	child->listen_fd = listen_at(config, socket, FRONT_BACKLOG, err);
+	return child->listen_fd < 0 ? NULL : child;
+}
+
+/* The second socket is the queue of the runs: its backlog is their number. */
+static int
+add_api(struct maker *m, const struct config *config, struct err *err)
+{
+	struct child *child = add_front(m, config, "il-api", "api.sock", err);
+
+	if (child == NULL)
 		return -1;
-	(void)listen(child->listen_fd, FRONT_BACKLOG);
-	return 0;
+	child->second_fd = listen_at(config, "run.sock",
+	    (int)config->api_queue, err);
+	return child->second_fd < 0 ? -1 : 0;
 }
 
 static void
@@ -150,8 +170,8 @@ plan_make(struct plan *plan, const struct config *config, const char *env_file,
 	    sizeof(*plan->children));
 	(void)add_own(&m, STAGE_BROKER, "il-sandboxd");
 	add_workers(&m, config->workers);
-	if (add_front(&m, config, "il-fcgi", "fcgi.sock", err) != 0 ||
-	    add_front(&m, config, "il-api", "api.sock", err) != 0)
+	if (add_front(&m, config, "il-fcgi", "fcgi.sock", err) == NULL ||
+	    add_api(&m, config, err) != 0)
 		return -1;
 	if (standin->port != 0)
 		add_standin(&m, config, standin);

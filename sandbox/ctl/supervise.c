@@ -62,7 +62,7 @@ static bool
 all_there(const struct supervisor *s)
 {
 	static const char *const names[] = { "lease.sock", "fcgi.sock",
-		"api.sock", "nginx.pid", NULL };
+		"api.sock", "run.sock", "nginx.pid", NULL };
 
 	for (int i = 0; names[i] != NULL; i++) {
 		auto_free char *path = config_state_path(s->config, names[i]);
@@ -295,7 +295,8 @@ on_signal(void *arg, int fd, uint32_t events)
 		return;
 	s->asked++;
 	if (s->stage < 0) {
-		log_info("ending");
+		log_info("ending: what runs has 20 s; "
+			 "a second signal does not wait");
 		end_stage(s, 0);
 	} else if (s->stage < STAGE_COUNT) {
 		log_info("hurrying");

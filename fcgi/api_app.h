@@ -1,0 +1,57 @@
+#ifndef API_APP_H
+#define API_APP_H
+
+#include <stddef.h>
+
+#include "api/eval.h"
+#include "api/metrics.h"
+
+struct config;
+struct http_request;
+
+/*
+ * What the routes of il-api share: made once, before the children are forked,
+ * and then only read (the counters are in shared memory).
+ */
+#define API_INTERPRETERS_MAX 64
+/* Of a request's body; its JSON takes about as much again. */
+#define API_BODY_MAX ((size_t)128 << 20)
+
+struct api_app {
+	const struct config *config;
+	char *lease_socket;
+	struct metrics metrics;
+	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
+	struct eval_terms eval_terms;
+};
+
+/* Answer one request: a serve_calls.answer. */
+void api_answer(void *app, struct http_request *req);
+
+/* The routes' names and the kinds of runs, for metrics_open(). */
+extern const char *const api_route_names[];
+extern const char *const api_kinds[];
+enum api_kind { API_EVAL, API_EXECUTE, API_STREAM, API_BASH };
+
+/* ---- a route each ---- */
+
+/* id: what stands in the place of {…} in the path, NULL where there is none. */
+typedef void api_route_fn(struct api_app *app, struct http_request *req,
+    const char *id);
+
+api_route_fn api_health;
+api_route_fn api_versions;
+api_route_fn api_metrics;
+api_route_fn api_eval;
+
+/* ---- answers that several need ---- */
+
+#define API_JSON "application/json"
+
+void api_text(struct http_request *req, int status, const char *headers,
+    const char *json);
+/* {"detail": …}; text: plain, without quotes. */
+void api_detail(struct http_request *req, int status, const char *headers,
+    const char *text);
+
+#endif

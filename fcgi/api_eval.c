@@ -1,0 +1,342 @@
+/*
+ * POST /eval: snekbox's contract on a leased cell.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/eval.h"
+#include "api/eval_answer.h"
+#include "api/eval_output.h"
+#include "api_app.h"
+#include "api_run.h"
+#include "http.h"
+
+#include "../sandbox/base/buf.h"
+#include "../sandbox/base/cleanup.h"
+#include "../sandbox/base/log.h"
+
+/* The contract's limits; those of memory are the container's. */
+#define WALL_MS 6000
+#define COLLECT_MS 5000
+#define ADDRESS_SPACE (INT64_C(700) << 20)
+#define PROCESSES 15
+#define DESCRIPTORS 32
+#define CPU_SECONDS 600
+/* More than eval_output ever takes (two bytes for each of 1,000,000 Latin-1
+ * characters, and a piece), so that it is the one to say what is too much. */
+#define OUTPUT_MAX (INT64_C(2) * 1000000 + 65536)
+#define FILE_MODE 0777
+
+static const char *const environment[] = {
+	"LANG=C.UTF-8",
+	"HOME=/home",
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"PYTHONIOENCODING=utf-8:strict",
+	"PYTHONUNBUFFERED=true",
+	"PYTHONDONTWRITEBYTECODE=true",
+	"PYTHONUSERBASE=/snekbox/user_base",
+	"PYTHON_COLORS=1",
+	"OMP_NUM_THREADS=15",
+	"OPENBLAS_NUM_THREADS=15",
+	"MKL_NUM_THREADS=15",
+	"VECLIB_MAXIMUM_THREADS=15",
+	"NUMEXPR_NUM_THREADS=15",
+	NULL,
+};
+
+static const char *const left_out_texts[] = {
+	[LEFT_OUT_COUNT] = "too many files",
+	[LEFT_OUT_SIZE] = "too large",
+	[LEFT_OUT_TOTAL] = "too large together",
+	[LEFT_OUT_UNREADABLE] = "not readable",
+	[LEFT_OUT_TIME] = "out of time",
+	[LEFT_OUT_PATH] = "too deep",
+};
+
+/* What comes back of one run. */
+struct eval_run {
+	struct eval_output output;
+	struct eval_files files;
+	bool skip;     /* the bytes that come now are of no interest */
+	bool too_late; /* there was no time to look at all files */
+};
+
+static void
+answer_refusal(struct http_request *req, const struct eval_refusal *refusal,
+    const char *headers)
+{
+	const char *type = eval_refusal_type(http_param(req, "HTTP_ACCEPT"));
+	auto_buf struct buf body = BUF_INIT(8 * EVAL_DESCRIPTION_MAX);
+	auto_buf struct buf all = BUF_INIT(1024);
+
+	eval_refusal_add(&body, refusal, type);
+	buf_addf(&all, "%sVary: Accept\r\n", headers);
+	http_answer(req, refusal->status, type, buf_str(&all), buf_str(&body),
+	    body.len);
+}
+
+static void
+answer_title(struct http_request *req, int status, const char *title,
+    const char *headers)
+{
+	struct eval_refusal refusal;
+
+	(void)eval_refuse(&refusal, status, title);
+	answer_refusal(req, &refusal, headers);
+	eval_refusal_release(&refusal);
+}
+
+static void
+write_piece(void *req, const void *data, size_t len)
+{
+	http_write(req, data, len);
+}
+
+static void
+answer_result(struct http_request *req, const struct eval_result *result)
+{
+	size_t len = eval_answer(result, NULL, NULL);
+	char headers[64];
+
+	(void)snprintf(headers, sizeof(headers), "Content-Length: %zu\r\n",
+	    len);
+	http_begin(req, 200, API_JSON, headers);
+	(void)eval_answer(result, write_piece, req);
+}
+
+static void
+answer_null(struct http_request *req, const char *text)
+{
+	struct eval_result result = { .null_text = text };
+
+	answer_result(req, &result);
+}
+
+/* ---- the run ---- */
+
+static void
+take_event(void *arg, const struct cell_event *event)
+{
+	struct eval_run *run = arg;
+
+	switch (event->kind) {
+	case CELL_OUTPUT:
+		(void)eval_output_add(&run->output, event->data, event->len);
+		break;
+	case CELL_FILE:
+		run->skip = !eval_wants(event->name);
+		if (!run->skip)
+			eval_files_begin(&run->files, event->name, event->size);
+		break;
+	case CELL_BYTES:
+		if (!run->skip)
+			eval_files_add(&run->files, event->data, event->len);
+		break;
+	case CELL_LEFT_OUT:
+		run->too_late = run->too_late || event->why == LEFT_OUT_TIME;
+		eval_files_leave_out(&run->files, event->name, event->size,
+		    left_out_texts[event->why]);
+		break;
+	case CELL_STARTED:
+	case CELL_ENTRY:
+	case CELL_RESULT:
+	case CELL_QUIET:
+		break;
+	}
+}
+
+/* The words and the files of a request, as the cell takes them. */
+static void
+fill_request(struct cell_request *cell, const struct eval_request *eval)
+{
+	struct cell_bytes *words = xcalloc(eval->arg_count + 1, sizeof(*words));
+	struct cell_input *inputs = xcalloc(eval->file_count + 1,
+	    sizeof(*inputs));
+
+	for (size_t i = 0; i < eval->arg_count; i++)
+		words[i] = (struct cell_bytes){ eval->args[i],
+			strlen(eval->args[i]) };
+	for (size_t i = 0; i < eval->file_count; i++)
+		inputs[i] = (struct cell_input){
+			.path = eval->files[i].path,
+			.content = { eval->files[i].content,
+			    eval->files[i].size },
+			.mode = FILE_MODE,
+			.mtime = -1,
+			.always = eval->files[i].odd,
+		};
+	*cell = (struct cell_request){
+		.op = OP_RUN,
+		.folder = "/home",
+		.env = environment,
+		.plain = true,
+		.words = words,
+		.word_count = eval->arg_count,
+		.inputs = inputs,
+		.input_count = eval->file_count,
+		.input = eval->input,
+		.input_len = eval->input_len,
+		.merge = true,
+		.wall_ms = eval->timeout_ms > 0 ? eval->timeout_ms : WALL_MS,
+		.output_max = OUTPUT_MAX,
+		.limit_memory = ADDRESS_SPACE,
+		.limit_processes = PROCESSES,
+		.limit_files = DESCRIPTORS,
+		.limit_cpu = CPU_SECONDS,
+		.collect_files = EVAL_FILES_MAX,
+		.collect_bytes = EVAL_FILES_TOTAL,
+		.collect_total = EVAL_FILES_TOTAL,
+		.collect_how = COLLECT_MTIME | COLLECT_NO_DOT |
+		    COLLECT_NO_UNDERSCORE | COLLECT_LINKS,
+		.collect_ms = COLLECT_MS,
+	};
+}
+
+/* Why there is nothing usable, or NULL. */
+static const char *
+null_text(const struct eval_run *run)
+{
+	if (run->output.state == EVAL_OUTPUT_INVALID)
+		return EVAL_NULL_OUTPUT;
+	if (run->too_late)
+		return EVAL_NULL_TIME;
+	if (run->files.bad_name)
+		return EVAL_NULL_NAME;
+	return NULL;
+}
+
+static void
+answer_end(struct http_request *req, struct eval_run *run,
+    const struct cell_result *cell)
+{
+	const char *extras = http_param(req, "HTTP_INLINE_EXTRAS");
+	struct eval_result result = {
+		.text = &run->output.text,
+		.returncode = eval_returncode(cell),
+		.files = &run->files,
+		.extras = extras != NULL && strcmp(extras, "1") == 0,
+		.cell = cell,
+	};
+
+	eval_output_end(&run->output);
+	eval_files_end(&run->files);
+	if (run->output.state == EVAL_OUTPUT_FULL)
+		result.returncode = 143;
+	result.null_text = null_text(run);
+	answer_result(req, &result);
+}
+
+/* The cell could not be given a file. */
+static void
+answer_staging(struct http_request *req, const struct cell_result *cell)
+{
+	auto_buf struct buf text = BUF_INIT(4096);
+
+	buf_addf(&text, "OSError: Failed to create file '%s'.",
+	    cell->error_path);
+	answer_null(req, buf_str(&text));
+}
+
+static void
+answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
+{
+	switch (end->end) {
+	case API_GONE:
+		return;
+	case API_REFUSED:
+		answer_title(req, 503, "503 Service Unavailable",
+		    "Retry-After: 1\r\n");
+		return;
+	case API_LOST:
+		if (!end->started) {
+			answer_title(req, 500, EVAL_TITLE_INTERNAL, "");
+			return;
+		}
+		/* Only running out of memory takes a cell with it. */
+		end->result = (struct cell_result){ .reason = REASON_MEMORY,
+			.signal = 9,
+			.wall_us = end->duration_us };
+		break;
+	case API_RESULT:
+		if (end->result.reason != REASON_ERROR)
+			break;
+		log_warn("the cell says: %s", end->result.error_text);
+		if (end->result.error_path[0] != '\0') {
+			answer_staging(req, &end->result);
+			return;
+		}
+		break;
+	}
+	answer_end(req, run, &end->result);
+}
+
+static void
+run_eval(struct api_app *app, struct http_request *req,
+    const struct eval_request *eval)
+{
+	struct cell_request cell;
+	struct eval_run run = { .skip = false };
+	struct api_run end;
+
+	eval_output_init(&run.output);
+	eval_files_init(&run.files);
+	fill_request(&cell, eval);
+	api_run(&end, app, req, eval->interpreter, &cell, take_event, &run);
+	answer_run(req, &run, &end);
+	if (end.end == API_REFUSED || end.end == API_LOST)
+		metrics_refused(&app->metrics, API_EVAL);
+	else if (end.end == API_RESULT)
+		metrics_run(&app->metrics, API_EVAL, end.result.reason,
+		    end.duration_us, end.waited_us);
+	free((void *)(uintptr_t)cell.words);
+	free((void *)(uintptr_t)cell.inputs);
+	eval_files_release(&run.files);
+	eval_output_release(&run.output);
+}
+
+/* ---- the request ---- */
+
+/* The contract takes a chunked body for none. */
+static bool
+is_chunked(const struct http_request *req)
+{
+	const char *coding = http_param(req, "HTTP_TRANSFER_ENCODING");
+
+	return coding != NULL && coding[0] != '\0';
+}
+
+void
+api_eval(struct api_app *app, struct http_request *req, const char *id)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	struct eval_refusal refusal;
+	struct eval_request eval;
+
+	(void)id;
+	if (req->length > (int64_t)API_BODY_MAX) {
+		answer_title(req, 413, "413 Content Too Large", "");
+		return;
+	}
+	if (!http_read_all(req, &body))
+		return; /* whoever sent it is gone */
+	if (is_chunked(req))
+		buf_reset(&body);
+	switch (eval_parse(&eval, &app->eval_terms,
+	    http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
+	    &refusal)) {
+	case EVAL_RUN:
+		buf_release(&body);
+		run_eval(app, req, &eval);
+		eval_release(&eval);
+		return;
+	case EVAL_REFUSED:
+		answer_refusal(req, &refusal, "");
+		break;
+	case EVAL_KNOWN:
+		answer_null(req, buf_str(&refusal.description));
+		break;
+	}
+	eval_refusal_release(&refusal);
+}

@@ -1,0 +1,244 @@
+#include "api_master.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../sandbox/base/buf.h"
+#include "../sandbox/base/clock.h"
+#include "../sandbox/base/config.h"
+#include "../sandbox/base/err.h"
+#include "../sandbox/base/fd.h"
+#include "../sandbox/base/log.h"
+#include "../sandbox/base/text.h"
+
+#define SOCKET_MODE 0660
+#define QUICK_CHILDREN 2
+#define QUICK_BACKLOG 4096 /* the kernel cuts it at net.core.somaxconn */
+#define PASSED_FD 3
+#define STEADY_MS 1000 /* one that ends sooner is started again later */
+#define STOP_MS 2000   /* to answer what is at hand; then they are killed */
+
+struct master_child {
+	enum master_socket socket;
+	pid_t pid; /* 0: it does not run */
+	int64_t due_ms;
+};
+
+static const char *const socket_names[] = { "api.sock", "run.sock" };
+
+static bool
+sockets_were_passed(void)
+{
+	const char *fds = getenv("LISTEN_FDS");
+	const char *pid = getenv("LISTEN_PID");
+	int64_t value;
+
+	if (fds == NULL || pid == NULL || strcmp(fds, "2") != 0)
+		return false;
+	return text_parse_int(pid, 1, INT32_MAX, &value) && value == getpid();
+}
+
+static int
+open_socket(struct master *master, int i, const struct config *config,
+    bool passed, struct err *err)
+{
+	int backlog = i == MASTER_RUN ? (int)config->api_queue : QUICK_BACKLOG;
+	char *path;
+
+	if (passed) {
+		if (fd_set_nonblock(PASSED_FD + i, err) < 0)
+			return err_wrap(err, "passed socket");
+		master->listen_fd[i] = PASSED_FD + i;
+		return 0;
+	}
+	path = config_state_path(config, socket_names[i]);
+	master->listen_fd[i] = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
+	    SOCKET_MODE, err);
+	if (master->listen_fd[i] < 0) {
+		(void)err_wrap(err, "listen on %s", path);
+		free(path);
+		return -1;
+	}
+	(void)listen(master->listen_fd[i], backlog);
+	master->path[i] = path;
+	return 0;
+}
+
+int
+master_open(struct master *master, const struct config *config, struct err *err)
+{
+	size_t runs = (size_t)config->api_cells;
+	bool passed = sockets_were_passed();
+
+	*master = (struct master){ .listen_fd = { -1, -1 } };
+	for (int i = 0; i < MASTER_SOCKETS; i++) {
+		if (open_socket(master, i, config, passed, err) != 0) {
+			master_close(master);
+			return -1;
+		}
+	}
+	master->count = QUICK_CHILDREN + runs;
+	master->children = xcalloc(master->count, sizeof(*master->children));
+	for (size_t i = 0; i < master->count; i++)
+		master->children[i].socket = i < QUICK_CHILDREN ? MASTER_QUICK :
+								  MASTER_RUN;
+	return 0;
+}
+
+void
+master_close(struct master *master)
+{
+	for (int i = 0; i < MASTER_SOCKETS; i++) {
+		if (master->path[i] != NULL)
+			(void)unlink(master->path[i]);
+		free(master->path[i]);
+		master->path[i] = NULL;
+		if (master->listen_fd[i] >= 0)
+			(void)close(master->listen_fd[i]);
+		master->listen_fd[i] = -1;
+	}
+	free(master->children);
+	master->children = NULL;
+	master->count = 0;
+}
+
+static void
+become_child(struct master *master, const struct master_child *child,
+    pid_t parent, int signal_fd)
+{
+	/* Its lease and its client's connection end with it. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+		_exit(1);
+	(void)close(signal_fd);
+	(void)close(master->listen_fd[child->socket == MASTER_RUN ?
+		MASTER_QUICK :
+		MASTER_RUN]);
+	_exit(master->work(master->arg, master->listen_fd[child->socket]));
+}
+
+/* Start what does not run and is due.  When to look again, or -1. */
+static int64_t
+start_children(struct master *master, int signal_fd)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t next_ms = -1;
+	pid_t parent = getpid();
+
+	for (size_t i = 0; i < master->count; i++) {
+		struct master_child *child = &master->children[i];
+		pid_t pid;
+
+		if (child->pid != 0)
+			continue;
+		if (child->due_ms > now_ms) {
+			if (next_ms < 0 || child->due_ms < next_ms)
+				next_ms = child->due_ms;
+			continue;
+		}
+		child->due_ms = now_ms + STEADY_MS;
+		pid = fork();
+		if (pid == 0)
+			become_child(master, child, parent, signal_fd);
+		if (pid < 0)
+			log_err("fork: %m");
+		else
+			child->pid = pid;
+	}
+	return next_ms;
+}
+
+/* How many of ours are left. */
+static size_t
+reap_children(struct master *master)
+{
+	size_t left = 0;
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		for (size_t i = 0; i < master->count; i++) {
+			if (master->children[i].pid != pid)
+				continue;
+			master->children[i].pid = 0;
+			if (status != 0)
+				log_warn("a child ended: status=%d", status);
+		}
+	}
+	for (size_t i = 0; i < master->count; i++)
+		left += master->children[i].pid != 0 ? 1 : 0;
+	return left;
+}
+
+static void
+signal_children(const struct master *master, int number)
+{
+	for (size_t i = 0; i < master->count; i++)
+		if (master->children[i].pid != 0)
+			(void)kill(master->children[i].pid, number);
+}
+
+/* True when one of them says to end. */
+static bool
+read_signals(int signal_fd)
+{
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info))
+		end = end || info.ssi_signo != SIGCHLD;
+	return end;
+}
+
+static void
+stop_children(struct master *master, struct pollfd *p)
+{
+	int64_t deadline = clock_monotonic_ms() + STOP_MS;
+
+	/* Nobody new finds the sockets. */
+	for (int i = 0; i < MASTER_SOCKETS; i++)
+		if (master->path[i] != NULL)
+			(void)unlink(master->path[i]);
+	signal_children(master, SIGTERM);
+	while (reap_children(master) > 0 && clock_monotonic_ms() < deadline) {
+		(void)poll(p, 1, clock_poll_timeout(deadline));
+		(void)read_signals(p->fd);
+	}
+	signal_children(master, SIGKILL);
+}
+
+int
+master_run(struct master *master, struct err *err)
+{
+	static const int extra[] = { SIGCHLD, 0 };
+	struct pollfd p = { .events = POLLIN };
+	bool end = false;
+
+	p.fd = fd_signals(extra, err);
+	if (p.fd < 0)
+		return -1;
+	while (!end) {
+		int64_t next_ms = start_children(master, p.fd);
+
+		if (poll(&p, 1,
+			next_ms < 0 ? -1 : clock_poll_timeout(next_ms)) < 0 &&
+		    errno != EINTR) {
+			(void)err_system(err, "poll");
+			(void)close(p.fd);
+			return -1;
+		}
+		end = read_signals(p.fd);
+		(void)reap_children(master);
+	}
+	stop_children(master, &p);
+	(void)close(p.fd);
+	return 0;
+}

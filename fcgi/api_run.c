@@ -1,0 +1,177 @@
+#include "api_run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api_app.h"
+#include "http.h"
+
+#include "../sandbox/base/buf.h"
+#include "../sandbox/base/clock.h"
+#include "../sandbox/base/err.h"
+#include "../sandbox/base/log.h"
+
+/* A cell is free as soon as one of our runs ends; more than that is the time
+ * that the broker needs to start one. */
+#define WAIT_MS 45000
+#define SEND_MS 30000
+/* The cell keeps the limit of wall_ms and of collect_ms; so much later it is
+ * not believed. */
+#define OUTSIDE_MS 5000
+/* The broker ends a leased cell so much after all else should have. */
+#define LEASE_MORE_MS 15000
+/* A broker that restarts is back within a second or two. */
+#define AGAIN_MS 5000
+#define AGAIN_PAUSE_MS 100
+
+/* One try. */
+struct attempt {
+	struct api_run *run;
+	struct http_request *req;
+	struct lease lease;
+	struct cell *cell;
+	int64_t deadline_ms;
+};
+
+static enum lease_outcome
+open_lease(struct attempt *a, struct api_app *app,
+    const struct lease_request *request)
+{
+	int64_t again_until_ms = clock_monotonic_ms() + AGAIN_MS;
+	enum lease_outcome outcome;
+	struct err err = { 0 };
+
+	for (;;) {
+		outcome = lease_open(&a->lease, app->lease_socket, request,
+		    WAIT_MS, &err);
+		if (outcome != LEASE_UNREACHABLE ||
+		    clock_monotonic_ms() > again_until_ms ||
+		    http_client_gone(a->req))
+			break;
+		(void)poll(NULL, 0, AGAIN_PAUSE_MS);
+	}
+	if (outcome != LEASE_GRANTED)
+		log_warn("no cell: %s", err.text);
+	return outcome;
+}
+
+/* Wait for the cell: true when there is something. */
+static bool
+wait_for_cell(struct attempt *a)
+{
+	for (;;) {
+		struct pollfd p[2] = {
+			{ .fd = a->lease.cell_fd, .events = POLLIN },
+			{ .fd = http_fd(a->req), .events = POLLRDHUP },
+		};
+		int n = poll(p, 2, clock_poll_timeout(a->deadline_ms));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (a->req->failed || p[1].revents != 0) {
+			a->run->end = API_GONE;
+			return false;
+		}
+		if (n <= 0) {
+			log_warn("no result in time cell=%s",
+			    a->lease.cell_name);
+			a->run->end = API_LOST;
+			return false;
+		}
+		return true;
+	}
+}
+
+static void
+take_events(struct attempt *a, api_event_fn *event, void *arg)
+{
+	struct cell_event e;
+	struct err err;
+
+	while (wait_for_cell(a)) {
+		if (cell_next(a->cell, &e, clock_monotonic_ms() + 1, &err) !=
+		    0) {
+			log_warn("%s cell=%s", err.text, a->lease.cell_name);
+			a->run->end = API_LOST;
+			return;
+		}
+		a->run->started = a->run->started || e.kind != CELL_QUIET;
+		if (e.kind == CELL_RESULT) {
+			a->run->end = API_RESULT;
+			a->run->result = e.result;
+			return;
+		}
+		if (e.kind != CELL_QUIET && e.kind != CELL_STARTED)
+			event(arg, &e);
+	}
+}
+
+static void
+converse(struct attempt *a, const struct cell_request *request,
+    api_event_fn *event, void *arg)
+{
+	struct err err;
+
+	a->cell = xmalloc(sizeof(*a->cell));
+	cell_init(a->cell, a->lease.cell_fd);
+	a->deadline_ms = clock_monotonic_ms() + SEND_MS + request->wall_ms +
+	    request->collect_ms + OUTSIDE_MS;
+	if (cell_send(a->cell, request, SEND_MS, &err) != 0) {
+		log_warn("%s cell=%s", err.text, a->lease.cell_name);
+		a->run->end = API_LOST;
+	} else {
+		a->deadline_ms = clock_monotonic_ms() + request->wall_ms +
+		    request->collect_ms + OUTSIDE_MS;
+		take_events(a, event, arg);
+	}
+	free(a->cell);
+}
+
+static void
+attempt(struct api_run *run, struct api_app *app,
+    struct http_request *req, const struct lease_request *lease,
+    const struct cell_request *request, api_event_fn *event, void *arg)
+{
+	struct attempt a = { .run = run, .req = req, .lease = LEASE_NONE };
+	int64_t asked_us = clock_monotonic_us();
+	int64_t granted_us;
+
+	run->end = API_GONE;
+	if (http_client_gone(req))
+		return;
+	run->refusal = open_lease(&a, app, lease);
+	granted_us = clock_monotonic_us();
+	run->waited_us += granted_us - asked_us;
+	if (run->refusal != LEASE_GRANTED) {
+		run->end = API_REFUSED;
+		return;
+	}
+	if (!http_client_gone(req))
+		converse(&a, request, event, arg);
+	lease_close(&a.lease);
+	run->duration_us = clock_monotonic_us() - granted_us;
+}
+
+void
+api_run(struct api_run *run, struct api_app *app,
+    struct http_request *req, const char *interpreter,
+    const struct cell_request *request, api_event_fn *event, void *arg)
+{
+	struct lease_request lease = {
+		.class = "api",
+		.sandbox = "",
+		.interpreter = interpreter,
+		.lease_ms = SEND_MS + request->wall_ms + request->collect_ms +
+		    OUTSIDE_MS + LEASE_MORE_MS,
+	};
+
+	*run = (struct api_run){ .end = API_GONE };
+	metrics_change(&app->metrics, METRICS_RUNNING, 1);
+	attempt(run, app, req, &lease, request, event, arg);
+	/* It was gone before it began: nothing of the request has happened. */
+	if (run->end == API_LOST && !run->started)
+		attempt(run, app, req, &lease, request, event, arg);
+	metrics_change(&app->metrics, METRICS_RUNNING, -1);
+}

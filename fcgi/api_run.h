@@ -1,0 +1,41 @@
+#ifndef API_RUN_H
+#define API_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../sandbox/lease/cell.h"
+#include "../sandbox/lease/lease.h"
+
+struct api_app;
+struct http_request;
+
+/*
+ * One run in a leased cell, while its client is there: whoever hangs up has it
+ * ended at once, since the lease closes then.
+ */
+enum api_end {
+	API_RESULT,  /* run.result says how */
+	API_GONE,    /* the client hung up: nothing is to be answered */
+	API_REFUSED, /* there is no cell: run.refusal says why */
+	API_LOST,    /* the cell broke off */
+};
+
+struct api_run {
+	enum api_end end;
+	enum lease_outcome refusal;
+	struct cell_result result;
+	bool started;
+	int64_t waited_us;   /* for the cell */
+	int64_t duration_us; /* from there to the end */
+};
+
+/* What comes from the cell, but for the result. */
+typedef void api_event_fn(void *arg, const struct cell_event *event);
+
+/* interpreter NULL: the default one. */
+void api_run(struct api_run *run, struct api_app *app,
+    struct http_request *req, const char *interpreter,
+    const struct cell_request *request, api_event_fn *event, void *arg);
+
+#endif

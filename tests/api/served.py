@@ -1,0 +1,83 @@
+"""The HTTP APIs as clients reach them: `ilctl run` in a folder of its own, real
+cells, and requests over HTTP.
+
+    with Served(IL_API_CELLS="2") as served:
+        answer = served.post("/eval", {"input": "print(1)"})
+        answer.status, answer.headers["Content-Type"], answer.json
+"""
+
+import http.client
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(os.path.dirname(HERE), "e2e"),
+                os.path.join(os.path.dirname(HERE), "standin")]
+
+from service import Service, wait_for  # noqa: E402  (needs the path above)
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Answer:
+    """Status, headers, body; its JSON where it is that."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    def __repr__(self):
+        return "%d %r" % (self.status, self.body[:500])
+
+
+class Served(Service):
+    """The service, and a client."""
+
+    def connect(self, timeout=60):
+        return http.client.HTTPConnection("127.0.0.1", self.port,
+                                          timeout=timeout)
+
+    def request(self, method, path, body=None, headers=None, timeout=60,
+                **more):
+        link = self.connect(timeout)
+        try:
+            link.request(method, path, body, headers or {}, **more)
+            return Answer(link.getresponse())
+        finally:
+            link.close()
+
+    def get(self, path, **headers):
+        return self.request("GET", path, headers=headers)
+
+    def post(self, path, body, headers=None, **more):
+        """A body that is no bytes is sent as JSON."""
+        if not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        return self.request("POST", path, body, {**JSON, **(headers or {})},
+                            **more)
+
+    def eval(self, **fields):
+        """POST /eval; the answer's JSON."""
+        answer = self.post("/eval", fields)
+        assert answer.status == 200, answer
+        return answer.json
+
+    def execute(self, code, **fields):
+        """POST /v1/execute; the answer's JSON."""
+        answer = self.post("/v1/execute", {"code": code, **fields})
+        assert answer.status == 200, answer
+        return answer.json
+
+
+__all__ = ["Answer", "JSON", "Served", "wait_for"]
