@@ -111,6 +111,12 @@ def doctor_finds_nothing_wrong_with_what_runs():
 
 
 @test
+def doctor_looks_for_the_image_that_is_in_use():
+    code, out, errors = service.ilctl("doctor", SANDBOX_IMAGE="no/such:image")
+    assert code == 0 and "no/such" not in out, (code, out, errors)
+
+
+@test
 def nothing_broke_discords_rules():
     service.assert_kept_discords_rules(ignore=("endpoint",))
 

@@ -239,11 +239,13 @@ class Service:
                       "--filter",
                       "label=inline.instance=" + self.instance()).split()
 
-    def ilctl(self, *words, timeout=60):
-        """Run another ilctl beside it; returns (code, stdout, stderr)."""
+    def ilctl(self, *words, timeout=60, **settings):
+        """Run another ilctl beside it, with other settings where they are
+        given; returns (code, stdout, stderr).
+        """
         done = subprocess.run(
             [os.path.join(BUILD, "bin", "ilctl"), *words], cwd=ROOT,
-            env=self.environment(), stdin=subprocess.DEVNULL,
+            env=dict(self.environment(), **settings), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=timeout)
         return done.returncode, done.stdout, done.stderr
 
