@@ -387,6 +387,13 @@ def empty(fd, lease=None):
         os.close(fd)
 
 
+def unlock(root):
+    """Open a root that its owner has locked: nobody else could."""
+    status = os.stat(root)
+    if status.st_mode & 0o700 != 0o700 and status.st_uid == os.geteuid():
+        os.chmod(root, stat.S_IMODE(status.st_mode) | 0o700)
+
+
 def remove_all(name, parent, lease=None):
     """Remove whatever has that name, with all that is below it."""
     if stat.S_ISDIR(os.stat(name, dir_fd=parent,

@@ -8,8 +8,8 @@ import packages
 from children import Children, Pipes, Watch
 from collect import Collector
 from files import (DIRECTORY, Writer, empty, failure, list_directory,
-                   open_file, read_file, remove_path, split, stat_path, usage,
-                   walk)
+                   open_file, read_file, remove_path, split, stat_path, unlock,
+                   usage, walk)
 from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
                     FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT,
                     OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
@@ -85,6 +85,7 @@ class Cell:
         if head.kind != FRAME_REQUEST:
             raise ProtocolError("not a request")
         try:
+            unlock(self.root)
             fields = self.perform(head, self.receive_parts(head))
         except (Gone, ProtocolError):
             raise

@@ -315,6 +315,16 @@ def a_cell_of_this_class_installs_nothing():
     refused(N.ERROR_REQUEST, "PIP", args=["x"], wall_ms=1000, output_max=1000)
 
 
+@test
+def a_workspace_that_its_owner_locked_opens_again():
+    for mode in 0, 0o444, 0o644:
+        lease.run("import os; os.chmod('/workspace', %d)" % mode)
+        told = lease.run("import os; print(oct(os.stat('.').st_mode)[-3:])")
+        assert told.stdout == b"%o\n" % (mode | 0o700), told
+        lease.run("import os; os.chmod('/workspace', %d)" % mode)
+        assert lease.ask("LIST", path="", count=9).code is None
+
+
 with Cell(workspace_size="16m", inodes=600) as cell:
     with cell.lease() as lease:
         run()
