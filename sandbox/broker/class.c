@@ -5,14 +5,35 @@
 
 #include "../base/config.h"
 
+#define API_TMP_MAX (INT64_C(64) << 20)
+#define API_HOME_MAX (INT64_C(48) << 20)
+
 /* No row has both the workspace and network: no code of a user's runs where
  * there is network. */
 static const struct cell_class classes[] = {
 	{ .name = "user",
 	    .workspace_at = "/workspace",
 	    .packages_at = "/workspace/.site-packages",
-	    .warm = true },
-	{ .name = "pip", .packages_at = "/site", .network = true },
+	    .reuse = REUSE_SANDBOX,
+	    .seccomp = "seccomp.json" },
+	{ .name = "pip",
+	    .packages_at = "/site",
+	    .network = true,
+	    .seccomp = "seccomp.json" },
+	/* Its runs share the loopback device: no connection of one may be
+	 * remembered there for the next. */
+	{ .name = "api",
+	    .in_memory = true,
+	    .reuse = REUSE_ANYONE,
+	    .budget = BUDGET_RUNS,
+	    .argument = "api",
+	    .seccomp = "seccomp-api.json",
+	    .sysctl = "net.ipv4.tcp_max_tw_buckets=0" },
+	{ .name = "session",
+	    .in_memory = true,
+	    .budget = BUDGET_SESSIONS,
+	    .argument = "session",
+	    .seccomp = "seccomp.json" },
 };
 
 const struct cell_class *
@@ -23,6 +44,22 @@ class_find(const char *name)
 			return &classes[i];
 	}
 	return NULL;
+}
+
+int64_t
+class_budget(enum cell_budget budget, const struct config *config)
+{
+	switch (budget) {
+	case BUDGET_SANDBOXES:
+		return config->cells;
+	case BUDGET_RUNS:
+		return config->api_cells;
+	case BUDGET_SESSIONS:
+		return config->api_sessions;
+	case BUDGETS:
+		break;
+	}
+	return 0;
 }
 
 const char *
@@ -40,13 +77,47 @@ class_ca_bundle(const struct cell_class *class, const struct config *config)
 int64_t
 class_memory(const struct cell_class *class, const struct config *config)
 {
+	if (class->in_memory)
+		return config->api_memory;
 	return class->network ? config->pip_memory : config->memory;
 }
 
 int64_t
 class_file_max(const struct cell_class *class, const struct config *config)
 {
+	if (class->in_memory)
+		return config->api_memory;
 	return class->network || config->pip_quota > config->quota ?
 	    config->pip_quota :
 	    config->quota;
+}
+
+static int64_t
+at_most(int64_t size, int64_t max)
+{
+	return size < max ? size : max;
+}
+
+size_t
+class_folders(const struct cell_class *class, const struct config *config,
+    struct class_folder *folders)
+{
+	int64_t share = config->api_memory / 16;
+	size_t count = 0;
+
+	if (!class->in_memory) {
+		folders[count++] = (struct class_folder){ "/tmp",
+			config->tmp_size };
+		folders[count++] = (struct class_folder){ "/dev/shm",
+			config->tmp_size };
+		return count;
+	}
+	folders[count++] = (struct class_folder){ "/tmp",
+		at_most(2 * share, API_TMP_MAX) };
+	folders[count++] = (struct class_folder){ "/dev/shm", share };
+	folders[count++] = (struct class_folder){ "/workspace", 8 * share };
+	if (class->reuse == REUSE_ANYONE)
+		folders[count++] = (struct class_folder){ "/home",
+			at_most(3 * share, API_HOME_MAX) };
+	return count;
 }

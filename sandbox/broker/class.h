@@ -2,9 +2,26 @@
 #define CLASS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct config;
+
+/* Containers are counted by what they are for: a crowd of one kind takes no
+ * place from the others. */
+enum cell_budget {
+	BUDGET_SANDBOXES, /* IL_CELLS */
+	BUDGET_RUNS,	  /* IL_API_CELLS */
+	BUDGET_SESSIONS,  /* IL_API_SESSIONS */
+	BUDGETS,
+};
+
+/* Who may get a cell after its first lease. */
+enum cell_reuse {
+	REUSE_NEVER,
+	REUSE_SANDBOX, /* the same sandbox */
+	REUSE_ANYONE,  /* when it holds its runs apart, as it says */
+};
 
 /*
  * The kinds of cells.  What a class may see and reach stands in one row of the
@@ -16,12 +33,21 @@ struct cell_class {
 	    *workspace_at;	 /* where the workspace is mounted; NULL: not */
 	const char *packages_at; /* the packages */
 	bool network;		 /* IL_PIP_NETWORK; otherwise none at all */
-	bool warm;		 /* used again, for the same sandbox only */
+	enum cell_reuse reuse;
+	enum cell_budget budget;
+	/* For an interpreter of SANDBOX_IMAGES and not for a sandbox: all that
+	 * it holds is in memory. */
+	bool in_memory;
+	const char *argument; /* cell.py is told so; NULL: nothing */
+	const char *seccomp;  /* file in IL_LIB_DIR */
+	const char *sysctl;   /* NULL: none */
 };
 
 /* NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
 
+/* How many containers there may be. */
+int64_t class_budget(enum cell_budget budget, const struct config *config);
 const char *class_network(const struct cell_class *class,
     const struct config *config);
 /* The file with the certificates to mount, "" for none. */
@@ -32,5 +58,16 @@ int64_t class_memory(const struct cell_class *class,
 /* Bytes that one file may have. */
 int64_t class_file_max(const struct cell_class *class,
     const struct config *config);
+
+/* The folders in memory that a cell's code can write to. */
+#define CLASS_FOLDERS 4
+struct class_folder {
+	const char *path;
+	int64_t size; /* bytes */
+};
+/* Fills in up to CLASS_FOLDERS, with /tmp and /dev/shm first; returns how many.
+ * All of them full leave a cell the memory to say so. */
+size_t class_folders(const struct cell_class *class,
+    const struct config *config, struct class_folder *folders);
 
 #endif

@@ -16,6 +16,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "../base/images.h"
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "class.h"
@@ -47,13 +48,19 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 
 struct container *
 container_new(struct container_host *host, const struct cell_class *class,
-    const char *sandbox)
+    const char *sandbox, const struct image_entry *interpreter)
 {
 	struct container *c = xcalloc(1, sizeof(*c));
+	const char *image = interpreter != NULL ? interpreter->image :
+						  host->config->sandbox_image;
 
 	c->host = host;
 	c->class = class;
 	(void)snprintf(c->sandbox, sizeof(c->sandbox), "%s", sandbox);
+	(void)snprintf(c->image, sizeof(c->image), "%s", image);
+	if (interpreter != NULL)
+		(void)snprintf(c->interpreter, sizeof(c->interpreter), "%s",
+		    interpreter->name);
 	c->listen_fd = -1;
 	c->control_fd = -1;
 	c->pidfd = -1;
@@ -208,13 +215,28 @@ idle_on_timer(void *arg)
 	container_end(c, false);
 }
 
+/* Nobody may get it again. */
+static bool
+container_is_spent(const struct container *c)
+{
+	return c->class->reuse == REUSE_ANYONE && c->runs > 0 &&
+	    (c->isolation != ISOLATION_RUN || c->retire ||
+		c->runs >= c->host->config->api_runs);
+}
+
 /* No time at all to stay warm is the pool's affair: somebody may be waiting for
- * exactly this cell. */
+ * exactly this cell.  So are those that anybody may get. */
 static void
 container_idle(struct container *c)
 {
-	int64_t warm = c->host->config->warm_seconds;
+	int64_t warm = c->class->reuse == REUSE_ANYONE ?
+	    0 :
+	    c->host->config->warm_seconds;
 
+	if (container_is_spent(c)) {
+		container_end(c, false);
+		return;
+	}
 	container_timer(c, warm > 0 ? warm * 1000 : -1, idle_on_timer);
 	container_set(c, CONTAINER_IDLE);
 }
@@ -228,13 +250,29 @@ python_valid(const char *text)
 	    strlen(text);
 }
 
+/* Only what can be: no isolation where there is none to choose. */
+static bool
+isolation_valid(struct container *c, const struct frame_view *view)
+{
+	if (c->class->reuse != REUSE_ANYONE)
+		return true;
+	return frame_get_int(view, TAG_ISOLATION, &c->isolation) &&
+	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
+}
+
 static bool
 container_ready(struct container *c, const struct frame_view *view)
 {
 	if (c->state != CONTAINER_STARTING ||
 	    !frame_get_text(view, TAG_PYTHON, c->python, sizeof(c->python)) ||
-	    !python_valid(c->python))
+	    !python_valid(c->python) || !isolation_valid(c, view))
 		return false;
+	if (c->isolation == ISOLATION_CELL &&
+	    strcmp(c->host->config->api_isolation, "run") == 0) {
+		container_fail(c, REFUSAL_START,
+		    "runs cannot have namespaces of their own here");
+		return true;
+	}
 	launch_stop(c);
 	launch_release(c);
 	task_cancel(&c->tool);
@@ -262,12 +300,17 @@ static bool
 container_take(struct container *c, const void *packet, size_t len)
 {
 	struct frame_view view;
+	int64_t retire;
 
 	if (!frame_parse(&view, packet, len))
 		return false;
 	if (view.kind == FRAME_READY)
 		return container_ready(c, &view);
-	return view.kind == FRAME_IDLE && container_is_idle(c);
+	if (view.kind != FRAME_IDLE)
+		return false;
+	if (frame_get_int(&view, TAG_RETIRE, &retire) && retire != 0)
+		c->retire = true;
+	return container_is_idle(c);
 }
 
 static void
@@ -391,6 +434,7 @@ container_release(struct container *c)
 	if (c->state != CONTAINER_LEASED)
 		return;
 	c->used = true;
+	c->runs++;
 	if (c->idle_told) {
 		container_idle(c);
 		return;

@@ -13,6 +13,7 @@
 struct cell_class;
 struct config;
 struct engine;
+struct image_entry;
 struct loop;
 struct loop_timer;
 struct ticket;
@@ -61,7 +62,13 @@ struct container {
 	const struct cell_class *class;
 	char sandbox[33];
 	char name[64];
-	char python[32]; /* as it said itself, "" before */
+	char interpreter[33]; /* for a class in memory: its name */
+	char image[1025];
+	char python[32];   /* as it said itself, "" before */
+	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
+	int64_t runs;	   /* leases that are over */
+	bool retire;	   /* it has asked to be replaced */
+	bool promised;	   /* somebody waits for it; kept by the pool */
 	enum container_state state;
 	int64_t since_ms;      /* when the state began */
 	struct ticket *ticket; /* whose lease it is; kept by the pool */
@@ -89,8 +96,10 @@ struct container {
 
 TAILQ_HEAD(container_list, container);
 
+/* interpreter: for a class in memory; NULL: SANDBOX_IMAGE. */
 struct container *container_new(struct container_host *host,
-    const struct cell_class *class, const char *sandbox);
+    const struct cell_class *class, const char *sandbox,
+    const struct image_entry *interpreter);
 /* Frees all; whatever it still holds is let go. */
 void container_free(struct container *c);
 

@@ -106,12 +106,31 @@ add_identity(struct argv *argv, const struct docker_run *run)
 	argv_addf(argv, "seccomp=%s", run->seccomp);
 }
 
+/* A folder in memory; /tmp is everybody's, the others are the cell's user's. */
+static void
+add_folder(struct argv *argv, const struct class_folder *folder)
+{
+	int64_t pages = folder->size / 4096;
+	int64_t inodes = pages > 1024 ? pages : 1024;
+
+	if (strcmp(folder->path, "/dev/shm") == 0) {
+		argv_add(argv, "--shm-size");
+		argv_addf(argv, "%" PRId64, folder->size);
+		return;
+	}
+	argv_add(argv, "--tmpfs");
+	argv_addf(argv,
+	    "%s:rw,exec,nosuid,nodev,mode=%s,size=%" PRId64
+	    ",nr_inodes=%" PRId64,
+	    folder->path,
+	    strcmp(folder->path, "/tmp") == 0 ? "1777" :
+						"0755,uid=65532,gid=65532",
+	    folder->size, inodes);
+}
+
 static void
 add_limits(struct argv *argv, const struct docker_run *run)
 {
-	int64_t inodes = run->tmp_size / 4096 > 1024 ? run->tmp_size / 4096 :
-						       1024;
-
 	argv_add(argv, "--memory");
 	argv_addf(argv, "%" PRId64, run->memory);
 	argv_add(argv, "--memory-swap");
@@ -123,15 +142,20 @@ add_limits(struct argv *argv, const struct docker_run *run)
 	argv_add(argv, "--ulimit");
 	argv_addf(argv, "fsize=%" PRId64 ":%" PRId64, run->file_max,
 	    run->file_max);
-	argv_add(argv, "--shm-size");
-	argv_addf(argv, "%" PRId64, run->tmp_size);
-	argv_add(argv, "--tmpfs");
-	argv_addf(argv,
-	    "/tmp:rw,exec,nosuid,nodev,mode=1777,size=%" PRId64
-	    ",nr_inodes=%" PRId64,
-	    run->tmp_size, inodes);
-	argv_add(argv, "--tmpfs");
-	argv_add(argv, code_tmpfs);
+	for (size_t i = 0; i < run->folder_count; i++)
+		add_folder(argv, &run->folders[i]);
+	if (run->code) {
+		argv_add(argv, "--tmpfs");
+		argv_add(argv, code_tmpfs);
+	}
+	if (run->sysctl != NULL) {
+		argv_add(argv, "--sysctl");
+		argv_add(argv, run->sysctl);
+	}
+	if (run->isolation != NULL) {
+		argv_add(argv, "--env");
+		argv_addf(argv, "IL_CELL_ISOLATION=%s", run->isolation);
+	}
 }
 
 void
@@ -152,6 +176,8 @@ docker_argv_run(struct argv *argv, const struct docker_run *run)
 	argv_add(argv, "python3");
 	argv_add(argv, run->image);
 	argv_add_all(argv, cell_command);
+	if (run->argument != NULL)
+		argv_add(argv, run->argument);
 }
 
 /* docker WORD... */

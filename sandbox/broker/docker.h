@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "argv.h"
+#include "class.h"
 
 struct process_result;
 
@@ -34,11 +35,16 @@ struct docker_run {
 	const char *cell_dir;	/* absolute; at /run/cell */
 	const char *seccomp;	/* absolute path of the profile */
 	const char *ca_bundle;	/* "" none; absolute; at /run/ca.pem */
+	const char *argument;	/* after the socket; NULL: none */
+	const char *isolation;	/* IL_CELL_ISOLATION; NULL: not set */
+	const char *sysctl;	/* "KEY=VALUE"; NULL: none */
 	struct docker_mount mounts[2];
 	size_t mount_count;
+	struct class_folder folders[CLASS_FOLDERS]; /* /tmp, /dev/shm, … */
+	size_t folder_count;
+	bool code;	/* /code is needed */
 	int64_t memory; /* bytes */
 	int64_t pids;
-	int64_t tmp_size; /* bytes of /tmp, and of /dev/shm */
 	int64_t file_max; /* bytes that one file may have */
 	double cpus;
 };

@@ -286,7 +286,9 @@ run_failed(struct container *c, const struct process_result *result)
 		engine_report(c->host->engine, ENGINE_DOWN, line);
 	} else if (why == DOCKER_IMAGE) {
 		container_fail(c, REFUSAL_IMAGE, text);
-		engine_report(c->host->engine, ENGINE_NO_IMAGE, line);
+		/* The engine's state is about the one image. */
+		if (strcmp(c->image, c->host->config->sandbox_image) == 0)
+			engine_report(c->host->engine, ENGINE_NO_IMAGE, line);
 	} else {
 		container_fail(c, REFUSAL_START, text);
 	}
@@ -359,36 +361,51 @@ start_on_timer(void *arg)
 	    "docker run takes too long");
 }
 
+/* Only for whom it is a question. */
+static const char *
+isolation_forced(const struct container *c)
+{
+	return c->class->reuse == REUSE_ANYONE &&
+		strcmp(c->host->config->api_isolation, "cell") == 0 ?
+	    "1" :
+	    NULL;
+}
+
 static void
 run_build(struct container *c, struct argv *argv)
 {
 	const struct config *config = c->host->config;
+	const struct cell_class *class = c->class;
 	auto_free char *cell_dir = NULL;
 	auto_free char *seccomp = NULL;
 	char devices[CONTAINER_IMAGES][32];
 	char socket_dir[4096];
 	struct docker_run run = { .binary = config->docker_binary,
 		.runtime = config->sandbox_runtime,
-		.image = config->sandbox_image,
+		.image = c->image,
 		.name = c->name,
 		.instance = c->host->instance,
-		.class = c->class->name,
+		.class = class->name,
 		.sandbox = c->sandbox,
-		.network = class_network(c->class, config),
+		.network = class_network(class, config),
 		.socket_dir = socket_dir,
-		.ca_bundle = class_ca_bundle(c->class, config),
+		.ca_bundle = class_ca_bundle(class, config),
+		.argument = class->argument,
+		.isolation = isolation_forced(c),
+		.sysctl = class->sysctl,
 		.mount_count = c->image_count,
-		.memory = class_memory(c->class, config),
+		.code = !class->in_memory,
+		.memory = class_memory(class, config),
 		.pids = config->pids,
-		.tmp_size = config->tmp_size,
-		.file_max = class_file_max(c->class, config),
+		.file_max = class_file_max(class, config),
 		.cpus = config->cpus };
 
 	if (asprintf(&cell_dir, "%s/cell", config->lib_dir) < 0 ||
-	    asprintf(&seccomp, "%s/seccomp.json", config->lib_dir) < 0)
+	    asprintf(&seccomp, "%s/%s", config->lib_dir, class->seccomp) < 0)
 		log_fatal(1, "out of memory");
 	run.cell_dir = cell_dir;
 	run.seccomp = seccomp;
+	run.folder_count = class_folders(class, config, run.folders);
 	socket_path(c, socket_dir, sizeof(socket_dir), true);
 	for (size_t i = 0; i < c->image_count; i++) {
 		(void)snprintf(devices[i], sizeof(devices[i]), "/dev/loop%d",

@@ -12,6 +12,7 @@
 #include "workspace.h"
 
 #define WAITING_MAX 1024
+#define WARM_PAUSE_MS 10000 /* after a start that failed */
 
 static void pool_look(void *arg);
 
@@ -80,39 +81,65 @@ ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
 	ticket->refused(ticket, code, text);
 }
 
-struct container *
-pool_container_of(const struct pool *pool, const char *sandbox)
+bool
+pool_matches(const struct container *c, const struct ticket *ticket)
 {
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (strcmp(c->sandbox, sandbox) == 0)
-			return c;
-	}
-	return NULL;
+	return c->class == ticket->class &&
+	    strcmp(c->sandbox, ticket->sandbox) == 0 &&
+	    strcmp(c->interpreter, ticket->interpreter.name) == 0;
 }
 
 bool
 pool_serves(const struct container *c, const struct ticket *ticket)
 {
-	return c->state == CONTAINER_IDLE && c->class == ticket->class &&
-	    (c->class->warm || !c->used);
+	return c->state == CONTAINER_IDLE && pool_matches(c, ticket) &&
+	    (c->class->reuse != REUSE_NEVER || !c->used);
+}
+
+bool
+pool_is_coming(const struct container *c)
+{
+	return c->state <= CONTAINER_STARTING ||
+	    (c->state == CONTAINER_RELEASING &&
+		c->class->reuse == REUSE_ANYONE &&
+		c->isolation == ISOLATION_RUN && !c->retire);
+}
+
+/* Among several, the one that was used last. */
+struct container *
+pool_container_of(const struct pool *pool, const struct ticket *ticket)
+{
+	struct container *found = NULL;
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (!ticket->class->in_memory) {
+			if (strcmp(c->sandbox, ticket->sandbox) == 0)
+				return c;
+		} else if (pool_serves(c, ticket) &&
+		    (found == NULL || c->since_ms > found->since_ms)) {
+			found = c;
+		}
+	}
+	return found;
 }
 
 /* What can be said at once: 0 when it has to wait for its turn. */
 static enum refusal
 ticket_judge(const struct pool *pool, const struct ticket *ticket)
 {
-	const struct container *c = pool_container_of(pool, ticket->sandbox);
+	const struct container *c = pool_container_of(pool, ticket);
 	int64_t free_bytes;
 	struct err err;
 	bool low;
 
-	if (!workspace_exists(pool->host.base, ticket->sandbox))
+	if (!ticket->class->in_memory &&
+	    !workspace_exists(pool->host.base, ticket->sandbox))
 		return REFUSAL_NO_WORKSPACE;
-	if (workspace_space(pool->host.base, &free_bytes, &low, &err) != 0 ||
-	    low)
+	if (!ticket->class->in_memory &&
+	    (workspace_space(pool->host.base, &free_bytes, &low, &err) != 0 ||
+		low))
 		return REFUSAL_DISK;
 	if (pool->waiting >= pool->waiting_max &&
 	    (c == NULL || !pool_serves(c, ticket)))
@@ -148,24 +175,36 @@ pool_withdraw(struct pool *pool, struct ticket *ticket)
 
 /* ---- counting ---- */
 
+/* A cell in memory holds nothing that its successor needs: its place is free as
+ * soon as it ends. */
 void
-pool_count_states(const struct pool *pool, int64_t counts[CONTAINER_GONE + 1])
+pool_count_places(const struct pool *pool, struct pool_places places[BUDGETS])
 {
 	const struct container *c;
 
-	memset(counts, 0, (CONTAINER_GONE + 1) * sizeof(counts[0]));
+	memset(places, 0, BUDGETS * sizeof(places[0]));
 	TAILQ_FOREACH(c, &pool->containers, link)
-	counts[c->state]++;
+	{
+		struct pool_places *p = &places[c->class->budget];
+		bool ending = c->state == CONTAINER_ENDING;
+
+		if (c->state == CONTAINER_GONE ||
+		    (ending && c->class->in_memory))
+			continue;
+		p->taken++;
+		p->ending += ending ? 1 : 0;
+	}
 }
 
-int64_t
-pool_count_living(const int64_t counts[CONTAINER_GONE + 1])
+struct container *
+pool_start(struct pool *pool, const struct cell_class *class,
+    const char *sandbox, const struct image_entry *interpreter)
 {
-	int64_t n = 0;
+	struct container *c = container_new(&pool->host, class, sandbox,
+	    interpreter);
 
-	for (int state = 0; state < CONTAINER_GONE; state++)
-		n += counts[state];
-	return n;
+	TAILQ_INSERT_TAIL(&pool->containers, c, link);
+	return c;
 }
 
 /* ---- one look over everything ---- */
@@ -178,10 +217,10 @@ tell_failure(struct pool *pool, struct container *c)
 	struct ticket *ticket;
 
 	c->told = true;
+	pool->warm_not_ms = clock_monotonic_ms() + WARM_PAUSE_MS;
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
 	{
-		if (ticket->class == c->class &&
-		    strcmp(ticket->sandbox, c->sandbox) == 0) {
+		if (pool_matches(c, ticket)) {
 			ticket_refuse(pool, ticket, c->failure,
 			    c->failure_text);
 			return;
@@ -208,8 +247,10 @@ settle_containers(struct pool *pool)
 
 	for (c = TAILQ_FIRST(&pool->containers); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
-		if (c->state == CONTAINER_IDLE)
+		if (c->state == CONTAINER_IDLE && !c->class->in_memory)
 			memcpy(pool->python, c->python, sizeof(pool->python));
+		if (c->isolation != 0)
+			pool->isolation = c->isolation;
 		if (c->state >= CONTAINER_ENDING && c->ticket != NULL)
 			tell_lost(c);
 		if (c->failure != 0 && !c->told)
@@ -320,14 +361,15 @@ pool_forget_removal(struct pool *pool, struct removal *removal)
 void
 pool_count(const struct pool *pool, struct pool_count *count)
 {
-	int64_t counts[CONTAINER_GONE + 1];
+	const struct container *c;
 
-	pool_count_states(pool, counts);
-	count->cells = pool_count_living(counts);
-	count->leased = counts[CONTAINER_LEASED];
-	count->starting = counts[CONTAINER_PREPARING] +
-	    counts[CONTAINER_PREPARED] + counts[CONTAINER_STARTING];
-	count->waiting = (int64_t)pool->waiting;
+	*count = (struct pool_count){ .waiting = (int64_t)pool->waiting };
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		count->cells += c->state < CONTAINER_GONE ? 1 : 0;
+		count->leased += c->state == CONTAINER_LEASED ? 1 : 0;
+		count->starting += c->state <= CONTAINER_STARTING ? 1 : 0;
+	}
 }
 
 void

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "../base/images.h"
+#include "class.h"
 #include "container.h"
 #include "engine.h"
 
@@ -20,7 +22,8 @@ struct ticket;
 /* Somebody who wants a cell.  The owner's, who fills in the first part. */
 struct ticket {
 	const struct cell_class *class;
-	char sandbox[33];
+	char sandbox[33];		/* "" for a class in memory */
+	struct image_entry interpreter; /* for such a class */
 	int64_t lease_ms;
 	/* Exactly one of these two is called, never from within
 	 * pool_request().  The ticket may be freed in each. */
@@ -66,6 +69,8 @@ struct pool {
 	void (*empty)(void *arg); /* when stopping: no container is left */
 	void *arg;
 	char python[32];
+	int64_t isolation;   /* what the last api cell said; 0: none has */
+	int64_t warm_not_ms; /* a start failed: keep none warm before this */
 };
 
 struct pool_count {
@@ -93,22 +98,45 @@ void pool_count(const struct pool *pool, struct pool_count *count);
 /* End everything; then call empty. */
 void pool_stop(struct pool *pool, void (*empty)(void *arg), void *arg);
 
-/* ---- between pool.c and turn.c ---- */
+/* ---- between pool.c, turn.c and warm.c ---- */
 
 /* Serve and start whatever can be; end what is idle too long, or too many. */
 void turn_take(struct pool *pool);
 void ticket_leave_queue(struct pool *pool, struct ticket *ticket);
 void ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
     const char *text);
-/* There is at most one for each sandbox.  One that is gone counts until it was
- * settled: its failure has to be told before there is another try. */
+/* The container of a ticket's sandbox, of which there is at most one (one that
+ * is gone counts until it was settled: its failure has to be told before there
+ * is another try); for a class in memory one that serves it now. */
 struct container *pool_container_of(const struct pool *pool,
-    const char *sandbox);
+    const struct ticket *ticket);
+/* Of the same class, for the same interpreter or sandbox. */
+bool pool_matches(const struct container *c, const struct ticket *ticket);
+/* It is on its way: for the first time, or back from a lease. */
+bool pool_is_coming(const struct container *c);
 /* It could be leased to the ticket now. */
 bool pool_serves(const struct container *c, const struct ticket *ticket);
-void pool_count_states(const struct pool *pool,
-    int64_t counts[CONTAINER_GONE + 1]);
-/* Those that take a place. */
-int64_t pool_count_living(const int64_t counts[CONTAINER_GONE + 1]);
+struct container *pool_start(struct pool *pool, const struct cell_class *class,
+    const char *sandbox, const struct image_entry *interpreter);
+
+/* docker run at one time: more only slows each down. */
+#define POOL_RUNS_MAX 2
+
+/* The places of a budget. */
+struct pool_places {
+	int64_t taken;
+	int64_t ending; /* of those: on their way out */
+	bool full;	/* nothing more to be had at the moment */
+};
+void pool_count_places(const struct pool *pool,
+    struct pool_places places[BUDGETS]);
+
+/* The idle cell that nobody has used for the longest time; NULL: none. */
+struct container *pool_oldest_idle(const struct pool *pool,
+    enum cell_budget budget);
+/* End idle cells beyond what may stay warm (those that somebody waited for have
+ * been taken by now); start those that are to be ready. */
+void warm_trim(struct pool *pool);
+void warm_refill(struct pool *pool);
 
 #endif

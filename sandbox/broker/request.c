@@ -12,6 +12,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/frame.h"
+#include "../base/images.h"
 #include "../base/log.h"
 #include "class.h"
 #include "client.h"
@@ -76,24 +77,60 @@ lease_on_lost(struct ticket *ticket)
 	client_close(client_of(ticket));
 }
 
+/* A class is for a sandbox or for an interpreter, never for both. */
+static enum refusal
+lease_take_subject(struct ticket *ticket, const struct config *config,
+    const struct frame_view *view)
+{
+	char name[IMAGES_NAME_MAX + 1] = "";
+	const unsigned char *data;
+	size_t len;
+	bool sandbox = frame_get_bytes(view, TAG_SANDBOX, &data, &len);
+	bool interpreter = frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
+
+	if (!ticket->class->in_memory)
+		return frame_get_text(view, TAG_SANDBOX, ticket->sandbox,
+			   sizeof(ticket->sandbox)) &&
+			workspace_id_valid(ticket->sandbox) && !interpreter ?
+		    0 :
+		    REFUSAL_INPUT;
+	if (sandbox)
+		return REFUSAL_INPUT;
+	if ((interpreter &&
+		!frame_get_text(view, TAG_INTERPRETER, name, sizeof(name))) ||
+	    !images_find(config->sandbox_images, name, &ticket->interpreter))
+		return REFUSAL_INTERPRETER;
+	return 0;
+}
+
+static enum refusal
+lease_take(struct ticket *ticket, const struct config *config,
+    const struct frame_view *view)
+{
+	char class[16];
+
+	if (!frame_get_text(view, TAG_CLASS, class, sizeof(class)) ||
+	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
+	    ticket->lease_ms < 1 || ticket->lease_ms > LEASE_MS_MAX)
+		return REFUSAL_INPUT;
+	ticket->class = class_find(class);
+	if (ticket->class == NULL)
+		return REFUSAL_INPUT;
+	return lease_take_subject(ticket, config, view);
+}
+
 static void
 request_lease(struct client *client, const struct frame_view *view)
 {
 	struct ticket *ticket = &client->ticket;
-	char class[16];
-	int64_t lease_ms;
+	enum refusal code = lease_take(ticket, client->clients->config, view);
 
-	if (!frame_get_text(view, TAG_CLASS, class, sizeof(class)) ||
-	    !frame_get_text(view, TAG_SANDBOX, ticket->sandbox,
-		sizeof(ticket->sandbox)) ||
-	    !frame_get_int(view, TAG_LEASE_MS, &lease_ms) ||
-	    !workspace_id_valid(ticket->sandbox) || lease_ms < 1 ||
-	    lease_ms > LEASE_MS_MAX || class_find(class) == NULL) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed LEASE");
+	if (code != 0) {
+		client_refuse(client, code,
+		    code == REFUSAL_INTERPRETER ? "no such interpreter" :
+						  "a malformed LEASE");
 		return;
 	}
-	ticket->class = class_find(class);
-	ticket->lease_ms = lease_ms;
 	ticket->granted = lease_on_granted;
 	ticket->refused = lease_on_refused;
 	ticket->lost = lease_on_lost;
@@ -261,6 +298,7 @@ request_tell_status(struct client *client)
 	frame_add_int(&frame, TAG_STARTING, count.starting);
 	frame_add_int(&frame, TAG_WAITING, count.waiting);
 	frame_add_int(&frame, TAG_FREE_BYTES, free_bytes);
+	frame_add_int(&frame, TAG_ISOLATION, clients->pool->isolation);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 }

@@ -10,7 +10,6 @@
 #include "class.h"
 #include "pool.h"
 
-#define RUNS_MAX 2   /* docker run at one time: more only slows each down */
 #define BUSY_MS 1000 /* the same sandbox may just be coming back */
 
 static const char *
@@ -33,6 +32,8 @@ refusal_text(enum refusal code)
 		return "the host's disk is full";
 	case REFUSAL_START:
 		return "the cell did not start";
+	case REFUSAL_INTERPRETER:
+		return "no such interpreter";
 	}
 	return "";
 }
@@ -109,7 +110,7 @@ serve_one(struct pool *pool)
 
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
 	{
-		struct container *c = pool_container_of(pool, ticket->sandbox);
+		struct container *c = pool_container_of(pool, ticket);
 
 		if (ticket->refusal != 0) {
 			ticket_refuse(pool, ticket, ticket->refusal,
@@ -138,20 +139,45 @@ serve_one(struct pool *pool)
 	return false;
 }
 
-/* The idle cell that nobody has used for the longest time. */
-static struct container *
-oldest_idle(const struct pool *pool)
+/* One that is coming up anyway, for each ticket another one. */
+static bool
+is_promised(struct pool *pool, const struct ticket *ticket)
 {
-	struct container *oldest = NULL;
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		if (c->state == CONTAINER_IDLE &&
-		    (oldest == NULL || c->since_ms < oldest->since_ms))
-			oldest = c;
+		if (pool_is_coming(c) && !c->promised &&
+		    pool_matches(c, ticket)) {
+			c->promised = true;
+			return true;
+		}
 	}
-	return oldest;
+	return false;
+}
+
+/* A place for a container that is needed: free (true), or to be had when an
+ * idle cell has ended. */
+static bool
+find_room(struct pool *pool, enum cell_budget budget,
+    struct pool_places *places, bool *done)
+{
+	struct container *c;
+
+	*done = false;
+	if (places->taken < class_budget(budget, pool->host.config))
+		return true;
+	/* One that is on its way out makes room for one of us. */
+	if (places->ending-- > 0)
+		return false;
+	c = pool_oldest_idle(pool, budget);
+	places->full = c == NULL;
+	if (c != NULL) {
+		log_debug("making room cell=%s", c->name);
+		container_end(c, false);
+		*done = true;
+	}
+	return false;
 }
 
 /* The first ticket that needs a new container: start one, or make room.  True
@@ -159,59 +185,36 @@ oldest_idle(const struct pool *pool)
 static bool
 start_one(struct pool *pool)
 {
-	int64_t counts[CONTAINER_GONE + 1];
+	struct pool_places places[BUDGETS];
+	struct container *c;
 	struct ticket *ticket;
-	int64_t ending;
+	bool done;
 
-	pool_count_states(pool, counts);
-	ending = counts[CONTAINER_ENDING];
+	pool_count_places(pool, places);
+	TAILQ_FOREACH(c, &pool->containers, link)
+	c->promised = false;
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
 	{
-		struct container *c = pool_container_of(pool, ticket->sandbox);
+		const struct cell_class *class = ticket->class;
+		enum cell_budget budget = class->budget;
 
-		if (c != NULL)
+		if (places[budget].full ||
+		    pool_container_of(pool, ticket) != NULL ||
+		    (class->in_memory && is_promised(pool, ticket)))
 			continue;
 		if (refuse_engine(pool, ticket))
 			return true;
 		if (engine_state(pool->engine) != ENGINE_READY)
 			return false;
-		if (pool_count_living(counts) < pool->host.config->cells) {
-			c = container_new(&pool->host, ticket->class,
-			    ticket->sandbox);
-			TAILQ_INSERT_TAIL(&pool->containers, c, link);
+		if (find_room(pool, budget, &places[budget], &done)) {
+			pool_start(pool, class, ticket->sandbox,
+			    class->in_memory ? &ticket->interpreter : NULL);
 			return true;
 		}
-		/* One that is on its way out makes room for one of us. */
-		if (ending-- > 0)
-			continue;
-		c = oldest_idle(pool);
-		if (c == NULL)
-			return false;
-		log_debug("making room cell=%s", c->name);
-		container_end(c, false);
-		return true;
+		if (done)
+			return true;
 	}
 	return false;
-}
-
-/* Idle cells beyond what may stay warm.  Those that somebody waited for have
- * been taken by now. */
-static void
-trim_idle(struct pool *pool)
-{
-	const struct config *config = pool->host.config;
-	int64_t counts[CONTAINER_GONE + 1];
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state == CONTAINER_IDLE &&
-		    (!c->class->warm || config->warm_seconds == 0))
-			container_end(c, false);
-	}
-	pool_count_states(pool, counts);
-	for (int64_t n = counts[CONTAINER_IDLE]; n > config->warm_cells; n--)
-		container_end(oldest_idle(pool), false);
 }
 
 static void
@@ -224,7 +227,7 @@ run_prepared(struct pool *pool)
 	runs += c->run.running ? 1 : 0;
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		if (c->state == CONTAINER_PREPARED && runs < RUNS_MAX) {
+		if (c->state == CONTAINER_PREPARED && runs < POOL_RUNS_MAX) {
 			container_run(c);
 			runs++;
 		}
@@ -236,6 +239,7 @@ turn_take(struct pool *pool)
 {
 	while (serve_one(pool) || start_one(pool))
 		;
-	trim_idle(pool);
+	warm_trim(pool);
+	warm_refill(pool);
 	run_prepared(pool);
 }

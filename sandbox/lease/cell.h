@@ -12,13 +12,11 @@ struct err;
 /*
  * Talk to a leased cell: send one request, then take its events until the
  * result.  A cell is hostile: everything that comes from it is checked here,
- * once, and reaches the caller as a typed event.  Nothing of an event outlives
- * the next call.
+ * once, and reaches the caller as a typed event, good until the next call.
  */
 
-/* Bytes of somebody else's. */
 struct cell_bytes {
-	const char *data;
+	const char *data; /* borrowed */
 	size_t len;
 };
 
@@ -116,7 +114,6 @@ struct cell_event {
 	enum left_out why;
 	struct cell_result result;
 };
-
 /* The conversation over one lease; initialise with cell_init().  What the cell
  * may still send is counted down from what the request asked for: a cell that
  * sends more breaks the protocol, so the caller's memory is bounded by what it
@@ -134,8 +131,7 @@ struct cell {
 	unsigned char packet[FRAME_MAX];
 };
 
-/* A cell names at most so many files that it left out. */
-#define CELL_LEFT_OUT_MAX 1000
+#define CELL_LEFT_OUT_MAX 1000 /* files that a cell may say it left out */
 
 void cell_init(struct cell *cell, int fd);
 

@@ -55,7 +55,8 @@ def pack(kind, *fields):
 INTEGERS = {"CODE", "COLD", "REASON", "STATUS", "SIGNAL", "STREAM", "SIZE",
             "WALL_US", "CPU_US", "MAX_RSS", "USED_BYTES", "USED_FILES",
             "TOTAL", "DISK_FULL", "ENGINE", "IMAGE", "CELLS", "LEASED",
-            "STARTING", "WAITING", "FREE_BYTES", "MTIME", "KIND", "WHY"}
+            "STARTING", "WAITING", "FREE_BYTES", "MTIME", "KIND", "WHY",
+            "ISOLATION", "RETIRE", "CUT"}
 
 
 def unpack(packet):
@@ -134,6 +135,17 @@ class Asked:
         self.cell.send(pack("GO"))
         return self.result()
 
+    def run_api(self, source, wall_ms=20000, output_max=MIB):
+        """Run `python -c source`: (result fields, output)."""
+        self.cell.send(pack("REQUEST", ("OP", N["OP_RUN"]), ("PLAIN", 1),
+                            ("WALL_MS", wall_ms), ("MERGE", 1),
+                            ("OUTPUT_MAX", output_max)))
+        for data in ("-c\0", source + "\0"):
+            self.cell.send(pack("BYTES", ("PART", N["PART_ARGS"]),
+                                ("DATA", data)))
+        self.cell.send(pack("GO"))
+        return self.result()
+
     def result(self):
         output = b""
         while True:
@@ -169,7 +181,8 @@ class Broker:
         env = {"PATH": os.environ["PATH"], "IL_STATE_DIR": self.state,
                "IL_BASE_DIR": self.base, "SANDBOX_IMAGE": IMAGE,
                "DOCKER_BINARY": DOCKER, "SANDBOX_PULL_ON_STARTUP": "0",
-               "IL_QUOTA": "16m", "IL_FILES": "200", "IL_PIP_QUOTA": "32m"}
+               "IL_QUOTA": "16m", "IL_FILES": "200", "IL_PIP_QUOTA": "32m",
+               "IL_API_WARM": "0"}
         for key in ("DOCKER_HOST", "HOME", "ASAN_OPTIONS", "DOCKER_CONFIG"):
             if key in os.environ:
                 env[key] = os.environ[key]
@@ -238,6 +251,20 @@ class Broker:
         return self.ask(pack("LEASE", ("CLASS", cls),
                              ("SANDBOX", sandbox_id(n)),
                              ("LEASE_MS", lease_ms)))
+
+    def ask_api(self, interpreter=None, cls="api", lease_ms=60000):
+        """A lease for an interpreter, not for a sandbox."""
+        fields = [("CLASS", cls), ("LEASE_MS", lease_ms)]
+        if interpreter is not None:
+            fields.append(("INTERPRETER", interpreter))
+        return self.ask(pack("LEASE", *fields))
+
+    def lease_api(self, interpreter=None, cls="api", lease_ms=60000):
+        asked = self.ask_api(interpreter, cls, lease_ms)
+        kind, fields = asked.answer()
+        if kind != "GRANTED":
+            raise RuntimeError("%s %s" % (kind, fields))
+        return asked
 
     def lease(self, n, cls="user", lease_ms=60000):
         """A granted lease, or an exception."""
@@ -334,7 +361,7 @@ class Broker:
 
 def refusal_name(fields):
     for name in ("INPUT", "BUSY", "FULL", "ENGINE", "IMAGE", "NO_WORKSPACE",
-                 "DISK", "START"):
+                 "DISK", "START", "INTERPRETER"):
         if N["REFUSAL_" + name] == fields["CODE"]:
             return name
     return str(fields["CODE"])

@@ -2,7 +2,9 @@
 #include "tap.h"
 
 #include "sandbox/base/buf.h"
+#include "sandbox/base/config.h"
 #include "sandbox/base/process.h"
+#include "sandbox/broker/class.h"
 #include "sandbox/broker/creation.h"
 #include "sandbox/broker/docker.h"
 
@@ -26,7 +28,9 @@ example(void)
 		.mount_count = 2,
 		.memory = 268435456,
 		.pids = 64,
-		.tmp_size = 67108864,
+		.folders = { { "/tmp", 67108864 }, { "/dev/shm", 67108864 } },
+		.folder_count = 2,
+		.code = true,
 		.file_max = 536870912,
 		.cpus = 1.5 };
 }
@@ -139,6 +143,66 @@ test_variants(void)
 }
 
 static void
+test_in_memory(void)
+{
+	auto_argv struct argv argv;
+	struct docker_run run = example();
+
+	run.mount_count = 0;
+	run.code = false;
+	run.argument = "api";
+	run.isolation = "1";
+	run.sysctl = "a.b=0";
+	run.folders[1] = (struct class_folder){ "/dev/shm", 4096 };
+	run.folders[2] = (struct class_folder){ "/home", 8192 };
+	run.folder_count = 3;
+	argv_init(&argv);
+	docker_argv_run(&argv, &run);
+	is_str(argv.words[argv.count - 1], "api", "cell.py is told its class");
+	ok(has_pair(&argv, "--env", "IL_CELL_ISOLATION=1"),
+	    "and how to isolate");
+	ok(has_pair(&argv, "--sysctl", "a.b=0"), "a setting of the kernel");
+	ok(has_pair(&argv, "--shm-size", "4096"), "shared memory");
+	ok(has_pair(&argv, "--tmpfs",
+	       "/home:rw,exec,nosuid,nodev,mode=0755,uid=65532,gid=65532,"
+	       "size=8192,nr_inodes=1024"),
+	    "a folder of the cell's own");
+	for (size_t i = 0; i < argv.count; i++) {
+		if (strncmp(argv.words[i], "/code", 5) == 0)
+			ok(false, "no folder for code");
+	}
+}
+
+/* All of an API cell's folders together leave room to work in. */
+static void
+test_folders(void)
+{
+	static const int64_t memories[] = { 64, 100, 256, 4096 };
+	struct class_folder folders[CLASS_FOLDERS];
+
+	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++) {
+		struct config config = { .api_memory = memories[i] << 20,
+			.tmp_size = 1 << 20 };
+		size_t count = class_folders(class_find("api"), &config,
+		    folders);
+		int64_t sum = 0;
+
+		is_int((int64_t)count, 4, "four folders");
+		for (size_t j = 0; j < count; j++)
+			sum += folders[j].size;
+		ok(sum <= config.api_memory - config.api_memory / 8,
+		    "smaller than the memory");
+		is_int((int64_t)class_folders(class_find("session"), &config,
+			   folders),
+		    3, "a session has no /home");
+		is_int((int64_t)class_folders(class_find("user"), &config,
+			   folders),
+		    2, "a user's cell has neither");
+		is_int(folders[0].size, 1 << 20, "but IL_TMP");
+	}
+}
+
+static void
 test_small(void)
 {
 	auto_argv struct argv remove;
@@ -231,6 +295,8 @@ main(void)
 {
 	test_confinement();
 	test_variants();
+	test_in_memory();
+	test_folders();
 	test_small();
 	test_classify();
 	test_ids();
