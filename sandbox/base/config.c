@@ -52,7 +52,7 @@ static const struct config_key config_keys[] = {
 	    DAY, "oldest and newest signature that is taken; 0 takes any age" },
 
 	{ "IL_STATE_DIR", CONFIG_PATH, AT(state_dir), "./il_state", 0, 0,
-	    "sockets, logs, the database, generated files" },
+	    "sockets, the database, generated files" },
 	{ "IL_BASE_DIR", CONFIG_PATH, AT(base_dir), "./il_sandboxes", 0, 0,
 	    "the sandboxes, one folder each" },
 	{ "IL_DATABASE", CONFIG_PATH, AT(database), DATABASE_FALLBACK, 0, 0,
