@@ -52,25 +52,31 @@ bucket_remember(struct rest *rest, uint64_t key, int64_t free_at_ms)
 	rest->next_bucket = (rest->next_bucket + 1) % REST_BUCKETS;
 }
 
+static void
+shorten(struct call *call, int64_t end_ms)
+{
+	if (call->retry.deadline_ms > end_ms)
+		call->retry.deadline_ms = end_ms;
+	if (call->until_ms > end_ms)
+		call->until_ms = end_ms;
+}
+
 /* Wait until the time has come.  The stop descriptor is only looked at: from
  * when it is readable the call has STOP_GRACE_MS left. */
 static bool
-wait_until(const struct rest *rest, struct retry *retry, int64_t until_ms)
+wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
 {
 	struct pollfd stop = { .fd = rest->stop_fd, .events = POLLIN };
 	int64_t now_ms = clock_monotonic_ms();
 
-	while (now_ms < until_ms && until_ms <= retry->deadline_ms) {
+	while (now_ms < until_ms && until_ms <= call->retry.deadline_ms) {
 		if (poll(&stop, 1, clock_poll_timeout(until_ms)) > 0) {
-			int64_t end_ms = clock_monotonic_ms() + STOP_GRACE_MS;
-
 			stop.fd = -1;
-			if (retry->deadline_ms > end_ms)
-				retry->deadline_ms = end_ms;
+			shorten(call, clock_monotonic_ms() + STOP_GRACE_MS);
 		}
 		now_ms = clock_monotonic_ms();
 	}
-	return until_ms <= retry->deadline_ms || now_ms >= until_ms;
+	return until_ms <= call->retry.deadline_ms || now_ms >= until_ms;
 }
 
 /* Before a try: the block and the token's bucket must be free. */
@@ -96,7 +102,7 @@ wait_for_turn(const struct rest *rest, struct call *call,
 	*outcome = REST_LATER;
 	if (now_ms > call->retry.deadline_ms)
 		return false;
-	return wait_until(rest, &call->retry, free_at_ms);
+	return wait_until(rest, call, free_at_ms);
 }
 
 /* ---- what an answer tells ---- */
@@ -122,6 +128,20 @@ read_json(const struct transfer_answer *answer, struct retry_answer *result,
 		memcpy(reply->message_id, id, strlen(id) + 1);
 }
 
+/* For the calls after this one: it may itself not wait for so long. */
+static void
+remember_limit(struct rest *rest, const struct call *call,
+    const struct retry_answer *answer, bool global, int64_t now_ms)
+{
+	int64_t wait_ms = answer->retry_after_ms;
+
+	if (global || !answer->json)
+		rest->blocked_until_ms = now_ms +
+		    (wait_ms >= 0 ? wait_ms : BLOCK_MOST_MS);
+	else if (call->key != 0 && wait_ms >= 0)
+		bucket_remember(rest, call->key, now_ms + wait_ms);
+}
+
 static struct retry_answer
 read_answer(struct rest *rest, const struct call *call,
     const struct transfer_answer *answer, struct rest_reply *reply)
@@ -142,13 +162,8 @@ read_answer(struct rest *rest, const struct call *call,
 	    answer->reset_after_ms >= 0)
 		bucket_remember(rest, call->key,
 		    now_ms + answer->reset_after_ms);
-	if (result.status == 429 && (global || !result.json)) {
-		int64_t wait_ms = result.retry_after_ms;
-
-		if (wait_ms < 0)
-			wait_ms = BLOCK_MOST_MS;
-		rest->blocked_until_ms = now_ms + wait_ms;
-	}
+	if (result.status == 429)
+		remember_limit(rest, call, &result, global, now_ms);
 	return result;
 }
 
@@ -167,7 +182,7 @@ random_number(void)
 static int
 try_timeout(const struct call *call)
 {
-	int64_t left_ms = call->retry.deadline_ms - clock_monotonic_ms();
+	int64_t left_ms = call->until_ms - clock_monotonic_ms();
 
 	if (left_ms < 1)
 		return 1;
@@ -220,7 +235,7 @@ call_run(struct rest *rest, struct call *call, struct rest_reply *reply,
 		    random_number());
 		if (!next.again)
 			return give_up(next.outcome, reply, &last, err);
-		if (!wait_until(rest, &call->retry, now_ms + next.wait_ms))
+		if (!wait_until(rest, call, now_ms + next.wait_ms))
 			return give_up(REST_LATER, reply, &last, err);
 	}
 }

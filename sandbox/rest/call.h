@@ -39,7 +39,8 @@ struct rest {
 /* One call: a request that is tried until it is decided. */
 struct call {
 	struct transfer_request request;
-	uint64_t key; /* of its bucket, 0: none */
+	uint64_t key;	  /* of its bucket, 0: none */
+	int64_t until_ms; /* monotonic: every try has ended by then */
 	struct retry retry;
 };
 

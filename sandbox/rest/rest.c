@@ -84,11 +84,39 @@ upload_timeout(const char *body, const struct rest_file *files, size_t count)
 	return timeout_ms < TIMEOUT_MOST_MS ? (int)timeout_ms : TIMEOUT_MOST_MS;
 }
 
-/* A deadline on the wall clock as one on the monotonic clock. */
-static int64_t
-monotonic_deadline(int64_t until_ms)
+/* No try of the call lasts longer than timeout_ms from now. */
+static void
+end_within(struct call *call, int64_t timeout_ms)
 {
-	return clock_monotonic_ms() + (until_ms - clock_wall_ms());
+	call->until_ms = clock_monotonic_ms() + timeout_ms;
+	call->retry.deadline_ms = call->until_ms;
+}
+
+/* The same for a token that dies at until_ms, on the wall clock; but tries
+ * begin only for a while: the caller has other things to do. */
+static void
+end_with_token(struct call *call, int64_t until_ms)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	end_within(call, until_ms - clock_wall_ms());
+	if (call->retry.deadline_ms > now_ms + REST_HOLD_MS)
+		call->retry.deadline_ms = now_ms + REST_HOLD_MS;
+}
+
+static enum rest_outcome
+url_call(struct rest *rest, struct call *call, const struct buf *url,
+    struct rest_reply *reply, struct err *err)
+{
+	*reply = (struct rest_reply){ 0 };
+	if (url->overflow) {
+		(void)err_set(err, ERR_INPUT, "the address is too long");
+		return REST_GONE;
+	}
+	call->request.url = buf_str(url);
+	call->request.direct = rest->direct;
+	call->request.answer_max = ANSWER_MAX;
+	return call_run(rest, call, reply, err);
 }
 
 static enum rest_outcome
@@ -97,20 +125,17 @@ webhook_call(struct rest *rest, struct call *call, const char *token,
 {
 	auto_buf struct buf url = BUF_INIT(URL_MAX);
 
+	if (token[0] == '\0') {
+		*reply = (struct rest_reply){ 0 };
+		(void)err_set(err, ERR_INPUT, "there is no token");
+		return REST_GONE;
+	}
 	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
 	    rest->application_id);
 	add_escaped(&url, token);
 	buf_adds(&url, suffix);
-	if (url.overflow || token[0] == '\0') {
-		*reply = (struct rest_reply){ 0 };
-		(void)err_set(err, ERR_INPUT, "this is not a token");
-		return REST_GONE;
-	}
-	call->request.url = buf_str(&url);
-	call->request.direct = rest->direct;
-	call->request.answer_max = ANSWER_MAX;
 	call->key = call_key(token);
-	return call_run(rest, call, reply, err);
+	return url_call(rest, call, &url, reply, err);
 }
 
 enum rest_outcome
@@ -127,13 +152,10 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 			.file_count = file_count,
 			.timeout_ms = upload_timeout(body, files, file_count),
 		},
-		.retry = {
-			.patience = patience,
-			.repeatable = true,
-			.deadline_ms = monotonic_deadline(until_ms),
-		},
+		.retry = { .patience = patience, .repeatable = true },
 	};
 
+	end_with_token(&call, until_ms);
 	if (patience == REST_PROGRESS && file_count == 0)
 		call.request.timeout_ms = PROGRESS_MS;
 	return webhook_call(rest, &call, token, "/messages/@original", reply,
@@ -153,12 +175,10 @@ rest_follow_up(struct rest *rest, const char *token, const char *body,
 			.file_count = file_count,
 			.timeout_ms = upload_timeout(body, files, file_count),
 		},
-		.retry = {
-			.patience = REST_FINAL,
-			.deadline_ms = monotonic_deadline(until_ms),
-		},
+		.retry = { .patience = REST_FINAL },
 	};
 
+	end_with_token(&call, until_ms);
 	return webhook_call(rest, &call, token, "", reply, err);
 }
 
@@ -172,21 +192,16 @@ rest_callback(struct rest *rest, int64_t interaction_id, const char *token,
 			.method = "POST",
 			.body = body,
 			.timeout_ms = timeout_ms,
-			.answer_max = ANSWER_MAX,
-			.direct = rest->direct,
 		},
-		.retry = {
-			.patience = REST_PROGRESS,
-			.deadline_ms = clock_monotonic_ms() + timeout_ms,
-		},
+		.retry = { .patience = REST_PROGRESS },
 	};
 
+	end_within(&call, timeout_ms);
 	buf_addf(&url, "%s/interactions/%" PRId64 "/", rest->api_base,
 	    interaction_id);
 	add_escaped(&url, token);
 	buf_adds(&url, "/callback");
-	call.request.url = buf_str(&url);
-	return call_run(rest, &call, reply, err);
+	return url_call(rest, &call, &url, reply, err);
 }
 
 enum rest_outcome
@@ -200,21 +215,15 @@ rest_register(struct rest *rest, const char *commands, int64_t guild_id,
 			.body = commands,
 			.authorization = rest->authorization,
 			.timeout_ms = TIMEOUT_MS,
-			.answer_max = ANSWER_MAX,
-			.direct = rest->direct,
 		},
-		.retry = {
-			.patience = REST_FINAL,
-			.repeatable = true,
-			.deadline_ms = clock_monotonic_ms() + REGISTER_MS,
-		},
+		.retry = { .patience = REST_FINAL, .repeatable = true },
 	};
 
+	end_within(&call, REGISTER_MS);
 	buf_addf(&url, "%s/applications/%" PRId64, rest->api_base,
 	    rest->application_id);
 	if (guild_id != 0)
 		buf_addf(&url, "/guilds/%" PRId64, guild_id);
 	buf_adds(&url, "/commands");
-	call.request.url = buf_str(&url);
-	return call_run(rest, &call, reply, err);
+	return url_call(rest, &call, &url, reply, err);
 }

@@ -53,8 +53,12 @@ struct rest_reply {
 	char message_id[24]; /* of the message, when it was told */
 };
 
+/* Within this time from its beginning a call about a message begins its tries:
+ * whoever makes it has others to serve, too. */
+#define REST_HOLD_MS 20000
+
 enum rest_patience {
-	REST_FINAL,    /* never dropped while the token lives */
+	REST_FINAL,    /* tried again for REST_HOLD_MS, then REST_LATER */
 	REST_PROGRESS, /* one try; dropped when it would have to wait */
 };
 

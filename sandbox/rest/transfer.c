@@ -11,6 +11,9 @@
 #include "../base/text.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
+/* An exchange in which no byte moves for so long is over: the whole timeout of
+ * a large file is for a slow line, not for a server that hangs. */
+#define SILENCE_S 15L
 #define USER_AGENT "DiscordBot (https://github.com/inline, " INLINE_VERSION ")"
 #define SECONDS_MOST 3600.0
 
@@ -182,6 +185,10 @@ prepare(struct transfer *t, const struct transfer_request *request,
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, t->error);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, SILENCE_S);
+	/* the token in a path stays where it is, whatever it looks like */
+	curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);

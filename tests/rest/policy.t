@@ -7,6 +7,7 @@ requests.
 
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "worker"))
@@ -97,6 +98,7 @@ def a_429_is_waited_out():
 @test
 def a_global_429_holds_up_the_next_answer_too():
     first = begin(kind="rate_limit", retry_after=1.5, scope="global")
+    house.wait_state(first, "finished")
     second = begin()
     arrives(first)
     arrives(second)
@@ -109,6 +111,21 @@ def cloudflares_429_is_waited_out():
     sent = begin(kind="cloudflare", retry_after=2)
     arrives(sent)
     assert len(tries(sent)) == 2 and gaps(sent)[0] >= 2, gaps(sent)
+    clean()
+
+
+@test
+def a_long_429_is_waited_out_and_holds_up_nobody_else():
+    first = begin(kind="rate_limit", retry_after=25, count=1)
+    house.wait_state(first, "finished")
+    began = time.monotonic()
+    second = house.send("py", user="bob", text="2 + 2")
+    arrives(second)
+    assert time.monotonic() - began < 5, time.monotonic() - began
+    house.wait_state(first, "delivered")
+    arrives(first)
+    assert [status for status, _ in tries(first)] == [429, 200], tries(first)
+    assert gaps(first)[0] >= 25, gaps(first)
     clean()
 
 
@@ -204,6 +221,7 @@ def main():
     """Run them in one house."""
     with house:
         house.sandbox("alice")
+        house.sandbox("bob")
         run()
 
 
