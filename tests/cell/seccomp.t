@@ -54,6 +54,8 @@ REFUSED = {
     "syslog": (103, 116, (3, 0, 0)),
     "acct": (163, 89, (0,)),
     "quotactl": (179, 60, (0, 0, 0, 0)),
+    "sync": (162, 81, ()),      # of all the host's disks
+    "syncfs": (306, 267, (0,)),
     "swapon": (167, 224, (0, 0)),
     "reboot": (169, 142, (0, 0, 0, 0)),
     "init_module": (175, 105, (0, 0, 0)),
@@ -159,7 +161,7 @@ WORKS = {
         "  for k, p in (1, 0), (1, 6), (2, 0), (2, 17): s.socket(f, k, p)",
     "mmap": "import mmap\nm = mmap.mmap(-1, 4096); m[0] = 1; m.madvise(4)"
             " if hasattr(m, 'madvise') else 0",
-    "files": "import os, shutil, tempfile, fcntl\n"
+    "files": "import os, shutil, tempfile, fcntl\nos.sync()\n"
              "with tempfile.NamedTemporaryFile() as f: os.sendfile(f.fileno(),"
              " f.fileno(), 0, 0); fcntl.flock(f, 2); os.fsync(f.fileno())\n"
              "shutil.copy('t.db', 'u.db'); os.statvfs('.'); os.getxattr"
