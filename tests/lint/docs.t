@@ -55,6 +55,13 @@ def not_in_manual(rows):
             yield f"{path} lacks {key}"
 
 
+def tests_that_are_gone():
+    for name in re.findall(r"`([a-z0-9_]+/[a-z0-9_]+\.t)`",
+                           read("tests/README.md")):
+        if not os.path.exists(os.path.join(ROOT, "tests", name)):
+            yield f"tests/README.md: there is no {name}"
+
+
 def unknown_in_example(rows):
     for line in read("systemd/inline.env.example").split("\n"):
         key = line.split("=")[0]
@@ -68,4 +75,5 @@ check("the README has every row", not_in_readme(settings))
 check("the README has no other key", only_in_readme(settings))
 check("inline.conf(5) has every key", not_in_manual(settings))
 check("the example has no other key", unknown_in_example(settings))
+check("the tests that are spoken of exist", tests_that_are_gone())
 finish()
