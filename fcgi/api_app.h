@@ -3,7 +3,9 @@
 
 #include <stddef.h>
 
+#include "api/detail.h"
 #include "api/eval.h"
+#include "api/filestore.h"
 #include "api/metrics.h"
 
 struct config;
@@ -21,6 +23,7 @@ struct api_app {
 	const struct config *config;
 	char *lease_socket;
 	struct metrics metrics;
+	struct filestore store;
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 	struct eval_terms eval_terms;
 };
@@ -43,6 +46,12 @@ api_route_fn api_health;
 api_route_fn api_versions;
 api_route_fn api_metrics;
 api_route_fn api_eval;
+api_route_fn api_execute;
+api_route_fn api_execute_stream;
+api_route_fn api_upload;
+api_route_fn api_list;
+api_route_fn api_download;
+api_route_fn api_delete;
 
 /* ---- answers that several need ---- */
 
@@ -53,5 +62,13 @@ void api_text(struct http_request *req, int status, const char *headers,
 /* {"detail": …}; text: plain, without quotes. */
 void api_detail(struct http_request *req, int status, const char *headers,
     const char *text);
+/* The same of an answer that is made; releases it. */
+void api_refuse(struct http_request *req, struct detail *detail);
+/* 503 with Retry-After; 500. */
+void api_busy(struct http_request *req);
+void api_failed(struct http_request *req);
+/* The whole body.  False: it was answered, or nobody is there any more. */
+bool api_read_body(struct http_request *req, struct buf *body);
+bool api_wants_extras(const struct http_request *req);
 
 #endif

@@ -211,12 +211,11 @@ static void
 answer_end(struct http_request *req, struct eval_run *run,
     const struct cell_result *cell)
 {
-	const char *extras = http_param(req, "HTTP_INLINE_EXTRAS");
 	struct eval_result result = {
 		.text = &run->output.text,
 		.returncode = eval_returncode(cell),
 		.files = &run->files,
-		.extras = extras != NULL && strcmp(extras, "1") == 0,
+		.extras = api_wants_extras(req),
 		.cell = cell,
 	};
 

@@ -220,6 +220,7 @@ master_run(struct master *master, struct err *err)
 {
 	static const int extra[] = { SIGCHLD, 0 };
 	struct pollfd p = { .events = POLLIN };
+	int64_t tick_ms = 0;
 	bool end = false;
 
 	p.fd = fd_signals(extra, err);
@@ -228,8 +229,13 @@ master_run(struct master *master, struct err *err)
 	while (!end) {
 		int64_t next_ms = start_children(master, p.fd);
 
-		if (poll(&p, 1,
-			next_ms < 0 ? -1 : clock_poll_timeout(next_ms)) < 0 &&
+		if (clock_monotonic_ms() >= tick_ms) {
+			master->tick(master->arg);
+			tick_ms = clock_monotonic_ms() + MASTER_TICK_MS;
+		}
+		if (next_ms < 0 || next_ms > tick_ms)
+			next_ms = tick_ms;
+		if (poll(&p, 1, clock_poll_timeout(next_ms)) < 0 &&
 		    errno != EINTR) {
 			(void)err_system(err, "poll");
 			(void)close(p.fd);

@@ -30,8 +30,12 @@ struct master {
 	size_t count;
 	/* In the child: serve the socket until a signal says to end. */
 	int (*work)(void *arg, int listen_fd);
+	/* In the master, at the start and every MASTER_TICK_MS. */
+	void (*tick)(void *arg);
 	void *arg;
 };
+
+#define MASTER_TICK_MS 60000
 
 /* After -1 there is nothing to close. */
 int master_open(struct master *master, const struct config *config,

@@ -32,11 +32,18 @@ static const struct route routes[] = {
 	{ "GET", "/versions", api_versions },
 	{ "GET", "/metrics", api_metrics },
 	{ "POST", "/eval", api_eval },
+	{ "POST", "/v1/execute", api_execute },
+	{ "POST", "/v1/execute/stream", api_execute_stream },
+	{ "POST", "/v1/files", api_upload },
+	{ "GET", "/v1/files", api_list },
+	{ "GET", "/v1/files/{file_id}", api_download },
+	{ "DELETE", "/v1/files/{file_id}", api_delete },
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
 const char *const api_route_names[] = { "/health", "/versions", "/metrics",
-	"/eval", "other", NULL };
+	"/eval", "/v1/execute", "/v1/execute/stream", "/v1/files",
+	"/v1/files/{file_id}", "other", NULL };
 const char *const api_kinds[] = { "eval", "execute", "stream", "bash", NULL };
 
 void
@@ -54,6 +61,47 @@ api_detail(struct http_request *req, int status, const char *headers,
 
 	buf_addf(&body, "{\"detail\":\"%s\"}", text);
 	api_text(req, status, headers, buf_str(&body));
+}
+
+void
+api_refuse(struct http_request *req, struct detail *detail)
+{
+	http_answer(req, detail->status, API_JSON, NULL, buf_str(&detail->body),
+	    detail->body.len);
+	detail_release(detail);
+}
+
+void
+api_busy(struct http_request *req)
+{
+	api_detail(req, 503, "Retry-After: 1\r\n",
+	    "There is no cell to run it in just now");
+}
+
+void
+api_failed(struct http_request *req)
+{
+	static const char text[] = "Internal Server Error";
+
+	http_answer(req, 500, "text/plain; charset=utf-8", NULL, text,
+	    strlen(text));
+}
+
+bool
+api_read_body(struct http_request *req, struct buf *body)
+{
+	if (req->length <= (int64_t)body->max)
+		return http_read_all(req, body);
+	api_detail(req, 413, NULL, "The body is too long");
+	return false;
+}
+
+bool
+api_wants_extras(const struct http_request *req)
+{
+	const char *extras = http_param(req, "HTTP_INLINE_EXTRAS");
+
+	return extras != NULL && strcmp(extras, "1") == 0;
 }
 
 /* ---- what is short ---- */

@@ -31,6 +31,8 @@ struct attempt {
 	struct api_run *run;
 	struct http_request *req;
 	struct lease lease;
+	int cell_fd;
+	const char *cell_name;
 	struct cell *cell;
 	int64_t deadline_ms;
 };
@@ -63,7 +65,7 @@ wait_for_cell(struct attempt *a)
 {
 	for (;;) {
 		struct pollfd p[2] = {
-			{ .fd = a->lease.cell_fd, .events = POLLIN },
+			{ .fd = a->cell_fd, .events = POLLIN },
 			{ .fd = http_fd(a->req), .events = POLLRDHUP },
 		};
 		int n = poll(p, 2, clock_poll_timeout(a->deadline_ms));
@@ -76,7 +78,7 @@ wait_for_cell(struct attempt *a)
 		}
 		if (n <= 0) {
 			log_warn("no result in time cell=%s",
-			    a->lease.cell_name);
+			    a->cell_name);
 			a->run->end = API_LOST;
 			return false;
 		}
@@ -93,7 +95,7 @@ take_events(struct attempt *a, api_event_fn *event, void *arg)
 	while (wait_for_cell(a)) {
 		if (cell_next(a->cell, &e, clock_monotonic_ms() + 1, &err) !=
 		    0) {
-			log_warn("%s cell=%s", err.text, a->lease.cell_name);
+			log_warn("%s cell=%s", err.text, a->cell_name);
 			a->run->end = API_LOST;
 			return;
 		}
@@ -103,7 +105,7 @@ take_events(struct attempt *a, api_event_fn *event, void *arg)
 			a->run->result = e.result;
 			return;
 		}
-		if (e.kind != CELL_QUIET && e.kind != CELL_STARTED)
+		if (e.kind != CELL_QUIET)
 			event(arg, &e);
 	}
 }
@@ -115,11 +117,11 @@ converse(struct attempt *a, const struct cell_request *request,
 	struct err err;
 
 	a->cell = xmalloc(sizeof(*a->cell));
-	cell_init(a->cell, a->lease.cell_fd);
+	cell_init(a->cell, a->cell_fd);
 	a->deadline_ms = clock_monotonic_ms() + SEND_MS + request->wall_ms +
 	    request->collect_ms + OUTSIDE_MS;
 	if (cell_send(a->cell, request, SEND_MS, &err) != 0) {
-		log_warn("%s cell=%s", err.text, a->lease.cell_name);
+		log_warn("%s cell=%s", err.text, a->cell_name);
 		a->run->end = API_LOST;
 	} else {
 		a->deadline_ms = clock_monotonic_ms() + request->wall_ms +
@@ -148,6 +150,8 @@ attempt(struct api_run *run, struct api_app *app,
 		run->end = API_REFUSED;
 		return;
 	}
+	a.cell_fd = a.lease.cell_fd;
+	a.cell_name = a.lease.cell_name;
 	if (!http_client_gone(req))
 		converse(&a, request, event, arg);
 	lease_close(&a.lease);
@@ -174,4 +178,23 @@ api_run(struct api_run *run, struct api_app *app,
 	if (run->end == API_LOST && !run->started)
 		attempt(run, app, req, &lease, request, event, arg);
 	metrics_change(&app->metrics, METRICS_RUNNING, -1);
+}
+
+void
+api_run_in(struct api_run *run, struct api_app *app, struct http_request *req,
+    int cell_fd, const struct cell_request *request, api_event_fn *event,
+    void *arg)
+{
+	int64_t began_us = clock_monotonic_us();
+	struct attempt a = { .run = run,
+		.req = req,
+		.lease = LEASE_NONE,
+		.cell_fd = cell_fd,
+		.cell_name = "of a session" };
+
+	*run = (struct api_run){ .end = API_GONE };
+	metrics_change(&app->metrics, METRICS_RUNNING, 1);
+	converse(&a, request, event, arg);
+	metrics_change(&app->metrics, METRICS_RUNNING, -1);
+	run->duration_us = clock_monotonic_us() - began_us;
 }

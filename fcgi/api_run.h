@@ -38,4 +38,9 @@ void api_run(struct api_run *run, struct api_app *app,
     struct http_request *req, const char *interpreter,
     const struct cell_request *request, api_event_fn *event, void *arg);
 
+/* The same in a cell that is leased already: a session's. */
+void api_run_in(struct api_run *run, struct api_app *app,
+    struct http_request *req, int cell_fd, const struct cell_request *request,
+    api_event_fn *event, void *arg);
+
 #endif

@@ -28,6 +28,7 @@
 #include "serve.h"
 
 #include "../sandbox/base/buf.h"
+#include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/images.h"
@@ -43,6 +44,9 @@ static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 
 /* The longest a client may ask for; MAX_EXEC_TIMEOUT_MS of the contract. */
 #define TIMEOUT_MAX_MS 60000
+/* The file store leaves so much of the disk to others. */
+#define STORE_FLOOR (INT64_C(256) << 20)
+#define STORE_COUNT 100000
 
 static void
 name_interpreters(struct api_app *app)
@@ -56,12 +60,51 @@ name_interpreters(struct api_app *app)
 		app->interpreters[count++] = xstrdup(entry.name);
 }
 
+static int
+open_store(struct api_app *app, struct err *err)
+{
+	const struct config *config = app->config;
+	auto_free char *path = config->api_files[0] != '\0' ?
+	    xstrdup(config->api_files) :
+	    config_state_path(config, "files");
+	struct filestore_limits limits = { config->api_files_ms,
+		config->api_files_quota, STORE_FLOOR, STORE_COUNT };
+
+	return filestore_open(&app->store, path, &limits, err);
+}
+
+static int
+app_open(struct api_app *app, const struct config *config, struct err *err)
+{
+	*app = (struct api_app){ .config = config };
+	if (metrics_open(&app->metrics, api_route_names, api_kinds, err) != 0)
+		return -1;
+	if (open_store(app, err) != 0) {
+		metrics_close(&app->metrics);
+		return -1;
+	}
+	app->lease_socket = config_state_path(config, "lease.sock");
+	name_interpreters(app);
+	app->eval_terms = (struct eval_terms){ app->interpreters,
+		TIMEOUT_MAX_MS };
+	return 0;
+}
+
+static void
+sweep(void *arg)
+{
+	struct api_app *app = arg;
+
+	(void)filestore_sweep(&app->store);
+}
+
 static void
 app_release(struct api_app *app)
 {
 	for (size_t i = 0; i < API_INTERPRETERS_MAX; i++)
 		free((void *)(uintptr_t)app->interpreters[i]);
 	free(app->lease_socket);
+	filestore_close(&app->store);
 	metrics_close(&app->metrics);
 }
 
@@ -83,22 +126,19 @@ work(void *arg, int listen_fd)
 static int
 run(struct config *config, struct err *err)
 {
-	struct api_app app = { .config = config };
+	struct api_app app;
 	struct master master;
 	int result;
 
-	if (metrics_open(&app.metrics, api_route_names, api_kinds, err) != 0)
+	if (app_open(&app, config, err) != 0)
 		return -1;
 	if (master_open(&master, config, err) != 0) {
-		metrics_close(&app.metrics);
+		app_release(&app);
 		return -1;
 	}
 	master.work = work;
+	master.tick = sweep;
 	master.arg = &app;
-	app.lease_socket = config_state_path(config, "lease.sock");
-	name_interpreters(&app);
-	app.eval_terms = (struct eval_terms){ app.interpreters,
-		TIMEOUT_MAX_MS };
 	log_info("ready");
 	result = master_run(&master, err);
 	master_close(&master);

@@ -125,6 +125,13 @@ static const struct config_key config_keys[] = {
 	    "runs in one container, one after another, before it is replaced" },
 	{ "IL_API_SESSIONS", CONFIG_INT, AT(api_sessions), "8", 1, 1000,
 	    "sessions at one time, each in a container of its own" },
+	{ "IL_API_FILES", CONFIG_PATH, AT(api_files), "", 0, 0,
+	    "where the files of `/v1/files` are kept; empty: "
+	    "`IL_STATE_DIR/files`" },
+	{ "IL_API_FILES_QUOTA", CONFIG_SIZE, AT(api_files_quota), "4g", MiB,
+	    1024 * TiB, "what they may take together" },
+	{ "IL_API_FILES_SECONDS", CONFIG_SECONDS, AT(api_files_ms), "3600",
+	    1000, DAY * 1000, "how long each is kept after its last use" },
 	{ "IL_API_ISOLATION", CONFIG_ISOLATION, AT(api_isolation), "auto", 0, 0,
 	    "`run`: fresh namespaces for each run in a warm container; `cell`: "
 	    "a container for each run; `auto`: the first where it works" },

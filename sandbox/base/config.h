@@ -68,6 +68,9 @@ struct config {
 	int64_t api_queue;    /* IL_API_QUEUE: runs that wait at most */
 	int64_t api_warm;     /* IL_API_WARM: cells kept ready */
 	int64_t api_runs;     /* IL_API_RUNS: runs in one cell */
+	char *api_files;      /* IL_API_FILES: folder, <state_dir>/files */
+	int64_t api_files_quota; /* IL_API_FILES_QUOTA: bytes of all */
+	int64_t api_files_ms; /* IL_API_FILES_SECONDS: after their last use */
 	int64_t api_sessions; /* IL_API_SESSIONS: sessions at one time */
 	char *api_isolation;  /* IL_API_ISOLATION: "auto", "run", "cell" */
 

@@ -1,0 +1,193 @@
+/*
+ * /v1/files: the store, over HTTP.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/disposition.h"
+#include "api/upload.h"
+#include "api_app.h"
+#include "http.h"
+
+#include "../sandbox/base/buf.h"
+#include "../sandbox/base/cleanup.h"
+#include "../sandbox/base/err.h"
+#include "../sandbox/base/log.h"
+
+#define FILE_MAX (INT64_C(100) << 20) /* MAX_FILE_SIZE_MB of the contract */
+#define LIST_MAX ((size_t)256 << 20)
+#define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
+#define PIECE 65536
+
+static bool
+refuse_id(struct http_request *req, const char *id)
+{
+	struct detail detail;
+
+	(void)detail_text(&detail, 404, "File with ID '%s' not found", id);
+	api_refuse(req, &detail);
+	return false;
+}
+
+/* ---- upload ---- */
+
+struct arrival {
+	struct filestore *store;
+	struct filestore_new file;
+	bool failed;
+};
+
+/* Of several files the last one counts. */
+static void
+arrival_begin(void *arg)
+{
+	struct arrival *a = arg;
+	struct err err;
+
+	if (a->file.store != NULL ?
+		filestore_restart(&a->file, &err) != 0 :
+		filestore_begin(a->store, &a->file, &err) != 0) {
+		log_warn("upload: %s", err.text);
+		filestore_abort(&a->file);
+		a->failed = true;
+	}
+}
+
+static bool
+arrival_data(void *arg, const void *data, size_t len)
+{
+	struct arrival *a = arg;
+	struct err err;
+
+	if (a->failed)
+		return false;
+	if (filestore_write(&a->file, data, len, &err) == 0)
+		return true;
+	log_warn("upload: %s", err.text);
+	return false;
+}
+
+/* The body is read to its end in any case, since the client sends it before it
+ * looks at the answer.  False: the client is gone. */
+static bool
+receive(struct http_request *req, struct upload *up)
+{
+	char piece[PIECE];
+	bool wanted = true;
+	ssize_t n;
+
+	while ((n = http_read(req, piece, sizeof(piece))) > 0)
+		wanted = wanted && upload_add(up, piece, (size_t)n);
+	return n == 0;
+}
+
+static void
+finish(struct http_request *req, struct arrival *a, const struct upload *up)
+{
+	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	char id[FILESTORE_ID_LEN + 1];
+	struct err err;
+
+	if (a->file.store == NULL) {
+		api_failed(req);
+		return;
+	}
+	memcpy(id, a->file.id, sizeof(id));
+	if (filestore_commit(&a->file, buf_str(&up->name), &err) != 0) {
+		log_warn("upload: %s", err.text);
+		if (err.code == ERR_LIMIT)
+			api_detail(req, 507, NULL, "The file store is full");
+		else
+			api_failed(req);
+		return;
+	}
+	filestore_add_uploaded(&body, id, buf_str(&up->name), up->size);
+	http_answer(req, 201, API_JSON, NULL, buf_str(&body), body.len);
+}
+
+void
+api_upload(struct api_app *app, struct http_request *req, const char *id)
+{
+	static const struct upload_sink sink = { arrival_begin, arrival_data };
+	struct arrival arrival = { .store = &app->store };
+	struct detail detail;
+	struct upload up;
+
+	(void)id;
+	if (!upload_open(&up, http_param(req, "CONTENT_TYPE"), FILE_MAX, &sink,
+		&arrival, &detail)) {
+		api_refuse(req, &detail);
+		return;
+	}
+	if (receive(req, &up)) {
+		if (upload_end(&up, &detail))
+			finish(req, &arrival, &up);
+		else
+			api_refuse(req, &detail);
+	}
+	filestore_abort(&arrival.file);
+	upload_release(&up);
+}
+
+/* ---- the rest ---- */
+
+void
+api_list(struct api_app *app, struct http_request *req, const char *id)
+{
+	auto_buf struct buf body = BUF_INIT(LIST_MAX);
+	struct filestore_entry *entries;
+	size_t count;
+	struct err err;
+
+	(void)id;
+	if (filestore_list(&app->store, &entries, &count, &err) != 0) {
+		log_warn("list: %s", err.text);
+		api_failed(req);
+		return;
+	}
+	filestore_add_list(&body, entries, count);
+	for (size_t i = 0; i < count; i++)
+		filestore_entry_release(&entries[i]);
+	free(entries);
+	http_answer(req, 200, API_JSON, NULL, buf_str(&body), body.len);
+}
+
+void
+api_download(struct api_app *app, struct http_request *req, const char *id)
+{
+	auto_buf struct buf headers = BUF_INIT(ANSWER_MAX);
+	struct filestore_entry entry;
+	struct err err;
+	auto_close int fd = filestore_get(&app->store, id, strlen(id), &entry,
+	    &err);
+	char piece[PIECE];
+	ssize_t n;
+
+	if (fd < 0) {
+		(void)refuse_id(req, id);
+		return;
+	}
+	buf_addf(&headers,
+	    "Content-Length: %lld\r\nX-Content-Type-Options: nosniff\r\n"
+	    "Content-Disposition: ",
+	    (long long)entry.size);
+	disposition_add(&headers, entry.name);
+	buf_adds(&headers, "\r\n");
+	http_begin(req, 200, "application/octet-stream", buf_str(&headers));
+	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
+		http_write(req, piece, (size_t)n);
+	filestore_entry_release(&entry);
+}
+
+void
+api_delete(struct api_app *app, struct http_request *req, const char *id)
+{
+	struct err err;
+
+	if (filestore_delete(&app->store, id, strlen(id), &err) != 0)
+		(void)refuse_id(req, id);
+	else
+		http_answer(req, 204, NULL, NULL, "", 0);
+}
