@@ -56,7 +56,7 @@ def not_in_manual(rows):
 
 
 def tests_that_are_gone():
-    for name in re.findall(r"`([a-z0-9_]+/[a-z0-9_]+\.t)`",
+    for name in re.findall(r"`([a-z0-9_]+/[a-z0-9_]+\.[a-z]+)`",
                            read("tests/README.md")):
         if not os.path.exists(os.path.join(ROOT, "tests", name)):
             yield f"tests/README.md: there is no {name}"
