@@ -367,12 +367,12 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 	return settle(&d, deliver(&d));
 }
 
-int
+void
 deliver_untold(struct worker *worker, int64_t slot)
 {
 	struct err err = { 0 };
 	struct job job;
-	int64_t after = 0;
+	int64_t after = slot == worker->slot ? worker->untold_after : 0;
 	int failures = 0;
 	int result = 1;
 
@@ -386,5 +386,6 @@ deliver_untold(struct worker *worker, int64_t slot)
 	}
 	if (failures < FAILURES_MOST && result < 0)
 		log_err("%s", err.text);
-	return failures;
+	if (slot == worker->slot)
+		worker->untold_after = failures < FAILURES_MOST ? 0 : after;
 }

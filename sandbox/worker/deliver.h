@@ -41,8 +41,9 @@ void deliver_task(struct task *task);
 bool deliver_note(struct worker *worker);
 
 /* Tell what `slot` left untold: interrupted jobs and answers that are waiting.
- * Each has one try; returns how many are still untold. */
-int deliver_untold(struct worker *worker, int64_t slot);
+ * Each has one try.  After two that failed the others wait for the next round,
+ * which begins with them. */
+void deliver_untold(struct worker *worker, int64_t slot);
 
 void deliver_release(struct worker *worker);
 

@@ -179,7 +179,7 @@ run(struct worker *worker)
 {
 	int64_t sweep_at_ms = 0;
 
-	work_recover(worker);
+	sweep_slot(worker, worker->slot);
 	while (!worker_is_stopping(worker)) {
 		if (work_next(worker)) {
 			/* a busy worker sweeps too, only later */

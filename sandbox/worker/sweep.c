@@ -22,7 +22,6 @@
 /* A round comes at least this often: operators change rows with sqlite3, and a
  * byte in the FIFO can be lost with the worker that read it. */
 #define ROUND_MS 10000
-#define ROUND_LEAST_MS 1000
 #define EXPIRE_MOST 16 /* sandboxes in one round */
 #define REMOVE_WAIT_MS 10000
 #define SLOTS_MAX 256
@@ -45,24 +44,27 @@ lock_slot(const struct worker *worker, int64_t slot)
 	return -1;
 }
 
-static void
-recover_slot(struct worker *worker, int64_t slot)
+void
+sweep_slot(struct worker *worker, int64_t slot)
 {
 	struct err err = { 0 };
-	int count = job_recover(worker->db, slot, &err);
+	int count;
 
+	if (!deliver_note(worker)) /* it is still "started" to the database */
+		return;
+	count = job_recover(worker->db, slot, &err);
 	if (count < 0) {
 		log_err("%s", err.text);
 		return;
 	}
 	if (count > 0) {
-		log_warn("slot %" PRId64 " had died over %d jobs", slot, count);
+		log_warn("slot %" PRId64 " had left %d jobs", slot, count);
 		wake_others(worker->wake_fd, count);
 	}
-	(void)deliver_untold(worker, slot);
+	deliver_untold(worker, slot);
 }
 
-void
+static void
 sweep_slots(struct worker *worker)
 {
 	int64_t slots[SLOTS_MAX];
@@ -74,12 +76,14 @@ sweep_slots(struct worker *worker)
 	for (int i = 0; i < count; i++) {
 		int lock;
 
-		if (slots[i] == worker->slot)
+		if (slots[i] == worker->slot) {
+			sweep_slot(worker, slots[i]);
 			continue;
+		}
 		lock = lock_slot(worker, slots[i]);
 		if (lock < 0)
 			continue;
-		recover_slot(worker, slots[i]);
+		sweep_slot(worker, slots[i]);
 		(void)close(lock);
 	}
 }
@@ -131,20 +135,16 @@ next_round(struct worker *worker)
 {
 	struct err err = { 0 };
 	int64_t seconds = sandbox_next_expiry(worker->db, &err);
-	int64_t wait_ms = ROUND_MS;
 
-	if (seconds >= 0 && seconds * 1000 < wait_ms)
-		wait_ms = seconds * 1000;
-	if (wait_ms < ROUND_LEAST_MS)
-		wait_ms = ROUND_LEAST_MS;
-	return clock_monotonic_ms() + wait_ms;
+	if (seconds < 0 || seconds > ROUND_MS / 1000)
+		return clock_monotonic_ms() + ROUND_MS;
+	return clock_monotonic_ms() + seconds * 1000;
 }
 
 int64_t
 sweep_run(struct worker *worker)
 {
 	sweep_slots(worker);
-	(void)deliver_untold(worker, worker->slot);
 	for (int i = 0; i < EXPIRE_MOST && remove_expired(worker); i++)
 		;
 	prune(worker);

@@ -10,11 +10,13 @@ struct worker;
  * compare-and-set and the slots' locks keep them out of each other's way.
  */
 
-/* Take over what dead workers left: their claimed jobs are queued again, their
- * started ones are told as interrupted, their answers are sent. */
-void sweep_slots(struct worker *worker);
+/* Take over what was left of a slot: claimed jobs are queued again, started
+ * ones are told as interrupted, answers are sent.  The slot is one whose lock
+ * we hold: a dead worker's, or our own between two jobs, where a database that
+ * failed may have left a job that nobody works on. */
+void sweep_slot(struct worker *worker, int64_t slot);
 
-/* One round: slots, answers that wait, expired sandboxes, old rows, the
+/* One round: dead workers' slots and our own, expired sandboxes, old rows, the
  * database's log.  Returns the monotonic time of the next one. */
 int64_t sweep_run(struct worker *worker);
 

@@ -32,20 +32,6 @@ worker_lock_path(const struct config *config, int64_t slot)
 	return config_state_path(config, name);
 }
 
-void
-work_recover(struct worker *worker)
-{
-	struct err err = { 0 };
-	int count = job_recover(worker->db, worker->slot, &err);
-
-	if (count < 0)
-		log_err("%s", err.text);
-	else if (count > 0)
-		log_warn("the last worker of this slot died over %d jobs",
-		    count);
-	(void)deliver_untold(worker, worker->slot);
-}
-
 static void
 give_up(struct worker *worker, const struct job *job)
 {

@@ -21,6 +21,8 @@ struct worker {
 	int wake_fd;	     /* the FIFO (wake.h) */
 	char *lease_socket;  /* of the broker */
 	int64_t prune_at_ms; /* monotonic: when old rows are deleted next */
+	int64_t untold_after; /* the job after which the next round of telling
+				 * begins; 0: the first */
 	struct deliver_kept kept[DELIVER_KEPT];
 	struct deliver_owed owed;
 };

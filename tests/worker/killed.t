@@ -108,6 +108,27 @@ def a_living_worker_takes_over_from_a_dead_slot():
     house.stop(1)
 
 
+def left(state):
+    """Send a command whose job is in a state that nobody works on."""
+    return house.send("py", text="1", state=state, claimed_by=0)
+
+
+@test
+def what_a_living_worker_could_not_begin_is_taken_up_again():
+    # as when the database was locked or full at just that moment
+    house.broker.cell = says(b"in the end\n")
+    left("claimed").wait_final(match="in the end", timeout=30)
+
+
+@test
+def what_a_living_worker_could_not_end_is_interrupted():
+    before = runs()
+    sent = left("started")
+    sent.wait_final(match="interrupted", timeout=30)
+    house.wait_state(sent, "delivered")
+    assert runs() == before and edits(sent) == 1
+
+
 @test
 def discord_away_for_long_gets_the_files_later():
     house.broker.cell = says(b"late\n", files=[("a.csv", b"1")])
