@@ -2,6 +2,7 @@
 #define API_APP_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "api/detail.h"
 #include "api/eval.h"
@@ -22,6 +23,8 @@ struct http_request;
 struct api_app {
 	const struct config *config;
 	char *lease_socket;
+	char *sessions; /* folder of their sockets */
+	pid_t master;
 	struct metrics metrics;
 	struct filestore store;
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
@@ -52,6 +55,11 @@ api_route_fn api_upload;
 api_route_fn api_list;
 api_route_fn api_download;
 api_route_fn api_delete;
+api_route_fn api_session_create;
+api_route_fn api_session_delete;
+api_route_fn api_session_bash;
+api_route_fn api_openapi;
+api_route_fn api_docs;
 
 /* ---- answers that several need ---- */
 

@@ -223,6 +223,9 @@ master_run(struct master *master, struct err *err)
 	int64_t tick_ms = 0;
 	bool end = false;
 
+	/* What the children leave behind, sessions, belongs to us. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+		return err_system(err, "prctl");
 	p.fd = fd_signals(extra, err);
 	if (p.fd < 0)
 		return -1;

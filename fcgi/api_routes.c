@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/pages.h"
 #include "api_app.h"
 #include "health.h"
 #include "http.h"
@@ -38,12 +39,20 @@ static const struct route routes[] = {
 	{ "GET", "/v1/files", api_list },
 	{ "GET", "/v1/files/{file_id}", api_download },
 	{ "DELETE", "/v1/files/{file_id}", api_delete },
+	{ "POST", "/v1/sessions", api_session_create },
+	{ "DELETE", "/v1/sessions/{session_id}", api_session_delete },
+	{ "POST", "/v1/sessions/{session_id}/bash", api_session_bash },
+	{ "GET", "/openapi.json", api_openapi },
+	{ "GET", "/docs", api_docs },
+	{ "GET", "/redoc", api_docs },
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
 const char *const api_route_names[] = { "/health", "/versions", "/metrics",
 	"/eval", "/v1/execute", "/v1/execute/stream", "/v1/files",
-	"/v1/files/{file_id}", "other", NULL };
+	"/v1/files/{file_id}", "/v1/sessions", "/v1/sessions/{session_id}",
+	"/v1/sessions/{session_id}/bash", "/openapi.json", "/docs", "/redoc",
+	"other", NULL };
 const char *const api_kinds[] = { "eval", "execute", "stream", "bash", NULL };
 
 void
@@ -151,6 +160,28 @@ api_metrics(struct api_app *app, struct http_request *req, const char *id)
 		    &err) == LEASE_GRANTED;
 	metrics_add(&body, &app->metrics, known ? &status : NULL);
 	http_answer(req, 200, METRICS_TYPE, NO_STORE, buf_str(&body), body.len);
+}
+
+void
+api_openapi(struct api_app *app, struct http_request *req, const char *id)
+{
+	(void)app;
+	(void)id;
+	http_answer(req, 200, API_JSON, NULL, pages_openapi, pages_openapi_len);
+}
+
+void
+api_docs(struct api_app *app, struct http_request *req, const char *id)
+{
+	auto_buf struct buf page = BUF_INIT(PAGES_DOCS_MAX);
+	auto_buf struct buf headers = BUF_INIT(4096);
+
+	(void)app;
+	(void)id;
+	pages_add_docs(&page);
+	pages_add_headers(&headers);
+	http_answer(req, 200, PAGES_DOCS_TYPE, buf_str(&headers),
+	    buf_str(&page), page.len);
 }
 
 /* ---- finding ---- */

@@ -33,6 +33,7 @@ struct attempt {
 	struct lease lease;
 	int cell_fd;
 	const char *cell_name;
+	bool deaf; /* to the client's hanging up */
 	struct cell *cell;
 	int64_t deadline_ms;
 };
@@ -66,13 +67,14 @@ wait_for_cell(struct attempt *a)
 	for (;;) {
 		struct pollfd p[2] = {
 			{ .fd = a->cell_fd, .events = POLLIN },
-			{ .fd = http_fd(a->req), .events = POLLRDHUP },
+			{ .fd = a->deaf ? -1 : http_fd(a->req),
+			    .events = POLLRDHUP },
 		};
 		int n = poll(p, 2, clock_poll_timeout(a->deadline_ms));
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (a->req->failed || p[1].revents != 0) {
+		if (p[1].revents != 0 || (!a->deaf && a->req->failed)) {
 			a->run->end = API_GONE;
 			return false;
 		}
@@ -190,6 +192,7 @@ api_run_in(struct api_run *run, struct api_app *app, struct http_request *req,
 		.req = req,
 		.lease = LEASE_NONE,
 		.cell_fd = cell_fd,
+		.deaf = true,
 		.cell_name = "of a session" };
 
 	*run = (struct api_run){ .end = API_GONE };

@@ -38,7 +38,8 @@ void api_run(struct api_run *run, struct api_app *app,
     struct http_request *req, const char *interpreter,
     const struct cell_request *request, api_event_fn *event, void *arg);
 
-/* The same in a cell that is leased already: a session's. */
+/* The same in a cell that is leased already, a session's: it goes on to its end
+ * when the client hangs up, since the session goes on, too. */
 void api_run_in(struct api_run *run, struct api_app *app,
     struct http_request *req, int cell_fd, const struct cell_request *request,
     api_event_fn *event, void *arg);

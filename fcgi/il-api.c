@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "api_app.h"
+#include "api_keeper.h"
 #include "api_master.h"
 #include "serve.h"
 
@@ -83,6 +84,9 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 		metrics_close(&app->metrics);
 		return -1;
 	}
+	app->sessions = config_state_path(config, "sessions");
+	keeper_sweep(app->sessions);
+	app->master = getpid();
 	app->lease_socket = config_state_path(config, "lease.sock");
 	name_interpreters(app);
 	app->eval_terms = (struct eval_terms){ app->interpreters,
@@ -103,6 +107,7 @@ app_release(struct api_app *app)
 {
 	for (size_t i = 0; i < API_INTERPRETERS_MAX; i++)
 		free((void *)(uintptr_t)app->interpreters[i]);
+	free(app->sessions);
 	free(app->lease_socket);
 	filestore_close(&app->store);
 	metrics_close(&app->metrics);

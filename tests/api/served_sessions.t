@@ -1,0 +1,173 @@
+#!/usr/bin/python3
+"""/v1/sessions over HTTP on real cells; and the pages about it all."""
+
+import re
+import threading
+import time
+
+from served import Served, wait_for
+from tap import run, test
+
+served = Served(IL_API_CELLS="2").__enter__()
+
+
+def create(**fields):
+    answer = served.post("/v1/sessions", fields)
+    assert answer.status == 201, answer
+    assert list(answer.json) == ["session_id", "expires_at"], answer
+    return answer.json["session_id"]
+
+
+def bash(session, cmd, **fields):
+    answer = served.post("/v1/sessions/%s/bash" % session,
+                         {"cmd": cmd, **fields})
+    assert answer.status == 200, answer
+    return answer.json
+
+
+def end(session):
+    return served.request("DELETE", "/v1/sessions/" + session)
+
+
+def not_found(answer, session):
+    assert (answer.status, answer.text) == (
+        404, '{"detail":"Session \'%s\' not found"}' % session), answer
+
+
+def leased():
+    return served.get("/health").json["inline"]["cells"]["leased"]
+
+
+@test
+def files_stay_between_commands():
+    file_id = served.request(
+        "POST", "/v1/files", b'--b\r\nContent-Disposition: form-data; '
+        b'name="file"; filename="f"\r\n\r\nhello\r\n--b--\r\n',
+        {"Content-Type": "multipart/form-data; boundary=b"}).json["file_id"]
+    session = create(files=[{"path": "in/f", "file_id": file_id}])
+    assert re.fullmatch("code-session-[0-9a-f]{32}", session), session
+    answer = bash(session, "cat in/f; pwd; echo x > y; echo e >&2; exit 3")
+    assert list(answer) == ["stdout", "stderr", "exit_code", "timed_out",
+                            "duration_ms"], answer
+    assert answer["stdout"] == "hello/workspace\n", answer
+    assert answer["stderr"] == "e\n" and answer["exit_code"] == 3, answer
+    assert bash(session, "cat y")["stdout"] == "x\n"
+    answer = end(session)
+    assert (answer.status, answer.body) == (204, b""), answer
+    not_found(end(session), session)
+    not_found(served.post("/v1/sessions/%s/bash" % session, {"cmd": "true"}),
+              session)
+    wait_for(lambda: not leased())
+
+
+@test
+def a_timeout_kills_what_the_command_started():
+    session = create()
+    answer = bash(session, "(sleep 3; echo late > late) & sleep 50",
+                  timeout_ms=300)
+    assert answer["timed_out"] and answer["exit_code"] is None, answer
+    answer = bash(session, "sleep 3; ls")
+    assert answer["stdout"] == "", answer
+    assert end(session).status == 204
+
+
+@test
+def commands_of_one_session_take_turns():
+    session = create()
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(
+        bash(session, "[ ! -e busy ] && touch busy && sleep .3 && rm busy")))
+               for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [a["exit_code"] for a in answers] == [0, 0], answers
+    assert end(session).status == 204
+
+
+@test
+def a_session_ends_at_its_time():
+    session = create(ttl_seconds=1)
+    wait_for(lambda: not leased(), 10)
+    not_found(end(session), session)
+
+
+@test
+def sessions_end_with_il_api():
+    session = create()
+    assert leased() == 1
+    served.kill("il-api")
+    wait_for(lambda: served.get("/health").status == 200)
+    wait_for(lambda: not leased(), 10)
+    not_found(end(session), session)
+
+
+@test
+def unknown_ones():
+    for session in ("x", "code-session-", "code-session-" + "0" * 32,
+                    "code-session-..%2f..%2fapi.sock"):
+        answer = end(session)
+        assert answer.status == 404, (session, answer)
+    not_found(served.post("/v1/sessions/abc/bash", {"cmd": "1"}), "abc")
+
+
+@test
+def refusals():
+    for body, want in (
+            ({"ttl_seconds": 0}, ["body", "ttl_seconds"]),
+            ({"ttl_seconds": 86401}, ["body", "ttl_seconds"]),
+            (b"", ["body"])):
+        answer = served.post("/v1/sessions", body)
+        assert answer.status == 422, answer
+        assert answer.json["detail"][0]["loc"] == want, answer
+
+
+@test
+def pages():
+    answer = served.get("/openapi.json")
+    assert answer.json["info"]["title"] == "Code Interpreter API", answer
+    for path in ("/docs", "/redoc"):
+        answer = served.get(path)
+        assert answer.status == 200 and b"/v1/execute" in answer.body, answer
+        assert "default-src 'none'" in answer.headers[
+            "Content-Security-Policy"], answer.headers
+    end(create())
+    answer = served.get("/metrics")
+    assert 'route="/v1/sessions",status="201"} 1' in answer.text, \
+        answer.text[:2000]
+
+
+@test
+def a_full_queue_is_503_at_once():
+    with Served(IL_API_CELLS="1", IL_API_QUEUE="1") as small:
+        seen = []
+
+        def ask(path, body):
+            seen.append((path, small.post(path, body)))
+        threads = [threading.Thread(target=ask, args=args) for args in (
+            ("/eval", {"input": "import time; time.sleep(2)"}),
+            ("/v1/execute", {"code": "import time; time.sleep(1)"})) * 5]
+        started = time.monotonic()
+        for thread in threads:
+            thread.start()
+        wait_for(lambda: len(seen) >= 6)
+        assert time.monotonic() - started < 2, "they waited"
+        assert small.get("/health").status == 200
+        for thread in threads:
+            thread.join()
+        want = {"/eval": '{"title": "503 Service Unavailable"}',
+                "/v1/execute": '{"detail":"Too many requests are waiting"}'}
+        busy = [(p, a) for p, a in seen if a.status == 503]
+        assert {p for p, _ in busy} == set(want), seen
+        for path, answer in busy:
+            assert answer.text == want[path], answer
+            assert answer.headers["Retry-After"] == "1", answer.headers
+        assert all(a.status == 200 for p, a in seen if a.status != 503), seen
+        assert 2 <= len(seen) - len(busy) <= 4, seen
+
+
+try:
+    run()
+finally:
+    served.close()
