@@ -5,12 +5,13 @@
 
 #include <curl/curl.h>
 
+#include "../base/clock.h"
 #include "../base/err.h"
 #include "call.h"
 
 #define TRIES 3
 #define PAUSE_MS 500
-#define TIMEOUT_MS 15000
+#define TIMEOUT_MS 15000 /* of all tries together, and more for large files */
 #define TIMEOUT_MOST_MS 60000
 #define BYTES_PER_MS 512
 #define ERROR_MAX 65536 /* what an answer that is no file may have */
@@ -91,24 +92,22 @@ download_allowed(const char *url, const char *api_base, bool *direct)
 	return *direct;
 }
 
-static enum rest_outcome
-fetch(struct rest *rest, const char *url, bool direct, size_t max, void **data,
-    size_t *len, struct err *err)
+static int64_t
+total_ms(size_t max)
 {
 	int64_t timeout_ms = TIMEOUT_MS + (int64_t)(max / BYTES_PER_MS);
-	struct transfer_request request = {
-		.method = "GET",
-		.url = url,
-		.answer_max = max > ERROR_MAX ? max : ERROR_MAX,
-		.direct = direct,
-	};
+
+	return timeout_ms < TIMEOUT_MOST_MS ? timeout_ms : TIMEOUT_MOST_MS;
+}
+
+static enum rest_outcome
+fetch(struct rest *rest, const struct transfer_request *request, size_t max,
+    void **data, size_t *len, struct err *err)
+{
 	struct transfer_answer answer = { 0 };
 	int status;
 
-	if (timeout_ms > TIMEOUT_MOST_MS)
-		timeout_ms = TIMEOUT_MOST_MS;
-	request.timeout_ms = (int)timeout_ms;
-	if (transfer_run(rest->transfer, &request, &answer, err) < 0) {
+	if (transfer_run(rest->transfer, request, &answer, err) < 0) {
 		transfer_answer_release(&answer);
 		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
 	}
@@ -132,12 +131,17 @@ enum rest_outcome
 rest_download(struct rest *rest, const char *url, size_t max, void **data,
     size_t *len, struct err *err)
 {
+	int64_t until_ms = clock_monotonic_ms() + total_ms(max);
+	struct transfer_request request = {
+		.method = "GET",
+		.url = url,
+		.answer_max = max > ERROR_MAX ? max : ERROR_MAX,
+	};
 	enum rest_outcome outcome = REST_LATER;
-	bool direct = false;
 
 	*data = NULL;
 	*len = 0;
-	if (!download_allowed(url, rest->api_base, &direct)) {
+	if (!download_allowed(url, rest->api_base, &request.direct)) {
 		(void)err_set(err, ERR_INPUT,
 		    "the attachment is not on Discord's hosts");
 		return REST_REFUSED;
@@ -145,7 +149,10 @@ rest_download(struct rest *rest, const char *url, size_t max, void **data,
 	for (int i = 0; i < TRIES && outcome == REST_LATER; i++) {
 		if (i > 0)
 			(void)poll(NULL, 0, PAUSE_MS);
-		outcome = fetch(rest, url, direct, max, data, len, err);
+		request.timeout_ms = clock_poll_timeout(until_ms);
+		if (request.timeout_ms == 0) /* for libcurl: for ever */
+			break;
+		outcome = fetch(rest, &request, max, data, len, err);
 	}
 	return outcome;
 }

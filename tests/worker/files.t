@@ -195,6 +195,13 @@ def put_tries_again_and_says_when_a_file_is_gone():
 
 
 @test
+def put_does_not_wait_for_ever_for_a_host_that_hangs():
+    house.discord.fault("hang", "attachment", seconds=60, count=3)
+    told(put(b"late"), "could not be fetched")
+    house.discord.clear_faults()
+
+
+@test
 def get_sends_a_file_under_a_name_that_discord_takes():
     files["w\u00e4 x.csv"] = b"1,2"
     sent = house.send("get", path="w\u00e4 x.csv")
