@@ -13,7 +13,7 @@ import resource
 import plain
 from children import Children, Pipes, Watch
 from files import failure, split, walk
-from frames import (ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL, ISOLATION_RUN,
+from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL, ISOLATION_RUN,
                     OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN, PART_ARGS,
                     PART_SOURCE, PART_STDIN, REASON_EXIT, REASON_MEMORY,
                     REASON_OUTPUT, REASON_SIGNAL, REASON_TIME, TAG_CWD,
@@ -104,9 +104,7 @@ class MemoryCell(Cell):
         script = bytes(parts[PART_SOURCE])
         if b"\0" in script:
             raise Failure(ERROR_REQUEST, "a NUL in the command")
-        shell = "bash" if any(
-            os.access(folder + "/bash", os.X_OK) for folder in
-            os.environ.get("PATH", os.defpath).split(":")) else "sh"
+        shell = find_shell()
         run.words = [shell, "-c", os.fsdecode(script)]
         if len(script) > ARGUMENT_MAX:
             run.words, run.script = [shell, "/dev/fd/%d"], script
@@ -229,6 +227,14 @@ class ApiCell(MemoryCell):
 
 
 CELLS = {"api": ApiCell, "session": SessionCell}
+
+
+def find_shell():
+    for name in ("bash", "sh"):
+        for folder in os.environ.get("PATH", os.defpath).split(":"):
+            if os.access(folder + "/" + name, os.X_OK):
+                return folder + "/" + name
+    raise Failure(ERROR_FAILED, "there is no shell in this image")
 
 
 def environment(head):

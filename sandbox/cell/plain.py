@@ -13,6 +13,13 @@ import _signal
 from files import READ
 from run import Run
 
+# From 3.13 on, Python remembers the code after -c for its tracebacks.
+linecache = None
+if sys.version_info >= (3, 13):
+    import linecache
+    if not hasattr(linecache, "_register_code"):
+        linecache = None
+
 SOURCE_MAX = 16 << 20
 COMMAND = "<string>"        # what Python calls the code after -c
 ZIP_END = b"PK\5\6"         # a script with this in its end may be an archive
@@ -70,12 +77,15 @@ def script(run_of, args, cwd):
         fd = os.open(args[0], READ & ~os.O_NOFOLLOW, dir_fd=cwd)
     except (OSError, ValueError):
         return None
-    with open(fd, "rb", 0) as file:
+    try:
         status = os.fstat(fd)
         if (not stat.S_ISREG(status.st_mode) or status.st_size > SOURCE_MAX
                 or args[0].endswith(".pyc")):
             return None
-        source = file.read()
+        with open(fd, "rb", 0, closefd=False) as file:
+            source = file.read()
+    finally:
+        os.close(fd)
     if ZIP_END in source[-ZIP_REACH:] or b"\0" in source:
         return None
     run = Script(*run_of)
@@ -123,16 +133,11 @@ class Command(Started):
 
     def compile(self):
         source, self.source = self.source, None
-        if sys.version_info >= (3, 13):
-            remember(source)
-        return [compile(source, COMMAND, "exec", 0, True)]
-
-
-def remember(source):
-    """Let tracebacks show the code after -c, as they do from 3.13 on."""
-    import linecache
-    linecache.cache[COMMAND] = (len(source), None, source.splitlines(True),
-                                COMMAND)
+        code = compile(source, COMMAND, "exec", 0, True)
+        if linecache is not None:
+            sys.modules["linecache"] = linecache
+            linecache._register_code(code, source, COMMAND)
+        return [code]
 
 
 def execute(words, env, script=None):

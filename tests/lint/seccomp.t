@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+"""The profile of API cells is the others', and what jail.py needs."""
+
+import json
+
+from source import check, finish, read
+
+PLAIN = json.loads(read("sandbox/cell/seccomp.json"))
+API = json.loads(read("sandbox/cell/seccomp-api.json"))
+
+USER, MOUNTS, PIDS = 0x10000000, 0x20000, 0x20000000
+IPC, UTS, ALL = 0x8000000, 0x4000000, 0x7e020000
+NEEDED = {
+    ("unshare", 0, "SCMP_CMP_EQ", USER | MOUNTS, None),
+    ("clone", 0, "SCMP_CMP_MASKED_EQ", ALL, USER | MOUNTS | PIDS | IPC | UTS),
+    ("mount", 3, "SCMP_CMP_EQ", 2 | 4, None),               # nosuid, nodev
+    ("mount", 3, "SCMP_CMP_EQ", 2 | 4 | 8, None),           # and noexec
+    ("mount", 3, "SCMP_CMP_EQ", 1 | 2 | 4 | 8 | 0x20 | 0x1000, None),
+    ("mount", 3, "SCMP_CMP_EQ", 0x4000 | 0x40000, None),    # private
+}
+
+
+def bare(rule):
+    return {key: value for key, value in rule.items() if key != "comment"}
+
+
+def rules(profile):
+    return [json.dumps(bare(rule), sort_keys=True)
+            for rule in profile["syscalls"]]
+
+
+def missing():
+    for rule in rules(PLAIN):
+        if rule not in rules(API):
+            yield f"seccomp-api.json lacks {rule[:70]}"
+    for key in PLAIN:
+        if key != "syscalls" and PLAIN[key] != API.get(key):
+            yield f"seccomp-api.json: another {key}"
+
+
+def surplus():
+    more = [json.loads(rule) for rule in rules(API)
+            if rule not in rules(PLAIN)]
+    found = set()
+    for rule in more:
+        if rule["action"] != "SCMP_ACT_ALLOW" or len(rule["args"]) != 1:
+            yield f"seccomp-api.json: {rule}"
+            continue
+        arg = rule["args"][0]
+        for name in rule["names"]:
+            found.add((name, arg["index"], arg["op"], arg["value"],
+                       arg.get("valueTwo")))
+    for item in found ^ NEEDED:
+        yield f"seccomp-api.json: {item}"
+
+
+check("all rules of seccomp.json are there", missing())
+check("the others are those that are needed", surplus())
+finish()
