@@ -11,7 +11,6 @@
 #include "../base/text.h"
 
 #define PART_MAX 16384 /* bytes of lead, tail or without */
-#define BLOCK_MAX (64 * 1024 * 1024)
 #define LEAD_MOST 900 /* code points */
 #define TAIL_MOST 900
 #define BLOCK_LEAST 16 /* a shorter piece of a block is not worth it */
@@ -32,7 +31,7 @@ message_init(struct message *message)
 {
 	*message = (struct message){ .language = "" };
 	buf_init(&message->lead, PART_MAX);
-	buf_init(&message->block, BLOCK_MAX);
+	buf_init(&message->block, 0); /* as message_set_block() needs it */
 	buf_init(&message->tail, PART_MAX);
 	buf_init(&message->without, PART_MAX);
 }
@@ -132,7 +131,8 @@ message_set_block(struct message *message, const char *text, size_t len,
 	n = clean.len;
 	while (n > 0 && clean.data[n - 1] == '\n')
 		n--;
-	buf_reset(&message->block);
+	buf_release(&message->block);
+	buf_init(&message->block, 4 * n + 1); /* were it all back-ticks */
 	add_defused(&message->block, buf_str(&clean), n);
 	message->language = language;
 	message->cut = cut;

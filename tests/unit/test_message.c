@@ -237,6 +237,28 @@ test_buttons(void)
 	message_release(&m);
 }
 
+/* As much output as may be set, none of it valid: three times as long when it
+ * is cleaned. */
+static void
+test_huge(void)
+{
+	size_t len = (size_t)24 << 20;
+	char *text = malloc(len);
+	struct message m;
+
+	if (text == NULL)
+		abort();
+	memset(text, 0xff, len);
+	memcpy(text + len - 4, "end\n", 4);
+	message_init(&m);
+	message_set_block(&m, text, len, "", MESSAGE_CUT_MIDDLE);
+	free(text);
+	make(&m, true);
+	ok(length() <= MESSAGE_CONTENT_MAX, "a huge block fits");
+	ok(strstr(content, "end\n```") != NULL, "and keeps its end");
+	message_release(&m);
+}
+
 int
 main(void)
 {
@@ -245,6 +267,7 @@ main(void)
 	test_names();
 	test_cut();
 	test_edge();
+	test_huge();
 	test_files();
 	test_buttons();
 	free(content);
