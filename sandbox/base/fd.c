@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "err.h"
 
 #define FD_BACKLOG 128
+#define FD_CONNECT_S 1
 
 int
 fd_set_nonblock(int fd, struct err *err)
@@ -62,6 +64,16 @@ fd_unix_address(struct sockaddr_un *address, const char *path, int *dir,
 		return err_set(err, ERR_INPUT, "socket name too long: %s",
 		    path);
 	return 0;
+}
+
+/* connect(2) waits for room in the listener's queue, as long as a send may take.
+ * Nothing else here sends blocking, so that the limit stays. */
+static int
+fd_limit_connect(int fd)
+{
+	struct timeval limit = { .tv_sec = FD_CONNECT_S };
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
 static int
@@ -141,7 +153,7 @@ fd_connect_unix(const char *path, int type, struct err *err)
 		return -1;
 	}
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-	if (fd < 0)
+	if (fd < 0 || fd_limit_connect(fd) != 0)
 		return err_system(err, "make a socket");
 	if (fd_connect_address(fd, &address) == 0)
 		return steal_fd(&fd);

@@ -16,7 +16,8 @@ int fd_set_nonblock(int fd, struct err *err);
  * ERR_BUSY.  mode: permission bits of the socket file.  Returns the descriptor
  * or -1. */
 int fd_listen_unix(const char *path, int type, mode_t mode, struct err *err);
-/* Connect; ERR_UNAVAILABLE when nobody listens. */
+/* Connect; ERR_UNAVAILABLE when nobody listens, ERR_BUSY when whoever listens
+ * accepts nobody for a second and has a full queue. */
 int fd_connect_unix(const char *path, int type, struct err *err);
 
 /* One packet on a SEQPACKET socket, with up to two descriptors (-1: none).

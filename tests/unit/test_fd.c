@@ -52,6 +52,28 @@ test_listen(const char *path, const char *label)
 	ok(client < 0 && err.code == ERR_UNAVAILABLE, "no socket file");
 }
 
+/* A broker that is stopped must not stop those who ask it. */
+static void
+test_full_queue(const char *path)
+{
+	struct err err = { 0 };
+	auto_close int listener = fd_listen_unix(path, SOCK_SEQPACKET, 0660,
+	    &err);
+	int clients[512];
+	size_t n = 0;
+
+	(void)alarm(30); /* it hangs where this fails */
+	while (n < 512 &&
+	    (clients[n] = fd_connect_unix(path, SOCK_SEQPACKET, &err)) >= 0)
+		n++;
+	ok(listener >= 0 && n > 0 && n < 512, "a queue has an end");
+	is_int(err.code, ERR_BUSY, "at which nobody waits for long");
+	(void)alarm(0);
+	while (n > 0)
+		(void)close(clients[--n]);
+	(void)unlink(path);
+}
+
 static void
 test_listen_paths(void)
 {
@@ -63,6 +85,7 @@ test_listen_paths(void)
 
 	buf_addf(&path, "%s/short.sock", folder);
 	test_listen(buf_str(&path), "short path");
+	test_full_queue(buf_str(&path));
 	buf_addf(&deep, "%s/%0120d", folder, 7);
 	is_int(fd_make_dirs(buf_str(&deep), 0700, &err), 0, "a deep folder");
 	buf_adds(&deep, "/x.sock");
