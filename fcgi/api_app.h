@@ -9,6 +9,9 @@
 #include "api/filestore.h"
 #include "api/metrics.h"
 
+#include "../sandbox/base/tokens.h"
+
+struct buf;
 struct config;
 struct http_request;
 
@@ -27,6 +30,7 @@ struct api_app {
 	pid_t master;
 	struct metrics metrics;
 	struct filestore store;
+	struct tokens tokens; /* path NULL: nobody is asked for one */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 	struct eval_terms eval_terms;
 };

@@ -27,6 +27,10 @@ struct route {
 	api_route_fn *answer;
 };
 
+/* What needs no token: how it is, and what there is. */
+static const char *const open_paths[] = { "/health", "/openapi.json", "/docs",
+	"/redoc", NULL };
+
 /* Rows of one path stand together. */
 static const struct route routes[] = {
 	{ "GET", "/health", api_health },
@@ -275,6 +279,41 @@ route_place(const char *pattern)
 	return i;
 }
 
+/* May it go on?  Otherwise it was answered. */
+static bool
+is_allowed(struct api_app *app, struct http_request *req)
+{
+	static const char header[] = "WWW-Authenticate: Bearer\r\n";
+	struct err err;
+
+	if (app->tokens.path == NULL)
+		return true;
+	for (size_t i = 0; open_paths[i] != NULL; i++)
+		if (strcmp(open_paths[i], req->path) == 0)
+			return true;
+	if (tokens_refresh(&app->tokens, &err) < 0)
+		log_warn("tokens: %s", err.text);
+	if (tokens_find(&app->tokens, http_param(req, "HTTP_AUTHORIZATION")) !=
+	    NULL)
+		return true;
+	if (is_eval(req->path))
+		refuse_eval(req, 401, header, "401 Unauthorized");
+	else
+		api_detail(req, 401, header, "Not authenticated");
+	return false;
+}
+
+/* Whoever is answered without having been read would see its connection break
+ * before the answer. */
+static void
+drop_body(struct http_request *req)
+{
+	char piece[65536];
+
+	while (req->unread > 0 && http_read(req, piece, sizeof(piece)) > 0)
+		;
+}
+
 /* The pattern that fits, or NULL. */
 static const char *
 dispatch(struct api_app *app, struct http_request *req)
@@ -307,7 +346,8 @@ api_answer(void *arg, struct http_request *req)
 	int64_t took;
 
 	metrics_change(&app->metrics, METRICS_REQUESTS, 1);
-	pattern = dispatch(app, req);
+	pattern = is_allowed(app, req) ? dispatch(app, req) : NULL;
+	drop_body(req);
 	took = clock_monotonic_us() - started;
 	metrics_change(&app->metrics, METRICS_REQUESTS, -1);
 	metrics_request(&app->metrics, route_place(pattern), req->status, took,

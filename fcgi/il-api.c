@@ -84,6 +84,12 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 		metrics_close(&app->metrics);
 		return -1;
 	}
+	if (config->api_tokens_file[0] != '\0' &&
+	    tokens_open(&app->tokens, config->api_tokens_file, err) != 0) {
+		filestore_close(&app->store);
+		metrics_close(&app->metrics);
+		return -1;
+	}
 	app->sessions = config_state_path(config, "sessions");
 	keeper_sweep(app->sessions);
 	app->master = getpid();
@@ -109,6 +115,8 @@ app_release(struct api_app *app)
 		free((void *)(uintptr_t)app->interpreters[i]);
 	free(app->sessions);
 	free(app->lease_socket);
+	if (app->tokens.path != NULL)
+		tokens_close(&app->tokens);
 	filestore_close(&app->store);
 	metrics_close(&app->metrics);
 }

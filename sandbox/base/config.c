@@ -132,6 +132,9 @@ static const struct config_key config_keys[] = {
 	    1024 * TiB, "what they may take together" },
 	{ "IL_API_FILES_SECONDS", CONFIG_SECONDS, AT(api_files_ms), "3600",
 	    1000, DAY * 1000, "how long each is kept after its last use" },
+	{ "IL_API_TOKENS_FILE", CONFIG_PATH, AT(api_tokens_file), "", 0, 0,
+	    "the bearer tokens that the HTTP APIs ask for (`ilctl token`); "
+	    "empty: none" },
 	{ "IL_API_ISOLATION", CONFIG_ISOLATION, AT(api_isolation), "auto", 0, 0,
 	    "`run`: fresh namespaces for each run in a warm container; `cell`: "
 	    "a container for each run; `auto`: the first where it works" },

@@ -71,6 +71,7 @@ struct config {
 	char *api_files;      /* IL_API_FILES: folder, <state_dir>/files */
 	int64_t api_files_quota; /* IL_API_FILES_QUOTA: bytes of all */
 	int64_t api_files_ms; /* IL_API_FILES_SECONDS: after their last use */
+	char *api_tokens_file; /* IL_API_TOKENS_FILE, "" none are asked for */
 	int64_t api_sessions; /* IL_API_SESSIONS: sessions at one time */
 	char *api_isolation;  /* IL_API_ISOLATION: "auto", "run", "cell" */
 

@@ -37,6 +37,7 @@
 #include "../base/log.h"
 #include "../base/text.h"
 #include "ctl.h"
+#include "token.h"
 
 struct command {
 	const char *name;
@@ -56,6 +57,7 @@ static const struct command commands[] = {
 	{ "register", ctl_register, true, "tell Discord the commands" },
 	{ "commands", ctl_commands, true, "print what register sends" },
 	{ "selftest", ctl_selftest, false, "test an endpoint as Discord does" },
+	{ "token", ctl_token, false, "the tokens of the HTTP APIs" },
 	{ "config", ctl_config, false, "print the table of settings" },
 };
 
