@@ -14,11 +14,28 @@ text_is_tail(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
+/* Overlong, surrogate or out of range: the second byte tells. */
+static bool
+text_second_good(unsigned char first, unsigned char second)
+{
+	switch (first) {
+	case 0xe0:
+		return second >= 0xa0;
+	case 0xed:
+		return second <= 0x9f;
+	case 0xf0:
+		return second >= 0x90;
+	case 0xf4:
+		return second <= 0x8f;
+	default:
+		return true;
+	}
+}
+
 size_t
 text_utf8_step(const char *s, size_t len)
 {
 	unsigned char first;
-	unsigned char second;
 	size_t n;
 
 	if (len == 0)
@@ -34,14 +51,7 @@ text_utf8_step(const char *s, size_t len)
 	for (size_t i = 1; i < n; i++)
 		if (!text_is_tail(s[i]))
 			return 0;
-	/* Overlong, surrogate or out of range: the second byte tells. */
-	second = (unsigned char)s[1];
-	if ((first == 0xe0 && second < 0xa0) ||
-	    (first == 0xed && second > 0x9f) ||
-	    (first == 0xf0 && second < 0x90) ||
-	    (first == 0xf4 && second > 0x8f))
-		return 0;
-	return n;
+	return text_second_good(first, (unsigned char)s[1]) ? n : 0;
 }
 
 bool
@@ -97,26 +107,28 @@ text_control_string(const char *s, size_t len)
 	return 0;
 }
 
+/* From i on: bytes from 0x20 to `most`, and a final byte of at least `least` if
+ * one follows.  Where it ends. */
+static size_t
+text_sequence(const char *s, size_t len, size_t i, char most, char least)
+{
+	while (i < len && s[i] >= 0x20 && s[i] <= most)
+		i++;
+	return i < len && s[i] >= least && s[i] <= 0x7e ? i + 1 : i;
+}
+
 /* Length of the escape sequence that starts with the ESC at s (ECMA-48): CSI,
  * a control string, or ESC, intermediates and a final byte.  At least 1. */
 static size_t
 text_escape_step(const char *s, size_t len)
 {
-	size_t i = 2;
-
 	if (len < 2)
 		return 1;
-	if (s[1] == '[') {
-		while (i < len && s[i] >= 0x20 && s[i] <= 0x3f)
-			i++;
-		return i < len && s[i] >= 0x40 && s[i] <= 0x7e ? i + 1 : i;
-	}
+	if (s[1] == '[')
+		return text_sequence(s, len, 2, 0x3f, 0x40);
 	if (s[1] != '\0' && strchr("]PX^_", s[1]) != NULL)
 		return 2 + text_control_string(s + 2, len - 2);
-	i = 1;
-	while (i < len && s[i] >= 0x20 && s[i] <= 0x2f)
-		i++;
-	return i < len && s[i] >= 0x30 && s[i] <= 0x7e ? i + 1 : i;
+	return text_sequence(s, len, 1, 0x2f, 0x30);
 }
 
 /* C1 controls (U+0080..U+009F) and the characters that turn the direction of
