@@ -182,14 +182,20 @@ clients_open(struct clients *clients)
 void
 clients_close(struct clients *clients)
 {
+	struct client *client;
+	struct client *next;
+
 	if (clients->resume != NULL)
 		loop_timer_cancel(clients->loop, clients->resume);
 	clients->resume = NULL;
 	loop_remove(clients->loop, clients->listener);
 	(void)close(clients->listener);
 	clients->listener = -1;
-	while (!LIST_EMPTY(&clients->all))
-		client_close(LIST_FIRST(&clients->all));
+	for (client = LIST_FIRST(&clients->all); client != NULL;
+	     client = next) {
+		next = LIST_NEXT(client, link);
+		client_close(client);
+	}
 }
 
 void
