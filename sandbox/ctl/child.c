@@ -1,5 +1,6 @@
 #include "child.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -138,7 +139,7 @@ child_reap(struct child *child)
 	int status = 0;
 
 	(void)kill(-child->pid, SIGKILL);
-	while (waitpid(child->pid, &status, 0) < 0)
+	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	cleanup_close(&child->pidfd);
 	child->pidfd = -1;
