@@ -44,9 +44,8 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
     const struct execute_files *files, const struct execute_text *main,
     struct detail *detail)
 {
-	*in = (struct api_inputs){
-		.items = xcalloc(files->count + 1, sizeof(*in->items))
-	};
+	*in = (struct api_inputs){ .items = xcalloc(files->count + 1,
+				       sizeof(*in->items)) };
 	if (main != NULL) {
 		in->own = in->count = 1;
 		in->items[0] = (struct cell_input){ .path = "__main__.py",

@@ -256,8 +256,7 @@ ask(const char *folder, const char *id, char message, struct err *err)
 
 	socket_path(&path, folder, id);
 	fd = fd_connect_unix(buf_str(&path), SOCK_SEQPACKET, err);
-	if (fd < 0 ||
-	    fd_send_packet(fd, &message, 1, -1, -1, ASK_MS, err) != 0)
+	if (fd < 0 || fd_send_packet(fd, &message, 1, -1, -1, ASK_MS, err) != 0)
 		return err_set(err, ERR_NOT_FOUND, "no such session");
 	return steal_fd(&fd);
 }

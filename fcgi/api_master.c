@@ -119,9 +119,9 @@ become_child(struct master *master, const struct master_child *child,
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(1);
 	(void)close(signal_fd);
-	(void)close(master->listen_fd[child->socket == MASTER_RUN ?
-		MASTER_QUICK :
-		MASTER_RUN]);
+	(void)
+	    close(master->listen_fd[child->socket == MASTER_RUN ? MASTER_QUICK :
+								  MASTER_RUN]);
 	_exit(master->work(master->arg, master->listen_fd[child->socket]));
 }
 

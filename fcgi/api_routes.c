@@ -133,8 +133,7 @@ api_health(struct api_app *app, struct http_request *req, const char *id)
 }
 
 void
-api_versions(struct api_app *app, struct http_request *req,
-    const char *id)
+api_versions(struct api_app *app, struct http_request *req, const char *id)
 {
 	auto_buf struct buf body = BUF_INIT(64 << 10);
 

@@ -79,8 +79,7 @@ wait_for_cell(struct attempt *a)
 			return false;
 		}
 		if (n <= 0) {
-			log_warn("no result in time cell=%s",
-			    a->cell_name);
+			log_warn("no result in time cell=%s", a->cell_name);
 			a->run->end = API_LOST;
 			return false;
 		}
@@ -134,9 +133,9 @@ converse(struct attempt *a, const struct cell_request *request,
 }
 
 static void
-attempt(struct api_run *run, struct api_app *app,
-    struct http_request *req, const struct lease_request *lease,
-    const struct cell_request *request, api_event_fn *event, void *arg)
+attempt(struct api_run *run, struct api_app *app, struct http_request *req,
+    const struct lease_request *lease, const struct cell_request *request,
+    api_event_fn *event, void *arg)
 {
 	struct attempt a = { .run = run, .req = req, .lease = LEASE_NONE };
 	int64_t asked_us = clock_monotonic_us();
@@ -161,9 +160,9 @@ attempt(struct api_run *run, struct api_app *app,
 }
 
 void
-api_run(struct api_run *run, struct api_app *app,
-    struct http_request *req, const char *interpreter,
-    const struct cell_request *request, api_event_fn *event, void *arg)
+api_run(struct api_run *run, struct api_app *app, struct http_request *req,
+    const char *interpreter, const struct cell_request *request,
+    api_event_fn *event, void *arg)
 {
 	struct lease_request lease = {
 		.class = "api",

@@ -34,9 +34,9 @@ struct api_run {
 typedef void api_event_fn(void *arg, const struct cell_event *event);
 
 /* interpreter NULL: the default one. */
-void api_run(struct api_run *run, struct api_app *app,
-    struct http_request *req, const char *interpreter,
-    const struct cell_request *request, api_event_fn *event, void *arg);
+void api_run(struct api_run *run, struct api_app *app, struct http_request *req,
+    const char *interpreter, const struct cell_request *request,
+    api_event_fn *event, void *arg);
 
 /* The same in a cell that is leased already, a session's: it goes on to its end
  * when the client hangs up, since the session goes on, too. */

@@ -81,8 +81,8 @@ add_api(struct maker *m, const struct config *config, struct err *err)
 
 	if (child == NULL)
 		return -1;
-	child->second_fd = listen_at(config, "run.sock",
-	    (int)config->api_queue, err);
+	child->second_fd = listen_at(config, "run.sock", (int)config->api_queue,
+	    err);
 	return child->second_fd < 0 ? -1 : 0;
 }
 
