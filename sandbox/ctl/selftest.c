@@ -219,10 +219,9 @@ static int
 run(struct selftest *t)
 {
 	if (!t->can_sign)
-		printf(
-		    "note  no --key-file: only Discord can send a correctly "
-		    "signed PING; it does so\n"
-		    "      when the address is saved in its portal\n");
+		printf("note  no --key-file: only Discord can send a correctly "
+		       "signed PING; it does so\n"
+		       "      when the address is saved in its portal\n");
 	if (strncmp(t->url, "https://", 8) != 0)
 		printf("note  Discord takes nothing but https:// addresses\n");
 	if (test_one(t, true) && t->can_sign)

@@ -67,9 +67,9 @@ ask(const struct standin *standin, struct err *err)
 {
 	char port[16];
 	auto_free char *python = xstrdup(standin_python());
-	char *argv[] = { python, standin->script,
-		(char[]){ "--print-env" }, (char[]){ "--key-file" },
-		standin->key_file, (char[]){ "--port" }, port, NULL };
+	char *argv[] = { python, standin->script, (char[]){ "--print-env" },
+		(char[]){ "--key-file" }, standin->key_file,
+		(char[]){ "--port" }, port, NULL };
 	struct process_spec spec = {
 		.argv = argv, .output_max = 65536, .timeout_ms = ANSWER_MS
 	};

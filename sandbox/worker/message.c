@@ -11,7 +11,7 @@
 #include "../base/text.h"
 
 #define PART_MAX 16384 /* bytes of lead, tail or without */
-#define LEAD_MOST 900 /* code points */
+#define LEAD_MOST 900  /* code points */
 #define TAIL_MOST 900
 #define BLOCK_LEAST 16 /* a shorter piece of a block is not worth it */
 #define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */

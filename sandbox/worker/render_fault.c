@@ -15,8 +15,10 @@ add_reference(struct message *m, int64_t reference)
 void
 render_error(struct message *message, int64_t reference)
 {
-	message_leadf(message, "Sandbox error, reference %" PRId64 ". This "
-	    "is our fault, not yours; trying again may help.", reference);
+	message_leadf(message,
+	    "Sandbox error, reference %" PRId64 ". This "
+	    "is our fault, not yours; trying again may help.",
+	    reference);
 }
 
 void
@@ -111,7 +113,8 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		render_path(m, PATH_OUTSIDE);
 		return;
 	case ERROR_NO_SPACE:
-		buf_adds(lead, "There is no room for that: your sandbox may "
+		buf_adds(lead,
+		    "There is no room for that: your sandbox may "
 		    "hold ");
 		text_add_size(lead, env->config->quota);
 		buf_adds(lead, " in ");
@@ -141,7 +144,8 @@ render_cell_error(struct message *m, const struct cell_result *result,
 	else if (result->error == ERROR_TOO_LARGE)
 		fail_large(m, result, env);
 	else if (result->error == ERROR_NOT_EMPTY)
-		buf_adds(lead, " is a directory: `recursive:True` removes it "
+		buf_adds(lead,
+		    " is a directory: `recursive:True` removes it "
 		    "with everything in it.");
 	else if (result->error == ERROR_NOT_REGULAR)
 		buf_adds(lead, " is neither a file nor a directory.");
@@ -176,7 +180,8 @@ render_not_done(struct message *message, const struct run_outcome *outcome,
 		render_too_late(message);
 		break;
 	case RUN_STOPPED:
-		message_leadf(message, "Interrupted: Inline is being "
+		message_leadf(message,
+		    "Interrupted: Inline is being "
 		    "restarted. Try again in a moment.");
 		add_reference(message, env->reference);
 		break;
@@ -200,28 +205,33 @@ render_lost(struct message *message, enum job_kind kind, int64_t reference)
 		hint = "`/il look` shows whether it was done.";
 	else if (kind == JOB_DELETE)
 		hint = "Press the button of a new `/il delete` to be sure.";
-	message_leadf(message, "This was interrupted: Inline was restarted "
-	    "while it ran. %s (reference %" PRId64 ")", hint, reference);
+	message_leadf(message,
+	    "This was interrupted: Inline was restarted "
+	    "while it ran. %s (reference %" PRId64 ")",
+	    hint, reference);
 }
 
 void
 render_too_late(struct message *message)
 {
-	message_leadf(message, "This had to wait too long for its turn and "
+	message_leadf(message,
+	    "This had to wait too long for its turn and "
 	    "was not run. Please try again.");
 }
 
 void
 render_no_sandbox(struct message *message)
 {
-	message_leadf(message, "You have no sandbox yet. `/il create` makes "
+	message_leadf(message,
+	    "You have no sandbox yet. `/il create` makes "
 	    "one.");
 }
 
 void
 render_expired(struct message *message, const struct sandbox *sandbox)
 {
-	message_leadf(message, "Your sandbox expired <t:%" PRId64 ":R> and its "
+	message_leadf(message,
+	    "Your sandbox expired <t:%" PRId64 ":R> and its "
 	    "files are gone. `/il create` makes a new one.",
 	    sandbox->expires_at);
 }
@@ -230,11 +240,13 @@ void
 render_path(struct message *message, enum path_result result)
 {
 	if (result == PATH_TOO_LONG)
-		message_leadf(message, "That path is not inside your sandbox: "
-		    "a path may have %d bytes, a name %d.", PATH_MAX_BYTES,
-		    NAME_MAX_BYTES);
+		message_leadf(message,
+		    "That path is not inside your sandbox: "
+		    "a path may have %d bytes, a name %d.",
+		    PATH_MAX_BYTES, NAME_MAX_BYTES);
 	else
-		message_leadf(message, "That is not inside your sandbox. Paths "
+		message_leadf(message,
+		    "That is not inside your sandbox. Paths "
 		    "are relative to the current directory, `~` is the top.");
 }
 
@@ -242,7 +254,8 @@ void
 render_not_editable(struct message *message, const char *path)
 {
 	render_add_path(&message->lead, path);
-	message_leadf(message, " cannot be edited here: it is not text, or has "
+	message_leadf(message,
+	    " cannot be edited here: it is not text, or has "
 	    "more than 4,000 characters. `/il get` sends it, `/il put` takes "
 	    "it back.");
 }
@@ -260,7 +273,8 @@ render_too_large(struct message *message, int64_t size, int64_t most)
 void
 render_not_fetched(struct message *message, bool gone)
 {
-	message_leadf(message, gone ?
+	message_leadf(message,
+	    gone ?
 		"Discord does not have that file any more. Upload it again." :
 		"The file could not be fetched from Discord. Try again in a "
 		"moment.");
@@ -273,7 +287,8 @@ render_bad_requirements(struct message *message,
 	switch (result) {
 	case REQUIREMENTS_OK:
 	case REQUIREMENTS_NONE:
-		message_leadf(message, "Name at least one package, as in "
+		message_leadf(message,
+		    "Name at least one package, as in "
 		    "`/il pip requests`.");
 		break;
 	case REQUIREMENTS_QUOTE:
@@ -285,7 +300,8 @@ render_bad_requirements(struct message *message,
 		break;
 	case REQUIREMENTS_BAD:
 		message_add_name(&message->lead, word, 60);
-		message_leadf(message, " is not a requirement. Give names, "
+		message_leadf(message,
+		    " is not a requirement. Give names, "
 		    "with versions if you like: `requests`, `numpy>=1.26,<2`. "
 		    "Options, paths and URLs are not taken.");
 		break;

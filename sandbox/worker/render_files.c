@@ -7,10 +7,10 @@
 #include "../base/config.h"
 #include "../base/text.h"
 
-#define PATH_MOST  80 /* code points of a path in a sentence */
-#define ENTRY_MOST 46 /* of a name in a listing: 20 of them must fit */
-#define PROBE	   8192 /* bytes that tell text from other things */
-#define SHOWN_MAX  16384 /* bytes of a file that can matter for a block */
+#define PATH_MOST 80	/* code points of a path in a sentence */
+#define ENTRY_MOST 46	/* of a name in a listing: 20 of them must fit */
+#define PROBE 8192	/* bytes that tell text from other things */
+#define SHOWN_MAX 16384 /* bytes of a file that can matter for a block */
 
 void
 render_add_path(struct buf *out, const char *path)
@@ -190,13 +190,15 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 	char *data;
 
 	if (!env->may_attach) {
-		buf_adds(&m->tail, "I may not attach files here: the "
+		buf_adds(&m->tail,
+		    "I may not attach files here: the "
 		    "permission is missing. In a direct message with me I "
 		    "may.");
 		return false;
 	}
 	if (total > (int64_t)file->data.len) {
-		buf_adds(&m->tail, "It is too large to be attached: here a "
+		buf_adds(&m->tail,
+		    "It is too large to be attached: here a "
 		    "file may have ");
 		text_add_size(&m->tail, env->file_most);
 		buf_addc(&m->tail, '.');
@@ -214,8 +216,8 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 }
 
 void
-render_file(struct message *message, struct collected_file *file,
-    int64_t total, const struct render_env *env)
+render_file(struct message *message, struct collected_file *file, int64_t total,
+    const struct render_env *env)
 {
 	struct message *m = message;
 	bool text = is_text(&file->data);

@@ -8,11 +8,11 @@
 #include "../base/config.h"
 #include "../base/text.h"
 
-#define NAME_MOST    32 /* code points of a name in a list */
+#define NAME_MOST 32 /* code points of a name in a list */
 #define RENAMED_MOST 4
-#define LEFT_MOST    6
-#define LOG_SHOWN    (64 * 1024) /* bytes of a log that can matter */
-#define OUTPUT_NAME  "output.txt"
+#define LEFT_MOST 6
+#define LOG_SHOWN (64 * 1024) /* bytes of a log that can matter */
+#define OUTPUT_NAME "output.txt"
 
 /* ---- pieces ---- */
 
@@ -118,8 +118,7 @@ add_end(struct message *m, const struct run_outcome *outcome,
 	case RUN_RESULT:
 		add_result(tail, &outcome->result, env->config,
 		    env->config->timeout_ms);
-		if (outcome->result.disk_full &&
-		    has_failed(&outcome->result)) {
+		if (outcome->result.disk_full && has_failed(&outcome->result)) {
 			buf_adds(tail, "\nThe disk quota is used up (");
 			text_add_size(tail, env->config->quota);
 			buf_adds(tail, ", ");
@@ -128,13 +127,15 @@ add_end(struct message *m, const struct run_outcome *outcome,
 		}
 		break;
 	case RUN_STOPPED:
-		buf_addf(tail, "Interrupted: Inline is being restarted. "
+		buf_addf(tail,
+		    "Interrupted: Inline is being restarted. "
 		    "Run it again in a moment. (reference %" PRId64 ")",
 		    env->reference);
 		break;
 	case RUN_OVERDUE:
 	case RUN_BROKEN:
-		buf_addf(tail, "The sandbox failed while this ran, so it was "
+		buf_addf(tail,
+		    "The sandbox failed while this ran, so it was "
 		    "ended. Sandbox error, reference %" PRId64 ".",
 		    env->reference);
 		break;
@@ -169,8 +170,8 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 	message_add_name(&m->without, file->path, NAME_MOST);
 	if (!is_renamed(file->path, name) || ++*renamed > RENAMED_MOST)
 		return;
-	buf_adds(&m->tail, *renamed == 1 ? "\nAttached under another name: " :
-					   ", ");
+	buf_adds(&m->tail,
+	    *renamed == 1 ? "\nAttached under another name: " : ", ");
 	message_add_name(&m->tail, path_name(file->path), NAME_MOST);
 	buf_addf(&m->tail, " as `%s`", name);
 }
@@ -200,7 +201,8 @@ attach_files(struct message *m, struct collect *c, size_t most)
 	if (renamed > RENAMED_MOST)
 		buf_addf(&m->tail, " and %zu more", renamed - RENAMED_MOST);
 	if (m->without.len > 0)
-		buf_adds(&m->without, " could not be attached: still in your "
+		buf_adds(&m->without,
+		    " could not be attached: still in your "
 		    "sandbox, `/il get` sends it.");
 }
 
@@ -251,8 +253,9 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 
 	if (c->left_count == 0)
 		return;
-	buf_adds(&m->tail, may_attach ? "\nNot attached: " :
-	    "\nMade or changed (I may not attach files here): ");
+	buf_adds(&m->tail,
+	    may_attach ? "\nNot attached: " :
+			 "\nMade or changed (I may not attach files here): ");
 	for (size_t i = 0; i < c->left_count; i++) {
 		const struct collected_left *left = &c->left[i];
 
@@ -267,8 +270,10 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 	if (more > 0)
 		buf_addf(&m->tail, " and %zu more", more);
 	if (many && may_attach)
-		buf_addf(&m->tail, ". A message takes %d files; `/il get` "
-		    "sends any other.", MESSAGE_FILES_MAX);
+		buf_addf(&m->tail,
+		    ". A message takes %d files; `/il get` "
+		    "sends any other.",
+		    MESSAGE_FILES_MAX);
 }
 
 /* Nothing is attached where nothing may be: then files are only named. */
@@ -291,7 +296,8 @@ attach_output(struct message *m, struct collect *c,
 	char *data;
 
 	if (!env->may_attach) {
-		buf_adds(&m->tail, "\nThe output is cut, and I may not attach "
+		buf_adds(&m->tail,
+		    "\nThe output is cut, and I may not attach "
 		    "files here.");
 		return;
 	}
@@ -316,8 +322,8 @@ render_run(struct message *message, const struct run_outcome *outcome,
 	struct message *m = message;
 	bool cut;
 
-	message_set_block(m, buf_str(&collect->output), collect->output.len,
-	    "", MESSAGE_CUT_MIDDLE);
+	message_set_block(m, buf_str(&collect->output), collect->output.len, "",
+	    MESSAGE_CUT_MIDDLE);
 	if (m->block.len == 0)
 		buf_adds(&m->lead, "No output.");
 	add_end(m, outcome, env);
@@ -351,8 +357,7 @@ void
 render_pip_progress(struct message *message, const struct buf *log,
     int64_t elapsed_ms)
 {
-	message_leadf(message, "Installing … %" PRId64 " s",
-	    elapsed_ms / 1000);
+	message_leadf(message, "Installing … %" PRId64 " s", elapsed_ms / 1000);
 	set_log(message, log);
 }
 
@@ -371,19 +376,21 @@ explain_pip(struct buf *out, const struct buf *log,
 	    log_has(log, "File too large")) {
 		buf_adds(out, "\nThe room for packages is used up (");
 		text_add_size(out, config->pip_quota);
-		buf_adds(out, "): `/il rm .site-packages recursive:True` "
+		buf_adds(out,
+		    "): `/il rm .site-packages recursive:True` "
 		    "empties it.");
 	} else if (log_has(log, "Failed to establish a new connection") ||
 	    log_has(log, "Temporary failure in name resolution") ||
-	    log_has(log, "Connection refused") ||
-	    log_has(log, "SSLError") ||
+	    log_has(log, "Connection refused") || log_has(log, "SSLError") ||
 	    log_has(log, "Read timed out")) {
-		buf_adds(out, "\nThe package index cannot be reached from "
+		buf_adds(out,
+		    "\nThe package index cannot be reached from "
 		    "here at the moment.");
 	} else if (log_has(log, "No matching distribution found")) {
 		buf_adds(out, "\nThere is no such package or version");
 		if (!config->pip_allow_sdist)
-			buf_adds(out, " as a wheel for this Python: packages "
+			buf_adds(out,
+			    " as a wheel for this Python: packages "
 			    "that must be built are not installed here");
 		buf_addc(out, '.');
 	}
@@ -427,8 +434,8 @@ void
 render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env)
 {
-	buf_adds(&message->lead, outcome_succeeded(outcome) ? "Installed " :
-							  "Not installed: ");
+	buf_adds(&message->lead,
+	    outcome_succeeded(outcome) ? "Installed " : "Not installed: ");
 	add_words(&message->lead, words);
 	buf_addc(&message->lead, '.');
 	set_log(message, log);

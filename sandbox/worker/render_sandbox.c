@@ -43,8 +43,10 @@ add_limits(struct buf *out, const struct config *config)
 	buf_addf(out, ". `/il py` runs Python in it, for up to %g s, with ",
 	    (double)config->timeout_ms / 1e3);
 	text_add_size(out, config->memory);
-	buf_addf(out, " of memory, %g CPU%s and no network. `/il pip` installs "
-	    "packages.", config->cpus, config->cpus > 1 ? "s" : "");
+	buf_addf(out,
+	    " of memory, %g CPU%s and no network. `/il pip` installs "
+	    "packages.",
+	    config->cpus, config->cpus > 1 ? "s" : "");
 }
 
 void
@@ -53,15 +55,18 @@ render_created(struct message *message, const struct sandbox *sandbox,
 {
 	struct buf *lead = &message->lead;
 
-	buf_adds(lead, created ? "Your sandbox is ready. " :
-				 "You have a sandbox already. ");
+	buf_adds(lead,
+	    created ? "Your sandbox is ready. " :
+		      "You have a sandbox already. ");
 	add_limits(lead, config);
 	if (sandbox->pinned) {
 		buf_adds(lead, "\nIt does not expire.");
 		return;
 	}
-	message_leadf(message, "\nIt expires <t:%" PRId64 ":R>; each use "
-	    "keeps it for ", sandbox->expires_at);
+	message_leadf(message,
+	    "\nIt expires <t:%" PRId64 ":R>; each use "
+	    "keeps it for ",
+	    sandbox->expires_at);
 	add_time_span(lead, config->retention_seconds);
 	buf_adds(lead, " more.");
 }
@@ -69,7 +74,8 @@ render_created(struct message *message, const struct sandbox *sandbox,
 void
 render_deleted(struct message *message, bool at_once)
 {
-	message_leadf(message, at_once ?
+	message_leadf(message,
+	    at_once ?
 		"Your sandbox and all its files are deleted. `/il create` "
 		"makes a new one." :
 		"Your sandbox is closed. Its files cannot be removed at this "
@@ -120,8 +126,9 @@ add_broker(struct report *r, const struct lease_status *status)
 	    status->engine ? "reachable" : "does not answer");
 	if (status->image_name[0] != '\0')
 		add_image(r, status);
-	add_line(r, true, "Sandboxes: %" PRId64 " started, %" PRId64
-	    " in use, %" PRId64 " starting, %" PRId64 " waited for",
+	add_line(r, true,
+	    "Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
+	    " starting, %" PRId64 " waited for",
 	    status->cells, status->leased, status->starting, status->waiting);
 	add_line(r, true, "Free disk: ");
 	text_add_size(r->lines, status->free_bytes);
@@ -159,10 +166,12 @@ render_health(struct message *message, const struct render_health *health)
 	else
 		add_broker(&report, health->status);
 	add_queue(&report, health);
-	add_line(&report, close, "Clock: %+" PRId64 " ms skew against "
-	    "Discord's", skew_ms);
-	message_leadf(message, report.well ? "All is well." :
-	    "Not all is well.");
+	add_line(&report, close,
+	    "Clock: %+" PRId64 " ms skew against "
+	    "Discord's",
+	    skew_ms);
+	message_leadf(message,
+	    report.well ? "All is well." : "Not all is well.");
 	buf_add(&message->lead, buf_str(&lines), lines.len);
 	message_leadf(message, "\n-# Inline " INLINE_VERSION);
 }

@@ -16,11 +16,11 @@ struct worker {
 	struct db *db;
 	struct rest *rest;
 	int64_t slot;
-	int slot_lock;	     /* flock on worker-<slot>.lock */
-	int signal_fd;	     /* SIGTERM, SIGINT; never read */
-	int wake_fd;	     /* the FIFO (wake.h) */
-	char *lease_socket;  /* of the broker */
-	int64_t prune_at_ms; /* monotonic: when old rows are deleted next */
+	int slot_lock;	      /* flock on worker-<slot>.lock */
+	int signal_fd;	      /* SIGTERM, SIGINT; never read */
+	int wake_fd;	      /* the FIFO (wake.h) */
+	char *lease_socket;   /* of the broker */
+	int64_t prune_at_ms;  /* monotonic: when old rows are deleted next */
 	int64_t untold_after; /* the job after which the next round of telling
 				 * begins; 0: the first */
 	struct deliver_kept kept[DELIVER_KEPT];

@@ -10,12 +10,19 @@
 #include "tap.h"
 
 static const struct config config = { .timeout_ms = 30000,
-	.memory = 256 << 20, .output_limit = 1 << 20, .quota = 256 << 20,
-	.files = 10000, .retention_seconds = 604800, .cpus = 1.0,
-	.pip_timeout_ms = 300000, .pip_memory = 512 << 20,
+	.memory = 256 << 20,
+	.output_limit = 1 << 20,
+	.quota = 256 << 20,
+	.files = 10000,
+	.retention_seconds = 604800,
+	.cpus = 1.0,
+	.pip_timeout_ms = 300000,
+	.pip_memory = 512 << 20,
 	.pip_quota = 512 << 20 };
-static struct render_env env = { .config = &config, .reference = 4711,
-	.file_most = 10 << 20, .may_attach = true };
+static struct render_env env = { .config = &config,
+	.reference = 4711,
+	.file_most = 10 << 20,
+	.may_attach = true };
 static struct message m;
 static struct collect c;
 static char *content;
@@ -62,8 +69,10 @@ lacks(const char *part, const char *name)
 static void
 output(const char *text)
 {
-	struct cell_event event = { .kind = CELL_OUTPUT, .stream = 1,
-		.data = (const unsigned char *)text, .len = strlen(text) };
+	struct cell_event event = { .kind = CELL_OUTPUT,
+		.stream = 1,
+		.data = (const unsigned char *)text,
+		.len = strlen(text) };
 
 	collect_event(&c, &event);
 }
@@ -85,8 +94,9 @@ file(const char *name, const char *data)
 static void
 left_out(const char *name, int64_t size, enum left_out why)
 {
-	struct cell_event event = { .kind = CELL_LEFT_OUT, .size = size,
-		.why = why };
+	struct cell_event event = {
+		.kind = CELL_LEFT_OUT, .size = size, .why = why
+	};
 
 	(void)snprintf(event.name, sizeof(event.name), "%s", name);
 	collect_event(&c, &event);
@@ -97,9 +107,11 @@ result(enum run_reason reason)
 {
 	return (struct run_outcome){
 		.end = RUN_RESULT,
-		.result = { .reason = reason, .wall_us = 12345,
-			.max_rss = 9 << 20, .used_bytes = 1 << 20,
-			.used_files = 3 },
+		.result = { .reason = reason,
+		    .wall_us = 12345,
+		    .max_rss = 9 << 20,
+		    .used_bytes = 1 << 20,
+		    .used_files = 3 },
 	};
 }
 
@@ -237,8 +249,8 @@ test_files(void)
 
 	reset();
 	for (int i = 0; i < 500; i++)
-		left_out("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-		    1, LEFT_OUT_COUNT);
+		left_out("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 1,
+		    LEFT_OUT_COUNT);
 	render_run(&m, &o, &c, &env);
 	has("and 494 more. A message takes 10 files", "a long list is counted");
 
@@ -321,23 +333,33 @@ test_listing(void)
 {
 	struct collected_entry entries[20];
 	char *longest = malloc(300);
-	struct render_listing l = { .path = "a`b", .entries = entries,
-		.count = 20, .total = 45, .page = 2, .pages = 3,
-		.used_bytes = 1 << 20, .used_files = 45, .view_id = 9 };
+	struct render_listing l = { .path = "a`b",
+		.entries = entries,
+		.count = 20,
+		.total = 45,
+		.page = 2,
+		.pages = 3,
+		.used_bytes = 1 << 20,
+		.used_files = 45,
+		.view_id = 9 };
 	size_t lines = 0;
 
 	memset(longest, '`', 299);
 	longest[299] = '\0';
 	for (size_t i = 0; i < 20; i++)
 		entries[i] = (struct collected_entry){ .name = longest,
-			.kind = ENTRY_FILE, .size = INT64_MAX,
+			.kind = ENTRY_FILE,
+			.size = INT64_MAX,
 			.mtime = INT64_MIN };
 	entries[0] = (struct collected_entry){ .name = strdup("evil\nname"),
-		.kind = ENTRY_DIRECTORY, .mtime = 1700000000 };
+		.kind = ENTRY_DIRECTORY,
+		.mtime = 1700000000 };
 	entries[1].kind = ENTRY_LINK;
 	reset();
 	render_listing(&m, &l, &config);
-	has("`~/a\xcb\x8b" "b`: 45 entries, page 2 of 3", "the head");
+	has("`~/a\xcb\x8b"
+	    "b`: 45 entries, page 2 of 3",
+	    "the head");
 	has("\n    dir  2023-11-14 22:13  evil name/\n", "a directory");
 	has("\n   link         ?          \xcb\x8b\xcb\x8b", "a link");
 	has("-# 1 MiB of 256 MiB used, 45 of 10,000 files", "usage");
@@ -355,8 +377,9 @@ test_listing(void)
 	render_listing(&m, &l, &config);
 	ok(m.buttons[1].disabled, "none after the last");
 	reset();
-	l = (struct render_listing){ .path = "", .page = 1, .pages = 1,
-		.used_bytes = -1 };
+	l = (struct render_listing){
+		.path = "", .page = 1, .pages = 1, .used_bytes = -1
+	};
 	render_listing(&m, &l, &config);
 	is_str(shown(true), "`~` is empty.", "an empty sandbox");
 	free(entries[0].name);
@@ -447,13 +470,19 @@ static void
 test_sandbox(void)
 {
 	struct sandbox sandbox = { .expires_at = 1800000000 };
-	struct lease_status status = { .engine = true, .image = true,
-		.image_name = "python:3.11", .python = "3.11.2",
+	struct lease_status status = { .engine = true,
+		.image = true,
+		.image_name = "python:3.11",
+		.python = "3.11.2",
 		.free_bytes = 5 << 20 };
-	struct job_counts counts = { .queued = 2, .running = 1,
-		.oldest_ms = 1500 };
-	struct render_health health = { .status = &status, .database = true,
-		.counts = &counts, .skew_ms = -42, .queue_max = 10 };
+	struct job_counts counts = {
+		.queued = 2, .running = 1, .oldest_ms = 1500
+	};
+	struct render_health health = { .status = &status,
+		.database = true,
+		.counts = &counts,
+		.skew_ms = -42,
+		.queue_max = 10 };
 
 	reset();
 	render_created(&m, &sandbox, true, &config);
@@ -492,8 +521,7 @@ static void
 test_collect(void)
 {
 	struct collect small;
-	struct cell_event event = { .kind = CELL_FILE, .size = 5,
-		.name = "a" };
+	struct cell_event event = { .kind = CELL_FILE, .size = 5, .name = "a" };
 
 	collect_init(&small, 4, 8);
 	collect_event(&small, &event);
