@@ -66,7 +66,7 @@ fd_unix_address(struct sockaddr_un *address, const char *path, int *dir,
 	return 0;
 }
 
-/* connect(2) waits for room in the listener's queue, as long as a send may take.
+/* connect(2) waits for room in the listener's queue as long as a send may take.
  * Nothing else here sends blocking, so that the limit stays. */
 static int
 fd_limit_connect(int fd)
