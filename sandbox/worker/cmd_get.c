@@ -5,16 +5,10 @@
 #include "worker.h"
 
 static int
-finish(struct task *task, const struct run *run, struct collect *collect,
-    const char *path, struct err *err)
+finish(struct task *task, struct collect *collect, struct err *err)
 {
 	struct render_env env = command_env(task);
 
-	command_note_usage(task, &run->outcome);
-	if (!outcome_succeeded(&run->outcome)) {
-		command_not_done(task, &run->outcome, path);
-		return 0;
-	}
 	if (collect->file_count != 1)
 		return err_set(err, ERR_PROTOCOL, "the cell sent no file");
 	render_get(&task->message, &collect->files[0], &env);
@@ -29,7 +23,7 @@ cmd_get(struct task *task, struct err *err)
 	char path[PATH_SIZE];
 	struct collect collect;
 	struct run_sink sink = { .event = collect_event, .arg = &collect };
-	struct run run;
+	struct run_outcome outcome;
 	int result = 0;
 
 	if (!command_resolve(task, task->job->path, path))
@@ -37,11 +31,8 @@ cmd_get(struct task *task, struct err *err)
 	request.path = path;
 	request.max_bytes = command_env(task).file_most;
 	collect_init(&collect, 0, (size_t)request.max_bytes);
-	if (run_open(&run, task, "user", FILE_OP_MS, LEASE_WAIT_MS))
-		(void)run_request(&run, &request, FILE_OP_MS, &sink);
-	run_close(&run);
-	if (!task->taken)
-		result = finish(task, &run, &collect, path, err);
+	if (command_do(task, &request, &sink, &outcome))
+		result = finish(task, &collect, err);
 	collect_release(&collect);
 	return result;
 }

@@ -11,22 +11,14 @@ cmd_rm(struct task *task, struct err *err)
 		.wall_ms = FILE_OP_MS,
 	};
 	char path[PATH_SIZE];
-	struct run run;
+	struct run_outcome outcome;
 
 	(void)err;
 	if (!command_resolve(task, task->job->path, path))
 		return 0;
 	request.path = path;
-	if (run_open(&run, task, "user", FILE_OP_MS, LEASE_WAIT_MS))
-		(void)run_request(&run, &request, FILE_OP_MS, NULL);
-	run_close(&run);
-	if (task->taken)
+	if (!command_do(task, &request, NULL, &outcome))
 		return 0;
-	command_note_usage(task, &run.outcome);
-	if (!outcome_succeeded(&run.outcome)) {
-		command_not_done(task, &run.outcome, path);
-		return 0;
-	}
 	render_removed(&task->message, path);
 	command_set_outcome(task, "removed");
 	return 0;

@@ -116,6 +116,25 @@ command_not_done(struct task *task, const struct run_outcome *outcome,
 	outcome_word(outcome, task->outcome, sizeof(task->outcome));
 }
 
+bool
+command_do(struct task *task, const struct cell_request *request,
+    const struct run_sink *sink, struct run_outcome *outcome)
+{
+	struct run run;
+
+	if (run_open(&run, task, "user", FILE_OP_MS, LEASE_WAIT_MS))
+		(void)run_request(&run, request, FILE_OP_MS, sink);
+	run_close(&run);
+	*outcome = run.outcome;
+	if (task->taken)
+		return false;
+	command_note_usage(task, outcome);
+	if (outcome_succeeded(outcome))
+		return true;
+	command_not_done(task, outcome, request->path);
+	return false;
+}
+
 /* The sandbox of a command that needs one.  False: the message says why there
  * is none. */
 static bool
