@@ -179,7 +179,8 @@ test_texts(void)
 	check_value("SANDBOX_RUNTIME", "a/b", "not allowed");
 	check_value("IL_PIP_NETWORK", "my_net-1", NULL);
 	check_value("IL_PIP_NETWORK", "container:x", "not allowed");
-	check_value("IL_PIP_INDEX_URL", "https://index.example.org/simple", NULL);
+	check_value("IL_PIP_INDEX_URL", "https://index.example.org/simple",
+	    NULL);
 	check_value("IL_PIP_INDEX_URL", "http://127.0.0.1:8/simple/", NULL);
 	check_value("IL_PIP_INDEX_URL", "file:///etc", "must start with");
 	check_value("IL_PIP_INDEX_URL", "https://", "must start with");
