@@ -28,6 +28,8 @@
 #define COLLECT_MS 10000
 #define FRAME_BUF (8 * FRAME_CHUNK)
 #define NAME_MAX_BYTES 4096
+/* A reader may be slow: its run waits for it, and nobody else does. */
+#define READER_MS 30000
 
 const char *const execute_environment[] = {
 	"LANG=C.UTF-8",
@@ -137,6 +139,13 @@ add_to_file(struct execution *x, const struct cell_event *event)
 /* ---- what comes from the cell ---- */
 
 static void
+begin_stream(struct execution *x)
+{
+	x->req->stall_ms = READER_MS;
+	http_begin(x->req, 200, SSE_TYPE, SSE_HEADERS);
+}
+
+static void
 send_frame(struct execution *x)
 {
 	http_write(x->req, buf_str(&x->frame), x->frame.len);
@@ -168,7 +177,7 @@ take_event(void *arg, const struct cell_event *event)
 	case CELL_STARTED:
 		if (!x->streams || x->req->begun)
 			break;
-		http_begin(x->req, 200, SSE_TYPE, SSE_HEADERS);
+		begin_stream(x);
 		(void)http_flush(x->req);
 		break;
 	case CELL_OUTPUT:
@@ -362,7 +371,7 @@ execute(struct execution *x, struct execute_request *request)
 		run_code(x, request, &inputs);
 	} else {
 		if (x->streams)
-			http_begin(x->req, 200, SSE_TYPE, SSE_HEADERS);
+			begin_stream(x);
 		answer_trouble(x, 422, message);
 	}
 	api_inputs_close(&inputs);

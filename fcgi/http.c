@@ -67,11 +67,11 @@ on_alarm(int signal_number)
  * calls.
  */
 static void
-guard_start(void)
+guard_start(const struct http_request *req)
 {
 	struct itimerval timer = {
-		.it_value.tv_sec = HTTP_STALL_MS / 1000,
-		.it_interval.tv_sec = HTTP_STALL_MS / 1000,
+		.it_value.tv_sec = req->stall_ms / 1000,
+		.it_interval.tv_sec = req->stall_ms / 1000,
 	};
 
 	(void)setitimer(ITIMER_REAL, &timer, NULL);
@@ -128,7 +128,8 @@ http_accept(struct http_request *req)
 {
 	int result;
 
-	guard_start();
+	req->stall_ms = HTTP_STALL_MS;
+	guard_start(req);
 	result = FCGX_Accept_r(&req->fcgi);
 	guard_stop();
 	if (result != 0)
@@ -158,7 +159,7 @@ http_read(struct http_request *req, void *data, size_t cap)
 		cap = 65536;
 	if ((int64_t)cap > req->unread)
 		cap = (size_t)req->unread;
-	guard_start();
+	guard_start(req);
 	n = FCGX_GetStr(data, (int)cap, req->fcgi.in);
 	guard_stop();
 	if (n <= 0) {
@@ -205,7 +206,7 @@ void
 http_begin(struct http_request *req, int status, const char *type,
     const char *headers)
 {
-	guard_start();
+	guard_start(req);
 	put_head(req, status, type, headers);
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
 	guard_stop();
@@ -220,7 +221,7 @@ http_write(struct http_request *req, const void *data, size_t len)
 	while (len > 0 && !req->failed) {
 		int piece = len < 65536 ? (int)len : 65536;
 
-		guard_start();
+		guard_start(req);
 		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece)
 			req->failed = true;
 		guard_stop();
@@ -232,7 +233,7 @@ http_write(struct http_request *req, const void *data, size_t len)
 bool
 http_flush(struct http_request *req)
 {
-	guard_start();
+	guard_start(req);
 	if (FCGX_FFlush(req->fcgi.out) != 0)
 		req->failed = true;
 	guard_stop();
@@ -243,7 +244,7 @@ void
 http_answer(struct http_request *req, int status, const char *type,
     const char *headers, const void *body, size_t len)
 {
-	guard_start();
+	guard_start(req);
 	put_head(req, status, type, headers);
 	(void)FCGX_FPrintF(req->fcgi.out, "Content-Length: %lu\r\n\r\n",
 	    (unsigned long)len);
@@ -271,7 +272,7 @@ http_client_gone(const struct http_request *req)
 void
 http_finish(struct http_request *req)
 {
-	guard_start();
+	guard_start(req);
 	/* libfcgi waits up to 2 s for the peer to close its end first */
 	if (req->failed && http_fd(req) >= 0)
 		(void)shutdown(http_fd(req), SHUT_RDWR);

@@ -13,7 +13,8 @@ struct buf;
 /*
  * One HTTP request that nginx handed over by FastCGI, and its answer.  libfcgi
  * is called from this file only.  One thread serves everybody, and so a peer
- * that stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to that.
+ * that stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to that.  Who
+ * holds up nobody else may set stall_ms to more once it is accepted.
  *
  * Order of calls: http_init() once; http_accept(); http_read*(); either
  * http_answer() or http_begin(), http_write()… ; http_finish().
@@ -30,6 +31,7 @@ struct http_request {
 	bool failed;	   /* the peer is gone or stalled: writes do nothing */
 	int status;	   /* of the answer; 0: none yet */
 	int64_t sent;	   /* bytes of its body */
+	int64_t stall_ms;
 	FCGX_Request fcgi;
 };
 
