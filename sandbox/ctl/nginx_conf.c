@@ -17,13 +17,15 @@ struct placeholder {
 	const char *value;
 };
 
-/* Inside the quotes that the template puts around it. */
+/* Inside the quotes that the template puts around it; and, of what is included,
+ * nothing that nginx takes for a pattern. */
 static bool
-can_quote(const char *text)
+can_quote(const char *text, const char *never)
 {
 	for (; *text != '\0'; text++) {
 		if ((unsigned char)*text < 0x20 || *text == 0x7f ||
-		    strchr("\"$\\", *text) != NULL)
+		    strchr("\"$\\", *text) != NULL ||
+		    strchr(never, *text) != NULL)
 			return false;
 	}
 	return true;
@@ -54,6 +56,7 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 	char standin_port[24];
 	const struct placeholder table[] = {
 		{ "@STATE_DIR@", conf->state_dir },
+		{ "@LIB_DIR@", conf->lib_dir },
 		{ "@USER@", conf->user },
 		{ "@HTTP_PORT@", http_port },
 		{ "@STANDIN_PORT@", standin_port },
@@ -65,10 +68,14 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 	(void)snprintf(http_port, sizeof(http_port), "%ld", conf->http_port);
 	(void)snprintf(standin_port, sizeof(standin_port), "%ld",
 	    conf->standin_port);
-	if (!can_quote(conf->state_dir))
+	if (!can_quote(conf->state_dir, ""))
 		return err_set(err, ERR_CONFIG,
 		    "IL_STATE_DIR: nginx cannot "
 		    "take a path with quotes, $ or control characters");
+	if (!can_quote(conf->lib_dir, "*?["))
+		return err_set(err, ERR_CONFIG,
+		    "IL_LIB_DIR: nginx cannot take a path with quotes, $, *, "
+		    "?, [ or control characters");
 	for (size_t i = 0; i < len;) {
 		size_t used = template[i] != '@' ?
 		    0 :

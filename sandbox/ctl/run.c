@@ -27,6 +27,7 @@ struct run {
 	struct config *config;
 	int lock_fd;
 	char state_dir[PATH_MAX]; /* absolute */
+	char lib_dir[PATH_MAX];	  /* absolute */
 	struct standin standin;
 	struct plan plan;
 };
@@ -54,6 +55,8 @@ make_folders(struct run *run, struct err *err)
 		return -1;
 	if (realpath(run->config->state_dir, run->state_dir) == NULL)
 		return err_system(err, "%s", run->config->state_dir);
+	if (realpath(run->config->lib_dir, run->lib_dir) == NULL)
+		return err_system(err, "%s", run->config->lib_dir);
 	return 0;
 }
 
@@ -82,6 +85,7 @@ write_nginx_conf(const struct run *run, struct err *err)
 	const struct passwd *user = getpwuid(geteuid());
 	struct nginx_conf conf = {
 		.state_dir = run->state_dir,
+		.lib_dir = run->lib_dir,
 		.user = user != NULL ? user->pw_name : "root",
 		.http_port = (long)run->config->http_port,
 		.standin_port = run->standin.port,

@@ -8,9 +8,11 @@ set -eu
 # What the programs find under IL_LIB_DIR.
 library() {
 	install -d -m 755 "$1" "$1/cell" "$1/sql" "$1/sql/migrations" \
-		"$1/sql/admin"
+		"$1/sql/admin" "$1/nginx"
 	copy 644 "$1/cell" sandbox/cell/*.py
 	copy 644 "$1" sandbox/cell/*.json sandbox/ctl/*.json nginx/nginx.conf.in
+	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
+		nginx/discord.conf nginx/api.conf
 	copy 644 "$1/sql" sql/*.sql
 	copy 644 "$1/sql/migrations" sql/migrations/*.sql
 	copy 644 "$1/sql/admin" sql/admin/*.sql
@@ -50,12 +52,13 @@ copy 755 "$to/bin" "$build/bin/ilctl"
 library "$to/lib/inline"
 copy 644 "$to/share/man/man5" fcgi/*.5 sandbox/*/*.5
 copy 644 "$to/share/man/man8" fcgi/*.8 sandbox/*/*.8
-copy 644 "$to/share/doc/inline" README.md LICENSE nginx/inline.conf \
+copy 644 "$to/share/doc/inline" README.md LICENSE \
 	systemd/inline.env.example .github/CHANGELOG.md
 for file in systemd/*.service systemd/*.socket systemd/*.timer \
 	systemd/*.target; do
 	unit "$to/lib/systemd/system" "$file"
 done
+unit "$to/share/doc/inline" nginx/inline.conf
 unit "$to/lib/sysusers.d" systemd/inline.sysusers inline.conf
 unit "$to/lib/tmpfiles.d" systemd/inline.tmpfiles inline.conf
 unit "$to/lib/modprobe.d" systemd/inline.modprobe inline-loop.conf

@@ -358,7 +358,8 @@ class Front:
                   encoding="utf-8") as file:
             conf = file.read()
         for name, value in (
-                ("STATE_DIR", self.folder), ("HTTP_PORT", str(self.port)),
+                ("STATE_DIR", self.folder),
+                ("LIB_DIR", os.path.join(BUILD, "lib")), ("HTTP_PORT", str(self.port)),
                 ("USER", pwd.getpwuid(os.geteuid()).pw_name),
                 ("STANDIN_PORT", "9"), ("NO_STANDIN", ""), ("STANDIN", "#")):
             conf = conf.replace("@%s@" % name, value)

@@ -98,7 +98,9 @@ nginx_configurations() {
 	status=0
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
 		-keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null || status=1
-	sed -e "s|@STATE_DIR@|$dir|g" -e 's|@HTTP_PORT@|8080|' \
+	sandbox/setup/install.sh --library "$dir/lib/inline"
+	sed -e "s|@STATE_DIR@|$dir|g" -e "s|@LIB_DIR@|$dir/lib/inline|g" \
+		-e 's|@HTTP_PORT@|8080|' \
 		-e "s|@USER@|$(id -un)|" -e 's|@STANDIN_PORT@|8081|' \
 		nginx/nginx.conf.in >"$dir/template"
 	sed -e 's|@STANDIN@||' -e 's|@NO_STANDIN@|#|' "$dir/template" \
@@ -109,7 +111,8 @@ nginx_configurations() {
 		printf 'pid "%s/pid";\nevents {}\nhttp {\n' "$dir"
 		sed -e "s|/etc/letsencrypt/live/[^/]*/fullchain|$dir/cert|" \
 			-e "s|/etc/letsencrypt/live/[^/]*/privkey|$dir/key|" \
-			-e "s|/var/log/nginx|$dir|" nginx/inline.conf
+			-e "s|/var/log/nginx|$dir|" -e "s|@PREFIX@|$dir|" \
+			nginx/inline.conf
 		echo '}'
 	} >"$dir/production.conf"
 	for name in with without production; do

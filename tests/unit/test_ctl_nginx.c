@@ -6,6 +6,7 @@
 #include "tap.h"
 
 static struct nginx_conf conf = { .state_dir = "/var/lib/in line",
+	.lib_dir = "/usr/lib/in line",
 	.user = "inline",
 	.http_port = 8080,
 	.standin_port = 8081 };
@@ -23,13 +24,13 @@ test_names(void)
 	struct err err = { 0 };
 
 	is_int(fill(&out,
-		   "a \"@STATE_DIR@/x\"; user @USER@; listen @HTTP_PORT@;"
-		   " @STANDIN_PORT@",
+		   "a \"@STATE_DIR@/x\"; \"@LIB_DIR@\"; user @USER@;"
+		   " listen @HTTP_PORT@; @STANDIN_PORT@",
 		   &err),
 	    0, "fill");
 	is_str(buf_str(&out),
-	    "a \"/var/lib/in line/x\"; user inline; listen "
-	    "8080; 8081",
+	    "a \"/var/lib/in line/x\"; \"/usr/lib/in line\"; user inline;"
+	    " listen 8080; 8081",
 	    "every name is put in");
 	buf_reset(&out);
 	(void)fill(&out, "return @error; a@b @HTTP_PORT @", &err);
@@ -52,12 +53,13 @@ test_standin(void)
 }
 
 static void
-test_refused(const char *state_dir)
+test_refused(const char *state_dir, const char *lib_dir)
 {
 	auto_buf struct buf out = BUF_INIT(4096);
 	struct err err = { 0 };
 
 	conf.state_dir = state_dir;
+	conf.lib_dir = lib_dir;
 	is_int(fill(&out, "@STATE_DIR@", &err), -1,
 	    "a path that cannot be "
 	    "written down is refused");
@@ -73,9 +75,12 @@ main(void)
 	test_names();
 	test_standin();
 	is_int(fill(&small, "much too long", &err), -1, "too large");
-	test_refused("/a\"b");
-	test_refused("/a$b");
-	test_refused("/a\\b");
-	test_refused("/a\nb");
+	test_refused("/a\"b", "/l");
+	test_refused("/a$b", "/l");
+	test_refused("/a\\b", "/l");
+	test_refused("/a\nb", "/l");
+	test_refused("/a", "/l\"");
+	test_refused("/a", "/l*");
+	test_refused("/a", "/l[1]");
 	return tap_done();
 }
