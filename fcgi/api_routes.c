@@ -278,6 +278,23 @@ route_place(const char *pattern)
 	return i;
 }
 
+/* Nobody is asked for a token.  nginx says of a request that anybody may have
+ * sent it: nothing runs for those. */
+static bool
+is_ours(struct http_request *req)
+{
+	const char *foreign = http_param(req, "INLINE_FOREIGN");
+
+	if (foreign == NULL || strcmp(foreign, "1") != 0)
+		return true;
+	if (is_eval(req->path))
+		refuse_eval(req, 403, "", "403 Forbidden");
+	else
+		api_detail(req, 403, NULL,
+		    "Closed to others while IL_API_TOKENS_FILE is not set");
+	return false;
+}
+
 /* May it go on?  Otherwise it was answered. */
 static bool
 is_allowed(struct api_app *app, struct http_request *req)
@@ -285,11 +302,11 @@ is_allowed(struct api_app *app, struct http_request *req)
 	static const char header[] = "WWW-Authenticate: Bearer\r\n";
 	struct err err;
 
-	if (app->tokens.path == NULL)
-		return true;
 	for (size_t i = 0; open_paths[i] != NULL; i++)
 		if (strcmp(open_paths[i], req->path) == 0)
 			return true;
+	if (app->tokens.path == NULL)
+		return is_ours(req);
 	if (tokens_refresh(&app->tokens, &err) < 0)
 		log_warn("tokens: %s", err.text);
 	if (tokens_find(&app->tokens, http_param(req, "HTTP_AUTHORIZATION")) !=

@@ -1,0 +1,315 @@
+#!/usr/bin/python3
+"""nginx with the configuration that `make install` installs, in front of the
+real programs; adapted as an operator would: the name, and here the ports."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
+from served import Answer, JSON, Served, wait_for  # noqa: E402
+from service import BUILD, ROOT, free_port  # noqa: E402
+from tap import run, test  # noqa: E402
+
+NAME = "run.example.net"
+BASE = """daemon off;
+user root;
+pid "{0}/pid";
+error_log "{0}/error.log";
+events {{ worker_connections 512; }}
+http {{
+	default_type application/octet-stream;
+	client_body_temp_path "{0}/body";
+	fastcgi_temp_path "{0}/fastcgi";
+	proxy_temp_path "{0}/proxy";
+	uwsgi_temp_path "{0}/uwsgi";
+	scgi_temp_path "{0}/scgi";
+	include "{0}/inline.conf";
+}}
+"""
+
+
+class Production:
+    """What `make install` installs, and nginx with its inline.conf."""
+
+    def __init__(self, served, opened=False):
+        self.folder = tempfile.mkdtemp(prefix="inline-nginx-")
+        self.ports = {80: free_port(), 443: free_port(), 8080: free_port()}
+        self.process = None
+        prefix = os.path.join(self.folder, "usr")
+        subprocess.run(["sandbox/setup/install.sh", BUILD, "", prefix],
+                       cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+             "-days", "2", "-subj", "/CN=" + NAME, "-keyout",
+             self.path("privkey.pem"), "-out", self.path("fullchain.pem")],
+            check=True, stderr=subprocess.DEVNULL)
+        with open(prefix + "/share/doc/inline/inline.conf") as file:
+            conf = file.read().replace("inline.example.org", NAME)
+        conf = conf.replace("/etc/letsencrypt/live/" + NAME, self.folder)
+        conf = conf.replace("/var/log/nginx", self.folder)
+        conf = conf.replace("/run/inline", served.settings["IL_STATE_DIR"])
+        conf = re.sub(r"\tlisten \[::\].*\n", "", conf)
+        for port, here in self.ports.items():
+            conf = re.sub(r"(listen (127\.0\.0\.1:)?)%d\b" % port,
+                          lambda found: "listen 127.0.0.1:%d" % here, conf)
+        if opened:
+            conf, count = re.subn(r"\n\t#include ", "\n\tinclude ", conf)
+            assert count == 1, count
+        with open(self.path("inline.conf"), "w") as file:
+            file.write(conf)
+        with open(self.path("nginx.conf"), "w") as file:
+            file.write(BASE.format(self.folder))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def __enter__(self):
+        path = os.environ["PATH"] + ":/usr/sbin:/sbin"
+        self.process = subprocess.Popen(
+            [shutil.which("nginx", path=path), "-e", "stderr", "-c",
+             self.path("nginx.conf")], stdin=subprocess.DEVNULL)
+        wait_for(self.listens)
+        return self
+
+    def listens(self):
+        assert self.process.poll() is None, "nginx ended"
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.ports[8080])) == 0
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(20)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def connect(self, port):
+        if port != 443:
+            return http.client.HTTPConnection("127.0.0.1", self.ports[port],
+                                              timeout=60)
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.ports[443], timeout=60,
+            context=ssl._create_unverified_context())
+
+    def ask(self, method, path, body=None, port=8080, **headers):
+        """A body that is no bytes is sent as JSON."""
+        headers = {key.replace("_", "-"): value
+                   for key, value in headers.items()}
+        if port == 443:
+            headers.setdefault("Host", NAME)
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            headers = {**JSON, **headers}
+        link = self.connect(port)
+        try:
+            link.request(method, path, body, headers)
+            return Answer(link.getresponse())
+        finally:
+            link.close()
+
+    def raw(self, data, port=8080):
+        """What comes back for these bytes: (status, headers, body)."""
+        with socket.create_connection(("127.0.0.1", self.ports[port]),
+                                      timeout=60) as link:
+            link.sendall(data)
+            reply = http.client.HTTPResponse(link)
+            reply.begin()
+            return Answer(reply)
+
+
+def is_json(answer):
+    return answer.headers["Content-Type"] == "application/json" and \
+        isinstance(answer.json, dict)
+
+
+served = Served(IL_API_CELLS="2", IL_API_QUEUE="8")
+CODE = {"input": "print(6 * 7)"}
+
+
+@test
+def every_route_of_the_apis_is_there_on_loopback():
+    with Production(served) as nginx:
+        assert nginx.ask("POST", "/eval", CODE).json["stdout"] == "42\n"
+        answer = nginx.ask("POST", "/v1/execute", {"code": "6 * 7"})
+        assert answer.json["stdout"] == "42\n", answer
+        for path in ("/health", "/versions", "/openapi.json", "/docs",
+                     "/redoc", "/metrics", "/v1/files"):
+            answer = nginx.ask("GET", path)
+            assert answer.status == 200, (path, answer)
+        made = nginx.ask("POST", "/v1/sessions", {})
+        assert made.status == 201, made
+        one = "/v1/sessions/" + made.json["session_id"]
+        answer = nginx.ask("POST", one + "/bash", {"cmd": "echo 1"})
+        assert answer.json["stdout"] == "1\n", answer
+        assert nginx.ask("DELETE", one).status == 204
+        answer = nginx.ask("GET", "/else")
+        assert answer.status == 404 and is_json(answer), answer
+
+
+@test
+def a_stream_leaves_while_the_code_still_runs():
+    with Production(served) as nginx:
+        link = nginx.connect(8080)
+        link.request("POST", "/v1/execute/stream", json.dumps({
+            "code": "print('first', flush=True)\nwhile True: pass",
+            "timeout_ms": 50000}), JSON)
+        reply = link.getresponse()
+        assert b"event: output" in reply.readline(), reply.headers
+        assert b"first" in reply.readline()
+        link.close()
+
+
+@test
+def a_file_of_100_mb_fits_and_one_byte_more_than_all_does_not():
+    with Production(served) as nginx:
+        head = (b"--b\r\nContent-Disposition: form-data; name=\"file\";"
+                b" filename=\"a\"\r\n\r\n")
+        size = 100 * 1024 * 1024
+        answer = nginx.ask("POST", "/v1/files",
+                           head + bytes(size) + b"\r\n--b--\r\n",
+                           Content_Type="multipart/form-data; boundary=b")
+        assert answer.status == 201, answer
+        assert answer.json["size_bytes"] == size, answer
+        nginx.ask("DELETE", "/v1/files/" + answer.json["file_id"])
+        for path, want in (
+                ("/eval", b'{"title": "413 Content Too Large"}'),
+                ("/v1/files",
+                 b'{"detail":"File size exceeds maximum of 100 MB"}'),
+                ("/v1/execute", b'{"detail":"Content Too Large"}')):
+            answer = nginx.raw(
+                b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length:"
+                b" %d\r\n\r\n" % (path.encode(), (128 << 20) + 1))
+            assert answer.status == 413 and answer.body == want, answer
+            assert is_json(answer), answer.headers
+
+
+@test
+def nginxs_own_refusals_are_json():
+    host = b" HTTP/1.1\r\nHost: localhost\r\n"
+    with Production(served) as nginx:
+        for status, data in (
+                (400, b"nonsense\r\n\r\n"),
+                (400, b"GET /eval" + host + b"A: " + b"a" * 40000),
+                (400, b"POST /eval" + host + b"Content-Length: x\r\n\r\n"),
+                (414, b"GET /" + b"a" * 40000 + host + b"\r\n"),
+                (405, b"TRACE /eval" + host + b"\r\n"),
+                (405, b"TRACE /v1/execute" + host + b"\r\n"),
+                (405, b"TRACE /" + host + b"\r\n")):
+            answer = nginx.raw(data)
+            assert answer.status == status and is_json(answer), (
+                data[:40], answer, str(answer.headers))
+        answer = nginx.ask("GET", "/interactions", port=443)
+        assert answer.status == 405 and is_json(answer), answer
+        answer = nginx.raw(b"GET / HTTP/1.0\r\n\r\n", port=443)
+        assert answer.status == 400 and is_json(answer), answer
+
+
+@test
+def a_page_from_elsewhere_reaches_nothing():
+    with Production(served) as nginx:
+        for path in "/eval", "/v1/execute", "/v1/files":
+            answer = nginx.ask("POST", path, {},
+                               Origin="https://evil.example")
+            assert answer.status == 403 and is_json(answer), answer
+        for path in "/v1/files", "/metrics", "/health":
+            answer = nginx.ask("GET", path, Host="evil.example")
+            assert answer.status == 421 and is_json(answer), answer
+        answer = nginx.ask("POST", "/eval", CODE, Host="localhost:8080",
+                           Origin="http://localhost:8080")
+        assert answer.status == 200, answer
+
+
+@test
+def discords_server_has_nothing_else():
+    with Production(served) as nginx:
+        assert nginx.ask("POST", "/interactions", {}, 443).status == 401
+        for path in ("/", "/eval", "/v1/execute", "/v1/files", "/metrics",
+                     "/health", "/docs", "/versions"):
+            for method in "GET", "POST":
+                answer = nginx.ask(method, path, port=443)
+                assert answer.status == 404 and is_json(answer), answer
+        answer = nginx.ask("GET", "/interactions", port=80, Host=NAME)
+        assert answer.status == 301, answer
+        assert answer.headers["Location"] == "https://%s/interactions" % NAME
+
+
+@test
+def opened_without_tokens_it_runs_nothing_for_others():
+    with Production(served, opened=True) as nginx:
+        for host in NAME, "localhost", "127.0.0.1":
+            answer = nginx.ask("POST", "/eval", CODE, 443, Host=host)
+            assert answer.status == 403, answer
+            assert answer.json == {"title": "403 Forbidden"}, answer
+            answer = nginx.ask("POST", "/v1/execute", {"code": "1"}, 443,
+                               Host=host)
+            assert answer.status == 403 and "IL_API_TOKENS_FILE" in \
+                answer.json["detail"], answer
+            for path in "/v1/files", "/versions", "/metrics":
+                answer = nginx.ask("GET", path, port=443, Host=host)
+                assert answer.status == 403 and is_json(answer), answer
+        assert nginx.ask("POST", "/eval", CODE).status == 200
+        assert nginx.ask("GET", "/health", port=443).status == 200
+
+
+@test
+def a_full_queue_is_503_and_says_when_to_come_again():
+    with Served(IL_API_CELLS="1", IL_API_QUEUE="1") as small, \
+            Production(small) as nginx:
+        seen = []
+        sleep = "import time; time.sleep(2)"
+        threads = [threading.Thread(target=lambda path=path, body=body: seen
+                                    .append(nginx.ask("POST", path, body)))
+                   for path, body in (("/eval", {"input": sleep}),
+                                      ("/v1/execute", {"code": sleep})) * 4]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        busy = [answer for answer in seen if answer.status == 503]
+        assert len(busy) >= 4, seen
+        for answer in busy:
+            assert is_json(answer), answer.headers
+            assert answer.headers["Retry-After"] == "1", answer.headers
+
+
+@test
+def opened_with_tokens_it_asks_for_them():
+    folder = tempfile.mkdtemp(prefix="inline-tokens-")
+    tokens = os.path.join(folder, "tokens")
+    try:
+        made = subprocess.run(
+            [os.path.join(BUILD, "bin", "ilctl"), "token", "-f", tokens,
+             "add", "alice"], capture_output=True, text=True, check=True)
+        bearer = "Bearer " + made.stdout.strip()
+        with Served(IL_API_TOKENS_FILE=tokens) as closed, \
+                Production(closed, opened=True) as nginx:
+            for path, body in (("/eval", CODE),
+                               ("/v1/execute", {"code": "print(42)"})):
+                answer = nginx.ask("POST", path, body, 443)
+                assert answer.status == 401, answer
+                answer = nginx.ask("POST", path, body, 443,
+                                   Authorization=bearer)
+                assert answer.json["stdout"] == "42\n", answer
+                answer = nginx.ask("POST", path, body)
+                assert answer.status == 401, answer
+            answer = nginx.ask("GET", "/metrics", port=443,
+                               Authorization=bearer)
+            assert answer.status == 403, answer
+            answer = nginx.ask("GET", "/metrics", Authorization=bearer)
+            assert answer.status == 200, answer
+            assert nginx.ask("GET", "/health", port=443).status == 200
+    finally:
+        shutil.rmtree(folder)
+
+
+with served:
+    run()

@@ -1,0 +1,43 @@
+#!/usr/bin/python3
+"""`ilctl run` behind a tunnel that brings every path, under a name of its own:
+/interactions is for whom it is meant, the HTTP APIs are not."""
+
+import os
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
+from served import Served  # noqa: E402
+from tap import run, test  # noqa: E402
+
+AWAY = {"Host": "some.tunnel.example"}
+
+
+@test
+def interactions_are_answered():
+    answer = served.post("/interactions", {}, AWAY)
+    assert answer.status == 401, answer
+
+
+@test
+def nothing_runs_for_strangers():
+    for path, body in (("/eval", {"input": "1"}), ("/v1/sessions", {}),
+                       ("/v1/execute", {"code": "1"}),
+                       ("/v1/execute/stream", {"code": "1"})):
+        answer = served.post(path, body, AWAY)
+        assert answer.status == 403 and answer.json, (path, answer)
+        assert served.post(path, body).status in (200, 201), path
+
+
+@test
+def nothing_is_told_to_strangers():
+    for path in "/v1/files", "/versions", "/metrics":
+        assert served.get(path, **AWAY).status == 403, path
+        assert served.get(path).status == 200, path
+    assert served.get("/", **AWAY).status == 421
+    assert served.get("/health", **AWAY).status == 200
+
+
+with Served() as served:
+    run()
