@@ -320,7 +320,7 @@ def what_is_not_there_is_named():
 
 @test
 def unknown_paths_are_404():
-    for path in ("/v1/nothing", "/v1/execute/x", "/v1/Execute",
+    for path in ("/v1/nothing", "/v1", "/v1/execute/x", "/v1/Execute",
                  "/v1/files/a/b", "/v1/sessions/x/y"):
         refused(served.get(path), 404, "Not Found")
 
