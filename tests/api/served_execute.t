@@ -1,270 +1,383 @@
 #!/usr/bin/python3
-"""POST /v1/execute, its stream and /v1/files over HTTP on real cells."""
+"""POST /v1/execute over HTTP on real cells: what code sees, and what comes back
+of it."""
 
-import json
-import time
+import hashlib
+import re
+import threading
 
-from served import Served, wait_for
+from interpreter import Interpreter, compact
+from served import Served
 from tap import run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
-
-UNKNOWN = "00000000-0000-4000-8000-000000000000"
-
-
-def detail(answer):
-    return answer.status, answer.json["detail"]
+client = Interpreter(served)
+MAX = 1_000_000
+MARK = "\n...[truncated]"
 
 
-def upload(name, data, field="file"):
-    """POST /v1/files; the Answer."""
-    head = ('--b\r\nContent-Disposition: form-data; name="%s"; filename="%s"'
-            '\r\n\r\n' % (field, name)).encode()
-    return served.request(
-        "POST", "/v1/files", head + data + b"\r\n--b--\r\n",
-        {"Content-Type": "multipart/form-data; boundary=b"})
+def printed(code, **fields):
+    """What code prints that goes well and leaves nothing else."""
+    answer = served.execute(code, **fields)
+    assert answer["exit_code"] == 0 and answer["stderr"] == "", answer
+    return answer["stdout"]
 
 
-def events(link):
-    """The frames of a stream, as (seconds, name, data)."""
-    started = time.monotonic()
-    name = None
-    for line in link:
-        line = line.rstrip(b"\n")
-        if line.startswith(b"event: "):
-            name = line[7:].decode()
-        elif line.startswith(b"data: "):
-            yield time.monotonic() - started, name, json.loads(line[6:])
+def failed(code, status=1, **fields):
+    """The standard error of code that ends with a status."""
+    answer = served.execute(code, **fields)
+    assert answer["exit_code"] == status, answer
+    assert answer["timed_out"] is False, answer
+    return answer["stderr"]
 
 
-def stream(code, **fields):
-    link = served.connect()
-    link.request("POST", "/v1/execute/stream",
-                 json.dumps({"code": code, **fields}),
-                 {"Content-Type": "application/json"})
-    return link, link.getresponse()
-
-
-def leased():
-    return served.get("/health").json["inline"]["cells"]["leased"]
-
-
-# ---- execute ----
+# ---- the answer ----
 
 @test
-def the_answer_has_the_contracts_fields():
-    answer = served.post("/v1/execute", {"code": "print('é')\n1 + 1"})
+def the_answer_is_the_contracts_byte_for_byte():
+    answer = served.post("/v1/execute", {"code": "print('é\u2028')\n1 + 1"})
     assert answer.status == 200, answer
-    fields = answer.json
-    assert list(fields) == ["stdout", "stderr", "exit_code", "timed_out",
-                            "duration_ms", "files"], fields
-    assert fields["stdout"] == "é\n2\n" and fields["stderr"] == "", fields
-    assert fields["exit_code"] == 0 and fields["timed_out"] is False, fields
-    assert answer.text.startswith('{"stdout":"é\\n2\\n","stderr":'), answer
+    assert answer.headers["Content-Type"] == "application/json"
+    assert re.fullmatch(
+        '{"stdout":"é\u2028\\\\n2\\\\n","stderr":"","exit_code":0,'
+        '"timed_out":false,"duration_ms":[0-9]+,"files":\\[\\]}',
+        answer.text), answer.text
 
 
 @test
-def names_of_the_user_are_free():
-    fields = served.execute("tree = 5; ast = compile = exec = 1; y = 1; y")
-    assert fields["stdout"] == "1\n" and fields["exit_code"] == 0, fields
+def a_file_that_was_made_is_told_by_path_kind_and_id():
+    answer = served.post("/v1/execute", {
+        "code": "_ = open('é', 'w').write('abc')"})
+    file_id = answer.json["files"][0]["file_id"]
+    assert answer.text.endswith(',"files":[%s]}' % compact(
+        {"path": "é", "kind": "file", "file_id": file_id})), answer
+    assert client.download(file_id).body == b"abc"
 
 
 @test
-def a_failure_is_on_stderr():
-    fields = served.execute("x = 1\n1/0")
-    assert fields["exit_code"] == 1 and fields["stdout"] == "", fields
-    assert 'File "<stdin>", line 2, in <module>' in fields["stderr"], fields
-    fields = served.execute("1/0", last_line_interactive=False)
-    assert 'File "/workspace/__main__.py", line 1' in fields["stderr"], fields
-    assert served.execute("raise SystemExit(3)")["exit_code"] == 3
-    fields = served.execute("print(__name__, __file__, __import__('os').getcwd()"
-                            ", __import__('sys').argv)")
-    assert fields["stdout"] == ("__main__ /workspace/__main__.py /workspace "
-                                "['/workspace/__main__.py']\n"), fields
+def unknown_fields_are_ignored():
+    assert printed("1", other=[1, {"a": None}], language="python") == "1\n"
 
 
 @test
-def time_limit():
-    fields = served.execute("print('a', flush=True)\nopen('f', 'w').write('1')"
-                            "\nwhile True: pass", timeout_ms=500)
-    assert fields["timed_out"] and fields["exit_code"] is None, fields
-    assert fields["stdout"] == "a\n" and len(fields["files"]) == 1, fields
+def truth_may_be_written_in_many_ways():
+    for value, echoes in ((True, 1), (1, 1), (1.0, 1), ("true", 1),
+                          ("YES", 1), ("on", 1), ("t", 1), ("y", 1),
+                          ("1", 1), (False, 0), (0, 0), (0.0, 0),
+                          ("False", 0), ("no", 0), ("off", 0), ("f", 0),
+                          ("n", 0), ("0", 0)):
+        assert printed("5", last_line_interactive=value) == "5\n" * echoes, \
+            value
 
 
 @test
-def output_is_cut_with_a_mark():
-    fields = served.execute("print('x' * 1_000_001, end='')")
-    assert fields["stdout"] == "x" * 999_968 + "\n...[truncated]", \
-        len(fields["stdout"])
-    fields = served.execute("_ = print('x' * 1_000_000, end='')")
-    assert fields["stdout"] == "x" * 1_000_000, len(fields["stdout"])
+def null_is_an_empty_standard_input_and_an_empty_one_too():
+    for fields in ({}, {"stdin": None}, {"stdin": ""}):
+        error = failed("input()", **fields)
+        assert error.endswith("EOFError: EOF when reading a line\n"), error
 
 
 @test
-def stdin():
-    assert served.execute("input()", stdin="x\n")["stdout"] == "'x'\n"
-    assert "EOFError" in served.execute("input()")["stderr"]
+def standard_input_is_what_was_sent():
+    assert printed("input()", stdin="x\n") == "'x'\n"
+    text = "é\0\u2028😀\r\n" * 100_000
+    code = "import sys, hashlib\nhashlib.sha256(sys.stdin.buffer.read())" \
+        ".hexdigest()"
+    want = hashlib.sha256(text.encode()).hexdigest()
+    assert printed(code, stdin=text) == "'%s'\n" % want
+    assert printed("1", stdin=text) == "1\n", "not read at all"
+
+
+# ---- the last line ----
+
+@test
+def a_bare_expression_at_the_end_is_shown():
+    for code, want in (
+            ('"hi"', "'hi'\n"), ("5;", "5\n"), ("x=1; x", "1\n"),
+            ("1\n\n# end\n\n", "1\n"), ("(1 +\n 2\n)", "3\n"),
+            ("(n := 4)", "4\n"), ("...", "Ellipsis\n"), ("b'a'", "b'a'\n"),
+            ("'é\\n'", "'é\\n'\n"), ("print(1)", "1\n"), ("None", ""),
+            ("lambda: 1\n7", "7\n"), ("1\n2\n3", "3\n"),
+            ("[1,\n2]", "[1, 2]\n"), ("'''a\nb'''", "'a\\nb'\n")):
+        assert printed(code) == want, code
 
 
 @test
-def refusals():
-    for body, status, want in (
-            ({"code": "1", "timeout_ms": 60001}, 422,
-             "timeout_ms exceeds maximum of 60000 ms"),
-            (b"\xff", 400, "There was an error parsing the body"),
-            ({"code": "1", "files": [{"path": "/x", "file_id": UNKNOWN}]}, 404,
-             "File with ID '%s' not found for path '/x'." % UNKNOWN),
-            ({"code": "1", "files": [{"path": "p", "file_id": "/etc/passwd"}]},
-             404, "File with ID '/etc/passwd' not found for path 'p'."),
-            ({}, 422, [{"type": "missing", "loc": ["body", "code"],
-                        "msg": "Field required", "input": {}}]),
-            (b"null", 422, [{"type": "missing", "loc": ["body"],
-                             "msg": "Field required", "input": None}])):
-        for path in ("/v1/execute", "/v1/execute/stream"):
-            answer = served.post(path, body)
-            assert detail(answer) == (status, want), answer
+def nothing_else_is_shown():
+    for code in ("x = 5", "if True: 5", "def f(): 5", "x = 1\ndel x",
+                 "for i in [1]: i", "5\nx = 1", "import os", "pass",
+                 "class A: 5", "with open('/dev/null'): 5",
+                 "try: 5\nfinally: 6", "", "\n\n", "# only this", "x: int",
+                 "x = 1; x += 1"):
+        assert printed(code) == "", code
 
 
 @test
-def paths():
-    known = upload("a", b"x").json["file_id"]
-    for path, want in (
-            ("/x", "File paths must be relative."),
-            ("a/../b", "File paths must not contain '..'."),
-            ("", "File path must not be empty."),
-            ("__main__.py", "File path '__main__.py' is reserved for the "
-             "execution entrypoint.")):
-        body = {"code": "1", "files": [{"path": path, "file_id": known}]}
-        answer = served.post("/v1/execute", body)
-        assert detail(answer) == (422, want), answer
-        answer = served.post("/v1/execute/stream", body)
-        assert (answer.status, answer.text) == (
-            200, "event: error\ndata: %s\n\n" % json.dumps(
-                {"message": want}, separators=(",", ":"))), answer
+def what_was_shown_is_kept_in_the_underscore():
+    assert printed("import builtins, atexit\n"
+                   "atexit.register(lambda: print(builtins._))\n6 * 7") == \
+        "42\n42\n"
 
 
 @test
-def routes():
-    for path, allow in (("/v1/execute", "POST"), ("/v1/files", "POST, GET"),
-                        ("/v1/files/x", "GET, DELETE")):
-        answer = served.request("HEAD", path)
-        assert answer.status == 405, answer
-        assert answer.headers["Allow"] == allow, answer.headers
-    answer = served.get("/v1/nothing")
-    assert answer.text == '{"detail":"Not Found"}', answer
-
-
-# ---- files ----
-
-@test
-def a_file_goes_up_and_down():
-    data = bytes(range(256)) * 1000
-    name = 'é"\u202e✓.bin'
-    answer = upload(name.replace('"', "%22"), data)
-    assert answer.status == 201, answer
-    assert answer.json["size_bytes"] == len(data), answer
-    file_id = answer.json["file_id"]
-    listed = [f for f in served.get("/v1/files").json["files"]
-              if f["file_id"] == file_id]
-    assert listed[0]["filename"] == answer.json["filename"], listed
-    assert abs(listed[0]["upload_time"] - time.time()) < 60, listed
-    answer = served.get("/v1/files/" + file_id)
-    assert (answer.status, answer.body) == (200, data), answer
-    assert answer.headers["Content-Type"] == "application/octet-stream"
-    assert answer.headers["Content-Disposition"].startswith(
-        "attachment; filename="), answer.headers
-    answer = served.request("DELETE", "/v1/files/" + file_id)
-    assert (answer.status, answer.body) == (204, b""), answer
-    for method in ("GET", "DELETE"):
-        answer = served.request(method, "/v1/files/" + file_id)
-        assert detail(answer) == (
-            404, "File with ID '%s' not found" % file_id), answer
+def the_displayhook_of_the_user_shows_it():
+    assert printed("import sys\n"
+                   "sys.displayhook = lambda v: print('<%s>' % v)\n7") == \
+        "<7>\n"
 
 
 @test
-def bad_ids():
-    for bad in ("x", UNKNOWN.upper(), UNKNOWN + ".meta", "..%2f..%2fx"):
-        assert served.get("/v1/files/" + bad).status == 404, bad
+def off_is_a_plain_script():
+    assert printed("5", last_line_interactive=False) == ""
+    error = failed("x = 1\n1/0", last_line_interactive=False)
+    assert error.startswith(
+        'Traceback (most recent call last):\n  File "/workspace/__main__.py"'
+        ", line 2, in <module>\n    1/0\n"), error
 
 
 @test
-def bad_uploads():
-    answer = upload("a", b"x", field="other")
-    assert detail(answer) == (422, [{
-        "type": "missing", "loc": ["body", "file"], "msg": "Field required",
-        "input": None}]), answer
-    answer = served.request("POST", "/v1/files", b"x",
-                            {"Content-Type": "multipart/form-data"})
-    assert detail(answer) == (400, "Missing boundary in multipart."), answer
+def a_run_is_the_main_module_of_workspace():
+    code = ("import os, sys\n"
+            "print(__name__, __file__, os.getcwd(), sys.argv)")
+    want = ("__main__ /workspace/__main__.py /workspace "
+            "['/workspace/__main__.py']\n")
+    for echo in (True, False):
+        assert printed(code, last_line_interactive=echo) == want
 
 
 @test
-def an_upload_may_have_100_mb():
-    answer = upload("big", bytes(100 << 20))
-    assert answer.status == 201, answer
-    assert served.request("DELETE", "/v1/files/" +
-                          answer.json["file_id"]).status == 204
-    for more in (1, 1 << 20, 40 << 20):
-        answer = upload("big", bytes((100 << 20) + more))
-        assert detail(answer) == (
-            413, "File size exceeds maximum of 100 MB"), (more, answer)
+def classes_of_the_user_can_be_pickled():
+    assert printed("import pickle\nclass A: x = 1\n"
+                   "pickle.loads(pickle.dumps(A())).x") == "1\n"
 
 
 @test
-def files_go_in_and_come_out():
-    file_id = upload("a", b"abc").json["file_id"]
-    fields = served.execute(
-        "import os; os.makedirs('d', 0o700); open('d/.env', 'w').write("
-        "open('in/x').read() * 2); open('__main__.py.txt', 'w').write('1')",
-        files=[{"path": "./in//x", "file_id": file_id}])
-    made = {f["path"]: f for f in fields["files"]}
-    assert set(made) == {"d/.env", "__main__.py.txt"}, fields
-    assert made["d/.env"]["kind"] == "file", fields
-    answer = served.get("/v1/files/" + made["d/.env"]["file_id"])
-    assert answer.body == b"abcabc", answer
-    assert 'filename=".env"' in answer.headers["Content-Disposition"], \
-        answer.headers["Content-Disposition"]
+def the_code_stands_in_its_file():
+    code = "# é\nprint(open(__file__).read(), end='')"
+    for echo in (True, False):
+        assert printed(code, last_line_interactive=echo) == code
 
 
-# ---- the stream ----
+# ---- failures ----
 
 @test
-def a_stream_is_live():
-    link, response = stream("import time; print('a'); time.sleep(1); "
-                            "print('\\u2028é')\n7")
-    assert response.status == 200
-    assert response.headers["Content-Type"] == \
-        "text/event-stream; charset=utf-8", response.headers
-    assert response.headers["Cache-Control"] == "no-cache"
-    seen = list(events(response))
-    link.close()
-    names = [name for _, name, _ in seen]
-    assert names[-1] == "result" and set(names[:-1]) == {"output"}, seen
-    text = "".join(data["data"] for _, name, data in seen if name == "output")
-    assert text == "a\n\u2028é\n7\n", seen
-    assert seen[-1][0] - seen[0][0] > 0.7, "not live: %r" % seen
-    assert list(seen[-1][2]) == ["exit_code", "timed_out", "duration_ms",
-                                 "files"], seen[-1]
+def a_traceback_names_the_line_of_the_user():
+    error = failed("x = 1\n\n1/0")
+    assert error.startswith("Traceback (most recent call last):\n"), error
+    assert 'File "<stdin>", line 3, in <module>\n' in error, error
+    assert error.endswith("\nZeroDivisionError: division by zero\n"), error
 
 
 @test
-def no_output_is_only_a_result():
-    link, response = stream("x = 1")
-    assert [name for _, name, _ in events(response)] == ["result"]
-    link.close()
+def nothing_runs_of_what_does_not_parse():
+    for code in ("print(1)\nx = (", "print(1)\nawait x", "print(1)\nreturn",
+                 "print(1)\n\0"):
+        answer = served.execute(code)
+        assert answer["stdout"] == "" and answer["exit_code"] == 1, answer
+        assert re.search("^(SyntaxError|ValueError): ", answer["stderr"],
+                         re.MULTILINE), answer
 
 
 @test
-def whoever_hangs_up_ends_the_run():
-    link, response = stream("import time; print(1); time.sleep(50)",
-                            timeout_ms=60000)
-    assert next(events(response))[2]["data"].startswith("1")
-    assert leased() == 1
-    response.close()
-    link.close()
-    started = time.monotonic()
-    wait_for(lambda: not leased())
-    assert time.monotonic() - started < 1
+def the_exit_status_is_what_python_exits_with():
+    for code, status, error in (
+            ("import sys; sys.exit(3)", 3, ""), ("raise SystemExit", 0, ""),
+            ("import sys; sys.exit('bye')", 1, "bye\n"),
+            ("import os; os._exit(9)", 9, ""), ("exit(256 + 7)", 7, ""),
+            ("import os, signal; os.kill(os.getpid(), 9)", 137, ""),
+            ("import os, signal; os.kill(os.getpid(), 15)", 143, ""),
+            ("import os; os.abort()", 134, "")):
+        for echo in (True, False):
+            assert failed(code, status, last_line_interactive=echo) == \
+                error, code
+    assert failed("raise KeyboardInterrupt", 130).endswith(
+        "\nKeyboardInterrupt\n")
+
+
+@test
+def memory_that_runs_out_is_137():
+    for code in ("x = bytearray(1 << 33)", "x = b'x' * (400 << 20)"):
+        answer = served.execute(code, timeout_ms=20000)
+        assert answer["exit_code"] in (1, 137), answer
+        assert answer["exit_code"] == 137 or "MemoryError" in \
+            answer["stderr"], answer
+    assert printed("1") == "1\n"
+
+
+# ---- time ----
+
+@test
+def time_that_runs_out_keeps_output_and_files():
+    answer = served.execute(
+        "import sys\nprint('a'); print('b', file=sys.stderr)\n"
+        "open('f', 'w').write('1')\nwhile True: pass", timeout_ms=500)
+    assert answer["timed_out"] is True, answer
+    assert answer["exit_code"] is None, answer
+    assert answer["stdout"] == "a\n" and answer["stderr"] == "b\n", answer
+    assert client.made(answer) == {"f": b"1"}, answer
+    assert 500 <= answer["duration_ms"] < 5000, answer
+
+
+@test
+def two_seconds_are_the_default():
+    answer = served.execute("import time; time.sleep(60)")
+    assert answer["timed_out"] is True, answer
+    assert 2000 <= answer["duration_ms"] < 10000, answer
+
+
+@test
+def the_longest_time_is_a_minute():
+    assert printed("1", timeout_ms=60000) == "1\n"
+    assert served.execute("1", timeout_ms=1)["timed_out"] in (True, False)
+
+
+@test
+def code_that_ignores_signals_ends_in_time():
+    answer = served.execute(
+        "import signal, os\n"
+        "for n in range(1, 32):\n"
+        "  try: signal.signal(n, signal.SIG_IGN)\n"
+        "  except (OSError, ValueError): pass\n"
+        "if os.fork() == 0: os.setsid()\n"
+        "while True: pass", timeout_ms=300)
+    assert answer["timed_out"] is True, answer
+
+
+# ---- output ----
+
+@test
+def output_up_to_the_bound_is_whole():
+    for count in (MAX - 1, MAX):
+        out = printed("import sys\n_ = sys.stdout.write('x' * %d)" % count)
+        assert out == "x" * count, len(out)
+
+
+@test
+def longer_output_is_cut_and_marked_each_stream_by_itself():
+    answer = served.execute(
+        "import sys\nsys.stdout.write('x' * %d); "
+        "_ = sys.stderr.write('y' * 3_000_000); sys.exit(4)" % (MAX + 1))
+    assert answer["stdout"] == "x" * (MAX - 32) + MARK, len(answer["stdout"])
+    assert answer["stderr"] == "y" * (MAX - 32) + MARK, len(answer["stderr"])
+    assert len(answer["stdout"]) == 999_983
+    assert answer["exit_code"] == 4 and not answer["timed_out"], answer
+
+
+@test
+def a_character_that_is_cut_is_replaced():
+    # 999,968 is no multiple of 3
+    out = served.execute("print('€' * 400_000)")["stdout"]
+    assert out == "€" * (999_968 // 3) + "\ufffd" + MARK, out[-30:]
+
+
+@test
+def output_of_any_bytes_is_text():
+    data = bytes(range(256)) + b"\xed\xa0\x80\xf4\x90\x80\x80\xe2\x82"
+    out = printed("import sys\n_ = sys.stdout.buffer.write(%r)" % data)
+    assert out == data.decode("utf-8", "replace"), out
+
+
+@test
+def a_flood_of_both_streams_is_read_to_its_end():
+    answer = served.execute(
+        "import subprocess\nsubprocess.run(['sh', '-c', "
+        "'yes | head -c 20000000; yes e | head -c 20000000 >&2; exit 5'])"
+        ".returncode", timeout_ms=20000)
+    assert answer["stdout"].endswith(MARK), answer["stdout"][-100:]
+    assert answer["stderr"].endswith(MARK), answer["stderr"][-100:]
+    assert answer["exit_code"] == 0, answer["exit_code"]
+
+
+# ---- where it runs ----
+
+@test
+def the_environment_is_the_contracts():
+    out = printed("import os\n[os.environ.get(k) for k in ("
+                  "'PYTHONUNBUFFERED', 'PYTHONDONTWRITEBYTECODE', "
+                  "'PYTHONIOENCODING', 'MPLCONFIGDIR')]")
+    assert out == "['1', '1', 'utf-8', '/tmp/matplotlib']\n", out
+    assert printed("import os\nsorted(k for k in os.environ if k.startswith("
+                   "('IL_', 'SANDBOX_', 'DISCORD_', 'DOCKER')))") == "[]\n"
+
+
+@test
+def there_is_no_network_and_no_privilege():
+    assert "Error" in failed("import urllib.request\n"
+                             "urllib.request.urlopen('http://1.1.1.1', "
+                             "timeout=1)", timeout_ms=10000)
+    assert printed("import os\nos.getuid(), os.getgid()") == "(65532, 65532)\n"
+    for call in ("setuid(0)", "chroot('/')", "mknod('/tmp/n', 0o60600, 1)",
+                 "nice(-1)", "open('/x', 66)"):
+        assert re.search("(Permission|OS)Error",
+                         failed("import os; os." + call)), call
+
+
+@test
+def one_run_sees_nothing_of_another():
+    left = ("import os, subprocess\n"
+            "for p in ('/workspace/x', '/tmp/x', '/dev/shm/x'):\n"
+            "  try: open(p, 'w').write('secret')\n"
+            "  except OSError: pass\n"
+            "_ = subprocess.Popen(['sleep', '50'], start_new_session=True)")
+    look = ("import os\n"
+            "def there(pid):\n"
+            "  try: os.kill(pid, 0)\n"
+            "  except ProcessLookupError: return False\n"
+            "  except PermissionError: pass\n"
+            "  return pid not in (1, os.getpid(), os.getppid())\n"
+            "print(sorted(p for d in ('/workspace', '/tmp', '/dev/shm') "
+            "for p in os.listdir(d)), [p for p in range(1, 5000) "
+            "if there(p)])")
+    for _ in range(4):
+        served.execute(left)
+        assert printed(look) == "['__main__.py'] []\n"
+
+
+@test
+def runs_at_the_same_time_do_not_mix():
+    seen = []
+
+    def ask(number):
+        out = printed("import time\nopen('n', 'w').write('%d')\n"
+                      "time.sleep(.1)\nprint(open('n').read())" % number)
+        seen.append((number, out))
+    threads = [threading.Thread(target=ask, args=(n,)) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(seen) == [(n, "%d\n" % n) for n in range(12)], seen
+
+
+# ---- beyond the contract ----
+
+@test
+def extras_come_only_when_they_are_asked_for():
+    body = {"code": "x = bytearray(30 << 20)\n"
+                    "for i in range(3_000_000): pass\n"
+                    "import os; os.symlink('a', 'b'); "
+                    "os.truncate(os.open('big', 66), 101 << 20)"}
+    answer = served.post("/v1/execute", body)
+    assert len(answer.json) == 6, answer.json
+    for value in ("0", "true", "", "11"):
+        answer = served.post("/v1/execute", body, {"Inline-Extras": value})
+        assert len(answer.json) == 6, answer.json
+    fields = served.post("/v1/execute", body, {"Inline-Extras": "1"}).json
+    assert list(fields)[6:] == ["cpu_ms", "max_rss_bytes", "reason",
+                                "left_out"], fields
+    assert fields["cpu_ms"] > 0 and fields["max_rss_bytes"] > 30 << 20, fields
+    assert fields["reason"] == "exit", fields
+    assert {"path": "big", "size_bytes": 101 << 20, "why": "too large"} in \
+        fields["left_out"], fields
+
+
+@test
+def the_reason_of_an_end_is_one_of_the_extras():
+    for code, reason in (("1", "exit"), ("import os; os.abort()", "signal"),
+                         ("while True: pass", "time")):
+        answer = served.post("/v1/execute", {"code": code, "timeout_ms": 500},
+                             {"Inline-Extras": "1"})
+        assert answer.json["reason"] == reason, answer.json
 
 
 try:
