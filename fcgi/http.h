@@ -13,8 +13,8 @@ struct buf;
 /*
  * One HTTP request that nginx handed over by FastCGI, and its answer.  libfcgi
  * is called from this file only.  One thread serves everybody, and so a peer
- * that stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to that.  Who
- * holds up nobody else may set stall_ms to more once it is accepted.
+ * that stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to that.
+ * Who holds up nobody else may set stall_ms to more once it is accepted.
  *
  * Order of calls: http_init() once; http_accept(); http_read*(); either
  * http_answer() or http_begin(), http_write()… ; http_finish().
