@@ -34,6 +34,7 @@ config_value_is_text(enum config_type type)
 	case CONFIG_PATH:
 	case CONFIG_PROGRAM:
 	case CONFIG_NAME:
+	case CONFIG_NETWORK:
 	case CONFIG_IMAGE:
 	case CONFIG_IMAGES:
 	case CONFIG_ISOLATION:
@@ -191,6 +192,10 @@ config_check_url(const char *s)
 		return "must start with https:// or http:// and name a host";
 	if (!config_is_word(s))
 		return "blanks, control characters or non-ASCII in it";
+	/* Otherwise part of a password passes for the host, and is shown. */
+	if (strchr(s + scheme + strcspn(s + scheme, "/"), '@') != NULL)
+		return "a '/' in its user name or password is written %2F, "
+		       "an '@' %40";
 	return NULL;
 }
 
@@ -202,6 +207,17 @@ config_check_chars(const char *s, const char *allowed)
 	if (s[strspn(s, allowed)] != '\0')
 		return "a character that is not allowed";
 	return NULL;
+}
+
+/* In the host's own network, pip would reach what listens on loopback: nginx,
+ * and whatever else trusts this machine. */
+static const char *
+config_check_network(const char *s)
+{
+	if (strcmp(s, "host") == 0)
+		return "must not be the host's own; `docker network create` "
+		       "makes one";
+	return config_check_chars(s, ALNUM "._-");
 }
 
 static const char *
@@ -237,6 +253,8 @@ config_check_text(enum config_type type, const char *s)
 				   config_check_path(s);
 	case CONFIG_NAME:
 		return config_check_chars(s, ALNUM "._-");
+	case CONFIG_NETWORK:
+		return config_check_network(s);
 	case CONFIG_IMAGE:
 		return config_check_chars(s, ALNUM "._/:@-");
 	case CONFIG_IMAGES:
@@ -333,6 +351,7 @@ config_value_store(const struct config_key *key, const char *value, void *field,
 	case CONFIG_PATH:
 	case CONFIG_PROGRAM:
 	case CONFIG_NAME:
+	case CONFIG_NETWORK:
 	case CONFIG_IMAGE:
 	case CONFIG_IMAGES:
 	case CONFIG_ISOLATION:

@@ -23,6 +23,7 @@ enum config_type {
 	CONFIG_PATH,	/* made absolute, '/' at the end cut */
 	CONFIG_PROGRAM, /* a name to look up in PATH, or a path */
 	CONFIG_NAME,	/* [A-Za-z0-9._-] */
+	CONFIG_NETWORK, /* the same, and not the host's own */
 	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
 	CONFIG_IMAGES,	/* NAME=IMAGE,…: images.h */
 	CONFIG_ISOLATION, /* auto, run or cell */

@@ -90,7 +90,7 @@ def pip_network():
     done = subprocess.run([DOCKER, "run", "--rm", "--network", "bridge",
                            "--log-driver", "none", "--entrypoint", "python3",
                            IMAGE, "-c", ""], stderr=subprocess.DEVNULL)
-    return "bridge" if done.returncode == 0 else "host"
+    return "bridge" if done.returncode == 0 else "none"
 
 
 def sandbox_id(n):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from package_index import Index  # noqa: E402
+from package_index import Index, network  # noqa: E402
 from service import Service  # noqa: E402
 from browser import Browser, find_browser  # noqa: E402
 from person import Person  # noqa: E402
@@ -40,11 +40,7 @@ with open('notes.txt', 'w') as file:
 
 
 folder = tempfile.TemporaryDirectory(prefix="inline-e2e-")
-index = Index(folder.name, "127.0.0.1")
-service = Service(IL_TIMEOUT_SECONDS="3", IL_PIP_NETWORK="host",
-                  IL_PIP_INDEX_URL=index.url, IL_PIP_CA_BUNDLE=index.ca)
-browser = Browser(1280, 800)
-person = Person(browser)
+NETWORK = f"inline-e2e-{os.getpid()}"
 
 
 def picture(name):
@@ -332,7 +328,13 @@ def neither_page_nor_discord_has_a_complaint():
     service.assert_kept_discords_rules()
 
 
-with folder, index, service, browser:
+with folder, network(NETWORK) as gateway, \
+        Index(folder.name, gateway) as index, \
+        Service(IL_TIMEOUT_SECONDS="3", IL_PIP_NETWORK=NETWORK,
+                IL_PIP_INDEX_URL=index.url, IL_PIP_CA_BUNDLE=index.ca
+                ) as service, \
+        Browser(1280, 800) as browser:
+    person = Person(browser)
     index.add_wheel("demo", "1.0", {"demo.py": "word = 'packaged'"})
     person.opens(f"http://127.0.0.1:{service.port}/")
     run()

@@ -179,12 +179,15 @@ test_texts(void)
 	check_value("SANDBOX_RUNTIME", "a/b", "not allowed");
 	check_value("IL_PIP_NETWORK", "my_net-1", NULL);
 	check_value("IL_PIP_NETWORK", "container:x", "not allowed");
+	check_value("IL_PIP_NETWORK", "host", "must not be the host's");
 	check_value("IL_PIP_INDEX_URL", "https://index.example.org/simple",
 	    NULL);
 	check_value("IL_PIP_INDEX_URL", "http://127.0.0.1:8/simple/", NULL);
 	check_value("IL_PIP_INDEX_URL", "file:///etc", "must start with");
 	check_value("IL_PIP_INDEX_URL", "https://", "must start with");
 	check_value("IL_PIP_INDEX_URL", "https://a b", "blanks");
+	check_value("IL_PIP_INDEX_URL", "https://u:p%2F@h/simple", NULL);
+	check_value("IL_PIP_INDEX_URL", "https://u:p/w@h/simple", "%2F");
 	check_value("IL_PIP_INDEX_URL", "https://a\rb", "blanks");
 	check_value("IL_STATE_DIR", "/a b/\xc3\xa4", NULL);
 	check_value("IL_STATE_DIR", "/a\nb", "control");
