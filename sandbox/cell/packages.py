@@ -20,12 +20,25 @@ WORK = ".il-pip"        # below SITE: its room, not the container's memory
 CA_BUNDLE = "/run/ca.pem"
 RECORD_MAX = 16 << 20
 
-# How pip runs where only wheels are installed: starting no program, since each
-# would be the build of a source or would fetch one.  --only-binary is about
-# what an index offers and not about addresses that a wheel's metadata names.
-# What pip asks the C library of Alpine, to know which wheels fit, may be run.
-GUARDED_PIP = """
-import runpy, sys
+# How pip runs: whoever reads its log is not told by whose name and password the
+# operator's index was asked (pip itself hides the password alone).
+PIP = """
+import logging, re, runpy, sys
+make = logging.getLogRecordFactory()
+def hide(*args, **fields):
+    record = make(*args, **fields)
+    text = record.getMessage()
+    hidden = re.sub(r"(?i)(https?://)[^/\\s@]*@", r"\\1", text)
+    if hidden != text:
+        record.msg, record.args = hidden, ()
+    return record
+logging.setLogRecordFactory(hide)
+"""
+# And where only wheels are installed: starting no program, since each would be
+# the build of a source or would fetch one.  --only-binary is about what an index
+# offers and not about addresses that a wheel's metadata names.  What pip asks
+# the C library of Alpine, to know which wheels fit, may be run.
+GUARD = """
 STARTS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.system",
           "os.fork", "os.forkpty"}
 def guard(event, args):
@@ -33,8 +46,8 @@ def guard(event, args):
             args and str(args[0]).startswith("/lib/ld-musl-")):
         raise OSError("only wheels are installed, nothing is built")
 sys.addaudithook(guard)
-runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
+START = 'runpy.run_module("pip", run_name="__main__", alter_sys=True)'
 
 LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALNUM = LETTERS + b"0123456789"
@@ -86,29 +99,30 @@ def is_comparison(text):
     return False
 
 
-def command(requirements, index_url, sdist, ca):
+def command(requirements, sdist, ca):
     """pip's argument vector."""
-    argv = [sys.executable, "-I", "-u",
-            *(("-m", "pip") if sdist else ("-c", GUARDED_PIP)), "install",
+    argv = [sys.executable, "-I", "-u", "-c",
+            PIP + ("" if sdist else GUARD) + START, "install",
             "--target", "%s/%s/new" % (SITE, WORK),
             "--no-input", "--disable-pip-version-check", "--no-cache-dir",
             "--no-warn-script-location", "--progress-bar", "off", "--no-color"]
     if not sdist:
         argv += ["--only-binary", ":all:"]
-    if index_url:
-        argv += ["--index-url", index_url]
     if ca:
         argv += ["--cert", CA_BUNDLE]
     return [*argv, "--", *(word.strip() for word in requirements)]
 
 
-def environment():
-    """pip's environment: what it needs, and the operator's proxy."""
+def environment(index_url):
+    """pip's environment: what it needs, and the operator's proxy.  The index
+    is in it, and no argument, since those are for all of the host to see."""
     names = ("PATH", "LANG", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
              "http_proxy", "https_proxy", "no_proxy")
     env = {name: os.environ[name] for name in names if name in os.environ}
     env.update(HOME="/tmp", TMPDIR="%s/%s" % (SITE, WORK),
                PIP_CONFIG_FILE=os.devnull, PYTHONUTF8="1")
+    if index_url:
+        env["PIP_INDEX_URL"] = os.fsdecode(index_url)
     return env
 
 

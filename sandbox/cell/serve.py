@@ -11,11 +11,10 @@ from files import (DIRECTORY, Writer, empty, failure, list_directory,
                    open_file, read_file, remove_path, split, stat_path, unlock,
                    usage, walk)
 from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
-                    FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT,
-                    OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
+                    FRAME_ENOUGH, FRAME_GO, FRAME_INPUT, FRAME_REQUEST,
+                    FRAME_RESULT, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
                     OP_STAT, OP_WRITE, PART_ARGS, PART_CONTENT, PART_SOURCE,
-                    PART_STDIN,
-                    REASON_EXIT, TAG_ARG, TAG_CA, TAG_CWD, TAG_DATA,
+                    PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA, TAG_CWD, TAG_DATA,
                     TAG_DISK_FULL, TAG_ECHO, TAG_INDEX_URL, TAG_MERGE,
                     TAG_NAME, TAG_OP, TAG_OUTPUT_MAX, TAG_PART, TAG_PATH,
                     TAG_REASON, TAG_SDIST, TAG_STATUS, TAG_USED_BYTES,
@@ -82,6 +81,8 @@ class Cell:
     def request(self):
         """Receive one request, meet it, send its result."""
         head = self.lease.receive()
+        if head.kind == FRAME_ENOUGH:       # the run was over by then
+            return None
         if head.kind != FRAME_REQUEST:
             raise ProtocolError("not a request")
         try:
@@ -235,14 +236,15 @@ class Cell:
         for word in requirements:
             packages.check_requirement(word)
         packages.refuse_without_pip()
-        argv = packages.command(requirements, head.data(TAG_INDEX_URL),
-                                head.number(TAG_SDIST), head.number(TAG_CA))
+        argv = packages.command(requirements, head.number(TAG_SDIST),
+                                head.number(TAG_CA))
+        env = packages.environment(head.data(TAG_INDEX_URL))
         packages.prepare()
         run = Run(*self.run_of)
         run.cwd = os.open(self.root, DIRECTORY)
         pipes = Pipes(b"", True)
         if self.fork(run, pipes):
-            enter_child(lambda: packages.execute(argv, packages.environment()))
+            enter_child(lambda: packages.execute(argv, env))
         fields = Watch(self.lease, self.children, pipes, *limits).run()
         if fields[:2] == ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0)):
             packages.adopt()

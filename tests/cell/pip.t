@@ -224,6 +224,20 @@ def a_failure_changes_nothing():
 
 
 @test
+def the_log_does_not_tell_whose_index_it_is():
+    fresh()
+    secret = URL.replace("//", "//someone:pass%2Fword@")
+    for sdist in 0, 1:
+        for url in secret, URL.replace("//", "//onlyatoken@"):
+            told = pip("missing", "one", index_url=url, sdist=sdist)
+            log = told.output.decode()
+            assert told.status == 1 and "Looking in indexes" in log, log
+            for word in "someone", "pass", "word", "onlyatoken", "***":
+                assert word not in log, log
+    assert "one" in names() or installed("one", index_url=secret)
+
+
+@test
 def source_is_built_only_where_the_operator_allows_it():
     told = pip("source")
     assert told.status == 1 and b"No matching distribution" in told.output, told
