@@ -193,10 +193,27 @@ is_attr_char(char c)
 	    (c != '\0' && strchr("!#$&+-.^_`|~", c) != NULL);
 }
 
+/* How much of the name is told: whole characters. */
+static size_t
+told_length(const char *name)
+{
+	size_t len = 0;
+
+	while (name[len] != '\0') {
+		size_t step = text_utf8_step(name + len, strnlen(name + len, 4));
+
+		step = step > 0 ? step : 1;
+		if (len + step > DISPOSITION_NAME_MAX)
+			break;
+		len += step;
+	}
+	return len;
+}
+
 void
 disposition_add(struct buf *out, const char *name)
 {
-	size_t len = strlen(name);
+	size_t len = told_length(name);
 	bool same = true;
 
 	buf_adds(out, "attachment; filename=\"");

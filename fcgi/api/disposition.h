@@ -21,7 +21,9 @@ bool disposition_get_filename(struct buf *out, const char *field, size_t len);
 
 /* Append "attachment; filename=…" (RFC 6266) for any name: as ASCII, without
  * quotes, backslashes and controls, and, where that is another name, once more
- * as it is. */
+ * as it is.  Of a name that no file system takes only the beginning: clients
+ * and nginx bound what a header may be. */
+#define DISPOSITION_NAME_MAX 1024
 void disposition_add(struct buf *out, const char *name);
 
 #endif
