@@ -66,6 +66,39 @@ prepare(const char *text, bool guild, struct err *err)
 	return json_dumps(root, JSON_COMPACT);
 }
 
+/* What happened, and what may be done about it. */
+static int
+explain(const struct config *config, const struct rest_reply *reply,
+    struct err *err)
+{
+	if (reply->status == 0)
+		return err_wrap(err,
+		    "cannot reach Discord at %s (outgoing HTTPS and DNS are "
+		    "needed; `ilctl doctor` looks again)",
+		    config->discord_api_base);
+	if (reply->status == 401)
+		return err_set(err, ERR_CONFIG,
+		    "Discord refuses DISCORD_TOKEN (status 401)");
+	if (reply->status == 403)
+		return err_set(err, ERR_CONFIG,
+		    "Discord refuses (status 403, "
+		    "code %" PRId64 "): is the application in that guild?",
+		    reply->code);
+	if (reply->status == 404)
+		return err_set(err, ERR_CONFIG,
+		    "Discord knows no application %" PRId64
+		    " (status 404): is DISCORD_APPLICATION_ID right?",
+		    config->discord_application_id);
+	if (reply->status == 429 || reply->status >= 500)
+		return err_set(err, ERR_UNAVAILABLE,
+		    "Discord cannot do it just now (status %d): try again in "
+		    "some minutes",
+		    reply->status);
+	return err_set(err, ERR_PROTOCOL,
+	    "Discord does not take the commands (status %d, code %" PRId64 ")",
+	    reply->status, reply->code);
+}
+
 static int
 send_commands(const struct config *config, const char *commands, int64_t guild,
     struct err *err)
@@ -85,16 +118,7 @@ send_commands(const struct config *config, const char *commands, int64_t guild,
 	rest_free(rest);
 	if (outcome == REST_DONE)
 		return 0;
-	if (reply.status == 401)
-		return err_set(err, ERR_CONFIG,
-		    "Discord refuses DISCORD_TOKEN (status 401)");
-	if (reply.status == 403)
-		return err_set(err, ERR_CONFIG,
-		    "Discord refuses (status 403, "
-		    "code %" PRId64 "): is the application in that guild?",
-		    reply.code);
-	return err_wrap(err, "status %d, code %" PRId64, reply.status,
-	    reply.code);
+	return explain(config, &reply, err);
 }
 
 static int

@@ -11,7 +11,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from house import House, ROOT  # noqa: E402
+from house import House, ROOT, free_port  # noqa: E402
 from client import Standin  # noqa: E402
 from tap import run, test  # noqa: E402
 
@@ -235,6 +235,18 @@ def register_sends_them():
         assert code == 78 and "DISCORD_TOKEN" in errors, errors
         assert "wrong.token" not in errors, errors
         discord.assert_no_violations()
+
+
+@test
+def register_that_reaches_nobody_says_so():
+    with House() as house:
+        base = f"http://127.0.0.1:{free_port()}/api"
+        code, _, errors = house.ilctl(
+            "register", DISCORD_APPLICATION_ID="123456789012345678",
+            DISCORD_TOKEN="a.b.c", DISCORD_API_BASE=base)
+        assert code == 1 and errors.count("\n") == 1, errors
+        assert f"cannot reach Discord at {base}" in errors, errors
+        assert "Failed to connect" in errors and "status" not in errors
 
 
 @test
