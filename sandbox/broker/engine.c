@@ -199,7 +199,10 @@ sweep_on_list(void *arg, const struct process_result *result)
 		return;
 	}
 	if (e->sweep_rounds++ == 0)
-		log_info("removing %zu containers that were left", n);
+		log_info(e->ending ? "ending %zu containers" :
+				     "removing %zu containers of an earlier "
+				     "il-sandboxd",
+		    n);
 	if (e->sweep_rounds > SWEEP_ROUNDS ||
 	    engine_run(e, &e->sweep, &argv, REMOVE_MS, sweep_on_removed) != 0)
 		sweep_end(e, false);
