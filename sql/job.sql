@@ -1,8 +1,8 @@
 -- Jobs (sandbox/store/job.c).  Every change of a state names the state that it
 -- expects.  The columns of job_claim and job_next_untold are read by position.
 
--- One row that says all that may be wrong with a new job: known interaction,
--- another job of this user, commands in the last minute, length of the queue.
+-- One row that says what may be wrong with a new job: known interaction, another
+-- job of this user, commands in the last minute.
 -- name: job_check
 SELECT
 	EXISTS (SELECT 1 FROM jobs WHERE interaction_id = :interaction_id),
@@ -10,10 +10,12 @@ SELECT
 		AND state IN ('queued', 'claimed', 'started')
 		AND kind <> 'health'),
 	(SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
-		AND received_ms > :since_ms LIMIT :rate)),
-	(SELECT count(*) FROM jobs
-		WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
-		AND state IN ('queued', 'claimed', 'started'));
+		AND received_ms > :since_ms LIMIT :rate));
+
+-- name: job_unfinished
+SELECT count(*) FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	AND state IN ('queued', 'claimed', 'started');
 
 -- name: job_insert
 INSERT INTO jobs (interaction_id, application_id, user_id, kind, answer, token,

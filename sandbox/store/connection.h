@@ -5,19 +5,29 @@
 
 #include "db.h"
 
-/* What db.c, authorize.c and migrate.c share; nobody else includes it. */
+#include "../base/err.h"
+
+/* What the files behind db.h share; nobody else includes it. */
 struct db {
 	sqlite3 *handle;
 	enum db_role role;
 	/* NULL: not for this role, or not prepared yet (DB_ADMIN before
 	 * db_migrate) */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
+	bool grouped;
+	int64_t group_note;
+	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
 };
 
 /* Fill err from what SQLite says about the connection.  Always -1. */
 int connection_error(struct db *db, struct err *err);
+/* A group whose transaction did not begin, or that SQLite has rolled back, is
+ * lost.  Every error comes by here. */
+void connection_group_error(struct db *db, const struct err *err);
 /* Run a text of several statements that give no rows. */
 int connection_script(struct db *db, const char *sql, struct err *err);
+/* Run one of sql/ that is not prepared; whether it works or not. */
+void connection_try(struct db *db, enum statement which);
 /* Prepare every statement that the role may use. */
 int connection_prepare(struct db *db, struct err *err);
 int connection_version(struct db *db, int *version, struct err *err);

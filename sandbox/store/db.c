@@ -55,9 +55,12 @@ connection_error(struct db *db, struct err *err)
 	/* A full disk also comes as a failed write. */
 	if ((extended & 0xff) == SQLITE_IOERR &&
 	    sqlite3_system_errno(db->handle) == ENOSPC)
-		return err_set(err, ERR_LIMIT, "database: no space left");
-	return err_set(err, error_code(extended), "database: %s",
-	    sqlite3_errmsg(db->handle));
+		(void)err_set(err, ERR_LIMIT, "database: no space left");
+	else
+		(void)err_set(err, error_code(extended), "database: %s",
+		    sqlite3_errmsg(db->handle));
+	connection_group_error(db, err);
+	return -1;
 }
 
 int
@@ -66,6 +69,13 @@ connection_script(struct db *db, const char *sql, struct err *err)
 	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
 		return connection_error(db, err);
 	return 0;
+}
+
+void
+connection_try(struct db *db, enum statement which)
+{
+	(void)sqlite3_exec(db->handle, statement_texts[which].sql, NULL, NULL,
+	    NULL);
 }
 
 int
@@ -234,46 +244,6 @@ db_close(struct db *db)
 		(void)sqlite3_finalize(db->statements[i]);
 	(void)sqlite3_close(db->handle);
 	free(db);
-}
-
-int
-db_begin(struct db *db, struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_BEGIN_IMMEDIATE);
-
-	return db_run(db, s, NULL, err);
-}
-
-int
-db_commit(struct db *db, struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_COMMIT);
-
-	if (db_run(db, s, NULL, err) == 0)
-		return 0;
-	db_rollback(db);
-	return -1;
-}
-
-void
-db_rollback(struct db *db)
-{
-	/* SQLite rolls back by itself after some errors. */
-	if (sqlite3_get_autocommit(db->handle) == 0)
-		(void)sqlite3_exec(db->handle,
-		    statement_texts[STATEMENT_ROLLBACK].sql, NULL, NULL, NULL);
-}
-
-void
-db_lasting(struct db *db, bool lasting)
-{
-	enum statement which = lasting ? STATEMENT_CONNECT_LASTING :
-					 STATEMENT_CONNECT_QUICK;
-
-	/* It takes effect when it is prepared, so it cannot be kept prepared.
-	 * At worst it fails to spare a flush. */
-	(void)sqlite3_exec(db->handle, statement_texts[which].sql, NULL, NULL,
-	    NULL);
 }
 
 sqlite3_stmt *

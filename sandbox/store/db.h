@@ -37,6 +37,19 @@ int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db);
 
+/*
+ * A group: changes of several that are committed, and flushed, together.  From
+ * db_group_begin() on the first db_begin() begins for all, and db_commit() and
+ * db_rollback() do nothing; so a member that fails must have changed nothing
+ * (one statement each).  What they were promised holds when db_group_commit()
+ * has returned 0.  When it fails, all of it is undone.
+ */
+void db_group_begin(struct db *db);
+int db_group_commit(struct db *db, struct err *err);
+/* A number for the store to keep with the group's transaction: -1 at its start.
+ * NULL: there is no group. */
+int64_t *db_group_note(struct db *db);
+
 /* Whether commits from here on must survive a power cut (true, as after
  * db_open), which costs a disk flush each, or only the end of the process.  A
  * later lasting commit makes the earlier ones last, too.  Nothing inside a

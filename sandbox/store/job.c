@@ -12,13 +12,35 @@
 
 #define RATE_WINDOW_MS 60000
 
+/* Length of the queue, -1 on error.  Counting costs by the length, so it is
+ * done once for a group: nobody else changes it meanwhile. */
+static int64_t
+unfinished(struct db *db, struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_UNFINISHED);
+	int64_t *note = db_group_note(db);
+	int64_t count;
+
+	if (note != NULL && *note >= 0)
+		return *note;
+	if (db_step(db, s, err) < 0)
+		return -1;
+	count = db_column_int(s, 0);
+	if (note != NULL)
+		*note = count;
+	return count;
+}
+
 /* What may be wrong with a new job, in the order in which it is told. */
 static enum job_insert_result
 insert_check(struct db *db, const struct job *job,
     const struct job_limits *limits, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_CHECK);
+	int64_t count = unfinished(db, err);
 
+	if (count < 0)
+		return JOB_INSERT_FAILED;
 	db_bind_int(s, ":interaction_id", job->interaction_id);
 	db_bind_int(s, ":user_id", job->user_id);
 	db_bind_int(s, ":since_ms", job->received_ms - RATE_WINDOW_MS);
@@ -31,7 +53,7 @@ insert_check(struct db *db, const struct job *job,
 		return JOB_RUNNING;
 	if (db_column_int(s, 2) >= limits->user_rate)
 		return JOB_TOO_MANY;
-	if (db_column_int(s, 3) >= limits->queue_max)
+	if (count >= limits->queue_max)
 		return JOB_QUEUE_FULL;
 	return JOB_INSERTED;
 }
@@ -45,6 +67,8 @@ insert_row(struct db *db, struct job *job, struct err *err)
 	if (db_run(db, s, NULL, err) != 0)
 		return -1;
 	job->id = db_last_id(db);
+	if (db_group_note(db) != NULL)
+		++*db_group_note(db);
 	return 0;
 }
 

@@ -66,7 +66,7 @@ static const struct {
 	{ STATEMENT_JOB_CHECK, "jobs_interaction" },
 	{ STATEMENT_JOB_CHECK, "jobs_one_for_user" },
 	{ STATEMENT_JOB_CHECK, "jobs_rate" },
-	{ STATEMENT_JOB_CHECK, "jobs_open" },
+	{ STATEMENT_JOB_UNFINISHED, "jobs_open" },
 	{ STATEMENT_JOB_CLAIM, "jobs_queue" },
 	{ STATEMENT_JOB_NEXT_UNTOLD, "jobs_held" },
 	{ STATEMENT_JOB_REQUEUE, "jobs_held" },

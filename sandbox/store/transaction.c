@@ -1,0 +1,115 @@
+#include "connection.h"
+
+#include "../base/err.h"
+
+/* Nothing of the group can be committed any more. */
+static int
+group_is_lost(const struct db *db, struct err *err)
+{
+	*err = db->group_err;
+	return -1;
+}
+
+static bool
+is_begun(const struct db *db)
+{
+	return sqlite3_get_autocommit(db->handle) == 0;
+}
+
+static int
+begin(struct db *db, struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_BEGIN_IMMEDIATE);
+
+	return db_run(db, s, NULL, err);
+}
+
+static int
+commit(struct db *db, struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_COMMIT);
+
+	return db_run(db, s, NULL, err);
+}
+
+static void
+rollback(struct db *db)
+{
+	/* SQLite rolls back by itself after some errors. */
+	if (is_begun(db))
+		connection_try(db, STATEMENT_ROLLBACK);
+}
+
+int
+db_begin(struct db *db, struct err *err)
+{
+	if (!db->grouped)
+		return begin(db, err);
+	if (db->group_err.code != ERR_NONE)
+		return group_is_lost(db, err);
+	return is_begun(db) ? 0 : begin(db, err);
+}
+
+int
+db_commit(struct db *db, struct err *err)
+{
+	if (db->grouped)
+		return 0;
+	if (commit(db, err) == 0)
+		return 0;
+	rollback(db);
+	return -1;
+}
+
+void
+db_rollback(struct db *db)
+{
+	if (!db->grouped)
+		rollback(db);
+}
+
+void
+db_group_begin(struct db *db)
+{
+	db->grouped = true;
+	db->group_note = -1;
+	db->group_err = (struct err){ 0 };
+}
+
+int
+db_group_commit(struct db *db, struct err *err)
+{
+	db->grouped = false;
+	if (db->group_err.code != ERR_NONE) {
+		rollback(db);
+		return group_is_lost(db, err);
+	}
+	if (!is_begun(db) || commit(db, err) == 0)
+		return 0;
+	rollback(db);
+	return -1;
+}
+
+int64_t *
+db_group_note(struct db *db)
+{
+	return db->grouped ? &db->group_note : NULL;
+}
+
+void
+connection_group_error(struct db *db, const struct err *err)
+{
+	if (db->grouped && !is_begun(db) && db->group_err.code == ERR_NONE)
+		db->group_err = *err;
+}
+
+void
+db_lasting(struct db *db, bool lasting)
+{
+	enum statement which = lasting ? STATEMENT_CONNECT_LASTING :
+					 STATEMENT_CONNECT_QUICK;
+
+	/* It takes effect when it is prepared, so it cannot be kept prepared.
+	 * At worst it fails to spare a flush. */
+	connection_try(db, which);
+}
