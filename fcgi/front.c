@@ -163,7 +163,7 @@ database_check(struct front *front, const struct interaction *in,
 	front->db = NULL;
 }
 
-/* ---- one interaction ---- */
+/* ---- one request ---- */
 
 static const char *
 type_name(enum interaction_type type)
@@ -184,39 +184,17 @@ type_name(enum interaction_type type)
 }
 
 static void
-log_interaction(const struct interaction *in, const struct reply *reply,
-    int64_t received_ms, int64_t started_us)
+log_case(const struct front_case *c)
 {
+	const struct interaction *in = &c->in;
+
 	log_info("interaction=%" PRId64 " type=%s name=\"%.32s %.32s%.32s\" "
 		 "user=%" PRId64 " outcome=%s job=%" PRId64
 		 " ms=%.1f skew_ms=%" PRId64,
 	    in->id, type_name(in->type), in->name, in->sub, in->custom_id,
-	    in->user_id, reply->outcome, reply->job_id,
-	    (double)(clock_monotonic_us() - started_us) / 1000.0,
-	    received_ms - interaction_created_ms(in->id));
-}
-
-static void
-answer_interaction(struct front *front, struct http_request *req,
-    const struct interaction *in, int64_t received_ms, int64_t started_us)
-{
-	struct reply reply = { .status = 500, .outcome = "?" };
-	struct desk desk = {
-		.config = front->config,
-		.received_ms = received_ms,
-	};
-
-	database_open(front);
-	desk.db = front->db;
-	route(&desk, in, &reply);
-	database_check(front, in, &reply.err);
-	if (reply.body == NULL)
-		http_answer(req, reply.status, NULL, NULL, "", 0);
-	else
-		answer_json(req, reply.status, NULL, reply.body);
-	front->wake_due = reply.job_id != 0;
-	log_interaction(in, &reply, received_ms, started_us);
-	reply_release(&reply);
+	    in->user_id, c->reply.outcome, c->reply.job_id,
+	    (double)(c->answered_us - c->started_us) / 1000.0,
+	    c->received_ms - interaction_created_ms(in->id));
 }
 
 static void
@@ -231,62 +209,150 @@ answer_ping(struct http_request *req, const struct interaction *in,
 	    in->id, (double)(clock_monotonic_us() - started_us) / 1000.0);
 }
 
-/* The signature is good: these are Discord's words. */
-static void
-answer_body(struct front *front, struct http_request *req,
-    const struct buf *body, int64_t signed_at, int64_t started_us)
+/* The JSON is good: these are Discord's words.  True: it is to be decided. */
+static bool
+check_case(struct front *front, struct front_case *c, int64_t signed_at)
 {
-	int64_t received_ms = clock_wall_ms();
 	const struct denial *denial;
-	struct interaction in;
-	struct err err;
 
-	if (interaction_parse(&in, body->data, body->len, &err) < 0) {
-		log_warn("signed, but %s", err.text);
-		deny(front, req, &denied_parse);
-		return;
+	if (c->in.type == INTERACTION_PING) {
+		answer_ping(c->http, &c->in, c->started_us);
+		return false;
 	}
-	if (in.type == INTERACTION_PING) {
-		answer_ping(req, &in, started_us);
-	} else {
-		denial = check_interaction(front, &in, signed_at, received_ms);
-		if (denial != NULL)
-			deny(front, req, denial);
-		else
-			answer_interaction(front, req, &in, received_ms,
-			    started_us);
-	}
-	interaction_release(&in);
+	denial = check_interaction(front, &c->in, signed_at, c->received_ms);
+	if (denial != NULL)
+		deny(front, c->http, denial);
+	return denial == NULL;
 }
 
-void
-front_answer(void *arg, struct http_request *req)
+/* The signature is good. */
+static bool
+take_body(struct front *front, struct front_case *c, const struct buf *body,
+    int64_t signed_at)
+{
+	struct err err;
+
+	c->received_ms = clock_wall_ms();
+	if (interaction_parse(&c->in, body->data, body->len, &err) < 0) {
+		log_warn("signed, but %s", err.text);
+		deny(front, c->http, &denied_parse);
+		return false;
+	}
+	if (check_case(front, c, signed_at))
+		return true;
+	interaction_release(&c->in);
+	return false;
+}
+
+bool
+front_take(void *arg, struct http_request *req, size_t index)
 {
 	struct front *front = arg;
+	struct front_case *c = &front->cases[index];
 	auto_buf struct buf body = BUF_INIT(FRONT_BODY_MAX);
-	int64_t started_us = clock_monotonic_us();
 	const struct denial *denial = check_head(req);
 	int64_t signed_at = 0;
 
-	front->wake_due = false;
+	*c = (struct front_case){
+		.http = req,
+		.reply = { .status = 500, .outcome = "?" },
+		.started_us = clock_monotonic_us(),
+	};
 	if (denial == NULL && !http_read_all(req, &body))
 		denial = &denied_cut;
 	if (denial != NULL) {
 		deny(front, req, denial);
-		return;
+		return false;
 	}
-	if (check_signature(front, req, &body, &signed_at))
-		answer_body(front, req, &body, signed_at, started_us);
+	return check_signature(front, req, &body, &signed_at) &&
+	    take_body(front, c, &body, signed_at);
+}
+
+/* ---- all that came together ---- */
+
+static void
+decide(struct front *front, struct front_case *c)
+{
+	struct desk desk = {
+		.db = front->db,
+		.config = front->config,
+		.received_ms = c->received_ms,
+	};
+
+	route(&desk, &c->in, &c->reply);
+}
+
+/* Nothing of it is in the database: who was promised something is told. */
+static void
+take_back(struct front *front, size_t count, const struct err *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct front_case *c = &front->cases[i];
+
+		if (!c->reply.pledged)
+			continue;
+		c->reply.err = *err;
+		c->reply.job_id = 0;
+		submit_fault(&c->in, "database", &c->reply);
+	}
+}
+
+/* Every answer is given after the commit of what it promises. */
+static void
+decide_all(struct front *front, size_t count)
+{
+	struct err err;
+
+	database_open(front);
+	if (front->db != NULL)
+		db_group_begin(front->db);
+	for (size_t i = 0; i < count; i++)
+		decide(front, &front->cases[i]);
+	if (front->db != NULL && db_group_commit(front->db, &err) != 0)
+		take_back(front, count, &err);
+}
+
+static void
+answer_case(struct front_case *c)
+{
+	if (c->reply.body == NULL)
+		http_answer(c->http, c->reply.status, NULL, NULL, "", 0);
+	else
+		answer_json(c->http, c->reply.status, NULL, c->reply.body);
+	c->answered_us = clock_monotonic_us();
+}
+
+void
+front_settle(void *arg, size_t count)
+{
+	struct front *front = arg;
+
+	decide_all(front, count);
+	for (size_t i = 0; i < count; i++)
+		answer_case(&front->cases[i]);
+	front->answered = count;
 }
 
 void
 front_after(void *arg)
 {
 	struct front *front = arg;
+	size_t count = front->answered;
+	size_t jobs = 0;
 
-	if (front->wake_due)
-		wake_workers(&front->wake);
-	front->wake_due = false;
+	front->answered = 0;
+	for (size_t i = 0; i < count; i++)
+		if (front->cases[i].reply.job_id != 0)
+			jobs++;
+	wake_workers(&front->wake, jobs);
+	for (size_t i = 0; i < count; i++) {
+		struct front_case *c = &front->cases[i];
+
+		database_check(front, &c->in, &c->reply.err);
+		log_case(c);
+		interaction_release(&c->in);
+		reply_release(&c->reply);
+	}
 }
 
 int

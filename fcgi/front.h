@@ -4,13 +4,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "interaction.h"
 #include "seen.h"
+#include "serve.h"
+#include "submit.h"
 #include "verify.h"
 #include "wake.h"
 
 struct config;
 struct db;
-struct err;
 struct http_request;
 
 /*
@@ -18,9 +20,20 @@ struct http_request;
  * checks come in this order, and the first that fails is the answer: path (404)
  * and method (405), length (411, 413, 400), signature (401), JSON (400), type
  * (400), freshness (401), application (400), seen before (409).  A PING needs
- * the signature only.
+ * the signature only.  Interactions that pass them and come together are
+ * committed together, and answered after that.
  */
 #define FRONT_BODY_MAX (1 << 20)
+
+/* An interaction that passed the checks, until it is answered. */
+struct front_case {
+	struct http_request *http; /* borrowed */
+	struct interaction in;
+	struct reply reply;
+	int64_t received_ms; /* wall clock */
+	int64_t started_us;  /* monotonic */
+	int64_t answered_us;
+};
 
 struct front {
 	const struct config *config;
@@ -30,7 +43,8 @@ struct front {
 	struct seen seen;
 	char *wake_path;
 	struct wake wake;
-	bool wake_due;	    /* a job was committed for this request */
+	struct front_case cases[SERVE_TOGETHER];
+	size_t answered;    /* cases that are still to be logged */
 	int64_t log_second; /* denied requests are logged sparingly */
 	int64_t log_count;
 };
@@ -41,8 +55,10 @@ int front_open(struct front *front, const struct config *config,
     struct err *err);
 void front_close(struct front *front);
 
-/* For struct serve_calls: answer one request; after it, wake the workers. */
-void front_answer(void *front, struct http_request *req);
+/* For struct serve_calls: check a request; decide and answer all; after that,
+ * wake the workers. */
+bool front_take(void *front, struct http_request *req, size_t index);
+void front_settle(void *front, size_t count);
 void front_after(void *front);
 
 #endif

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -269,13 +270,27 @@ http_client_gone(const struct http_request *req)
 	    (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
+/* Has the peer said all that it will? */
+static bool
+is_read(const struct http_request *req)
+{
+	return !req->failed && req->unread == 0 &&
+	    FCGX_GetChar(req->fcgi.in) == EOF;
+}
+
 void
 http_finish(struct http_request *req)
 {
+	if (http_fd(req) < 0)
+		return;
 	guard_start(req);
-	/* libfcgi waits up to 2 s for the peer to close its end first */
-	if (req->failed && http_fd(req) >= 0)
+	/* libfcgi waits up to 2 s for the peer to close its end first, so that
+	 * what it has not read yet does not take the answer with it.  That is
+	 * a wait for nginx after each answer: only where it is needed. */
+	if (req->failed)
 		(void)shutdown(http_fd(req), SHUT_RDWR);
+	else if (is_read(req))
+		(void)FCGX_Detach(&req->fcgi);
 	FCGX_Finish_r(&req->fcgi);
 	guard_stop();
 	req->method = req->path = req->query = "";

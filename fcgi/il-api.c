@@ -121,12 +121,21 @@ app_release(struct api_app *app)
 	metrics_close(&app->metrics);
 }
 
+/* Its answers take long: each request is answered as it is taken. */
+static bool
+answer(void *arg, struct http_request *req, size_t index)
+{
+	(void)index;
+	api_answer(arg, req);
+	return false;
+}
+
 /* A child: returns when it was told to end. */
 static int
 work(void *arg, int listen_fd)
 {
 	struct serve serve = { .listen_fd = listen_fd };
-	struct serve_calls calls = { api_answer, NULL, arg };
+	struct serve_calls calls = { .take = answer, .arg = arg };
 	struct err err;
 
 	if (serve_run(&serve, &calls, &err) == 0)

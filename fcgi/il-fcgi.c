@@ -18,9 +18,11 @@
  * database enforces that).  It may not and need not: touch Docker, the network,
  * a user's files, or wait for anything but the database.
  *
- * One thread, one request at a time: a request takes about a millisecond, of
- * which the commit is the most.  Everything about one request is freed with it;
- * what stays is the key, the database, and the last interaction ids.
+ * One thread: requests that come together are checked one after another,
+ * committed in one transaction and then answered.  Alone one takes about a
+ * millisecond, of which the commit is the most.  Everything about a request is
+ * freed with it; what stays is the key, the database, and the last interaction
+ * ids.
  *
  * Files: serve.c the loop, http.c FastCGI, front.c the order of checks,
  * verify.c the signature, interaction.c the JSON, route.c and press.c what is
@@ -51,9 +53,14 @@ static const char usage[] = "usage: il-fcgi [-tv] [-e envfile]\n";
 static int
 run(const struct config *config, struct err *err)
 {
-	static struct front front; /* large: the ids that were seen */
+	static struct front front; /* large: see front.h */
 	struct serve serve;
-	struct serve_calls calls = { front_answer, front_after, &front };
+	struct serve_calls calls = {
+		.take = front_take,
+		.settle = front_settle,
+		.after = front_after,
+		.arg = &front,
+	};
 	int result;
 
 	if (front_open(&front, config, err) < 0)

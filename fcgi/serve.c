@@ -10,6 +10,7 @@
 
 #include "http.h"
 
+#include "../sandbox/base/buf.h"
 #include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/clock.h"
 #include "../sandbox/base/config.h"
@@ -74,21 +75,61 @@ serve_close(struct serve *serve)
 	serve->listen_fd = -1;
 }
 
-static bool
-serve_one(struct http_request *req, const struct serve_calls *calls)
+/* Who waits to be answered. */
+struct crowd {
+	struct http_request *requests;
+	size_t count;
+	size_t most;
+};
+
+static void
+crowd_init(struct crowd *crowd, const struct serve_calls *calls, int listen_fd)
 {
+	crowd->count = 0;
+	crowd->most = calls->settle != NULL ? SERVE_TOGETHER : 1;
+	crowd->requests = xcalloc(crowd->most, sizeof(*crowd->requests));
+	for (size_t i = 0; i < crowd->most; i++)
+		http_init(&crowd->requests[i], listen_fd);
+}
+
+/* Take one.  False: there is none. */
+static bool
+crowd_take(struct crowd *crowd, const struct serve_calls *calls)
+{
+	struct http_request *req = &crowd->requests[crowd->count];
+
 	if (!http_accept(req))
 		return false;
-	calls->answer(calls->arg, req);
-	http_finish(req);
-	if (calls->after != NULL)
-		calls->after(calls->arg);
+	if (calls->take(calls->arg, req, crowd->count))
+		crowd->count++;
+	else
+		http_finish(req);
 	return true;
+}
+
+/* Those that have come are answered together.  False: there were none. */
+static bool
+serve_some(struct crowd *crowd, const struct serve_calls *calls)
+{
+	int64_t until_ms = clock_monotonic_ms() + SERVE_GATHER_MS;
+	bool some = crowd_take(crowd, calls);
+
+	while (crowd->count > 0 && crowd->count < crowd->most &&
+	    clock_monotonic_ms() < until_ms && crowd_take(crowd, calls))
+		;
+	if (crowd->count > 0)
+		calls->settle(calls->arg, crowd->count);
+	for (size_t i = 0; i < crowd->count; i++)
+		http_finish(&crowd->requests[i]);
+	crowd->count = 0;
+	if (some && calls->after != NULL)
+		calls->after(calls->arg);
+	return some;
 }
 
 /* Nobody new finds the socket; those who have connected get their answer. */
 static void
-serve_drain(struct serve *serve, struct http_request *req,
+serve_drain(struct serve *serve, struct crowd *crowd,
     const struct serve_calls *calls)
 {
 	int64_t deadline = clock_monotonic_ms() + DRAIN_MS;
@@ -96,36 +137,46 @@ serve_drain(struct serve *serve, struct http_request *req,
 	if (serve->path == NULL)
 		return; /* the queue outlives us: who comes next answers it */
 	(void)unlink(serve->path);
-	while (clock_monotonic_ms() < deadline && serve_one(req, calls))
+	while (clock_monotonic_ms() < deadline && serve_some(crowd, calls))
 		;
+}
+
+/* Until a signal comes, or waiting itself fails. */
+static int
+serve_loop(struct serve *serve, struct crowd *crowd,
+    const struct serve_calls *calls, int signal_fd, struct err *err)
+{
+	struct pollfd p[2] = {
+		{ .fd = serve->listen_fd, .events = POLLIN },
+		{ .fd = signal_fd, .events = POLLIN },
+	};
+
+	while (p[1].revents == 0) {
+		if (poll(p, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return err_system(err, "poll");
+		}
+		if (p[0].revents != 0)
+			(void)serve_some(crowd, calls);
+	}
+	return 0;
 }
 
 int
 serve_run(struct serve *serve, const struct serve_calls *calls, struct err *err)
 {
-	struct http_request req;
+	struct crowd crowd;
 	int signal_fd;
-	struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	int result = -1;
 
-	http_init(&req, serve->listen_fd);
+	crowd_init(&crowd, calls, serve->listen_fd);
 	signal_fd = fd_signals(NULL, err);
-	if (signal_fd < 0)
-		return -1;
-	p[0].fd = serve->listen_fd;
-	p[1].fd = signal_fd;
-	while (p[1].revents == 0) {
-		if (poll(p, 2, -1) < 0) {
-			if (errno == EINTR)
-				continue;
-			(void)err_system(err, "poll");
-			(void)close(signal_fd);
-			return -1;
-		}
-		if (p[0].revents != 0)
-			(void)serve_one(&req, calls);
-	}
-	serve_drain(serve, &req, calls);
-	http_finish(&req);
-	(void)close(signal_fd);
-	return 0;
+	if (signal_fd >= 0)
+		result = serve_loop(serve, &crowd, calls, signal_fd, err);
+	if (result == 0)
+		serve_drain(serve, &crowd, calls);
+	cleanup_close(&signal_fd);
+	free(crowd.requests);
+	return result;
 }

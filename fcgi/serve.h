@@ -1,14 +1,17 @@
 #ifndef SERVE_H
 #define SERVE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct config;
 struct err;
 struct http_request;
 
 /*
- * The loop of a FastCGI program: take a request, have it answered, finish the
- * answer, and only then do what may follow it.  It ends at SIGTERM or SIGINT,
- * after the requests that had already connected were answered.
+ * The loop of a FastCGI program: take the requests that have come, answer them,
+ * finish the answers, and only then do what may follow.  It ends at SIGTERM or
+ * SIGINT, after the requests that had already connected were answered.
  */
 struct serve {
 	int listen_fd;
@@ -16,10 +19,19 @@ struct serve {
 };
 
 struct serve_calls {
-	void (*answer)(void *arg, struct http_request *req);
+	/* Answer the request, or keep it: true, and settle() answers it, the
+	 * index-th of those that were kept. */
+	bool (*take)(void *arg, struct http_request *req, size_t index);
+	/* Answer the first count that were kept.  NULL: none ever is. */
+	void (*settle)(void *arg, size_t count);
 	void (*after)(void *arg); /* may be NULL */
 	void *arg;
 };
+
+/* How many are kept at most, and how long after the first came there is looked
+ * for another: nobody waits much longer for the others than for himself. */
+#define SERVE_TOGETHER 128
+#define SERVE_GATHER_MS 10
 
 /* Listen on <state dir>/<name>, or take over the socket that a supervisor
  * passes as descriptor 3 (LISTEN_FDS, LISTEN_PID). */

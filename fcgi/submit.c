@@ -93,8 +93,10 @@ submit_view(const struct desk *desk, const struct interaction *in,
 {
 	view->user_id = in->user_id;
 	view->created_ms = desk->received_ms;
-	if (view_insert(desk->db, view, &reply->err) == 0)
+	if (view_insert(desk->db, view, &reply->err) == 0) {
+		reply->pledged = true;
 		return true;
+	}
 	submit_fault(in, "database", reply);
 	return false;
 }
@@ -164,6 +166,7 @@ submit_job(const struct desk *desk, const struct interaction *in,
 	switch (job_insert(desk->db, job, &limits, &reply->err)) {
 	case JOB_INSERTED:
 		reply->job_id = job->id;
+		reply->pledged = true;
 		reply_first(job, reply);
 		break;
 	case JOB_REPEATED:

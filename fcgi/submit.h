@@ -27,7 +27,8 @@ struct reply {
 	int status;	     /* HTTP */
 	char *body;	     /* JSON, heap; NULL: an empty body */
 	const char *outcome; /* a word for the log, static */
-	int64_t job_id;	     /* committed: the workers are to be woken; or 0 */
+	int64_t job_id;	     /* the workers are to be woken; 0: there is none */
+	bool pledged;	     /* true only once the group is committed */
 	struct err err;	     /* our own fault, for the log; ERR_NONE: none */
 };
 

@@ -8,6 +8,8 @@
 
 #include "../sandbox/base/log.h"
 
+#define WAKE_AT_ONCE 128
+
 void
 wake_init(struct wake *wake, char *path)
 {
@@ -40,12 +42,30 @@ wake_open(struct wake *wake)
 	return false;
 }
 
+/* True: the bytes are written, or nobody needs more of them. */
+static bool
+write_bytes(const struct wake *wake, size_t count)
+{
+	static const char bytes[WAKE_AT_ONCE];
+
+	while (count > 0) {
+		size_t some = count < WAKE_AT_ONCE ? count : WAKE_AT_ONCE;
+		ssize_t n = write(wake->fd, bytes, some);
+
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN;
+		count -= (size_t)n;
+	}
+	return true;
+}
+
 void
-wake_workers(struct wake *wake)
+wake_workers(struct wake *wake, size_t count)
 {
 	/* A second try: the workers of the first may have been replaced. */
-	for (int tries = 0; tries < 2 && wake_open(wake); tries++) {
-		if (write(wake->fd, "", 1) == 1 || errno == EAGAIN)
+	for (int tries = 0; count > 0 && tries < 2 && wake_open(wake);
+	     tries++) {
+		if (write_bytes(wake, count))
 			return;
 		wake_close(wake);
 	}

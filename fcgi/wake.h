@@ -1,9 +1,12 @@
 #ifndef WAKE_H
 #define WAKE_H
 
+#include <stddef.h>
+
 /*
- * Telling the workers that there is a job: one byte into the FIFO STATE/wake.
- * Nothing depends on it but the delay; a job that is committed is found.
+ * Telling the workers that there are jobs: a byte for each into the FIFO
+ * STATE/wake.  Nothing depends on it but the delay; a job that is committed is
+ * found.
  */
 struct wake {
 	char *path; /* borrowed */
@@ -14,6 +17,6 @@ void wake_init(struct wake *wake, char *path);
 void wake_close(struct wake *wake);
 /* Never blocks and never fails: a full FIFO wakes them anyway, and where nobody
  * reads nobody sleeps. */
-void wake_workers(struct wake *wake);
+void wake_workers(struct wake *wake, size_t count);
 
 #endif

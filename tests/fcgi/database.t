@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Without its database il-fcgi answers PINGs, tells people, and recovers by
 itself when the cause is gone."""
+import concurrent.futures
 import os
 import select
 import sqlite3
@@ -11,6 +12,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import front as f  # noqa: E402
 
+CROWD = 20
+CROWD_SECONDS = 2 * 2.8  # who comes while one waits has to wait twice
 tap = f.Tap()
 
 
@@ -71,6 +74,14 @@ with f.Front() as front:
     answer = front.send(f.command("look"))
     tap.ok(answer.type == 4 and time.monotonic() - started < 2.8,
            "locked: people are told within three seconds", answer)
+    with concurrent.futures.ThreadPoolExecutor(CROWD) as pool:
+        started = time.monotonic()
+        answers = list(pool.map(
+            lambda user: front.send(f.command("create", user=user)),
+            range(1, CROWD + 1)))
+        tap.ok(all(a.type == 4 for a in answers)
+               and time.monotonic() - started < CROWD_SECONDS,
+               "locked: a crowd is told as quickly as one", answers)
     holder.execute("ROLLBACK")
     holder.close()
     tap.equal(front.send(f.command("look")).type, 5,
