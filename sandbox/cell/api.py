@@ -150,7 +150,7 @@ class MemoryCell(Cell):
         """What the request says about the process."""
         run.env = environment(head)
         run.proc = self.proc
-        if (run.env or {}).get("PYTHONIOENCODING") in plain.ENCODINGS[1:]:
+        if (run.env or {}).get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
             run.errors = "strict"
         limits = [(limit, head.number(tag)) for tag, limit in LIMITS]
         if self.jailed and counts_in_namespaces():
@@ -245,7 +245,7 @@ def environment(head):
     if any(not name or not equals or b"\0" in name + value
            for name, equals, value in pairs):
         raise Failure(ERROR_REQUEST, "environment")
-    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+    return {name: value for name, _, value in pairs}
 
 
 def is_bad(fields):

@@ -55,6 +55,7 @@ class System:
         self.libc = ctypes.CDLL(None, use_errno=True)
         # A clone() must not let go of the interpreter's lock.
         self.locked = ctypes.PyDLL(None, use_errno=True)
+        self.locked.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 
     def call(self, name, *args):
         function = getattr(self.libc, name)
@@ -91,12 +92,11 @@ class System:
     def drop_capabilities(self):
         """All of them, in this user namespace and for good."""
         capability = 0
-        try:
-            while True:
-                self.prctl(PR_CAPBSET_DROP, capability)
-                capability += 1
-        except OSError:     # behind the last one that the kernel knows
-            pass
+        prctl = self.locked.prctl       # many calls: what is shortest
+        while prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+            capability += 1             # to the last that the kernel knows
+        if ctypes.get_errno() != errno.EINVAL:
+            raise OSError(ctypes.get_errno(), "prctl")
         head = CAPABILITY_VERSION.to_bytes(4, "little") + bytes(4)
         self.call("capset", head, bytes(24))
 

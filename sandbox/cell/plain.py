@@ -27,10 +27,10 @@ ZIP_REACH = 1 << 16
 
 # Settings for the start of Python that a fork has already, or that are read
 # from the environment when they are needed.
-HARMLESS = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONUSERBASE",
-            "PYTHON_COLORS", "PYTHONNOUSERSITE", "PYTHONIOENCODING",
-            "PYTHONBREAKPOINT"}
-ENCODINGS = ("", "utf-8", "utf8", "utf-8:strict", "utf8:strict")
+HARMLESS = {b"PYTHONUNBUFFERED", b"PYTHONDONTWRITEBYTECODE",
+            b"PYTHONUSERBASE", b"PYTHON_COLORS", b"PYTHONNOUSERSITE",
+            b"PYTHONIOENCODING", b"PYTHONBREAKPOINT"}
+ENCODINGS = (b"", b"utf-8", b"utf8", b"utf-8:strict", b"utf8:strict")
 
 
 def plain_run(run_of, args, cwd, env):
@@ -50,8 +50,9 @@ def plain_run(run_of, args, cwd, env):
 
 def is_usual(env):
     """Would a Python with this environment start as PID 1 has started?"""
-    return (all(name in HARMLESS for name in env if name.startswith("PYTHON"))
-            and env.get("PYTHONIOENCODING", "") in ENCODINGS)
+    return (all(name in HARMLESS for name in env
+                if name.startswith(b"PYTHON"))
+            and env.get(b"PYTHONIOENCODING", b"") in ENCODINGS)
 
 
 def command(run_of, args):

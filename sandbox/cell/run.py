@@ -54,7 +54,7 @@ class Run:
         self.args = []
         self.cwd = None         # descriptor
         self.proc = None        # descriptor of /proc, when that is covered
-        self.env = None         # all of the environment, when it is given
+        self.env = None         # bytes: all of the environment, if given
         self.limits = ()        # (RLIMIT_*, value)
         self.errors = None      # of stdin and stdout, if not PID 1's
         self.title = None       # of the source in tracebacks; else its path
@@ -111,9 +111,17 @@ class Run:
         return self.compile()
 
     def set_environment(self):
-        if self.env is not None:
-            os.environ.clear()
-        os.environ.update(environment() if self.env is None else self.env)
+        if self.env is None:
+            os.environ.update(environment())
+            return
+        # By itself, os.environ takes a hundred times as long.
+        data = os.environ._data
+        for name in data:
+            os.unsetenv(name)
+        for name, value in self.env.items():
+            os.putenv(name, value)
+        data.clear()
+        data.update(self.env)
 
     def set_arguments(self):
         sys.argv = [self.path] + self.args
