@@ -59,6 +59,7 @@ static const char *const left_out_texts[] = {
 struct eval_run {
 	struct eval_output output;
 	struct eval_files files;
+	struct api_run *end;
 	bool skip;     /* the bytes that come now are of no interest */
 	bool too_late; /* there was no time to look at all files */
 };
@@ -123,7 +124,8 @@ take_event(void *arg, const struct cell_event *event)
 
 	switch (event->kind) {
 	case CELL_OUTPUT:
-		(void)eval_output_add(&run->output, event->data, event->len);
+		if (!eval_output_add(&run->output, event->data, event->len))
+			run->end->enough = true;
 		break;
 	case CELL_FILE:
 		run->skip = !eval_wants(event->name);
@@ -209,11 +211,10 @@ null_text(const struct eval_run *run)
 
 static void
 answer_end(struct http_request *req, struct eval_run *run,
-    const struct cell_result *cell)
+    struct cell_result *cell)
 {
 	struct eval_result result = {
 		.text = &run->output.text,
-		.returncode = eval_returncode(cell),
 		.files = &run->files,
 		.extras = api_wants_extras(req),
 		.cell = cell,
@@ -222,7 +223,8 @@ answer_end(struct http_request *req, struct eval_run *run,
 	eval_output_end(&run->output);
 	eval_files_end(&run->files);
 	if (run->output.state == EVAL_OUTPUT_FULL)
-		result.returncode = 143;
+		cell->reason = REASON_OUTPUT;
+	result.returncode = eval_returncode(cell);
 	result.null_text = null_text(run);
 	answer_result(req, &result);
 }
@@ -276,8 +278,8 @@ run_eval(struct api_app *app, struct http_request *req,
     const struct eval_request *eval)
 {
 	struct cell_request cell;
-	struct eval_run run = { .skip = false };
 	struct api_run end;
+	struct eval_run run = { .end = &end };
 
 	eval_output_init(&run.output);
 	eval_files_init(&run.files);

@@ -92,6 +92,7 @@ take_events(struct attempt *a, api_event_fn *event, void *arg)
 {
 	struct cell_event e;
 	struct err err;
+	bool told = false;
 
 	while (wait_for_cell(a)) {
 		if (cell_next(a->cell, &e, clock_monotonic_ms() + 1, &err) !=
@@ -108,6 +109,9 @@ take_events(struct attempt *a, api_event_fn *event, void *arg)
 		}
 		if (e.kind != CELL_QUIET)
 			event(arg, &e);
+		if (a->run->enough && !told)
+			cell_enough(a->cell);
+		told = a->run->enough;
 	}
 }
 

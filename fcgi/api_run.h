@@ -26,6 +26,8 @@ struct api_run {
 	enum lease_outcome refusal;
 	struct cell_result result;
 	bool started;
+	bool enough; /* set by the event function: the run is to end, since
+		      * no more of its output is wanted */
 	int64_t waited_us;   /* for the cell */
 	int64_t duration_us; /* from there to the end */
 };

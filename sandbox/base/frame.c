@@ -25,6 +25,7 @@ frame_kind_known(enum frame_kind kind)
 	case FRAME_BYTES:
 	case FRAME_INPUT:
 	case FRAME_GO:
+	case FRAME_ENOUGH:
 	case FRAME_STARTED:
 	case FRAME_OUTPUT:
 	case FRAME_ENTRY:

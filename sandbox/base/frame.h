@@ -57,6 +57,8 @@ enum frame_kind {
 	FRAME_INPUT = 34,	/* PATH: a file; its PART_CONTENT follows; for
 				 * an api cell MODE, MTIME, ALWAYS */
 	FRAME_GO = 35,		/* the request is complete: begin */
+	FRAME_ENOUGH = 36,	/* in a run: end it as if OUTPUT_MAX were
+				 * reached; at another time: nothing */
 
 	/* cell → client, on the lease; the last one is FRAME_RESULT, after it
 	 * the client may send another FRAME_REQUEST or close */

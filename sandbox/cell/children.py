@@ -5,10 +5,11 @@ import select
 import time
 import _signal
 
-from frames import (FRAME_CHUNK, FRAME_OUTPUT, FRAME_STARTED, REASON_EXIT,
-                    REASON_MEMORY, REASON_OUTPUT, REASON_SIGNAL, REASON_TIME,
-                    TAG_CPU_US, TAG_DATA, TAG_MAX_RSS, TAG_REASON, TAG_SIGNAL,
-                    TAG_STATUS, TAG_STREAM, TAG_WALL_US, frame)
+from frames import (FRAME_CHUNK, FRAME_ENOUGH, FRAME_OUTPUT, FRAME_STARTED,
+                    REASON_EXIT, REASON_MEMORY, REASON_OUTPUT, REASON_SIGNAL,
+                    REASON_TIME, TAG_CPU_US, TAG_DATA, TAG_MAX_RSS, TAG_REASON,
+                    TAG_SIGNAL, TAG_STATUS, TAG_STREAM, TAG_WALL_US,
+                    ProtocolError, frame)
 from link import ENDED, Gone, leave
 
 # After a small piece of output the pipes rest for so long, and what comes
@@ -182,7 +183,7 @@ class Watch:
         # bytes of output that may still come
         self.left = {1: output_max, 2: output_max}
         self.pending = None     # a frame that the client had no room for
-        self.over = False       # there was more output than that
+        self.over = False       # there was more output than is wanted
 
     def run(self):
         """Until the child has ended and all it started is gone: the fields of
@@ -216,12 +217,14 @@ class Watch:
                 leave()
             if ready.get(self.lease.fd, 0) & ENDED:
                 raise Gone
+            if ready.get(self.lease.fd, 0) & select.POLLIN:
+                self.hear()
             if self.children.wake in ready:
                 self.children.hush()
                 self.children.reap()
             if self.pipes.feed in ready:
                 self.pipes.feed_some()
-            if self.pending and self.lease.fd in ready:
+            if self.pending and ready.get(self.lease.fd, 0) & select.POLLOUT:
                 self.pass_on(self.pending)
             for fd in [fd for fd in self.pipes.outputs if fd in ready]:
                 if self.pending is None:
@@ -230,6 +233,12 @@ class Watch:
                 return REASON_OUTPUT
         return None
 
+    def hear(self):
+        """What the client says in the course of a run: one thing only."""
+        if self.lease.receive().kind != FRAME_ENOUGH:
+            raise ProtocolError("a request in the course of a run")
+        self.over = True
+
     def poll(self, now):
         """Wait for whatever comes first: {fd: events}."""
         pipes = self.pipes
@@ -237,7 +246,8 @@ class Watch:
         poller = select.poll()
         poller.register(self.children.wake, select.POLLIN)
         poller.register(self.lease.control, select.POLLIN)
-        poller.register(self.lease.fd, select.POLLOUT if self.pending else 0)
+        poller.register(self.lease.fd, select.POLLIN |
+                        (select.POLLOUT if self.pending else 0))
         if pipes.feed is not None:
             poller.register(pipes.feed, select.POLLOUT)
         if self.pending is None and now < self.rest:

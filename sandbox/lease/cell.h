@@ -139,6 +139,9 @@ void cell_init(struct cell *cell, int fd);
 int cell_send(struct cell *cell, const struct cell_request *request,
     int timeout_ms, struct err *err);
 
+/* No more of the run's output is wanted: it is to end as at its output limit. */
+void cell_enough(struct cell *cell);
+
 /*
  * Wait for the next event until the monotonic time deadline_ms.  Returns 0 with
  * an event (CELL_QUIET when none came in time), -1 with ERR_PROTOCOL when the

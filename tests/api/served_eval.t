@@ -129,6 +129,40 @@ def output_is_cut_at_its_limit():
     assert answer["returncode"] == 0, answer["returncode"]
 
 
+def ends_early(code, **fields):
+    """The answer for code that would go on for a minute."""
+    started = time.monotonic()
+    answer = served.eval(input=code, timeout_ms=60000, **fields)
+    assert time.monotonic() - started < 30, "it went on"
+    return answer
+
+
+@test
+def a_run_ends_at_the_output_limit():
+    answer = ends_early("import time; open('f', 'w').write('1')\n"
+                        "print('x' * 1_000_000, end=''); time.sleep(1000)")
+    assert answer["returncode"] == 143, answer["returncode"]
+    assert answer["stdout"] == "x" * 1_000_000, len(answer["stdout"])
+    assert answer["files"] == [{"path": "f", "size": 1, "content": "MQ=="}]
+
+
+@test
+def who_prints_for_ever_comes_back_with_the_limit():
+    for piece, count in (("x", 1_000_000), ("é", 1_000_000), ("я", 500_000),
+                         ("\u20ac", 500_000), ("\U0001f600", 250_000)):
+        answer = ends_early("while True: print(%r * 1000, end='')" % piece)
+        assert answer["returncode"] == 143, (piece, answer["returncode"])
+        assert answer["stdout"] == piece * count, (piece,
+                                                   len(answer["stdout"]))
+
+
+@test
+def what_is_not_utf8_ends_the_run():
+    answer = ends_early("import os, time; os.write(1, b'\\xff'); "
+                        "time.sleep(1000)")
+    assert answer["returncode"] is None, answer
+
+
 @test
 def newlines_are_universal_and_streams_are_one():
     answer = served.eval(input="import sys; print('a\\r\\nb\\rc', flush=True);"

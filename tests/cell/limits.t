@@ -157,6 +157,36 @@ def a_flood_ends_at_once():
 
 
 @test
+def a_run_ends_when_its_client_has_enough():
+    lease.start_run("import time\nprint('ready')\ntime.sleep(1000)",
+                    wall_ms=60000)
+    while lease.frame()[0] != "OUTPUT":
+        pass
+    lease.send("ENOUGH")
+    told = lease.finish()
+    assert told.reason == N.REASON_OUTPUT, told
+    assert told.wall_us < 50000000, told
+
+
+@test
+def enough_after_the_end_is_nothing():
+    lease.run("print(1)")
+    lease.send("ENOUGH")
+    assert lease.run("print(2)").stdout == b"2\n"
+
+
+@test
+def a_request_in_the_course_of_a_run_ends_the_lease():
+    with Cell() as own, own.lease() as other:
+        other.start_run("import time\nprint('ready')\ntime.sleep(1000)",
+                        wall_ms=60000)
+        while other.frame()[0] != "OUTPUT":
+            pass
+        other.send("REQUEST", ("OP", N.OP_RUN))
+        assert other.sock.recv(1) == b""
+
+
+@test
 def memory_is_limited_and_told():
     told = lease.run("x = []\nwhile True: x.append(bytearray(1 << 20))")
     assert told.reason == N.REASON_MEMORY, told

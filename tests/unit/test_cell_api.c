@@ -188,6 +188,17 @@ test_result(void)
 	ok(event.result.cut, "and that there may be more");
 }
 
+static void
+test_enough(void)
+{
+	struct frame_view view;
+
+	reset();
+	cell_enough(&cell);
+	is_int(sent(&view), FRAME_ENOUGH, "enough is told");
+	is_int((int64_t)view.len, 1, "and nothing with it");
+}
+
 int
 main(void)
 {
@@ -196,6 +207,7 @@ main(void)
 	is_bounded(OUTPUT_END, 1);
 	is_bounded(OUTPUT_DRAIN, 2);
 	test_result();
+	test_enough();
 	reset();
 	return tap_done();
 }
