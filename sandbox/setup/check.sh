@@ -44,12 +44,7 @@ case $mode in
 fast) tests=$(tests_of "$fast") ;;
 all) tests=$(tests_of "$(find tests -mindepth 1 -maxdepth 1 -type d \
 	! -name bench -printf '%f\n')") ;;
-bench)
-	for bench in tests/bench/*.sh tests/bench/*.py; do
-		[ ! -x "$bench" ] || "$bench"
-	done
-	exit
-	;;
+bench) exec tests/bench/bench.py ;;
 *) die "usage: check.sh fast|all|bench BUILD" ;;
 esac
 # shellcheck disable=SC2086 # a list of files without spaces

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""make bench: every row of the table of targets, with what is measured beside
+it in the same run.  README.md tells how; ROWS=a,b takes some of them.
+
+The status is 0 whatever the figures are, 1 when anything went wrong.
+"""
+
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import place as p  # noqa: E402
+import rows_discord  # noqa: E402
+import rows_eval  # noqa: E402
+from table import Table  # noqa: E402
+
+ROWS = {
+    "eval": rows_eval.eval_one,
+    "sustained": rows_eval.eval_sustained,
+    "py": rows_discord.command_warm,
+}
+
+
+def first_line(path, pattern):
+    with open(path) as file:
+        found = re.search(pattern, file.read(), re.MULTILINE)
+    return found[1].strip() if found else "?"
+
+
+def commit():
+    done = subprocess.run(["git", "-C", p.ROOT, "describe", "--always",
+                           "--dirty"], capture_output=True, text=True)
+    return done.stdout.strip() or "no commit"
+
+
+def machine():
+    """What the figures depend on, in lines."""
+    load = " ".join("%.2f" % value for value in os.getloadavg())
+    engine = p.docker("version", "--format", "{{.Server.Version}}").strip()
+    inside = p.docker("run", "--rm", "--network", "none", p.IMAGE, "python3",
+                      "-c", "import sys; print(sys.version.split()[0])")
+    return [
+        "%s, commit %s" % (time.strftime("%Y-%m-%d %H:%M"), commit()),
+        "%s, %d cores, Linux %s" % (
+            first_line("/proc/cpuinfo", r"^model name\s*: (.*)"),
+            len(os.sched_getaffinity(0)), platform.release()),
+        "Docker %s, image %s with Python %s; load average before: %s" % (
+            engine, p.IMAGE, inside.strip(), load),
+    ]
+
+
+def chosen(words):
+    names = words or [name for name in
+                      os.environ.get("ROWS", "").split(",") if name]
+    unknown = [name for name in names if name not in ROWS]
+    if unknown:
+        sys.exit("there are no rows %s; there are: %s" % (
+            " ".join(unknown), " ".join(ROWS)))
+    return names or list(ROWS)
+
+
+def measure(names):
+    """Print all rows; returns False when one could not be measured."""
+    table, good, started = Table(), True, time.monotonic()
+    with p.Place() as place:
+        print("\n".join(machine()), flush=True)
+        beside = place.python() if place.root else "the host's own"
+        print("beside it: %s%s\n" % (
+            beside, ", the image's own, in a chroot" if place.root else ""))
+        table.start()
+        for name in names:
+            try:
+                ROWS[name](place, table)
+            except (p.Failed, AssertionError, OSError,
+                    subprocess.SubprocessError) as error:
+                good = False
+                table.add(name, "FAILED")
+                table.note("%s: %s" % (type(error).__name__, error))
+        took = time.monotonic() - started
+        print("\nall of it: %.0f s, in which the load generator had %.1f %% of"
+              " a core" % (took, 100 * place.generator_cpu /
+                           max(place.generator_wall, 0.001)))
+    return good
+
+
+def main():
+    signal.signal(signal.SIGTERM, p.interrupt)
+    signal.signal(signal.SIGINT, p.interrupt)
+    try:
+        sys.exit(0 if measure(chosen(sys.argv[1:])) else 1)
+    except KeyboardInterrupt:
+        sys.exit("interrupted")
+
+
+main()

@@ -1,0 +1,36 @@
+#ifndef BENCH_DRIVE_H
+#define BENCH_DRIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "target.h"
+
+/*
+ * The ways to do what is measured.  Each returns when all that it began is
+ * over.  An error is counted, and too many of them end it.
+ */
+
+/* count times: block times the first, block times the second, and so on, one
+ * after another, gap_ms between any two. */
+void drive_alternate(struct bench *bench, struct target *targets, size_t n,
+    int64_t count, int64_t block, int64_t gap_ms);
+
+/* In turns, each for slice_ms: `lanes` of them at any time.  rounds times. */
+void drive_sustain(struct bench *bench, struct target *targets, size_t n,
+    int64_t lanes, const int64_t *slice_ms, int64_t rounds);
+
+/* All at once, on connections that are there. */
+void drive_burst(struct bench *bench, struct target *target, int64_t lanes);
+
+/* The first target one after another for phase_ms; then again, into the second,
+ * while one of each of the others runs, which take longer than that; after
+ * delay_ms, by which these run.  rounds times. */
+void drive_beside(struct bench *bench, struct target *targets, size_t n,
+    int64_t rounds, int64_t phase_ms, int64_t delay_ms);
+
+/* Until one is right, since since_us on the monotonic clock. */
+void drive_first(struct bench *bench, struct target *target, int64_t since_us,
+    int64_t most_ms);
+
+#endif

@@ -1,0 +1,267 @@
+"""Where it is measured: the whole service with a key of ours and a Discord of
+ours, the load generator, the image's interpreter on the host.
+
+Everything that is started here ends with this process, whatever ends it, and
+all files are in one temporary folder.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(ROOT, "tests", name)
+                for name in ("standin", "fcgi", "e2e")]
+
+import keys  # noqa: E402  (needs the path above)
+from service import BUILD, DOCKER, IMAGE, Service, children, docker  # noqa: E402
+
+SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
+APPLICATION = "200000000000000001"
+USER = 700000000000000000
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Failed(Exception):
+    """Something was wrong: no figure may come of it."""
+
+
+class Settings:
+    """How much is measured.  The environment may say otherwise."""
+
+    def __init__(self):
+        self.quick = os.environ.get("BENCH_QUICK", "") not in ("", "0")
+        self.seconds = float(os.environ.get("BENCH_SECONDS", "60"))
+        self.fresh = os.environ.get("BENCH_CONNECT", "") not in ("", "0")
+
+    def count(self, usual):
+        """How many of something that is usually done so often."""
+        return 2 if self.quick else usual
+
+    def ms(self, usual):
+        """How long something that usually lasts so many milliseconds."""
+        return min(usual, 400) if self.quick else usual
+
+
+class Place:
+    """The temporary folder, the files that specs name, the generator."""
+
+    def __init__(self):
+        self.settings = Settings()
+        self.stack = contextlib.ExitStack()
+        self.folder = self.stack.enter_context(
+            tempfile.TemporaryDirectory(prefix="inline-bench-"))
+        self.identity = keys.Identity(bytes.fromhex(SEED), APPLICATION, "t")
+        self.rest = self.stack.enter_context(socket.socket())
+        self.rest.bind(("127.0.0.1", 0))
+        self.rest.listen(128)
+        self.generator_cpu = self.generator_wall = 0.0
+        self._root = None
+        self._files = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def file(self, text):
+        """The path of a file with this text."""
+        if text not in self._files:
+            path = os.path.join(self.folder, "text-%d" % len(self._files))
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+            self._files[text] = path
+        return self._files[text]
+
+    # ---- the image's own interpreter, without a container ----
+
+    @property
+    def root(self):
+        """The image's files in a folder: programs are started in it by chroot,
+        so that what is compared is one interpreter with itself.  None: that
+        takes root; then the host's own is taken.
+        """
+        if self._root is None and os.geteuid() == 0:
+            self._root = os.path.join(self.folder, "root")
+            os.mkdir(self._root)
+            name = docker("create", IMAGE).strip()
+            try:
+                export = subprocess.Popen([DOCKER, "export", name],
+                                          stdout=subprocess.PIPE)
+                with export:
+                    subprocess.run(["tar", "-x", "-C", self._root], check=True,
+                                   stdin=export.stdout)
+            finally:
+                docker("rm", "-f", name)
+        return self._root
+
+    def python(self):
+        """The interpreter's path there."""
+        if self.root is None:
+            return "/usr/bin/python3"
+        for path in ("/usr/bin/python3", "/usr/local/bin/python3"):
+            if os.path.lexists(self.root + path):
+                return path
+        raise Failed("the image has no python3")
+
+    # ---- specs: see target.h ----
+
+    def spawn(self, *argv, expected="1\n"):
+        return "spawn:%s:%s" % (self.file("\n".join(argv) + "\n"),
+                                self.file(expected))
+
+    def bare(self):
+        """The bare interpreter's start."""
+        return self.spawn(self.python(), "-c", "print(1)")
+
+    def eval(self, service, code="print(1)", expected="1\n", **fields):
+        body = json.dumps({"input": code, **fields})
+        request = ("POST /eval HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                   "Content-Type: application/json\r\n"
+                   "Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        answer = json.dumps({"stdout": expected, "returncode": 0, "files": []})
+        return "eval:%d:%s:%s" % (service.port, self.file(request),
+                                  self.file(answer))
+
+    def command(self, service, user=USER, code="print(1)", expected="\\n1\\n"):
+        """/il py; expected is looked for in the JSON of the edit."""
+        return "command:%d:%d:%s:%s" % (
+            service.port, user, self.file(json.dumps(code)[1:-1]),
+            self.file(expected))
+
+    def create(self, service, user=USER):
+        return "command:%d:%d:create:%s" % (service.port, user,
+                                            self.file("sandbox"))
+
+    # ---- the generator ----
+
+    def load(self, *words, root=False):
+        """Run bench_load; returns its targets.  An error is one here, too."""
+        with self.start_load(*words, root=root) as process:
+            return self.end_load(process)
+
+    @contextlib.contextmanager
+    def start_load(self, *words, root=False):
+        fd = self.rest.fileno()
+        argv = [os.path.join(BUILD, "tests", "bench_load"), "-k", SEED,
+                "-a", APPLICATION, "-l", str(fd)]
+        argv += ["-c"] * self.settings.fresh
+        argv += ["-r", self.root] if root and self.root else []
+        process = subprocess.Popen(
+            argv + [str(word) for word in words], stdout=subprocess.PIPE,
+            stdin=subprocess.DEVNULL, pass_fds=(fd,), text=True,
+            env={**os.environ, "LANG": "C.UTF-8"})
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+    def end_load(self, process):
+        text = process.stdout.read()
+        if process.wait() not in (0, 1) or not text:
+            raise Failed("bench_load ended with %d" % process.returncode)
+        result = json.loads(text)
+        self.generator_cpu += result["cpu_s"]
+        self.generator_wall += result["wall_s"]
+        for target in result["targets"]:
+            if target["errors"]:
+                raise Failed("%s: %d errors, the first: %s" % (
+                    target["spec"], target["errors"], target["error"]))
+        return result["targets"]
+
+    # ---- the service ----
+
+    @contextlib.contextmanager
+    def service(self, users=0, **settings):
+        """`ilctl run`, with sandboxes for so many users from USER on."""
+        service = BenchService(self, **settings)
+        with service:
+            if users:
+                self.load("burst", users, self.create(service))
+            yield service
+
+
+class BenchService(Service):
+    """`ilctl run` with keys, hence without the Python stand-in."""
+
+    def __init__(self, place, **settings):
+        port = place.rest.getsockname()[1]
+        super().__init__(**{
+            **place.identity.environment("http://127.0.0.1:%d/api/v10" % port),
+            "IL_API_WARM": None, "IL_USER_RATE": "1000000", **settings})
+
+    def start(self):
+        self.launch()
+        self._wait_ready()
+        return self
+
+    def launch(self):
+        """Start it, and do not wait."""
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [os.path.join(BUILD, "bin", "ilctl"), "run"], cwd=ROOT,
+                env=self.environment(), stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=log)
+
+    def processes(self):
+        """{pid: name} of all that it consists of, but cells."""
+        found, parents = {}, [self.process.pid]
+        while parents:
+            for pid in parents:
+                with contextlib.suppress(OSError), \
+                        open("/proc/%d/comm" % pid) as file:
+                    found[pid] = file.read().strip()
+            parents = children(parents)
+        return found
+
+    def cpu(self):
+        """{program: seconds of CPU} since their start; cells as one."""
+        used = {}
+        for pid, name in self.processes().items():
+            with contextlib.suppress(OSError), \
+                    open("/proc/%d/stat" % pid) as file:
+                words = file.read().rsplit(")", 1)[1].split()
+                used[name] = used.get(name, 0) + sum(
+                    int(word) for word in words[11:15]) / TICKS
+        used["cells"] = sum(map(cell_cpu, self.cell_ids()))
+        return used
+
+    def cell_ids(self):
+        """The full ids of its containers."""
+        return docker("ps", "-q", "--no-trunc", "--filter",
+                      "label=inline.instance=" + self.instance()).split()
+
+    def wait_cells(self, count, seconds=60):
+        """Wait until exactly so many containers are there."""
+        deadline = time.monotonic() + seconds
+        while len(self.cell_ids()) != count:
+            if time.monotonic() > deadline:
+                raise Failed("there are not %d cells" % count)
+            signal.sigtimedwait([], 0.1)
+
+
+def cell_cpu(identity):
+    """Seconds of CPU of a container, by its control group (v1 or v2)."""
+    for path, unit in (("cpuacct/docker/%s/cpuacct.usage", 1e-9),
+                       ("docker/%s/cpu.stat", 1e-6),
+                       ("system.slice/docker-%s.scope/cpu.stat", 1e-6)):
+        with contextlib.suppress(OSError), \
+                open("/sys/fs/cgroup/" + path % identity) as file:
+            return int(file.read().split()[1 if unit == 1e-6 else 0]) * unit
+    return 0.0
+
+
+def interrupt(number, frame):
+    """Ctrl-C and kill: by the way of all exceptions, so that all is ended."""
+    raise KeyboardInterrupt

@@ -1,0 +1,83 @@
+"""Rows of POST /eval."""
+
+from table import ms, rate
+
+# So few that no cell is replaced meanwhile: its CPU time would be lost.
+ACCOUNTED = 150
+
+
+def cpu_note(table, before, after, answers):
+    """Who used how much CPU for one answer."""
+    used = {name: (after[name] - before.get(name, 0)) * 1000 / answers
+            for name in after}
+    parts = ["%s %.2f" % (name, value) for name, value
+             in sorted(used.items(), key=lambda item: -item[1])
+             if value >= 0.005]
+    table.note("CPU of one answer: %.2f ms (%s)" % (
+        sum(used.values()), ", ".join(parts)))
+
+
+def eval_one(place, table):
+    """One after another."""
+    count = place.settings.count(400)
+    with place.service() as service:
+        service.wait_cells(2)
+        spec = place.eval(service)
+        before, few = service.cpu(), place.settings.count(ACCOUNTED)
+        alone = place.load("alternate", few, 1, 0, spec)[0]
+        cpu_note(table, before, service.cpu(), few)
+        ours, bare = place.load("alternate", count, 10, 0, spec, place.bare(),
+                                root=True)
+        with_what = "python3 -c 'print(1)'"
+        table.at_most("POST /eval, p50", ours["whole"]["p50"],
+                      bare["whole"]["p50"], 0.4, with_what=with_what)
+        table.at_most("POST /eval, p95", ours["whole"]["p95"],
+                      bare["whole"]["p95"], 0.8, with_what=with_what)
+        host = place.load("alternate", place.settings.count(60), 1, 0,
+                          place.spawn("/usr/bin/python3", "-c", "print(1)"))[0]
+        table.note("n=%d each, 10 of one, 10 of the other; CPU of a bare start"
+                   " %.2f ms; the host's own /usr/bin/python3: p50 %s; ours"
+                   " with nothing beside it: p50 %s (n=%d)" % (
+                       count, bare["cpu_s"] * 1000 / count,
+                       ms(host["whole"]["p50"]), ms(alone["whole"]["p50"]),
+                       few))
+
+
+def rate_of(target):
+    return target["counted"] / target["seconds"]
+
+
+def describe(target):
+    whole = target["whole"]
+    return "p50 %s p95 %s p99 %s" % (ms(whole["p50"]), ms(whole["p95"]),
+                                     ms(whole["p99"]))
+
+
+def eval_sustained(place, table):
+    """Several at a time, for long."""
+    rates = {}
+    long_ms = place.settings.ms(int(place.settings.seconds * 1000))
+    short = place.settings.ms(4000)
+    with place.service() as service:
+        service.wait_cells(2)
+        spec, bare = place.eval(service), place.bare()
+        place.load("sustain", 4, 1, place.settings.ms(3000), spec)
+        for lanes in (1, 2, 4, 8, 32):
+            if lanes < 32:
+                ours, theirs = place.load(
+                    "sustain", lanes, 2, "%d,%d" % (short, short), spec, bare,
+                    root=True)
+            else:
+                third, ours, fourth = place.load(
+                    "sustain", lanes, 1, "%d,%d,%d" % (
+                        2 * short, long_ms, 2 * short),
+                    bare, spec, bare, root=True)
+                theirs = {"counted": third["counted"] + fourth["counted"],
+                          "seconds": third["seconds"] + fourth["seconds"]}
+            rates[lanes] = rate_of(ours)
+            table.at_least("POST /eval, %d in flight" % lanes, rate_of(ours),
+                           rate_of(theirs), 2, with_what="bare starts")
+            table.note("%.0f s, n=%d, no error, %s" % (
+                ours["seconds"], ours["counted"], describe(ours)))
+    table.at_least("32 in flight, beside 4", rates[32], rates[4], 1,
+                   show=rate, with_what="answers at 4")
