@@ -134,19 +134,15 @@ struct cell {
 #define CELL_LEFT_OUT_MAX 1000 /* files that a cell may say it left out */
 
 void cell_init(struct cell *cell, int fd);
-
-/* Send a whole request, head, pieces and GO, within timeout_ms. */
+/* Send a whole request, head, pieces and GO, within timeout_ms; while it runs:
+ * have the run end as it does at its output limit. */
 int cell_send(struct cell *cell, const struct cell_request *request,
     int timeout_ms, struct err *err);
-
-/* No more of the run's output is wanted: it is to end as at its output limit. */
 void cell_enough(struct cell *cell);
 
-/*
- * Wait for the next event until the monotonic time deadline_ms.  Returns 0 with
+/* Wait for the next event until the monotonic time deadline_ms.  Returns 0 with
  * an event (CELL_QUIET when none came in time), -1 with ERR_PROTOCOL when the
- * cell broke the protocol or is gone: the caller closes the lease then.
- */
+ * cell broke the protocol or is gone: the caller closes the lease then. */
 int cell_next(struct cell *cell, struct cell_event *event, int64_t deadline_ms,
     struct err *err);
 
