@@ -1,16 +1,18 @@
 #!/bin/sh
-# The image that cells are started from.
+# The images that cells are started from.
 #
 #	image.sh	print the name of a usable image (the last line), after
 #			getting it where needed: SANDBOX_IMAGE if it is there,
 #			or can be pulled (SANDBOX_PULL_ON_STARTUP); otherwise
 #			one made here from Debian's packages
+#	image.sh --interpreters IMAGE
+#			the same for each image of SANDBOX_IMAGES: print what to
+#			set it to.  Where it is not set: IMAGE, which is usable,
+#			and beside it Python 3.11 and 3.13
 #	image.sh --all	make all of our own images
 #	image.sh NAME	make one: 3.11 3.11-scientific 3.13 3.13-scientific
 #
-# Our own are called inline-python:NAME and carry a hash of their recipe (this
-# file and image-hook.sh): they are made once, and again when the recipe changes.
-# The packages come from where this machine's apt gets them.
+# Our own are called inline-python:NAME; image-make.sh makes them.
 set -eu
 cd "$(dirname "$0")"/../..
 . sandbox/setup/env.sh
@@ -18,127 +20,98 @@ cd "$(dirname "$0")"/../..
 docker=$(setting DOCKER_BINARY docker)
 repository=inline-python
 
-# recipe NAME: set $suite and $packages.
-recipe() {
+# version IMAGE: the one that its tag begins with, as the programs name it.
+version() {
+	expr "${1##*/}" : '[^:@]*:\([0-9][0-9.]*[0-9]\)' || echo default
+}
+
+# provide IMAGE SUBSTITUTE: set $provided to IMAGE, which is there now, or to our
+# own image of the name SUBSTITUTE; fail where there is none.
+provide() {
+	provided=$1
+	! "$docker" image inspect "$1" >/dev/null 2>&1 || return 0
 	case $1 in
-	3.11*) suite=bookworm ;;
-	3.13*) suite=trixie ;;
-	*) die "no recipe for '$1'" ;;
-	esac
-	packages=python3,python3-pip,ca-certificates,tzdata,libc-bin,libstdc++6,busybox
-	case $1 in
-	*-scientific)
-		packages=$packages,python3-numpy,python3-pandas,python3-scipy
-		packages=$packages,python3-matplotlib,python3-sympy
-		packages=$packages,python3-networkx,python3-openpyxl,python3-pil
-		# One thread: a cell has one CPU, and fork is safe with it.
-		packages=$packages,libopenblas0-serial
+	"$repository":*)
+		sandbox/setup/image-make.sh "${1#*:}"
+		return
 		;;
 	esac
-}
-
-recipe_hash() {
-	{ echo "$1" && cat sandbox/setup/image.sh sandbox/setup/image-hook.sh; } |
-		sha256sum | cut -c 1-16
-}
-
-# made NAME HASH: our image is there, by this recipe.
-made() {
-	label=$("$docker" image inspect "$repository:$1" \
-		--format '{{index .Config.Labels "inline.recipe"}}' 2>/dev/null) &&
-		[ "$label" = "$2" ]
-}
-
-# The host's own lines for Debian, with this suite's name in them.
-sources() {
-	# shellcheck disable=SC2016 # names for apt
-	apt-get indextargets 'Created-By: Packages' 'Origin: Debian' \
-		--format '$(SITE) $(RELEASE) $(CODENAME)' 2>/dev/null |
-		while read -r site release codename; do
-			base=${codename%%-*}
-			case $release in *backports*) continue ;; esac
-			case $codename in "$base"*) ;; *) continue ;; esac
-			printf 'deb %s %s%s main\n' "$site" "$suite" \
-				"${codename#"$base"}"
-		done | sort -u
-}
-
-# make NAME: unless it is there already.
-make_image() {
-	recipe "$1"
-	hash=$(recipe_hash "$1")
-	! made "$1" "$hash" || return 0
-	DOCKER_BINARY=$docker sandbox/setup/deps.sh image
-	say "making $repository:$1 from Debian's packages ($suite)"
-	scratch=$(mktemp -d)
-	trap 'rm -rf "$scratch"' EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	sources >"$scratch/sources.list"
-	apt-config dump --format '%F "%v";%n' |
-		grep -E '^Acquire::(http|https|Check|Retries|ForceIP)' \
-			>"$scratch/apt.conf" || :
-	name=$1
-	set -- "$scratch/sources.list"
-	[ -s "$1" ] || shift # none known: where mmdebstrap looks by itself
-	SOURCE_DATE_EPOCH=1767225600 mmdebstrap --quiet --variant=extract \
-		--include="$packages" --aptopt="$scratch/apt.conf" \
-		--aptopt='Apt::Install-Recommends "false"' \
-		--hook-dir=/usr/share/mmdebstrap/hooks/maybe-merged-usr \
-		--extract-hook=sandbox/setup/image-hook.sh \
-		--skip=check/empty,output/dev --format=tar \
-		"$suite" "$scratch/image.tar" "$@" >&2
-	# What mmdebstrap itself needed to the end (and where we get packages).
-	tar --delete -f "$scratch/image.tar" ./etc/apt ./var/lib/apt \
-		./var/lib/dpkg ./var/cache/apt
-	old=$("$docker" image inspect --format '{{.Id}}' "$repository:$name" \
-		2>/dev/null) || old=
-	"$docker" import \
-		--change "LABEL inline.recipe=$hash" \
-		--change 'ENV PATH=/usr/local/bin:/usr/bin:/bin' \
-		--change 'ENV LANG=C.UTF-8' \
-		--change 'CMD ["python3"]' \
-		"$scratch/image.tar" "$repository:$name" >/dev/null
-	[ -z "$old" ] || "$docker" rmi "$old" >/dev/null 2>&1 || :
-	rm -rf "$scratch"
-}
-
-# For whoever asked for another image and cannot have it.
-substitute() {
-	make_image 3.11
-	say "$1; using $repository:3.11 instead" \
-		"(Debian's Python 3.11, the same commands; see sandbox/setup/README.md)"
-	printf '%s\n' "$repository:3.11"
-}
-
-main() {
-	image=$(setting SANDBOX_IMAGE python:3.11-alpine)
-	pull=$(setting SANDBOX_PULL_ON_STARTUP 1)
-	if "$docker" image inspect "$image" >/dev/null 2>&1; then
-		printf '%s\n' "$image"
-	elif [ "$pull" = 0 ]; then
-		substitute "$image is not here and SANDBOX_PULL_ON_STARTUP is 0"
-	elif made 3.11 "$(recipe_hash 3.11)"; then
-		substitute "$image is not here, and could not be pulled last time" \
-			"('$docker pull $image' tries again)"
-	elif say "pulling $image" &&
-		timeout 600 "$docker" pull "$image" </dev/null >&2; then
-		printf '%s\n' "$image"
+	if [ "$pull" = 0 ]; then
+		why="is not here and SANDBOX_PULL_ON_STARTUP is 0"
+	elif [ -n "$2" ] && sandbox/setup/image-make.sh --made "$2"; then
+		why="is not here, and could not be pulled last time"
+		why="$why ('$docker pull $1' tries again)"
+	elif say "pulling $1" &&
+		timeout 600 "$docker" pull "$1" </dev/null >&2; then
+		return 0
 	else
-		substitute "$image could not be pulled"
+		why="could not be pulled"
 	fi
+	[ -n "$2" ] || {
+		say "$1 $why"
+		return 1
+	}
+	sandbox/setup/image-make.sh "$2" || return
+	provided=$repository:$2
+	say "$1 $why; using $provided instead" \
+		"(Debian's Python ${2%%-*}, the same commands; see sandbox/setup/README.md)"
 }
 
+# substitute VERSION: the name of ours that has it, if any.
+substitute() {
+	case $1 in
+	3.11 | 3.11.*) echo 3.11 ;;
+	3.13 | 3.13.*) echo 3.13 ;;
+	esac
+}
+
+# One that cannot be had is left out: its name promises a version.
+interpreters() {
+	list=
+	for entry in $(echo "$1" | tr , ' '); do
+		name=${entry%%=*}
+		if provide "${entry#*=}" \
+			"$(substitute "$(version "${entry#*=}")")"; then
+			list=$list,$name=$provided
+		else
+			say "without it there is no interpreter '$name'"
+		fi
+	done
+	[ -n "$list" ] || die "no image of SANDBOX_IMAGES can be had"
+	printf '%s\n' "${list#,}"
+}
+
+# interpreters_beside IMAGE: what is on offer where nobody has said.
+interpreters_beside() {
+	all=$(version "$1")=$1
+	for each in 3.11 3.13; do
+		case $all in
+		$each=* | $each.*) ;;
+		*) all=$all,$each=python:$each-alpine ;;
+		esac
+	done
+	printf '%s\n' "$all"
+}
+
+pull=$(setting SANDBOX_PULL_ON_STARTUP 1)
 case ${1-} in
-'') main ;;
+'')
+	image=$(setting SANDBOX_IMAGE python:3.11-alpine)
+	like=$(substitute "$(version "$image")")
+	provide "$image" "${like:-3.11}"
+	printf '%s\n' "$provided"
+	;;
+--interpreters)
+	interpreters "$(setting SANDBOX_IMAGES "$(interpreters_beside "$2")")"
+	;;
 --all)
 	for each in 3.11 3.11-scientific 3.13 3.13-scientific; do
-		make_image $each
+		sandbox/setup/image-make.sh $each
 		printf '%s\n' "$repository:$each"
 	done
 	;;
 *)
-	make_image "$1"
+	sandbox/setup/image-make.sh "$1"
 	printf '%s\n' "$repository:$1"
 	;;
 esac

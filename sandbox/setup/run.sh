@@ -13,5 +13,8 @@ fi
 sandbox/setup/engine.sh
 SANDBOX_IMAGE=$(sandbox/setup/image.sh | tail -n 1)
 [ -n "$SANDBOX_IMAGE" ] || die "no image"
-export SANDBOX_IMAGE
+SANDBOX_IMAGES=$(sandbox/setup/image.sh --interpreters "$SANDBOX_IMAGE" |
+	tail -n 1)
+[ -n "$SANDBOX_IMAGES" ] || die "no images"
+export SANDBOX_IMAGE SANDBOX_IMAGES
 exec "$1/bin/ilctl" run

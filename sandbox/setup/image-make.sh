@@ -1,0 +1,106 @@
+#!/bin/sh
+# Make one of our own images from Debian's packages, unless it is there already:
+#
+#	image-make.sh NAME		3.11 3.11-scientific 3.13 3.13-scientific
+#	image-make.sh --made NAME	is it there, by this recipe?
+#
+# They are called inline-python:NAME and carry a hash of their recipe, which is
+# this file and image-hook.sh: they are made once, and again when the recipe
+# changes.  The packages come from where this machine's apt gets them.
+set -eu
+cd "$(dirname "$0")"/../..
+. sandbox/setup/env.sh
+
+docker=$(setting DOCKER_BINARY docker)
+repository=inline-python
+
+# recipe NAME: set $suite and $packages.
+recipe() {
+	case $1 in
+	3.11*) suite=bookworm ;;
+	3.13*) suite=trixie ;;
+	*) die "no recipe for '$1'" ;;
+	esac
+	packages=python3,python3-pip,ca-certificates,tzdata,libc-bin,libstdc++6,busybox
+	case $1 in
+	*-scientific)
+		packages=$packages,python3-numpy,python3-pandas,python3-scipy
+		packages=$packages,python3-matplotlib,python3-sympy
+		packages=$packages,python3-networkx,python3-openpyxl,python3-pil
+		# One thread: a cell has one CPU, and fork is safe with it.
+		packages=$packages,libopenblas0-serial
+		;;
+	esac
+}
+
+recipe_hash() {
+	{ echo "$1" && cat sandbox/setup/image-make.sh sandbox/setup/image-hook.sh; } |
+		sha256sum | cut -c 1-16
+}
+
+# made NAME HASH: our image is there, by this recipe.
+made() {
+	label=$("$docker" image inspect "$repository:$1" \
+		--format '{{index .Config.Labels "inline.recipe"}}' 2>/dev/null) &&
+		[ "$label" = "$2" ]
+}
+
+# The host's own lines for Debian, with this suite's name in them.
+sources() {
+	# shellcheck disable=SC2016 # names for apt
+	apt-get indextargets 'Created-By: Packages' 'Origin: Debian' \
+		--format '$(SITE) $(RELEASE) $(CODENAME)' 2>/dev/null |
+		while read -r site release codename; do
+			base=${codename%%-*}
+			case $release in *backports*) continue ;; esac
+			case $codename in "$base"*) ;; *) continue ;; esac
+			printf 'deb %s %s%s main\n' "$site" "$suite" \
+				"${codename#"$base"}"
+		done | sort -u
+}
+
+# make NAME: unless it is there already.
+make_image() {
+	recipe "$1"
+	hash=$(recipe_hash "$1")
+	! made "$1" "$hash" || return 0
+	DOCKER_BINARY=$docker sandbox/setup/deps.sh image
+	say "making $repository:$1 from Debian's packages ($suite)"
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	sources >"$scratch/sources.list"
+	apt-config dump --format '%F "%v";%n' |
+		grep -E '^Acquire::(http|https|Check|Retries|ForceIP)' \
+			>"$scratch/apt.conf" || :
+	name=$1
+	set -- "$scratch/sources.list"
+	[ -s "$1" ] || shift # none known: where mmdebstrap looks by itself
+	SOURCE_DATE_EPOCH=1767225600 mmdebstrap --quiet --variant=extract \
+		--include="$packages" --aptopt="$scratch/apt.conf" \
+		--aptopt='Apt::Install-Recommends "false"' \
+		--hook-dir=/usr/share/mmdebstrap/hooks/maybe-merged-usr \
+		--extract-hook=sandbox/setup/image-hook.sh \
+		--skip=check/empty,output/dev --format=tar \
+		"$suite" "$scratch/image.tar" "$@" >&2
+	# What mmdebstrap itself needed to the end (and where we get packages).
+	tar --delete -f "$scratch/image.tar" ./etc/apt ./var/lib/apt \
+		./var/lib/dpkg ./var/cache/apt
+	old=$("$docker" image inspect --format '{{.Id}}' "$repository:$name" \
+		2>/dev/null) || old=
+	"$docker" import \
+		--change "LABEL inline.recipe=$hash" \
+		--change 'ENV PATH=/usr/local/bin:/usr/bin:/bin' \
+		--change 'ENV LANG=C.UTF-8' \
+		--change 'CMD ["python3"]' \
+		"$scratch/image.tar" "$repository:$name" >/dev/null
+	[ -z "$old" ] || "$docker" rmi "$old" >/dev/null 2>&1 || :
+	rm -rf "$scratch"
+}
+
+case ${1-} in
+--made) made "$2" "$(recipe_hash "$2")" ;;
+?*) make_image "$1" ;;
+*) die "usage: image-make.sh [--made] NAME" ;;
+esac
