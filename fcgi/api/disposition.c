@@ -200,8 +200,9 @@ told_length(const char *name)
 	size_t len = 0;
 
 	while (name[len] != '\0') {
-		size_t step = text_utf8_step(name + len, strnlen(name + len, 4));
+		size_t step = strnlen(name + len, 4);
 
+		step = text_utf8_step(name + len, step);
 		step = step > 0 ? step : 1;
 		if (len + step > DISPOSITION_NAME_MAX)
 			break;
