@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""/v1/files over HTTP: uploads as clients send them and as nobody should, lists,
+"""/v1/files over HTTP: uploads as clients send them and as nobody should; lists,
 downloads, names of any kind."""
 
 import http.client
