@@ -17,14 +17,25 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import place as p  # noqa: E402
+import rows_beside  # noqa: E402
 import rows_discord  # noqa: E402
 import rows_eval  # noqa: E402
+import rows_scale  # noqa: E402
+import rows_size  # noqa: E402
 from table import Table  # noqa: E402
 
 ROWS = {
     "eval": rows_eval.eval_one,
     "sustained": rows_eval.eval_sustained,
     "py": rows_discord.command_warm,
+    "cold": rows_discord.command_cold,
+    "ping": rows_discord.ping,
+    "burst": rows_discord.acknowledge,
+    "loops": rows_beside.loops,
+    "rest": rows_scale.after_rest,
+    "memory": rows_size.sizes,
+    "start": rows_scale.start_up,
+    "preload": rows_beside.preload,
 }
 
 

@@ -8,6 +8,7 @@ all files are in one temporary folder.
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ from service import BUILD, DOCKER, IMAGE, Service, children, docker  # noqa: E40
 SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 APPLICATION = "200000000000000001"
 USER = 700000000000000000
+START_MS = 60000
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -63,9 +65,13 @@ class Place:
         self.rest = self.stack.enter_context(socket.socket())
         self.rest.bind(("127.0.0.1", 0))
         self.rest.listen(128)
+        self.rest.setblocking(False)  # two generators may share it
         self.generator_cpu = self.generator_wall = 0.0
+        self.crowded = None  # rows_scale.py
         self._root = None
         self._files = {}
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
 
     def __enter__(self):
         return self
@@ -216,14 +222,7 @@ class BenchService(Service):
 
     def processes(self):
         """{pid: name} of all that it consists of, but cells."""
-        found, parents = {}, [self.process.pid]
-        while parents:
-            for pid in parents:
-                with contextlib.suppress(OSError), \
-                        open("/proc/%d/comm" % pid) as file:
-                    found[pid] = file.read().strip()
-            parents = children(parents)
-        return found
+        return family(self.process.pid)
 
     def cpu(self):
         """{program: seconds of CPU} since their start; cells as one."""
@@ -249,6 +248,29 @@ class BenchService(Service):
             if time.monotonic() > deadline:
                 raise Failed("there are not %d cells" % count)
             signal.sigtimedwait([], 0.1)
+
+
+def family(pid):
+    """{pid: name} of a process and all below it."""
+    found, parents = {}, [pid]
+    while parents:
+        for one in parents:
+            with contextlib.suppress(OSError), \
+                    open("/proc/%d/comm" % one) as file:
+                found[one] = file.read().strip()
+        parents = children(parents)
+    return found
+
+
+@contextlib.contextmanager
+def on_cores(cores):
+    """What is started meanwhile stays on these."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def cell_cpu(identity):

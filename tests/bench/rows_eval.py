@@ -24,8 +24,12 @@ def eval_one(place, table):
         service.wait_cells(2)
         spec = place.eval(service)
         before, few = service.cpu(), place.settings.count(ACCOUNTED)
+        cells = service.cell_ids()
         alone = place.load("alternate", few, 1, 0, spec)[0]
         cpu_note(table, before, service.cpu(), few)
+        table.note("isolation: %s" % (
+            "fresh namespaces for each run, in warm cells"
+            if service.cell_ids() == cells else "a cell for each run"))
         ours, bare = place.load("alternate", count, 10, 0, spec, place.bare(),
                                 root=True)
         with_what = "python3 -c 'print(1)'"

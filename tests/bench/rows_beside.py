@@ -1,0 +1,75 @@
+"""A run while two others loop, and what IL_PRELOAD saves."""
+
+import subprocess
+
+import place as p
+from table import ms
+
+
+def loop_code(lasts_ms):
+    """A loop that outlasts what is measured, and then ends well: one that is
+    killed costs its cell, whose replacement would be measured, too.
+    """
+    return ("import time\nend = time.monotonic() + %.2f\n"
+            "while time.monotonic() < end:\n    pass\nprint(1)" % (
+                lasts_ms / 1000))
+
+
+def tell(table, what, lasts_ms, alone, beside, *others):
+    table.at_most(what + ", two loops beside it, p95", beside["whole"]["p95"],
+                  alone["whole"]["p95"], 2, with_what="alone")
+    late = max(other["whole"]["max"] for other in others) - lasts_ms
+    table.note("p50 %s beside %s alone; n=%d beside %d, in turns; the loops"
+               " ran after %s at the latest" % (
+                   ms(beside["whole"]["p50"]), ms(alone["whole"]["p50"]),
+                   beside["whole"]["n"], alone["whole"]["n"], ms(late)))
+
+
+def loops(place, table):
+    rounds = 1 if place.settings.quick else 3
+    phase, delay = place.settings.ms(3000), place.settings.ms(300)
+    lasts = phase + delay + 200
+    code = loop_code(lasts)
+    order = ("beside", rounds, phase, delay)
+    with place.service(users=3) as service:
+        spec = place.command(service)
+        others = [place.command(service, p.USER + i, code) for i in (1, 2)]
+        place.load("burst", 3, spec)
+        tell(table, "/il py", lasts,
+             *place.load(*order, spec, spec, *others))
+        spec, other = place.eval(service), place.eval(service, code)
+        place.load("sustain", 3, 1, place.settings.ms(2000), spec)
+        tell(table, "POST /eval", lasts,
+             *place.load(*order, spec, spec, other, other))
+
+
+def has_preload():
+    done = subprocess.run([p.BUILD + "/bin/ilctl", "config"],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    return "`IL_PRELOAD`" in done.stdout
+
+
+def preload(place, table):
+    """The first import of numpy in a run, with and without."""
+    image = p.IMAGE + "-scientific"
+    if not has_preload():
+        table.add("import numpy, IL_PRELOAD", "not built")
+        return
+    if not p.docker("images", "-q", image).strip():
+        table.add("import numpy, IL_PRELOAD", "no image")
+        table.note("make image makes %s" % image)
+        return
+    count = place.settings.count(100)
+    code = "import numpy; print(numpy.arange(3).sum())"
+    with place.service(SANDBOX_IMAGE=image) as plain, \
+            place.service(SANDBOX_IMAGE=image, IL_PRELOAD="numpy") as loaded:
+        plain.wait_cells(2)
+        loaded.wait_cells(2)
+        specs = [place.eval(one, code, "3\n") for one in (loaded, plain)]
+        place.load("alternate", place.settings.count(6), 1, 0, *specs)
+        ours, theirs = place.load("alternate", count, 1, 0, *specs)
+    ratio = ours["whole"]["p50"] / theirs["whole"]["p50"]
+    table.add("import numpy, IL_PRELOAD=numpy, p50", ms(ours["whole"]["p50"]),
+              ms(theirs["whole"]["p50"]) + " without", ratio)
+    table.note("POST /eval, n=%d each, in turns; p95 %s beside %s" % (
+        count, ms(ours["whole"]["p95"]), ms(theirs["whole"]["p95"])))

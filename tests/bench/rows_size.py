@@ -1,0 +1,90 @@
+"""Rows of memory."""
+
+import os
+import subprocess
+
+import place as p
+
+MIB = 1 << 20
+
+
+def memory(pids):
+    """(PSS, private) of processes together, in bytes."""
+    pss = private = 0
+    for pid in pids:
+        try:
+            with open("/proc/%d/smaps_rollup" % pid) as file:
+                for line in file:
+                    name, _, rest = line.partition(":")
+                    if name == "Pss":
+                        pss += int(rest.split()[0]) * 1024
+                    elif name in ("Private_Clean", "Private_Dirty"):
+                        private += int(rest.split()[0]) * 1024
+        except ProcessLookupError:
+            continue
+    return pss, private
+
+
+def mib(value):
+    return "%.1f MiB" % (value / MIB)
+
+
+def idle(place, table):
+    """All programs, no cells."""
+    with place.service(IL_API_WARM="0") as service:
+        place.load("alternate", 20, 1, 0, "ping:%d" % service.port)
+        service.wait_cells(0)
+        found = service.processes()
+        pss, private = memory(found)
+        table.add("idle system, no cells", mib(pss), "", None, "<= 40 MB",
+                  pss <= 40e6)
+        by_name = {}
+        for pid, name in found.items():
+            by_name.setdefault(name, []).append(memory([pid])[0])
+        table.note("PSS of %d processes; private %s; %s" % (
+            len(found), mib(private), ", ".join(
+                "%d %s %s" % (len(sizes), name, mib(sum(sizes)))
+                for name, sizes in sorted(by_name.items()))))
+
+
+def pids_of(container):
+    pid = p.docker("inspect", "--format", "{{.State.Pid}}", container).strip()
+    return list(p.family(int(pid)))
+
+
+def bare_container(place):
+    """An interpreter of the same image that waits for its input."""
+    name = p.docker("run", "-d", "-i", "--rm", "--network", "none", p.IMAGE,
+                    "python3", "-c", "import sys; sys.stdin.read()").strip()
+    place.stack.callback(subprocess.run, [p.DOCKER, "kill", name],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return name
+
+
+def cells(place, table):
+    """What a warm cell has beyond a bare interpreter."""
+    with place.service(users=1, IL_API_WARM="1") as service:
+        service.wait_cells(1)
+        place.load("alternate", 5, 1, 0, place.command(service))
+        place.load("alternate", 5, 1, 0, place.eval(service))
+        service.wait_cells(2)
+        bare = memory(pids_of(bare_container(place)))
+        kinds = {p.docker("inspect", "--format",
+                          '{{index .Config.Labels "inline.class"}}',
+                          one).strip(): memory(pids_of(one))
+                 for one in service.cell_ids()}
+        for kind, (pss, private) in sorted(kinds.items(), reverse=True):
+            more = pss - bare[0]
+            table.add("warm cell (%s), beyond the interpreter" % kind,
+                      mib(more), "%s bare" % mib(bare[0]), None, "<= 15 MB",
+                      more <= 15e6)
+            table.note("PSS %s; private %s beside %s" % (
+                mib(pss), mib(private), mib(bare[1])))
+
+
+def sizes(place, table):
+    if os.geteuid() != 0:
+        table.note("memory of other users' processes: only root sees it")
+        return
+    idle(place, table)
+    cells(place, table)
