@@ -62,6 +62,7 @@ struct eval_run {
 	struct api_run *end;
 	bool skip;     /* the bytes that come now are of no interest */
 	bool too_late; /* there was no time to look at all files */
+	bool too_deep; /* there were some further down than is looked */
 };
 
 static void
@@ -98,11 +99,16 @@ write_piece(void *req, const void *data, size_t len)
 static void
 answer_result(struct http_request *req, const struct eval_result *result)
 {
+	const struct eval_files *files = result->files;
 	size_t len = eval_answer(result, NULL, NULL);
-	char headers[64];
+	char headers[128];
+	int n;
 
-	(void)snprintf(headers, sizeof(headers), "Content-Length: %zu\r\n",
-	    len);
+	n = snprintf(headers, sizeof(headers), "Content-Length: %zu\r\n", len);
+	if (files != NULL && (files->left_out_count > 0 || files->more))
+		(void)snprintf(headers + n, sizeof(headers) - (size_t)n,
+		    "Inline-Left-Out: %zu%s\r\n", files->left_out_count,
+		    files->more ? "+" : "");
 	http_begin(req, 200, API_JSON, headers);
 	(void)eval_answer(result, write_piece, req);
 }
@@ -138,6 +144,7 @@ take_event(void *arg, const struct cell_event *event)
 		break;
 	case CELL_LEFT_OUT:
 		run->too_late = run->too_late || event->why == LEFT_OUT_TIME;
+		run->too_deep = run->too_deep || event->why == LEFT_OUT_PATH;
 		eval_files_leave_out(&run->files, event->name, event->size,
 		    left_out_texts[event->why]);
 		break;
@@ -196,14 +203,17 @@ fill_request(struct cell_request *cell, const struct eval_request *eval)
 	};
 }
 
-/* Why there is nothing usable, or NULL. */
+/* Why there is nothing usable, or NULL.  Who asks for extras is told there of
+ * files that are missing, and gets the others. */
 static const char *
-null_text(const struct eval_run *run)
+null_text(const struct eval_run *run, bool extras)
 {
 	if (run->output.state == EVAL_OUTPUT_INVALID)
 		return EVAL_NULL_OUTPUT;
-	if (run->too_late)
+	if (run->too_late && !extras)
 		return EVAL_NULL_TIME;
+	if (run->too_deep && !extras)
+		return EVAL_NULL_DEPTH;
 	if (run->files.bad_name)
 		return EVAL_NULL_NAME;
 	return NULL;
@@ -225,7 +235,8 @@ answer_end(struct http_request *req, struct eval_run *run,
 	if (run->output.state == EVAL_OUTPUT_FULL)
 		cell->reason = REASON_OUTPUT;
 	result.returncode = eval_returncode(cell);
-	result.null_text = null_text(run);
+	run->files.more = run->files.more || cell->cut;
+	result.null_text = null_text(run, result.extras);
 	answer_result(req, &result);
 }
 

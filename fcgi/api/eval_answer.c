@@ -98,6 +98,8 @@ void
 eval_files_leave_out(struct eval_files *files, const char *path, int64_t size,
     const char *why)
 {
+	files->more = files->more ||
+	    files->left_out_count == EVAL_FILES_LEFT_OUT_MAX;
 	if (files->left_out_count == EVAL_FILES_LEFT_OUT_MAX)
 		return;
 	files->left_out = xrealloc(files->left_out,
@@ -226,7 +228,8 @@ put_extras(struct writer *w, const struct eval_result *result)
 		    file->size, file->why);
 		put_piece(w);
 	}
-	buf_addc(&w->piece, ']');
+	buf_addf(&w->piece, "], \"more_left_out\": %s",
+	    files != NULL && files->more ? "true" : "false");
 }
 
 size_t

@@ -33,6 +33,7 @@ struct eval_files {
 	size_t count;
 	struct eval_left_out *left_out;
 	size_t left_out_count;
+	bool more;     /* may have been left out than is known */
 	bool bad_name; /* one was no UTF-8: the result is null */
 	unsigned char rest[3];
 	size_t rest_count;
@@ -57,8 +58,9 @@ void eval_files_end(struct eval_files *files);
 #define EVAL_NULL_OUTPUT "UnicodeDecodeError: invalid Unicode in output pipe"
 #define EVAL_NULL_NAME \
 	"FileParsingError: invalid bytes in filename while parsing attachments"
-#define EVAL_NULL_FILES \
-	"FileParsingError: Unknown error while parsing attachments"
+#define EVAL_NULL_DEPTH                                             \
+	"FileParsingError: Exceeded directory depth limit while parsing " \
+	"attachments"
 #define EVAL_NULL_TIME \
 	"TimeoutError: Exceeded time limit while parsing attachments"
 

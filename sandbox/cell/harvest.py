@@ -94,8 +94,11 @@ class Harvest:
         return ((TAG_TOTAL, sent), (TAG_CUT, self.cut))
 
     def leave_out(self, lease, path, size, why):
+        """What has no room in a frame is told by the folder above it."""
         self.left_out += 1
-        if self.left_out <= LEFT_OUT_MAX and len(path) <= PATH_MAX:
+        while len(path) > PATH_MAX:
+            path = path[:path.rindex(b"/")]
+        if self.left_out <= LEFT_OUT_MAX:
             lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, path),
                              (TAG_SIZE, size), (TAG_WHY, why)))
         else:
@@ -112,7 +115,8 @@ class Harvest:
         while folders:
             names = folders.pop()
             lease.check()
-            if self.is_late():
+            if self.is_late() and names:
+                self.leave_out(lease, join(names), 0, LEFT_OUT_TIME)
                 self.cut = 1
                 return
             try:

@@ -114,8 +114,13 @@ test_answer(void)
 	    "pipe\", \"returncode\": null, \"files\": [], \"duration_ms\": 12, "
 	    "\"cpu_ms\": 5, \"max_rss_bytes\": 1048576, \"reason\": \"exit\", "
 	    "\"left_out\": [{\"path\": \"big\", \"size\": 1073741824, "
-	    "\"why\": \"size\"}]}",
+	    "\"why\": \"size\"}], \"more_left_out\": false}",
 	    "null, with the extras");
+	for (int i = 1; i < EVAL_FILES_LEFT_OUT_MAX; i++)
+		eval_files_leave_out(&files, "x", 1, "size");
+	ok(!files.more, "no more was left out than is listed");
+	eval_files_leave_out(&files, "x", 1, "size");
+	ok(files.more, "more was left out than is listed");
 	eval_files_begin(&files, "\xff", 0);
 	ok(files.bad_name, "a name that is no UTF-8");
 	eval_files_release(&files);
