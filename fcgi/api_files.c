@@ -17,7 +17,6 @@
 #include "../sandbox/base/log.h"
 
 #define FILE_MAX (INT64_C(100) << 20) /* MAX_FILE_SIZE_MB of the contract */
-#define LIST_MAX ((size_t)256 << 20)
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
 #define PIECE 65536
 
@@ -36,37 +35,47 @@ refuse_id(struct http_request *req, const char *id)
 struct arrival {
 	struct filestore *store;
 	struct filestore_new file;
-	bool failed;
+	struct err err; /* why it was not kept; ERR_NONE: it was */
 };
+
+static bool
+arrival_fail(struct arrival *a)
+{
+	log_warn("upload: %s", a->err.text);
+	filestore_abort(&a->file);
+	return false;
+}
 
 /* Of several files the last one counts. */
 static void
 arrival_begin(void *arg)
 {
 	struct arrival *a = arg;
-	struct err err;
 
 	if (a->file.store != NULL ?
-		filestore_restart(&a->file, &err) != 0 :
-		filestore_begin(a->store, &a->file, &err) != 0) {
-		log_warn("upload: %s", err.text);
-		filestore_abort(&a->file);
-		a->failed = true;
-	}
+		filestore_restart(&a->file, &a->err) != 0 :
+		filestore_begin(a->store, &a->file, &a->err) != 0)
+		(void)arrival_fail(a);
 }
 
 static bool
 arrival_data(void *arg, const void *data, size_t len)
 {
 	struct arrival *a = arg;
-	struct err err;
 
-	if (a->failed)
+	if (a->err.code != ERR_NONE)
 		return false;
-	if (filestore_write(&a->file, data, len, &err) == 0)
-		return true;
-	log_warn("upload: %s", err.text);
-	return false;
+	return filestore_write(&a->file, data, len, &a->err) == 0 ||
+	    arrival_fail(a);
+}
+
+static void
+answer_failure(struct http_request *req, const struct arrival *a)
+{
+	if (a->err.code == ERR_LIMIT)
+		api_detail(req, 507, NULL, "The file store is full");
+	else
+		api_failed(req);
 }
 
 /* The body is read to its end in any case, since the client sends it before it
@@ -88,23 +97,32 @@ finish(struct http_request *req, struct arrival *a, const struct upload *up)
 {
 	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
 	char id[FILESTORE_ID_LEN + 1];
-	struct err err;
 
-	if (a->file.store == NULL) {
-		api_failed(req);
-		return;
-	}
 	memcpy(id, a->file.id, sizeof(id));
-	if (filestore_commit(&a->file, buf_str(&up->name), &err) != 0) {
-		log_warn("upload: %s", err.text);
-		if (err.code == ERR_LIMIT)
-			api_detail(req, 507, NULL, "The file store is full");
-		else
-			api_failed(req);
+	if (filestore_commit(&a->file, buf_str(&up->name), &a->err) != 0) {
+		(void)arrival_fail(a);
+		answer_failure(req, a);
 		return;
 	}
 	filestore_add_uploaded(&body, id, buf_str(&up->name), up->size);
 	http_answer(req, 201, API_JSON, NULL, buf_str(&body), body.len);
+}
+
+static void
+answer_upload(struct http_request *req, struct arrival *a, struct upload *up)
+{
+	struct detail detail;
+	bool good = upload_end(up, &detail);
+
+	if (a->err.code == ERR_NONE && good) {
+		finish(req, a, up);
+	} else if (a->err.code == ERR_NONE) {
+		api_refuse(req, &detail);
+	} else {
+		answer_failure(req, a);
+		if (!good)
+			detail_release(&detail);
+	}
 }
 
 void
@@ -121,37 +139,61 @@ api_upload(struct api_app *app, struct http_request *req, const char *id)
 		api_refuse(req, &detail);
 		return;
 	}
-	if (receive(req, &up)) {
-		if (upload_end(&up, &detail))
-			finish(req, &arrival, &up);
-		else
-			api_refuse(req, &detail);
-	}
+	if (receive(req, &up))
+		answer_upload(req, &arrival, &up);
 	filestore_abort(&arrival.file);
 	upload_release(&up);
 }
 
 /* ---- the rest ---- */
 
+/* The list is written as the folder is read: it may be long. */
+struct listing {
+	struct http_request *req;
+	struct buf piece;
+	bool any;
+};
+
+static void
+send_piece(struct listing *l)
+{
+	if (!l->req->begun)
+		http_begin(l->req, 200, API_JSON, NULL);
+	http_write(l->req, buf_str(&l->piece), l->piece.len);
+	buf_reset(&l->piece);
+}
+
+static bool
+list_entry(void *arg, const struct filestore_entry *entry)
+{
+	struct listing *l = arg;
+
+	if (l->any)
+		buf_addc(&l->piece, ',');
+	l->any = true;
+	filestore_add_entry(&l->piece, entry);
+	if (l->piece.len > PIECE)
+		send_piece(l);
+	return !l->req->failed;
+}
+
 void
 api_list(struct api_app *app, struct http_request *req, const char *id)
 {
-	auto_buf struct buf body = BUF_INIT(LIST_MAX);
-	struct filestore_entry *entries;
-	size_t count;
+	struct listing l = { .req = req,
+		.piece = BUF_INIT(PIECE + ANSWER_MAX) };
 	struct err err;
 
 	(void)id;
-	if (filestore_list(&app->store, &entries, &count, &err) != 0) {
+	buf_adds(&l.piece, "{\"files\":[");
+	if (filestore_each(&app->store, list_entry, &l, &err) == 0) {
+		buf_adds(&l.piece, "]}");
+		send_piece(&l);
+	} else {
 		log_warn("list: %s", err.text);
 		api_failed(req);
-		return;
 	}
-	filestore_add_list(&body, entries, count);
-	for (size_t i = 0; i < count; i++)
-		filestore_entry_release(&entries[i]);
-	free(entries);
-	http_answer(req, 200, API_JSON, NULL, buf_str(&body), body.len);
+	buf_release(&l.piece);
 }
 
 void

@@ -6,11 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/random.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+
+#include "filestore_parts.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
@@ -19,13 +20,7 @@
 #include "../../sandbox/base/fd.h"
 #include "../../sandbox/base/text.h"
 
-#define NEW "new-"
-#define META ".meta"
-#define NAME_SIZE (sizeof(NEW) + FILESTORE_ID_LEN + sizeof(META))
-#define META_VERSION "1 " /* then the upload time, "\n", the name */
-#define META_MAX (64 + FILESTORE_NAME_MAX)
-#define COUNT_AGAIN_MS 1000
-#define ORPHAN_MS 60000 /* metadata comes before its file */
+#define ROOM_AGAIN_MS 1000
 
 /* ---- names ---- */
 
@@ -46,35 +41,16 @@ filestore_is_id(const char *id, size_t len)
 	return true;
 }
 
-static int
-make_id(char id[FILESTORE_ID_LEN + 1], struct err *err)
+const char *
+filestore_make_name(char name[FILESTORE_NAME_SIZE], const char *before,
+    const char *id, const char *after)
 {
-	unsigned char r[16];
-	size_t n = 0;
-
-	if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		return err_system(err, "getrandom");
-	r[6] = (unsigned char)((r[6] & 0x0f) | 0x40);
-	r[8] = (unsigned char)((r[8] & 0x3f) | 0x80);
-	for (size_t i = 0; i < sizeof(r); i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			id[n++] = '-';
-		(void)snprintf(id + n, 3, "%02x", r[i]);
-		n += 2;
-	}
-	return 0;
-}
-
-static const char *
-make_name(char name[NAME_SIZE], const char *before, const char *id,
-    const char *after)
-{
-	(void)snprintf(name, NAME_SIZE, "%s%s%s", before, id, after);
+	(void)snprintf(name, FILESTORE_NAME_SIZE, "%s%s%s", before, id, after);
 	return name;
 }
 
-static int64_t
-used_ms(const struct stat *st)
+int64_t
+filestore_used_ms(const struct stat *st)
 {
 	return (int64_t)st->st_mtim.tv_sec * 1000 +
 	    st->st_mtim.tv_nsec / 1000000;
@@ -82,32 +58,45 @@ used_ms(const struct stat *st)
 
 /* ---- the store ---- */
 
+/* Usage is counted by all processes that are forked after this. */
 int
 filestore_open(struct filestore *store, const char *path,
     const struct filestore_limits *limits, struct err *err)
 {
+	void *memory;
+
 	memset(store, 0, sizeof(*store));
 	store->limits = *limits;
-	store->counted_ms = INT64_MIN / 2;
 	if (fd_make_dirs(path, 0700, err) < 0)
 		return -1;
 	store->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->dir < 0)
 		return err_system(err, "open %s", path);
+	memory = mmap(NULL, sizeof(*store->usage), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED) {
+		(void)err_system(err, "memory for the file store");
+		(void)close(store->dir);
+		return -1;
+	}
+	store->usage = memory;
+	(void)filestore_sweep(store);
 	return 0;
 }
 
 void
 filestore_close(struct filestore *store)
 {
+	if (store->usage != NULL)
+		(void)munmap(store->usage, sizeof(*store->usage));
 	if (store->dir >= 0)
 		(void)close(store->dir);
+	store->usage = NULL;
 	store->dir = -1;
 }
 
-/* A stream over the folder, with a position of its own; NULL: errno. */
-static DIR *
-open_folder(const struct filestore *store)
+DIR *
+filestore_open_folder(const struct filestore *store)
 {
 	int fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -117,171 +106,74 @@ open_folder(const struct filestore *store)
 	return folder;
 }
 
-/* A file of ours by that name, as it is now. */
-static bool
-stat_file(const struct filestore *store, const char *name, struct stat *st)
+bool
+filestore_stat(const struct filestore *store, const char *name, struct stat *st)
 {
 	return fstatat(store->dir, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    S_ISREG(st->st_mode);
 }
 
-/* Count again what others may have changed, but not for every file. */
-static void
-count_used(struct filestore *store)
+/* ---- room ---- */
+
+void
+filestore_account(struct filestore *store, int64_t bytes, int64_t files)
 {
-	int64_t now = clock_monotonic_ms();
-	const struct dirent *item;
-	struct stat st;
-	DIR *folder;
-
-	if (now - store->counted_ms < COUNT_AGAIN_MS)
-		return;
-	folder = open_folder(store);
-	if (folder == NULL)
-		return;
-	store->counted_ms = now;
-	store->used = 0;
-	store->count = 0;
-	while ((item = readdir(folder)) != NULL) {
-		size_t len = strlen(item->d_name);
-
-		if (len < FILESTORE_ID_LEN ||
-		    !stat_file(store, item->d_name, &st))
-			continue;
-		store->used += st.st_size;
-		store->count += filestore_is_id(item->d_name, len) ? 1 : 0;
-	}
-	(void)closedir(folder);
-}
-
-static int
-check_room(struct filestore *store, int64_t size, struct err *err)
-{
-	struct statvfs fs;
-
-	if (store->used + size > store->limits.quota)
-		return err_set(err, ERR_LIMIT, "the file store is full");
-	if (fstatvfs(store->dir, &fs) == 0 &&
-	    (int64_t)(fs.f_bavail * fs.f_frsize) - size < store->limits.floor)
-		return err_set(err, ERR_LIMIT, "the disk is nearly full");
-	return 0;
-}
-
-/* ---- a file as it comes ---- */
-
-int
-filestore_begin(struct filestore *store, struct filestore_new *file,
-    struct err *err)
-{
-	char name[NAME_SIZE];
-
-	memset(file, 0, sizeof(*file));
-	count_used(store);
-	if (store->count >= store->limits.count_max)
-		return err_set(err, ERR_LIMIT,
-		    "the file store has no room for "
-		    "more files");
-	if (check_room(store, 0, err) < 0 || make_id(file->id, err) < 0)
-		return -1;
-	file->fd = openat(store->dir, make_name(name, NEW, file->id, ""),
-	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (file->fd < 0)
-		return err_system(err, "create a file in the store");
-	file->store = store;
-	/* says to a sweeper that we are alive */
-	(void)flock(file->fd, LOCK_EX | LOCK_NB);
-	return 0;
-}
-
-int
-filestore_write(struct filestore_new *file, const void *data, size_t len,
-    struct err *err)
-{
-	struct filestore *store = file->store;
-
-	if (check_room(store, (int64_t)len, err) < 0)
-		return -1;
-	if (fd_write_all(file->fd, data, len, err) < 0) {
-		if (errno == ENOSPC || errno == EDQUOT)
-			err->code = ERR_LIMIT;
-		return -1;
-	}
-	file->size += (int64_t)len;
-	store->used += (int64_t)len;
-	return 0;
-}
-
-int
-filestore_restart(struct filestore_new *file, struct err *err)
-{
-	if (ftruncate(file->fd, 0) < 0 || lseek(file->fd, 0, SEEK_SET) < 0)
-		return err_system(err, "empty a file in the store");
-	file->store->used -= file->size;
-	file->size = 0;
-	return 0;
+	(void)__atomic_fetch_add(&store->usage->bytes, bytes, __ATOMIC_RELAXED);
+	(void)__atomic_fetch_add(&store->usage->files, files, __ATOMIC_RELAXED);
 }
 
 void
-filestore_abort(struct filestore_new *file)
+filestore_usage(const struct filestore *store, int64_t *bytes, int64_t *files)
 {
-	char name[NAME_SIZE];
-
-	if (file->store == NULL)
-		return;
-	(void)unlinkat(file->store->dir, make_name(name, NEW, file->id, ""), 0);
-	(void)unlinkat(file->store->dir, make_name(name, NEW, file->id, META),
-	    0);
-	(void)close(file->fd);
-	file->store->used -= file->size;
-	file->store = NULL;
+	*bytes = __atomic_load_n(&store->usage->bytes, __ATOMIC_RELAXED);
+	*files = __atomic_load_n(&store->usage->files, __ATOMIC_RELAXED);
 }
 
-/* Write "<id>.meta" whole or not at all. */
-static int
-write_meta(const struct filestore_new *file, const char *name, struct err *err)
+static bool
+fits(struct filestore *store, int64_t bytes, int64_t files)
 {
-	auto_buf struct buf text = BUF_INIT(META_MAX);
-	auto_close int fd = -1;
-	int dir = file->store->dir;
-	char from[NAME_SIZE];
-	char to[NAME_SIZE];
+	int64_t all_bytes;
+	int64_t all_files;
 
-	buf_addf(&text, META_VERSION "%lld\n", (long long)clock_wall_ms());
-	buf_add(&text, name, strnlen(name, FILESTORE_NAME_MAX));
-	fd = openat(dir, make_name(from, NEW, file->id, META),
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_system(err, "create metadata in the store");
-	if (fd_write_all(fd, buf_str(&text), text.len, err) < 0)
-		return -1;
-	if (renameat(dir, from, dir, make_name(to, "", file->id, META)) < 0)
-		return err_system(err, "rename metadata in the store");
-	return 0;
+	filestore_account(store, bytes, files);
+	filestore_usage(store, &all_bytes, &all_files);
+	if (all_bytes <= store->limits.quota &&
+	    all_files <= store->limits.count_max)
+		return true;
+	filestore_account(store, -bytes, -files);
+	return false;
+}
+
+/* What has expired need not keep others out; but who is refused often does not
+ * make us sweep as often. */
+static bool
+make_room(struct filestore *store)
+{
+	int64_t *last = &store->usage->room_made_ms;
+	int64_t before = __atomic_load_n(last, __ATOMIC_RELAXED);
+	int64_t now = clock_monotonic_ms();
+
+	if ((before != 0 && now - before < ROOM_AGAIN_MS) ||
+	    !__atomic_compare_exchange_n(last, &before, now, false,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return false;
+	(void)filestore_sweep(store);
+	return true;
 }
 
 int
-filestore_commit(struct filestore_new *file, const char *name, struct err *err)
+filestore_reserve(struct filestore *store, int64_t bytes, int64_t files,
+    struct err *err)
 {
-	struct filestore *store = file->store;
-	char from[NAME_SIZE];
-	char to[NAME_SIZE];
+	struct statvfs fs;
 
-	if (write_meta(file, name, err) < 0) {
-		filestore_abort(file);
-		return -1;
-	}
-	if (renameat(store->dir, make_name(from, NEW, file->id, ""), store->dir,
-		make_name(to, "", file->id, "")) < 0) {
-		(void)err_system(err, "rename a file in the store");
-		(void)unlinkat(store->dir, make_name(to, "", file->id, META),
-		    0);
-		filestore_abort(file);
-		return -1;
-	}
-	store->count++;
-	(void)close(file->fd);
-	file->store = NULL;
-	return 0;
+	if (fstatvfs(store->dir, &fs) == 0 &&
+	    (int64_t)(fs.f_bavail * fs.f_frsize) - bytes < store->limits.floor)
+		return err_set(err, ERR_LIMIT, "the disk is nearly full");
+	if (fits(store, bytes, files) ||
+	    (make_room(store) && fits(store, bytes, files)))
+		return 0;
+	return err_set(err, ERR_LIMIT, "the file store is full");
 }
 
 /* ---- files that are there ---- */
@@ -297,24 +189,24 @@ filestore_entry_release(struct filestore_entry *entry)
 static void
 read_meta(const struct filestore *store, struct filestore_entry *entry)
 {
-	auto_free char *text = xmalloc(META_MAX + 1);
+	auto_free char *text = xmalloc(FILESTORE_META_MAX + 1);
 	auto_close int fd = -1;
-	char name[NAME_SIZE];
+	char name[FILESTORE_NAME_SIZE];
 	ssize_t len = -1;
 	char *line;
 
 	entry->uploaded_ms = entry->used_ms;
-	fd = openat(store->dir, make_name(name, "", entry->id, META),
+	fd = openat(store->dir, filestore_make_name(name, "", entry->id, FILESTORE_META),
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
-		len = read(fd, text, META_MAX);
+		len = read(fd, text, FILESTORE_META_MAX);
 	text[len > 0 ? len : 0] = '\0';
 	line = strchr(text, '\n');
 	if (line != NULL)
 		*line = '\0';
 	if (line == NULL ||
-	    strncmp(text, META_VERSION, strlen(META_VERSION)) != 0 ||
-	    !text_parse_int(text + strlen(META_VERSION), 0, INT64_MAX,
+	    strncmp(text, FILESTORE_META_VERSION, strlen(FILESTORE_META_VERSION)) != 0 ||
+	    !text_parse_int(text + strlen(FILESTORE_META_VERSION), 0, INT64_MAX,
 		&entry->uploaded_ms)) {
 		entry->name = xstrdup("unnamed");
 		return;
@@ -335,7 +227,7 @@ fill_entry(const struct filestore *store, const char *id, const struct stat *st,
 	memset(entry, 0, sizeof(*entry));
 	(void)snprintf(entry->id, sizeof(entry->id), "%s", id);
 	entry->size = st->st_size;
-	entry->used_ms = used_ms(st);
+	entry->used_ms = filestore_used_ms(st);
 	read_meta(store, entry);
 }
 
@@ -353,7 +245,7 @@ filestore_get(struct filestore *store, const char *id, size_t len,
 	if (fd < 0 && errno != ENOENT && errno != ELOOP)
 		return err_system(err, "open a file of the store");
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    is_expired(store, used_ms(&st)))
+	    is_expired(store, filestore_used_ms(&st)))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
 	(void)futimens(fd, NULL);
 	if (entry != NULL)
@@ -361,16 +253,15 @@ filestore_get(struct filestore *store, const char *id, size_t len,
 	return steal_fd(&fd);
 }
 
-static int
-remove_file(struct filestore *store, const char *id, const struct stat *st)
+int
+filestore_remove(struct filestore *store, const char *id, const struct stat *st)
 {
-	char name[NAME_SIZE];
+	char name[FILESTORE_NAME_SIZE];
 
 	if (unlinkat(store->dir, id, 0) < 0)
 		return -1;
-	(void)unlinkat(store->dir, make_name(name, "", id, META), 0);
-	store->used -= st->st_size;
-	store->count--;
+	(void)unlinkat(store->dir, filestore_make_name(name, "", id, FILESTORE_META), 0);
+	filestore_account(store, -(int64_t)st->st_size, -1);
 	return 0;
 }
 
@@ -381,99 +272,36 @@ filestore_delete(struct filestore *store, const char *id, size_t len,
 	bool expired;
 	struct stat st;
 
-	if (!filestore_is_id(id, len) || !stat_file(store, id, &st))
+	if (!filestore_is_id(id, len) || !filestore_stat(store, id, &st))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
-	expired = is_expired(store, used_ms(&st));
-	if (remove_file(store, id, &st) < 0 && errno != ENOENT)
+	expired = is_expired(store, filestore_used_ms(&st));
+	if (filestore_remove(store, id, &st) < 0 && errno != ENOENT)
 		return err_system(err, "remove a file of the store");
 	return expired ? err_set(err, ERR_NOT_FOUND, "no such file") : 0;
 }
 
 int
-filestore_list(struct filestore *store, struct filestore_entry **entries,
-    size_t *count, struct err *err)
+filestore_each(struct filestore *store, filestore_each_fn *each, void *arg,
+    struct err *err)
 {
-	DIR *folder = open_folder(store);
+	DIR *folder = filestore_open_folder(store);
 	const struct dirent *item;
-	size_t cap = 0;
+	bool more = true;
 	struct stat st;
 
-	*entries = NULL;
-	*count = 0;
 	if (folder == NULL)
 		return err_system(err, "read the file store");
-	while ((item = readdir(folder)) != NULL) {
+	while (more && (item = readdir(folder)) != NULL) {
+		struct filestore_entry entry;
+
 		if (!filestore_is_id(item->d_name, strlen(item->d_name)) ||
-		    !stat_file(store, item->d_name, &st) ||
-		    is_expired(store, used_ms(&st)))
+		    !filestore_stat(store, item->d_name, &st) ||
+		    is_expired(store, filestore_used_ms(&st)))
 			continue;
-		if (*count == cap) {
-			cap = cap > 0 ? cap * 2 : 16;
-			*entries = xrealloc(*entries, cap * sizeof(**entries));
-		}
-		fill_entry(store, item->d_name, &st, &(*entries)[(*count)++]);
+		fill_entry(store, item->d_name, &st, &entry);
+		more = each(arg, &entry);
+		filestore_entry_release(&entry);
 	}
 	(void)closedir(folder);
 	return 0;
-}
-
-/* What begins with NEW: remove it when nobody holds it any more. */
-static void
-sweep_new(const struct filestore *store, const char *name)
-{
-	auto_close int fd = openat(store->dir, name,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0)
-		return;
-	if (used_ms(&st) + ORPHAN_MS <= clock_wall_ms())
-		(void)unlinkat(store->dir, name, 0);
-}
-
-/* Metadata whose file is gone; the name is longer than an id. */
-static void
-sweep_meta(const struct filestore *store, const char *name,
-    const struct stat *st)
-{
-	char id[FILESTORE_ID_LEN + 1] = "";
-	struct stat file;
-
-	memcpy(id, name, FILESTORE_ID_LEN);
-	if (used_ms(st) + ORPHAN_MS <= clock_wall_ms() &&
-	    filestore_is_id(id, strlen(id)) && !stat_file(store, id, &file))
-		(void)unlinkat(store->dir, name, 0);
-}
-
-int64_t
-filestore_sweep(struct filestore *store)
-{
-	DIR *folder = open_folder(store);
-	const struct dirent *item;
-	int64_t next = -1;
-	struct stat st;
-
-	if (folder == NULL)
-		return -1;
-	while ((item = readdir(folder)) != NULL) {
-		const char *name = item->d_name;
-		size_t len = strlen(name);
-		int64_t due;
-
-		if (!stat_file(store, name, &st))
-			continue;
-		due = used_ms(&st) + store->limits.ttl_ms;
-		if (strncmp(name, NEW, strlen(NEW)) == 0)
-			sweep_new(store, name);
-		else if (len > FILESTORE_ID_LEN)
-			sweep_meta(store, name, &st);
-		else if (!filestore_is_id(name, len))
-			continue;
-		else if (due <= clock_wall_ms())
-			(void)remove_file(store, name, &st);
-		else if (next < 0 || due < next)
-			next = due;
-	}
-	(void)closedir(folder);
-	return next;
 }

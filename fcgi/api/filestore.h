@@ -15,7 +15,8 @@ struct err;
  * only.  Several processes may use one folder.
  *
  * What was not used for the TTL is gone, even before it is swept.  "Used" is
- * the time of the file's last change as the file system has it.
+ * the time of the file's last change as the file system has it.  A writer holds
+ * a lock on what it writes, so that a sweep knows what dead ones left.
  */
 #define FILESTORE_ID_LEN 36
 #define FILESTORE_NAME_MAX 16384
@@ -30,15 +31,17 @@ struct filestore_limits {
 struct filestore {
 	int dir;
 	struct filestore_limits limits;
-	int64_t used; /* bytes, as last counted, and what was added since */
-	int64_t count;
-	int64_t counted_ms; /* monotonic */
+	struct filestore_usage *usage; /* shared by the processes forked later */
 };
 
 /* Make the folder if it is missing.  After -1 there is nothing to close. */
 int filestore_open(struct filestore *store, const char *path,
     const struct filestore_limits *limits, struct err *err);
 void filestore_close(struct filestore *store);
+
+/* What is taken: bytes and number of the files, those that come included. */
+void filestore_usage(const struct filestore *store, int64_t *bytes,
+    int64_t *files);
 
 /* len bytes that are an id as we make them. */
 bool filestore_is_id(const char *id, size_t len);
@@ -85,9 +88,10 @@ int filestore_get(struct filestore *store, const char *id, size_t len,
     struct filestore_entry *entry, struct err *err);
 int filestore_delete(struct filestore *store, const char *id, size_t len,
     struct err *err);
-/* All of them, in no order; release each and free the array. */
-int filestore_list(struct filestore *store, struct filestore_entry **entries,
-    size_t *count, struct err *err);
+/* Each of them, in no order, until `each` says false.  -1: there was none. */
+typedef bool filestore_each_fn(void *arg, const struct filestore_entry *entry);
+int filestore_each(struct filestore *store, filestore_each_fn *each, void *arg,
+    struct err *err);
 /* Remove what is past its time and what dead processes left.  When to sweep
  * again: wall clock milliseconds, -1: there is nothing. */
 int64_t filestore_sweep(struct filestore *store);
@@ -97,8 +101,7 @@ int64_t filestore_sweep(struct filestore *store);
 /* {"file_id":…,"filename":…,"size_bytes":…} */
 void filestore_add_uploaded(struct buf *out, const char *id, const char *name,
     int64_t size);
-/* {"files":[{…,"upload_time":…}]} */
-void filestore_add_list(struct buf *out, const struct filestore_entry *entries,
-    size_t count);
+/* {…,"upload_time":…}, one of a list. */
+void filestore_add_entry(struct buf *out, const struct filestore_entry *entry);
 
 #endif

@@ -25,18 +25,10 @@ filestore_add_uploaded(struct buf *out, const char *id, const char *name,
 }
 
 void
-filestore_add_list(struct buf *out, const struct filestore_entry *entries,
-    size_t count)
+filestore_add_entry(struct buf *out, const struct filestore_entry *entry)
 {
-	buf_adds(out, "{\"files\":[");
-	for (size_t i = 0; i < count; i++) {
-		if (i > 0)
-			buf_addc(out, ',');
-		add_members(out, entries[i].id, entries[i].name,
-		    entries[i].size);
-		buf_adds(out, ",\"upload_time\":");
-		execute_add_time(out, entries[i].uploaded_ms);
-		buf_addc(out, '}');
-	}
-	buf_adds(out, "]}");
+	add_members(out, entry->id, entry->name, entry->size);
+	buf_adds(out, ",\"upload_time\":");
+	execute_add_time(out, entry->uploaded_ms);
+	buf_addc(out, '}');
 }

@@ -1,9 +1,11 @@
 /* The file store: ids, what is there and what is not, bounds, sweeping. */
 #include "fcgi/api/filestore.h"
+#include "fcgi/api/filestore_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "sandbox/base/buf.h"
@@ -65,19 +67,41 @@ get(const char *id)
 	return text;
 }
 
+static bool
+count_one(void *arg, const struct filestore_entry *entry)
+{
+	(void)entry;
+	++*(size_t *)arg;
+	return true;
+}
+
+static bool
+stop_at_first(void *arg, const struct filestore_entry *entry)
+{
+	(void)count_one(arg, entry);
+	return false;
+}
+
 static size_t
 count_in_folder(void)
 {
 	struct err ignored;
-	struct filestore_entry *entries;
 	size_t count = 0;
 
-	if (filestore_list(&store, &entries, &count, &ignored) < 0)
+	if (filestore_each(&store, count_one, &count, &ignored) < 0)
 		return 999;
-	for (size_t i = 0; i < count; i++)
-		filestore_entry_release(&entries[i]);
-	free(entries);
 	return count;
+}
+
+/* What is accounted for: bytes, or files. */
+static int64_t
+used(bool of_bytes)
+{
+	int64_t bytes;
+	int64_t files;
+
+	filestore_usage(&store, &bytes, &files);
+	return of_bytes ? bytes : files;
 }
 
 /* Make it look as if it had been used so long ago. */
@@ -129,9 +153,13 @@ test_life(void)
 {
 	char first[64];
 	char second[64];
-	struct filestore_entry *entries;
+	char name[] = "é\"";
+	struct filestore_entry entry = { .id = "ID",
+		.name = name,
+		.size = 3,
+		.uploaded_ms = 1700000000250 };
 	struct buf json = BUF_INIT(10000);
-	size_t count;
+	size_t count = 0;
 
 	(void)snprintf(first, sizeof(first), "%s", put("../é\r\n\"", "one"));
 	(void)snprintf(second, sizeof(second), "%s", put("", ""));
@@ -141,17 +169,14 @@ test_life(void)
 	is_str(get(second), " ", "an empty one too");
 	is_str(get("0123456f-abcd-4ef0-a123-0123456789ab"), "not-found",
 	    "an id that is not there");
-	ok(filestore_list(&store, &entries, &count, &err) == 0 && count == 2,
-	    "both are listed");
-	entries[0].uploaded_ms = 1700000000250;
-	(void)snprintf(entries[0].id, sizeof(entries[0].id), "ID");
-	free(entries[0].name);
-	entries[0].name = xstrdup("é\"");
-	entries[0].size = 3;
-	filestore_add_list(&json, entries, 1);
+	is_int(count_in_folder(), 2, "both are listed");
+	ok(filestore_each(&store, stop_at_first, &count, &err) == 0 &&
+		count == 1,
+	    "or only as many as wanted");
+	filestore_add_entry(&json, &entry);
 	is_str(buf_str(&json),
-	    "{\"files\":[{\"file_id\":\"ID\",\"filename\":\"é\\\"\","
-	    "\"size_bytes\":3,\"upload_time\":1700000000.25}]}",
+	    "{\"file_id\":\"ID\",\"filename\":\"é\\\"\","
+	    "\"size_bytes\":3,\"upload_time\":1700000000.25}",
 	    "as JSON");
 	buf_reset(&json);
 	filestore_add_uploaded(&json, "ID", "a", 1);
@@ -159,9 +184,6 @@ test_life(void)
 	    "{\"file_id\":\"ID\",\"filename\":\"a\",\"size_bytes\":1}",
 	    "so is a new one");
 	buf_release(&json);
-	for (size_t i = 0; i < count; i++)
-		filestore_entry_release(&entries[i]);
-	free(entries);
 	ok(filestore_delete(&store, first, strlen(first), &err) == 0, "gone");
 	ok(filestore_delete(&store, first, strlen(first), &err) < 0 &&
 		err.code == ERR_NOT_FOUND,
@@ -217,15 +239,18 @@ test_bounds(void)
 	    "past the quota");
 	filestore_abort(&file);
 	ok(put("small", "x")[0] != '\0', "a small one still fits");
-	store.counted_ms = INT64_MIN / 2;
-	ok(put("small", "x")[0] != '\0', "also when counted again");
+	is_int(used(true), 901, "all bytes are counted");
+	is_int(used(false), 2, "and files");
+	(void)filestore_sweep(&store);
+	is_int(used(true), 901, "the same when counted again");
+	is_int(used(false), 2, "and files");
+	ok(put("small", "x")[0] != '\0', "and then one fits");
 	(void)filestore_delete(&store, ids[0], strlen(ids[0]), &err);
 	memset(long_name, 'n', FILESTORE_NAME_MAX + 99);
 	(void)snprintf(ids[1], sizeof(ids[1]), "%s", put(long_name, ""));
 	store.limits.quota = 100000;
 	is_int(strlen(get(ids[1])), FILESTORE_NAME_MAX + 1, "a long name");
 	free(long_name);
-	store.counted_ms = INT64_MIN / 2;
 	(void)put("4", "");
 	(void)put("5", "");
 	is_str(put("6", ""), "", "too many files");
@@ -248,6 +273,8 @@ test_sweep(void)
 	store.limits.ttl_ms = 0;
 	is_int(filestore_sweep(&store), -1, "all are gone");
 	is_int(count_in_folder(), 0, "indeed");
+	is_int(used(true), 0, "nothing is used");
+	is_int(used(false), 0, "by nobody");
 	store.limits.ttl_ms = 3600000;
 	(void)snprintf(id, sizeof(id), "%s", put("a", "a"));
 	next = filestore_sweep(&store);
@@ -271,19 +298,61 @@ test_sweep(void)
 	(void)close(file.fd);
 	(void)filestore_sweep(&store);
 	ok(!there(name), "and goes when it died");
-	(void)snprintf(name, sizeof(name),
-	    "0123456f-abcd-4ef0-a123-0123456789ab.meta");
-	(void)close(openat(store.dir, name, O_CREAT | O_WRONLY, 0600));
 	(void)filestore_sweep(&store);
-	ok(there(name), "metadata waits for its file");
-	age(name, 61000);
+	is_int(used(false), 0, "with what was accounted for");
+	ok(filestore_begin(&store, &file, &err) == 0, "one more");
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(name, sizeof(name), "%s%s.meta",
+		    i == 0 ? "" : "new-", file.id);
+		(void)close(openat(store.dir, name, O_CREAT | O_WRONLY, 0600));
+		(void)filestore_sweep(&store);
+		ok(there(name), "metadata waits for its file");
+	}
+	(void)snprintf(name, sizeof(name), "%s.meta", file.id);
+	filestore_abort(&file);
 	(void)filestore_sweep(&store);
-	ok(!there(name), "for a minute");
+	ok(!there(name), "and goes with it");
+	(void)snprintf(name, sizeof(name), "new-%s.meta", file.id);
+	ok(!there(name), "unfinished, too");
 	(void)close(openat(store.dir, "README", O_CREAT | O_WRONLY, 0600));
 	age("README", 7200000);
 	(void)filestore_sweep(&store);
 	ok(there("README"), "what is not ours stays");
 	(void)unlinkat(store.dir, "README", 0);
+}
+
+/* What has expired makes room at once. */
+static void
+test_room(void)
+{
+	char id[64];
+
+	store.limits.quota = 10;
+	(void)snprintf(id, sizeof(id), "%s", put("a", "123456"));
+	ok(put("b", "123456")[0] == '\0', "too much for two");
+	is_int(used(false), 1, "nothing is left of the second");
+	age(id, 3600001);
+	is_str(put("b", "123456"), "", "it looks once a second");
+	store.usage->room_made_ms = 0;
+	ok(put("b", "123456")[0] != '\0' && !there(id),
+	    "the expired one makes room");
+	store.limits.ttl_ms = 0;
+	(void)filestore_sweep(&store);
+	store.limits.ttl_ms = 3600000;
+	store.limits.quota = 100000;
+}
+
+/* Processes that are forked later count together. */
+static void
+test_shared(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(put("child", "12345")[0] == '\0');
+	ok(waitpid(pid, &status, 0) == pid && status == 0, "a child's file");
+	is_int(used(true), 5, "is accounted for here");
 }
 
 static void
@@ -322,6 +391,12 @@ main(void)
 	test_new();
 	test_bounds();
 	test_sweep();
+	test_room();
+	test_shared();
+	(void)filestore_sweep(&store);
+	store.limits.ttl_ms = 0;
+	(void)filestore_sweep(&store);
+	store.limits.ttl_ms = 3600000;
 	test_strange();
 	filestore_close(&store);
 	(void)snprintf(other_folder, sizeof(other_folder), "%s/file",

@@ -1,0 +1,169 @@
+#include "filestore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "filestore_parts.h"
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/fd.h"
+
+#define NEW FILESTORE_NEW
+#define META FILESTORE_META
+
+static int
+make_id(char id[FILESTORE_ID_LEN + 1], struct err *err)
+{
+	unsigned char r[16];
+	size_t n = 0;
+
+	if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		return err_system(err, "getrandom");
+	r[6] = (unsigned char)((r[6] & 0x0f) | 0x40);
+	r[8] = (unsigned char)((r[8] & 0x3f) | 0x80);
+	for (size_t i = 0; i < sizeof(r); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			id[n++] = '-';
+		(void)snprintf(id + n, 3, "%02x", r[i]);
+		n += 2;
+	}
+	return 0;
+}
+
+/* A file that is locked, which says to a sweeper that we live. */
+static int
+create(const struct filestore *store, struct filestore_new *file,
+    struct err *err)
+{
+	char name[FILESTORE_NAME_SIZE];
+	struct stat st;
+
+	for (;;) {
+		if (make_id(file->id, err) < 0)
+			return -1;
+		file->fd = openat(store->dir,
+		    filestore_make_name(name, NEW, file->id, ""),
+		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (file->fd < 0)
+			return err_system(err, "create a file in the store");
+		while (flock(file->fd, LOCK_EX) < 0 && errno == EINTR)
+			;
+		/* A sweeper may have been faster. */
+		if (fstat(file->fd, &st) < 0 || st.st_nlink > 0)
+			return 0;
+		(void)close(file->fd);
+	}
+}
+
+int
+filestore_begin(struct filestore *store, struct filestore_new *file,
+    struct err *err)
+{
+	memset(file, 0, sizeof(*file));
+	if (filestore_reserve(store, 0, 1, err) < 0)
+		return -1;
+	if (create(store, file, err) < 0) {
+		if (errno == ENOSPC || errno == EDQUOT)
+			err->code = ERR_LIMIT;
+		filestore_account(store, 0, -1);
+		return -1;
+	}
+	file->store = store;
+	return 0;
+}
+
+int
+filestore_write(struct filestore_new *file, const void *data, size_t len,
+    struct err *err)
+{
+	if (filestore_reserve(file->store, (int64_t)len, 0, err) < 0)
+		return -1;
+	file->size += (int64_t)len;
+	if (fd_write_all(file->fd, data, len, err) < 0) {
+		if (errno == ENOSPC || errno == EDQUOT)
+			err->code = ERR_LIMIT;
+		return -1;
+	}
+	return 0;
+}
+
+int
+filestore_restart(struct filestore_new *file, struct err *err)
+{
+	if (ftruncate(file->fd, 0) < 0 || lseek(file->fd, 0, SEEK_SET) < 0)
+		return err_system(err, "empty a file in the store");
+	filestore_account(file->store, -file->size, 0);
+	file->size = 0;
+	return 0;
+}
+
+void
+filestore_abort(struct filestore_new *file)
+{
+	char name[FILESTORE_NAME_SIZE];
+
+	if (file->store == NULL)
+		return;
+	(void)unlinkat(file->store->dir, filestore_make_name(name, NEW, file->id, ""), 0);
+	(void)unlinkat(file->store->dir, filestore_make_name(name, NEW, file->id, META),
+	    0);
+	(void)close(file->fd);
+	filestore_account(file->store, -file->size, -1);
+	file->store = NULL;
+}
+
+/* Write "<id>.meta" whole or not at all. */
+static int
+write_meta(const struct filestore_new *file, const char *name, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(FILESTORE_META_MAX);
+	auto_close int fd = -1;
+	int dir = file->store->dir;
+	char from[FILESTORE_NAME_SIZE];
+	char to[FILESTORE_NAME_SIZE];
+
+	buf_addf(&text, FILESTORE_META_VERSION "%lld\n", (long long)clock_wall_ms());
+	buf_add(&text, name, strnlen(name, FILESTORE_NAME_MAX));
+	fd = openat(dir, filestore_make_name(from, NEW, file->id, META),
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_system(err, "create metadata in the store");
+	if (fd_write_all(fd, buf_str(&text), text.len, err) < 0)
+		return -1;
+	if (renameat(dir, from, dir, filestore_make_name(to, "", file->id, META)) < 0)
+		return err_system(err, "rename metadata in the store");
+	return 0;
+}
+
+int
+filestore_commit(struct filestore_new *file, const char *name, struct err *err)
+{
+	struct filestore *store = file->store;
+	char from[FILESTORE_NAME_SIZE];
+	char to[FILESTORE_NAME_SIZE];
+
+	if (write_meta(file, name, err) < 0) {
+		filestore_abort(file);
+		return -1;
+	}
+	if (renameat(store->dir, filestore_make_name(from, NEW, file->id, ""), store->dir,
+		filestore_make_name(to, "", file->id, "")) < 0) {
+		(void)err_system(err, "rename a file in the store");
+		(void)unlinkat(store->dir, filestore_make_name(to, "", file->id, META),
+		    0);
+		filestore_abort(file);
+		return -1;
+	}
+	(void)close(file->fd);
+	file->store = NULL;
+	return 0;
+}
+

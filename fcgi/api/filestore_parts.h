@@ -1,0 +1,47 @@
+#ifndef FILESTORE_PARTS_H
+#define FILESTORE_PARTS_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "filestore.h"
+
+/* What the files of the store's code have in common, in its folder only. */
+
+#define FILESTORE_NEW "new-"
+#define FILESTORE_META ".meta"
+#define FILESTORE_NAME_SIZE \
+	(sizeof(FILESTORE_NEW) + FILESTORE_ID_LEN + sizeof(FILESTORE_META))
+#define FILESTORE_META_VERSION "1 " /* then the upload time, "\n", the name */
+#define FILESTORE_META_MAX (64 + FILESTORE_NAME_MAX)
+
+/* before, id, after; returns name. */
+const char *filestore_make_name(char name[FILESTORE_NAME_SIZE],
+    const char *before, const char *id, const char *after);
+/* A stream over the folder, with a position of its own; NULL: errno. */
+DIR *filestore_open_folder(const struct filestore *store);
+/* A regular file by that name, as it is now. */
+bool filestore_stat(const struct filestore *store, const char *name,
+    struct stat *st);
+/* When it was used last, in wall clock milliseconds. */
+int64_t filestore_used_ms(const struct stat *st);
+/* Remove a file that is there, and its metadata; -1: errno. */
+int filestore_remove(struct filestore *store, const char *id,
+    const struct stat *st);
+
+/* ---- what is used, by all processes together ---- */
+
+struct filestore_usage {
+	int64_t bytes;
+	int64_t files;
+	int64_t room_made_ms; /* monotonic: when it was swept to make room */
+};
+
+void filestore_account(struct filestore *store, int64_t bytes, int64_t files);
+/* Account for them if they fit; ERR_LIMIT: they do not. */
+int filestore_reserve(struct filestore *store, int64_t bytes, int64_t files,
+    struct err *err);
+
+#endif
