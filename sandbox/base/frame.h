@@ -47,7 +47,8 @@ enum frame_kind {
 	FRAME_SERVE = 16,	/* a lease's descriptor rides on it */
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
-				 * ISOLATION (an api cell) */
+				 * ISOLATION (an api cell), TEXT (why it is
+				 * not more than that) */
 	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left;
 				 * RETIRE */
 

@@ -256,6 +256,8 @@ isolation_valid(struct container *c, const struct frame_view *view)
 {
 	if (c->class->reuse != REUSE_ANYONE)
 		return true;
+	if (!frame_get_text(view, TAG_TEXT, c->hindrance, sizeof(c->hindrance)))
+		c->hindrance[0] = '\0';
 	return frame_get_int(view, TAG_ISOLATION, &c->isolation) &&
 	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
 }
@@ -269,8 +271,12 @@ container_ready(struct container *c, const struct frame_view *view)
 		return false;
 	if (c->isolation == ISOLATION_CELL &&
 	    strcmp(c->host->config->api_isolation, "run") == 0) {
-		container_fail(c, REFUSAL_START,
-		    "runs cannot have namespaces of their own here");
+		char why[200];
+
+		(void)snprintf(why, sizeof(why),
+		    "runs cannot have namespaces of their own here: %s",
+		    c->hindrance);
+		container_fail(c, REFUSAL_START, why);
 		return true;
 	}
 	launch_stop(c);

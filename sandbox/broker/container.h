@@ -66,9 +66,11 @@ struct container {
 	char image[1025];
 	char python[32];   /* as it said itself, "" before */
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
-	int64_t runs;	   /* leases that are over */
-	bool retire;	   /* it has asked to be replaced */
-	bool promised;	   /* somebody waits for it; kept by the pool */
+	char
+	    hindrance[128]; /* why it is no more, as the cell says; "": it is */
+	int64_t runs;	    /* leases that are over */
+	bool retire;	    /* it has asked to be replaced */
+	bool promised;	    /* somebody waits for it; kept by the pool */
 	enum container_state state;
 	int64_t since_ms;      /* when the state began */
 	struct ticket *ticket; /* whose lease it is; kept by the pool */

@@ -249,8 +249,11 @@ settle_containers(struct pool *pool)
 		next = TAILQ_NEXT(c, link);
 		if (c->state == CONTAINER_IDLE && !c->class->in_memory)
 			memcpy(pool->python, c->python, sizeof(pool->python));
-		if (c->isolation != 0)
+		if (c->isolation != 0) {
 			pool->isolation = c->isolation;
+			memcpy(pool->hindrance, c->hindrance,
+			    sizeof(pool->hindrance));
+		}
 		if (c->state >= CONTAINER_ENDING && c->ticket != NULL)
 			tell_lost(c);
 		if (c->failure != 0 && !c->told)

@@ -69,7 +69,8 @@ struct pool {
 	void (*empty)(void *arg); /* when stopping: no container is left */
 	void *arg;
 	char python[32];
-	int64_t isolation;   /* what the last api cell said; 0: none has */
+	int64_t isolation; /* what the last api cell said; 0: none has */
+	char hindrance[128];
 	int64_t warm_not_ms; /* a start failed: keep none warm before this */
 };
 

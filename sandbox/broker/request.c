@@ -299,6 +299,7 @@ request_tell_status(struct client *client)
 	frame_add_int(&frame, TAG_WAITING, count.waiting);
 	frame_add_int(&frame, TAG_FREE_BYTES, free_bytes);
 	frame_add_int(&frame, TAG_ISOLATION, clients->pool->isolation);
+	frame_add_text(&frame, TAG_TEXT, clients->pool->hindrance);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 }

@@ -23,7 +23,7 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL, IS
                     TAG_REASON, TAG_SIGNAL, TAG_STATUS, Failure,
                     ProtocolError)
 from harvest import Harvest, Staged
-from jail import Keeper, is_possible
+from jail import Keeper, hindrance
 from link import Control
 from run import WORKSPACE, Run
 from serve import VERSION, Cell, enter_child, limits_of
@@ -179,8 +179,9 @@ class ApiCell(MemoryCell):
 
     def serve(self):
         keeper = Keeper(self.control, self.children)
-        if self.isolation == "1" or not is_possible(keeper):
-            return self.serve_once(keeper)
+        why = "asked for" if self.isolation == "1" else hindrance(keeper)
+        if why:
+            return self.serve_once(keeper, why)
         self.proc = keeper.proc
         keeper.furnish()
         gc.collect()
@@ -197,14 +198,14 @@ class ApiCell(MemoryCell):
             told = True
             retire = keeper.serve_one()
 
-    def serve_once(self, keeper):
+    def serve_once(self, keeper, why):
         """Without jails: one lease, then the broker replaces the cell."""
         keeper.system.drop_capabilities()
         keeper.filter.apply()
         os.close(keeper.proc)
         gc.collect()
         gc.freeze()
-        self.control.send_ready(VERSION, ISOLATION_CELL)
+        self.control.send_ready(VERSION, ISOLATION_CELL, why)
         self.lease = self.control.next_lease()
         run = self.converse()
         if run is not None:

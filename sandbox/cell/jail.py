@@ -246,22 +246,49 @@ class Keeper:
             pass
 
 
-def is_possible(keeper):
-    """Try all of it once, in a child: a host may forbid any of the steps."""
+def hindrance(keeper):
+    """Try all of it once, in a child, since a host may forbid any of the
+    steps: what does not work here, or "" when all does."""
+    out, into = os.pipe2(os.O_CLOEXEC)
     pid = os.fork()
     if pid == 0:
-        status = 1
+        why = b"?"
         try:
             keeper.furnish()
             if keeper.system.clone(JAIL) == 0:
-                keeper.become_init()
+                why = try_jail(keeper)
+                os.write(into, why)
                 os._exit(0)
-            status = os.wait()[1] != 0
-        except OSError:
-            pass
+            why = b"" if os.wait()[1] == 0 else b"the jail was killed"
+        except OSError as error:
+            why = describe(error)
         finally:
-            os._exit(status)
-    return os.waitpid(pid, 0)[1] == 0
+            os.write(into, why)
+            os._exit(0)
+    os.close(into)
+    why = b""
+    while True:
+        more = os.read(out, 200)
+        if not more:
+            break
+        why += more
+    os.close(out)
+    os.waitpid(pid, 0)
+    return why.decode("ascii", "replace")[:200]
+
+
+def try_jail(keeper):
+    try:
+        keeper.become_init()
+    except OSError as error:
+        return describe(error)
+    return b""
+
+
+def describe(error):
+    """What failed, and how: "mount: EPERM"."""
+    return ("%s: %s" % (error.strerror, errno.errorcode.get(
+        error.errno, error.errno))).encode("ascii", "replace")
 
 
 def writable_mounts():

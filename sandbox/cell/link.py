@@ -10,7 +10,7 @@ import select
 import _socket
 
 from frames import (FRAME_IDLE, FRAME_MAX, FRAME_READY, FRAME_SERVE,
-                    TAG_ISOLATION, TAG_PYTHON, TAG_RETIRE, Frame,
+                    TAG_ISOLATION, TAG_PYTHON, TAG_RETIRE, TAG_TEXT, Frame,
                     ProtocolError, frame)
 
 ENDED = select.POLLHUP | select.POLLERR | select.POLLNVAL
@@ -47,9 +47,10 @@ class Control:
         self.sock = sock
         self.fd = sock.fileno()
 
-    def send_ready(self, version, isolation=None):
+    def send_ready(self, version, isolation=None, why=None):
         self.sock.send(frame(FRAME_READY, (TAG_PYTHON, version.encode()),
-                             (TAG_ISOLATION, isolation)))
+                             (TAG_ISOLATION, isolation),
+                             (TAG_TEXT, why and why.encode())))
 
     def send_idle(self, retire=None):
         self.sock.send(frame(FRAME_IDLE, (TAG_RETIRE, retire)))

@@ -201,6 +201,8 @@ status_read(struct lease_status *status, const struct frame_view *view)
 	    sizeof(status->image_name));
 	(void)frame_get_text(view, TAG_PYTHON, status->python,
 	    sizeof(status->python));
+	(void)frame_get_text(view, TAG_TEXT, status->hindrance,
+	    sizeof(status->hindrance));
 }
 
 enum lease_outcome

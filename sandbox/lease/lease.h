@@ -79,7 +79,8 @@ struct lease_status {
 	int64_t starting;
 	int64_t waiting;
 	int64_t free_bytes;
-	int64_t isolation; /* enum isolation of the api cells; 0: not known */
+	int64_t isolation;   /* enum isolation of the api cells; 0: not known */
+	char hindrance[128]; /* why it is no more: "step: ERROR"; "": it is */
 };
 
 enum lease_outcome lease_status(const char *socket_path,

@@ -17,6 +17,7 @@ def again():
         b.wait_status(LEASED=0)
         is_(b.status()["ISOLATION"], N["ISOLATION_RUN"],
             "the status tells of the isolation")
+        is_(b.status()["TEXT"], b"", "which nothing hinders")
         names = set()
         for n in range(5):
             asked = b.lease_api()
@@ -166,6 +167,7 @@ def weak():
         b.wait_status(CELLS=1, STARTING=0)
         is_(b.status()["ISOLATION"], N["ISOLATION_CELL"],
             "without namespaces the status says so")
+        is_(b.status()["TEXT"], b"asked for", "and why")
         names = set()
         for n in range(3):
             asked = b.lease_api()

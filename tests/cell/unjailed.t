@@ -10,6 +10,7 @@ WAYS = {
     "told so": {"isolation": 1},
     "no user namespaces": {"seccomp": "seccomp.json"},
 }
+REASONS = {"told so": "asked for", "no user namespaces": "unshare: EPERM"}
 
 
 @test
@@ -17,6 +18,7 @@ def it_serves_one_run():
     for name, options in WAYS.items():
         with ApiCell(**options) as cell:
             assert cell.ready[1]["ISOLATION"] == N.ISOLATION_CELL, name
+            assert cell.ready[1]["TEXT"] == REASONS[name], cell.ready
             told = cell.eval(["-c", "import os; print(os.getpid() > 1, "
                               "os.listdir('/home'))"])
             assert told.output == b"True []\n", (name, told)
