@@ -336,8 +336,11 @@ tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
 	return result;
 }
 
-int
-tokens_revoke(const char *path, const char *name, struct err *err)
+/* Change or remove what stands in the file by that name. */
+static int
+edit(const char *path, const char *name,
+    void (*change)(struct tokens *tokens, struct token *token, const void *arg),
+    const void *arg, struct err *err)
 {
 	auto_close int lock = lock_folder(path, err);
 	struct tokens tokens;
@@ -350,9 +353,45 @@ tokens_revoke(const char *path, const char *name, struct err *err)
 	if (token == NULL) {
 		(void)err_set(err, ERR_NOT_FOUND, "there is no token %s", name);
 	} else {
-		*token = tokens.items[--tokens.count];
+		change(&tokens, token, arg);
 		result = write_file(&tokens, path, err);
 	}
 	tokens_close(&tokens);
 	return result;
+}
+
+static void
+set_limits(struct tokens *tokens, struct token *token, const void *arg)
+{
+	const struct token *limits = arg;
+
+	(void)tokens;
+	if (limits->cells >= 0)
+		token->cells = limits->cells;
+	if (limits->rate >= 0)
+		token->rate = limits->rate;
+}
+
+int
+tokens_set(const char *path, const char *name, int64_t cells, int64_t rate,
+    struct err *err)
+{
+	const struct token limits = { .cells = cells, .rate = rate };
+
+	if (cells > LIMIT_MAX || rate > LIMIT_MAX)
+		return err_set(err, ERR_INPUT, "a limit is 0 to %d", LIMIT_MAX);
+	return edit(path, name, set_limits, &limits, err);
+}
+
+static void
+remove_token(struct tokens *tokens, struct token *token, const void *arg)
+{
+	(void)arg;
+	*token = tokens->items[--tokens->count];
+}
+
+int
+tokens_revoke(const char *path, const char *name, struct err *err)
+{
+	return edit(path, name, remove_token, NULL, err);
 }

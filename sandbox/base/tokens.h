@@ -14,8 +14,8 @@ struct err;
  *	NAME HASH CREATED CELLS RATE
  *
  * HASH being BLAKE2b-256 of the token's 32 random bytes, in hex; CREATED Unix
- * seconds; CELLS the runs at once and RATE the requests in a minute that it may
- * have, 0 for as many as there are.  Blank lines and lines that begin with '#'
+ * seconds; CELLS the runs and sessions at once and RATE the requests in a minute
+ * that it may have, 0 for as many as there are.  Blank lines and lines that begin with '#'
  * are skipped.  The token itself, "il_" and 64 hex digits, is stored nowhere.
  */
 #define TOKENS_HASH_LEN 32
@@ -57,7 +57,10 @@ const struct token *tokens_find(const struct tokens *tokens,
  * text is the token, to be shown once.  ERR_CONFLICT: the name is taken. */
 int tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
     char text[TOKENS_TEXT_LEN + 1], struct err *err);
-/* ERR_NOT_FOUND: there is none of that name. */
+/* Give one other limits; -1 leaves a limit as it is.  ERR_NOT_FOUND: there is
+ * none of that name; so below. */
+int tokens_set(const char *path, const char *name, int64_t cells, int64_t rate,
+    struct err *err);
 int tokens_revoke(const char *path, const char *name, struct err *err);
 
 #endif

@@ -13,12 +13,12 @@
 #define LIMIT_MAX 1000000
 
 static const char usage[] =
-    "token -f file [-c cells] [-r requests-a-minute] add name | "
+    "token -f file [-c cells] [-r requests-a-minute] add|set name | "
     "token -f file list | token -f file revoke name";
 
 struct options {
 	const char *file;
-	int64_t cells;
+	int64_t cells; /* -1: nothing was said */
 	int64_t rate;
 };
 
@@ -28,12 +28,27 @@ add(const struct options *options, const char *name)
 	char text[TOKENS_TEXT_LEN + 1];
 	struct err err;
 
-	if (tokens_add(options->file, name, options->cells, options->rate, text,
-		&err) < 0)
+	if (tokens_add(options->file, name,
+		options->cells < 0 ? 0 : options->cells,
+		options->rate < 0 ? 0 : options->rate, text, &err) < 0)
 		return ctl_fail("token", &err);
 	(void)fprintf(stderr, "The token of %s, which is shown only now:\n",
 	    name);
 	printf("%s\n", text);
+	return CTL_OK;
+}
+
+static int
+change(const struct options *options, const char *name)
+{
+	struct err err;
+
+	if (options->cells < 0 && options->rate < 0)
+		return ctl_usage(usage);
+	if (tokens_set(options->file, name, options->cells, options->rate,
+		&err) < 0)
+		return ctl_fail("token", &err);
+	printf("changed %s\n", name);
 	return CTL_OK;
 }
 
@@ -92,7 +107,7 @@ parse_options(int argc, char **argv, struct options *options)
 int
 ctl_token(struct ctl *ctl, int argc, char **argv)
 {
-	struct options options = { .file = NULL };
+	struct options options = { .cells = -1, .rate = -1 };
 	const char *verb;
 	int left;
 
@@ -103,6 +118,8 @@ ctl_token(struct ctl *ctl, int argc, char **argv)
 	left = argc - optind;
 	if (strcmp(verb, "add") == 0 && left == 2)
 		return add(&options, argv[optind + 1]);
+	if (strcmp(verb, "set") == 0 && left == 2)
+		return change(&options, argv[optind + 1]);
 	if (strcmp(verb, "revoke") == 0 && left == 2)
 		return forget(&options, argv[optind + 1]);
 	if (strcmp(verb, "list") == 0 && left == 1)

@@ -68,6 +68,19 @@ test_life(void)
 	ok(tokens_add(path, "bob", 0, 0, file, &err) < 0 &&
 		err.code == ERR_CONFLICT,
 	    "a name is taken");
+	ok(tokens_set(path, "carol", 1, 1, &err) < 0 &&
+		err.code == ERR_NOT_FOUND,
+	    "nobody to change");
+	ok(tokens_set(path, "bob", 1, 1000001, &err) < 0 &&
+		err.code == ERR_INPUT,
+	    "not a limit");
+	ok(tokens_set(path, "bob", 3, -1, &err) == 0 &&
+		tokens_set(path, "bob", -1, 70, &err) == 0,
+	    "other limits");
+	is_int(tokens_refresh(&tokens, &err), 1, "are a change");
+	is_int(tokens.items[1].cells, 3, "of the runs");
+	is_int(tokens.items[1].rate, 70, "of the requests");
+	is_str(who(&tokens, "Bearer ", bob, ""), "bob", "not of the token");
 	ok(tokens_revoke(path, "carol", &err) < 0 && err.code == ERR_NOT_FOUND,
 	    "nobody to revoke");
 	ok(tokens_revoke(path, "alice", &err) == 0, "revoked");
