@@ -8,6 +8,7 @@
 #include "api/eval.h"
 #include "api/filestore.h"
 #include "api/metrics.h"
+#include "api_limits.h"
 
 #include "../sandbox/base/tokens.h"
 
@@ -17,7 +18,8 @@ struct http_request;
 
 /*
  * What the routes of il-api share: made once, before the children are forked,
- * and then only read (the counters are in shared memory).
+ * and then only read (what is counted is in shared memory); but for what the
+ * gate says of the one request that is being answered.
  */
 #define API_INTERPRETERS_MAX 64
 /* Of a request's body; its JSON takes about as much again. */
@@ -31,6 +33,9 @@ struct api_app {
 	struct metrics metrics;
 	struct filestore store;
 	struct tokens tokens; /* path NULL: nobody is asked for one */
+	struct limits limits;
+	unsigned char owner[TOKENS_HASH_LEN]; /* its token; zeros: none */
+	int seat; /* the cell that its token may have; -1 and less: none */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 	struct eval_terms eval_terms;
 };
@@ -76,6 +81,11 @@ void api_detail(struct http_request *req, int status, const char *headers,
     const char *text);
 /* The same of an answer that is made; releases it. */
 void api_refuse(struct http_request *req, struct detail *detail);
+/* /eval has the manners of the one contract, all else those of the other. */
+bool api_is_eval(const struct http_request *req);
+/* {"title": …}, or what the client prefers; description may be NULL. */
+void api_refuse_eval(struct http_request *req, int status, const char *headers,
+    const char *title, const char *description);
 /* 503 with Retry-After; 500. */
 void api_busy(struct http_request *req);
 void api_failed(struct http_request *req);

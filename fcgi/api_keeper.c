@@ -7,11 +7,14 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <sodium.h>
 
 #include "api/metrics.h"
 
@@ -28,8 +31,13 @@
 #define ASK_MS 1000
 #define END_MS 5000
 
-/* One byte each way. */
+/* One byte each way; but what begins is a struct question. */
 enum message { BORROW = 'b', LENT = 'l', RETURNED = 'r', END = 'e' };
+
+struct question {
+	char message;
+	unsigned char owner[TOKENS_HASH_LEN];
+};
 
 struct keeper {
 	const struct keeper_spec *spec;
@@ -61,6 +69,15 @@ end_session(const struct keeper *k)
 }
 
 static void
+tell(int fd, char message)
+{
+	struct err err;
+
+	if (fd_send_packet(fd, &message, 1, -1, -1, 0, &err) != 0)
+		log_debug("session: %s", err.text);
+}
+
+static void
 lend_to_next(struct keeper *k)
 {
 	static const char message = LENT;
@@ -80,20 +97,29 @@ lend_to_next(struct keeper *k)
 	}
 }
 
-/* Only programs of ours reach the socket; what makes no sense is dropped. */
+/* Only programs of ours reach the socket; what makes no sense is dropped, and
+ * so is whoever the session does not belong to. */
 static void
 take_connection(struct keeper *k)
 {
 	int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
-	char message = 0;
+	struct question question;
 	struct err err;
 
 	if (fd < 0)
 		return;
-	if (fd_receive_packet(fd, &message, 1, NULL, NULL, ASK_MS, &err) == 1 &&
-	    message == END)
+	if (fd_receive_packet(fd, &question, sizeof(question), NULL, NULL,
+		ASK_MS, &err) != (ssize_t)sizeof(question) ||
+	    sodium_memcmp(question.owner, k->spec->owner,
+		sizeof(question.owner)) != 0) {
+		(void)close(fd);
+		return;
+	}
+	if (question.message == END) {
+		tell(fd, END);
 		end_session(k);
-	if (message == BORROW && k->waiting_count < WAITING_MAX)
+	}
+	if (question.message == BORROW && k->waiting_count < WAITING_MAX)
 		k->waiting[k->waiting_count++] = fd;
 	else
 		(void)close(fd);
@@ -150,11 +176,15 @@ compare_fds(const void *a, const void *b)
 static void
 close_others(const struct keeper *k, int start_fd)
 {
-	int kept[] = { k->cell_fd, k->broker_fd, k->listen_fd, start_fd };
+	int kept[] = { k->cell_fd, k->broker_fd, k->listen_fd, k->spec->seat,
+		start_fd };
+	const int count = sizeof(kept) / sizeof(kept[0]);
 	unsigned int from = 3;
 
-	qsort(kept, 4, sizeof(kept[0]), compare_fds);
-	for (int i = 0; i < 4; i++) {
+	qsort(kept, (size_t)count, sizeof(kept[0]), compare_fds);
+	for (int i = 0; i < count; i++) {
+		if (kept[i] < 0)
+			continue;
 		if ((unsigned int)kept[i] > from)
 			(void)syscall(SYS_close_range, from,
 			    (unsigned int)kept[i] - 1, 0);
@@ -249,23 +279,28 @@ keeper_sweep(const char *folder)
 /* ---- its clients ---- */
 
 static int
-ask(const char *folder, const char *id, char message, struct err *err)
+ask(const char *folder, const char *id, const unsigned char *owner,
+    char message, struct err *err)
 {
+	struct question question = { .message = message };
 	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
 	auto_close int fd = -1;
 
 	socket_path(&path, folder, id);
+	memcpy(question.owner, owner, sizeof(question.owner));
 	fd = fd_connect_unix(buf_str(&path), SOCK_SEQPACKET, err);
-	if (fd < 0 || fd_send_packet(fd, &message, 1, -1, -1, ASK_MS, err) != 0)
+	if (fd < 0 ||
+	    fd_send_packet(fd, &question, sizeof(question), -1, -1, ASK_MS,
+		err) != 0)
 		return err_set(err, ERR_NOT_FOUND, "no such session");
 	return steal_fd(&fd);
 }
 
 int
-keeper_borrow(const char *folder, const char *id, int *cell_fd, int wait_ms,
-    struct err *err)
+keeper_borrow(const char *folder, const char *id, const unsigned char *owner,
+    int *cell_fd, int wait_ms, struct err *err)
 {
-	auto_close int fd = ask(folder, id, BORROW, err);
+	auto_close int fd = ask(folder, id, owner, BORROW, err);
 	char message = 0;
 	ssize_t n;
 
@@ -292,14 +327,20 @@ keeper_return(int connection)
 }
 
 int
-keeper_end(const char *folder, const char *id, struct err *err)
+keeper_end(const char *folder, const char *id, const unsigned char *owner,
+    struct err *err)
 {
-	auto_close int fd = ask(folder, id, END, err);
-	struct err ignored;
-	char message;
+	auto_close int fd = ask(folder, id, owner, END, err);
+	char message = 0;
+	ssize_t n;
 
 	if (fd < 0)
 		return -1;
-	(void)fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, &ignored);
+	n = fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, err);
+	if (n != 1 || message != END)
+		return n < 0 ? -1 :
+			       err_set(err, ERR_NOT_FOUND, "it is not ours");
+	/* At its end the session has ended, too. */
+	(void)fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, err);
 	return 0;
 }

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../sandbox/base/tokens.h"
+
 struct err;
 struct lease;
 struct metrics;
@@ -13,7 +15,8 @@ struct metrics;
  * lease, and lends the cell to one request after another.  It listens on
  * STATE/sessions/<32 hex digits>, and ends at its time, when it is told to,
  * when the cell is gone, when a request breaks off, and with the master, to
- * which it belongs.
+ * which it belongs.  To whoever comes with another token than made it, it is
+ * not there.
  */
 #define KEEPER_ID_LEN 32
 
@@ -23,6 +26,8 @@ struct keeper_spec {
 	int64_t until_ms; /* monotonic */
 	pid_t master;
 	struct metrics *metrics;
+	const unsigned char *owner; /* TOKENS_HASH_LEN bytes; so below */
+	int seat; /* a descriptor to hold as long as it lasts; negative: none */
 };
 
 /* Hand the lease over to a new keeper.  After 0 it is the keeper's alone. */
@@ -35,12 +40,13 @@ void keeper_sweep(const char *folder);
 /* Borrow the cell: a connection to the keeper, and the cell's descriptor; wait
  * at most wait_ms for those who are before us.  -1 with ERR_NOT_FOUND: there is
  * no such session. */
-int keeper_borrow(const char *folder, const char *id, int *cell_fd, int wait_ms,
-    struct err *err);
+int keeper_borrow(const char *folder, const char *id,
+    const unsigned char *owner, int *cell_fd, int wait_ms, struct err *err);
 /* Give it back, between two requests to the cell; closing the connection alone
  * ends the session. */
 void keeper_return(int connection);
 /* End the session; returns when it has ended.  ERR_NOT_FOUND as above. */
-int keeper_end(const char *folder, const char *id, struct err *err);
+int keeper_end(const char *folder, const char *id, const unsigned char *owner,
+    struct err *err);
 
 #endif

@@ -4,51 +4,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/pages.h"
 #include "api_app.h"
-#include "health.h"
+#include "api_gate.h"
 #include "http.h"
 
 #include "../sandbox/base/buf.h"
 #include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/clock.h"
-#include "../sandbox/base/config.h"
-#include "../sandbox/base/err.h"
 #include "../sandbox/base/log.h"
-#include "../sandbox/lease/lease.h"
 
 #define ID_MAX 256
-#define METRICS_MAX (256 << 10)
-#define NO_STORE "Cache-Control: no-store\r\n"
+#define LOCATION_MAX 65536
 
 struct route {
 	const char *method;
 	const char *path; /* "{" begins what may be anything but "/" */
 	api_route_fn *answer;
+	unsigned int flags;
 };
 
-/* What needs no token: how it is, and what there is. */
-static const char *const open_paths[] = { "/health", "/openapi.json", "/docs",
-	"/redoc", NULL };
+enum {
+	OPEN = 1, /* needs no token: how it is, and what there is */
+	RUNS = 2, /* takes a cell */
+	HEAD = 4, /* answers HEAD, too, as the contract's framework does */
+};
 
 /* Rows of one path stand together. */
 static const struct route routes[] = {
-	{ "GET", "/health", api_health },
-	{ "GET", "/versions", api_versions },
-	{ "GET", "/metrics", api_metrics },
-	{ "POST", "/eval", api_eval },
-	{ "POST", "/v1/execute", api_execute },
-	{ "POST", "/v1/execute/stream", api_execute_stream },
-	{ "POST", "/v1/files", api_upload },
-	{ "GET", "/v1/files", api_list },
-	{ "GET", "/v1/files/{file_id}", api_download },
-	{ "DELETE", "/v1/files/{file_id}", api_delete },
-	{ "POST", "/v1/sessions", api_session_create },
-	{ "DELETE", "/v1/sessions/{session_id}", api_session_delete },
-	{ "POST", "/v1/sessions/{session_id}/bash", api_session_bash },
-	{ "GET", "/openapi.json", api_openapi },
-	{ "GET", "/docs", api_docs },
-	{ "GET", "/redoc", api_docs },
+	{ "GET", "/health", api_health, OPEN },
+	{ "GET", "/versions", api_versions, 0 },
+	{ "GET", "/metrics", api_metrics, 0 },
+	{ "POST", "/eval", api_eval, RUNS },
+	{ "POST", "/v1/execute", api_execute, RUNS },
+	{ "POST", "/v1/execute/stream", api_execute_stream, RUNS },
+	{ "POST", "/v1/files", api_upload, 0 },
+	{ "GET", "/v1/files", api_list, 0 },
+	{ "GET", "/v1/files/{file_id}", api_download, 0 },
+	{ "DELETE", "/v1/files/{file_id}", api_delete, 0 },
+	{ "POST", "/v1/sessions", api_session_create, RUNS },
+	{ "DELETE", "/v1/sessions/{session_id}", api_session_delete, 0 },
+	/* Its cell is the session's. */
+	{ "POST", "/v1/sessions/{session_id}/bash", api_session_bash, 0 },
+	{ "GET", "/openapi.json", api_openapi, OPEN | HEAD },
+	{ "GET", "/docs", api_docs, OPEN | HEAD },
+	{ "GET", "/redoc", api_docs, OPEN | HEAD },
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
@@ -117,128 +116,148 @@ api_wants_extras(const struct http_request *req)
 	return extras != NULL && strcmp(extras, "1") == 0;
 }
 
-/* ---- what is short ---- */
+/* ---- refusals ---- */
 
-/* Always 200: what is wrong stands in the body. */
-void
-api_health(struct api_app *app, struct http_request *req, const char *id)
+bool
+api_is_eval(const struct http_request *req)
 {
-	auto_free char *body = NULL;
-	struct health health;
-
-	(void)id;
-	health_gather(app->config, &health);
-	body = health_json(&health);
-	api_text(req, 200, NO_STORE, body);
+	return strncmp(req->path, "/eval", 5) == 0 &&
+	    (req->path[5] == '\0' || req->path[5] == '/');
 }
 
 void
-api_versions(struct api_app *app, struct http_request *req, const char *id)
-{
-	auto_buf struct buf body = BUF_INIT(64 << 10);
-
-	(void)id;
-	buf_addf(&body, "{\"default\":\"%s\",\"versions\":[",
-	    app->interpreters[0]);
-	for (size_t i = 0; app->interpreters[i] != NULL; i++)
-		buf_addf(&body,
-		    "%s{\"name\":\"%s\",\"executable_path\":"
-		    "\"/snekbin/python/%s/bin/python\"}",
-		    i > 0 ? "," : "", app->interpreters[i],
-		    app->interpreters[i]);
-	buf_adds(&body, "]}");
-	api_text(req, 200, NULL, buf_str(&body));
-}
-
-void
-api_metrics(struct api_app *app, struct http_request *req, const char *id)
-{
-	auto_buf struct buf body = BUF_INIT(METRICS_MAX);
-	struct lease_status status;
-	struct err err;
-	bool known;
-
-	(void)id;
-	known = lease_status(app->lease_socket, &status, HEALTH_WAIT_MS,
-		    &err) == LEASE_GRANTED;
-	metrics_add(&body, &app->metrics, known ? &status : NULL);
-	http_answer(req, 200, METRICS_TYPE, NO_STORE, buf_str(&body), body.len);
-}
-
-void
-api_openapi(struct api_app *app, struct http_request *req, const char *id)
-{
-	(void)app;
-	(void)id;
-	http_answer(req, 200, API_JSON, NULL, pages_openapi, pages_openapi_len);
-}
-
-void
-api_docs(struct api_app *app, struct http_request *req, const char *id)
-{
-	auto_buf struct buf page = BUF_INIT(PAGES_DOCS_MAX);
-	auto_buf struct buf headers = BUF_INIT(4096);
-
-	(void)app;
-	(void)id;
-	pages_add_docs(&page);
-	pages_add_headers(&headers);
-	http_answer(req, 200, PAGES_DOCS_TYPE, buf_str(&headers),
-	    buf_str(&page), page.len);
-}
-
-/* ---- finding ---- */
-
-/* Does the path fit the pattern?  id gets what stands for its {…}. */
-static bool
-fits(const char *pattern, const char *path, char id[ID_MAX])
-{
-	size_t fixed = strcspn(pattern, "{");
-	size_t len;
-
-	if (strncmp(pattern, path, fixed) != 0)
-		return false;
-	if (pattern[fixed] == '\0')
-		return path[fixed] == '\0';
-	path += fixed;
-	pattern += fixed + strcspn(pattern + fixed, "}") + 1;
-	len = strcspn(path, "/");
-	if (len == 0 || len >= ID_MAX || strcmp(pattern, path + len) != 0)
-		return false;
-	memcpy(id, path, len);
-	id[len] = '\0';
-	return true;
-}
-
-/* /eval has the manners of the one contract, all else those of the other. */
-static bool
-is_eval(const char *path)
-{
-	return strncmp(path, "/eval", 5) == 0 &&
-	    (path[5] == '\0' || path[5] == '/');
-}
-
-static void
-refuse_eval(struct http_request *req, int status, const char *headers,
-    const char *title)
+api_refuse_eval(struct http_request *req, int status, const char *headers,
+    const char *title, const char *description)
 {
 	const char *type = eval_refusal_type(http_param(req, "HTTP_ACCEPT"));
 	auto_buf struct buf all = BUF_INIT(1024);
-	auto_buf struct buf body = BUF_INIT(1024);
+	auto_buf struct buf body = BUF_INIT(4096);
 	struct eval_refusal refusal;
 
-	(void)eval_refuse(&refusal, status, title);
+	if (description == NULL)
+		(void)eval_refuse(&refusal, status, title);
+	else
+		(void)eval_refuse_with(&refusal, status, title, "%s",
+		    description);
 	eval_refusal_add(&body, &refusal, type);
 	eval_refusal_release(&refusal);
 	buf_addf(&all, "%sVary: Accept\r\n", headers);
 	http_answer(req, status, type, buf_str(&all), buf_str(&body), body.len);
 }
 
+/* ---- finding ---- */
+
+/* Where a request goes. */
+struct place {
+	const struct route *route; /* NULL: not with this method */
+	const char *pattern;	   /* NULL: nowhere at all */
+	unsigned int flags;	   /* of the pattern */
+	char id[ID_MAX];
+};
+
+/* Does the path fit the pattern?  id gets what stands for its {…}. */
+static bool
+fits(const char *pattern, const char *path, size_t path_len, char id[ID_MAX])
+{
+	size_t fixed = strcspn(pattern, "{");
+	const char *end = path + path_len;
+	const char *slash;
+	size_t len;
+
+	if (pattern[fixed] == '\0')
+		return path_len == fixed && memcmp(pattern, path, fixed) == 0;
+	if (path_len <= fixed || memcmp(pattern, path, fixed) != 0)
+		return false;
+	path += fixed;
+	pattern += fixed + strcspn(pattern + fixed, "}") + 1;
+	slash = memchr(path, '/', (size_t)(end - path));
+	len = (size_t)((slash == NULL ? end : slash) - path);
+	if (len == 0 || len >= ID_MAX ||
+	    (size_t)(end - path) - len != strlen(pattern) ||
+	    memcmp(pattern, path + len, strlen(pattern)) != 0)
+		return false;
+	memcpy(id, path, len);
+	id[len] = '\0';
+	return true;
+}
+
+static bool
+takes(const struct route *route, const char *method)
+{
+	return strcmp(route->method, method) == 0 ||
+	    ((route->flags & HEAD) != 0 && strcmp(method, "HEAD") == 0);
+}
+
+static void
+find(struct place *place, const char *method, const char *path, size_t path_len)
+{
+	*place = (struct place){ .route = NULL };
+	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
+		if (!fits(routes[i].path, path, path_len, place->id))
+			continue;
+		place->pattern = routes[i].path;
+		place->flags = routes[i].flags;
+		if (takes(&routes[i], method))
+			place->route = &routes[i];
+	}
+}
+
+/* The same as a URL, with whatever does not belong into one escaped. */
+static void
+add_url(struct buf *out, const char *text, size_t len)
+{
+	static const char safe[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	    "_.-~:/%#?=@[]!$&'()*+,;";
+
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] != '\0' && strchr(safe, text[i]) != NULL)
+			buf_addc(out, text[i]);
+		else
+			buf_addf(out, "%%%02X", (unsigned char)text[i]);
+	}
+}
+
+/* A path with slashes at its end goes to the one without, as the contract's
+ * framework has it.  False: there is none either. */
+static bool
+redirect(struct http_request *req)
+{
+	auto_buf struct buf headers = BUF_INIT(LOCATION_MAX);
+	const char *host = http_param(req, "HTTP_HOST");
+	const char *scheme = http_param(req, "REQUEST_SCHEME");
+	size_t len = strlen(req->path);
+	struct place place;
+
+	while (len > 0 && req->path[len - 1] == '/')
+		len--;
+	if (api_is_eval(req) || req->path[len] == '\0')
+		return false;
+	find(&place, req->method, req->path, len);
+	if (place.pattern == NULL)
+		return false;
+	buf_adds(&headers, "Location: ");
+	if (host != NULL && host[0] != '\0') {
+		buf_addf(&headers, "%s://", scheme == NULL ? "http" : scheme);
+		add_url(&headers, host, strlen(host));
+	}
+	add_url(&headers, req->path, len);
+	if (req->query[0] != '\0') {
+		buf_addc(&headers, '?');
+		add_url(&headers, req->query, strlen(req->query));
+	}
+	buf_adds(&headers, "\r\n");
+	if (headers.overflow)
+		return false;
+	http_answer(req, 307, NULL, buf_str(&headers), "", 0);
+	return true;
+}
+
 static void
 refuse_path(struct http_request *req)
 {
-	if (is_eval(req->path))
-		refuse_eval(req, 404, "", EVAL_TITLE_NOT_FOUND);
+	if (api_is_eval(req))
+		api_refuse_eval(req, 404, "", EVAL_TITLE_NOT_FOUND, NULL);
 	else
 		api_detail(req, 404, NULL, "Not Found");
 }
@@ -248,20 +267,21 @@ refuse_method(struct http_request *req, const char *pattern)
 {
 	auto_buf struct buf allow = BUF_INIT(256);
 
-	if (is_eval(req->path) && strcmp(req->method, "OPTIONS") == 0) {
+	if (api_is_eval(req) && strcmp(req->method, "OPTIONS") == 0) {
 		http_answer(req, 200, NULL, "Allow: POST\r\n", "", 0);
 		return;
 	}
-	if (is_eval(req->path)) {
-		refuse_eval(req, 405, "Allow: POST, OPTIONS\r\n",
-		    EVAL_TITLE_METHOD);
+	if (api_is_eval(req)) {
+		api_refuse_eval(req, 405, "Allow: POST, OPTIONS\r\n",
+		    EVAL_TITLE_METHOD, NULL);
 		return;
 	}
 	for (size_t i = 0; i < ROUTES; i++)
 		if (strcmp(routes[i].path, pattern) == 0)
-			buf_addf(&allow, "%s%s",
+			buf_addf(&allow, "%s%s%s",
 			    allow.len == 0 ? "Allow: " : ", ",
-			    routes[i].method);
+			    routes[i].method,
+			    (routes[i].flags & HEAD) != 0 ? ", HEAD" : "");
 	buf_adds(&allow, "\r\n");
 	api_detail(req, 405, buf_str(&allow), "Method Not Allowed");
 }
@@ -278,47 +298,6 @@ route_place(const char *pattern)
 	return i;
 }
 
-/* Nobody is asked for a token.  nginx says of a request that anybody may have
- * sent it: nothing runs for those. */
-static bool
-is_ours(struct http_request *req)
-{
-	const char *foreign = http_param(req, "INLINE_FOREIGN");
-
-	if (foreign == NULL || strcmp(foreign, "1") != 0)
-		return true;
-	if (is_eval(req->path))
-		refuse_eval(req, 403, "", "403 Forbidden");
-	else
-		api_detail(req, 403, NULL,
-		    "Closed to others while IL_API_TOKENS_FILE is not set");
-	return false;
-}
-
-/* May it go on?  Otherwise it was answered. */
-static bool
-is_allowed(struct api_app *app, struct http_request *req)
-{
-	static const char header[] = "WWW-Authenticate: Bearer\r\n";
-	struct err err;
-
-	for (size_t i = 0; open_paths[i] != NULL; i++)
-		if (strcmp(open_paths[i], req->path) == 0)
-			return true;
-	if (app->tokens.path == NULL)
-		return is_ours(req);
-	if (tokens_refresh(&app->tokens, &err) < 0)
-		log_warn("tokens: %s", err.text);
-	if (tokens_find(&app->tokens, http_param(req, "HTTP_AUTHORIZATION")) !=
-	    NULL)
-		return true;
-	if (is_eval(req->path))
-		refuse_eval(req, 401, header, "401 Unauthorized");
-	else
-		api_detail(req, 401, header, "Not authenticated");
-	return false;
-}
-
 /* Whoever is answered without having been read would see its connection break
  * before the answer. */
 static void
@@ -330,27 +309,23 @@ drop_body(struct http_request *req)
 		;
 }
 
-/* The pattern that fits, or NULL. */
-static const char *
-dispatch(struct api_app *app, struct http_request *req)
+static void
+dispatch(struct api_app *app, struct http_request *req,
+    const struct place *place)
 {
-	const char *pattern = NULL;
-	char id[ID_MAX] = "";
+	bool runs = place->route != NULL && (place->flags & RUNS) != 0;
 
-	for (size_t i = 0; i < ROUTES; i++) {
-		if (!fits(routes[i].path, req->path, id))
-			continue;
-		pattern = routes[i].path;
-		if (strcmp(routes[i].method, req->method) == 0) {
-			routes[i].answer(app, req, id);
-			return pattern;
-		}
-	}
-	if (pattern == NULL)
-		refuse_path(req);
+	if (place->pattern == NULL && redirect(req))
+		return;
+	if (!gate_enter(app, req, (place->flags & OPEN) != 0, runs))
+		return;
+	if (place->route != NULL)
+		place->route->answer(app, req, place->id);
+	else if (place->pattern != NULL)
+		refuse_method(req, place->pattern);
 	else
-		refuse_method(req, pattern);
-	return pattern;
+		refuse_path(req);
+	gate_leave(app);
 }
 
 void
@@ -358,16 +333,17 @@ api_answer(void *arg, struct http_request *req)
 {
 	struct api_app *app = arg;
 	int64_t started = clock_monotonic_us();
-	const char *pattern;
+	struct place place;
 	int64_t took;
 
 	metrics_change(&app->metrics, METRICS_REQUESTS, 1);
-	pattern = is_allowed(app, req) ? dispatch(app, req) : NULL;
+	find(&place, req->method, req->path, strlen(req->path));
+	dispatch(app, req, &place);
 	drop_body(req);
 	took = clock_monotonic_us() - started;
 	metrics_change(&app->metrics, METRICS_REQUESTS, -1);
-	metrics_request(&app->metrics, route_place(pattern), req->status, took,
-	    req->length > 0 ? req->length : 0, req->sent);
+	metrics_request(&app->metrics, route_place(place.pattern), req->status,
+	    took, req->length > 0 ? req->length : 0, req->sent);
 	log_debug("%s %s status=%d ms=%lld", req->method, req->path,
 	    req->status, (long long)(took / 1000));
 }

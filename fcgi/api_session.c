@@ -118,7 +118,9 @@ begin_session(struct api_app *app, struct http_request *req,
 		.id = digits,
 		.until_ms = clock_monotonic_ms() + ttl_ms,
 		.master = app->master,
-		.metrics = &app->metrics };
+		.metrics = &app->metrics,
+		.owner = app->owner,
+		.seat = app->seat };
 	struct err err;
 
 	make_id(digits);
@@ -195,7 +197,7 @@ api_session_delete(struct api_app *app, struct http_request *req,
 	const char *digits = digits_of(id);
 	struct err err;
 
-	if (digits == NULL || keeper_end(app->sessions, digits, &err) != 0)
+	if (digits == NULL || keeper_end(app->sessions, digits, app->owner, &err) != 0)
 		refuse_session(req, id);
 	else
 		http_answer(req, 204, NULL, NULL, "", 0);
@@ -297,7 +299,8 @@ api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 	}
 	connection = digits == NULL ?
 	    -1 :
-	    keeper_borrow(app->sessions, digits, &cell_fd, BORROW_MS, &err);
+	    keeper_borrow(app->sessions, digits, app->owner, &cell_fd,
+		BORROW_MS, &err);
 	if (connection >= 0) {
 		run_command(app, req, connection, cell_fd, &bash);
 		(void)close(cell_fd);

@@ -14,9 +14,10 @@
  * A child answers one request at a time.  Every wait has a bound, and a client
  * that hangs up ends its run.
  *
- * Files: api_master.c processes and sockets, api_routes.c the table, api_run.c
- * a run in a leased cell, api_*.c a route each, api/ the bytes of the
- * contracts, serve.c the loop, http.c FastCGI, health.c what /health says.
+ * Files: api_master.c processes and sockets, api_routes.c the table, api_gate.c
+ * who may, api_limits.c how much, api_run.c a run in a leased cell, api_*.c a
+ * route each, api/ the bytes of the contracts, serve.c the loop, http.c
+ * FastCGI, health.c what /health says.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,21 @@ open_store(struct api_app *app, struct err *err)
 }
 
 static int
+open_tokens(struct api_app *app, struct err *err)
+{
+	const char *path = app->config->api_tokens_file;
+
+	if (path[0] == '\0')
+		return 0;
+	if (limits_open(&app->limits, err) != 0)
+		return -1;
+	if (tokens_open(&app->tokens, path, err) == 0)
+		return 0;
+	limits_close(&app->limits);
+	return -1;
+}
+
+static int
 app_open(struct api_app *app, const struct config *config, struct err *err)
 {
 	*app = (struct api_app){ .config = config };
@@ -84,8 +100,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 		metrics_close(&app->metrics);
 		return -1;
 	}
-	if (config->api_tokens_file[0] != '\0' &&
-	    tokens_open(&app->tokens, config->api_tokens_file, err) != 0) {
+	if (open_tokens(app, err) != 0) {
 		filestore_close(&app->store);
 		metrics_close(&app->metrics);
 		return -1;
@@ -117,6 +132,7 @@ app_release(struct api_app *app)
 	free(app->lease_socket);
 	if (app->tokens.path != NULL)
 		tokens_close(&app->tokens);
+	limits_close(&app->limits);
 	filestore_close(&app->store);
 	metrics_close(&app->metrics);
 }

@@ -5,7 +5,7 @@ import os
 import subprocess
 import tempfile
 
-from served import Served
+from served import Served, wait_for
 from service import BUILD
 from tap import run, test
 
@@ -19,13 +19,17 @@ def ilctl(*words):
                           text=True).stdout
 
 
-def add(name):
-    return next(word for word in ilctl("add", name).split()
+def add(name, *limits):
+    return next(word for word in ilctl(*limits, "add", name).split()
                 if word.startswith("il_"))
 
 
+def bearer(secret):
+    return {"Authorization": "Bearer " + secret}
+
+
 token = add("first")
-served = Served(IL_API_TOKENS_FILE=path).__enter__()
+served = Served(IL_API_TOKENS_FILE=path, IL_API_CELLS="3").__enter__()
 
 
 def evaluate(authorization=None):
@@ -69,6 +73,105 @@ def the_file_is_read_again_when_it_changes():
     ilctl("revoke", "second")
     assert evaluate("Bearer " + second).status == 401
     assert evaluate("Bearer " + token).status == 200
+
+
+def is_too_many(answer, seconds, text):
+    assert answer.status == 429, answer
+    assert 1 <= int(answer.headers["Retry-After"]) <= seconds, answer.headers
+    assert answer.text in (
+        '{"title": "429 Too Many Requests", "description": "%s"}' % text,
+        '{"detail":"%s"}' % text), answer
+
+
+RATE = "This token's requests of a minute are used up"
+CELLS = "This token's cells are all in use"
+
+
+@test
+def more_requests_a_minute_than_the_token_has_are_429():
+    own = bearer(add("slow", "-r", "3"))
+    for _ in range(3):
+        assert served.get("/v1/files", **own).status == 200
+    answer = served.get("/v1/files", **own)
+    is_too_many(answer, 20, RATE)
+    assert answer.text.startswith('{"detail"'), answer
+    answer = served.post("/eval", {"input": "1"}, own)
+    is_too_many(answer, 20, RATE)
+    assert answer.text.startswith('{"title"'), answer
+    assert served.get("/health", **own).status == 200, "needs no token"
+    assert evaluate("Bearer " + token).status == 200, "another's is its own"
+    metrics = served.get("/metrics", **bearer(token)).text
+    for route in ("/v1/files", "/eval"):
+        assert 'route="%s",status="429"} 1' % route in metrics, metrics
+
+
+@test
+def a_limit_that_is_changed_counts_from_the_next_request_on():
+    own = bearer(add("changed", "-r", "1"))
+    assert served.get("/v1/files", **own).status == 200
+    assert served.get("/v1/files", **own).status == 429
+    ilctl("-r", "1000", "set", "changed")
+    assert served.get("/v1/files", **own).status == 200
+    ilctl("-r", "1", "set", "changed")
+    assert served.get("/v1/files", **own).status == 429
+
+
+def running():
+    text = served.get("/metrics", **bearer(token)).text
+    return int(text.split("\ninline_api_running ")[1].split()[0])
+
+
+class Loop:
+    """A run that ends when its client goes."""
+
+    def __init__(self, headers):
+        before = running()
+        self.link = served.connect()
+        self.link.request("POST", "/v1/execute", b'{"code": "while 1: pass", '
+                          b'"timeout_ms": 60000}',
+                          {"Content-Type": "application/json", **headers})
+        wait_for(lambda: running() == before + 1)
+
+    def end(self):
+        before = running()
+        self.link.close()
+        wait_for(lambda: running() == before - 1)
+
+
+@test
+def more_cells_at_once_than_the_token_has_are_429():
+    own = bearer(add("one", "-c", "1"))
+    loop = Loop(own)
+    for path_, body in (("/eval", {"input": "1"}),
+                        ("/v1/execute", {"code": "1"}),
+                        ("/v1/execute/stream", {"code": "1"}),
+                        ("/v1/sessions", {})):
+        is_too_many(served.post(path_, body, own), 1, CELLS)
+    assert evaluate("Bearer " + token).status == 200
+    assert served.get("/v1/files", **own).status == 200, "takes no cell"
+    loop.end()
+    wait_for(lambda: served.post("/eval", {"input": "1"}, own).status == 200)
+
+
+@test
+def a_session_is_one_of_the_tokens_cells():
+    own = bearer(add("sitting", "-c", "1"))
+    session = "/v1/sessions/" + served.post("/v1/sessions", {}, own).json[
+        "session_id"]
+    is_too_many(served.post("/eval", {"input": "1"}, own), 1, CELLS)
+    answer = served.post(session + "/bash", {"cmd": "echo 1"}, own)
+    assert answer.json["stdout"] == "1\n", answer
+    assert served.request("DELETE", session, headers=own).status == 204
+    wait_for(lambda: served.post("/eval", {"input": "1"}, own).status == 200)
+
+
+@test
+def a_process_that_is_killed_keeps_no_cell_of_the_token():
+    own = bearer(add("killed", "-c", "1"))
+    loop = Loop(own)
+    served.kill("il-api")
+    wait_for(lambda: served.post("/eval", {"input": "1"}, own).status == 200)
+    loop.link.close()
 
 
 try:

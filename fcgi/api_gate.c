@@ -1,0 +1,110 @@
+#include "api_gate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api_app.h"
+#include "http.h"
+
+#include "../sandbox/base/clock.h"
+#include "../sandbox/base/config.h"
+#include "../sandbox/base/err.h"
+#include "../sandbox/base/log.h"
+
+#define BEARER "WWW-Authenticate: Bearer\r\n"
+
+/* Nobody is asked for a token.  nginx says of a request that anybody may have
+ * sent it: nothing runs for those. */
+static bool
+is_ours(struct http_request *req)
+{
+	const char *foreign = http_param(req, "INLINE_FOREIGN");
+
+	if (foreign == NULL || strcmp(foreign, "1") != 0)
+		return true;
+	if (api_is_eval(req))
+		api_refuse_eval(req, 403, "", "403 Forbidden", NULL);
+	else
+		api_detail(req, 403, NULL,
+		    "Closed to others while IL_API_TOKENS_FILE is not set");
+	return false;
+}
+
+static bool
+refuse_stranger(struct http_request *req)
+{
+	if (api_is_eval(req))
+		api_refuse_eval(req, 401, BEARER, "401 Unauthorized", NULL);
+	else
+		api_detail(req, 401, BEARER, "Not authenticated");
+	return false;
+}
+
+static bool
+refuse_more(struct http_request *req, int64_t seconds, const char *text)
+{
+	char headers[64];
+
+	(void)snprintf(headers, sizeof(headers),
+	    "Retry-After: %" PRId64 "\r\n", seconds);
+	if (api_is_eval(req))
+		api_refuse_eval(req, 429, headers, "429 Too Many Requests",
+		    text);
+	else
+		api_detail(req, 429, headers, text);
+	return false;
+}
+
+/* Within its limits? */
+static bool
+is_within(struct api_app *app, struct http_request *req,
+    const struct token *token, bool runs)
+{
+	const struct config *config = app->config;
+	int64_t seconds = limits_request(&app->limits, token,
+	    clock_monotonic_ms());
+
+	if (seconds > 0)
+		return refuse_more(req, seconds,
+		    "This token's requests of a minute are used up");
+	if (!runs)
+		return true;
+	app->seat = limits_take_seat(&app->limits, token,
+	    config->api_cells + config->api_sessions);
+	if (app->seat != -1)
+		return true;
+	return refuse_more(req, 1,
+	    "This token's cells are all in use");
+}
+
+bool
+gate_enter(struct api_app *app, struct http_request *req, bool open, bool runs)
+{
+	const struct token *token;
+	struct err err;
+
+	app->seat = LIMITS_NONE;
+	memset(app->owner, 0, sizeof(app->owner));
+	if (open)
+		return true;
+	if (app->tokens.path == NULL)
+		return is_ours(req);
+	if (tokens_refresh(&app->tokens, &err) < 0)
+		log_warn("tokens: %s", err.text);
+	token = tokens_find(&app->tokens,
+	    http_param(req, "HTTP_AUTHORIZATION"));
+	if (token == NULL)
+		return refuse_stranger(req);
+	memcpy(app->owner, token->hash, sizeof(app->owner));
+	return is_within(app, req, token, runs);
+}
+
+void
+gate_leave(struct api_app *app)
+{
+	if (app->seat >= 0)
+		(void)close(app->seat);
+	app->seat = LIMITS_NONE;
+}

@@ -1,0 +1,22 @@
+#ifndef API_GATE_H
+#define API_GATE_H
+
+#include <stdbool.h>
+
+struct api_app;
+struct http_request;
+
+/*
+ * Who may use il-api, and how much.  Where IL_API_TOKENS_FILE names tokens, a
+ * request needs one; the file is looked at for each request, and so a token
+ * that was revoked, added or given other limits counts from the next one on.
+ * What is being answered goes on.
+ */
+
+/* open: anybody may; runs: it takes a cell.  True: it may go on, app->owner and
+ * app->seat are set, and gate_leave() ends it.  False: it was answered. */
+bool gate_enter(struct api_app *app, struct http_request *req, bool open,
+    bool runs);
+void gate_leave(struct api_app *app);
+
+#endif

@@ -1,0 +1,139 @@
+/* Limits of tokens over several processes, of which any may be killed. */
+#include "fcgi/api_limits.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "sandbox/base/err.h"
+#include "sandbox/base/tokens.h"
+#include "tap.h"
+
+#define MOST 100
+
+static struct limits limits;
+
+static struct token
+make_token(uint64_t number, int64_t cells, int64_t rate)
+{
+	struct token token = { .cells = cells, .rate = rate };
+
+	memcpy(token.hash, &number, sizeof(number));
+	return token;
+}
+
+static void
+test_rates(void)
+{
+	const struct token slow = make_token(7, 0, 3);
+	const struct token other = make_token(7 + 4096, 0, 3);
+	const struct token free_one = make_token(8, 0, 0);
+	const int64_t t = 1000000;
+
+	for (int i = 0; i < 3; i++)
+		is_int(limits_request(&limits, &slow, t), 0, "at once");
+	is_int(limits_request(&limits, &slow, t), 20, "then 20 s");
+	is_int(limits_request(&limits, &slow, t + 19000), 1, "of which 19 go");
+	is_int(limits_request(&limits, &slow, t + 20000), 0, "and one more");
+	is_int(limits_request(&limits, &slow, t + 20001), 20, "not two");
+	is_int(limits_request(&limits, &other, t), 0,
+	    "one that begins at the same place is another");
+	is_int(limits_request(&limits, &slow, t + 20001), 20, "still not");
+	for (int i = 0; i < 3; i++)
+		is_int(limits_request(&limits, &slow, t + 200000), 0,
+		    "after a while all of them again");
+	ok(limits_request(&limits, &slow, t + 200000) > 0, "and no more");
+	for (int i = 0; i < 1000; i++)
+		if (limits_request(&limits, &free_one, t) != 0)
+			ok(false, "no limit");
+}
+
+/* Tokens come and go for as long as il-api runs. */
+static void
+test_many_tokens(void)
+{
+	const struct token kept = make_token(UINT64_MAX, 0, 1);
+	int64_t t = 10000000;
+	int refused = 0;
+
+	is_int(limits_request(&limits, &kept, t), 0, "one of them all");
+	for (uint64_t i = 0; i < 4000; i++) {
+		const struct token token = make_token(1000000 + i * 3, 0, 60);
+
+		refused += limits_request(&limits, &token, t) != 0;
+	}
+	is_int(refused, 0, "4,000 others at once");
+	is_int(limits_request(&limits, &kept, t), 60, "which it survives");
+	for (uint64_t i = 0; i < 20000; i++) {
+		const struct token token = make_token(900000 + i, 0, 60);
+
+		t += 1000;
+		refused += limits_request(&limits, &token, t) != 0;
+	}
+	is_int(refused, 0, "20,000 one after another");
+}
+
+/* A process that takes a seat and then waits to be killed. */
+static pid_t
+sit_down(const struct token *token)
+{
+	char byte = 0;
+	int ready[2];
+	pid_t pid;
+
+	if (pipe(ready) != 0 || (pid = fork()) < 0)
+		return -1;
+	if (pid == 0) {
+		byte = limits_take_seat(&limits, token, MOST) >= 0;
+		if (write(ready[1], &byte, 1) == 1)
+			for (;;)
+				(void)pause();
+		_exit(1);
+	}
+	ok(read(ready[0], &byte, 1) == 1 && byte == 1, "another sits down");
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	return pid;
+}
+
+static void
+test_seats(void)
+{
+	const struct token two = make_token(42, 2, 0);
+	const struct token one = make_token(43, 1, 0);
+	const struct token any = make_token(44, MOST, 0);
+	pid_t pid = sit_down(&two);
+	int seat = limits_take_seat(&limits, &two, MOST);
+	int copy = dup(seat);
+
+	ok(seat >= 0, "there are two seats");
+	is_int(limits_take_seat(&limits, &two, MOST), -1, "not three");
+	(void)close(limits_take_seat(&limits, &one, MOST));
+	ok(limits_take_seat(&limits, &one, MOST) >= 0, "others have theirs");
+	(void)close(seat);
+	is_int(limits_take_seat(&limits, &two, MOST), -1, "a copy holds it");
+	(void)close(copy);
+	seat = limits_take_seat(&limits, &two, MOST);
+	ok(seat >= 0, "when it is closed, too, it is free");
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	ok(limits_take_seat(&limits, &two, MOST) >= 0,
+	    "who is killed leaves his");
+	is_int(limits_take_seat(&limits, &two, MOST), -1, "now both are taken");
+	is_int(limits_take_seat(&limits, &any, MOST), LIMITS_NONE,
+	    "no seat is needed where there are as many as can be");
+}
+
+int
+main(void)
+{
+	struct err err;
+
+	ok(limits_open(&limits, &err) == 0, "it opens");
+	test_rates();
+	test_many_tokens();
+	test_seats();
+	limits_close(&limits);
+	limits_close(&limits);
+	return tap_done();
+}
