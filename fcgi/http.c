@@ -189,6 +189,10 @@ http_read_all(struct http_request *req, struct buf *body)
 	return true;
 }
 
+/* Neither a head nor a short answer fills libfcgi's buffer (8 KiB): it goes out
+ * in http_finish(), and nothing here can stall. */
+#define BUFFERED_MAX 4096
+
 static void
 put_head(struct http_request *req, int status, const char *type,
     const char *headers)
@@ -207,10 +211,8 @@ void
 http_begin(struct http_request *req, int status, const char *type,
     const char *headers)
 {
-	guard_start(req);
 	put_head(req, status, type, headers);
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
-	guard_stop();
 }
 
 void
@@ -221,11 +223,14 @@ http_write(struct http_request *req, const void *data, size_t len)
 	req->sent += (int64_t)len;
 	while (len > 0 && !req->failed) {
 		int piece = len < 65536 ? (int)len : 65536;
+		bool guarded = req->sent > BUFFERED_MAX;
 
-		guard_start(req);
+		if (guarded)
+			guard_start(req);
 		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece)
 			req->failed = true;
-		guard_stop();
+		if (guarded)
+			guard_stop();
 		bytes += piece;
 		len -= (size_t)piece;
 	}
@@ -245,11 +250,9 @@ void
 http_answer(struct http_request *req, int status, const char *type,
     const char *headers, const void *body, size_t len)
 {
-	guard_start(req);
 	put_head(req, status, type, headers);
 	(void)FCGX_FPrintF(req->fcgi.out, "Content-Length: %lu\r\n\r\n",
 	    (unsigned long)len);
-	guard_stop();
 	http_write(req, body, len);
 }
 

@@ -11,9 +11,12 @@
  */
 #define SEEN_MAX 8192
 
+/* A ring of ids, each in the chain of its hash.  Zero is empty. */
 struct seen {
 	int64_t ids[SEEN_MAX];
-	int next;
+	uint16_t heads[SEEN_MAX]; /* the newest of a chain: its place + 1 */
+	uint16_t older[SEEN_MAX]; /* the next one of the chain, likewise */
+	unsigned next;
 };
 
 /* Note the id (never 0).  False: it had been noted before. */
