@@ -70,7 +70,8 @@ static const struct config_key config_keys[] = {
 	{ "SANDBOX_IMAGES", CONFIG_IMAGES, AT(sandbox_images), IMAGES_FALLBACK,
 	    0, 0,
 	    "the interpreters of the HTTP APIs, `3.11=IMAGE,3.13=IMAGE`, the "
-	    "first one for who names none; these images are not pulled" },
+	    "first one for who names none; `make run` gets them (and offers "
+	    "both by default), elsewhere `ilctl doctor` says what to pull" },
 	{ "SANDBOX_PULL_ON_STARTUP", CONFIG_BOOL, AT(pull_on_startup), "1", 0,
 	    0, "1 pulls the image at start when it is missing" },
 	{ "SANDBOX_RUNTIME", CONFIG_NAME, AT(sandbox_runtime), "", 0, 0,
@@ -138,6 +139,10 @@ static const struct config_key config_keys[] = {
 	{ "IL_API_ISOLATION", CONFIG_ISOLATION, AT(api_isolation), "auto", 0, 0,
 	    "`run`: fresh namespaces for each run in a warm container; `cell`: "
 	    "a container for each run; `auto`: the first where it works" },
+	{ "IL_API_APPARMOR", CONFIG_NAME, AT(api_apparmor), "", 0, 0,
+	    "the AppArmor profile of the APIs' containers; empty: the engine's "
+	    "own, under which no run can have namespaces, as "
+	    "it forbids mounts" },
 
 	{ "IL_PIP_TIMEOUT_SECONDS", CONFIG_SECONDS, AT(pip_timeout_ms), "300",
 	    1000, 800 * 1000, "wall clock limit of an installation" },

@@ -104,6 +104,10 @@ add_identity(struct argv *argv, const struct docker_run *run)
 	argv_add(argv, run->network);
 	argv_add(argv, "--security-opt");
 	argv_addf(argv, "seccomp=%s", run->seccomp);
+	if (*run->apparmor != '\0') {
+		argv_add(argv, "--security-opt");
+		argv_addf(argv, "apparmor=%s", run->apparmor);
+	}
 }
 
 /* A folder in memory; /tmp is everybody's, the others are the cell's user's. */

@@ -34,6 +34,7 @@ struct docker_run {
 	const char *socket_dir; /* absolute; at /run/inline in the container */
 	const char *cell_dir;	/* absolute; at /run/cell */
 	const char *seccomp;	/* absolute path of the profile */
+	const char *apparmor;	/* a profile; "" the engine's own */
 	const char *ca_bundle;	/* "" none; absolute; at /run/ca.pem */
 	const char *argument;	/* after the socket; NULL: none */
 	const char *isolation;	/* IL_CELL_ISOLATION; NULL: not set */

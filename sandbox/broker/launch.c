@@ -361,11 +361,17 @@ start_on_timer(void *arg)
 	    "docker run takes too long");
 }
 
-/* Only for whom it is a question. */
+/* Those whose runs are to have namespaces. */
+static bool
+is_jailer(const struct container *c)
+{
+	return c->class->reuse == REUSE_ANYONE;
+}
+
 static const char *
 isolation_forced(const struct container *c)
 {
-	return c->class->reuse == REUSE_ANYONE &&
+	return is_jailer(c) &&
 		strcmp(c->host->config->api_isolation, "cell") == 0 ?
 	    "1" :
 	    NULL;
@@ -392,6 +398,7 @@ run_build(struct container *c, struct argv *argv)
 		.ca_bundle = class_ca_bundle(class, config),
 		.argument = class->argument,
 		.isolation = isolation_forced(c),
+		.apparmor = is_jailer(c) ? config->api_apparmor : "",
 		.sysctl = class->sysctl,
 		.mount_count = c->image_count,
 		.code = !class->in_memory,

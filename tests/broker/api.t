@@ -182,7 +182,7 @@ def weak():
 
 
 def forced():
-    with Broker(IL_API_ISOLATION="run") as b:
+    with Broker(IL_API_ISOLATION="run", IL_API_APPARMOR="unconfined") as b:
         b.lease_api()
         is_(b.status()["ISOLATION"], N["ISOLATION_RUN"],
             "namespaces can be insisted on")

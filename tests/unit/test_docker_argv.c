@@ -22,6 +22,7 @@ example(void)
 		.socket_dir = "/state/cells/il-abc-1-1",
 		.cell_dir = "/lib/cell",
 		.seccomp = "/lib/seccomp.json",
+		.apparmor = "",
 		.ca_bundle = "",
 		.mounts = { { "/dev/loop3", "/workspace" },
 		    { "/dev/loop4", "/workspace/.site-packages" } },
@@ -152,6 +153,7 @@ test_in_memory(void)
 	run.code = false;
 	run.argument = "api";
 	run.isolation = "1";
+	run.apparmor = "mine";
 	run.sysctl = "a.b=0";
 	run.folders[1] = (struct class_folder){ "/dev/shm", 4096 };
 	run.folders[2] = (struct class_folder){ "/home", 8192 };
@@ -161,6 +163,8 @@ test_in_memory(void)
 	is_str(argv.words[argv.count - 1], "api", "cell.py is told its class");
 	ok(has_pair(&argv, "--env", "IL_CELL_ISOLATION=1"),
 	    "and how to isolate");
+	ok(has_pair(&argv, "--security-opt", "apparmor=mine"),
+	    "and gets the profile of AppArmor that is set");
 	ok(has_pair(&argv, "--sysctl", "a.b=0"), "a setting of the kernel");
 	ok(has_pair(&argv, "--shm-size", "4096"), "shared memory");
 	ok(has_pair(&argv, "--tmpfs",
