@@ -251,6 +251,18 @@ answer_staging(struct http_request *req, const struct cell_result *cell)
 	answer_null(req, buf_str(&text));
 }
 
+/* More was sent than can be given to a program. */
+static void
+answer_too_large(struct http_request *req)
+{
+	struct eval_refusal refusal;
+
+	(void)eval_refuse_with(&refusal, 413, EVAL_TITLE_LARGE, "%s",
+	    EVAL_TOO_LONG);
+	answer_refusal(req, &refusal, "");
+	eval_refusal_release(&refusal);
+}
+
 static void
 answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
 {
@@ -277,6 +289,10 @@ answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
 		log_warn("the cell says: %s", end->result.error_text);
 		if (end->result.error_path[0] != '\0') {
 			answer_staging(req, &end->result);
+			return;
+		}
+		if (end->result.error == ERROR_TOO_LARGE) {
+			answer_too_large(req);
 			return;
 		}
 		break;
@@ -328,7 +344,7 @@ api_eval(struct api_app *app, struct http_request *req, const char *id)
 
 	(void)id;
 	if (req->length > (int64_t)API_BODY_MAX) {
-		answer_title(req, 413, "413 Content Too Large", "");
+		answer_title(req, 413, EVAL_TITLE_LARGE, "");
 		return;
 	}
 	if (!http_read_all(req, &body))

@@ -9,6 +9,8 @@
 #include "../../sandbox/base/buf.h"
 
 #define INTERPRETER_PARTS 5 /* of /snekbin/python/<name>/bin/python */
+/* What a cell takes of all arguments, each with a NUL, and of standard input. */
+#define BYTES_MAX ((size_t)16 << 20)
 
 enum media { MEDIA_JSON, MEDIA_FORM, MEDIA_MULTIPART, MEDIA_OTHER };
 
@@ -196,6 +198,18 @@ take_extras(struct eval_request *req, const struct pyvalue *root)
 		req->timeout_ms = timeout->u.integer;
 }
 
+static bool
+check_lengths(const struct eval_request *req, struct eval_refusal *refusal)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < req->arg_count; i++)
+		total += strlen(req->args[i]) + 1;
+	return (total <= BYTES_MAX && req->input_len <= BYTES_MAX) ||
+	    eval_refuse_with(refusal, 413, EVAL_TITLE_LARGE, "%s",
+		EVAL_TOO_LONG);
+}
+
 static enum eval_verdict
 take(struct eval_request *req, const struct eval_terms *terms,
     struct eval_refusal *refusal)
@@ -216,7 +230,7 @@ take(struct eval_request *req, const struct eval_terms *terms,
 		return EVAL_KNOWN;
 	}
 	take_extras(req, root);
-	return EVAL_RUN;
+	return check_lengths(req, refusal) ? EVAL_RUN : EVAL_REFUSED;
 }
 
 enum eval_verdict

@@ -11,6 +11,7 @@ import sys
 import _signal
 
 from files import READ
+from frames import ERROR_TOO_LARGE, Failure
 from run import Run
 
 # From 3.13 on, Python remembers the code after -c for its tracebacks.
@@ -21,6 +22,10 @@ if sys.version_info >= (3, 13):
         linecache = None
 
 SOURCE_MAX = 16 << 20
+# What the kernel lets a new program have: a quarter of its stack's limit (8 MiB)
+# for all words and the environment, with a pointer to each, and so much for one.
+WORDS_MAX = (2 << 20) - (64 << 10)
+WORD_MAX = 131071
 COMMAND = "<string>"        # what Python calls the code after -c
 ZIP_END = b"PK\5\6"         # a script with this in its end may be an archive
 ZIP_REACH = 1 << 16
@@ -45,7 +50,15 @@ def plain_run(run_of, args, cwd, env):
     if run is None:
         run = Run(*run_of)
         run.words = [sys.executable] + args
+        check_words(run.words)
     return run
+
+
+def check_words(words):
+    """Can a program be started with them?"""
+    sizes = [len(os.fsencode(word)) + 1 for word in words]
+    if max(sizes) > WORD_MAX + 1 or sum(sizes) + 8 * len(sizes) > WORDS_MAX:
+        raise Failure(ERROR_TOO_LARGE, "the arguments")
 
 
 def is_usual(env):

@@ -113,11 +113,7 @@ test_run(void)
 		entries += field.tag == TAG_ENV;
 	}
 	is_int((int64_t)entries, 2, "two of them");
-	is_piece(PART_ARGS, "-c", 2);
-	is_piece(PART_ARGS, "", 1);
-	is_piece(PART_ARGS, "1", 1);
-	is_piece(PART_ARGS, "", 1);
-	is_piece(PART_ARGS, "", 1);
+	is_piece(PART_ARGS, "-c\0001\0", 6);
 	is_int(sent(&view), FRAME_INPUT, "a file");
 	ok(frame_get_int(&view, TAG_MODE, &number) && number == 0777, "mode");
 	ok(frame_get_int(&view, TAG_ALWAYS, &number), "in any case");
@@ -188,6 +184,32 @@ test_result(void)
 	ok(event.result.cut, "and that there may be more");
 }
 
+/* Words share their frames, and one may need several. */
+static void
+test_long_words(void)
+{
+	static char text[FRAME_CHUNK];
+	const struct cell_bytes many[] = { { "a", 1 }, { text, sizeof(text) },
+		{ text, sizeof(text) - 4 } };
+	const struct cell_request request = { .op = OP_RUN,
+		.words = many,
+		.word_count = 3 };
+	struct frame_view view;
+	struct err err;
+
+	memset(text, 'x', sizeof(text));
+	reset();
+	is_int(cell_send(&cell, &request, 1000, &err), 0, "words are sent");
+	is_int(sent(&view), FRAME_REQUEST, "after the head");
+	memcpy(text, "a", 2);
+	is_piece(PART_ARGS, text, sizeof(text));
+	memcpy(text, "xx", 2);
+	text[2] = '\0';
+	text[sizeof(text) - 1] = '\0';
+	is_piece(PART_ARGS, text, sizeof(text));
+	is_int(sent(&view), FRAME_GO, "and no more");
+}
+
 static void
 test_enough(void)
 {
@@ -208,6 +230,7 @@ main(void)
 	is_bounded(OUTPUT_DRAIN, 2);
 	test_result();
 	test_enough();
+	test_long_words();
 	reset();
 	return tap_done();
 }
