@@ -72,7 +72,10 @@ open_store(struct api_app *app, struct err *err)
 	struct filestore_limits limits = { config->api_files_ms,
 		config->api_files_quota, STORE_FLOOR, STORE_COUNT };
 
-	return filestore_open(&app->store, path, &limits, err);
+	if (filestore_open(&app->store, path, &limits, err) != 0)
+		return -1;
+	app->store.owner = app->owner;
+	return 0;
 }
 
 static int

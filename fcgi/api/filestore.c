@@ -11,6 +11,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "filestore_parts.h"
 
 #include "../../sandbox/base/buf.h"
@@ -185,6 +187,42 @@ filestore_entry_release(struct filestore_entry *entry)
 	entry->name = NULL;
 }
 
+bool
+filestore_is_owned(const struct filestore *store)
+{
+	return store->owner != NULL &&
+	    !sodium_is_zero(store->owner, FILESTORE_OWNER_LEN);
+}
+
+/* Whose is not ours is not there. */
+static bool
+is_ours(const struct filestore *store, const struct filestore_entry *entry)
+{
+	return !filestore_is_owned(store) ||
+	    sodium_memcmp(entry->owner, store->owner, FILESTORE_OWNER_LEN) == 0;
+}
+
+/* The first line of the metadata. */
+static bool
+read_head(struct filestore_entry *entry, const char *line)
+{
+	const size_t hex = 2 * sizeof(entry->owner);
+
+	if (strncmp(line, FILESTORE_META_OWNED, 2) == 0) {
+		line += 2;
+		if (strlen(line) <= hex || line[hex] != ' ' ||
+		    !text_parse_hex(line, hex, entry->owner,
+			sizeof(entry->owner)))
+			return false;
+		line += hex + 1;
+	} else if (strncmp(line, FILESTORE_META_FREE, 2) == 0) {
+		line += 2;
+	} else {
+		return false;
+	}
+	return text_parse_int(line, 0, INT64_MAX, &entry->uploaded_ms);
+}
+
 /* Fill an entry with what its metadata says; without, with what can be said. */
 static void
 read_meta(const struct filestore *store, struct filestore_entry *entry)
@@ -196,7 +234,8 @@ read_meta(const struct filestore *store, struct filestore_entry *entry)
 	char *line;
 
 	entry->uploaded_ms = entry->used_ms;
-	fd = openat(store->dir, filestore_make_name(name, "", entry->id, FILESTORE_META),
+	fd = openat(store->dir,
+	    filestore_make_name(name, "", entry->id, FILESTORE_META),
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
 		len = read(fd, text, FILESTORE_META_MAX);
@@ -204,10 +243,7 @@ read_meta(const struct filestore *store, struct filestore_entry *entry)
 	line = strchr(text, '\n');
 	if (line != NULL)
 		*line = '\0';
-	if (line == NULL ||
-	    strncmp(text, FILESTORE_META_VERSION, strlen(FILESTORE_META_VERSION)) != 0 ||
-	    !text_parse_int(text + strlen(FILESTORE_META_VERSION), 0, INT64_MAX,
-		&entry->uploaded_ms)) {
+	if (line == NULL || !read_head(entry, text)) {
 		entry->name = xstrdup("unnamed");
 		return;
 	}
@@ -231,6 +267,27 @@ fill_entry(const struct filestore *store, const char *id, const struct stat *st,
 	read_meta(store, entry);
 }
 
+/* Of a file that is there: may it be used?  entry NULL: just the answer. */
+static bool
+look_at(const struct filestore *store, const char *id, const struct stat *st,
+    struct filestore_entry *entry)
+{
+	struct filestore_entry own;
+	bool good;
+
+	if (is_expired(store, filestore_used_ms(st)))
+		return false;
+	if (entry == NULL && !filestore_is_owned(store))
+		return true;
+	fill_entry(store, id, st, &own);
+	good = is_ours(store, &own);
+	if (good && entry != NULL)
+		*entry = own;
+	else
+		filestore_entry_release(&own);
+	return good;
+}
+
 int
 filestore_get(struct filestore *store, const char *id, size_t len,
     struct filestore_entry *entry, struct err *err)
@@ -245,11 +302,9 @@ filestore_get(struct filestore *store, const char *id, size_t len,
 	if (fd < 0 && errno != ENOENT && errno != ELOOP)
 		return err_system(err, "open a file of the store");
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    is_expired(store, filestore_used_ms(&st)))
+	    !look_at(store, id, &st, entry))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
 	(void)futimens(fd, NULL);
-	if (entry != NULL)
-		fill_entry(store, id, &st, entry);
 	return steal_fd(&fd);
 }
 
@@ -260,7 +315,8 @@ filestore_remove(struct filestore *store, const char *id, const struct stat *st)
 
 	if (unlinkat(store->dir, id, 0) < 0)
 		return -1;
-	(void)unlinkat(store->dir, filestore_make_name(name, "", id, FILESTORE_META), 0);
+	(void)unlinkat(store->dir,
+	    filestore_make_name(name, "", id, FILESTORE_META), 0);
 	filestore_account(store, -(int64_t)st->st_size, -1);
 	return 0;
 }
@@ -269,15 +325,14 @@ int
 filestore_delete(struct filestore *store, const char *id, size_t len,
     struct err *err)
 {
-	bool expired;
 	struct stat st;
 
-	if (!filestore_is_id(id, len) || !filestore_stat(store, id, &st))
+	if (!filestore_is_id(id, len) || !filestore_stat(store, id, &st) ||
+	    !look_at(store, id, &st, NULL))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
-	expired = is_expired(store, filestore_used_ms(&st));
 	if (filestore_remove(store, id, &st) < 0 && errno != ENOENT)
 		return err_system(err, "remove a file of the store");
-	return expired ? err_set(err, ERR_NOT_FOUND, "no such file") : 0;
+	return 0;
 }
 
 int
@@ -296,9 +351,8 @@ filestore_each(struct filestore *store, filestore_each_fn *each, void *arg,
 
 		if (!filestore_is_id(item->d_name, strlen(item->d_name)) ||
 		    !filestore_stat(store, item->d_name, &st) ||
-		    is_expired(store, filestore_used_ms(&st)))
+		    !look_at(store, item->d_name, &st, &entry))
 			continue;
-		fill_entry(store, item->d_name, &st, &entry);
 		more = each(arg, &entry);
 		filestore_entry_release(&entry);
 	}

@@ -20,6 +20,7 @@ struct err;
  */
 #define FILESTORE_ID_LEN 36
 #define FILESTORE_NAME_MAX 16384
+#define FILESTORE_OWNER_LEN 32
 
 struct filestore_limits {
 	int64_t ttl_ms;
@@ -32,6 +33,9 @@ struct filestore {
 	int dir;
 	struct filestore_limits limits;
 	struct filestore_usage *usage; /* shared by the processes forked later */
+	/* FILESTORE_OWNER_LEN bytes of the caller's: whose the files are that
+	 * are made, and whose are there.  NULL or zeros: everybody's are. */
+	const unsigned char *owner;
 };
 
 /* Make the folder if it is missing.  After -1 there is nothing to close. */
@@ -78,6 +82,7 @@ struct filestore_entry {
 	int64_t size;
 	int64_t uploaded_ms; /* wall clock */
 	int64_t used_ms;
+	unsigned char owner[FILESTORE_OWNER_LEN]; /* zeros: nobody's */
 };
 
 void filestore_entry_release(struct filestore_entry *entry);

@@ -8,6 +8,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "filestore_parts.h"
 
 #include "../../sandbox/base/buf.h"
@@ -120,6 +122,20 @@ filestore_abort(struct filestore_new *file)
 	file->store = NULL;
 }
 
+static void
+add_head(struct buf *text, const struct filestore *store)
+{
+	char hex[2 * FILESTORE_OWNER_LEN + 1];
+
+	if (filestore_is_owned(store))
+		buf_addf(text, FILESTORE_META_OWNED "%s ",
+		    sodium_bin2hex(hex, sizeof(hex), store->owner,
+			FILESTORE_OWNER_LEN));
+	else
+		buf_adds(text, FILESTORE_META_FREE);
+	buf_addf(text, "%lld\n", (long long)clock_wall_ms());
+}
+
 /* Write "<id>.meta" whole or not at all. */
 static int
 write_meta(const struct filestore_new *file, const char *name, struct err *err)
@@ -130,7 +146,7 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 	char from[FILESTORE_NAME_SIZE];
 	char to[FILESTORE_NAME_SIZE];
 
-	buf_addf(&text, FILESTORE_META_VERSION "%lld\n", (long long)clock_wall_ms());
+	add_head(&text, file->store);
 	buf_add(&text, name, strnlen(name, FILESTORE_NAME_MAX));
 	fd = openat(dir, filestore_make_name(from, NEW, file->id, META),
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

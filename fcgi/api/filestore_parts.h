@@ -14,12 +14,17 @@
 #define FILESTORE_META ".meta"
 #define FILESTORE_NAME_SIZE \
 	(sizeof(FILESTORE_NEW) + FILESTORE_ID_LEN + sizeof(FILESTORE_META))
-#define FILESTORE_META_VERSION "1 " /* then the upload time, "\n", the name */
-#define FILESTORE_META_MAX (64 + FILESTORE_NAME_MAX)
+/* Of nobody's file: "1 ", the upload time, "\n", the name.  Of somebody's: "2 ",
+ * the owner in hex, " ", and then the same. */
+#define FILESTORE_META_FREE "1 "
+#define FILESTORE_META_OWNED "2 "
+#define FILESTORE_META_MAX (128 + FILESTORE_NAME_MAX)
 
 /* before, id, after; returns name. */
 const char *filestore_make_name(char name[FILESTORE_NAME_SIZE],
     const char *before, const char *id, const char *after);
+/* Does it serve an owner, or everybody? */
+bool filestore_is_owned(const struct filestore *store);
 /* A stream over the folder, with a position of its own; NULL: errno. */
 DIR *filestore_open_folder(const struct filestore *store);
 /* A regular file by that name, as it is now. */

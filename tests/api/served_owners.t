@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+"""With tokens, what one made is not there for another: sessions and files."""
+
+import os
+import subprocess
+import tempfile
+
+from served import Served
+from service import BUILD
+from tap import run, test
+
+folder = tempfile.TemporaryDirectory(prefix="inline-api-")
+path = os.path.join(folder.name, "tokens")
+
+
+def add(name):
+    made = subprocess.run([os.path.join(BUILD, "bin", "ilctl"), "token", "-f",
+                           path, "add", name], check=True, capture_output=True,
+                          text=True).stdout
+    return {"Authorization": "Bearer " + made.split()[-1]}
+
+
+alice = add("alice")
+bob = add("bob")
+served = Served(IL_API_TOKENS_FILE=path, IL_API_CELLS="1").__enter__()
+NOWHERE = "01234567-89ab-4cde-8f01-23456789abcd"
+
+
+def upload(who, content):
+    answer = served.request(
+        "POST", "/v1/files", b'--b\r\nContent-Disposition: form-data; '
+        b'name="file"; filename="f"\r\n\r\n' + content + b'\r\n--b--\r\n',
+        {"Content-Type": "multipart/form-data; boundary=b", **who})
+    assert answer.status == 201, answer
+    return answer.json["file_id"]
+
+
+def listed(who):
+    return {entry["file_id"]
+            for entry in served.get("/v1/files", **who).json["files"]}
+
+
+def told(answer, name):
+    """All that there is of an answer, with the name taken out."""
+    headers = {key: value for key, value in answer.headers.items()
+               if key not in ("Date", "Content-Length")}
+    return answer.status, headers, answer.text.replace(name, "X")
+
+
+@test
+def another_ones_session_is_not_there():
+    session = served.post("/v1/sessions", {}, alice).json["session_id"]
+    nothing = "code-session-" + "0" * 32
+    for method, end, body in (("DELETE", "", None),
+                              ("POST", "/bash", b'{"cmd": "true"}')):
+        def ask(name):
+            return told(served.request(
+                method, "/v1/sessions/" + name + end, body,
+                {"Content-Type": "application/json", **bob}), name)
+        assert ask(session) == ask(nothing), (ask(session), ask(nothing))
+        assert ask(session)[0] == 404
+    bash = "/v1/sessions/%s/bash" % session
+    answer = served.post(bash, {"cmd": "echo 1"}, alice)
+    assert answer.status == 200 and answer.json["stdout"] == "1\n", answer
+    assert served.request("DELETE", "/v1/sessions/" + session,
+                          headers=alice).status == 204
+
+
+@test
+def another_ones_file_is_not_there():
+    file_id = upload(alice, b"secret")
+    other = upload(bob, b"other")
+    assert listed(alice) == {file_id} and listed(bob) == {other}
+    for method in ("GET", "DELETE"):
+        def ask(name):
+            return told(served.request(method, "/v1/files/" + name,
+                                       headers=bob), name)
+        assert ask(file_id) == ask(NOWHERE), ask(file_id)
+        assert ask(file_id)[0] == 404
+    for path_, body in (("/v1/execute", {"code": "1"}),
+                        ("/v1/execute/stream", {"code": "1"}),
+                        ("/v1/sessions", {})):
+        def ask(name):
+            return told(served.post(path_, {**body, "files": [
+                {"path": "f", "file_id": name}]}, bob), name)
+        assert ask(file_id) == ask(NOWHERE), ask(file_id)
+        assert ask(file_id)[0] == 404
+    assert served.get("/v1/files/" + file_id, **alice).body == b"secret"
+
+
+@test
+def what_a_run_leaves_belongs_to_its_token():
+    answer = served.post("/v1/execute",
+                         {"code": "open('f', 'w').write('x')"}, alice)
+    made = answer.json["files"][0]["file_id"]
+    assert served.get("/v1/files/" + made, **bob).status == 404
+    assert served.get("/v1/files/" + made, **alice).body == b"x"
+    answer = served.post("/v1/execute", {"code": "open('g').read()", "files": [
+        {"path": "g", "file_id": made}]}, alice)
+    assert answer.json["stdout"] == "'x'\n", answer
+    assert served.request("DELETE", "/v1/files/" + made,
+                          headers=alice).status == 204
+    assert made not in listed(alice)
+
+
+try:
+    run()
+finally:
+    served.close()
+    folder.cleanup()
