@@ -13,7 +13,7 @@
 #include "../sandbox/base/clock.h"
 #include "../sandbox/base/log.h"
 
-#define ID_MAX 256
+#define ID_MAX 16384 /* nginx takes no line as long as this */
 #define LOCATION_MAX 65536
 
 struct route {
@@ -191,7 +191,10 @@ takes(const struct route *route, const char *method)
 static void
 find(struct place *place, const char *method, const char *path, size_t path_len)
 {
-	*place = (struct place){ .route = NULL };
+	place->route = NULL;
+	place->pattern = NULL;
+	place->flags = 0;
+	place->id[0] = '\0';
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
 		if (!fits(routes[i].path, path, path_len, place->id))
 			continue;

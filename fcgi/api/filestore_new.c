@@ -114,9 +114,10 @@ filestore_abort(struct filestore_new *file)
 
 	if (file->store == NULL)
 		return;
-	(void)unlinkat(file->store->dir, filestore_make_name(name, NEW, file->id, ""), 0);
-	(void)unlinkat(file->store->dir, filestore_make_name(name, NEW, file->id, META),
-	    0);
+	(void)unlinkat(file->store->dir,
+	    filestore_make_name(name, NEW, file->id, ""), 0);
+	(void)unlinkat(file->store->dir,
+	    filestore_make_name(name, NEW, file->id, META), 0);
 	(void)close(file->fd);
 	filestore_account(file->store, -file->size, -1);
 	file->store = NULL;
@@ -170,8 +171,8 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 		filestore_abort(file);
 		return -1;
 	}
-	if (renameat(store->dir, filestore_make_name(from, NEW, file->id, ""), store->dir,
-		filestore_make_name(to, "", file->id, "")) < 0) {
+	if (renameat(store->dir, filestore_make_name(from, NEW, file->id, ""),
+		store->dir, filestore_make_name(to, "", file->id, "")) < 0) {
 		(void)err_system(err, "rename a file in the store");
 		(void)unlinkat(store->dir, filestore_make_name(to, "", file->id, META),
 		    0);

@@ -14,8 +14,8 @@
 #define FILESTORE_META ".meta"
 #define FILESTORE_NAME_SIZE \
 	(sizeof(FILESTORE_NEW) + FILESTORE_ID_LEN + sizeof(FILESTORE_META))
-/* Of nobody's file: "1 ", the upload time, "\n", the name.  Of somebody's: "2 ",
- * the owner in hex, " ", and then the same. */
+/* Of nobody's file: "1 ", the upload time, "\n", the name.  Of somebody's:
+ * "2 ", the owner in hex, " ", and then the same. */
 #define FILESTORE_META_FREE "1 "
 #define FILESTORE_META_OWNED "2 "
 #define FILESTORE_META_MAX (128 + FILESTORE_NAME_MAX)
