@@ -332,11 +332,7 @@ run_code(struct execution *x, const struct execute_request *execute,
 
 	api_run(&run, x->app, x->req, NULL, &request, take_event, x);
 	answer_run(x, &run);
-	if (run.end == API_RESULT)
-		metrics_run(&x->app->metrics, kind, run.result.reason,
-		    run.duration_us, run.waited_us);
-	else if (run.end != API_GONE)
-		metrics_refused(&x->app->metrics, kind);
+	api_run_count(&run, x->app, kind);
 }
 
 static void

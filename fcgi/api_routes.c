@@ -336,9 +336,12 @@ api_answer(void *arg, struct http_request *req)
 {
 	struct api_app *app = arg;
 	int64_t started = clock_monotonic_us();
+	int64_t waited = http_waited_us(req);
 	struct place place;
 	int64_t took;
 
+	if (waited >= 0)
+		metrics_queued(&app->metrics, waited);
 	metrics_change(&app->metrics, METRICS_REQUESTS, 1);
 	find(&place, req->method, req->path, strlen(req->path));
 	dispatch(app, req, &place);

@@ -148,7 +148,10 @@ attempt(struct api_run *run, struct api_app *app, struct http_request *req,
 	run->end = API_GONE;
 	if (http_client_gone(req))
 		return;
+	metrics_change(&app->metrics, METRICS_WAITING, 1);
 	run->refusal = open_lease(&a, app, lease);
+	metrics_change(&app->metrics, METRICS_WAITING, -1);
+	metrics_lease(&app->metrics, run->refusal);
 	granted_us = clock_monotonic_us();
 	run->waited_us += granted_us - asked_us;
 	if (run->refusal != LEASE_GRANTED) {
@@ -157,8 +160,10 @@ attempt(struct api_run *run, struct api_app *app, struct http_request *req,
 	}
 	a.cell_fd = a.lease.cell_fd;
 	a.cell_name = a.lease.cell_name;
+	metrics_change(&app->metrics, METRICS_RUNNING, 1);
 	if (!http_client_gone(req))
 		converse(&a, request, event, arg);
+	metrics_change(&app->metrics, METRICS_RUNNING, -1);
 	lease_close(&a.lease);
 	run->duration_us = clock_monotonic_us() - granted_us;
 }
@@ -177,12 +182,10 @@ api_run(struct api_run *run, struct api_app *app, struct http_request *req,
 	};
 
 	*run = (struct api_run){ .end = API_GONE };
-	metrics_change(&app->metrics, METRICS_RUNNING, 1);
 	attempt(run, app, req, &lease, request, event, arg);
 	/* It was gone before it began: nothing of the request has happened. */
 	if (run->end == API_LOST && !run->started)
 		attempt(run, app, req, &lease, request, event, arg);
-	metrics_change(&app->metrics, METRICS_RUNNING, -1);
 }
 
 void
@@ -203,4 +206,24 @@ api_run_in(struct api_run *run, struct api_app *app, struct http_request *req,
 	converse(&a, request, event, arg);
 	metrics_change(&app->metrics, METRICS_RUNNING, -1);
 	run->duration_us = clock_monotonic_us() - began_us;
+}
+
+void
+api_run_count(const struct api_run *run, struct api_app *app, size_t kind)
+{
+	switch (run->end) {
+	case API_RESULT:
+		metrics_run(&app->metrics, kind, run->result.reason,
+		    run->duration_us, run->waited_us);
+		break;
+	case API_GONE:
+		metrics_failed(&app->metrics, kind, METRICS_GONE);
+		break;
+	case API_REFUSED:
+		metrics_failed(&app->metrics, kind, METRICS_REFUSED);
+		break;
+	case API_LOST:
+		metrics_failed(&app->metrics, kind, METRICS_LOST);
+		break;
+	}
 }

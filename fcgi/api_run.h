@@ -2,6 +2,7 @@
 #define API_RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../sandbox/lease/cell.h"
@@ -45,5 +46,8 @@ void api_run(struct api_run *run, struct api_app *app, struct http_request *req,
 void api_run_in(struct api_run *run, struct api_app *app,
     struct http_request *req, int cell_fd, const struct cell_request *request,
     api_event_fn *event, void *arg);
+
+/* Count how it ended; kind: an enum api_kind. */
+void api_run_count(const struct api_run *run, struct api_app *app, size_t kind);
 
 #endif

@@ -271,9 +271,7 @@ run_command(struct api_app *app, struct http_request *req, int connection,
 	else
 		(void)close(connection); /* which ends the session */
 	answer_command(req, &run, &command);
-	if (run.end == API_RESULT)
-		metrics_run(&app->metrics, API_BASH, run.result.reason,
-		    run.duration_us, 0);
+	api_run_count(&run, app, API_BASH);
 	capture_release(&command.out);
 	capture_release(&command.err);
 }

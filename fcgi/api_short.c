@@ -52,6 +52,8 @@ api_metrics(struct api_app *app, struct http_request *req, const char *id)
 {
 	auto_buf struct buf body = BUF_INIT(METRICS_MAX);
 	struct lease_status status;
+	int64_t bytes;
+	int64_t files;
 	struct err err;
 	bool known;
 
@@ -59,6 +61,8 @@ api_metrics(struct api_app *app, struct http_request *req, const char *id)
 	known = lease_status(app->lease_socket, &status, HEALTH_WAIT_MS,
 		    &err) == LEASE_GRANTED;
 	metrics_add(&body, &app->metrics, known ? &status : NULL);
+	filestore_usage(&app->store, &bytes, &files);
+	metrics_add_stored(&body, bytes, files, app->store.limits.quota);
 	http_answer(req, 200, METRICS_TYPE, NO_STORE, buf_str(&body), body.len);
 }
 

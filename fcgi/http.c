@@ -9,6 +9,7 @@
 #include <sys/time.h>
 
 #include "../sandbox/base/buf.h"
+#include "../sandbox/base/clock.h"
 #include "../sandbox/base/log.h"
 #include "../sandbox/base/text.h"
 
@@ -147,6 +148,25 @@ http_accept(struct http_request *req)
 	req->status = 0;
 	req->sent = 0;
 	return true;
+}
+
+int64_t
+http_waited_us(const struct http_request *req)
+{
+	const char *sent = param_or_empty(req, "INLINE_SENT"); /* "12.345" */
+	size_t whole = strcspn(sent, ".");
+	char digits[32];
+	int64_t sent_ms;
+	int64_t waited_ms;
+
+	if (whole + 4 != strlen(sent) || whole + 4 > sizeof(digits))
+		return -1;
+	memcpy(digits, sent, whole);
+	memcpy(digits + whole, sent + whole + 1, 4); /* and its end */
+	if (!text_parse_int(digits, 0, INT64_MAX, &sent_ms))
+		return -1;
+	waited_ms = clock_wall_ms() - sent_ms;
+	return waited_ms > 0 ? waited_ms * 1000 : 0;
 }
 
 ssize_t

@@ -49,6 +49,10 @@ bool http_accept(struct http_request *req);
 /* A header of the request by its CGI name ("HTTP_USER_AGENT"); NULL: absent. */
 const char *http_param(const struct http_request *req, const char *name);
 
+/* How long ago nginx sent it on its way to us, which it says in milliseconds of
+ * wall clock time; -1: it does not. */
+int64_t http_waited_us(const struct http_request *req);
+
 /* The next bytes of the body, at most cap.  0: it is complete; -1: the peer
  * hung up before the length that it had announced. */
 ssize_t http_read(struct http_request *req, void *data, size_t cap);

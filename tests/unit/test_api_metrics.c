@@ -2,7 +2,9 @@
  * it. */
 #include "fcgi/api/metrics.h"
 
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/err.h"
@@ -67,6 +69,66 @@ count_in_children(void)
 		;
 }
 
+/* One that ends as it should, one that dies in the middle, one that lives on:
+ * its pid. */
+static pid_t
+change_in_children(void)
+{
+	pid_t pid = -1;
+
+	for (int i = 0; i < 3; i++) {
+		pid = fork();
+		if (pid == 0) {
+			metrics_change(&m, METRICS_SESSIONS, i == 2 ? 5 : 1);
+			if (i == 0)
+				metrics_change(&m, METRICS_SESSIONS, -1);
+			if (i == 2)
+				(void)raise(SIGSTOP);
+			_exit(0);
+		}
+		(void)waitpid(pid, NULL, WUNTRACED);
+	}
+	return pid;
+}
+
+static void
+test_processes(void)
+{
+	pid_t pid = change_in_children();
+	bool good;
+
+	buf_reset(&text);
+	metrics_add(&text, &m, NULL);
+	check_line("inline_api_sessions 5");
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	buf_reset(&text);
+	metrics_add(&text, &m, NULL);
+	check_line("inline_api_sessions 0");
+	/* As many as one likes, one after the other. */
+	for (int i = 0; i < 5000; i++) {
+		pid = fork();
+		if (pid == 0) {
+			metrics_change(&m, METRICS_WAITING, 1);
+			_exit(0);
+		}
+		(void)waitpid(pid, NULL, 0);
+	}
+	pid = fork();
+	if (pid == 0) {
+		metrics_change(&m, METRICS_WAITING, 3);
+		(void)raise(SIGSTOP);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, WUNTRACED);
+	buf_reset(&text);
+	metrics_add(&text, &m, NULL);
+	good = says("inline_api_waiting 3") && says("inline_api_running 1");
+	ok(good, "what the living say is told");
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
 int
 main(void)
 {
@@ -89,7 +151,16 @@ main(void)
 	metrics_run(&m, 0, REASON_TIME, 6000000, 2500);
 	metrics_run(&m, 0, REASON_EXIT, 10000, 0);
 	metrics_run(&m, 9, REASON_EXIT, 1, 1);
-	metrics_refused(&m, 1);
+	metrics_failed(&m, 1, METRICS_REFUSED);
+	metrics_failed(&m, 1, METRICS_LOST);
+	metrics_failed(&m, 1, METRICS_LOST);
+	metrics_failed(&m, 0, METRICS_GONE);
+	metrics_failed(&m, 9, METRICS_GONE);
+	metrics_lease(&m, LEASE_GRANTED);
+	metrics_lease(&m, LEASE_TIMED_OUT);
+	metrics_lease(&m, (enum lease_outcome)99);
+	metrics_queued(&m, 1500);
+	metrics_request(&m, 1, 0, 1, 0, 0);
 	metrics_change(&m, METRICS_RUNNING, 2);
 	metrics_change(&m, METRICS_RUNNING, -1);
 	buf_reset(&text);
@@ -99,7 +170,8 @@ main(void)
 		   "status=\"422\"} 40000");
 	check_line("inline_api_requests_total{route=\"/eval\",status=\"200\"} "
 		   "1");
-	check_line("inline_api_requests_total{route=\"/eval\",status=\"0\"} 1");
+	check_line("inline_api_requests_total{route=\"/eval\",status=\"other\"} "
+		   "1");
 	check_line("inline_api_requests_total{route=\"other\",status=\"404\"} "
 		   "1");
 	check_line("inline_api_request_duration_seconds_bucket{"
@@ -119,6 +191,18 @@ main(void)
 	check_line("inline_api_runs_total{api=\"eval\",outcome=\"time\"} 1");
 	check_line("inline_api_runs_total{api=\"eval\",outcome=\"exit\"} 1");
 	check_line("inline_api_runs_total{api=\"bash\",outcome=\"refused\"} 1");
+	check_line("inline_api_runs_total{api=\"bash\",outcome=\"lost\"} 2");
+	check_line("inline_api_runs_total{api=\"eval\",outcome=\"gone\"} 1");
+	check_line("inline_api_leases_total{outcome=\"granted\"} 1");
+	check_line("inline_api_leases_total{outcome=\"time\"} 1");
+	check_line("inline_api_leases_total{outcome=\"busy\"} 0");
+	check_line("inline_api_queue_seconds_bucket{le=\"0.001\"} 0");
+	check_line("inline_api_queue_seconds_bucket{le=\"0.002\"} 1");
+	check_line("inline_api_queue_seconds_bucket{le=\"+Inf\"} 1");
+	check_line("inline_api_queue_seconds_sum 0.001500");
+	check_line("inline_api_queue_seconds_count 1");
+	check_line("inline_api_requests_total{route=\"/v1/execute\","
+		   "status=\"499\"} 1");
 	check_line("inline_api_run_wait_seconds_count{api=\"eval\"} 2");
 	check_line("inline_api_bytes_total{direction=\"in\"} 40010");
 	check_line("inline_api_bytes_total{direction=\"out\"} 80020");
@@ -126,6 +210,13 @@ main(void)
 	check_line("inline_cells{state=\"idle\"} 3");
 	check_line("inline_lease_queue 7");
 	check_line("inline_image_present 0");
+	buf_reset(&text);
+	metrics_add_stored(&text, 5, 2, 9);
+	ok(is_readable(), "the store too");
+	check_line("inline_api_stored_bytes 5");
+	check_line("inline_api_stored_files 2");
+	check_line("inline_api_stored_bytes_max 9");
+	test_processes();
 	metrics_close(&m);
 	metrics_close(&m);
 	buf_release(&text);
