@@ -8,6 +8,7 @@
  *	burst LANES TARGET
  *	beside ROUNDS PHASE_MS DELAY_MS ALONE BESIDE OTHER…
  *	first SINCE_US MOST_MS TARGET
+ *	discord				(answers edits until it is killed)
  *
  * What each does is in drive.h, what a target is in target.h.  Times are taken
  * here, where the bytes leave and arrive; each answer is checked.  It prints
@@ -74,7 +75,7 @@ next(struct words *words)
 	return *words->word++;
 }
 
-/* token: "lane-NUMBER-SERIAL", of command_sign(). */
+/* token: "lane-NUMBER-…", of command_sign(). */
 static void
 on_edit(void *arg, const char *token, const char *body, size_t len)
 {
@@ -242,6 +243,8 @@ main(int argc, char **argv)
 	if (options.listen_fd >= 0)
 		discord = discord_new(bench.loop, (int)options.listen_fd,
 		    on_edit, &bench);
+	if (words.count == 1 && strcmp(words.word[0], "discord") == 0)
+		loop_run(bench.loop);
 	started_us = clock_monotonic_us();
 	cpu_s = cpu_seconds();
 	n = run_mode(&bench, targets, &words, options.root);

@@ -23,7 +23,8 @@ sys.path[:0] = [os.path.join(ROOT, "tests", name)
                 for name in ("standin", "fcgi", "e2e")]
 
 import keys  # noqa: E402  (needs the path above)
-from service import BUILD, DOCKER, IMAGE, Service, children, docker  # noqa: E402
+from service import (BUILD, DOCKER, IMAGE, Service, children,  # noqa: E402
+                     docker, wait_for)
 
 SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 APPLICATION = "200000000000000001"
@@ -48,9 +49,9 @@ class Settings:
         """How many of something that is usually done so often."""
         return 2 if self.quick else usual
 
-    def ms(self, usual):
+    def ms(self, usual, quick=250):
         """How long something that usually lasts so many milliseconds."""
-        return min(usual, 400) if self.quick else usual
+        return min(usual, quick) if self.quick else usual
 
 
 class Place:
@@ -191,11 +192,14 @@ class Place:
     @contextlib.contextmanager
     def service(self, users=0, **settings):
         """`ilctl run`, with sandboxes for so many users from USER on."""
-        service = BenchService(self, **settings)
-        with service:
+        with BenchService(self, **settings) as service:
             if users:
                 self.load("burst", users, self.create(service))
             yield service
+
+    def discord(self):
+        """Somebody who takes the edits while no load is running."""
+        return self.start_load("discord")
 
 
 class BenchService(Service):
@@ -203,6 +207,7 @@ class BenchService(Service):
 
     def __init__(self, place, **settings):
         port = place.rest.getsockname()[1]
+        self.place = place
         super().__init__(**{
             **place.identity.environment("http://127.0.0.1:%d/api/v10" % port),
             "IL_API_WARM": None, "IL_USER_RATE": "1000000", **settings})
@@ -211,6 +216,13 @@ class BenchService(Service):
         self.launch()
         self._wait_ready()
         return self
+
+    def stop(self, number=signal.SIGTERM):
+        """What still runs may tell its people."""
+        if self.process is None:
+            return None
+        with self.place.discord():
+            return super().stop(number)
 
     def launch(self):
         """Start it, and do not wait."""
@@ -228,11 +240,7 @@ class BenchService(Service):
         """{program: seconds of CPU} since their start; cells as one."""
         used = {}
         for pid, name in self.processes().items():
-            with contextlib.suppress(OSError), \
-                    open("/proc/%d/stat" % pid) as file:
-                words = file.read().rsplit(")", 1)[1].split()
-                used[name] = used.get(name, 0) + sum(
-                    int(word) for word in words[11:15]) / TICKS
+            used[name] = used.get(name, 0) + cpu_of(pid)
         used["cells"] = sum(map(cell_cpu, self.cell_ids()))
         return used
 
@@ -260,6 +268,18 @@ def family(pid):
                 found[one] = file.read().strip()
         parents = children(parents)
     return found
+
+
+def cpu_of(pid):
+    """Seconds of CPU of a process and its children that are gone."""
+    try:
+        with open("/proc/%d/schedstat" % pid) as file:
+            own = int(file.read().split()[0]) / 1e9
+        with open("/proc/%d/stat" % pid) as file:
+            words = file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return own + (int(words[13]) + int(words[14])) / TICKS
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """Rows of commands: acknowledged, or run and their result edited in."""
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -60,8 +61,9 @@ def command_cold(place, table):
     count = place.settings.count(15)
     with place.service(users=1, IL_WARM_SECONDS="0") as service:
         spec = place.command(service)
-        place.load("alternate", 1, 1, 500, spec)
-        ours, theirs = place.load("alternate", count, 1, 500, spec,
+        gap = place.settings.ms(500, 50)
+        place.load("alternate", 1, 1, gap, spec)
+        ours, theirs = place.load("alternate", count, 1, gap, spec,
                                   docker_run(place))
         service.wait_cells(2)  # those of the APIs: no cell was kept
     table.at_most("/il py, no cell there, p50", ours["whole"]["p50"],
@@ -92,6 +94,9 @@ FORGET = """UPDATE jobs SET state = 'undeliverable', told_ms = received_ms,
     token = '', path = '', text = '', input = '', attachment_url = '',
     attachment_name = '', body = NULL, claimed_by = 0
     WHERE state = 'queued'"""
+
+UNTOLD = """SELECT EXISTS (SELECT 1 FROM jobs
+    WHERE state NOT IN ('delivered', 'undeliverable'))"""
 
 
 def burst(place, port, first, crowd):
@@ -141,15 +146,23 @@ def burst_service(place, table, crowd, times):
                     " BETWEEN ? AND ?", (first, first + crowd - 1)), first,
                     crowd)
                 link.execute(FORGET)
+            with place.discord():
+                p.wait_for(lambda: not link.execute(UNTOLD).fetchone()[0])
         link.close()
     tell_burst(table, "%d commands at once, acknowledged" % crowd, results,
                True)
 
 
+def quiet(kind):
+    """A front; whether answers are validated is no matter here."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        return kind()
+
+
 def burst_front(place, table, crowd, times):
     """nginx, il-fcgi and the database alone."""
     results = []
-    with front.Front() as fcgi:
+    with quiet(front.Front) as fcgi:
         link = sqlite3.connect(fcgi.database, timeout=20)
         with link:
             add_rows(link, range(p.USER, p.USER + crowd))
@@ -233,22 +246,45 @@ def ping_request(place):
         "Content-Length: %d\r\n\r\n%s" % ("0" * 128, len(body), body))
 
 
+def ping_specs(place, fronts):
+    return ("ping:%d" % fronts.port, "eval:%d:%s:%s" % (
+        fronts.port, ping_request(place), place.file('{"type":1}')))
+
+
 def ping_pair(place, fronts, slice_ms):
-    return place.load(
-        "sustain", 16, 3, "%d,%d" % (slice_ms, slice_ms),
-        "ping:%d" % fronts.port, "eval:%d:%s:%s" % (
-            fronts.port, ping_request(place), place.file('{"type":1}')))
+    return place.load("sustain", 16, 3, "%d,%d" % (slice_ms, slice_ms),
+                      *ping_specs(place, fronts))
+
+
+def tell_ping_cpu(place, table, fronts, constant):
+    """CPU time says the same as a rate on one core, and no neighbour on the
+    machine changes it.
+    """
+    cost = []
+    for spec, program in zip(ping_specs(place, fronts),
+                             (fronts.process, constant)):
+        pids = [*p.family(program.pid), *p.family(fronts.nginx.pid)]
+        before = [p.cpu_of(pid) for pid in pids]
+        done = place.load("sustain", 16, 1, place.settings.ms(1500), spec)[0]
+        used = [p.cpu_of(pid) - was for pid, was in zip(pids, before)]
+        own = len(p.family(program.pid))
+        cost.append([1e6 * sum(part) / done["whole"]["n"]
+                     for part in (used, used[:own])])
+    table.note("CPU of one: %.0f us, of it the program %.0f; of a constant:"
+               " %.0f and %.0f; ratio by CPU %.2f" % (
+                   *cost[0], *cost[1], cost[1][0] / cost[0][0]))
 
 
 def ping(place, table):
     cores = sorted(os.sched_getaffinity(0))
     slice_ms = place.settings.ms(2000)
-    with TwoFronts() as fronts, fronts.constant() as constant:
+    with quiet(TwoFronts) as fronts, fronts.constant() as constant:
         for process in (fronts.process, constant, fronts.nginx):
             pin(process, cores[:1])
         with p.on_cores(cores[1:2] or cores):
             tell_ping(table, "signed PING/s, nginx on the same core",
                       *ping_pair(place, fronts, slice_ms))
+            tell_ping_cpu(place, table, fronts, constant)
             pin(fronts.nginx, cores[1:2] or cores)
             tell_ping(table, "signed PING/s, il-fcgi alone on a core",
                       *ping_pair(place, fronts, slice_ms))

@@ -94,14 +94,14 @@ def what_is_there(place):
 
 def after_rest(place, table):
     """The first command after an hour, beside the same in an empty system."""
-    count = place.settings.count(15)
+    count, gap = place.settings.count(15), place.settings.ms(500, 50)
     big = crowded(place)
     big.start()
     try:
         with place.service(users=1, IL_WARM_SECONDS="0") as small:
             specs = [place.command(big), place.command(small)]
-            place.load("alternate", 1, 1, 500, *specs)
-            ours, theirs = place.load("alternate", count, 1, 500, *specs)
+            place.load("alternate", 1, 1, gap, *specs)
+            ours, theirs = place.load("alternate", count, 1, gap, *specs)
     finally:
         big.stop()
     table.at_most("first /il py after an hour, p50", ours["whole"]["p50"],

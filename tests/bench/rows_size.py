@@ -84,7 +84,9 @@ def cells(place, table):
 
 def sizes(place, table):
     if os.geteuid() != 0:
-        table.note("memory of other users' processes: only root sees it")
+        for what in ("idle system, no cells",
+                     "warm cell (user), beyond the interpreter"):
+            table.add(what, "only root sees it")
         return
     idle(place, table)
     cells(place, table)
