@@ -9,7 +9,7 @@
 #include "../../sandbox/base/buf.h"
 
 #define INTERPRETER_PARTS 5 /* of /snekbin/python/<name>/bin/python */
-/* What a cell takes of all arguments, each with a NUL, and of standard input. */
+/* What a cell takes of all arguments, each with a NUL; of standard input. */
 #define BYTES_MAX ((size_t)16 << 20)
 
 enum media { MEDIA_JSON, MEDIA_FORM, MEDIA_MULTIPART, MEDIA_OTHER };
