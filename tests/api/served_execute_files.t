@@ -314,10 +314,11 @@ def defect_6_any_name_can_be_downloaded():
 
 @test
 def defect_8_lines_of_a_stream_end_where_they_end():
-    events = client.streamed("print('a\\u2028b\\u2029c\\x85d\\x0be\\x0cf\\x1cg')")
+    text = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg"
+    events = client.streamed("print(%a)" % text)
     for event in events:
         assert len(event.raw.decode("utf-8").splitlines()) == 3, event
-    assert text_of(events) == "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\n", events
+    assert text_of(events) == text + "\n", events
 
 
 @test
