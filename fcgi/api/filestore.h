@@ -32,7 +32,8 @@ struct filestore_limits {
 struct filestore {
 	int dir;
 	struct filestore_limits limits;
-	struct filestore_usage *usage; /* shared by the processes forked later */
+	struct filestore_usage
+	    *usage; /* shared by the processes forked later */
 	/* FILESTORE_OWNER_LEN bytes of the caller's: whose the files are that
 	 * are made, and whose are there.  NULL or zeros: everybody's are. */
 	const unsigned char *owner;

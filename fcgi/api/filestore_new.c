@@ -155,7 +155,8 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 		return err_system(err, "create metadata in the store");
 	if (fd_write_all(fd, buf_str(&text), text.len, err) < 0)
 		return -1;
-	if (renameat(dir, from, dir, filestore_make_name(to, "", file->id, META)) < 0)
+	if (renameat(dir, from, dir,
+		filestore_make_name(to, "", file->id, META)) < 0)
 		return err_system(err, "rename metadata in the store");
 	return 0;
 }
@@ -174,8 +175,8 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 	if (renameat(store->dir, filestore_make_name(from, NEW, file->id, ""),
 		store->dir, filestore_make_name(to, "", file->id, "")) < 0) {
 		(void)err_system(err, "rename a file in the store");
-		(void)unlinkat(store->dir, filestore_make_name(to, "", file->id, META),
-		    0);
+		(void)unlinkat(store->dir,
+		    filestore_make_name(to, "", file->id, META), 0);
 		filestore_abort(file);
 		return -1;
 	}
@@ -183,4 +184,3 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 	file->store = NULL;
 	return 0;
 }
-

@@ -122,7 +122,8 @@ add_requests(struct buf *out, const struct metrics *m)
 
 	add_head(out, total, "counter", "Requests answered.");
 	for (size_t i = 0; i <= METRICS_ROUTES_MAX; i++) {
-		for (size_t k = 0; k < METRICS_STATUSES && is_route(m, i); k++) {
+		for (size_t k = 0; k < METRICS_STATUSES && is_route(m, i);
+		     k++) {
 			int64_t n = metrics_value(&m->shared->requests[i][k]);
 
 			if (n > 0)

@@ -170,8 +170,9 @@ main(void)
 		   "status=\"422\"} 40000");
 	check_line("inline_api_requests_total{route=\"/eval\",status=\"200\"} "
 		   "1");
-	check_line("inline_api_requests_total{route=\"/eval\",status=\"other\"} "
-		   "1");
+	check_line(
+	    "inline_api_requests_total{route=\"/eval\",status=\"other\"} "
+	    "1");
 	check_line("inline_api_requests_total{route=\"other\",status=\"404\"} "
 		   "1");
 	check_line("inline_api_request_duration_seconds_bucket{"
