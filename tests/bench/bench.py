@@ -2,7 +2,8 @@
 """make bench: every row of the table of targets, with what is measured beside
 it in the same run.  README.md tells how; ROWS=a,b takes some of them.
 
-The status is 0 whatever the figures are, 1 when anything went wrong.
+The status is 0 whatever the figures are, 1 when anything went wrong.  With
+FILL=1 and no error the table goes into tests/README.md.
 """
 
 import os
@@ -74,17 +75,39 @@ def chosen(words):
     if unknown:
         sys.exit("there are no rows %s; there are: %s" % (
             " ".join(unknown), " ".join(ROWS)))
+    if names and os.environ.get("FILL"):
+        sys.exit("FILL=1 takes all rows")
     return names or list(ROWS)
+
+
+README = os.path.join(p.ROOT, "tests", "README.md")
+BEGIN, END = "<!-- make bench FILL=1 begins -->\n", "<!-- it ends -->\n"
+
+
+def fill(about, table):
+    """Put the table into the README, between its marks."""
+    with open(README, encoding="utf-8") as file:
+        before, begin, rest = file.read().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise p.Failed("tests/README.md has lost its marks")
+    text = "".join(line + "  \n" for line in about).rstrip() + "\n\n"
+    with open(README, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + text + table.markdown() + END + after)
+
+
+def beside(place):
+    if place.root is None:
+        return "bare interpreter: the host's own /usr/bin/python3"
+    return "bare interpreter: the image's own %s, in a chroot" % place.python()
 
 
 def measure(names):
     """Print all rows; returns False when one could not be measured."""
     table, good, started = Table(), True, time.monotonic()
     with p.Place() as place:
-        print("\n".join(machine()), flush=True)
-        beside = place.python() if place.root else "the host's own"
-        print("beside it: %s%s\n" % (
-            beside, ", the image's own, in a chroot" if place.root else ""))
+        about = [*machine(), beside(place)]
+        print("\n".join(about) + "\n", flush=True)
         table.start()
         for name in names:
             try:
@@ -98,6 +121,8 @@ def measure(names):
         print("\nall of it: %.0f s, in which the load generator had %.1f %% of"
               " a core" % (took, 100 * place.generator_cpu /
                            max(place.generator_wall, 0.001)))
+    if good and os.environ.get("FILL"):
+        fill(about, table)
     return good
 
 

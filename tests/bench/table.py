@@ -32,7 +32,7 @@ class Table:
         """A row; reached None: it has no target of its own."""
         row = (what, here, beside, "" if ratio is None else "%.2f" % ratio,
                target, {True: "yes", False: "NO", None: ""}[reached])
-        self.rows.append(row)
+        self.rows.append([str(cell) for cell in row])
         self._print(row)
 
     def at_most(self, what, here, beside, most, show=ms, with_what=""):
@@ -51,6 +51,9 @@ class Table:
         print("    " + text, flush=True)
 
     def markdown(self):
+        """The table, and what was noted below its rows."""
         lines = ["| %s |" % " | ".join(HEAD), "|---" * len(HEAD) + "|"]
         lines += ["| %s |" % " | ".join(row) for row in self.rows]
+        lines += ["", "Notes, in the order of the rows:", ""]
+        lines += ["- " + note for note in self.notes]
         return "\n".join(lines) + "\n"

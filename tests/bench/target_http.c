@@ -211,8 +211,8 @@ command_sign(struct lane *lane)
 		    lane->target->spec);
 		exit(64);
 	}
-	(void)snprintf(exchange->token, sizeof(exchange->token), "lane-%zu-%d-%u",
-	    lane->number, (int)getpid(), ++exchange->serial);
+	(void)snprintf(exchange->token, sizeof(exchange->token),
+	    "lane-%zu-%d-%u", lane->number, (int)getpid(), ++exchange->serial);
 	buf_reset(&exchange->request);
 	if (*lane->target->words[2] != '/')
 		code = NULL;
