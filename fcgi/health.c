@@ -7,6 +7,7 @@
 #include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
+#include "../sandbox/base/frame.h"
 #include "../sandbox/base/log.h"
 #include "../sandbox/lease/lease.h"
 #include "../sandbox/store/db.h"
@@ -18,6 +19,14 @@
 #ifndef INLINE_VERSION
 #define INLINE_VERSION "0"
 #endif
+
+static const char *
+isolation_name(int64_t isolation)
+{
+	if (isolation == ISOLATION_RUN)
+		return "run";
+	return isolation == ISOLATION_CELL ? "cell" : NULL;
+}
 
 static void
 gather_broker(const struct config *config, struct health *health)
@@ -37,6 +46,8 @@ gather_broker(const struct config *config, struct health *health)
 	memcpy(health->image_name, status.image_name,
 	    sizeof(health->image_name));
 	memcpy(health->python, status.python, sizeof(health->python));
+	memcpy(health->hindrance, status.hindrance, sizeof(health->hindrance));
+	health->isolation = isolation_name(status.isolation);
 	health->cells = status.cells;
 	health->leased = status.leased;
 	health->starting = status.starting;
@@ -92,17 +103,18 @@ health_message(const struct health *health)
 static json_t *
 health_details(const struct health *h)
 {
-	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, "
+	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, s:s?, s:s?, "
 			 "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:I}",
 	    "version", INLINE_VERSION, "broker", h->broker, "docker", h->docker,
 	    "image", h->image, "database", h->database, "image_name",
 	    h->image_name, "python", h->python[0] == '\0' ? NULL : h->python,
-	    "cells", "running", (json_int_t)h->cells, "leased",
-	    (json_int_t)h->leased, "starting", (json_int_t)h->starting,
-	    "waiting", (json_int_t)h->waiting, "jobs", "queued",
-	    (json_int_t)h->queued, "running", (json_int_t)h->running, "untold",
-	    (json_int_t)h->untold, "oldest_ms", (json_int_t)h->oldest_ms,
-	    "free_bytes", (json_int_t)h->free_bytes);
+	    "isolation", h->isolation, "hindrance",
+	    h->hindrance[0] == '\0' ? NULL : h->hindrance, "cells", "running",
+	    (json_int_t)h->cells, "leased", (json_int_t)h->leased, "starting",
+	    (json_int_t)h->starting, "waiting", (json_int_t)h->waiting, "jobs",
+	    "queued", (json_int_t)h->queued, "running", (json_int_t)h->running,
+	    "untold", (json_int_t)h->untold, "oldest_ms",
+	    (json_int_t)h->oldest_ms, "free_bytes", (json_int_t)h->free_bytes);
 }
 
 char *

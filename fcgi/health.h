@@ -19,7 +19,11 @@ struct health {
 	bool database; /* it opens and answers */
 	char image_name[256];
 	char python[32]; /* "" while no cell has told yet */
-	int64_t cells;	 /* containers that run */
+	/* Of the APIs' runs: "run", "cell", NULL while no cell has told yet;
+	 * and why it is no more. */
+	const char *isolation;
+	char hindrance[128];
+	int64_t cells; /* containers that run */
 	int64_t leased;
 	int64_t starting;
 	int64_t waiting; /* lease requests in the broker's queue */

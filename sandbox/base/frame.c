@@ -110,6 +110,7 @@ frame_field_type(enum frame_tag tag)
 	case TAG_INDEX_URL:
 	case TAG_DATA:
 	case TAG_IMAGE_NAME:
+	case TAG_IMAGES:
 		return FIELD_BYTES;
 	case TAG_ARG:
 	case TAG_ENV:

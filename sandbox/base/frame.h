@@ -166,6 +166,7 @@ enum frame_tag {
 	TAG_STARTING = 101,	/* int */
 	TAG_WAITING = 102,	/* int: lease requests in the queue */
 	TAG_FREE_BYTES = 103,	/* int: on the file system of the workspaces */
+	TAG_IMAGES = 104,	/* text: SANDBOX_IMAGES */
 };
 
 /* How a run in an api cell is held apart from the others. */

@@ -292,6 +292,7 @@ request_tell_status(struct client *client)
 	frame_add_int(&frame, TAG_ENGINE, engine->up ? 1 : 0);
 	frame_add_int(&frame, TAG_IMAGE, engine->image ? 1 : 0);
 	frame_add_text(&frame, TAG_IMAGE_NAME, clients->config->sandbox_image);
+	frame_add_text(&frame, TAG_IMAGES, clients->config->sandbox_images);
 	frame_add_text(&frame, TAG_PYTHON, clients->pool->python);
 	frame_add_int(&frame, TAG_CELLS, count.cells);
 	frame_add_int(&frame, TAG_LEASED, count.leased);

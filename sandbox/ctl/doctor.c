@@ -197,13 +197,15 @@ check_all(struct doctor *d)
 	check_folder(d, "sandboxes", d->config->base_dir);
 	check_database(d);
 	doctor_engine(d);
-	doctor_image(d);
+	doctor_images(d);
 	doctor_loop(d);
 	doctor_nginx(d);
 	doctor_disk(d);
 	check_socket(d, "il-fcgi", "fcgi.sock");
 	check_socket(d, "il-api", "api.sock");
 	check_broker(d);
+	doctor_isolation(d);
+	doctor_tokens(d);
 	doctor_discord(d);
 }
 

@@ -30,10 +30,13 @@ void doctor_bad(struct doctor *d, const char *mend, const char *fmt, ...)
 
 /* doctor_host.c: the machine. */
 void doctor_engine(struct doctor *d);
-void doctor_image(struct doctor *d);
+void doctor_images(struct doctor *d);
 void doctor_loop(struct doctor *d);
 void doctor_nginx(struct doctor *d);
 void doctor_disk(struct doctor *d);
+/* doctor_api.c: what the HTTP APIs stand on. */
+void doctor_isolation(struct doctor *d);
+void doctor_tokens(struct doctor *d);
 /* doctor_net.c: Discord, and its clock beside ours. */
 void doctor_discord(struct doctor *d);
 

@@ -8,6 +8,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
+#include "../base/images.h"
 #include "../base/process.h"
 #include "ctl.h"
 
@@ -62,31 +63,54 @@ doctor_engine(struct doctor *d)
 		    "engine: %s", why);
 }
 
-/*
- * The image that il-sandboxd runs with, otherwise the one that it would:
- * `make run` gives it a substitute where SANDBOX_IMAGE cannot be pulled.
- */
-void
-doctor_image(struct doctor *d)
+static void
+check_image(struct doctor *d, const char *what, const char *image,
+    const char *key)
 {
-	char *image = d->broker && *d->status.image_name != '\0' ?
-	    d->status.image_name :
-	    d->config->sandbox_image;
+	auto_free char *name = xstrdup(image);
 	char *argv[] = { d->config->docker_binary, (char[]){ "image" },
 		(char[]){ "inspect" }, (char[]){ "--format" },
-		(char[]){ "{{.Id}}" }, image, NULL };
-	auto_buf struct buf mend = BUF_INIT(2048);
+		(char[]){ "{{.Id}}" }, name, NULL };
+	auto_buf struct buf mend = BUF_INIT(4096);
 	char why[256];
 
-	buf_addf(&mend, "%s pull %s, or make image and SANDBOX_IMAGE",
-	    d->config->docker_binary, image);
+	buf_addf(&mend,
+	    "%s pull %s; or `make image` and inline-python:3.11 or 3.13 in %s",
+	    d->config->docker_binary, image, key);
 	if (tool(argv, why, sizeof(why)))
-		doctor_good(d, "image: %s", image);
+		doctor_good(d, "%s: %s", what, image);
 	else if (!engine_answers(d->config, why, sizeof(why)))
-		doctor_note(d,
-		    "image: cannot be looked for without the engine");
+		doctor_note(d, "%s: cannot be looked for without the engine",
+		    what);
 	else
-		doctor_bad(d, buf_str(&mend), "image: %s is missing", image);
+		doctor_bad(d, buf_str(&mend), "%s: %s is missing", what, image);
+}
+
+/*
+ * The images that il-sandboxd runs with, otherwise those that it would: `make
+ * run` gives it substitutes for what cannot be pulled.
+ */
+void
+doctor_images(struct doctor *d)
+{
+	const char *image = d->broker && *d->status.image_name != '\0' ?
+	    d->status.image_name :
+	    d->config->sandbox_image;
+	const char *images = d->broker && *d->status.images != '\0' ?
+	    d->status.images :
+	    d->config->sandbox_images;
+	struct image_entry entry;
+	size_t pos = 0;
+
+	check_image(d, "image", image, "SANDBOX_IMAGE");
+	while (images_next(images, &pos, &entry)) {
+		auto_buf struct buf what = BUF_INIT(256);
+
+		if (strcmp(entry.image, image) == 0)
+			continue;
+		buf_addf(&what, "image of Python %s", entry.name);
+		check_image(d, buf_str(&what), entry.image, "SANDBOX_IMAGES");
+	}
 }
 
 /* Workspaces are file systems on loop devices. */

@@ -9,6 +9,7 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/frame.h"
+#include "../base/images.h"
 
 /* An answer of the broker is small: no field of it is longer than a text. */
 #define ANSWER_MAX 4096
@@ -199,6 +200,10 @@ status_read(struct lease_status *status, const struct frame_view *view)
 	status->image = frame_get_int(view, TAG_IMAGE, &flag) && flag == 1;
 	(void)frame_get_text(view, TAG_IMAGE_NAME, status->image_name,
 	    sizeof(status->image_name));
+	if (!frame_get_text(view, TAG_IMAGES, status->images,
+		sizeof(status->images)) ||
+	    images_check(status->images) != NULL)
+		status->images[0] = '\0';
 	(void)frame_get_text(view, TAG_PYTHON, status->python,
 	    sizeof(status->python));
 	(void)frame_get_text(view, TAG_TEXT, status->hindrance,

@@ -73,7 +73,8 @@ struct lease_status {
 	bool engine; /* the Docker engine answers */
 	bool image;  /* the image is there */
 	char image_name[256];
-	char python[32]; /* of the image; "" while no cell has told yet */
+	char images[1025]; /* SANDBOX_IMAGES: images.h; "": not told */
+	char python[32];   /* of the image; "" while no cell has told yet */
 	int64_t cells;
 	int64_t leased;
 	int64_t starting;

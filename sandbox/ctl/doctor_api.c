@@ -1,0 +1,74 @@
+#include "doctor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/frame.h"
+#include "../base/tokens.h"
+#include "isolation.h"
+
+/* Why there are no namespaces for each run, and what would bring them. */
+static void
+explain(struct doctor *d)
+{
+	struct isolation_facts facts;
+	struct isolation_verdict verdict;
+	const char *how = d->status.hindrance;
+
+	isolation_look(&facts, d->config->api_apparmor,
+	    d->config->sandbox_runtime);
+	isolation_judge(&facts, how, &verdict);
+	if (strcmp(d->config->api_isolation, "run") == 0) {
+		doctor_bad(d, verdict.mend,
+		    "isolation: IL_API_ISOLATION=run, and no run can have "
+		    "namespaces (%s): %s",
+		    how, verdict.cause);
+		return;
+	}
+	doctor_note(d,
+	    "isolation: each run of the APIs has a container of its own, "
+	    "which is slower than namespaces (%s): %s",
+	    how, verdict.cause);
+	if (verdict.mend != NULL)
+		printf("      better: %s\n", verdict.mend);
+}
+
+void
+doctor_isolation(struct doctor *d)
+{
+	if (!d->broker)
+		return; /* told by its own check */
+	if (d->status.isolation == ISOLATION_RUN)
+		doctor_good(d,
+		    "isolation: each run of the APIs has namespaces of its "
+		    "own");
+	else if (d->status.isolation == ISOLATION_CELL)
+		explain(d);
+	else
+		doctor_note(d,
+		    "isolation: not known before the first run of the APIs");
+}
+
+void
+doctor_tokens(struct doctor *d)
+{
+	const char *path = d->config->api_tokens_file;
+	struct tokens tokens;
+	struct err err;
+
+	if (*path == '\0') {
+		doctor_note(d,
+		    "tokens: none are asked for; the APIs are for this "
+		    "machine alone");
+		return;
+	}
+	if (tokens_open(&tokens, path, &err) < 0) {
+		doctor_bad(d, "ilctl token -f FILE add NAME", "tokens: %s",
+		    err.text);
+		return;
+	}
+	doctor_good(d, "tokens: %zu in %s", tokens.count, path);
+	tokens_close(&tokens);
+}

@@ -1,0 +1,38 @@
+#ifndef ISOLATION_H
+#define ISOLATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Why the runs of the HTTP APIs cannot have namespaces of their own on this
+ * host: from the step at which a cell failed, and what the kernel says.
+ */
+struct isolation_facts {
+	bool namespaces;     /* the kernel has user namespaces */
+	int64_t allowed;     /* kernel.unprivileged_userns_clone, -1: none */
+	int64_t most;	     /* user.max_user_namespaces, -1: none */
+	int64_t restricted;  /* kernel.apparmor_restrict_unprivileged_userns,
+				 * -1: none */
+	bool apparmor;	     /* it is on */
+	bool selinux;	     /* it enforces */
+	const char *profile; /* IL_API_APPARMOR */
+	const char *runtime; /* SANDBOX_RUNTIME */
+	char outside[64];    /* how the same steps fail for a process without
+				 * privileges outside of containers; "": they
+				 * do not */
+};
+
+struct isolation_verdict {
+	char cause[256];
+	const char *mend; /* a command or a setting; NULL: none is known */
+};
+
+/* Look at the host; tries the steps in a child. */
+void isolation_look(struct isolation_facts *facts, const char *profile,
+    const char *runtime);
+/* hindrance: "step: ERROR" as the cell told it, or "asked for".  Pure. */
+void isolation_judge(const struct isolation_facts *facts, const char *hindrance,
+    struct isolation_verdict *verdict);
+
+#endif

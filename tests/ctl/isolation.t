@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+"""What operators are told of how the runs of the HTTP APIs are held apart."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
+from served import Served, wait_for  # noqa: E402
+from service import BUILD  # noqa: E402
+from tap import run, test  # noqa: E402
+
+
+def told(service):
+    """(isolation, hindrance) of /health once the warm cell is up, and what the
+    doctor says of it."""
+    def known():
+        inline = service.get("/health").json["inline"]
+        return inline["isolation"] and inline
+    inline = wait_for(known)
+    text = service.ilctl("doctor")[1]
+    at = text.rindex("\n", 0, text.index("isolation:")) + 1
+    return inline["isolation"], inline["hindrance"], text[at:]
+
+
+@test
+def namespaces_for_each_run():
+    with Served(IL_API_WARM="1", IL_API_ISOLATION="run") as service:
+        isolation, hindrance, text = told(service)
+        assert (isolation, hindrance) == ("run", None)
+        assert text.startswith("ok    isolation: each run of the APIs has "
+                               "namespaces"), text
+
+
+@test
+def a_container_for_each_run_because_it_was_asked_for():
+    with Served(IL_API_WARM="1", IL_API_ISOLATION="cell") as service:
+        isolation, hindrance, text = told(service)
+        assert (isolation, hindrance) == ("cell", "asked for")
+        assert text.startswith("note  isolation: each run of the APIs has a "
+                               "container"), text
+        assert "better: IL_API_ISOLATION=auto" in text, text
+        assert service.ilctl("doctor")[0] == 0, "a note is no fault"
+
+
+def without_namespaces(folder):
+    """A library whose profile allows no namespaces."""
+    lib = os.path.join(folder, "lib")
+    shutil.copytree(os.path.join(BUILD, "lib"), lib, symlinks=True)
+    shutil.copy(lib + "/seccomp.json", lib + "/seccomp-api.json")
+    return lib
+
+
+@test
+def a_container_for_each_run_because_the_host_forbids_more():
+    served = Served(IL_API_WARM="1")
+    served.settings["IL_LIB_DIR"] = without_namespaces(served.folder)
+    with served as service:
+        isolation, hindrance, text = told(service)
+        assert (isolation, hindrance) == ("cell", "unshare: EPERM")
+        assert "note  isolation" in text and "unshare: EPERM" in text, text
+        tried = subprocess.run(["unshare", "--user", "--mount", "true"])
+        assert ("works outside of containers" in text) == (
+            tried.returncode == 0), text
+        for _ in range(3):
+            assert service.eval(input="print(42)")["stdout"] == "42\n"
+
+
+@test
+def nothing_starts_where_namespaces_are_insisted_on():
+    served = Served(IL_API_WARM="1", IL_API_ISOLATION="run")
+    served.settings["IL_LIB_DIR"] = without_namespaces(served.folder)
+    with served as service:
+        text = told(service)[2]
+        assert text.startswith("FAIL  isolation: IL_API_ISOLATION=run"), text
+        assert service.ilctl("doctor")[0] == 1
+        answer = service.post("/eval", {"input": "print(42)"})
+        assert answer.status >= 500, answer
+
+
+run()
