@@ -7,31 +7,28 @@
 """
 
 import gc
+import marshal
 import os
 import resource
 
 import plain
-from children import Children, Pipes, Watch
+from children import Pipes, Watch
 from files import failure, split, walk
-from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL, ISOLATION_RUN,
-                    OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN, PART_ARGS,
-                    PART_SOURCE, PART_STDIN, REASON_EXIT, REASON_MEMORY,
-                    REASON_OUTPUT, REASON_SIGNAL, REASON_TIME, TAG_CWD,
-                    TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
+from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, FRAME_STARTED,
+                    ISOLATION_CELL, ISOLATION_RUN, OP_BASH, OP_RUN, OP_STAGE,
+                    OUTPUT_DRAIN, PART_ARGS, PART_SOURCE, PART_STDIN,
+                    REASON_EXIT, TAG_CWD, TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
                     TAG_LIMIT_MEMORY, TAG_LIMIT_PROCESSES, TAG_MERGE,
                     TAG_NAME, TAG_OP, TAG_OUTPUT_MODE, TAG_PATH, TAG_PLAIN,
-                    TAG_REASON, TAG_SIGNAL, TAG_STATUS, Failure,
-                    ProtocolError)
+                    TAG_REASON, TAG_STATUS, Failure, ProtocolError, frame)
 from harvest import Harvest, Staged
-from jail import Keeper, hindrance
-from link import Control
+from keeper import COLLECT, FOLDERS, Keeper, hindrance, is_bad, pack_plan
 from run import WORKSPACE, Run
 from serve import VERSION, Cell, enter_child, limits_of
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
 ARGUMENT_MAX = 131071               # bytes that the kernel takes in one word
-SIGKILL = 9
 
 LIMITS = ((TAG_LIMIT_MEMORY, resource.RLIMIT_AS),
           (TAG_LIMIT_FILES, resource.RLIMIT_NOFILE),
@@ -42,7 +39,7 @@ class MemoryCell(Cell):
     """What the two have in common."""
 
     folders = (WORKSPACE,)
-    jailed = False      # are we the init of a jail?
+    keeper = None       # in a jail: who made it
     proc = None         # descriptor of the covered /proc
 
     def __init__(self, socket, native, bare):
@@ -91,13 +88,44 @@ class MemoryCell(Cell):
 
     def run(self, head, parts):
         skip = head.data(TAG_PATH)
-        harvest = Harvest(self.root, head, self.staged,
-                          skip and "/".join(split(skip)).encode(
-                              "utf-8", "surrogateescape"))
+        if skip:
+            skip = "/".join(split(skip)).encode("utf-8", "surrogateescape")
+        if self.keeper is not None:
+            return self.become(head, parts, skip)
+        harvest = Harvest(self.root, head, self.staged, skip)
         fields = self.start(head, parts, self.make_run(head, parts))
         if isinstance(fields, Run):
             return fields
         return fields + harvest.send(self.lease)
+
+    def become(self, head, parts, skip):
+        """In a jail: this process will be the run.  The keeper holds it to
+        its limits, and sends what it leaves."""
+        wall_ms, output_max = limits_of(head)
+        run = self.make_run(head, parts)
+        notes = (marshal.dumps((self.staged, skip))
+                 if self.staged or skip else b"")
+        rest, length = self.keeper.pipes.give(parts[PART_STDIN], notes)
+        if head.number(TAG_MERGE):
+            self.keeper.pipes.stderr = self.keeper.pipes.stdout
+        plan = pack_plan(
+            wall_ms=wall_ms, output_max=output_max, input=rest, notes=length,
+            drains=head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN,
+            folder=FOLDERS.index(self.root),
+            **{name: max(head.number(tag), 0) for name, tag in COLLECT})
+        self.lease.send(frame(FRAME_STARTED))
+        self.keeper.channel.send(plan)
+        enter_child(lambda: self.leave_cell(run))
+        return run
+
+    def leave_cell(self, run):
+        """What is left of the cell's is not ours any more."""
+        for sock in (self.lease.sock, self.keeper.channel):
+            sock.detach()
+        run.isolate(self.keeper.pipes)
+        if run.words:
+            plain.execute(run.words, dict(os.environ) if run.env is None
+                          else run.env, run.script)
 
     def bash(self, head, parts):
         run = Run(*self.run_of)
@@ -153,10 +181,9 @@ class MemoryCell(Cell):
         if (run.env or {}).get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
             run.errors = "strict"
         limits = [(limit, head.number(tag)) for tag, limit in LIMITS]
-        if self.jailed and counts_in_namespaces():
-            # The jail's init is one of them.
-            processes = head.number(TAG_LIMIT_PROCESSES)
-            limits.append((resource.RLIMIT_NPROC, processes and processes + 1))
+        if self.keeper is not None and counts_in_namespaces():
+            limits.append((resource.RLIMIT_NPROC,
+                           head.number(TAG_LIMIT_PROCESSES)))
         run.limits = [(limit, at_most(limit, value))
                       for limit, value in limits if value > 0]
 
@@ -178,12 +205,14 @@ class ApiCell(MemoryCell):
         return fields
 
     def serve(self):
-        keeper = Keeper(self.control, self.children)
-        why = "asked for" if self.isolation == "1" else hindrance(keeper)
+        keeper = Keeper(self.control)
+        oom_fd = self.children.oom_fd
+        why = ("asked for" if self.isolation == "1" else
+               hindrance(keeper, oom_fd))
         if why:
             return self.serve_once(keeper, why)
         self.proc = keeper.proc
-        keeper.furnish()
+        keeper.settle(oom_fd)
         gc.collect()
         gc.freeze()
         told = False
@@ -200,8 +229,7 @@ class ApiCell(MemoryCell):
 
     def serve_once(self, keeper, why):
         """Without jails: one lease, then the broker replaces the cell."""
-        keeper.system.drop_capabilities()
-        keeper.filter.apply()
+        keeper.surrender()
         os.close(keeper.proc)
         gc.collect()
         gc.freeze()
@@ -217,14 +245,13 @@ class ApiCell(MemoryCell):
         os._exit(0)
 
     def serve_in_jail(self, keeper):
-        self.jailed = True
+        """In the process that becomes the run."""
+        self.keeper = keeper
         self.lease = keeper.take_lease()
-        self.control = Control(keeper.channel)
-        self.children = Children(self.control.fd, self.children.oom_fd)
         run = self.converse()
         if run is not None:
             return run
-        os._exit(int(self.retire))
+        os._exit(0)
 
 
 CELLS = {"api": ApiCell, "session": SessionCell}
@@ -247,13 +274,6 @@ def environment(head):
            for name, equals, value in pairs):
         raise Failure(ERROR_REQUEST, "environment")
     return {name: value for name, _, value in pairs}
-
-
-def is_bad(fields):
-    """Did a run end by a limit or a kill?"""
-    return (fields[TAG_REASON] in (REASON_TIME, REASON_MEMORY, REASON_OUTPUT)
-            or fields[TAG_REASON] == REASON_SIGNAL
-            and fields[TAG_SIGNAL] == SIGKILL)
 
 
 def counts_in_namespaces():

@@ -9,7 +9,7 @@ from frames import (FRAME_CHUNK, FRAME_ENOUGH, FRAME_OUTPUT, FRAME_STARTED,
                     REASON_EXIT, REASON_MEMORY, REASON_OUTPUT, REASON_SIGNAL,
                     REASON_TIME, TAG_CPU_US, TAG_DATA, TAG_MAX_RSS, TAG_REASON,
                     TAG_SIGNAL, TAG_STATUS, TAG_STREAM, TAG_WALL_US,
-                    ProtocolError, frame)
+                    ProtocolError, frame, head_of)
 from link import ENDED, Gone, leave
 
 # After a small piece of output the pipes rest for so long, and what comes
@@ -191,7 +191,7 @@ class Watch:
         the child either."""
         children = self.children
         try:
-            self.lease.send(frame(FRAME_STARTED))
+            self.announce()
             reason = self.watch()
             wall = time.monotonic_ns() - self.started
             children.kill_all()
@@ -205,6 +205,9 @@ class Watch:
                 (TAG_WALL_US, wall // 1000),
                 (TAG_CPU_US, int(children.cpu * 1000000)),
                 (TAG_MAX_RSS, children.rss * 1024))
+
+    def announce(self):
+        self.lease.send(frame(FRAME_STARTED))
 
     def watch(self):
         """Until the child has ended (None) or must end (a REASON_*)."""
@@ -261,7 +264,7 @@ class Watch:
     def read(self, fd):
         """Pass on one piece of output.  False when there is none to be had."""
         try:
-            data = os.read(fd, FRAME_CHUNK)
+            data = self.take(fd)
         except BlockingIOError:
             return False
         if not data:
@@ -278,9 +281,13 @@ class Watch:
         if len(data) < FRAME_CHUNK // 2:
             self.rest = time.monotonic_ns() + REST_NS
         if data:
-            self.pass_on(frame(FRAME_OUTPUT, (TAG_DATA, data),
-                               (TAG_STREAM, stream)))
+            self.pass_on((frame(FRAME_OUTPUT, (TAG_STREAM, stream)),
+                          head_of(TAG_DATA, len(data)), data))
         return True
+
+    def take(self, fd):
+        """A piece of output: bytes, or what is like them until the next."""
+        return os.read(fd, FRAME_CHUNK)
 
     def pass_on(self, packet):
         self.pending = None if self.lease.try_send(packet) else packet

@@ -21,9 +21,10 @@ from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     ERROR_NOT_REGULAR, ERROR_NO_SPACE, ERROR_PERMISSION,
                     ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES, FRAME_CHUNK,
                     FRAME_ENTRY, FRAME_FILE, PART_CONTENT, TAG_COUNT, TAG_CUT,
-                    TAG_DATA, TAG_KIND, TAG_MAX_BYTES, TAG_MTIME, TAG_NAME,
+                    TAG_DATA, TAG_DISK_FULL, TAG_KIND, TAG_MAX_BYTES, TAG_MTIME, TAG_NAME,
                     TAG_OFFSET, TAG_PART, TAG_PATH, TAG_RECURSIVE, TAG_SIZE,
-                    TAG_TOTAL, Failure, frame)
+                    TAG_TOTAL, TAG_USED_BYTES, TAG_USED_FILES, Failure,
+                    frame)
 
 PACKAGES = ".site-packages"
 # What a workspace has before its user comes (sandbox/broker/creation.c): ten
@@ -108,9 +109,10 @@ def enter(name, parent):
 
 
 def walk(root, names, make=False):
-    """The descriptor of a directory below root.  With make, what is missing
-    is made."""
-    fd = os.open(root, DIRECTORY)
+    """The descriptor of a directory below root, a path or a descriptor.  With
+    make, what is missing is made."""
+    fd = (os.open(".", DIRECTORY, dir_fd=root) if isinstance(root, int)
+          else os.open(root, DIRECTORY))
     try:
         for name in names:
             if make and look(name, fd) is None:
@@ -334,6 +336,16 @@ def usage(root):
     blocks = fs.f_blocks - fs.f_bfree - OWN_BLOCKS
     return (max(blocks, 0) * fs.f_frsize,
             max(fs.f_files - fs.f_ffree - OWN_FILES, 0), int(full))
+
+
+def disk(root):
+    """What a result says of it."""
+    try:
+        used_bytes, used_files, full = usage(root)
+    except OSError:
+        return ()
+    return ((TAG_USED_BYTES, used_bytes), (TAG_USED_FILES, used_files),
+            (TAG_DISK_FULL, full or None))
 
 
 # ---- removing trees ----

@@ -195,6 +195,11 @@ def frame(kind, *fields):
     return bytes(packet)
 
 
+def head_of(tag, length):
+    """What comes before the bytes of a field."""
+    return bytes((tag,)) + length.to_bytes(4, "little")
+
+
 class Failure(Exception):
     """A request cannot be met: code is one of ERROR_*, text is for a log."""
 

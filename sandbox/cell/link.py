@@ -91,9 +91,13 @@ class Lease:
         return Frame(packet)
 
     def try_send(self, packet):
-        """Send if there is room: True when it went.  Gone as above."""
+        """Send if there is room: True when it went.  Gone as above.  The
+        packet may be in pieces, a tuple."""
         try:
-            self.sock.send(packet)
+            if isinstance(packet, tuple):
+                self.sock.sendmsg(packet)
+            else:
+                self.sock.send(packet)
         except BlockingIOError:
             return False
         except OSError:

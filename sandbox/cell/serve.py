@@ -7,18 +7,17 @@ import sys
 import packages
 from children import Children, Pipes, Watch
 from collect import Collector
-from files import (DIRECTORY, Writer, empty, failure, list_directory,
+from files import (DIRECTORY, Writer, disk, empty, failure, list_directory,
                    open_file, read_file, remove_path, split, stat_path, unlock,
-                   usage, walk)
+                   walk)
 from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
                     FRAME_ENOUGH, FRAME_GO, FRAME_INPUT, FRAME_REQUEST,
                     FRAME_RESULT, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
                     OP_STAT, OP_WRITE, PART_ARGS, PART_CONTENT, PART_SOURCE,
                     PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA, TAG_CWD, TAG_DATA,
-                    TAG_DISK_FULL, TAG_ECHO, TAG_INDEX_URL, TAG_MERGE,
+                    TAG_ECHO, TAG_INDEX_URL, TAG_MERGE,
                     TAG_NAME, TAG_OP, TAG_OUTPUT_MAX, TAG_PART, TAG_PATH,
-                    TAG_REASON, TAG_SDIST, TAG_STATUS, TAG_USED_BYTES,
-                    TAG_USED_FILES, TAG_WALL_MS, Failure, ProtocolError, frame)
+                    TAG_REASON, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure, ProtocolError, frame)
 from link import Control, Gone, connect
 from run import CODE, WORKSPACE, Run, protect
 
@@ -98,16 +97,8 @@ class Cell:
             fields = Failure(ERROR_FAILED, repr(error)).fields()
         if isinstance(fields, Run):
             return fields
-        self.lease.send(frame(FRAME_RESULT, *fields, *self.disk()))
+        self.lease.send(frame(FRAME_RESULT, *fields, *disk(self.root)))
         return None
-
-    def disk(self):
-        try:
-            used_bytes, used_files, full = usage(self.root)
-        except OSError:
-            return ()
-        return ((TAG_USED_BYTES, used_bytes), (TAG_USED_FILES, used_files),
-                (TAG_DISK_FULL, full or None))
 
     # ---- what comes before GO ----
 

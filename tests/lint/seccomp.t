@@ -9,10 +9,12 @@ PLAIN = json.loads(read("sandbox/cell/seccomp.json"))
 API = json.loads(read("sandbox/cell/seccomp-api.json"))
 
 USER, MOUNTS, PIDS = 0x10000000, 0x20000, 0x20000000
-IPC, UTS, ALL = 0x8000000, 0x4000000, 0x7e020000
+IPC, UTS = 0x8000000, 0x4000000
 NEEDED = {
-    ("unshare", 0, "SCMP_CMP_EQ", USER | MOUNTS, None),
-    ("clone", 0, "SCMP_CMP_MASKED_EQ", ALL, USER | MOUNTS | PIDS | IPC | UTS),
+    ("unshare", 0, "SCMP_CMP_EQ", USER | MOUNTS | PIDS, None),
+    ("unshare", 0, "SCMP_CMP_EQ", PIDS, None),
+    ("setns", 1, "SCMP_CMP_EQ", PIDS, None),
+    ("unshare", 0, "SCMP_CMP_EQ", USER | MOUNTS | IPC | UTS, None),
     ("mount", 3, "SCMP_CMP_EQ", 2 | 4, None),               # nosuid, nodev
     ("mount", 3, "SCMP_CMP_EQ", 2 | 4 | 8, None),           # and noexec
     ("mount", 3, "SCMP_CMP_EQ", 1 | 2 | 4 | 8 | 0x20 | 0x1000, None),
