@@ -298,20 +298,28 @@ ask(const char *folder, const char *id, const unsigned char *owner,
 
 int
 keeper_borrow(const char *folder, const char *id, const unsigned char *owner,
-    int *cell_fd, int wait_ms, struct err *err)
+    const struct pollfd *unless, int *cell_fd, int wait_ms, struct err *err)
 {
 	auto_close int fd = ask(folder, id, owner, BORROW, err);
+	int64_t deadline = clock_monotonic_ms() + wait_ms;
 	char message = 0;
 	ssize_t n;
 
 	*cell_fd = -1;
 	if (fd < 0)
 		return -1;
-	n = fd_receive_packet(fd, &message, 1, cell_fd, NULL, wait_ms, err);
+	if (fd_wait_unless(fd, unless, wait_ms))
+		n = fd_receive_packet(fd, &message, 1, cell_fd, NULL,
+		    clock_poll_timeout(deadline), err);
+	else
+		n = err_set(err, ERR_TIMEOUT, "nobody waits for it");
 	if (n == 1 && *cell_fd >= 0)
 		return steal_fd(&fd);
 	if (n >= 0)
 		(void)err_set(err, ERR_NOT_FOUND, "the session has ended");
+	else
+		/* It may be lent to us by now, and nothing is begun. */
+		tell(fd, RETURNED);
 	return -1;
 }
 

@@ -9,6 +9,7 @@
 struct err;
 struct lease;
 struct metrics;
+struct pollfd;
 
 /*
  * A session outlives the requests that use it: a process of its own keeps its
@@ -38,10 +39,12 @@ int keeper_start(const struct keeper_spec *spec, struct lease *lease,
 void keeper_sweep(const char *folder);
 
 /* Borrow the cell: a connection to the keeper, and the cell's descriptor; wait
- * at most wait_ms for those who are before us.  -1 with ERR_NOT_FOUND: there is
- * no such session. */
+ * at most wait_ms for those who are before us, or until *unless (NULL: nothing)
+ * happens.  -1 with ERR_NOT_FOUND: there is no such session; with ERR_TIMEOUT:
+ * its cell was not to be had. */
 int keeper_borrow(const char *folder, const char *id,
-    const unsigned char *owner, int *cell_fd, int wait_ms, struct err *err);
+    const unsigned char *owner, const struct pollfd *unless, int *cell_fd,
+    int wait_ms, struct err *err);
 /* Give it back, between two requests to the cell; closing the connection alone
  * ends the session. */
 void keeper_return(int connection);

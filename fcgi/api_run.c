@@ -42,12 +42,16 @@ static enum lease_outcome
 open_lease(struct attempt *a, struct api_app *app,
     const struct lease_request *request)
 {
+	const struct pollfd gone = { .fd = http_fd(a->req),
+		.events = POLLRDHUP };
 	int64_t again_until_ms = clock_monotonic_ms() + AGAIN_MS;
+	struct lease_request asked = *request;
 	enum lease_outcome outcome;
 	struct err err = { 0 };
 
+	asked.unless = &gone;
 	for (;;) {
-		outcome = lease_open(&a->lease, app->lease_socket, request,
+		outcome = lease_open(&a->lease, app->lease_socket, &asked,
 		    WAIT_MS, &err);
 		if (outcome != LEASE_UNREACHABLE ||
 		    clock_monotonic_ms() > again_until_ms ||
@@ -151,6 +155,8 @@ attempt(struct api_run *run, struct api_app *app, struct http_request *req,
 	metrics_change(&app->metrics, METRICS_WAITING, 1);
 	run->refusal = open_lease(&a, app, lease);
 	metrics_change(&app->metrics, METRICS_WAITING, -1);
+	if (run->refusal == LEASE_TIMED_OUT && http_client_gone(req))
+		return;
 	metrics_lease(&app->metrics, run->refusal);
 	granted_us = clock_monotonic_us();
 	run->waited_us += granted_us - asked_us;

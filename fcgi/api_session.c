@@ -2,6 +2,7 @@
  * /v1/sessions: a cell for a while, and commands in it.
  */
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -143,13 +144,16 @@ create(struct api_app *app, struct http_request *req,
 	struct lease_request request = { .class = "session",
 		.sandbox = "",
 		.lease_ms = lease_ms < LEASE_MS_MAX ? lease_ms : LEASE_MS_MAX };
+	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
 	struct lease lease = LEASE_NONE;
 	struct err err;
 
+	request.unless = &gone;
 	if (lease_open(&lease, app->lease_socket, &request, START_MS, &err) !=
 	    LEASE_GRANTED) {
 		log_warn("no cell: %s", err.text);
-		api_busy(req);
+		if (!http_client_gone(req))
+			api_busy(req);
 		return;
 	}
 	if (stage(app, req, &lease, inputs) && !http_client_gone(req))
@@ -280,6 +284,7 @@ void
 api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 {
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
 	const char *digits = digits_of(id);
 	struct bash_request bash;
 	struct detail detail;
@@ -297,13 +302,14 @@ api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 	}
 	connection = digits == NULL ?
 	    -1 :
-	    keeper_borrow(app->sessions, digits, app->owner, &cell_fd,
+	    keeper_borrow(app->sessions, digits, app->owner, &gone, &cell_fd,
 		BORROW_MS, &err);
 	if (connection >= 0) {
 		run_command(app, req, connection, cell_fd, &bash);
 		(void)close(cell_fd);
 	} else if (digits != NULL && err.code == ERR_TIMEOUT) {
-		api_busy(req);
+		if (!http_client_gone(req))
+			api_busy(req);
 	} else {
 		refuse_session(req, id);
 	}

@@ -326,6 +326,20 @@ fd_receive_once(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
 	return n;
 }
 
+bool
+fd_wait_unless(int sock, const struct pollfd *unless, int timeout_ms)
+{
+	struct pollfd p[2] = { { .fd = sock, .events = POLLIN } };
+	int64_t deadline = fd_deadline(timeout_ms);
+
+	if (unless == NULL)
+		return true;
+	p[1] = *unless;
+	while (poll(p, 2, clock_poll_timeout(deadline)) < 0 && errno == EINTR)
+		;
+	return p[0].revents != 0 || p[1].revents == 0;
+}
+
 ssize_t
 fd_receive_packet(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
     int timeout_ms, struct err *err)

@@ -1,11 +1,13 @@
 #ifndef FD_H
 #define FD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct err;
+struct pollfd;
 
 /* All descriptors made here are close-on-exec. */
 
@@ -31,6 +33,9 @@ int fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
  * -1 on error; ERR_TIMEOUT after timeout_ms. */
 ssize_t fd_receive_packet(int sock, void *data, size_t cap, int *fd_a,
     int *fd_b, int timeout_ms, struct err *err);
+/* Wait until there is something to receive, or timeout_ms are over, or *unless
+ * (which may be NULL) happens.  False: that has happened, and nothing else. */
+bool fd_wait_unless(int sock, const struct pollfd *unless, int timeout_ms);
 
 /* Write everything to a file or pipe, through short writes and EINTR. */
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);

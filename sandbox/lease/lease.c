@@ -31,6 +31,7 @@ _Static_assert((int)LEASE_REFUSED_INTERPRETER == (int)REFUSAL_INTERPRETER,
 struct ask {
 	int sock;     /* the connection */
 	int attached; /* the descriptor that came with the answer, or -1 */
+	const struct pollfd *unless; /* of the request */
 	unsigned char packet[ANSWER_MAX];
 	struct frame_view view; /* of packet */
 };
@@ -79,6 +80,11 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 	    fd_send_packet(ask->sock, question->data, question->len, -1, -1,
 		clock_poll_timeout(deadline), err) != 0)
 		return ask_failed(err);
+	if (!fd_wait_unless(ask->sock, ask->unless,
+		clock_poll_timeout(deadline))) {
+		(void)err_set(err, ERR_TIMEOUT, "nobody waits for it");
+		return LEASE_TIMED_OUT;
+	}
 	len = fd_receive_packet(ask->sock, ask->packet, sizeof(ask->packet),
 	    &ask->attached, NULL, clock_poll_timeout(deadline), err);
 	if (len < 0)
@@ -99,7 +105,9 @@ enum lease_outcome
 lease_open(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, struct err *err)
 {
-	struct ask ask = { .sock = -1, .attached = -1 };
+	struct ask ask = { .sock = -1,
+		.attached = -1,
+		.unless = request->unless };
 	enum lease_outcome outcome;
 	struct frame question;
 	int64_t cold = 0;

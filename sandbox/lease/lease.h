@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct err;
+struct pollfd;
 
 /*
  * The client side of the broker (il-sandboxd).  A lease is two descriptors: the
@@ -30,6 +31,8 @@ struct lease_request {
 	const char *sandbox;	 /* 32 lower-case hex digits, "" for none */
 	const char *interpreter; /* of SANDBOX_IMAGES; NULL: the first */
 	int64_t lease_ms;	 /* the broker kills the cell after this long */
+	/* NULL, or: do not wait any longer once this happens. */
+	const struct pollfd *unless;
 };
 
 /* Why there is no lease: an expected outcome, not an error of ours.  The values
@@ -47,7 +50,7 @@ enum lease_outcome {
 	LEASE_REFUSED_START = 8,
 	LEASE_REFUSED_INTERPRETER = 9,
 	LEASE_UNREACHABLE = 10,
-	LEASE_TIMED_OUT = 11, /* no answer within wait_ms */
+	LEASE_TIMED_OUT = 11, /* no answer within wait_ms, or `unless` */
 };
 
 /*
