@@ -22,6 +22,7 @@ recipe() {
 	*) die "no recipe for '$1'" ;;
 	esac
 	packages=python3,python3-pip,ca-certificates,tzdata,libc-bin,libstdc++6,busybox
+	packages=$packages,bash # the interpreter's clients write for it
 	case $1 in
 	*-scientific)
 		packages=$packages,python3-numpy,python3-pandas,python3-scipy
