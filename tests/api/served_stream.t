@@ -63,7 +63,8 @@ def its_headers_are_the_contracts():
 
 @test
 def frames_are_an_event_line_and_a_data_line():
-    with client.stream("print('a\\n\\nb\\r\\nevent: x')") as stream:
+    with client.stream("import os\n"
+                       "_ = os.write(1, b'a\\n\\nb\\r\\nevent: x\\n')") as stream:
         body = stream.response.read()
     want = (rb'event: output\ndata: {"stream":"stdout","data":"a\\n\\nb\\r\\n'
             rb'event: x\\n"}\n\nevent: result\ndata: {"exit_code":0,'
