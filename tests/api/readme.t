@@ -12,21 +12,27 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 
 
+COMMANDS = "curl ", "echo ", "id="
+
+
 def examples():
-    """Return [(command, what it is to print, "…" for anything)]."""
+    """Return [(commands, what they are to print, "…" for anything)]."""
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
         section = file.read().split("## From programs", 1)[1].split("\n## ")[0]
     found = []
     for block in re.findall(r"(?:^    .*\n)+", section, re.M):
-        command, _, rest = block.replace("\n    ", "\n")[4:].partition("\n")
-        found.append((command, rest.strip()))
+        lines = block.replace("\n    ", "\n")[4:].splitlines()
+        commands = [line for line in lines if line.startswith(COMMANDS)]
+        if commands:
+            found.append(("\n".join(commands),
+                          "\n".join(lines[len(commands):]).strip()))
     return found
 
 
 @test
 def the_examples_do_what_they_say():
     found = examples()
-    assert len(found) == 4, found
+    assert len(found) == 6, found
     with Served() as served:
         for command, want in found:
             here = command.replace("localhost:8080",
