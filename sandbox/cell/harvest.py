@@ -12,7 +12,7 @@ import time
 
 from _blake2 import blake2b
 
-from files import READ, Writer, enter_any, join, send_file, walk
+from files import READ, Writer, enter_any, join, send_file, unlock, walk
 from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
                     COLLECT_NO_DOT, COLLECT_NO_UNDERSCORE, FRAME_LEFT_OUT,
                     LEFT_OUT_COUNT, LEFT_OUT_PATH, LEFT_OUT_SIZE,
@@ -82,6 +82,7 @@ class Harvest:
         if self.files <= 0:
             return ()
         self.deadline = time.monotonic_ns() + self.time * 1000000
+        unlock(self.root)
         found = sorted(self.scan(lease))
         sent = 0
         for path, status in found:
