@@ -362,6 +362,7 @@ def hindrance(keeper, oom_fd):
             keeper.settle(oom_fd)
             if keeper.enclose():
                 why = b""       # it is the keeper's to say
+                keeper.channel.recv(1)
                 os._exit(0)
             keeper.release()
             why = b""
