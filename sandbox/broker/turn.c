@@ -47,7 +47,7 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool)
 	if (client_end < 0)
 		return; /* the container ends, the ticket keeps its place */
 	ticket_leave_queue(pool, ticket);
-	ticket->cold = !c->used && ready_ms >= ticket->since_ms;
+	ticket->cold = !c->used && ready_ms > ticket->since_ms;
 	ticket->container = c;
 	c->ticket = ticket;
 	ticket->granted(ticket, client_end);
