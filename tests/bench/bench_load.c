@@ -48,7 +48,7 @@ struct words {
 	char **word;
 };
 
-static void
+static _Noreturn void
 usage(const char *what)
 {
 	fprintf(stderr, "bench_load: %s; the head of bench_load.c tells\n",

@@ -6,6 +6,7 @@ all files are in one temporary folder.
 """
 
 import contextlib
+import ctypes
 import json
 import os
 import resource
@@ -30,6 +31,7 @@ SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 APPLICATION = "200000000000000001"
 USER = 700000000000000000
 START_MS = 60000
+API_WARM = 2  # the default of IL_API_WARM
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -191,8 +193,11 @@ class Place:
 
     @contextlib.contextmanager
     def service(self, users=0, **settings):
-        """`ilctl run`, with sandboxes for so many users from USER on."""
+        """`ilctl run`, its engine and cells ready, with sandboxes for so many
+        users from USER on.
+        """
         with BenchService(self, **settings) as service:
+            service.wait_cells(int(settings.get("IL_API_WARM", API_WARM)))
             if users:
                 self.load("burst", users, self.create(service))
             yield service
@@ -230,7 +235,7 @@ class BenchService(Service):
             self.process = subprocess.Popen(
                 [os.path.join(BUILD, "bin", "ilctl"), "run"], cwd=ROOT,
                 env=self.environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=log)
+                stdout=subprocess.PIPE, stderr=log, preexec_fn=end_with_us)
 
     def processes(self):
         """{pid: name} of all that it consists of, but cells."""
@@ -270,6 +275,11 @@ def family(pid):
     return found
 
 
+def end_with_us():
+    """In a child: SIGTERM when whoever started it is gone."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 def cpu_of(pid):
     """Seconds of CPU of a process and its children that are gone."""
     try:
@@ -305,5 +315,9 @@ def cell_cpu(identity):
 
 
 def interrupt(number, frame):
-    """Ctrl-C and kill: by the way of all exceptions, so that all is ended."""
+    """Ctrl-C and kill: by the way of all exceptions, so that all is ended; and
+    once, so that nothing interrupts that.
+    """
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -63,8 +63,6 @@ def preload(place, table):
     code = "import numpy; print(numpy.arange(3).sum())"
     with place.service(SANDBOX_IMAGE=image) as plain, \
             place.service(SANDBOX_IMAGE=image, IL_PRELOAD="numpy") as loaded:
-        plain.wait_cells(2)
-        loaded.wait_cells(2)
         specs = [place.eval(one, code, "3\n") for one in (loaded, plain)]
         place.load("alternate", place.settings.count(6), 1, 0, *specs)
         ours, theirs = place.load("alternate", count, 1, 0, *specs)

@@ -7,7 +7,7 @@ ACCOUNTED = 150
 
 
 def cpu_note(table, before, after, answers):
-    """Who used how much CPU for one answer."""
+    """Who used how much CPU for one answer; returns the sum in ms."""
     used = {name: (after[name] - before.get(name, 0)) * 1000 / answers
             for name in after}
     parts = ["%s %.2f" % (name, value) for name, value
@@ -15,21 +15,22 @@ def cpu_note(table, before, after, answers):
              if value >= 0.005]
     table.note("CPU of one answer: %.2f ms (%s)" % (
         sum(used.values()), ", ".join(parts)))
+    return sum(used.values())
 
 
 def eval_one(place, table):
     """One after another."""
     count = place.settings.count(400)
     with place.service() as service:
-        service.wait_cells(2)
         spec = place.eval(service)
         before, few = service.cpu(), place.settings.count(ACCOUNTED)
         cells = service.cell_ids()
         alone = place.load("alternate", few, 1, 0, spec)[0]
-        cpu_note(table, before, service.cpu(), few)
+        answer_ms = cpu_note(table, before, service.cpu(), few)
         table.note("isolation: %s" % (
             "fresh namespaces for each run, in warm cells"
-            if service.cell_ids() == cells else "a cell for each run"))
+            if set(service.cell_ids()) & set(cells) else
+            "a cell for each run"))
         ours, bare = place.load("alternate", count, 10, 0, spec, place.bare(),
                                 root=True)
         with_what = "python3 -c 'print(1)'"
@@ -39,12 +40,14 @@ def eval_one(place, table):
                       bare["whole"]["p95"], 0.8, with_what=with_what)
         host = place.load("alternate", place.settings.count(60), 1, 0,
                           place.spawn("/usr/bin/python3", "-c", "print(1)"))[0]
-        table.note("n=%d each, 10 of one, 10 of the other; CPU of a bare start"
-                   " %.2f ms; the host's own /usr/bin/python3: p50 %s; ours"
-                   " with nothing beside it: p50 %s (n=%d)" % (
-                       count, bare["cpu_s"] * 1000 / count,
-                       ms(host["whole"]["p50"]), ms(alone["whole"]["p50"]),
-                       few))
+        bare_ms = bare["cpu_s"] * 1000 / count
+        table.note("n=%d each, 10 of one, 10 of the other; the host's own"
+                   " /usr/bin/python3: p50 %s; ours with nothing beside it:"
+                   " p50 %s (n=%d)" % (
+                       count, ms(host["whole"]["p50"]),
+                       ms(alone["whole"]["p50"]), few))
+        table.note("CPU of a bare start %.2f ms, which is %.2f answers" % (
+            bare_ms, bare_ms / max(answer_ms, 0.001)))
 
 
 def rate_of(target):
@@ -63,7 +66,6 @@ def eval_sustained(place, table):
     long_ms = place.settings.ms(int(place.settings.seconds * 1000))
     short = place.settings.ms(4000)
     with place.service() as service:
-        service.wait_cells(2)
         spec, bare = place.eval(service), place.bare()
         place.load("sustain", 4, 1, place.settings.ms(3000), spec)
         for lanes in (1, 2, 4, 8, 32):

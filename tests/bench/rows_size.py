@@ -33,7 +33,6 @@ def idle(place, table):
     """All programs, no cells."""
     with place.service(IL_API_WARM="0") as service:
         place.load("alternate", 20, 1, 0, "ping:%d" % service.port)
-        service.wait_cells(0)
         found = service.processes()
         pss, private = memory(found)
         table.add("idle system, no cells", mib(pss), "", None, "<= 40 MB",
@@ -64,7 +63,6 @@ def bare_container(place):
 def cells(place, table):
     """What a warm cell has beyond a bare interpreter."""
     with place.service(users=1, IL_API_WARM="1") as service:
-        service.wait_cells(1)
         place.load("alternate", 5, 1, 0, place.command(service))
         place.load("alternate", 5, 1, 0, place.eval(service))
         service.wait_cells(2)

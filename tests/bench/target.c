@@ -11,7 +11,7 @@
 static const struct target_type *const types[] = { &target_eval, &target_ping,
 	&target_ack, &target_command, &target_spawn };
 
-static void
+static _Noreturn void
 usage(const char *spec)
 {
 	fprintf(stderr, "bench_load: what is %s?\n", spec);
