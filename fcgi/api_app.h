@@ -89,6 +89,7 @@ void api_refuse_eval(struct http_request *req, int status, const char *headers,
 /* 503 with Retry-After; 500. */
 void api_busy(struct http_request *req);
 void api_failed(struct http_request *req);
+void api_fail(struct http_request *req, const char *headers);
 /* The whole body.  False: it was answered, or nobody is there any more. */
 bool api_read_body(struct http_request *req, struct buf *body);
 bool api_wants_extras(const struct http_request *req);

@@ -263,6 +263,17 @@ answer_too_large(struct http_request *req)
 	eval_refusal_release(&refusal);
 }
 
+/* Not 137: nobody knows what the run did. */
+static void
+answer_lost(struct http_request *req, const struct api_run *end)
+{
+	char header[sizeof(API_REFERENCE_HEADER) + API_REFERENCE_LEN];
+
+	(void)snprintf(header, sizeof(header), API_REFERENCE_HEADER,
+	    end->reference);
+	answer_title(req, 500, EVAL_TITLE_INTERNAL, header);
+}
+
 static void
 answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
 {
@@ -274,15 +285,8 @@ answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
 		    "Retry-After: 1\r\n");
 		return;
 	case API_LOST:
-		if (!end->started) {
-			answer_title(req, 500, EVAL_TITLE_INTERNAL, "");
-			return;
-		}
-		/* Only running out of memory takes a cell with it. */
-		end->result = (struct cell_result){ .reason = REASON_MEMORY,
-			.signal = 9,
-			.wall_us = end->duration_us };
-		break;
+		answer_lost(req, end);
+		return;
 	case API_RESULT:
 		if (end->result.reason != REASON_ERROR)
 			break;
@@ -313,11 +317,7 @@ run_eval(struct api_app *app, struct http_request *req,
 	fill_request(&cell, eval);
 	api_run(&end, app, req, eval->interpreter, &cell, take_event, &run);
 	answer_run(req, &run, &end);
-	if (end.end == API_REFUSED || end.end == API_LOST)
-		metrics_refused(&app->metrics, API_EVAL);
-	else if (end.end == API_RESULT)
-		metrics_run(&app->metrics, API_EVAL, end.result.reason,
-		    end.duration_us, end.waited_us);
+	api_run_count(&end, app, API_EVAL);
 	free((void *)(uintptr_t)cell.words);
 	free((void *)(uintptr_t)cell.inputs);
 	eval_files_release(&run.files);

@@ -270,6 +270,21 @@ answer_error(struct execution *x, const struct cell_result *cell)
 	answer_trouble(x, cell->error == ERROR_NO_SPACE ? 413 : 422, text);
 }
 
+/* No result: nobody knows what the run did. */
+static void
+answer_lost(struct execution *x, const struct api_run *run)
+{
+	char text[64];
+
+	if (!x->req->begun) {
+		api_answer_lost(x->req, run);
+		return;
+	}
+	(void)snprintf(text, sizeof(text),
+	    "Internal Server Error, reference %s", run->reference);
+	answer_trouble(x, 500, text);
+}
+
 static void
 answer_run(struct execution *x, struct api_run *run)
 {
@@ -280,15 +295,8 @@ answer_run(struct execution *x, struct api_run *run)
 		answer_trouble(x, 503, "");
 		return;
 	case API_LOST:
-		if (!run->started) {
-			answer_trouble(x, 500, "Internal Server Error");
-			return;
-		}
-		/* Only running out of memory takes a cell with it. */
-		filestore_abort(&x->fresh);
-		run->result = (struct cell_result){ .reason = REASON_MEMORY,
-			.signal = 9 };
-		break;
+		answer_lost(x, run);
+		return;
 	case API_RESULT:
 		end_file(x);
 		if (run->result.reason == REASON_ERROR) {

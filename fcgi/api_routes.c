@@ -91,12 +91,18 @@ api_busy(struct http_request *req)
 }
 
 void
-api_failed(struct http_request *req)
+api_fail(struct http_request *req, const char *headers)
 {
 	static const char text[] = "Internal Server Error";
 
-	http_answer(req, 500, "text/plain; charset=utf-8", NULL, text,
+	http_answer(req, 500, "text/plain; charset=utf-8", headers, text,
 	    strlen(text));
+}
+
+void
+api_failed(struct http_request *req)
+{
+	api_fail(req, NULL);
 }
 
 bool

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "api_app.h"
 #include "http.h"
@@ -140,6 +142,24 @@ converse(struct attempt *a, const struct cell_request *request,
 	free(a->cell);
 }
 
+/* A run does not take its cell with it, not by using up the memory either: PID
+ * 1 outlives that and says so.  So this is our fault, or somebody ended the
+ * container, and nothing is known of what the run did. */
+static void
+tell_loss(const struct attempt *a)
+{
+	unsigned char bytes[API_REFERENCE_LEN / 2];
+
+	if (a->run->end != API_LOST)
+		return;
+	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+		log_fatal(1, "getrandom: %m");
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		(void)snprintf(a->run->reference + 2 * i, 3, "%02x", bytes[i]);
+	log_err("a run lost its cell reference=%s started=%d cell=%s",
+	    a->run->reference, a->run->started, a->cell_name);
+}
+
 static void
 attempt(struct api_run *run, struct api_app *app, struct http_request *req,
     const struct lease_request *lease, const struct cell_request *request,
@@ -170,6 +190,7 @@ attempt(struct api_run *run, struct api_app *app, struct http_request *req,
 	if (!http_client_gone(req))
 		converse(&a, request, event, arg);
 	metrics_change(&app->metrics, METRICS_RUNNING, -1);
+	tell_loss(&a);
 	lease_close(&a.lease);
 	run->duration_us = clock_monotonic_us() - granted_us;
 }
@@ -211,7 +232,18 @@ api_run_in(struct api_run *run, struct api_app *app, struct http_request *req,
 	metrics_change(&app->metrics, METRICS_RUNNING, 1);
 	converse(&a, request, event, arg);
 	metrics_change(&app->metrics, METRICS_RUNNING, -1);
+	tell_loss(&a);
 	run->duration_us = clock_monotonic_us() - began_us;
+}
+
+void
+api_answer_lost(struct http_request *req, const struct api_run *run)
+{
+	char header[sizeof(API_REFERENCE_HEADER) + API_REFERENCE_LEN];
+
+	(void)snprintf(header, sizeof(header), API_REFERENCE_HEADER,
+	    run->reference);
+	api_fail(req, header);
 }
 
 void

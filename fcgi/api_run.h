@@ -19,8 +19,12 @@ enum api_end {
 	API_RESULT,  /* run.result says how */
 	API_GONE,    /* the client hung up: nothing is to be answered */
 	API_REFUSED, /* there is no cell: run.refusal says why */
-	API_LOST,    /* the cell broke off */
+	API_LOST,    /* the cell broke off: run.reference stands in the log */
 };
+
+/* The log's words for one lost cell; the answer has them as a header. */
+#define API_REFERENCE_LEN 16
+#define API_REFERENCE_HEADER "Inline-Reference: %s\r\n"
 
 struct api_run {
 	enum api_end end;
@@ -29,6 +33,7 @@ struct api_run {
 	bool started;
 	bool enough; /* set by the event function: the run is to end, since
 		      * no more of its output is wanted */
+	char reference[API_REFERENCE_LEN + 1];
 	int64_t waited_us;   /* for the cell */
 	int64_t duration_us; /* from there to the end */
 };
@@ -49,5 +54,8 @@ void api_run_in(struct api_run *run, struct api_app *app,
 
 /* Count how it ended; kind: an enum api_kind. */
 void api_run_count(const struct api_run *run, struct api_app *app, size_t kind);
+
+/* The answer of /v1 to API_LOST: 500. */
+void api_answer_lost(struct http_request *req, const struct api_run *run);
 
 #endif

@@ -94,7 +94,7 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 	api_run_in(&run, app, req, lease->cell_fd, &request, ignore_event,
 	    NULL);
 	if (run.end != API_RESULT) {
-		api_failed(req);
+		api_answer_lost(req, &run);
 		return false;
 	}
 	if (run.result.reason == REASON_EXIT)
@@ -235,11 +235,11 @@ answer_command(struct http_request *req, struct api_run *run,
 		.extras = api_wants_extras(req) };
 	struct buf body;
 
-	if (run->end != API_RESULT && run->started) {
-		/* Only running out of memory takes a cell with it. */
-		run->result = (struct cell_result){ .reason = REASON_MEMORY };
-	} else if (run->end != API_RESULT ||
-	    run->result.reason == REASON_ERROR) {
+	if (run->end != API_RESULT) {
+		api_answer_lost(req, run);
+		return;
+	}
+	if (run->result.reason == REASON_ERROR) {
 		api_failed(req);
 		return;
 	}

@@ -134,12 +134,6 @@ metrics_failed(struct metrics *m, size_t api, enum metrics_failure failure)
 		add(&m->shared->runs[api][failure], 1);
 }
 
-void
-metrics_refused(struct metrics *m, size_t api)
-{
-	metrics_failed(m, api, METRICS_REFUSED);
-}
-
 /* ---- what goes up and down ---- */
 
 static bool

@@ -55,7 +55,6 @@ enum metrics_failure {
 };
 void metrics_failed(struct metrics *m, size_t api,
     enum metrics_failure failure);
-void metrics_refused(struct metrics *m, size_t api); /* METRICS_REFUSED */
 /* What is going on now: +1 and -1. */
 enum metrics_gauge {
 	METRICS_REQUESTS, /* being answered */

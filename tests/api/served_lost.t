@@ -1,0 +1,133 @@
+#!/usr/bin/python3
+"""A cell that is lost in mid-run is told as that, and is not taken for a run
+that used up its memory; a run that does is not taken for a lost cell.
+"""
+
+import json
+import re
+
+from served import JSON, Served, wait_for
+from service import docker
+from tap import run, test
+
+served = Served(IL_API_CELLS="1", IL_API_MEMORY="128m").__enter__()
+LOOP = "print('begun', flush=True)\nwhile 1: pass"
+
+
+def running():
+    text = served.get("/metrics").text
+    return int(text.split("\ninline_api_running ")[1].split()[0])
+
+
+def lose(path, body):
+    """The answer to a request whose container is killed meanwhile."""
+    link = served.connect()
+    link.request("POST", path, json.dumps(body), JSON)
+    wait_for(lambda: running() == 1)
+    names = served.containers(everything=False)
+    assert names, "nothing to kill"
+    docker("kill", *names)
+    response = link.getresponse()
+    answer = response.status, response.headers, response.read().decode()
+    link.close()
+    return answer
+
+
+def is_in_the_log(reference):
+    assert re.fullmatch("[0-9a-f]{16}", reference), reference
+    with open(served.log) as file:
+        assert re.search("lost its cell reference=%s .*cell=\\w" % reference,
+                         file.read())
+
+
+def lost():
+    found = re.findall(r'^inline_api_runs_total.*outcome="lost"} (\d+)$',
+                       served.get("/metrics").text, re.M)
+    return sum(map(int, found))
+
+
+@test
+def eval_says_500_and_names_a_reference():
+    before = lost()
+    status, headers, text = lose("/eval", {"input": LOOP,
+                                           "timeout_ms": 60000})
+    assert (status, text) == (500, '{"title": "500 Internal Server Error"}'), \
+        (status, text)
+    assert headers["Content-Type"] == "application/json", headers
+    is_in_the_log(headers["Inline-Reference"])
+    wait_for(lambda: lost() == before + 1)
+    assert served.eval(input="print(1)")["stdout"] == "1\n"
+
+
+@test
+def execute_says_500_and_names_a_reference():
+    status, headers, text = lose("/v1/execute", {"code": LOOP,
+                                                 "timeout_ms": 60000})
+    assert (status, text) == (500, "Internal Server Error"), (status, text)
+    assert headers["Content-Type"] == "text/plain; charset=utf-8", headers
+    is_in_the_log(headers["Inline-Reference"])
+    assert served.execute("6 * 7")["stdout"] == "42\n"
+
+
+@test
+def a_stream_ends_in_an_error_with_the_reference():
+    status, _, text = lose("/v1/execute/stream", {"code": LOOP,
+                                                  "timeout_ms": 60000})
+    assert status == 200, status
+    last = text.rstrip().split("\n\n")[-1]
+    found = re.fullmatch('event: error\ndata: {"message":"Internal Server '
+                         'Error, reference ([0-9a-f]+)"}', last)
+    assert found and "event: result" not in text, text
+    is_in_the_log(found[1])
+
+
+@test
+def a_command_says_500_and_its_session_is_gone():
+    session = served.post("/v1/sessions", {}).json["session_id"]
+    path = "/v1/sessions/%s/bash" % session
+    status, headers, text = lose(path, {"cmd": "while :; do :; done",
+                                        "timeout_ms": 60000})
+    assert (status, text) == (500, "Internal Server Error"), (status, text)
+    is_in_the_log(headers["Inline-Reference"])
+    wait_for(lambda: served.post(path, {"cmd": "true"}).status == 404)
+
+
+MEMORY = {
+    "of one process": "x = []\nwhile 1: x.append(b'x' * 1000000)",
+    "of many": "import os\nfor i in range(30): os.fork()\nx = []\n"
+               "while 1: x.append(b'x' * 1000000)",
+    "of files and of a process":
+        "for d in '/tmp', '.', '/dev/shm':\n"
+        "  for i in range(1000):\n"
+        "    try: open(d + '/%d' % i, 'wb').write(bytes(1000000))\n"
+        "    except OSError: break\n"
+        "x = []\nwhile 1: x.append(b'x' * 100000)",
+    "of mapped files": "import mmap\nx = []\nwhile 1:\n"
+                       "  x.append(mmap.mmap(-1, 10 << 20))\n"
+                       "  x[-1].write(b'x' * (10 << 20))",
+}
+
+
+@test
+def memory_that_is_used_up_is_no_lost_cell():
+    before = lost()
+    for name, code in MEMORY.items():
+        answer = served.execute(code, timeout_ms=20000)
+        # Python may have been told before the kernel acted: MemoryError.
+        assert answer["exit_code"] in (1, 137), (name, answer)
+        session = served.post("/v1/sessions", {}).json["session_id"]
+        answer = served.post("/v1/sessions/%s/bash" % session, {
+            "cmd": "exec python3 -c '%s'" % code.replace("'", "'\\''"),
+            "timeout_ms": 20000})
+        assert answer.status == 200, (name, answer)
+        assert answer.json["exit_code"] in (1, 137), (name, answer)
+        served.request("DELETE", "/v1/sessions/" + session)
+    answer = served.eval(input=MEMORY["of mapped files"], timeout_ms=20000)
+    assert answer["returncode"] in (1, 137), answer
+    assert lost() == before
+
+
+try:
+    run()
+finally:
+    served.close()
