@@ -7,7 +7,7 @@
  *	ilctl run ─┬─ il-sandboxd      starts and ends the containers
  *	           ├─ il-worker -s 0…  run jobs, talk to Discord
  *	           ├─ il-fcgi          answers Discord
- *	           ├─ il-api           answers /health
+ *	           ├─ il-api           answers programs
  *	           ├─ standin.py       plays Discord when no keys are set
  *	           └─ nginx            in front of them, on loopback
  *
@@ -57,7 +57,7 @@ static const struct command commands[] = {
 	{ "register", ctl_register, true, "tell Discord the commands" },
 	{ "commands", ctl_commands, true, "print what register sends" },
 	{ "selftest", ctl_selftest, false, "test an endpoint as Discord does" },
-	{ "token", ctl_token, false, "the tokens of the HTTP APIs" },
+	{ "token", ctl_token, false, "make, list and revoke tokens of the APIs" },
 	{ "config", ctl_config, false, "print the table of settings" },
 };
 
@@ -171,6 +171,10 @@ main(int argc, char **argv)
 	if (optind == argc)
 		return usage(stderr);
 	command = find(argv[optind]);
+	if (command == NULL && strcmp(argv[optind], "help") == 0) {
+		(void)usage(stdout);
+		return CTL_OK;
+	}
 	if (command == NULL) {
 		(void)fprintf(stderr, "ilctl: there is no command '%s'\n",
 		    argv[optind]);

@@ -139,6 +139,7 @@ announce(void *arg)
 	if (run->standin.port != 0)
 		printf("  chat page     http://127.0.0.1:%ld/\n", port);
 	printf("  interactions  http://127.0.0.1:%ld/interactions\n", port);
+	printf("  HTTP APIs     http://127.0.0.1:%ld/docs\n", port);
 	printf("  health        http://127.0.0.1:%ld/health\n", port);
 	printf("  state         %s\n\n", run->state_dir);
 	if (run->standin.port != 0)

@@ -22,6 +22,7 @@ def it_starts_everything_and_says_where_to_look():
         text = house.output.decode()
         assert f"http://127.0.0.1:{house.port}/interactions" in text, text
         assert "chat page" in text, text
+        assert f"http://127.0.0.1:{house.port}/docs" in text, text
         slots = sorted(line[4] for line in lines if line[1] == "il-worker")
         assert slots == ["0", "1"], lines
         assert all(len(line[-1]) == len("key=") + 8 for line in lines), lines
