@@ -201,7 +201,8 @@ api_session_delete(struct api_app *app, struct http_request *req,
 	const char *digits = digits_of(id);
 	struct err err;
 
-	if (digits == NULL || keeper_end(app->sessions, digits, app->owner, &err) != 0)
+	if (digits == NULL ||
+	    keeper_end(app->sessions, digits, app->owner, &err) != 0)
 		refuse_session(req, id);
 	else
 		http_answer(req, 204, NULL, NULL, "", 0);

@@ -14,9 +14,10 @@ struct err;
  *	NAME HASH CREATED CELLS RATE
  *
  * HASH being BLAKE2b-256 of the token's 32 random bytes, in hex; CREATED Unix
- * seconds; CELLS the runs and sessions at once and RATE the requests in a minute
- * that it may have, 0 for as many as there are.  Blank lines and lines that begin with '#'
- * are skipped.  The token itself, "il_" and 64 hex digits, is stored nowhere.
+ * seconds; CELLS the runs and sessions at once and RATE the requests in a
+ * minute that it may have, 0 for as many as there are.  Blank lines and lines
+ * that begin with '#' are skipped.  The token itself, "il_" and 64 hex digits,
+ * is stored nowhere.
  */
 #define TOKENS_HASH_LEN 32
 #define TOKENS_NAME_MAX 64 /* [A-Za-z0-9._-] */
