@@ -57,7 +57,8 @@ static const struct command commands[] = {
 	{ "register", ctl_register, true, "tell Discord the commands" },
 	{ "commands", ctl_commands, true, "print what register sends" },
 	{ "selftest", ctl_selftest, false, "test an endpoint as Discord does" },
-	{ "token", ctl_token, false, "make, list and revoke tokens of the APIs" },
+	{ "token", ctl_token, false,
+	    "make, list and revoke tokens of the APIs" },
 	{ "config", ctl_config, false, "print the table of settings" },
 };
 
