@@ -263,6 +263,11 @@ class BenchService(Service):
             signal.sigtimedwait([], 0.1)
 
 
+def pid_of(container):
+    """The host's pid of a container's first process."""
+    return int(docker("inspect", "--format", "{{.State.Pid}}", container))
+
+
 def family(pid):
     """{pid: name} of a process and all below it."""
     found, parents = {}, [pid]

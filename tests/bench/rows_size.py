@@ -47,8 +47,7 @@ def idle(place, table):
 
 
 def pids_of(container):
-    pid = p.docker("inspect", "--format", "{{.State.Pid}}", container).strip()
-    return list(p.family(int(pid)))
+    return list(p.family(p.pid_of(container)))
 
 
 def bare_container(place):

@@ -21,7 +21,6 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import place as p  # noqa: E402
-from rows_size import pids_of  # noqa: E402
 
 FREQUENCY = 5000
 
@@ -60,6 +59,9 @@ TOPICS = (
 )
 COMPILED = [(name, re.compile(pattern)) for name, pattern in TOPICS]
 
+
+# Processes of a cell, by how many forks they are below its first one.
+LEVELS = ("cell: PID 1", "cell: keeper", "cell: runs")
 
 # The least that it can cost in Python: a warm interpreter forks, and the child
 # prints; and the same with namespaces of its own, whose init is one fork more.
@@ -109,10 +111,8 @@ class Fold:
         role = self.roles.get(parent)
         if role is None or child == parent or child in self.known:
             return
-        self.roles[child] = {
-            "cell: keeper": "cell: init of a run",
-            "cell: init of a run": "cell: the run",
-        }.get(role, role)
+        self.roles[child] = LEVELS[min(LEVELS.index(role) + 1, 2)] \
+            if role in LEVELS else role
 
     def sample(self, pid, comm, frames):
         role = self.roles.get(pid)
@@ -168,11 +168,12 @@ def read_samples(data, fold):
 
 
 def roles_of(service):
-    roles = {pid: name for pid, name in service.processes().items()}
+    roles = dict(service.processes())
     for cell in service.cell_ids():
-        first, *others = pids_of(cell)
-        roles[first] = "cell: keeper"
-        roles.update((pid, "cell: init of a run") for pid in others)
+        level, pids = 0, [p.pid_of(cell)]
+        while pids:
+            roles.update((pid, LEVELS[min(level, 2)]) for pid in pids)
+            level, pids = level + 1, p.children(pids)
     return roles
 
 
