@@ -51,12 +51,17 @@ static int
 open_socket(struct master *master, int i, const struct config *config,
     bool passed, struct err *err)
 {
-	int backlog = i == MASTER_RUN ? (int)config->api_queue : QUICK_BACKLOG;
+	/* The kernel lets one more wait than it is told. */
+	int backlog = i == MASTER_RUN ? (int)config->api_queue - 1 :
+					QUICK_BACKLOG;
 	char *path;
 
 	if (passed) {
 		if (fd_set_nonblock(PASSED_FD + i, err) < 0)
 			return err_wrap(err, "passed socket");
+		/* Whoever made the socket knew nothing of IL_API_QUEUE. */
+		if (listen(PASSED_FD + i, backlog) != 0)
+			return err_system(err, "listen on a passed socket");
 		master->listen_fd[i] = PASSED_FD + i;
 		return 0;
 	}
