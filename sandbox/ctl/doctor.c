@@ -204,6 +204,7 @@ check_all(struct doctor *d)
 	check_socket(d, "il-fcgi", "fcgi.sock");
 	check_socket(d, "il-api", "api.sock");
 	check_broker(d);
+	doctor_http(d);
 	doctor_isolation(d);
 	doctor_tokens(d);
 	doctor_discord(d);

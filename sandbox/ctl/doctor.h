@@ -37,7 +37,8 @@ void doctor_disk(struct doctor *d);
 /* doctor_api.c: what the HTTP APIs stand on. */
 void doctor_isolation(struct doctor *d);
 void doctor_tokens(struct doctor *d);
-/* doctor_net.c: Discord, and its clock beside ours. */
+/* doctor_net.c: nginx, Discord, and its clock beside ours. */
 void doctor_discord(struct doctor *d);
+void doctor_http(struct doctor *d);
 
 #endif

@@ -36,27 +36,27 @@ read_date(char *data, size_t size, size_t n, void *arg)
 	return size * n;
 }
 
-/* Ask for a route that needs no token; any answer will do. */
+/* GET: its status and date, or why there is no answer. */
 static CURLcode
-ask(const char *base, time_t *date)
+ask(const char *url, long *status, time_t *date)
 {
 	CURL *curl = curl_easy_init();
-	auto_buf struct buf url = BUF_INIT(4096);
 	CURLcode result;
 
 	if (curl == NULL)
 		return CURLE_FAILED_INIT;
-	buf_addf(&url, "%s/gateway", base);
-	(void)curl_easy_setopt(curl, CURLOPT_URL, buf_str(&url));
+	(void)curl_easy_setopt(curl, CURLOPT_URL, url);
 	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT,
 	    "DiscordBot (https://github.com/inline, " INLINE_VERSION ")");
 	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_NOPROXY, "127.0.0.1");
 	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
 	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, drop);
 	(void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, read_date);
 	(void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, date);
 	result = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
 	curl_easy_cleanup(curl);
 	return result;
 }
@@ -89,9 +89,38 @@ check_skew(struct doctor *d, time_t date)
 		doctor_good(d, "clock: within %d s of Discord's", SKEW_MAX);
 }
 
+/* On loopback, where nothing stands between: no proxy is asked. */
+void
+doctor_http(struct doctor *d)
+{
+	auto_buf struct buf url = BUF_INIT(256);
+	long status = 0;
+	time_t date = 0;
+	CURLcode result;
+
+	buf_addf(&url, "http://127.0.0.1:%" PRId64 "/health",
+	    d->config->http_port);
+	result = ask(buf_str(&url), &status, &date);
+	if (result != CURLE_OK)
+		doctor_note(d,
+		    "HTTP APIs: nothing answers at %s (%s); nginx/README.md "
+		    "shows how to serve them",
+		    buf_str(&url), curl_easy_strerror(result));
+	else if (status != 200)
+		doctor_bad(d,
+		    "usermod -aG inline-web www-data && systemctl restart "
+		    "nginx, unless il-api is what is not running",
+		    "HTTP APIs: nginx does not reach il-api (status %ld)",
+		    status);
+	else
+		doctor_good(d, "HTTP APIs: %s answers", buf_str(&url));
+}
+
 void
 doctor_discord(struct doctor *d)
 {
+	auto_buf struct buf url = BUF_INIT(4096);
+	long status = 0;
 	time_t date = 0;
 	CURLcode result;
 
@@ -99,7 +128,9 @@ doctor_discord(struct doctor *d)
 		check_kernel_clock(d);
 		return;
 	}
-	result = ask(d->config->discord_api_base, &date);
+	/* Needs no token; any answer will do. */
+	buf_addf(&url, "%s/gateway", d->config->discord_api_base);
+	result = ask(buf_str(&url), &status, &date);
 	if (result != CURLE_OK)
 		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
 		    d->config->discord_api_base, curl_easy_strerror(result));

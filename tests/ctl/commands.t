@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The sub-commands of ilctl that end: exit codes, and what they print."""
 
+import http.server
 import json
 import os
 import socket
@@ -287,9 +288,30 @@ def doctor_names_what_is_wrong_and_what_mends_it():
         assert "mkdir -p " + house.state in out, out
         assert "FAIL  engine: " in out and "/no/docker" in out, out
         assert "FAIL  il-sandboxd" in out and "make run" in out, out
+        assert "note  HTTP APIs: nothing answers" in out, out
         house.ilctl("migrate")
         out = house.ilctl("doctor")[1]
         assert "ok    database" in out and "ok    state" in out, out
+
+
+@test
+def doctor_knows_an_nginx_that_does_not_reach_il_api():
+    class Refuser(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(502)
+
+        def log_message(self, *_):
+            pass
+
+    with House() as house, http.server.HTTPServer(
+            ("127.0.0.1", house.port), Refuser) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            out = house.ilctl("doctor")[1]
+        finally:
+            server.shutdown()
+        assert "FAIL  HTTP APIs: nginx does not reach il-api (status 502)" \
+            in out and "inline-web" in out, out
 
 
 run()

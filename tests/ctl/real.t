@@ -71,6 +71,7 @@ def the_operators_commands_work_on_a_running_service():
         assert code == 0 and "1 running" in text, text
         code, text = ilctl(service, "doctor")
         assert code == 0 and "Nothing is wrong" in text, text
+        assert f"ok    HTTP APIs: http://127.0.0.1:{service.port}/" in text
         key = os.path.join(service.settings["IL_STATE_DIR"], "standin.key")
         code, text = ilctl(service, "selftest", "--key-file", key,
                            f"http://127.0.0.1:{service.port}/interactions")
