@@ -22,8 +22,11 @@ check_error(const struct pyjson_error *error, size_t size)
 	fuzz_holds(error->column <= error->position + 1, "a column");
 }
 
+/* exact: nothing changes when it is written and read again.  Otherwise two
+ * surrogates side by side, which came as bytes, become one character, as they
+ * do in Python. */
 static void
-check_again(const struct pyjson *doc)
+check_again(const struct pyjson *doc, bool exact)
 {
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
 	auto_buf struct buf again = BUF_INIT(TEXT_MAX);
@@ -41,8 +44,9 @@ check_again(const struct pyjson *doc)
 		       &error),
 	    "what we write can be read");
 	pydump_add(&again, &copy.root);
-	fuzz_holds(text.len == again.len &&
-		memcmp(buf_str(&text), buf_str(&again), text.len) == 0,
+	fuzz_holds(!exact ||
+		(text.len == again.len &&
+		    memcmp(buf_str(&text), buf_str(&again), text.len) == 0),
 	    "and is the same");
 	pyjson_release(&copy);
 }
@@ -59,7 +63,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_error(&error, size);
 			continue;
 		}
-		check_again(&doc);
+		check_again(&doc, source == 0);
 		pyjson_release(&doc);
 	}
 	return 0;
