@@ -136,6 +136,10 @@ open_all(struct worker *worker)
 	worker->wake_fd = wake_open(wake, &err);
 	if (worker->wake_fd < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
+	worker->wait_fd = wake_wait_open(worker->wake_fd, worker->signal_fd,
+	    &err);
+	if (worker->wait_fd < 0)
+		log_fatal(1, "%s", err.text);
 	worker->db = db_open(config->database, DB_WORKER, &err);
 	if (worker->db == NULL)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
@@ -154,25 +158,13 @@ close_all(struct worker *worker)
 	rest_free(worker->rest);
 	db_close(worker->db);
 	free(worker->lease_socket);
+	(void)close(worker->wait_fd);
 	(void)close(worker->wake_fd);
 	(void)close(worker->signal_fd);
 	(void)close(worker->slot_lock);
 }
 
 /* ---- the loop ---- */
-
-static void
-wait_for_work(const struct worker *worker, int64_t until_ms)
-{
-	struct pollfd fds[2] = {
-		{ .fd = worker->wake_fd, .events = POLLIN },
-		{ .fd = worker->signal_fd, .events = POLLIN },
-	};
-
-	if (poll(fds, 2, clock_poll_timeout(until_ms)) > 0 &&
-	    fds[0].revents != 0)
-		wake_take(worker->wake_fd);
-}
 
 static void
 run(struct worker *worker)
@@ -186,7 +178,8 @@ run(struct worker *worker)
 			if (clock_monotonic_ms() < sweep_at_ms + 60000)
 				continue;
 		} else if (clock_monotonic_ms() < sweep_at_ms) {
-			wait_for_work(worker, sweep_at_ms);
+			wake_wait(worker->wait_fd, worker->wake_fd,
+			    clock_poll_timeout(sweep_at_ms));
 			continue;
 		}
 		sweep_at_ms = sweep_run(worker);
