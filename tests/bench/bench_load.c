@@ -245,6 +245,7 @@ main(int argc, char **argv)
 		    on_edit, &bench);
 	if (words.count == 1 && strcmp(words.word[0], "discord") == 0)
 		loop_run(bench.loop);
+	bench_watch(&bench);
 	started_us = clock_monotonic_us();
 	cpu_s = cpu_seconds();
 	n = run_mode(&bench, targets, &words, options.root);

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/loop.h"
 
 #define FILE_MOST (1 << 20)
 #define EXCERPT 120
+#define LATE_MS 60000.0
+#define WATCH_MS 1000
 
 static const struct target_type *const types[] = { &target_eval, &target_ping,
 	&target_ack, &target_command, &target_spawn };
@@ -110,6 +113,30 @@ target_print(struct target *target, FILE *out)
 	fprintf(out, "}");
 }
 
+static void
+on_watch(void *arg)
+{
+	struct bench *bench = arg;
+
+	for (size_t i = 0; i < bench->lane_count; i++) {
+		const struct lane *lane = bench->lanes[i];
+
+		if (lane == NULL || !lane->busy || lane_ms(lane) < LATE_MS)
+			continue;
+		fprintf(stderr, "bench_load: no end for a minute: %s\n",
+		    lane->target->spec);
+		exit(1);
+	}
+	bench_watch(bench);
+}
+
+void
+bench_watch(struct bench *bench)
+{
+	(void)loop_timer_add(bench->loop, clock_monotonic_ms() + WATCH_MS,
+	    on_watch, bench);
+}
+
 struct lane *
 lane_new(struct bench *bench, struct target *target, size_t index)
 {
@@ -145,6 +172,7 @@ void
 lane_start(struct lane *lane)
 {
 	lane->started_us = clock_monotonic_us();
+	lane->busy = true;
 	lane->target->type->start(lane);
 }
 
@@ -159,6 +187,7 @@ lane_done(struct lane *lane, const char *error)
 {
 	struct target *target = lane->target;
 
+	lane->busy = false;
 	if (error == NULL) {
 		samples_add(&target->whole, lane_ms(lane));
 	} else if (target->errors++ == 0) {

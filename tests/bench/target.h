@@ -44,6 +44,7 @@ struct lane {
 	size_t number; /* in bench->lanes */
 	size_t index;  /* in its target */
 	int64_t started_us;
+	bool busy;
 	void *own;
 	/* called once for each lane_start() */
 	void (*done)(void *arg, struct lane *lane);
@@ -78,6 +79,9 @@ struct target {
 	double seconds;	 /* in which `counted` were done */
 	uint64_t counted;
 };
+
+/* End the program when anything is not over within a minute: it never will. */
+void bench_watch(struct bench *bench);
 
 /* Parse a spec and read its files; complains and exits. */
 void target_open(struct target *target, const char *spec);

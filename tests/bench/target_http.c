@@ -121,7 +121,8 @@ connect_ahead(struct lane *lane)
 {
 	struct exchange *exchange = lane->own;
 
-	(void)http_client_connect(&exchange->http);
+	if (!lane->bench->fresh)
+		(void)http_client_connect(&exchange->http);
 }
 
 const struct target_type target_eval = {
