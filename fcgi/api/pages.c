@@ -38,7 +38,7 @@ static const char style[] =
     "h4{margin:1rem 0 .2rem;font-size:.9rem}"
     "code,pre{font:.875em/1.45 ui-monospace,monospace;background:var(--soft);"
     "border-radius:4px}"
-    "code{padding:.1em .3em}pre{padding:.7rem;overflow-x:auto;margin:.3rem 0}"
+    "code{padding:.1em .3em;overflow-wrap:anywhere}pre{padding:.7rem;overflow-x:auto;margin:.3rem 0}"
     "h3 code{background:none;padding:0;font-size:1em}"
     ".method{display:inline-block;min-width:4rem;font-weight:700;"
     "color:var(--blue)}"
@@ -46,7 +46,13 @@ static const char style[] =
     "td,th{border-top:1px solid var(--line);padding:.3rem .6rem .3rem 0;"
     "text-align:left;vertical-align:top}"
     "a{color:var(--blue)}nav ul{list-style:none;padding:0}"
-    "section{scroll-margin-top:1rem}";
+    "nav .method{font-size:.8rem}"
+    "section{scroll-margin-top:1rem}"
+    /* Where three columns are too many, each is a line. */
+    "@media(max-width:40rem){body{padding:1rem}td{display:block;border:0;"
+    "padding:.1rem 0}td:first-child{border-top:1px solid var(--line);"
+    "padding-top:.5rem}td:last-child{padding-bottom:.5rem}"
+    "td:empty{display:none}}";
 
 struct page {
 	struct buf *out;
@@ -325,6 +331,15 @@ add_responses(const struct page *page, const struct pyvalue *responses)
 }
 
 static void
+add_method(const struct page *page, const char *name)
+{
+	buf_adds(page->out, "<span class=\"method\">");
+	for (const char *c = name; *c != '\0'; c++)
+		buf_addc(page->out, (char)(*c & ~0x20));
+	buf_adds(page->out, "</span>");
+}
+
+static void
 add_operation(const struct page *page, const struct pymember *path,
     const struct pymember *method)
 {
@@ -334,10 +349,9 @@ add_operation(const struct page *page, const struct pymember *path,
 
 	buf_adds(page->out, "<section id=\"");
 	add_text(page->out, text_of(op, "operationId"));
-	buf_adds(page->out, "\">\n<h3><span class=\"method\">");
-	for (const char *c = method->name; *c != '\0'; c++)
-		buf_addc(page->out, (char)(*c & ~0x20));
-	buf_adds(page->out, "</span> <code>");
+	buf_adds(page->out, "\">\n<h3>");
+	add_method(page, method->name);
+	buf_adds(page->out, " <code>");
 	add_text(page->out, path->name);
 	buf_adds(page->out, "</code></h3>\n");
 	add_paragraph(page->out, text_of(op, "summary"));
@@ -380,7 +394,9 @@ add_operations(const struct page *page, const char *tag, bool whole)
 				add_operation(page, path, m);
 				continue;
 			}
-			buf_adds(page->out, "<li><a href=\"#");
+			buf_adds(page->out, "<li>");
+			add_method(page, m->name);
+			buf_adds(page->out, "<a href=\"#");
 			add_text(page->out, text_of(&m->value, "operationId"));
 			buf_adds(page->out, "\">");
 			add_text(page->out, path->name);
