@@ -23,7 +23,7 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, FRAME_STARTED,
                     TAG_REASON, TAG_STATUS, Failure, ProtocolError, frame)
 from harvest import Harvest, Staged
 from keeper import COLLECT, FOLDERS, Keeper, hindrance, is_bad, pack_plan
-from run import WORKSPACE, Run
+from run import WORKSPACE, Run, get_ready
 from serve import VERSION, Cell, enter_child, limits_of
 
 HOME = "/home"
@@ -137,7 +137,7 @@ class MemoryCell(Cell):
         if len(script) > ARGUMENT_MAX:
             run.words, run.script = [shell, "/dev/fd/%d"], script
         run.cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
-        self.dress(run, head)
+        self.dress(run, head, environment(head))
         return self.start(head, parts, run)
 
     def start(self, head, parts, run):
@@ -158,30 +158,31 @@ class MemoryCell(Cell):
 
     def make_run(self, head, parts):
         limits_of(head)
+        env = environment(head)
         if head.number(TAG_PLAIN):
-            env = environment(head) or {}
             args = bytes(parts[PART_ARGS]).split(b"\0")
             if args.pop():
                 raise Failure(ERROR_REQUEST, "arguments without an end")
             cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
             run = plain.plain_run(self.run_of, list(map(os.fsdecode, args)),
-                                  cwd, env)
+                                  cwd, env or {})
             run.cwd = cwd
         else:
             run = Cell.make_run(self, head, parts)
             if run.is_file and head.data(TAG_NAME):
                 run.title = os.fsdecode(head.data(TAG_NAME))
-        self.dress(run, head)
+        self.dress(run, head, env)
         return run
 
-    def dress(self, run, head):
+    def dress(self, run, head, env):
         """What the request says about the process."""
-        run.env = environment(head)
+        run.env = env
         run.proc = self.proc
-        if (run.env or {}).get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
+        run.ready = self.keeper is not None
+        if env and env.get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
             run.errors = "strict"
         limits = [(limit, head.number(tag)) for tag, limit in LIMITS]
-        if self.keeper is not None and counts_in_namespaces():
+        if self.keeper is not None and COUNTS_IN_NAMESPACES:
             limits.append((resource.RLIMIT_NPROC,
                            head.number(TAG_LIMIT_PROCESSES)))
         run.limits = [(limit, at_most(limit, value))
@@ -213,6 +214,7 @@ class ApiCell(MemoryCell):
             return self.serve_once(keeper, why)
         self.proc = keeper.proc
         keeper.settle(oom_fd)
+        self.hidden = get_ready(self.run_of[1])
         gc.collect()
         gc.freeze()
         told = False
@@ -269,11 +271,13 @@ def environment(head):
     """The environment of the request; None when it gives none."""
     if TAG_ENV not in head.fields:
         return None
-    pairs = [entry.partition(b"=") for entry in head.every(TAG_ENV)]
-    if any(not name or not equals or b"\0" in name + value
-           for name, equals, value in pairs):
-        raise Failure(ERROR_REQUEST, "environment")
-    return {name: value for name, _, value in pairs}
+    env = {}
+    for entry in head.every(TAG_ENV):
+        name, equals, value = entry.partition(b"=")
+        if not name or not equals or b"\0" in entry:
+            raise Failure(ERROR_REQUEST, "environment")
+        env[name] = value
+    return env
 
 
 def counts_in_namespaces():
@@ -282,6 +286,9 @@ def counts_in_namespaces():
     numbers = os.uname().release.replace("-", ".").split(".")[:2]
     return all(n.isdigit() for n in numbers) and tuple(
         map(int, numbers)) >= (5, 14)
+
+
+COUNTS_IN_NAMESPACES = counts_in_namespaces()
 
 
 def at_most(limit, value):

@@ -84,8 +84,12 @@ class Lease:
 
     def receive(self):
         """The next frame.  Gone when the client has closed."""
-        self.wait(select.POLLIN)
-        packet, _ = receive(self.sock)
+        while True:
+            try:
+                packet, _ = receive(self.sock)
+                break
+            except BlockingIOError:
+                self.wait(select.POLLIN)
         if not packet:
             raise Gone
         return Frame(packet)

@@ -32,6 +32,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PARSE_ONLY = 0x400      # ast.PyCF_ONLY_AST
 FUTURES = 0x1ffe000     # where co_flags keeps "from __future__ import ..."
 ECHO_MAX = 256 << 10    # longer source is not taken apart: trees are large
+READY_ERRORS = "strict" # of standard streams, as most have them
 FD_MAX = 64             # PID 1's own limit: it cannot have a higher one open
 PR_SET_DUMPABLE = 4
 NICE = 5                # PID 1 must come to its turn among many that spin
@@ -62,6 +63,7 @@ class Run:
         self.script = None      # bytes for that program to read
         self.names = None       # of __main__
         self.hidden = None      # the cell's modules
+        self.ready = False      # has get_ready() been called?
         self.status = 0         # exit status
 
     # ---- in the child, under the cell's frames ----
@@ -95,16 +97,14 @@ class Run:
     def prepare(self):
         """Make the process a fresh Python; returns the code objects to run,
         one after another, in self.names."""
-        # Hidden, not freed: that would take longer, for nothing.
-        self.hidden = [sys.modules.pop(name)
-                       for name in set(sys.modules) - self.bare]
-        for path in (HERE, HERE + "/cell.py"):
-            sys.path_importer_cache.pop(path, None)
+        if not self.ready:
+            self.hidden = hide_cell(self.bare)
         self.set_environment()
         self.make_main()
         self.set_path()
         self.set_arguments()
-        open_standard_streams(self.errors)
+        if not self.ready or self.errors != READY_ERRORS:
+            open_standard_streams(self.errors)
         atexit.register(self.finish)    # the first to come is the last to go
         if not self.is_file:
             self.write_source()
@@ -308,6 +308,29 @@ def prefer_as_oom_victim(proc):
         os.close(fd)
     except OSError:
         pass
+
+
+def hide_cell(bare):
+    """Take the cell out of the run's sight.  Hidden, not freed: that would
+    take longer, for nothing."""
+    for path in (HERE, HERE + "/cell.py"):
+        sys.path_importer_cache.pop(path, None)
+    return [sys.modules.pop(name) for name in set(sys.modules) - bare]
+
+
+def get_ready(bare):
+    """Do once, before the forks, what does not depend on a run: it will have
+    pipes for standard streams.  Nothing can be imported by the cell after."""
+    old = [os.dup(fd) for fd in range(3)]
+    ends = os.pipe()
+    for fd in range(3):
+        os.dup2(ends[fd > 0], fd)
+    open_standard_streams(READY_ERRORS)
+    for fd in range(3):
+        os.dup2(old[fd], fd)
+    for fd in (*old, *ends):
+        os.close(fd)
+    return hide_cell(bare)
 
 
 def environment():
