@@ -37,6 +37,15 @@ key_of(const struct token *token)
 	uint64_t key;
 
 	memcpy(&key, token->hash, sizeof(key));
+	return key;
+}
+
+/* With another limit a token begins anew. */
+static uint64_t
+rate_key_of(const struct token *token)
+{
+	uint64_t key = key_of(token) + (uint64_t)token->rate;
+
 	return key != 0 ? key : 1;
 }
 
@@ -106,9 +115,7 @@ limits_request(struct limits *limits, const struct token *token, int64_t now_ms)
 
 	if (token->rate == 0)
 		return 0;
-	/* With another limit it begins anew. */
-	place = find_place(limits, key_of(token) + (uint64_t)token->rate,
-	    now_us);
+	place = find_place(limits, rate_key_of(token), now_us);
 	if (place == NULL)
 		return 1;
 	step_us = MINUTE_US / token->rate;
