@@ -292,7 +292,7 @@ class Keeper(Grounds):
         pipes.end = plan["input"]
         pipes.feed_some()
         guard = Guard(lease, inmates, pipes, plan, self.buffer)
-        file, pipes.file = pipes.file, None     # it outlives the pipes
+        file = os.dup(pipes.file)       # it outlives the pipes
         try:
             fields = guard.run()
             retire = (is_bad(dict(fields)) or

@@ -231,6 +231,13 @@ def standard_input_is_the_requests_or_empty():
 # ---- staged files ----
 
 @test
+def standard_input_may_be_longer_than_a_pipe():
+    told = cell.eval(["-c", "import sys; print(len(sys.stdin.read()))"],
+                     stdin=b"x" * 3000000)
+    assert told.stdout == b"3000000\n", told
+
+
+@test
 def staged_files_are_as_the_request_has_them():
     told = cell.eval(["-c", """
 import os
