@@ -13,7 +13,7 @@ import time
 
 import front
 import place as p
-from rows_eval import cpu_note, describe, rate_of
+from rows_eval import cpu_text, describe, rate_of
 from table import ms
 
 
@@ -26,14 +26,14 @@ def command_warm(place, table):
         before = service.cpu()
         ours, bare = place.load("alternate", count, 1, 0, spec, place.bare(),
                                 root=True)
-        cpu_note(table, before, service.cpu(), count)
+        used, _ = cpu_text(before, service.cpu(), count)
     with_what = "python3 -c 'print(1)'"
     table.at_most("/il py, warm, p50", ours["whole"]["p50"],
                   bare["whole"]["p50"], 1, with_what=with_what)
     table.at_most("/il py, warm, p95", ours["whole"]["p95"],
                   bare["whole"]["p95"], 2, with_what=with_what)
-    table.note("n=%d each, in turns; acknowledged after p50 %s p95 %s" % (
-        count, ms(ours["first"]["p50"]), ms(ours["first"]["p95"])))
+    table.note("n=%d each, in turns; acknowledged after p50 %s p95 %s; %s" % (
+        count, ms(ours["first"]["p50"]), ms(ours["first"]["p95"]), used))
 
 
 # As sandbox/broker/docker.c puts them for somebody's cell, without its mounts.
@@ -260,16 +260,20 @@ def tell_ping_cpu(place, table, fronts, constant):
     """CPU time says the same as a rate on one core, and no neighbour on the
     machine changes it.
     """
-    cost = []
-    for spec, program in zip(ping_specs(place, fronts),
-                             (fronts.process, constant)):
-        pids = [*p.family(program.pid), *p.family(fronts.nginx.pid)]
+    cost = [[0, 0, 0], [0, 0, 0]]
+    pairs = list(zip(ping_specs(place, fronts), (fronts.process, constant)))
+    for turn in range(2 * place.settings.count(3)):
+        spec, program = pairs[turn % 2]
+        own = list(p.family(program.pid))
+        pids = [*own, *p.family(fronts.nginx.pid)]
         before = [p.cpu_of(pid) for pid in pids]
-        done = place.load("sustain", 16, 1, place.settings.ms(1500), spec)[0]
+        done = place.load("sustain", 16, 1, place.settings.ms(700), spec)[0]
         used = [p.cpu_of(pid) - was for pid, was in zip(pids, before)]
-        own = len(p.family(program.pid))
-        cost.append([1e6 * sum(part) / done["whole"]["n"]
-                     for part in (used, used[:own])])
+        for i, more in enumerate((sum(used), sum(used[:len(own)]),
+                                  done["whole"]["n"])):
+            cost[turn % 2][i] += more
+    cost = [[1e6 * part / n for part in (whole, own)]
+            for whole, own, n in cost]
     table.note("CPU of one: %.0f us, of it the program %.0f; of a constant:"
                " %.0f and %.0f; ratio by CPU %.2f" % (
                    *cost[0], *cost[1], cost[1][0] / cost[0][0]))

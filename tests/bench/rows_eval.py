@@ -6,48 +6,46 @@ from table import ms, rate
 ACCOUNTED = 150
 
 
-def cpu_note(table, before, after, answers):
-    """Who used how much CPU for one answer; returns the sum in ms."""
+def cpu_text(before, after, answers):
+    """Who used how much CPU for one answer; and the sum in ms."""
     used = {name: (after[name] - before.get(name, 0)) * 1000 / answers
             for name in after}
     parts = ["%s %.2f" % (name, value) for name, value
              in sorted(used.items(), key=lambda item: -item[1])
              if value >= 0.005]
-    table.note("CPU of one answer: %.2f ms (%s)" % (
-        sum(used.values()), ", ".join(parts)))
-    return sum(used.values())
+    total = sum(used.values())
+    return "CPU of one answer: %.2f ms (%s)" % (total, ", ".join(parts)), total
 
 
 def eval_one(place, table):
     """One after another."""
     count = place.settings.count(400)
+    few = place.settings.count(ACCOUNTED)
     with place.service() as service:
         spec = place.eval(service)
-        before, few = service.cpu(), place.settings.count(ACCOUNTED)
-        cells = service.cell_ids()
+        before, cells = service.cpu(), set(service.cell_ids())
         alone = place.load("alternate", few, 1, 0, spec)[0]
-        answer_ms = cpu_note(table, before, service.cpu(), few)
-        table.note("isolation: %s" % (
-            "fresh namespaces for each run, in warm cells"
-            if set(service.cell_ids()) & set(cells) else
-            "a cell for each run"))
+        used, answer_ms = cpu_text(before, service.cpu(), few)
+        same = cells & set(service.cell_ids())
         ours, bare = place.load("alternate", count, 10, 0, spec, place.bare(),
                                 root=True)
-        with_what = "python3 -c 'print(1)'"
-        table.at_most("POST /eval, p50", ours["whole"]["p50"],
-                      bare["whole"]["p50"], 0.4, with_what=with_what)
-        table.at_most("POST /eval, p95", ours["whole"]["p95"],
-                      bare["whole"]["p95"], 0.8, with_what=with_what)
         host = place.load("alternate", place.settings.count(60), 1, 0,
                           place.spawn("/usr/bin/python3", "-c", "print(1)"))[0]
-        bare_ms = bare["cpu_s"] * 1000 / count
-        table.note("n=%d each, 10 of one, 10 of the other; the host's own"
-                   " /usr/bin/python3: p50 %s; ours with nothing beside it:"
-                   " p50 %s (n=%d)" % (
-                       count, ms(host["whole"]["p50"]),
-                       ms(alone["whole"]["p50"]), few))
-        table.note("CPU of a bare start %.2f ms, which is %.2f answers" % (
-            bare_ms, bare_ms / max(answer_ms, 0.001)))
+    with_what = "python3 -c 'print(1)'"
+    table.at_most("POST /eval, p50", ours["whole"]["p50"],
+                  bare["whole"]["p50"], 0.4, with_what=with_what)
+    table.at_most("POST /eval, p95", ours["whole"]["p95"],
+                  bare["whole"]["p95"], 0.8, with_what=with_what)
+    table.note("n=%d each, 10 of one, 10 of the other; the host's own"
+               " /usr/bin/python3: p50 %s; ours with nothing beside it: p50 %s"
+               " (n=%d)" % (count, ms(host["whole"]["p50"]),
+                            ms(alone["whole"]["p50"]), few))
+    bare_ms = bare["cpu_s"] * 1000 / count
+    table.note("%s; of a bare start: %.2f ms, which is %.2f answers" % (
+        used, bare_ms, bare_ms / max(answer_ms, 0.001)))
+    table.note("isolation: " + (
+        "fresh namespaces for each run, in warm cells" if same else
+        "a cell for each run"))
 
 
 def rate_of(target):

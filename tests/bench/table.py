@@ -17,7 +17,7 @@ class Table:
 
     def __init__(self):
         self.rows = []
-        self.notes = []
+        self.notes = []  # (the row before it, text)
 
     def start(self):
         self._print(HEAD)
@@ -47,13 +47,13 @@ class Table:
                  ">= %gx" % least, ratio >= least)
 
     def note(self, text):
-        self.notes.append(text)
+        self.notes.append((self.rows[-1][0] if self.rows else "", text))
         print("    " + text, flush=True)
 
     def markdown(self):
-        """The table, and what was noted below its rows."""
+        """The table, and below it what was noted of its rows."""
         lines = ["| %s |" % " | ".join(HEAD), "|---" * len(HEAD) + "|"]
         lines += ["| %s |" % " | ".join(row) for row in self.rows]
-        lines += ["", "Notes, in the order of the rows:", ""]
-        lines += ["- " + note for note in self.notes]
+        lines.append("")
+        lines += ["- *%s*: %s" % note for note in self.notes]
         return "\n".join(lines) + "\n"
