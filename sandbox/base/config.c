@@ -122,8 +122,11 @@ static const struct config_key config_keys[] = {
 	    "memory of such a container, its files included, no swap" },
 	{ "IL_API_WARM", CONFIG_INT, AT(api_warm), "2", 0, 1000,
 	    "containers that are ready before they are asked for" },
-	{ "IL_API_RUNS", CONFIG_INT, AT(api_runs), "200", 1, 1000000,
+	{ "IL_API_RUNS", CONFIG_INT, AT(api_runs), "2000", 1, 1000000,
 	    "runs in one container, one after another, before it is replaced" },
+	{ "IL_PRELOAD", CONFIG_MODULES, AT(preload), "", 0, 0,
+	    "modules that the runs of the HTTP APIs find imported already, "
+	    "`numpy,matplotlib`" },
 	{ "IL_API_SESSIONS", CONFIG_INT, AT(api_sessions), "8", 1, 1000,
 	    "sessions at one time, each in a container of its own" },
 	{ "IL_API_FILES", CONFIG_PATH, AT(api_files), "", 0, 0,

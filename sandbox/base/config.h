@@ -74,6 +74,7 @@ struct config {
 	char *api_tokens_file; /* IL_API_TOKENS_FILE, "" none are asked for */
 	int64_t api_sessions; /* IL_API_SESSIONS: sessions at one time */
 	char *api_isolation;  /* IL_API_ISOLATION: "auto", "run", "cell" */
+	char *preload;	      /* IL_PRELOAD: modules, "numpy,pandas" */
 	char *api_apparmor;   /* IL_API_APPARMOR, "" the engine's profile */
 
 	/* pip */

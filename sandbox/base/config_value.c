@@ -38,6 +38,7 @@ config_value_is_text(enum config_type type)
 	case CONFIG_IMAGE:
 	case CONFIG_IMAGES:
 	case CONFIG_ISOLATION:
+	case CONFIG_MODULES:
 		return true;
 	}
 	return false;
@@ -261,6 +262,8 @@ config_check_text(enum config_type type, const char *s)
 		return images_check(s);
 	case CONFIG_ISOLATION:
 		return config_check_isolation(s);
+	case CONFIG_MODULES:
+		return config_check_chars(s, ALNUM "_.,");
 	case CONFIG_INT:
 	case CONFIG_SIZE:
 	case CONFIG_SECONDS:
@@ -355,6 +358,7 @@ config_value_store(const struct config_key *key, const char *value, void *field,
 	case CONFIG_IMAGE:
 	case CONFIG_IMAGES:
 	case CONFIG_ISOLATION:
+	case CONFIG_MODULES:
 		return config_store_text(key, value, field, err);
 	case CONFIG_SOURCE:
 		break;

@@ -27,6 +27,7 @@ enum config_type {
 	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
 	CONFIG_IMAGES,	/* NAME=IMAGE,…: images.h */
 	CONFIG_ISOLATION, /* auto, run or cell */
+	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
 	CONFIG_SOURCE,	  /* read before the others, stored nowhere */
 };
 

@@ -48,7 +48,8 @@ enum frame_kind {
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
 				 * ISOLATION (an api cell), TEXT (why it is
-				 * not more than that) */
+				 * not more than that; what of IL_PRELOAD could
+				 * not be imported) */
 	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left;
 				 * RETIRE */
 

@@ -279,6 +279,11 @@ container_ready(struct container *c, const struct frame_view *view)
 		container_fail(c, REFUSAL_START, why);
 		return true;
 	}
+	if (c->isolation == ISOLATION_RUN && c->hindrance[0] != '\0') {
+		log_warn("IL_PRELOAD: %s image=%s cell=%s", c->hindrance,
+		    c->image, c->name);
+		c->hindrance[0] = '\0';
+	}
 	launch_stop(c);
 	launch_release(c);
 	task_cancel(&c->tool);

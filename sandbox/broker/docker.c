@@ -160,6 +160,10 @@ add_limits(struct argv *argv, const struct docker_run *run)
 		argv_add(argv, "--env");
 		argv_addf(argv, "IL_CELL_ISOLATION=%s", run->isolation);
 	}
+	if (*run->preload != '\0') {
+		argv_add(argv, "--env");
+		argv_addf(argv, "IL_CELL_PRELOAD=%s", run->preload);
+	}
 }
 
 void

@@ -37,6 +37,7 @@ struct docker_run {
 	const char *apparmor;	/* a profile; "" the engine's own */
 	const char *ca_bundle;	/* "" none; absolute; at /run/ca.pem */
 	const char *argument;	/* after the socket; NULL: none */
+	const char *preload;	/* IL_CELL_PRELOAD; "": not set */
 	const char *isolation;	/* IL_CELL_ISOLATION; NULL: not set */
 	const char *sysctl;	/* "KEY=VALUE"; NULL: none */
 	struct docker_mount mounts[2];

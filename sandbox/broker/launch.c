@@ -398,6 +398,7 @@ run_build(struct container *c, struct argv *argv)
 		.ca_bundle = class_ca_bundle(class, config),
 		.argument = class->argument,
 		.isolation = isolation_forced(c),
+		.preload = is_jailer(c) ? config->preload : "",
 		.apparmor = is_jailer(c) ? config->api_apparmor : "",
 		.sysctl = class->sysctl,
 		.mount_count = c->image_count,

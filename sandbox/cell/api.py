@@ -23,11 +23,12 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, FRAME_STARTED,
                     TAG_REASON, TAG_STATUS, Failure, ProtocolError, frame)
 from harvest import Harvest, Staged
 from keeper import COLLECT, FOLDERS, Keeper, hindrance, is_bad, pack_plan
-from run import WORKSPACE, Run, get_ready
+from run import WORKSPACE, Run, get_ready, import_ahead
 from serve import VERSION, Cell, enter_child, limits_of
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
+PRELOAD = "IL_CELL_PRELOAD"         # and modules to import
 ARGUMENT_MAX = 131071               # bytes that the kernel takes in one word
 
 LIMITS = ((TAG_LIMIT_MEMORY, resource.RLIMIT_AS),
@@ -45,6 +46,7 @@ class MemoryCell(Cell):
     def __init__(self, socket, native, bare):
         Cell.__init__(self, socket, native, bare)
         self.isolation = os.environ.pop(ISOLATION, "")
+        self.preload = os.environ.pop(PRELOAD, "")
         self.staged = {}        # of the request of the moment
         self.staging = None     # path of the file that is coming in
         self.retire = False     # the last run has ended badly
@@ -214,7 +216,9 @@ class ApiCell(MemoryCell):
             return self.serve_once(keeper, why)
         self.proc = keeper.proc
         keeper.settle(oom_fd)
-        self.hidden = get_ready(self.run_of[1])
+        bare = self.run_of[1]
+        self.hidden = get_ready(bare)
+        trouble = import_ahead(self.preload.split(","), bare)
         gc.collect()
         gc.freeze()
         told = False
@@ -225,7 +229,7 @@ class ApiCell(MemoryCell):
             if told:
                 self.control.send_idle(retire or None)
             else:
-                self.control.send_ready(VERSION, ISOLATION_RUN)
+                self.control.send_ready(VERSION, ISOLATION_RUN, trouble)
             told = True
             retire = keeper.serve_one()
 

@@ -32,6 +32,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PARSE_ONLY = 0x400      # ast.PyCF_ONLY_AST
 FUTURES = 0x1ffe000     # where co_flags keeps "from __future__ import ..."
 ECHO_MAX = 256 << 10    # longer source is not taken apart: trees are large
+# A thread does not come along into a fork, so a pool of them must not begin.
+ONE_THREAD = {name + "_NUM_THREADS": "1"
+              for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
 READY_ERRORS = "strict" # of standard streams, as most have them
 FD_MAX = 64             # PID 1's own limit: it cannot have a higher one open
 PR_SET_DUMPABLE = 4
@@ -99,6 +102,8 @@ class Run:
         one after another, in self.names."""
         if not self.ready:
             self.hidden = hide_cell(self.bare)
+        elif "resource" not in self.bare:
+            self.hidden = sys.modules.pop("resource")
         self.set_environment()
         self.make_main()
         self.set_path()
@@ -331,6 +336,26 @@ def get_ready(bare):
     for fd in (*old, *ends):
         os.close(fd)
     return hide_cell(bare)
+
+
+def import_ahead(names, bare):
+    """Import modules for all runs, which find them, and what they import, in
+    sys.modules.  What went wrong, or None.  Called after get_ready(): they must
+    not get modules of the cell's, which a run would import a second time."""
+    trouble = []
+    saved = dict(os.environ)
+    os.environ.update(ONE_THREAD)
+    for name in filter(None, names):
+        try:
+            __import__(name)
+        except BaseException as error:
+            trouble.append("%s: %s" % (name, type(error).__name__))
+    os.environ.clear()
+    os.environ.update(saved)
+    bare.update(sys.modules)
+    # Each os.wait4() of the cell asks for it.
+    sys.modules.setdefault("resource", resource)
+    return ", ".join(trouble)[:150] or None
 
 
 def environment():

@@ -62,7 +62,7 @@ test_defaults(void)
 	is_int(c.api_cells, 4, "API cells");
 	is_int(c.api_memory, 256 << 20, "API memory");
 	is_int(c.api_warm, 2, "API warm");
-	is_int(c.api_runs, 200, "API runs");
+	is_int(c.api_runs, 2000, "API runs");
 	is_int(c.api_sessions, 8, "API sessions");
 	is_str(c.api_isolation, "auto", "API isolation");
 	is_int(c.timeout_ms, 30000, "timeout");

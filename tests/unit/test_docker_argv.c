@@ -23,6 +23,7 @@ example(void)
 		.cell_dir = "/lib/cell",
 		.seccomp = "/lib/seccomp.json",
 		.apparmor = "",
+		.preload = "",
 		.ca_bundle = "",
 		.mounts = { { "/dev/loop3", "/workspace" },
 		    { "/dev/loop4", "/workspace/.site-packages" } },
@@ -154,6 +155,7 @@ test_in_memory(void)
 	run.argument = "api";
 	run.isolation = "1";
 	run.apparmor = "mine";
+	run.preload = "json,os.path";
 	run.sysctl = "a.b=0";
 	run.folders[1] = (struct class_folder){ "/dev/shm", 4096 };
 	run.folders[2] = (struct class_folder){ "/home", 8192 };
@@ -163,6 +165,8 @@ test_in_memory(void)
 	is_str(argv.words[argv.count - 1], "api", "cell.py is told its class");
 	ok(has_pair(&argv, "--env", "IL_CELL_ISOLATION=1"),
 	    "and how to isolate");
+	ok(has_pair(&argv, "--env", "IL_CELL_PRELOAD=json,os.path"),
+	    "and what to import");
 	ok(has_pair(&argv, "--security-opt", "apparmor=mine"),
 	    "and gets the profile of AppArmor that is set");
 	ok(has_pair(&argv, "--sysctl", "a.b=0"), "a setting of the kernel");
