@@ -58,7 +58,7 @@ void eval_files_end(struct eval_files *files);
 #define EVAL_NULL_OUTPUT "UnicodeDecodeError: invalid Unicode in output pipe"
 #define EVAL_NULL_NAME \
 	"FileParsingError: invalid bytes in filename while parsing attachments"
-#define EVAL_NULL_DEPTH                                             \
+#define EVAL_NULL_DEPTH \
 	"FileParsingError: Exceeded directory depth limit while parsing " \
 	"attachments"
 #define EVAL_NULL_TIME \

@@ -191,9 +191,9 @@ test_long_words(void)
 	static char text[FRAME_CHUNK];
 	const struct cell_bytes many[] = { { "a", 1 }, { text, sizeof(text) },
 		{ text, sizeof(text) - 4 } };
-	const struct cell_request request = { .op = OP_RUN,
-		.words = many,
-		.word_count = 3 };
+	const struct cell_request request = {
+		.op = OP_RUN, .words = many, .word_count = 3
+	};
 	struct frame_view view;
 	struct err err;
 
