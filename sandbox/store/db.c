@@ -17,6 +17,9 @@
  * others. */
 #define FRONT_BUSY_MS 1500
 #define BUSY_MS 10000
+/* The same for its turn, which comes before that. */
+#define FRONT_TURN_MS 1000
+#define TURN_MS 10000
 /* Of free memory at the heap's end. */
 #define KEEP_BYTES (1 << 20)
 /* Of one value or statement: far over anything that we store. */
@@ -243,9 +246,13 @@ db_open(const char *path, enum db_role role, struct err *err)
 
 	tune_memory();
 	db->role = role;
+	db->turn.fd = -1;
 	if (connect_file(db, path, err) == 0 && configure(db, err) == 0 &&
-	    check_version(db, err) == 0)
+	    check_version(db, err) == 0) {
+		if (role != DB_READER)
+			turn_open(&db->turn, path);
 		return db;
+	}
 	db_close(db);
 	(void)err_wrap(err, "%s", path);
 	return NULL;
@@ -259,6 +266,7 @@ db_close(struct db *db)
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		(void)sqlite3_finalize(db->statements[i]);
 	(void)sqlite3_close(db->handle);
+	turn_close(&db->turn);
 	free(db);
 }
 
@@ -344,16 +352,46 @@ db_bind_blob(sqlite3_stmt *s, const char *name, const void *data, size_t len)
 		SQLITE_TRANSIENT));
 }
 
+/* What changes something, and is not inside a transaction, begins one. */
+static int
+take_turn(struct db *db, sqlite3_stmt *s, struct err *err)
+{
+	if (db->turn.held || sqlite3_stmt_readonly(s) != 0 ||
+	    sqlite3_get_autocommit(db->handle) == 0)
+		return 0;
+	if (turn_take(&db->turn,
+		db->role == DB_FRONT ? FRONT_TURN_MS : TURN_MS))
+		return 0;
+	(void)err_set(err, ERR_BUSY, "database: others write all the time");
+	connection_group_error(db, err);
+	return -1;
+}
+
+/* Its transaction is over, by a commit or without. */
+static void
+give_turn(struct db *db)
+{
+	if (db->turn.held && sqlite3_get_autocommit(db->handle) != 0)
+		turn_give(&db->turn);
+}
+
 int
 db_step(struct db *db, sqlite3_stmt *s, struct err *err)
 {
+	if (take_turn(db, s, err) != 0)
+		return -1;
 	switch (sqlite3_step(s)) {
 	case SQLITE_ROW:
 		return 1;
 	case SQLITE_DONE:
+		give_turn(db);
 		return 0;
 	default:
-		return connection_error(db, err);
+		(void)connection_error(db, err);
+		/* An automatic transaction ends with its statement. */
+		(void)sqlite3_reset(s);
+		give_turn(db);
+		return -1;
 	}
 }
 

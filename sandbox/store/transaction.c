@@ -38,6 +38,8 @@ rollback(struct db *db)
 	/* SQLite rolls back by itself after some errors. */
 	if (is_begun(db))
 		connection_try(db, STATEMENT_ROLLBACK);
+	if (!is_begun(db))
+		turn_give(&db->turn);
 }
 
 int
