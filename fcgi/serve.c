@@ -114,7 +114,7 @@ serve_some(struct crowd *crowd, const struct serve_calls *calls)
 	int64_t until_ms = clock_monotonic_ms() + SERVE_GATHER_MS;
 	bool some = crowd_take(crowd, calls);
 
-	while (crowd->count > 0 && crowd->count < crowd->most &&
+	while (some && crowd->count < crowd->most &&
 	    clock_monotonic_ms() < until_ms && crowd_take(crowd, calls))
 		;
 	if (crowd->count > 0)

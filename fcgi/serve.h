@@ -30,8 +30,8 @@ struct serve_calls {
 
 /* How many are kept at most, and how long after the first came there is looked
  * for another: nobody waits much longer for the others than for himself. */
-#define SERVE_TOGETHER 128
-#define SERVE_GATHER_MS 10
+#define SERVE_TOGETHER 256
+#define SERVE_GATHER_MS 25
 
 /* Listen on <state dir>/<name>, or take over the socket that a supervisor
  * passes as descriptor 3 (LISTEN_FDS, LISTEN_PID). */
