@@ -54,6 +54,10 @@ def requests_are_met_as_elsewhere():
                         "open('old').read()", inputs=[("old", b"o")])
         assert told.stdout == b"'o'\n" and told.files == {b"new": b"x"}, told
     with ApiCell(isolation=1) as cell:
+        told = cell.run("import os\nopen('new', 'w').write('x')\n"
+                        "os.chmod('new', 0)\nos.chmod('.', 0)")
+        assert told.files == {b"new": b"x"}, told
+    with ApiCell(isolation=1) as cell:
         told = cell.eval(["-c", "while True: pass"], wall_ms=300)
         assert told.reason == N.REASON_TIME and told.idle == {"RETIRE": 1}
 
