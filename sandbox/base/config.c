@@ -70,10 +70,9 @@ static const struct config_key config_keys[] = {
 	{ "SANDBOX_IMAGES", CONFIG_IMAGES, AT(sandbox_images), IMAGES_FALLBACK,
 	    0, 0,
 	    "the interpreters of the HTTP APIs, `3.11=IMAGE,3.13=IMAGE`, the "
-	    "first one for who names none; `make run` gets them (and offers "
-	    "both by default), elsewhere `ilctl doctor` says what to pull" },
+	    "first one for who names none; `make run` offers these two" },
 	{ "SANDBOX_PULL_ON_STARTUP", CONFIG_BOOL, AT(pull_on_startup), "1", 0,
-	    0, "1 pulls the image at start when it is missing" },
+	    0, "1 pulls the images at start that are missing" },
 	{ "SANDBOX_RUNTIME", CONFIG_NAME, AT(sandbox_runtime), "", 0, 0,
 	    "passed to docker's `--runtime`; empty: the engine's default" },
 

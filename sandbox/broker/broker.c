@@ -24,6 +24,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "client.h"
+#include "provide.h"
 #include "workspace.h"
 
 #define INSTANCE_LEN 16
@@ -43,6 +44,7 @@ struct broker {
 	bool stopping;
 	bool sweeping;
 	struct engine engine;
+	struct provider provider;
 	struct pool pool;
 	struct clients clients;
 };
@@ -197,6 +199,7 @@ broker_stop(struct broker *b)
 		return;
 	b->stopping = true;
 	log_info("ending");
+	provider_release(&b->provider);
 	(void)unlink(b->socket_path);
 	clients_close(&b->clients);
 	(void)loop_timer_add(b->loop, now + STOP_MS, broker_on_stop_timer, b);
@@ -223,6 +226,8 @@ broker_on_engine(void *arg)
 
 	clients_engine_changed(&b->clients);
 	pool_poke(&b->pool);
+	if (b->engine.up && b->engine.swept)
+		provider_begin(&b->provider);
 }
 
 static void
@@ -238,6 +243,7 @@ broker_begin(struct broker *b)
 
 	engine_init(&b->engine, b->loop, b->config, b->instance,
 	    broker_on_engine, b);
+	provider_init(&b->provider, b->loop, b->config);
 	pool_init(&b->pool, &host, &b->engine);
 	b->clients.loop = b->loop;
 	b->clients.config = b->config;
@@ -267,6 +273,7 @@ broker_serve(const struct config *config, struct err *err)
 		b.loop = loop_new();
 		broker_begin(&b);
 		loop_run(b.loop);
+		provider_release(&b.provider);
 		pool_release(&b.pool);
 		engine_release(&b.engine);
 		loop_free(b.loop);

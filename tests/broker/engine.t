@@ -115,6 +115,28 @@ def kill_fails():
     fake.close()
 
 
+def interpreters_pulled():
+    images = "a=%s,b=inline-test:none,c=inline-test:nor-that" % IMAGE
+    for pull, words in (("quiet", ("none was pulled", "that was pulled")),
+                        ("fails", ("no Python b", "no Python c"))):
+        fake = Fake(pull=pull)
+        with Broker(SANDBOX_PULL_ON_STARTUP="1", SANDBOX_IMAGES=images,
+                    **fake.settings) as b:
+            for word in words:
+                b.wait_log(word)
+            is_(fake.calls().count("pull"), 2,
+                "what is missing of SANDBOX_IMAGES is pulled once: " + pull)
+            b.create(1)
+            ok(b.wait_granted(1), "and all else goes on")
+        fake.close()
+    fake = Fake(pull="hang")
+    with Broker(SANDBOX_PULL_ON_STARTUP="1", SANDBOX_IMAGES=images,
+                **fake.settings) as b:
+        b.wait_log("pulling")
+    ok(True, "a pull that hangs does not keep it from ending")
+    fake.close()
+
+
 def nothing_works_at_the_end():
     fake = Fake()
     with Broker(**fake.settings) as b:
@@ -202,5 +224,5 @@ def engine_away_and_back():
 
 
 main(probe_fails, run_fails, run_says_why, run_hangs, kill_fails,
-     nothing_works_at_the_end, no_program, image_missing, image_pulled,
+     interpreters_pulled, nothing_works_at_the_end, no_program, image_missing, image_pulled,
      engine_away_and_back)
