@@ -61,7 +61,7 @@ static void
 pull_maybe(struct engine *e)
 {
 	int64_t now = clock_monotonic_ms();
-	auto_argv struct argv argv;
+	auto_argv struct argv argv = { 0 };
 
 	if (!e->config->pull_on_startup || !e->up || e->image || e->ending ||
 	    e->pull.running ||
@@ -182,7 +182,7 @@ static void
 sweep_on_list(void *arg, const struct process_result *result)
 {
 	struct engine *e = arg;
-	auto_argv struct argv argv;
+	auto_argv struct argv argv = { 0 };
 	size_t n;
 
 	if (!process_succeeded(result)) {
@@ -309,7 +309,7 @@ probe_on_end(void *arg, const struct process_result *result)
 static void
 engine_probe(struct engine *e)
 {
-	auto_argv struct argv argv;
+	auto_argv struct argv argv = { 0 };
 
 	if (e->probe.running || e->ending)
 		return;

@@ -325,7 +325,7 @@ static void
 watch_on_timer(void *arg)
 {
 	struct container *c = arg;
-	auto_argv struct argv argv;
+	auto_argv struct argv argv = { 0 };
 	struct process_spec spec;
 	struct err err;
 

@@ -48,7 +48,7 @@ static void
 look_on_end(void *arg, const struct process_result *result)
 {
 	struct provider *p = arg;
-	auto_argv struct argv argv;
+	auto_argv struct argv argv = { 0 };
 
 	if (process_succeeded(result) ||
 	    docker_classify(result) != DOCKER_IMAGE) {
@@ -65,7 +65,7 @@ look_on_end(void *arg, const struct process_result *result)
 static void
 provider_next(struct provider *p)
 {
-	auto_argv struct argv argv;
+	auto_argv struct argv argv = { 0 };
 
 	do {
 		if (!images_next(p->config->sandbox_images, &p->pos, &p->entry))
