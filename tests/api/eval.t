@@ -201,12 +201,12 @@ def consume(data):
     try:
         while True:
             piece = stream.read(10000)
+            if not piece:
+                return "OPEN " + text
             size += sys.getsizeof(piece)
             text += piece
             if size > 1000000:
                 return "FULL " + text
-            if not piece:
-                return "OPEN " + text
     except UnicodeDecodeError:
         return "INVALID "
 
@@ -219,7 +219,8 @@ with differences("output") as same:
     for data in (b"\xff", b"a\xe2\x82", b"\xe2\x82", b"\xed\xa0\x80"):
         same(data, ask("output", data).decode(), "INVALID ")
     for letter in "aé€😀":
-        for count in (240000, 250001, 490000, 500001, 990001, 1200000):
+        for count in (240000, 249525, 249526, 250001, 490000, 498150, 498151,
+                      500001, 990001, 992700, 992701, 1200000):
             data = (letter * count).encode()
             same((letter, count), ask("output", data).decode(), consume(data))
     for _ in range(300):
