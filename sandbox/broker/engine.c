@@ -75,6 +75,28 @@ pull_maybe(struct engine *e)
 	(void)engine_run(e, &e->pull, &argv, PULL_MS, pull_on_end);
 }
 
+/* ---- bad news are looked after ---- */
+
+static void
+recheck_on_timer(void *arg)
+{
+	struct engine *e = arg;
+
+	e->recheck = NULL;
+	engine_probe(e);
+}
+
+static void
+recheck_plan(struct engine *e)
+{
+	if (e->recheck != NULL)
+		loop_timer_cancel(e->loop, e->recheck);
+	e->recheck = NULL;
+	if ((!e->up || !e->image) && !e->ending)
+		e->recheck = loop_timer_add(e->loop,
+		    clock_monotonic_ms() + RECHECK_MS, recheck_on_timer, e);
+}
+
 /* ---- the sweep ---- */
 
 static void
@@ -89,6 +111,7 @@ sweep_end(struct engine *e, bool clean)
 	if (!clean)
 		e->up = false;
 	e->probed_ms = clock_monotonic_ms();
+	recheck_plan(e);
 	e->on_change(e->arg);
 }
 
@@ -239,26 +262,6 @@ engine_sweep_last(struct engine *e, engine_fn on_swept)
 }
 
 /* ---- the probe ---- */
-
-static void
-recheck_on_timer(void *arg)
-{
-	struct engine *e = arg;
-
-	e->recheck = NULL;
-	engine_probe(e);
-}
-
-static void
-recheck_plan(struct engine *e)
-{
-	if (e->recheck != NULL)
-		loop_timer_cancel(e->loop, e->recheck);
-	e->recheck = NULL;
-	if ((!e->up || !e->image) && !e->ending)
-		e->recheck = loop_timer_add(e->loop,
-		    clock_monotonic_ms() + RECHECK_MS, recheck_on_timer, e);
-}
 
 static void
 engine_learn(struct engine *e, bool up, bool image, const char *trouble)

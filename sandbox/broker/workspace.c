@@ -61,25 +61,26 @@ has_prefix(const char *name, const char *prefix)
 	return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
+/* One that cannot be removed costs space, and is no reason to serve nobody. */
 static int
 sweep_leftovers(int base, struct err *err)
 {
 	int fd = open_folder(base, ".");
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	int rc = 0;
+	struct err left;
 
 	if (dir == NULL)
 		return err_system(err, "list the workspaces");
-	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
-	     e = readdir(dir)) {
+	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		if (!has_prefix(e->d_name, DRAFT_PREFIX) &&
 		    !has_prefix(e->d_name, RETIRED_PREFIX))
 			continue;
 		log_info("removing the leftover %s", e->d_name);
-		rc = workspace_discard(base, e->d_name, err);
+		if (workspace_discard(base, e->d_name, &left) != 0)
+			log_warn("%s stays: %s", e->d_name, left.text);
 	}
 	(void)closedir(dir);
-	return rc;
+	return 0;
 }
 
 int

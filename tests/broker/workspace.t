@@ -62,6 +62,13 @@ def leftovers():
                 pass
         b.start()
         is_(os.listdir(b.base), [], "what a crash left is swept at start")
+    with Broker(start=False) as b:
+        os.makedirs(os.path.join(b.base, ".old-1-2-3", "foreign"))
+        os.makedirs(os.path.join(b.base, ".new-1-2-3"))
+        b.start()
+        is_(os.listdir(b.base), [".old-1-2-3"],
+            "what cannot be swept stays and keeps nobody from working")
+        is_(b.create(1), "GRANTED", "a workspace is made beside it")
 
 
 def disk_full():
