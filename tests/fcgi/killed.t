@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import front as f  # noqa: E402
 
 KILLS = 12
-SENDERS = 4
+SENDERS = 16  # so that several come together
 tap = f.Tap()
 random.seed(20261121)
 

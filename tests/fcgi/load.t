@@ -4,6 +4,7 @@ each once."""
 import asyncio
 import os
 import resource
+import signal
 import sys
 import time
 
@@ -13,6 +14,7 @@ import front as f  # noqa: E402
 
 COUNT = 1000
 DISCORD_SECONDS = 3.0
+ORDER = [(7 * n) % 60 + 1 for n in range(60)] + [1]
 tap = f.Tap()
 
 
@@ -67,4 +69,25 @@ with f.Front() as front:
               [(u, "print(%d)" % u) for u in range(1000, 1000 + COUNT)],
               "with its own words")
     tap.ok(front.alive(), "the process is alive")
+
+with f.Front() as front:
+    # All are there before the first is looked at: one crowd, in their order.
+    front.process.send_signal(signal.SIGSTOP)
+    waiting = []
+    for user in ORDER:
+        body = f.encode(f.command("create", user=user))
+        sock = front.connect()
+        sock.sendall(front.records("POST", "/interactions", body,
+                                   front.headers(body)))
+        waiting.append(sock)
+    front.process.send_signal(signal.SIGCONT)
+    answers = [f.read_answer(sock) for sock in waiting]
+    for sock in waiting:
+        sock.close()
+    tap.ok(answers[-1].type == 4 and "still running" in answers[-1].text,
+           "of one person's two in a crowd the second is refused", answers[-1])
+    tap.ok(all(a.type == 5 for a in answers[:-1]), "all others are taken",
+           answers)
+    tap.equal([job["user_id"] for job in front.jobs()], ORDER[:-1],
+              "who came first is first in the queue")
 tap.done()
