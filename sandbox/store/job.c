@@ -92,9 +92,8 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 	return result;
 }
 
-/* An empty queue is found without the lock that fronts wait for.  1: empty. */
-static int
-queue_peek(struct db *db, struct err *err)
+int
+job_peek(struct db *db, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_PEEK);
 
@@ -125,7 +124,8 @@ take_row(struct db *db, sqlite3_stmt *s, struct job *job, struct err *err)
 int
 job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 {
-	int result = queue_peek(db, err);
+	/* An empty queue is found without the lock that fronts wait for. */
+	int result = job_peek(db, err);
 
 	job_init(job);
 	if (result != 0)

@@ -117,6 +117,8 @@ struct job_limits {
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 
+/* Is a job queued?  1: none is.  Costs no lock. */
+int job_peek(struct db *db, struct err *err);
 /* Worker `slot` takes the oldest queued job.  1: there is none.  The job is
  * initialised here; release it when the result is 0. */
 int job_claim(struct db *db, int64_t slot, struct job *job, struct err *err);

@@ -227,6 +227,7 @@ settle(struct delivery *d, enum rest_outcome outcome)
 
 	switch (outcome) {
 	case REST_DONE:
+		d->worker->unanswered = false;
 		if (job_delivered(d->worker->db, d->job->id, &err) < 0)
 			owe_delivered(d->worker, d->job->id);
 		kept_forget(d->worker, d->job->id);
@@ -287,6 +288,19 @@ deliver_callback(struct task *task, struct delivery *d)
 	(void)settle(d, outcome);
 }
 
+/* When Discord did not answer the last time and others wait for a worker, one
+ * short try has to do, and the rounds of telling see to the rest: so a Discord
+ * that hangs holds each of them up for 5 s and not for 35. */
+static enum rest_patience
+first_patience(struct worker *worker)
+{
+	struct err err = { 0 };
+
+	return worker->unanswered && job_peek(worker->db, &err) == 0 ?
+	    REST_PROGRESS :
+	    REST_FINAL;
+}
+
 void
 deliver_task(struct task *task)
 {
@@ -296,7 +310,7 @@ deliver_task(struct task *task)
 		.job = task->job,
 		.body = body,
 		.message = &task->message,
-		.patience = REST_FINAL,
+		.patience = first_patience(task->worker),
 	};
 
 	int finished = finish(task, body);
@@ -312,6 +326,7 @@ deliver_task(struct task *task)
 		return;
 	}
 	outcome = deliver(&d);
+	task->worker->unanswered = outcome == REST_LATER && d.reply.status == 0;
 	settled = finished < 0 ? outcome == REST_DONE : settle(&d, outcome);
 	if (finished < 0)
 		owe(task, body, settled);

@@ -22,6 +22,7 @@ struct worker {
 	int wait_fd;	      /* for the FIFO and for signal_fd */
 	char *lease_socket;   /* of the broker */
 	int64_t prune_at_ms;  /* monotonic: when old rows are deleted next */
+	bool unanswered;      /* Discord did not answer the last time */
 	int64_t untold_after; /* the job after which the next round of telling
 				 * begins; 0: the first */
 	struct deliver_kept kept[DELIVER_KEPT];
