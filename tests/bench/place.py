@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -31,7 +32,6 @@ SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 APPLICATION = "200000000000000001"
 USER = 700000000000000000
 START_MS = 60000
-API_WARM = 2  # the default of IL_API_WARM
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -197,7 +197,7 @@ class Place:
         users from USER on.
         """
         with BenchService(self, **settings) as service:
-            service.wait_cells(int(settings.get("IL_API_WARM", API_WARM)))
+            service.wait_cells(service.warm())
             if users:
                 self.load("burst", users, self.create(service))
             yield service
@@ -236,6 +236,12 @@ class BenchService(Service):
                 [os.path.join(BUILD, "bin", "ilctl"), "run"], cwd=ROOT,
                 env=self.environment(), stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=log, preexec_fn=end_with_us)
+
+    def warm(self):
+        """How many cells are there when nobody has asked for one."""
+        rows = self.ilctl("config")[1]
+        usual = re.search(r"`IL_API_WARM` \| `(\d+)`", rows)[1]
+        return int(self.settings.get("IL_API_WARM") or usual)
 
     def processes(self):
         """{pid: name} of all that it consists of, but cells."""

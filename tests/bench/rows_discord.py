@@ -65,7 +65,7 @@ def command_cold(place, table):
         place.load("alternate", 1, 1, gap, spec)
         ours, theirs = place.load("alternate", count, 1, gap, spec,
                                   docker_run(place))
-        service.wait_cells(2)  # those of the APIs: no cell was kept
+        service.wait_cells(service.warm())  # none was kept
     table.at_most("/il py, no cell there, p50", ours["whole"]["p50"],
                   theirs["whole"]["p50"], 1.1, with_what="docker run --rm")
     table.note("n=%d each, in turns, half a second apart; p95 %s beside %s;"

@@ -66,7 +66,7 @@ def eval_sustained(place, table):
     with place.service() as service:
         spec, bare = place.eval(service), place.bare()
         place.load("sustain", 4, 1, place.settings.ms(3000), spec)
-        for lanes in (1, 2, 4, 8, 32):
+        for lanes in (1, 4, 32) if place.settings.quick else (1, 2, 4, 8, 32):
             if lanes < 32:
                 ours, theirs = place.load(
                     "sustain", lanes, 2, "%d,%d" % (short, short), spec, bare,

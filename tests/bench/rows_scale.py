@@ -126,14 +126,14 @@ def start_once(place, service):
                              place.eval(service)) as answer:
         first = [place.end_load(process)[0]["whole"]["p50"] / 1000
                  for process in (pong, answer)]
-    service.wait_cells(2)
+    service.wait_cells(service.warm())
     return (*first, time.monotonic() - since / 1e6)
 
 
 def start_up(place, table):
     times = []
     service = crowded(place)
-    for _ in range(place.settings.count(5)):
+    for _ in range(1 if place.settings.quick else 5):
         try:
             times.append(start_once(place, service))
         finally:
@@ -142,7 +142,7 @@ def start_up(place, table):
                           for column in zip(*times))
     table.add("start-up to the first answer", "%.2f s" % pong,
               what_is_there(place), None, "<= 2 s", pong <= 2)
-    table.note("medians of %d starts: signed PING answered %.2f s, /eval"
+    table.note("medians of %d start(s): signed PING answered %.2f s, /eval"
                " answered %.2f s, cells warm %.2f s; the slowest PING %.2f s,"
                " /eval %.2f s" % (len(times), pong, answer, warm,
                                   max(t[0] for t in times),

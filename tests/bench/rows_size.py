@@ -20,8 +20,8 @@ def memory(pids):
                         pss += int(rest.split()[0]) * 1024
                     elif name in ("Private_Clean", "Private_Dirty"):
                         private += int(rest.split()[0]) * 1024
-        except ProcessLookupError:
-            continue
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended since
     return pss, private
 
 
