@@ -51,6 +51,8 @@ serve_open(struct serve *serve, const struct config *config, const char *name,
 		if (fd_set_nonblock(PASSED_FD, err) < 0)
 			return err_wrap(err, "passed socket");
 		serve->listen_fd = PASSED_FD;
+		/* whatever the one who made it has asked for */
+		(void)listen(PASSED_FD, BACKLOG);
 		return 0;
 	}
 	serve->listen_fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,

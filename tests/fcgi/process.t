@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import front as f  # noqa: E402
 
+QUEUE = 500
 STALL_SECONDS = 2 + 2  # ours and libfcgi's
 tap = f.Tap()
 
@@ -117,7 +118,7 @@ def check_passed(front):
     front.process.wait(10)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(front.socket_path)
-    listener.listen(128)
+    listener.listen(1)
     script = ('import os, sys\n'
               'os.dup2(%d, 3); os.set_inheritable(3, True)\n'
               'os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))\n'
@@ -129,6 +130,15 @@ def check_passed(front):
             cwd=front.folder, stderr=log, pass_fds=[listener.fileno()])
     tap.equal(front.send(f.interaction(1, None)).status, 200,
               "a passed socket is served")
+    front.process.send_signal(signal.SIGSTOP)
+    waiting = [socket.socket(socket.AF_UNIX) for _ in range(QUEUE)]
+    for sock in waiting:
+        sock.setblocking(False)  # nginx does not wait for a place either
+    tap.equal([sock.connect_ex(front.socket_path) for sock in waiting],
+              [0] * QUEUE, "its queue is as long as that of one of its own")
+    for sock in waiting:
+        sock.close()
+    front.process.send_signal(signal.SIGCONT)
     front.process.send_signal(signal.SIGTERM)
     tap.equal(front.process.wait(10), 0, "and SIGTERM ends it")
     tap.ok(os.path.exists(front.socket_path), "a passed socket stays")
