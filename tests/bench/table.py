@@ -8,6 +8,11 @@ def ms(value):
     return "%.2f ms" % value if value < 100 else "%.0f ms" % value
 
 
+def divided(here, beside):
+    """Where next to nothing is measured, that may be nothing at all."""
+    return here / beside if beside else float("inf")
+
+
 def rate(value):
     return "%.0f/s" % value
 
@@ -37,12 +42,12 @@ class Table:
 
     def at_most(self, what, here, beside, most, show=ms, with_what=""):
         """A ratio that must not be larger."""
-        ratio = here / beside
+        ratio = divided(here, beside)
         self.add(what, show(here), "%s %s" % (show(beside), with_what), ratio,
                  "<= %gx" % most, ratio <= most)
 
     def at_least(self, what, here, beside, least, show=rate, with_what=""):
-        ratio = here / beside
+        ratio = divided(here, beside)
         self.add(what, show(here), "%s %s" % (show(beside), with_what), ratio,
                  ">= %gx" % least, ratio >= least)
 
