@@ -178,7 +178,7 @@ class Keeper(Grounds):
         self.control = control
         self.buffer = bytearray(FRAME_CHUNK)
         self.channel = None     # to the run's process; there, to the keeper
-        self.folders = ()       # descriptors of FOLDERS in the jail
+        self.folders = ()       # descriptors: FOLDERS, and all its mounts
         self.pipes = None
         self.inmates = None
         self.away = False       # are our next children in a jail?
@@ -234,7 +234,11 @@ class Keeper(Grounds):
         place = said.decode() + "/root"
         self.folders = [os.open(place + path, FOLDER, dir_fd=self.proc)
                         for path in FOLDERS]
-        os.fstatvfs(self.folders[0])
+        # To take its mounts apart waits for all processors, and the end of the
+        # run would wait for that: with this it is release() that does.
+        self.folders.append(os.open(said.decode() + "/ns/mnt",
+                                    os.O_RDONLY | os.O_CLOEXEC,
+                                    dir_fd=self.proc))
 
     def hear(self, events):
         """What the run's process says; b"" when it has ended.  events: those
