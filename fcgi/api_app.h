@@ -83,7 +83,10 @@ void api_detail(struct http_request *req, int status, const char *headers,
 void api_refuse(struct http_request *req, struct detail *detail);
 /* /eval has the manners of the one contract, all else those of the other. */
 bool api_is_eval(const struct http_request *req);
-/* {"title": …}, or what the client prefers; description may be NULL. */
+/* A refusal of /eval in the form that the client prefers. */
+void api_answer_refusal(struct http_request *req,
+    const struct eval_refusal *refusal, const char *headers);
+/* The same of {"title": …}; description may be NULL. */
 void api_refuse_eval(struct http_request *req, int status, const char *headers,
     const char *title, const char *description);
 /* 503 with Retry-After; 500. */

@@ -66,31 +66,6 @@ struct eval_run {
 };
 
 static void
-answer_refusal(struct http_request *req, const struct eval_refusal *refusal,
-    const char *headers)
-{
-	const char *type = eval_refusal_type(http_param(req, "HTTP_ACCEPT"));
-	auto_buf struct buf body = BUF_INIT(8 * EVAL_DESCRIPTION_MAX);
-	auto_buf struct buf all = BUF_INIT(1024);
-
-	eval_refusal_add(&body, refusal, type);
-	buf_addf(&all, "%sVary: Accept\r\n", headers);
-	http_answer(req, refusal->status, type, buf_str(&all), buf_str(&body),
-	    body.len);
-}
-
-static void
-answer_title(struct http_request *req, int status, const char *title,
-    const char *headers)
-{
-	struct eval_refusal refusal;
-
-	(void)eval_refuse(&refusal, status, title);
-	answer_refusal(req, &refusal, headers);
-	eval_refusal_release(&refusal);
-}
-
-static void
 write_piece(void *req, const void *data, size_t len)
 {
 	http_write(req, data, len);
@@ -259,7 +234,7 @@ answer_too_large(struct http_request *req)
 
 	(void)eval_refuse_with(&refusal, 413, EVAL_TITLE_LARGE, "%s",
 	    EVAL_TOO_LONG);
-	answer_refusal(req, &refusal, "");
+	api_answer_refusal(req, &refusal, "");
 	eval_refusal_release(&refusal);
 }
 
@@ -271,7 +246,7 @@ answer_lost(struct http_request *req, const struct api_run *end)
 
 	(void)snprintf(header, sizeof(header), API_REFERENCE_HEADER,
 	    end->reference);
-	answer_title(req, 500, EVAL_TITLE_INTERNAL, header);
+	api_refuse_eval(req, 500, header, EVAL_TITLE_INTERNAL, NULL);
 }
 
 static void
@@ -281,8 +256,8 @@ answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
 	case API_GONE:
 		return;
 	case API_REFUSED:
-		answer_title(req, 503, "503 Service Unavailable",
-		    "Retry-After: 1\r\n");
+		api_refuse_eval(req, 503, "Retry-After: 1\r\n",
+		    "503 Service Unavailable", NULL);
 		return;
 	case API_LOST:
 		answer_lost(req, end);
@@ -344,7 +319,7 @@ api_eval(struct api_app *app, struct http_request *req, const char *id)
 
 	(void)id;
 	if (req->length > (int64_t)API_BODY_MAX) {
-		answer_title(req, 413, EVAL_TITLE_LARGE, "");
+		api_refuse_eval(req, 413, "", EVAL_TITLE_LARGE, NULL);
 		return;
 	}
 	if (!http_read_all(req, &body))
@@ -360,7 +335,7 @@ api_eval(struct api_app *app, struct http_request *req, const char *id)
 		eval_release(&eval);
 		return;
 	case EVAL_REFUSED:
-		answer_refusal(req, &refusal, "");
+		api_answer_refusal(req, &refusal, "");
 		break;
 	case EVAL_KNOWN:
 		answer_null(req, buf_str(&refusal.description));

@@ -12,18 +12,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "serve.h"
+
 #include "../sandbox/base/buf.h"
 #include "../sandbox/base/clock.h"
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/fd.h"
 #include "../sandbox/base/log.h"
-#include "../sandbox/base/text.h"
 
 #define SOCKET_MODE 0660
 #define QUICK_CHILDREN 2
 #define QUICK_BACKLOG 4096 /* the kernel cuts it at net.core.somaxconn */
-#define PASSED_FD 3
 #define STEADY_MS 1000 /* one that ends sooner is started again later */
 #define STOP_MS 2000   /* to answer what is at hand; then they are killed */
 
@@ -35,18 +35,6 @@ struct master_child {
 
 static const char *const socket_names[] = { "api.sock", "run.sock" };
 
-static bool
-sockets_were_passed(void)
-{
-	const char *fds = getenv("LISTEN_FDS");
-	const char *pid = getenv("LISTEN_PID");
-	int64_t value;
-
-	if (fds == NULL || pid == NULL || strcmp(fds, "2") != 0)
-		return false;
-	return text_parse_int(pid, 1, INT32_MAX, &value) && value == getpid();
-}
-
 static int
 open_socket(struct master *master, int i, const struct config *config,
     bool passed, struct err *err)
@@ -57,12 +45,12 @@ open_socket(struct master *master, int i, const struct config *config,
 	char *path;
 
 	if (passed) {
-		if (fd_set_nonblock(PASSED_FD + i, err) < 0)
+		if (fd_set_nonblock(SERVE_PASSED_FD + i, err) < 0)
 			return err_wrap(err, "passed socket");
 		/* Whoever made the socket knew nothing of IL_API_QUEUE. */
-		if (listen(PASSED_FD + i, backlog) != 0)
+		if (listen(SERVE_PASSED_FD + i, backlog) != 0)
 			return err_system(err, "listen on a passed socket");
-		master->listen_fd[i] = PASSED_FD + i;
+		master->listen_fd[i] = SERVE_PASSED_FD + i;
 		return 0;
 	}
 	path = config_state_path(config, socket_names[i]);
@@ -82,7 +70,7 @@ int
 master_open(struct master *master, const struct config *config, struct err *err)
 {
 	size_t runs = (size_t)config->api_cells;
-	bool passed = sockets_were_passed();
+	bool passed = serve_was_passed(MASTER_SOCKETS);
 
 	*master = (struct master){ .listen_fd = { -1, -1 } };
 	for (int i = 0; i < MASTER_SOCKETS; i++) {

@@ -132,12 +132,23 @@ api_is_eval(const struct http_request *req)
 }
 
 void
+api_answer_refusal(struct http_request *req, const struct eval_refusal *refusal,
+    const char *headers)
+{
+	const char *type = eval_refusal_type(http_param(req, "HTTP_ACCEPT"));
+	auto_buf struct buf body = BUF_INIT(8 * EVAL_DESCRIPTION_MAX);
+	auto_buf struct buf all = BUF_INIT(1024);
+
+	eval_refusal_add(&body, refusal, type);
+	buf_addf(&all, "%sVary: Accept\r\n", headers);
+	http_answer(req, refusal->status, type, buf_str(&all), buf_str(&body),
+	    body.len);
+}
+
+void
 api_refuse_eval(struct http_request *req, int status, const char *headers,
     const char *title, const char *description)
 {
-	const char *type = eval_refusal_type(http_param(req, "HTTP_ACCEPT"));
-	auto_buf struct buf all = BUF_INIT(1024);
-	auto_buf struct buf body = BUF_INIT(4096);
 	struct eval_refusal refusal;
 
 	if (description == NULL)
@@ -145,10 +156,8 @@ api_refuse_eval(struct http_request *req, int status, const char *headers,
 	else
 		(void)eval_refuse_with(&refusal, status, title, "%s",
 		    description);
-	eval_refusal_add(&body, &refusal, type);
+	api_answer_refusal(req, &refusal, headers);
 	eval_refusal_release(&refusal);
-	buf_addf(&all, "%sVary: Accept\r\n", headers);
-	http_answer(req, status, type, buf_str(&all), buf_str(&body), body.len);
 }
 
 /* ---- finding ---- */

@@ -36,12 +36,6 @@
 #include "../sandbox/base/images.h"
 #include "../sandbox/base/log.h"
 
-struct options {
-	const char *env_file;
-	enum log_level level;
-	bool test;
-};
-
 static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 
 /* The longest a client may ask for; MAX_EXEC_TIMEOUT_MS of the contract. */
@@ -187,33 +181,14 @@ run(struct config *config, struct err *err)
 	return result;
 }
 
-/* False: it is not the command line of this program. */
-static bool
-parse_options(int argc, char **argv, struct options *options)
-{
-	int c;
-
-	while ((c = getopt(argc, argv, "e:tv")) != -1) {
-		if (c == 'e')
-			options->env_file = optarg;
-		else if (c == 't')
-			options->test = true;
-		else if (c == 'v')
-			options->level = LOG_LEVEL_DEBUG;
-		else
-			return false;
-	}
-	return optind == argc;
-}
-
 int
 main(int argc, char **argv)
 {
-	struct options options = { .level = LOG_LEVEL_INFO };
+	struct serve_options options;
 	struct config config;
 	struct err err;
 
-	if (!parse_options(argc, argv, &options)) {
+	if (!serve_options_parse(&options, argc, argv)) {
 		(void)fputs(usage, stderr);
 		return 64;
 	}

@@ -41,12 +41,6 @@
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/log.h"
 
-struct options {
-	const char *env_file;
-	enum log_level level;
-	bool test;
-};
-
 static const char usage[] = "usage: il-fcgi [-tv] [-e envfile]\n";
 
 /* Returns when it was told to end. */
@@ -86,34 +80,15 @@ test_config(const struct config *config)
 	return 78;
 }
 
-/* False: it is not the command line of this program. */
-static bool
-parse_options(int argc, char **argv, struct options *options)
-{
-	int c;
-
-	while ((c = getopt(argc, argv, "e:tv")) != -1) {
-		if (c == 'e')
-			options->env_file = optarg;
-		else if (c == 't')
-			options->test = true;
-		else if (c == 'v')
-			options->level = LOG_LEVEL_DEBUG;
-		else
-			return false;
-	}
-	return optind == argc;
-}
-
 int
 main(int argc, char **argv)
 {
-	struct options options = { .level = LOG_LEVEL_INFO };
+	struct serve_options options;
 	struct config config;
 	struct err err;
 	int code = 0;
 
-	if (!parse_options(argc, argv, &options)) {
+	if (!serve_options_parse(&options, argc, argv)) {
 		(void)fputs(usage, stderr);
 		return 64;
 	}

@@ -23,18 +23,37 @@
 /* nginx gives up at once when the queue is full, so it is long; the kernel cuts
  * it at net.core.somaxconn. */
 #define BACKLOG 4096
-#define PASSED_FD 3
 /* How long what is already in the queue is answered after SIGTERM. */
 #define DRAIN_MS 2000
 
-static bool
-socket_was_passed(void)
+bool
+serve_options_parse(struct serve_options *options, int argc, char **argv)
+{
+	int c;
+
+	*options = (struct serve_options){ .level = LOG_LEVEL_INFO };
+	while ((c = getopt(argc, argv, "e:tv")) != -1) {
+		if (c == 'e')
+			options->env_file = optarg;
+		else if (c == 't')
+			options->test = true;
+		else if (c == 'v')
+			options->level = LOG_LEVEL_DEBUG;
+		else
+			return false;
+	}
+	return optind == argc;
+}
+
+bool
+serve_was_passed(int count)
 {
 	const char *fds = getenv("LISTEN_FDS");
 	const char *pid = getenv("LISTEN_PID");
 	int64_t value;
 
-	if (fds == NULL || pid == NULL || strcmp(fds, "1") != 0)
+	if (fds == NULL || pid == NULL ||
+	    !text_parse_int(fds, 1, INT32_MAX, &value) || value != count)
 		return false;
 	return text_parse_int(pid, 1, INT32_MAX, &value) && value == getpid();
 }
@@ -47,12 +66,12 @@ serve_open(struct serve *serve, const struct config *config, const char *name,
 
 	serve->listen_fd = -1;
 	serve->path = NULL;
-	if (socket_was_passed()) {
-		if (fd_set_nonblock(PASSED_FD, err) < 0)
+	if (serve_was_passed(1)) {
+		if (fd_set_nonblock(SERVE_PASSED_FD, err) < 0)
 			return err_wrap(err, "passed socket");
-		serve->listen_fd = PASSED_FD;
+		serve->listen_fd = SERVE_PASSED_FD;
 		/* whatever the one who made it has asked for */
-		(void)listen(PASSED_FD, BACKLOG);
+		(void)listen(SERVE_PASSED_FD, BACKLOG);
 		return 0;
 	}
 	serve->listen_fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,

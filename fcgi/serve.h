@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "../sandbox/base/log.h"
+
 struct config;
 struct err;
 struct http_request;
@@ -32,6 +34,20 @@ struct serve_calls {
  * for another: nobody waits much longer for the others than for himself. */
 #define SERVE_TOGETHER 256
 #define SERVE_GATHER_MS 25
+
+/* The command line of such a program: [-tv] [-e envfile].  False: it is not. */
+struct serve_options {
+	const char *env_file; /* NULL: none */
+	enum log_level level;
+	bool test; /* check the configuration and exit */
+};
+
+bool serve_options_parse(struct serve_options *options, int argc, char **argv);
+
+/* Did a supervisor pass us so many sockets, from descriptor SERVE_PASSED_FD on
+ * (LISTEN_FDS, LISTEN_PID)? */
+#define SERVE_PASSED_FD 3
+bool serve_was_passed(int count);
 
 /* Listen on <state dir>/<name>, or take over the socket that a supervisor
  * passes as descriptor 3 (LISTEN_FDS, LISTEN_PID). */
