@@ -85,6 +85,16 @@ def a_folder_that_cannot_be_removed_keeps_its_row():
 
 
 @test
+def many_old_views_go_in_one_round_of_small_steps():
+    house.stop(0)
+    house.sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+              " WHERE i < 450) INSERT INTO views (user_id, kind, created_ms)"
+              " SELECT 1, 'look', i FROM n")
+    house.start()
+    house.wait_sql("SELECT count(*) FROM views", want=[(0,)], seconds=30)
+
+
+@test
 def old_jobs_and_views_go_and_young_ones_stay():
     house.stop(0)
     now = int(time.time() * 1000)
