@@ -38,10 +38,7 @@ def connect(path):
 
 
 class Control:
-    """The connection to the broker; made once, at start.
-
-    In the jail of a run (jail.py) it is one to PID 1 instead.
-    """
+    """The connection to the broker; made once, at start."""
 
     def __init__(self, sock):
         self.sock = sock
