@@ -91,7 +91,7 @@ def fill(about, table):
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise p.Failed("tests/README.md has lost its marks")
-    text = "".join(line + "  \n" for line in about).rstrip() + "\n\n"
+    text = "".join("- " + line + "\n" for line in about) + "\n"
     with open(README, "w", encoding="utf-8") as file:
         file.write(before + BEGIN + text + table.markdown() + END + after)
 
