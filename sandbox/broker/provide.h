@@ -10,10 +10,10 @@ struct config;
 struct loop;
 
 /*
- * At the start, once the engine answers: pull what is missing of SANDBOX_IMAGES,
- * one after the other.  (SANDBOX_IMAGE, without which nothing goes, is the
- * engine's affair: engine.h.)  What cannot be had is logged; who asks for it is
- * refused.
+ * At the start, once the engine answers: pull what is missing of
+ * SANDBOX_IMAGES, one after the other.  (SANDBOX_IMAGE, without which nothing
+ * goes, is the engine's affair: engine.h.)  What cannot be had is logged; who
+ * asks for it is refused.
  */
 struct provider {
 	struct loop *loop;

@@ -128,8 +128,8 @@ judge_namespaces(const struct isolation_facts *f, const char *error,
 	return true;
 }
 
-/* A mount was refused, or the rights that a new namespace gives.  EACCES is what
- * security modules say. */
+/* A mount was refused, or the rights that a new namespace gives.  EACCES is
+ * what security modules say. */
 static bool
 judge_mounts(const struct isolation_facts *f, const char *error,
     struct isolation_verdict *verdict)
