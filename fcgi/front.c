@@ -18,6 +18,7 @@
 #include "../sandbox/store/db.h"
 
 #define DATABASE_RETRY_MS 1000
+#define WAKE_LATEST_MS 100
 #define DENIALS_LOGGED 10 /* in a second */
 
 /* A request that gets no answer of ours but a status. */
@@ -333,8 +334,24 @@ front_settle(void *arg, size_t count)
 	front->answered = count;
 }
 
+/* In a crowd the workers wait until all have their answer, or for a moment:
+ * what they start then, containers at worst, takes the processors from it. */
+static void
+wake(struct front *front, size_t jobs, bool more)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (front->wakes == 0)
+		front->wakes_since_ms = now_ms;
+	front->wakes += jobs;
+	if (more && now_ms - front->wakes_since_ms < WAKE_LATEST_MS)
+		return;
+	wake_workers(&front->wake, front->wakes);
+	front->wakes = 0;
+}
+
 void
-front_after(void *arg)
+front_after(void *arg, bool more)
 {
 	struct front *front = arg;
 	size_t count = front->answered;
@@ -344,7 +361,7 @@ front_after(void *arg)
 	for (size_t i = 0; i < count; i++)
 		if (front->cases[i].reply.job_id != 0)
 			jobs++;
-	wake_workers(&front->wake, jobs);
+	wake(front, jobs, more);
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 
@@ -375,6 +392,7 @@ front_close(struct front *front)
 {
 	db_close(front->db);
 	front->db = NULL;
+	wake_workers(&front->wake, front->wakes);
 	wake_close(&front->wake);
 	free(front->wake_path);
 	front->wake_path = NULL;

@@ -45,6 +45,8 @@ struct front {
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];
 	size_t answered;    /* cases that are still to be logged */
+	size_t wakes;	    /* jobs that the workers have not heard of */
+	int64_t wakes_since_ms; /* monotonic: the first of them */
 	int64_t log_second; /* denied requests are logged sparingly */
 	int64_t log_count;
 };
@@ -59,6 +61,6 @@ void front_close(struct front *front);
  * wake the workers. */
 bool front_take(void *front, struct http_request *req, size_t index);
 void front_settle(void *front, size_t count);
-void front_after(void *front);
+void front_after(void *front, bool more);
 
 #endif

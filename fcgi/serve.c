@@ -101,12 +101,22 @@ struct crowd {
 	struct http_request *requests;
 	size_t count;
 	size_t most;
+	int listen_fd;
 };
+
+static bool
+is_readable(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
 
 static void
 crowd_init(struct crowd *crowd, const struct serve_calls *calls, int listen_fd)
 {
 	crowd->count = 0;
+	crowd->listen_fd = listen_fd;
 	crowd->most = calls->settle != NULL ? SERVE_TOGETHER : 1;
 	crowd->requests = xcalloc(crowd->most, sizeof(*crowd->requests));
 	for (size_t i = 0; i < crowd->most; i++)
@@ -143,8 +153,8 @@ serve_some(struct crowd *crowd, const struct serve_calls *calls)
 	for (size_t i = 0; i < crowd->count; i++)
 		http_finish(&crowd->requests[i]);
 	crowd->count = 0;
-	if (some && calls->after != NULL)
-		calls->after(calls->arg);
+	if (calls->after != NULL)
+		calls->after(calls->arg, some && is_readable(crowd->listen_fd));
 	return some;
 }
 

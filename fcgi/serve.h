@@ -26,7 +26,9 @@ struct serve_calls {
 	bool (*take)(void *arg, struct http_request *req, size_t index);
 	/* Answer the first count that were kept.  NULL: none ever is. */
 	void (*settle)(void *arg, size_t count);
-	void (*after)(void *arg); /* may be NULL */
+	/* more: others wait already, and it is called again soon.  May be
+	 * NULL. */
+	void (*after)(void *arg, bool more);
 	void *arg;
 };
 

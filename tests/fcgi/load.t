@@ -4,6 +4,7 @@ each once."""
 import asyncio
 import os
 import resource
+import select
 import signal
 import sys
 import time
@@ -72,6 +73,8 @@ with f.Front() as front:
 
 with f.Front() as front:
     # All are there before the first is looked at: one crowd, in their order.
+    os.mkfifo(front.path("wake"), 0o660)
+    fifo = os.open(front.path("wake"), os.O_RDWR | os.O_NONBLOCK)
     front.process.send_signal(signal.SIGSTOP)
     waiting = []
     for user in ORDER:
@@ -90,4 +93,8 @@ with f.Front() as front:
            answers)
     tap.equal([job["user_id"] for job in front.jobs()], ORDER[:-1],
               "who came first is first in the queue")
+    wakes = b""
+    while len(wakes) < len(ORDER) - 1 and select.select([fifo], [], [], 5)[0]:
+        wakes += os.read(fifo, 4096)
+    tap.equal(len(wakes), len(ORDER) - 1, "each wakes a worker")
 tap.done()
