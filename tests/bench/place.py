@@ -11,6 +11,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -228,6 +229,13 @@ class BenchService(Service):
             return None
         with self.place.discord():
             return super().stop(number)
+
+    def close(self, show_log=False):
+        """The folder goes also when nobody reads what is printed."""
+        try:
+            super().close(show_log)
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def launch(self):
         """Start it, and do not wait."""
