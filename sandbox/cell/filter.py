@@ -19,12 +19,14 @@ ENOSYS = ERRNO | 38
 EAFNOSUPPORT = ERRNO | 97
 
 # struct seccomp_data: where things are
-NUMBER, ARCH, ARGUMENT = 0, 4, 16
+NUMBER, ARCH, ARGUMENT, SECOND, THIRD = 0, 4, 16, 24, 32
 
 LOAD, EQUAL, ABOVE, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 
 NAMESPACES = 0x7e020000     # all of the CLONE_NEW* that clone() takes
 AF_NETLINK = 16
+SOL_IPV6, FLOW_LABELS = 41, 32
+TIOCSETD = 0x5423
 X32 = 0x40000000            # numbers from here on: another ABI of x86-64
 
 # AUDIT_ARCH_*, and the numbers of calls: (x86_64, aarch64)
@@ -33,6 +35,8 @@ ARCHITECTURE = (0xc000003e, 0xc00000b7)
 CLONE = (56, 220)
 CLONE3 = (435, 435)
 SOCKET = (41, 198)
+SETSOCKOPT = (54, 208)
+IOCTL = (16, 29)
 
 REFUSED = {
     # namespaces and mounts
@@ -50,6 +54,7 @@ REFUSED = {
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186),
     "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "inotify_init": (253, 26), "inotify_init1": (294, 26),
     # large, and of no use here
     "bpf": (321, 280), "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
@@ -79,6 +84,20 @@ def program(machine):
         jump(EQUAL, CLONE[at], 0, 4),
         statement(LOAD, ARGUMENT),
         jump(ANY_BIT, NAMESPACES, 0, 1),
+        statement(RETURN, EPERM),
+        statement(RETURN, ALLOW),
+        # A lease of a flow label outlives its socket by a minute.
+        jump(EQUAL, SETSOCKOPT[at], 0, 6),
+        statement(LOAD, SECOND),
+        jump(EQUAL, SOL_IPV6, 0, 3),
+        statement(LOAD, THIRD),
+        jump(EQUAL, FLOW_LABELS, 0, 1),
+        statement(RETURN, EPERM),
+        statement(RETURN, ALLOW),
+        # A line discipline is a module that the host would load.
+        jump(EQUAL, IOCTL[at], 0, 4),
+        statement(LOAD, SECOND),
+        jump(EQUAL, TIOCSETD, 0, 1),
         statement(RETURN, EPERM),
         statement(RETURN, ALLOW),
         # The counters of the loopback device tell of earlier runs.

@@ -40,7 +40,12 @@ STACK = 16384           # of a process that only waits
 COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
           "/sys": ("devices/system/cpu/online", "devices/system/cpu/possible",
                    "devices/system/cpu/present"),
-          "/dev/mqueue": ()}
+          "/dev/mqueue": (),
+          # All cells have the files of these from one folder: a lock on one
+          # would be seen in the others.
+          "/run/cell": (), "/run/inline": ()}
+# Who may write to a device may also set its times, for the next run to see.
+DEVICES = ("/dev", "/dev/pts")
 COPY_MAX = 256 << 10
 MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max",
                  "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -136,6 +141,9 @@ class Grounds:
         self.system.mount(None, "/", RECURSIVE | PRIVATE)
         for path, files in copies.items():
             self.cover(path, files)
+        for path in filter(os.path.ismount, DEVICES):
+            self.system.mount(None, path, REMOUNT | BIND | READ_ONLY |
+                              NO_SUID | NO_EXEC)
         self.system.prctl(PR_SET_DUMPABLE, 0)
         keeper = os.fork()
         if keeper != 0:
