@@ -25,12 +25,13 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, FRAME_REQUEST,
                     frame)
 from harvest import Harvest, Staged
 from keeper import COLLECT, FOLDERS, Keeper, hindrance, is_bad, pack_plan
-from run import WORKSPACE, Run, get_ready, import_ahead
+from run import WORKSPACE, Run, get_ready, import_ahead, reseed
 from serve import VERSION, Cell, enter_child, limits_of
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
 PRELOAD = "IL_CELL_PRELOAD"         # and modules to import
+SIGNALS_MAX = 256           # that wait: all cells together have some thousands
 ARGUMENT_MAX = 131071               # bytes that the kernel takes in one word
 
 LIMITS = ((TAG_LIMIT_MEMORY, resource.RLIMIT_AS),
@@ -50,7 +51,6 @@ class MemoryCell(Cell):
 
     folders = (WORKSPACE,)
     keeper = None       # in a jail: who made it
-    proc = None         # descriptor of the covered /proc
 
     def __init__(self, socket, native, bare):
         Cell.__init__(self, socket, native, bare)
@@ -188,7 +188,6 @@ class MemoryCell(Cell):
     def dress(self, run, head, env):
         """What the request says about the process."""
         run.env = env
-        run.proc = self.proc
         run.ready = self.keeper is not None
         if env and env.get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
             run.errors = "strict"
@@ -196,6 +195,7 @@ class MemoryCell(Cell):
         if self.keeper is not None and COUNTS_IN_NAMESPACES:
             limits.append((resource.RLIMIT_NPROC,
                            head.number(TAG_LIMIT_PROCESSES)))
+            limits.append((resource.RLIMIT_SIGPENDING, SIGNALS_MAX))
         run.limits = [(limit, at_most(limit, value))
                       for limit, value in limits if value > 0]
 
@@ -223,7 +223,6 @@ class ApiCell(MemoryCell):
                hindrance(keeper, oom_fd))
         if why:
             return self.serve_once(keeper, why)
-        self.proc = keeper.proc
         keeper.settle(oom_fd)
         bare = self.run_of[1]
         self.hidden = get_ready(bare)
@@ -274,6 +273,7 @@ class ApiCell(MemoryCell):
     def serve_in_jail(self, keeper):
         """In the process that becomes the run."""
         self.keeper = keeper
+        reseed()
         self.rehearse()
         self.lease = keeper.take_lease()
         run = self.converse()

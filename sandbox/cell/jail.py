@@ -189,9 +189,15 @@ class Grounds:
         be looked into by the keeper (/proc/PID/root) from here on."""
         self.system.unshare(INMATE)
         self.map_user()
+        self.go_first()
         for path, flags, options in self.mounts:
             self.system.mount(b"tmpfs", path, flags, options)
         self.surrender()
+
+    def go_first(self):
+        """When memory runs out, be the one that goes, not the keeper."""
+        self.system.prctl(PR_SET_DUMPABLE, 1)   # /proc/self is ours then
+        write_file("self/oom_score_adj", b"1000", self.proc)
 
     def surrender(self):
         self.system.drop_capabilities()

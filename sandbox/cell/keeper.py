@@ -210,6 +210,7 @@ class Keeper(Grounds):
                 self.channel = theirs
                 self.confine()
                 theirs.send(os.readlink("self", dir_fd=self.proc).encode())
+                os.close(self.proc)
             except OSError as error:
                 theirs.send(b"!" + describe(error))
                 os._exit(1)
@@ -323,6 +324,7 @@ class Keeper(Grounds):
         if inmates.main == 0:
             status = 1
             try:
+                self.go_first()
                 self.surrender()
                 send_files(lease, plan, folder, file, fields)
                 status = 0

@@ -57,7 +57,6 @@ class Run:
         self.echo = False
         self.args = []
         self.cwd = None         # descriptor
-        self.proc = None        # descriptor of /proc, when that is covered
         self.env = None         # bytes: all of the environment, if given
         self.limits = ()        # (RLIMIT_*, value)
         self.errors = None      # of stdin and stdout, if not PID 1's
@@ -78,11 +77,7 @@ class Run:
         for fd, target in ((pipes.stdin, 0), (pipes.stdout, 1),
                            (pipes.stderr, 2)):
             os.dup2(fd, target)
-        if self.proc is not None:
-            os.closerange(3, self.proc)
-            os.closerange(self.proc + 1, FD_MAX)
-        else:
-            os.closerange(3, FD_MAX)
+        os.closerange(3, FD_MAX)
         resource.setrlimit(resource.RLIMIT_NOFILE, self.nofile)
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
@@ -90,7 +85,8 @@ class Run:
         # Nothing of the cell is left in reach: be traceable by oneself, and
         # own /proc/self, as any process does.
         self.set_dumpable(1)
-        prefer_as_oom_victim(self.proc)
+        if not self.ready:      # a jail's is so from the start
+            prefer_as_oom_victim()
         os.nice(NICE)
         for limit, value in self.limits:
             resource.setrlimit(limit, (value, value))
@@ -299,16 +295,10 @@ def protect():
     return set_dumpable, nofile
 
 
-def prefer_as_oom_victim(proc):
-    """When memory runs out, it is the run that goes, never PID 1.  proc is
-    closed: where it is given, nothing of it may be left in reach."""
+def prefer_as_oom_victim():
+    """When memory runs out, it is the run that goes, never PID 1."""
     try:
-        if proc is None:
-            proc = os.open("/proc", os.O_PATH)
-        try:
-            fd = os.open("self/oom_score_adj", os.O_WRONLY, dir_fd=proc)
-        finally:
-            os.close(proc)
+        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(fd, b"1000")
         os.close(fd)
     except OSError:
@@ -356,6 +346,14 @@ def import_ahead(names, bare):
     # Each os.wait4() of the cell asks for it.
     sys.modules.setdefault("resource", resource)
     return ", ".join(trouble)[:150] or None
+
+
+def reseed():
+    """In the clone that becomes a run: numbers that are to be random must not
+    be those of all other clones.  The module random sees to that itself."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
 
 
 def environment():
