@@ -234,10 +234,10 @@ class ApiCell(MemoryCell):
         while True:
             if keeper.enclose():
                 return self.serve_in_jail(keeper)
-            if told:
-                self.control.send_idle(retire or None)
-            else:
+            if not told:
                 self.control.send_ready(VERSION, ISOLATION_RUN, trouble)
+            elif retire is not None:
+                self.control.send_idle(retire or None)
             told = True
             retire = keeper.serve_one()
 

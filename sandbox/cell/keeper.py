@@ -261,10 +261,12 @@ class Keeper(Grounds):
 
     def serve_one(self):
         """Hand the next lease to the jail, and wait for the jail's end.  True
-        when the cell should not be used again."""
+        when the cell should not be used again; None when the lease still
+        waits, as the run's process was not there any more."""
         lease = self.control.next_lease(_socket.MSG_PEEK)
         try:
-            self.channel.send(b"1")
+            if not self.wake():
+                return None
             plan = self.hear(0)
             if plan:
                 return self.oversee(lease, unpack_plan(plan))
@@ -277,6 +279,15 @@ class Keeper(Grounds):
         finally:
             self.release()
             lease.close()
+
+    def wake(self):
+        """False when the run's process is gone: a host that has no memory
+        left takes it first."""
+        try:
+            self.channel.send(b"1")
+        except BrokenPipeError:
+            return False
+        return True
 
     def take_lease(self):
         """In the run's process: wait for its lease.  It comes from the broker

@@ -220,6 +220,36 @@ def nothing_but_the_run_goes_first_when_memory_runs_out():
 
 
 @test
+def a_run_that_is_killed_before_its_lease_comes_is_made_anew():
+    before = sorted(cell.processes())
+    os.kill(before[-1], 9)
+    wait_until(lambda: "Z" in open("/proc/%d/stat" % before[-1]).read())
+    told = cell.eval(["-c", "print(1)"])
+    assert (told.output, told.idle) == (b"1\n", {}), told
+    assert sorted(cell.processes())[:2] == before[:2]
+
+
+@test
+def the_end_of_the_keeper_is_the_end_of_all():
+    ours = ApiCell()
+    try:
+        with ours.lease() as lease:
+            lease.begin("RUN", plain=1, folder="/home", wall_ms=60000,
+                        output_max=99, env=EVAL_ENV, args=[
+                            "-c", "import os\nif os.fork() == 0: os.setsid()\n"
+                            "print(1, flush=True)\nwhile True: pass"])
+            while lease.frame()[0] != "OUTPUT":
+                pass
+            pids = sorted(ours.processes())
+            os.kill(pids[1], 9)
+            wait_until(lambda: not any(os.path.exists("/proc/%d" % pid)
+                                       for pid in pids))
+            wait_until(lambda: not ours.is_running())
+    finally:
+        ours.close()
+
+
+@test
 def what_was_in_memory_file_systems_is_free_for_the_next_run():
     fill = """
 for folder in ('/code', '/tmp', '/dev/shm', '/workspace'):
