@@ -181,7 +181,8 @@ enum isolation {
 enum refusal {
 	REFUSAL_INPUT = 1,	/* the request is malformed: our own fault */
 	REFUSAL_BUSY = 2,	/* the sandbox is leased to another */
-	REFUSAL_FULL = 3,	/* the queue for cells is full */
+	REFUSAL_FULL = 3,	/* the queue for cells is full; of cells whose
+				 * leases last: all are leased */
 	REFUSAL_ENGINE = 4,	/* the Docker engine does not answer */
 	REFUSAL_IMAGE = 5,	/* the image is missing */
 	REFUSAL_NO_WORKSPACE = 6, /* there is no such workspace */

@@ -32,6 +32,7 @@ static const struct cell_class classes[] = {
 	{ .name = "session",
 	    .in_memory = true,
 	    .budget = BUDGET_SESSIONS,
+	    .lasting = true,
 	    .argument = "session",
 	    .seccomp = "seccomp.json" },
 };

@@ -38,6 +38,8 @@ struct cell_class {
 	/* For an interpreter of SANDBOX_IMAGES and not for a sandbox: all that
 	 * it holds is in memory. */
 	bool in_memory;
+	/* Its leases last: when all are leased, nobody waits for an end. */
+	bool lasting;
 	const char *argument; /* cell.py is told so; NULL: nothing */
 	const char *seccomp;  /* file in IL_LIB_DIR */
 	const char *sysctl;   /* NULL: none */

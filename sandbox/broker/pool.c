@@ -192,6 +192,7 @@ pool_count_places(const struct pool *pool, struct pool_places places[BUDGETS])
 		    (ending && c->class->in_memory))
 			continue;
 		p->taken++;
+		p->leased += c->state == CONTAINER_LEASED ? 1 : 0;
 		p->ending += ending ? 1 : 0;
 	}
 }

@@ -126,6 +126,7 @@ struct container *pool_start(struct pool *pool, const struct cell_class *class,
 /* The places of a budget. */
 struct pool_places {
 	int64_t taken;
+	int64_t leased; /* of those */
 	int64_t ending; /* of those: on their way out */
 	bool full;	/* nothing more to be had at the moment */
 };

@@ -180,8 +180,21 @@ find_room(struct pool *pool, enum cell_budget budget,
 	return false;
 }
 
-/* The first ticket that needs a new container: start one, or make room.  True
- * when something was done. */
+/* All places are leased for as long as their holders like, and none is coming
+ * back: true when the ticket was refused. */
+static bool
+refuse_lasting(struct pool *pool, struct ticket *ticket,
+    const struct pool_places *places)
+{
+	if (!ticket->class->lasting || !places->full ||
+	    places->leased < places->taken)
+		return false;
+	ticket_refuse(pool, ticket, REFUSAL_FULL, "all of them are leased");
+	return true;
+}
+
+/* The first ticket that needs a new container: start one, make room, or refuse
+ * it.  True when something was done. */
 static bool
 start_one(struct pool *pool)
 {
@@ -211,7 +224,7 @@ start_one(struct pool *pool)
 			    class->in_memory ? &ticket->interpreter : NULL);
 			return true;
 		}
-		if (done)
+		if (done || refuse_lasting(pool, ticket, &places[budget]))
 			return true;
 	}
 	return false;

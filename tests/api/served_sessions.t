@@ -5,7 +5,7 @@ import re
 import threading
 import time
 
-from served import Served, wait_for
+from served import JSON, Served, wait_for
 from tap import run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
@@ -101,6 +101,22 @@ def sessions_end_with_il_api():
     wait_for(lambda: served.get("/health").status == 200)
     wait_for(lambda: not leased(), 10)
     not_found(end(session), session)
+
+
+@test
+def when_all_sessions_are_taken_the_next_is_503_at_once():
+    with Served(IL_API_SESSIONS="1", IL_API_CELLS="1") as small:
+        first = small.post("/v1/sessions", {})
+        assert first.status == 201, first
+        # Less than it takes to wait for a cell in vain.
+        answer = small.request("POST", "/v1/sessions", b"{}", JSON, timeout=20)
+        assert (answer.status, answer.text) == (
+            503, '{"detail":"There is no cell to run it in just now"}'), answer
+        assert answer.headers["Retry-After"] == "1", answer.headers
+        assert small.eval(input="print(1)")["stdout"] == "1\n"
+        assert small.request("DELETE", "/v1/sessions/" +
+                             first.json["session_id"]).status == 204
+        assert small.post("/v1/sessions", {}).status == 201
 
 
 @test

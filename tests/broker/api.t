@@ -205,12 +205,20 @@ def sessions():
         run = b.lease_api()
         ok(len({one.name(), two.name(), run.name()}) == 3,
            "sessions have cells of their own, beside those of the runs")
-        third = b.ask_api(cls="session")
-        b.wait_status(WAITING=1)
+        kind, fields = b.ask_api(cls="session").answer()
+        is_((kind, refusal_name(fields)), ("REFUSED", "FULL"),
+            "a third is refused: the others may last")
         name = one.name()
         one.close()
-        is_(third.answer()[0], "GRANTED", "a third waits for one to end")
+        third = b.ask_api(cls="session")
+        is_(third.answer()[0], "GRANTED", "until one has ended")
         ok(third.name() != name, "and gets a new cell")
+        third.close()
+        b.wait_status(LEASED=2, CELLS=2)
+        crowd = [b.ask_api(cls="session") for _ in range(3)]
+        is_(sorted(a.answer()[0] for a in crowd),
+            ["GRANTED", "REFUSED", "REFUSED"],
+            "of those who ask while one is starting, one gets it")
         run.close()
         b.wait_status(LEASED=2)
         is_(b.lease_api().name(), run.name(), "a run never gets a session's")
