@@ -32,7 +32,13 @@
 #define END_MS 5000
 
 /* One byte each way; but what begins is a struct question. */
-enum message { BORROW = 'b', LENT = 'l', RETURNED = 'r', END = 'e' };
+enum message {
+	BORROW = 'b',
+	LENT = 'l',
+	RETURNED = 'r',
+	END = 'e',
+	FULL = 'f',
+};
 
 struct question {
 	char message;
@@ -119,10 +125,12 @@ take_connection(struct keeper *k)
 		tell(fd, END);
 		end_session(k);
 	}
-	if (question.message == BORROW && k->waiting_count < WAITING_MAX)
+	if (question.message == BORROW && k->waiting_count < WAITING_MAX) {
 		k->waiting[k->waiting_count++] = fd;
-	else
-		(void)close(fd);
+		return;
+	}
+	tell(fd, FULL);
+	(void)close(fd);
 }
 
 /* Who had the cell is done with it, or has broken off in the middle. */
@@ -214,6 +222,7 @@ become_keeper(struct keeper *k, int start_fd)
 static int
 start_process(struct keeper *k, struct err *err)
 {
+	int status = -1;
 	int start[2];
 	pid_t pid;
 
@@ -231,10 +240,12 @@ start_process(struct keeper *k, struct err *err)
 	if (pid < 0)
 		(void)err_system(err, "fork");
 	else
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
 	(void)close(start[1]);
-	return pid < 0 ? -1 : 0;
+	if (pid >= 0 && status != 0)
+		(void)err_set(err, ERR_SYSTEM, "fork: no second process");
+	return status == 0 ? 0 : -1;
 }
 
 int
@@ -315,7 +326,9 @@ keeper_borrow(const char *folder, const char *id, const unsigned char *owner,
 		n = err_set(err, ERR_TIMEOUT, "nobody waits for it");
 	if (n == 1 && *cell_fd >= 0)
 		return steal_fd(&fd);
-	if (n >= 0)
+	if (n == 1 && message == FULL)
+		(void)err_set(err, ERR_TIMEOUT, "too many wait for it");
+	else if (n >= 0)
 		(void)err_set(err, ERR_NOT_FOUND, "the session has ended");
 	else
 		/* It may be lent to us by now, and nothing is begun. */

@@ -41,7 +41,7 @@ void keeper_sweep(const char *folder);
 /* Borrow the cell: a connection to the keeper, and the cell's descriptor; wait
  * at most wait_ms for those who are before us, or until *unless (NULL: nothing)
  * happens.  -1 with ERR_NOT_FOUND: there is no such session; with ERR_TIMEOUT:
- * its cell was not to be had. */
+ * its cell was not to be had, or too many wait for it. */
 int keeper_borrow(const char *folder, const char *id,
     const unsigned char *owner, const struct pollfd *unless, int *cell_fd,
     int wait_ms, struct err *err);

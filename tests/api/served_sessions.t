@@ -87,6 +87,25 @@ def commands_of_one_session_take_turns():
 
 
 @test
+def who_finds_too_many_waiting_for_a_session_is_told_to_come_again():
+    with Served(IL_API_CELLS="20") as large:
+        session = large.post("/v1/sessions", {}).json["session_id"]
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(
+            large.post("/v1/sessions/%s/bash" % session,
+                       {"cmd": "[ -e f ] || sleep 3; touch f"})))
+                   for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {a.status for a in answers} <= {200, 503}, answers
+        for answer in answers:
+            if answer.status == 503:
+                assert answer.headers["Retry-After"] == "1", answer.headers
+
+
+@test
 def a_session_ends_at_its_time():
     session = create(ttl_seconds=1)
     wait_for(lambda: not leased(), 10)
