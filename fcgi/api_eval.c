@@ -46,15 +46,6 @@ static const char *const environment[] = {
 	NULL,
 };
 
-static const char *const left_out_texts[] = {
-	[LEFT_OUT_COUNT] = "too many files",
-	[LEFT_OUT_SIZE] = "too large",
-	[LEFT_OUT_TOTAL] = "too large together",
-	[LEFT_OUT_UNREADABLE] = "not readable",
-	[LEFT_OUT_TIME] = "out of time",
-	[LEFT_OUT_PATH] = "too deep",
-};
-
 /* What comes back of one run. */
 struct eval_run {
 	struct eval_output output;
@@ -121,7 +112,7 @@ take_event(void *arg, const struct cell_event *event)
 		run->too_late = run->too_late || event->why == LEFT_OUT_TIME;
 		run->too_deep = run->too_deep || event->why == LEFT_OUT_PATH;
 		eval_files_leave_out(&run->files, event->name, event->size,
-		    left_out_texts[event->why]);
+		    api_run_left_out[event->why]);
 		break;
 	case CELL_STARTED:
 	case CELL_ENTRY:
@@ -226,18 +217,6 @@ answer_staging(struct http_request *req, const struct cell_result *cell)
 	answer_null(req, buf_str(&text));
 }
 
-/* More was sent than can be given to a program. */
-static void
-answer_too_large(struct http_request *req)
-{
-	struct eval_refusal refusal;
-
-	(void)eval_refuse_with(&refusal, 413, EVAL_TITLE_LARGE, "%s",
-	    EVAL_TOO_LONG);
-	api_answer_refusal(req, &refusal, "");
-	eval_refusal_release(&refusal);
-}
-
 /* Not 137: nobody knows what the run did. */
 static void
 answer_lost(struct http_request *req, const struct api_run *end)
@@ -271,7 +250,9 @@ answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
 			return;
 		}
 		if (end->result.error == ERROR_TOO_LARGE) {
-			answer_too_large(req);
+			/* More was sent than a program can be given. */
+			api_refuse_eval(req, 413, "", EVAL_TITLE_LARGE,
+			    EVAL_TOO_LONG);
 			return;
 		}
 		break;

@@ -45,15 +45,6 @@ const char *const execute_environment[] = {
 	NULL,
 };
 
-static const char *const left_out_texts[] = {
-	[LEFT_OUT_COUNT] = "too many files",
-	[LEFT_OUT_SIZE] = "too large",
-	[LEFT_OUT_TOTAL] = "too large together",
-	[LEFT_OUT_UNREADABLE] = "not readable",
-	[LEFT_OUT_TIME] = "out of time",
-	[LEFT_OUT_PATH] = "too deep",
-};
-
 /* What comes back of one run. */
 struct execution {
 	struct api_app *app;
@@ -191,7 +182,7 @@ take_event(void *arg, const struct cell_event *event)
 		break;
 	case CELL_LEFT_OUT:
 		end_file(x);
-		keep(x, event->name, event->size, left_out_texts[event->why]);
+		keep(x, event->name, event->size, api_run_left_out[event->why]);
 		break;
 	case CELL_ENTRY:
 	case CELL_RESULT:

@@ -28,6 +28,15 @@
 #define AGAIN_MS 5000
 #define AGAIN_PAUSE_MS 100
 
+const char *const api_run_left_out[] = {
+	[LEFT_OUT_COUNT] = "too many files",
+	[LEFT_OUT_SIZE] = "too large",
+	[LEFT_OUT_TOTAL] = "too large together",
+	[LEFT_OUT_UNREADABLE] = "not readable",
+	[LEFT_OUT_TIME] = "out of time",
+	[LEFT_OUT_PATH] = "too deep",
+};
+
 /* One try. */
 struct attempt {
 	struct api_run *run;

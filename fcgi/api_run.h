@@ -38,6 +38,9 @@ struct api_run {
 	int64_t duration_us; /* from there to the end */
 };
 
+/* Why a file does not come back, by enum left_out, in a few words. */
+extern const char *const api_run_left_out[];
+
 /* What comes from the cell, but for the result. */
 typedef void api_event_fn(void *arg, const struct cell_event *event);
 
