@@ -40,7 +40,7 @@ struct api_app {
 	struct eval_terms eval_terms;
 };
 
-/* Answer one request: a serve_calls.answer. */
+/* Answer one request. */
 void api_answer(void *app, struct http_request *req);
 
 /* The routes' names and the kinds of runs, for metrics_open(). */
