@@ -223,7 +223,7 @@ class Cell:
                 raise RuntimeError(done.stderr.decode())
             self.control, _ = listener.accept()
             self.control.settimeout(PATIENCE)
-            os.unlink(self.folder + "/cell.sock")
+            shutil.rmtree(self.folder)      # as the broker does
             self.ready = unpack(self.control.recv(65536))
         except BaseException:
             self.close()
