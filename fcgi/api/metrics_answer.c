@@ -208,7 +208,8 @@ add_broker(struct buf *out, const struct lease_status *status)
 	    "inline_cells{state=\"leased\"} %" PRId64
 	    "\ninline_cells{state=\"idle\"} %" PRId64
 	    "\ninline_cells{state=\"starting\"} %" PRId64 "\n",
-	    status->leased, status->cells - status->leased, status->starting);
+	    status->leased, status->cells - status->leased - status->starting,
+	    status->starting);
 	add_gauge(out, "inline_lease_queue", "Lease requests that wait.",
 	    status->waiting);
 	add_gauge(out, "inline_free_bytes", "Free bytes of the workspaces.",

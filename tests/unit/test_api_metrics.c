@@ -208,7 +208,7 @@ main(void)
 	check_line("inline_api_bytes_total{direction=\"in\"} 40010");
 	check_line("inline_api_bytes_total{direction=\"out\"} 80020");
 	check_line("inline_api_running 1");
-	check_line("inline_cells{state=\"idle\"} 3");
+	check_line("inline_cells{state=\"idle\"} 2");
 	check_line("inline_lease_queue 7");
 	check_line("inline_image_present 0");
 	buf_reset(&text);
