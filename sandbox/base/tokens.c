@@ -118,16 +118,18 @@ read_text(int fd, struct err *err)
 static int
 load(struct tokens *tokens, int fd, struct err *err)
 {
-	auto_free char *text = read_text(fd, err);
+	auto_free char *text = NULL;
 	struct stat st;
 
-	if (text == NULL)
-		return -1;
+	/* First: what is written meanwhile is a change. */
 	if (fstat(fd, &st) == 0) {
 		tokens->changed = st.st_mtim;
 		tokens->inode = st.st_ino;
 		tokens->size = st.st_size;
 	}
+	text = read_text(fd, err);
+	if (text == NULL)
+		return -1;
 	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
 	return parse(tokens, text, err);
 }
