@@ -39,5 +39,17 @@ def nothing_is_told_to_strangers():
     assert served.get("/health", **AWAY).status == 200
 
 
+@test
+def nor_to_those_for_whom_a_proxy_of_another_name_asks():
+    for name in ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"):
+        proxy = {"Host": "localhost", name: "192.0.2.1"}
+        answer = served.post("/eval", {"input": "1"}, proxy)
+        assert answer.status == 403, (name, answer)
+        assert served.get("/", **proxy).status == 421, name
+        assert served.post("/interactions", {}, proxy).status == 401, name
+    assert served.post("/eval", {"input": "1"},
+                       {"Host": "localhost"}).status == 200
+
+
 with Served() as served:
     run()
