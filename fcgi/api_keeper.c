@@ -147,11 +147,26 @@ take_back(struct keeper *k)
 	k->lent = -1;
 }
 
+/* Who waits has nothing to say but that it does not any more. */
+static void
+drop_gone(struct keeper *k, const struct pollfd *waiting)
+{
+	int count = k->waiting_count;
+
+	k->waiting_count = 0;
+	for (int i = 0; i < count; i++) {
+		if (waiting[i].revents != 0)
+			(void)close(waiting[i].fd);
+		else
+			k->waiting[k->waiting_count++] = waiting[i].fd;
+	}
+}
+
 static void
 keep(struct keeper *k)
 {
 	for (;;) {
-		struct pollfd p[4] = {
+		struct pollfd p[4 + WAITING_MAX] = {
 			{ .fd = k->listen_fd, .events = POLLIN },
 			{ .fd = k->lent, .events = POLLIN },
 			{ .fd = k->cell_fd }, /* its end alone */
@@ -160,12 +175,19 @@ keep(struct keeper *k)
 
 		lend_to_next(k);
 		p[1].fd = k->lent;
-		if (poll(p, 4, clock_poll_timeout(k->spec->until_ms)) < 0 &&
-		    errno != EINTR)
+		for (int i = 0; i < k->waiting_count; i++)
+			p[4 + i] = (struct pollfd){ .fd = k->waiting[i],
+				.events = POLLIN };
+		if (poll(p, 4 + (nfds_t)k->waiting_count,
+			clock_poll_timeout(k->spec->until_ms)) < 0) {
+			if (errno == EINTR)
+				continue;
 			end_session(k);
+		}
 		if (clock_monotonic_ms() >= k->spec->until_ms ||
 		    p[2].revents != 0 || p[3].revents != 0)
 			end_session(k);
+		drop_gone(k, p + 4);
 		if (p[1].revents != 0)
 			take_back(k);
 		if (p[0].revents != 0)
