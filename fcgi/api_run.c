@@ -53,8 +53,7 @@ static enum lease_outcome
 open_lease(struct attempt *a, struct api_app *app,
     const struct lease_request *request)
 {
-	const struct pollfd gone = { .fd = http_fd(a->req),
-		.events = POLLRDHUP };
+	struct pollfd gone = { .fd = http_fd(a->req), .events = POLLRDHUP };
 	int64_t again_until_ms = clock_monotonic_ms() + AGAIN_MS;
 	struct lease_request asked = *request;
 	enum lease_outcome outcome;
@@ -68,7 +67,7 @@ open_lease(struct attempt *a, struct api_app *app,
 		    clock_monotonic_ms() > again_until_ms ||
 		    http_client_gone(a->req))
 			break;
-		(void)poll(NULL, 0, AGAIN_PAUSE_MS);
+		(void)poll(&gone, 1, AGAIN_PAUSE_MS);
 	}
 	if (outcome != LEASE_GRANTED)
 		log_warn("no cell: %s", err.text);
