@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,9 @@
 #define BACKOFF_LAST_MS 5000
 /* One that ran for so long did start well. */
 #define STEADY_MS 10000
+/* Who answers and who carries comes before what people's code computes, which
+ * has the ordinary priority: an endless loop delays nobody's answer. */
+#define SERVICE_NICE (-10)
 
 void
 child_init(struct child *child, enum child_stage stage, const char *name)
@@ -85,6 +89,7 @@ become(const struct child *child, pid_t parent)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)setpgid(0, 0);
+	(void)setpriority(PRIO_PROCESS, 0, SERVICE_NICE); /* only root may */
 	if (prctl(PR_SET_PDEATHSIG, child->death_signal) != 0 ||
 	    getppid() != parent || null < 0)
 		_exit(CHILD_NOT_STARTED);
