@@ -27,7 +27,9 @@
 #include "../sandbox/lease/lease.h"
 
 #define PATH_MAX_BYTES 4096
-#define WAITING_MAX 16 /* requests to one session */
+/* Who waits for a session holds one of il-api's IL_API_CELLS processes: were it
+ * more, the commands of one session could keep everybody else waiting. */
+#define WAITING_MAX 1
 #define ASK_MS 1000
 #define END_MS 5000
 

@@ -98,7 +98,9 @@ def who_finds_too_many_waiting_for_a_session_is_told_to_come_again():
             thread.start()
         for thread in threads:
             thread.join()
-        assert {a.status for a in answers} <= {200, 503}, answers
+        # One has the session for three seconds, one may wait for it.
+        statuses = sorted(a.status for a in answers)
+        assert statuses[:2] == [200, 200] and statuses[-1] == 503, statuses
         for answer in answers:
             if answer.status == 503:
                 assert answer.headers["Retry-After"] == "1", answer.headers
