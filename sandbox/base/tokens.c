@@ -165,14 +165,29 @@ tokens_close(struct tokens *tokens)
 	memset(tokens, 0, sizeof(*tokens));
 }
 
+/* The file is gone, and all tokens with it.  1: it was there before. */
+static int
+forget_all(struct tokens *tokens)
+{
+	int had = tokens->inode != 0;
+
+	free(tokens->items);
+	tokens->items = NULL;
+	tokens->count = 0;
+	tokens->inode = 0;
+	return had;
+}
+
 int
 tokens_refresh(struct tokens *tokens, struct err *err)
 {
 	struct tokens fresh;
 	struct stat st;
 
-	if (stat(tokens->path, &st) == 0 && st.st_ino == tokens->inode &&
-	    st.st_size == tokens->size &&
+	if (stat(tokens->path, &st) != 0) {
+		if (errno == ENOENT)
+			return forget_all(tokens);
+	} else if (st.st_ino == tokens->inode && st.st_size == tokens->size &&
 	    st.st_mtim.tv_sec == tokens->changed.tv_sec &&
 	    st.st_mtim.tv_nsec == tokens->changed.tv_nsec)
 		return 0;

@@ -46,7 +46,7 @@ int tokens_open(struct tokens *tokens, const char *path, struct err *err);
 void tokens_close(struct tokens *tokens);
 /* Read it again if it has changed.  1: it had, and pointers to what was there
  * are void; 0: it had not; -1: it cannot be read now, the old ones still
- * count. */
+ * count.  A file that is gone holds none. */
 int tokens_refresh(struct tokens *tokens, struct err *err);
 
 /* Whose an Authorization header is ("Bearer il_…"); NULL: nobody's.  Takes the

@@ -96,6 +96,13 @@ test_life(void)
 	ok(tokens_refresh(&tokens, &err) < 0, "a broken file");
 	is_str(who(&tokens, "Bearer ", bob, ""), "bob",
 	    "leaves what was there");
+	(void)unlink(path);
+	is_int(tokens_refresh(&tokens, &err), 1, "a file that is gone");
+	is_str(who(&tokens, "Bearer ", bob, ""), "", "takes all with it");
+	is_int(tokens_refresh(&tokens, &err), 0, "once");
+	ok(tokens_add(path, "bob", 0, 0, bob, &err) == 0, "and anew");
+	is_int(tokens_refresh(&tokens, &err), 1, "it is read again");
+	is_str(who(&tokens, "Bearer ", bob, ""), "bob", "with who is in it");
 	tokens_close(&tokens);
 }
 
