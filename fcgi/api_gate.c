@@ -47,8 +47,8 @@ refuse_more(struct http_request *req, int64_t seconds, const char *text)
 {
 	char headers[64];
 
-	(void)snprintf(headers, sizeof(headers),
-	    "Retry-After: %" PRId64 "\r\n", seconds);
+	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
+	    seconds);
 	if (api_is_eval(req))
 		api_refuse_eval(req, 429, headers, "429 Too Many Requests",
 		    text);
@@ -75,8 +75,7 @@ is_within(struct api_app *app, struct http_request *req,
 	    config->api_cells + config->api_sessions);
 	if (app->seat != -1)
 		return true;
-	return refuse_more(req, 1,
-	    "This token's cells are all in use");
+	return refuse_more(req, 1, "This token's cells are all in use");
 }
 
 bool

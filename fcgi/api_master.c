@@ -24,8 +24,8 @@
 #define SOCKET_MODE 0660
 #define QUICK_CHILDREN 2
 #define QUICK_BACKLOG 4096 /* the kernel cuts it at net.core.somaxconn */
-#define STEADY_MS 1000 /* one that ends sooner is started again later */
-#define STOP_MS 2000   /* to answer what is at hand; then they are killed */
+#define STEADY_MS 1000	   /* one that ends sooner is started again later */
+#define STOP_MS 2000	   /* to answer what is at hand; then they are killed */
 
 struct master_child {
 	enum master_socket socket;

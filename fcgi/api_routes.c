@@ -297,8 +297,7 @@ refuse_method(struct http_request *req, const char *pattern)
 	for (size_t i = 0; i < ROUTES; i++)
 		if (strcmp(routes[i].path, pattern) == 0)
 			buf_addf(&allow, "%s%s%s",
-			    allow.len == 0 ? "Allow: " : ", ",
-			    routes[i].method,
+			    allow.len == 0 ? "Allow: " : ", ", routes[i].method,
 			    (routes[i].flags & HEAD) != 0 ? ", HEAD" : "");
 	buf_adds(&allow, "\r\n");
 	api_detail(req, 405, buf_str(&allow), "Method Not Allowed");

@@ -44,10 +44,10 @@ struct front {
 	char *wake_path;
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];
-	size_t answered;    /* cases that are still to be logged */
-	size_t wakes;	    /* jobs that the workers have not heard of */
+	size_t answered;	/* cases that are still to be logged */
+	size_t wakes;		/* jobs that the workers have not heard of */
 	int64_t wakes_since_ms; /* monotonic: the first of them */
-	int64_t log_second; /* denied requests are logged sparingly */
+	int64_t log_second;	/* denied requests are logged sparingly */
 	int64_t log_count;
 };
 

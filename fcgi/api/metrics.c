@@ -152,7 +152,8 @@ forget_dead(struct metrics_process *slot)
 	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH ||
 	    !take_slot(slot, &pid, -1))
 		return;
-	memset(slot->gauges, 0, sizeof(slot->gauges));
+	for (size_t i = 0; i < METRICS_GAUGES; i++)
+		__atomic_store_n(&slot->gauges[i], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->pid, 0, __ATOMIC_RELEASE);
 }
 

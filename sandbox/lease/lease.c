@@ -105,9 +105,9 @@ enum lease_outcome
 lease_open(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, struct err *err)
 {
-	struct ask ask = { .sock = -1,
-		.attached = -1,
-		.unless = request->unless };
+	struct ask ask = {
+		.sock = -1, .attached = -1, .unless = request->unless
+	};
 	enum lease_outcome outcome;
 	struct frame question;
 	int64_t cold = 0;
