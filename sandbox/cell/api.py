@@ -10,6 +10,7 @@ import gc
 import marshal
 import os
 import resource
+import _signal
 
 import plain
 from children import Pipes, Watch
@@ -17,14 +18,16 @@ from files import failure, split, walk
 from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, FRAME_REQUEST,
                     FRAME_STARTED, ISOLATION_CELL, ISOLATION_RUN, OP_BASH,
                     OP_RUN, OP_STAGE, OUTPUT_DRAIN, PART_ARGS, PART_SOURCE,
-                    PART_STDIN, REASON_EXIT, TAG_CWD, TAG_ENV, TAG_FOLDER,
+                    PART_STDIN, REASON_EXIT, REASON_MEMORY, REASON_OUTPUT,
+                    REASON_SIGNAL, REASON_TIME, TAG_CWD, TAG_ENV, TAG_FOLDER,
                     TAG_LIMIT_CPU, TAG_LIMIT_FILES, TAG_LIMIT_MEMORY,
                     TAG_LIMIT_PROCESSES, TAG_MERGE, TAG_NAME, TAG_OP,
                     TAG_OUTPUT_MODE, TAG_PATH, TAG_PLAIN, TAG_REASON,
-                    TAG_STATUS, TAG_WALL_MS, Failure, Frame, ProtocolError,
-                    frame)
+                    TAG_SIGNAL, TAG_STATUS, TAG_WALL_MS, Failure, Frame,
+                    ProtocolError, frame)
 from harvest import Harvest, Staged
-from keeper import COLLECT, FOLDERS, Keeper, hindrance, is_bad, pack_plan
+from jail import Grounds
+from keeper import COLLECT, DONE, FOLDERS, HARVEST, USUAL
 from run import WORKSPACE, Run, get_ready, import_ahead, reseed
 from serve import VERSION, Cell, enter_child, limits_of
 
@@ -39,11 +42,10 @@ LIMITS = ((TAG_LIMIT_MEMORY, resource.RLIMIT_AS),
           (TAG_LIMIT_CPU, resource.RLIMIT_CPU))
 
 
-REHEARSAL = frame(
-    FRAME_REQUEST, (TAG_OP, OP_RUN), (TAG_PLAIN, 1), (TAG_WALL_MS, 1),
-    *((TAG_ENV, b"NAME%d=" % number) for number in range(12)),
-    (TAG_LIMIT_MEMORY, 1), (TAG_LIMIT_FILES, 1), (TAG_LIMIT_CPU, 1),
-    (TAG_LIMIT_PROCESSES, 1), (TAG_FOLDER, HOME.encode()))
+# The request that is rehearsed: see ApiCell.rehearse().
+REHEARSED = (b"-c\0print(end='')\0",
+             b"".join(b"NAME%d=value\0" % number for number in range(12)))
+TIMES = 20
 
 
 class MemoryCell(Cell):
@@ -116,24 +118,22 @@ class MemoryCell(Cell):
         run = self.make_run(head, parts)
         notes = (marshal.dumps((self.staged, skip))
                  if self.staged or skip else b"")
-        rest, length = self.keeper.pipes.give(parts[PART_STDIN], notes)
+        rest, length = self.keeper.give(parts[PART_STDIN], notes)
         if head.number(TAG_MERGE):
-            self.keeper.pipes.stderr = self.keeper.pipes.stdout
-        plan = pack_plan(
+            self.keeper.shared.stderr = self.keeper.shared.stdout
+        self.lease.send(frame(FRAME_STARTED))
+        self.keeper.tell(
             wall_ms=wall_ms, output_max=output_max, input=rest, notes=length,
             drains=head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN,
             folder=FOLDERS.index(self.root),
             **{name: max(head.number(tag), 0) for name, tag in COLLECT})
-        self.lease.send(frame(FRAME_STARTED))
-        self.keeper.channel.send(plan)
         enter_child(lambda: self.leave_cell(run))
         return run
 
     def leave_cell(self, run):
         """What is left of the cell's is not ours any more."""
-        for sock in (self.lease.sock, self.keeper.channel):
-            sock.detach()
-        run.isolate(self.keeper.pipes)
+        self.lease.sock.detach()
+        run.isolate(self.keeper.shared)
         if run.words:
             plain.execute(run.words, dict(os.environ) if run.env is None
                           else run.env, run.script)
@@ -187,10 +187,7 @@ class MemoryCell(Cell):
 
     def dress(self, run, head, env):
         """What the request says about the process."""
-        run.env = env
-        run.ready = self.keeper is not None
-        if env and env.get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
-            run.errors = "strict"
+        self.dress_with(run, env)
         limits = [(limit, head.number(tag)) for tag, limit in LIMITS]
         if self.keeper is not None and COUNTS_IN_NAMESPACES:
             limits.append((resource.RLIMIT_NPROC,
@@ -198,6 +195,12 @@ class MemoryCell(Cell):
             limits.append((resource.RLIMIT_SIGPENDING, SIGNALS_MAX))
         run.limits = [(limit, at_most(limit, value))
                       for limit, value in limits if value > 0]
+
+    def dress_with(self, run, env):
+        run.env = env
+        run.ready = self.keeper is not None
+        if env and env.get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
+            run.errors = "strict"
 
 
 class SessionCell(MemoryCell):
@@ -217,34 +220,38 @@ class ApiCell(MemoryCell):
         return fields
 
     def serve(self):
-        keeper = Keeper(self.control)
-        oom_fd = self.children.oom_fd
+        grounds = Grounds(self.control, self.children.oom_fd)
+        keeper = grounds.keeper
+        keeper.shared.counts = COUNTS_IN_NAMESPACES
         why = ("asked for" if self.isolation == "1" else
-               hindrance(keeper, oom_fd))
+               grounds.hindrance())
         if why:
             return self.serve_once(keeper, why)
-        keeper.settle(oom_fd)
+        grounds.settle()
         bare = self.run_of[1]
         self.hidden = get_ready(bare)
         trouble = import_ahead(self.preload.split(","), bare)
+        self.keeper = keeper
+        self.rehearse()
         gc.collect()
         gc.freeze()
-        told = False
-        retire = False
-        while True:
-            if keeper.enclose():
-                return self.serve_in_jail(keeper)
-            if not told:
-                self.control.send_ready(VERSION, ISOLATION_RUN, trouble)
-            elif retire is not None:
-                self.control.send_idle(retire or None)
-            told = True
-            retire = keeper.serve_one()
+        role = keeper.call("enclose")
+        if role == DONE:
+            self.control.send_ready(VERSION, ISOLATION_RUN, trouble)
+            role = keeper.call("keep")
+        if role == HARVEST:
+            status = 1
+            try:
+                keeper.send_files()
+                status = 0
+            finally:
+                os._exit(status)
+        return self.serve_in_jail(role)
 
     def serve_once(self, keeper, why):
         """Without jails: one lease, then the broker replaces the cell."""
-        keeper.surrender()
-        os.close(keeper.proc)
+        keeper.call("surrender", 0)
+        os.close(keeper.shared.proc)
         gc.collect()
         gc.freeze()
         self.control.send_ready(VERSION, ISOLATION_CELL, why)
@@ -259,23 +266,32 @@ class ApiCell(MemoryCell):
         os._exit(0)
 
     def rehearse(self):
-        """Read a request of the usual kind, and drop it.  What is then written
-        to is ours already when the real one comes: nearly all of the time that
-        reading takes goes into the first write to each page of a clone."""
-        head = Frame(REHEARSAL)
-        parts = dict.fromkeys((PART_SOURCE, PART_STDIN, PART_ARGS), b"")
-        parts[PART_ARGS] = b"-c\0pass\0"
-        self.root = HOME
-        run = self.make_run(head, parts)
-        os.close(run.cwd)
-        compile("print(1)", "", "exec", 0, True)
+        """Before the first clone: what a usual run does is done some times, so
+        that each clone finds it done for the first time."""
+        for _ in range(TIMES):
+            self.keeper.imagine(*REHEARSED)
+            self.usual_run(*self.keeper.usual()).rehearse()
 
-    def serve_in_jail(self, keeper):
+    def usual_run(self, words, env):
+        """The Run of a usual request, whose process the keeper has made."""
+        run = plain.plain_run(self.run_of, list(map(os.fsdecode, words)), None,
+                              env)
+        self.dress_with(run, env)
+        return run
+
+    def enter_usual(self):
+        run = self.usual_run(*self.keeper.usual())
+        if run.words:
+            plain.execute(run.words, run.env)
+        run.kept = self
+        return run
+
+    def serve_in_jail(self, role):
         """In the process that becomes the run."""
-        self.keeper = keeper
         reseed()
-        self.rehearse()
-        self.lease = keeper.take_lease()
+        if role == USUAL:
+            return enter_child(self.enter_usual)
+        self.lease = self.keeper.lease()
         run = self.converse()
         if run is not None:
             return run
@@ -283,6 +299,13 @@ class ApiCell(MemoryCell):
 
 
 CELLS = {"api": ApiCell, "session": SessionCell}
+
+
+def is_bad(fields):
+    """Did a run end by a limit or a kill?"""
+    return (fields[TAG_REASON] in (REASON_TIME, REASON_MEMORY, REASON_OUTPUT)
+            or fields[TAG_REASON] == REASON_SIGNAL
+            and fields[TAG_SIGNAL] == _signal.SIGKILL)
 
 
 def find_shell():

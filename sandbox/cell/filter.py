@@ -9,9 +9,6 @@ the kernel's classic BPF machine, assembled here: at start, once.
 import ctypes
 import os
 
-PR_SET_SECCOMP = 22
-SECCOMP_MODE_FILTER = 2
-
 ALLOW = 0x7fff0000
 ERRNO = 0x00050000
 EPERM = ERRNO | 1
@@ -122,12 +119,11 @@ def program(machine):
 
 
 class Filter:
-    """The filter of this machine, ready to be applied."""
+    """The filter of this machine, ready to be applied (sandbox/keeper)."""
 
-    def __init__(self, prctl):
+    def __init__(self):
         """ValueError on a machine that it is not known for."""
         code = program(os.uname().machine)
-        self.prctl = prctl
         self.code = ctypes.create_string_buffer(b"".join(
             operation.to_bytes(2, "little") + bytes((yes, no)) +
             value.to_bytes(4, "little")
@@ -136,8 +132,4 @@ class Filter:
         self.head = ctypes.create_string_buffer(
             len(code).to_bytes(8, "little") +
             ctypes.addressof(self.code).to_bytes(8, "little"))
-
-    def apply(self):
-        """To this process and all that it starts, for good."""
-        self.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
-                   ctypes.addressof(self.head))
+        self.address = ctypes.addressof(self.head)

@@ -69,18 +69,23 @@ class Lease:
     Nothing here blocks without an eye on the control socket.
     """
 
-    def __init__(self, fd, control):
+    def __init__(self, fd, control, early=()):
+        """control: whose end ends us, too; early: packets that have been
+        received already."""
         self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET,
                                    0, fd)
         self.sock.setblocking(False)
         self.fd = fd
         self.control = control
+        self.early = list(early)
 
     def close(self):
         self.sock.close()
 
     def receive(self):
         """The next frame.  Gone when the client has closed."""
+        if self.early:
+            return Frame(self.early.pop(0))
         while True:
             try:
                 packet, _ = receive(self.sock)

@@ -65,7 +65,9 @@ class Run:
         self.script = None      # bytes for that program to read
         self.names = None       # of __main__
         self.hidden = None      # the cell's modules
+        self.last_module = None # when it began, if there were bare ones only
         self.ready = False      # has get_ready() been called?
+        self.kept = None        # what it would take time to let go of
         self.status = 0         # exit status
 
     # ---- in the child, under the cell's frames ----
@@ -98,8 +100,6 @@ class Run:
         one after another, in self.names."""
         if not self.ready:
             self.hidden = hide_cell(self.bare)
-        elif "resource" not in self.bare:
-            self.hidden = sys.modules.pop("resource")
         self.set_environment()
         self.make_main()
         self.set_path()
@@ -110,6 +110,25 @@ class Run:
         if not self.is_file:
             self.write_source()
         return self.compile()
+
+    def rehearse(self):
+        """Do all of it in the process that runs will be clones of, and undo
+        it: what is written on the first of many times, is not written by each
+        clone again."""
+        main, path, argv = sys.modules["__main__"], sys.path[:], sys.argv
+        orig_argv = getattr(sys, "orig_argv", argv)
+        env = dict(os.environ._data)
+        for code in self.prepare():
+            exec(code, self.names)
+        flush_streams()
+        flush_files()
+        gc.collect()
+        atexit.unregister(self.finish)
+        sys.modules["__main__"], sys.path[:], sys.argv = main, path, argv
+        if hasattr(sys, "orig_argv"):
+            sys.orig_argv = orig_argv
+        self.env = env
+        self.set_environment()
 
     def set_environment(self):
         if self.env is None:
@@ -141,6 +160,7 @@ class Run:
         if "__annotations__" in self.names:
             self.names["__annotations__"] = {}
         sys.modules["__main__"] = main
+        self.last_module = last_module() if self.ready else None
 
     def set_path(self):
         """sys.path: the script's folder (inline: the current one), the
@@ -233,12 +253,20 @@ class Run:
         self.names = None
         builtins._ = None
         sys.last_exc = sys.last_value = sys.last_traceback = None
-        for name in set(sys.modules) - self.bare | {"__main__"}:
-            sys.modules.pop(name, None)
+        if last_module() != self.last_module:
+            for name in set(sys.modules) - self.bare:
+                sys.modules.pop(name, None)
+        sys.modules.pop("__main__", None)
         flush_files()
         gc.collect()
         flush_streams()
         os._exit(self.status)
+
+
+def last_module():
+    """Which one came last, and how many there are: to look at each would copy
+    the page of each one's name."""
+    return next(reversed(sys.modules), None), len(sys.modules)
 
 
 def is_ours(code):
@@ -343,8 +371,6 @@ def import_ahead(names, bare):
     os.environ.clear()
     os.environ.update(saved)
     bare.update(sys.modules)
-    # Each os.wait4() of the cell asks for it.
-    sys.modules.setdefault("resource", resource)
     return ", ".join(trouble)[:150] or None
 
 

@@ -2,14 +2,17 @@
 # Put the programs, what they read, the manual pages and the units in place.
 #
 #	install.sh BUILD DESTDIR PREFIX
-#	install.sh --library FOLDER	only what the programs read at run time
+#	install.sh --library BUILD FOLDER
+#					only what the programs read at run time
 set -eu
 
-# What the programs find under IL_LIB_DIR.
+# library BUILD FOLDER: what the programs find under IL_LIB_DIR.
 library() {
+	build=$1
+	shift
 	install -d -m 755 "$1" "$1/cell" "$1/sql" "$1/sql/migrations" \
 		"$1/sql/admin" "$1/nginx"
-	copy 644 "$1/cell" sandbox/cell/*.py
+	copy 644 "$1/cell" sandbox/cell/*.py "$build/libkeeper.so"
 	copy 644 "$1" sandbox/cell/*.json sandbox/ctl/*.json nginx/nginx.conf.in
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
 		nginx/discord.conf nginx/api.conf
@@ -28,7 +31,7 @@ copy() {
 }
 
 if [ "$1" = --library ]; then
-	library "$2"
+	library "$2" "$3"
 	exit
 fi
 
@@ -49,7 +52,7 @@ install -d -m 755 "$to/bin" "$to/sbin" "$to/lib/inline" \
 copy 755 "$to/sbin" "$build/bin/il-fcgi" "$build/bin/il-api" \
 	"$build/bin/il-worker" "$build/bin/il-sandboxd"
 copy 755 "$to/bin" "$build/bin/ilctl"
-library "$to/lib/inline"
+library "$build" "$to/lib/inline"
 copy 644 "$to/share/man/man5" fcgi/*.5 sandbox/*/*.5
 copy 644 "$to/share/man/man8" fcgi/*.8 sandbox/*/*.8
 copy 644 "$to/share/doc/inline" README.md LICENSE \

@@ -19,7 +19,8 @@ import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-SOURCE = os.path.join(ROOT, "sandbox", "cell")
+BUILD = os.environ.get("BUILD") or os.path.join(ROOT, "build")
+SOURCE = os.path.join(BUILD, "lib", "cell")  # as it is installed
 IMAGE = os.environ.get("SANDBOX_IMAGE", "ilt:3.11")
 DOCKER = os.environ.get("DOCKER_BINARY", "docker")
 PATIENCE = 60.0
@@ -196,7 +197,7 @@ class Cell:
         argv = [DOCKER, "run", "-d", "--rm", "--pull", "never", "--init=false",
                 "--network", network, "--read-only", "--user", "65532:65532",
                 "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
-                "--security-opt", "seccomp=%s/%s" % (SOURCE, seccomp),
+                "--security-opt", "seccomp=%s/%s" % (os.path.dirname(SOURCE), seccomp),
                 "--ipc", "private", "--log-driver", "none", "--workdir", "/",
                 "--name", self.name, "--label", "inline.test=cell",
                 "--memory", memory, "--memory-swap", memory, "--cpus", cpus,

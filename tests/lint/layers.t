@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "sandbox/lease": {"sandbox/base"},
     "sandbox/rest": {"sandbox/base"},
     "sandbox/broker": {"sandbox/base"},
+    "sandbox/keeper": {"sandbox/base"},
     "sandbox/worker": {"sandbox/base", "sandbox/store", "sandbox/lease",
                        "sandbox/rest"},
     "sandbox/ctl": {"sandbox/base", "sandbox/store", "sandbox/lease",

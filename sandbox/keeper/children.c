@@ -1,0 +1,82 @@
+#include "children.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "own.h"
+
+pid_t
+children_clone(const struct keeper *k)
+{
+	pid_t pid;
+
+	k->before_fork();
+	pid = fork();
+	if (pid == 0)
+		k->in_child();
+	else
+		k->in_parent();
+	return pid;
+}
+
+static void
+note(struct keeper_own *own, pid_t pid, int status, const struct rusage *usage)
+{
+	if (pid == own->run) {
+		own->status = status;
+		own->usage = *usage;
+	} else if (pid == own->init) {
+		own->init = 0;
+	}
+}
+
+bool
+children_reap(struct keeper_own *own, pid_t pid)
+{
+	struct rusage usage;
+	int status = 0;
+	pid_t found;
+
+	do
+		found = wait4(pid, &status, 0, &usage);
+	while (found < 0 && errno == EINTR);
+	if (found > 0)
+		note(own, found, status, &usage);
+	return found > 0;
+}
+
+void
+children_kill_all(struct keeper_own *own)
+{
+	if (own->init > 0)
+		(void)kill(own->init, SIGKILL);
+	while (children_reap(own, -1))
+		;
+}
+
+/* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control (v1). */
+int64_t
+children_count_ooms(const struct keeper *k)
+{
+	static const char key[] = "\noom_kill ";
+	char text[512] = "\n";
+	const char *at;
+	int64_t count = 0;
+	ssize_t len = -1;
+
+	if (k->ooms >= 0)
+		len = pread(k->ooms, text + 1, sizeof(text) - 2, 0);
+	if (len <= 0)
+		return 0;
+	text[1 + len] = '\0';
+	at = strstr(text, key);
+	if (at == NULL)
+		return 0;
+	for (at += sizeof(key) - 1; *at >= '0' && *at <= '9'; at++)
+		count = count * 10 + (*at - '0');
+	return count;
+}

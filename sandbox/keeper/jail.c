@@ -1,0 +1,169 @@
+#include "jail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "keeper.h"
+#include "own.h"
+
+#define INMATE (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
+#define STACK 4096 /* of a process that only waits */
+
+static int
+wait_for_ever(void *unused)
+{
+	(void)unused;
+	while (pause() < 0)
+		;
+	return 0;
+}
+
+/*
+ * An init that does nothing.  Since it runs no code that writes, it can share
+ * our memory, and costs next to nothing.  SIGCHLD is ignored there: the kernel
+ * reaps for it.
+ */
+static pid_t
+spawn_init(void)
+{
+	static char stack[STACK] __attribute__((aligned(16)));
+	pid_t pid;
+	int code;
+
+	(void)signal(SIGCHLD, SIG_IGN);
+	pid = clone(wait_for_ever, stack + sizeof(stack),
+	    CLONE_VM | CLONE_FILES | SIGCHLD, NULL);
+	code = errno;
+	(void)signal(SIGCHLD, SIG_DFL);
+	errno = code;
+	return pid;
+}
+
+const char *
+jail_open(pid_t *init)
+{
+	if (unshare(CLONE_NEWPID) < 0)
+		return "unshare";
+	*init = spawn_init();
+	return *init < 0 ? "clone" : NULL;
+}
+
+const char *
+jail_leave(const struct keeper *k)
+{
+	return setns(k->pids, CLONE_NEWPID) < 0 ? "setns" : NULL;
+}
+
+static const char *
+write_file(int folder, const char *path, const char *text, size_t len)
+{
+	int fd = openat(folder, path, O_WRONLY | O_CLOEXEC);
+	ssize_t written;
+
+	if (fd < 0)
+		return path;
+	written = write(fd, text, len);
+	(void)close(fd);
+	return written == (ssize_t)len ? NULL : path;
+}
+
+/* "ID ID 1\n": who we were, in a namespace that knows nobody else. */
+static const char *
+map_one(int folder, const char *path, uint32_t id)
+{
+	char text[32];
+	size_t len = own_decimal(text, id);
+
+	text[len++] = ' ';
+	len += own_decimal(text + len, id);
+	text[len++] = ' ';
+	text[len++] = '1';
+	return write_file(folder, path, text, len);
+}
+
+const char *
+jail_map_user(const struct keeper *k)
+{
+	const char *failed;
+
+	/* our /proc/self is ours then */
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return "prctl";
+	failed = write_file(k->proc, "self/setgroups", "deny", 4);
+	if (failed == NULL)
+		failed = map_one(k->proc, "self/uid_map", k->uid);
+	if (failed == NULL)
+		failed = map_one(k->proc, "self/gid_map", k->gid);
+	return failed;
+}
+
+const char *
+jail_go_first(const struct keeper *k)
+{
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return "prctl";
+	return write_file(k->proc, "self/oom_score_adj", "1000", 4);
+}
+
+static const char *
+drop_capabilities(uint32_t keep)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct sets[2] = { { .effective = keep,
+	    .permitted = keep } };
+
+	/* to the last one, or there are none to drop */
+	for (unsigned long c = 0; prctl(PR_CAPBSET_DROP, c, 0, 0, 0) == 0; c++)
+		;
+	return syscall(SYS_capset, &head, sets) < 0 ? "capset" : NULL;
+}
+
+const char *
+jail_keep_little(void)
+{
+	return drop_capabilities(1U << CAP_SYS_ADMIN);
+}
+
+const char *
+jail_surrender(const struct keeper *k)
+{
+	const char *failed = drop_capabilities(0);
+
+	if (failed == NULL &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, k->filter, 0, 0) < 0)
+		failed = "seccomp";
+	return failed;
+}
+
+const char *
+jail_confine(const struct keeper *k)
+{
+	const char *failed;
+
+	if (unshare(INMATE) < 0)
+		return "unshare";
+	failed = jail_map_user(k);
+	if (failed == NULL)
+		failed = jail_go_first(k);
+	if (failed != NULL)
+		return failed;
+	for (uint64_t i = 0; i < k->mount_count; i++) {
+		const struct keeper_mount *m = &k->mounts[i];
+
+		if (mount("tmpfs", m->path, "tmpfs", m->flags, m->options) < 0)
+			return "mount";
+	}
+	return jail_surrender(k);
+}

@@ -1,0 +1,28 @@
+#ifndef RESULT_H
+#define RESULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "watch.h"
+
+struct keeper;
+
+/*
+ * How a run has ended, as the client is told: keeper.own->watch.frame.
+ */
+
+/* Why and with what: begins the frame.  wall_ns: how long it has run. */
+void result_begin(struct keeper *k, enum watch_end end, int64_t wall_ns);
+
+/* What is used of a folder.  Returns how many names there are in it: each, also
+ * a link, takes one of the file system's inodes. */
+uint64_t result_add_disk(struct keeper *k, int folder);
+
+/* Did it come to a bad end, so that the cell should not be used again? */
+bool result_is_bad(const struct keeper *k, enum watch_end end);
+
+/* The whole frame for a process that was killed before it became the run. */
+void result_of_nothing(struct keeper *k);
+
+#endif

@@ -1,0 +1,263 @@
+#include "watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND_NS 1000000000
+#define MS_NS 1000000
+/* After a small piece of output the pipes rest for so long, and what comes
+ * meanwhile travels in one frame: a run writes every print() at once. */
+#define REST_NS (5 * MS_NS)
+/* Most runs are over by then, and their output is passed on at once. */
+#define FIRST_REST_NS (2 * MS_NS)
+#define ENDED (POLLHUP | POLLERR | POLLNVAL)
+
+int64_t
+watch_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+static void
+close_one(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+void
+watch_close(struct watch *watch)
+{
+	close_one(&watch->feed);
+	for (int i = 0; i < WATCH_STREAMS; i++)
+		close_one(&watch->outputs[i]);
+	close_one(&watch->file);
+}
+
+void
+watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
+    bool drains)
+{
+	watch->started = watch_now();
+	watch->deadline = watch->started + (int64_t)wall_ms * MS_NS;
+	watch->rest = watch->started + FIRST_REST_NS;
+	for (int i = 0; i < WATCH_STREAMS; i++)
+		watch->left[i] = output_max;
+	watch->drains = drains;
+	watch->over = false;
+	watch->pending = false;
+}
+
+/* ---- to the client ---- */
+
+/* Until there is room. */
+static enum watch_end
+wait_for_room(const struct watch *watch)
+{
+	struct pollfd p[] = {
+		{ .fd = watch->control, .events = POLLIN },
+		{ .fd = watch->lease, .events = POLLOUT },
+	};
+
+	while (poll(p, 2, -1) < 0 && errno == EINTR)
+		;
+	return p[0].revents != 0 ? WATCH_LEAVE : WATCH_ENDED;
+}
+
+/* Send the frame if there is room.  False: the client is gone. */
+static bool
+pass_on(struct watch *watch)
+{
+	const struct frame *frame = &watch->frame;
+
+	watch->pending = send(watch->lease, frame->data, frame->len,
+			     MSG_DONTWAIT | MSG_NOSIGNAL) < 0;
+	return !watch->pending || errno == EAGAIN;
+}
+
+/* The frame that waits, however slow the client is. */
+static enum watch_end
+flush(struct watch *watch)
+{
+	while (watch->pending) {
+		if (!pass_on(watch))
+			return WATCH_GONE;
+		if (watch->pending && wait_for_room(watch) == WATCH_LEAVE)
+			return WATCH_LEAVE;
+	}
+	return WATCH_ENDED;
+}
+
+enum watch_end
+watch_send(struct watch *watch)
+{
+	watch->pending = true;
+	return flush(watch);
+}
+
+/* What it says in the course of a run: its kind is enough. */
+static bool
+hear(struct watch *watch)
+{
+	uint8_t kind = 0;
+	ssize_t len = recv(watch->lease, &kind, 1, MSG_DONTWAIT);
+
+	if (len < 0)
+		return errno == EAGAIN;
+	watch->over = true;
+	return len == 1 && kind == FRAME_ENOUGH;
+}
+
+/* ---- from and to the process ---- */
+
+/* What is over the limit is cut off. */
+static size_t
+count_output(struct watch *watch, int stream, size_t len)
+{
+	if (len > watch->left[stream]) {
+		watch->over = watch->over || !watch->drains;
+		len = (size_t)watch->left[stream];
+	}
+	for (int i = 0; i < WATCH_STREAMS; i++)
+		if (!watch->drains || i == stream)
+			watch->left[i] -= len;
+	return len;
+}
+
+/* Pass on one piece of output; false when there was none, with *gone when the
+ * client is. */
+static bool
+read_output(struct watch *watch, int stream, bool *gone)
+{
+	ssize_t len = read(watch->outputs[stream], watch->data,
+	    sizeof(watch->data));
+	size_t size;
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (len <= 0) {
+		close_one(&watch->outputs[stream]);
+		return false;
+	}
+	size = count_output(watch, stream, (size_t)len);
+	if (size < FRAME_CHUNK / 2)
+		watch->rest = watch_now() + REST_NS;
+	frame_start(&watch->frame, FRAME_OUTPUT);
+	frame_add_int(&watch->frame, TAG_STREAM, stream + 1);
+	frame_add_bytes(&watch->frame, TAG_DATA, watch->data, size);
+	if (size > 0 && !pass_on(watch))
+		*gone = true;
+	return true;
+}
+
+/* Write what fits of standard input; close it after the last byte. */
+static void
+feed_some(struct watch *watch)
+{
+	while (watch->file_at < watch->file_end) {
+		off_t at = (off_t)watch->file_at;
+		ssize_t sent = sendfile(watch->feed, watch->file, &at,
+		    (size_t)(watch->file_end - watch->file_at));
+
+		if (sent < 0 && errno == EAGAIN)
+			return;
+		if (sent <= 0)
+			break; /* the process has closed it */
+		watch->file_at = at;
+	}
+	close_one(&watch->feed);
+}
+
+/* ---- the loop ---- */
+
+enum { CONTROL, LEASE, PROCESS, FEED, OUTPUTS };
+#define POLLED (OUTPUTS + WATCH_STREAMS)
+
+static void
+wait_for_any(const struct watch *watch, struct pollfd *p)
+{
+	int64_t now = watch_now();
+	int64_t until = watch->deadline;
+	bool reads = !watch->pending && now >= watch->rest;
+	struct timespec left;
+
+	p[CONTROL] = (struct pollfd){ watch->control, POLLIN, 0 };
+	p[LEASE] = (struct pollfd){ watch->lease,
+		(short)(POLLIN | (watch->pending ? POLLOUT : 0)), 0 };
+	p[PROCESS] = (struct pollfd){ watch->process, POLLIN, 0 };
+	p[FEED] = (struct pollfd){ watch->feed, POLLOUT, 0 };
+	for (int i = 0; i < WATCH_STREAMS; i++)
+		p[OUTPUTS + i] = (struct pollfd){
+			reads ? watch->outputs[i] : -1, POLLIN, 0
+		};
+	if (!watch->pending && !reads && watch->rest < until)
+		until = watch->rest;
+	until = until > now ? until - now : 0;
+	left = (struct timespec){ .tv_sec = until / SECOND_NS,
+		.tv_nsec = until % SECOND_NS };
+	if (ppoll(p, POLLED, &left, NULL) < 0)
+		for (int i = 0; i < POLLED; i++)
+			p[i].revents = 0;
+}
+
+/* Returns whether the client is still there. */
+static bool
+serve_ready(struct watch *watch, const struct pollfd *p)
+{
+	bool gone = false;
+
+	if ((p[LEASE].revents & ENDED) != 0 ||
+	    ((p[LEASE].revents & POLLIN) != 0 && !hear(watch)))
+		return false;
+	if (p[FEED].revents != 0)
+		feed_some(watch);
+	if (watch->pending && (p[LEASE].revents & POLLOUT) != 0 &&
+	    !pass_on(watch))
+		return false;
+	for (int i = 0; i < WATCH_STREAMS && !gone; i++)
+		if (p[OUTPUTS + i].revents != 0 && !watch->pending)
+			(void)read_output(watch, i, &gone);
+	return !gone;
+}
+
+enum watch_end
+watch_run(struct watch *watch)
+{
+	struct pollfd p[POLLED];
+
+	feed_some(watch);
+	for (;;) {
+		if (watch_now() >= watch->deadline)
+			return WATCH_TIME;
+		wait_for_any(watch, p);
+		if (p[CONTROL].revents != 0)
+			return WATCH_LEAVE;
+		if (!serve_ready(watch, p))
+			return WATCH_GONE;
+		if (p[PROCESS].revents != 0)
+			return WATCH_ENDED;
+		if (watch->over)
+			return WATCH_OUTPUT;
+	}
+}
+
+enum watch_end
+watch_drain(struct watch *watch)
+{
+	enum watch_end end = flush(watch);
+	bool gone = false;
+
+	for (int i = 0; i < WATCH_STREAMS && end == WATCH_ENDED; i++)
+		while (end == WATCH_ENDED && !watch->over &&
+		    watch->outputs[i] >= 0 && read_output(watch, i, &gone))
+			end = gone ? WATCH_GONE : flush(watch);
+	return end;
+}
