@@ -58,7 +58,8 @@ children_kill_all(struct keeper_own *own)
 		;
 }
 
-/* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control (v1). */
+/* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control
+ * (v1). */
 int64_t
 children_count_ooms(const struct keeper *k)
 {

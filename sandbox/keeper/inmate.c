@@ -143,12 +143,12 @@ limit(int resource, uint64_t value)
 
 	if (value == 0)
 		return;
-	if (getrlimit(resource, &both) < 0)
+	if (syscall(SYS_prlimit64, 0, resource, NULL, &both) < 0)
 		fail("getrlimit");
 	if (value > both.rlim_max)
 		value = both.rlim_max;
 	both.rlim_cur = both.rlim_max = value;
-	if (setrlimit(resource, &both) < 0)
+	if (syscall(SYS_prlimit64, 0, resource, &both, NULL) < 0)
 		fail("setrlimit");
 }
 

@@ -63,7 +63,7 @@ struct keeper_plan {
 #define KEEPER_WHY_MAX 128
 
 /*
- * A usual request: `python -c CODE ...` with an environment, limits and a little
+ * A usual request: `python -c CODE ...`, an environment, limits and a little
  * standard input, all of it there.  The process has been made its run: the
  * keeper holds it to its limits, and of descriptors it has standard streams.
  */
@@ -126,18 +126,17 @@ int keeper_map_user(struct keeper *k);
  * the one that makes jails, over what it has made itself.  DONE or FAILED. */
 int keeper_init(struct keeper *k);
 
-/*
- * Make a jail and the process of its next run.  DONE in the keeper; FAILED:
+/* Make a jail and the process of its next run.  DONE in the keeper; FAILED:
  * there is none.  In that process it returns when the lease is there and the
  * beginning of its request, and ends the process when there will be none:
  * USUAL, or RUN: the interpreter must go on with what was received.  The
- * connection to the broker is closed then, and the lease is the caller's.
- */
+ * connection to the broker is closed then, and the lease is the caller's. */
 int keeper_enclose(struct keeper *k);
 
-/* Serve leases, one jail each; the first is there.  Says IDLE to the broker when
- * the next one is.  Ends the process when the broker is gone; returns FAILED
- * when no jail can be made any more, and in a child as keeper_enclose(), or HARVEST. */
+/* Serve leases, one jail each; the first is there.  Says IDLE to the broker
+ * when the next one is.  Ends the process when the broker is gone.  Returns
+ * FAILED when no jail can be made any more; in a child as keeper_enclose(), or
+ * HARVEST. */
 int keeper_keep(struct keeper *k);
 
 /* Nothing of the jail is left. */

@@ -8,9 +8,10 @@
 #include "keeper.h"
 
 /*
- * The request for `python -c CODE` as most are: read here, because the interpreter
- * would touch a hundred pages for it, each of which is a copy.  Whatever is not
- * as expected here is not judged: the interpreter reads all of it again.
+ * The request for `python -c CODE` as most are: read here, because the
+ * interpreter would touch a hundred pages for it, each of which is a copy.
+ * Whatever is not as expected here is not judged: the interpreter reads all of
+ * it again.
  */
 enum usual_limit {
 	USUAL_MEMORY,
