@@ -8,6 +8,7 @@
 #include "http.h"
 #include "interaction.h"
 #include "route.h"
+#include "siblings.h"
 #include "submit.h"
 
 #include "../sandbox/base/buf.h"
@@ -18,7 +19,6 @@
 #include "../sandbox/store/db.h"
 
 #define DATABASE_RETRY_MS 1000
-#define WAKE_LATEST_MS 100
 #define DENIALS_LOGGED 10 /* in a second */
 
 /* A request that gets no answer of ours but a status. */
@@ -128,7 +128,7 @@ check_interaction(struct front *front, const struct interaction *in,
 	if (config->discord_application_id != 0 &&
 	    in->application_id != config->discord_application_id)
 		return &denied_other;
-	if (!seen_add(&front->seen, in->id))
+	if (!seen_add(&front->siblings->seen, in->id))
 		return &denied_repeated;
 	return NULL;
 }
@@ -259,6 +259,7 @@ front_take(void *arg, struct http_request *req, size_t index)
 		.reply = { .status = 500, .outcome = "?" },
 		.started_us = clock_monotonic_us(),
 	};
+	siblings_begin(front->siblings, front->index, c->started_us / 1000);
 	if (denial == NULL && !http_read_all(req, &body))
 		denial = &denied_cut;
 	if (denial != NULL) {
@@ -334,22 +335,6 @@ front_settle(void *arg, size_t count)
 	front->answered = count;
 }
 
-/* In a crowd the workers wait until all have their answer, or for a moment:
- * what they start then, containers at worst, takes the processors from it. */
-static void
-wake(struct front *front, size_t jobs, bool more)
-{
-	int64_t now_ms = clock_monotonic_ms();
-
-	if (front->wakes == 0)
-		front->wakes_since_ms = now_ms;
-	front->wakes += jobs;
-	if (more && now_ms - front->wakes_since_ms < WAKE_LATEST_MS)
-		return;
-	wake_workers(&front->wake, front->wakes);
-	front->wakes = 0;
-}
-
 void
 front_after(void *arg, bool more)
 {
@@ -361,7 +346,9 @@ front_after(void *arg, bool more)
 	for (size_t i = 0; i < count; i++)
 		if (front->cases[i].reply.job_id != 0)
 			jobs++;
-	wake(front, jobs, more);
+	wake_workers(&front->wake,
+	    siblings_end(front->siblings, front->index, jobs, more,
+		clock_monotonic_ms()));
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 
@@ -381,10 +368,27 @@ front_open(struct front *front, const struct config *config, struct err *err)
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_PUBLIC_KEY: is not "
 		    "set (64 hex digits, the application's public key)");
+	front->siblings = siblings_open(err);
+	if (front->siblings == NULL)
+		return -1;
 	front->wake_path = config_state_path(config, "wake");
 	wake_init(&front->wake, front->wake_path);
-	database_open(front);
 	return 0;
+}
+
+void
+front_start(struct front *front, size_t index)
+{
+	front->index = index;
+	database_open(front);
+}
+
+void
+front_lost(void *arg)
+{
+	struct front *front = arg;
+
+	wake_workers(&front->wake, siblings_lost(front->siblings));
 }
 
 void
@@ -392,8 +396,12 @@ front_close(struct front *front)
 {
 	db_close(front->db);
 	front->db = NULL;
-	wake_workers(&front->wake, front->wakes);
+	wake_workers(&front->wake,
+	    siblings_end(front->siblings, front->index, 0, false,
+		clock_monotonic_ms()));
 	wake_close(&front->wake);
+	siblings_close(front->siblings);
+	front->siblings = NULL;
 	free(front->wake_path);
 	front->wake_path = NULL;
 }

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "interaction.h"
-#include "seen.h"
 #include "serve.h"
 #include "submit.h"
 #include "verify.h"
@@ -14,6 +13,7 @@
 struct config;
 struct db;
 struct http_request;
+struct siblings;
 
 /*
  * POST /interactions: everything between the HTTP request and its answer.  The
@@ -38,23 +38,27 @@ struct front_case {
 struct front {
 	const struct config *config;
 	struct verify_key key;
-	struct db *db;	     /* NULL: it did not open; tried again */
-	int64_t db_retry_ms; /* monotonic: not before */
-	struct seen seen;
+	struct db *db;		   /* NULL: it did not open; tried again */
+	int64_t db_retry_ms;	   /* monotonic: not before */
+	struct siblings *siblings; /* in memory that all of them share */
+	size_t index;		   /* which of them we are */
 	char *wake_path;
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];
-	size_t answered;	/* cases that are still to be logged */
-	size_t wakes;		/* jobs that the workers have not heard of */
-	int64_t wakes_since_ms; /* monotonic: the first of them */
-	int64_t log_second;	/* denied requests are logged sparingly */
+	size_t answered;    /* cases that are still to be logged */
+	int64_t log_second; /* denied requests are logged sparingly */
 	int64_t log_count;
 };
 
-/* ERR_CONFIG when there is no usable public key.  The database need not be
- * there yet.  front is large: static storage. */
+/* What all processes have; ERR_CONFIG when there is no usable public key.  front
+ * is large: static storage. */
 int front_open(struct front *front, const struct config *config,
     struct err *err);
+/* In the index-th of them, after the fork.  The database need not be there
+ * yet. */
+void front_start(struct front *front, size_t index);
+/* In their parent: one of them was killed. */
+void front_lost(void *front);
 void front_close(struct front *front);
 
 /* For struct serve_calls: check a request; decide and answer all; after that,

@@ -14,8 +14,8 @@
  * A child answers one request at a time.  Every wait has a bound, and a client
  * that hangs up ends its run.
  *
- * Files: api_master.c processes and sockets, api_routes.c the table, api_gate.c
- * who may, api_limits.c how much, api_run.c a run in a leased cell, api_*.c a
+ * Files: master.c processes and sockets, api_routes.c the table, api_gate.c who
+ * may, api_limits.c how much, api_run.c a run in a leased cell, api_*.c a
  * route each, api/ the bytes of the contracts, serve.c the loop, http.c
  * FastCGI, health.c what /health says.
  */
@@ -26,7 +26,7 @@
 
 #include "api_app.h"
 #include "api_keeper.h"
-#include "api_master.h"
+#include "master.h"
 #include "serve.h"
 
 #include "../sandbox/base/buf.h"
@@ -43,6 +43,9 @@ static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 /* The file store leaves so much of the disk to others. */
 #define STORE_FLOOR (INT64_C(256) << 20)
 #define STORE_COUNT 100000
+/* That answer what takes no time. */
+#define QUICK_CHILDREN 2
+#define STOP_MS 2000
 
 static void
 name_interpreters(struct api_app *app)
@@ -145,13 +148,14 @@ answer(void *arg, struct http_request *req, size_t index)
 
 /* A child: returns when it was told to end. */
 static int
-work(void *arg, int listen_fd)
+work(void *arg, struct serve *serve, size_t index)
 {
-	struct serve serve = { .listen_fd = listen_fd };
 	struct serve_calls calls = { .take = answer, .arg = arg };
 	struct err err;
 
-	if (serve_run(&serve, &calls, &err) == 0)
+	(void)index;
+	serve->path = NULL; /* who still waits for a run waits in vain */
+	if (serve_run(serve, &calls, &err) == 0)
 		return 0;
 	log_err("%s", err.text);
 	return 1;
@@ -161,18 +165,25 @@ work(void *arg, int listen_fd)
 static int
 run(struct config *config, struct err *err)
 {
+	const struct master_socket sockets[] = {
+		{ "api.sock", SERVE_BACKLOG, QUICK_CHILDREN },
+		/* The kernel lets one more wait than it is told. */
+		{ "run.sock", (int)config->api_queue - 1,
+		    (size_t)config->api_cells },
+	};
 	struct api_app app;
 	struct master master;
 	int result;
 
 	if (app_open(&app, config, err) != 0)
 		return -1;
-	if (master_open(&master, config, err) != 0) {
+	if (master_open(&master, config, sockets, 2, err) != 0) {
 		app_release(&app);
 		return -1;
 	}
 	master.work = work;
 	master.tick = sweep;
+	master.stop_ms = STOP_MS;
 	master.arg = &app;
 	log_info("ready");
 	result = master_run(&master, err);

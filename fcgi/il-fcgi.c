@@ -1,8 +1,8 @@
 /*
  * il-fcgi: answers Discord.
  *
- *	Discord ──HTTPS──▶ nginx ──FastCGI──▶ il-fcgi ──commit──▶ SQLite
- *	                                         │                  │ claim
+ *	Discord ──HTTPS──▶ nginx ──FastCGI──▶ 2 children ──commit──▶ SQLite
+ *	                                         │                    │ claim
  *	                                         └──a byte──▶ il-worker
  *
  * Discord sends each slash command, button and editor as a signed request and
@@ -18,14 +18,18 @@
  * database enforces that).  It may not and need not: touch Docker, the network,
  * a user's files, or wait for anything but the database.
  *
- * One thread: requests that come together are checked one after another,
- * committed in one transaction and then answered.  Alone one takes about a
- * millisecond, of which the commit is the most.  Everything about a request is
- * freed with it; what stays is the key, the database, and the last interaction
- * ids.
+ * The first process holds the socket and starts two that serve it, and starts
+ * again what ends.  Whichever has nothing to do takes what has come: requests
+ * that come together are checked one after another, committed in one
+ * transaction and then answered, while the other one takes the next.  Alone one
+ * takes about a millisecond, of which the commit is the most.  Everything about
+ * a request is freed with it; what stays is the key, the database, and, in
+ * memory that both share, the last interaction ids and the bytes that the
+ * workers are still to get.
  *
- * Files: serve.c the loop, http.c FastCGI, front.c the order of checks,
- * verify.c the signature, interaction.c the JSON, route.c and press.c what is
+ * Files: master.c the processes, serve.c their loop, siblings.c and seen.c what
+ * they share, http.c FastCGI, front.c the order of checks, verify.c the
+ * signature, interaction.c the JSON, route.c and press.c what is
  * asked for, submit.c job or refusal, answer.c the JSON back, texts.c the
  * words.
  */
@@ -35,7 +39,9 @@
 #include <sodium.h>
 
 #include "front.h"
+#include "master.h"
 #include "serve.h"
+#include "siblings.h"
 
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
@@ -43,27 +49,56 @@
 
 static const char usage[] = "usage: il-fcgi [-tv] [-e envfile]\n";
 
-/* Returns when it was told to end. */
+/* Takes as many processors; the database has one writer at a time. */
+#define PROCESSES 2
+/* Longer than serve.c answers those who wait, and a peer may stall. */
+#define STOP_MS 8000
+
+_Static_assert(PROCESSES <= SIBLINGS_MAX, "each has its place");
+
+/* A child: returns when it was told to end. */
 static int
-run(const struct config *config, struct err *err)
+work(void *arg, struct serve *serve, size_t index)
 {
-	static struct front front; /* large: see front.h */
-	struct serve serve;
+	struct front *front = arg;
 	struct serve_calls calls = {
 		.take = front_take,
 		.settle = front_settle,
 		.after = front_after,
-		.arg = &front,
+		.arg = front,
 	};
+	struct err err;
+	int result;
+
+	front_start(front, index);
+	result = serve_run(serve, &calls, &err);
+	if (result != 0)
+		log_err("%s", err.text);
+	front_close(front);
+	return result == 0 ? 0 : 1;
+}
+
+/* Returns when it was told to end. */
+static int
+run(const struct config *config, struct err *err)
+{
+	static const struct master_socket socket = { "fcgi.sock", SERVE_BACKLOG,
+		PROCESSES };
+	static struct front front; /* large: see front.h */
+	struct master master;
 	int result;
 
 	if (front_open(&front, config, err) < 0)
 		return -1;
-	result = serve_open(&serve, config, "fcgi.sock", err);
+	result = master_open(&master, config, &socket, 1, err);
 	if (result == 0) {
+		master.work = work;
+		master.lost = front_lost;
+		master.arg = &front;
+		master.stop_ms = STOP_MS;
 		log_info("ready");
-		result = serve_run(&serve, &calls, err);
-		serve_close(&serve);
+		result = master_run(&master, err);
+		master_close(&master);
 	}
 	front_close(&front);
 	return result;

@@ -1,6 +1,10 @@
 #include "seen.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
+
+#include "../sandbox/base/log.h"
 
 _Static_assert((SEEN_MAX & (SEEN_MAX - 1)) == 0, "a hash is cut by its bits");
 _Static_assert(SEEN_MAX < UINT16_MAX, "places are 16 bits");
@@ -24,8 +28,37 @@ forget(struct seen *seen, unsigned place)
 	*link = seen->older[place];
 }
 
-bool
-seen_add(struct seen *seen, int64_t id)
+static void
+clear(struct seen *seen)
+{
+	memset(seen->ids, 0, sizeof(seen->ids));
+	memset(seen->heads, 0, sizeof(seen->heads));
+	memset(seen->older, 0, sizeof(seen->older));
+	seen->next = 0;
+}
+
+/* Whoever was killed in the middle of a change left half of it. */
+static void
+lock(struct seen *seen)
+{
+	int result = pthread_mutex_lock(&seen->lock);
+
+	if (result == EOWNERDEAD) {
+		clear(seen);
+		result = pthread_mutex_consistent(&seen->lock);
+	}
+	if (result != 0)
+		log_fatal(1, "lock of what was seen: %s", strerror(result));
+}
+
+static void
+unlock(struct seen *seen)
+{
+	(void)pthread_mutex_unlock(&seen->lock);
+}
+
+static bool
+add(struct seen *seen, int64_t id)
 {
 	uint16_t *head = &seen->heads[hash(id)];
 	unsigned place = seen->next;
@@ -40,4 +73,38 @@ seen_add(struct seen *seen, int64_t id)
 	*head = (uint16_t)(place + 1);
 	seen->next = (place + 1) % SEEN_MAX;
 	return true;
+}
+
+void
+seen_init(struct seen *seen)
+{
+	pthread_mutexattr_t attributes;
+
+	if (pthread_mutexattr_init(&attributes) != 0 ||
+	    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) !=
+		0 ||
+	    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) !=
+		0 ||
+	    pthread_mutex_init(&seen->lock, &attributes) != 0)
+		log_fatal(1, "no lock for what was seen");
+	(void)pthread_mutexattr_destroy(&attributes);
+}
+
+bool
+seen_add(struct seen *seen, int64_t id)
+{
+	bool added;
+
+	lock(seen);
+	added = add(seen, id);
+	unlock(seen);
+	return added;
+}
+
+void
+seen_forget(struct seen *seen)
+{
+	lock(seen);
+	clear(seen);
+	unlock(seen);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "http.h"
@@ -13,16 +13,11 @@
 #include "../sandbox/base/buf.h"
 #include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/clock.h"
-#include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/fd.h"
 #include "../sandbox/base/log.h"
 #include "../sandbox/base/text.h"
 
-#define SOCKET_MODE 0660
-/* nginx gives up at once when the queue is full, so it is long; the kernel cuts
- * it at net.core.somaxconn. */
-#define BACKLOG 4096
 /* How long what is already in the queue is answered after SIGTERM. */
 #define DRAIN_MS 2000
 
@@ -58,50 +53,13 @@ serve_was_passed(int count)
 	return text_parse_int(pid, 1, INT32_MAX, &value) && value == getpid();
 }
 
-int
-serve_open(struct serve *serve, const struct config *config, const char *name,
-    struct err *err)
-{
-	auto_free char *path = config_state_path(config, name);
-
-	serve->listen_fd = -1;
-	serve->path = NULL;
-	if (serve_was_passed(1)) {
-		if (fd_set_nonblock(SERVE_PASSED_FD, err) < 0)
-			return err_wrap(err, "passed socket");
-		serve->listen_fd = SERVE_PASSED_FD;
-		/* whatever the one who made it has asked for */
-		(void)listen(SERVE_PASSED_FD, BACKLOG);
-		return 0;
-	}
-	serve->listen_fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
-	    SOCKET_MODE, err);
-	if (serve->listen_fd < 0)
-		return err_wrap(err, "listen on %s", path);
-	(void)listen(serve->listen_fd, BACKLOG);
-	serve->path = path;
-	path = NULL;
-	return 0;
-}
-
-void
-serve_close(struct serve *serve)
-{
-	if (serve->path != NULL)
-		(void)unlink(serve->path);
-	free(serve->path);
-	serve->path = NULL;
-	if (serve->listen_fd >= 0)
-		(void)close(serve->listen_fd);
-	serve->listen_fd = -1;
-}
-
 /* Who waits to be answered. */
 struct crowd {
 	struct http_request *requests;
 	size_t count;
 	size_t most;
 	int listen_fd;
+	bool more; /* others waited when it was answered */
 };
 
 static bool
@@ -116,6 +74,7 @@ static void
 crowd_init(struct crowd *crowd, const struct serve_calls *calls, int listen_fd)
 {
 	crowd->count = 0;
+	crowd->more = false;
 	crowd->listen_fd = listen_fd;
 	crowd->most = calls->settle != NULL ? SERVE_TOGETHER : 1;
 	crowd->requests = xcalloc(crowd->most, sizeof(*crowd->requests));
@@ -153,8 +112,10 @@ serve_some(struct crowd *crowd, const struct serve_calls *calls)
 	for (size_t i = 0; i < crowd->count; i++)
 		http_finish(&crowd->requests[i]);
 	crowd->count = 0;
+	crowd->more = some && calls->after != NULL &&
+	    is_readable(crowd->listen_fd);
 	if (calls->after != NULL)
-		calls->after(calls->arg, some && is_readable(crowd->listen_fd));
+		calls->after(calls->arg, crowd->more);
 	return some;
 }
 
@@ -172,26 +133,42 @@ serve_drain(struct serve *serve, struct crowd *crowd,
 		;
 }
 
-/* Until a signal comes, or waiting itself fails. */
 static int
-serve_loop(struct serve *serve, struct crowd *crowd,
-    const struct serve_calls *calls, int signal_fd, struct err *err)
+watch(int epoll_fd, int fd, uint32_t events, struct err *err)
 {
-	struct pollfd p[2] = {
-		{ .fd = serve->listen_fd, .events = POLLIN },
-		{ .fd = signal_fd, .events = POLLIN },
-	};
+	struct epoll_event event = { .events = events, .data.fd = fd };
 
-	while (p[1].revents == 0) {
-		if (poll(p, 2, -1) < 0) {
-			if (errno == EINTR)
-				continue;
-			return err_system(err, "poll");
-		}
-		if (p[0].revents != 0)
+	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+		return err_system(err, "epoll_ctl");
+	return 0;
+}
+
+/* Until a signal comes, or waiting itself fails.  Others serve the socket, too:
+ * who connects wakes one who has nothing to do, not all. */
+static int
+serve_loop(struct crowd *crowd, const struct serve_calls *calls, int signal_fd,
+    struct err *err)
+{
+	auto_close int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (epoll_fd < 0)
+		return err_system(err, "epoll_create1");
+	if (watch(epoll_fd, signal_fd, EPOLLIN, err) != 0 ||
+	    watch(epoll_fd, crowd->listen_fd, EPOLLIN | EPOLLEXCLUSIVE, err) !=
+		0)
+		return -1;
+	for (;;) {
+		struct epoll_event events[2];
+		int n = epoll_wait(epoll_fd, events, 2, crowd->more ? 0 : -1);
+
+		if (n < 0 && errno != EINTR)
+			return err_system(err, "epoll_wait");
+		for (int i = 0; i < n; i++)
+			if (events[i].data.fd == signal_fd)
+				return 0;
+		if (n > 0 || crowd->more)
 			(void)serve_some(crowd, calls);
 	}
-	return 0;
 }
 
 int
@@ -204,7 +181,7 @@ serve_run(struct serve *serve, const struct serve_calls *calls, struct err *err)
 	crowd_init(&crowd, calls, serve->listen_fd);
 	signal_fd = fd_signals(NULL, err);
 	if (signal_fd >= 0)
-		result = serve_loop(serve, &crowd, calls, signal_fd, err);
+		result = serve_loop(&crowd, calls, signal_fd, err);
 	if (result == 0)
 		serve_drain(serve, &crowd, calls);
 	cleanup_close(&signal_fd);

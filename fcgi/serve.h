@@ -6,19 +6,24 @@
 
 #include "../sandbox/base/log.h"
 
-struct config;
 struct err;
 struct http_request;
 
 /*
- * The loop of a FastCGI program: take the requests that have come, answer them,
- * finish the answers, and only then do what may follow.  It ends at SIGTERM or
+ * The loop of a process that serves FastCGI, alone or beside others on the same
+ * socket: take the requests that have come, answer them, finish the answers,
+ * and only then do what may follow.  It ends at SIGTERM or
  * SIGINT, after the requests that had already connected were answered.
  */
 struct serve {
-	int listen_fd;
-	char *path; /* of our own socket; NULL when it was handed to us */
+	int listen_fd;	  /* borrowed, nonblocking */
+	const char *path; /* of our own socket, borrowed; NULL: who waits there
+			   * is not to be answered before the end */
 };
+
+/* nginx gives up at once when the queue is full, so it is long; the kernel cuts
+ * it at net.core.somaxconn. */
+#define SERVE_BACKLOG 4096
 
 struct serve_calls {
 	/* Answer the request, or keep it: true, and settle() answers it, the
@@ -26,8 +31,8 @@ struct serve_calls {
 	bool (*take)(void *arg, struct http_request *req, size_t index);
 	/* Answer the first count that were kept.  NULL: none ever is. */
 	void (*settle)(void *arg, size_t count);
-	/* more: others wait already, and it is called again soon.  May be
-	 * NULL. */
+	/* more: others wait already; whoever takes them, it is called again
+	 * at once.  May be NULL. */
 	void (*after)(void *arg, bool more);
 	void *arg;
 };
@@ -51,14 +56,8 @@ bool serve_options_parse(struct serve_options *options, int argc, char **argv);
 #define SERVE_PASSED_FD 3
 bool serve_was_passed(int count);
 
-/* Listen on <state dir>/<name>, or take over the socket that a supervisor
- * passes as descriptor 3 (LISTEN_FDS, LISTEN_PID). */
-int serve_open(struct serve *serve, const struct config *config,
-    const char *name, struct err *err);
 /* Run until a signal ends it.  0, or -1 when waiting itself failed. */
 int serve_run(struct serve *serve, const struct serve_calls *calls,
     struct err *err);
-/* Close, and remove the socket file if it is our own. */
-void serve_close(struct serve *serve);
 
 #endif

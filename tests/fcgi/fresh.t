@@ -33,6 +33,12 @@ with f.Front(IL_MAX_SKEW_SECONDS="60") as front:
     editor = f.command("py")
     tap.equal(front.send(editor).type, 9, "what makes no job is answered")
     tap.equal(front.send(editor).status, 409, "once")
+    editor = f.command("py")
+    one, other = front.children()
+    with front.only(one):
+        tap.equal(front.send(editor).type, 9, "by one process")
+    with front.only(other):
+        tap.equal(front.send(editor).status, 409, "nor by the other one")
     ping = f.interaction(1, None)
     tap.equal([front.send(ping).status for _ in range(3)], [200] * 3,
               "a PING may be repeated")

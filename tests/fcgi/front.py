@@ -7,6 +7,7 @@ nginx with a real database, and a signer in Discord's place.
         tap.equal(answer.status, 200, "it is taken")
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -379,6 +380,36 @@ class Front:
 
     def alive(self):
         return self.process.poll() is None
+
+    def children(self):
+        """The pids of those that answer."""
+        with open("/proc/%d/task/%d/children" % (
+                self.process.pid, self.process.pid)) as file:
+            return [int(word) for word in file.read().split()]
+
+    def wait_for_children(self, gone, count=2):
+        """Until there are so many, and that one is not among them."""
+        deadline = time.monotonic() + 10
+        while gone in self.children() or len(self.children()) != count:
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.005)
+
+    def signal(self, number):
+        """To all of its processes."""
+        for pid in (*self.children(), self.process.pid):
+            os.kill(pid, number)
+
+    @contextlib.contextmanager
+    def only(self, child):
+        """All others stand still meanwhile."""
+        others = [pid for pid in self.children() if pid != child]
+        for pid in others:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in others:
+                os.kill(pid, signal.SIGCONT)
 
     # ---- requests ----
 

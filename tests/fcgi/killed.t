@@ -44,6 +44,20 @@ class Sender(threading.Thread):
                 self.unsure.append(body)
 
 
+def kill_all(front):
+    """Its children end with it."""
+    front.process.send_signal(signal.SIGKILL)
+    front.process.wait()
+    front.start()
+
+
+def kill_one(front):
+    """Only a child: the first process starts another one."""
+    killed = random.choice(front.children())
+    os.kill(killed, signal.SIGKILL)
+    front.wait_for_children(killed)
+
+
 lock = threading.Lock()
 unlocked = f.snowflake
 
@@ -60,9 +74,10 @@ with f.Front(IL_QUEUE_MAX="100000") as front:
         sender.start()
     for _ in range(KILLS):
         threading.Event().wait(random.uniform(0.05, 0.2))
-        front.process.send_signal(signal.SIGKILL)
-        front.process.wait()
-        front.start()
+        kill_all(front)
+    for _ in range(KILLS):
+        threading.Event().wait(random.uniform(0.05, 0.2))
+        kill_one(front)
     for sender in senders:
         sender.stop.set()
     for sender in senders:
@@ -82,6 +97,7 @@ with f.Front(IL_QUEUE_MAX="100000") as front:
         status = front.send(body).status
         if status != (409 if int(body["id"]) in set(stored) else 200):
             wrong.append((body["id"], status))
+    tap.ok(front.alive(), "the last one outlived its children")
     tap.equal(wrong, [], "what was in doubt and is sent again is done once")
     tap.equal(front.query("PRAGMA integrity_check"),
               [{"integrity_check": "ok"}], "the database is sound")

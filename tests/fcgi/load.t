@@ -72,19 +72,22 @@ with f.Front() as front:
     tap.ok(front.alive(), "the process is alive")
 
 with f.Front() as front:
-    # All are there before the first is looked at: one crowd, in their order.
+    # All are there before the first is looked at, and one process takes them:
+    # one crowd, in their order.
     os.mkfifo(front.path("wake"), 0o660)
     fifo = os.open(front.path("wake"), os.O_RDWR | os.O_NONBLOCK)
-    front.process.send_signal(signal.SIGSTOP)
-    waiting = []
-    for user in ORDER:
-        body = f.encode(f.command("create", user=user))
-        sock = front.connect()
-        sock.sendall(front.records("POST", "/interactions", body,
-                                   front.headers(body)))
-        waiting.append(sock)
-    front.process.send_signal(signal.SIGCONT)
-    answers = [f.read_answer(sock) for sock in waiting]
+    child = front.children()[0]
+    with front.only(child):
+        os.kill(child, signal.SIGSTOP)
+        waiting = []
+        for user in ORDER:
+            body = f.encode(f.command("create", user=user))
+            sock = front.connect()
+            sock.sendall(front.records("POST", "/interactions", body,
+                                       front.headers(body)))
+            waiting.append(sock)
+        os.kill(child, signal.SIGCONT)
+        answers = [f.read_answer(sock) for sock in waiting]
     for sock in waiting:
         sock.close()
     tap.ok(answers[-1].type == 4 and "still running" in answers[-1].text,

@@ -75,14 +75,14 @@ def ping(front):
 
 def check_drain(front):
     """Those who had connected are answered, even after SIGTERM."""
-    front.process.send_signal(signal.SIGSTOP)
+    front.signal(signal.SIGSTOP)
     waiting = []
     for _ in range(5):
         sock = front.connect()
         sock.sendall(ping(front))
         waiting.append(sock)
     front.process.send_signal(signal.SIGTERM)
-    front.process.send_signal(signal.SIGCONT)
+    front.signal(signal.SIGCONT)
     answers = []
     for sock in waiting:
         answers.append(f.read_answer(sock))
@@ -130,7 +130,7 @@ def check_passed(front):
             cwd=front.folder, stderr=log, pass_fds=[listener.fileno()])
     tap.equal(front.send(f.interaction(1, None)).status, 200,
               "a passed socket is served")
-    front.process.send_signal(signal.SIGSTOP)
+    front.signal(signal.SIGSTOP)
     waiting = [socket.socket(socket.AF_UNIX) for _ in range(QUEUE)]
     for sock in waiting:
         sock.setblocking(False)  # nginx does not wait for a place either
@@ -138,7 +138,7 @@ def check_passed(front):
               [0] * QUEUE, "its queue is as long as that of one of its own")
     for sock in waiting:
         sock.close()
-    front.process.send_signal(signal.SIGCONT)
+    front.signal(signal.SIGCONT)
     front.process.send_signal(signal.SIGTERM)
     tap.equal(front.process.wait(10), 0, "and SIGTERM ends it")
     tap.ok(os.path.exists(front.socket_path), "a passed socket stays")

@@ -1,5 +1,9 @@
 /* fcgi/seen.c: the last interactions are known, whatever their ids are. */
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fcgi/seen.h"
 #include "tap.h"
@@ -36,6 +40,7 @@ static void
 test_order(int64_t step, const char *name)
 {
 	memset(&seen, 0, sizeof(seen));
+	seen_init(&seen);
 	note("%s", name);
 	is_int(added(step, step, SEEN_MAX), SEEN_MAX, "each is new");
 	is_int(added(step, step, SEEN_MAX), 0, "none is new again");
@@ -47,9 +52,55 @@ test_order(int64_t step, const char *name)
 	    "all come round again, in place of all others");
 }
 
+/* Another process does something to it. */
+static void
+in_child(void (*what)(struct seen *shared), struct seen *shared)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		what(shared);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, 0);
+}
+
+static void
+note_seven(struct seen *shared)
+{
+	(void)seen_add(shared, 7);
+}
+
+static void
+die_in_the_middle(struct seen *shared)
+{
+	(void)pthread_mutex_lock(&shared->lock);
+	shared->heads[1] = SEEN_MAX;
+	(void)raise(SIGKILL);
+}
+
+static void
+test_shared(void)
+{
+	struct seen *shared = mmap(NULL, sizeof(*shared),
+	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	seen_init(shared);
+	in_child(note_seven, shared);
+	ok(!seen_add(shared, 7), "what another process noted is known");
+	in_child(die_in_the_middle, shared);
+	ok(seen_add(shared, 7), "one killed in the middle: all is forgotten");
+	is_int(shared->heads[1], 0, "half a change, too");
+	ok(!seen_add(shared, 7), "and it goes on");
+	seen_forget(shared);
+	ok(seen_add(shared, 7), "what is forgotten is new");
+	(void)munmap(shared, sizeof(*shared));
+}
+
 int
 main(void)
 {
+	test_shared();
 	test_order(1, "ids in a row");
 	test_order(INT64_C(1) << 22, "ids a millisecond apart");
 	test_order(INT64_C(1000003), "ids scattered");

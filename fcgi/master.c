@@ -1,4 +1,4 @@
-#include "api_master.h"
+#include "master.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "serve.h"
-
 #include "../sandbox/base/buf.h"
 #include "../sandbox/base/clock.h"
 #include "../sandbox/base/config.h"
@@ -22,38 +20,31 @@
 #include "../sandbox/base/log.h"
 
 #define SOCKET_MODE 0660
-#define QUICK_CHILDREN 2
-#define QUICK_BACKLOG 4096 /* the kernel cuts it at net.core.somaxconn */
-#define STEADY_MS 1000	   /* one that ends sooner is started again later */
-#define STOP_MS 2000	   /* to answer what is at hand; then they are killed */
+#define STEADY_MS 1000 /* one that ends sooner is started again later */
 
 struct master_child {
-	enum master_socket socket;
+	size_t socket;
 	pid_t pid; /* 0: it does not run */
 	int64_t due_ms;
 };
 
-static const char *const socket_names[] = { "api.sock", "run.sock" };
-
 static int
-open_socket(struct master *master, int i, const struct config *config,
-    bool passed, struct err *err)
+open_socket(struct master *master, size_t i, const struct config *config,
+    const struct master_socket *socket, bool passed, struct err *err)
 {
-	/* The kernel lets one more wait than it is told. */
-	int backlog = i == MASTER_RUN ? (int)config->api_queue - 1 :
-					QUICK_BACKLOG;
+	int fd = SERVE_PASSED_FD + (int)i;
 	char *path;
 
 	if (passed) {
-		if (fd_set_nonblock(SERVE_PASSED_FD + i, err) < 0)
+		if (fd_set_nonblock(fd, err) < 0)
 			return err_wrap(err, "passed socket");
-		/* Whoever made the socket knew nothing of IL_API_QUEUE. */
-		if (listen(SERVE_PASSED_FD + i, backlog) != 0)
+		/* Whoever made it knew nothing of how long it is to be. */
+		if (listen(fd, socket->backlog) != 0)
 			return err_system(err, "listen on a passed socket");
-		master->listen_fd[i] = SERVE_PASSED_FD + i;
+		master->listen_fd[i] = fd;
 		return 0;
 	}
-	path = config_state_path(config, socket_names[i]);
+	path = config_state_path(config, socket->name);
 	master->listen_fd[i] = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
 	    SOCKET_MODE, err);
 	if (master->listen_fd[i] < 0) {
@@ -61,36 +52,44 @@ open_socket(struct master *master, int i, const struct config *config,
 		free(path);
 		return -1;
 	}
-	(void)listen(master->listen_fd[i], backlog);
+	(void)listen(master->listen_fd[i], socket->backlog);
 	master->path[i] = path;
 	return 0;
 }
 
-int
-master_open(struct master *master, const struct config *config, struct err *err)
+static void
+add_children(struct master *master, size_t socket, size_t count)
 {
-	size_t runs = (size_t)config->api_cells;
-	bool passed = serve_was_passed(MASTER_SOCKETS);
+	master->children = xrealloc(master->children,
+	    (master->count + count) * sizeof(*master->children));
+	for (size_t i = 0; i < count; i++)
+		master->children[master->count++] = (struct master_child){
+			.socket = socket
+		};
+}
 
-	*master = (struct master){ .listen_fd = { -1, -1 } };
-	for (int i = 0; i < MASTER_SOCKETS; i++) {
-		if (open_socket(master, i, config, passed, err) != 0) {
+int
+master_open(struct master *master, const struct config *config,
+    const struct master_socket *sockets, size_t count, struct err *err)
+{
+	bool passed = serve_was_passed((int)count);
+
+	*master = (struct master){ .sockets = count, .listen_fd = { -1, -1 } };
+	for (size_t i = 0; i < count; i++) {
+		if (open_socket(master, i, config, &sockets[i], passed, err) !=
+		    0) {
 			master_close(master);
 			return -1;
 		}
+		add_children(master, i, sockets[i].children);
 	}
-	master->count = QUICK_CHILDREN + runs;
-	master->children = xcalloc(master->count, sizeof(*master->children));
-	for (size_t i = 0; i < master->count; i++)
-		master->children[i].socket = i < QUICK_CHILDREN ? MASTER_QUICK :
-								  MASTER_RUN;
 	return 0;
 }
 
 void
 master_close(struct master *master)
 {
-	for (int i = 0; i < MASTER_SOCKETS; i++) {
+	for (size_t i = 0; i < master->sockets; i++) {
 		if (master->path[i] != NULL)
 			(void)unlink(master->path[i]);
 		free(master->path[i]);
@@ -105,17 +104,22 @@ master_close(struct master *master)
 }
 
 static void
-become_child(struct master *master, const struct master_child *child,
-    pid_t parent, int signal_fd)
+become_child(struct master *master, size_t index, pid_t parent, int signal_fd)
 {
-	/* Its lease and its client's connection end with it. */
+	size_t socket = master->children[index].socket;
+	struct serve serve = {
+		.listen_fd = master->listen_fd[socket],
+		.path = master->path[socket],
+	};
+
+	/* What it holds, a lease or a client's connection, ends with it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(1);
 	(void)close(signal_fd);
-	(void)
-	    close(master->listen_fd[child->socket == MASTER_RUN ? MASTER_QUICK :
-								  MASTER_RUN]);
-	_exit(master->work(master->arg, master->listen_fd[child->socket]));
+	for (size_t i = 0; i < master->sockets; i++)
+		if (i != socket)
+			(void)close(master->listen_fd[i]);
+	_exit(master->work(master->arg, &serve, index));
 }
 
 /* Start what does not run and is due.  When to look again, or -1. */
@@ -140,7 +144,7 @@ start_children(struct master *master, int signal_fd)
 		child->due_ms = now_ms + STEADY_MS;
 		pid = fork();
 		if (pid == 0)
-			become_child(master, child, parent, signal_fd);
+			become_child(master, i, parent, signal_fd);
 		if (pid < 0)
 			log_err("fork: %m");
 		else
@@ -154,6 +158,7 @@ static size_t
 reap_children(struct master *master)
 {
 	size_t left = 0;
+	bool lost = false;
 	int status;
 	pid_t pid;
 
@@ -162,10 +167,13 @@ reap_children(struct master *master)
 			if (master->children[i].pid != pid)
 				continue;
 			master->children[i].pid = 0;
+			lost = lost || status != 0;
 			if (status != 0)
 				log_warn("a child ended: status=%d", status);
 		}
 	}
+	if (lost && master->lost != NULL)
+		master->lost(master->arg);
 	for (size_t i = 0; i < master->count; i++)
 		left += master->children[i].pid != 0 ? 1 : 0;
 	return left;
@@ -194,10 +202,10 @@ read_signals(int signal_fd)
 static void
 stop_children(struct master *master, struct pollfd *p)
 {
-	int64_t deadline = clock_monotonic_ms() + STOP_MS;
+	int64_t deadline = clock_monotonic_ms() + master->stop_ms;
 
 	/* Nobody new finds the sockets. */
-	for (int i = 0; i < MASTER_SOCKETS; i++)
+	for (size_t i = 0; i < master->sockets; i++)
 		if (master->path[i] != NULL)
 			(void)unlink(master->path[i]);
 	signal_children(master, SIGTERM);
@@ -226,7 +234,8 @@ master_run(struct master *master, struct err *err)
 		int64_t next_ms = start_children(master, p.fd);
 
 		if (clock_monotonic_ms() >= tick_ms) {
-			master->tick(master->arg);
+			if (master->tick != NULL)
+				master->tick(master->arg);
 			tick_ms = clock_monotonic_ms() + MASTER_TICK_MS;
 		}
 		if (next_ms < 0 || next_ms > tick_ms)

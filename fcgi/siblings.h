@@ -1,0 +1,42 @@
+#ifndef SIBLINGS_H
+#define SIBLINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "seen.h"
+
+struct err;
+
+/*
+ * What the processes of il-fcgi know of each other, in memory that they share:
+ * which interactions were seen, who has requests in hand, and the wake-ups that
+ * are held back.  In a crowd the workers wait until all have their answer, or
+ * for a moment: what they start then, containers at worst, takes the processors
+ * from it.  Any of them may be killed at any moment.
+ */
+#define SIBLINGS_MAX 2
+#define SIBLINGS_HOLD_MS 100
+
+struct siblings {
+	struct seen seen;
+	/* Since when there are requests in hand, 0: there are none. */
+	_Atomic int64_t busy_ms[SIBLINGS_MAX];
+	_Atomic size_t held;	 /* wake-ups */
+	_Atomic int64_t held_ms; /* since when */
+};
+
+struct siblings *siblings_open(struct err *err);
+void siblings_close(struct siblings *s);
+
+/* The index-th has a request in hand. */
+void siblings_begin(struct siblings *s, size_t index, int64_t now_ms);
+/* It has none any more; `jobs` are new.  more: it takes others at once.
+ * Returns how many wake-ups are due: the caller makes them. */
+size_t siblings_end(struct siblings *s, size_t index, size_t jobs, bool more,
+    int64_t now_ms);
+/* One of them is gone.  Returns how many wake-ups are due. */
+size_t siblings_lost(struct siblings *s);
+
+#endif
