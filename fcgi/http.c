@@ -17,6 +17,9 @@
  * smaller, limit. */
 #define LENGTH_MAX ((int64_t)1 << 40)
 
+/* Whoever is hasty drops a stalling peer by so much earlier. */
+#define HASTE_MS 100
+
 struct status_text {
 	int status;
 	const char *text;
@@ -69,22 +72,43 @@ on_alarm(int signal_number)
  * calls.
  */
 static void
-guard_start(const struct http_request *req)
+guard_set(int64_t stall_ms)
 {
 	struct itimerval timer = {
-		.it_value.tv_sec = req->stall_ms / 1000,
-		.it_interval.tv_sec = req->stall_ms / 1000,
+		.it_value.tv_sec = stall_ms / 1000,
+		.it_interval.tv_sec = stall_ms / 1000,
 	};
 
 	(void)setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static void
-guard_stop(void)
-{
-	struct itimerval timer = { 0 };
+/* When it was set and not stopped yet, for the hasty; 0: it was not. */
+static int64_t guard_since_ms;
 
-	(void)setitimer(ITIMER_REAL, &timer, NULL);
+static void
+guard_start(const struct http_request *req)
+{
+	int64_t now_ms = req->hasty ? clock_monotonic_ms() : 0;
+
+	if (guard_since_ms != 0 && now_ms - guard_since_ms < HASTE_MS)
+		return;
+	guard_set(req->stall_ms);
+	guard_since_ms = now_ms;
+}
+
+static void
+guard_stop(const struct http_request *req)
+{
+	if (!req->hasty)
+		guard_set(0);
+}
+
+void
+http_rest(void)
+{
+	if (guard_since_ms != 0)
+		guard_set(0);
+	guard_since_ms = 0;
 }
 
 void
@@ -133,7 +157,7 @@ http_accept(struct http_request *req)
 	req->stall_ms = HTTP_STALL_MS;
 	guard_start(req);
 	result = FCGX_Accept_r(&req->fcgi);
-	guard_stop();
+	guard_stop(req);
 	if (result != 0)
 		return false;
 	req->method = param_or_empty(req, "REQUEST_METHOD");
@@ -182,7 +206,7 @@ http_read(struct http_request *req, void *data, size_t cap)
 		cap = (size_t)req->unread;
 	guard_start(req);
 	n = FCGX_GetStr(data, (int)cap, req->fcgi.in);
-	guard_stop();
+	guard_stop(req);
 	if (n <= 0) {
 		req->failed = true;
 		return -1;
@@ -250,7 +274,7 @@ http_write(struct http_request *req, const void *data, size_t len)
 		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece)
 			req->failed = true;
 		if (guarded)
-			guard_stop();
+			guard_stop(req);
 		bytes += piece;
 		len -= (size_t)piece;
 	}
@@ -262,7 +286,7 @@ http_flush(struct http_request *req)
 	guard_start(req);
 	if (FCGX_FFlush(req->fcgi.out) != 0)
 		req->failed = true;
-	guard_stop();
+	guard_stop(req);
 	return !req->failed;
 }
 
@@ -315,6 +339,6 @@ http_finish(struct http_request *req)
 	else if (is_read(req))
 		(void)FCGX_Detach(&req->fcgi);
 	FCGX_Finish_r(&req->fcgi);
-	guard_stop();
+	guard_stop(req);
 	req->method = req->path = req->query = "";
 }

@@ -32,6 +32,7 @@ struct http_request {
 	int status;	   /* of the answer; 0: none yet */
 	int64_t sent;	   /* bytes of its body */
 	int64_t stall_ms;
+	bool hasty; /* the timer may run on until http_rest() */
 	FCGX_Request fcgi;
 };
 
@@ -41,6 +42,10 @@ struct http_request {
 /* Set libfcgi up for a listening, nonblocking socket, which stays the
  * caller's.  Call it before signals are blocked. */
 void http_init(struct http_request *req, int listen_fd);
+
+/* Many requests in a row, without a wait for anything else between them: their
+ * timer is set once for all.  What is hasty needs this before such a wait. */
+void http_rest(void);
 
 /* Take the next request.  False: there is none (somebody else took it, or what
  * connected was no FastCGI client); poll again. */

@@ -78,8 +78,10 @@ crowd_init(struct crowd *crowd, const struct serve_calls *calls, int listen_fd)
 	crowd->listen_fd = listen_fd;
 	crowd->most = calls->settle != NULL ? SERVE_TOGETHER : 1;
 	crowd->requests = xcalloc(crowd->most, sizeof(*crowd->requests));
-	for (size_t i = 0; i < crowd->most; i++)
+	for (size_t i = 0; i < crowd->most; i++) {
 		http_init(&crowd->requests[i], listen_fd);
+		crowd->requests[i].hasty = calls->settle != NULL;
+	}
 }
 
 /* Take one.  False: there is none. */
@@ -107,10 +109,12 @@ serve_some(struct crowd *crowd, const struct serve_calls *calls)
 	while (some && crowd->count < crowd->most &&
 	    clock_monotonic_ms() < until_ms && crowd_take(crowd, calls))
 		;
+	http_rest();
 	if (crowd->count > 0)
 		calls->settle(calls->arg, crowd->count);
 	for (size_t i = 0; i < crowd->count; i++)
 		http_finish(&crowd->requests[i]);
+	http_rest();
 	crowd->count = 0;
 	crowd->more = some && calls->after != NULL &&
 	    is_readable(crowd->listen_fd);

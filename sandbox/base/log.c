@@ -14,12 +14,14 @@
 
 static const char *log_program = "inline";
 static enum log_level log_limit = LOG_LEVEL_INFO;
+static bool log_plain; /* a person reads it: no priorities */
 
 void
 log_init(const char *program, enum log_level level)
 {
 	log_program = program;
 	log_limit = level;
+	log_plain = isatty(STDERR_FILENO) != 0;
 }
 
 /* The priorities of syslog(3), which the journal reads from "<N>". */
@@ -78,7 +80,7 @@ log_write(enum log_level level, const char *fmt, va_list ap)
 	if (level > log_limit)
 		return;
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	if (isatty(STDERR_FILENO) == 0) {
+	if (!log_plain) {
 		(void)snprintf(line, sizeof(line), "<%d>", log_priority(level));
 		used = strlen(line);
 	}
