@@ -88,6 +88,18 @@ fd_connect_address(int fd, const struct sockaddr_un *address)
 	return rc;
 }
 
+/* Is the process gone that made the socket at the other end listen?  Its
+ * children, which end with it, may hold that for a moment longer. */
+static bool
+fd_peer_is_gone(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	    peer.pid > 0 && kill(peer.pid, 0) != 0 && errno == ESRCH;
+}
+
 /* Remove a socket file that nobody listens on; ERR_BUSY for anything else. */
 static int
 fd_clear_path(const struct sockaddr_un *address, const char *path, int type,
@@ -105,7 +117,8 @@ fd_clear_path(const struct sockaddr_un *address, const char *path, int type,
 	probe = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0)
 		return err_system(err, "make a socket");
-	if (fd_connect_address(probe, address) == 0 || errno != ECONNREFUSED)
+	if (fd_connect_address(probe, address) == 0 ? !fd_peer_is_gone(probe) :
+						      errno != ECONNREFUSED)
 		return err_set(err, ERR_BUSY, "%s is in use by another process",
 		    path);
 	if (unlink(address->sun_path) != 0 && errno != ENOENT)

@@ -14,8 +14,9 @@ struct pollfd;
 int fd_set_nonblock(int fd, struct err *err);
 
 /* Listen on a unix socket (type SOCK_STREAM or SOCK_SEQPACKET, may be or-ed
- * with SOCK_NONBLOCK).  A dead socket file in the way is removed, a live one is
- * ERR_BUSY.  mode: permission bits of the socket file.  Returns the descriptor
+ * with SOCK_NONBLOCK).  A dead socket file in the way is removed, also when
+ * children of whoever listened still hold the socket; a live one is ERR_BUSY.
+ * mode: permission bits of the socket file.  Returns the descriptor
  * or -1. */
 int fd_listen_unix(const char *path, int type, mode_t mode, struct err *err);
 /* Connect; ERR_UNAVAILABLE when nobody listens, ERR_BUSY when whoever listens

@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/cleanup.h"
@@ -74,6 +75,33 @@ test_full_queue(const char *path)
 	(void)unlink(path);
 }
 
+/* The listener is killed, and somebody else still holds its socket. */
+static void
+test_listen_orphan(const char *path)
+{
+	auto_close int second = -1;
+	int hold[2];
+	struct err err;
+	pid_t pid;
+
+	is_int(pipe(hold), 0, "a pipe");
+	pid = fork();
+	if (pid == 0) {
+		int fd = fd_listen_unix(path, SOCK_STREAM, 0660, &err);
+
+		(void)close(hold[1]);
+		if (fd >= 0 && fork() == 0)
+			(void)!read(hold[0], &(char){ 0 }, 1);
+		_exit(fd >= 0 ? 0 : 1);
+	}
+	(void)waitpid(pid, NULL, 0);
+	second = fd_listen_unix(path, SOCK_STREAM, 0660, &err);
+	ok(second >= 0, "a socket whose maker is gone is taken over");
+	(void)close(hold[0]);
+	(void)close(hold[1]);
+	(void)unlink(path);
+}
+
 static void
 test_listen_paths(void)
 {
@@ -85,6 +113,7 @@ test_listen_paths(void)
 
 	buf_addf(&path, "%s/short.sock", folder);
 	test_listen(buf_str(&path), "short path");
+	test_listen_orphan(buf_str(&path));
 	test_full_queue(buf_str(&path));
 	buf_addf(&deep, "%s/%0120d", folder, 7);
 	is_int(fd_make_dirs(buf_str(&deep), 0700, &err), 0, "a deep folder");
