@@ -50,8 +50,8 @@ struct front {
 	int64_t log_count;
 };
 
-/* What all processes have; ERR_CONFIG when there is no usable public key.  front
- * is large: static storage. */
+/* What all processes have; ERR_CONFIG when there is no usable public key.
+ * front is large: static storage. */
 int front_open(struct front *front, const struct config *config,
     struct err *err);
 /* In the index-th of them, after the fork.  The database need not be there

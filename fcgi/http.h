@@ -12,8 +12,8 @@ struct buf;
 
 /*
  * One HTTP request that nginx handed over by FastCGI, and its answer.  libfcgi
- * is called from this file only.  One thread serves everybody, and so a peer
- * that stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to that.
+ * is called from this file only.  A process serves one after another, and so a
+ * peer that stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to it.
  * Who holds up nobody else may set stall_ms to more once it is accepted.
  *
  * Order of calls: http_init() once; http_accept(); http_read*(); either

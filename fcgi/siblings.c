@@ -33,7 +33,7 @@ siblings_begin(struct siblings *s, size_t index, int64_t now_ms)
 		s->busy_ms[index] = now_ms;
 }
 
-/* One that has been at it for long waits for something; no need to wait, too. */
+/* One that has been at it for long waits for something: nobody waits for it. */
 static bool
 is_anyone_busy(const struct siblings *s, int64_t now_ms)
 {

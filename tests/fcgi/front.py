@@ -381,16 +381,18 @@ class Front:
     def alive(self):
         return self.process.poll() is None
 
-    def children(self):
-        """The pids of those that answer."""
-        with open("/proc/%d/task/%d/children" % (
-                self.process.pid, self.process.pid)) as file:
-            return [int(word) for word in file.read().split()]
-
-    def wait_for_children(self, gone, count=2):
-        """Until there are so many, and that one is not among them."""
+    def children(self, gone=None, count=2):
+        """The pids of those that answer, once there are so many, and `gone` is
+        not among them.
+        """
+        path = "/proc/%d/task/%d/children" % (
+            self.process.pid, self.process.pid)
         deadline = time.monotonic() + 10
-        while gone in self.children() or len(self.children()) != count:
+        while True:
+            with open(path) as file:
+                pids = [int(word) for word in file.read().split()]
+            if gone not in pids and len(pids) == count:
+                return pids
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.005)
 

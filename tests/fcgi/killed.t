@@ -21,7 +21,7 @@ class Sender(threading.Thread):
     """Sends commands of ever new users until it is told to stop."""
 
     def __init__(self, front, number):
-        super().__init__()
+        super().__init__(daemon=True)
         self.front = front
         self.number = number
         self.stop = threading.Event()
@@ -55,7 +55,7 @@ def kill_one(front):
     """Only a child: the first process starts another one."""
     killed = random.choice(front.children())
     os.kill(killed, signal.SIGKILL)
-    front.wait_for_children(killed)
+    front.children(gone=killed)
 
 
 lock = threading.Lock()
