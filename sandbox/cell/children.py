@@ -120,21 +120,41 @@ def open_oom_counter():
     return None
 
 
+def make_pipes(count):
+    """Pairs of descriptors.  All of them, or none."""
+    pairs = []
+    try:
+        while len(pairs) < count:
+            pairs.append(os.pipe2(os.O_CLOEXEC))
+    except OSError:
+        for fd in [fd for pair in pairs for fd in pair]:
+            os.close(fd)
+        raise
+    return pairs
+
+
 class Pipes:
     """Standard input, output and error of a child, made before the fork."""
 
     def __init__(self, stdin, merge):
-        self.stdin, self.feed = os.pipe2(os.O_CLOEXEC)
-        out, self.stdout = os.pipe2(os.O_CLOEXEC)
-        self.outputs = {out: 1}
-        self.stderr = self.stdout
-        if not merge:
-            err, self.stderr = os.pipe2(os.O_CLOEXEC)
-            self.outputs[err] = 2
-        self.input = memoryview(stdin)
-        for fd in (self.feed, out) if merge else (self.feed, out, err):
+        """stdin: all of standard input; None: supply() tells later."""
+        (self.stdin, self.feed), *others = make_pipes(2 if merge else 3)
+        self.outputs = {pair[0]: at for at, pair in enumerate(others, 1)}
+        self.stdout = others[0][1]
+        self.stderr = others[-1][1]
+        for fd in (self.feed, *self.outputs):
             os.set_blocking(fd, False)
+        if stdin is not None:
+            self.supply(stdin, False)
+
+    def supply(self, stdin, merge):
+        """Standard input; with merge, there is no standard error either."""
+        self.input = memoryview(stdin)
         self.feed_some()
+        if merge:
+            fd = max(self.outputs, key=self.outputs.get)
+            del self.outputs[fd]
+            os.close(fd)
 
     def feed_some(self):
         """Write what fits of standard input; close it after the last byte."""
@@ -304,6 +324,16 @@ class Watch:
             self.lease.send(self.pending)
             self.pending = None
         return True
+
+
+def enter_child(step):
+    """A step in a child that must not come back with an exception: what is
+    above on the stack belongs to PID 1."""
+    try:
+        step()
+    except BaseException as error:
+        os.write(2, b"sandbox: %s\n" % str(error).encode("utf-8", "replace"))
+        os._exit(255)
 
 
 def ending(children, reason):
