@@ -51,6 +51,7 @@ TIMES = 20
 class MemoryCell(Cell):
     """What the two have in common."""
 
+    keeps_spare = False
     folders = (WORKSPACE,)
     keeper = None       # in a jail: who made it
 

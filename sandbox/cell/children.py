@@ -330,7 +330,7 @@ def enter_child(step):
     """A step in a child that must not come back with an exception: what is
     above on the stack belongs to PID 1."""
     try:
-        step()
+        return step()
     except BaseException as error:
         os.write(2, b"sandbox: %s\n" % str(error).encode("utf-8", "replace"))
         os._exit(255)

@@ -52,6 +52,12 @@ class Control:
     def send_idle(self, retire=None):
         self.sock.send(frame(FRAME_IDLE, (TAG_RETIRE, retire)))
 
+    def is_waiting(self):
+        """Is there a lease, or an end, to be met at once?"""
+        poller = select.poll()
+        poller.register(self.fd, select.POLLIN)
+        return bool(poller.poll(0))
+
     def next_lease(self, how=0):
         """Wait for the next lease.  Does not return when the broker is gone.
         With MSG_PEEK it is there for the next one to take, too."""

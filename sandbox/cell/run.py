@@ -1,7 +1,7 @@
 """The child of a fork becomes a run: a Python process like any other.
 
     run = Run(...)      in the child, right after the fork
-    run.isolate(pipes)  cut off from the cell: the one place for that
+    run.isolate(pipes)  cut off from the cell: cut_off() is the place for that
     ...                 all of the cell's frames return, down to cell.py
     run.prepare()       from here on the process looks like a fresh Python
     exec(...)           the code, called by cell.py's last lines
@@ -57,6 +57,7 @@ class Run:
         self.echo = False
         self.args = []
         self.cwd = None         # descriptor
+        self.folder = ""        # the path of that
         self.env = None         # bytes: all of the environment, if given
         self.limits = ()        # (RLIMIT_*, value)
         self.errors = None      # of stdin and stdout, if not PID 1's
@@ -68,44 +69,59 @@ class Run:
         self.last_module = None # when it began, if there were bare ones only
         self.ready = False      # has get_ready() been called?
         self.kept = None        # what it would take time to let go of
+        self.furnished = False  # has furnish() been?
         self.status = 0         # exit status
 
     # ---- in the child, under the cell's frames ----
 
     def isolate(self, pipes):
-        """Cut the process off from the cell."""
-        os.setsid()
+        """Make the process the run's."""
         os.fchdir(self.cwd)
-        for fd, target in ((pipes.stdin, 0), (pipes.stdout, 1),
-                           (pipes.stderr, 2)):
-            os.dup2(fd, target)
-        os.closerange(3, FD_MAX)
-        resource.setrlimit(resource.RLIMIT_NOFILE, self.nofile)
-        _signal.set_wakeup_fd(-1)
-        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        self.cut_off(pipes)
         # Nothing of the cell is left in reach: be traceable by oneself, and
         # own /proc/self, as any process does.
         self.set_dumpable(1)
         if not self.ready:      # a jail's is so from the start
             prefer_as_oom_victim()
-        os.nice(NICE)
         for limit, value in self.limits:
             resource.setrlimit(limit, (value, value))
+
+    def cut_off(self, pipes, keep=FD_MAX):
+        """Let go of everything that is the cell's, but one descriptor."""
+        os.setsid()
+        for fd, target in ((pipes.stdin, 0), (pipes.stdout, 1),
+                           (pipes.stderr, 2)):
+            os.dup2(fd, target)
+        os.closerange(3, keep)
+        os.closerange(keep + 1, FD_MAX)
+        resource.setrlimit(resource.RLIMIT_NOFILE, self.nofile)
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        os.nice(NICE)
+
+    def furnish(self):
+        """What is the same for every run.  Nothing can be imported by the
+        cell after."""
+        self.furnished = True
+        if not self.ready:
+            self.hidden = hide_cell(self.bare)
+        if self.env is None:
+            os.environ.update(environment())
+        if not self.ready or self.errors != READY_ERRORS:
+            open_standard_streams(self.errors)
 
     # ---- in the child, with only cell.py's frame left ----
 
     def prepare(self):
         """Make the process a fresh Python; returns the code objects to run,
         one after another, in self.names."""
-        if not self.ready:
-            self.hidden = hide_cell(self.bare)
+        if not self.furnished:
+            self.furnish()
         self.set_environment()
         self.make_main()
         self.set_path()
         self.set_arguments()
-        if not self.ready or self.errors != READY_ERRORS:
-            open_standard_streams(self.errors)
         atexit.register(self.finish)    # the first to come is the last to go
         if not self.is_file:
             self.write_source()
@@ -132,7 +148,8 @@ class Run:
 
     def set_environment(self):
         if self.env is None:
-            os.environ.update(environment())
+            if os.path.isdir(PACKAGES):
+                os.environ["PYTHONPATH"] = PACKAGES
             return
         # By itself, os.environ takes a hundred times as long.
         data = os.environ._data
@@ -323,6 +340,14 @@ def protect():
     return set_dumpable, nofile
 
 
+def trim():
+    """Give memory back that is free: what there is costs each fork, and each
+    end of a process, its time.  musl does so by itself."""
+    trim_malloc = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim_malloc is not None:
+        trim_malloc(0)
+
+
 def prefer_as_oom_victim():
     """When memory runs out, it is the run that goes, never PID 1."""
     try:
@@ -387,12 +412,9 @@ def environment():
     hand the flags that PID 1 was started with down to a Python that the run
     starts itself."""
     path = os.environ.get("PATH", os.defpath)
-    env = {"HOME": WORKSPACE, "PATH": path + ":" + PACKAGES + "/bin",
-           "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
-           "PYTHONUNBUFFERED": "1"}
-    if os.path.isdir(PACKAGES):
-        env["PYTHONPATH"] = PACKAGES
-    return env
+    return {"HOME": WORKSPACE, "PATH": path + ":" + PACKAGES + "/bin",
+            "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1",
+            "PYTHONUNBUFFERED": "1"}
 
 
 def open_standard_streams(errors):

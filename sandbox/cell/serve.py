@@ -5,7 +5,8 @@ import os
 import sys
 
 import packages
-from children import Children, Pipes, Watch
+from ahead import Spare
+from children import Children, Pipes, Watch, enter_child
 from collect import Collector
 from files import (DIRECTORY, Writer, disk, empty, failure, list_directory,
                    open_file, read_file, remove_path, split, stat_path, unlock,
@@ -14,16 +15,20 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
                     FRAME_ENOUGH, FRAME_GO, FRAME_INPUT, FRAME_REQUEST,
                     FRAME_RESULT, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
                     OP_STAT, OP_WRITE, PART_ARGS, PART_CONTENT, PART_SOURCE,
-                    PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA, TAG_CWD, TAG_DATA,
+                    PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA,
                     TAG_ECHO, TAG_INDEX_URL, TAG_MERGE,
                     TAG_NAME, TAG_OP, TAG_OUTPUT_MAX, TAG_PART, TAG_PATH,
-                    TAG_REASON, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure, ProtocolError, frame)
+                    TAG_REASON, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure, Frame,
+                    ProtocolError, frame)
 from link import Control, Gone, connect
-from run import CODE, WORKSPACE, Run, protect
+from run import CODE, WORKSPACE, Run, protect, trim
 
 PART_MAX = 16 << 20     # bytes of source, and of standard input
 WALL_MAX_MS = 86400000
 VERSION = "%d.%d.%d" % sys.version_info[:3]
+REHEARSAL = frame(
+    FRAME_REQUEST, (TAG_OP, OP_RUN), (TAG_WALL_MS, 1), (TAG_OUTPUT_MAX, 1),
+    (TAG_COLLECT_FILES, 1), (TAG_CWD, b""), (TAG_NAME, b"main.py"))
 SCRATCH = ("/tmp", "/dev/shm", CODE)
 
 
@@ -32,12 +37,15 @@ class Cell:
     None in PID 1: a Run is handed down to cell.py and no code of the cell
     runs in that process after that."""
 
+    keeps_spare = True      # a process ahead, for the next run
+
     def __init__(self, socket, native, bare):
         self.is_pip = os.path.ismount(packages.SITE)
         self.root = packages.SITE if self.is_pip else WORKSPACE
         self.run_of = (native, bare, *protect())    # what a Run is made with
         self.control = Control(connect(socket))
         self.children = Children(self.control.fd)
+        self.spare = None       # the process ahead
         self.lease = None
         self.over = False       # no more requests of this lease
 
@@ -47,8 +55,12 @@ class Cell:
         # would also copy its pages into every run.
         gc.collect()
         gc.freeze()
+        trim()
         self.control.send_ready(VERSION)
         while True:
+            run = self.fork_ahead()
+            if run is not None:
+                return run
             self.lease = self.control.next_lease()
             run = self.converse()
             if run is not None:
@@ -70,7 +82,7 @@ class Cell:
 
     def clean(self):
         """Leave nothing of a lease behind.  An error here ends the cell."""
-        self.children.kill_all()
+        self.drop_spare()
         if self.is_pip:
             packages.discard()
         for path in SCRATCH:
@@ -179,11 +191,70 @@ class Cell:
         limits = limits_of(head)
         collector = Collector(self.root, split(head.data(TAG_CWD, b"")), head)
         run = self.make_run(head, parts)
-        pipes = Pipes(parts[PART_STDIN], head.number(TAG_MERGE))
-        if self.fork(run, pipes):
-            return run
+        stdin, merge = parts[PART_STDIN], head.number(TAG_MERGE)
+        pipes = self.give(run, stdin, merge)
+        if pipes is None:
+            pipes = Pipes(stdin, merge)
+            if self.fork(run, pipes):
+                return run
         watch = Watch(self.lease, self.children, pipes, *limits)
         return watch.run() + collector.send(self.lease)
+
+    def fork_ahead(self):
+        """Fork the process of the next run, if there is time: the Run in it,
+        when it has become that.  There may be none: fork() is always there."""
+        if not self.keeps_spare or self.is_pip or self.control.is_waiting():
+            return None
+        try:
+            spare = Spare()
+        except OSError:
+            return None
+        try:
+            if self.children.fork() == 0:
+                run = Run(*self.run_of)
+                enter_child(self.control.sock.detach)
+                enter_child(lambda: spare.become(run))
+                return run
+            self.spare = spare
+        except OSError:
+            spare.close_ours()
+        spare.close_theirs()
+        self.rehearse()
+        return None
+
+    def rehearse(self):
+        """Meet the usual request, without a client and without a run: after a
+        fork, the first write to each page is ours to pay for, too."""
+        head = Frame(REHEARSAL)
+        limits_of(head)
+        # Not the workspace: it may be large, and a look at it wakes its disk.
+        collector = Collector(CODE, [], head)
+        run = self.make_run(head, {PART_SOURCE: b"print(1)"})
+        os.close(run.cwd)
+        collector.send(None)
+        frame(FRAME_RESULT, (TAG_REASON, REASON_EXIT), *disk(CODE))
+
+    def give(self, run, stdin, merge):
+        """Let the process ahead be the run: its Pipes.  None when there is no
+        such process, or it has died: nobody is left of it then."""
+        if self.spare is None:
+            return None
+        self.children.reap()
+        if self.children.status is None and self.spare.give(run, stdin, merge):
+            pipes = self.spare.pipes
+            os.close(self.spare.ours)
+            os.close(run.cwd)
+            self.spare = None
+            return pipes
+        self.drop_spare()
+        return None
+
+    def drop_spare(self):
+        """End whatever there is."""
+        self.children.kill_all()
+        if self.spare is not None:
+            self.spare.close_ours()
+            self.spare = None
 
     def fork(self, run, pipes):
         """True in the child, which is isolated then."""
@@ -210,13 +281,16 @@ class Cell:
         if path is None:
             run.source = bytes(parts[PART_SOURCE])
             run.path = "%s/%s" % (CODE, source_name(head))
-            empty(os.open(CODE, DIRECTORY))
+            if self.spare is None:      # else nothing has run since clean()
+                empty(os.open(CODE, DIRECTORY))
         else:
             names = split(path)
             run.is_file = True
             run.path = "/".join([self.root] + names)
             run.source = read_source(self.root, names)
-        run.cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
+        names = split(head.data(TAG_CWD, b""))
+        run.cwd = walk(self.root, names)
+        run.folder = "/".join([self.root] + names)
         return run
 
     def pip(self, head):
@@ -241,16 +315,6 @@ class Cell:
             packages.adopt()
         packages.discard()
         return fields
-
-
-def enter_child(step):
-    """A step in a child that must not come back with an exception: what is
-    above on the stack belongs to PID 1."""
-    try:
-        return step()
-    except BaseException as error:
-        os.write(2, b"sandbox: %s\n" % str(error).encode("utf-8", "replace"))
-        os._exit(255)
 
 
 def limits_of(head):
