@@ -163,7 +163,7 @@ def outcome(result):
             result.status, result.signal)
 
 
-def compare(lease, source, inline):
+def compare(source, inline):
     source = source.encode(
         "latin-1" if "latin-1" in source else "utf-8", "surrogatepass")
     lease.ask("WRITE", path="main.py", content=source)
@@ -176,14 +176,17 @@ def compare(lease, source, inline):
     else:
         here = outcome(lease.run(path="main.py"))
     assert here == fresh, "\n%r\n%r" % (here, fresh)
+    if inline:
+        here = outcome(ahead.run_ahead(source))
+        assert here == fresh, "ahead:\n%r\n%r" % (here, fresh)
 
 
 def add(name, source):
     def as_a_file():
-        compare(lease, source, False)
+        compare(source, False)
 
     def inline():
-        compare(lease, source, True)
+        compare(source, True)
 
     as_a_file.__name__ = "as a file: " + name
     test(as_a_file)
@@ -314,14 +317,18 @@ print(subprocess.check_output([sys.executable, '-c', 'import mine; print(mine.x)
 
 @test
 def no_end_touches_memory_that_was_freed():
+    ends = (("raise KeyboardInterrupt", None, 2), ("x =", 1, None),
+            ("1 / 0", 1, None), ("exit(3)", 3, None),
+            (PROGRAMS["daemon"], 0, None),
+            (PROGRAMS["daemon and failure"], 1, None),
+            (PROGRAMS["del after atexit"], 0, None))
     with Cell(options=["--env", "PYTHONMALLOC=debug"]) as cell:
+        for source, status, number in ends:
+            told = cell.run_ahead(source, wall_ms=60000)
+            assert (told.status, told.signal) == (status, number), (
+                source, told)
         with cell.lease() as lease:
-            for source, status, number in (
-                    ("raise KeyboardInterrupt", None, 2), ("x =", 1, None),
-                    ("1 / 0", 1, None), ("exit(3)", 3, None),
-                    (PROGRAMS["daemon"], 0, None),
-                    (PROGRAMS["daemon and failure"], 1, None),
-                    (PROGRAMS["del after atexit"], 0, None)):
+            for source, status, number in ends:
                 told = lease.run(source, wall_ms=60000)
                 assert (told.status, told.signal) == (status, number), (
                     source, told)
@@ -329,17 +336,18 @@ def no_end_touches_memory_that_was_freed():
 
 @test
 def what_is_left_of_the_cell_in_a_run():
-    told = lease.run("""
+    source = """
 import gc, sys, os, inspect
 print(len(inspect.stack()))
 cells = [m for m in gc.get_objects() if type(m) is type(sys)
          and '/run/cell' in str(getattr(m, '__file__', ''))]
 print(cells, [p for p in sys.path_importer_cache if 'run' in p])
 print([m for m in sys.modules.values() if '/run/' in str(getattr(m, '__file__', ''))])
-""")
-    assert told.stdout == b"2\n[] []\n[]\n", told
+"""
+    for told in (lease.run(source), ahead.run_ahead(source)):
+        assert told.stdout == b"2\n[] []\n[]\n", told
 
 
-with Cell(workspace_size="32m", pids=64) as the_cell:
+with Cell(workspace_size="32m", pids=64) as the_cell, Cell() as ahead:
     with the_cell.lease() as lease:
         run()
