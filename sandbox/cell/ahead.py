@@ -11,7 +11,7 @@ reach as PID 1.
 import gc
 import marshal
 import os
-import sys
+import select
 
 from children import Pipes, make_pipes
 from run import Run, flush_files, flush_streams, prefer_as_oom_victim
@@ -47,7 +47,8 @@ class Spare:
         self.pipes.close_ours()
 
     def give(self, run, stdin, merge):
-        """Make it the run.  False when it is dead, and nothing has run.
+        """Make it the run.  False when it cannot be: nothing has run then, and
+        it must end.
 
         This blocks, but not on anybody outside: it reads, or it is dead.
         """
@@ -57,7 +58,7 @@ class Spare:
         try:
             write_all(self.ours, len(data).to_bytes(HEAD, "little") + data,
                       run.source)
-        except BrokenPipeError:
+        except OSError:         # it may have had a part of them
             return False
         return True
 
@@ -71,7 +72,11 @@ class Spare:
         prefer_as_oom_victim()
         run.set_dumpable(0)
         run.furnish()
-        rehearse(run)
+        orders = select.poll()
+        orders.register(self.theirs, select.POLLIN)
+        for _ in rehearse(run):
+            if orders.poll(0):      # they do not wait for that
+                break
         self.obey(run)
 
     def obey(self, run):
@@ -110,19 +115,24 @@ def write_all(fd, *pieces):
 
 
 def rehearse(run):
-    """Go the way of a run.  Nothing may come of it that a run could see, and
-    nothing in the workspace is looked at: it will be another by then."""
+    """Go the way of a run, step by step.  Nothing may come of it that a run
+    could see, and nothing in the workspace is looked at: it will be another
+    by then."""
     dry = Run(run.native, run.bare, run.set_dumpable, run.nofile)
     dry.path = os.devnull
     dry.echo = True
     dry.source = REHEARSAL
     dry.make_main()
     dry.set_arguments()
+    yield
     dry.write_source()
-    for code in dry.compile():
+    yield
+    codes = dry.compile()
+    yield
+    for code in codes:
         exec(code, dry.names)
     flush_streams()
-    set(sys.modules) - dry.bare
     flush_files()
-    del dry
+    yield
+    del dry, codes
     gc.collect()

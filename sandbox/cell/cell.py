@@ -9,6 +9,7 @@ does nothing else; every other one has a /workspace and does everything else.
     cell.py       this: start, and the last lines of a run
     serve.py      leases, requests, what the operations do
     children.py   fork, limits, output, the end of every process
+    ahead.py      the process of the next run, before it is asked for
     run.py        a child becomes a Python process like any other
     files.py      the workspace, for the client
     collect.py    which files did a run change?
@@ -16,8 +17,8 @@ does nothing else; every other one has a /workspace and does everything else.
     link.py       sockets
     frames.py     the protocol
 
-A run is a fork of this process, taken while the interpreter is warm.  The
-child leaves all of the functions above and comes back here, so that user code
+A run is a fork of this process, taken while the interpreter is warm: the
+first of a lease before it is asked for, others when they are.  The child leaves all of the functions above and comes back here, so that user code
 is called from the bottom of the stack, by the main program of a real
 interpreter: when it ends, the interpreter's own end does the rest, as ever
 (threads are joined, atexit, flushing, the exit status, SystemExit, ...).

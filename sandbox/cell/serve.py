@@ -219,20 +219,26 @@ class Cell:
         except OSError:
             spare.close_ours()
         spare.close_theirs()
-        self.rehearse()
+        if not self.control.is_waiting():
+            self.rehearse()
         return None
 
     def rehearse(self):
         """Meet the usual request, without a client and without a run: after a
-        fork, the first write to each page is ours to pay for, too."""
-        head = Frame(REHEARSAL)
-        limits_of(head)
-        # Not the workspace: it may be large, and a look at it wakes its disk.
-        collector = Collector(CODE, [], head)
-        run = self.make_run(head, {PART_SOURCE: b"print(1)"})
-        os.close(run.cwd)
-        collector.send(None)
-        frame(FRAME_RESULT, (TAG_REASON, REASON_EXIT), *disk(CODE))
+        fork, the first write to each page is ours to pay for, too.  Not in the
+        workspace, which may be large, and locked by its owner."""
+        root, self.root = self.root, CODE
+        try:
+            head = Frame(REHEARSAL)
+            limits_of(head)
+            collector = Collector(CODE, [], head)
+            os.close(self.make_run(head, {PART_SOURCE: b"print(1)"}).cwd)
+            collector.send(None)
+            frame(FRAME_RESULT, (TAG_REASON, REASON_EXIT), *disk(CODE))
+        except OSError:
+            pass
+        finally:
+            self.root = root
 
     def give(self, run, stdin, merge):
         """Let the process ahead be the run: its Pipes.  None when there is no

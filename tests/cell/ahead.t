@@ -182,6 +182,14 @@ def it_runs_nothing_of_the_users_before_its_request():
 
 
 @test
+def a_workspace_that_its_owner_has_locked_is_no_matter():
+    with cell.lease() as lease:
+        lease.run("import os; os.chmod('/workspace', 0)")
+    assert cell.idle()
+    assert cell.run_ahead("print(1)").stdout == b"1\n"
+
+
+@test
 def nothing_of_a_run_is_in_the_next():
     look = ("import builtins, os, resource, sys\n"
             "print(sorted(os.environ), os.umask(0o22), os.nice(0),"
