@@ -17,11 +17,12 @@ does nothing else; every other one has a /workspace and does everything else.
     link.py       sockets
     frames.py     the protocol
 
-A run is a fork of this process, taken while the interpreter is warm: the
-first of a lease before it is asked for, others when they are.  The child leaves all of the functions above and comes back here, so that user code
-is called from the bottom of the stack, by the main program of a real
-interpreter: when it ends, the interpreter's own end does the rest, as ever
-(threads are joined, atexit, flushing, the exit status, SystemExit, ...).
+A run is a fork of this process, taken while the interpreter is warm: the first
+of a lease before it is asked for, others when they are.  The child leaves all
+of the functions above and comes back here, so that user code is called from
+the bottom of the stack, by the main program of a real interpreter: when it
+ends, the interpreter's own end does the rest, as ever (threads are joined,
+atexit, flushing, the exit status, SystemExit, ...).
 """
 
 native = dict(globals())        # the names that this Python gives a script

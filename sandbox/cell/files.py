@@ -2,8 +2,8 @@
 
 These run in PID 1 itself, not in a child with a limit, because no other
 process exists while they do, but the one ahead that only waits: everything
-that a run started is dead before its result is sent.  So nothing can swap a path under them, and nothing they touch
-can block.  What earlier runs left behind is hostile all the same: links,
+that a run started is dead before its result is sent.  So nothing can swap a
+path under them, and nothing they touch can block.  What earlier runs left behind is hostile all the same: links,
 FIFOs, names of any bytes, trees of any depth.  Hence every path is walked
 component by component from the workspace's own descriptor, following nothing.
 

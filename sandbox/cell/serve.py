@@ -15,11 +15,12 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
                     FRAME_ENOUGH, FRAME_GO, FRAME_INPUT, FRAME_REQUEST,
                     FRAME_RESULT, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
                     OP_STAT, OP_WRITE, PART_ARGS, PART_CONTENT, PART_SOURCE,
-                    PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA,
-                    TAG_ECHO, TAG_INDEX_URL, TAG_MERGE,
-                    TAG_NAME, TAG_OP, TAG_OUTPUT_MAX, TAG_PART, TAG_PATH,
-                    TAG_REASON, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure, Frame,
-                    ProtocolError, frame)
+                    PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA,
+                    TAG_COLLECT_FILES, TAG_CWD, TAG_DATA, TAG_ECHO,
+                    TAG_INDEX_URL, TAG_MERGE, TAG_NAME, TAG_OP,
+                    TAG_OUTPUT_MAX, TAG_PART, TAG_PATH, TAG_REASON, TAG_SDIST,
+                    TAG_STATUS, TAG_WALL_MS, Failure, Frame, ProtocolError,
+                    frame)
 from link import Control, Gone, connect
 from run import CODE, WORKSPACE, Run, protect, trim
 
