@@ -6,7 +6,7 @@
  *	alternate COUNT BLOCK GAP_MS TARGET…
  *	sustain LANES ROUNDS MS,MS… TARGET…
  *	burst LANES TARGET
- *	beside ROUNDS PHASE_MS DELAY_MS ALONE BESIDE OTHER…
+ *	beside ROUNDS PHASE_MS DELAY_MS,PAUSE_MS ALONE BESIDE OTHER…
  *	first SINCE_US MOST_MS TARGET
  *	discord				(answers edits until it is killed)
  *
@@ -123,8 +123,8 @@ parse_times(const char *text, int64_t *times, size_t n)
 		char *end = NULL;
 
 		times[i] = strtoll(text, &end, 10);
-		if (end == text || times[i] <= 0)
-			usage("a time for each target");
+		if (end == text || times[i] < 0)
+			usage("a time for each");
 		text = *end == ',' ? end + 1 : end;
 	}
 }
@@ -152,8 +152,9 @@ run_mode(struct bench *bench, struct target *targets, struct words *words,
 		drive_alternate(bench, targets, n, number(first),
 		    number(second), number(third));
 	} else if (strcmp(mode, "beside") == 0 && n >= 2) {
+		parse_times(third, times, 2);
 		drive_beside(bench, targets, n, number(first), number(second),
-		    number(third));
+		    times);
 	} else if (strcmp(mode, "burst") == 0) {
 		drive_burst(bench, targets, number(first));
 	} else if (strcmp(mode, "first") == 0) {

@@ -203,7 +203,8 @@ drive_burst(struct bench *bench, struct target *target, int64_t lanes)
 /* ---- beside others ---- */
 
 static void
-repeat(struct lane *lane, int64_t ms, const struct one *until, size_t others)
+repeat(struct bench *bench, struct lane *lane, int64_t ms, int64_t pause_ms,
+    const struct one *until, size_t others)
 {
 	int64_t end = clock_monotonic_ms() + ms;
 
@@ -214,12 +215,13 @@ repeat(struct lane *lane, int64_t ms, const struct one *until, size_t others)
 			if (until[i].over)
 				return;
 		}
+		pass(bench, pause_ms);
 	}
 }
 
 static void
 beside(struct bench *bench, struct lane **lanes, size_t n, int64_t phase_ms,
-    int64_t delay_ms)
+    const int64_t *times_ms)
 {
 	struct one *others = xcalloc(n, sizeof(*others));
 
@@ -230,8 +232,8 @@ beside(struct bench *bench, struct lane **lanes, size_t n, int64_t phase_ms,
 		lane_prepare(lanes[i]);
 		lane_start(lanes[i]);
 	}
-	pass(bench, delay_ms);
-	repeat(lanes[1], phase_ms, others + 2, n - 2);
+	pass(bench, times_ms[0]);
+	repeat(bench, lanes[1], phase_ms, times_ms[1], others + 2, n - 2);
 	for (size_t i = 2; i < n; i++) {
 		others[i].running = true;
 		while (!others[i].over)
@@ -242,16 +244,16 @@ beside(struct bench *bench, struct lane **lanes, size_t n, int64_t phase_ms,
 
 void
 drive_beside(struct bench *bench, struct target *targets, size_t n,
-    int64_t rounds, int64_t phase_ms, int64_t delay_ms)
+    int64_t rounds, int64_t phase_ms, const int64_t *times_ms)
 {
 	struct lane **lanes = xcalloc(n, sizeof(*lanes));
 
 	for (size_t i = 0; i < n; i++)
 		lanes[i] = lane_new(bench, &targets[i], 0);
 	for (int64_t round = 0; round < rounds; round++) {
-		repeat(lanes[0], phase_ms, NULL, 0);
-		beside(bench, lanes, n, phase_ms, delay_ms);
-		pass(bench, delay_ms);
+		repeat(bench, lanes[0], phase_ms, times_ms[1], NULL, 0);
+		beside(bench, lanes, n, phase_ms, times_ms);
+		pass(bench, times_ms[0]);
 	}
 	for (size_t i = 0; i < n; i++)
 		lane_free(lanes[i]);

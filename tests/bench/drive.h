@@ -25,9 +25,10 @@ void drive_burst(struct bench *bench, struct target *target, int64_t lanes);
 
 /* The first target one after another for phase_ms; then again, into the second,
  * while one of each of the others runs, which take longer than that; after
- * delay_ms, by which these run.  rounds times. */
+ * times_ms[0], by which these run, and with a pause of times_ms[1] after each.
+ * rounds times. */
 void drive_beside(struct bench *bench, struct target *targets, size_t n,
-    int64_t rounds, int64_t phase_ms, int64_t delay_ms);
+    int64_t rounds, int64_t phase_ms, const int64_t *times_ms);
 
 /* Until one is right, since since_us on the monotonic clock. */
 void drive_first(struct bench *bench, struct target *target, int64_t since_us,

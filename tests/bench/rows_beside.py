@@ -13,9 +13,12 @@ def loop_code(lasts_ms):
                 lasts_ms / 1000))
 
 
+PAUSE_MS = 50
+
+
 def tell(table, what, lasts_ms, alone, beside, *others):
-    table.at_most(what + ", two loops beside it, p95", beside["whole"]["p95"],
-                  alone["whole"]["p95"], 2, with_what="alone")
+    table.at_most(what, beside["whole"]["p95"], alone["whole"]["p95"], 2,
+                  with_what="alone")
     late = max(other["whole"]["max"] for other in others) - lasts_ms
     table.note("p50 %s beside %s alone; n=%d beside %d, in turns; the loops"
                " ran after %s at the latest" % (
@@ -24,21 +27,25 @@ def tell(table, what, lasts_ms, alone, beside, *others):
 
 
 def loops(place, table):
+    """With a pause between them, as somebody makes who reads the answer; and
+    without one: then those that are measured want a processor as well."""
     rounds = 1 if place.settings.quick else 3
     phase, delay = place.settings.ms(3000), place.settings.ms(300)
     lasts = phase + delay + 200
     code = loop_code(lasts)
-    order = ("beside", rounds, phase, delay)
     with place.service(users=3) as service:
-        spec = place.command(service)
-        others = [place.command(service, p.USER + i, code) for i in (1, 2)]
-        place.load("burst", 3, spec)
-        tell(table, "/il py", lasts,
-             *place.load(*order, spec, spec, *others))
-        spec, other = place.eval(service), place.eval(service, code)
-        place.load("sustain", 3, 1, place.settings.ms(2000), spec)
-        tell(table, "POST /eval", lasts,
-             *place.load(*order, spec, spec, other, other))
+        warm = [place.command(service),
+                *(place.command(service, p.USER + i, code) for i in (1, 2))]
+        place.load("burst", 3, warm[0])
+        api, other = place.eval(service), place.eval(service, code)
+        place.load("sustain", 3, 1, place.settings.ms(2000), api)
+        for what, targets in (("/il py", warm), ("POST /eval",
+                                                 [api, other, other])):
+            for pause, how in ((PAUSE_MS, "two loops beside it, p95"),
+                               (0, "the same, without a pause, p95")):
+                tell(table, "%s, %s" % (what, how), lasts, *place.load(
+                    "beside", rounds, phase, "%d,%d" % (delay, pause),
+                    targets[0], *targets))
 
 
 def preload(place, table):
