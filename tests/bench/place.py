@@ -154,18 +154,19 @@ class Place:
 
     # ---- the generator ----
 
-    def load(self, *words, root=False):
+    def load(self, *words, root=False, nice=0):
         """Run bench_load; returns its targets.  An error is one here, too."""
-        with self.start_load(*words, root=root) as process:
+        with self.start_load(*words, root=root, nice=nice) as process:
             return self.end_load(process)
 
     @contextlib.contextmanager
-    def start_load(self, *words, root=False):
+    def start_load(self, *words, root=False, nice=0):
         fd = self.rest.fileno()
         argv = [os.path.join(BUILD, "tests", "bench_load"), "-k", SEED,
                 "-a", APPLICATION, "-l", str(fd)]
         argv += ["-c"] * self.settings.fresh
         argv += ["-r", self.root] if root and self.root else []
+        argv = ["nice", "-n", str(nice)] * (nice != 0) + argv
         process = subprocess.Popen(
             argv + [str(word) for word in words], stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL, pass_fds=(fd,), text=True,
