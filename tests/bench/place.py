@@ -34,6 +34,9 @@ APPLICATION = "200000000000000001"
 USER = 700000000000000000
 START_MS = 60000
 TICKS = os.sysconf("SC_CLK_TCK")
+# The generator is where Discord is, on another machine: what holds it up here,
+# too, loops or the service itself, is none of what is measured.
+GENERATOR_NICE = -20 if os.geteuid() == 0 else 0
 
 
 class Failed(Exception):

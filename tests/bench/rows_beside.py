@@ -1,7 +1,5 @@
 """A run while two others loop, and what IL_PRELOAD saves."""
 
-import os
-
 import place as p
 from table import ms
 
@@ -16,9 +14,6 @@ def loop_code(lasts_ms):
 
 
 PAUSE_MS = 50
-# The generator is where Discord is, on another machine: that loops hold it up,
-# too, is none of what is measured.
-GENERATOR_NICE = -20 if os.geteuid() == 0 else 0
 
 
 def tell(table, what, lasts_ms, alone, beside, *others):
@@ -50,7 +45,7 @@ def loops(place, table):
                                (0, "the same, without a pause, p95")):
                 tell(table, "%s, %s" % (what, how), lasts, *place.load(
                     "beside", rounds, phase, "%d,%d" % (delay, pause),
-                    targets[0], *targets, nice=GENERATOR_NICE))
+                    targets[0], *targets, nice=p.GENERATOR_NICE))
 
 
 def preload(place, table):
