@@ -31,19 +31,24 @@ wait_for_ever(void *unused)
 /*
  * An init that does nothing.  Since it runs no code that writes, it can share
  * our memory, and costs next to nothing.  SIGCHLD is ignored there: the kernel
- * reaps for it.
+ * reaps for it.  No signal has a handler there: what a run sends it would be
+ * executed in our memory, on that small stack.  The interpreter has one only.
  */
 static pid_t
 spawn_init(void)
 {
 	static char stack[STACK] __attribute__((aligned(16)));
+	static const struct sigaction none = { .sa_handler = SIG_DFL };
+	struct sigaction interrupt;
 	pid_t pid;
 	int code;
 
 	(void)signal(SIGCHLD, SIG_IGN);
+	(void)sigaction(SIGINT, &none, &interrupt);
 	pid = clone(wait_for_ever, stack + sizeof(stack),
 	    CLONE_VM | CLONE_FILES | SIGCHLD, NULL);
 	code = errno;
+	(void)sigaction(SIGINT, &interrupt, NULL);
 	(void)signal(SIGCHLD, SIG_DFL);
 	errno = code;
 	return pid;
