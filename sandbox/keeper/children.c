@@ -13,13 +13,16 @@ pid_t
 children_clone(const struct keeper *k)
 {
 	pid_t pid;
+	int code;
 
 	k->before_fork();
 	pid = fork();
+	code = errno;
 	if (pid == 0)
 		k->in_child();
 	else
 		k->in_parent();
+	errno = code;
 	return pid;
 }
 
