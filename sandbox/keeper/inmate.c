@@ -49,7 +49,8 @@ static char packets[KEEPER_PACKETS][FRAME_MAX];
 static struct usual usual;
 struct keeper_usual keeper_usual;
 
-/* Until the client says something; ends the process when it will not. */
+/* Until the client says something; ends the process when it will not, or when
+ * that is too long for a frame. */
 static size_t
 receive(const struct keeper *k, char *packet)
 {
@@ -60,10 +61,11 @@ receive(const struct keeper *k, char *packet)
 	ssize_t len;
 
 	for (;;) {
-		len = recv(k->lease, packet, FRAME_MAX, MSG_DONTWAIT);
-		if (len > 0)
+		len = recv(k->lease, packet, FRAME_MAX,
+		    MSG_DONTWAIT | MSG_TRUNC);
+		if (len > 0 && len <= FRAME_MAX)
 			return (size_t)len;
-		if (len == 0 || (errno != EAGAIN && errno != EINTR))
+		if (len >= 0 || (errno != EAGAIN && errno != EINTR))
 			own_leave();
 		while (poll(p, 2, -1) < 0 && errno == EINTR)
 			;
