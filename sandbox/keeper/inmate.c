@@ -170,6 +170,14 @@ apply_limits(const struct keeper *k)
 }
 
 static void
+be_nice(void)
+{
+	errno = 0;
+	if (nice(NICE) == -1 && errno != 0)
+		fail("its priority");
+}
+
+static void
 become_run(const struct keeper *k)
 {
 	static const char *const folders[] = { KEEPER_FOLDERS };
@@ -188,9 +196,9 @@ become_run(const struct keeper *k)
 			(void)close(fd);
 	if (setsid() < 0 || chdir(folders[usual.plan.folder]) < 0)
 		fail("the folder");
-	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ||
-	    setpriority(PRIO_PROCESS, 0, NICE) < 0)
-		fail("its priority");
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		fail("prctl");
+	be_nice();
 	apply_limits(k);
 }
 
