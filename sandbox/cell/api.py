@@ -42,8 +42,9 @@ LIMITS = ((TAG_LIMIT_MEMORY, resource.RLIMIT_AS),
           (TAG_LIMIT_CPU, resource.RLIMIT_CPU))
 
 
-# The request that is rehearsed: see ApiCell.rehearse().
-REHEARSED = (b"-c\0print(end='')\0",
+# The request that is rehearsed: see ApiCell.rehearse().  With this encoding the
+# standard streams stay those of get_ready(), which have never seen a file.
+REHEARSED = (b"-c\0print(end='')\0", b"PYTHONIOENCODING=utf-8:strict\0" +
              b"".join(b"NAME%d=value\0" % number for number in range(12)))
 TIMES = 20
 
@@ -233,6 +234,7 @@ class ApiCell(MemoryCell):
         self.hidden = get_ready(bare)
         trouble = import_ahead(self.preload.split(","), bare)
         self.keeper = keeper
+        self.control.let_go()
         self.rehearse()
         gc.collect()
         gc.freeze()

@@ -126,7 +126,6 @@ class Keeper:
         counted by user, which is one for the code of all cells.
         """
         shared = self.shared
-        self.control.sock.detach()
         return Lease(shared.lease, shared.channel, [
             ctypes.string_at(shared.packets[i], shared.packet_len[i])
             for i in range(shared.packet_count)])

@@ -44,10 +44,15 @@ class Control:
         self.sock = sock
         self.fd = sock.fileno()
 
+    def let_go(self):
+        """From here on only the descriptor: no object of a clone's is to
+        close, at the clone's end, what has its number by then."""
+        self.sock.detach()
+
     def send_ready(self, version, isolation=None, why=None):
-        self.sock.send(frame(FRAME_READY, (TAG_PYTHON, version.encode()),
-                             (TAG_ISOLATION, isolation),
-                             (TAG_TEXT, why and why.encode())))
+        os.write(self.fd, frame(FRAME_READY, (TAG_PYTHON, version.encode()),
+                                (TAG_ISOLATION, isolation),
+                                (TAG_TEXT, why and why.encode())))
 
     def send_idle(self, retire=None):
         self.sock.send(frame(FRAME_IDLE, (TAG_RETIRE, retire)))
