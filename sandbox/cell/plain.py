@@ -12,7 +12,7 @@ import _signal
 
 from files import READ
 from frames import ERROR_TOO_LARGE, Failure
-from run import Run
+from run import Run, last_module
 
 # From 3.13 on, Python remembers the code after -c for its tracebacks.
 linecache = None
@@ -151,7 +151,15 @@ class Command(Started):
         if linecache is not None:
             sys.modules["linecache"] = linecache
             linecache._register_code(code, source, COMMAND)
+            self.last_module = last_module() if self.ready else None
         return [code]
+
+    def rehearse(self):
+        Started.rehearse(self)
+        if linecache is not None:   # no other form has it, or this code
+            linecache._interactive_cache.clear()
+            if "linecache" not in self.bare:
+                del sys.modules["linecache"]
 
 
 def execute(words, env, script=None):
