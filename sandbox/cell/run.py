@@ -36,6 +36,7 @@ ECHO_MAX = 256 << 10    # longer source is not taken apart: trees are large
 ONE_THREAD = {name + "_NUM_THREADS": "1"
               for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
 READY_ERRORS = "strict" # of standard streams, as most have them
+NATIVE_ERRORS = sys.stdin.errors    # as this interpreter has opened them
 FD_MAX = 64             # PID 1's own limit: it cannot have a higher one open
 PR_SET_DUMPABLE = 4
 NICE = 5                # PID 1 must come to its turn among many that spin
@@ -109,7 +110,7 @@ class Run:
         if self.env is None:
             os.environ.update(environment())
         if not self.ready or self.errors != READY_ERRORS:
-            open_standard_streams(self.errors)
+            open_standard_streams(self.errors or NATIVE_ERRORS)
 
     # ---- in the child, with only cell.py's frame left ----
 
@@ -427,7 +428,7 @@ def open_standard_streams(errors):
         raw.name = "<%s>" % name
         stream = io.TextIOWrapper(io.BufferedReader(raw) if fd == 0 else raw,
                                   old.encoding,
-                                  fd < 2 and errors or old.errors, newline="\n",
+                                  errors if fd < 2 else old.errors, newline="\n",
                                   write_through=True)
         stream.mode = "r" if fd == 0 else "w"
         setattr(sys, name, stream)
