@@ -1,0 +1,314 @@
+#!/usr/bin/python3
+"""A usual request is read and begun in C, any other one by the interpreter
+(sandbox/keeper): both must give the same.  Each request is made twice, the
+second time with its words in two packets, which is all that is unusual."""
+
+import subprocess
+
+from apidriver import EVAL_ENV, EXECUTE_ENV, ApiCell
+from driver import DOCKER, F, IMAGE, N, pack
+from tap import run, test
+
+cell = ApiCell()
+TIMES = ("WALL_US", "CPU_US", "MAX_RSS")
+DEFAULTS = {"plain": 1, "folder": "/home", "wall_ms": 20000,
+            "output_max": 1000000, "limit_memory": 700 << 20,
+            "limit_files": 32, "limit_processes": 15, "limit_cpu": 600,
+            "collect_files": 100, "collect_bytes": 1 << 20,
+            "collect_total": 1 << 20}
+
+
+def ask(args, pieces, stdin=b"", env=EVAL_ENV, **fields):
+    """One request; pieces: packets that the words come in."""
+    words = b"".join((a.encode("utf-8", "surrogateescape") if isinstance(a, str)
+                      else a) + b"\0" for a in args)
+    head = {**DEFAULTS, **fields}
+    with cell.lease() as lease:
+        lease.send("REQUEST", ("OP", N.OP_RUN), *(
+            (name.upper(), value) for name, value in head.items()
+            if value is not None), *(("ENV", entry) for entry in env))
+        at = len(words) if pieces == 1 else 1
+        for part in filter(None, (words[:at], words[at:])):
+            lease.send_part("ARGS", part)
+        lease.send_part("STDIN", stdin)
+        lease.send("GO")
+        told = lease.finish()
+    told.idle = cell.said()
+    return told
+
+
+def essence(told):
+    return {"out": told.stdout, "err": told.stderr, "idle": told.idle,
+            "files": told.files, "left out": told.left_out,
+            **{name: value for name, value in told.fields.items()
+               if name not in TIMES}}
+
+
+def differ(cases):
+    """cases: {name: (args, fields)}.  What is not the same in both ways."""
+    wrong = []
+    for name, (args, fields) in cases.items():
+        usual, other = (essence(ask(args, pieces, **fields))
+                        for pieces in (1, 2))
+        wrong += ["%s, %s: %r, by the interpreter %r" % (
+            name, key, usual.get(key), other.get(key))
+            for key in sorted({*usual, *other})
+            if usual.get(key) != other.get(key)]
+    assert not wrong, "\n".join(wrong)
+
+
+STATE = r"""
+import atexit, builtins, gc, os, resource as r, signal, sys, warnings
+for s in sys.stdin, sys.stdout, sys.stderr:
+    print(s, s.encoding, s.errors, s.newlines, s.line_buffering, s.seekable(),
+          s.write_through, s.isatty(), s.buffer.__class__, s.mode, s.name,
+          s.closed, s.fileno(), s.buffer.seekable())
+print(sys.__stdin__ is sys.stdin, sys.__stdout__ is sys.stdout)
+print([(n, r.getrlimit(getattr(r, n))) for n in dir(r) if n[:7] == 'RLIMIT_'])
+print([signal.getsignal(n) for n in range(1, 32)], signal.pthread_sigmask(0, []))
+print(os.getcwd(), os.getuid(), os.getgid(), os.getgroups(), os.umask(0),
+      os.nice(0), os.getsid(0) == os.getpid() == os.getpgid(0))
+print(sys.argv, sys.orig_argv[1:] if sys.version_info > (3, 10) else 0,
+      sys.path, sys.flags, sys.warnoptions, sorted(sys.modules))
+print(sorted(globals()), sorted(vars(builtins)), __name__, __loader__)
+print(os.environb, list(os.environ), warnings.filters)
+print(sys.path_hooks, sorted(sys.path_importer_cache), sys.meta_path)
+print(gc.isenabled(), gc.get_threshold(), gc.callbacks, sys.gettrace(),
+      sys.getprofile(), sys.excepthook, sys.displayhook, sys.getrecursionlimit(),
+      sys.getswitchinterval(), hasattr(sys, 'last_value'), sys.flags.hash_randomization)
+def is_open(fd):
+    try: return os.fstat(fd) is not None
+    except OSError: return False
+print([fd for fd in range(64) if is_open(fd)], os.get_blocking(0), os.get_blocking(1))
+"""
+
+PROGRAMS = {
+    "everything that can be seen": STATE,
+    "nothing": "",
+    "text": "print('a', 1, sep='-')\nimport sys\nprint('b', file=sys.stderr)",
+    "an error": "def f():\n    return 1 / 0\nf()",
+    "a syntax error": "x = 1\ny = = 2\n",
+    "another encoding": "# -*- coding: latin-1 -*-\nprint(len('\u00e9'))",
+    "exit 3": "import sys\nsys.exit(3)",
+    "exit text": "import sys\nsys.exit('so it goes')",
+    "interrupted": "raise KeyboardInterrupt",
+    "sigint": "import os, signal\nos.kill(os.getpid(), signal.SIGINT)",
+    "killed": "import os\nprint('x')\nos.kill(os.getpid(), 9)",
+    "sigpipe": "import os, signal\nsignal.signal(13, signal.SIG_DFL)\n"
+               "os.kill(os.getpid(), 13)",
+    "os._exit": "import os\nos._exit(255)",
+    "a survivor": "import os, time\nif os.fork() == 0: time.sleep(99)\nprint(1)",
+    "a daemon": "import threading, time\nthreading.Thread(target=time.sleep,"
+                " args=(99,), daemon=True).start()\nprint(1)",
+    "a pipe's worth": "print('x' * 70000)",
+    "much": "import os\nfor i in range(40): os.write(1, b'x' * 10000)",
+    "standard input": "import sys\nd = sys.stdin.buffer.read()\n"
+                      "print(len(d), sum(d))",
+    "files": "import os\nos.makedirs('d')\nopen('d/x', 'w').write('1')\n"
+             "open('y', 'w').write('2')",
+    "a file that is too long": "open('y', 'wb').write(bytes(2 << 20))",
+    "a folder only": "import os\nos.mkdir('empty')",
+    "files in the other folder": "open('/workspace/x', 'w').write('1')",
+    "exec": "exec('1/0')",
+    "modules": "import json, socket, subprocess, random\nprint(1)",
+    "a child": "import subprocess, sys\nprint(subprocess.run([sys.executable,"
+               " '-c', 'print(6*7)'], stdout=-1).stdout)",
+}
+
+
+@test
+def every_program_does_the_same():
+    differ({name: (["-c", code], {}) for name, code in PROGRAMS.items()})
+
+
+@test
+def every_program_does_the_same_with_one_stream_and_input():
+    differ({name: (["-c", code], {"merge": 1, "stdin": b"ab\n" * 9000,
+                                  "folder": "/workspace"})
+            for name, code in PROGRAMS.items()})
+
+
+@test
+def words_are_the_same():
+    code = "import sys; print(sys.argv, sys.orig_argv[1:] if " \
+           "sys.version_info > (3, 10) else 0)"
+    differ({repr(args)[:40]: (args, {}) for args in (
+        ["-c", code, "a", "", "-c", "--", "\u00e4 \U0001f600"],
+        ["-c", code, b"\xff\xfe"], ["-c", b"print('\xff')"], ["-c"],
+        ["-c", ""], ["-c", "", ""], ["-c", "\n\n  print(1)"],
+        ["-cprint(5)"], ["-C", "print(1)"], ["", ""], ["-O", "-c", code],
+        ["-c", "#" * 32000 + "\nprint(1)"],
+        ["-c", code, *["x"] * 12000])})
+
+
+@test
+def limits_are_the_same():
+    show = "import resource as r\nprint([r.getrlimit(getattr(r, n)) for n in " \
+           "dir(r) if n[:7] == 'RLIMIT_'])"
+    cases = {}
+    for name in ("limit_memory", "limit_files", "limit_cpu",
+                 "limit_processes"):
+        for value in (None, 0, -1, 1 << 40, (1 << 63) - 1, -1 << 63):
+            cases["%s %s" % (name, value)] = (["-c", show], {name: value})
+    cases["few files"] = (["-c", show], {"limit_files": 4})
+    for name in ("wall_ms", "output_max"):
+        for value in (None, 0, -1, 86400000, 86400001, (1 << 63) - 1):
+            cases["%s %s" % (name, value)] = (["-c", "print(1)"],
+                                              {name: value})
+    for name in ("collect_files", "collect_bytes", "collect_total",
+                 "collect_how", "collect_ms"):
+        for value in (None, 0, 1, -1, (1 << 63) - 1):
+            cases["%s %s" % (name, value)] = (
+                ["-c", "open('a', 'w').write('x')"], {name: value})
+    del cases["collect_ms 1"]       # who is quick enough?
+    differ(cases)
+
+
+@test
+def ends_by_a_limit_are_the_same():
+    differ({
+        "time": (["-c", "print(1)\nwhile True: pass"], {"wall_ms": 500}),
+        "memory": (["-c", "x = bytearray(800 << 20)"], {}),
+        "the cell's memory": (["-c", "x = []\nwhile True: x.append(bytearray("
+                               "1 << 20))"], {"limit_memory": 0}),
+        "output": (["-c", "while True: print('x' * 99)"],
+                   {"output_max": 1000}),
+        "output to the byte": (["-c", "print('x' * 999)"],
+                               {"output_max": 1000}),
+        "output, dropped": (["-c", "import sys\nfor i in range(9999): print("
+                             "'x' * 99); print('y', file=sys.stderr)"],
+                            {"output_max": 1000,
+                             "output_mode": N.OUTPUT_DRAIN}),
+        "no such mode": (["-c", "print('x' * 2000)"],
+                         {"output_max": 1000, "output_mode": 7}),
+        "cpu": (["-c", "while True: pass"], {"limit_cpu": 1}),
+        "files": (["-c", "f = [open('/dev/null') for i in range(40)]"], {}),
+        "processes": (["-c", "import os\ntry:\n  for i in range(40):\n"
+                       "    if os.fork() == 0: __import__('time').sleep(9)\n"
+                       "except OSError as e: print(i, e)"], {}),
+        "room": (["-c", "open('x', 'wb').write(bytes(99 << 20))"], {}),
+    })
+
+
+@test
+def environments_are_the_same():
+    show = "import os, sys\nprint(os.environb, list(os.environ), sys.flags)\n" \
+           "for s in sys.stdin, sys.stdout, sys.stderr: print(s.errors, " \
+           "s.encoding)\nprint(os.popen('env').read())"
+    path = "PATH=/usr/bin:/bin"
+    differ({repr(env)[:60]: (["-c", show], {"env": env}) for env in (
+        [path], [], ["A"], ["=1"], ["A=\0"], [path, b"B=\xff=2", "C="],
+        [path, "A=1", "A=2"], [path, "PYTHONOPTIMIZE=2"],
+        [path, "PYTHONIOENCODING=latin-1"], [path, "PYTHONIOENCODING="],
+        [path, "PYTHONIOENCODING=utf8"], [path, "PYTHONPATH=/x"],
+        [path, "LANG=C.UTF-8"], EXECUTE_ENV,
+        [path, *("N%d=v" % n for n in range(3000))],
+        ["LONG=" + "x" * 60000, path])})
+
+
+@test
+def what_else_a_head_may_say_is_the_same():
+    code = ["-c", "import os; print(os.getcwd())"]
+    differ({repr(fields): (code, fields) for fields in (
+        {"folder": None}, {"cwd": ""}, {"cwd": "none"}, {"cwd": ".."},
+        {"name": "x"}, {"echo": 1}, {"plain": -1}, {"merge": -1},
+        {"path": "x"}, {"index_url": "x"})})
+
+
+@test
+def standard_input_of_any_length_is_the_same():
+    code = ["-c", "import sys, hashlib\n"
+            "print(hashlib.md5(sys.stdin.buffer.read()).hexdigest())"]
+    differ({str(size): (code, {"stdin": bytes(range(256)) * (size >> 8) +
+                               b"\n" * (size & 255)})
+            for size in (1, 4096, 32768, 32769, 65536, 65537, 1000000)})
+    differ({"unread": (["-c", "print(1)"], {"stdin": b"x" * 300000})})
+
+
+# ---- nothing of the cell's is in the way ----
+
+@test
+def no_descriptor_of_the_users_is_closed_at_the_end():
+    told = ask(["-c", """
+import threading, time, warnings
+warnings.simplefilter('always')
+files = [open('f%d' % i, 'w') for i in range(20)]
+for file in files: file.write(file.name)
+threading.Thread(target=time.sleep, args=(99,), daemon=True).start()
+"""], 1)
+    assert told.files == {b"f%d" % i: b"f%d" % i for i in range(20)}, told.files
+    assert b"socket" not in told.stderr, told.stderr
+
+
+@test
+def streams_are_what_a_fresh_interpreter_has():
+    code = "import sys\nfor s in sys.stdin, sys.stdout, sys.stderr:\n" \
+           "    print(s.encoding, s.errors, s.seekable(), s.buffer.seekable())"
+    for env in (EVAL_ENV, ["LANG=C.UTF-8", "PYTHONUNBUFFERED=1"]):
+        done = subprocess.run(
+            [DOCKER, "run", "--rm", "-i", "--network", "none", "--log-driver",
+             "none", "--label", "inline.test=cell", "--entrypoint", "env",
+             IMAGE, "-i", *env, "PATH=/usr/local/bin:/usr/bin:/bin", "sh", "-c",
+             'true | python3 -c "$0" 2>&1 | cat', code],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
+        for pieces in (1, 2):
+            told = ask(["-c", code], pieces, env=env)
+            assert told.stdout == done.stdout, (env, pieces, told.stdout,
+                                                done.stdout)
+
+
+@test
+def a_traceback_shows_nothing_of_a_rehearsal():
+    with cell.lease() as lease:
+        told = lease.request(op="RUN", args=["s.py"], env=EVAL_ENV, **DEFAULTS,
+                             inputs=[("s.py", b"exec('1/0')")])
+    cell.said()
+    assert b"ZeroDivisionError" in told.stderr, told
+    assert b"print" not in told.stderr, told.stderr
+
+
+@test
+def no_signal_is_caught_by_the_init_of_a_jail():
+    def status(pid, name):
+        with open("/proc/%d/status" % pid) as file:
+            return next(line.split()[1:] for line in file
+                        if line.startswith(name + ":"))
+
+    ask(["-c", ""], 1)
+    depths = {pid: status(pid, "NSpid") for pid in cell.processes()}
+    deepest = max(map(len, depths.values()))
+    inits = [pid for pid, numbers in depths.items()
+             if len(numbers) == deepest and numbers[-1] == "1"]
+    assert len(inits) == 1, depths
+    # It shares the memory of the keeper.
+    assert int(status(inits[0], "SigCgt")[0], 16) == 0
+    told = ask(["-c", "import os, signal\nfor n in range(1, 65):\n"
+                "    if n not in (32, 33): os.kill(1, n)\nprint(1)"], 1)
+    assert (told.stdout, told.status) == (b"1\n", 0), told
+
+
+@test
+def a_packet_that_is_too_long_ends_the_lease():
+    # The first 65536 bytes would be a whole head.
+    with cell.lease() as lease:
+        head = pack("REQUEST", ("OP", N.OP_RUN), *(
+            (name.upper(), value) for name, value in DEFAULTS.items()),
+            *(("ENV", entry) for entry in EVAL_ENV))
+        head += pack("REQUEST", ("ENV", "X=" + "x" * (
+            F["FRAME_MAX"] - len(head) - 7)))[1:]
+        assert len(head) == F["FRAME_MAX"]
+        try:
+            lease.sock.send(head + pack("REQUEST", ("ENV", "B=2"))[1:])
+            lease.send_part("ARGS", b"-c\0print(1)\0")
+            lease.send("GO")
+            told = lease.finish()
+            assert False, told
+        except (EOFError, OSError):
+            pass
+    cell.said()
+
+
+try:
+    run()
+finally:
+    cell.close()

@@ -1,0 +1,103 @@
+/*
+ * A request to an api cell, as its process reads it.  The input is a row of
+ * packets, each behind two bytes of length; the first is the head.
+ */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "sandbox/base/frame.h"
+#include "sandbox/keeper/usual.h"
+
+static struct usual usual;
+
+static void
+check_environment(const struct keeper_usual *text)
+{
+	const char *at = text->env;
+	const char *end = text->env + text->env_len;
+
+	fuzz_holds(text->env_len > 0 && text->env_len <= sizeof(text->env) &&
+		end[-1] == '\0',
+	    "the environment is inside its buffer, and ends");
+	while (at < end) {
+		const char *equals = strchr(at, '=');
+
+		fuzz_holds(equals != NULL && equals > at,
+		    "an entry has a name and a value");
+		at += strlen(at) + 1;
+	}
+	fuzz_holds(at == end, "the entries are all of it");
+}
+
+static void
+check_head(void)
+{
+	const struct keeper_plan *plan = &usual.plan;
+
+	fuzz_holds(plan->wall_ms > 0 && plan->wall_ms <= KEEPER_WALL_MAX_MS,
+	    "there is an end");
+	fuzz_holds(plan->folder < KEEPER_FOLDER_COUNT && plan->drains <= 1,
+	    "a folder and a mode of ours");
+	fuzz_holds(plan->output_max <= INT64_MAX && plan->files <= INT64_MAX &&
+		plan->bytes <= INT64_MAX && plan->total <= INT64_MAX &&
+		plan->how <= INT64_MAX && plan->ms <= INT64_MAX &&
+		plan->input == 0 && plan->notes == 0,
+	    "nothing is negative");
+	for (int i = 0; i < USUAL_LIMITS; i++)
+		fuzz_holds(usual.limits[i] <= INT64_MAX, "no limit is either");
+	check_environment(usual.text);
+}
+
+static void
+check_piece(const uint8_t *packet, size_t len)
+{
+	fuzz_holds(usual.text->words_len <= sizeof(usual.text->words),
+	    "words are inside their buffer");
+	if (usual.input < packet || usual.input >= packet + len)
+		return;
+	fuzz_holds(usual.input_len > 0 &&
+		usual.input_len <= len - (size_t)(usual.input - packet),
+	    "standard input is inside its packet");
+}
+
+static void
+check_whole(void)
+{
+	const struct keeper_usual *text = usual.text;
+
+	fuzz_holds(text->words_len > 3 && memcmp(text->words, "-c", 3) == 0 &&
+		text->words[text->words_len - 1] == '\0',
+	    "a command, and each word has an end");
+	fuzz_holds(strlen(text->words + 3) + 3 < text->words_len,
+	    "and so has the code");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct keeper_usual text;
+	bool is_head = true;
+
+	while (size > 2) {
+		size_t len = (size_t)data[0] << 8 | data[1];
+
+		data += 2;
+		size -= 2;
+		if (len > size)
+			len = size;
+		if (is_head ? !usual_read_head(&usual, &text, data, len) :
+			      !usual_read_piece(&usual, data, len))
+			return 0;
+		if (is_head)
+			check_head();
+		else
+			check_piece(data, len);
+		is_head = false;
+		data += len;
+		size -= len;
+	}
+	if (!is_head && usual_is_whole(&usual))
+		check_whole();
+	return 0;
+}

@@ -1,0 +1,256 @@
+#include "sandbox/keeper/usual.h"
+
+#include "sandbox/base/frame.h"
+#include "tap.h"
+
+static struct frame frame;
+static struct usual usual;
+static struct keeper_usual text;
+
+/* ---- requests ---- */
+
+/* A usual head, but for one number. */
+static void
+start_head(enum frame_tag but, int64_t value)
+{
+	static const struct {
+		enum frame_tag tag;
+		int64_t value;
+	} numbers[] = {
+		{ TAG_OP, OP_RUN },
+		{ TAG_PLAIN, 1 },
+		{ TAG_MERGE, 1 },
+		{ TAG_WALL_MS, 5000 },
+		{ TAG_OUTPUT_MAX, 1000 },
+		{ TAG_OUTPUT_MODE, OUTPUT_DRAIN },
+		{ TAG_LIMIT_MEMORY, 1 },
+		{ TAG_LIMIT_FILES, 2 },
+		{ TAG_LIMIT_CPU, 3 },
+		{ TAG_LIMIT_PROCESSES, 4 },
+		{ TAG_COLLECT_FILES, 5 },
+		{ TAG_COLLECT_BYTES, 6 },
+		{ TAG_COLLECT_TOTAL, 7 },
+		{ TAG_COLLECT_HOW, 8 },
+		{ TAG_COLLECT_MS, 9 },
+	};
+
+	frame_start(&frame, FRAME_REQUEST);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		frame_add_int(&frame, numbers[i].tag,
+		    numbers[i].tag == but ? value : numbers[i].value);
+}
+
+static void
+end_head(void)
+{
+	frame_add_text(&frame, TAG_FOLDER, "/workspace");
+	frame_add_text(&frame, TAG_ENV, "A=1");
+}
+
+static bool
+read_head(void)
+{
+	return usual_read_head(&usual, &text, frame.data, frame.len);
+}
+
+static bool
+read_with(enum frame_tag tag, int64_t value)
+{
+	start_head(tag, value);
+	end_head();
+	return read_head();
+}
+
+static bool
+read_env(const void *entry, size_t len)
+{
+	start_head(TAG_OP, OP_RUN);
+	end_head();
+	frame_add_bytes(&frame, TAG_ENV, entry, len);
+	return read_head();
+}
+
+static bool
+read_piece(enum frame_part part, const void *data, size_t len)
+{
+	frame_start(&frame, FRAME_BYTES);
+	frame_add_int(&frame, TAG_PART, part);
+	frame_add_bytes(&frame, TAG_DATA, data, len);
+	return usual_read_piece(&usual, frame.data, frame.len);
+}
+
+static bool
+read_words(const void *words, size_t len)
+{
+	return read_with(TAG_OP, OP_RUN) && read_piece(PART_ARGS, words, len) &&
+	    usual_is_whole(&usual);
+}
+
+/* ---- tests ---- */
+
+static void
+test_head(void)
+{
+	ok(read_with(TAG_OP, OP_RUN), "a usual head");
+	is_int(usual.plan.wall_ms, 5000, "time");
+	is_int(usual.plan.output_max, 1000, "output");
+	is_int(usual.plan.drains, 1, "what happens at its limit");
+	is_int(usual.plan.folder, 1, "folder");
+	is_int(usual.plan.files, 5, "files");
+	is_int(usual.plan.bytes, 6, "bytes of each");
+	is_int(usual.plan.total, 7, "of all");
+	is_int(usual.plan.how, 8, "which");
+	is_int(usual.plan.ms, 9, "how long");
+	is_int(usual.plan.input + usual.plan.notes, 0, "nothing in the file");
+	is_int(usual.limits[USUAL_MEMORY], 1, "memory");
+	is_int(usual.limits[USUAL_FILES], 2, "descriptors");
+	is_int(usual.limits[USUAL_CPU], 3, "seconds");
+	is_int(usual.limits[USUAL_PROCESSES], 4, "processes");
+	ok(usual.merge, "one stream");
+	ok(read_with(TAG_MERGE, 0) && !usual.merge, "two streams");
+	ok(read_with(TAG_OUTPUT_MODE, OUTPUT_END) && usual.plan.drains == 0,
+	    "output ends it");
+	ok(read_with(TAG_OUTPUT_MODE, 7) && usual.plan.drains == 0,
+	    "no such mode");
+}
+
+static void
+test_other_numbers(void)
+{
+	static const enum frame_tag signless[] = { TAG_OUTPUT_MAX,
+		TAG_LIMIT_MEMORY, TAG_LIMIT_FILES, TAG_LIMIT_CPU,
+		TAG_LIMIT_PROCESSES, TAG_COLLECT_FILES, TAG_COLLECT_BYTES,
+		TAG_COLLECT_TOTAL, TAG_COLLECT_HOW, TAG_COLLECT_MS };
+
+	ok(!read_with(TAG_OP, OP_BASH), "another operation");
+	ok(!read_with(TAG_PLAIN, 0), "not `python ARGS`");
+	ok(!read_with(TAG_WALL_MS, 0), "no time");
+	ok(!read_with(TAG_WALL_MS, -1), "less than no time");
+	ok(read_with(TAG_WALL_MS, KEEPER_WALL_MAX_MS), "a day");
+	ok(!read_with(TAG_WALL_MS, KEEPER_WALL_MAX_MS + 1), "more than a day");
+	for (size_t i = 0; i < sizeof(signless) / sizeof(signless[0]); i++) {
+		ok(!read_with(signless[i], -1), "-1 of something");
+		ok(!read_with(signless[i], INT64_MIN), "the least number");
+		ok(read_with(signless[i], 0), "0 of something");
+		ok(read_with(signless[i], INT64_MAX), "the largest number");
+	}
+}
+
+static void
+test_other_fields(void)
+{
+	start_head(TAG_OP, OP_RUN);
+	frame_add_text(&frame, TAG_ENV, "A=1");
+	ok(!read_head(), "without a folder");
+	frame_add_text(&frame, TAG_FOLDER, "/home/");
+	ok(!read_head(), "no folder of ours");
+	start_head(TAG_OP, OP_RUN);
+	frame_add_text(&frame, TAG_FOLDER, "/home");
+	ok(!read_head(), "without an environment");
+	frame_add_text(&frame, TAG_ENV, "A=1");
+	ok(read_head() && usual.plan.folder == 0, "the other folder");
+	frame_add_text(&frame, TAG_CWD, "");
+	ok(read_head(), "where a run starts anyway");
+	start_head(TAG_OP, OP_RUN);
+	end_head();
+	frame_add_text(&frame, TAG_CWD, "x");
+	ok(!read_head(), "it starts elsewhere");
+	start_head(TAG_OP, OP_RUN);
+	end_head();
+	frame_add_text(&frame, (enum frame_tag)200, "");
+	ok(!read_head(), "an unknown tag");
+	start_head(TAG_OP, OP_RUN);
+	end_head();
+	frame_add_int(&frame, TAG_ECHO, 0);
+	ok(!read_head(), "a tag of another operation");
+	(void)read_with(TAG_OP, OP_RUN);
+	ok(!usual_read_head(&usual, &text, frame.data, frame.len - 1),
+	    "a head that is cut off");
+	ok(!usual_read_head(&usual, &text, frame.data, 0), "nothing");
+	frame.data[0] = FRAME_BYTES;
+	ok(!read_head(), "another kind");
+}
+
+static void
+test_environment(void)
+{
+	static const char all[] = "A=1\0B=\0C==\0";
+	static char long_one[FRAME_MAX];
+	size_t room;
+
+	start_head(TAG_OP, OP_RUN);
+	end_head();
+	frame_add_text(&frame, TAG_ENV, "B=");
+	frame_add_text(&frame, TAG_ENV, "C==");
+	ok(read_head(), "an environment");
+	is_mem(text.env, text.env_len, all, sizeof(all) - 1, "its entries");
+	ok(!read_env("X", 1), "no value");
+	ok(!read_env("=1", 2), "no name");
+	ok(!read_env("", 0), "nothing");
+	ok(!read_env("A=1\0B", 5), "a NUL");
+	memset(long_one, 'x', sizeof(long_one));
+	long_one[1] = '=';
+	start_head(TAG_OP, OP_RUN);
+	end_head();
+	room = FRAME_MAX - frame.len - 5;
+	ok(read_env(long_one, room) && frame.len == FRAME_MAX,
+	    "a packet that is full");
+	is_int(text.env_len, 4 + room + 1, "all of it is there");
+	ok(read_with(TAG_OP, OP_RUN) && text.env_len == 4,
+	    "nothing of it is in the next");
+}
+
+static void
+test_words(void)
+{
+	static char full[KEEPER_WORDS_MAX + 1] = "-c";
+
+	ok(read_words("-c\0x\0", 5), "code");
+	is_mem(text.words, text.words_len, "-c\0x\0", (size_t)5, "its words");
+	ok(read_words("-c\0\0", 4), "no code");
+	ok(read_words("-c\0x\0y\0", 7), "code and a word");
+	ok(!read_words("-c\0x", 4), "no end");
+	ok(!read_words("-c\0", 3), "nothing behind the option");
+	ok(!read_words("-cx\0", 4), "code in the same word");
+	ok(!read_words("-O\0x\0", 5), "another option");
+	ok(!read_words("\0", 1), "an empty word");
+	ok(!read_words("", 0), "no bytes");
+	ok(read_with(TAG_OP, OP_RUN) && !usual_is_whole(&usual), "no words");
+	ok(read_piece(PART_ARGS, "-c\0", 3) && !read_piece(PART_ARGS, "x\0", 2),
+	    "words in two pieces");
+	(void)read_with(TAG_OP, OP_RUN);
+	ok(read_piece(PART_ARGS, full, FRAME_MAX - 19), "as many as fit");
+}
+
+static void
+test_pieces(void)
+{
+	(void)read_with(TAG_OP, OP_RUN);
+	ok(!read_piece(PART_SOURCE, "x", 1), "source");
+	ok(!read_piece((enum frame_part)0, "x", 1), "no part");
+	ok(read_piece(PART_STDIN, "in", 2), "standard input");
+	is_mem(usual.input, usual.input_len, "in", (size_t)2, "its bytes");
+	ok(!read_piece(PART_STDIN, "in", 2), "more of it");
+	ok(!usual_read_piece(&usual, "", 0), "nothing");
+	frame_start(&frame, FRAME_BYTES);
+	frame_add_text(&frame, TAG_DATA, "x");
+	ok(!usual_read_piece(&usual, frame.data, frame.len), "for no part");
+	frame_start(&frame, FRAME_BYTES);
+	frame_add_int(&frame, TAG_PART, PART_ARGS);
+	ok(!usual_read_piece(&usual, frame.data, frame.len), "without data");
+	frame_start(&frame, FRAME_INPUT);
+	frame_add_text(&frame, TAG_PATH, "x");
+	ok(!usual_read_piece(&usual, frame.data, frame.len), "a file");
+}
+
+int
+main(void)
+{
+	test_head();
+	test_other_numbers();
+	test_other_fields();
+	test_environment();
+	test_words();
+	test_pieces();
+	return tap_done();
+}
