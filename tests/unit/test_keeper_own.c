@@ -1,0 +1,328 @@
+#include "sandbox/keeper/own.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "sandbox/base/frame.h"
+#include "sandbox/keeper/children.h"
+#include "sandbox/keeper/result.h"
+#include "tap.h"
+
+static struct keeper_own own;
+static struct keeper keeper = { .own = &own, .ooms = -1, .control = -1 };
+
+/* ---- text ---- */
+
+static void
+test_text(void)
+{
+	static char step[300];
+	char text[21] = "";
+	char why[KEEPER_WHY_MAX];
+
+	text[own_decimal(text, 0)] = '\0';
+	is_str(text, "0", "nought");
+	text[own_decimal(text, 10)] = '\0';
+	is_str(text, "10", "ten");
+	text[own_decimal(text, UINT64_MAX)] = '\0';
+	is_str(text, "18446744073709551615", "the largest number");
+	is_int(own_describe(why, "mount", 13), 8, "length of a reason");
+	is_str(why, "mount 13", "a reason");
+	memset(step, 'x', sizeof(step) - 1);
+	ok(own_describe(why, step, -1) < sizeof(why), "a reason that is long");
+	is_int(why[strlen(why) - 1], '5', "keeps its number");
+	errno = EPERM;
+	is_int(own_fail(&keeper, "step"), KEEPER_FAILED, "a failure");
+	is_str(keeper.why, "step 1", "says why");
+}
+
+static int
+write_counter(const char *text)
+{
+	int fd = memfd_create("counter", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		exit(1);
+	return fd;
+}
+
+static void
+test_ooms(void)
+{
+	static const struct {
+		const char *text;
+		int64_t count;
+	} files[] = {
+		{ "low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\n"
+		  "oom_group_kill 6\n",
+		    5 },
+		{ "oom_kill_disable 1\nunder_oom 2\noom_kill 3\n", 3 },
+		{ "oom_kill 7", 7 },
+		{ "oom_kill_disable 1\n", 0 },
+		{ "xoom_kill 1\n", 0 },
+		{ "", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		keeper.ooms = write_counter(files[i].text);
+		is_int(children_count_ooms(&keeper), files[i].count,
+		    "kills by the memory limit");
+		own_close(&keeper.ooms);
+	}
+	is_int(children_count_ooms(&keeper), 0, "without a counter");
+}
+
+/* ---- children ---- */
+
+static int hooks;
+
+static void
+note_before(void)
+{
+	hooks = hooks * 10 + 1;
+}
+
+static void
+note_parent(void)
+{
+	hooks = hooks * 10 + 2;
+	errno = ENOENT;
+}
+
+static void
+note_child(void)
+{
+	hooks = hooks * 10 + 3;
+}
+
+static pid_t
+start(int status, int number)
+{
+	pid_t pid = children_clone(&keeper);
+
+	if (pid == 0 && number != 0)
+		(void)raise(number);
+	while (pid == 0 && status < 0)
+		(void)pause();
+	if (pid == 0)
+		_exit(hooks == 13 ? status : 99);
+	hooks = 0;
+	return pid;
+}
+
+static void
+test_children(void)
+{
+	keeper.before_fork = note_before;
+	keeper.in_parent = note_parent;
+	keeper.in_child = note_child;
+	errno = EAGAIN;
+	own.run = children_clone(&keeper);
+	if (own.run == 0)
+		_exit(hooks == 13 ? 5 : 99);
+	is_int(hooks, 12, "the interpreter is told of a fork");
+	is_int(errno, EAGAIN, "and its errno is not");
+	hooks = 0;
+	own.status = -1;
+	ok(children_reap(&own, own.run), "reaped");
+	is_int(own.status, 5 << 8, "its status");
+	ok(!children_reap(&own, -1), "there is no other");
+	own.run = start(0, SIGKILL);
+	own.init = start(-1, 0);
+	(void)start(0, 0);
+	children_kill_all(&own);
+	is_int(own.init, 0, "the jail's init has been ended");
+	is_int(own.status, SIGKILL, "the run had come to its own end");
+	ok(!children_reap(&own, -1), "nobody is left");
+	children_kill_all(&own);
+	ok(true, "which may be said twice");
+}
+
+/* ---- the channels ---- */
+
+static void
+make_ends(int *ours, int *theirs)
+{
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+		exit(1);
+	*ours = ends[0];
+	*theirs = ends[1];
+}
+
+static void
+test_hear(void)
+{
+	static char big[4 * OWN_SAID_MAX];
+	int broker;
+	int run;
+
+	make_ends(&keeper.control, &broker);
+	make_ends(&own.channel, &run);
+	ok(send(broker, "x", 1, 0) == 1 && send(run, "12", 2, 0) == 2, "said");
+	is_int(own_hear(&keeper), 2, "a lease that waits is in nobody's way");
+	is_str(own.said, "12", "what is heard");
+	memset(big, 'x', sizeof(big));
+	ok(send(run, big, sizeof(big), 0) > 0, "a flood");
+	is_int(own_hear(&keeper), OWN_SAID_MAX - 1, "is cut off");
+	is_int(own.said[OWN_SAID_MAX - 1], '\0', "and ends");
+	own_close(&run);
+	is_int(own_hear(&keeper), 0, "it has ended");
+	is_str(own.said, "", "nothing");
+	own_close(&own.channel);
+	own_close(&broker);
+	own_close(&keeper.control);
+}
+
+static void
+send_lease(int broker, uint8_t kind, int fd)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr head;
+	} extra = { { 0 } };
+	struct iovec part = { .iov_base = &kind, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = fd < 0 ? NULL : extra.bytes,
+		.msg_controllen = fd < 0 ? 0 : sizeof(extra.bytes) };
+
+	extra.head.cmsg_level = SOL_SOCKET;
+	extra.head.cmsg_type = SCM_RIGHTS;
+	extra.head.cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(&extra.head), &fd, sizeof(fd));
+	if (sendmsg(broker, &message, 0) != 1)
+		exit(1);
+}
+
+/* What becomes of a process that asks for a lease now: its exit status. */
+static int
+ask_for_lease(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)own_next_lease(&keeper, 0);
+		_exit(77);
+	}
+	(void)waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void
+test_lease(void)
+{
+	char byte = 0;
+	int broker;
+	int ends[2];
+	int fd;
+
+	make_ends(&keeper.control, &broker);
+	make_ends(&ends[0], &ends[1]);
+	send_lease(broker, FRAME_SERVE, ends[1]);
+	for (int i = 0; i < 3; i++) {
+		fd = own_next_lease(&keeper, i < 2 ? MSG_PEEK : 0);
+		ok(fd >= 0 && send(fd, "x", 1, 0) == 1 &&
+			recv(ends[0], &byte, 1, 0) == 1,
+		    i < 2 ? "a lease, to look at" : "and to take");
+		own_close(&fd);
+	}
+	send_lease(broker, FRAME_SERVE, -1);
+	is_int(ask_for_lease(), 1, "a lease without its descriptor");
+	send_lease(broker, FRAME_GRANTED, ends[1]);
+	is_int(ask_for_lease(), 1, "a descriptor without its lease");
+	own_close(&broker);
+	is_int(ask_for_lease(), 0, "the broker is gone");
+	own_close(&keeper.control);
+	own_close(&ends[0]);
+	own_close(&ends[1]);
+}
+
+/* ---- results ---- */
+
+static int64_t
+told(enum frame_tag tag)
+{
+	const struct frame *frame = &own.watch.frame;
+	struct frame_view view;
+	int64_t value = -1;
+
+	if (!frame_parse(&view, frame->data, frame->len) ||
+	    view.kind != FRAME_RESULT)
+		return -2;
+	(void)frame_get_int(&view, tag, &value);
+	return value;
+}
+
+static void
+finish(enum watch_end end, int status)
+{
+	own.status = status;
+	result_begin(&keeper, end, 5000999);
+}
+
+static void
+test_result(void)
+{
+	own.usage = (struct rusage){
+		.ru_utime = { 1, 2 }, .ru_stime = { 3, 4 }, .ru_maxrss = 5
+	};
+	own.watch.over = false;
+	keeper.ooms = write_counter("oom_kill 3\n");
+	own.ooms = 3;
+	finish(WATCH_ENDED, 7 << 8);
+	is_int(told(TAG_REASON), REASON_EXIT, "it has ended");
+	is_int(told(TAG_STATUS), 7, "with its status");
+	is_int(told(TAG_WALL_US), 5000, "after so long");
+	is_int(told(TAG_CPU_US), 4000006, "with so much work");
+	is_int(told(TAG_MAX_RSS), 5120, "and so much memory");
+	ok(!result_is_bad(&keeper, WATCH_ENDED), "a good end");
+	finish(WATCH_ENDED, SIGSEGV);
+	is_int(told(TAG_REASON), REASON_SIGNAL, "a signal");
+	is_int(told(TAG_SIGNAL), SIGSEGV, "which");
+	ok(!result_is_bad(&keeper, WATCH_ENDED), "its own affair");
+	finish(WATCH_ENDED, SIGKILL);
+	is_int(told(TAG_REASON), REASON_SIGNAL, "killed, not for memory");
+	ok(result_is_bad(&keeper, WATCH_ENDED), "a bad end");
+	finish(WATCH_TIME, SIGKILL);
+	is_int(told(TAG_REASON), REASON_TIME, "time");
+	is_int(told(TAG_SIGNAL), -1, "without the signal that was ours");
+	ok(result_is_bad(&keeper, WATCH_TIME), "a bad end, too");
+	finish(WATCH_OUTPUT, SIGKILL);
+	is_int(told(TAG_REASON), REASON_OUTPUT, "output");
+	own.watch.over = true;
+	finish(WATCH_ENDED, 0);
+	is_int(told(TAG_REASON), REASON_OUTPUT, "output, seen in the end");
+	ok(result_is_bad(&keeper, WATCH_ENDED), "is bad as well");
+	own.watch.over = false;
+	own.ooms = 2;
+	finish(WATCH_ENDED, SIGKILL);
+	is_int(told(TAG_REASON), REASON_MEMORY, "memory");
+	is_int(told(TAG_SIGNAL), SIGKILL, "by this signal");
+	finish(WATCH_ENDED, 0);
+	is_int(told(TAG_REASON), REASON_EXIT, "memory of a child of its");
+	ok(result_is_bad(&keeper, WATCH_ENDED), "is bad for the cell");
+	result_of_nothing(&keeper);
+	is_int(told(TAG_REASON), REASON_MEMORY, "killed before it began");
+	own.ooms = 3;
+	result_of_nothing(&keeper);
+	is_int(told(TAG_REASON), REASON_ERROR, "by somebody else");
+	own_close(&keeper.ooms);
+}
+
+int
+main(void)
+{
+	test_text();
+	test_ooms();
+	test_children();
+	test_hear();
+	test_lease();
+	test_result();
+	return tap_done();
+}
