@@ -56,7 +56,7 @@ tidy() {
 		xargs -P "$jobs" -n 1 sh -c 'clang-tidy --quiet "$@" -- \
 			-std=c17 -D_GNU_SOURCE -DINLINE_VERSION=\"0\" \
 			-DINLINE_LIB_DIR=\"/\" -I. -Ibuild/lint/gcc/gen 2>&1 |
-			grep -v "warnings generated" | { ! grep . ; }' tidy
+			grep -vE "warnings? generated" | { ! grep . ; }' tidy
 }
 
 # It takes what the list macros of sys/queue.h yield for uninitialised.
