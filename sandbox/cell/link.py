@@ -57,11 +57,11 @@ class Control:
     def send_idle(self, retire=None):
         self.sock.send(frame(FRAME_IDLE, (TAG_RETIRE, retire)))
 
-    def is_waiting(self):
-        """Is there a lease, or an end, to be met at once?"""
+    def is_waiting(self, ms=0):
+        """Is there a lease, or an end, to be met, now or within ms?"""
         poller = select.poll()
         poller.register(self.fd, select.POLLIN)
-        return bool(poller.poll(0))
+        return bool(poller.poll(ms))
 
     def next_lease(self, how=0):
         """Wait for the next lease.  Does not return when the broker is gone.

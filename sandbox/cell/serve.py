@@ -30,6 +30,9 @@ VERSION = "%d.%d.%d" % sys.version_info[:3]
 REHEARSAL = frame(
     FRAME_REQUEST, (TAG_OP, OP_RUN), (TAG_WALL_MS, 1), (TAG_OUTPUT_MAX, 1),
     (TAG_COLLECT_FILES, 1), (TAG_CWD, b""), (TAG_NAME, b"main.py"))
+# An answer is on its way then, and it is not to wait for what comes after it: a
+# processor that forks lets nobody else run.
+DELIVERY_MS = 2
 SCRATCH = ("/tmp", "/dev/shm", CODE)
 
 
@@ -204,7 +207,8 @@ class Cell:
     def fork_ahead(self):
         """Fork the process of the next run, if there is time: the Run in it,
         when it has become that.  There may be none: fork() is always there."""
-        if not self.keeps_spare or self.is_pip or self.control.is_waiting():
+        if (not self.keeps_spare or self.is_pip or
+                self.control.is_waiting(DELIVERY_MS)):
             return None
         try:
             spare = Spare()
