@@ -24,21 +24,15 @@ OOM_COUNTERS = ("/sys/fs/cgroup/memory.events",
 class Children:
     """Forks, reaps and kills.  There is one of it, in PID 1."""
 
-    def __init__(self, control, oom_fd=None):
+    def __init__(self, control):
         self.control = control
-        self.oom_fd = open_oom_counter() if oom_fd is None else oom_fd
+        self.oom_fd = open_oom_counter()
         self.wake, wake = self.pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         # The only signal that is not ignored.  All it does is to end a poll:
         # a run that sends it to us gains nothing.
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self.reset()
-
-    def close(self):
-        """In a child that will have its own.  The counter stays open."""
-        _signal.set_wakeup_fd(-1)
-        for fd in self.pipe:
-            os.close(fd)
 
     def reset(self):
         self.main = 0
@@ -211,7 +205,7 @@ class Watch:
         the child either."""
         children = self.children
         try:
-            self.announce()
+            self.lease.send(frame(FRAME_STARTED))
             reason = self.watch()
             wall = time.monotonic_ns() - self.started
             children.kill_all()
@@ -225,9 +219,6 @@ class Watch:
                 (TAG_WALL_US, wall // 1000),
                 (TAG_CPU_US, int(children.cpu * 1000000)),
                 (TAG_MAX_RSS, children.rss * 1024))
-
-    def announce(self):
-        self.lease.send(frame(FRAME_STARTED))
 
     def watch(self):
         """Until the child has ended (None) or must end (a REASON_*)."""
@@ -284,7 +275,7 @@ class Watch:
     def read(self, fd):
         """Pass on one piece of output.  False when there is none to be had."""
         try:
-            data = self.take(fd)
+            data = os.read(fd, FRAME_CHUNK)
         except BlockingIOError:
             return False
         if not data:
@@ -304,10 +295,6 @@ class Watch:
             self.pass_on((frame(FRAME_OUTPUT, (TAG_STREAM, stream)),
                           head_of(TAG_DATA, len(data)), data))
         return True
-
-    def take(self, fd):
-        """A piece of output: bytes, or what is like them until the next."""
-        return os.read(fd, FRAME_CHUNK)
 
     def pass_on(self, packet):
         self.pending = None if self.lease.try_send(packet) else packet

@@ -69,6 +69,15 @@ def jump(code, value, yes, no=0):
     return (code, yes, no, value)
 
 
+def refuse_when(call, argument, test, value, answer):
+    """The answer to a call whose argument passes the test; else it may be."""
+    return [jump(EQUAL, call, 0, 4),
+            statement(LOAD, argument),
+            jump(test, value, 0, 1),
+            statement(RETURN, answer),
+            statement(RETURN, ALLOW)]
+
+
 def program(machine):
     """The filter's instructions for one of MACHINES."""
     at = MACHINES.index(machine)
@@ -78,11 +87,7 @@ def program(machine):
         # memory, no filter can look: libc falls back to clone.
         jump(EQUAL, CLONE3[at], 0, 1),
         statement(RETURN, ENOSYS),
-        jump(EQUAL, CLONE[at], 0, 4),
-        statement(LOAD, ARGUMENT),
-        jump(ANY_BIT, NAMESPACES, 0, 1),
-        statement(RETURN, EPERM),
-        statement(RETURN, ALLOW),
+        *refuse_when(CLONE[at], ARGUMENT, ANY_BIT, NAMESPACES, EPERM),
         # A lease of a flow label outlives its socket by a minute.
         jump(EQUAL, SETSOCKOPT[at], 0, 6),
         statement(LOAD, SECOND),
@@ -92,16 +97,9 @@ def program(machine):
         statement(RETURN, EPERM),
         statement(RETURN, ALLOW),
         # A line discipline is a module that the host would load.
-        jump(EQUAL, IOCTL[at], 0, 4),
-        statement(LOAD, SECOND),
-        jump(EQUAL, TIOCSETD, 0, 1),
-        statement(RETURN, EPERM),
-        statement(RETURN, ALLOW),
+        *refuse_when(IOCTL[at], SECOND, EQUAL, TIOCSETD, EPERM),
         # The counters of the loopback device tell of earlier runs.
-        jump(EQUAL, SOCKET[at], 0, 3),
-        statement(LOAD, ARGUMENT),
-        jump(EQUAL, AF_NETLINK, 0, 1),
-        statement(RETURN, EAFNOSUPPORT),
+        *refuse_when(SOCKET[at], ARGUMENT, EQUAL, AF_NETLINK, EAFNOSUPPORT),
         statement(RETURN, ALLOW),
     ]
     head = [

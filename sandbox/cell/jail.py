@@ -10,7 +10,7 @@ import stat
 import _signal
 
 from filter import Filter
-from keeper import RUN, Keeper
+from keeper import Keeper
 
 NEW_MOUNTS, NEW_USER, NEW_PIDS = 0x20000, 0x10000000, 0x20000000
 KEEPER = NEW_USER | NEW_MOUNTS | NEW_PIDS
@@ -117,12 +117,11 @@ class Grounds:
             why = b"?"
             try:
                 self.settle()
-                why = b""           # in the run's process it is not to say
-                if self.keeper.call("enclose") == RUN:
-                    os.read(self.keeper.shared.channel, 1)
-                    os._exit(0)
+                # The run's process waits there for a lease, to its end.
+                self.keeper.call("enclose")
                 self.keeper.library.keeper_release(
                     ctypes.byref(self.keeper.shared))
+                why = b""
             except OSError as error:
                 why = describe(error)
             finally:

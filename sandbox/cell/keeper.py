@@ -4,7 +4,6 @@ a run tells it.
 """
 
 import ctypes
-import errno
 import marshal
 import os
 
@@ -15,7 +14,8 @@ from frames import (FRAME_REQUEST, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
 from harvest import Harvest
 from link import Lease
 
-LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libkeeper.so")
+LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                       "libkeeper.so")
 FOLDERS = ("/home", "/workspace")
 DONE, RUN, HARVEST, USUAL = range(4)        # enum keeper_role
 WORDS_MAX = 65536
@@ -100,7 +100,8 @@ class Keeper:
         role = getattr(self.library, "keeper_" + name)(
             ctypes.byref(self.shared), *args)
         if role < 0:
-            raise OSError(0, describe(self.shared.why))
+            step, _, code = self.shared.why.decode().rpartition(" ")
+            raise OSError(int(code), step)
         return role
 
     def usual(self):
@@ -164,10 +165,3 @@ class Keeper:
         fields = harvest.send(lease)
         lease.send(bytes(shared.result[:shared.result_len]) +
                    frame(0, *fields)[1:])
-
-
-def describe(why):
-    """keeper.why for people: "mount: EPERM"."""
-    step, _, code = why.decode("ascii", "replace").rpartition(" ")
-    name = errno.errorcode.get(int(code) if code.isdigit() else 0)
-    return "%s: %s" % (step, name) if name else step

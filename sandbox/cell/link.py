@@ -20,10 +20,10 @@ class Gone(Exception):
     """The client closed its lease."""
 
 
-def receive(sock, ancillary=0, how=0):
+def receive(sock, ancillary=0):
     """One packet and its ancillary data; b"" when the peer is gone."""
     try:
-        packet, extra, flags, _ = sock.recvmsg(FRAME_MAX, ancillary, how)
+        packet, extra, flags, _ = sock.recvmsg(FRAME_MAX, ancillary)
     except ConnectionError:
         return b"", ()
     if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
@@ -63,10 +63,9 @@ class Control:
         poller.register(self.fd, select.POLLIN)
         return bool(poller.poll(ms))
 
-    def next_lease(self, how=0):
-        """Wait for the next lease.  Does not return when the broker is gone.
-        With MSG_PEEK it is there for the next one to take, too."""
-        packet, extra = receive(self.sock, _socket.CMSG_SPACE(4), how)
+    def next_lease(self):
+        """Wait for the next lease.  Does not return when the broker is gone."""
+        packet, extra = receive(self.sock, _socket.CMSG_SPACE(4))
         if not packet:
             leave()
         if Frame(packet).kind != FRAME_SERVE or len(extra) != 1:

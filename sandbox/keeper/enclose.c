@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "inmate.h"
 #include "jail.h"
 #include "own.h"
-#include "children.h"
 
 #define PLACE_MAX 32 /* "PID/root", "PID/ns/mnt" */
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)

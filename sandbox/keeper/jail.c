@@ -82,7 +82,7 @@ write_file(int folder, const char *path, const char *text, size_t len)
 	return written == (ssize_t)len ? NULL : path;
 }
 
-/* "ID ID 1\n": who we were, in a namespace that knows nobody else. */
+/* "ID ID 1": who we were, in a namespace that knows nobody else. */
 static const char *
 map_one(int folder, const char *path, uint32_t id)
 {

@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "enclose.h"
 #include "jail.h"
 #include "own.h"
-#include "children.h"
 #include "result.h"
 
 #include "../base/frame.h"
@@ -58,7 +58,6 @@ keeper_init(struct keeper *k)
 		return own_fail(k, "ns/pid");
 	own = mmap(NULL, size, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
 	if (own == MAP_FAILED)
 		return own_fail(k, "mmap");
 	k->own = own;

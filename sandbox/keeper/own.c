@@ -100,6 +100,8 @@ own_next_lease(const struct keeper *k, int how)
 		own_leave();
 	if (kind == FRAME_SERVE && (message.msg_flags & MSG_CTRUNC) == 0 &&
 	    message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
+	    extra.head.cmsg_len == CMSG_LEN(sizeof(int)) &&
+	    extra.head.cmsg_level == SOL_SOCKET &&
 	    extra.head.cmsg_type == SCM_RIGHTS)
 		memcpy(&fd, CMSG_DATA(&extra.head), sizeof(fd));
 	if (fd < 0)

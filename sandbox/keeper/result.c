@@ -5,8 +5,8 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "own.h"
 #include "children.h"
+#include "own.h"
 
 #include "../base/frame.h"
 

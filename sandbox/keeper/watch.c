@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "own.h"
+
 #define SECOND_NS 1000000000
 #define MS_NS 1000000
 /* After a small piece of output the pipes rest for so long, and what comes
@@ -25,21 +27,13 @@ watch_now(void)
 	return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
-static void
-close_one(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
-
 void
 watch_close(struct watch *watch)
 {
-	close_one(&watch->feed);
+	own_close(&watch->feed);
 	for (int i = 0; i < WATCH_STREAMS; i++)
-		close_one(&watch->outputs[i]);
-	close_one(&watch->file);
+		own_close(&watch->outputs[i]);
+	own_close(&watch->file);
 }
 
 void
@@ -144,7 +138,7 @@ read_output(struct watch *watch, int stream, bool *gone)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (len <= 0) {
-		close_one(&watch->outputs[stream]);
+		own_close(&watch->outputs[stream]);
 		return false;
 	}
 	size = count_output(watch, stream, (size_t)len);
@@ -173,7 +167,7 @@ feed_some(struct watch *watch)
 			break; /* the process has closed it */
 		watch->file_at = at;
 	}
-	close_one(&watch->feed);
+	own_close(&watch->feed);
 }
 
 /* ---- the loop ---- */

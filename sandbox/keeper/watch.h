@@ -39,9 +39,8 @@ struct watch {
 	int64_t rest; /* when the pipes are read again */
 	/* bytes of each stream that may still come */
 	uint64_t left[WATCH_STREAMS];
-	bool
-	    drains; /* what comes after them is dropped, else it ends the run */
-	bool over;  /* more has come than is wanted */
+	bool drains;  /* what comes after is dropped, else it ends the run */
+	bool over;    /* more has come than is wanted */
 	bool pending; /* frame is one that the client had no room for */
 	struct frame frame;
 	char data[FRAME_CHUNK];

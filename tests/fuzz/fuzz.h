@@ -22,4 +22,21 @@ fuzz_holds(int truth, const char *what)
 	abort();
 }
 
+/* An input that is a row of packets: two bytes of length, then so many or what
+ * is left.  Takes the next one; false: there is none. */
+static inline int
+fuzz_next_packet(const uint8_t **data, size_t *size, const uint8_t **packet,
+    size_t *len)
+{
+	if (*size <= 2)
+		return 0;
+	*len = (size_t)(*data)[0] << 8 | (*data)[1];
+	*packet = *data + 2;
+	if (*len > *size - 2)
+		*len = *size - 2;
+	*data += 2 + *len;
+	*size -= 2 + *len;
+	return 1;
+}
+
 #endif

@@ -80,18 +80,12 @@ take_all(struct cell *cell)
 static void
 feed(int fd, const uint8_t *data, size_t size)
 {
-	while (size > 2) {
-		size_t len = (size_t)data[0] << 8 | data[1];
+	const uint8_t *packet;
+	size_t len;
 
-		data += 2;
-		size -= 2;
-		if (len > size)
-			len = size;
-		if (len == 0 || send(fd, data, len, MSG_DONTWAIT) < 0)
+	while (fuzz_next_packet(&data, &size, &packet, &len))
+		if (len == 0 || send(fd, packet, len, MSG_DONTWAIT) < 0)
 			return;
-		data += len;
-		size -= len;
-	}
 }
 
 int

@@ -77,25 +77,19 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct keeper_usual text;
+	const uint8_t *packet;
+	size_t len;
 	bool is_head = true;
 
-	while (size > 2) {
-		size_t len = (size_t)data[0] << 8 | data[1];
-
-		data += 2;
-		size -= 2;
-		if (len > size)
-			len = size;
-		if (is_head ? !usual_read_head(&usual, &text, data, len) :
-			      !usual_read_piece(&usual, data, len))
+	while (fuzz_next_packet(&data, &size, &packet, &len)) {
+		if (is_head ? !usual_read_head(&usual, &text, packet, len) :
+			      !usual_read_piece(&usual, packet, len))
 			return 0;
 		if (is_head)
 			check_head();
 		else
-			check_piece(data, len);
+			check_piece(packet, len);
 		is_head = false;
-		data += len;
-		size -= len;
 	}
 	if (!is_head && usual_is_whole(&usual))
 		check_whole();
