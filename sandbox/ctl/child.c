@@ -23,7 +23,8 @@
 /* One that ran for so long did start well. */
 #define STEADY_MS 10000
 /* Who answers and who carries comes before what people's code computes, which
- * has the ordinary priority: an endless loop delays nobody's answer. */
+ * has the ordinary priority: endless loops delay an answer less
+ * (tests/README.md, bench). */
 #define SERVICE_NICE (-10)
 
 void

@@ -2,7 +2,6 @@
 """What can be refused at once is refused privately, kindly, and makes no job."""
 import os
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -27,14 +26,15 @@ def check_sandboxes(front):
                         ("put", {"file": f.File()}), ("delete", {})):
         refused(front, "no sandbox: " + sub, f.command(sub, user=10, **values),
                 "no sandbox", "`/il create`")
-    now = int(time.time())
     front.add_sandbox(GONE, expires_in=-9, state="expired")
     front.add_sandbox(EXPIRING, expires_in=-5, state="expiring")
     front.add_sandbox(LATE, expires_in=-2)
     for user, name in ((GONE, "expired"), (EXPIRING, "expiring"),
                        (LATE, "due, and not swept yet")):
-        refused(front, name, f.command("look", user=user), "expired", "<t:%d"
-                % (now // 1000), "`/il create`")
+        at = front.query("SELECT expires_at FROM sandboxes WHERE user_id = ?",
+                         user)[0]["expires_at"]
+        refused(front, name, f.command("look", user=user), "expired",
+                "<t:%d:R>" % at, "`/il create`")
     front.add_sandbox(PINNED, expires_in=-2, pinned=1)
     tap.equal(front.send(f.command("look", user=PINNED)).type, 5,
               "a pinned one never expires")
