@@ -35,6 +35,7 @@
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/images.h"
 #include "../sandbox/base/log.h"
+#include "../sandbox/base/priority.h"
 
 static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 
@@ -175,6 +176,7 @@ run(struct config *config, struct err *err)
 	struct master master;
 	int result;
 
+	priority_take_short_slices();
 	if (app_open(&app, config, err) != 0)
 		return -1;
 	if (master_open(&master, config, sockets, 2, err) != 0) {

@@ -46,6 +46,7 @@
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/log.h"
+#include "../sandbox/base/priority.h"
 
 static const char usage[] = "usage: il-fcgi [-tv] [-e envfile]\n";
 
@@ -88,6 +89,7 @@ run(const struct config *config, struct err *err)
 	struct master master;
 	int result;
 
+	priority_take_short_slices();
 	if (front_open(&front, config, err) < 0)
 		return -1;
 	result = master_open(&master, config, &socket, 1, err);

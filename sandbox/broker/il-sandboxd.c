@@ -45,6 +45,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../base/priority.h"
 #include "broker.h"
 
 #ifndef INLINE_VERSION
@@ -122,6 +123,7 @@ main(int argc, char **argv)
 		config_release(&config);
 		return 0;
 	}
+	priority_take_short_slices();
 	path_extend();
 	rc = broker_serve(&config, &err);
 	if (rc != 0)

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,15 +16,12 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../base/priority.h"
 
 #define BACKOFF_FIRST_MS 200
 #define BACKOFF_LAST_MS 5000
 /* One that ran for so long did start well. */
 #define STEADY_MS 10000
-/* Who answers and who carries comes before what people's code computes, which
- * has the ordinary priority: endless loops delay an answer less
- * (tests/README.md, bench). */
-#define SERVICE_NICE (-10)
 
 void
 child_init(struct child *child, enum child_stage stage, const char *name)
@@ -89,8 +85,11 @@ become(const struct child *child, pid_t parent)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
-	(void)setpgid(0, 0);
-	(void)setpriority(PRIO_PROCESS, 0, SERVICE_NICE); /* only root may */
+	(void)setsid(); /* and a process group */
+	/* Who answers and who carries comes before what people's code computes:
+	 * endless loops delay an answer less (tests/README.md, bench). */
+	priority_come_first();
+	priority_take_short_slices();
 	if (prctl(PR_SET_PDEATHSIG, child->death_signal) != 0 ||
 	    getppid() != parent || null < 0)
 		_exit(CHILD_NOT_STARTED);
@@ -115,7 +114,6 @@ child_start(struct child *child, struct err *err)
 		return err_system(err, "fork");
 	if (pid == 0)
 		become(child, parent);
-	(void)setpgid(pid, pid); /* whoever is first */
 	child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (child->pidfd < 0) {
 		(void)err_system(err, "pidfd_open");

@@ -38,6 +38,7 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
+#include "../base/priority.h"
 #include "../base/text.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
@@ -203,6 +204,7 @@ main(int argc, char **argv)
 		config_release(&config);
 		return 0;
 	}
+	priority_take_short_slices();
 	worker.slot = options.slot;
 	open_all(&worker);
 	log_info("ready slot=%" PRId64, worker.slot);

@@ -43,6 +43,17 @@ class Failed(Exception):
     """Something was wrong: no figure may come of it."""
 
 
+def be_nice(nice):
+    """Among all, not only in one's session (sched(7), autogroup)."""
+    if nice == 0:
+        return
+    os.setsid()
+    os.setpriority(os.PRIO_PROCESS, 0, nice)
+    if os.path.exists("/proc/self/autogroup"):
+        with open("/proc/self/autogroup", "w", encoding="ascii") as file:
+            file.write(str(nice))
+
+
 class Settings:
     """How much is measured.  The environment may say otherwise."""
 
@@ -169,11 +180,11 @@ class Place:
                 "-a", APPLICATION, "-l", str(fd)]
         argv += ["-c"] * self.settings.fresh
         argv += ["-r", self.root] if root and self.root else []
-        argv = ["nice", "-n", str(nice)] * (nice != 0) + argv
         process = subprocess.Popen(
             argv + [str(word) for word in words], stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL, pass_fds=(fd,), text=True,
-            env={**os.environ, "LANG": "C.UTF-8"})
+            env={**os.environ, "LANG": "C.UTF-8"},
+            preexec_fn=lambda: be_nice(nice))
         try:
             yield process
         finally:

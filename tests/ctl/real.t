@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 sys.path.insert(0, HERE)
 from service import DOCKER, Service  # noqa: E402
+from slices import EXPECTED, slice_of  # noqa: E402
 from house import House, is_alive, wait_gone  # noqa: E402
 from tap import run, test  # noqa: E402
 
@@ -62,6 +63,15 @@ def start_loop(service, user):
     return sent
 
 
+def group_nice(pid):
+    """Of the session's group of tasks.  None: the kernel makes no groups."""
+    try:
+        with open("/proc/%d/autogroup" % pid, encoding="ascii") as file:
+            return int(file.read().split()[-1])
+    except FileNotFoundError:
+        return None
+
+
 @test
 def the_programs_come_before_what_peoples_code_computes():
     nice = -10 if os.geteuid() == 0 else 0      # only root may
@@ -69,8 +79,12 @@ def the_programs_come_before_what_peoples_code_computes():
         service.create("alice")
         programs = descendants(service)
         slow = {pid: line for pid, line in programs.items()
-                if os.getpriority(os.PRIO_PROCESS, pid) != nice}
+                if os.getpriority(os.PRIO_PROCESS, pid) != nice or
+                group_nice(pid) not in (nice, None)}
         assert len(programs) > 8 and not slow, (programs, slow)
+        long = {pid: line for pid, line in programs.items()
+                if slice_of(pid) != EXPECTED}
+        assert not long, long
         text = service.run("import os; print('nice', os.nice(0))")
         assert "nice 5" in text, text
 
