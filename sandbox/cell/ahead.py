@@ -14,7 +14,6 @@ import os
 import select
 
 from children import Pipes, make_pipes
-from priority import be_ordinary
 from run import Run, flush_files, flush_streams, prefer_as_oom_victim
 
 HEAD = 8                # bytes that tell the length of what follows
@@ -90,7 +89,6 @@ class Spare:
             os.dup2(1, 2)
         # PID 1 has just walked there, and nobody can have moved it since.
         os.chdir(folder)
-        be_ordinary()
         run.set_dumpable(1)
 
     def read(self, size):

@@ -24,8 +24,6 @@ import _thread
 
 import ctypes
 
-import priority
-
 WORKSPACE = "/workspace"
 PACKAGES = WORKSPACE + "/.site-packages"
 CODE = "/code"          # inline source lies here while it runs
@@ -41,6 +39,7 @@ READY_ERRORS = "strict" # of standard streams, as most have them
 NATIVE_ERRORS = sys.stdin.errors    # as this interpreter has opened them
 FD_MAX = 64             # PID 1's own limit: it cannot have a higher one open
 PR_SET_DUMPABLE = 4
+NICE = 5                # PID 1 must come to its turn among many that spin
 
 
 class Run:
@@ -85,7 +84,6 @@ class Run:
         self.set_dumpable(1)
         if not self.ready:      # a jail's is so from the start
             prefer_as_oom_victim()
-        priority.be_ordinary()
         for limit, value in self.limits:
             resource.setrlimit(limit, (value, value))
 
@@ -101,6 +99,7 @@ class Run:
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        os.nice(NICE)
 
     def furnish(self):
         """What is the same for every run.  Nothing can be imported by the

@@ -22,7 +22,6 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
                     TAG_STATUS, TAG_WALL_MS, Failure, Frame, ProtocolError,
                     frame)
 from link import Control, Gone, connect
-from priority import take_short_slices
 from run import CODE, WORKSPACE, Run, protect, trim
 
 PART_MAX = 16 << 20     # bytes of source, and of standard input
@@ -45,7 +44,6 @@ class Cell:
     keeps_spare = True      # a process ahead, for the next run
 
     def __init__(self, socket, native, bare):
-        take_short_slices()
         self.is_pip = os.path.ismount(packages.SITE)
         self.root = packages.SITE if self.is_pip else WORKSPACE
         self.run_of = (native, bare, *protect())    # what a Run is made with

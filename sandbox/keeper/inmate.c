@@ -1,7 +1,6 @@
 #include "inmate.h"
 
 #include <errno.h>
-#include <linux/sched/types.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 
 #define SIGNALS_MAX 256 /* that wait: all cells together have some thousands */
 #define FILES_MAX 64	/* the interpreter's own limit: run.py, FD_MAX */
-#define NICE 5		/* of runs: priority.py */
+#define NICE 5		/* of runs: run.py, NICE */
 
 /* ---- its jail ---- */
 
@@ -170,17 +169,12 @@ apply_limits(const struct keeper *k)
 	}
 }
 
-/* The keeper has short slices, if it may (priority.py). */
 static void
-be_ordinary(void)
+be_nice(void)
 {
-	struct sched_attr attr = { .size = sizeof(attr) };
-
 	errno = 0;
-	attr.sched_nice = nice(NICE);
-	if (attr.sched_nice == -1 && errno != 0)
+	if (nice(NICE) == -1 && errno != 0)
 		fail("its priority");
-	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
 static void
@@ -204,7 +198,7 @@ become_run(const struct keeper *k)
 		fail("the folder");
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		fail("prctl");
-	be_ordinary();
+	be_nice();
 	apply_limits(k);
 }
 

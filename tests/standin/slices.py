@@ -7,12 +7,6 @@ SHORT = 100000          # ns: the least that there is
 FIELDS = "=IIQiIQQQ"    # struct sched_attr, as it was first
 CALL = {"x86_64": 315, "aarch64": 275}[os.uname().machine]
 
-# The same, for a run: prints its nice value and its slices.
-PROGRAM = ("import ctypes, struct\n"
-           "b = ctypes.create_string_buffer(48)\n"
-           "ctypes.CDLL(None).syscall(%d, 0, b, 48, 0)\n"
-           "print(*struct.unpack('%s', b)[3:6:2])" % (CALL, FIELDS))
-
 
 def slice_of(pid=0):
     """In ns.  0 for all on Linux before 6.12, which knows no such thing."""
@@ -22,5 +16,4 @@ def slice_of(pid=0):
     return struct.unpack(FIELDS, there)[5]
 
 
-ORDINARY = slice_of()
-EXPECTED = SHORT if ORDINARY else 0
+EXPECTED = SHORT if slice_of() else 0
