@@ -27,7 +27,7 @@ class Children:
     def __init__(self, control):
         self.control = control
         self.oom_fd = open_oom_counter()
-        self.wake, wake = self.pipe = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.wake, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         # The only signal that is not ignored.  All it does is to end a poll:
         # a run that sends it to us gains nothing.
         _signal.signal(_signal.SIGCHLD, lambda *_: None)

@@ -27,9 +27,10 @@ enum child_stage {
 #define CHILD_NOT_STARTED 127
 
 /*
- * One program that is watched.  It runs in a process group of its own, so that
- * the terminal's Ctrl-C reaches it through us and in order, and so that what it
- * leaves behind can be ended with it.
+ * One program that is watched.  It leads a session, and so a process group, of
+ * its own: the terminal's Ctrl-C reaches it through us and in order, what it
+ * leaves behind can be ended with it, and it has a weight of its own
+ * (../base/priority.h).
  */
 struct child {
 	char name[40];

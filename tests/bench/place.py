@@ -43,7 +43,7 @@ class Failed(Exception):
     """Something was wrong: no figure may come of it."""
 
 
-def be_nice(nice):
+def take_priority(nice):
     """Among all, not only in one's session (sched(7), autogroup)."""
     if nice == 0:
         return
@@ -184,7 +184,7 @@ class Place:
             argv + [str(word) for word in words], stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL, pass_fds=(fd,), text=True,
             env={**os.environ, "LANG": "C.UTF-8"},
-            preexec_fn=lambda: be_nice(nice))
+            preexec_fn=lambda: take_priority(nice))
         try:
             yield process
         finally:

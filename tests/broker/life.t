@@ -2,6 +2,9 @@
 """The broker's own ends: SIGTERM, kill -9, and what an earlier life left."""
 from brokerlib import *
 
+sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
+from slices import EXPECTED, slice_of  # noqa: E402
+
 
 def terminated():
     with Broker() as b:
@@ -10,6 +13,7 @@ def terminated():
         b.lease(1)
         b.lease(2).close()
         asked = b.ask_lease(2)
+        is_(slice_of(b.process.pid), EXPECTED, "it has short time slices")
         is_(b.stop(), 0, "SIGTERM with cells leased and idle: exit 0")
         is_(b.containers(), [], "no container is left")
         is_([f for f in os.listdir(b.state) if f != "instance"], [],

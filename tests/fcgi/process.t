@@ -13,6 +13,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import front as f  # noqa: E402
+from slices import EXPECTED, slice_of  # noqa: E402
 
 QUEUE = 500
 STALL_SECONDS = 2 + 2  # ours and libfcgi's
@@ -66,6 +67,17 @@ def check_end(front):
     front.start()
     tap.equal(front.send(f.interaction(1, None)).status, 200,
               "a dead one's socket is taken over")
+
+
+def check_slices():
+    """Without a supervisor that asks for them (systemd's cannot)."""
+    for program in ("il-fcgi", "il-api"):
+        with f.Front(program=program) as front:
+            children = "/proc/{0}/task/{0}/children".format(front.process.pid)
+            with open(children) as file:
+                pids = [front.process.pid, *map(int, file.read().split())]
+            tap.equal([slice_of(pid) for pid in pids],
+                      [EXPECTED] * len(pids), program + " has short slices")
 
 
 def ping(front):
@@ -170,6 +182,7 @@ def check_wake(front):
         os.close(reader)
 
 
+check_slices()
 with f.Front() as front:
     check_start(front)
     check_socket(front)

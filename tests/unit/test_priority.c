@@ -15,7 +15,8 @@ attributes(void)
 {
 	struct sched_attr attr = { .size = 0 };
 
-	(void)syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0);
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) != 0)
+		abort();
 	return attr;
 }
 
@@ -37,8 +38,10 @@ nice_of_group(void)
 static void
 come_first(void)
 {
+	int before = getpriority(PRIO_PROCESS, 0);
+	int64_t want = geteuid() == 0 ? -10 : before;
+	int64_t want_group = geteuid() == 0 ? -10 : 0;
 	pid_t child = fork();
-	int want = geteuid() == 0 ? -10 : 0;
 	int status = 0;
 
 	if (child == 0) {
@@ -48,13 +51,13 @@ come_first(void)
 		priority_come_first();
 		group = nice_of_group();
 		_exit(getpriority(PRIO_PROCESS, 0) == want &&
-			    (group == want || group == INT64_MAX) ?
+			    (group == want_group || group == INT64_MAX) ?
 			0 :
 			1);
 	}
 	is_int(waitpid(child, &status, 0), child, "a child");
 	is_int(status, 0, "it and its session come first, when it is root");
-	is_int(getpriority(PRIO_PROCESS, 0), 0, "we do not");
+	is_int(getpriority(PRIO_PROCESS, 0), before, "we do not");
 }
 
 int
@@ -65,11 +68,11 @@ main(void)
 	int status = 0;
 
 	come_first();
-	(void)setpriority(PRIO_PROCESS, 0, 3);
+	(void)setpriority(PRIO_PROCESS, 0, 19);
 	priority_take_short_slices();
 	is_int((int64_t)attributes().sched_runtime, known ? SHORT_NS : 0,
 	    "short slices, where there are any");
-	is_int(attributes().sched_nice, 3, "the same priority");
+	is_int(attributes().sched_nice, 19, "the same priority");
 	child = fork();
 	if (child == 0)
 		_exit(attributes().sched_runtime == (known ? SHORT_NS : 0) ? 0 :

@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 
 from house import BIN, House, says  # noqa: E402
+from slices import EXPECTED, slice_of  # noqa: E402
 from tap import run, test  # noqa: E402
 
 house = House(start=False)
@@ -86,6 +87,7 @@ def the_fifo_is_made_for_the_group_whatever_the_umask_is():
 def a_worker_that_sleeps_is_woken_by_a_byte():
     sent = house.send("py", text="1")
     sent.wait_final(match="up", timeout=5)
+    assert slice_of(house.workers[0].pid) == EXPECTED
 
 
 @test
