@@ -102,6 +102,9 @@ add_identity(struct argv *argv, const struct docker_run *run)
 	}
 	argv_add(argv, "--network");
 	argv_add(argv, run->network);
+	if (strcmp(run->network, "none") == 0)
+		argv_add_all(argv,
+		    (const char *const[]){ "--dns-option", "timeout:0", NULL });
 	argv_add(argv, "--security-opt");
 	argv_addf(argv, "seccomp=%s", run->seccomp);
 	if (*run->apparmor != '\0') {

@@ -64,6 +64,7 @@ test_confinement(void)
 {
 	static const char *const pairs[][2] = {
 		{ "--network", "none" },
+		{ "--dns-option", "timeout:0" },
 		{ "--user", "65532:65532" },
 		{ "--cap-drop", "ALL" },
 		{ "--security-opt", "no-new-privileges" },
@@ -134,6 +135,7 @@ test_variants(void)
 	docker_argv_run(&argv, &run);
 	ok(has_pair(&argv, "--runtime", "runsc"), "a runtime");
 	ok(has_pair(&argv, "--network", "bridge"), "a network");
+	ok(!has(&argv, "--dns-option"), "its name servers are waited for");
 	ok(has_pair(&argv, "--mount",
 	       "type=bind,\"src=/etc/a,b \"\"c\"\".pem\",dst=/run/ca.pem,"
 	       "readonly=true"),
