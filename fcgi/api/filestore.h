@@ -57,11 +57,14 @@ struct filestore_new {
 	struct filestore *store; /* NULL: there is none */
 	int fd;
 	int64_t size;
+	char *piece; /* what is not written yet, nor counted */
+	size_t held;
 	char id[FILESTORE_ID_LEN + 1];
 };
 
-/* ERR_LIMIT from these: the store, or the disk, is full.  After -1 from begin
- * there is nothing to abort; after -1 from write, abort. */
+/* What is written is gathered: slices may be as small as they come.  ERR_LIMIT
+ * from these, from commit too: the store, or the disk, is full.  After -1 from
+ * begin there is nothing to abort; after -1 from write, abort. */
 int filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err);
 int filestore_write(struct filestore_new *file, const void *data, size_t len,

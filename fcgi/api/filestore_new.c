@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -20,6 +21,8 @@
 
 #define NEW FILESTORE_NEW
 #define META FILESTORE_META
+/* Each write asks the kernel twice. */
+#define PIECE ((size_t)65536)
 
 static int
 make_id(char id[FILESTORE_ID_LEN + 1], struct err *err)
@@ -78,12 +81,13 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
 		filestore_account(store, 0, -1);
 		return -1;
 	}
+	file->piece = xmalloc(PIECE);
 	file->store = store;
 	return 0;
 }
 
-int
-filestore_write(struct filestore_new *file, const void *data, size_t len,
+static int
+write_out(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
 {
 	if (filestore_reserve(file->store, (int64_t)len, 0, err) < 0)
@@ -97,6 +101,28 @@ filestore_write(struct filestore_new *file, const void *data, size_t len,
 	return 0;
 }
 
+static int
+flush(struct filestore_new *file, struct err *err)
+{
+	size_t len = file->held;
+
+	file->held = 0;
+	return len == 0 ? 0 : write_out(file, file->piece, len, err);
+}
+
+int
+filestore_write(struct filestore_new *file, const void *data, size_t len,
+    struct err *err)
+{
+	if (len > PIECE - file->held && flush(file, err) < 0)
+		return -1;
+	if (len >= PIECE)
+		return write_out(file, data, len, err);
+	memcpy(file->piece + file->held, data, len);
+	file->held += len;
+	return 0;
+}
+
 int
 filestore_restart(struct filestore_new *file, struct err *err)
 {
@@ -104,7 +130,16 @@ filestore_restart(struct filestore_new *file, struct err *err)
 		return err_system(err, "empty a file in the store");
 	filestore_account(file->store, -file->size, 0);
 	file->size = 0;
+	file->held = 0;
 	return 0;
+}
+
+static void
+release(struct filestore_new *file)
+{
+	(void)close(file->fd);
+	free(file->piece);
+	file->store = NULL;
 }
 
 void
@@ -118,9 +153,8 @@ filestore_abort(struct filestore_new *file)
 	    filestore_make_name(name, NEW, file->id, ""), 0);
 	(void)unlinkat(file->store->dir,
 	    filestore_make_name(name, NEW, file->id, META), 0);
-	(void)close(file->fd);
 	filestore_account(file->store, -file->size, -1);
-	file->store = NULL;
+	release(file);
 }
 
 static void
@@ -168,7 +202,7 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 	char from[FILESTORE_NAME_SIZE];
 	char to[FILESTORE_NAME_SIZE];
 
-	if (write_meta(file, name, err) < 0) {
+	if (flush(file, err) < 0 || write_meta(file, name, err) < 0) {
 		filestore_abort(file);
 		return -1;
 	}
@@ -180,7 +214,6 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 		filestore_abort(file);
 		return -1;
 	}
-	(void)close(file->fd);
-	file->store = NULL;
+	release(file);
 	return 0;
 }

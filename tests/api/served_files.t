@@ -13,6 +13,7 @@ import urllib.parse
 from interpreter import FORM, Interpreter, compact, form, missing, part, \
     refused
 from served import Served, wait_for
+from service import children
 from tap import run, test
 
 served = Served(IL_API_CELLS="1", IL_API_FILES_QUOTA="1g").__enter__()
@@ -64,6 +65,16 @@ def raw(head, *pieces):
         link.close()
 
 
+def system_calls():
+    """How often those who answer have read and written."""
+    total = 0
+    for pid in children(served.pids("il-api")):
+        with open(f"/proc/{pid}/io") as file:
+            fields = dict(line.split(": ") for line in file)
+        total += int(fields["syscr"]) + int(fields["syscw"])
+    return total
+
+
 # ---- the routes ----
 
 @test
@@ -71,6 +82,21 @@ def an_empty_store_is_an_empty_list():
     answer = served.get("/v1/files")
     assert (answer.status, answer.text) == (200, '{"files":[]}'), answer
     assert answer.headers["Content-Type"] == "application/json"
+
+
+@test
+def bytes_that_look_like_the_end_cost_no_more_than_others():
+    size = 4 << 20
+    for piece in (b"a", b"\r", b"\r\n", b"\r\n--", b"\r\n--bx", b"\n"):
+        data = (piece * (size // len(piece) + 1))[:size]
+        before = system_calls()
+        answer = client.upload("f", data)
+        assert answer.status == 201, answer
+        assert system_calls() - before < 2000, (
+            piece, system_calls() - before)
+        path = "/v1/files/" + answer.json["file_id"]
+        assert served.get(path).body == data, piece
+        assert served.request("DELETE", path).status == 204
 
 
 @test
