@@ -60,7 +60,7 @@ refuse_more(struct http_request *req, int64_t seconds, const char *text)
 /* Within its limits? */
 static bool
 is_within(struct api_app *app, struct http_request *req,
-    const struct token *token, bool runs)
+    const struct token *token, enum gate_use use)
 {
 	const struct config *config = app->config;
 	int64_t seconds = limits_request(&app->limits, token,
@@ -69,24 +69,29 @@ is_within(struct api_app *app, struct http_request *req,
 	if (seconds > 0)
 		return refuse_more(req, seconds,
 		    "This token's requests of a minute are used up");
-	if (!runs)
-		return true;
-	app->seat = limits_take_seat(&app->limits, token,
-	    config->api_cells + config->api_sessions);
+	if (use == GATE_CELL)
+		app->seat = limits_take_seat(&app->limits, token, LIMITS_CELL,
+		    config->api_cells + config->api_sessions);
+	else if (use == GATE_COMMAND)
+		app->seat = limits_take_seat(&app->limits, token,
+		    LIMITS_COMMAND, config->api_sessions);
 	if (app->seat != -1)
 		return true;
-	return refuse_more(req, 1, "This token's cells are all in use");
+	return refuse_more(req, 1,
+	    use == GATE_CELL ?
+		"This token's cells are all in use" :
+		"This token's commands at one time are all in use");
 }
 
 bool
-gate_enter(struct api_app *app, struct http_request *req, bool open, bool runs)
+gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 {
 	const struct token *token;
 	struct err err;
 
 	app->seat = LIMITS_NONE;
 	memset(app->owner, 0, sizeof(app->owner));
-	if (open)
+	if (use == GATE_OPEN)
 		return true;
 	if (app->tokens.path == NULL)
 		return is_ours(req);
@@ -97,7 +102,7 @@ gate_enter(struct api_app *app, struct http_request *req, bool open, bool runs)
 	if (token == NULL)
 		return refuse_stranger(req);
 	memcpy(app->owner, token->hash, sizeof(app->owner));
-	return is_within(app, req, token, runs);
+	return is_within(app, req, token, use);
 }
 
 void

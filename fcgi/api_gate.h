@@ -13,10 +13,17 @@ struct http_request;
  * What is being answered goes on.
  */
 
-/* open: anybody may; runs: it takes a cell.  True: it may go on, app->owner and
- * app->seat are set, and gate_leave() ends it.  False: it was answered. */
-bool gate_enter(struct api_app *app, struct http_request *req, bool open,
-    bool runs);
+enum gate_use {
+	GATE_OPEN, /* anybody may */
+	GATE_GLANCE,
+	GATE_CELL,    /* it takes a cell */
+	GATE_COMMAND, /* it is a command in a session */
+};
+
+/* True: it may go on, app->owner and app->seat are set, and gate_leave() ends
+ * it.  False: it was answered. */
+bool gate_enter(struct api_app *app, struct http_request *req,
+    enum gate_use use);
 void gate_leave(struct api_app *app);
 
 #endif

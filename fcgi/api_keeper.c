@@ -27,8 +27,8 @@
 #include "../sandbox/lease/lease.h"
 
 #define PATH_MAX_BYTES 4096
-/* Who waits for a session holds one of il-api's IL_API_CELLS processes: were it
- * more, the commands of one session could keep everybody else waiting. */
+/* Who waits for a session holds one of il-api's IL_API_SESSIONS processes: were
+ * it more, the commands of one session could keep all others waiting. */
 #define WAITING_MAX 1
 #define ASK_MS 1000
 #define END_MS 5000

@@ -133,9 +133,10 @@ limits_request(struct limits *limits, const struct token *token, int64_t now_ms)
 
 int
 limits_take_seat(const struct limits *limits, const struct token *token,
-    int64_t most)
+    enum limits_kind kind, int64_t most)
 {
-	uint64_t key = key_of(token) & ((UINT64_C(1) << KEY_BITS) - 1);
+	uint64_t key = (key_of(token) & ((UINT64_C(1) << KEY_BITS) - 1)) |
+	    (uint64_t)kind << KEY_BITS;
 	char name[64];
 	int fd;
 

@@ -31,10 +31,16 @@ void limits_close(struct limits *limits);
 int64_t limits_request(struct limits *limits, const struct token *token,
     int64_t now_ms);
 
+/* What a token may have token->cells of at one time, each for itself. */
+enum limits_kind {
+	LIMITS_CELL,	/* runs and sessions: a cell each */
+	LIMITS_COMMAND, /* in sessions: a process of il-api each */
+};
+
 /* One of token->cells seats, as a descriptor: it is free again when that, and
  * all copies of it, are closed.  -1: all are taken.  LIMITS_NONE: the token has
  * no limit below most, which is as many as there can be. */
 int limits_take_seat(const struct limits *limits, const struct token *token,
-    int64_t most);
+    enum limits_kind kind, int64_t most);
 
 #endif

@@ -20,34 +20,30 @@ struct route {
 	const char *method;
 	const char *path; /* "{" begins what may be anything but "/" */
 	api_route_fn *answer;
-	unsigned int flags;
-};
-
-enum {
-	OPEN = 1, /* needs no token: how it is, and what there is */
-	RUNS = 2, /* takes a cell */
-	HEAD = 4, /* answers HEAD, too, as the contract's framework does */
+	enum gate_use use;
+	bool head; /* answers HEAD, too, as the contract's framework does */
 };
 
 /* Rows of one path stand together. */
 static const struct route routes[] = {
-	{ "GET", "/health", api_health, OPEN },
-	{ "GET", "/versions", api_versions, 0 },
-	{ "GET", "/metrics", api_metrics, 0 },
-	{ "POST", "/eval", api_eval, RUNS },
-	{ "POST", "/v1/execute", api_execute, RUNS },
-	{ "POST", "/v1/execute/stream", api_execute_stream, RUNS },
-	{ "POST", "/v1/files", api_upload, 0 },
-	{ "GET", "/v1/files", api_list, 0 },
-	{ "GET", "/v1/files/{file_id}", api_download, 0 },
-	{ "DELETE", "/v1/files/{file_id}", api_delete, 0 },
-	{ "POST", "/v1/sessions", api_session_create, RUNS },
-	{ "DELETE", "/v1/sessions/{session_id}", api_session_delete, 0 },
-	/* Its cell is the session's. */
-	{ "POST", "/v1/sessions/{session_id}/bash", api_session_bash, 0 },
-	{ "GET", "/openapi.json", api_openapi, OPEN | HEAD },
-	{ "GET", "/docs", api_docs, OPEN | HEAD },
-	{ "GET", "/redoc", api_docs, OPEN | HEAD },
+	{ "GET", "/health", api_health, GATE_OPEN, false },
+	{ "GET", "/versions", api_versions, GATE_GLANCE, false },
+	{ "GET", "/metrics", api_metrics, GATE_GLANCE, false },
+	{ "POST", "/eval", api_eval, GATE_CELL, false },
+	{ "POST", "/v1/execute", api_execute, GATE_CELL, false },
+	{ "POST", "/v1/execute/stream", api_execute_stream, GATE_CELL, false },
+	{ "POST", "/v1/files", api_upload, GATE_GLANCE, false },
+	{ "GET", "/v1/files", api_list, GATE_GLANCE, false },
+	{ "GET", "/v1/files/{file_id}", api_download, GATE_GLANCE, false },
+	{ "DELETE", "/v1/files/{file_id}", api_delete, GATE_GLANCE, false },
+	{ "POST", "/v1/sessions", api_session_create, GATE_CELL, false },
+	{ "DELETE", "/v1/sessions/{session_id}", api_session_delete,
+	    GATE_GLANCE, false },
+	{ "POST", "/v1/sessions/{session_id}/bash", api_session_bash,
+	    GATE_COMMAND, false },
+	{ "GET", "/openapi.json", api_openapi, GATE_OPEN, true },
+	{ "GET", "/docs", api_docs, GATE_OPEN, true },
+	{ "GET", "/redoc", api_docs, GATE_OPEN, true },
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
@@ -166,7 +162,7 @@ api_refuse_eval(struct http_request *req, int status, const char *headers,
 struct place {
 	const struct route *route; /* NULL: not with this method */
 	const char *pattern;	   /* NULL: nowhere at all */
-	unsigned int flags;	   /* of the pattern */
+	enum gate_use use;	   /* of the pattern */
 	char id[ID_MAX];
 };
 
@@ -200,7 +196,7 @@ static bool
 takes(const struct route *route, const char *method)
 {
 	return strcmp(route->method, method) == 0 ||
-	    ((route->flags & HEAD) != 0 && strcmp(method, "HEAD") == 0);
+	    (route->head && strcmp(method, "HEAD") == 0);
 }
 
 static void
@@ -208,13 +204,13 @@ find(struct place *place, const char *method, const char *path, size_t path_len)
 {
 	place->route = NULL;
 	place->pattern = NULL;
-	place->flags = 0;
+	place->use = GATE_GLANCE;
 	place->id[0] = '\0';
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
 		if (!fits(routes[i].path, path, path_len, place->id))
 			continue;
 		place->pattern = routes[i].path;
-		place->flags = routes[i].flags;
+		place->use = routes[i].use;
 		if (takes(&routes[i], method))
 			place->route = &routes[i];
 	}
@@ -298,7 +294,7 @@ refuse_method(struct http_request *req, const char *pattern)
 		if (strcmp(routes[i].path, pattern) == 0)
 			buf_addf(&allow, "%s%s%s",
 			    allow.len == 0 ? "Allow: " : ", ", routes[i].method,
-			    (routes[i].flags & HEAD) != 0 ? ", HEAD" : "");
+			    routes[i].head ? ", HEAD" : "");
 	buf_adds(&allow, "\r\n");
 	api_detail(req, 405, buf_str(&allow), "Method Not Allowed");
 }
@@ -330,11 +326,13 @@ static void
 dispatch(struct api_app *app, struct http_request *req,
     const struct place *place)
 {
-	bool runs = place->route != NULL && (place->flags & RUNS) != 0;
+	enum gate_use use = place->use;
 
 	if (place->pattern == NULL && redirect(req))
 		return;
-	if (!gate_enter(app, req, (place->flags & OPEN) != 0, runs))
+	if (place->route == NULL && use != GATE_OPEN)
+		use = GATE_GLANCE; /* nothing will run */
+	if (!gate_enter(app, req, use))
 		return;
 	if (place->route != NULL)
 		place->route->answer(app, req, place->id);

@@ -1,9 +1,14 @@
 /*
  * il-api: answers programs over HTTP.
  *
- *	programs ──HTTP──▶ nginx ─┬─api.sock─▶ 2 children: health, versions, …
- *	                          └─run.sock─▶ IL_API_CELLS children ──lease──▶
- *	                                       il-sandboxd, a cell each
+ *	programs ──HTTP──▶ nginx ─┬─api.sock─────▶ 2 children: health, …
+ *	                          ├─files.sock───▶ 2 children: /v1/files
+ *	                          ├─run.sock─────▶ IL_API_CELLS children ─┐
+ *	                          └─session.sock─▶ IL_API_SESSIONS children
+ *	                             il-sandboxd, a cell each ◀──lease────┘
+ *
+ * A pool for each kind of work, with a queue of its own: what takes long in one
+ * holds up nobody in another.
  *
  * It is a program of its own, with sockets of its own, so that nothing that it
  * does can delay the answers that il-fcgi owes to Discord within three seconds.
@@ -46,6 +51,8 @@ static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 #define STORE_COUNT 100000
 /* That answer what takes no time. */
 #define QUICK_CHILDREN 2
+/* That take and give files. */
+#define FILES_CHILDREN 2
 #define STOP_MS 2000
 
 static void
@@ -171,6 +178,9 @@ run(struct config *config, struct err *err)
 		/* The kernel lets one more wait than it is told. */
 		{ "run.sock", (int)config->api_queue - 1,
 		    (size_t)config->api_cells },
+		{ "files.sock", SERVE_BACKLOG, FILES_CHILDREN },
+		{ "session.sock", (int)config->api_queue - 1,
+		    (size_t)config->api_sessions },
 	};
 	struct api_app app;
 	struct master master;
@@ -179,7 +189,8 @@ run(struct config *config, struct err *err)
 	priority_take_short_slices();
 	if (app_open(&app, config, err) != 0)
 		return -1;
-	if (master_open(&master, config, sockets, 2, err) != 0) {
+	if (master_open(&master, config, sockets,
+		sizeof(sockets) / sizeof(sockets[0]), err) != 0) {
 		app_release(&app);
 		return -1;
 	}

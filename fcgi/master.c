@@ -74,7 +74,9 @@ master_open(struct master *master, const struct config *config,
 {
 	bool passed = serve_was_passed((int)count);
 
-	*master = (struct master){ .sockets = count, .listen_fd = { -1, -1 } };
+	*master = (struct master){ .sockets = count };
+	for (size_t i = 0; i < count; i++)
+		master->listen_fd[i] = -1;
 	for (size_t i = 0; i < count; i++) {
 		if (open_socket(master, i, config, &sockets[i], passed, err) !=
 		    0) {

@@ -18,7 +18,7 @@ struct err;
  */
 struct master_child;
 
-#define MASTER_SOCKETS_MAX 2
+#define MASTER_SOCKETS_MAX 4
 
 struct master_socket {
 	const char *name; /* in the state directory; static */

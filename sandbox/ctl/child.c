@@ -29,8 +29,6 @@ child_init(struct child *child, enum child_stage stage, const char *name)
 	*child = (struct child){ .stage = stage,
 		.pidfd = -1,
 		.ready_fd = -1,
-		.listen_fd = -1,
-		.second_fd = -1,
 		.death_signal = SIGKILL };
 	(void)snprintf(child->name, sizeof(child->name), "%s", name);
 }
@@ -42,8 +40,8 @@ child_release(struct child *child)
 		free(child->argv[i]);
 	cleanup_close(&child->pidfd);
 	cleanup_close(&child->ready_fd);
-	cleanup_close(&child->listen_fd);
-	cleanup_close(&child->second_fd);
+	for (int i = 0; i < child->sockets; i++)
+		cleanup_close(&child->listen_fd[i]);
 }
 
 void
@@ -54,26 +52,23 @@ child_arg(struct child *child, const char *text)
 	child->argv[child->argc++] = xstrdup(text);
 }
 
-/* sd_listen_fds(3): descriptors 3 and 4, and whose they are.  The second one is
- * moved out of the way of the first. */
+/* sd_listen_fds(3): descriptors from 3 on, and whose they are.  All are moved
+ * out of the way first. */
 static void
 hand_over(const struct child *child)
 {
-	char pid[24];
-	int second = child->second_fd < 0 ?
-	    -1 :
-	    fcntl(child->second_fd, F_DUPFD_CLOEXEC, 5);
+	int moved[CHILD_SOCKETS];
+	char text[24];
 
-	(void)snprintf(pid, sizeof(pid), "%ld", (long)getpid());
-	(void)setenv("LISTEN_PID", pid, 1);
-	(void)setenv("LISTEN_FDS", second < 0 ? "1" : "2", 1);
-	/* dup2() onto itself would leave it to be closed. */
-	if (child->listen_fd == 3)
-		(void)fcntl(3, F_SETFD, 0);
-	else
-		(void)dup2(child->listen_fd, 3);
-	if (second >= 0)
-		(void)dup2(second, 4);
+	for (int i = 0; i < child->sockets; i++)
+		moved[i] = fcntl(child->listen_fd[i], F_DUPFD_CLOEXEC,
+		    3 + CHILD_SOCKETS);
+	for (int i = 0; i < child->sockets; i++)
+		(void)dup2(moved[i], 3 + i);
+	(void)snprintf(text, sizeof(text), "%ld", (long)getpid());
+	(void)setenv("LISTEN_PID", text, 1);
+	(void)snprintf(text, sizeof(text), "%d", child->sockets);
+	(void)setenv("LISTEN_FDS", text, 1);
 }
 
 static void
@@ -97,7 +92,7 @@ become(const struct child *child, pid_t parent)
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (child->ready_fd >= 0)
 		(void)dup2(child->ready_fd, 3);
-	if (child->listen_fd >= 0)
+	if (child->sockets > 0)
 		hand_over(child);
 	(void)execvp(child->argv[0], child->argv);
 	log_err("%s: %m", child->argv[0]);

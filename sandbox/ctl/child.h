@@ -23,6 +23,7 @@ enum child_stage {
 };
 
 #define CHILD_ARGS 16
+#define CHILD_SOCKETS 4
 /* Its exit status when the program could not be executed at all. */
 #define CHILD_NOT_STARTED 127
 
@@ -41,11 +42,11 @@ struct child {
 	char *argv[CHILD_ARGS]; /* heap; argv[0] is looked up in PATH */
 	int argc;
 	int ready_fd; /* its descriptor 3 at the first start; -1: none */
-	/* Listening sockets, its descriptors 3 and 4 at every start, as systemd
-	 * hands them over: while the program is started again, who connects
-	 * waits instead of being refused.  -1: none. */
-	int listen_fd;
-	int second_fd;
+	/* Listening sockets, its descriptors from 3 on at every start, as
+	 * systemd hands them over: while the program is started again, who
+	 * connects waits instead of being refused. */
+	int listen_fd[CHILD_SOCKETS];
+	int sockets;
 
 	pid_t pid; /* 0: not running */
 	int pidfd; /* readable when it has ended; -1 */

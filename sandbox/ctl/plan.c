@@ -50,40 +50,45 @@ add_own(struct maker *m, enum child_stage stage, const char *program)
 	return child;
 }
 
+struct plan_socket {
+	const char *name;
+	int backlog;
+};
+
+/* One that nginx reaches: we hold its sockets, so that it may end and start. */
 static int
-listen_at(const struct config *config, const char *socket, int backlog,
-    struct err *err)
-{
-	auto_free char *path = config_state_path(config, socket);
-	int fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK, 0660, err);
-
-	if (fd >= 0)
-		(void)listen(fd, backlog);
-	return fd;
-}
-
-/* One that nginx reaches: we hold its socket, so that it may end and start. */
-static struct child *
 add_front(struct maker *m, const struct config *config, const char *program,
-    const char *socket, struct err *err)
+    const struct plan_socket *sockets, int count, struct err *err)
 {
 	struct child *child = add_own(m, STAGE_FRONT, program);
 
-	child->listen_fd = listen_at(config, socket, FRONT_BACKLOG, err);
-	return child->listen_fd < 0 ? NULL : child;
+	for (int i = 0; i < count; i++) {
+		auto_free char *path = config_state_path(config,
+		    sockets[i].name);
+		int fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK, 0660,
+		    err);
+
+		if (fd < 0)
+			return -1;
+		(void)listen(fd, sockets[i].backlog);
+		child->listen_fd[child->sockets++] = fd;
+	}
+	return 0;
 }
 
-/* The second socket is the queue of the runs: its backlog is their number. */
 static int
-add_api(struct maker *m, const struct config *config, struct err *err)
+add_fronts(struct maker *m, const struct config *config, struct err *err)
 {
-	struct child *child = add_front(m, config, "il-api", "api.sock", err);
+	/* A queue of its own for each pool of il-api, in its order. */
+	const int queue = (int)config->api_queue;
+	const struct plan_socket discord[] = { { "fcgi.sock", FRONT_BACKLOG } };
+	const struct plan_socket api[] = { { "api.sock", FRONT_BACKLOG },
+		{ "run.sock", queue }, { "files.sock", FRONT_BACKLOG },
+		{ "session.sock", queue } };
 
-	if (child == NULL)
+	if (add_front(m, config, "il-fcgi", discord, 1, err) != 0)
 		return -1;
-	child->second_fd = listen_at(config, "run.sock", (int)config->api_queue,
-	    err);
-	return child->second_fd < 0 ? -1 : 0;
+	return add_front(m, config, "il-api", api, 4, err);
 }
 
 static void
@@ -170,8 +175,7 @@ plan_make(struct plan *plan, const struct config *config, const char *env_file,
 	    sizeof(*plan->children));
 	(void)add_own(&m, STAGE_BROKER, "il-sandboxd");
 	add_workers(&m, config->workers);
-	if (add_front(&m, config, "il-fcgi", "fcgi.sock", err) == NULL ||
-	    add_api(&m, config, err) != 0)
+	if (add_fronts(&m, config, err) != 0)
 		return -1;
 	if (standin->port != 0)
 		add_standin(&m, config, standin);

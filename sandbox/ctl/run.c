@@ -34,7 +34,7 @@ struct run {
 
 /* Files in the state folder that stand for a running program. */
 static const char *const traces[] = { "lease.sock", "fcgi.sock", "api.sock",
-	"run.sock", "nginx.pid", "wake", NULL };
+	"run.sock", "files.sock", "session.sock", "nginx.pid", "wake", NULL };
 
 static void
 remove_traces(const struct config *config)

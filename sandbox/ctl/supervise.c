@@ -62,7 +62,8 @@ static bool
 all_there(const struct supervisor *s)
 {
 	static const char *const names[] = { "lease.sock", "fcgi.sock",
-		"api.sock", "run.sock", "nginx.pid", NULL };
+		"api.sock", "run.sock", "files.sock", "session.sock",
+		"nginx.pid", NULL };
 
 	for (int i = 0; names[i] != NULL; i++) {
 		auto_free char *path = config_state_path(s->config, names[i]);

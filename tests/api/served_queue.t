@@ -77,8 +77,6 @@ def as_many_wait_as_may_and_the_next_one_is_503():
             ("/eval", {"input": "1"},
              '{"title": "503 Service Unavailable"}'),
             ("/v1/execute", {"code": "1"},
-             '{"detail":"Too many requests are waiting"}'),
-            ("/v1/sessions", {},
              '{"detail":"Too many requests are waiting"}')):
         answer = served.post(path, body)
         assert (answer.status, answer.text) == (503, text), (path, answer)
@@ -99,9 +97,9 @@ def a_killed_process_loses_its_own_request_only():
     waiting = [send("/eval", {"input": "print(%d)" % number})
                for number in range(QUEUE)]
     parent, = served.pids("il-api")
-    # The one that has the run is the one that has used the processor for it:
-    # it is the last that was started.
-    os.kill(max(children([parent])), signal.SIGKILL)
+    # The one that has the run is the one that serves its socket.
+    pid, = served.serving("run.sock")
+    os.kill(pid, signal.SIGKILL)
     status, _, text = receive(first)
     assert (status, text) == (502, '{"detail":"Bad Gateway"}'), (status, text)
     answers = [receive(link) for link in waiting]
@@ -128,7 +126,7 @@ def connect_until_full(path):
 
 START = """
 import os, sys
-os.environ.update(LISTEN_FDS="2", LISTEN_PID=str(os.getpid()))
+os.environ.update(LISTEN_FDS="4", LISTEN_PID=str(os.getpid()))
 os.execv(sys.argv[1], sys.argv[1:])
 """
 
@@ -136,8 +134,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 @test
 def sockets_that_were_handed_over_have_the_same_queue():
     with tempfile.TemporaryDirectory(prefix="inline-api-") as folder:
-        sockets = [socket.socket(socket.AF_UNIX) for _ in range(2)]
-        paths = [os.path.join(folder, name) for name in ("api", "run")]
+        sockets = [socket.socket(socket.AF_UNIX) for _ in range(4)]
+        paths = [os.path.join(folder, name + ".sock")
+                 for name in ("api", "run", "files", "session")]
         for sock, path in zip(sockets, paths):
             sock.bind(path)
             sock.listen(64)
@@ -149,24 +148,27 @@ def sockets_that_were_handed_over_have_the_same_queue():
                 os.dup2(fd, 3 + i)
         environment = {"PATH": os.environ["PATH"], "IL_STATE_DIR": folder,
                        "IL_API_QUEUE": "7", "IL_API_CELLS": "1",
+                       "IL_API_SESSIONS": "3",
                        "SANDBOX_IMAGE": IMAGE}
         program = subprocess.Popen(
             [sys.executable, "-c", START, os.path.join(BUILD, "bin", "il-api")],
             cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True,
-            preexec_fn=hand_over, pass_fds=(3, 4))
+            preexec_fn=hand_over, pass_fds=(3, 4, 5, 6))
         try:
             lines = []
             while not lines or "ready" not in lines[-1]:
                 assert select.select([program.stderr], [], [], 20)[0], lines
                 lines.append(program.stderr.readline())
                 assert lines[-1], lines
-            # Two for what is answered at once, one that runs.
-            wait_for(lambda: len(children([program.pid])) == 3)
+            # Two for what is answered at once, one that runs, two for files
+            # and one for each session.
+            wait_for(lambda: len(children([program.pid])) == 8)
             # Nobody takes anybody now.
             for pid in [program.pid, *children([program.pid])]:
                 os.kill(pid, signal.SIGSTOP)
-            waiting = connect_until_full(paths[1])
-            assert waiting == 7, waiting
+            for path in (paths[1], paths[3]):
+                waiting = connect_until_full(path)
+                assert waiting == 7, (path, waiting)
             for pid in [*children([program.pid]), program.pid]:
                 os.kill(pid, signal.SIGCONT)
         finally:

@@ -44,7 +44,8 @@ def it_ends_in_order_and_leaves_nothing():
         assert ends[2:] == ["il-worker", "il-worker", "il-sandboxd"], ends
         assert not [pid for pid in pids if is_alive(pid)], pids
         left = set(os.listdir(house.state))
-        gone = {"lease.sock", "fcgi.sock", "api.sock", "run.sock", "nginx.pid", "wake"}
+        gone = {"lease.sock", "fcgi.sock", "api.sock", "run.sock",
+                "files.sock", "session.sock", "nginx.pid", "wake"}
         assert not left & gone, left
 
 

@@ -8,6 +8,7 @@ Everything is real: engine, nginx, database, programs.  Discord is the stand-in
 that `ilctl run` starts itself when it has no keys, reached through nginx.
 """
 
+import contextlib
 import ctypes
 import os
 import re
@@ -288,6 +289,22 @@ class Service:
                 continue
             if ours and int(name) != os.getpid():
                 found.append(f"{name}: {line}")
+        return found
+
+    def serving(self, name):
+        """Return the pids of the processes of il-api that serve a socket."""
+        path = os.path.join(self.settings["IL_STATE_DIR"], name)
+        with open("/proc/net/unix") as file:
+            links = {f"socket:[{line.split()[6]}]" for line in file
+                     if line.split()[-1] == path}
+        found = []
+        for pid in children(self.pids("il-api")):
+            folder = f"/proc/{pid}/fd"
+            # What has ended meanwhile serves nothing.
+            with contextlib.suppress(OSError):
+                if links & {os.readlink(f"{folder}/{fd}")
+                            for fd in os.listdir(folder)}:
+                    found.append(pid)
         return found
 
     def pids(self, program):

@@ -84,7 +84,7 @@ sit_down(const struct token *token)
 	if (pipe(ready) != 0 || (pid = fork()) < 0)
 		return -1;
 	if (pid == 0) {
-		byte = limits_take_seat(&limits, token, MOST) >= 0;
+		byte = limits_take_seat(&limits, token, LIMITS_CELL, MOST) >= 0;
 		if (write(ready[1], &byte, 1) == 1)
 			for (;;)
 				(void)pause();
@@ -103,24 +103,33 @@ test_seats(void)
 	const struct token one = make_token(43, 1, 0);
 	const struct token any = make_token(44, MOST, 0);
 	pid_t pid = sit_down(&two);
-	int seat = limits_take_seat(&limits, &two, MOST);
+	int seat = limits_take_seat(&limits, &two, LIMITS_CELL, MOST);
 	int copy = dup(seat);
 
 	ok(seat >= 0, "there are two seats");
-	is_int(limits_take_seat(&limits, &two, MOST), -1, "not three");
-	(void)close(limits_take_seat(&limits, &one, MOST));
-	ok(limits_take_seat(&limits, &one, MOST) >= 0, "others have theirs");
+	is_int(limits_take_seat(&limits, &two, LIMITS_CELL, MOST), -1,
+	    "not three");
+	(void)close(limits_take_seat(&limits, &one, LIMITS_CELL, MOST));
+	ok(limits_take_seat(&limits, &one, LIMITS_CELL, MOST) >= 0,
+	    "others have theirs");
 	(void)close(seat);
-	is_int(limits_take_seat(&limits, &two, MOST), -1, "a copy holds it");
+	is_int(limits_take_seat(&limits, &two, LIMITS_CELL, MOST), -1,
+	    "a copy holds it");
 	(void)close(copy);
-	seat = limits_take_seat(&limits, &two, MOST);
+	seat = limits_take_seat(&limits, &two, LIMITS_CELL, MOST);
 	ok(seat >= 0, "when it is closed, too, it is free");
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	ok(limits_take_seat(&limits, &two, MOST) >= 0,
+	ok(limits_take_seat(&limits, &two, LIMITS_CELL, MOST) >= 0,
 	    "who is killed leaves his");
-	is_int(limits_take_seat(&limits, &two, MOST), -1, "now both are taken");
-	is_int(limits_take_seat(&limits, &any, MOST), LIMITS_NONE,
+	is_int(limits_take_seat(&limits, &two, LIMITS_CELL, MOST), -1,
+	    "now both are taken");
+	ok(limits_take_seat(&limits, &two, LIMITS_COMMAND, MOST) >= 0 &&
+		limits_take_seat(&limits, &two, LIMITS_COMMAND, MOST) >= 0,
+	    "commands are counted for themselves");
+	is_int(limits_take_seat(&limits, &two, LIMITS_COMMAND, MOST), -1,
+	    "and are as many");
+	is_int(limits_take_seat(&limits, &any, LIMITS_CELL, MOST), LIMITS_NONE,
 	    "no seat is needed where there are as many as can be");
 }
 
