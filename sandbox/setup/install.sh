@@ -57,6 +57,8 @@ copy 644 "$to/share/man/man5" fcgi/*.5 sandbox/*/*.5
 copy 644 "$to/share/man/man8" fcgi/*.8 sandbox/*/*.8
 copy 644 "$to/share/doc/inline" README.md LICENSE \
 	systemd/inline.env.example .github/CHANGELOG.md
+# Of an earlier version.
+rm -f "$to/lib/systemd/system/il-migrate.service"
 for file in systemd/*.service systemd/*.socket systemd/*.timer \
 	systemd/*.target; do
 	unit "$to/lib/systemd/system" "$file"

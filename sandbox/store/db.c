@@ -17,6 +17,8 @@
  * others. */
 #define FRONT_BUSY_MS 1500
 #define BUSY_MS 10000
+/* Who brings the schema up to date waits for another who does. */
+#define ADMIN_BUSY_MS 60000
 /* The same for its turn, which comes before that. */
 #define FRONT_TURN_MS 1000
 #define TURN_MS 10000
@@ -190,7 +192,9 @@ configure(struct db *db, struct err *err)
 	sqlite3 *h = db->handle;
 
 	(void)sqlite3_busy_timeout(h,
-	    db->role == DB_FRONT ? FRONT_BUSY_MS : BUSY_MS);
+	    db->role == DB_FRONT     ? FRONT_BUSY_MS :
+		db->role == DB_ADMIN ? ADMIN_BUSY_MS :
+				       BUSY_MS);
 	(void)sqlite3_limit(h, SQLITE_LIMIT_LENGTH, VALUE_MAX);
 	(void)sqlite3_limit(h, SQLITE_LIMIT_ATTACHED, 0);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -243,16 +247,24 @@ struct db *
 db_open(const char *path, enum db_role role, struct err *err)
 {
 	struct db *db = xcalloc(1, sizeof(*db));
+	bool opened;
 
 	tune_memory();
 	db->role = role;
 	db->turn.fd = -1;
-	if (connect_file(db, path, err) == 0 && configure(db, err) == 0 &&
-	    check_version(db, err) == 0) {
-		if (role != DB_READER)
-			turn_open(&db->turn, path);
-		return db;
+	/* A new file becomes one with a WAL here, for which SQLite needs it for
+	 * itself and does not wait: one after another. */
+	if (role == DB_ADMIN) {
+		turn_open(&db->turn, path);
+		(void)turn_take(&db->turn, ADMIN_BUSY_MS);
 	}
+	opened = connect_file(db, path, err) == 0 && configure(db, err) == 0 &&
+	    check_version(db, err) == 0;
+	turn_give(&db->turn);
+	if (opened && (role == DB_FRONT || role == DB_WORKER))
+		turn_open(&db->turn, path);
+	if (opened)
+		return db;
 	db_close(db);
 	(void)err_wrap(err, "%s", path);
 	return NULL;

@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+"""What the units promise when they are started, stopped and updated.  systemd
+is not there to be asked, so its rules for the order of jobs (systemd.unit(5),
+"Before=, After=") are written down here once:
+
+- what is stopped goes in the opposite order of what is started;
+- of two units in an order, a stop goes before a start, whichever is named
+  first; a restart is a stop and then a start;
+- by default a target comes after all that it wants or requires.
+"""
+
+import os
+import re
+
+from source import ROOT, check, finish, read
+
+FOLDER = "systemd"
+TARGET = "inline.target"
+FRONTS = {"il-fcgi.service", "il-api.service"}
+SOCKETS = {"il-fcgi.socket", "il-api.socket"}
+BROKER = "il-sandboxd.service"
+WORKERS = {"il-worker@%d.service" % n for n in range(4)}
+LISTS = {"After", "Before", "Wants", "Requires", "PartOf",
+         "StopPropagatedFrom", "SupplementaryGroups", "ExecStartPre",
+         "ReadWritePaths"}
+
+
+def parse(path):
+    """{key: value}; a list for what may come several times."""
+    unit = {}
+    for line in read(path).split("\n"):
+        if not line or line[0] in "#[":
+            continue
+        key, value = line.split("=", 1)
+        if key in LISTS:
+            unit.setdefault(key, []).extend(
+                [value] if key.startswith("Exec") else value.split())
+        else:
+            unit[key] = value
+    return unit
+
+
+def load():
+    units = {}
+    for name in sorted(os.listdir(os.path.join(ROOT, FOLDER))):
+        if name.rpartition(".")[2] not in ("service", "socket", "timer",
+                                           "target"):
+            continue
+        unit = parse(f"{FOLDER}/{name}")
+        if "@" in name:
+            unit["template"] = "yes"
+            for n in range(4):
+                units[name.replace("@", "@%d" % n)] = unit
+        else:
+            units[name] = unit
+    return units
+
+
+UNITS = load()
+
+
+def get(name, key):
+    return UNITS[name].get(key, [])
+
+
+def orders():
+    """(first, second) pairs of our units."""
+    pairs = set()
+    for name in UNITS:
+        pairs |= {(other, name) for other in get(name, "After")}
+        pairs |= {(name, other) for other in get(name, "Before")}
+        if name.endswith(".socket"):
+            pairs.add((name, name.replace(".socket", ".service")))
+    if get(TARGET, "DefaultDependencies") != "no":
+        for other in get(TARGET, "Wants") + get(TARGET, "Requires"):
+            if (TARGET, other) not in pairs:
+                pairs.add((other, TARGET))
+    return {(a, b) for a, b in pairs if a in UNITS and b in UNITS}
+
+
+def touched(keys):
+    """The target and what its stop or restart reaches."""
+    found = {TARGET}
+    while True:
+        more = {n for n in UNITS for key in keys
+                if set(get(n, key)) & found} - found
+        # Whoever requires what is stopped is stopped, too.
+        more |= {n for n in UNITS
+                 if set(get(n, "Requires")) & found} - found
+        if not more:
+            return found
+        found |= more
+
+
+RESTARTED = touched(["PartOf"])
+STOPPED = touched(["PartOf", "StopPropagatedFrom"])
+
+
+def waits(restart):
+    """{(unit, "stop" or "start"): what that comes after}, all of it."""
+    involved = RESTARTED if restart else STOPPED
+    after = {}
+    for name in involved:
+        after[name, "stop"] = set()
+        after[name, "start"] = {(name, "stop")}
+    for first, second in orders():
+        if first not in involved or second not in involved:
+            continue
+        after[first, "stop"].add((second, "stop"))
+        after[first, "start"].add((second, "stop"))
+        after[second, "start"] |= {(first, "stop"), (first, "start")}
+    changed = True
+    while changed:
+        changed = False
+        for job, others in after.items():
+            more = set().union(*(after[o] for o in others)) - others
+            if more:
+                others |= more
+                changed = True
+    return after
+
+
+RESTART = waits(True)
+STOP = waits(False)
+
+
+def services(group):
+    return sorted(n for n in UNITS if n.endswith(".service") and
+                  (UNITS[n].get("Group") == group or
+                   group in get(n, "SupplementaryGroups")))
+
+
+def no_order():
+    for plan in (RESTART, STOP):
+        for job, others in plan.items():
+            if job in others and job[1] == "stop":
+                yield f"{job[0]}: waits for itself"
+
+
+def not_started():
+    wanted = set(get(TARGET, "Wants"))
+    for name in FRONTS | SOCKETS | WORKERS | {BROKER}:
+        if name not in wanted:
+            yield f"{TARGET}: does not want {name}"
+
+
+def update_waits():
+    for front in sorted(FRONTS):
+        if front not in RESTARTED:
+            yield f"{front}: not restarted with the target"
+            continue
+        for other, phase in sorted(RESTART[front, "start"]):
+            if other != front and other not in SOCKETS:
+                yield f"{front}: its start waits for the {phase} of {other}"
+
+
+def sockets_close():
+    for name in sorted(SOCKETS & RESTARTED):
+        yield f"{name}: closed when {TARGET} is restarted"
+    for name in sorted(SOCKETS - STOPPED):
+        yield f"{name}: open when {TARGET} is stopped: it starts its service"
+
+
+def broker_goes_early():
+    for plan in (RESTART, STOP):
+        for worker in sorted(WORKERS):
+            if (worker, "stop") not in plan[BROKER, "stop"]:
+                yield f"{BROKER}: stopped while {worker} has a job"
+
+
+def stop_is_early():
+    for name in sorted(WORKERS | {BROKER}):
+        if (name, "stop") not in STOP[TARGET, "stop"]:
+            yield f"stop {TARGET}: does not wait for {name}"
+
+
+def not_migrated():
+    for name in services("inline-db"):
+        if "/var/lib/inline" not in get(name, "ReadWritePaths"):
+            continue
+        if name == "il-api.service":
+            continue  # it only reads, and works with none
+        if not any("ilctl migrate" in c for c in get(name, "ExecStartPre")):
+            yield f"{name}: does not bring the database up to date"
+    for name in UNITS:
+        if "ilctl migrate" in UNITS[name].get("ExecStart", ""):
+            yield f"{name}: all others would wait for it"
+
+
+def weights():
+    """A weight compares within a slice; the containers are in system.slice
+    (the engine's default with systemd), a template has one of its own."""
+    for name, unit in sorted(UNITS.items()):
+        if "CPUWeight" not in unit:
+            continue
+        slice_name = unit.get("Slice", "system.slice")
+        if "template" in unit and "Slice" not in unit:
+            slice_name = "of its template"
+        if slice_name != "system.slice":
+            yield f"{name}: CPUWeight in a slice {slice_name}"
+
+
+def unknown_names():
+    known = set(UNITS) | {n.replace("@0", "@") for n in UNITS}
+    for name in sorted(UNITS):
+        for key in ("After", "Before", "Wants", "Requires", "PartOf"):
+            for other in get(name, key):
+                if re.match(r"(il-|inline)", other) and other not in known:
+                    yield f"{name}: {key}={other}, which does not exist"
+
+
+check("all that the target needs is started", not_started())
+check("names of ours exist", unknown_names())
+check("nothing waits for itself", no_order())
+check("on an update no front waits for another unit", update_waits())
+check("sockets stay open on an update, and close at a stop", sockets_close())
+check("the broker is stopped after the workers", broker_goes_early())
+check("a stop waits for workers and broker", stop_is_early())
+check("who uses the database migrates it, beside the others", not_migrated())
+check("weights compare with the containers'", weights())
+finish()
