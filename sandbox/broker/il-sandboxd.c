@@ -43,6 +43,7 @@
 
 #include "../base/buf.h"
 #include "../base/config.h"
+#include "../base/docker_cli.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/priority.h"
@@ -125,7 +126,9 @@ main(int argc, char **argv)
 	}
 	priority_take_short_slices();
 	path_extend();
-	rc = broker_serve(&config, &err);
+	rc = docker_cli_check(config.docker_binary, &err);
+	if (rc == 0)
+		rc = broker_serve(&config, &err);
 	if (rc != 0)
 		log_err("%s", err.text);
 	config_release(&config);

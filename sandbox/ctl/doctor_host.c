@@ -8,6 +8,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
+#include "../base/docker_cli.h"
 #include "../base/images.h"
 #include "../base/process.h"
 #include "ctl.h"
@@ -52,9 +53,13 @@ engine_answers(const struct config *config, char *why, size_t size)
 void
 doctor_engine(struct doctor *d)
 {
+	struct err err = { 0 };
 	char why[256];
 
-	if (engine_answers(d->config, why, sizeof(why)))
+	if (docker_cli_check(d->config->docker_binary, &err) != 0)
+		doctor_bad(d, "Docker 20.10 or newer; DOCKER_BINARY=docker",
+		    "engine: %s", err.text);
+	else if (engine_answers(d->config, why, sizeof(why)))
 		doctor_good(d, "engine: answers");
 	else
 		doctor_bad(d,

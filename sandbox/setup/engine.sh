@@ -12,6 +12,8 @@ cd "$(dirname "$0")"/../..
 . sandbox/setup/env.sh
 
 docker=$(setting DOCKER_BINARY docker)
+podman="podman is not supported: it refuses the options by which a sandbox's \
+quota holds (a volume with volume-nocopy, a tmpfs with nr_inodes)"
 log=${DOCKERD_LOG:-/var/log/dockerd.log}
 
 # answers: the engine does, within 10 s.
@@ -76,6 +78,9 @@ daemon_failed() {
 main() {
 	command -v "$docker" >/dev/null ||
 		die "no Docker client '$docker' (DOCKER_BINARY)"
+	case $("$docker" --version 2>/dev/null) in
+	*[Pp]odman*) die "DOCKER_BINARY: $podman" ;;
+	esac
 	loop_devices
 	! answers || return 0
 	if [ -n "${DOCKER_HOST-}" ] && [ -z "${DOCKERD_ARGS-}" ]; then

@@ -158,6 +158,20 @@ def no_program():
         is_(b.status()["ENGINE"], 0, "the status says so")
 
 
+def podman():
+    fake = Fake(all="podman")
+    b = Broker(start=False, **fake.settings)
+    with open(b.log, "ab") as log:
+        done = subprocess.run([PROGRAM], env=b.environment({}), stdout=log,
+                              stderr=log, cwd="/", timeout=20)
+    is_(done.returncode, 78, "podman: a start ends as with any wrong key")
+    ok("DOCKER_BINARY: podman is not supported" in b.logged(),
+       "it says what is wrong")
+    ok("volume-nocopy" in b.logged(), "and why")
+    b.close()
+    fake.close()
+
+
 def image_missing():
     with Broker(SANDBOX_IMAGE="broker-test/none:1") as b:
         b.create(1)
@@ -224,5 +238,5 @@ def engine_away_and_back():
 
 
 main(probe_fails, run_fails, run_says_why, run_hangs, kill_fails,
-     interpreters_pulled, nothing_works_at_the_end, no_program, image_missing, image_pulled,
-     engine_away_and_back)
+     interpreters_pulled, nothing_works_at_the_end, no_program, podman,
+     image_missing, image_pulled, engine_away_and_back)

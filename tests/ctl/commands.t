@@ -289,6 +289,20 @@ def doctor_names_what_is_wrong_and_what_mends_it():
         assert "FAIL  engine: " in out and "/no/docker" in out, out
         assert "FAIL  il-sandboxd" in out and "make run" in out, out
         assert "note  HTTP APIs: nothing answers" in out, out
+        podman = os.path.join(house.folder, "podman")
+        with open(podman, "w") as file:     # 4.3, in its own words
+            file.write("""#!/bin/sh
+case $1 in
+--version) echo podman version 4.3.1 ;;
+version) echo 4.3.1 ;;
+*) echo Error: inspecting object: x: image not known >&2; exit 125 ;;
+esac
+""")
+        os.chmod(podman, 0o755)
+        out = house.ilctl("doctor", DOCKER_BINARY=podman)[1]
+        assert "FAIL  engine: DOCKER_BINARY: podman is not supported" in out, \
+            out
+        assert "volume-nocopy" in out and "mend: Docker 20.10" in out, out
         house.ilctl("migrate")
         out = house.ilctl("doctor")[1]
         assert "ok    database" in out and "ok    state" in out, out
