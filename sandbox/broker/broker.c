@@ -1,6 +1,5 @@
 #include "broker.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,6 +23,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "client.h"
+#include "folder.h"
 #include "provide.h"
 #include "workspace.h"
 
@@ -97,33 +97,6 @@ instance_open(struct broker *b, struct err *err)
 	return instance_make(b->instance_fd, b->instance, err);
 }
 
-/* Folders of cells that an earlier life was starting. */
-static int
-cells_dir_open(struct broker *b, struct err *err)
-{
-	char path[4096];
-	DIR *dir;
-
-	b->cells_dir = config_state_path(b->config, "cells");
-	if (fd_make_dirs(b->cells_dir, 0700, err) != 0)
-		return -1;
-	dir = opendir(b->cells_dir);
-	if (dir == NULL)
-		return err_system(err, "list %s", b->cells_dir);
-	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
-		if (strncmp(e->d_name, "il-", 3) != 0)
-			continue;
-		(void)snprintf(path, sizeof(path), "%s/%.255s/cell.sock",
-		    b->cells_dir, e->d_name);
-		(void)unlink(path);
-		(void)snprintf(path, sizeof(path), "%s/%.255s", b->cells_dir,
-		    e->d_name);
-		(void)rmdir(path);
-	}
-	(void)closedir(dir);
-	return 0;
-}
-
 /* Descriptors: two for each client, a few for each cell and each program. */
 static void
 raise_file_limit(void)
@@ -145,7 +118,8 @@ broker_open(struct broker *b, struct err *err)
 	    instance_open(b, err) != 0)
 		return -1;
 	b->base = workspace_base_open(b->config->base_dir, err);
-	if (b->base < 0 || cells_dir_open(b, err) != 0)
+	b->cells_dir = config_state_path(b->config, "cells");
+	if (b->base < 0 || folder_sweep(b->cells_dir, err) != 0)
 		return -1;
 	b->signals = fd_signals(NULL, err);
 	if (b->signals < 0)

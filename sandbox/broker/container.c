@@ -22,6 +22,7 @@
 #include "class.h"
 #include "docker.h"
 #include "engine.h"
+#include "folder.h"
 
 #define RELEASE_MS 2000 /* to come back clean after a lease */
 #define EXIT_MS 2000	/* to end by itself; and between two kills */
@@ -98,6 +99,7 @@ container_gone(struct container *c)
 	task_cancel(&c->tool);
 	launch_stop(c);
 	launch_release(c);
+	folder_remove(c->host->cells_dir, c->name);
 	log_debug("gone cell=%s", c->name);
 	container_set(c, CONTAINER_GONE);
 }

@@ -8,13 +8,12 @@
 
 /* The same in every container.  Each is explained in README.md. */
 static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
-	"never", "--init=false", "--no-healthcheck", "--read-only", "--user",
-	"65532:65532", "--cap-drop", "ALL", "--security-opt",
-	"no-new-privileges", "--ipc", "private", "--log-driver", "none",
-	"--stop-signal", "SIGKILL", "--oom-score-adj", "500", "--hostname",
-	"inline", "--workdir", "/", "--env", "LANG=C.UTF-8", "--ulimit",
-	"core=0", "--ulimit", "nofile=1024:1024", "--ulimit", "msgqueue=0:0",
-	NULL };
+	"never", "--init=false", "--no-healthcheck", "--read-only",
+	"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc",
+	"private", "--log-driver", "none", "--stop-signal", "SIGKILL",
+	"--oom-score-adj", "500", "--hostname", "inline", "--workdir", "/",
+	"--env", "LANG=C.UTF-8", "--ulimit", "core=0", "--ulimit",
+	"nofile=1024:1024", "--ulimit", "msgqueue=0:0", NULL };
 
 /* After the image: sandbox/cell/README.md says why these flags. */
 static const char *const cell_command[] = { "-s", "-u", "-B",
@@ -22,8 +21,7 @@ static const char *const cell_command[] = { "-s", "-u", "-B",
 
 /* Where the cell puts the source of a run; the run may read it. */
 static const char code_tmpfs[] =
-    "/code:rw,noexec,nosuid,nodev,size=20m,nr_inodes=16,mode=0755,"
-    "uid=65532,gid=65532";
+    "/code:rw,noexec,nosuid,nodev,size=20m,nr_inodes=16,mode=0755";
 
 /*
  * One field of a --mount, which is a line of CSV: quoted when it holds what
@@ -49,13 +47,18 @@ csv_add(struct buf *line, const char *key, const char *value)
 		buf_addc(line, '"');
 }
 
+/* folder: "" when source is a path of its own. */
 static void
-add_bind(struct argv *argv, const char *source, const char *target)
+add_bind(struct argv *argv, const char *folder, const char *source,
+    const char *target)
 {
+	auto_buf struct buf path = BUF_INIT(8192);
 	auto_buf struct buf line = BUF_INIT(16384);
 
+	buf_adds(&path, folder);
+	buf_adds(&path, source);
 	csv_add(&line, "type", "bind");
-	csv_add(&line, "src", source);
+	csv_add(&line, "src", buf_str(&path));
 	csv_add(&line, "dst", target);
 	csv_add(&line, "readonly", "true");
 	argv_add(argv, "--mount");
@@ -100,6 +103,8 @@ add_identity(struct argv *argv, const struct docker_run *run)
 		argv_add(argv, "--runtime");
 		argv_add(argv, run->runtime);
 	}
+	argv_add(argv, "--user");
+	argv_addf(argv, "%" PRIu32 ":%" PRIu32, run->uid, run->uid);
 	argv_add(argv, "--network");
 	argv_add(argv, run->network);
 	if (strcmp(run->network, "none") == 0)
@@ -115,8 +120,10 @@ add_identity(struct argv *argv, const struct docker_run *run)
 
 /* A folder in memory; /tmp is everybody's, the others are the cell's user's. */
 static void
-add_folder(struct argv *argv, const struct class_folder *folder)
+add_folder(struct argv *argv, const struct class_folder *folder, uint32_t uid)
 {
+	auto_buf struct buf owner = BUF_INIT(128);
+
 	int64_t pages = folder->size / 4096;
 	int64_t inodes = pages > 1024 ? pages : 1024;
 
@@ -125,14 +132,15 @@ add_folder(struct argv *argv, const struct class_folder *folder)
 		argv_addf(argv, "%" PRId64, folder->size);
 		return;
 	}
+	if (strcmp(folder->path, "/tmp") == 0)
+		buf_adds(&owner, "1777");
+	else
+		buf_addf(&owner, "0755,uid=%" PRIu32 ",gid=%" PRIu32, uid, uid);
 	argv_add(argv, "--tmpfs");
 	argv_addf(argv,
 	    "%s:rw,exec,nosuid,nodev,mode=%s,size=%" PRId64
 	    ",nr_inodes=%" PRId64,
-	    folder->path,
-	    strcmp(folder->path, "/tmp") == 0 ? "1777" :
-						"0755,uid=65532,gid=65532",
-	    folder->size, inodes);
+	    folder->path, buf_str(&owner), folder->size, inodes);
 }
 
 static void
@@ -150,10 +158,11 @@ add_limits(struct argv *argv, const struct docker_run *run)
 	argv_addf(argv, "fsize=%" PRId64 ":%" PRId64, run->file_max,
 	    run->file_max);
 	for (size_t i = 0; i < run->folder_count; i++)
-		add_folder(argv, &run->folders[i]);
+		add_folder(argv, &run->folders[i], run->uid);
 	if (run->code) {
 		argv_add(argv, "--tmpfs");
-		argv_add(argv, code_tmpfs);
+		argv_addf(argv, "%s,uid=%" PRIu32 ",gid=%" PRIu32, code_tmpfs,
+		    run->uid, run->uid);
 	}
 	if (run->sysctl != NULL) {
 		argv_add(argv, "--sysctl");
@@ -177,10 +186,12 @@ docker_argv_run(struct argv *argv, const struct docker_run *run)
 	argv_add_all(argv, fixed_options);
 	add_identity(argv, run);
 	add_limits(argv, run);
-	add_bind(argv, run->socket_dir, "/run/inline");
-	add_bind(argv, run->cell_dir, "/run/cell");
+	add_bind(argv, run->folder, "/socket", "/run/inline");
+	add_bind(argv, run->folder, "/cell", "/run/cell");
+	add_bind(argv, run->folder, "/passwd", "/etc/passwd");
+	add_bind(argv, run->folder, "/group", "/etc/group");
 	if (*run->ca_bundle != '\0')
-		add_bind(argv, run->ca_bundle, "/run/ca.pem");
+		add_bind(argv, "", run->ca_bundle, "/run/ca.pem");
 	for (size_t i = 0; i < run->mount_count; i++)
 		add_volume(argv, &run->mounts[i], run->instance);
 	argv_add(argv, "--entrypoint");

@@ -31,19 +31,19 @@ struct docker_run {
 	const char *class;
 	const char *sandbox;
 	const char *network;
-	const char *socket_dir; /* absolute; at /run/inline in the container */
-	const char *cell_dir;	/* absolute; at /run/cell */
-	const char *seccomp;	/* absolute path of the profile */
-	const char *apparmor;	/* a profile; "" the engine's own */
-	const char *ca_bundle;	/* "" none; absolute; at /run/ca.pem */
-	const char *argument;	/* after the socket; NULL: none */
-	const char *preload;	/* IL_CELL_PRELOAD; "": not set */
-	const char *isolation;	/* IL_CELL_ISOLATION; NULL: not set */
-	const char *sysctl;	/* "KEY=VALUE"; NULL: none */
+	const char *folder;    /* absolute; the container's own: folder.h */
+	const char *seccomp;   /* absolute path of the profile */
+	const char *apparmor;  /* a profile; "" the engine's own */
+	const char *ca_bundle; /* "" none; absolute; at /run/ca.pem */
+	const char *argument;  /* after the socket; NULL: none */
+	const char *preload;   /* IL_CELL_PRELOAD; "": not set */
+	const char *isolation; /* IL_CELL_ISOLATION; NULL: not set */
+	const char *sysctl;    /* "KEY=VALUE"; NULL: none */
 	struct docker_mount mounts[2];
 	size_t mount_count;
 	struct class_folder folders[CLASS_FOLDERS]; /* /tmp, /dev/shm, … */
 	size_t folder_count;
+	uint32_t uid;	/* who code runs as, and the number of its group */
 	bool code;	/* /code is needed */
 	int64_t memory; /* bytes */
 	int64_t pids;

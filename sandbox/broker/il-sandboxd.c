@@ -10,7 +10,7 @@
  *
  * Who speaks with it
  *	clients (il-worker, il-api, ilctl)	STATE/lease.sock
- *	cells (cell.py)				STATE/cells/<name>/cell.sock
+ *	cells (cell.py)		STATE/cells/<name>/socket/cell.sock
  * in packets of sandbox/base/frame.h; what either says is checked as if it came
  * from an enemy.
  *
@@ -33,7 +33,8 @@
  * broker.c opens and ends everything; client.c and request.c are those who ask;
  * pool.c and turn.c decide who gets which cell; container.c and launch.c are
  * one container's life; attachment.c holds an image on a loop device;
- * workspace.c and creation.c are the folders; engine.c knows how Docker fares;
+ * folder.c is what else a container mounts; workspace.c and creation.c are the
+ * folders; engine.c knows how Docker fares;
  * docker.c spells its command lines; task.c runs programs.
  */
 #include <stdio.h>

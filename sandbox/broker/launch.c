@@ -24,6 +24,7 @@
 #include "container.h"
 #include "docker.h"
 #include "engine.h"
+#include "folder.h"
 #include "workspace.h"
 
 #define IMAGE_WAIT_MS 15000 /* for an older container to let go of it */
@@ -162,26 +163,14 @@ launch_prepare(struct container *c)
 /* ---- the socket ---- */
 
 static void
-socket_path(const struct container *c, char *path, size_t size, bool folder)
-{
-	(void)snprintf(path, size, "%s/%s%s", c->host->cells_dir, c->name,
-	    folder ? "" : "/cell.sock");
-}
-
-static void
 socket_close(struct container *c)
 {
-	char path[4096];
-
 	if (c->listen_fd < 0)
 		return;
 	loop_remove(c->host->loop, c->listen_fd);
 	(void)close(c->listen_fd);
 	c->listen_fd = -1;
-	socket_path(c, path, sizeof(path), false);
-	(void)unlink(path);
-	socket_path(c, path, sizeof(path), true);
-	(void)rmdir(path);
+	folder_remove_socket(c->host->cells_dir, c->name);
 }
 
 void
@@ -214,19 +203,14 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 	container_connected(c, control);
 }
 
-/* The folder is private by its parent; inside the container another user, the
- * cell's, must pass through it. */
+/* Inside the container another user, the cell's, must be able to connect. */
 static int
 socket_open(struct container *c, struct err *err)
 {
 	char path[4096];
 
-	socket_path(c, path, sizeof(path), true);
-	if (mkdir(path, 0755) != 0)
-		return err_system(err, "make %s", path);
-	if (chmod(path, 0755) != 0)
-		return err_system(err, "set the mode of %s", path);
-	socket_path(c, path, sizeof(path), false);
+	(void)snprintf(path, sizeof(path), "%s/%s/socket/cell.sock",
+	    c->host->cells_dir, c->name);
 	c->listen_fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
 	    0666, err);
 	if (c->listen_fd < 0)
@@ -245,6 +229,7 @@ repair_on_removed(void *arg, const struct process_result *result)
 	struct container *c = arg;
 
 	(void)result;
+	folder_remove(c->host->cells_dir, c->name);
 	c->called = false;
 	c->repaired = true;
 	container_set(c, CONTAINER_PREPARING);
@@ -382,10 +367,9 @@ run_build(struct container *c, struct argv *argv)
 {
 	const struct config *config = c->host->config;
 	const struct cell_class *class = c->class;
-	auto_free char *cell_dir = NULL;
+	auto_free char *folder = NULL;
 	auto_free char *seccomp = NULL;
 	char devices[CONTAINER_IMAGES][32];
-	char socket_dir[4096];
 	struct docker_run run = { .binary = config->docker_binary,
 		.runtime = config->sandbox_runtime,
 		.image = c->image,
@@ -394,7 +378,6 @@ run_build(struct container *c, struct argv *argv)
 		.class = class->name,
 		.sandbox = c->sandbox,
 		.network = class_network(class, config),
-		.socket_dir = socket_dir,
 		.ca_bundle = class_ca_bundle(class, config),
 		.argument = class->argument,
 		.isolation = isolation_forced(c),
@@ -402,19 +385,19 @@ run_build(struct container *c, struct argv *argv)
 		.apparmor = is_jailer(c) ? config->api_apparmor : "",
 		.sysctl = class->sysctl,
 		.mount_count = c->image_count,
+		.uid = WORKSPACE_UID,
 		.code = !class->in_memory,
 		.memory = class_memory(class, config),
 		.pids = config->pids,
 		.file_max = class_file_max(class, config),
 		.cpus = config->cpus };
 
-	if (asprintf(&cell_dir, "%s/cell", config->lib_dir) < 0 ||
+	if (asprintf(&folder, "%s/%s", c->host->cells_dir, c->name) < 0 ||
 	    asprintf(&seccomp, "%s/%s", config->lib_dir, class->seccomp) < 0)
 		log_fatal(1, "out of memory");
-	run.cell_dir = cell_dir;
+	run.folder = folder;
 	run.seccomp = seccomp;
 	run.folder_count = class_folders(class, config, run.folders);
-	socket_path(c, socket_dir, sizeof(socket_dir), true);
 	for (size_t i = 0; i < c->image_count; i++) {
 		(void)snprintf(devices[i], sizeof(devices[i]), "/dev/loop%d",
 		    c->images[i].device);
@@ -422,6 +405,17 @@ run_build(struct container *c, struct argv *argv)
 		run.mounts[i].target = image_target(c, i);
 	}
 	docker_argv_run(argv, &run);
+}
+
+static int
+launch_make_folder(const struct container *c, struct err *err)
+{
+	auto_free char *program = NULL;
+
+	if (asprintf(&program, "%s/cell", c->host->config->lib_dir) < 0)
+		log_fatal(1, "out of memory");
+	return folder_make(c->host->cells_dir, c->name, program, WORKSPACE_UID,
+	    err);
 }
 
 void
@@ -432,7 +426,7 @@ container_run(struct container *c)
 	struct err err;
 
 	argv_init(&argv);
-	if (socket_open(c, &err) != 0) {
+	if (launch_make_folder(c, &err) != 0 || socket_open(c, &err) != 0) {
 		container_fail(c, REFUSAL_START, err.text);
 		return;
 	}

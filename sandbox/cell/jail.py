@@ -25,9 +25,9 @@ COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
           "/sys": ("devices/system/cpu/online", "devices/system/cpu/possible",
                    "devices/system/cpu/present"),
           "/dev/mqueue": (),
-          # All cells have these files from one folder: a lock on one would be
-          # seen in the others.  (/run/inline is each cell's own, and gone from
-          # the host as soon as the cell has connected.)
+          # All runs of the cell have these files: a lock that a run leaves on
+          # one could be seen by the next.  (/run/inline is empty as soon as the
+          # cell has connected.)
           "/run/cell": ()}
 # Who may write to a device may also set its times, for the next run to see.
 DEVICES = ("/dev", "/dev/pts")

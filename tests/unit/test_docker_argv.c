@@ -19,8 +19,8 @@ example(void)
 		.class = "user",
 		.sandbox = "00112233445566778899aabbccddeeff",
 		.network = "none",
-		.socket_dir = "/state/cells/il-abc-1-1",
-		.cell_dir = "/lib/cell",
+		.folder = "/state/cells/il-abc-1-1",
+		.uid = 2013265921,
 		.seccomp = "/lib/seccomp.json",
 		.apparmor = "",
 		.preload = "",
@@ -65,7 +65,7 @@ test_confinement(void)
 	static const char *const pairs[][2] = {
 		{ "--network", "none" },
 		{ "--dns-option", "timeout:0" },
-		{ "--user", "65532:65532" },
+		{ "--user", "2013265921:2013265921" },
 		{ "--cap-drop", "ALL" },
 		{ "--security-opt", "no-new-privileges" },
 		{ "--security-opt", "seccomp=/lib/seccomp.json" },
@@ -89,10 +89,20 @@ test_confinement(void)
 		    "/tmp:rw,exec,nosuid,nodev,mode=1777,size=67108864,"
 		    "nr_inodes=16384" },
 		{ "--mount",
-		    "type=bind,src=/state/cells/il-abc-1-1,"
+		    "type=bind,src=/state/cells/il-abc-1-1/socket,"
 		    "dst=/run/inline,readonly=true" },
 		{ "--mount",
-		    "type=bind,src=/lib/cell,dst=/run/cell,readonly=true" },
+		    "type=bind,src=/state/cells/il-abc-1-1/cell,"
+		    "dst=/run/cell,readonly=true" },
+		{ "--mount",
+		    "type=bind,src=/state/cells/il-abc-1-1/passwd,"
+		    "dst=/etc/passwd,readonly=true" },
+		{ "--mount",
+		    "type=bind,src=/state/cells/il-abc-1-1/group,"
+		    "dst=/etc/group,readonly=true" },
+		{ "--tmpfs",
+		    "/code:rw,noexec,nosuid,nodev,size=20m,nr_inodes=16,"
+		    "mode=0755,uid=2013265921,gid=2013265921" },
 		{ "--mount",
 		    "type=volume,dst=/workspace,volume-nocopy=true,"
 		    "volume-label=inline.instance=abc,volume-opt=type=ext4,"
@@ -174,8 +184,8 @@ test_in_memory(void)
 	ok(has_pair(&argv, "--sysctl", "a.b=0"), "a setting of the kernel");
 	ok(has_pair(&argv, "--shm-size", "4096"), "shared memory");
 	ok(has_pair(&argv, "--tmpfs",
-	       "/home:rw,exec,nosuid,nodev,mode=0755,uid=65532,gid=65532,"
-	       "size=8192,nr_inodes=1024"),
+	       "/home:rw,exec,nosuid,nodev,mode=0755,uid=2013265921,"
+	       "gid=2013265921,size=8192,nr_inodes=1024"),
 	    "a folder of the cell's own");
 	for (size_t i = 0; i < argv.count; i++) {
 		if (strncmp(argv.words[i], "/code", 5) == 0)

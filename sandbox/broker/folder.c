@@ -1,0 +1,235 @@
+#include "folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+
+#define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define DATABASE_MAX 1024
+
+/* Who a process in a jail is, as it sees itself: sandbox/keeper/keeper.h. */
+#define JAILED 65532
+
+/* ---- making ---- */
+
+/* A folder that all may enter, whatever our umask is; its descriptor. */
+static int
+make_folder(int at, const char *name, struct err *err)
+{
+	int fd;
+
+	if (mkdirat(at, name, 0755) != 0)
+		return err_system(err, "make %s", name);
+	fd = openat(at, name, FOLDER);
+	if (fd >= 0 && fchmod(fd, 0755) == 0)
+		return fd;
+	(void)err_system(err, "open %s", name);
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+/* A new file that all may read. */
+static int
+make_file(int at, const char *name, struct err *err)
+{
+	int fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+	    0644);
+
+	if (fd >= 0 && fchmod(fd, 0644) == 0)
+		return fd;
+	(void)err_system(err, "make %s", name);
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+static int
+copy_file(int from_folder, int to_folder, const char *name, struct err *err)
+{
+	auto_close int from = openat(from_folder, name,
+	    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int to = -1;
+	struct stat st;
+	off_t left;
+	ssize_t sent = 1;
+
+	if (from < 0 || fstat(from, &st) != 0)
+		return err_system(err, "open %s", name);
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	to = make_file(to_folder, name, err);
+	if (to < 0)
+		return -1;
+	for (left = st.st_size; left > 0 && sent > 0; left -= sent)
+		sent = sendfile(to, from, NULL, (size_t)left);
+	if (sent < 0)
+		return err_system(err, "copy %s", name);
+	return left == 0 ? 0 : err_set(err, ERR_SYSTEM, "%s is cut", name);
+}
+
+static bool
+is_program(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot != NULL &&
+	    (strcmp(dot, ".py") == 0 || strcmp(dot, ".so") == 0);
+}
+
+static int
+copy_program(const char *program, int to, struct err *err)
+{
+	DIR *dir = opendir(program);
+	int rc = 0;
+
+	if (dir == NULL)
+		return err_system(err, "list %s", program);
+	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
+	     e = readdir(dir)) {
+		if (is_program(e->d_name))
+			rc = copy_file(dirfd(dir), to, e->d_name, err);
+	}
+	(void)closedir(dir);
+	return rc;
+}
+
+static int
+write_file(int at, const char *name, const struct buf *text, struct err *err)
+{
+	auto_close int fd = make_file(at, name, err);
+
+	if (fd < 0)
+		return -1;
+	return fd_write_all(fd, text->data, text->len, err);
+}
+
+/*
+ * The cell's user has a name and a home in any image.  It has two numbers: the
+ * host's, and the one under which a run in a jail sees itself.
+ */
+static int
+write_databases(int at, uint32_t uid, struct err *err)
+{
+	const uint32_t ids[] = { uid, JAILED };
+	auto_buf struct buf users = BUF_INIT(DATABASE_MAX);
+	auto_buf struct buf groups = BUF_INIT(DATABASE_MAX);
+
+	buf_adds(&users, "root:x:0:0:root:/root:/sbin/nologin\n");
+	buf_adds(&groups, "root:x:0:\ntty:x:5:\n");
+	for (size_t i = uid == JAILED ? 1 : 0; i < 2; i++) {
+		buf_addf(&users,
+		    "sandbox:x:%" PRIu32 ":%" PRIu32
+		    ":sandbox:/workspace:/bin/sh\n",
+		    ids[i], ids[i]);
+		buf_addf(&groups, "sandbox:x:%" PRIu32 ":\n", ids[i]);
+	}
+	buf_adds(&users,
+	    "nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n");
+	buf_adds(&groups, "nogroup:x:65534:\n");
+	if (write_file(at, "passwd", &users, err) != 0)
+		return -1;
+	return write_file(at, "group", &groups, err);
+}
+
+static int
+fill(int at, const char *program, uint32_t uid, struct err *err)
+{
+	auto_close int socket = make_folder(at, "socket", err);
+	auto_close int copy = -1;
+
+	if (socket < 0)
+		return -1;
+	copy = make_folder(at, "cell", err);
+	if (copy < 0 || copy_program(program, copy, err) != 0)
+		return -1;
+	return write_databases(at, uid, err);
+}
+
+int
+folder_make(const char *cells, const char *name, const char *program,
+    uint32_t uid, struct err *err)
+{
+	auto_close int all = open(cells, FOLDER);
+	auto_close int own = -1;
+
+	if (all < 0)
+		return err_system(err, "open %s", cells);
+	own = make_folder(all, name, err);
+	if (own < 0)
+		return -1;
+	if (fill(own, program, uid, err) == 0)
+		return 0;
+	folder_remove(cells, name);
+	return err_wrap(err, "%s/%s", cells, name);
+}
+
+/* ---- removing ---- */
+
+/* A folder of files, or of such folders: ours are no deeper. */
+static void
+remove_folder(int at, const char *name, int depth)
+{
+	int fd = openat(at, name, FOLDER);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL)
+		return;
+	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		if (unlinkat(fd, e->d_name, 0) != 0 && errno == EISDIR &&
+		    depth > 0)
+			remove_folder(fd, e->d_name, depth - 1);
+	}
+	(void)closedir(dir);
+	(void)unlinkat(at, name, AT_REMOVEDIR);
+}
+
+void
+folder_remove_socket(const char *cells, const char *name)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/%s/socket", cells, name);
+	remove_folder(AT_FDCWD, path, 0);
+}
+
+void
+folder_remove(const char *cells, const char *name)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", cells, name);
+	remove_folder(AT_FDCWD, path, 1);
+}
+
+int
+folder_sweep(const char *cells, struct err *err)
+{
+	DIR *dir;
+
+	if (fd_make_dirs(cells, 0700, err) != 0)
+		return -1;
+	dir = opendir(cells);
+	if (dir == NULL)
+		return err_system(err, "list %s", cells);
+	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+		if (strncmp(e->d_name, "il-", 3) == 0)
+			remove_folder(dirfd(dir), e->d_name, 1);
+	}
+	(void)closedir(dir);
+	return 0;
+}

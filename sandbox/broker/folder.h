@@ -1,0 +1,37 @@
+#ifndef FOLDER_H
+#define FOLDER_H
+
+#include <stdint.h>
+
+struct err;
+
+/*
+ * What a container mounts of the host besides images: files that are made for
+ * it alone, in a folder of its name below the one for all cells.  No file is
+ * in two containers, so no lock, watch or time of one tells another of
+ * anything.
+ *
+ *	<cells>/<name>/socket/	cell.sock; at /run/inline
+ *	<cells>/<name>/cell/	a copy of the cell's program; at /run/cell
+ *	<cells>/<name>/passwd, group	at /etc
+ *
+ * The folder for all is private to us; in the container another user, the
+ * cell's, must be able to read, so everything below is open to all.
+ */
+
+/* Make it: program is the folder with the cell's program, uid the number that
+ * is to have a name.  What was made before a failure is removed. */
+int folder_make(const char *cells, const char *name, const char *program,
+    uint32_t uid, struct err *err);
+
+/* Nobody connects any more: the socket's folder goes.  What a container has
+ * mounted remains to it, empty. */
+void folder_remove_socket(const char *cells, const char *name);
+
+/* All of it.  Nothing happens where there is none. */
+void folder_remove(const char *cells, const char *name);
+
+/* Make the folder for all cells and remove what an earlier life left there. */
+int folder_sweep(const char *cells, struct err *err);
+
+#endif
