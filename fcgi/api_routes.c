@@ -356,7 +356,10 @@ api_answer(void *arg, struct http_request *req)
 		metrics_queued(&app->metrics, waited);
 	metrics_change(&app->metrics, METRICS_REQUESTS, 1);
 	find(&place, req->method, req->path, strlen(req->path));
-	dispatch(app, req, &place);
+	/* Nothing is done for who hung up while it waited.  (Of a run that is
+	 * found out, and counted, when its cell is asked for.) */
+	if (place.use == GATE_CELL || !http_client_gone(req))
+		dispatch(app, req, &place);
 	drop_body(req);
 	took = clock_monotonic_us() - started;
 	metrics_change(&app->metrics, METRICS_REQUESTS, -1);

@@ -35,6 +35,7 @@ static const struct denial denied_length = { 400, "bad-length", NULL };
 static const struct denial denied_size = { 413, "too-large", NULL };
 static const struct denial denied_cut = { 400, "cut-short", NULL };
 static const struct denial denied_parse = { 400, "malformed", NULL };
+static const struct denial denied_late = { 504, "late", NULL };
 static const struct denial denied_stale = { 401, "stale", NULL };
 static const struct denial denied_other = { 400, "other-application", NULL };
 static const struct denial denied_repeated = { 409, "repeated", NULL };
@@ -78,7 +79,34 @@ deny(struct front *front, struct http_request *req, const struct denial *denial)
 	log_denial(front, denial);
 }
 
+/* ---- how it goes, for the operator ---- */
+
+static void
+answer_metrics(const struct front *front, struct http_request *req)
+{
+	auto_buf struct buf text = BUF_INIT(1024);
+
+	buf_addf(&text,
+	    "# HELP inline_interactions_total Interactions that were "
+	    "answered.\n"
+	    "# TYPE inline_interactions_total counter\n"
+	    "inline_interactions_total %" PRId64 "\n"
+	    "# HELP inline_interactions_late_total Interactions that were "
+	    "dropped: Discord had given up when it was their turn.\n"
+	    "# TYPE inline_interactions_late_total counter\n"
+	    "inline_interactions_late_total %" PRId64 "\n",
+	    front->siblings->answered, front->siblings->late);
+	http_answer(req, 200, "text/plain; version=0.0.4", NULL, buf_str(&text),
+	    text.len);
+}
+
 /* ---- checks before the JSON ---- */
+
+static bool
+is_late(const struct front_case *c)
+{
+	return clock_wall_ms() > c->received_ms + SUBMIT_WITHIN_MS;
+}
 
 static const struct denial *
 check_head(const struct http_request *req)
@@ -233,7 +261,6 @@ take_body(struct front *front, struct front_case *c, const struct buf *body,
 {
 	struct err err;
 
-	c->received_ms = clock_wall_ms();
 	if (interaction_parse(&c->in, body->data, body->len, &err) < 0) {
 		log_warn("signed, but %s", err.text);
 		deny(front, c->http, &denied_parse);
@@ -245,21 +272,42 @@ take_body(struct front *front, struct front_case *c, const struct buf *body,
 	return false;
 }
 
+/* nginx says when it had the first byte; who does not has come just now. */
+static int64_t
+received_ms(const struct http_request *req)
+{
+	int64_t told_ms = http_received_ms(req);
+	int64_t now_ms = clock_wall_ms();
+
+	return told_ms >= 0 && told_ms < now_ms ? told_ms : now_ms;
+}
+
 bool
 front_take(void *arg, struct http_request *req, size_t index)
 {
 	struct front *front = arg;
 	struct front_case *c = &front->cases[index];
 	auto_buf struct buf body = BUF_INIT(FRONT_BODY_MAX);
-	const struct denial *denial = check_head(req);
+	const struct denial *denial;
 	int64_t signed_at = 0;
 
 	*c = (struct front_case){
 		.http = req,
 		.reply = { .status = 500, .outcome = "?" },
 		.started_us = clock_monotonic_us(),
+		.received_ms = received_ms(req),
 	};
 	siblings_begin(front->siblings, front->index, c->started_us / 1000);
+	if (strcmp(req->path, FRONT_METRICS_PATH) == 0) {
+		answer_metrics(front, req);
+		return false;
+	}
+	denial = check_head(req);
+	/* Before the work of a check: a queue that is late gets shorter. */
+	if (denial == NULL && is_late(c)) {
+		front->siblings->late++;
+		denial = &denied_late;
+	}
 	if (denial == NULL && !http_read_all(req, &body))
 		denial = &denied_cut;
 	if (denial != NULL) {
@@ -281,7 +329,10 @@ decide(struct front *front, struct front_case *c)
 		.received_ms = c->received_ms,
 	};
 
-	route(&desk, &c->in, &c->reply);
+	if (is_late(c))
+		submit_late(&c->reply);
+	else
+		route(&desk, &c->in, &c->reply);
 }
 
 /* Nothing of it is in the database: who was promised something is told. */
@@ -335,6 +386,17 @@ front_settle(void *arg, size_t count)
 	front->answered = count;
 }
 
+static void
+count_cases(struct front *front, size_t count)
+{
+	int64_t late = 0;
+
+	for (size_t i = 0; i < count; i++)
+		late += front->cases[i].reply.status == denied_late.status;
+	front->siblings->late += late;
+	front->siblings->answered += (int64_t)count - late;
+}
+
 void
 front_after(void *arg, bool more)
 {
@@ -346,6 +408,7 @@ front_after(void *arg, bool more)
 	for (size_t i = 0; i < count; i++)
 		if (front->cases[i].reply.job_id != 0)
 			jobs++;
+	count_cases(front, count);
 	wake_workers(&front->wake,
 	    siblings_end(front->siblings, front->index, jobs, more,
 		clock_monotonic_ms()));

@@ -18,19 +18,22 @@ struct siblings;
 /*
  * POST /interactions: everything between the HTTP request and its answer.  The
  * checks come in this order, and the first that fails is the answer: path (404)
- * and method (405), length (411, 413, 400), signature (401), JSON (400), type
+ * and method (405), length (411, 413, 400), too late for an answer (504; once
+ * more before anything is committed), signature (401), JSON (400), type
  * (400), freshness (401), application (400), seen before (409).  A PING needs
  * the signature only.  Interactions that pass them and come together are
  * committed together, and answered after that.
  */
 #define FRONT_BODY_MAX (1 << 20)
+/* GET: counters, for Prometheus; nginx lets nobody from elsewhere ask. */
+#define FRONT_METRICS_PATH "/metrics/discord"
 
 /* An interaction that passed the checks, until it is answered. */
 struct front_case {
 	struct http_request *http; /* borrowed */
 	struct interaction in;
 	struct reply reply;
-	int64_t received_ms; /* wall clock */
+	int64_t received_ms; /* wall clock; by nginx, where it says so */
 	int64_t started_us;  /* monotonic */
 	int64_t answered_us;
 };

@@ -45,6 +45,7 @@ static const struct status_text status_texts[] = {
 	{ 500, "Internal Server Error" },
 	{ 501, "Not Implemented" },
 	{ 503, "Service Unavailable" },
+	{ 504, "Gateway Timeout" },
 	{ 507, "Insufficient Storage" },
 };
 
@@ -174,22 +175,41 @@ http_accept(struct http_request *req)
 	return true;
 }
 
+/* A parameter in seconds, "12.345", as milliseconds; -1: absent, or none. */
+static int64_t
+param_ms(const struct http_request *req, const char *name)
+{
+	const char *text = param_or_empty(req, name);
+	size_t whole = strcspn(text, ".");
+	char digits[32];
+	int64_t ms;
+
+	if (whole + 4 != strlen(text) || whole + 4 > sizeof(digits))
+		return -1;
+	memcpy(digits, text, whole);
+	memcpy(digits + whole, text + whole + 1, 4); /* and its end */
+	return text_parse_int(digits, 0, INT64_MAX, &ms) ? ms : -1;
+}
+
+int64_t
+http_received_ms(const struct http_request *req)
+{
+	int64_t sent_ms = param_ms(req, "INLINE_SENT");
+	int64_t took_ms = param_ms(req, "INLINE_TOOK");
+
+	return sent_ms < 0 || took_ms < 0 || took_ms > sent_ms ?
+	    -1 :
+	    sent_ms - took_ms;
+}
+
 int64_t
 http_waited_us(const struct http_request *req)
 {
-	const char *sent = param_or_empty(req, "INLINE_SENT"); /* "12.345" */
-	size_t whole = strcspn(sent, ".");
-	char digits[32];
-	int64_t sent_ms;
-	int64_t waited_ms;
+	int64_t sent_ms = param_ms(req, "INLINE_SENT");
+	int64_t waited_ms = clock_wall_ms() - sent_ms;
 
-	if (whole + 4 != strlen(sent) || whole + 4 > sizeof(digits))
+	if (sent_ms < 0)
 		return -1;
-	memcpy(digits, sent, whole);
-	memcpy(digits + whole, sent + whole + 1, 4); /* and its end */
-	if (!text_parse_int(digits, 0, INT64_MAX, &sent_ms))
-		return -1;
-	waited_ms = clock_wall_ms() - sent_ms;
 	return waited_ms > 0 ? waited_ms * 1000 : 0;
 }
 

@@ -54,6 +54,10 @@ bool http_accept(struct http_request *req);
 /* A header of the request by its CGI name ("HTTP_USER_AGENT"); NULL: absent. */
 const char *http_param(const struct http_request *req, const char *name);
 
+/* Wall clock time, in milliseconds, at which nginx had its first byte; -1: it
+ * does not say. */
+int64_t http_received_ms(const struct http_request *req);
+
 /* How long ago nginx sent it on its way to us, which it says in milliseconds of
  * wall clock time; -1: it does not. */
 int64_t http_waited_us(const struct http_request *req);

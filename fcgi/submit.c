@@ -58,6 +58,13 @@ submit_fault(const struct interaction *in, const char *outcome,
 	refuse_with_number(in, TEXT_OUR_FAULT, in->id, outcome, reply);
 }
 
+void
+submit_late(struct reply *reply)
+{
+	reply_set(reply, xstrdup("{\"error\":\"late\"}"), "late");
+	reply->status = 504;
+}
+
 bool
 submit_sandbox(const struct desk *desk, const struct interaction *in,
     struct sandbox *sandbox, struct reply *reply)
@@ -160,6 +167,7 @@ submit_job(const struct desk *desk, const struct interaction *in,
 	struct job_limits limits = {
 		.queue_max = desk->config->queue_max,
 		.user_rate = desk->config->user_rate,
+		.until_ms = desk->received_ms + SUBMIT_WITHIN_MS,
 	};
 
 	job_fill(job, desk, in);
@@ -182,6 +190,9 @@ submit_job(const struct desk *desk, const struct interaction *in,
 		break;
 	case JOB_QUEUE_FULL:
 		submit_refuse(in, TEXT_QUEUE_FULL, "", "queue-full", reply);
+		break;
+	case JOB_LATE:
+		submit_late(reply);
 		break;
 	case JOB_INSERT_FAILED:
 		submit_fault(in, "database", reply);

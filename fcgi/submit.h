@@ -19,8 +19,12 @@ struct view;
 struct desk {
 	struct db *db; /* NULL: the database does not open just now */
 	const struct config *config;
-	int64_t received_ms; /* wall clock */
+	int64_t received_ms; /* wall clock; by nginx, where it says so */
 };
+
+/* Discord waits for an answer for 3 s.  What comes later nobody sees, and what
+ * it would have begun is not begun. */
+#define SUBMIT_WITHIN_MS 2800
 
 /* What Discord is answered. */
 struct reply {
@@ -39,6 +43,8 @@ void reply_set(struct reply *reply, char *body, const char *outcome);
 /* Answer with a private message.  argument: for the text's "{}", or "". */
 void submit_refuse(const struct interaction *in, enum text_id text,
     const char *argument, const char *outcome, struct reply *reply);
+/* It is too late for any answer: 504, for the log of the web server. */
+void submit_late(struct reply *reply);
 /* reply->err is filled: tell the person that it is our fault. */
 void submit_fault(const struct interaction *in, const char *outcome,
     struct reply *reply);

@@ -41,6 +41,9 @@ insert_check(struct db *db, const struct job *job,
 
 	if (count < 0)
 		return JOB_INSERT_FAILED;
+	/* The wait for the other writers is over by now. */
+	if (limits->until_ms != 0 && clock_wall_ms() > limits->until_ms)
+		return JOB_LATE;
 	db_bind_int(s, ":interaction_id", job->interaction_id);
 	db_bind_int(s, ":user_id", job->user_id);
 	db_bind_int(s, ":since_ms", job->received_ms - RATE_WINDOW_MS);

@@ -104,12 +104,14 @@ enum job_insert_result {
 	JOB_RUNNING,  /* this user has an unfinished job */
 	JOB_TOO_MANY, /* more than rate commands of this user in 60 s */
 	JOB_QUEUE_FULL,
+	JOB_LATE,	   /* it is past limits.until_ms: nobody waits for it */
 	JOB_INSERT_FAILED, /* err says why: our fault */
 };
 
 struct job_limits {
 	int64_t queue_max;
 	int64_t user_rate;
+	int64_t until_ms; /* wall clock: not inserted after it; 0: always */
 };
 
 /* il-fcgi: commit a job as queued (durable when it returns).  One transaction;

@@ -13,7 +13,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import front as f  # noqa: E402
 
 CROWD = 20
-CROWD_SECONDS = 2 * 2.8  # who comes while one waits has to wait twice
+# Who comes while one waits has to wait twice; Discord has given up by then.
+CROWD_SECONDS = 2 * 2.8
 tap = f.Tap()
 
 
@@ -79,9 +80,11 @@ with f.Front() as front:
         answers = list(pool.map(
             lambda user: front.send(f.command("create", user=user)),
             range(1, CROWD + 1)))
-        tap.ok(all(a.type == 4 for a in answers)
+        tap.ok(all(a.type == 4 or a.status == 504 for a in answers)
+               and any(a.type == 4 for a in answers)
                and time.monotonic() - started < CROWD_SECONDS,
-               "locked: a crowd is told as quickly as one", answers)
+               "locked: of a crowd all are told for whom it is not too late",
+               answers)
     holder.execute("ROLLBACK")
     holder.close()
     tap.equal(front.send(f.command("look")).type, 5,

@@ -39,7 +39,7 @@ test_insert(struct db *db)
 	(void)store_sql("UPDATE jobs SET received_ms = received_ms - 60001");
 	copy.interaction_id = store_interaction++;
 	copy.user_id = 1;
-	is_int(job_insert(db, &copy, &(struct job_limits){ 100, 1 }, &err),
+	is_int(job_insert(db, &copy, &(struct job_limits){ 100, 1, 0 }, &err),
 	    JOB_INSERTED, "a minute later nothing is too many");
 	job_release(&job);
 	job_release(&copy);

@@ -51,7 +51,7 @@ static void
 inserter(int fd, int n)
 {
 	struct db *db = store_open(DB_FRONT);
-	struct job_limits limits = { INT64_MAX, INT64_MAX };
+	struct job_limits limits = { INT64_MAX, INT64_MAX, 0 };
 
 	for (int64_t i = 1;; i++) {
 		struct err err = { 0 };
@@ -84,7 +84,7 @@ test_claim(void)
 {
 	static bool seen[JOBS + 1];
 	struct db *db = store_open(DB_FRONT);
-	struct job_limits limits = { JOBS, JOBS };
+	struct job_limits limits = { JOBS, JOBS, 0 };
 	struct err err = { 0 };
 	int64_t base = 0;
 	int64_t id;
