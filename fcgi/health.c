@@ -9,6 +9,7 @@
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/frame.h"
 #include "../sandbox/base/log.h"
+#include "../sandbox/base/sockets.h"
 #include "../sandbox/lease/lease.h"
 #include "../sandbox/store/db.h"
 #include "../sandbox/store/job.h"
@@ -31,7 +32,7 @@ isolation_name(int64_t isolation)
 static void
 gather_broker(const struct config *config, struct health *health)
 {
-	auto_free char *path = config_state_path(config, "lease.sock");
+	auto_free char *path = config_state_path(config, SOCKET_BROKER_API);
 	struct lease_status status = { .engine = false };
 	struct err err;
 

@@ -41,6 +41,7 @@
 #include "../sandbox/base/images.h"
 #include "../sandbox/base/log.h"
 #include "../sandbox/base/priority.h"
+#include "../sandbox/base/sockets.h"
 
 static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 
@@ -116,7 +117,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	app->sessions = config_state_path(config, "sessions");
 	keeper_sweep(app->sessions);
 	app->master = getpid();
-	app->lease_socket = config_state_path(config, "lease.sock");
+	app->lease_socket = config_state_path(config, SOCKET_BROKER_API);
 	name_interpreters(app);
 	app->eval_terms = (struct eval_terms){ app->interpreters,
 		TIMEOUT_MAX_MS };

@@ -44,7 +44,9 @@ enum frame_kind {
 	FRAME_STATUS_IS = 7,	/* see the status tags */
 
 	/* broker → cell, on the control socket */
-	FRAME_SERVE = 16,	/* a lease's descriptor rides on it */
+	FRAME_SERVE = 16,	/* a lease's descriptor rides on it; for a pip
+				 * cell INDEX_URL, SDIST, CA: what the operator
+				 * lets pip do */
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
 				 * ISOLATION (an api cell), TEXT (why it is
@@ -112,7 +114,7 @@ enum frame_tag {
 	TAG_MAX_BYTES = 30,	/* int: of a file to read; over it:
 				 * ERROR_TOO_LARGE unless TAG_CUT */
 	TAG_RECURSIVE = 31,	/* int */
-	TAG_INDEX_URL = 32,	/* text: for pip */
+	TAG_INDEX_URL = 32,	/* text: for pip; absent: its default */
 	TAG_SDIST = 33,		/* int: 1 lets pip build from source */
 	TAG_CA = 34,		/* int: 1: the CA bundle is at /run/ca.pem */
 	TAG_CUT = 35,		/* int: 1: send the first MAX_BYTES of a longer
@@ -179,7 +181,8 @@ enum isolation {
 /* Why the broker refused.  Every one but REFUSAL_INPUT and REFUSAL_INTERPRETER
  * passes by itself when its cause is gone. */
 enum refusal {
-	REFUSAL_INPUT = 1,	/* the request is malformed: our own fault */
+	REFUSAL_INPUT = 1,	/* the request is malformed, or not for this
+				 * program to make: our own fault */
 	REFUSAL_BUSY = 2,	/* the sandbox is leased to another */
 	REFUSAL_FULL = 3,	/* the queue for cells is full; of cells whose
 				 * leases last: all are leased */
@@ -203,9 +206,9 @@ enum cell_op {
 	OP_WRITE = 4,	/* PATH, PART_CONTENT; parents are made; replaces whole
 			 * or not at all */
 	OP_REMOVE = 5,	/* PATH, RECURSIVE */
-	OP_PIP = 6,	/* ARG… (requirements), INDEX_URL, SDIST, CA, WALL_MS,
-			 * OUTPUT_MAX → STARTED, OUTPUT…; a cell that mounts
-			 * /site does this and nothing else, no other does */
+	OP_PIP = 6,	/* ARG… (requirements), WALL_MS, OUTPUT_MAX → STARTED,
+			 * OUTPUT…; a cell that mounts /site does this and
+			 * nothing else, no other does */
 	OP_STAT = 7,	/* PATH → ENTRY; "" asks for the workspace itself, whose
 			 * NAME is "." */
 	OP_STAGE = 8,	/* INPUT…: files, and nothing else */

@@ -28,9 +28,8 @@
 #include "workspace.h"
 
 #define INSTANCE_LEN 16
-#define STOP_MS 10000	 /* for everything to be gone */
-#define GRACE_MS 3000	 /* for the cells to go by themselves */
-#define CLIENTS_MAX 1200 /* over those that may wait, and their commands */
+#define STOP_MS 10000 /* for everything to be gone */
+#define GRACE_MS 3000 /* for the cells to go by themselves */
 
 struct broker {
 	const struct config *config;
@@ -38,7 +37,6 @@ struct broker {
 	char instance[INSTANCE_LEN + 1];
 	int instance_fd; /* locked: one broker for each state folder */
 	char *cells_dir;
-	char *socket_path;
 	int base;
 	int signals;
 	bool stopping;
@@ -124,10 +122,7 @@ broker_open(struct broker *b, struct err *err)
 	b->signals = fd_signals(NULL, err);
 	if (b->signals < 0)
 		return -1;
-	b->socket_path = config_state_path(b->config, "lease.sock");
-	b->clients.listener = fd_listen_unix(b->socket_path,
-	    SOCK_SEQPACKET | SOCK_NONBLOCK, 0660, err);
-	return b->clients.listener < 0 ? -1 : 0;
+	return clients_listen(&b->clients, b->config, err);
 }
 
 /* ---- the end ---- */
@@ -174,7 +169,6 @@ broker_stop(struct broker *b)
 	b->stopping = true;
 	log_info("ending");
 	provider_release(&b->provider);
-	(void)unlink(b->socket_path);
 	clients_close(&b->clients);
 	(void)loop_timer_add(b->loop, now + STOP_MS, broker_on_stop_timer, b);
 	(void)loop_timer_add(b->loop, now + GRACE_MS, broker_sweep, b);
@@ -224,21 +218,18 @@ broker_begin(struct broker *b)
 	b->clients.engine = &b->engine;
 	b->clients.pool = &b->pool;
 	b->clients.base = b->base;
-	b->clients.max = CLIENTS_MAX + (size_t)b->config->cells;
 	clients_open(&b->clients);
 	loop_add(b->loop, b->signals, EPOLLIN, broker_on_signal, b);
 	(void)engine_refresh(&b->engine, 0);
-	log_info("serving %s instance=%s", b->socket_path, b->instance);
+	log_info("serving %s instance=%s", b->config->state_dir, b->instance);
 }
 
 int
 broker_serve(const struct config *config, struct err *err)
 {
-	struct broker b = { .config = config,
-		.instance_fd = -1,
-		.base = -1,
-		.signals = -1,
-		.clients.listener = -1 };
+	struct broker b = {
+		.config = config, .instance_fd = -1, .base = -1, .signals = -1
+	};
 	int rc;
 
 	raise_file_limit();
@@ -257,6 +248,5 @@ broker_serve(const struct config *config, struct err *err)
 	cleanup_close(&b.base);
 	cleanup_close(&b.instance_fd);
 	free(b.cells_dir);
-	free(b.socket_path);
 	return rc;
 }

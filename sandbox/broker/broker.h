@@ -7,7 +7,7 @@ struct err;
 
 /*
  * The whole of il-sandboxd but for main(): opens everything, serves
- * STATE/lease.sock until SIGTERM or SIGINT, ends every container and returns.
+ * STATE/broker until SIGTERM or SIGINT, ends every container and returns.
  * -1: it could not begin.
  */
 int broker_serve(const struct config *config, struct err *err);

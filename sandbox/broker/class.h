@@ -45,6 +45,8 @@ struct cell_class {
 	const char *sysctl;   /* NULL: none */
 };
 
+/* Of a name, with its NUL. */
+#define CLASS_NAME_MAX 16
 /* NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
 

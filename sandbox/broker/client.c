@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/frame.h"
@@ -19,12 +21,13 @@
 #define PAUSE_MS 1000 /* out of descriptors */
 #define REQUEST_MAX 1024
 
-static void clients_resume(void *arg);
+static void listener_resume(void *arg);
 
 void
 client_close(struct client *client)
 {
 	struct clients *clients = client->clients;
+	struct listener *listener = client->listener;
 
 	request_abandon(client);
 	if (client->timer != NULL)
@@ -32,10 +35,10 @@ client_close(struct client *client)
 	loop_remove(clients->loop, client->fd);
 	(void)close(client->fd);
 	LIST_REMOVE(client, link);
-	clients->count--;
+	listener->count--;
 	free(client);
-	if (clients->paused && clients->resume == NULL)
-		clients_resume(clients);
+	if (listener->paused && listener->resume == NULL)
+		listener_resume(listener);
 }
 
 /* ---- answering ---- */
@@ -116,14 +119,16 @@ client_on_silence(void *arg)
 }
 
 static void
-client_new(struct clients *clients, int fd)
+client_new(struct listener *listener, int fd)
 {
+	struct clients *clients = listener->clients;
 	struct client *client = xcalloc(1, sizeof(*client));
 
 	client->clients = clients;
+	client->listener = listener;
 	client->fd = fd;
 	LIST_INSERT_HEAD(&clients->all, client, link);
-	clients->count++;
+	listener->count++;
 	loop_add(clients->loop, fd, EPOLLIN, client_on_packet, client);
 	client->timer = loop_timer_add(clients->loop,
 	    clock_monotonic_ms() + ASK_MS, client_on_silence, client);
@@ -131,43 +136,97 @@ client_new(struct clients *clients, int fd)
 
 /* The others wait to be accepted, in the kernel. */
 static void
-clients_pause(struct clients *clients, bool timed)
+listener_pause(struct listener *listener, bool timed)
 {
-	loop_remove(clients->loop, clients->listener);
-	clients->paused = true;
+	struct loop *loop = listener->clients->loop;
+
+	loop_remove(loop, listener->fd);
+	listener->paused = true;
 	if (timed)
-		clients->resume = loop_timer_add(clients->loop,
-		    clock_monotonic_ms() + PAUSE_MS, clients_resume, clients);
+		listener->resume = loop_timer_add(loop,
+		    clock_monotonic_ms() + PAUSE_MS, listener_resume, listener);
 }
 
 static void
-clients_on_connection(void *arg, int fd, uint32_t events)
+listener_on_connection(void *arg, int fd, uint32_t events)
 {
-	struct clients *clients = arg;
+	struct listener *listener = arg;
 	int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
 	if (client >= 0) {
-		client_new(clients, client);
-		if (clients->count >= clients->max)
-			clients_pause(clients, false);
+		client_new(listener, client);
+		if (listener->count >= listener->max)
+			listener_pause(listener, false);
 	} else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
 		log_err("accept: %s", strerror(errno));
-		clients_pause(clients, true);
+		listener_pause(listener, true);
 	}
 }
 
 static void
-clients_resume(void *arg)
+listener_resume(void *arg)
 {
-	struct clients *clients = arg;
+	struct listener *listener = arg;
 
-	clients->resume = NULL;
-	if (clients->listener < 0 || !clients->paused)
+	listener->resume = NULL;
+	if (listener->fd < 0 || !listener->paused)
 		return;
-	clients->paused = false;
-	loop_add(clients->loop, clients->listener, EPOLLIN,
-	    clients_on_connection, clients);
+	listener->paused = false;
+	loop_add(listener->clients->loop, listener->fd, EPOLLIN,
+	    listener_on_connection, listener);
+}
+
+static void
+listener_close(struct listener *listener, const struct config *config)
+{
+	auto_free char *path = config_state_path(config,
+	    listener->program->socket);
+
+	if (listener->resume != NULL)
+		loop_timer_cancel(listener->clients->loop, listener->resume);
+	listener->resume = NULL;
+	if (listener->fd < 0)
+		return;
+	(void)unlink(path);
+	loop_remove(listener->clients->loop, listener->fd);
+	(void)close(listener->fd);
+	listener->fd = -1;
+}
+
+/* In a folder whose group is the program's, the socket is its group's, too. */
+static int
+listener_open(struct listener *listener, const struct config *config,
+    struct err *err)
+{
+	auto_free char *path = config_state_path(config,
+	    listener->program->socket);
+	char *slash = strrchr(path, '/');
+
+	*slash = '\0';
+	if (fd_make_dirs(path, 0750, err) != 0)
+		return -1;
+	*slash = '/';
+	listener->fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
+	    0660, err);
+	return listener->fd < 0 ? -1 : 0;
+}
+
+int
+clients_listen(struct clients *clients, const struct config *config,
+    struct err *err)
+{
+	for (size_t i = 0; i < PROGRAMS; i++) {
+		struct listener *listener = &clients->listeners[i];
+
+		*listener = (struct listener){ .clients = clients,
+			.program = &programs[i],
+			.max = program_connections(&programs[i], config),
+			.paused = true };
+		if (listener_open(listener, config, err) != 0)
+			return -1;
+	}
+	return 0;
 }
 
 void
@@ -175,8 +234,8 @@ clients_open(struct clients *clients)
 {
 	LIST_INIT(&clients->all);
 	TAILQ_INIT(&clients->creating);
-	clients->paused = true;
-	clients_resume(clients);
+	for (size_t i = 0; i < PROGRAMS; i++)
+		listener_resume(&clients->listeners[i]);
 }
 
 void
@@ -185,12 +244,9 @@ clients_close(struct clients *clients)
 	struct client *client;
 	struct client *next;
 
-	if (clients->resume != NULL)
-		loop_timer_cancel(clients->loop, clients->resume);
-	clients->resume = NULL;
-	loop_remove(clients->loop, clients->listener);
-	(void)close(clients->listener);
-	clients->listener = -1;
+	clients->closed = true;
+	for (size_t i = 0; i < PROGRAMS; i++)
+		listener_close(&clients->listeners[i], clients->config);
 	for (client = LIST_FIRST(&clients->all); client != NULL;
 	     client = next) {
 		next = LIST_NEXT(client, link);

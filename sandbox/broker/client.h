@@ -1,12 +1,14 @@
 #ifndef CLIENT_H
 #define CLIENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/queue.h>
 
 #include "creation.h"
 #include "engine.h"
 #include "pool.h"
+#include "program.h"
 
 /*
  * Those who ask the broker.  Each connection asks one thing: a lease, which
@@ -19,17 +21,25 @@ struct frame_view;
 LIST_HEAD(client_list, client);
 TAILQ_HEAD(client_queue, client);
 
+/* Where one program connects. */
+struct listener {
+	struct clients *clients;
+	const struct program *program;
+	int fd;	     /* -1: closed */
+	bool paused; /* as many as it may; the others wait to be accepted */
+	struct loop_timer *resume;
+	size_t count;
+	size_t max;
+};
+
 struct clients {
 	struct loop *loop;
 	const struct config *config;
 	struct engine *engine;
 	struct pool *pool;
 	int base;
-	int listener; /* -1: closed */
-	bool paused;  /* as many as we take; the others wait to be accepted */
-	struct loop_timer *resume;
-	size_t count;
-	size_t max;
+	struct listener listeners[PROGRAMS];
+	bool closed;
 	struct client_list all;
 	struct client_queue creating; /* waiting for their turn to create */
 	size_t creations;
@@ -49,6 +59,7 @@ struct client {
 	LIST_ENTRY(client) link;
 	TAILQ_ENTRY(client) turn; /* CLIENT_WAITS_TO_CREATE */
 	struct clients *clients;
+	struct listener *listener; /* on which it came */
 	enum client_state state;
 	int fd;
 	struct loop_timer *timer;
@@ -57,6 +68,10 @@ struct client {
 	struct client_removal *removal;
 };
 
+/* Make the sockets, each in its folder below the state folder, which is made
+ * when it is missing. */
+int clients_listen(struct clients *clients, const struct config *config,
+    struct err *err);
 /* The rest of *clients is filled in by the caller. */
 void clients_open(struct clients *clients);
 /* Hang up on everybody, accept no one. */

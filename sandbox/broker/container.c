@@ -414,6 +414,22 @@ release_on_timer(void *arg)
 	container_broken(c, "the cell did not come back from its lease");
 }
 
+/* What the operator lets pip do, told by us and by nobody else.  Not in the
+ * container's environment or argv: an index may be asked with a password. */
+static void
+serve_add_policy(struct frame *frame, const struct container *c)
+{
+	const struct config *config = c->host->config;
+
+	if (!c->class->network)
+		return;
+	if (*config->pip_index_url != '\0')
+		frame_add_text(frame, TAG_INDEX_URL, config->pip_index_url);
+	frame_add_int(frame, TAG_SDIST, config->pip_allow_sdist ? 1 : 0);
+	frame_add_int(frame, TAG_CA,
+	    *class_ca_bundle(c->class, config) != '\0' ? 1 : 0);
+}
+
 int
 container_lease(struct container *c, int64_t lease_ms)
 {
@@ -429,6 +445,7 @@ container_lease(struct container *c, int64_t lease_ms)
 	}
 	cell_end = ends[1];
 	frame_start(&frame, FRAME_SERVE);
+	serve_add_policy(&frame, c);
 	if (fd_send_packet(c->control_fd, frame.data, frame.len, cell_end, -1,
 		0, &err) != 0) {
 		(void)close(ends[0]);

@@ -9,8 +9,8 @@
  * the network or the database, look into a workspace.
  *
  * Who speaks with it
- *	clients (il-worker, il-api, ilctl)	STATE/lease.sock
- *	cells (cell.py)		STATE/cells/<name>/socket/cell.sock
+ *	il-worker, il-api, ilctl	STATE/broker/<program>/lease.sock
+ *	cells (cell.py)			STATE/cells/<name>/socket/cell.sock
  * in packets of sandbox/base/frame.h; what either says is checked as if it came
  * from an enemy.
  *
@@ -30,11 +30,11 @@
  * end of its control socket and exits, and --rm removes it; the next start
  * sweeps what is left, found by its label.
  *
- * broker.c opens and ends everything; client.c and request.c are those who ask;
- * pool.c and turn.c decide who gets which cell; container.c and launch.c are
- * one container's life; attachment.c holds an image on a loop device;
- * folder.c is what else a container mounts; workspace.c and creation.c are the
- * folders; engine.c knows how Docker fares;
+ * broker.c opens and ends everything; client.c and request.c are those who ask,
+ * program.c what each program may ask for; pool.c and turn.c decide who gets
+ * which cell; container.c and launch.c are one container's life; attachment.c
+ * holds an image on a loop device; folder.c is what else a container mounts;
+ * workspace.c and creation.c are the folders; engine.c knows how Docker fares;
  * docker.c spells its command lines; task.c runs programs.
  */
 #include <stdio.h>

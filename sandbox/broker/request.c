@@ -3,6 +3,7 @@
  * status.  Every field is checked here, before anything is done.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "../base/log.h"
 #include "class.h"
 #include "client.h"
+#include "program.h"
 #include "workspace.h"
 
 #define CREATIONS_MAX 4
@@ -107,7 +109,7 @@ static enum refusal
 lease_take(struct ticket *ticket, const struct config *config,
     const struct frame_view *view)
 {
-	char class[16];
+	char class[CLASS_NAME_MAX];
 
 	if (!frame_get_text(view, TAG_CLASS, class, sizeof(class)) ||
 	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
@@ -170,7 +172,7 @@ creations_next(struct clients *clients)
 {
 	struct client *client;
 
-	if (clients->handing_out || clients->listener < 0)
+	if (clients->handing_out || clients->closed)
 		return;
 	clients->handing_out = true;
 	while ((client = TAILQ_FIRST(&clients->creating)) != NULL &&
@@ -320,16 +322,24 @@ request_status(struct client *client)
 void
 request_take(struct client *client, const struct frame_view *view)
 {
+	const char *name = client->listener->program->name;
+	char text[128];
+	const char *what;
+
+	if (!program_may(client->listener->program, view, &what)) {
+		(void)snprintf(text, sizeof(text), "%s may not ask for %s",
+		    name, what);
+		client_refuse(client, REFUSAL_INPUT, text);
+		return;
+	}
 	if (view->kind == FRAME_LEASE)
 		request_lease(client, view);
 	else if (view->kind == FRAME_CREATE)
 		request_create(client, view);
 	else if (view->kind == FRAME_REMOVE)
 		request_remove(client, view);
-	else if (view->kind == FRAME_STATUS)
-		request_status(client);
 	else
-		client_refuse(client, REFUSAL_INPUT, "not for the broker");
+		request_status(client);
 }
 
 void

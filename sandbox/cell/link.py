@@ -68,9 +68,11 @@ class Control:
         packet, extra = receive(self.sock, _socket.CMSG_SPACE(4))
         if not packet:
             leave()
-        if Frame(packet).kind != FRAME_SERVE or len(extra) != 1:
+        terms = Frame(packet)
+        if terms.kind != FRAME_SERVE or len(extra) != 1:
             raise ProtocolError("not a lease")
-        return Lease(int.from_bytes(extra[0][2][:4], "little"), self.fd)
+        return Lease(int.from_bytes(extra[0][2][:4], "little"), self.fd,
+                     terms=terms)
 
 
 class Lease:
@@ -79,15 +81,16 @@ class Lease:
     Nothing here blocks without an eye on the control socket.
     """
 
-    def __init__(self, fd, control, early=()):
+    def __init__(self, fd, control, early=(), terms=None):
         """control: whose end ends us, too; early: packets that have been
-        received already."""
+        received already; terms: the frame by which the broker gave it."""
         self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET,
                                    0, fd)
         self.sock.setblocking(False)
         self.fd = fd
         self.control = control
         self.early = list(early)
+        self.terms = terms
 
     def close(self):
         self.sock.close()

@@ -312,9 +312,12 @@ class Cell:
         for word in requirements:
             packages.check_requirement(word)
         packages.refuse_without_pip()
-        argv = packages.command(requirements, head.number(TAG_SDIST),
-                                head.number(TAG_CA))
-        env = packages.environment(head.data(TAG_INDEX_URL))
+        # Index, source builds and certificates are the operator's decision:
+        # the broker says so, never the client.
+        terms = self.lease.terms
+        argv = packages.command(requirements, terms.number(TAG_SDIST),
+                                terms.number(TAG_CA))
+        env = packages.environment(terms.data(TAG_INDEX_URL))
         packages.prepare()
         run = Run(*self.run_of)
         run.cwd = os.open(self.root, DIRECTORY)

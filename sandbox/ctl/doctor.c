@@ -11,6 +11,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/fd.h"
+#include "../base/sockets.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "ctl.h"
@@ -164,7 +165,7 @@ check_socket(struct doctor *d, const char *program, const char *name)
 static void
 ask_broker(struct doctor *d)
 {
-	auto_free char *path = config_state_path(d->config, "lease.sock");
+	auto_free char *path = config_state_path(d->config, SOCKET_BROKER_CTL);
 
 	d->broker = lease_status(path, &d->status, BROKER_MS, &d->refusal) ==
 	    LEASE_GRANTED;

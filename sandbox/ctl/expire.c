@@ -3,6 +3,7 @@
 
 #include "../base/cleanup.h"
 #include "../base/err.h"
+#include "../base/sockets.h"
 #include "../lease/lease.h"
 #include "../store/db.h"
 #include "../store/sandbox.h"
@@ -61,7 +62,8 @@ expire_all(struct expire *e, struct err *err)
 int
 ctl_expire(struct ctl *ctl, int argc, char **argv)
 {
-	auto_free char *path = config_state_path(&ctl->config, "lease.sock");
+	auto_free char *path = config_state_path(&ctl->config,
+	    SOCKET_BROKER_CTL);
 	struct err err = { 0 };
 	struct expire e = { .socket_path = path };
 	int result = -1;

@@ -14,6 +14,7 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
+#include "../base/sockets.h"
 #include "child.h"
 #include "ctl.h"
 #include "nginx_conf.h"
@@ -33,8 +34,9 @@ struct run {
 };
 
 /* Files in the state folder that stand for a running program. */
-static const char *const traces[] = { "lease.sock", "fcgi.sock", "api.sock",
-	"run.sock", "files.sock", "session.sock", "nginx.pid", "wake", NULL };
+static const char *const traces[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
+	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
+	"session.sock", "nginx.pid", "wake", NULL };
 
 static void
 remove_traces(const struct config *config)
@@ -47,11 +49,28 @@ remove_traces(const struct config *config)
 	}
 }
 
+/* Of the broker's sockets, for each program that connects there. */
+static int
+make_socket_folders(const struct config *config, struct err *err)
+{
+	static const char *const names[] = { "broker/worker", "broker/api",
+		"broker/ctl" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		auto_free char *path = config_state_path(config, names[i]);
+
+		if (fd_make_dirs(path, 0750, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int
 make_folders(struct run *run, struct err *err)
 {
 	if (fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
-	    fd_make_dirs(run->config->base_dir, 0750, err) != 0)
+	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
+	    make_socket_folders(run->config, err) != 0)
 		return -1;
 	if (realpath(run->config->state_dir, run->state_dir) == NULL)
 		return err_system(err, "%s", run->config->state_dir);

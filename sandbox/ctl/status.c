@@ -5,6 +5,7 @@
 #include "../base/cleanup.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "../base/sockets.h"
 #include "../lease/lease.h"
 #include "../store/db.h"
 #include "../store/job.h"
@@ -26,7 +27,7 @@ print_front(const struct config *config, const char *program, const char *name)
 static bool
 print_broker(const struct config *config)
 {
-	auto_free char *path = config_state_path(config, "lease.sock");
+	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
 	struct lease_status s = { 0 };
 	struct err err = { 0 };
 	char bytes[32];

@@ -16,6 +16,7 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "../base/sockets.h"
 #include "child.h"
 #include "ctl.h"
 #include "plan.h"
@@ -61,9 +62,9 @@ static void end_stage(struct supervisor *s, int stage);
 static bool
 all_there(const struct supervisor *s)
 {
-	static const char *const names[] = { "lease.sock", "fcgi.sock",
-		"api.sock", "run.sock", "files.sock", "session.sock",
-		"nginx.pid", NULL };
+	static const char *const names[] = { SOCKET_BROKER_WORKER,
+		SOCKET_BROKER_API, SOCKET_BROKER_CTL, "fcgi.sock", "api.sock",
+		"run.sock", "files.sock", "session.sock", "nginx.pid", NULL };
 
 	for (int i = 0; names[i] != NULL; i++) {
 		auto_free char *path = config_state_path(s->config, names[i]);
@@ -308,12 +309,39 @@ on_signal(void *arg, int fd, uint32_t events)
 /* ---- all ---- */
 
 static int
+watch_folder(struct supervisor *s, const char *path)
+{
+	return inotify_add_watch(s->inotify_fd, path, IN_CREATE | IN_MOVED_TO) <
+		0 ?
+	    -1 :
+	    0;
+}
+
+/* The state folder, and those of the broker's sockets, which are made here
+ * already to be watched. */
+static int
+open_inotify(struct supervisor *s)
+{
+	static const char *const sockets[] = { SOCKET_BROKER_WORKER,
+		SOCKET_BROKER_API, SOCKET_BROKER_CTL };
+
+	s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (s->inotify_fd < 0 || watch_folder(s, s->config->state_dir) != 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++) {
+		auto_free char *path = config_state_path(s->config, sockets[i]);
+
+		*strrchr(path, '/') = '\0';
+		if (watch_folder(s, path) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
 open_loop(struct supervisor *s)
 {
-	s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (s->inotify_fd < 0 ||
-	    inotify_add_watch(s->inotify_fd, s->config->state_dir,
-		IN_CREATE | IN_MOVED_TO) < 0) {
+	if (open_inotify(s) != 0) {
 		log_err("inotify: %m");
 		cleanup_close(&s->inotify_fd);
 		return -1;

@@ -46,9 +46,6 @@ struct cell_request {
 	bool merge;
 	bool recursive;
 	bool cut;
-	bool sdist;
-	bool ca;
-	const char *index_url; /* NULL or "": pip's default */
 	int64_t wall_ms;
 	int64_t output_max;
 	int64_t collect_files;

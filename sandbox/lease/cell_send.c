@@ -63,14 +63,10 @@ cell_build_head(struct frame *frame, const struct cell_request *request)
 	for (size_t i = 0; request->args != NULL && request->args[i] != NULL;
 	     i++)
 		frame_add_text(frame, TAG_ARG, request->args[i]);
-	if (request->index_url != NULL && *request->index_url != '\0')
-		frame_add_text(frame, TAG_INDEX_URL, request->index_url);
 	add_int(frame, TAG_ECHO, request->echo);
 	add_int(frame, TAG_MERGE, request->merge);
 	add_int(frame, TAG_RECURSIVE, request->recursive);
 	add_int(frame, TAG_CUT, request->cut);
-	add_int(frame, TAG_SDIST, request->sdist);
-	add_int(frame, TAG_CA, request->ca);
 	add_int(frame, TAG_WALL_MS, request->wall_ms);
 	add_int(frame, TAG_OUTPUT_MAX, request->output_max);
 	add_int(frame, TAG_COLLECT_FILES, request->collect_files);

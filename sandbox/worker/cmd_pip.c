@@ -59,9 +59,6 @@ install(struct pip *pip, struct requirements *words)
 	struct cell_request request = {
 		.op = OP_PIP,
 		.args = (const char *const *)words->words,
-		.index_url = config->pip_index_url,
-		.sdist = config->pip_allow_sdist,
-		.ca = config->pip_ca_bundle[0] != '\0',
 		.wall_ms = config->pip_timeout_ms,
 		.output_max = LOG_MAX,
 	};

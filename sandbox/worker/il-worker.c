@@ -8,13 +8,13 @@
  *	                                          '--HTTPS-------> Discord
  *
  * It may use the database, the network to Discord and leased cells.  It never
- * touches Docker or a workspace; all of that is behind lease.sock.
+ * touches Docker or a workspace; all of that is behind il-sandboxd.
  *
  * The life of a job is in the database (store/job.h), changed by
  * compare-and-set: claimed here, started right before the cell gets the
  * request, finished with the rendered answer before that is sent, delivered
  * when Discord has taken it.  So a worker can be killed at any moment: whoever
- * gets its slot's lock (worker-<slot>.lock) queues again what it had only
+ * gets its slot's lock (worker/<slot>.lock) queues again what it had only
  * claimed, tells "interrupted" for what it had started, and sends what it had
  * finished.  Nothing runs twice.
  *
@@ -39,6 +39,7 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/priority.h"
+#include "../base/sockets.h"
 #include "../base/text.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
@@ -121,6 +122,7 @@ open_all(struct worker *worker)
 {
 	const struct config *config = worker->config;
 	auto_free char *wake = config_state_path(config, "wake");
+	auto_free char *folder = config_state_path(config, "worker");
 	struct rest_options options = {
 		.api_base = config->discord_api_base,
 		.bot_token = config->discord_token,
@@ -131,7 +133,7 @@ open_all(struct worker *worker)
 	worker->signal_fd = fd_signals(NULL, &err);
 	if (worker->signal_fd < 0)
 		log_fatal(1, "%s", err.text);
-	if (fd_make_dirs(config->state_dir, 0770, &err) < 0)
+	if (fd_make_dirs(folder, 0755, &err) < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
 	lock_own_slot(worker);
 	worker->wake_fd = wake_open(wake, &err);
@@ -149,7 +151,7 @@ open_all(struct worker *worker)
 	if (worker->rest == NULL)
 		log_fatal(1, "%s", err.text);
 	rest_stop_with(worker->rest, worker->signal_fd);
-	worker->lease_socket = config_state_path(config, "lease.sock");
+	worker->lease_socket = config_state_path(config, SOCKET_BROKER_WORKER);
 }
 
 static void

@@ -28,7 +28,7 @@ worker_lock_path(const struct config *config, int64_t slot)
 {
 	char name[64];
 
-	(void)snprintf(name, sizeof(name), "worker-%" PRId64 ".lock", slot);
+	(void)snprintf(name, sizeof(name), "worker/%" PRId64 ".lock", slot);
 	return config_state_path(config, name);
 }
 

@@ -16,7 +16,7 @@ struct worker {
 	struct db *db;
 	struct rest *rest;
 	int64_t slot;
-	int slot_lock;	      /* flock on worker-<slot>.lock */
+	int slot_lock;	      /* flock on worker/<slot>.lock */
 	int signal_fd;	      /* SIGTERM, SIGINT; never read */
 	int wake_fd;	      /* the FIFO (wake.h) */
 	int wait_fd;	      /* for the FIFO and for signal_fd */
@@ -31,7 +31,7 @@ struct worker {
 
 /* True once SIGTERM or SIGINT is pending. */
 bool worker_is_stopping(const struct worker *worker);
-/* STATE/worker-<slot>.lock; heap, caller frees. */
+/* STATE/worker/<slot>.lock; heap, caller frees. */
 char *worker_lock_path(const struct config *config, int64_t slot);
 
 /* Wall clock time at which a job's token must not be used any more. */

@@ -38,15 +38,15 @@ def refused():
                 ("a name that is too long", [("INTERPRETER", "x" * 40)]),
                 ("a name with a NUL", [("INTERPRETER", "one\0")])):
             asked = b.ask(pack("LEASE", ("CLASS", "api"), ("LEASE_MS", 1000),
-                               *fields))
+                               *fields), "api")
             is_(refusal_name(asked.answer()[1]), "INTERPRETER", name)
-        for name, fields in (
-                ("a sandbox of an API", [("CLASS", "api"),
-                                         ("SANDBOX", sandbox_id(1))]),
-                ("an interpreter of a sandbox", [
+        for name, program, fields in (
+                ("a sandbox of an API", "api",
+                 [("CLASS", "api"), ("SANDBOX", sandbox_id(1))]),
+                ("an interpreter of a sandbox", "worker", [
                     ("CLASS", "user"), ("SANDBOX", sandbox_id(1)),
                     ("INTERPRETER", "one")])):
-            asked = b.ask(pack("LEASE", ("LEASE_MS", 1000), *fields))
+            asked = b.ask(pack("LEASE", ("LEASE_MS", 1000), *fields), program)
             is_(refusal_name(asked.answer()[1]), "INPUT", name)
     with Broker(SANDBOX_IMAGES="one=%s,none=il-no-such-image:1" % IMAGE) as b:
         asked = b.ask_api("none")

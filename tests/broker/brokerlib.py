@@ -169,7 +169,7 @@ class Broker:
         self.state = os.path.join(self.folder, "state")
         self.base = settings.pop("IL_BASE_DIR",
                                  os.path.join(self.folder, "base"))
-        self.path = os.path.join(self.state, "lease.sock")
+        self.path = self.socket_of("worker")
         self.log = os.path.join(self.folder, "log")
         self.settings = settings
         self.process = None
@@ -242,8 +242,11 @@ class Broker:
 
     # ---- asking ----
 
-    def ask(self, packet):
-        asked = Asked(self.path, packet)
+    def socket_of(self, program):
+        return os.path.join(self.state, "broker", program, "lease.sock")
+
+    def ask(self, packet, program="worker"):
+        asked = Asked(self.socket_of(program), packet)
         self.asked.append(asked)
         return asked
 
@@ -257,7 +260,7 @@ class Broker:
         fields = [("CLASS", cls), ("LEASE_MS", lease_ms)]
         if interpreter is not None:
             fields.append(("INTERPRETER", interpreter))
-        return self.ask(pack("LEASE", *fields))
+        return self.ask(pack("LEASE", *fields), "api")
 
     def lease_api(self, interpreter=None, cls="api", lease_ms=60000):
         asked = self.ask_api(interpreter, cls, lease_ms)

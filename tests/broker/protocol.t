@@ -63,6 +63,64 @@ def wrong_ids():
         is_(os.listdir(b.base), [sandbox_id(1)], "nothing was touched")
 
 
+# What each program needs, and nothing else: {program: words}.
+COMMANDS = {
+    "LEASE user": pack("LEASE", USER, ID, MS),
+    "LEASE pip": pack("LEASE", ("CLASS", "pip"), ID, MS),
+    "LEASE api": pack("LEASE", ("CLASS", "api"), MS),
+    "LEASE session": pack("LEASE", ("CLASS", "session"), MS),
+    "CREATE": pack("CREATE", ("SANDBOX", sandbox_id(2)),
+                   ("QUOTA_BYTES", 16 * MIB), ("QUOTA_FILES", 10)),
+    "REMOVE": pack("REMOVE", ID),
+    "STATUS": pack("STATUS"),
+}
+ALLOWED = {
+    "worker": {"LEASE user", "LEASE pip", "CREATE", "REMOVE", "STATUS"},
+    "api": {"LEASE api", "LEASE session", "STATUS"},
+    "ctl": {"REMOVE", "STATUS"},
+}
+
+
+def by_program():
+    with Broker(IL_PIP_NETWORK="none") as b:
+        b.create(1)
+        for program in ("api", "ctl", "worker"):
+            for name, packet in COMMANDS.items():
+                before = b.logged().count("may not ask for")
+                asked = b.ask(packet, program)
+                kind, fields = asked.answer()
+                asked.close()
+                if name in ALLOWED[program]:
+                    ok(kind in ("GRANTED", "STATUS_IS"),
+                       "%s: %s" % (program, name))
+                    continue
+                told = (kind, fields.get("CODE"), fields.get("TEXT", b""))
+                ok(told[:2] == ("REFUSED", N["REFUSAL_INPUT"]) and
+                   told[2].endswith(b"may not ask for " +
+                                    (name.split()[-1] if program != "ctl" else
+                                     name.split()[0]).encode()),
+                   "%s: %s is refused in words" % (program, name))
+                is_(b.logged().count("may not ask for"), before + 1,
+                    "and logged")
+            if program != "worker":
+                is_(os.listdir(b.base), [] if program == "ctl" else
+                    [sandbox_id(1)], "%s made nothing" % program)
+            b.create(1)
+
+
+def one_floods():
+    """As many connections as it may have are one program's alone."""
+    with Broker() as b:
+        b.create(1)
+        silent = [b.ask(None, "api") for _ in range(400)]
+        is_(b.lease(1).run("print(1)")[1], b"1\n",
+            "il-api's flood is not the workers'")
+        is_(b.ask(pack("STATUS"), "ctl").answer()[0], "STATUS_IS",
+            "nor the operator's")
+        for one in silent:
+            one.close()
+
+
 def rude():
     with Broker() as b:
         b.create(1)
@@ -217,5 +275,5 @@ def ignores_the_end():
            "a cell that hangs up and lives on is killed")
 
 
-main(malformed, wrong_ids, rude, silent, crowd, stand_in, never_connects,
+main(malformed, wrong_ids, by_program, one_floods, rude, silent, crowd, stand_in, never_connects,
      dies_at_start, speaks_nonsense, does_not_come_back, ignores_the_end)

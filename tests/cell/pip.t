@@ -126,11 +126,10 @@ class Index(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def pip(*words, **fields):
-    fields = dict(dict(wall_ms=60000, output_max=200000, index_url=URL,
-                       args=words), **fields)
+def pip(*words, index_url=None, sdist=0, **fields):
+    fields = dict(dict(wall_ms=60000, output_max=200000, args=words), **fields)
     with Cell(site=site, network="host", memory="512m") as cell:
-        with cell.lease() as lease:
+        with cell.lease(index_url=index_url or URL, sdist=sdist) as lease:
             lease.start("PIP", **fields)
             told = lease.finish()
         assert cell.idle()
@@ -246,6 +245,21 @@ def source_is_built_only_where_the_operator_allows_it():
 
 
 @test
+def a_client_decides_nothing_of_it():
+    """What it puts into the request is no word of the operator's."""
+    fresh()
+    with Cell(site=site, network="host", memory="512m") as cell:
+        with cell.lease(index_url="http://127.0.0.1:1/simple") as lease:
+            lease.start("PIP", args=["one"], index_url=URL, sdist=1, ca=1,
+                        wall_ms=60000, output_max=100000)
+            told = lease.finish()
+    assert told.status == 1 and b"127.0.0.1:1/" in told.output, told
+    assert names() == []
+    told = pip("source", sdist=0, ca=1)
+    assert told.status == 1 and b"No matching distribution" in told.output, told
+
+
+@test
 def a_wheel_cannot_ask_for_a_build():
     """--only-binary is about what an index offers, not about what a wheel
     names by its address: that would run with network, and could be a file of
@@ -322,8 +336,8 @@ def planted_links_and_records_lead_nowhere():
     os.symlink("/outside", site + "/two-0.2.dist-info")
     with Cell(site=site, network="host", memory="512m",
               options=["-v", outside + ":/outside"]) as cell:
-        with cell.lease() as lease:
-            told = lease.ask("PIP", args=["one"], index_url=URL, wall_ms=60000,
+        with cell.lease(index_url=URL) as lease:
+            told = lease.ask("PIP", args=["one"], wall_ms=60000,
                              output_max=100000)
     assert os.path.exists(kept) and os.listdir(outside) == ["kept"], told
     assert "one.py" not in names()
@@ -356,8 +370,8 @@ def a_full_disk_is_told():
     own = "uid=65532,gid=65532,size=20m"
     with Cell(workspace=False, options=["--tmpfs", "/site:" + own],
               network="host", memory="512m") as cell:
-        with cell.lease() as lease:
-            told = lease.ask("PIP", args=["big"], index_url=URL, wall_ms=60000,
+        with cell.lease(index_url=URL) as lease:
+            told = lease.ask("PIP", args=["big"], wall_ms=60000,
                              output_max=100000)
             assert told.reason == N.REASON_EXIT and told.status == 1, told
             assert b"No space left" in told.output, told
@@ -366,9 +380,8 @@ def a_full_disk_is_told():
 @test
 def it_ends_with_its_client():
     with Cell(site=site, network="host") as cell:
-        with cell.lease() as lease:
-            lease.start("PIP", args=["slow"], index_url=URL, wall_ms=60000,
-                        output_max=9999)
+        with cell.lease(index_url=URL) as lease:
+            lease.start("PIP", args=["slow"], wall_ms=60000, output_max=9999)
             assert lease.frame()[0] == "STARTED"
         assert cell.idle()
         assert len(cell.processes()) == 1
@@ -381,8 +394,8 @@ def an_image_without_pip_is_told():
         [DOCKER, "run", "--rm", "--network", "none", "--entrypoint", "python3",
          IMAGE, "-c", "import pip; print(pip.__path__[0])"]).decode().strip()
     with Cell(site=site, options=["--tmpfs", path]) as cell:
-        with cell.lease() as lease:
-            told = lease.ask("PIP", args=["one"], index_url=URL, wall_ms=9000,
+        with cell.lease(index_url=URL) as lease:
+            told = lease.ask("PIP", args=["one"], wall_ms=9000,
                              output_max=1000)
             assert told.code == N.ERROR_FAILED, told
             assert "no pip" in told.text

@@ -28,7 +28,9 @@ class Broker:
         self.removed = []
         self.refuse = refuse
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._listener.bind(os.path.join(state, "lease.sock"))
+        folder = os.path.join(state, "broker", "ctl")
+        os.makedirs(folder, exist_ok=True)
+        self._listener.bind(os.path.join(folder, "lease.sock"))
         self._listener.listen()
         threading.Thread(target=self._serve, daemon=True).start()
 

@@ -16,8 +16,9 @@ import socket
 import subprocess
 import sys
 
-SOCKETS = {"il-sandboxd": "lease.sock", "il-fcgi": "fcgi.sock",
-           "il-api": "api.sock"}
+SOCKETS = {"il-sandboxd": ("broker/worker/lease.sock", "broker/api/lease.sock",
+                           "broker/ctl/lease.sock"),
+           "il-fcgi": ("fcgi.sock",), "il-api": ("api.sock",)}
 
 
 def main():
@@ -25,6 +26,7 @@ def main():
     deeds = dict(one.split("=") for one in
                  os.environ.get("FAKE_DO", "").split(",") if one)
     deed = deeds.get(name, "")
+    kept = []
     log = os.open(os.environ["FAKE_LOG"], os.O_WRONLY)
 
     def tell(word):
@@ -40,9 +42,11 @@ def main():
     if deed.startswith("exit:"):
         sys.exit(int(deed[5:]))
     if name in SOCKETS and os.environ.get("LISTEN_PID") != str(os.getpid()):
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(os.path.join(os.environ["IL_STATE_DIR"], SOCKETS[name]))
-        listener.listen()
+        for path in SOCKETS[name]:
+            listener = socket.socket(socket.AF_UNIX)
+            kept.append(listener)
+            listener.bind(os.path.join(os.environ["IL_STATE_DIR"], path))
+            listener.listen()
     signal.sigwait({signal.SIGTERM})
     tell("term")
     if deed == "stubborn":

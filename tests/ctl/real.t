@@ -125,7 +125,8 @@ def ended_in_the_middle_of_a_run_it_leaves_nothing():
         assert service.stop(signal.SIGINT) == 0
         assert not [pid for pid in pids if is_alive(pid)], pids
         assert wait_no_container(service)
-        left = set(os.listdir(service.settings["IL_STATE_DIR"]))
+        left = {name for _, _, names in os.walk(service.settings["IL_STATE_DIR"])
+                for name in names}
         assert not [name for name in left
                     if name.endswith((".sock", ".pid"))], left
 

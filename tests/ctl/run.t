@@ -43,7 +43,7 @@ def it_ends_in_order_and_leaves_nothing():
         assert set(ends[:2]) == {"il-fcgi", "il-api"}, ends
         assert ends[2:] == ["il-worker", "il-worker", "il-sandboxd"], ends
         assert not [pid for pid in pids if is_alive(pid)], pids
-        left = set(os.listdir(house.state))
+        left = {name for _, _, names in os.walk(house.state) for name in names}
         gone = {"lease.sock", "fcgi.sock", "api.sock", "run.sock",
                 "files.sock", "session.sock", "nginx.pid", "wake"}
         assert not left & gone, left

@@ -39,7 +39,8 @@ def check_routes(front):
 def check_silent_broker(front):
     """A broker that accepts and never answers."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listener.bind(front.path("lease.sock"))
+    os.makedirs(front.path("broker/api"))
+    listener.bind(front.path("broker/api/lease.sock"))
     listener.listen(5)
     kept = []
     thread = threading.Thread(

@@ -52,7 +52,7 @@ N = _numbers()
 TAGS = {number: name[4:] for name, number in N.items()
         if name.startswith("TAG_")}
 BYTES = {"CLASS", "SANDBOX", "TEXT", "CELL_NAME", "PYTHON", "PATH", "CWD",
-         "NAME", "ARG", "INDEX_URL", "DATA", "IMAGE_NAME"}
+         "NAME", "ARG", "DATA", "IMAGE_NAME"}
 
 
 def pack(kind, *fields):
@@ -288,7 +288,9 @@ class House:
         self.discord = Standin(self.app.url)
         self.discord.start()
         self.app.use(self.discord)
-        self.broker = Broker(os.path.join(self.state, "lease.sock"))
+        folder = os.path.join(self.state, "broker", "worker")
+        os.makedirs(folder)
+        self.broker = Broker(os.path.join(folder, "lease.sock"))
         subprocess.run([os.path.join(BIN, "ilctl"), "migrate"], check=True,
                        env=self.environment(), stdout=subprocess.DEVNULL)
         if self.start_worker:

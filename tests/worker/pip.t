@@ -43,11 +43,10 @@ def the_log_is_shown_live_and_not_too_often():
 
 
 @test
-def the_cell_gets_the_words_and_the_index():
+def the_cell_gets_the_words_and_nothing_about_where_from():
     asked = house.broker.wait_asked("PIP")[-1]
     assert asked["ARG"] == [b"x", b'y>=1; python_version < "4"'], asked
-    assert asked["INDEX_URL"] == b"http://127.0.0.1:9/simple", asked
-    assert "SDIST" not in asked and "CA" not in asked, asked
+    assert not {"INDEX_URL", "SDIST", "CA"} & set(asked), asked
     lease = house.broker.wait_asked("LEASE")[-1]
     assert lease["CLASS"] == b"pip", lease
 
