@@ -169,7 +169,7 @@ def fifteen_processes_are_the_most():
 def there_is_no_network():
     text = ends("import socket\nsocket.create_connection(('1.1.1.1', 53), 2)",
                 1)["stdout"]
-    assert "Network is unreachable" in text, text
+    assert "[Errno 101]" in text, text      # ENETUNREACH in any C library's words
     ends("import socket\nsocket.getaddrinfo('example.com', 80)", 1)
 
 

@@ -87,6 +87,7 @@ class ApiCell(Cell):
                             ("limit_memory", 700 << 20), ("limit_files", 32),
                             ("limit_processes", 15), ("limit_cpu", 600),
                             ("collect_files", 100),
+                            ("collect_ms", 60000),  # machines are busy
                             ("collect_bytes", 48 << 20),
                             ("collect_total", 48 << 20),
                             ("collect_how", F["COLLECT_MTIME"] |
@@ -103,6 +104,7 @@ class ApiCell(Cell):
                             ("wall_ms", 20000), ("output_max", 1000000),
                             ("output_mode", F["OUTPUT_DRAIN"]),
                             ("env", EXECUTE_ENV), ("collect_files", 100),
+                            ("collect_ms", 60000),
                             ("collect_bytes", 48 << 20),
                             ("collect_total", 48 << 20),
                             ("collect_how", F["COLLECT_BYTES"])):
