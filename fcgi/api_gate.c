@@ -63,8 +63,10 @@ is_within(struct api_app *app, struct http_request *req,
     const struct token *token, enum gate_use use)
 {
 	const struct config *config = app->config;
-	int64_t seconds = limits_request(&app->limits, token,
-	    clock_monotonic_ms());
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t seconds = req->gate ?
+	    limits_would(&app->limits, token, now_ms) :
+	    limits_request(&app->limits, token, now_ms);
 
 	if (seconds > 0)
 		return refuse_more(req, seconds,

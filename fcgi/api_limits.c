@@ -104,8 +104,9 @@ find_place(struct limits *limits, uint64_t key, int64_t now_us)
 	return free_place;
 }
 
-int64_t
-limits_request(struct limits *limits, const struct token *token, int64_t now_ms)
+static int64_t
+move_rate(struct limits *limits, const struct token *token, int64_t now_ms,
+    bool count)
 {
 	int64_t now_us = now_ms * 1000;
 	struct limits_rate *place;
@@ -124,9 +125,22 @@ limits_request(struct limits *limits, const struct token *token, int64_t now_ms)
 		next = (was > now_us ? was : now_us) + step_us;
 		if (next - now_us > MINUTE_US)
 			return (next - now_us - MINUTE_US + 999999) / 1000000;
-	} while (!__atomic_compare_exchange_n(&place->free_us, &was, next,
-	    false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	} while (count &&
+	    !__atomic_compare_exchange_n(&place->free_us, &was, next, false,
+		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 	return 0;
+}
+
+int64_t
+limits_request(struct limits *limits, const struct token *token, int64_t now_ms)
+{
+	return move_rate(limits, token, now_ms, true);
+}
+
+int64_t
+limits_would(struct limits *limits, const struct token *token, int64_t now_ms)
+{
+	return move_rate(limits, token, now_ms, false);
 }
 
 /* ---- seats ---- */

@@ -30,6 +30,9 @@ void limits_close(struct limits *limits);
  * token->rate may come at once, and as many in each minute after that. */
 int64_t limits_request(struct limits *limits, const struct token *token,
     int64_t now_ms);
+/* The same, but it is not counted in any case. */
+int64_t limits_would(struct limits *limits, const struct token *token,
+    int64_t now_ms);
 
 /* What a token may have token->cells of at one time, each for itself. */
 enum limits_kind {

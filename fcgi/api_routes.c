@@ -328,19 +328,31 @@ dispatch(struct api_app *app, struct http_request *req,
 {
 	enum gate_use use = place->use;
 
-	if (place->pattern == NULL && redirect(req))
+	if (place->pattern == NULL && !req->gate && redirect(req))
 		return;
 	if (place->route == NULL && use != GATE_OPEN)
 		use = GATE_GLANCE; /* nothing will run */
 	if (!gate_enter(app, req, use))
 		return;
-	if (place->route != NULL)
+	if (req->gate)
+		http_answer(req, 204, NULL, NULL, "", 0);
+	else if (place->route != NULL)
 		place->route->answer(app, req, place->id);
 	else if (place->pattern != NULL)
 		refuse_method(req, place->pattern);
 	else
 		refuse_path(req);
 	gate_leave(app);
+}
+
+static void
+count(struct api_app *app, const struct http_request *req,
+    const struct place *place, int64_t took_us)
+{
+	metrics_request(&app->metrics, route_place(place->pattern), req->status,
+	    took_us, req->length > 0 ? req->length : 0, req->sent);
+	log_debug("%s %s status=%d ms=%lld", req->method, req->path,
+	    req->status, (long long)(took_us / 1000));
 }
 
 void
@@ -350,21 +362,23 @@ api_answer(void *arg, struct http_request *req)
 	int64_t started = clock_monotonic_us();
 	int64_t waited = http_waited_us(req);
 	struct place place;
-	int64_t took;
 
+	find(&place, req->method, req->path, strlen(req->path));
+	if (req->gate) {
+		dispatch(app, req, &place);
+		/* What may come is counted when it has come. */
+		if (req->status >= 400)
+			count(app, req, &place, clock_monotonic_us() - started);
+		return;
+	}
 	if (waited >= 0)
 		metrics_queued(&app->metrics, waited);
 	metrics_change(&app->metrics, METRICS_REQUESTS, 1);
-	find(&place, req->method, req->path, strlen(req->path));
 	/* Nothing is done for who hung up while it waited.  (Of a run that is
 	 * found out, and counted, when its cell is asked for.) */
 	if (place.use == GATE_CELL || !http_client_gone(req))
 		dispatch(app, req, &place);
 	drop_body(req);
-	took = clock_monotonic_us() - started;
 	metrics_change(&app->metrics, METRICS_REQUESTS, -1);
-	metrics_request(&app->metrics, route_place(place.pattern), req->status,
-	    took, req->length > 0 ? req->length : 0, req->sent);
-	log_debug("%s %s status=%d ms=%lld", req->method, req->path,
-	    req->status, (long long)(took / 1000));
+	count(app, req, &place, clock_monotonic_us() - started);
 }

@@ -168,6 +168,7 @@ http_accept(struct http_request *req)
 	req->query = param_or_empty(req, "QUERY_STRING");
 	req->length = content_length(req);
 	req->unread = req->length > 0 ? req->length : 0;
+	req->gate = http_param(req, "INLINE_GATE") != NULL;
 	req->begun = false;
 	req->failed = false;
 	req->status = 0;
@@ -310,10 +311,31 @@ http_flush(struct http_request *req)
 	return !req->failed;
 }
 
+/* nginx takes 204 and 403 for an answer to its question, and drops the body: it
+ * makes the refusal of these headers.  Our texts are one line. */
+static void
+put_verdict(struct http_request *req, int status, const char *type,
+    const char *headers, const char *body, size_t len)
+{
+	if (memchr(body, '\n', len) != NULL || len > BUFFERED_MAX)
+		len = 0;
+	put_head(req, 403, NULL, headers);
+	req->status = status;
+	(void)FCGX_FPrintF(req->fcgi.out,
+	    "Inline-Status: %d\r\nInline-Type: %s\r\nInline-Refusal: ", status,
+	    type == NULL ? "" : type);
+	http_write(req, body, len);
+	(void)FCGX_FPrintF(req->fcgi.out, "\r\n\r\n");
+}
+
 void
 http_answer(struct http_request *req, int status, const char *type,
     const char *headers, const void *body, size_t len)
 {
+	if (req->gate && status >= 400) {
+		put_verdict(req, status, type, headers, body, len);
+		return;
+	}
 	put_head(req, status, type, headers);
 	(void)FCGX_FPrintF(req->fcgi.out, "Content-Length: %lu\r\n\r\n",
 	    (unsigned long)len);

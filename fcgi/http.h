@@ -33,6 +33,8 @@ struct http_request {
 	int64_t sent;	   /* bytes of its body */
 	int64_t stall_ms;
 	bool hasty; /* the timer may run on until http_rest() */
+	bool gate;  /* nginx asks whether it is to read the body: there is
+		     * none yet, and the answer goes into headers */
 	FCGX_Request fcgi;
 };
 

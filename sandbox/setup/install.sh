@@ -15,7 +15,7 @@ library() {
 	copy 644 "$1/cell" sandbox/cell/*.py "$build/libkeeper.so"
 	copy 644 "$1" sandbox/cell/*.json sandbox/ctl/*.json nginx/nginx.conf.in
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
-		nginx/discord.conf nginx/api.conf
+		nginx/discord.conf nginx/api.conf nginx/limits.conf
 	copy 644 "$1/sql" sql/*.sql
 	copy 644 "$1/sql/migrations" sql/migrations/*.sql
 	copy 644 "$1/sql/admin" sql/admin/*.sql

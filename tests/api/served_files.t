@@ -348,7 +348,7 @@ def a_body_without_a_length_is_413_as_soon_as_it_is_too_long():
     chunk = b"100000\r\n" + bytes(1 << 20) + b"\r\n"
     first = part(b"", FILE)[:-2]
     status, body = raw(
-        b"POST /v1/files HTTP/1.1\r\nHost: x\r\nContent-Type: " +
+        b"POST /v1/files HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
         FORM["Content-Type"].encode() + b"\r\nTransfer-Encoding: chunked\r\n"
         b"\r\n%x\r\n%s\r\n" % (len(first), first), *[chunk] * 110)
     assert (status, body) == (413, compact({"detail": TOO_LARGE}).encode())

@@ -12,7 +12,7 @@ from served import Served
 from service import children
 from tap import run, test
 
-served = Served(IL_API_CELLS="1").__enter__()
+served = Served(IL_API_CELLS="1", IL_API_SESSIONS="1").__enter__()
 BODY = b'{"input": "print(1)", "code": "print(1)", "cmd": "echo 1"}'
 LENGTH = b"Content-Length: %d\r\n" % len(BODY)
 CHUNKED = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
@@ -32,7 +32,7 @@ def programs():
 
 
 before = programs()
-assert len(before) == 4, before
+assert len(before) == 7, before
 
 
 def exchange(data, end=False):
@@ -289,7 +289,8 @@ def what_is_no_fastcgi_at_the_sockets_is_dropped():
                  begin + struct.pack(">BBHHBx", 1, 4, 1, 65535, 255),
                  begin + struct.pack(">BBHHBx", 1, 4, 1, 8, 0) + b"\xff" * 8,
                  begin + struct.pack(">BBHHBx", 1, 4, 1, 0, 0)):
-        for name in ("api.sock", "run.sock"):
+        for name in ("api.sock", "run.sock", "files.sock",
+                     "session.sock"):
             with socket.socket(socket.AF_UNIX) as link:
                 link.settimeout(30)
                 link.connect(os.path.join(served.settings["IL_STATE_DIR"],

@@ -1,0 +1,229 @@
+#!/usr/bin/python3
+"""What nginx takes in for whom: a body is read when it is known that it may
+come, and so much of them at one time that the disk has room for it."""
+
+import http.client
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
+from served import Answer, JSON, Served, wait_for  # noqa: E402
+from service import BUILD, ROOT, children  # noqa: E402
+from tap import run, test  # noqa: E402
+
+LARGE = 90 << 20
+FORM = "multipart/form-data; boundary=b"
+FORM_HEAD = (b"--b\r\nContent-Disposition: form-data; name=\"file\";"
+             b" filename=\"a\"\r\n\r\n")
+folder = tempfile.TemporaryDirectory(prefix="inline-spool-")
+path = os.path.join(folder.name, "tokens")
+
+
+def add(name, *limits):
+    text = subprocess.run([os.path.join(BUILD, "bin", "ilctl"), "token", "-f",
+                           path, *limits, "add", name], check=True,
+                          capture_output=True, text=True).stdout
+    secret = next(word for word in text.split() if word.startswith("il_"))
+    return {"Authorization": "Bearer " + secret}
+
+
+def begin(served, route, body=b"", length=LARGE, chunked=False, **headers):
+    """Send the head of a POST and the beginning of its body."""
+    headers = {"Host": "localhost", "Content-Type": "application/json",
+               **{key.replace("_", "-"): value
+                  for key, value in headers.items()}}
+    if chunked:
+        headers["Transfer-Encoding"] = "chunked"
+        body = b"%x\r\n%s\r\n" % (len(body), body) if body else b""
+    else:
+        headers["Content-Length"] = str(length)
+    link = socket.create_connection(("127.0.0.1", served.port), 30)
+    link.sendall(("POST %s HTTP/1.1\r\n" % route + "".join(
+        "%s: %s\r\n" % item for item in headers.items()) + "\r\n").encode()
+        + body)
+    return link
+
+
+def receive(link):
+    """The answer, while the body is still on its way."""
+    reply = http.client.HTTPResponse(link)
+    reply.begin()
+    return Answer(reply)
+
+
+def ask(*words, **more):
+    with begin(*words, **more) as link:
+        return receive(link)
+
+
+def spooled(served):
+    """The files that nginx has in hand: it has no name for them any more."""
+    place = os.path.join(served.settings["IL_STATE_DIR"], "nginx-")
+    found = 0
+    for pid in children(served.pids("nginx")):
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            try:
+                found += os.readlink(f"/proc/{pid}/fd/{fd}").startswith(place)
+            except OSError:
+                pass
+    return found
+
+
+first, second, third = add("first"), add("second"), add("third")
+slow = add("slow", "-r", "1")
+served = Served(IL_API_TOKENS_FILE=path, IL_API_CELLS="1").__enter__()
+ROUTES = ("/eval", "/v1/execute", "/v1/execute/stream", "/v1/sessions",
+          "/v1/sessions/x/bash", "/v1/files")
+
+
+@test
+def who_has_no_token_is_told_before_the_body_is_read():
+    for route in ROUTES:
+        for more in ({}, {"chunked": True}, {"Authorization": "Bearer il_0"},
+                     {"length": 500_000}, {"Host": "else.example"},
+                     {"Host": "else.example", "length": 5000}):
+            answer = ask(served, route, **more)
+            want = '{"title": "401 Unauthorized"}' if route == "/eval" else \
+                '{"detail":"Not authenticated"}'
+            assert (answer.status, answer.text) == (401, want), (
+                route, more, answer)
+            assert answer.headers.get_all("WWW-Authenticate") == ["Bearer"], (
+                route, more, answer.headers.items())
+            assert answer.headers.get_all("Content-Type") == [
+                "application/json"], (route, answer.headers.items())
+    assert spooled(served) == 0
+
+
+@test
+def the_refusal_has_the_form_that_the_client_prefers():
+    answer = ask(served, "/eval", Accept="text/xml")
+    small = served.post("/eval", {"input": "1"}, {"Accept": "text/xml"})
+    assert answer.status == small.status == 401, (answer, small)
+    assert answer.body == small.body and b"<error>" in answer.body, answer
+    for name in "Content-Type", "Vary", "WWW-Authenticate":
+        assert answer.headers.get_all(name) == small.headers.get_all(name), (
+            name, answer.headers.items(), small.headers.items())
+
+
+@test
+def a_token_that_has_used_up_its_minute_is_told_as_well():
+    assert served.get("/v1/files", **slow).status == 200
+    for route in ROUTES:
+        answer = ask(served, route, **slow)
+        small = served.post(route, {"input": "1"}, slow)
+        assert answer.status == small.status == 429, (route, answer, small)
+        assert answer.body == small.body, (route, answer, small)
+        assert 1 <= int(answer.headers["Retry-After"]) <= 60, answer.headers
+        assert answer.headers["Content-Type"] == "application/json"
+    text = served.get("/metrics", **first).text
+    assert 'route="/v1/files",status="429"} 2' in text, text
+
+
+@test
+def who_may_is_counted_once():
+    own = add("once", "-r", "2")
+    body = b'{"input": "1"}' + b" " * 300_000
+    for status in 200, 200, 429:
+        answer = served.post("/eval", body, own)
+        assert answer.status == status, answer
+
+
+def upload(headers, size=0):
+    """Begin a large upload; returns when nginx writes it to the disk."""
+    before = spooled(served)
+    link = begin(served, "/v1/files", FORM_HEAD + bytes(1 << 20),
+                 Content_Type=FORM, **headers)
+    wait_for(lambda: spooled(served) == before + 1)
+    return link
+
+
+def is_busy(headers):
+    answer = ask(served, "/v1/files", Content_Type=FORM, **headers)
+    assert (answer.status, answer.text) == (
+        503, '{"detail":"Too many requests are waiting"}'), answer
+    assert answer.headers["Retry-After"] == "1", answer.headers
+    answer = ask(served, "/eval", **headers)
+    assert (answer.status, answer.text) == (
+        503, '{"title": "503 Service Unavailable"}'), answer
+
+
+@test
+def so_many_large_ones_come_at_one_time_and_each_token_has_its_share():
+    links = [upload(first), upload(first)]
+    is_busy(first)
+    links += [upload(second), upload(second)]
+    is_busy(third)
+    assert spooled(served) == 4
+    # Others, who are not large, are not concerned, however slow those are.
+    for headers in first, third:
+        answer = served.post("/eval", {"input": "print(1)"}, headers)
+        assert answer.json["stdout"] == "1\n", answer
+        answer = served.post("/eval", b'{"input": "print(2)"}' +
+                             b" " * 1_000_000, headers)
+        assert answer.json["stdout"] == "2\n", answer
+    for link in links:
+        link.close()
+    wait_for(lambda: spooled(served) == 0)
+    upload(third).close()
+
+
+@test
+def small_bodies_stay_in_memory():
+    with begin(served, "/eval", bytes(200_000), 250_000, **first) as link:
+        assert served.get("/health").status == 200  # it has been read
+        assert spooled(served) == 0
+    with begin(served, "/eval", bytes(500_000), 600_000, **first):
+        wait_for(lambda: spooled(served) == 1)
+
+
+@test
+def the_disk_is_reckoned_with_what_nginx_lets_in():
+    def number(text, name):
+        return int(re.search(name + r"\D+(\d+)", text)[1])
+
+    with open(os.path.join(ROOT, "sandbox/base/spool.h")) as file:
+        header = file.read()
+    with open(os.path.join(ROOT, "nginx/api.conf")) as file:
+        conf = file.read()
+    with open(os.path.join(ROOT, "nginx/http.conf")) as file:
+        sizes = file.read()
+    for zone, name in ("medium", "SPOOL_MEDIUM"), ("huge", "SPOOL_HUGE"):
+        counts = set(re.findall(r"limit_conn inline_%s (\d+);" % zone, conf))
+        assert counts == {str(number(header, name + r" INT64_C"))}, (
+            zone, counts)
+        assert conf.count("limit_conn inline_%s " % zone) == conf.count(
+            "auth_request /") == 4
+    pattern = re.search(r'"~(\S+  \S+)\$" medium;', sizes)[1]
+    most = number(header, "SPOOL_MEDIUM_BYTES INT64_C")
+    for length, fits in (most - 1, True), (most, False), (most * 10, False):
+        assert bool(re.fullmatch(pattern, "HTTP/1.1  %d" % length)) == fits
+    assert "SPOOL_HUGE_BYTES (INT64_C(128) << 20)" in header
+    assert max(int(size) for size in re.findall(
+        r"client_max_body_size (\d+)m;", conf)) == 128
+
+
+@test
+def without_tokens_strangers_are_told_before_the_body_is_read():
+    with Served(IL_API_CELLS="1") as open_:
+        for route in ROUTES:
+            answer = ask(open_, route, Host="else.example")
+            small = open_.post(route, {"input": "1"},
+                               {"Host": "else.example"})
+            assert answer.status == small.status == 403, (route, answer)
+            assert answer.body == small.body, (route, answer, small)
+        assert spooled(open_) == 0
+        body = b'{"input": "print(3)"}' + b" " * 9_000_000
+        assert open_.post("/eval", body).json["stdout"] == "3\n"
+
+
+try:
+    run()
+finally:
+    served.close()
+    folder.cleanup()
