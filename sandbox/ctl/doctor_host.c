@@ -15,8 +15,12 @@
 
 #define TOOL_MS 15000
 #define OUTPUT_MAX (256 << 10)
-/* Below this, the broker refuses new cells soon. */
-#define DISK_LOW (INT64_C(1) << 30)
+/* Below this, the broker refuses new cells soon, */
+#define SANDBOXES_LOW (INT64_C(1) << 30)
+/* commits fail soon, */
+#define DATABASE_LOW (INT64_C(256) << 20)
+/* il-api refuses uploads soon: it leaves 256 MiB to others. */
+#define FILES_LOW (INT64_C(512) << 20)
 
 /* Run a tool; false (and why) when it cannot be run or fails. */
 static bool
@@ -169,31 +173,53 @@ doctor_nginx(struct doctor *d)
 		    "nginx: %s", why);
 }
 
+/* Where data is: the state folder holds sockets, often in memory. */
 static void
-check_space(struct doctor *d, const char *name, const char *path)
+check_space(struct doctor *d, const char *name, const char *path, int64_t low)
 {
 	struct statvfs fs;
 	int64_t free_bytes;
 	char text[32];
+	char least[32];
 
 	if (statvfs(path, &fs) != 0)
 		return; /* told by the check of the folder */
 	free_bytes = (int64_t)(fs.f_bavail * fs.f_frsize);
 	ctl_size(free_bytes, text);
-	if (free_bytes < DISK_LOW)
+	ctl_size(low, least);
+	if (free_bytes < low)
 		doctor_bad(d, "free some space, or ilctl expire",
-		    "disk: %s left for %s", text, name);
+		    "disk: %s left for %s in %s; it should be %s", text, name,
+		    path, least);
 	else if (fs.f_files > 0 && fs.f_favail < 10000)
 		doctor_bad(d, "remove some files",
-		    "disk: only %lu inodes left for %s",
-		    (unsigned long)fs.f_favail, name);
+		    "disk: only %lu inodes left for %s in %s",
+		    (unsigned long)fs.f_favail, name, path);
 	else
 		doctor_good(d, "disk: %s free for %s", text, name);
+}
+
+static void
+check_database_space(struct doctor *d)
+{
+	const char *path = d->config->database;
+	const char *slash = strrchr(path, '/');
+	auto_free char *folder = slash == NULL ?
+	    xstrdup(".") :
+	    xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+
+	check_space(d, "the database", folder, DATABASE_LOW);
 }
 
 void
 doctor_disk(struct doctor *d)
 {
-	check_space(d, "the state", d->config->state_dir);
-	check_space(d, "the sandboxes", d->config->base_dir);
+	const struct config *config = d->config;
+	auto_free char *files = *config->api_files != '\0' ?
+	    xstrdup(config->api_files) :
+	    config_state_path(config, "files");
+
+	check_database_space(d);
+	check_space(d, "the sandboxes", config->base_dir, SANDBOXES_LOW);
+	check_space(d, "the files of the HTTP APIs", files, FILES_LOW);
 }

@@ -7,6 +7,7 @@ import os
 import socket
 import sqlite3
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -308,6 +309,36 @@ esac
         house.ilctl("migrate")
         out = house.ilctl("doctor")[1]
         assert "ok    database" in out and "ok    state" in out, out
+
+
+@test
+def doctor_measures_where_data_is():
+    """On a host with little memory, /run is small: there are sockets alone."""
+    def doctor(house, mounts):
+        script = "".join("mount -t tmpfs -o size=%s tmpfs %s && " % (size, path)
+                         for path, size in mounts) + "exec %s/bin/ilctl doctor"
+        done = subprocess.run(
+            ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c",
+             script % house.folder], env=house.environment,
+            cwd=house.folder, capture_output=True, text=True)
+        lines = done.stdout.split("\n")
+        return [line for line in lines if " disk: " in line] or done.stderr
+
+    with House() as house:
+        base, data = house.environment["IL_BASE_DIR"], house.folder + "/data"
+        house.environment.update(IL_DATABASE=data + "/inline.db",
+                                 IL_API_FILES=data + "/files")
+        for path in (house.state, base, data + "/files"):
+            os.makedirs(path)
+        disks = doctor(house, [(house.state, "4m")])
+        assert len(disks) == 3, disks
+        assert all(line.startswith("ok") for line in disks), disks
+        for path, size, what in ((base, "900m", "the sandboxes"),
+                                 (data, "200m", "the database"),
+                                 (data + "/files", "400m", "the files")):
+            disks = doctor(house, [(path, size)])
+            bad = [line for line in disks if line.startswith("FAIL")]
+            assert len(bad) == 1 and what in bad[0], (what, disks)
 
 
 @test
