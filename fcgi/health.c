@@ -1,9 +1,11 @@
 #include "health.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <jansson.h>
 
+#include "../sandbox/base/buf.h"
 #include "../sandbox/base/cleanup.h"
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
@@ -43,6 +45,7 @@ gather_broker(const struct config *config, struct health *health)
 	}
 	health->broker = true;
 	health->docker = status.engine;
+	health->docker_age_ms = status.engine_age_ms;
 	health->image = status.image;
 	memcpy(health->image_name, status.image_name,
 	    sizeof(health->image_name));
@@ -81,31 +84,44 @@ void
 health_gather(const struct config *config, struct health *health)
 {
 	memset(health, 0, sizeof(*health));
+	health->docker_age_ms = -1;
 	gather_broker(config, health);
 	gather_database(config, health);
 }
 
-/* NULL: all is well.  The first cause comes first: without the broker nobody
- * knows about the engine. */
-static const char *
-health_message(const struct health *health)
+/* Empty: all is well.  The first cause comes first: without the broker nobody
+ * knows about the engine, and what it knows has an age. */
+static void
+health_message(const struct health *health, struct buf *message)
 {
+	int64_t age_s = health->docker_age_ms / 1000;
+
 	if (!health->database)
-		return "the database does not answer";
-	if (!health->broker)
-		return "il-sandboxd does not answer";
-	if (!health->docker)
-		return "the Docker engine does not answer";
-	if (!health->image)
-		return "the sandbox image is missing";
-	return NULL;
+		buf_adds(message, "the database does not answer");
+	else if (!health->broker)
+		buf_adds(message, "il-sandboxd does not answer");
+	else if (!health->docker && health->docker_age_ms < 0)
+		buf_adds(message,
+		    "the Docker engine has not yet answered "
+		    "il-sandboxd");
+	else if (!health->docker)
+		buf_addf(message,
+		    "the Docker engine does not answer (asked %" PRId64
+		    " s ago)",
+		    age_s);
+	else if (!health->image)
+		buf_addf(message,
+		    "the sandbox image is missing (looked for %" PRId64
+		    " s ago)",
+		    age_s);
 }
 
 static json_t *
 health_details(const struct health *h)
 {
-	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, s:s?, s:s?, "
-			 "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:I}",
+	return json_pack(
+	    "{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, s:s?, s:s?, "
+	    "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:I, s:o}",
 	    "version", INLINE_VERSION, "broker", h->broker, "docker", h->docker,
 	    "image", h->image, "database", h->database, "image_name",
 	    h->image_name, "python", h->python[0] == '\0' ? NULL : h->python,
@@ -115,17 +131,25 @@ health_details(const struct health *h)
 	    (json_int_t)h->starting, "waiting", (json_int_t)h->waiting, "jobs",
 	    "queued", (json_int_t)h->queued, "running", (json_int_t)h->running,
 	    "untold", (json_int_t)h->untold, "oldest_ms",
-	    (json_int_t)h->oldest_ms, "free_bytes", (json_int_t)h->free_bytes);
+	    (json_int_t)h->oldest_ms, "free_bytes", (json_int_t)h->free_bytes,
+	    "docker_age_ms",
+	    h->docker_age_ms < 0 ? json_null() :
+				   json_integer((json_int_t)h->docker_age_ms));
 }
 
 char *
 health_json(const struct health *health)
 {
-	const char *message = health_message(health);
-	json_auto_t *root = json_pack("{s:s, s:s?, s:s, s:o}", "status",
-	    message == NULL ? "ok" : "error", "message", message, "version",
+	auto_buf struct buf message = BUF_INIT(256);
+	json_auto_t *root = NULL;
+	char *text;
+
+	health_message(health, &message);
+	root = json_pack("{s:s, s:s?, s:s, s:o}", "status",
+	    message.len == 0 ? "ok" : "error", "message",
+	    message.len == 0 ? NULL : buf_str(&message), "version",
 	    CONTRACT_VERSION, "inline", health_details(health));
-	char *text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
+	text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
 
 	if (text == NULL) /* an image's name that is no UTF-8, or no memory */
 		log_fatal(1, "cannot write the health as JSON");

@@ -13,10 +13,11 @@ struct config;
 #define HEALTH_WAIT_MS 1000
 
 struct health {
-	bool broker;   /* il-sandboxd answers */
-	bool docker;   /* the engine answers */
-	bool image;    /* the image is there */
-	bool database; /* it opens and answers */
+	bool broker;	       /* il-sandboxd answers */
+	bool docker;	       /* the engine answers */
+	int64_t docker_age_ms; /* since that was found out; -1: not yet */
+	bool image;	       /* the image is there */
+	bool database;	       /* it opens and answers */
 	char image_name[256];
 	char python[32]; /* "" while no cell has told yet */
 	/* Of the APIs' runs: "run", "cell", NULL while no cell has told yet;

@@ -96,6 +96,7 @@ frame_field_type(enum frame_tag tag)
 	case TAG_STARTING:
 	case TAG_WAITING:
 	case TAG_FREE_BYTES:
+	case TAG_ENGINE_AGE:
 		return FIELD_INT;
 	case TAG_CLASS:
 	case TAG_SANDBOX:
@@ -111,6 +112,7 @@ frame_field_type(enum frame_tag tag)
 	case TAG_DATA:
 	case TAG_IMAGE_NAME:
 	case TAG_IMAGES:
+	case TAG_TROUBLE:
 		return FIELD_BYTES;
 	case TAG_ARG:
 	case TAG_ENV:

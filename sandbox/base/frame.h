@@ -170,6 +170,9 @@ enum frame_tag {
 	TAG_WAITING = 102,	/* int: lease requests in the queue */
 	TAG_FREE_BYTES = 103,	/* int: on the file system of the workspaces */
 	TAG_IMAGES = 104,	/* text: SANDBOX_IMAGES */
+	TAG_ENGINE_AGE = 110,	/* int: ms since what is said of engine and
+				 * image was found out; absent: it is not yet */
+	TAG_TROUBLE = 111,	/* text: why one of them is away */
 };
 
 /* How a run in an api cell is held apart from the others. */

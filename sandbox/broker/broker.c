@@ -192,7 +192,6 @@ broker_on_engine(void *arg)
 {
 	struct broker *b = arg;
 
-	clients_engine_changed(&b->clients);
 	pool_poke(&b->pool);
 	if (b->engine.up && b->engine.swept)
 		provider_begin(&b->provider);

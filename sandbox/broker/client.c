@@ -253,19 +253,3 @@ clients_close(struct clients *clients)
 		client_close(client);
 	}
 }
-
-void
-clients_engine_changed(struct clients *clients)
-{
-	struct client *client;
-	struct client *next;
-
-	if (clients->engine->probe.running)
-		return;
-	for (client = LIST_FIRST(&clients->all); client != NULL;
-	     client = next) {
-		next = LIST_NEXT(client, link);
-		if (client->state == CLIENT_WANTS_STATUS)
-			request_tell_status(client);
-	}
-}

@@ -49,7 +49,6 @@ struct clients {
 enum client_state {
 	CLIENT_ASKED_NOTHING,
 	CLIENT_WANTS_LEASE, /* in the queue, or leased */
-	CLIENT_WANTS_STATUS,
 	CLIENT_WAITS_TO_CREATE,
 	CLIENT_CREATES,
 	CLIENT_REMOVES,
@@ -76,8 +75,6 @@ int clients_listen(struct clients *clients, const struct config *config,
 void clients_open(struct clients *clients);
 /* Hang up on everybody, accept no one. */
 void clients_close(struct clients *clients);
-/* The engine's state is known anew. */
-void clients_engine_changed(struct clients *clients);
 
 /* ---- between client.c and request.c ---- */
 
@@ -85,7 +82,6 @@ void clients_engine_changed(struct clients *clients);
 void request_take(struct client *client, const struct frame_view *view);
 /* It hung up: let go of what it asked for. */
 void request_abandon(struct client *client);
-void request_tell_status(struct client *client);
 
 /* Answers; the last two hang up afterwards, and the client is freed. */
 bool client_send(const struct client *client, const struct frame *frame,

@@ -14,7 +14,7 @@
 #define REMOVE_MS 20000
 #define PULL_MS (30 * 60 * 1000)
 #define PULL_AGAIN_MS (5 * 60 * 1000)
-#define RECHECK_MS 30000
+#define RECHECK_MS 30000 /* when nobody has asked before */
 #define BAD_NEWS_MS 1000 /* what is bad is believed for so long */
 #define OUTPUT_MAX 65536
 #define SWEEP_BATCH 64
@@ -75,7 +75,7 @@ pull_maybe(struct engine *e)
 	(void)engine_run(e, &e->pull, &argv, PULL_MS, pull_on_end);
 }
 
-/* ---- bad news are looked after ---- */
+/* ---- it is looked after ---- */
 
 static void
 recheck_on_timer(void *arg)
@@ -92,7 +92,7 @@ recheck_plan(struct engine *e)
 	if (e->recheck != NULL)
 		loop_timer_cancel(e->loop, e->recheck);
 	e->recheck = NULL;
-	if ((!e->up || !e->image) && !e->ending)
+	if (!e->ending)
 		e->recheck = loop_timer_add(e->loop,
 		    clock_monotonic_ms() + RECHECK_MS, recheck_on_timer, e);
 }

@@ -11,7 +11,7 @@ struct config;
 /*
  * What is known of the Docker engine and the image, and what keeps it known: a
  * probe (one `docker image inspect`, which tells of both), at the start, when
- * somebody asks, when a call failed, and every 30 s while something is wrong.
+ * somebody asks, when a call failed, and every 30 s.
  * After the engine was found, and before the first container is started, all
  * containers and volumes of an earlier life of this broker are swept.
  */

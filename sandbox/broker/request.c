@@ -22,7 +22,7 @@
 
 #define CREATIONS_MAX 4
 #define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
-#define FRESH_MS 5000 /* a status may be so old */
+#define FRESH_MS 5000 /* a status may be so old before docker is asked */
 
 /* What CREATE may ask for. */
 #define QUOTA_MIN (INT64_C(4) << 20)
@@ -277,11 +277,13 @@ request_remove(struct client *client, const struct frame_view *view)
 
 /* ---- the status ---- */
 
-void
-request_tell_status(struct client *client)
+/* What is known last, at once: a status is asked for when something is wrong,
+ * and must not wait for what is.  What is old is asked for anew behind it. */
+static void
+request_status(struct client *client)
 {
 	const struct clients *clients = client->clients;
-	const struct engine *engine = clients->engine;
+	struct engine *engine = clients->engine;
 	struct pool_count count;
 	int64_t free_bytes = 0;
 	struct frame frame;
@@ -293,6 +295,10 @@ request_tell_status(struct client *client)
 	frame_start(&frame, FRAME_STATUS_IS);
 	frame_add_int(&frame, TAG_ENGINE, engine->up ? 1 : 0);
 	frame_add_int(&frame, TAG_IMAGE, engine->image ? 1 : 0);
+	if (engine->probed_ms >= 0)
+		frame_add_int(&frame, TAG_ENGINE_AGE,
+		    clock_monotonic_ms() - engine->probed_ms);
+	frame_add_text(&frame, TAG_TROUBLE, engine->trouble);
 	frame_add_text(&frame, TAG_IMAGE_NAME, clients->config->sandbox_image);
 	frame_add_text(&frame, TAG_IMAGES, clients->config->sandbox_images);
 	frame_add_text(&frame, TAG_PYTHON, clients->pool->python);
@@ -305,16 +311,7 @@ request_tell_status(struct client *client)
 	frame_add_text(&frame, TAG_TEXT, clients->pool->hindrance);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
-}
-
-/* Truthful rather than quick: what is old is asked for anew, which takes as
- * long as the probe's deadline at most. */
-static void
-request_status(struct client *client)
-{
-	client->state = CLIENT_WANTS_STATUS;
-	if (!engine_refresh(client->clients->engine, FRESH_MS))
-		request_tell_status(client);
+	(void)engine_refresh(engine, FRESH_MS);
 }
 
 /* ---- all of it ---- */
@@ -349,7 +346,6 @@ request_abandon(struct client *client)
 
 	switch (client->state) {
 	case CLIENT_ASKED_NOTHING:
-	case CLIENT_WANTS_STATUS:
 		break;
 	case CLIENT_WANTS_LEASE:
 		pool_withdraw(clients->pool, &client->ticket);

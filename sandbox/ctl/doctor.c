@@ -183,9 +183,13 @@ check_broker(struct doctor *d)
 	doctor_good(d, "il-sandboxd: %" PRId64 " cells, %" PRId64 " leased%s%s",
 	    s->cells, s->leased, *s->python != '\0' ? ", Python " : "",
 	    s->python);
-	if (!s->engine)
+	if (s->engine_age_ms < 0)
+		doctor_note(d, "il-sandboxd: has just begun to ask the engine");
+	else if (!s->engine)
 		doctor_bad(d, "look at il-sandboxd's log",
-		    "il-sandboxd: cannot reach the engine");
+		    "il-sandboxd: cannot reach the engine (asked %" PRId64
+		    " s ago): %s",
+		    s->engine_age_ms / 1000, s->trouble);
 }
 
 static void

@@ -24,6 +24,18 @@ print_front(const struct config *config, const char *program, const char *name)
 	return fd >= 0;
 }
 
+static void
+print_engine(const struct lease_status *s)
+{
+	if (s->engine_age_ms < 0) {
+		printf("%-12s not asked yet\n", "engine");
+		return;
+	}
+	printf("%-12s %s (asked %" PRId64 " s ago)%s%s\n", "engine",
+	    s->engine ? "answers" : "does not answer", s->engine_age_ms / 1000,
+	    *s->trouble != '\0' ? ": " : "", s->trouble);
+}
+
 static bool
 print_broker(const struct config *config)
 {
@@ -38,8 +50,7 @@ print_broker(const struct config *config)
 	}
 	ctl_size(s.free_bytes, bytes);
 	printf("%-12s running\n", "il-sandboxd");
-	printf("%-12s %s\n", "engine",
-	    s.engine ? "answers" : "does not answer");
+	print_engine(&s);
 	printf("%-12s %s%s%s%s\n", "image", s.image_name,
 	    s.image ? "" : " (missing)", *s.python != '\0' ? ", Python " : "",
 	    s.python);

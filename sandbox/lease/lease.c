@@ -199,9 +199,11 @@ status_read(struct lease_status *status, const struct frame_view *view)
 		{ TAG_WAITING, &status->waiting },
 		{ TAG_FREE_BYTES, &status->free_bytes },
 		{ TAG_ISOLATION, &status->isolation },
+		{ TAG_ENGINE_AGE, &status->engine_age_ms },
 	};
 	int64_t flag = 0;
 
+	status->engine_age_ms = -1;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		(void)frame_get_int(view, numbers[i].tag, numbers[i].value);
 	status->engine = frame_get_int(view, TAG_ENGINE, &flag) && flag == 1;
@@ -212,6 +214,8 @@ status_read(struct lease_status *status, const struct frame_view *view)
 		sizeof(status->images)) ||
 	    images_check(status->images) != NULL)
 		status->images[0] = '\0';
+	(void)frame_get_text(view, TAG_TROUBLE, status->trouble,
+	    sizeof(status->trouble));
 	(void)frame_get_text(view, TAG_PYTHON, status->python,
 	    sizeof(status->python));
 	(void)frame_get_text(view, TAG_TEXT, status->hindrance,

@@ -73,8 +73,10 @@ enum lease_outcome lease_remove_workspace(const char *socket_path,
     const char *sandbox, int wait_ms, struct err *err);
 
 struct lease_status {
-	bool engine; /* the Docker engine answers */
-	bool image;  /* the image is there */
+	bool engine;	       /* the Docker engine answers */
+	bool image;	       /* the image is there */
+	int64_t engine_age_ms; /* since that was found out; -1: it is not yet */
+	char trouble[160];     /* why one of them is away, "": neither is */
 	char image_name[256];
 	char images[1025]; /* SANDBOX_IMAGES: images.h; "": not told */
 	char python[32];   /* of the image; "" while no cell has told yet */

@@ -123,7 +123,12 @@ static void
 add_broker(struct report *r, const struct lease_status *status)
 {
 	add_line(r, status->engine, "Docker: %s",
-	    status->engine ? "reachable" : "does not answer");
+	    status->engine		  ? "reachable" :
+		status->engine_age_ms < 0 ? "not asked yet" :
+					    "does not answer");
+	if (status->engine_age_ms >= 0)
+		buf_addf(r->lines, " (asked %" PRId64 " s ago)",
+		    status->engine_age_ms / 1000);
 	if (status->image_name[0] != '\0')
 		add_image(r, status);
 	add_line(r, true,

@@ -56,7 +56,7 @@ INTEGERS = {"CODE", "COLD", "REASON", "STATUS", "SIGNAL", "STREAM", "SIZE",
             "WALL_US", "CPU_US", "MAX_RSS", "USED_BYTES", "USED_FILES",
             "TOTAL", "DISK_FULL", "ENGINE", "IMAGE", "CELLS", "LEASED",
             "STARTING", "WAITING", "FREE_BYTES", "MTIME", "KIND", "WHY",
-            "ISOLATION", "RETIRE", "CUT"}
+            "ISOLATION", "RETIRE", "CUT", "ENGINE_AGE"}
 
 
 def unpack(packet):

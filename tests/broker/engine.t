@@ -49,6 +49,38 @@ def probe_fails():
         fake.close()
 
 
+def status_waits_for_nobody():
+    """What is known last, and how old that is; docker is asked behind it."""
+    fake = Fake(probe="hang")
+    with Broker(**fake.settings) as b:
+        asked = b.ask(pack("STATUS"))
+        kind, fields = asked.answer(PATIENCE)
+        is_(kind, "STATUS_IS", "docker hangs: there is a status")
+        ok(not b.logged().count("does not answer"),
+           "before its deadline has passed")
+        ok("ENGINE_AGE" not in fields, "nothing is known yet")
+        b.wait_log("does not answer")
+        fields = b.status()
+        ok(fields["ENGINE"] == 0 and fields["ENGINE_AGE"] >= 0,
+           "then it is away, since just now")
+        ok(b"timed out" in fields["TROUBLE"] or fields["TROUBLE"],
+           "and why")
+        note(fields["TROUBLE"])
+        fake.set(probe="real")
+        b.wait_status(ENGINE=1, patience=PATIENCE)
+        ok("TROUBLE" not in b.status() or not b.status()["TROUBLE"],
+           "it is found to be back, without anybody's lease")
+        probes = fake.calls().count("probe")
+        end = time.monotonic() + PATIENCE
+        age = 0
+        while fake.calls().count("probe") == probes and \
+                time.monotonic() < end:
+            age = max(age, b.status()["ENGINE_AGE"])
+            time.sleep(0.2)
+        ok(4000 < age < 8000, "what is old is asked for anew: %d ms" % age)
+    fake.close()
+
+
 def run_fails():
     for mode, why in (("fails", "START"), ("die", "ENGINE"), ("flood", "START"),
                       ("lie", "START"), ("quiet", "START"), ("down", "ENGINE"),
@@ -237,6 +269,6 @@ def engine_away_and_back():
         shutil.rmtree(folder)
 
 
-main(probe_fails, run_fails, run_says_why, run_hangs, kill_fails,
+main(probe_fails, status_waits_for_nobody, run_fails, run_says_why, run_hangs, kill_fails,
      interpreters_pulled, nothing_works_at_the_end, no_program, podman,
      image_missing, image_pulled, engine_away_and_back)

@@ -10,6 +10,8 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import front as f  # noqa: E402
+sys.path.insert(0, os.path.join(f.ROOT, "tests", "broker"))
+import brokerlib  # noqa: E402
 
 tap = f.Tap()
 
@@ -54,6 +56,35 @@ def check_silent_broker(front):
     listener.close()
 
 
+def check_engine_away(front):
+    """The broker answers, and says since when it knows what of Docker."""
+    for fields, words in (
+            ((("ENGINE", 0), ("ENGINE_AGE", 12345)),
+             ("Docker engine does not answer", "12 s")),
+            ((("ENGINE", 0),), ("Docker engine", "not yet")),
+            ((("ENGINE", 1), ("IMAGE", 0), ("ENGINE_AGE", 3000)),
+             ("image is missing", "3 s"))):
+        if os.path.exists(front.path("lease.sock")):
+            os.unlink(front.path("lease.sock"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(front.path("lease.sock"))
+            listener.listen(5)
+
+            def answer_one():
+                sock, _ = listener.accept()
+                sock.recv(4096)
+                sock.send(brokerlib.pack("STATUS_IS", *fields))
+                sock.close()
+
+            thread = threading.Thread(target=answer_one, daemon=True)
+            thread.start()
+            answer = health(front)
+            thread.join()
+        tap.ok(answer["status"] == "error" and
+               all(word in answer["message"] for word in words),
+               "says what is away, and since when", answer)
+
+
 with f.Front(program="il-api") as front:
     check_routes(front)
     answer = health(front)
@@ -67,6 +98,7 @@ with f.Front(program="il-api") as front:
     tap.equal(health(front)["inline"]["jobs"]["queued"], 1,
               "the queue is counted")
     check_silent_broker(front)
+    check_engine_away(front)
     for suffix in ("", "-wal", "-shm"):
         if os.path.exists(front.database + suffix):
             os.unlink(front.database + suffix)

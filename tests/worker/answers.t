@@ -270,8 +270,10 @@ def health_tells_what_it_sees():
     text = told(house.send("health"), "Docker: reachable", "Python 3.11.2",
                 "Database: answers", "0 waiting, 0 running", "Clock:")
     assert "Problem" not in text, text
-    house.broker.status = (("ENGINE", 0), ("IMAGE", 0))
-    told(house.send("health"), "**Problem** · Docker: does not answer")
+    house.broker.status = (("ENGINE", 0), ("IMAGE", 0),
+                           ("ENGINE_AGE", 7000))
+    told(house.send("health"),
+         "**Problem** · Docker: does not answer (asked 7 s ago)")
 
 
 @test
