@@ -5,16 +5,17 @@
 
 #include <jansson.h>
 
+#include "report.h"
+
 #include "../sandbox/base/buf.h"
 #include "../sandbox/base/cleanup.h"
+#include "../sandbox/base/clock.h"
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/frame.h"
 #include "../sandbox/base/log.h"
 #include "../sandbox/base/sockets.h"
 #include "../sandbox/lease/lease.h"
-#include "../sandbox/store/db.h"
-#include "../sandbox/store/job.h"
 
 /* The version of the code-interpreter contract whose /health this is. */
 #define CONTRACT_VERSION "0.4.4"
@@ -59,25 +60,29 @@ gather_broker(const struct config *config, struct health *health)
 	health->free_bytes = status.free_bytes;
 }
 
-/* Opened each time: health is asked rarely, and is to notice that the database
- * is gone or is another one. */
+/* As il-fcgi has told: old news is none. */
 static void
-gather_database(const struct config *config, struct health *health)
+gather_jobs(const struct config *config, struct health *health)
 {
-	struct job_counts counts = { .queued = 0 };
+	struct report report;
 	struct err err;
-	struct db *db = db_open(config->database, DB_READER, &err);
+	int64_t age_ms;
 
-	if (db == NULL || job_count(db, &counts, &err) < 0) {
-		log_warn("health: database: %s", err.text);
-	} else {
-		health->database = true;
-		health->queued = counts.queued;
-		health->running = counts.running;
-		health->untold = counts.untold;
-		health->oldest_ms = counts.oldest_ms;
+	health->jobs_age_ms = -1;
+	if (report_read(config, &report, &err) != 0) {
+		log_warn("health: %s", err.text);
+		return;
 	}
-	db_close(db);
+	age_ms = clock_wall_ms() - report.written_ms;
+	/* The clock was set back: when it was is not known. */
+	if (age_ms < 0)
+		return;
+	health->jobs_age_ms = age_ms;
+	health->database = report.database && age_ms <= REPORT_OLD_MS;
+	health->queued = report.queued;
+	health->running = report.running;
+	health->untold = report.untold;
+	health->oldest_ms = report.oldest_ms;
 }
 
 void
@@ -86,7 +91,7 @@ health_gather(const struct config *config, struct health *health)
 	memset(health, 0, sizeof(*health));
 	health->docker_age_ms = -1;
 	gather_broker(config, health);
-	gather_database(config, health);
+	gather_jobs(config, health);
 }
 
 /* Empty: all is well.  The first cause comes first: without the broker nobody
@@ -96,7 +101,9 @@ health_message(const struct health *health, struct buf *message)
 {
 	int64_t age_s = health->docker_age_ms / 1000;
 
-	if (!health->database)
+	if (health->jobs_age_ms < 0 || health->jobs_age_ms > REPORT_OLD_MS)
+		buf_adds(message, "il-fcgi does not tell how the database is");
+	else if (!health->database)
 		buf_adds(message, "the database does not answer");
 	else if (!health->broker)
 		buf_adds(message, "il-sandboxd does not answer");
@@ -121,7 +128,7 @@ health_details(const struct health *h)
 {
 	return json_pack(
 	    "{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, s:s?, s:s?, "
-	    "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I}, s:I, s:o}",
+	    "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I, s:o}, s:I, s:o}",
 	    "version", INLINE_VERSION, "broker", h->broker, "docker", h->docker,
 	    "image", h->image, "database", h->database, "image_name",
 	    h->image_name, "python", h->python[0] == '\0' ? NULL : h->python,
@@ -131,8 +138,10 @@ health_details(const struct health *h)
 	    (json_int_t)h->starting, "waiting", (json_int_t)h->waiting, "jobs",
 	    "queued", (json_int_t)h->queued, "running", (json_int_t)h->running,
 	    "untold", (json_int_t)h->untold, "oldest_ms",
-	    (json_int_t)h->oldest_ms, "free_bytes", (json_int_t)h->free_bytes,
-	    "docker_age_ms",
+	    (json_int_t)h->oldest_ms, "age_ms",
+	    h->jobs_age_ms < 0 ? json_null() :
+				 json_integer((json_int_t)h->jobs_age_ms),
+	    "free_bytes", (json_int_t)h->free_bytes, "docker_age_ms",
 	    h->docker_age_ms < 0 ? json_null() :
 				   json_integer((json_int_t)h->docker_age_ms));
 }

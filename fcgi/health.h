@@ -8,7 +8,8 @@ struct config;
 
 /*
  * The state of the service for operators and for programs.  Gathering asks the
- * broker (at most HEALTH_WAIT_MS) and the database; rendering is pure.
+ * broker (at most HEALTH_WAIT_MS) and reads what il-fcgi has told of the jobs;
+ * rendering is pure.
  */
 #define HEALTH_WAIT_MS 1000
 
@@ -17,7 +18,7 @@ struct health {
 	bool docker;	       /* the engine answers */
 	int64_t docker_age_ms; /* since that was found out; -1: not yet */
 	bool image;	       /* the image is there */
-	bool database;	       /* it opens and answers */
+	bool database;	       /* it answered il-fcgi, a moment ago */
 	char image_name[256];
 	char python[32]; /* "" while no cell has told yet */
 	/* Of the APIs' runs: "run", "cell", NULL while no cell has told yet;
@@ -33,6 +34,7 @@ struct health {
 	int64_t running;
 	int64_t untold;
 	int64_t oldest_ms;
+	int64_t jobs_age_ms; /* since these four were so; -1: not known */
 };
 
 void health_gather(const struct config *config, struct health *health);

@@ -13,8 +13,10 @@
  * It is a program of its own, with sockets of its own, so that nothing that it
  * does can delay the answers that il-fcgi owes to Discord within three seconds.
  *
- * It may: listen on its sockets, ask the broker, read the database.  It may not
- * and need not: touch Docker, write to the database, use the network.
+ * It may: listen on its sockets, ask the broker for cells of the APIs, keep
+ * uploaded files.  It may not and need not: touch Docker, the jobs' database, a
+ * sandbox, the network.  What /health says of the jobs, il-fcgi has told it
+ * (report.h).
  *
  * A child answers one request at a time.  Every wait has a bound, and a client
  * that hangs up ends its run.
@@ -55,6 +57,7 @@ static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 /* That take and give files. */
 #define FILES_CHILDREN 2
 #define STOP_MS 2000
+#define SWEEP_EVERY_MS 60000
 
 static void
 name_interpreters(struct api_app *app)
@@ -197,6 +200,7 @@ run(struct config *config, struct err *err)
 	}
 	master.work = work;
 	master.tick = sweep;
+	master.tick_ms = SWEEP_EVERY_MS;
 	master.stop_ms = STOP_MS;
 	master.arg = &app;
 	log_info("ready");

@@ -16,7 +16,8 @@
  *
  * It may: listen on its socket, read the sandboxes, insert jobs and views (the
  * database enforces that).  It may not and need not: touch Docker, the network,
- * a user's files, or wait for anything but the database.
+ * a user's files, or wait for anything but the database.  Its first process
+ * tells il-api how many jobs there are (report.h).
  *
  * The first process holds the socket and starts two that serve it, and starts
  * again what ends.  Whichever has nothing to do takes what has come: requests
@@ -40,13 +41,17 @@
 
 #include "front.h"
 #include "master.h"
+#include "report.h"
 #include "serve.h"
 #include "siblings.h"
 
+#include "../sandbox/base/clock.h"
 #include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/log.h"
 #include "../sandbox/base/priority.h"
+#include "../sandbox/store/db.h"
+#include "../sandbox/store/job.h"
 
 static const char usage[] = "usage: il-fcgi [-tv] [-e envfile]\n";
 
@@ -56,6 +61,32 @@ static const char usage[] = "usage: il-fcgi [-tv] [-e envfile]\n";
 #define STOP_MS 8000
 
 _Static_assert(PROCESSES <= SIBLINGS_MAX, "each has its place");
+
+/* For il-api, which has no right on the database.  Opened each time, in the
+ * master: it is to be noticed when it is gone or another one, and while the
+ * children are busy. */
+static void
+tell_jobs(void *arg)
+{
+	const struct front *front = arg;
+	struct report report = { .written_ms = clock_wall_ms() };
+	struct job_counts counts = { .queued = 0 };
+	struct err err;
+	struct db *db = db_open(front->config->database, DB_READER, &err);
+
+	if (db == NULL || job_count(db, &counts, &err) < 0) {
+		log_warn("database: %s", err.text);
+	} else {
+		report.database = true;
+		report.queued = counts.queued;
+		report.running = counts.running;
+		report.untold = counts.untold;
+		report.oldest_ms = counts.oldest_ms;
+	}
+	db_close(db);
+	if (report_write(front->config, &report, &err) != 0)
+		log_warn("%s", err.text);
+}
 
 /* A child: returns when it was told to end. */
 static int
@@ -96,6 +127,8 @@ run(const struct config *config, struct err *err)
 	if (result == 0) {
 		master.work = work;
 		master.lost = front_lost;
+		master.tick = tell_jobs;
+		master.tick_ms = REPORT_EVERY_MS;
 		master.arg = &front;
 		master.stop_ms = STOP_MS;
 		log_info("ready");

@@ -223,7 +223,7 @@ master_run(struct master *master, struct err *err)
 {
 	static const int extra[] = { SIGCHLD, 0 };
 	struct pollfd p = { .events = POLLIN };
-	int64_t tick_ms = 0;
+	int64_t due_ms = master->tick != NULL ? 0 : INT64_MAX;
 	bool end = false;
 
 	/* What the children leave behind, sessions, belongs to us. */
@@ -235,13 +235,12 @@ master_run(struct master *master, struct err *err)
 	while (!end) {
 		int64_t next_ms = start_children(master, p.fd);
 
-		if (clock_monotonic_ms() >= tick_ms) {
-			if (master->tick != NULL)
-				master->tick(master->arg);
-			tick_ms = clock_monotonic_ms() + MASTER_TICK_MS;
+		if (clock_monotonic_ms() >= due_ms) {
+			master->tick(master->arg);
+			due_ms = clock_monotonic_ms() + master->tick_ms;
 		}
-		if (next_ms < 0 || next_ms > tick_ms)
-			next_ms = tick_ms;
+		if (next_ms < 0 || next_ms > due_ms)
+			next_ms = due_ms;
 		if (poll(&p, 1, clock_poll_timeout(next_ms)) < 0 &&
 		    errno != EINTR) {
 			(void)err_system(err, "poll");

@@ -35,15 +35,14 @@ struct master {
 	/* In the index-th child: serve its socket until a signal says to end.
 	 * Returns the status to end with. */
 	int (*work)(void *arg, struct serve *serve, size_t index);
-	/* In the master, at the start and every MASTER_TICK_MS.  Or NULL. */
+	/* In the master, at the start and every tick_ms.  Or NULL. */
 	void (*tick)(void *arg);
+	int64_t tick_ms;
 	/* In the master: a child ended otherwise than it should.  Or NULL. */
 	void (*lost)(void *arg);
 	void *arg;
 	int64_t stop_ms; /* to answer what is at hand; then they are killed */
 };
-
-#define MASTER_TICK_MS 60000
 
 /* After -1 there is nothing to close. */
 int master_open(struct master *master, const struct config *config,

@@ -8,7 +8,7 @@
 #include "../base/cleanup.h"
 #include "../base/config.h"
 #include "../base/err.h"
-#include "file.h"
+#include "../base/file.h"
 
 #define CONF_MAX (256 << 10)
 

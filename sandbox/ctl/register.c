@@ -7,10 +7,10 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/err.h"
+#include "../base/file.h"
 #include "../base/text.h"
 #include "../rest/rest.h"
 #include "ctl.h"
-#include "file.h"
 
 #define COMMANDS_MAX (256 << 10)
 

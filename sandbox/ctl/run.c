@@ -36,7 +36,7 @@ struct run {
 /* Files in the state folder that stand for a running program. */
 static const char *const traces[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
 	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
-	"session.sock", "nginx.pid", "wake", NULL };
+	"session.sock", "front/jobs", "nginx.pid", "wake", NULL };
 
 static void
 remove_traces(const struct config *config)
@@ -49,12 +49,12 @@ remove_traces(const struct config *config)
 	}
 }
 
-/* Of the broker's sockets, for each program that connects there. */
+/* In which programs make what others look for. */
 static int
-make_socket_folders(const struct config *config, struct err *err)
+make_state_folders(const struct config *config, struct err *err)
 {
 	static const char *const names[] = { "broker/worker", "broker/api",
-		"broker/ctl" };
+		"broker/ctl", "front" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		auto_free char *path = config_state_path(config, names[i]);
@@ -70,7 +70,7 @@ make_folders(struct run *run, struct err *err)
 {
 	if (fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
 	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
-	    make_socket_folders(run->config, err) != 0)
+	    make_state_folders(run->config, err) != 0)
 		return -1;
 	if (realpath(run->config->state_dir, run->state_dir) == NULL)
 		return err_system(err, "%s", run->config->state_dir);

@@ -64,7 +64,8 @@ all_there(const struct supervisor *s)
 {
 	static const char *const names[] = { SOCKET_BROKER_WORKER,
 		SOCKET_BROKER_API, SOCKET_BROKER_CTL, "fcgi.sock", "api.sock",
-		"run.sock", "files.sock", "session.sock", "nginx.pid", NULL };
+		"run.sock", "files.sock", "session.sock", "front/jobs",
+		"nginx.pid", NULL };
 
 	for (int i = 0; names[i] != NULL; i++) {
 		auto_free char *path = config_state_path(s->config, names[i]);
@@ -317,19 +318,18 @@ watch_folder(struct supervisor *s, const char *path)
 	    0;
 }
 
-/* The state folder, and those of the broker's sockets, which are made here
- * already to be watched. */
+/* The state folder and those below it in which they are made. */
 static int
 open_inotify(struct supervisor *s)
 {
-	static const char *const sockets[] = { SOCKET_BROKER_WORKER,
-		SOCKET_BROKER_API, SOCKET_BROKER_CTL };
+	static const char *const names[] = { SOCKET_BROKER_WORKER,
+		SOCKET_BROKER_API, SOCKET_BROKER_CTL, "front/jobs" };
 
 	s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (s->inotify_fd < 0 || watch_folder(s, s->config->state_dir) != 0)
 		return -1;
-	for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++) {
-		auto_free char *path = config_state_path(s->config, sockets[i]);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		auto_free char *path = config_state_path(s->config, names[i]);
 
 		*strrchr(path, '/') = '\0';
 		if (watch_folder(s, path) != 0)

@@ -47,6 +47,9 @@ def main():
             kept.append(listener)
             listener.bind(os.path.join(os.environ["IL_STATE_DIR"], path))
             listener.listen()
+    if name == "il-fcgi":
+        with open(os.path.join(os.environ["IL_STATE_DIR"], "front/jobs"), "w"):
+            pass
     signal.sigwait({signal.SIGTERM})
     tell("term")
     if deed == "stubborn":

@@ -64,10 +64,10 @@ def check_engine_away(front):
             ((("ENGINE", 0),), ("Docker engine", "not yet")),
             ((("ENGINE", 1), ("IMAGE", 0), ("ENGINE_AGE", 3000)),
              ("image is missing", "3 s"))):
-        if os.path.exists(front.path("lease.sock")):
-            os.unlink(front.path("lease.sock"))
+        if os.path.exists(front.path("broker/api/lease.sock")):
+            os.unlink(front.path("broker/api/lease.sock"))
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            listener.bind(front.path("lease.sock"))
+            listener.bind(front.path("broker/api/lease.sock"))
             listener.listen(5)
 
             def answer_one():
@@ -85,27 +85,89 @@ def check_engine_away(front):
                "says what is away, and since when", answer)
 
 
+KEYS = ("written_ms", "database", "queued", "running", "untold", "oldest_ms")
+
+
+def tell(front, text=None, age_ms=0, **more):
+    """In il-fcgi's place: how the jobs are."""
+    values = dict.fromkeys(KEYS, 0)
+    values.update(database=1, written_ms=int(time.time() * 1000) - age_ms)
+    values.update(more)
+    os.makedirs(front.path("front"), exist_ok=True)
+    with open(front.path("front/jobs.new"), "w") as file:
+        file.write(text if text is not None else
+                   "".join("%s %d\n" % (key, values[key]) for key in KEYS))
+    os.rename(front.path("front/jobs.new"), front.path("front/jobs"))
+
+
+def check_told(front):
+    """What il-fcgi tells is passed on with its age, and not believed for ever
+    or whatever it is."""
+    answer = health(front)
+    jobs = answer["inline"]["jobs"]
+    tap.ok(answer["status"] == "error" and "il-fcgi" in answer["message"] and
+           jobs["age_ms"] is None and answer["inline"]["database"] is False,
+           "il-fcgi has told nothing: says so", answer)
+    tell(front, age_ms=4000, queued=3, running=2, untold=1, oldest_ms=700)
+    answer = health(front)
+    jobs = answer["inline"]["jobs"]
+    tap.ok(answer["inline"]["database"] is True and
+           4000 <= jobs.pop("age_ms") < 60000 and
+           jobs == {"queued": 3, "running": 2, "untold": 1, "oldest_ms": 700},
+           "passed on, with its age", answer)
+    tell(front, age_ms=61000, queued=3)
+    answer = health(front)
+    tap.ok("il-fcgi" in answer["message"] and
+           answer["inline"]["jobs"]["age_ms"] >= 61000 and
+           answer["inline"]["database"] is False, "old news is none", answer)
+    tell(front, age_ms=-100000)
+    tap.ok(health(front)["inline"]["jobs"]["age_ms"] is None,
+           "nor what is not yet")
+    for text in ("", "x" * 5000, "written_ms 1", "written_ms -1\n" * 6,
+                 "".join("%s 99999999999999999999\n" % key for key in KEYS)):
+        tell(front, text)
+        tap.ok("il-fcgi" in health(front)["message"],
+               "nor what makes no sense: %r" % text[:20])
+    tell(front, database=0)
+    tap.ok("the database does not answer" == health(front)["message"],
+           "no database: says so")
+
+
+def told(front, key, wanted):
+    """Wait until il-fcgi tells so."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        with open(front.path("front/jobs"), encoding="ascii") as file:
+            values = dict(line.split() for line in file)
+        if values[key] == wanted:
+            return True
+        time.sleep(0.1)
+    return False
+
+
 with f.Front(program="il-api") as front:
     check_routes(front)
+    check_told(front)
+    tell(front)
     answer = health(front)
     tap.ok(answer["status"] == "error" and "il-sandboxd" in answer["message"]
            and answer["version"] == "0.4.4", "no broker: says so", answer)
     tap.ok(answer["inline"]["database"] is True and
            answer["inline"]["docker"] is False, "in detail", answer)
-    front.query("INSERT INTO jobs (interaction_id, application_id, user_id,"
-                " kind, answer, token, received_ms, attachment_limit,"
-                " may_attach) VALUES (1, 1, 1, 'py', 'deferred', 't', 1, 1, 1)")
-    tap.equal(health(front)["inline"]["jobs"]["queued"], 1,
-              "the queue is counted")
     check_silent_broker(front)
     check_engine_away(front)
-    for suffix in ("", "-wal", "-shm"):
-        if os.path.exists(front.database + suffix):
-            os.unlink(front.database + suffix)
-    answer = health(front)
-    tap.ok(answer["status"] == "error" and "database" in answer["message"],
-           "no database: says so", answer)
     front.process.terminate()
     tap.equal(front.process.wait(10), 0, "SIGTERM ends it with 0")
     tap.ok(not os.path.exists(front.socket_path), "its socket is gone")
+
+with f.Front() as front:
+    tap.ok(told(front, "database", "1"), "il-fcgi tells of the database")
+    front.query("INSERT INTO jobs (interaction_id, application_id, user_id,"
+                " kind, answer, token, received_ms, attachment_limit,"
+                " may_attach) VALUES (1, 1, 1, 'py', 'deferred', 't', 1, 1, 1)")
+    tap.ok(told(front, "queued", "1"), "the queue is counted")
+    for suffix in ("", "-wal", "-shm"):
+        if os.path.exists(front.database + suffix):
+            os.unlink(front.database + suffix)
+    tap.ok(told(front, "database", "0"), "and notices that it is gone")
 tap.done()

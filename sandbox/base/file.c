@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/fd.h"
+#include "buf.h"
+#include "cleanup.h"
+#include "err.h"
+#include "fd.h"
 
 #define PIECE 4096
 
