@@ -35,6 +35,7 @@ static const char *const leases[METRICS_LEASES] = {
 	[LEASE_REFUSED_DISK] = "disk",
 	[LEASE_REFUSED_START] = "start",
 	[LEASE_REFUSED_INTERPRETER] = "interpreter",
+	[LEASE_REFUSED_SANDBOXES] = "sandboxes",
 	[LEASE_UNREACHABLE] = "unreachable",
 	[LEASE_TIMED_OUT] = "time",
 };

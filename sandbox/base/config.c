@@ -97,6 +97,8 @@ static const struct config_key config_keys[] = {
 
 	{ "IL_RETENTION_SECONDS", CONFIG_INT, AT(retention_seconds), "604800",
 	    1, 3650 * DAY, "a sandbox unused for so long is removed" },
+	{ "IL_SANDBOXES", CONFIG_INT, AT(sandboxes), "1000", 1, 1000000,
+	    "sandboxes at most; beyond them `/il create` is refused" },
 	{ "IL_WORKERS", CONFIG_INT, AT(workers), "4", 1, 64,
 	    "worker processes, which is how many jobs run at one time" },
 	{ "IL_QUEUE_MAX", CONFIG_INT, AT(queue_max), "10000", 1, 1000000,

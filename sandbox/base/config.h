@@ -52,6 +52,7 @@ struct config {
 
 	/* people and queue */
 	int64_t retention_seconds; /* IL_RETENTION_SECONDS */
+	int64_t sandboxes;	   /* IL_SANDBOXES: at most */
 	int64_t workers;	   /* IL_WORKERS */
 	int64_t queue_max;	   /* IL_QUEUE_MAX: unfinished jobs at most */
 	int64_t user_rate;	   /* IL_USER_RATE: commands a user may send in

@@ -18,6 +18,7 @@ frame_kind_known(enum frame_kind kind)
 	case FRAME_GRANTED:
 	case FRAME_REFUSED:
 	case FRAME_STATUS_IS:
+	case FRAME_RESERVE:
 	case FRAME_SERVE:
 	case FRAME_READY:
 	case FRAME_IDLE:
@@ -63,6 +64,7 @@ frame_field_type(enum frame_tag tag)
 	case TAG_CUT:
 	case TAG_ISOLATION:
 	case TAG_RETIRE:
+	case TAG_ACCESS:
 	case TAG_PLAIN:
 	case TAG_LIMIT_MEMORY:
 	case TAG_LIMIT_PROCESSES:
@@ -96,6 +98,9 @@ frame_field_type(enum frame_tag tag)
 	case TAG_STARTING:
 	case TAG_WAITING:
 	case TAG_FREE_BYTES:
+	case TAG_PROMISED:
+	case TAG_FLOOR:
+	case TAG_SANDBOXES:
 	case TAG_ENGINE_AGE:
 		return FIELD_INT;
 	case TAG_CLASS:

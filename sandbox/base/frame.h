@@ -31,22 +31,24 @@
 /* clang-format off */
 enum frame_kind {
 	/* client → broker; the answer is FRAME_GRANTED or FRAME_REFUSED */
-	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, INTERPRETER?, LEASE_MS: a
-				 * cell, please */
+	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, INTERPRETER?, LEASE_MS,
+				 * ACCESS?: a cell, please */
 	FRAME_CREATE = 2,	/* SANDBOX, QUOTA_BYTES, QUOTA_FILES: make the
 				 * workspace; exists already: GRANTED */
 	FRAME_REMOVE = 3,	/* SANDBOX: end its cells, remove the workspace;
 				 * absent already: GRANTED */
 	FRAME_STATUS = 4,	/* answered with FRAME_STATUS_IS */
 	FRAME_GRANTED = 5,	/* the lease's descriptor rides on it; COLD,
-				 * CELL_NAME */
+				 * CELL_NAME, ACCESS */
 	FRAME_REFUSED = 6,	/* CODE (enum refusal), TEXT (for the log) */
 	FRAME_STATUS_IS = 7,	/* see the status tags */
+	FRAME_RESERVE = 8,	/* SIZE: so many bytes for the files of the
+				 * APIs, until the client hangs up; GRANTED */
 
 	/* broker → cell, on the control socket */
-	FRAME_SERVE = 16,	/* a lease's descriptor rides on it; for a pip
-				 * cell INDEX_URL, SDIST, CA: what the operator
-				 * lets pip do */
+	FRAME_SERVE = 16,	/* a lease's descriptor rides on it; ACCESS; for a
+				 * pip cell INDEX_URL, SDIST, CA: what the
+				 * operator lets pip do */
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
 				 * ISOLATION (an api cell), TEXT (why it is
@@ -76,7 +78,8 @@ enum frame_kind {
 };
 
 enum frame_tag {
-	TAG_CLASS = 1,		/* text: "user", "pip", "api", "session" */
+	TAG_CLASS = 1,		/* text: "user", "pip", "packages", "api",
+				 * "session" */
 	TAG_SANDBOX = 2,	/* text: 32 lower-case hex digits; absent for
 				 * "api" and "session" */
 	TAG_LEASE_MS = 3,	/* int: the broker kills the cell after this */
@@ -92,6 +95,7 @@ enum frame_tag {
 	TAG_ISOLATION = 12,	/* int: enum isolation; in a status: of the api
 				 * cells, 0 while none has told */
 	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
+	TAG_ACCESS = 14,	/* int: enum access; absent: ACCESS_WRITE */
 
 	/* requests */
 	TAG_OP = 16,		/* int: enum cell_op */
@@ -170,6 +174,9 @@ enum frame_tag {
 	TAG_WAITING = 102,	/* int: lease requests in the queue */
 	TAG_FREE_BYTES = 103,	/* int: on the file system of the workspaces */
 	TAG_IMAGES = 104,	/* text: SANDBOX_IMAGES */
+	TAG_PROMISED = 105,	/* int: of FREE_BYTES: to those who may write */
+	TAG_FLOOR = 106,	/* int: of FREE_BYTES: to nobody */
+	TAG_SANDBOXES = 107,	/* int: that are there */
 	TAG_ENGINE_AGE = 110,	/* int: ms since what is said of engine and
 				 * image was found out; absent: it is not yet */
 	TAG_TROUBLE = 111,	/* text: why one of them is away */
@@ -179,6 +186,16 @@ enum frame_tag {
 enum isolation {
 	ISOLATION_CELL = 1,	/* one run, then the cell ends */
 	ISOLATION_RUN = 2,	/* namespaces of its own for each run */
+};
+
+/* What a lease of a sandbox is for.  It is granted as it was wanted but for
+ * ACCESS_ANY.  Two see to it: the broker by what it mounts how, the cell by the
+ * requests that it takes. */
+enum access {
+	ACCESS_WRITE = 1, /* everything; there is room for all it may write */
+	ACCESS_TIDY = 2,  /* LIST, READ, STAT, REMOVE: these need no room */
+	ACCESS_READ = 3,  /* everything, but nothing can be written */
+	ACCESS_ANY = 4,	  /* only wanted: ACCESS_WRITE, else ACCESS_READ */
 };
 
 /* Why the broker refused.  Every one but REFUSAL_INPUT and REFUSAL_INTERPRETER
@@ -192,9 +209,10 @@ enum refusal {
 	REFUSAL_ENGINE = 4,	/* the Docker engine does not answer */
 	REFUSAL_IMAGE = 5,	/* the image is missing */
 	REFUSAL_NO_WORKSPACE = 6, /* there is no such workspace */
-	REFUSAL_DISK = 7,	/* the host's disk is (nearly) full */
+	REFUSAL_DISK = 7,	/* the disk has no room to write for one more */
 	REFUSAL_START = 8,	/* the cell did not start */
 	REFUSAL_INTERPRETER = 9, /* not on offer */
+	REFUSAL_SANDBOXES = 10,	/* there are as many as there may be */
 };
 
 enum cell_op {
@@ -283,6 +301,7 @@ enum cell_error {
 	ERROR_PERMISSION = 9,
 	ERROR_REQUEST = 10,	/* the request makes no sense: our own fault */
 	ERROR_FAILED = 11,	/* anything else: TEXT says what */
+	ERROR_READ_ONLY = 12,	/* nothing can be written there */
 };
 /* clang-format on */
 

@@ -2,26 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <linux/loop.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
-#include "../base/clock.h"
 #include "../base/err.h"
-#include "../base/loop.h"
 
 /* Between "which is free" and taking it, others may be faster. */
 #define ATTACH_TRIES 32
@@ -30,11 +22,10 @@
 void
 attachment_init(struct attachment *a, struct loop *loop)
 {
-	*a = (struct attachment){ .loop = loop,
-		.image_fd = -1,
-		.device_fd = -1,
-		.device = -1,
-		.waiter_fd = -1 };
+	*a = (struct attachment){
+		.image_fd = -1, .device_fd = -1, .device = -1
+	};
+	lock_wait_init(&a->wait, loop);
 }
 
 /* ---- the loop device ---- */
@@ -105,39 +96,6 @@ attachment_detach(struct attachment *a)
 
 /* ---- the lock ---- */
 
-/* flock(2) cannot be polled.  So a child that shares the open file waits in it:
- * the lock that it gets is the open file's, hence ours too. */
-static void __attribute__((noreturn)) waiter_main(int image_fd, pid_t parent)
-{
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	/* Whatever else the broker has open must not live on here. */
-	if (image_fd > 0)
-		(void)close_range(0, (unsigned int)image_fd - 1, 0);
-	(void)close_range((unsigned int)image_fd + 1, UINT32_MAX, 0);
-	while (flock(image_fd, LOCK_EX) != 0) {
-		if (errno != EINTR)
-			_exit(1);
-	}
-	_exit(0);
-}
-
-static void
-waiter_end(struct attachment *a)
-{
-	if (a->deadline != NULL)
-		loop_timer_cancel(a->loop, a->deadline);
-	a->deadline = NULL;
-	if (a->waiter_fd < 0)
-		return;
-	loop_remove(a->loop, a->waiter_fd);
-	(void)close(a->waiter_fd);
-	a->waiter_fd = -1;
-	(void)kill(a->waiter, SIGKILL);
-	(void)waitpid(a->waiter, NULL, 0);
-}
-
 static void
 attachment_locked(struct attachment *a)
 {
@@ -150,56 +108,14 @@ attachment_locked(struct attachment *a)
 }
 
 static void
-waiter_on_end(void *arg, int fd, uint32_t events)
+wait_on_end(void *arg, const struct err *failure)
 {
 	struct attachment *a = arg;
-	struct err err;
 
-	(void)fd;
-	(void)events;
-	waiter_end(a);
-	if (flock(a->image_fd, LOCK_EX | LOCK_NB) == 0) {
+	if (failure == NULL)
 		attachment_locked(a);
-		return;
-	}
-	(void)err_system(&err, "wait for the lock of the image");
-	a->done(a->arg, &err);
-}
-
-static void
-waiter_on_deadline(void *arg)
-{
-	struct attachment *a = arg;
-	struct err err;
-
-	a->deadline = NULL;
-	waiter_end(a);
-	(void)err_set(&err, ERR_BUSY,
-	    "the image is still in use by an older container");
-	a->done(a->arg, &err);
-}
-
-static int
-waiter_start(struct attachment *a, int wait_ms, struct err *err)
-{
-	pid_t parent = getpid();
-
-	a->waiter = fork();
-	if (a->waiter < 0)
-		return err_system(err, "fork");
-	if (a->waiter == 0)
-		waiter_main(a->image_fd, parent);
-	a->waiter_fd = (int)syscall(SYS_pidfd_open, a->waiter, 0);
-	if (a->waiter_fd < 0) {
-		(void)err_system(err, "pidfd_open");
-		(void)kill(a->waiter, SIGKILL);
-		(void)waitpid(a->waiter, NULL, 0);
-		return -1;
-	}
-	loop_add(a->loop, a->waiter_fd, EPOLLIN, waiter_on_end, a);
-	a->deadline = loop_timer_add(a->loop, clock_monotonic_ms() + wait_ms,
-	    waiter_on_deadline, a);
-	return 0;
+	else
+		a->done(a->arg, failure);
 }
 
 void
@@ -217,7 +133,8 @@ attachment_start(struct attachment *a, int image_fd, int wait_ms,
 	}
 	if (errno != EWOULDBLOCK)
 		(void)err_system(&err, "lock the image");
-	else if (waiter_start(a, wait_ms, &err) == 0)
+	else if (lock_wait_start(&a->wait, image_fd, wait_ms, wait_on_end, a,
+		     &err) == 0)
 		return;
 	done(arg, &err);
 }
@@ -225,7 +142,7 @@ attachment_start(struct attachment *a, int image_fd, int wait_ms,
 void
 attachment_release(struct attachment *a)
 {
-	waiter_end(a);
+	lock_wait_stop(&a->wait);
 	attachment_detach(a);
 	cleanup_close(&a->image_fd);
 	a->image_fd = -1;

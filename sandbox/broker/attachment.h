@@ -2,11 +2,11 @@
 #define ATTACHMENT_H
 
 #include <stdbool.h>
-#include <sys/types.h>
+
+#include "lock_wait.h"
 
 struct err;
 struct loop;
-struct loop_timer;
 
 /*
  * An image file on a loop device, for the engine to mount.
@@ -20,13 +20,10 @@ struct loop_timer;
 typedef void (*attachment_fn)(void *arg, const struct err *failure);
 
 struct attachment {
-	struct loop *loop;
-	int image_fd;  /* -1: none */
-	int device_fd; /* open until the container has mounted it */
-	int device;    /* N of /dev/loopN, -1: none */
-	pid_t waiter;  /* waits in flock(2) for an old holder */
-	int waiter_fd; /* its pidfd */
-	struct loop_timer *deadline;
+	int image_fd;	       /* -1: none */
+	int device_fd;	       /* open until the container has mounted it */
+	int device;	       /* N of /dev/loopN, -1: none */
+	struct lock_wait wait; /* for an old holder */
 	attachment_fn done;
 	void *arg;
 };

@@ -24,6 +24,7 @@
 #include "../base/loop.h"
 #include "client.h"
 #include "folder.h"
+#include "ledger.h"
 #include "provide.h"
 #include "workspace.h"
 
@@ -43,6 +44,7 @@ struct broker {
 	bool sweeping;
 	struct engine engine;
 	struct provider provider;
+	struct ledger ledger;
 	struct pool pool;
 	struct clients clients;
 };
@@ -206,18 +208,24 @@ broker_begin(struct broker *b)
 		.instance = b->instance,
 		.cells_dir = b->cells_dir,
 		.base = b->base,
+		.ledger = &b->ledger,
 		.started_s = clock_wall_ms() / 1000 };
 
 	engine_init(&b->engine, b->loop, b->config, b->instance,
 	    broker_on_engine, b);
 	provider_init(&b->provider, b->loop, b->config);
 	pool_init(&b->pool, &host, &b->engine);
+	b->pool.looked = space_look;
+	b->pool.looked_arg = &b->clients;
+	ledger_init(&b->ledger, b->loop, b->config->cells, pool_poke, &b->pool);
 	b->clients.loop = b->loop;
 	b->clients.config = b->config;
 	b->clients.engine = &b->engine;
 	b->clients.pool = &b->pool;
 	b->clients.base = b->base;
+	b->clients.ledger = &b->ledger;
 	clients_open(&b->clients);
+	ledger_find(&b->ledger, b->base);
 	loop_add(b->loop, b->signals, EPOLLIN, broker_on_signal, b);
 	(void)engine_refresh(&b->engine, 0);
 	log_info("serving %s instance=%s", b->config->state_dir, b->instance);
@@ -239,6 +247,7 @@ broker_serve(const struct config *config, struct err *err)
 		loop_run(b.loop);
 		provider_release(&b.provider);
 		pool_release(&b.pool);
+		ledger_release(&b.ledger);
 		engine_release(&b.engine);
 		loop_free(b.loop);
 		(void)rmdir(b.cells_dir);

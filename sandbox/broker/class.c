@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../base/config.h"
+#include "workspace.h"
 
 #define API_TMP_MAX (INT64_C(64) << 20)
 #define API_HOME_MAX (INT64_C(48) << 20)
@@ -19,6 +20,10 @@ static const struct cell_class classes[] = {
 	{ .name = "pip",
 	    .packages_at = "/site",
 	    .network = true,
+	    .seccomp = "seccomp.json" },
+	/* No code of anybody's runs there: it takes packages away. */
+	{ .name = "packages",
+	    .packages_at = "/site",
 	    .seccomp = "seccomp.json" },
 	/* Its runs share the loopback device: no connection of one may be
 	 * remembered there for the next. */
@@ -45,6 +50,18 @@ class_find(const char *name)
 			return &classes[i];
 	}
 	return NULL;
+}
+
+const char *
+class_image(const struct cell_class *class, size_t i)
+{
+	bool workspace = class->workspace_at != NULL;
+
+	if (i == 0 && workspace)
+		return WORKSPACE_IMAGE;
+	return i == (workspace ? 1 : 0) && class->packages_at != NULL ?
+	    PACKAGES_IMAGE :
+	    NULL;
 }
 
 int64_t

@@ -50,6 +50,10 @@ struct cell_class {
 /* NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
 
+/* The name of an image that it mounts, NULL when it has no so many.  The first
+ * is what it writes to, and only its reader mounts the other. */
+const char *class_image(const struct cell_class *class, size_t i);
+
 /* How many containers there may be. */
 int64_t class_budget(enum cell_budget budget, const struct config *config);
 const char *class_network(const struct cell_class *class,

@@ -233,7 +233,7 @@ void
 clients_open(struct clients *clients)
 {
 	LIST_INIT(&clients->all);
-	TAILQ_INIT(&clients->creating);
+	TAILQ_INIT(&clients->waiting);
 	for (size_t i = 0; i < PROGRAMS; i++)
 		listener_resume(&clients->listeners[i]);
 }

@@ -17,6 +17,8 @@
 struct client;
 struct client_removal;
 struct frame_view;
+struct ledger;
+struct reservation;
 
 LIST_HEAD(client_list, client);
 TAILQ_HEAD(client_queue, client);
@@ -41,22 +43,24 @@ struct clients {
 	struct listener listeners[PROGRAMS];
 	bool closed;
 	struct client_list all;
-	struct client_queue creating; /* waiting for their turn to create */
+	struct ledger *ledger;
+	struct client_queue waiting; /* for their turn, or for space */
 	size_t creations;
-	bool handing_out; /* of turns to create */
+	bool handing_out; /* of space */
 };
 
 enum client_state {
 	CLIENT_ASKED_NOTHING,
 	CLIENT_WANTS_LEASE, /* in the queue, or leased */
-	CLIENT_WAITS_TO_CREATE,
+	CLIENT_WAITS_FOR_SPACE, /* to create, or a reservation */
 	CLIENT_CREATES,
+	CLIENT_HAS_SPACE,
 	CLIENT_REMOVES,
 };
 
 struct client {
 	LIST_ENTRY(client) link;
-	TAILQ_ENTRY(client) turn; /* CLIENT_WAITS_TO_CREATE */
+	TAILQ_ENTRY(client) turn; /* CLIENT_WAITS_FOR_SPACE */
 	struct clients *clients;
 	struct listener *listener; /* on which it came */
 	enum client_state state;
@@ -64,6 +68,11 @@ struct client {
 	struct loop_timer *timer;
 	struct ticket ticket;
 	struct creation creation;
+	bool creates;	  /* a workspace; otherwise it only reserves */
+	int64_t bytes;	  /* that it wants now, */
+	int64_t since_ms; /* since then, */
+	int place;	  /* on the file system of this descriptor */
+	struct reservation *reservation;
 	struct client_removal *removal;
 };
 
@@ -76,12 +85,18 @@ void clients_open(struct clients *clients);
 /* Hang up on everybody, accept no one. */
 void clients_close(struct clients *clients);
 
-/* ---- between client.c and request.c ---- */
+/* ---- between client.c, request.c and space.c ---- */
 
 /* What it asks for; the client may be gone afterwards. */
 void request_take(struct client *client, const struct frame_view *view);
 /* It hung up: let go of what it asked for. */
 void request_abandon(struct client *client);
+void request_create(struct client *client, const struct frame_view *view);
+void request_reserve(struct client *client, const struct frame_view *view);
+/* It hung up in one of the states of these. */
+void space_abandon(struct client *client);
+/* There may be more space than before. */
+void space_look(void *clients);
 
 /* Answers; the last two hang up afterwards, and the client is freed. */
 bool client_send(const struct client *client, const struct frame *frame,

@@ -23,6 +23,8 @@
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
+#include "ledger.h"
+#include "workspace.h"
 
 #define RELEASE_MS 2000 /* to come back clean after a lease */
 #define EXIT_MS 2000	/* to end by itself; and between two kills */
@@ -47,9 +49,43 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 	    loop_timer_add(c->host->loop, clock_monotonic_ms() + ms, fn, c);
 }
 
+/* An image that cannot be opened ends the start (launch.c). */
+static void
+container_reserve(struct container *c, bool grows)
+{
+	struct err err;
+
+	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
+		const char *image = class_image(c->class, i);
+		int fd = image == NULL ? -1 :
+					 workspace_image_open(c->host->base,
+					     c->sandbox, image, &err);
+
+		if (fd >= 0)
+			c->reserved[i] = reservation_of_image(c->host->ledger,
+			    fd);
+	}
+	if (c->reserved[0] != NULL)
+		c->reserved[0]->grows = grows;
+}
+
+/* What was never mounted writes nothing; otherwise the kernel may have to. */
+static void
+container_unreserve(struct container *c)
+{
+	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
+		if (c->called)
+			reservation_leave(c->reserved[i]);
+		else
+			reservation_free(c->reserved[i]);
+		c->reserved[i] = NULL;
+	}
+}
+
 struct container *
 container_new(struct container_host *host, const struct cell_class *class,
-    const char *sandbox, const struct image_entry *interpreter)
+    const char *sandbox, const struct image_entry *interpreter, bool writable,
+    bool grows)
 {
 	struct container *c = xcalloc(1, sizeof(*c));
 	const char *image = interpreter != NULL ? interpreter->image :
@@ -57,6 +93,7 @@ container_new(struct container_host *host, const struct cell_class *class,
 
 	c->host = host;
 	c->class = class;
+	c->writable = writable;
 	(void)snprintf(c->sandbox, sizeof(c->sandbox), "%s", sandbox);
 	(void)snprintf(c->image, sizeof(c->image), "%s", image);
 	if (interpreter != NULL)
@@ -71,6 +108,7 @@ container_new(struct container_host *host, const struct cell_class *class,
 	for (size_t i = 0; i < CONTAINER_IMAGES; i++)
 		attachment_init(&c->images[i], host->loop);
 	container_set(c, CONTAINER_PREPARING);
+	container_reserve(c, grows);
 	launch_prepare(c);
 	return c;
 }
@@ -100,6 +138,7 @@ container_gone(struct container *c)
 	launch_stop(c);
 	launch_release(c);
 	folder_remove(c->host->cells_dir, c->name);
+	container_unreserve(c);
 	log_debug("gone cell=%s", c->name);
 	container_set(c, CONTAINER_GONE);
 }
@@ -431,7 +470,7 @@ serve_add_policy(struct frame *frame, const struct container *c)
 }
 
 int
-container_lease(struct container *c, int64_t lease_ms)
+container_lease(struct container *c, int64_t lease_ms, enum access access)
 {
 	auto_close int cell_end = -1;
 	struct frame frame;
@@ -446,6 +485,7 @@ container_lease(struct container *c, int64_t lease_ms)
 	cell_end = ends[1];
 	frame_start(&frame, FRAME_SERVE);
 	serve_add_policy(&frame, c);
+	frame_add_int(&frame, TAG_ACCESS, access);
 	if (fd_send_packet(c->control_fd, frame.data, frame.len, cell_end, -1,
 		0, &err) != 0) {
 		(void)close(ends[0]);

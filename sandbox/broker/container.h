@@ -14,8 +14,10 @@ struct cell_class;
 struct config;
 struct engine;
 struct image_entry;
+struct ledger;
 struct loop;
 struct loop_timer;
+struct reservation;
 struct ticket;
 
 /*
@@ -48,7 +50,8 @@ struct container_host {
 	const char *instance;
 	const char *cells_dir; /* absolute; a folder for each socket */
 	int base;	       /* descriptor of IL_BASE_DIR */
-	int64_t started_s;     /* wall clock: makes names unique */
+	struct ledger *ledger;
+	int64_t started_s; /* wall clock: makes names unique */
 	unsigned int serial;
 	void (*changed)(void *arg);
 	void *arg;
@@ -83,6 +86,10 @@ struct container {
 	enum refusal failure; /* why it did not start; 0: it did */
 	char failure_text[200];
 
+	/* The first image is mounted for writing, if at all; a cell may read
+	 * the other. */
+	bool writable;
+	struct reservation *reserved[CONTAINER_IMAGES];
 	struct attachment images[CONTAINER_IMAGES];
 	size_t image_count;
 	size_t image_next;
@@ -98,17 +105,18 @@ struct container {
 
 TAILQ_HEAD(container_list, container);
 
-/* interpreter: for a class in memory; NULL: SANDBOX_IMAGE. */
+/* interpreter: for a class in memory; NULL: SANDBOX_IMAGE.  writable: it mounts
+ * what its class writes to for writing; grows: room for that is reserved. */
 struct container *container_new(struct container_host *host,
     const struct cell_class *class, const char *sandbox,
-    const struct image_entry *interpreter);
+    const struct image_entry *interpreter, bool writable, bool grows);
 /* Frees all; whatever it still holds is let go. */
 void container_free(struct container *c);
 
 /* PREPARED → STARTING. */
 void container_run(struct container *c);
 /* IDLE → LEASED; the client's end of the lease, or -1 (and the cell ends). */
-int container_lease(struct container *c, int64_t lease_ms);
+int container_lease(struct container *c, int64_t lease_ms, enum access access);
 /* The client is gone: LEASED → RELEASING or IDLE. */
 void container_release(struct container *c);
 /* End it from any state; kill: do not even ask it to go by itself. */

@@ -83,7 +83,9 @@ add_volume(struct argv *argv, const struct docker_mount *mount,
 	csv_add(&line, "volume-label", buf_str(&label));
 	csv_add(&line, "volume-opt", "type=ext4");
 	csv_add(&line, "volume-opt", buf_str(&device));
-	csv_add(&line, "volume-opt", "o=nosuid,nodev,discard,noinit_itable");
+	csv_add(&line, "volume-opt",
+	    mount->read_only ? "o=ro,nosuid,nodev" :
+			       "o=nosuid,nodev,discard,noinit_itable");
 	argv_add(argv, "--mount");
 	argv_add(argv, buf_str(&line));
 }

@@ -19,6 +19,7 @@ struct process_result;
 struct docker_mount {
 	const char *device; /* "/dev/loop3" */
 	const char *target; /* "/workspace" */
+	bool read_only;
 };
 
 /* One `docker run`.  All strings are borrowed for the call. */

@@ -25,6 +25,7 @@
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
+#include "ledger.h"
 #include "workspace.h"
 
 #define IMAGE_WAIT_MS 15000 /* for an older container to let go of it */
@@ -42,8 +43,7 @@ static void prepare_next(struct container *c);
 static const char *
 image_name(const struct container *c, size_t i)
 {
-	return i == 0 && c->class->workspace_at != NULL ? WORKSPACE_IMAGE :
-							  PACKAGES_IMAGE;
+	return class_image(c->class, i);
 }
 
 static const char *
@@ -110,6 +110,9 @@ image_on_attached(void *arg, const struct err *failure)
 		container_fail(c, REFUSAL_START, failure->text);
 		return;
 	}
+	if (c->reserved[c->image_next] != NULL)
+		reservation_supersede(c->host->ledger,
+		    c->reserved[c->image_next]);
 	if (workspace_image_damaged(image->image_fd)) {
 		image_check(c, c->image_next);
 		return;
@@ -144,7 +147,7 @@ prepare_next(struct container *c)
 	}
 	attachment_start(image, fd, IMAGE_WAIT_MS, image_on_attached, c);
 	/* An older container holds it: is the engine there to end that? */
-	if (image->waiter_fd >= 0)
+	if (lock_wait_is_on(&image->wait))
 		(void)engine_refresh(c->host->engine, WATCH_MS);
 }
 
@@ -403,6 +406,7 @@ run_build(struct container *c, struct argv *argv)
 		    c->images[i].device);
 		run.mounts[i].device = devices[i];
 		run.mounts[i].target = image_target(c, i);
+		run.mounts[i].read_only = i > 0 || !c->writable;
 	}
 	docker_argv_run(argv, &run);
 }

@@ -130,17 +130,10 @@ static enum refusal
 ticket_judge(const struct pool *pool, const struct ticket *ticket)
 {
 	const struct container *c = pool_container_of(pool, ticket);
-	int64_t free_bytes;
-	struct err err;
-	bool low;
 
 	if (!ticket->class->in_memory &&
 	    !workspace_exists(pool->host.base, ticket->sandbox))
 		return REFUSAL_NO_WORKSPACE;
-	if (!ticket->class->in_memory &&
-	    (workspace_space(pool->host.base, &free_bytes, &low, &err) != 0 ||
-		low))
-		return REFUSAL_DISK;
 	if (pool->waiting >= pool->waiting_max &&
 	    (c == NULL || !pool_serves(c, ticket)))
 		return REFUSAL_FULL;
@@ -199,10 +192,11 @@ pool_count_places(const struct pool *pool, struct pool_places places[BUDGETS])
 
 struct container *
 pool_start(struct pool *pool, const struct cell_class *class,
-    const char *sandbox, const struct image_entry *interpreter)
+    const char *sandbox, const struct image_entry *interpreter, bool writable,
+    bool grows)
 {
 	struct container *c = container_new(&pool->host, class, sandbox,
-	    interpreter);
+	    interpreter, writable, grows);
 
 	TAILQ_INSERT_TAIL(&pool->containers, c, link);
 	return c;
@@ -301,6 +295,13 @@ settle_removals(struct pool *pool)
 	}
 }
 
+void
+pool_due(struct pool *pool, int64_t due_ms)
+{
+	if (pool->next_due_ms < 0 || due_ms < pool->next_due_ms)
+		pool->next_due_ms = due_ms;
+}
+
 static void
 tick_on_timer(void *arg)
 {
@@ -336,6 +337,8 @@ pool_look(void *arg)
 	}
 	pool->next_due_ms = -1;
 	turn_take(pool);
+	if (pool->looked != NULL)
+		pool->looked(pool->looked_arg);
 	tick_plan(pool);
 }
 

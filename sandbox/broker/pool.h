@@ -25,9 +25,11 @@ struct ticket {
 	char sandbox[33];		/* "" for a class in memory */
 	struct image_entry interpreter; /* for such a class */
 	int64_t lease_ms;
+	enum access access; /* for a sandbox */
 	/* Exactly one of these two is called, never from within
 	 * pool_request().  The ticket may be freed in each. */
-	void (*granted)(struct ticket *ticket, int client_end);
+	void (*granted)(struct ticket *ticket, int client_end,
+	    enum access access);
 	void (*refused)(struct ticket *ticket, enum refusal code,
 	    const char *text);
 	/* After granted: the cell has ended by itself. */
@@ -68,6 +70,8 @@ struct pool {
 	bool stopping;
 	void (*empty)(void *arg); /* when stopping: no container is left */
 	void *arg;
+	void (*looked)(void *arg); /* there may be more room now */
+	void *looked_arg;
 	char python[32];
 	int64_t isolation; /* what the last api cell said; 0: none has */
 	char hindrance[128];
@@ -99,8 +103,7 @@ void pool_count(const struct pool *pool, struct pool_count *count);
 /* End everything; then call empty. */
 void pool_stop(struct pool *pool, void (*empty)(void *arg), void *arg);
 
-/* ---- between pool.c, turn.c and warm.c ---- */
-
+/* ---- between pool.c, turn.c, warm.c and admission.c ---- */
 /* Serve and start whatever can be; end what is idle too long, or too many. */
 void turn_take(struct pool *pool);
 void ticket_leave_queue(struct pool *pool, struct ticket *ticket);
@@ -118,7 +121,10 @@ bool pool_is_coming(const struct container *c);
 /* It could be leased to the ticket now. */
 bool pool_serves(const struct container *c, const struct ticket *ticket);
 struct container *pool_start(struct pool *pool, const struct cell_class *class,
-    const char *sandbox, const struct image_entry *interpreter);
+    const char *sandbox, const struct image_entry *interpreter, bool writable,
+    bool grows);
+/* Look everything over at that monotonic time, if not before. */
+void pool_due(struct pool *pool, int64_t due_ms);
 
 /* docker run at one time: more only slows each down. */
 #define POOL_RUNS_MAX 2

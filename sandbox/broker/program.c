@@ -13,11 +13,11 @@ const struct program programs[PROGRAMS] = {
 	    .socket = SOCKET_BROKER_WORKER,
 	    .commands = { FRAME_LEASE, FRAME_CREATE, FRAME_REMOVE,
 		FRAME_STATUS },
-	    .classes = { "user", "pip" },
+	    .classes = { "user", "pip", "packages" },
 	    .connections = 1200 },
 	{ .name = "il-api",
 	    .socket = SOCKET_BROKER_API,
-	    .commands = { FRAME_LEASE, FRAME_STATUS },
+	    .commands = { FRAME_LEASE, FRAME_RESERVE, FRAME_STATUS },
 	    .classes = { "api", "session" },
 	    .connections = 256 },
 	{ .name = "ilctl",
@@ -50,6 +50,8 @@ command_name(enum frame_kind kind)
 		return "CREATE";
 	if (kind == FRAME_REMOVE)
 		return "REMOVE";
+	if (kind == FRAME_RESERVE)
+		return "RESERVE";
 	return kind == FRAME_STATUS ? "STATUS" : NULL;
 }
 

@@ -13,7 +13,7 @@ struct frame_view;
  * is the file system's matter.
  */
 #define PROGRAMS 3
-#define PROGRAM_CLASSES 2
+#define PROGRAM_CLASSES 3
 #define PROGRAM_COMMANDS 4
 
 struct program {

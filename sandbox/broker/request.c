@@ -1,6 +1,7 @@
 /*
- * What a client may ask for: a lease, making and removing a workspace, the
- * status.  Every field is checked here, before anything is done.
+ * What a client may ask for: a lease, removing a workspace, the status.  (What
+ * takes space at once is in space.c.)  Every field is checked here, before
+ * anything is done.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,19 +18,12 @@
 #include "../base/log.h"
 #include "class.h"
 #include "client.h"
+#include "ledger.h"
 #include "program.h"
 #include "workspace.h"
 
-#define CREATIONS_MAX 4
 #define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
 #define FRESH_MS 5000 /* a status may be so old before docker is asked */
-
-/* What CREATE may ask for. */
-#define QUOTA_MIN (INT64_C(4) << 20)
-#define QUOTA_MAX (INT64_C(16) << 40)
-#define FILES_MAX INT64_C(100000000)
-/* Packages are many small files. */
-#define BYTES_PER_PACKAGE_FILE 8192
 
 /* A removal goes on when its client has hung up. */
 struct client_removal {
@@ -48,7 +42,7 @@ client_of(struct ticket *ticket)
 }
 
 static void
-lease_on_granted(struct ticket *ticket, int client_end)
+lease_on_granted(struct ticket *ticket, int client_end, enum access access)
 {
 	struct client *client = client_of(ticket);
 	struct frame frame;
@@ -57,10 +51,12 @@ lease_on_granted(struct ticket *ticket, int client_end)
 	frame_start(&frame, FRAME_GRANTED);
 	frame_add_int(&frame, TAG_COLD, ticket->cold ? 1 : 0);
 	frame_add_text(&frame, TAG_CELL_NAME, ticket->container->name);
+	frame_add_int(&frame, TAG_ACCESS, access);
 	sent = client_send(client, &frame, client_end);
 	(void)close(client_end);
-	log_info("leased %s after %" PRId64 " ms cell=%s sandbox=%s",
+	log_info("leased %s%s after %" PRId64 " ms cell=%s sandbox=%s",
 	    ticket->cold ? "cold" : "warm",
+	    access == ACCESS_READ ? ", to read only," : "",
 	    clock_monotonic_ms() - ticket->since_ms, ticket->container->name,
 	    ticket->sandbox);
 	if (!sent)
@@ -79,6 +75,17 @@ lease_on_lost(struct ticket *ticket)
 	client_close(client_of(ticket));
 }
 
+static bool
+lease_take_access(struct ticket *ticket, const struct frame_view *view)
+{
+	int64_t access = ACCESS_WRITE;
+
+	(void)frame_get_int(view, TAG_ACCESS, &access);
+	ticket->access = (enum access)access;
+	return access == ACCESS_WRITE || access == ACCESS_TIDY ||
+	    access == ACCESS_ANY;
+}
+
 /* A class is for a sandbox or for an interpreter, never for both. */
 static enum refusal
 lease_take_subject(struct ticket *ticket, const struct config *config,
@@ -93,7 +100,8 @@ lease_take_subject(struct ticket *ticket, const struct config *config,
 	if (!ticket->class->in_memory)
 		return frame_get_text(view, TAG_SANDBOX, ticket->sandbox,
 			   sizeof(ticket->sandbox)) &&
-			workspace_id_valid(ticket->sandbox) && !interpreter ?
+			workspace_id_valid(ticket->sandbox) && !interpreter &&
+			lease_take_access(ticket, view) ?
 		    0 :
 		    REFUSAL_INPUT;
 	if (sandbox)
@@ -140,90 +148,7 @@ request_lease(struct client *client, const struct frame_view *view)
 	pool_request(client->clients->pool, ticket);
 }
 
-/* ---- making workspaces ---- */
-
-static void creations_next(struct clients *clients);
-
-static void
-creation_on_done(void *arg, const struct err *failure)
-{
-	struct client *client = arg;
-	struct clients *clients = client->clients;
-	int64_t free_bytes;
-	struct err err;
-	bool low;
-
-	client->state = CLIENT_ASKED_NOTHING;
-	clients->creations--;
-	if (failure == NULL || failure->code == ERR_CONFLICT)
-		client_done(client);
-	else if (workspace_space(clients->base, &free_bytes, &low, &err) == 0 &&
-	    low)
-		client_refuse(client, REFUSAL_DISK, failure->text);
-	else
-		client_refuse(client, REFUSAL_START, failure->text);
-	creations_next(clients);
-}
-
-/* A few at a time: a crowd of new users must not starve the leases.  One that
- * fails at once ends up here again, and finds that we are at it. */
-static void
-creations_next(struct clients *clients)
-{
-	struct client *client;
-
-	if (clients->handing_out || clients->closed)
-		return;
-	clients->handing_out = true;
-	while ((client = TAILQ_FIRST(&clients->creating)) != NULL &&
-	    clients->creations < CREATIONS_MAX) {
-		TAILQ_REMOVE(&clients->creating, client, turn);
-		client->state = CLIENT_CREATES;
-		clients->creations++;
-		creation_start(&client->creation, clients->loop,
-		    creation_on_done, client);
-	}
-	clients->handing_out = false;
-}
-
-static void
-request_create(struct client *client, const struct frame_view *view)
-{
-	const struct clients *clients = client->clients;
-	struct creation *c = &client->creation;
-	struct image_size *sizes = c->sizes;
-	int64_t free_bytes;
-	struct err err;
-	bool low;
-
-	if (!frame_get_text(view, TAG_SANDBOX, c->id, sizeof(c->id)) ||
-	    !workspace_id_valid(c->id) ||
-	    !frame_get_int(view, TAG_QUOTA_BYTES, &sizes[0].bytes) ||
-	    !frame_get_int(view, TAG_QUOTA_FILES, &sizes[0].files) ||
-	    sizes[0].bytes < QUOTA_MIN || sizes[0].bytes > QUOTA_MAX ||
-	    sizes[0].files < 1 || sizes[0].files > FILES_MAX) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed CREATE");
-		return;
-	}
-	if (workspace_exists(clients->base, c->id)) {
-		client_done(client);
-		return;
-	}
-	if (workspace_space(clients->base, &free_bytes, &low, &err) != 0 ||
-	    low) {
-		client_refuse(client, REFUSAL_DISK, "the host's disk is full");
-		return;
-	}
-	sizes[1].bytes = clients->config->pip_quota;
-	sizes[1].files = sizes[1].bytes / BYTES_PER_PACKAGE_FILE;
-	c->base = clients->base;
-	c->base_path = clients->config->base_dir;
-	client->state = CLIENT_WAITS_TO_CREATE;
-	TAILQ_INSERT_TAIL(&client->clients->creating, client, turn);
-	creations_next(client->clients);
-}
-
-/* ---- removing them ---- */
+/* ---- removing workspaces ---- */
 
 static void
 removal_on_done(struct removal *removal, const char *trouble)
@@ -285,13 +210,12 @@ request_status(struct client *client)
 	const struct clients *clients = client->clients;
 	struct engine *engine = clients->engine;
 	struct pool_count count;
-	int64_t free_bytes = 0;
+	struct ledger_space space;
 	struct frame frame;
 	struct err err;
-	bool low;
 
 	pool_count(clients->pool, &count);
-	(void)workspace_space(clients->base, &free_bytes, &low, &err);
+	(void)ledger_look(clients->ledger, clients->base, &space, &err);
 	frame_start(&frame, FRAME_STATUS_IS);
 	frame_add_int(&frame, TAG_ENGINE, engine->up ? 1 : 0);
 	frame_add_int(&frame, TAG_IMAGE, engine->image ? 1 : 0);
@@ -306,7 +230,10 @@ request_status(struct client *client)
 	frame_add_int(&frame, TAG_LEASED, count.leased);
 	frame_add_int(&frame, TAG_STARTING, count.starting);
 	frame_add_int(&frame, TAG_WAITING, count.waiting);
-	frame_add_int(&frame, TAG_FREE_BYTES, free_bytes);
+	frame_add_int(&frame, TAG_FREE_BYTES, space.free);
+	frame_add_int(&frame, TAG_PROMISED, space.promised);
+	frame_add_int(&frame, TAG_FLOOR, space.floor);
+	frame_add_int(&frame, TAG_SANDBOXES, workspace_count(clients->base));
 	frame_add_int(&frame, TAG_ISOLATION, clients->pool->isolation);
 	frame_add_text(&frame, TAG_TEXT, clients->pool->hindrance);
 	(void)client_send(client, &frame, -1);
@@ -333,6 +260,8 @@ request_take(struct client *client, const struct frame_view *view)
 		request_lease(client, view);
 	else if (view->kind == FRAME_CREATE)
 		request_create(client, view);
+	else if (view->kind == FRAME_RESERVE)
+		request_reserve(client, view);
 	else if (view->kind == FRAME_REMOVE)
 		request_remove(client, view);
 	else
@@ -350,13 +279,10 @@ request_abandon(struct client *client)
 	case CLIENT_WANTS_LEASE:
 		pool_withdraw(clients->pool, &client->ticket);
 		break;
-	case CLIENT_WAITS_TO_CREATE:
-		TAILQ_REMOVE(&clients->creating, client, turn);
-		break;
+	case CLIENT_WAITS_FOR_SPACE:
 	case CLIENT_CREATES:
-		creation_cancel(&client->creation);
-		clients->creations--;
-		creations_next(clients);
+	case CLIENT_HAS_SPACE:
+		space_abandon(client);
 		break;
 	case CLIENT_REMOVES:
 		client->removal->client = NULL;

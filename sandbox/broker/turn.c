@@ -7,6 +7,7 @@
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/log.h"
+#include "admission.h"
 #include "class.h"
 #include "pool.h"
 
@@ -29,20 +30,23 @@ refusal_text(enum refusal code)
 	case REFUSAL_NO_WORKSPACE:
 		return "there is no such workspace";
 	case REFUSAL_DISK:
-		return "the host's disk is full";
+		return "the disk is too full to write";
 	case REFUSAL_START:
 		return "the cell did not start";
 	case REFUSAL_INTERPRETER:
 		return "no such interpreter";
+	case REFUSAL_SANDBOXES:
+		return "there are as many sandboxes as there may be";
 	}
 	return "";
 }
 
 static void
-grant(struct container *c, struct ticket *ticket, struct pool *pool)
+grant(struct container *c, struct ticket *ticket, struct pool *pool,
+    enum access access)
 {
 	int64_t ready_ms = c->since_ms;
-	int client_end = container_lease(c, ticket->lease_ms);
+	int client_end = container_lease(c, ticket->lease_ms, access);
 
 	if (client_end < 0)
 		return; /* the container ends, the ticket keeps its place */
@@ -50,7 +54,7 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool)
 	ticket->cold = !c->used && ready_ms > ticket->since_ms;
 	ticket->container = c;
 	c->ticket = ticket;
-	ticket->granted(ticket, client_end);
+	ticket->granted(ticket, client_end, access);
 }
 
 /* Its sandbox is leased: the lease may end in a moment; if it does not, say
@@ -69,8 +73,7 @@ refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
 		    refusal_text(REFUSAL_BUSY));
 		return true;
 	}
-	if (pool->next_due_ms < 0 || due < pool->next_due_ms)
-		pool->next_due_ms = due;
+	pool_due(pool, due);
 	return false;
 }
 
@@ -101,6 +104,29 @@ refuse_engine(struct pool *pool, struct ticket *ticket)
 	return true;
 }
 
+/* An idle container is there for it: true when something was done. */
+static bool
+serve_by(struct pool *pool, struct ticket *ticket, struct container *c)
+{
+	enum access access;
+
+	switch (admission_to(pool, ticket, c, &access)) {
+	case ADMIT:
+		grant(c, ticket, pool, access);
+		return true;
+	case ADMIT_OTHERWISE:
+		container_end(c, false);
+		return true;
+	case ADMIT_NEVER:
+		ticket_refuse(pool, ticket, REFUSAL_DISK,
+		    refusal_text(REFUSAL_DISK));
+		return true;
+	case ADMIT_LATER:
+		break;
+	}
+	return false;
+}
+
 /* The first ticket whose sandbox has a container, or that is refused: do the
  * next thing for it.  True when something was done. */
 static bool
@@ -120,8 +146,9 @@ serve_one(struct pool *pool)
 		if (c == NULL)
 			continue;
 		if (pool_serves(c, ticket)) {
-			grant(c, ticket, pool);
-			return true;
+			if (serve_by(pool, ticket, c))
+				return true;
+			continue;
 		}
 		/* An idle cell of another class is in the way. */
 		if (c->state == CONTAINER_IDLE) {
@@ -193,6 +220,31 @@ refuse_lasting(struct pool *pool, struct ticket *ticket,
 	return true;
 }
 
+/* There is a place for it: true when something was done. */
+static bool
+start_for(struct pool *pool, struct ticket *ticket)
+{
+	const struct cell_class *class = ticket->class;
+	bool writable;
+	bool grows;
+
+	switch (admission_to_new(pool, ticket, &writable, &grows)) {
+	case ADMIT:
+	case ADMIT_OTHERWISE:
+		pool_start(pool, class, ticket->sandbox,
+		    class->in_memory ? &ticket->interpreter : NULL, writable,
+		    grows);
+		return true;
+	case ADMIT_NEVER:
+		ticket_refuse(pool, ticket, REFUSAL_DISK,
+		    refusal_text(REFUSAL_DISK));
+		return true;
+	case ADMIT_LATER:
+		break;
+	}
+	return false;
+}
+
 /* The first ticket that needs a new container: start one, make room, or refuse
  * it.  True when something was done. */
 static bool
@@ -220,9 +272,9 @@ start_one(struct pool *pool)
 		if (engine_state(pool->engine) != ENGINE_READY)
 			return false;
 		if (find_room(pool, budget, &places[budget], &done)) {
-			pool_start(pool, class, ticket->sandbox,
-			    class->in_memory ? &ticket->interpreter : NULL);
-			return true;
+			if (start_for(pool, ticket))
+				return true;
+			continue;
 		}
 		if (done || refuse_lasting(pool, ticket, &places[budget]))
 			return true;

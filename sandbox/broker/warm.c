@@ -61,13 +61,6 @@ is_kept(const struct pool *pool, const struct container *c,
 	return before < pool->host.config->api_warm;
 }
 
-static void
-due_at(struct pool *pool, int64_t due)
-{
-	if (pool->next_due_ms < 0 || due < pool->next_due_ms)
-		pool->next_due_ms = due;
-}
-
 /* Cells that anybody may get: beyond those kept ready they go after a while. */
 static void
 trim_anyones(struct pool *pool)
@@ -85,7 +78,7 @@ trim_anyones(struct pool *pool)
 		if (now >= c->since_ms + warm_ms)
 			container_end(c, false);
 		else
-			due_at(pool, c->since_ms + warm_ms);
+			pool_due(pool, c->since_ms + warm_ms);
 	}
 }
 
@@ -155,7 +148,7 @@ warm_refill(struct pool *pool)
 	    engine_state(pool->engine) != ENGINE_READY)
 		return;
 	if (clock_monotonic_ms() < pool->warm_not_ms) {
-		due_at(pool, pool->warm_not_ms);
+		pool_due(pool, pool->warm_not_ms);
 		return;
 	}
 	warm_kind(pool, &kind);
@@ -163,6 +156,6 @@ warm_refill(struct pool *pool)
 	if (count_ready(pool, &kind) >= config->api_warm ||
 	    places[BUDGET_RUNS].taken >= config->api_cells)
 		return;
-	pool_start(pool, kind.class, "", &kind.interpreter);
+	pool_start(pool, kind.class, "", &kind.interpreter, false, false);
 	pool_poke(pool); /* one more? */
 }

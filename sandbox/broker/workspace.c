@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
@@ -22,11 +21,6 @@
  * its bit "errors detected". */
 #define STATE_AT (1024 + 0x3a)
 #define STATE_ERRORS 0x02
-
-/* Nothing is begun with less than 256 MiB or 2 % free; 2 % of a large disk is
- * more than anybody needs. */
-#define SPACE_FLOOR (INT64_C(256) << 20)
-#define SPACE_FLOOR_MAX (INT64_C(2) << 30)
 
 bool
 workspace_id_valid(const char *id)
@@ -220,20 +214,62 @@ workspace_discard(int base, const char *name, struct err *err)
 	return 0;
 }
 
-int
-workspace_space(int base, int64_t *free_bytes, bool *low, struct err *err)
-{
-	struct statvfs st;
-	int64_t floor;
+/* ---- all of them ---- */
 
-	if (fstatvfs(base, &st) != 0)
-		return err_system(err, "ask for the free space");
-	*free_bytes = (int64_t)(st.f_bavail * st.f_frsize);
-	floor = (int64_t)(st.f_blocks * st.f_frsize) / 50;
-	if (floor < SPACE_FLOOR)
-		floor = SPACE_FLOOR;
-	if (floor > SPACE_FLOOR_MAX)
-		floor = SPACE_FLOOR_MAX;
-	*low = *free_bytes < floor;
-	return 0;
+/* The next id of a sandbox in the folder; NULL: there are no more. */
+static const char *
+next_id(DIR *dir)
+{
+	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
+		if (workspace_id_valid(e->d_name))
+			return e->d_name;
+	}
+	return NULL;
+}
+
+static DIR *
+open_list(int base)
+{
+	int fd = open_folder(base, ".");
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL && fd >= 0)
+		(void)close(fd);
+	return dir;
+}
+
+int64_t
+workspace_count(int base)
+{
+	DIR *dir = open_list(base);
+	int64_t count = 0;
+
+	if (dir == NULL)
+		return -1;
+	while (next_id(dir) != NULL)
+		count++;
+	(void)closedir(dir);
+	return count;
+}
+
+void
+workspace_each_image(int base, void (*each)(void *arg, int fd), void *arg)
+{
+	static const char *const images[] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
+	DIR *dir = open_list(base);
+	const char *id;
+	struct err err;
+
+	if (dir == NULL)
+		return;
+	while ((id = next_id(dir)) != NULL) {
+		for (size_t i = 0; i < 2; i++) {
+			int fd = workspace_image_open(base, id, images[i],
+			    &err);
+
+			if (fd >= 0)
+				each(arg, fd);
+		}
+	}
+	(void)closedir(dir);
 }

@@ -46,7 +46,9 @@ int workspace_retire(int base, const char *id, char name[64], struct err *err);
 /* Remove a draft or a retired folder with its files. */
 int workspace_discard(int base, const char *name, struct err *err);
 
-/* Free bytes there; *low when nothing more should be begun. */
-int workspace_space(int base, int64_t *free_bytes, bool *low, struct err *err);
+/* How many sandboxes there are; -1: it cannot be told. */
+int64_t workspace_count(int base);
+/* Each image, opened for reading and writing; the descriptor is taken over. */
+void workspace_each_image(int base, void (*each)(void *arg, int fd), void *arg);
 
 #endif

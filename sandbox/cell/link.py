@@ -10,8 +10,8 @@ import select
 import _socket
 
 from frames import (FRAME_IDLE, FRAME_MAX, FRAME_READY, FRAME_SERVE,
-                    TAG_ISOLATION, TAG_PYTHON, TAG_RETIRE, TAG_TEXT, Frame,
-                    ProtocolError, frame)
+                    TAG_ACCESS, TAG_ISOLATION, TAG_PYTHON, TAG_RETIRE,
+                    TAG_TEXT, Frame, ProtocolError, frame)
 
 ENDED = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
@@ -91,6 +91,7 @@ class Lease:
         self.control = control
         self.early = list(early)
         self.terms = terms
+        self.access = terms.number(TAG_ACCESS) if terms else 0
 
     def close(self):
         self.sock.close()

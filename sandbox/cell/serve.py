@@ -1,5 +1,6 @@
 """PID 1's conversation: leases from the broker, requests from their clients."""
 
+import errno
 import gc
 import os
 import sys
@@ -11,15 +12,15 @@ from collect import Collector
 from files import (DIRECTORY, Writer, disk, empty, failure, list_directory,
                    open_file, read_file, remove_path, split, stat_path, unlock,
                    walk)
-from frames import (ERROR_FAILED, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES,
-                    FRAME_ENOUGH, FRAME_GO, FRAME_INPUT, FRAME_REQUEST,
+from frames import (ACCESS_TIDY, ERROR_FAILED, ERROR_NOT_EMPTY, ERROR_REQUEST,
+                    ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO, FRAME_INPUT, FRAME_REQUEST,
                     FRAME_RESULT, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
                     OP_STAT, OP_WRITE, PART_ARGS, PART_CONTENT, PART_SOURCE,
                     PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA,
                     TAG_COLLECT_FILES, TAG_CWD, TAG_DATA, TAG_ECHO,
                     TAG_INDEX_URL, TAG_MERGE, TAG_NAME, TAG_OP,
-                    TAG_OUTPUT_MAX, TAG_PART, TAG_PATH, TAG_REASON, TAG_SDIST,
-                    TAG_STATUS, TAG_WALL_MS, Failure, Frame, ProtocolError,
+                    TAG_OUTPUT_MAX, TAG_PART, TAG_PATH, TAG_REASON,
+                    TAG_RECURSIVE, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure, Frame, ProtocolError,
                     frame)
 from link import Control, Gone, connect
 from run import CODE, WORKSPACE, Run, protect, trim
@@ -34,6 +35,7 @@ REHEARSAL = frame(
 # processor that forks lets nobody else run.
 DELIVERY_MS = 2
 SCRATCH = ("/tmp", "/dev/shm", CODE)
+TIDY = (OP_LIST, OP_READ, OP_STAT, OP_REMOVE)
 
 
 class Cell:
@@ -101,7 +103,7 @@ class Cell:
         if head.kind != FRAME_REQUEST:
             raise ProtocolError("not a request")
         try:
-            unlock(self.root)
+            self.unlock()
             fields = self.perform(head, self.receive_parts(head))
         except (Gone, ProtocolError):
             raise
@@ -116,6 +118,24 @@ class Cell:
         self.lease.send(frame(FRAME_RESULT, *fields, *disk(self.root)))
         return None
 
+    def unlock(self):
+        """Nobody but its owner can open a root that is locked; where nothing
+        can be written, not even that one."""
+        try:
+            unlock(self.root)
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
+
+    def allow(self, op):
+        """Failure for what the lease, or this kind of cell, is not for."""
+        if self.lease.access == ACCESS_TIDY and op not in TIDY:
+            raise Failure(ERROR_REQUEST, "not with this lease")
+        if self.is_pip and op not in (OP_PIP, OP_REMOVE):
+            raise Failure(ERROR_REQUEST, "not in a cell of this class")
+        if op == OP_PIP and not self.is_pip:
+            raise Failure(ERROR_REQUEST, "not in a cell of this class")
+
     # ---- what comes before GO ----
 
     def receive_parts(self, head):
@@ -129,7 +149,8 @@ class Cell:
         writer = trouble = None
         try:
             try:
-                if head.number(TAG_OP) == OP_WRITE and not self.is_pip:
+                self.allow(head.number(TAG_OP))
+                if head.number(TAG_OP) == OP_WRITE:
                     writer = Writer(self.root, head.data(TAG_PATH, b""))
             except (Failure, OSError) as error:
                 trouble = error
@@ -154,7 +175,8 @@ class Cell:
 
     def take(self, piece, parts, writer):
         """One piece.  Returns the file that is being received, if any."""
-        if piece.kind == FRAME_INPUT and not self.is_pip:
+        if (piece.kind == FRAME_INPUT and not self.is_pip and
+                self.lease.access != ACCESS_TIDY):
             if writer is not None:
                 writer.commit()
             return Writer(self.root, piece.data(TAG_PATH, b""))
@@ -177,12 +199,12 @@ class Cell:
     def perform(self, head, parts):
         """Do it; returns the result's fields, or the Run in a child."""
         op = head.number(TAG_OP)
-        if (op == OP_PIP) != self.is_pip:
-            raise Failure(ERROR_REQUEST, "not in a cell of this class")
         if op == OP_RUN:
             return self.run(head, parts)
         if op == OP_PIP:
             return self.pip(head)
+        if self.is_pip and not split(head.data(TAG_PATH, b"")):
+            return self.discard_packages(head)
         simple = {OP_LIST: list_directory, OP_READ: read_file,
                   OP_REMOVE: remove_path, OP_STAT: stat_path,
                   OP_WRITE: lambda *_: ()}     # written as it came
@@ -190,6 +212,12 @@ class Cell:
             raise Failure(ERROR_REQUEST, "operation %d" % op)
         fields = simple[op](self.root, self.lease, head)
         return ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0), *fields)
+
+    def discard_packages(self, head):
+        if not head.number(TAG_RECURSIVE):
+            raise Failure(ERROR_NOT_EMPTY, "a mount point")
+        empty(os.open(self.root, DIRECTORY), self.lease)
+        return (TAG_REASON, REASON_EXIT), (TAG_STATUS, 0)
 
     def run(self, head, parts):
         limits = limits_of(head)

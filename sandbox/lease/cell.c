@@ -180,8 +180,8 @@ take_reason(const struct frame_view *view, struct cell_result *result)
 	    (reason == REASON_SIGNAL &&
 		!get_bounded(view, TAG_SIGNAL, 1, 64, 0, &signal)) ||
 	    (reason == REASON_ERROR &&
-		!get_bounded(view, TAG_CODE, ERROR_NOT_INSIDE, ERROR_FAILED, 0,
-		    &error)))
+		!get_bounded(view, TAG_CODE, ERROR_NOT_INSIDE, ERROR_READ_ONLY,
+		    0, &error)))
 		return false;
 	result->status = (int)status;
 	result->signal = (int)signal;

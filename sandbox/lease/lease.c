@@ -26,6 +26,8 @@ _Static_assert((int)LEASE_REFUSED_DISK == (int)REFUSAL_DISK, "refusals");
 _Static_assert((int)LEASE_REFUSED_START == (int)REFUSAL_START, "refusals");
 _Static_assert((int)LEASE_REFUSED_INTERPRETER == (int)REFUSAL_INTERPRETER,
     "refusals");
+_Static_assert((int)LEASE_REFUSED_SANDBOXES == (int)REFUSAL_SANDBOXES,
+    "refusals");
 
 /* One question to the broker and what came back. */
 struct ask {
@@ -57,7 +59,7 @@ ask_refused(const struct ask *ask, struct err *err)
 	int64_t code = 0;
 
 	if (!frame_get_int(&ask->view, TAG_CODE, &code) ||
-	    code < REFUSAL_INPUT || code > REFUSAL_INTERPRETER) {
+	    code < REFUSAL_INPUT || code > REFUSAL_SANDBOXES) {
 		(void)err_set(err, ERR_PROTOCOL, "a refusal without a reason");
 		return LEASE_UNREACHABLE;
 	}
@@ -111,6 +113,7 @@ lease_open(struct lease *lease, const char *socket_path,
 	enum lease_outcome outcome;
 	struct frame question;
 	int64_t cold = 0;
+	int64_t access = ACCESS_WRITE;
 
 	*lease = (struct lease)LEASE_NONE;
 	frame_start(&question, FRAME_LEASE);
@@ -121,6 +124,8 @@ lease_open(struct lease *lease, const char *socket_path,
 		frame_add_text(&question, TAG_INTERPRETER,
 		    request->interpreter);
 	frame_add_int(&question, TAG_LEASE_MS, request->lease_ms);
+	if (request->access != 0)
+		frame_add_int(&question, TAG_ACCESS, request->access);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
 	if (outcome == LEASE_GRANTED && ask.attached < 0) {
@@ -132,6 +137,8 @@ lease_open(struct lease *lease, const char *socket_path,
 		lease->cell_fd = steal_fd(&ask.attached);
 		(void)frame_get_int(&ask.view, TAG_COLD, &cold);
 		lease->cold = cold != 0;
+		(void)frame_get_int(&ask.view, TAG_ACCESS, &access);
+		lease->access = (enum access)access;
 		(void)frame_get_text(&ask.view, TAG_CELL_NAME, lease->cell_name,
 		    sizeof(lease->cell_name));
 	}
@@ -185,6 +192,25 @@ lease_remove_workspace(const char *socket_path, const char *sandbox,
 	return lease_command(socket_path, &question, wait_ms, err);
 }
 
+enum lease_outcome
+lease_reserve(int *fd, const char *socket_path, int64_t bytes, int wait_ms,
+    struct err *err)
+{
+	struct ask ask = { .sock = -1, .attached = -1 };
+	enum lease_outcome outcome;
+	struct frame question;
+
+	*fd = -1;
+	frame_start(&question, FRAME_RESERVE);
+	frame_add_int(&question, TAG_SIZE, bytes);
+	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
+	    wait_ms, err);
+	if (outcome == LEASE_GRANTED)
+		*fd = steal_fd(&ask.sock);
+	ask_release(&ask);
+	return outcome;
+}
+
 /* Take the status apart; what is absent stays zero. */
 static void
 status_read(struct lease_status *status, const struct frame_view *view)
@@ -198,6 +224,9 @@ status_read(struct lease_status *status, const struct frame_view *view)
 		{ TAG_STARTING, &status->starting },
 		{ TAG_WAITING, &status->waiting },
 		{ TAG_FREE_BYTES, &status->free_bytes },
+		{ TAG_PROMISED, &status->promised },
+		{ TAG_FLOOR, &status->floor },
+		{ TAG_SANDBOXES, &status->sandboxes },
 		{ TAG_ISOLATION, &status->isolation },
 		{ TAG_ENGINE_AGE, &status->engine_age_ms },
 	};

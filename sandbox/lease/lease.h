@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../base/frame.h"
+
 struct err;
 struct pollfd;
 
@@ -17,6 +19,7 @@ struct lease {
 	int cell_fd;	    /* talk to the cell here (cell.h); -1: none */
 	int broker_fd;	    /* open for as long as the lease lasts */
 	bool cold;	    /* the cell had to be started for us */
+	enum access access; /* what was granted, of a sandbox */
 	char cell_name[64]; /* container's name, for logs */
 };
 
@@ -31,6 +34,7 @@ struct lease_request {
 	const char *sandbox;	 /* 32 lower-case hex digits, "" for none */
 	const char *interpreter; /* of SANDBOX_IMAGES; NULL: the first */
 	int64_t lease_ms;	 /* the broker kills the cell after this long */
+	enum access access;	 /* to a sandbox; 0: ACCESS_WRITE */
 	/* NULL, or: do not wait any longer once this happens. */
 	const struct pollfd *unless;
 };
@@ -49,8 +53,9 @@ enum lease_outcome {
 	LEASE_REFUSED_DISK = 7,
 	LEASE_REFUSED_START = 8,
 	LEASE_REFUSED_INTERPRETER = 9,
-	LEASE_UNREACHABLE = 10,
-	LEASE_TIMED_OUT = 11, /* no answer within wait_ms, or `unless` */
+	LEASE_REFUSED_SANDBOXES = 10,
+	LEASE_UNREACHABLE = 11,
+	LEASE_TIMED_OUT = 12, /* no answer within wait_ms, or `unless` */
 };
 
 /*
@@ -72,6 +77,12 @@ enum lease_outcome lease_create_workspace(const char *socket_path,
 enum lease_outcome lease_remove_workspace(const char *socket_path,
     const char *sandbox, int wait_ms, struct err *err);
 
+/* Have the broker keep bytes of the disk for files of the APIs: what is written
+ * then finds room.  It lasts until *fd is closed; a broker that goes away ends
+ * it, which fd tells by its end of file. */
+enum lease_outcome lease_reserve(int *fd, const char *socket_path,
+    int64_t bytes, int wait_ms, struct err *err);
+
 struct lease_status {
 	bool engine;	       /* the Docker engine answers */
 	bool image;	       /* the image is there */
@@ -84,7 +95,10 @@ struct lease_status {
 	int64_t leased;
 	int64_t starting;
 	int64_t waiting;
-	int64_t free_bytes;
+	int64_t free_bytes; /* on the file system of the sandboxes */
+	int64_t promised;   /* of those: to cells that may write */
+	int64_t floor;	    /* of those: kept from everybody */
+	int64_t sandboxes;
 	int64_t isolation;   /* enum isolation of the api cells; 0: not known */
 	char hindrance[128]; /* why it is no more: "step: ERROR"; "": it is */
 };

@@ -31,7 +31,7 @@ cmd_get(struct task *task, struct err *err)
 	request.path = path;
 	request.max_bytes = command_env(task).file_most;
 	collect_init(&collect, 0, (size_t)request.max_bytes);
-	if (command_do(task, &request, &sink, &outcome))
+	if (command_do(task, "user", &request, &sink, &outcome))
 		result = finish(task, &collect, err);
 	collect_release(&collect);
 	return result;

@@ -173,7 +173,8 @@ cmd_look(struct task *task, struct err *err)
 	if (!command_resolve(task, task->job->path, look.path))
 		return 0;
 	collect_init(&look.collect, 0, (size_t)look.env.file_most);
-	if (run_open(&look.run, task, "user", 3 * FILE_OP_MS, LEASE_WAIT_MS))
+	if (run_open(&look.run, task, "user", ACCESS_TIDY, 3 * FILE_OP_MS,
+		LEASE_WAIT_MS))
 		result = look_at(&look, err);
 	else
 		command_not_done(task, &look.run.outcome, look.path);

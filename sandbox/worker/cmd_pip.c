@@ -69,7 +69,8 @@ install(struct pip *pip, struct requirements *words)
 	struct run run;
 
 	pip->started_ms = clock_monotonic_ms();
-	if (run_open(&run, task, "pip", config->pip_timeout_ms, WAIT_MS))
+	if (run_open(&run, task, "pip", ACCESS_WRITE, config->pip_timeout_ms,
+		WAIT_MS))
 		(void)run_request(&run, &request, config->pip_timeout_ms,
 		    &sink);
 	run_close(&run);

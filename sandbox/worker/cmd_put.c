@@ -135,7 +135,8 @@ cmd_put(struct task *task, struct err *err)
 		free(put.data);
 		return 0;
 	}
-	if (!run_open(&run, task, "user", 3 * FILE_OP_MS, LEASE_WAIT_MS))
+	if (!run_open(&run, task, "user", ACCESS_WRITE, 3 * FILE_OP_MS,
+		LEASE_WAIT_MS))
 		command_not_done(task, &run.outcome, put.path);
 	else if (look_at_target(&put, &run))
 		store(&put, &run);

@@ -21,7 +21,7 @@ cmd_write(struct task *task, struct err *err)
 	content = source_content(task->job->text, &request.content_len);
 	request.content = content;
 	request.path = path;
-	if (!command_do(task, &request, NULL, &outcome))
+	if (!command_do(task, "user", &request, NULL, &outcome))
 		return 0;
 	render_written(&task->message, path, (int64_t)request.content_len,
 	    &outcome, &env);

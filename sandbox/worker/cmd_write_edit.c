@@ -137,7 +137,7 @@ cmd_write_edit(struct task *task, struct err *err)
 		return 0;
 	request.path = path;
 	collect_init(&collect, 0, EDIT_BYTES);
-	if (run_open(&run, task, "user", left_ms, (int)left_ms))
+	if (run_open(&run, task, "user", ACCESS_TIDY, left_ms, (int)left_ms))
 		(void)run_request(&run, &request, left_ms, &sink);
 	run_close(&run);
 	if (!task->taken)

@@ -117,12 +117,15 @@ command_not_done(struct task *task, const struct run_outcome *outcome,
 }
 
 bool
-command_do(struct task *task, const struct cell_request *request,
-    const struct run_sink *sink, struct run_outcome *outcome)
+command_do(struct task *task, const char *class,
+    const struct cell_request *request, const struct run_sink *sink,
+    struct run_outcome *outcome)
 {
+	enum access access = request->op == OP_WRITE ? ACCESS_WRITE :
+						       ACCESS_TIDY;
 	struct run run;
 
-	if (run_open(&run, task, "user", FILE_OP_MS, LEASE_WAIT_MS))
+	if (run_open(&run, task, class, access, FILE_OP_MS, LEASE_WAIT_MS))
 		(void)run_request(&run, request, FILE_OP_MS, sink);
 	run_close(&run);
 	*outcome = run.outcome;

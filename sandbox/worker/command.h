@@ -59,10 +59,11 @@ void command_note_usage(struct task *task, const struct run_outcome *outcome);
 /* The request did not succeed: message and outcome word say so. */
 void command_not_done(struct task *task, const struct run_outcome *outcome,
     const char *path);
-/* One request about request->path to a cell of the user's.  False: it did not
+/* One request about request->path, to a cell of the class.  False: it did not
  * succeed and the message says why, or the job was taken away. */
-bool command_do(struct task *task, const struct cell_request *request,
-    const struct run_sink *sink, struct run_outcome *outcome);
+bool command_do(struct task *task, const char *class,
+    const struct cell_request *request, const struct run_sink *sink,
+    struct run_outcome *outcome);
 /* What renderers must know of this job. */
 struct render_env command_env(const struct task *task);
 void command_set_outcome(struct task *task, const char *fmt, ...)

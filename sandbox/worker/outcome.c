@@ -32,6 +32,7 @@ refusal_word(enum lease_outcome refusal)
 		[LEASE_REFUSED_DISK] = "disk",
 		[LEASE_REFUSED_START] = "start",
 		[LEASE_REFUSED_INTERPRETER] = "interpreter",
+		[LEASE_REFUSED_SANDBOXES] = "sandboxes",
 		[LEASE_UNREACHABLE] = "unreachable",
 		[LEASE_TIMED_OUT] = "timed out",
 	};

@@ -21,6 +21,7 @@ enum run_end {
 struct run_outcome {
 	enum run_end end;
 	enum lease_outcome refusal;
+	bool read_only; /* the disk had no room for what it could write */
 	struct cell_result result;
 };
 

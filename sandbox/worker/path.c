@@ -86,3 +86,15 @@ path_name(const char *resolved)
 
 	return slash != NULL ? slash + 1 : resolved;
 }
+
+const char *
+path_in_packages(const char *resolved)
+{
+	static const char folder[] = ".site-packages";
+	size_t len = sizeof(folder) - 1;
+
+	if (strncmp(resolved, folder, len) != 0 ||
+	    (resolved[len] != '\0' && resolved[len] != '/'))
+		return NULL;
+	return resolved[len] == '/' ? resolved + len + 1 : resolved + len;
+}

@@ -33,4 +33,8 @@ bool path_means_folder(const char *path);
 /* The last name of a resolved path, "" for the workspace itself. */
 const char *path_name(const char *resolved);
 
+/* What is left of a resolved path below the packages, "" for their folder
+ * itself; NULL: it is somewhere else. */
+const char *path_in_packages(const char *resolved);
+
 #endif

@@ -53,8 +53,13 @@ render_refusal(struct message *message, enum lease_outcome refusal,
 		       "be. `/il create` makes it anew.";
 		break;
 	case LEASE_REFUSED_DISK:
-		text = "The disk of this machine is full, so nothing was run. "
-		       "Try again later.";
+		text = "The server's disk is nearly full, so nothing was "
+		       "written or installed. `/il look`, `/il get` and "
+		       "`/il rm` work; try again later.";
+		break;
+	case LEASE_REFUSED_SANDBOXES:
+		text = "There are as many sandboxes here as there may be, so "
+		       "none was made. Try again when others have expired.";
 		break;
 	case LEASE_REFUSED_START:
 		text = "Your sandbox could not be started, so nothing was "
@@ -120,6 +125,13 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		buf_adds(lead, " in ");
 		render_add_count(lead, env->config->files, "file");
 		buf_adds(lead, ". `/il rm` makes room.");
+		return;
+	case ERROR_READ_ONLY:
+		buf_adds(lead,
+		    path_in_packages(path) != NULL ?
+			"What is installed cannot be changed that way: "
+			"`/il pip` installs, `/il rm` removes." :
+			"Nothing can be written there at the moment.");
 		return;
 	case ERROR_REQUEST:
 	case ERROR_FAILED:

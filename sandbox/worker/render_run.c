@@ -327,6 +327,10 @@ render_run(struct message *message, const struct run_outcome *outcome,
 	if (m->block.len == 0)
 		buf_adds(&m->lead, "No output.");
 	add_end(m, outcome, env);
+	if (outcome->read_only)
+		buf_adds(&m->tail,
+		    "\nThe server's disk is nearly full: this run could read "
+		    "your files, but not write any. `/il rm` makes room.");
 	cut = !message_fits(m);
 	if (env->may_attach)
 		attach_files(m, collect, MESSAGE_FILES_MAX - (cut ? 1 : 0));

@@ -61,13 +61,14 @@ open_lease(struct run *run, const struct lease_request *request, int wait_ms,
 }
 
 bool
-run_open(struct run *run, struct task *task, const char *class, int64_t wall_ms,
-    int wait_ms)
+run_open(struct run *run, struct task *task, const char *class,
+    enum access access, int64_t wall_ms, int wait_ms)
 {
 	struct lease_request request = {
 		.class = class,
 		.sandbox = task->sandbox.id,
 		.lease_ms = wall_ms + OUTSIDE_MS + LEASE_MORE_MS,
+		.access = access,
 	};
 	struct err err = { 0 };
 
@@ -78,6 +79,7 @@ run_open(struct run *run, struct task *task, const char *class, int64_t wall_ms,
 		    task->job->id, task->sandbox.id);
 		return end_with(run, RUN_REFUSED);
 	}
+	run->outcome.read_only = run->lease.access == ACCESS_READ;
 	memcpy(run->cell_name, run->lease.cell_name, sizeof(run->cell_name));
 	run->cell = xmalloc(sizeof(*run->cell));
 	cell_init(run->cell, run->lease.cell_fd);

@@ -31,11 +31,11 @@ struct run {
 	struct run_outcome outcome;
 };
 
-/* Lease a cell of the class for requests of wall_ms in all, waiting at most
- * wait_ms.  False: outcome says why not, and the log.  Call run_close() in any
- * case. */
+/* Lease a cell of the class, to do what access says, for requests of wall_ms in
+ * all, waiting at most wait_ms.  False: outcome says why not, and the log.
+ * Call run_close() in any case. */
 bool run_open(struct run *run, struct task *task, const char *class,
-    int64_t wall_ms, int wait_ms);
+    enum access access, int64_t wall_ms, int wait_ms);
 /* Start the job if it is not started, send the request, take its events to the
  * end.  True: there is a result, whatever it says. */
 bool run_request(struct run *run, const struct cell_request *request,

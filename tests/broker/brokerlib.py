@@ -55,7 +55,8 @@ def pack(kind, *fields):
 INTEGERS = {"CODE", "COLD", "REASON", "STATUS", "SIGNAL", "STREAM", "SIZE",
             "WALL_US", "CPU_US", "MAX_RSS", "USED_BYTES", "USED_FILES",
             "TOTAL", "DISK_FULL", "ENGINE", "IMAGE", "CELLS", "LEASED",
-            "STARTING", "WAITING", "FREE_BYTES", "MTIME", "KIND", "WHY",
+            "STARTING", "WAITING", "FREE_BYTES", "PROMISED",
+            "FLOOR", "SANDBOXES", "ACCESS", "MTIME", "KIND", "WHY",
             "ISOLATION", "RETIRE", "CUT", "ENGINE_AGE"}
 
 
@@ -146,11 +147,27 @@ class Asked:
         self.cell.send(pack("GO"))
         return self.result()
 
+    def op(self, name, *fields, content=None):
+        """One operation on files: (result fields, bytes of a file)."""
+        self.cell.send(pack("REQUEST", ("OP", N["OP_" + name]),
+                            ("WALL_MS", 60000), ("MAX_BYTES", 1 << 30),
+                            ("COUNT", 100), *fields))
+        for at in range(0, len(content or b""), 32768):
+            self.cell.send(pack("BYTES", ("PART", N["PART_CONTENT"]),
+                                ("DATA", content[at:at + 32768])))
+        self.cell.send(pack("GO"))
+        return self.result()
+
+    def access(self):
+        """What the lease was granted for."""
+        return {N[k]: k[7:] for k in N if k.startswith("ACCESS_")}[
+            self.fields.get("ACCESS", N["ACCESS_WRITE"])]
+
     def result(self):
         output = b""
         while True:
             kind, fields = unpack(self.cell.recv(65536))
-            if kind == "OUTPUT":
+            if kind in ("OUTPUT", "BYTES"):
                 output += fields["DATA"]
             elif kind in ("RESULT", None):
                 return fields, output
@@ -159,6 +176,12 @@ class Asked:
         if self.cell:
             self.cell.close()
         self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
 
 class Broker:
@@ -250,10 +273,13 @@ class Broker:
         self.asked.append(asked)
         return asked
 
-    def ask_lease(self, n, cls="user", lease_ms=60000):
-        return self.ask(pack("LEASE", ("CLASS", cls),
-                             ("SANDBOX", sandbox_id(n)),
-                             ("LEASE_MS", lease_ms)))
+    def ask_lease(self, n, cls="user", lease_ms=60000, access=None):
+        """access: WRITE (when it is not said), TIDY or ANY."""
+        fields = [("CLASS", cls), ("SANDBOX", sandbox_id(n)),
+                  ("LEASE_MS", lease_ms)]
+        if access is not None:
+            fields.append(("ACCESS", N["ACCESS_" + access]))
+        return self.ask(pack("LEASE", *fields))
 
     def ask_api(self, interpreter=None, cls="api", lease_ms=60000):
         """A lease for an interpreter, not for a sandbox."""
@@ -269,17 +295,17 @@ class Broker:
             raise RuntimeError("%s %s" % (kind, fields))
         return asked
 
-    def lease(self, n, cls="user", lease_ms=60000):
+    def lease(self, n, cls="user", lease_ms=60000, access=None):
         """A granted lease, or an exception."""
-        asked = self.ask_lease(n, cls, lease_ms)
+        asked = self.ask_lease(n, cls, lease_ms, access)
         kind, fields = asked.answer()
         if kind != "GRANTED":
             raise RuntimeError("%s %s" % (kind, fields))
         return asked
 
-    def refusal(self, n, cls="user"):
+    def refusal(self, n, cls="user", access=None):
         """The name of the refusal, or GRANTED (and the lease is closed)."""
-        asked = self.ask_lease(n, cls)
+        asked = self.ask_lease(n, cls, access=access)
         kind, fields = asked.answer()
         asked.close()
         return refusal_name(fields) if kind == "REFUSED" else kind
@@ -362,9 +388,42 @@ class Broker:
         self.close()
 
 
+class Disk:
+    """A small ext4 of its own, on a loop device; gone at the end."""
+
+    def __init__(self, mib):
+        self.image = tempfile.mktemp(prefix="broker-disk-", dir="/tmp")
+        self.path = self.image + ".mnt"
+        self.mib = mib
+
+    def __enter__(self):
+        with open(self.image, "w") as file:
+            file.truncate(self.mib * MIB)
+        os.mkdir(self.path)
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", self.image],
+                       check=True)
+        subprocess.run(["mount", "-o", "loop,discard", self.image, self.path],
+                       check=True)
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.path])
+        os.rmdir(self.path)
+        os.remove(self.image)
+
+    def free(self):
+        fs = os.statvfs(self.path)
+        return fs.f_bavail * fs.f_frsize
+
+    def fill(self, leave, name="others"):
+        """Let somebody else take all but so many bytes."""
+        with open(os.path.join(self.path, name), "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, self.free() - leave)
+
+
 def refusal_name(fields):
     for name in ("INPUT", "BUSY", "FULL", "ENGINE", "IMAGE", "NO_WORKSPACE",
-                 "DISK", "START", "INTERPRETER"):
+                 "DISK", "START", "INTERPRETER", "SANDBOXES"):
         if N["REFUSAL_" + name] == fields["CODE"]:
             return name
     return str(fields["CODE"])

@@ -25,8 +25,8 @@ example(void)
 		.apparmor = "",
 		.preload = "",
 		.ca_bundle = "",
-		.mounts = { { "/dev/loop3", "/workspace" },
-		    { "/dev/loop4", "/workspace/.site-packages" } },
+		.mounts = { { "/dev/loop3", "/workspace", false },
+		    { "/dev/loop4", "/workspace/.site-packages", true } },
 		.mount_count = 2,
 		.memory = 268435456,
 		.pids = 64,
@@ -108,6 +108,11 @@ test_confinement(void)
 		    "volume-label=inline.instance=abc,volume-opt=type=ext4,"
 		    "volume-opt=device=/dev/loop3,"
 		    "\"volume-opt=o=nosuid,nodev,discard,noinit_itable\"" },
+		{ "--mount",
+		    "type=volume,dst=/workspace/.site-packages,"
+		    "volume-nocopy=true,volume-label=inline.instance=abc,"
+		    "volume-opt=type=ext4,volume-opt=device=/dev/loop4,"
+		    "\"volume-opt=o=ro,nosuid,nodev\"" },
 		{ "--entrypoint", "python3" },
 	};
 	auto_argv struct argv argv;

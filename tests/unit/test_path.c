@@ -27,8 +27,19 @@ refuses(const char *cwd, const char *path, enum path_result why)
 }
 
 static void
+test_packages(void)
+{
+	is_str(path_in_packages(".site-packages"), "", "the packages");
+	is_str(path_in_packages(".site-packages/a/b"), "a/b", "one of them");
+	ok(path_in_packages(".site-packages2") == NULL, "a name like theirs");
+	ok(path_in_packages("a/.site-packages") == NULL, "not at the top");
+	ok(path_in_packages("") == NULL, "the workspace itself");
+}
+
+static void
 test_resolve(void)
 {
+	test_packages();
 	resolves("", "", "");
 	resolves("", ".", "");
 	resolves("", "a", "a");

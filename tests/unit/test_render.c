@@ -290,6 +290,8 @@ test_not_done(void)
 	not_done(ERROR_PERMISSION, "a", "does not allow");
 	not_done(ERROR_REQUEST, "a", "Sandbox error, reference 4711");
 	not_done(ERROR_FAILED, "a", "Sandbox error, reference 4711");
+	not_done(ERROR_READ_ONLY, "a", "Nothing can be written there");
+	not_done(ERROR_READ_ONLY, ".site-packages/a", "`/il pip` installs");
 }
 
 static void
@@ -309,6 +311,8 @@ test_refusals(void)
 		{ LEASE_REFUSED_NO_WORKSPACE, "`/il create`",
 		    "refused no workspace" },
 		{ LEASE_REFUSED_DISK, "disk", "refused disk" },
+		{ LEASE_REFUSED_SANDBOXES, "as many sandboxes",
+		    "refused sandboxes" },
 		{ LEASE_REFUSED_START, "could not be started",
 		    "refused start" },
 		{ LEASE_UNREACHABLE, "restarted", "refused unreachable" },

@@ -1,0 +1,284 @@
+#include "ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "workspace.h"
+
+#define FLOOR_MIN (INT64_C(256) << 20)
+#define FLOOR_MAX (INT64_C(2) << 30)
+/* Where each block of a file lies apart from all others, the host's file system
+ * notes 12 bytes for each (ext4), 16 (xfs): 1 in 256, and a page. */
+#define NOTES_SHARE 256
+#define NOTES_LEAST 4096
+#define IMAGES_EACH 2 /* of one cell */
+
+/* ---- arithmetic ---- */
+
+int64_t
+ledger_floor(int64_t total, int64_t cells)
+{
+	int64_t mounts = cells * IMAGES_EACH * LEDGER_MOUNT_BYTES;
+	int64_t floor = total / 50;
+
+	if (floor > FLOOR_MAX)
+		floor = FLOOR_MAX;
+	if (floor < FLOOR_MIN)
+		floor = FLOOR_MIN;
+	return floor > mounts ? floor : mounts;
+}
+
+int64_t
+ledger_growth(int64_t size, int64_t allocated)
+{
+	int64_t more = size > allocated ? size - allocated : 0;
+
+	return more + size / NOTES_SHARE + NOTES_LEAST;
+}
+
+bool
+ledger_has_room(const struct ledger_space *space, int64_t wanted)
+{
+	int64_t most = INT64_MAX - space->floor;
+
+	if (wanted > most || space->promised > most - wanted)
+		return false;
+	return space->free >= space->floor + space->promised + wanted;
+}
+
+/* ---- the table ---- */
+
+void
+ledger_init(struct ledger *ledger, struct loop *loop, int64_t cells,
+    void (*changed)(void *arg), void *arg)
+{
+	*ledger = (struct ledger){
+		.loop = loop, .cells = cells, .changed = changed, .arg = arg
+	};
+	LIST_INIT(&ledger->all);
+}
+
+void
+ledger_release(struct ledger *ledger)
+{
+	struct reservation *r;
+
+	while ((r = LIST_FIRST(&ledger->all)) != NULL)
+		reservation_free(r);
+}
+
+static int64_t
+image_growth(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return 0;
+	return ledger_growth(st.st_size, st.st_blocks * 512);
+}
+
+int64_t
+ledger_image_bytes(int image_fd)
+{
+	return IMAGES_EACH * LEDGER_MOUNT_BYTES + image_growth(image_fd);
+}
+
+int64_t
+reservation_bytes(const struct reservation *r)
+{
+	return r->bytes + (r->grows ? image_growth(r->fd) : 0);
+}
+
+int64_t
+reservation_more(const struct reservation *r)
+{
+	return r->grows ? 0 : image_growth(r->fd);
+}
+
+/* An image counts once: who comes after an old holder has a reservation of its
+ * own before that one's mount is gone. */
+static bool
+is_counted_before(const struct ledger *ledger, const struct reservation *r)
+{
+	const struct reservation *other;
+
+	LIST_FOREACH(other, &ledger->all, link)
+	{
+		if (other == r)
+			return false;
+		if (other->grows && other->device == r->device &&
+		    other->inode == r->inode)
+			return true;
+	}
+	return false;
+}
+
+static int64_t
+free_bytes(int fd, int64_t *total, struct err *err)
+{
+	struct statvfs st;
+
+	if (fstatvfs(fd, &st) != 0)
+		return err_system(err, "ask for the free space");
+	*total = (int64_t)(st.f_blocks * st.f_frsize);
+	return (int64_t)(st.f_bavail * st.f_frsize);
+}
+
+/* Between two looks at what is free, so that a write or a discard under way
+ * makes the answer smaller rather than larger. */
+int
+ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
+    struct err *err)
+{
+	const struct reservation *r;
+	int64_t total = 0;
+	int64_t after;
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_system(err, "ask for the file system");
+	*space = (struct ledger_space){ .device = st.st_dev };
+	space->free = free_bytes(fd, &total, err);
+	if (space->free < 0)
+		return -1;
+	LIST_FOREACH(r, &ledger->all, link)
+	{
+		int64_t bytes;
+
+		if (r->device != st.st_dev)
+			continue;
+		bytes = is_counted_before(ledger, r) ? r->bytes :
+						       reservation_bytes(r);
+		space->promised += bytes;
+		space->leaving += r->leaving ? bytes : 0;
+	}
+	after = free_bytes(fd, &total, err);
+	if (after < 0)
+		return -1;
+	if (after < space->free)
+		space->free = after;
+	space->floor = ledger_floor(total, ledger->cells);
+	return 0;
+}
+
+static struct reservation *
+reservation_new(struct ledger *ledger, int fd, int64_t bytes)
+{
+	struct reservation *r;
+	struct stat st;
+
+	if (fstat(fd, &st) != 0) {
+		(void)close(fd);
+		return NULL;
+	}
+	r = xcalloc(1, sizeof(*r));
+	r->ledger = ledger;
+	r->fd = fd;
+	r->device = st.st_dev;
+	r->bytes = bytes;
+	lock_wait_init(&r->wait, ledger->loop);
+	LIST_INSERT_HEAD(&ledger->all, r, link);
+	return r;
+}
+
+struct reservation *
+reservation_of_bytes(struct ledger *ledger, int fd, int64_t bytes)
+{
+	return reservation_new(ledger, fd, bytes);
+}
+
+struct reservation *
+reservation_of_image(struct ledger *ledger, int fd)
+{
+	struct reservation *r = reservation_new(ledger, fd, LEDGER_MOUNT_BYTES);
+	struct stat st;
+
+	if (r != NULL && fstat(fd, &st) == 0)
+		r->inode = st.st_ino;
+	return r;
+}
+
+void
+reservation_free(struct reservation *r)
+{
+	struct ledger *ledger;
+
+	if (r == NULL)
+		return;
+	ledger = r->ledger;
+	lock_wait_stop(&r->wait);
+	LIST_REMOVE(r, link);
+	(void)close(r->fd);
+	free(r);
+	ledger->changed(ledger->arg);
+}
+
+void
+reservation_supersede(struct ledger *ledger, const struct reservation *by)
+{
+	struct reservation *r;
+	struct reservation *next;
+
+	for (r = LIST_FIRST(&ledger->all); r != NULL; r = next) {
+		next = LIST_NEXT(r, link);
+		if (r != by && r->leaving && r->device == by->device &&
+		    r->inode == by->inode)
+			reservation_free(r);
+	}
+}
+
+/* Without the lock it is not known whether the device is still there: what was
+ * promised stays promised, until the next life of this broker. */
+static void
+wait_on_lock(void *arg, const struct err *failure)
+{
+	struct reservation *r = arg;
+
+	if (failure == NULL)
+		reservation_free(r);
+	else
+		log_err("%s: its space stays reserved", failure->text);
+}
+
+void
+reservation_leave(struct reservation *r)
+{
+	struct err err;
+
+	if (r == NULL)
+		return;
+	if (flock(r->fd, LOCK_EX | LOCK_NB) == 0) {
+		reservation_free(r);
+		return;
+	}
+	r->leaving = true;
+	if (errno != EWOULDBLOCK)
+		(void)err_system(&err, "lock the image");
+	else if (lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r, &err) ==
+	    0)
+		return;
+	wait_on_lock(r, &err);
+}
+
+static void
+find_image(void *arg, int fd)
+{
+	struct reservation *r = reservation_of_image(arg, fd);
+
+	if (r == NULL)
+		return;
+	r->grows = true;
+	reservation_leave(r);
+}
+
+void
+ledger_find(struct ledger *ledger, int base)
+{
+	workspace_each_image(base, find_image, ledger);
+}

@@ -1,0 +1,104 @@
+#ifndef LEDGER_H
+#define LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/stat.h>
+
+#include "lock_wait.h"
+
+struct err;
+struct loop;
+
+/*
+ * Who may still write how much, and where.  A sparse image promises more than
+ * the disk has, and a write into it that finds no block damages the file system
+ * inside.  So whatever may write has a reservation here first, and one is only
+ * given while the disk holds all of them and a floor beside it.
+ *
+ * Nothing is remembered that can be measured: what an image may still take is
+ * its size less the blocks that it has, what is free is what the file system
+ * says, both at the moment of the question.  A write makes both smaller by as
+ * much, a discard makes both larger: who was given room keeps it.  Each file
+ * system is counted by itself.
+ */
+struct ledger {
+	struct loop *loop;
+	int64_t cells; /* images mounted at one time, for the floor */
+	/* A reservation is over or has become smaller. */
+	void (*changed)(void *arg);
+	void *arg;
+	LIST_HEAD(reservation_list, reservation) all;
+};
+
+/* Of an image, while a container may have it mounted; or of so many bytes. */
+struct reservation {
+	LIST_ENTRY(reservation) link;
+	struct ledger *ledger;
+	int fd; /* the image, or a place on the file system; ours */
+	dev_t device;
+	ino_t inode;   /* of the image; 0: of bytes */
+	int64_t bytes; /* besides what an image grows by */
+	bool grows;    /* all that the image may grow counts */
+	bool leaving;  /* its container is gone, the mount may not be */
+	struct lock_wait wait;
+};
+
+/* What is so on one file system, in bytes. */
+struct ledger_space {
+	dev_t device;
+	int64_t free;
+	int64_t floor;	  /* is never promised to anybody */
+	int64_t promised; /* to all reservations */
+	int64_t leaving;  /* of that: to those that are about to end */
+};
+
+/* What a mounted image may take on the disk without any file in it growing: its
+ * journal is replayed after a power cut. */
+#define LEDGER_MOUNT_BYTES (INT64_C(4) << 20)
+
+/* ---- arithmetic ---- */
+
+/* 256 MiB, or 2 % of a larger file system up to 2 GiB; more when so many cells
+ * could need more for their mounts. */
+int64_t ledger_floor(int64_t total, int64_t cells);
+/* By how much a sparse file can still grow, the host's own notes about where
+ * its pieces are included. */
+int64_t ledger_growth(int64_t size, int64_t allocated);
+/* Is there room for so much more? */
+bool ledger_has_room(const struct ledger_space *space, int64_t wanted);
+
+/* ---- the table ---- */
+
+void ledger_init(struct ledger *ledger, struct loop *loop, int64_t cells,
+    void (*changed)(void *arg), void *arg);
+void ledger_release(struct ledger *ledger);
+
+/* Ask for the file system that fd is on. */
+int ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
+    struct err *err);
+
+/* A reservation of bytes, where fd is: NULL when there is no such file.  It
+ * counts from now on, whether there is room or not: ask first.  fd is ours. */
+struct reservation *reservation_of_bytes(struct ledger *ledger, int fd,
+    int64_t bytes);
+/* Of an image that is going to be mounted, LEDGER_MOUNT_BYTES at first. */
+struct reservation *reservation_of_image(struct ledger *ledger, int fd);
+/* What it takes now; how much more it would if its image may grow, 0 when it
+ * may already; what a container that may write to the image would take. */
+int64_t reservation_bytes(const struct reservation *r);
+int64_t reservation_more(const struct reservation *r);
+int64_t ledger_image_bytes(int image_fd);
+/* At the start: whatever an earlier life has left mounted may still grow. */
+void ledger_find(struct ledger *ledger, int base);
+/* The lock of the image is another's now: nobody before it has it mounted. */
+void reservation_supersede(struct ledger *ledger, const struct reservation *by);
+/* It is over at once; NULL is fine. */
+void reservation_free(struct reservation *r);
+/* Its container is dead.  The kernel may still be writing out what was written
+ * before: it counts until the loop device has let go of the image.  NULL is
+ * fine. */
+void reservation_leave(struct reservation *r);
+
+#endif

@@ -1,0 +1,117 @@
+#include "lock_wait.h"
+
+#include <errno.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/loop.h"
+
+void
+lock_wait_init(struct lock_wait *w, struct loop *loop)
+{
+	*w = (struct lock_wait){ .loop = loop, .fd = -1, .child_fd = -1 };
+}
+
+bool
+lock_wait_is_on(const struct lock_wait *w)
+{
+	return w->child_fd >= 0;
+}
+
+static void __attribute__((noreturn)) child_main(int fd, pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	/* Whatever else the broker has open must not live on here. */
+	if (fd > 0)
+		(void)close_range(0, (unsigned int)fd - 1, 0);
+	(void)close_range((unsigned int)fd + 1, UINT32_MAX, 0);
+	while (flock(fd, LOCK_EX) != 0) {
+		if (errno != EINTR)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+void
+lock_wait_stop(struct lock_wait *w)
+{
+	if (w->deadline != NULL)
+		loop_timer_cancel(w->loop, w->deadline);
+	w->deadline = NULL;
+	if (w->child_fd < 0)
+		return;
+	loop_remove(w->loop, w->child_fd);
+	(void)close(w->child_fd);
+	w->child_fd = -1;
+	(void)kill(w->child, SIGKILL);
+	(void)waitpid(w->child, NULL, 0);
+}
+
+static void
+on_end(void *arg, int fd, uint32_t events)
+{
+	struct lock_wait *w = arg;
+	struct err err;
+
+	(void)fd;
+	(void)events;
+	lock_wait_stop(w);
+	if (flock(w->fd, LOCK_EX | LOCK_NB) == 0) {
+		w->done(w->arg, NULL);
+		return;
+	}
+	(void)err_system(&err, "wait for the lock of the image");
+	w->done(w->arg, &err);
+}
+
+static void
+on_deadline(void *arg)
+{
+	struct lock_wait *w = arg;
+	struct err err;
+
+	w->deadline = NULL;
+	lock_wait_stop(w);
+	(void)err_set(&err, ERR_BUSY,
+	    "the image is still in use by an older container");
+	w->done(w->arg, &err);
+}
+
+int
+lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
+    void *arg, struct err *err)
+{
+	pid_t parent = getpid();
+
+	w->fd = fd;
+	w->done = done;
+	w->arg = arg;
+	w->child = fork();
+	if (w->child < 0)
+		return err_system(err, "fork");
+	if (w->child == 0)
+		child_main(fd, parent);
+	w->child_fd = (int)syscall(SYS_pidfd_open, w->child, 0);
+	if (w->child_fd < 0) {
+		(void)err_system(err, "pidfd_open");
+		(void)kill(w->child, SIGKILL);
+		(void)waitpid(w->child, NULL, 0);
+		return -1;
+	}
+	loop_add(w->loop, w->child_fd, EPOLLIN, on_end, w);
+	if (ms >= 0)
+		w->deadline = loop_timer_add(w->loop, clock_monotonic_ms() + ms,
+		    on_deadline, w);
+	return 0;
+}
