@@ -44,14 +44,15 @@
 #include "../sandbox/base/log.h"
 #include "../sandbox/base/priority.h"
 #include "../sandbox/base/sockets.h"
+#include "../sandbox/lease/lease.h"
 
 static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
 
 /* The longest a client may ask for; MAX_EXEC_TIMEOUT_MS of the contract. */
 #define TIMEOUT_MAX_MS 60000
-/* The file store leaves so much of the disk to others. */
-#define STORE_FLOOR (INT64_C(256) << 20)
 #define STORE_COUNT 100000
+/* Idle cells that make room on the disk are gone by then. */
+#define SPACE_MS 6000
 /* That answer what takes no time. */
 #define QUICK_CHILDREN 2
 /* That take and give files. */
@@ -71,6 +72,21 @@ name_interpreters(struct api_app *app)
 		app->interpreters[count++] = xstrdup(entry.name);
 }
 
+/* The broker keeps count of what the disk has promised to whom. */
+static int
+keep_space(void *arg, int64_t bytes, struct err *err)
+{
+	const struct api_app *app = arg;
+	int fd = -1;
+	enum lease_outcome outcome = lease_reserve(&fd, app->lease_socket,
+	    bytes, SPACE_MS, err);
+
+	if (outcome != LEASE_GRANTED)
+		err->code = outcome == LEASE_REFUSED_DISK ? ERR_LIMIT :
+							    ERR_UNAVAILABLE;
+	return fd;
+}
+
 static int
 open_store(struct api_app *app, struct err *err)
 {
@@ -79,11 +95,13 @@ open_store(struct api_app *app, struct err *err)
 	    xstrdup(config->api_files) :
 	    config_state_path(config, "files");
 	struct filestore_limits limits = { config->api_files_ms,
-		config->api_files_quota, STORE_FLOOR, STORE_COUNT };
+		config->api_files_quota, STORE_COUNT };
 
 	if (filestore_open(&app->store, path, &limits, err) != 0)
 		return -1;
 	app->store.owner = app->owner;
+	app->store.keep_space = keep_space;
+	app->store.keep_arg = app;
 	return 0;
 }
 

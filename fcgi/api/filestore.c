@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -167,11 +166,6 @@ int
 filestore_reserve(struct filestore *store, int64_t bytes, int64_t files,
     struct err *err)
 {
-	struct statvfs fs;
-
-	if (fstatvfs(store->dir, &fs) == 0 &&
-	    (int64_t)(fs.f_bavail * fs.f_frsize) - bytes < store->limits.floor)
-		return err_set(err, ERR_LIMIT, "the disk is nearly full");
 	if (fits(store, bytes, files) ||
 	    (make_room(store) && fits(store, bytes, files)))
 		return 0;

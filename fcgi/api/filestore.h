@@ -25,7 +25,6 @@ struct err;
 struct filestore_limits {
 	int64_t ttl_ms;
 	int64_t quota;	   /* bytes of all files */
-	int64_t floor;	   /* bytes that stay free on the file system */
 	int64_t count_max; /* files */
 };
 
@@ -37,6 +36,12 @@ struct filestore {
 	/* FILESTORE_OWNER_LEN bytes of the caller's: whose the files are that
 	 * are made, and whose are there.  NULL or zeros: everybody's are. */
 	const unsigned char *owner;
+	/* Have so many bytes of the disk kept for what is written next: a
+	 * descriptor for as long as they are, which ends by itself when whoever
+	 * keeps them is gone; -1, with ERR_LIMIT when there is no room.  NULL:
+	 * nobody is asked. */
+	int (*keep_space)(void *arg, int64_t bytes, struct err *err);
+	void *keep_arg;
 };
 
 /* Make the folder if it is missing.  After -1 there is nothing to close. */
@@ -59,11 +64,14 @@ struct filestore_new {
 	int64_t size;
 	char *piece; /* what is not written yet, nor counted */
 	size_t held;
+	int space_fd;  /* of keep_space(), -1: none yet */
+	int64_t space; /* that it keeps for us */
 	char id[FILESTORE_ID_LEN + 1];
 };
 
 /* What is written is gathered: slices may be as small as they come.  ERR_LIMIT
- * from these, from commit too: the store, or the disk, is full.  After -1 from
+ * from these, from commit too: the store, or the disk, is full;
+ * ERR_UNAVAILABLE: it cannot be known whether the disk has room.  After -1 from
  * begin there is nothing to abort; after -1 from write, abort. */
 int filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err);

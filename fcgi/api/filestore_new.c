@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,9 @@
 #define META FILESTORE_META
 /* Each write asks the kernel twice. */
 #define PIECE ((size_t)65536)
+/* Space on the disk is kept in such steps, with some for the metadata. */
+#define SPACE_STEP (INT64_C(8) << 20)
+#define SPACE_MORE (INT64_C(64) << 10)
 
 static int
 make_id(char id[FILESTORE_ID_LEN + 1], struct err *err)
@@ -82,7 +86,40 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
 		return -1;
 	}
 	file->piece = xmalloc(PIECE);
+	file->space_fd = -1;
 	file->store = store;
+	return 0;
+}
+
+/* Whoever keeps it says nothing; what can be read is the end. */
+static bool
+is_kept(int fd)
+{
+	struct pollfd end = { .fd = fd, .events = POLLIN };
+
+	return fd >= 0 && poll(&end, 1, 0) == 0;
+}
+
+/* What has been written is seen on the disk, so only the rest need be kept. */
+static int
+take_space(struct filestore_new *file, int64_t len, struct err *err)
+{
+	struct filestore *store = file->store;
+	int64_t bytes = len > SPACE_STEP ? len : SPACE_STEP;
+	int fd;
+
+	if (store->keep_space == NULL)
+		return 0;
+	if (file->space < len || !is_kept(file->space_fd)) {
+		fd = store->keep_space(store->keep_arg, bytes + SPACE_MORE,
+		    err);
+		if (fd < 0)
+			return -1;
+		cleanup_close(&file->space_fd);
+		file->space_fd = fd;
+		file->space = bytes;
+	}
+	file->space -= len;
 	return 0;
 }
 
@@ -92,6 +129,10 @@ write_out(struct filestore_new *file, const void *data, size_t len,
 {
 	if (filestore_reserve(file->store, (int64_t)len, 0, err) < 0)
 		return -1;
+	if (take_space(file, (int64_t)len, err) < 0) {
+		filestore_account(file->store, -(int64_t)len, 0);
+		return -1;
+	}
 	file->size += (int64_t)len;
 	if (fd_write_all(file->fd, data, len, err) < 0) {
 		if (errno == ENOSPC || errno == EDQUOT)
@@ -138,6 +179,7 @@ static void
 release(struct filestore_new *file)
 {
 	(void)close(file->fd);
+	cleanup_close(&file->space_fd);
 	free(file->piece);
 	file->store = NULL;
 }

@@ -128,13 +128,17 @@ class Asked:
 
     def run(self, source, wall_ms=20000, output_max=MIB):
         """Run code: (result fields, output)."""
+        self.start(source, wall_ms, output_max)
+        return self.result()
+
+    def start(self, source, wall_ms=120000, output_max=MIB):
+        """Begin to run code; result() tells what became of it."""
         self.cell.send(pack("REQUEST", ("OP", N["OP_RUN"]),
                             ("WALL_MS", wall_ms), ("MERGE", 1),
                             ("OUTPUT_MAX", output_max)))
         self.cell.send(pack("BYTES", ("PART", N["PART_SOURCE"]),
                             ("DATA", source)))
         self.cell.send(pack("GO"))
-        return self.result()
 
     def run_api(self, source, wall_ms=20000, output_max=MIB):
         """Run `python -c source`: (result fields, output)."""
@@ -326,6 +330,9 @@ class Broker:
         asked.close()
         return refusal_name(fields) if kind == "REFUSED" else kind
 
+    def reserve(self, size):
+        return self.ask(pack("RESERVE", ("SIZE", size)), "api")
+
     def remove(self, n):
         asked = self.ask(pack("REMOVE", ("SANDBOX", sandbox_id(n))))
         kind, fields = asked.answer()
@@ -418,7 +425,15 @@ class Disk:
     def fill(self, leave, name="others"):
         """Let somebody else take all but so many bytes."""
         with open(os.path.join(self.path, name), "wb") as file:
-            os.posix_fallocate(file.fileno(), 0, self.free() - leave)
+            piece, at = 256 * MIB, 0
+            while piece >= 4096:
+                try:
+                    if self.free() - leave < piece:
+                        raise OSError
+                    os.posix_fallocate(file.fileno(), at, piece)
+                    at += piece
+                except OSError:
+                    piece //= 2
 
 
 def refusal_name(fields):

@@ -15,7 +15,6 @@
 
 static const struct filestore_limits limits = { .ttl_ms = 3600000,
 	.quota = 1000,
-	.floor = 0,
 	.count_max = 5 };
 
 static struct filestore store;
@@ -255,10 +254,55 @@ test_bounds(void)
 	is_str(put("6", ""), "", "too many files");
 	is_int(err.code, ERR_LIMIT, "is a limit");
 	store.limits.count_max = 100;
-	store.limits.floor = INT64_MAX / 2;
-	is_str(put("7", ""), "", "too little disk");
+}
+
+/* A pipe stands for the keeper: its other end may be closed. */
+static int kept[2] = { -1, -1 };
+static int64_t kept_bytes;
+static int kept_times;
+static bool keeps;
+
+static int
+keep_space(void *arg, int64_t bytes, struct err *why)
+{
+	int *times = arg;
+
+	if (!keeps)
+		return err_set(why, ERR_LIMIT, "no room");
+	(void)close(kept[1]);
+	if (pipe(kept) != 0)
+		return -1;
+	kept_bytes += bytes;
+	(*times)++;
+	return kept[0];
+}
+
+static void
+test_space(void)
+{
+	struct filestore_new file;
+	static char bytes[1 << 20];
+
+	store.limits.quota = 100 << 20;
+	store.keep_space = keep_space;
+	store.keep_arg = &kept_times;
+	is_str(put("a", "x"), "", "no room on the disk");
 	is_int(err.code, ERR_LIMIT, "is a limit too");
-	store.limits.floor = 0;
+	keeps = true;
+	(void)filestore_begin(&store, &file, &err);
+	for (int i = 0; i < 20; i++)
+		is_int(filestore_write(&file, bytes, sizeof(bytes), &err), 0,
+		    "1 MiB");
+	is_int(kept_times, 3, "space is kept ahead, a step at a time");
+	ok(kept_bytes >= 20 << 20, "for all that is written");
+	(void)close(kept[1]);
+	kept[1] = -1;
+	keeps = false;
+	is_int(filestore_write(&file, bytes, sizeof(bytes), &err), -1,
+	    "when the keeper is gone nothing is written");
+	filestore_abort(&file);
+	store.keep_space = NULL;
+	store.limits.quota = 100000;
 }
 
 static void
@@ -389,6 +433,7 @@ main(void)
 	test_life();
 	test_new();
 	test_bounds();
+	test_space();
 	test_sweep();
 	test_room();
 	test_shared();
