@@ -129,11 +129,11 @@ class Cell:
 
     def allow(self, op):
         """Failure for what the lease, or this kind of cell, is not for."""
-        if self.lease.access == ACCESS_TIDY and op not in TIDY:
+        tidy = self.lease.access == ACCESS_TIDY
+        if tidy and op not in TIDY:
             raise Failure(ERROR_REQUEST, "not with this lease")
-        if self.is_pip and op not in (OP_PIP, OP_REMOVE):
-            raise Failure(ERROR_REQUEST, "not in a cell of this class")
-        if op == OP_PIP and not self.is_pip:
+        if (op != (OP_REMOVE if tidy else OP_PIP) if self.is_pip
+                else op == OP_PIP):
             raise Failure(ERROR_REQUEST, "not in a cell of this class")
 
     # ---- what comes before GO ----

@@ -156,28 +156,31 @@ def too_large_for_the_quota_is_told_and_leaves_room():
 
 
 @test
-def nothing_that_the_user_planted_runs_with_network():
-    house.run(
-        f"import os, sys\nos.chdir('{SITE}')\n"
-        "def put(name, text):\n"
-        "    os.makedirs(os.path.dirname(name) or '.', exist_ok=True)\n"
-        "    open(name, 'w').write(text)\n"
+def the_user_plants_nothing_where_there_is_network():
+    """The cell that has network mounts what a cell of the user's only reads."""
+    text = house.run(
+        f"import os\nos.chdir('{SITE}')\n"
         f"code = {call('planted')!r}\n"
-        "for name in ('sitecustomize.py', 'usercustomize.py', 'ssl.py',"
-        " 'os.py', 'pip/__init__.py', 'pip/__main__.py', 'encodings.py',"
-        " 'demo.py', 'part.py', 'site.py', 'subprocess.py', '_pytest.py',"
-        " 'bin/python3', 'bin/pip'):\n"
-        "    put(name, code)\n"
-        "put('x.pth', 'import os; exec(' + repr(code) + ')\\n')\n"
-        "put('pip.conf', '[global]\\nindex-url = http://127.0.0.1:9/\\n'"
-        " 'no-binary = :all:\\n')\n"
-        "put('.config/pip/pip.conf', open('pip.conf').read())\n"
-        "put('pyvenv.cfg', 'home = /site/bin\\n')\n"
-        "put('setup.py', code)\n"
-        "put('.il-pip/new/sitecustomize.py', code)\n"
-        "put('demo-2.0.dist-info/RECORD', '../../workspace/x,,\\n"
-        "/run/cell/cell.py,,\\n')\n"
-        "os.symlink('/run/cell', 'slow0')\n")
+        "for name in ('sitecustomize.py', 'x.pth', 'demo/__init__.py',"
+        " 'pip.conf'):\n"
+        "    try:\n"
+        "        open(name, 'w').write(code)\n"
+        "    except OSError as error:\n"
+        "        print(error.strerror)\n"
+        "for call in (lambda: os.symlink('/run/cell', 'slow0'),"
+        " lambda: os.rename('demo', 'part'), lambda: os.mkdir('x'),"
+        " lambda: os.remove('demo/__init__.py'), lambda: os.chmod('.', 0)):\n"
+        "    try:\n"
+        "        call()\n"
+        "    except OSError as error:\n"
+        "        print(error.strerror)\n")
+    assert text.count("Read-only file system") == 9, text
+    text = house.say("write", name=".site-packages/x.pth", content="import os")
+    assert "`/il pip` installs" in text, text
+
+
+@test
+def what_a_package_brings_runs_nothing_with_network():
     text = pip("demo==1.0")
     assert "Installed" in text, text
     text = pip("hostile")
@@ -187,10 +190,20 @@ def nothing_that_the_user_planted_runs_with_network():
     text = house.run("print('sa' + 'fe')")
     found = [path for path in index.paths if "/ran/" in path]
     assert not found, found
-    house.run("import os, shutil\nfor n in os.listdir('.site-packages'):\n"
-              "    p = '.site-packages/' + n\n"
-              "    shutil.rmtree(p) if os.path.isdir(p) and not"
-              " os.path.islink(p) else os.unlink(p)")
+
+
+@test
+def packages_are_removed():
+    text = house.say("rm", name=".site-packages/hostile.py")
+    assert "Removed" in text or "does not exist" in text, text
+    text = house.say("rm", name=".site-packages")
+    assert "recursive:True" in text, text
+    text = house.say("rm", name=".site-packages", recursive=True)
+    assert "Removed" in text, text
+    text = house.run("import os\nprint(os.listdir('.site-packages'))")
+    assert "[]" in text, text
+    text = house.say("look")
+    assert ".site-packages" not in text, text
 
 
 @test
