@@ -210,7 +210,7 @@ request_status(struct client *client)
 	const struct clients *clients = client->clients;
 	struct engine *engine = clients->engine;
 	struct pool_count count;
-	struct ledger_space space;
+	struct ledger_space space = { 0 };
 	struct frame frame;
 	struct err err;
 
