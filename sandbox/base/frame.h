@@ -46,7 +46,7 @@ enum frame_kind {
 				 * APIs, until the client hangs up; GRANTED */
 
 	/* broker → cell, on the control socket */
-	FRAME_SERVE = 16,	/* a lease's descriptor rides on it; ACCESS; for a
+	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS; for a
 				 * pip cell INDEX_URL, SDIST, CA: what the
 				 * operator lets pip do */
 	/* cell → broker, on the control socket */

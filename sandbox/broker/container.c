@@ -19,12 +19,11 @@
 #include "../base/images.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "admission.h"
 #include "class.h"
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
-#include "ledger.h"
-#include "workspace.h"
 
 #define RELEASE_MS 2000 /* to come back clean after a lease */
 #define EXIT_MS 2000	/* to end by itself; and between two kills */
@@ -47,39 +46,6 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 	c->timer = ms < 0 ?
 	    NULL :
 	    loop_timer_add(c->host->loop, clock_monotonic_ms() + ms, fn, c);
-}
-
-/* An image that cannot be opened ends the start (launch.c). */
-static void
-container_reserve(struct container *c, bool grows)
-{
-	struct err err;
-
-	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
-		const char *image = class_image(c->class, i);
-		int fd = image == NULL ? -1 :
-					 workspace_image_open(c->host->base,
-					     c->sandbox, image, &err);
-
-		if (fd >= 0)
-			c->reserved[i] = reservation_of_image(c->host->ledger,
-			    fd);
-	}
-	if (c->reserved[0] != NULL)
-		c->reserved[0]->grows = grows;
-}
-
-/* What was never mounted writes nothing; otherwise the kernel may have to. */
-static void
-container_unreserve(struct container *c)
-{
-	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
-		if (c->called)
-			reservation_leave(c->reserved[i]);
-		else
-			reservation_free(c->reserved[i]);
-		c->reserved[i] = NULL;
-	}
 }
 
 struct container *
@@ -108,7 +74,7 @@ container_new(struct container_host *host, const struct cell_class *class,
 	for (size_t i = 0; i < CONTAINER_IMAGES; i++)
 		attachment_init(&c->images[i], host->loop);
 	container_set(c, CONTAINER_PREPARING);
-	container_reserve(c, grows);
+	admission_reserve(c, grows);
 	launch_prepare(c);
 	return c;
 }
@@ -138,7 +104,7 @@ container_gone(struct container *c)
 	launch_stop(c);
 	launch_release(c);
 	folder_remove(c->host->cells_dir, c->name);
-	container_unreserve(c);
+	admission_release(c);
 	log_debug("gone cell=%s", c->name);
 	container_set(c, CONTAINER_GONE);
 }
