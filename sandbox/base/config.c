@@ -144,9 +144,9 @@ static const struct config_key config_keys[] = {
 	    "`run`: fresh namespaces for each run in a warm container; `cell`: "
 	    "a container for each run; `auto`: the first where it works" },
 	{ "IL_API_APPARMOR", CONFIG_NAME, AT(api_apparmor), "", 0, 0,
-	    "the AppArmor profile of the APIs' containers; empty: the engine's "
-	    "own, under which no run can have namespaces, as "
-	    "it forbids mounts" },
+	    "the AppArmor profile of the APIs' containers; empty: "
+	    "`inline-api`, which comes with Inline, where it is loaded, else "
+	    "the engine's own" },
 
 	{ "IL_PIP_TIMEOUT_SECONDS", CONFIG_SECONDS, AT(pip_timeout_ms), "300",
 	    1000, 800 * 1000, "wall clock limit of an installation" },

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/apparmor.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
@@ -385,7 +386,9 @@ run_build(struct container *c, struct argv *argv)
 		.argument = class->argument,
 		.isolation = isolation_forced(c),
 		.preload = is_jailer(c) ? config->preload : "",
-		.apparmor = is_jailer(c) ? config->api_apparmor : "",
+		.apparmor = is_jailer(c) ?
+		    apparmor_choose(config->api_apparmor) :
+		    "",
 		.sysctl = class->sysctl,
 		.mount_count = c->image_count,
 		.uid = WORKSPACE_UID,

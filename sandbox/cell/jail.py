@@ -17,6 +17,7 @@ KEEPER = NEW_USER | NEW_MOUNTS | NEW_PIDS
 
 READ_ONLY, NO_SUID, NO_DEVICES, NO_EXEC = 1, 2, 4, 8
 REMOUNT, BIND, RECURSIVE, PRIVATE = 32, 0x1000, 0x4000, 0x40000
+MOVE = 0x2000
 
 PR_SET_DUMPABLE = 4
 
@@ -31,6 +32,9 @@ COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
           "/run/cell": ()}
 # Who may write to a device may also set its times, for the next run to see.
 DEVICES = ("/dev", "/dev/pts")
+# Where a cover is filled before it is put in its place: AppArmor judges by path,
+# and forbids files to be made below /proc and /sys whatever is mounted there.
+STAGING = "/tmp"
 COPY_MAX = 256 << 10
 MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max",
                  "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -42,10 +46,11 @@ class System:
     def __init__(self):
         self.libc = ctypes.CDLL(None, use_errno=True)
 
-    def call(self, name, *args):
+    def call(self, name, *args, step=None):
+        """`step` is what it is called when it fails."""
         function = getattr(self.libc, name)
         if function(*args) != 0:
-            raise OSError(ctypes.get_errno(), name)
+            raise OSError(ctypes.get_errno(), step or name)
 
     def prctl(self, option, value):
         self.call("prctl", ctypes.c_int(option), *map(ctypes.c_ulong,
@@ -54,10 +59,14 @@ class System:
     def unshare(self, flags):
         self.call("unshare", ctypes.c_int(flags))
 
-    def mount(self, kind, target, flags, options=None):
-        """A memory file system, or a change of a mount (kind: None)."""
-        self.call("mount", kind, target.encode(), kind,
-                  ctypes.c_ulong(flags), options and options.encode())
+    def mount(self, step, source, target, flags, options=None):
+        """A memory file system (source: b"tmpfs"), a change of a mount (None),
+        or its move from another path.
+        """
+        self.call("mount", source, target.encode(),
+                  source if source == b"tmpfs" else None,
+                  ctypes.c_ulong(flags), options and options.encode(),
+                  step="mount %s %s" % (step, target))
 
 
 class Grounds:
@@ -79,12 +88,12 @@ class Grounds:
         copies["/proc"]["meminfo"] = memory_info()
         self.system.unshare(KEEPER)
         self.keeper.call("map_user")
-        self.system.mount(None, "/", RECURSIVE | PRIVATE)
+        self.system.mount("private", None, "/", RECURSIVE | PRIVATE)
         for path, files in copies.items():
             self.cover(path, files)
         for path in filter(os.path.ismount, DEVICES):
-            self.system.mount(None, path, REMOUNT | BIND | READ_ONLY |
-                              NO_SUID | NO_EXEC)
+            self.system.mount("read-only", None, path, REMOUNT | BIND |
+                              READ_ONLY | NO_SUID | NO_EXEC)
         self.system.prctl(PR_SET_DUMPABLE, 0)
         keeper = os.fork()
         if keeper != 0:
@@ -99,14 +108,17 @@ class Grounds:
         """Hide what the kernel shows there; nobody can take it off again,
         since no later namespace owns the mount."""
         flags = NO_SUID | NO_DEVICES | NO_EXEC
-        self.system.mount(b"tmpfs", path, flags, "size=1m,mode=755,uid=%d,"
-                          "gid=%d" % (os.getuid(), os.getgid()))
+        self.system.mount("tmpfs", b"tmpfs", STAGING, flags, "size=1m,"
+                          "mode=755,uid=%d,gid=%d" % (os.getuid(),
+                                                      os.getgid()))
         for name, text in files.items():
-            target = path + "/" + name
+            target = STAGING + "/" + name
             os.makedirs(os.path.dirname(target), 0o755, exist_ok=True)
             with open(target, "wb") as file:
                 file.write(text)
-        self.system.mount(None, path, REMOUNT | BIND | READ_ONLY | flags)
+        self.system.mount("read-only", None, STAGING,
+                          REMOUNT | BIND | READ_ONLY | flags)
+        self.system.mount("move to", STAGING.encode(), path, MOVE)
 
     def hindrance(self):
         """Try all of it once, in a child, since a host may forbid any of the
@@ -169,6 +181,10 @@ def read_some(path):
         return b""
 
 
+# Read at the start: /proc is covered when a step fails.
+CONFINED = read_some("/proc/self/attr/apparmor/current")
+
+
 def memory_info():
     """/proc/meminfo as the container's limit has it."""
     total = int(read_some("/proc/meminfo").split()[1])
@@ -182,7 +198,13 @@ def memory_info():
 
 
 def describe(error):
-    """What failed, and how: "mount: EPERM"."""
-    name = errno.errorcode.get(error.errno)
-    text = "%s: %s" % (error.strerror, name) if name else error.strerror
+    """What failed, how, and under which profile of AppArmor, if any:
+    "mount tmpfs /tmp: EACCES, profile docker-default".
+    """
+    step = ("open " + error.filename if isinstance(error.filename, str)
+            else error.strerror)
+    text = "%s: %s" % (step, errno.errorcode.get(error.errno, error.errno))
+    profile = CONFINED.split()
+    if profile and profile[0] != b"unconfined":
+        text += ", profile " + profile[0].decode("ascii", "replace")
     return text.encode("ascii", "replace")

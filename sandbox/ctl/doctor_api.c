@@ -21,7 +21,7 @@ explain(struct doctor *d)
 	    d->config->sandbox_runtime);
 	isolation_judge(&facts, how, &verdict);
 	if (strcmp(d->config->api_isolation, "run") == 0) {
-		doctor_bad(d, verdict.mend,
+		doctor_bad(d, *verdict.mend != '\0' ? verdict.mend : NULL,
 		    "isolation: IL_API_ISOLATION=run, and no run can have "
 		    "namespaces (%s): %s",
 		    how, verdict.cause);
@@ -31,7 +31,7 @@ explain(struct doctor *d)
 	    "isolation: each run of the APIs has a container of its own, "
 	    "which is slower than namespaces (%s): %s",
 	    how, verdict.cause);
-	if (verdict.mend != NULL)
+	if (*verdict.mend != '\0')
 		printf("      better: %s\n", verdict.mend);
 }
 

@@ -4,17 +4,21 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../base/apparmor.h"
 #include "../base/cleanup.h"
 #include "../base/text.h"
 
 #define NOBODY 65532
 #define NUMBER_MAX 24
+#define ENGINES_PROFILE "docker-default"
+#define LOAD_OURS "apparmor_parser -r /etc/apparmor.d/" APPARMOR_PROFILE
 
 static bool
 read_word(const char *path, char *text, size_t size)
@@ -89,22 +93,60 @@ isolation_look(struct isolation_facts *facts, const char *profile,
 		.profile = profile,
 		.runtime = runtime,
 	};
+	facts->loaded = apparmor_is_loaded(APPARMOR_PROFILE);
 	facts->apparmor = read_word("/sys/module/apparmor/parameters/enabled",
 			      word, sizeof(word)) &&
 	    *word == 'Y';
 	try_outside(facts->outside, sizeof(facts->outside));
 }
 
+/* What a hindrance says: "mount tmpfs /tmp: EACCES, profile mine". */
+struct failure {
+	char step[128];
+	char error[32];
+	char profile[128]; /* "": it was under none, or could not say */
+	bool making;	   /* of namespaces; else of what is done in them */
+};
+
 static void
-found(struct isolation_verdict *verdict, const char *cause, const char *mend)
+failure_read(struct failure *failure, const char *hindrance)
 {
-	(void)snprintf(verdict->cause, sizeof(verdict->cause), "%s", cause);
-	verdict->mend = mend;
+	static const char mark[] = ", profile ";
+	const char *profile = strstr(hindrance, mark);
+	const char *colon = strstr(hindrance, ": ");
+	size_t len = strlen(hindrance);
+	int error_len;
+
+	if (profile == NULL)
+		profile = hindrance + len;
+	if (colon == NULL || colon > profile)
+		colon = profile;
+	error_len = colon < profile ? (int)(profile - colon) - 2 : 0;
+	(void)snprintf(failure->step, sizeof(failure->step), "%.*s",
+	    (int)(colon - hindrance), hindrance);
+	(void)snprintf(failure->error, sizeof(failure->error), "%.*s",
+	    error_len, error_len > 0 ? colon + 2 : "");
+	(void)snprintf(failure->profile, sizeof(failure->profile), "%s",
+	    *profile != '\0' ? profile + strlen(mark) : "");
+	failure->making = strncmp(failure->step, "unshare", 7) == 0 ||
+	    strncmp(failure->step, "clone", 5) == 0;
 }
 
-/* Namespaces could not be made. */
+static void __attribute__((format(printf, 3, 4)))
+found(struct isolation_verdict *verdict, const char *cause, const char *mend,
+    ...)
+{
+	va_list ap;
+
+	(void)snprintf(verdict->cause, sizeof(verdict->cause), "%s", cause);
+	va_start(ap, mend);
+	(void)vsnprintf(verdict->mend, sizeof(verdict->mend), mend, ap);
+	va_end(ap);
+}
+
+/* The kernel makes no namespaces for anybody without privileges. */
 static bool
-judge_namespaces(const struct isolation_facts *f, const char *error,
+judge_namespaces(const struct isolation_facts *f, const struct failure *failure,
     struct isolation_verdict *verdict)
 {
 	if (!f->namespaces)
@@ -118,7 +160,7 @@ judge_namespaces(const struct isolation_facts *f, const char *error,
 		found(verdict, "user.max_user_namespaces is 0",
 		    "sysctl -w user.max_user_namespaces=10000, and the same "
 		    "in /etc/sysctl.d");
-	else if (strcmp(error, "ENOSPC") == 0)
+	else if (strcmp(failure->error, "ENOSPC") == 0)
 		found(verdict,
 		    "user.max_user_namespaces is used up, here or where "
 		    "the engine itself is contained",
@@ -128,28 +170,97 @@ judge_namespaces(const struct isolation_facts *f, const char *error,
 	return true;
 }
 
-/* A mount was refused, or the rights that a new namespace gives.  EACCES is
- * what security modules say. */
-static bool
-judge_mounts(const struct isolation_facts *f, const char *error,
+/* The profile that the cell was under, as it said, or as it must have been. */
+static const char *
+profile_in_force(const struct isolation_facts *f, const struct failure *failure)
+{
+	if (*failure->profile != '\0')
+		return failure->profile;
+	if (*f->profile != '\0')
+		return f->profile;
+	return f->loaded ? APPARMOR_PROFILE : ENGINES_PROFILE;
+}
+
+/* Docker's own profile was in force: why, and how ours comes into force. */
+static void
+judge_engines_profile(const struct isolation_facts *f,
     struct isolation_verdict *verdict)
 {
-	bool module = strcmp(error, "EACCES") == 0;
+	found(verdict,
+	    "AppArmor is on, and Docker's own profile forbids user "
+	    "namespaces or mounts",
+	    "load " APPARMOR_PROFILE ", which comes with Inline: " LOAD_OURS
+	    " && systemctl restart il-sandboxd");
+	if (*f->profile != '\0')
+		(void)snprintf(verdict->mend, sizeof(verdict->mend),
+		    "leave IL_API_APPARMOR empty: " APPARMOR_PROFILE
+		    ", which comes with Inline, is used where it is loaded");
+	else if (f->loaded)
+		(void)snprintf(verdict->mend, sizeof(verdict->mend),
+		    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
+		    " is loaded by now");
+}
 
-	if (module && f->apparmor && *f->profile == '\0')
-		found(verdict,
-		    "AppArmor is on, and Docker's profile forbids mounts",
-		    "IL_API_APPARMOR=unconfined, or a profile of yours that "
-		    "allows mounts");
-	else if (f->restricted == 1)
+static const char load_again[] =
+    "load the profile of this version: make install && " LOAD_OURS
+    " && systemctl restart il-sandboxd; and look at "
+    "/etc/apparmor.d/local/" APPARMOR_PROFILE;
+#define ALLOW_IT \
+	"allow `%s` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE \
+	" does, or leave IL_API_APPARMOR empty to use that one"
+
+/* What the profile of an operator has to allow for the step. */
+static const char *
+rule_for(const struct failure *failure)
+{
+	if (failure->making)
+		return "userns,";
+	if (strcmp(failure->error, "EPERM") == 0)
+		return "capability sys_admin, capability setpcap,";
+	return strncmp(failure->step, "mount", 5) == 0 ? "mount," :
+							 failure->step;
+}
+
+/*
+ * A profile forbids the step.  EACCES is what security modules say; EPERM they
+ * say of capabilities, all of which the engine's profile allows.
+ */
+static bool
+judge_profile(const struct isolation_facts *f, const struct failure *failure,
+    struct isolation_verdict *verdict)
+{
+	const char *profile = profile_in_force(f, failure);
+	bool engines = strcmp(profile, ENGINES_PROFILE) == 0;
+	bool capability = strcmp(failure->error, "EPERM") == 0 && !engines &&
+	    !failure->making && *failure->profile != '\0';
+
+	if (!f->apparmor || strcmp(profile, "unconfined") == 0 ||
+	    (strcmp(failure->error, "EACCES") != 0 && !capability))
+		return false;
+	if (engines) {
+		judge_engines_profile(f, verdict);
+		return true;
+	}
+	if (strcmp(profile, APPARMOR_PROFILE) == 0)
+		found(verdict, "", "%s", load_again);
+	else
+		found(verdict, "", ALLOW_IT, rule_for(failure));
+	(void)snprintf(verdict->cause, sizeof(verdict->cause),
+	    "AppArmor is on, and the profile %.64s forbids this step", profile);
+	return true;
+}
+
+/* What forbids it to all who have no privileges. */
+static bool
+judge_restrictions(const struct isolation_facts *f,
+    const struct failure *failure, struct isolation_verdict *verdict)
+{
+	if (f->restricted == 1)
 		found(verdict,
 		    "kernel.apparmor_restrict_unprivileged_userns is 1",
-		    "IL_API_APPARMOR with a profile that has `userns,` and "
-		    "`mount,`, or that sysctl set to 0");
-	else if (module && f->apparmor && strcmp(f->profile, "unconfined") != 0)
-		found(verdict, "AppArmor is on, and IL_API_APPARMOR forbids it",
-		    "allow `mount,` in that profile");
-	else if (module && f->selinux)
+		    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
+		    " (" LOAD_OURS "), or set that sysctl to 0");
+	else if (strcmp(failure->error, "EACCES") == 0 && f->selinux)
 		found(verdict, "SELinux enforces",
 		    "look at `ausearch -m avc` for what it forbids");
 	else
@@ -161,12 +272,13 @@ static void
 judge_rest(const struct isolation_facts *f, struct isolation_verdict *verdict)
 {
 	if (*f->outside != '\0') {
+		found(verdict, "",
+		    "allow user namespaces and mounts in what contains this "
+		    "host");
 		(void)snprintf(verdict->cause, sizeof(verdict->cause),
 		    "this host forbids it to every process without "
 		    "privileges (%s); it may be contained itself",
 		    f->outside);
-		verdict->mend = "allow user namespaces and mounts in what "
-				"contains this host";
 	} else if (*f->runtime != '\0') {
 		found(verdict,
 		    "it works outside of containers; SANDBOX_RUNTIME forbids "
@@ -177,7 +289,7 @@ judge_rest(const struct isolation_facts *f, struct isolation_verdict *verdict)
 		found(verdict,
 		    "it works outside of containers: the engine, or its "
 		    "default runtime, forbids it",
-		    NULL);
+		    "%s", "");
 	}
 }
 
@@ -185,20 +297,18 @@ void
 isolation_judge(const struct isolation_facts *facts, const char *hindrance,
     struct isolation_verdict *verdict)
 {
-	const char *colon = strstr(hindrance, ": ");
-	const char *error = colon != NULL ? colon + 2 : "";
-	bool making = strncmp(hindrance, "unshare", 7) == 0 ||
-	    strncmp(hindrance, "clone", 5) == 0;
+	struct failure failure;
 
 	if (strcmp(hindrance, "asked for") == 0) {
 		found(verdict, "IL_API_ISOLATION asks for it",
 		    "IL_API_ISOLATION=auto");
 		return;
 	}
-	if (making && judge_namespaces(facts, error, verdict))
+	failure_read(&failure, hindrance);
+	if (failure.making && strcmp(failure.error, "EACCES") != 0 &&
+	    judge_namespaces(facts, &failure, verdict))
 		return;
-	if ((!making || facts->restricted == 1) &&
-	    judge_mounts(facts, error, verdict))
-		return;
-	judge_rest(facts, verdict);
+	if (!judge_profile(facts, &failure, verdict) &&
+	    !judge_restrictions(facts, &failure, verdict))
+		judge_rest(facts, verdict);
 }

@@ -16,6 +16,7 @@ struct isolation_facts {
 				 * -1: none */
 	bool apparmor;	     /* it is on */
 	bool selinux;	     /* it enforces */
+	bool loaded;	     /* our profile (base/apparmor.h) is */
 	const char *profile; /* IL_API_APPARMOR */
 	const char *runtime; /* SANDBOX_RUNTIME */
 	char outside[64];    /* how the same steps fail for a process without
@@ -25,13 +26,14 @@ struct isolation_facts {
 
 struct isolation_verdict {
 	char cause[256];
-	const char *mend; /* a command or a setting; NULL: none is known */
+	char mend[320]; /* a command or a setting; "": none is known */
 };
 
 /* Look at the host; tries the steps in a child. */
 void isolation_look(struct isolation_facts *facts, const char *profile,
     const char *runtime);
-/* hindrance: "step: ERROR" as the cell told it, or "asked for".  Pure. */
+/* hindrance: "asked for", or "step: ERROR" as the cell told it, with the
+ * AppArmor profile that it was under, if any, ", profile NAME".  Pure. */
 void isolation_judge(const struct isolation_facts *facts, const char *hindrance,
     struct isolation_verdict *verdict);
 

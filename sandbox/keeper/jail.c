@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -152,6 +153,19 @@ jail_surrender(const struct keeper *k)
 	return failed;
 }
 
+/* "mount /tmp": the step's name, for who has to mend it.  Keeps errno. */
+static const char *
+mount_step(const char *path)
+{
+	static char step[64] = "mount ";
+	size_t begin = sizeof("mount ") - 1;
+	size_t len = strnlen(path, sizeof(step) - begin - 1);
+
+	memcpy(step + begin, path, len);
+	step[begin + len] = '\0';
+	return step;
+}
+
 const char *
 jail_confine(const struct keeper *k)
 {
@@ -168,7 +182,7 @@ jail_confine(const struct keeper *k)
 		const struct keeper_mount *m = &k->mounts[i];
 
 		if (mount("tmpfs", m->path, "tmpfs", m->flags, m->options) < 0)
-			return "mount";
+			return mount_step(m->path);
 	}
 	return jail_surrender(k);
 }

@@ -75,6 +75,16 @@ daemon_failed() {
 	die "dockerd did not start; its log is $log"
 }
 
+# The profile for the APIs' containers, where AppArmor is on and we may load it;
+# `ilctl doctor` tells whether it is in force.
+load_profile() {
+	enabled=/sys/module/apparmor/parameters/enabled
+	[ "$(cat $enabled 2>/dev/null)" = Y ] && [ "$(id -u)" = 0 ] &&
+		command -v apparmor_parser >/dev/null || return 0
+	apparmor_parser --replace --skip-cache systemd/apparmor/inline-api >&2 ||
+		say "AppArmor did not take our profile"
+}
+
 main() {
 	command -v "$docker" >/dev/null ||
 		die "no Docker client '$docker' (DOCKER_BINARY)"
@@ -82,6 +92,7 @@ main() {
 	*[Pp]odman*) die "DOCKER_BINARY: $podman" ;;
 	esac
 	loop_devices
+	load_profile
 	! answers || return 0
 	if [ -n "${DOCKER_HOST-}" ] && [ -z "${DOCKERD_ARGS-}" ]; then
 		die "DOCKER_HOST=$DOCKER_HOST: $(complaint)"

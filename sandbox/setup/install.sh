@@ -67,6 +67,9 @@ unit "$to/share/doc/inline" nginx/inline.conf
 unit "$to/lib/sysusers.d" systemd/inline.sysusers inline.conf
 unit "$to/lib/tmpfiles.d" systemd/inline.tmpfiles inline.conf
 unit "$to/lib/modprobe.d" systemd/inline.modprobe inline-loop.conf
+# AppArmor looks in one place only.
+install -d -m 755 "$2/etc/apparmor.d"
+copy 644 "$2/etc/apparmor.d" systemd/apparmor/inline-api
 
 cat <<END
 Installed under $to.  Then, once (systemd/README.md has the steps):

@@ -140,13 +140,21 @@ systemd_units() {
 		grep -v -e 'docker.service' -e 'modprobe@' | { ! grep .; } ||
 		return 1
 	for unit in il-fcgi:5 il-api:5 il-expire:5 \
-		il-worker@:15 il-sandboxd:15; do
+		il-worker@:15 il-sandboxd:15 il-apparmor:15; do
 		systemd-analyze security --offline=yes --threshold="${unit#*:}" \
 			"$out/units/${unit%:*}.service" >"$out/exposure" 2>&1 || {
 			tail -n 1 "$out/exposure"
 			return 1
 		}
 	done
+}
+
+# apparmor_profile: it can be compiled; by apparmor_parser, where it is.
+apparmor_profile() {
+	! command -v apparmor_parser >/dev/null ||
+		apparmor_parser --skip-kernel-load --skip-cache \
+			systemd/apparmor/inline-api 2>&1 |
+		{ ! grep -v 'Cache read/write disabled'; }
 }
 
 # systemd_users: systemd has nothing to say about our lines.
@@ -160,7 +168,7 @@ systemd_users() {
 
 [ $# -gt 0 ] || set -- gcc_errors clang_errors gcc_analyzer format tidy \
 	check_cpp complexity light shell_scripts manuals nginx_configurations \
-	systemd_units systemd_users
+	systemd_units apparmor_profile systemd_users
 for name; do
 	step "$name"
 done
