@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh fast|all|bench BUILD: run the tests, with everything installed and
+# check.sh fast|all|host|bench BUILD: run the tests, with everything installed and
 # built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
 # of the caller's configuration reaches them.  tests/README.md says more.
 set -eu
@@ -7,6 +7,7 @@ cd "$(dirname "$0")"/../..
 . sandbox/setup/env.sh
 
 mode=$1
+mkdir -p "$2"
 BUILD=$(realpath "$2")
 PYTHONDONTWRITEBYTECODE=1
 HARNESS_RULESFILE=tests/rules.yml
@@ -43,9 +44,10 @@ unset SANDBOX_PULL_ON_STARTUP IL_ENV_FILE
 case $mode in
 fast) tests=$(tests_of "$fast") ;;
 all) tests=$(tests_of "$(find tests -mindepth 1 -maxdepth 1 -type d \
-	! -name bench -printf '%f\n')") ;;
+	! -name bench ! -name host -printf '%f\n')") ;;
 bench) exec tests/bench/bench.py ;;
-*) die "usage: check.sh fast|all|bench BUILD" ;;
+host) exec tests/host/check.py ;;
+*) die "usage: check.sh fast|all|host|bench BUILD" ;;
 esac
 # shellcheck disable=SC2086 # a list of files without spaces
 exec prove --failures --comments -j "${TEST_JOBS:-2}" --exec 'timeout --foreground -k 10 900' $tests \

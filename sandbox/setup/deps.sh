@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install what is missing for the tiers that are named:
 #
-#	deps.sh build|run|image|test|lint ...
+#	deps.sh build|run|image|test|host|lint ...
 #
 # What is there is found by using it (a command, a pkg-config module, a Python
 # module), not by asking a package manager: an engine or a compiler from
@@ -38,6 +38,16 @@ table() {
 	test   cmd:sqlite3          sqlite3                sqlite            sqlite
 	test   cmd:chromium         chromium               chromium          chromium
 	test   cmd:ps               procps                 procps-ng         procps-ng
+	host   cmd:qemu-system-x86_64 qemu-system-x86   qemu-system-x86   qemu-system-x86
+	host   cmd:qemu-img         qemu-utils             qemu-img          qemu-img
+	host   cmd:mmdebstrap       mmdebstrap             mmdebstrap        mmdebstrap
+	host   cmd:gpgv             gpgv                   gnupg2            gnupg
+	host   file:keyring         debian-archive-keyring debian-keyring    debian-archive-keyring
+	host   cmd:mkfs.ext4        e2fsprogs              e2fsprogs         e2fsprogs
+	host   cmd:ssh              openssh-client         openssh-clients   openssh
+	host   cmd:openssl          openssl                openssl           openssl
+	host   cmd:git              git                    git               git
+	host   so:libsodium         libsodium23            libsodium         libsodium
 	lint   cmd:clang            clang                  clang             clang
 	lint   file:fuzzer          libclang-rt-14-dev     compiler-rt       compiler-rt
 	lint   cmd:clang-format     clang-format           clang-tools-extra clang
@@ -74,6 +84,8 @@ present() {
 		/etc/ssl/cert.pem ;;
 	file:keyring)
 		[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] ;;
+	so:*) /usr/bin/python3 -c "from ctypes.util import find_library
+raise SystemExit(find_library('${1#so:lib}') is None)" 2>/dev/null ;;
 	file:fuzzer) any /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-* \
 		/usr/lib*/clang/*/lib/*/libclang_rt.fuzzer* ;;
 	# The engine: a daemon here, or a client that reaches one elsewhere.
@@ -165,9 +177,9 @@ apt_install() {
 main() {
 	for tier; do
 		case $tier in
-		build | run | image | test | lint) ;;
+		build | run | image | test | host | lint) ;;
 		*)
-			echo "usage: deps.sh build|run|image|test|lint ..." >&2
+			echo "usage: deps.sh build|run|image|test|host|lint ..." >&2
 			exit 64
 			;;
 		esac

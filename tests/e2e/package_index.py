@@ -103,7 +103,10 @@ def make_sdist(name, version, files):
 class Index:
     """The index, served by threads of this process."""
 
-    def __init__(self, folder, address):
+    def __init__(self, folder, address, listen=None):
+        """address: by which clients know it; listen: where it is, if that
+        is another.
+        """
         self.ca, cert, key = make_certificates(folder, address)
         self.files = {}     # name -> {filename: bytes}
         self.slow = {}      # filename -> seconds until it comes
@@ -121,7 +124,8 @@ class Index:
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(cert, key)
-        self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
+        self.server = http.server.ThreadingHTTPServer(
+            (listen or address, 0), Handler)
         self.server.daemon_threads = True
         self.server.handle_error = lambda *arguments: None
         self.server.socket = context.wrap_socket(

@@ -17,6 +17,7 @@ GROUPS = {
     "il-worker@.service": {"inline-db", "inline-broker-worker"},
     "il-expire.service": {"inline-db", "inline-broker-ctl"},
     "il-sandboxd.service": {"il-sandboxd", "docker", "disk"},
+    "il-apparmor.service": set(),
 }
 
 

@@ -1,0 +1,240 @@
+#!/usr/bin/python3 -B
+"""The AppArmor profile of the APIs' containers: it is in force, runs have
+namespaces under it, it forbids what Docker's own does, and the doctor knows
+why where it is not so.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from session import Session, figure, note, run, test  # noqa: E402
+
+PROFILE = "/etc/apparmor.d/inline-api"
+ATTACK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "attack.py")
+
+host = Session(IL_API_WARM="1")
+
+
+def profile_of(pid):
+    """The profile that a process is under."""
+    return host.sh(f"cat /proc/{pid}/attr/current")
+
+
+def api_cell():
+    """The first process of an API container."""
+    host.wait_for(lambda: host.containers("api"), 120)
+    return host.first_process(host.containers("api")[0])
+
+
+def attack(profile, seccomp="unconfined"):
+    """What attack.py could do in a container of the engine's, without
+    capabilities, under a profile: {name: "ok" or an error's name}.
+    """
+    with open(ATTACK, encoding="utf-8") as file:
+        host.machine.write("/root/attack.py", file.read())
+    text = host.sh(
+        "docker run --rm -i --network none --user 65532:65532 --cap-drop ALL "
+        f"--security-opt no-new-privileges --security-opt seccomp={seccomp} "
+        f"--security-opt apparmor={profile} "
+        "--tmpfs /workspace --tmpfs /home --tmpfs /run/cell "
+        "-v /root/attack.py:/attack.py:ro "
+        f"--entrypoint python3 {host.house.image} /attack.py")
+    return dict(line.rsplit(" ", 1) for line in text.split("\n"))
+
+
+@test
+def apparmor_enforces_on_this_machine():
+    note(host.sh("aa-status | head -4"))
+    assert host.sh("cat /sys/module/apparmor/parameters/enabled") == "Y"
+
+
+@test
+def our_profile_is_loaded_and_enforced():
+    listed = host.sh("grep '^inline-api ' "
+                     "/sys/kernel/security/apparmor/profiles")
+    assert listed == "inline-api (enforce)", listed
+
+
+@test
+def the_apis_containers_are_under_it():
+    pid = api_cell()
+    assert profile_of(pid) == "inline-api (enforce)", profile_of(pid)
+    inside = host.sh(f"pgrep -P {pid}").split()
+    assert inside and all(profile_of(one) == "inline-api (enforce)"
+                          for one in inside), inside
+
+
+@test
+def each_run_has_namespaces_of_its_own():
+    assert host.health()["isolation"] == "run", host.health()
+    code = "import os; print(os.readlink('/nowhere'))"
+    assert host.eval(code)[1]["returncode"] == 1, "runs are real"
+    pid = api_cell()
+    outer = host.sh(f"readlink /proc/{pid}/ns/user /proc/{pid}/ns/mnt")
+    process = host.machine.start(
+        "curl -s -m 120 -H 'Content-Type: application/json' -d "
+        "'{\"input\": \"import time; time.sleep(40)\"}' "
+        "http://127.0.0.1:8080/eval")
+    try:
+        host.wait_for(lambda: deepest(pid), 60)
+        inner = host.sh(f"cd /proc/{deepest(pid)}/ns && readlink user mnt")
+    finally:
+        process.wait()
+    assert not set(outer.split()) & set(inner.split()), (outer, inner)
+
+
+def deepest(pid):
+    """The last descendant of a process: the run."""
+    tree = host.sh(f"pstree -p {pid} | grep -o '([0-9]*)' | tr -d '()'")
+    return tree.split()[-1] if len(tree.split()) > 2 else None
+
+
+@test
+def other_containers_are_under_the_engines_profile():
+    host.create("alice")
+    host.say("py", code="1")
+    pid = host.first_process(host.containers("user")[0])
+    assert profile_of(pid) == "docker-default (enforce)", profile_of(pid)
+
+
+@test
+def it_allows_nothing_more_than_dockers_but_what_a_cell_does():
+    ours, theirs = attack("inline-api"), attack("docker-default")
+    cells = {name for name in ours if name.startswith("cell: ")}
+    assert all(ours[name] == "ok" for name in cells), ours
+    assert cells and all(theirs[name] != "ok" for name in cells
+                         if "user namespace" not in name), theirs
+    looser = {name: (ours[name], theirs[name]) for name in set(ours) - cells
+              if ours[name] == "ok" and theirs[name] != "ok"}
+    figure(f"{len(ours) - len(cells)} things tried in a container without "
+           f"seccomp: {sum(one != 'ok' for one in ours.values())} refused "
+           "under inline-api, "
+           f"{sum(one != 'ok' for one in theirs.values())} under "
+           "docker-default")
+    assert not looser, looser
+    note("\n".join(f"{name}: {ours[name]}, docker-default {theirs[name]}"
+                   for name in sorted(ours)))
+
+
+@test
+def a_run_can_do_none_of_it():
+    with open(ATTACK, encoding="utf-8") as file:
+        text = host.run_api(file.read())
+    done = dict(line.rsplit(" ", 1) for line in text.strip().split("\n"))
+    open_to_all = {name for name, how in done.items() if how == "ok"}
+    assert done and not open_to_all, open_to_all
+
+
+@test
+def the_doctor_agrees():
+    status, text = host.doctor()
+    assert status == 0 and "ok    isolation: each run of the APIs has " \
+        "namespaces" in text, text
+
+
+def told(before, **settings):
+    """What the doctor says of the isolation, after `before` and a restart."""
+    host.sh(before)
+    host.configure(**settings)
+    text = host.doctor()[1]
+    at = text.index("isolation:")
+    said = text[text.rindex("\n", 0, at) + 1:].split("\nok ")[0]
+    note(said)
+    assert host.run_api("print(42)") == "42\n", "runs go on all the same"
+    return said
+
+
+def variant(name, *changes):
+    """A shell command that loads a changed copy of our profile."""
+    edits = " ".join(f"-e '{change}'" for change in
+                     (f"s/inline-api/{name}/g", "/include if exists/d",
+                      *changes))
+    return f"sed {edits} {PROFILE} | apparmor_parser --replace --skip-cache"
+
+
+@test
+def without_our_profile_the_doctor_says_how_to_load_it():
+    said = told(f"systemctl stop inline.target; "
+                f"apparmor_parser -R {PROFILE}; mv {PROFILE} /root/kept")
+    assert "EACCES, profile docker-default" in said, said
+    assert "better: load inline-api" in said, said
+    host.sh(f"mv /root/kept {PROFILE}")
+    command = said.split("better: load inline-api, which comes with Inline: "
+                         )[1].split("\n")[0]
+    host.sh(command)
+    host.wait_ready()
+    assert host.health()["isolation"] == "run", "that command mends it"
+
+
+@test
+def asked_for_dockers_the_doctor_says_to_ask_for_nothing():
+    said = told(":", IL_API_APPARMOR="docker-default")
+    assert "profile docker-default" in said, said
+    assert "leave IL_API_APPARMOR empty" in said, said
+
+
+@test
+def a_profile_without_mounts_is_told_to_allow_them():
+    said = told(variant("nomounts", "/^  mount/d", "/^  remount/d"),
+                IL_API_APPARMOR="nomounts")
+    assert "mount private /: EACCES, profile nomounts" in said, said
+    assert "allow `mount,` in that profile" in said, said
+
+
+@test
+def a_profile_that_lacks_one_mount_is_told_which():
+    said = told(variant("nomove", "/move/d"), IL_API_APPARMOR="nomove")
+    assert "mount move to /proc: EACCES, profile nomove" in said, said
+
+
+@test
+def a_profile_that_allows_mounts_is_not_told_to_allow_them():
+    said = told(variant("nofiles", "s|^  file,|  file,\\n  deny /tmp/* w,|",
+                        "s|^  mount.*tmp/.*|  mount,|"),
+                IL_API_APPARMOR="nofiles")
+    assert "open /tmp/" in said and "EACCES, profile nofiles" in said, said
+    assert "`mount,`" not in said, said
+
+
+@test
+def a_profile_without_the_capability_is_told_so():
+    said = told(variant("nocaps", "/capability sys_admin/d"),
+                IL_API_APPARMOR="nocaps")
+    assert "EPERM, profile nocaps" in said, said
+    assert "capability sys_admin" in said, said
+
+
+@test
+def a_looser_profile_works_as_well():
+    host.sh("printf 'abi <abi/3.0>,\\ninclude <tunables/global>\\n"
+            "profile loose flags=(attach_disconnected,mediate_deleted) {\\n"
+            "  file, network, capability, mount, umount, signal, ptrace,\\n}\\n'"
+            " | apparmor_parser --replace --skip-cache")
+    host.configure(IL_API_APPARMOR="loose")
+    assert host.health()["isolation"] == "run", host.health()
+    assert profile_of(api_cell()) == "loose (enforce)"
+
+
+@test
+def by_default_ours_is_used_again():
+    host.configure(IL_API_APPARMOR=None)
+    assert host.health()["isolation"] == "run", host.health()
+    assert profile_of(api_cell()) == "inline-api (enforce)"
+
+
+@test
+def no_step_of_a_cell_was_denied_but_those_on_purpose():
+    denied = host.sh("journalctl -q -k --no-pager | grep 'DENIED.*profile="
+                     "\"inline-api\"' | grep -v 'comm=\"python3\".*attack' "
+                     "|| :")
+    note(denied)
+    kept = [line for line in denied.split("\n") if line
+            and 'operation="mount"' not in line
+            and 'operation="umount"' not in line
+            and "cap" not in line]
+    assert not kept, kept
+
+
+with host:
+    run()

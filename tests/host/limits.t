@@ -1,0 +1,84 @@
+#!/usr/bin/python3 -B
+"""What holds a cell, on control groups of version 2: memory, processes, the
+disk's throughput; each told as what it is.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from session import Session, figure, note, run, test  # noqa: E402
+
+host = Session()
+
+EAT = "rows = []\nwhile True: rows.append(bytearray(8 << 20))"
+FORK = """
+import os, time
+made = 0
+try:
+    for made in range(200):
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+except OSError as error:
+    print("refused after", made, error.strerror)
+"""
+
+
+def group_of(kind):
+    """The control group of a running cell."""
+    pid = host.first_process(host.containers(kind)[0])
+    return "/sys/fs/cgroup" + host.sh(f"sed 's/^0:://' /proc/{pid}/cgroup")
+
+
+@test
+def the_machine_has_control_groups_of_version_2_only():
+    assert host.sh("stat -fc %T /sys/fs/cgroup") == "cgroup2fs"
+
+
+@test
+def out_of_memory_is_told_as_memory():
+    host.create("alice")
+    text = host.say("py", code=EAT)
+    assert "memory" in text.lower(), text
+
+
+@test
+def out_of_memory_in_an_api_run_is_a_kill():
+    status, answer = host.eval(EAT)
+    assert status == 200 and answer["returncode"] == 137, answer
+
+
+@test
+def the_next_run_is_as_if_nothing_had_happened():
+    assert "42" in host.say("py", code="print(6 * 7)")
+    assert host.run_api("print(6 * 7)") == "42\n"
+
+
+@test
+def processes_are_limited():
+    text = host.say("py", code=FORK)
+    assert "refused after" in text, text
+    after = int(text.split("refused after")[1].split()[0])
+    assert 10 < after < 64, text
+
+
+@test
+def a_cells_group_has_the_limits_of_the_configuration():
+    host.say("py", code="1")
+    group = group_of("user")
+    limits = host.sh(f"cd {group} && cat memory.max memory.swap.max pids.max "
+                     "cpu.max")
+    note(limits)
+    assert limits.split("\n") == ["268435456", "0", "64", "100000 100000"]
+
+
+@test
+def the_disks_throughput_is_limited_where_the_kernel_can():
+    line = host.sh(f"cat {group_of('user')}/io.max")
+    figure(f"io.max of a cell: {line or 'no limit'}")
+    assert "bps=" in line, "a cell may use all of the disk"
+
+
+with host:
+    run()

@@ -1,0 +1,88 @@
+"""The commands of the documentation, in the order in which people follow them:
+what README.md says for production, and nginx/README.md's six steps.
+
+Names and addresses of the examples are replaced, everything else stays as it
+is written.  Whoever changes the documentation changes what is tested.
+"""
+
+import os
+import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+NAME = "inline.host.test"
+NAMES = {"inline.example.org": NAME, "YOUR.NAME": NAME, "your.host": NAME}
+PRODUCTION = "README.md", "## Install for production"
+NGINX = "nginx/README.md", "## Production, in six steps"
+# Which of README.md's steps is all of nginx/README.md's.
+NGINX_STEP = 5
+
+
+def section(path, title):
+    """The lines under a heading that begins so."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        text = file.read()
+    start = text.index("\n" + title)
+    body = text[text.index("\n", start + 1):]
+    return body.split("\n## ", 1)[0].split("\n")
+
+
+def items(lines):
+    """The text of each item of a numbered list, by its number."""
+    found = {}
+    number = None
+    for line in lines:
+        begins = re.match(r"(\d+)\. ", line)
+        if begins:
+            number = int(begins[1])
+            line = line[begins.end():]
+        elif line and not line.startswith("   "):
+            number = None
+        if number is not None:
+            found.setdefault(number, []).append(line)
+    return found
+
+
+def blocks(lines):
+    """The indented lines of an item: commands as they are typed."""
+    return [line.strip() for line in lines if line.startswith(" " * 7)]
+
+
+def spans(lines):
+    """What stands in back-ticks in an item and is a command: more than one
+    word.
+    """
+    text = " ".join(line.strip() for line in lines)
+    return [span for span in re.findall(r"`([^`]+)`", text) if " " in span]
+
+
+def named(command):
+    """A command with our names in the places of the examples'."""
+    for example, ours in NAMES.items():
+        command = re.sub(re.escape(example), ours, command)
+    # sed's pattern is the example's own name, with its dots escaped.
+    return command
+
+
+def production():
+    """Return [(where, command)]; all of it, in order."""
+    steps = []
+    listed = items(section(*PRODUCTION))
+    for number, lines in sorted(listed.items()):
+        where = f"README.md, step {number}"
+        if number == NGINX_STEP:
+            for inner, text in sorted(items(section(*NGINX)).items()):
+                found = spans(text)
+                assert found, f"nginx/README.md, step {inner}: no command"
+                steps += [(f"nginx/README.md, step {inner}", named(one))
+                          for one in found]
+            continue
+        found = blocks(lines) or spans(lines)
+        assert found, f"{where}: no command"
+        steps += [(where, named(one)) for one in found]
+    return steps
+
+
+if __name__ == "__main__":
+    for one in production():
+        print("%s: %s" % one)
