@@ -226,6 +226,7 @@ broker_begin(struct broker *b)
 	b->clients.ledger = &b->ledger;
 	clients_open(&b->clients);
 	ledger_find(&b->ledger, b->base);
+	ledger_add_spool(&b->ledger, b->config);
 	loop_add(b->loop, b->signals, EPOLLIN, broker_on_signal, b);
 	(void)engine_refresh(&b->engine, 0);
 	log_info("serving %s instance=%s", b->config->state_dir, b->instance);

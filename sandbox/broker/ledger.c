@@ -1,14 +1,18 @@
 #include "ledger.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../base/spool.h"
 #include "workspace.h"
 
 #define FLOOR_MIN (INT64_C(256) << 20)
@@ -281,4 +285,21 @@ void
 ledger_find(struct ledger *ledger, int base)
 {
 	workspace_each_image(base, find_image, ledger);
+}
+
+void
+ledger_add_spool(struct ledger *ledger, const struct config *config)
+{
+	auto_free char *ours = config_state_path(config, "nginx-body");
+	const char *const places[] = { ours, "/var/lib/nginx/body",
+		config->state_dir };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		int fd = open(places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		(void)reservation_of_bytes(ledger, fd, SPOOL_BYTES);
+		return;
+	}
 }

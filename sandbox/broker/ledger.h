@@ -8,6 +8,7 @@
 
 #include "lock_wait.h"
 
+struct config;
 struct err;
 struct loop;
 
@@ -92,6 +93,9 @@ int64_t reservation_more(const struct reservation *r);
 int64_t ledger_image_bytes(int image_fd);
 /* At the start: whatever an earlier life has left mounted may still grow. */
 void ledger_find(struct ledger *ledger, int base);
+/* What nginx may write of bodies, where it does: as `ilctl run` tells it, or
+ * where Debian's does. */
+void ledger_add_spool(struct ledger *ledger, const struct config *config);
 /* The lock of the image is another's now: nobody before it has it mounted. */
 void reservation_supersede(struct ledger *ledger, const struct reservation *by);
 /* It is over at once; NULL is fine. */

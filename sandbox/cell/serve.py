@@ -38,6 +38,16 @@ SCRATCH = ("/tmp", "/dev/shm", CODE)
 TIDY = (OP_LIST, OP_READ, OP_STAT, OP_REMOVE)
 
 
+def give_back(root):
+    """The host gets the blocks of what was removed when that is durable, and
+    who removes on a full disk waits for just that."""
+    fd = os.open(root, DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 class Cell:
     """The cell's state.  Methods that fork return the Run in the child, and
     None in PID 1: a Run is handed down to cell.py and no code of the cell
@@ -211,12 +221,15 @@ class Cell:
         if op not in simple:
             raise Failure(ERROR_REQUEST, "operation %d" % op)
         fields = simple[op](self.root, self.lease, head)
+        if op == OP_REMOVE:
+            give_back(self.root)
         return ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0), *fields)
 
     def discard_packages(self, head):
         if not head.number(TAG_RECURSIVE):
             raise Failure(ERROR_NOT_EMPTY, "a mount point")
         empty(os.open(self.root, DIRECTORY), self.lease)
+        give_back(self.root)
         return (TAG_REASON, REASON_EXIT), (TAG_STATUS, 0)
 
     def run(self, head, parts):

@@ -192,6 +192,29 @@ check_broker(struct doctor *d)
 		    s->engine_age_ms / 1000, s->trouble);
 }
 
+/* Not what is free counts for who wants to write, but what is left of it. */
+static void
+check_ledger(struct doctor *d)
+{
+	const struct lease_status *s = &d->status;
+	int64_t left = s->free_bytes - s->floor - s->promised;
+	char promised[32];
+	char more[32];
+
+	if (!d->broker)
+		return;
+	ctl_size(s->promised, promised);
+	ctl_size(left > 0 ? left : 0, more);
+	if (left < d->config->quota)
+		doctor_bad(d, "free some space, or ilctl expire",
+		    "ledger: %s promised, %s for more: not enough for one "
+		    "sandbox more to be written to; others only read",
+		    promised, more);
+	else
+		doctor_good(d, "ledger: %s promised, %s for more", promised,
+		    more);
+}
+
 static void
 check_all(struct doctor *d)
 {
@@ -209,6 +232,7 @@ check_all(struct doctor *d)
 	check_socket(d, "il-fcgi", "fcgi.sock");
 	check_socket(d, "il-api", "api.sock");
 	check_broker(d);
+	check_ledger(d);
 	doctor_http(d);
 	doctor_isolation(d);
 	doctor_tokens(d);

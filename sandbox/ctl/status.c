@@ -36,19 +36,37 @@ print_engine(const struct lease_status *s)
 	    *s->trouble != '\0' ? ": " : "", s->trouble);
 }
 
+/* What the ledger says: who asks to write now finds what is left of it. */
+static void
+print_disk(const struct lease_status *s)
+{
+	int64_t left = s->free_bytes - s->floor - s->promised;
+	char free_bytes[32];
+	char promised[32];
+	char floor[32];
+	char more[32];
+
+	ctl_size(s->free_bytes, free_bytes);
+	ctl_size(s->promised, promised);
+	ctl_size(s->floor, floor);
+	ctl_size(left > 0 ? left : 0, more);
+	printf("%-12s %s free: %s promised to who may write, %s kept free, "
+	       "%s for more\n",
+	    "disk", free_bytes, promised, floor, more);
+	printf("%-12s %" PRId64 "\n", "sandboxes", s->sandboxes);
+}
+
 static bool
 print_broker(const struct config *config)
 {
 	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
 	struct lease_status s = { 0 };
 	struct err err = { 0 };
-	char bytes[32];
 
 	if (lease_status(path, &s, STATUS_MS, &err) != LEASE_GRANTED) {
 		printf("%-12s not running\n", "il-sandboxd");
 		return false;
 	}
-	ctl_size(s.free_bytes, bytes);
 	printf("%-12s running\n", "il-sandboxd");
 	print_engine(&s);
 	printf("%-12s %s%s%s%s\n", "image", s.image_name,
@@ -57,7 +75,7 @@ print_broker(const struct config *config)
 	printf("%-12s %" PRId64 " running, %" PRId64 " leased, %" PRId64
 	       " starting, %" PRId64 " waited for\n",
 	    "cells", s.cells, s.leased, s.starting, s.waiting);
-	printf("%-12s %s free\n", "disk", bytes);
+	print_disk(&s);
 	return s.engine && s.image;
 }
 

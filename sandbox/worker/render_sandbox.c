@@ -119,6 +119,23 @@ add_image(struct report *r, const struct lease_status *status)
 	}
 }
 
+/* Where one more sandbox could not be written to, most people only read. */
+static void
+add_disk(struct report *r, const struct lease_status *status)
+{
+	int64_t kept = status->floor + status->promised;
+
+	add_line(r, status->free_bytes > kept, "Free disk: ");
+	text_add_size(r->lines, status->free_bytes);
+	if (kept == 0)
+		return;
+	buf_adds(r->lines, ", of which ");
+	text_add_size(r->lines, kept);
+	buf_adds(r->lines, " are spoken for");
+	if (status->free_bytes <= kept)
+		buf_adds(r->lines, ": runs can read files, not write them");
+}
+
 static void
 add_broker(struct report *r, const struct lease_status *status)
 {
@@ -135,8 +152,7 @@ add_broker(struct report *r, const struct lease_status *status)
 	    "Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
 	    " starting, %" PRId64 " waited for",
 	    status->cells, status->leased, status->starting, status->waiting);
-	add_line(r, true, "Free disk: ");
-	text_add_size(r->lines, status->free_bytes);
+	add_disk(r, status);
 }
 
 static void

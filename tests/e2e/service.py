@@ -120,6 +120,19 @@ class Service:
         self.mounts.append(path)
         return path
 
+    def mount_disk(self, name, mib):
+        """The same with an ext4 on a loop device, which can be really full."""
+        path = os.path.join(self.folder, name)
+        image = path + ".ext4"
+        os.mkdir(path)
+        with open(image, "w") as file:
+            file.truncate(mib << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", image], check=True)
+        subprocess.run(["mount", "-o", "loop,discard", image, path],
+                       check=True)
+        self.mounts.append(path)
+        return path
+
     def __enter__(self):
         try:
             return self.start()
