@@ -315,7 +315,8 @@ render_bad_requirements(struct message *message,
 		message_leadf(message,
 		    " is not a requirement. Give names, "
 		    "with versions if you like: `requests`, `numpy>=1.26,<2`. "
-		    "Options, paths and URLs are not taken.");
+		    "Options, paths, files and URLs are not "
+		    "taken.");
 		break;
 	}
 }

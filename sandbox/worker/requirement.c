@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../base/buf.h"
 
@@ -267,6 +268,26 @@ take_marker(const char **p)
 	return open == 0;
 }
 
+/* pip takes what ends like an archive for a file, whatever else it could be;
+ * extras and markers come after that end. */
+static bool
+ends_as_file(const char *word, const char *end)
+{
+	static const char *const ends[] = { ".whl", ".zip", ".tar", ".tgz",
+		".tbz", ".txz", ".tlz", ".gz", ".bz2", ".xz", ".lz", ".lzma" };
+
+	while (end > word && end[-1] == ' ')
+		end--;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t n = strlen(ends[i]);
+
+		if ((size_t)(end - word) >= n &&
+		    strncasecmp(end - n, ends[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool
 requirement_is_valid(const char *word)
 {
@@ -275,13 +296,13 @@ requirement_is_valid(const char *word)
 	if (strlen(word) > WORD_MAX)
 		return false;
 	skip_blank(&p);
-	if (!take_name(&p))
+	if (!take_name(&p) || ends_as_file(word, p))
 		return false;
 	skip_blank(&p);
 	if (!take_extras(&p))
 		return false;
 	skip_blank(&p);
-	if (!take_versions(&p))
+	if (!take_versions(&p) || ends_as_file(word, p))
 		return false;
 	skip_blank(&p);
 	if (take(&p, ";") && !take_marker(&p))

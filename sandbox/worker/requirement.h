@@ -7,7 +7,8 @@
 /*
  * What people give to /il pip: words as a shell splits them, each of which must
  * be a requirement (PEP 508) without a direct reference.  Never an option, a
- * path or a URL: pip would read files or run code for those.
+ * path, the name of an archive or a URL: pip would read files or run code for
+ * those.
  */
 #define REQUIREMENTS_MAX 32
 

@@ -3,8 +3,33 @@
 #include "fuzz.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "sandbox/worker/requirement.h"
+
+/* As pip decides whether it is a file: of what is before the marker, without
+ * extras at the end, by the last suffix. */
+static bool
+is_archive(const char *word)
+{
+	static const char *const ends[] = { "zip", "whl", "bz2", "tbz", "gz",
+		"tgz", "tar", "xz", "txz", "tlz", "lz", "lzma" };
+	char text[512];
+	size_t len = strcspn(word, ";");
+	const char *dot;
+
+	memcpy(text, word, len);
+	while (len > 0 && text[len - 1] == ' ')
+		len--;
+	text[len] = '\0';
+	if (len > 0 && text[len - 1] == ']' && strrchr(text, '[') != NULL)
+		*strrchr(text, '[') = '\0';
+	dot = strrchr(text, '.');
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (dot != NULL && strcasecmp(dot + 1, ends[i]) == 0)
+			return true;
+	return false;
+}
 
 static void
 check(const char *word)
@@ -16,6 +41,7 @@ check(const char *word)
 		(*name >= 'A' && *name <= 'Z') ||
 		(*name >= '0' && *name <= '9'),
 	    "begins with a letter or digit");
+	fuzz_holds(!is_archive(word), "no file");
 	fuzz_holds(strpbrk(word, "/:@\\#%$&|`\n\t") == NULL,
 	    "no path, no URL, no reference");
 	for (; *word != '\0'; word++)

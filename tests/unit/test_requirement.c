@@ -12,7 +12,8 @@ test_valid(void)
 		"x[a,b-c]", "x [ a , b ] >=1", "x[]", "x;python_version<'3.9'",
 		"x>=1; python_version < \"3.9\" and os_name == 'posix'",
 		"x; (extra == 'a' or extra == 'b') and 'linux' in sys_platform",
-		"x; sys_platform not in 'win32'", "x==1!2.0", " x " };
+		"x; sys_platform not in 'win32'", "x==1!2.0", " x ", "zip",
+		"whl", "x.zipfile", "tar.x" };
 	static const char *const bad[] = { "", " ", "-r", "--index-url=x", "-e",
 		".", "./x", "../x", "x/y", "/tmp/x", "~/x", "x@y",
 		"x @ https://e.org/x.whl", "https://e.org/x.whl",
@@ -23,7 +24,14 @@ test_valid(void)
 		"x; os_name == 'a' and", "x; (os_name == 'a'",
 		"x; os_name == 'a')", "x; os_name == '/etc'", "x\ny", "x\\y",
 		"x;;", "\xc3\xa9", "x#egg=y", "x%20", "x|y", "$x",
-		"x; os_name == 'a' or(os_name=='b'" };
+		"x; os_name == 'a' or(os_name=='b'", "x.whl", "x.WHL", "a.zip",
+		"x-1.0-py3-none-any.whl", "x.tar.gz", "x.tgz", "x.tar",
+		"x.tar.bz2", "x.tbz", "x.tar.xz", "x.txz", "x.tlz", "x.tar.lz",
+		"x.tar.lzma", "x.whl[a]", "x.whl [a]", " x.whl ",
+		"x.whl; os_name == 'a'", "x.whl;os_name=='a'", "x==1.whl",
+		"x>=1,<2.tar.gz", "x==1.zip ; os_name == 'a'", "x.whl==1",
+		"x @ file:y", "x@file:y", "file:y", "x.egg#egg=x", "-rx",
+		"--requirement=x", "./x.whl", "~x", "..", "x\\.whl" };
 	char name[80];
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
