@@ -15,14 +15,20 @@
 
 #define BEARER "WWW-Authenticate: Bearer\r\n"
 
-/* Nobody is asked for a token.  nginx says of a request that anybody may have
- * sent it: nothing runs for those. */
+/* nginx says of a request that anybody may have sent it. */
 static bool
-is_ours(struct http_request *req)
+is_foreign(const struct http_request *req)
 {
 	const char *foreign = http_param(req, "INLINE_FOREIGN");
 
-	if (foreign == NULL || strcmp(foreign, "1") != 0)
+	return foreign != NULL && strcmp(foreign, "1") == 0;
+}
+
+/* Nobody is asked for a token: nothing runs for those who may be anybody. */
+static bool
+is_ours(struct http_request *req)
+{
+	if (!is_foreign(req))
 		return true;
 	if (api_is_eval(req))
 		api_refuse_eval(req, 403, "", "403 Forbidden", NULL);
@@ -85,11 +91,23 @@ is_within(struct api_app *app, struct http_request *req,
 		"This token's commands at one time are all in use");
 }
 
+/* NULL: it has none that is good. */
+static const struct token *
+find_token(struct api_app *app, const struct http_request *req)
+{
+	struct err err;
+
+	if (app->tokens.path == NULL)
+		return NULL;
+	if (tokens_refresh(&app->tokens, &err) < 0)
+		log_warn("tokens: %s", err.text);
+	return tokens_find(&app->tokens, http_param(req, "HTTP_AUTHORIZATION"));
+}
+
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 {
 	const struct token *token;
-	struct err err;
 
 	app->seat = LIMITS_NONE;
 	memset(app->owner, 0, sizeof(app->owner));
@@ -97,10 +115,7 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 		return true;
 	if (app->tokens.path == NULL)
 		return is_ours(req);
-	if (tokens_refresh(&app->tokens, &err) < 0)
-		log_warn("tokens: %s", err.text);
-	token = tokens_find(&app->tokens,
-	    http_param(req, "HTTP_AUTHORIZATION"));
+	token = find_token(app, req);
 	if (token == NULL)
 		return refuse_stranger(req);
 	memcpy(app->owner, token->hash, sizeof(app->owner));
@@ -113,4 +128,10 @@ gate_leave(struct api_app *app)
 	if (app->seat >= 0)
 		(void)close(app->seat);
 	app->seat = LIMITS_NONE;
+}
+
+bool
+gate_knows(struct api_app *app, const struct http_request *req)
+{
+	return !is_foreign(req) || find_token(app, req) != NULL;
 }

@@ -25,5 +25,8 @@ enum gate_use {
 bool gate_enter(struct api_app *app, struct http_request *req,
     enum gate_use use);
 void gate_leave(struct api_app *app);
+/* Of who is let in without: is it from this machine, or has it a token?  Not
+ * counted. */
+bool gate_knows(struct api_app *app, const struct http_request *req);
 
 #endif

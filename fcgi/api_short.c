@@ -5,6 +5,7 @@
 
 #include "api/pages.h"
 #include "api_app.h"
+#include "api_gate.h"
 #include "health.h"
 #include "http.h"
 
@@ -25,7 +26,7 @@ api_health(struct api_app *app, struct http_request *req, const char *id)
 
 	(void)id;
 	health_gather(app->config, &health);
-	body = health_json(&health);
+	body = health_json(&health, !gate_knows(app, req));
 	api_text(req, 200, NO_STORE, body);
 }
 

@@ -147,17 +147,18 @@ health_details(const struct health *h)
 }
 
 char *
-health_json(const struct health *health)
+health_json(const struct health *health, bool stranger)
 {
 	auto_buf struct buf message = BUF_INIT(256);
 	json_auto_t *root = NULL;
 	char *text;
 
 	health_message(health, &message);
-	root = json_pack("{s:s, s:s?, s:s, s:o}", "status",
+	root = json_pack("{s:s, s:s?, s:s, s:o*}", "status",
 	    message.len == 0 ? "ok" : "error", "message",
-	    message.len == 0 ? NULL : buf_str(&message), "version",
-	    CONTRACT_VERSION, "inline", health_details(health));
+	    message.len == 0 || stranger ? NULL : buf_str(&message), "version",
+	    CONTRACT_VERSION, "inline",
+	    stranger ? NULL : health_details(health));
 	text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
 
 	if (text == NULL) /* an image's name that is no UTF-8, or no memory */

@@ -38,7 +38,9 @@ struct health {
 };
 
 void health_gather(const struct config *config, struct health *health);
-/* {"status":"ok"|"error","message":…,"version":…,"inline":{…}}; heap. */
-char *health_json(const struct health *health);
+/* {"status":"ok"|"error","message":…,"version":…,"inline":{…}}; heap.  For
+ * strangers without what is whose: no more than the status and the version of
+ * the contract, and message null. */
+char *health_json(const struct health *health, bool stranger);
 
 #endif

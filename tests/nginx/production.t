@@ -306,7 +306,11 @@ def opened_with_tokens_it_asks_for_them():
             assert answer.status == 403, answer
             answer = nginx.ask("GET", "/metrics", Authorization=bearer)
             assert answer.status == 200, answer
-            assert nginx.ask("GET", "/health", port=443).status == 200
+            answer = nginx.ask("GET", "/health", port=443)
+            assert answer.status == 200 and "inline" not in answer.json, answer
+            answer = nginx.ask("GET", "/health", port=443,
+                               Authorization=bearer)
+            assert "free_bytes" in answer.json["inline"], answer
     finally:
         shutil.rmtree(folder)
 

@@ -36,7 +36,11 @@ def nothing_is_told_to_strangers():
         assert served.get(path, **AWAY).status == 403, path
         assert served.get(path).status == 200, path
     assert served.get("/", **AWAY).status == 421
-    assert served.get("/health", **AWAY).status == 200
+    answer = served.get("/health", **AWAY)
+    assert answer.status == 200 and sorted(answer.json) == [
+        "message", "status", "version"], answer
+    assert answer.json["status"] == "ok", answer
+    assert "free_bytes" in served.get("/health").json["inline"]
 
 
 @test
