@@ -26,6 +26,7 @@
 #include "folder.h"
 #include "ledger.h"
 #include "provide.h"
+#include "uid.h"
 #include "workspace.h"
 
 #define INSTANCE_LEN 16
@@ -39,6 +40,7 @@ struct broker {
 	int instance_fd; /* locked: one broker for each state folder */
 	char *cells_dir;
 	int base;
+	struct uids uids;
 	int signals;
 	bool stopping;
 	bool sweeping;
@@ -119,7 +121,8 @@ broker_open(struct broker *b, struct err *err)
 		return -1;
 	b->base = workspace_base_open(b->config->base_dir, err);
 	b->cells_dir = config_state_path(b->config, "cells");
-	if (b->base < 0 || folder_sweep(b->cells_dir, err) != 0)
+	if (b->base < 0 || uids_open(&b->uids, b->base, err) != 0 ||
+	    folder_sweep(b->cells_dir, err) != 0)
 		return -1;
 	b->signals = fd_signals(NULL, err);
 	if (b->signals < 0)
@@ -209,6 +212,7 @@ broker_begin(struct broker *b)
 		.cells_dir = b->cells_dir,
 		.base = b->base,
 		.ledger = &b->ledger,
+		.uids = &b->uids,
 		.started_s = clock_wall_ms() / 1000 };
 
 	engine_init(&b->engine, b->loop, b->config, b->instance,
@@ -224,6 +228,7 @@ broker_begin(struct broker *b)
 	b->clients.pool = &b->pool;
 	b->clients.base = b->base;
 	b->clients.ledger = &b->ledger;
+	b->clients.uids = &b->uids;
 	clients_open(&b->clients);
 	ledger_find(&b->ledger, b->base);
 	ledger_add_spool(&b->ledger, b->config);
@@ -235,9 +240,11 @@ broker_begin(struct broker *b)
 int
 broker_serve(const struct config *config, struct err *err)
 {
-	struct broker b = {
-		.config = config, .instance_fd = -1, .base = -1, .signals = -1
-	};
+	struct broker b = { .config = config,
+		.instance_fd = -1,
+		.base = -1,
+		.uids.fd = -1,
+		.signals = -1 };
 	int rc;
 
 	raise_file_limit();
@@ -254,6 +261,7 @@ broker_serve(const struct config *config, struct err *err)
 		(void)rmdir(b.cells_dir);
 	}
 	cleanup_close(&b.signals);
+	uids_close(&b.uids);
 	cleanup_close(&b.base);
 	cleanup_close(&b.instance_fd);
 	free(b.cells_dir);

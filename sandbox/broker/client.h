@@ -39,6 +39,7 @@ struct clients {
 	const struct config *config;
 	struct engine *engine;
 	struct pool *pool;
+	struct uids *uids;
 	int base;
 	struct listener listeners[PROGRAMS];
 	bool closed;
@@ -51,7 +52,7 @@ struct clients {
 
 enum client_state {
 	CLIENT_ASKED_NOTHING,
-	CLIENT_WANTS_LEASE, /* in the queue, or leased */
+	CLIENT_WANTS_LEASE,	/* in the queue, or leased */
 	CLIENT_WAITS_FOR_SPACE, /* to create, or a reservation */
 	CLIENT_CREATES,
 	CLIENT_HAS_SPACE,

@@ -75,7 +75,7 @@ container_new(struct container_host *host, const struct cell_class *class,
 		attachment_init(&c->images[i], host->loop);
 	container_set(c, CONTAINER_PREPARING);
 	admission_reserve(c, grows);
-	launch_prepare(c);
+	prepare_begin(c);
 	return c;
 }
 

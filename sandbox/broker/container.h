@@ -19,6 +19,7 @@ struct loop;
 struct loop_timer;
 struct reservation;
 struct ticket;
+struct uids;
 
 /*
  * One container, from its first thought to its last trace.  It is a state
@@ -40,7 +41,7 @@ enum container_state {
 	CONTAINER_GONE,
 };
 
-struct container;
+struct container_list;
 
 /* What all containers share; borrowed by each. */
 struct container_host {
@@ -51,7 +52,9 @@ struct container_host {
 	const char *cells_dir; /* absolute; a folder for each socket */
 	int base;	       /* descriptor of IL_BASE_DIR */
 	struct ledger *ledger;
-	int64_t started_s; /* wall clock: makes names unique */
+	struct uids *uids;
+	const struct container_list *all; /* kept by the pool */
+	int64_t started_s;		  /* wall clock: makes names unique */
 	unsigned int serial;
 	void (*changed)(void *arg);
 	void *arg;
@@ -67,6 +70,7 @@ struct container {
 	char name[64];
 	char interpreter[33]; /* for a class in memory: its name */
 	char image[1025];
+	uint32_t uid;	   /* who code runs as; 0: not chosen */
 	char python[32];   /* as it said itself, "" before */
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
 	char
@@ -122,7 +126,7 @@ void container_release(struct container *c);
 /* End it from any state; kill: do not even ask it to go by itself. */
 void container_end(struct container *c, bool kill);
 
-/* ---- between container.c and launch.c ---- */
+/* ---- between container.c, prepare.c and launch.c ---- */
 
 void container_set(struct container *c, enum container_state state);
 /* Replace the timer of the state; ms < 0: none. */
@@ -134,7 +138,9 @@ void container_fail(struct container *c, enum refusal failure,
 void container_connected(struct container *c, int control_fd);
 /* In ENDING, and nothing is starting any more: see to it that it goes. */
 void container_reap(struct container *c, bool kill);
-void launch_prepare(struct container *c);
+void prepare_begin(struct container *c);
+/* Where the i-th image is mounted. */
+const char *prepare_target(const struct container *c, size_t i);
 /* Nobody may connect any more. */
 void launch_stop(struct container *c);
 /* Let go of the images as well: what has mounted them has them now, or nothing

@@ -25,12 +25,12 @@ static const char *const image_names[2] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
 /* lost+found would be a folder of root's among the user's; e2fsck makes it
  * again when it has something to put there.  The mount point of the packages is
  * part of the image, so that the engine need not write into a workspace. */
-static const char workspace_script[] =
-    "rmdir lost+found\n"
-    "mkdir .site-packages\n"
-    "set_inode_field .site-packages uid 65532\n"
-    "set_inode_field .site-packages gid 65532\n";
-static const char packages_script[] = "rmdir lost+found\n";
+#define WORKSPACE_SCRIPT \
+	"rmdir lost+found\n" \
+	"mkdir .site-packages\n" \
+	"set_inode_field .site-packages uid %" PRIu32 "\n" \
+	"set_inode_field .site-packages gid %" PRIu32 "\n"
+#define PACKAGES_SCRIPT "rmdir lost+found\n"
 
 /* Ten inodes are reserved by ext4, one is the mount point's. */
 int64_t
@@ -125,13 +125,16 @@ creation_mkfs(struct creation *c, int which, struct err *err)
 {
 	static const char *const options[] = { "mkfs.ext4", "-q", "-F", "-t",
 		"ext4", "-b", "4096", "-I", "256", "-m", "0", "-e",
-		"remount-ro", "-J", "size=4", "-O", "^resize_inode", "-E",
-		"root_owner=65532:65532,lazy_itable_init=1,nodiscard", "-N",
-		NULL };
+		"remount-ro", "-J", "size=4", "-O", "^resize_inode", NULL };
 	auto_argv struct argv argv;
 
 	argv_init(&argv);
 	argv_add_all(&argv, options);
+	argv_add(&argv, "-E");
+	argv_addf(&argv,
+	    "root_owner=%" PRIu32 ":%" PRIu32 ",lazy_itable_init=1,nodiscard",
+	    c->uid, c->uid);
+	argv_add(&argv, "-N");
 	argv_addf(&argv, "%" PRId64, image_inodes(&c->sizes[which]));
 	argv_addf(&argv, "%s/%s/%s", c->base_path, c->draft,
 	    image_names[which]);
@@ -146,13 +149,17 @@ creation_populate(struct creation *c, int which, struct err *err)
 {
 	auto_argv struct argv argv;
 
+	if (which == 0)
+		(void)snprintf(c->script, sizeof(c->script), WORKSPACE_SCRIPT,
+		    c->uid, c->uid);
+	else
+		(void)snprintf(c->script, sizeof(c->script), PACKAGES_SCRIPT);
 	argv_init(&argv);
 	argv_add_all(&argv,
 	    (const char *const[]){ "debugfs", "-w", "-f", "-", NULL });
 	argv_addf(&argv, "%s/%s/%s", c->base_path, c->draft,
 	    image_names[which]);
-	return creation_run(c, &argv,
-	    which == 0 ? workspace_script : packages_script, err);
+	return creation_run(c, &argv, c->script, err);
 }
 
 /* Steps 0 and 1 make the workspace's image, 2 and 3 the packages'. */

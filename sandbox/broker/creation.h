@@ -22,8 +22,10 @@ struct creation {
 	int base;	       /* borrowed: descriptor of base_path */
 	const char *base_path; /* borrowed: absolute */
 	char id[33];
+	uint32_t uid; /* whose it is */
 	char draft[64];
 	struct image_size sizes[2]; /* workspace, packages */
+	char script[160];	    /* of debugfs */
 	int step;
 	struct task task;
 	creation_fn done;

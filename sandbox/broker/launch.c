@@ -1,8 +1,8 @@
 /*
- * How a container comes up: its images are locked and attached one after the
- * other, docker run is called, the cell connects to the socket that was made
- * for it and says READY.  What fails here is told to the one who waits; images
- * that cannot be mounted are checked once, and then it is tried again.
+ * How a container comes up once its images are there (prepare.c): docker run is
+ * called, the cell connects to the socket that was made for it and says READY.
+ * What fails here is told to the one who waits; images that cannot be mounted
+ * are checked once, and then it is tried again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,143 +26,11 @@
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
-#include "ledger.h"
-#include "workspace.h"
 
-#define IMAGE_WAIT_MS 15000 /* for an older container to let go of it */
-#define START_MS 20000	    /* from docker run to READY */
-#define RUN_MS 25000	    /* docker run itself, killed after that */
-#define WATCH_MS 1000	    /* not connected by then: has it died? */
-#define CHECK_MS 60000	    /* e2fsck */
+#define START_MS 20000 /* from docker run to READY */
+#define RUN_MS 25000   /* docker run itself, killed after that */
+#define WATCH_MS 1000  /* not connected by then: has it died? */
 #define OUTPUT_MAX 4096
-
-static void prepare_next(struct container *c);
-
-/* ---- images ---- */
-
-/* The images of the class, in the order in which they are attached. */
-static const char *
-image_name(const struct container *c, size_t i)
-{
-	return class_image(c->class, i);
-}
-
-static const char *
-image_target(const struct container *c, size_t i)
-{
-	return i == 0 && c->class->workspace_at != NULL ?
-	    c->class->workspace_at :
-	    c->class->packages_at;
-}
-
-static void
-check_on_end(void *arg, const struct process_result *result)
-{
-	struct container *c = arg;
-	char text[160];
-	struct err err;
-
-	process_describe(result, text, sizeof(text));
-	/* 1: errors were corrected. */
-	if (result->outcome != PROCESS_EXITED || result->code > 1) {
-		log_err("e2fsck: %s sandbox=%s", text, c->sandbox);
-		container_fail(c, REFUSAL_START,
-		    "the sandbox's file system is damaged");
-		return;
-	}
-	log_warn("checked %s: %s sandbox=%s", image_name(c, c->image_next),
-	    text, c->sandbox);
-	if (attachment_attach(&c->images[c->image_next], &err) != 0) {
-		container_fail(c, REFUSAL_START, err.text);
-		return;
-	}
-	c->image_next++;
-	prepare_next(c);
-}
-
-/* With the lock held and the device given up: e2fsck works on the file. */
-static void
-image_check(struct container *c, size_t i)
-{
-	auto_argv struct argv argv;
-	struct process_spec spec;
-	struct err err;
-
-	attachment_detach(&c->images[i]);
-	argv_init(&argv);
-	argv_add_all(&argv,
-	    (const char *const[]){ "e2fsck", "-p", "-f", NULL });
-	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
-	    image_name(c, i));
-	spec = (struct process_spec){ .argv = argv.words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = CHECK_MS };
-	if (task_start(&c->tool, &spec, check_on_end, c, &err) != 0)
-		container_fail(c, REFUSAL_START, err.text);
-}
-
-static void
-image_on_attached(void *arg, const struct err *failure)
-{
-	struct container *c = arg;
-	const struct attachment *image = &c->images[c->image_next];
-
-	if (failure != NULL) {
-		container_fail(c, REFUSAL_START, failure->text);
-		return;
-	}
-	if (c->reserved[c->image_next] != NULL)
-		reservation_supersede(c->host->ledger,
-		    c->reserved[c->image_next]);
-	if (workspace_image_damaged(image->image_fd)) {
-		image_check(c, c->image_next);
-		return;
-	}
-	c->image_next++;
-	prepare_next(c);
-}
-
-static void
-prepare_next(struct container *c)
-{
-	struct attachment *image = &c->images[c->image_next];
-	struct err err;
-	int fd;
-
-	if (c->image_next == c->image_count) {
-		container_set(c, CONTAINER_PREPARED);
-		return;
-	}
-	if (c->repaired) {
-		image_check(c, c->image_next);
-		return;
-	}
-	fd = workspace_image_open(c->host->base, c->sandbox,
-	    image_name(c, c->image_next), &err);
-	if (fd < 0) {
-		container_fail(c,
-		    err.code == ERR_NOT_FOUND ? REFUSAL_NO_WORKSPACE :
-						REFUSAL_START,
-		    err.text);
-		return;
-	}
-	attachment_start(image, fd, IMAGE_WAIT_MS, image_on_attached, c);
-	/* An older container holds it: is the engine there to end that? */
-	if (lock_wait_is_on(&image->wait))
-		(void)engine_refresh(c->host->engine, WATCH_MS);
-}
-
-void
-launch_prepare(struct container *c)
-{
-	c->number = ++c->host->serial;
-	(void)snprintf(c->name, sizeof(c->name), "il-%.16s-%" PRIx64 "-%u",
-	    c->host->instance, (uint64_t)c->host->started_s, c->number);
-	c->image_count = (c->class->workspace_at != NULL ? 1U : 0U) +
-	    (c->class->packages_at != NULL ? 1U : 0U);
-	c->image_next = 0;
-	prepare_next(c);
-}
 
 /* ---- the socket ---- */
 
@@ -237,7 +105,7 @@ repair_on_removed(void *arg, const struct process_result *result)
 	c->called = false;
 	c->repaired = true;
 	container_set(c, CONTAINER_PREPARING);
-	launch_prepare(c);
+	prepare_begin(c);
 }
 
 static void
@@ -391,7 +259,7 @@ run_build(struct container *c, struct argv *argv)
 		    "",
 		.sysctl = class->sysctl,
 		.mount_count = c->image_count,
-		.uid = WORKSPACE_UID,
+		.uid = c->uid,
 		.code = !class->in_memory,
 		.memory = class_memory(class, config),
 		.pids = config->pids,
@@ -408,7 +276,7 @@ run_build(struct container *c, struct argv *argv)
 		(void)snprintf(devices[i], sizeof(devices[i]), "/dev/loop%d",
 		    c->images[i].device);
 		run.mounts[i].device = devices[i];
-		run.mounts[i].target = image_target(c, i);
+		run.mounts[i].target = prepare_target(c, i);
 		run.mounts[i].read_only = i > 0 || !c->writable;
 	}
 	docker_argv_run(argv, &run);
@@ -421,8 +289,7 @@ launch_make_folder(const struct container *c, struct err *err)
 
 	if (asprintf(&program, "%s/cell", c->host->config->lib_dir) < 0)
 		log_fatal(1, "out of memory");
-	return folder_make(c->host->cells_dir, c->name, program, WORKSPACE_UID,
-	    err);
+	return folder_make(c->host->cells_dir, c->name, program, c->uid, err);
 }
 
 void

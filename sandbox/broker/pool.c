@@ -35,6 +35,7 @@ pool_init(struct pool *pool, const struct container_host *host,
 	};
 	pool->host.changed = pool_poke;
 	pool->host.arg = pool;
+	pool->host.all = &pool->containers;
 	TAILQ_INIT(&pool->containers);
 	TAILQ_INIT(&pool->tickets);
 	TAILQ_INIT(&pool->removals);

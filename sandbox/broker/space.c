@@ -13,6 +13,7 @@
 #include "admission.h"
 #include "client.h"
 #include "ledger.h"
+#include "uid.h"
 #include "workspace.h"
 
 #define CREATIONS_MAX 4
@@ -61,6 +62,8 @@ space_give(struct client *client, bool room)
 	struct clients *clients = client->clients;
 	struct frame frame;
 
+	struct err err;
+
 	client->state = CLIENT_ASKED_NOTHING;
 	if (room)
 		client->reservation = reservation_of_bytes(clients->ledger,
@@ -70,6 +73,12 @@ space_give(struct client *client, bool room)
 	if (client->reservation == NULL) {
 		client_refuse(client, REFUSAL_DISK,
 		    "the disk has no room for that");
+		return;
+	}
+	if (client->creates &&
+	    uids_take(clients->uids, &client->creation.uid, &err) != 0) {
+		unreserve(client);
+		client_refuse(client, REFUSAL_START, err.text);
 		return;
 	}
 	if (client->creates) {

@@ -17,8 +17,6 @@ struct err;
 #define SANDBOX_ID_LEN 32
 #define WORKSPACE_IMAGE "workspace.ext4"
 #define PACKAGES_IMAGE "packages.ext4"
-/* Sandboxed code runs as this user and group. */
-#define WORKSPACE_UID 65532
 
 bool workspace_id_valid(const char *id);
 

@@ -10,7 +10,7 @@ import stat
 import _signal
 
 from filter import Filter
-from keeper import Keeper
+from keeper import RUN_ID, Keeper
 
 NEW_MOUNTS, NEW_USER, NEW_PIDS = 0x20000, 0x10000000, 0x20000000
 KEEPER = NEW_USER | NEW_MOUNTS | NEW_PIDS
@@ -169,7 +169,7 @@ def tmpfs_like(path):
     return (path, NO_SUID | NO_DEVICES | there.f_flag & NO_EXEC,
             "size=%d,nr_inodes=%d,mode=%o,uid=%d,gid=%d" % (
                 there.f_blocks * there.f_frsize, there.f_files, mode,
-                os.getuid(), os.getgid()))
+                RUN_ID, RUN_ID))
 
 
 def read_some(path):

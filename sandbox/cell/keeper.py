@@ -19,6 +19,7 @@ LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 FOLDERS = ("/home", "/workspace")
 DONE, RUN, HARVEST, USUAL = range(4)        # enum keeper_role
 WORDS_MAX = 65536
+RUN_ID = 65532                      # KEEPER_ID: uid and gid in a jail
 
 PLAN = ("wall_ms", "output_max", "drains", "folder", "input", "notes", "files",
         "bytes", "total", "how", "ms")
@@ -124,7 +125,7 @@ class Keeper:
         """In the process of any other run: its lease, with what was received
         of the request.  The lease has come from the broker itself.  The keeper
         could not always send it on: how many descriptors may be under way is
-        counted by user, which is one for the code of all cells.
+        counted by user, which is one for all code in the cell.
         """
         shared = self.shared
         return Lease(shared.lease, shared.channel, [

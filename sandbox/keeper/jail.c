@@ -83,12 +83,12 @@ write_file(int folder, const char *path, const char *text, size_t len)
 	return written == (ssize_t)len ? NULL : path;
 }
 
-/* "ID ID 1": who we were, in a namespace that knows nobody else. */
+/* "KEEPER_ID ID 1", in a namespace that knows nobody else. */
 static const char *
 map_one(int folder, const char *path, uint32_t id)
 {
 	char text[32];
-	size_t len = own_decimal(text, id);
+	size_t len = own_decimal(text, KEEPER_ID);
 
 	text[len++] = ' ';
 	len += own_decimal(text + len, id);
@@ -98,7 +98,7 @@ map_one(int folder, const char *path, uint32_t id)
 }
 
 const char *
-jail_map_user(const struct keeper *k)
+jail_map_user(const struct keeper *k, uint32_t uid, uint32_t gid)
 {
 	const char *failed;
 
@@ -107,9 +107,9 @@ jail_map_user(const struct keeper *k)
 		return "prctl";
 	failed = write_file(k->proc, "self/setgroups", "deny", 4);
 	if (failed == NULL)
-		failed = map_one(k->proc, "self/uid_map", k->uid);
+		failed = map_one(k->proc, "self/uid_map", uid);
 	if (failed == NULL)
-		failed = map_one(k->proc, "self/gid_map", k->gid);
+		failed = map_one(k->proc, "self/gid_map", gid);
 	return failed;
 }
 
@@ -173,7 +173,7 @@ jail_confine(const struct keeper *k)
 
 	if (unshare(INMATE) < 0)
 		return "unshare";
-	failed = jail_map_user(k);
+	failed = jail_map_user(k, KEEPER_ID, KEEPER_ID);
 	if (failed == NULL)
 		failed = jail_go_first(k);
 	if (failed != NULL)

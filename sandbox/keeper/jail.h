@@ -1,6 +1,7 @@
 #ifndef JAIL_H
 #define JAIL_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -23,8 +24,9 @@
  */
 struct keeper;
 
-/* In a new user namespace: be who we were.  Leaves us dumpable. */
-const char *jail_map_user(const struct keeper *k);
+/* In a new user namespace: be KEEPER_ID, who is uid and gid in the one outside.
+ * Leaves us dumpable. */
+const char *jail_map_user(const struct keeper *k, uint32_t uid, uint32_t gid);
 
 /* Keep no capability but the one over namespaces, for good. */
 const char *jail_keep_little(void);

@@ -29,7 +29,7 @@ keeper_size(void)
 int
 keeper_map_user(struct keeper *k)
 {
-	const char *failed = jail_map_user(k);
+	const char *failed = jail_map_user(k, k->uid, k->gid);
 
 	return failed == NULL ? KEEPER_DONE : own_fail(k, failed);
 }

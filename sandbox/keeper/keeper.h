@@ -61,6 +61,7 @@ struct keeper_plan {
 #define KEEPER_WORDS_MAX 65536
 #define KEEPER_RESULT_MAX 256
 #define KEEPER_WHY_MAX 128
+#define KEEPER_ID 65532 /* uid and gid of a run, as it sees itself */
 
 /*
  * A usual request: `python -c CODE ...`, an environment, limits and a little
@@ -119,7 +120,7 @@ struct keeper {
 /* sizeof(struct keeper): a caller with another one is of another version. */
 size_t keeper_size(void);
 
-/* In a new user namespace: be who we were.  DONE or FAILED. */
+/* In a new user namespace: be KEEPER_ID.  DONE or FAILED. */
 int keeper_map_user(struct keeper *k);
 
 /* Begin, in the process that is to be the keeper; of all capabilities it keeps

@@ -97,8 +97,8 @@ def files_are_staged_as_in_a_run():
                                 ("a/c", b"5"))]
     with Session(files=files) as session:
         assert session.prints(
-            "cat a/b .env __main__.py a/c; stat -c ' %a %u %g' a a/b") == \
-            "1235 755 65532 65532\n 644 65532 65532\n"
+            "cat a/b .env __main__.py a/c; stat -c ' %a %U %G' a a/b") == \
+            "1235 755 sandbox sandbox\n 644 sandbox sandbox\n"
 
 
 @test
@@ -133,8 +133,8 @@ def bash_runs_it_in_workspace_with_nothing_to_read():
             assert session.prints("[[ a == a ]] && arr=(1 2) && "
                                   "echo ${#arr[@]} $((6 * 7)) {1..3}") == \
                 "2 42 1 2 3\n"
-        assert session.prints("id -u; id -g; echo $PYTHONIOENCODING") == \
-            "65532\n65532\nutf-8\n"
+        assert session.prints("id -un; id -gn; echo $PYTHONIOENCODING") == \
+            "sandbox\nsandbox\nutf-8\n"
         assert session.prints("python3 -c 'print(6 * 7)'") == "42\n"
 
 

@@ -62,7 +62,8 @@ def fill_folder(base, people):
     """Folders like the one that is there, with files of the same size that
     take no room.
     """
-    example = os.path.join(base, os.listdir(base)[0])
+    example = os.path.join(base, next(name for name in os.listdir(base)
+                                        if not name.startswith(".")))
     files = [(name, os.path.getsize(os.path.join(example, name)))
              for name in os.listdir(example)]
     for i in range(people):

@@ -267,6 +267,10 @@ class Broker:
                 raise RuntimeError("containers are left")
         return time.monotonic() - began
 
+    def folders(self):
+        """What is in IL_BASE_DIR, but for the counter of users."""
+        return sorted(set(os.listdir(self.base)) - {".uids"})
+
     # ---- asking ----
 
     def socket_of(self, program):

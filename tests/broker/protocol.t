@@ -45,7 +45,7 @@ def malformed():
                       ("QUOTA_BYTES", 16 * MIB),
                       ("QUOTA_FILES", (1 << 63) - 1)))):
             is_(answer(b, packet), "INPUT", name)
-        is_(os.listdir(b.base), [sandbox_id(1)], "nothing was made")
+        is_(b.folders(), [sandbox_id(1)], "nothing was made")
 
 
 def wrong_ids():
@@ -60,7 +60,7 @@ def wrong_ids():
                                 ("QUOTA_FILES", 10))),
                  answer(b, pack("REMOVE", field))}, {"INPUT"},
                 "an id that is none: %r" % (bad,))
-        is_(os.listdir(b.base), [sandbox_id(1)], "nothing was touched")
+        is_(b.folders(), [sandbox_id(1)], "nothing was touched")
 
 
 # What each program needs, and nothing else: {program: words}.
@@ -103,7 +103,7 @@ def by_program():
                 is_(b.logged().count("may not ask for"), before + 1,
                     "and logged")
             if program != "worker":
-                is_(os.listdir(b.base), [] if program == "ctl" else
+                is_(b.folders(), [] if program == "ctl" else
                     [sandbox_id(1)], "%s made nothing" % program)
             b.create(1)
 

@@ -10,12 +10,12 @@ def made_and_removed():
         is_(b.refusal(1), "NO_WORKSPACE", "no lease without a workspace")
         is_(b.create(1), "GRANTED", "made")
         is_(b.create(1), "GRANTED", "made already: granted as well")
-        is_(sorted(os.listdir(b.base)), [sandbox_id(1)], "one folder")
+        is_(b.folders(), [sandbox_id(1)], "one folder")
         is_(sorted(os.listdir(os.path.join(b.base, sandbox_id(1)))),
             ["packages.ext4", "workspace.ext4"], "with two images")
         is_(b.remove(1), "GRANTED", "removed")
         is_(b.remove(1), "GRANTED", "removed already: granted as well")
-        is_(os.listdir(b.base), [], "the folder is gone")
+        is_(b.folders(), [], "the folder is gone")
         is_(b.refusal(1), "NO_WORKSPACE", "and so are leases")
 
 
@@ -26,7 +26,7 @@ def two_at_once():
         asked = [b.ask(packet) for _ in range(20)]
         is_({a.answer()[0] for a in asked}, {"GRANTED"},
             "twenty who make the same one at once all succeed")
-        is_(os.listdir(b.base), [sandbox_id(1)], "and leave one folder")
+        is_(b.folders(), [sandbox_id(1)], "and leave one folder")
 
 
 def removed_in_use():
@@ -36,7 +36,7 @@ def removed_in_use():
         lease.run("open('a', 'w')")
         is_(b.remove(1), "GRANTED", "a leased workspace is removed")
         is_(lease.answer()[0], None, "the lease has ended")
-        is_(os.listdir(b.base), [], "the folder is gone")
+        is_(b.folders(), [], "the folder is gone")
         b.create(1)
         is_(b.lease(1).run("import os; print(os.path.exists('a'))")[1],
             b"False\n", "made anew it is empty")
@@ -61,12 +61,12 @@ def leftovers():
             with open(os.path.join(b.base, name, "workspace.ext4"), "w"):
                 pass
         b.start()
-        is_(os.listdir(b.base), [], "what a crash left is swept at start")
+        is_(b.folders(), [], "what a crash left is swept at start")
     with Broker(start=False) as b:
         os.makedirs(os.path.join(b.base, ".old-1-2-3", "foreign"))
         os.makedirs(os.path.join(b.base, ".new-1-2-3"))
         b.start()
-        is_(os.listdir(b.base), [".old-1-2-3"],
+        is_(b.folders(), [".old-1-2-3"],
             "what cannot be swept stays and keeps nobody from working")
         is_(b.create(1), "GRANTED", "a workspace is made beside it")
 

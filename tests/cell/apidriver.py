@@ -5,7 +5,7 @@
         cell.eval(["-c", "print(1)"]).stdout
 """
 
-from driver import F, Cell, Lease, pack
+from driver import F, USER, Cell, Lease, pack
 
 EVAL_ENV = ["LANG=C.UTF-8", "HOME=/home", "PYTHONIOENCODING=utf-8:strict",
             "PYTHONUNBUFFERED=true", "PYTHONDONTWRITEBYTECODE=true",
@@ -44,7 +44,7 @@ class ApiCell(Cell):
 
     def __init__(self, kind="api", memory="256m", isolation=None, options=(),
                  home="48m", work="128m", **more):
-        own = "uid=65532,gid=65532,nosuid,nodev,mode=0755,exec"
+        own = "uid=%d,gid=%d,nosuid,nodev,mode=0755,exec" % (USER, USER)
         options = list(options)
         if isolation:
             options += ["--env", "IL_CELL_ISOLATION=%d" % isolation]

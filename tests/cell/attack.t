@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Code in a cell tries to get at the supervisor, or to pass for it."""
 
-from driver import N, Cell, pack
+from driver import USER, N, Cell, pack
 from tap import run, test
 
 # What a run tries; each prints what it got, which must be this.
@@ -108,7 +108,7 @@ print(os.getresuid(), os.getresgid(), os.getgroups())
 status = open('/proc/self/status').read()
 print([l.split()[1] for l in status.splitlines()
        if l.startswith(('CapPrm', 'CapEff', 'CapBnd', 'CapAmb', 'NoNewPrivs'))])
-""", b"(65532, 65532, 65532) (65532, 65532, 65532) [65532]\n"
+""", b"(%d, %d, %d) (%d, %d, %d) [%d]\n" % ((USER,) * 7) +
      b"['0000000000000000', '0000000000000000', '0000000000000000', "
      b"'0000000000000000', '1']\n"),
 }
@@ -118,7 +118,7 @@ def add(name, source, expected):
     def attempt():
         for told in (lease.run(source), ahead.run_ahead(source)):
             assert told.reason == N.REASON_EXIT, told
-            got = told.stdout.replace(b"[]\n", b"[65532]\n") \
+            got = told.stdout.replace(b"[]\n", b"[%d]\n" % USER) \
                 if "somebody" in name else told.stdout
             assert (got, told.stderr) == (expected, b""), told
         assert lease.run("print(1)").stdout == b"1\n"

@@ -24,6 +24,7 @@ SOURCE = os.path.join(BUILD, "lib", "cell")  # as it is installed
 IMAGE = os.environ.get("SANDBOX_IMAGE", "ilt:3.11")
 DOCKER = os.environ.get("DOCKER_BINARY", "docker")
 PATIENCE = 60.0
+USER = 0x78000001     # of the host: a sandbox has such a number
 
 
 def header_numbers():
@@ -187,7 +188,7 @@ class Cell:
         self.folder = tempfile.mkdtemp(prefix="cell-test-")
         self.name = "cell-test-" + os.path.basename(self.folder)[10:].replace(
             "_", "-")
-        own = "uid=65532,gid=65532,nosuid,nodev"
+        own = "uid=%d,gid=%d,nosuid,nodev" % (USER, USER)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         os.chmod(self.folder, 0o755)
         listener.bind(self.folder + "/cell.sock")
@@ -195,7 +196,7 @@ class Cell:
         listener.listen(1)
         listener.settimeout(PATIENCE)
         argv = [DOCKER, "run", "-d", "--rm", "--pull", "never", "--init=false",
-                "--network", network, "--read-only", "--user", "65532:65532",
+                "--network", network, "--read-only", "--user", "%d:%d" % (USER, USER),
                 "--cap-drop", "ALL", "--security-opt", "no-new-privileges",
                 "--security-opt", "seccomp=%s/%s" % (os.path.dirname(SOURCE), seccomp),
                 "--ipc", "private", "--log-driver", "none", "--workdir", "/",

@@ -4,7 +4,7 @@
 import os
 import time
 
-from driver import N, Cell
+from driver import USER, N, Cell
 from tap import run, test
 
 
@@ -286,7 +286,7 @@ def trees_of_ten_thousand_levels():
 
 @test
 def packages_are_emptied_where_they_are_mounted():
-    own = "uid=65532,gid=65532"
+    own = "uid=%d,gid=%d" % (USER, USER)
     with Cell(options=["--tmpfs", "/workspace/.site-packages:" + own]) as other:
         with other.lease() as lease:
             lease.ask("WRITE", path=".site-packages/p/m.py", content=b"x")

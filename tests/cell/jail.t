@@ -7,7 +7,7 @@ import platform
 import time
 
 from apidriver import EVAL_ENV, ApiCell
-from driver import Cell, N
+from driver import USER, Cell, N
 from tap import run, test
 
 cell = ApiCell()
@@ -244,7 +244,7 @@ def what_is_no_runs_own_cannot_be_looked_into():
         return os.stat("/proc/%d/environ" % pid).st_uid
     # What may not be traced by its own user is root's there.
     assert [owner(pid) for pid in sorted(cell.processes())] == [
-        0, 0, 0, 65532]
+        0, 0, 0, USER]
 
 
 @test

@@ -14,7 +14,7 @@ import threading
 import time
 import zipfile
 
-from driver import DOCKER, IMAGE, N, Cell
+from driver import DOCKER, IMAGE, USER, N, Cell
 from tap import run, test
 
 
@@ -155,7 +155,7 @@ def plant(path, text):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w") as file:
         file.write(text)
-    subprocess.check_call(["chown", "-R", "65532:65532", site])
+    subprocess.check_call(["chown", "-R", "%d:%d" % (USER, USER), site])
 
 
 def names():
@@ -367,7 +367,7 @@ def its_output_is_limited():
 
 @test
 def a_full_disk_is_told():
-    own = "uid=65532,gid=65532,size=20m"
+    own = "uid=%d,gid=%d,size=20m" % (USER, USER)
     with Cell(workspace=False, options=["--tmpfs", "/site:" + own],
               network="host", memory="512m") as cell:
         with cell.lease(index_url=URL) as lease:
@@ -416,7 +416,7 @@ server.daemon_threads = True
 threading.Thread(target=server.serve_forever, daemon=True).start()
 URL = "http://127.0.0.1:%d/simple" % server.server_port
 try:
-    os.chown(site, 65532, 65532)
+    os.chown(site, USER, USER)
     run()
 finally:
     server.shutdown()

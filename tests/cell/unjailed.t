@@ -3,7 +3,7 @@
 the others hold."""
 
 from apidriver import ApiCell
-from driver import N, wait_until
+from driver import USER, N, wait_until
 from tap import run, test
 
 WAYS = {
@@ -72,8 +72,8 @@ def it_goes_when_the_broker_does():
 
 @test
 def every_writable_folder_is_made_anew():
-    with ApiCell(options=["--tmpfs", "/kept:uid=65532,size=1m",
-                          "--tmpfs", "/a b:uid=65532,size=1m"]) as cell:
+    with ApiCell(options=["--tmpfs", "/kept:uid=%d,size=1m" % USER,
+                          "--tmpfs", "/a b:uid=%d,size=1m" % USER]) as cell:
         assert cell.ready[1]["ISOLATION"] == N.ISOLATION_RUN
         for _ in range(2):
             told = cell.eval(["-c", "import os\nfor p in '/kept', '/a b':\n"

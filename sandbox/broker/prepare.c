@@ -1,0 +1,215 @@
+/*
+ * What is done before docker run: who the container runs as is chosen, its
+ * images are locked and attached one after the other.  One with an error is
+ * checked before, one whose files are not that user's is given to it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "argv.h"
+#include "class.h"
+#include "container.h"
+#include "engine.h"
+#include "ledger.h"
+#include "owner.h"
+#include "uid.h"
+#include "workspace.h"
+
+#define IMAGE_WAIT_MS 15000 /* for an older container to let go of it */
+#define CHECK_MS 60000	    /* e2fsck, and giving */
+#define FRESH_MS 1000	    /* the engine's state may be so old */
+#define OUTPUT_MAX 4096
+
+static void prepare_next(struct container *c);
+
+static enum refusal
+refusal_of(const struct err *err)
+{
+	return err->code == ERR_NOT_FOUND ? REFUSAL_NO_WORKSPACE :
+					    REFUSAL_START;
+}
+
+/* The images of the class, in the order in which they are attached. */
+static const char *
+image_name(const struct container *c, size_t i)
+{
+	return class_image(c->class, i);
+}
+
+const char *
+prepare_target(const struct container *c, size_t i)
+{
+	return i == 0 && c->class->workspace_at != NULL ?
+	    c->class->workspace_at :
+	    c->class->packages_at;
+}
+
+/* Checked and its user's: attach it, and go on. */
+static void
+image_is_right(struct container *c)
+{
+	struct err err;
+
+	if (attachment_attach(&c->images[c->image_next], &err) != 0) {
+		container_fail(c, REFUSAL_START, err.text);
+		return;
+	}
+	c->image_next++;
+	prepare_next(c);
+}
+
+static void
+give_on_end(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+	char text[160];
+
+	process_describe(result, text, sizeof(text));
+	if (!process_succeeded(result)) {
+		log_err("-u: %s sandbox=%s", text, c->sandbox);
+		container_fail(c, REFUSAL_START,
+		    "the sandbox's files could not be given to its user");
+		return;
+	}
+	log_info("%s belongs to uid=%u now sandbox=%s",
+	    image_name(c, c->image_next), c->uid, c->sandbox);
+	image_is_right(c);
+}
+
+/* Its files are another user's: of the one that all sandboxes had, or of one
+ * that another sandbox has, too.  A program does it, as it takes a while. */
+static void
+image_give(struct container *c)
+{
+	auto_argv struct argv argv;
+	struct process_spec spec;
+	struct err err;
+
+	argv_init(&argv);
+	argv_add_all(&argv,
+	    (const char *const[]){ "/proc/self/exe", "-u", NULL });
+	argv_addf(&argv, "%u", c->uid);
+	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
+	    image_name(c, c->image_next));
+	spec = (struct process_spec){ .argv = argv.words,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = CHECK_MS };
+	if (task_start(&c->tool, &spec, give_on_end, c, &err) != 0)
+		container_fail(c, REFUSAL_START, err.text);
+}
+
+static void
+check_on_end(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+	char text[160];
+
+	process_describe(result, text, sizeof(text));
+	/* 1: errors were corrected. */
+	if (result->outcome != PROCESS_EXITED || result->code > 1) {
+		log_err("e2fsck: %s sandbox=%s", text, c->sandbox);
+		container_fail(c, REFUSAL_START,
+		    "the sandbox's file system is damaged");
+		return;
+	}
+	log_warn("checked %s: %s sandbox=%s", image_name(c, c->image_next),
+	    text, c->sandbox);
+	if (owner_of(c->images[c->image_next].image_fd) != c->uid)
+		image_give(c);
+	else
+		image_is_right(c);
+}
+
+/* With the lock held and the device given up: e2fsck works on the file.  When
+ * there is no reason to doubt it, only its journal is replayed. */
+static void
+image_check(struct container *c, size_t i)
+{
+	auto_argv struct argv argv;
+	struct process_spec spec;
+	struct err err;
+
+	attachment_detach(&c->images[i]);
+	argv_init(&argv);
+	argv_add_all(&argv, (const char *const[]){ "e2fsck", "-p", NULL });
+	/* It would make a lost+found where nothing was lost. */
+	if (c->repaired || workspace_image_damaged(c->images[i].image_fd))
+		argv_add(&argv, "-f");
+	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
+	    image_name(c, i));
+	spec = (struct process_spec){ .argv = argv.words,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = CHECK_MS };
+	if (task_start(&c->tool, &spec, check_on_end, c, &err) != 0)
+		container_fail(c, REFUSAL_START, err.text);
+}
+
+static void
+image_on_attached(void *arg, const struct err *failure)
+{
+	struct container *c = arg;
+	const struct attachment *image = &c->images[c->image_next];
+
+	if (failure != NULL) {
+		container_fail(c, REFUSAL_START, failure->text);
+		return;
+	}
+	if (c->reserved[c->image_next] != NULL)
+		reservation_supersede(c->host->ledger,
+		    c->reserved[c->image_next]);
+	if (workspace_image_damaged(image->image_fd) ||
+	    owner_of(image->image_fd) != c->uid) {
+		image_check(c, c->image_next);
+		return;
+	}
+	c->image_next++;
+	prepare_next(c);
+}
+
+static void
+prepare_next(struct container *c)
+{
+	struct attachment *image = &c->images[c->image_next];
+	struct err err;
+	int fd;
+
+	if (c->image_next == c->image_count) {
+		container_set(c, CONTAINER_PREPARED);
+		return;
+	}
+	if (c->repaired) {
+		image_check(c, c->image_next);
+		return;
+	}
+	fd = workspace_image_open(c->host->base, c->sandbox,
+	    image_name(c, c->image_next), &err);
+	if (fd < 0) {
+		container_fail(c, refusal_of(&err), err.text);
+		return;
+	}
+	attachment_start(image, fd, IMAGE_WAIT_MS, image_on_attached, c);
+	/* An older container holds it: is the engine there to end that? */
+	if (lock_wait_is_on(&image->wait))
+		(void)engine_refresh(c->host->engine, FRESH_MS);
+}
+
+void
+prepare_begin(struct container *c)
+{
+	struct err err;
+
+	c->number = ++c->host->serial;
+	(void)snprintf(c->name, sizeof(c->name), "il-%.16s-%" PRIx64 "-%u",
+	    c->host->instance, (uint64_t)c->host->started_s, c->number);
+	c->image_count = (c->class->workspace_at != NULL ? 1U : 0U) +
+	    (c->class->packages_at != NULL ? 1U : 0U);
+	c->image_next = 0;
+	if (uid_choose(c, &err) != 0)
+		container_fail(c, refusal_of(&err), err.text);
+	else
+		prepare_next(c);
+}

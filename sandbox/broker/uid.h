@@ -1,0 +1,51 @@
+#ifndef UID_H
+#define UID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct container;
+struct err;
+
+/*
+ * Who code runs as: a user of the host for each sandbox, and for each cell in
+ * memory.  The kernel counts by user: pipes, descriptors under way, inotify
+ * instances, signals that wait; so what one takes is its own.  The group has
+ * the same number.
+ *
+ * The numbers are of a range that systemd's table (UIDS-GIDS) leaves unused,
+ * and above what sssd maps by itself.  A sandbox keeps its number for life: it
+ * is the owner of the root folder in its images.  A counter, IL_BASE_DIR/.uids,
+ * gives no number twice; it begins somewhere at random, so that two brokers of
+ * one host have different ones.
+ */
+#define UID_SANDBOX_FIRST 0x78000000U
+#define UID_SANDBOX_LAST 0x7effffffU
+#define UID_MEMORY_FIRST 0x7f000000U
+#define UID_MEMORY_LAST 0x7ffcffffU
+/* Of all sandboxes before 2026-11-22. */
+#define UID_COMMON 65532U
+
+struct uids {
+	int fd;		   /* of .uids, -1 before uids_open() */
+	uint32_t next;	   /* the next sandbox's */
+	uint32_t reserved; /* the first one that .uids does not cover */
+	uint32_t memory;   /* the next cell's in memory */
+};
+
+int uids_open(struct uids *uids, int base, struct err *err);
+void uids_close(struct uids *uids);
+
+/* A number that no sandbox has had.  Durable when it returns. */
+int uids_take(struct uids *uids, uint32_t *uid, struct err *err);
+
+/* May a file in an image belong to it? */
+bool uid_is_sandboxs(uint32_t uid);
+
+/* Set c->uid: for a cell in memory a number of its own, else the one that the
+ * sandbox's images have.  Where they have none, or one that another container
+ * has now, a new one, which the images have to be given.  ERR_NOT_FOUND: there
+ * is no such sandbox. */
+int uid_choose(struct container *c, struct err *err);
+
+#endif
