@@ -12,12 +12,10 @@
 
 #include "../sandbox/base/buf.h"
 #include "../sandbox/base/clock.h"
+#include "../sandbox/base/config.h"
 #include "../sandbox/base/err.h"
 #include "../sandbox/base/log.h"
 
-/* A cell is free as soon as one of our runs ends; more than that is the time
- * that the broker needs to start one. */
-#define WAIT_MS 45000
 #define SEND_MS 30000
 /* The cell keeps the limit of wall_ms and of collect_ms; so much later it is
  * not believed. */
@@ -54,6 +52,7 @@ open_lease(struct attempt *a, struct api_app *app,
     const struct lease_request *request)
 {
 	struct pollfd gone = { .fd = http_fd(a->req), .events = POLLRDHUP };
+	int wait_ms = config_lease_wait_ms(app->config);
 	int64_t again_until_ms = clock_monotonic_ms() + AGAIN_MS;
 	struct lease_request asked = *request;
 	enum lease_outcome outcome;
@@ -61,8 +60,13 @@ open_lease(struct attempt *a, struct api_app *app,
 
 	asked.unless = &gone;
 	for (;;) {
+		int64_t began_ms = clock_monotonic_ms();
+
 		outcome = lease_open(&a->lease, app->lease_socket, &asked,
-		    WAIT_MS, &err);
+		    wait_ms, &err);
+		/* One that is ending has let us wait, and then go. */
+		if (clock_monotonic_ms() > began_ms + AGAIN_PAUSE_MS)
+			again_until_ms = clock_monotonic_ms() + AGAIN_MS;
 		if (outcome != LEASE_UNREACHABLE ||
 		    clock_monotonic_ms() > again_until_ms ||
 		    http_client_gone(a->req))

@@ -46,7 +46,7 @@
 #include "../sandbox/base/sockets.h"
 #include "../sandbox/lease/lease.h"
 
-static const char usage[] = "usage: il-api [-tv] [-e envfile]\n";
+static const char usage[] = "usage: il-api [-ltv] [-e envfile]\n";
 
 /* The longest a client may ask for; MAX_EXEC_TIMEOUT_MS of the contract. */
 #define TIMEOUT_MAX_MS 60000
@@ -193,7 +193,7 @@ work(void *arg, struct serve *serve, size_t index)
 
 /* Returns when it was told to end. */
 static int
-run(struct config *config, struct err *err)
+run(struct config *config, bool linger, struct err *err)
 {
 	const struct master_socket sockets[] = {
 		{ "api.sock", SERVE_BACKLOG, QUICK_CHILDREN },
@@ -220,6 +220,7 @@ run(struct config *config, struct err *err)
 	master.tick = sweep;
 	master.tick_ms = SWEEP_EVERY_MS;
 	master.stop_ms = STOP_MS;
+	master.linger = linger;
 	master.arg = &app;
 	log_info("ready");
 	result = master_run(&master, err);
@@ -235,7 +236,7 @@ main(int argc, char **argv)
 	struct config config;
 	struct err err;
 
-	if (!serve_options_parse(&options, argc, argv)) {
+	if (!serve_options_parse(&options, "e:ltv", argc, argv)) {
 		(void)fputs(usage, stderr);
 		return 64;
 	}
@@ -243,7 +244,7 @@ main(int argc, char **argv)
 	if (config_load(&config, options.env_file, &err) < 0)
 		log_fatal(78, "%s", err.text);
 	if (!options.test) {
-		if (run(&config, &err) < 0)
+		if (run(&config, options.linger, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);
 		log_info("ended");

@@ -158,7 +158,7 @@ main(int argc, char **argv)
 	struct err err;
 	int code = 0;
 
-	if (!serve_options_parse(&options, argc, argv)) {
+	if (!serve_options_parse(&options, "e:tv", argc, argv)) {
 		(void)fputs(usage, stderr);
 		return 64;
 	}

@@ -114,8 +114,10 @@ become_child(struct master *master, size_t index, pid_t parent, int signal_fd)
 		.path = master->path[socket],
 	};
 
-	/* What it holds, a lease or a client's connection, ends with it. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+	/* What it holds, a lease or a client's connection, ends with it; or as
+	 * soon as the request in hand is answered. */
+	if (prctl(PR_SET_PDEATHSIG, master->linger ? SIGTERM : SIGKILL) != 0 ||
+	    getppid() != parent)
 		_exit(1);
 	(void)close(signal_fd);
 	for (size_t i = 0; i < master->sockets; i++)
@@ -211,6 +213,8 @@ stop_children(struct master *master, struct pollfd *p)
 		if (master->path[i] != NULL)
 			(void)unlink(master->path[i]);
 	signal_children(master, SIGTERM);
+	if (master->linger)
+		return;
 	while (reap_children(master) > 0 && clock_monotonic_ms() < deadline) {
 		(void)poll(p, 1, clock_poll_timeout(deadline));
 		(void)read_signals(p->fd);

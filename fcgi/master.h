@@ -42,6 +42,10 @@ struct master {
 	void (*lost)(void *arg);
 	void *arg;
 	int64_t stop_ms; /* to answer what is at hand; then they are killed */
+	/* At the end do not wait: a child that has a request in hand finishes
+	 * it, and ends then.  For a supervisor that starts the next master at
+	 * once and kills nobody. */
+	bool linger;
 };
 
 /* After -1 there is nothing to close. */

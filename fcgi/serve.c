@@ -22,16 +22,19 @@
 #define DRAIN_MS 2000
 
 bool
-serve_options_parse(struct serve_options *options, int argc, char **argv)
+serve_options_parse(struct serve_options *options, const char *takes, int argc,
+    char **argv)
 {
 	int c;
 
 	*options = (struct serve_options){ .level = LOG_LEVEL_INFO };
-	while ((c = getopt(argc, argv, "e:tv")) != -1) {
+	while ((c = getopt(argc, argv, takes)) != -1) {
 		if (c == 'e')
 			options->env_file = optarg;
 		else if (c == 't')
 			options->test = true;
+		else if (c == 'l')
+			options->linger = true;
 		else if (c == 'v')
 			options->level = LOG_LEVEL_DEBUG;
 		else

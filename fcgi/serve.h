@@ -42,14 +42,18 @@ struct serve_calls {
 #define SERVE_TOGETHER 256
 #define SERVE_GATHER_MS 25
 
-/* The command line of such a program: [-tv] [-e envfile].  False: it is not. */
+/* The command line of such a program: [-tv] [-e envfile], and [-l] where that
+ * is taken.  False: it is not. */
 struct serve_options {
 	const char *env_file; /* NULL: none */
 	enum log_level level;
-	bool test; /* check the configuration and exit */
+	bool test;   /* check the configuration and exit */
+	bool linger; /* master.h */
 };
 
-bool serve_options_parse(struct serve_options *options, int argc, char **argv);
+/* takes: the options, for getopt(3). */
+bool serve_options_parse(struct serve_options *options, const char *takes,
+    int argc, char **argv);
 
 /* Did a supervisor pass us so many sockets, from descriptor SERVE_PASSED_FD on
  * (LISTEN_FDS, LISTEN_PID)? */

@@ -73,6 +73,9 @@ static const struct config_key config_keys[] = {
 	    "first one for who names none; `make run` offers these two" },
 	{ "SANDBOX_PULL_ON_STARTUP", CONFIG_BOOL, AT(pull_on_startup), "1", 0,
 	    0, "1 pulls the images at start that are missing" },
+	{ "IL_START_SECONDS", CONFIG_SECONDS, AT(start_ms), "20", 1000,
+	    100 * 1000,
+	    "how long a container may take to start; more for a slow host" },
 	{ "SANDBOX_RUNTIME", CONFIG_NAME, AT(sandbox_runtime), "", 0, 0,
 	    "passed to docker's `--runtime`; empty: the engine's default" },
 
@@ -101,6 +104,9 @@ static const struct config_key config_keys[] = {
 	    "sandboxes at most; beyond them `/il create` is refused" },
 	{ "IL_WORKERS", CONFIG_INT, AT(workers), "4", 1, 64,
 	    "worker processes, which is how many jobs run at one time" },
+	{ "IL_STOP_SECONDS", CONFIG_SECONDS, AT(stop_ms), "20", 0, 900 * 1000,
+	    "when the service is to end, a run that has begun may go on for "
+	    "so long" },
 	{ "IL_QUEUE_MAX", CONFIG_INT, AT(queue_max), "10000", 1, 1000000,
 	    "unfinished jobs at most; beyond them commands are refused" },
 	{ "IL_USER_RATE", CONFIG_INT, AT(user_rate), "30", 1, 1000000,
@@ -395,6 +401,12 @@ config_print_table(FILE *out)
 		(void)fprintf(out, "| `%s` | %s%s%s | %s |\n", key->name, quote,
 		    key->fallback, quote, key->help);
 	}
+}
+
+int
+config_lease_wait_ms(const struct config *config)
+{
+	return (int)(config->stop_ms + 2 * config->start_ms + 5000);
 }
 
 char *

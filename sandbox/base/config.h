@@ -37,6 +37,7 @@ struct config {
 	char *sandbox_image;	/* SANDBOX_IMAGE */
 	char *sandbox_images;	/* SANDBOX_IMAGES: see images.h; never empty */
 	bool pull_on_startup;	/* SANDBOX_PULL_ON_STARTUP */
+	int64_t start_ms;	/* IL_START_SECONDS */
 	char *sandbox_runtime;	/* SANDBOX_RUNTIME, "" the engine's default */
 
 	/* limits of a run */
@@ -54,6 +55,7 @@ struct config {
 	int64_t retention_seconds; /* IL_RETENTION_SECONDS */
 	int64_t sandboxes;	   /* IL_SANDBOXES: at most */
 	int64_t workers;	   /* IL_WORKERS */
+	int64_t stop_ms;	   /* IL_STOP_SECONDS */
 	int64_t queue_max;	   /* IL_QUEUE_MAX: unfinished jobs at most */
 	int64_t user_rate;	   /* IL_USER_RATE: commands a user may send in
 				    * 60 s */
@@ -103,6 +105,9 @@ int config_load(struct config *config, const char *env_file, struct err *err);
 void config_release(struct config *config);
 /* The table as Markdown rows `| key | default | help |` (ilctl config). */
 void config_print_table(FILE *out);
+/* How long to wait for a cell: for a broker that lets the leases of its last
+ * moments end, and for two starts, as the first one may fail.  Milliseconds. */
+int config_lease_wait_ms(const struct config *config);
 /* "<state_dir>/<name>", heap, caller frees. */
 char *config_state_path(const struct config *config, const char *name);
 

@@ -30,8 +30,9 @@
 #include "workspace.h"
 
 #define INSTANCE_LEN 16
-#define STOP_MS 10000 /* for everything to be gone */
 #define GRACE_MS 3000 /* for the cells to go by themselves */
+/* For everything to be gone, beside the starts that are under way. */
+#define STOP_MS 20000
 
 struct broker {
 	const struct config *config;
@@ -42,8 +43,10 @@ struct broker {
 	int base;
 	struct uids uids;
 	int signals;
+	bool draining;
 	bool stopping;
 	bool sweeping;
+	bool empty; /* no container is left */
 	struct engine engine;
 	struct provider provider;
 	struct ledger ledger;
@@ -132,12 +135,16 @@ broker_open(struct broker *b, struct err *err)
 
 /* ---- the end ---- */
 
+/* The last sweep is over.  A start that is under way has yet to be ended, which
+ * the engine does only when it answers. */
 static void
 broker_finished(void *arg)
 {
 	struct broker *b = arg;
 
-	loop_stop(b->loop);
+	b->sweeping = false;
+	if (b->empty || !b->engine.clean)
+		loop_stop(b->loop);
 }
 
 static void
@@ -145,7 +152,7 @@ broker_on_stop_timer(void *arg)
 {
 	struct broker *b = arg;
 
-	log_err("not everything ended within %d ms", STOP_MS);
+	log_err("not everything ended in time");
 	loop_stop(b->loop);
 }
 
@@ -165,8 +172,19 @@ broker_sweep(void *arg)
 }
 
 static void
-broker_stop(struct broker *b)
+broker_on_empty(void *arg)
 {
+	struct broker *b = arg;
+
+	b->empty = true;
+	broker_sweep(b);
+}
+
+/* Leases have ended, or have had their time: all that is left ends. */
+static void
+broker_stop(void *arg)
+{
+	struct broker *b = arg;
 	int64_t now = clock_monotonic_ms();
 
 	if (b->stopping)
@@ -175,9 +193,26 @@ broker_stop(struct broker *b)
 	log_info("ending");
 	provider_release(&b->provider);
 	clients_close(&b->clients);
-	(void)loop_timer_add(b->loop, now + STOP_MS, broker_on_stop_timer, b);
+	(void)loop_timer_add(b->loop, now + b->config->start_ms + STOP_MS,
+	    broker_on_stop_timer, b);
 	(void)loop_timer_add(b->loop, now + GRACE_MS, broker_sweep, b);
-	pool_stop(&b->pool, broker_sweep, b);
+	pool_stop(&b->pool, broker_on_empty, b);
+}
+
+/* The sockets stay until the leases are over: who comes meanwhile waits, is let
+ * go at the end, and asks whoever is started next. */
+static void
+broker_drain(struct broker *b)
+{
+	if (b->draining) {
+		broker_stop(b); /* told a second time */
+		return;
+	}
+	b->draining = true;
+	log_info("letting leases end");
+	(void)loop_timer_add(b->loop, clock_monotonic_ms() + b->config->stop_ms,
+	    broker_stop, b);
+	pool_drain(&b->pool, broker_stop, b);
 }
 
 static void
@@ -187,7 +222,7 @@ broker_on_signal(void *arg, int fd, uint32_t events)
 
 	(void)events;
 	if (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		broker_stop(arg);
+		broker_drain(arg);
 }
 
 /* ---- all together ---- */

@@ -103,6 +103,7 @@ static void
 sweep_end(struct engine *e, bool clean)
 {
 	e->sweeping = false;
+	e->clean = clean;
 	if (e->ending) {
 		e->on_swept(e->arg);
 		return;

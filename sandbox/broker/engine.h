@@ -33,6 +33,7 @@ struct engine {
 	bool swept;
 	bool sweeping;
 	bool ending; /* the sweep is the last one */
+	bool clean;  /* the last sweep left nothing */
 	int sweep_rounds;
 	int64_t probed_ms; /* monotonic; when up and image were found out */
 	int64_t pulled_ms; /* when a pull was last begun; -1: never */

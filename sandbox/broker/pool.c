@@ -9,6 +9,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "class.h"
+#include "turn.h"
 #include "workspace.h"
 
 #define WAITING_MAX 1024
@@ -323,6 +324,33 @@ tick_plan(struct pool *pool)
 		pool);
 }
 
+/* Nobody will get them any more. */
+static void
+end_unleased(struct pool *pool)
+{
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (c->state < CONTAINER_LEASED)
+			container_end(c, false);
+	}
+}
+
+/* Is there a lease that ends by itself? */
+static bool
+is_waited_for(const struct pool *pool)
+{
+	const struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (c->state == CONTAINER_LEASED && !c->class->lasting)
+			return true;
+	}
+	return false;
+}
+
 static void
 pool_look(void *arg)
 {
@@ -334,6 +362,12 @@ pool_look(void *arg)
 	if (pool->stopping) {
 		if (TAILQ_EMPTY(&pool->containers))
 			pool->empty(pool->arg);
+		return;
+	}
+	if (pool->draining) {
+		end_unleased(pool);
+		if (!is_waited_for(pool))
+			pool->drained(pool->arg);
 		return;
 	}
 	pool->next_due_ms = -1;
@@ -378,6 +412,15 @@ pool_count(const struct pool *pool, struct pool_count *count)
 		count->leased += c->state == CONTAINER_LEASED ? 1 : 0;
 		count->starting += c->state <= CONTAINER_STARTING ? 1 : 0;
 	}
+}
+
+void
+pool_drain(struct pool *pool, void (*drained)(void *arg), void *arg)
+{
+	pool->draining = true;
+	pool->drained = drained;
+	pool->arg = arg;
+	pool_poke(pool);
 }
 
 void

@@ -2,6 +2,8 @@
  * Whose turn it is.  The queue is first come, first served, but one who can be
  * served now never waits for one who cannot.
  */
+#include "turn.h"
+
 #include <stdio.h>
 
 #include "../base/clock.h"
@@ -9,7 +11,6 @@
 #include "../base/log.h"
 #include "admission.h"
 #include "class.h"
-#include "pool.h"
 
 #define BUSY_MS 1000 /* the same sandbox may just be coming back */
 

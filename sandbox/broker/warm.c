@@ -8,7 +8,7 @@
 #include "../base/config.h"
 #include "../base/log.h"
 #include "class.h"
-#include "pool.h"
+#include "turn.h"
 
 struct container *
 pool_oldest_idle(const struct pool *pool, enum cell_budget budget)

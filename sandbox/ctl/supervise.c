@@ -43,15 +43,26 @@ struct watch {
 };
 
 /* How long a stage may take to end by itself.  A worker lets its run go on for
- * 20 s and then tells that it was interrupted, as there may be no next start
- * that would; the broker waits for the engine to remove its containers. */
-static const int64_t stage_ms[STAGE_COUNT] = {
-	[STAGE_NGINX] = 2000,
-	[STAGE_FRONT] = 3000,
-	[STAGE_WORKER] = 35000,
-	[STAGE_STANDIN] = 2000,
-	[STAGE_BROKER] = 20000,
-};
+ * IL_STOP_SECONDS and then tells that it was interrupted, as there may be no
+ * next start that would; the broker waits for starts that are under way, and
+ * for the engine to remove its containers. */
+static int64_t
+stage_ms(const struct supervisor *s, int stage)
+{
+	static const int64_t least[STAGE_COUNT] = {
+		[STAGE_NGINX] = 2000,
+		[STAGE_FRONT] = 3000,
+		[STAGE_WORKER] = 15000,
+		[STAGE_STANDIN] = 2000,
+		[STAGE_BROKER] = 25000,
+	};
+
+	if (stage == STAGE_WORKER)
+		return least[stage] + s->config->stop_ms;
+	if (stage == STAGE_BROKER)
+		return least[stage] + s->config->start_ms;
+	return least[stage];
+}
 
 static void start(struct watch *watch);
 static void end_stage(struct supervisor *s, int stage);
@@ -262,7 +273,7 @@ begin_stage(struct supervisor *s, int stage)
 	if (s->deadline != NULL)
 		loop_timer_cancel(s->loop, s->deadline);
 	s->deadline = loop_timer_add(s->loop,
-	    clock_monotonic_ms() + stage_ms[stage], on_deadline, s);
+	    clock_monotonic_ms() + stage_ms(s, stage), on_deadline, s);
 	signal_stage(s, stage, hurry || s->asked > 2 ? SIGKILL : SIGTERM);
 }
 
@@ -298,8 +309,9 @@ on_signal(void *arg, int fd, uint32_t events)
 		return;
 	s->asked++;
 	if (s->stage < 0) {
-		log_info("ending: what runs has 20 s; "
-			 "a second signal does not wait");
+		log_info("ending: what runs has %lld s; "
+			 "a second signal does not wait",
+		    (long long)(s->config->stop_ms / 1000));
 		end_stage(s, 0);
 	} else if (s->stage < STAGE_COUNT) {
 		log_info("hurrying");

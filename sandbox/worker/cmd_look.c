@@ -174,7 +174,7 @@ cmd_look(struct task *task, struct err *err)
 		return 0;
 	collect_init(&look.collect, 0, (size_t)look.env.file_most);
 	if (run_open(&look.run, task, "user", ACCESS_TIDY, 3 * FILE_OP_MS,
-		LEASE_WAIT_MS))
+		config_lease_wait_ms(task->worker->config)))
 		result = look_at(&look, err);
 	else
 		command_not_done(task, &look.run.outcome, look.path);

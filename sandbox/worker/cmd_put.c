@@ -136,7 +136,7 @@ cmd_put(struct task *task, struct err *err)
 		return 0;
 	}
 	if (!run_open(&run, task, "user", ACCESS_WRITE, 3 * FILE_OP_MS,
-		LEASE_WAIT_MS))
+		config_lease_wait_ms(task->worker->config)))
 		command_not_done(task, &run.outcome, put.path);
 	else if (look_at_target(&put, &run))
 		store(&put, &run);

@@ -64,7 +64,7 @@ run_python(struct task *task, struct cell_request *request, const char *path)
 	collect_init(&collect, (size_t)config->output_limit,
 	    (size_t)request->collect_total);
 	if (run_open(&run, task, "user", ACCESS_ANY, config->timeout_ms,
-		LEASE_WAIT_MS))
+		config_lease_wait_ms(config)))
 		(void)run_request(&run, request, config->timeout_ms, &sink);
 	run_close(&run);
 	if (!task->taken)

@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include "../base/config.h"
 #include "worker.h"
 
 /* In a cell of the user's the packages can only be read: what installs them
@@ -14,7 +15,7 @@ remove_packages(struct task *task, const struct cell_request *request,
 
 	within.path = path;
 	if (run_open(&run, task, "packages", ACCESS_TIDY, FILE_OP_MS,
-		LEASE_WAIT_MS))
+		config_lease_wait_ms(task->worker->config)))
 		(void)run_request(&run, &within, FILE_OP_MS, NULL);
 	run_close(&run);
 	outcome = run.outcome;

@@ -125,7 +125,8 @@ command_do(struct task *task, const char *class,
 						       ACCESS_TIDY;
 	struct run run;
 
-	if (run_open(&run, task, class, access, FILE_OP_MS, LEASE_WAIT_MS))
+	if (run_open(&run, task, class, access, FILE_OP_MS,
+		config_lease_wait_ms(task->worker->config)))
 		(void)run_request(&run, request, FILE_OP_MS, sink);
 	run_close(&run);
 	*outcome = run.outcome;

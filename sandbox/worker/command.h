@@ -71,8 +71,6 @@ void command_set_outcome(struct task *task, const char *fmt, ...)
 
 /* Wall clock limit of an operation on files. */
 #define FILE_OP_MS 15000
-/* How long a job waits for a cell. */
-#define LEASE_WAIT_MS 30000
 /* A callback must reach Discord within 3 s of the interaction: so much later
  * than the front has verified it, none is sent any more. */
 #define CALLBACK_MS 2300

@@ -7,6 +7,7 @@
 
 #include "../base/buf.h"
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "command.h"
@@ -17,8 +18,6 @@
 /* The broker ends a leased cell so much after all else should have. */
 #define LEASE_MORE_MS 15000
 #define SEND_MS 10000
-/* When the worker has to end, a run may go on for so long. */
-#define STOP_MS 20000
 /* A broker that is restarting is back within a second or two; so is a cell that
  * another worker has died over. */
 #define AGAIN_MS 5000
@@ -51,8 +50,13 @@ open_lease(struct run *run, const struct lease_request *request, int wait_ms,
 	if (again_until_ms > deadline_ms)
 		again_until_ms = deadline_ms;
 	for (;;) {
+		now_ms = clock_monotonic_ms();
 		outcome = lease_open(&run->lease, worker->lease_socket, request,
 		    clock_poll_timeout(deadline_ms), err);
+		/* One that is ending has let us wait, and then go. */
+		if (outcome == LEASE_UNREACHABLE &&
+		    clock_monotonic_ms() > now_ms + AGAIN_PAUSE_MS)
+			again_until_ms = clock_monotonic_ms() + AGAIN_MS;
 		if (!is_worth_waiting(outcome) ||
 		    clock_monotonic_ms() + AGAIN_PAUSE_MS > again_until_ms)
 			return outcome;
@@ -126,7 +130,8 @@ wait_init(struct wait *wait, struct run *run, int64_t wall_ms,
 static void
 wait_shorten(struct wait *wait)
 {
-	int64_t stop_at_ms = clock_monotonic_ms() + STOP_MS;
+	int64_t stop_at_ms = clock_monotonic_ms() +
+	    wait->run->task->worker->config->stop_ms;
 
 	wait->signal_fd = -1;
 	if (stop_at_ms < wait->deadline_ms) {

@@ -2,37 +2,7 @@
 """The engine away, the image missing, and a docker that hangs, lies or dies:
 requests are answered soon and truthfully, and all is well when it is back."""
 from brokerlib import *
-
-REAL = shutil.which(DOCKER) or DOCKER
-
-
-class Fake:
-    """A folder that steers fake-docker."""
-
-    def __init__(self, **how):
-        self.folder = tempfile.mkdtemp(prefix="broker-fake-")
-        os.environ.update(FAKE=self.folder, REAL_DOCKER=REAL)
-        self.settings = {"DOCKER_BINARY": os.path.join(HERE, "fake-docker"),
-                         "FAKE": self.folder, "REAL_DOCKER": REAL}
-        self.set(**how)
-
-    def set(self, **how):
-        for what, mode in how.items():
-            with open(os.path.join(self.folder, what + ".new"), "w") as file:
-                file.write(mode)
-            os.rename(os.path.join(self.folder, what + ".new"),
-                      os.path.join(self.folder, what))
-
-    def calls(self):
-        try:
-            with open(os.path.join(self.folder, "calls")) as file:
-                return file.read().split()
-        except FileNotFoundError:
-            return []
-
-    def close(self):
-        shutil.rmtree(self.folder)
-
+from fake import Fake, REAL
 
 def probe_fails():
     for mode, at_most in (("down", 2), ("die", 2), ("lie", 2), ("flood", 5),

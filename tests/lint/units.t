@@ -36,7 +36,9 @@ def parse(path):
             unit.setdefault(key, []).extend(
                 [value] if key.startswith("Exec") else value.split())
         else:
-            unit[key] = value
+            before = unit[key] + " " if key == "Environment" and key in unit \
+                else ""
+            unit[key] = before + value
     return unit
 
 
@@ -185,6 +187,22 @@ def not_migrated():
             yield f"{name}: all others would wait for it"
 
 
+def stop_times():
+    """Runs have their time, and what follows them, too."""
+    for name, more in ((BROKER, 80), *((w, 20) for w in sorted(WORKERS))):
+        seconds = re.search(r"IL_STOP_SECONDS=(\d+)",
+                            UNITS[name].get("Environment", ""))
+        if not seconds:
+            yield f"{name}: sets no IL_STOP_SECONDS"
+        elif int(UNITS[name].get("TimeoutStopSec", 0)) < \
+                int(seconds.group(1)) + more:
+            yield f"{name}: killed {more} s after IL_STOP_SECONDS or before"
+    unit = UNITS["il-api.service"]
+    if not unit["ExecStart"].endswith(" -l") or \
+            unit.get("KillMode") != "process":
+        yield "il-api.service: ends a run in hand"
+
+
 def weights():
     """A weight compares within a slice; the containers are in system.slice
     (the engine's default with systemd), a template has one of its own."""
@@ -215,5 +233,6 @@ check("sockets stay open on an update, and close at a stop", sockets_close())
 check("the broker is stopped after the workers", broker_goes_early())
 check("a stop waits for workers and broker", stop_is_early())
 check("who uses the database migrates it, beside the others", not_migrated())
+check("what runs at a stop has its time", stop_times())
 check("weights compare with the containers'", weights())
 finish()

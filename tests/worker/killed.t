@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 from house import House, says  # noqa: E402
 from tap import run, test  # noqa: E402
 
-house = House()
+house = House(IL_STOP_SECONDS="3")
 
 
 def hangs(cell):
