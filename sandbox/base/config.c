@@ -91,6 +91,11 @@ static const struct config_key config_keys[] = {
 	    "disk space of a sandbox" },
 	{ "IL_FILES", CONFIG_INT, AT(files), "10000", 64, 10000000,
 	    "files and folders of a sandbox" },
+	{ "IL_DISK_RATE", CONFIG_SIZE, AT(disk_rate), "128m", 0, TiB,
+	    "bytes a second that a cell may read from its disk, and as many "
+	    "that it may write; 0: no limit" },
+	{ "IL_DISK_OPS", CONFIG_INT, AT(disk_ops), "4000", 0, 100000000,
+	    "likewise: requests to its disk a second" },
 	{ "IL_OUTPUT_LIMIT", CONFIG_SIZE, AT(output_limit), "1m", KiB, 64 * MiB,
 	    "bytes that a run may print; beyond them it is stopped" },
 	{ "IL_TMP", CONFIG_SIZE, AT(tmp_size), "64m", MiB, 64 * GiB,

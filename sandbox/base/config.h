@@ -47,6 +47,8 @@ struct config {
 	int64_t pids;		/* IL_PIDS */
 	int64_t quota;		/* IL_QUOTA: bytes of a workspace */
 	int64_t files;		/* IL_FILES: files and folders in it */
+	int64_t disk_rate;	/* IL_DISK_RATE: bytes/s of a cell's disk */
+	int64_t disk_ops;	/* IL_DISK_OPS: requests/s to it */
 	int64_t output_limit;	/* IL_OUTPUT_LIMIT: bytes a run may print */
 	int64_t tmp_size;	/* IL_TMP: bytes of /tmp (memory) */
 	bool echo_last_expr;	/* ECHO_LAST_EXPR */

@@ -91,6 +91,26 @@ add_volume(struct argv *argv, const struct docker_mount *mount,
 }
 
 static void
+add_rate(struct argv *argv, const char *option, const char *device,
+    int64_t rate)
+{
+	if (rate == 0)
+		return;
+	argv_add(argv, option);
+	argv_addf(argv, "%s:%" PRId64, device, rate);
+}
+
+/* What the cell may ask of the device in a second. */
+static void
+add_rates(struct argv *argv, const struct docker_run *run, const char *device)
+{
+	add_rate(argv, "--device-read-bps", device, run->disk_rate);
+	add_rate(argv, "--device-write-bps", device, run->disk_rate);
+	add_rate(argv, "--device-read-iops", device, run->disk_ops);
+	add_rate(argv, "--device-write-iops", device, run->disk_ops);
+}
+
+static void
 add_identity(struct argv *argv, const struct docker_run *run)
 {
 	argv_add(argv, "--name");
@@ -194,8 +214,10 @@ docker_argv_run(struct argv *argv, const struct docker_run *run)
 	add_bind(argv, run->folder, "/group", "/etc/group");
 	if (*run->ca_bundle != '\0')
 		add_bind(argv, "", run->ca_bundle, "/run/ca.pem");
-	for (size_t i = 0; i < run->mount_count; i++)
+	for (size_t i = 0; i < run->mount_count; i++) {
 		add_volume(argv, &run->mounts[i], run->instance);
+		add_rates(argv, run, run->mounts[i].device);
+	}
 	argv_add(argv, "--entrypoint");
 	argv_add(argv, "python3");
 	argv_add(argv, run->image);

@@ -42,6 +42,8 @@ struct docker_run {
 	const char *sysctl;    /* "KEY=VALUE"; NULL: none */
 	struct docker_mount mounts[2];
 	size_t mount_count;
+	int64_t disk_rate; /* bytes/s read, and written, of each; 0: any */
+	int64_t disk_ops;  /* requests likewise */
 	struct class_folder folders[CLASS_FOLDERS]; /* /tmp, /dev/shm, … */
 	size_t folder_count;
 	uint32_t uid;	/* who code runs as, and the number of its group */

@@ -263,6 +263,8 @@ run_build(struct container *c, struct argv *argv)
 		.code = !class->in_memory,
 		.memory = class_memory(class, config),
 		.pids = config->pids,
+		.disk_rate = config->disk_rate,
+		.disk_ops = config->disk_ops,
 		.file_max = class_file_max(class, config),
 		.cpus = config->cpus };
 

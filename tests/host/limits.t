@@ -4,6 +4,7 @@ disk's throughput; each told as what it is.
 """
 
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -22,6 +23,18 @@ try:
             os._exit(0)
 except OSError as error:
     print("refused after", made, error.strerror)
+"""
+
+RATE = 1 << 20
+WRITTEN = 8 << 20
+WRITE = f"""
+import os, time
+began = time.monotonic()
+with open("written", "wb") as file:
+    file.write(os.urandom({WRITTEN}))
+    file.flush()
+    os.fsync(file.fileno())
+print("took", time.monotonic() - began)
 """
 
 
@@ -78,6 +91,21 @@ def the_disks_throughput_is_limited_where_the_kernel_can():
     line = host.sh(f"cat {group_of('user')}/io.max")
     figure(f"io.max of a cell: {line or 'no limit'}")
     assert "bps=" in line, "a cell may use all of the disk"
+
+
+@test
+def what_is_written_back_counts_as_the_cells():
+    """With version 1 it would pass by the limit.  A slower one than the
+    machine's disk is set for both of the cell's devices."""
+    host.say("py", code="1")
+    group = group_of("user")
+    for line in host.sh(f"cat {group}/io.max").split("\n"):
+        host.sh(f"echo {line.split()[0]} wbps={RATE} >{group}/io.max")
+    text = host.say("py", code=WRITE)
+    took = float(re.search(r"took ([0-9.]+)", text).group(1))
+    figure(f"{WRITTEN >> 20} MiB written and synced at {RATE >> 20} MiB/s: "
+           f"{took:.1f} s")
+    assert took > 0.7 * WRITTEN / RATE, text
 
 
 with host:

@@ -30,6 +30,8 @@ example(void)
 		.mount_count = 2,
 		.memory = 268435456,
 		.pids = 64,
+		.disk_rate = 1048576,
+		.disk_ops = 50,
 		.folders = { { "/tmp", 67108864 }, { "/dev/shm", 67108864 } },
 		.folder_count = 2,
 		.code = true,
@@ -113,6 +115,10 @@ test_confinement(void)
 		    "volume-nocopy=true,volume-label=inline.instance=abc,"
 		    "volume-opt=type=ext4,volume-opt=device=/dev/loop4,"
 		    "\"volume-opt=o=ro,nosuid,nodev\"" },
+		{ "--device-read-bps", "/dev/loop3:1048576" },
+		{ "--device-write-bps", "/dev/loop3:1048576" },
+		{ "--device-read-iops", "/dev/loop4:50" },
+		{ "--device-write-iops", "/dev/loop4:50" },
 		{ "--entrypoint", "python3" },
 	};
 	auto_argv struct argv argv;
@@ -134,6 +140,21 @@ test_confinement(void)
 	is_str(argv.words[argv.count - 1], "/run/inline/cell.sock",
 	    "the socket is the last word of the cell's");
 	ok(argv.words[argv.count] == NULL, "a NULL ends it");
+}
+
+static void
+test_no_rate(void)
+{
+	auto_argv struct argv argv;
+	struct docker_run run = example();
+
+	run.disk_rate = 0;
+	argv_init(&argv);
+	docker_argv_run(&argv, &run);
+	ok(!has(&argv, "--device-read-bps") &&
+		!has(&argv, "--device-write-bps") &&
+		has(&argv, "--device-write-iops"),
+	    "a rate of 0 is no limit");
 }
 
 static void
@@ -319,6 +340,7 @@ int
 main(void)
 {
 	test_confinement();
+	test_no_rate();
 	test_variants();
 	test_in_memory();
 	test_folders();
