@@ -74,7 +74,8 @@ keep(struct execution *x, const char *path, int64_t size, const char *why)
 static void
 leave_fresh(struct execution *x, const struct err *err)
 {
-	x->kept[x->kept_count - 1].why = err->code == ERR_LIMIT ?
+	x->kept[x->kept_count - 1].why = err->code == ERR_LIMIT ||
+		err->code == ERR_QUOTA ?
 	    "the store is full" :
 	    "the store failed";
 	log_warn("a file was not kept: %s", err->text);

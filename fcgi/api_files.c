@@ -74,6 +74,9 @@ answer_failure(struct http_request *req, const struct arrival *a)
 {
 	if (a->err.code == ERR_LIMIT)
 		api_detail(req, 507, NULL, "The file store is full");
+	else if (a->err.code == ERR_QUOTA)
+		api_detail(req, 507, NULL,
+		    "This token's share of the file store is full");
 	else if (a->err.code == ERR_UNAVAILABLE)
 		api_detail(req, 503, "Retry-After: 1\r\n",
 		    "The file store cannot write just now");

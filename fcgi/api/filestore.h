@@ -21,6 +21,8 @@ struct err;
 #define FILESTORE_ID_LEN 36
 #define FILESTORE_NAME_MAX 16384
 #define FILESTORE_OWNER_LEN 32
+/* An owner may have a part of the quota, and of the files: one of so many. */
+#define FILESTORE_SHARE 4
 
 struct filestore_limits {
 	int64_t ttl_ms;
@@ -64,6 +66,7 @@ struct filestore_new {
 	int64_t size;
 	char *piece; /* what is not written yet, nor counted */
 	size_t held;
+	int64_t left;  /* of its owner's share, when it was begun */
 	int space_fd;  /* of keep_space(), -1: none yet */
 	int64_t space; /* that it keeps for us */
 	char id[FILESTORE_ID_LEN + 1];
@@ -71,6 +74,7 @@ struct filestore_new {
 
 /* What is written is gathered: slices may be as small as they come.  ERR_LIMIT
  * from these, from commit too: the store, or the disk, is full;
+ * ERR_QUOTA: its owner has its share of the store;
  * ERR_UNAVAILABLE: it cannot be known whether the disk has room.  After -1 from
  * begin there is nothing to abort; after -1 from write, abort. */
 int filestore_begin(struct filestore *store, struct filestore_new *file,

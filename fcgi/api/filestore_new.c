@@ -53,11 +53,16 @@ create(const struct filestore *store, struct filestore_new *file,
     struct err *err)
 {
 	char name[FILESTORE_NAME_SIZE];
+	char tag[FILESTORE_TAG_LEN + 1];
 	struct stat st;
 
 	for (;;) {
 		if (make_id(file->id, err) < 0)
 			return -1;
+		if (filestore_is_owned(store)) {
+			filestore_tag(store, tag);
+			memcpy(file->id, tag, FILESTORE_TAG_LEN);
+		}
 		file->fd = openat(store->dir,
 		    filestore_make_name(name, NEW, file->id, ""),
 		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -77,7 +82,8 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err)
 {
 	memset(file, 0, sizeof(*file));
-	if (filestore_reserve(store, 0, 1, err) < 0)
+	if (filestore_share_left(store, &file->left, err) < 0 ||
+	    filestore_reserve(store, 0, 1, err) < 0)
 		return -1;
 	if (create(store, file, err) < 0) {
 		if (errno == ENOSPC || errno == EDQUOT)
@@ -127,6 +133,8 @@ static int
 write_out(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
 {
+	if (file->size + (int64_t)len > file->left)
+		return err_set(err, ERR_QUOTA, "its owner's share is used up");
 	if (filestore_reserve(file->store, (int64_t)len, 0, err) < 0)
 		return -1;
 	if (take_space(file, (int64_t)len, err) < 0) {
@@ -244,7 +252,10 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 	char from[FILESTORE_NAME_SIZE];
 	char to[FILESTORE_NAME_SIZE];
 
-	if (flush(file, err) < 0 || write_meta(file, name, err) < 0) {
+	/* Its owner may have sent others meanwhile. */
+	if (flush(file, err) < 0 ||
+	    filestore_share_left(store, &file->left, err) < 0 ||
+	    write_meta(file, name, err) < 0) {
 		filestore_abort(file);
 		return -1;
 	}

@@ -25,6 +25,16 @@ const char *filestore_make_name(char name[FILESTORE_NAME_SIZE],
     const char *before, const char *id, const char *after);
 /* Does it serve an owner, or everybody? */
 bool filestore_is_owned(const struct filestore *store);
+/* With an owner the first digits of an id are its: whose a file is, is known
+ * without opening it, to count what each has.  90 bits are left that nobody can
+ * guess. */
+#define FILESTORE_TAG_LEN 8
+void filestore_tag(const struct filestore *store,
+    char tag[FILESTORE_TAG_LEN + 1]);
+/* How many bytes more the owner may have.  ERR_QUOTA: it has too many bytes, or
+ * files. */
+int filestore_share_left(const struct filestore *store, int64_t *left,
+    struct err *err);
 /* A stream over the folder, with a position of its own; NULL: errno. */
 DIR *filestore_open_folder(const struct filestore *store);
 /* A regular file by that name, as it is now. */

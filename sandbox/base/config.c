@@ -145,7 +145,9 @@ static const struct config_key config_keys[] = {
 	    "where the files of `/v1/files` are kept; empty: "
 	    "`IL_STATE_DIR/files`" },
 	{ "IL_API_FILES_QUOTA", CONFIG_SIZE, AT(api_files_quota), "4g", MiB,
-	    1024 * TiB, "what they may take together" },
+	    1024 * TiB,
+	    "what they may take together; with tokens, each may have a "
+	    "quarter of it" },
 	{ "IL_API_FILES_SECONDS", CONFIG_SECONDS, AT(api_files_ms), "3600",
 	    1000, DAY * 1000, "how long each is kept after its last use" },
 	{ "IL_API_TOKENS_FILE", CONFIG_PATH, AT(api_tokens_file), "", 0, 0,

@@ -71,6 +71,8 @@ err_code_name(enum err_code code)
 		return "conflict";
 	case ERR_LIMIT:
 		return "limit";
+	case ERR_QUOTA:
+		return "quota";
 	case ERR_BUSY:
 		return "busy";
 	case ERR_TIMEOUT:

@@ -10,13 +10,14 @@
  */
 enum err_code {
 	ERR_NONE = 0,
-	ERR_SYSTEM,	 /* a system call failed: text ends in strerror */
-	ERR_INPUT,	 /* what came from outside is malformed */
-	ERR_NOT_FOUND,	 /* what was named does not exist */
-	ERR_CONFLICT,	 /* somebody else was first, or the state moved on */
-	ERR_LIMIT,	 /* a bound was reached */
-	ERR_BUSY,	 /* in use now; trying later makes sense */
-	ERR_TIMEOUT,	 /* the deadline passed */
+	ERR_SYSTEM,    /* a system call failed: text ends in strerror */
+	ERR_INPUT,     /* what came from outside is malformed */
+	ERR_NOT_FOUND, /* what was named does not exist */
+	ERR_CONFLICT,  /* somebody else was first, or the state moved on */
+	ERR_LIMIT,     /* a bound was reached */
+	ERR_QUOTA,     /* somebody has his share of what others may have, too */
+	ERR_BUSY,      /* in use now; trying later makes sense */
+	ERR_TIMEOUT,   /* the deadline passed */
 	ERR_UNAVAILABLE, /* a part that we need is not there (engine, net) */
 	ERR_PROTOCOL,	 /* a peer of ours broke the protocol, or hung up */
 	ERR_CONFIG,	 /* configuration or installation is wrong */

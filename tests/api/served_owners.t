@@ -22,7 +22,8 @@ def add(name):
 
 alice = add("alice")
 bob = add("bob")
-served = Served(IL_API_TOKENS_FILE=path, IL_API_CELLS="1").__enter__()
+served = Served(IL_API_TOKENS_FILE=path, IL_API_CELLS="1",
+                IL_API_FILES_QUOTA="4m").__enter__()
 NOWHERE = "01234567-89ab-4cde-8f01-23456789abcd"
 
 
@@ -101,6 +102,37 @@ def what_a_run_leaves_belongs_to_its_token():
     assert served.request("DELETE", "/v1/files/" + made,
                           headers=alice).status == 204
     assert made not in listed(alice)
+
+
+@test
+def each_has_a_share_of_the_store_and_no_more():
+    def put(who, size):
+        return served.request(
+            "POST", "/v1/files", b'--b\r\nContent-Disposition: form-data; '
+            b'name="file"; filename="f"\r\n\r\n' + bytes(size) +
+            b'\r\n--b--\r\n',
+            {"Content-Type": "multipart/form-data; boundary=b", **who})
+
+    before = put(alice, 600_000)
+    assert before.status == 201, before
+    for size in 600_000, 3_000_000:
+        answer = put(alice, size)
+        assert (answer.status, answer.json["detail"]) == (
+            507, "This token's share of the file store is full"), answer
+    assert put(bob, 600_000).status == 201
+    assert served.request("DELETE", "/v1/files/" + before.json["file_id"],
+                          headers=alice).status == 204
+    answer = put(alice, 1_000_000)
+    assert answer.status == 201, answer
+    answer = served.post("/v1/execute", {
+        "code": "open('big', 'wb').write(bytes(900_000))"}, alice)
+    assert answer.status == 200, answer
+    assert not answer.json["files"] or not answer.json["files"][0].get(
+        "file_id"), answer
+    for who in alice, bob:
+        for name in listed(who):
+            assert served.request("DELETE", "/v1/files/" + name,
+                                  headers=who).status == 204
 
 
 try:
