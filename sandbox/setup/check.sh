@@ -1,7 +1,9 @@
 #!/bin/sh
 # check.sh fast|all|host|bench BUILD: run the tests, with everything installed and
 # built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
-# of the caller's configuration reaches them.  tests/README.md says more.
+# of the caller's configuration reaches them.  Those that say what a cell is are
+# run a second time, on SANDBOX_IMAGE_MUSL, where there is such an image.
+# tests/README.md says more.
 set -eu
 cd "$(dirname "$0")"/../..
 . sandbox/setup/env.sh
@@ -29,26 +31,54 @@ tests_of() {
 	done | LC_ALL=C sort
 }
 
+# Set $musl to the image for the second time: the one that is asked for, or ours
+# where it has been made, or none.
+find_musl() {
+	musl=${SANDBOX_IMAGE_MUSL-inline-python:3.11-musl}
+	if [ -n "${SANDBOX_IMAGE_MUSL-}" ]; then
+		"$(setting DOCKER_BINARY docker)" image inspect "$musl" \
+			>/dev/null || die "SANDBOX_IMAGE_MUSL: no image '$musl'"
+	elif [ -n "$musl" ] && ! sandbox/setup/image-make.sh --made 3.11-musl; then
+		musl=
+		say "no image with musl is here ('make image NAME=3.11-musl' makes one):" \
+			"cells are tested on one C library only"
+	fi
+	unset SANDBOX_IMAGE_MUSL # no key of the programs'
+}
+
+prove_all() {
+	prove --failures --comments -j "${TEST_JOBS:-2}" \
+		--exec 'timeout --foreground -k 10 900' "$@" </dev/null
+}
+
 for key in $(env | sed -n 's/^\(IL_[A-Z_]*\|DISCORD_[A-Z_]*\)=.*/\1/p'); do
 	unset "$key"
 done
 IL_ENV_FILE=/dev/null
 if [ "$mode" != fast ]; then
 	sandbox/setup/engine.sh
+	find_musl
 	SANDBOX_IMAGE=$(sandbox/setup/image.sh | tail -n 1)
 	[ -n "$SANDBOX_IMAGE" ] || die "no image"
 	export SANDBOX_IMAGE
 fi
 unset SANDBOX_PULL_ON_STARTUP IL_ENV_FILE
 
+# shellcheck disable=SC2046 # lists of files without spaces
 case $mode in
-fast) tests=$(tests_of "$fast") ;;
-all) tests=$(tests_of "$(find tests -mindepth 1 -maxdepth 1 -type d \
-	! -name bench ! -name host -printf '%f\n')") ;;
+fast) prove_all $(tests_of "$fast") ;;
+all)
+	failed=0
+	prove_all $(tests_of "$(find tests -mindepth 1 -maxdepth 1 \
+		-type d ! -name bench ! -name host -printf '%f\n')") || failed=1
+	if [ -n "$musl" ]; then
+		say "once more on musl ($musl): cells"
+		SANDBOX_IMAGE=$musl
+		prove_all $(tests_of cell) tests/broker/names.t || failed=1
+	fi
+	exit $failed
+	;;
 bench) exec tests/bench/bench.py ;;
 host) exec tests/host/check.py ;;
 *) die "usage: check.sh fast|all|host|bench BUILD" ;;
 esac
-# shellcheck disable=SC2086 # a list of files without spaces
-exec prove --failures --comments -j "${TEST_JOBS:-2}" --exec 'timeout --foreground -k 10 900' $tests \
-	</dev/null

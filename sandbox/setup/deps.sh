@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install what is missing for the tiers that are named:
 #
-#	deps.sh build|run|image|test|host|lint ...
+#	deps.sh build|run|image|musl|test|host|lint ...
 #
 # What is there is found by using it (a command, a pkg-config module, a Python
 # module), not by asking a package manager: an engine or a compiler from
@@ -34,6 +34,14 @@ table() {
 	image  cmd:mmdebstrap       mmdebstrap             mmdebstrap        mmdebstrap
 	image  cmd:gpgv             gpgv                   gnupg2            gnupg
 	image  file:keyring         debian-archive-keyring debian-keyring    debian-archive-keyring
+	musl   cmd:musl-gcc         musl-tools             musl-gcc          musl
+	musl   busybox              busybox-static         busybox           busybox
+	musl   cmd:tclsh            tcl                    tcl               tcl
+	musl   cmd:perl             perl                   perl              perl
+	musl   cmd:xz               xz-utils               xz                xz
+	musl   file:zoneinfo        tzdata                 tzdata            tzdata
+	musl   file:ca              ca-certificates        ca-certificates   ca-certificates
+	musl   file:keyring         debian-archive-keyring debian-keyring    debian-archive-keyring
 	test   py:jsonschema        python3-jsonschema     python3-jsonschema python-jsonschema
 	test   cmd:sqlite3          sqlite3                sqlite            sqlite
 	test   cmd:chromium         chromium               chromium          chromium
@@ -82,6 +90,10 @@ present() {
 	file:stdio.h) [ -e /usr/include/stdio.h ] ;;
 	file:ca) any /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/cert.pem \
 		/etc/ssl/cert.pem ;;
+	file:zoneinfo) [ -e /usr/share/zoneinfo/UTC ] ;;
+	# One that needs no library: it is copied into images without any.
+	busybox) command -v busybox >/dev/null &&
+		! ldd "$(command -v busybox)" >/dev/null 2>&1 ;;
 	file:keyring)
 		[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] ;;
 	so:*) /usr/bin/python3 -c "from ctypes.util import find_library
@@ -177,9 +189,9 @@ apt_install() {
 main() {
 	for tier; do
 		case $tier in
-		build | run | image | test | host | lint) ;;
+		build | run | image | musl | test | host | lint) ;;
 		*)
-			echo "usage: deps.sh build|run|image|test|host|lint ..." >&2
+			echo "usage: deps.sh build|run|image|musl|test|host|lint ..." >&2
 			exit 64
 			;;
 		esac

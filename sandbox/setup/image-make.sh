@@ -2,11 +2,13 @@
 # Make one of our own images from Debian's packages, unless it is there already:
 #
 #	image-make.sh NAME		3.11 3.11-scientific 3.13 3.13-scientific
+#					3.11-musl, which is for tests
 #	image-make.sh --made NAME	is it there, by this recipe?
 #
 # They are called inline-python:NAME and carry a hash of their recipe, which is
-# this file and image-hook.sh: they are made once, and again when the recipe
-# changes.  The packages come from where this machine's apt gets them.
+# this file and image-hook.sh or image-musl.sh: they are made once, and again
+# when the recipe changes.  The packages come from where this machine's apt gets
+# them.
 set -eu
 cd "$(dirname "$0")"/../..
 . sandbox/setup/env.sh
@@ -14,13 +16,14 @@ cd "$(dirname "$0")"/../..
 docker=$(setting DOCKER_BINARY docker)
 repository=inline-python
 
-# recipe NAME: set $suite and $packages.
+# recipe NAME: set $suite, $packages and $finish, the script that does the rest.
 recipe() {
 	case $1 in
 	3.11*) suite=bookworm ;;
 	3.13*) suite=trixie ;;
 	*) die "no recipe for '$1'" ;;
 	esac
+	finish=sandbox/setup/image-hook.sh
 	packages=python3,python3-pip,ca-certificates,tzdata,libc-bin,libstdc++6,busybox
 	packages=$packages,bash # the interpreter's clients write for it
 	case $1 in
@@ -31,11 +34,13 @@ recipe() {
 		# One thread: a cell has one CPU, and fork is safe with it.
 		packages=$packages,libopenblas0-serial
 		;;
+	*-musl) finish=sandbox/setup/image-musl.sh ;;
 	esac
 }
 
 recipe_hash() {
-	{ echo "$1" && cat sandbox/setup/image-make.sh sandbox/setup/image-hook.sh; } |
+	recipe "$1"
+	{ echo "$1" && cat sandbox/setup/image-make.sh "$finish"; } |
 		sha256sum | cut -c 1-16
 }
 
@@ -60,34 +65,49 @@ sources() {
 		done | sort -u
 }
 
-# make NAME: unless it is there already.
-make_image() {
-	recipe "$1"
-	hash=$(recipe_hash "$1")
-	! made "$1" "$hash" || return 0
-	DOCKER_BINARY=$docker sandbox/setup/deps.sh image
-	say "making $repository:$1 from Debian's packages ($suite)"
-	scratch=$(mktemp -d)
-	trap 'rm -rf "$scratch"' EXIT
-	trap 'exit 130' INT
-	trap 'exit 143' TERM
-	sources >"$scratch/sources.list"
+# Debian's packages, unpacked and finished, as $scratch/image.tar.
+unpack_packages() {
 	apt-config dump --format '%F "%v";%n' |
 		grep -E '^Acquire::(http|https|Check|Retries|ForceIP)' \
 			>"$scratch/apt.conf" || :
-	name=$1
 	set -- "$scratch/sources.list"
 	[ -s "$1" ] || shift # none known: where mmdebstrap looks by itself
 	SOURCE_DATE_EPOCH=1767225600 mmdebstrap --quiet --variant=extract \
 		--include="$packages" --aptopt="$scratch/apt.conf" \
 		--aptopt='Apt::Install-Recommends "false"' \
 		--hook-dir=/usr/share/mmdebstrap/hooks/maybe-merged-usr \
-		--extract-hook=sandbox/setup/image-hook.sh \
+		--extract-hook="$finish" \
 		--skip=check/empty,output/dev --format=tar \
 		"$suite" "$scratch/image.tar" "$@" >&2
 	# What mmdebstrap itself needed to the end (and where we get packages).
 	tar --delete -f "$scratch/image.tar" ./etc/apt ./var/lib/apt \
 		./var/lib/dpkg ./var/cache/apt
+}
+
+# make NAME: unless it is there already.
+make_image() {
+	hash=$(recipe_hash "$1")
+	recipe "$1"
+	! made "$1" "$hash" || return 0
+	scratch=$(mktemp -d)
+	trap 'rm -rf "$scratch"' EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	case $1 in
+	*-musl)
+		sandbox/setup/deps.sh musl
+		say "making $repository:$1 from Debian's sources, in some minutes"
+		sources >"$scratch/sources.list"
+		"$finish" "${1%-musl}" "$scratch"
+		;;
+	*)
+		DOCKER_BINARY=$docker sandbox/setup/deps.sh image
+		say "making $repository:$1 from Debian's packages ($suite)"
+		sources >"$scratch/sources.list"
+		unpack_packages
+		;;
+	esac
+	name=$1
 	old=$("$docker" image inspect --format '{{.Id}}' "$repository:$name" \
 		2>/dev/null) || old=
 	"$docker" import \

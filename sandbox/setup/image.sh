@@ -10,7 +10,8 @@
 #			set it to.  Where it is not set: IMAGE, which is usable,
 #			and beside it Python 3.11 and 3.13
 #	image.sh --all	make all of our own images
-#	image.sh NAME	make one: 3.11 3.11-scientific 3.13 3.13-scientific
+#	image.sh NAME	make one: 3.11 3.11-scientific 3.13 3.13-scientific, or
+#			3.11-musl for tests
 #
 # Our own are called inline-python:NAME; image-make.sh makes them.
 set -eu

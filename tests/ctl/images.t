@@ -31,7 +31,8 @@ exit 9
 def recipe(name):
     """The label of our image of that name, as image-make.sh writes it."""
     text = name.encode() + b"\n"
-    for script in "image-make.sh", "image-hook.sh":
+    finish = "image-musl.sh" if name.endswith("-musl") else "image-hook.sh"
+    for script in "image-make.sh", finish:
         with open(os.path.join(ROOT, "sandbox", "setup", script), "rb") as file:
             text += file.read()
     return hashlib.sha256(text).hexdigest()[:16]
@@ -101,6 +102,16 @@ def every_image_of_sandbox_images_is_provided():
     assert offered("mine", have="mine", ours="3.13",
                    SANDBOX_IMAGES="new=python:3.13") == \
         (0, "new=inline-python:3.13", [])
+
+
+@test
+def ours_is_made_once_for_its_recipe():
+    for name in "3.11", "3.11-musl":
+        assert provide(name, ours=name) == (0, "inline-python:" + name, [])
+        done = subprocess.run(
+            ["sandbox/setup/image-make.sh", "--made", name], cwd=ROOT,
+            env={"PATH": os.environ["PATH"], "DOCKER_BINARY": "/bin/false"})
+        assert done.returncode == 1, name
 
 
 @test
