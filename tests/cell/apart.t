@@ -73,7 +73,9 @@ for call in (libc.inotify_init, lambda: libc.inotify_init1(0),
              lambda: libc.fanotify_init(0, 0)):
     print(call() == -1 and errno.errorcode[ctypes.get_errno()])
 """])
-    assert told.output == b"EPERM\nEPERM\nEPERM\n", told
+    first, second, third = told.output.split()
+    assert (first, second) == (b"EPERM", b"EPERM"), told
+    assert third in (b"EPERM", b"ENOSYS"), told     # ... says a newer Docker
 
 
 @test

@@ -371,7 +371,8 @@ def files_come_back_whatever_the_end():
                           N.REASON_SIGNAL),
                          ("x = []\nwhile True: x.append(bytearray(1 << 20))",
                           N.REASON_MEMORY)):
-        told = cell.run("open('half', 'w').write('x')\n" + code, wall_ms=3000)
+        told = cell.run("open('half', 'w').write('x')\n" + code,
+                        wall_ms=3000 if reason == N.REASON_TIME else 60000)
         assert (told.reason, told.files) == (reason, {b"half": b"x"}), told
 
 

@@ -164,7 +164,7 @@ WORKS = {
     "files": "import os, shutil, tempfile, fcntl\nos.sync()\n"
              "with tempfile.NamedTemporaryFile() as f: os.sendfile(f.fileno(),"
              " f.fileno(), 0, 0); fcntl.flock(f, 2); os.fsync(f.fileno())\n"
-             "shutil.copy('t.db', 'u.db'); os.statvfs('.'); os.getxattr"
+             "shutil.copy('t.db', 'u.db'); os.statvfs('.'); hasattr(os, 'listxattr')"
              " and os.listxattr('.'); os.memfd_create('x'); os.posix_fallocate("
              "os.open('v', 66), 0, 10); os.copy_file_range",
     "time": "import time, signal\ntime.sleep(.001)\n"

@@ -10,7 +10,9 @@ WAYS = {
     "told so": {"isolation": 1},
     "no user namespaces": {"seccomp": "seccomp.json"},
 }
-REASONS = {"told so": "asked for", "no user namespaces": "unshare: EPERM"}
+# Docker 20.10 answers EPERM, a later one what the profile says.
+REASONS = {"told so": ("asked for",),
+           "no user namespaces": ("unshare: EPERM", "unshare: ENOSYS")}
 
 
 @test
@@ -18,7 +20,7 @@ def it_serves_one_run():
     for name, options in WAYS.items():
         with ApiCell(**options) as cell:
             assert cell.ready[1]["ISOLATION"] == N.ISOLATION_CELL, name
-            assert cell.ready[1]["TEXT"] == REASONS[name], cell.ready
+            assert cell.ready[1]["TEXT"] in REASONS[name], cell.ready
             told = cell.eval(["-c", "import os; print(os.getpid() > 1, "
                               "os.listdir('/home'))"])
             assert told.output == b"True []\n", (name, told)

@@ -60,8 +60,10 @@ def a_container_for_each_run_because_the_host_forbids_more():
     served.settings["IL_LIB_DIR"] = without_namespaces(served.folder)
     with served as service:
         isolation, hindrance, text = told(service)
-        assert (isolation, hindrance) == ("cell", "unshare: EPERM")
-        assert "note  isolation" in text and "unshare: EPERM" in text, text
+        assert isolation == "cell"
+        # the one by Docker 20.10, the other by later ones
+        assert hindrance in ("unshare: EPERM", "unshare: ENOSYS"), hindrance
+        assert "note  isolation" in text and hindrance in text, text
         tried = subprocess.run(["unshare", "--user", "--mount", "true"])
         assert ("works outside of containers" in text) == (
             tried.returncode == 0), text
