@@ -43,7 +43,6 @@ find_musl() {
 		say "no image with musl is here ('make image NAME=3.11-musl' makes one):" \
 			"cells are tested on one C library only"
 	fi
-	unset SANDBOX_IMAGE_MUSL # no key of the programs'
 }
 
 prove_all() {
@@ -57,12 +56,12 @@ done
 IL_ENV_FILE=/dev/null
 if [ "$mode" != fast ]; then
 	sandbox/setup/engine.sh
-	find_musl
+	[ "$mode" != all ] || find_musl
 	SANDBOX_IMAGE=$(sandbox/setup/image.sh | tail -n 1)
 	[ -n "$SANDBOX_IMAGE" ] || die "no image"
 	export SANDBOX_IMAGE
 fi
-unset SANDBOX_PULL_ON_STARTUP IL_ENV_FILE
+unset SANDBOX_PULL_ON_STARTUP SANDBOX_IMAGE_MUSL IL_ENV_FILE
 
 # shellcheck disable=SC2046 # lists of files without spaces
 case $mode in
