@@ -2,6 +2,7 @@
 """A full disk locks nobody out, and damages nothing: who may write is let in
 while the disk holds all of it, others read."""
 from brokerlib import *
+from damage import damage
 
 QUOTA = 256 * MIB
 FLOOR = 256 * MIB
@@ -33,27 +34,6 @@ def read(name):
     return h.hexdigest()
 """
 FILL = GREEDY + "print(fill('big', 1000) == read('big'))"
-
-
-def damage(b):
-    """What is wrong with the images, once nobody has them mounted."""
-    found = []
-    for folder in sorted(os.listdir(b.base)):
-        if not re.fullmatch("[0-9a-f]{32}", folder):
-            continue
-        for image in ("workspace.ext4", "packages.ext4"):
-            path = os.path.join(b.base, folder, image)
-            head = subprocess.run(["dumpe2fs", "-h", path],
-                                  stdout=subprocess.PIPE, check=True,
-                                  stderr=subprocess.DEVNULL).stdout.decode()
-            if "FS Error count" in head or "with errors" in head:
-                found.append((folder, image, "errors noted"))
-            check = subprocess.run(["e2fsck", "-f", "-n", path],
-                                   stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT)
-            if check.returncode != 0:
-                found.append((folder, image, check.stdout.decode()))
-    return found
 
 
 def two_fill_the_disk():
