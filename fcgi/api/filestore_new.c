@@ -77,26 +77,6 @@ create(const struct filestore *store, struct filestore_new *file,
 	}
 }
 
-int
-filestore_begin(struct filestore *store, struct filestore_new *file,
-    struct err *err)
-{
-	memset(file, 0, sizeof(*file));
-	if (filestore_share_left(store, &file->left, err) < 0 ||
-	    filestore_reserve(store, 0, 1, err) < 0)
-		return -1;
-	if (create(store, file, err) < 0) {
-		if (errno == ENOSPC || errno == EDQUOT)
-			err->code = ERR_LIMIT;
-		filestore_account(store, 0, -1);
-		return -1;
-	}
-	file->piece = xmalloc(PIECE);
-	file->space_fd = -1;
-	file->store = store;
-	return 0;
-}
-
 /* Whoever keeps it says nothing; what can be read is the end. */
 static bool
 is_kept(int fd)
@@ -205,6 +185,29 @@ filestore_abort(struct filestore_new *file)
 	    filestore_make_name(name, NEW, file->id, META), 0);
 	filestore_account(file->store, -file->size, -1);
 	release(file);
+}
+
+int
+filestore_begin(struct filestore *store, struct filestore_new *file,
+    struct err *err)
+{
+	memset(file, 0, sizeof(*file));
+	if (filestore_share_left(store, &file->left, err) < 0 ||
+	    filestore_reserve(store, 0, 1, err) < 0)
+		return -1;
+	if (create(store, file, err) < 0) {
+		if (errno == ENOSPC || errno == EDQUOT)
+			err->code = ERR_LIMIT;
+		filestore_account(store, 0, -1);
+		return -1;
+	}
+	file->piece = xmalloc(PIECE);
+	file->space_fd = -1;
+	file->store = store;
+	if (take_space(file, 0, err) == 0)
+		return 0;
+	filestore_abort(file);
+	return -1;
 }
 
 static void

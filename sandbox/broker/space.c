@@ -3,8 +3,12 @@
  * workspace, and bytes that another program is going to write itself.
  */
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
@@ -230,17 +234,24 @@ request_create(struct client *client, const struct frame_view *view)
 	    fcntl(clients->base, F_DUPFD_CLOEXEC, 0));
 }
 
-/* The file system where the APIs keep their files; they make the folder. */
+/* On the file system where the APIs keep their files: they make the folder, and
+ * may keep it to themselves, so what is above it will do. */
 static int
 files_place(const struct config *config)
 {
-	int fd = -1;
+	auto_free char *path = config->api_files[0] != '\0' ?
+	    xstrdup(config->api_files) :
+	    config_state_path(config, "files");
+	char *slash;
+	int fd;
 
-	if (config->api_files[0] != '\0')
-		fd = open(config->api_files, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return fd >= 0 ?
-	    fd :
-	    open(config->state_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (;;) {
+		fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		slash = strrchr(path, '/');
+		if (fd >= 0 || slash == NULL)
+			return fd;
+		*slash = '\0';
+	}
 }
 
 void

@@ -165,6 +165,7 @@ def the_user_plants_nothing_where_there_is_network():
         " 'pip.conf'):\n"
         "    try:\n"
         "        open(name, 'w').write(code)\n"
+        "        print('planted', name)\n"
         "    except OSError as error:\n"
         "        print(error.strerror)\n"
         "for call in (lambda: os.symlink('/run/cell', 'slow0'),"
@@ -172,9 +173,11 @@ def the_user_plants_nothing_where_there_is_network():
         " lambda: os.remove('demo/__init__.py'), lambda: os.chmod('.', 0)):\n"
         "    try:\n"
         "        call()\n"
+        "        print('planted')\n"
         "    except OSError as error:\n"
         "        print(error.strerror)\n")
-    assert text.count("Read-only file system") == 9, text
+    assert "planted" not in text, text
+    assert text.count("Read-only file system") >= 7, text
     text = house.say("write", name=".site-packages/x.pth", content="import os")
     assert "`/il pip` installs" in text, text
 
