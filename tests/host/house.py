@@ -4,6 +4,7 @@ it as the documentation says; and the session in which tests find a machine.
     build/host/KEY, KEY.pub         to reach all machines
     build/host/COMMIT.bundle        what is installed
     build/host/SUITE-HASH/          a Debian (root.sh), by its recipe
+    build/host/SUITE-HASH-HASH/     with packages and programs (ahead.sh)
     …/installed-HASH/               Inline on it, by its commit and image
     build/host/SUITE/               the machine that runs: its disk and logs
 """
@@ -64,20 +65,28 @@ def ssh_key():
     return path
 
 
-def debian(suite, authority, bundle=None):
-    """The folder with the disk of a suite, made when it is missing; with a
-    bundle of the repository: with packages and programs (see root.sh).
-    """
+def made(folder, *command):
+    """A folder with a disk, which the command makes when it is missing."""
+    if not os.path.exists(os.path.join(folder, "base.img")):
+        print(f"# making {os.path.basename(folder)}", flush=True)
+        os.makedirs(folder, exist_ok=True)
+        subprocess.run([*command, folder], check=True)
+    return folder
+
+
+def debian(suite, authority):
+    """The folder with the disk of a suite."""
     recipe = os.path.join(HERE, "root.sh")
     key = ssh_key() + ".pub"
     ca = authority.path("ca.pem")
-    hashed = [recipe, key, ca] + ([bundle] if bundle else [])
-    folder = os.path.join(cache(), f"{suite}-{digest(*hashed)}")
-    if not os.path.exists(os.path.join(folder, "base.img")):
-        print(f"# making a Debian {suite}", flush=True)
-        subprocess.run([recipe, suite, key, ca, folder,
-                        *[bundle] * bool(bundle)], check=True)
-    return folder
+    return made(os.path.join(cache(), f"{suite}-{digest(recipe, key, ca)}"),
+                recipe, suite, key, ca)
+
+
+def debian_ahead(base, bundle):
+    """The same with packages and programs, made outside of the machine."""
+    recipe = os.path.join(HERE, "ahead.sh")
+    return made(f"{base}-{digest(recipe, bundle)}", recipe, base, bundle)
 
 
 def make_bundle(commit):
@@ -146,8 +155,9 @@ class House:
         self.identity = os.path.join(cache(), "standin.key")
         load_identity(self.identity, 5 * 10**17)
         self.bundle = make_bundle(self.commit)
-        self.base = debian(suite, self.authority,
-                           self.bundle if os.environ.get("QUICK") else None)
+        self.base = debian(suite, self.authority)
+        if os.environ.get("QUICK"):
+            self.base = debian_ahead(self.base, self.bundle)
         image_id = output(os.environ.get("DOCKER_BINARY", "docker"), "image",
                           "inspect", "--format", "{{.Id}}", self.image)
         files = [os.path.join(HERE, name)
@@ -181,12 +191,16 @@ class House:
         os.unlink(image)
         return path
 
-    def standin(self, machine, **options):
+    def knows(self, key):
+        """Whether this commit's configuration has a key."""
+        return f"`{key}`" in output("git", "show", self.commit + ":README.md")
+
+    def standin(self, endpoint="", **options):
         """A stand-in for Discord on this machine; it outlives the guest's."""
         os.environ["SSL_CERT_FILE"] = self.authority.path("ca.pem")
         options = {"deadline": ANSWER_SECONDS, "rate_limit": 1000,
                    "key_file": self.identity, **options}
-        return Standin(self.endpoint(machine), **options)
+        return Standin(endpoint, **options)
 
     @staticmethod
     def endpoint(machine):
@@ -197,13 +211,14 @@ class House:
         """A machine with that disk."""
         return Machine(self.base, disk, folder, ssh_key(), payload)
 
-    def fresh(self):
+    def fresh(self, name=""):
         """A machine whose disk is as after the steps."""
-        clean(self.session)
-        os.makedirs(self.session)
-        disk = os.path.join(self.session, "disk.qcow2")
+        folder = os.path.join(self.session, name)
+        clean(folder)
+        os.makedirs(folder)
+        disk = os.path.join(folder, "disk.qcow2")
         overlay(disk, self.disk, "qcow2")
-        return self.machine(disk, self.session)
+        return self.machine(disk, folder)
 
     def remember(self, name, value):
         """Keep something beside the installed disk."""

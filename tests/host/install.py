@@ -45,6 +45,10 @@ def prepare(house, machine, discord):
         "DISCORD_API_BASE": f"http://{HOST}:{discord.port}/api/v10",
         "SANDBOX_IMAGE": house.image,
     }
+    # Where one start of a container takes longer than it does anywhere else.
+    for key, value in {"IL_START_SECONDS": "300"}.items():
+        if house.knows(key):
+            answers[key] = value
     machine.write("/root/answers", "".join(
         f"{key}={value}\n" for key, value in answers.items()))
     machine.write("/root/token", known["bot_token"] + "\n", "600")
@@ -80,7 +84,7 @@ def settled(machine, command):
 
 def follow(house, machine):
     """Follow all steps; yields (what, passed, output, seconds)."""
-    for where, command in production():
+    for where, command in production(house.commit):
         between(house, machine, command)
         settled(machine, command)
         begun = time.monotonic()
@@ -91,8 +95,9 @@ def follow(house, machine):
         passed = status == 0
         yield (f"{where}: {command}", passed, text,
                time.monotonic() - begun)
-        if not passed:
-            break
+        # What the doctor finds keeps nobody from going on.
+        if not passed and " doctor" not in command:
+            return
 
 
 __all__ = ["prepare", "follow", "ENV"]

@@ -48,8 +48,9 @@ class Machine:
     """One disk, and the processor that runs it while it is booted."""
 
     def __init__(self, base, disk, folder, key, payload=None):
-        """base: a folder of root.sh; disk: a qcow2; folder: for logs and
-        sockets; payload: a file that the guest finds as /dev/vdb.
+        """base: a folder of root.sh; disk: a qcow2, None where another
+        program runs it; folder: for logs and sockets; payload: a file that
+        the guest finds as /dev/vdb.
         """
         self.base, self.disk, self.folder = base, disk, folder
         self.key, self.payload = key, payload
@@ -98,6 +99,11 @@ class Machine:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True)
+        if os.environ.get("HOST_NICE"):
+            # Its session is what the kernel weighs, not its threads.
+            with open(f"/proc/{self.process.pid}/autogroup", "w",
+                      encoding="ascii") as file:
+                file.write(os.environ["HOST_NICE"])
         self._await_ssh()
 
     def _await_ssh(self):

@@ -52,7 +52,7 @@ ExecStart=/usr/local/sbin/check-images
 WantedBy=multi-user.target
 """
 
-host = Session(IL_TIMEOUT_SECONDS="20", IL_USER_RATE="1000", IL_API_WARM="1")
+host = Session(alone=True, IL_TIMEOUT_SECONDS="20", IL_USER_RATE="1000", IL_API_WARM="1")
 sent = {}       # mark: interaction
 states = {}     # state: how many jobs were in it when the power failed
 damage = []

@@ -3,18 +3,14 @@
 # it, with systemd, AppArmor, Debian's kernel and an SSH server, and without
 # anything that Inline's documentation says to install.
 #
-#	root.sh SUITE KEY CA FOLDER [BUNDLE]
+#	root.sh SUITE KEY CA FOLDER
 #
 # SUITE is bookworm or trixie, KEY a public SSH key that root may be reached
 # with, CA a certificate that is trusted.  Leaves base.img, vmlinuz and initrd in
-# FOLDER.  Needs root, for a chroot.
-#
-# With BUNDLE, a git bundle with a branch check-host, what takes the longest in
-# the machine is done here at this machine's speed: packages are installed, and
-# that branch is built in /root/inline.  The steps then find little to do.
+# FOLDER, and the files as root.tar.  Needs root, for a chroot.
 set -eu
 
-suite=$1 key=$2 ca=$3 folder=$4 bundle=${5-}
+suite=$1 key=$2 ca=$3 folder=$4
 packages=systemd-sysv,systemd-timesyncd,libpam-systemd,dbus,udev,kmod
 packages=$packages,linux-image-cloud-amd64,initramfs-tools,apparmor
 packages=$packages,openssh-server,ifupdown,iproute2
@@ -39,30 +35,6 @@ sources() {
 apt_settings() {
 	apt-config dump --format '%F "%v";%n' |
 		grep -E '^Acquire::(http|https|Check|Retries|ForceIP)' || :
-}
-
-# In the root, with /proc and /dev, which are gone with the last process there.
-inside() {
-	# shellcheck disable=SC2016 # for the other shell
-	unshare --mount --fork sh -c 'root=$1 && shift &&
-		mount -t proc proc "$root/proc" &&
-		mount --bind /dev "$root/dev" && exec chroot "$root" "$@"' \
-		sh "$root" "$@"
-}
-
-# Packages and programs, as the steps would have them.
-do_ahead() {
-	cp "$bundle" "$root/root/bundle"
-	cp /etc/resolv.conf "$root/etc/resolv.conf"
-	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-	chmod 755 "$root/usr/sbin/policy-rc.d"
-	inside env DEBIAN_FRONTEND=noninteractive sh -eu -c '
-		apt-get -q -q install -y make sqlite3 nginx certbot
-		git clone -q -b check-host /root/bundle /root/inline
-		cd /root/inline
-		sandbox/setup/deps.sh build run
-		make -s -j2' >"$folder/ahead.log" 2>&1
-	rm "$root/usr/sbin/policy-rc.d" "$root/root/bundle"
 }
 
 root=$folder/root
@@ -100,12 +72,12 @@ install -D -m 644 "$ca" "$root/usr/local/share/ca-certificates/check-host.crt"
 # certificates, and apt's lists.
 chroot "$root" update-ca-certificates >/dev/null
 chroot "$root" apt-get -q -q update
-[ -z "$bundle" ] || do_ahead
 rm -f "$root/etc/resolv.conf"
 echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf"
 cp "$root"/boot/vmlinuz-* "$folder/vmlinuz"
 cp "$root"/boot/initrd.img-* "$folder/initrd"
 truncate -s 14G "$folder/base.img.new"
 mke2fs -q -t ext4 -d "$root" "$folder/base.img.new"
+tar -c -C "$root" -f "$folder/root.tar" .
 rm -rf "$root"
 mv "$folder/base.img.new" "$folder/base.img"

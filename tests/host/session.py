@@ -12,10 +12,11 @@ import ssl
 import sys
 import time
 
-from house import ENV, House
+from house import ANSWER_SECONDS, ENV, House
 from machine import HOST, end_on_signals
 from steps import NAME
 
+from client import Standin
 from tap import run, test  # noqa: F401  (tests take them from here)
 
 READY_SECONDS = 300
@@ -34,38 +35,58 @@ def note(text):
 
 
 class Session:
-    """A machine and its Discord, from a fresh disk to its end."""
+    """A machine and its Discord, for a test.
 
-    def __init__(self, **settings):
+    check.py has both for all tests (HOST_MACHINE says where); by hand, or
+    with `alone`, which a test needs that ends the machine, it has its own.
+    """
+
+    def __init__(self, alone=False, **settings):
         """settings: keys of the configuration, besides those of the steps."""
         end_on_signals()
         self.house = House(os.environ["HOST_SUITE"],
                            os.environ.get("HOST_COMMIT", "HEAD"))
         assert self.house.is_installed, "make check-host makes its disk"
-        self.machine = self.house.fresh()
-        self.discord = self.house.standin(self.machine_without_ports())
         self.settings = settings
-
-    def machine_without_ports(self):
-        """The endpoint is told to the stand-in when it is known."""
-        self.machine.ports = {"https": 0}
-        return self.machine
+        self.configured = None      # the file of settings, before the test
+        running = os.environ.get("HOST_MACHINE")
+        self.ours = alone or not running
+        if self.ours:
+            self.machine = self.house.fresh("alone" if alone else "")
+            self.discord = self.house.standin()
+        else:
+            running = json.loads(running)
+            self.machine = self.house.machine(None, running["folder"])
+            self.machine.ports = running["ports"]
+            self.discord = Standin.attach(running["discord"])
 
     def __enter__(self):
         try:
-            self.discord.start()
-            self.boot()
-            self.configure(
-                DISCORD_API_BASE=f"http://{HOST}:{self.discord.port}/api/v10",
-                **self.settings)
+            if self.ours:
+                self.discord.start()
+                self.boot()
+                self.settings.update(
+                    DISCORD_API_BASE=f"http://{HOST}:{self.discord.port}"
+                                     "/api/v10")
+            else:
+                self.discord.reset()
+                self.discord.settings(deadline=ANSWER_SECONDS)
+            self.configured = self.sh("cat " + ENV)
+            if self.settings:
+                self.configure(**self.settings)
+            self.wait_ready()
             return self
         except BaseException:
             self.__exit__()
             raise
 
     def __exit__(self, *_):
-        self.machine.cut()
-        self.discord.stop()
+        if self.ours:
+            self.machine.cut()
+            self.discord.stop()
+        elif self.configured and self.sh("cat " + ENV) != self.configured:
+            self.machine.write(ENV, self.configured + "\n", "600")
+            self.restart()
 
     def boot(self):
         """Start the machine; Discord hears of its address."""
@@ -146,10 +167,13 @@ class Session:
         """Send `/il command`; returns the interaction."""
         return self.discord.send_command(command, user=user, **options)
 
-    def say(self, command, *, user="alice", timeout=WAIT, **options):
-        """Send `/il command` and return its final message's text."""
+    def say(self, command, *, user="alice", timeout=WAIT, match=None,
+            **options):
+        """Send `/il command` and return its final message's text, in which
+        `match` is found.
+        """
         sent = self.send(command, user=user, **options)
-        sent.wait_final(timeout=timeout)
+        sent.wait_final(timeout=timeout, match=match)
         return sent.original.text()
 
     def create(self, *users):

@@ -7,6 +7,7 @@ is written.  Whoever changes the documentation changes what is tested.
 
 import os
 import re
+import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -18,10 +19,10 @@ NGINX = "nginx/README.md", "## Production, in six steps"
 NGINX_STEP = 5
 
 
-def section(path, title):
-    """The lines under a heading that begins so."""
-    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-        text = file.read()
+def section(commit, path, title):
+    """The lines under a heading of a commit's file that begins so."""
+    text = subprocess.run(["git", "show", f"{commit}:{path}"], cwd=ROOT,
+                          check=True, capture_output=True, text=True).stdout
     start = text.index("\n" + title)
     body = text[text.index("\n", start + 1):]
     return body.split("\n## ", 1)[0].split("\n")
@@ -60,18 +61,17 @@ def named(command):
     """A command with our names in the places of the examples'."""
     for example, ours in NAMES.items():
         command = re.sub(re.escape(example), ours, command)
-    # sed's pattern is the example's own name, with its dots escaped.
     return command
 
 
-def production():
+def production(commit="HEAD"):
     """Return [(where, command)]; all of it, in order."""
     steps = []
-    listed = items(section(*PRODUCTION))
+    listed = items(section(commit, *PRODUCTION))
     for number, lines in sorted(listed.items()):
         where = f"README.md, step {number}"
         if number == NGINX_STEP:
-            for inner, text in sorted(items(section(*NGINX)).items()):
+            for inner, text in sorted(items(section(commit, *NGINX)).items()):
                 found = spans(text)
                 assert found, f"nginx/README.md, step {inner}: no command"
                 steps += [(f"nginx/README.md, step {inner}", named(one))
