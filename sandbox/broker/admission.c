@@ -10,6 +10,7 @@
 #include "container.h"
 #include "ledger.h"
 #include "pool.h"
+#include "turn.h"
 #include "workspace.h"
 
 /* For idle cells to end and their devices to be cleared. */

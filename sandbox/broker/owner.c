@@ -302,7 +302,8 @@ owner_change(int image_fd, uint32_t uid, struct err *err)
 		return err_set(err, ERR_SYSTEM, "a file system unlike ours");
 	if ((fs.incompat & INCOMPAT_JOURNAL) != 0)
 		return err_set(err, ERR_CONFLICT, "the journal is not empty");
-	for (uint32_t group = 0; group * fs.per_group < fs.inodes; group++) {
+	for (uint32_t group = 0; (uint64_t)group * fs.per_group < fs.inodes;
+	     group++) {
 		if (change_group(&fs, group, uid, err) != 0)
 			return -1;
 	}
