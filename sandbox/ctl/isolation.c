@@ -213,17 +213,18 @@ static const char load_again[] =
 static const char *
 rule_for(const struct failure *failure)
 {
+	if (strcmp(failure->error, "EPERM") == 0)
+		return "capability sys_admin, capability sys_ptrace, "
+		       "capability setpcap,";
 	if (failure->making)
 		return "userns,";
-	if (strcmp(failure->error, "EPERM") == 0)
-		return "capability sys_admin, capability setpcap,";
 	return strncmp(failure->step, "mount", 5) == 0 ? "mount," :
 							 failure->step;
 }
 
 /*
  * A profile forbids the step.  EACCES is what security modules say; EPERM they
- * say of capabilities, all of which the engine's profile allows.
+ * say of capabilities, which the engine's profile and ours allow.
  */
 static bool
 judge_profile(const struct isolation_facts *f, const struct failure *failure,
@@ -232,7 +233,7 @@ judge_profile(const struct isolation_facts *f, const struct failure *failure,
 	const char *profile = profile_in_force(f, failure);
 	bool engines = strcmp(profile, ENGINES_PROFILE) == 0;
 	bool capability = strcmp(failure->error, "EPERM") == 0 && !engines &&
-	    !failure->making && *failure->profile != '\0';
+	    *failure->profile != '\0' && strcmp(profile, APPARMOR_PROFILE) != 0;
 
 	if (!f->apparmor || strcmp(profile, "unconfined") == 0 ||
 	    (strcmp(failure->error, "EACCES") != 0 && !capability))

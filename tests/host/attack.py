@@ -15,6 +15,10 @@ READ_ONLY, NO_SUID, NO_DEVICES, NO_EXEC, REMOUNT = 1, 2, 4, 8, 32
 BIND, MOVE, RECURSIVE, PRIVATE, SHARED = 0x1000, 0x2000, 0x4000, 0x40000, \
     0x100000
 FLAGS = NO_SUID | NO_DEVICES | NO_EXEC
+# Those of memory file systems that a cell makes; and all that its rules name.
+MEMORY = (NO_SUID | NO_DEVICES, FLAGS)
+ALL_FLAGS = MEMORY + (0, READ_ONLY, READ_ONLY | FLAGS, READ_ONLY | NO_SUID |
+                      NO_EXEC)
 PLACES = ("/tmp", "/home", "/workspace", "/dev/shm")
 COVERED = ("/proc", "/sys", "/dev/mqueue", "/run/cell")
 
@@ -68,25 +72,26 @@ def become_root():
 
 def forbidden():
     """What must be refused under either profile."""
-    say("mount a new /proc", mount, "proc", "/tmp", "proc", 0)
-    say("mount a new /sys", mount, "sysfs", "/tmp", "sysfs", 0)
-    say("mount cgroup2", mount, "cgroup2", "/tmp", "cgroup2", 0)
-    say("mount overlay", mount, "overlay", "/tmp", "overlay", 0)
-    say("mount fuse", mount, "fuse", "/tmp", "fuse", 0)
-    say("mount ramfs", mount, "ramfs", "/tmp", "ramfs", FLAGS)
-    say("mount mqueue", mount, "mqueue", "/tmp", "mqueue", 0)
-    say("mount binfmt_misc", mount, "binfmt_misc", "/tmp", "binfmt_misc", 0)
+    for kind in ("proc", "sysfs", "cgroup2", "overlay", "fuse", "ramfs",
+                 "mqueue", "binfmt_misc", "devpts", "tmpfs"):
+        for place in PLACES + COVERED + ("/dev", "/dev/pts", "/etc", "/"):
+            for flags in ALL_FLAGS:
+                if kind == "tmpfs" and place in PLACES and flags in MEMORY:
+                    continue
+                say(f"{kind} on {place}, flags {flags}", mount, kind, place,
+                    kind, flags)
+    for place in PLACES + COVERED + ("/dev", "/dev/pts", "/"):
+        for flags in ALL_FLAGS:
+            say(f"tmpfs from /tmp on {place}, flags {flags}", mount, "/tmp",
+                place, "tmpfs", flags)
     for place in PLACES + COVERED + ("/dev", "/dev/pts", "/etc", "/"):
         for flags, name in ((BIND, "bind"), (BIND | RECURSIVE, "rbind"),
                             (MOVE, "move"), (SHARED, "share"),
                             (BIND | READ_ONLY, "read-only bind")):
             say(f"{name} /usr on {place}", mount, "/usr", place, None, flags)
-        say(f"tmpfs with suid on {place}", mount, "tmpfs", place, "tmpfs", 0)
         say(f"writable again {place}", mount, None, place, None,
             REMOUNT | BIND)
         say(f"umount {place}", call, "umount2", place.encode(), 2)
-    for place in COVERED + ("/dev", "/etc", "/usr", "/"):
-        say(f"tmpfs on {place}", mount, "tmpfs", place, "tmpfs", FLAGS)
     say("pivot_root", call, "syscall", 155, b"/tmp", b"/tmp")
     say("write /proc/sys/kernel/core_pattern", write,
         "/proc/sys/kernel/core_pattern")

@@ -92,6 +92,11 @@ test_profiles(void)
 	judged(&f, "mount private /: EPERM, profile mine",
 	    "the profile mine forbids", "allow `capability sys_admin",
 	    "a capability, of which EPERM is said");
+	judged(&f, "unshare: EPERM, profile mine", "the profile mine forbids",
+	    "allow `capability sys_admin",
+	    "mount namespaces take a capability, too");
+	judged(&f, "unshare: EPERM, profile inline-api", "the engine", NULL,
+	    "ours has those that are needed");
 	judged(&f, "mount private /: EPERM, profile docker-default",
 	    "the engine", NULL, "docker-default has all of them");
 	judged(&f, "mount private /: EPERM", "the engine", NULL,
