@@ -76,6 +76,9 @@ static const struct config_key config_keys[] = {
 	{ "IL_START_SECONDS", CONFIG_SECONDS, AT(start_ms), "20", 1000,
 	    100 * 1000,
 	    "how long a container may take to start; more for a slow host" },
+	{ "SANDBOX_DERIVE", CONFIG_BOOL, AT(derive), "1", 0, 0,
+	    "1 derives from an image without byte code one that has it, once, "
+	    "and starts cells from that" },
 	{ "SANDBOX_RUNTIME", CONFIG_NAME, AT(sandbox_runtime), "", 0, 0,
 	    "passed to docker's `--runtime`; empty: the engine's default" },
 

@@ -38,6 +38,7 @@ struct config {
 	char *sandbox_images;	/* SANDBOX_IMAGES: see images.h; never empty */
 	bool pull_on_startup;	/* SANDBOX_PULL_ON_STARTUP */
 	int64_t start_ms;	/* IL_START_SECONDS */
+	bool derive;		/* SANDBOX_DERIVE */
 	char *sandbox_runtime;	/* SANDBOX_RUNTIME, "" the engine's default */
 
 	/* limits of a run */

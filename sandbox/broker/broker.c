@@ -23,6 +23,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "client.h"
+#include "derive.h"
 #include "folder.h"
 #include "ledger.h"
 #include "provide.h"
@@ -50,6 +51,7 @@ struct broker {
 	struct engine engine;
 	struct provider provider;
 	struct ledger ledger;
+	struct derive derive;
 	struct pool pool;
 	struct clients clients;
 };
@@ -192,6 +194,7 @@ broker_stop(void *arg)
 	b->stopping = true;
 	log_info("ending");
 	provider_release(&b->provider);
+	derive_release(&b->derive);
 	clients_close(&b->clients);
 	(void)loop_timer_add(b->loop, now + b->config->start_ms + STOP_MS,
 	    broker_on_stop_timer, b);
@@ -233,8 +236,26 @@ broker_on_engine(void *arg)
 	struct broker *b = arg;
 
 	pool_poke(&b->pool);
-	if (b->engine.up && b->engine.swept)
+	if (b->engine.up && b->engine.swept) {
 		provider_begin(&b->provider);
+		derive_look(&b->derive);
+	}
+}
+
+static void
+broker_on_provided(void *arg)
+{
+	struct broker *b = arg;
+
+	derive_look(&b->derive);
+}
+
+static void
+broker_on_derived(void *arg)
+{
+	struct broker *b = arg;
+
+	pool_images_changed(&b->pool);
 }
 
 static void
@@ -243,6 +264,7 @@ broker_begin(struct broker *b)
 	struct container_host host = { .loop = b->loop,
 		.config = b->config,
 		.engine = &b->engine,
+		.derive = &b->derive,
 		.instance = b->instance,
 		.cells_dir = b->cells_dir,
 		.base = b->base,
@@ -252,7 +274,9 @@ broker_begin(struct broker *b)
 
 	engine_init(&b->engine, b->loop, b->config, b->instance,
 	    broker_on_engine, b);
-	provider_init(&b->provider, b->loop, b->config);
+	provider_init(&b->provider, b->loop, b->config, broker_on_provided, b);
+	derive_init(&b->derive, b->loop, b->config, b->instance,
+	    broker_on_derived, b);
 	pool_init(&b->pool, &host, &b->engine);
 	b->pool.looked = space_look;
 	b->pool.looked_arg = &b->clients;
@@ -289,6 +313,7 @@ broker_serve(const struct config *config, struct err *err)
 		broker_begin(&b);
 		loop_run(b.loop);
 		provider_release(&b.provider);
+		derive_release(&b.derive);
 		pool_release(&b.pool);
 		ledger_release(&b.ledger);
 		engine_release(&b.engine);

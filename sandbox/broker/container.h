@@ -12,6 +12,7 @@
 
 struct cell_class;
 struct config;
+struct derive;
 struct engine;
 struct image_entry;
 struct ledger;
@@ -48,6 +49,7 @@ struct container_host {
 	struct loop *loop;
 	const struct config *config;
 	struct engine *engine;
+	struct derive *derive;
 	const char *instance;
 	const char *cells_dir; /* absolute; a folder for each socket */
 	int base;	       /* descriptor of IL_BASE_DIR */
@@ -70,14 +72,14 @@ struct container {
 	char name[64];
 	char interpreter[33]; /* for a class in memory: its name */
 	char image[1025];
-	uint32_t uid;	   /* who code runs as; 0: not chosen */
-	char python[32];   /* as it said itself, "" before */
-	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
-	char
-	    hindrance[128]; /* why it is no more, as the cell says; "": it is */
-	int64_t runs;	    /* leases that are over */
-	bool retire;	    /* it has asked to be replaced */
-	bool promised;	    /* somebody waits for it; kept by the pool */
+	uint32_t uid;	     /* who code runs as; 0: not chosen */
+	bool derived;	     /* started from what was derived from that */
+	char python[32];     /* as it said itself, "" before */
+	int64_t isolation;   /* likewise: enum isolation, 0 where it is none */
+	char hindrance[128]; /* why no more, as the cell says; "": it is */
+	int64_t runs;	     /* leases that are over */
+	bool retire;	     /* it has asked to be replaced */
+	bool promised;	     /* somebody waits for it; kept by the pool */
 	enum container_state state;
 	int64_t since_ms;      /* when the state began */
 	struct ticket *ticket; /* whose lease it is; kept by the pool */
@@ -90,9 +92,7 @@ struct container {
 	enum refusal failure; /* why it did not start; 0: it did */
 	char failure_text[200];
 
-	/* The first image is mounted for writing, if at all; a cell may read
-	 * the other. */
-	bool writable;
+	bool writable; /* the first image; a cell may read the other */
 	struct reservation *reserved[CONTAINER_IMAGES];
 	struct attachment images[CONTAINER_IMAGES];
 	size_t image_count;

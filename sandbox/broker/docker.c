@@ -6,6 +6,8 @@
 #include "../base/buf.h"
 #include "../base/process.h"
 
+#define DERIVED_LABEL "inline.derived=1"
+
 /* The same in every container.  Each is explained in README.md. */
 static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
 	"never", "--init=false", "--no-healthcheck", "--read-only",
@@ -263,6 +265,62 @@ docker_argv_pull(struct argv *argv, const char *binary, const char *image)
 }
 
 void
+docker_argv_labels(struct argv *argv, const char *binary, const char *image)
+{
+	add_words(argv, binary,
+	    (const char *const[]){ "image", "inspect", "--format",
+		"{{.Id}} {{json .Config.Labels}}", image, NULL });
+}
+
+/* Root, to write where the image's owner may, and nothing else: no network, no
+ * capability, nothing mounted; and behind all others on a processor. */
+void
+docker_argv_derive(struct argv *argv, const char *binary, const char *name,
+    const char *instance, const char *image, const char *recipe)
+{
+	add_words(argv, binary,
+	    (const char *const[]){ "run", "--pull", "never", "--init=false",
+		"--no-healthcheck", "--network", "none", "--user", "0:0",
+		"--cap-drop", "ALL", "--security-opt", "no-new-privileges",
+		"--ipc", "private", "--log-driver", "none", "--stop-signal",
+		"SIGKILL", "--oom-score-adj", "900", "--memory", "512m",
+		"--memory-swap", "512m", "--pids-limit", "64", "--cpus", "1",
+		"--cpu-shares", "256", "--workdir", "/", "--label",
+		DERIVED_LABEL, "--label", NULL });
+	argv_addf(argv, "inline.instance=%s", instance);
+	argv_add_all(argv,
+	    (const char *const[]){ "--name", name, "--entrypoint", "python3",
+		image, "-I", "-B", "-c", recipe, NULL });
+}
+
+void
+docker_argv_commit(struct argv *argv, const char *binary, const char *name,
+    const char *image)
+{
+	add_words(argv, binary,
+	    (const char *const[]){ "commit", "--change", "USER 65532:65532",
+		"--change", "ENTRYPOINT []", "--change", "CMD [\"python3\"]",
+		name, image, NULL });
+}
+
+void
+docker_argv_list_derived(struct argv *argv, const char *binary,
+    const char *instance)
+{
+	add_words(argv, binary,
+	    (const char *const[]){ "image", "ls", "--format",
+		"{{.Repository}}:{{.Tag}}", "--filter", "label=" DERIVED_LABEL,
+		"--filter", NULL });
+	argv_addf(argv, "label=inline.instance=%s", instance);
+}
+
+void
+docker_argv_remove_images(struct argv *argv, const char *binary)
+{
+	add_words(argv, binary, (const char *const[]){ "image", "rm", NULL });
+}
+
+void
 docker_argv_list(struct argv *argv, const char *binary, const char *instance)
 {
 	add_words(argv, binary,
@@ -335,6 +393,24 @@ docker_next_id(const char *text, size_t *pos, char id[65])
 		return false;
 	memcpy(id, line, len);
 	id[len] = '\0';
+	*pos += len + (line[len] == '\n' ? 1 : 0);
+	return true;
+}
+
+bool
+docker_next_derived(const char *text, size_t *pos, char name[128])
+{
+	static const char prefix[] = "inline-derived:";
+	const char *line = text + *pos;
+	size_t len = strcspn(line, "\n");
+
+	if (len >= 128 || strncmp(line, prefix, sizeof(prefix) - 1) != 0 ||
+	    sizeof(prefix) - 1 +
+		    strspn(line + sizeof(prefix) - 1, "0123456789abcdef-") !=
+		len)
+		return false;
+	memcpy(name, line, len);
+	name[len] = '\0';
 	*pos += len + (line[len] == '\n' ? 1 : 0);
 	return true;
 }

@@ -64,6 +64,20 @@ void docker_argv_wait(struct argv *argv, const char *binary, const char *name);
 void docker_argv_probe(struct argv *argv, const char *binary,
     const char *image);
 void docker_argv_pull(struct argv *argv, const char *binary, const char *image);
+/* "ID {labels as JSON}" of an image. */
+void docker_argv_labels(struct argv *argv, const char *binary,
+    const char *image);
+/* Run a recipe, Python, as root in a container of this image and this name,
+ * which stays when it has ended: what it wrote becomes an image. */
+void docker_argv_derive(struct argv *argv, const char *binary, const char *name,
+    const char *instance, const char *image, const char *recipe);
+void docker_argv_commit(struct argv *argv, const char *binary, const char *name,
+    const char *image);
+/* The names of those that this instance has derived, a line each. */
+void docker_argv_list_derived(struct argv *argv, const char *binary,
+    const char *instance);
+/* Only those that no container uses. */
+void docker_argv_remove_images(struct argv *argv, const char *binary);
 /* The ids of all containers of an instance, a line each. */
 void docker_argv_list(struct argv *argv, const char *binary,
     const char *instance);
@@ -86,5 +100,7 @@ enum docker_failure docker_classify(const struct process_result *result);
 /* Walk the lines of an answer that must be ids (12-64 of [0-9a-f]): copies the
  * next one, false at the end or at the first line that is none.  *pos: 0. */
 bool docker_next_id(const char *text, size_t *pos, char id[65]);
+/* The same for names of derived images. */
+bool docker_next_derived(const char *text, size_t *pos, char name[128]);
 
 #endif

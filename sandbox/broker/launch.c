@@ -23,6 +23,7 @@
 #include "../base/loop.h"
 #include "class.h"
 #include "container.h"
+#include "derive.h"
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
@@ -126,6 +127,18 @@ repair(struct container *c)
 		container_fail(c, REFUSAL_START, err.text);
 }
 
+/* What was derived from the image has been removed: from the image itself. */
+static void
+run_from_image(struct container *c)
+{
+	container_timer(c, -1, NULL);
+	launch_stop(c);
+	folder_remove(c->host->cells_dir, c->name);
+	c->called = false;
+	derive_forget(c->host->derive, c->image);
+	container_set(c, CONTAINER_PREPARED);
+}
+
 static void
 run_failed(struct container *c, const struct process_result *result)
 {
@@ -141,6 +154,8 @@ run_failed(struct container *c, const struct process_result *result)
 	} else if (why == DOCKER_ENGINE) {
 		container_fail(c, REFUSAL_ENGINE, text);
 		engine_report(c->host->engine, ENGINE_DOWN, line);
+	} else if (why == DOCKER_IMAGE && c->derived) {
+		run_from_image(c);
 	} else if (why == DOCKER_IMAGE) {
 		container_fail(c, REFUSAL_IMAGE, text);
 		/* The engine's state is about the one image. */
@@ -244,7 +259,7 @@ run_build(struct container *c, struct argv *argv)
 	char devices[CONTAINER_IMAGES][32];
 	struct docker_run run = { .binary = config->docker_binary,
 		.runtime = config->sandbox_runtime,
-		.image = c->image,
+		.image = derive_name(c->host->derive, c->image),
 		.name = c->name,
 		.instance = c->host->instance,
 		.class = class->name,
@@ -281,6 +296,7 @@ run_build(struct container *c, struct argv *argv)
 		run.mounts[i].target = prepare_target(c, i);
 		run.mounts[i].read_only = i > 0 || !c->writable;
 	}
+	c->derived = strcmp(run.image, c->image) != 0;
 	docker_argv_run(argv, &run);
 }
 

@@ -101,6 +101,9 @@ void pool_remove(struct pool *pool, struct removal *removal);
 void pool_forget_removal(struct pool *pool, struct removal *removal);
 /* Look everything over soon. */
 void pool_poke(void *pool);
+/* What cells start from has changed: those that are kept for anybody and began
+ * with something else are replaced, the leased ones after their lease. */
+void pool_images_changed(struct pool *pool);
 void pool_count(const struct pool *pool, struct pool_count *count);
 /* Begin nothing, end what is idle, and let leases go on to their end; those of
  * a lasting class are not waited for.  Then call drained.  Who asks for a lease

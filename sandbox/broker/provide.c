@@ -68,8 +68,11 @@ provider_next(struct provider *p)
 	auto_argv struct argv argv = { 0 };
 
 	do {
-		if (!images_next(p->config->sandbox_images, &p->pos, &p->entry))
+		if (!images_next(p->config->sandbox_images, &p->pos,
+			&p->entry)) {
+			p->on_end(p->arg);
 			return;
+		}
 	} while (strcmp(p->entry.image, p->config->sandbox_image) == 0);
 	argv_init(&argv);
 	docker_argv_probe(&argv, p->config->docker_binary, p->entry.image);
@@ -78,9 +81,11 @@ provider_next(struct provider *p)
 
 void
 provider_init(struct provider *p, struct loop *loop,
-    const struct config *config)
+    const struct config *config, void (*on_end)(void *arg), void *arg)
 {
-	*p = (struct provider){ .loop = loop, .config = config };
+	*p = (struct provider){
+		.loop = loop, .config = config, .on_end = on_end, .arg = arg
+	};
 	task_init(&p->task, loop);
 }
 

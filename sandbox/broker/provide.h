@@ -22,10 +22,12 @@ struct provider {
 	struct image_entry entry; /* the one that is looked after */
 	size_t pos;		  /* of the next one in the list */
 	bool begun;
+	void (*on_end)(void *arg); /* all that can be had is there */
+	void *arg;
 };
 
 void provider_init(struct provider *p, struct loop *loop,
-    const struct config *config);
+    const struct config *config, void (*on_end)(void *arg), void *arg);
 /* Only the first call does something. */
 void provider_begin(struct provider *p);
 /* Cancels what runs. */

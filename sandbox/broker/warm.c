@@ -8,6 +8,7 @@
 #include "../base/config.h"
 #include "../base/log.h"
 #include "class.h"
+#include "derive.h"
 #include "turn.h"
 
 struct container *
@@ -145,6 +146,7 @@ warm_refill(struct pool *pool)
 	struct ticket kind;
 
 	if (config->api_warm == 0 || is_starting_enough(pool) ||
+	    !derive_is_known(pool->host.derive) ||
 	    engine_state(pool->engine) != ENGINE_READY)
 		return;
 	if (clock_monotonic_ms() < pool->warm_not_ms) {
@@ -158,4 +160,23 @@ warm_refill(struct pool *pool)
 		return;
 	pool_start(pool, kind.class, "", &kind.interpreter, false, false);
 	pool_poke(pool); /* one more? */
+}
+
+void
+pool_images_changed(struct pool *pool)
+{
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (c->state < CONTAINER_IDLE || c->derived ||
+		    c->class->reuse != REUSE_ANYONE ||
+		    strcmp(derive_name(pool->host.derive, c->image),
+			c->image) == 0)
+			continue;
+		c->retire = true;
+		if (c->state == CONTAINER_IDLE)
+			container_end(c, false);
+	}
+	pool_poke(pool);
 }

@@ -103,6 +103,7 @@ class Service:
             "IL_HTTP_PORT": str(self.port),
             "SANDBOX_IMAGE": IMAGE,
             "SANDBOX_PULL_ON_STARTUP": "0",
+            "SANDBOX_DERIVE": "0",
             "IL_USER_RATE": "1000",
             **settings,
         }

@@ -336,9 +336,45 @@ test_sizes(void)
 	is_int(image_total_bytes(&size) % 4096, 0, "whole blocks");
 }
 
+static void
+test_derive(void)
+{
+	static const char *const bad[] = { "", "\n", "<none>:<none>\n",
+		"inline-derived:x\n", "inline-python:3.11\n",
+		"inline-derived:1 inline-derived:2\n" };
+	static const char two[] = "inline-derived:0a-1\ninline-derived:2\n";
+	auto_argv struct argv argv;
+	char name[128];
+	size_t pos = 0;
+
+	argv_init(&argv);
+	docker_argv_derive(&argv, "docker", "il-abc-derive", "abc", "python:3",
+	    "pass");
+	ok(has_pair(&argv, "--network", "none") &&
+		has_pair(&argv, "--cap-drop", "ALL") &&
+		has_pair(&argv, "--security-opt", "no-new-privileges") &&
+		has_pair(&argv, "--pull", "never"),
+	    "what derives an image has root and nothing else");
+	ok(!has(&argv, "--mount") && !has(&argv, "--volume"),
+	    "and sees nothing of the host's");
+	ok(has_pair(&argv, "--label", "inline.instance=abc"),
+	    "the sweep finds it");
+	ok(has_pair(&argv, "python:3", "-I"), "no module of anyone's is met");
+	ok(docker_next_derived(two, &pos, name), "a first name");
+	is_str(name, "inline-derived:0a-1", "it is whole");
+	ok(docker_next_derived(two, &pos, name), "a second");
+	ok(!docker_next_derived(two, &pos, name), "and no third");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		pos = 0;
+		ok(!docker_next_derived(bad[i], &pos, name),
+		    "what is no such name is none");
+	}
+}
+
 int
 main(void)
 {
+	test_derive();
 	test_confinement();
 	test_no_rate();
 	test_variants();
