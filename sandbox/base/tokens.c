@@ -244,6 +244,7 @@ write_file(const struct tokens *tokens, const char *path, struct err *err)
 	auto_free char *temporary = xmalloc(size);
 	auto_close int fd = -1;
 	char hex[2 * TOKENS_HASH_LEN + 1];
+	struct stat old;
 
 	buf_adds(&text, "# NAME HASH CREATED CELLS RATE; ilctl token\n");
 	for (size_t i = 0; i < tokens->count; i++) {
@@ -259,6 +260,9 @@ write_file(const struct tokens *tokens, const char *path, struct err *err)
 	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
 		return err_system(err, "create %s", temporary);
+	/* Whoever was let in to read the old one reads the new one. */
+	if (stat(path, &old) == 0)
+		(void)!fchown(fd, (uid_t)-1, old.st_gid);
 	if (fd_write_all(fd, buf_str(&text), text.len, err) < 0 ||
 	    fsync(fd) < 0 || rename(temporary, path) < 0) {
 		(void)err_system(err, "write %s", path);

@@ -17,6 +17,8 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/priority.h"
+#include "account.h"
+#include "view.h"
 
 #define BACKOFF_FIRST_MS 200
 #define BACKOFF_LAST_MS 5000
@@ -29,6 +31,7 @@ child_init(struct child *child, enum child_stage stage, const char *name)
 	*child = (struct child){ .stage = stage,
 		.pidfd = -1,
 		.ready_fd = -1,
+		.view_fd = -1,
 		.death_signal = SIGKILL };
 	(void)snprintf(child->name, sizeof(child->name), "%s", name);
 }
@@ -85,15 +88,22 @@ become(const struct child *child, pid_t parent)
 	 * endless loops delay an answer less (tests/README.md, bench). */
 	priority_come_first();
 	priority_take_short_slices();
-	if (prctl(PR_SET_PDEATHSIG, child->death_signal) != 0 ||
-	    getppid() != parent || null < 0)
-		_exit(CHILD_NOT_STARTED);
 	(void)dup2(null, STDIN_FILENO);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	if (child->ready_fd >= 0)
 		(void)dup2(child->ready_fd, 3);
 	if (child->sockets > 0)
 		hand_over(child);
+	if (view_enter(child->view_fd) != 0 ||
+	    account_assume(child->account,
+		child->ready_fd >= 0 ? 4 : 3 + child->sockets) != 0) {
+		log_err("%s: to give up rights: %m", child->name);
+		_exit(CHILD_NOT_STARTED);
+	}
+	/* A change of the user takes the signal away: it comes last. */
+	if (prctl(PR_SET_PDEATHSIG, child->death_signal) != 0 ||
+	    getppid() != parent || null < 0)
+		_exit(CHILD_NOT_STARTED);
 	(void)execvp(child->argv[0], child->argv);
 	log_err("%s: %m", child->argv[0]);
 	_exit(CHILD_NOT_STARTED);

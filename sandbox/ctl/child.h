@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct account;
 struct err;
 struct loop_timer;
 
@@ -47,6 +48,9 @@ struct child {
 	 * connects waits instead of being refused. */
 	int listen_fd[CHILD_SOCKETS];
 	int sockets;
+	/* As whom it runs, borrowed; NULL: as we do. */
+	const struct account *account;
+	int view_fd; /* what it sees of the folders (view.h), borrowed; -1 */
 
 	pid_t pid; /* 0: not running */
 	int pidfd; /* readable when it has ended; -1 */

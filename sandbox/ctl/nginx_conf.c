@@ -57,7 +57,6 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 	const struct placeholder table[] = {
 		{ "@STATE_DIR@", conf->state_dir },
 		{ "@LIB_DIR@", conf->lib_dir },
-		{ "@USER@", conf->user },
 		{ "@HTTP_PORT@", http_port },
 		{ "@STANDIN_PORT@", standin_port },
 		{ "@STANDIN@", conf->standin_port != 0 ? "" : "#" },

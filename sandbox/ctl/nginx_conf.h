@@ -11,7 +11,6 @@ struct err;
 struct nginx_conf {
 	const char *state_dir; /* absolute */
 	const char *lib_dir;   /* absolute */
-	const char *user;
 	long http_port;
 	long standin_port; /* 0: there is no stand-in */
 };

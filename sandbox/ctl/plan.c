@@ -13,6 +13,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "account.h"
 #include "child.h"
 #include "standin.h"
 
@@ -22,6 +23,8 @@
 struct maker {
 	struct plan *plan;
 	const char *env_file;
+	const struct accounts *accounts;
+	int view_fd;
 	char folder[PATH_MAX]; /* of the programs */
 };
 
@@ -50,6 +53,15 @@ add_own(struct maker *m, enum child_stage stage, const char *program)
 	return child;
 }
 
+/* It has that user's rights, and no others. */
+static void
+confine(const struct maker *m, struct child *child, enum account_name name)
+{
+	child->account = accounts_get(m->accounts, name);
+	if (child->account != NULL)
+		child->view_fd = m->view_fd;
+}
+
 struct plan_socket {
 	const char *name;
 	int backlog;
@@ -58,10 +70,12 @@ struct plan_socket {
 /* One that nginx reaches: we hold its sockets, so that it may end and start. */
 static int
 add_front(struct maker *m, const struct config *config, const char *program,
-    const struct plan_socket *sockets, int count, struct err *err)
+    enum account_name account, const struct plan_socket *sockets, int count,
+    struct err *err)
 {
 	struct child *child = add_own(m, STAGE_FRONT, program);
 
+	confine(m, child, account);
 	for (int i = 0; i < count; i++) {
 		auto_free char *path = config_state_path(config,
 		    sockets[i].name);
@@ -70,6 +84,12 @@ add_front(struct maker *m, const struct config *config, const char *program,
 
 		if (fd < 0)
 			return -1;
+		if (m->accounts->separate &&
+		    lchown(path, 0, m->accounts->groups[ACCOUNT_GROUP_WEB]) !=
+			0) {
+			(void)close(fd);
+			return err_system(err, "%s", path);
+		}
 		(void)listen(fd, sockets[i].backlog);
 		child->listen_fd[child->sockets++] = fd;
 	}
@@ -86,9 +106,9 @@ add_fronts(struct maker *m, const struct config *config, struct err *err)
 		{ "run.sock", queue }, { "files.sock", FRONT_BACKLOG },
 		{ "session.sock", queue } };
 
-	if (add_front(m, config, "il-fcgi", discord, 1, err) != 0)
+	if (add_front(m, config, "il-fcgi", ACCOUNT_FCGI, discord, 1, err) != 0)
 		return -1;
-	return add_front(m, config, "il-api", api, 4, err);
+	return add_front(m, config, "il-api", ACCOUNT_API, api, 4, err);
 }
 
 static void
@@ -98,6 +118,7 @@ add_workers(struct maker *m, int64_t count)
 		struct child *child = add_own(m, STAGE_WORKER, "il-worker");
 		char slot[24];
 
+		confine(m, child, ACCOUNT_WORKER);
 		(void)snprintf(slot, sizeof(slot), "%lld", (long long)i);
 		(void)snprintf(child->name, sizeof(child->name), "il-worker %s",
 		    slot);
@@ -116,6 +137,7 @@ add_standin(struct maker *m, const struct config *config,
 		"--key-file", standin->key_file, "--ready-fd", "3", "--port",
 		NULL };
 
+	confine(m, child, ACCOUNT_STANDIN);
 	for (int i = 0; fixed[i] != NULL; i++)
 		child_arg(child, fixed[i]);
 	buf_addf(&text, "%ld", standin->port);
@@ -138,6 +160,7 @@ add_nginx(struct maker *m, const struct config *config)
 	auto_free char *conf = config_state_path(config, "nginx.conf");
 	auto_free char *full = realpath(conf, NULL);
 
+	confine(m, child, ACCOUNT_NGINX);
 	child->death_signal = SIGTERM;
 	child_arg(child, "nginx");
 	child_arg(child, "-e");
@@ -146,17 +169,16 @@ add_nginx(struct maker *m, const struct config *config)
 	child_arg(child, full != NULL ? full : conf);
 }
 
-static int
-find_folder(struct maker *m, struct err *err)
+int
+plan_folder(char folder[static PATH_MAX], struct err *err)
 {
-	ssize_t len = readlink("/proc/self/exe", m->folder,
-	    sizeof(m->folder) - 1);
+	ssize_t len = readlink("/proc/self/exe", folder, PATH_MAX - 1);
 	char *slash;
 
 	if (len < 0)
 		return err_system(err, "/proc/self/exe");
-	m->folder[len] = '\0';
-	slash = strrchr(m->folder, '/');
+	folder[len] = '\0';
+	slash = strrchr(folder, '/');
 	if (slash != NULL)
 		*slash = '\0';
 	return 0;
@@ -164,12 +186,16 @@ find_folder(struct maker *m, struct err *err)
 
 int
 plan_make(struct plan *plan, const struct config *config, const char *env_file,
-    const struct standin *standin, struct err *err)
+    const struct standin *standin, const struct accounts *accounts, int view_fd,
+    struct err *err)
 {
-	struct maker m = { .plan = plan, .env_file = env_file };
+	struct maker m = { .plan = plan,
+		.env_file = env_file,
+		.accounts = accounts,
+		.view_fd = view_fd };
 
 	*plan = (struct plan){ 0 };
-	if (find_folder(&m, err) != 0)
+	if (plan_folder(m.folder, err) != 0)
 		return -1;
 	plan->children = xcalloc((size_t)config->workers + 5,
 	    sizeof(*plan->children));

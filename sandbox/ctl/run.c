@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,18 +9,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/sockets.h"
+#include "../store/db.h"
+#include "account.h"
 #include "child.h"
 #include "ctl.h"
+#include "estate.h"
 #include "nginx_conf.h"
 #include "plan.h"
 #include "port.h"
+#include "settings.h"
 #include "standin.h"
 #include "supervise.h"
+#include "view.h"
 
 /* Everything that has to be right before a program is started. */
 struct run {
@@ -31,12 +36,17 @@ struct run {
 	char lib_dir[PATH_MAX];	  /* absolute */
 	struct standin standin;
 	struct plan plan;
+	struct accounts accounts;
+	int view_fd;
+	/* Open for as long as we are: SQLite's -wal and -shm stay, which the
+	 * programs could not make in a folder that is not theirs. */
+	struct db *database;
 };
 
 /* Files in the state folder that stand for a running program. */
 static const char *const traces[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
 	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
-	"session.sock", "front/jobs", "nginx.pid", "wake", NULL };
+	"session.sock", "front/jobs", "nginx/nginx.pid", "wake", NULL };
 
 static void
 remove_traces(const struct config *config)
@@ -49,28 +59,11 @@ remove_traces(const struct config *config)
 	}
 }
 
-/* In which programs make what others look for. */
-static int
-make_state_folders(const struct config *config, struct err *err)
-{
-	static const char *const names[] = { "broker/worker", "broker/api",
-		"broker/ctl", "front" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		auto_free char *path = config_state_path(config, names[i]);
-
-		if (fd_make_dirs(path, 0750, err) != 0)
-			return -1;
-	}
-	return 0;
-}
-
 static int
 make_folders(struct run *run, struct err *err)
 {
 	if (fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
-	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
-	    make_state_folders(run->config, err) != 0)
+	    fd_make_dirs(run->config->base_dir, 0750, err) != 0)
 		return -1;
 	if (realpath(run->config->state_dir, run->state_dir) == NULL)
 		return err_system(err, "%s", run->config->state_dir);
@@ -101,11 +94,9 @@ take_lock(struct run *run, struct err *err)
 static int
 write_nginx_conf(const struct run *run, struct err *err)
 {
-	const struct passwd *user = getpwuid(geteuid());
 	struct nginx_conf conf = {
 		.state_dir = run->state_dir,
 		.lib_dir = run->lib_dir,
-		.user = user != NULL ? user->pw_name : "root",
 		.http_port = (long)run->config->http_port,
 		.standin_port = run->standin.port,
 	};
@@ -118,17 +109,69 @@ write_nginx_conf(const struct run *run, struct err *err)
 	return nginx_conf_write(run->config, &conf, err);
 }
 
+/* What programs that are not root have to reach. */
+static int
+open_view(struct run *run, struct err *err)
+{
+	const struct config *config = run->config;
+	auto_free char *database = xstrdup(config->database);
+	auto_free char *tokens = xstrdup(config->api_tokens_file);
+	auto_free char *script = run->standin.script != NULL ?
+	    realpath(run->standin.script, NULL) :
+	    NULL;
+	char folder[PATH_MAX];
+	char *files[] = { database, tokens, script };
+	const char *paths[8];
+	size_t count = 0;
+
+	if (plan_folder(folder, err) != 0)
+		return -1;
+	paths[count++] = config->state_dir;
+	paths[count++] = config->lib_dir;
+	paths[count++] = folder;
+	if (*config->api_files != '\0')
+		paths[count++] = config->api_files;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (files[i] == NULL || *files[i] == '\0')
+			continue;
+		*strrchr(files[i], '/') = '\0';
+		paths[count++] = *files[i] != '\0' ? files[i] : "/";
+	}
+	return view_open(&run->view_fd, paths, count, err);
+}
+
+/* As root: for each program what is its own, and no more. */
+static int
+share(struct run *run, const char **env_file, struct err *err)
+{
+	if (!run->accounts.separate)
+		return 0;
+	run->database = db_open(run->config->database, DB_READER, err);
+	if (run->database == NULL ||
+	    estate_share(run->config, &run->accounts, err) != 0 ||
+	    open_view(run, err) != 0 ||
+	    settings_export(run->config, *env_file, err) != 0)
+		return -1;
+	*env_file = NULL;
+	return 0;
+}
+
 static int
 prepare(struct run *run, const char *env_file, struct err *err)
 {
+	accounts_find(&run->accounts);
 	if (make_folders(run, err) != 0 || take_lock(run, err) != 0)
 		return -1;
 	remove_traces(run->config);
-	if (ctl_migrate_database(run->config, err) < 0 ||
+	if (estate_prepare(run->config, &run->accounts, err) != 0 ||
+	    ctl_migrate_database(run->config, err) < 0 ||
+	    (run->accounts.separate &&
+		settings_resolve(run->config, err) != 0) ||
 	    standin_prepare(&run->standin, run->config, err) != 0 ||
-	    write_nginx_conf(run, err) != 0)
+	    write_nginx_conf(run, err) != 0 || share(run, &env_file, err) != 0)
 		return -1;
-	return plan_make(&run->plan, run->config, env_file, &run->standin, err);
+	return plan_make(&run->plan, run->config, env_file, &run->standin,
+	    &run->accounts, run->view_fd, err);
 }
 
 /* The stand-in says on a pipe that it accepts connections. */
@@ -193,7 +236,9 @@ watch(struct run *run, struct err *err)
 int
 ctl_run(struct ctl *ctl, int argc, char **argv)
 {
-	struct run run = { .config = &ctl->config, .lock_fd = -1 };
+	struct run run = {
+		.config = &ctl->config, .lock_fd = -1, .view_fd = -1
+	};
 	struct err err = { 0 };
 	const char *env_file = ctl->env_file;
 	int code;
@@ -211,6 +256,8 @@ ctl_run(struct ctl *ctl, int argc, char **argv)
 	code = code == 0 ? watch(&run, &err) : ctl_fail("run", &err);
 	plan_release(&run.plan);
 	standin_release(&run.standin);
+	db_close(run.database);
+	cleanup_close(&run.view_fd);
 	cleanup_close(&run.lock_fd);
 	return code;
 }

@@ -76,7 +76,7 @@ all_there(const struct supervisor *s)
 	static const char *const names[] = { SOCKET_BROKER_WORKER,
 		SOCKET_BROKER_API, SOCKET_BROKER_CTL, "fcgi.sock", "api.sock",
 		"run.sock", "files.sock", "session.sock", "front/jobs",
-		"nginx.pid", NULL };
+		"nginx/nginx.pid", NULL };
 
 	for (int i = 0; names[i] != NULL; i++) {
 		auto_free char *path = config_state_path(s->config, names[i]);
@@ -335,7 +335,8 @@ static int
 open_inotify(struct supervisor *s)
 {
 	static const char *const names[] = { SOCKET_BROKER_WORKER,
-		SOCKET_BROKER_API, SOCKET_BROKER_CTL, "front/jobs" };
+		SOCKET_BROKER_API, SOCKET_BROKER_CTL, "front/jobs",
+		"nginx/nginx.pid" };
 
 	s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (s->inotify_fd < 0 || watch_folder(s, s->config->state_dir) != 0)

@@ -183,7 +183,7 @@ def a_sender_that_hangs_up_on_nginx_leaves_nothing():
     link.close()
     assert client.listed() == {}
     assert os.listdir(FOLDER) == []
-    folder = os.path.join(served.settings["IL_STATE_DIR"], "nginx-body")
+    folder = os.path.join(served.settings["IL_STATE_DIR"], "nginx", "body")
     wait_for(lambda: not [f for _, _, names in os.walk(folder)
                           for f in names])
 

@@ -66,8 +66,11 @@ class House:
         for name in set(PROGRAMS) - set(leave_out):
             shutil.copy(os.path.join(HERE, "fake.py"),
                         os.path.join(programs, name))
+        # The played programs may be other users.
+        os.chmod(self.folder, 0o755)
         fifo = os.path.join(self.folder, "fifo")
         os.mkfifo(fifo)
+        os.chmod(fifo, 0o666)
         self.fifo = os.open(fifo, os.O_RDWR)
         clean = {key: value for key, value in os.environ.items()
                  if not key.startswith(("IL_", "SANDBOX_", "DISCORD_"))}

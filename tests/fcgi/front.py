@@ -357,11 +357,12 @@ class Front:
     def _start_nginx(self):
         with open(os.path.join(ROOT, "nginx", "nginx.conf.in"),
                   encoding="utf-8") as file:
-            conf = file.read()
+            conf = "user %s;\n" % pwd.getpwuid(os.geteuid()).pw_name + \
+                file.read()
+        os.makedirs(self.path("nginx"), exist_ok=True)
         for name, value in (
                 ("STATE_DIR", self.folder),
                 ("LIB_DIR", os.path.join(BUILD, "lib")), ("HTTP_PORT", str(self.port)),
-                ("USER", pwd.getpwuid(os.geteuid()).pw_name),
                 ("STANDIN_PORT", "9"), ("NO_STANDIN", ""), ("STANDIN", "#")):
             conf = conf.replace("@%s@" % name, value)
         with open(self.path("nginx.conf"), "w", encoding="utf-8") as file:

@@ -98,10 +98,11 @@ nginx_configurations() {
 	status=0
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
 		-keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null || status=1
+	mkdir "$dir/nginx"
 	sandbox/setup/install.sh --library "$out/gcc" "$dir/lib/inline"
 	sed -e "s|@STATE_DIR@|$dir|g" -e "s|@LIB_DIR@|$dir/lib/inline|g" \
 		-e 's|@HTTP_PORT@|8080|' \
-		-e "s|@USER@|$(id -un)|" -e 's|@STANDIN_PORT@|8081|' \
+		-e 's|@STANDIN_PORT@|8081|' \
 		nginx/nginx.conf.in >"$dir/template"
 	sed -e 's|@STANDIN@||' -e 's|@NO_STANDIN@|#|' "$dir/template" \
 		>"$dir/with.conf"

@@ -64,7 +64,7 @@ def ask(*words, **more):
 
 def spooled(served):
     """The files that nginx has in hand: it has no name for them any more."""
-    place = os.path.join(served.settings["IL_STATE_DIR"], "nginx-")
+    place = os.path.join(served.settings["IL_STATE_DIR"], "nginx/")
     found = 0
     for pid in children(served.pids("nginx")):
         for fd in os.listdir(f"/proc/{pid}/fd"):

@@ -7,7 +7,6 @@
 
 static struct nginx_conf conf = { .state_dir = "/var/lib/in line",
 	.lib_dir = "/usr/lib/in line",
-	.user = "inline",
 	.http_port = 8080,
 	.standin_port = 8081 };
 
@@ -24,12 +23,12 @@ test_names(void)
 	struct err err = { 0 };
 
 	is_int(fill(&out,
-		   "a \"@STATE_DIR@/x\"; \"@LIB_DIR@\"; user @USER@;"
+		   "a \"@STATE_DIR@/x\"; \"@LIB_DIR@\";"
 		   " listen @HTTP_PORT@; @STANDIN_PORT@",
 		   &err),
 	    0, "fill");
 	is_str(buf_str(&out),
-	    "a \"/var/lib/in line/x\"; \"/usr/lib/in line\"; user inline;"
+	    "a \"/var/lib/in line/x\"; \"/usr/lib/in line\";"
 	    " listen 8080; 8081",
 	    "every name is put in");
 	buf_reset(&out);
