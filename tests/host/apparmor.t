@@ -168,6 +168,15 @@ def without_our_profile_the_doctor_says_how_to_load_it():
 
 
 @test
+def make_run_loads_it_as_well():
+    host.sh(f"apparmor_parser -R {PROFILE}")
+    host.sh("cd /root/inline && sandbox/setup/engine.sh")
+    listed = host.sh("grep '^inline-api ' "
+                     "/sys/kernel/security/apparmor/profiles")
+    assert listed == "inline-api (enforce)", listed
+
+
+@test
 def asked_for_dockers_the_doctor_says_to_ask_for_nothing():
     said = told(":", IL_API_APPARMOR="docker-default")
     assert "profile docker-default" in said, said

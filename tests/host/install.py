@@ -46,7 +46,7 @@ def prepare(house, machine, discord):
         "SANDBOX_IMAGE": house.image,
     }
     # Where one start of a container takes longer than it does anywhere else.
-    for key, value in {"IL_START_SECONDS": "300"}.items():
+    for key, value in {"IL_START_SECONDS": "100"}.items():
         if house.knows(key):
             answers[key] = value
     machine.write("/root/answers", "".join(
