@@ -86,10 +86,10 @@ struct container {
 	bool used;	       /* has been leased before */
 	bool called;	       /* docker run was begun: there may be one */
 	bool idle_told;	       /* IDLE came before we knew of the end */
-	bool repaired;
-	unsigned int number;  /* of all containers of this life */
-	bool told;	      /* its failure has been told; kept by the pool */
-	enum refusal failure; /* why it did not start; 0: it did */
+	bool repaired, told, came_up; /* the last two are kept by the pool: its
+				       * failure told, its start noted */
+	unsigned int number;	      /* of all containers of this life */
+	enum refusal failure;	      /* why it did not start; 0: it did */
 	char failure_text[200];
 
 	bool writable; /* the first image; a cell may read the other */

@@ -28,10 +28,15 @@
 #include "engine.h"
 #include "folder.h"
 
-#define START_MS 20000 /* from docker run to READY */
-#define RUN_MS 25000   /* docker run itself, killed after that */
-#define WATCH_MS 1000  /* not connected by then: has it died? */
+#define RUN_MORE_MS 5000 /* over IL_START_SECONDS; then docker run is killed */
+#define WATCH_MS 1000	 /* not connected by then: has it died? */
 #define OUTPUT_MAX 4096
+
+static int
+run_ms(const struct container *c)
+{
+	return (int)c->host->config->start_ms + RUN_MORE_MS;
+}
 
 /* ---- the socket ---- */
 
@@ -122,7 +127,7 @@ repair(struct container *c)
 	docker_argv_remove(&argv, c->host->config->docker_binary, c->name);
 	spec = (struct process_spec){ .argv = argv.words,
 		.output_max = OUTPUT_MAX,
-		.timeout_ms = RUN_MS };
+		.timeout_ms = run_ms(c) };
 	if (task_start(&c->tool, &spec, repair_on_removed, c, &err) != 0)
 		container_fail(c, REFUSAL_START, err.text);
 }
@@ -213,7 +218,7 @@ watch_on_timer(void *arg)
 	docker_argv_wait(&argv, c->host->config->docker_binary, c->name);
 	spec = (struct process_spec){ .argv = argv.words,
 		.output_max = OUTPUT_MAX,
-		.timeout_ms = START_MS };
+		.timeout_ms = (int)c->host->config->start_ms };
 	if (task_start(&c->tool, &spec, wait_on_end, c, &err) != 0)
 		log_warn("%s cell=%s", err.text, c->name);
 }
@@ -228,9 +233,10 @@ start_on_timer(void *arg)
 		container_fail(c, REFUSAL_START, "the cell did not connect");
 		return;
 	}
-	container_fail(c, REFUSAL_ENGINE, "docker run takes too long");
-	engine_report(c->host->engine, ENGINE_DOWN,
-	    "docker run takes too long");
+	/* Slow, or does it not answer at all?  Asked, not guessed. */
+	container_fail(c, REFUSAL_ENGINE,
+	    "docker run takes longer than IL_START_SECONDS");
+	(void)engine_refresh(c->host->engine, WATCH_MS);
 }
 
 /* Those whose runs are to have namespaces. */
@@ -325,14 +331,14 @@ container_run(struct container *c)
 	run_build(c, &argv);
 	spec = (struct process_spec){ .argv = argv.words,
 		.output_max = OUTPUT_MAX,
-		.timeout_ms = RUN_MS };
+		.timeout_ms = run_ms(c) };
 	container_set(c, CONTAINER_STARTING);
 	if (task_start(&c->run, &spec, run_on_end, c, &err) != 0) {
 		container_fail(c, REFUSAL_ENGINE, err.text);
 		return;
 	}
 	c->called = true;
-	container_timer(c, START_MS, start_on_timer);
+	container_timer(c, c->host->config->start_ms, start_on_timer);
 	c->watch = loop_timer_add(c->host->loop,
 	    clock_monotonic_ms() + WATCH_MS, watch_on_timer, c);
 }

@@ -1,5 +1,6 @@
 #include "pool.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -206,6 +207,40 @@ pool_start(struct pool *pool, const struct cell_class *class,
 
 /* ---- one look over everything ---- */
 
+/* Does its failure say something of the engine?  Not when it is about this
+ * one's file system or image, or when docker was not even called: nobody may
+ * slow others down by what is his. */
+static bool
+blames_engine(const struct container *c)
+{
+	return c->called && !c->repaired && c->failure != REFUSAL_IMAGE;
+}
+
+static void
+note_failure(struct pool *pool, const struct container *c)
+{
+	int64_t now = clock_monotonic_ms();
+	struct container *other;
+
+	pool->warm_not_ms = now + WARM_PAUSE_MS;
+	if (!blames_engine(c))
+		return;
+	pause_note_failure(&pool->pause, c->failure, c->failure_text, now);
+	if (pool->pause.until_ms > pool->warm_not_ms)
+		pool->warm_not_ms = pool->pause.until_ms;
+	log_warn("%d starts in a row have failed: the next one in %" PRId64
+		 " s",
+	    pool->pause.failures, (pool->pause.until_ms - now) / 1000);
+	/* Who waits for what was about to be started is told, too. */
+	if (!pause_is_told(&pool->pause, now))
+		return;
+	TAILQ_FOREACH(other, &pool->containers, link)
+	{
+		if (other->state == CONTAINER_PREPARED)
+			container_end(other, false);
+	}
+}
+
 /* Tell of a start that failed: the first who waits for such a cell hears it,
  * the others get a new try. */
 static void
@@ -214,7 +249,7 @@ tell_failure(struct pool *pool, struct container *c)
 	struct ticket *ticket;
 
 	c->told = true;
-	pool->warm_not_ms = clock_monotonic_ms() + WARM_PAUSE_MS;
+	note_failure(pool, c);
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
 	{
 		if (pool_matches(c, ticket)) {
@@ -246,6 +281,10 @@ settle_containers(struct pool *pool)
 		next = TAILQ_NEXT(c, link);
 		if (c->state == CONTAINER_IDLE && !c->class->in_memory)
 			memcpy(pool->python, c->python, sizeof(pool->python));
+		if (c->state == CONTAINER_IDLE && !c->came_up) {
+			c->came_up = true;
+			pause_note_success(&pool->pause);
+		}
 		if (c->isolation != 0) {
 			pool->isolation = c->isolation;
 			memcpy(pool->hindrance, c->hindrance,

@@ -10,6 +10,7 @@
 #include "class.h"
 #include "container.h"
 #include "engine.h"
+#include "pause.h"
 
 /*
  * All containers and all who wait for one.  Whatever changes only marks the
@@ -78,6 +79,7 @@ struct pool {
 	int64_t isolation; /* what the last api cell said; 0: none has */
 	char hindrance[128];
 	int64_t warm_not_ms; /* a start failed: keep none warm before this */
+	struct pause pause;  /* after failed starts */
 };
 
 struct pool_count {

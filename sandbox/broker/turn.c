@@ -246,6 +246,44 @@ start_for(struct pool *pool, struct ticket *ticket)
 	return false;
 }
 
+/* Starts have failed, and the next one is not due yet.  True: the ticket was
+ * refused for it. */
+static bool
+refuse_pause(struct pool *pool, struct ticket *ticket)
+{
+	const struct pause *pause = &pool->pause;
+	int64_t now = clock_monotonic_ms();
+	char text[256];
+
+	if (!pause_is_told(pause, now))
+		return false;
+	(void)snprintf(text, sizeof(text), "%s (%d in a row; next try in %d s)",
+	    pause->text, pause->failures,
+	    (int)((pause->until_ms - now + 999) / 1000));
+	ticket_refuse(pool, ticket, pause->code, text);
+	return true;
+}
+
+/* May another container be started?  Otherwise when to look again. */
+static bool
+may_start(struct pool *pool)
+{
+	const struct container *c;
+
+	if (pool->pause.failures == 0)
+		return true;
+	if (pause_holds(&pool->pause, clock_monotonic_ms())) {
+		pool_due(pool, pool->pause.until_ms);
+		return false;
+	}
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (c->state <= CONTAINER_STARTING || c->run.running)
+			return false;
+	}
+	return true;
+}
+
 /* The first ticket that needs a new container: start one, make room, or refuse
  * it.  True when something was done. */
 static bool
@@ -268,9 +306,10 @@ start_one(struct pool *pool)
 		    pool_container_of(pool, ticket) != NULL ||
 		    (class->in_memory && is_promised(pool, ticket)))
 			continue;
-		if (refuse_engine(pool, ticket))
+		if (refuse_engine(pool, ticket) || refuse_pause(pool, ticket))
 			return true;
-		if (engine_state(pool->engine) != ENGINE_READY)
+		if (engine_state(pool->engine) != ENGINE_READY ||
+		    !may_start(pool))
 			return false;
 		if (find_room(pool, budget, &places[budget], &done)) {
 			if (start_for(pool, ticket))
@@ -286,14 +325,19 @@ start_one(struct pool *pool)
 static void
 run_prepared(struct pool *pool)
 {
+	const int most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
 	int runs = 0;
 	struct container *c;
 
+	if (pause_holds(&pool->pause, clock_monotonic_ms())) {
+		pool_due(pool, pool->pause.until_ms);
+		return;
+	}
 	TAILQ_FOREACH(c, &pool->containers, link)
 	runs += c->run.running ? 1 : 0;
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		if (c->state == CONTAINER_PREPARED && runs < POOL_RUNS_MAX) {
+		if (c->state == CONTAINER_PREPARED && runs < most) {
 			container_run(c);
 			runs++;
 		}

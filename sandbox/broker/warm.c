@@ -133,7 +133,7 @@ is_starting_enough(const struct pool *pool)
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 	n += c->state <= CONTAINER_STARTING ? 1 : 0;
-	return n >= POOL_RUNS_MAX;
+	return n >= (pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX);
 }
 
 /* Those who wait come first: nothing is begun beside as many starts as the

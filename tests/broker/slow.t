@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""A host on which containers start slowly: those who wait are told in time and
+why, starts get rarer and come one at a time, and a key gives them more time."""
+from brokerlib import *
+from fake import Fake
+
+SANDBOXES = 6
+
+
+def most_at_once(calls):
+    """How many docker run were under way at one time."""
+    now = most = 0
+    for word in calls:
+        now += (word == "run") - (word == "started")
+        most = max(most, now)
+    return most
+
+
+def too_slow():
+    fake = Fake(run="slow 3")
+    with Broker(IL_START_SECONDS="1.5", **fake.settings) as b:
+        for n in range(1, SANDBOXES + 1):
+            b.create(n)
+        began = time.monotonic()
+        asked = [b.ask_lease(n) for n in range(1, SANDBOXES + 1)]
+        answers = [a.answer() for a in asked]
+        took = time.monotonic() - began
+        is_([kind for kind, _ in answers], ["REFUSED"] * SANDBOXES,
+            "no start is quick enough: all are told")
+        note("after %.1f s" % took)
+        texts = [fields["TEXT"].decode() for _, fields in answers]
+        ok(all("IL_START_SECONDS" in text for text in texts),
+           "and why, with the key that helps: %s" % texts[-1])
+        ok(any("next try in" in text for text in texts),
+           "and when there is another try")
+        first = fake.calls()
+        ok(first.count("run") < SANDBOXES,
+           "not each of them had a start: %d" % first.count("run"))
+        is_(b.status()["ENGINE"], 1, "slow is not away")
+        # From here on one at a time, each later than the one before.
+        b.wait_log("3 starts in a row have failed", patience=PATIENCE) \
+            if wait_refused(b, 3) else None
+        rest = fake.calls()[len(first):]
+        ok(most_at_once(rest) <= 1, "after failures one at a time: %s" % rest)
+        ok("in 4 s" in b.logged(), "the pause grows")
+        fake.set(run="real")
+        ok(b.wait_granted(1, PATIENCE), "when docker is quick: granted")
+        before = b.logged().count("in a row")
+        is_(b.refusal(2), "GRANTED", "and there is no pause any more")
+        is_(b.logged().count("in a row"), before, "nothing failed")
+    fake.close()
+
+
+def wait_refused(b, failures):
+    """Ask until so many starts have failed."""
+    end = time.monotonic() + PATIENCE
+    while "%d starts in a row" % failures not in b.logged():
+        if time.monotonic() > end:
+            return False
+        b.refusal(3)
+        time.sleep(0.2)
+    return True
+
+
+def more_time():
+    fake = Fake(run="slow 3")
+    with Broker(IL_START_SECONDS="60", **fake.settings) as b:
+        b.create(1)
+        is_(b.refusal(1), "GRANTED", "the same host, with IL_START_SECONDS")
+    fake.close()
+
+
+main(too_slow, more_time)
