@@ -20,7 +20,7 @@ import traceback
 from house import ENV, SUITES, House, cache, output, overlay
 from install import follow, prepare
 from machine import HERE, HOST, end_on_signals
-from steps import ROOT, production
+from steps import production
 from table import fill
 
 # In this order; what takes longest comes last.
@@ -35,7 +35,6 @@ class Report:
         self.path = os.path.join(cache(), suite + ".log")
         self.file = open(self.path, "w", encoding="utf-8")
         self.results = []       # (group, passed, what)
-        self.figures = []       # (group, text)
 
     def line(self, text):
         """Print a line, and take it in."""
@@ -48,8 +47,6 @@ class Report:
         found = re.match(r"(not )?ok \d+ - (.*)", line)
         if found:
             self.results.append((group, found[1] is None, found[2]))
-        elif line.startswith("# figure "):
-            self.figures.append((group, line[len("# figure "):]))
         self.line(line)
 
     def result(self, group, passed, what, comment=""):
@@ -203,7 +200,7 @@ def main():
     for one in bad:
         print("# failed: " + ", ".join(one))
     if os.environ.get("FILL"):
-        fill(os.path.join(ROOT, "tests", "README.md"), reports)
+        fill()
     return 1 if bad else 0
 
 

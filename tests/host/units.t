@@ -62,7 +62,7 @@ def the_containers_have_the_ordinary_weight_beside_them():
 
 
 @test
-def no_program_but_the_brokers_pip_cells_runs_as_root():
+def no_program_runs_as_root():
     users = host.sh("ps -eo user:20,comm | grep ' il-' | sort -u")
     note(users)
     assert users and "root" not in users, users
