@@ -43,7 +43,8 @@ enum frame_kind {
 	FRAME_REFUSED = 6,	/* CODE (enum refusal), TEXT (for the log) */
 	FRAME_STATUS_IS = 7,	/* see the status tags */
 	FRAME_RESERVE = 8,	/* SIZE: so many bytes for the files of the
-				 * APIs, until the client hangs up; GRANTED */
+				 * APIs, until the client hangs up; all of them
+				 * together are bounded; GRANTED */
 
 	/* broker → cell, on the control socket */
 	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS; for a

@@ -31,8 +31,11 @@
 /* Two new images: journals, the first tables, the folder. */
 #define CREATION_BYTES (INT64_C(10) << 20)
 
-/* What RESERVE may ask for. */
-#define RESERVE_MAX (INT64_C(1) << 40)
+/* What RESERVE may ask for, all together: two steps of a file (filestore_new.c)
+ * for each process of il-api that may be at one, while it goes from one to the
+ * next. */
+#define RESERVE_EACH (INT64_C(18) << 20)
+#define RESERVE_PROCESSES 8 /* besides those of runs and of sessions */
 
 static void
 unreserve(struct client *client)
@@ -254,14 +257,37 @@ files_place(const struct config *config)
 	}
 }
 
+/* How much more may be reserved: whoever has il-api's socket could else keep
+ * the whole disk from those who write. */
+static int64_t
+reserve_left(const struct clients *clients)
+{
+	const struct config *config = clients->config;
+	int64_t left = RESERVE_EACH *
+	    (config->api_cells + config->api_sessions + RESERVE_PROCESSES);
+	const struct client *other;
+
+	LIST_FOREACH(other, &clients->all, link)
+	{
+		if (other->state == CLIENT_HAS_SPACE ||
+		    (other->state == CLIENT_WAITS_FOR_SPACE && !other->creates))
+			left -= other->bytes;
+	}
+	return left;
+}
+
 void
 request_reserve(struct client *client, const struct frame_view *view)
 {
 	int64_t bytes;
 
-	if (!frame_get_int(view, TAG_SIZE, &bytes) || bytes < 1 ||
-	    bytes > RESERVE_MAX) {
+	if (!frame_get_int(view, TAG_SIZE, &bytes) || bytes < 1) {
 		client_refuse(client, REFUSAL_INPUT, "a malformed RESERVE");
+		return;
+	}
+	if (bytes > reserve_left(client->clients)) {
+		client_refuse(client, REFUSAL_DISK,
+		    "il-api has reserved as much as it may");
 		return;
 	}
 	space_wait(client, false, bytes, files_place(client->clients->config));

@@ -281,6 +281,30 @@ def reservations():
         is_(held.sock.recv(1), b"", "a broker that is killed ends it")
 
 
+def reservations_have_a_bound():
+    """Whoever has il-api's socket may not keep all the disk for itself."""
+    with Disk(1100) as disk, Broker(IL_BASE_DIR=disk.path, IL_QUOTA="64m",
+                                    IL_PIP_QUOTA="64m", IL_API_CELLS="2",
+                                    IL_API_SESSIONS="2",
+                                    IL_API_FILES=disk.path) as b:
+        b.create(1, 64 * MIB, 100)
+        is_(b.reserve(1 << 40).answer()[1].get("CODE"), N["REFUSAL_DISK"],
+            "so much at once is refused")
+        held = [b.reserve(8 * MIB + 65536) for _ in range(100)]
+        granted = [a.answer()[0] for a in held].count("GRANTED")
+        note(granted)
+        ok(granted >= 2 * (2 + 2), "what its processes need is granted")
+        ok(granted < 100, "more than that is not")
+        with b.lease(1, access="ANY") as lease:
+            is_(lease.access(), "WRITE", "and people may still write")
+        held[0].close()
+        again = b.reserve(8 * MIB)
+        while again.answer()[0] != "GRANTED":   # it has yet to hear of the end
+            again = b.reserve(8 * MIB)
+        ok(True, "what is given back can be had again")
+
+
 main(two_fill_the_disk, many_at_one_moment, idle_cells_make_room,
      others_eat_the_disk, no_block_left, tidy_is_no_more, packages_are_read,
-     a_bound_on_sandboxes, killed_while_they_write, reservations)
+     a_bound_on_sandboxes, killed_while_they_write, reservations,
+     reservations_have_a_bound)
