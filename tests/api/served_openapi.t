@@ -107,14 +107,16 @@ def token(name, *limits):
         word for word in done.stdout.split() if word.startswith("il_"))}
 
 
-def fill(service):
-    """Runs that go on, as many as there is room for; their connections."""
+RUN = "/v1/execute", {"code": "import time; time.sleep(50)",
+                      "timeout_ms": 60000}
+
+
+def fill(service, path, body):
+    """Requests that go on, as many as there is room for; their connections."""
     links = []
     while True:
         link = service.connect()
-        link.request("POST", "/v1/execute", json.dumps(
-            {"code": "import time; time.sleep(50)", "timeout_ms": 60000}),
-            JSON)
+        link.request("POST", path, json.dumps(body), JSON)
         if select.select([link.sock], [], [], 0.5)[0]:
             link.close()
             return links
@@ -257,11 +259,19 @@ def tokens_are_asked_for_and_limited_as_in_the_examples():
 
 @test
 def a_full_queue_is_as_in_the_examples():
-    with Served(IL_API_CELLS="1", IL_API_QUEUE="1") as small:
-        links = fill(small)
+    """That of the runs, and that of the sessions."""
+    with Served(IL_API_CELLS="1", IL_API_SESSIONS="1",
+                IL_API_QUEUE="1") as small:
+        session = small.post("/v1/sessions", {}).json["session_id"]
+        links = fill(small, *RUN)
         wait_for(lambda: "inline_api_running 1\n" in small.get(
             "/metrics").text)
-        links += fill(small)
+        links += fill(small, *RUN)
+        command = f"/v1/sessions/{session}/bash", {"cmd": "sleep 50"}
+        links += fill(small, *command)
+        wait_for(lambda: "inline_api_running 2\n" in small.get(
+            "/metrics").text)
+        links += fill(small, *command)
         for path, method, op in each("503"):
             if not path.endswith("/bash"):
                 compare(op, "503", ask(small, path, method, op))
