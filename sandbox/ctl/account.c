@@ -23,6 +23,8 @@ static const char *const group_names[ACCOUNT_GROUPS] = {
 	[ACCOUNT_GROUP_WEB] = "inline-web",
 };
 
+#define PORT_FREE 1024 /* from here on anybody may listen */
+
 /* systemd/README.md has the same table. */
 static const struct {
 	size_t count;
@@ -41,7 +43,7 @@ static const int root_keeps[] = { CAP_CHOWN, CAP_DAC_OVERRIDE,
 	CAP_SETUID, CAP_MKNOD, CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_SYS_RESOURCE };
 
 void
-accounts_find(struct accounts *accounts)
+accounts_find(struct accounts *accounts, int64_t http_port)
 {
 	*accounts = (struct accounts){ .separate = geteuid() == 0 };
 	for (size_t i = 0; accounts->separate && i < ACCOUNT_GROUPS; i++) {
@@ -65,6 +67,7 @@ accounts_find(struct accounts *accounts)
 			a->groups[k] = accounts
 					   ->groups[memberships[i].groups[k]];
 	}
+	accounts->of[ACCOUNT_NGINX].low_ports = http_port < PORT_FREE;
 }
 
 const struct account *
@@ -85,21 +88,45 @@ root_may_keep(int capability)
 /* The kernel knows more of them than our headers: until it says that there is
  * no such one. */
 static int
-drop_bounds(bool all)
+drop_bounds(const struct account *account)
 {
-	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
-		if ((all || !root_may_keep(i)) &&
-		    prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0)
+	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++) {
+		bool keep = account == NULL ?
+		    root_may_keep(i) :
+		    account->low_ports && i == CAP_NET_BIND_SERVICE;
+
+		if (!keep && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0)
 			return -1;
+	}
 	return 0;
+}
+
+/* What outlives the change of the user, as permitted, is made to outlive exec:
+ * that one capability and no other. */
+static int
+keep_low_ports(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	sets[0].permitted = 1U << CAP_NET_BIND_SERVICE;
+	sets[0].inheritable = sets[0].permitted;
+	if (syscall(SYS_capset, &header, sets) != 0)
+		return -1;
+	return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_BIND_SERVICE,
+	    0, 0);
 }
 
 static int
 drop_identity(const struct account *a)
 {
-	if (setgroups(a->group_count, a->groups) != 0 ||
+	if ((a->low_ports && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) ||
+	    setgroups(a->group_count, a->groups) != 0 ||
 	    setresgid(a->gid, a->gid, a->gid) != 0 ||
-	    setresuid(a->uid, a->uid, a->uid) != 0)
+	    setresuid(a->uid, a->uid, a->uid) != 0 ||
+	    (a->low_ports && keep_low_ports() != 0))
 		return -1;
 	return chdir("/");
 }
@@ -108,7 +135,7 @@ int
 account_assume(const struct account *account, int first_fd)
 {
 	/* An ordinary user may not drop bounds, and has none to use. */
-	if (geteuid() == 0 && drop_bounds(account != NULL) != 0)
+	if (geteuid() == 0 && drop_bounds(account) != 0)
 		return -1;
 	if (account != NULL && drop_identity(account) != 0)
 		return -1;

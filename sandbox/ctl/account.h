@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -37,6 +38,7 @@ struct account {
 	gid_t gid;
 	gid_t groups[ACCOUNT_GROUPS_MAX]; /* supplementary */
 	size_t group_count;
+	bool low_ports; /* it keeps CAP_NET_BIND_SERVICE, and nothing else */
 };
 
 struct accounts {
@@ -45,16 +47,17 @@ struct accounts {
 	gid_t groups[ACCOUNT_GROUPS];
 };
 
-void accounts_find(struct accounts *accounts);
+/* http_port: below 1024 nginx keeps the right to open it. */
+void accounts_find(struct accounts *accounts, int64_t http_port);
 /* NULL: it runs as we do. */
 const struct account *accounts_get(const struct accounts *accounts,
     enum account_name name);
 
 /*
- * In a child, before exec: become that user for good, with no capability, none
- * that could be had, no other group and no way to new privileges; or, NULL,
- * stay who we are, without the latter.  Descriptors from first_fd on are
- * closed at exec.  -1: errno says why.
+ * In a child, before exec: become that user for good, with no capability (but
+ * for low_ports), none that could be had, no other group and no way to new
+ * privileges; or, NULL, stay who we are, without the latter.  Descriptors from
+ * first_fd on are closed at exec.  -1: errno says why.
  */
 int account_assume(const struct account *account, int first_fd);
 

@@ -159,7 +159,7 @@ share(struct run *run, const char **env_file, struct err *err)
 static int
 prepare(struct run *run, const char *env_file, struct err *err)
 {
-	accounts_find(&run->accounts);
+	accounts_find(&run->accounts, run->config->http_port);
 	if (make_folders(run, err) != 0 || take_lock(run, err) != 0)
 		return -1;
 	remove_traces(run->config);

@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -145,6 +146,35 @@ def each_program_has_the_rights_of_its_duty():
                                        "il-worker": 2}.get(name, 0), (name, one)
         assert all(len(names) == 1 for names in users.values()), users
         assert not users or len(users) == len(OWN), users
+
+
+def free_low_port():
+    for port in range(1023, 600, -1):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except PermissionError:
+                return None
+            except OSError:
+                continue
+            return port
+    return None
+
+
+@test
+def nginx_may_open_a_low_port_and_has_no_other_right():
+    port = free_low_port()
+    if port is None or os.geteuid() != 0:
+        print("# skipped: only root opens ports below 1024")
+        return
+    with Service(port=port) as service:
+        assert service.port == port
+        for pid, line in descendants(service).items():
+            if program(line) == "nginx":
+                one = status(pid)
+                for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+                    assert int(one[key][0], 16) == 1 << 10, (key, one)
+                assert "0" not in one["Uid"], one
 
 
 @test

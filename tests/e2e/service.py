@@ -92,10 +92,10 @@ def own_mounts():
 class Service:
     """`ilctl run`, its folder, its database and its stand-in."""
 
-    def __init__(self, **settings):
+    def __init__(self, port=None, **settings):
         """`settings` are configuration keys; a value of None unsets one."""
         self.folder = tempfile.mkdtemp(prefix="inline-e2e-")
-        self.port = free_port()
+        self.port = port or free_port()
         self.settings = {
             "IL_STATE_DIR": os.path.join(self.folder, "state"),
             "IL_BASE_DIR": os.path.join(self.folder, "sandboxes"),
