@@ -221,9 +221,13 @@ tokens_find(const struct tokens *tokens, const char *authorization)
 	authorization += 7;
 	authorization += strspn(authorization, " ");
 	if (strlen(authorization) != TOKENS_TEXT_LEN ||
-	    strncmp(authorization, PREFIX, strlen(PREFIX)) != 0 ||
-	    !text_parse_hex(authorization + strlen(PREFIX), 2 * SECRET_LEN,
-		secret, sizeof(secret)))
+	    strncmp(authorization, PREFIX, strlen(PREFIX)) != 0)
+		return NULL;
+	/* As it was given out and no other way: nginx counts by its text. */
+	authorization += strlen(PREFIX);
+	if (strspn(authorization, "0123456789abcdef") != 2 * SECRET_LEN ||
+	    !text_parse_hex(authorization, 2 * SECRET_LEN, secret,
+		sizeof(secret)))
 		return NULL;
 	hash_secret(secret, hash);
 	for (size_t i = 0; i < tokens->count; i++)

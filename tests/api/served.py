@@ -6,6 +6,7 @@ cells, and requests over HTTP.
         answer.status, answer.headers["Content-Type"], answer.json
 """
 
+import contextlib
 import http.client
 import json
 import os
@@ -80,4 +81,16 @@ class Served(Service):
         return answer.json
 
 
-__all__ = ["Answer", "JSON", "Served", "wait_for"]
+def open_below(folder, pids):
+    """How many files of a folder these processes have in hand: of nginx's
+    there is no name any more.
+    """
+    found = 0
+    for pid in pids:
+        for fd in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                found += os.readlink(f"/proc/{pid}/fd/{fd}").startswith(folder)
+    return found
+
+
+__all__ = ["Answer", "JSON", "Served", "open_below", "wait_for"]

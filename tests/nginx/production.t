@@ -17,8 +17,8 @@ import threading
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
-from served import Answer, JSON, Served, wait_for  # noqa: E402
-from service import BUILD, ROOT, free_port  # noqa: E402
+from served import Answer, JSON, Served, open_below, wait_for  # noqa: E402
+from service import BUILD, ROOT, children, free_port  # noqa: E402
 from tap import run, test  # noqa: E402
 
 NAME = "run.example.net"
@@ -91,6 +91,10 @@ class Production:
         self.process.terminate()
         self.process.wait(20)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def spooled(self):
+        """How many bodies are on the disk."""
+        return open_below(self.path("body/"), children([self.process.pid]))
 
     def connect(self, port):
         if port != 443:
@@ -281,6 +285,26 @@ def a_full_queue_is_503_and_says_when_to_come_again():
             assert answer.headers["Retry-After"] == "1", answer.headers
 
 
+def large_bodies_are_counted(nginx, bearer):
+    """Where strangers' connections are counted, too."""
+    def begin(size):
+        link = nginx.connect(443)
+        link.putrequest("POST", "/v1/files", skip_host=True)
+        link.putheader("Host", NAME)
+        link.putheader("Authorization", bearer)
+        link.putheader("Content-Length", "90000000")
+        link.endheaders(bytes(size))
+        return link
+
+    links = [begin(1 << 20), begin(1 << 20)]
+    wait_for(lambda: nginx.spooled() == 2)
+    answer = Answer(begin(0).getresponse())
+    assert answer.status == 503, answer
+    for link in links:
+        link.close()
+    wait_for(lambda: nginx.spooled() == 0)
+
+
 @test
 def opened_with_tokens_it_asks_for_them():
     folder = tempfile.mkdtemp(prefix="inline-tokens-")
@@ -301,6 +325,7 @@ def opened_with_tokens_it_asks_for_them():
                 assert answer.json["stdout"] == "42\n", answer
                 answer = nginx.ask("POST", path, body)
                 assert answer.status == 401, answer
+            large_bodies_are_counted(nginx, bearer)
             answer = nginx.ask("GET", "/metrics", port=443,
                                Authorization=bearer)
             assert answer.status == 403, answer

@@ -5,6 +5,7 @@ come, and so much of them at one time that the disk has room for it."""
 import http.client
 import os
 import re
+import select
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import tempfile
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
-from served import Answer, JSON, Served, wait_for  # noqa: E402
+from served import Answer, JSON, Served, open_below, wait_for  # noqa: E402
 from service import BUILD, ROOT, children  # noqa: E402
 from tap import run, test  # noqa: E402
 
@@ -63,16 +64,8 @@ def ask(*words, **more):
 
 
 def spooled(served):
-    """The files that nginx has in hand: it has no name for them any more."""
     place = os.path.join(served.settings["IL_STATE_DIR"], "nginx/")
-    found = 0
-    for pid in children(served.pids("nginx")):
-        for fd in os.listdir(f"/proc/{pid}/fd"):
-            try:
-                found += os.readlink(f"/proc/{pid}/fd/{fd}").startswith(place)
-            except OSError:
-                pass
-    return found
+    return open_below(place, children(served.pids("nginx")))
 
 
 first, second, third = add("first"), add("second"), add("third")
@@ -174,6 +167,35 @@ def so_many_large_ones_come_at_one_time_and_each_token_has_its_share():
 
 
 @test
+def a_token_has_its_share_however_it_is_written():
+    secret = first["Authorization"].split()[1]
+    links = [upload({"Authorization": scheme + secret})
+             for scheme in ("Bearer ", "bearer  ")]
+    for scheme in "BEARER ", "Bearer   ":
+        is_busy({"Authorization": scheme + secret})
+    upload(second).close()
+    for link in links:
+        link.close()
+    wait_for(lambda: spooled(served) == 0)
+
+
+@test
+def a_token_leaves_room_for_others_middling_ones():
+    form = FORM_HEAD + bytes(300_000)
+    body = b'{"input": "print(1)"}' + b" " * 300_000
+    links = [begin(served, "/v1/files", form, 7_000_000, Content_Type=FORM,
+                   **first) for _ in range(8)]
+    wait_for(lambda: spooled(served) == 8)
+    answer = served.post("/eval", body, first)
+    assert answer.status == 503, answer
+    answer = served.post("/eval", body, second)
+    assert answer.json["stdout"] == "1\n", answer
+    for link in links:
+        link.close()
+    wait_for(lambda: spooled(served) == 0)
+
+
+@test
 def small_bodies_stay_in_memory():
     with begin(served, "/eval", bytes(200_000), 250_000, **first) as link:
         assert served.get("/health").status == 200  # it has been read
@@ -206,6 +228,37 @@ def the_disk_is_reckoned_with_what_nginx_lets_in():
     assert "SPOOL_HUGE_BYTES (INT64_C(128) << 20)" in header
     assert max(int(size) for size in re.findall(
         r"client_max_body_size (\d+)m;", conf)) == 128
+
+
+@test
+def what_takes_no_body_keeps_none_in_memory():
+    for route in "/eval/", "/v1/files/x", "/v1/else":
+        answer = ask(served, route, length=20_000)
+        assert answer.status == 413, (route, answer)
+        assert ask(served, route, bytes(10_000), 10_000).status != 413
+
+
+@test
+def long_interactions_of_an_address_are_few_at_one_time():
+    def post(length, **more):
+        return begin(served, "/interactions", b"{", length, **more)
+
+    def holds(links):
+        """Those that are not refused: their bodies are waited for."""
+        return [link for link in links if not select.select(
+            [link], [], [], 0)[0]]
+
+    links = [post(60_000) for _ in range(16)]
+    with post(60_000) as one, post(10, chunked=True) as other:
+        assert receive(one).status == receive(other).status == 429
+    assert len(holds(links)) == 16
+    # Those that people send are not concerned.
+    assert ask(served, "/interactions", bytes(50_000), 50_000).status == 401
+    for link in links:
+        link.close()
+
+    wait_for(lambda: ask(served, "/interactions", bytes(60_000),
+                         60_000).status == 401)
 
 
 @test

@@ -1,6 +1,7 @@
 /* Bearer tokens: the file, who a header is, changes while it is in use. */
 #include "sandbox/base/tokens.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 
 #include "sandbox/base/err.h"
@@ -37,6 +38,7 @@ test_life(void)
 	struct tokens tokens;
 	char alice[TOKENS_TEXT_LEN + 1];
 	char bob[TOKENS_TEXT_LEN + 1];
+	char upper[TOKENS_TEXT_LEN + 1] = "il_";
 	char file[4096];
 	ssize_t n;
 	int fd;
@@ -64,6 +66,9 @@ test_life(void)
 	alice[TOKENS_TEXT_LEN - 1] ^= 1;
 	is_str(who(&tokens, "Bearer ", alice, ""), "", "one bit wrong");
 	alice[TOKENS_TEXT_LEN - 1] ^= 1;
+	for (size_t i = 3; alice[i] != '\0'; i++)
+		upper[i] = (char)toupper((unsigned char)alice[i]);
+	is_str(who(&tokens, "Bearer ", upper, ""), "", "in capitals");
 	ok(tokens_find(&tokens, NULL) == NULL, "no header");
 	ok(tokens_add(path, "bob", 0, 0, file, &err) < 0 &&
 		err.code == ERR_CONFLICT,
