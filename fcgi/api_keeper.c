@@ -33,7 +33,8 @@
 #define ASK_MS 1000
 #define END_MS 5000
 
-/* One byte each way; but what begins is a struct question. */
+/* One byte each way; but what begins is a struct question, and the last word to
+ * who has the cell may be a FRAME_LOST. */
 enum message {
 	BORROW = 'b',
 	LENT = 'l',
@@ -83,6 +84,24 @@ tell(int fd, char message)
 
 	if (fd_send_packet(fd, &message, 1, -1, -1, 0, &err) != 0)
 		log_debug("session: %s", err.text);
+}
+
+/* The cell is gone, or the lease: who has the cell is told why, as the broker
+ * tells us. */
+static void
+end_lost(const struct keeper *k)
+{
+	struct frame frame;
+	struct err err;
+
+	if (k->lent >= 0 && lease_is_out_of_memory(k->broker_fd)) {
+		frame_start(&frame, FRAME_LOST);
+		frame_add_int(&frame, TAG_REASON, REASON_MEMORY);
+		if (fd_send_packet(k->lent, frame.data, frame.len, -1, -1, 0,
+			&err) != 0)
+			log_debug("session: %s", err.text);
+	}
+	end_session(k);
 }
 
 static void
@@ -186,9 +205,10 @@ keep(struct keeper *k)
 				continue;
 			end_session(k);
 		}
-		if (clock_monotonic_ms() >= k->spec->until_ms ||
-		    p[2].revents != 0 || p[3].revents != 0)
+		if (clock_monotonic_ms() >= k->spec->until_ms)
 			end_session(k);
+		if (p[2].revents != 0 || p[3].revents != 0)
+			end_lost(k);
 		drop_gone(k, p + 4);
 		if (p[1].revents != 0)
 			take_back(k);

@@ -41,6 +41,7 @@ struct attempt {
 	struct http_request *req;
 	struct lease lease;
 	int cell_fd;
+	int broker_fd;
 	const char *cell_name;
 	bool deaf; /* to the client's hanging up */
 	struct cell *cell;
@@ -105,9 +106,25 @@ wait_for_cell(struct attempt *a)
 	}
 }
 
+/* The cell is gone, with what it still had to tell.  Code can have it that the
+ * memory limit takes the cell and not the code: that is how it has ended. */
+static void
+end_lost(struct attempt *a, int64_t since_us)
+{
+	a->run->lost = true;
+	a->run->end = API_LOST;
+	if (!a->cell->started || a->cell->file_left > 0 ||
+	    !lease_is_out_of_memory(a->broker_fd))
+		return;
+	a->run->end = API_RESULT;
+	cell_result_out_of_memory(&a->run->result,
+	    clock_monotonic_us() - since_us);
+}
+
 static void
 take_events(struct attempt *a, api_event_fn *event, void *arg)
 {
+	int64_t since_us = clock_monotonic_us();
 	struct cell_event e;
 	struct err err;
 	bool told = false;
@@ -116,7 +133,7 @@ take_events(struct attempt *a, api_event_fn *event, void *arg)
 		if (cell_next(a->cell, &e, clock_monotonic_ms() + 1, &err) !=
 		    0) {
 			log_warn("%s cell=%s", err.text, a->cell_name);
-			a->run->end = API_LOST;
+			end_lost(a, since_us);
 			return;
 		}
 		a->run->started = a->run->started || e.kind != CELL_QUIET;
@@ -154,8 +171,8 @@ converse(struct attempt *a, const struct cell_request *request,
 	free(a->cell);
 }
 
-/* A run does not take its cell with it, not by using up the memory either: PID
- * 1 outlives that and says so.  So this is our fault, or somebody ended the
+/* A run does not take its cell with it, and where it does by using up the
+ * memory, that is known.  So this is our fault, or somebody ended the
  * container, and nothing is known of what the run did. */
 static void
 tell_loss(const struct attempt *a)
@@ -197,6 +214,7 @@ attempt(struct api_run *run, struct api_app *app, struct http_request *req,
 		return;
 	}
 	a.cell_fd = a.lease.cell_fd;
+	a.broker_fd = a.lease.broker_fd;
 	a.cell_name = a.lease.cell_name;
 	metrics_change(&app->metrics, METRICS_RUNNING, 1);
 	if (!http_client_gone(req))
@@ -229,14 +247,15 @@ api_run(struct api_run *run, struct api_app *app, struct http_request *req,
 
 void
 api_run_in(struct api_run *run, struct api_app *app, struct http_request *req,
-    int cell_fd, const struct cell_request *request, api_event_fn *event,
-    void *arg)
+    int cell_fd, int broker_fd, const struct cell_request *request,
+    api_event_fn *event, void *arg)
 {
 	int64_t began_us = clock_monotonic_us();
 	struct attempt a = { .run = run,
 		.req = req,
 		.lease = LEASE_NONE,
 		.cell_fd = cell_fd,
+		.broker_fd = broker_fd,
 		.deaf = true,
 		.cell_name = "of a session" };
 

@@ -31,6 +31,7 @@ struct api_run {
 	enum lease_outcome refusal;
 	struct cell_result result;
 	bool started;
+	bool lost;   /* the cell, whatever else is known */
 	bool enough; /* set by the event function: the run is to end, since
 		      * no more of its output is wanted */
 	char reference[API_REFERENCE_LEN + 1];
@@ -50,10 +51,11 @@ void api_run(struct api_run *run, struct api_app *app, struct http_request *req,
     api_event_fn *event, void *arg);
 
 /* The same in a cell that is leased already, a session's: it goes on to its end
- * when the client hangs up, since the session goes on, too. */
+ * when the client hangs up, since the session goes on, too.  broker_fd: where
+ * it is told what has become of the cell (lease_is_out_of_memory()). */
 void api_run_in(struct api_run *run, struct api_app *app,
-    struct http_request *req, int cell_fd, const struct cell_request *request,
-    api_event_fn *event, void *arg);
+    struct http_request *req, int cell_fd, int broker_fd,
+    const struct cell_request *request, api_event_fn *event, void *arg);
 
 /* Count how it ended; kind: an enum api_kind. */
 void api_run_count(const struct api_run *run, struct api_app *app, size_t kind);

@@ -91,8 +91,8 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 
 	if (inputs->count == 0)
 		return true;
-	api_run_in(&run, app, req, lease->cell_fd, &request, ignore_event,
-	    NULL);
+	api_run_in(&run, app, req, lease->cell_fd, lease->broker_fd, &request,
+	    ignore_event, NULL);
 	if (run.end != API_RESULT) {
 		api_answer_lost(req, &run);
 		return false;
@@ -270,8 +270,9 @@ run_command(struct api_app *app, struct http_request *req, int connection,
 
 	capture_init(&command.out, OUTPUT_MAX);
 	capture_init(&command.err, OUTPUT_MAX);
-	api_run_in(&run, app, req, cell_fd, &request, take_output, &command);
-	if (run.end == API_RESULT)
+	api_run_in(&run, app, req, cell_fd, connection, &request, take_output,
+	    &command);
+	if (run.end == API_RESULT && !run.lost)
 		keeper_return(connection);
 	else
 		(void)close(connection); /* which ends the session */

@@ -19,6 +19,7 @@ frame_kind_known(enum frame_kind kind)
 	case FRAME_REFUSED:
 	case FRAME_STATUS_IS:
 	case FRAME_RESERVE:
+	case FRAME_LOST:
 	case FRAME_SERVE:
 	case FRAME_READY:
 	case FRAME_IDLE:

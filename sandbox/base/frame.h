@@ -45,6 +45,9 @@ enum frame_kind {
 	FRAME_RESERVE = 8,	/* SIZE: so many bytes for the files of the
 				 * APIs, until the client hangs up; all of them
 				 * together are bounded; GRANTED */
+	FRAME_LOST = 9,		/* in a lease, the last word: the cell has ended
+				 * by itself, REASON: REASON_MEMORY.  Where the
+				 * reason is another, there is no such frame */
 
 	/* broker → cell, on the control socket */
 	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS; for a
@@ -54,7 +57,8 @@ enum frame_kind {
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
 				 * ISOLATION (an api cell), TEXT (why it is
 				 * not more than that; what of IL_PRELOAD could
-				 * not be imported) */
+				 * not be imported); on it rides the file that
+				 * counts the memory limit's kills */
 	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left;
 				 * RETIRE */
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -412,4 +413,16 @@ process_describe(const struct process_result *result, char *text, size_t size)
 	if (len > 0 && strlen(text) < size)
 		(void)snprintf(text + strlen(text), size - strlen(text),
 		    ": %.*s", (int)len, line);
+}
+
+int
+process_of_peer(int sock)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
+	    peer.pid <= 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, peer.pid, 0);
 }

@@ -83,4 +83,8 @@ bool process_succeeded(const struct process_result *result);
 void process_describe(const struct process_result *result, char *text,
     size_t size);
 
+/* A pidfd of who connected to a unix socket; -1 when it cannot be had (it has
+ * ended, or is in a pid namespace that is not seen from here). */
+int process_of_peer(int sock);
+
 #endif

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
@@ -19,11 +18,13 @@
 #include "../base/images.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "../base/process.h"
 #include "admission.h"
 #include "class.h"
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
+#include "ooms.h"
 
 #define RELEASE_MS 2000 /* to come back clean after a lease */
 #define EXIT_MS 2000	/* to end by itself; and between two kills */
@@ -68,6 +69,7 @@ container_new(struct container_host *host, const struct cell_class *class,
 	c->listen_fd = -1;
 	c->control_fd = -1;
 	c->pidfd = -1;
+	c->ooms_fd = -1;
 	task_init(&c->run, host->loop);
 	task_init(&c->remove, host->loop);
 	task_init(&c->tool, host->loop);
@@ -98,6 +100,8 @@ container_gone(struct container *c)
 	container_timer(c, -1, NULL);
 	container_close(c, &c->control_fd);
 	container_close(c, &c->pidfd);
+	cleanup_close(&c->ooms_fd);
+	c->ooms_fd = -1;
 	task_cancel(&c->run);
 	task_cancel(&c->remove);
 	task_cancel(&c->tool);
@@ -211,6 +215,16 @@ container_broken(struct container *c, const char *what)
 	container_end(c, true);
 }
 
+/* It has ended by itself, and its cgroup is gone in a moment. */
+static void
+container_ask_why(struct container *c)
+{
+	if (c->state != CONTAINER_LEASED || ooms_count(c->ooms_fd) <= c->ooms)
+		return;
+	c->out_of_memory = true;
+	log_info("out of memory cell=%s", c->name);
+}
+
 /* ---- the conversation on the control socket ---- */
 
 static void
@@ -314,16 +328,21 @@ container_is_idle(struct container *c)
 	return true;
 }
 
+/* attached: a descriptor that came with it, which may be taken over, or -1. */
 static bool
-container_take(struct container *c, const void *packet, size_t len)
+container_take(struct container *c, const void *packet, size_t len,
+    int *attached)
 {
 	struct frame_view view;
 	int64_t retire;
 
 	if (!frame_parse(&view, packet, len))
 		return false;
-	if (view.kind == FRAME_READY)
+	if (view.kind == FRAME_READY) {
+		if (c->ooms_fd < 0 && ooms_valid(*attached))
+			c->ooms_fd = steal_fd(attached);
 		return container_ready(c, &view);
+	}
 	if (view.kind != FRAME_IDLE)
 		return false;
 	if (frame_get_int(&view, TAG_RETIRE, &retire) && retire != 0)
@@ -336,13 +355,14 @@ control_on_packet(void *arg, int fd, uint32_t events)
 {
 	struct container *c = arg;
 	char packet[CONTROL_MAX];
+	auto_close int attached = -1;
 	struct err err;
-	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), NULL, NULL,
-	    0, &err);
+	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), &attached,
+	    NULL, 0, &err);
 
 	(void)events;
 	if (len > 0) {
-		if (!container_take(c, packet, (size_t)len))
+		if (!container_take(c, packet, (size_t)len, &attached))
 			container_broken(c, "the cell broke the protocol");
 		return;
 	}
@@ -352,6 +372,7 @@ control_on_packet(void *arg, int fd, uint32_t events)
 		container_fail(c, REFUSAL_START, "the cell died at its start");
 		return;
 	}
+	container_ask_why(c);
 	log_info("the cell went away cell=%s sandbox=%s", c->name, c->sandbox);
 	container_end(c, false);
 }
@@ -368,33 +389,21 @@ pidfd_on_death(void *arg, int fd, uint32_t events)
 		(void)snprintf(c->failure_text, sizeof(c->failure_text),
 		    "the cell died at its start");
 	}
+	container_ask_why(c);
 	if (c->state != CONTAINER_ENDING)
 		log_info("the cell died cell=%s sandbox=%s", c->name,
 		    c->sandbox);
 	container_gone(c);
 }
 
-/* A pidfd of the first process in the container: when that is dead the kernel
- * has killed all others there.  (A broker in a pid namespace of its own does
- * not see it, and asks docker instead.) */
-static int
-peer_pidfd(int sock)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
-	    peer.pid <= 0)
-		return -1;
-	return (int)syscall(SYS_pidfd_open, peer.pid, 0);
-}
-
+/* When its first process is dead the kernel has killed all others there.  (A
+ * broker in a pid namespace of its own does not see it, and asks docker.) */
 void
 container_connected(struct container *c, int control_fd)
 {
 	c->control_fd = control_fd;
 	loop_add(c->host->loop, control_fd, EPOLLIN, control_on_packet, c);
-	c->pidfd = peer_pidfd(control_fd);
+	c->pidfd = process_of_peer(control_fd);
 	if (c->pidfd >= 0)
 		loop_add(c->host->loop, c->pidfd, EPOLLIN, pidfd_on_death, c);
 }
@@ -449,6 +458,7 @@ container_lease(struct container *c, int64_t lease_ms, enum access access)
 		return -1;
 	}
 	cell_end = ends[1];
+	c->ooms = ooms_count(c->ooms_fd);
 	frame_start(&frame, FRAME_SERVE);
 	serve_add_policy(&frame, c);
 	frame_add_int(&frame, TAG_ACCESS, access);

@@ -63,7 +63,6 @@ struct container_host {
 };
 
 #define CONTAINER_IMAGES 2
-
 struct container {
 	TAILQ_ENTRY(container) link;
 	struct container_host *host;
@@ -91,7 +90,6 @@ struct container {
 	unsigned int number;	      /* of all containers of this life */
 	enum refusal failure;	      /* why it did not start; 0: it did */
 	char failure_text[200];
-
 	bool writable; /* the first image; a cell may read the other */
 	struct reservation *reserved[CONTAINER_IMAGES];
 	struct attachment images[CONTAINER_IMAGES];
@@ -99,7 +97,10 @@ struct container {
 	size_t image_next;
 	int listen_fd;
 	int control_fd;
-	int pidfd; /* of its first process; -1: not known */
+	int pidfd;	    /* of its first process; -1: not known */
+	int ooms_fd;	    /* ooms.h; -1: not known */
+	int64_t ooms;	    /* before the lease */
+	bool out_of_memory; /* that ended it in a lease */
 	struct task run;
 	struct task remove;
 	struct task tool;	  /* docker wait, e2fsck */
@@ -143,8 +144,7 @@ void prepare_begin(struct container *c);
 const char *prepare_target(const struct container *c, size_t i);
 /* Nobody may connect any more. */
 void launch_stop(struct container *c);
-/* Let go of the images as well: what has mounted them has them now, or nothing
- * ever will. */
+/* And of the images: what mounts them has them now, or nothing ever will. */
 void launch_release(struct container *c);
 
 #endif

@@ -267,7 +267,7 @@ tell_lost(struct container *c)
 
 	c->ticket = NULL;
 	ticket->container = NULL;
-	ticket->lost(ticket);
+	ticket->lost(ticket, c->out_of_memory);
 }
 
 /* What became of the containers. */

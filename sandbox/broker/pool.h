@@ -33,8 +33,9 @@ struct ticket {
 	    enum access access);
 	void (*refused)(struct ticket *ticket, enum refusal code,
 	    const char *text);
-	/* After granted: the cell has ended by itself. */
-	void (*lost)(struct ticket *ticket);
+	/* After granted: the cell has ended by itself; out_of_memory: for want
+	 * of that. */
+	void (*lost)(struct ticket *ticket, bool out_of_memory);
 
 	TAILQ_ENTRY(ticket) link;
 	struct container *container; /* granted */

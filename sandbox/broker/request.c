@@ -70,9 +70,17 @@ lease_on_refused(struct ticket *ticket, enum refusal code, const char *text)
 }
 
 static void
-lease_on_lost(struct ticket *ticket)
+lease_on_lost(struct ticket *ticket, bool out_of_memory)
 {
-	client_close(client_of(ticket));
+	struct client *client = client_of(ticket);
+	struct frame frame;
+
+	if (out_of_memory) {
+		frame_start(&frame, FRAME_LOST);
+		frame_add_int(&frame, TAG_REASON, REASON_MEMORY);
+		(void)client_send(client, &frame, -1);
+	}
+	client_close(client);
 }
 
 static bool

@@ -7,6 +7,7 @@ and with PID 1 the kernel ends every process of the container.
 
 import os
 import select
+import sys
 import _socket
 
 from frames import (FRAME_IDLE, FRAME_MAX, FRAME_READY, FRAME_SERVE,
@@ -43,6 +44,7 @@ class Control:
     def __init__(self, sock):
         self.sock = sock
         self.fd = sock.fileno()
+        self.ooms = None        # what counts the memory limit's kills
 
     def let_go(self):
         """From here on only the descriptor: no object of a clone's is to
@@ -50,9 +52,18 @@ class Control:
         self.sock.detach()
 
     def send_ready(self, version, isolation=None, why=None):
-        os.write(self.fd, frame(FRAME_READY, (TAG_PYTHON, version.encode()),
-                                (TAG_ISOLATION, isolation),
-                                (TAG_TEXT, why and why.encode())))
+        packet = frame(FRAME_READY, (TAG_PYTHON, version.encode()),
+                       (TAG_ISOLATION, isolation),
+                       (TAG_TEXT, why and why.encode()))
+        counter = [] if self.ooms is None else [
+            (_socket.SOL_SOCKET, _socket.SCM_RIGHTS,
+             self.ooms.to_bytes(4, sys.byteorder))]
+        sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET, 0,
+                              self.fd)
+        try:
+            sock.sendmsg([packet], counter)
+        finally:
+            sock.detach()
 
     def send_idle(self, retire=None):
         self.sock.send(frame(FRAME_IDLE, (TAG_RETIRE, retire)))

@@ -61,6 +61,7 @@ class Cell:
         self.run_of = (native, bare, *protect())    # what a Run is made with
         self.control = Control(connect(socket))
         self.children = Children(self.control.fd)
+        self.control.ooms = self.children.oom_fd
         self.spare = None       # the process ahead
         self.lease = None
         self.over = False       # no more requests of this lease

@@ -1,6 +1,7 @@
 #include "cell.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 
 #include "../base/clock.h"
@@ -296,4 +297,14 @@ cell_next(struct cell *cell, struct cell_event *event, int64_t deadline_ms,
 		    "the cell sent a frame of kind %d that has no place here",
 		    (int)view.kind);
 	return 0;
+}
+
+void
+cell_result_out_of_memory(struct cell_result *result, int64_t wall_us)
+{
+	*result = (struct cell_result){ .reason = REASON_MEMORY,
+		.signal = SIGKILL,
+		.wall_us = wall_us,
+		.used_bytes = -1,
+		.used_files = -1 };
 }

@@ -128,6 +128,9 @@ struct cell {
 	unsigned char packet[FRAME_MAX];
 };
 
+/* How a run has ended whose memory took its cell with it. */
+void cell_result_out_of_memory(struct cell_result *result, int64_t wall_us);
+
 #define CELL_LEFT_OUT_MAX 1000 /* files that a cell may say it left out */
 
 void cell_init(struct cell *cell, int fd);

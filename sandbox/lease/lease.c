@@ -13,6 +13,7 @@
 
 /* An answer of the broker is small: no field of it is longer than a text. */
 #define ANSWER_MAX 4096
+#define LOST_MS 2000 /* for the broker to see what we have seen */
 
 /* The refusals of the protocol are our outcomes, number by number. */
 _Static_assert((int)LEASE_REFUSED_INPUT == (int)REFUSAL_INPUT, "refusals");
@@ -153,6 +154,22 @@ lease_close(struct lease *lease)
 	cleanup_close(&lease->cell_fd);
 	cleanup_close(&lease->broker_fd);
 	*lease = (struct lease)LEASE_NONE;
+}
+
+bool
+lease_is_out_of_memory(int broker_fd)
+{
+	unsigned char packet[ANSWER_MAX];
+	struct frame_view view;
+	struct err err;
+	int64_t reason;
+	ssize_t len = fd_receive_packet(broker_fd, packet, sizeof(packet), NULL,
+	    NULL, LOST_MS, &err);
+
+	return len > 0 && frame_parse(&view, packet, (size_t)len) &&
+	    view.kind == FRAME_LOST &&
+	    frame_get_int(&view, TAG_REASON, &reason) &&
+	    reason == REASON_MEMORY;
 }
 
 /* A question that is answered by a bare GRANTED. */

@@ -69,6 +69,10 @@ enum lease_outcome lease_open(struct lease *lease, const char *socket_path,
 /* Close both ends; safe on LEASE_NONE and twice. */
 void lease_close(struct lease *lease);
 
+/* The cell of a lease has broken off: has its memory been used up?  The broker
+ * says so on broker_fd, before it hangs up; asked once, within 2 s. */
+bool lease_is_out_of_memory(int broker_fd);
+
 /* Make or remove a sandbox's workspace.  Both are idempotent.  Removal ends its
  * cells first. */
 enum lease_outcome lease_create_workspace(const char *socket_path,

@@ -104,6 +104,7 @@ run_close(struct run *run)
 struct wait {
 	struct run *run;
 	const struct run_sink *sink;
+	int64_t since_us;
 	int64_t deadline_ms;
 	int64_t tick_at_ms; /* INT64_MAX: never */
 	int signal_fd;	    /* -1: it is stopping already */
@@ -119,6 +120,7 @@ wait_init(struct wait *wait, struct run *run, int64_t wall_ms,
 	*wait = (struct wait){
 		.run = run,
 		.sink = sink,
+		.since_us = clock_monotonic_us(),
 		.deadline_ms = now_ms + wall_ms + OUTSIDE_MS,
 		.tick_at_ms = INT64_MAX,
 		.signal_fd = run->task->worker->signal_fd,
@@ -170,6 +172,20 @@ wait_for_cell(struct wait *wait)
 	}
 }
 
+/* The cell is gone, with what it still had to tell.  Code can have it that the
+ * memory limit takes the cell and not the code: that is how it has ended. */
+static bool
+end_lost(struct run *run, const struct wait *wait)
+{
+	if (!run->cell->started || run->cell->file_left > 0 ||
+	    !lease_is_out_of_memory(run->lease.broker_fd))
+		return end_with(run, RUN_BROKEN);
+	cell_result_out_of_memory(&run->outcome.result,
+	    clock_monotonic_us() - wait->since_us);
+	(void)end_with(run, RUN_RESULT);
+	return true;
+}
+
 static bool
 take_events(struct run *run, struct wait *wait, struct err *err)
 {
@@ -178,7 +194,7 @@ take_events(struct run *run, struct wait *wait, struct err *err)
 	while (wait_for_cell(wait)) {
 		if (cell_next(run->cell, &event, clock_monotonic_ms() + 1,
 			err) < 0)
-			return end_with(run, RUN_BROKEN);
+			return end_lost(run, wait);
 		if (event.kind == CELL_RESULT) {
 			run->outcome.end = RUN_RESULT;
 			run->outcome.result = event.result;

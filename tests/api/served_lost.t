@@ -6,6 +6,7 @@ that used up its memory; a run that does is not taken for a lost cell.
 import json
 import os
 import re
+import shlex
 
 from served import JSON, Served, wait_for
 from service import docker
@@ -134,6 +135,69 @@ def memory_that_is_used_up_is_no_lost_cell():
     answer = served.eval(input=MEMORY["of mapped files"], timeout_ms=20000)
     assert answer["returncode"] in (1, 137), answer
     assert lost() == before
+
+
+# No better a choice for the kernel than the first process of the container, and
+# smaller.
+SMALL = """
+import os, time
+print("before", flush=True)
+for folder in "/tmp", "/dev/shm", "/code", ".":
+    try:
+        with open(folder + "/x", "wb", 0) as file:
+            while True: file.write(bytes(1 << 16))
+    except OSError: pass
+for i in range(25):
+    try:
+        if os.fork() == 0: break
+    except OSError: break
+x = []
+while True:
+    x.append(b"x" * (1 << 14))
+    time.sleep(0.001)
+"""
+TAKES_THE_CELL = """
+import os, sys
+with open("/proc/self/oom_score_adj", "w") as file:
+    file.write(open("/proc/1/oom_score_adj").read())
+os.execv(sys.executable, [sys.executable, "-ISc", %r])
+""" % SMALL
+
+
+def went_away(service):
+    with open(service.log) as file:
+        return file.read().count("out of memory cell=")
+
+
+@test
+def memory_that_takes_the_cell_of_a_session_is_told():
+    before = lost(), went_away(served)
+    session = served.post("/v1/sessions", {}).json["session_id"]
+    path = "/v1/sessions/%s/bash" % session
+    answer = served.post(path, {"cmd": "exec python3 -c " + shlex.quote(TAKES_THE_CELL),
+                                "timeout_ms": 20000})
+    assert answer.status == 200, answer
+    assert (answer.json["exit_code"], answer.json["timed_out"],
+            answer.json["stdout"]) == (137, False, "before\n"), answer
+    assert (lost(), went_away(served)) == (before[0], before[1] + 1)
+    wait_for(lambda: served.post(path, {"cmd": "true"}).status == 404)
+
+
+@test
+def memory_that_takes_the_cell_of_one_run_is_told():
+    with Served(IL_API_CELLS="1", IL_API_MEMORY="128m",
+                IL_API_ISOLATION="cell") as apart:
+        answer = apart.execute(TAKES_THE_CELL, timeout_ms=20000)
+        assert (answer["exit_code"], answer["stdout"]) == (137, "before\n"), (
+            answer)
+        answer = apart.eval(input=TAKES_THE_CELL, timeout_ms=20000)
+        assert (answer["returncode"], answer["stdout"]) == (
+            137, "before\n"), answer
+        answer = apart.post("/v1/execute/stream", {
+            "code": TAKES_THE_CELL, "timeout_ms": 20000})
+        assert "event: result" in answer.text, answer
+        assert went_away(apart) == 3
+        assert "outcome=\"lost\"} 0" in apart.get("/metrics").text
 
 
 try:

@@ -95,6 +95,42 @@ def a_memory_bomb_ends_with_the_truth():
     alive()
 
 
+# No better a choice for the kernel than the first process of the container, and
+# smaller.
+SMALL = """
+import os, time
+print("before", flush=True)
+for folder in "/tmp", "/dev/shm", "/code", ".":
+    try:
+        with open(folder + "/x", "wb", 0) as file:
+            while True: file.write(bytes(1 << 16))
+    except OSError: pass
+for i in range(25):
+    try:
+        if os.fork() == 0: break
+    except OSError: break
+x = []
+while True:
+    x.append(b"x" * (1 << 14))
+    time.sleep(0.001)
+"""
+TAKES_THE_CELL = """
+import os, sys
+with open("/proc/self/oom_score_adj", "w") as file:
+    file.write(open("/proc/1/oom_score_adj").read())
+os.execv(sys.executable, [sys.executable, "-ISc", %r])
+""" % SMALL
+
+
+@test
+def memory_that_takes_the_cell_is_told_as_memory():
+    text = py(TAKES_THE_CELL)
+    assert "before\n" in text and "memory limit of 128 MiB" in text, text
+    with open(service.log) as file:
+        assert "out of memory cell=" in file.read()
+    alive()
+
+
 @test
 def an_output_flood_is_ended():
     text = py("while True: print('x' * 1000)")
