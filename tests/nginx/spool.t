@@ -196,6 +196,19 @@ def a_token_leaves_room_for_others_middling_ones():
 
 
 @test
+def who_asks_much_of_the_files_leaves_room_for_others():
+    links = [begin(served, "/v1/files", FORM_HEAD, 2000, Content_Type=FORM,
+                   **first) for _ in range(16)]
+    answer = served.get("/v1/files", **first)
+    assert answer.status == 503, answer
+    assert answer.headers["Retry-After"] == "1", answer.headers
+    assert served.get("/v1/files", **second).status == 200
+    for link in links:
+        link.close()
+    wait_for(lambda: served.get("/v1/files", **first).status == 200)
+
+
+@test
 def small_bodies_stay_in_memory():
     with begin(served, "/eval", bytes(200_000), 250_000, **first) as link:
         assert served.get("/health").status == 200  # it has been read
