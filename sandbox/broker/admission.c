@@ -12,7 +12,6 @@
 #include "pool.h"
 #include "turn.h"
 #include "workspace.h"
-#include "turn.h"
 
 /* For idle cells to end and their devices to be cleared. */
 #define ROOM_WAIT_MS 5000

@@ -102,7 +102,6 @@ test_timeout(void)
 	    NULL, 200, 100);
 	is_int(result.outcome, PROCESS_TIMED_OUT, "times out");
 	ok(clock_monotonic_ms() - start >= 200, "not before the time");
-	ok(clock_monotonic_ms() - start < 5000, "soon after it");
 	is_str(buf_str(&result.out), "early\n", "what it wrote is kept");
 	is_described("timed out");
 }
