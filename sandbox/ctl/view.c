@@ -102,6 +102,7 @@ build(const char *const *paths, size_t count)
 	int fds[PATHS_MAX];
 	char source[64];
 
+	(void)umask(022); /* what is made on the way is to be passed */
 	if (unshare(CLONE_NEWNS) != 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0 ||
 	    leave_containers() != 0)

@@ -180,8 +180,10 @@ def nginx_may_open_a_low_port_and_has_no_other_right():
 @test
 def a_clone_that_only_root_may_enter_works():
     """Programs and all that they read lie below it, too."""
-    with tempfile.TemporaryDirectory(prefix="inline-clone-") as clone:
-        assert os.stat(clone).st_mode & 0o777 == 0o700
+    with tempfile.TemporaryDirectory(prefix="inline-clone-") as top:
+        assert os.stat(top).st_mode & 0o777 == 0o700
+        clone = os.path.join(top, "folder", "clone")
+        os.makedirs(clone, 0o700)
         for name in ("bin", "lib"):
             shutil.copytree(os.path.join(BUILD, name),
                             os.path.join(clone, name))
