@@ -47,10 +47,12 @@ class Bare:
 
 
 def derived(b):
-    """Names of what this broker has derived."""
-    return docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}",
-                  "--filter", "label=inline.derived=1", "--filter",
-                  "label=inline.instance=" + b.instance())
+    """Names of what this broker has derived; one that was removed while a
+    container used it has none any more."""
+    names = docker("image", "ls", "--format", "{{.Repository}}:{{.Tag}}",
+                   "--filter", "label=inline.derived=1", "--filter",
+                   "label=inline.instance=" + b.instance())
+    return [name for name in names if "<none>" not in name]
 
 
 def has_byte_code(b, n):

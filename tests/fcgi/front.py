@@ -247,12 +247,13 @@ def free_port():
         return sock.getsockname()[1]
 
 
-def wait_for_socket(address, process, seconds=START_SECONDS):
+def wait_for_socket(address, process, seconds=START_SECONDS,
+                    kind=socket.SOCK_STREAM):
     """Wait until somebody listens."""
     deadline = time.monotonic() + seconds
     family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
     while time.monotonic() < deadline:
-        with socket.socket(family) as sock:
+        with socket.socket(family, kind) as sock:
             try:
                 sock.connect(address)
                 return

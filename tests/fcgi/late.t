@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """Nothing is begun for who has given up: what waited too long in front of
 il-fcgi is dropped, counted, and makes no job."""
+import contextlib
 import os
 import select
 import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -124,6 +126,26 @@ def uploads(front):
                and 'route="/v1/files"' in line)
 
 
+@contextlib.contextmanager
+def broker(front):
+    """il-sandboxd beside it, which grants what is uploaded its room."""
+    environment = dict(front.environment, IL_BASE_DIR=front.path("sandboxes"),
+                       IL_API_WARM="0", SANDBOX_DERIVE="0",
+                       SANDBOX_PULL_ON_STARTUP="0",
+                       IL_LIB_DIR=os.path.join(f.BUILD, "lib"))
+    with open(front.log_path, "ab") as log:
+        process = subprocess.Popen([os.path.join(f.BUILD, "bin", "il-sandboxd")],
+                                   env=environment, stderr=log,
+                                   stdin=subprocess.DEVNULL)
+    try:
+        f.wait_for_socket(front.path("broker/api/lease.sock"), process,
+                          kind=socket.SOCK_SEQPACKET)
+        yield
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
 def check_upload(front):
     """A program that hangs up before its turn has uploaded nothing."""
     body = (b"--x\r\nContent-Disposition: form-data; name=file; "
@@ -158,6 +180,6 @@ with f.Front() as front:
     tap.equal(front.request("GET", "/metrics/discord",
                             headers={"Host": "elsewhere"}).status, 403,
               "the counters are for this machine alone")
-with f.Front(program="il-api") as front:
+with f.Front(program="il-api") as front, broker(front):
     check_upload(front)
 tap.done()
