@@ -61,6 +61,23 @@ class Shared(ctypes.Structure):
         ("own", ctypes.c_void_p)]
 
 
+def load(path):
+    """The library at a path, or a copy of it in memory where that file system
+    is one that nothing may be executed from: /run, on Debian 13.
+    """
+    # PyDLL: who forks must not let go of the interpreter's lock.
+    try:
+        return ctypes.PyDLL(path)
+    except OSError:
+        copy = os.memfd_create("libkeeper.so", os.MFD_CLOEXEC)
+        try:
+            with open(path, "rb", 0) as file:
+                os.write(copy, file.read())
+            return ctypes.PyDLL("/proc/self/fd/%d" % copy)
+        finally:
+            os.close(copy)
+
+
 class Keeper:
     """libkeeper.so's functions, and the structure that they share with us."""
 
@@ -68,8 +85,7 @@ class Keeper:
         """control: the connection to the broker; ooms: descriptor of the
         counter of memory kills, or None; mounts: (path, flags, options) of
         each file system that a jail gets anew."""
-        # PyDLL: who forks must not let go of the interpreter's lock.
-        self.library = ctypes.PyDLL(LIBRARY)
+        self.library = load(LIBRARY)
         self.library.keeper_size.restype = ctypes.c_size_t
         if self.library.keeper_size() != ctypes.sizeof(Shared):
             raise OSError(0, "libkeeper.so is of another version")
