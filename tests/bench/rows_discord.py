@@ -197,10 +197,10 @@ class TwoFronts(front.Front):
             conf = file.read()
         found = re.search(r"upstream inline_discord \{[^}]*\}", conf)
         with open(os.path.join(p.ROOT, "nginx", "discord.conf")) as file:
-            there = file.read()
+            there = re.search(r"^location .*?^}", file.read(), re.M | re.S)
         include = re.search(r"include [^;]*/discord\.conf\"?;", conf)
-        assert found and include and "inline_discord" in there
-        conf = conf.replace(include[0], include[0] + "\n" + there.replace(
+        assert found and include and "inline_discord" in there[0]
+        conf = conf.replace(include[0], include[0] + "\n" + there[0].replace(
             "/interactions", "/constant").replace(
             "inline_discord", "inline_constant"))
         conf = conf.replace(found[0], found[0] + "\n" + found[0].replace(

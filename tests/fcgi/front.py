@@ -315,12 +315,16 @@ class Front:
         self.log_path = os.path.join(self.folder, "log")
         self.validator = Validator()
         self.complaints = []
-        if database:
-            migrate(self.database)
-        if start:
-            self.start()
-        if nginx:
-            self._start_nginx()
+        try:
+            if database:
+                migrate(self.database)
+            if start:
+                self.start()
+            if nginx:
+                self._start_nginx()
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
 
     def __enter__(self):
         return self
@@ -335,7 +339,7 @@ class Front:
                     process.kill()
                     process.wait()
         if error[0] is not None:
-            sys.stdout.write("# " + self.log().replace("\n", "\n# ") + "\n")
+            sys.stdout.write("# " + self.logs().replace("\n", "\n# ") + "\n")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
@@ -379,6 +383,15 @@ class Front:
     def log(self):
         with open(self.log_path, encoding="utf-8") as file:
             return file.read()
+
+    def logs(self):
+        """The program's and nginx's, as far as there are any."""
+        text = ""
+        for path in (self.log_path, self.path("nginx.log")):
+            with contextlib.suppress(FileNotFoundError), \
+                    open(path, encoding="utf-8") as file:
+                text += file.read()
+        return text
 
     def alive(self):
         return self.process.poll() is None
