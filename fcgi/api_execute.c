@@ -28,8 +28,8 @@
 #define COLLECT_MS 10000
 #define FRAME_BUF (8 * FRAME_CHUNK)
 #define NAME_MAX_BYTES 4096
-/* A reader may be slow: its run waits for it, and nobody else does. */
-#define READER_MS 30000
+/* A stream, from its head on: its run waits for its reader. */
+#define STREAM_MS 180000
 
 const char *const execute_environment[] = {
 	"LANG=C.UTF-8",
@@ -133,7 +133,7 @@ add_to_file(struct execution *x, const struct cell_event *event)
 static void
 begin_stream(struct execution *x)
 {
-	x->req->stall_ms = READER_MS;
+	http_allow_slow_reader(x->req, STREAM_MS);
 	http_begin(x->req, 200, SSE_TYPE, SSE_HEADERS);
 }
 

@@ -19,6 +19,9 @@
 #define FILE_MAX (INT64_C(100) << 20) /* MAX_FILE_SIZE_MB of the contract */
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
 #define PIECE 65536
+/* For an answer, and for a file what it takes at 32 bytes a ms besides. */
+#define READER_MS 120000
+#define READER_BYTES_A_MS 32
 
 static bool
 refuse_id(struct http_request *req, const char *id)
@@ -163,6 +166,7 @@ struct listing {
 static void
 send_piece(struct listing *l)
 {
+	http_allow_slow_reader(l->req, READER_MS);
 	if (!l->req->begun)
 		http_begin(l->req, 200, API_JSON, NULL);
 	http_write(l->req, buf_str(&l->piece), l->piece.len);
@@ -223,6 +227,7 @@ api_download(struct api_app *app, struct http_request *req, const char *id)
 	    (long long)entry.size);
 	disposition_add(&headers, entry.name);
 	buf_adds(&headers, "\r\n");
+	http_allow_slow_reader(req, READER_MS + entry.size / READER_BYTES_A_MS);
 	http_begin(req, 200, "application/octet-stream", buf_str(&headers));
 	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
 		http_write(req, piece, (size_t)n);

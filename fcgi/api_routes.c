@@ -15,6 +15,7 @@
 
 #define ID_MAX 16384 /* nginx takes no line as long as this */
 #define LOCATION_MAX 65536
+#define READER_MS 120000 /* from the answer's head on */
 
 struct route {
 	const char *method;
@@ -334,6 +335,9 @@ dispatch(struct api_app *app, struct http_request *req,
 		use = GATE_GLANCE; /* nothing will run */
 	if (!gate_enter(app, req, use))
 		return;
+	/* What it holds up are processes of its own kind, and its seat. */
+	if (use == GATE_CELL || use == GATE_COMMAND)
+		http_allow_slow_reader(req, READER_MS);
 	if (req->gate)
 		http_answer(req, 204, NULL, NULL, "", 0);
 	else if (place->route != NULL)

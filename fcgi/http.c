@@ -156,6 +156,8 @@ http_accept(struct http_request *req)
 	int result;
 
 	req->stall_ms = HTTP_STALL_MS;
+	req->whole_ms = 0;
+	req->until_ms = 0;
 	guard_start(req);
 	result = FCGX_Accept_r(&req->fcgi);
 	guard_stop(req);
@@ -258,12 +260,21 @@ http_read_all(struct http_request *req, struct buf *body)
  * in http_finish(), and nothing here can stall. */
 #define BUFFERED_MAX 4096
 
+void
+http_allow_slow_reader(struct http_request *req, int64_t whole_ms)
+{
+	req->stall_ms = HTTP_READER_MS;
+	req->whole_ms = whole_ms;
+}
+
 static void
 put_head(struct http_request *req, int status, const char *type,
     const char *headers)
 {
 	req->begun = true;
 	req->status = status;
+	if (req->whole_ms > 0)
+		req->until_ms = clock_monotonic_ms() + req->whole_ms;
 	(void)FCGX_FPrintF(req->fcgi.out, "Status: %d %s\r\n", status,
 	    status_text(status));
 	if (type != NULL)
@@ -280,6 +291,12 @@ http_begin(struct http_request *req, int status, const char *type,
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
 }
 
+static bool
+is_late(const struct http_request *req)
+{
+	return req->until_ms > 0 && clock_monotonic_ms() > req->until_ms;
+}
+
 void
 http_write(struct http_request *req, const void *data, size_t len)
 {
@@ -292,7 +309,8 @@ http_write(struct http_request *req, const void *data, size_t len)
 
 		if (guarded)
 			guard_start(req);
-		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece)
+		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece ||
+		    (guarded && is_late(req)))
 			req->failed = true;
 		if (guarded)
 			guard_stop(req);

@@ -14,12 +14,14 @@ struct buf;
  * One HTTP request that nginx handed over by FastCGI, and its answer.  libfcgi
  * is called from this file only.  A process serves one after another, and so a
  * peer that stalls for HTTP_STALL_MS is dropped; libfcgi adds up to 2 s to it.
- * Who holds up nobody else may set stall_ms to more once it is accepted.
+ * nginx keeps 256 KiB of an answer, and of what is longer nothing on the disk:
+ * there the peer is as slow as the client.
  *
  * Order of calls: http_init() once; http_accept(); http_read*(); either
  * http_answer() or http_begin(), http_write()… ; http_finish().
  */
 #define HTTP_STALL_MS 2000
+#define HTTP_READER_MS 60000 /* as nginx/limits.conf */
 
 struct http_request {
 	const char *method; /* "POST"; borrowed until http_finish() */
@@ -32,6 +34,8 @@ struct http_request {
 	int status;	   /* of the answer; 0: none yet */
 	int64_t sent;	   /* bytes of its body */
 	int64_t stall_ms;
+	int64_t whole_ms; /* for the answer from its head on; 0: no limit */
+	int64_t until_ms; /* that, on the monotonic clock; 0: none */
 	bool hasty; /* the timer may run on until http_rest() */
 	bool gate;  /* nginx asks whether it is to read the body: there is
 		     * none yet, and the answer goes into headers */
@@ -70,6 +74,11 @@ ssize_t http_read(struct http_request *req, void *data, size_t cap);
 /* Append the whole rest of the body.  False: cut short, or more than the buffer
  * may hold. */
 bool http_read_all(struct http_request *req, struct buf *body);
+
+/* Before the answer: its reader may be slow, since that holds up nobody who has
+ * no part in it.  It is dropped when it stalls for HTTP_READER_MS, or has not
+ * taken all in whole_ms. */
+void http_allow_slow_reader(struct http_request *req, int64_t whole_ms);
 
 /* The whole answer, with Content-Length.  type NULL: no Content-Type.  headers:
  * further lines, each ended with "\r\n", or NULL. */

@@ -55,8 +55,9 @@ static const char usage[] = "usage: il-api [-ltv] [-e envfile]\n";
 #define SPACE_MS 6000
 /* That answer what takes no time. */
 #define QUICK_CHILDREN 2
-/* That take and give files. */
-#define FILES_CHILDREN 2
+/* That take and give files: 16 of them may wait for slow readers
+ * (nginx/api.conf). */
+#define FILES_CHILDREN 18
 #define STOP_MS 2000
 #define SWEEP_EVERY_MS 60000
 

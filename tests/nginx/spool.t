@@ -34,8 +34,9 @@ def add(name, *limits):
     return {"Authorization": "Bearer " + secret}
 
 
-def begin(served, route, body=b"", length=LARGE, chunked=False, **headers):
-    """Send the head of a POST and the beginning of its body."""
+def begin(served, route, body=b"", length=LARGE, chunked=False,
+          method="POST", **headers):
+    """Send the head of a request and the beginning of its body."""
     headers = {"Host": "localhost", "Content-Type": "application/json",
                **{key.replace("_", "-"): value
                   for key, value in headers.items()}}
@@ -45,7 +46,7 @@ def begin(served, route, body=b"", length=LARGE, chunked=False, **headers):
     else:
         headers["Content-Length"] = str(length)
     link = socket.create_connection(("127.0.0.1", served.port), 30)
-    link.sendall(("POST %s HTTP/1.1\r\n" % route + "".join(
+    link.sendall(("%s %s HTTP/1.1\r\n" % (method, route) + "".join(
         "%s: %s\r\n" % item for item in headers.items()) + "\r\n").encode()
         + body)
     return link
@@ -208,6 +209,67 @@ def who_asks_much_of_the_files_leaves_room_for_others():
     wait_for(lambda: served.get("/v1/files", **first).status == 200)
 
 
+def get(path, headers):
+    """Ask for it, and read no more than a byte."""
+    link = socket.create_connection(("127.0.0.1", served.port), 30)
+    link.sendall(("GET %s HTTP/1.1\r\nHost: localhost\r\n" % path + "".join(
+        "%s: %s\r\n" % item for item in headers.items()) + "\r\n").encode())
+    assert link.recv(1) == b"H"
+    return link
+
+
+def keep(headers, content):
+    answer = served.post("/v1/files", FORM_HEAD + content + b"\r\n--b--\r\n",
+                         {"Content-Type": FORM, **headers})
+    return "/v1/files/" + answer.json["file_id"]
+
+
+def take(link, length):
+    """Read on, through so many bytes."""
+    taken = b""
+    while len(taken) < length:
+        piece = link.recv(1 << 20)
+        assert piece, "%d of %d" % (len(taken), length)
+        taken += piece
+    return taken
+
+
+@test
+def what_slow_readers_leave_is_not_on_the_disk():
+    content = os.urandom(20_000_000)
+    path = keep(first, content)
+    links = [get(path, first) for _ in range(8)]
+    answer = served.get(path, **first)
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "1"), answer
+    own = keep(second, b"hello" + bytes(3_000_000))
+    links += [get(own, second) for _ in range(7)]
+    assert served.get(own, **second).text.startswith("hello")
+    assert spooled(served) == 0
+    assert take(links[0], len(content)).endswith(content[-1_000_000:])
+    for link in links:
+        link.close()
+    wait_for(lambda: served.get(path, **first).status == 200)
+
+
+@test
+def strangers_take_no_reader_s_place():
+    links = [begin(served, "/v1/files/x", b"", 100, method="GET",
+                   Host="else.example") for _ in range(32)]
+    path = keep(first, b"hello")
+    assert served.get(path, **first).text == "hello"
+    for link in links:
+        link.close()
+
+
+@test
+def a_long_answer_waits_for_its_reader_and_not_on_the_disk():
+    body = b'{"input": "print(chr(1) * 900_000)"}'  # 6 bytes each in JSON
+    with begin(served, "/eval", body, len(body), **first) as link:
+        assert link.recv(1) == b"H"
+        assert spooled(served) == 0
+        assert b"\\u0001" * 100_000 in take(link, 5_400_000)
+
+
 @test
 def small_bodies_stay_in_memory():
     with begin(served, "/eval", bytes(200_000), 250_000, **first) as link:
@@ -232,8 +294,8 @@ def the_disk_is_reckoned_with_what_nginx_lets_in():
         counts = set(re.findall(r"limit_conn inline_%s (\d+);" % zone, conf))
         assert counts == {str(number(header, name + r" INT64_C"))}, (
             zone, counts)
-        assert conf.count("limit_conn inline_%s " % zone) == conf.count(
-            "auth_request /") == 4
+        assert conf.count("limit_conn inline_%s " % zone) == len(re.findall(
+            r"client_max_body_size 1..m;[^}]*limit_conn_status", conf)) == 4
     pattern = re.search(r'"~(\S+  \S+)\$" medium;', sizes)[1]
     most = number(header, "SPOOL_MEDIUM_BYTES INT64_C")
     for length, fits in (most - 1, True), (most, False), (most * 10, False):

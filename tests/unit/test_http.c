@@ -1,0 +1,92 @@
+/* fcgi/http.c: how long an answer waits for who reads it. */
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fcgi/http.h"
+#include "sandbox/base/clock.h"
+#include "tap.h"
+
+#define LONG 100000
+
+/* One request without a body, as nginx begins it: BEGIN_REQUEST for a responder,
+ * no PARAMS, no STDIN (the FastCGI specification, 1.0, section 8). */
+static const unsigned char request[] = { 1, 1, 0, 1, 0, 8, 0, 0, 0, 1, 0, 0, 0,
+	0, 0, 0, 1, 4, 0, 1, 0, 0, 0, 0, 1, 5, 0, 1, 0, 0, 0, 0 };
+
+static int listener;
+static struct sockaddr_un address = { .sun_family = AF_UNIX };
+static char text[LONG];
+
+static int
+begin(struct http_request *req)
+{
+	int client = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	if (connect(client, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    write(client, request, sizeof(request)) != sizeof(request) ||
+	    !http_accept(req))
+		(void)close(client), client = -1;
+	return client;
+}
+
+static void
+wait_past(int64_t until_ms)
+{
+	while (clock_monotonic_ms() <= until_ms)
+		(void)poll(NULL, 0, 1);
+}
+
+int
+main(void)
+{
+	char folder[] = "/tmp/inline-http-XXXXXX";
+	struct http_request req;
+	int client;
+
+	if (mkdtemp(folder) == NULL)
+		return 1;
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/s",
+	    folder);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(listener, 1) != 0)
+		return 1;
+	http_init(&req, listener);
+
+	client = begin(&req);
+	ok(client >= 0, "a request is taken");
+	http_begin(&req, 200, "text/plain", NULL);
+	http_write(&req, text, LONG);
+	ok(!req.failed && req.sent == LONG, "an answer that is read goes out");
+	http_finish(&req);
+	(void)close(client);
+
+	client = begin(&req);
+	http_allow_slow_reader(&req, 1);
+	wait_past(clock_monotonic_ms() + 1);
+	http_begin(&req, 200, "text/plain", NULL);
+	ok(!req.failed && req.until_ms > 0, "its time begins with its head");
+	wait_past(req.until_ms);
+	http_write(&req, "1", 1);
+	ok(!req.failed, "what waits for nobody is written in any case");
+	http_write(&req, text, LONG);
+	ok(req.failed, "who has not taken all in time is dropped");
+	http_finish(&req);
+	(void)close(client);
+
+	client = begin(&req);
+	http_begin(&req, 200, "text/plain", NULL);
+	http_write(&req, text, LONG);
+	ok(!req.failed && req.until_ms == 0 && req.stall_ms == HTTP_STALL_MS,
+	    "the next request begins anew");
+	http_finish(&req);
+	(void)close(client);
+
+	(void)unlink(address.sun_path);
+	(void)rmdir(folder);
+	return tap_done();
+}
