@@ -81,6 +81,12 @@ filestore_open(struct filestore *store, const char *path,
 		return -1;
 	}
 	store->usage = memory;
+	store->lock = memfd_create("file-store", MFD_CLOEXEC);
+	if (store->lock < 0) {
+		(void)err_system(err, "a lock for the file store");
+		filestore_close(store);
+		return -1;
+	}
 	(void)filestore_sweep(store);
 	return 0;
 }
@@ -92,6 +98,7 @@ filestore_close(struct filestore *store)
 		(void)munmap(store->usage, sizeof(*store->usage));
 	if (store->dir >= 0)
 		(void)close(store->dir);
+	cleanup_close(&store->lock);
 	store->usage = NULL;
 	store->dir = -1;
 }
@@ -116,11 +123,57 @@ filestore_stat(const struct filestore *store, const char *name, struct stat *st)
 
 /* ---- room ---- */
 
+/* Locks that a process has, not a descriptor, which is the same in all. */
+static bool
+set_lock(struct filestore *store, int how, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+	int result;
+
+	do
+		result = fcntl(store->lock, how, &lock);
+	while (result < 0 && errno == EINTR);
+	return result == 0;
+}
+
+void
+filestore_enter(struct filestore *store)
+{
+	if (store->at_work++ == 0)
+		(void)set_lock(store, F_SETLKW, F_RDLCK);
+}
+
+void
+filestore_leave(struct filestore *store)
+{
+	if (--store->at_work == 0)
+		(void)set_lock(store, F_SETLK, F_UNLCK);
+}
+
+bool
+filestore_may_count(struct filestore *store)
+{
+	return set_lock(store, F_SETLK, F_WRLCK);
+}
+
+void
+filestore_counted(struct filestore *store)
+{
+	(void)set_lock(store, F_SETLK, store->at_work > 0 ? F_RDLCK : F_UNLCK);
+}
+
 void
 filestore_account(struct filestore *store, int64_t bytes, int64_t files)
 {
 	(void)__atomic_fetch_add(&store->usage->bytes, bytes, __ATOMIC_RELAXED);
 	(void)__atomic_fetch_add(&store->usage->files, files, __ATOMIC_RELAXED);
+}
+
+void
+filestore_count(struct filestore *store, int64_t bytes, int64_t files)
+{
+	__atomic_store_n(&store->usage->bytes, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&store->usage->files, files, __ATOMIC_RELAXED);
 }
 
 void
@@ -320,13 +373,19 @@ filestore_delete(struct filestore *store, const char *id, size_t len,
     struct err *err)
 {
 	struct stat st;
+	int result;
 
 	if (!filestore_is_id(id, len) || !filestore_stat(store, id, &st) ||
 	    !look_at(store, id, &st, NULL))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
-	if (filestore_remove(store, id, &st) < 0 && errno != ENOENT)
-		return err_system(err, "remove a file of the store");
-	return 0;
+	filestore_enter(store);
+	result = filestore_remove(store, id, &st);
+	if (result < 0 && errno != ENOENT)
+		(void)err_system(err, "remove a file of the store");
+	else
+		result = 0;
+	filestore_leave(store);
+	return result;
 }
 
 int

@@ -169,6 +169,7 @@ release(struct filestore_new *file)
 	(void)close(file->fd);
 	cleanup_close(&file->space_fd);
 	free(file->piece);
+	filestore_leave(file->store);
 	file->store = NULL;
 }
 
@@ -192,13 +193,17 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err)
 {
 	memset(file, 0, sizeof(*file));
+	filestore_enter(store);
 	if (filestore_share_left(store, &file->left, err) < 0 ||
-	    filestore_reserve(store, 0, 1, err) < 0)
+	    filestore_reserve(store, 0, 1, err) < 0) {
+		filestore_leave(store);
 		return -1;
+	}
 	if (create(store, file, err) < 0) {
 		if (errno == ENOSPC || errno == EDQUOT)
 			err->code = ERR_LIMIT;
 		filestore_account(store, 0, -1);
+		filestore_leave(store);
 		return -1;
 	}
 	file->piece = xmalloc(PIECE);

@@ -42,7 +42,8 @@ bool filestore_stat(const struct filestore *store, const char *name,
     struct stat *st);
 /* When it was used last, in wall clock milliseconds. */
 int64_t filestore_used_ms(const struct stat *st);
-/* Remove a file that is there, and its metadata; -1: errno. */
+/* Remove a file that is there, and its metadata, and account for it; -1: errno.
+ * After filestore_enter(). */
 int filestore_remove(struct filestore *store, const char *id,
     const struct stat *st);
 
@@ -54,7 +55,18 @@ struct filestore_usage {
 	int64_t room_made_ms; /* monotonic: when it was swept to make room */
 };
 
+/* Around whatever changes both the folder and the count of it, a file that comes
+ * from its first to its last step; nests.  Many may be at it, but nobody while
+ * somebody counts anew, which nobody begins meanwhile. */
+void filestore_enter(struct filestore *store);
+void filestore_leave(struct filestore *store);
+/* True: nobody else is at it, until filestore_counted(). */
+bool filestore_may_count(struct filestore *store);
+void filestore_counted(struct filestore *store);
+
 void filestore_account(struct filestore *store, int64_t bytes, int64_t files);
+/* That is what there is, and not what was accounted for. */
+void filestore_count(struct filestore *store, int64_t bytes, int64_t files);
 /* Account for them if they fit; ERR_LIMIT: they do not. */
 int filestore_reserve(struct filestore *store, int64_t bytes, int64_t files,
     struct err *err);

@@ -13,21 +13,26 @@
 /* One look at the folder. */
 struct sweep {
 	struct filestore *store;
-	int64_t bytes; /* of what stays */
+	int64_t bytes; /* of what stays, files that come included */
 	int64_t files;
 	int64_t next_ms;
 };
 
-/* The data of a file that comes: remove it when nobody holds it any more.
- * False: it stays. */
-static bool
-sweep_new(const struct filestore *store, const char *name)
+/* The data of a file that comes: remove it when nobody holds it any more. */
+static void
+sweep_new(struct sweep *sweep, const char *name, const struct stat *st)
 {
+	struct filestore *store = sweep->store;
 	auto_close int fd = openat(store->dir, name,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-	    unlinkat(store->dir, name, 0) == 0;
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    unlinkat(store->dir, name, 0) == 0) {
+		filestore_account(store, -(int64_t)st->st_size, -1);
+		return;
+	}
+	sweep->bytes += st->st_size;
+	sweep->files++;
 }
 
 /* Metadata, whose file may be on its way; `id` is followed by more.  In this
@@ -54,11 +59,8 @@ sweep_file(struct sweep *sweep, const char *id, const struct stat *st)
 	struct filestore *store = sweep->store;
 	int64_t due = filestore_used_ms(st) + store->limits.ttl_ms;
 
-	if (due <= clock_wall_ms() && filestore_remove(store, id, st) == 0) {
-		/* It is in neither count: what it was is accounted for. */
-		filestore_account(store, st->st_size, 1);
+	if (due <= clock_wall_ms() && filestore_remove(store, id, st) == 0)
 		return;
-	}
 	sweep->bytes += st->st_size;
 	sweep->files++;
 	if (sweep->next_ms < 0 || due < sweep->next_ms)
@@ -79,31 +81,36 @@ sweep_entry(struct sweep *sweep, const char *name)
 	if (len > FILESTORE_ID_LEN) {
 		sweep_meta(sweep->store, name, id);
 	} else if (is_new) {
-		if (!sweep_new(sweep->store, name)) {
-			sweep->bytes += st.st_size;
-			sweep->files++;
-		}
+		sweep_new(sweep, name, &st);
 	} else if (filestore_is_id(name, len)) {
 		sweep_file(sweep, name, &st);
 	}
 }
 
+/* Processes that died have left the count a little off.  It is made anew when
+ * nobody changes anything: what goes on meanwhile would be in it twice, or not
+ * at all. */
 int64_t
 filestore_sweep(struct filestore *store)
 {
 	struct sweep sweep = { .store = store, .next_ms = -1 };
 	DIR *folder = filestore_open_folder(store);
 	const struct dirent *item;
-	int64_t bytes;
-	int64_t files;
+	bool alone;
 
 	if (folder == NULL)
 		return -1;
-	filestore_usage(store, &bytes, &files);
+	alone = filestore_may_count(store);
+	if (!alone)
+		filestore_enter(store);
 	while ((item = readdir(folder)) != NULL)
 		sweep_entry(&sweep, item->d_name);
 	(void)closedir(folder);
-	/* The difference, since others go on meanwhile. */
-	filestore_account(store, sweep.bytes - bytes, sweep.files - files);
+	if (alone) {
+		filestore_count(store, sweep.bytes, sweep.files);
+		filestore_counted(store);
+	} else {
+		filestore_leave(store);
+	}
 	return sweep.next_ms;
 }

@@ -171,6 +171,16 @@ ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
 	return 0;
 }
 
+bool
+ledger_has_files(int fd)
+{
+	struct statvfs st;
+
+	/* Some file systems make them as they need them, and count none. */
+	return fstatvfs(fd, &st) == 0 &&
+	    (st.f_files == 0 || st.f_favail >= LEDGER_FILES);
+}
+
 static struct reservation *
 reservation_new(struct ledger *ledger, int fd, int64_t bytes)
 {

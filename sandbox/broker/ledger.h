@@ -59,6 +59,10 @@ struct ledger_space {
  * journal is replayed after a power cut. */
 #define LEDGER_MOUNT_BYTES (INT64_C(4) << 20)
 
+/* A file system has so many files, and no more however large it is: the last of
+ * them are for those that are there already. */
+#define LEDGER_FILES 4096
+
 /* ---- arithmetic ---- */
 
 /* 256 MiB, or 2 % of a larger file system up to 2 GiB; more when so many cells
@@ -79,6 +83,9 @@ void ledger_release(struct ledger *ledger);
 /* Ask for the file system that fd is on. */
 int ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
     struct err *err);
+
+/* May new files be made where fd is? */
+bool ledger_has_files(int fd);
 
 /* A reservation of bytes, where fd is: NULL when there is no such file.  It
  * counts from now on, whether there is room or not: ask first.  fd is ours. */

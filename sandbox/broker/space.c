@@ -35,7 +35,7 @@
  * for each process of il-api that may be at one, while it goes from one to the
  * next. */
 #define RESERVE_EACH (INT64_C(18) << 20)
-#define RESERVE_PROCESSES 8 /* besides those of runs and of sessions */
+#define RESERVE_PROCESSES 24 /* besides those of runs and of sessions */
 
 static void
 unreserve(struct client *client)
@@ -108,6 +108,8 @@ space_for(const struct client *client)
 {
 	int64_t bytes = client->bytes;
 
+	if (!ledger_has_files(client->place))
+		return ROOM_NONE;
 	if (client->creates)
 		bytes += image_total_bytes(&client->creation.sizes[0]);
 	return room_for(client->clients->pool, client->place, bytes, NULL,
@@ -229,6 +231,11 @@ request_create(struct client *client, const struct frame_view *view)
 		    "there are IL_SANDBOXES sandboxes");
 		return;
 	}
+	/* Who asks says how much, the operator how much at most. */
+	if (sizes[0].bytes > clients->config->quota)
+		sizes[0].bytes = clients->config->quota;
+	if (sizes[0].files > clients->config->files)
+		sizes[0].files = clients->config->files;
 	sizes[1].bytes = clients->config->pip_quota;
 	sizes[1].files = sizes[1].bytes / BYTES_PER_PACKAGE_FILE;
 	c->base = clients->base;

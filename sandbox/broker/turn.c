@@ -335,9 +335,13 @@ run_prepared(struct pool *pool)
 	}
 	TAILQ_FOREACH(c, &pool->containers, link)
 	runs += c->run.running ? 1 : 0;
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state == CONTAINER_PREPARED && runs < most) {
+	/* People wait for theirs, programs for what is kept warm. */
+	for (int in_memory = 0; in_memory <= 1; in_memory++) {
+		TAILQ_FOREACH(c, &pool->containers, link)
+		{
+			if (c->state != CONTAINER_PREPARED || runs >= most ||
+			    c->class->in_memory != (in_memory != 0))
+				continue;
 			container_run(c);
 			runs++;
 		}

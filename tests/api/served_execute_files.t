@@ -2,6 +2,7 @@
 """Files that go into a run and come out of it, over HTTP on real cells; and that
 what the original service does wrong is not done here (contract, 1.11)."""
 
+import json
 import os
 import subprocess
 import threading
@@ -43,10 +44,14 @@ def left_out(code, **fields):
     return answer.json, {f["path"]: f["why"] for f in answer.json["left_out"]}
 
 
-def containers():
-    return subprocess.run(
-        ["docker", "ps", "-q"], capture_output=True,
-        text=True, check=True).stdout
+def containers(service):
+    """Those that have its folder mounted."""
+    ids = subprocess.run(["docker", "ps", "-q"], capture_output=True,
+                         text=True, check=True).stdout.split()
+    text = subprocess.run(["docker", "inspect", *ids], capture_output=True,
+                          text=True).stdout if ids else ""
+    return {one["Id"] for one in json.loads(text or "[]")
+            if service.settings["IL_STATE_DIR"] in json.dumps(one["Mounts"])}
 
 
 # ---- in ----
@@ -253,19 +258,17 @@ def defect_1_no_file_of_the_host_can_be_named():
 @test
 def defect_2_no_container_outlives_its_service():
     with Served(IL_API_CELLS="1") as other:
-        before = containers()
         other.execute("1", timeout_ms=60000)
         link = other.connect()
         link.request("POST", "/v1/execute", b'{"code":"import time; '
                      b'time.sleep(50)","timeout_ms":60000}',
                      {"Content-Type": "application/json"})
-        mine = set(containers().split()) - set(before.split())
-        wait_for(lambda: set(containers().split()) - set(before.split()))
+        wait_for(lambda: containers(other))
         other.kill("il-api")
         link.close()
         wait_for(lambda: other.get("/health").json["inline"]["cells"][
             "leased"] == 0, 10)
-    assert not mine & set(containers().split()), "left behind"
+    assert not containers(other), "left behind"
 
 
 @test

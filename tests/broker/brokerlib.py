@@ -403,16 +403,19 @@ class Broker:
 class Disk:
     """A small ext4 of its own, on a loop device; gone at the end."""
 
-    def __init__(self, mib):
+    def __init__(self, mib, files=None):
+        """files: how many there can be, if not as many as is usual."""
         self.image = tempfile.mktemp(prefix="broker-disk-", dir="/tmp")
         self.path = self.image + ".mnt"
         self.mib = mib
+        self.options = [] if files is None else ["-N", str(files)]
 
     def __enter__(self):
         with open(self.image, "w") as file:
             file.truncate(self.mib * MIB)
         os.mkdir(self.path)
-        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", self.image],
+        subprocess.run(["mkfs.ext4", "-q", "-F", "-m", "0", *self.options,
+                        self.image],
                        check=True)
         subprocess.run(["mount", "-o", "loop,discard", self.image, self.path],
                        check=True)

@@ -304,7 +304,34 @@ def reservations_have_a_bound():
         ok(True, "what is given back can be had again")
 
 
-main(two_fill_the_disk, many_at_one_moment, idle_cells_make_room,
+def the_last_files():
+    """A file system can have so many files, whatever room there is."""
+    with Disk(700, files=6000) as disk, Broker(
+            IL_BASE_DIR=disk.path, IL_QUOTA="64m", IL_PIP_QUOTA="64m",
+            IL_API_FILES=disk.path) as b:
+        is_(b.create(1, 64 * MIB, 100), "GRANTED", "there are many left")
+        is_(b.reserve(1000).answer()[0], "GRANTED", "for the APIs, too")
+        for n in range(os.statvfs(disk.path).f_favail - 4000):
+            os.mknod(os.path.join(disk.path, "others-%d" % n))
+        is_(b.create(2, 64 * MIB, 100), "DISK", "of the last no new sandbox")
+        is_(b.reserve(1000).answer()[1].get("CODE"), N["REFUSAL_DISK"],
+            "nor a file")
+        with b.lease(1, access="ANY") as lease:
+            is_(lease.access(), "WRITE", "who has a sandbox is not concerned")
+
+
+def more_than_the_quota():
+    """Who asks for a sandbox says its size, and gets the operator's at most."""
+    with Disk(700) as disk, Broker(IL_BASE_DIR=disk.path, IL_QUOTA="64m",
+                                   IL_PIP_QUOTA="64m") as b:
+        is_(b.create(1, 1 << 40, 1 << 20), "GRANTED", "a TiB is asked for")
+        with b.lease(1) as lease:
+            size = int(lease.run("import os; s = os.statvfs('.');"
+                                 "print(s.f_blocks * s.f_frsize)")[1])
+            ok(32 * MIB < size <= 64 * MIB, "and 64 MiB given")
+
+
+main(the_last_files, more_than_the_quota, two_fill_the_disk, many_at_one_moment, idle_cells_make_room,
      others_eat_the_disk, no_block_left, tidy_is_no_more, packages_are_read,
      a_bound_on_sandboxes, killed_while_they_write, reservations,
      reservations_have_a_bound)

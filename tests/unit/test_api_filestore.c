@@ -1,5 +1,5 @@
 /* The file store: ids, what is there and what is not, bounds, sweeping. */
-#include "fcgi/api/filestore.h"
+#include "fcgi/api/filestore_parts.h"
 #include "fcgi/api/filestore_parts.h"
 
 #include <errno.h>
@@ -305,6 +305,39 @@ test_space(void)
 	store.limits.quota = 100000;
 }
 
+/* Another process that has a file under way: a byte tells it to go on. */
+static void
+test_count(void)
+{
+	struct filestore_new file;
+	int go[2];
+	int there[2];
+	char byte = 'x';
+	int64_t before = used(true);
+	pid_t other;
+
+	if (pipe(go) != 0 || pipe(there) != 0)
+		exit(1);
+	other = fork();
+	if (other == 0) {
+		(void)filestore_begin(&store, &file, &err);
+		(void)filestore_write(&file, "12345", 5, &err);
+		(void)!write(there[1], &byte, 1);
+		(void)!read(go[0], &byte, 1);
+		filestore_abort(&file);
+		_exit(0);
+	}
+	(void)!read(there[0], &byte, 1);
+	filestore_account(&store, 1000, 0);
+	(void)filestore_sweep(&store);
+	is_int(used(true), before + 1000,
+	    "what changes meanwhile is not counted anew");
+	(void)!write(go[1], &byte, 1);
+	(void)waitpid(other, NULL, 0);
+	(void)filestore_sweep(&store);
+	is_int(used(true), before, "what stands still is");
+}
+
 static void
 test_sweep(void)
 {
@@ -434,6 +467,7 @@ main(void)
 	test_new();
 	test_bounds();
 	test_space();
+	test_count();
 	test_sweep();
 	test_room();
 	test_shared();
