@@ -52,8 +52,8 @@ filestore_share_left(const struct filestore *store, int64_t *left,
     struct err *err)
 {
 	const struct filestore_limits *limits = &store->limits;
-	int64_t bytes;
-	int64_t files;
+	int64_t bytes = 0;
+	int64_t files = 0;
 
 	*left = INT64_MAX;
 	if (!filestore_is_owned(store))
