@@ -34,8 +34,8 @@ struct filestore {
 	int dir;
 	struct filestore_limits limits;
 	struct filestore_usage
-	    *usage; /* shared by the processes forked later */
-	int lock;   /* and so is this: what is used is about to change */
+	    *usage;  /* shared by the processes forked later */
+	int lock;    /* and so is this: what is used is about to change */
 	int at_work; /* this process's changes under way */
 	/* FILESTORE_OWNER_LEN bytes of the caller's: whose the files are that
 	 * are made, and whose are there.  NULL or zeros: everybody's are. */

@@ -26,7 +26,8 @@ begin(struct http_request *req)
 {
 	int client = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	if (connect(client, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+	if (connect(client, (struct sockaddr *)&address, sizeof(address)) !=
+		0 ||
 	    write(client, request, sizeof(request)) != sizeof(request) ||
 	    !http_accept(req))
 		(void)close(client), client = -1;
