@@ -239,7 +239,7 @@ master_run(struct master *master, struct err *err)
 	while (!end) {
 		int64_t next_ms = start_children(master, p.fd);
 
-		if (clock_monotonic_ms() >= due_ms) {
+		if (master->tick != NULL && clock_monotonic_ms() >= due_ms) {
 			master->tick(master->arg);
 			due_ms = clock_monotonic_ms() + master->tick_ms;
 		}

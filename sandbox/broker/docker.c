@@ -7,6 +7,7 @@
 #include "../base/process.h"
 
 #define DERIVED_LABEL "inline.derived=1"
+#define DERIVED_FILTER "label=inline.derived=1"
 
 /* The same in every container.  Each is explained in README.md. */
 static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
@@ -309,7 +310,7 @@ docker_argv_list_derived(struct argv *argv, const char *binary,
 {
 	add_words(argv, binary,
 	    (const char *const[]){ "image", "ls", "--format",
-		"{{.Repository}}:{{.Tag}}", "--filter", "label=" DERIVED_LABEL,
+		"{{.Repository}}:{{.Tag}}", "--filter", DERIVED_FILTER,
 		"--filter", NULL });
 	argv_addf(argv, "label=inline.instance=%s", instance);
 }

@@ -72,9 +72,12 @@ void
 ledger_release(struct ledger *ledger)
 {
 	struct reservation *r;
+	struct reservation *next;
 
-	while ((r = LIST_FIRST(&ledger->all)) != NULL)
+	for (r = LIST_FIRST(&ledger->all); r != NULL; r = next) {
+		next = LIST_NEXT(r, link);
 		reservation_free(r);
+	}
 }
 
 static int64_t
