@@ -55,9 +55,10 @@ struct filestore_usage {
 	int64_t room_made_ms; /* monotonic: when it was swept to make room */
 };
 
-/* Around whatever changes both the folder and the count of it, a file that comes
- * from its first to its last step; nests.  Many may be at it, but nobody while
- * somebody counts anew, which nobody begins meanwhile. */
+/* Around whatever changes both the folder and the count of it: of a file that
+ * comes, all steps from the first to the last.  Calls nest.  Several processes
+ * may be between the two at one time; a new count waits for none of them, and is
+ * only made when there is none. */
 void filestore_enter(struct filestore *store);
 void filestore_leave(struct filestore *store);
 /* True: nobody else is at it, until filestore_counted(). */
