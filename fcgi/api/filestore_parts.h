@@ -57,8 +57,8 @@ struct filestore_usage {
 
 /* Around whatever changes both the folder and the count of it: of a file that
  * comes, all steps from the first to the last.  Calls nest.  Several processes
- * may be between the two at one time; a new count waits for none of them, and is
- * only made when there is none. */
+ * may be between the two at one time; a new count waits for none of them, and
+ * is only made when there is none. */
 void filestore_enter(struct filestore *store);
 void filestore_leave(struct filestore *store);
 /* True: nobody else is at it, until filestore_counted(). */

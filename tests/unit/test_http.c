@@ -13,7 +13,7 @@
 #define LONG 100000
 
 /* One request without a body, as nginx begins it: BEGIN_REQUEST for a
- * responder, no PARAMS, no STDIN (the FastCGI specification, 1.0, section 8). */
+ * responder, no PARAMS, no STDIN (the FastCGI specification 1.0, section 8). */
 static const unsigned char request[] = { 1, 1, 0, 1, 0, 8, 0, 0, 0, 1, 0, 0, 0,
 	0, 0, 0, 1, 4, 0, 1, 0, 0, 0, 0, 1, 5, 0, 1, 0, 0, 0, 0 };
 
