@@ -28,7 +28,6 @@
 
 #define RELEASE_MS 2000 /* to come back clean after a lease */
 #define EXIT_MS 2000	/* to end by itself; and between two kills */
-#define REMOVE_MS 20000
 #define CONTROL_MAX 4096
 
 void
@@ -159,7 +158,9 @@ container_remove(void *arg)
 	argv_init(&argv);
 	docker_argv_remove(&argv, c->host->config->docker_binary, c->name);
 	spec = (struct process_spec){
-		.argv = argv.words, .output_max = 4096, .timeout_ms = REMOVE_MS
+		.argv = argv.words,
+		.output_max = 4096,
+		.timeout_ms = engine_remove_ms(c->host->config),
 	};
 	if (c->remove.running ||
 	    task_start(&c->remove, &spec, remove_on_end, c, &err) == 0)

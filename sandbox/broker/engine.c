@@ -10,8 +10,8 @@
 #include "../base/loop.h"
 #include "docker.h"
 
-#define PROBE_MS 3000
-#define REMOVE_MS 20000
+#define PROBE_LEAST_MS 3000
+#define REMOVE_LEAST_MS 20000
 #define PULL_MS (30 * 60 * 1000)
 #define PULL_AGAIN_MS (5 * 60 * 1000)
 #define RECHECK_MS 30000 /* when nobody has asked before */
@@ -22,6 +22,22 @@
 #define SWEEP_PAUSE_MS 100
 
 static void engine_probe(struct engine *e);
+
+/* A look takes docker a small part of what a start takes. */
+static int
+probe_ms(const struct engine *e)
+{
+	const int64_t part_ms = e->config->start_ms * 3 / 20;
+
+	return part_ms > PROBE_LEAST_MS ? (int)part_ms : PROBE_LEAST_MS;
+}
+
+int
+engine_remove_ms(const struct config *config)
+{
+	return config->start_ms > REMOVE_LEAST_MS ? (int)config->start_ms :
+						    REMOVE_LEAST_MS;
+}
 static void sweep_list(struct engine *e);
 
 static int
@@ -157,7 +173,7 @@ sweep_volumes_on_list(void *arg, const struct process_result *result)
 	docker_argv_remove_volumes(&argv, e->config->docker_binary);
 	if (!process_succeeded(result) ||
 	    sweep_add_ids(&argv, buf_str(&result->out)) == 0 ||
-	    engine_run(e, &e->sweep, &argv, REMOVE_MS,
+	    engine_run(e, &e->sweep, &argv, engine_remove_ms(e->config),
 		sweep_volumes_on_removed) != 0)
 		sweep_end(e, true);
 }
@@ -169,8 +185,8 @@ sweep_volumes(struct engine *e)
 
 	argv_init(&argv);
 	docker_argv_list_volumes(&argv, e->config->docker_binary, e->instance);
-	if (engine_run(e, &e->sweep, &argv, PROBE_MS, sweep_volumes_on_list) !=
-	    0)
+	if (engine_run(e, &e->sweep, &argv, probe_ms(e),
+		sweep_volumes_on_list) != 0)
 		sweep_end(e, true);
 }
 
@@ -228,7 +244,8 @@ sweep_on_list(void *arg, const struct process_result *result)
 				     "il-sandboxd",
 		    n);
 	if (e->sweep_rounds > SWEEP_ROUNDS ||
-	    engine_run(e, &e->sweep, &argv, REMOVE_MS, sweep_on_removed) != 0)
+	    engine_run(e, &e->sweep, &argv, engine_remove_ms(e->config),
+		sweep_on_removed) != 0)
 		sweep_end(e, false);
 }
 
@@ -239,7 +256,7 @@ sweep_list(struct engine *e)
 
 	argv_init(&argv);
 	docker_argv_list(&argv, e->config->docker_binary, e->instance);
-	if (engine_run(e, &e->sweep, &argv, PROBE_MS, sweep_on_list) != 0)
+	if (engine_run(e, &e->sweep, &argv, probe_ms(e), sweep_on_list) != 0)
 		sweep_end(e, false);
 }
 
@@ -320,7 +337,7 @@ engine_probe(struct engine *e)
 	argv_init(&argv);
 	docker_argv_probe(&argv, e->config->docker_binary,
 	    e->config->sandbox_image);
-	if (engine_run(e, &e->probe, &argv, PROBE_MS, probe_on_end) != 0)
+	if (engine_run(e, &e->probe, &argv, probe_ms(e), probe_on_end) != 0)
 		engine_learn(e, false, false, e->trouble);
 }
 

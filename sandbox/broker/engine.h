@@ -54,6 +54,9 @@ void engine_init(struct engine *e, struct loop *loop,
 /* Cancels what runs. */
 void engine_release(struct engine *e);
 
+/* How long docker may take to remove something. */
+int engine_remove_ms(const struct config *config);
+
 /* Can a container be started now?  Begins a probe when what is known is old
  * and bad. */
 enum engine_state engine_state(struct engine *e);

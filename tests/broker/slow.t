@@ -63,7 +63,7 @@ def wait_refused(b, failures):
 
 
 def more_time():
-    fake = Fake(run="slow 3")
+    fake = Fake(run="slow 3", probe="slow 4")
     with Broker(IL_START_SECONDS="60", **fake.settings) as b:
         b.create(1)
         is_(b.refusal(1), "GRANTED", "the same host, with IL_START_SECONDS")
