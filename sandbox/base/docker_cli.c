@@ -1,5 +1,6 @@
 #include "docker_cli.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cleanup.h"
@@ -9,8 +10,25 @@
 #define VERSION_MS 3000
 #define VERSION_MAX 1024
 
+void
+docker_cli_read(struct docker_cli *cli, const char *text)
+{
+	const char *version = strstr(text, "version ");
+	int major = 0;
+	int minor = 0;
+	int patch = 0;
+
+	*cli = (struct docker_cli){ 0 };
+	if (version == NULL ||
+	    sscanf(version, "version %d.%d.%d", &major, &minor, &patch) != 3)
+		return;
+	cli->forgets_rates = (major == 25 && minor == 0 && patch < 7) ||
+	    major == 26 ||
+	    (major == 27 && (minor == 0 || (minor == 1 && patch < 2)));
+}
+
 int
-docker_cli_check(const char *binary, struct err *err)
+docker_cli_check(const char *binary, struct docker_cli *cli, struct err *err)
 {
 	auto_free char *program = xstrdup(binary);
 	char *argv[] = { program, (char[]){ "--version" }, NULL };
@@ -21,9 +39,11 @@ docker_cli_check(const char *binary, struct err *err)
 	struct err failure;
 	bool podman;
 
+	*cli = (struct docker_cli){ 0 };
 	if (process_run(&spec, &result, &failure) != 0)
 		return 0;
 	podman = strcasestr(buf_str(&result.out), "podman") != NULL;
+	docker_cli_read(cli, buf_str(&result.out));
 	process_result_release(&result);
 	if (!podman)
 		return 0;

@@ -1,7 +1,15 @@
 #ifndef DOCKER_CLI_H
 #define DOCKER_CLI_H
 
+#include <stdbool.h>
+
 struct err;
+
+struct docker_cli {
+	/* It takes the limits of a device's throughput and forgets them: 25.0.0
+	 * to 25.0.6, all of 26, 27.0.0 to 27.1.1 (docker/cli, issue 5321). */
+	bool forgets_rates;
+};
 
 /*
  * The program that DOCKER_BINARY names, asked what it is; no engine is needed
@@ -10,6 +18,9 @@ struct err;
  * be started, is no such program: that is found out, and told, by whoever needs
  * the engine.
  */
-int docker_cli_check(const char *binary, struct err *err);
+int docker_cli_check(const char *binary, struct docker_cli *cli,
+    struct err *err);
+/* The same of what `docker --version` printed. */
+void docker_cli_read(struct docker_cli *cli, const char *text);
 
 #endif

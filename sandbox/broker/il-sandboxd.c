@@ -149,6 +149,7 @@ int
 main(int argc, char **argv)
 {
 	struct options options = { .env_file = NULL };
+	struct docker_cli cli;
 	struct config config;
 	struct err err;
 	int rc;
@@ -166,7 +167,11 @@ main(int argc, char **argv)
 	}
 	priority_take_short_slices();
 	path_extend();
-	rc = docker_cli_check(config.docker_binary, &err);
+	rc = docker_cli_check(config.docker_binary, &cli, &err);
+	if (rc == 0 && cli.forgets_rates &&
+	    (config.disk_rate > 0 || config.disk_ops > 0))
+		log_warn("this Docker client forgets IL_DISK_RATE and "
+			 "IL_DISK_OPS: see ilctl doctor");
 	if (rc == 0)
 		rc = broker_serve(&config, &err);
 	if (rc != 0)

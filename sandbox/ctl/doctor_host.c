@@ -57,10 +57,11 @@ engine_answers(const struct config *config, char *why, size_t size)
 void
 doctor_engine(struct doctor *d)
 {
+	struct docker_cli cli;
 	struct err err = { 0 };
 	char why[256];
 
-	if (docker_cli_check(d->config->docker_binary, &err) != 0)
+	if (docker_cli_check(d->config->docker_binary, &cli, &err) != 0)
 		doctor_bad(d, "Docker 20.10 or newer; DOCKER_BINARY=docker",
 		    "engine: %s", err.text);
 	else if (engine_answers(d->config, why, sizeof(why)))
@@ -70,6 +71,12 @@ doctor_engine(struct doctor *d)
 		    "systemctl start docker, or make run; you must "
 		    "be root or in the group docker",
 		    "engine: %s", why);
+	if (cli.forgets_rates &&
+	    (d->config->disk_rate > 0 || d->config->disk_ops > 0))
+		doctor_note(d,
+		    "disk: this Docker client forgets IL_DISK_RATE and "
+		    "IL_DISK_OPS; 20.10 to 24, 25.0.7 and from 27.1.2 on do not "
+		    "(docker/cli, issue 5321)");
 }
 
 static void
