@@ -303,7 +303,7 @@ ledger_find(struct ledger *ledger, int base)
 void
 ledger_add_spool(struct ledger *ledger, const struct config *config)
 {
-	auto_free char *ours = config_state_path(config, "nginx-body");
+	auto_free char *ours = config_state_path(config, "nginx/body");
 	const char *const places[] = { ours, "/var/lib/nginx/body",
 		config->state_dir };
 

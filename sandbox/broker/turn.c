@@ -327,6 +327,7 @@ run_prepared(struct pool *pool)
 {
 	const int most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
 	int runs = 0;
+	int in_memory = 0;
 	struct container *c;
 
 	if (pause_holds(&pool->pause, clock_monotonic_ms())) {
@@ -334,17 +335,20 @@ run_prepared(struct pool *pool)
 		return;
 	}
 	TAILQ_FOREACH(c, &pool->containers, link)
-	runs += c->run.running ? 1 : 0;
-	/* People wait for theirs, programs for what is kept warm. */
-	for (int in_memory = 0; in_memory <= 1; in_memory++) {
-		TAILQ_FOREACH(c, &pool->containers, link)
-		{
-			if (c->state != CONTAINER_PREPARED || runs >= most ||
-			    c->class->in_memory != (in_memory != 0))
-				continue;
-			container_run(c);
-			runs++;
-		}
+	{
+		runs += c->run.running ? 1 : 0;
+		in_memory += c->run.running && c->class->in_memory ? 1 : 0;
+	}
+	/* In order, but the cells of the APIs leave a place to those of people,
+	 * who would else wait for what is only being kept warm. */
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		if (c->state != CONTAINER_PREPARED || runs >= most ||
+		    (c->class->in_memory && most > 1 && in_memory >= most - 1))
+			continue;
+		container_run(c);
+		runs++;
+		in_memory += c->class->in_memory ? 1 : 0;
 	}
 }
 

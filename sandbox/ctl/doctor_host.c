@@ -75,8 +75,8 @@ doctor_engine(struct doctor *d)
 	    (d->config->disk_rate > 0 || d->config->disk_ops > 0))
 		doctor_note(d,
 		    "disk: this Docker client forgets IL_DISK_RATE and "
-		    "IL_DISK_OPS; 20.10 to 24, 25.0.7 and from 27.1.2 on do not "
-		    "(docker/cli, issue 5321)");
+		    "IL_DISK_OPS; those up to 24, 25.0.7, and from 27.1.2 on "
+		    "do not (docker/cli, issue 5321)");
 }
 
 static void

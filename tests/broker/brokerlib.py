@@ -6,6 +6,7 @@ own: tests run beside each other and beside a broker in service.
 import array
 import os
 import re
+import select
 import shutil
 import signal
 import socket

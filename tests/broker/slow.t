@@ -70,4 +70,26 @@ def more_time():
     fake.close()
 
 
-main(too_slow, more_time)
+def the_apis_have_their_turn():
+    """People's cells start first, and not only those."""
+    fake = Fake(run="slow 1")
+    with Broker(IL_START_SECONDS="60", IL_API_CELLS="1", IL_API_WARM="0",
+                IL_CELLS="9", **fake.settings) as b:
+        for n in range(1, 8):
+            b.create(n)
+        people = [b.ask_lease(n) for n in range(1, 8)]
+        api = b.ask_api()
+        is_(api.answer(PATIENCE)[0], "GRANTED", "an API cell is started")
+        late = [a for a in people if not readable(a.sock)]
+        note("%d of %d people's still wait" % (len(late), len(people)))
+        ok(len(late) >= 2, "while people's are being started")
+        is_([a.answer(PATIENCE)[0] for a in people], ["GRANTED"] * 7,
+            "and all have theirs")
+    fake.close()
+
+
+def readable(sock):
+    return bool(select.select([sock], [], [], 0)[0])
+
+
+main(the_apis_have_their_turn, too_slow, more_time)

@@ -146,12 +146,12 @@ class Session:
         """(status, output) of the doctor."""
         return self.machine.run(f"ilctl -e {ENV} doctor")
 
-    def eval(self, code, seconds=WAIT):
+    def eval(self, code, seconds=WAIT, **more):
         """Run code by POST /eval on loopback; returns (HTTP status, JSON)."""
         text = self.sh(
             f"curl -s -m {seconds} -w '\\n%{{http_code}}' "
             "-H 'Content-Type: application/json' --data-binary @- "
-            "http://127.0.0.1:8080/eval", feed=json.dumps({"input": code}))
+            "http://127.0.0.1:8080/eval", feed=json.dumps({"input": code, **more}))
         body, _, status = text.rpartition("\n")
         return int(status), json.loads(body) if body else None
 

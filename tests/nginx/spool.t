@@ -5,6 +5,7 @@ come, and so much of them at one time that the disk has room for it."""
 import http.client
 import os
 import re
+import resource
 import select
 import socket
 import subprocess
@@ -218,8 +219,9 @@ def get(path, headers):
     return link
 
 
-def keep(headers, content):
-    answer = served.post("/v1/files", FORM_HEAD + content + b"\r\n--b--\r\n",
+def keep(headers, content, name=b"a"):
+    head = FORM_HEAD.replace(b'"a"', b'"%s"' % name)
+    answer = served.post("/v1/files", head + content + b"\r\n--b--\r\n",
                          {"Content-Type": FORM, **headers})
     return "/v1/files/" + answer.json["file_id"]
 
@@ -252,13 +254,44 @@ def what_slow_readers_leave_is_not_on_the_disk():
 
 
 @test
-def strangers_take_no_reader_s_place():
-    links = [begin(served, "/v1/files/x", b"", 100, method="GET",
-                   Host="else.example") for _ in range(32)]
+def a_token_takes_half_of_the_readers_places():
+    """The others' are left, whether it reads files or the list of them."""
+    for _ in range(1000):
+        keep(third, b"", b"n" * 7800)
     path = keep(first, b"hello")
+    size = len(served.get("/v1/files", **third).body)
+    assert size > 7_000_000, size
+    links = [get("/v1/files", third) for _ in range(16)]
     assert served.get(path, **first).text == "hello"
     for link in links:
         link.close()
+
+
+@test
+def who_has_no_token_takes_no_reader_s_place():
+    path = keep(first, b"hello")
+    for host in "else.example", "localhost":
+        for route in "/v1/files/x", "/v1/files":
+            links = [begin(served, route, b"", 0, method="GET", Host=host)
+                     for _ in range(16)]
+            assert {receive(link).status for link in links} <= {401, 503, 429}
+            links += [begin(served, route, b"", 100, method="GET", Host=host)
+                      for _ in range(16)]
+            assert served.get(path, **first).text == "hello", (host, route)
+            for link in links:
+                link.close()
+
+
+@test
+def a_reader_sends_no_body():
+    path = keep(first, b"hello")
+    for route in path, "/v1/files":
+        assert ask(served, route, length=5, method="GET",
+                   **first).status == 400
+        assert ask(served, route, chunked=True, method="GET",
+                   **first).status == 400
+        assert ask(served, route, length=0, method="GET",
+                   **first).status == 200
 
 
 @test
@@ -334,6 +367,18 @@ def long_interactions_of_an_address_are_few_at_one_time():
 
     wait_for(lambda: ask(served, "/interactions", bytes(60_000),
                          60_000).status == 401)
+
+
+@test
+def half_interactions_leave_connections_for_the_rest():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+    links = [begin(served, "/interactions", b"{", 5000) for _ in range(1500)]
+    with begin(served, "/interactions", b"{", 5000) as one:
+        assert receive(one).status == 429
+    assert served.get("/health").status == 200
+    for link in links:
+        link.close()
+    wait_for(lambda: ask(served, "/interactions", b"{}", 2).status == 401)
 
 
 @test
