@@ -60,7 +60,7 @@ def pip_installs_from_an_index_of_ones_own_authority():
         host.configure(IL_PIP_INDEX_URL=index.url,
                        IL_PIP_CA_BUNDLE="/etc/inline/index.pem")
         text = host.say("pip", packages="demo", timeout=300,
-                        match=r"demo.1\.0")
+                        match=r"[Ii]nstalled:? ")
         assert "demo" in text, text
     assert "installed" in host.say("py", code="import demo; demo.word")
 
