@@ -371,7 +371,9 @@ test_sweep(void)
 	age(name, 7200000);
 	(void)filestore_sweep(&store);
 	ok(there(name), "stays while its writer lives");
-	(void)close(file.fd);
+	(void)close(file.fd); /* as its end would, and these two */
+	free(file.piece);
+	filestore_leave(&store);
 	(void)filestore_sweep(&store);
 	ok(!there(name), "and goes when it died");
 	(void)filestore_sweep(&store);
