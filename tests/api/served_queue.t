@@ -160,9 +160,9 @@ def sockets_that_were_handed_over_have_the_same_queue():
                 assert select.select([program.stderr], [], [], 20)[0], lines
                 lines.append(program.stderr.readline())
                 assert lines[-1], lines
-            # Two for what is answered at once, one that runs, two for files
+            # Two for what is answered at once, one that runs, 18 for files
             # and one for each session.
-            wait_for(lambda: len(children([program.pid])) == 8)
+            wait_for(lambda: len(children([program.pid])) == 24)
             # Nobody takes anybody now.
             for pid in [program.pid, *children([program.pid])]:
                 os.kill(pid, signal.SIGSTOP)

@@ -18,6 +18,7 @@ GROUPS = {
     "il-expire.service": {"inline-db", "inline-broker-ctl"},
     "il-sandboxd.service": {"il-sandboxd", "docker", "disk"},
     "il-apparmor.service": set(),
+    "il-volumes.service": set(),
 }
 
 
