@@ -1,275 +1,326 @@
-#include "eval.h"
-
+/*
+ * POST /eval: snekbox's contract on a leased cell.
+ */
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval_parts.h"
-#include "pyutf8.h"
+#include "../contract/eval_request.h"
+#include "../contract/eval_answer.h"
+#include "../contract/eval_output.h"
+#include "app.h"
+#include "run.h"
+#include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/log.h"
 
-#define INTERPRETER_PARTS 5 /* of /snekbin/python/<name>/bin/python */
-/* What a cell takes of all arguments, each with a NUL; of standard input. */
-#define BYTES_MAX ((size_t)16 << 20)
+/* The contract's limits; those of memory are the container's. */
+#define WALL_MS 6000
+#define COLLECT_MS 5000
+#define ADDRESS_SPACE (INT64_C(700) << 20)
+#define PROCESSES 15
+#define DESCRIPTORS 32
+#define CPU_SECONDS 600
+/* More than eval_output ever takes (two bytes for each of 1,000,000 Latin-1
+ * characters, and a piece), so that it is the one to say what is too much. */
+#define OUTPUT_MAX (INT64_C(2) * 1000000 + 65536)
+#define FILE_MODE 0777
 
-enum media { MEDIA_JSON, MEDIA_FORM, MEDIA_MULTIPART, MEDIA_OTHER };
-
-struct media_type {
-	const char *name;
-	enum media media;
+static const char *const environment[] = {
+	"LANG=C.UTF-8",
+	"HOME=/home",
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"PYTHONIOENCODING=utf-8:strict",
+	"PYTHONUNBUFFERED=true",
+	"PYTHONDONTWRITEBYTECODE=true",
+	"PYTHONUSERBASE=/snekbox/user_base",
+	"PYTHON_COLORS=1",
+	"OMP_NUM_THREADS=15",
+	"OPENBLAS_NUM_THREADS=15",
+	"MKL_NUM_THREADS=15",
+	"VECLIB_MAXIMUM_THREADS=15",
+	"NUMEXPR_NUM_THREADS=15",
+	NULL,
 };
 
-/* The case of the type counts, its parameters do not. */
-static enum media
-media_of(const char *type)
+/* What comes back of one run. */
+struct eval_run {
+	struct eval_output output;
+	struct eval_files files;
+	struct api_run *end;
+	bool skip;     /* the bytes that come now are of no interest */
+	bool too_late; /* there was no time to look at all files */
+	bool too_deep; /* there were some further down than is looked */
+};
+
+static void
+write_piece(void *req, const void *data, size_t len)
 {
-	static const struct media_type known[] = {
-		{ "", MEDIA_JSON },
-		{ "*/*", MEDIA_JSON },
-		{ "application/json", MEDIA_JSON },
-		{ "application/*", MEDIA_JSON },
-		{ "application/x-www-form-urlencoded", MEDIA_FORM },
-		{ "multipart/form-data", MEDIA_MULTIPART },
-	};
-	size_t len = type == NULL ? 0 : strcspn(type, "; \t");
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strlen(known[i].name) == len &&
-		    (len == 0 || memcmp(known[i].name, type, len) == 0))
-			return known[i].media;
-	return MEDIA_OTHER;
-}
-
-/* ---- the body ---- */
-
-static bool
-parse_json(struct pyjson *doc, const char *body, size_t len,
-    struct eval_refusal *refusal)
-{
-	struct pyjson_error error;
-
-	if (len == 0)
-		return eval_refuse_with(refusal, 400, "Invalid JSON",
-		    "Could not parse an empty JSON body");
-	if (pyjson_parse(doc, body, len, PYJSON_DECODED, &error))
-		return true;
-	(void)eval_refuse_with(refusal, 400, "Invalid JSON",
-	    "Could not parse JSON body - ");
-	pyjson_explain(&refusal->description, &error);
-	return false;
-}
-
-static bool
-parse_body(struct pyjson *doc, const char *type, const char *body, size_t len,
-    struct eval_refusal *refusal)
-{
-	switch (media_of(type)) {
-	case MEDIA_JSON:
-		return parse_json(doc, body, len, refusal);
-	case MEDIA_FORM:
-		return eval_parse_form(doc, body, len, refusal);
-	case MEDIA_MULTIPART:
-		return eval_refuse_with(refusal, 400, EVAL_TITLE_INVALID,
-		    "<MultipartForm object> is not of type 'object'");
-	case MEDIA_OTHER:
-		break;
-	}
-	return eval_refuse_with(refusal, 415, EVAL_TITLE_MEDIA,
-	    "%s is an unsupported media type.", type);
-}
-
-/* ---- the interpreter ---- */
-
-/* The parts of an absolute path, without "." and with ".." undone; how many
- * there are, cut at INTERPRETER_PARTS + 1. */
-static size_t
-split_path(char *path, const char *parts[INTERPRETER_PARTS + 1])
-{
-	size_t count = 0;
-	char *rest = path;
-	char *part;
-
-	while ((part = strsep(&rest, "/")) != NULL) {
-		if (part[0] == '\0' || strcmp(part, ".") == 0)
-			continue;
-		if (strcmp(part, "..") == 0)
-			count -= count > 0 ? 1 : 0;
-		else if (count <= INTERPRETER_PARTS)
-			parts[count++] = part;
-		else
-			return count;
-	}
-	return count;
-}
-
-static bool
-is_python(const char *name, const char *version)
-{
-	size_t len = strlen("python");
-
-	return strncmp(name, "python", len) == 0 &&
-	    (name[len] == '\0' || strcmp(name + len, "3") == 0 ||
-		strcmp(name + len, version) == 0);
-}
-
-/* Do the parts lead to, or towards, an interpreter on offer? */
-static bool
-find_name(const struct eval_terms *terms, const char *name, const char **found)
-{
-	*found = NULL;
-	if (strcmp(name, "default") == 0)
-		return true;
-	for (size_t i = 0; terms->interpreters[i] != NULL; i++)
-		if (strcmp(terms->interpreters[i], name) == 0)
-			*found = terms->interpreters[i];
-	return *found != NULL;
-}
-
-static bool
-take_interpreter(struct eval_request *req, const struct eval_terms *terms,
-    const struct pyvalue *path, struct eval_refusal *refusal)
-{
-	static const char *const want[] = { "snekbin", "python", NULL, "bin",
-		NULL };
-	const char *parts[INTERPRETER_PARTS + 1];
-	size_t count;
-	bool there;
-
-	if (path == NULL || path->count == 0)
-		return true;
-	there = path->u.text[0] == '/' && strlen(path->u.text) == path->count;
-	count = split_path(path->u.text, parts);
-	there = there && count <= INTERPRETER_PARTS;
-	for (size_t i = 0; i < count && there; i++)
-		if (want[i] != NULL)
-			there = strcmp(parts[i], want[i]) == 0;
-	if (there && count > 2)
-		there = find_name(terms, parts[2], &req->interpreter);
-	if (there && count == INTERPRETER_PARTS)
-		there = is_python(parts[4], parts[2]);
-	if (!there)
-		return eval_refuse(refusal, 400,
-		    "executable_path does not exist");
-	if (count < INTERPRETER_PARTS)
-		return eval_refuse(refusal, 400,
-		    "executable_path is not a file");
-	return true;
-}
-
-/* ---- arguments and the rest ---- */
-
-/* `args`, or -c, then `input`; without the empty ones at the beginning.  False:
- * one that no program can be given. */
-static bool
-take_args(struct eval_request *req, const struct pyvalue *root)
-{
-	const struct pyvalue *args = pyvalue_get(root, "args");
-	const struct pyvalue *input = pyvalue_get(root, "input");
-	size_t count = args == NULL ? 0 : args->count;
-	bool good = true;
-
-	req->args = xcalloc(count + 3, sizeof(*req->args));
-	if (args == NULL)
-		req->args[req->arg_count++] = "-c";
-	for (size_t i = 0; i <= count; i++) {
-		const struct pyvalue *arg = i < count ? &args->u.items[i] :
-							input;
-
-		if (arg == NULL || (arg->count == 0 && req->arg_count == 0))
-			continue;
-		good = good && strlen(arg->u.text) == arg->count &&
-		    !pyutf8_has_surrogate(arg->u.text, arg->count);
-		req->args[req->arg_count++] = arg->u.text;
-	}
-	return good;
+	http_write(req, data, len);
 }
 
 static void
-take_extras(struct eval_request *req, const struct pyvalue *root)
+answer_result(struct http_request *req, const struct eval_result *result)
 {
-	const struct pyvalue *input = pyvalue_get(root, "stdin");
-	const struct pyvalue *timeout = pyvalue_get(root, "timeout_ms");
+	const struct eval_files *files = result->files;
+	size_t len = eval_answer(result, NULL, NULL);
+	char headers[128];
+	int n;
 
-	if (input != NULL) {
-		req->input = input->u.text;
-		req->input_len = input->count;
-	}
-	if (timeout != NULL)
-		req->timeout_ms = timeout->u.integer;
+	n = snprintf(headers, sizeof(headers), "Content-Length: %zu\r\n", len);
+	if (files != NULL && (files->left_out_count > 0 || files->more))
+		(void)snprintf(headers + n, sizeof(headers) - (size_t)n,
+		    "Inline-Left-Out: %zu%s\r\n", files->left_out_count,
+		    files->more ? "+" : "");
+	http_begin(req, 200, API_JSON, headers);
+	(void)eval_answer(result, write_piece, req);
 }
 
+static void
+answer_null(struct http_request *req, const char *text)
+{
+	struct eval_result result = { .null_text = text };
+
+	answer_result(req, &result);
+}
+
+/* ---- the run ---- */
+
+static void
+take_event(void *arg, const struct cell_event *event)
+{
+	struct eval_run *run = arg;
+
+	switch (event->kind) {
+	case CELL_OUTPUT:
+		if (!eval_output_add(&run->output, event->data, event->len))
+			run->end->enough = true;
+		break;
+	case CELL_FILE:
+		run->skip = !eval_wants(event->name);
+		if (!run->skip)
+			eval_files_begin(&run->files, event->name, event->size);
+		break;
+	case CELL_BYTES:
+		if (!run->skip)
+			eval_files_add(&run->files, event->data, event->len);
+		break;
+	case CELL_LEFT_OUT:
+		run->too_late = run->too_late || event->why == LEFT_OUT_TIME;
+		run->too_deep = run->too_deep || event->why == LEFT_OUT_PATH;
+		eval_files_leave_out(&run->files, event->name, event->size,
+		    api_run_left_out[event->why]);
+		break;
+	case CELL_STARTED:
+	case CELL_ENTRY:
+	case CELL_RESULT:
+	case CELL_QUIET:
+		break;
+	}
+}
+
+/* The words and the files of a request, as the cell takes them. */
+static void
+fill_request(struct cell_request *cell, const struct eval_request *eval)
+{
+	struct cell_bytes *words = xcalloc(eval->arg_count + 1, sizeof(*words));
+	struct cell_input *inputs = xcalloc(eval->file_count + 1,
+	    sizeof(*inputs));
+
+	for (size_t i = 0; i < eval->arg_count; i++)
+		words[i] = (struct cell_bytes){ eval->args[i],
+			strlen(eval->args[i]) };
+	for (size_t i = 0; i < eval->file_count; i++)
+		inputs[i] = (struct cell_input){
+			.path = eval->files[i].path,
+			.content = { eval->files[i].content,
+			    eval->files[i].size },
+			.mode = FILE_MODE,
+			.mtime = -1,
+			.always = eval->files[i].odd,
+		};
+	*cell = (struct cell_request){
+		.op = OP_RUN,
+		.folder = "/home",
+		.env = environment,
+		.plain = true,
+		.words = words,
+		.word_count = eval->arg_count,
+		.inputs = inputs,
+		.input_count = eval->file_count,
+		.input = eval->input,
+		.input_len = eval->input_len,
+		.merge = true,
+		.wall_ms = eval->timeout_ms > 0 ? eval->timeout_ms : WALL_MS,
+		.output_max = OUTPUT_MAX,
+		.limit_memory = ADDRESS_SPACE,
+		.limit_processes = PROCESSES,
+		.limit_files = DESCRIPTORS,
+		.limit_cpu = CPU_SECONDS,
+		.collect_files = EVAL_FILES_MAX,
+		.collect_bytes = EVAL_FILES_TOTAL,
+		.collect_total = EVAL_FILES_TOTAL,
+		.collect_how = COLLECT_MTIME | COLLECT_NO_DOT |
+		    COLLECT_NO_UNDERSCORE | COLLECT_LINKS,
+		.collect_ms = COLLECT_MS,
+	};
+}
+
+/* Why there is nothing usable, or NULL.  Who asks for extras is told there of
+ * files that are missing, and gets the others. */
+static const char *
+null_text(const struct eval_run *run, bool extras)
+{
+	if (run->output.state == EVAL_OUTPUT_INVALID)
+		return EVAL_NULL_OUTPUT;
+	if (run->too_late && !extras)
+		return EVAL_NULL_TIME;
+	if (run->too_deep && !extras)
+		return EVAL_NULL_DEPTH;
+	if (run->files.bad_name)
+		return EVAL_NULL_NAME;
+	return NULL;
+}
+
+static void
+answer_end(struct http_request *req, struct eval_run *run,
+    struct cell_result *cell)
+{
+	struct eval_result result = {
+		.text = &run->output.text,
+		.files = &run->files,
+		.extras = api_wants_extras(req),
+		.cell = cell,
+	};
+
+	eval_output_end(&run->output);
+	eval_files_end(&run->files);
+	if (run->output.state == EVAL_OUTPUT_FULL)
+		cell->reason = REASON_OUTPUT;
+	result.returncode = eval_returncode(cell);
+	run->files.more = run->files.more || cell->cut;
+	result.null_text = null_text(run, result.extras);
+	answer_result(req, &result);
+}
+
+/* The cell could not be given a file. */
+static void
+answer_staging(struct http_request *req, const struct cell_result *cell)
+{
+	auto_buf struct buf text = BUF_INIT(4096);
+
+	buf_addf(&text, "OSError: Failed to create file '%s'.",
+	    cell->error_path);
+	answer_null(req, buf_str(&text));
+}
+
+/* Not 137: nobody knows what the run did. */
+static void
+answer_lost(struct http_request *req, const struct api_run *end)
+{
+	char header[sizeof(API_REFERENCE_HEADER) + API_REFERENCE_LEN];
+
+	(void)snprintf(header, sizeof(header), API_REFERENCE_HEADER,
+	    end->reference);
+	api_refuse_eval(req, 500, header, EVAL_TITLE_INTERNAL, NULL);
+}
+
+static void
+answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
+{
+	switch (end->end) {
+	case API_GONE:
+		return;
+	case API_REFUSED:
+		api_refuse_eval(req, 503, "Retry-After: 1\r\n",
+		    "503 Service Unavailable", NULL);
+		return;
+	case API_LOST:
+		answer_lost(req, end);
+		return;
+	case API_RESULT:
+		if (end->result.reason != REASON_ERROR)
+			break;
+		log_warn("the cell says: %s", end->result.error_text);
+		if (end->result.error_path[0] != '\0') {
+			answer_staging(req, &end->result);
+			return;
+		}
+		if (end->result.error == ERROR_TOO_LARGE) {
+			/* More was sent than a program can be given. */
+			api_refuse_eval(req, 413, "", EVAL_TITLE_LARGE,
+			    EVAL_TOO_LONG);
+			return;
+		}
+		break;
+	}
+	answer_end(req, run, &end->result);
+}
+
+static void
+run_eval(struct api_app *app, struct http_request *req,
+    const struct eval_request *eval)
+{
+	struct cell_request cell;
+	struct api_run end;
+	struct eval_run run = { .end = &end };
+
+	eval_output_init(&run.output);
+	eval_files_init(&run.files);
+	fill_request(&cell, eval);
+	api_run(&end, app, req, eval->interpreter, &cell, take_event, &run);
+	answer_run(req, &run, &end);
+	api_run_count(&end, app, API_EVAL);
+	free((void *)(uintptr_t)cell.words);
+	free((void *)(uintptr_t)cell.inputs);
+	eval_files_release(&run.files);
+	eval_output_release(&run.output);
+}
+
+/* ---- the request ---- */
+
+/* The contract takes a chunked body for none. */
 static bool
-check_lengths(const struct eval_request *req, struct eval_refusal *refusal)
+is_chunked(const struct http_request *req)
 {
-	size_t total = 0;
+	const char *coding = http_param(req, "HTTP_TRANSFER_ENCODING");
 
-	for (size_t i = 0; i < req->arg_count; i++)
-		total += strlen(req->args[i]) + 1;
-	return (total <= BYTES_MAX && req->input_len <= BYTES_MAX) ||
-	    eval_refuse_with(refusal, 413, EVAL_TITLE_LARGE, "%s",
-		EVAL_TOO_LONG);
+	return coding != NULL && coding[0] != '\0';
 }
 
-static enum eval_verdict
-take(struct eval_request *req, const struct eval_terms *terms,
-    struct eval_refusal *refusal)
+void
+api_eval(struct api_app *app, struct http_request *req, const char *id)
 {
-	const struct pyvalue *root = &req->doc.root;
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	struct eval_refusal refusal;
+	struct eval_request eval;
 
-	if (!eval_check_schema(root, refusal) ||
-	    !eval_check_extras(root, terms, refusal) ||
-	    !take_interpreter(req, terms, pyvalue_get(root, "executable_path"),
-		refusal) ||
-	    !eval_take_files(req, pyvalue_get(root, "files"), refusal))
-		return EVAL_REFUSED;
-	if (!eval_stage_files(req, refusal))
-		return EVAL_KNOWN;
-	if (!take_args(req, root)) {
-		(void)eval_refuse_with(refusal, 200, "",
-		    "ValueError: embedded null byte");
-		return EVAL_KNOWN;
+	(void)id;
+	if (req->length > (int64_t)API_BODY_MAX) {
+		api_refuse_eval(req, 413, "", EVAL_TITLE_LARGE, NULL);
+		return;
 	}
-	take_extras(req, root);
-	return check_lengths(req, refusal) ? EVAL_RUN : EVAL_REFUSED;
-}
-
-enum eval_verdict
-eval_parse(struct eval_request *req, const struct eval_terms *terms,
-    const char *content_type, const char *body, size_t len,
-    struct eval_refusal *refusal)
-{
-	enum eval_verdict verdict = EVAL_REFUSED;
-
-	memset(req, 0, sizeof(*req));
-	if (parse_body(&req->doc, content_type, body, len, refusal))
-		verdict = take(req, terms, refusal);
-	if (verdict != EVAL_RUN)
-		eval_release(req);
-	return verdict;
-}
-
-void
-eval_release(struct eval_request *req)
-{
-	for (size_t i = 0; i < req->file_count; i++)
-		free((char *)(uintptr_t)req->files[i].path);
-	free(req->files);
-	free((void *)(uintptr_t)req->args);
-	pyjson_release(&req->doc);
-	memset(req, 0, sizeof(*req));
-}
-
-void
-eval_add_versions(struct buf *out, const struct eval_terms *terms)
-{
-	const char *const *names = terms->interpreters;
-
-	buf_addf(out, "{\"default\":\"%s\",\"versions\":[",
-	    names[0] == NULL ? "" : names[0]);
-	for (size_t i = 0; names[i] != NULL; i++)
-		buf_addf(out,
-		    "%s{\"name\":\"%s\",\"executable_path\":"
-		    "\"/snekbin/python/%s/bin/python\"}",
-		    i > 0 ? "," : "", names[i], names[i]);
-	buf_adds(out, "]}");
+	if (!http_read_all(req, &body))
+		return; /* whoever sent it is gone */
+	if (is_chunked(req))
+		buf_reset(&body);
+	switch (eval_parse(&eval, &app->eval_terms,
+	    http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
+	    &refusal)) {
+	case EVAL_RUN:
+		buf_release(&body);
+		run_eval(app, req, &eval);
+		eval_release(&eval);
+		return;
+	case EVAL_REFUSED:
+		api_answer_refusal(req, &refusal, "");
+		break;
+	case EVAL_KNOWN:
+		answer_null(req, buf_str(&refusal.description));
+		break;
+	}
+	eval_refusal_release(&refusal);
 }

@@ -1,377 +1,416 @@
-#include "execute.h"
-
+/*
+ * POST /v1/execute and /v1/execute/stream: one run, with files from the store
+ * and into it.
+ */
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "pyutf8.h"
-#include "stage.h"
+#include "../contract/execute_request.h"
+#include "../contract/execute_answer.h"
+#include "../pytext/pyutf8.h"
+#include "../contract/sse.h"
+#include "app.h"
+#include "inputs.h"
+#include "run.h"
+#include "../server/http.h"
 
-#define TIMEOUT_DEFAULT_MS 2000
-#define BASH_TIMEOUT_DEFAULT_MS 30000
-#define TTL_DEFAULT 900
-#define TTL_MAX 86400
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
 
-/* ---- the fields of a model ---- */
+#define OUTPUT_MAX 1000000 /* MAX_OUTPUT_BYTES of the contract */
+#define PROCESSES 64
+#define FILES_MAX 1000
+#define FILE_BYTES (INT64_C(100) << 20)
+#define COLLECT_MS 10000
+#define FRAME_BUF (8 * FRAME_CHUNK)
+#define NAME_MAX_BYTES 4096
+/* A stream, from its head on: its run waits for its reader. */
+#define STREAM_MS 180000
 
-/* A member of the body, or of an item in it. */
-struct field {
-	const struct pyvalue *object;
-	struct detail_place place;
-	struct detail *d;
+const char *const execute_environment[] = {
+	"LANG=C.UTF-8",
+	"HOME=/workspace",
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"PYTHONUNBUFFERED=1",
+	"PYTHONDONTWRITEBYTECODE=1",
+	"PYTHONIOENCODING=utf-8",
+	"MPLCONFIGDIR=/tmp/matplotlib",
+	/* A thread for each core of a large host is more than may be. */
+	"OMP_NUM_THREADS=4",
+	"OPENBLAS_NUM_THREADS=4",
+	NULL,
 };
 
-static const struct pyvalue *
-field_value(const struct field *f, const char *name)
-{
-	return pyvalue_get(f->object, name);
-}
+/* What comes back of one run. */
+struct execution {
+	struct api_app *app;
+	struct http_request *req;
+	bool streams;
+	struct capture out;
+	struct capture err;
+	struct sse_stream sse_out;
+	struct sse_stream sse_err;
+	struct buf frame;
+	struct filestore_new fresh; /* the file that is coming in */
+	struct execute_kept *kept;  /* paths and ids are heap */
+	size_t kept_count;
+};
 
-/* `of` is f with the member's name in it. */
-static void
-complain(const struct field *f, const char *name, const char *type,
-    const char *message, const struct pyvalue *input, const char *bound_name,
-    int64_t bound)
-{
-	struct detail_place place = f->place;
-
-	if (place.member == NULL)
-		place.member = name;
-	else
-		place.inner = name;
-	detail_add(f->d, type, &place, message, input, bound_name, bound);
-}
-
-static struct execute_text
-take_text(const struct field *f, const char *name, bool required)
-{
-	const struct pyvalue *value = field_value(f, name);
-	struct execute_text none = { NULL, 0 };
-
-	if (value == NULL && required)
-		complain(f, name, "missing", "Field required", f->object, NULL,
-		    0);
-	if (value == NULL || (value->type == PYVALUE_NULL && !required))
-		return none;
-	if (value->type != PYVALUE_STRING) {
-		complain(f, name, "string_type",
-		    "Input should be a valid string", value, NULL, 0);
-		return none;
-	}
-	if (pyutf8_has_surrogate(value->u.text, value->count)) {
-		complain(f, name, "string_unicode",
-		    "Input should be a valid string, unable to parse raw data "
-		    "as a unicode string",
-		    value, NULL, 0);
-		return none;
-	}
-	return (struct execute_text){ value->u.text, value->count };
-}
-
-/* max 0: none. */
-static int64_t
-take_int(const struct field *f, const char *name, int64_t standard, int64_t max)
-{
-	const struct pyvalue *value = field_value(f, name);
-	int64_t number;
-
-	if (value == NULL)
-		return standard;
-	if (value->type == PYVALUE_BIG)
-		number = value->u.text[0] == '-' ? INT64_MIN : INT64_MAX;
-	else
-		number = value->u.integer;
-	if (value->type != PYVALUE_INT && value->type != PYVALUE_BIG)
-		complain(f, name, "int_type", "Input should be a valid integer",
-		    value, NULL, 0);
-	else if (number < 1)
-		complain(f, name, "greater_than_equal",
-		    "Input should be greater than or equal to 1", value, "ge",
-		    1);
-	else if (max > 0 && number > max)
-		complain(f, name, "less_than_equal",
-		    "Input should be less than or equal to 86400", value, "le",
-		    max);
-	return number;
-}
-
-static bool
-parse_bool(const char *text, size_t len, bool *truth)
-{
-	static const char *const words[] = { "0", "1", "f", "t", "n", "y", "no",
-		"yes", "off", "on", "false", "true" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strlen(words[i]) == len &&
-		    strncasecmp(words[i], text, len) == 0) {
-			*truth = i % 2 == 1;
-			return true;
-		}
-	return false;
-}
-
-static bool
-take_bool(const struct field *f, const char *name, bool standard)
-{
-	const struct pyvalue *value = field_value(f, name);
-	bool truth = standard;
-
-	if (value == NULL)
-		return standard;
-	if (value->type == PYVALUE_BOOL)
-		return value->u.truth;
-	if (value->type == PYVALUE_INT && (value->u.integer | 1) == 1)
-		return value->u.integer == 1;
-	if (value->type == PYVALUE_FLOAT &&
-	    (value->u.real == 0 || value->u.real == 1))
-		return value->u.real == 1;
-	if (value->type == PYVALUE_STRING &&
-	    parse_bool(value->u.text, value->count, &truth))
-		return truth;
-	if (value->type == PYVALUE_STRING || value->type == PYVALUE_INT)
-		complain(f, name, "bool_parsing",
-		    "Input should be a valid boolean, unable to interpret "
-		    "input",
-		    value, NULL, 0);
-	else
-		complain(f, name, "bool_type",
-		    "Input should be a valid boolean", value, NULL, 0);
-	return standard;
-}
+/* ---- files into the store ---- */
 
 static void
-take_file(const struct field *f, size_t index, const struct pyvalue *item,
-    struct execute_file *file)
+keep(struct execution *x, const char *path, int64_t size, const char *why)
 {
-	struct field inner = { .object = item, .place = f->place, .d = f->d };
-
-	inner.place.member = "files";
-	inner.place.indexed = true;
-	inner.place.index = index;
-	if (item->type != PYVALUE_OBJECT) {
-		detail_add(f->d, "model_attributes_type", &inner.place,
-		    "Input should be a valid dictionary or object to extract "
-		    "fields from",
-		    item, NULL, 0);
-		return;
-	}
-	file->path = take_text(&inner, "path", true);
-	file->id = take_text(&inner, "file_id", true);
-}
-
-static void
-take_files(const struct field *f, struct execute_files *files)
-{
-	const struct pyvalue *value = field_value(f, "files");
-
-	if (value == NULL)
-		return;
-	if (value->type != PYVALUE_ARRAY) {
-		complain(f, "files", "list_type",
-		    "Input should be a valid list", value, NULL, 0);
-		return;
-	}
-	files->items = xcalloc(value->count, sizeof(*files->items));
-	files->count = value->count;
-	for (size_t i = 0; i < value->count; i++)
-		take_file(f, i, &value->u.items[i], &files->items[i]);
-}
-
-static void
-files_release(struct execute_files *files)
-{
-	for (size_t i = 0; i < files->count; i++)
-		free(files->items[i].staged);
-	free(files->items);
-}
-
-/* ---- the models ---- */
-
-static bool
-check_timeout(int64_t timeout_ms, int64_t max_ms, struct detail *d)
-{
-	return timeout_ms <= max_ms ||
-	    detail_text(d, 422, "timeout_ms exceeds maximum of %lld ms",
-		(long long)max_ms);
-}
-
-/* A field of the body itself. */
-static struct field
-field_of(const struct pyjson *doc, struct detail *d)
-{
-	return (struct field){ .object = &doc->root, .d = d };
-}
-
-bool
-execute_parse(struct execute_request *req, int64_t timeout_max_ms,
-    const char *content_type, const char *body, size_t len, struct detail *d)
-{
-	struct field f;
-
-	memset(req, 0, sizeof(*req));
-	if (!detail_parse(&req->doc, content_type, body, len, d))
-		return false;
-	f = field_of(&req->doc, d);
-	detail_begin(d);
-	req->code = take_text(&f, "code", true);
-	req->input = take_text(&f, "stdin", false);
-	req->timeout_ms = take_int(&f, "timeout_ms", TIMEOUT_DEFAULT_MS, 0);
-	req->echo = take_bool(&f, "last_line_interactive", true);
-	take_files(&f, &req->files);
-	if (detail_end(d) && check_timeout(req->timeout_ms, timeout_max_ms, d))
-		return true;
-	execute_release(req);
-	return false;
-}
-
-void
-execute_release(struct execute_request *req)
-{
-	files_release(&req->files);
-	pyjson_release(&req->doc);
-	memset(req, 0, sizeof(*req));
-}
-
-bool
-session_parse(struct session_request *req, const char *content_type,
-    const char *body, size_t len, struct detail *d)
-{
-	struct field f;
-
-	memset(req, 0, sizeof(*req));
-	if (!detail_parse(&req->doc, content_type, body, len, d))
-		return false;
-	f = field_of(&req->doc, d);
-	detail_begin(d);
-	take_files(&f, &req->files);
-	req->ttl_seconds = take_int(&f, "ttl_seconds", TTL_DEFAULT, TTL_MAX);
-	if (detail_end(d))
-		return true;
-	session_release(req);
-	return false;
-}
-
-void
-session_release(struct session_request *req)
-{
-	files_release(&req->files);
-	pyjson_release(&req->doc);
-	memset(req, 0, sizeof(*req));
-}
-
-bool
-bash_parse(struct bash_request *req, int64_t timeout_max_ms,
-    const char *content_type, const char *body, size_t len, struct detail *d)
-{
-	struct field f;
-
-	memset(req, 0, sizeof(*req));
-	if (!detail_parse(&req->doc, content_type, body, len, d))
-		return false;
-	f = field_of(&req->doc, d);
-	detail_begin(d);
-	req->command = take_text(&f, "cmd", true);
-	req->timeout_ms = take_int(&f, "timeout_ms", BASH_TIMEOUT_DEFAULT_MS,
-	    0);
-	if (detail_end(d) &&
-	    check_timeout(req->timeout_ms, timeout_max_ms, d)) {
-		if (req->command.text != NULL &&
-		    strlen(req->command.text) == req->command.len)
-			return true;
-		(void)detail_text(d, 422,
-		    "cmd must not contain a NUL character.");
-	}
-	bash_release(req);
-	return false;
-}
-
-void
-bash_release(struct bash_request *req)
-{
-	pyjson_release(&req->doc);
-	memset(req, 0, sizeof(*req));
-}
-
-/* ---- files ---- */
-
-bool
-execute_refuse_file(const struct execute_file *file, struct detail *d)
-{
-	auto_buf struct buf text = BUF_INIT(DETAIL_MAX);
-
-	buf_adds(&text, "File with ID '");
-	buf_add(&text, file->id.text, file->id.len);
-	buf_adds(&text, "' not found for path '");
-	buf_add(&text, file->path.text, file->path.len);
-	buf_adds(&text, "'.");
-	return detail_bytes(d, 404, buf_str(&text), text.len);
-}
-
-/* The path without empty and "." parts; NULL, and why, when it may not be. */
-static char *
-normalise(const struct execute_text *path, const char **message)
-{
-	const char *s = path->text;
-	char *out = xmalloc(path->len + 1);
-	size_t n = 0;
-
-	*message = path->len > 0 && s[0] == '/' ?
-	    "File paths must be relative." :
-	    NULL;
-	for (size_t i = 0; i < path->len && *message == NULL;) {
-		const char *slash = memchr(s + i, '/', path->len - i);
-		size_t part = (slash == NULL ? path->len :
-					       (size_t)(slash - s)) -
-		    i;
-
-		if (part == 2 && memcmp(s + i, "..", 2) == 0)
-			*message = "File paths must not contain '..'.";
-		if (part > 1 || (part == 1 && s[i] != '.')) {
-			if (n > 0)
-				out[n++] = '/';
-			memcpy(out + n, s + i, part);
-			n += part;
-		}
-		i += part + 1;
-	}
-	out[n] = '\0';
-	if (*message == NULL && strlen(out) != n)
-		*message = "File paths must not contain a NUL character.";
-	if (*message == NULL)
-		return out;
-	free(out);
-	return NULL;
-}
-
-bool
-execute_stage(struct execute_files *files, bool main, const char **message)
-{
-	static const char *const messages[] = {
-		[STAGE_FINE] = NULL,
-		[STAGE_EMPTY] = "File path must not be empty.",
-		[STAGE_LONG] = "File path is too long.",
-		[STAGE_FULL] = "There are too many files.",
-		[STAGE_IS_FOLDER] = "File path is the folder of another file.",
-		[STAGE_PARENT_IS_FILE] = "File path lies below another file.",
-		[STAGE_ABOVE_IS_FILE] = "File path lies below another file.",
+	x->kept = xrealloc(x->kept, (x->kept_count + 1) * sizeof(*x->kept));
+	x->kept[x->kept_count++] = (struct execute_kept){
+		.path = xstrdup(path), .size = size, .why = why
 	};
-	struct stage stage;
+}
 
-	*message = NULL;
-	stage_init(&stage);
-	for (size_t i = 0; i < files->count && *message == NULL; i++) {
-		struct execute_file *file = &files->items[i];
+static void
+leave_fresh(struct execution *x, const struct err *err)
+{
+	x->kept[x->kept_count - 1].why = err->code == ERR_LIMIT ||
+		err->code == ERR_QUOTA ?
+	    "the store is full" :
+	    "the store failed";
+	log_warn("a file was not kept: %s", err->text);
+	filestore_abort(&x->fresh);
+}
 
-		free(file->staged);
-		file->staged = normalise(&file->path, message);
-		if (file->staged == NULL)
-			break;
-		if (main && strcmp(file->staged, "__main__.py") == 0)
-			*message = "File path '__main__.py' is reserved for "
-				   "the execution entrypoint.";
-		else
-			*message = messages[stage_add(&stage, file->staged)];
+/* The last file is whole. */
+static void
+end_file(struct execution *x)
+{
+	auto_buf struct buf name = BUF_INIT(NAME_MAX_BYTES);
+	struct pyutf8 decoder = { .count = 0 };
+	struct execute_kept *file;
+	char id[FILESTORE_ID_LEN + 1];
+	const char *slash;
+	struct err err;
+
+	if (x->fresh.store == NULL)
+		return;
+	file = &x->kept[x->kept_count - 1];
+	slash = strrchr(file->path, '/');
+	slash = slash == NULL ? file->path : slash + 1;
+	pyutf8_add(&decoder, &name, slash, strlen(slash));
+	pyutf8_end(&decoder, &name);
+	memcpy(id, x->fresh.id, sizeof(id));
+	if (filestore_commit(&x->fresh, buf_str(&name), &err) == 0)
+		file->id = xstrdup(id);
+	else
+		leave_fresh(x, &err);
+}
+
+static void
+begin_file(struct execution *x, const struct cell_event *event)
+{
+	struct err err;
+
+	end_file(x);
+	keep(x, event->name, event->size, NULL);
+	if (filestore_begin(&x->app->store, &x->fresh, &err) != 0)
+		leave_fresh(x, &err);
+}
+
+static void
+add_to_file(struct execution *x, const struct cell_event *event)
+{
+	struct err err;
+
+	if (x->fresh.store != NULL &&
+	    filestore_write(&x->fresh, event->data, event->len, &err) != 0)
+		leave_fresh(x, &err);
+}
+
+/* ---- what comes from the cell ---- */
+
+static void
+begin_stream(struct execution *x)
+{
+	http_allow_slow_reader(x->req, STREAM_MS);
+	http_begin(x->req, 200, SSE_TYPE, SSE_HEADERS);
+}
+
+static void
+send_frame(struct execution *x)
+{
+	http_write(x->req, buf_str(&x->frame), x->frame.len);
+	buf_reset(&x->frame);
+	(void)http_flush(x->req);
+}
+
+static void
+take_output(struct execution *x, const struct cell_event *event)
+{
+	bool out = event->stream == 1;
+
+	if (!x->streams) {
+		capture_add(out ? &x->out : &x->err, event->data, event->len);
+		return;
 	}
-	stage_release(&stage);
-	return *message == NULL;
+	sse_add_output(&x->frame, out ? &x->sse_out : &x->sse_err, event->data,
+	    event->len);
+	if (x->frame.len > 0)
+		send_frame(x);
+}
+
+static void
+take_event(void *arg, const struct cell_event *event)
+{
+	struct execution *x = arg;
+
+	switch (event->kind) {
+	case CELL_STARTED:
+		if (!x->streams || x->req->begun)
+			break;
+		begin_stream(x);
+		(void)http_flush(x->req);
+		break;
+	case CELL_OUTPUT:
+		take_output(x, event);
+		break;
+	case CELL_FILE:
+		begin_file(x, event);
+		break;
+	case CELL_BYTES:
+		add_to_file(x, event);
+		break;
+	case CELL_LEFT_OUT:
+		end_file(x);
+		keep(x, event->name, event->size, api_run_left_out[event->why]);
+		break;
+	case CELL_ENTRY:
+	case CELL_RESULT:
+	case CELL_QUIET:
+		break;
+	}
+}
+
+/* ---- the answer ---- */
+
+/* An answer that is no result; in a stream that has begun, its last event. */
+static void
+answer_trouble(struct execution *x, int status, const char *text)
+{
+	struct detail detail;
+
+	if (x->req->begun) {
+		sse_add_error(&x->frame, text);
+		send_frame(x);
+	} else if (status == 503) {
+		api_busy(x->req);
+	} else if (status == 500) {
+		api_failed(x->req);
+	} else {
+		(void)detail_text(&detail, status, "%s", text);
+		api_refuse(x->req, &detail);
+	}
+}
+
+static void
+answer_result(struct execution *x, const struct api_run *run)
+{
+	struct execute_result result = {
+		.out = &x->out,
+		.err = &x->err,
+		.cell = &run->result,
+		.duration_ms = run->duration_us / 1000,
+		.files = x->kept,
+		.file_count = x->kept_count,
+		.extras = api_wants_extras(x->req),
+	};
+	struct execute_kept none;
+	struct buf body;
+
+	if (result.files == NULL)
+		result.files = &none; /* an empty list, not none */
+	buf_init(&body, execute_answer_max(&result) + FRAME_BUF);
+	if (x->streams) {
+		sse_add_rest(&body, &x->sse_out);
+		sse_add_rest(&body, &x->sse_err);
+		sse_add_result(&body, &result);
+		http_write(x->req, buf_str(&body), body.len);
+	} else {
+		execute_answer(&body, &result);
+		http_answer(x->req, 200, API_JSON, NULL, buf_str(&body),
+		    body.len);
+	}
+	buf_release(&body);
+}
+
+/* The request as a whole did not fit into the cell. */
+static void
+answer_error(struct execution *x, const struct cell_result *cell)
+{
+	char text[1200];
+
+	log_warn("the cell says: %s", cell->error_text);
+	if (cell->error_path[0] == '\0') {
+		answer_trouble(x, 500, "Internal Server Error");
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "File path '%s' %s.",
+	    cell->error_path,
+	    cell->error == ERROR_NO_SPACE ? "does not fit into the workspace" :
+					    "cannot be written");
+	answer_trouble(x, cell->error == ERROR_NO_SPACE ? 413 : 422, text);
+}
+
+/* No result: nobody knows what the run did. */
+static void
+answer_lost(struct execution *x, const struct api_run *run)
+{
+	char text[64];
+
+	if (!x->req->begun) {
+		api_answer_lost(x->req, run);
+		return;
+	}
+	(void)snprintf(text, sizeof(text),
+	    "Internal Server Error, reference %s", run->reference);
+	answer_trouble(x, 500, text);
+}
+
+static void
+answer_run(struct execution *x, struct api_run *run)
+{
+	switch (run->end) {
+	case API_GONE:
+		return;
+	case API_REFUSED:
+		answer_trouble(x, 503, "");
+		return;
+	case API_LOST:
+		answer_lost(x, run);
+		return;
+	case API_RESULT:
+		end_file(x);
+		if (run->result.reason == REASON_ERROR) {
+			answer_error(x, &run->result);
+			return;
+		}
+		break;
+	}
+	answer_result(x, run);
+}
+
+/* ---- the request ---- */
+
+static void
+run_code(struct execution *x, const struct execute_request *execute,
+    const struct api_inputs *inputs)
+{
+	struct cell_request request = {
+		.op = OP_RUN,
+		.path = "__main__.py",
+		.name = execute->echo ? "<stdin>" : NULL,
+		.folder = "/workspace",
+		.env = execute_environment,
+		.echo = execute->echo,
+		.inputs = inputs->items,
+		.input_count = inputs->count,
+		.input = execute->input.text,
+		.input_len = execute->input.len,
+		.wall_ms = execute->timeout_ms,
+		.output_max = OUTPUT_MAX + 1, /* to tell that it is over */
+		.output_mode = OUTPUT_DRAIN,
+		.limit_processes = PROCESSES,
+		.collect_files = FILES_MAX,
+		.collect_bytes = FILE_BYTES,
+		.collect_total = FILE_BYTES,
+		.collect_how = COLLECT_BYTES,
+		.collect_ms = COLLECT_MS,
+	};
+	enum api_kind kind = x->streams ? API_STREAM : API_EXECUTE;
+	struct api_run run;
+
+	api_run(&run, x->app, x->req, NULL, &request, take_event, x);
+	answer_run(x, &run);
+	api_run_count(&run, x->app, kind);
+}
+
+static void
+execution_release(struct execution *x)
+{
+	filestore_abort(&x->fresh);
+	for (size_t i = 0; i < x->kept_count; i++) {
+		free((void *)(uintptr_t)x->kept[i].path);
+		free((void *)(uintptr_t)x->kept[i].id);
+	}
+	free(x->kept);
+	capture_release(&x->out);
+	capture_release(&x->err);
+	buf_release(&x->frame);
+}
+
+/* The files are found, their paths are checked; then it runs. */
+static void
+execute(struct execution *x, struct execute_request *request)
+{
+	struct api_inputs inputs;
+	const char *message;
+	struct detail detail;
+
+	if (!api_inputs_open(&inputs, x->app, &request->files, &request->code,
+		&detail)) {
+		api_refuse(x->req, &detail);
+		return;
+	}
+	if (execute_stage(&request->files, true, &message)) {
+		api_inputs_name(&inputs, &request->files);
+		run_code(x, request, &inputs);
+	} else {
+		if (x->streams)
+			begin_stream(x);
+		answer_trouble(x, 422, message);
+	}
+	api_inputs_close(&inputs);
+}
+
+static void
+answer_execute(struct api_app *app, struct http_request *req, bool streams)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	struct execution x = { .app = app, .req = req, .streams = streams };
+	struct execute_request request;
+	struct detail detail;
+
+	if (!api_read_body(req, &body))
+		return;
+	if (!execute_parse(&request, app->eval_terms.timeout_max_ms,
+		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
+		&detail)) {
+		api_refuse(req, &detail);
+		return;
+	}
+	buf_release(&body);
+	capture_init(&x.out, OUTPUT_MAX);
+	capture_init(&x.err, OUTPUT_MAX);
+	sse_stream_init(&x.sse_out, "stdout", OUTPUT_MAX);
+	sse_stream_init(&x.sse_err, "stderr", OUTPUT_MAX);
+	buf_init(&x.frame, FRAME_BUF);
+	execute(&x, &request);
+	execution_release(&x);
+	execute_release(&request);
+}
+
+void
+api_execute(struct api_app *app, struct http_request *req, const char *id)
+{
+	(void)id;
+	answer_execute(app, req, false);
+}
+
+void
+api_execute_stream(struct api_app *app, struct http_request *req,
+    const char *id)
+{
+	(void)id;
+	answer_execute(app, req, true);
 }

@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../sandbox/lease/cell.h"
-#include "../../sandbox/lease/lease.h"
+#include "../../sandbox/protocol/cell.h"
+#include "../../sandbox/protocol/lease.h"
 
 struct buf;
 struct err;

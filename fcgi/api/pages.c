@@ -6,9 +6,9 @@
 
 #include <sodium.h>
 
-#include "base64.h"
-#include "pydump.h"
-#include "pyjson.h"
+#include "../contract/base64.h"
+#include "../pytext/pydump.h"
+#include "../pytext/pyjson.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/log.h"

@@ -10,7 +10,7 @@
 #include "config_value.h"
 #include "envfile.h"
 #include "err.h"
-#include "images.h"
+#include "../protocol/images.h"
 
 #ifndef INLINE_LIB_DIR
 #define INLINE_LIB_DIR "/usr/local/lib/inline"

@@ -8,7 +8,7 @@
 #include "buf.h"
 #include "cleanup.h"
 #include "err.h"
-#include "images.h"
+#include "../protocol/images.h"
 #include "text.h"
 
 #define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/frame.h"
+#include "../protocol/frame.h"
 
 struct container;
 struct pool;

@@ -13,7 +13,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
-#include "../base/frame.h"
+#include "../protocol/frame.h"
 #include "../base/log.h"
 #include "../base/loop.h"
 

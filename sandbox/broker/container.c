@@ -15,7 +15,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
-#include "../base/images.h"
+#include "../protocol/images.h"
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../base/process.h"

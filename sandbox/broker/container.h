@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "../base/frame.h"
+#include "../protocol/frame.h"
 #include "attachment.h"
 #include "task.h"
 

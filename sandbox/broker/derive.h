@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../base/images.h"
+#include "../protocol/images.h"
 #include "task.h"
 
 struct config;

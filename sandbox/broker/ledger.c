@@ -12,7 +12,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "../base/spool.h"
+#include "spool.h"
 #include "workspace.h"
 
 #define FLOOR_MIN (INT64_C(256) << 20)

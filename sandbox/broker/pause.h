@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/frame.h"
+#include "../protocol/frame.h"
 
 /*
  * What failed starts of containers teach: an engine that is slow or broken is

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "../base/frame.h"
-#include "../base/sockets.h"
+#include "../protocol/frame.h"
+#include "../protocol/sockets.h"
 #include "class.h"
 
 /* il-api's connections are far fewer than may wait for a cell (pool.c): with

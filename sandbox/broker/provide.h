@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "../base/images.h"
+#include "../protocol/images.h"
 #include "task.h"
 
 struct config;

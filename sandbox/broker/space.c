@@ -12,7 +12,7 @@
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
-#include "../base/frame.h"
+#include "../protocol/frame.h"
 #include "../base/log.h"
 #include "admission.h"
 #include "client.h"

@@ -11,7 +11,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/fd.h"
-#include "../base/sockets.h"
+#include "../protocol/sockets.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "ctl.h"

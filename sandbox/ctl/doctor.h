@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "../base/err.h"
-#include "../lease/lease.h"
+#include "../protocol/lease.h"
 
 struct config;
 

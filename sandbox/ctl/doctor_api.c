@@ -5,8 +5,8 @@
 
 #include "../base/config.h"
 #include "../base/err.h"
-#include "../base/frame.h"
-#include "../base/tokens.h"
+#include "../protocol/frame.h"
+#include "../protocol/tokens.h"
 #include "isolation.h"
 
 /* Why there are no namespaces for each run, and what would bring them. */

@@ -9,7 +9,7 @@
 #include "../base/cleanup.h"
 #include "../base/config.h"
 #include "../base/docker_cli.h"
-#include "../base/images.h"
+#include "../protocol/images.h"
 #include "../base/process.h"
 #include "ctl.h"
 

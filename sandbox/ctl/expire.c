@@ -3,8 +3,8 @@
 
 #include "../base/cleanup.h"
 #include "../base/err.h"
-#include "../base/sockets.h"
-#include "../lease/lease.h"
+#include "../protocol/sockets.h"
+#include "../protocol/lease.h"
 #include "../store/db.h"
 #include "../store/sandbox.h"
 #include "ctl.h"

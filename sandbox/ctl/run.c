@@ -14,7 +14,7 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
-#include "../base/sockets.h"
+#include "../protocol/sockets.h"
 #include "../store/db.h"
 #include "account.h"
 #include "child.h"

@@ -16,7 +16,7 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/loop.h"
-#include "../base/sockets.h"
+#include "../protocol/sockets.h"
 #include "child.h"
 #include "ctl.h"
 #include "plan.h"

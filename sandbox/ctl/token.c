@@ -7,7 +7,7 @@
 
 #include "../base/err.h"
 #include "../base/text.h"
-#include "../base/tokens.h"
+#include "../protocol/tokens.h"
 #include "ctl.h"
 
 #define LIMIT_MAX 1000000

@@ -12,8 +12,8 @@ library() {
 	shift
 	install -d -m 755 "$1" "$1/cell" "$1/sql" "$1/sql/migrations" \
 		"$1/sql/admin" "$1/nginx"
-	copy 644 "$1/cell" sandbox/cell/*.py "$build/libkeeper.so"
-	copy 644 "$1" sandbox/cell/*.json sandbox/ctl/*.json nginx/nginx.conf.in
+	copy 644 "$1/cell" sandbox/cell/python/*.py "$build/libkeeper.so"
+	copy 644 "$1" sandbox/cell/python/*.json sandbox/ctl/*.json nginx/nginx.conf.in
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
 		nginx/discord.conf nginx/api.conf nginx/limits.conf
 	copy 644 "$1/sql" sql/*.sql
@@ -53,8 +53,8 @@ copy 755 "$to/sbin" "$build/bin/il-fcgi" "$build/bin/il-api" \
 	"$build/bin/il-worker" "$build/bin/il-sandboxd"
 copy 755 "$to/bin" "$build/bin/ilctl"
 library "$build" "$to/lib/inline"
-copy 644 "$to/share/man/man5" fcgi/*.5 sandbox/*/*.5
-copy 644 "$to/share/man/man8" fcgi/*.8 sandbox/*/*.8
+copy 644 "$to/share/man/man5" fcgi/*/*.5 sandbox/*/*.5
+copy 644 "$to/share/man/man8" fcgi/*/*.8 sandbox/*/*.8
 copy 644 "$to/share/doc/inline" README.md LICENSE \
 	systemd/inline.env.example .github/CHANGELOG.md
 # Of an earlier version.

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "message.h"
+#include "render/message.h"
 
 struct task;
 struct worker;

@@ -10,7 +10,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "command.h"
+#include "commands/command.h"
 #include "worker.h"
 
 /* The cell keeps the limit of wall_ms; so much later it is not believed. */

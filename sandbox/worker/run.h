@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../lease/cell.h"
-#include "../lease/lease.h"
-#include "outcome.h"
+#include "../protocol/cell.h"
+#include "../protocol/lease.h"
+#include "render/outcome.h"
 
 struct task;
 

@@ -10,13 +10,13 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "../lease/lease.h"
+#include "../protocol/lease.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "../store/sandbox.h"
 #include "../store/view.h"
 #include "deliver.h"
-#include "wake.h"
+#include "../protocol/wake.h"
 #include "worker.h"
 
 /* A round comes at least this often: operators change rows with sqlite3, and a

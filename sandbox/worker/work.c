@@ -10,9 +10,9 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../store/job.h"
-#include "command.h"
+#include "commands/command.h"
 #include "deliver.h"
-#include "wake.h"
+#include "../protocol/wake.h"
 #include "worker.h"
 
 bool

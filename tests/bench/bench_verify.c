@@ -14,7 +14,7 @@
 
 #include <sodium.h>
 
-#include "../../fcgi/verify.h"
+#include "../../fcgi/discord/verify.h"
 #include "../../sandbox/base/text.h"
 #include "samples.h"
 #include "sign.h"

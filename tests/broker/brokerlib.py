@@ -28,7 +28,7 @@ MIB = 1 << 20
 
 def header_numbers():
     """Every enumerator of frame.h."""
-    with open(os.path.join(ROOT, "sandbox/base/frame.h")) as header:
+    with open(os.path.join(ROOT, "sandbox/protocol/frame.h")) as header:
         text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
     return {name: int(number) for name, number
             in re.findall(r"\b([A-Z][A-Z_]+)(?: =)? (\d+)\b", text)}

@@ -191,7 +191,7 @@ class BadCell(Broker):
         folder = tempfile.mkdtemp(prefix="broker-test-")
         lib = os.path.join(folder, "lib")
         os.makedirs(os.path.join(lib, "cell"))
-        shutil.copy(os.path.join(ROOT, "sandbox/cell/seccomp.json"), lib)
+        shutil.copy(os.path.join(ROOT, "sandbox/cell/python/seccomp.json"), lib)
         with open(os.path.join(lib, "cell/cell.py"), "w") as file:
             file.write(CELL % N + code)
         super().__init__(folder=folder, IL_LIB_DIR=lib, **settings)

@@ -29,7 +29,7 @@ USER = 0x78000001     # of the host: a sandbox has such a number
 
 def header_numbers():
     """Every enumerator of frame.h."""
-    with open(os.path.join(ROOT, "sandbox/base/frame.h")) as header:
+    with open(os.path.join(ROOT, "sandbox/protocol/frame.h")) as header:
         text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
     found = re.findall(r"\b([A-Z][A-Z_]+)(?: =)? (\d+)\b", text)
     return {name: int(number) for name, number in found}

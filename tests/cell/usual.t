@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """A usual request is read and begun in C, any other one by the interpreter
-(sandbox/keeper): both must give the same.  Each request is made twice, the
+(sandbox/cell/supervisor): both must give the same.  Each request is made twice, the
 second time with its words in two packets, which is all that is unusual."""
 
 import subprocess

@@ -214,7 +214,7 @@ def the_commands_are_as_discord_wants_them():
 def every_command_is_one_that_the_front_knows():
     with House() as house:
         commands = json.loads(house.ilctl("commands")[1])
-    with open(os.path.join(ROOT, "fcgi", "route.c")) as file:
+    with open(os.path.join(ROOT, "fcgi", "discord", "route.c")) as file:
         source = file.read()
     assert '"health"' in source
     for sub in commands[0]["options"]:

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "sandbox/base/err.h"
-#include "sandbox/lease/cell.h"
+#include "sandbox/protocol/cell.h"
 
 #define OUTPUT_MAX 1000
 #define FILES 3

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "fcgi/api/eval.h"
-#include "fcgi/api/eval_output.h"
-#include "fcgi/api/stage.h"
+#include "fcgi/contract/eval_request.h"
+#include "fcgi/contract/eval_output.h"
+#include "fcgi/contract/stage.h"
 #include "sandbox/base/text.h"
 
 static void

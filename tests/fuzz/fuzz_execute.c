@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-#include "fcgi/api/execute.h"
-#include "fcgi/api/execute_answer.h"
-#include "fcgi/api/pyjson.h"
-#include "fcgi/api/sse.h"
+#include "fcgi/contract/execute_request.h"
+#include "fcgi/contract/execute_answer.h"
+#include "fcgi/pytext/pyjson.h"
+#include "fcgi/contract/sse.h"
 #include "sandbox/base/text.h"
-#include "sandbox/lease/cell.h"
+#include "sandbox/protocol/cell.h"
 
 static const char *const types[] = { "application/json", NULL, "text/plain",
 	"application/x+json" };

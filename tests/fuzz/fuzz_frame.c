@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sandbox/base/frame.h"
+#include "sandbox/protocol/frame.h"
 
 static struct frame again;
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "fcgi/interaction.h"
+#include "fcgi/discord/interaction.h"
 #include "sandbox/base/err.h"
 #include "sandbox/base/text.h"
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "fcgi/api/pydump.h"
-#include "fcgi/api/pyjson.h"
-#include "fcgi/api/pyrepr.h"
+#include "fcgi/pytext/pydump.h"
+#include "fcgi/pytext/pyjson.h"
+#include "fcgi/pytext/pyrepr.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/text.h"
 

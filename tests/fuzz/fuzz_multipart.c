@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "fcgi/api/disposition.h"
-#include "fcgi/api/multipart.h"
+#include "fcgi/contract/disposition.h"
+#include "fcgi/contract/multipart.h"
 #include "sandbox/base/text.h"
 
 struct seen {

@@ -8,7 +8,7 @@
 
 #include "sandbox/base/config.h"
 #include "sandbox/base/text.h"
-#include "sandbox/worker/render.h"
+#include "sandbox/worker/render/render.h"
 
 static const struct config config = { .timeout_ms = 30000,
 	.memory = 256 << 20,

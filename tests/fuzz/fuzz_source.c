@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sandbox/base/text.h"
-#include "sandbox/worker/source.h"
+#include "sandbox/worker/commands/source.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

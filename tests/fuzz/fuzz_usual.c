@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "sandbox/base/frame.h"
-#include "sandbox/keeper/usual.h"
+#include "sandbox/protocol/frame.h"
+#include "sandbox/cell/supervisor/usual.h"
 
 static struct usual usual;
 

@@ -10,7 +10,7 @@ import tempfile
 
 from source import ROOT, check, finish
 
-sys.path.insert(0, os.path.join(ROOT, "sandbox/cell"))
+sys.path.insert(0, os.path.join(ROOT, "sandbox/cell/python"))
 sys.dont_write_bytecode = True
 import keeper       # noqa: E402
 
@@ -32,7 +32,7 @@ def offsets_in_c():
     """{"struct": {field: (offset, size)}} as the compiler has it."""
     structs = {"keeper": keeper.Shared, "keeper_plan": keeper.Plan,
                "keeper_mount": keeper.Mount}
-    lines = ['#include <stdio.h>', '#include "sandbox/keeper/keeper.h"',
+    lines = ['#include <stdio.h>', '#include "sandbox/cell/supervisor/keeper.h"',
              "int main(void) {"]
     for name, ours in structs.items():
         lines.append('printf("%s . 0 %%zu\\n", sizeof(struct %s));'
@@ -67,7 +67,7 @@ def layouts_that_differ():
 
 
 def numbers_that_differ():
-    with open(os.path.join(ROOT, "sandbox/keeper/keeper.h")) as file:
+    with open(os.path.join(ROOT, "sandbox/cell/supervisor/keeper.h")) as file:
         header = file.read()
     roles = dict(re.findall(r"KEEPER_([A-Z]+) = (-?\d+)", header))
     for name in ("DONE", "RUN", "HARVEST", "USUAL"):

@@ -6,19 +6,27 @@ import re
 
 from source import ROOT, check, files, finish, read
 
+BASE = {"sandbox/base"}
+PROTOCOL = BASE | {"sandbox/protocol"}
+WORKER = PROTOCOL | {"sandbox/store", "sandbox/rest", "sandbox/worker/render"}
 MAY_INCLUDE = {
-    "fcgi": {"fcgi/api", "sandbox/store", "sandbox/lease", "sandbox/base"},
-    "fcgi/api": {"sandbox/lease", "sandbox/base"},
+    "fcgi/server": PROTOCOL,
+    "fcgi/discord": PROTOCOL | {"fcgi/server", "sandbox/store"},
+    "fcgi/api": PROTOCOL | {"fcgi/server", "fcgi/contract", "fcgi/files",
+                            "fcgi/pytext"},
+    "fcgi/contract": PROTOCOL | {"fcgi/pytext"},
+    "fcgi/pytext": BASE,
+    "fcgi/files": BASE,
     "sandbox/base": set(),
-    "sandbox/store": {"sandbox/base"},
-    "sandbox/lease": {"sandbox/base"},
-    "sandbox/rest": {"sandbox/base"},
-    "sandbox/broker": {"sandbox/base"},
-    "sandbox/keeper": {"sandbox/base"},
-    "sandbox/worker": {"sandbox/base", "sandbox/store", "sandbox/lease",
-                       "sandbox/rest"},
-    "sandbox/ctl": {"sandbox/base", "sandbox/store", "sandbox/lease",
-                    "sandbox/rest"},
+    "sandbox/protocol": BASE,
+    "sandbox/store": BASE,
+    "sandbox/rest": BASE,
+    "sandbox/broker": PROTOCOL,
+    "sandbox/cell/supervisor": PROTOCOL,
+    "sandbox/worker": WORKER | {"sandbox/worker/commands"},
+    "sandbox/worker/commands": WORKER | {"sandbox/worker"},
+    "sandbox/worker/render": WORKER,
+    "sandbox/ctl": PROTOCOL | {"sandbox/store", "sandbox/rest"},
 }
 GENERATED = {"statements.h": {"sandbox/store"},
              "migrations.h": {"sandbox/store", "sandbox/ctl"}}
@@ -29,8 +37,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # it.
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
-             "fcgiapp.h": {"fcgi"},
-             "sodium.h": {"fcgi", "fcgi/api", "sandbox/base", "sandbox/ctl"}}
+             "fcgiapp.h": {"fcgi/server"},
+             "sodium.h": {"fcgi/discord", "fcgi/api", "fcgi/files",
+                          "sandbox/protocol", "sandbox/ctl"}}
 
 
 def includes(pattern):
@@ -54,6 +63,29 @@ def wrong_way():
             target = os.path.normpath(os.path.join(folder, name))
             if os.path.dirname(target) not in MAY_INCLUDE[folder] | {folder}:
                 yield where
+
+
+def cycles():
+    """Each .c and its .h are one unit."""
+    units = {}
+    for path, _, folder, name in includes(INCLUDE):
+        target = os.path.normpath(os.path.join(folder, name))
+        here, there = path[:-2], os.path.splitext(target)[0]
+        if here != there:
+            units.setdefault(here, set()).add(there)
+    done, way = set(), []
+
+    def follow(unit):
+        if unit in way:
+            yield " -> ".join(way[way.index(unit):] + [unit])
+        elif unit not in done:
+            way.append(unit)
+            for other in sorted(units.get(unit, ())):
+                yield from follow(other)
+            done.add(way.pop())
+
+    for unit in sorted(units):
+        yield from follow(unit)
 
 
 def wrong_library():
@@ -81,6 +113,7 @@ def own_header_last():
 
 
 check("includes point one way", wrong_way())
+check("no includes go round in a circle", cycles())
 check("a library is included by its wrapper only", wrong_library())
 check("a file includes its own header first", own_header_last())
 finish()

@@ -5,8 +5,8 @@ import json
 
 from source import check, finish, read
 
-PLAIN = json.loads(read("sandbox/cell/seccomp.json"))
-API = json.loads(read("sandbox/cell/seccomp-api.json"))
+PLAIN = json.loads(read("sandbox/cell/python/seccomp.json"))
+API = json.loads(read("sandbox/cell/python/seccomp-api.json"))
 
 USER, MOUNTS, PIDS = 0x10000000, 0x20000, 0x20000000
 IPC, UTS = 0x8000000, 0x4000000

@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fcgi/api/base64.h"
-#include "fcgi/api/disposition.h"
-#include "fcgi/api/eval.h"
-#include "fcgi/api/eval_output.h"
-#include "fcgi/api/execute.h"
-#include "fcgi/api/execute_answer.h"
+#include "fcgi/contract/base64.h"
+#include "fcgi/contract/disposition.h"
+#include "fcgi/contract/eval_request.h"
+#include "fcgi/contract/eval_output.h"
+#include "fcgi/contract/execute_request.h"
+#include "fcgi/contract/execute_answer.h"
 #include "fcgi/api/pages.h"
-#include "fcgi/api/pydump.h"
-#include "fcgi/api/pyjson.h"
-#include "fcgi/api/pyrepr.h"
-#include "fcgi/api/pyutf8.h"
-#include "fcgi/api/upload.h"
+#include "fcgi/pytext/pydump.h"
+#include "fcgi/pytext/pyjson.h"
+#include "fcgi/pytext/pyrepr.h"
+#include "fcgi/pytext/pyutf8.h"
+#include "fcgi/contract/upload.h"
 #include "sandbox/base/buf.h"
 
 #define INPUT_MAX ((size_t)1 << 28)

@@ -1,10 +1,10 @@
-/* fcgi/answer.c and texts.c: the exact JSON that goes to Discord, and Discord's
+/* fcgi/discord/answer.c and texts.c: the exact JSON that goes to Discord, and Discord's
  * limits on what we say. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "fcgi/answer.h"
-#include "fcgi/texts.h"
+#include "fcgi/discord/answer.h"
+#include "fcgi/discord/texts.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/text.h"
 #include "tap.h"

@@ -1,8 +1,8 @@
 /* What /eval answers: files, order, numbers, the extras. */
-#include "fcgi/api/eval_answer.h"
+#include "fcgi/contract/eval_answer.h"
 
 #include "sandbox/base/buf.h"
-#include "sandbox/lease/cell.h"
+#include "sandbox/protocol/cell.h"
 #include "tap.h"
 
 static void

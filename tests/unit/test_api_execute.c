@@ -1,9 +1,9 @@
 /* What the code-interpreter routes answer, whole and as a stream. */
-#include "fcgi/api/execute_answer.h"
-#include "fcgi/api/sse.h"
+#include "fcgi/contract/execute_answer.h"
+#include "fcgi/contract/sse.h"
 
 #include "sandbox/base/buf.h"
-#include "sandbox/lease/cell.h"
+#include "sandbox/protocol/cell.h"
 #include "tap.h"
 
 static struct buf text = BUF_INIT(1 << 24);

@@ -1,6 +1,6 @@
 /* The file store: ids, what is there and what is not, bounds, sweeping. */
-#include "fcgi/api/filestore_parts.h"
-#include "fcgi/api/filestore_parts.h"
+#include "fcgi/files/filestore_parts.h"
+#include "fcgi/files/filestore_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,12 +1,12 @@
 /* Limits of tokens over several processes, of which any may be killed. */
-#include "fcgi/api_limits.h"
+#include "fcgi/api/limits.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "sandbox/base/err.h"
-#include "sandbox/base/tokens.h"
+#include "sandbox/protocol/tokens.h"
 #include "tap.h"
 
 #define MOST 100

@@ -8,7 +8,7 @@
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/err.h"
-#include "sandbox/lease/lease.h"
+#include "sandbox/protocol/lease.h"
 #include "tap.h"
 
 static const char *const routes[] = { "/eval", "/v1/execute", NULL };

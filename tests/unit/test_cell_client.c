@@ -7,7 +7,7 @@
 #include "sandbox/base/clock.h"
 #include "sandbox/base/err.h"
 #include "sandbox/base/fd.h"
-#include "sandbox/lease/cell.h"
+#include "sandbox/protocol/cell.h"
 
 static int ends[2]; /* ours, the cell's */
 static struct cell cell;

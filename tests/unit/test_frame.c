@@ -1,4 +1,4 @@
-#include "sandbox/base/frame.h"
+#include "sandbox/protocol/frame.h"
 
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-/* fcgi/http.c: how long an answer waits for who reads it. */
+/* fcgi/server/http.c: how long an answer waits for who reads it. */
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fcgi/http.h"
+#include "fcgi/server/http.h"
 #include "sandbox/base/clock.h"
 #include "tap.h"
 

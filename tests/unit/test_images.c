@@ -1,5 +1,5 @@
 /* SANDBOX_IMAGES: the list of interpreters. */
-#include "sandbox/base/images.h"
+#include "sandbox/protocol/images.h"
 
 #include <stdlib.h>
 

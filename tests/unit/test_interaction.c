@@ -1,8 +1,8 @@
-/* fcgi/interaction.c: from JSON to a typed struct. */
+/* fcgi/discord/interaction.c: from JSON to a typed struct. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "fcgi/interaction.h"
+#include "fcgi/discord/interaction.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/err.h"
 #include "tap.h"

@@ -1,4 +1,4 @@
-#include "sandbox/keeper/own.h"
+#include "sandbox/cell/supervisor/own.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -6,9 +6,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "sandbox/base/frame.h"
-#include "sandbox/keeper/children.h"
-#include "sandbox/keeper/result.h"
+#include "sandbox/protocol/frame.h"
+#include "sandbox/cell/supervisor/children.h"
+#include "sandbox/cell/supervisor/result.h"
 #include "tap.h"
 
 static struct keeper_own own;

@@ -1,6 +1,6 @@
-#include "sandbox/keeper/usual.h"
+#include "sandbox/cell/supervisor/usual.h"
 
-#include "sandbox/base/frame.h"
+#include "sandbox/protocol/frame.h"
 #include "tap.h"
 
 static struct frame frame;

@@ -1,6 +1,6 @@
 /* The process that is watched is a real one; deadlines are only there so that
  * this ends. */
-#include "sandbox/keeper/watch.h"
+#include "sandbox/cell/supervisor/watch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "sandbox/base/frame.h"
+#include "sandbox/protocol/frame.h"
 #include "tap.h"
 
 #define LONG_MS 600000

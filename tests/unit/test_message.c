@@ -1,5 +1,5 @@
 /* A message within Discord's limits, whatever it is made of: message.c. */
-#include "sandbox/worker/message.h"
+#include "sandbox/worker/render/message.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* Paths that people type: path.c and filename.c. */
-#include "sandbox/worker/path.h"
+#include "sandbox/worker/render/path.h"
 
-#include "sandbox/worker/filename.h"
+#include "sandbox/worker/render/filename.h"
 #include "tap.h"
 
 static void

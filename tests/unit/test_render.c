@@ -1,5 +1,5 @@
 /* Typed results as people read them: render_*.c, collect.c. */
-#include "sandbox/worker/render.h"
+#include "sandbox/worker/render/render.h"
 
 #include <jansson.h>
 #include <signal.h>

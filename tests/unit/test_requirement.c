@@ -1,5 +1,5 @@
 /* Packages as people name them: requirement.c. */
-#include "sandbox/worker/requirement.h"
+#include "sandbox/worker/render/requirement.h"
 
 #include "tap.h"
 

@@ -1,11 +1,11 @@
-/* fcgi/seen.c: the last interactions are known, whatever their ids are. */
+/* fcgi/discord/seen.c: the last interactions are known, whatever their ids are. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fcgi/seen.h"
+#include "fcgi/discord/seen.h"
 #include "tap.h"
 
 static struct seen seen;

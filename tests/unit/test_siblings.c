@@ -1,8 +1,8 @@
-/* fcgi/siblings.c: the workers are woken once all have their answer, by whoever
+/* fcgi/discord/siblings.c: the workers are woken once all have their answer, by whoever
  * is the last, and never later than that. */
 #include <stddef.h>
 
-#include "fcgi/siblings.h"
+#include "fcgi/discord/siblings.h"
 #include "sandbox/base/err.h"
 #include "tap.h"
 

@@ -1,5 +1,5 @@
 /* Code as people paste it: source.c. */
-#include "sandbox/worker/source.h"
+#include "sandbox/worker/commands/source.h"
 
 #include "tap.h"
 

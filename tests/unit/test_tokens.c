@@ -1,5 +1,5 @@
 /* Bearer tokens: the file, who a header is, changes while it is in use. */
-#include "sandbox/base/tokens.h"
+#include "sandbox/protocol/tokens.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
-/* fcgi/verify.c: what is taken for Discord's signature and what is not. */
+/* fcgi/discord/verify.c: what is taken for Discord's signature and what is not. */
 #include <string.h>
 
 #include <sodium.h>
 
-#include "fcgi/verify.h"
+#include "fcgi/discord/verify.h"
 #include "tap.h"
 
 #define TIMESTAMP "1767225600"

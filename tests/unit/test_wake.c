@@ -1,11 +1,11 @@
-/* sandbox/worker/wake.c: a byte wakes one worker, and none is forgotten. */
+/* sandbox/protocol/wake.c: a byte wakes one worker, and none is forgotten. */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox/base/err.h"
-#include "sandbox/worker/wake.h"
+#include "sandbox/protocol/wake.h"
 #include "tap.h"
 
 #define WORKERS 4

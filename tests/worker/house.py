@@ -42,7 +42,7 @@ UPDATE = {"type": 6}
 # ---- the protocol of frame.h ----
 
 def _numbers():
-    with open(os.path.join(ROOT, "sandbox/base/frame.h")) as header:
+    with open(os.path.join(ROOT, "sandbox/protocol/frame.h")) as header:
         text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
     return {name: int(number) for name, number
             in re.findall(r"\b([A-Z][A-Z_]+) = (\d+)\b", text)}

@@ -1,0 +1,137 @@
+#include "gate.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
+
+#define BEARER "WWW-Authenticate: Bearer\r\n"
+
+/* nginx says of a request that anybody may have sent it. */
+static bool
+is_foreign(const struct http_request *req)
+{
+	const char *foreign = http_param(req, "INLINE_FOREIGN");
+
+	return foreign != NULL && strcmp(foreign, "1") == 0;
+}
+
+/* Nobody is asked for a token: nothing runs for those who may be anybody. */
+static bool
+is_ours(struct http_request *req)
+{
+	if (!is_foreign(req))
+		return true;
+	if (api_is_eval(req))
+		api_refuse_eval(req, 403, "", "403 Forbidden", NULL);
+	else
+		api_detail(req, 403, NULL,
+		    "Closed to others while IL_API_TOKENS_FILE is not set");
+	return false;
+}
+
+static bool
+refuse_stranger(struct http_request *req)
+{
+	if (api_is_eval(req))
+		api_refuse_eval(req, 401, BEARER, "401 Unauthorized", NULL);
+	else
+		api_detail(req, 401, BEARER, "Not authenticated");
+	return false;
+}
+
+static bool
+refuse_more(struct http_request *req, int64_t seconds, const char *text)
+{
+	char headers[64];
+
+	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
+	    seconds);
+	if (api_is_eval(req))
+		api_refuse_eval(req, 429, headers, "429 Too Many Requests",
+		    text);
+	else
+		api_detail(req, 429, headers, text);
+	return false;
+}
+
+/* Within its limits? */
+static bool
+is_within(struct api_app *app, struct http_request *req,
+    const struct token *token, enum gate_use use)
+{
+	const struct config *config = app->config;
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t seconds = req->gate ?
+	    limits_would(&app->limits, token, now_ms) :
+	    limits_request(&app->limits, token, now_ms);
+
+	if (seconds > 0)
+		return refuse_more(req, seconds,
+		    "This token's requests of a minute are used up");
+	if (use == GATE_CELL)
+		app->seat = limits_take_seat(&app->limits, token, LIMITS_CELL,
+		    config->api_cells + config->api_sessions);
+	else if (use == GATE_COMMAND)
+		app->seat = limits_take_seat(&app->limits, token,
+		    LIMITS_COMMAND, config->api_sessions);
+	if (app->seat != -1)
+		return true;
+	return refuse_more(req, 1,
+	    use == GATE_CELL ?
+		"This token's cells are all in use" :
+		"This token's commands at one time are all in use");
+}
+
+/* NULL: it has none that is good. */
+static const struct token *
+find_token(struct api_app *app, const struct http_request *req)
+{
+	struct err err;
+
+	if (app->tokens.path == NULL)
+		return NULL;
+	if (tokens_refresh(&app->tokens, &err) < 0)
+		log_warn("tokens: %s", err.text);
+	return tokens_find(&app->tokens, http_param(req, "HTTP_AUTHORIZATION"));
+}
+
+bool
+gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
+{
+	const struct token *token;
+
+	app->seat = LIMITS_NONE;
+	memset(app->owner, 0, sizeof(app->owner));
+	if (use == GATE_OPEN)
+		return true;
+	if (app->tokens.path == NULL)
+		return is_ours(req);
+	token = find_token(app, req);
+	if (token == NULL)
+		return refuse_stranger(req);
+	memcpy(app->owner, token->hash, sizeof(app->owner));
+	return is_within(app, req, token, use);
+}
+
+void
+gate_leave(struct api_app *app)
+{
+	if (app->seat >= 0)
+		(void)close(app->seat);
+	app->seat = LIMITS_NONE;
+}
+
+bool
+gate_knows(struct api_app *app, const struct http_request *req)
+{
+	return !is_foreign(req) || find_token(app, req) != NULL;
+}

@@ -1,0 +1,32 @@
+#ifndef GATE_H
+#define GATE_H
+
+#include <stdbool.h>
+
+struct api_app;
+struct http_request;
+
+/*
+ * Who may use il-api, and how much.  Where IL_API_TOKENS_FILE names tokens, a
+ * request needs one; the file is looked at for each request, and so a token
+ * that was revoked, added or given other limits counts from the next one on.
+ * What is being answered goes on.
+ */
+
+enum gate_use {
+	GATE_OPEN, /* anybody may */
+	GATE_GLANCE,
+	GATE_CELL,    /* it takes a cell */
+	GATE_COMMAND, /* it is a command in a session */
+};
+
+/* True: it may go on, app->owner and app->seat are set, and gate_leave() ends
+ * it.  False: it was answered. */
+bool gate_enter(struct api_app *app, struct http_request *req,
+    enum gate_use use);
+void gate_leave(struct api_app *app);
+/* Of who is let in without: is it from this machine, or has it a token?  Not
+ * counted. */
+bool gate_knows(struct api_app *app, const struct http_request *req);
+
+#endif

@@ -1,0 +1,85 @@
+#include "inputs.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../contract/execute_request.h"
+#include "app.h"
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/protocol/cell.h"
+
+#define FILE_MODE 0644
+
+/* False: there is no such file, or it cannot be had. */
+static bool
+map_file(struct cell_input *input, struct api_app *app,
+    const struct execute_text *id)
+{
+	struct stat st;
+	struct err err;
+	auto_close int fd = filestore_get(&app->store, id->text, id->len, NULL,
+	    &err);
+	void *data;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return false;
+	*input = (struct cell_input){ .mode = FILE_MODE, .content = { "", 0 } };
+	if (st.st_size == 0)
+		return true;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return false;
+	input->content = (struct cell_bytes){ data, (size_t)st.st_size };
+	return true;
+}
+
+bool
+api_inputs_open(struct api_inputs *in, struct api_app *app,
+    const struct execute_files *files, const struct execute_text *main,
+    struct detail *detail)
+{
+	*in = (struct api_inputs){ .items = xcalloc(files->count + 1,
+				       sizeof(*in->items)) };
+	if (main != NULL) {
+		in->own = in->count = 1;
+		in->items[0] = (struct cell_input){ .path = "__main__.py",
+			.content = { main->text, main->len },
+			.mode = FILE_MODE };
+	}
+	for (size_t i = 0; i < files->count; i++) {
+		if (!map_file(&in->items[in->count], app,
+			&files->items[i].id)) {
+			api_inputs_close(in);
+			return execute_refuse_file(&files->items[i], detail);
+		}
+		in->count++;
+	}
+	return true;
+}
+
+void
+api_inputs_name(struct api_inputs *in, const struct execute_files *files)
+{
+	for (size_t i = 0; i < files->count; i++)
+		in->items[in->own + i].path = files->items[i].staged;
+}
+
+void
+api_inputs_close(struct api_inputs *in)
+{
+	for (size_t i = in->own; i < in->count; i++) {
+		struct cell_bytes *content = &in->items[i].content;
+
+		if (content->len > 0)
+			(void)munmap((void *)(uintptr_t)content->data,
+			    content->len);
+	}
+	free(in->items);
+	*in = (struct api_inputs){ .count = 0 };
+}

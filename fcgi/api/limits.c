@@ -1,0 +1,177 @@
+#include "limits.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
+#include "../../sandbox/protocol/tokens.h"
+
+/* More than there are tokens at one time, so that one that was not used of late
+ * is always found when a new one needs its place. */
+#define PLACES 4096
+#define MINUTE_US INT64_C(60000000)
+/* A token's seats are bytes of the file, one beside the other. */
+#define SEAT_BITS 20
+#define KEY_BITS 40
+
+/*
+ * free_us: when the token, if nothing else came, would have its whole minute
+ * before it again (the "theoretical arrival time" of GCRA).  A token whose time
+ * has passed is as good as one never seen, and its place is anybody's.
+ */
+struct limits_rate {
+	uint64_t key; /* 0: nobody's */
+	int64_t free_us;
+};
+
+/* The hash is random already. */
+static uint64_t
+key_of(const struct token *token)
+{
+	uint64_t key;
+
+	memcpy(&key, token->hash, sizeof(key));
+	return key;
+}
+
+/* With another limit a token begins anew. */
+static uint64_t
+rate_key_of(const struct token *token)
+{
+	uint64_t key = key_of(token) + (uint64_t)token->rate;
+
+	return key != 0 ? key : 1;
+}
+
+int
+limits_open(struct limits *limits, struct err *err)
+{
+	void *memory;
+
+	limits->seats = memfd_create("seats", MFD_CLOEXEC);
+	if (limits->seats < 0)
+		return err_system(err, "memfd_create");
+	memory = mmap(NULL, PLACES * sizeof(*limits->rates),
+	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED) {
+		(void)err_system(err, "memory for limits");
+		(void)close(limits->seats);
+		return -1;
+	}
+	limits->rates = memory;
+	return 0;
+}
+
+void
+limits_close(struct limits *limits)
+{
+	if (limits->rates == NULL)
+		return;
+	(void)munmap(limits->rates, PLACES * sizeof(*limits->rates));
+	(void)close(limits->seats);
+	limits->rates = NULL;
+}
+
+/* ---- rates ---- */
+
+/* Where the token's number is, or is to be; NULL: all are in use.  Two who look
+ * for a new token at once may find it two places; the first one counts then. */
+static struct limits_rate *
+find_place(struct limits *limits, uint64_t key, int64_t now_us)
+{
+	struct limits_rate *free_place = NULL;
+
+	for (uint64_t i = 0; i < PLACES; i++) {
+		struct limits_rate *r = &limits->rates[(key + i) % PLACES];
+		uint64_t there = __atomic_load_n(&r->key, __ATOMIC_SEQ_CST);
+
+		if (there == key)
+			return r;
+		if (free_place == NULL &&
+		    __atomic_load_n(&r->free_us, __ATOMIC_SEQ_CST) <= now_us)
+			free_place = r;
+		if (there == 0)
+			break;
+	}
+	if (free_place != NULL)
+		__atomic_store_n(&free_place->key, key, __ATOMIC_SEQ_CST);
+	return free_place;
+}
+
+static int64_t
+move_rate(struct limits *limits, const struct token *token, int64_t now_ms,
+    bool count)
+{
+	int64_t now_us = now_ms * 1000;
+	struct limits_rate *place;
+	int64_t step_us;
+	int64_t was;
+	int64_t next;
+
+	if (token->rate == 0)
+		return 0;
+	place = find_place(limits, rate_key_of(token), now_us);
+	if (place == NULL)
+		return 1;
+	step_us = MINUTE_US / token->rate;
+	was = __atomic_load_n(&place->free_us, __ATOMIC_SEQ_CST);
+	do {
+		next = (was > now_us ? was : now_us) + step_us;
+		if (next - now_us > MINUTE_US)
+			return (next - now_us - MINUTE_US + 999999) / 1000000;
+	} while (count &&
+	    !__atomic_compare_exchange_n(&place->free_us, &was, next, false,
+		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	return 0;
+}
+
+int64_t
+limits_request(struct limits *limits, const struct token *token, int64_t now_ms)
+{
+	return move_rate(limits, token, now_ms, true);
+}
+
+int64_t
+limits_would(struct limits *limits, const struct token *token, int64_t now_ms)
+{
+	return move_rate(limits, token, now_ms, false);
+}
+
+/* ---- seats ---- */
+
+int
+limits_take_seat(const struct limits *limits, const struct token *token,
+    enum limits_kind kind, int64_t most)
+{
+	uint64_t key = (key_of(token) & ((UINT64_C(1) << KEY_BITS) - 1)) |
+	    (uint64_t)kind << KEY_BITS;
+	char name[64];
+	int fd;
+
+	if (token->cells == 0 || token->cells >= most)
+		return LIMITS_NONE;
+	/* Locks belong to an open file: each seat needs one of its own. */
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", limits->seats);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		log_err("open %s: %m", name);
+		return -1;
+	}
+	for (int64_t i = 0; i < token->cells; i++) {
+		struct flock lock = { .l_type = F_WRLCK,
+			.l_whence = SEEK_SET,
+			.l_start = (off_t)(key << SEAT_BITS) + i,
+			.l_len = 1 };
+
+		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+			return fd;
+	}
+	(void)close(fd);
+	return -1;
+}

@@ -1,0 +1,49 @@
+#ifndef LIMITS_H
+#define LIMITS_H
+
+#include <stdint.h>
+
+struct err;
+struct token;
+
+/*
+ * What each bearer token may have, counted over all processes of il-api that
+ * are forked after limits_open().  Nothing here can be left behind by a process
+ * that is killed: a seat is a lock that the kernel takes back with the last
+ * descriptor of it, and a rate is one number, changed in one step.
+ */
+struct limits_rate;
+
+struct limits {
+	int seats; /* a file of nothing but locks */
+	struct limits_rate *rates;
+};
+
+#define LIMITS_NONE (-2)
+
+/* After -1 there is nothing to close. */
+int limits_open(struct limits *limits, struct err *err);
+void limits_close(struct limits *limits);
+
+/* Count a request at this time (monotonic milliseconds).  0: it may go on;
+ * otherwise it was not counted, and in so many seconds the next one may.
+ * token->rate may come at once, and as many in each minute after that. */
+int64_t limits_request(struct limits *limits, const struct token *token,
+    int64_t now_ms);
+/* The same, but it is not counted in any case. */
+int64_t limits_would(struct limits *limits, const struct token *token,
+    int64_t now_ms);
+
+/* What a token may have token->cells of at one time, each for itself. */
+enum limits_kind {
+	LIMITS_CELL,	/* runs and sessions: a cell each */
+	LIMITS_COMMAND, /* in sessions: a process of il-api each */
+};
+
+/* One of token->cells seats, as a descriptor: it is free again when that, and
+ * all copies of it, are closed.  -1: all are taken.  LIMITS_NONE: the token has
+ * no limit below most, which is as many as there can be. */
+int limits_take_seat(const struct limits *limits, const struct token *token,
+    enum limits_kind kind, int64_t most);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * What needs no more than a glance: how it is, what there is, the pages.
+ */
+#include <string.h>
+
+#include "pages.h"
+#include "app.h"
+#include "gate.h"
+#include "../server/health.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/protocol/lease.h"
+
+#define METRICS_MAX (256 << 10)
+#define NO_STORE "Cache-Control: no-store\r\n"
+
+/* Always 200: what is wrong stands in the body. */
+void
+api_health(struct api_app *app, struct http_request *req, const char *id)
+{
+	auto_free char *body = NULL;
+	struct health health;
+
+	(void)id;
+	health_gather(app->config, &health);
+	body = health_json(&health, !gate_knows(app, req));
+	api_text(req, 200, NO_STORE, body);
+}
+
+void
+api_versions(struct api_app *app, struct http_request *req, const char *id)
+{
+	auto_buf struct buf body = BUF_INIT(64 << 10);
+
+	(void)id;
+	buf_addf(&body, "{\"default\":\"%s\",\"versions\":[",
+	    app->interpreters[0]);
+	for (size_t i = 0; app->interpreters[i] != NULL; i++)
+		buf_addf(&body,
+		    "%s{\"name\":\"%s\",\"executable_path\":"
+		    "\"/snekbin/python/%s/bin/python\"}",
+		    i > 0 ? "," : "", app->interpreters[i],
+		    app->interpreters[i]);
+	buf_adds(&body, "]}");
+	api_text(req, 200, NULL, buf_str(&body));
+}
+
+void
+api_metrics(struct api_app *app, struct http_request *req, const char *id)
+{
+	auto_buf struct buf body = BUF_INIT(METRICS_MAX);
+	struct lease_status status;
+	int64_t bytes;
+	int64_t files;
+	struct err err;
+	bool known;
+
+	(void)id;
+	known = lease_status(app->lease_socket, &status, HEALTH_WAIT_MS,
+		    &err) == LEASE_GRANTED;
+	metrics_add(&body, &app->metrics, known ? &status : NULL);
+	filestore_usage(&app->store, &bytes, &files);
+	metrics_add_stored(&body, bytes, files, app->store.limits.quota);
+	http_answer(req, 200, METRICS_TYPE, NO_STORE, buf_str(&body), body.len);
+}
+
+void
+api_openapi(struct api_app *app, struct http_request *req, const char *id)
+{
+	(void)app;
+	(void)id;
+	http_answer(req, 200, API_JSON, NULL, pages_openapi, pages_openapi_len);
+}
+
+void
+api_docs(struct api_app *app, struct http_request *req, const char *id)
+{
+	auto_buf struct buf page = BUF_INIT(PAGES_DOCS_MAX);
+	auto_buf struct buf headers = BUF_INIT(4096);
+
+	(void)app;
+	(void)id;
+	pages_add_docs(&page);
+	pages_add_headers(&headers);
+	http_answer(req, 200, PAGES_DOCS_TYPE, buf_str(&headers),
+	    buf_str(&page), page.len);
+}

@@ -1,0 +1,63 @@
+#ifndef EVAL_REQUEST_H
+#define EVAL_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "eval_refusal.h"
+#include "../pytext/pyjson.h"
+
+/*
+ * POST /eval: from the bytes of a request to what is to be run, or to the
+ * answer that it gets without a run.  The contract is snekbox's, to the letter
+ * of what its JSON Schema validator says; of several faults it names the one
+ * nearest to the root and, among those, the one whose name comes last in the
+ * alphabet or whose index is the highest.
+ */
+struct eval_terms {
+	const char *const *interpreters; /* "3.11", …; ends with NULL; the
+					  * first one is the default */
+	int64_t timeout_max_ms;
+};
+
+/* A file to be there before the run. */
+struct eval_file {
+	const char *path;  /* relative, normalised */
+	const char *given; /* as it was sent */
+	const char *content;
+	size_t size;
+	bool odd; /* it had a ".." in it: it comes back in any case */
+};
+
+/* All that it points to is its own or, interpreter, of the terms. */
+struct eval_request {
+	const char **args; /* of the interpreter; ends with NULL */
+	size_t arg_count;
+	struct eval_file *files; /* of equal paths the last one counts */
+	size_t file_count;
+	const char *interpreter; /* NULL: the default one */
+	const char *input;	 /* NULL: standard input is empty */
+	size_t input_len;
+	int64_t timeout_ms; /* 0: as configured */
+	struct pyjson doc;
+};
+
+enum eval_verdict {
+	EVAL_RUN,
+	EVAL_REFUSED, /* answer with the refusal */
+	EVAL_KNOWN,   /* 200 with `returncode: null`; the refusal's description
+		       * is its `stdout` */
+};
+
+/* content_type may be NULL: none was sent.  A body without Content-Length
+ * counts as empty.  The request is to be released after EVAL_RUN only, the
+ * refusal after the others only. */
+enum eval_verdict eval_parse(struct eval_request *req,
+    const struct eval_terms *terms, const char *content_type, const char *body,
+    size_t len, struct eval_refusal *refusal);
+void eval_release(struct eval_request *req);
+/* Append the answer of GET /versions; the first name is the default one's. */
+void eval_add_versions(struct buf *out, const struct eval_terms *terms);
+
+#endif

@@ -1,0 +1,79 @@
+#ifndef EXECUTE_REQUEST_H
+#define EXECUTE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detail.h"
+#include "../pytext/pyjson.h"
+
+/*
+ * The requests of the code-interpreter routes, from bytes to something typed.
+ * The order of the checks is the contract's: the model (422, everything that is
+ * wrong at once), the time limit (422), whether the files exist (404, in order;
+ * the caller asks its store), their paths (422).
+ */
+
+/* len bytes, followed by a NUL; may hold more NULs.  Valid UTF-8. */
+struct execute_text {
+	const char *text;
+	size_t len;
+};
+
+struct execute_file {
+	struct execute_text path; /* as it was sent */
+	struct execute_text id;	  /* not checked: the store knows its own */
+	char *staged; /* the path to write to, after execute_stage() */
+};
+
+struct execute_files {
+	struct execute_file *items;
+	size_t count;
+};
+
+/* POST /v1/execute and /v1/execute/stream */
+struct execute_request {
+	struct execute_text code;
+	struct execute_text input; /* text NULL: empty */
+	int64_t timeout_ms;
+	bool echo;
+	struct execute_files files;
+	struct pyjson doc;
+};
+
+/* POST /v1/sessions */
+struct session_request {
+	struct execute_files files;
+	int64_t ttl_seconds;
+	struct pyjson doc;
+};
+
+/* POST /v1/sessions/…/bash */
+struct bash_request {
+	struct execute_text command; /* without a NUL */
+	int64_t timeout_ms;
+	struct pyjson doc;
+};
+
+/* False: answer with the detail, which is to be released then; the request is
+ * to be released on true only.  content_type NULL: none was sent. */
+bool execute_parse(struct execute_request *req, int64_t timeout_max_ms,
+    const char *content_type, const char *body, size_t len, struct detail *d);
+bool session_parse(struct session_request *req, const char *content_type,
+    const char *body, size_t len, struct detail *d);
+bool bash_parse(struct bash_request *req, int64_t timeout_max_ms,
+    const char *content_type, const char *body, size_t len, struct detail *d);
+void execute_release(struct execute_request *req);
+void session_release(struct session_request *req);
+void bash_release(struct bash_request *req);
+
+/* The store does not have this one: 404.  Always false. */
+bool execute_refuse_file(const struct execute_file *file, struct detail *d);
+/* Check the paths, one after the other, and make those to write to.  main: the
+ * path "__main__.py" is taken.  False: message (static) says why; as an answer
+ * it is detail_text(d, 422, …). */
+bool execute_stage(struct execute_files *files, bool main,
+    const char **message);
+
+#endif

@@ -1,0 +1,73 @@
+#ifndef FRONT_H
+#define FRONT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "interaction.h"
+#include "../server/serve.h"
+#include "submit.h"
+#include "verify.h"
+#include "../../sandbox/protocol/wake_send.h"
+
+struct config;
+struct db;
+struct http_request;
+struct siblings;
+
+/*
+ * POST /interactions: everything between the HTTP request and its answer.  The
+ * checks come in this order, and the first that fails is the answer: path (404)
+ * and method (405), length (411, 413, 400), too late for an answer (504; once
+ * more before anything is committed), signature (401), JSON (400), type
+ * (400), freshness (401), application (400), seen before (409).  A PING needs
+ * the signature only.  Interactions that pass them and come together are
+ * committed together, and answered after that.
+ */
+#define FRONT_BODY_MAX (1 << 20)
+/* GET: counters, for Prometheus; nginx lets nobody from elsewhere ask. */
+#define FRONT_METRICS_PATH "/metrics/discord"
+
+/* An interaction that passed the checks, until it is answered. */
+struct front_case {
+	struct http_request *http; /* borrowed */
+	struct interaction in;
+	struct reply reply;
+	int64_t received_ms; /* wall clock; by nginx, where it says so */
+	int64_t started_us;  /* monotonic */
+	int64_t answered_us;
+};
+
+struct front {
+	const struct config *config;
+	struct verify_key key;
+	struct db *db;		   /* NULL: it did not open; tried again */
+	int64_t db_retry_ms;	   /* monotonic: not before */
+	struct siblings *siblings; /* in memory that all of them share */
+	size_t index;		   /* which of them we are */
+	char *wake_path;
+	struct wake wake;
+	struct front_case cases[SERVE_TOGETHER];
+	size_t answered;    /* cases that are still to be logged */
+	int64_t log_second; /* denied requests are logged sparingly */
+	int64_t log_count;
+};
+
+/* What all processes have; ERR_CONFIG when there is no usable public key.
+ * front is large: static storage. */
+int front_open(struct front *front, const struct config *config,
+    struct err *err);
+/* In the index-th of them, after the fork.  The database need not be there
+ * yet. */
+void front_start(struct front *front, size_t index);
+/* In their parent: one of them was killed. */
+void front_lost(void *front);
+void front_close(struct front *front);
+
+/* For struct serve_calls: check a request; decide and answer all; after that,
+ * wake the workers. */
+bool front_take(void *front, struct http_request *req, size_t index);
+void front_settle(void *front, size_t count);
+void front_after(void *front, bool more);
+
+#endif

@@ -1,0 +1,72 @@
+#include "siblings.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+
+#include "../../sandbox/base/err.h"
+
+struct siblings *
+siblings_open(struct err *err)
+{
+	struct siblings *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (s == MAP_FAILED) {
+		(void)err_system(err, "shared memory");
+		return NULL;
+	}
+	seen_init(&s->seen);
+	return s;
+}
+
+void
+siblings_close(struct siblings *s)
+{
+	if (s != NULL)
+		(void)munmap(s, sizeof(*s));
+}
+
+void
+siblings_begin(struct siblings *s, size_t index, int64_t now_ms)
+{
+	if (s->busy_ms[index] == 0)
+		s->busy_ms[index] = now_ms;
+}
+
+/* One that has been at it for long waits for something: nobody waits for it. */
+static bool
+is_anyone_busy(const struct siblings *s, int64_t now_ms)
+{
+	for (size_t i = 0; i < SIBLINGS_MAX; i++) {
+		int64_t since_ms = s->busy_ms[i];
+
+		if (since_ms != 0 && now_ms - since_ms < SIBLINGS_HOLD_MS)
+			return true;
+	}
+	return false;
+}
+
+size_t
+siblings_end(struct siblings *s, size_t index, size_t jobs, bool more,
+    int64_t now_ms)
+{
+	size_t before = atomic_fetch_add(&s->held, jobs);
+
+	if (before == 0)
+		s->held_ms = now_ms;
+	/* Only now: of two who end together the later one sees both. */
+	s->busy_ms[index] = 0;
+	if ((more || is_anyone_busy(s, now_ms)) &&
+	    now_ms - s->held_ms < SIBLINGS_HOLD_MS)
+		return 0;
+	return atomic_exchange(&s->held, 0);
+}
+
+size_t
+siblings_lost(struct siblings *s)
+{
+	seen_forget(&s->seen);
+	for (size_t i = 0; i < SIBLINGS_MAX; i++)
+		s->busy_ms[i] = 0;
+	return atomic_exchange(&s->held, 0);
+}

@@ -1,0 +1,404 @@
+#include "http.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
+
+/* Longest Content-Length that is a number to us; each program has its own,
+ * smaller, limit. */
+#define LENGTH_MAX ((int64_t)1 << 40)
+
+/* Whoever is hasty drops a stalling peer by so much earlier. */
+#define HASTE_MS 100
+
+struct status_text {
+	int status;
+	const char *text;
+};
+
+static const struct status_text status_texts[] = {
+	{ 200, "OK" },
+	{ 201, "Created" },
+	{ 202, "Accepted" },
+	{ 204, "No Content" },
+	{ 307, "Temporary Redirect" },
+	{ 400, "Bad Request" },
+	{ 401, "Unauthorized" },
+	{ 403, "Forbidden" },
+	{ 404, "Not Found" },
+	{ 405, "Method Not Allowed" },
+	{ 409, "Conflict" },
+	{ 411, "Length Required" },
+	{ 413, "Content Too Large" },
+	{ 415, "Unsupported Media Type" },
+	{ 422, "Unprocessable Content" },
+	{ 429, "Too Many Requests" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 503, "Service Unavailable" },
+	{ 504, "Gateway Timeout" },
+	{ 507, "Insufficient Storage" },
+};
+
+static const char *
+status_text(int status)
+{
+	size_t count = sizeof(status_texts) / sizeof(status_texts[0]);
+
+	for (size_t i = 0; i < count; i++)
+		if (status_texts[i].status == status)
+			return status_texts[i].text;
+	return "Unknown";
+}
+
+static void
+on_alarm(int signal_number)
+{
+	(void)signal_number;
+}
+
+/*
+ * libfcgi reads and writes blocking, and takes EINTR for the end of the
+ * connection.  So a timer whose signal does nothing is enough to get rid of a
+ * peer that stalls.  It repeats, since a signal may fall between two system
+ * calls.
+ */
+static void
+guard_set(int64_t stall_ms)
+{
+	struct itimerval timer = {
+		.it_value.tv_sec = stall_ms / 1000,
+		.it_interval.tv_sec = stall_ms / 1000,
+	};
+
+	(void)setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* When it was set and not stopped yet, for the hasty; 0: it was not. */
+static int64_t guard_since_ms;
+
+static void
+guard_start(const struct http_request *req)
+{
+	int64_t now_ms = req->hasty ? clock_monotonic_ms() : 0;
+
+	if (guard_since_ms != 0 && now_ms - guard_since_ms < HASTE_MS)
+		return;
+	guard_set(req->stall_ms);
+	guard_since_ms = now_ms;
+}
+
+static void
+guard_stop(const struct http_request *req)
+{
+	if (!req->hasty)
+		guard_set(0);
+}
+
+void
+http_rest(void)
+{
+	if (guard_since_ms != 0)
+		guard_set(0);
+	guard_since_ms = 0;
+}
+
+void
+http_init(struct http_request *req, int listen_fd)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+
+	memset(req, 0, sizeof(*req));
+	(void)sigaction(SIGALRM, &action, NULL); /* no SA_RESTART: on purpose */
+	if (FCGX_Init() != 0 || FCGX_InitRequest(&req->fcgi, listen_fd, 0) != 0)
+		log_fatal(1, "libfcgi does not start");
+}
+
+const char *
+http_param(const struct http_request *req, const char *name)
+{
+	return FCGX_GetParam(name, req->fcgi.envp);
+}
+
+static const char *
+param_or_empty(const struct http_request *req, const char *name)
+{
+	const char *value = http_param(req, name);
+
+	return value == NULL ? "" : value;
+}
+
+static int64_t
+content_length(const struct http_request *req)
+{
+	const char *text = param_or_empty(req, "CONTENT_LENGTH");
+	int64_t length;
+
+	if (text[0] == '\0')
+		return HTTP_NO_LENGTH;
+	if (!text_parse_int(text, 0, LENGTH_MAX, &length))
+		return HTTP_BAD_LENGTH;
+	return length;
+}
+
+bool
+http_accept(struct http_request *req)
+{
+	int result;
+
+	req->stall_ms = HTTP_STALL_MS;
+	req->whole_ms = 0;
+	req->until_ms = 0;
+	guard_start(req);
+	result = FCGX_Accept_r(&req->fcgi);
+	guard_stop(req);
+	if (result != 0)
+		return false;
+	req->method = param_or_empty(req, "REQUEST_METHOD");
+	req->path = http_param(req, "DOCUMENT_URI");
+	if (req->path == NULL)
+		req->path = param_or_empty(req, "SCRIPT_NAME");
+	req->query = param_or_empty(req, "QUERY_STRING");
+	req->length = content_length(req);
+	req->unread = req->length > 0 ? req->length : 0;
+	req->gate = http_param(req, "INLINE_GATE") != NULL;
+	req->begun = false;
+	req->failed = false;
+	req->status = 0;
+	req->sent = 0;
+	return true;
+}
+
+/* A parameter in seconds, "12.345", as milliseconds; -1: absent, or none. */
+static int64_t
+param_ms(const struct http_request *req, const char *name)
+{
+	const char *text = param_or_empty(req, name);
+	size_t whole = strcspn(text, ".");
+	char digits[32];
+	int64_t ms;
+
+	if (whole + 4 != strlen(text) || whole + 4 > sizeof(digits))
+		return -1;
+	memcpy(digits, text, whole);
+	memcpy(digits + whole, text + whole + 1, 4); /* and its end */
+	return text_parse_int(digits, 0, INT64_MAX, &ms) ? ms : -1;
+}
+
+int64_t
+http_received_ms(const struct http_request *req)
+{
+	int64_t sent_ms = param_ms(req, "INLINE_SENT");
+	int64_t took_ms = param_ms(req, "INLINE_TOOK");
+
+	return sent_ms < 0 || took_ms < 0 || took_ms > sent_ms ?
+	    -1 :
+	    sent_ms - took_ms;
+}
+
+int64_t
+http_waited_us(const struct http_request *req)
+{
+	int64_t sent_ms = param_ms(req, "INLINE_SENT");
+	int64_t waited_ms = clock_wall_ms() - sent_ms;
+
+	if (sent_ms < 0)
+		return -1;
+	return waited_ms > 0 ? waited_ms * 1000 : 0;
+}
+
+ssize_t
+http_read(struct http_request *req, void *data, size_t cap)
+{
+	int n;
+
+	if (req->unread == 0)
+		return 0;
+	if (cap > 65536)
+		cap = 65536;
+	if ((int64_t)cap > req->unread)
+		cap = (size_t)req->unread;
+	guard_start(req);
+	n = FCGX_GetStr(data, (int)cap, req->fcgi.in);
+	guard_stop(req);
+	if (n <= 0) {
+		req->failed = true;
+		return -1;
+	}
+	req->unread -= n;
+	return n;
+}
+
+bool
+http_read_all(struct http_request *req, struct buf *body)
+{
+	while (req->unread > 0) {
+		size_t want = req->unread < 65536 ? (size_t)req->unread : 65536;
+		char *room = buf_reserve(body, want);
+		ssize_t n;
+
+		if (room == NULL)
+			return false;
+		n = http_read(req, room, want);
+		if (n < 0)
+			return false;
+		buf_commit(body, (size_t)n);
+	}
+	return true;
+}
+
+/* Neither a head nor a short answer fills libfcgi's buffer (8 KiB): it goes out
+ * in http_finish(), and nothing here can stall. */
+#define BUFFERED_MAX 4096
+
+void
+http_allow_slow_reader(struct http_request *req, int64_t whole_ms)
+{
+	req->stall_ms = HTTP_READER_MS;
+	req->whole_ms = whole_ms;
+}
+
+static void
+put_head(struct http_request *req, int status, const char *type,
+    const char *headers)
+{
+	req->begun = true;
+	req->status = status;
+	if (req->whole_ms > 0)
+		req->until_ms = clock_monotonic_ms() + req->whole_ms;
+	(void)FCGX_FPrintF(req->fcgi.out, "Status: %d %s\r\n", status,
+	    status_text(status));
+	if (type != NULL)
+		(void)FCGX_FPrintF(req->fcgi.out, "Content-Type: %s\r\n", type);
+	if (headers != NULL)
+		(void)FCGX_FPrintF(req->fcgi.out, "%s", headers);
+}
+
+void
+http_begin(struct http_request *req, int status, const char *type,
+    const char *headers)
+{
+	put_head(req, status, type, headers);
+	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
+}
+
+static bool
+is_late(const struct http_request *req)
+{
+	return req->until_ms > 0 && clock_monotonic_ms() > req->until_ms;
+}
+
+void
+http_write(struct http_request *req, const void *data, size_t len)
+{
+	const char *bytes = data;
+
+	req->sent += (int64_t)len;
+	while (len > 0 && !req->failed) {
+		int piece = len < 65536 ? (int)len : 65536;
+		bool guarded = req->sent > BUFFERED_MAX;
+
+		if (guarded)
+			guard_start(req);
+		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece ||
+		    (guarded && is_late(req)))
+			req->failed = true;
+		if (guarded)
+			guard_stop(req);
+		bytes += piece;
+		len -= (size_t)piece;
+	}
+}
+
+bool
+http_flush(struct http_request *req)
+{
+	guard_start(req);
+	if (FCGX_FFlush(req->fcgi.out) != 0)
+		req->failed = true;
+	guard_stop(req);
+	return !req->failed;
+}
+
+/* nginx takes 204 and 403 for an answer to its question, and drops the body: it
+ * makes the refusal of these headers.  Our texts are one line. */
+static void
+put_verdict(struct http_request *req, int status, const char *type,
+    const char *headers, const char *body, size_t len)
+{
+	if (memchr(body, '\n', len) != NULL || len > BUFFERED_MAX)
+		len = 0;
+	put_head(req, 403, NULL, headers);
+	req->status = status;
+	(void)FCGX_FPrintF(req->fcgi.out,
+	    "Inline-Status: %d\r\nInline-Type: %s\r\nInline-Refusal: ", status,
+	    type == NULL ? "" : type);
+	http_write(req, body, len);
+	(void)FCGX_FPrintF(req->fcgi.out, "\r\n\r\n");
+}
+
+void
+http_answer(struct http_request *req, int status, const char *type,
+    const char *headers, const void *body, size_t len)
+{
+	if (req->gate && status >= 400) {
+		put_verdict(req, status, type, headers, body, len);
+		return;
+	}
+	put_head(req, status, type, headers);
+	(void)FCGX_FPrintF(req->fcgi.out, "Content-Length: %lu\r\n\r\n",
+	    (unsigned long)len);
+	http_write(req, body, len);
+}
+
+int
+http_fd(const struct http_request *req)
+{
+	return req->fcgi.ipcFd;
+}
+
+bool
+http_client_gone(const struct http_request *req)
+{
+	struct pollfd p = { .fd = http_fd(req), .events = POLLRDHUP };
+
+	if (req->failed || p.fd < 0)
+		return true;
+	return poll(&p, 1, 0) > 0 &&
+	    (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+/* Has the peer said all that it will? */
+static bool
+is_read(const struct http_request *req)
+{
+	return !req->failed && req->unread == 0 &&
+	    FCGX_GetChar(req->fcgi.in) == EOF;
+}
+
+void
+http_finish(struct http_request *req)
+{
+	if (http_fd(req) < 0)
+		return;
+	guard_start(req);
+	/* libfcgi waits up to 2 s for the peer to close its end first, so that
+	 * what it has not read yet does not take the answer with it.  That is
+	 * a wait for nginx after each answer: only where it is needed. */
+	if (req->failed)
+		(void)shutdown(http_fd(req), SHUT_RDWR);
+	else if (is_read(req))
+		(void)FCGX_Detach(&req->fcgi);
+	FCGX_Finish_r(&req->fcgi);
+	guard_stop(req);
+	req->method = req->path = req->query = "";
+}

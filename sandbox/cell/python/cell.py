@@ -1,0 +1,55 @@
+"""cell.py SOCKET [CLASS]: PID 1 of a cell, the container that runs code.
+
+It connects to the broker at SOCKET (control), says READY, and serves leases:
+on each, a client sends requests (sandbox/protocol/frame.h) and gets events and one
+result for each.  In between nothing of a lease is left: no process, no file in
+memory.  A container that mounts /site (it has network) installs packages and
+does nothing else; every other one has a /workspace and does everything else.
+
+    cell.py       this: start, and the last lines of a run
+    serve.py      leases, requests, what the operations do
+    children.py   fork, limits, output, the end of every process
+    ahead.py      the process of the next run, before it is asked for
+    run.py        a child becomes a Python process like any other
+    files.py      the workspace, for the client
+    collect.py    which files did a run change?
+    packages.py   pip
+    link.py       sockets
+    frames.py     the protocol
+
+A run is a fork of this process, taken while the interpreter is warm: the first
+of a lease before it is asked for, others when they are.  The child leaves all
+of the functions above and comes back here, so that user code is called from
+the bottom of the stack, by the main program of a real interpreter: when it
+ends, the interpreter's own end does the rest, as ever (threads are joined,
+atexit, flushing, the exit status, SystemExit, ...).
+"""
+
+native = dict(globals())        # the names that this Python gives a script
+
+import sys
+
+bare = set(sys.modules)         # the modules of an interpreter before a script
+
+import serve
+
+kind = serve.Cell
+if len(sys.argv) > 2:
+    import api
+    kind = api.CELLS[sys.argv[2]]
+
+del sys.path[0]                 # our own folder
+run = kind(sys.argv[1], native, bare).serve()
+
+# Only the child of a fork comes here.
+try:
+    for code in run.prepare():
+        exec(code, run.names)
+except SystemExit as end:
+    run.exits(end)
+    raise
+except BaseException as error:
+    run.fails(error)
+    raise
+finally:
+    del run                     # it holds what the end of Python finalises

@@ -1,0 +1,210 @@
+"""What the jails of an api cell stand on: mounts, made once by the process that
+becomes their keeper.  The jails themselves are made by sandbox/cell/supervisor, which
+also says what is where.
+"""
+
+import ctypes
+import errno
+import os
+import stat
+import _signal
+
+from filter import Filter
+from keeper import RUN_ID, Keeper
+
+NEW_MOUNTS, NEW_USER, NEW_PIDS = 0x20000, 0x10000000, 0x20000000
+KEEPER = NEW_USER | NEW_MOUNTS | NEW_PIDS
+
+READ_ONLY, NO_SUID, NO_DEVICES, NO_EXEC = 1, 2, 4, 8
+REMOUNT, BIND, RECURSIVE, PRIVATE = 32, 0x1000, 0x4000, 0x40000
+MOVE = 0x2000
+
+PR_SET_DUMPABLE = 4
+
+# What programs look for in what is covered; read once, at start.
+COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
+          "/sys": ("devices/system/cpu/online", "devices/system/cpu/possible",
+                   "devices/system/cpu/present"),
+          "/dev/mqueue": (),
+          # All runs of the cell have these files: a lock that a run leaves on
+          # one could be seen by the next.  (/run/inline is empty as soon as the
+          # cell has connected.)
+          "/run/cell": ()}
+# Who may write to a device may also set its times, for the next run to see.
+DEVICES = ("/dev", "/dev/pts")
+# Where a cover is filled before it is put in its place: AppArmor judges by path,
+# and forbids files to be made below /proc and /sys whatever is mounted there.
+STAGING = "/tmp"
+COPY_MAX = 256 << 10
+MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max",
+                 "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+class System:
+    """The calls that Python has not.  OSError when one fails."""
+
+    def __init__(self):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(self, name, *args, step=None):
+        """`step` is what it is called when it fails."""
+        function = getattr(self.libc, name)
+        if function(*args) != 0:
+            raise OSError(ctypes.get_errno(), step or name)
+
+    def prctl(self, option, value):
+        self.call("prctl", ctypes.c_int(option), *map(ctypes.c_ulong,
+                                                      (value, 0, 0, 0)))
+
+    def unshare(self, flags):
+        self.call("unshare", ctypes.c_int(flags))
+
+    def mount(self, step, source, target, flags, options=None):
+        """A memory file system (source: b"tmpfs"), a change of a mount (None),
+        or its move from another path.
+        """
+        self.call("mount", source, target.encode(),
+                  source if source == b"tmpfs" else None,
+                  ctypes.c_ulong(flags), options and options.encode(),
+                  step="mount %s %s" % (step, target))
+
+
+class Grounds:
+    """What the jails of a cell stand on."""
+
+    def __init__(self, control, ooms):
+        """control, ooms: see Keeper."""
+        self.system = System()
+        self.filter = Filter()      # the kernel is told where it lies
+        self.keeper = Keeper(control, ooms, [
+            tmpfs_like(path) for path in writable_mounts()],
+            self.filter.address)
+
+    def settle(self):
+        """Become the keeper, in a process of its own with which the caller
+        ends, and with the mounts that all jails start from."""
+        copies = {path: {name: read_some(path + "/" + name) for name in names}
+                  for path, names in COPIES.items() if os.path.isdir(path)}
+        copies["/proc"]["meminfo"] = memory_info()
+        self.system.unshare(KEEPER)
+        self.keeper.call("map_user")
+        self.system.mount("private", None, "/", RECURSIVE | PRIVATE)
+        for path, files in copies.items():
+            self.cover(path, files)
+        for path in filter(os.path.ismount, DEVICES):
+            self.system.mount("read-only", None, path, REMOUNT | BIND |
+                              READ_ONLY | NO_SUID | NO_EXEC)
+        self.system.prctl(PR_SET_DUMPABLE, 0)
+        keeper = os.fork()
+        if keeper != 0:
+            self.keeper.call("surrender", 0)
+            os._exit(int(os.waitpid(keeper, 0)[1] != 0))
+        _signal.set_wakeup_fd(-1)   # nobody reads it any more
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        self.keeper.call("init")
+
+    def cover(self, path, files):
+        """Hide what the kernel shows there; nobody can take it off again,
+        since no later namespace owns the mount."""
+        flags = NO_SUID | NO_DEVICES | NO_EXEC
+        self.system.mount("tmpfs", b"tmpfs", STAGING, flags, "size=1m,"
+                          "mode=755,uid=%d,gid=%d" % (os.getuid(),
+                                                      os.getgid()))
+        for name, text in files.items():
+            target = STAGING + "/" + name
+            os.makedirs(os.path.dirname(target), 0o755, exist_ok=True)
+            with open(target, "wb") as file:
+                file.write(text)
+        self.system.mount("read-only", None, STAGING,
+                          REMOUNT | BIND | READ_ONLY | flags)
+        self.system.mount("move to", STAGING.encode(), path, MOVE)
+
+    def hindrance(self):
+        """Try all of it once, in a child, since a host may forbid any of the
+        steps: what does not work here, or "" when all does."""
+        out, into = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            why = b"?"
+            try:
+                self.settle()
+                # The run's process waits there for a lease, to its end.
+                self.keeper.call("enclose")
+                self.keeper.library.keeper_release(
+                    ctypes.byref(self.keeper.shared))
+                why = b""
+            except OSError as error:
+                why = describe(error)
+            finally:
+                os.write(into, why)
+                os._exit(0)
+        os.close(into)
+        why = b""
+        while len(why) < 200:
+            more = os.read(out, 200)
+            if not more:
+                break
+            why += more
+        os.close(out)
+        status = os.waitpid(pid, 0)[1]
+        return why.decode("ascii", "replace") or ("it died" if status else "")
+
+
+def writable_mounts():
+    """Everything in the container that a run could write to, and so has to
+    get anew: file systems in memory, since the root is read-only."""
+    covered = tuple(path + "/" for path in COPIES)
+    for line in read_some("/proc/self/mounts").splitlines():
+        path = line.split()[1].decode("unicode_escape")
+        if (not (path + "/").startswith(covered) and os.access(path, os.W_OK)
+                and not stat.S_ISCHR(os.stat(path).st_mode)):
+            yield path
+
+
+def tmpfs_like(path):
+    """(path, flags, options) for a mount as large as the one that is there."""
+    there = os.statvfs(path)
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    return (path, NO_SUID | NO_DEVICES | there.f_flag & NO_EXEC,
+            "size=%d,nr_inodes=%d,mode=%o,uid=%d,gid=%d" % (
+                there.f_blocks * there.f_frsize, there.f_files, mode,
+                RUN_ID, RUN_ID))
+
+
+def read_some(path):
+    """The beginning of a file; nothing of one that is not there."""
+    try:
+        with open(path, "rb", 0) as file:
+            return file.read(COPY_MAX)
+    except OSError:
+        return b""
+
+
+# Read at the start: /proc is covered when a step fails.
+CONFINED = read_some("/proc/self/attr/apparmor/current")
+
+
+def memory_info():
+    """/proc/meminfo as the container's limit has it."""
+    total = int(read_some("/proc/meminfo").split()[1])
+    for path in MEMORY_LIMITS:
+        limit = read_some(path).strip()
+        if limit.isdigit():
+            total = min(total, int(limit) >> 10)
+    return b"".join(b"%-16s%8d kB\n" % (name + b":", size) for name, size in (
+        (b"MemTotal", total), (b"MemFree", total), (b"MemAvailable", total),
+        (b"Buffers", 0), (b"Cached", 0), (b"SwapTotal", 0), (b"SwapFree", 0)))
+
+
+def describe(error):
+    """What failed, how, and under which profile of AppArmor, if any:
+    "mount tmpfs /tmp: EACCES, profile docker-default".
+    """
+    step = ("open " + error.filename if isinstance(error.filename, str)
+            else error.strerror)
+    text = "%s: %s" % (step, errno.errorcode.get(error.errno, error.errno))
+    profile = CONFINED.split()
+    if profile and profile[0] != b"unconfined":
+        text += ", profile " + profile[0].decode("ascii", "replace")
+    return text.encode("ascii", "replace")

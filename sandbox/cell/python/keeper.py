@@ -1,0 +1,184 @@
+"""The keeper of an api cell, as the interpreter sees it: libkeeper.so, which is
+sandbox/cell/supervisor (keeper.h says what each function does), and what the process of
+a run tells it.
+"""
+
+import ctypes
+import marshal
+import os
+
+from files import unlock
+from frames import (FRAME_REQUEST, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
+                    TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL, Frame,
+                    frame)
+from harvest import Harvest
+from link import Lease
+
+LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                       "libkeeper.so")
+FOLDERS = ("/home", "/workspace")
+DONE, RUN, HARVEST, USUAL = range(4)        # enum keeper_role
+WORDS_MAX = 65536
+RUN_ID = 65532                      # KEEPER_ID: uid and gid in a jail
+
+PLAN = ("wall_ms", "output_max", "drains", "folder", "input", "notes", "files",
+        "bytes", "total", "how", "ms")
+COLLECT = (("files", TAG_COLLECT_FILES), ("bytes", TAG_COLLECT_BYTES),
+           ("total", TAG_COLLECT_TOTAL), ("how", TAG_COLLECT_HOW),
+           ("ms", TAG_COLLECT_MS))
+HOOKS = ("PyOS_BeforeFork", "PyOS_AfterFork_Parent", "PyOS_AfterFork_Child")
+
+
+class Plan(ctypes.Structure):
+    """struct keeper_plan: all that the keeper is told of a request."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in PLAN]
+
+
+class Mount(ctypes.Structure):
+    """struct keeper_mount."""
+
+    _fields_ = [("path", ctypes.c_char_p), ("options", ctypes.c_char_p),
+                ("flags", ctypes.c_uint64)]
+
+
+class Shared(ctypes.Structure):
+    """struct keeper."""
+
+    _fields_ = [
+        ("mounts", ctypes.POINTER(Mount)), ("mount_count", ctypes.c_uint64),
+        ("filter", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in HOOKS),
+        *((name, ctypes.c_uint32) for name in ("uid", "gid")),
+        *((name, ctypes.c_int32) for name in (
+            "control", "ooms", "proc", "pids", "counts", "channel", "stdin",
+            "stdout", "stderr", "feed", "file")),
+        ("lease", ctypes.c_int32), ("packet_count", ctypes.c_uint32),
+        ("packets", ctypes.c_void_p * 4), ("packet_len", ctypes.c_uint64 * 4),
+        ("folder", ctypes.c_int32),
+        ("plan", Plan), ("result_len", ctypes.c_uint32),
+        ("result", ctypes.c_uint8 * 256), ("why", ctypes.c_char * 128),
+        ("own", ctypes.c_void_p)]
+
+
+def load(path):
+    """The library at a path, or a copy of it in memory where that file system
+    is one that nothing may be executed from: /run, on Debian 13.
+    """
+    # PyDLL: who forks must not let go of the interpreter's lock.
+    try:
+        return ctypes.PyDLL(path)
+    except OSError:
+        copy = os.memfd_create("libkeeper.so", os.MFD_CLOEXEC)
+        try:
+            with open(path, "rb", 0) as file:
+                os.write(copy, file.read())
+            return ctypes.PyDLL("/proc/self/fd/%d" % copy)
+        finally:
+            os.close(copy)
+
+
+class Keeper:
+    """libkeeper.so's functions, and the structure that they share with us."""
+
+    def __init__(self, control, ooms, mounts, filter_head):
+        """control: the connection to the broker; ooms: descriptor of the
+        counter of memory kills, or None; mounts: (path, flags, options) of
+        each file system that a jail gets anew."""
+        self.library = load(LIBRARY)
+        self.library.keeper_size.restype = ctypes.c_size_t
+        if self.library.keeper_size() != ctypes.sizeof(Shared):
+            raise OSError(0, "libkeeper.so is of another version")
+        # struct keeper_usual, and not by ctypes: for a run that would mean to
+        # copy a hundred pages.
+        self.text = memoryview((ctypes.c_ubyte * (16 + 2 * WORDS_MAX)).in_dll(
+            self.library, "keeper_usual")).cast("B")
+        self.control = control
+        self.shared = shared = Shared()
+        shared.mounts = (Mount * len(mounts))(*(
+            (path.encode(), options.encode(), flags)
+            for path, flags, options in mounts))
+        shared.mount_count = len(mounts)
+        shared.filter = filter_head
+        for name in HOOKS:
+            setattr(shared, name, ctypes.cast(getattr(
+                ctypes.pythonapi, name), ctypes.c_void_p))
+        shared.uid, shared.gid = os.getuid(), os.getgid()
+        shared.control = control.fd
+        shared.ooms = -1 if ooms is None else ooms
+        shared.proc = os.open("/proc",
+                              os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        for name in ("pids", "channel", "stdin", "stdout", "stderr", "feed",
+                     "file", "lease", "folder"):
+            setattr(shared, name, -1)
+
+    def call(self, name, *args):
+        """The role that keeper_NAME() returns; OSError when it fails."""
+        role = getattr(self.library, "keeper_" + name)(
+            ctypes.byref(self.shared), *args)
+        if role < 0:
+            step, _, code = self.shared.why.decode().rpartition(" ")
+            raise OSError(int(code), step)
+        return role
+
+    def usual(self):
+        """In a run that has a usual request: (its words, its environment)."""
+        text = self.text
+        words, env = (int.from_bytes(text[at:at + 8], "little")
+                      for at in (0, 8))
+        return (text[16:16 + words - 1].tobytes().split(b"\0"), dict([
+            entry.split(b"=", 1) for entry in text[
+                16 + WORDS_MAX:15 + WORDS_MAX + env].tobytes().split(b"\0")]))
+
+    def imagine(self, words, env):
+        """Make usual() return these, each with a NUL behind it."""
+        for at, data in ((16, words), (16 + WORDS_MAX, env)):
+            self.text[at:at + len(data)] = data
+        self.text[:16] = b"".join(len(data).to_bytes(8, "little")
+                                  for data in (words, env))
+
+    def lease(self):
+        """In the process of any other run: its lease, with what was received
+        of the request.  The lease has come from the broker itself.  The keeper
+        could not always send it on: how many descriptors may be under way is
+        counted by user, which is one for all code in the cell.
+        """
+        shared = self.shared
+        return Lease(shared.lease, shared.channel, [
+            ctypes.string_at(shared.packets[i], shared.packet_len[i])
+            for i in range(shared.packet_count)])
+
+    def give(self, stdin, notes):
+        """In the run's process: (bytes of standard input that wait in the
+        file, of the notes behind them)."""
+        sent = 0
+        try:
+            if stdin:
+                sent = os.write(self.shared.feed, stdin)
+        except BlockingIOError:
+            pass
+        rest = memoryview(stdin)[sent:]
+        for data in (rest, memoryview(notes)):
+            while data:
+                data = data[os.write(self.shared.file, data):]
+        return len(rest), len(notes)
+
+    def tell(self, **plan):
+        """From here on this process is held to its limits."""
+        os.write(self.shared.channel, bytes(Plan(*(
+            min(plan[name], 1 << 62) for name in PLAN))))
+
+    def send_files(self):
+        """In the child of a HARVEST: what the run has left, and its result."""
+        self.call("surrender", 1)
+        shared = self.shared
+        lease = Lease(shared.lease, self.control.fd)
+        request = Frame(frame(FRAME_REQUEST, *(
+            (tag, getattr(shared.plan, name)) for name, tag in COLLECT)))
+        notes = os.pread(shared.file, shared.plan.notes, shared.plan.input)
+        unlock(shared.folder)
+        staged, skip = marshal.loads(notes) if notes else ({}, None)
+        harvest = Harvest(shared.folder, request, staged, skip)
+        fields = harvest.send(lease)
+        lease.send(bytes(shared.result[:shared.result_len]) +
+                   frame(0, *fields)[1:])

@@ -1,0 +1,213 @@
+#include "inmate.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "jail.h"
+#include "own.h"
+#include "usual.h"
+
+#include "../../protocol/frame.h"
+
+#define SIGNALS_MAX 256 /* that wait: all cells together have some thousands */
+#define FILES_MAX 64	/* the interpreter's own limit: run.py, FD_MAX */
+#define NICE 5		/* of runs: run.py, NICE */
+
+/* ---- its jail ---- */
+
+/* Be confined, and tell the keeper. */
+static void
+be_confined(struct keeper *k)
+{
+	char text[1 + KEEPER_WHY_MAX] = "!";
+	const char *failed = jail_confine(k);
+	ssize_t len = -1;
+
+	if (failed == NULL) {
+		failed = "readlink";
+		len = readlinkat(k->proc, "self", text, sizeof(text));
+	}
+	if (len < 0)
+		len = 1 + (ssize_t)own_describe(text + 1, failed, errno);
+	if (send(k->channel, text, (size_t)len, MSG_NOSIGNAL) < 0 ||
+	    text[0] == '!')
+		_exit(1);
+	own_close(&k->proc);
+}
+
+/* ---- its request ---- */
+
+/* What is read of it stays here: this process has one run. */
+static char packets[KEEPER_PACKETS][FRAME_MAX];
+static struct usual usual;
+struct keeper_usual keeper_usual;
+
+/* Until the client says something; ends the process when it will not, or when
+ * that is too long for a frame. */
+static size_t
+receive(const struct keeper *k, char *packet)
+{
+	struct pollfd p[] = {
+		{ .fd = k->channel, .events = POLLIN },
+		{ .fd = k->lease, .events = POLLIN },
+	};
+	ssize_t len;
+
+	for (;;) {
+		len = recv(k->lease, packet, FRAME_MAX,
+		    MSG_DONTWAIT | MSG_TRUNC);
+		if (len > 0 && len <= FRAME_MAX)
+			return (size_t)len;
+		if (len >= 0 || (errno != EAGAIN && errno != EINTR))
+			own_leave();
+		while (poll(p, 2, -1) < 0 && errno == EINTR)
+			;
+		if (p[0].revents != 0)
+			own_leave();
+	}
+}
+
+static bool
+take_packet(struct keeper *k, bool *whole)
+{
+	uint32_t number = k->packet_count++;
+	char *packet = packets[number];
+	size_t len = receive(k, packet);
+
+	k->packets[number] = packet;
+	k->packet_len[number] = len;
+	if (number == 0)
+		return usual_read_head(&usual, &keeper_usual, packet, len);
+	*whole = len == 1 && packet[0] == FRAME_GO;
+	return *whole ? usual_is_whole(&usual) :
+			usual_read_piece(&usual, packet, len);
+}
+
+/* Wait for the lease and read the request.  False: it is not a usual one. */
+static bool
+take_request(struct keeper *k)
+{
+	char word;
+	bool whole = false;
+
+	if (recv(k->channel, &word, 1, 0) != 1)
+		own_leave();
+	k->lease = own_next_lease(k, 0);
+	own_close(&k->control);
+	while (!whole)
+		if (k->packet_count == KEEPER_PACKETS ||
+		    !take_packet(k, &whole))
+			return false;
+	return true;
+}
+
+/* ---- it becomes the run ---- */
+
+static _Noreturn void
+fail(const char *step)
+{
+	static const char text[] = "sandbox: cannot begin: ";
+
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	(void)!write(STDERR_FILENO, step, strlen(step));
+	(void)!write(STDERR_FILENO, "\n", 1);
+	_exit(255);
+}
+
+/* What the pipe does not take waits in the file. */
+static uint64_t
+give_input(const struct keeper *k)
+{
+	const unsigned char *at = usual.input;
+	size_t left = usual.input_len;
+	ssize_t sent = left > 0 ? write(k->feed, at, left) : 0;
+
+	if (sent > 0) {
+		at += sent;
+		left -= (size_t)sent;
+	}
+	if (left > 0 && write(k->file, at, left) != (ssize_t)left)
+		fail("standard input");
+	return left;
+}
+
+static void
+limit(int resource, uint64_t value)
+{
+	struct rlimit both;
+
+	if (value == 0)
+		return;
+	if (syscall(SYS_prlimit64, 0, resource, NULL, &both) < 0)
+		fail("getrlimit");
+	if (value > both.rlim_max)
+		value = both.rlim_max;
+	both.rlim_cur = both.rlim_max = value;
+	if (syscall(SYS_prlimit64, 0, resource, &both, NULL) < 0)
+		fail("setrlimit");
+}
+
+static void
+apply_limits(const struct keeper *k)
+{
+	limit(RLIMIT_AS, usual.limits[USUAL_MEMORY]);
+	limit(RLIMIT_CPU, usual.limits[USUAL_CPU]);
+	/* the interpreter's own was lower */
+	limit(RLIMIT_NOFILE,
+	    usual.limits[USUAL_FILES] > 0 ? usual.limits[USUAL_FILES] :
+					    UINT64_MAX);
+	if (k->counts != 0) {
+		limit(RLIMIT_NPROC, usual.limits[USUAL_PROCESSES]);
+		limit(RLIMIT_SIGPENDING, SIGNALS_MAX);
+	}
+}
+
+static void
+be_nice(void)
+{
+	errno = 0;
+	if (nice(NICE) == -1 && errno != 0)
+		fail("its priority");
+}
+
+static void
+become_run(const struct keeper *k)
+{
+	static const char *const folders[] = { KEEPER_FOLDERS };
+	static const uint8_t started = FRAME_STARTED;
+
+	usual.plan.input = give_input(k);
+	if (send(k->lease, &started, 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN)
+		own_leave();
+	if (send(k->channel, &usual.plan, sizeof(usual.plan), MSG_NOSIGNAL) < 0)
+		own_leave();
+	if (dup2(k->in, STDIN_FILENO) < 0 || dup2(k->out, STDOUT_FILENO) < 0 ||
+	    dup2(usual.merge ? k->out : k->err, STDERR_FILENO) < 0)
+		fail("standard streams");
+	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0)
+		for (int fd = STDERR_FILENO + 1; fd < FILES_MAX; fd++)
+			(void)close(fd);
+	if (setsid() < 0 || chdir(folders[usual.plan.folder]) < 0)
+		fail("the folder");
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		fail("prctl");
+	be_nice();
+	apply_limits(k);
+}
+
+int
+inmate_live(struct keeper *k)
+{
+	be_confined(k);
+	if (!take_request(k))
+		return KEEPER_RUN;
+	become_run(k);
+	return KEEPER_USUAL;
+}

@@ -1,0 +1,159 @@
+#include "usual.h"
+
+#include <string.h>
+
+#include "../../protocol/frame.h"
+
+/* Shorter with its NUL than in the packet, so there is room for all. */
+static bool
+take_variable(struct keeper_usual *text, const struct frame_field *field)
+{
+	const unsigned char *equals = memchr(field->data, '=', field->len);
+
+	if (equals == NULL || equals == field->data ||
+	    memchr(field->data, '\0', field->len) != NULL)
+		return false;
+	memcpy(text->env + text->env_len, field->data, field->len);
+	text->env_len += field->len;
+	text->env[text->env_len++] = '\0';
+	return true;
+}
+
+static bool
+take_folder(const struct frame_field *field, uint64_t *folder)
+{
+	static const char *const folders[] = { KEEPER_FOLDERS };
+
+	for (size_t i = 0; i < KEEPER_FOLDER_COUNT; i++) {
+		if (strlen(folders[i]) == field->len &&
+		    memcmp(folders[i], field->data, field->len) == 0) {
+			*folder = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What is no number.  False: no usual request has that. */
+static bool
+take_field(struct usual *usual, const struct frame_field *field)
+{
+	/* all others, as an array of enum frame_tag would not warn */
+	static const char numbers[] = { TAG_OP, TAG_PLAIN, TAG_MERGE,
+		TAG_WALL_MS, TAG_OUTPUT_MAX, TAG_OUTPUT_MODE, TAG_COLLECT_FILES,
+		TAG_COLLECT_BYTES, TAG_COLLECT_TOTAL, TAG_COLLECT_HOW,
+		TAG_COLLECT_MS, TAG_LIMIT_MEMORY, TAG_LIMIT_FILES,
+		TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES };
+
+	if (field->tag == TAG_FOLDER)
+		return take_folder(field, &usual->plan.folder);
+	if (field->tag == TAG_ENV)
+		return take_variable(usual->text, field);
+	if (field->tag == TAG_CWD)
+		return field->len == 0;
+	return memchr(numbers, (int)field->tag, sizeof(numbers)) != NULL;
+}
+
+/* 0 when there is none; what is negative is larger than any limit. */
+static uint64_t
+number(const struct frame_view *view, enum frame_tag tag)
+{
+	int64_t value = 0;
+
+	(void)frame_get_int(view, tag, &value);
+	return (uint64_t)value;
+}
+
+static void
+take_numbers(struct usual *usual, const struct frame_view *view)
+{
+	struct keeper_plan *plan = &usual->plan;
+
+	plan->wall_ms = number(view, TAG_WALL_MS);
+	plan->output_max = number(view, TAG_OUTPUT_MAX);
+	plan->drains = number(view, TAG_OUTPUT_MODE) == OUTPUT_DRAIN;
+	plan->files = number(view, TAG_COLLECT_FILES);
+	plan->bytes = number(view, TAG_COLLECT_BYTES);
+	plan->total = number(view, TAG_COLLECT_TOTAL);
+	plan->how = number(view, TAG_COLLECT_HOW);
+	plan->ms = number(view, TAG_COLLECT_MS);
+	usual->merge = number(view, TAG_MERGE) != 0;
+	usual->limits[USUAL_MEMORY] = number(view, TAG_LIMIT_MEMORY);
+	usual->limits[USUAL_FILES] = number(view, TAG_LIMIT_FILES);
+	usual->limits[USUAL_CPU] = number(view, TAG_LIMIT_CPU);
+	usual->limits[USUAL_PROCESSES] = number(view, TAG_LIMIT_PROCESSES);
+}
+
+static bool
+are_usual(const struct usual *usual)
+{
+	const struct keeper_plan *plan = &usual->plan;
+	uint64_t all = plan->output_max | plan->files | plan->bytes |
+	    plan->total | plan->how | plan->ms;
+
+	for (int i = 0; i < USUAL_LIMITS; i++)
+		all |= usual->limits[i];
+	return all <= INT64_MAX && plan->wall_ms > 0 &&
+	    plan->wall_ms <= KEEPER_WALL_MAX_MS &&
+	    plan->folder < KEEPER_FOLDER_COUNT && usual->text->env_len > 0;
+}
+
+bool
+usual_read_head(struct usual *usual, struct keeper_usual *text,
+    const void *packet, size_t len)
+{
+	struct frame_view view;
+	struct frame_field field;
+	size_t at = 0;
+
+	memset(usual, 0, sizeof(*usual));
+	usual->text = text;
+	usual->plan.folder = KEEPER_FOLDER_COUNT;
+	text->words_len = text->env_len = 0;
+	if (!frame_parse(&view, packet, len) || view.kind != FRAME_REQUEST)
+		return false;
+	while (frame_next(&view, &at, &field))
+		if (!take_field(usual, &field))
+			return false;
+	take_numbers(usual, &view);
+	return number(&view, TAG_OP) == OP_RUN &&
+	    number(&view, TAG_PLAIN) != 0 && are_usual(usual);
+}
+
+bool
+usual_read_piece(struct usual *usual, const void *packet, size_t len)
+{
+	struct keeper_usual *text = usual->text;
+	struct frame_view view;
+	const unsigned char *data = NULL;
+	size_t size = 0;
+	uint64_t part;
+
+	if (!frame_parse(&view, packet, len) || view.kind != FRAME_BYTES ||
+	    !frame_get_bytes(&view, TAG_DATA, &data, &size) || size == 0)
+		return false;
+	part = number(&view, TAG_PART);
+	if (part == PART_ARGS && text->words_len == 0 &&
+	    size <= sizeof(text->words)) {
+		memcpy(text->words, data, size);
+		text->words_len = size;
+		return true;
+	}
+	if (part == PART_STDIN && usual->input == NULL) {
+		usual->input = data;
+		usual->input_len = size;
+		return true;
+	}
+	return false;
+}
+
+bool
+usual_is_whole(const struct usual *usual)
+{
+	static const char option[] = "-c"; /* and the end of the word */
+	const struct keeper_usual *text = usual->text;
+
+	return text->words_len > sizeof(option) &&
+	    memcmp(text->words, option, sizeof(option)) == 0 &&
+	    text->words[text->words_len - 1] == '\0';
+}

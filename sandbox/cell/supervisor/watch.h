@@ -1,0 +1,68 @@
+#ifndef WATCH_H
+#define WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../protocol/frame.h"
+
+/*
+ * A running process: its output goes on to the client, and it is held to its
+ * limits.  While the client is slow, one frame waits and the pipes are not
+ * read: the process is held up, its clock is not.
+ */
+enum watch_end {
+	WATCH_ENDED, /* the process has, by itself */
+	WATCH_TIME,  /* it must end: its limits are reached */
+	WATCH_OUTPUT,
+	WATCH_GONE,  /* the client has hung up, or broken the protocol */
+	WATCH_LEAVE, /* the broker is gone */
+};
+
+#define WATCH_STREAMS 2
+
+struct watch {
+	/* borrowed */
+	int control; /* to the broker */
+	int lease;   /* to the client */
+	int process; /* pidfd */
+	/* owned: closed, and -1, when they are at their end; watch_close() */
+	int feed;		    /* the process's standard input */
+	int outputs[WATCH_STREAMS]; /* its standard output and error */
+	int file;		    /* what has not fitted into feed: */
+	int64_t file_at;
+	int64_t file_end;
+	/* nanoseconds of the monotonic clock */
+	int64_t started;
+	int64_t deadline;
+	int64_t rest; /* when the pipes are read again */
+	/* bytes of each stream that may still come */
+	uint64_t left[WATCH_STREAMS];
+	bool drains;  /* what comes after is dropped, else it ends the run */
+	bool over;    /* more has come than is wanted */
+	bool pending; /* frame is one that the client had no room for */
+	struct frame frame;
+	char data[FRAME_CHUNK];
+};
+
+/* The clock starts; limits are the caller's to have checked. */
+void watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
+    bool drains);
+
+/* Until something ends it. */
+enum watch_end watch_run(struct watch *watch);
+
+/* When nothing that writes is alive any more: what is left in the pipes.
+ * ENDED, GONE or LEAVE. */
+enum watch_end watch_drain(struct watch *watch);
+
+/* Send watch->frame to the client, however slow that is: as watch_drain(). */
+enum watch_end watch_send(struct watch *watch);
+
+/* Close what is owned.  Harmless when it is called again. */
+void watch_close(struct watch *watch);
+
+int64_t watch_now(void);
+
+#endif

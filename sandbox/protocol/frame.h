@@ -1,0 +1,358 @@
+#ifndef FRAME_H
+#define FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The protocol of client ↔ broker, broker ↔ cell and client ↔ cell.
+ *
+ * Everything travels over SOCK_SEQPACKET unix sockets: one packet is one frame,
+ * 1..FRAME_MAX bytes.  A frame is
+ *
+ *	u8 kind, then fields: u8 tag, u32 length (little endian), bytes
+ *
+ * Integers are 8 bytes, signed, little endian.  Fields may come in any order; a
+ * tag appears at most once in a frame except where it says "repeated".  Unknown
+ * tags are skipped (they come from a newer peer); an unknown kind, a length
+ * that runs out of the packet or an integer of another size is a protocol error
+ * and ends the connection.  Frames that come from a cell are hostile input.
+ *
+ * A request to a cell is REQUEST, its pieces (the bytes of each part in their
+ * order), GO.  It is answered after GO, also when a piece was refused.  One
+ * request at a time.
+ *
+ * The numbers stand again in sandbox/cell/python/frames.py; tests/cell compares them.
+ */
+#define FRAME_MAX 65536
+#define FRAME_CHUNK 32768 /* payload of one FRAME_BYTES or FRAME_OUTPUT */
+
+/* clang-format off */
+enum frame_kind {
+	/* client → broker; the answer is FRAME_GRANTED or FRAME_REFUSED */
+	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, INTERPRETER?, LEASE_MS,
+				 * ACCESS?: a cell, please */
+	FRAME_CREATE = 2,	/* SANDBOX, QUOTA_BYTES, QUOTA_FILES: make the
+				 * workspace; exists already: GRANTED */
+	FRAME_REMOVE = 3,	/* SANDBOX: end its cells, remove the workspace;
+				 * absent already: GRANTED */
+	FRAME_STATUS = 4,	/* answered with FRAME_STATUS_IS */
+	FRAME_GRANTED = 5,	/* the lease's descriptor rides on it; COLD,
+				 * CELL_NAME, ACCESS */
+	FRAME_REFUSED = 6,	/* CODE (enum refusal), TEXT (for the log) */
+	FRAME_STATUS_IS = 7,	/* see the status tags */
+	FRAME_RESERVE = 8,	/* SIZE: so many bytes for the files of the
+				 * APIs, until the client hangs up; all of them
+				 * together are bounded; GRANTED */
+	FRAME_LOST = 9,		/* in a lease, the last word: the cell has ended
+				 * by itself, REASON: REASON_MEMORY.  Where the
+				 * reason is another, there is no such frame */
+
+	/* broker → cell, on the control socket */
+	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS; for a
+				 * pip cell INDEX_URL, SDIST, CA: what the
+				 * operator lets pip do */
+	/* cell → broker, on the control socket */
+	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
+				 * ISOLATION (an api cell), TEXT (why it is
+				 * not more than that; what of IL_PRELOAD could
+				 * not be imported); on it rides the file that
+				 * counts the memory limit's kills */
+	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left;
+				 * RETIRE */
+
+	/* client → cell, on the lease */
+	FRAME_REQUEST = 32,	/* OP and its fields: the head of a request */
+	FRAME_BYTES = 33,	/* PART, DATA: a piece of source, stdin, … */
+	FRAME_INPUT = 34,	/* PATH: a file; its PART_CONTENT follows; for
+				 * an api cell MODE, MTIME, ALWAYS */
+	FRAME_GO = 35,		/* the request is complete: begin */
+	FRAME_ENOUGH = 36,	/* in a run: end it as if OUTPUT_MAX were
+				 * reached; at another time: nothing */
+
+	/* cell → client, on the lease; the last one is FRAME_RESULT, after it
+	 * the client may send another FRAME_REQUEST or close */
+	FRAME_STARTED = 48,	/* the run has begun */
+	FRAME_OUTPUT = 49,	/* STREAM, DATA */
+	FRAME_ENTRY = 50,	/* NAME, KIND, SIZE, MTIME: one of a listing */
+	FRAME_FILE = 51,	/* PATH, SIZE, MTIME: a file; PART_CONTENT
+				 * follows as FRAME_BYTES */
+	FRAME_LEFT_OUT = 52,	/* PATH, SIZE, WHY: a changed file not sent */
+	FRAME_RESULT = 53,	/* REASON and its fields */
+};
+
+enum frame_tag {
+	TAG_CLASS = 1,		/* text: "user", "pip", "packages", "api",
+				 * "session" */
+	TAG_SANDBOX = 2,	/* text: 32 lower-case hex digits; absent for
+				 * "api" and "session" */
+	TAG_LEASE_MS = 3,	/* int: the broker kills the cell after this */
+	TAG_CODE = 4,		/* int: enum refusal, or enum cell_error */
+	TAG_TEXT = 5,		/* text: what happened, for a log */
+	TAG_QUOTA_BYTES = 6,	/* int */
+	TAG_QUOTA_FILES = 7,	/* int */
+	TAG_COLD = 8,		/* int: 1 when the cell had to be started */
+	TAG_CELL_NAME = 9,	/* text: the container's name */
+	TAG_PYTHON = 10,	/* text: "3.11.2" */
+	TAG_INTERPRETER = 11,	/* text: one of SANDBOX_IMAGES; absent: the
+				 * first */
+	TAG_ISOLATION = 12,	/* int: enum isolation; in a status: of the api
+				 * cells, 0 while none has told */
+	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
+	TAG_ACCESS = 14,	/* int: enum access; absent: ACCESS_WRITE */
+
+	/* requests */
+	TAG_OP = 16,		/* int: enum cell_op */
+	TAG_PATH = 17,		/* bytes: relative to the workspace, '/'
+				 * between, "" for the workspace itself */
+	TAG_CWD = 18,		/* bytes: like PATH, where a run starts */
+	TAG_NAME = 19,		/* bytes: of an entry; of inline source in
+				 * tracebacks, where it is /code/NAME */
+	TAG_ARG = 20,		/* bytes, repeated: sys.argv[1:], packages */
+	TAG_ECHO = 21,		/* int: 1 shows the last bare expression */
+	TAG_MERGE = 22,		/* int: 1 sends stderr into the stdout pipe */
+	TAG_WALL_MS = 23,	/* int: wall clock limit of the run */
+	TAG_OUTPUT_MAX = 24,	/* int: bytes over both streams, then the run is
+				 * ended with REASON_OUTPUT (OUTPUT_MODE) */
+	TAG_COLLECT_FILES = 25, /* int: changed files to send at most; 0 none */
+	TAG_COLLECT_BYTES = 26, /* int: at most this many bytes of each file */
+	TAG_COLLECT_TOTAL = 27, /* int: and of all together */
+	TAG_OFFSET = 28,	/* int: first entry of a listing to send */
+	TAG_COUNT = 29,		/* int: entries to send at most */
+	TAG_MAX_BYTES = 30,	/* int: of a file to read; over it:
+				 * ERROR_TOO_LARGE unless TAG_CUT */
+	TAG_RECURSIVE = 31,	/* int */
+	TAG_INDEX_URL = 32,	/* text: for pip; absent: its default */
+	TAG_SDIST = 33,		/* int: 1 lets pip build from source */
+	TAG_CA = 34,		/* int: 1: the CA bundle is at /run/ca.pem */
+	TAG_CUT = 35,		/* int: 1: send the first MAX_BYTES of a longer
+				 * file instead of refusing; in RESULT: not all
+				 * of the folder could be looked at */
+	/* requests to cells of the classes api and session */
+	TAG_FOLDER = 36,	/* text: "/home" or "/workspace" (if absent):
+				 * what is the workspace of this request */
+	TAG_ENV = 37,		/* bytes, repeated: "KEY=VALUE": the whole
+				 * environment of the run */
+	TAG_PLAIN = 38,		/* int: 1: `python ARGS`, as they are in
+				 * PART_ARGS */
+	TAG_LIMIT_MEMORY = 39,	/* int: bytes of address space of a process */
+	TAG_LIMIT_PROCESSES = 40, /* int: and threads, of the run */
+	TAG_LIMIT_FILES = 41,	/* int: descriptors of a process */
+	TAG_LIMIT_CPU = 42,	/* int: seconds of a process, then SIGKILL */
+	TAG_OUTPUT_MODE = 43,	/* int: enum output_mode */
+	TAG_COLLECT_HOW = 44,	/* int: enum collect_how, added up */
+	TAG_COLLECT_MS = 45,	/* int: to look for and send files */
+	TAG_MODE = 46,		/* int: permissions of a file, 0644 if absent */
+	TAG_ALWAYS = 47,	/* int: 1: send the file back in any case */
+
+	/* pieces */
+	TAG_PART = 48,		/* int: enum frame_part */
+	TAG_DATA = 49,		/* bytes, at most FRAME_CHUNK */
+	TAG_STREAM = 50,	/* int: 1 stdout, 2 stderr */
+	TAG_KIND = 51,		/* int: enum entry_kind */
+	TAG_SIZE = 52,		/* int: bytes; in FILE: those that follow */
+	TAG_MTIME = 53,		/* int: Unix seconds */
+	TAG_WHY = 54,		/* int: enum left_out */
+
+	/* results */
+	TAG_REASON = 64,	/* int: enum run_reason */
+	TAG_STATUS = 65,	/* int: exit status 0..255 */
+	TAG_SIGNAL = 66,	/* int: signal number */
+	TAG_WALL_US = 67,	/* int */
+	TAG_CPU_US = 68,	/* int: user + system, all of its processes */
+	TAG_MAX_RSS = 69,	/* int: bytes, of the largest process */
+	TAG_USED_BYTES = 70,	/* int: in the workspace, after the request */
+	TAG_USED_FILES = 71,	/* int */
+	TAG_TOTAL = 72,		/* int: entries of the whole listing; size of
+				 * the whole file; files changed by a run */
+	TAG_DISK_FULL = 73,	/* int: 1: the workspace had no room left (bytes
+				 * or files) when the run ended */
+
+	/* status */
+	TAG_ENGINE = 96,	/* int: 1 reachable */
+	TAG_IMAGE = 97,		/* int: 1 present */
+	TAG_IMAGE_NAME = 98,	/* text */
+	TAG_CELLS = 99,		/* int: running, leased or not */
+	TAG_LEASED = 100,	/* int */
+	TAG_STARTING = 101,	/* int */
+	TAG_WAITING = 102,	/* int: lease requests in the queue */
+	TAG_FREE_BYTES = 103,	/* int: on the file system of the workspaces */
+	TAG_IMAGES = 104,	/* text: SANDBOX_IMAGES */
+	TAG_PROMISED = 105,	/* int: of FREE_BYTES: to those who may write */
+	TAG_FLOOR = 106,	/* int: of FREE_BYTES: to nobody */
+	TAG_SANDBOXES = 107,	/* int: that are there */
+	TAG_ENGINE_AGE = 110,	/* int: ms since what is said of engine and
+				 * image was found out; absent: it is not yet */
+	TAG_TROUBLE = 111,	/* text: why one of them is away */
+};
+
+/* How a run in an api cell is held apart from the others. */
+enum isolation {
+	ISOLATION_CELL = 1,	/* one run, then the cell ends */
+	ISOLATION_RUN = 2,	/* namespaces of its own for each run */
+};
+
+/* What a lease of a sandbox is for.  It is granted as it was wanted but for
+ * ACCESS_ANY.  Two see to it: the broker by what it mounts how, the cell by the
+ * requests that it takes. */
+enum access {
+	ACCESS_WRITE = 1, /* everything; there is room for all it may write */
+	ACCESS_TIDY = 2,  /* LIST, READ, STAT, REMOVE: these need no room */
+	ACCESS_READ = 3,  /* everything, but nothing can be written */
+	ACCESS_ANY = 4,	  /* only wanted: ACCESS_WRITE, else ACCESS_READ */
+};
+
+/* Why the broker refused.  Every one but REFUSAL_INPUT and REFUSAL_INTERPRETER
+ * passes by itself when its cause is gone. */
+enum refusal {
+	REFUSAL_INPUT = 1,	/* the request is malformed, or not for this
+				 * program to make: our own fault */
+	REFUSAL_BUSY = 2,	/* the sandbox is leased to another */
+	REFUSAL_FULL = 3,	/* the queue for cells is full; of cells whose
+				 * leases last: all are leased */
+	REFUSAL_ENGINE = 4,	/* the Docker engine does not answer */
+	REFUSAL_IMAGE = 5,	/* the image is missing */
+	REFUSAL_NO_WORKSPACE = 6, /* there is no such workspace */
+	REFUSAL_DISK = 7,	/* the disk has no room to write for one more */
+	REFUSAL_START = 8,	/* the cell did not start */
+	REFUSAL_INTERPRETER = 9, /* not on offer */
+	REFUSAL_SANDBOXES = 10,	/* there are as many as there may be */
+};
+
+enum cell_op {
+	OP_RUN = 1,	/* PART_SOURCE or PATH (a file), CWD, NAME, ARG…, ECHO,
+			 * MERGE, PART_STDIN, INPUT…, WALL_MS, OUTPUT_MAX,
+			 * COLLECT_* → STARTED, OUTPUT…, then by path FILE,
+			 * BYTES… and LEFT_OUT (100 at most), TOTAL; source and
+			 * standard input: 16 MiB each at most */
+	OP_LIST = 2,	/* PATH, OFFSET, COUNT → ENTRY…, TOTAL; directories
+			 * first, then by name */
+	OP_READ = 3,	/* PATH, MAX_BYTES, CUT → FILE, BYTES…, TOTAL */
+	OP_WRITE = 4,	/* PATH, PART_CONTENT; parents are made; replaces whole
+			 * or not at all */
+	OP_REMOVE = 5,	/* PATH, RECURSIVE */
+	OP_PIP = 6,	/* ARG… (requirements), WALL_MS, OUTPUT_MAX → STARTED,
+			 * OUTPUT…; a cell that mounts /site does this and
+			 * nothing else, no other does */
+	OP_STAT = 7,	/* PATH → ENTRY; "" asks for the workspace itself, whose
+			 * NAME is "." */
+	OP_STAGE = 8,	/* INPUT…: files, and nothing else */
+	OP_BASH = 9,	/* PART_SOURCE: a command, for `bash -c`, or sh; CWD,
+			 * ENV…, limits, MERGE, PART_STDIN as in OP_RUN */
+};
+
+/* What happens at OUTPUT_MAX. */
+enum output_mode {
+	OUTPUT_END = 0,	  /* both streams together: the run is ended */
+	OUTPUT_DRAIN = 1, /* each stream: the rest of it is dropped */
+};
+
+/* Which files of an api cell count as made or changed by the run: those that
+ * are new, and of the staged ones those of another inode, size or time (0), or
+ * as said here. */
+enum collect_how {
+	COLLECT_BYTES = 1,	   /* with other bytes */
+	COLLECT_MTIME = 2,	   /* with another mtime */
+	COLLECT_NO_DOT = 4,	   /* no name with a dot before it */
+	COLLECT_NO_UNDERSCORE = 8, /* no file with a '_' before it */
+	COLLECT_LINKS = 16,	   /* what a link to a file leads to, too */
+};
+
+enum frame_part {
+	PART_SOURCE = 1,
+	PART_STDIN = 2,
+	PART_CONTENT = 3,
+	PART_ARGS = 4, /* the words of a command line, a NUL after each */
+};
+
+enum entry_kind {
+	ENTRY_FILE = 1,
+	ENTRY_DIRECTORY = 2,
+	ENTRY_LINK = 3,
+	ENTRY_OTHER = 4,
+};
+
+enum left_out {
+	LEFT_OUT_COUNT = 1,	/* more files than COLLECT_FILES */
+	LEFT_OUT_SIZE = 2,	/* larger than COLLECT_BYTES */
+	LEFT_OUT_TOTAL = 3,	/* over COLLECT_TOTAL together */
+	LEFT_OUT_UNREADABLE = 4,
+	LEFT_OUT_TIME = 5, /* COLLECT_MS was over */
+	LEFT_OUT_PATH = 6, /* too deep, or its path too long */
+};
+
+/* How a request ended. */
+enum run_reason {
+	REASON_EXIT = 1,	/* STATUS; also: the operation succeeded */
+	REASON_SIGNAL = 2,	/* SIGNAL */
+	REASON_TIME = 3,	/* wall clock limit */
+	REASON_MEMORY = 4,	/* killed by the memory limit: SIGNAL */
+	REASON_OUTPUT = 5,	/* output limit */
+	REASON_ERROR = 6,	/* the operation failed: CODE, TEXT */
+};
+
+/* Why an operation on the workspace failed (TAG_CODE of a REASON_ERROR). */
+enum cell_error {
+	ERROR_NOT_INSIDE = 1,	/* absolute, "..", a link on the way, NUL, a
+				 * name over 255 bytes, path over 1,024 */
+	ERROR_NOT_FOUND = 2,
+	ERROR_IS_DIRECTORY = 3,
+	ERROR_NOT_DIRECTORY = 4,
+	ERROR_TOO_LARGE = 5,	/* SIZE says how large it is */
+	ERROR_NO_SPACE = 6,	/* disk quota or file count */
+	ERROR_NOT_EMPTY = 7,	/* a directory without RECURSIVE */
+	ERROR_NOT_REGULAR = 8,	/* FIFO, socket, device */
+	ERROR_PERMISSION = 9,
+	ERROR_REQUEST = 10,	/* the request makes no sense: our own fault */
+	ERROR_FAILED = 11,	/* anything else: TEXT says what */
+	ERROR_READ_ONLY = 12,	/* nothing can be written there */
+};
+/* clang-format on */
+
+/* ---- writing a frame ---- */
+
+struct frame {
+	size_t len;
+	bool overflow; /* a field did not fit: frame_send refuses it */
+	unsigned char data[FRAME_MAX];
+};
+
+void frame_start(struct frame *f, enum frame_kind kind);
+void frame_add_int(struct frame *f, enum frame_tag tag, int64_t value);
+void frame_add_bytes(struct frame *f, enum frame_tag tag, const void *data,
+    size_t len);
+void frame_add_text(struct frame *f, enum frame_tag tag, const char *text);
+
+/* ---- reading a frame ---- */
+
+struct frame_view {
+	enum frame_kind kind;
+	const unsigned char *data; /* the packet, borrowed */
+	size_t len;
+};
+
+struct frame_field {
+	enum frame_tag tag;
+	const unsigned char *data;
+	size_t len;
+};
+
+/* Check the whole structure: a known kind, every length, the size of every
+ * known integer, no known tag twice (but TAG_ARG and TAG_ENV).  False: not a
+ * frame. */
+bool frame_parse(struct frame_view *view, const void *packet, size_t len);
+/* Walk the fields: *pos starts at 0; false at the end. */
+bool frame_next(const struct frame_view *view, size_t *pos,
+    struct frame_field *field);
+/* Find one field.  False when it is absent (or, for _int, not 8 bytes; for
+ * _text, longer than size - 1 bytes or with a NUL inside).  A text is copied
+ * and NUL-terminated. */
+bool frame_get_int(const struct frame_view *view, enum frame_tag tag,
+    int64_t *value);
+bool frame_get_bytes(const struct frame_view *view, enum frame_tag tag,
+    const unsigned char **data, size_t *len);
+bool frame_get_text(const struct frame_view *view, enum frame_tag tag,
+    char *text, size_t size);
+
+#endif

@@ -1,0 +1,123 @@
+#include "images.h"
+
+#include <string.h>
+
+#include "../base/buf.h"
+
+#define NAME_CHARS \
+	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"
+#define IMAGE_CHARS NAME_CHARS "/:@"
+#define ENTRIES_MAX 32
+
+/* One entry at text: the lengths of its name and its image, or why there is
+ * none. */
+static const char *
+entry_check(const char *text, size_t *name, size_t *image)
+{
+	*name = strspn(text, NAME_CHARS);
+	if (*name == 0 || text[*name] != '=')
+		return "must be NAME=IMAGE,NAME=IMAGE,…";
+	text += *name + 1;
+	*image = strspn(text, IMAGE_CHARS);
+	if (*image == 0)
+		return "a name without an image";
+	if (text[*image] != ',' && text[*image] != '\0')
+		return "a character that is not allowed";
+	if (*text == '-')
+		return "an image must not start with '-'";
+	if (*name > IMAGES_NAME_MAX ||
+	    *image >= sizeof(((struct image_entry *)0)->image))
+		return "a name or an image is too long";
+	return NULL;
+}
+
+bool
+images_next(const char *text, size_t *pos, struct image_entry *entry)
+{
+	const char *at = text + *pos;
+	size_t name;
+	size_t image;
+
+	if (*at == '\0' || entry_check(at, &name, &image) != NULL)
+		return false;
+	memcpy(entry->name, at, name);
+	entry->name[name] = '\0';
+	memcpy(entry->image, at + name + 1, image);
+	entry->image[image] = '\0';
+	*pos += name + 1 + image;
+	if (text[*pos] == ',')
+		(*pos)++;
+	return true;
+}
+
+/* Is a name there twice? */
+static bool
+is_repeated(const char *text)
+{
+	struct image_entry entry;
+	struct image_entry other;
+	size_t pos = 0;
+	size_t start = 0;
+
+	for (; images_next(text, &pos, &entry); start = pos) {
+		size_t before = 0;
+
+		while (before < start && images_next(text, &before, &other)) {
+			if (strcmp(entry.name, other.name) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+const char *
+images_check(const char *text)
+{
+	size_t entries = 0;
+
+	for (const char *at = text; true; at++) {
+		size_t name;
+		size_t image;
+		const char *why = entry_check(at, &name, &image);
+
+		if (why != NULL)
+			return why;
+		if (++entries > ENTRIES_MAX)
+			return "too many entries";
+		at += name + 1 + image;
+		if (*at == '\0')
+			return is_repeated(text) ? "a name twice" : NULL;
+	}
+}
+
+bool
+images_find(const char *text, const char *name, struct image_entry *entry)
+{
+	size_t pos = 0;
+
+	while (images_next(text, &pos, entry)) {
+		if (*name == '\0' || strcmp(entry->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+char *
+images_from(const char *image)
+{
+	auto_buf struct buf out = BUF_INIT(4096);
+	const char *slash = strrchr(image, '/');
+	const char *tag = strpbrk(slash != NULL ? slash : image, ":@");
+	size_t len = tag != NULL && *tag == ':' ?
+	    strspn(tag + 1, "0123456789.") :
+	    0;
+
+	while (len > 0 && tag[len] == '.')
+		len--;
+	if (len == 0 || len > IMAGES_NAME_MAX)
+		buf_adds(&out, "default");
+	else
+		buf_add(&out, tag + 1, len);
+	buf_addf(&out, "=%s", image);
+	return buf_steal(&out, NULL);
+}

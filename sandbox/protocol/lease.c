@@ -1,0 +1,287 @@
+#include "lease.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "frame.h"
+#include "images.h"
+
+/* An answer of the broker is small: no field of it is longer than a text. */
+#define ANSWER_MAX 4096
+#define LOST_MS 2000 /* for the broker to see what we have seen */
+
+/* The refusals of the protocol are our outcomes, number by number. */
+_Static_assert((int)LEASE_REFUSED_INPUT == (int)REFUSAL_INPUT, "refusals");
+_Static_assert((int)LEASE_REFUSED_BUSY == (int)REFUSAL_BUSY, "refusals");
+_Static_assert((int)LEASE_REFUSED_FULL == (int)REFUSAL_FULL, "refusals");
+_Static_assert((int)LEASE_REFUSED_ENGINE == (int)REFUSAL_ENGINE, "refusals");
+_Static_assert((int)LEASE_REFUSED_IMAGE == (int)REFUSAL_IMAGE, "refusals");
+_Static_assert((int)LEASE_REFUSED_NO_WORKSPACE == (int)REFUSAL_NO_WORKSPACE,
+    "refusals");
+_Static_assert((int)LEASE_REFUSED_DISK == (int)REFUSAL_DISK, "refusals");
+_Static_assert((int)LEASE_REFUSED_START == (int)REFUSAL_START, "refusals");
+_Static_assert((int)LEASE_REFUSED_INTERPRETER == (int)REFUSAL_INTERPRETER,
+    "refusals");
+_Static_assert((int)LEASE_REFUSED_SANDBOXES == (int)REFUSAL_SANDBOXES,
+    "refusals");
+
+/* One question to the broker and what came back. */
+struct ask {
+	int sock;     /* the connection */
+	int attached; /* the descriptor that came with the answer, or -1 */
+	const struct pollfd *unless; /* of the request */
+	unsigned char packet[ANSWER_MAX];
+	struct frame_view view; /* of packet */
+};
+
+static void
+ask_release(struct ask *ask)
+{
+	cleanup_close(&ask->sock);
+	cleanup_close(&ask->attached);
+}
+
+/* The wait is over, or the broker is gone: which of the two? */
+static enum lease_outcome
+ask_failed(const struct err *err)
+{
+	return err->code == ERR_TIMEOUT ? LEASE_TIMED_OUT : LEASE_UNREACHABLE;
+}
+
+static enum lease_outcome
+ask_refused(const struct ask *ask, struct err *err)
+{
+	char text[200] = "";
+	int64_t code = 0;
+
+	if (!frame_get_int(&ask->view, TAG_CODE, &code) ||
+	    code < REFUSAL_INPUT || code > REFUSAL_SANDBOXES) {
+		(void)err_set(err, ERR_PROTOCOL, "a refusal without a reason");
+		return LEASE_UNREACHABLE;
+	}
+	(void)frame_get_text(&ask->view, TAG_TEXT, text, sizeof(text));
+	(void)err_set(err, code == REFUSAL_INPUT ? ERR_INPUT : ERR_UNAVAILABLE,
+	    "the broker refused: %s", text);
+	return (enum lease_outcome)code;
+}
+
+/* Send the question and take the answer, which must be of the wanted kind. */
+static enum lease_outcome
+ask_broker(struct ask *ask, const char *path, const struct frame *question,
+    enum frame_kind wanted, int wait_ms, struct err *err)
+{
+	int64_t deadline = clock_monotonic_ms() + wait_ms;
+	ssize_t len;
+
+	ask->sock = fd_connect_unix(path, SOCK_SEQPACKET, err);
+	if (ask->sock < 0 ||
+	    fd_send_packet(ask->sock, question->data, question->len, -1, -1,
+		clock_poll_timeout(deadline), err) != 0)
+		return ask_failed(err);
+	if (!fd_wait_unless(ask->sock, ask->unless,
+		clock_poll_timeout(deadline))) {
+		(void)err_set(err, ERR_TIMEOUT, "nobody waits for it");
+		return LEASE_TIMED_OUT;
+	}
+	len = fd_receive_packet(ask->sock, ask->packet, sizeof(ask->packet),
+	    &ask->attached, NULL, clock_poll_timeout(deadline), err);
+	if (len < 0)
+		return ask_failed(err);
+	if (len == 0) {
+		(void)err_set(err, ERR_UNAVAILABLE, "the broker hung up");
+		return LEASE_UNREACHABLE;
+	}
+	if (!frame_parse(&ask->view, ask->packet, (size_t)len) ||
+	    (ask->view.kind != wanted && ask->view.kind != FRAME_REFUSED)) {
+		(void)err_set(err, ERR_PROTOCOL, "the broker speaks nonsense");
+		return LEASE_UNREACHABLE;
+	}
+	return ask->view.kind == wanted ? LEASE_GRANTED : ask_refused(ask, err);
+}
+
+enum lease_outcome
+lease_open(struct lease *lease, const char *socket_path,
+    const struct lease_request *request, int wait_ms, struct err *err)
+{
+	struct ask ask = {
+		.sock = -1, .attached = -1, .unless = request->unless
+	};
+	enum lease_outcome outcome;
+	struct frame question;
+	int64_t cold = 0;
+	int64_t access = ACCESS_WRITE;
+
+	*lease = (struct lease)LEASE_NONE;
+	frame_start(&question, FRAME_LEASE);
+	frame_add_text(&question, TAG_CLASS, request->class);
+	if (*request->sandbox != '\0')
+		frame_add_text(&question, TAG_SANDBOX, request->sandbox);
+	if (request->interpreter != NULL)
+		frame_add_text(&question, TAG_INTERPRETER,
+		    request->interpreter);
+	frame_add_int(&question, TAG_LEASE_MS, request->lease_ms);
+	if (request->access != 0)
+		frame_add_int(&question, TAG_ACCESS, request->access);
+	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
+	    wait_ms, err);
+	if (outcome == LEASE_GRANTED && ask.attached < 0) {
+		(void)err_set(err, ERR_PROTOCOL, "a lease without a cell");
+		outcome = LEASE_UNREACHABLE;
+	}
+	if (outcome == LEASE_GRANTED) {
+		lease->broker_fd = steal_fd(&ask.sock);
+		lease->cell_fd = steal_fd(&ask.attached);
+		(void)frame_get_int(&ask.view, TAG_COLD, &cold);
+		lease->cold = cold != 0;
+		(void)frame_get_int(&ask.view, TAG_ACCESS, &access);
+		lease->access = (enum access)access;
+		(void)frame_get_text(&ask.view, TAG_CELL_NAME, lease->cell_name,
+		    sizeof(lease->cell_name));
+	}
+	ask_release(&ask);
+	return outcome;
+}
+
+void
+lease_close(struct lease *lease)
+{
+	/* The cell first: it cleans up while the broker hears of it. */
+	cleanup_close(&lease->cell_fd);
+	cleanup_close(&lease->broker_fd);
+	*lease = (struct lease)LEASE_NONE;
+}
+
+bool
+lease_is_out_of_memory(int broker_fd)
+{
+	unsigned char packet[ANSWER_MAX];
+	struct frame_view view;
+	struct err err;
+	int64_t reason;
+	ssize_t len = fd_receive_packet(broker_fd, packet, sizeof(packet), NULL,
+	    NULL, LOST_MS, &err);
+
+	return len > 0 && frame_parse(&view, packet, (size_t)len) &&
+	    view.kind == FRAME_LOST &&
+	    frame_get_int(&view, TAG_REASON, &reason) &&
+	    reason == REASON_MEMORY;
+}
+
+/* A question that is answered by a bare GRANTED. */
+static enum lease_outcome
+lease_command(const char *socket_path, const struct frame *question,
+    int wait_ms, struct err *err)
+{
+	struct ask ask = { .sock = -1, .attached = -1 };
+	enum lease_outcome outcome = ask_broker(&ask, socket_path, question,
+	    FRAME_GRANTED, wait_ms, err);
+
+	ask_release(&ask);
+	return outcome;
+}
+
+enum lease_outcome
+lease_create_workspace(const char *socket_path, const char *sandbox,
+    int64_t quota_bytes, int64_t quota_files, int wait_ms, struct err *err)
+{
+	struct frame question;
+
+	frame_start(&question, FRAME_CREATE);
+	frame_add_text(&question, TAG_SANDBOX, sandbox);
+	frame_add_int(&question, TAG_QUOTA_BYTES, quota_bytes);
+	frame_add_int(&question, TAG_QUOTA_FILES, quota_files);
+	return lease_command(socket_path, &question, wait_ms, err);
+}
+
+enum lease_outcome
+lease_remove_workspace(const char *socket_path, const char *sandbox,
+    int wait_ms, struct err *err)
+{
+	struct frame question;
+
+	frame_start(&question, FRAME_REMOVE);
+	frame_add_text(&question, TAG_SANDBOX, sandbox);
+	return lease_command(socket_path, &question, wait_ms, err);
+}
+
+enum lease_outcome
+lease_reserve(int *fd, const char *socket_path, int64_t bytes, int wait_ms,
+    struct err *err)
+{
+	struct ask ask = { .sock = -1, .attached = -1 };
+	enum lease_outcome outcome;
+	struct frame question;
+
+	*fd = -1;
+	frame_start(&question, FRAME_RESERVE);
+	frame_add_int(&question, TAG_SIZE, bytes);
+	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
+	    wait_ms, err);
+	if (outcome == LEASE_GRANTED)
+		*fd = steal_fd(&ask.sock);
+	ask_release(&ask);
+	return outcome;
+}
+
+/* Take the status apart; what is absent stays zero. */
+static void
+status_read(struct lease_status *status, const struct frame_view *view)
+{
+	const struct {
+		enum frame_tag tag;
+		int64_t *value;
+	} numbers[] = {
+		{ TAG_CELLS, &status->cells },
+		{ TAG_LEASED, &status->leased },
+		{ TAG_STARTING, &status->starting },
+		{ TAG_WAITING, &status->waiting },
+		{ TAG_FREE_BYTES, &status->free_bytes },
+		{ TAG_PROMISED, &status->promised },
+		{ TAG_FLOOR, &status->floor },
+		{ TAG_SANDBOXES, &status->sandboxes },
+		{ TAG_ISOLATION, &status->isolation },
+		{ TAG_ENGINE_AGE, &status->engine_age_ms },
+	};
+	int64_t flag = 0;
+
+	status->engine_age_ms = -1;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		(void)frame_get_int(view, numbers[i].tag, numbers[i].value);
+	status->engine = frame_get_int(view, TAG_ENGINE, &flag) && flag == 1;
+	status->image = frame_get_int(view, TAG_IMAGE, &flag) && flag == 1;
+	(void)frame_get_text(view, TAG_IMAGE_NAME, status->image_name,
+	    sizeof(status->image_name));
+	if (!frame_get_text(view, TAG_IMAGES, status->images,
+		sizeof(status->images)) ||
+	    images_check(status->images) != NULL)
+		status->images[0] = '\0';
+	(void)frame_get_text(view, TAG_TROUBLE, status->trouble,
+	    sizeof(status->trouble));
+	(void)frame_get_text(view, TAG_PYTHON, status->python,
+	    sizeof(status->python));
+	(void)frame_get_text(view, TAG_TEXT, status->hindrance,
+	    sizeof(status->hindrance));
+}
+
+enum lease_outcome
+lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
+    struct err *err)
+{
+	struct ask ask = { .sock = -1, .attached = -1 };
+	enum lease_outcome outcome;
+	struct frame question;
+
+	*status = (struct lease_status){ 0 };
+	frame_start(&question, FRAME_STATUS);
+	outcome = ask_broker(&ask, socket_path, &question, FRAME_STATUS_IS,
+	    wait_ms, err);
+	if (outcome == LEASE_GRANTED)
+		status_read(status, &ask.view);
+	ask_release(&ask);
+	return outcome;
+}

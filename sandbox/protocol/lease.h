@@ -1,0 +1,113 @@
+#ifndef LEASE_H
+#define LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "frame.h"
+
+struct err;
+struct pollfd;
+
+/*
+ * The client side of the broker (il-sandboxd).  A lease is two descriptors: the
+ * connection to the broker and one end of a socket pair whose other end a cell
+ * holds.  While they are open the cell is ours; when they close, for whatever
+ * reason, the cell kills everything of the run and is cleaned or replaced.
+ */
+struct lease {
+	int cell_fd;	    /* talk to the cell here (cell.h); -1: none */
+	int broker_fd;	    /* open for as long as the lease lasts */
+	bool cold;	    /* the cell had to be started for us */
+	enum access access; /* what was granted, of a sandbox */
+	char cell_name[64]; /* container's name, for logs */
+};
+
+#define LEASE_NONE \
+	{ \
+		.cell_fd = -1, .broker_fd = -1 \
+	}
+
+/* What a client asks for. */
+struct lease_request {
+	const char *class;	 /* "user", "pip", "api", "session" */
+	const char *sandbox;	 /* 32 lower-case hex digits, "" for none */
+	const char *interpreter; /* of SANDBOX_IMAGES; NULL: the first */
+	int64_t lease_ms;	 /* the broker kills the cell after this long */
+	enum access access;	 /* to a sandbox; 0: ACCESS_WRITE */
+	/* NULL, or: do not wait any longer once this happens. */
+	const struct pollfd *unless;
+};
+
+/* Why there is no lease: an expected outcome, not an error of ours.  The values
+ * are those of enum refusal in frame.h; LEASE_UNREACHABLE: the broker itself
+ * does not answer (it is restarting): trying again later makes sense. */
+enum lease_outcome {
+	LEASE_GRANTED = 0,
+	LEASE_REFUSED_INPUT = 1,
+	LEASE_REFUSED_BUSY = 2,
+	LEASE_REFUSED_FULL = 3,
+	LEASE_REFUSED_ENGINE = 4,
+	LEASE_REFUSED_IMAGE = 5,
+	LEASE_REFUSED_NO_WORKSPACE = 6,
+	LEASE_REFUSED_DISK = 7,
+	LEASE_REFUSED_START = 8,
+	LEASE_REFUSED_INTERPRETER = 9,
+	LEASE_REFUSED_SANDBOXES = 10,
+	LEASE_UNREACHABLE = 11,
+	LEASE_TIMED_OUT = 12, /* no answer within wait_ms, or `unless` */
+};
+
+/*
+ * Ask the broker at socket_path and wait at most wait_ms for the answer (the
+ * request waits in the broker's queue; hanging up takes it out of it).  On any
+ * outcome but LEASE_GRANTED err says more, for the log, and lease is
+ * LEASE_NONE.
+ */
+enum lease_outcome lease_open(struct lease *lease, const char *socket_path,
+    const struct lease_request *request, int wait_ms, struct err *err);
+/* Close both ends; safe on LEASE_NONE and twice. */
+void lease_close(struct lease *lease);
+
+/* The cell of a lease has broken off: has its memory been used up?  The broker
+ * says so on broker_fd, before it hangs up; asked once, within 2 s. */
+bool lease_is_out_of_memory(int broker_fd);
+
+/* Make or remove a sandbox's workspace.  Both are idempotent.  Removal ends its
+ * cells first. */
+enum lease_outcome lease_create_workspace(const char *socket_path,
+    const char *sandbox, int64_t quota_bytes, int64_t quota_files, int wait_ms,
+    struct err *err);
+enum lease_outcome lease_remove_workspace(const char *socket_path,
+    const char *sandbox, int wait_ms, struct err *err);
+
+/* Have the broker keep bytes of the disk for files of the APIs: what is written
+ * then finds room.  It lasts until *fd is closed; a broker that goes away ends
+ * it, which fd tells by its end of file. */
+enum lease_outcome lease_reserve(int *fd, const char *socket_path,
+    int64_t bytes, int wait_ms, struct err *err);
+
+struct lease_status {
+	bool engine;	       /* the Docker engine answers */
+	bool image;	       /* the image is there */
+	int64_t engine_age_ms; /* since that was found out; -1: it is not yet */
+	char trouble[160];     /* why one of them is away, "": neither is */
+	char image_name[256];
+	char images[1025]; /* SANDBOX_IMAGES: images.h; "": not told */
+	char python[32];   /* of the image; "" while no cell has told yet */
+	int64_t cells;
+	int64_t leased;
+	int64_t starting;
+	int64_t waiting;
+	int64_t free_bytes; /* on the file system of the sandboxes */
+	int64_t promised;   /* of those: to cells that may write */
+	int64_t floor;	    /* of those: kept from everybody */
+	int64_t sandboxes;
+	int64_t isolation;   /* enum isolation of the api cells; 0: not known */
+	char hindrance[128]; /* why it is no more: "step: ERROR"; "": it is */
+};
+
+enum lease_outcome lease_status(const char *socket_path,
+    struct lease_status *status, int wait_ms, struct err *err);
+
+#endif

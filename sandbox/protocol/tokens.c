@@ -1,0 +1,422 @@
+#include "tokens.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/text.h"
+
+#define PREFIX "il_"
+#define SECRET_LEN 32
+#define LINE_MAX_LEN 256
+#define FILE_MAX ((size_t)(TOKENS_MAX + 100) * LINE_MAX_LEN)
+#define LIMIT_MAX 1000000
+
+_Static_assert(TOKENS_TEXT_LEN == 3 + 2 * SECRET_LEN, "a token in hex");
+
+/* ---- the file ---- */
+
+static bool
+is_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len <= TOKENS_NAME_MAX &&
+	    strspn(name,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789._-") == len;
+}
+
+/* One line, which is cut up.  False: malformed. */
+static bool
+parse_line(char *line, struct token *token)
+{
+	char *words[6] = { NULL };
+	size_t count = 0;
+	char *word;
+
+	while ((word = strsep(&line, " \t")) != NULL && count < 6)
+		if (word[0] != '\0')
+			words[count++] = word;
+	if (count != 5 || !is_name(words[0]))
+		return false;
+	memset(token, 0, sizeof(*token));
+	(void)snprintf(token->name, sizeof(token->name), "%s", words[0]);
+	return text_parse_hex(words[1], strlen(words[1]), token->hash,
+		   sizeof(token->hash)) &&
+	    text_parse_int(words[2], 0, INT64_MAX, &token->created_s) &&
+	    text_parse_int(words[3], 0, LIMIT_MAX, &token->cells) &&
+	    text_parse_int(words[4], 0, LIMIT_MAX, &token->rate);
+}
+
+/* Cut up the text; -1 with the number of the first wrong line. */
+static int
+parse(struct tokens *tokens, char *text, struct err *err)
+{
+	int number = 0;
+	char *line;
+
+	while ((line = strsep(&text, "\n")) != NULL) {
+		number++;
+		if (line[strspn(line, " \t\r")] == '\0' || line[0] == '#')
+			continue;
+		if (tokens->count == TOKENS_MAX)
+			return err_set(err, ERR_CONFIG,
+			    "%s: more than %d tokens", tokens->path,
+			    TOKENS_MAX);
+		if (!parse_line(line, &tokens->items[tokens->count]))
+			return err_set(err, ERR_CONFIG,
+			    "%s line %d: not NAME HASH CREATED CELLS RATE",
+			    tokens->path, number);
+		tokens->count++;
+	}
+	return 0;
+}
+
+static char *
+read_text(int fd, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(FILE_MAX);
+	ssize_t n = 1;
+
+	while (n > 0) {
+		char *room = buf_reserve(&text, 4096);
+
+		if (room == NULL) {
+			(void)err_set(err, ERR_CONFIG,
+			    "the file of tokens is "
+			    "too large");
+			return NULL;
+		}
+		n = read(fd, room, 4096);
+		if (n > 0)
+			buf_commit(&text, (size_t)n);
+	}
+	if (n < 0) {
+		(void)err_system(err, "read the file of tokens");
+		return NULL;
+	}
+	return buf_steal(&text, NULL);
+}
+
+static int
+load(struct tokens *tokens, int fd, struct err *err)
+{
+	auto_free char *text = NULL;
+	struct stat st;
+
+	/* First: what is written meanwhile is a change. */
+	if (fstat(fd, &st) == 0) {
+		tokens->changed = st.st_mtim;
+		tokens->inode = st.st_ino;
+		tokens->size = st.st_size;
+	}
+	text = read_text(fd, err);
+	if (text == NULL)
+		return -1;
+	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
+	return parse(tokens, text, err);
+}
+
+int
+tokens_open(struct tokens *tokens, const char *path, struct err *err)
+{
+	auto_close int fd = -1;
+
+	memset(tokens, 0, sizeof(*tokens));
+	if (sodium_init() < 0)
+		return err_set(err, ERR_CONFIG, "libsodium does not start");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		(void)err_system(err, "open %s", path);
+		if (errno == ENOENT)
+			err->code = ERR_NOT_FOUND;
+		return -1;
+	}
+	tokens->path = xstrdup(path);
+	if (load(tokens, fd, err) < 0) {
+		tokens_close(tokens);
+		return -1;
+	}
+	return 0;
+}
+
+void
+tokens_close(struct tokens *tokens)
+{
+	free(tokens->path);
+	free(tokens->items);
+	memset(tokens, 0, sizeof(*tokens));
+}
+
+/* The file is gone, and all tokens with it.  1: it was there before. */
+static int
+forget_all(struct tokens *tokens)
+{
+	int had = tokens->inode != 0;
+
+	free(tokens->items);
+	tokens->items = NULL;
+	tokens->count = 0;
+	tokens->inode = 0;
+	return had;
+}
+
+int
+tokens_refresh(struct tokens *tokens, struct err *err)
+{
+	struct tokens fresh;
+	struct stat st;
+
+	if (stat(tokens->path, &st) != 0) {
+		if (errno == ENOENT)
+			return forget_all(tokens);
+	} else if (st.st_ino == tokens->inode && st.st_size == tokens->size &&
+	    st.st_mtim.tv_sec == tokens->changed.tv_sec &&
+	    st.st_mtim.tv_nsec == tokens->changed.tv_nsec)
+		return 0;
+	if (tokens_open(&fresh, tokens->path, err) < 0)
+		return -1;
+	tokens_close(tokens);
+	*tokens = fresh;
+	return 1;
+}
+
+/* ---- a client's token ---- */
+
+static void
+hash_secret(const unsigned char secret[SECRET_LEN],
+    unsigned char hash[TOKENS_HASH_LEN])
+{
+	(void)crypto_generichash(hash, TOKENS_HASH_LEN, secret, SECRET_LEN,
+	    NULL, 0);
+}
+
+const struct token *
+tokens_find(const struct tokens *tokens, const char *authorization)
+{
+	const struct token *found = NULL;
+	unsigned char secret[SECRET_LEN];
+	unsigned char hash[TOKENS_HASH_LEN];
+
+	if (authorization == NULL ||
+	    strncasecmp(authorization, "Bearer ", 7) != 0)
+		return NULL;
+	authorization += 7;
+	authorization += strspn(authorization, " ");
+	if (strlen(authorization) != TOKENS_TEXT_LEN ||
+	    strncmp(authorization, PREFIX, strlen(PREFIX)) != 0)
+		return NULL;
+	/* As it was given out and no other way: nginx counts by its text. */
+	authorization += strlen(PREFIX);
+	if (strspn(authorization, "0123456789abcdef") != 2 * SECRET_LEN ||
+	    !text_parse_hex(authorization, 2 * SECRET_LEN, secret,
+		sizeof(secret)))
+		return NULL;
+	hash_secret(secret, hash);
+	for (size_t i = 0; i < tokens->count; i++)
+		if (sodium_memcmp(tokens->items[i].hash, hash, sizeof(hash)) ==
+		    0)
+			found = &tokens->items[i];
+	sodium_memzero(secret, sizeof(secret));
+	return found;
+}
+
+/* ---- changing the file ---- */
+
+static int
+write_file(const struct tokens *tokens, const char *path, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(FILE_MAX);
+	size_t size = strlen(path) + sizeof(".new");
+	auto_free char *temporary = xmalloc(size);
+	auto_close int fd = -1;
+	char hex[2 * TOKENS_HASH_LEN + 1];
+	struct stat old;
+
+	buf_adds(&text, "# NAME HASH CREATED CELLS RATE; ilctl token\n");
+	for (size_t i = 0; i < tokens->count; i++) {
+		const struct token *t = &tokens->items[i];
+
+		buf_addf(&text, "%s %s %" PRId64 " %" PRId64 " %" PRId64 "\n",
+		    t->name,
+		    sodium_bin2hex(hex, sizeof(hex), t->hash, sizeof(t->hash)),
+		    t->created_s, t->cells, t->rate);
+	}
+	(void)snprintf(temporary, size, "%s.new", path);
+	fd = open(temporary,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (fd < 0)
+		return err_system(err, "create %s", temporary);
+	/* Whoever was let in to read the old one reads the new one. */
+	if (stat(path, &old) == 0)
+		(void)!fchown(fd, (uid_t)-1, old.st_gid);
+	if (fd_write_all(fd, buf_str(&text), text.len, err) < 0 ||
+	    fsync(fd) < 0 || rename(temporary, path) < 0) {
+		(void)err_system(err, "write %s", path);
+		(void)unlink(temporary);
+		return -1;
+	}
+	return 0;
+}
+
+/* One at a time: a descriptor that holds the lock, or -1. */
+static int
+lock_folder(const char *path, struct err *err)
+{
+	auto_free char *copy = xstrdup(path);
+	auto_close int fd = open(dirname(copy),
+	    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 || flock(fd, LOCK_EX) < 0)
+		return err_system(err, "lock the folder of %s", path);
+	return steal_fd(&fd);
+}
+
+/* The tokens of a file that may not be there yet. */
+static int
+open_or_begin(struct tokens *tokens, const char *path, struct err *err)
+{
+	if (tokens_open(tokens, path, err) == 0)
+		return 0;
+	if (err->code != ERR_NOT_FOUND)
+		return -1;
+	tokens->path = xstrdup(path);
+	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
+	return 0;
+}
+
+static struct token *
+find_name(const struct tokens *tokens, const char *name)
+{
+	for (size_t i = 0; i < tokens->count; i++)
+		if (strcmp(tokens->items[i].name, name) == 0)
+			return &tokens->items[i];
+	return NULL;
+}
+
+static int
+append(struct tokens *tokens, const char *name, int64_t cells, int64_t rate,
+    char text[TOKENS_TEXT_LEN + 1], struct err *err)
+{
+	unsigned char secret[SECRET_LEN];
+	struct token *token;
+
+	if (find_name(tokens, name) != NULL)
+		return err_set(err, ERR_CONFLICT, "there is a token %s", name);
+	if (tokens->items == NULL || tokens->count == TOKENS_MAX)
+		return err_set(err, ERR_LIMIT, "there are %d tokens",
+		    TOKENS_MAX);
+	token = &tokens->items[tokens->count++];
+	memset(token, 0, sizeof(*token));
+	(void)snprintf(token->name, sizeof(token->name), "%s", name);
+	token->created_s = clock_wall_ms() / 1000;
+	token->cells = cells;
+	token->rate = rate;
+	randombytes_buf(secret, sizeof(secret));
+	hash_secret(secret, token->hash);
+	(void)snprintf(text, TOKENS_TEXT_LEN + 1, "%s", PREFIX);
+	(void)sodium_bin2hex(text + strlen(PREFIX), 2 * SECRET_LEN + 1, secret,
+	    sizeof(secret));
+	sodium_memzero(secret, sizeof(secret));
+	return 0;
+}
+
+int
+tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
+    char text[TOKENS_TEXT_LEN + 1], struct err *err)
+{
+	auto_close int lock = -1;
+	struct tokens tokens;
+	int result;
+
+	if (!is_name(name))
+		return err_set(err, ERR_INPUT,
+		    "a name has 1 to %d of A-Z a-z 0-9 . _ -", TOKENS_NAME_MAX);
+	if (cells < 0 || cells > LIMIT_MAX || rate < 0 || rate > LIMIT_MAX)
+		return err_set(err, ERR_INPUT, "a limit is 0 to %d", LIMIT_MAX);
+	lock = lock_folder(path, err);
+	if (lock < 0 || open_or_begin(&tokens, path, err) < 0)
+		return -1;
+	result = append(&tokens, name, cells, rate, text, err);
+	if (result == 0)
+		result = write_file(&tokens, path, err);
+	tokens_close(&tokens);
+	return result;
+}
+
+/* Change or remove what stands in the file by that name. */
+static int
+edit(const char *path, const char *name,
+    void (*change)(struct tokens *tokens, struct token *token, const void *arg),
+    const void *arg, struct err *err)
+{
+	auto_close int lock = lock_folder(path, err);
+	struct tokens tokens;
+	struct token *token;
+	int result = -1;
+
+	if (lock < 0 || tokens_open(&tokens, path, err) < 0)
+		return -1;
+	token = find_name(&tokens, name);
+	if (token == NULL) {
+		(void)err_set(err, ERR_NOT_FOUND, "there is no token %s", name);
+	} else {
+		change(&tokens, token, arg);
+		result = write_file(&tokens, path, err);
+	}
+	tokens_close(&tokens);
+	return result;
+}
+
+static void
+set_limits(struct tokens *tokens, struct token *token, const void *arg)
+{
+	const struct token *limits = arg;
+
+	(void)tokens;
+	if (limits->cells >= 0)
+		token->cells = limits->cells;
+	if (limits->rate >= 0)
+		token->rate = limits->rate;
+}
+
+int
+tokens_set(const char *path, const char *name, int64_t cells, int64_t rate,
+    struct err *err)
+{
+	const struct token limits = { .cells = cells, .rate = rate };
+
+	if (cells > LIMIT_MAX || rate > LIMIT_MAX)
+		return err_set(err, ERR_INPUT, "a limit is 0 to %d", LIMIT_MAX);
+	return edit(path, name, set_limits, &limits, err);
+}
+
+static void
+remove_token(struct tokens *tokens, struct token *token, const void *arg)
+{
+	(void)arg;
+	*token = tokens->items[--tokens->count];
+}
+
+int
+tokens_revoke(const char *path, const char *name, struct err *err)
+{
+	return edit(path, name, remove_token, NULL, err);
+}

@@ -1,0 +1,78 @@
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../store/job.h"
+#include "../../store/sandbox.h"
+#include "../render/message.h"
+#include "../render/render.h"
+#include "../run.h"
+
+struct err;
+struct worker;
+
+/*
+ * A job while it is being done.  A command fills the message and the outcome
+ * word; how it gets to Discord is not its concern.
+ */
+struct task {
+	struct worker *worker;
+	struct job *job;
+	struct sandbox sandbox; /* for kinds that need one: it is active */
+	struct message message;
+	char outcome[48]; /* for statistics: "exit 0", "refused busy" */
+	int64_t until_ms; /* wall clock: the token is dead */
+	bool started;	  /* job_start() has succeeded */
+	bool taken;	  /* the job is not ours any more */
+	char *callback;	  /* heap: JSON of a callback that takes the
+				 * message's place; NULL: none */
+};
+
+/* One function per kind of job.  0, or -1: our fault, the message is replaced
+ * by "sandbox error" with a reference. */
+int cmd_create(struct task *task, struct err *err);
+int cmd_py(struct task *task, struct err *err);
+int cmd_look(struct task *task, struct err *err);
+int cmd_write(struct task *task, struct err *err);
+int cmd_write_edit(struct task *task, struct err *err);
+int cmd_rm(struct task *task, struct err *err);
+int cmd_pip(struct task *task, struct err *err);
+int cmd_get(struct task *task, struct err *err);
+int cmd_put(struct task *task, struct err *err);
+int cmd_delete(struct task *task, struct err *err);
+int cmd_health(struct task *task, struct err *err);
+
+/* Do the task's job: check its token and its sandbox, call its command.  The
+ * message is ready afterwards unless task->taken. */
+void command_run(struct task *task);
+
+/* claimed → started, once.  False: the job is not ours (or the database
+ * fails): do nothing. */
+bool command_start(struct task *task);
+/* Resolve a path against the sandbox's current directory, or, for one that a
+ * view gave, against its top.  False: the message says what is wrong. */
+bool command_resolve(struct task *task, const char *path, char *resolved);
+/* After a request: the sandbox's usage as the cell told it. */
+void command_note_usage(struct task *task, const struct run_outcome *outcome);
+/* The request did not succeed: message and outcome word say so. */
+void command_not_done(struct task *task, const struct run_outcome *outcome,
+    const char *path);
+/* One request about request->path, to a cell of the class.  False: it did not
+ * succeed and the message says why, or the job was taken away. */
+bool command_do(struct task *task, const char *class,
+    const struct cell_request *request, const struct run_sink *sink,
+    struct run_outcome *outcome);
+/* What renderers must know of this job. */
+struct render_env command_env(const struct task *task);
+void command_set_outcome(struct task *task, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Wall clock limit of an operation on files. */
+#define FILE_OP_MS 15000
+/* A callback must reach Discord within 3 s of the interaction: so much later
+ * than the front has verified it, none is sent any more. */
+#define CALLBACK_MS 2300
+
+#endif

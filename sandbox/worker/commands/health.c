@@ -1,0 +1,46 @@
+#include "command.h"
+
+#include <inttypes.h>
+
+#include "../../base/config.h"
+#include "../../base/err.h"
+#include "../../base/log.h"
+#include "../worker.h"
+
+#define STATUS_WAIT_MS 3000
+#define DISCORD_EPOCH_MS INT64_C(1420070400000)
+
+int
+cmd_health(struct task *task, struct err *err)
+{
+	const struct worker *worker = task->worker;
+	const struct job *job = task->job;
+	struct lease_status status = { 0 };
+	struct job_counts counts = { 0 };
+	struct render_health health = {
+		.status = &status,
+		.counts = &counts,
+		.queue_max = worker->config->queue_max,
+		.skew_ms = job->received_ms -
+		    ((job->interaction_id >> 22) + DISCORD_EPOCH_MS),
+	};
+	enum lease_outcome outcome = lease_status(worker->lease_socket, &status,
+	    STATUS_WAIT_MS, err);
+
+	if (outcome != LEASE_GRANTED) {
+		log_warn("%s job=%" PRId64, err->text, job->id);
+		health.broker_error = outcome == LEASE_TIMED_OUT ?
+		    "does not answer in time" :
+		    "is not running";
+	}
+	health.database = job_count(worker->db, &counts, err) == 0;
+	if (!health.database)
+		log_err("%s job=%" PRId64, err->text, job->id);
+	/* this job itself does not count */
+	if (counts.running > 0)
+		counts.running--;
+	render_health(&task->message, &health);
+	command_set_outcome(task,
+	    outcome == LEASE_GRANTED ? "told" : "no broker");
+	return 0;
+}

@@ -1,0 +1,64 @@
+#ifndef COLLECT_H
+#define COLLECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../base/buf.h"
+#include "../../protocol/cell.h"
+
+/*
+ * Everything that a cell sends during one request, taken together.  All of it
+ * is bounded here once more: a cell may lie.
+ */
+#define COLLECT_FILES 10
+#define COLLECT_LEFT 12
+#define COLLECT_ENTRIES 20
+
+struct collected_file {
+	char *path; /* heap, any bytes */
+	struct buf data;
+	int64_t size; /* as announced */
+};
+
+struct collected_left {
+	char *path;
+	int64_t size;
+	enum left_out why;
+};
+
+struct collected_entry {
+	char *name;
+	enum entry_kind kind;
+	int64_t size;
+	int64_t mtime;
+};
+
+struct collect {
+	struct buf output;
+	struct collected_file files[COLLECT_FILES];
+	size_t file_count;
+	size_t file_bytes; /* of all that are taken */
+	size_t file_bytes_max;
+	bool taking; /* the file that is coming */
+	struct collected_left left[COLLECT_LEFT];
+	size_t left_count;
+	size_t left_more; /* that were not kept */
+	struct collected_entry entries[COLLECT_ENTRIES];
+	size_t entry_count;
+};
+
+/* output_max, file_bytes_max: bytes that are kept. */
+void collect_init(struct collect *collect, size_t output_max,
+    size_t file_bytes_max);
+void collect_release(struct collect *collect);
+/* Forget what came, keep the limits: for the next request. */
+void collect_reset(struct collect *collect);
+/* For struct run_sink: arg is the struct collect. */
+void collect_event(void *arg, const struct cell_event *event);
+/* Note a file as not attached. */
+void collect_leave_out(struct collect *collect, const char *path, int64_t size,
+    enum left_out why);
+
+#endif

@@ -1,0 +1,426 @@
+#include "message.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "../../base/log.h"
+#include "../../base/text.h"
+
+#define PART_MAX 16384 /* bytes of lead, tail or without */
+#define LEAD_MOST 900  /* code points */
+#define TAIL_MOST 900
+#define BLOCK_LEAST 16 /* a shorter piece of a block is not worth it */
+#define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
+#define FLAG_EPHEMERAL 64
+#define FLAG_NO_EMBEDS 4
+
+#define FALLBACK \
+	"{\"content\":\"Sandbox error: the answer is lost.\"," \
+	"\"allowed_mentions\":{\"parse\":[]}}"
+
+#define ZERO_WIDTH_SPACE "\xe2\x80\x8b"
+#define TICK_LOOKALIKE "\xcb\x8b" /* modifier letter grave accent */
+#define ELLIPSIS "\xe2\x80\xa6"
+
+void
+message_init(struct message *message)
+{
+	*message = (struct message){ .language = "" };
+	buf_init(&message->lead, PART_MAX);
+	buf_init(&message->block, 0); /* as message_set_block() needs it */
+	buf_init(&message->tail, PART_MAX);
+	buf_init(&message->without, PART_MAX);
+}
+
+void
+message_release(struct message *message)
+{
+	buf_release(&message->lead);
+	buf_release(&message->block);
+	buf_release(&message->tail);
+	buf_release(&message->without);
+	for (size_t i = 0; i < message->file_count; i++)
+		free(message->files[i].data);
+	message->file_count = 0;
+	message->button_count = 0;
+}
+
+void
+message_reset(struct message *message)
+{
+	message_release(message);
+	message_init(message);
+}
+
+/* ---- text ---- */
+
+void
+message_leadf(struct message *message, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&message->lead, fmt, ap);
+	va_end(ap);
+}
+
+void
+message_tailf(struct message *message, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&message->tail, fmt, ap);
+	va_end(ap);
+}
+
+void
+message_add_word(struct buf *out, const char *name, size_t most)
+{
+	size_t len = strlen(name);
+	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
+	size_t shown;
+
+	text_add_clean(&clean, name, len);
+	shown = text_prefix(buf_str(&clean), clean.len, most);
+	for (size_t i = 0; i < shown; i++) {
+		char c = clean.data[i];
+
+		if (c == '`')
+			buf_adds(out, TICK_LOOKALIKE);
+		else
+			buf_addc(out, c == '\n' || c == '\t' ? ' ' : c);
+	}
+	if (shown < clean.len)
+		buf_adds(out, ELLIPSIS);
+	else if (shown == 0)
+		buf_addc(out, ' ');
+}
+
+void
+message_add_name(struct buf *out, const char *name, size_t most)
+{
+	buf_addc(out, '`');
+	message_add_word(out, name, most);
+	buf_addc(out, '`');
+}
+
+/* No two back-ticks may stand side by side in a block. */
+static void
+add_defused(struct buf *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		buf_addc(out, text[i]);
+		if (text[i] == '`' && i + 1 < len && text[i + 1] == '`')
+			buf_adds(out, ZERO_WIDTH_SPACE);
+	}
+}
+
+void
+message_set_block(struct message *message, const char *text, size_t len,
+    const char *language, enum message_cut cut)
+{
+	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
+	size_t n;
+
+	text_add_clean(&clean, text, len);
+	n = clean.len;
+	while (n > 0 && clean.data[n - 1] == '\n')
+		n--;
+	buf_release(&message->block);
+	buf_init(&message->block, 4 * n + 1); /* were it all back-ticks */
+	add_defused(&message->block, buf_str(&clean), n);
+	message->language = language;
+	message->cut = cut;
+}
+
+/* ---- fitting it in ---- */
+
+static size_t
+points(const char *text, size_t len)
+{
+	return text_codepoints(text, len);
+}
+
+/* The end of a line near the end of the first n bytes, or n. */
+static size_t
+snap_back(const char *text, size_t n)
+{
+	for (size_t i = n; i > 0 && n - i < SNAP_BYTES; i--)
+		if (text[i - 1] == '\n')
+			return i - 1;
+	return n;
+}
+
+/* The start of a line near byte `at`, or `at`. */
+static size_t
+snap_forward(const char *text, size_t len, size_t at)
+{
+	for (size_t i = at; i < len && i - at < SNAP_BYTES; i++)
+		if (text[i] == '\n')
+			return i + 1;
+	return at;
+}
+
+/* Add what of the block fits into room code points. */
+static void
+add_cut(struct buf *out, const struct message *m, size_t room)
+{
+	const char *text = buf_str(&m->block);
+	size_t len = m->block.len;
+	size_t total = points(text, len);
+	size_t head_points = 0;
+	size_t head;
+	size_t tail;
+	size_t keep;
+
+	if (total <= room) {
+		buf_add(out, text, len);
+		return;
+	}
+	keep = room > 48 ? room - 48 : 0; /* the line between */
+	switch (m->cut) {
+	case MESSAGE_CUT_END:
+		head_points = keep;
+		break;
+	case MESSAGE_CUT_MIDDLE:
+		head_points = keep / 3;
+		break;
+	case MESSAGE_CUT_START:
+		break;
+	}
+	head = snap_back(text, text_prefix(text, len, head_points));
+	tail = len;
+	if (m->cut != MESSAGE_CUT_END)
+		tail = snap_forward(text, len,
+		    text_prefix(text, len, total - (keep - head_points)));
+	buf_add(out, text, head);
+	buf_addf(out, "%s" ELLIPSIS " %zu characters left out " ELLIPSIS "%s",
+	    head > 0 ? "\n" : "", points(text + head, tail - head),
+	    tail < len ? "\n" : "");
+	buf_add(out, text + tail, len - tail);
+}
+
+/* Code points that are left for the block's text, 0: too few to be of use. */
+static size_t
+block_room(const struct message *m, const struct buf *lead,
+    const struct buf *tail)
+{
+	size_t used = points(buf_str(lead), lead->len) +
+	    points(buf_str(tail), tail->len) + strlen("\n```\n") +
+	    strlen(m->language) + strlen("\n```\n");
+
+	if (m->block.len == 0 || used + BLOCK_LEAST > MESSAGE_CONTENT_MAX)
+		return 0;
+	return MESSAGE_CONTENT_MAX - used;
+}
+
+static void
+end_line(struct buf *out)
+{
+	if (out->len > 0 && out->data[out->len - 1] != '\n')
+		buf_addc(out, '\n');
+}
+
+static void
+compose_lead(struct buf *lead, const struct message *m)
+{
+	bool alone = m->block.len + m->tail.len + m->without.len == 0;
+
+	buf_add(lead, buf_str(&m->lead),
+	    text_prefix(buf_str(&m->lead), m->lead.len,
+		alone ? MESSAGE_CONTENT_MAX : LEAD_MOST));
+}
+
+static void
+compose_tail(struct buf *tail, const struct message *m, bool with_files)
+{
+	buf_add(tail, buf_str(&m->tail),
+	    text_prefix(buf_str(&m->tail), m->tail.len, TAIL_MOST));
+	if (with_files || m->without.len == 0)
+		return;
+	if (tail->len > 0)
+		buf_addc(tail, '\n');
+	buf_add(tail, buf_str(&m->without),
+	    text_prefix(buf_str(&m->without), m->without.len, TAIL_MOST / 2));
+}
+
+static void
+compose(struct buf *out, const struct message *m, bool with_files)
+{
+	auto_buf struct buf tail = BUF_INIT(2 * PART_MAX);
+	size_t room;
+	size_t end;
+
+	compose_lead(out, m);
+	compose_tail(&tail, m, with_files);
+	room = block_room(m, out, &tail);
+	if (room > 0) {
+		end_line(out);
+		buf_addf(out, "```%s\n", m->language);
+		add_cut(out, m, room);
+		buf_adds(out, "\n```\n");
+	}
+	if (tail.len > 0)
+		end_line(out);
+	buf_add(out, buf_str(&tail), tail.len);
+	/* the last word, whatever was said above */
+	end = text_prefix(buf_str(out), out->len, MESSAGE_CONTENT_MAX);
+	while (end > 0 && out->data[end - 1] == '\n')
+		end--;
+	buf_cut(out, end);
+}
+
+bool
+message_fits(const struct message *message)
+{
+	auto_buf struct buf lead = BUF_INIT(PART_MAX);
+	auto_buf struct buf tail = BUF_INIT(2 * PART_MAX);
+
+	/* as if nothing could be attached: that is the longer text */
+	compose_lead(&lead, message);
+	compose_tail(&tail, message, false);
+	return points(buf_str(&message->block), message->block.len) <=
+	    block_room(message, &lead, &tail);
+}
+
+/* ---- files and buttons ---- */
+
+bool
+message_attach(struct message *message, const char *path, void *data,
+    size_t len, const char **name)
+{
+	const char *taken[MESSAGE_FILES_MAX];
+	struct message_file *file;
+	size_t total = len;
+
+	for (size_t i = 0; i < message->file_count; i++) {
+		taken[i] = message->files[i].name;
+		total += message->files[i].len;
+	}
+	if (message->file_count == MESSAGE_FILES_MAX ||
+	    total > MESSAGE_BYTES_MAX) {
+		free(data);
+		return false;
+	}
+	file = &message->files[message->file_count];
+	(void)filename_clean(file->name, path);
+	(void)filename_unique(file->name, taken, message->file_count);
+	file->data = data;
+	file->len = len;
+	message->file_count++;
+	*name = file->name;
+	return true;
+}
+
+size_t
+message_rest_files(const struct message *message,
+    struct rest_file files[MESSAGE_FILES_MAX])
+{
+	for (size_t i = 0; i < message->file_count; i++)
+		files[i] = (struct rest_file){
+			.name = message->files[i].name,
+			.data = message->files[i].data,
+			.len = message->files[i].len,
+		};
+	return message->file_count;
+}
+
+void
+message_add_button(struct message *message, const char *action, int64_t view_id,
+    const char *label, int style, bool disabled)
+{
+	struct message_button *button;
+
+	if (message->button_count == MESSAGE_BUTTONS_MAX)
+		return;
+	button = &message->buttons[message->button_count++];
+	(void)snprintf(button->custom_id, sizeof(button->custom_id),
+	    "%s:%" PRId64, action, view_id);
+	button->label = label;
+	button->style = style;
+	button->disabled = disabled;
+}
+
+/* ---- JSON ---- */
+
+static json_t *
+json_buttons(const struct message *m)
+{
+	json_t *row = json_array();
+
+	if (m->button_count == 0)
+		return row;
+	for (size_t i = 0; i < m->button_count; i++)
+		json_array_append_new(row,
+		    json_pack("{s:i, s:i, s:s, s:s, s:b}", "type", 2, "style",
+			m->buttons[i].style, "label", m->buttons[i].label,
+			"custom_id", m->buttons[i].custom_id, "disabled",
+			(int)m->buttons[i].disabled));
+	return json_pack("[{s:i, s:o}]", "type", 1, "components", row);
+}
+
+static json_t *
+json_attachments(const struct message *m, bool with_files)
+{
+	json_t *list = json_array();
+	char id[24];
+
+	for (size_t i = 0; with_files && i < m->file_count; i++) {
+		(void)snprintf(id, sizeof(id), "%zu", i);
+		json_array_append_new(list,
+		    json_pack("{s:s, s:s}", "id", id, "filename",
+			m->files[i].name));
+	}
+	return list;
+}
+
+static char *
+dump(json_t *root)
+{
+	char *text = NULL;
+
+	if (root != NULL)
+		text = json_dumps(root, JSON_COMPACT);
+	json_decref(root);
+	/* all strings are valid UTF-8 by construction: a bug otherwise, and
+	 * its user shall not wait for ever */
+	if (text == NULL)
+		log_err("a message could not be written as JSON");
+	return text != NULL ? text : xstrdup(FALLBACK);
+}
+
+static const char *
+content_of(struct buf *out, const struct message *m, bool with_files)
+{
+	compose(out, m, with_files);
+	if (out->len == 0 && !(with_files && m->file_count > 0))
+		buf_adds(out, "(nothing to show)");
+	return buf_str(out);
+}
+
+char *
+message_json(const struct message *message, bool with_files)
+{
+	auto_buf struct buf out = BUF_INIT(PART_MAX * 4);
+
+	return dump(json_pack("{s:s, s:{s:[]}, s:o, s:o, s:i}", "content",
+	    content_of(&out, message, with_files), "allowed_mentions", "parse",
+	    "attachments", json_attachments(message, with_files), "components",
+	    json_buttons(message), "flags", FLAG_NO_EMBEDS));
+}
+
+char *
+message_callback_json(const struct message *message)
+{
+	auto_buf struct buf out = BUF_INIT(PART_MAX * 4);
+
+	return dump(json_pack("{s:i, s:{s:s, s:{s:[]}, s:i}}", "type", 4,
+	    "data", "content", content_of(&out, message, false),
+	    "allowed_mentions", "parse", "flags",
+	    FLAG_EPHEMERAL | FLAG_NO_EMBEDS));
+}

@@ -1,0 +1,103 @@
+#ifndef MESSAGE_H
+#define MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../base/buf.h"
+#include "../../rest/rest.h"
+#include "filename.h"
+
+/*
+ * A message under construction, and the only place that knows what Discord
+ * takes: 2,000 code points, ten files, five buttons.  A message that would be
+ * longer is cut, never refused, and none can mention anyone.
+ *
+ * It is put together as lead, code block, tail; only the block gives way when
+ * there is not room for all.
+ */
+#define MESSAGE_CONTENT_MAX 2000
+#define MESSAGE_FILES_MAX 10
+#define MESSAGE_BUTTONS_MAX 5
+/* Of all files together: a request may have 25 MiB. */
+#define MESSAGE_BYTES_MAX (24 * 1024 * 1024)
+
+/* What goes when the block does not fit. */
+enum message_cut {
+	MESSAGE_CUT_END,
+	MESSAGE_CUT_MIDDLE,
+	MESSAGE_CUT_START,
+};
+
+struct message_file {
+	char name[FILENAME_SIZE];
+	void *data; /* heap, owned */
+	size_t len;
+};
+
+struct message_button {
+	char custom_id[101];
+	const char *label; /* static */
+	int style;	   /* 1 primary, 2 secondary, 4 danger */
+	bool disabled;
+};
+
+struct message {
+	struct buf lead;  /* Markdown; valid UTF-8 by construction */
+	struct buf block; /* what the block shows, defused */
+	const char *language;
+	enum message_cut cut;
+	struct buf tail;
+	struct buf without; /* follows the tail when the files are not sent */
+	struct message_file files[MESSAGE_FILES_MAX];
+	size_t file_count;
+	struct message_button buttons[MESSAGE_BUTTONS_MAX];
+	size_t button_count;
+};
+
+void message_init(struct message *message);
+void message_release(struct message *message);
+/* Forget everything. */
+void message_reset(struct message *message);
+
+/* Append our own Markdown to the lead or the tail.  Anything of a stranger's
+ * goes through message_add_name() or message_set_block(). */
+void message_leadf(struct message *message, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void message_tailf(struct message *message, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Append a stranger's name or word as inline code: one line, at most `most`
+ * code points, nothing in it is markup. */
+void message_add_name(struct buf *out, const char *name, size_t most);
+
+/* The same without the back-ticks around it: for a line of a block. */
+void message_add_word(struct buf *out, const char *name, size_t most);
+
+/* The code block's text: made safe to show, and unable to end its block.
+ * language: "" or a tag of ours. */
+void message_set_block(struct message *message, const char *text, size_t len,
+    const char *language, enum message_cut cut);
+/* Does the whole block fit? */
+bool message_fits(const struct message *message);
+
+/* Attach data (heap; the message owns it now, also on failure).  The name is
+ * cleaned and made unique; *name is what it became.  False: ten are there, or
+ * the bytes are too many. */
+bool message_attach(struct message *message, const char *path, void *data,
+    size_t len, const char **name);
+
+void message_add_button(struct message *message, const char *action,
+    int64_t view_id, const char *label, int style, bool disabled);
+
+/* The JSON of an edit or follow-up; heap, caller frees.  Without files: with
+ * the text for that case instead. */
+char *message_json(const struct message *message, bool with_files);
+/* A private answer as interaction callback of type 4. */
+char *message_callback_json(const struct message *message);
+/* What to upload with it; borrows from the message. */
+size_t message_rest_files(const struct message *message,
+    struct rest_file files[MESSAGE_FILES_MAX]);
+
+#endif

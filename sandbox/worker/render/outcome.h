@@ -1,0 +1,37 @@
+#ifndef OUTCOME_H
+#define OUTCOME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../../protocol/cell.h"
+#include "../../protocol/lease.h"
+
+/* What came of a request to a cell: an expected outcome, not an error. */
+enum run_end {
+	RUN_RESULT,   /* the cell answered: result */
+	RUN_REFUSED,  /* there was no cell: refusal */
+	RUN_TOO_LATE, /* the token would have died before the end: not begun */
+	RUN_OVERDUE,  /* past the outside deadline: the cell was ended */
+	RUN_STOPPED,  /* this worker has to end, and could not wait longer */
+	RUN_BROKEN,   /* the cell died or broke the protocol */
+	RUN_TAKEN,    /* the job is not ours any more: say nothing */
+};
+
+struct run_outcome {
+	enum run_end end;
+	enum lease_outcome refusal;
+	bool read_only; /* the disk had no room for what it could write */
+	struct cell_result result;
+};
+
+/* Did the operation succeed, or the program exit with status 0? */
+bool outcome_succeeded(const struct run_outcome *outcome);
+/* Did the operation fail with this error? */
+bool outcome_failed_with(const struct run_outcome *outcome,
+    enum cell_error error);
+
+/* For statistics: "exit 0", "signal 11", "refused engine". */
+void outcome_word(const struct run_outcome *outcome, char *word, size_t size);
+
+#endif

@@ -1,0 +1,198 @@
+#include "render.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "../../base/config.h"
+#include "../../base/text.h"
+#include "../../protocol/lease.h"
+#include "../../store/sandbox.h"
+
+#define REPORT_MAX 4096
+
+/* ---- sandboxes ---- */
+
+static void
+add_time_span(struct buf *out, int64_t seconds)
+{
+	static const struct {
+		int64_t seconds;
+		const char *name;
+	} units[] = {
+		{ 86400, "day" },
+		{ 3600, "hour" },
+		{ 60, "minute" },
+		{ 1, "second" },
+	};
+	size_t i = 0;
+
+	while (i < 3 && seconds % units[i].seconds != 0)
+		i++;
+	buf_addf(out, "%" PRId64 " %s%s", seconds / units[i].seconds,
+	    units[i].name, seconds == units[i].seconds ? "" : "s");
+}
+
+static void
+add_limits(struct buf *out, const struct config *config)
+{
+	buf_adds(out, "It holds ");
+	text_add_size(out, config->quota);
+	buf_adds(out, " in ");
+	render_add_count(out, config->files, "file");
+	buf_addf(out, ". `/il py` runs Python in it, for up to %g s, with ",
+	    (double)config->timeout_ms / 1e3);
+	text_add_size(out, config->memory);
+	buf_addf(out,
+	    " of memory, %g CPU%s and no network. `/il pip` installs "
+	    "packages.",
+	    config->cpus, config->cpus > 1 ? "s" : "");
+}
+
+void
+render_created(struct message *message, const struct sandbox *sandbox,
+    bool created, const struct config *config)
+{
+	struct buf *lead = &message->lead;
+
+	buf_adds(lead,
+	    created ? "Your sandbox is ready. " :
+		      "You have a sandbox already. ");
+	add_limits(lead, config);
+	if (sandbox->pinned) {
+		buf_adds(lead, "\nIt does not expire.");
+		return;
+	}
+	message_leadf(message,
+	    "\nIt expires <t:%" PRId64 ":R>; each use "
+	    "keeps it for ",
+	    sandbox->expires_at);
+	add_time_span(lead, config->retention_seconds);
+	buf_adds(lead, " more.");
+}
+
+void
+render_deleted(struct message *message, bool at_once)
+{
+	message_leadf(message,
+	    at_once ?
+		"Your sandbox and all its files are deleted. `/il create` "
+		"makes a new one." :
+		"Your sandbox is closed. Its files cannot be removed at this "
+		"moment; that is done by itself as soon as it can be.");
+}
+
+/* ---- the service ---- */
+
+/* Lines about the parts of the service, and whether all of them are well. */
+struct report {
+	struct buf *lines;
+	bool well;
+};
+
+/* A part that is not well stands out. */
+static void __attribute__((format(printf, 3, 4)))
+add_line(struct report *r, bool well, const char *fmt, ...)
+{
+	va_list ap;
+
+	buf_adds(r->lines, well ? "\n" : "\n**Problem** · ");
+	va_start(ap, fmt);
+	buf_addv(r->lines, fmt, ap);
+	va_end(ap);
+	r->well = r->well && well;
+}
+
+static void
+add_image(struct report *r, const struct lease_status *status)
+{
+	add_line(r, status->image, "Image ");
+	message_add_name(r->lines, status->image_name, 80);
+	if (!status->image) {
+		buf_adds(r->lines, ": missing");
+	} else if (status->python[0] != '\0') {
+		buf_adds(r->lines, ": Python ");
+		text_add_clean(r->lines, status->python,
+		    strlen(status->python));
+	} else {
+		buf_adds(r->lines, ": present");
+	}
+}
+
+/* Where one more sandbox could not be written to, most people only read. */
+static void
+add_disk(struct report *r, const struct lease_status *status)
+{
+	int64_t kept = status->floor + status->promised;
+
+	add_line(r, status->free_bytes > kept, "Free disk: ");
+	text_add_size(r->lines, status->free_bytes);
+	if (kept == 0)
+		return;
+	buf_adds(r->lines, ", of which ");
+	text_add_size(r->lines, kept);
+	buf_adds(r->lines, " are spoken for");
+	if (status->free_bytes <= kept)
+		buf_adds(r->lines, ": runs can read files, not write them");
+}
+
+static void
+add_broker(struct report *r, const struct lease_status *status)
+{
+	add_line(r, status->engine, "Docker: %s",
+	    status->engine		  ? "reachable" :
+		status->engine_age_ms < 0 ? "not asked yet" :
+					    "does not answer");
+	if (status->engine_age_ms >= 0)
+		buf_addf(r->lines, " (asked %" PRId64 " s ago)",
+		    status->engine_age_ms / 1000);
+	if (status->image_name[0] != '\0')
+		add_image(r, status);
+	add_line(r, true,
+	    "Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
+	    " starting, %" PRId64 " waited for",
+	    status->cells, status->leased, status->starting, status->waiting);
+	add_disk(r, status);
+}
+
+static void
+add_queue(struct report *r, const struct render_health *health)
+{
+	const struct job_counts *counts = health->counts;
+
+	add_line(r, health->database, "Database: %s",
+	    health->database ? "answers" : "does not answer");
+	if (!health->database)
+		return;
+	add_line(r, counts->queued < health->queue_max,
+	    "Queue: %" PRId64 " waiting, %" PRId64 " running", counts->queued,
+	    counts->running);
+	if (counts->oldest_ms > 0) {
+		buf_adds(r->lines, ", the oldest for ");
+		render_add_duration(r->lines, counts->oldest_ms * 1000);
+	}
+}
+
+void
+render_health(struct message *message, const struct render_health *health)
+{
+	auto_buf struct buf lines = BUF_INIT(REPORT_MAX);
+	struct report report = { .lines = &lines, .well = true };
+	int64_t skew_ms = health->skew_ms;
+	bool close = skew_ms > -5000 && skew_ms < 5000;
+
+	if (health->broker_error != NULL)
+		add_line(&report, false, "Docker: unknown, il-sandboxd %s",
+		    health->broker_error);
+	else
+		add_broker(&report, health->status);
+	add_queue(&report, health);
+	add_line(&report, close,
+	    "Clock: %+" PRId64 " ms skew against "
+	    "Discord's",
+	    skew_ms);
+	message_leadf(message,
+	    report.well ? "All is well." : "Not all is well.");
+	buf_add(&message->lead, buf_str(&lines), lines.len);
+	message_leadf(message, "\n-# Inline " INLINE_VERSION);
+}
