@@ -7,6 +7,7 @@
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/text.h"
+#include "../../sandbox/base/utf8.h"
 
 /* ---- reading ---- */
 
@@ -119,7 +120,7 @@ add_decoded(struct buf *out, const char *s, size_t len, bool latin)
 {
 	char bytes[4];
 
-	if (!latin && text_utf8_valid(s, len)) {
+	if (!latin && utf8_valid(s, len)) {
 		buf_add(out, s, len);
 		return;
 	}
@@ -157,7 +158,7 @@ add_extended(struct buf *out, const char *s, size_t len)
 		}
 		buf_addc(&bytes, (char)byte);
 	}
-	if (!latin && !text_utf8_valid(buf_str(&bytes), bytes.len))
+	if (!latin && !utf8_valid(buf_str(&bytes), bytes.len))
 		return false;
 	add_decoded(out, buf_str(&bytes), bytes.len, latin);
 	return true;
@@ -202,7 +203,7 @@ told_length(const char *name)
 	while (name[len] != '\0') {
 		size_t step = strnlen(name + len, 4);
 
-		step = text_utf8_step(name + len, step);
+		step = utf8_step(name + len, step);
 		step = step > 0 ? step : 1;
 		if (len + step > DISPOSITION_NAME_MAX)
 			break;
@@ -219,7 +220,7 @@ disposition_add(struct buf *out, const char *name)
 
 	buf_adds(out, "attachment; filename=\"");
 	for (size_t i = 0; i < len;) {
-		size_t step = text_utf8_step(name + i, len - i);
+		size_t step = utf8_step(name + i, len - i);
 		bool plain = step == 1 && name[i] >= 0x20 && name[i] < 0x7f &&
 		    name[i] != '"' && name[i] != '\\';
 

@@ -7,7 +7,7 @@
 #include "base64.h"
 #include "../pytext/pydump.h"
 
-#include "../../sandbox/base/text.h"
+#include "../../sandbox/base/utf8.h"
 #include "../../sandbox/protocol/cell.h"
 
 /* ---- files ---- */
@@ -65,7 +65,7 @@ eval_files_begin(struct eval_files *files, const char *path, int64_t size)
 	struct eval_back *file;
 
 	end_file(files);
-	if (!text_utf8_valid(path, strlen(path)))
+	if (!utf8_valid(path, strlen(path)))
 		files->bad_name = true;
 	files->items = xrealloc(files->items,
 	    (files->count + 1) * sizeof(*files->items));

@@ -5,7 +5,7 @@
 
 #include "disposition.h"
 
-#include "../../sandbox/base/text.h"
+#include "../../sandbox/base/utf8.h"
 
 #define TEXT(value) TEXT_OF(value)
 #define TEXT_OF(value) #value
@@ -93,7 +93,7 @@ begin_part(struct multipart *m)
 	m->field_len = 0;
 	part.name = buf_str(&name);
 	part.filename = m->is_file ? buf_str(&filename) : NULL;
-	if (!text_utf8_valid(part.name, name.len))
+	if (!utf8_valid(part.name, name.len))
 		part.name = "";
 	if (!count_part(m))
 		return false;

@@ -7,10 +7,10 @@
 
 #include "buf.h"
 #include "cleanup.h"
+#include "config_images.h"
 #include "config_value.h"
 #include "envfile.h"
 #include "err.h"
-#include "../protocol/images.h"
 
 #ifndef INLINE_LIB_DIR
 #define INLINE_LIB_DIR "/usr/local/lib/inline"

@@ -35,7 +35,7 @@ struct config {
 	/* the image and the engine */
 	char *docker_binary;	/* DOCKER_BINARY */
 	char *sandbox_image;	/* SANDBOX_IMAGE */
-	char *sandbox_images;	/* SANDBOX_IMAGES: see images.h; never empty */
+	char *sandbox_images;	/* SANDBOX_IMAGES (config_images.h), never "" */
 	bool pull_on_startup;	/* SANDBOX_PULL_ON_STARTUP */
 	int64_t start_ms;	/* IL_START_SECONDS */
 	bool derive;		/* SANDBOX_DERIVE */

@@ -7,9 +7,10 @@
 
 #include "buf.h"
 #include "cleanup.h"
+#include "config_images.h"
 #include "err.h"
-#include "../protocol/images.h"
 #include "text.h"
+#include "utf8.h"
 
 #define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #define TEXT_MAX 1024 /* bytes of a text */
@@ -174,7 +175,7 @@ config_is_word(const char *s)
 static const char *
 config_check_path(const char *s)
 {
-	if (config_has_control(s) || !text_utf8_valid(s, strlen(s)))
+	if (config_has_control(s) || !utf8_valid(s, strlen(s)))
 		return "control characters or bad UTF-8 in the path";
 	/* These mean something in docker's --mount or in nginx.conf. */
 	if (strpbrk(s, ",\"'\\$;{}") != NULL)

@@ -25,7 +25,7 @@ enum config_type {
 	CONFIG_NAME,	/* [A-Za-z0-9._-] */
 	CONFIG_NETWORK, /* the same, and not the host's own */
 	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
-	CONFIG_IMAGES,	/* NAME=IMAGE,…: images.h */
+	CONFIG_IMAGES,	/* NAME=IMAGE,…: config_images.h */
 	CONFIG_ISOLATION, /* auto, run or cell */
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
 	CONFIG_SOURCE,	  /* read before the others, stored nowhere */

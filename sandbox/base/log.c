@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "text.h"
+#include "utf8.h"
 
 #define LOG_LINE 1000 /* bytes of a line, its newline not counted */
 
@@ -48,7 +48,7 @@ log_escape(char *line, size_t used, const char *text)
 	size_t left = strlen(text);
 
 	while (left > 0) {
-		size_t step = text_utf8_step(text, left);
+		size_t step = utf8_step(text, left);
 		unsigned char c = (unsigned char)*text;
 		bool bad = step == 0 || c < 0x20 || c == 0x7f;
 		size_t need = bad ? 4 : step;

@@ -5,68 +5,9 @@
 #include <string.h>
 
 #include "buf.h"
+#include "utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
-
-static bool
-text_is_tail(char c)
-{
-	return ((unsigned char)c & 0xc0) == 0x80;
-}
-
-/* Overlong, surrogate or out of range: the second byte tells. */
-static bool
-text_second_good(unsigned char first, unsigned char second)
-{
-	switch (first) {
-	case 0xe0:
-		return second >= 0xa0;
-	case 0xed:
-		return second <= 0x9f;
-	case 0xf0:
-		return second >= 0x90;
-	case 0xf4:
-		return second <= 0x8f;
-	default:
-		return true;
-	}
-}
-
-size_t
-text_utf8_step(const char *s, size_t len)
-{
-	unsigned char first;
-	size_t n;
-
-	if (len == 0)
-		return 0;
-	first = (unsigned char)s[0];
-	if (first < 0x80)
-		return 1;
-	if (first < 0xc2 || first > 0xf4)
-		return 0;
-	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-	if (len < n)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if (!text_is_tail(s[i]))
-			return 0;
-	return text_second_good(first, (unsigned char)s[1]) ? n : 0;
-}
-
-bool
-text_utf8_valid(const char *s, size_t len)
-{
-	while (len > 0) {
-		size_t step = text_utf8_step(s, len);
-
-		if (step == 0)
-			return false;
-		s += step;
-		len -= step;
-	}
-	return true;
-}
 
 size_t
 text_codepoints(const char *s, size_t len)
@@ -74,7 +15,7 @@ text_codepoints(const char *s, size_t len)
 	size_t n = 0;
 
 	for (size_t i = 0; i < len; i++)
-		if (!text_is_tail(s[i]))
+		if (!utf8_is_tail(s[i]))
 			n++;
 	return n;
 }
@@ -83,7 +24,7 @@ size_t
 text_prefix(const char *s, size_t len, size_t n)
 {
 	for (size_t i = 0; i < len; i++) {
-		if (text_is_tail(s[i]))
+		if (utf8_is_tail(s[i]))
 			continue;
 		if (n == 0)
 			return i;
@@ -153,7 +94,7 @@ text_is_hidden(const char *s, size_t step)
 static size_t
 text_add_clean_step(struct buf *out, const char *s, size_t len)
 {
-	size_t step = text_utf8_step(s, len);
+	size_t step = utf8_step(s, len);
 
 	if (step == 0) {
 		buf_adds(out, REPLACEMENT);

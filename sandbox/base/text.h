@@ -7,10 +7,6 @@
 
 struct buf;
 
-/* Length in bytes of the valid UTF-8 sequence at s (len bytes there), or 0 when
- * it is not one (overlong, surrogate, above U+10FFFF, cut off). */
-size_t text_utf8_step(const char *s, size_t len);
-bool text_utf8_valid(const char *s, size_t len);
 /* Unicode code points in valid UTF-8 (Discord counts lengths in them). */
 size_t text_codepoints(const char *s, size_t len);
 /* Bytes of the longest prefix with at most n code points. */

@@ -13,9 +13,9 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
-#include "../protocol/frame.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "../protocol/frame.h"
 
 #define ASK_MS 10000  /* to say what it wants */
 #define PAUSE_MS 1000 /* out of descriptors */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../protocol/images.h"
+#include "../base/config_images.h"
 #include "task.h"
 
 struct config;

@@ -19,7 +19,8 @@
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DATABASE_MAX 1024
 
-/* Who a process in a jail is, as it sees itself: sandbox/cell/supervisor/keeper.h. */
+/* Who a process in a jail is, as it sees itself:
+ * sandbox/cell/supervisor/keeper.h. */
 #define JAILED 65532
 
 /* ---- making ---- */

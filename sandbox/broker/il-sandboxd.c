@@ -11,8 +11,8 @@
  * Who speaks with it
  *	il-worker, il-api, ilctl	STATE/broker/<program>/lease.sock
  *	cells (cell.py)			STATE/cells/<name>/socket/cell.sock
- * in packets of sandbox/protocol/frame.h; what either says is checked as if it came
- * from an enemy.
+ * in packets of sandbox/protocol/frame.h; what either says is checked as if it
+ * came from an enemy.
  *
  * A lease, from left to right:
  *

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "../protocol/images.h"
+#include "../base/config_images.h"
 #include "class.h"
 #include "container.h"
 #include "engine.h"

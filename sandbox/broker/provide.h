@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "../protocol/images.h"
+#include "../base/config_images.h"
 #include "task.h"
 
 struct config;

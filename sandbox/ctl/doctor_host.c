@@ -8,8 +8,8 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
+#include "../base/config_images.h"
 #include "../base/docker_cli.h"
-#include "../protocol/images.h"
 #include "../base/process.h"
 #include "ctl.h"
 

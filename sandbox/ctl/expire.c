@@ -3,8 +3,8 @@
 
 #include "../base/cleanup.h"
 #include "../base/err.h"
-#include "../protocol/sockets.h"
 #include "../protocol/lease.h"
+#include "../protocol/sockets.h"
 #include "../store/db.h"
 #include "../store/sandbox.h"
 #include "ctl.h"

@@ -23,7 +23,8 @@
  * order), GO.  It is answered after GO, also when a piece was refused.  One
  * request at a time.
  *
- * The numbers stand again in sandbox/cell/python/frames.py; tests/cell compares them.
+ * The numbers stand again in sandbox/cell/python/frames.py; tests/cell compares
+ * them.
  */
 #define FRAME_MAX 65536
 #define FRAME_CHUNK 32768 /* payload of one FRAME_BYTES or FRAME_OUTPUT */

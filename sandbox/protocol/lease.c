@@ -6,10 +6,10 @@
 
 #include "../base/cleanup.h"
 #include "../base/clock.h"
+#include "../base/config_images.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "frame.h"
-#include "images.h"
 
 /* An answer of the broker is small: no field of it is longer than a text. */
 #define ANSWER_MAX 4096

@@ -93,7 +93,7 @@ struct lease_status {
 	int64_t engine_age_ms; /* since that was found out; -1: it is not yet */
 	char trouble[160];     /* why one of them is away, "": neither is */
 	char image_name[256];
-	char images[1025]; /* SANDBOX_IMAGES: images.h; "": not told */
+	char images[1025]; /* SANDBOX_IMAGES: config_images.h; "": not told */
 	char python[32];   /* of the image; "" while no cell has told yet */
 	int64_t cells;
 	int64_t leased;

@@ -26,7 +26,7 @@ wake_close(struct wake *wake)
 }
 
 static bool
-wake_open(struct wake *wake)
+open_fifo(struct wake *wake)
 {
 	struct stat st;
 
@@ -63,7 +63,7 @@ void
 wake_workers(struct wake *wake, size_t count)
 {
 	/* A second try: the workers of the first may have been replaced. */
-	for (int tries = 0; count > 0 && tries < 2 && wake_open(wake);
+	for (int tries = 0; count > 0 && tries < 2 && open_fifo(wake);
 	     tries++) {
 		if (write_bytes(wake, count))
 			return;

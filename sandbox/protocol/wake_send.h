@@ -5,8 +5,8 @@
 
 /*
  * Telling the workers that there are jobs: a byte for each into the FIFO
- * STATE/wake.  Nothing depends on it but the delay; a job that is committed is
- * found.
+ * STATE/wake (their end: wake_wait.h).  Nothing depends on it but the delay; a
+ * job that is committed is found.
  */
 struct wake {
 	char *path; /* borrowed */

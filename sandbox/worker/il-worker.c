@@ -39,12 +39,12 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/priority.h"
-#include "../protocol/sockets.h"
 #include "../base/text.h"
+#include "../protocol/sockets.h"
+#include "../protocol/wake_wait.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
 #include "sweep.h"
-#include "../protocol/wake.h"
 #include "work.h"
 #include "worker.h"
 
@@ -136,7 +136,7 @@ open_all(struct worker *worker)
 	if (fd_make_dirs(folder, 0755, &err) < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
 	lock_own_slot(worker);
-	worker->wake_fd = wake_open(wake, &err);
+	worker->wake_fd = wake_fifo_open(wake, &err);
 	if (worker->wake_fd < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
 	worker->wait_fd = wake_wait_open(worker->wake_fd, worker->signal_fd,

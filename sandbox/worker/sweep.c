@@ -11,12 +11,12 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../protocol/lease.h"
+#include "../protocol/wake_wait.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "../store/sandbox.h"
 #include "../store/view.h"
 #include "deliver.h"
-#include "../protocol/wake.h"
 #include "worker.h"
 
 /* A round comes at least this often: operators change rows with sqlite3, and a

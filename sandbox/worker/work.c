@@ -12,7 +12,6 @@
 #include "../store/job.h"
 #include "commands/command.h"
 #include "deliver.h"
-#include "../protocol/wake.h"
 #include "worker.h"
 
 bool

@@ -7,14 +7,14 @@
 #include "fcgi/contract/eval_request.h"
 #include "fcgi/contract/eval_output.h"
 #include "fcgi/contract/stage.h"
-#include "sandbox/base/text.h"
+#include "sandbox/base/utf8.h"
 
 static void
 check_run(const struct eval_request *req)
 {
 	fuzz_holds(req->args[req->arg_count] == NULL, "arguments end");
 	for (size_t i = 0; i < req->arg_count; i++)
-		fuzz_holds(text_utf8_valid(req->args[i], strlen(req->args[i])),
+		fuzz_holds(utf8_valid(req->args[i], strlen(req->args[i])),
 		    "an argument is text");
 	fuzz_holds(req->arg_count == 0 || req->args[0][0] != '\0',
 	    "the first is not empty");
@@ -42,7 +42,7 @@ check_output(const uint8_t *data, size_t size)
 	if (open)
 		(void)eval_output_add(&out, data + size / 2, size - size / 2);
 	eval_output_end(&out);
-	fuzz_holds(text_utf8_valid(buf_str(&out.text), out.text.len),
+	fuzz_holds(utf8_valid(buf_str(&out.text), out.text.len),
 	    "output is text");
 	fuzz_holds(memchr(buf_str(&out.text), '\r', out.text.len) == NULL,
 	    "newlines are the same");
@@ -71,7 +71,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	eval_refusal_add(&body, &refusal, "application/json");
-	fuzz_holds(!body.overflow && text_utf8_valid(buf_str(&body), body.len),
+	fuzz_holds(!body.overflow && utf8_valid(buf_str(&body), body.len),
 	    "a refusal is text");
 	buf_reset(&body);
 	eval_refusal_add(&body, &refusal, "text/xml");

@@ -9,7 +9,7 @@
 #include "fcgi/contract/execute_answer.h"
 #include "fcgi/pytext/pyjson.h"
 #include "fcgi/contract/sse.h"
-#include "sandbox/base/text.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/protocol/cell.h"
 
 static const char *const types[] = { "application/json", NULL, "text/plain",
@@ -37,7 +37,7 @@ check_detail(struct detail *d)
 static void
 check_text(const struct execute_text *text)
 {
-	fuzz_holds(text_utf8_valid(text->text, text->len), "is text");
+	fuzz_holds(utf8_valid(text->text, text->len), "is text");
 	fuzz_holds(text->text[text->len] == '\0', "ends");
 }
 

@@ -7,7 +7,7 @@
 
 #include "fcgi/discord/interaction.h"
 #include "sandbox/base/err.h"
-#include "sandbox/base/text.h"
+#include "sandbox/base/utf8.h"
 
 #define promise(truth) fuzz_holds((truth), #truth)
 
@@ -15,7 +15,7 @@ static void
 check_text(const char *text)
 {
 	promise(text != NULL);
-	promise(text_utf8_valid(text, strlen(text)));
+	promise(utf8_valid(text, strlen(text)));
 }
 
 static void
@@ -39,7 +39,7 @@ check(const struct interaction *in)
 		const struct interaction_value *value = &in->values[i];
 
 		check_text(value->name);
-		promise(text_utf8_valid(value->text, value->len));
+		promise(utf8_valid(value->text, value->len));
 		promise(value->text[value->len] == '\0');
 		promise(interaction_value(in, value->name) != NULL);
 	}

@@ -7,7 +7,7 @@
 #include "fcgi/pytext/pyjson.h"
 #include "fcgi/pytext/pyrepr.h"
 #include "sandbox/base/buf.h"
-#include "sandbox/base/text.h"
+#include "sandbox/base/utf8.h"
 
 #define TEXT_MAX ((size_t)1 << 24)
 
@@ -17,7 +17,7 @@ check_error(const struct pyjson_error *error, size_t size)
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
 
 	pyjson_explain(&text, error);
-	fuzz_holds(text_utf8_valid(buf_str(&text), text.len), "says text");
+	fuzz_holds(utf8_valid(buf_str(&text), text.len), "says text");
 	fuzz_holds(error->position <= size, "inside the input");
 	fuzz_holds(error->column <= error->position + 1, "a column");
 }
@@ -35,9 +35,9 @@ check_again(const struct pyjson *doc, bool exact)
 	struct pyjson_error error;
 
 	pyrepr_add(&repr, &doc->root);
-	fuzz_holds(text_utf8_valid(buf_str(&repr), repr.len), "repr is text");
+	fuzz_holds(utf8_valid(buf_str(&repr), repr.len), "repr is text");
 	pydump_add(&text, &doc->root);
-	fuzz_holds(text_utf8_valid(buf_str(&text), text.len), "JSON is text");
+	fuzz_holds(utf8_valid(buf_str(&text), text.len), "JSON is text");
 	if (text.overflow)
 		return;
 	fuzz_holds(pyjson_parse(&copy, buf_str(&text), text.len, PYJSON_DECODED,

@@ -6,7 +6,7 @@
 
 #include "fcgi/contract/disposition.h"
 #include "fcgi/contract/multipart.h"
-#include "sandbox/base/text.h"
+#include "sandbox/base/utf8.h"
 
 struct seen {
 	struct buf events;
@@ -20,14 +20,13 @@ begin(void *arg, const struct multipart_part *part)
 	struct seen *seen = arg;
 
 	fuzz_holds(!seen->inside, "parts follow each other");
-	fuzz_holds(text_utf8_valid(part->name, strlen(part->name)),
+	fuzz_holds(utf8_valid(part->name, strlen(part->name)),
 	    "a name is text");
 	seen->inside = true;
 	seen->parts++;
 	buf_addf(&seen->events, "begin %s", part->name);
 	if (part->filename != NULL) {
-		fuzz_holds(text_utf8_valid(part->filename,
-			       strlen(part->filename)),
+		fuzz_holds(utf8_valid(part->filename, strlen(part->filename)),
 		    "a file's name is text");
 		buf_addf(&seen->events, " %s", part->filename);
 	}
@@ -89,7 +88,7 @@ check_header(const char *s, size_t len)
 	(void)disposition_get(&value, s, len, "name");
 	if (!disposition_get_filename(&name, s, len))
 		return;
-	fuzz_holds(text_utf8_valid(buf_str(&name), name.len), "is text");
+	fuzz_holds(utf8_valid(buf_str(&name), name.len), "is text");
 	disposition_add(&header, buf_str(&name));
 	for (size_t i = 0; i < header.len; i++)
 		fuzz_holds(header.data[i] >= 0x20 && header.data[i] < 0x7f,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sandbox/base/text.h"
+#include "sandbox/base/utf8.h"
 #include "sandbox/worker/commands/source.h"
 
 int
@@ -22,8 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_holds(strlen(code) == len, "code has its length");
 	fuzz_holds(len <= strlen(text), "code is no longer than the text");
 	fuzz_holds(strchr(code, '\r') == NULL, "line ends are \\n");
-	fuzz_holds(!text_utf8_valid(text, strlen(text)) ||
-		text_utf8_valid(code, len),
+	fuzz_holds(!utf8_valid(text, strlen(text)) || utf8_valid(code, len),
 	    "valid text stays valid");
 	content = source_content(text, &len);
 	fuzz_holds(strlen(content) == len, "content has its length");

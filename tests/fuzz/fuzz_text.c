@@ -5,6 +5,7 @@
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/text.h"
+#include "sandbox/base/utf8.h"
 
 static void
 check_clean(const struct buf *clean)
@@ -12,7 +13,7 @@ check_clean(const struct buf *clean)
 	const char *s = buf_str(clean);
 
 	fuzz_holds(!clean->overflow, "at most three bytes for each");
-	fuzz_holds(text_utf8_valid(s, clean->len), "clean text is UTF-8");
+	fuzz_holds(utf8_valid(s, clean->len), "clean text is UTF-8");
 	for (size_t i = 0; i < clean->len; i++)
 		fuzz_holds((unsigned char)s[i] >= 0x20 || s[i] == '\n' ||
 			s[i] == '\t',
@@ -37,7 +38,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_holds(text_prefix(buf_str(&clean), clean.len, points) == clean.len,
 	    "a prefix of all is all");
 	half = text_prefix(buf_str(&clean), clean.len, points / 2);
-	fuzz_holds(text_utf8_valid(buf_str(&clean), half) &&
+	fuzz_holds(utf8_valid(buf_str(&clean), half) &&
 		text_codepoints(buf_str(&clean), half) == points / 2,
 	    "half of the code points is a text");
 	return 0;

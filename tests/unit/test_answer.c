@@ -7,6 +7,7 @@
 #include "fcgi/discord/texts.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/text.h"
+#include "sandbox/base/utf8.h"
 #include "tap.h"
 
 static void
@@ -77,7 +78,7 @@ test_texts(void)
 		if (i >= TEXT_EDITOR_TITLE)
 			max = 45;
 		if (text == NULL || text[0] == '\0' ||
-		    !text_utf8_valid(text, strlen(text)) ||
+		    !utf8_valid(text, strlen(text)) ||
 		    text_codepoints(text, strlen(text)) > max)
 			ok(false, "a text is missing or too long");
 	}

@@ -1,11 +1,11 @@
-/* sandbox/protocol/wake.c: a byte wakes one worker, and none is forgotten. */
+/* sandbox/protocol/wake_wait.c: a byte wakes one worker, and none is forgotten. */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox/base/err.h"
-#include "sandbox/protocol/wake.h"
+#include "sandbox/protocol/wake_wait.h"
 #include "tap.h"
 
 #define WORKERS 4
@@ -20,7 +20,7 @@ static void
 work(const char *path)
 {
 	struct err err;
-	int fd = wake_open(path, &err);
+	int fd = wake_fifo_open(path, &err);
 	int wait_fd = wake_wait_open(fd, stop[0], &err);
 	char who = 'w';
 
@@ -95,7 +95,7 @@ main(void)
 	if (mkdtemp(folder) == NULL || pipe(report) < 0 || pipe(stop) < 0)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/wake", folder);
-	fd = wake_open(path, &err);
+	fd = wake_fifo_open(path, &err);
 	ok(fd >= 0, "the FIFO is made");
 	start(pids, path);
 	ok(write(fd, "", 1) == 1 && reports(1), "a byte wakes a worker");

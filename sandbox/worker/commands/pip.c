@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
+#include "../../base/cleanup.h"
 #include "../../base/clock.h"
 #include "../../base/config.h"
 #include "../../base/err.h"
-#include "../../base/cleanup.h"
 #include "../../rest/rest.h"
 #include "../render/collect.h"
 #include "../render/requirement.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/config.h"
 #include "../../base/cleanup.h"
+#include "../../base/config.h"
 #include "../../base/err.h"
 #include "../../base/log.h"
 #include "../../rest/rest.h"

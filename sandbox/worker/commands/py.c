@@ -6,8 +6,8 @@
 #include "../../base/cleanup.h"
 #include "../../base/config.h"
 #include "../render/collect.h"
-#include "source.h"
 #include "../worker.h"
+#include "source.h"
 
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "../../base/cleanup.h"
-#include "source.h"
 #include "../worker.h"
+#include "source.h"
 
 int
 cmd_write(struct task *task, struct err *err)

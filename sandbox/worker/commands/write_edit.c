@@ -9,6 +9,7 @@
 #include "../../base/clock.h"
 #include "../../base/err.h"
 #include "../../base/text.h"
+#include "../../base/utf8.h"
 #include "../../store/view.h"
 #include "../render/collect.h"
 #include "../worker.h"
@@ -25,7 +26,7 @@
 static bool
 is_editable(const struct buf *data)
 {
-	if (!text_utf8_valid(buf_str(data), data->len) ||
+	if (!utf8_valid(buf_str(data), data->len) ||
 	    text_codepoints(buf_str(data), data->len) > EDIT_POINTS)
 		return false;
 	for (size_t i = 0; i < data->len; i++) {

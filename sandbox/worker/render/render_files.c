@@ -6,6 +6,7 @@
 
 #include "../../base/config.h"
 #include "../../base/text.h"
+#include "../../base/utf8.h"
 
 #define PATH_MOST 80	/* code points of a path in a sentence */
 #define ENTRY_MOST 46	/* of a name in a listing: 20 of them must fit */
@@ -167,7 +168,7 @@ is_text(const struct buf *data)
 		return false;
 	/* the probe may end within a character */
 	for (size_t cut = 0; cut < 4 && cut <= len; cut++)
-		if (text_utf8_valid(buf_str(data), len - cut))
+		if (utf8_valid(buf_str(data), len - cut))
 			return true;
 	return false;
 }

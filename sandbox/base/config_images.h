@@ -1,5 +1,5 @@
-#ifndef IMAGES_H
-#define IMAGES_H
+#ifndef CONFIG_IMAGES_H
+#define CONFIG_IMAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>

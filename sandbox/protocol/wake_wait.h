@@ -1,14 +1,14 @@
-#ifndef WAKE_H
-#define WAKE_H
+#ifndef WAKE_WAIT_H
+#define WAKE_WAIT_H
 
 struct err;
 
 /*
- * The FIFO STATE/wake.  il-fcgi writes a byte for each job that it has
- * committed and answered.  All workers wait for it, and the kernel wakes one of
- * those that wait (EPOLLEXCLUSIVE): with all of them awake for each job, three
- * would look into the database for nothing, and lock it for the one that has
- * the job.
+ * The workers' end of the FIFO STATE/wake.  il-fcgi writes a byte for each job
+ * that it has committed and answered (wake_send.h).  All workers wait for it,
+ * and the kernel wakes one of those that wait (EPOLLEXCLUSIVE): with all of them
+ * awake for each job, three would look into the database for nothing, and lock
+ * it for the one that has the job.
  *
  * Who wakes takes one byte, no more, sees to it that another one wakes when
  * there were more, and then claims until the queue is empty.  There are never
@@ -19,7 +19,7 @@ struct err;
 
 /* Open it (making it when it is missing) for reading and writing, so that it
  * never shows an end of file.  -1: err says why. */
-int wake_open(const char *path, struct err *err);
+int wake_fifo_open(const char *path, struct err *err);
 /* A descriptor to wait on for the FIFO and for stop_fd. */
 int wake_wait_open(int fd, int stop_fd, struct err *err);
 /* Wait for a byte of the FIFO, and take it; for stop_fd; for timeout_ms. */

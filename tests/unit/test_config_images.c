@@ -1,5 +1,5 @@
 /* SANDBOX_IMAGES: the list of interpreters. */
-#include "sandbox/protocol/images.h"
+#include "sandbox/base/config_images.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "wake.h"
+#include "wake_wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #define MODE 0660 /* il-fcgi writes as another user of the same group */
 
 int
-wake_open(const char *path, struct err *err)
+wake_fifo_open(const char *path, struct err *err)
 {
 	struct stat st;
 	int fd;

@@ -1,8 +1,8 @@
-#include "images.h"
+#include "config_images.h"
 
 #include <string.h>
 
-#include "../base/buf.h"
+#include "buf.h"
 
 #define NAME_CHARS \
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"
