@@ -1,4 +1,4 @@
--- Run once on each connection (db.c), before the others are prepared.
+-- Run once on each connection (connection.c), before the others are prepared.
 
 -- name: connect_all
 PRAGMA journal_mode = WAL;

@@ -12,8 +12,10 @@
 struct err;
 
 /*
- * The only file that knows which database it is.  All SQL text comes from sql/;
- * every statement that a program may use is prepared when it opens the
+ * The only place that knows which database it is: connection.c opens it,
+ * statement.c runs statements, transaction.c commits, migrate.c brings the
+ * schema up to date, authorize.c holds the rights.  All SQL text comes from
+ * sql/; every statement that a program may use is prepared when it opens the
  * database, so that a typo stops it at start.
  *
  * Who may do what is held by an authorizer: DB_FRONT (il-fcgi) inserts jobs and

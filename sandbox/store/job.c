@@ -8,7 +8,6 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "db.h"
-#include "job_row.h"
 
 #define RATE_WINDOW_MS 60000
 

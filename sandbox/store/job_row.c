@@ -6,7 +6,6 @@
 #include "../base/buf.h"
 #include "../base/log.h"
 #include "db.h"
-#include "job.h"
 
 static const char *const state_names[] = {
 	[JOB_QUEUED] = "queued",

@@ -14,7 +14,6 @@ MEDIAN_MAX = 20
 # Longer, with the reason.
 LONGER = {
     "sandbox/protocol/frame.h": 370,  # the whole protocol in one place
-    "sandbox/store/job.h": 170,  # the whole life of a job in one place
 }
 TEST_MAX = 800  # one subject, many cases
 

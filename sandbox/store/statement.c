@@ -1,0 +1,183 @@
+/* Statements of sql/: bound by name, stepped in their turn, read by column. */
+#include "connection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/buf.h"
+#include "../base/err.h"
+#include "../base/log.h"
+
+/* How long a change waits for its turn; the front has three seconds for its
+ * whole answer. */
+#define FRONT_TURN_MS 1000
+#define TURN_MS 10000
+
+sqlite3_stmt *
+db_statement(struct db *db, enum statement which)
+{
+	sqlite3_stmt *s = db->statements[which];
+
+	if (s == NULL) {
+		log_err("statement %s is not for this program",
+		    statement_texts[which].name);
+		abort();
+	}
+	(void)sqlite3_reset(s);
+	(void)sqlite3_clear_bindings(s);
+	return s;
+}
+
+void
+db_statement_done(sqlite3_stmt **stmt)
+{
+	if (*stmt == NULL)
+		return;
+	(void)sqlite3_reset(*stmt);
+	(void)sqlite3_clear_bindings(*stmt);
+}
+
+static int
+parameter(sqlite3_stmt *s, const char *name)
+{
+	int index = sqlite3_bind_parameter_index(s, name);
+
+	if (index == 0) {
+		log_err("no parameter %s in: %s", name, sqlite3_sql(s));
+		abort();
+	}
+	return index;
+}
+
+static void
+bound(sqlite3_stmt *s, int result)
+{
+	if (result == SQLITE_OK)
+		return;
+	log_err("binding to %s: %s", sqlite3_sql(s), sqlite3_errstr(result));
+	abort();
+}
+
+void
+db_bind_int(sqlite3_stmt *s, const char *name, int64_t value)
+{
+	bound(s, sqlite3_bind_int64(s, parameter(s, name), value));
+}
+
+void
+db_bind_null(sqlite3_stmt *s, const char *name)
+{
+	bound(s, sqlite3_bind_null(s, parameter(s, name)));
+}
+
+void
+db_bind_text(sqlite3_stmt *s, const char *name, const char *text)
+{
+	if (text == NULL)
+		db_bind_null(s, name);
+	else
+		db_bind_text_n(s, name, text, strlen(text));
+}
+
+void
+db_bind_text_n(sqlite3_stmt *s, const char *name, const char *text, size_t len)
+{
+	bound(s,
+	    sqlite3_bind_text64(s, parameter(s, name), text, len,
+		SQLITE_TRANSIENT, SQLITE_UTF8));
+}
+
+void
+db_bind_blob(sqlite3_stmt *s, const char *name, const void *data, size_t len)
+{
+	bound(s,
+	    sqlite3_bind_blob64(s, parameter(s, name), data, len,
+		SQLITE_TRANSIENT));
+}
+
+/* What changes something, and is not inside a transaction, begins one. */
+static int
+take_turn(struct db *db, sqlite3_stmt *s, struct err *err)
+{
+	if (db->turn.held || sqlite3_stmt_readonly(s) != 0 ||
+	    sqlite3_get_autocommit(db->handle) == 0)
+		return 0;
+	if (turn_take(&db->turn,
+		db->role == DB_FRONT ? FRONT_TURN_MS : TURN_MS))
+		return 0;
+	(void)err_set(err, ERR_BUSY, "database: others write all the time");
+	connection_group_error(db, err);
+	return -1;
+}
+
+/* Its transaction is over, by a commit or without. */
+static void
+give_turn(struct db *db)
+{
+	if (db->turn.held && sqlite3_get_autocommit(db->handle) != 0)
+		turn_give(&db->turn);
+}
+
+int
+db_step(struct db *db, sqlite3_stmt *s, struct err *err)
+{
+	if (take_turn(db, s, err) != 0)
+		return -1;
+	switch (sqlite3_step(s)) {
+	case SQLITE_ROW:
+		return 1;
+	case SQLITE_DONE:
+		give_turn(db);
+		return 0;
+	default:
+		(void)connection_error(db, err);
+		/* An automatic transaction ends with its statement. */
+		(void)sqlite3_reset(s);
+		give_turn(db);
+		return -1;
+	}
+}
+
+int
+db_run(struct db *db, sqlite3_stmt *s, int *changes, struct err *err)
+{
+	int result = db_step(db, s, err);
+
+	if (result == 1) {
+		log_err("a row that nobody asked for: %s", sqlite3_sql(s));
+		abort();
+	}
+	if (result == 0 && changes != NULL)
+		*changes = sqlite3_changes(db->handle);
+	return result;
+}
+
+int64_t
+db_last_id(struct db *db)
+{
+	return sqlite3_last_insert_rowid(db->handle);
+}
+
+int64_t
+db_column_int(sqlite3_stmt *s, int column)
+{
+	return sqlite3_column_int64(s, column);
+}
+
+char *
+db_column_text_or_null(sqlite3_stmt *s, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+
+	if (text == NULL)
+		return NULL;
+	return xstrndup(text, (size_t)sqlite3_column_bytes(s, column));
+}
+
+char *
+db_column_text(sqlite3_stmt *s, int column)
+{
+	char *text = db_column_text_or_null(s, column);
+
+	return text != NULL ? text : xstrdup("");
+}
