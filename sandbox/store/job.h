@@ -10,7 +10,8 @@ struct db;
 struct err;
 
 /*
- * The life of a job (job_row.h): one thing that a person asked for and that a worker answers.
+ * The life of a job (job_row.h): one thing that a person asked for and that a
+ * worker answers.
  *
  *	queued → claimed → started → finished → delivered
  *	   │        └──► queued (its worker died before it started)
