@@ -9,8 +9,7 @@
 #include "class.h"
 #include "container.h"
 #include "ledger.h"
-#include "pool.h"
-#include "turn.h"
+#include "pool_state.h"
 #include "workspace.h"
 
 /* For idle cells to end and their devices to be cleared. */
@@ -185,39 +184,4 @@ admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
 	    ticket, writable);
 	*grows = *writable;
 	return admission;
-}
-
-/* ---- what a container holds ---- */
-
-/* An image that cannot be opened ends the start (launch.c). */
-void
-admission_reserve(struct container *c, bool grows)
-{
-	struct err err;
-
-	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
-		const char *image = class_image(c->class, i);
-		int fd = image == NULL ? -1 :
-					 workspace_image_open(c->host->base,
-					     c->sandbox, image, &err);
-
-		if (fd >= 0)
-			c->reserved[i] = reservation_of_image(c->host->ledger,
-			    fd);
-	}
-	if (c->reserved[0] != NULL)
-		c->reserved[0]->grows = grows;
-}
-
-/* What was never mounted writes nothing; otherwise the kernel may have to. */
-void
-admission_release(struct container *c)
-{
-	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
-		if (c->called)
-			reservation_leave(c->reserved[i]);
-		else
-			reservation_free(c->reserved[i]);
-		c->reserved[i] = NULL;
-	}
 }

@@ -43,9 +43,4 @@ enum admission admission_to(struct pool *pool, const struct ticket *ticket,
 enum admission admission_to_new(struct pool *pool, const struct ticket *ticket,
     bool *writable, bool *grows);
 
-/* A new container takes its reservations, and lets go of them when it is dead
- * (and the kernel has written out what it left). */
-void admission_reserve(struct container *c, bool grows);
-void admission_release(struct container *c);
-
 #endif

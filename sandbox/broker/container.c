@@ -19,8 +19,8 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../base/process.h"
-#include "admission.h"
 #include "class.h"
+#include "container_parts.h"
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
@@ -75,7 +75,7 @@ container_new(struct container_host *host, const struct cell_class *class,
 	for (size_t i = 0; i < CONTAINER_IMAGES; i++)
 		attachment_init(&c->images[i], host->loop);
 	container_set(c, CONTAINER_PREPARING);
-	admission_reserve(c, grows);
+	prepare_reserve(c, grows);
 	prepare_begin(c);
 	return c;
 }
@@ -107,7 +107,7 @@ container_gone(struct container *c)
 	launch_stop(c);
 	launch_release(c);
 	folder_remove(c->host->cells_dir, c->name);
-	admission_release(c);
+	prepare_let_go(c);
 	log_debug("gone cell=%s", c->name);
 	container_set(c, CONTAINER_GONE);
 }

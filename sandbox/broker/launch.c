@@ -23,6 +23,7 @@
 #include "../base/loop.h"
 #include "class.h"
 #include "container.h"
+#include "container_parts.h"
 #include "derive.h"
 #include "docker.h"
 #include "engine.h"

@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base/cleanup.h"
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "argv.h"
 #include "class.h"
-#include "container.h"
+#include "container_parts.h"
 #include "engine.h"
 #include "ledger.h"
 #include "owner.h"
@@ -197,6 +198,68 @@ prepare_next(struct container *c)
 		(void)engine_refresh(c->host->engine, FRESH_MS);
 }
 
+/* ---- who it runs as ---- */
+
+/* Another sandbox's container, or another cell in memory, has it now. */
+static bool
+is_taken(const struct container *c, uint32_t uid)
+{
+	const struct container *other;
+
+	TAILQ_FOREACH(other, c->host->all, link)
+	{
+		if (other != c && other->uid == uid &&
+		    (c->class->in_memory ||
+			strcmp(other->sandbox, c->sandbox) != 0))
+			return true;
+	}
+	return false;
+}
+
+/* What the first image says that has one; 0: none has. */
+static int
+sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
+{
+	static const char *const names[] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
+
+	*uid = 0;
+	for (size_t i = 0; i < 2 && *uid == 0; i++) {
+		auto_close int fd = workspace_image_open(c->host->base,
+		    c->sandbox, names[i], err);
+
+		if (fd < 0)
+			return -1;
+		*uid = owner_of(fd);
+		if (!uid_is_of_one_sandbox(*uid))
+			*uid = 0;
+	}
+	return 0;
+}
+
+/* Set c->uid: for a cell in memory a number of its own, else the one that the
+ * sandbox's images have.  Where they have none, or one that another container
+ * has now, a new one, which the images have to be given.  ERR_NOT_FOUND: there
+ * is no such sandbox. */
+static int
+choose_uid(struct container *c, struct err *err)
+{
+	if (c->class->in_memory) {
+		do
+			c->uid = uids_take_for_memory(c->host->uids);
+		while (is_taken(c, c->uid));
+		return 0;
+	}
+	if (sandbox_uid(c, &c->uid, err) != 0)
+		return -1;
+	if (c->uid != 0 && !is_taken(c, c->uid))
+		return 0;
+	if (uids_take(c->host->uids, &c->uid, err) != 0)
+		return -1;
+	log_info("the sandbox has a user of its own now: uid=%u sandbox=%s",
+	    c->uid, c->sandbox);
+	return 0;
+}
+
 void
 prepare_begin(struct container *c)
 {
@@ -208,8 +271,43 @@ prepare_begin(struct container *c)
 	c->image_count = (c->class->workspace_at != NULL ? 1U : 0U) +
 	    (c->class->packages_at != NULL ? 1U : 0U);
 	c->image_next = 0;
-	if (uid_choose(c, &err) != 0)
+	if (choose_uid(c, &err) != 0)
 		container_fail(c, refusal_of(&err), err.text);
 	else
 		prepare_next(c);
+}
+
+/* ---- what a container holds ---- */
+
+/* An image that cannot be opened ends the start (launch.c). */
+void
+prepare_reserve(struct container *c, bool grows)
+{
+	struct err err;
+
+	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
+		const char *image = class_image(c->class, i);
+		int fd = image == NULL ? -1 :
+					 workspace_image_open(c->host->base,
+					     c->sandbox, image, &err);
+
+		if (fd >= 0)
+			c->reserved[i] = reservation_of_image(c->host->ledger,
+			    fd);
+	}
+	if (c->reserved[0] != NULL)
+		c->reserved[0]->grows = grows;
+}
+
+/* What was never mounted writes nothing; otherwise the kernel may have to. */
+void
+prepare_let_go(struct container *c)
+{
+	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
+		if (c->called)
+			reservation_leave(c->reserved[i]);
+		else
+			reservation_free(c->reserved[i]);
+		c->reserved[i] = NULL;
+	}
 }

@@ -11,6 +11,9 @@
 #include "../base/log.h"
 #include "admission.h"
 #include "class.h"
+#include "container.h"
+#include "pool_state.h"
+#include "warm.h"
 
 #define BUSY_MS 1000 /* the same sandbox may just be coming back */
 

@@ -10,11 +10,6 @@
 
 #include "../base/cleanup.h"
 #include "../base/err.h"
-#include "../base/log.h"
-#include "class.h"
-#include "container.h"
-#include "owner.h"
-#include "workspace.h"
 
 #define COUNTER_FILE ".uids"
 #define COUNTER_LEN 11 /* ten digits and a line feed */
@@ -110,77 +105,24 @@ uids_take(struct uids *uids, uint32_t *uid, struct err *err)
 	return 0;
 }
 
+uint32_t
+uids_take_for_memory(struct uids *uids)
+{
+	uint32_t uid = uids->memory++;
+
+	if (uids->memory > UID_MEMORY_LAST)
+		uids->memory = UID_MEMORY_FIRST;
+	return uid;
+}
+
+bool
+uid_is_of_one_sandbox(uint32_t uid)
+{
+	return is_in(uid, UID_SANDBOX_FIRST, UID_SANDBOX_LAST);
+}
+
 bool
 uid_is_sandboxs(uint32_t uid)
 {
-	return uid == UID_COMMON ||
-	    is_in(uid, UID_SANDBOX_FIRST, UID_SANDBOX_LAST);
-}
-
-/* ---- a container's ---- */
-
-/* Another sandbox's container, or another cell in memory, has it now. */
-static bool
-is_taken(const struct container *c, uint32_t uid)
-{
-	const struct container *other;
-
-	TAILQ_FOREACH(other, c->host->all, link)
-	{
-		if (other != c && other->uid == uid &&
-		    (c->class->in_memory ||
-			strcmp(other->sandbox, c->sandbox) != 0))
-			return true;
-	}
-	return false;
-}
-
-static void
-choose_in_memory(struct container *c)
-{
-	struct uids *uids = c->host->uids;
-
-	do {
-		c->uid = uids->memory++;
-		if (uids->memory > UID_MEMORY_LAST)
-			uids->memory = UID_MEMORY_FIRST;
-	} while (is_taken(c, c->uid));
-}
-
-/* What the first image says that has one; 0: none has. */
-static int
-sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
-{
-	static const char *const names[] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
-
-	*uid = 0;
-	for (size_t i = 0; i < 2 && *uid == 0; i++) {
-		auto_close int fd = workspace_image_open(c->host->base,
-		    c->sandbox, names[i], err);
-
-		if (fd < 0)
-			return -1;
-		*uid = owner_of(fd);
-		if (!is_in(*uid, UID_SANDBOX_FIRST, UID_SANDBOX_LAST))
-			*uid = 0;
-	}
-	return 0;
-}
-
-int
-uid_choose(struct container *c, struct err *err)
-{
-	if (c->class->in_memory) {
-		choose_in_memory(c);
-		return 0;
-	}
-	if (sandbox_uid(c, &c->uid, err) != 0)
-		return -1;
-	if (c->uid != 0 && !is_taken(c, c->uid))
-		return 0;
-	if (uids_take(c->host->uids, &c->uid, err) != 0)
-		return -1;
-	log_info("the sandbox has a user of its own now: uid=%u sandbox=%s",
-	    c->uid, c->sandbox);
-	return 0;
+	return uid == UID_COMMON || uid_is_of_one_sandbox(uid);
 }

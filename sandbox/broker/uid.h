@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct container;
 struct err;
 
 /*
@@ -39,13 +38,12 @@ void uids_close(struct uids *uids);
 /* A number that no sandbox has had.  Durable when it returns. */
 int uids_take(struct uids *uids, uint32_t *uid, struct err *err);
 
+/* The next cell's in memory; in time the numbers come again. */
+uint32_t uids_take_for_memory(struct uids *uids);
+
+/* Is it the number of one sandbox alone? */
+bool uid_is_of_one_sandbox(uint32_t uid);
 /* May a file in an image belong to it? */
 bool uid_is_sandboxs(uint32_t uid);
-
-/* Set c->uid: for a cell in memory a number of its own, else the one that the
- * sandbox's images have.  Where they have none, or one that another container
- * has now, a new one, which the images have to be given.  ERR_NOT_FOUND: there
- * is no such sandbox. */
-int uid_choose(struct container *c, struct err *err);
 
 #endif

@@ -2,29 +2,17 @@
  * What stays warm: the cells of people who were here just now, and a few that
  * are ready for whoever comes next.
  */
+#include "warm.h"
+
 #include <string.h>
 
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/log.h"
 #include "class.h"
+#include "container.h"
 #include "derive.h"
-#include "turn.h"
-
-struct container *
-pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
-{
-	struct container *oldest = NULL;
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
-		    (oldest == NULL || c->since_ms < oldest->since_ms))
-			oldest = c;
-	}
-	return oldest;
-}
+#include "pool_state.h"
 
 static bool
 is_idle_for(const struct container *c, enum cell_reuse reuse)
@@ -159,24 +147,5 @@ warm_refill(struct pool *pool)
 	    places[BUDGET_RUNS].taken >= config->api_cells)
 		return;
 	pool_start(pool, kind.class, "", &kind.interpreter, false, false);
-	pool_poke(pool); /* one more? */
-}
-
-void
-pool_images_changed(struct pool *pool)
-{
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state < CONTAINER_IDLE || c->derived ||
-		    c->class->reuse != REUSE_ANYONE ||
-		    strcmp(derive_name(pool->host.derive, c->image),
-			c->image) == 0)
-			continue;
-		c->retire = true;
-		if (c->state == CONTAINER_IDLE)
-			container_end(c, false);
-	}
-	pool_poke(pool);
+	pool_due(pool, clock_monotonic_ms()); /* one more? */
 }
