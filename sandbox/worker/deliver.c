@@ -11,8 +11,8 @@
 #include "../base/log.h"
 #include "../rest/rest.h"
 #include "../store/job.h"
-#include "commands/command.h"
 #include "render/render.h"
+#include "task.h"
 #include "worker.h"
 
 /* A 404 so much after the interaction is not "not yet" any more. */

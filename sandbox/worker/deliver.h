@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "render/message.h"
-
 struct task;
 struct worker;
 
@@ -15,23 +13,6 @@ struct worker;
  * there, as long as its token lives.  Files are not in the database: they are
  * kept in memory for a while, and after a crash the answer says where they are.
  */
-#define DELIVER_KEPT 4
-
-/* Messages with files that are still to be sent. */
-struct deliver_kept {
-	int64_t job_id; /* 0: free */
-	int tries;
-	struct message message;
-};
-
-/* What the database could not be told of one job: it is full, or was locked for
- * long.  No other job is begun before. */
-struct deliver_owed {
-	int64_t job_id; /* 0: nothing */
-	char *body;	/* heap; NULL: it is noted as finished */
-	char outcome[48];
-	bool told;
-};
 
 /* The task is over: finished, then delivered if that is possible now.  The
  * message may move out of the task. */

@@ -44,6 +44,7 @@
 #include "../protocol/wake_wait.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
+#include "deliver.h"
 #include "sweep.h"
 #include "work.h"
 #include "worker.h"

@@ -10,7 +10,8 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "commands/command.h"
+#include "../store/job.h"
+#include "task.h"
 #include "worker.h"
 
 /* The cell keeps the limit of wall_ms; so much later it is not believed. */
@@ -208,6 +209,27 @@ take_events(struct run *run, struct wait *wait, struct err *err)
 	return end_with(run, wait->stopping ? RUN_STOPPED : RUN_OVERDUE);
 }
 
+bool
+run_start(struct task *task)
+{
+	struct err err = { 0 };
+	int result;
+
+	if (task->started)
+		return true;
+	result = job_start(task->worker->db, task->job->id, task->worker->slot,
+	    &err);
+	if (result == 0) {
+		task->started = true;
+		return true;
+	}
+	task->taken = true;
+	log_err("%s job=%" PRId64,
+	    result < 0 ? err.text : "the job was taken away before it started",
+	    task->job->id);
+	return false;
+}
+
 static bool
 is_too_late(const struct task *task, int64_t wall_ms)
 {
@@ -226,7 +248,7 @@ run_request(struct run *run, const struct cell_request *request,
 
 	if (is_too_late(task, wall_ms))
 		return end_with(run, RUN_TOO_LATE);
-	if (!command_start(task))
+	if (!run_start(task))
 		return end_with(run, RUN_TAKEN);
 	wait_init(&wait, run, wall_ms, sink);
 	if (cell_send(run->cell, request, SEND_MS, &err) < 0)

@@ -15,6 +15,7 @@ struct task;
  * are kept once more from outside: a request that is not over a few seconds
  * after its limit loses its lease, and with it its cell.
  */
+
 /* Who takes the events of a request; both may be NULL. */
 struct run_sink {
 	void (*event)(void *arg, const struct cell_event *event);
@@ -36,6 +37,9 @@ struct run {
  * Call run_close() in any case. */
 bool run_open(struct run *run, struct task *task, const char *class,
     enum access access, int64_t wall_ms, int wait_ms);
+/* claimed → started, once.  False: the job is not ours (or the database
+ * fails): do nothing. */
+bool run_start(struct task *task);
 /* Start the job if it is not started, send the request, take its events to the
  * end.  True: there is a result, whatever it says. */
 bool run_request(struct run *run, const struct cell_request *request,

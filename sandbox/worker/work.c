@@ -12,6 +12,7 @@
 #include "../store/job.h"
 #include "commands/command.h"
 #include "deliver.h"
+#include "task.h"
 #include "worker.h"
 
 bool

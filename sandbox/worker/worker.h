@@ -4,11 +4,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "deliver.h"
+#include "render/message.h"
 
 struct config;
 struct db;
 struct rest;
+
+/* Messages with files that are still to be sent (deliver.h). */
+#define DELIVER_KEPT 4
+
+struct deliver_kept {
+	int64_t job_id; /* 0: free */
+	int tries;
+	struct message message;
+};
+
+/* What the database could not be told of one job: it is full, or was locked for
+ * long.  No other job is begun before. */
+struct deliver_owed {
+	int64_t job_id; /* 0: nothing */
+	char *body;	/* heap; NULL: it is noted as finished */
+	char outcome[48];
+	bool told;
+};
 
 /* What a worker holds for as long as it lives. */
 struct worker {

@@ -43,27 +43,6 @@ command_set_outcome(struct task *task, const char *fmt, ...)
 }
 
 bool
-command_start(struct task *task)
-{
-	struct err err = { 0 };
-	int result;
-
-	if (task->started)
-		return true;
-	result = job_start(task->worker->db, task->job->id, task->worker->slot,
-	    &err);
-	if (result == 0) {
-		task->started = true;
-		return true;
-	}
-	task->taken = true;
-	log_err("%s job=%" PRId64,
-	    result < 0 ? err.text : "the job was taken away before it started",
-	    task->job->id);
-	return false;
-}
-
-bool
 command_resolve(struct task *task, const char *path, char *resolved)
 {
 	const char *cwd = task->job->view_id != 0 ? "" : task->sandbox.cwd;

@@ -4,31 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../store/job.h"
-#include "../../store/sandbox.h"
-#include "../render/message.h"
 #include "../render/render.h"
 #include "../run.h"
+#include "../task.h"
 
 struct err;
-struct worker;
-
-/*
- * A job while it is being done.  A command fills the message and the outcome
- * word; how it gets to Discord is not its concern.
- */
-struct task {
-	struct worker *worker;
-	struct job *job;
-	struct sandbox sandbox; /* for kinds that need one: it is active */
-	struct message message;
-	char outcome[48]; /* for statistics: "exit 0", "refused busy" */
-	int64_t until_ms; /* wall clock: the token is dead */
-	bool started;	  /* job_start() has succeeded */
-	bool taken;	  /* the job is not ours any more */
-	char *callback;	  /* heap: JSON of a callback that takes the
-				 * message's place; NULL: none */
-};
 
 /* One function per kind of job.  0, or -1: our fault, the message is replaced
  * by "sandbox error" with a reference. */
@@ -48,9 +28,6 @@ int cmd_health(struct task *task, struct err *err);
  * message is ready afterwards unless task->taken. */
 void command_run(struct task *task);
 
-/* claimed → started, once.  False: the job is not ours (or the database
- * fails): do nothing. */
-bool command_start(struct task *task);
 /* Resolve a path against the sandbox's current directory, or, for one that a
  * view gave, against its top.  False: the message says what is wrong. */
 bool command_resolve(struct task *task, const char *path, char *resolved);
@@ -71,8 +48,5 @@ void command_set_outcome(struct task *task, const char *fmt, ...)
 
 /* Wall clock limit of an operation on files. */
 #define FILE_OP_MS 15000
-/* A callback must reach Discord within 3 s of the interaction: so much later
- * than the front has verified it, none is sent any more. */
-#define CALLBACK_MS 2300
 
 #endif

@@ -35,7 +35,7 @@ cmd_create(struct task *task, struct err *err)
 	struct err why = { 0 };
 	bool created = false;
 
-	if (!command_start(task))
+	if (!run_start(task))
 		return 0;
 	if (sandbox_create(task->worker->db, task->job->user_id,
 		config->retention_seconds, &task->sandbox, &created, err) < 0)

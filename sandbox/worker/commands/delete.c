@@ -60,5 +60,5 @@ cmd_delete(struct task *task, struct err *err)
 		command_set_outcome(task, "no sandbox");
 		return 0;
 	}
-	return command_start(task) ? delete (task, err) : 0;
+	return run_start(task) ? delete (task, err) : 0;
 }
