@@ -6,9 +6,9 @@ struct err;
 /*
  * The workers' end of the FIFO STATE/wake.  il-fcgi writes a byte for each job
  * that it has committed and answered (wake_send.h).  All workers wait for it,
- * and the kernel wakes one of those that wait (EPOLLEXCLUSIVE): with all of them
- * awake for each job, three would look into the database for nothing, and lock
- * it for the one that has the job.
+ * and the kernel wakes one of those that wait (EPOLLEXCLUSIVE): with all of
+ * them awake for each job, three would look into the database for nothing, and
+ * lock it for the one that has the job.
  *
  * Who wakes takes one byte, no more, sees to it that another one wakes when
  * there were more, and then claims until the queue is empty.  There are never

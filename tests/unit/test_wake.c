@@ -1,4 +1,4 @@
-/* sandbox/protocol/wake_wait.c: a byte wakes one worker, and none is forgotten. */
+/* sandbox/protocol/wake_wait.c: a byte wakes one worker, none is forgotten. */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
