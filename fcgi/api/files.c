@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../contract/disposition.h"
+#include "../contract/files_answer.h"
 #include "../contract/upload.h"
 #include "app.h"
 #include "../server/http.h"
@@ -113,7 +114,7 @@ finish(struct http_request *req, struct arrival *a, const struct upload *up)
 		answer_failure(req, a);
 		return;
 	}
-	filestore_add_uploaded(&body, id, buf_str(&up->name), up->size);
+	files_answer_add_uploaded(&body, id, buf_str(&up->name), up->size);
 	http_answer(req, 201, API_JSON, NULL, buf_str(&body), body.len);
 }
 
@@ -181,7 +182,8 @@ list_entry(void *arg, const struct filestore_entry *entry)
 	if (l->any)
 		buf_addc(&l->piece, ',');
 	l->any = true;
-	filestore_add_entry(&l->piece, entry);
+	files_answer_add_entry(&l->piece, entry->id, entry->name, entry->size,
+	    entry->uploaded_ms);
 	if (l->piece.len > PIECE)
 		send_piece(l);
 	return !l->req->failed;

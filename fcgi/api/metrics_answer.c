@@ -1,5 +1,6 @@
-#include "metrics.h"
-
+/*
+ * What has been counted, as Prometheus reads it.
+ */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>

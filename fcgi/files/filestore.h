@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct buf;
 struct err;
 
 /*
@@ -118,13 +117,5 @@ int filestore_each(struct filestore *store, filestore_each_fn *each, void *arg,
 /* Remove what is past its time and what dead processes left.  When to sweep
  * again: wall clock milliseconds, -1: there is nothing. */
 int64_t filestore_sweep(struct filestore *store);
-
-/* ---- answers ---- */
-
-/* {"file_id":…,"filename":…,"size_bytes":…} */
-void filestore_add_uploaded(struct buf *out, const char *id, const char *name,
-    int64_t size);
-/* {…,"upload_time":…}, one of a list. */
-void filestore_add_entry(struct buf *out, const struct filestore_entry *entry);
 
 #endif

@@ -1,5 +1,6 @@
-#include "filestore.h"
-
+/*
+ * A file as it comes: written aside, then put in its place.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -8,7 +8,10 @@
 
 #include "filestore.h"
 
-/* What the files of the store's code have in common, in its folder only. */
+/*
+ * What the parts of the store have in common, in its folder only.  Its names
+ * and its folder are here, what is used of it is in filestore_open.c.
+ */
 
 #define FILESTORE_NEW "new-"
 #define FILESTORE_META ".meta"

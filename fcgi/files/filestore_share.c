@@ -1,20 +1,12 @@
-#include "filestore.h"
-
+/*
+ * How much of its share an owner has left.
+ */
 #include <dirent.h>
 #include <string.h>
-
-#include <sodium.h>
 
 #include "filestore_parts.h"
 
 #include "../../sandbox/base/err.h"
-
-void
-filestore_tag(const struct filestore *store, char tag[FILESTORE_TAG_LEN + 1])
-{
-	(void)sodium_bin2hex(tag, FILESTORE_TAG_LEN + 1, store->owner,
-	    FILESTORE_TAG_LEN / 2);
-}
 
 /* What the folder has of the owner's, what is on its way included. */
 static int

@@ -1,5 +1,6 @@
-#include "filestore.h"
-
+/*
+ * What is past its time, and what dead processes left, goes.
+ */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>

@@ -3,13 +3,59 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "pyjson.h"
+#include <stdint.h>
 
 /*
- * How pyjson.c builds a tree: values are pushed on a stack; closing an array or
- * an object takes what lies above `base` off it and pushes the whole.  All
- * memory comes in chunks that pyjson_release() frees.
+ * The values that a JSON text stands for, and how a tree of them is built.
+ */
+enum pyvalue_type {
+	PYVALUE_NULL,
+	PYVALUE_BOOL,
+	PYVALUE_INT,
+	PYVALUE_BIG, /* an integer beyond int64: its digits as text */
+	PYVALUE_FLOAT,
+	PYVALUE_STRING,
+	PYVALUE_ARRAY,
+	PYVALUE_OBJECT,
+};
+
+struct pymember;
+
+struct pyvalue {
+	enum pyvalue_type type;
+	size_t count; /* bytes of text, items, members */
+	union {
+		bool truth;
+		int64_t integer;
+		double real;
+		char *text; /* STRING and BIG; followed by a NUL */
+		struct pyvalue *items;
+		struct pymember *members; /* in the order of the text */
+	} u;
+};
+
+struct pymember {
+	const char *name; /* followed by a NUL */
+	size_t len;
+	struct pyvalue value;
+};
+
+/* A parsed text; owns all that its values point to. */
+struct pyjson {
+	struct pyvalue root;
+	struct pyjson_chunk *chunks;
+};
+
+void pyjson_release(struct pyjson *doc);
+
+/* A member of an object; NULL: there is none, or it is no object. */
+const struct pyvalue *pyvalue_get(const struct pyvalue *object,
+    const char *name);
+
+/*
+ * Building one: values are pushed on a stack; closing an array or an object
+ * takes what lies above `base` off it and pushes the whole.  All memory comes
+ * in chunks that pyjson_release() frees.
  */
 struct pyjson_tree {
 	struct pyjson_chunk *chunks;

@@ -1,9 +1,9 @@
-#include "../files/filestore.h"
+#include "files_answer.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "../contract/execute_answer.h"
+#include "execute_answer.h"
 #include "../pytext/pydump.h"
 
 #include "../../sandbox/base/buf.h"
@@ -17,7 +17,7 @@ add_members(struct buf *out, const char *id, const char *name, int64_t size)
 }
 
 void
-filestore_add_uploaded(struct buf *out, const char *id, const char *name,
+files_answer_add_uploaded(struct buf *out, const char *id, const char *name,
     int64_t size)
 {
 	add_members(out, id, name, size);
@@ -25,10 +25,11 @@ filestore_add_uploaded(struct buf *out, const char *id, const char *name,
 }
 
 void
-filestore_add_entry(struct buf *out, const struct filestore_entry *entry)
+files_answer_add_entry(struct buf *out, const char *id, const char *name,
+    int64_t size, int64_t uploaded_ms)
 {
-	add_members(out, entry->id, entry->name, entry->size);
+	add_members(out, id, name, size);
 	buf_adds(out, ",\"upload_time\":");
-	execute_add_time(out, entry->uploaded_ms);
+	execute_add_time(out, uploaded_ms);
 	buf_addc(out, '}');
 }

@@ -1,5 +1,6 @@
-#include "eval_request.h"
-
+/*
+ * The steps of a request to /eval, in their order.
+ */
 #include <stdlib.h>
 #include <string.h>
 

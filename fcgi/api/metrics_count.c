@@ -1,5 +1,6 @@
-#include "metrics.h"
-
+/*
+ * Counting: in shared memory, without a lock.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
