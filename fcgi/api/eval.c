@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../contract/eval_request.h"
+#include "app.h"
+#include "reply.h"
+#include "routes.h"
+#include "run.h"
 #include "../contract/eval_answer.h"
 #include "../contract/eval_output.h"
-#include "app.h"
-#include "run.h"
+#include "../contract/eval_request.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -75,7 +77,7 @@ answer_result(struct http_request *req, const struct eval_result *result)
 		(void)snprintf(headers + n, sizeof(headers) - (size_t)n,
 		    "Inline-Left-Out: %zu%s\r\n", files->left_out_count,
 		    files->more ? "+" : "");
-	http_begin(req, 200, API_JSON, headers);
+	http_begin(req, 200, REPLY_JSON, headers);
 	(void)eval_answer(result, write_piece, req);
 }
 
@@ -192,7 +194,7 @@ answer_end(struct http_request *req, struct eval_run *run,
 	struct eval_result result = {
 		.text = &run->output.text,
 		.files = &run->files,
-		.extras = api_wants_extras(req),
+		.extras = reply_wants_extras(req),
 		.cell = cell,
 	};
 
@@ -225,7 +227,7 @@ answer_lost(struct http_request *req, const struct api_run *end)
 
 	(void)snprintf(header, sizeof(header), API_REFERENCE_HEADER,
 	    end->reference);
-	api_refuse_eval(req, 500, header, EVAL_TITLE_INTERNAL, NULL);
+	reply_refuse_eval(req, 500, header, EVAL_TITLE_INTERNAL, NULL);
 }
 
 static void
@@ -235,7 +237,7 @@ answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
 	case API_GONE:
 		return;
 	case API_REFUSED:
-		api_refuse_eval(req, 503, "Retry-After: 1\r\n",
+		reply_refuse_eval(req, 503, "Retry-After: 1\r\n",
 		    "503 Service Unavailable", NULL);
 		return;
 	case API_LOST:
@@ -251,7 +253,7 @@ answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
 		}
 		if (end->result.error == ERROR_TOO_LARGE) {
 			/* More was sent than a program can be given. */
-			api_refuse_eval(req, 413, "", EVAL_TITLE_LARGE,
+			reply_refuse_eval(req, 413, "", EVAL_TITLE_LARGE,
 			    EVAL_TOO_LONG);
 			return;
 		}
@@ -300,7 +302,7 @@ api_eval(struct api_app *app, struct http_request *req, const char *id)
 
 	(void)id;
 	if (req->length > (int64_t)API_BODY_MAX) {
-		api_refuse_eval(req, 413, "", EVAL_TITLE_LARGE, NULL);
+		reply_refuse_eval(req, 413, "", EVAL_TITLE_LARGE, NULL);
 		return;
 	}
 	if (!http_read_all(req, &body))
@@ -316,7 +318,7 @@ api_eval(struct api_app *app, struct http_request *req, const char *id)
 		eval_release(&eval);
 		return;
 	case EVAL_REFUSED:
-		api_answer_refusal(req, &refusal, "");
+		reply_eval_refusal(req, &refusal, "");
 		break;
 	case EVAL_KNOWN:
 		answer_null(req, buf_str(&refusal.description));

@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../contract/execute_request.h"
-#include "../contract/execute_answer.h"
-#include "../pytext/pyutf8.h"
-#include "../contract/sse.h"
 #include "app.h"
 #include "inputs.h"
+#include "reply.h"
+#include "routes.h"
 #include "run.h"
+#include "../contract/execute_answer.h"
+#include "../contract/execute_request.h"
+#include "../contract/sse.h"
+#include "../pytext/pyutf8.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -30,20 +32,6 @@
 #define NAME_MAX_BYTES 4096
 /* A stream, from its head on: its run waits for its reader. */
 #define STREAM_MS 180000
-
-const char *const execute_environment[] = {
-	"LANG=C.UTF-8",
-	"HOME=/workspace",
-	"PATH=/usr/local/bin:/usr/bin:/bin",
-	"PYTHONUNBUFFERED=1",
-	"PYTHONDONTWRITEBYTECODE=1",
-	"PYTHONIOENCODING=utf-8",
-	"MPLCONFIGDIR=/tmp/matplotlib",
-	/* A thread for each core of a large host is more than may be. */
-	"OMP_NUM_THREADS=4",
-	"OPENBLAS_NUM_THREADS=4",
-	NULL,
-};
 
 /* What comes back of one run. */
 struct execution {
@@ -204,12 +192,12 @@ answer_trouble(struct execution *x, int status, const char *text)
 		sse_add_error(&x->frame, text);
 		send_frame(x);
 	} else if (status == 503) {
-		api_busy(x->req);
+		reply_busy(x->req);
 	} else if (status == 500) {
-		api_failed(x->req);
+		reply_failed(x->req);
 	} else {
 		(void)detail_text(&detail, status, "%s", text);
-		api_refuse(x->req, &detail);
+		reply_refuse(x->req, &detail);
 	}
 }
 
@@ -223,7 +211,7 @@ answer_result(struct execution *x, const struct api_run *run)
 		.duration_ms = run->duration_us / 1000,
 		.files = x->kept,
 		.file_count = x->kept_count,
-		.extras = api_wants_extras(x->req),
+		.extras = reply_wants_extras(x->req),
 	};
 	struct execute_kept none;
 	struct buf body;
@@ -238,7 +226,7 @@ answer_result(struct execution *x, const struct api_run *run)
 		http_write(x->req, buf_str(&body), body.len);
 	} else {
 		execute_answer(&body, &result);
-		http_answer(x->req, 200, API_JSON, NULL, buf_str(&body),
+		http_answer(x->req, 200, REPLY_JSON, NULL, buf_str(&body),
 		    body.len);
 	}
 	buf_release(&body);
@@ -359,7 +347,7 @@ execute(struct execution *x, struct execute_request *request)
 
 	if (!api_inputs_open(&inputs, x->app, &request->files, &request->code,
 		&detail)) {
-		api_refuse(x->req, &detail);
+		reply_refuse(x->req, &detail);
 		return;
 	}
 	if (execute_stage(&request->files, true, &message)) {
@@ -381,12 +369,12 @@ answer_execute(struct api_app *app, struct http_request *req, bool streams)
 	struct execute_request request;
 	struct detail detail;
 
-	if (!api_read_body(req, &body))
+	if (!reply_read_body(req, &body))
 		return;
 	if (!execute_parse(&request, app->eval_terms.timeout_max_ms,
 		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
 		&detail)) {
-		api_refuse(req, &detail);
+		reply_refuse(req, &detail);
 		return;
 	}
 	buf_release(&body);

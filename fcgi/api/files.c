@@ -6,10 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app.h"
+#include "reply.h"
+#include "routes.h"
+#include "../contract/detail.h"
 #include "../contract/disposition.h"
 #include "../contract/files_answer.h"
 #include "../contract/upload.h"
-#include "app.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -30,7 +33,7 @@ refuse_id(struct http_request *req, const char *id)
 	struct detail detail;
 
 	(void)detail_text(&detail, 404, "File with ID '%s' not found", id);
-	api_refuse(req, &detail);
+	reply_refuse(req, &detail);
 	return false;
 }
 
@@ -77,15 +80,15 @@ static void
 answer_failure(struct http_request *req, const struct arrival *a)
 {
 	if (a->err.code == ERR_LIMIT)
-		api_detail(req, 507, NULL, "The file store is full");
+		reply_detail(req, 507, NULL, "The file store is full");
 	else if (a->err.code == ERR_QUOTA)
-		api_detail(req, 507, NULL,
+		reply_detail(req, 507, NULL,
 		    "This token's share of the file store is full");
 	else if (a->err.code == ERR_UNAVAILABLE)
-		api_detail(req, 503, "Retry-After: 1\r\n",
+		reply_detail(req, 503, "Retry-After: 1\r\n",
 		    "The file store cannot write just now");
 	else
-		api_failed(req);
+		reply_failed(req);
 }
 
 /* The body is read to its end in any case, since the client sends it before it
@@ -115,7 +118,7 @@ finish(struct http_request *req, struct arrival *a, const struct upload *up)
 		return;
 	}
 	files_answer_add_uploaded(&body, id, buf_str(&up->name), up->size);
-	http_answer(req, 201, API_JSON, NULL, buf_str(&body), body.len);
+	http_answer(req, 201, REPLY_JSON, NULL, buf_str(&body), body.len);
 }
 
 static void
@@ -127,7 +130,7 @@ answer_upload(struct http_request *req, struct arrival *a, struct upload *up)
 	if (a->err.code == ERR_NONE && good) {
 		finish(req, a, up);
 	} else if (a->err.code == ERR_NONE) {
-		api_refuse(req, &detail);
+		reply_refuse(req, &detail);
 	} else {
 		answer_failure(req, a);
 		if (!good)
@@ -146,7 +149,7 @@ api_upload(struct api_app *app, struct http_request *req, const char *id)
 	(void)id;
 	if (!upload_open(&up, http_param(req, "CONTENT_TYPE"), FILE_MAX, &sink,
 		&arrival, &detail)) {
-		api_refuse(req, &detail);
+		reply_refuse(req, &detail);
 		return;
 	}
 	if (receive(req, &up))
@@ -169,7 +172,7 @@ send_piece(struct listing *l)
 {
 	http_allow_slow_reader(l->req, READER_MS);
 	if (!l->req->begun)
-		http_begin(l->req, 200, API_JSON, NULL);
+		http_begin(l->req, 200, REPLY_JSON, NULL);
 	http_write(l->req, buf_str(&l->piece), l->piece.len);
 	buf_reset(&l->piece);
 }
@@ -203,7 +206,7 @@ api_list(struct api_app *app, struct http_request *req, const char *id)
 		send_piece(&l);
 	} else {
 		log_warn("list: %s", err.text);
-		api_failed(req);
+		reply_failed(req);
 	}
 	buf_release(&l.piece);
 }

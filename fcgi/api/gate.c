@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "reply.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/clock.h"
@@ -30,10 +31,10 @@ is_ours(struct http_request *req)
 {
 	if (!is_foreign(req))
 		return true;
-	if (api_is_eval(req))
-		api_refuse_eval(req, 403, "", "403 Forbidden", NULL);
+	if (reply_is_eval(req))
+		reply_refuse_eval(req, 403, "", "403 Forbidden", NULL);
 	else
-		api_detail(req, 403, NULL,
+		reply_detail(req, 403, NULL,
 		    "Closed to others while IL_API_TOKENS_FILE is not set");
 	return false;
 }
@@ -41,10 +42,10 @@ is_ours(struct http_request *req)
 static bool
 refuse_stranger(struct http_request *req)
 {
-	if (api_is_eval(req))
-		api_refuse_eval(req, 401, BEARER, "401 Unauthorized", NULL);
+	if (reply_is_eval(req))
+		reply_refuse_eval(req, 401, BEARER, "401 Unauthorized", NULL);
 	else
-		api_detail(req, 401, BEARER, "Not authenticated");
+		reply_detail(req, 401, BEARER, "Not authenticated");
 	return false;
 }
 
@@ -55,11 +56,11 @@ refuse_more(struct http_request *req, int64_t seconds, const char *text)
 
 	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
 	    seconds);
-	if (api_is_eval(req))
-		api_refuse_eval(req, 429, headers, "429 Too Many Requests",
+	if (reply_is_eval(req))
+		reply_refuse_eval(req, 429, headers, "429 Too Many Requests",
 		    text);
 	else
-		api_detail(req, 429, headers, text);
+		reply_detail(req, 429, headers, text);
 	return false;
 }
 

@@ -21,10 +21,10 @@
  * A child answers one request at a time.  Every wait has a bound, and a client
  * that hangs up ends its run.
  *
- * Files: master.c processes and sockets, api_routes.c the table, api_gate.c who
- * may, api_limits.c how much, api_run.c a run in a leased cell, api_*.c a
- * route each, api/ the bytes of the contracts, serve.c the loop, http.c
- * FastCGI, health.c what /health says.
+ * Files: routes.c the table, gate.c who may, limits.c how much, run.c a run in
+ * a leased cell, reply.c the answers that several routes need.  Beside this
+ * folder: server/ processes, sockets and FastCGI, contract/ the bytes of the
+ * contracts, files/ the file store.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,8 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "routes.h"
+#include "run.h"
 #include "session_holder.h"
 #include "../server/master.h"
 #include "../server/serve.h"
@@ -43,8 +45,8 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/priority.h"
-#include "../../sandbox/protocol/sockets.h"
 #include "../../sandbox/protocol/lease.h"
+#include "../../sandbox/protocol/sockets.h"
 
 static const char usage[] = "usage: il-api [-ltv] [-e envfile]\n";
 

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../contract/execute_request.h"
 #include "app.h"
+#include "../contract/execute_request.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
@@ -15,6 +15,20 @@
 #include "../../sandbox/protocol/cell.h"
 
 #define FILE_MODE 0644
+
+const char *const execute_environment[] = {
+	"LANG=C.UTF-8",
+	"HOME=/workspace",
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"PYTHONUNBUFFERED=1",
+	"PYTHONDONTWRITEBYTECODE=1",
+	"PYTHONIOENCODING=utf-8",
+	"MPLCONFIGDIR=/tmp/matplotlib",
+	/* A thread for each core of a large host is more than may be. */
+	"OMP_NUM_THREADS=4",
+	"OPENBLAS_NUM_THREADS=4",
+	NULL,
+};
 
 /* False: there is no such file, or it cannot be had. */
 static bool

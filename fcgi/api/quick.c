@@ -3,9 +3,12 @@
  */
 #include <string.h>
 
-#include "pages.h"
 #include "app.h"
 #include "gate.h"
+#include "pages.h"
+#include "reply.h"
+#include "routes.h"
+#include "../contract/eval_request.h"
 #include "../server/health.h"
 #include "../server/http.h"
 
@@ -27,7 +30,7 @@ api_health(struct api_app *app, struct http_request *req, const char *id)
 	(void)id;
 	health_gather(app->config, &health);
 	body = health_json(&health, !gate_knows(app, req));
-	api_text(req, 200, NO_STORE, body);
+	reply_text(req, 200, NO_STORE, body);
 }
 
 void
@@ -36,16 +39,8 @@ api_versions(struct api_app *app, struct http_request *req, const char *id)
 	auto_buf struct buf body = BUF_INIT(64 << 10);
 
 	(void)id;
-	buf_addf(&body, "{\"default\":\"%s\",\"versions\":[",
-	    app->interpreters[0]);
-	for (size_t i = 0; app->interpreters[i] != NULL; i++)
-		buf_addf(&body,
-		    "%s{\"name\":\"%s\",\"executable_path\":"
-		    "\"/snekbin/python/%s/bin/python\"}",
-		    i > 0 ? "," : "", app->interpreters[i],
-		    app->interpreters[i]);
-	buf_adds(&body, "]}");
-	api_text(req, 200, NULL, buf_str(&body));
+	eval_add_versions(&body, &app->eval_terms);
+	reply_text(req, 200, NULL, buf_str(&body));
 }
 
 void
@@ -72,7 +67,8 @@ api_openapi(struct api_app *app, struct http_request *req, const char *id)
 {
 	(void)app;
 	(void)id;
-	http_answer(req, 200, API_JSON, NULL, pages_openapi, pages_openapi_len);
+	http_answer(req, 200, REPLY_JSON, NULL, pages_openapi,
+	    pages_openapi_len);
 }
 
 void

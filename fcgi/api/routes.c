@@ -1,11 +1,12 @@
-/*
- * The table of what il-api answers, and what it says to everything else.
- */
+#include "routes.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
 #include "gate.h"
+#include "reply.h"
+#include "../contract/eval_refusal.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -53,109 +54,6 @@ const char *const api_route_names[] = { "/health", "/versions", "/metrics",
 	"/v1/files/{file_id}", "/v1/sessions", "/v1/sessions/{session_id}",
 	"/v1/sessions/{session_id}/bash", "/openapi.json", "/docs", "/redoc",
 	"other", NULL };
-const char *const api_kinds[] = { "eval", "execute", "stream", "bash", NULL };
-
-void
-api_text(struct http_request *req, int status, const char *headers,
-    const char *json)
-{
-	http_answer(req, status, API_JSON, headers, json, strlen(json));
-}
-
-void
-api_detail(struct http_request *req, int status, const char *headers,
-    const char *text)
-{
-	auto_buf struct buf body = BUF_INIT(1024);
-
-	buf_addf(&body, "{\"detail\":\"%s\"}", text);
-	api_text(req, status, headers, buf_str(&body));
-}
-
-void
-api_refuse(struct http_request *req, struct detail *detail)
-{
-	http_answer(req, detail->status, API_JSON, NULL, buf_str(&detail->body),
-	    detail->body.len);
-	detail_release(detail);
-}
-
-void
-api_busy(struct http_request *req)
-{
-	api_detail(req, 503, "Retry-After: 1\r\n",
-	    "There is no cell to run it in just now");
-}
-
-void
-api_fail(struct http_request *req, const char *headers)
-{
-	static const char text[] = "Internal Server Error";
-
-	http_answer(req, 500, "text/plain; charset=utf-8", headers, text,
-	    strlen(text));
-}
-
-void
-api_failed(struct http_request *req)
-{
-	api_fail(req, NULL);
-}
-
-bool
-api_read_body(struct http_request *req, struct buf *body)
-{
-	if (req->length <= (int64_t)body->max)
-		return http_read_all(req, body);
-	api_detail(req, 413, NULL, "The body is too long");
-	return false;
-}
-
-bool
-api_wants_extras(const struct http_request *req)
-{
-	const char *extras = http_param(req, "HTTP_INLINE_EXTRAS");
-
-	return extras != NULL && strcmp(extras, "1") == 0;
-}
-
-/* ---- refusals ---- */
-
-bool
-api_is_eval(const struct http_request *req)
-{
-	return strncmp(req->path, "/eval", 5) == 0 &&
-	    (req->path[5] == '\0' || req->path[5] == '/');
-}
-
-void
-api_answer_refusal(struct http_request *req, const struct eval_refusal *refusal,
-    const char *headers)
-{
-	const char *type = eval_refusal_type(http_param(req, "HTTP_ACCEPT"));
-	auto_buf struct buf body = BUF_INIT(8 * EVAL_DESCRIPTION_MAX);
-	auto_buf struct buf all = BUF_INIT(1024);
-
-	eval_refusal_add(&body, refusal, type);
-	buf_addf(&all, "%sVary: Accept\r\n", headers);
-	http_answer(req, refusal->status, type, buf_str(&all), buf_str(&body),
-	    body.len);
-}
-
-void
-api_refuse_eval(struct http_request *req, int status, const char *headers,
-    const char *title, const char *description)
-{
-	struct eval_refusal refusal;
-
-	if (description == NULL)
-		(void)eval_refuse(&refusal, status, title);
-	else
-		(void)eval_refuse_with(&refusal, status, title, "%s",
-		    description);
-	api_answer_refusal(req, &refusal, headers);
-	eval_refusal_release(&refusal);
-}
 
 /* ---- finding ---- */
 
@@ -246,7 +144,7 @@ redirect(struct http_request *req)
 
 	while (len > 0 && req->path[len - 1] == '/')
 		len--;
-	if (api_is_eval(req) || req->path[len] == '\0')
+	if (reply_is_eval(req) || req->path[len] == '\0')
 		return false;
 	find(&place, req->method, req->path, len);
 	if (place.pattern == NULL)
@@ -271,10 +169,10 @@ redirect(struct http_request *req)
 static void
 refuse_path(struct http_request *req)
 {
-	if (api_is_eval(req))
-		api_refuse_eval(req, 404, "", EVAL_TITLE_NOT_FOUND, NULL);
+	if (reply_is_eval(req))
+		reply_refuse_eval(req, 404, "", EVAL_TITLE_NOT_FOUND, NULL);
 	else
-		api_detail(req, 404, NULL, "Not Found");
+		reply_detail(req, 404, NULL, "Not Found");
 }
 
 static void
@@ -282,12 +180,12 @@ refuse_method(struct http_request *req, const char *pattern)
 {
 	auto_buf struct buf allow = BUF_INIT(256);
 
-	if (api_is_eval(req) && strcmp(req->method, "OPTIONS") == 0) {
+	if (reply_is_eval(req) && strcmp(req->method, "OPTIONS") == 0) {
 		http_answer(req, 200, NULL, "Allow: POST\r\n", "", 0);
 		return;
 	}
-	if (api_is_eval(req)) {
-		api_refuse_eval(req, 405, "Allow: POST, OPTIONS\r\n",
+	if (reply_is_eval(req)) {
+		reply_refuse_eval(req, 405, "Allow: POST, OPTIONS\r\n",
 		    EVAL_TITLE_METHOD, NULL);
 		return;
 	}
@@ -297,7 +195,7 @@ refuse_method(struct http_request *req, const char *pattern)
 			    allow.len == 0 ? "Allow: " : ", ", routes[i].method,
 			    routes[i].head ? ", HEAD" : "");
 	buf_adds(&allow, "\r\n");
-	api_detail(req, 405, buf_str(&allow), "Method Not Allowed");
+	reply_detail(req, 405, buf_str(&allow), "Method Not Allowed");
 }
 
 /* Which name it is counted under. */

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "app.h"
+#include "reply.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -25,6 +26,8 @@
 /* A broker that restarts is back within a second or two. */
 #define AGAIN_MS 5000
 #define AGAIN_PAUSE_MS 100
+
+const char *const api_kinds[] = { "eval", "execute", "stream", "bash", NULL };
 
 const char *const api_run_left_out[] = {
 	[LEFT_OUT_COUNT] = "too many files",
@@ -274,11 +277,12 @@ api_answer_lost(struct http_request *req, const struct api_run *run)
 
 	(void)snprintf(header, sizeof(header), API_REFERENCE_HEADER,
 	    run->reference);
-	api_fail(req, header);
+	reply_fail(req, header);
 }
 
 void
-api_run_count(const struct api_run *run, struct api_app *app, size_t kind)
+api_run_count(const struct api_run *run, struct api_app *app,
+    enum api_kind kind)
 {
 	switch (run->end) {
 	case API_RESULT:

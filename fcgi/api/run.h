@@ -22,6 +22,10 @@ enum api_end {
 	API_LOST,    /* the cell broke off: run.reference stands in the log */
 };
 
+/* What is run, for metrics_open(): the names of enum api_kind. */
+enum api_kind { API_EVAL, API_EXECUTE, API_STREAM, API_BASH };
+extern const char *const api_kinds[];
+
 /* The log's words for one lost cell; the answer has them as a header. */
 #define API_REFERENCE_LEN 16
 #define API_REFERENCE_HEADER "Inline-Reference: %s\r\n"
@@ -57,8 +61,9 @@ void api_run_in(struct api_run *run, struct api_app *app,
     struct http_request *req, int cell_fd, int broker_fd,
     const struct cell_request *request, api_event_fn *event, void *arg);
 
-/* Count how it ended; kind: an enum api_kind. */
-void api_run_count(const struct api_run *run, struct api_app *app, size_t kind);
+/* Count how it ended. */
+void api_run_count(const struct api_run *run, struct api_app *app,
+    enum api_kind kind);
 
 /* The answer of /v1 to API_LOST: 500. */
 void api_answer_lost(struct http_request *req, const struct api_run *run);

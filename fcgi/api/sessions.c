@@ -8,12 +8,15 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "../contract/execute_request.h"
-#include "../contract/execute_answer.h"
 #include "app.h"
 #include "inputs.h"
-#include "session_holder.h"
+#include "reply.h"
+#include "routes.h"
 #include "run.h"
+#include "session_holder.h"
+#include "../contract/detail.h"
+#include "../contract/execute_answer.h"
+#include "../contract/execute_request.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -38,7 +41,7 @@ refuse_session(struct http_request *req, const char *id)
 	struct detail detail;
 
 	(void)detail_text(&detail, 404, "Session '%s' not found", id);
-	api_refuse(req, &detail);
+	reply_refuse(req, &detail);
 }
 
 /* The digits of a session's id, or NULL: it cannot be one. */
@@ -103,7 +106,7 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 	(void)detail_text(&detail,
 	    run.result.error == ERROR_NO_SPACE ? 413 : 422,
 	    "File path '%s' cannot be written.", run.result.error_path);
-	api_refuse(req, &detail);
+	reply_refuse(req, &detail);
 	return false;
 }
 
@@ -127,12 +130,12 @@ begin_session(struct api_app *app, struct http_request *req,
 	make_id(digits);
 	if (keeper_start(&spec, lease, &err) != 0) {
 		log_err("session: %s", err.text);
-		api_failed(req);
+		reply_failed(req);
 		return;
 	}
 	(void)snprintf(id, sizeof(id), PREFIX "%s", digits);
 	execute_add_session(&body, id, clock_wall_ms() + ttl_ms);
-	api_text(req, 201, NULL, buf_str(&body));
+	reply_text(req, 201, NULL, buf_str(&body));
 }
 
 static void
@@ -153,7 +156,7 @@ create(struct api_app *app, struct http_request *req,
 	    LEASE_GRANTED) {
 		log_warn("no cell: %s", err.text);
 		if (!http_client_gone(req))
-			api_busy(req);
+			reply_busy(req);
 		return;
 	}
 	if (stage(app, req, &lease, inputs) && !http_client_gone(req))
@@ -172,22 +175,22 @@ api_session_create(struct api_app *app, struct http_request *req,
 	struct detail detail;
 
 	(void)id;
-	if (!api_read_body(req, &body))
+	if (!reply_read_body(req, &body))
 		return;
 	if (!session_parse(&session, http_param(req, "CONTENT_TYPE"),
 		buf_str(&body), body.len, &detail)) {
-		api_refuse(req, &detail);
+		reply_refuse(req, &detail);
 		return;
 	}
 	if (!api_inputs_open(&inputs, app, &session.files, NULL, &detail)) {
-		api_refuse(req, &detail);
+		reply_refuse(req, &detail);
 	} else {
 		if (execute_stage(&session.files, false, &message)) {
 			api_inputs_name(&inputs, &session.files);
 			create(app, req, &session, &inputs);
 		} else {
 			(void)detail_text(&detail, 422, "%s", message);
-			api_refuse(req, &detail);
+			reply_refuse(req, &detail);
 		}
 		api_inputs_close(&inputs);
 	}
@@ -233,7 +236,7 @@ answer_command(struct http_request *req, struct api_run *run,
 		.err = &command->err,
 		.cell = &run->result,
 		.duration_ms = run->duration_us / 1000,
-		.extras = api_wants_extras(req) };
+		.extras = reply_wants_extras(req) };
 	struct buf body;
 
 	if (run->end != API_RESULT) {
@@ -241,12 +244,12 @@ answer_command(struct http_request *req, struct api_run *run,
 		return;
 	}
 	if (run->result.reason == REASON_ERROR) {
-		api_failed(req);
+		reply_failed(req);
 		return;
 	}
 	buf_init(&body, execute_answer_max(&result));
 	execute_answer(&body, &result);
-	http_answer(req, 200, API_JSON, NULL, buf_str(&body), body.len);
+	http_answer(req, 200, REPLY_JSON, NULL, buf_str(&body), body.len);
 	buf_release(&body);
 }
 
@@ -294,12 +297,12 @@ api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 	int connection;
 	int cell_fd;
 
-	if (!api_read_body(req, &body))
+	if (!reply_read_body(req, &body))
 		return;
 	if (!bash_parse(&bash, app->eval_terms.timeout_max_ms,
 		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
 		&detail)) {
-		api_refuse(req, &detail);
+		reply_refuse(req, &detail);
 		return;
 	}
 	connection = digits == NULL ?
@@ -311,7 +314,7 @@ api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 		(void)close(cell_fd);
 	} else if (digits != NULL && err.code == ERR_TIMEOUT) {
 		if (!http_client_gone(req))
-			api_busy(req);
+			reply_busy(req);
 	} else {
 		refuse_session(req, id);
 	}

@@ -28,11 +28,10 @@
  * memory that both share, the last interaction ids and the bytes that the
  * workers are still to get.
  *
- * Files: master.c the processes, serve.c their loop, siblings.c and seen.c what
- * they share, http.c FastCGI, front.c the order of checks, verify.c the
- * signature, interaction.c the JSON, route.c and press.c what is
- * asked for, submit.c job or refusal, answer.c the JSON back, texts.c the
- * words.
+ * Files: server/ the processes, their loop and FastCGI; here siblings.c and
+ * seen.c what the processes share, front.c the order of checks, verify.c the
+ * signature, interaction.c the JSON, route.c and actions.c what is asked for,
+ * submit.c job or refusal, answer.c the JSON back, texts.c the words.
  */
 #include <stdio.h>
 #include <unistd.h>
