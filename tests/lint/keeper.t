@@ -32,7 +32,8 @@ def offsets_in_c():
     """{"struct": {field: (offset, size)}} as the compiler has it."""
     structs = {"keeper": keeper.Shared, "keeper_plan": keeper.Plan,
                "keeper_mount": keeper.Mount}
-    lines = ['#include <stdio.h>', '#include "sandbox/cell/supervisor/keeper.h"',
+    lines = ['#include <stdio.h>', '#include <stddef.h>',
+             '#include "sandbox/cell/supervisor/shared.h"',
              "int main(void) {"]
     for name, ours in structs.items():
         lines.append('printf("%s . 0 %%zu\\n", sizeof(struct %s));'
@@ -67,7 +68,7 @@ def layouts_that_differ():
 
 
 def numbers_that_differ():
-    with open(os.path.join(ROOT, "sandbox/cell/supervisor/keeper.h")) as file:
+    with open(os.path.join(ROOT, "sandbox/cell/supervisor/shared.h")) as file:
         header = file.read()
     roles = dict(re.findall(r"KEEPER_([A-Z]+) = (-?\d+)", header))
     for name in ("DONE", "RUN", "HARVEST", "USUAL"):

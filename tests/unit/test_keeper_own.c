@@ -6,9 +6,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "sandbox/protocol/frame.h"
+#include "sandbox/cell/supervisor/base.h"
 #include "sandbox/cell/supervisor/children.h"
 #include "sandbox/cell/supervisor/result.h"
+#include "sandbox/protocol/frame.h"
 #include "tap.h"
 
 static struct keeper_own own;
@@ -23,19 +24,19 @@ test_text(void)
 	char text[21] = "";
 	char why[KEEPER_WHY_MAX];
 
-	text[own_decimal(text, 0)] = '\0';
+	text[base_decimal(text, 0)] = '\0';
 	is_str(text, "0", "nought");
-	text[own_decimal(text, 10)] = '\0';
+	text[base_decimal(text, 10)] = '\0';
 	is_str(text, "10", "ten");
-	text[own_decimal(text, UINT64_MAX)] = '\0';
+	text[base_decimal(text, UINT64_MAX)] = '\0';
 	is_str(text, "18446744073709551615", "the largest number");
-	is_int(own_describe(why, "mount", 13), 8, "length of a reason");
+	is_int(base_describe(why, "mount", 13), 8, "length of a reason");
 	is_str(why, "mount 13", "a reason");
 	memset(step, 'x', sizeof(step) - 1);
-	ok(own_describe(why, step, -1) < sizeof(why), "a reason that is long");
+	ok(base_describe(why, step, -1) < sizeof(why), "a reason that is long");
 	is_int(why[strlen(why) - 1], '5', "keeps its number");
 	errno = EPERM;
-	is_int(own_fail(&keeper, "step"), KEEPER_FAILED, "a failure");
+	is_int(base_fail(&keeper, "step"), KEEPER_FAILED, "a failure");
 	is_str(keeper.why, "step 1", "says why");
 }
 
@@ -70,7 +71,7 @@ test_ooms(void)
 		keeper.ooms = write_counter(files[i].text);
 		is_int(children_count_ooms(&keeper), files[i].count,
 		    "kills by the memory limit");
-		own_close(&keeper.ooms);
+		base_close(&keeper.ooms);
 	}
 	is_int(children_count_ooms(&keeper), 0, "without a counter");
 }
@@ -170,12 +171,12 @@ test_hear(void)
 	ok(send(run, big, sizeof(big), 0) > 0, "a flood");
 	is_int(own_hear(&keeper), OWN_SAID_MAX - 1, "is cut off");
 	is_int(own.said[OWN_SAID_MAX - 1], '\0', "and ends");
-	own_close(&run);
+	base_close(&run);
 	is_int(own_hear(&keeper), 0, "it has ended");
 	is_str(own.said, "", "nothing");
-	own_close(&own.channel);
-	own_close(&broker);
-	own_close(&keeper.control);
+	base_close(&own.channel);
+	base_close(&broker);
+	base_close(&keeper.control);
 }
 
 static void
@@ -207,7 +208,7 @@ ask_for_lease(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		(void)own_next_lease(&keeper, 0);
+		(void)base_next_lease(&keeper, 0);
 		_exit(77);
 	}
 	(void)waitpid(pid, &status, 0);
@@ -226,21 +227,21 @@ test_lease(void)
 	make_ends(&ends[0], &ends[1]);
 	send_lease(broker, FRAME_SERVE, ends[1]);
 	for (int i = 0; i < 3; i++) {
-		fd = own_next_lease(&keeper, i < 2 ? MSG_PEEK : 0);
+		fd = base_next_lease(&keeper, i < 2 ? MSG_PEEK : 0);
 		ok(fd >= 0 && send(fd, "x", 1, 0) == 1 &&
 			recv(ends[0], &byte, 1, 0) == 1,
 		    i < 2 ? "a lease, to look at" : "and to take");
-		own_close(&fd);
+		base_close(&fd);
 	}
 	send_lease(broker, FRAME_SERVE, -1);
 	is_int(ask_for_lease(), 1, "a lease without its descriptor");
 	send_lease(broker, FRAME_GRANTED, ends[1]);
 	is_int(ask_for_lease(), 1, "a descriptor without its lease");
-	own_close(&broker);
+	base_close(&broker);
 	is_int(ask_for_lease(), 0, "the broker is gone");
-	own_close(&keeper.control);
-	own_close(&ends[0]);
-	own_close(&ends[1]);
+	base_close(&keeper.control);
+	base_close(&ends[0]);
+	base_close(&ends[1]);
 }
 
 /* ---- results ---- */
@@ -312,7 +313,7 @@ test_result(void)
 	own.ooms = 3;
 	result_of_nothing(&keeper);
 	is_int(told(TAG_REASON), REASON_ERROR, "by somebody else");
-	own_close(&keeper.ooms);
+	base_close(&keeper.ooms);
 }
 
 int

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base.h"
 #include "children.h"
 #include "inmate.h"
 #include "jail.h"
@@ -58,10 +59,10 @@ make_streams(struct keeper *k)
 static void
 close_theirs(struct keeper *k)
 {
-	own_close(&k->in);
-	own_close(&k->out);
-	own_close(&k->err);
-	own_close(&k->channel);
+	base_close(&k->in);
+	base_close(&k->out);
+	base_close(&k->err);
+	base_close(&k->channel);
 }
 
 const char *
@@ -123,9 +124,9 @@ await_jail(struct keeper *k)
 	}
 	errno = 0;
 	if (len == 0 || len > 10 || strspn(k->own->said, "0123456789") != len)
-		return own_fail(k, "a jail did not come up");
+		return base_fail(k, "a jail did not come up");
 	failed = look_inside(k, len);
-	return failed == NULL ? KEEPER_DONE : own_fail(k, failed);
+	return failed == NULL ? KEEPER_DONE : base_fail(k, failed);
 }
 
 int
@@ -144,12 +145,12 @@ enclose_jail(struct keeper *k)
 		failed = jail_open(&own->init);
 	}
 	if (failed != NULL)
-		return own_fail(k, failed);
+		return base_fail(k, failed);
 	pid = children_clone(k);
 	if (pid == 0)
 		return inmate_live(k); /* which has no own */
 	if (pid < 0)
-		return own_fail(k, "fork");
+		return base_fail(k, "fork");
 	own->run = pid;
 	close_theirs(k);
 	return await_jail(k);
@@ -163,10 +164,10 @@ enclose_end(struct keeper *k)
 	children_kill_all(own);
 	close_theirs(k);
 	watch_close(&own->watch);
-	own_close(&own->watch.process);
-	own_close(&own->watch.lease);
-	own_close(&own->channel);
+	base_close(&own->watch.process);
+	base_close(&own->watch.lease);
+	base_close(&own->channel);
 	for (int i = 0; i < KEEPER_FOLDER_COUNT; i++)
-		own_close(&own->folders[i]);
-	own_close(&own->mounts);
+		base_close(&own->folders[i]);
+	base_close(&own->mounts);
 }

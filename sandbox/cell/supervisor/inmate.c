@@ -10,8 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base.h"
 #include "jail.h"
-#include "own.h"
+#include "shared.h"
 #include "usual.h"
 
 #include "../../protocol/frame.h"
@@ -35,11 +36,11 @@ be_confined(struct keeper *k)
 		len = readlinkat(k->proc, "self", text, sizeof(text));
 	}
 	if (len < 0)
-		len = 1 + (ssize_t)own_describe(text + 1, failed, errno);
+		len = 1 + (ssize_t)base_describe(text + 1, failed, errno);
 	if (send(k->channel, text, (size_t)len, MSG_NOSIGNAL) < 0 ||
 	    text[0] == '!')
 		_exit(1);
-	own_close(&k->proc);
+	base_close(&k->proc);
 }
 
 /* ---- its request ---- */
@@ -66,11 +67,11 @@ receive(const struct keeper *k, char *packet)
 		if (len > 0 && len <= FRAME_MAX)
 			return (size_t)len;
 		if (len >= 0 || (errno != EAGAIN && errno != EINTR))
-			own_leave();
+			base_leave();
 		while (poll(p, 2, -1) < 0 && errno == EINTR)
 			;
 		if (p[0].revents != 0)
-			own_leave();
+			base_leave();
 	}
 }
 
@@ -98,9 +99,9 @@ take_request(struct keeper *k)
 	bool whole = false;
 
 	if (recv(k->channel, &word, 1, 0) != 1)
-		own_leave();
-	k->lease = own_next_lease(k, 0);
-	own_close(&k->control);
+		base_leave();
+	k->lease = base_next_lease(k, 0);
+	base_close(&k->control);
 	while (!whole)
 		if (k->packet_count == KEEPER_PACKETS ||
 		    !take_packet(k, &whole))
@@ -185,9 +186,9 @@ become_run(const struct keeper *k)
 
 	usual.plan.input = give_input(k);
 	if (send(k->lease, &started, 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN)
-		own_leave();
+		base_leave();
 	if (send(k->channel, &usual.plan, sizeof(usual.plan), MSG_NOSIGNAL) < 0)
-		own_leave();
+		base_leave();
 	if (dup2(k->in, STDIN_FILENO) < 0 || dup2(k->out, STDOUT_FILENO) < 0 ||
 	    dup2(usual.merge ? k->out : k->err, STDERR_FILENO) < 0)
 		fail("standard streams");

@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "keeper.h"
-#include "own.h"
+#include "base.h"
+#include "shared.h"
 
 #define INMATE (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 #define STACK 4096 /* of a process that only waits */
@@ -88,10 +88,10 @@ static const char *
 map_one(int folder, const char *path, uint32_t id)
 {
 	char text[32];
-	size_t len = own_decimal(text, KEEPER_ID);
+	size_t len = base_decimal(text, KEEPER_ID);
 
 	text[len++] = ' ';
-	len += own_decimal(text + len, id);
+	len += base_decimal(text + len, id);
 	text[len++] = ' ';
 	text[len++] = '1';
 	return write_file(folder, path, text, len);

@@ -17,7 +17,7 @@
  *
  * The run is a clone of the keeper, which has never seen a byte of any
  * client's.  It is as unprivileged as it will ever be when the first one is
- * read: without a capability, and under the filter of sandbox/cell/python/filter.py.
+ * read: without a capability, and under the filter that filter.py makes.
  *
  * Functions that return a string return NULL, or the step that failed, and
  * errno.

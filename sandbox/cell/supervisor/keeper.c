@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base.h"
 #include "children.h"
 #include "enclose.h"
 #include "jail.h"
@@ -31,7 +32,7 @@ keeper_map_user(struct keeper *k)
 {
 	const char *failed = jail_map_user(k, k->uid, k->gid);
 
-	return failed == NULL ? KEEPER_DONE : own_fail(k, failed);
+	return failed == NULL ? KEEPER_DONE : base_fail(k, failed);
 }
 
 int
@@ -41,7 +42,7 @@ keeper_surrender(struct keeper *k, int goes_first)
 
 	if (failed == NULL)
 		failed = jail_surrender(k);
-	return failed == NULL ? KEEPER_DONE : own_fail(k, failed);
+	return failed == NULL ? KEEPER_DONE : base_fail(k, failed);
 }
 
 int
@@ -52,17 +53,17 @@ keeper_init(struct keeper *k)
 	void *own;
 
 	if (failed != NULL)
-		return own_fail(k, failed);
+		return base_fail(k, failed);
 	k->pids = openat(k->proc, "self/ns/pid", O_RDONLY | O_CLOEXEC);
 	if (k->pids < 0)
-		return own_fail(k, "ns/pid");
+		return base_fail(k, "ns/pid");
 	own = mmap(NULL, size, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (own == MAP_FAILED)
-		return own_fail(k, "mmap");
+		return base_fail(k, "mmap");
 	k->own = own;
 	if (madvise(own, size, MADV_DONTFORK) < 0)
-		return own_fail(k, "madvise");
+		return base_fail(k, "madvise");
 	k->own->channel = k->own->mounts = -1;
 	for (int i = 0; i < KEEPER_FOLDER_COUNT; i++)
 		k->own->folders[i] = -1;
@@ -131,7 +132,7 @@ harvest(struct keeper *k, bool retire)
 		while (poll(p, 2, -1) < 0 && errno == EINTR)
 			;
 		if (p[0].revents != 0)
-			own_leave();
+			base_leave();
 		sent = children_reap(own, pid) && own->status == 0;
 		(void)close(p[1].fd);
 	}
@@ -158,14 +159,14 @@ oversee(struct keeper *k)
 	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
 	end = watch_run(watch);
 	if (end == WATCH_LEAVE)
-		own_leave();
+		base_leave();
 	wall = watch_now() - watch->started;
 	children_kill_all(own);
 	if (end == WATCH_GONE)
 		return NEXT_RETIRE;
 	drained = watch_drain(watch);
 	if (drained == WATCH_LEAVE)
-		own_leave();
+		base_leave();
 	if (drained == WATCH_GONE)
 		return NEXT_RETIRE;
 	result_begin(k, end, wall);
@@ -177,7 +178,7 @@ oversee(struct keeper *k)
 		frame_add_int(&watch->frame, TAG_TOTAL, 0);
 	end = watch_send(watch);
 	if (end == WATCH_LEAVE)
-		own_leave();
+		base_leave();
 	return retire || end == WATCH_GONE ? NEXT_RETIRE : NEXT_GO_ON;
 }
 
@@ -196,7 +197,7 @@ serve_one(struct keeper *k)
 	struct keeper_own *own = k->own;
 	size_t len;
 
-	own->watch.lease = own_next_lease(k, MSG_PEEK);
+	own->watch.lease = base_next_lease(k, MSG_PEEK);
 	/* a host that has no memory left takes that process first */
 	if (send(own->channel, "1", 1, MSG_NOSIGNAL) < 0)
 		return NEXT_AGAIN;
@@ -222,7 +223,7 @@ say_idle(struct keeper *k, bool retire)
 	if (retire)
 		frame_add_int(frame, TAG_RETIRE, 1);
 	if (send(k->control, frame->data, frame->len, MSG_NOSIGNAL) < 0)
-		own_leave();
+		base_leave();
 }
 
 int

@@ -2,60 +2,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-#include "../../protocol/frame.h"
-
-_Noreturn void
-own_leave(void)
-{
-	_exit(0);
-}
-
-size_t
-own_decimal(char *text, uint64_t value)
-{
-	char digits[20];
-	size_t count = 0;
-
-	do {
-		digits[count++] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	for (size_t i = 0; i < count; i++)
-		text[i] = digits[count - 1 - i];
-	return count;
-}
-
-size_t
-own_describe(char why[KEEPER_WHY_MAX], const char *step, int code)
-{
-	size_t len = strnlen(step, KEEPER_WHY_MAX - 24);
-
-	memcpy(why, step, len);
-	why[len++] = ' ';
-	len += own_decimal(why + len, (uint64_t)code);
-	why[len] = '\0';
-	return len;
-}
-
-int
-own_fail(struct keeper *k, const char *step)
-{
-	(void)own_describe(k->why, step, errno);
-	return KEEPER_FAILED;
-}
-
-void
-own_close(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
+#include "base.h"
 
 size_t
 own_hear(struct keeper *k)
@@ -69,42 +18,10 @@ own_hear(struct keeper *k)
 	while (poll(p, 2, -1) < 0 && errno == EINTR)
 		;
 	if (p[0].revents != 0)
-		own_leave();
+		base_leave();
 	len = recv(k->own->channel, k->own->said, OWN_SAID_MAX - 1, 0);
 	if (len < 0)
 		len = 0;
 	k->own->said[len] = '\0';
 	return (size_t)len;
-}
-
-int
-own_next_lease(const struct keeper *k, int how)
-{
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr head;
-	} extra = { { 0 } };
-	uint8_t kind = 0;
-	struct iovec part = { .iov_base = &kind, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = extra.bytes,
-		.msg_controllen = sizeof(extra.bytes) };
-	ssize_t len;
-	int fd = -1;
-
-	do
-		len = recvmsg(k->control, &message, how | MSG_CMSG_CLOEXEC);
-	while (len < 0 && errno == EINTR);
-	if (len <= 0)
-		own_leave();
-	if (kind == FRAME_SERVE && (message.msg_flags & MSG_CTRUNC) == 0 &&
-	    message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
-	    extra.head.cmsg_len == CMSG_LEN(sizeof(int)) &&
-	    extra.head.cmsg_level == SOL_SOCKET &&
-	    extra.head.cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(&extra.head), sizeof(fd));
-	if (fd < 0)
-		_exit(1); /* not a lease: this broker is none of ours */
-	return fd;
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "keeper.h"
+#include "shared.h"
 
 /*
  * The request for `python -c CODE` as most are: read here, because the

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "own.h"
+#include "base.h"
 
 #define SECOND_NS 1000000000
 #define MS_NS 1000000
@@ -30,10 +30,10 @@ watch_now(void)
 void
 watch_close(struct watch *watch)
 {
-	own_close(&watch->feed);
+	base_close(&watch->feed);
 	for (int i = 0; i < WATCH_STREAMS; i++)
-		own_close(&watch->outputs[i]);
-	own_close(&watch->file);
+		base_close(&watch->outputs[i]);
+	base_close(&watch->file);
 }
 
 void
@@ -138,7 +138,7 @@ read_output(struct watch *watch, int stream, bool *gone)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (len <= 0) {
-		own_close(&watch->outputs[stream]);
+		base_close(&watch->outputs[stream]);
 		return false;
 	}
 	size = count_output(watch, stream, (size_t)len);
@@ -167,7 +167,7 @@ feed_some(struct watch *watch)
 			break; /* the process has closed it */
 		watch->file_at = at;
 	}
-	own_close(&watch->feed);
+	base_close(&watch->feed);
 }
 
 /* ---- the loop ---- */

@@ -1,0 +1,89 @@
+#include "base.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "../../protocol/frame.h"
+
+_Noreturn void
+base_leave(void)
+{
+	_exit(0);
+}
+
+size_t
+base_decimal(char *text, uint64_t value)
+{
+	char digits[20];
+	size_t count = 0;
+
+	do {
+		digits[count++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	for (size_t i = 0; i < count; i++)
+		text[i] = digits[count - 1 - i];
+	return count;
+}
+
+size_t
+base_describe(char why[KEEPER_WHY_MAX], const char *step, int code)
+{
+	size_t len = strnlen(step, KEEPER_WHY_MAX - 24);
+
+	memcpy(why, step, len);
+	why[len++] = ' ';
+	len += base_decimal(why + len, (uint64_t)code);
+	why[len] = '\0';
+	return len;
+}
+
+int
+base_fail(struct keeper *k, const char *step)
+{
+	(void)base_describe(k->why, step, errno);
+	return KEEPER_FAILED;
+}
+
+void
+base_close(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+int
+base_next_lease(const struct keeper *k, int how)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr head;
+	} extra = { { 0 } };
+	uint8_t kind = 0;
+	struct iovec part = { .iov_base = &kind, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = extra.bytes,
+		.msg_controllen = sizeof(extra.bytes) };
+	ssize_t len;
+	int fd = -1;
+
+	do
+		len = recvmsg(k->control, &message, how | MSG_CMSG_CLOEXEC);
+	while (len < 0 && errno == EINTR);
+	if (len <= 0)
+		base_leave();
+	if (kind == FRAME_SERVE && (message.msg_flags & MSG_CTRUNC) == 0 &&
+	    message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
+	    extra.head.cmsg_len == CMSG_LEN(sizeof(int)) &&
+	    extra.head.cmsg_level == SOL_SOCKET &&
+	    extra.head.cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(&extra.head), sizeof(fd));
+	if (fd < 0)
+		_exit(1); /* not a lease: this broker is none of ours */
+	return fd;
+}

@@ -1,0 +1,31 @@
+#ifndef BASE_H
+#define BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "shared.h"
+
+/*
+ * What the other files here build on, in the keeper as in a run's process.
+ */
+
+/* The cell ends, and with it everything that runs in the container. */
+_Noreturn void base_leave(void);
+
+/* "STEP ERRNO" into why.  Returns its length. */
+size_t base_describe(char why[KEEPER_WHY_MAX], const char *step, int code);
+
+/* The same into k->why, with errno.  Returns KEEPER_FAILED. */
+int base_fail(struct keeper *k, const char *step);
+
+/* value in digits, without an end; at most 20.  Returns how many. */
+size_t base_decimal(char *text, uint64_t value);
+
+void base_close(int *fd);
+
+/* The next lease from the broker; ends the process when that is gone.  With
+ * MSG_PEEK it is there for the next one to take, too. */
+int base_next_lease(const struct keeper *k, int how);
+
+#endif
