@@ -10,8 +10,7 @@ from source import ROOT, check, files, finish, read
 
 TOP = {"fcgi", "sandbox", "nginx", "sql", "tests", "systemd", "GNUmakefile",
        "README.md", "LICENSE"}
-PROGRAMS = {"fcgi/il-fcgi", "fcgi/il-api", "sandbox/worker/il-worker",
-            "sandbox/broker/il-sandboxd", "sandbox/ctl/ilctl"}
+PROGRAMS = {"il-fcgi", "il-api", "il-worker", "il-sandboxd", "ilctl"}
 TEXT = (".c", ".h", ".py", ".js", ".css", ".html", ".sh", ".t", ".awk", ".sql",
         ".md", ".json", "GNUmakefile", ".in", ".service", ".socket")
 
@@ -32,9 +31,14 @@ def missing_readmes():
 
 
 def missing_manuals():
+    """A program's manual page stands beside its main file."""
+    mains = {os.path.basename(path)[:-2]: path[:-2]
+             for path in files(".c", tests=False)}
     for program in sorted(PROGRAMS):
-        if not os.path.exists(os.path.join(ROOT, program + ".8")):
-            yield f"{program}.8 is missing"
+        if program not in mains:
+            yield f"{program}.c is missing"
+        elif not os.path.exists(os.path.join(ROOT, mains[program] + ".8")):
+            yield f"{mains[program]}.8 is missing"
 
 
 def not_executable():
