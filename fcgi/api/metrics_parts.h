@@ -5,7 +5,7 @@
 
 #include "metrics.h"
 
-/* What metrics_count.c counts and metrics_answer.c tells, in their folder only. */
+/* What metrics_count.c counts and metrics_answer.c tells; for no other file. */
 
 #define METRICS_BUCKETS 14
 /* Upper ends in milliseconds; the last bucket has none. */

@@ -1,5 +1,5 @@
-/* fcgi/discord/answer.c and texts.c: the exact JSON that goes to Discord, and Discord's
- * limits on what we say. */
+/* fcgi/discord/answer.c and texts.c: the exact JSON that goes to Discord, and
+ * Discord's limits on what we say. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* fcgi/discord/seen.c: the last interactions are known, whatever their ids are. */
+/* fcgi/discord/seen.c: the last interactions are known, whatever their ids
+ * are. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>

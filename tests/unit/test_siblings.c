@@ -1,5 +1,5 @@
-/* fcgi/discord/siblings.c: the workers are woken once all have their answer, by whoever
- * is the last, and never later than that. */
+/* fcgi/discord/siblings.c: the workers are woken once all have their answer, by
+ * whoever is the last, and never later than that. */
 #include <stddef.h>
 
 #include "fcgi/discord/siblings.h"

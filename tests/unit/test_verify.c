@@ -1,4 +1,5 @@
-/* fcgi/discord/verify.c: what is taken for Discord's signature and what is not. */
+/* fcgi/discord/verify.c: what is taken for Discord's signature and what is
+ * not. */
 #include <string.h>
 
 #include <sodium.h>
