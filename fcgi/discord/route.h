@@ -7,7 +7,7 @@ struct reply;
 
 /*
  * From an interaction (not a PING) to its answer: two tables, one of slash
- * commands in route.c and one of buttons and editors in press.c.
+ * commands in route.c and one of buttons and editors in actions.c.
  */
 void route(const struct desk *desk, const struct interaction *in,
     struct reply *reply);
