@@ -20,7 +20,7 @@
 #define DATABASE_MAX 1024
 
 /* Who a process in a jail is, as it sees itself:
- * sandbox/cell/supervisor/keeper.h. */
+ * sandbox/cell/supervisor/shared.h. */
 #define JAILED 65532
 
 /* ---- making ---- */
