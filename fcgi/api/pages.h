@@ -3,23 +3,20 @@
 
 #include <stddef.h>
 
-struct buf;
-
 /*
- * GET /openapi.json and the page of it for /docs and /redoc.  The page is made
- * from the document, so that it cannot say anything else, has no script, and
- * loads nothing.
+ * GET /openapi.json, byte for byte, and the page of it for /docs and /redoc.
+ * Both are constants, made when building by docs/build.py: the page is made
+ * from the document, so that it cannot say anything else.
  */
 extern const char pages_openapi[];
 extern const size_t pages_openapi_len;
-
-/* Append the page; once, at the start, will do. */
-void pages_add_docs(struct buf *out);
-/* Append its header lines, each with "\r\n": a policy that lets a browser use
- * the page's own style and nothing else. */
-void pages_add_headers(struct buf *out);
+extern const char pages_docs[];
+extern const size_t pages_docs_len;
+/* The page's header lines, each with "\r\n": a policy that lets a browser use
+ * the page's own style and script, ask this server, and nothing else. */
+extern const char pages_docs_headers[];
+extern const size_t pages_docs_headers_len;
 
 #define PAGES_DOCS_TYPE "text/html; charset=utf-8"
-#define PAGES_DOCS_MAX ((size_t)1 << 20)
 
 #endif

@@ -74,13 +74,8 @@ api_openapi(struct api_app *app, struct http_request *req, const char *id)
 void
 api_docs(struct api_app *app, struct http_request *req, const char *id)
 {
-	auto_buf struct buf page = BUF_INIT(PAGES_DOCS_MAX);
-	auto_buf struct buf headers = BUF_INIT(4096);
-
 	(void)app;
 	(void)id;
-	pages_add_docs(&page);
-	pages_add_headers(&headers);
-	http_answer(req, 200, PAGES_DOCS_TYPE, buf_str(&headers),
-	    buf_str(&page), page.len);
+	http_answer(req, 200, PAGES_DOCS_TYPE, pages_docs_headers, pages_docs,
+	    pages_docs_len);
 }

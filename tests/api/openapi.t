@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The OpenAPI document holds together, its examples are valid, the page says
-all of it and loads nothing."""
+all of it, runs its own script alone and loads nothing."""
 
 import base64
 import hashlib
@@ -166,8 +166,9 @@ for version in versions["versions"]:
 
 
 class Page(html.parser.HTMLParser):
-    """What opens is closed; nothing is loaded, nothing is run."""
-    EMPTY = {"meta"}
+    """What opens is closed; nothing is loaded, and one script is run."""
+    EMPTY = {"meta", "input", "link"}
+    SILENT = {"script", "style"}
 
     def __init__(self):
         super().__init__()
@@ -176,20 +177,27 @@ class Page(html.parser.HTMLParser):
         self.text = ""
         self.ids = set()
         self.links = set()
+        self.forms = []
+        self.scripts = 0
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
         if tag not in self.EMPTY:
             self.open.append(tag)
-        if tag in ("script", "img", "link", "iframe", "object", "base") or \
-                any(a.startswith("on") or a in ("src", "style")
+        if tag in ("img", "link", "iframe", "object", "base") and \
+                attrs != {"rel": "icon", "href": "data:,"} or \
+                any(a.startswith("on") or a in ("src", "style", "action")
                     for a in attrs):
             self.wrong.append(f"{tag} {attrs}")
+        if tag == "script":
+            self.scripts += 1
+        if tag == "form":
+            self.forms.append((attrs["data-path"], attrs["data-method"]))
         if "id" in attrs:
             if attrs["id"] in self.ids:
                 self.wrong.append(f"{attrs['id']} twice")
             self.ids.add(attrs["id"])
-        if "href" in attrs:
+        if tag == "a":
             self.links.add(attrs["href"])
 
     def handle_endtag(self, tag):
@@ -197,7 +205,8 @@ class Page(html.parser.HTMLParser):
             self.wrong.append(f"</{tag}>")
 
     def handle_data(self, data):
-        self.text += data
+        if self.open[-1:] and self.open[-1] not in self.SILENT:
+            self.text += data
 
 
 markup = ask("docs", b"").decode()
@@ -205,9 +214,13 @@ page = Page()
 page.feed(markup)
 page.close()
 none(page.wrong + page.open, "the page is well formed and loads nothing")
-equal(page.links, {"#" + op["operationId"] for _, _, op in operations},
+ids = {op["operationId"] for _, _, op in operations} | {"operations"}
+equal(page.links, {"#" + name for name in ids} | {"/openapi.json"},
       "its contents")
-equal(page.ids, {op["operationId"] for _, _, op in operations}, "its parts")
+equal(page.ids, ids, "its parts")
+equal(sorted(page.forms), sorted((path, method.upper())
+                                 for path, method, _ in operations),
+      "each operation has a form")
 none((f"{p} {o['summary']}" for p, _, o in operations
       if p not in page.text or o["summary"] not in page.text),
      "it says every operation")
@@ -219,11 +232,22 @@ none((f"{name}.{member}" for name, schema in schemas.items()
 point("url(" not in markup and "http" not in markup.replace(
     "http-equiv", ""), "it names no other place")
 headers = ask("docs-headers", b"").decode()
-style = re.search(r"<style>(.*?)</style>", markup, re.DOTALL).group(1)
-digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-point(f"style-src 'sha256-{digest}'" in headers and
-      "default-src 'none'" in headers and "unsafe" not in headers,
-      "its policy lets in its own style alone")
+equal(page.scripts, 1, "it has one script")
+
+
+def digest(element):
+    text = re.search(f"<{element}>(.*?)</{element}>", markup, re.S).group(1)
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+equal(re.search("^Content-Security-Policy: (.*)\r$", headers, re.M).group(1),
+      f"default-src 'none'; style-src 'sha256-{digest('style')}'; "
+      f"script-src 'sha256-{digest('script')}'; connect-src 'self'; "
+      "img-src blob: data:; require-trusted-types-for 'script'; "
+      "trusted-types 'none'; base-uri 'none'; form-action 'none'; "
+      "frame-ancestors 'none'",
+      "its policy lets in its own style, its own script and its own server")
+point(len(markup.encode()) < 61440, "it is small: %d bytes" % len(markup.encode()))
 point(all(re.fullmatch(r"[A-Za-z-]+: [^\r\n]+", line)
           for line in headers.split("\r\n")[:-1]) and
       headers.endswith("\r\n"), "its headers are lines")

@@ -387,7 +387,7 @@ docs(struct buf *out, const char *in, size_t len)
 {
 	(void)in;
 	(void)len;
-	pages_add_docs(out);
+	buf_add(out, pages_docs, pages_docs_len);
 }
 
 static void
@@ -395,7 +395,7 @@ docs_headers(struct buf *out, const char *in, size_t len)
 {
 	(void)in;
 	(void)len;
-	pages_add_headers(out);
+	buf_add(out, pages_docs_headers, pages_docs_headers_len);
 }
 
 static void
