@@ -305,6 +305,21 @@ def large_bodies_are_counted(nginx, bearer):
     wait_for(lambda: nginx.spooled() == 0)
 
 
+def a_page_of_its_own_may_ask(nginx, bearer):
+    """/docs by the server's name may, with a token; no other name's page."""
+    for origin, want in (("https://" + NAME, 200),
+                         ("https://" + NAME + ":444", 403),
+                         ("https://x" + NAME, 403),
+                         ("https://evil.example", 403),
+                         ("https://evil.example " + NAME, 403),
+                         ("null", 403)):
+        answer = nginx.ask("POST", "/eval", CODE, 443, Authorization=bearer,
+                           Origin=origin)
+        assert answer.status == want, (origin, answer)
+    answer = nginx.ask("POST", "/eval", CODE, 443, Origin="https://" + NAME)
+    assert answer.status == 401, answer
+
+
 @test
 def opened_with_tokens_it_asks_for_them():
     folder = tempfile.mkdtemp(prefix="inline-tokens-")
@@ -325,6 +340,7 @@ def opened_with_tokens_it_asks_for_them():
                 assert answer.json["stdout"] == "42\n", answer
                 answer = nginx.ask("POST", path, body)
                 assert answer.status == 401, answer
+            a_page_of_its_own_may_ask(nginx, bearer)
             large_bodies_are_counted(nginx, bearer)
             answer = nginx.ask("GET", "/metrics", port=443,
                                Authorization=bearer)
