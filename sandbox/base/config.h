@@ -10,9 +10,9 @@ struct err;
 /*
  * The configuration of all programs: environment variables, and one env file of
  * the same keys (the environment wins).  One table in config.c holds key, type,
- * default, bounds and help; the README's table and inline.conf(5) are compared
- * with `ilctl config` by a test.  Strings are never NULL ("" when unset), owned
- * by the struct.  Sizes are bytes, times as the name says.
+ * default, bounds and help; inline.conf(5) and the README's few keys are
+ * compared with `ilctl config` by a test.  Strings are never NULL ("" when
+ * unset), owned by the struct.  Sizes are bytes, times as the name says.
  */
 /* clang-format off */
 struct config {

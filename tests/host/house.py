@@ -193,7 +193,8 @@ class House:
 
     def knows(self, key):
         """Whether this commit's configuration has a key."""
-        return f"`{key}`" in output("git", "show", self.commit + ":README.md")
+        manual = self.commit + ":sandbox/base/inline.conf.5"
+        return f".It Ev {key}\n" in output("git", "show", manual)
 
     def standin(self, endpoint="", **options):
         """A stand-in for Discord on this machine; it outlives the guest's."""
