@@ -9,6 +9,10 @@ from source import ROOT, check, finish, read
 
 ILCTL = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")),
                      "bin", "ilctl")
+MANUAL = "sandbox/base/inline.conf.5"
+README_KEYS_MAX = 12
+README_LINES_MAX = 220
+GLOSSARY_MAX = 25
 
 
 def table():
@@ -31,35 +35,76 @@ def keys(rows):
     return found
 
 
-def not_in_readme(rows):
-    lines = set(read("README.md").split("\n"))
-    for row in rows:
-        if re.match(r"\|\s*`?[A-Z]", row) and row not in lines:
-            yield f"README.md lacks the row {row}"
+def cells(row):
+    """The three columns of a row, as plain words."""
+    return [plain(cell) for cell in row.strip("|").split("|")]
 
 
-def only_in_readme(rows):
-    in_readme = keys(read("README.md").split("\n"))
-    for key in set(in_readme) - set(keys(rows)):
-        yield f"README.md describes {key}, which does not exist"
+def plain(text):
+    """Text without marks and without what only sets it apart, to compare."""
+    return " ".join(re.sub(r"[`()]", "", text).lower().split())
 
 
-def not_in_manual(rows):
-    path = "sandbox/base/inline.conf.5"
-    if not os.path.exists(os.path.join(ROOT, path)):
-        yield f"{path} is missing"
+def wrong_in_readme(rows):
+    """The README has the keys that people change, word for word."""
+    described = [line for line in read("README.md").split("\n")
+                 if keys([line])]
+    if not 0 < len(described) <= README_KEYS_MAX:
+        yield f"README.md describes {len(described)} keys"
+    for line in described:
+        if line not in rows:
+            yield f"README.md: `ilctl config` prints no such row: {line}"
+
+
+def manual_entries():
+    """What inline.conf(5) says of each key, as plain words."""
+    text = read(MANUAL).split(".Sh KEYS", 1)[1].split("\n.Sh ", 1)[0]
+    text = re.sub(r"^\.(?:El|Ss|Bl)\b.*", "", text, flags=re.M)
+    entries = {}
+    for entry in text.split(".It Ev ")[1:]:
+        key, said = entry.split("\n", 1)
+        said = re.sub(r"^\.(?:Pq )?[A-Z][a-z] ", "", said, flags=re.M)
+        said = re.sub(r" ([,;:.]+)$", r"\1", said, flags=re.M)
+        said = said.replace("\\(aq", "'").replace("\\-", "-")
+        entries[key] = plain(said.replace("\\&", ""))
+    return entries
+
+
+def wrong_in_manual(rows):
+    """inline.conf(5) has all keys in the table's order, each with what it does
+    and, at its end, the default.
+    """
+    entries = manual_entries()
+    if list(entries) != keys(rows):
+        yield f"{MANUAL}: has {list(entries)}, the table {keys(rows)}"
         return
-    text = read(path)
-    for key in keys(rows):
-        if key not in text:
-            yield f"{path} lacks {key}"
+    for row in rows:
+        key, default, meaning = cells(row)
+        said = entries[key.upper()]
+        if not said.endswith(f"default: {default or 'empty'}."):
+            yield f"{MANUAL}: {key.upper()}: the default is {default}: {said}"
+        if meaning not in said:
+            yield f"{MANUAL}: {key.upper()}: lacks: {meaning}: {said}"
 
 
 def tests_that_are_gone():
-    for name in re.findall(r"`([a-z0-9_]+/[a-z0-9_]+\.[a-z]+)`",
-                           read("tests/README.md")):
-        if not os.path.exists(os.path.join(ROOT, "tests", name)):
-            yield f"tests/README.md: there is no {name}"
+    for path in "tests/README.md", "sandbox/DESIGN.md":
+        for name in re.findall(r"`([a-z0-9_]+/[a-z0-9_]+\.[a-z]+)`",
+                               read(path)):
+            if not any(os.path.exists(os.path.join(ROOT, folder, name))
+                       for folder in ("tests", "sandbox")):
+                yield f"{path}: there is no {name}"
+
+
+def too_long():
+    """What a newcomer reads first is short."""
+    lines = read("README.md").count("\n")
+    if lines > README_LINES_MAX:
+        yield f"README.md: {lines} lines"
+    glossary = read("sandbox/README.md").split("## Glossary\n", 1)[1]
+    words = re.findall(r"^\| ", glossary.split("\n## ")[0], re.M)
+    if len(words) - 1 > GLOSSARY_MAX:
+        yield f"sandbox/README.md: {len(words) - 1} words in the glossary"
 
 
 def unknown_in_example(rows):
@@ -71,9 +116,11 @@ def unknown_in_example(rows):
 
 settings = table()
 check("ilctl prints a table", [] if len(keys(settings)) > 20 else ["no rows"])
-check("the README has every row", not_in_readme(settings))
-check("the README has no other key", only_in_readme(settings))
-check("inline.conf(5) has every key", not_in_manual(settings))
+check("the README's keys are the table's rows, at most "
+      f"{README_KEYS_MAX}", wrong_in_readme(settings))
+check("inline.conf(5) has every key, what it does and its default",
+      wrong_in_manual(settings))
 check("the example has no other key", unknown_in_example(settings))
 check("the tests that are spoken of exist", tests_that_are_gone())
+check("the README and the glossary are short", too_long())
 finish()
