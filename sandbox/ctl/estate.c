@@ -38,6 +38,8 @@ static const struct place places[] = {
 	{ "sessions", ACCOUNT_API, ACCOUNT_API, -1, 0700 },
 	{ "files", ACCOUNT_API, ACCOUNT_API, -1, 0700 },
 	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, -1, 0700 },
+	/* Before il-sandboxd, which counts what is written there. */
+	{ "nginx/body", ACCOUNT_NGINX, ACCOUNT_NGINX, -1, 0700 },
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))

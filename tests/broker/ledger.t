@@ -322,9 +322,12 @@ def the_last_files():
 
 def what_nginx_spools():
     """nginx writes large bodies to the disk: where `ilctl run` tells it to."""
+    with open(os.path.join(ROOT, "sandbox/ctl/estate.c")) as file:
+        made = re.findall(r'{ "([a-z/]+)", ACCOUNT_NGINX', file.read())
     with open(os.path.join(ROOT, "nginx", "nginx.conf.in")) as file:
         place = re.search(r'client_body_temp_path "@STATE_DIR@/([^"]+)"',
                           file.read())[1]
+    ok(place in made, "ilctl run makes the folder before the broker starts")
     with Disk(2000) as disk:
         b = Broker(start=False, IL_QUOTA="64m", IL_PIP_QUOTA="64m",
                    IL_BASE_DIR=disk.path)

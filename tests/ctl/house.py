@@ -15,16 +15,11 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
+
+from ports import free_port  # noqa: E402
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 PROGRAMS = ("il-sandboxd", "il-worker", "il-fcgi", "il-api")
 WAIT = 30
-
-
-def free_port():
-    """Return a TCP port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def is_alive(pid):

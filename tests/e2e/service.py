@@ -29,19 +29,13 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
 
 from client import OPENAPI, Standin  # noqa: E402  (needs the path above)
+from ports import free_port  # noqa: E402
 
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 IMAGE = os.environ.get("SANDBOX_IMAGE", "inline-python:3.11")
 DOCKER = os.environ.get("DOCKER_BINARY", "docker")
 START_SECONDS = 60
 STOP_SECONDS = 40
-
-
-def free_port():
-    """Return a TCP port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def wait_for(question, seconds=30, pause=0.02):

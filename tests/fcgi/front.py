@@ -30,6 +30,7 @@ SHARED = os.path.join(os.path.dirname(ROOT), "shared", "discord")
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
 
 import keys  # noqa: E402
+from ports import free_port  # noqa: E402
 
 # RFC 8032, section 7.1, test 1: the key that the stored vectors are signed with.
 SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
@@ -239,12 +240,6 @@ def migrate(path):
             database.executescript("BEGIN;" + file.read() + ";COMMIT;")
     database.execute("PRAGMA journal_mode = WAL")
     database.close()
-
-
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
 
 
 def wait_for_socket(address, process, seconds=START_SECONDS,

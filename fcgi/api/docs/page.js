@@ -171,6 +171,9 @@
     return figure;
   };
 
+  // An answer may hold anything: what goes into a path is an id and no more.
+  const ID = /^[\w-]+$/;
+
   // The files that an answer speaks of, in either contract's way.
   const filesOf = function* (form, value) {
     for (const file of value.files.slice(0, FILES_MAX)) {
@@ -180,7 +183,7 @@
       if (typeof file.content === "string")
         yield showFile(form, name, Uint8Array.from(
           atob(file.content), (c) => c.charCodeAt(0)));
-      else if (typeof file.file_id === "string")
+      else if (typeof file.file_id === "string" && ID.test(file.file_id))
         yield offerFile(form, name, file.file_id);
     }
   };
@@ -189,7 +192,7 @@
   const passOn = (value) => {
     for (const field of document.querySelectorAll("[data-in=path]")) {
       const id = value[field.dataset.name];
-      if (typeof id !== "string")
+      if (typeof id !== "string" || !ID.test(id))
         continue;
       field.value = id;
       update(field.form);
