@@ -170,9 +170,10 @@ struct listing {
 static void
 send_piece(struct listing *l)
 {
-	http_allow_slow_reader(l->req, READER_MS);
-	if (!l->req->begun)
+	if (!l->req->begun) {
+		http_allow_slow_reader(l->req, READER_MS);
 		http_begin(l->req, 200, REPLY_JSON, NULL);
+	}
 	http_write(l->req, buf_str(&l->piece), l->piece.len);
 	buf_reset(&l->piece);
 }

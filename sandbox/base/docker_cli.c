@@ -20,7 +20,7 @@ docker_cli_read(struct docker_cli *cli, const char *text)
 
 	*cli = (struct docker_cli){ 0 };
 	if (version == NULL ||
-	    sscanf(version, "version %d.%d.%d", &major, &minor, &patch) != 3)
+	    sscanf(version, "version %4d.%4d.%4d", &major, &minor, &patch) != 3)
 		return;
 	cli->forgets_rates = (major == 25 && minor == 0 && patch < 7) ||
 	    major == 26 ||

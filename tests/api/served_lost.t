@@ -9,6 +9,7 @@ import re
 import shlex
 
 from served import JSON, Served, wait_for
+from greedy import TAKES_THE_CELL
 from service import docker
 from tap import run, test
 
@@ -135,33 +136,6 @@ def memory_that_is_used_up_is_no_lost_cell():
     answer = served.eval(input=MEMORY["of mapped files"], timeout_ms=20000)
     assert answer["returncode"] in (1, 137), answer
     assert lost() == before
-
-
-# No better a choice for the kernel than the first process of the container, and
-# smaller.
-SMALL = """
-import os, time
-print("before", flush=True)
-for folder in "/tmp", "/dev/shm", "/code", ".":
-    try:
-        with open(folder + "/x", "wb", 0) as file:
-            while True: file.write(bytes(1 << 16))
-    except OSError: pass
-for i in range(25):
-    try:
-        if os.fork() == 0: break
-    except OSError: break
-x = []
-while True:
-    x.append(b"x" * (1 << 14))
-    time.sleep(0.001)
-"""
-TAKES_THE_CELL = """
-import os, sys
-with open("/proc/self/oom_score_adj", "w") as file:
-    file.write(open("/proc/1/oom_score_adj").read())
-os.execv(sys.executable, [sys.executable, "-ISc", %r])
-""" % SMALL
 
 
 def went_away(service):

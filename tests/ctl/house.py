@@ -17,6 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
 
 from ports import free_port  # noqa: E402
+
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 PROGRAMS = ("il-sandboxd", "il-worker", "il-fcgi", "il-api")
 WAIT = 30

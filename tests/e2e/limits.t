@@ -5,6 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from greedy import TAKES_THE_CELL  # noqa: E402
 from service import Service  # noqa: E402
 from tap import run, test  # noqa: E402
 
@@ -93,33 +94,6 @@ def a_memory_bomb_ends_with_the_truth():
     text = py("x = []\nwhile True: x.append(bytearray(1 << 20))")
     assert "memory" in text.lower(), text
     alive()
-
-
-# No better a choice for the kernel than the first process of the container, and
-# smaller.
-SMALL = """
-import os, time
-print("before", flush=True)
-for folder in "/tmp", "/dev/shm", "/code", ".":
-    try:
-        with open(folder + "/x", "wb", 0) as file:
-            while True: file.write(bytes(1 << 16))
-    except OSError: pass
-for i in range(25):
-    try:
-        if os.fork() == 0: break
-    except OSError: break
-x = []
-while True:
-    x.append(b"x" * (1 << 14))
-    time.sleep(0.001)
-"""
-TAKES_THE_CELL = """
-import os, sys
-with open("/proc/self/oom_score_adj", "w") as file:
-    file.write(open("/proc/1/oom_score_adj").read())
-os.execv(sys.executable, [sys.executable, "-ISc", %r])
-""" % SMALL
 
 
 @test

@@ -16,11 +16,15 @@ import os
 import select
 import shutil
 import signal
-import socket
 import subprocess
+import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "standin"))
+
+from ports import free_port  # noqa: E402
+
 BOOT_SECONDS = 600
 SSH_SECONDS = 900
 MEMORY_MIB = 4096
@@ -29,13 +33,6 @@ HOST = "10.0.2.2"       # this machine, as the guest sees it
 
 class MachineError(Exception):
     """The machine did not do as told."""
-
-
-def free_port():
-    """Return a TCP port of loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def overlay(disk, base, kind):

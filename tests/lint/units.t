@@ -11,6 +11,8 @@ is not there to be asked, so its rules for the order of jobs (systemd.unit(5),
 
 import os
 import re
+import subprocess
+import tempfile
 
 from source import ROOT, check, finish, read
 
@@ -225,6 +227,30 @@ def unknown_names():
                     yield f"{name}: {key}={other}, which does not exist"
 
 
+def volumes_not_mended():
+    """il-volumes.service before Docker, and what it does: tried on a folder."""
+    name = "il-volumes.service"
+    if name not in get(BROKER, "Wants"):
+        yield f"{BROKER} does not want {name}"
+    if "docker.service" not in get(name, "Before"):
+        yield f"{name} does not come before docker.service"
+    with tempfile.TemporaryDirectory() as folder:
+        kept = {"good/opts.json": "{}", "plain/_data/opts.json": "",
+                "opts.json": "", "other/metadata.db": ""}
+        for path, text in {**kept, "broken/opts.json": ""}.items():
+            path = os.path.join(folder, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+        subprocess.run(get(name, "ExecStart").replace(
+            "/var/lib/docker/volumes", folder).split(), check=True,
+            stdout=subprocess.DEVNULL)
+        there = {os.path.relpath(os.path.join(at, file), folder)
+                 for at, _, files in os.walk(folder) for file in files}
+        if there != set(kept):
+            yield f"{name} leaves {sorted(there)}, not {sorted(kept)}"
+
+
 check("all that the target needs is started", not_started())
 check("names of ours exist", unknown_names())
 check("nothing waits for itself", no_order())
@@ -234,5 +260,6 @@ check("the broker is stopped after the workers", broker_goes_early())
 check("a stop waits for workers and broker", stop_is_early())
 check("who uses the database migrates it, beside the others", not_migrated())
 check("what runs at a stop has its time", stop_times())
+check("what keeps Docker from starting is mended before", volumes_not_mended())
 check("weights compare with the containers'", weights())
 finish()

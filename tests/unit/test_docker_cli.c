@@ -26,6 +26,7 @@ main(void)
 	check_rates("Docker version 28.0.0, build f9ced58", false);
 	check_rates("podman version 4.3.1", false);
 	check_rates("version 26", false);
+	check_rates("version 99999999999999999999.1.1", false);
 	check_rates("", false);
 	return tap_done();
 }
