@@ -32,7 +32,7 @@ struct api_app {
 	struct tokens tokens; /* path NULL: nobody is asked for one */
 	struct limits limits;
 	unsigned char owner[TOKENS_HASH_LEN]; /* its token; zeros: none */
-	int seat; /* the cell that its token may have; -1 and less: none */
+	int slot; /* the cell that its token may have; -1 and less: none */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 	struct eval_terms eval_terms;
 };

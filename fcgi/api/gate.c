@@ -79,12 +79,12 @@ is_within(struct api_app *app, struct http_request *req,
 		return refuse_more(req, seconds,
 		    "This token's requests of a minute are used up");
 	if (use == GATE_CELL)
-		app->seat = limits_take_seat(&app->limits, token, LIMITS_CELL,
+		app->slot = limits_take_slot(&app->limits, token, LIMITS_CELL,
 		    config->api_cells + config->api_sessions);
 	else if (use == GATE_COMMAND)
-		app->seat = limits_take_seat(&app->limits, token,
+		app->slot = limits_take_slot(&app->limits, token,
 		    LIMITS_COMMAND, config->api_sessions);
-	if (app->seat != -1)
+	if (app->slot != -1)
 		return true;
 	return refuse_more(req, 1,
 	    use == GATE_CELL ?
@@ -110,7 +110,7 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 {
 	const struct token *token;
 
-	app->seat = LIMITS_NONE;
+	app->slot = LIMITS_NONE;
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
@@ -126,9 +126,9 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 void
 gate_leave(struct api_app *app)
 {
-	if (app->seat >= 0)
-		(void)close(app->seat);
-	app->seat = LIMITS_NONE;
+	if (app->slot >= 0)
+		(void)close(app->slot);
+	app->slot = LIMITS_NONE;
 }
 
 bool

@@ -20,7 +20,7 @@ enum gate_use {
 	GATE_COMMAND, /* it is a command in a session */
 };
 
-/* True: it may go on, app->owner and app->seat are set, and gate_leave() ends
+/* True: it may go on, app->owner and app->slot are set, and gate_leave() ends
  * it.  False: it was answered. */
 bool gate_enter(struct api_app *app, struct http_request *req,
     enum gate_use use);

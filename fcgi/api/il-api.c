@@ -139,7 +139,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 		return -1;
 	}
 	app->sessions = config_state_path(config, "sessions");
-	keeper_sweep(app->sessions);
+	session_holder_sweep(app->sessions);
 	app->master = getpid();
 	app->lease_socket = config_state_path(config, SOCKET_BROKER_API);
 	name_interpreters(app);

@@ -16,8 +16,8 @@
  * is always found when a new one needs its place. */
 #define PLACES 4096
 #define MINUTE_US INT64_C(60000000)
-/* A token's seats are bytes of the file, one beside the other. */
-#define SEAT_BITS 20
+/* A token's slots are bytes of the file, one beside the other. */
+#define SLOT_BITS 20
 #define KEY_BITS 40
 
 /*
@@ -54,14 +54,14 @@ limits_open(struct limits *limits, struct err *err)
 {
 	void *memory;
 
-	limits->seats = memfd_create("seats", MFD_CLOEXEC);
-	if (limits->seats < 0)
+	limits->slots = memfd_create("slots", MFD_CLOEXEC);
+	if (limits->slots < 0)
 		return err_system(err, "memfd_create");
 	memory = mmap(NULL, PLACES * sizeof(*limits->rates),
 	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED) {
 		(void)err_system(err, "memory for limits");
-		(void)close(limits->seats);
+		(void)close(limits->slots);
 		return -1;
 	}
 	limits->rates = memory;
@@ -74,7 +74,7 @@ limits_close(struct limits *limits)
 	if (limits->rates == NULL)
 		return;
 	(void)munmap(limits->rates, PLACES * sizeof(*limits->rates));
-	(void)close(limits->seats);
+	(void)close(limits->slots);
 	limits->rates = NULL;
 }
 
@@ -143,10 +143,10 @@ limits_would(struct limits *limits, const struct token *token, int64_t now_ms)
 	return move_rate(limits, token, now_ms, false);
 }
 
-/* ---- seats ---- */
+/* ---- slots ---- */
 
 int
-limits_take_seat(const struct limits *limits, const struct token *token,
+limits_take_slot(const struct limits *limits, const struct token *token,
     enum limits_kind kind, int64_t most)
 {
 	uint64_t key = (key_of(token) & ((UINT64_C(1) << KEY_BITS) - 1)) |
@@ -156,8 +156,8 @@ limits_take_seat(const struct limits *limits, const struct token *token,
 
 	if (token->cells == 0 || token->cells >= most)
 		return LIMITS_NONE;
-	/* Locks belong to an open file: each seat needs one of its own. */
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", limits->seats);
+	/* Locks belong to an open file: each slot needs one of its own. */
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", limits->slots);
 	fd = open(name, O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		log_err("open %s: %m", name);
@@ -166,7 +166,7 @@ limits_take_seat(const struct limits *limits, const struct token *token,
 	for (int64_t i = 0; i < token->cells; i++) {
 		struct flock lock = { .l_type = F_WRLCK,
 			.l_whence = SEEK_SET,
-			.l_start = (off_t)(key << SEAT_BITS) + i,
+			.l_start = (off_t)(key << SLOT_BITS) + i,
 			.l_len = 1 };
 
 		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)

@@ -9,13 +9,13 @@ struct token;
 /*
  * What each bearer token may have, counted over all processes of il-api that
  * are forked after limits_open().  Nothing here can be left behind by a process
- * that is killed: a seat is a lock that the kernel takes back with the last
+ * that is killed: a slot is a lock that the kernel takes back with the last
  * descriptor of it, and a rate is one number, changed in one step.
  */
 struct limits_rate;
 
 struct limits {
-	int seats; /* a file of nothing but locks */
+	int slots; /* a file of nothing but locks */
 	struct limits_rate *rates;
 };
 
@@ -40,10 +40,10 @@ enum limits_kind {
 	LIMITS_COMMAND, /* in sessions: a process of il-api each */
 };
 
-/* One of token->cells seats, as a descriptor: it is free again when that, and
+/* One of token->cells slots, as a descriptor: it is free again when that, and
  * all copies of it, are closed.  -1: all are taken.  LIMITS_NONE: the token has
  * no limit below most, which is as many as there can be. */
-int limits_take_seat(const struct limits *limits, const struct token *token,
+int limits_take_slot(const struct limits *limits, const struct token *token,
     enum limits_kind kind, int64_t most);
 
 #endif

@@ -233,7 +233,7 @@ dispatch(struct api_app *app, struct http_request *req,
 		use = GATE_GLANCE; /* nothing will run */
 	if (!gate_enter(app, req, use))
 		return;
-	/* What it holds up are processes of its own kind, and its seat. */
+	/* What it holds up are processes of its own kind, and its slot. */
 	if (use == GATE_CELL || use == GATE_COMMAND)
 		http_allow_slow_reader(req, READER_MS);
 	if (req->gate)

@@ -48,8 +48,8 @@ struct question {
 	unsigned char owner[TOKENS_HASH_LEN];
 };
 
-struct keeper {
-	const struct keeper_spec *spec;
+struct session_holder {
+	const struct session_holder_spec *spec;
 	int cell_fd;
 	int broker_fd;
 	int listen_fd;
@@ -64,10 +64,10 @@ socket_path(struct buf *path, const char *folder, const char *id)
 	buf_addf(path, "%s/%s", folder, id);
 }
 
-/* ---- the keeper's process ---- */
+/* ---- the holder's process ---- */
 
 static void
-end_session(const struct keeper *k)
+end_session(const struct session_holder *k)
 {
 	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
 
@@ -89,7 +89,7 @@ tell(int fd, char message)
 /* The cell is gone, or the lease: who has the cell is told why, as the broker
  * tells us. */
 static void
-end_lost(const struct keeper *k)
+end_lost(const struct session_holder *k)
 {
 	struct frame frame;
 	struct err err;
@@ -105,7 +105,7 @@ end_lost(const struct keeper *k)
 }
 
 static void
-lend_to_next(struct keeper *k)
+lend_to_next(struct session_holder *k)
 {
 	static const char message = LENT;
 	struct err err;
@@ -127,7 +127,7 @@ lend_to_next(struct keeper *k)
 /* Only programs of ours reach the socket; what makes no sense is dropped, and
  * so is whoever the session does not belong to. */
 static void
-take_connection(struct keeper *k)
+take_connection(struct session_holder *k)
 {
 	int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	struct question question;
@@ -156,7 +156,7 @@ take_connection(struct keeper *k)
 
 /* Who had the cell is done with it, or has broken off in the middle. */
 static void
-take_back(struct keeper *k)
+take_back(struct session_holder *k)
 {
 	char message = 0;
 	struct err err;
@@ -170,7 +170,7 @@ take_back(struct keeper *k)
 
 /* Who waits has nothing to say but that it does not any more. */
 static void
-drop_gone(struct keeper *k, const struct pollfd *waiting)
+drop_gone(struct session_holder *k, const struct pollfd *waiting)
 {
 	int count = k->waiting_count;
 
@@ -184,7 +184,7 @@ drop_gone(struct keeper *k, const struct pollfd *waiting)
 }
 
 static void
-keep(struct keeper *k)
+keep(struct session_holder *k)
 {
 	for (;;) {
 		struct pollfd p[4 + WAITING_MAX] = {
@@ -223,12 +223,12 @@ compare_fds(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* All but standard error and what the keeper needs: above all the client's
+/* All but standard error and what the holder needs: above all the client's
  * connection. */
 static void
-close_others(const struct keeper *k, int start_fd)
+close_others(const struct session_holder *k, int start_fd)
 {
-	int kept[] = { k->cell_fd, k->broker_fd, k->listen_fd, k->spec->seat,
+	int kept[] = { k->cell_fd, k->broker_fd, k->listen_fd, k->spec->slot,
 		start_fd };
 	const int count = sizeof(kept) / sizeof(kept[0]);
 	unsigned int from = 3;
@@ -247,7 +247,7 @@ close_others(const struct keeper *k, int start_fd)
 
 /* start_fd: at its end the process between us and the master is gone. */
 static void
-become_keeper(struct keeper *k, int start_fd)
+become_holder(struct session_holder *k, int start_fd)
 {
 	char byte;
 
@@ -264,7 +264,7 @@ become_keeper(struct keeper *k, int start_fd)
 
 /* Its parent ends at once, so that the master inherits it. */
 static int
-start_process(struct keeper *k, struct err *err)
+start_process(struct session_holder *k, struct err *err)
 {
 	int status = -1;
 	int start[2];
@@ -277,7 +277,7 @@ start_process(struct keeper *k, struct err *err)
 		(void)close(start[1]);
 		pid = fork();
 		if (pid == 0)
-			become_keeper(k, start[0]);
+			become_holder(k, start[0]);
 		_exit(pid < 0);
 	}
 	(void)close(start[0]);
@@ -293,11 +293,11 @@ start_process(struct keeper *k, struct err *err)
 }
 
 int
-keeper_start(const struct keeper_spec *spec, struct lease *lease,
-    struct err *err)
+session_holder_start(const struct session_holder_spec *spec,
+    struct lease *lease, struct err *err)
 {
 	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
-	struct keeper k = { .spec = spec,
+	struct session_holder k = { .spec = spec,
 		.cell_fd = lease->cell_fd,
 		.broker_fd = lease->broker_fd,
 		.lent = -1 };
@@ -319,7 +319,7 @@ keeper_start(const struct keeper_spec *spec, struct lease *lease,
 }
 
 void
-keeper_sweep(const char *folder)
+session_holder_sweep(const char *folder)
 {
 	DIR *dir = opendir(folder);
 	const struct dirent *entry;
@@ -352,8 +352,9 @@ ask(const char *folder, const char *id, const unsigned char *owner,
 }
 
 int
-keeper_borrow(const char *folder, const char *id, const unsigned char *owner,
-    const struct pollfd *unless, int *cell_fd, int wait_ms, struct err *err)
+session_holder_borrow(const char *folder, const char *id,
+    const unsigned char *owner, const struct pollfd *unless, int *cell_fd,
+    int wait_ms, struct err *err)
 {
 	auto_close int fd = ask(folder, id, owner, BORROW, err);
 	int64_t deadline = clock_monotonic_ms() + wait_ms;
@@ -381,7 +382,7 @@ keeper_borrow(const char *folder, const char *id, const unsigned char *owner,
 }
 
 void
-keeper_return(int connection)
+session_holder_return(int connection)
 {
 	static const char message = RETURNED;
 	struct err err;
@@ -392,8 +393,8 @@ keeper_return(int connection)
 }
 
 int
-keeper_end(const char *folder, const char *id, const unsigned char *owner,
-    struct err *err)
+session_holder_end(const char *folder, const char *id,
+    const unsigned char *owner, struct err *err)
 {
 	auto_close int fd = ask(folder, id, owner, END, err);
 	char message = 0;

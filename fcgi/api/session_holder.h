@@ -19,37 +19,37 @@ struct pollfd;
  * which it belongs.  To whoever comes with another token than made it, it is
  * not there.
  */
-#define KEEPER_ID_LEN 32
+#define SESSION_ID_LEN 32
 
-struct keeper_spec {
+struct session_holder_spec {
 	const char *folder; /* STATE/sessions */
 	const char *id;
 	int64_t until_ms; /* monotonic */
 	pid_t master;
 	struct metrics *metrics;
 	const unsigned char *owner; /* TOKENS_HASH_LEN bytes; so below */
-	int seat; /* a descriptor to hold as long as it lasts; negative: none */
+	int slot; /* a descriptor to hold as long as it lasts; negative: none */
 };
 
-/* Hand the lease over to a new keeper.  After 0 it is the keeper's alone. */
-int keeper_start(const struct keeper_spec *spec, struct lease *lease,
-    struct err *err);
+/* Hand the lease over to a new holder.  After 0 it is the holder's alone. */
+int session_holder_start(const struct session_holder_spec *spec,
+    struct lease *lease, struct err *err);
 
-/* At the start: remove the sockets of keepers that died with their master. */
-void keeper_sweep(const char *folder);
+/* At the start: remove the sockets of holders that died with their master. */
+void session_holder_sweep(const char *folder);
 
-/* Borrow the cell: a connection to the keeper, and the cell's descriptor; wait
+/* Borrow the cell: a connection to the holder, and the cell's descriptor; wait
  * at most wait_ms for those who are before us, or until *unless (NULL: nothing)
  * happens.  -1 with ERR_NOT_FOUND: there is no such session; with ERR_TIMEOUT:
  * its cell was not to be had, or too many wait for it. */
-int keeper_borrow(const char *folder, const char *id,
+int session_holder_borrow(const char *folder, const char *id,
     const unsigned char *owner, const struct pollfd *unless, int *cell_fd,
     int wait_ms, struct err *err);
 /* Give it back, between two requests to the cell; closing the connection alone
  * ends the session. */
-void keeper_return(int connection);
+void session_holder_return(int connection);
 /* End the session; returns when it has ended.  ERR_NOT_FOUND as above. */
-int keeper_end(const char *folder, const char *id, const unsigned char *owner,
-    struct err *err);
+int session_holder_end(const char *folder, const char *id,
+    const unsigned char *owner, struct err *err);
 
 #endif

@@ -51,8 +51,8 @@ digits_of(const char *id)
 	size_t prefix = strlen(PREFIX);
 
 	if (strncmp(id, PREFIX, prefix) != 0 ||
-	    strlen(id) != prefix + KEEPER_ID_LEN ||
-	    strspn(id + prefix, "0123456789abcdef") != KEEPER_ID_LEN)
+	    strlen(id) != prefix + SESSION_ID_LEN ||
+	    strspn(id + prefix, "0123456789abcdef") != SESSION_ID_LEN)
 		return NULL;
 	return id + prefix;
 }
@@ -60,9 +60,9 @@ digits_of(const char *id)
 /* ---- creating ---- */
 
 static void
-make_id(char id[KEEPER_ID_LEN + 1])
+make_id(char id[SESSION_ID_LEN + 1])
 {
-	unsigned char bytes[KEEPER_ID_LEN / 2];
+	unsigned char bytes[SESSION_ID_LEN / 2];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
 		log_fatal(1, "getrandom: %m");
@@ -110,25 +110,25 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 	return false;
 }
 
-/* The lease becomes the keeper's. */
+/* The lease becomes the holder's. */
 static void
 begin_session(struct api_app *app, struct http_request *req,
     struct lease *lease, int64_t ttl_ms)
 {
 	auto_buf struct buf body = BUF_INIT(1024);
-	char digits[KEEPER_ID_LEN + 1];
-	char id[sizeof(PREFIX) + KEEPER_ID_LEN];
-	struct keeper_spec spec = { .folder = app->sessions,
+	char digits[SESSION_ID_LEN + 1];
+	char id[sizeof(PREFIX) + SESSION_ID_LEN];
+	struct session_holder_spec spec = { .folder = app->sessions,
 		.id = digits,
 		.until_ms = clock_monotonic_ms() + ttl_ms,
 		.master = app->master,
 		.metrics = &app->metrics,
 		.owner = app->owner,
-		.seat = app->seat };
+		.slot = app->slot };
 	struct err err;
 
 	make_id(digits);
-	if (keeper_start(&spec, lease, &err) != 0) {
+	if (session_holder_start(&spec, lease, &err) != 0) {
 		log_err("session: %s", err.text);
 		reply_failed(req);
 		return;
@@ -205,7 +205,7 @@ api_session_delete(struct api_app *app, struct http_request *req,
 	struct err err;
 
 	if (digits == NULL ||
-	    keeper_end(app->sessions, digits, app->owner, &err) != 0)
+	    session_holder_end(app->sessions, digits, app->owner, &err) != 0)
 		refuse_session(req, id);
 	else
 		http_answer(req, 204, NULL, NULL, "", 0);
@@ -276,7 +276,7 @@ run_command(struct api_app *app, struct http_request *req, int connection,
 	api_run_in(&run, app, req, cell_fd, connection, &request, take_output,
 	    &command);
 	if (run.end == API_RESULT && !run.lost)
-		keeper_return(connection);
+		session_holder_return(connection);
 	else
 		(void)close(connection); /* which ends the session */
 	answer_command(req, &run, &command);
@@ -307,8 +307,8 @@ api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 	}
 	connection = digits == NULL ?
 	    -1 :
-	    keeper_borrow(app->sessions, digits, app->owner, &gone, &cell_fd,
-		BORROW_MS, &err);
+	    session_holder_borrow(app->sessions, digits, app->owner, &gone,
+		&cell_fd, BORROW_MS, &err);
 	if (connection >= 0) {
 		run_command(app, req, connection, cell_fd, &bash);
 		(void)close(cell_fd);

@@ -15,8 +15,8 @@
 
 /* A button or an editor that was pressed, with what it refers to.  The view is
  * the invoker's own and of the action's kind. */
-struct press {
-	const struct desk *desk;
+struct action_call {
+	const struct context *context;
 	const struct interaction *in;
 	const struct view *view;
 	struct job *job; /* initialised; answer and view_id are set */
@@ -27,20 +27,20 @@ struct action {
 	const char *name;
 	enum interaction_type type;
 	enum view_kind view;
-	void (*press)(const struct press *press);
+	void (*run)(const struct action_call *call);
 };
 
 static void
-queue(const struct press *p)
+queue(const struct action_call *p)
 {
 	struct sandbox sandbox;
 
-	if (submit_sandbox(p->desk, p->in, &sandbox, p->reply))
-		submit_job(p->desk, p->in, p->job, p->reply);
+	if (submit_sandbox(p->context, p->in, &sandbox, p->reply))
+		submit_job(p->context, p->in, p->job, p->reply);
 }
 
 static void
-press_look(const struct press *p, int64_t step)
+action_look(const struct action_call *p, int64_t step)
 {
 	int64_t page = p->view->page + step;
 
@@ -51,34 +51,34 @@ press_look(const struct press *p, int64_t step)
 }
 
 static void
-press_look_previous(const struct press *p)
+action_look_previous(const struct action_call *p)
 {
-	press_look(p, -1);
+	action_look(p, -1);
 }
 
 static void
-press_look_next(const struct press *p)
+action_look_next(const struct action_call *p)
 {
-	press_look(p, 1);
+	action_look(p, 1);
 }
 
 static void
-press_delete_yes(const struct press *p)
+action_delete_yes(const struct action_call *p)
 {
 	struct sandbox sandbox;
 
-	if (!submit_sandbox(p->desk, p->in, &sandbox, p->reply))
+	if (!submit_sandbox(p->context, p->in, &sandbox, p->reply))
 		return;
 	if (strcmp(sandbox.id, p->view->path) != 0) {
 		submit_refuse(p->in, TEXT_GONE, "", "gone", p->reply);
 		return;
 	}
 	p->job->kind = JOB_DELETE;
-	submit_job(p->desk, p->in, p->job, p->reply);
+	submit_job(p->context, p->in, p->job, p->reply);
 }
 
 static void
-press_delete_no(const struct press *p)
+action_delete_no(const struct action_call *p)
 {
 	reply_set(p->reply,
 	    answer_update(text_get(p->in->locale, TEXT_DELETE_KEPT)), "kept");
@@ -86,7 +86,8 @@ press_delete_no(const struct press *p)
 
 /* The text of an editor's input; a missing one is empty.  False: refused. */
 static bool
-take_input(const struct press *p, const char *name, size_t max, char **slot)
+take_input(const struct action_call *p, const char *name, size_t max,
+    char **slot)
 {
 	const struct interaction_value *value = interaction_value(p->in, name);
 
@@ -105,7 +106,7 @@ take_input(const struct press *p, const char *name, size_t max, char **slot)
 }
 
 static void
-press_py(const struct press *p)
+action_py(const struct action_call *p)
 {
 	struct job *job = p->job;
 
@@ -124,7 +125,7 @@ press_py(const struct press *p)
 }
 
 static void
-press_write(const struct press *p)
+action_write(const struct action_call *p)
 {
 	struct job *job = p->job;
 
@@ -137,12 +138,12 @@ press_write(const struct press *p)
 }
 
 static const struct action actions[] = {
-	{ "look-prev", INTERACTION_COMPONENT, VIEW_LOOK, press_look_previous },
-	{ "look-next", INTERACTION_COMPONENT, VIEW_LOOK, press_look_next },
-	{ "delete-yes", INTERACTION_COMPONENT, VIEW_DELETE, press_delete_yes },
-	{ "delete-no", INTERACTION_COMPONENT, VIEW_DELETE, press_delete_no },
-	{ "py", INTERACTION_MODAL, VIEW_PY, press_py },
-	{ "write", INTERACTION_MODAL, VIEW_WRITE, press_write },
+	{ "look-prev", INTERACTION_COMPONENT, VIEW_LOOK, action_look_previous },
+	{ "look-next", INTERACTION_COMPONENT, VIEW_LOOK, action_look_next },
+	{ "delete-yes", INTERACTION_COMPONENT, VIEW_DELETE, action_delete_yes },
+	{ "delete-no", INTERACTION_COMPONENT, VIEW_DELETE, action_delete_no },
+	{ "py", INTERACTION_MODAL, VIEW_PY, action_py },
+	{ "write", INTERACTION_MODAL, VIEW_WRITE, action_write },
 };
 
 /* "<action>:<view id>".  NULL: not one of ours. */
@@ -164,11 +165,11 @@ find_action(const struct interaction *in, int64_t *view_id)
 
 /* The view, if it is there, of the right kind and the invoker's own. */
 static bool
-find_view(const struct desk *desk, const struct interaction *in,
+find_view(const struct context *context, const struct interaction *in,
     const struct action *action, int64_t id, struct view *view,
     struct reply *reply)
 {
-	int found = view_find(desk->db, id, view, &reply->err);
+	int found = view_find(context->db, id, view, &reply->err);
 
 	if (found < 0)
 		submit_fault(in, "database", reply);
@@ -182,7 +183,7 @@ find_view(const struct desk *desk, const struct interaction *in,
 }
 
 void
-route_press(const struct desk *desk, const struct interaction *in,
+route_action(const struct context *context, const struct interaction *in,
     struct reply *reply)
 {
 	struct view view = { .id = 0 };
@@ -195,11 +196,11 @@ route_press(const struct desk *desk, const struct interaction *in,
 		    reply);
 		return;
 	}
-	if (!find_view(desk, in, action, view_id, &view, reply))
+	if (!find_view(context, in, action, view_id, &view, reply))
 		return;
 	submit_init(&job);
 	job.answer = ANSWER_DEFERRED_UPDATE;
 	job.view_id = view.id;
-	action->press(&(struct press){ desk, in, &view, &job, reply });
+	action->run(&(struct action_call){ context, in, &view, &job, reply });
 	job_release(&job);
 }

@@ -323,7 +323,7 @@ front_take(void *arg, struct http_request *req, size_t index)
 static void
 decide(struct front *front, struct front_case *c)
 {
-	struct desk desk = {
+	struct context context = {
 		.db = front->db,
 		.config = front->config,
 		.received_ms = c->received_ms,
@@ -332,7 +332,7 @@ decide(struct front *front, struct front_case *c)
 	if (is_late(c))
 		submit_late(&c->reply);
 	else
-		route(&desk, &c->in, &c->reply);
+		route(&context, &c->in, &c->reply);
 }
 
 /* Nothing of it is in the database: who was promised something is told. */

@@ -39,9 +39,9 @@ struct command {
 	enum job_kind kind;
 	bool needs_sandbox;
 	/* What to do instead of queueing the job; true: the reply is made. */
-	bool (*instead)(const struct desk *desk, const struct interaction *in,
-	    struct job *job, const struct sandbox *sandbox,
-	    struct reply *reply);
+	bool (*instead)(const struct context *context,
+	    const struct interaction *in, struct job *job,
+	    const struct sandbox *sandbox, struct reply *reply);
 	struct option_rule options[OPTIONS_MAX];
 };
 
@@ -49,7 +49,7 @@ struct command {
 
 /* Without code and file the first answer is an editor. */
 static bool
-py_instead(const struct desk *desk, const struct interaction *in,
+py_instead(const struct context *context, const struct interaction *in,
     struct job *job, const struct sandbox *sandbox, struct reply *reply)
 {
 	struct view view = { .kind = VIEW_PY, .share = job->share };
@@ -67,7 +67,7 @@ py_instead(const struct desk *desk, const struct interaction *in,
 		submit_refuse(in, TEXT_TOO_LONG, "stdin", "too-long", reply);
 		return true;
 	}
-	if (submit_view(desk, in, &view, reply))
+	if (submit_view(context, in, &view, reply))
 		reply_set(reply, answer_editor(in->locale, view.id, job->input),
 		    "editor");
 	return true;
@@ -76,10 +76,10 @@ py_instead(const struct desk *desk, const struct interaction *in,
 /* Without content a worker opens the editor, filled with what the file holds:
  * only a cell may read it. */
 static bool
-write_instead(const struct desk *desk, const struct interaction *in,
+write_instead(const struct context *context, const struct interaction *in,
     struct job *job, const struct sandbox *sandbox, struct reply *reply)
 {
-	(void)desk;
+	(void)context;
 	(void)in;
 	(void)sandbox;
 	(void)reply;
@@ -92,14 +92,14 @@ write_instead(const struct desk *desk, const struct interaction *in,
 
 /* Ask first.  The question is about this sandbox and no later one. */
 static bool
-delete_instead(const struct desk *desk, const struct interaction *in,
+delete_instead(const struct context *context, const struct interaction *in,
     struct job *job, const struct sandbox *sandbox, struct reply *reply)
 {
 	struct view view = { .kind = VIEW_DELETE };
 
 	(void)job;
 	memcpy(view.path, sandbox->id, sizeof(sandbox->id));
-	if (submit_view(desk, in, &view, reply))
+	if (submit_view(context, in, &view, reply))
 		reply_set(reply, answer_delete_question(in->locale, view.id),
 		    "question");
 	return true;
@@ -277,7 +277,7 @@ take_options(const struct interaction *in, const struct command *command,
 }
 
 static void
-route_command(const struct desk *desk, const struct interaction *in,
+route_command(const struct context *context, const struct interaction *in,
     struct job *job, struct reply *reply)
 {
 	const struct command *command = find_command(in);
@@ -294,16 +294,16 @@ route_command(const struct desk *desk, const struct interaction *in,
 	if (!take_options(in, command, job, reply))
 		return;
 	if (command->needs_sandbox &&
-	    !submit_sandbox(desk, in, &sandbox, reply))
+	    !submit_sandbox(context, in, &sandbox, reply))
 		return;
 	if (command->instead != NULL &&
-	    command->instead(desk, in, job, &sandbox, reply))
+	    command->instead(context, in, job, &sandbox, reply))
 		return;
-	submit_job(desk, in, job, reply);
+	submit_job(context, in, job, reply);
 }
 
 void
-route(const struct desk *desk, const struct interaction *in,
+route(const struct context *context, const struct interaction *in,
     struct reply *reply)
 {
 	struct job job;
@@ -312,15 +312,15 @@ route(const struct desk *desk, const struct interaction *in,
 		reply_set(reply, answer_no_choices(), "no-choices");
 		return;
 	}
-	if (desk->db == NULL) {
+	if (context->db == NULL) {
 		submit_fault(in, "no-database", reply);
 		return;
 	}
 	if (in->type != INTERACTION_COMMAND) {
-		route_press(desk, in, reply);
+		route_action(context, in, reply);
 		return;
 	}
 	submit_init(&job);
-	route_command(desk, in, &job, reply);
+	route_command(context, in, &job, reply);
 	job_release(&job);
 }

@@ -1,7 +1,7 @@
 #ifndef ROUTE_H
 #define ROUTE_H
 
-struct desk;
+struct context;
 struct interaction;
 struct reply;
 
@@ -9,10 +9,10 @@ struct reply;
  * From an interaction (not a PING) to its answer: two tables, one of slash
  * commands in route.c and one of buttons and editors in actions.c.
  */
-void route(const struct desk *desk, const struct interaction *in,
+void route(const struct context *context, const struct interaction *in,
     struct reply *reply);
 /* Of these the message components and modals. */
-void route_press(const struct desk *desk, const struct interaction *in,
+void route_action(const struct context *context, const struct interaction *in,
     struct reply *reply);
 
 /* Bounds, in bytes, of what people may send; everything longer is refused with

@@ -12,7 +12,7 @@ struct err;
 /*
  * What the processes of il-fcgi know of each other, in memory that they share:
  * which interactions were seen, who has requests in hand, and the wake-ups that
- * are held back.  In a crowd the workers wait until all have their answer, or
+ * are held back.  In a batch the workers wait until all have their answer, or
  * for a moment: what they start then, containers at worst, takes the processors
  * from it.  Any of them may be killed at any moment.
  */

@@ -66,10 +66,11 @@ submit_late(struct reply *reply)
 }
 
 bool
-submit_sandbox(const struct desk *desk, const struct interaction *in,
+submit_sandbox(const struct context *context, const struct interaction *in,
     struct sandbox *sandbox, struct reply *reply)
 {
-	int found = sandbox_find(desk->db, in->user_id, sandbox, &reply->err);
+	int found = sandbox_find(context->db, in->user_id, sandbox,
+	    &reply->err);
 	bool due;
 
 	if (found < 0) {
@@ -85,7 +86,7 @@ submit_sandbox(const struct desk *desk, const struct interaction *in,
 		return false;
 	}
 	due = !sandbox->pinned &&
-	    sandbox->expires_at <= desk->received_ms / 1000;
+	    sandbox->expires_at <= context->received_ms / 1000;
 	if (sandbox->state != SANDBOX_ACTIVE || due) {
 		refuse_with_number(in, TEXT_EXPIRED, sandbox->expires_at,
 		    "expired", reply);
@@ -95,12 +96,12 @@ submit_sandbox(const struct desk *desk, const struct interaction *in,
 }
 
 bool
-submit_view(const struct desk *desk, const struct interaction *in,
+submit_view(const struct context *context, const struct interaction *in,
     struct view *view, struct reply *reply)
 {
 	view->user_id = in->user_id;
-	view->created_ms = desk->received_ms;
-	if (view_insert(desk->db, view, &reply->err) == 0) {
+	view->created_ms = context->received_ms;
+	if (view_insert(context->db, view, &reply->err) == 0) {
 		reply->pledged = true;
 		return true;
 	}
@@ -130,12 +131,13 @@ submit_init(struct job *job)
 }
 
 static void
-job_fill(struct job *job, const struct desk *desk, const struct interaction *in)
+job_fill(struct job *job, const struct context *context,
+    const struct interaction *in)
 {
 	job->interaction_id = in->id;
 	job->application_id = in->application_id;
 	job->user_id = in->user_id;
-	job->received_ms = desk->received_ms;
+	job->received_ms = context->received_ms;
 	job->attachment_limit = in->attachment_limit;
 	job->may_attach = in->may_attach;
 	submit_copy(&job->token, in->token);
@@ -161,17 +163,17 @@ reply_first(const struct job *job, struct reply *reply)
 }
 
 void
-submit_job(const struct desk *desk, const struct interaction *in,
+submit_job(const struct context *context, const struct interaction *in,
     struct job *job, struct reply *reply)
 {
 	struct job_limits limits = {
-		.queue_max = desk->config->queue_max,
-		.user_rate = desk->config->user_rate,
-		.until_ms = desk->received_ms + SUBMIT_WITHIN_MS,
+		.queue_max = context->config->queue_max,
+		.user_rate = context->config->user_rate,
+		.until_ms = context->received_ms + SUBMIT_WITHIN_MS,
 	};
 
-	job_fill(job, desk, in);
-	switch (job_insert(desk->db, job, &limits, &reply->err)) {
+	job_fill(job, context, in);
+	switch (job_insert(context->db, job, &limits, &reply->err)) {
 	case JOB_INSERTED:
 		reply->job_id = job->id;
 		reply->pledged = true;

@@ -16,7 +16,7 @@ struct sandbox;
 struct view;
 
 /* What an interaction is decided with; all borrowed. */
-struct desk {
+struct context {
 	struct db *db; /* NULL: the database does not open just now */
 	const struct config *config;
 	int64_t received_ms; /* wall clock; by nginx, where it says so */
@@ -50,10 +50,10 @@ void submit_fault(const struct interaction *in, const char *outcome,
     struct reply *reply);
 
 /* The invoker's sandbox, if it can be used.  False: the reply says why not. */
-bool submit_sandbox(const struct desk *desk, const struct interaction *in,
+bool submit_sandbox(const struct context *context, const struct interaction *in,
     struct sandbox *sandbox, struct reply *reply);
 /* Make a view of the invoker's.  False: the reply says that it failed. */
-bool submit_view(const struct desk *desk, const struct interaction *in,
+bool submit_view(const struct context *context, const struct interaction *in,
     struct view *view, struct reply *reply);
 
 /* A new job whose strings are all "" (job_init() leaves them NULL); release it
@@ -61,7 +61,7 @@ bool submit_view(const struct desk *desk, const struct interaction *in,
 void submit_init(struct job *job);
 /* Commit the job and answer as job->answer and job->share say.  What all jobs
  * take from the interaction is filled in here. */
-void submit_job(const struct desk *desk, const struct interaction *in,
+void submit_job(const struct context *context, const struct interaction *in,
     struct job *job, struct reply *reply);
 
 /* Put a copy of the text into a string of a job. */

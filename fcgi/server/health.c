@@ -51,7 +51,8 @@ gather_broker(const struct config *config, struct health *health)
 	memcpy(health->image_name, status.image_name,
 	    sizeof(health->image_name));
 	memcpy(health->python, status.python, sizeof(health->python));
-	memcpy(health->hindrance, status.hindrance, sizeof(health->hindrance));
+	memcpy(health->isolation_reason, status.isolation_reason,
+	    sizeof(health->isolation_reason));
 	health->isolation = isolation_name(status.isolation);
 	health->cells = status.cells;
 	health->leased = status.leased;
@@ -132,13 +133,14 @@ health_details(const struct health *h)
 	    "version", INLINE_VERSION, "broker", h->broker, "docker", h->docker,
 	    "image", h->image, "database", h->database, "image_name",
 	    h->image_name, "python", h->python[0] == '\0' ? NULL : h->python,
-	    "isolation", h->isolation, "hindrance",
-	    h->hindrance[0] == '\0' ? NULL : h->hindrance, "cells", "running",
-	    (json_int_t)h->cells, "leased", (json_int_t)h->leased, "starting",
-	    (json_int_t)h->starting, "waiting", (json_int_t)h->waiting, "jobs",
-	    "queued", (json_int_t)h->queued, "running", (json_int_t)h->running,
-	    "untold", (json_int_t)h->untold, "oldest_ms",
-	    (json_int_t)h->oldest_ms, "age_ms",
+	    "isolation", h->isolation, "isolation_reason",
+	    h->isolation_reason[0] == '\0' ? NULL : h->isolation_reason,
+	    "cells", "running", (json_int_t)h->cells, "leased",
+	    (json_int_t)h->leased, "starting", (json_int_t)h->starting,
+	    "waiting", (json_int_t)h->waiting, "jobs", "queued",
+	    (json_int_t)h->queued, "running", (json_int_t)h->running, "untold",
+	    (json_int_t)h->untold, "oldest_ms", (json_int_t)h->oldest_ms,
+	    "age_ms",
 	    h->jobs_age_ms < 0 ? json_null() :
 				 json_integer((json_int_t)h->jobs_age_ms),
 	    "free_bytes", (json_int_t)h->free_bytes, "docker_age_ms",

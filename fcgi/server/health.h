@@ -24,7 +24,7 @@ struct health {
 	/* Of the APIs' runs: "run", "cell", NULL while no cell has told yet;
 	 * and why it is no more. */
 	const char *isolation;
-	char hindrance[128];
+	char isolation_reason[128];
 	int64_t cells; /* containers that run */
 	int64_t leased;
 	int64_t starting;

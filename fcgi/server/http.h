@@ -38,7 +38,7 @@ struct http_request {
 	int64_t until_ms; /* that, on the monotonic clock; 0: none */
 	bool hasty;	  /* the timer may run on until http_rest() */
 	bool gate;	  /* nginx asks whether it is to read the body: there is
-		     * none yet, and the answer goes into headers */
+			   * none yet, and the answer goes into headers */
 	FCGX_Request fcgi;
 };
 

@@ -57,7 +57,7 @@ serve_was_passed(int count)
 }
 
 /* Who waits to be answered. */
-struct crowd {
+struct batch {
 	struct http_request *requests;
 	size_t count;
 	size_t most;
@@ -74,29 +74,29 @@ is_readable(int fd)
 }
 
 static void
-crowd_init(struct crowd *crowd, const struct serve_calls *calls, int listen_fd)
+batch_init(struct batch *batch, const struct serve_calls *calls, int listen_fd)
 {
-	crowd->count = 0;
-	crowd->more = false;
-	crowd->listen_fd = listen_fd;
-	crowd->most = calls->settle != NULL ? SERVE_TOGETHER : 1;
-	crowd->requests = xcalloc(crowd->most, sizeof(*crowd->requests));
-	for (size_t i = 0; i < crowd->most; i++) {
-		http_init(&crowd->requests[i], listen_fd);
-		crowd->requests[i].hasty = calls->settle != NULL;
+	batch->count = 0;
+	batch->more = false;
+	batch->listen_fd = listen_fd;
+	batch->most = calls->settle != NULL ? SERVE_TOGETHER : 1;
+	batch->requests = xcalloc(batch->most, sizeof(*batch->requests));
+	for (size_t i = 0; i < batch->most; i++) {
+		http_init(&batch->requests[i], listen_fd);
+		batch->requests[i].hasty = calls->settle != NULL;
 	}
 }
 
 /* Take one.  False: there is none. */
 static bool
-crowd_take(struct crowd *crowd, const struct serve_calls *calls)
+batch_take(struct batch *batch, const struct serve_calls *calls)
 {
-	struct http_request *req = &crowd->requests[crowd->count];
+	struct http_request *req = &batch->requests[batch->count];
 
 	if (!http_accept(req))
 		return false;
-	if (calls->take(calls->arg, req, crowd->count))
-		crowd->count++;
+	if (calls->take(calls->arg, req, batch->count))
+		batch->count++;
 	else
 		http_finish(req);
 	return true;
@@ -104,31 +104,31 @@ crowd_take(struct crowd *crowd, const struct serve_calls *calls)
 
 /* Those that have come are answered together.  False: there were none. */
 static bool
-serve_some(struct crowd *crowd, const struct serve_calls *calls)
+serve_some(struct batch *batch, const struct serve_calls *calls)
 {
 	int64_t until_ms = clock_monotonic_ms() + SERVE_GATHER_MS;
-	bool some = crowd_take(crowd, calls);
+	bool some = batch_take(batch, calls);
 
-	while (some && crowd->count < crowd->most &&
-	    clock_monotonic_ms() < until_ms && crowd_take(crowd, calls))
+	while (some && batch->count < batch->most &&
+	    clock_monotonic_ms() < until_ms && batch_take(batch, calls))
 		;
 	http_rest();
-	if (crowd->count > 0)
-		calls->settle(calls->arg, crowd->count);
-	for (size_t i = 0; i < crowd->count; i++)
-		http_finish(&crowd->requests[i]);
+	if (batch->count > 0)
+		calls->settle(calls->arg, batch->count);
+	for (size_t i = 0; i < batch->count; i++)
+		http_finish(&batch->requests[i]);
 	http_rest();
-	crowd->count = 0;
-	crowd->more = some && calls->after != NULL &&
-	    is_readable(crowd->listen_fd);
+	batch->count = 0;
+	batch->more = some && calls->after != NULL &&
+	    is_readable(batch->listen_fd);
 	if (calls->after != NULL)
-		calls->after(calls->arg, crowd->more);
+		calls->after(calls->arg, batch->more);
 	return some;
 }
 
 /* Nobody new finds the socket; those who have connected get their answer. */
 static void
-serve_drain(struct serve *serve, struct crowd *crowd,
+serve_drain(struct serve *serve, struct batch *batch,
     const struct serve_calls *calls)
 {
 	int64_t deadline = clock_monotonic_ms() + DRAIN_MS;
@@ -136,7 +136,7 @@ serve_drain(struct serve *serve, struct crowd *crowd,
 	if (serve->path == NULL)
 		return; /* the queue outlives us: who comes next answers it */
 	(void)unlink(serve->path);
-	while (clock_monotonic_ms() < deadline && serve_some(crowd, calls))
+	while (clock_monotonic_ms() < deadline && serve_some(batch, calls))
 		;
 }
 
@@ -153,7 +153,7 @@ watch(int epoll_fd, int fd, uint32_t events, struct err *err)
 /* Until a signal comes, or waiting itself fails.  Others serve the socket, too:
  * who connects wakes one who has nothing to do, not all. */
 static int
-serve_loop(struct crowd *crowd, const struct serve_calls *calls, int signal_fd,
+serve_loop(struct batch *batch, const struct serve_calls *calls, int signal_fd,
     struct err *err)
 {
 	auto_close int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -161,37 +161,37 @@ serve_loop(struct crowd *crowd, const struct serve_calls *calls, int signal_fd,
 	if (epoll_fd < 0)
 		return err_system(err, "epoll_create1");
 	if (watch(epoll_fd, signal_fd, EPOLLIN, err) != 0 ||
-	    watch(epoll_fd, crowd->listen_fd, EPOLLIN | EPOLLEXCLUSIVE, err) !=
+	    watch(epoll_fd, batch->listen_fd, EPOLLIN | EPOLLEXCLUSIVE, err) !=
 		0)
 		return -1;
 	for (;;) {
 		struct epoll_event events[2];
-		int n = epoll_wait(epoll_fd, events, 2, crowd->more ? 0 : -1);
+		int n = epoll_wait(epoll_fd, events, 2, batch->more ? 0 : -1);
 
 		if (n < 0 && errno != EINTR)
 			return err_system(err, "epoll_wait");
 		for (int i = 0; i < n; i++)
 			if (events[i].data.fd == signal_fd)
 				return 0;
-		if (n > 0 || crowd->more)
-			(void)serve_some(crowd, calls);
+		if (n > 0 || batch->more)
+			(void)serve_some(batch, calls);
 	}
 }
 
 int
 serve_run(struct serve *serve, const struct serve_calls *calls, struct err *err)
 {
-	struct crowd crowd;
+	struct batch batch;
 	int signal_fd;
 	int result = -1;
 
-	crowd_init(&crowd, calls, serve->listen_fd);
+	batch_init(&batch, calls, serve->listen_fd);
 	signal_fd = fd_signals(NULL, err);
 	if (signal_fd >= 0)
-		result = serve_loop(&crowd, calls, signal_fd, err);
+		result = serve_loop(&batch, calls, signal_fd, err);
 	if (result == 0)
-		serve_drain(serve, &crowd, calls);
+		serve_drain(serve, &batch, calls);
 	cleanup_close(&signal_fd);
-	free(crowd.requests);
+	free(batch.requests);
 	return result;
 }

@@ -17,7 +17,7 @@
 
 /* ---- room ---- */
 
-/* What it keeps from others; 0 when its image does not grow. */
+/* What it keeps from others; 0 when its volume does not grow. */
 static int64_t
 held_by(const struct container *c, dev_t device)
 {
@@ -175,11 +175,11 @@ admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
 	*grows = false;
 	if (ticket->class->in_memory || !wants_to_write(ticket))
 		return ADMIT;
-	fd = workspace_image_open(pool->host.base, ticket->sandbox,
-	    class_image(ticket->class, 0), &err);
+	fd = workspace_volume_open(pool->host.base, ticket->sandbox,
+	    class_volume(ticket->class, 0), &err);
 	if (fd < 0)
 		return ADMIT; /* its start will say what is wrong */
-	admission = admission_by(room_for(pool, fd, ledger_image_bytes(fd),
+	admission = admission_by(room_for(pool, fd, ledger_volume_bytes(fd),
 				     NULL, ticket->since_ms),
 	    ticket, writable);
 	*grows = *writable;

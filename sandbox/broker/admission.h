@@ -13,7 +13,7 @@ struct ticket;
 /*
  * Who may write: the ledger (ledger.h) asked on behalf of somebody, and idle
  * cells ended where that makes the room.  Code that may write needs all that
- * its image can still grow; without that it gets its files to read, from a
+ * its volume can still grow; without that it gets its files to read, from a
  * container that has mounted them so.  Looking, getting and removing need no
  * room: they are done by the cell itself, in blocks that are there.
  */
@@ -39,7 +39,7 @@ enum admission {
  * the room for that is reserved. */
 enum admission admission_to(struct pool *pool, const struct ticket *ticket,
     struct container *c, enum access *granted);
-/* To one that has yet to be started: how, and does its image grow? */
+/* To one that has yet to be started: how, and does its volume grow? */
 enum admission admission_to_new(struct pool *pool, const struct ticket *ticket,
     bool *writable, bool *grows);
 

@@ -23,7 +23,7 @@ void
 attachment_init(struct attachment *a, struct loop *loop)
 {
 	*a = (struct attachment){
-		.image_fd = -1, .device_fd = -1, .device = -1
+		.volume_fd = -1, .device_fd = -1, .device = -1
 	};
 	lock_wait_init(&a->wait, loop);
 }
@@ -49,11 +49,11 @@ device_open(int number)
 }
 
 /* Direct I/O: no second copy in the host's page cache.  The kernel falls back
- * by itself where the file system of the image cannot do it. */
+ * by itself where the file system of the volume cannot do it. */
 static int
-device_configure(int device_fd, int image_fd)
+device_configure(int device_fd, int volume_fd)
 {
-	struct loop_config config = { .fd = (uint32_t)image_fd };
+	struct loop_config config = { .fd = (uint32_t)volume_fd };
 
 	config.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO;
 	return ioctl(device_fd, LOOP_CONFIGURE, &config);
@@ -75,7 +75,7 @@ attachment_attach(struct attachment *a, struct err *err)
 		fd = device_open(number);
 		if (fd < 0)
 			return err_system(err, "open /dev/loop%d", number);
-		if (device_configure(fd, a->image_fd) == 0) {
+		if (device_configure(fd, a->volume_fd) == 0) {
 			a->device_fd = steal_fd(&fd);
 			a->device = number;
 			return 0;
@@ -119,21 +119,21 @@ wait_on_end(void *arg, const struct err *failure)
 }
 
 void
-attachment_start(struct attachment *a, int image_fd, int wait_ms,
+attachment_start(struct attachment *a, int volume_fd, int wait_ms,
     attachment_fn done, void *arg)
 {
 	struct err err;
 
-	a->image_fd = image_fd;
+	a->volume_fd = volume_fd;
 	a->done = done;
 	a->arg = arg;
-	if (flock(image_fd, LOCK_EX | LOCK_NB) == 0) {
+	if (flock(volume_fd, LOCK_EX | LOCK_NB) == 0) {
 		attachment_locked(a);
 		return;
 	}
 	if (errno != EWOULDBLOCK)
-		(void)err_system(&err, "lock the image");
-	else if (lock_wait_start(&a->wait, image_fd, wait_ms, wait_on_end, a,
+		(void)err_system(&err, "lock the volume");
+	else if (lock_wait_start(&a->wait, volume_fd, wait_ms, wait_on_end, a,
 		     &err) == 0)
 		return;
 	done(arg, &err);
@@ -144,6 +144,6 @@ attachment_release(struct attachment *a)
 {
 	lock_wait_stop(&a->wait);
 	attachment_detach(a);
-	cleanup_close(&a->image_fd);
-	a->image_fd = -1;
+	cleanup_close(&a->volume_fd);
+	a->volume_fd = -1;
 }

@@ -53,14 +53,14 @@ class_find(const char *name)
 }
 
 const char *
-class_image(const struct cell_class *class, size_t i)
+class_volume(const struct cell_class *class, size_t i)
 {
 	bool workspace = class->workspace_at != NULL;
 
 	if (i == 0 && workspace)
-		return WORKSPACE_IMAGE;
+		return WORKSPACE_VOLUME;
 	return i == (workspace ? 1 : 0) && class->packages_at != NULL ?
-	    PACKAGES_IMAGE :
+	    PACKAGES_VOLUME :
 	    NULL;
 }
 

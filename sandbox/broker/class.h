@@ -7,7 +7,7 @@
 
 struct config;
 
-/* Containers are counted by what they are for: a crowd of one kind takes no
+/* Containers are counted by what they are for: many of one kind takes no
  * place from the others. */
 enum cell_budget {
 	BUDGET_SANDBOXES, /* IL_CELLS */
@@ -50,9 +50,9 @@ struct cell_class {
 /* NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
 
-/* The name of an image that it mounts, NULL when it has no so many.  The first
+/* The name of a volume that it mounts, NULL when it has no so many.  The first
  * is what it writes to, and only its reader mounts the other. */
-const char *class_image(const struct cell_class *class, size_t i);
+const char *class_volume(const struct cell_class *class, size_t i);
 
 /* How many containers there may be. */
 int64_t class_budget(enum cell_budget budget, const struct config *config);

@@ -69,11 +69,11 @@ container_new(struct container_host *host, const struct cell_class *class,
 	c->control_fd = -1;
 	c->pidfd = -1;
 	c->ooms_fd = -1;
-	task_init(&c->run, host->loop);
-	task_init(&c->remove, host->loop);
-	task_init(&c->tool, host->loop);
-	for (size_t i = 0; i < CONTAINER_IMAGES; i++)
-		attachment_init(&c->images[i], host->loop);
+	subprocess_init(&c->run, host->loop);
+	subprocess_init(&c->remove, host->loop);
+	subprocess_init(&c->tool, host->loop);
+	for (size_t i = 0; i < CONTAINER_VOLUMES; i++)
+		attachment_init(&c->volumes[i], host->loop);
 	container_set(c, CONTAINER_PREPARING);
 	prepare_reserve(c, grows);
 	prepare_begin(c);
@@ -101,9 +101,9 @@ container_gone(struct container *c)
 	container_close(c, &c->pidfd);
 	cleanup_close(&c->ooms_fd);
 	c->ooms_fd = -1;
-	task_cancel(&c->run);
-	task_cancel(&c->remove);
-	task_cancel(&c->tool);
+	subprocess_cancel(&c->run);
+	subprocess_cancel(&c->remove);
+	subprocess_cancel(&c->tool);
 	launch_stop(c);
 	launch_release(c);
 	folder_remove(c->host->cells_dir, c->name);
@@ -163,7 +163,7 @@ container_remove(void *arg)
 		.timeout_ms = engine_remove_ms(c->host->config),
 	};
 	if (c->remove.running ||
-	    task_start(&c->remove, &spec, remove_on_end, c, &err) == 0)
+	    subprocess_start(&c->remove, &spec, remove_on_end, c, &err) == 0)
 		return;
 	log_err("%s cell=%s", err.text, c->name);
 	container_timer(c, EXIT_MS, container_remove);
@@ -182,7 +182,7 @@ container_end(struct container *c, bool kill)
 	if (c->state >= CONTAINER_ENDING)
 		return;
 	launch_stop(c);
-	task_cancel(&c->tool);
+	subprocess_cancel(&c->tool);
 	container_close(c, &c->control_fd);
 	container_timer(c, -1, NULL);
 	if (!c->called) {
@@ -278,8 +278,9 @@ isolation_valid(struct container *c, const struct frame_view *view)
 {
 	if (c->class->reuse != REUSE_ANYONE)
 		return true;
-	if (!frame_get_text(view, TAG_TEXT, c->hindrance, sizeof(c->hindrance)))
-		c->hindrance[0] = '\0';
+	if (!frame_get_text(view, TAG_TEXT, c->isolation_reason,
+		sizeof(c->isolation_reason)))
+		c->isolation_reason[0] = '\0';
 	return frame_get_int(view, TAG_ISOLATION, &c->isolation) &&
 	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
 }
@@ -297,18 +298,18 @@ container_ready(struct container *c, const struct frame_view *view)
 
 		(void)snprintf(why, sizeof(why),
 		    "runs cannot have namespaces of their own here: %s",
-		    c->hindrance);
+		    c->isolation_reason);
 		container_fail(c, REFUSAL_START, why);
 		return true;
 	}
-	if (c->isolation == ISOLATION_RUN && c->hindrance[0] != '\0') {
-		log_warn("IL_PRELOAD: %s image=%s cell=%s", c->hindrance,
+	if (c->isolation == ISOLATION_RUN && c->isolation_reason[0] != '\0') {
+		log_warn("IL_PRELOAD: %s image=%s cell=%s", c->isolation_reason,
 		    c->image, c->name);
-		c->hindrance[0] = '\0';
+		c->isolation_reason[0] = '\0';
 	}
 	launch_stop(c);
 	launch_release(c);
-	task_cancel(&c->tool);
+	subprocess_cancel(&c->tool);
 	log_debug("ready after %" PRId64 " ms cell=%s",
 	    clock_monotonic_ms() - c->since_ms, c->name);
 	container_idle(c);

@@ -31,14 +31,14 @@ void prepare_reserve(struct container *c, bool grows);
 void prepare_let_go(struct container *c);
 /* PREPARING → PREPARED. */
 void prepare_begin(struct container *c);
-/* Where the i-th image is mounted. */
+/* Where the i-th volume is mounted. */
 const char *prepare_target(const struct container *c, size_t i);
 
 /* ---- launch.c ---- */
 
 /* Nobody may connect any more. */
 void launch_stop(struct container *c);
-/* And of the images: what mounts them has them now, or nothing ever will. */
+/* And of the volumes: what mounts them has them now, or nothing ever will. */
 void launch_release(struct container *c);
 
 #endif

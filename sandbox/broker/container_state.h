@@ -8,7 +8,7 @@
 
 #include "../protocol/frame.h"
 #include "attachment.h"
-#include "task.h"
+#include "subprocess.h"
 
 struct cell_class;
 struct config;
@@ -27,7 +27,7 @@ struct uids;
  * machine on the event loop; whoever owns it (the pool) is told of each change
  * and looks at the state.
  *
- *	PREPARING ─ images locked and attached ─▶ PREPARED ─ container_run() ─▶
+ *	PREPARING ─ volumes locked and attached ─▶ PREPARED ─ container_run() ─▶
  *	STARTING ─ READY ─▶ IDLE ◀─▶ LEASED ─▶ RELEASING ─ IDLE ─▶ IDLE
  *	any ─ container_end() or a fault ─▶ ENDING ─ the process is dead ─▶ GONE
  */
@@ -62,7 +62,7 @@ struct container_host {
 	void *arg;
 };
 
-#define CONTAINER_IMAGES 2
+#define CONTAINER_VOLUMES 2
 struct container {
 	TAILQ_ENTRY(container) link;
 	struct container_host *host;
@@ -71,14 +71,14 @@ struct container {
 	char name[64];
 	char interpreter[33]; /* for a class in memory: its name */
 	char image[1025];
-	uint32_t uid;	     /* who code runs as; 0: not chosen */
-	bool derived;	     /* started from what was derived from that */
-	char python[32];     /* as it said itself, "" before */
-	int64_t isolation;   /* likewise: enum isolation, 0 where it is none */
-	char hindrance[128]; /* why no more, as the cell says; "": it is */
-	int64_t runs;	     /* leases that are over */
-	bool retire;	     /* it has asked to be replaced */
-	bool promised;	     /* somebody waits for it; kept by the pool */
+	uint32_t uid;	   /* who code runs as; 0: not chosen */
+	bool derived;	   /* started from what was derived from that */
+	char python[32];   /* as it said itself, "" before */
+	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
+	char isolation_reason[128]; /* why no more, as the cell says */
+	int64_t runs;		    /* leases that are over */
+	bool retire;		    /* it has asked to be replaced */
+	bool promised; /* somebody waits for it; kept by the pool */
 	enum container_state state;
 	int64_t since_ms;      /* when the state began */
 	struct ticket *ticket; /* whose lease it is; kept by the pool */
@@ -90,20 +90,20 @@ struct container {
 	unsigned int number;	      /* of all containers of this life */
 	enum refusal failure;	      /* why it did not start; 0: it did */
 	char failure_text[200];
-	bool writable; /* the first image; a cell may read the other */
-	struct reservation *reserved[CONTAINER_IMAGES];
-	struct attachment images[CONTAINER_IMAGES];
-	size_t image_count;
-	size_t image_next;
+	bool writable; /* the first volume; a cell may read the other */
+	struct reservation *reserved[CONTAINER_VOLUMES];
+	struct attachment volumes[CONTAINER_VOLUMES];
+	size_t volume_count;
+	size_t volume_next;
 	int listen_fd;
 	int control_fd;
 	int pidfd;	    /* of its first process; -1: not known */
 	int ooms_fd;	    /* ooms.h; -1: not known */
 	int64_t ooms;	    /* before the lease */
 	bool out_of_memory; /* that ended it in a lease */
-	struct task run;
-	struct task remove;
-	struct task tool;	  /* docker wait, e2fsck */
+	struct subprocess run;
+	struct subprocess remove;
+	struct subprocess tool;	  /* docker wait, e2fsck */
 	struct loop_timer *timer; /* what the state waits for at most */
 	struct loop_timer *watch; /* when to ask whether it died at start */
 };

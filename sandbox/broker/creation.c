@@ -20,11 +20,12 @@
 #define TOOL_MS 60000
 #define TOOL_OUTPUT 4096
 
-static const char *const image_names[2] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
+static const char *const volume_names[2] = { WORKSPACE_VOLUME,
+	PACKAGES_VOLUME };
 
 /* lost+found would be a folder of root's among the user's; e2fsck makes it
  * again when it has something to put there.  The mount point of the packages is
- * part of the image, so that the engine need not write into a workspace. */
+ * part of the volume, so that the engine need not write into a workspace. */
 #define WORKSPACE_SCRIPT \
 	"rmdir lost+found\n" \
 	"mkdir .site-packages\n" \
@@ -34,7 +35,7 @@ static const char *const image_names[2] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
 
 /* Ten inodes are reserved by ext4, one is the mount point's. */
 int64_t
-image_inodes(const struct image_size *size)
+volume_inodes(const struct volume_size *size)
 {
 	return size->files + 11;
 }
@@ -46,9 +47,9 @@ image_inodes(const struct image_size *size)
  * most).
  */
 int64_t
-image_total_bytes(const struct image_size *size)
+volume_total_bytes(const struct volume_size *size)
 {
-	int64_t total = size->bytes + image_inodes(size) * INODE +
+	int64_t total = size->bytes + volume_inodes(size) * INODE +
 	    ((int64_t)JOURNAL_MIB << 20) + (INT64_C(512) << 10);
 	int64_t reserve;
 
@@ -116,10 +117,10 @@ creation_run(struct creation *c, struct argv *argv, const char *input,
 		.output_max = TOOL_OUTPUT,
 		.timeout_ms = TOOL_MS };
 
-	return task_start(&c->task, &spec, creation_on_task, c, err);
+	return subprocess_start(&c->process, &spec, creation_on_task, c, err);
 }
 
-/* Tables and journal are not written out: a new image takes 4 MiB of disk. */
+/* Tables and journal are not written out: a new volume takes 4 MiB of disk. */
 static int
 creation_mkfs(struct creation *c, int which, struct err *err)
 {
@@ -135,11 +136,11 @@ creation_mkfs(struct creation *c, int which, struct err *err)
 	    "root_owner=%" PRIu32 ":%" PRIu32 ",lazy_itable_init=1,nodiscard",
 	    c->uid, c->uid);
 	argv_add(&argv, "-N");
-	argv_addf(&argv, "%" PRId64, image_inodes(&c->sizes[which]));
+	argv_addf(&argv, "%" PRId64, volume_inodes(&c->sizes[which]));
 	argv_addf(&argv, "%s/%s/%s", c->base_path, c->draft,
-	    image_names[which]);
-	if (creation_make_file(c, image_names[which],
-		image_total_bytes(&c->sizes[which]), err) != 0)
+	    volume_names[which]);
+	if (creation_make_file(c, volume_names[which],
+		volume_total_bytes(&c->sizes[which]), err) != 0)
 		return -1;
 	return creation_run(c, &argv, NULL, err);
 }
@@ -158,11 +159,11 @@ creation_populate(struct creation *c, int which, struct err *err)
 	argv_add_all(&argv,
 	    (const char *const[]){ "debugfs", "-w", "-f", "-", NULL });
 	argv_addf(&argv, "%s/%s/%s", c->base_path, c->draft,
-	    image_names[which]);
+	    volume_names[which]);
 	return creation_run(c, &argv, c->script, err);
 }
 
-/* Steps 0 and 1 make the workspace's image, 2 and 3 the packages'. */
+/* Steps 0 and 1 make the workspace's volume, 2 and 3 the packages'. */
 static void
 creation_step(struct creation *c)
 {
@@ -187,7 +188,7 @@ creation_start(struct creation *c, struct loop *loop, creation_fn done,
 {
 	struct err err;
 
-	task_init(&c->task, loop);
+	subprocess_init(&c->process, loop);
 	c->done = done;
 	c->arg = arg;
 	c->step = 0;
@@ -205,7 +206,7 @@ creation_cancel(struct creation *c)
 {
 	struct err err;
 
-	task_cancel(&c->task);
+	subprocess_cancel(&c->process);
 	if (workspace_discard(c->base, c->draft, &err) != 0)
 		log_warn("%s sandbox=%s", err.text, c->id);
 }

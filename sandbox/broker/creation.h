@@ -3,15 +3,15 @@
 
 #include <stdint.h>
 
-#include "task.h"
+#include "subprocess.h"
 
 struct err;
 
 /*
- * Making a workspace: two sparse ext4 images in a draft folder, which gets its
+ * Making a workspace: two sparse ext4 volumes in a draft folder, which gets its
  * name when both are complete.  A crash leaves a draft at most.
  */
-struct image_size {
+struct volume_size {
 	int64_t bytes; /* that files may hold */
 	int64_t files; /* files and folders */
 };
@@ -24,10 +24,10 @@ struct creation {
 	char id[33];
 	uint32_t uid; /* whose it is */
 	char draft[64];
-	struct image_size sizes[2]; /* workspace, packages */
-	char script[160];	    /* of debugfs */
+	struct volume_size sizes[2]; /* workspace, packages */
+	char script[160];	     /* of debugfs */
 	int step;
-	struct task task;
+	struct subprocess process;
 	creation_fn done;
 	void *arg;
 };
@@ -39,8 +39,8 @@ void creation_start(struct creation *c, struct loop *loop, creation_fn done,
 /* Stop it; what was begun is removed. */
 void creation_cancel(struct creation *c);
 
-/* How large the image must be so that files can hold so much: pure. */
-int64_t image_total_bytes(const struct image_size *size);
-int64_t image_inodes(const struct image_size *size);
+/* How large the volume must be so that files can hold so much: pure. */
+int64_t volume_total_bytes(const struct volume_size *size);
+int64_t volume_inodes(const struct volume_size *size);
 
 #endif

@@ -53,14 +53,14 @@ recipe_hash(void)
 
 static bool
 derive_run(struct derive *d, const struct argv *argv, int timeout_ms,
-    task_fn done)
+    subprocess_fn done)
 {
 	struct process_spec spec = { .argv = argv->words,
 		.output_max = OUTPUT_MAX,
 		.timeout_ms = timeout_ms };
 	struct err err;
 
-	if (task_start(&d->task, &spec, done, d, &err) == 0)
+	if (subprocess_start(&d->process, &spec, done, d, &err) == 0)
 		return true;
 	log_err("%s", err.text);
 	return false;
@@ -417,7 +417,7 @@ derive_init(struct derive *d, struct loop *loop, const struct config *config,
 		.instance = instance,
 		.on_change = on_change,
 		.arg = arg };
-	task_init(&d->task, loop);
+	subprocess_init(&d->process, loop);
 	if (!config->derive)
 		return;
 	while (images_next(config->sandbox_images, &pos, &entry))
@@ -428,7 +428,7 @@ derive_init(struct derive *d, struct loop *loop, const struct config *config,
 void
 derive_release(struct derive *d)
 {
-	task_cancel(&d->task);
+	subprocess_cancel(&d->process);
 	free(d->images);
 	d->images = NULL;
 	d->count = 0;

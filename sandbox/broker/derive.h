@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "../base/config_images.h"
-#include "task.h"
+#include "subprocess.h"
 
 struct config;
 struct loop;
@@ -38,7 +38,7 @@ struct derive {
 	bool running; /* between derive_look() and its end */
 	bool again;   /* asked for while it was */
 	bool ended;
-	struct task task;
+	struct subprocess process;
 	/* An image has become ready; or the first look is over. */
 	void (*on_change)(void *arg);
 	void *arg;

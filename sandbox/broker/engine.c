@@ -41,15 +41,15 @@ engine_remove_ms(const struct config *config)
 static void sweep_list(struct engine *e);
 
 static int
-engine_run(struct engine *e, struct task *task, const struct argv *argv,
-    int timeout_ms, task_fn done)
+engine_run(struct engine *e, struct subprocess *process,
+    const struct argv *argv, int timeout_ms, subprocess_fn done)
 {
 	struct process_spec spec = { .argv = argv->words,
 		.output_max = OUTPUT_MAX,
 		.timeout_ms = timeout_ms };
 	struct err err;
 
-	if (task_start(task, &spec, done, e, &err) == 0)
+	if (subprocess_start(process, &spec, done, e, &err) == 0)
 		return 0;
 	log_err("%s", err.text);
 	(void)snprintf(e->trouble, sizeof(e->trouble), "%.150s", err.text);
@@ -273,8 +273,8 @@ engine_sweep_last(struct engine *e, engine_fn on_swept)
 {
 	e->ending = true;
 	e->on_swept = on_swept;
-	task_cancel(&e->probe);
-	task_cancel(&e->pull);
+	subprocess_cancel(&e->probe);
+	subprocess_cancel(&e->pull);
 	if (!e->sweeping)
 		sweep_start(e);
 }
@@ -354,17 +354,17 @@ engine_init(struct engine *e, struct loop *loop, const struct config *config,
 		.pulled_ms = -1,
 		.on_change = on_change,
 		.arg = arg };
-	task_init(&e->probe, loop);
-	task_init(&e->sweep, loop);
-	task_init(&e->pull, loop);
+	subprocess_init(&e->probe, loop);
+	subprocess_init(&e->sweep, loop);
+	subprocess_init(&e->pull, loop);
 }
 
 void
 engine_release(struct engine *e)
 {
-	task_cancel(&e->probe);
-	task_cancel(&e->sweep);
-	task_cancel(&e->pull);
+	subprocess_cancel(&e->probe);
+	subprocess_cancel(&e->sweep);
+	subprocess_cancel(&e->pull);
 	if (e->recheck != NULL)
 		loop_timer_cancel(e->loop, e->recheck);
 	if (e->again != NULL)

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "task.h"
+#include "subprocess.h"
 
 struct config;
 
@@ -37,9 +37,9 @@ struct engine {
 	int sweep_rounds;
 	int64_t probed_ms; /* monotonic; when up and image were found out */
 	int64_t pulled_ms; /* when a pull was last begun; -1: never */
-	struct task probe;
-	struct task sweep;
-	struct task pull;
+	struct subprocess probe;
+	struct subprocess sweep;
+	struct subprocess pull;
 	struct loop_timer *recheck;
 	struct loop_timer *again; /* next round of the sweep */
 	char trouble[160];	  /* what the last failed call said */

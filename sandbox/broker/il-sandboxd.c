@@ -4,7 +4,7 @@
  * time is a program that it starts and waits for in the loop: the Docker CLI,
  * mkfs.ext4, debugfs, e2fsck, itself with -u.
  *
- * It may: call Docker, use loop devices, make and remove the image files under
+ * It may: call Docker, use loop devices, make and remove the volume files under
  * IL_BASE_DIR.  It may never: read a byte that came from the internet, touch
  * the network or the database, look into a workspace.
  *
@@ -20,7 +20,7 @@
  *	                   │ no                                         │
  *	                   ├─ room?  else the oldest idle cell ends     │
  *	                   ▼                                            │
- *	        lock + attach the images ─▶ docker run ─▶ cell: READY ──┤
+ *	        lock + attach the volumes ─▶ docker run ─▶ cell: READY ──┤
  *	                                                                ▼
  *	client ◀──GRANTED + one end── socketpair ──other end + SERVE──▶ cell
  *
@@ -31,12 +31,12 @@
  * sweeps what is left, found by its label.
  *
  * broker.c opens and ends everything; client.c and request.c are those who ask,
- * program.c what each program may ask for; pool.c and turn.c decide who gets
- * which cell; container.c, prepare.c and launch.c are one container's life;
- * uid.c and owner.c are who it runs as; attachment.c holds an image on a loop
+ * program.c what each program may ask for; pool.c and scheduler.c decide who
+ * gets which cell; container.c, prepare.c and launch.c are a container's life;
+ * uid.c and owner.c are who it runs as; attachment.c holds a volume on a loop
  * device; folder.c is what else a container mounts; workspace.c and creation.c
  * are the folders; engine.c knows how Docker fares;
- * docker.c spells its command lines; task.c runs programs.
+ * docker.c spells its command lines; subprocess.c runs programs.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -64,14 +64,14 @@
 #define EXIT_CONFIG 78
 
 static const char usage[] = "usage: il-sandboxd [-tVv] [-e envfile]\n"
-			    "       il-sandboxd -u uid image\n";
+			    "       il-sandboxd -u uid volume\n";
 
 struct options {
 	const char *env_file;
 	bool test;
 	bool verbose;
-	const char *uid; /* whose the image is to be */
-	const char *image;
+	const char *uid; /* whose the volume is to be */
+	const char *volume;
 };
 
 static void
@@ -102,9 +102,9 @@ options_read(struct options *options, int argc, char **argv)
 		}
 	}
 	if (options->uid != NULL && optind < argc)
-		options->image = argv[optind++];
+		options->volume = argv[optind++];
 	if (optind != argc ||
-	    (options->uid == NULL) != (options->image == NULL)) {
+	    (options->uid == NULL) != (options->volume == NULL)) {
 		(void)fputs(usage, stderr);
 		exit(EXIT_USAGE);
 	}
@@ -125,7 +125,7 @@ path_extend(void)
 
 /* The broker calls itself so, for what would keep its loop from turning. */
 static int
-give_image(const char *uid, const char *path)
+give_volume(const char *uid, const char *path)
 {
 	auto_close int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	char *end;
@@ -157,8 +157,8 @@ main(int argc, char **argv)
 	options_read(&options, argc, argv);
 	log_init("il-sandboxd",
 	    options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
-	if (options.image != NULL)
-		return give_image(options.uid, options.image);
+	if (options.volume != NULL)
+		return give_volume(options.uid, options.volume);
 	if (config_load(&config, options.env_file, &err) != 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
 	if (options.test) {

@@ -1,8 +1,8 @@
 /*
- * How a container comes up once its images are there (prepare.c): docker run is
- * called, the cell connects to the socket that was made for it and says READY.
- * What fails here is told to the one who waits; images that cannot be mounted
- * are checked once, and then it is tried again.
+ * How a container comes up once its volumes are there (prepare.c): docker run
+ * is called, the cell connects to the socket that was made for it and says
+ * READY. What fails here is told to the one who waits; volumes that cannot be
+ * mounted are checked once, and then it is tried again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -64,8 +64,8 @@ launch_stop(struct container *c)
 void
 launch_release(struct container *c)
 {
-	for (size_t i = 0; i < CONTAINER_IMAGES; i++)
-		attachment_release(&c->images[i]);
+	for (size_t i = 0; i < CONTAINER_VOLUMES; i++)
+		attachment_release(&c->volumes[i]);
 }
 
 static void
@@ -101,7 +101,7 @@ socket_open(struct container *c, struct err *err)
 /* ---- docker run ---- */
 
 /* Once, when a file system could not be mounted: remove what is left of this
- * try, check both images, and begin anew with a new name. */
+ * try, check both volumes, and begin anew with a new name. */
 static void
 repair_on_removed(void *arg, const struct process_result *result)
 {
@@ -129,7 +129,7 @@ repair(struct container *c)
 	spec = (struct process_spec){ .argv = argv.words,
 		.output_max = OUTPUT_MAX,
 		.timeout_ms = run_ms(c) };
-	if (task_start(&c->tool, &spec, repair_on_removed, c, &err) != 0)
+	if (subprocess_start(&c->tool, &spec, repair_on_removed, c, &err) != 0)
 		container_fail(c, REFUSAL_START, err.text);
 }
 
@@ -220,7 +220,7 @@ watch_on_timer(void *arg)
 	spec = (struct process_spec){ .argv = argv.words,
 		.output_max = OUTPUT_MAX,
 		.timeout_ms = (int)c->host->config->start_ms };
-	if (task_start(&c->tool, &spec, wait_on_end, c, &err) != 0)
+	if (subprocess_start(&c->tool, &spec, wait_on_end, c, &err) != 0)
 		log_warn("%s cell=%s", err.text, c->name);
 }
 
@@ -263,7 +263,7 @@ run_build(struct container *c, struct argv *argv)
 	const struct cell_class *class = c->class;
 	auto_free char *folder = NULL;
 	auto_free char *seccomp = NULL;
-	char devices[CONTAINER_IMAGES][32];
+	char devices[CONTAINER_VOLUMES][32];
 	struct docker_run run = { .binary = config->docker_binary,
 		.runtime = config->sandbox_runtime,
 		.image = derive_name(c->host->derive, c->image),
@@ -280,7 +280,7 @@ run_build(struct container *c, struct argv *argv)
 		    apparmor_choose(config->api_apparmor) :
 		    "",
 		.sysctl = class->sysctl,
-		.mount_count = c->image_count,
+		.mount_count = c->volume_count,
 		.uid = c->uid,
 		.code = !class->in_memory,
 		.memory = class_memory(class, config),
@@ -296,9 +296,9 @@ run_build(struct container *c, struct argv *argv)
 	run.folder = folder;
 	run.seccomp = seccomp;
 	run.folder_count = class_folders(class, config, run.folders);
-	for (size_t i = 0; i < c->image_count; i++) {
+	for (size_t i = 0; i < c->volume_count; i++) {
 		(void)snprintf(devices[i], sizeof(devices[i]), "/dev/loop%d",
-		    c->images[i].device);
+		    c->volumes[i].device);
 		run.mounts[i].device = devices[i];
 		run.mounts[i].target = prepare_target(c, i);
 		run.mounts[i].read_only = i > 0 || !c->writable;
@@ -334,7 +334,7 @@ container_run(struct container *c)
 		.output_max = OUTPUT_MAX,
 		.timeout_ms = run_ms(c) };
 	container_set(c, CONTAINER_STARTING);
-	if (task_start(&c->run, &spec, run_on_end, c, &err) != 0) {
+	if (subprocess_start(&c->run, &spec, run_on_end, c, &err) != 0) {
 		container_fail(c, REFUSAL_ENGINE, err.text);
 		return;
 	}

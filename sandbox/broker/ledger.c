@@ -91,9 +91,9 @@ image_growth(int fd)
 }
 
 int64_t
-ledger_image_bytes(int image_fd)
+ledger_volume_bytes(int volume_fd)
 {
-	return IMAGES_EACH * LEDGER_MOUNT_BYTES + image_growth(image_fd);
+	return IMAGES_EACH * LEDGER_MOUNT_BYTES + image_growth(volume_fd);
 }
 
 int64_t
@@ -108,7 +108,7 @@ reservation_more(const struct reservation *r)
 	return r->grows ? 0 : image_growth(r->fd);
 }
 
-/* An image counts once: who comes after an old holder has a reservation of its
+/* A volume counts once: who comes after an old holder has a reservation of its
  * own before that one's mount is gone. */
 static bool
 is_counted_before(const struct ledger *ledger, const struct reservation *r)
@@ -211,7 +211,7 @@ reservation_of_bytes(struct ledger *ledger, int fd, int64_t bytes)
 }
 
 struct reservation *
-reservation_of_image(struct ledger *ledger, int fd)
+reservation_of_volume(struct ledger *ledger, int fd)
 {
 	struct reservation *r = reservation_new(ledger, fd, LEDGER_MOUNT_BYTES);
 	struct stat st;
@@ -276,7 +276,7 @@ reservation_leave(struct reservation *r)
 	}
 	r->leaving = true;
 	if (errno != EWOULDBLOCK)
-		(void)err_system(&err, "lock the image");
+		(void)err_system(&err, "lock the volume");
 	else if (lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r, &err) ==
 	    0)
 		return;
@@ -286,7 +286,7 @@ reservation_leave(struct reservation *r)
 static void
 find_image(void *arg, int fd)
 {
-	struct reservation *r = reservation_of_image(arg, fd);
+	struct reservation *r = reservation_of_volume(arg, fd);
 
 	if (r == NULL)
 		return;
@@ -297,7 +297,7 @@ find_image(void *arg, int fd)
 void
 ledger_find(struct ledger *ledger, int base)
 {
-	workspace_each_image(base, find_image, ledger);
+	workspace_each_volume(base, find_image, ledger);
 }
 
 void

@@ -13,12 +13,12 @@ struct err;
 struct loop;
 
 /*
- * Who may still write how much, and where.  A sparse image promises more than
+ * Who may still write how much, and where.  A sparse volume promises more than
  * the disk has, and a write into it that finds no block damages the file system
  * inside.  So whatever may write has a reservation here first, and one is only
  * given while the disk holds all of them and a floor beside it.
  *
- * Nothing is remembered that can be measured: what an image may still take is
+ * Nothing is remembered that can be measured: what a volume may still take is
  * its size less the blocks that it has, what is free is what the file system
  * says, both at the moment of the question.  A write makes both smaller by as
  * much, a discard makes both larger: who was given room keeps it.  Each file
@@ -26,22 +26,22 @@ struct loop;
  */
 struct ledger {
 	struct loop *loop;
-	int64_t cells; /* images mounted at one time, for the floor */
+	int64_t cells; /* volumes mounted at one time, for the floor */
 	/* A reservation is over or has become smaller. */
 	void (*changed)(void *arg);
 	void *arg;
 	LIST_HEAD(reservation_list, reservation) all;
 };
 
-/* Of an image, while a container may have it mounted; or of so many bytes. */
+/* Of a volume, while a container may have it mounted; or of so many bytes. */
 struct reservation {
 	LIST_ENTRY(reservation) link;
 	struct ledger *ledger;
-	int fd; /* the image, or a place on the file system; ours */
+	int fd; /* the volume, or a place on the file system; ours */
 	dev_t device;
-	ino_t inode;   /* of the image; 0: of bytes */
-	int64_t bytes; /* besides what an image grows by */
-	bool grows;    /* all that the image may grow counts */
+	ino_t inode;   /* of the volume; 0: of bytes */
+	int64_t bytes; /* besides what a volume grows by */
+	bool grows;    /* all that the volume may grow counts */
 	bool leaving;  /* its container is gone, the mount may not be */
 	struct lock_wait wait;
 };
@@ -55,8 +55,8 @@ struct ledger_space {
 	int64_t leaving;  /* of that: to those that are about to end */
 };
 
-/* What a mounted image may take on the disk without any file in it growing: its
- * journal is replayed after a power cut. */
+/* What a mounted volume may take on the disk without any file in it growing:
+ * its journal is replayed after a power cut. */
 #define LEDGER_MOUNT_BYTES (INT64_C(4) << 20)
 
 /* A file system has so many files, and no more however large it is: the last of
@@ -91,24 +91,24 @@ bool ledger_has_files(int fd);
  * counts from now on, whether there is room or not: ask first.  fd is ours. */
 struct reservation *reservation_of_bytes(struct ledger *ledger, int fd,
     int64_t bytes);
-/* Of an image that is going to be mounted, LEDGER_MOUNT_BYTES at first. */
-struct reservation *reservation_of_image(struct ledger *ledger, int fd);
-/* What it takes now; how much more it would if its image may grow, 0 when it
- * may already; what a container that may write to the image would take. */
+/* Of a volume that is going to be mounted, LEDGER_MOUNT_BYTES at first. */
+struct reservation *reservation_of_volume(struct ledger *ledger, int fd);
+/* What it takes now; how much more it would if its volume may grow, 0 when it
+ * may already; what a container that may write to the volume would take. */
 int64_t reservation_bytes(const struct reservation *r);
 int64_t reservation_more(const struct reservation *r);
-int64_t ledger_image_bytes(int image_fd);
+int64_t ledger_volume_bytes(int volume_fd);
 /* At the start: whatever an earlier life has left mounted may still grow. */
 void ledger_find(struct ledger *ledger, int base);
 /* What nginx may write of bodies, where it does: as `ilctl run` tells it, or
  * where Debian's does. */
 void ledger_add_spool(struct ledger *ledger, const struct config *config);
-/* The lock of the image is another's now: nobody before it has it mounted. */
+/* The lock of the volume is another's now: nobody before it has it mounted. */
 void reservation_supersede(struct ledger *ledger, const struct reservation *by);
 /* It is over at once; NULL is fine. */
 void reservation_free(struct reservation *r);
 /* Its container is dead.  The kernel may still be writing out what was written
- * before: it counts until the loop device has let go of the image.  NULL is
+ * before: it counts until the loop device has let go of the volume.  NULL is
  * fine. */
 void reservation_leave(struct reservation *r);
 

@@ -71,7 +71,7 @@ on_end(void *arg, int fd, uint32_t events)
 		w->done(w->arg, NULL);
 		return;
 	}
-	(void)err_system(&err, "wait for the lock of the image");
+	(void)err_system(&err, "wait for the lock of the volume");
 	w->done(w->arg, &err);
 }
 
@@ -84,7 +84,7 @@ on_deadline(void *arg)
 	w->deadline = NULL;
 	lock_wait_stop(w);
 	(void)err_set(&err, ERR_BUSY,
-	    "the image is still in use by an older container");
+	    "the volume is still in use by an older container");
 	w->done(w->arg, &err);
 }
 

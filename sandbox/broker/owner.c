@@ -175,14 +175,14 @@ get_id(const unsigned char *inode, size_t low, size_t high)
 }
 
 uint32_t
-owner_of(int image_fd)
+owner_of(int volume_fd)
 {
 	struct ext4 fs;
 	unsigned char inode[INODE];
 	uint64_t at;
 	uint32_t used;
 
-	if (!open_super(&fs, image_fd) || !find_table(&fs, 0, &at, &used) ||
+	if (!open_super(&fs, volume_fd) || !find_table(&fs, 0, &at, &used) ||
 	    used < ROOT ||
 	    !read_at(&fs, inode, sizeof(inode), at + (ROOT - 1) * INODE))
 		return 0;
@@ -291,13 +291,13 @@ change_group(const struct ext4 *fs, uint32_t group, uint32_t uid,
 }
 
 int
-owner_change(int image_fd, uint32_t uid, struct err *err)
+owner_change(int volume_fd, uint32_t uid, struct err *err)
 {
 	struct ext4 fs;
 	uint64_t at;
 	uint32_t used;
 
-	if (!open_super(&fs, image_fd) ||
+	if (!open_super(&fs, volume_fd) ||
 	    (fs.incompat & ~(uint32_t)(INCOMPAT_KNOWN | INCOMPAT_JOURNAL)) != 0)
 		return err_set(err, ERR_SYSTEM, "a file system unlike ours");
 	if ((fs.incompat & INCOMPAT_JOURNAL) != 0)
@@ -307,10 +307,10 @@ owner_change(int image_fd, uint32_t uid, struct err *err)
 		if (change_group(&fs, group, uid, err) != 0)
 			return -1;
 	}
-	if (fdatasync(image_fd) != 0)
+	if (fdatasync(volume_fd) != 0)
 		return err_system(err, "keep the inodes");
 	if (!find_table(&fs, 0, &at, &used) ||
 	    change_block(&fs, at, 1, true, uid, err) != 0)
 		return -1;
-	return fdatasync(image_fd) != 0 ? err_system(err, "keep the root") : 0;
+	return fdatasync(volume_fd) != 0 ? err_system(err, "keep the root") : 0;
 }

@@ -12,7 +12,7 @@
 #include "class.h"
 #include "container.h"
 #include "derive.h"
-#include "turn.h"
+#include "scheduler.h"
 #include "workspace.h"
 
 #define WAITING_MAX 1024
@@ -193,8 +193,8 @@ settle_containers(struct pool *pool)
 		}
 		if (c->isolation != 0) {
 			pool->isolation = c->isolation;
-			memcpy(pool->hindrance, c->hindrance,
-			    sizeof(pool->hindrance));
+			memcpy(pool->isolation_reason, c->isolation_reason,
+			    sizeof(pool->isolation_reason));
 		}
 		if (c->state >= CONTAINER_ENDING && c->ticket != NULL)
 			tell_lost(c);
@@ -309,7 +309,7 @@ pool_look(void *arg)
 		return;
 	}
 	pool->next_due_ms = -1;
-	turn_take(pool);
+	scheduler_run(pool);
 	if (pool->looked != NULL)
 		pool->looked(pool->looked_arg);
 	tick_plan(pool);

@@ -13,8 +13,9 @@
 #include "pause.h"
 
 /*
- * All containers and all who wait for one, and what pool.c, turn.c, warm.c and
- * admission.c ask about them.  What others may do with the pool is in pool.h.
+ * All containers and all who wait for one, and what pool.c, scheduler.c, warm.c
+ * and admission.c ask about them.  What others may do with the pool is in
+ * pool.h.
  */
 
 /* Somebody who wants a cell.  The owner's, who fills in the first part. */
@@ -75,7 +76,7 @@ struct pool {
 	void *looked_arg;
 	char python[32];
 	int64_t isolation; /* what the last api cell said; 0: none has */
-	char hindrance[128];
+	char isolation_reason[128];
 	int64_t warm_not_ms; /* a start failed: keep none warm before this */
 	struct pause pause;  /* after failed starts */
 };

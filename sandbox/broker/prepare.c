@@ -1,6 +1,6 @@
 /*
  * What is done before docker run: who the container runs as is chosen, its
- * images are locked and attached one after the other.  One with an error is
+ * volumes are locked and attached one after the other.  One with an error is
  * checked before, one whose files are not that user's is given to it.
  */
 #include <inttypes.h>
@@ -20,9 +20,9 @@
 #include "uid.h"
 #include "workspace.h"
 
-#define IMAGE_WAIT_MS 15000 /* for an older container to let go of it */
-#define CHECK_MS 60000	    /* e2fsck, and giving */
-#define FRESH_MS 1000	    /* the engine's state may be so old */
+#define VOLUME_WAIT_MS 15000 /* for an older container to let go of it */
+#define CHECK_MS 60000	     /* e2fsck, and giving */
+#define FRESH_MS 1000	     /* the engine's state may be so old */
 #define OUTPUT_MAX 4096
 
 static void prepare_next(struct container *c);
@@ -34,11 +34,11 @@ refusal_of(const struct err *err)
 					    REFUSAL_START;
 }
 
-/* The images of the class, in the order in which they are attached. */
+/* The volumes of the class, in the order in which they are attached. */
 static const char *
-image_name(const struct container *c, size_t i)
+volume_name(const struct container *c, size_t i)
 {
-	return class_image(c->class, i);
+	return class_volume(c->class, i);
 }
 
 const char *
@@ -51,15 +51,15 @@ prepare_target(const struct container *c, size_t i)
 
 /* Checked and its user's: attach it, and go on. */
 static void
-image_is_right(struct container *c)
+volume_is_right(struct container *c)
 {
 	struct err err;
 
-	if (attachment_attach(&c->images[c->image_next], &err) != 0) {
+	if (attachment_attach(&c->volumes[c->volume_next], &err) != 0) {
 		container_fail(c, REFUSAL_START, err.text);
 		return;
 	}
-	c->image_next++;
+	c->volume_next++;
 	prepare_next(c);
 }
 
@@ -77,14 +77,14 @@ give_on_end(void *arg, const struct process_result *result)
 		return;
 	}
 	log_info("%s belongs to uid=%u now sandbox=%s",
-	    image_name(c, c->image_next), c->uid, c->sandbox);
-	image_is_right(c);
+	    volume_name(c, c->volume_next), c->uid, c->sandbox);
+	volume_is_right(c);
 }
 
 /* Its files are another user's: of the one that all sandboxes had, or of one
  * that another sandbox has, too.  A program does it, as it takes a while. */
 static void
-image_give(struct container *c)
+volume_give(struct container *c)
 {
 	auto_argv struct argv argv;
 	struct process_spec spec;
@@ -95,11 +95,11 @@ image_give(struct container *c)
 	    (const char *const[]){ "/proc/self/exe", "-u", NULL });
 	argv_addf(&argv, "%u", c->uid);
 	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
-	    image_name(c, c->image_next));
+	    volume_name(c, c->volume_next));
 	spec = (struct process_spec){ .argv = argv.words,
 		.output_max = OUTPUT_MAX,
 		.timeout_ms = CHECK_MS };
-	if (task_start(&c->tool, &spec, give_on_end, c, &err) != 0)
+	if (subprocess_start(&c->tool, &spec, give_on_end, c, &err) != 0)
 		container_fail(c, REFUSAL_START, err.text);
 }
 
@@ -117,84 +117,84 @@ check_on_end(void *arg, const struct process_result *result)
 		    "the sandbox's file system is damaged");
 		return;
 	}
-	log_warn("checked %s: %s sandbox=%s", image_name(c, c->image_next),
+	log_warn("checked %s: %s sandbox=%s", volume_name(c, c->volume_next),
 	    text, c->sandbox);
-	if (owner_of(c->images[c->image_next].image_fd) != c->uid)
-		image_give(c);
+	if (owner_of(c->volumes[c->volume_next].volume_fd) != c->uid)
+		volume_give(c);
 	else
-		image_is_right(c);
+		volume_is_right(c);
 }
 
 /* With the lock held and the device given up: e2fsck works on the file.  When
  * there is no reason to doubt it, only its journal is replayed. */
 static void
-image_check(struct container *c, size_t i)
+volume_check(struct container *c, size_t i)
 {
 	auto_argv struct argv argv;
 	struct process_spec spec;
 	struct err err;
 
-	attachment_detach(&c->images[i]);
+	attachment_detach(&c->volumes[i]);
 	argv_init(&argv);
 	argv_add_all(&argv, (const char *const[]){ "e2fsck", "-p", NULL });
 	/* It would make a lost+found where nothing was lost. */
-	if (c->repaired || workspace_image_damaged(c->images[i].image_fd))
+	if (c->repaired || workspace_volume_damaged(c->volumes[i].volume_fd))
 		argv_add(&argv, "-f");
 	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
-	    image_name(c, i));
+	    volume_name(c, i));
 	spec = (struct process_spec){ .argv = argv.words,
 		.output_max = OUTPUT_MAX,
 		.timeout_ms = CHECK_MS };
-	if (task_start(&c->tool, &spec, check_on_end, c, &err) != 0)
+	if (subprocess_start(&c->tool, &spec, check_on_end, c, &err) != 0)
 		container_fail(c, REFUSAL_START, err.text);
 }
 
 static void
-image_on_attached(void *arg, const struct err *failure)
+volume_on_attached(void *arg, const struct err *failure)
 {
 	struct container *c = arg;
-	const struct attachment *image = &c->images[c->image_next];
+	const struct attachment *volume = &c->volumes[c->volume_next];
 
 	if (failure != NULL) {
 		container_fail(c, REFUSAL_START, failure->text);
 		return;
 	}
-	if (c->reserved[c->image_next] != NULL)
+	if (c->reserved[c->volume_next] != NULL)
 		reservation_supersede(c->host->ledger,
-		    c->reserved[c->image_next]);
-	if (workspace_image_damaged(image->image_fd) ||
-	    owner_of(image->image_fd) != c->uid) {
-		image_check(c, c->image_next);
+		    c->reserved[c->volume_next]);
+	if (workspace_volume_damaged(volume->volume_fd) ||
+	    owner_of(volume->volume_fd) != c->uid) {
+		volume_check(c, c->volume_next);
 		return;
 	}
-	c->image_next++;
+	c->volume_next++;
 	prepare_next(c);
 }
 
 static void
 prepare_next(struct container *c)
 {
-	struct attachment *image = &c->images[c->image_next];
+	struct attachment *volume = &c->volumes[c->volume_next];
 	struct err err;
 	int fd;
 
-	if (c->image_next == c->image_count) {
+	if (c->volume_next == c->volume_count) {
 		container_set(c, CONTAINER_PREPARED);
 		return;
 	}
 	if (c->repaired) {
-		image_check(c, c->image_next);
+		volume_check(c, c->volume_next);
 		return;
 	}
-	fd = workspace_image_open(c->host->base, c->sandbox,
-	    image_name(c, c->image_next), &err);
+	fd = workspace_volume_open(c->host->base, c->sandbox,
+	    volume_name(c, c->volume_next), &err);
 	if (fd < 0) {
 		container_fail(c, refusal_of(&err), err.text);
 		return;
 	}
-	attachment_start(image, fd, IMAGE_WAIT_MS, image_on_attached, c);
+	attachment_start(volume, fd, VOLUME_WAIT_MS, volume_on_attached, c);
 	/* An older container holds it: is the engine there to end that? */
-	if (lock_wait_is_on(&image->wait))
+	if (lock_wait_is_on(&volume->wait))
 		(void)engine_refresh(c->host->engine, FRESH_MS);
 }
 
@@ -216,15 +216,16 @@ is_taken(const struct container *c, uint32_t uid)
 	return false;
 }
 
-/* What the first image says that has one; 0: none has. */
+/* What the first volume says that has one; 0: none has. */
 static int
 sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 {
-	static const char *const names[] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
+	static const char *const names[] = { WORKSPACE_VOLUME,
+		PACKAGES_VOLUME };
 
 	*uid = 0;
 	for (size_t i = 0; i < 2 && *uid == 0; i++) {
-		auto_close int fd = workspace_image_open(c->host->base,
+		auto_close int fd = workspace_volume_open(c->host->base,
 		    c->sandbox, names[i], err);
 
 		if (fd < 0)
@@ -237,8 +238,8 @@ sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 }
 
 /* Set c->uid: for a cell in memory a number of its own, else the one that the
- * sandbox's images have.  Where they have none, or one that another container
- * has now, a new one, which the images have to be given.  ERR_NOT_FOUND: there
+ * sandbox's volumes have.  Where they have none, or one that another container
+ * has now, a new one, which the volumes have to be given.  ERR_NOT_FOUND: there
  * is no such sandbox. */
 static int
 choose_uid(struct container *c, struct err *err)
@@ -268,9 +269,9 @@ prepare_begin(struct container *c)
 	c->number = ++c->host->serial;
 	(void)snprintf(c->name, sizeof(c->name), "il-%.16s-%" PRIx64 "-%u",
 	    c->host->instance, (uint64_t)c->host->started_s, c->number);
-	c->image_count = (c->class->workspace_at != NULL ? 1U : 0U) +
+	c->volume_count = (c->class->workspace_at != NULL ? 1U : 0U) +
 	    (c->class->packages_at != NULL ? 1U : 0U);
-	c->image_next = 0;
+	c->volume_next = 0;
 	if (choose_uid(c, &err) != 0)
 		container_fail(c, refusal_of(&err), err.text);
 	else
@@ -279,20 +280,20 @@ prepare_begin(struct container *c)
 
 /* ---- what a container holds ---- */
 
-/* An image that cannot be opened ends the start (launch.c). */
+/* A volume that cannot be opened ends the start (launch.c). */
 void
 prepare_reserve(struct container *c, bool grows)
 {
 	struct err err;
 
-	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
-		const char *image = class_image(c->class, i);
-		int fd = image == NULL ? -1 :
-					 workspace_image_open(c->host->base,
-					     c->sandbox, image, &err);
+	for (size_t i = 0; i < CONTAINER_VOLUMES; i++) {
+		const char *volume = class_volume(c->class, i);
+		int fd = volume == NULL ? -1 :
+					  workspace_volume_open(c->host->base,
+					      c->sandbox, volume, &err);
 
 		if (fd >= 0)
-			c->reserved[i] = reservation_of_image(c->host->ledger,
+			c->reserved[i] = reservation_of_volume(c->host->ledger,
 			    fd);
 	}
 	if (c->reserved[0] != NULL)
@@ -303,7 +304,7 @@ prepare_reserve(struct container *c, bool grows)
 void
 prepare_let_go(struct container *c)
 {
-	for (size_t i = 0; i < CONTAINER_IMAGES; i++) {
+	for (size_t i = 0; i < CONTAINER_VOLUMES; i++) {
 		if (c->called)
 			reservation_leave(c->reserved[i]);
 		else

@@ -16,14 +16,14 @@ static void provider_next(struct provider *p);
 
 static bool
 provider_run(struct provider *p, const struct argv *argv, int timeout_ms,
-    task_fn done)
+    subprocess_fn done)
 {
 	struct process_spec spec = { .argv = argv->words,
 		.output_max = OUTPUT_MAX,
 		.timeout_ms = timeout_ms };
 	struct err err;
 
-	if (task_start(&p->task, &spec, done, p, &err) == 0)
+	if (subprocess_start(&p->process, &spec, done, p, &err) == 0)
 		return true;
 	log_err("%s", err.text);
 	return false;
@@ -86,7 +86,7 @@ provider_init(struct provider *p, struct loop *loop,
 	*p = (struct provider){
 		.loop = loop, .config = config, .on_end = on_end, .arg = arg
 	};
-	task_init(&p->task, loop);
+	subprocess_init(&p->process, loop);
 }
 
 void
@@ -101,6 +101,6 @@ provider_begin(struct provider *p)
 void
 provider_release(struct provider *p)
 {
-	task_cancel(&p->task);
+	subprocess_cancel(&p->process);
 	p->begun = true;
 }

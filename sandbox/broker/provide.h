@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "../base/config_images.h"
-#include "task.h"
+#include "subprocess.h"
 
 struct config;
 struct loop;
@@ -18,7 +18,7 @@ struct loop;
 struct provider {
 	struct loop *loop;
 	const struct config *config;
-	struct task task;
+	struct subprocess process;
 	struct image_entry entry; /* the one that is looked after */
 	size_t pos;		  /* of the next one in the list */
 	bool begun;

@@ -243,7 +243,7 @@ request_status(struct client *client)
 	frame_add_int(&frame, TAG_FLOOR, space.floor);
 	frame_add_int(&frame, TAG_SANDBOXES, workspace_count(clients->base));
 	frame_add_int(&frame, TAG_ISOLATION, clients->pool->isolation);
-	frame_add_text(&frame, TAG_TEXT, clients->pool->hindrance);
+	frame_add_text(&frame, TAG_TEXT, clients->pool->isolation_reason);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 	(void)engine_refresh(engine, FRESH_MS);

@@ -28,7 +28,7 @@
 #define FILES_MAX INT64_C(100000000)
 /* Packages are many small files. */
 #define BYTES_PER_PACKAGE_FILE 8192
-/* Two new images: journals, the first tables, the folder. */
+/* Two new volumes: journals, the first tables, the folder. */
 #define CREATION_BYTES (INT64_C(10) << 20)
 
 /* What RESERVE may ask for, all together: two steps of a file (filestore_new.c)
@@ -111,12 +111,12 @@ space_for(const struct client *client)
 	if (!ledger_has_files(client->place))
 		return ROOM_NONE;
 	if (client->creates)
-		bytes += image_total_bytes(&client->creation.sizes[0]);
+		bytes += volume_total_bytes(&client->creation.sizes[0]);
 	return room_for(client->clients->pool, client->place, bytes, NULL,
 	    client->since_ms);
 }
 
-/* First come, first served; a few creations at a time, since a crowd of new
+/* First come, first served; a few creations at a time, since many new
  * users must not starve the leases.  True when the client has been served. */
 static bool
 space_serve(struct client *client)
@@ -211,7 +211,7 @@ request_create(struct client *client, const struct frame_view *view)
 {
 	const struct clients *clients = client->clients;
 	struct creation *c = &client->creation;
-	struct image_size *sizes = c->sizes;
+	struct volume_size *sizes = c->sizes;
 
 	if (!frame_get_text(view, TAG_SANDBOX, c->id, sizeof(c->id)) ||
 	    !workspace_id_valid(c->id) ||

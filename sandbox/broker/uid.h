@@ -14,9 +14,9 @@ struct err;
  *
  * The numbers are of a range that systemd's table (UIDS-GIDS) leaves unused,
  * and above what sssd maps by itself.  A sandbox keeps its number for life: it
- * is the owner of the root folder in its images.  A counter, IL_BASE_DIR/.uids,
- * gives no number twice; it begins somewhere at random, so that two brokers of
- * one host have different ones.
+ * is the owner of the root folder in its volumes.  A counter,
+ * IL_BASE_DIR/.uids, gives no number twice; it begins somewhere at random, so
+ * that two brokers of one host have different ones.
  */
 #define UID_SANDBOX_FIRST 0x78000000U
 #define UID_SANDBOX_LAST 0x7effffffU
@@ -43,7 +43,7 @@ uint32_t uids_take_for_memory(struct uids *uids);
 
 /* Is it the number of one sandbox alone? */
 bool uid_is_of_one_sandbox(uint32_t uid);
-/* May a file in an image belong to it? */
+/* May a file in a volume belong to it? */
 bool uid_is_sandboxs(uint32_t uid);
 
 #endif

@@ -17,7 +17,7 @@
 #define DRAFT_PREFIX ".new-"
 #define RETIRED_PREFIX ".old-"
 
-/* In the superblock of ext4, which is 1,024 bytes into the image: s_state, and
+/* In the superblock of ext4, which is 1,024 bytes into the volume: s_state, and
  * its bit "errors detected". */
 #define STATE_AT (1024 + 0x3a)
 #define STATE_ERRORS 0x02
@@ -93,7 +93,7 @@ workspace_base_open(const char *path, struct err *err)
 }
 
 int
-workspace_image_open(int base, const char *id, const char *image,
+workspace_volume_open(int base, const char *id, const char *volume,
     struct err *err)
 {
 	auto_close int folder = -1;
@@ -104,15 +104,15 @@ workspace_image_open(int base, const char *id, const char *image,
 		return err_set(err, ERR_INPUT, "not a sandbox id");
 	folder = open_folder(base, id);
 	if (folder >= 0)
-		fd = openat(folder, image,
+		fd = openat(folder, volume,
 		    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "no workspace %s", id);
 	if (fd < 0)
-		return err_system(err, "open %s/%s", id, image);
+		return err_system(err, "open %s/%s", id, volume);
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_CONFLICT, "%s/%s is no file", id,
-		    image);
+		    volume);
 	return steal_fd(&fd);
 }
 
@@ -122,17 +122,17 @@ workspace_exists(int base, const char *id)
 	auto_close int folder = open_folder(base, id);
 
 	return folder >= 0 &&
-	    faccessat(folder, WORKSPACE_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) ==
+	    faccessat(folder, WORKSPACE_VOLUME, F_OK, AT_SYMLINK_NOFOLLOW) ==
 	    0 &&
-	    faccessat(folder, PACKAGES_IMAGE, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	    faccessat(folder, PACKAGES_VOLUME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 bool
-workspace_image_damaged(int image_fd)
+workspace_volume_damaged(int volume_fd)
 {
 	unsigned char state[2] = { 0, 0 };
 
-	return pread(image_fd, state, sizeof(state), STATE_AT) ==
+	return pread(volume_fd, state, sizeof(state), STATE_AT) ==
 	    (ssize_t)sizeof(state) &&
 	    (state[0] & STATE_ERRORS) != 0;
 }
@@ -253,9 +253,10 @@ workspace_count(int base)
 }
 
 void
-workspace_each_image(int base, void (*each)(void *arg, int fd), void *arg)
+workspace_each_volume(int base, void (*each)(void *arg, int fd), void *arg)
 {
-	static const char *const images[] = { WORKSPACE_IMAGE, PACKAGES_IMAGE };
+	static const char *const volumes[] = { WORKSPACE_VOLUME,
+		PACKAGES_VOLUME };
 	DIR *dir = open_list(base);
 	const char *id;
 	struct err err;
@@ -264,7 +265,7 @@ workspace_each_image(int base, void (*each)(void *arg, int fd), void *arg)
 		return;
 	while ((id = next_id(dir)) != NULL) {
 		for (size_t i = 0; i < 2; i++) {
-			int fd = workspace_image_open(base, id, images[i],
+			int fd = workspace_volume_open(base, id, volumes[i],
 			    &err);
 
 			if (fd >= 0)

@@ -8,15 +8,15 @@ struct err;
 
 /*
  * The folders under IL_BASE_DIR: one for each sandbox, named by its id, with
- * two file system images in it.  Everything is done beneath one descriptor of
+ * two file system volumes in it.  Everything is done beneath one descriptor of
  * IL_BASE_DIR, with names made of checked ids alone, following no link.
  *
  *	<id>/workspace.ext4, <id>/packages.ext4
  *	.new-…	being made; .old-…  being removed: swept at start
  */
 #define SANDBOX_ID_LEN 32
-#define WORKSPACE_IMAGE "workspace.ext4"
-#define PACKAGES_IMAGE "packages.ext4"
+#define WORKSPACE_VOLUME "workspace.ext4"
+#define PACKAGES_VOLUME "packages.ext4"
 
 bool workspace_id_valid(const char *id);
 
@@ -24,14 +24,14 @@ bool workspace_id_valid(const char *id);
  * or half removed.  Returns the descriptor or -1. */
 int workspace_base_open(const char *path, struct err *err);
 
-/* One of the images of a sandbox, for reading and writing.  -1 with
+/* One of the volumes of a sandbox, for reading and writing.  -1 with
  * ERR_NOT_FOUND when the sandbox is not there. */
-int workspace_image_open(int base, const char *id, const char *image,
+int workspace_volume_open(int base, const char *id, const char *volume,
     struct err *err);
 bool workspace_exists(int base, const char *id);
 
 /* True when the file system noted an error in its own superblock. */
-bool workspace_image_damaged(int image_fd);
+bool workspace_volume_damaged(int volume_fd);
 
 /* A new folder of a name that only we use, written to name. */
 int workspace_draft_make(int base, char name[64], struct err *err);
@@ -46,7 +46,8 @@ int workspace_discard(int base, const char *name, struct err *err);
 
 /* How many sandboxes there are; -1: it cannot be told. */
 int64_t workspace_count(int base);
-/* Each image, opened for reading and writing; the descriptor is taken over. */
-void workspace_each_image(int base, void (*each)(void *arg, int fd), void *arg);
+/* Each volume, opened for reading and writing; the descriptor is taken over. */
+void workspace_each_volume(int base, void (*each)(void *arg, int fd),
+    void *arg);
 
 #endif

@@ -15,7 +15,7 @@ explain(struct doctor *d)
 {
 	struct isolation_facts facts;
 	struct isolation_verdict verdict;
-	const char *how = d->status.hindrance;
+	const char *how = d->status.isolation_reason;
 
 	isolation_look(&facts, d->config->api_apparmor,
 	    d->config->sandbox_runtime);

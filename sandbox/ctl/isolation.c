@@ -100,7 +100,7 @@ isolation_look(struct isolation_facts *facts, const char *profile,
 	try_outside(facts->outside, sizeof(facts->outside));
 }
 
-/* What a hindrance says: "mount tmpfs /tmp: EACCES, profile mine". */
+/* What a reason says: "mount tmpfs /tmp: EACCES, profile mine". */
 struct failure {
 	char step[128];
 	char error[32];
@@ -109,21 +109,21 @@ struct failure {
 };
 
 static void
-failure_read(struct failure *failure, const char *hindrance)
+failure_read(struct failure *failure, const char *reason)
 {
 	static const char mark[] = ", profile ";
-	const char *profile = strstr(hindrance, mark);
-	const char *colon = strstr(hindrance, ": ");
-	size_t len = strlen(hindrance);
+	const char *profile = strstr(reason, mark);
+	const char *colon = strstr(reason, ": ");
+	size_t len = strlen(reason);
 	int error_len;
 
 	if (profile == NULL)
-		profile = hindrance + len;
+		profile = reason + len;
 	if (colon == NULL || colon > profile)
 		colon = profile;
 	error_len = colon < profile ? (int)(profile - colon) - 2 : 0;
 	(void)snprintf(failure->step, sizeof(failure->step), "%.*s",
-	    (int)(colon - hindrance), hindrance);
+	    (int)(colon - reason), reason);
 	(void)snprintf(failure->error, sizeof(failure->error), "%.*s",
 	    error_len, error_len > 0 ? colon + 2 : "");
 	(void)snprintf(failure->profile, sizeof(failure->profile), "%s",
@@ -295,17 +295,17 @@ judge_rest(const struct isolation_facts *f, struct isolation_verdict *verdict)
 }
 
 void
-isolation_judge(const struct isolation_facts *facts, const char *hindrance,
+isolation_judge(const struct isolation_facts *facts, const char *reason,
     struct isolation_verdict *verdict)
 {
 	struct failure failure;
 
-	if (strcmp(hindrance, "asked for") == 0) {
+	if (strcmp(reason, "asked for") == 0) {
 		found(verdict, "IL_API_ISOLATION asks for it",
 		    "IL_API_ISOLATION=auto");
 		return;
 	}
-	failure_read(&failure, hindrance);
+	failure_read(&failure, reason);
 	if (failure.making && strcmp(failure.error, "EACCES") != 0 &&
 	    judge_namespaces(facts, &failure, verdict))
 		return;

@@ -264,8 +264,8 @@ status_read(struct lease_status *status, const struct frame_view *view)
 	    sizeof(status->trouble));
 	(void)frame_get_text(view, TAG_PYTHON, status->python,
 	    sizeof(status->python));
-	(void)frame_get_text(view, TAG_TEXT, status->hindrance,
-	    sizeof(status->hindrance));
+	(void)frame_get_text(view, TAG_TEXT, status->isolation_reason,
+	    sizeof(status->isolation_reason));
 }
 
 enum lease_outcome

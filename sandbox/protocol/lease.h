@@ -103,8 +103,9 @@ struct lease_status {
 	int64_t promised;   /* of those: to cells that may write */
 	int64_t floor;	    /* of those: kept from everybody */
 	int64_t sandboxes;
-	int64_t isolation;   /* enum isolation of the api cells; 0: not known */
-	char hindrance[128]; /* why it is no more: "step: ERROR"; "": it is */
+	int64_t isolation; /* enum isolation of the api cells; 0: not known */
+	char isolation_reason[128]; /* why it is no more: "step: ERROR"; "": it
+				       is */
 };
 
 enum lease_outcome lease_status(const char *socket_path,

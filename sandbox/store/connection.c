@@ -248,18 +248,18 @@ db_open(const char *path, enum db_role role, struct err *err)
 
 	tune_memory();
 	db->role = role;
-	db->turn.fd = -1;
+	db->lock.fd = -1;
 	/* A new file becomes one with a WAL here, for which SQLite needs it for
 	 * itself and does not wait: one after another. */
 	if (role == DB_ADMIN) {
-		turn_open(&db->turn, path);
-		(void)turn_take(&db->turn, ADMIN_BUSY_MS);
+		write_lock_open(&db->lock, path);
+		(void)write_lock_take(&db->lock, ADMIN_BUSY_MS);
 	}
 	opened = connect_file(db, path, err) == 0 && configure(db, err) == 0 &&
 	    check_version(db, err) == 0;
-	turn_give(&db->turn);
+	write_lock_give(&db->lock);
 	if (opened && (role == DB_FRONT || role == DB_WORKER))
-		turn_open(&db->turn, path);
+		write_lock_open(&db->lock, path);
 	if (opened)
 		return db;
 	db_close(db);
@@ -275,7 +275,7 @@ db_close(struct db *db)
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		(void)sqlite3_finalize(db->statements[i]);
 	(void)sqlite3_close(db->handle);
-	turn_close(&db->turn);
+	write_lock_close(&db->lock);
 	free(db);
 }
 

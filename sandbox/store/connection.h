@@ -4,7 +4,7 @@
 #include <sqlite3.h>
 
 #include "db.h"
-#include "turn.h"
+#include "write_lock.h"
 
 #include "../base/err.h"
 
@@ -15,7 +15,7 @@ struct db {
 	/* NULL: not for this role, or not prepared yet (DB_ADMIN before
 	 * db_migrate) */
 	sqlite3_stmt *statements[STATEMENT_COUNT];
-	struct turn turn; /* held from before a change to its end */
+	struct write_lock lock; /* held from before a change to its end */
 	bool grouped;
 	int64_t group_note;
 	struct err group_err; /* why the group is lost; ERR_NONE: it is not */

@@ -97,12 +97,12 @@ db_bind_blob(sqlite3_stmt *s, const char *name, const void *data, size_t len)
 
 /* What changes something, and is not inside a transaction, begins one. */
 static int
-take_turn(struct db *db, sqlite3_stmt *s, struct err *err)
+take_lock(struct db *db, sqlite3_stmt *s, struct err *err)
 {
-	if (db->turn.held || sqlite3_stmt_readonly(s) != 0 ||
+	if (db->lock.held || sqlite3_stmt_readonly(s) != 0 ||
 	    sqlite3_get_autocommit(db->handle) == 0)
 		return 0;
-	if (turn_take(&db->turn,
+	if (write_lock_take(&db->lock,
 		db->role == DB_FRONT ? FRONT_TURN_MS : TURN_MS))
 		return 0;
 	(void)err_set(err, ERR_BUSY, "database: others write all the time");
@@ -112,28 +112,28 @@ take_turn(struct db *db, sqlite3_stmt *s, struct err *err)
 
 /* Its transaction is over, by a commit or without. */
 static void
-give_turn(struct db *db)
+give_lock(struct db *db)
 {
-	if (db->turn.held && sqlite3_get_autocommit(db->handle) != 0)
-		turn_give(&db->turn);
+	if (db->lock.held && sqlite3_get_autocommit(db->handle) != 0)
+		write_lock_give(&db->lock);
 }
 
 int
 db_step(struct db *db, sqlite3_stmt *s, struct err *err)
 {
-	if (take_turn(db, s, err) != 0)
+	if (take_lock(db, s, err) != 0)
 		return -1;
 	switch (sqlite3_step(s)) {
 	case SQLITE_ROW:
 		return 1;
 	case SQLITE_DONE:
-		give_turn(db);
+		give_lock(db);
 		return 0;
 	default:
 		(void)connection_error(db, err);
 		/* An automatic transaction ends with its statement. */
 		(void)sqlite3_reset(s);
-		give_turn(db);
+		give_lock(db);
 		return -1;
 	}
 }

@@ -39,7 +39,7 @@ rollback(struct db *db)
 	if (is_begun(db))
 		connection_try(db, STATEMENT_ROLLBACK);
 	if (!is_begun(db))
-		turn_give(&db->turn);
+		write_lock_give(&db->lock);
 }
 
 int

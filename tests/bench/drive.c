@@ -84,7 +84,7 @@ drive_alternate(struct bench *bench, struct target *targets, size_t n,
 
 /* ---- many at a time ---- */
 
-struct crowd {
+struct clients {
 	struct bench *bench;
 	int64_t until_us;
 	size_t active;
@@ -96,35 +96,35 @@ struct crowd {
 static void
 on_member(void *arg, struct lane *lane)
 {
-	struct crowd *crowd = arg;
+	struct clients *clients = arg;
 
-	crowd->due[crowd->due_count++] = lane;
-	loop_stop(crowd->bench->loop);
+	clients->due[clients->due_count++] = lane;
+	loop_stop(clients->bench->loop);
 }
 
 static void
-start_member(struct crowd *crowd, struct lane *lane)
+start_member(struct clients *clients, struct lane *lane)
 {
 	lane->done = on_member;
-	lane->arg = crowd;
+	lane->arg = clients;
 	lane_prepare(lane);
-	crowd->active++;
+	clients->active++;
 	lane_start(lane);
 }
 
 static void
-take_back(struct crowd *crowd)
+take_back(struct clients *clients)
 {
-	while (crowd->due_count > 0) {
-		struct lane *lane = crowd->due[--crowd->due_count];
+	while (clients->due_count > 0) {
+		struct lane *lane = clients->due[--clients->due_count];
 		struct target *target = lane->target;
 
-		crowd->active--;
-		if (clock_monotonic_us() > crowd->until_us)
+		clients->active--;
+		if (clock_monotonic_us() > clients->until_us)
 			continue;
 		target->counted++;
 		if (target->errors < ERRORS_MAX)
-			start_member(crowd, lane);
+			start_member(clients, lane);
 	}
 }
 
@@ -133,20 +133,20 @@ slice(struct bench *bench, struct target *target, struct lane **lanes,
     size_t count, int64_t ms)
 {
 	int64_t started_us = clock_monotonic_us();
-	struct crowd crowd = { .bench = bench,
+	struct clients clients = { .bench = bench,
 		.until_us = started_us + ms * 1000,
 		.due = xcalloc(count, sizeof(struct lane *)) };
 
 	for (size_t i = 0; i < count; i++)
-		start_member(&crowd, lanes[i]);
+		start_member(&clients, lanes[i]);
 	for (;;) {
-		take_back(&crowd);
-		if (crowd.active == 0)
+		take_back(&clients);
+		if (clients.active == 0)
 			break;
 		loop_run(bench->loop);
 	}
 	target->seconds += (double)ms / 1000.0;
-	free(crowd.due);
+	free(clients.due);
 }
 
 void

@@ -85,7 +85,7 @@ class Place:
         self.rest.listen(128)
         self.rest.setblocking(False)  # two generators may share it
         self.generator_cpu = self.generator_wall = 0.0
-        self.crowded = None  # rows_scale.py
+        self.populated = None  # rows_scale.py
         self._root = None
         self._files = {}
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -76,7 +76,7 @@ def command_cold(place, table):
 
 # ---- acknowledging many at once ----
 
-CROWD = 1000
+CLIENTS = 1000
 REAL = 12  # so many get a cell while the others are acknowledged
 
 
@@ -99,20 +99,20 @@ UNTOLD = """SELECT EXISTS (SELECT 1 FROM jobs
     WHERE state NOT IN ('delivered', 'undeliverable'))"""
 
 
-def burst(place, port, first, crowd):
+def burst(place, port, first, clients):
     """All of them at once; returns (p50, p99, max) in ms."""
     spec = "ack:%d:%d:%s" % (port, first, place.file("print(1)"))
-    whole = place.load("burst", crowd, spec,
+    whole = place.load("burst", clients, spec,
                        nice=p.GENERATOR_NICE)[0]["whole"]
     return whole["p50"], whole["p99"], whole["max"]
 
 
-def committed(rows, first, crowd):
+def committed(rows, first, clients):
     """Each of them made one job, and none of them two."""
     users = sorted(row[0] for row in rows)
-    if users != list(range(first, first + crowd)):
+    if users != list(range(first, first + clients)):
         raise p.Failed("%d jobs of %d users for %d commands" % (
-            len(users), len(set(users)), crowd))
+            len(users), len(set(users)), clients))
 
 
 def middle(results, which):
@@ -129,28 +129,28 @@ def tell_burst(table, what, results, target):
                    middle(results, 0)), ms(p99), ms(worst)))
 
 
-def burst_service(place, table, crowd, times):
+def burst_service(place, table, clients, times):
     """The whole service: workers and cells are at work beside it."""
     results = []
-    real = min(REAL, crowd)
+    real = min(REAL, clients)
     with place.service() as service:
         link = sqlite3.connect(service.database, timeout=20)
         for turn in range(times):
-            first = p.USER + turn * crowd
+            first = p.USER + turn * clients
             place.load("burst", real, place.create(service, first))
             with link:
-                add_rows(link, range(first + real, first + crowd))
-            results.append(burst(place, service.port, first, crowd))
+                add_rows(link, range(first + real, first + clients))
+            results.append(burst(place, service.port, first, clients))
             with link:
                 committed(link.execute(
                     "SELECT user_id FROM jobs WHERE kind = 'py' AND user_id"
-                    " BETWEEN ? AND ?", (first, first + crowd - 1)), first,
-                    crowd)
+                    " BETWEEN ? AND ?", (first, first + clients - 1)), first,
+                    clients)
                 link.execute(FORGET)
             with place.discord():
                 p.wait_for(lambda: not link.execute(UNTOLD).fetchone()[0])
         link.close()
-    tell_burst(table, "%d commands at once, acknowledged" % crowd, results,
+    tell_burst(table, "%d commands at once, acknowledged" % clients, results,
                True)
 
 
@@ -160,28 +160,28 @@ def quiet(kind):
         return kind()
 
 
-def burst_front(place, table, crowd, times):
+def burst_front(place, table, clients, times):
     """nginx, il-fcgi and the database alone."""
     results = []
     with quiet(front.Front) as fcgi:
         link = sqlite3.connect(fcgi.database, timeout=20)
         with link:
-            add_rows(link, range(p.USER, p.USER + crowd))
+            add_rows(link, range(p.USER, p.USER + clients))
         for _ in range(times):
-            results.append(burst(place, fcgi.port, p.USER, crowd))
+            results.append(burst(place, fcgi.port, p.USER, clients))
             with link:
                 committed(link.execute(
                     "SELECT user_id FROM jobs WHERE state = 'queued'"),
-                    p.USER, crowd)
+                    p.USER, clients)
                 link.execute(FORGET)
         link.close()
     tell_burst(table, "the same, no worker running", results, False)
 
 
 def acknowledge(place, table):
-    crowd = 20 if place.settings.quick else CROWD
-    burst_service(place, table, crowd, place.settings.count(3))
-    burst_front(place, table, crowd, place.settings.count(5))
+    clients = 20 if place.settings.quick else CLIENTS
+    burst_service(place, table, clients, place.settings.count(3))
+    burst_front(place, table, clients, place.settings.count(5))
 
 
 # ---- PING, beside a program that answers a constant ----

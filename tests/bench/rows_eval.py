@@ -81,8 +81,8 @@ def eval_sustained(place, table):
                            rate_of(theirs), 2, with_what="bare starts")
             table.note("%.0f s, n=%d, no error, %s" % (
                 ours["seconds"], ours["counted"], describe(ours)))
-        four, crowd = in_turns(place, spec, short)
-    table.at_least("32 in flight, beside 4", crowd, four, 1, show=rate,
+        four, clients = in_turns(place, spec, short)
+    table.at_least("32 in flight, beside 4", clients, four, 1, show=rate,
                    with_what="answers at 4, in turns")
 
 

@@ -74,9 +74,9 @@ def fill_folder(base, people):
                 file.truncate(size)
 
 
-def crowded(place):
+def populated(place):
     """A service with all of that, stopped; made once."""
-    if place.crowded is None:
+    if place.populated is None:
         people, jobs = sizes(place)
         service = p.BenchService(place, IL_WARM_SECONDS="0")
         place.stack.callback(service.close)
@@ -85,8 +85,8 @@ def crowded(place):
         service.stop()
         fill_folder(service.settings["IL_BASE_DIR"], people)
         fill_database(service.database, people, jobs)
-        place.crowded = service
-    return place.crowded
+        place.populated = service
+    return place.populated
 
 
 def what_is_there(place):
@@ -96,7 +96,7 @@ def what_is_there(place):
 def after_rest(place, table):
     """The first command after an hour, beside the same in an empty system."""
     count, gap = place.settings.count(15), place.settings.ms(500, 50)
-    big = crowded(place)
+    big = populated(place)
     big.start()
     try:
         with place.service(users=1, IL_WARM_SECONDS="0") as small:
@@ -133,7 +133,7 @@ def start_once(place, service):
 
 def start_up(place, table):
     times = []
-    service = crowded(place)
+    service = populated(place)
     for _ in range(1 if place.settings.quick else 5):
         try:
             times.append(start_once(place, service))

@@ -149,7 +149,7 @@ lane_new(struct bench *bench, struct target *target, size_t index)
 	bench->lanes = xrealloc(bench->lanes,
 	    (bench->lane_count + 1) * sizeof(*bench->lanes));
 	bench->lanes[bench->lane_count++] = lane;
-	lane->own = target->type->open(lane);
+	lane->state = target->type->open(lane);
 	return lane;
 }
 

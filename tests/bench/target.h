@@ -45,7 +45,7 @@ struct lane {
 	size_t index;  /* in its target */
 	int64_t started_us;
 	bool busy;
-	void *own;
+	void *state;
 	/* called once for each lane_start() */
 	void (*done)(void *arg, struct lane *lane);
 	void *arg;

@@ -38,7 +38,7 @@ port_of(const struct target *target)
 static void
 exchange_release(struct lane *lane)
 {
-	struct exchange *exchange = lane->own;
+	struct exchange *exchange = lane->state;
 
 	http_client_release(&exchange->http);
 	buf_release(&exchange->request);
@@ -62,7 +62,7 @@ exchange_new(struct lane *lane,
 static void
 exchange_send(struct lane *lane, const struct buf *request)
 {
-	struct exchange *exchange = lane->own;
+	struct exchange *exchange = lane->state;
 
 	if (lane->bench->fresh)
 		http_client_close(&exchange->http);
@@ -119,7 +119,7 @@ eval_start(struct lane *lane)
 static void
 connect_ahead(struct lane *lane)
 {
-	struct exchange *exchange = lane->own;
+	struct exchange *exchange = lane->state;
 
 	if (!lane->bench->fresh)
 		(void)http_client_connect(&exchange->http);
@@ -203,7 +203,7 @@ ack_answer(void *arg, int status, const struct buf *body, const char *error)
 static void
 command_sign(struct lane *lane)
 {
-	struct exchange *exchange = lane->own;
+	struct exchange *exchange = lane->state;
 	const char *code = buf_str(&lane->target->files[2]);
 	int64_t user;
 
@@ -239,7 +239,7 @@ command_prepare(struct lane *lane)
 static void
 ack_start(struct lane *lane)
 {
-	struct exchange *exchange = lane->own;
+	struct exchange *exchange = lane->state;
 
 	exchange_send(lane, &exchange->request);
 }
@@ -257,7 +257,7 @@ static void
 command_answer(void *arg, int status, const struct buf *body, const char *error)
 {
 	struct lane *lane = arg;
-	struct exchange *exchange = lane->own;
+	struct exchange *exchange = lane->state;
 
 	if (!is_good(lane, status, body, error))
 		return;
@@ -275,7 +275,7 @@ static void
 command_edited(struct lane *lane, const char *token, const char *body,
     size_t len)
 {
-	struct exchange *exchange = lane->own;
+	struct exchange *exchange = lane->state;
 	const struct buf *want = &lane->target->files[3];
 
 	if (strcmp(token, exchange->token) != 0 || exchange->edited)
@@ -298,7 +298,7 @@ command_open(struct lane *lane)
 static void
 command_start(struct lane *lane)
 {
-	struct exchange *exchange = lane->own;
+	struct exchange *exchange = lane->state;
 
 	exchange->acknowledged = false;
 	exchange->edited = false;

@@ -51,7 +51,7 @@ spawn_open(struct lane *lane)
 static void
 spawn_release(struct lane *lane)
 {
-	struct program *program = lane->own;
+	struct program *program = lane->state;
 
 	free(program->words);
 	buf_release(&program->out);
@@ -61,7 +61,7 @@ spawn_release(struct lane *lane)
 static void
 check_end(struct lane *lane)
 {
-	struct program *program = lane->own;
+	struct program *program = lane->state;
 	const struct buf *want = &lane->target->files[1];
 	struct rusage usage;
 	int status = 0;
@@ -85,7 +85,7 @@ static void
 on_output(void *arg, int fd, uint32_t events)
 {
 	struct lane *lane = arg;
-	struct program *program = lane->own;
+	struct program *program = lane->state;
 	char *room = buf_reserve(&program->out, 4096);
 	ssize_t got = room != NULL ? read(fd, room, 4096) : 0;
 
@@ -106,7 +106,7 @@ on_output(void *arg, int fd, uint32_t events)
 static void
 spawn_start(struct lane *lane)
 {
-	struct program *program = lane->own;
+	struct program *program = lane->state;
 	posix_spawn_file_actions_t actions;
 	int pipe_fds[2];
 	int error;

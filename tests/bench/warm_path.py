@@ -61,7 +61,7 @@ COMPILED = [(name, re.compile(pattern)) for name, pattern in TOPICS]
 
 
 # Processes of a cell, by how many forks they are below its first one.
-LEVELS = ("cell: PID 1", "cell: keeper", "cell: runs")
+LEVELS = ("cell: PID 1", "cell: supervisor", "cell: runs")
 
 # The least that it can cost in Python: an interpreter that has done the same
 # before forks, and the child prints; and the same with namespaces of its own,

@@ -97,9 +97,9 @@ def at_once():
         for n, asked in enumerate(waiting):
             kind, _ = asked.answer()
             if kind != "GRANTED" or asked.run_api("print(7)")[1] != b"7\n":
-                ok(False, "the %dth of a crowd" % n)
+                ok(False, "the %dth of many" % n)
             asked.close()
-        ok(True, "a crowd is served in its order")
+        ok(True, "a many is served in its order")
 
 
 def ready():
@@ -215,8 +215,8 @@ def sessions():
         ok(third.name() != name, "and gets a new cell")
         third.close()
         b.wait_status(LEASED=2, CELLS=2)
-        crowd = [b.ask_api(cls="session") for _ in range(3)]
-        is_(sorted(a.answer()[0] for a in crowd),
+        many = [b.ask_api(cls="session") for _ in range(3)]
+        is_(sorted(a.answer()[0] for a in many),
             ["GRANTED", "REFUSED", "REFUSED"],
             "of those who ask while one is starting, one gets it")
         run.close()

@@ -29,7 +29,7 @@ def covered(b):
     return s["FREE_BYTES"] - s["FLOOR"] >= s["PROMISED"]
 
 
-def crowd(b, n):
+def many(b, n):
     """A sandbox each for n people."""
     for i in range(1, n + 1):
         b.create(i, QUOTA, 20000)
@@ -38,7 +38,7 @@ def crowd(b, n):
 def blocks_given_back_are_still_its_own():
     """It fills, gives back, waits until others were let in, and fills again."""
     with Disk(760) as disk, Broker(IL_BASE_DIR=disk.path, **SETTINGS) as b:
-        crowd(b, 6)
+        many(b, 6)
         trick = b.lease(1, access="ANY")
         is_(trick.access(), "WRITE", "it may write")
         trick.run(FILL + "print(fill('a'))")
@@ -138,7 +138,7 @@ for turn in range(20):
 def tricks_beside_each_other():
     with Disk(1600) as disk, Broker(IL_BASE_DIR=disk.path, IL_CELLS="8",
                                     **SETTINGS) as b:
-        crowd(b, len(TRICKS) + 3)
+        many(b, len(TRICKS) + 3)
         leases = [b.lease(n + 1, access="ANY") for n in range(len(TRICKS))]
         disk.fill(b.status()["FLOOR"] + b.status()["PROMISED"])
         ok(covered(b), "the disk holds just what is promised")
@@ -165,7 +165,7 @@ def ended_while_it_is_written_out():
     """A cell is killed with dirty pages; its room is nobody's until they are
     on the disk."""
     with Disk(640) as disk, Broker(IL_BASE_DIR=disk.path, **SETTINGS) as b:
-        crowd(b, 4)
+        many(b, 4)
         for turn in range(3):
             lease = b.lease(1, access="ANY")
             is_(lease.access(), "WRITE", "turn %d" % turn)

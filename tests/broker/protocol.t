@@ -148,7 +148,7 @@ def silent():
         ok(8 < took < 15, "is hung up on after ten seconds")
 
 
-def crowd():
+def many():
     with Broker() as b:
         b.create(1)
         silent = [b.ask(None) for _ in range(1500)]
@@ -275,5 +275,5 @@ def ignores_the_end():
            "a cell that hangs up and lives on is killed")
 
 
-main(malformed, wrong_ids, by_program, one_floods, rude, silent, crowd, stand_in, never_connects,
+main(malformed, wrong_ids, by_program, one_floods, rude, silent, many, stand_in, never_connects,
      dies_at_start, speaks_nonsense, does_not_come_back, ignores_the_end)

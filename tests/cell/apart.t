@@ -167,7 +167,7 @@ def what_was_random_at_import_differs_in_each_run():
 
 
 @test
-def a_child_that_is_given_to_the_keeper_ends_with_the_run():
+def a_child_that_is_given_to_the_supervisor_ends_with_the_run():
     """clone(CLONE_PARENT): its parent is the run's, outside the jail."""
     number = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
     told = cell.eval(["-c", """
@@ -232,7 +232,7 @@ def a_run_that_is_killed_before_its_lease_comes_is_made_anew():
 
 
 @test
-def the_end_of_the_keeper_is_the_end_of_all():
+def the_end_of_the_supervisor_is_the_end_of_all():
     ours = ApiCell()
     try:
         with ours.lease() as lease:

@@ -11,7 +11,7 @@ from driver import USER, Cell, N
 from tap import run, test
 
 cell = ApiCell()
-# PID 1, the keeper, and of the jail that waits for a lease init and run.
+# PID 1, the supervisor, and of the jail that waits for a lease init and run.
 AT_REST = 4
 
 # What one run does to leave or to send something, and how the next one looks

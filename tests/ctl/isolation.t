@@ -15,7 +15,7 @@ from tap import run, test  # noqa: E402
 
 
 def told(service):
-    """(isolation, hindrance) of /health once the warm cell is up, and what the
+    """(isolation, isolation_reason) of /health once the warm cell is up, and what the
     doctor says of it."""
     def known():
         inline = service.get("/health").json["inline"]
@@ -23,14 +23,14 @@ def told(service):
     inline = wait_for(known)
     text = service.ilctl("doctor")[1]
     at = text.rindex("\n", 0, text.index("isolation:")) + 1
-    return inline["isolation"], inline["hindrance"], text[at:]
+    return inline["isolation"], inline["isolation_reason"], text[at:]
 
 
 @test
 def namespaces_for_each_run():
     with Served(IL_API_WARM="1", IL_API_ISOLATION="run") as service:
-        isolation, hindrance, text = told(service)
-        assert (isolation, hindrance) == ("run", None)
+        isolation, isolation_reason, text = told(service)
+        assert (isolation, isolation_reason) == ("run", None)
         assert text.startswith("ok    isolation: each run of the APIs has "
                                "namespaces"), text
 
@@ -38,8 +38,8 @@ def namespaces_for_each_run():
 @test
 def a_container_for_each_run_because_it_was_asked_for():
     with Served(IL_API_WARM="1", IL_API_ISOLATION="cell") as service:
-        isolation, hindrance, text = told(service)
-        assert (isolation, hindrance) == ("cell", "asked for")
+        isolation, isolation_reason, text = told(service)
+        assert (isolation, isolation_reason) == ("cell", "asked for")
         assert text.startswith("note  isolation: each run of the APIs has a "
                                "container"), text
         assert "better: IL_API_ISOLATION=auto" in text, text
@@ -59,11 +59,11 @@ def a_container_for_each_run_because_the_host_forbids_more():
     served = Served(IL_API_WARM="1")
     served.settings["IL_LIB_DIR"] = without_namespaces(served.folder)
     with served as service:
-        isolation, hindrance, text = told(service)
+        isolation, isolation_reason, text = told(service)
         assert isolation == "cell"
         # the one by Docker 20.10, the other by later ones
-        assert hindrance in ("unshare: EPERM", "unshare: ENOSYS"), hindrance
-        assert "note  isolation" in text and hindrance in text, text
+        assert isolation_reason in ("unshare: EPERM", "unshare: ENOSYS"), isolation_reason
+        assert "note  isolation" in text and isolation_reason in text, text
         tried = subprocess.run(["unshare", "--user", "--mount", "true"])
         assert ("works outside of containers" in text) == (
             tried.returncode == 0), text

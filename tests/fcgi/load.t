@@ -73,7 +73,7 @@ with f.Front() as front:
 
 with f.Front() as front:
     # All are there before the first is looked at, and one process takes them:
-    # one crowd, in their order.
+    # one batch, in their order.
     os.mkfifo(front.path("wake"), 0o660)
     fifo = os.open(front.path("wake"), os.O_RDWR | os.O_NONBLOCK)
     child = front.children()[0]
@@ -91,7 +91,7 @@ with f.Front() as front:
     for sock in waiting:
         sock.close()
     tap.ok(answers[-1].type == 4 and "still running" in answers[-1].text,
-           "of one person's two in a crowd the second is refused", answers[-1])
+           "of one person's two in a batch the second is refused", answers[-1])
     tap.ok(all(a.type == 5 for a in answers[:-1]), "all others are taken",
            answers)
     tap.equal([job["user_id"] for job in front.jobs()], ORDER[:-1],

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from source import ROOT, check, finish, read
+from source import ROOT, check, files, finish, read
 
 ILCTL = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")),
                      "bin", "ilctl")
@@ -13,6 +13,12 @@ MANUAL = "sandbox/base/inline.conf.5"
 README_KEYS_MAX = 12
 README_LINES_MAX = 220
 GLOSSARY_MAX = 25
+THIS = "tests/lint/docs.t"
+SPOKEN = (".c", ".h", ".py", ".t", ".md", ".sh", ".sql", ".5", ".8", ".conf",
+          ".service", ".json", "GNUmakefile")
+# context, batch, slot, run process, reason, mount table, supervisor
+PRIVATE = re.compile(r"\b(?:[a-z]+_)*(?:desk|crowd|seat|inmate|hindrance|"
+                     r"grounds|keeper)s?(?:_[a-z]+)*\b", re.I)
 
 
 def table():
@@ -122,5 +128,16 @@ check("inline.conf(5) has every key, what it does and its default",
       wrong_in_manual(settings))
 check("the example has no other key", unknown_in_example(settings))
 check("the tests that are spoken of exist", tests_that_are_gone())
+def words_of_our_own():
+    """Words that this tree had for what the field has a word for."""
+    for path in files(*SPOKEN):
+        if path.startswith("tests/fuzz/corpus/") or path == THIS:
+            continue
+        for number, line in enumerate(read(path).split("\n"), 1):
+            for found in PRIVATE.findall(line):
+                yield f"{path}:{number}: {found}"
+
+
 check("the README and the glossary are short", too_long())
+check("one word for one thing: the field's", words_of_our_own())
 finish()

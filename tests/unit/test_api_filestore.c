@@ -258,7 +258,7 @@ test_bounds(void)
 	store.limits.count_max = 100;
 }
 
-/* A pipe stands for the keeper: its other end may be closed. */
+/* A pipe stands for the supervisor: its other end may be closed. */
 static int kept[2] = { -1, -1 };
 static int64_t kept_bytes;
 static int kept_times;
@@ -301,7 +301,7 @@ test_space(void)
 	kept[1] = -1;
 	keeps = false;
 	is_int(filestore_write(&file, bytes, sizeof(bytes), &err), -1,
-	    "when the keeper is gone nothing is written");
+	    "when the supervisor is gone nothing is written");
 	filestore_abort(&file);
 	store.keep_space = NULL;
 	store.limits.quota = 100000;

@@ -73,7 +73,7 @@ test_many_tokens(void)
 	is_int(refused, 0, "20,000 one after another");
 }
 
-/* A process that takes a seat and then waits to be killed. */
+/* A process that takes a slot and then waits to be killed. */
 static pid_t
 sit_down(const struct token *token)
 {
@@ -84,7 +84,7 @@ sit_down(const struct token *token)
 	if (pipe(ready) != 0 || (pid = fork()) < 0)
 		return -1;
 	if (pid == 0) {
-		byte = limits_take_seat(&limits, token, LIMITS_CELL, MOST) >= 0;
+		byte = limits_take_slot(&limits, token, LIMITS_CELL, MOST) >= 0;
 		if (write(ready[1], &byte, 1) == 1)
 			for (;;)
 				(void)pause();
@@ -97,40 +97,40 @@ sit_down(const struct token *token)
 }
 
 static void
-test_seats(void)
+test_slots(void)
 {
 	const struct token two = make_token(42, 2, 0);
 	const struct token one = make_token(43, 1, 0);
 	const struct token any = make_token(44, MOST, 0);
 	pid_t pid = sit_down(&two);
-	int seat = limits_take_seat(&limits, &two, LIMITS_CELL, MOST);
-	int copy = dup(seat);
+	int slot = limits_take_slot(&limits, &two, LIMITS_CELL, MOST);
+	int copy = dup(slot);
 
-	ok(seat >= 0, "there are two seats");
-	is_int(limits_take_seat(&limits, &two, LIMITS_CELL, MOST), -1,
+	ok(slot >= 0, "there are two slots");
+	is_int(limits_take_slot(&limits, &two, LIMITS_CELL, MOST), -1,
 	    "not three");
-	(void)close(limits_take_seat(&limits, &one, LIMITS_CELL, MOST));
-	ok(limits_take_seat(&limits, &one, LIMITS_CELL, MOST) >= 0,
+	(void)close(limits_take_slot(&limits, &one, LIMITS_CELL, MOST));
+	ok(limits_take_slot(&limits, &one, LIMITS_CELL, MOST) >= 0,
 	    "others have theirs");
-	(void)close(seat);
-	is_int(limits_take_seat(&limits, &two, LIMITS_CELL, MOST), -1,
+	(void)close(slot);
+	is_int(limits_take_slot(&limits, &two, LIMITS_CELL, MOST), -1,
 	    "a copy holds it");
 	(void)close(copy);
-	seat = limits_take_seat(&limits, &two, LIMITS_CELL, MOST);
-	ok(seat >= 0, "when it is closed, too, it is free");
+	slot = limits_take_slot(&limits, &two, LIMITS_CELL, MOST);
+	ok(slot >= 0, "when it is closed, too, it is free");
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	ok(limits_take_seat(&limits, &two, LIMITS_CELL, MOST) >= 0,
+	ok(limits_take_slot(&limits, &two, LIMITS_CELL, MOST) >= 0,
 	    "who is killed leaves his");
-	is_int(limits_take_seat(&limits, &two, LIMITS_CELL, MOST), -1,
+	is_int(limits_take_slot(&limits, &two, LIMITS_CELL, MOST), -1,
 	    "now both are taken");
-	ok(limits_take_seat(&limits, &two, LIMITS_COMMAND, MOST) >= 0 &&
-		limits_take_seat(&limits, &two, LIMITS_COMMAND, MOST) >= 0,
+	ok(limits_take_slot(&limits, &two, LIMITS_COMMAND, MOST) >= 0 &&
+		limits_take_slot(&limits, &two, LIMITS_COMMAND, MOST) >= 0,
 	    "commands are counted for themselves");
-	is_int(limits_take_seat(&limits, &two, LIMITS_COMMAND, MOST), -1,
+	is_int(limits_take_slot(&limits, &two, LIMITS_COMMAND, MOST), -1,
 	    "and are as many");
-	is_int(limits_take_seat(&limits, &any, LIMITS_CELL, MOST), LIMITS_NONE,
-	    "no seat is needed where there are as many as can be");
+	is_int(limits_take_slot(&limits, &any, LIMITS_CELL, MOST), LIMITS_NONE,
+	    "no slot is needed where there are as many as can be");
 }
 
 int
@@ -141,7 +141,7 @@ main(void)
 	ok(limits_open(&limits, &err) == 0, "it opens");
 	test_rates();
 	test_many_tokens();
-	test_seats();
+	test_slots();
 	limits_close(&limits);
 	limits_close(&limits);
 	return tap_done();

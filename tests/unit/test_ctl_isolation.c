@@ -16,18 +16,18 @@ fine(void)
 }
 
 static void
-judged(const struct isolation_facts *facts, const char *hindrance,
+judged(const struct isolation_facts *facts, const char *reason,
     const char *cause, const char *mend, const char *name)
 {
 	struct isolation_verdict verdict = { "", "" };
 
-	isolation_judge(facts, hindrance, &verdict);
+	isolation_judge(facts, reason, &verdict);
 	ok(strstr(verdict.cause, cause) != NULL, name);
 	if (mend == NULL)
 		ok(*verdict.mend == '\0', "for which no cure is known");
 	else
 		ok(strstr(verdict.mend, mend) != NULL, "and its cure");
-	note("%s: %s; %s", hindrance, verdict.cause, verdict.mend);
+	note("%s: %s; %s", reason, verdict.cause, verdict.mend);
 }
 
 static void

@@ -326,14 +326,14 @@ test_ids(void)
 static void
 test_sizes(void)
 {
-	struct image_size size = { .bytes = 256 << 20, .files = 10000 };
+	struct volume_size size = { .bytes = 256 << 20, .files = 10000 };
 
-	ok(image_inodes(&size) > size.files, "inodes for more than the files");
-	ok(image_total_bytes(&size) > size.bytes + 10000 * 256 + (4 << 20),
+	ok(volume_inodes(&size) > size.files, "inodes for more than the files");
+	ok(volume_total_bytes(&size) > size.bytes + 10000 * 256 + (4 << 20),
 	    "room for tables and journal");
-	ok(image_total_bytes(&size) < size.bytes + (24 << 20),
+	ok(volume_total_bytes(&size) < size.bytes + (24 << 20),
 	    "and not much more");
-	is_int(image_total_bytes(&size) % 4096, 0, "whole blocks");
+	is_int(volume_total_bytes(&size) % 4096, 0, "whole blocks");
 }
 
 static void

@@ -76,7 +76,7 @@ test_room(void)
 
 /* A sparse file of 64 MiB with so much in it. */
 static int
-image(const char *name, int64_t allocated)
+volume(const char *name, int64_t allocated)
 {
 	char path[128];
 	int fd;
@@ -114,8 +114,8 @@ leaving(void)
 static void
 test_image(void)
 {
-	struct reservation *r = reservation_of_image(&ledger, image("a", 0));
-	int again = image("a", 0);
+	struct reservation *r = reservation_of_volume(&ledger, volume("a", 0));
+	int again = volume("a", 0);
 
 	is_int(promised(), LEDGER_MOUNT_BYTES, "a mount takes a little");
 	is_int(reservation_more(r), ledger_growth(64 * MIB, 0),
@@ -143,7 +143,7 @@ test_image(void)
 static void
 test_bytes(void)
 {
-	struct reservation *r = reservation_of_bytes(&ledger, image("b", 0),
+	struct reservation *r = reservation_of_bytes(&ledger, volume("b", 0),
 	    123);
 
 	is_int(promised(), 123, "so many bytes");
@@ -157,14 +157,15 @@ test_bytes(void)
 static void
 test_counted_once(void)
 {
-	struct reservation *old = reservation_of_image(&ledger, image("c", 0));
+	struct reservation *old = reservation_of_volume(&ledger,
+	    volume("c", 0));
 	struct reservation *new;
 
 	old->grows = true;
-	new = reservation_of_image(&ledger, image("c", 0));
+	new = reservation_of_volume(&ledger, volume("c", 0));
 	new->grows = true;
 	is_int(promised(), 2 * LEDGER_MOUNT_BYTES + ledger_growth(64 * MIB, 0),
-	    "an image with two holders counts once");
+	    "a volume with two holders counts once");
 	reservation_free(new);
 	is_int(promised(), LEDGER_MOUNT_BYTES + ledger_growth(64 * MIB, 0),
 	    "and still when one has gone");
@@ -175,13 +176,13 @@ test_counted_once(void)
 static void
 test_leave(void)
 {
-	struct reservation *r = reservation_of_image(&ledger, image("d", 0));
-	int device = image("d", 0);
+	struct reservation *r = reservation_of_volume(&ledger, volume("d", 0));
+	int device = volume("d", 0);
 
 	r->grows = true;
 	reservation_leave(r);
 	ok(ledger.all.lh_first == NULL, "unlocked: it is over at once");
-	r = reservation_of_image(&ledger, image("d", 0));
+	r = reservation_of_volume(&ledger, volume("d", 0));
 	r->grows = true;
 	(void)flock(device, LOCK_EX);
 	reservation_leave(r);
@@ -201,12 +202,14 @@ test_leave(void)
 static void
 test_supersede(void)
 {
-	struct reservation *old = reservation_of_image(&ledger, image("e", 0));
-	struct reservation *new = reservation_of_image(&ledger, image("e", 0));
-	struct reservation *other = reservation_of_image(&ledger,
-	    image("f", 0));
-	int device = image("e", 0);
-	int device_f = image("f", 0);
+	struct reservation *old = reservation_of_volume(&ledger,
+	    volume("e", 0));
+	struct reservation *new = reservation_of_volume(&ledger,
+	    volume("e", 0));
+	struct reservation *other = reservation_of_volume(&ledger,
+	    volume("f", 0));
+	int device = volume("e", 0);
+	int device_f = volume("f", 0);
 
 	(void)flock(device, LOCK_EX);
 	(void)flock(device_f, LOCK_EX);
@@ -214,7 +217,7 @@ test_supersede(void)
 	reservation_leave(other);
 	reservation_supersede(&ledger, new);
 	is_int(promised(), 2 * LEDGER_MOUNT_BYTES,
-	    "who has the lock ends who had the image before, and only that");
+	    "who has the lock ends who had the volume before, and only that");
 	reservation_free(new);
 	reservation_free(other);
 	(void)close(device);

@@ -26,8 +26,8 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, FRAME_REQUEST,
                     TAG_SIGNAL, TAG_STATUS, TAG_WALL_MS, Failure, Frame,
                     ProtocolError, frame)
 from harvest import Harvest, Staged
-from jail import Grounds
-from keeper import COLLECT, DONE, FOLDERS, HARVEST, USUAL
+from jail import MountTable
+from supervisor import COLLECT, DONE, FOLDERS, HARVEST, FAST
 from run import WORKSPACE, Run, get_ready, import_ahead, reseed
 from serve import VERSION, Cell, enter_child, limits_of
 
@@ -54,7 +54,7 @@ class MemoryCell(Cell):
 
     keeps_spare = False
     folders = (WORKSPACE,)
-    keeper = None       # in a jail: who made it
+    supervisor = None       # in a jail: who made it
 
     def __init__(self, socket, native, bare):
         Cell.__init__(self, socket, native, bare)
@@ -105,7 +105,7 @@ class MemoryCell(Cell):
         skip = head.data(TAG_PATH)
         if skip:
             skip = "/".join(split(skip)).encode("utf-8", "surrogateescape")
-        if self.keeper is not None:
+        if self.supervisor is not None:
             return self.become(head, parts, skip)
         harvest = Harvest(self.root, head, self.staged, skip)
         fields = self.start(head, parts, self.make_run(head, parts))
@@ -114,17 +114,17 @@ class MemoryCell(Cell):
         return fields + harvest.send(self.lease)
 
     def become(self, head, parts, skip):
-        """In a jail: this process will be the run.  The keeper holds it to
+        """In a jail: this process will be the run.  The supervisor holds it to
         its limits, and sends what it leaves."""
         wall_ms, output_max = limits_of(head)
         run = self.make_run(head, parts)
         notes = (marshal.dumps((self.staged, skip))
                  if self.staged or skip else b"")
-        rest, length = self.keeper.give(parts[PART_STDIN], notes)
+        rest, length = self.supervisor.give(parts[PART_STDIN], notes)
         if head.number(TAG_MERGE):
-            self.keeper.shared.stderr = self.keeper.shared.stdout
+            self.supervisor.shared.stderr = self.supervisor.shared.stdout
         self.lease.send(frame(FRAME_STARTED))
-        self.keeper.tell(
+        self.supervisor.tell(
             wall_ms=wall_ms, output_max=output_max, input=rest, notes=length,
             drains=head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN,
             folder=FOLDERS.index(self.root),
@@ -135,7 +135,7 @@ class MemoryCell(Cell):
     def leave_cell(self, run):
         """What is left of the cell's is not ours any more."""
         self.lease.sock.detach()
-        run.isolate(self.keeper.shared)
+        run.isolate(self.supervisor.shared)
         if run.words:
             plain.execute(run.words, dict(os.environ) if run.env is None
                           else run.env, run.script)
@@ -191,7 +191,7 @@ class MemoryCell(Cell):
         """What the request says about the process."""
         self.dress_with(run, env)
         limits = [(limit, head.number(tag)) for tag, limit in LIMITS]
-        if self.keeper is not None and COUNTS_IN_NAMESPACES:
+        if self.supervisor is not None and COUNTS_IN_NAMESPACES:
             limits.append((resource.RLIMIT_NPROC,
                            head.number(TAG_LIMIT_PROCESSES)))
             limits.append((resource.RLIMIT_SIGPENDING, SIGNALS_MAX))
@@ -200,7 +200,7 @@ class MemoryCell(Cell):
 
     def dress_with(self, run, env):
         run.env = env
-        run.ready = self.keeper is not None
+        run.ready = self.supervisor is not None
         if env and env.get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
             run.errors = "strict"
 
@@ -222,39 +222,39 @@ class ApiCell(MemoryCell):
         return fields
 
     def serve(self):
-        grounds = Grounds(self.control, self.children.oom_fd)
-        keeper = grounds.keeper
-        keeper.shared.counts = COUNTS_IN_NAMESPACES
+        mounts = MountTable(self.control, self.children.oom_fd)
+        supervisor = mounts.supervisor
+        supervisor.shared.counts = COUNTS_IN_NAMESPACES
         why = ("asked for" if self.isolation == "1" else
-               grounds.hindrance())
+               mounts.trouble())
         if why:
-            return self.serve_once(keeper, why)
-        grounds.settle()
+            return self.serve_once(supervisor, why)
+        mounts.settle()
         bare = self.run_of[1]
         self.hidden = get_ready(bare)
         trouble = import_ahead(self.preload.split(","), bare)
-        self.keeper = keeper
+        self.supervisor = supervisor
         self.control.let_go()
         self.rehearse()
         gc.collect()
         gc.freeze()
-        role = keeper.call("enclose")
+        role = supervisor.call("enclose")
         if role == DONE:
             self.control.send_ready(VERSION, ISOLATION_RUN, trouble)
-            role = keeper.call("keep")
+            role = supervisor.call("keep")
         if role == HARVEST:
             status = 1
             try:
-                keeper.send_files()
+                supervisor.send_files()
                 status = 0
             finally:
                 os._exit(status)
         return self.serve_in_jail(role)
 
-    def serve_once(self, keeper, why):
+    def serve_once(self, supervisor, why):
         """Without jails: one lease, then the broker replaces the cell."""
-        keeper.call("surrender", 0)
-        os.close(keeper.shared.proc)
+        supervisor.call("surrender", 0)
+        os.close(supervisor.shared.proc)
         gc.collect()
         gc.freeze()
         self.control.send_ready(VERSION, ISOLATION_CELL, why)
@@ -272,18 +272,18 @@ class ApiCell(MemoryCell):
         """Before the first clone: what a usual run does is done some times, so
         that each clone finds it done for the first time."""
         for _ in range(TIMES):
-            self.keeper.imagine(*REHEARSED)
-            self.usual_run(*self.keeper.usual()).rehearse()
+            self.supervisor.imagine(*REHEARSED)
+            self.fast_run(*self.supervisor.fast()).rehearse()
 
-    def usual_run(self, words, env):
-        """The Run of a usual request, whose process the keeper has made."""
+    def fast_run(self, words, env):
+        """The Run of a usual request, whose process the supervisor has made."""
         run = plain.plain_run(self.run_of, list(map(os.fsdecode, words)), None,
                               env)
         self.dress_with(run, env)
         return run
 
     def enter_usual(self):
-        run = self.usual_run(*self.keeper.usual())
+        run = self.fast_run(*self.supervisor.fast())
         if run.words:
             plain.execute(run.words, run.env)
         run.kept = self
@@ -292,9 +292,9 @@ class ApiCell(MemoryCell):
     def serve_in_jail(self, role):
         """In the process that becomes the run."""
         reseed()
-        if role == USUAL:
+        if role == FAST:
             return enter_child(self.enter_usual)
-        self.lease = self.keeper.lease()
+        self.lease = self.supervisor.lease()
         run = self.converse()
         if run is not None:
             return run

@@ -1,5 +1,5 @@
 """What the jails of an api cell stand on: mounts, made once by the process that
-becomes their keeper.  The jails themselves are made by sandbox/cell/supervisor, which
+becomes their supervisor.  The jails themselves are made by sandbox/cell/supervisor, which
 also says what is where.
 """
 
@@ -10,10 +10,10 @@ import stat
 import _signal
 
 from filter import Filter
-from keeper import RUN_ID, Keeper
+from supervisor import RUN_ID, Supervisor
 
 NEW_MOUNTS, NEW_USER, NEW_PIDS = 0x20000, 0x10000000, 0x20000000
-KEEPER = NEW_USER | NEW_MOUNTS | NEW_PIDS
+SUPERVISOR = NEW_USER | NEW_MOUNTS | NEW_PIDS
 
 READ_ONLY, NO_SUID, NO_DEVICES, NO_EXEC = 1, 2, 4, 8
 REMOUNT, BIND, RECURSIVE, PRIVATE = 32, 0x1000, 0x4000, 0x40000
@@ -69,25 +69,25 @@ class System:
                   step="mount %s %s" % (step, target))
 
 
-class Grounds:
-    """What the jails of a cell stand on."""
+class MountTable:
+    """The namespaces and mounts that all jails of a cell start from."""
 
     def __init__(self, control, ooms):
-        """control, ooms: see Keeper."""
+        """control, ooms: see Supervisor."""
         self.system = System()
         self.filter = Filter()      # the kernel is told where it lies
-        self.keeper = Keeper(control, ooms, [
+        self.supervisor = Supervisor(control, ooms, [
             tmpfs_like(path) for path in writable_mounts()],
             self.filter.address)
 
     def settle(self):
-        """Become the keeper, in a process of its own with which the caller
+        """Become the supervisor, in a process of its own with which the caller
         ends, and with the mounts that all jails start from."""
         copies = {path: {name: read_some(path + "/" + name) for name in names}
                   for path, names in COPIES.items() if os.path.isdir(path)}
         copies["/proc"]["meminfo"] = memory_info()
-        self.system.unshare(KEEPER)
-        self.keeper.call("map_user")
+        self.system.unshare(SUPERVISOR)
+        self.supervisor.call("map_user")
         self.system.mount("private", None, "/", RECURSIVE | PRIVATE)
         for path, files in copies.items():
             self.cover(path, files)
@@ -95,14 +95,14 @@ class Grounds:
             self.system.mount("read-only", None, path, REMOUNT | BIND |
                               READ_ONLY | NO_SUID | NO_EXEC)
         self.system.prctl(PR_SET_DUMPABLE, 0)
-        keeper = os.fork()
-        if keeper != 0:
-            self.keeper.call("surrender", 0)
-            os._exit(int(os.waitpid(keeper, 0)[1] != 0))
+        supervisor = os.fork()
+        if supervisor != 0:
+            self.supervisor.call("surrender", 0)
+            os._exit(int(os.waitpid(supervisor, 0)[1] != 0))
         _signal.set_wakeup_fd(-1)   # nobody reads it any more
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        self.keeper.call("init")
+        self.supervisor.call("init")
 
     def cover(self, path, files):
         """Hide what the kernel shows there; nobody can take it off again,
@@ -120,7 +120,7 @@ class Grounds:
                           REMOUNT | BIND | READ_ONLY | flags)
         self.system.mount("move to", STAGING.encode(), path, MOVE)
 
-    def hindrance(self):
+    def trouble(self):
         """Try all of it once, in a child, since a host may forbid any of the
         steps: what does not work here, or "" when all does."""
         out, into = os.pipe2(os.O_CLOEXEC)
@@ -130,9 +130,9 @@ class Grounds:
             try:
                 self.settle()
                 # The run's process waits there for a lease, to its end.
-                self.keeper.call("enclose")
-                self.keeper.library.keeper_release(
-                    ctypes.byref(self.keeper.shared))
+                self.supervisor.call("enclose")
+                self.supervisor.library.supervisor_release(
+                    ctypes.byref(self.supervisor.shared))
                 why = b""
             except OSError as error:
                 why = describe(error)

@@ -42,7 +42,7 @@ def plain_run(run_of, args, cwd, env):
     """The Run for `python ARGS` in the folder of the descriptor cwd; one with
     words has to be executed."""
     run = None
-    if is_usual(env) and args:
+    if is_fast(env) and args:
         if args[0] == "-c" and len(args) > 1:
             run = command(run_of, args)
         elif args[0] and args[0][0] != "-" and sys.version_info >= (3, 9):
@@ -61,7 +61,7 @@ def check_words(words):
         raise Failure(ERROR_TOO_LARGE, "the arguments")
 
 
-def is_usual(env):
+def is_fast(env):
     """Would a Python with this environment start as PID 1 has started?"""
     return (all(name in HARMLESS for name in env
                 if name.startswith(b"PYTHON"))

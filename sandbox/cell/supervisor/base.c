@@ -30,9 +30,9 @@ base_decimal(char *text, uint64_t value)
 }
 
 size_t
-base_describe(char why[KEEPER_WHY_MAX], const char *step, int code)
+base_describe(char why[SUPERVISOR_WHY_MAX], const char *step, int code)
 {
-	size_t len = strnlen(step, KEEPER_WHY_MAX - 24);
+	size_t len = strnlen(step, SUPERVISOR_WHY_MAX - 24);
 
 	memcpy(why, step, len);
 	why[len++] = ' ';
@@ -42,10 +42,10 @@ base_describe(char why[KEEPER_WHY_MAX], const char *step, int code)
 }
 
 int
-base_fail(struct keeper *k, const char *step)
+base_fail(struct supervisor *k, const char *step)
 {
 	(void)base_describe(k->why, step, errno);
-	return KEEPER_FAILED;
+	return SUPERVISOR_FAILED;
 }
 
 void
@@ -57,7 +57,7 @@ base_close(int *fd)
 }
 
 int
-base_next_lease(const struct keeper *k, int how)
+base_next_lease(const struct supervisor *k, int how)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];

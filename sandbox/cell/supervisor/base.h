@@ -7,17 +7,17 @@
 #include "shared.h"
 
 /*
- * What the other files here build on, in the keeper as in a run's process.
+ * What the other files here build on, in the supervisor as in a run's process.
  */
 
 /* The cell ends, and with it everything that runs in the container. */
 _Noreturn void base_leave(void);
 
 /* "STEP ERRNO" into why.  Returns its length. */
-size_t base_describe(char why[KEEPER_WHY_MAX], const char *step, int code);
+size_t base_describe(char why[SUPERVISOR_WHY_MAX], const char *step, int code);
 
-/* The same into k->why, with errno.  Returns KEEPER_FAILED. */
-int base_fail(struct keeper *k, const char *step);
+/* The same into k->why, with errno.  Returns SUPERVISOR_FAILED. */
+int base_fail(struct supervisor *k, const char *step);
 
 /* value in digits, without an end; at most 20.  Returns how many. */
 size_t base_decimal(char *text, uint64_t value);
@@ -26,6 +26,6 @@ void base_close(int *fd);
 
 /* The next lease from the broker; ends the process when that is gone.  With
  * MSG_PEEK it is there for the next one to take, too. */
-int base_next_lease(const struct keeper *k, int how);
+int base_next_lease(const struct supervisor *k, int how);
 
 #endif

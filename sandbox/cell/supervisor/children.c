@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "own.h"
+#include "run_state.h"
 
 pid_t
-children_clone(const struct keeper *k)
+children_clone(const struct supervisor *k)
 {
 	pid_t pid;
 	int code;
@@ -27,18 +27,18 @@ children_clone(const struct keeper *k)
 }
 
 static void
-note(struct keeper_own *own, pid_t pid, int status, const struct rusage *usage)
+note(struct run_state *state, pid_t pid, int status, const struct rusage *usage)
 {
-	if (pid == own->run) {
-		own->status = status;
-		own->usage = *usage;
-	} else if (pid == own->init) {
-		own->init = 0;
+	if (pid == state->run) {
+		state->status = status;
+		state->usage = *usage;
+	} else if (pid == state->init) {
+		state->init = 0;
 	}
 }
 
 bool
-children_reap(struct keeper_own *own, pid_t pid)
+children_reap(struct run_state *state, pid_t pid)
 {
 	struct rusage usage;
 	int status = 0;
@@ -48,23 +48,23 @@ children_reap(struct keeper_own *own, pid_t pid)
 		found = wait4(pid, &status, 0, &usage);
 	while (found < 0 && errno == EINTR);
 	if (found > 0)
-		note(own, found, status, &usage);
+		note(state, found, status, &usage);
 	return found > 0;
 }
 
 void
-children_kill_all(struct keeper_own *own)
+children_kill_all(struct run_state *state)
 {
-	if (own->init > 0)
-		(void)kill(own->init, SIGKILL);
-	while (children_reap(own, -1))
+	if (state->init > 0)
+		(void)kill(state->init, SIGKILL);
+	while (children_reap(state, -1))
 		;
 }
 
 /* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control
  * (v1). */
 int64_t
-children_count_ooms(const struct keeper *k)
+children_count_ooms(const struct supervisor *k)
 {
 	static const char key[] = "\noom_kill ";
 	char text[512] = "\n";

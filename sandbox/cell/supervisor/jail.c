@@ -17,7 +17,8 @@
 #include "base.h"
 #include "shared.h"
 
-#define INMATE (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
+#define RUN_NAMESPACES \
+	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 #define STACK 4096 /* of a process that only waits */
 
 static int
@@ -65,7 +66,7 @@ jail_open(pid_t *init)
 }
 
 const char *
-jail_leave(const struct keeper *k)
+jail_leave(const struct supervisor *k)
 {
 	return setns(k->pids, CLONE_NEWPID) < 0 ? "setns" : NULL;
 }
@@ -83,12 +84,12 @@ write_file(int folder, const char *path, const char *text, size_t len)
 	return written == (ssize_t)len ? NULL : path;
 }
 
-/* "KEEPER_ID ID 1", in a namespace that knows nobody else. */
+/* "SUPERVISOR_ID ID 1", in a namespace that knows nobody else. */
 static const char *
 map_one(int folder, const char *path, uint32_t id)
 {
 	char text[32];
-	size_t len = base_decimal(text, KEEPER_ID);
+	size_t len = base_decimal(text, SUPERVISOR_ID);
 
 	text[len++] = ' ';
 	len += base_decimal(text + len, id);
@@ -98,7 +99,7 @@ map_one(int folder, const char *path, uint32_t id)
 }
 
 const char *
-jail_map_user(const struct keeper *k, uint32_t uid, uint32_t gid)
+jail_map_user(const struct supervisor *k, uint32_t uid, uint32_t gid)
 {
 	const char *failed;
 
@@ -114,7 +115,7 @@ jail_map_user(const struct keeper *k, uint32_t uid, uint32_t gid)
 }
 
 const char *
-jail_go_first(const struct keeper *k)
+jail_go_first(const struct supervisor *k)
 {
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return "prctl";
@@ -143,7 +144,7 @@ jail_keep_little(void)
 }
 
 const char *
-jail_surrender(const struct keeper *k)
+jail_surrender(const struct supervisor *k)
 {
 	const char *failed = drop_capabilities(0);
 
@@ -167,19 +168,19 @@ mount_step(const char *path)
 }
 
 const char *
-jail_confine(const struct keeper *k)
+jail_confine(const struct supervisor *k)
 {
 	const char *failed;
 
-	if (unshare(INMATE) < 0)
+	if (unshare(RUN_NAMESPACES) < 0)
 		return "unshare";
-	failed = jail_map_user(k, KEEPER_ID, KEEPER_ID);
+	failed = jail_map_user(k, SUPERVISOR_ID, SUPERVISOR_ID);
 	if (failed == NULL)
 		failed = jail_go_first(k);
 	if (failed != NULL)
 		return failed;
 	for (uint64_t i = 0; i < k->mount_count; i++) {
-		const struct keeper_mount *m = &k->mounts[i];
+		const struct supervisor_mount *m = &k->mounts[i];
 
 		if (mount("tmpfs", m->path, "tmpfs", m->flags, m->options) < 0)
 			return mount_step(m->path);

@@ -7,44 +7,45 @@
 /*
  * Namespaces for the runs of an api cell, and what a process gives up.
  *
- *	PID 1, the warden	has nothing to do but to end with the keeper
- *	 +- the keeper		in a user, a mount and a pid namespace of its
- *	      |			own, where /proc and /sys are covered
+ *	PID 1, the warden	has nothing to do but to end with the supervisor
+ *	 +- the supervisor	in a user, a mount and a pid namespace of its
+ *	    |			own, where /proc and /sys are covered
  *	      +- a jail's init	in a fresh pid namespace; it waits for ever
  *	      +- the run	in the same, and in fresh user, mount, ipc and
  *				uts namespaces with memory file systems of its
  *				own; and all that it starts
  *
- * The run is a clone of the keeper, which has never seen a byte of any
+ * The run is a clone of the supervisor, which has never seen a byte of any
  * client's.  It is as unprivileged as it will ever be when the first one is
  * read: without a capability, and under the filter that filter.py makes.
  *
  * Functions that return a string return NULL, or the step that failed, and
  * errno.
  */
-struct keeper;
+struct supervisor;
 
-/* In a new user namespace: be KEEPER_ID, who is uid and gid in the one outside.
- * Leaves us dumpable. */
-const char *jail_map_user(const struct keeper *k, uint32_t uid, uint32_t gid);
+/* In a new user namespace: be SUPERVISOR_ID, who is uid and gid in the one
+ * outside. Leaves us dumpable. */
+const char *jail_map_user(const struct supervisor *k, uint32_t uid,
+    uint32_t gid);
 
 /* Keep no capability but the one over namespaces, for good. */
 const char *jail_keep_little(void);
 
-/* In the keeper: a fresh pid namespace for its next children; its init. */
+/* In the supervisor: a fresh pid namespace for its next children; its init. */
 const char *jail_open(pid_t *init);
 
-/* In the keeper: its next children are beside it again. */
-const char *jail_leave(const struct keeper *k);
+/* In the supervisor: its next children are beside it again. */
+const char *jail_leave(const struct supervisor *k);
 
-/* In a child: the last privileged steps, then none is left.  The keeper can
+/* In a child: the last privileged steps, then none is left.  The supervisor can
  * look into it (/proc/PID/root) from here on. */
-const char *jail_confine(const struct keeper *k);
+const char *jail_confine(const struct supervisor *k);
 
 /* When memory runs out, be the one that goes.  Leaves us dumpable. */
-const char *jail_go_first(const struct keeper *k);
+const char *jail_go_first(const struct supervisor *k);
 
 /* Give up all capabilities, and all system calls that the filter refuses. */
-const char *jail_surrender(const struct keeper *k);
+const char *jail_surrender(const struct supervisor *k);
 
 #endif

@@ -6,29 +6,29 @@
 #include <sys/wait.h>
 
 #include "children.h"
-#include "own.h"
+#include "run_state.h"
 
 #include "../../protocol/frame.h"
 
 #define DISK_FULL_BYTES 65536
 
 static void
-add_ending(const struct keeper *k, enum watch_end end)
+add_ending(const struct supervisor *k, enum watch_end end)
 {
-	struct frame *frame = &k->own->watch.frame;
-	int status = k->own->status;
+	struct frame *frame = &k->state->watch.frame;
+	int status = k->state->status;
 	bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 
 	if (end == WATCH_TIME) {
 		frame_add_int(frame, TAG_REASON, REASON_TIME);
-	} else if (end == WATCH_OUTPUT || k->own->watch.over) {
+	} else if (end == WATCH_OUTPUT || k->state->watch.over) {
 		frame_add_int(frame, TAG_REASON, REASON_OUTPUT);
 	} else if (WIFEXITED(status)) {
 		frame_add_int(frame, TAG_REASON, REASON_EXIT);
 		frame_add_int(frame, TAG_STATUS, WEXITSTATUS(status));
 	} else {
 		frame_add_int(frame, TAG_REASON,
-		    killed && children_count_ooms(k) > k->own->ooms ?
+		    killed && children_count_ooms(k) > k->state->ooms ?
 			REASON_MEMORY :
 			REASON_SIGNAL);
 		frame_add_int(frame, TAG_SIGNAL, WTERMSIG(status));
@@ -42,10 +42,10 @@ microseconds(const struct timeval *time)
 }
 
 void
-result_begin(struct keeper *k, enum watch_end end, int64_t wall_ns)
+result_begin(struct supervisor *k, enum watch_end end, int64_t wall_ns)
 {
-	struct frame *frame = &k->own->watch.frame;
-	const struct rusage *usage = &k->own->usage;
+	struct frame *frame = &k->state->watch.frame;
+	const struct rusage *usage = &k->state->usage;
 
 	frame_start(frame, FRAME_RESULT);
 	add_ending(k, end);
@@ -56,9 +56,9 @@ result_begin(struct keeper *k, enum watch_end end, int64_t wall_ns)
 }
 
 uint64_t
-result_add_disk(struct keeper *k, int folder)
+result_add_disk(struct supervisor *k, int folder)
 {
-	struct frame *frame = &k->own->watch.frame;
+	struct frame *frame = &k->state->watch.frame;
 	struct statfs fs;
 
 	if (fstatfs(folder, &fs) < 0)
@@ -74,22 +74,22 @@ result_add_disk(struct keeper *k, int folder)
 }
 
 bool
-result_is_bad(const struct keeper *k, enum watch_end end)
+result_is_bad(const struct supervisor *k, enum watch_end end)
 {
-	int status = k->own->status;
+	int status = k->state->status;
 
-	return end != WATCH_ENDED || k->own->watch.over ||
+	return end != WATCH_ENDED || k->state->watch.over ||
 	    (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
-	    children_count_ooms(k) > k->own->ooms;
+	    children_count_ooms(k) > k->state->ooms;
 }
 
 void
-result_of_nothing(struct keeper *k)
+result_of_nothing(struct supervisor *k)
 {
-	struct frame *frame = &k->own->watch.frame;
+	struct frame *frame = &k->state->watch.frame;
 
 	frame_start(frame, FRAME_RESULT);
-	if (children_count_ooms(k) > k->own->ooms) {
+	if (children_count_ooms(k) > k->state->ooms) {
 		frame_add_int(frame, TAG_REASON, REASON_MEMORY);
 	} else {
 		frame_add_int(frame, TAG_REASON, REASON_ERROR);

@@ -6,23 +6,23 @@
 
 #include "watch.h"
 
-struct keeper;
+struct supervisor;
 
 /*
- * How a run has ended, as the client is told: keeper.own->watch.frame.
+ * How a run has ended, as the client is told: supervisor.state->watch.frame.
  */
 
 /* Why and with what: begins the frame.  wall_ns: how long it has run. */
-void result_begin(struct keeper *k, enum watch_end end, int64_t wall_ns);
+void result_begin(struct supervisor *k, enum watch_end end, int64_t wall_ns);
 
 /* What is used of a folder.  Returns how many names there are in it: each, also
  * a link, takes one of the file system's inodes. */
-uint64_t result_add_disk(struct keeper *k, int folder);
+uint64_t result_add_disk(struct supervisor *k, int folder);
 
 /* Did it come to a bad end, so that the cell should not be used again? */
-bool result_is_bad(const struct keeper *k, enum watch_end end);
+bool result_is_bad(const struct supervisor *k, enum watch_end end);
 
 /* The whole frame for a process that was killed before it became the run. */
-void result_of_nothing(struct keeper *k);
+void result_of_nothing(struct supervisor *k);
 
 #endif

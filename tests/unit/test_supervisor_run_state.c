@@ -1,4 +1,4 @@
-#include "sandbox/cell/supervisor/own.h"
+#include "sandbox/cell/supervisor/run_state.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -12,8 +12,10 @@
 #include "sandbox/protocol/frame.h"
 #include "tap.h"
 
-static struct keeper_own own;
-static struct keeper keeper = { .own = &own, .ooms = -1, .control = -1 };
+static struct run_state own;
+static struct supervisor supervisor = { .state = &own,
+	.ooms = -1,
+	.control = -1 };
 
 /* ---- text ---- */
 
@@ -22,7 +24,7 @@ test_text(void)
 {
 	static char step[300];
 	char text[21] = "";
-	char why[KEEPER_WHY_MAX];
+	char why[SUPERVISOR_WHY_MAX];
 
 	text[base_decimal(text, 0)] = '\0';
 	is_str(text, "0", "nought");
@@ -36,8 +38,8 @@ test_text(void)
 	ok(base_describe(why, step, -1) < sizeof(why), "a reason that is long");
 	is_int(why[strlen(why) - 1], '5', "keeps its number");
 	errno = EPERM;
-	is_int(base_fail(&keeper, "step"), KEEPER_FAILED, "a failure");
-	is_str(keeper.why, "step 1", "says why");
+	is_int(base_fail(&supervisor, "step"), SUPERVISOR_FAILED, "a failure");
+	is_str(supervisor.why, "step 1", "says why");
 }
 
 static int
@@ -68,12 +70,12 @@ test_ooms(void)
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		keeper.ooms = write_counter(files[i].text);
-		is_int(children_count_ooms(&keeper), files[i].count,
+		supervisor.ooms = write_counter(files[i].text);
+		is_int(children_count_ooms(&supervisor), files[i].count,
 		    "kills by the memory limit");
-		base_close(&keeper.ooms);
+		base_close(&supervisor.ooms);
 	}
-	is_int(children_count_ooms(&keeper), 0, "without a counter");
+	is_int(children_count_ooms(&supervisor), 0, "without a counter");
 }
 
 /* ---- children ---- */
@@ -102,7 +104,7 @@ note_child(void)
 static pid_t
 start(int status, int number)
 {
-	pid_t pid = children_clone(&keeper);
+	pid_t pid = children_clone(&supervisor);
 
 	if (pid == 0 && number != 0)
 		(void)raise(number);
@@ -117,11 +119,11 @@ start(int status, int number)
 static void
 test_children(void)
 {
-	keeper.before_fork = note_before;
-	keeper.in_parent = note_parent;
-	keeper.in_child = note_child;
+	supervisor.before_fork = note_before;
+	supervisor.in_parent = note_parent;
+	supervisor.in_child = note_child;
 	errno = EAGAIN;
-	own.run = children_clone(&keeper);
+	own.run = children_clone(&supervisor);
 	if (own.run == 0)
 		_exit(hooks == 13 ? 5 : 99);
 	is_int(hooks, 12, "the interpreter is told of a fork");
@@ -158,25 +160,27 @@ make_ends(int *ours, int *theirs)
 static void
 test_hear(void)
 {
-	static char big[4 * OWN_SAID_MAX];
+	static char big[4 * RUN_STATE_SAID_MAX];
 	int broker;
 	int run;
 
-	make_ends(&keeper.control, &broker);
+	make_ends(&supervisor.control, &broker);
 	make_ends(&own.channel, &run);
 	ok(send(broker, "x", 1, 0) == 1 && send(run, "12", 2, 0) == 2, "said");
-	is_int(own_hear(&keeper), 2, "a lease that waits is in nobody's way");
+	is_int(run_state_hear(&supervisor), 2,
+	    "a lease that waits is in nobody's way");
 	is_str(own.said, "12", "what is heard");
 	memset(big, 'x', sizeof(big));
 	ok(send(run, big, sizeof(big), 0) > 0, "a flood");
-	is_int(own_hear(&keeper), OWN_SAID_MAX - 1, "is cut off");
-	is_int(own.said[OWN_SAID_MAX - 1], '\0', "and ends");
+	is_int(run_state_hear(&supervisor), RUN_STATE_SAID_MAX - 1,
+	    "is cut off");
+	is_int(own.said[RUN_STATE_SAID_MAX - 1], '\0', "and ends");
 	base_close(&run);
-	is_int(own_hear(&keeper), 0, "it has ended");
+	is_int(run_state_hear(&supervisor), 0, "it has ended");
 	is_str(own.said, "", "nothing");
 	base_close(&own.channel);
 	base_close(&broker);
-	base_close(&keeper.control);
+	base_close(&supervisor.control);
 }
 
 static void
@@ -208,7 +212,7 @@ ask_for_lease(void)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		(void)base_next_lease(&keeper, 0);
+		(void)base_next_lease(&supervisor, 0);
 		_exit(77);
 	}
 	(void)waitpid(pid, &status, 0);
@@ -223,11 +227,11 @@ test_lease(void)
 	int ends[2];
 	int fd;
 
-	make_ends(&keeper.control, &broker);
+	make_ends(&supervisor.control, &broker);
 	make_ends(&ends[0], &ends[1]);
 	send_lease(broker, FRAME_SERVE, ends[1]);
 	for (int i = 0; i < 3; i++) {
-		fd = base_next_lease(&keeper, i < 2 ? MSG_PEEK : 0);
+		fd = base_next_lease(&supervisor, i < 2 ? MSG_PEEK : 0);
 		ok(fd >= 0 && send(fd, "x", 1, 0) == 1 &&
 			recv(ends[0], &byte, 1, 0) == 1,
 		    i < 2 ? "a lease, to look at" : "and to take");
@@ -239,7 +243,7 @@ test_lease(void)
 	is_int(ask_for_lease(), 1, "a descriptor without its lease");
 	base_close(&broker);
 	is_int(ask_for_lease(), 0, "the broker is gone");
-	base_close(&keeper.control);
+	base_close(&supervisor.control);
 	base_close(&ends[0]);
 	base_close(&ends[1]);
 }
@@ -264,7 +268,7 @@ static void
 finish(enum watch_end end, int status)
 {
 	own.status = status;
-	result_begin(&keeper, end, 5000999);
+	result_begin(&supervisor, end, 5000999);
 }
 
 static void
@@ -274,7 +278,7 @@ test_result(void)
 		.ru_utime = { 1, 2 }, .ru_stime = { 3, 4 }, .ru_maxrss = 5
 	};
 	own.watch.over = false;
-	keeper.ooms = write_counter("oom_kill 3\n");
+	supervisor.ooms = write_counter("oom_kill 3\n");
 	own.ooms = 3;
 	finish(WATCH_ENDED, 7 << 8);
 	is_int(told(TAG_REASON), REASON_EXIT, "it has ended");
@@ -282,24 +286,24 @@ test_result(void)
 	is_int(told(TAG_WALL_US), 5000, "after so long");
 	is_int(told(TAG_CPU_US), 4000006, "with so much work");
 	is_int(told(TAG_MAX_RSS), 5120, "and so much memory");
-	ok(!result_is_bad(&keeper, WATCH_ENDED), "a good end");
+	ok(!result_is_bad(&supervisor, WATCH_ENDED), "a good end");
 	finish(WATCH_ENDED, SIGSEGV);
 	is_int(told(TAG_REASON), REASON_SIGNAL, "a signal");
 	is_int(told(TAG_SIGNAL), SIGSEGV, "which");
-	ok(!result_is_bad(&keeper, WATCH_ENDED), "its own affair");
+	ok(!result_is_bad(&supervisor, WATCH_ENDED), "its own affair");
 	finish(WATCH_ENDED, SIGKILL);
 	is_int(told(TAG_REASON), REASON_SIGNAL, "killed, not for memory");
-	ok(result_is_bad(&keeper, WATCH_ENDED), "a bad end");
+	ok(result_is_bad(&supervisor, WATCH_ENDED), "a bad end");
 	finish(WATCH_TIME, SIGKILL);
 	is_int(told(TAG_REASON), REASON_TIME, "time");
 	is_int(told(TAG_SIGNAL), -1, "without the signal that was ours");
-	ok(result_is_bad(&keeper, WATCH_TIME), "a bad end, too");
+	ok(result_is_bad(&supervisor, WATCH_TIME), "a bad end, too");
 	finish(WATCH_OUTPUT, SIGKILL);
 	is_int(told(TAG_REASON), REASON_OUTPUT, "output");
 	own.watch.over = true;
 	finish(WATCH_ENDED, 0);
 	is_int(told(TAG_REASON), REASON_OUTPUT, "output, seen in the end");
-	ok(result_is_bad(&keeper, WATCH_ENDED), "is bad as well");
+	ok(result_is_bad(&supervisor, WATCH_ENDED), "is bad as well");
 	own.watch.over = false;
 	own.ooms = 2;
 	finish(WATCH_ENDED, SIGKILL);
@@ -307,13 +311,13 @@ test_result(void)
 	is_int(told(TAG_SIGNAL), SIGKILL, "by this signal");
 	finish(WATCH_ENDED, 0);
 	is_int(told(TAG_REASON), REASON_EXIT, "memory of a child of its");
-	ok(result_is_bad(&keeper, WATCH_ENDED), "is bad for the cell");
-	result_of_nothing(&keeper);
+	ok(result_is_bad(&supervisor, WATCH_ENDED), "is bad for the cell");
+	result_of_nothing(&supervisor);
 	is_int(told(TAG_REASON), REASON_MEMORY, "killed before it began");
 	own.ooms = 3;
-	result_of_nothing(&keeper);
+	result_of_nothing(&supervisor);
 	is_int(told(TAG_REASON), REASON_ERROR, "by somebody else");
-	base_close(&keeper.ooms);
+	base_close(&supervisor.ooms);
 }
 
 int

@@ -1,4 +1,4 @@
-#include "keeper.h"
+#include "supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,75 +16,75 @@
 #include "children.h"
 #include "enclose.h"
 #include "jail.h"
-#include "own.h"
+#include "run_state.h"
 #include "result.h"
 
 #include "../../protocol/frame.h"
 
 size_t
-keeper_size(void)
+supervisor_size(void)
 {
-	return sizeof(struct keeper);
+	return sizeof(struct supervisor);
 }
 
 int
-keeper_map_user(struct keeper *k)
+supervisor_map_user(struct supervisor *k)
 {
 	const char *failed = jail_map_user(k, k->uid, k->gid);
 
-	return failed == NULL ? KEEPER_DONE : base_fail(k, failed);
+	return failed == NULL ? SUPERVISOR_DONE : base_fail(k, failed);
 }
 
 int
-keeper_surrender(struct keeper *k, int goes_first)
+supervisor_surrender(struct supervisor *k, int goes_first)
 {
 	const char *failed = goes_first != 0 ? jail_go_first(k) : NULL;
 
 	if (failed == NULL)
 		failed = jail_surrender(k);
-	return failed == NULL ? KEEPER_DONE : base_fail(k, failed);
+	return failed == NULL ? SUPERVISOR_DONE : base_fail(k, failed);
 }
 
 int
-keeper_init(struct keeper *k)
+supervisor_init(struct supervisor *k)
 {
-	size_t size = sizeof(*k->own);
+	size_t size = sizeof(*k->state);
 	const char *failed = jail_keep_little();
-	void *own;
+	void *state;
 
 	if (failed != NULL)
 		return base_fail(k, failed);
 	k->pids = openat(k->proc, "self/ns/pid", O_RDONLY | O_CLOEXEC);
 	if (k->pids < 0)
 		return base_fail(k, "ns/pid");
-	own = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	state = mmap(NULL, size, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (own == MAP_FAILED)
+	if (state == MAP_FAILED)
 		return base_fail(k, "mmap");
-	k->own = own;
-	if (madvise(own, size, MADV_DONTFORK) < 0)
+	k->state = state;
+	if (madvise(state, size, MADV_DONTFORK) < 0)
 		return base_fail(k, "madvise");
-	k->own->channel = k->own->mounts = -1;
-	for (int i = 0; i < KEEPER_FOLDER_COUNT; i++)
-		k->own->folders[i] = -1;
-	k->own->watch = (struct watch){ .control = k->control,
+	k->state->channel = k->state->mounts = -1;
+	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
+		k->state->folders[i] = -1;
+	k->state->watch = (struct watch){ .control = k->control,
 		.lease = -1,
 		.process = -1,
 		.feed = -1,
 		.outputs = { -1, -1 },
 		.file = -1 };
 	(void)signal(SIGCHLD, SIG_DFL);
-	return KEEPER_DONE;
+	return SUPERVISOR_DONE;
 }
 
 int
-keeper_enclose(struct keeper *k)
+supervisor_enclose(struct supervisor *k)
 {
 	return enclose_jail(k);
 }
 
 void
-keeper_release(struct keeper *k)
+supervisor_release(struct supervisor *k)
 {
 	enclose_end(k);
 }
@@ -101,31 +101,31 @@ enum next {
 
 /* Send what the run has left, and the result, from a child. */
 static enum next
-harvest(struct keeper *k, bool retire)
+harvest(struct supervisor *k, bool retire)
 {
-	struct keeper_own *own = k->own;
+	struct run_state *state = k->state;
 	struct pollfd p[2] = { { .fd = k->control, .events = POLLIN } };
 	bool sent = false;
 	pid_t pid;
 
 	if (enclose_come_back(k) != NULL)
 		return NEXT_RETIRE;
-	k->plan = own->plan;
-	k->lease = own->watch.lease;
-	k->folder = own->folders[own->plan.folder];
-	k->file = own->watch.file;
-	if (own->watch.frame.len > sizeof(k->result))
+	k->plan = state->plan;
+	k->lease = state->watch.lease;
+	k->folder = state->folders[state->plan.folder];
+	k->file = state->watch.file;
+	if (state->watch.frame.len > sizeof(k->result))
 		return NEXT_RETIRE; /* not with ten numbers */
-	k->result_len = (uint32_t)own->watch.frame.len;
-	memcpy(k->result, own->watch.frame.data, own->watch.frame.len);
+	k->result_len = (uint32_t)state->watch.frame.len;
+	memcpy(k->result, state->watch.frame.data, state->watch.frame.len);
 	pid = children_clone(k);
 	if (pid == 0)
-		return NEXT_HARVEST; /* without own */
-	own->run = pid;
+		return NEXT_HARVEST; /* without a run state */
+	state->run = pid;
 	/* the next clone is not to see it */
 	memset(&k->plan, 0, sizeof(k->plan));
 	memset(k->result, 0, sizeof(k->result));
-	own->status = -1;
+	state->status = -1;
 	p[1].fd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
 	p[1].events = POLLIN;
 	if (p[1].fd >= 0) {
@@ -133,7 +133,7 @@ harvest(struct keeper *k, bool retire)
 			;
 		if (p[0].revents != 0)
 			base_leave();
-		sent = children_reap(own, pid) && own->status == 0;
+		sent = children_reap(state, pid) && state->status == 0;
 		(void)close(p[1].fd);
 	}
 	return sent && !retire ? NEXT_GO_ON : NEXT_RETIRE;
@@ -141,17 +141,17 @@ harvest(struct keeper *k, bool retire)
 
 /* A run, from its start to its result. */
 static enum next
-oversee(struct keeper *k)
+oversee(struct supervisor *k)
 {
-	struct keeper_own *own = k->own;
-	const struct keeper_plan *plan = &own->plan;
-	struct watch *watch = &own->watch;
+	struct run_state *state = k->state;
+	const struct supervisor_plan *plan = &state->plan;
+	struct watch *watch = &state->watch;
 	enum watch_end end;
 	enum watch_end drained;
 	int64_t wall;
 	bool retire;
 
-	watch->process = (int)syscall(SYS_pidfd_open, own->run, 0);
+	watch->process = (int)syscall(SYS_pidfd_open, state->run, 0);
 	if (watch->process < 0)
 		return NEXT_RETIRE;
 	watch->file_at = 0;
@@ -161,7 +161,7 @@ oversee(struct keeper *k)
 	if (end == WATCH_LEAVE)
 		base_leave();
 	wall = watch_now() - watch->started;
-	children_kill_all(own);
+	children_kill_all(state);
 	if (end == WATCH_GONE)
 		return NEXT_RETIRE;
 	drained = watch_drain(watch);
@@ -171,7 +171,7 @@ oversee(struct keeper *k)
 		return NEXT_RETIRE;
 	result_begin(k, end, wall);
 	retire = result_is_bad(k, end);
-	if (result_add_disk(k, own->folders[plan->folder]) > 0 &&
+	if (result_add_disk(k, state->folders[plan->folder]) > 0 &&
 	    plan->files > 0)
 		return harvest(k, retire);
 	if (plan->files > 0)
@@ -183,41 +183,41 @@ oversee(struct keeper *k)
 }
 
 static bool
-is_plan(const struct keeper_plan *plan, size_t len)
+is_plan(const struct supervisor_plan *plan, size_t len)
 {
-	return len == sizeof(*plan) && plan->folder < KEEPER_FOLDER_COUNT &&
-	    plan->wall_ms <= KEEPER_WALL_MAX_MS &&
+	return len == sizeof(*plan) && plan->folder < SUPERVISOR_FOLDER_COUNT &&
+	    plan->wall_ms <= SUPERVISOR_WALL_MAX_MS &&
 	    plan->input <= INT64_MAX / 2 && plan->notes <= INT64_MAX / 2;
 }
 
 /* Hand the next lease to the jail, and wait for the jail's end. */
 static enum next
-serve_one(struct keeper *k)
+serve_one(struct supervisor *k)
 {
-	struct keeper_own *own = k->own;
+	struct run_state *state = k->state;
 	size_t len;
 
-	own->watch.lease = base_next_lease(k, MSG_PEEK);
+	state->watch.lease = base_next_lease(k, MSG_PEEK);
 	/* a host that has no memory left takes that process first */
-	if (send(own->channel, "1", 1, MSG_NOSIGNAL) < 0)
+	if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
 		return NEXT_AGAIN;
-	len = own_hear(k);
+	len = run_state_hear(k);
 	if (len > 0) {
-		memcpy(&own->plan, own->said, sizeof(own->plan));
-		return is_plan(&own->plan, len) ? oversee(k) : NEXT_RETIRE;
+		memcpy(&state->plan, state->said, sizeof(state->plan));
+		return is_plan(&state->plan, len) ? oversee(k) : NEXT_RETIRE;
 	}
-	children_kill_all(own);
-	if (WIFSIGNALED(own->status)) {
+	children_kill_all(state);
+	if (WIFSIGNALED(state->status)) {
 		result_of_nothing(k);
-		(void)watch_send(&own->watch);
+		(void)watch_send(&state->watch);
 	}
-	return own->status == 0 ? NEXT_GO_ON : NEXT_RETIRE;
+	return state->status == 0 ? NEXT_GO_ON : NEXT_RETIRE;
 }
 
 static void
-say_idle(struct keeper *k, bool retire)
+say_idle(struct supervisor *k, bool retire)
 {
-	struct frame *frame = &k->own->watch.frame;
+	struct frame *frame = &k->state->watch.frame;
 
 	frame_start(frame, FRAME_IDLE);
 	if (retire)
@@ -227,17 +227,17 @@ say_idle(struct keeper *k, bool retire)
 }
 
 int
-keeper_keep(struct keeper *k)
+supervisor_keep(struct supervisor *k)
 {
 	for (;;) {
 		enum next next = serve_one(k);
 		int role;
 
 		if (next == NEXT_HARVEST)
-			return KEEPER_HARVEST;
+			return SUPERVISOR_HARVEST;
 		enclose_end(k);
 		role = enclose_jail(k);
-		if (role != KEEPER_DONE)
+		if (role != SUPERVISOR_DONE)
 			return role;
 		if (next != NEXT_AGAIN)
 			say_idle(k, next == NEXT_RETIRE);

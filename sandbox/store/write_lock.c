@@ -1,4 +1,4 @@
-#include "turn.h"
+#include "write_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,34 +39,34 @@ make_timer(timer_t *timer)
 }
 
 void
-turn_open(struct turn *turn, const char *database)
+write_lock_open(struct write_lock *lock, const char *database)
 {
 	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
 
-	*turn = (struct turn){ .fd = -1 };
+	*lock = (struct write_lock){ .fd = -1 };
 	buf_addf(&path, "%s-turn", database);
-	if (make_timer(&turn->timer) != 0)
+	if (make_timer(&lock->timer) != 0)
 		return;
-	turn->fd = open(buf_str(&path),
+	lock->fd = open(buf_str(&path),
 	    O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
-	if (turn->fd < 0)
-		(void)timer_delete(turn->timer);
+	if (lock->fd < 0)
+		(void)timer_delete(lock->timer);
 	else
-		(void)fchmod(turn->fd, MODE); /* whatever the umask is */
+		(void)fchmod(lock->fd, MODE); /* whatever the umask is */
 }
 
 void
-turn_close(struct turn *turn)
+write_lock_close(struct write_lock *lock)
 {
-	if (turn->fd < 0)
+	if (lock->fd < 0)
 		return;
-	(void)close(turn->fd);
-	(void)timer_delete(turn->timer);
-	turn->fd = -1;
+	(void)close(lock->fd);
+	(void)timer_delete(lock->timer);
+	lock->fd = -1;
 }
 
 static void
-set_timer(struct turn *turn, int timeout_ms)
+set_timer(struct write_lock *lock, int timeout_ms)
 {
 	struct itimerspec when = {
 		.it_value = { .tv_sec = timeout_ms / 1000,
@@ -74,38 +74,38 @@ set_timer(struct turn *turn, int timeout_ms)
 		.it_interval = { .tv_nsec = timeout_ms > 0 ? AGAIN_NS : 0 },
 	};
 
-	(void)timer_settime(turn->timer, 0, &when, NULL);
+	(void)timer_settime(lock->timer, 0, &when, NULL);
 }
 
 static bool
-wait_for_it(struct turn *turn, int timeout_ms)
+wait_for_it(struct write_lock *lock, int timeout_ms)
 {
 	int64_t until_ms = clock_monotonic_ms() + timeout_ms;
 	bool taken;
 
-	set_timer(turn, timeout_ms);
+	set_timer(lock, timeout_ms);
 	do
-		taken = flock(turn->fd, LOCK_EX) == 0;
+		taken = flock(lock->fd, LOCK_EX) == 0;
 	while (!taken && errno == EINTR && clock_monotonic_ms() < until_ms);
-	set_timer(turn, 0);
+	set_timer(lock, 0);
 	return taken;
 }
 
 bool
-turn_take(struct turn *turn, int timeout_ms)
+write_lock_take(struct write_lock *lock, int timeout_ms)
 {
-	if (turn->fd < 0 || turn->held)
+	if (lock->fd < 0 || lock->held)
 		return true;
-	turn->held = flock(turn->fd, LOCK_EX | LOCK_NB) == 0 ||
-	    (errno == EWOULDBLOCK && wait_for_it(turn, timeout_ms));
-	return turn->held;
+	lock->held = flock(lock->fd, LOCK_EX | LOCK_NB) == 0 ||
+	    (errno == EWOULDBLOCK && wait_for_it(lock, timeout_ms));
+	return lock->held;
 }
 
 void
-turn_give(struct turn *turn)
+write_lock_give(struct write_lock *lock)
 {
-	if (!turn->held)
+	if (!lock->held)
 		return;
-	(void)flock(turn->fd, LOCK_UN);
-	turn->held = false;
+	(void)flock(lock->fd, LOCK_UN);
+	lock->held = false;
 }

@@ -52,7 +52,7 @@ def differ(cases):
                         for pieces in (1, 2))
         wrong += ["%s, %s: %r, by the interpreter %r" % (
             name, key, usual.get(key), other.get(key))
-            for key in sorted({*usual, *other})
+            for key in sorted({*fast, *other})
             if usual.get(key) != other.get(key)]
     assert not wrong, "\n".join(wrong)
 
@@ -289,7 +289,7 @@ def no_signal_is_caught_by_the_init_of_a_jail():
     inits = [pid for pid, numbers in depths.items()
              if len(numbers) == deepest and numbers[-1] == "1"]
     assert len(inits) == 1, depths
-    # It shares the memory of the keeper.
+    # It shares the memory of the supervisor.
     assert int(status(inits[0], "SigCgt")[0], 16) == 0
     told = ask(["-c", "import os, signal\nfor n in range(1, 65):\n"
                 "    if n not in (32, 33): os.kill(1, n)\nprint(1)"], 1)

@@ -139,8 +139,8 @@ end(void)
 	return status;
 }
 
-/* To the end, as the keeper does it.  The client takes nothing before: what it
- * is sent must fit into its socket. */
+/* To the end, as the supervisor does it.  The client takes nothing before: what
+ * it is sent must fit into its socket. */
 static enum watch_end
 run_to_end(uint64_t wall_ms, uint64_t output_max, bool drains)
 {

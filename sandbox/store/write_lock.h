@@ -1,5 +1,5 @@
-#ifndef TURN_H
-#define TURN_H
+#ifndef WRITE_LOCK_H
+#define WRITE_LOCK_H
 
 #include <stdbool.h>
 #include <time.h>
@@ -11,17 +11,17 @@
  * the kernel wakes who waits for it, and it goes with its holder's process.
  * Nothing depends on it but the order: an operator's shell does without.
  */
-struct turn {
+struct write_lock {
 	int fd; /* -1: there is no such file, everybody goes */
 	bool held;
 	timer_t timer;
 };
 
 /* Open "<database>-turn"; on failure turns are not taken. */
-void turn_open(struct turn *turn, const char *database);
-void turn_close(struct turn *turn);
+void write_lock_open(struct write_lock *lock, const char *database);
+void write_lock_close(struct write_lock *lock);
 /* Wait for it for so long.  False: it did not come. */
-bool turn_take(struct turn *turn, int timeout_ms);
-void turn_give(struct turn *turn);
+bool write_lock_take(struct write_lock *lock, int timeout_ms);
+void write_lock_give(struct write_lock *lock);
 
 #endif

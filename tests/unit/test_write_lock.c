@@ -1,4 +1,5 @@
-/* sandbox/store/turn.c: one after another, and nobody waits for the dead. */
+/* sandbox/store/write_lock.c: one after another, and nobody waits for the dead.
+ */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -16,13 +17,13 @@ static int said[2];
 static pid_t
 hold(const char *path)
 {
-	struct turn turn;
+	struct write_lock lock;
 	char byte = 'h';
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		turn_open(&turn, path);
-		if (turn_take(&turn, LONG_MS))
+		write_lock_open(&lock, path);
+		if (write_lock_take(&lock, LONG_MS))
 			(void)!write(said[1], &byte, 1);
 		for (;;)
 			(void)pause();
@@ -65,20 +66,21 @@ end_when_waited_for(pid_t holder)
 static void
 test_turn(const char *path)
 {
-	struct turn turn;
+	struct write_lock lock;
 	pid_t holder;
 
-	turn_open(&turn, path);
-	ok(turn_take(&turn, SHORT_MS), "the first takes its turn");
-	ok(turn_take(&turn, SHORT_MS), "and has it still");
-	turn_give(&turn);
+	write_lock_open(&lock, path);
+	ok(write_lock_take(&lock, SHORT_MS), "the first takes its turn");
+	ok(write_lock_take(&lock, SHORT_MS), "and has it still");
+	write_lock_give(&lock);
 	holder = hold(path);
-	ok(!turn_take(&turn, SHORT_MS), "the wait for it has an end");
+	ok(!write_lock_take(&lock, SHORT_MS), "the wait for it has an end");
 	end_when_waited_for(holder);
-	ok(turn_take(&turn, LONG_MS), "the turn of a dead process is over");
+	ok(write_lock_take(&lock, LONG_MS),
+	    "the turn of a dead process is over");
 	end(holder);
 	(void)wait(NULL);
-	turn_close(&turn);
+	write_lock_close(&lock);
 }
 
 /* Every way in which a change ends gives the turn to the next one. */
@@ -92,21 +94,21 @@ test_store(void)
 
 	is_int(store_insert(one, 1, JOB_PY), 1, "a commit");
 	is_int(db_begin(two, &err), 0, "begin");
-	ok(two->turn.held, "takes the turn");
+	ok(two->lock.held, "takes the turn");
 	db_rollback(two);
-	ok(!two->turn.held, "a rollback gives it");
+	ok(!two->lock.held, "a rollback gives it");
 	is_int(store_insert(one, 1, JOB_PY), 0, "a refusal");
-	ok(!one->turn.held, "gives it");
+	ok(!one->lock.held, "gives it");
 	is_int(job_claim(two, 0, &job, &err), 0, "a change that gives a row");
-	ok(!two->turn.held, "gives it");
+	ok(!two->lock.held, "gives it");
 	job_release(&job);
 	(void)store_sql("DROP TABLE jobs");
 	is_int(store_insert(one, 2, JOB_PY), 0, "a failure");
-	ok(!one->turn.held, "gives it");
+	ok(!one->lock.held, "gives it");
 	db_group_begin(one);
 	(void)db_begin(one, &err);
 	(void)db_group_commit(one, &err);
-	ok(!one->turn.held, "a group gives it");
+	ok(!one->lock.held, "a group gives it");
 	db_close(one);
 	db_close(two);
 }

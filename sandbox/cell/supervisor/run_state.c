@@ -1,4 +1,4 @@
-#include "own.h"
+#include "run_state.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,11 +7,11 @@
 #include "base.h"
 
 size_t
-own_hear(struct keeper *k)
+run_state_hear(struct supervisor *k)
 {
 	struct pollfd p[] = {
 		{ .fd = k->control }, /* a lease may be waiting there */
-		{ .fd = k->own->channel, .events = POLLIN },
+		{ .fd = k->state->channel, .events = POLLIN },
 	};
 	ssize_t len;
 
@@ -19,9 +19,10 @@ own_hear(struct keeper *k)
 		;
 	if (p[0].revents != 0)
 		base_leave();
-	len = recv(k->own->channel, k->own->said, OWN_SAID_MAX - 1, 0);
+	len = recv(k->state->channel, k->state->said, RUN_STATE_SAID_MAX - 1,
+	    0);
 	if (len < 0)
 		len = 0;
-	k->own->said[len] = '\0';
+	k->state->said[len] = '\0';
 	return (size_t)len;
 }

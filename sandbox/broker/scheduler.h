@@ -1,9 +1,9 @@
-#ifndef TURN_H
-#define TURN_H
+#ifndef SCHEDULER_H
+#define SCHEDULER_H
 
 struct pool;
 
 /* Serve and start whatever can be; end what is idle too long, or too many. */
-void turn_take(struct pool *pool);
+void scheduler_run(struct pool *pool);
 
 #endif

@@ -1,5 +1,5 @@
-"""The keeper of an api cell, as the interpreter sees it: libkeeper.so, which is
-sandbox/cell/supervisor (keeper.h says what each function does), and what the process of
+"""The supervisor of an api cell, as the interpreter sees it: libsupervisor.so, which is
+sandbox/cell/supervisor (supervisor.h says what each function does), and what the process of
 a run tells it.
 """
 
@@ -15,11 +15,11 @@ from harvest import Harvest
 from link import Lease
 
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                       "libkeeper.so")
+                       "libsupervisor.so")
 FOLDERS = ("/home", "/workspace")
-DONE, RUN, HARVEST, USUAL = range(4)        # enum keeper_role
+DONE, RUN, HARVEST, FAST = range(4)        # enum supervisor_role
 WORDS_MAX = 65536
-RUN_ID = 65532                      # KEEPER_ID: uid and gid in a jail
+RUN_ID = 65532                      # SUPERVISOR_ID: uid and gid in a jail
 
 PLAN = ("wall_ms", "output_max", "drains", "folder", "input", "notes", "files",
         "bytes", "total", "how", "ms")
@@ -30,20 +30,20 @@ HOOKS = ("PyOS_BeforeFork", "PyOS_AfterFork_Parent", "PyOS_AfterFork_Child")
 
 
 class Plan(ctypes.Structure):
-    """struct keeper_plan: all that the keeper is told of a request."""
+    """struct supervisor_plan: all that the supervisor is told of a request."""
 
     _fields_ = [(name, ctypes.c_uint64) for name in PLAN]
 
 
 class Mount(ctypes.Structure):
-    """struct keeper_mount."""
+    """struct supervisor_mount."""
 
     _fields_ = [("path", ctypes.c_char_p), ("options", ctypes.c_char_p),
                 ("flags", ctypes.c_uint64)]
 
 
 class Shared(ctypes.Structure):
-    """struct keeper."""
+    """struct supervisor."""
 
     _fields_ = [
         ("mounts", ctypes.POINTER(Mount)), ("mount_count", ctypes.c_uint64),
@@ -58,7 +58,7 @@ class Shared(ctypes.Structure):
         ("folder", ctypes.c_int32),
         ("plan", Plan), ("result_len", ctypes.c_uint32),
         ("result", ctypes.c_uint8 * 256), ("why", ctypes.c_char * 128),
-        ("own", ctypes.c_void_p)]
+        ("state", ctypes.c_void_p)]
 
 
 def load(path):
@@ -69,7 +69,7 @@ def load(path):
     try:
         return ctypes.PyDLL(path)
     except OSError:
-        copy = os.memfd_create("libkeeper.so", os.MFD_CLOEXEC)
+        copy = os.memfd_create("libsupervisor.so", os.MFD_CLOEXEC)
         try:
             with open(path, "rb", 0) as file:
                 os.write(copy, file.read())
@@ -78,21 +78,21 @@ def load(path):
             os.close(copy)
 
 
-class Keeper:
-    """libkeeper.so's functions, and the structure that they share with us."""
+class Supervisor:
+    """libsupervisor.so's functions, and the structure that they share with us."""
 
     def __init__(self, control, ooms, mounts, filter_head):
         """control: the connection to the broker; ooms: descriptor of the
         counter of memory kills, or None; mounts: (path, flags, options) of
         each file system that a jail gets anew."""
         self.library = load(LIBRARY)
-        self.library.keeper_size.restype = ctypes.c_size_t
-        if self.library.keeper_size() != ctypes.sizeof(Shared):
-            raise OSError(0, "libkeeper.so is of another version")
-        # struct keeper_usual, and not by ctypes: for a run that would mean to
+        self.library.supervisor_size.restype = ctypes.c_size_t
+        if self.library.supervisor_size() != ctypes.sizeof(Shared):
+            raise OSError(0, "libsupervisor.so is of another version")
+        # struct supervisor_fast, and not by ctypes: for a run that would mean to
         # copy a hundred pages.
         self.text = memoryview((ctypes.c_ubyte * (16 + 2 * WORDS_MAX)).in_dll(
-            self.library, "keeper_usual")).cast("B")
+            self.library, "supervisor_fast")).cast("B")
         self.control = control
         self.shared = shared = Shared()
         shared.mounts = (Mount * len(mounts))(*(
@@ -113,15 +113,15 @@ class Keeper:
             setattr(shared, name, -1)
 
     def call(self, name, *args):
-        """The role that keeper_NAME() returns; OSError when it fails."""
-        role = getattr(self.library, "keeper_" + name)(
+        """The role that supervisor_NAME() returns; OSError when it fails."""
+        role = getattr(self.library, "supervisor_" + name)(
             ctypes.byref(self.shared), *args)
         if role < 0:
             step, _, code = self.shared.why.decode().rpartition(" ")
             raise OSError(int(code), step)
         return role
 
-    def usual(self):
+    def fast(self):
         """In a run that has a usual request: (its words, its environment)."""
         text = self.text
         words, env = (int.from_bytes(text[at:at + 8], "little")
@@ -139,7 +139,7 @@ class Keeper:
 
     def lease(self):
         """In the process of any other run: its lease, with what was received
-        of the request.  The lease has come from the broker itself.  The keeper
+        of the request.  The lease has come from the broker itself.  The supervisor
         could not always send it on: how many descriptors may be under way is
         counted by user, which is one for all code in the cell.
         """

@@ -1,4 +1,4 @@
-#include "inmate.h"
+#include "run_process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #include "base.h"
 #include "jail.h"
 #include "shared.h"
-#include "usual.h"
+#include "fast_path.h"
 
 #include "../../protocol/frame.h"
 
@@ -23,11 +23,11 @@
 
 /* ---- its jail ---- */
 
-/* Be confined, and tell the keeper. */
+/* Be confined, and tell the supervisor. */
 static void
-be_confined(struct keeper *k)
+be_confined(struct supervisor *k)
 {
-	char text[1 + KEEPER_WHY_MAX] = "!";
+	char text[1 + SUPERVISOR_WHY_MAX] = "!";
 	const char *failed = jail_confine(k);
 	ssize_t len = -1;
 
@@ -46,14 +46,14 @@ be_confined(struct keeper *k)
 /* ---- its request ---- */
 
 /* What is read of it stays here: this process has one run. */
-static char packets[KEEPER_PACKETS][FRAME_MAX];
-static struct usual usual;
-struct keeper_usual keeper_usual;
+static char packets[SUPERVISOR_PACKETS][FRAME_MAX];
+static struct fast_path fast;
+struct supervisor_fast supervisor_fast;
 
 /* Until the client says something; ends the process when it will not, or when
  * that is too long for a frame. */
 static size_t
-receive(const struct keeper *k, char *packet)
+receive(const struct supervisor *k, char *packet)
 {
 	struct pollfd p[] = {
 		{ .fd = k->channel, .events = POLLIN },
@@ -76,7 +76,7 @@ receive(const struct keeper *k, char *packet)
 }
 
 static bool
-take_packet(struct keeper *k, bool *whole)
+take_packet(struct supervisor *k, bool *whole)
 {
 	uint32_t number = k->packet_count++;
 	char *packet = packets[number];
@@ -85,15 +85,15 @@ take_packet(struct keeper *k, bool *whole)
 	k->packets[number] = packet;
 	k->packet_len[number] = len;
 	if (number == 0)
-		return usual_read_head(&usual, &keeper_usual, packet, len);
+		return fast_read_head(&fast, &supervisor_fast, packet, len);
 	*whole = len == 1 && packet[0] == FRAME_GO;
-	return *whole ? usual_is_whole(&usual) :
-			usual_read_piece(&usual, packet, len);
+	return *whole ? fast_is_whole(&fast) :
+			fast_read_piece(&fast, packet, len);
 }
 
-/* Wait for the lease and read the request.  False: it is not a usual one. */
+/* Wait for the lease and read the request.  False: it is not a fast one. */
 static bool
-take_request(struct keeper *k)
+take_request(struct supervisor *k)
 {
 	char word;
 	bool whole = false;
@@ -103,7 +103,7 @@ take_request(struct keeper *k)
 	k->lease = base_next_lease(k, 0);
 	base_close(&k->control);
 	while (!whole)
-		if (k->packet_count == KEEPER_PACKETS ||
+		if (k->packet_count == SUPERVISOR_PACKETS ||
 		    !take_packet(k, &whole))
 			return false;
 	return true;
@@ -124,10 +124,10 @@ fail(const char *step)
 
 /* What the pipe does not take waits in the file. */
 static uint64_t
-give_input(const struct keeper *k)
+give_input(const struct supervisor *k)
 {
-	const unsigned char *at = usual.input;
-	size_t left = usual.input_len;
+	const unsigned char *at = fast.input;
+	size_t left = fast.input_len;
 	ssize_t sent = left > 0 ? write(k->feed, at, left) : 0;
 
 	if (sent > 0) {
@@ -156,16 +156,15 @@ limit(int resource, uint64_t value)
 }
 
 static void
-apply_limits(const struct keeper *k)
+apply_limits(const struct supervisor *k)
 {
-	limit(RLIMIT_AS, usual.limits[USUAL_MEMORY]);
-	limit(RLIMIT_CPU, usual.limits[USUAL_CPU]);
+	limit(RLIMIT_AS, fast.limits[FAST_MEMORY]);
+	limit(RLIMIT_CPU, fast.limits[FAST_CPU]);
 	/* the interpreter's own was lower */
 	limit(RLIMIT_NOFILE,
-	    usual.limits[USUAL_FILES] > 0 ? usual.limits[USUAL_FILES] :
-					    UINT64_MAX);
+	    fast.limits[FAST_FILES] > 0 ? fast.limits[FAST_FILES] : UINT64_MAX);
 	if (k->counts != 0) {
-		limit(RLIMIT_NPROC, usual.limits[USUAL_PROCESSES]);
+		limit(RLIMIT_NPROC, fast.limits[FAST_PROCESSES]);
 		limit(RLIMIT_SIGPENDING, SIGNALS_MAX);
 	}
 }
@@ -179,23 +178,23 @@ be_nice(void)
 }
 
 static void
-become_run(const struct keeper *k)
+become_run(const struct supervisor *k)
 {
-	static const char *const folders[] = { KEEPER_FOLDERS };
+	static const char *const folders[] = { SUPERVISOR_FOLDERS };
 	static const uint8_t started = FRAME_STARTED;
 
-	usual.plan.input = give_input(k);
+	fast.plan.input = give_input(k);
 	if (send(k->lease, &started, 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN)
 		base_leave();
-	if (send(k->channel, &usual.plan, sizeof(usual.plan), MSG_NOSIGNAL) < 0)
+	if (send(k->channel, &fast.plan, sizeof(fast.plan), MSG_NOSIGNAL) < 0)
 		base_leave();
 	if (dup2(k->in, STDIN_FILENO) < 0 || dup2(k->out, STDOUT_FILENO) < 0 ||
-	    dup2(usual.merge ? k->out : k->err, STDERR_FILENO) < 0)
+	    dup2(fast.merge ? k->out : k->err, STDERR_FILENO) < 0)
 		fail("standard streams");
 	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0)
 		for (int fd = STDERR_FILENO + 1; fd < FILES_MAX; fd++)
 			(void)close(fd);
-	if (setsid() < 0 || chdir(folders[usual.plan.folder]) < 0)
+	if (setsid() < 0 || chdir(folders[fast.plan.folder]) < 0)
 		fail("the folder");
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		fail("prctl");
@@ -204,11 +203,11 @@ become_run(const struct keeper *k)
 }
 
 int
-inmate_live(struct keeper *k)
+run_process_live(struct supervisor *k)
 {
 	be_confined(k);
 	if (!take_request(k))
-		return KEEPER_RUN;
+		return SUPERVISOR_RUN;
 	become_run(k);
-	return KEEPER_USUAL;
+	return SUPERVISOR_FAST;
 }

@@ -2,7 +2,7 @@
  * Whose turn it is.  The queue is first come, first served, but one who can be
  * served now never waits for one who cannot.
  */
-#include "turn.h"
+#include "scheduler.h"
 
 #include <stdio.h>
 
@@ -356,7 +356,7 @@ run_prepared(struct pool *pool)
 }
 
 void
-turn_take(struct pool *pool)
+scheduler_run(struct pool *pool)
 {
 	while (serve_one(pool) || start_one(pool))
 		;

@@ -1,15 +1,15 @@
-#include "sandbox/cell/supervisor/usual.h"
+#include "sandbox/cell/supervisor/fast_path.h"
 
 #include "sandbox/protocol/frame.h"
 #include "tap.h"
 
 static struct frame frame;
-static struct usual usual;
-static struct keeper_usual text;
+static struct fast_path fast;
+static struct supervisor_fast text;
 
 /* ---- requests ---- */
 
-/* A usual head, but for one number. */
+/* A fast head, but for one number. */
 static void
 start_head(enum frame_tag but, int64_t value)
 {
@@ -50,7 +50,7 @@ end_head(void)
 static bool
 read_head(void)
 {
-	return usual_read_head(&usual, &text, frame.data, frame.len);
+	return fast_read_head(&fast, &text, frame.data, frame.len);
 }
 
 static bool
@@ -76,14 +76,14 @@ read_piece(enum frame_part part, const void *data, size_t len)
 	frame_start(&frame, FRAME_BYTES);
 	frame_add_int(&frame, TAG_PART, part);
 	frame_add_bytes(&frame, TAG_DATA, data, len);
-	return usual_read_piece(&usual, frame.data, frame.len);
+	return fast_read_piece(&fast, frame.data, frame.len);
 }
 
 static bool
 read_words(const void *words, size_t len)
 {
 	return read_with(TAG_OP, OP_RUN) && read_piece(PART_ARGS, words, len) &&
-	    usual_is_whole(&usual);
+	    fast_is_whole(&fast);
 }
 
 /* ---- tests ---- */
@@ -91,26 +91,26 @@ read_words(const void *words, size_t len)
 static void
 test_head(void)
 {
-	ok(read_with(TAG_OP, OP_RUN), "a usual head");
-	is_int(usual.plan.wall_ms, 5000, "time");
-	is_int(usual.plan.output_max, 1000, "output");
-	is_int(usual.plan.drains, 1, "what happens at its limit");
-	is_int(usual.plan.folder, 1, "folder");
-	is_int(usual.plan.files, 5, "files");
-	is_int(usual.plan.bytes, 6, "bytes of each");
-	is_int(usual.plan.total, 7, "of all");
-	is_int(usual.plan.how, 8, "which");
-	is_int(usual.plan.ms, 9, "how long");
-	is_int(usual.plan.input + usual.plan.notes, 0, "nothing in the file");
-	is_int(usual.limits[USUAL_MEMORY], 1, "memory");
-	is_int(usual.limits[USUAL_FILES], 2, "descriptors");
-	is_int(usual.limits[USUAL_CPU], 3, "seconds");
-	is_int(usual.limits[USUAL_PROCESSES], 4, "processes");
-	ok(usual.merge, "one stream");
-	ok(read_with(TAG_MERGE, 0) && !usual.merge, "two streams");
-	ok(read_with(TAG_OUTPUT_MODE, OUTPUT_END) && usual.plan.drains == 0,
+	ok(read_with(TAG_OP, OP_RUN), "a fast head");
+	is_int(fast.plan.wall_ms, 5000, "time");
+	is_int(fast.plan.output_max, 1000, "output");
+	is_int(fast.plan.drains, 1, "what happens at its limit");
+	is_int(fast.plan.folder, 1, "folder");
+	is_int(fast.plan.files, 5, "files");
+	is_int(fast.plan.bytes, 6, "bytes of each");
+	is_int(fast.plan.total, 7, "of all");
+	is_int(fast.plan.how, 8, "which");
+	is_int(fast.plan.ms, 9, "how long");
+	is_int(fast.plan.input + fast.plan.notes, 0, "nothing in the file");
+	is_int(fast.limits[FAST_MEMORY], 1, "memory");
+	is_int(fast.limits[FAST_FILES], 2, "descriptors");
+	is_int(fast.limits[FAST_CPU], 3, "seconds");
+	is_int(fast.limits[FAST_PROCESSES], 4, "processes");
+	ok(fast.merge, "one stream");
+	ok(read_with(TAG_MERGE, 0) && !fast.merge, "two streams");
+	ok(read_with(TAG_OUTPUT_MODE, OUTPUT_END) && fast.plan.drains == 0,
 	    "output ends it");
-	ok(read_with(TAG_OUTPUT_MODE, 7) && usual.plan.drains == 0,
+	ok(read_with(TAG_OUTPUT_MODE, 7) && fast.plan.drains == 0,
 	    "no such mode");
 }
 
@@ -126,8 +126,9 @@ test_other_numbers(void)
 	ok(!read_with(TAG_PLAIN, 0), "not `python ARGS`");
 	ok(!read_with(TAG_WALL_MS, 0), "no time");
 	ok(!read_with(TAG_WALL_MS, -1), "less than no time");
-	ok(read_with(TAG_WALL_MS, KEEPER_WALL_MAX_MS), "a day");
-	ok(!read_with(TAG_WALL_MS, KEEPER_WALL_MAX_MS + 1), "more than a day");
+	ok(read_with(TAG_WALL_MS, SUPERVISOR_WALL_MAX_MS), "a day");
+	ok(!read_with(TAG_WALL_MS, SUPERVISOR_WALL_MAX_MS + 1),
+	    "more than a day");
 	for (size_t i = 0; i < sizeof(signless) / sizeof(signless[0]); i++) {
 		ok(!read_with(signless[i], -1), "-1 of something");
 		ok(!read_with(signless[i], INT64_MIN), "the least number");
@@ -148,7 +149,7 @@ test_other_fields(void)
 	frame_add_text(&frame, TAG_FOLDER, "/home");
 	ok(!read_head(), "without an environment");
 	frame_add_text(&frame, TAG_ENV, "A=1");
-	ok(read_head() && usual.plan.folder == 0, "the other folder");
+	ok(read_head() && fast.plan.folder == 0, "the other folder");
 	frame_add_text(&frame, TAG_CWD, "");
 	ok(read_head(), "where a run starts anyway");
 	start_head(TAG_OP, OP_RUN);
@@ -164,9 +165,9 @@ test_other_fields(void)
 	frame_add_int(&frame, TAG_ECHO, 0);
 	ok(!read_head(), "a tag of another operation");
 	(void)read_with(TAG_OP, OP_RUN);
-	ok(!usual_read_head(&usual, &text, frame.data, frame.len - 1),
+	ok(!fast_read_head(&fast, &text, frame.data, frame.len - 1),
 	    "a head that is cut off");
-	ok(!usual_read_head(&usual, &text, frame.data, 0), "nothing");
+	ok(!fast_read_head(&fast, &text, frame.data, 0), "nothing");
 	frame.data[0] = FRAME_BYTES;
 	ok(!read_head(), "another kind");
 }
@@ -203,7 +204,7 @@ test_environment(void)
 static void
 test_words(void)
 {
-	static char full[KEEPER_WORDS_MAX + 1] = "-c";
+	static char full[SUPERVISOR_WORDS_MAX + 1] = "-c";
 
 	ok(read_words("-c\0x\0", 5), "code");
 	is_mem(text.words, text.words_len, "-c\0x\0", (size_t)5, "its words");
@@ -215,7 +216,7 @@ test_words(void)
 	ok(!read_words("-O\0x\0", 5), "another option");
 	ok(!read_words("\0", 1), "an empty word");
 	ok(!read_words("", 0), "no bytes");
-	ok(read_with(TAG_OP, OP_RUN) && !usual_is_whole(&usual), "no words");
+	ok(read_with(TAG_OP, OP_RUN) && !fast_is_whole(&fast), "no words");
 	ok(read_piece(PART_ARGS, "-c\0", 3) && !read_piece(PART_ARGS, "x\0", 2),
 	    "words in two pieces");
 	(void)read_with(TAG_OP, OP_RUN);
@@ -229,18 +230,18 @@ test_pieces(void)
 	ok(!read_piece(PART_SOURCE, "x", 1), "source");
 	ok(!read_piece((enum frame_part)0, "x", 1), "no part");
 	ok(read_piece(PART_STDIN, "in", 2), "standard input");
-	is_mem(usual.input, usual.input_len, "in", (size_t)2, "its bytes");
+	is_mem(fast.input, fast.input_len, "in", (size_t)2, "its bytes");
 	ok(!read_piece(PART_STDIN, "in", 2), "more of it");
-	ok(!usual_read_piece(&usual, "", 0), "nothing");
+	ok(!fast_read_piece(&fast, "", 0), "nothing");
 	frame_start(&frame, FRAME_BYTES);
 	frame_add_text(&frame, TAG_DATA, "x");
-	ok(!usual_read_piece(&usual, frame.data, frame.len), "for no part");
+	ok(!fast_read_piece(&fast, frame.data, frame.len), "for no part");
 	frame_start(&frame, FRAME_BYTES);
 	frame_add_int(&frame, TAG_PART, PART_ARGS);
-	ok(!usual_read_piece(&usual, frame.data, frame.len), "without data");
+	ok(!fast_read_piece(&fast, frame.data, frame.len), "without data");
 	frame_start(&frame, FRAME_INPUT);
 	frame_add_text(&frame, TAG_PATH, "x");
-	ok(!usual_read_piece(&usual, frame.data, frame.len), "a file");
+	ok(!fast_read_piece(&fast, frame.data, frame.len), "a file");
 }
 
 int

@@ -1,4 +1,4 @@
-#include "usual.h"
+#include "fast_path.h"
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 /* Shorter with its NUL than in the packet, so there is room for all. */
 static bool
-take_variable(struct keeper_usual *text, const struct frame_field *field)
+take_variable(struct supervisor_fast *text, const struct frame_field *field)
 {
 	const unsigned char *equals = memchr(field->data, '=', field->len);
 
@@ -22,9 +22,9 @@ take_variable(struct keeper_usual *text, const struct frame_field *field)
 static bool
 take_folder(const struct frame_field *field, uint64_t *folder)
 {
-	static const char *const folders[] = { KEEPER_FOLDERS };
+	static const char *const folders[] = { SUPERVISOR_FOLDERS };
 
-	for (size_t i = 0; i < KEEPER_FOLDER_COUNT; i++) {
+	for (size_t i = 0; i < SUPERVISOR_FOLDER_COUNT; i++) {
 		if (strlen(folders[i]) == field->len &&
 		    memcmp(folders[i], field->data, field->len) == 0) {
 			*folder = i;
@@ -34,9 +34,9 @@ take_folder(const struct frame_field *field, uint64_t *folder)
 	return false;
 }
 
-/* What is no number.  False: no usual request has that. */
+/* What is no number.  False: no fast request has that. */
 static bool
-take_field(struct usual *usual, const struct frame_field *field)
+take_field(struct fast_path *fast, const struct frame_field *field)
 {
 	/* all others, as an array of enum frame_tag would not warn */
 	static const char numbers[] = { TAG_OP, TAG_PLAIN, TAG_MERGE,
@@ -46,9 +46,9 @@ take_field(struct usual *usual, const struct frame_field *field)
 		TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES };
 
 	if (field->tag == TAG_FOLDER)
-		return take_folder(field, &usual->plan.folder);
+		return take_folder(field, &fast->plan.folder);
 	if (field->tag == TAG_ENV)
-		return take_variable(usual->text, field);
+		return take_variable(fast->text, field);
 	if (field->tag == TAG_CWD)
 		return field->len == 0;
 	return memchr(numbers, (int)field->tag, sizeof(numbers)) != NULL;
@@ -65,9 +65,9 @@ number(const struct frame_view *view, enum frame_tag tag)
 }
 
 static void
-take_numbers(struct usual *usual, const struct frame_view *view)
+take_numbers(struct fast_path *fast, const struct frame_view *view)
 {
-	struct keeper_plan *plan = &usual->plan;
+	struct supervisor_plan *plan = &fast->plan;
 
 	plan->wall_ms = number(view, TAG_WALL_MS);
 	plan->output_max = number(view, TAG_OUTPUT_MAX);
@@ -77,53 +77,53 @@ take_numbers(struct usual *usual, const struct frame_view *view)
 	plan->total = number(view, TAG_COLLECT_TOTAL);
 	plan->how = number(view, TAG_COLLECT_HOW);
 	plan->ms = number(view, TAG_COLLECT_MS);
-	usual->merge = number(view, TAG_MERGE) != 0;
-	usual->limits[USUAL_MEMORY] = number(view, TAG_LIMIT_MEMORY);
-	usual->limits[USUAL_FILES] = number(view, TAG_LIMIT_FILES);
-	usual->limits[USUAL_CPU] = number(view, TAG_LIMIT_CPU);
-	usual->limits[USUAL_PROCESSES] = number(view, TAG_LIMIT_PROCESSES);
+	fast->merge = number(view, TAG_MERGE) != 0;
+	fast->limits[FAST_MEMORY] = number(view, TAG_LIMIT_MEMORY);
+	fast->limits[FAST_FILES] = number(view, TAG_LIMIT_FILES);
+	fast->limits[FAST_CPU] = number(view, TAG_LIMIT_CPU);
+	fast->limits[FAST_PROCESSES] = number(view, TAG_LIMIT_PROCESSES);
 }
 
 static bool
-are_usual(const struct usual *usual)
+are_usual(const struct fast_path *fast)
 {
-	const struct keeper_plan *plan = &usual->plan;
+	const struct supervisor_plan *plan = &fast->plan;
 	uint64_t all = plan->output_max | plan->files | plan->bytes |
 	    plan->total | plan->how | plan->ms;
 
-	for (int i = 0; i < USUAL_LIMITS; i++)
-		all |= usual->limits[i];
+	for (int i = 0; i < FAST_LIMITS; i++)
+		all |= fast->limits[i];
 	return all <= INT64_MAX && plan->wall_ms > 0 &&
-	    plan->wall_ms <= KEEPER_WALL_MAX_MS &&
-	    plan->folder < KEEPER_FOLDER_COUNT && usual->text->env_len > 0;
+	    plan->wall_ms <= SUPERVISOR_WALL_MAX_MS &&
+	    plan->folder < SUPERVISOR_FOLDER_COUNT && fast->text->env_len > 0;
 }
 
 bool
-usual_read_head(struct usual *usual, struct keeper_usual *text,
+fast_read_head(struct fast_path *fast, struct supervisor_fast *text,
     const void *packet, size_t len)
 {
 	struct frame_view view;
 	struct frame_field field;
 	size_t at = 0;
 
-	memset(usual, 0, sizeof(*usual));
-	usual->text = text;
-	usual->plan.folder = KEEPER_FOLDER_COUNT;
+	memset(fast, 0, sizeof(*fast));
+	fast->text = text;
+	fast->plan.folder = SUPERVISOR_FOLDER_COUNT;
 	text->words_len = text->env_len = 0;
 	if (!frame_parse(&view, packet, len) || view.kind != FRAME_REQUEST)
 		return false;
 	while (frame_next(&view, &at, &field))
-		if (!take_field(usual, &field))
+		if (!take_field(fast, &field))
 			return false;
-	take_numbers(usual, &view);
+	take_numbers(fast, &view);
 	return number(&view, TAG_OP) == OP_RUN &&
-	    number(&view, TAG_PLAIN) != 0 && are_usual(usual);
+	    number(&view, TAG_PLAIN) != 0 && are_usual(fast);
 }
 
 bool
-usual_read_piece(struct usual *usual, const void *packet, size_t len)
+fast_read_piece(struct fast_path *fast, const void *packet, size_t len)
 {
-	struct keeper_usual *text = usual->text;
+	struct supervisor_fast *text = fast->text;
 	struct frame_view view;
 	const unsigned char *data = NULL;
 	size_t size = 0;
@@ -139,19 +139,19 @@ usual_read_piece(struct usual *usual, const void *packet, size_t len)
 		text->words_len = size;
 		return true;
 	}
-	if (part == PART_STDIN && usual->input == NULL) {
-		usual->input = data;
-		usual->input_len = size;
+	if (part == PART_STDIN && fast->input == NULL) {
+		fast->input = data;
+		fast->input_len = size;
 		return true;
 	}
 	return false;
 }
 
 bool
-usual_is_whole(const struct usual *usual)
+fast_is_whole(const struct fast_path *fast)
 {
 	static const char option[] = "-c"; /* and the end of the word */
-	const struct keeper_usual *text = usual->text;
+	const struct supervisor_fast *text = fast->text;
 
 	return text->words_len > sizeof(option) &&
 	    memcmp(text->words, option, sizeof(option)) == 0 &&

@@ -1,5 +1,5 @@
-#ifndef OWN_H
-#define OWN_H
+#ifndef RUN_STATE_H
+#define RUN_STATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +14,9 @@
  * What concerns one run, in memory that no clone gets: so nothing of it has to
  * be wiped, and to write here never costs the copy of a page.
  */
-#define OWN_SAID_MAX 256
+#define RUN_STATE_SAID_MAX 256
 
-struct keeper_own {
+struct run_state {
 	bool away;  /* are our next children in a jail? */
 	pid_t init; /* 0: reaped */
 	pid_t run;
@@ -24,15 +24,15 @@ struct keeper_own {
 	struct rusage usage;
 	int64_t ooms; /* the memory limit's kills before it */
 	int channel;
-	int folders[KEEPER_FOLDER_COUNT];
+	int folders[SUPERVISOR_FOLDER_COUNT];
 	int mounts; /* the jail's mount namespace */
 	struct watch watch;
-	struct keeper_plan plan;
-	char said[OWN_SAID_MAX];
+	struct supervisor_plan plan;
+	char said[RUN_STATE_SAID_MAX];
 };
 
-/* In the keeper: what the run's process says, into own->said, with a NUL behind
- * it; 0 when it has ended.  Ends the cell when the broker is gone. */
-size_t own_hear(struct keeper *k);
+/* In the supervisor: what the run's process says, into state->said, with a NUL
+ * behind it; 0 when it has ended.  Ends the cell when the broker is gone. */
+size_t run_state_hear(struct supervisor *k);
 
 #endif

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "sandbox/protocol/frame.h"
-#include "sandbox/cell/supervisor/usual.h"
+#include "sandbox/cell/supervisor/fast_path.h"
 
-static struct usual usual;
+static struct fast_path fast;
 
 static void
-check_environment(const struct keeper_usual *text)
+check_environment(const struct supervisor_fast *text)
 {
 	const char *at = text->env;
 	const char *end = text->env + text->env_len;
@@ -33,38 +33,38 @@ check_environment(const struct keeper_usual *text)
 static void
 check_head(void)
 {
-	const struct keeper_plan *plan = &usual.plan;
+	const struct supervisor_plan *plan = &fast.plan;
 
-	fuzz_holds(plan->wall_ms > 0 && plan->wall_ms <= KEEPER_WALL_MAX_MS,
+	fuzz_holds(plan->wall_ms > 0 && plan->wall_ms <= SUPERVISOR_WALL_MAX_MS,
 	    "there is an end");
-	fuzz_holds(plan->folder < KEEPER_FOLDER_COUNT && plan->drains <= 1,
+	fuzz_holds(plan->folder < SUPERVISOR_FOLDER_COUNT && plan->drains <= 1,
 	    "a folder and a mode of ours");
 	fuzz_holds(plan->output_max <= INT64_MAX && plan->files <= INT64_MAX &&
 		plan->bytes <= INT64_MAX && plan->total <= INT64_MAX &&
 		plan->how <= INT64_MAX && plan->ms <= INT64_MAX &&
 		plan->input == 0 && plan->notes == 0,
 	    "nothing is negative");
-	for (int i = 0; i < USUAL_LIMITS; i++)
-		fuzz_holds(usual.limits[i] <= INT64_MAX, "no limit is either");
-	check_environment(usual.text);
+	for (int i = 0; i < FAST_LIMITS; i++)
+		fuzz_holds(fast.limits[i] <= INT64_MAX, "no limit is either");
+	check_environment(fast.text);
 }
 
 static void
 check_piece(const uint8_t *packet, size_t len)
 {
-	fuzz_holds(usual.text->words_len <= sizeof(usual.text->words),
+	fuzz_holds(fast.text->words_len <= sizeof(fast.text->words),
 	    "words are inside their buffer");
-	if (usual.input < packet || usual.input >= packet + len)
+	if (fast.input < packet || fast.input >= packet + len)
 		return;
-	fuzz_holds(usual.input_len > 0 &&
-		usual.input_len <= len - (size_t)(usual.input - packet),
+	fuzz_holds(fast.input_len > 0 &&
+		fast.input_len <= len - (size_t)(fast.input - packet),
 	    "standard input is inside its packet");
 }
 
 static void
 check_whole(void)
 {
-	const struct keeper_usual *text = usual.text;
+	const struct supervisor_fast *text = fast.text;
 
 	fuzz_holds(text->words_len > 3 && memcmp(text->words, "-c", 3) == 0 &&
 		text->words[text->words_len - 1] == '\0',
@@ -76,14 +76,14 @@ check_whole(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct keeper_usual text;
+	static struct supervisor_fast text;
 	const uint8_t *packet;
 	size_t len;
 	bool is_head = true;
 
 	while (fuzz_next_packet(&data, &size, &packet, &len)) {
-		if (is_head ? !usual_read_head(&usual, &text, packet, len) :
-			      !usual_read_piece(&usual, packet, len))
+		if (is_head ? !fast_read_head(&fast, &text, packet, len) :
+			      !fast_read_piece(&fast, packet, len))
 			return 0;
 		if (is_head)
 			check_head();
@@ -91,7 +91,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_piece(packet, len);
 		is_head = false;
 	}
-	if (!is_head && usual_is_whole(&usual))
+	if (!is_head && fast_is_whole(&fast))
 		check_whole();
 	return 0;
 }

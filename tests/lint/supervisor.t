@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""libkeeper.so fits the interpreter that loads it: one layout of what the two
+"""libsupervisor.so fits the interpreter that loads it: one layout of what the two
 share, and no call that not every C library has."""
 
 import os
@@ -12,7 +12,7 @@ from source import ROOT, check, finish
 
 sys.path.insert(0, os.path.join(ROOT, "sandbox/cell/python"))
 sys.dont_write_bytecode = True
-import keeper       # noqa: E402
+import supervisor       # noqa: E402
 
 # What Python calls otherwise.
 IN_C = {"stdin": "in", "stdout": "out", "stderr": "err",
@@ -30,8 +30,8 @@ strspn strstr syscall unshare wait4 write""".split())
 
 def offsets_in_c():
     """{"struct": {field: (offset, size)}} as the compiler has it."""
-    structs = {"keeper": keeper.Shared, "keeper_plan": keeper.Plan,
-               "keeper_mount": keeper.Mount}
+    structs = {"supervisor": supervisor.Shared, "supervisor_plan": supervisor.Plan,
+               "supervisor_mount": supervisor.Mount}
     lines = ['#include <stdio.h>', '#include <stddef.h>',
              '#include "sandbox/cell/supervisor/shared.h"',
              "int main(void) {"]
@@ -59,7 +59,7 @@ def layouts_that_differ():
     for name, field, offset, size in told:
         ours = structs[name]
         if field == ".":
-            there = 0, keeper.ctypes.sizeof(ours)
+            there = 0, supervisor.ctypes.sizeof(ours)
         else:
             there = getattr(ours, field).offset, getattr(ours, field).size
         if there != (int(offset), int(size)):
@@ -70,15 +70,15 @@ def layouts_that_differ():
 def numbers_that_differ():
     with open(os.path.join(ROOT, "sandbox/cell/supervisor/shared.h")) as file:
         header = file.read()
-    roles = dict(re.findall(r"KEEPER_([A-Z]+) = (-?\d+)", header))
-    for name in ("DONE", "RUN", "HARVEST", "USUAL"):
-        if roles.get(name) != str(getattr(keeper, name)):
-            yield "KEEPER_%s is %s" % (name, roles.get(name))
-    folders = re.search(r"define KEEPER_FOLDERS (.*)", header).group(1)
-    if re.findall('"([^"]*)"', folders) != list(keeper.FOLDERS):
+    roles = dict(re.findall(r"SUPERVISOR_([A-Z]+) = (-?\d+)", header))
+    for name in ("DONE", "RUN", "HARVEST", "FAST"):
+        if roles.get(name) != str(getattr(supervisor, name)):
+            yield "SUPERVISOR_%s is %s" % (name, roles.get(name))
+    folders = re.search(r"define SUPERVISOR_FOLDERS (.*)", header).group(1)
+    if re.findall('"([^"]*)"', folders) != list(supervisor.FOLDERS):
         yield "folders: " + folders
-    if "KEEPER_WORDS_MAX %d\n" % keeper.WORDS_MAX not in header:
-        yield "KEEPER_WORDS_MAX"
+    if "SUPERVISOR_WORDS_MAX %d\n" % supervisor.WORDS_MAX not in header:
+        yield "SUPERVISOR_WORDS_MAX"
 
 
 def symbols(*args):
@@ -97,7 +97,7 @@ def calls_that_not_all_have():
     # glibc has it in the dynamic linker.
     since.setdefault("__stack_chk_fail", (2, 4))
     wanted = symbols("--undefined-only", os.path.join(
-        os.environ["BUILD"], "lib/cell/libkeeper.so")).split()
+        os.environ["BUILD"], "lib/cell/libsupervisor.so")).split()
     for name in wanted[1::2]:
         if "@" in name:
             yield name + ": with a version"
@@ -107,7 +107,7 @@ def calls_that_not_all_have():
             yield name + ": is it in musl?"
 
 
-check("struct keeper is one in C and in Python", layouts_that_differ())
+check("struct supervisor is one in C and in Python", layouts_that_differ())
 check("so are the numbers", numbers_that_differ())
-check("libkeeper.so calls what each C library has", calls_that_not_all_have())
+check("libsupervisor.so calls what each C library has", calls_that_not_all_have())
 finish()

@@ -1,0 +1,58 @@
+#ifndef SUPERVISOR_H
+#define SUPERVISOR_H
+
+#include <stddef.h>
+
+#include "shared.h"
+
+/*
+ * The supervisor of an api cell: makes jails, gives each lease to one, holds
+ * its run to its limits and says how it ended.
+ *
+ * It is called by the interpreter that all runs are clones of (supervisor.py in
+ * sandbox/cell/python), as C, because whatever the interpreter itself would do
+ * here, the clone and its parent would pay for again with a copy of each page
+ * that is written to.  It calls nothing but the C library of whatever image it
+ * is loaded in.
+ *
+ * A run's process is there before its lease.  It takes the lease, reads the
+ * request and becomes the run (api.py); what the supervisor must know of that
+ * is told in a few numbers, struct supervisor_plan.  No byte of a client's is
+ * looked at here: output passes through memory that no clone gets, standard
+ * input goes from file to pipe within the kernel, and files that a run leaves
+ * are sent by a child.
+ */
+
+/* sizeof(struct supervisor): a caller with another one is of another version.
+ */
+size_t supervisor_size(void);
+
+/* In a new user namespace: be SUPERVISOR_ID.  DONE or FAILED. */
+int supervisor_map_user(struct supervisor *k);
+
+/* Begin, in the process that is to be the supervisor; of all capabilities it
+ * keeps the one that makes jails, over what it has made itself.  DONE or
+ * FAILED. */
+int supervisor_init(struct supervisor *k);
+
+/* Make a jail and the process of its next run.  DONE in the supervisor; FAILED:
+ * there is none.  In that process it returns when the lease is there and the
+ * beginning of its request, and ends the process when there will be none:
+ * FAST, or RUN: the interpreter must go on with what was received.  The
+ * connection to the broker is closed then, and the lease is the caller's. */
+int supervisor_enclose(struct supervisor *k);
+
+/* Serve leases, one jail each; the first is there.  Says IDLE to the broker
+ * when the next one is.  Ends the process when the broker is gone.  Returns
+ * FAILED when no jail can be made any more; in a child as supervisor_enclose(),
+ * or HARVEST. */
+int supervisor_keep(struct supervisor *k);
+
+/* Nothing of the jail is left. */
+void supervisor_release(struct supervisor *k);
+
+/* Give up all capabilities, and all system calls that the filter refuses; with
+ * goes_first, be the one that goes when memory runs out.  DONE or FAILED. */
+int supervisor_surrender(struct supervisor *k, int goes_first);
+
+#endif
