@@ -3,7 +3,8 @@
 it in the same run.  README.md tells how; ROWS=a,b takes some of them.
 
 The status is 0 whatever the figures are, 1 when anything went wrong.  With
-FILL=1 and no error the table goes into tests/README.md.
+FILL=1 and no error the table goes into tests/README.md, its notes into
+tests/bench/README.md.
 """
 
 import os
@@ -80,20 +81,19 @@ def chosen(words):
     return names or list(ROWS)
 
 
-README = os.path.join(p.ROOT, "tests", "README.md")
 BEGIN, END = "<!-- make bench FILL=1 begins -->\n", "<!-- it ends -->\n"
 
 
-def fill(about, table):
-    """Put the table into the README, between its marks."""
-    with open(README, encoding="utf-8") as file:
+def fill(name, text):
+    """Put text between the marks of a README below tests/."""
+    path = os.path.join(p.ROOT, "tests", name)
+    with open(path, encoding="utf-8") as file:
         before, begin, rest = file.read().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise p.Failed("tests/README.md has lost its marks")
-    text = "".join("- " + line + "\n" for line in about) + "\n"
-    with open(README, "w", encoding="utf-8") as file:
-        file.write(before + BEGIN + text + table.markdown() + END + after)
+        raise p.Failed("tests/%s has lost its marks" % name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + BEGIN + text + END + after)
 
 
 def beside(place):
@@ -122,7 +122,9 @@ def measure(names):
               " a core" % (took, 100 * place.generator_cpu /
                            max(place.generator_wall, 0.001)))
     if good and os.environ.get("FILL"):
-        fill(about, table)
+        head = "".join("- " + line + "\n" for line in about) + "\n"
+        fill("README.md", head + table.markdown())
+        fill("bench/README.md", head + table.notes_markdown())
     return good
 
 

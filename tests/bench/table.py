@@ -56,9 +56,11 @@ class Table:
         print("    " + text, flush=True)
 
     def markdown(self):
-        """The table, and below it what was noted of its rows."""
+        """The table."""
         lines = ["| %s |" % " | ".join(HEAD), "|---" * len(HEAD) + "|"]
         lines += ["| %s |" % " | ".join(row) for row in self.rows]
-        lines.append("")
-        lines += ["- *%s*: %s" % note for note in self.notes]
         return "\n".join(lines) + "\n"
+
+    def notes_markdown(self):
+        """What was noted of its rows."""
+        return "".join("- *%s*: %s\n" % note for note in self.notes)

@@ -13,6 +13,7 @@ MANUAL = "sandbox/base/inline.conf.5"
 README_KEYS_MAX = 12
 README_LINES_MAX = 220
 GLOSSARY_MAX = 25
+CELL_MAX = 40
 THIS = "tests/lint/docs.t"
 SPOKEN = (".c", ".h", ".py", ".t", ".md", ".sh", ".sql", ".5", ".8", ".conf",
           ".service", ".json", "GNUmakefile")
@@ -128,6 +129,16 @@ check("inline.conf(5) has every key, what it does and its default",
       wrong_in_manual(settings))
 check("the example has no other key", unknown_in_example(settings))
 check("the tests that are spoken of exist", tests_that_are_gone())
+def long_cells():
+    """A table is for looking up; a text is for reading."""
+    for path in files(".md"):
+        for number, line in enumerate(read(path).split("\n"), 1):
+            for cell in line.strip("|").split("|") * line.startswith("|"):
+                if len(cell.split()) > CELL_MAX:
+                    yield (f"{path}:{number}: a cell of {len(cell.split())} "
+                           f"words: {cell[:40]}")
+
+
 def words_of_our_own():
     """Words that this tree had for what the field has a word for."""
     for path in files(*SPOKEN):
@@ -139,5 +150,6 @@ def words_of_our_own():
 
 
 check("the README and the glossary are short", too_long())
+check(f"no cell of a table has over {CELL_MAX} words", long_cells())
 check("one word for one thing: the field's", words_of_our_own())
 finish()

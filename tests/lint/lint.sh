@@ -173,4 +173,5 @@ systemd_users() {
 for name; do
 	step "$name"
 done
+tests/lint/counts.py
 [ -z "$failed" ] || die "failed:$failed (the whole logs: $out)"

@@ -1,0 +1,64 @@
+#!/usr/bin/python3 -B
+"""How large the tree is, in the figures that its maintainers look at.
+
+Code lines are those with more than comments and blanks.  `make lint` prints
+this; what has a limit is held by sizes.t, layers.t and docs.t.
+"""
+
+import collections
+import re
+import statistics
+
+from source import code_lines, files, read
+
+ROOMS = re.compile(r"(fcgi|sandbox)/[a-z]+")
+
+
+def c_lines():
+    """{room: code lines}, and the share of comment lines in .c files."""
+    rooms, comments, lines = collections.Counter(), 0, 0
+    for path in files(".c", ".h", tests=False):
+        whole = read(path).split("\n")
+        for (_, code), line in zip(code_lines(path), whole):
+            rooms[ROOMS.match(path)[0]] += bool(code.strip())
+            if path.endswith(".c") and line.strip():
+                lines += 1
+                # Literals are blanked, too, but their quotes are left.
+                comments += re.search(r"/\*|^\s*\*|\*/", line) is not None
+    return rooms, comments / lines
+
+
+def functions():
+    """Lines between the braces of each function."""
+    for path in files(".c", tests=False):
+        start = None
+        for number, line in code_lines(path):
+            if line == "{":
+                start = number
+            elif line == "}" and start:
+                yield number - start - 1
+                start = None
+
+
+def python_lines():
+    return sum(bool(re.match(r"\s*[^\s#]", line))
+               for path in files(".py", tests=False)
+               for line in read(path).split("\n"))
+
+
+def main():
+    rooms, share = c_lines()
+    sizes = list(functions())
+    print(f"C       {sum(rooms.values())} lines of code: " + ", ".join(
+        f"{room} {count}" for room, count in rooms.most_common()))
+    print(f"        {share:.1%} of the lines of .c files have a comment; "
+          f"{len(sizes)} functions, median {statistics.median(sizes):.0f} "
+          f"lines, {sum(n <= 8 for n in sizes) / len(sizes):.0%} of 8 or less")
+    print(f"Python  {python_lines()} lines of code")
+    words = re.findall(r"^\| ", read("sandbox/README.md").split(
+        "## Glossary\n")[1].split("\n## ")[0], re.M)
+    count = read("README.md").count("\n")
+    print(f"README  {count} lines; {len(words) - 1} words in the glossary")
+
+
+main()
