@@ -8,7 +8,7 @@ SELECT
 	EXISTS (SELECT 1 FROM jobs WHERE interaction_id = :interaction_id),
 	EXISTS (SELECT 1 FROM jobs WHERE user_id = :user_id
 		AND state IN ('queued', 'claimed', 'started')
-		AND kind <> 'health'),
+		AND alone = 1),
 	(SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
 		AND received_ms > :since_ms LIMIT :rate));
 
@@ -18,13 +18,13 @@ WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started');
 
 -- name: job_insert
-INSERT INTO jobs (interaction_id, application_id, user_id, kind, answer, token,
-	locale, received_ms, attachment_limit, may_attach, path, text, input,
-	page, share, recursive, has_text, attachment_url, attachment_name,
-	attachment_size, view_id)
-VALUES (:interaction_id, :application_id, :user_id, :kind, :answer, :token,
-	:locale, :received_ms, :attachment_limit, :may_attach, :path, :text,
-	:input, :page, :share, :recursive, :has_text, :attachment_url,
+INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
+	token, locale, received_ms, attachment_limit, may_attach, path, text,
+	input, page, share, recursive, has_text, attachment_url,
+	attachment_name, attachment_size, view_id)
+VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
+	:token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
+	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
 	:attachment_name, :attachment_size, :view_id);
 
 -- Whether job_claim would find one: costs no write lock.

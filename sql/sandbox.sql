@@ -36,7 +36,7 @@ WHERE id = (SELECT s.id FROM sandboxes AS s
 	WHERE s.state = 'active' AND s.pinned = 0 AND s.expires_at <= :now
 	AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.user_id = s.user_id
 		AND j.state IN ('queued', 'claimed', 'started')
-		AND j.kind <> 'health')
+		AND j.alone = 1)
 	ORDER BY s.expires_at LIMIT 1)
 	AND state = 'active' AND pinned = 0 AND expires_at <= :now
 RETURNING id, user_id, state, cwd, created_at, used_at, expires_at, pinned,

@@ -19,15 +19,9 @@ struct action_call {
 	const struct context *context;
 	const struct interaction *in;
 	const struct view *view;
-	struct job *job; /* initialised; answer and view_id are set */
+	int step;	 /* of the view's page */
+	struct job *job; /* initialised; kind, answer and view_id are set */
 	struct reply *reply;
-};
-
-struct action {
-	const char *name;
-	enum interaction_type type;
-	enum view_kind view;
-	void (*run)(const struct action_call *call);
 };
 
 static void
@@ -35,31 +29,20 @@ queue(const struct action_call *p)
 {
 	struct sandbox sandbox;
 
-	if (submit_sandbox(p->context, p->in, &sandbox, p->reply))
+	if (commands[p->job->kind].needs < COMMAND_NEEDS_OWNER ||
+	    submit_sandbox(p->context, p->in, &sandbox, p->reply))
 		submit_job(p->context, p->in, p->job, p->reply);
 }
 
+/* The command of the view once more, for what it is about. */
 static void
-action_look(const struct action_call *p, int64_t step)
+action_again(const struct action_call *p)
 {
-	int64_t page = p->view->page + step;
+	int64_t page = p->view->page + p->step;
 
-	p->job->kind = JOB_LOOK;
 	p->job->page = page < 1 ? 1 : page;
 	submit_copy(&p->job->path, p->view->path);
 	queue(p);
-}
-
-static void
-action_look_previous(const struct action_call *p)
-{
-	action_look(p, -1);
-}
-
-static void
-action_look_next(const struct action_call *p)
-{
-	action_look(p, 1);
 }
 
 static void
@@ -73,7 +56,6 @@ action_delete_yes(const struct action_call *p)
 		submit_refuse(p->in, TEXT_GONE, "", "gone", p->reply);
 		return;
 	}
-	p->job->kind = JOB_DELETE;
 	submit_job(p->context, p->in, p->job, p->reply);
 }
 
@@ -110,12 +92,11 @@ action_py(const struct action_call *p)
 {
 	struct job *job = p->job;
 
-	job->kind = JOB_PY;
 	job->answer = ANSWER_DEFERRED;
 	job->has_text = true;
 	job->share = p->view->share != 0;
-	if (!take_input(p, "code", ROUTE_CODE_MAX, &job->text) ||
-	    !take_input(p, "stdin", ROUTE_CODE_MAX, &job->input))
+	if (!take_input(p, "code", COMMAND_CODE_MAX, &job->text) ||
+	    !take_input(p, "stdin", COMMAND_CODE_MAX, &job->input))
 		return;
 	if (job->text[strspn(job->text, " \t\r\n")] == '\0') {
 		submit_refuse(p->in, TEXT_NO_CODE, "", "no-code", p->reply);
@@ -129,51 +110,48 @@ action_write(const struct action_call *p)
 {
 	struct job *job = p->job;
 
-	job->kind = JOB_WRITE;
 	job->answer = ANSWER_DEFERRED;
 	job->has_text = true;
 	submit_copy(&job->path, p->view->path);
-	if (take_input(p, "content", ROUTE_CONTENT_MAX, &job->text))
+	if (take_input(p, "content", COMMAND_CONTENT_MAX, &job->text))
 		queue(p);
 }
 
-static const struct action actions[] = {
-	{ "look-prev", INTERACTION_COMPONENT, VIEW_LOOK, action_look_previous },
-	{ "look-next", INTERACTION_COMPONENT, VIEW_LOOK, action_look_next },
-	{ "delete-yes", INTERACTION_COMPONENT, VIEW_DELETE, action_delete_yes },
-	{ "delete-no", INTERACTION_COMPONENT, VIEW_DELETE, action_delete_no },
-	{ "py", INTERACTION_MODAL, VIEW_PY, action_py },
-	{ "write", INTERACTION_MODAL, VIEW_WRITE, action_write },
+static void (*const actions[ACTION_COUNT])(const struct action_call *call) = {
+#define ACTION(action, name, type, kind, function, step) \
+	[ACTION_##action] = action_##function,
+#include "../../sandbox/store/commands.def"
 };
 
-/* "<action>:<view id>".  NULL: not one of ours. */
-static const struct action *
+/* "<action>:<view id>".  ACTION_COUNT: not one of ours. */
+static enum action
 find_action(const struct interaction *in, int64_t *view_id)
 {
 	const char *colon = strchr(in->custom_id, ':');
 	size_t len = colon == NULL ? 0 : (size_t)(colon - in->custom_id);
+	bool editor = in->type == INTERACTION_MODAL;
+	int i = 0;
 
 	if (len == 0 || !text_parse_int(colon + 1, 1, INT64_MAX, view_id))
-		return NULL;
-	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
-		if (actions[i].type == in->type &&
-		    strlen(actions[i].name) == len &&
-		    memcmp(actions[i].name, in->custom_id, len) == 0)
-			return &actions[i];
-	return NULL;
+		return ACTION_COUNT;
+	while (i < ACTION_COUNT &&
+	    (command_actions[i].is_editor != editor ||
+		strlen(command_actions[i].name) != len ||
+		memcmp(command_actions[i].name, in->custom_id, len) != 0))
+		i++;
+	return (enum action)i;
 }
 
 /* The view, if it is there, of the right kind and the invoker's own. */
 static bool
 find_view(const struct context *context, const struct interaction *in,
-    const struct action *action, int64_t id, struct view *view,
-    struct reply *reply)
+    enum job_kind kind, int64_t id, struct view *view, struct reply *reply)
 {
 	int found = view_find(context->db, id, view, &reply->err);
 
 	if (found < 0)
 		submit_fault(in, "database", reply);
-	else if (found == 1 || view->kind != action->view)
+	else if (found == 1 || view->kind != kind)
 		submit_refuse(in, TEXT_GONE, "", "gone", reply);
 	else if (view->user_id != in->user_id)
 		submit_refuse(in, TEXT_NOT_YOURS, "", "not-yours", reply);
@@ -189,18 +167,21 @@ route_action(const struct context *context, const struct interaction *in,
 	struct view view = { .id = 0 };
 	struct job job;
 	int64_t view_id = 0;
-	const struct action *action = find_action(in, &view_id);
+	enum action action = find_action(in, &view_id);
 
-	if (action == NULL) {
+	if (action == ACTION_COUNT) {
 		submit_refuse(in, TEXT_UNKNOWN_BUTTON, "", "unknown-button",
 		    reply);
 		return;
 	}
-	if (!find_view(context, in, action, view_id, &view, reply))
+	if (!find_view(context, in, command_actions[action].kind, view_id,
+		&view, reply))
 		return;
 	submit_init(&job);
+	job.kind = view.kind;
 	job.answer = ANSWER_DEFERRED_UPDATE;
 	job.view_id = view.id;
-	action->run(&(struct action_call){ context, in, &view, &job, reply });
+	actions[action](&(struct action_call){
+	    context, in, &view, command_actions[action].step, &job, reply });
 	job_release(&job);
 }

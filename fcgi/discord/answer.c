@@ -9,6 +9,7 @@
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/store/commands.h"
 
 enum callback {
 	CALLBACK_PONG = 1,
@@ -92,12 +93,12 @@ answer_no_choices(void)
 }
 
 static json_t *
-button(int style, const char *label, const char *action, int64_t view_id)
+button(int style, const char *label, enum action action, int64_t view_id)
 {
 	char custom_id[CUSTOM_ID_SIZE];
 
-	(void)snprintf(custom_id, sizeof(custom_id), "%s:%" PRId64, action,
-	    view_id);
+	(void)snprintf(custom_id, sizeof(custom_id), "%s:%" PRId64,
+	    command_actions[action].name, view_id);
 	return json_pack("{s:i, s:i, s:s, s:s}", "type", COMPONENT_BUTTON,
 	    "style", style, "label", label, "custom_id", custom_id);
 }
@@ -106,9 +107,9 @@ char *
 answer_delete_question(const char *locale, int64_t view_id)
 {
 	json_t *yes = button(STYLE_DANGER, text_get(locale, TEXT_DELETE_YES),
-	    "delete-yes", view_id);
+	    ACTION_DELETE_YES, view_id);
 	json_t *no = button(STYLE_SECONDARY, text_get(locale, TEXT_DELETE_NO),
-	    "delete-no", view_id);
+	    ACTION_DELETE_NO, view_id);
 
 	return answer_dump(
 	    json_pack("{s:i, s:{s:s, s:i, s:{s:[]}, s:[{s:i, s:[o, o]}]}}",
@@ -141,7 +142,8 @@ answer_editor(const char *locale, int64_t view_id, const char *input)
 	    text_get(locale, TEXT_EDITOR_INPUT_HINT), false,
 	    input[0] == '\0' ? NULL : input);
 
-	(void)snprintf(custom_id, sizeof(custom_id), "py:%" PRId64, view_id);
+	(void)snprintf(custom_id, sizeof(custom_id), "%s:%" PRId64,
+	    command_actions[ACTION_PY].name, view_id);
 	return answer_dump(json_pack("{s:i, s:{s:s, s:s, s:[o, o]}}", "type",
 	    CALLBACK_MODAL, "data", "custom_id", custom_id, "title",
 	    text_get(locale, TEXT_EDITOR_TITLE), "components", code,

@@ -11,39 +11,15 @@
 #include "../../sandbox/store/view.h"
 
 #define SLASH_COMMAND 1
-#define OPTIONS_MAX 4
+#define PAGE_MAX 1000000
+#define URL_MAX 2048
+#define NAME_MAX_BYTES 255
 #define EDITOR_INPUT_MAX 4000 /* code points of a pre-filled input */
 
-/* Where in the job an option goes. */
-enum target {
-	TO_PATH,
-	TO_TEXT,
-	TO_INPUT,
-	TO_PAGE,
-	TO_SHARE,
-	TO_RECURSIVE,
-	TO_ATTACHMENT,
-};
-
-struct option_rule {
-	const char *name;
-	enum value_type type;
-	enum target target;
-	size_t max; /* bytes of a text */
-	bool required;
-};
-
-struct command {
-	const char *name;
-	const char *sub;
-	enum job_kind kind;
-	bool needs_sandbox;
-	/* What to do instead of queueing the job; true: the reply is made. */
-	bool (*instead)(const struct context *context,
-	    const struct interaction *in, struct job *job,
-	    const struct sandbox *sandbox, struct reply *reply);
-	struct option_rule options[OPTIONS_MAX];
-};
+/* What to do instead of queueing a command's job; true: the reply is made. */
+typedef bool instead_fn(const struct context *context,
+    const struct interaction *in, struct job *job,
+    const struct sandbox *sandbox, struct reply *reply);
 
 /* ---- what is special about a command ---- */
 
@@ -52,7 +28,7 @@ static bool
 py_instead(const struct context *context, const struct interaction *in,
     struct job *job, const struct sandbox *sandbox, struct reply *reply)
 {
-	struct view view = { .kind = VIEW_PY, .share = job->share };
+	struct view view = { .kind = JOB_PY, .share = job->share };
 
 	(void)sandbox;
 	if (job->has_text && job->path[0] != '\0') {
@@ -95,7 +71,7 @@ static bool
 delete_instead(const struct context *context, const struct interaction *in,
     struct job *job, const struct sandbox *sandbox, struct reply *reply)
 {
-	struct view view = { .kind = VIEW_DELETE };
+	struct view view = { .kind = JOB_DELETE };
 
 	(void)job;
 	memcpy(view.path, sandbox->id, sizeof(sandbox->id));
@@ -105,64 +81,42 @@ delete_instead(const struct context *context, const struct interaction *in,
 	return true;
 }
 
-/* ---- the table ---- */
-
-#define PATH(n, r) \
-	{ \
-		n, VALUE_STRING, TO_PATH, ROUTE_PATH_MAX, r \
-	}
-#define TEXT(n, m, r) \
-	{ \
-		n, VALUE_STRING, TO_TEXT, m, r \
-	}
-
-static const struct command commands[] = {
-	{ "il", "create", JOB_CREATE, false, NULL, { { 0 } } },
-	{ "il", "py", JOB_PY, true, py_instead,
-	    { TEXT("code", ROUTE_CODE_MAX, false), PATH("file", false),
-		{ "stdin", VALUE_STRING, TO_INPUT, ROUTE_CODE_MAX, false },
-		{ "share", VALUE_BOOLEAN, TO_SHARE, 0, false } } },
-	{ "il", "look", JOB_LOOK, true, NULL,
-	    { PATH("path", false),
-		{ "page", VALUE_INTEGER, TO_PAGE, 0, false } } },
-	{ "il", "write", JOB_WRITE, true, write_instead,
-	    { PATH("name", true), TEXT("content", ROUTE_CONTENT_MAX, false) } },
-	{ "il", "rm", JOB_RM, true, NULL,
-	    { PATH("name", true),
-		{ "recursive", VALUE_BOOLEAN, TO_RECURSIVE, 0, false } } },
-	{ "il", "pip", JOB_PIP, true, NULL,
-	    { TEXT("packages", ROUTE_PACKAGES_MAX, true) } },
-	{ "il", "get", JOB_GET, true, NULL, { PATH("path", true) } },
-	{ "il", "put", JOB_PUT, true, NULL,
-	    { { "file", VALUE_ATTACHMENT, TO_ATTACHMENT, 0, true },
-		PATH("path", false) } },
-	{ "il", "delete", JOB_DELETE, true, delete_instead, { { 0 } } },
-	{ "il", "health", JOB_HEALTH, false, NULL, { { 0 } } },
-	{ "health", "", JOB_HEALTH, false, NULL, { { 0 } } },
+static instead_fn *const instead[JOB_UNKNOWN] = {
+	[JOB_PY] = py_instead,
+	[JOB_WRITE] = write_instead,
+	[JOB_DELETE] = delete_instead,
 };
 
-static const struct command *
+/* ---- finding ---- */
+
+/* JOB_UNKNOWN: there is no such command.  Those that Discord shows beside /il
+ * are understood under it, too. */
+static enum job_kind
 find_command(const struct interaction *in)
 {
-	if (in->command_type != SLASH_COMMAND)
-		return NULL;
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (strcmp(commands[i].name, in->name) == 0 &&
-		    strcmp(commands[i].sub, in->sub) == 0)
-			return &commands[i];
-	return NULL;
+	bool under = strcmp(in->name, "il") == 0;
+	enum job_kind kind = job_kind_find(under ? in->sub : in->name);
+
+	if (in->command_type != SLASH_COMMAND || kind == JOB_UNKNOWN ||
+	    commands[kind].place == COMMAND_NOWHERE)
+		return JOB_UNKNOWN;
+	if (!under &&
+	    (commands[kind].place != COMMAND_ROOT || *in->sub != '\0'))
+		return JOB_UNKNOWN;
+	return kind;
 }
 
-static const struct option_rule *
+static const struct command_option *
 find_option(const struct command *command,
     const struct interaction_value *value)
 {
-	for (int i = 0; i < OPTIONS_MAX; i++) {
-		const struct option_rule *rule = &command->options[i];
+	for (int i = 0; i < COMMAND_OPTIONS_MAX; i++) {
+		const struct command_option *option = &command->options[i];
 
-		if (rule->name != NULL && rule->type == value->type &&
-		    strcmp(rule->name, value->name) == 0)
-			return rule;
+		if (option->name != NULL &&
+		    (int)option->type == (int)value->type &&
+		    strcmp(option->name, value->name) == 0)
+			return option;
 	}
 	return NULL;
 }
@@ -172,19 +126,21 @@ find_option(const struct command *command,
 /* Each returns true, or false and the reply says what is wrong. */
 
 static bool
-take_text(const struct interaction *in, const struct option_rule *rule,
+take_text(const struct interaction *in, const struct command_option *option,
     const struct interaction_value *value, char **slot, struct reply *reply)
 {
 	bool nul = strlen(value->text) != value->len;
 
-	if (rule->target == TO_PATH && (nul || value->len > rule->max))
+	if (option->target == OPTION_TO_PATH &&
+	    (nul || value->len > option->bytes))
 		submit_refuse(in, TEXT_NOT_INSIDE, "", "not-inside", reply);
 	else if (nul)
-		submit_refuse(in, TEXT_NUL, rule->name, "nul", reply);
-	else if (value->len > rule->max)
-		submit_refuse(in, TEXT_TOO_LONG, rule->name, "too-long", reply);
-	else if (value->len == 0 && rule->required)
-		submit_refuse(in, TEXT_MISSING_OPTION, rule->name,
+		submit_refuse(in, TEXT_NUL, option->name, "nul", reply);
+	else if (value->len > option->bytes)
+		submit_refuse(in, TEXT_TOO_LONG, option->name, "too-long",
+		    reply);
+	else if (value->len == 0 && option->required)
+		submit_refuse(in, TEXT_MISSING_OPTION, option->name,
 		    "missing-option", reply);
 	else {
 		submit_copy(slot, value->text);
@@ -194,8 +150,9 @@ take_text(const struct interaction *in, const struct option_rule *rule,
 }
 
 static bool
-take_attachment(const struct interaction *in, const struct option_rule *rule,
-    const struct interaction_value *value, struct job *job, struct reply *reply)
+take_attachment(const struct interaction *in,
+    const struct command_option *option, const struct interaction_value *value,
+    struct job *job, struct reply *reply)
 {
 	const struct interaction_attachment *a = interaction_attachment(in,
 	    value->number);
@@ -205,9 +162,9 @@ take_attachment(const struct interaction *in, const struct option_rule *rule,
 		    reply);
 		return false;
 	}
-	if (strlen(a->url) > ROUTE_URL_MAX ||
-	    strlen(a->name) > ROUTE_NAME_MAX) {
-		submit_refuse(in, TEXT_TOO_LONG, rule->name, "too-long", reply);
+	if (strlen(a->url) > URL_MAX || strlen(a->name) > NAME_MAX_BYTES) {
+		submit_refuse(in, TEXT_TOO_LONG, option->name, "too-long",
+		    reply);
 		return false;
 	}
 	submit_copy(&job->attachment_url, a->url);
@@ -217,30 +174,30 @@ take_attachment(const struct interaction *in, const struct option_rule *rule,
 }
 
 static bool
-take_option(const struct interaction *in, const struct option_rule *rule,
+take_option(const struct interaction *in, const struct command_option *option,
     const struct interaction_value *value, struct job *job, struct reply *reply)
 {
-	switch (rule->target) {
-	case TO_PATH:
-		return take_text(in, rule, value, &job->path, reply);
-	case TO_TEXT:
+	switch (option->target) {
+	case OPTION_TO_PATH:
+		return take_text(in, option, value, &job->path, reply);
+	case OPTION_TO_TEXT:
 		job->has_text = true;
-		return take_text(in, rule, value, &job->text, reply);
-	case TO_INPUT:
-		return take_text(in, rule, value, &job->input, reply);
-	case TO_ATTACHMENT:
-		return take_attachment(in, rule, value, job, reply);
-	case TO_SHARE:
+		return take_text(in, option, value, &job->text, reply);
+	case OPTION_TO_INPUT:
+		return take_text(in, option, value, &job->input, reply);
+	case OPTION_TO_ATTACHMENT:
+		return take_attachment(in, option, value, job, reply);
+	case OPTION_TO_SHARE:
 		job->share = value->flag;
 		return true;
-	case TO_RECURSIVE:
+	case OPTION_TO_RECURSIVE:
 		job->recursive = value->flag;
 		return true;
-	case TO_PAGE:
+	case OPTION_TO_PAGE:
 		job->page = value->number;
-		if (job->page >= 1 && job->page <= ROUTE_PAGE_MAX)
+		if (job->page >= 1 && job->page <= PAGE_MAX)
 			return true;
-		submit_refuse(in, TEXT_BAD_NUMBER, rule->name, "bad-number",
+		submit_refuse(in, TEXT_BAD_NUMBER, option->name, "bad-number",
 		    reply);
 		return false;
 	}
@@ -253,23 +210,24 @@ take_options(const struct interaction *in, const struct command *command,
 {
 	for (size_t i = 0; i < in->value_count; i++) {
 		const struct interaction_value *value = &in->values[i];
-		const struct option_rule *rule = find_option(command, value);
+		const struct command_option *option = find_option(command,
+		    value);
 
-		if (rule == NULL) {
+		if (option == NULL) {
 			submit_refuse(in, TEXT_UNKNOWN_OPTION, value->name,
 			    "unknown-option", reply);
 			return false;
 		}
-		if (!take_option(in, rule, value, job, reply))
+		if (!take_option(in, option, value, job, reply))
 			return false;
 	}
-	for (int i = 0; i < OPTIONS_MAX; i++) {
-		const struct option_rule *rule = &command->options[i];
+	for (int i = 0; i < COMMAND_OPTIONS_MAX; i++) {
+		const struct command_option *option = &command->options[i];
 
-		if (!rule->required ||
-		    interaction_value(in, rule->name) != NULL)
+		if (!option->required ||
+		    interaction_value(in, option->name) != NULL)
 			continue;
-		submit_refuse(in, TEXT_MISSING_OPTION, rule->name,
+		submit_refuse(in, TEXT_MISSING_OPTION, option->name,
 		    "missing-option", reply);
 		return false;
 	}
@@ -280,24 +238,24 @@ static void
 route_command(const struct context *context, const struct interaction *in,
     struct job *job, struct reply *reply)
 {
-	const struct command *command = find_command(in);
+	enum job_kind kind = find_command(in);
 	struct sandbox sandbox = { .id = "" };
 
-	if (command == NULL) {
+	if (kind == JOB_UNKNOWN) {
 		submit_refuse(in, TEXT_UNKNOWN_COMMAND, "", "unknown-command",
 		    reply);
 		return;
 	}
-	job->kind = command->kind;
+	job->kind = kind;
 	job->answer = ANSWER_DEFERRED;
 	job->page = 1;
-	if (!take_options(in, command, job, reply))
+	if (!take_options(in, &commands[kind], job, reply))
 		return;
-	if (command->needs_sandbox &&
+	if (commands[kind].needs >= COMMAND_NEEDS_OWNER &&
 	    !submit_sandbox(context, in, &sandbox, reply))
 		return;
-	if (command->instead != NULL &&
-	    command->instead(context, in, job, &sandbox, reply))
+	if (instead[kind] != NULL &&
+	    instead[kind](context, in, job, &sandbox, reply))
 		return;
 	submit_job(context, in, job, reply);
 }

@@ -52,8 +52,4 @@ void ctl_size(int64_t bytes, char text[static 32]);
 /* Make the database and its folder if missing, bring it up to date.  Returns
  * how many migrations were applied, or -1. */
 int ctl_migrate_database(const struct config *config, struct err *err);
-/* The commands that are registered, from the library folder: JSON text on the
- * heap, or NULL. */
-char *ctl_read_commands(const struct config *config, struct err *err);
-
 #endif

@@ -4,66 +4,103 @@
 
 #include <jansson.h>
 
-#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/err.h"
-#include "../base/file.h"
 #include "../base/text.h"
 #include "../rest/rest.h"
+#include "../store/commands.h"
 #include "ctl.h"
 
-#define COMMANDS_MAX (256 << 10)
+#define SUB_COMMAND 1 /* both the type of a command and of such an option */
+#define DESCRIPTION "Run Python in a sandbox of your own"
 
-char *
-ctl_read_commands(const struct config *config, struct err *err)
+static json_t *
+make_option(const struct command_option *option)
 {
-	auto_buf struct buf path = BUF_INIT(8192);
-	auto_buf struct buf text = BUF_INIT(COMMANDS_MAX);
+	json_t *made = json_pack("{s:s, s:i, s:s}", "name", option->name,
+	    "type", option->type, "description", option->description);
 
-	buf_addf(&path, "%s/commands.json", config->lib_dir);
-	if (file_read(buf_str(&path), &text, err) != 0)
-		return NULL;
-	return buf_steal(&text, NULL);
+	if (option->required)
+		json_object_set_new(made, "required", json_true());
+	if (option->type == OPTION_STRING)
+		json_object_set_new(made, "max_length",
+		    json_integer(option->most));
+	if (option->type == OPTION_INTEGER) {
+		json_object_set_new(made, "min_value", json_integer(1));
+		json_object_set_new(made, "max_value",
+		    json_integer(COMMAND_PAGE_MAX));
+	}
+	return made;
+}
+
+/* A command of its own, or one under /il. */
+static json_t *
+make_command(const char *name, const char *description)
+{
+	return json_pack("{s:s, s:i, s:s}", "name", name, "type", SUB_COMMAND,
+	    "description", description);
+}
+
+/* A guild's commands have no say about where they are installed and shown. */
+static void
+add_places(json_t *command, bool guild)
+{
+	if (guild)
+		return;
+	json_object_set_new(command, "integration_types",
+	    json_pack("[i, i]", 0, 1));
+	json_object_set_new(command, "contexts",
+	    json_pack("[i, i, i]", 0, 1, 2));
+}
+
+/* The commands as Discord is told them: heap. */
+static char *
+make_commands(bool guild, size_t flags)
+{
+	json_auto_t *root = json_array();
+	json_t *il = make_command("il", DESCRIPTION);
+	json_t *subs = json_array();
+
+	add_places(il, guild);
+	json_array_append_new(root, il);
+	for (int i = 0; i < JOB_UNKNOWN; i++) {
+		const struct command *command = &commands[i];
+		json_t *options = json_array();
+		json_t *made;
+
+		for (int o = 0; o < COMMAND_OPTIONS_MAX &&
+		     command->options[o].name != NULL;
+		     o++)
+			json_array_append_new(options,
+			    make_option(&command->options[o]));
+		made = make_command(command->name, command->description);
+		if (json_array_size(options) > 0)
+			json_object_set(made, "options", options);
+		json_decref(options);
+		if (command->place == COMMAND_ROOT) {
+			add_places(made, guild);
+			json_array_append(root, made);
+		} else if (command->place == COMMAND_UNDER_IL) {
+			json_array_append(subs, made);
+		}
+		json_decref(made);
+	}
+	json_object_set_new(il, "options", subs);
+	return json_dumps(root, flags);
 }
 
 int
 ctl_commands(struct ctl *ctl, int argc, char **argv)
 {
-	struct err err = { 0 };
 	auto_free char *text = NULL;
 
+	(void)ctl;
+	(void)argv;
 	if (argc != 1)
 		return ctl_usage("commands");
-	text = ctl_read_commands(&ctl->config, &err);
-	if (text == NULL)
-		return ctl_fail(argv[0], &err);
-	(void)fputs(text, stdout);
+	text = make_commands(false, JSON_INDENT(2));
+	(void)puts(text);
 	return CTL_OK;
-}
-
-/* The JSON to send.  A guild's commands have no say about where they are
- * installed and shown. */
-static char *
-prepare(const char *text, bool guild, struct err *err)
-{
-	json_error_t error;
-	json_auto_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-	json_t *command;
-	size_t i;
-
-	if (!json_is_array(root)) {
-		(void)err_set(err, ERR_CONFIG, "commands.json, line %d: %s",
-		    error.line, root == NULL ? error.text : "not an array");
-		return NULL;
-	}
-	json_array_foreach(root, i, command)
-	{
-		if (!guild)
-			continue;
-		(void)json_object_del(command, "integration_types");
-		(void)json_object_del(command, "contexts");
-	}
-	return json_dumps(root, JSON_COMPACT);
 }
 
 /* What happened, and what may be done about it. */
@@ -100,7 +137,7 @@ explain(const struct config *config, const struct rest_reply *reply,
 }
 
 static int
-send_commands(const struct config *config, const char *commands, int64_t guild,
+send_commands(const struct config *config, const char *text, int64_t guild,
     struct err *err)
 {
 	struct rest_options options = {
@@ -114,7 +151,7 @@ send_commands(const struct config *config, const char *commands, int64_t guild,
 
 	if (rest == NULL)
 		return -1;
-	outcome = rest_register(rest, commands, guild, &reply, err);
+	outcome = rest_register(rest, text, guild, &reply, err);
 	rest_free(rest);
 	if (outcome == REST_DONE)
 		return 0;
@@ -138,7 +175,6 @@ ctl_register(struct ctl *ctl, int argc, char **argv)
 	static const char usage[] = "register [--guild id]";
 	struct err err = { 0 };
 	auto_free char *text = NULL;
-	auto_free char *commands = NULL;
 	int64_t guild = 0;
 
 	if (argc == 3 && strcmp(argv[1], "--guild") == 0) {
@@ -147,11 +183,9 @@ ctl_register(struct ctl *ctl, int argc, char **argv)
 	} else if (argc != 1) {
 		return ctl_usage(usage);
 	}
-	text = ctl_read_commands(&ctl->config, &err);
-	if (text != NULL && check_config(&ctl->config, &err) == 0)
-		commands = prepare(text, guild != 0, &err);
-	if (commands == NULL ||
-	    send_commands(&ctl->config, commands, guild, &err) != 0)
+	text = make_commands(guild != 0, JSON_COMPACT);
+	if (check_config(&ctl->config, &err) != 0 ||
+	    send_commands(&ctl->config, text, guild, &err) != 0)
 		return ctl_fail(argv[0], &err);
 	if (guild == 0)
 		printf("registered for application %" PRId64 "\n",

@@ -13,7 +13,8 @@ library() {
 	install -d -m 755 "$1" "$1/cell" "$1/sql" "$1/sql/migrations" \
 		"$1/sql/admin" "$1/nginx"
 	copy 644 "$1/cell" sandbox/cell/python/*.py "$build/libsupervisor.so"
-	copy 644 "$1" sandbox/cell/python/*.json sandbox/ctl/*.json nginx/nginx.conf.in
+	copy 644 "$1" sandbox/cell/python/*.json nginx/nginx.conf.in
+	env -i "$build/bin/ilctl" commands >"$1/commands.json" # for the stand-in
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
 		nginx/discord.conf nginx/api.conf nginx/limits.conf
 	copy 644 "$1/sql" sql/*.sql

@@ -51,7 +51,8 @@ insert_check(struct db *db, const struct job *job,
 		return JOB_INSERT_FAILED;
 	if (db_column_int(s, 0) != 0)
 		return JOB_REPEATED;
-	if (db_column_int(s, 1) != 0 && job_kind_needs_sandbox(job->kind))
+	if (db_column_int(s, 1) != 0 &&
+	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING)
 		return JOB_RUNNING;
 	if (db_column_int(s, 2) >= limits->user_rate)
 		return JOB_TOO_MANY;

@@ -18,21 +18,6 @@ static const char *const state_names[] = {
 	NULL,
 };
 
-static const char *const kind_names[] = {
-	[JOB_CREATE] = "create",
-	[JOB_PY] = "py",
-	[JOB_LOOK] = "look",
-	[JOB_WRITE] = "write",
-	[JOB_WRITE_EDIT] = "write-edit",
-	[JOB_RM] = "rm",
-	[JOB_PIP] = "pip",
-	[JOB_GET] = "get",
-	[JOB_PUT] = "put",
-	[JOB_DELETE] = "delete",
-	[JOB_HEALTH] = "health",
-	NULL,
-};
-
 static const char *const answer_names[] = {
 	[ANSWER_DEFERRED] = "deferred",
 	[ANSWER_DEFERRED_UPDATE] = "deferred-update",
@@ -41,21 +26,9 @@ static const char *const answer_names[] = {
 };
 
 const char *
-job_kind_name(enum job_kind kind)
-{
-	return kind_names[kind];
-}
-
-const char *
 job_state_name(enum job_state state)
 {
 	return state_names[state];
-}
-
-bool
-job_kind_needs_sandbox(enum job_kind kind)
-{
-	return kind != JOB_HEALTH;
 }
 
 void
@@ -94,7 +67,9 @@ job_row_bind(sqlite3_stmt *s, const struct job *job)
 	db_bind_int(s, ":interaction_id", job->interaction_id);
 	db_bind_int(s, ":application_id", job->application_id);
 	db_bind_int(s, ":user_id", job->user_id);
-	bind(s, ":kind", kind_names[job->kind]);
+	bind(s, ":kind", job_kind_name(job->kind));
+	db_bind_int(s, ":alone",
+	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING);
 	bind(s, ":answer", answer_names[job->answer]);
 	bind(s, ":token", job->token);
 	bind(s, ":locale", job->locale);
@@ -114,17 +89,23 @@ job_row_bind(sqlite3_stmt *s, const struct job *job)
 	db_bind_int(s, ":view_id", job->view_id);
 }
 
+/* Valid until the next step. */
+static const char *
+text_of(sqlite3_stmt *s, int column)
+{
+	const char *text = (const char *)sqlite3_column_text(s, column);
+
+	return text != NULL ? text : "";
+}
+
 /* The index of a name that a CHECK of the schema allows: anything else means
  * that the schema and these tables are not the same any more. */
 static int
 named(sqlite3_stmt *s, int column, const char *const *names)
 {
-	const char *text = (const char *)sqlite3_column_text(s, column);
-
-	for (int i = 0; text != NULL && names[i] != NULL; i++) {
-		if (strcmp(names[i], text) == 0)
+	for (int i = 0; names[i] != NULL; i++)
+		if (strcmp(names[i], text_of(s, column)) == 0)
 			return i;
-	}
 	log_err("column %s holds an unknown word",
 	    sqlite3_column_name(s, column));
 	abort();
@@ -139,7 +120,7 @@ job_row_read(sqlite3_stmt *s, struct job *job)
 	job->interaction_id = db_column_int(s, c++);
 	job->application_id = db_column_int(s, c++);
 	job->user_id = db_column_int(s, c++);
-	job->kind = (enum job_kind)named(s, c++, kind_names);
+	job->kind = job_kind_find(text_of(s, c++));
 	job->state = (enum job_state)named(s, c++, state_names);
 	job->answer = (enum job_answer)named(s, c++, answer_names);
 	job->token = db_column_text(s, c++);

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "commands.h"
+
 struct sqlite3_stmt;
 
 /* What a job is, in the database and in memory; its life is in job.h. */
@@ -15,21 +17,6 @@ enum job_state {
 	JOB_DELIVERED,
 	JOB_LOST, /* as an outcome that is still to be told */
 	JOB_UNDELIVERABLE,
-};
-
-enum job_kind {
-	JOB_CREATE,
-	JOB_PY,
-	JOB_LOOK,
-	JOB_WRITE,
-	JOB_WRITE_EDIT, /* read the file, open the modal editor with it */
-	JOB_RM,
-	JOB_PIP,
-	JOB_GET,
-	JOB_PUT,
-	JOB_DELETE,
-	JOB_HEALTH,
-	JOB_KIND_COUNT,
 };
 
 /* How Discord was (or is to be) answered first. */
@@ -79,10 +66,7 @@ struct job {
 /* Zero, but claimed_by -1 and page 1. */
 void job_init(struct job *job);
 void job_release(struct job *job);
-const char *job_kind_name(enum job_kind kind);
 const char *job_state_name(enum job_state state);
-/* All but health: one of these at a time for each user. */
-bool job_kind_needs_sandbox(enum job_kind kind);
 
 /* ---- for job.c ---- */
 

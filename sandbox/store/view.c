@@ -2,33 +2,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../base/clock.h"
 #include "../base/err.h"
-#include "../base/log.h"
 #include "db.h"
-
-static const char *const kind_names[] = {
-	[VIEW_LOOK] = "look",
-	[VIEW_WRITE] = "write",
-	[VIEW_PY] = "py",
-	[VIEW_DELETE] = "delete",
-};
-
-static enum view_kind
-read_kind(sqlite3_stmt *s, int column)
-{
-	const char *text = (const char *)sqlite3_column_text(s, column);
-
-	for (int i = VIEW_LOOK; text != NULL && i <= VIEW_DELETE; i++) {
-		if (strcmp(kind_names[i], text) == 0)
-			return (enum view_kind)i;
-	}
-	log_err("a view is of an unknown kind");
-	abort();
-}
 
 int
 view_insert(struct db *db, struct view *view, struct err *err)
@@ -38,7 +15,7 @@ view_insert(struct db *db, struct view *view, struct err *err)
 
 	view->created_ms = clock_wall_ms();
 	db_bind_int(s, ":user_id", view->user_id);
-	db_bind_text(s, ":kind", kind_names[view->kind]);
+	db_bind_text(s, ":kind", job_kind_name(view->kind));
 	db_bind_text(s, ":path", view->path);
 	db_bind_int(s, ":page", view->page);
 	db_bind_int(s, ":share", view->share);
@@ -56,6 +33,7 @@ int
 view_find(struct db *db, int64_t id, struct view *view, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_FIND);
+	const char *kind;
 	const char *path;
 	int result;
 
@@ -63,10 +41,11 @@ view_find(struct db *db, int64_t id, struct view *view, struct err *err)
 	result = db_step(db, s, err);
 	if (result != 1)
 		return result < 0 ? -1 : 1;
+	kind = (const char *)sqlite3_column_text(s, 2);
 	*view = (struct view){
 		.id = db_column_int(s, 0),
 		.user_id = db_column_int(s, 1),
-		.kind = read_kind(s, 2),
+		.kind = job_kind_find(kind != NULL ? kind : ""),
 		.page = db_column_int(s, 4),
 		.share = db_column_int(s, 5),
 		.created_ms = db_column_int(s, 6),

@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "commands.h"
+
 struct db;
 struct err;
 
@@ -11,20 +13,14 @@ struct err;
  * nothing else; whose it is and what it is about stands here, so that it works
  * after a restart and cannot be forged into something else.
  */
-enum view_kind {
-	VIEW_LOOK,   /* path, page: the listing shown in the message */
-	VIEW_WRITE,  /* path: the file that the modal editor saves */
-	VIEW_PY,     /* share: the modal editor for code */
-	VIEW_DELETE, /* the question before a sandbox is deleted */
-};
-
 struct view {
 	int64_t id;
 	int64_t user_id;
-	enum view_kind kind;
-	char path[1025];
-	int64_t page;
-	int64_t share;
+	enum job_kind kind; /* the command it is of; JOB_UNKNOWN: a newer one */
+	char path[1025];    /* LOOK: what is listed; WRITE: what is edited;
+			     * DELETE: the sandbox's id */
+	int64_t page;	    /* LOOK */
+	int64_t share;	    /* PY */
 	int64_t created_ms;
 };
 

@@ -95,6 +95,8 @@ def check_gone(front):
             "too old")
     refused(front, "a row of another kind", f.press("delete-yes:%d" % look),
             "too old")
+    refused(front, "a row of a kind that nobody knows",
+            f.press("look-next:%d" % front.add_view("newer")), "too old")
     for custom_id in ("look-next", "look-next:", "look-next:0", "look-next:-1",
                       "look-next:1x", "look-next: 1", ":1", "", "other:1",
                       "look-next:99999999999999999999", "LOOK-NEXT:1"):

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """What is registered with Discord is what il-fcgi knows: every command and
-option of commands.json, with values of the greatest length."""
+option that ilctl registers, with values of the greatest length."""
 import json
 import os
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -41,9 +42,9 @@ def check(front, root, sub, rules):
 
 with f.Front(IL_USER_RATE="1000") as front:
     front.add_sandbox()
-    path = os.path.join(f.ROOT, "sandbox", "ctl", "commands.json")
-    with open(path, encoding="utf-8") as file:
-        commands = json.load(file)
+    commands = json.loads(subprocess.run(
+        [os.path.join(f.BUILD, "bin", "ilctl"), "commands"],
+        env=front.environment, stdout=subprocess.PIPE, check=True).stdout)
     for command in commands:
         subs = [o for o in command.get("options", [])
                 if o["type"] == SUB_COMMAND]

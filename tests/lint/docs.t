@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """README, manual page and example agree with the table in the code."""
 
+import json
 import os
 import re
 import subprocess
@@ -22,15 +23,14 @@ PRIVATE = re.compile(r"\b(?:[a-z]+_)*(?:desk|crowd|seat|inmate|hindrance|"
                      r"grounds|keeper)s?(?:_[a-z]+)*\b", re.I)
 
 
-def table():
-    """The rows that `ilctl config` prints, as lines."""
+def printed(command):
+    """What `ilctl <command>` prints."""
     try:
-        result = subprocess.run([ILCTL, "config"], stdout=subprocess.PIPE,
-                                text=True, check=True)
+        return subprocess.run([ILCTL, command], stdout=subprocess.PIPE,
+                              text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"Bail out! ilctl config: {error}")
+        print(f"Bail out! ilctl {command}: {error}")
         raise SystemExit(1) from error
-    return [line for line in result.stdout.split("\n") if line]
 
 
 def keys(rows):
@@ -61,6 +61,22 @@ def wrong_in_readme(rows):
     for line in described:
         if line not in rows:
             yield f"README.md: `ilctl config` prints no such row: {line}"
+
+
+def registered():
+    """Each slash command as people type it: `/il write name [content]`."""
+    root, *others = json.loads(printed("commands"))
+    for prefix, command in [("/il ", sub) for sub in root["options"]] + \
+            [("/", other) for other in others]:
+        words = [option["name"] if option.get("required") else
+                 f"[{option['name']}]" for option in command.get("options", ())]
+        yield prefix + " ".join([command["name"], *words])
+
+
+def wrong_commands():
+    told = re.findall(r"^\| `(/[^`]*)` \|", read("README.md"), re.M)
+    if told != list(registered()):
+        yield f"README.md has {told}, registered are {list(registered())}"
 
 
 def manual_entries():
@@ -121,14 +137,6 @@ def unknown_in_example(rows):
             yield f"systemd/inline.env.example: unknown {key}"
 
 
-settings = table()
-check("ilctl prints a table", [] if len(keys(settings)) > 20 else ["no rows"])
-check("the README's keys are the table's rows, at most "
-      f"{README_KEYS_MAX}", wrong_in_readme(settings))
-check("inline.conf(5) has every key, what it does and its default",
-      wrong_in_manual(settings))
-check("the example has no other key", unknown_in_example(settings))
-check("the tests that are spoken of exist", tests_that_are_gone())
 def long_cells():
     """A table is for looking up; a text is for reading."""
     for path in files(".md"):
@@ -149,6 +157,15 @@ def words_of_our_own():
                 yield f"{path}:{number}: {found}"
 
 
+settings = [line for line in printed("config").split("\n") if line]
+check("ilctl prints a table", [] if len(keys(settings)) > 20 else ["no rows"])
+check("the README's keys are the table's rows, at most "
+      f"{README_KEYS_MAX}", wrong_in_readme(settings))
+check("the README has every command with its options", wrong_commands())
+check("inline.conf(5) has every key, what it does and its default",
+      wrong_in_manual(settings))
+check("the example has no other key", unknown_in_example(settings))
+check("the tests that are spoken of exist", tests_that_are_gone())
 check("the README and the glossary are short", too_long())
 check(f"no cell of a table has over {CELL_MAX} words", long_cells())
 check("one word for one thing: the field's", words_of_our_own())

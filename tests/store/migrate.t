@@ -9,6 +9,9 @@ import sys
 import tempfile
 
 BUILD = os.environ["BUILD"]
+MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
+                          "..", "sql", "migrations")
+SECRET = "what-nobody-else-may-read"
 ROUNDS = 6
 AT_ONCE = 8
 folder = tempfile.mkdtemp(prefix="migrate-test-")
@@ -75,7 +78,87 @@ try:
     db.close()
     good &= report(3, process.returncode == 0,
                    "what is up to date waits for nobody", [text])
+
+    def database():
+        return sqlite3.connect(path, isolation_level=None)
+
+    def rows(db, table, columns):
+        return db.execute("SELECT %s FROM %s ORDER BY id"
+                          % (", ".join(columns), table)).fetchall()
+
+    # The rows of version 1: a job in each state and kind, a view, ids that were
+    # given out and are gone.
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    db = database()
+    with open(os.path.join(MIGRATIONS, "001-first.sql")) as first:
+        db.executescript("BEGIN;" + first.read() + "COMMIT;")
+    for number, (state, kind) in enumerate((
+            ("queued", "py"), ("queued", "health"), ("claimed", "write-edit"),
+            ("started", "pip"), ("finished", "look"), ("lost", "delete"),
+            ("delivered", "create"), ("undeliverable", "put"),
+            ("delivered", "get"))):
+        over = state in ("delivered", "undeliverable")
+        db.execute(
+            "INSERT INTO jobs (interaction_id, application_id, user_id, kind,"
+            " state, answer, token, received_ms, attachment_limit, may_attach,"
+            " text, claimed_by, body, view_id, told_ms, share, page)"
+            " VALUES (?, 5, ?, ?, ?, 'deferred-update', ?, 7, 8, 1, ?, ?, ?, 9,"
+            " 10, 1, 3)",
+            (number + 1, number or 1, kind, state,
+             "" if over else SECRET, "" if over else SECRET * 1000,
+             None if state == "queued" else 4,
+             None if state != "finished" else "{}"))
+    db.execute("DELETE FROM jobs WHERE kind = 'get'")
+    for kind in ("look", "py", "write"):
+        db.execute("INSERT INTO views (user_id, kind, path, page, share,"
+                   " created_ms) VALUES (1, ?, 'a/b', 2, 1, 77)", (kind,))
+    db.execute("DELETE FROM views WHERE kind = 'write'")
+    columns = {table: [row[1] for row in db.execute(
+        "PRAGMA table_info(%s)" % table)] for table in ("jobs", "views")}
+    before = {table: rows(db, table, columns[table]) for table in columns}
+    indexes = db.execute("SELECT name FROM sqlite_schema WHERE type = 'index'"
+                         " ORDER BY name").fetchall()
+    db.execute("PRAGMA secure_delete = OFF")
+    db.close()
+    process = start()
+    text = process.communicate(timeout=60)[0].strip()
+    db = database()
+    after = {table: rows(db, table, columns[table]) for table in columns}
+    good &= report(4, process.returncode == 0 and after == before and
+                   len(before["jobs"]) == 8 and len(before["views"]) == 2,
+                   "from version 1: every row is kept", [text, before, after])
+    good &= report(5, db.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY name"
+        ).fetchall() == indexes, "and every index", [])
+    alone = db.execute("SELECT kind FROM jobs WHERE alone = 0").fetchall()
+    good &= report(6, alone == [("health",)], "health may run beside others",
+                   alone)
+    insert = ("INSERT INTO jobs (interaction_id, application_id, user_id, kind,"
+              " answer, token, received_ms, attachment_limit, may_attach)"
+              " VALUES (?, 5, ?, 'newer', 'deferred', 't', 7, 8, 1)")
+    db.execute(insert, (100, 100))
+    db.execute("INSERT INTO views (user_id, kind, created_ms)"
+               " VALUES (1, 'newer', 1)")
+    ids = db.execute("SELECT (SELECT max(id) FROM jobs),"
+                     " (SELECT max(id) FROM views)").fetchone()
+    good &= report(7, ids == (10, 4), "a new kind needs no migration, and no id"
+                   " is used again", [ids])
+    try:
+        db.execute(insert, (101, 100))
+        twice = True
+    except sqlite3.IntegrityError:
+        twice = False
+    good &= report(8, not twice, "one at a time for each user still", [])
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute("UPDATE jobs SET token = '', text = ''")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    with open(path, "rb") as file:
+        left = file.read().count(SECRET.encode())
+    good &= report(9, left == 0, "what people said is not left in free pages",
+                   [left])
 finally:
     shutil.rmtree(folder)
-print("1..3")
+print("1..9")
 sys.exit(not good)

@@ -220,7 +220,7 @@ test_buttons(void)
 
 	message_init(&m);
 	message_leadf(&m, "x");
-	message_add_button(&m, "look-next", INT64_MAX, "Next", 2, true);
+	message_add_button(&m, ACTION_LOOK_NEXT, INT64_MAX, "Next", 2, true);
 	make(&m, true);
 	row = json_object_get(json_array_get(json_object_get(root,
 						 "components"),

@@ -157,7 +157,7 @@ test_transaction(void)
 	struct err err = { 0 };
 	struct db *a = store_open(DB_WORKER);
 	struct db *b = store_open(DB_WORKER);
-	struct view view = { .user_id = 1, .kind = VIEW_PY, .page = 1 };
+	struct view view = { .user_id = 1, .kind = JOB_PY, .page = 1 };
 
 	(void)sqlite3_busy_timeout(b->handle, 10);
 	is_int(db_begin(a, &err), 0, "begin");

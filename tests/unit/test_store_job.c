@@ -279,6 +279,26 @@ test_count_and_prune(struct db *db)
 	(void)store_sql("DELETE FROM jobs");
 }
 
+/* Of a newer program's, between its update and the worker's. */
+static void
+test_unknown_kind(struct db *db)
+{
+	struct err err = { 0 };
+	struct job job;
+	int64_t id = store_insert(db, 1, JOB_PY);
+
+	(void)store_sql("UPDATE jobs SET kind = 'newer'");
+	is_int(job_claim(db, 4, &job, &err), 0, "an unknown kind is claimed");
+	is_int(job.kind, JOB_UNKNOWN, "and is unknown");
+	job_release(&job);
+	is_int(job_finish(db, id, 4, "{}", "unknown kind", &err), 0,
+	    "it is finished");
+	is_int(job_next_untold(db, 4, 0, &job, &err), 0, "it is to be told");
+	is_int(job.kind, JOB_UNKNOWN, "and unknown still");
+	job_release(&job);
+	(void)store_sql("DELETE FROM jobs");
+}
+
 int
 main(void)
 {
@@ -289,11 +309,12 @@ main(void)
 	is_str(job_kind_name(JOB_WRITE_EDIT), "write-edit", "kind name");
 	is_str(job_state_name(JOB_UNDELIVERABLE), "undeliverable",
 	    "state name");
-	ok(job_kind_needs_sandbox(JOB_PY) &&
-		!job_kind_needs_sandbox(JOB_HEALTH),
-	    "all but health need a sandbox");
+	is_str(job_kind_name(JOB_UNKNOWN), "unknown", "the name of no kind");
+	is_int(job_kind_find("pip"), JOB_PIP, "a kind is found by its name");
+	is_int(job_kind_find("ping"), JOB_UNKNOWN, "one that is not there");
 	test_insert(db);
 	test_every_column(db);
+	test_unknown_kind(db);
 	test_life(db);
 	test_given_up(db);
 	test_recover(db);

@@ -8,7 +8,7 @@ main(void)
 {
 	struct err err = { 0 };
 	struct view view = { .user_id = 5,
-		.kind = VIEW_LOOK,
+		.kind = JOB_LOOK,
 		.path = "a/b",
 		.page = 2,
 		.share = 1 };
@@ -23,7 +23,7 @@ main(void)
 	ok(first > 0 && view.created_ms > 0, "id and time are set");
 	is_int(view_find(db, first, &found, &err), 0, "and finds it");
 	ok(found.id == first && found.user_id == 5 && found.page == 2 &&
-		found.share == 1 && found.kind == VIEW_LOOK &&
+		found.share == 1 && found.kind == JOB_LOOK &&
 		found.created_ms == view.created_ms,
 	    "with all that it had");
 	is_str(found.path, "a/b", "its path too");
@@ -35,10 +35,10 @@ main(void)
 	is_int(view_set_page(db, first + 1, 3, &err), 1, "of no other");
 	(void)view_find(db, first, &found, &err);
 	is_int(found.page, 3, "it is kept");
-	view.kind = VIEW_DELETE;
+	view.kind = JOB_DELETE;
 	(void)view_insert(db, &view, &err);
 	(void)view_find(db, view.id, &found, &err);
-	is_int(found.kind, VIEW_DELETE, "a view of another kind");
+	is_int(found.kind, JOB_DELETE, "a view of another kind");
 	is_int(view_prune(db, 60000, 10, &err), 0, "none is old");
 	(void)store_sql("UPDATE views SET created_ms = created_ms - 5000");
 	is_int(view_prune(db, 1000, 1, &err), 1, "one at most is pruned");

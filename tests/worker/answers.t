@@ -278,6 +278,21 @@ def health_tells_what_it_sees():
 
 
 @test
+def a_command_of_a_newer_front_is_answered_once_and_not_done():
+    sent = house.send("newer", text="1")
+    told(sent, "being updated", "was not run")
+    house.wait_state(sent, "delivered")
+    assert house.outcome(sent)[1] == "unknown kind"
+    sent = house.begin("newer")
+    assert "being updated" in sent.wait_answered().original.text()
+    house.wait_state(sent, "delivered")
+    sent = house.send("newer", state="lost", claimed_by=0)
+    told(sent, "interrupted")
+    house.wait_state(sent, "delivered")
+    told(house.send("health"), "0 waiting, 0 running")
+
+
+@test
 def a_token_too_old_is_not_used():
     before = len(house.discord.requests())
     old = int(time.time() * 1000) - 15 * 60 * 1000

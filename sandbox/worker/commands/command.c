@@ -13,23 +13,10 @@
 #include "../render/render.h"
 #include "../worker.h"
 
-typedef int (*command_fn)(struct task *task, struct err *err);
-
-static const struct {
-	command_fn run;
-	bool sandbox; /* an active one is needed, and this is a use of it */
-} commands[JOB_KIND_COUNT] = {
-	[JOB_CREATE] = { cmd_create, false },
-	[JOB_PY] = { cmd_py, true },
-	[JOB_LOOK] = { cmd_look, true },
-	[JOB_WRITE] = { cmd_write, true },
-	[JOB_WRITE_EDIT] = { cmd_write_edit, true },
-	[JOB_RM] = { cmd_rm, true },
-	[JOB_PIP] = { cmd_pip, true },
-	[JOB_GET] = { cmd_get, true },
-	[JOB_PUT] = { cmd_put, true },
-	[JOB_DELETE] = { cmd_delete, false },
-	[JOB_HEALTH] = { cmd_health, false },
+static int (*const functions[JOB_UNKNOWN])(struct task *task,
+    struct err *err) = {
+#define COMMAND(kind, name, function, ...) [JOB_##kind] = cmd_##function,
+#include "../../store/commands.def"
 };
 
 void
@@ -158,11 +145,15 @@ run_command(struct task *task, struct err *err)
 	enum job_kind kind = task->job->kind;
 	int result = 0;
 
-	if ((int)kind < 0 || kind >= JOB_KIND_COUNT)
-		return err_set(err, ERR_INPUT, "unknown kind %d", (int)kind);
-	if (commands[kind].sandbox && !find_sandbox(task, err, &result))
+	if (kind == JOB_UNKNOWN) {
+		render_unknown(&task->message);
+		command_set_outcome(task, "unknown kind");
+		return 0;
+	}
+	if (commands[kind].needs == COMMAND_NEEDS_SANDBOX &&
+	    !find_sandbox(task, err, &result))
 		return result < 0 ? -1 : 0;
-	return commands[kind].run(task, err);
+	return functions[kind](task, err);
 }
 
 void

@@ -12,17 +12,9 @@ struct err;
 
 /* One function per kind of job.  0, or -1: our fault, the message is replaced
  * by "sandbox error" with a reference. */
-int cmd_create(struct task *task, struct err *err);
-int cmd_py(struct task *task, struct err *err);
-int cmd_look(struct task *task, struct err *err);
-int cmd_write(struct task *task, struct err *err);
-int cmd_write_edit(struct task *task, struct err *err);
-int cmd_rm(struct task *task, struct err *err);
-int cmd_pip(struct task *task, struct err *err);
-int cmd_get(struct task *task, struct err *err);
-int cmd_put(struct task *task, struct err *err);
-int cmd_delete(struct task *task, struct err *err);
-int cmd_health(struct task *task, struct err *err);
+#define COMMAND(kind, name, function, ...) \
+	int cmd_##function(struct task *task, struct err *err);
+#include "../../store/commands.def"
 
 /* Do the task's job: check its token and its sandbox, call its command.  The
  * message is ready afterwards unless task->taken. */

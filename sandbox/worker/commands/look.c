@@ -81,7 +81,7 @@ static int
 note_view(struct look *look, int64_t *view_id, struct err *err)
 {
 	struct task *task = look->task;
-	struct view view = { .kind = VIEW_LOOK,
+	struct view view = { .kind = JOB_LOOK,
 		.page = look->page,
 		.user_id = task->job->user_id };
 

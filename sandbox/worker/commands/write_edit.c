@@ -66,7 +66,8 @@ make_modal(const char *path, int64_t view_id, const struct buf *data)
 
 	make_label(&title, "Edit ", path_name(path));
 	make_label(&label, "~/", path);
-	buf_addf(&id, "write:%" PRId64, view_id);
+	buf_addf(&id, "%s:%" PRId64, command_actions[ACTION_WRITE].name,
+	    view_id);
 	if (data->len > 0)
 		json_object_set_new(input, "value",
 		    json_stringn(buf_str(data), data->len));
@@ -81,8 +82,7 @@ static int
 open_editor(struct task *task, const char *path, const struct buf *data,
     struct err *err)
 {
-	struct view view = { .kind = VIEW_WRITE,
-		.user_id = task->job->user_id };
+	struct view view = { .kind = JOB_WRITE, .user_id = task->job->user_id };
 
 	memcpy(view.path, path, strlen(path) + 1);
 	if (view_insert(task->worker->db, &view, err) < 0)

@@ -331,7 +331,7 @@ message_rest_files(const struct message *message,
 }
 
 void
-message_add_button(struct message *message, const char *action, int64_t view_id,
+message_add_button(struct message *message, enum action action, int64_t view_id,
     const char *label, int style, bool disabled)
 {
 	struct message_button *button;
@@ -340,7 +340,7 @@ message_add_button(struct message *message, const char *action, int64_t view_id,
 		return;
 	button = &message->buttons[message->button_count++];
 	(void)snprintf(button->custom_id, sizeof(button->custom_id),
-	    "%s:%" PRId64, action, view_id);
+	    "%s:%" PRId64, command_actions[action].name, view_id);
 	button->label = label;
 	button->style = style;
 	button->disabled = disabled;

@@ -7,6 +7,7 @@
 
 #include "../../base/buf.h"
 #include "../../rest/rest.h"
+#include "../../store/commands.h"
 #include "filename.h"
 
 /*
@@ -88,7 +89,7 @@ bool message_fits(const struct message *message);
 bool message_attach(struct message *message, const char *path, void *data,
     size_t len, const char **name);
 
-void message_add_button(struct message *message, const char *action,
+void message_add_button(struct message *message, enum action action,
     int64_t view_id, const char *label, int style, bool disabled);
 
 /* The JSON of an edit or follow-up; heap, caller frees.  Without files: with

@@ -51,6 +51,8 @@ void render_error(struct message *message, int64_t reference);
 void render_lost(struct message *message, enum job_kind kind,
     int64_t reference);
 void render_too_late(struct message *message);
+/* A newer il-fcgi took a command that this worker does not have. */
+void render_unknown(struct message *message);
 void render_no_sandbox(struct message *message);
 void render_expired(struct message *message, const struct sandbox *sandbox);
 void render_path(struct message *message, enum path_result result);

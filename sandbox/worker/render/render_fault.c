@@ -232,6 +232,14 @@ render_too_late(struct message *message)
 }
 
 void
+render_unknown(struct message *message)
+{
+	message_leadf(message,
+	    "Inline is being updated, and that command is too new for the part "
+	    "that took it. It was not run. Try again in a moment.");
+}
+
+void
 render_no_sandbox(struct message *message)
 {
 	message_leadf(message,

@@ -151,9 +151,9 @@ render_listing(struct message *message, const struct render_listing *listing,
 	add_usage(&m->tail, l->used_bytes, l->used_files, config);
 	if (l->view_id == 0)
 		return;
-	message_add_button(m, "look-prev", l->view_id, "Previous", 2,
+	message_add_button(m, ACTION_LOOK_PREVIOUS, l->view_id, "Previous", 2,
 	    l->page <= 1);
-	message_add_button(m, "look-next", l->view_id, "Next", 2,
+	message_add_button(m, ACTION_LOOK_NEXT, l->view_id, "Next", 2,
 	    l->page >= l->pages);
 }
 

@@ -1,0 +1,66 @@
+#include "commands.h"
+
+#include <string.h>
+
+/* What the options of commands.def are short for. */
+#define NO_OPTIONS \
+	{ \
+		0 \
+	}
+#define STRING(name, target, most, bytes, required, description) \
+	{ \
+		name, OPTION_STRING, target, most, bytes, required, \
+		    description \
+	}
+#define PATH(name, required, description) \
+	STRING(name, OPTION_TO_PATH, COMMAND_PATH_MAX, COMMAND_PATH_MAX, \
+	    required, description)
+#define TEXT(name, ...) STRING(name, OPTION_TO_TEXT, __VA_ARGS__)
+#define INPUT(name, ...) STRING(name, OPTION_TO_INPUT, __VA_ARGS__)
+#define OTHER(name, type, target, required, description) \
+	{ \
+		name, type, target, 0, 0, required, description \
+	}
+#define PAGE(name, description) \
+	OTHER(name, OPTION_INTEGER, OPTION_TO_PAGE, false, description)
+#define SHARE(name, description) \
+	OTHER(name, OPTION_BOOLEAN, OPTION_TO_SHARE, false, description)
+#define RECURSIVE(name, description) \
+	OTHER(name, OPTION_BOOLEAN, OPTION_TO_RECURSIVE, false, description)
+#define FILE(name, required, description) \
+	OTHER(name, OPTION_ATTACHMENT, OPTION_TO_ATTACHMENT, required, \
+	    description)
+#define CODE_MAX COMMAND_CODE_MAX
+#define CONTENT_MAX COMMAND_CONTENT_MAX
+
+const struct command commands[JOB_UNKNOWN] = {
+#define COMMAND(kind, name, function, place, needs, description, ...) \
+	[JOB_##kind] = { name, COMMAND_##place, COMMAND_NEEDS_##needs, \
+		description, { __VA_ARGS__ } },
+#include "commands.def"
+};
+
+#define BUTTON false
+#define EDITOR true
+
+const struct command_action command_actions[ACTION_COUNT] = {
+#define ACTION(action, name, type, kind, function, step) \
+	[ACTION_##action] = { name, type, JOB_##kind, step },
+#include "commands.def"
+};
+
+const char *
+job_kind_name(enum job_kind kind)
+{
+	return kind < JOB_UNKNOWN ? commands[kind].name : "unknown";
+}
+
+enum job_kind
+job_kind_find(const char *name)
+{
+	int kind = 0;
+
+	while (kind < JOB_UNKNOWN && strcmp(commands[kind].name, name) != 0)
+		kind++;
+	return (enum job_kind)kind;
+}

@@ -1,0 +1,102 @@
+#ifndef COMMANDS_H
+#define COMMANDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The tables of commands.def, where each command and each button has its row:
+ * what Discord is told of a command, what il-fcgi takes for it, which kind of
+ * job it makes.
+ */
+enum job_kind {
+#define COMMAND(kind, ...) JOB_##kind,
+#include "commands.def"
+	JOB_UNKNOWN, /* read from the database: a newer program's */
+};
+
+enum action {
+#define ACTION(action, ...) ACTION_##action,
+#include "commands.def"
+	ACTION_COUNT,
+};
+
+enum command_place {
+	COMMAND_NOWHERE,
+	COMMAND_UNDER_IL, /* /il name */
+	COMMAND_ROOT,	  /* /name; "/il name" is understood, too */
+};
+
+/* Each asks for what those before it ask for, too. */
+enum command_needs {
+	COMMAND_NEEDS_NOTHING,
+	COMMAND_NEEDS_TURN,    /* one of these at a time for each person */
+	COMMAND_NEEDS_OWNER,   /* il-fcgi takes it from who has a sandbox */
+	COMMAND_NEEDS_SANDBOX, /* the worker prolongs the sandbox's life */
+};
+
+/* As Discord numbers them. */
+enum option_type {
+	OPTION_STRING = 3,
+	OPTION_INTEGER = 4,
+	OPTION_BOOLEAN = 5,
+	OPTION_ATTACHMENT = 11,
+};
+
+/* The field of a job that an option fills. */
+enum option_target {
+	OPTION_TO_PATH,
+	OPTION_TO_TEXT,
+	OPTION_TO_INPUT,
+	OPTION_TO_PAGE,
+	OPTION_TO_SHARE,
+	OPTION_TO_RECURSIVE,
+	OPTION_TO_ATTACHMENT,
+};
+
+struct command_option {
+	const char *name; /* NULL: there is none */
+	enum option_type type;
+	enum option_target target;
+	int most;     /* of a text: characters, as Discord is told */
+	size_t bytes; /* and bytes, which il-fcgi takes */
+	bool required;
+	const char *description;
+};
+
+#define COMMAND_OPTIONS_MAX 4
+
+struct command {
+	const char *name;
+	enum command_place place;
+	enum command_needs needs;
+	const char *description;
+	struct command_option options[COMMAND_OPTIONS_MAX];
+};
+
+/* By enum job_kind. */
+extern const struct command commands[JOB_UNKNOWN];
+
+struct command_action {
+	const char *name;
+	bool is_editor;
+	enum job_kind kind; /* of its view, too */
+	int step;	    /* from the view's page to the next */
+};
+
+/* By enum action. */
+extern const struct command_action command_actions[ACTION_COUNT];
+
+/* Bounds, in bytes, of what people may send; everything longer is refused with
+ * a friendly text. */
+#define COMMAND_PATH_MAX 1024
+#define COMMAND_CODE_MAX 24000 /* 6,000 code points */
+#define COMMAND_CONTENT_MAX 65536
+/* What Discord lets people choose; il-fcgi takes some more. */
+#define COMMAND_PAGE_MAX 100000
+
+/* "unknown" for JOB_UNKNOWN, and the kind of a name. */
+const char *job_kind_name(enum job_kind kind);
+enum job_kind job_kind_find(const char *name);
+
+#endif
