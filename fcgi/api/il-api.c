@@ -127,7 +127,7 @@ static int
 app_open(struct api_app *app, const struct config *config, struct err *err)
 {
 	*app = (struct api_app){ .config = config };
-	if (metrics_open(&app->metrics, api_route_names, api_kinds, err) != 0)
+	if (metrics_open(&app->metrics, api_route_names(), api_kinds, err) != 0)
 		return -1;
 	if (open_store(app, err) != 0) {
 		metrics_close(&app->metrics);

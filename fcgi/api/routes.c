@@ -20,40 +20,33 @@
 
 struct route {
 	const char *method;
-	const char *path; /* "{" begins what may be anything but "/" */
+	const char *path;
 	api_route_fn *answer;
 	enum gate_use use;
-	bool head; /* answers HEAD, too, as the contract's framework does */
+	bool head;
 };
 
-/* Rows of one path stand together. */
 static const struct route routes[] = {
-	{ "GET", "/health", api_health, GATE_OPEN, false },
-	{ "GET", "/versions", api_versions, GATE_GLANCE, false },
-	{ "GET", "/metrics", api_metrics, GATE_GLANCE, false },
-	{ "POST", "/eval", api_eval, GATE_CELL, false },
-	{ "POST", "/v1/execute", api_execute, GATE_CELL, false },
-	{ "POST", "/v1/execute/stream", api_execute_stream, GATE_CELL, false },
-	{ "POST", "/v1/files", api_upload, GATE_GLANCE, false },
-	{ "GET", "/v1/files", api_list, GATE_GLANCE, false },
-	{ "GET", "/v1/files/{file_id}", api_download, GATE_GLANCE, false },
-	{ "DELETE", "/v1/files/{file_id}", api_delete, GATE_GLANCE, false },
-	{ "POST", "/v1/sessions", api_session_create, GATE_CELL, false },
-	{ "DELETE", "/v1/sessions/{session_id}", api_session_delete,
-	    GATE_GLANCE, false },
-	{ "POST", "/v1/sessions/{session_id}/bash", api_session_bash,
-	    GATE_COMMAND, false },
-	{ "GET", "/openapi.json", api_openapi, GATE_OPEN, true },
-	{ "GET", "/docs", api_docs, GATE_OPEN, true },
-	{ "GET", "/redoc", api_docs, GATE_OPEN, true },
+#define ROUTE(method, path, function, use, head) \
+	{ method, path, api_##function, GATE_##use, head },
+#include "routes.def"
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
-const char *const api_route_names[] = { "/health", "/versions", "/metrics",
-	"/eval", "/v1/execute", "/v1/execute/stream", "/v1/files",
-	"/v1/files/{file_id}", "/v1/sessions", "/v1/sessions/{session_id}",
-	"/v1/sessions/{session_id}/bash", "/openapi.json", "/docs", "/redoc",
-	"other", NULL };
+/* By which requests are counted: each path once, "other", NULL. */
+static const char *names[ROUTES + 2];
+
+const char *const *
+api_route_names(void)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ROUTES; i++)
+		if (i == 0 || strcmp(routes[i].path, routes[i - 1].path) != 0)
+			names[count++] = routes[i].path;
+	names[count] = "other";
+	return names;
+}
 
 /* ---- finding ---- */
 
@@ -204,8 +197,8 @@ route_place(const char *pattern)
 {
 	size_t i = 0;
 
-	while (api_route_names[i + 1] != NULL &&
-	    (pattern == NULL || strcmp(api_route_names[i], pattern) != 0))
+	while (names[i + 1] != NULL &&
+	    (pattern == NULL || strcmp(names[i], pattern) != 0))
 		i++;
 	return i;
 }

@@ -63,14 +63,11 @@ def none(complaints, name):
 
 equal(doc["openapi"], "3.1.0", "OpenAPI 3.1")
 equal(doc["info"]["title"], "Code Interpreter API", "the contract's title")
-equal({(path, method) for path, method, _ in operations}, {
-    ("/eval", "post"), ("/v1/execute", "post"), ("/v1/execute/stream", "post"),
-    ("/v1/files", "get"), ("/v1/files", "post"), ("/v1/files/{file_id}", "get"),
-    ("/v1/files/{file_id}", "delete"), ("/v1/sessions", "post"),
-    ("/v1/sessions/{session_id}", "delete"),
-    ("/v1/sessions/{session_id}/bash", "post"), ("/health", "get"),
-    ("/versions", "get"), ("/metrics", "get"), ("/openapi.json", "get"),
-    ("/docs", "get"), ("/redoc", "get")}, "every route")
+routes = {tuple(line.split()) for line in
+          ask("routes", b"").decode().splitlines()}
+point(len(routes) >= 16, "there are routes")
+equal({(method.upper(), path) for path, method, _ in operations}, routes,
+      "every route")
 
 
 def broken_references():

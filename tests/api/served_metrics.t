@@ -17,11 +17,7 @@ client = Interpreter(served)
 NAME = "[a-zA-Z_:][a-zA-Z0-9_:]*"
 SAMPLE = re.compile(r'(%s)(?:\{((?:%s="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? '
                     r"([-+0-9.eE]+|NaN|[+-]Inf)" % (NAME, NAME))
-ROUTES = {"/health", "/versions", "/metrics", "/eval", "/v1/execute",
-          "/v1/execute/stream", "/v1/files", "/v1/files/{file_id}",
-          "/v1/sessions", "/v1/sessions/{session_id}",
-          "/v1/sessions/{session_id}/bash", "/openapi.json", "/docs",
-          "/redoc", "other"}
+ROUTES = {*served.get("/openapi.json").json["paths"], "other"}
 
 
 def metrics(service=served):

@@ -406,6 +406,16 @@ openapi(struct buf *out, const char *in, size_t len)
 	buf_add(out, pages_openapi, pages_openapi_len);
 }
 
+/* "GET /health\n"… */
+static void
+routes(struct buf *out, const char *in, size_t len)
+{
+	(void)in;
+	(void)len;
+#define ROUTE(method, path, ...) buf_adds(out, method " " path "\n");
+#include "fcgi/api/routes.def"
+}
+
 struct command {
 	const char *name;
 	void (*run)(struct buf *out, const char *in, size_t len);
@@ -432,6 +442,7 @@ static const struct command commands[] = {
 	{ "docs", docs },
 	{ "docs-headers", docs_headers },
 	{ "openapi", openapi },
+	{ "routes", routes },
 };
 
 static void
