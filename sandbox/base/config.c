@@ -25,159 +25,21 @@
 #define TiB (INT64_C(1) << 40)
 #define DAY INT64_C(86400)
 
-/* Defaults that another key or the installation decides: config_store. */
-#define DATABASE_FALLBACK "<IL_STATE_DIR>/inline.db"
-#define LIB_FALLBACK "<found beside the program>"
-#define IMAGES_FALLBACK "<SANDBOX_IMAGE>"
 #define LIB_MARK "/cell/cell.py" /* by which a library folder is known */
 
-#define AT(field) offsetof(struct config, field)
-
-/* In the order of the documentation. */
 static const struct config_key config_keys[] = {
-	{ "IL_ENV_FILE", CONFIG_SOURCE, 0, "", 0, 0,
-	    "a file of these keys; what the environment says wins over it" },
-	{ "DISCORD_PUBLIC_KEY", CONFIG_HEX_KEY, AT(discord_public_key), "", 0,
-	    0, "the application's public key, 64 hex digits" },
-	{ "DISCORD_APPLICATION_ID", CONFIG_ID, AT(discord_application_id), "",
-	    0, 0, "the application's id" },
-	{ "DISCORD_TOKEN", CONFIG_SECRET, AT(discord_token), "", 0, 0,
-	    "the bot's token" },
-	{ "DISCORD_TOKEN_FILE", CONFIG_SOURCE, 0, "", 0, 0,
-	    "a file that holds the token, instead of `DISCORD_TOKEN`" },
-	{ "DISCORD_API_BASE", CONFIG_URL, AT(discord_api_base),
-	    "https://discord.com/api/v10", 0, 0,
-	    "where Discord's REST API is" },
-	{ "IL_MAX_SKEW_SECONDS", CONFIG_INT, AT(max_skew_seconds), "300", 0,
-	    DAY, "oldest and newest signature that is taken; 0 takes any age" },
-
-	{ "IL_STATE_DIR", CONFIG_PATH, AT(state_dir), "./il_state", 0, 0,
-	    "sockets, the database, generated files" },
-	{ "IL_BASE_DIR", CONFIG_PATH, AT(base_dir), "./il_sandboxes", 0, 0,
-	    "the sandboxes, one folder each" },
-	{ "IL_DATABASE", CONFIG_PATH, AT(database), DATABASE_FALLBACK, 0, 0,
-	    "the database file" },
-	{ "IL_LIB_DIR", CONFIG_PATH, AT(lib_dir), LIB_FALLBACK, 0, 0,
-	    "`cell/`, `seccomp.json`, `sql/`" },
-	{ "IL_HTTP_PORT", CONFIG_INT, AT(http_port), "8080", 1, 65535,
-	    "nginx listens here, on loopback" },
-
-	{ "DOCKER_BINARY", CONFIG_PROGRAM, AT(docker_binary), "docker", 0, 0,
-	    "the Docker CLI" },
-	{ "SANDBOX_IMAGE", CONFIG_IMAGE, AT(sandbox_image),
-	    "python:3.11-alpine", 0, 0,
-	    "the image that code runs in, with a Python 3.8 or later" },
-	{ "SANDBOX_IMAGES", CONFIG_IMAGES, AT(sandbox_images), IMAGES_FALLBACK,
-	    0, 0,
-	    "the interpreters of the HTTP APIs, `3.11=IMAGE,3.13=IMAGE`, the "
-	    "first one for who names none; `make run` offers these two" },
-	{ "SANDBOX_PULL_ON_STARTUP", CONFIG_BOOL, AT(pull_on_startup), "1", 0,
-	    0, "1 pulls the images at start that are missing" },
-	{ "IL_START_SECONDS", CONFIG_SECONDS, AT(start_ms), "20", 1000,
-	    100 * 1000,
-	    "how long a container may take to start; more for a slow host" },
-	{ "SANDBOX_DERIVE", CONFIG_BOOL, AT(derive), "1", 0, 0,
-	    "1 derives from an image without byte code one that has it, once, "
-	    "and starts cells from that" },
-	{ "SANDBOX_RUNTIME", CONFIG_NAME, AT(sandbox_runtime), "", 0, 0,
-	    "passed to docker's `--runtime`; empty: the engine's default" },
-
-	{ "IL_TIMEOUT_SECONDS", CONFIG_SECONDS, AT(timeout_ms), "30.0", 100,
-	    600 * 1000, "wall clock limit of a run" },
-	{ "IL_MEMORY", CONFIG_SIZE, AT(memory), "256m", 32 * MiB, TiB,
-	    "memory of a cell, no swap" },
-	{ "IL_CPUS", CONFIG_CPUS, AT(cpus), "1.0", 50, 256 * 1000,
-	    "processors of a cell" },
-	{ "IL_PIDS", CONFIG_INT, AT(pids), "64", 8, 32768,
-	    "processes and threads of a cell" },
-	{ "IL_QUOTA", CONFIG_SIZE, AT(quota), "256m", 4 * MiB, TiB,
-	    "disk space of a sandbox" },
-	{ "IL_FILES", CONFIG_INT, AT(files), "10000", 64, 10000000,
-	    "files and folders of a sandbox" },
-	{ "IL_DISK_RATE", CONFIG_SIZE, AT(disk_rate), "128m", 0, TiB,
-	    "bytes a second that a cell may read from its disk, and as many "
-	    "that it may write; 0: no limit" },
-	{ "IL_DISK_OPS", CONFIG_INT, AT(disk_ops), "4000", 0, 100000000,
-	    "likewise: requests to its disk a second" },
-	{ "IL_OUTPUT_LIMIT", CONFIG_SIZE, AT(output_limit), "1m", KiB, 64 * MiB,
-	    "bytes that a run may print; beyond them it is stopped" },
-	{ "IL_TMP", CONFIG_SIZE, AT(tmp_size), "64m", MiB, 64 * GiB,
-	    "size of a cell's `/tmp`, which counts as memory" },
-	{ "ECHO_LAST_EXPR", CONFIG_BOOL, AT(echo_last_expr), "1", 0, 0,
-	    "1 shows the value of a last bare expression" },
-
-	{ "IL_RETENTION_SECONDS", CONFIG_INT, AT(retention_seconds), "604800",
-	    1, 3650 * DAY, "a sandbox unused for so long is removed" },
-	{ "IL_SANDBOXES", CONFIG_INT, AT(sandboxes), "1000", 1, 1000000,
-	    "sandboxes at most; beyond them `/il create` is refused" },
-	{ "IL_WORKERS", CONFIG_INT, AT(workers), "4", 1, 64,
-	    "worker processes, which is how many jobs run at one time" },
-	{ "IL_STOP_SECONDS", CONFIG_SECONDS, AT(stop_ms), "20", 0, 900 * 1000,
-	    "when the service is to end, a run that has begun may go on for "
-	    "so long" },
-	{ "IL_QUEUE_MAX", CONFIG_INT, AT(queue_max), "10000", 1, 1000000,
-	    "unfinished jobs at most; beyond them commands are refused" },
-	{ "IL_USER_RATE", CONFIG_INT, AT(user_rate), "30", 1, 1000000,
-	    "commands that one user may send in 60 seconds" },
-
-	{ "IL_CELLS", CONFIG_INT, AT(cells), "8", 1, 1000,
-	    "containers at most at one time" },
-	{ "IL_WARM_SECONDS", CONFIG_INT, AT(warm_seconds), "300", 0, DAY,
-	    "an idle cell is kept for so long" },
-	{ "IL_WARM_CELLS", CONFIG_INT, AT(warm_cells), "4", 0, 1000,
-	    "idle cells at most" },
-
-	{ "IL_API_CELLS", CONFIG_INT, AT(api_cells), "4", 1, 1000,
-	    "runs of the HTTP APIs at one time; each has a container, beside "
-	    "those of `IL_CELLS`" },
-	{ "IL_API_QUEUE", CONFIG_INT, AT(api_queue), "64", 1, 4096,
-	    "runs of the HTTP APIs that may wait for their turn; the next one "
-	    "is answered 503" },
-	{ "IL_API_MEMORY", CONFIG_SIZE, AT(api_memory), "256m", 64 * MiB, TiB,
-	    "memory of such a container, its files included, no swap" },
-	{ "IL_API_WARM", CONFIG_INT, AT(api_warm), "2", 0, 1000,
-	    "containers that are ready before they are asked for" },
-	{ "IL_API_RUNS", CONFIG_INT, AT(api_runs), "2000", 1, 1000000,
-	    "runs in one container, one after another, before it is replaced" },
-	{ "IL_PRELOAD", CONFIG_MODULES, AT(preload), "", 0, 0,
-	    "modules that the runs of the HTTP APIs find imported already, "
-	    "`numpy,matplotlib`" },
-	{ "IL_API_SESSIONS", CONFIG_INT, AT(api_sessions), "8", 1, 1000,
-	    "sessions at one time, each in a container of its own" },
-	{ "IL_API_FILES", CONFIG_PATH, AT(api_files), "", 0, 0,
-	    "where the files of `/v1/files` are kept; empty: "
-	    "`IL_STATE_DIR/files`" },
-	{ "IL_API_FILES_QUOTA", CONFIG_SIZE, AT(api_files_quota), "4g", MiB,
-	    1024 * TiB,
-	    "what they may take together; with tokens, each may have a "
-	    "quarter of it" },
-	{ "IL_API_FILES_SECONDS", CONFIG_SECONDS, AT(api_files_ms), "3600",
-	    1000, DAY * 1000, "how long each is kept after its last use" },
-	{ "IL_API_TOKENS_FILE", CONFIG_PATH, AT(api_tokens_file), "", 0, 0,
-	    "the bearer tokens that the HTTP APIs ask for (`ilctl token`); "
-	    "empty: none" },
-	{ "IL_API_ISOLATION", CONFIG_ISOLATION, AT(api_isolation), "auto", 0, 0,
-	    "`run`: fresh namespaces for each run in a warm container; `cell`: "
-	    "a container for each run; `auto`: the first where it works" },
-	{ "IL_API_APPARMOR", CONFIG_NAME, AT(api_apparmor), "", 0, 0,
-	    "the AppArmor profile of the APIs' containers; empty: "
-	    "`inline-api`, which comes with Inline, where it is loaded, else "
-	    "the engine's own" },
-
-	{ "IL_PIP_TIMEOUT_SECONDS", CONFIG_SECONDS, AT(pip_timeout_ms), "300",
-	    1000, 800 * 1000, "wall clock limit of an installation" },
-	{ "IL_PIP_INDEX_URL", CONFIG_URL, AT(pip_index_url), "", 0, 0,
-	    "the package index; empty: pip's default" },
-	{ "IL_PIP_CA_BUNDLE", CONFIG_PATH, AT(pip_ca_bundle), "", 0, 0,
-	    "certificates that pip trusts, a PEM file" },
-	{ "IL_PIP_NETWORK", CONFIG_NETWORK, AT(pip_network), "bridge", 0, 0,
-	    "the Docker network of an installation; never `host`" },
-	{ "IL_PIP_ALLOW_SDIST", CONFIG_BOOL, AT(pip_allow_sdist), "0", 0, 0,
-	    "1 lets pip build from source, which runs code with network" },
-	{ "IL_PIP_QUOTA", CONFIG_SIZE, AT(pip_quota), "512m", 16 * MiB, TiB,
-	    "disk space of a sandbox's packages" },
-	{ "IL_PIP_MEMORY", CONFIG_SIZE, AT(pip_memory), "512m", 64 * MiB, TiB,
-	    "memory of an installation, no swap" },
+#define ROW(type, field, key, fallback, least, most, help) \
+	{ key, CONFIG_##type, offsetof(struct config, field), fallback, least, \
+		most, help },
+#define NUMBER(...) ROW(__VA_ARGS__)
+#define CPUS(...) ROW(CPUS, __VA_ARGS__)
+#define FLAG(field, key, fallback, help) \
+	ROW(BOOL, field, key, fallback, 0, 0, help)
+#define ID(field, key, fallback, help) ROW(ID, field, key, fallback, 0, 0, help)
+#define TEXT(type, field, key, fallback, help) \
+	ROW(type, field, key, fallback, 0, 0, help)
+#define SOURCE(key, help) { key, CONFIG_SOURCE, 0, "", 0, 0, help },
+#include "config.def"
 };
 
 #define KEYS (sizeof(config_keys) / sizeof(config_keys[0]))

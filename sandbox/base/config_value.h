@@ -31,7 +31,7 @@ enum config_type {
 	CONFIG_SOURCE,	  /* read before the others, stored nowhere */
 };
 
-/* One row of the table in config.c. */
+/* One row of config.def. */
 struct config_key {
 	const char *name;
 	enum config_type type;
