@@ -7,125 +7,8 @@
 
 enum field_type { FIELD_UNKNOWN, FIELD_INT, FIELD_BYTES, FIELD_REPEATED };
 
-static bool
-frame_kind_known(enum frame_kind kind)
-{
-	switch (kind) {
-	case FRAME_LEASE:
-	case FRAME_CREATE:
-	case FRAME_REMOVE:
-	case FRAME_STATUS:
-	case FRAME_GRANTED:
-	case FRAME_REFUSED:
-	case FRAME_STATUS_IS:
-	case FRAME_RESERVE:
-	case FRAME_LOST:
-	case FRAME_SERVE:
-	case FRAME_READY:
-	case FRAME_IDLE:
-	case FRAME_REQUEST:
-	case FRAME_BYTES:
-	case FRAME_INPUT:
-	case FRAME_GO:
-	case FRAME_ENOUGH:
-	case FRAME_STARTED:
-	case FRAME_OUTPUT:
-	case FRAME_ENTRY:
-	case FRAME_FILE:
-	case FRAME_LEFT_OUT:
-	case FRAME_RESULT:
-		return true;
-	}
-	return false;
-}
-
-static enum field_type
-frame_field_type(enum frame_tag tag)
-{
-	switch (tag) {
-	case TAG_LEASE_MS:
-	case TAG_CODE:
-	case TAG_QUOTA_BYTES:
-	case TAG_QUOTA_FILES:
-	case TAG_COLD:
-	case TAG_OP:
-	case TAG_ECHO:
-	case TAG_MERGE:
-	case TAG_WALL_MS:
-	case TAG_OUTPUT_MAX:
-	case TAG_COLLECT_FILES:
-	case TAG_COLLECT_BYTES:
-	case TAG_COLLECT_TOTAL:
-	case TAG_OFFSET:
-	case TAG_COUNT:
-	case TAG_MAX_BYTES:
-	case TAG_RECURSIVE:
-	case TAG_SDIST:
-	case TAG_CA:
-	case TAG_CUT:
-	case TAG_ISOLATION:
-	case TAG_RETIRE:
-	case TAG_ACCESS:
-	case TAG_PLAIN:
-	case TAG_LIMIT_MEMORY:
-	case TAG_LIMIT_PROCESSES:
-	case TAG_LIMIT_FILES:
-	case TAG_LIMIT_CPU:
-	case TAG_OUTPUT_MODE:
-	case TAG_COLLECT_HOW:
-	case TAG_COLLECT_MS:
-	case TAG_MODE:
-	case TAG_ALWAYS:
-	case TAG_PART:
-	case TAG_STREAM:
-	case TAG_KIND:
-	case TAG_SIZE:
-	case TAG_MTIME:
-	case TAG_WHY:
-	case TAG_REASON:
-	case TAG_STATUS:
-	case TAG_SIGNAL:
-	case TAG_WALL_US:
-	case TAG_CPU_US:
-	case TAG_MAX_RSS:
-	case TAG_USED_BYTES:
-	case TAG_USED_FILES:
-	case TAG_TOTAL:
-	case TAG_DISK_FULL:
-	case TAG_ENGINE:
-	case TAG_IMAGE:
-	case TAG_CELLS:
-	case TAG_LEASED:
-	case TAG_STARTING:
-	case TAG_WAITING:
-	case TAG_FREE_BYTES:
-	case TAG_PROMISED:
-	case TAG_FLOOR:
-	case TAG_SANDBOXES:
-	case TAG_ENGINE_AGE:
-		return FIELD_INT;
-	case TAG_CLASS:
-	case TAG_SANDBOX:
-	case TAG_TEXT:
-	case TAG_CELL_NAME:
-	case TAG_PYTHON:
-	case TAG_INTERPRETER:
-	case TAG_FOLDER:
-	case TAG_PATH:
-	case TAG_CWD:
-	case TAG_NAME:
-	case TAG_INDEX_URL:
-	case TAG_DATA:
-	case TAG_IMAGE_NAME:
-	case TAG_IMAGES:
-	case TAG_TROUBLE:
-		return FIELD_BYTES;
-	case TAG_ARG:
-	case TAG_ENV:
-		return FIELD_REPEATED;
-	}
-	return FIELD_UNKNOWN;
-}
+/* known_kinds and field_types, made from frame.h by header.py. */
+#include "frame_tables.h"
 
 void
 frame_start(struct frame *f, enum frame_kind kind)
@@ -200,7 +83,7 @@ frame_field_good(const struct frame_field *field, unsigned char *seen)
 	unsigned char before = seen[field->tag];
 
 	seen[field->tag] = 1;
-	switch (frame_field_type(field->tag)) {
+	switch ((enum field_type)field_types[field->tag]) {
 	case FIELD_INT:
 		return before == 0 && field->len == INT_SIZE;
 	case FIELD_BYTES:
@@ -220,8 +103,7 @@ frame_parse(struct frame_view *view, const void *packet, size_t len)
 	struct frame_field field;
 	size_t pos = 1;
 
-	if (len == 0 || len > FRAME_MAX ||
-	    !frame_kind_known((enum frame_kind)data[0]))
+	if (len == 0 || len > FRAME_MAX || !known_kinds[data[0]])
 		return false;
 	view->kind = (enum frame_kind)data[0];
 	view->data = data;

@@ -23,8 +23,10 @@
  * order), GO.  It is answered after GO, also when a piece was refused.  One
  * request at a time.
  *
- * The numbers stand again in sandbox/cell/python/frames.py; tests/cell compares
- * them.
+ * Nobody repeats these numbers: header.py makes of this file, when building,
+ * the constants of the cell's Python (protocol.py) and frame.c's table of kinds
+ * and tags.  So each enumerator has its number, and the comment of a tag begins
+ * with its type: int, text, bytes, or "bytes, repeated".
  */
 #define FRAME_MAX 65536
 #define FRAME_CHUNK 32768 /* payload of one FRAME_BYTES or FRAME_OUTPUT */

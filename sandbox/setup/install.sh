@@ -12,7 +12,8 @@ library() {
 	shift
 	install -d -m 755 "$1" "$1/cell" "$1/sql" "$1/sql/migrations" \
 		"$1/sql/admin" "$1/nginx"
-	copy 644 "$1/cell" sandbox/cell/python/*.py "$build/libsupervisor.so"
+	copy 644 "$1/cell" sandbox/cell/python/*.py "$build"/gen/cell/*.py \
+		"$build/libsupervisor.so"
 	copy 644 "$1" sandbox/cell/python/*.json nginx/nginx.conf.in
 	env -i "$build/bin/ilctl" commands >"$1/commands.json" # for the stand-in
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \

@@ -5,7 +5,6 @@ own: tests run beside each other and beside a broker in service.
 """
 import array
 import os
-import re
 import select
 import shutil
 import signal
@@ -18,6 +17,10 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(ROOT, "tests", "standin"))
+import wire  # noqa: E402
+from wire import N, pack, refusal_name  # noqa: E402
+
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 PROGRAM = os.path.join(BUILD, "bin/il-sandboxd")
 IMAGE = os.environ.get("SANDBOX_IMAGE", "ilt:3.11")
@@ -26,54 +29,9 @@ PATIENCE = 60.0
 MIB = 1 << 20
 
 
-def header_numbers():
-    """Every enumerator of frame.h."""
-    with open(os.path.join(ROOT, "sandbox/protocol/frame.h")) as header:
-        text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
-    return {name: int(number) for name, number
-            in re.findall(r"\b([A-Z][A-Z_]+)(?: =)? (\d+)\b", text)}
-
-
-N = header_numbers()
-KINDS = {N[k]: k[6:] for k in N
-         if k.startswith("FRAME_") and k not in ("FRAME_MAX", "FRAME_CHUNK")}
-TAGS = {N[k]: k[4:] for k in N if k.startswith("TAG_")}
-
-
-def pack(kind, *fields):
-    """(tag name, int|str|bytes) pairs as one frame."""
-    out = bytearray([N["FRAME_" + kind]])
-    for tag, value in fields:
-        if isinstance(value, str):
-            value = os.fsencode(value)
-        if isinstance(value, int):
-            value = value.to_bytes(8, "little", signed=True)
-        out += bytes([N["TAG_" + tag]]) + len(value).to_bytes(4, "little")
-        out += value
-    return bytes(out)
-
-
-INTEGERS = {"CODE", "COLD", "REASON", "STATUS", "SIGNAL", "STREAM", "SIZE",
-            "WALL_US", "CPU_US", "MAX_RSS", "USED_BYTES", "USED_FILES",
-            "TOTAL", "DISK_FULL", "ENGINE", "IMAGE", "CELLS", "LEASED",
-            "STARTING", "WAITING", "FREE_BYTES", "PROMISED",
-            "FLOOR", "SANDBOXES", "ACCESS", "MTIME", "KIND", "WHY",
-            "ISOLATION", "RETIRE", "CUT", "ENGINE_AGE"}
-
-
 def unpack(packet):
     """(kind, {tag: value}); None at the end of the stream."""
-    if not packet:
-        return None, {}
-    fields, at = {}, 1
-    while at < len(packet):
-        size = int.from_bytes(packet[at + 1:at + 5], "little")
-        tag = TAGS[packet[at]]
-        data = packet[at + 5:at + 5 + size]
-        fields[tag] = (int.from_bytes(data, "little", signed=True)
-                       if tag in INTEGERS else data)
-        at += 5 + size
-    return KINDS[packet[0]], fields
+    return wire.unpack(packet) if packet else (None, {})
 
 
 def receive(sock):
@@ -443,14 +401,6 @@ class Disk:
                     at += piece
                 except OSError:
                     piece //= 2
-
-
-def refusal_name(fields):
-    for name in ("INPUT", "BUSY", "FULL", "ENGINE", "IMAGE", "NO_WORKSPACE",
-                 "DISK", "START", "INTERPRETER", "SANDBOXES"):
-        if N["REFUSAL_" + name] == fields["CODE"]:
-            return name
-    return str(fields["CODE"])
 
 
 # ---- TAP ----

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 """A full disk locks nobody out, and damages nothing: who may write is let in
 while the disk holds all of it, others read."""
+import re
+
 from brokerlib import *
 from damage import damage
 

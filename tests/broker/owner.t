@@ -2,6 +2,7 @@
 """Images of before: files that belonged to the one user whom all sandboxes had
 are given to the sandbox's own, once, whatever lies in there."""
 import fcntl
+import re
 
 from brokerlib import *
 

@@ -8,7 +8,6 @@ the control socket and client on leases.
 
 import array
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -27,55 +26,18 @@ PATIENCE = 60.0
 USER = 0x78000001     # of the host: a sandbox has such a number
 
 
-def header_numbers():
-    """Every enumerator of frame.h."""
-    with open(os.path.join(ROOT, "sandbox/protocol/frame.h")) as header:
-        text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
-    found = re.findall(r"\b([A-Z][A-Z_]+)(?: =)? (\d+)\b", text)
-    return {name: int(number) for name, number in found}
+sys.path.append(os.path.join(ROOT, "tests", "standin"))     # for tap, wire
+import wire  # noqa: E402
+from wire import N as F, pack  # noqa: E402
 
-
-F = header_numbers()
 N = types.SimpleNamespace(**F)      # N.REASON_EXIT, ...
-sys.path.append(os.path.join(ROOT, "tests", "standin"))     # for tap
-TAG_NAMES = {v: k for k, v in F.items() if k.startswith("TAG_")}
-TEXT = {"PYTHON", "TEXT", "FOLDER"}
-BYTES = {"PATH", "NAME", "DATA", "ARG", "CWD", "ENV"}
-
-
-def pack(kind, *fields):
-    out = bytearray([F["FRAME_" + kind]])
-    for tag, value in fields:
-        if value is None:
-            continue
-        if isinstance(value, str):
-            value = os.fsencode(value)
-        if isinstance(value, (int, bool)):
-            value = int(value).to_bytes(8, "little", signed=True)
-        out += bytes([F["TAG_" + tag]]) + len(value).to_bytes(4, "little")
-        out += value
-    return bytes(out)
 
 
 def unpack(packet):
-    """(kind name without FRAME_, {tag name without TAG_: value})."""
-    kinds = {v: k[6:] for k, v in F.items() if k.startswith("FRAME_")
-             and k not in ("FRAME_MAX", "FRAME_CHUNK")}
-    fields, at = {}, 1
-    while at < len(packet):
-        size = int.from_bytes(packet[at + 1:at + 5], "little")
-        tag = TAG_NAMES[packet[at]][4:]
-        data = packet[at + 5:at + 5 + size]
-        assert len(data) == size and tag not in fields
-        if tag in TEXT:
-            fields[tag] = data.decode()
-        elif tag in BYTES:
-            fields[tag] = data
-        else:
-            assert size == 8, tag
-            fields[tag] = int.from_bytes(data, "little", signed=True)
-        at += 5 + size
-    return kinds[packet[0]], fields
+    """(kind, {tag: value}); what the header calls text is one."""
+    kind, fields = wire.unpack(packet)
+    return kind, {tag: value.decode() if wire.TYPES[tag] == "text" else value
+                  for tag, value in fields.items()}
 
 
 class Result:

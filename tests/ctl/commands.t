@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import sqlite3
-import struct
 import subprocess
 import sys
 import threading
@@ -16,10 +15,9 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from house import House, ROOT, free_port  # noqa: E402
 from client import Standin  # noqa: E402
 from tap import run, test  # noqa: E402
+from wire import N, pack, unpack  # noqa: E402
 
 SUBSET = os.path.join(ROOT, "..", "shared", "discord", "openapi-subset.json")
-GRANTED, REFUSED, REMOVE = 5, 6, 3
-TAG_SANDBOX, TAG_CODE, TAG_TEXT = 2, 4, 5
 
 
 class Broker:
@@ -42,18 +40,16 @@ class Broker:
             except OSError:
                 return
             with client:
-                packet = client.recv(65536)
-                assert packet[0] == REMOVE and packet[1] == TAG_SANDBOX
-                size = struct.unpack_from("<I", packet, 2)[0]
-                client.send(self._answer(packet[6:6 + size].decode()))
+                kind, fields = unpack(client.recv(65536))
+                assert kind == "REMOVE"
+                client.send(self._answer(fields["SANDBOX"].decode()))
 
     def _answer(self, sandbox):
         if sandbox in self.refuse:
-            text = b"the disk sleeps"
-            return (bytes([REFUSED, TAG_CODE]) + struct.pack("<Iq", 8, 7)
-                    + bytes([TAG_TEXT]) + struct.pack("<I", len(text)) + text)
+            return pack("REFUSED", ("CODE", N["REFUSAL_DISK"]),
+                        ("TEXT", "the disk sleeps"))
         self.removed.append(sandbox)
-        return bytes([GRANTED])
+        return pack("GRANTED")
 
     def close(self):
         self._listener.shutdown(socket.SHUT_RDWR)

@@ -14,7 +14,6 @@ Docker.  The real parts together are tested in tests/e2e.
 
 import array
 import os
-import re
 import shutil
 import signal
 import socket
@@ -31,57 +30,13 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
 
 from client import Standin  # noqa: E402  (needs the path above)
 from fakeapp import FakeApp  # noqa: E402
+from wire import N, pack, unpack  # noqa: E402
 
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 BIN = os.path.join(BUILD, "bin")
 PATIENCE = 60
 EPHEMERAL = {"type": 5, "data": {"flags": 64}}
 UPDATE = {"type": 6}
-
-
-# ---- the protocol of frame.h ----
-
-def _numbers():
-    with open(os.path.join(ROOT, "sandbox/protocol/frame.h")) as header:
-        text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.S)
-    return {name: int(number) for name, number
-            in re.findall(r"\b([A-Z][A-Z_]+) = (\d+)\b", text)}
-
-
-N = _numbers()
-TAGS = {number: name[4:] for name, number in N.items()
-        if name.startswith("TAG_")}
-BYTES = {"CLASS", "SANDBOX", "TEXT", "CELL_NAME", "PYTHON", "PATH", "CWD",
-         "NAME", "ARG", "DATA", "IMAGE_NAME"}
-
-
-def pack(kind, *fields):
-    """Return a frame of (tag, int or str or bytes) pairs."""
-    out = bytearray([N["FRAME_" + kind]])
-    for tag, value in fields:
-        if isinstance(value, int):
-            value = value.to_bytes(8, "little", signed=True)
-        value = os.fsencode(value)
-        out += bytes([N["TAG_" + tag]]) + len(value).to_bytes(4, "little")
-        out += value
-    return bytes(out)
-
-
-def unpack(packet):
-    """Return (kind's number, {tag: value}); args are a list."""
-    fields, at = {}, 1
-    while at < len(packet):
-        tag = TAGS[packet[at]]
-        size = int.from_bytes(packet[at + 1:at + 5], "little")
-        data = packet[at + 5:at + 5 + size]
-        at += 5 + size
-        if tag == "ARG":
-            fields.setdefault(tag, []).append(data)
-        elif tag in BYTES:
-            fields[tag] = data
-        else:
-            fields[tag] = int.from_bytes(data, "little", signed=True)
-    return packet[0], fields
 
 
 # ---- in the broker's place ----
@@ -102,12 +57,12 @@ class Cell:
             if not packet:
                 return False
             kind, fields = unpack(packet)
-            if kind == N["FRAME_REQUEST"]:
+            if kind == "REQUEST":
                 self.request = fields
-            elif kind == N["FRAME_BYTES"]:
+            elif kind == "BYTES":
                 part = fields["PART"]
                 self.parts[part] = self.parts.get(part, b"") + fields["DATA"]
-            elif kind == N["FRAME_GO"]:
+            elif kind == "GO":
                 return True
 
     @property
@@ -220,10 +175,7 @@ class Broker:
                 packet = sock.recv(65536)
                 if not packet:
                     return
-                kind, fields = unpack(packet)
-                name = next(one[6:] for one, number in N.items()
-                            if one.startswith("FRAME_") and number == kind)
-                self._answer(sock, name, fields)
+                self._answer(sock, *unpack(packet))
         except OSError:
             pass    # the worker was killed: that is what some tests do
 

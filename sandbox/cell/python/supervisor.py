@@ -13,52 +13,34 @@ from frames import (FRAME_REQUEST, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     frame)
 from harvest import Harvest
 from link import Lease
+from shared import SUPERVISOR_DONE as DONE
+from shared import SUPERVISOR_FAST as FAST
+from shared import SUPERVISOR_FOLDERS as FOLDERS
+from shared import SUPERVISOR_HARVEST as HARVEST
+from shared import SUPERVISOR_ID as RUN_ID      # uid and gid in a jail
+from shared import supervisor, supervisor_fast
+from shared import supervisor_mount as Mount
+from shared import supervisor_plan as Plan
 
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "libsupervisor.so")
-FOLDERS = ("/home", "/workspace")
-DONE, RUN, HARVEST, FAST = range(4)        # enum supervisor_role
-WORDS_MAX = 65536
-RUN_ID = 65532                      # SUPERVISOR_ID: uid and gid in a jail
+WORDS = supervisor_fast.words.offset
+ENV = supervisor_fast.env.offset
 
-PLAN = ("wall_ms", "output_max", "drains", "folder", "input", "notes", "files",
-        "bytes", "total", "how", "ms")
 COLLECT = (("files", TAG_COLLECT_FILES), ("bytes", TAG_COLLECT_BYTES),
            ("total", TAG_COLLECT_TOTAL), ("how", TAG_COLLECT_HOW),
            ("ms", TAG_COLLECT_MS))
-HOOKS = ("PyOS_BeforeFork", "PyOS_AfterFork_Parent", "PyOS_AfterFork_Child")
-
-
-class Plan(ctypes.Structure):
-    """struct supervisor_plan: all that the supervisor is told of a request."""
-
-    _fields_ = [(name, ctypes.c_uint64) for name in PLAN]
-
-
-class Mount(ctypes.Structure):
-    """struct supervisor_mount."""
-
-    _fields_ = [("path", ctypes.c_char_p), ("options", ctypes.c_char_p),
-                ("flags", ctypes.c_uint64)]
+HOOKS = {"before_fork": "PyOS_BeforeFork", "in_parent": "PyOS_AfterFork_Parent",
+         "in_child": "PyOS_AfterFork_Child"}
+# As Pipes calls them: "in" is no name in Python.
+STREAMS = {"in": "stdin", "out": "stdout", "err": "stderr"}
 
 
 class Shared(ctypes.Structure):
     """struct supervisor."""
 
-    _fields_ = [
-        ("mounts", ctypes.POINTER(Mount)), ("mount_count", ctypes.c_uint64),
-        ("filter", ctypes.c_void_p),
-        *((name, ctypes.c_void_p) for name in HOOKS),
-        *((name, ctypes.c_uint32) for name in ("uid", "gid")),
-        *((name, ctypes.c_int32) for name in (
-            "control", "ooms", "proc", "pids", "counts", "channel", "stdin",
-            "stdout", "stderr", "feed", "file")),
-        ("lease", ctypes.c_int32), ("packet_count", ctypes.c_uint32),
-        ("packets", ctypes.c_void_p * 4), ("packet_len", ctypes.c_uint64 * 4),
-        ("folder", ctypes.c_int32),
-        ("plan", Plan), ("result_len", ctypes.c_uint32),
-        ("result", ctypes.c_uint8 * 256), ("why", ctypes.c_char * 128),
-        ("state", ctypes.c_void_p)]
+    _fields_ = [(STREAMS.get(name, name), kind)
+                for name, kind in supervisor._fields_]
 
 
 def load(path):
@@ -91,8 +73,8 @@ class Supervisor:
             raise OSError(0, "libsupervisor.so is of another version")
         # struct supervisor_fast, and not by ctypes: for a run that would mean to
         # copy a hundred pages.
-        self.text = memoryview((ctypes.c_ubyte * (16 + 2 * WORDS_MAX)).in_dll(
-            self.library, "supervisor_fast")).cast("B")
+        self.text = memoryview((ctypes.c_ubyte * ctypes.sizeof(
+            supervisor_fast)).in_dll(self.library, "supervisor_fast")).cast("B")
         self.control = control
         self.shared = shared = Shared()
         shared.mounts = (Mount * len(mounts))(*(
@@ -100,9 +82,9 @@ class Supervisor:
             for path, flags, options in mounts))
         shared.mount_count = len(mounts)
         shared.filter = filter_head
-        for name in HOOKS:
+        for name, hook in HOOKS.items():
             setattr(shared, name, ctypes.cast(getattr(
-                ctypes.pythonapi, name), ctypes.c_void_p))
+                ctypes.pythonapi, hook), ctypes.c_void_p))
         shared.uid, shared.gid = os.getuid(), os.getgid()
         shared.control = control.fd
         shared.ooms = -1 if ooms is None else ooms
@@ -126,15 +108,15 @@ class Supervisor:
         text = self.text
         words, env = (int.from_bytes(text[at:at + 8], "little")
                       for at in (0, 8))
-        return (text[16:16 + words - 1].tobytes().split(b"\0"), dict([
+        return (text[WORDS:WORDS + words - 1].tobytes().split(b"\0"), dict([
             entry.split(b"=", 1) for entry in text[
-                16 + WORDS_MAX:15 + WORDS_MAX + env].tobytes().split(b"\0")]))
+                ENV:ENV + env - 1].tobytes().split(b"\0")]))
 
     def imagine(self, words, env):
         """Make usual() return these, each with a NUL behind it."""
-        for at, data in ((16, words), (16 + WORDS_MAX, env)):
+        for at, data in ((WORDS, words), (ENV, env)):
             self.text[at:at + len(data)] = data
-        self.text[:16] = b"".join(len(data).to_bytes(8, "little")
+        self.text[:WORDS] = b"".join(len(data).to_bytes(8, "little")
                                   for data in (words, env))
 
     def lease(self):
@@ -165,8 +147,8 @@ class Supervisor:
 
     def tell(self, **plan):
         """From here on this process is held to its limits."""
-        os.write(self.shared.channel, bytes(Plan(*(
-            min(plan[name], 1 << 62) for name in PLAN))))
+        os.write(self.shared.channel, bytes(Plan(**{
+            name: min(value, 1 << 62) for name, value in plan.items()})))
 
     def send_files(self):
         """In the child of a HARVEST: what the run has left, and its result."""

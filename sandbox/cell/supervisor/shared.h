@@ -5,8 +5,8 @@
 
 /*
  * What C and the interpreter share: struct supervisor, which lies in the
- * interpreter's memory, and what is in it.  sandbox/cell/python/supervisor.py
- * has the same layout, and tests/lint/supervisor.t compares the two.
+ * interpreter's memory, and what is in it.  sandbox/protocol/header.py makes
+ * shared.py of this file when building: the same constants and layouts.
  */
 
 enum supervisor_role {
@@ -67,8 +67,8 @@ extern struct supervisor_fast supervisor_fast;
 
 struct run_state;
 
-/* The caller's storage; supervisor.py has the same structure.  Descriptors are
- * borrowed where nothing else is said, and -1 where there is none. */
+/* The caller's storage.  Descriptors are borrowed where nothing else is said,
+ * and -1 where there is none. */
 struct supervisor {
 	/* set by the caller, for good */
 	const struct supervisor_mount *mounts;
