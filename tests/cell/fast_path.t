@@ -48,12 +48,12 @@ def differ(cases):
     """cases: {name: (args, fields)}.  What is not the same in both ways."""
     wrong = []
     for name, (args, fields) in cases.items():
-        usual, other = (essence(ask(args, pieces, **fields))
+        fast, other = (essence(ask(args, pieces, **fields))
                         for pieces in (1, 2))
         wrong += ["%s, %s: %r, by the interpreter %r" % (
-            name, key, usual.get(key), other.get(key))
+            name, key, fast.get(key), other.get(key))
             for key in sorted({*fast, *other})
-            if usual.get(key) != other.get(key)]
+            if fast.get(key) != other.get(key)]
     assert not wrong, "\n".join(wrong)
 
 
