@@ -81,12 +81,12 @@ keep_space(void *arg, int64_t bytes, struct err *err)
 {
 	const struct api_app *app = arg;
 	int fd = -1;
-	enum lease_outcome outcome = lease_reserve(&fd, app->lease_socket,
-	    bytes, SPACE_MS, err);
+	enum refusal outcome = lease_reserve(&fd, app->lease_socket, bytes,
+	    SPACE_MS, err);
 
-	if (outcome != LEASE_GRANTED)
-		err->code = outcome == LEASE_REFUSED_DISK ? ERR_LIMIT :
-							    ERR_UNAVAILABLE;
+	if (outcome != REFUSAL_NONE)
+		err->code = outcome == REFUSAL_DISK ? ERR_LIMIT :
+						      ERR_UNAVAILABLE;
 	return fd;
 }
 

@@ -42,7 +42,7 @@ void metrics_request(struct metrics *m, size_t route, int status,
 /* So long it had waited for one of us to take it. */
 void metrics_queued(struct metrics *m, int64_t waited_us);
 /* What the broker answered to whoever asked for a cell. */
-void metrics_lease(struct metrics *m, enum lease_outcome outcome);
+void metrics_lease(struct metrics *m, enum refusal outcome);
 /* A run ended so; how long it had waited for its cell. */
 void metrics_run(struct metrics *m, size_t api, enum run_reason reason,
     int64_t duration_us, int64_t waited_us);

@@ -26,19 +26,19 @@ static const char *const reasons[] = {
 };
 
 static const char *const leases[METRICS_LEASES] = {
-	[LEASE_GRANTED] = "granted",
-	[LEASE_REFUSED_INPUT] = "input",
-	[LEASE_REFUSED_BUSY] = "busy",
-	[LEASE_REFUSED_FULL] = "full",
-	[LEASE_REFUSED_ENGINE] = "engine",
-	[LEASE_REFUSED_IMAGE] = "image",
-	[LEASE_REFUSED_NO_WORKSPACE] = "workspace",
-	[LEASE_REFUSED_DISK] = "disk",
-	[LEASE_REFUSED_START] = "start",
-	[LEASE_REFUSED_INTERPRETER] = "interpreter",
-	[LEASE_REFUSED_SANDBOXES] = "sandboxes",
-	[LEASE_UNREACHABLE] = "unreachable",
-	[LEASE_TIMED_OUT] = "time",
+	[REFUSAL_NONE] = "granted",
+	[REFUSAL_INPUT] = "input",
+	[REFUSAL_BUSY] = "busy",
+	[REFUSAL_FULL] = "full",
+	[REFUSAL_ENGINE] = "engine",
+	[REFUSAL_IMAGE] = "image",
+	[REFUSAL_NO_WORKSPACE] = "workspace",
+	[REFUSAL_DISK] = "disk",
+	[REFUSAL_START] = "start",
+	[REFUSAL_INTERPRETER] = "interpreter",
+	[REFUSAL_SANDBOXES] = "sandboxes",
+	[REFUSAL_UNREACHABLE] = "unreachable",
+	[REFUSAL_TIME] = "time",
 };
 
 static void

@@ -111,7 +111,7 @@ metrics_queued(struct metrics *m, int64_t waited_us)
 }
 
 void
-metrics_lease(struct metrics *m, enum lease_outcome outcome)
+metrics_lease(struct metrics *m, enum refusal outcome)
 {
 	if ((int)outcome < METRICS_LEASES)
 		add(&m->shared->leases[outcome], 1);

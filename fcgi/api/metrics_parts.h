@@ -17,7 +17,7 @@ extern const int metrics_statuses[METRICS_STATUSES];
 
 /* The failures, then enum run_reason, which begins at 1. */
 #define METRICS_OUTCOMES (METRICS_FAILURES + (int)REASON_ERROR)
-#define METRICS_LEASES ((int)LEASE_TIMED_OUT + 1)
+#define METRICS_LEASES ((int)REFUSAL_TIME + 1)
 #define METRICS_PROCESSES 4096
 
 struct metrics_histogram {

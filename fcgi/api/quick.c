@@ -55,7 +55,7 @@ api_metrics(struct api_app *app, struct http_request *req, const char *id)
 
 	(void)id;
 	known = lease_status(app->lease_socket, &status, HEALTH_WAIT_MS,
-		    &err) == LEASE_GRANTED;
+		    &err) == REFUSAL_NONE;
 	metrics_add(&body, &app->metrics, known ? &status : NULL);
 	filestore_usage(&app->store, &bytes, &files);
 	metrics_add_stored(&body, bytes, files, app->store.limits.quota);

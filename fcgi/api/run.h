@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../sandbox/protocol/cell.h"
+#include "../../sandbox/protocol/conversation.h"
 #include "../../sandbox/protocol/lease.h"
 
 struct api_app;
@@ -32,7 +32,7 @@ extern const char *const api_kinds[];
 
 struct api_run {
 	enum api_end end;
-	enum lease_outcome refusal;
+	enum refusal refusal;
 	struct cell_result result;
 	bool started;
 	bool lost;   /* the cell, whatever else is known */

@@ -153,7 +153,7 @@ create(struct api_app *app, struct http_request *req,
 
 	request.unless = &gone;
 	if (lease_open(&lease, app->lease_socket, &request, START_MS, &err) !=
-	    LEASE_GRANTED) {
+	    REFUSAL_NONE) {
 		log_warn("no cell: %s", err.text);
 		if (!http_client_gone(req))
 			reply_busy(req);

@@ -99,8 +99,8 @@ eval_files_leave_out(struct eval_files *files, const char *path, int64_t size,
     const char *why)
 {
 	files->more = files->more ||
-	    files->left_out_count == EVAL_FILES_LEFT_OUT_MAX;
-	if (files->left_out_count == EVAL_FILES_LEFT_OUT_MAX)
+	    files->left_out_count == LIMIT_LEFT_OUT_TAKEN;
+	if (files->left_out_count == LIMIT_LEFT_OUT_TAKEN)
 		return;
 	files->left_out = xrealloc(files->left_out,
 	    (files->left_out_count + 1) * sizeof(*files->left_out));

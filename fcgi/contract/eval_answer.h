@@ -41,7 +41,6 @@ struct eval_files {
 
 #define EVAL_FILES_MAX 101
 #define EVAL_FILES_TOTAL ((int64_t)48 << 20)
-#define EVAL_FILES_LEFT_OUT_MAX 1000
 
 void eval_files_init(struct eval_files *files);
 void eval_files_release(struct eval_files *files);

@@ -8,10 +8,9 @@
 #include "../pytext/pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/protocol/frame_limits.h"
 
 #define INTERPRETER_PARTS 5 /* of /snekbin/python/<name>/bin/python */
-/* What a cell takes of all arguments, each with a NUL; of standard input. */
-#define BYTES_MAX ((size_t)16 << 20)
 
 enum media { MEDIA_JSON, MEDIA_FORM, MEDIA_MULTIPART, MEDIA_OTHER };
 
@@ -206,7 +205,7 @@ check_lengths(const struct eval_request *req, struct eval_refusal *refusal)
 
 	for (size_t i = 0; i < req->arg_count; i++)
 		total += strlen(req->args[i]) + 1;
-	return (total <= BYTES_MAX && req->input_len <= BYTES_MAX) ||
+	return (total <= LIMIT_PART && req->input_len <= LIMIT_PART) ||
 	    eval_refuse_with(refusal, 413, EVAL_TITLE_LARGE, "%s",
 		EVAL_TOO_LONG);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/protocol/frame_limits.h"
 
 /* What is there: a file, or a folder that a file needed. */
 struct staged {
@@ -78,7 +79,7 @@ has_long_name(const char *path)
 
 	for (; *path != '\0'; path++) {
 		name = *path == '/' ? 0 : name + 1;
-		if (name > STAGE_NAME_MAX)
+		if (name > LIMIT_NAME)
 			return true;
 	}
 	return false;
@@ -93,7 +94,7 @@ stage_add(struct stage *stage, const char *path)
 
 	if (len == 0)
 		return STAGE_EMPTY;
-	if (len > STAGE_PATH_MAX || has_long_name(path))
+	if (len > LIMIT_PATH || has_long_name(path))
 		return STAGE_LONG;
 	for (size_t i = 0; i < len; i++) {
 		if (path[i] == '/') {

@@ -12,16 +12,14 @@
  */
 enum stage_outcome {
 	STAGE_FINE,
-	STAGE_EMPTY,	 /* it is the folder itself */
-	STAGE_LONG,	 /* over STAGE_PATH_MAX, or a name over 255 bytes */
-	STAGE_FULL,	 /* over STAGE_ENTRIES_MAX files and folders */
-	STAGE_IS_FOLDER, /* a folder that an earlier file needed */
+	STAGE_EMPTY,	      /* it is the folder itself */
+	STAGE_LONG,	      /* over LIMIT_PATH, or a name over LIMIT_NAME */
+	STAGE_FULL,	      /* over STAGE_ENTRIES_MAX files and folders */
+	STAGE_IS_FOLDER,      /* a folder that an earlier file needed */
 	STAGE_PARENT_IS_FILE, /* its folder is an earlier file */
 	STAGE_ABOVE_IS_FILE,  /* so is one further up */
 };
 
-#define STAGE_PATH_MAX 1024
-#define STAGE_NAME_MAX 255
 #define STAGE_ENTRIES_MAX 20000
 
 struct stage {

@@ -6,6 +6,7 @@
 #include "submit.h"
 
 #include "../../sandbox/base/text.h"
+#include "../../sandbox/protocol/frame_limits.h"
 #include "../../sandbox/store/job.h"
 #include "../../sandbox/store/sandbox.h"
 #include "../../sandbox/store/view.h"
@@ -13,8 +14,9 @@
 #define SLASH_COMMAND 1
 #define PAGE_MAX 1000000
 #define URL_MAX 2048
-#define NAME_MAX_BYTES 255
 #define EDITOR_INPUT_MAX 4000 /* code points of a pre-filled input */
+
+_Static_assert(COMMAND_PATH_MAX == LIMIT_PATH, "what is taken can be sent");
 
 /* What to do instead of queueing a command's job; true: the reply is made. */
 typedef bool instead_fn(const struct context *context,
@@ -162,7 +164,7 @@ take_attachment(const struct interaction *in,
 		    reply);
 		return false;
 	}
-	if (strlen(a->url) > URL_MAX || strlen(a->name) > NAME_MAX_BYTES) {
+	if (strlen(a->url) > URL_MAX || strlen(a->name) > LIMIT_NAME) {
 		submit_refuse(in, TEXT_TOO_LONG, option->name, "too-long",
 		    reply);
 		return false;

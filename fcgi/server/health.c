@@ -39,8 +39,7 @@ gather_broker(const struct config *config, struct health *health)
 	struct lease_status status = { .engine = false };
 	struct err err;
 
-	if (lease_status(path, &status, HEALTH_WAIT_MS, &err) !=
-	    LEASE_GRANTED) {
+	if (lease_status(path, &status, HEALTH_WAIT_MS, &err) != REFUSAL_NONE) {
 		log_warn("health: %s", err.text);
 		return;
 	}

@@ -22,7 +22,6 @@
 #include "program.h"
 #include "workspace.h"
 
-#define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
 #define FRESH_MS 5000 /* a status may be so old before docker is asked */
 
 /* A removal goes on when its client has hung up. */
@@ -129,7 +128,7 @@ lease_take(struct ticket *ticket, const struct config *config,
 
 	if (!frame_get_text(view, TAG_CLASS, class, sizeof(class)) ||
 	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
-	    ticket->lease_ms < 1 || ticket->lease_ms > LEASE_MS_MAX)
+	    ticket->lease_ms < 1 || ticket->lease_ms > LIMIT_WALL_MS)
 		return REFUSAL_INPUT;
 	ticket->class = class_find(class);
 	if (ticket->class == NULL)

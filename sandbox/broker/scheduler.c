@@ -41,6 +41,10 @@ refusal_text(enum refusal code)
 		return "no such interpreter";
 	case REFUSAL_SANDBOXES:
 		return "there are as many sandboxes as there may be";
+	case REFUSAL_NONE:
+	case REFUSAL_UNREACHABLE:
+	case REFUSAL_TIME:
+		break;
 	}
 	return "";
 }

@@ -168,7 +168,7 @@ ask_broker(struct doctor *d)
 	auto_free char *path = config_state_path(d->config, SOCKET_BROKER_CTL);
 
 	d->broker = lease_status(path, &d->status, BROKER_MS, &d->refusal) ==
-	    LEASE_GRANTED;
+	    REFUSAL_NONE;
 }
 
 static void

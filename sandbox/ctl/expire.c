@@ -24,14 +24,14 @@ struct expire {
 static bool
 remove_one(struct expire *e, const struct sandbox *sandbox, struct err *err)
 {
-	enum lease_outcome outcome = lease_remove_workspace(e->socket_path,
+	enum refusal outcome = lease_remove_workspace(e->socket_path,
 	    sandbox->id, REMOVE_MS, err);
 
-	if (outcome != LEASE_GRANTED) {
+	if (outcome != REFUSAL_NONE) {
 		e->failed++;
 		(void)fprintf(stderr, "ilctl expire: sandbox %s: %s\n",
 		    sandbox->id, err->text);
-		return outcome != LEASE_UNREACHABLE;
+		return outcome != REFUSAL_UNREACHABLE;
 	}
 	if (sandbox_gone(e->db, sandbox->id, err) < 0) {
 		e->failed++;

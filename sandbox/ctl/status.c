@@ -63,7 +63,7 @@ print_broker(const struct config *config)
 	struct lease_status s = { 0 };
 	struct err err = { 0 };
 
-	if (lease_status(path, &s, STATUS_MS, &err) != LEASE_GRANTED) {
+	if (lease_status(path, &s, STATUS_MS, &err) != REFUSAL_NONE) {
 		printf("%-12s not running\n", "il-sandboxd");
 		return false;
 	}

@@ -1,7 +1,6 @@
 #include "cell.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 
 #include "../base/clock.h"
@@ -50,7 +49,7 @@ get_name(const struct frame_view *view, enum frame_tag tag,
 static bool
 is_plain_name(const char *name)
 {
-	return strlen(name) <= 255 && strchr(name, '/') == NULL;
+	return strlen(name) <= LIMIT_NAME && strchr(name, '/') == NULL;
 }
 
 /* Relative, and no component that could lead elsewhere. */
@@ -60,7 +59,7 @@ is_plain_path(const char *path)
 	while (true) {
 		size_t len = strcspn(path, "/");
 
-		if (len == 0 || len > 255 ||
+		if (len == 0 || len > LIMIT_NAME ||
 		    (path[0] == '.' &&
 			(len == 1 || (len == 2 && path[1] == '.'))))
 			return false;
@@ -297,14 +296,4 @@ cell_next(struct cell *cell, struct cell_event *event, int64_t deadline_ms,
 		    "the cell sent a frame of kind %d that has no place here",
 		    (int)view.kind);
 	return 0;
-}
-
-void
-cell_result_out_of_memory(struct cell_result *result, int64_t wall_us)
-{
-	*result = (struct cell_result){ .reason = REASON_MEMORY,
-		.signal = SIGKILL,
-		.wall_us = wall_us,
-		.used_bytes = -1,
-		.used_files = -1 };
 }

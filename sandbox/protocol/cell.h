@@ -77,7 +77,8 @@ struct cell_result {
 	int signal;	       /* REASON_SIGNAL */
 	enum cell_error error; /* REASON_ERROR */
 	char error_text[256];  /* for the log, not for people */
-	char error_path[1025]; /* of the file that could not be staged, or "" */
+	char error_path[LIMIT_PATH +
+	    1]; /* of the file that could not be staged, or "" */
 	int64_t wall_us;
 	int64_t cpu_us;
 	int64_t max_rss;
@@ -104,7 +105,8 @@ struct cell_event {
 	int stream; /* 1 stdout, 2 stderr */
 	const unsigned char *data;
 	size_t len;
-	char name[1025]; /* no NUL inside, not empty, otherwise any bytes */
+	char name[LIMIT_PATH +
+	    1]; /* no NUL inside, not empty, otherwise any bytes */
 	enum entry_kind entry_kind;
 	int64_t size;
 	int64_t mtime;
@@ -127,11 +129,6 @@ struct cell {
 	int64_t left_out_left; /* names of files that were left out */
 	unsigned char packet[FRAME_MAX];
 };
-
-/* How a run has ended whose memory took its cell with it. */
-void cell_result_out_of_memory(struct cell_result *result, int64_t wall_us);
-
-#define CELL_LEFT_OUT_MAX 1000 /* files that a cell may say it left out */
 
 void cell_init(struct cell *cell, int fd);
 /* Send a whole request, head, pieces and GO, within timeout_ms; while it runs:

@@ -192,7 +192,7 @@ cell_expect(struct cell *cell, const struct cell_request *request)
 	    request->op == OP_READ ? 1 :
 				     0;
 	cell->bytes_left = run ? request->collect_total : request->max_bytes;
-	cell->left_out_left = run ? CELL_LEFT_OUT_MAX : 0;
+	cell->left_out_left = run ? LIMIT_LEFT_OUT_TAKEN : 0;
 }
 
 int

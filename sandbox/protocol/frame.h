@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "frame_limits.h"
+
 /*
  * The protocol of client ↔ broker, broker ↔ cell and client ↔ cell.
  *
@@ -28,8 +30,6 @@
  * and tags.  So each enumerator has its number, and the comment of a tag begins
  * with its type: int, text, bytes, or "bytes, repeated".
  */
-#define FRAME_MAX 65536
-#define FRAME_CHUNK 32768 /* payload of one FRAME_BYTES or FRAME_OUTPUT */
 
 /* clang-format off */
 enum frame_kind {
@@ -206,9 +206,11 @@ enum access {
 	ACCESS_ANY = 4,	  /* only wanted: ACCESS_WRITE, else ACCESS_READ */
 };
 
-/* Why the broker refused.  Every one but REFUSAL_INPUT and REFUSAL_INTERPRETER
- * passes by itself when its cause is gone. */
+/* Why there is no lease: an expected outcome, not an error.  Every one but
+ * REFUSAL_INPUT and REFUSAL_INTERPRETER passes by itself when its cause is
+ * gone. */
 enum refusal {
+	REFUSAL_NONE = 0,	/* it was granted; not sent */
 	REFUSAL_INPUT = 1,	/* the request is malformed, or not for this
 				 * program to make: our own fault */
 	REFUSAL_BUSY = 2,	/* the sandbox is leased to another */
@@ -221,14 +223,16 @@ enum refusal {
 	REFUSAL_START = 8,	/* the cell did not start */
 	REFUSAL_INTERPRETER = 9, /* not on offer */
 	REFUSAL_SANDBOXES = 10,	/* there are as many as there may be */
+	/* what a client makes of it that no answer came */
+	REFUSAL_UNREACHABLE = 11, /* the broker does not answer (it restarts) */
+	REFUSAL_TIME = 12,	/* not in time, or nobody waits for it */
 };
 
 enum cell_op {
 	OP_RUN = 1,	/* PART_SOURCE or PATH (a file), CWD, NAME, ARG…, ECHO,
 			 * MERGE, PART_STDIN, INPUT…, WALL_MS, OUTPUT_MAX,
 			 * COLLECT_* → STARTED, OUTPUT…, then by path FILE,
-			 * BYTES… and LEFT_OUT (100 at most), TOTAL; source and
-			 * standard input: 16 MiB each at most */
+			 * BYTES… and LEFT_OUT, TOTAL */
 	OP_LIST = 2,	/* PATH, OFFSET, COUNT → ENTRY…, TOTAL; directories
 			 * first, then by name */
 	OP_READ = 3,	/* PATH, MAX_BYTES, CUT → FILE, BYTES…, TOTAL */
@@ -297,8 +301,8 @@ enum run_reason {
 
 /* Why an operation on the workspace failed (TAG_CODE of a REASON_ERROR). */
 enum cell_error {
-	ERROR_NOT_INSIDE = 1,	/* absolute, "..", a link on the way, NUL, a
-				 * name over 255 bytes, path over 1,024 */
+	ERROR_NOT_INSIDE = 1,	/* absolute, "..", a link on the way, NUL, over
+				 * LIMIT_NAME or LIMIT_PATH */
 	ERROR_NOT_FOUND = 2,
 	ERROR_IS_DIRECTORY = 3,
 	ERROR_NOT_DIRECTORY = 4,

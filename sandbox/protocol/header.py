@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Make from C headers what else has to know them.
 
-    header.py protocol.py >FILE         the numbers of frame.h, for a cell
+    header.py protocol.py >FILE         the numbers of frame_limits.h and frame.h,
+                                        for a cell
     header.py shared.py >FILE           those of shared.h, and its structs
     header.py frame_tables.h >FILE      which kinds and tags there are, and of
                                         which type, for frame.c
@@ -135,9 +136,10 @@ def tables(text):
 
 
 FRAME = "sandbox/protocol/frame.h"
+LIMITS = "sandbox/protocol/frame_limits.h"
 SHARED = "sandbox/cell/supervisor/shared.h"
-HEADERS = (FRAME, SHARED)
-MADE = {"protocol.py": (module_of_constants, FRAME),
+HEADERS = (LIMITS, FRAME, SHARED)
+MADE = {"protocol.py": (module_of_constants, LIMITS, FRAME),
         "shared.py": (module_of_structs, SHARED),
         "frame_tables.h": (tables, FRAME)}
 

@@ -1,5 +1,6 @@
 #include "lease.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,20 +16,10 @@
 #define ANSWER_MAX 4096
 #define LOST_MS 2000 /* for the broker to see what we have seen */
 
-/* The refusals of the protocol are our outcomes, number by number. */
-_Static_assert((int)LEASE_REFUSED_INPUT == (int)REFUSAL_INPUT, "refusals");
-_Static_assert((int)LEASE_REFUSED_BUSY == (int)REFUSAL_BUSY, "refusals");
-_Static_assert((int)LEASE_REFUSED_FULL == (int)REFUSAL_FULL, "refusals");
-_Static_assert((int)LEASE_REFUSED_ENGINE == (int)REFUSAL_ENGINE, "refusals");
-_Static_assert((int)LEASE_REFUSED_IMAGE == (int)REFUSAL_IMAGE, "refusals");
-_Static_assert((int)LEASE_REFUSED_NO_WORKSPACE == (int)REFUSAL_NO_WORKSPACE,
-    "refusals");
-_Static_assert((int)LEASE_REFUSED_DISK == (int)REFUSAL_DISK, "refusals");
-_Static_assert((int)LEASE_REFUSED_START == (int)REFUSAL_START, "refusals");
-_Static_assert((int)LEASE_REFUSED_INTERPRETER == (int)REFUSAL_INTERPRETER,
-    "refusals");
-_Static_assert((int)LEASE_REFUSED_SANDBOXES == (int)REFUSAL_SANDBOXES,
-    "refusals");
+/* A broker that restarts is back within a second or two; so is a cell that
+ * another client has died over. */
+#define AGAIN_MS 5000
+#define AGAIN_PAUSE_MS 100
 
 /* One question to the broker and what came back. */
 struct ask {
@@ -47,13 +38,13 @@ ask_release(struct ask *ask)
 }
 
 /* The wait is over, or the broker is gone: which of the two? */
-static enum lease_outcome
+static enum refusal
 ask_failed(const struct err *err)
 {
-	return err->code == ERR_TIMEOUT ? LEASE_TIMED_OUT : LEASE_UNREACHABLE;
+	return err->code == ERR_TIMEOUT ? REFUSAL_TIME : REFUSAL_UNREACHABLE;
 }
 
-static enum lease_outcome
+static enum refusal
 ask_refused(const struct ask *ask, struct err *err)
 {
 	char text[200] = "";
@@ -62,16 +53,16 @@ ask_refused(const struct ask *ask, struct err *err)
 	if (!frame_get_int(&ask->view, TAG_CODE, &code) ||
 	    code < REFUSAL_INPUT || code > REFUSAL_SANDBOXES) {
 		(void)err_set(err, ERR_PROTOCOL, "a refusal without a reason");
-		return LEASE_UNREACHABLE;
+		return REFUSAL_UNREACHABLE;
 	}
 	(void)frame_get_text(&ask->view, TAG_TEXT, text, sizeof(text));
 	(void)err_set(err, code == REFUSAL_INPUT ? ERR_INPUT : ERR_UNAVAILABLE,
 	    "the broker refused: %s", text);
-	return (enum lease_outcome)code;
+	return (enum refusal)code;
 }
 
 /* Send the question and take the answer, which must be of the wanted kind. */
-static enum lease_outcome
+static enum refusal
 ask_broker(struct ask *ask, const char *path, const struct frame *question,
     enum frame_kind wanted, int wait_ms, struct err *err)
 {
@@ -86,7 +77,7 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 	if (!fd_wait_unless(ask->sock, ask->unless,
 		clock_poll_timeout(deadline))) {
 		(void)err_set(err, ERR_TIMEOUT, "nobody waits for it");
-		return LEASE_TIMED_OUT;
+		return REFUSAL_TIME;
 	}
 	len = fd_receive_packet(ask->sock, ask->packet, sizeof(ask->packet),
 	    &ask->attached, NULL, clock_poll_timeout(deadline), err);
@@ -94,24 +85,24 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 		return ask_failed(err);
 	if (len == 0) {
 		(void)err_set(err, ERR_UNAVAILABLE, "the broker hung up");
-		return LEASE_UNREACHABLE;
+		return REFUSAL_UNREACHABLE;
 	}
 	if (!frame_parse(&ask->view, ask->packet, (size_t)len) ||
 	    (ask->view.kind != wanted && ask->view.kind != FRAME_REFUSED)) {
 		(void)err_set(err, ERR_PROTOCOL, "the broker speaks nonsense");
-		return LEASE_UNREACHABLE;
+		return REFUSAL_UNREACHABLE;
 	}
-	return ask->view.kind == wanted ? LEASE_GRANTED : ask_refused(ask, err);
+	return ask->view.kind == wanted ? REFUSAL_NONE : ask_refused(ask, err);
 }
 
-enum lease_outcome
+enum refusal
 lease_open(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, struct err *err)
 {
 	struct ask ask = {
 		.sock = -1, .attached = -1, .unless = request->unless
 	};
-	enum lease_outcome outcome;
+	enum refusal outcome;
 	struct frame question;
 	int64_t cold = 0;
 	int64_t access = ACCESS_WRITE;
@@ -129,11 +120,11 @@ lease_open(struct lease *lease, const char *socket_path,
 		frame_add_int(&question, TAG_ACCESS, request->access);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
-	if (outcome == LEASE_GRANTED && ask.attached < 0) {
+	if (outcome == REFUSAL_NONE && ask.attached < 0) {
 		(void)err_set(err, ERR_PROTOCOL, "a lease without a cell");
-		outcome = LEASE_UNREACHABLE;
+		outcome = REFUSAL_UNREACHABLE;
 	}
-	if (outcome == LEASE_GRANTED) {
+	if (outcome == REFUSAL_NONE) {
 		lease->broker_fd = steal_fd(&ask.sock);
 		lease->cell_fd = steal_fd(&ask.attached);
 		(void)frame_get_int(&ask.view, TAG_COLD, &cold);
@@ -145,6 +136,37 @@ lease_open(struct lease *lease, const char *socket_path,
 	}
 	ask_release(&ask);
 	return outcome;
+}
+
+enum refusal
+lease_open_again(struct lease *lease, const char *socket_path,
+    const struct lease_request *request, int wait_ms, int64_t until_ms,
+    struct err *err)
+{
+	int64_t again_until_ms = clock_monotonic_ms() + AGAIN_MS;
+
+	for (;;) {
+		int64_t began_ms = clock_monotonic_ms();
+		int left_ms = clock_poll_timeout(until_ms);
+		enum refusal refusal = lease_open(lease, socket_path, request,
+		    left_ms < wait_ms ? left_ms : wait_ms, err);
+		int64_t now_ms = clock_monotonic_ms();
+		struct pollfd gone = { .fd = -1 };
+
+		if (refusal != REFUSAL_UNREACHABLE && refusal != REFUSAL_BUSY)
+			return refusal;
+		/* A broker that is ending has let us wait, and then go. */
+		if (refusal == REFUSAL_UNREACHABLE &&
+		    now_ms > began_ms + AGAIN_PAUSE_MS)
+			again_until_ms = now_ms + AGAIN_MS;
+		if (now_ms + AGAIN_PAUSE_MS > again_until_ms ||
+		    now_ms + AGAIN_PAUSE_MS > until_ms)
+			return refusal;
+		if (request->unless != NULL)
+			gone = *request->unless;
+		if (poll(&gone, 1, AGAIN_PAUSE_MS) > 0)
+			return refusal;
+	}
 }
 
 void
@@ -173,19 +195,19 @@ lease_is_out_of_memory(int broker_fd)
 }
 
 /* A question that is answered by a bare GRANTED. */
-static enum lease_outcome
+static enum refusal
 lease_command(const char *socket_path, const struct frame *question,
     int wait_ms, struct err *err)
 {
 	struct ask ask = { .sock = -1, .attached = -1 };
-	enum lease_outcome outcome = ask_broker(&ask, socket_path, question,
+	enum refusal outcome = ask_broker(&ask, socket_path, question,
 	    FRAME_GRANTED, wait_ms, err);
 
 	ask_release(&ask);
 	return outcome;
 }
 
-enum lease_outcome
+enum refusal
 lease_create_workspace(const char *socket_path, const char *sandbox,
     int64_t quota_bytes, int64_t quota_files, int wait_ms, struct err *err)
 {
@@ -198,7 +220,7 @@ lease_create_workspace(const char *socket_path, const char *sandbox,
 	return lease_command(socket_path, &question, wait_ms, err);
 }
 
-enum lease_outcome
+enum refusal
 lease_remove_workspace(const char *socket_path, const char *sandbox,
     int wait_ms, struct err *err)
 {
@@ -209,12 +231,12 @@ lease_remove_workspace(const char *socket_path, const char *sandbox,
 	return lease_command(socket_path, &question, wait_ms, err);
 }
 
-enum lease_outcome
+enum refusal
 lease_reserve(int *fd, const char *socket_path, int64_t bytes, int wait_ms,
     struct err *err)
 {
 	struct ask ask = { .sock = -1, .attached = -1 };
-	enum lease_outcome outcome;
+	enum refusal outcome;
 	struct frame question;
 
 	*fd = -1;
@@ -222,7 +244,7 @@ lease_reserve(int *fd, const char *socket_path, int64_t bytes, int wait_ms,
 	frame_add_int(&question, TAG_SIZE, bytes);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
-	if (outcome == LEASE_GRANTED)
+	if (outcome == REFUSAL_NONE)
 		*fd = steal_fd(&ask.sock);
 	ask_release(&ask);
 	return outcome;
@@ -268,19 +290,19 @@ status_read(struct lease_status *status, const struct frame_view *view)
 	    sizeof(status->isolation_reason));
 }
 
-enum lease_outcome
+enum refusal
 lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
     struct err *err)
 {
 	struct ask ask = { .sock = -1, .attached = -1 };
-	enum lease_outcome outcome;
+	enum refusal outcome;
 	struct frame question;
 
 	*status = (struct lease_status){ 0 };
 	frame_start(&question, FRAME_STATUS);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_STATUS_IS,
 	    wait_ms, err);
-	if (outcome == LEASE_GRANTED)
+	if (outcome == REFUSAL_NONE)
 		status_read(status, &ask.view);
 	ask_release(&ask);
 	return outcome;

@@ -39,33 +39,20 @@ struct lease_request {
 	const struct pollfd *unless;
 };
 
-/* Why there is no lease: an expected outcome, not an error of ours.  The values
- * are those of enum refusal in frame.h; LEASE_UNREACHABLE: the broker itself
- * does not answer (it is restarting): trying again later makes sense. */
-enum lease_outcome {
-	LEASE_GRANTED = 0,
-	LEASE_REFUSED_INPUT = 1,
-	LEASE_REFUSED_BUSY = 2,
-	LEASE_REFUSED_FULL = 3,
-	LEASE_REFUSED_ENGINE = 4,
-	LEASE_REFUSED_IMAGE = 5,
-	LEASE_REFUSED_NO_WORKSPACE = 6,
-	LEASE_REFUSED_DISK = 7,
-	LEASE_REFUSED_START = 8,
-	LEASE_REFUSED_INTERPRETER = 9,
-	LEASE_REFUSED_SANDBOXES = 10,
-	LEASE_UNREACHABLE = 11,
-	LEASE_TIMED_OUT = 12, /* no answer within wait_ms, or `unless` */
-};
-
 /*
  * Ask the broker at socket_path and wait at most wait_ms for the answer (the
  * request waits in the broker's queue; hanging up takes it out of it).  On any
- * outcome but LEASE_GRANTED err says more, for the log, and lease is
+ * refusal but REFUSAL_NONE err says more, for the log, and lease is
  * LEASE_NONE.
  */
-enum lease_outcome lease_open(struct lease *lease, const char *socket_path,
+enum refusal lease_open(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, struct err *err);
+/* The same, and ask again for a few seconds where that helps: the broker is
+ * restarting, or another cell of the sandbox is just ending.  Each answer is
+ * waited for at most wait_ms, all of them until the monotonic time until_ms. */
+enum refusal lease_open_again(struct lease *lease, const char *socket_path,
+    const struct lease_request *request, int wait_ms, int64_t until_ms,
+    struct err *err);
 /* Close both ends; safe on LEASE_NONE and twice. */
 void lease_close(struct lease *lease);
 
@@ -75,17 +62,17 @@ bool lease_is_out_of_memory(int broker_fd);
 
 /* Make or remove a sandbox's workspace.  Both are idempotent.  Removal ends its
  * cells first. */
-enum lease_outcome lease_create_workspace(const char *socket_path,
+enum refusal lease_create_workspace(const char *socket_path,
     const char *sandbox, int64_t quota_bytes, int64_t quota_files, int wait_ms,
     struct err *err);
-enum lease_outcome lease_remove_workspace(const char *socket_path,
+enum refusal lease_remove_workspace(const char *socket_path,
     const char *sandbox, int wait_ms, struct err *err);
 
 /* Have the broker keep bytes of the disk for files of the APIs: what is written
  * then finds room.  It lasts until *fd is closed; a broker that goes away ends
  * it, which fd tells by its end of file. */
-enum lease_outcome lease_reserve(int *fd, const char *socket_path,
-    int64_t bytes, int wait_ms, struct err *err);
+enum refusal lease_reserve(int *fd, const char *socket_path, int64_t bytes,
+    int wait_ms, struct err *err);
 
 struct lease_status {
 	bool engine;	       /* the Docker engine answers */
@@ -108,7 +95,7 @@ struct lease_status {
 				       is */
 };
 
-enum lease_outcome lease_status(const char *socket_path,
-    struct lease_status *status, int wait_ms, struct err *err);
+enum refusal lease_status(const char *socket_path, struct lease_status *status,
+    int wait_ms, struct err *err);
 
 #endif

@@ -4,30 +4,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../protocol/cell.h"
+#include "../protocol/conversation.h"
 #include "../protocol/lease.h"
 #include "render/outcome.h"
 
 struct task;
 
 /*
- * Drive a leased cell through requests.  The cell keeps the limits; here they
- * are kept once more from outside: a request that is not over a few seconds
- * after its limit loses its lease, and with it its cell.
+ * Drive a leased cell through a job's requests.
  */
-
-/* Who takes the events of a request; both may be NULL. */
-struct run_sink {
-	void (*event)(void *arg, const struct cell_event *event);
-	void (*tick)(void *arg); /* every tick_ms while it goes on */
-	int64_t tick_ms;
-	void *arg;
-};
 
 struct run {
 	struct task *task;
 	struct lease lease;
-	struct cell *cell;  /* heap */
 	char cell_name[64]; /* for logs, also after the lease is closed */
 	struct run_outcome outcome;
 };
@@ -43,7 +32,7 @@ bool run_start(struct task *task);
 /* Start the job if it is not started, send the request, take its events to the
  * end.  True: there is a result, whatever it says. */
 bool run_request(struct run *run, const struct cell_request *request,
-    int64_t wall_ms, const struct run_sink *sink);
+    int64_t wall_ms, const struct cell_sink *sink);
 void run_close(struct run *run);
 
 #endif

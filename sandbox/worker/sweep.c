@@ -104,7 +104,7 @@ remove_expired(struct worker *worker)
 		return false;
 	}
 	if (lease_remove_workspace(worker->lease_socket, sandbox.id,
-		REMOVE_WAIT_MS, &err) != LEASE_GRANTED) {
+		REMOVE_WAIT_MS, &err) != REFUSAL_NONE) {
 		/* the row is not given again for a minute */
 		log_warn("not removed yet: %s sandbox=%s", err.text,
 		    sandbox.id);

@@ -8,6 +8,7 @@
 #include "fcgi/contract/eval_output.h"
 #include "fcgi/contract/stage.h"
 #include "sandbox/base/utf8.h"
+#include "sandbox/protocol/frame_limits.h"
 
 static void
 check_run(const struct eval_request *req)
@@ -22,7 +23,7 @@ check_run(const struct eval_request *req)
 		const char *path = req->files[i].path;
 
 		fuzz_holds(path[0] != '\0' && path[0] != '/', "a path");
-		fuzz_holds(strlen(path) <= STAGE_PATH_MAX, "a short path");
+		fuzz_holds(strlen(path) <= LIMIT_PATH, "a short path");
 		fuzz_holds(strncmp(path, "../", 3) != 0 &&
 			strstr(path, "/../") == NULL && strcmp(path, "..") != 0,
 		    "inside");

@@ -35,7 +35,7 @@ check_head(void)
 {
 	const struct supervisor_plan *plan = &fast.plan;
 
-	fuzz_holds(plan->wall_ms > 0 && plan->wall_ms <= SUPERVISOR_WALL_MAX_MS,
+	fuzz_holds(plan->wall_ms > 0 && plan->wall_ms <= LIMIT_WALL_MS,
 	    "there is an end");
 	fuzz_holds(plan->folder < SUPERVISOR_FOLDER_COUNT && plan->drains <= 1,
 	    "a folder and a mode of ours");

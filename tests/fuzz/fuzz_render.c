@@ -120,7 +120,7 @@ render(struct message *m, struct collect *c, struct input *in)
 	unsigned which = take_byte(in) % 4;
 	struct run_outcome outcome = {
 		.end = (enum run_end)(take_byte(in) % 7),
-		.refusal = (enum lease_outcome)(take_byte(in) % 11),
+		.refusal = (enum refusal)(take_byte(in) % 11),
 		.result = {
 			.reason = (enum run_reason)(take_byte(in) % 6 + 1),
 			.signal = (int)take_byte(in) % 65,

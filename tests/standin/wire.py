@@ -10,8 +10,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 sys.path.append(os.path.join(ROOT, "sandbox", "protocol"))
 import header           # noqa: E402  (needs the path above)
 
-with open(os.path.join(ROOT, header.FRAME)) as _file:
-    _text = _file.read()
+_text = "".join(header.read(os.path.join(ROOT, path))
+                for path in (header.LIMITS, header.FRAME))
 N = header.constants(_text)
 _enumerators = header.enumerators(_text)
 KINDS = {number: name[6:] for name, number in _enumerators.items()

@@ -116,7 +116,7 @@ test_answer(void)
 	    "\"left_out\": [{\"path\": \"big\", \"size\": 1073741824, "
 	    "\"why\": \"size\"}], \"more_left_out\": false}",
 	    "null, with the extras");
-	for (int i = 1; i < EVAL_FILES_LEFT_OUT_MAX; i++)
+	for (int i = 1; i < LIMIT_LEFT_OUT_TAKEN; i++)
 		eval_files_leave_out(&files, "x", 1, "size");
 	ok(!files.more, "no more was left out than is listed");
 	eval_files_leave_out(&files, "x", 1, "size");

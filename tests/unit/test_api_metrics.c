@@ -156,9 +156,9 @@ main(void)
 	metrics_failed(&m, 1, METRICS_LOST);
 	metrics_failed(&m, 0, METRICS_GONE);
 	metrics_failed(&m, 9, METRICS_GONE);
-	metrics_lease(&m, LEASE_GRANTED);
-	metrics_lease(&m, LEASE_TIMED_OUT);
-	metrics_lease(&m, (enum lease_outcome)99);
+	metrics_lease(&m, REFUSAL_NONE);
+	metrics_lease(&m, REFUSAL_TIME);
+	metrics_lease(&m, (enum refusal)99);
 	metrics_queued(&m, 1500);
 	metrics_request(&m, 1, 0, 1, 0, 0);
 	metrics_change(&m, METRICS_RUNNING, 2);

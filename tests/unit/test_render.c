@@ -298,25 +298,22 @@ static void
 test_refusals(void)
 {
 	static const struct {
-		enum lease_outcome refusal;
+		enum refusal refusal;
 		const char *text;
 		const char *word;
 	} rows[] = {
-		{ LEASE_REFUSED_INPUT, "Sandbox error", "refused input" },
-		{ LEASE_REFUSED_BUSY, "busy", "refused busy" },
-		{ LEASE_REFUSED_FULL, "Too much", "refused full" },
-		{ LEASE_REFUSED_ENGINE, "Docker does not answer",
-		    "refused engine" },
-		{ LEASE_REFUSED_IMAGE, "image", "refused image" },
-		{ LEASE_REFUSED_NO_WORKSPACE, "`/il create`",
+		{ REFUSAL_INPUT, "Sandbox error", "refused input" },
+		{ REFUSAL_BUSY, "busy", "refused busy" },
+		{ REFUSAL_FULL, "Too much", "refused full" },
+		{ REFUSAL_ENGINE, "Docker does not answer", "refused engine" },
+		{ REFUSAL_IMAGE, "image", "refused image" },
+		{ REFUSAL_NO_WORKSPACE, "`/il create`",
 		    "refused no workspace" },
-		{ LEASE_REFUSED_DISK, "disk", "refused disk" },
-		{ LEASE_REFUSED_SANDBOXES, "as many sandboxes",
-		    "refused sandboxes" },
-		{ LEASE_REFUSED_START, "could not be started",
-		    "refused start" },
-		{ LEASE_UNREACHABLE, "restarted", "refused unreachable" },
-		{ LEASE_TIMED_OUT, "Too much", "refused timed out" },
+		{ REFUSAL_DISK, "disk", "refused disk" },
+		{ REFUSAL_SANDBOXES, "as many sandboxes", "refused sandboxes" },
+		{ REFUSAL_START, "could not be started", "refused start" },
+		{ REFUSAL_UNREACHABLE, "restarted", "refused unreachable" },
+		{ REFUSAL_TIME, "Too much", "refused timed out" },
 	};
 	char word[48];
 

@@ -126,8 +126,8 @@ test_other_numbers(void)
 	ok(!read_with(TAG_PLAIN, 0), "not `python ARGS`");
 	ok(!read_with(TAG_WALL_MS, 0), "no time");
 	ok(!read_with(TAG_WALL_MS, -1), "less than no time");
-	ok(read_with(TAG_WALL_MS, SUPERVISOR_WALL_MAX_MS), "a day");
-	ok(!read_with(TAG_WALL_MS, SUPERVISOR_WALL_MAX_MS + 1),
+	ok(read_with(TAG_WALL_MS, LIMIT_WALL_MS), "a day");
+	ok(!read_with(TAG_WALL_MS, LIMIT_WALL_MS + 1),
 	    "more than a day");
 	for (size_t i = 0; i < sizeof(signless) / sizeof(signless[0]); i++) {
 		ok(!read_with(signless[i], -1), "-1 of something");

@@ -8,15 +8,15 @@ that the run started in, at any depth, without names that begin with a dot
 import os
 import time
 
-from files import PATH_MAX, READ, join, send_file, walk
+from files import READ, join, send_file, walk
 from frames import (FRAME_LEFT_OUT, LEFT_OUT_COUNT, LEFT_OUT_SIZE,
-                    LEFT_OUT_TOTAL, LEFT_OUT_UNREADABLE, TAG_COLLECT_BYTES,
+                    LEFT_OUT_TOTAL, LEFT_OUT_UNREADABLE, LIMIT_LEFT_OUT,
+                    LIMIT_PATH, TAG_COLLECT_BYTES,
                     TAG_COLLECT_FILES, TAG_COLLECT_TOTAL, TAG_PATH, TAG_SIZE,
                     TAG_TOTAL, TAG_WHY, Failure, frame)
 
 SCAN_MAX = 10000        # entries that one look takes in
 DEPTH_MAX = 32
-LEFT_OUT_MAX = 100      # files that are left out by name
 
 
 class Collector:
@@ -49,7 +49,7 @@ class Collector:
         left_out = 0
         for path, size in changed:
             why = self.send_one(lease, path, size)
-            if why and left_out < LEFT_OUT_MAX:
+            if why and left_out < LIMIT_LEFT_OUT:
                 left_out += 1
                 lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, path),
                                  (TAG_SIZE, size), (TAG_WHY, why)))
@@ -102,7 +102,7 @@ class Collector:
                         self.cut = True
                         return
                     path = names + [item.name]
-                    if item.name.startswith(".") or len(join(path)) > PATH_MAX:
+                    if item.name.startswith(".") or len(join(path)) > LIMIT_PATH:
                         continue
                     if is_folder(item) and len(path) < DEPTH_MAX:
                         folders.append(path)

@@ -20,7 +20,7 @@ from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     ERROR_NOT_EMPTY, ERROR_NOT_FOUND, ERROR_NOT_INSIDE,
                     ERROR_NOT_REGULAR, ERROR_NO_SPACE, ERROR_PERMISSION,
                     ERROR_READ_ONLY, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES, FRAME_CHUNK,
-                    FRAME_ENTRY, FRAME_FILE, PART_CONTENT, TAG_COUNT, TAG_CUT,
+                    FRAME_ENTRY, FRAME_FILE, LIMIT_NAME, LIMIT_PATH, PART_CONTENT, TAG_COUNT, TAG_CUT,
                     TAG_DATA, TAG_DISK_FULL, TAG_KIND, TAG_MAX_BYTES, TAG_MTIME, TAG_NAME,
                     TAG_OFFSET, TAG_PART, TAG_PATH, TAG_RECURSIVE, TAG_SIZE,
                     TAG_TOTAL, TAG_USED_BYTES, TAG_USED_FILES, Failure,
@@ -31,8 +31,6 @@ PACKAGES = ".site-packages"
 # inodes of ext4's own, the mount point, the blocks of that and of the root.
 OWN_FILES = 11
 OWN_BLOCKS = 2
-NAME_MAX = 255
-PATH_MAX = 1024
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -63,10 +61,10 @@ def failure(error):
 
 def split(path):
     """The components of a path of a client; Failure if it is not inside."""
-    if path.startswith(b"/") or b"\0" in path or len(path) > PATH_MAX:
+    if path.startswith(b"/") or b"\0" in path or len(path) > LIMIT_PATH:
         raise Failure(ERROR_NOT_INSIDE, "absolute, too long or with a NUL")
     names = [name for name in path.split(b"/") if name not in (b"", b".")]
-    if any(name == b".." or len(name) > NAME_MAX for name in names):
+    if any(name == b".." or len(name) > LIMIT_NAME for name in names):
         raise Failure(ERROR_NOT_INSIDE, "a component leads out")
     return [os.fsdecode(name) for name in names]
 

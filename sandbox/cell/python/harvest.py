@@ -17,14 +17,12 @@ from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
                     COLLECT_NO_DOT, COLLECT_NO_UNDERSCORE, FRAME_LEFT_OUT,
                     LEFT_OUT_COUNT, LEFT_OUT_PATH, LEFT_OUT_SIZE,
                     LEFT_OUT_TIME, LEFT_OUT_TOTAL, LEFT_OUT_UNREADABLE,
-                    TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
+                    LIMIT_LEFT_OUT, LIMIT_PATH, TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL,
                     TAG_CUT, TAG_MODE, TAG_MTIME, TAG_PATH, TAG_SIZE,
                     TAG_TOTAL, TAG_WHY, frame)
 
-PATH_MAX = 1024
 DEPTH_MAX = 64
-LEFT_OUT_MAX = 100      # files that are left out by name
 PIECE = 1 << 16
 DEFAULT_MS = 5000
 
@@ -97,9 +95,9 @@ class Harvest:
     def leave_out(self, lease, path, size, why):
         """What has no room in a frame is told by the folder above it."""
         self.left_out += 1
-        while len(path) > PATH_MAX:
+        while len(path) > LIMIT_PATH:
             path = path[:path.rindex(b"/")]
-        if self.left_out <= LEFT_OUT_MAX:
+        if self.left_out <= LIMIT_LEFT_OUT:
             lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, path),
                              (TAG_SIZE, size), (TAG_WHY, why)))
         else:
@@ -147,7 +145,7 @@ class Harvest:
             os.close(fd)
 
     def go_down(self, lease, folders, path):
-        if len(path) > DEPTH_MAX or len(join(path)) > PATH_MAX:
+        if len(path) > DEPTH_MAX or len(join(path)) > LIMIT_PATH:
             self.leave_out(lease, join(path), 0, LEFT_OUT_PATH)
         else:
             folders.append(path)
@@ -213,7 +211,7 @@ class Harvest:
 
     def send_one(self, lease, path, size):
         """Send a file, or say why not (LEFT_OUT_*)."""
-        if len(path) > PATH_MAX:
+        if len(path) > LIMIT_PATH:
             return LEFT_OUT_PATH
         if size > self.bytes:
             return LEFT_OUT_SIZE

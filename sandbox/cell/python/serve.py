@@ -14,7 +14,7 @@ from files import (DIRECTORY, Writer, disk, empty, failure, list_directory,
                    walk)
 from frames import (ACCESS_TIDY, ERROR_FAILED, ERROR_NOT_EMPTY, ERROR_REQUEST,
                     ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO, FRAME_INPUT, FRAME_REQUEST,
-                    FRAME_RESULT, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
+                    FRAME_RESULT, LIMIT_NAME, LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
                     OP_STAT, OP_WRITE, PART_ARGS, PART_CONTENT, PART_SOURCE,
                     PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA,
                     TAG_COLLECT_FILES, TAG_CWD, TAG_DATA, TAG_ECHO,
@@ -25,8 +25,6 @@ from frames import (ACCESS_TIDY, ERROR_FAILED, ERROR_NOT_EMPTY, ERROR_REQUEST,
 from link import Control, Gone, connect
 from run import CODE, WORKSPACE, Run, protect, trim
 
-PART_MAX = 16 << 20     # bytes of source, and of standard input
-WALL_MAX_MS = 86400000
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 REHEARSAL = frame(
     FRAME_REQUEST, (TAG_OP, OP_RUN), (TAG_WALL_MS, 1), (TAG_OUTPUT_MAX, 1),
@@ -196,7 +194,7 @@ class Cell:
         part = piece.number(TAG_PART)
         data = piece.data(TAG_DATA, b"")
         if part in parts:
-            if len(parts[part]) + len(data) > PART_MAX:
+            if len(parts[part]) + len(data) > LIMIT_PART:
                 raise Failure(ERROR_TOO_LARGE, "source or standard input")
             parts[part] += data
         elif part == PART_CONTENT and writer is not None:
@@ -377,7 +375,7 @@ def limits_of(head):
     """(wall clock in ms, bytes of output); Failure without a time limit."""
     wall = head.number(TAG_WALL_MS)
     output = head.number(TAG_OUTPUT_MAX)
-    if not 0 < wall <= WALL_MAX_MS or output < 0:
+    if not 0 < wall <= LIMIT_WALL_MS or output < 0:
         raise Failure(ERROR_REQUEST, "limits")
     return wall, output
 
@@ -385,7 +383,7 @@ def limits_of(head):
 def source_name(head):
     """What the client calls inline source, as a plain file name."""
     name = head.data(TAG_NAME, b"").rpartition(b"/")[2]
-    if name in (b"", b".", b"..") or b"\0" in name or len(name) > 255:
+    if name in (b"", b".", b"..") or b"\0" in name or len(name) > LIMIT_NAME:
         name = b"main.py"
     return os.fsdecode(name)
 
@@ -394,6 +392,6 @@ def read_source(root, names):
     """The source in a file of the workspace."""
     fd, status = open_file(root, names)
     with open(fd, "rb") as file:
-        if status.st_size > PART_MAX:
+        if status.st_size > LIMIT_PART:
             raise Failure(ERROR_TOO_LARGE, "source", status.st_size)
-        return file.read(PART_MAX)
+        return file.read(LIMIT_PART)

@@ -94,7 +94,7 @@ are_usual(const struct fast_path *fast)
 	for (int i = 0; i < FAST_LIMITS; i++)
 		all |= fast->limits[i];
 	return all <= INT64_MAX && plan->wall_ms > 0 &&
-	    plan->wall_ms <= SUPERVISOR_WALL_MAX_MS &&
+	    plan->wall_ms <= LIMIT_WALL_MS &&
 	    plan->folder < SUPERVISOR_FOLDER_COUNT && fast->text->env_len > 0;
 }
 

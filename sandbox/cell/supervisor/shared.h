@@ -43,7 +43,6 @@ struct supervisor_plan {
 
 #define SUPERVISOR_FOLDERS "/home", "/workspace"
 #define SUPERVISOR_FOLDER_COUNT 2
-#define SUPERVISOR_WALL_MAX_MS 86400000
 #define SUPERVISOR_PACKETS 4 /* of a usual request, with GO */
 #define SUPERVISOR_WORDS_MAX 65536
 #define SUPERVISOR_RESULT_MAX 256

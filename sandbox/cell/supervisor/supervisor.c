@@ -186,8 +186,8 @@ static bool
 is_plan(const struct supervisor_plan *plan, size_t len)
 {
 	return len == sizeof(*plan) && plan->folder < SUPERVISOR_FOLDER_COUNT &&
-	    plan->wall_ms <= SUPERVISOR_WALL_MAX_MS &&
-	    plan->input <= INT64_MAX / 2 && plan->notes <= INT64_MAX / 2;
+	    plan->wall_ms <= LIMIT_WALL_MS && plan->input <= INT64_MAX / 2 &&
+	    plan->notes <= INT64_MAX / 2;
 }
 
 /* Hand the next lease to the jail, and wait for the jail's end. */

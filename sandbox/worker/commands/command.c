@@ -84,7 +84,7 @@ command_not_done(struct task *task, const struct run_outcome *outcome,
 
 bool
 command_do(struct task *task, const char *class,
-    const struct cell_request *request, const struct run_sink *sink,
+    const struct cell_request *request, const struct cell_sink *sink,
     struct run_outcome *outcome)
 {
 	enum access access = request->op == OP_WRITE ? ACCESS_WRITE :

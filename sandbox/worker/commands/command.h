@@ -31,7 +31,7 @@ void command_not_done(struct task *task, const struct run_outcome *outcome,
 /* One request about request->path, to a cell of the class.  False: it did not
  * succeed and the message says why, or the job was taken away. */
 bool command_do(struct task *task, const char *class,
-    const struct cell_request *request, const struct run_sink *sink,
+    const struct cell_request *request, const struct cell_sink *sink,
     struct run_outcome *outcome);
 /* What renderers must know of this job. */
 struct render_env command_env(const struct task *task);

@@ -19,7 +19,7 @@ take_back(struct task *task)
 
 	if (sandbox_remove(task->worker->db, task->sandbox.id, &err) < 0 ||
 	    lease_remove_workspace(task->worker->lease_socket, task->sandbox.id,
-		REMOVE_WAIT_MS, &err) != LEASE_GRANTED ||
+		REMOVE_WAIT_MS, &err) != REFUSAL_NONE ||
 	    sandbox_gone(task->worker->db, task->sandbox.id, &err) < 0)
 		log_warn("left to the sweeper: %s sandbox=%s", err.text,
 		    task->sandbox.id);
@@ -31,7 +31,7 @@ int
 cmd_create(struct task *task, struct err *err)
 {
 	const struct config *config = task->worker->config;
-	enum lease_outcome outcome;
+	enum refusal outcome;
 	struct err why = { 0 };
 	bool created = false;
 
@@ -43,7 +43,7 @@ cmd_create(struct task *task, struct err *err)
 	outcome = lease_create_workspace(task->worker->lease_socket,
 	    task->sandbox.id, config->quota, config->files, CREATE_WAIT_MS,
 	    &why);
-	if (outcome != LEASE_GRANTED) {
+	if (outcome != REFUSAL_NONE) {
 		struct run_outcome refused = { .end = RUN_REFUSED,
 			.refusal = outcome };
 

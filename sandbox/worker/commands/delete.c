@@ -36,7 +36,7 @@ static int delete (struct task *task, struct err *err)
 	if (sandbox_remove(task->worker->db, id, err) < 0)
 		return -1;
 	removed = lease_remove_workspace(task->worker->lease_socket, id,
-		      REMOVE_WAIT_MS, &why) == LEASE_GRANTED &&
+		      REMOVE_WAIT_MS, &why) == REFUSAL_NONE &&
 	    sandbox_gone(task->worker->db, id, &why) >= 0;
 	if (!removed)
 		log_warn("left to the sweeper: %s sandbox=%s", why.text, id);

@@ -22,7 +22,7 @@ cmd_get(struct task *task, struct err *err)
 	struct cell_request request = { .op = OP_READ, .wall_ms = FILE_OP_MS };
 	char path[PATH_SIZE];
 	struct collect collect;
-	struct run_sink sink = { .event = collect_event, .arg = &collect };
+	struct cell_sink sink = { .event = collect_event, .arg = &collect };
 	struct run_outcome outcome;
 	int result = 0;
 

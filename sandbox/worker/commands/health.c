@@ -24,12 +24,12 @@ cmd_health(struct task *task, struct err *err)
 		.skew_ms = job->received_ms -
 		    ((job->interaction_id >> 22) + DISCORD_EPOCH_MS),
 	};
-	enum lease_outcome outcome = lease_status(worker->lease_socket, &status,
+	enum refusal outcome = lease_status(worker->lease_socket, &status,
 	    STATUS_WAIT_MS, err);
 
-	if (outcome != LEASE_GRANTED) {
+	if (outcome != REFUSAL_NONE) {
 		log_warn("%s job=%" PRId64, err->text, job->id);
-		health.broker_error = outcome == LEASE_TIMED_OUT ?
+		health.broker_error = outcome == REFUSAL_TIME ?
 		    "does not answer in time" :
 		    "is not running";
 	}
@@ -41,6 +41,6 @@ cmd_health(struct task *task, struct err *err)
 		counts.running--;
 	render_health(&task->message, &health);
 	command_set_outcome(task,
-	    outcome == LEASE_GRANTED ? "told" : "no broker");
+	    outcome == REFUSAL_NONE ? "told" : "no broker");
 	return 0;
 }

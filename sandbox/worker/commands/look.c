@@ -25,7 +25,7 @@ struct look {
 static bool
 request(struct look *look, const struct cell_request *request)
 {
-	struct run_sink sink = { .event = collect_event,
+	struct cell_sink sink = { .event = collect_event,
 		.arg = &look->collect };
 
 	collect_reset(&look->collect);

@@ -62,7 +62,7 @@ install(struct pip *pip, struct requirements *words)
 		.wall_ms = config->pip_timeout_ms,
 		.output_max = LOG_MAX,
 	};
-	struct run_sink sink = { .event = take_event,
+	struct cell_sink sink = { .event = take_event,
 		.tick = show_progress,
 		.tick_ms = TICK_MS,
 		.arg = pip };

@@ -86,7 +86,7 @@ look_at_target(struct put *put, struct run *run)
 		.op = OP_STAT, .path = put->path, .wall_ms = FILE_OP_MS
 	};
 	struct collect collect;
-	struct run_sink sink = { .event = collect_event, .arg = &collect };
+	struct cell_sink sink = { .event = collect_event, .arg = &collect };
 	bool good;
 
 	if (put->folder)

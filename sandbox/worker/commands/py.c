@@ -47,7 +47,7 @@ run_python(struct task *task, struct cell_request *request, const char *path)
 	const struct config *config = task->worker->config;
 	struct render_env env = command_env(task);
 	struct collect collect;
-	struct run_sink sink = { .event = collect_event, .arg = &collect };
+	struct cell_sink sink = { .event = collect_event, .arg = &collect };
 	struct run run;
 
 	request->op = OP_RUN;

@@ -128,7 +128,7 @@ cmd_write_edit(struct task *task, struct err *err)
 	};
 	char path[PATH_SIZE];
 	struct collect collect;
-	struct run_sink sink = { .event = collect_event, .arg = &collect };
+	struct cell_sink sink = { .event = collect_event, .arg = &collect };
 	struct run run;
 	int result = 0;
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "../../protocol/frame_limits.h"
+
 #define ENDING_MOST 16 /* bytes of an ending that are kept */
 
 static bool
@@ -41,7 +43,7 @@ filename_clean(char name[FILENAME_SIZE], const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *last = slash != NULL ? slash + 1 : path;
-	char clean[1025];
+	char clean[LIMIT_PATH + 1];
 	char ending[ENDING_MOST + 1];
 	size_t n = 0;
 	const char *dot;

@@ -20,7 +20,7 @@ enum run_end {
 
 struct run_outcome {
 	enum run_end end;
-	enum lease_outcome refusal;
+	enum refusal refusal;
 	bool read_only; /* the disk had no room for what it could write */
 	struct cell_result result;
 };

@@ -26,7 +26,7 @@ add_name(char resolved[PATH_SIZE], const char *name, size_t len)
 		drop_last(resolved);
 		return PATH_OK;
 	}
-	if (len > NAME_MAX_BYTES || used + (used > 0) + len > PATH_MAX_BYTES)
+	if (len > LIMIT_NAME || used + (used > 0) + len > LIMIT_PATH)
 		return PATH_TOO_LONG;
 	if (used > 0)
 		resolved[used++] = '/';

@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 
+#include "../../protocol/frame_limits.h"
+
 struct buf;
 
 /*
@@ -10,14 +12,12 @@ struct buf;
  * This is for their sake and for clear messages; what holds is the cell, which
  * walks every path again and follows nothing.
  */
-#define PATH_MAX_BYTES 1024
-#define NAME_MAX_BYTES 255
-#define PATH_SIZE (PATH_MAX_BYTES + 1)
+#define PATH_SIZE (LIMIT_PATH + 1)
 
 enum path_result {
 	PATH_OK,
 	PATH_OUTSIDE,  /* absolute, or above the top */
-	PATH_TOO_LONG, /* over 1,024 bytes, or a name over 255 */
+	PATH_TOO_LONG, /* over LIMIT_PATH, or a name over LIMIT_NAME */
 };
 
 /*

@@ -45,7 +45,7 @@ void render_pip(struct message *message, const struct run_outcome *outcome,
 /* A request that did not succeed; path: what it was about, "" for a run. */
 void render_not_done(struct message *message, const struct run_outcome *outcome,
     const char *path, const struct render_env *env);
-void render_refusal(struct message *message, enum lease_outcome refusal,
+void render_refusal(struct message *message, enum refusal refusal,
     int64_t reference);
 void render_error(struct message *message, int64_t reference);
 void render_lost(struct message *message, enum job_kind kind,

@@ -22,56 +22,55 @@ render_error(struct message *message, int64_t reference)
 }
 
 void
-render_refusal(struct message *message, enum lease_outcome refusal,
-    int64_t reference)
+render_refusal(struct message *message, enum refusal refusal, int64_t reference)
 {
 	const char *text = NULL;
 	bool ours = true;
 
 	switch (refusal) {
-	case LEASE_REFUSED_BUSY:
+	case REFUSAL_BUSY:
 		text = "Your sandbox is still busy with something else. Try "
 		       "again in a moment.";
 		ours = false;
 		break;
-	case LEASE_REFUSED_FULL:
-	case LEASE_TIMED_OUT:
+	case REFUSAL_FULL:
+	case REFUSAL_TIME:
 		text = "Too much is running at the moment, no sandbox became "
 		       "free. Nothing was run; try again in a minute.";
 		ours = false;
 		break;
-	case LEASE_REFUSED_ENGINE:
+	case REFUSAL_ENGINE:
 		text = "Docker does not answer at the moment, so nothing was "
 		       "run. Try again in a few minutes.";
 		break;
-	case LEASE_REFUSED_IMAGE:
+	case REFUSAL_IMAGE:
 		text = "The image that sandboxes are started from is missing, "
 		       "so nothing was run. Try again in a few minutes.";
 		break;
-	case LEASE_REFUSED_NO_WORKSPACE:
+	case REFUSAL_NO_WORKSPACE:
 		text = "The files of your sandbox are not where they should "
 		       "be. `/il create` makes it anew.";
 		break;
-	case LEASE_REFUSED_DISK:
+	case REFUSAL_DISK:
 		text = "The server's disk is nearly full, so nothing was "
 		       "written or installed. `/il look`, `/il get` and "
 		       "`/il rm` work; try again later.";
 		break;
-	case LEASE_REFUSED_SANDBOXES:
+	case REFUSAL_SANDBOXES:
 		text = "There are as many sandboxes here as there may be, so "
 		       "none was made. Try again when others have expired.";
 		break;
-	case LEASE_REFUSED_START:
+	case REFUSAL_START:
 		text = "Your sandbox could not be started, so nothing was "
 		       "run. Try again in a minute.";
 		break;
-	case LEASE_UNREACHABLE:
+	case REFUSAL_UNREACHABLE:
 		text = "The sandboxes are being restarted, so nothing was "
 		       "run. Try again in a moment.";
 		break;
-	case LEASE_GRANTED:
-	case LEASE_REFUSED_INPUT:
-	case LEASE_REFUSED_INTERPRETER:
+	case REFUSAL_NONE:
+	case REFUSAL_INPUT:
+	case REFUSAL_INTERPRETER:
 		break;
 	}
 	if (text == NULL) {
@@ -263,7 +262,7 @@ render_path(struct message *message, enum path_result result)
 		message_leadf(message,
 		    "That path is not inside your sandbox: "
 		    "a path may have %d bytes, a name %d.",
-		    PATH_MAX_BYTES, NAME_MAX_BYTES);
+		    LIMIT_PATH, LIMIT_NAME);
 	else
 		message_leadf(message,
 		    "That is not inside your sandbox. Paths "

@@ -1,0 +1,148 @@
+#include "conversation.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "../base/buf.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "lease.h"
+
+/* What the loop waits for. */
+struct wait {
+	struct conversation *c;
+	struct cell *cell;
+	const struct pollfd *stop; /* NULL: it has happened */
+	int64_t since_us;
+	int64_t deadline_ms;
+	int64_t tick_at_ms; /* INT64_MAX: never */
+	bool stopped;	    /* deadline_ms is that of stop_ms */
+};
+
+static void
+wait_init(struct wait *wait, struct conversation *c, struct cell *cell)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	*wait = (struct wait){
+		.c = c,
+		.cell = cell,
+		.stop = c->stop,
+		.since_us = clock_monotonic_us(),
+		.deadline_ms = now_ms + c->within_ms + LIMIT_OUTSIDE_MS,
+		.tick_at_ms = INT64_MAX,
+	};
+	if (c->sink != NULL && c->sink->tick != NULL)
+		wait->tick_at_ms = now_ms + c->sink->tick_ms;
+}
+
+/* What stops us has happened: it is not watched any more. */
+static void
+wait_shorten(struct wait *wait)
+{
+	int64_t stop_at_ms = clock_monotonic_ms() + wait->c->stop_ms;
+
+	wait->stop = NULL;
+	if (stop_at_ms < wait->deadline_ms) {
+		wait->deadline_ms = stop_at_ms;
+		wait->stopped = true;
+	}
+}
+
+/* True when the cell has sent something, false when the deadline has passed. */
+static bool
+wait_for_cell(struct wait *wait)
+{
+	for (;;) {
+		const struct cell_sink *sink = wait->c->sink;
+		int64_t now_ms = clock_monotonic_ms();
+		int64_t until_ms = wait->deadline_ms;
+		struct pollfd fds[2] = {
+			{ .fd = wait->cell->fd, .events = POLLIN },
+			{ .fd = -1 },
+		};
+
+		if (now_ms >= wait->deadline_ms)
+			return false;
+		if (now_ms >= wait->tick_at_ms) {
+			sink->tick(sink->arg);
+			wait->tick_at_ms = clock_monotonic_ms() + sink->tick_ms;
+		}
+		if (wait->tick_at_ms < until_ms)
+			until_ms = wait->tick_at_ms;
+		if (wait->stop != NULL)
+			fds[1] = *wait->stop;
+		if (poll(fds, 2, clock_poll_timeout(until_ms)) <= 0)
+			continue;
+		/* Once more: the cell may have no time left. */
+		if (fds[1].revents != 0)
+			wait_shorten(wait);
+		else
+			return true;
+	}
+}
+
+/* The cell is gone, with what it still had to tell.  Code can have it that the
+ * memory limit takes the cell and not the code: that is how it has ended. */
+static enum conversation_end
+end_lost(const struct wait *wait, struct cell_result *result)
+{
+	if (!wait->cell->started || wait->cell->file_left > 0 ||
+	    !lease_is_out_of_memory(wait->c->broker_fd))
+		return CONVERSATION_LOST;
+	*result = (struct cell_result){ .reason = REASON_MEMORY,
+		.signal = SIGKILL,
+		.wall_us = clock_monotonic_us() - wait->since_us,
+		.used_bytes = -1,
+		.used_files = -1 };
+	return CONVERSATION_DIED;
+}
+
+static enum conversation_end
+take_events(struct wait *wait, struct cell_result *result, struct err *err)
+{
+	struct conversation *c = wait->c;
+	struct cell_event event;
+	bool told = false;
+
+	while (!c->hang_up && wait_for_cell(wait)) {
+		if (cell_next(wait->cell, &event, clock_monotonic_ms() + 1,
+			err) != 0)
+			return end_lost(wait, result);
+		if (event.kind == CELL_QUIET)
+			continue;
+		c->heard = true;
+		if (event.kind == CELL_RESULT) {
+			*result = event.result;
+			return CONVERSATION_RESULT;
+		}
+		if (c->sink != NULL && c->sink->event != NULL)
+			c->sink->event(c->sink->arg, &event);
+		if (c->enough && !told)
+			cell_enough(wait->cell);
+		told = c->enough;
+	}
+	if (c->hang_up || wait->stopped)
+		return CONVERSATION_STOPPED;
+	(void)err_set(err, ERR_TIMEOUT, "no result in time");
+	return CONVERSATION_OVERDUE;
+}
+
+enum conversation_end
+conversation_hold(struct conversation *c, const struct cell_request *request,
+    struct cell_result *result, struct err *err)
+{
+	struct cell *cell = xmalloc(sizeof(*cell));
+	enum conversation_end end = CONVERSATION_LOST;
+	struct wait wait;
+
+	c->enough = c->hang_up = c->heard = false;
+	cell_init(cell, c->cell_fd);
+	if (cell_send(cell, request, c->send_ms, err) == 0) {
+		wait_init(&wait, c, cell);
+		end = take_events(&wait, result, err);
+	}
+	free(cell);
+	return end;
+}

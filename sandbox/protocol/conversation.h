@@ -1,0 +1,61 @@
+#ifndef CONVERSATION_H
+#define CONVERSATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cell.h"
+
+struct err;
+struct pollfd;
+
+/*
+ * One request in a leased cell, from its head to its result.  The cell keeps
+ * the request's limits; here they are kept once more from outside.  A request
+ * that is not over a few seconds after its limit gets no more time: the caller
+ * closes the lease, and with it goes the cell.
+ */
+
+/* Who takes the events of a request; both may be NULL. */
+struct cell_sink {
+	/* All but CELL_RESULT and CELL_QUIET. */
+	void (*event)(void *arg, const struct cell_event *event);
+	void (*tick)(void *arg); /* every tick_ms while it goes on */
+	int64_t tick_ms;
+	void *arg;
+};
+
+struct conversation {
+	/* set by the caller; everything is borrowed */
+	int cell_fd; /* of the lease, as broker_fd */
+	int broker_fd;
+	const struct cell_sink *sink; /* NULL: nobody wants events */
+	int send_ms;		      /* for the request to be sent in */
+	int64_t within_ms; /* from then on: its limits, all together */
+	/* NULL, or: once this happens the cell has at most stop_ms left. */
+	const struct pollfd *stop;
+	int64_t stop_ms;
+	/* set by the event function */
+	bool enough;  /* the run is to end as it does at its output limit */
+	bool hang_up; /* nobody wants the result any more */
+	/* set by conversation_hold() */
+	bool heard; /* the cell has sent something */
+};
+
+/* How it ended.  After all but CONVERSATION_RESULT the lease is of no use. */
+enum conversation_end {
+	CONVERSATION_RESULT,
+	CONVERSATION_DIED,    /* the run's memory has taken the cell with it:
+			       * there is a result, which says so */
+	CONVERSATION_LOST,    /* the cell broke off or broke the protocol */
+	CONVERSATION_OVERDUE, /* past the limits from outside */
+	CONVERSATION_STOPPED, /* by stop or hang_up */
+};
+
+/* Send the request and take its events to the end.  err is filled, for the log,
+ * in the case of _DIED, _LOST and _OVERDUE, and otherwise untouched. */
+enum conversation_end conversation_hold(struct conversation *c,
+    const struct cell_request *request, struct cell_result *result,
+    struct err *err);
+
+#endif
