@@ -1,22 +1,26 @@
+/* SPDX-License-Identifier: MIT */
 #include "pydump.h"
 
+#include <assert.h>
 #include <inttypes.h>
-#include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "pyjson.h"
 #include "pyrepr.h"
 #include "pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/utf8.h"
 
+/* One UTF-16 code unit. */
 static void
 add_unit(struct buf *out, uint32_t unit)
 {
 	buf_addf(out, "\\u%04x", unit);
 }
 
+/* A quote, a backslash or a control character. */
 static void
 add_control(struct buf *out, char c)
 {
@@ -32,17 +36,6 @@ add_control(struct buf *out, char c)
 	}
 }
 
-static void
-add_code(struct buf *out, uint32_t code)
-{
-	if (code < 0x10000) {
-		add_unit(out, code);
-		return;
-	}
-	add_unit(out, 0xd800 + ((code - 0x10000) >> 10));
-	add_unit(out, 0xdc00 + (code & 0x3ff));
-}
-
 static bool
 is_plain(char c, enum pydump_style style)
 {
@@ -56,21 +49,26 @@ is_plain(char c, enum pydump_style style)
 static size_t
 add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 {
-	enum pyutf8_fault fault;
-	size_t step = pyutf8_step(s, len, true, &fault);
+	enum utf8_fault fault;
+	size_t step = utf8_look(s, len, true, &fault);
 	uint32_t code;
 
-	if (step == 1 && fault == PYUTF8_FINE) {
+	if (step == 1 && fault == UTF8_FINE) {
 		add_control(out, *s);
 		return 1;
 	}
-	code = fault == PYUTF8_FINE ? pyutf8_decode(s, step) : 0xfffd;
-	if (style == PYDUMP_ASCII || (code >= 0xd800 && code <= 0xdfff))
-		add_code(out, code);
-	else if (fault == PYUTF8_FINE)
-		buf_add(out, s, step);
-	else
-		buf_adds(out, "\xef\xbf\xbd");
+	code = fault == UTF8_FINE ? pyutf8_decode(s, step) : 0xfffd;
+	if (style == PYDUMP_UTF8 && (code < 0xd800 || code > 0xdfff)) {
+		if (fault == UTF8_FINE)
+			buf_add(out, s, step);
+		else
+			buf_adds(out, "\xef\xbf\xbd");
+	} else if (code < 0x10000) {
+		add_unit(out, code);
+	} else {
+		add_unit(out, 0xd800 + ((code - 0x10000) >> 10));
+		add_unit(out, 0xdc00 + (code & 0x3ff));
+	}
 	return step;
 }
 
@@ -101,64 +99,74 @@ pydump_add_string(struct buf *out, const char *s, size_t len,
 }
 
 static void
-add_array(struct buf *out, const struct pyvalue *array)
+add_string(struct buf *out, const char *s, size_t len)
 {
-	buf_addc(out, '[');
-	for (size_t i = 0; i < array->count && !out->overflow; i++) {
-		if (i > 0)
-			buf_addc(out, ',');
-		pydump_add(out, &array->u.items[i]);
-	}
-	buf_addc(out, ']');
-}
-
-static void
-add_object(struct buf *out, const struct pyvalue *object)
-{
-	buf_addc(out, '{');
-	for (size_t i = 0; i < object->count && !out->overflow; i++) {
-		const struct pymember *member = &object->u.members[i];
-
-		if (i > 0)
-			buf_addc(out, ',');
-		pydump_add_string(out, member->name, member->len, PYDUMP_UTF8);
-		buf_addc(out, ':');
-		pydump_add(out, &member->value);
-	}
-	buf_addc(out, '}');
+	pydump_add_string(out, s, len, PYDUMP_UTF8);
 }
 
 void
 pydump_add(struct buf *out, const struct pyvalue *value)
 {
-	switch (value->type) {
-	case PYVALUE_NULL:
-		buf_adds(out, "null");
-		break;
-	case PYVALUE_BOOL:
-		buf_adds(out, value->u.truth ? "true" : "false");
-		break;
-	case PYVALUE_INT:
-		buf_addf(out, "%" PRId64, value->u.integer);
-		break;
-	case PYVALUE_BIG:
-		buf_add(out, value->u.text, value->count);
-		break;
-	case PYVALUE_FLOAT:
-		if (isfinite(value->u.real))
-			pyrepr_add_float(out, value->u.real);
-		else
-			buf_adds(out, "null");
-		break;
-	case PYVALUE_STRING:
-		pydump_add_string(out, value->u.text, value->count,
-		    PYDUMP_UTF8);
-		break;
-	case PYVALUE_ARRAY:
-		add_array(out, value);
-		break;
-	case PYVALUE_OBJECT:
-		add_object(out, value);
-		break;
+	static const struct pyrepr_style style = {
+		.null = "null",
+		.truth = { "false", "true" },
+		.comma = ",",
+		.colon = ":",
+		.not_finite = "null",
+		.add_string = add_string,
+	};
+
+	pyrepr_add_as(out, value, &style);
+}
+
+/* One conversion of a form; how long it was. */
+static size_t
+add_conversion(struct buf *out, enum pydump_style style, const char *fmt,
+    bool quoted, va_list *ap)
+{
+	static const char wide[] = "%" PRId64;
+	const char *text;
+
+	if (strncmp(fmt, wide, strlen(wide)) == 0) {
+		buf_addf(out, wide, va_arg(*ap, int64_t));
+		return strlen(wide);
 	}
+	if (strncmp(fmt, "%zu", 3) == 0) {
+		buf_addf(out, "%zu", va_arg(*ap, size_t));
+		return 3;
+	}
+	if (fmt[1] == 'd') {
+		buf_addf(out, "%d", va_arg(*ap, int));
+		return 2;
+	}
+	if (fmt[1] == 'g') {
+		pyrepr_add_float(out, va_arg(*ap, double));
+		return 2;
+	}
+	assert(fmt[1] == 's');
+	text = va_arg(*ap, const char *);
+	if (quoted)
+		pydump_add_text(out, text, strlen(text), style);
+	else
+		buf_adds(out, text);
+	return 2;
+}
+
+void
+pydump_addf(struct buf *out, enum pydump_style style, const char *fmt, ...)
+{
+	bool quoted = false;
+	va_list ap;
+
+	va_start(ap, fmt);
+	while (*fmt != '\0') {
+		size_t plain = strcspn(fmt, "%");
+
+		buf_add(out, fmt, plain);
+		quoted = plain > 0 && fmt[plain - 1] == '"';
+		fmt += plain;
+		if (*fmt == '%')
+			fmt += add_conversion(out, style, fmt, quoted, &ap);
+	}
+	va_end(ap);
 }

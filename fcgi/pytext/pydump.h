@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef PYDUMP_H
 #define PYDUMP_H
 
@@ -7,9 +8,9 @@ struct buf;
 struct pyvalue;
 
 /*
- * JSON as json.dumps() writes it.  A string is UTF-8, in which only a lone
- * surrogate may be wrong: it is written as \udXXX, since nothing else may carry
- * it.  What is neither becomes U+FFFD.
+ * Strings and values as Python's json.dumps() writes them.  s: UTF-8; a lone
+ * surrogate in it is written as \udXXX, since nothing else may carry it.  What
+ * is neither becomes U+FFFD.
  */
 enum pydump_style {
 	PYDUMP_UTF8,  /* ensure_ascii=False */
@@ -25,5 +26,10 @@ void pydump_add_text(struct buf *out, const char *s, size_t len,
 /* A value, without blanks, in UTF-8; NaN and the infinities, which JSON does
  * not have, as null. */
 void pydump_add(struct buf *out, const struct pyvalue *value);
+/* An answer by its form, as buf_addf() takes it: a %s between quotes is a text
+ * of JSON, any other %s is there as it is.  Beside these %d, %zu, PRId64, and
+ * %g for a float with all its digits. */
+void pydump_addf(struct buf *out, enum pydump_style style, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #include "pyjson.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,8 @@
 #include "pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/text.h"
+#include "../../sandbox/base/utf8.h"
 
 #define INT_DIGITS_MAX 4300 /* CPython's sys.get_int_max_str_digits() */
 #define BOM "\xef\xbb\xbf"
@@ -26,27 +29,27 @@ struct parser {
 	struct pyjson_error *error;
 };
 
+/* Always false; `at` is where in bytes, which becomes a line, a column and a
+ * position in code points. */
 static bool
 fail(struct parser *p, enum pyjson_fault fault, const char *text, size_t at)
 {
 	struct pyjson_error *error = p->error;
-	size_t line_start = 0;
 
-	error->fault = fault;
+	*error = (struct pyjson_error){
+		.fault = fault, .line = 1, .column = 1
+	};
 	(void)snprintf(error->text, sizeof(error->text), "%s", text);
-	error->line = 1;
-	error->position = 0;
-	error->column = 1;
 	for (size_t i = 0; i < at; i++) {
-		if (((unsigned char)p->s[i] & 0xc0) == 0x80)
+		if (utf8_is_tail(p->s[i]))
 			continue;
 		error->position++;
+		error->column++;
 		if (p->s[i] == '\n') {
 			error->line++;
-			line_start = error->position;
+			error->column = 1;
 		}
 	}
-	error->column = error->position - line_start + 1;
 	return false;
 }
 
@@ -71,9 +74,7 @@ put(struct parser *p, struct pyvalue value)
 static void
 skip_blanks(struct parser *p)
 {
-	while (p->at < p->len &&
-	    (p->s[p->at] == ' ' || p->s[p->at] == '\t' || p->s[p->at] == '\n' ||
-		p->s[p->at] == '\r'))
+	while (p->at < p->len && memchr(" \t\n\r", p->s[p->at], 4) != NULL)
 		p->at++;
 }
 
@@ -83,29 +84,25 @@ next_is(const struct parser *p, char c)
 	return p->at < p->len && p->s[p->at] == c;
 }
 
-/* ---- strings ---- */
-
-static bool
-hex_digit(char c, uint32_t *unit)
+/* Go over a mark and the blanks after it. */
+static void
+pass(struct parser *p)
 {
-	const char *digits = "0123456789abcdef0123456789ABCDEF";
-	const char *found = c == '\0' ? NULL : strchr(digits, c);
-
-	if (found == NULL)
-		return false;
-	*unit = *unit << 4 | (uint32_t)((found - digits) % 16);
-	return true;
+	p->at++;
+	skip_blanks(p);
 }
 
-/* The code units are counted as CPython does it: `end` moves, in bytes, only
- * over ASCII here, so bytes and characters are the same. */
+/* ---- strings ---- */
+
+/* Four hex digits. */
 static bool
-read_unit(struct parser *p, size_t from, uint32_t *unit)
+read_unit(const struct parser *p, size_t from, uint32_t *unit)
 {
-	*unit = 0;
-	for (size_t i = 0; i < 4; i++)
-		if (!hex_digit(p->s[from + i], unit))
-			return false;
+	unsigned char bytes[2];
+
+	if (!text_parse_hex(p->s + from, 4, bytes, sizeof(bytes)))
+		return false;
+	*unit = (uint32_t)bytes[0] << 8 | bytes[1];
 	return true;
 }
 
@@ -113,16 +110,10 @@ read_unit(struct parser *p, size_t from, uint32_t *unit)
 static bool
 has_more(const struct parser *p, size_t from, size_t n)
 {
-	size_t i = from;
+	size_t len = p->len - from;
+	size_t most = 4 * (n + 1);
 
-	for (size_t k = 0; k <= n; k++) {
-		if (i >= p->len)
-			return false;
-		i++;
-		while (i < p->len && ((unsigned char)p->s[i] & 0xc0) == 0x80)
-			i++;
-	}
-	return true;
+	return text_codepoints(p->s + from, len < most ? len : most) > n;
 }
 
 /* After "\u" at p->at; the second of a pair may follow. */
@@ -132,9 +123,7 @@ read_unicode(struct parser *p, uint32_t *code)
 	size_t digits = p->at;
 	uint32_t second;
 
-	if (!has_more(p, digits, 4))
-		return fail_syntax(p, "Invalid \\uXXXX escape", digits - 1);
-	if (!read_unit(p, digits, code))
+	if (!has_more(p, digits, 4) || !read_unit(p, digits, code))
 		return fail_syntax(p, "Invalid \\uXXXX escape", digits - 1);
 	p->at += 4;
 	if (*code < 0xd800 || *code > 0xdbff || !has_more(p, p->at, 6) ||
@@ -149,7 +138,7 @@ read_unicode(struct parser *p, uint32_t *code)
 	return true;
 }
 
-/* After the backslash at p->at - 1. */
+/* What follows the backslash at p->at - 1, in a string that starts at begin. */
 static bool
 read_escape(struct parser *p, size_t begin)
 {
@@ -240,7 +229,6 @@ static size_t
 number_end(const struct parser *p, bool *is_float)
 {
 	size_t at = p->at + (next_is(p, '-') ? 1 : 0);
-	size_t exponent;
 
 	*is_float = false;
 	if (!is_digit(p, at))
@@ -250,8 +238,9 @@ number_end(const struct parser *p, bool *is_float)
 		*is_float = true;
 		at = skip_digits(p, at + 1);
 	}
-	if (at < p->len && (p->s[at] == 'e' || p->s[at] == 'E')) {
-		exponent = at + 1;
+	if (at < p->len && (p->s[at] | 0x20) == 'e') {
+		size_t exponent = at + 1;
+
 		if (exponent < p->len &&
 		    (p->s[exponent] == '-' || p->s[exponent] == '+'))
 			exponent++;
@@ -263,6 +252,7 @@ number_end(const struct parser *p, bool *is_float)
 	return at;
 }
 
+/* An integer of any size that CPython would take. */
 static bool
 put_integer(struct parser *p, const char *text, size_t len)
 {
@@ -307,38 +297,31 @@ read_number(struct parser *p)
 		.u.real = strtod(buf_str(&p->scratch), NULL) });
 }
 
-struct word {
-	const char *text;
-	enum pyvalue_type type;
-	bool truth;
-	double real;
-};
-
 static bool
 read_word(struct parser *p)
 {
-	static const struct word words[] = {
-		{ "null", PYVALUE_NULL, false, 0 },
-		{ "true", PYVALUE_BOOL, true, 0 },
-		{ "false", PYVALUE_BOOL, false, 0 },
-		{ "NaN", PYVALUE_FLOAT, false, __builtin_nan("") },
-		{ "Infinity", PYVALUE_FLOAT, false, __builtin_inf() },
-		{ "-Infinity", PYVALUE_FLOAT, false, -__builtin_inf() },
+	static const struct {
+		const char *text;
+		struct pyvalue value;
+	} words[] = {
+		{ "null", { .type = PYVALUE_NULL } },
+		{ "true", { .type = PYVALUE_BOOL, .u.truth = true } },
+		{ "false", { .type = PYVALUE_BOOL } },
+		{ "NaN", { .type = PYVALUE_FLOAT, .u.real = (double)NAN } },
+		{ "Infinity",
+		    { .type = PYVALUE_FLOAT, .u.real = (double)INFINITY } },
+		{ "-Infinity",
+		    { .type = PYVALUE_FLOAT, .u.real = -(double)INFINITY } },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t n = strlen(words[i].text);
-		struct pyvalue value = { .type = words[i].type };
 
-		if (p->len - p->at < n ||
-		    memcmp(p->s + p->at, words[i].text, n) != 0)
-			continue;
-		if (value.type == PYVALUE_BOOL)
-			value.u.truth = words[i].truth;
-		else
-			value.u.real = words[i].real;
-		p->at += n;
-		return put(p, value);
+		if (p->len - p->at >= n &&
+		    memcmp(p->s + p->at, words[i].text, n) == 0) {
+			p->at += n;
+			return put(p, words[i].value);
+		}
 	}
 	return read_number(p);
 }
@@ -347,33 +330,9 @@ read_word(struct parser *p)
 
 static bool read_value(struct parser *p);
 
+/* The name of a member, up to its value. */
 static bool
-read_array(struct parser *p)
-{
-	size_t base = p->tree.depth;
-
-	p->at++;
-	skip_blanks(p);
-	while (!next_is(p, ']')) {
-		if (!read_value(p))
-			return false;
-		skip_blanks(p);
-		if (next_is(p, ']'))
-			break;
-		if (!next_is(p, ','))
-			return fail_syntax(p, "Expecting ',' delimiter", p->at);
-		p->at++;
-		skip_blanks(p);
-		if (next_is(p, ']'))
-			return fail_syntax(p, "Expecting value", p->at);
-	}
-	p->at++;
-	return fits(p, pyjson_tree_close_array(&p->tree, base));
-}
-
-/* One `"name": value` and the blanks after it. */
-static bool
-read_member(struct parser *p)
+read_name(struct parser *p)
 {
 	if (!next_is(p, '"'))
 		return fail_syntax(p,
@@ -383,36 +342,36 @@ read_member(struct parser *p)
 	skip_blanks(p);
 	if (!next_is(p, ':'))
 		return fail_syntax(p, "Expecting ':' delimiter", p->at);
-	p->at++;
-	skip_blanks(p);
-	if (!read_value(p))
-		return false;
-	skip_blanks(p);
+	pass(p);
 	return true;
 }
 
+/* An array or an object, p->at on what opens it. */
 static bool
-read_object(struct parser *p)
+read_parts(struct parser *p)
 {
 	size_t base = p->tree.depth;
+	bool object = p->s[p->at] == '{';
+	char end = object ? '}' : ']';
 
-	p->at++;
-	skip_blanks(p);
-	if (!next_is(p, '}')) {
+	pass(p);
+	if (!next_is(p, end)) {
 		for (;;) {
-			if (!read_member(p))
+			if ((object && !read_name(p)) || !read_value(p))
 				return false;
-			if (next_is(p, '}'))
+			skip_blanks(p);
+			if (next_is(p, end))
 				break;
 			if (!next_is(p, ','))
 				return fail_syntax(p, "Expecting ',' delimiter",
 				    p->at);
-			p->at++;
-			skip_blanks(p);
+			pass(p);
 		}
 	}
 	p->at++;
-	return fits(p, pyjson_tree_close_object(&p->tree, base));
+	return fits(p,
+	    object ? pyjson_tree_close_object(&p->tree, base) :
+		     pyjson_tree_close_array(&p->tree, base));
 }
 
 static bool
@@ -427,7 +386,7 @@ read_value(struct parser *p)
 	if (p->depth == PYJSON_DEPTH_MAX)
 		return fail(p, PYJSON_LIMIT, "Nested too deeply", p->at);
 	p->depth++;
-	good = p->s[p->at] == '[' ? read_array(p) : read_object(p);
+	good = read_parts(p);
 	p->depth--;
 	return good;
 }
@@ -438,25 +397,26 @@ read_value(struct parser *p)
 static bool
 check_encoding(struct parser *p, enum pyjson_source source)
 {
-	auto_buf struct buf why = BUF_INIT(sizeof(p->error->text));
-	bool wide = (p->len >= 4 && (p->s[0] == '\0' || p->s[1] == '\0')) ||
-	    (p->len == 2 && (p->s[0] == '\0' || p->s[1] == '\0'));
-	bool has_bom = p->len >= 3 && memcmp(p->s, BOM, 3) == 0;
+	bool wide = (p->len >= 4 || p->len == 2) &&
+	    (p->s[0] == '\0' || p->s[1] == '\0');
 	size_t at;
 
 	if (source == PYJSON_BYTES && wide)
 		return fail(p, PYJSON_VALUE, "not in UTF-8", 0);
-	if (!pyutf8_valid(p->s, p->len, source == PYJSON_BYTES, &at)) {
+	at = utf8_span(p->s, p->len, source == PYJSON_BYTES);
+	if (at < p->len) {
+		auto_buf struct buf why = BUF_INIT(sizeof(p->error->text));
+
 		pyutf8_explain(&why, p->s, p->len, at);
 		return fail(p, PYJSON_VALUE, buf_str(&why), at);
 	}
-	if (has_bom && source == PYJSON_DECODED)
+	if (p->len < strlen(BOM) || memcmp(p->s, BOM, strlen(BOM)) != 0)
+		return true;
+	if (source == PYJSON_DECODED)
 		return fail_syntax(p,
 		    "Unexpected UTF-8 BOM (decode using utf-8-sig)", 0);
-	if (has_bom) {
-		p->s += 3;
-		p->len -= 3;
-	}
+	p->s += strlen(BOM);
+	p->len -= strlen(BOM);
 	return true;
 }
 
@@ -471,15 +431,11 @@ pyjson_parse(struct pyjson *doc, const char *body, size_t len,
 	buf_init(&p.scratch, len);
 	pyjson_tree_init(&p.tree, PYJSON_VALUES_MAX);
 	good = check_encoding(&p, source);
-	if (good) {
-		skip_blanks(&p);
-		good = read_value(&p);
-	}
-	if (good) {
-		skip_blanks(&p);
-		if (p.at < p.len)
-			good = fail_syntax(&p, "Extra data", p.at);
-	}
+	skip_blanks(&p);
+	good = good && read_value(&p);
+	skip_blanks(&p);
+	if (good && p.at < p.len)
+		good = fail_syntax(&p, "Extra data", p.at);
 	buf_release(&p.scratch);
 	pyjson_tree_finish(&p.tree, doc);
 	if (!good)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "pyjson_tree.h"
 
 #include <stdalign.h>
@@ -25,20 +26,17 @@ tree_alloc(struct pyjson_tree *tree, size_t size)
 	void *place;
 
 	if (chunk == NULL || chunk->cap - chunk->used < need) {
-		size_t cap = need > CHUNK ? need : CHUNK;
+		struct pyjson_chunk **link = &tree->chunks;
 
-		chunk = xmalloc(sizeof(*chunk) + cap);
-		chunk->used = 0;
-		chunk->cap = cap;
 		/* What is left of the present chunk may be more than what will
-		 * be left of a large one. */
-		if (need > CHUNK && tree->chunks != NULL) {
-			chunk->next = tree->chunks->next;
-			tree->chunks->next = chunk;
-		} else {
-			chunk->next = tree->chunks;
-			tree->chunks = chunk;
-		}
+		 * be left of a large one, which goes behind it. */
+		if (need > CHUNK && chunk != NULL)
+			link = &chunk->next;
+		chunk = xmalloc(sizeof(*chunk) + (need > CHUNK ? need : CHUNK));
+		chunk->cap = need > CHUNK ? need : CHUNK;
+		chunk->used = 0;
+		chunk->next = *link;
+		*link = chunk;
 	}
 	place = chunk->data + chunk->used;
 	chunk->used += need;
@@ -66,14 +64,6 @@ pyjson_tree_push(struct pyjson_tree *tree, struct pyvalue value)
 	return true;
 }
 
-/* Put the whole in the place of its parts. */
-static bool
-tree_close(struct pyjson_tree *tree, size_t base, struct pyvalue whole)
-{
-	tree->depth = base;
-	return pyjson_tree_push(tree, whole);
-}
-
 bool
 pyjson_tree_close_array(struct pyjson_tree *tree, size_t base)
 {
@@ -86,84 +76,77 @@ pyjson_tree_close_array(struct pyjson_tree *tree, size_t base)
 		memcpy(array.u.items, tree->stack + base,
 		    count * sizeof(struct pyvalue));
 	}
-	return tree_close(tree, base, array);
+	tree->depth = base;
+	return pyjson_tree_push(tree, array);
 }
 
-struct place {
-	struct pymember *member;
-};
-
-static int
-compare_places(const void *a, const void *b)
+static bool
+same_name(const struct pymember *a, const struct pymember *b)
 {
-	const struct pymember *x = ((const struct place *)a)->member;
-	const struct pymember *y = ((const struct place *)b)->member;
-	size_t common = x->len < y->len ? x->len : y->len;
-	int order = memcmp(x->name, y->name, common);
+	return a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
+}
 
-	if (order != 0)
-		return order;
+/* By length, name and place: equal names stand together, in their order. */
+static int
+compare_members(const void *a, const void *b)
+{
+	const struct pymember *x = *(struct pymember *const *)a;
+	const struct pymember *y = *(struct pymember *const *)b;
+	int order;
+
 	if (x->len != y->len)
 		return x->len < y->len ? -1 : 1;
-	return x < y ? -1 : x > y;
+	order = memcmp(x->name, y->name, x->len);
+	return order != 0 ? order : x < y ? -1 : x > y;
 }
 
-/* Give the first of equal names the last value, and mark the others. */
+/* Of equal names the first gets the last value, and the others go.  How many
+ * are left. */
 static size_t
-mark_repeated(struct pymember *members, size_t count)
+drop_repeated(struct pymember *members, size_t count)
 {
-	auto_free struct place *order = xcalloc(count, sizeof(*order));
-	size_t kept = count;
-	size_t first = 0;
-
-	for (size_t i = 0; i < count; i++)
-		order[i].member = &members[i];
-	qsort(order, count, sizeof(*order), compare_places);
-	for (size_t i = 1; i < count; i++) {
-		struct pymember *a = order[first].member;
-		struct pymember *b = order[i].member;
-
-		if (a->len != b->len || memcmp(a->name, b->name, a->len) != 0) {
-			first = i;
-			continue;
-		}
-		a->value = b->value;
-		b->name = NULL;
-		kept--;
-	}
-	return kept;
-}
-
-static void
-drop_marked(struct pymember *members, size_t count)
-{
+	auto_free struct pymember **order = xcalloc(count, sizeof(*order));
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++)
+		order[i] = &members[i];
+	qsort(order, count, sizeof(*order), compare_members);
+	for (size_t i = 1, first = 0; i < count; i++) {
+		if (same_name(order[first], order[i])) {
+			order[first]->value = order[i]->value;
+			order[i]->name = NULL;
+		} else {
+			first = i;
+		}
+	}
+	for (size_t i = 0; i < count; i++)
 		if (members[i].name != NULL)
 			members[kept++] = members[i];
+	return kept;
 }
 
 bool
 pyjson_tree_close_object(struct pyjson_tree *tree, size_t base)
 {
 	size_t count = (tree->depth - base) / 2;
-	struct pyvalue object = { .type = PYVALUE_OBJECT, .count = count };
+	struct pyvalue object = { .type = PYVALUE_OBJECT };
 	const struct pyvalue *parts = tree->stack + base;
 
-	if (count == 0)
-		return tree_close(tree, base, object);
-	object.u.members = tree_alloc(tree, count * sizeof(struct pymember));
-	for (size_t i = 0; i < count; i++) {
-		object.u.members[i].name = parts[2 * i].u.text;
-		object.u.members[i].len = parts[2 * i].count;
-		object.u.members[i].value = parts[2 * i + 1];
+	if (count > 0) {
+		object.u.members = tree_alloc(tree,
+		    count * sizeof(struct pymember));
+		for (size_t i = 0; i < count; i++)
+			object.u.members[i] = (struct pymember){
+				.name = parts[2 * i].u.text,
+				.len = parts[2 * i].count,
+				.value = parts[2 * i + 1],
+			};
+		object.count = count == 1 ?
+		    1 :
+		    drop_repeated(object.u.members, count);
 	}
-	if (count > 1)
-		object.count = mark_repeated(object.u.members, count);
-	if (object.count < count)
-		drop_marked(object.u.members, count);
-	return tree_close(tree, base, object);
+	tree->depth = base;
+	return pyjson_tree_push(tree, object);
 }
 
 char *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef PYJSON_TREE_H
 #define PYJSON_TREE_H
 

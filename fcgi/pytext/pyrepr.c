@@ -1,34 +1,43 @@
+/* SPDX-License-Identifier: MIT */
 #include "pyrepr.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <inttypes.h>
-
-#include "pyjson.h"
+#include "pyjson_tree.h"
 #include "pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/utf8.h"
+
+struct range {
+	uint32_t first;
+	uint32_t last;
+};
+
+static const struct range printable[] = {
+#include "pyprintable.inc"
+};
+
+/* For bsearch(): is the code point before, in or after the range? */
+static int
+compare_range(const void *key, const void *entry)
+{
+	uint32_t code = *(const uint32_t *)key;
+	const struct range *range = entry;
+
+	return code < range->first ? -1 : code > range->last;
+}
 
 bool
 pyrepr_is_printable(uint32_t code)
 {
-	size_t low = 0;
-	size_t high = pyprintable_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (code < pyprintable[middle][0])
-			high = middle;
-		else if (code > pyprintable[middle][1])
-			low = middle + 1;
-		else
-			return true;
-	}
-	return false;
+	return bsearch(&code, printable,
+		   sizeof(printable) / sizeof(printable[0]),
+		   sizeof(printable[0]), compare_range) != NULL;
 }
 
 static void
@@ -56,8 +65,8 @@ pyrepr_add_string(struct buf *out, const char *s, size_t len)
 
 	buf_addc(out, quote);
 	for (size_t i = 0; i < len && !out->overflow;) {
-		enum pyutf8_fault fault;
-		size_t step = pyutf8_step(s + i, len - i, true, &fault);
+		enum utf8_fault fault;
+		size_t step = utf8_look(s + i, len - i, true, &fault);
 		uint32_t code = pyutf8_decode(s + i, step);
 
 		if (s[i] == quote || s[i] == '\\') {
@@ -123,43 +132,40 @@ pyrepr_add_float(struct buf *out, double real)
 	    real == 0 ? 1 : (int)strtol(strchr(text, 'e') + 1, NULL, 10) + 1);
 }
 
+/* The items of an array, or the members of an object. */
 static void
-add_array(struct buf *out, const struct pyvalue *array)
+add_parts(struct buf *out, const struct pyvalue *whole,
+    const struct pyrepr_style *style)
 {
-	buf_addc(out, '[');
-	for (size_t i = 0; i < array->count && !out->overflow; i++) {
-		if (i > 0)
-			buf_adds(out, ", ");
-		pyrepr_add(out, &array->u.items[i]);
-	}
-	buf_addc(out, ']');
-}
+	bool object = whole->type == PYVALUE_OBJECT;
 
-static void
-add_object(struct buf *out, const struct pyvalue *object)
-{
-	buf_addc(out, '{');
-	for (size_t i = 0; i < object->count && !out->overflow; i++) {
-		const struct pymember *member = &object->u.members[i];
-
+	buf_addc(out, object ? '{' : '[');
+	for (size_t i = 0; i < whole->count && !out->overflow; i++) {
 		if (i > 0)
-			buf_adds(out, ", ");
-		pyrepr_add_string(out, member->name, member->len);
-		buf_adds(out, ": ");
-		pyrepr_add(out, &member->value);
+			buf_adds(out, style->comma);
+		if (object) {
+			const struct pymember *member = &whole->u.members[i];
+
+			style->add_string(out, member->name, member->len);
+			buf_adds(out, style->colon);
+			pyrepr_add_as(out, &member->value, style);
+		} else {
+			pyrepr_add_as(out, &whole->u.items[i], style);
+		}
 	}
-	buf_addc(out, '}');
+	buf_addc(out, object ? '}' : ']');
 }
 
 void
-pyrepr_add(struct buf *out, const struct pyvalue *value)
+pyrepr_add_as(struct buf *out, const struct pyvalue *value,
+    const struct pyrepr_style *style)
 {
 	switch (value->type) {
 	case PYVALUE_NULL:
-		buf_adds(out, "None");
+		buf_adds(out, style->null);
 		break;
 	case PYVALUE_BOOL:
-		buf_adds(out, value->u.truth ? "True" : "False");
+		buf_adds(out, style->truth[value->u.truth]);
 		break;
 	case PYVALUE_INT:
 		buf_addf(out, "%" PRId64, value->u.integer);
@@ -168,16 +174,31 @@ pyrepr_add(struct buf *out, const struct pyvalue *value)
 		buf_add(out, value->u.text, value->count);
 		break;
 	case PYVALUE_FLOAT:
-		pyrepr_add_float(out, value->u.real);
+		if (style->not_finite != NULL && !isfinite(value->u.real))
+			buf_adds(out, style->not_finite);
+		else
+			pyrepr_add_float(out, value->u.real);
 		break;
 	case PYVALUE_STRING:
-		pyrepr_add_string(out, value->u.text, value->count);
+		style->add_string(out, value->u.text, value->count);
 		break;
 	case PYVALUE_ARRAY:
-		add_array(out, value);
-		break;
 	case PYVALUE_OBJECT:
-		add_object(out, value);
+		add_parts(out, value, style);
 		break;
 	}
+}
+
+void
+pyrepr_add(struct buf *out, const struct pyvalue *value)
+{
+	static const struct pyrepr_style style = {
+		.null = "None",
+		.truth = { "False", "True" },
+		.comma = ", ",
+		.colon = ": ",
+		.add_string = pyrepr_add_string,
+	};
+
+	pyrepr_add_as(out, value, &style);
 }

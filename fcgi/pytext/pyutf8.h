@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef PYUTF8_H
 #define PYUTF8_H
 
@@ -13,25 +14,12 @@ struct buf;
  * U+DFFF, which JSON can write as \ud800) is kept as the three bytes that the
  * same arithmetic gives; whoever writes text out must treat it.
  */
-enum pyutf8_fault {
-	PYUTF8_FINE,
-	PYUTF8_START,	     /* invalid start byte */
-	PYUTF8_CONTINUATION, /* invalid continuation byte */
-	PYUTF8_END,	     /* cut off by the end of the data */
-};
 
-/* Look at what starts at s (len > 0 bytes there).  The length of the sequence,
- * or, when it is faulty, of what one U+FFFD replaces.  surrogates: let them
- * pass. */
-size_t pyutf8_step(const char *s, size_t len, bool surrogates,
-    enum pyutf8_fault *fault);
-/* The code point of a fine sequence. */
+/* The code point of a sequence without fault, surrogates included. */
 uint32_t pyutf8_decode(const char *s, size_t step);
 /* Write one (surrogates too); its length. */
 size_t pyutf8_encode(uint32_t code, char out[4]);
 
-/* Is there none but fine sequences?  Otherwise *at is the first other one. */
-bool pyutf8_valid(const char *s, size_t len, bool surrogates, size_t *at);
 /* Append CPython's text for the fault at `at`: "'utf-8' codec can't decode byte
  * 0xff in position 0: invalid start byte". */
 void pyutf8_explain(struct buf *out, const char *s, size_t len, size_t at);
@@ -49,5 +37,7 @@ void pyutf8_add(struct pyutf8 *d, struct buf *out, const char *data,
     size_t len);
 /* There comes no more. */
 void pyutf8_end(struct pyutf8 *d, struct buf *out);
+/* The same for a text that is there as a whole; out takes 3 * len bytes. */
+void pyutf8_add_whole(struct buf *out, const char *data, size_t len);
 
 #endif

@@ -1,4 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "utf8.h"
+
+#include <assert.h>
 
 bool
 utf8_is_tail(char c)
@@ -6,56 +9,79 @@ utf8_is_tail(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Overlong, surrogate or out of range: the second byte tells. */
+/* May this tail follow that first byte?  An overlong form, a surrogate and what
+ * is above U+10FFFF show in the second byte. */
 static bool
-utf8_second_good(unsigned char first, unsigned char second)
+utf8_is_second(unsigned char first, unsigned char second, bool surrogates)
 {
 	switch (first) {
 	case 0xe0:
 		return second >= 0xa0;
 	case 0xed:
-		return second <= 0x9f;
+		return second < 0xa0 || surrogates;
 	case 0xf0:
 		return second >= 0x90;
 	case 0xf4:
-		return second <= 0x8f;
+		return second < 0x90;
 	default:
 		return true;
 	}
 }
 
 size_t
-utf8_step(const char *s, size_t len)
+utf8_look(const char *s, size_t len, bool surrogates, enum utf8_fault *fault)
 {
-	unsigned char first;
+	const unsigned char *u = (const unsigned char *)s;
 	size_t n;
 
-	if (len == 0)
-		return 0;
-	first = (unsigned char)s[0];
-	if (first < 0x80)
+	assert(len > 0);
+	*fault = UTF8_FINE;
+	if (u[0] < 0x80)
 		return 1;
-	if (first < 0xc2 || first > 0xf4)
-		return 0;
-	n = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-	if (len < n)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if (!utf8_is_tail(s[i]))
-			return 0;
-	return utf8_second_good(first, (unsigned char)s[1]) ? n : 0;
+	if (u[0] < 0xc2 || u[0] > 0xf4) {
+		*fault = UTF8_START;
+		return 1;
+	}
+	n = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+	for (size_t i = 1; i < n; i++) {
+		if (i == len)
+			*fault = UTF8_END;
+		else if (!utf8_is_tail(s[i]) ||
+		    (i == 1 && !utf8_is_second(u[0], u[1], surrogates)))
+			*fault = UTF8_CONTINUATION;
+		if (*fault != UTF8_FINE)
+			return i;
+	}
+	return n;
+}
+
+size_t
+utf8_span(const char *s, size_t len, bool surrogates)
+{
+	enum utf8_fault fault = UTF8_FINE;
+	size_t i = 0;
+
+	while (i < len) {
+		size_t step = utf8_look(s + i, len - i, surrogates, &fault);
+
+		if (fault != UTF8_FINE)
+			break;
+		i += step;
+	}
+	return i;
+}
+
+size_t
+utf8_step(const char *s, size_t len)
+{
+	enum utf8_fault fault = UTF8_END;
+	size_t step = len > 0 ? utf8_look(s, len, false, &fault) : 0;
+
+	return fault == UTF8_FINE ? step : 0;
 }
 
 bool
 utf8_valid(const char *s, size_t len)
 {
-	while (len > 0) {
-		size_t step = utf8_step(s, len);
-
-		if (step == 0)
-			return false;
-		s += step;
-		len -= step;
-	}
-	return true;
+	return utf8_span(s, len, false) == len;
 }

@@ -1,11 +1,28 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef UTF8_H
 #define UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What is wrong with a sequence, as CPython's codec tells it apart. */
+enum utf8_fault {
+	UTF8_FINE,
+	UTF8_START,	   /* invalid start byte */
+	UTF8_CONTINUATION, /* invalid continuation byte */
+	UTF8_END,	   /* cut off by the end of the data */
+};
+
+/* Look at what starts at s (len > 0 bytes there).  The length of the sequence
+ * or, when it is faulty (overlong, above U+10FFFF, a surrogate, cut off), of
+ * what one U+FFFD replaces.  surrogates: let U+D800 to U+DFFF pass. */
+size_t utf8_look(const char *s, size_t len, bool surrogates,
+    enum utf8_fault *fault);
+/* Bytes of s before the first faulty sequence; len when there is none. */
+size_t utf8_span(const char *s, size_t len, bool surrogates);
+
 /* Length in bytes of the valid UTF-8 sequence at s (len bytes there), or 0 when
- * it is not one (overlong, surrogate, above U+10FFFF, cut off). */
+ * there is none. */
 size_t utf8_step(const char *s, size_t len);
 bool utf8_valid(const char *s, size_t len);
 /* A byte that continues a character. */
