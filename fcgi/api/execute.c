@@ -371,9 +371,9 @@ answer_execute(struct api_app *app, struct http_request *req, bool streams)
 
 	if (!reply_read_body(req, &body))
 		return;
-	if (!execute_parse(&request, app->eval_terms.timeout_max_ms,
-		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
-		&detail)) {
+	if (!execute_parse(&request, EXECUTE_CODE,
+		app->eval_terms.timeout_max_ms, http_param(req, "CONTENT_TYPE"),
+		buf_str(&body), body.len, &detail)) {
 		reply_refuse(req, &detail);
 		return;
 	}

@@ -11,7 +11,7 @@
 #include "routes.h"
 #include "../contract/detail.h"
 #include "../contract/disposition.h"
-#include "../contract/files_answer.h"
+#include "../contract/execute_answer.h"
 #include "../contract/upload.h"
 #include "../server/http.h"
 
@@ -117,7 +117,7 @@ finish(struct http_request *req, struct arrival *a, const struct upload *up)
 		answer_failure(req, a);
 		return;
 	}
-	files_answer_add_uploaded(&body, id, buf_str(&up->name), up->size);
+	execute_add_uploaded(&body, id, buf_str(&up->name), up->size);
 	http_answer(req, 201, REPLY_JSON, NULL, buf_str(&body), body.len);
 }
 
@@ -186,7 +186,7 @@ list_entry(void *arg, const struct filestore_entry *entry)
 	if (l->any)
 		buf_addc(&l->piece, ',');
 	l->any = true;
-	files_answer_add_entry(&l->piece, entry->id, entry->name, entry->size,
+	execute_add_entry(&l->piece, entry->id, entry->name, entry->size,
 	    entry->uploaded_ms);
 	if (l->piece.len > PIECE)
 		send_piece(l);

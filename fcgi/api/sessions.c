@@ -140,7 +140,7 @@ begin_session(struct api_app *app, struct http_request *req,
 
 static void
 create(struct api_app *app, struct http_request *req,
-    const struct session_request *session, const struct api_inputs *inputs)
+    const struct execute_request *session, const struct api_inputs *inputs)
 {
 	int64_t ttl_ms = session->ttl_seconds * 1000;
 	int64_t lease_ms = ttl_ms + LEASE_MORE_MS;
@@ -169,7 +169,7 @@ api_session_create(struct api_app *app, struct http_request *req,
     const char *id)
 {
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
-	struct session_request session;
+	struct execute_request session;
 	struct api_inputs inputs;
 	const char *message;
 	struct detail detail;
@@ -177,8 +177,9 @@ api_session_create(struct api_app *app, struct http_request *req,
 	(void)id;
 	if (!reply_read_body(req, &body))
 		return;
-	if (!session_parse(&session, http_param(req, "CONTENT_TYPE"),
-		buf_str(&body), body.len, &detail)) {
+	if (!execute_parse(&session, EXECUTE_SESSION, 0,
+		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
+		&detail)) {
 		reply_refuse(req, &detail);
 		return;
 	}
@@ -194,7 +195,7 @@ api_session_create(struct api_app *app, struct http_request *req,
 		}
 		api_inputs_close(&inputs);
 	}
-	session_release(&session);
+	execute_release(&session);
 }
 
 void
@@ -255,14 +256,14 @@ answer_command(struct http_request *req, struct api_run *run,
 
 static void
 run_command(struct api_app *app, struct http_request *req, int connection,
-    int cell_fd, const struct bash_request *bash)
+    int cell_fd, const struct execute_request *bash)
 {
 	struct cell_request request = {
 		.op = OP_BASH,
 		.folder = "/workspace",
 		.env = execute_environment,
-		.source = bash->command.text,
-		.source_len = bash->command.len,
+		.source = bash->code.text,
+		.source_len = bash->code.len,
 		.wall_ms = bash->timeout_ms,
 		.output_max = OUTPUT_MAX + 1,
 		.output_mode = OUTPUT_DRAIN,
@@ -291,7 +292,7 @@ api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
 	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
 	const char *digits = digits_of(id);
-	struct bash_request bash;
+	struct execute_request bash;
 	struct detail detail;
 	struct err err;
 	int connection;
@@ -299,7 +300,7 @@ api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 
 	if (!reply_read_body(req, &body))
 		return;
-	if (!bash_parse(&bash, app->eval_terms.timeout_max_ms,
+	if (!execute_parse(&bash, EXECUTE_BASH, app->eval_terms.timeout_max_ms,
 		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
 		&detail)) {
 		reply_refuse(req, &detail);
@@ -318,5 +319,5 @@ api_session_bash(struct api_app *app, struct http_request *req, const char *id)
 	} else {
 		refuse_session(req, id);
 	}
-	bash_release(&bash);
+	execute_release(&bash);
 }

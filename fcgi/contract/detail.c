@@ -1,14 +1,51 @@
+/* SPDX-License-Identifier: MIT */
 #include "detail.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "../pytext/pydump.h"
 #include "../pytext/pyjson.h"
-#include "../pytext/pyutf8.h"
+
+#include "../../sandbox/base/text.h"
+#include "../../sandbox/base/utf8.h"
+
+struct fault_text {
+	const char *type;
+	const char *message;
+	const char *context; /* NULL: none */
+};
+
+static const struct fault_text faults[] = {
+	[DETAIL_MISSING] = { "missing", "Field required", NULL },
+	[DETAIL_NO_OBJECT] = { "model_attributes_type",
+	    "Input should be a valid dictionary or object to extract fields "
+	    "from",
+	    NULL },
+	[DETAIL_NO_LIST] = { "list_type", "Input should be a valid list",
+	    NULL },
+	[DETAIL_NO_STRING] = { "string_type", "Input should be a valid string",
+	    NULL },
+	[DETAIL_NO_UNICODE] = { "string_unicode",
+	    "Input should be a valid string, unable to parse raw data as a "
+	    "unicode string",
+	    NULL },
+	[DETAIL_NO_INT] = { "int_type", "Input should be a valid integer",
+	    NULL },
+	[DETAIL_BELOW_1] = { "greater_than_equal",
+	    "Input should be greater than or equal to 1", "\"ge\":1" },
+	[DETAIL_ABOVE_86400] = { "less_than_equal",
+	    "Input should be less than or equal to 86400", "\"le\":86400" },
+	[DETAIL_NO_BOOL] = { "bool_type", "Input should be a valid boolean",
+	    NULL },
+	[DETAIL_UNCLEAR_BOOL] = { "bool_parsing",
+	    "Input should be a valid boolean, unable to interpret input",
+	    NULL },
+	[DETAIL_NO_FILE] = { "value_error",
+	    "Value error, Expected UploadFile, received: <class 'str'>",
+	    "\"error\":{}" },
+};
 
 void
 detail_release(struct detail *d)
@@ -48,7 +85,6 @@ detail_begin(struct detail *d)
 	buf_adds(&d->body, "{\"detail\":[");
 }
 
-/* ,"loc":["body","files",0,"path"] */
 static void
 add_place(struct buf *out, const struct detail_place *place)
 {
@@ -63,45 +99,29 @@ add_place(struct buf *out, const struct detail_place *place)
 }
 
 void
-detail_add(struct detail *d, const char *type, const struct detail_place *place,
-    const char *message, const struct pyvalue *input, const char *bound_name,
-    int64_t bound)
+detail_add(struct detail *d, enum detail_fault fault,
+    const struct detail_place *place, const struct pyvalue *input)
 {
 	static const struct pyvalue null = { .type = PYVALUE_NULL };
 	size_t before = d->body.len;
 
 	if (d->count == DETAIL_COUNT_MAX)
 		return;
-	if (d->count > 0)
-		buf_addc(&d->body, ',');
-	buf_addf(&d->body, "{\"type\":\"%s\"", type);
+	buf_addf(&d->body, "%s{\"type\":\"%s\"", d->count > 0 ? "," : "",
+	    faults[fault].type);
 	add_place(&d->body, place);
-	buf_addf(&d->body, ",\"msg\":\"%s\",\"input\":", message);
+	buf_addf(&d->body, ",\"msg\":\"%s\",\"input\":", faults[fault].message);
 	pydump_add(&d->body, input == NULL ? &null : input);
-	if (bound_name != NULL)
-		buf_addf(&d->body, ",\"ctx\":{\"%s\":%" PRId64 "}", bound_name,
-		    bound);
+	if (faults[fault].context != NULL)
+		buf_addf(&d->body, ",\"ctx\":{%s}", faults[fault].context);
 	buf_addc(&d->body, '}');
+	/* What does not fit is not told at all. */
 	if (d->body.overflow) {
 		d->body.overflow = false;
 		buf_cut(&d->body, before);
-		return;
+	} else {
+		d->count++;
 	}
-	d->count++;
-}
-
-void
-detail_add_upload(struct detail *d, const struct detail_place *place,
-    const char *text, size_t len)
-{
-	buf_adds(&d->body, "{\"type\":\"value_error\"");
-	add_place(&d->body, place);
-	buf_adds(&d->body,
-	    ",\"msg\":\"Value error, Expected UploadFile, received: "
-	    "<class 'str'>\",\"input\":");
-	pydump_add_string(&d->body, text, len, PYDUMP_UTF8);
-	buf_adds(&d->body, ",\"ctx\":{\"error\":{}}}");
-	d->count++;
 }
 
 bool
@@ -119,38 +139,33 @@ detail_end(struct detail *d)
 
 /* One error about the body as a whole. */
 static bool
-refuse_body(struct detail *d, const char *type, const char *message,
+refuse_body(struct detail *d, enum detail_fault fault,
     const struct pyvalue *input)
 {
 	const struct detail_place body = { .member = NULL };
 
 	detail_begin(d);
-	detail_add(d, type, &body, message, input, NULL, 0);
+	detail_add(d, fault, &body, input);
 	return detail_end(d);
-}
-
-static bool
-refuse_type(struct detail *d, const struct pyvalue *input)
-{
-	return refuse_body(d, "model_attributes_type",
-	    "Input should be a valid dictionary or object to extract fields "
-	    "from",
-	    input);
 }
 
 static bool
 refuse_syntax(struct detail *d, const struct pyjson_error *error)
 {
 	detail_begin(d);
-	buf_addf(&d->body,
+	pydump_addf(&d->body, PYDUMP_UTF8,
 	    "{\"type\":\"json_invalid\",\"loc\":[\"body\",%zu],"
-	    "\"msg\":\"JSON decode error\",\"input\":{},\"ctx\":{\"error\":",
-	    error->position);
-	pydump_add_string(&d->body, error->text, strlen(error->text),
-	    PYDUMP_UTF8);
-	buf_adds(&d->body, "}}");
+	    "\"msg\":\"JSON decode error\",\"input\":{},"
+	    "\"ctx\":{\"error\":\"%s\"}}",
+	    error->position, error->text);
 	d->count = 1;
 	return detail_end(d);
+}
+
+static bool
+refuse_bytes(struct detail *d)
+{
+	return detail_text(d, 400, "There was an error parsing the body");
 }
 
 /* application/json or application/…+json, in any case, with any parameters. */
@@ -161,36 +176,15 @@ is_json(const char *type)
 	size_t len;
 
 	type += strspn(type, " \t");
+	if (strncasecmp(type, prefix, strlen(prefix)) != 0)
+		return false;
+	type += strlen(prefix);
 	len = strcspn(type, ";");
 	while (len > 0 && (type[len - 1] == ' ' || type[len - 1] == '\t'))
 		len--;
-	if (len < strlen(prefix) ||
-	    strncasecmp(type, prefix, strlen(prefix)) != 0)
-		return false;
-	type += strlen(prefix);
-	len -= strlen(prefix);
-	if (memchr(type, '/', len) != NULL)
-		return false;
-	return (len == 4 && strncasecmp(type, "json", 4) == 0) ||
-	    (len >= 5 && strncasecmp(type + len - 5, "+json", 5) == 0);
-}
-
-/* The body was sent as something else: it is told back as a text. */
-static bool
-refuse_text(struct detail *d, const char *body, size_t len)
-{
-	struct pyvalue text = { .type = PYVALUE_STRING, .count = len };
-	bool result;
-	size_t at;
-
-	if (!pyutf8_valid(body, len, false, &at))
-		return detail_text(d, 400,
-		    "There was an error parsing the body");
-	text.u.text = xmalloc(len);
-	memcpy(text.u.text, body, len);
-	result = refuse_type(d, &text);
-	free(text.u.text);
-	return result;
+	return memchr(type, '/', len) == NULL &&
+	    (text_is(type, len, "json") ||
+		(len >= 5 && text_is(type + len - 5, 5, "+json")));
 }
 
 bool
@@ -198,23 +192,27 @@ detail_parse(struct pyjson *doc, const char *content_type, const char *body,
     size_t len, struct detail *d)
 {
 	struct pyjson_error error;
-	bool null;
 
 	if (len == 0)
-		return refuse_body(d, "missing", "Field required", NULL);
-	if (content_type == NULL || !is_json(content_type))
-		return refuse_text(d, body, len);
-	if (!pyjson_parse(doc, body, len, PYJSON_BYTES, &error)) {
-		if (error.fault == PYJSON_SYNTAX)
-			return refuse_syntax(d, &error);
-		return detail_text(d, 400,
-		    "There was an error parsing the body");
+		return refuse_body(d, DETAIL_MISSING, NULL);
+	/* What was sent as something else is told back as a text. */
+	if (content_type == NULL || !is_json(content_type)) {
+		const struct pyvalue text = { .type = PYVALUE_STRING,
+			.count = len,
+			.u.text = (char *)(uintptr_t)body };
+
+		return utf8_valid(body, len) ?
+		    refuse_body(d, DETAIL_NO_OBJECT, &text) :
+		    refuse_bytes(d);
 	}
+	if (!pyjson_parse(doc, body, len, PYJSON_BYTES, &error))
+		return error.fault == PYJSON_SYNTAX ? refuse_syntax(d, &error) :
+						      refuse_bytes(d);
 	if (doc->root.type == PYVALUE_OBJECT)
 		return true;
-	null = doc->root.type == PYVALUE_NULL;
-	(void)(null ? refuse_body(d, "missing", "Field required", NULL) :
-		      refuse_type(d, &doc->root));
+	(void)refuse_body(d,
+	    doc->root.type == PYVALUE_NULL ? DETAIL_MISSING : DETAIL_NO_OBJECT,
+	    &doc->root);
 	pyjson_release(doc);
 	return false;
 }

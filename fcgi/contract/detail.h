@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DETAIL_H
 #define DETAIL_H
 
@@ -43,16 +44,26 @@ struct detail_place {
 	const char *inner; /* of the item; NULL: the item itself */
 };
 
+/* What can be wrong; the texts are in detail.c. */
+enum detail_fault {
+	DETAIL_MISSING,
+	DETAIL_NO_OBJECT,
+	DETAIL_NO_LIST,
+	DETAIL_NO_STRING,
+	DETAIL_NO_UNICODE,
+	DETAIL_NO_INT,
+	DETAIL_BELOW_1,
+	DETAIL_ABOVE_86400,
+	DETAIL_NO_BOOL,
+	DETAIL_UNCLEAR_BOOL,
+	DETAIL_NO_FILE,
+};
+
 /* Begin with an empty list and status 422. */
 void detail_begin(struct detail *d);
-/* One more.  type and message: constants; input NULL: null; bound: the name and
- * the value of `ctx`, name NULL: none. */
-void detail_add(struct detail *d, const char *type,
-    const struct detail_place *place, const char *message,
-    const struct pyvalue *input, const char *bound_name, int64_t bound);
-/* A text where a file was to be. */
-void detail_add_upload(struct detail *d, const struct detail_place *place,
-    const char *text, size_t len);
+/* One more.  input: what was sent; NULL: null. */
+void detail_add(struct detail *d, enum detail_fault fault,
+    const struct detail_place *place, const struct pyvalue *input);
 /* Nothing was added: true, and released.  Otherwise the answer is made. */
 bool detail_end(struct detail *d);
 

@@ -1,7 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #include "disposition.h"
 
+#include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include "../pytext/pyutf8.h"
 
@@ -81,11 +82,10 @@ take_parameter(struct cursor *c, const char *want, struct buf *out, bool *found)
 	c->at++;
 	skip_blanks(c);
 	len = take_token(c, "=;", &name);
-	*found = len == strlen(want) && strncasecmp(name, want, len) == 0;
-	if (c->at == c->len || c->s[c->at] != '=') {
-		*found = false;
+	*found = c->at < c->len && c->s[c->at] == '=' &&
+	    text_is(name, len, want);
+	if (c->at == c->len || c->s[c->at] != '=')
 		return true;
-	}
 	c->at++;
 	skip_blanks(c);
 	if (c->at < c->len && c->s[c->at] == '"') {
@@ -133,25 +133,23 @@ static bool
 add_extended(struct buf *out, const char *s, size_t len)
 {
 	auto_buf struct buf bytes = BUF_INIT(len);
-	const char *first = memchr(s, '\'', len);
-	const char *second = first == NULL ?
+	const char *end = s + len;
+	const char *charset = memchr(s, '\'', len);
+	const char *language = charset == NULL ?
 	    NULL :
-	    memchr(first + 1, '\'', (size_t)(s + len - first) - 1);
+	    memchr(charset + 1, '\'', (size_t)(end - charset) - 1);
 	bool latin;
 
-	if (second == NULL)
+	if (language == NULL)
 		return false;
-	latin = (size_t)(first - s) == strlen("iso-8859-1") &&
-	    strncasecmp(s, "iso-8859-1", strlen("iso-8859-1")) == 0;
-	if (!latin &&
-	    !((size_t)(first - s) == strlen("utf-8") &&
-		strncasecmp(s, "utf-8", strlen("utf-8")) == 0))
+	latin = text_is(s, (size_t)(charset - s), "iso-8859-1");
+	if (!latin && !text_is(s, (size_t)(charset - s), "utf-8"))
 		return false;
-	for (const char *p = second + 1; p < s + len; p++) {
+	for (const char *p = language + 1; p < end; p++) {
 		unsigned char byte = (unsigned char)*p;
 
 		if (*p == '%') {
-			if (s + len - p < 3 ||
+			if (end - p < 3 ||
 			    !text_parse_hex(p + 1, 2, &byte, 1) || byte == 0)
 				return false;
 			p += 2;
@@ -186,14 +184,6 @@ disposition_get_filename(struct buf *out, const char *field, size_t len)
 
 /* ---- writing ---- */
 
-static bool
-is_attr_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    (c >= '0' && c <= '9') ||
-	    (c != '\0' && strchr("!#$&+-.^_`|~", c) != NULL);
-}
-
 /* How much of the name is told: whole characters. */
 static size_t
 told_length(const char *name)
@@ -201,9 +191,8 @@ told_length(const char *name)
 	size_t len = 0;
 
 	while (name[len] != '\0') {
-		size_t step = strnlen(name + len, 4);
+		size_t step = utf8_step(name + len, strnlen(name + len, 4));
 
-		step = utf8_step(name + len, step);
 		step = step > 0 ? step : 1;
 		if (len + step > DISPOSITION_NAME_MAX)
 			break;
@@ -233,10 +222,13 @@ disposition_add(struct buf *out, const char *name)
 		return;
 	buf_adds(out, "; filename*=UTF-8''");
 	for (size_t i = 0; i < len; i++) {
-		if (is_attr_char(name[i]))
+		unsigned char c = (unsigned char)name[i];
+
+		/* attr-char of RFC 8187; name has no NUL here */
+		if ((c < 0x80 && isalnum(c) != 0) ||
+		    strchr("!#$&+-.^_`|~", c) != NULL)
 			buf_addc(out, name[i]);
 		else
-			buf_addf(out, "%%%02X",
-			    (unsigned)(unsigned char)name[i]);
+			buf_addf(out, "%%%02X", c);
 	}
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DISPOSITION_H
 #define DISPOSITION_H
 

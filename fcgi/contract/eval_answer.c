@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "eval_answer.h"
 
 #include <inttypes.h>
@@ -15,18 +16,11 @@
 bool
 eval_wants(const char *path)
 {
-	const char *name = path;
+	const char *name = strrchr(path, '/');
 
-	for (;;) {
-		const char *slash = strchr(name, '/');
-
-		if (name[0] == '.')
-			return false;
-		if (slash == NULL)
-			break;
-		name = slash + 1;
-	}
-	return name[0] != '_' && name[0] != '\0';
+	name = name == NULL ? path : name + 1;
+	return path[0] != '.' && strstr(path, "/.") == NULL && name[0] != '_' &&
+	    name[0] != '\0';
 }
 
 void
@@ -130,43 +124,36 @@ eval_files_end(struct eval_files *files)
 
 /* ---- the result ---- */
 
+struct end {
+	const char *name;
+	int code; /* what a shell makes of it */
+};
+
+/* How a run may end; the codes of the first two depend on the run. */
+static const struct end ends[] = {
+	[0] = { "error", 255 }, /* nobody has said */
+	[REASON_EXIT] = { "exit", 0 },
+	[REASON_SIGNAL] = { "signal", 0 },
+	[REASON_TIME] = { "time", 137 },
+	[REASON_MEMORY] = { "memory", 137 },
+	[REASON_OUTPUT] = { "output", 143 },
+	[REASON_ERROR] = { "error", 255 },
+};
+
 int
 eval_returncode(const struct cell_result *result)
 {
-	switch (result->reason) {
-	case REASON_EXIT:
+	if (result->reason == REASON_EXIT)
 		return result->status;
-	case REASON_SIGNAL:
+	if (result->reason == REASON_SIGNAL)
 		return 128 + result->signal;
-	case REASON_TIME:
-	case REASON_MEMORY:
-		return 137;
-	case REASON_OUTPUT:
-		return 143;
-	case REASON_ERROR:
-		break;
-	}
-	return 255;
+	return ends[result->reason].code;
 }
 
 const char *
 eval_reason(const struct cell_result *result)
 {
-	switch (result->reason) {
-	case REASON_EXIT:
-		return "exit";
-	case REASON_SIGNAL:
-		return "signal";
-	case REASON_TIME:
-		return "time";
-	case REASON_MEMORY:
-		return "memory";
-	case REASON_OUTPUT:
-		return "output";
-	case REASON_ERROR:
-		break;
-	}
-	return "error";
+	return ends[result->reason].name;
 }
 
 struct writer {
@@ -195,16 +182,15 @@ put_piece(struct writer *w)
 static void
 put_file(struct writer *w, const struct eval_back *file)
 {
-	buf_adds(&w->piece, "{\"path\": ");
-	pydump_add_string(&w->piece, file->path, strlen(file->path),
-	    PYDUMP_UTF8);
-	buf_addf(&w->piece, ", \"size\": %" PRId64 ", \"content\": \"",
-	    file->size);
+	pydump_addf(&w->piece, PYDUMP_UTF8,
+	    "{\"path\": \"%s\", \"size\": %" PRId64 ", \"content\": \"",
+	    file->path, file->size);
 	put_piece(w);
 	put(w, buf_str(&file->content), file->content.len);
 	buf_adds(&w->piece, "\"}");
 }
 
+/* What only those get who ask for it. */
 static void
 put_extras(struct writer *w, const struct eval_result *result)
 {
@@ -221,11 +207,10 @@ put_extras(struct writer *w, const struct eval_result *result)
 	for (size_t i = 0; files != NULL && i < files->left_out_count; i++) {
 		const struct eval_left_out *file = &files->left_out[i];
 
-		buf_adds(&w->piece, i > 0 ? ", {\"path\": " : "{\"path\": ");
-		pydump_add_string(&w->piece, file->path, strlen(file->path),
-		    PYDUMP_UTF8);
-		buf_addf(&w->piece, ", \"size\": %" PRId64 ", \"why\": \"%s\"}",
-		    file->size, file->why);
+		pydump_addf(&w->piece, PYDUMP_UTF8,
+		    "%s{\"path\": \"%s\", \"size\": %" PRId64
+		    ", \"why\": \"%s\"}",
+		    i > 0 ? ", " : "", file->path, file->size, file->why);
 		put_piece(w);
 	}
 	buf_addf(&w->piece, "], \"more_left_out\": %s",
@@ -238,22 +223,24 @@ eval_answer(const struct eval_result *result, eval_write_fn write, void *arg)
 	struct writer w = { .write = write, .arg = arg };
 	const struct eval_files *files = result->files;
 	const char *text = result->null_text;
-	size_t len = text != NULL ? strlen(text) : result->text->len;
 
 	/* A character is at most six bytes of JSON. */
-	buf_init(&w.piece, 6 * len + 16384);
-	buf_adds(&w.piece, "{\"stdout\": ");
-	pydump_add_string(&w.piece, text != NULL ? text : buf_str(result->text),
-	    len, PYDUMP_UTF8);
-	if (text != NULL)
-		buf_adds(&w.piece, ", \"returncode\": null, \"files\": [");
-	else
+	buf_init(&w.piece,
+	    6 * (text != NULL ? strlen(text) : result->text->len) + 16384);
+	if (text != NULL) {
+		pydump_addf(&w.piece, PYDUMP_UTF8,
+		    "{\"stdout\": \"%s\", \"returncode\": null, \"files\": [",
+		    text);
+	} else {
+		buf_adds(&w.piece, "{\"stdout\": ");
+		pydump_add_string(&w.piece, buf_str(result->text),
+		    result->text->len, PYDUMP_UTF8);
 		buf_addf(&w.piece, ", \"returncode\": %d, \"files\": [",
 		    result->returncode);
+	}
 	for (size_t i = 0; text == NULL && files != NULL && i < files->count;
 	     i++) {
-		if (i > 0)
-			buf_adds(&w.piece, ", ");
+		buf_adds(&w.piece, i > 0 ? ", " : "");
 		put_file(&w, &files->items[i]);
 	}
 	buf_addc(&w.piece, ']');

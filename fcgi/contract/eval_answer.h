@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef EVAL_ANSWER_H
 #define EVAL_ANSWER_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "eval_parts.h"
 
 #include <stdlib.h>
@@ -11,43 +12,6 @@
 
 /* ---- paths ---- */
 
-/* Resolve what a path in /home means, by its text alone.  out has room for the
- * path and for HOME; *odd: there was a ".." in it.  False: it leaves /home. */
-static bool
-resolve(const char *path, size_t len, char *out, bool *odd)
-{
-	size_t n = strlen(HOME);
-
-	memcpy(out, HOME, n);
-	for (size_t i = 0; i < len;) {
-		const char *slash = memchr(path + i, '/', len - i);
-		size_t part = slash == NULL ? len - i :
-					      (size_t)(slash - path) - i;
-
-		if (part == 2 && memcmp(path + i, "..", 2) == 0) {
-			*odd = true;
-			while (n > 0 && out[n - 1] != '/')
-				n--;
-			n -= n > 0 ? 1 : 0;
-		} else if (part > 1 || (part == 1 && path[i] != '.')) {
-			if (n > 0)
-				out[n++] = '/';
-			memcpy(out + n, path + i, part);
-			n += part;
-		}
-		i += part + 1;
-	}
-	out[n] = '\0';
-	if (strcmp(out, HOME) == 0) {
-		out[0] = '\0';
-		return true;
-	}
-	if (strncmp(out, HOME "/", strlen(HOME "/")) != 0)
-		return false;
-	memmove(out, out + strlen(HOME "/"), n - strlen(HOME));
-	return true;
-}
-
 static bool
 refuse_file(struct eval_refusal *refusal, const char *before,
     const struct pyvalue *path, const char *after)
@@ -58,22 +22,29 @@ refuse_file(struct eval_refusal *refusal, const char *before,
 	return false;
 }
 
+/* Resolve what the path means in /home, by its text alone: what leaves it, and
+ * what no file system takes, is refused. */
 static bool
 take_path(struct eval_file *file, const struct pyvalue *path,
     struct eval_refusal *refusal)
 {
-	char *resolved;
+	char *out = xmalloc(sizeof(HOME) + path->count + 1);
+	size_t home = strlen(HOME);
 
+	memcpy(out, HOME, sizeof(HOME));
+	file->path = out;
+	file->given = path->u.text;
+	(void)stage_resolve(path->u.text, path->count, out, home, &file->odd);
 	if (strlen(path->u.text) != path->count ||
-	    pyutf8_has_surrogate(path->u.text, path->count))
+	    pyutf8_has_surrogate(path->u.text, path->count) ||
+	    strncmp(out, HOME, home) != 0 ||
+	    (out[home] != '/' && out[home] != '\0'))
 		return refuse_file(refusal, "File path '", path,
 		    "' may not traverse beyond root");
-	resolved = xmalloc(path->count + sizeof(HOME) + 1);
-	file->path = resolved;
-	file->given = path->u.text;
-	return resolve(path->u.text, path->count, resolved, &file->odd) ||
-	    refuse_file(refusal, "File path '", path,
-		"' may not traverse beyond root");
+	/* Of "home/a" the "a", of "home" nothing. */
+	memmove(out, out + home + (out[home] == '/'),
+	    strlen(out + home) + (out[home] != '/'));
+	return true;
 }
 
 /* The text is decoded where it lies. */

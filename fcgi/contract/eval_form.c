@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "eval_parts.h"
 
 #include <string.h>
@@ -25,7 +26,6 @@ decode(struct pyjson_tree *tree, const char *s, size_t len)
 	struct pyvalue text = { .type = PYVALUE_STRING };
 	auto_buf struct buf bytes = BUF_INIT(len);
 	auto_buf struct buf clean = BUF_INIT(3 * len);
-	struct pyutf8 decoder = { .count = 0 };
 
 	for (size_t i = 0; i < len; i++) {
 		unsigned char byte;
@@ -38,13 +38,13 @@ decode(struct pyjson_tree *tree, const char *s, size_t len)
 			buf_addc(&bytes, s[i] == '+' ? ' ' : s[i]);
 		}
 	}
-	pyutf8_add(&decoder, &clean, buf_str(&bytes), bytes.len);
-	pyutf8_end(&decoder, &clean);
+	pyutf8_add_whole(&clean, buf_str(&bytes), bytes.len);
 	text.count = clean.len;
 	text.u.text = pyjson_tree_copy(tree, buf_str(&clean), clean.len);
 	return text;
 }
 
+/* The fields of a body, at most FIELDS_MAX; how many they are. */
 static size_t
 split(struct pyjson_tree *tree, struct field *fields, const char *body,
     size_t len)
@@ -54,22 +54,20 @@ split(struct pyjson_tree *tree, struct field *fields, const char *body,
 
 	while (body < end && count < FIELDS_MAX) {
 		const char *stop = memchr(body, '&', (size_t)(end - body));
-		const char *equals;
+		const char *name_end;
+		const char *value;
 
-		if (stop == NULL)
-			stop = end;
-		equals = memchr(body, '=', (size_t)(stop - body));
-		if (equals == NULL)
-			equals = stop;
-		if (stop > body) {
-			const char *value = equals < stop ? equals + 1 : stop;
-
-			fields[count].name = decode(tree, body,
-			    (size_t)(equals - body));
-			fields[count].value = decode(tree, value,
-			    (size_t)(stop - value));
-			fields[count++].taken = false;
-		}
+		stop = stop == NULL ? end : stop;
+		name_end = memchr(body, '=', (size_t)(stop - body));
+		value = name_end == NULL ? stop : name_end + 1;
+		name_end = name_end == NULL ? stop : name_end;
+		if (stop > body)
+			fields[count++] = (struct field){
+				.name = decode(tree, body,
+				    (size_t)(name_end - body)),
+				.value = decode(tree, value,
+				    (size_t)(stop - value)),
+			};
 		body = stop + 1;
 	}
 	return count;

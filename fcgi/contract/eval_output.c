@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "eval_output.h"
 
 #include <string.h>
 
-#include "../pytext/pyutf8.h"
+#include "../../sandbox/base/utf8.h"
 
 #define PIECE 10000
 #define SIZE_MAX_COUNTED 1000000
@@ -37,6 +38,7 @@ eval_output_release(struct eval_output *out)
 	buf_release(&out->text);
 }
 
+/* A piece is full, or the output has ended. */
 static void
 end_piece(struct eval_output *out)
 {
@@ -47,19 +49,11 @@ end_piece(struct eval_output *out)
 		out->state = EVAL_OUTPUT_FULL;
 }
 
-static unsigned
-width_of(const char *s, size_t step)
-{
-	if (step == 2)
-		return (unsigned char)s[0] <= 0xc3 ? 2 : 3;
-	return (unsigned)step;
-}
-
 /* One character. */
 static void
 put(struct eval_output *out, const char *s, size_t step)
 {
-	unsigned width = width_of(s, step);
+	unsigned width = (unsigned)step;
 	bool joined = out->after_return && *s == '\n';
 
 	out->after_return = *s == '\r';
@@ -69,6 +63,8 @@ put(struct eval_output *out, const char *s, size_t step)
 		buf_addc(&out->text, '\n');
 	else
 		buf_add(&out->text, s, step);
+	if (step == 2 && (unsigned char)s[0] > 0xc3)
+		width = 3; /* above U+00FF */
 	if (width > out->widest)
 		out->widest = width;
 	if (++out->characters == PIECE)
@@ -80,12 +76,12 @@ put(struct eval_output *out, const char *s, size_t step)
 static size_t
 take(struct eval_output *out, const char *s, size_t len)
 {
-	enum pyutf8_fault fault;
-	size_t step = pyutf8_step(s, len, false, &fault);
+	enum utf8_fault fault;
+	size_t step = utf8_look(s, len, false, &fault);
 
-	if (fault == PYUTF8_END)
+	if (fault == UTF8_END)
 		return 0;
-	if (fault == PYUTF8_FINE)
+	if (fault == UTF8_FINE)
 		put(out, s, step);
 	else
 		out->state = EVAL_OUTPUT_INVALID;

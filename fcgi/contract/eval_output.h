@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef EVAL_OUTPUT_H
 #define EVAL_OUTPUT_H
 

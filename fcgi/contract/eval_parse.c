@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The steps of a request to /eval, in their order.
  */
@@ -14,16 +15,14 @@
 
 enum media { MEDIA_JSON, MEDIA_FORM, MEDIA_MULTIPART, MEDIA_OTHER };
 
-struct media_type {
-	const char *name;
-	enum media media;
-};
-
 /* The case of the type counts, its parameters do not. */
 static enum media
 media_of(const char *type)
 {
-	static const struct media_type known[] = {
+	static const struct {
+		const char *name;
+		enum media media;
+	} known[] = {
 		{ "", MEDIA_JSON },
 		{ "*/*", MEDIA_JSON },
 		{ "application/json", MEDIA_JSON },
@@ -125,6 +124,7 @@ find_name(const struct eval_terms *terms, const char *name, const char **found)
 	return *found != NULL;
 }
 
+/* executable_path: an interpreter, or why there is none. */
 static bool
 take_interpreter(struct eval_request *req, const struct eval_terms *terms,
     const struct pyvalue *path, struct eval_refusal *refusal)
@@ -184,11 +184,14 @@ take_args(struct eval_request *req, const struct pyvalue *root)
 	return good;
 }
 
-static void
-take_extras(struct eval_request *req, const struct pyvalue *root)
+/* Standard input and the time, which are ours; then how long it all is. */
+static bool
+take_extras(struct eval_request *req, const struct pyvalue *root,
+    struct eval_refusal *refusal)
 {
 	const struct pyvalue *input = pyvalue_get(root, "stdin");
 	const struct pyvalue *timeout = pyvalue_get(root, "timeout_ms");
+	size_t total = 0;
 
 	if (input != NULL) {
 		req->input = input->u.text;
@@ -196,13 +199,6 @@ take_extras(struct eval_request *req, const struct pyvalue *root)
 	}
 	if (timeout != NULL)
 		req->timeout_ms = timeout->u.integer;
-}
-
-static bool
-check_lengths(const struct eval_request *req, struct eval_refusal *refusal)
-{
-	size_t total = 0;
-
 	for (size_t i = 0; i < req->arg_count; i++)
 		total += strlen(req->args[i]) + 1;
 	return (total <= LIMIT_PART && req->input_len <= LIMIT_PART) ||
@@ -229,8 +225,7 @@ take(struct eval_request *req, const struct eval_terms *terms,
 		    "ValueError: embedded null byte");
 		return EVAL_KNOWN;
 	}
-	take_extras(req, root);
-	return check_lengths(req, refusal) ? EVAL_RUN : EVAL_REFUSED;
+	return take_extras(req, root, refusal) ? EVAL_RUN : EVAL_REFUSED;
 }
 
 enum eval_verdict

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef EVAL_PARTS_H
 #define EVAL_PARTS_H
 

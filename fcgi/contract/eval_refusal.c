@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 #include "eval_refusal.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "../pytext/pydump.h"
-#include "../pytext/pyutf8.h"
+
+#include "../../sandbox/base/utf8.h"
 
 #define TYPE_JSON "application/json"
 #define TYPE_XML "application/xml"
@@ -61,6 +62,7 @@ range_fit(const char *range, size_t len, const char *type)
 	    (len == 1 && range[0] == '*');
 }
 
+/* The number after ";q=" among the parameters of a range. */
 static double
 range_quality(const char *parameters, size_t len)
 {
@@ -126,73 +128,55 @@ eval_refusal_type(const char *accept)
 
 /* ---- the body ---- */
 
-/* XML cannot say control characters and lone surrogates. */
+/* For JSON, or for XML, which cannot say control characters and lone
+ * surrogates. */
 static void
-add_xml(struct buf *out, const char *s, size_t len)
+add_text(struct buf *out, bool xml, const char *s, size_t len)
 {
-	for (size_t i = 0; i < len;) {
-		enum pyutf8_fault fault;
-		size_t step = pyutf8_step(s + i, len - i, false, &fault);
+	size_t step = len;
 
-		if (s[i] == '&')
+	if (!xml)
+		pydump_add_text(out, s, len, PYDUMP_UTF8);
+	for (; xml && len > 0; s += step, len -= step) {
+		enum utf8_fault fault;
+
+		step = utf8_look(s, len, false, &fault);
+		if (*s == '&')
 			buf_adds(out, "&amp;");
-		else if (s[i] == '<')
+		else if (*s == '<')
 			buf_adds(out, "&lt;");
-		else if (s[i] == '>')
+		else if (*s == '>')
 			buf_adds(out, "&gt;");
-		else if (fault != PYUTF8_FINE ||
-		    ((unsigned char)s[i] < 0x20 &&
-			strchr("\t\n\r", s[i]) == NULL) ||
-		    s[i] == '\0')
+		else if (fault != UTF8_FINE ||
+		    ((unsigned char)*s < 0x20 &&
+			memchr("\t\n\r", *s, 3) == NULL))
 			buf_adds(out, "\xef\xbf\xbd");
 		else
-			buf_add(out, s + i, step);
-		i += step;
+			buf_add(out, s, step);
 	}
-}
-
-/* The description, cut where it had become too long. */
-static void
-add_description(struct buf *out, const struct eval_refusal *refusal,
-    void (*add)(struct buf *out, const char *s, size_t len))
-{
-	const struct buf *text = &refusal->description;
-
-	add(out, buf_str(text), text->len);
-	if (text->overflow)
-		add(out, "…", strlen("…"));
-}
-
-static void
-add_json(struct buf *out, const char *s, size_t len)
-{
-	pydump_add_text(out, s, len, PYDUMP_UTF8);
 }
 
 void
 eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
     const char *type)
 {
+	const struct buf *text = &refusal->description;
+	bool xml = type != NULL && strcmp(type, TYPE_JSON) != 0;
+
 	if (type == NULL)
 		return;
-	if (strcmp(type, TYPE_JSON) == 0) {
-		buf_addf(out, "{\"title\": \"%s\"", refusal->title);
-		if (refusal->described) {
-			buf_adds(out, ", \"description\": \"");
-			add_description(out, refusal, add_json);
-			buf_addc(out, '"');
-		}
-		buf_addc(out, '}');
-		return;
-	}
 	buf_addf(out,
-	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?><error><title>%s"
-	    "</title>",
+	    xml ? "<?xml version=\"1.0\" encoding=\"UTF-8\"?><error>"
+		  "<title>%s</title>" :
+		  "{\"title\": \"%s\"",
 	    refusal->title);
 	if (refusal->described) {
-		buf_adds(out, "<description>");
-		add_description(out, refusal, add_xml);
-		buf_adds(out, "</description>");
+		buf_adds(out, xml ? "<description>" : ", \"description\": \"");
+		add_text(out, xml, buf_str(text), text->len);
+		/* It was cut where it had become too long. */
+		if (text->overflow)
+			add_text(out, xml, "…", strlen("…"));
+		buf_adds(out, xml ? "</description>" : "\"");
 	}
-	buf_adds(out, "</error>");
+	buf_adds(out, xml ? "</error>" : "}");
 }

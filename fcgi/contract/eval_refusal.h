@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef EVAL_REFUSAL_H
 #define EVAL_REFUSAL_H
 

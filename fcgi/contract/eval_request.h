@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef EVAL_REQUEST_H
 #define EVAL_REQUEST_H
 

@@ -1,41 +1,42 @@
+/* SPDX-License-Identifier: MIT */
 #include "eval_parts.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "../pytext/pyrepr.h"
 #include "../pytext/pyutf8.h"
 
-static const char pattern[] = "'^(?!/)(?!.*\\\\\\\\0).*$'";
+#define PATTERN "'^(?!/)(?!.*\\\\\\\\0).*$'"
 
-/* "<repr> <rest>", with the other title that validation has. */
-static bool
+/* "<repr><why>", with the other title that validation has; always false. */
+static bool __attribute__((format(printf, 3, 4)))
 refuse_value(struct eval_refusal *refusal, const struct pyvalue *value,
-    const char *rest)
+    const char *why, ...)
 {
+	va_list ap;
+
 	(void)eval_refuse_with(refusal, 400, EVAL_TITLE_INVALID, "%s", "");
 	pyrepr_add(&refusal->description, value);
-	buf_adds(&refusal->description, rest);
+	va_start(ap, why);
+	buf_addv(&refusal->description, why, ap);
+	va_end(ap);
 	return false;
 }
 
-static const char *
-type_text(enum pyvalue_type type)
-{
-	if (type == PYVALUE_STRING)
-		return " is not of type 'string'";
-	return type == PYVALUE_ARRAY ? " is not of type 'array'" :
-				       " is not of type 'object'";
-}
-
+/* value NULL: it is not there, which is fine. */
 static bool
 check_type(const struct pyvalue *value, enum pyvalue_type type,
     struct eval_refusal *refusal)
 {
-	if (value == NULL || value->type == type)
-		return true;
-	return refuse_value(refusal, value, type_text(type));
+	return value == NULL || value->type == type ||
+	    refuse_value(refusal, value, " is not of type '%s'",
+		type == PYVALUE_STRING	  ? "string" :
+		    type == PYVALUE_ARRAY ? "array" :
+					    "object");
 }
 
+/* The members of the request itself. */
 static bool
 check_members(const struct pyvalue *root, struct eval_refusal *refusal)
 {
@@ -47,6 +48,7 @@ check_members(const struct pyvalue *root, struct eval_refusal *refusal)
 	    check_type(pyvalue_get(root, "args"), PYVALUE_ARRAY, refusal);
 }
 
+/* What stands in the two lists, from the last to the first. */
 static bool
 check_items(const struct pyvalue *files, const struct pyvalue *args,
     struct eval_refusal *refusal)
@@ -75,13 +77,11 @@ matches_pattern(const struct pyvalue *path)
 	const char *s = path->u.text;
 	const char *feed = memchr(s, '\n', path->count);
 
-	if (path->count > 0 && s[0] == '/')
-		return false;
-	if (memmem(s, path->count, "\\0", 2) != NULL)
-		return false;
-	return feed == NULL || feed == s + path->count - 1;
+	return s[0] != '/' && memmem(s, path->count, "\\0", 2) == NULL &&
+	    (feed == NULL || feed == s + path->count - 1);
 }
 
+/* The members of each file. */
 static bool
 check_files(const struct pyvalue *files, struct eval_refusal *refusal)
 {
@@ -91,11 +91,9 @@ check_files(const struct pyvalue *files, struct eval_refusal *refusal)
 
 		if (!check_type(path, PYVALUE_STRING, refusal))
 			return false;
-		if (!matches_pattern(path)) {
-			(void)refuse_value(refusal, path, " does not match ");
-			buf_adds(&refusal->description, pattern);
-			return false;
-		}
+		if (!matches_pattern(path))
+			return refuse_value(refusal, path, " does not match %s",
+			    PATTERN);
 		if (!check_type(pyvalue_get(file, "content"), PYVALUE_STRING,
 			refusal))
 			return false;
@@ -144,9 +142,7 @@ eval_check_extras(const struct pyvalue *root, const struct eval_terms *terms,
 	if (timeout->type == PYVALUE_INT &&
 	    timeout->u.integer <= terms->timeout_max_ms)
 		return true;
-	(void)refuse_value(refusal, timeout,
-	    " is greater than the maximum of ");
-	buf_addf(&refusal->description, "%lld",
+	return refuse_value(refusal, timeout,
+	    " is greater than the maximum of %lld",
 	    (long long)terms->timeout_max_ms);
-	return false;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "execute_answer.h"
 
 #include <inttypes.h>
@@ -5,7 +6,6 @@
 
 #include "eval_answer.h"
 #include "../pytext/pydump.h"
-#include "../pytext/pyrepr.h"
 #include "../pytext/pyutf8.h"
 
 #include "../../sandbox/protocol/cell.h"
@@ -32,34 +32,31 @@ capture_add(struct capture *c, const void *data, size_t len)
 {
 	size_t room = c->max - c->head.len;
 
-	if (len > room) {
-		c->over = true;
-		len = room;
-	}
-	buf_add(&c->head, data, len);
+	c->over = c->over || len > room;
+	buf_add(&c->head, data, len < room ? len : room);
 }
 
+/* A stream with U+FFFD for what is no UTF-8, and with the mark of a cut. */
 static void
 add_capture(struct buf *out, const struct capture *c)
 {
 	size_t len = c->head.len;
 	auto_buf struct buf text = BUF_INIT(3 * len + sizeof(MARK));
-	struct pyutf8 decoder = { .count = 0 };
 
 	if (c->over)
 		len = c->max > MARK_ROOM ? c->max - MARK_ROOM : 0;
-	pyutf8_add(&decoder, &text, buf_str(&c->head), len);
+	pyutf8_add_whole(&text, buf_str(&c->head), len);
 	if (c->over)
-		pyutf8_add(&decoder, &text, MARK, strlen(MARK));
-	pyutf8_end(&decoder, &text);
+		buf_adds(&text, MARK);
 	pydump_add_string(out, buf_str(&text), text.len, PYDUMP_UTF8);
 }
 
+/* Those that were kept, or those that were left out. */
 static void
 add_files(struct buf *out, const struct execute_result *result, bool kept,
     enum pydump_style style)
 {
-	bool first = true;
+	const char *comma = "";
 
 	buf_addc(out, '[');
 	for (size_t i = 0; result->files != NULL && i < result->file_count;
@@ -68,15 +65,15 @@ add_files(struct buf *out, const struct execute_result *result, bool kept,
 
 		if ((file->id != NULL) != kept)
 			continue;
-		buf_adds(out, first ? "{\"path\":" : ",{\"path\":");
-		first = false;
-		pydump_add_string(out, file->path, strlen(file->path), style);
+		pydump_addf(out, style, "%s{\"path\":\"%s\",", comma,
+		    file->path);
+		comma = ",";
 		if (kept)
-			buf_addf(out, ",\"kind\":\"file\",\"file_id\":\"%s\"}",
+			buf_addf(out, "\"kind\":\"file\",\"file_id\":\"%s\"}",
 			    file->id);
 		else
 			buf_addf(out,
-			    ",\"size_bytes\":%" PRId64 ",\"why\":\"%s\"}",
+			    "\"size_bytes\":%" PRId64 ",\"why\":\"%s\"}",
 			    file->size, file->why);
 	}
 	buf_addc(out, ']');
@@ -86,24 +83,15 @@ add_files(struct buf *out, const struct execute_result *result, bool kept,
 static void
 add_exit_code(struct buf *out, const struct cell_result *cell)
 {
-	switch (cell->reason) {
-	case REASON_EXIT:
-		buf_addf(out, "%d", cell->status);
-		break;
-	case REASON_SIGNAL:
-		buf_addf(out, "%d", 128 + cell->signal);
-		break;
-	case REASON_TIME:
+	if (cell->reason == REASON_TIME)
 		buf_adds(out, "null");
-		break;
-	case REASON_MEMORY:
-	case REASON_OUTPUT:
-	case REASON_ERROR:
+	else if (cell->reason == REASON_EXIT || cell->reason == REASON_SIGNAL)
+		buf_addf(out, "%d", eval_returncode(cell));
+	else
 		buf_adds(out, "137");
-		break;
-	}
 }
 
+/* All members from exit_code on, and the brace. */
 static void
 add_end(struct buf *out, const struct execute_result *result,
     enum pydump_style style)
@@ -163,17 +151,27 @@ execute_answer_max(const struct execute_result *result)
 }
 
 void
-execute_add_time(struct buf *out, int64_t ms)
+execute_add_session(struct buf *out, const char *id, int64_t expires_ms)
 {
-	pyrepr_add_float(out, (double)ms / 1000);
+	pydump_addf(out, PYDUMP_UTF8,
+	    "{\"session_id\":\"%s\",\"expires_at\":%g}", id,
+	    (double)expires_ms / 1000);
+}
+
+#define FILE_FORM \
+	"{\"file_id\":\"%s\",\"filename\":\"%s\",\"size_bytes\":%" PRId64
+
+void
+execute_add_uploaded(struct buf *out, const char *id, const char *name,
+    int64_t size)
+{
+	pydump_addf(out, PYDUMP_UTF8, FILE_FORM "}", id, name, size);
 }
 
 void
-execute_add_session(struct buf *out, const char *id, int64_t expires_ms)
+execute_add_entry(struct buf *out, const char *id, const char *name,
+    int64_t size, int64_t uploaded_ms)
 {
-	buf_adds(out, "{\"session_id\":");
-	pydump_add_string(out, id, strlen(id), PYDUMP_UTF8);
-	buf_adds(out, ",\"expires_at\":");
-	execute_add_time(out, expires_ms);
-	buf_addc(out, '}');
+	pydump_addf(out, PYDUMP_UTF8, FILE_FORM ",\"upload_time\":%g}", id,
+	    name, size, (double)uploaded_ms / 1000);
 }

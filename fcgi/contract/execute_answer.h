@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef EXECUTE_ANSWER_H
 #define EXECUTE_ANSWER_H
 
@@ -53,7 +54,12 @@ void execute_add_end(struct buf *out, const struct execute_result *result,
 
 /* Append {"session_id":…,"expires_at":…}; expiry in wall clock milliseconds. */
 void execute_add_session(struct buf *out, const char *id, int64_t expires_ms);
-/* Append the float that a time is: seconds, "1700000000.5". */
-void execute_add_time(struct buf *out, int64_t ms);
+/* Append {"file_id":…,"filename":…,"size_bytes":…} of a file of /v1/files, and
+ * the same with its "upload_time":…, as in a list.  name: UTF-8; the time is on
+ * the wall clock. */
+void execute_add_uploaded(struct buf *out, const char *id, const char *name,
+    int64_t size);
+void execute_add_entry(struct buf *out, const char *id, const char *name,
+    int64_t size, int64_t uploaded_ms);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef EXECUTE_REQUEST_H
 #define EXECUTE_REQUEST_H
 
@@ -32,41 +33,29 @@ struct execute_files {
 	size_t count;
 };
 
-/* POST /v1/execute and /v1/execute/stream */
+enum execute_route {
+	EXECUTE_CODE,	 /* POST /v1/execute and /v1/execute/stream */
+	EXECUTE_SESSION, /* POST /v1/sessions */
+	EXECUTE_BASH,	 /* POST /v1/sessions/…/bash */
+};
+
+/* What a route does not know is zero. */
 struct execute_request {
-	struct execute_text code;
-	struct execute_text input; /* text NULL: empty */
-	int64_t timeout_ms;
-	bool echo;
-	struct execute_files files;
-	struct pyjson doc;
-};
-
-/* POST /v1/sessions */
-struct session_request {
-	struct execute_files files;
-	int64_t ttl_seconds;
-	struct pyjson doc;
-};
-
-/* POST /v1/sessions/…/bash */
-struct bash_request {
-	struct execute_text command; /* without a NUL */
-	int64_t timeout_ms;
+	struct execute_text code;   /* or the command, which has no NUL */
+	struct execute_text input;  /* text NULL: empty */
+	int64_t timeout_ms;	    /* of code and commands */
+	int64_t ttl_seconds;	    /* of a session */
+	bool echo;		    /* of code */
+	struct execute_files files; /* of code and sessions */
 	struct pyjson doc;
 };
 
 /* False: answer with the detail, which is to be released then; the request is
  * to be released on true only.  content_type NULL: none was sent. */
-bool execute_parse(struct execute_request *req, int64_t timeout_max_ms,
-    const char *content_type, const char *body, size_t len, struct detail *d);
-bool session_parse(struct session_request *req, const char *content_type,
-    const char *body, size_t len, struct detail *d);
-bool bash_parse(struct bash_request *req, int64_t timeout_max_ms,
-    const char *content_type, const char *body, size_t len, struct detail *d);
+bool execute_parse(struct execute_request *req, enum execute_route route,
+    int64_t timeout_max_ms, const char *content_type, const char *body,
+    size_t len, struct detail *d);
 void execute_release(struct execute_request *req);
-void session_release(struct session_request *req);
-void bash_release(struct bash_request *req);
 
 /* The store does not have this one: 404.  Always false. */
 bool execute_refuse_file(const struct execute_file *file, struct detail *d);

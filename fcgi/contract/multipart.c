@@ -1,10 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 #include "multipart.h"
 
 #include <string.h>
-#include <strings.h>
+#include <sys/types.h>
 
 #include "disposition.h"
 
+#include "../../sandbox/base/text.h"
 #include "../../sandbox/base/utf8.h"
 
 #define TEXT(value) TEXT_OF(value)
@@ -18,7 +20,10 @@
 	"Too many fields. Maximum number of fields is " TEXT( \
 	    MULTIPART_PARTS_MAX) "."
 #define TOO_LONG "Part exceeded maximum size of 1024KB."
+#define PIECE 65536   /* of the body is looked at together */
+#define BLANKS_MAX 62 /* between a delimiter and the end of its line */
 
+/* Always false. */
 static bool
 fail(struct multipart *m, const char *error)
 {
@@ -42,23 +47,24 @@ is_token(const char *s, size_t len)
 /* Walk the lines of the head: all must be fields.  The value of
  * Content-Disposition, "" when there is none. */
 static bool
-find_disposition(const struct buf *head, const char **value, size_t *len)
+find_disposition(const char *s, size_t head_len, const char **value,
+    size_t *len)
 {
-	const char *s = buf_str(head);
-	const char *end = s + head->len;
+	const char *end = s + head_len;
 
 	*value = "";
 	*len = 0;
 	while (s < end) {
 		const char *line = memmem(s, (size_t)(end - s), "\r\n", 2);
-		const char *colon = memchr(s, ':', (size_t)(line - s));
+		size_t line_len = (size_t)(line - s);
+		const char *colon = memchr(s, ':', line_len);
 
 		if (colon == NULL || !is_token(s, (size_t)(colon - s)) ||
-		    memchr(s, '\r', (size_t)(line - s)) != NULL)
+		    memchr(s, '\r', line_len) != NULL ||
+		    memchr(s, '\n', line_len) != NULL ||
+		    memchr(s, '\0', line_len) != NULL)
 			return false;
-		if (colon - s == (ptrdiff_t)strlen("content-disposition") &&
-		    strncasecmp(s, "content-disposition",
-			strlen("content-disposition")) == 0) {
+		if (text_is(s, (size_t)(colon - s), "content-disposition")) {
 			*value = colon + 1;
 			*len = (size_t)(line - colon) - 1;
 		}
@@ -76,8 +82,9 @@ count_part(struct multipart *m)
 	return ++m->fields <= MULTIPART_PARTS_MAX || fail(m, TOO_MANY_FIELDS);
 }
 
+/* With its head, each line with its end. */
 static bool
-begin_part(struct multipart *m)
+begin_part(struct multipart *m, const char *head, size_t head_len)
 {
 	auto_buf struct buf name = BUF_INIT(MULTIPART_HEAD_MAX);
 	auto_buf struct buf filename = BUF_INIT(2 * MULTIPART_HEAD_MAX);
@@ -85,46 +92,38 @@ begin_part(struct multipart *m)
 	const char *field;
 	size_t len;
 
-	if (!find_disposition(&m->head, &field, &len))
+	if (!find_disposition(head, head_len, &field, &len))
 		return fail(m, MULTIPART_INVALID);
 	if (!disposition_get(&name, field, len, "name"))
 		return fail(m, NO_NAME);
 	m->is_file = disposition_get_filename(&filename, field, len);
 	m->field_len = 0;
-	part.name = buf_str(&name);
+	part.name = utf8_valid(buf_str(&name), name.len) ? buf_str(&name) : "";
 	part.filename = m->is_file ? buf_str(&filename) : NULL;
-	if (!utf8_valid(part.name, name.len))
-		part.name = "";
 	if (!count_part(m))
 		return false;
 	m->state = MULTIPART_DATA;
-	m->matched = 0;
 	return m->calls->begin(m->arg, &part) || fail(m, NULL);
 }
 
-/* Take bytes of the head, up to its empty line. */
+/* A whole head, up to and with its empty line.  How many bytes that was; 0:
+ * there is more to come. */
 static size_t
 take_head(struct multipart *m, const char *s, size_t len)
 {
-	const char *feed = memchr(s, '\n', len);
-	size_t n = feed == NULL ? len : (size_t)(feed - s) + 1;
-	size_t line;
+	const char *end = memmem(s, len, "\r\n\r\n", 4);
+	size_t lines = end == NULL ? len : (size_t)(end - s) + 2;
 
-	buf_add(&m->head, s, n);
-	if (m->head.overflow || memchr(s, '\0', n) != NULL) {
+	if (len >= 2 && memcmp(s, "\r\n", 2) == 0)
+		lines = 0;
+	else if (end == NULL && len <= MULTIPART_HEAD_MAX)
+		return 0;
+	if (lines + 2 > MULTIPART_HEAD_MAX) {
 		(void)fail(m, MULTIPART_INVALID);
-		return n;
+		return len;
 	}
-	if (feed == NULL)
-		return n;
-	line = m->head.len;
-	if (line < 2 || m->head.data[line - 2] != '\r') {
-		(void)fail(m, MULTIPART_INVALID);
-	} else if (line == 2 || m->head.data[line - 3] == '\n') {
-		buf_cut(&m->head, line - 2);
-		(void)begin_part(m);
-	}
-	return n;
+	(void)begin_part(m, s, lines);
+	return lines + 2;
 }
 
 /* ---- data and delimiters ---- */
@@ -132,9 +131,7 @@ take_head(struct multipart *m, const char *s, size_t len)
 static bool
 put(struct multipart *m, const char *s, size_t len)
 {
-	if (len == 0)
-		return true;
-	if (m->before == MULTIPART_PREAMBLE) {
+	if (m->state == MULTIPART_PREAMBLE) {
 		for (size_t i = 0; i < len; i++)
 			if (s[i] != '\r' && s[i] != '\n')
 				m->preamble = true;
@@ -146,122 +143,68 @@ put(struct multipart *m, const char *s, size_t len)
 	return m->calls->data(m->arg, s, len) || fail(m, NULL);
 }
 
-/* Take what is before the next CR. */
-static size_t
-take_plain(struct multipart *m, const char *s, size_t len)
+/* After a delimiter come "--", or blanks and the end of the line.  The length
+ * of that, 0 when there is more to come, -1 when it was no delimiter. */
+static ssize_t
+tail_length(const char *s, size_t len)
 {
-	const char *stop = memchr(s, '\r', len);
-	size_t n = stop == NULL ? len : (size_t)(stop - s);
+	size_t n = 0;
 
-	(void)put(m, s, n);
-	return n;
+	if (len > 0 && s[0] == '-')
+		return len == 1 ? 0 : s[1] == '-' ? 2 : -1;
+	while (n < len && n <= BLANKS_MAX && (s[n] == ' ' || s[n] == '\t'))
+		n++;
+	if (n < len && (n > BLANKS_MAX || s[n] != '\r'))
+		return -1;
+	if (n + 1 >= len)
+		return 0;
+	return s[n + 1] == '\n' ? (ssize_t)n + 2 : -1;
 }
 
-/* Take data up to, and with, the next delimiter.  A delimiter has its only CR
- * at its beginning, so what does not match starts at most one anew. */
+/* How many bytes at the end may be the beginning of a delimiter, whose only CR
+ * is its first byte. */
+static size_t
+held_back(const struct multipart *m, const char *s, size_t len)
+{
+	size_t most = len < m->delimiter_len ? len : m->delimiter_len - 1;
+	const char *cr = memrchr(s + len - most, '\r', most);
+	size_t n = cr == NULL ? 0 : (size_t)(s + len - cr);
+
+	return n > 0 && memcmp(cr, m->delimiter, n) == 0 ? n : 0;
+}
+
+/* Data up to a delimiter, or a delimiter.  How many bytes that was; 0: there is
+ * more to come. */
 static size_t
 take_data(struct multipart *m, const char *s, size_t len)
 {
-	size_t i = 0;
+	const char *found = memmem(s, len, m->delimiter, m->delimiter_len);
+	size_t n = found != NULL ? (size_t)(found - s) :
+				   len - held_back(m, s, len);
+	bool was_data = m->state == MULTIPART_DATA;
+	ssize_t tail;
 
-	m->before = m->state;
-	while (i < len && m->matched > 0 && m->matched < m->delimiter_len &&
-	    s[i] == m->delimiter[m->matched]) {
-		m->matched++;
-		i++;
+	if (n > 0) {
+		(void)put(m, s, n);
+		return n;
 	}
-	if (m->matched == m->delimiter_len) {
-		m->state = MULTIPART_DELIMITER;
-		m->tail_len = 0;
-		return i;
+	if (found == NULL)
+		return 0;
+	n = m->delimiter_len;
+	tail = tail_length(s + n, len - n);
+	if (tail == 0)
+		return 0;
+	if (tail < 0) {
+		(void)put(m, s, n);
+		return n;
 	}
-	if (i == len)
-		return i;
-	if (m->matched > 0) {
-		size_t held = m->matched;
-
-		m->matched = 0;
-		if (!put(m, m->delimiter, held))
-			return i;
-	}
-	if (s[i] == '\r') {
-		m->matched = 1;
-		return i + 1;
-	}
-	return i + take_plain(m, s + i, len - i);
-}
-
-/* It was no delimiter after all: what was held is data. */
-static void
-take_back(struct multipart *m)
-{
-	m->state = m->before;
-	m->matched = 0;
-	if (put(m, m->delimiter, m->delimiter_len))
-		(void)put(m, m->tail, m->tail_len);
-}
-
-static void
-end_part(struct multipart *m)
-{
-	bool was_data = m->before == MULTIPART_DATA;
-
-	m->matched = 0;
-	buf_reset(&m->head);
+	m->state = s[n] == '-' ? MULTIPART_EPILOGUE : MULTIPART_HEAD;
 	if (was_data && !m->calls->end(m->arg))
 		(void)fail(m, NULL);
-}
-
-/* Does c go on what came after a delimiter? */
-static bool
-fits_tail(const struct multipart *m, char c)
-{
-	char last = m->tail_len > 0 ? m->tail[m->tail_len - 1] : '\0';
-
-	if (m->tail_len == sizeof(m->tail))
-		return false;
-	if (c == '-')
-		return m->tail_len == 0 || (m->tail_len == 1 && last == '-');
-	if (c == '\n')
-		return last == '\r';
-	return (c == ' ' || c == '\t' || c == '\r') && last != '-' &&
-	    last != '\r';
-}
-
-/* After a delimiter come "--", or blanks and the end of the line; one byte of
- * it.  0: it is none, and this byte is to be looked at again. */
-static size_t
-take_tail(struct multipart *m, char c)
-{
-	char last = m->tail_len > 0 ? m->tail[m->tail_len - 1] : '\0';
-
-	if (!fits_tail(m, c)) {
-		take_back(m);
-		return 0;
-	}
-	m->tail[m->tail_len++] = c;
-	if (c == '\n') {
-		m->state = MULTIPART_HEAD;
-		end_part(m);
-	} else if (c == '-' && last == '-') {
-		m->state = MULTIPART_EPILOGUE;
-		end_part(m);
-	}
-	return 1;
+	return n + (size_t)tail;
 }
 
 /* ---- the whole ---- */
-
-static bool
-is_form_data(const char *type)
-{
-	size_t len;
-
-	type += strspn(type, " \t");
-	len = strcspn(type, "; \t");
-	return len == strlen("multipart/form-data") &&
-	    strncasecmp(type, "multipart/form-data", len) == 0;
-}
 
 enum multipart_kind
 multipart_open(struct multipart *m, const char *content_type,
@@ -270,7 +213,11 @@ multipart_open(struct multipart *m, const char *content_type,
 	auto_buf struct buf boundary = BUF_INIT(MULTIPART_BOUNDARY_MAX);
 
 	memset(m, 0, sizeof(*m));
-	if (content_type == NULL || !is_form_data(content_type))
+	if (content_type == NULL)
+		return MULTIPART_OTHER;
+	content_type += strspn(content_type, " \t");
+	if (!text_is(content_type, strcspn(content_type, "; \t"),
+		"multipart/form-data"))
 		return MULTIPART_OTHER;
 	if (!disposition_get(&boundary, content_type, strlen(content_type),
 		"boundary") ||
@@ -282,40 +229,54 @@ multipart_open(struct multipart *m, const char *content_type,
 	memcpy(m->delimiter, "\r\n--", 4);
 	memcpy(m->delimiter + 4, buf_str(&boundary), boundary.len);
 	m->delimiter_len = 4 + boundary.len;
-	m->matched = 2;
-	buf_init(&m->head, MULTIPART_HEAD_MAX);
+	/* The first delimiter may stand without an end of a line before it. */
+	buf_init(&m->held, 2 * PIECE);
+	buf_adds(&m->held, "\r\n");
 	return MULTIPART_FINE;
 }
 
 void
 multipart_release(struct multipart *m)
 {
-	buf_release(&m->head);
+	buf_release(&m->held);
+}
+
+/* One step; 0: there is more to come. */
+static size_t
+take(struct multipart *m, const char *s, size_t len)
+{
+	switch (m->state) {
+	case MULTIPART_PREAMBLE:
+	case MULTIPART_DATA:
+		return take_data(m, s, len);
+	case MULTIPART_HEAD:
+		return take_head(m, s, len);
+	case MULTIPART_EPILOGUE:
+	case MULTIPART_FAILED:
+		break;
+	}
+	return len;
 }
 
 bool
 multipart_add(struct multipart *m, const void *data, size_t len)
 {
 	const char *s = data;
-	size_t used = 0;
 
-	for (; len > 0; s += used, len -= used) {
-		switch (m->state) {
-		case MULTIPART_PREAMBLE:
-		case MULTIPART_DATA:
-			used = take_data(m, s, len);
-			break;
-		case MULTIPART_DELIMITER:
-			used = take_tail(m, *s);
-			break;
-		case MULTIPART_HEAD:
-			used = take_head(m, s, len);
-			break;
-		case MULTIPART_EPILOGUE:
-			return true;
-		case MULTIPART_FAILED:
-			return false;
-		}
+	while (len > 0 && m->state != MULTIPART_FAILED) {
+		size_t piece = len < PIECE ? len : PIECE;
+		size_t used = 0;
+		size_t step;
+
+		buf_add(&m->held, s, piece);
+		s += piece;
+		len -= piece;
+		do {
+			step = take(m, m->held.data + used, m->held.len - used);
+			used += step;
+		} while (step > 0 && used < m->held.len);
+		memmove(m->held.data, m->held.data + used, m->held.len - used);
+		buf_cut(&m->held, m->held.len - used);
 	}
 	return m->state != MULTIPART_FAILED;
 }
@@ -323,11 +284,13 @@ multipart_add(struct multipart *m, const void *data, size_t len)
 bool
 multipart_end(struct multipart *m)
 {
-	bool empty = m->state == MULTIPART_PREAMBLE && !m->preamble &&
-	    m->matched <= 2;
+	const char *rest = buf_str(&m->held);
 
 	if (m->state == MULTIPART_FAILED)
 		return false;
-	return empty || m->state == MULTIPART_EPILOGUE ||
-	    fail(m, MULTIPART_INVALID);
+	/* An empty body is a form without fields. */
+	if (m->state == MULTIPART_PREAMBLE && !m->preamble &&
+	    rest[strspn(rest, "\r\n")] == '\0')
+		return true;
+	return m->state == MULTIPART_EPILOGUE || fail(m, MULTIPART_INVALID);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef MULTIPART_H
 #define MULTIPART_H
 
@@ -8,8 +9,8 @@
 
 /*
  * multipart/form-data (RFC 7578, RFC 2046) as it streams in: the parts' heads
- * and slices of their data go to callbacks; nothing but a head and the
- * beginning of a delimiter is kept.
+ * and slices of their data go to callbacks; of what was seen nothing but a head
+ * and the beginning of a delimiter is kept.
  */
 #define MULTIPART_HEAD_MAX 8192	      /* bytes of a part's head */
 #define MULTIPART_PARTS_MAX 1000      /* fields, and files */
@@ -32,7 +33,6 @@ struct multipart_calls {
 
 enum multipart_state {
 	MULTIPART_PREAMBLE,
-	MULTIPART_DELIMITER, /* after one: what comes next decides */
 	MULTIPART_HEAD,
 	MULTIPART_DATA,
 	MULTIPART_EPILOGUE,
@@ -43,13 +43,9 @@ struct multipart {
 	const struct multipart_calls *calls;
 	void *arg;
 	enum multipart_state state;
-	enum multipart_state before; /* what a delimiter interrupted */
 	char delimiter[MULTIPART_BOUNDARY_MAX + 5]; /* "\r\n--boundary" */
 	size_t delimiter_len;
-	size_t matched; /* bytes of it */
-	char tail[64];	/* what followed it so far */
-	size_t tail_len;
-	struct buf head;
+	struct buf held; /* what cannot be told yet, and what just came */
 	bool is_file;
 	size_t field_len;
 	size_t files;

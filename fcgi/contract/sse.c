@@ -1,6 +1,5 @@
+/* SPDX-License-Identifier: MIT */
 #include "sse.h"
-
-#include <string.h>
 
 #include "execute_answer.h"
 #include "../pytext/pydump.h"
@@ -10,11 +9,10 @@
 void
 sse_stream_init(struct sse_stream *s, const char *name, size_t max)
 {
-	memset(s, 0, sizeof(*s));
-	s->name = name;
-	s->left = max;
+	*s = (struct sse_stream){ .name = name, .left = max };
 }
 
+/* No frame for no text. */
 static void
 add_frame(struct buf *out, const struct sse_stream *s, const struct buf *text)
 {
@@ -59,7 +57,6 @@ sse_add_result(struct buf *out, const struct execute_result *result)
 void
 sse_add_error(struct buf *out, const char *text)
 {
-	buf_adds(out, "event: error\ndata: {\"message\":");
-	pydump_add_string(out, text, strlen(text), PYDUMP_ASCII);
-	buf_adds(out, "}\n\n");
+	pydump_addf(out, PYDUMP_ASCII,
+	    "event: error\ndata: {\"message\":\"%s\"}\n\n", text);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "stage.h"
 
 #include <search.h>
@@ -75,14 +76,13 @@ find(struct stage *stage, const char *path, size_t len, uint32_t hash,
 static bool
 has_long_name(const char *path)
 {
-	size_t name = 0;
+	size_t len = strcspn(path, "/");
 
-	for (; *path != '\0'; path++) {
-		name = *path == '/' ? 0 : name + 1;
-		if (name > LIMIT_NAME)
-			return true;
+	while (len <= LIMIT_NAME && path[len] == '/') {
+		path += len + 1;
+		len = strcspn(path, "/");
 	}
-	return false;
+	return len > LIMIT_NAME;
 }
 
 enum stage_outcome
@@ -112,4 +112,29 @@ stage_add(struct stage *stage, const char *path)
 	if (entry == NULL)
 		return STAGE_FULL;
 	return entry->is_file ? STAGE_FINE : STAGE_IS_FOLDER;
+}
+
+size_t
+stage_resolve(const char *path, size_t len, char *out, size_t n, bool *up)
+{
+	for (size_t i = 0; i < len;) {
+		const char *slash = memchr(path + i, '/', len - i);
+		size_t part = (slash == NULL ? len : (size_t)(slash - path)) -
+		    i;
+
+		if (part == 2 && memcmp(path + i, "..", 2) == 0) {
+			*up = true;
+			while (n > 0 && out[n - 1] != '/')
+				n--;
+			n -= n > 0 ? 1 : 0;
+		} else if (part > 1 || (part == 1 && path[i] != '.')) {
+			if (n > 0)
+				out[n++] = '/';
+			memcpy(out + n, path + i, part);
+			n += part;
+		}
+		i += part + 1;
+	}
+	out[n] = '\0';
+	return n;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef STAGE_H
 #define STAGE_H
 
@@ -32,5 +33,12 @@ void stage_init(struct stage *stage);
 void stage_release(struct stage *stage);
 /* The path is kept, not copied.  The same path again is fine. */
 enum stage_outcome stage_add(struct stage *stage, const char *path);
+
+/* Make a path normalised: append its parts to the n bytes of a path that are at
+ * out, without empty ones and ".", and with ".." undone as far as there is
+ * something.  out has room for n + len + 2 bytes; its new length, and a NUL
+ * follows.  *up: set when there was a "..". */
+size_t stage_resolve(const char *path, size_t len, char *out, size_t n,
+    bool *up);
 
 #endif

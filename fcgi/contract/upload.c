@@ -1,10 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "upload.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "../pytext/pydump.h"
-#include "../pytext/pyjson.h"
+#include "../pytext/pyjson_tree.h"
 #include "../pytext/pyutf8.h"
 
 static bool
@@ -93,27 +92,23 @@ upload_add(struct upload *up, const void *bytes, size_t len)
 	return !up->is_form || multipart_add(&up->form, bytes, len);
 }
 
+/* The field `file` is not there, or a text is in its place. */
 static bool
 refuse_field(struct detail *d, const struct buf *text)
 {
 	const struct detail_place place = { .member = "file" };
-	auto_buf struct buf clean = BUF_INIT(3 * text->len);
-	struct pyutf8 decoder = { .count = 0 };
+	auto_buf struct buf clean = BUF_INIT(3 * MULTIPART_FIELD_MAX);
+	struct pyvalue input = { .type = PYVALUE_STRING };
 
 	detail_begin(d);
-	pyutf8_add(&decoder, &clean, buf_str(text), text->len);
-	pyutf8_end(&decoder, &clean);
-	detail_add_upload(d, &place, buf_str(&clean), clean.len);
-	return detail_end(d);
-}
-
-static bool
-refuse_missing(struct detail *d)
-{
-	const struct detail_place place = { .member = "file" };
-
-	detail_begin(d);
-	detail_add(d, "missing", &place, "Field required", NULL, NULL, 0);
+	if (text == NULL) {
+		detail_add(d, DETAIL_MISSING, &place, NULL);
+	} else {
+		pyutf8_add_whole(&clean, buf_str(text), text->len);
+		input.u.text = clean.data;
+		input.count = clean.len;
+		detail_add(d, DETAIL_NO_FILE, &place, &input);
+	}
 	return detail_end(d);
 }
 
@@ -126,10 +121,8 @@ upload_end(struct upload *up, struct detail *d)
 		return detail_text(d, 507, "There is no room for the file");
 	if (!good)
 		return detail_text(d, 400, "%s", up->form.error);
-	if (up->have_text)
-		return refuse_field(d, &up->text);
 	if (!up->have)
-		return refuse_missing(d);
+		return refuse_field(d, up->have_text ? &up->text : NULL);
 	if (up->too_large)
 		return detail_text(d, 413,
 		    "File size exceeds maximum of %lld MB",

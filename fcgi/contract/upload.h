@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef UPLOAD_H
 #define UPLOAD_H
 

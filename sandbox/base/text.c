@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 #include "buf.h"
 #include "utf8.h"
@@ -122,6 +123,12 @@ text_add_clean(struct buf *out, const char *s, size_t len)
 		s += step;
 		len -= step;
 	}
+}
+
+bool
+text_is(const char *s, size_t len, const char *word)
+{
+	return len == strlen(word) && strncasecmp(s, word, len) == 0;
 }
 
 /* Digits only, at least one; false when it does not fit. */

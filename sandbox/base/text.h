@@ -17,6 +17,9 @@ size_t text_prefix(const char *s, size_t len, size_t n);
  * are dropped.  ANSI escape sequences are removed whole. */
 void text_add_clean(struct buf *out, const char *s, size_t len);
 
+/* Are these len bytes that word, in upper or lower case? */
+bool text_is(const char *s, size_t len, const char *word);
+
 /* 1-20 digits, no sign, no leading zero (but "0" itself is refused too), fits
  * int64: a Discord id. */
 bool text_parse_snowflake(const char *s, size_t len, int64_t *id);

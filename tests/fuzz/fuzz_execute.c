@@ -66,29 +66,19 @@ check_files(struct execute_files *files)
 static void
 check_requests(const char *type, const char *body, size_t len)
 {
-	struct execute_request execute;
-	struct session_request session;
-	struct bash_request bash;
+	struct execute_request req;
 	struct detail d;
 
-	if (execute_parse(&execute, 60000, type, body, len, &d)) {
-		check_text(&execute.code);
-		check_files(&execute.files);
-		execute_release(&execute);
-	} else {
-		check_detail(&d);
-	}
-	if (session_parse(&session, type, body, len, &d)) {
-		check_files(&session.files);
-		session_release(&session);
-	} else {
-		check_detail(&d);
-	}
-	if (bash_parse(&bash, 60000, type, body, len, &d)) {
-		check_text(&bash.command);
-		bash_release(&bash);
-	} else {
-		check_detail(&d);
+	for (enum execute_route route = EXECUTE_CODE; route <= EXECUTE_BASH;
+	     route++) {
+		if (execute_parse(&req, route, 60000, type, body, len, &d)) {
+			if (route != EXECUTE_SESSION)
+				check_text(&req.code);
+			check_files(&req.files);
+			execute_release(&req);
+		} else {
+			check_detail(&d);
+		}
 	}
 }
 

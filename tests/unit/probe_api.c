@@ -266,7 +266,8 @@ execute(struct buf *out, const char *in, size_t len)
 	struct execute_request req;
 	struct detail d;
 
-	if (execute_parse(&req, 60000, parts.type, parts.body, parts.len, &d)) {
+	if (execute_parse(&req, EXECUTE_CODE, 60000, parts.type, parts.body,
+		parts.len, &d)) {
 		buf_adds(out, "RUN\n");
 		tell(out, "code", req.code.text, req.code.len);
 		if (req.input.text != NULL)
@@ -285,13 +286,14 @@ static void
 session(struct buf *out, const char *in, size_t len)
 {
 	struct request parts = request_of(in, len);
-	struct session_request req;
+	struct execute_request req;
 	struct detail d;
 
-	if (session_parse(&req, parts.type, parts.body, parts.len, &d)) {
+	if (execute_parse(&req, EXECUTE_SESSION, 0, parts.type, parts.body,
+		parts.len, &d)) {
 		buf_addf(out, "RUN\nttl %lld\n", (long long)req.ttl_seconds);
 		tell_files(out, &req.files, false);
-		session_release(&req);
+		execute_release(&req);
 	} else {
 		tell_detail(out, &d);
 	}
@@ -302,14 +304,15 @@ static void
 bash(struct buf *out, const char *in, size_t len)
 {
 	struct request parts = request_of(in, len);
-	struct bash_request req;
+	struct execute_request req;
 	struct detail d;
 
-	if (bash_parse(&req, 60000, parts.type, parts.body, parts.len, &d)) {
+	if (execute_parse(&req, EXECUTE_BASH, 60000, parts.type, parts.body,
+		parts.len, &d)) {
 		buf_adds(out, "RUN\n");
-		tell(out, "cmd", req.command.text, req.command.len);
+		tell(out, "cmd", req.code.text, req.code.len);
 		buf_addf(out, "timeout %lld\n", (long long)req.timeout_ms);
-		bash_release(&req);
+		execute_release(&req);
 	} else {
 		tell_detail(out, &d);
 	}

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "fcgi/contract/files_answer.h"
+#include "fcgi/contract/execute_answer.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/clock.h"
 #include "sandbox/base/err.h"
@@ -173,14 +173,14 @@ test_life(void)
 	ok(filestore_each(&store, stop_at_first, &count, &err) == 0 &&
 		count == 1,
 	    "or only as many as wanted");
-	files_answer_add_entry(&json, entry.id, entry.name, entry.size,
+	execute_add_entry(&json, entry.id, entry.name, entry.size,
 	    entry.uploaded_ms);
 	is_str(buf_str(&json),
 	    "{\"file_id\":\"ID\",\"filename\":\"é\\\"\","
 	    "\"size_bytes\":3,\"upload_time\":1700000000.25}",
 	    "as JSON");
 	buf_reset(&json);
-	files_answer_add_uploaded(&json, "ID", "a", 1);
+	execute_add_uploaded(&json, "ID", "a", 1);
 	is_str(buf_str(&json),
 	    "{\"file_id\":\"ID\",\"filename\":\"a\",\"size_bytes\":1}",
 	    "so is a new one");
