@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FILESTORE_H
 #define FILESTORE_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Files that are there: each has an owner, a time and a name.
  */
@@ -28,14 +29,6 @@ filestore_entry_release(struct filestore_entry *entry)
 	entry->name = NULL;
 }
 
-/* Whose is not ours is not there. */
-static bool
-is_ours(const struct filestore *store, const struct filestore_entry *entry)
-{
-	return !filestore_is_owned(store) ||
-	    sodium_memcmp(entry->owner, store->owner, FILESTORE_OWNER_LEN) == 0;
-}
-
 /* The first line of the metadata. */
 static bool
 read_head(struct filestore_entry *entry, const char *line)
@@ -44,7 +37,7 @@ read_head(struct filestore_entry *entry, const char *line)
 
 	if (strncmp(line, FILESTORE_META_OWNED, 2) == 0) {
 		line += 2;
-		if (strlen(line) <= hex || line[hex] != ' ' ||
+		if (strnlen(line, hex + 1) <= hex || line[hex] != ' ' ||
 		    !text_parse_hex(line, hex, entry->owner,
 			sizeof(entry->owner)))
 			return false;
@@ -77,44 +70,30 @@ read_meta(const struct filestore *store, struct filestore_entry *entry)
 	line = strchr(text, '\n');
 	if (line != NULL)
 		*line = '\0';
-	if (line == NULL || !read_head(entry, text)) {
-		entry->name = xstrdup("unnamed");
-		return;
-	}
-	entry->name = xstrdup(line + 1);
+	entry->name = xstrdup(line != NULL && read_head(entry, text) ?
+		line + 1 :
+		"unnamed");
 }
 
-static bool
-is_expired(const struct filestore *store, int64_t used)
-{
-	return used + store->limits.ttl_ms <= clock_wall_ms();
-}
-
-static void
-fill_entry(const struct filestore *store, const char *id, const struct stat *st,
-    struct filestore_entry *entry)
-{
-	memset(entry, 0, sizeof(*entry));
-	(void)snprintf(entry->id, sizeof(entry->id), "%s", id);
-	entry->size = st->st_size;
-	entry->used_ms = filestore_used_ms(st);
-	read_meta(store, entry);
-}
-
-/* Of a file that is there: may it be used?  entry NULL: just the answer. */
+/* Of a file that is there: may it be used?  Fills the entry, if so; NULL: just
+ * the answer. */
 static bool
 look_at(const struct filestore *store, const char *id, const struct stat *st,
     struct filestore_entry *entry)
 {
-	struct filestore_entry own;
+	struct filestore_entry own = { .size = st->st_size,
+		.used_ms = filestore_used_ms(st) };
 	bool good;
 
-	if (is_expired(store, filestore_used_ms(st)))
+	if (own.used_ms + store->limits.ttl_ms <= clock_wall_ms())
 		return false;
 	if (entry == NULL && !filestore_is_owned(store))
 		return true;
-	fill_entry(store, id, st, &own);
-	good = is_ours(store, &own);
+	(void)snprintf(own.id, sizeof(own.id), "%s", id);
+	read_meta(store, &own);
+	/* What is not its owner's is not there. */
+	good = !filestore_is_owned(store) ||
+	    sodium_memcmp(own.owner, store->owner, FILESTORE_OWNER_LEN) == 0;
 	if (good && entry != NULL)
 		*entry = own;
 	else
@@ -147,17 +126,14 @@ filestore_delete(struct filestore *store, const char *id, size_t len,
     struct err *err)
 {
 	struct stat st;
-	int result;
+	int result = 0;
 
 	if (!filestore_is_id(id, len) || !filestore_stat(store, id, &st) ||
 	    !look_at(store, id, &st, NULL))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
 	filestore_enter(store);
-	result = filestore_remove(store, id, &st);
-	if (result < 0 && errno != ENOENT)
-		(void)err_system(err, "remove a file of the store");
-	else
-		result = 0;
+	if (filestore_remove(store, id, &st) < 0 && errno != ENOENT)
+		result = err_system(err, "remove a file of the store");
 	filestore_leave(store);
 	return result;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A file as it comes: written aside, then put in its place.
  */
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -29,23 +29,31 @@
 #define SPACE_STEP (INT64_C(8) << 20)
 #define SPACE_MORE (INT64_C(64) << 10)
 
-static int
-make_id(char id[FILESTORE_ID_LEN + 1], struct err *err)
+/* A UUID of version 4, its first digits the owner's. */
+static void
+make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 {
 	unsigned char r[16];
-	size_t n = 0;
+	char hex[2 * sizeof(r) + 1];
+	char tag[FILESTORE_TAG_LEN + 1];
 
-	if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		return err_system(err, "getrandom");
+	randombytes_buf(r, sizeof(r));
 	r[6] = (unsigned char)((r[6] & 0x0f) | 0x40);
 	r[8] = (unsigned char)((r[8] & 0x3f) | 0x80);
-	for (size_t i = 0; i < sizeof(r); i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			id[n++] = '-';
-		(void)snprintf(id + n, 3, "%02x", r[i]);
-		n += 2;
-	}
-	return 0;
+	(void)sodium_bin2hex(hex, sizeof(hex), r, sizeof(r));
+	if (filestore_is_owned(store))
+		memcpy(hex, filestore_tag(store, tag), FILESTORE_TAG_LEN);
+	(void)snprintf(id, FILESTORE_ID_LEN + 1, "%.8s-%.4s-%.4s-%.4s-%.12s",
+	    hex, hex + 8, hex + 12, hex + 16, hex + 20);
+}
+
+/* err tells of errno; a disk without room is a limit like others. */
+static int
+note_full_disk(struct err *err)
+{
+	if (errno == ENOSPC || errno == EDQUOT)
+		err->code = ERR_LIMIT;
+	return -1;
 }
 
 /* A file that is locked, which says to a sweeper that we live. */
@@ -54,21 +62,17 @@ create(const struct filestore *store, struct filestore_new *file,
     struct err *err)
 {
 	char name[FILESTORE_NAME_SIZE];
-	char tag[FILESTORE_TAG_LEN + 1];
 	struct stat st;
 
 	for (;;) {
-		if (make_id(file->id, err) < 0)
-			return -1;
-		if (filestore_is_owned(store)) {
-			filestore_tag(store, tag);
-			memcpy(file->id, tag, FILESTORE_TAG_LEN);
-		}
+		make_id(store, file->id);
 		file->fd = openat(store->dir,
 		    filestore_make_name(name, NEW, file->id, ""),
 		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (file->fd < 0)
-			return err_system(err, "create a file in the store");
+		if (file->fd < 0) {
+			(void)err_system(err, "create a file in the store");
+			return note_full_disk(err);
+		}
 		while (flock(file->fd, LOCK_EX) < 0 && errno == EINTR)
 			;
 		/* A sweeper may have been faster. */
@@ -110,6 +114,7 @@ take_space(struct filestore_new *file, int64_t len, struct err *err)
 	return 0;
 }
 
+/* Straight to the file, when share, store and disk have room. */
 static int
 write_out(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
@@ -123,14 +128,12 @@ write_out(struct filestore_new *file, const void *data, size_t len,
 		return -1;
 	}
 	file->size += (int64_t)len;
-	if (fd_write_all(file->fd, data, len, err) < 0) {
-		if (errno == ENOSPC || errno == EDQUOT)
-			err->code = ERR_LIMIT;
-		return -1;
-	}
-	return 0;
+	return fd_write_all(file->fd, data, len, err) < 0 ?
+	    note_full_disk(err) :
+	    0;
 }
 
+/* Write what was gathered. */
 static int
 flush(struct filestore_new *file, struct err *err)
 {
@@ -201,8 +204,6 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
 		return -1;
 	}
 	if (create(store, file, err) < 0) {
-		if (errno == ENOSPC || errno == EDQUOT)
-			err->code = ERR_LIMIT;
 		filestore_account(store, 0, -1);
 		filestore_leave(store);
 		return -1;
@@ -216,20 +217,6 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
 	return -1;
 }
 
-static void
-add_head(struct buf *text, const struct filestore *store)
-{
-	char hex[2 * FILESTORE_OWNER_LEN + 1];
-
-	if (filestore_is_owned(store))
-		buf_addf(text, FILESTORE_META_OWNED "%s ",
-		    sodium_bin2hex(hex, sizeof(hex), store->owner,
-			FILESTORE_OWNER_LEN));
-	else
-		buf_adds(text, FILESTORE_META_FREE);
-	buf_addf(text, "%lld\n", (long long)clock_wall_ms());
-}
-
 /* Write "<id>.meta" whole or not at all. */
 static int
 write_meta(const struct filestore_new *file, const char *name, struct err *err)
@@ -239,8 +226,15 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 	int dir = file->store->dir;
 	char from[FILESTORE_NAME_SIZE];
 	char to[FILESTORE_NAME_SIZE];
+	char hex[2 * FILESTORE_OWNER_LEN + 1];
 
-	add_head(&text, file->store);
+	if (filestore_is_owned(file->store))
+		buf_addf(&text, FILESTORE_META_OWNED "%s ",
+		    sodium_bin2hex(hex, sizeof(hex), file->store->owner,
+			FILESTORE_OWNER_LEN));
+	else
+		buf_adds(&text, FILESTORE_META_FREE);
+	buf_addf(&text, "%lld\n", (long long)clock_wall_ms());
 	buf_add(&text, name, strnlen(name, FILESTORE_NAME_MAX));
 	fd = openat(dir, filestore_make_name(from, NEW, file->id, META),
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FILESTORE_PARTS_H
 #define FILESTORE_PARTS_H
 
@@ -10,7 +11,7 @@
 
 /*
  * What the parts of the store have in common, in its folder only.  Its names
- * and its folder are here, what is used of it is in filestore_open.c.
+ * and its folder are in filestore_parts.c, what is used of it in filestore.c.
  */
 
 #define FILESTORE_NEW "new-"
@@ -30,9 +31,9 @@ const char *filestore_make_name(char name[FILESTORE_NAME_SIZE],
 bool filestore_is_owned(const struct filestore *store);
 /* With an owner the first digits of an id are its: whose a file is, is known
  * without opening it, to count what each has.  90 bits are left that nobody can
- * guess. */
+ * guess.  Returns the tag. */
 #define FILESTORE_TAG_LEN 8
-void filestore_tag(const struct filestore *store,
+const char *filestore_tag(const struct filestore *store,
     char tag[FILESTORE_TAG_LEN + 1]);
 /* How many bytes more the owner may have.  ERR_QUOTA: it has too many bytes, or
  * files. */
@@ -64,13 +65,8 @@ struct filestore_usage {
  * is only made when there is none. */
 void filestore_enter(struct filestore *store);
 void filestore_leave(struct filestore *store);
-/* True: nobody else is at it, until filestore_counted(). */
-bool filestore_may_count(struct filestore *store);
-void filestore_counted(struct filestore *store);
 
 void filestore_account(struct filestore *store, int64_t bytes, int64_t files);
-/* That is what there is, and not what was accounted for. */
-void filestore_count(struct filestore *store, int64_t bytes, int64_t files);
 /* Account for them if they fit; ERR_LIMIT: they do not. */
 int filestore_reserve(struct filestore *store, int64_t bytes, int64_t files,
     struct err *err);

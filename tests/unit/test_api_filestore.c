@@ -56,7 +56,7 @@ get(const char *id)
 	err.code = ERR_NONE;
 	fd = filestore_get(&store, id, strlen(id), &entry, &err);
 	if (fd < 0)
-		return err_code_name(err.code);
+		return err.code == ERR_NOT_FOUND ? "not-found" : "an error";
 	n = read(fd, content, sizeof(content));
 	(void)snprintf(text, sizeof(text), "%s %.*s", entry.name,
 	    n > 0 ? (int)n : 0, content);
