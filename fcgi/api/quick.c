@@ -24,12 +24,9 @@
 void
 api_health(struct api_app *app, struct http_request *req, const char *id)
 {
-	auto_free char *body = NULL;
-	struct health health;
+	auto_free char *body = health_json(app->config, !gate_knows(app, req));
 
 	(void)id;
-	health_gather(app->config, &health);
-	body = health_json(&health, !gate_knows(app, req));
 	reply_text(req, 200, NO_STORE, body);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "http.h"
 
 #include <inttypes.h>
@@ -17,15 +18,19 @@
  * smaller, limit. */
 #define LENGTH_MAX ((int64_t)1 << 40)
 
+/* Neither a head nor a short answer fills libfcgi's buffer (8 KiB): it goes out
+ * in http_finish(), and nothing before it can stall. */
+#define BUFFERED_MAX 4096
+
+#define PIECE 65536 /* bytes that are read or written by one call */
+
 /* Whoever is hasty drops a stalling peer by so much earlier. */
 #define HASTE_MS 100
 
-struct status_text {
+static const struct {
 	int status;
 	const char *text;
-};
-
-static const struct status_text status_texts[] = {
+} status_texts[] = {
 	{ 200, "OK" },
 	{ 201, "Created" },
 	{ 202, "Accepted" },
@@ -61,9 +66,9 @@ status_text(int status)
 }
 
 static void
-on_alarm(int signal_number)
+on_alarm(int number)
 {
-	(void)signal_number;
+	(void)number;
 }
 
 /*
@@ -86,6 +91,7 @@ guard_set(int64_t stall_ms)
 /* When it was set and not stopped yet, for the hasty; 0: it was not. */
 static int64_t guard_since_ms;
 
+/* Before calls of libfcgi. */
 static void
 guard_start(const struct http_request *req)
 {
@@ -141,11 +147,9 @@ static int64_t
 content_length(const struct http_request *req)
 {
 	const char *text = param_or_empty(req, "CONTENT_LENGTH");
-	int64_t length;
+	int64_t length = HTTP_NO_LENGTH;
 
-	if (text[0] == '\0')
-		return HTTP_NO_LENGTH;
-	if (!text_parse_int(text, 0, LENGTH_MAX, &length))
+	if (text[0] != '\0' && !text_parse_int(text, 0, LENGTH_MAX, &length))
 		return HTTP_BAD_LENGTH;
 	return length;
 }
@@ -155,9 +159,11 @@ http_accept(struct http_request *req)
 {
 	int result;
 
-	req->stall_ms = HTTP_STALL_MS;
-	req->whole_ms = 0;
-	req->until_ms = 0;
+	*req = (struct http_request){
+		.stall_ms = HTTP_STALL_MS,
+		.hasty = req->hasty,
+		.fcgi = req->fcgi,
+	};
 	guard_start(req);
 	result = FCGX_Accept_r(&req->fcgi);
 	guard_stop(req);
@@ -171,10 +177,6 @@ http_accept(struct http_request *req)
 	req->length = content_length(req);
 	req->unread = req->length > 0 ? req->length : 0;
 	req->gate = http_param(req, "INLINE_GATE") != NULL;
-	req->begun = false;
-	req->failed = false;
-	req->status = 0;
-	req->sent = 0;
 	return true;
 }
 
@@ -223,8 +225,8 @@ http_read(struct http_request *req, void *data, size_t cap)
 
 	if (req->unread == 0)
 		return 0;
-	if (cap > 65536)
-		cap = 65536;
+	if (cap > PIECE)
+		cap = PIECE;
 	if ((int64_t)cap > req->unread)
 		cap = (size_t)req->unread;
 	guard_start(req);
@@ -242,23 +244,16 @@ bool
 http_read_all(struct http_request *req, struct buf *body)
 {
 	while (req->unread > 0) {
-		size_t want = req->unread < 65536 ? (size_t)req->unread : 65536;
+		size_t want = req->unread < PIECE ? (size_t)req->unread : PIECE;
 		char *room = buf_reserve(body, want);
-		ssize_t n;
+		ssize_t n = room == NULL ? -1 : http_read(req, room, want);
 
-		if (room == NULL)
-			return false;
-		n = http_read(req, room, want);
 		if (n < 0)
 			return false;
 		buf_commit(body, (size_t)n);
 	}
 	return true;
 }
-
-/* Neither a head nor a short answer fills libfcgi's buffer (8 KiB): it goes out
- * in http_finish(), and nothing here can stall. */
-#define BUFFERED_MAX 4096
 
 void
 http_allow_slow_reader(struct http_request *req, int64_t whole_ms)
@@ -267,6 +262,7 @@ http_allow_slow_reader(struct http_request *req, int64_t whole_ms)
 	req->whole_ms = whole_ms;
 }
 
+/* The lines of a head, but for the empty one that ends it. */
 static void
 put_head(struct http_request *req, int status, const char *type,
     const char *headers)
@@ -291,12 +287,6 @@ http_begin(struct http_request *req, int status, const char *type,
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
 }
 
-static bool
-is_late(const struct http_request *req)
-{
-	return req->until_ms > 0 && clock_monotonic_ms() > req->until_ms;
-}
-
 void
 http_write(struct http_request *req, const void *data, size_t len)
 {
@@ -304,13 +294,14 @@ http_write(struct http_request *req, const void *data, size_t len)
 
 	req->sent += (int64_t)len;
 	while (len > 0 && !req->failed) {
-		int piece = len < 65536 ? (int)len : 65536;
+		int piece = len < PIECE ? (int)len : PIECE;
 		bool guarded = req->sent > BUFFERED_MAX;
 
 		if (guarded)
 			guard_start(req);
 		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece ||
-		    (guarded && is_late(req)))
+		    (guarded && req->until_ms > 0 &&
+			clock_monotonic_ms() > req->until_ms))
 			req->failed = true;
 		if (guarded)
 			guard_stop(req);
@@ -377,14 +368,6 @@ http_client_gone(const struct http_request *req)
 	    (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* Has the peer said all that it will? */
-static bool
-is_read(const struct http_request *req)
-{
-	return !req->failed && req->unread == 0 &&
-	    FCGX_GetChar(req->fcgi.in) == EOF;
-}
-
 void
 http_finish(struct http_request *req)
 {
@@ -393,10 +376,11 @@ http_finish(struct http_request *req)
 	guard_start(req);
 	/* libfcgi waits up to 2 s for the peer to close its end first, so that
 	 * what it has not read yet does not take the answer with it.  That is
-	 * a wait for nginx after each answer: only where it is needed. */
+	 * a wait for nginx after each answer: only where the peer may not have
+	 * said all that it will. */
 	if (req->failed)
 		(void)shutdown(http_fd(req), SHUT_RDWR);
-	else if (is_read(req))
+	else if (req->unread == 0 && FCGX_GetChar(req->fcgi.in) == EOF)
 		(void)FCGX_Detach(&req->fcgi);
 	FCGX_Finish_r(&req->fcgi);
 	guard_stop(req);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef HTTP_H
 #define HTTP_H
 
@@ -49,8 +50,8 @@ struct http_request {
  * caller's.  Call it before signals are blocked. */
 void http_init(struct http_request *req, int listen_fd);
 
-/* Many requests in a row, without a wait for anything else between them: their
- * timer is set once for all.  What is hasty needs this before such a wait. */
+/* A hasty server takes many requests in a row with one timer.  It calls this
+ * before it waits for anything else, so that the timer does not fire then. */
 void http_rest(void);
 
 /* Take the next request.  False: there is none (somebody else took it, or what

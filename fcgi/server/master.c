@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "master.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
@@ -28,33 +30,28 @@ struct master_child {
 	int64_t due_ms;
 };
 
+/* One that was handed over, or our own. */
 static int
 open_socket(struct master *master, size_t i, const struct config *config,
     const struct master_socket *socket, bool passed, struct err *err)
 {
+	auto_free char *path = config_state_path(config, socket->name);
 	int fd = SERVE_PASSED_FD + (int)i;
-	char *path;
 
-	if (passed) {
-		if (fd_set_nonblock(fd, err) < 0)
-			return err_wrap(err, "passed socket");
-		/* Whoever made it knew nothing of how long it is to be. */
-		if (listen(fd, socket->backlog) != 0)
-			return err_system(err, "listen on a passed socket");
-		master->listen_fd[i] = fd;
-		return 0;
+	if (passed && fd_set_nonblock(fd, err) < 0)
+		return err_wrap(err, "passed socket");
+	if (!passed) {
+		fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
+		    SOCKET_MODE, err);
+		if (fd < 0)
+			return err_wrap(err, "listen on %s", path);
+		master->path[i] = xstrdup(path);
 	}
-	path = config_state_path(config, socket->name);
-	master->listen_fd[i] = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
-	    SOCKET_MODE, err);
-	if (master->listen_fd[i] < 0) {
-		(void)err_wrap(err, "listen on %s", path);
-		free(path);
-		return -1;
-	}
-	(void)listen(master->listen_fd[i], socket->backlog);
-	master->path[i] = path;
-	return 0;
+	/* Whoever made it knew nothing of how long its queue is to be. */
+	master->listen_fd[i] = fd;
+	return listen(fd, socket->backlog) == 0 ?
+	    0 :
+	    err_system(err, "listen on %s", path);
 }
 
 static void
@@ -75,8 +72,7 @@ master_open(struct master *master, const struct config *config,
 	bool passed = serve_was_passed((int)count);
 
 	*master = (struct master){ .sockets = count };
-	for (size_t i = 0; i < count; i++)
-		master->listen_fd[i] = -1;
+	memset(master->listen_fd, 0xff, sizeof(master->listen_fd)); /* -1 */
 	for (size_t i = 0; i < count; i++) {
 		if (open_socket(master, i, config, &sockets[i], passed, err) !=
 		    0) {
@@ -95,16 +91,13 @@ master_close(struct master *master)
 		if (master->path[i] != NULL)
 			(void)unlink(master->path[i]);
 		free(master->path[i]);
-		master->path[i] = NULL;
-		if (master->listen_fd[i] >= 0)
-			(void)close(master->listen_fd[i]);
-		master->listen_fd[i] = -1;
+		cleanup_close(&master->listen_fd[i]);
 	}
 	free(master->children);
-	master->children = NULL;
-	master->count = 0;
+	*master = (struct master){ .sockets = 0 };
 }
 
+/* In a child: serve its socket, and end.  Never returns. */
 static void
 become_child(struct master *master, size_t index, pid_t parent, int signal_fd)
 {
@@ -203,6 +196,7 @@ read_signals(int signal_fd)
 	return end;
 }
 
+/* The end: nobody new, then what is at hand, then by force. */
 static void
 stop_children(struct master *master, struct pollfd *p)
 {
@@ -226,6 +220,7 @@ int
 master_run(struct master *master, struct err *err)
 {
 	static const int extra[] = { SIGCHLD, 0 };
+	auto_close int signal_fd = -1;
 	struct pollfd p = { .events = POLLIN };
 	int64_t due_ms = master->tick != NULL ? 0 : INT64_MAX;
 	bool end = false;
@@ -233,7 +228,7 @@ master_run(struct master *master, struct err *err)
 	/* What the children leave behind, sessions, belongs to us. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
 		return err_system(err, "prctl");
-	p.fd = fd_signals(extra, err);
+	signal_fd = p.fd = fd_signals(extra, err);
 	if (p.fd < 0)
 		return -1;
 	while (!end) {
@@ -246,15 +241,11 @@ master_run(struct master *master, struct err *err)
 		if (next_ms < 0 || next_ms > due_ms)
 			next_ms = due_ms;
 		if (poll(&p, 1, clock_poll_timeout(next_ms)) < 0 &&
-		    errno != EINTR) {
-			(void)err_system(err, "poll");
-			(void)close(p.fd);
-			return -1;
-		}
+		    errno != EINTR)
+			return err_system(err, "poll");
 		end = read_signals(p.fd);
 		(void)reap_children(master);
 	}
 	stop_children(master, &p);
-	(void)close(p.fd);
 	return 0;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef MASTER_H
 #define MASTER_H
 

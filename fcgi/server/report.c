@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "report.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,23 +19,25 @@
 #define NAME "front/jobs"
 #define TEXT_MAX 8192
 
-/* The lines of the file, in their order. */
-struct line {
+/* The file is a "key number" for each line of this, in this order. */
+static const struct {
 	const char *key;
-	int64_t *value;
+	size_t offset;
+} lines[] = {
+	{ "written_ms", offsetof(struct report, written_ms) },
+	{ "database", offsetof(struct report, database) },
+	{ "queued", offsetof(struct report, queued) },
+	{ "running", offsetof(struct report, running) },
+	{ "untold", offsetof(struct report, untold) },
+	{ "oldest_ms", offsetof(struct report, oldest_ms) },
 };
 
-#define LINES 6
+#define LINES (sizeof(lines) / sizeof(lines[0]))
 
-static int
-write_text(const char *path, const struct buf *text, struct err *err)
+static int64_t *
+value_of(struct report *report, size_t line)
 {
-	auto_free char *folder = xstrdup(path);
-
-	*strrchr(folder, '/') = '\0';
-	if (fd_make_dirs(folder, 0750, err) != 0)
-		return -1;
-	return file_write(path, text->data, text->len, err);
+	return (int64_t *)(void *)((char *)report + lines[line].offset);
 }
 
 int
@@ -41,27 +45,17 @@ report_write(const struct config *config, const struct report *report,
     struct err *err)
 {
 	auto_free char *path = config_state_path(config, NAME);
+	auto_free char *folder = xstrdup(path);
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
+	struct report values = *report;
 
-	buf_addf(&text,
-	    "written_ms %" PRId64 "\ndatabase %d\nqueued %" PRId64
-	    "\nrunning %" PRId64 "\nuntold %" PRId64 "\noldest_ms %" PRId64
-	    "\n",
-	    report->written_ms, report->database ? 1 : 0, report->queued,
-	    report->running, report->untold, report->oldest_ms);
-	return write_text(path, &text, err);
-}
-
-/* "key number", as it was written and no other way. */
-static bool
-take_line(char **rest, const struct line *line)
-{
-	char *text = strsep(rest, "\n");
-	size_t len = strlen(line->key);
-
-	return text != NULL && strncmp(text, line->key, len) == 0 &&
-	    text[len] == ' ' &&
-	    text_parse_int(text + len + 1, 0, INT64_MAX, line->value);
+	for (size_t i = 0; i < LINES; i++)
+		buf_addf(&text, "%s %" PRId64 "\n", lines[i].key,
+		    *value_of(&values, i));
+	*strrchr(folder, '/') = '\0';
+	if (fd_make_dirs(folder, 0750, err) != 0)
+		return -1;
+	return file_write(path, text.data, text.len, err);
 }
 
 int
@@ -70,25 +64,24 @@ report_read(const struct config *config, struct report *report, struct err *err)
 	auto_free char *path = config_state_path(config, NAME);
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
 	struct report found = { 0 };
-	int64_t database = 0;
-	const struct line lines[LINES] = { { "written_ms", &found.written_ms },
-		{ "database", &database }, { "queued", &found.queued },
-		{ "running", &found.running }, { "untold", &found.untold },
-		{ "oldest_ms", &found.oldest_ms } };
-	auto_free char *copy = NULL;
 	char *rest;
 
 	if (access(path, F_OK) != 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "%s: not there yet", path);
 	if (file_read(path, &text, err) != 0)
 		return -1;
-	copy = xstrdup(buf_str(&text));
-	rest = copy;
-	for (size_t i = 0; i < LINES; i++)
-		if (!take_line(&rest, &lines[i]))
+	rest = text.data;
+	for (size_t i = 0; i < LINES; i++) {
+		const char *line = strsep(&rest, "\n");
+		size_t len = strlen(lines[i].key);
+
+		if (line == NULL || strncmp(line, lines[i].key, len) != 0 ||
+		    line[len] != ' ' ||
+		    !text_parse_int(line + len + 1, 0, INT64_MAX,
+			value_of(&found, i)))
 			return err_set(err, ERR_INPUT, "%s: no %s", path,
 			    lines[i].key);
-	found.database = database == 1;
+	}
 	*report = found;
 	return 0;
 }

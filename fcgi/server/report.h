@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -17,7 +18,7 @@ struct err;
 
 struct report {
 	int64_t written_ms; /* wall clock */
-	bool database;	    /* it opened and answered; else the rest is 0 */
+	int64_t database;   /* 1: it opened and answered; else the rest is 0 */
 	int64_t queued;	    /* as in struct job_counts */
 	int64_t running;
 	int64_t untold;

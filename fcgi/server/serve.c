@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "serve.h"
 
 #include <errno.h>
@@ -65,21 +66,13 @@ struct batch {
 	bool more; /* others waited when it was answered */
 };
 
-static bool
-is_readable(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) > 0;
-}
-
 static void
 batch_init(struct batch *batch, const struct serve_calls *calls, int listen_fd)
 {
-	batch->count = 0;
-	batch->more = false;
-	batch->listen_fd = listen_fd;
-	batch->most = calls->settle != NULL ? SERVE_TOGETHER : 1;
+	*batch = (struct batch){
+		.listen_fd = listen_fd,
+		.most = calls->settle != NULL ? SERVE_TOGETHER : 1,
+	};
 	batch->requests = xcalloc(batch->most, sizeof(*batch->requests));
 	for (size_t i = 0; i < batch->most; i++) {
 		http_init(&batch->requests[i], listen_fd);
@@ -107,6 +100,7 @@ static bool
 serve_some(struct batch *batch, const struct serve_calls *calls)
 {
 	int64_t until_ms = clock_monotonic_ms() + SERVE_GATHER_MS;
+	struct pollfd others = { .fd = batch->listen_fd, .events = POLLIN };
 	bool some = batch_take(batch, calls);
 
 	while (some && batch->count < batch->most &&
@@ -119,8 +113,7 @@ serve_some(struct batch *batch, const struct serve_calls *calls)
 		http_finish(&batch->requests[i]);
 	http_rest();
 	batch->count = 0;
-	batch->more = some && calls->after != NULL &&
-	    is_readable(batch->listen_fd);
+	batch->more = some && calls->after != NULL && poll(&others, 1, 0) > 0;
 	if (calls->after != NULL)
 		calls->after(calls->arg, batch->more);
 	return some;
@@ -182,16 +175,14 @@ int
 serve_run(struct serve *serve, const struct serve_calls *calls, struct err *err)
 {
 	struct batch batch;
-	int signal_fd;
-	int result = -1;
+	auto_close int signal_fd = -1;
+	int result;
 
 	batch_init(&batch, calls, serve->listen_fd);
 	signal_fd = fd_signals(NULL, err);
-	if (signal_fd >= 0)
-		result = serve_loop(&batch, calls, signal_fd, err);
+	result = signal_fd < 0 ? -1 : serve_loop(&batch, calls, signal_fd, err);
 	if (result == 0)
 		serve_drain(serve, &batch, calls);
-	cleanup_close(&signal_fd);
 	free(batch.requests);
 	return result;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SERVE_H
 #define SERVE_H
 
