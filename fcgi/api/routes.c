@@ -13,8 +13,11 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
 
 #define ID_MAX 16384 /* nginx takes no line as long as this */
+/* What may be in a URL beside letters and digits. */
+#define URL_CHARS "_.-~:/%#?=@[]!$&'()*+,;"
 #define LOCATION_MAX 65536
 #define READER_MS 120000 /* from the answer's head on */
 
@@ -108,22 +111,6 @@ find(struct place *place, const char *method, const char *path, size_t path_len)
 	}
 }
 
-/* The same as a URL, with whatever does not belong into one escaped. */
-static void
-add_url(struct buf *out, const char *text, size_t len)
-{
-	static const char safe[] =
-	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	    "_.-~:/%#?=@[]!$&'()*+,;";
-
-	for (size_t i = 0; i < len; i++) {
-		if (text[i] != '\0' && strchr(safe, text[i]) != NULL)
-			buf_addc(out, text[i]);
-		else
-			buf_addf(out, "%%%02X", (unsigned char)text[i]);
-	}
-}
-
 /* A path with slashes at its end goes to the one without, as the contract's
  * framework has it.  False: there is none either. */
 static bool
@@ -145,12 +132,13 @@ redirect(struct http_request *req)
 	buf_adds(&headers, "Location: ");
 	if (host != NULL && host[0] != '\0') {
 		buf_addf(&headers, "%s://", scheme == NULL ? "http" : scheme);
-		add_url(&headers, host, strlen(host));
+		text_add_escaped(&headers, host, strlen(host), URL_CHARS);
 	}
-	add_url(&headers, req->path, len);
+	text_add_escaped(&headers, req->path, len, URL_CHARS);
 	if (req->query[0] != '\0') {
 		buf_addc(&headers, '?');
-		add_url(&headers, req->query, strlen(req->query));
+		text_add_escaped(&headers, req->query, strlen(req->query),
+		    URL_CHARS);
 	}
 	buf_adds(&headers, "\r\n");
 	if (headers.overflow)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "disposition.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "../pytext/pyutf8.h"
@@ -221,14 +220,6 @@ disposition_add(struct buf *out, const char *name)
 	if (same)
 		return;
 	buf_adds(out, "; filename*=UTF-8''");
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)name[i];
-
-		/* attr-char of RFC 8187; name has no NUL here */
-		if ((c < 0x80 && isalnum(c) != 0) ||
-		    strchr("!#$&+-.^_`|~", c) != NULL)
-			buf_addc(out, name[i]);
-		else
-			buf_addf(out, "%%%02X", c);
-	}
+	/* attr-char of RFC 8187 */
+	text_add_escaped(out, name, len, "!#$&+-.^_`|~");
 }

@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -131,6 +133,20 @@ text_is(const char *s, size_t len, const char *word)
 	return len == strlen(word) && strncasecmp(s, word, len) == 0;
 }
 
+void
+text_add_escaped(struct buf *out, const char *s, size_t len, const char *others)
+{
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if ((c < 0x80 && isalnum(c) != 0) ||
+		    (c != '\0' && strchr(others, c) != NULL))
+			buf_addc(out, s[i]);
+		else
+			buf_addf(out, "%%%02X", c);
+	}
+}
+
 /* Digits only, at least one; false when it does not fit. */
 static bool
 text_parse_digits(const char *s, size_t len, int64_t *value)
@@ -179,32 +195,14 @@ text_parse_int(const char *s, int64_t min, int64_t max, int64_t *value)
 bool
 text_parse_size(const char *s, int64_t *bytes)
 {
+	static const char units[] = "kKmMgG";
 	size_t len = strlen(s);
-	int64_t unit = 1;
+	const char *unit = len > 0 ? strchr(units, s[len - 1]) : NULL;
+	int shift = unit == NULL ? 0 : 10 * (int)((unit - units) / 2 + 1);
 	int64_t v;
 
-	if (len == 0)
-		return false;
-	switch (s[len - 1]) {
-	case 'k':
-	case 'K':
-		unit = INT64_C(1) << 10;
-		break;
-	case 'm':
-	case 'M':
-		unit = INT64_C(1) << 20;
-		break;
-	case 'g':
-	case 'G':
-		unit = INT64_C(1) << 30;
-		break;
-	default:
-		break;
-	}
-	if (unit > 1)
-		len--;
-	return text_parse_digits(s, len, &v) &&
-	    !__builtin_mul_overflow(v, unit, bytes);
+	return text_parse_digits(s, unit == NULL ? len : len - 1, &v) &&
+	    !__builtin_mul_overflow(v, INT64_C(1) << shift, bytes);
 }
 
 static int
@@ -212,11 +210,8 @@ text_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 bool

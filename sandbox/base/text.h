@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TEXT_H
 #define TEXT_H
 
@@ -19,6 +20,11 @@ void text_add_clean(struct buf *out, const char *s, size_t len);
 
 /* Are these len bytes that word, in upper or lower case? */
 bool text_is(const char *s, size_t len, const char *word);
+
+/* Append a text as a part of a URL or of a header: all but ASCII letters,
+ * digits and these others as %XX. */
+void text_add_escaped(struct buf *out, const char *s, size_t len,
+    const char *others);
 
 /* 1-20 digits, no sign, no leading zero (but "0" itself is refused too), fits
  * int64: a Discord id. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "call.h"
 
 #include <inttypes.h>
@@ -29,27 +30,29 @@ call_key(const char *token)
 	return hash | 1;
 }
 
-static int64_t
-bucket_free_at(const struct rest *rest, uint64_t key)
+/* What is remembered of a bucket; NULL: nothing. */
+static struct rest_bucket *
+bucket_find(struct rest *rest, uint64_t key)
 {
 	for (size_t i = 0; i < REST_BUCKETS; i++)
 		if (rest->buckets[i].key == key)
-			return rest->buckets[i].free_at_ms;
-	return 0;
+			return &rest->buckets[i];
+	return NULL;
 }
 
+/* A new bucket takes the place of the oldest.  key 0: none. */
 static void
 bucket_remember(struct rest *rest, uint64_t key, int64_t free_at_ms)
 {
-	for (size_t i = 0; i < REST_BUCKETS; i++) {
-		if (rest->buckets[i].key == key) {
-			rest->buckets[i].free_at_ms = free_at_ms;
-			return;
-		}
+	struct rest_bucket *bucket = bucket_find(rest, key);
+
+	if (key == 0)
+		return;
+	if (bucket == NULL) {
+		bucket = &rest->buckets[rest->next_bucket];
+		rest->next_bucket = (rest->next_bucket + 1) % REST_BUCKETS;
 	}
-	rest->buckets[rest->next_bucket] = (struct rest_bucket){ .key = key,
-		.free_at_ms = free_at_ms };
-	rest->next_bucket = (rest->next_bucket + 1) % REST_BUCKETS;
+	*bucket = (struct rest_bucket){ .key = key, .free_at_ms = free_at_ms };
 }
 
 static void
@@ -81,32 +84,28 @@ wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
 
 /* Before a try: the block and the token's bucket must be free. */
 static bool
-wait_for_turn(const struct rest *rest, struct call *call,
-    enum rest_outcome *outcome)
+wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome)
 {
+	const struct rest_bucket *bucket = bucket_find(rest, call->key);
 	int64_t now_ms = clock_monotonic_ms();
 	int64_t free_at_ms = rest->blocked_until_ms;
+	bool blocked = free_at_ms > now_ms + BLOCK_MOST_MS;
 
-	if (free_at_ms > now_ms + BLOCK_MOST_MS) {
-		*outcome = call->retry.patience == REST_PROGRESS ?
-		    REST_DROPPED :
-		    REST_LATER;
-		return false;
-	}
-	if (call->key != 0 && bucket_free_at(rest, call->key) > free_at_ms)
-		free_at_ms = bucket_free_at(rest, call->key);
+	if (call->key != 0 && bucket != NULL && bucket->free_at_ms > free_at_ms)
+		free_at_ms = bucket->free_at_ms;
+	*outcome = REST_LATER;
 	if (free_at_ms > now_ms && call->retry.patience == REST_PROGRESS) {
 		*outcome = REST_DROPPED;
 		return false;
 	}
-	*outcome = REST_LATER;
-	if (now_ms > call->retry.deadline_ms)
+	if (blocked || now_ms > call->retry.deadline_ms)
 		return false;
 	return wait_until(rest, call, free_at_ms);
 }
 
 /* ---- what an answer tells ---- */
 
+/* The body, if it is Discord's own. */
 static void
 read_json(const struct transfer_answer *answer, struct retry_answer *result,
     struct rest_reply *reply, bool *global)
@@ -138,17 +137,17 @@ remember_limit(struct rest *rest, const struct call *call,
 	if (global || !answer->json)
 		rest->blocked_until_ms = now_ms +
 		    (wait_ms >= 0 ? wait_ms : BLOCK_MOST_MS);
-	else if (call->key != 0 && wait_ms >= 0)
+	else if (wait_ms >= 0)
 		bucket_remember(rest, call->key, now_ms + wait_ms);
 }
 
+/* What is decided from, with all that is remembered of it. */
 static struct retry_answer
 read_answer(struct rest *rest, const struct call *call,
     const struct transfer_answer *answer, struct rest_reply *reply)
 {
 	struct retry_answer result = {
 		.status = answer->status,
-		.sent = answer->sent,
 		.retry_after_ms = answer->retry_after_ms,
 	};
 	int64_t now_ms = clock_monotonic_ms();
@@ -158,8 +157,7 @@ read_answer(struct rest *rest, const struct call *call,
 	reply->status = result.status;
 	reply->code = result.code;
 
-	if (call->key != 0 && answer->remaining == 0 &&
-	    answer->reset_after_ms >= 0)
+	if (answer->remaining == 0 && answer->reset_after_ms >= 0)
 		bucket_remember(rest, call->key,
 		    now_ms + answer->reset_after_ms);
 	if (result.status == 429)
@@ -179,18 +177,18 @@ random_number(void)
 	return number;
 }
 
+/* A try ends with the call. */
 static int
-try_timeout(const struct call *call)
+try_timeout(const struct call *call, int timeout_ms)
 {
 	int64_t left_ms = call->until_ms - clock_monotonic_ms();
 
-	if (left_ms < 1)
-		return 1;
-	if (left_ms < call->request.timeout_ms)
-		return (int)left_ms;
-	return call->request.timeout_ms;
+	if (left_ms >= timeout_ms)
+		return timeout_ms;
+	return left_ms < 1 ? 1 : (int)left_ms;
 }
 
+/* The end of a call; err says what the last try came to. */
 static enum rest_outcome
 give_up(enum rest_outcome outcome, const struct rest_reply *reply,
     const struct err *last, struct err *err)
@@ -215,6 +213,7 @@ call_run(struct rest *rest, struct call *call, struct rest_reply *reply,
 
 	*reply = (struct rest_reply){ 0 };
 	for (;;) {
+		/* Wait until it may be, try, and ask what follows. */
 		struct transfer_answer answer = { 0 };
 		struct retry_answer seen;
 		struct retry_verdict next;
@@ -223,8 +222,7 @@ call_run(struct rest *rest, struct call *call, struct rest_reply *reply,
 
 		if (!wait_for_turn(rest, call, &outcome))
 			return give_up(outcome, reply, &last, err);
-		call->request.timeout_ms = full_timeout_ms;
-		call->request.timeout_ms = try_timeout(call);
+		call->request.timeout_ms = try_timeout(call, full_timeout_ms);
 		(void)transfer_run(rest->transfer, &call->request, &answer,
 		    &last);
 		seen = read_answer(rest, call, &answer, reply);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CALL_H
 #define CALL_H
 

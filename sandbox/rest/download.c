@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "download.h"
 
 #include <poll.h>
@@ -36,6 +37,7 @@ origin_release(struct origin *origin)
 	curl_free(origin->port);
 }
 
+/* False: it is no URL.  Release it either way. */
 static bool
 origin_parse(struct origin *origin, const char *url)
 {
@@ -92,46 +94,38 @@ download_allowed(const char *url, const char *api_base, bool *direct)
 	return *direct;
 }
 
-static int64_t
-total_ms(size_t max)
-{
-	int64_t timeout_ms = TIMEOUT_MS + (int64_t)(max / BYTES_PER_MS);
-
-	return timeout_ms < TIMEOUT_MOST_MS ? timeout_ms : TIMEOUT_MOST_MS;
-}
-
+/* One try. */
 static enum rest_outcome
 fetch(struct rest *rest, const struct transfer_request *request, size_t max,
     void **data, size_t *len, struct err *err)
 {
-	struct transfer_answer answer = { 0 };
-	int status;
+	__attribute__((cleanup(transfer_answer_release))) struct transfer_answer
+	    answer = { 0 };
 
-	if (transfer_run(rest->transfer, request, &answer, err) < 0) {
-		transfer_answer_release(&answer);
+	if (transfer_run(rest->transfer, request, &answer, err) < 0)
 		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
+	if (answer.status != 200) {
+		(void)err_set(err, ERR_UNAVAILABLE,
+		    "the file's host answered %d", answer.status);
+		return answer.status == 429 || answer.status >= 500 ?
+		    REST_LATER :
+		    REST_GONE;
 	}
-	status = answer.status;
-	if (status == 200 && answer.body.len > max) {
-		transfer_answer_release(&answer);
+	if (answer.body.len > max) {
 		(void)err_set(err, ERR_LIMIT, "longer than announced");
 		return REST_REFUSED;
 	}
-	if (status == 200) {
-		*data = buf_steal(&answer.body, len);
-		return REST_DONE;
-	}
-	transfer_answer_release(&answer);
-	(void)err_set(err, ERR_UNAVAILABLE, "the file's host answered %d",
-	    status);
-	return status == 429 || status >= 500 ? REST_LATER : REST_GONE;
+	*data = buf_steal(&answer.body, len);
+	return REST_DONE;
 }
 
 enum rest_outcome
 rest_download(struct rest *rest, const char *url, size_t max, void **data,
     size_t *len, struct err *err)
 {
-	int64_t until_ms = clock_monotonic_ms() + total_ms(max);
+	int64_t total_ms = TIMEOUT_MS + (int64_t)(max / BYTES_PER_MS);
+	int64_t until_ms = clock_monotonic_ms() +
+	    (total_ms < TIMEOUT_MOST_MS ? total_ms : TIMEOUT_MOST_MS);
 	struct transfer_request request = {
 		.method = "GET",
 		.url = url,

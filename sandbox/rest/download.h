@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DOWNLOAD_H
 #define DOWNLOAD_H
 

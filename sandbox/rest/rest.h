@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef REST_H
 #define REST_H
 
@@ -71,10 +72,6 @@ enum rest_outcome rest_edit_original(struct rest *rest, const char *token,
     const char *body, const struct rest_file *files, size_t file_count,
     enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
     struct err *err);
-/* POST a follow-up message; tried again only when nothing was sent. */
-enum rest_outcome rest_follow_up(struct rest *rest, const char *token,
-    const char *body, const struct rest_file *files, size_t file_count,
-    int64_t until_ms, struct rest_reply *reply, struct err *err);
 /* POST /interactions/{id}/{token}/callback within timeout_ms, one try. */
 enum rest_outcome rest_callback(struct rest *rest, int64_t interaction_id,
     const char *token, const char *body, int timeout_ms,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "retry.h"
 
 #define CODE_UNKNOWN_MESSAGE 10008
@@ -17,6 +18,7 @@ verdict(enum rest_outcome outcome)
 	return (struct retry_verdict){ .outcome = outcome };
 }
 
+/* Another try after a wait, if it may still begin then. */
 static struct retry_verdict
 again(const struct retry *retry, int64_t now_ms, int64_t wait_ms)
 {
@@ -25,6 +27,7 @@ again(const struct retry *retry, int64_t now_ms, int64_t wait_ms)
 	return (struct retry_verdict){ .again = true, .wait_ms = wait_ms };
 }
 
+/* 429: as long as Discord says. */
 static struct retry_verdict
 decide_limited(struct retry *retry, const struct retry_answer *answer,
     int64_t now_ms, uint32_t jitter)
@@ -42,6 +45,7 @@ decide_limited(struct retry *retry, const struct retry_answer *answer,
 	return again(retry, now_ms, wait_ms + 10 + jitter % 90);
 }
 
+/* 404: "not yet", or "not any more". */
 static struct retry_verdict
 decide_missing(struct retry *retry, const struct retry_answer *answer,
     int64_t now_ms)
@@ -66,19 +70,14 @@ decide_missing(struct retry *retry, const struct retry_answer *answer,
 	return again(retry, now_ms, wait_ms);
 }
 
+/* No answer, or one that blames the server. */
 static struct retry_verdict
-decide_failed(struct retry *retry, const struct retry_answer *answer,
-    int64_t now_ms, uint32_t jitter)
+decide_failed(struct retry *retry, int64_t now_ms, uint32_t jitter)
 {
-	int64_t wait_ms;
+	int64_t wait_ms = (int64_t)1000 << retry->failed;
 
-	if (retry->patience == REST_PROGRESS)
+	if (retry->patience == REST_PROGRESS || retry->failed++ >= RETRY_FAILED)
 		return verdict(REST_LATER);
-	if (answer->sent && !retry->repeatable)
-		return verdict(REST_LATER);
-	if (retry->failed >= RETRY_FAILED)
-		return verdict(REST_LATER);
-	wait_ms = (int64_t)1000 << retry->failed++;
 	return again(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
 }
 
@@ -97,6 +96,6 @@ retry_decide(struct retry *retry, const struct retry_answer *answer,
 	if (status == 401 && answer->code == CODE_TOKEN_DEAD)
 		return verdict(REST_GONE);
 	if (status <= 0 || status == 408 || status >= 500)
-		return decide_failed(retry, answer, now_ms, jitter);
+		return decide_failed(retry, now_ms, jitter);
 	return verdict(REST_REFUSED);
 }

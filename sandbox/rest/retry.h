@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef RETRY_H
 #define RETRY_H
 
@@ -7,8 +8,9 @@
 #include "rest.h"
 
 /*
- * What to do after one try of a call: a pure decision, so that every row of the
- * policy is tested without a network and without waiting.
+ * What to do after one try of a call, which may be made twice: a pure decision,
+ * so that every row of the policy is tested without a network and without
+ * waiting.
  *
  *	2xx		done
  *	429		wait for what Discord says, RETRY_LIMITED times at most
@@ -16,8 +18,7 @@
  *			often means "not yet" (10008, the message was deleted:
  *			RETRY_DELETED_MS; 10062: never)
  *	401 with 50027	gone: the token is dead
- *	408, 5xx, none	again after 1, 2, 4, 8 s and some jitter, unless a
- *			second message could come of it
+ *	408, 5xx, none	again after 1, 2, 4, 8 s and some jitter
  *	all other	refused
  *
  * A progress edit has one try and is dropped where a final one would wait.
@@ -27,10 +28,9 @@
 #define RETRY_MISSING_MS 10000
 #define RETRY_DELETED_MS 3000
 
-/* The tries of one call so far; fill the first three, zero the others. */
+/* The tries of one call so far; fill the first two, zero the others. */
 struct retry {
 	enum rest_patience patience;
-	bool repeatable;     /* doing it twice does what doing it once does */
 	int64_t deadline_ms; /* monotonic: no try begins after it */
 	int limited;
 	int failed;
@@ -42,7 +42,6 @@ struct retry {
 struct retry_answer {
 	int status;		/* HTTP status, 0: no answer */
 	bool json;		/* the answer was JSON, so Discord's own */
-	bool sent;		/* the request may have reached Discord */
 	int64_t code;		/* Discord's error code, 0: none */
 	int64_t retry_after_ms; /* -1: not told */
 };

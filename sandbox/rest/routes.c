@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Discord's REST API: one function per route; call.c does the rest. */
 #include "rest.h"
 
@@ -8,12 +9,14 @@
 #include "../base/buf.h"
 #include "../base/clock.h"
 #include "../base/err.h"
+#include "../base/text.h"
 #include "call.h"
 
 #define ANSWER_MAX (1024 * 1024)
 #define URL_MAX 4096
 #define TIMEOUT_MS 15000
 #define TIMEOUT_MOST_MS 60000
+#define UNRESERVED "-._~" /* of RFC 3986, beside letters and digits */
 #define PROGRESS_MS 5000
 #define BYTES_PER_MS 512 /* what an upload is given time for */
 #define REGISTER_MS 60000
@@ -58,20 +61,7 @@ rest_stop_with(struct rest *rest, int stop_fd)
 
 /* ---- routes ---- */
 
-static void
-add_escaped(struct buf *url, const char *text)
-{
-	for (const char *p = text; *p != '\0'; p++) {
-		unsigned char c = (unsigned char)*p;
-
-		if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-		    (c >= 'a' && c <= 'z') || strchr("-._~", c) != NULL)
-			buf_addc(url, *p);
-		else
-			buf_addf(url, "%%%02X", c);
-	}
-}
-
+/* More for what takes longer to send. */
 static int
 upload_timeout(const char *body, const struct rest_file *files, size_t count)
 {
@@ -104,6 +94,7 @@ end_with_token(struct call *call, int64_t until_ms)
 		call->retry.deadline_ms = now_ms + REST_HOLD_MS;
 }
 
+/* What all calls have in common. */
 static enum rest_outcome
 url_call(struct rest *rest, struct call *call, const struct buf *url,
     struct rest_reply *reply, struct err *err)
@@ -119,31 +110,13 @@ url_call(struct rest *rest, struct call *call, const struct buf *url,
 	return call_run(rest, call, reply, err);
 }
 
-static enum rest_outcome
-webhook_call(struct rest *rest, struct call *call, const char *token,
-    const char *suffix, struct rest_reply *reply, struct err *err)
-{
-	auto_buf struct buf url = BUF_INIT(URL_MAX);
-
-	if (token[0] == '\0') {
-		*reply = (struct rest_reply){ 0 };
-		(void)err_set(err, ERR_INPUT, "there is no token");
-		return REST_GONE;
-	}
-	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
-	    rest->application_id);
-	add_escaped(&url, token);
-	buf_adds(&url, suffix);
-	call->key = call_key(token);
-	return url_call(rest, call, &url, reply, err);
-}
-
 enum rest_outcome
 rest_edit_original(struct rest *rest, const char *token, const char *body,
     const struct rest_file *files, size_t file_count,
     enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
     struct err *err)
 {
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
 	struct call call = {
 		.request = {
 			.method = "PATCH",
@@ -152,34 +125,23 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 			.file_count = file_count,
 			.timeout_ms = upload_timeout(body, files, file_count),
 		},
-		.retry = { .patience = patience, .repeatable = true },
+		.key = call_key(token),
+		.retry = { .patience = patience },
 	};
 
+	if (token[0] == '\0') {
+		*reply = (struct rest_reply){ 0 };
+		(void)err_set(err, ERR_INPUT, "there is no token");
+		return REST_GONE;
+	}
 	end_with_token(&call, until_ms);
 	if (patience == REST_PROGRESS && file_count == 0)
 		call.request.timeout_ms = PROGRESS_MS;
-	return webhook_call(rest, &call, token, "/messages/@original", reply,
-	    err);
-}
-
-enum rest_outcome
-rest_follow_up(struct rest *rest, const char *token, const char *body,
-    const struct rest_file *files, size_t file_count, int64_t until_ms,
-    struct rest_reply *reply, struct err *err)
-{
-	struct call call = {
-		.request = {
-			.method = "POST",
-			.body = body,
-			.files = files,
-			.file_count = file_count,
-			.timeout_ms = upload_timeout(body, files, file_count),
-		},
-		.retry = { .patience = REST_FINAL },
-	};
-
-	end_with_token(&call, until_ms);
-	return webhook_call(rest, &call, token, "", reply, err);
+	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
+	    rest->application_id);
+	text_add_escaped(&url, token, strlen(token), UNRESERVED);
+	buf_adds(&url, "/messages/@original");
+	return url_call(rest, &call, &url, reply, err);
 }
 
 enum rest_outcome
@@ -199,7 +161,7 @@ rest_callback(struct rest *rest, int64_t interaction_id, const char *token,
 	end_within(&call, timeout_ms);
 	buf_addf(&url, "%s/interactions/%" PRId64 "/", rest->api_base,
 	    interaction_id);
-	add_escaped(&url, token);
+	text_add_escaped(&url, token, strlen(token), UNRESERVED);
 	buf_adds(&url, "/callback");
 	return url_call(rest, &call, &url, reply, err);
 }
@@ -216,7 +178,7 @@ rest_register(struct rest *rest, const char *commands, int64_t guild_id,
 			.authorization = rest->authorization,
 			.timeout_ms = TIMEOUT_MS,
 		},
-		.retry = { .patience = REST_FINAL, .repeatable = true },
+		.retry = { .patience = REST_FINAL },
 	};
 
 	end_within(&call, REGISTER_MS);

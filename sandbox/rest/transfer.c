@@ -1,9 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "transfer.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include <curl/curl.h>
 
@@ -25,28 +25,22 @@ struct transfer {
 struct transfer *
 transfer_new(struct err *err)
 {
-	struct transfer *t;
+	struct transfer *t = xcalloc(1, sizeof(*t));
 
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
-		err_set(err, ERR_CONFIG, "libcurl does not start");
-		return NULL;
-	}
-	t = xcalloc(1, sizeof(*t));
-	t->curl = curl_easy_init();
-	if (t->curl == NULL) {
-		free(t);
-		err_set(err, ERR_CONFIG, "libcurl does not start");
-		return NULL;
-	}
-	return t;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) == 0)
+		t->curl = curl_easy_init();
+	if (t->curl != NULL)
+		return t;
+	free(t);
+	(void)err_set(err, ERR_CONFIG, "libcurl does not start");
+	return NULL;
 }
 
 void
 transfer_free(struct transfer *transfer)
 {
-	if (transfer == NULL)
-		return;
-	curl_easy_cleanup(transfer->curl);
+	if (transfer != NULL)
+		curl_easy_cleanup(transfer->curl);
 	free(transfer);
 }
 
@@ -71,15 +65,13 @@ transfer_parse_seconds(const char *text, size_t len)
 		len--;
 	if (len == 0 || len >= sizeof(copy))
 		return -1;
-	if (strspn(text, "0123456789.") < len)
-		return -1;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	seconds = strtod(copy, &end);
-	if (end == copy || *end != '\0')
+	/* Digits and a point: no sign, no exponent, no name of a number. */
+	if (copy[strspn(copy, "0123456789.")] != '\0' || end != copy + len)
 		return -1;
-	if (seconds > SECONDS_MOST)
-		seconds = SECONDS_MOST;
+	seconds = seconds < SECONDS_MOST ? seconds : SECONDS_MOST;
 	return (int64_t)(seconds * 1000.0 + 0.5);
 }
 
@@ -94,41 +86,29 @@ take_body(char *data, size_t size, size_t count, void *arg)
 	return answer->body.overflow ? 0 : size * count;
 }
 
-static bool
-header_is(const char *line, size_t len, const char *name, const char **value,
-    size_t *value_len)
-{
-	size_t n = strlen(name);
-
-	if (len <= n || line[n] != ':' || strncasecmp(line, name, n) != 0)
-		return false;
-	*value = line + n + 1;
-	*value_len = len - n - 1;
-	return true;
-}
-
 static size_t
 take_header(char *line, size_t size, size_t count, void *arg)
 {
 	struct transfer_answer *answer = arg;
 	size_t len = size * count;
-	const char *value = NULL;
-	size_t n = 0;
-	int64_t ms;
+	const char *colon = memchr(line, ':', len);
+	size_t name = colon == NULL ? 0 : (size_t)(colon - line);
+	int64_t ms = colon == NULL ?
+	    -1 :
+	    transfer_parse_seconds(colon + 1, len - name - 1);
 
-	if (header_is(line, len, "Retry-After", &value, &n))
-		answer->retry_after_ms = transfer_parse_seconds(value, n);
-	else if (header_is(line, len, "X-RateLimit-Reset-After", &value, &n))
-		answer->reset_after_ms = transfer_parse_seconds(value, n);
-	else if (header_is(line, len, "X-RateLimit-Remaining", &value, &n)) {
-		ms = transfer_parse_seconds(value, n);
+	if (text_is(line, name, "Retry-After"))
+		answer->retry_after_ms = ms;
+	else if (text_is(line, name, "X-RateLimit-Reset-After"))
+		answer->reset_after_ms = ms;
+	else if (text_is(line, name, "X-RateLimit-Remaining"))
 		answer->remaining = ms < 0 ? -1 : ms / 1000;
-	}
 	return len;
 }
 
 /* ---- one exchange ---- */
 
+/* The JSON and the files, as Discord wants them. */
 static curl_mime *
 make_mime(CURL *curl, const struct transfer_request *request)
 {
@@ -156,11 +136,10 @@ make_mime(CURL *curl, const struct transfer_request *request)
 static struct curl_slist *
 make_headers(const struct transfer_request *request)
 {
-	struct curl_slist *headers = NULL;
+	/* curl would wait for "100 Continue" before a large body */
+	struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
 	auto_buf struct buf line = BUF_INIT(8192);
 
-	/* curl would wait for "100 Continue" before a large body */
-	headers = curl_slist_append(headers, "Expect:");
 	if (request->body != NULL && request->file_count == 0)
 		headers = curl_slist_append(headers,
 		    "Content-Type: application/json");
@@ -171,6 +150,7 @@ make_headers(const struct transfer_request *request)
 	return headers;
 }
 
+/* All options, since the last exchange left none. */
 static void
 prepare(struct transfer *t, const struct transfer_request *request,
     struct transfer_answer *answer, struct curl_slist *headers, curl_mime *mime)
@@ -203,17 +183,15 @@ prepare(struct transfer *t, const struct transfer_request *request,
 	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
+/* What libcurl says of an exchange. */
 static int
 outcome(struct transfer *t, CURLcode code, struct transfer_answer *answer,
     struct err *err)
 {
-	long sent = 0;
 	long status = 0;
 
-	curl_easy_getinfo(t->curl, CURLINFO_REQUEST_SIZE, &sent);
-	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
-	answer->sent = sent > 0;
 	if (code == CURLE_OK) {
+		curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
 		answer->status = (int)status;
 		return 0;
 	}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TRANSFER_H
 #define TRANSFER_H
 
@@ -35,14 +36,13 @@ struct transfer_request {
 /* Release with transfer_answer_release(); safe when zeroed. */
 struct transfer_answer {
 	int status; /* 0: no answer */
-	bool sent;  /* (part of) the request was sent */
 	struct buf body;
 	int64_t retry_after_ms; /* from the headers; -1: not told */
 	int64_t remaining;	/* X-RateLimit-Remaining; -1: not told */
 	int64_t reset_after_ms; /* X-RateLimit-Reset-After; -1: not told */
 };
 
-/* -1: no (whole) answer; err says why, status is 0, sent is set. */
+/* -1: no (whole) answer; err says why, status is 0. */
 int transfer_run(struct transfer *transfer,
     const struct transfer_request *request, struct transfer_answer *answer,
     struct err *err);

@@ -9,9 +9,7 @@
 static struct retry
 final(void)
 {
-	return (struct retry){
-		.patience = REST_FINAL, .repeatable = true, .deadline_ms = FAR
-	};
+	return (struct retry){ .patience = REST_FINAL, .deadline_ms = FAR };
 }
 
 static struct retry_verdict
@@ -19,7 +17,6 @@ once(struct retry retry, int status, int64_t code)
 {
 	struct retry_answer answer = { .status = status,
 		.json = true,
-		.sent = true,
 		.code = code,
 		.retry_after_ms = -1 };
 
@@ -135,15 +132,6 @@ test_failed(void)
 	retry = final();
 	v = retry_decide(&retry, &answer, 0, UINT32_MAX);
 	ok(v.wait_ms >= 1000 && v.wait_ms < 1250, "jitter stays small");
-
-	retry = final();
-	retry.repeatable = false;
-	answer.status = 0;
-	ok(retry_decide(&retry, &answer, 0, 0).again,
-	    "follow-up: again when nothing was sent");
-	answer.sent = true;
-	ok(!retry_decide(&retry, &answer, 0, 0).again,
-	    "follow-up: not when it may have arrived");
 }
 
 static int64_t
