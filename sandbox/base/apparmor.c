@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "apparmor.h"
 
 #include <dirent.h>

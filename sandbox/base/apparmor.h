@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef APPARMOR_H
 #define APPARMOR_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "buf.h"
 
 #include <stdint.h>
@@ -12,11 +13,7 @@
 void *
 xmalloc(size_t size)
 {
-	void *p = malloc(size > 0 ? size : 1);
-
-	if (p == NULL)
-		log_fatal(1, "out of memory bytes=%zu", size);
-	return p;
+	return xrealloc(NULL, size);
 }
 
 void *
@@ -63,6 +60,8 @@ buf_limit(const struct buf *b)
 	return b->max < PTRDIFF_MAX ? b->max : PTRDIFF_MAX - 1;
 }
 
+/* Room for `need` bytes, the NUL among them: twice as much as before, up to the
+ * limit. */
 static void
 buf_grow(struct buf *b, size_t need)
 {

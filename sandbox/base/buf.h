@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef BUF_H
 #define BUF_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLEANUP_H
 #define CLEANUP_H
 

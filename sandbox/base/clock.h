@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLOCK_H
 #define CLOCK_H
 

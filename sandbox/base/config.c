@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "config.h"
 
 #include <errno.h>
@@ -69,6 +70,7 @@ config_find(const char *name, size_t len)
 	return i;
 }
 
+/* "": nothing was said. */
 static const char *
 config_said(const struct config_values *values, const char *name)
 {
@@ -77,6 +79,7 @@ config_said(const struct config_values *values, const char *name)
 	return text != NULL ? text : "";
 }
 
+/* A line of the env file. */
 static int
 config_from_file(void *arg, const char *key, const char *value, struct err *err)
 {
@@ -98,13 +101,12 @@ static int
 config_read_file(struct config_values *values, const char *path,
     struct err *err)
 {
-	auto_free char *text = NULL;
 	size_t len = 0;
+	auto_free char *text = envfile_read(path, ENV_FILE_MAX, &len, err);
 
-	text = envfile_read(path, ENV_FILE_MAX, &len, err);
-	if (text == NULL)
-		return -1;
-	return envfile_parse(text, len, path, config_from_file, values, err);
+	return text == NULL ?
+	    -1 :
+	    envfile_parse(text, len, path, config_from_file, values, err);
 }
 
 /* Ours by its prefix: a misspelt key must not be passed over. */
@@ -134,6 +136,7 @@ config_read_environment(struct config_values *values, struct err *err)
 	return 0;
 }
 
+/* DISCORD_TOKEN_FILE: a line of its own, checked as the token itself is. */
 static int
 config_read_token(struct config *config, const char *path, struct err *err)
 {
@@ -187,11 +190,14 @@ config_find_lib(void)
 	return xstrdup(INLINE_LIB_DIR);
 }
 
+/* A default for a text that nobody has set: found owns the heap. */
 static void
-config_replace(char **text, char *with)
+config_default(char **text, char *found)
 {
-	free(*text);
-	*text = with;
+	char *unused = **text == '\0' ? *text : found;
+
+	*text = **text == '\0' ? found : *text;
+	free(unused);
 }
 
 /* Check and store every value, then the defaults that depend on others. */
@@ -202,24 +208,18 @@ config_store(struct config *config, const struct config_values *values,
 	for (size_t i = 0; i < KEYS; i++) {
 		const struct config_key *key = &config_keys[i];
 		const char *text = values->text[i];
-		bool said = text != NULL && *text != '\0';
 
-		if (!said && *key->fallback == '<')
-			text = "";
-		else if (!said)
-			text = key->fallback;
+		if (text == NULL || *text == '\0')
+			text = *key->fallback == '<' ? "" : key->fallback;
 		if (config_value_store(key, text, (char *)config + key->offset,
 			err) != 0)
 			return -1;
 	}
-	if (*config->database == '\0')
-		config_replace(&config->database,
-		    config_state_path(config, "inline.db"));
-	if (*config->lib_dir == '\0')
-		config_replace(&config->lib_dir, config_find_lib());
-	if (*config->sandbox_images == '\0')
-		config_replace(&config->sandbox_images,
-		    images_from(config->sandbox_image));
+	config_default(&config->database,
+	    config_state_path(config, "inline.db"));
+	config_default(&config->lib_dir, config_find_lib());
+	config_default(&config->sandbox_images,
+	    images_from(config->sandbox_image));
 	return config_read_token(config,
 	    config_said(values, "DISCORD_TOKEN_FILE"), err);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CONFIG_H
 #define CONFIG_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "config_images.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "config_value.h"
 
-#include <errno.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,38 +13,9 @@
 #include "text.h"
 #include "utf8.h"
 
-#define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #define TEXT_MAX 1024 /* bytes of a text */
 #define KEY_BYTES 32  /* of an Ed25519 public key */
 #define THOUSAND 1000
-
-bool
-config_value_is_text(enum config_type type)
-{
-	switch (type) {
-	case CONFIG_INT:
-	case CONFIG_SIZE:
-	case CONFIG_SECONDS:
-	case CONFIG_CPUS:
-	case CONFIG_BOOL:
-	case CONFIG_ID:
-	case CONFIG_SOURCE:
-		return false;
-	case CONFIG_SECRET:
-	case CONFIG_HEX_KEY:
-	case CONFIG_URL:
-	case CONFIG_PATH:
-	case CONFIG_PROGRAM:
-	case CONFIG_NAME:
-	case CONFIG_NETWORK:
-	case CONFIG_IMAGE:
-	case CONFIG_IMAGES:
-	case CONFIG_ISOLATION:
-	case CONFIG_MODULES:
-		return true;
-	}
-	return false;
-}
 
 /* A decimal with at most three places, as thousandths. */
 static bool
@@ -93,6 +65,7 @@ config_add_bound(struct buf *out, enum config_type type, int64_t bound)
 		buf_addf(out, "%" PRId64, bound);
 }
 
+/* Always -1. */
 static int
 config_number_refused(const struct config_key *key, const char *what,
     struct err *err)
@@ -201,79 +174,87 @@ config_check_url(const char *s)
 	return NULL;
 }
 
-static const char *
-config_check_chars(const char *s, const char *allowed)
-{
-	if (*s == '-')
-		return "must not start with '-'";
-	if (s[strspn(s, allowed)] != '\0')
-		return "a character that is not allowed";
-	return NULL;
-}
-
 /* In the host's own network, pip would reach what listens on loopback: nginx,
  * and whatever else trusts this machine. */
 static const char *
 config_check_network(const char *s)
 {
-	if (strcmp(s, "host") == 0)
-		return "must not be the host's own; `docker network create` "
-		       "makes one";
-	return config_check_chars(s, ALNUM "._-");
+	return strcmp(s, "host") != 0 ? NULL :
+					"must not be the host's own; "
+					"`docker network create` makes one";
 }
 
 static const char *
 config_check_isolation(const char *s)
 {
-	return strcmp(s, "auto") == 0 || strcmp(s, "run") == 0 ||
-		strcmp(s, "cell") == 0 ?
+	bool good = strcmp(s, "auto") == 0 || strcmp(s, "run") == 0 ||
+	    strcmp(s, "cell") == 0;
+
+	return good ? NULL : "must be auto, run or cell";
+}
+
+static const char *
+config_check_secret(const char *s)
+{
+	return config_is_word(s) ?
 	    NULL :
-	    "must be auto, run or cell";
+	    "blanks, control characters or non-ASCII in it";
+}
+
+static const char *
+config_check_hex_key(const char *s)
+{
+	unsigned char bytes[KEY_BYTES];
+
+	return text_parse_hex(s, strlen(s), bytes, sizeof(bytes)) ?
+	    NULL :
+	    "must be 64 hex digits";
+}
+
+/* The types that are texts: what their characters are, beside letters and
+ * digits (NULL: any), and what else is asked of them. */
+static const struct {
+	const char *chars;
+	const char *(*check)(const char *s); /* why it is wrong, or NULL */
+} config_texts[] = {
+	[CONFIG_SECRET] = { NULL, config_check_secret },
+	[CONFIG_HEX_KEY] = { NULL, config_check_hex_key },
+	[CONFIG_URL] = { NULL, config_check_url },
+	[CONFIG_PATH] = { NULL, config_check_path },
+	[CONFIG_PROGRAM] = { NULL, config_check_path },
+	[CONFIG_NAME] = { "._-", NULL },
+	[CONFIG_NETWORK] = { "._-", config_check_network },
+	[CONFIG_IMAGE] = { "._/:@-", NULL },
+	[CONFIG_IMAGES] = { NULL, images_check },
+	[CONFIG_ISOLATION] = { NULL, config_check_isolation },
+	[CONFIG_MODULES] = { "_.,", NULL },
+	[CONFIG_SOURCE] = { NULL, NULL },
+};
+
+bool
+config_value_is_text(enum config_type type)
+{
+	return config_texts[type].chars != NULL ||
+	    config_texts[type].check != NULL;
 }
 
 /* The reason why a text is wrong, or NULL. */
 static const char *
 config_check_text(enum config_type type, const char *s)
 {
-	unsigned char bytes[KEY_BYTES];
+	const char *chars = config_texts[type].chars;
+	const char *why = config_texts[type].check == NULL ?
+	    NULL :
+	    config_texts[type].check(s);
 
-	switch (type) {
-	case CONFIG_SECRET:
-		return config_is_word(s) ? NULL :
-					   "blanks, control characters or "
-					   "non-ASCII in it";
-	case CONFIG_HEX_KEY:
-		return text_parse_hex(s, strlen(s), bytes, sizeof(bytes)) ?
-		    NULL :
-		    "must be 64 hex digits";
-	case CONFIG_URL:
-		return config_check_url(s);
-	case CONFIG_PATH:
-		return config_check_path(s);
-	case CONFIG_PROGRAM:
-		return *s == '-' ? "must not start with '-'" :
-				   config_check_path(s);
-	case CONFIG_NAME:
-		return config_check_chars(s, ALNUM "._-");
-	case CONFIG_NETWORK:
-		return config_check_network(s);
-	case CONFIG_IMAGE:
-		return config_check_chars(s, ALNUM "._/:@-");
-	case CONFIG_IMAGES:
-		return images_check(s);
-	case CONFIG_ISOLATION:
-		return config_check_isolation(s);
-	case CONFIG_MODULES:
-		return config_check_chars(s, ALNUM "_.,");
-	case CONFIG_INT:
-	case CONFIG_SIZE:
-	case CONFIG_SECONDS:
-	case CONFIG_CPUS:
-	case CONFIG_BOOL:
-	case CONFIG_ID:
-	case CONFIG_SOURCE:
-		break;
-	}
+	if (why != NULL)
+		return why;
+	if (*s == '-' && (chars != NULL || type == CONFIG_PROGRAM))
+		return "must not start with '-'";
+	for (; chars != NULL && *s != '\0'; s++)
+		if (isalnum((unsigned char)*s) == 0 &&
+		    strchr(chars, *s) == NULL)
+			return "a character that is not allowed";
 	return NULL;
 }
 
@@ -283,15 +264,12 @@ config_store_text(const struct config_key *key, const char *value, char **text,
 {
 	bool is_path = key->type == CONFIG_PATH ||
 	    (key->type == CONFIG_PROGRAM && strchr(value, '/') != NULL);
-	auto_free char *stored = NULL;
+	auto_free char *stored = *value != '\0' && is_path ?
+	    config_absolute(value) :
+	    xstrdup(value);
 	const char *why = NULL;
-	size_t len;
+	size_t len = strlen(stored);
 
-	if (*value != '\0' && is_path)
-		stored = config_absolute(value);
-	else
-		stored = xstrdup(value);
-	len = strlen(stored);
 	if (len > TEXT_MAX)
 		why = "is too long";
 	else if (len > 0)
@@ -306,63 +284,33 @@ config_store_text(const struct config_key *key, const char *value, char **text,
 	return 0;
 }
 
-static int
-config_store_bool(const struct config_key *key, const char *value, bool *field,
-    struct err *err)
-{
-	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-		return err_set(err, ERR_CONFIG, "%s: must be 0 or 1",
-		    key->name);
-	*field = *value == '1';
-	return 0;
-}
-
-static int
-config_store_id(const struct config_key *key, const char *value, int64_t *field,
-    struct err *err)
-{
-	*field = 0;
-	if (*value != '\0' &&
-	    !text_parse_snowflake(value, strlen(value), field))
-		return err_set(err, ERR_CONFIG, "%s: must be a Discord id",
-		    key->name);
-	return 0;
-}
-
 int
 config_value_store(const struct config_key *key, const char *value, void *field,
     struct err *err)
 {
 	int64_t thousandths = 0;
+	const char *why = NULL;
 
-	switch (key->type) {
-	case CONFIG_INT:
-	case CONFIG_SIZE:
-	case CONFIG_SECONDS:
-		return config_store_number(key, value, field, err);
-	case CONFIG_CPUS:
+	if (config_value_is_text(key->type))
+		return config_store_text(key, value, field, err);
+	if (key->type == CONFIG_SOURCE)
+		return 0;
+	if (key->type == CONFIG_CPUS) {
 		if (config_store_number(key, value, &thousandths, err) != 0)
 			return -1;
 		*(double *)field = (double)thousandths / THOUSAND;
-		return 0;
-	case CONFIG_BOOL:
-		return config_store_bool(key, value, field, err);
-	case CONFIG_ID:
-		return config_store_id(key, value, field, err);
-	case CONFIG_SECRET:
-	case CONFIG_HEX_KEY:
-	case CONFIG_URL:
-	case CONFIG_PATH:
-	case CONFIG_PROGRAM:
-	case CONFIG_NAME:
-	case CONFIG_NETWORK:
-	case CONFIG_IMAGE:
-	case CONFIG_IMAGES:
-	case CONFIG_ISOLATION:
-	case CONFIG_MODULES:
-		return config_store_text(key, value, field, err);
-	case CONFIG_SOURCE:
-		break;
+	} else if (key->type == CONFIG_BOOL) {
+		*(bool *)field = *value == '1';
+		if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+			why = "must be 0 or 1";
+	} else if (key->type == CONFIG_ID) {
+		*(int64_t *)field = 0;
+		if (*value != '\0' &&
+		    !text_parse_snowflake(value, strlen(value), field))
+			why = "must be a Discord id";
+	} else {
+		return config_store_number(key, value, field, err);
 	}
-	return 0;
+	return why == NULL ? 0 :
+			     err_set(err, ERR_CONFIG, "%s: %s", key->name, why);
 }

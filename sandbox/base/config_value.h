@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CONFIG_VALUE_H
 #define CONFIG_VALUE_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "docker_cli.h"
 
 #include <stdio.h>

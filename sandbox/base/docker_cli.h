@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DOCKER_CLI_H
 #define DOCKER_CLI_H
 

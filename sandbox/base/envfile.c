@@ -1,21 +1,16 @@
+/* SPDX-License-Identifier: MIT */
 #include "envfile.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "buf.h"
 #include "cleanup.h"
 #include "err.h"
+#include "file.h"
 
-static bool
-envfile_is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
+#define BLANKS " \t\r"
 
 /* Cut blanks off both ends, in place. */
 static char *
@@ -23,10 +18,9 @@ envfile_trim(char *s)
 {
 	size_t len;
 
-	while (envfile_is_blank(*s))
-		s++;
+	s += strspn(s, BLANKS);
 	len = strlen(s);
-	while (len > 0 && envfile_is_blank(s[len - 1]))
+	while (len > 0 && strchr(BLANKS, s[len - 1]) != NULL)
 		len--;
 	s[len] = '\0';
 	return s;
@@ -37,10 +31,9 @@ envfile_key_good(const char *key)
 {
 	if (*key == '\0' || (*key >= '0' && *key <= '9'))
 		return false;
-	for (; *key != '\0'; key++)
-		if (isalnum((unsigned char)*key) == 0 && *key != '_')
-			return false;
-	return true;
+	while (isalnum((unsigned char)*key) != 0 || *key == '_')
+		key++;
+	return *key == '\0';
 }
 
 /* Take the quotes off; NULL when the closing one is missing or not last. */
@@ -109,32 +102,14 @@ envfile_parse(const char *text, size_t len, const char *name, envfile_fn fn,
 char *
 envfile_read(const char *path, size_t max, size_t *len, struct err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	auto_buf struct buf b = BUF_INIT(max + 1);
-	ssize_t n;
+	auto_buf struct buf b = BUF_INIT(max + 8192);
 
-	if (fd < 0) {
-		(void)err_system(err, "open %s", path);
-		err->code = ERR_CONFIG;
-		return NULL;
-	}
-	do {
-		size_t room = b.max - b.len < 4096 ? b.max - b.len : 4096;
-		char *at = buf_reserve(&b, room);
+	int result = file_read(path, &b, err);
 
-		n = at != NULL && room > 0 ? read(fd, at, room) : 0;
-		if (n > 0)
-			buf_commit(&b, (size_t)n);
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	if (n < 0) {
-		(void)err_system(err, "read %s", path);
-		err->code = ERR_CONFIG;
-		return NULL;
-	}
-	if (b.len > max) {
+	if (b.overflow || b.len > max) {
 		(void)err_set(err, ERR_CONFIG, "%s is over %zu bytes", path,
 		    max);
 		return NULL;
 	}
-	return buf_steal(&b, len);
+	return result == 0 ? buf_steal(&b, len) : NULL;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ENVFILE_H
 #define ENVFILE_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "err.h"
 
 #include <errno.h>
@@ -5,84 +6,53 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Format the text, with ": tail" after it unless that is NULL.  Keeps errno. */
+static void __attribute__((format(printf, 2, 0)))
+err_fill(struct err *err, const char *fmt, va_list ap, const char *tail)
+{
+	int saved = errno;
+	size_t len;
+
+	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	len = strlen(err->text);
+	if (tail != NULL)
+		(void)snprintf(err->text + len, sizeof(err->text) - len, ": %s",
+		    tail);
+	errno = saved;
+}
+
 int
 err_set(struct err *err, enum err_code code, const char *fmt, ...)
 {
-	int saved = errno;
 	va_list ap;
 
 	err->code = code;
 	va_start(ap, fmt);
-	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	err_fill(err, fmt, ap, NULL);
 	va_end(ap);
-	errno = saved;
 	return -1;
 }
 
 int
 err_system(struct err *err, const char *fmt, ...)
 {
-	int saved = errno;
 	va_list ap;
-	size_t len;
 
 	err->code = ERR_SYSTEM;
 	va_start(ap, fmt);
-	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	err_fill(err, fmt, ap, strerror(errno));
 	va_end(ap);
-	len = strlen(err->text);
-	(void)snprintf(err->text + len, sizeof(err->text) - len, ": %s",
-	    strerror(saved));
-	errno = saved;
 	return -1;
 }
 
 int
 err_wrap(struct err *err, const char *fmt, ...)
 {
-	int saved = errno;
-	char inner[sizeof(err->text)];
+	struct err inner = *err;
 	va_list ap;
-	size_t len;
 
-	memcpy(inner, err->text, sizeof(inner));
 	va_start(ap, fmt);
-	(void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+	err_fill(err, fmt, ap, inner.text);
 	va_end(ap);
-	len = strlen(err->text);
-	(void)snprintf(err->text + len, sizeof(err->text) - len, ": %s", inner);
-	errno = saved;
 	return -1;
-}
-
-const char *
-err_code_name(enum err_code code)
-{
-	switch (code) {
-	case ERR_NONE:
-		return "none";
-	case ERR_SYSTEM:
-		return "system";
-	case ERR_INPUT:
-		return "input";
-	case ERR_NOT_FOUND:
-		return "not-found";
-	case ERR_CONFLICT:
-		return "conflict";
-	case ERR_LIMIT:
-		return "limit";
-	case ERR_QUOTA:
-		return "quota";
-	case ERR_BUSY:
-		return "busy";
-	case ERR_TIMEOUT:
-		return "timeout";
-	case ERR_UNAVAILABLE:
-		return "unavailable";
-	case ERR_PROTOCOL:
-		return "protocol";
-	case ERR_CONFIG:
-		return "config";
-	}
-	return "unknown";
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ERR_H
 #define ERR_H
 
@@ -39,8 +40,5 @@ int err_system(struct err *err, const char *fmt, ...)
 /* Put "<formatted>: " before the text that is there.  Always returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* The code's name in lower case, for logs: "not-found". */
-const char *err_code_name(enum err_code code);
 
 #endif

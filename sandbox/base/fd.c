@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fd.h"
 
 #include <errno.h>
@@ -76,15 +77,16 @@ fd_limit_connect(int fd)
 	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
+/* connect(2), whatever interrupts it. */
 static int
 fd_connect_address(int fd, const struct sockaddr_un *address)
 {
 	int rc;
 
-	do {
+	do
 		rc = connect(fd, (const struct sockaddr *)address,
 		    sizeof(*address));
-	} while (rc != 0 && errno == EINTR);
+	while (rc != 0 && errno == EINTR);
 	return rc;
 }
 
@@ -203,6 +205,7 @@ union fd_control {
 	char space[CMSG_SPACE(2 * sizeof(int))];
 };
 
+/* Add descriptors to a packet; -1: none. */
 static void
 fd_attach(struct msghdr *message, union fd_control *control, int fd_a, int fd_b)
 {
@@ -269,15 +272,6 @@ fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
 	return 0;
 }
 
-static void
-fd_keep(int received, int *slot)
-{
-	if (slot != NULL)
-		*slot = received;
-	else
-		(void)close(received);
-}
-
 /* Give the received descriptors to the caller's slots; close the others. */
 static void
 fd_detach(struct msghdr *message, int *fd_a, int *fd_b)
@@ -291,23 +285,16 @@ fd_detach(struct msghdr *message, int *fd_a, int *fd_b)
 
 		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
 			continue;
-		for (size_t i = 0; i < n; i++) {
+		for (size_t i = 0; i < n; i++, used++) {
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof(fd));
-			fd_keep(fd, used < 2 ? slots[used] : NULL);
-			used++;
+			if (used < 2 && slots[used] != NULL)
+				*slots[used] = fd;
+			else
+				(void)close(fd);
 		}
 	}
-}
-
-static void
-fd_drop(int *slot)
-{
-	if (slot == NULL || *slot < 0)
-		return;
-	(void)close(*slot);
-	*slot = -1;
 }
 
 /* One recvmsg: the length, 0 at the end, -1 error, -2 nothing there yet. */
@@ -358,6 +345,7 @@ fd_receive_packet(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
     int timeout_ms, struct err *err)
 {
 	int64_t deadline = fd_deadline(timeout_ms);
+	int *slots[2] = { fd_a, fd_b };
 	ssize_t n;
 	int ready;
 
@@ -373,10 +361,13 @@ fd_receive_packet(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
 			return err_set(err, ERR_TIMEOUT,
 			    "receive: nothing within %d ms", timeout_ms);
 	}
-	if (n <= 0) {
-		fd_drop(fd_a);
-		fd_drop(fd_b);
-	}
+	if (n > 0)
+		return n;
+	for (size_t i = 0; i < 2; i++)
+		if (slots[i] != NULL && *slots[i] >= 0) {
+			(void)close(*slots[i]);
+			*slots[i] = -1;
+		}
 	return n;
 }
 
@@ -427,10 +418,8 @@ fd_make_dir(const char *path, mode_t mode, struct err *err)
 
 	if (mkdir(path, mode) == 0)
 		return 0;
-	if (errno != EEXIST)
+	if (errno != EEXIST || stat(path, &st) != 0)
 		return err_system(err, "make the folder %s", path);
-	if (stat(path, &st) != 0)
-		return err_system(err, "stat %s", path);
 	if (!S_ISDIR(st.st_mode))
 		return err_set(err, ERR_CONFLICT, "%s is not a folder", path);
 	return 0;
@@ -440,16 +429,16 @@ int
 fd_make_dirs(const char *path, mode_t mode, struct err *err)
 {
 	auto_free char *copy = xstrdup(path);
+	char *slash = copy;
 
 	if (*path == '\0')
 		return err_set(err, ERR_INPUT, "a folder needs a path");
-	for (char *at = copy + 1; *at != '\0'; at++) {
-		if (*at != '/' || at[-1] == '/')
-			continue;
-		*at = '\0';
+	/* From the top: what stands before each slash but the first. */
+	while ((slash = strchr(slash + 1, '/')) != NULL) {
+		*slash = '\0';
 		if (fd_make_dir(copy, mode, err) != 0)
 			return -1;
-		*at = '/';
+		*slash = '/';
 	}
 	return fd_make_dir(copy, mode, err);
 }

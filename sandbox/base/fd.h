@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FD_H
 #define FD_H
 

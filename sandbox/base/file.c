@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -14,24 +16,22 @@
 int
 file_read(const char *path, struct buf *out, struct err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd;
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	ssize_t got = fd < 0 ? -1 : 1;
 
-	if (fd >= 0)
-		got = 1;
-	while (got > 0 && !out->overflow) {
+	while (got > 0 || (got < 0 && fd >= 0 && errno == EINTR)) {
 		char *room = buf_reserve(out, PIECE);
 
 		got = room != NULL ? read(fd, room, PIECE) : 0;
 		if (got > 0)
 			buf_commit(out, (size_t)got);
 	}
-	if (got < 0)
-		(void)err_system(err, "%s", path);
-	else if (out->overflow)
-		(void)err_set(err, ERR_CONFIG, "%s: too large", path);
-	else
+	if (got == 0 && !out->overflow)
 		return 0;
+	if (got < 0)
+		(void)err_system(err, "%s %s", fd < 0 ? "open" : "read", path);
+	else
+		(void)err_set(err, ERR_CONFIG, "%s: too large", path);
 	err->code = ERR_CONFIG;
 	return -1;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FILE_H
 #define FILE_H
 

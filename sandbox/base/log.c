@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "log.h"
 
 #include <errno.h>
@@ -24,22 +25,13 @@ log_init(const char *program, enum log_level level)
 	log_plain = isatty(STDERR_FILENO) != 0;
 }
 
-/* The priorities of syslog(3), which the journal reads from "<N>". */
-static int
-log_priority(enum log_level level)
-{
-	switch (level) {
-	case LOG_LEVEL_ERR:
-		return 3;
-	case LOG_LEVEL_WARN:
-		return 4;
-	case LOG_LEVEL_INFO:
-		return 6;
-	case LOG_LEVEL_DEBUG:
-		return 7;
-	}
-	return 3;
-}
+/* Of syslog(3), which the journal reads from "<N>". */
+static const int log_priorities[] = {
+	[LOG_LEVEL_ERR] = 3,
+	[LOG_LEVEL_WARN] = 4,
+	[LOG_LEVEL_INFO] = 6,
+	[LOG_LEVEL_DEBUG] = 7,
+};
 
 /* Append text escaped; stop before what does not fit whole. */
 static size_t
@@ -81,7 +73,8 @@ log_write(enum log_level level, const char *fmt, va_list ap)
 		return;
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	if (!log_plain) {
-		(void)snprintf(line, sizeof(line), "<%d>", log_priority(level));
+		(void)snprintf(line, sizeof(line), "<%d>",
+		    log_priorities[level]);
 		used = strlen(line);
 	}
 	used = log_escape(line, used, log_program);
@@ -95,42 +88,12 @@ log_write(enum log_level level, const char *fmt, va_list ap)
 }
 
 void
-log_err(const char *fmt, ...)
+log_at(enum log_level level, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_write(LOG_LEVEL_ERR, fmt, ap);
-	va_end(ap);
-}
-
-void
-log_warn(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_write(LOG_LEVEL_WARN, fmt, ap);
-	va_end(ap);
-}
-
-void
-log_info(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_write(LOG_LEVEL_INFO, fmt, ap);
-	va_end(ap);
-}
-
-void
-log_debug(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_write(LOG_LEVEL_DEBUG, fmt, ap);
+	log_write(level, fmt, ap);
 	va_end(ap);
 }
 

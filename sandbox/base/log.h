@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef LOG_H
 #define LOG_H
 
@@ -18,10 +19,12 @@ enum log_level {
 /* program: kept, not copied.  level: the most talkative one to write. */
 void log_init(const char *program, enum log_level level);
 
-void log_err(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_at(enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+#define log_err(...) log_at(LOG_LEVEL_ERR, __VA_ARGS__)
+#define log_warn(...) log_at(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...) log_at(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
 /* Log at LOG_LEVEL_ERR and exit: 64 usage, 78 configuration, 1 other. */
 void log_fatal(int exit_code, const char *fmt, ...)

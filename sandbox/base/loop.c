@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "loop.h"
 
 #include <errno.h>
@@ -60,6 +61,7 @@ loop_free(struct loop *loop)
 	free(loop);
 }
 
+/* NULL: it is not watched. */
 static struct loop_watch *
 loop_find(const struct loop *loop, int fd)
 {
@@ -68,6 +70,7 @@ loop_find(const struct loop *loop, int fd)
 	return &loop->watches[fd];
 }
 
+/* Make room for the watch of a descriptor. */
 static void
 loop_grow(struct loop *loop, int fd)
 {
@@ -82,35 +85,22 @@ loop_grow(struct loop *loop, int fd)
 	loop->count = need;
 }
 
-/* Tell epoll; what it refuses is a mistake of the caller's. */
-static void
-loop_control(const struct loop *loop, int operation, int fd, uint32_t events)
-{
-	struct epoll_event event = { .events = events };
-
-	event.data.u64 = (uint64_t)loop->watches[fd].turn << 32 | (uint32_t)fd;
-	if (epoll_ctl(loop->epoll, operation, fd, &event) != 0)
-		log_fatal(1, "epoll_ctl fd=%d: %s", fd, strerror(errno));
-}
-
 void
 loop_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void *arg)
 {
+	struct epoll_event event = { .events = events };
+	struct loop_watch *watch;
+
 	if (fd < 0 || loop_find(loop, fd) != NULL)
 		log_fatal(1, "loop_add: fd=%d is bad or watched already", fd);
 	loop_grow(loop, fd);
-	loop->watches[fd].fn = fn;
-	loop->watches[fd].arg = arg;
-	loop->watches[fd].turn++;
-	loop_control(loop, EPOLL_CTL_ADD, fd, events);
-}
-
-void
-loop_change(struct loop *loop, int fd, uint32_t events)
-{
-	if (loop_find(loop, fd) == NULL)
-		log_fatal(1, "loop_change: fd=%d is not watched", fd);
-	loop_control(loop, EPOLL_CTL_MOD, fd, events);
+	watch = &loop->watches[fd];
+	watch->fn = fn;
+	watch->arg = arg;
+	watch->turn++;
+	event.data.u64 = (uint64_t)watch->turn << 32 | (uint32_t)fd;
+	if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+		log_fatal(1, "epoll_ctl fd=%d: %s", fd, strerror(errno));
 }
 
 void

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef LOOP_H
 #define LOOP_H
 
@@ -21,7 +22,6 @@ void loop_free(struct loop *loop);
  * removed before it is closed. */
 void loop_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn,
     void *arg);
-void loop_change(struct loop *loop, int fd, uint32_t events);
 void loop_remove(struct loop *loop, int fd);
 
 /* Fires once at the monotonic time; the loop owns and frees the timer, either

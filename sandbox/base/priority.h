@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef PRIORITY_H
 #define PRIORITY_H
 

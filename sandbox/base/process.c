@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "process.h"
 
 #include <errno.h>
@@ -22,70 +23,58 @@
  * group may write for ever, and a pipe holds 64 KiB (1 MiB when enlarged). */
 #define DRAIN_MAX (2 * 1024 * 1024)
 
-/* Both ends of the three pipes and of the one that reports a failed exec. */
-struct process_pipes {
-	int in[2];
-	int out[2];
-	int err[2];
-	int status[2];
-};
+/* The three pipes of a program, and the one that reports a failed exec. */
+enum { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_STATUS, PIPES };
 
 static void
 process_close(int *fd)
 {
-	if (*fd >= 0)
-		(void)close(*fd);
+	cleanup_close(fd);
 	*fd = -1;
 }
 
 static void
-process_pipes_release(struct process_pipes *pipes)
+process_pipes_release(int pipes[PIPES][2])
 {
-	for (int i = 0; i < 2; i++) {
-		process_close(&pipes->in[i]);
-		process_close(&pipes->out[i]);
-		process_close(&pipes->err[i]);
-		process_close(&pipes->status[i]);
+	for (int i = 0; i < PIPES; i++) {
+		process_close(&pipes[i][0]);
+		process_close(&pipes[i][1]);
 	}
 }
 
+/* Without input the program reads /dev/null. */
 static int
-process_pipes_open(struct process_pipes *pipes, bool with_input,
-    struct err *err)
+process_pipes_open(int pipes[PIPES][2], bool with_input, struct err *err)
 {
-	int rc = 0;
+	bool good = true;
 
-	*pipes = (struct process_pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 },
-		{ -1, -1 } };
-	if (with_input) {
-		rc = pipe2(pipes->in, O_CLOEXEC);
-	} else {
-		pipes->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		rc = pipes->in[0] < 0 ? -1 : 0;
+	for (int i = 0; i < PIPES; i++) {
+		pipes[i][0] = pipes[i][1] = -1;
+		if (i == PIPE_IN && !with_input)
+			pipes[i][0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		else
+			(void)!pipe2(pipes[i], O_CLOEXEC);
+		good = good && pipes[i][0] >= 0;
 	}
-	if (rc != 0 || pipe2(pipes->out, O_CLOEXEC) != 0 ||
-	    pipe2(pipes->err, O_CLOEXEC) != 0 ||
-	    pipe2(pipes->status, O_CLOEXEC) != 0) {
-		(void)err_system(err, "make pipes");
-		process_pipes_release(pipes);
-		return -1;
-	}
-	return 0;
+	if (good)
+		return 0;
+	(void)err_system(err, "make pipes");
+	process_pipes_release(pipes);
+	return -1;
 }
 
 /* In the child: only 0, 1, 2 stay.  Above 2 first, so that none of the four is
  * overwritten before it is in place (we may have been started without 0-2). */
 static int
-process_child_descriptors(const struct process_pipes *pipes)
+process_child_descriptors(int pipes[PIPES][2])
 {
-	int in = fcntl(pipes->in[0], F_DUPFD_CLOEXEC, 3);
-	int out = fcntl(pipes->out[1], F_DUPFD_CLOEXEC, 3);
-	int err = fcntl(pipes->err[1], F_DUPFD_CLOEXEC, 3);
-	int status = fcntl(pipes->status[1], F_DUPFD_CLOEXEC, 3);
+	int in = fcntl(pipes[PIPE_IN][0], F_DUPFD_CLOEXEC, 3);
+	int out = fcntl(pipes[PIPE_OUT][1], F_DUPFD_CLOEXEC, 3);
+	int err = fcntl(pipes[PIPE_ERR][1], F_DUPFD_CLOEXEC, 3);
+	int status = fcntl(pipes[PIPE_STATUS][1], F_DUPFD_CLOEXEC, 3);
 
-	if (in < 0 || out < 0 || err < 0 || status < 0)
-		_exit(127);
-	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+	if (in < 0 || out < 0 || err < 0 || status < 0 || dup2(in, 0) < 0 ||
+	    dup2(out, 1) < 0 || dup2(err, 2) < 0)
 		_exit(127);
 	(void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
 	return status;
@@ -103,9 +92,10 @@ process_child_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* In the child: become the program. */
 static void __attribute__((noreturn))
-process_child(const struct process_spec *spec,
-    const struct process_pipes *pipes, pid_t parent)
+process_child(const struct process_spec *spec, int pipes[PIPES][2],
+    pid_t parent)
 {
 	int status = process_child_descriptors(pipes);
 	int why;
@@ -151,11 +141,11 @@ process_reap(pid_t pid)
 
 /* Our ends go into p, nonblocking; the child's are closed with pipes. */
 static void
-process_adopt(struct process *p, struct process_pipes *pipes)
+process_adopt(struct process *p, int pipes[PIPES][2])
 {
-	p->in_fd = steal_fd(&pipes->in[1]);
-	p->out_fd = steal_fd(&pipes->out[0]);
-	p->err_fd = steal_fd(&pipes->err[0]);
+	p->in_fd = steal_fd(&pipes[PIPE_IN][1]);
+	p->out_fd = steal_fd(&pipes[PIPE_OUT][0]);
+	p->err_fd = steal_fd(&pipes[PIPE_ERR][0]);
 	if (p->in_fd >= 0)
 		(void)fcntl(p->in_fd, F_SETFL, O_NONBLOCK);
 	(void)fcntl(p->out_fd, F_SETFL, O_NONBLOCK);
@@ -166,7 +156,7 @@ int
 process_start(struct process *p, const struct process_spec *spec,
     struct err *err)
 {
-	struct process_pipes pipes;
+	int pipes[PIPES][2];
 	pid_t parent = getpid();
 	int rc;
 
@@ -181,20 +171,20 @@ process_start(struct process *p, const struct process_spec *spec,
 		.input_left = spec->input != NULL ? spec->input_len : 0 };
 	buf_init(&p->result.out, spec->output_max);
 	buf_init(&p->result.err, spec->output_max);
-	if (process_pipes_open(&pipes, p->input_left > 0, err) != 0)
+	if (process_pipes_open(pipes, p->input_left > 0, err) != 0)
 		return -1;
 	p->pid = fork();
 	if (p->pid == 0)
-		process_child(spec, &pipes, parent);
+		process_child(spec, pipes, parent);
 	if (p->pid < 0) {
 		(void)err_system(err, "fork for %s", spec->argv[0]);
-		process_pipes_release(&pipes);
+		process_pipes_release(pipes);
 		return -1;
 	}
-	process_adopt(p, &pipes);
-	process_close(&pipes.status[1]);
-	rc = process_wait_exec(pipes.status[0], spec->argv[0], err);
-	process_pipes_release(&pipes);
+	process_adopt(p, pipes);
+	process_close(&pipes[PIPE_STATUS][1]);
+	rc = process_wait_exec(pipes[PIPE_STATUS][0], spec->argv[0], err);
+	process_pipes_release(pipes);
 	if (rc == 0) {
 		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 		if (p->pidfd < 0)
@@ -213,6 +203,7 @@ process_start(struct process *p, const struct process_spec *spec,
 	return 0;
 }
 
+/* Write what the pipe takes of the input; at its end close it. */
 static void
 process_feed(struct process *p)
 {
@@ -232,17 +223,7 @@ process_feed(struct process *p)
 	process_close(&p->in_fd);
 }
 
-/* Keep the first max bytes of a stream and drop the rest. */
-static void
-process_keep(struct buf *b, const char *data, size_t len)
-{
-	size_t room = b->max - b->len;
-
-	buf_add(b, data, len < room ? len : room);
-	if (len > room)
-		b->overflow = true;
-}
-
+/* Read what is there, keep the first max bytes and drop the rest. */
 static void
 process_drain(int *fd, struct buf *b)
 {
@@ -250,6 +231,7 @@ process_drain(int *fd, struct buf *b)
 
 	for (size_t total = 0; *fd >= 0 && total < DRAIN_MAX;) {
 		ssize_t n = read(*fd, data, sizeof(data));
+		size_t room = b->max - b->len;
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -259,7 +241,8 @@ process_drain(int *fd, struct buf *b)
 			process_close(fd);
 			return;
 		}
-		process_keep(b, data, (size_t)n);
+		buf_add(b, data, (size_t)n < room ? (size_t)n : room);
+		b->overflow = b->overflow || (size_t)n > room;
 		total += (size_t)n;
 	}
 }
@@ -287,6 +270,7 @@ process_close_all(struct process *p)
 	process_close(&p->pidfd);
 }
 
+/* The end: what is left of the group, then the program itself. */
 static void
 process_finish(struct process *p, const siginfo_t *info)
 {
