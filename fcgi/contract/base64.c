@@ -6,6 +6,7 @@
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/* -1: not of the alphabet. */
 static int
 base64_digit(char c)
 {

@@ -85,6 +85,7 @@ detail_begin(struct detail *d)
 	buf_adds(&d->body, "{\"detail\":[");
 }
 
+/* Where something is wrong: ,"loc":["body","files",0,"path"]. */
 static void
 add_place(struct buf *out, const struct detail_place *place)
 {
@@ -149,6 +150,7 @@ refuse_body(struct detail *d, enum detail_fault fault,
 	return detail_end(d);
 }
 
+/* The only error with texts of its own. */
 static bool
 refuse_syntax(struct detail *d, const struct pyjson_error *error)
 {

@@ -69,6 +69,7 @@ eval_files_begin(struct eval_files *files, const char *path, int64_t size)
 	buf_init(&file->content, ((size_t)size + 2) / 3 * 4);
 }
 
+/* Three bytes become four letters: what is over waits for the next slice. */
 void
 eval_files_add(struct eval_files *files, const void *data, size_t len)
 {
@@ -163,6 +164,7 @@ struct writer {
 	struct buf piece;
 };
 
+/* Count what is written; write it, unless only its length is wanted. */
 static void
 put(struct writer *w, const void *data, size_t len)
 {
@@ -179,6 +181,7 @@ put_piece(struct writer *w)
 	buf_reset(&w->piece);
 }
 
+/* The content is in base64 already, and needs no escape. */
 static void
 put_file(struct writer *w, const struct eval_back *file)
 {

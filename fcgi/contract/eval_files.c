@@ -12,6 +12,7 @@
 
 /* ---- paths ---- */
 
+/* With the path as it was sent between two texts. */
 static bool
 refuse_file(struct eval_refusal *refusal, const char *before,
     const struct pyvalue *path, const char *after)

@@ -96,6 +96,7 @@ push_values(struct pyjson_tree *tree, struct field *fields, size_t count)
 	return tree->depth - base == 1 || pyjson_tree_close_array(tree, base);
 }
 
+/* Fields in the order in which their names came first. */
 bool
 eval_parse_form(struct pyjson *doc, const char *body, size_t len,
     struct eval_refusal *refusal)

@@ -41,6 +41,7 @@ media_of(const char *type)
 
 /* ---- the body ---- */
 
+/* With the words of the original for what is no JSON. */
 static bool
 parse_json(struct pyjson *doc, const char *body, size_t len,
     struct eval_refusal *refusal)
@@ -58,6 +59,7 @@ parse_json(struct pyjson *doc, const char *body, size_t len,
 	return false;
 }
 
+/* What the Content-Type says decides how. */
 static bool
 parse_body(struct pyjson *doc, const char *type, const char *body, size_t len,
     struct eval_refusal *refusal)
@@ -101,6 +103,7 @@ split_path(char *path, const char *parts[INTERPRETER_PARTS + 1])
 	return count;
 }
 
+/* python, python3 or python3.11. */
 static bool
 is_python(const char *name, const char *version)
 {
@@ -206,6 +209,7 @@ take_extras(struct eval_request *req, const struct pyvalue *root,
 		EVAL_TOO_LONG);
 }
 
+/* The order of the steps decides which of several faults is told. */
 static enum eval_verdict
 take(struct eval_request *req, const struct eval_terms *terms,
     struct eval_refusal *refusal)

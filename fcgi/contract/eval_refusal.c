@@ -101,6 +101,7 @@ accept_quality(const char *accept, const char *type)
 	return quality;
 }
 
+/* Of equal qualities the first counts, in the order of the original. */
 const char *
 eval_refusal_type(const char *accept)
 {

@@ -30,29 +30,26 @@ struct rule {
 /* In the order in which faults are told. */
 static const struct rule models[][6] = {
 	[EXECUTE_CODE] = {
-		{ "code", KIND_TEXT, AT(code), .required = true },
-		{ "stdin", KIND_TEXT, AT(input) },
-		{ "timeout_ms", KIND_INT, AT(timeout_ms), .standard = 2000 },
-		{ "last_line_interactive", KIND_BOOL, AT(echo),
-		    .standard = true },
-		{ "files", KIND_FILES, AT(files) },
+		{ "code", KIND_TEXT, AT(code), true, 0, 0 },
+		{ "stdin", KIND_TEXT, AT(input), false, 0, 0 },
+		{ "timeout_ms", KIND_INT, AT(timeout_ms), false, 2000, 0 },
+		{ "last_line_interactive", KIND_BOOL, AT(echo), false, 1, 0 },
+		{ "files", KIND_FILES, AT(files), false, 0, 0 },
 	},
 	[EXECUTE_SESSION] = {
-		{ "files", KIND_FILES, AT(files) },
-		{ "ttl_seconds", KIND_INT, AT(ttl_seconds), .standard = 900,
-		    .max = TTL_MAX },
+		{ "files", KIND_FILES, AT(files), false, 0, 0 },
+		{ "ttl_seconds", KIND_INT, AT(ttl_seconds), false, 900,
+		    TTL_MAX },
 	},
 	[EXECUTE_BASH] = {
-		{ "cmd", KIND_TEXT, AT(code), .required = true },
-		{ "timeout_ms", KIND_INT, AT(timeout_ms), .standard = 30000 },
+		{ "cmd", KIND_TEXT, AT(code), true, 0, 0 },
+		{ "timeout_ms", KIND_INT, AT(timeout_ms), false, 30000, 0 },
 	},
 };
 
 static const struct rule file_model[] = {
-	{ "path", KIND_TEXT, offsetof(struct execute_file, path),
-	    .required = true },
-	{ "file_id", KIND_TEXT, offsetof(struct execute_file, id),
-	    .required = true },
+	{ "path", KIND_TEXT, offsetof(struct execute_file, path), true, 0, 0 },
+	{ "file_id", KIND_TEXT, offsetof(struct execute_file, id), true, 0, 0 },
 	{ .name = NULL },
 };
 
@@ -70,6 +67,7 @@ take_text(struct detail *d, const struct detail_place *place,
 		*text = (struct execute_text){ value->u.text, value->count };
 }
 
+/* Numbers beyond int64 are too low or too high, not of another type. */
 static void
 take_int(struct detail *d, const struct detail_place *place,
     const struct pyvalue *value, int64_t max, int64_t *number)
@@ -118,6 +116,7 @@ take_bool(struct detail *d, const struct detail_place *place,
 static void take_members(struct detail *d, const struct rule *rules,
     struct detail_place place, const struct pyvalue *object, void *into);
 
+/* Each item is a model of its own. */
 static void
 take_files(struct detail *d, struct detail_place place,
     const struct pyvalue *value, struct execute_files *files)

@@ -34,6 +34,7 @@ fail(struct multipart *m, const char *error)
 
 /* ---- heads ---- */
 
+/* A name of a header field (RFC 7230). */
 static bool
 is_token(const char *s, size_t len)
 {
@@ -73,6 +74,7 @@ find_disposition(const char *s, size_t head_len, const char **value,
 	return true;
 }
 
+/* Files and other fields are counted apart. */
 static bool
 count_part(struct multipart *m)
 {
@@ -128,6 +130,7 @@ take_head(struct multipart *m, const char *s, size_t len)
 
 /* ---- data and delimiters ---- */
 
+/* Data of a part; of the preamble only whether there is any. */
 static bool
 put(struct multipart *m, const char *s, size_t len)
 {

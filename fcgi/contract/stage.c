@@ -22,6 +22,7 @@ stage_init(struct stage *stage)
 	memset(stage, 0, sizeof(*stage));
 }
 
+/* For tdestroy(): the entries are freed together. */
 static void
 keep(void *entry)
 {
@@ -36,6 +37,7 @@ stage_release(struct stage *stage)
 	stage_init(stage);
 }
 
+/* Hashes first: paths of one folder have long beginnings in common. */
 static int
 compare(const void *a, const void *b)
 {
@@ -85,6 +87,7 @@ has_long_name(const char *path)
 	return len > LIMIT_NAME;
 }
 
+/* Each folder above it, from the top, then the file. */
 enum stage_outcome
 stage_add(struct stage *stage, const char *path)
 {

@@ -6,6 +6,7 @@
 #include "../pytext/pyjson_tree.h"
 #include "../pytext/pyutf8.h"
 
+/* Any part called "file" takes the place of what came before it. */
 static bool
 begin(void *arg, const struct multipart_part *part)
 {
@@ -30,6 +31,7 @@ begin(void *arg, const struct multipart_part *part)
 	return true;
 }
 
+/* What is too much is read on, and dropped. */
 static bool
 data(void *arg, const void *bytes, size_t len)
 {
@@ -47,6 +49,7 @@ data(void *arg, const void *bytes, size_t len)
 	return !up->full;
 }
 
+/* What comes until the next part is nobody's. */
 static bool
 end(void *arg)
 {

@@ -167,6 +167,7 @@ filestore_restart(struct filestore_new *file, struct err *err)
 	return 0;
 }
 
+/* The end of a file as it came, in its place or not. */
 static void
 release(struct filestore_new *file)
 {
@@ -192,6 +193,7 @@ filestore_abort(struct filestore_new *file)
 	release(file);
 }
 
+/* The last step needs what the others have filled in, for abort(). */
 int
 filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err)
@@ -248,6 +250,7 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 	return 0;
 }
 
+/* Metadata first: from its name on the file is there. */
 int
 filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 {

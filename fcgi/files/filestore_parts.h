@@ -11,7 +11,8 @@
 
 /*
  * What the parts of the store have in common, in its folder only.  Its names
- * and its folder are in filestore_parts.c, what is used of it in filestore.c.
+ * and its folder are in filestore_parts.c, what is used of it is in
+ * filestore_open.c.
  */
 
 #define FILESTORE_NEW "new-"

@@ -36,6 +36,7 @@ add_control(struct buf *out, char c)
 	}
 }
 
+/* A character that stands for itself. */
 static bool
 is_plain(char c, enum pydump_style style)
 {
@@ -98,6 +99,7 @@ pydump_add_string(struct buf *out, const char *s, size_t len,
 	buf_addc(out, '"');
 }
 
+/* For pyrepr_add_as(), which knows no style. */
 static void
 add_string(struct buf *out, const char *s, size_t len)
 {

@@ -59,6 +59,7 @@ fail_syntax(struct parser *p, const char *text, size_t at)
 	return fail(p, PYJSON_SYNTAX, text, at);
 }
 
+/* False, and the fault, when there are too many values. */
 static bool
 fits(struct parser *p, bool fit)
 {
@@ -195,6 +196,7 @@ read_text(struct parser *p)
 	return true;
 }
 
+/* A string as a value on the stack. */
 static bool
 read_string(struct parser *p)
 {
@@ -278,6 +280,7 @@ put_integer(struct parser *p, const char *text, size_t len)
 	return put(p, value);
 }
 
+/* What begins neither a string nor a whole nor a word. */
 static bool
 read_number(struct parser *p)
 {
@@ -297,6 +300,7 @@ read_number(struct parser *p)
 		.u.real = strtod(buf_str(&p->scratch), NULL) });
 }
 
+/* The values that have names; else a number. */
 static bool
 read_word(struct parser *p)
 {
@@ -374,6 +378,7 @@ read_parts(struct parser *p)
 		     pyjson_tree_close_array(&p->tree, base));
 }
 
+/* Any value, p->at on its first character. */
 static bool
 read_value(struct parser *p)
 {
@@ -420,6 +425,7 @@ check_encoding(struct parser *p, enum pyjson_source source)
 	return true;
 }
 
+/* Each step fills in the error and says false where it fails. */
 bool
 pyjson_parse(struct pyjson *doc, const char *body, size_t len,
     enum pyjson_source source, struct pyjson_error *error)

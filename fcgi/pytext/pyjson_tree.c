@@ -18,6 +18,7 @@ struct pyjson_chunk {
 	alignas(max_align_t) char data[];
 };
 
+/* Memory that lives as long as the tree. */
 static void *
 tree_alloc(struct pyjson_tree *tree, size_t size)
 {

@@ -40,6 +40,7 @@ pyrepr_is_printable(uint32_t code)
 		   sizeof(printable[0]), compare_range) != NULL;
 }
 
+/* A code point that cannot be shown. */
 static void
 add_escape(struct buf *out, uint32_t code)
 {
@@ -57,6 +58,7 @@ add_escape(struct buf *out, uint32_t code)
 		buf_addf(out, "\\U%08x", code);
 }
 
+/* Python takes double quotes where that saves an escape. */
 void
 pyrepr_add_string(struct buf *out, const char *s, size_t len)
 {
@@ -103,6 +105,7 @@ add_digits(struct buf *out, const char *digits, int point)
 	}
 }
 
+/* Tries with ever more digits until the number comes back. */
 void
 pyrepr_add_float(struct buf *out, double real)
 {

@@ -54,6 +54,7 @@ pyutf8_explain(struct buf *out, const char *s, size_t len, size_t at)
 	buf_addf(out, ": %s", why[fault]);
 }
 
+/* They are ED A0 80 to ED BF BF, and ED A0 begins nothing else. */
 bool
 pyutf8_has_surrogate(const char *s, size_t len)
 {

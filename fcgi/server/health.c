@@ -31,6 +31,7 @@ struct health {
 	int64_t jobs_age_ms; /* since they were so; -1: not known */
 };
 
+/* What does not answer has an empty status. */
 static void
 gather_broker(const struct config *config, struct health *health)
 {
@@ -107,6 +108,7 @@ text_or_null(const char *text)
 	return text[0] == '\0' ? NULL : text;
 }
 
+/* All that may be told to those who may know. */
 static json_t *
 health_details(const struct health *h)
 {

@@ -65,6 +65,7 @@ status_text(int status)
 	return "Unknown";
 }
 
+/* It is enough that a signal comes. */
 static void
 on_alarm(int number)
 {
@@ -143,6 +144,7 @@ param_or_empty(const struct http_request *req, const char *name)
 	return value == NULL ? "" : value;
 }
 
+/* HTTP_NO_LENGTH, HTTP_BAD_LENGTH, or what it says. */
 static int64_t
 content_length(const struct http_request *req)
 {
@@ -154,6 +156,7 @@ content_length(const struct http_request *req)
 	return length;
 }
 
+/* All but the timer's habit and libfcgi's own is new. */
 bool
 http_accept(struct http_request *req)
 {
@@ -184,16 +187,9 @@ http_accept(struct http_request *req)
 static int64_t
 param_ms(const struct http_request *req, const char *name)
 {
-	const char *text = param_or_empty(req, name);
-	size_t whole = strcspn(text, ".");
-	char digits[32];
 	int64_t ms;
 
-	if (whole + 4 != strlen(text) || whole + 4 > sizeof(digits))
-		return -1;
-	memcpy(digits, text, whole);
-	memcpy(digits + whole, text + whole + 1, 4); /* and its end */
-	return text_parse_int(digits, 0, INT64_MAX, &ms) ? ms : -1;
+	return text_parse_thousandths(param_or_empty(req, name), &ms) ? ms : -1;
 }
 
 int64_t
@@ -287,6 +283,7 @@ http_begin(struct http_request *req, int status, const char *type,
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
 }
 
+/* Only what leaves libfcgi's buffer can stall. */
 void
 http_write(struct http_request *req, const void *data, size_t len)
 {

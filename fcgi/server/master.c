@@ -54,6 +54,7 @@ open_socket(struct master *master, size_t i, const struct config *config,
 	    err_system(err, "listen on %s", path);
 }
 
+/* They are started by start_children(). */
 static void
 add_children(struct master *master, size_t socket, size_t count)
 {

@@ -34,6 +34,7 @@ static const struct {
 
 #define LINES (sizeof(lines) / sizeof(lines[0]))
 
+/* The number that a line stands for. */
 static int64_t *
 value_of(struct report *report, size_t line)
 {

@@ -66,6 +66,7 @@ struct batch {
 	bool more; /* others waited when it was answered */
 };
 
+/* One request at a time, unless they are settled together. */
 static void
 batch_init(struct batch *batch, const struct serve_calls *calls, int listen_fd)
 {

@@ -163,6 +163,7 @@ buf_addf(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Measured first: what does not fit is not written at all. */
 void
 buf_addv(struct buf *b, const char *fmt, va_list ap)
 {

@@ -118,6 +118,7 @@ config_is_ours(const char *name)
 	    strncmp(name, "DISCORD_", 8) == 0;
 }
 
+/* It wins over what is there. */
 static int
 config_read_environment(struct config_values *values, struct err *err)
 {
@@ -224,6 +225,7 @@ config_store(struct config *config, const struct config_values *values,
 	    config_said(values, "DISCORD_TOKEN_FILE"), err);
 }
 
+/* The environment is read twice: it names the file, and it wins over it. */
 int
 config_load(struct config *config, const char *env_file, struct err *err)
 {

@@ -57,16 +57,13 @@ is_repeated(const char *text)
 {
 	struct image_entry entry;
 	struct image_entry other;
-	size_t pos = 0;
-	size_t start = 0;
 
-	for (; images_next(text, &pos, &entry); start = pos) {
-		size_t before = 0;
+	for (size_t pos = 0; images_next(text, &pos, &entry);) {
+		size_t rest = pos;
 
-		while (before < start && images_next(text, &before, &other)) {
+		while (images_next(text, &rest, &other))
 			if (strcmp(entry.name, other.name) == 0)
 				return true;
-		}
 	}
 	return false;
 }

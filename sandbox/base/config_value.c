@@ -17,31 +17,7 @@
 #define KEY_BYTES 32  /* of an Ed25519 public key */
 #define THOUSAND 1000
 
-/* A decimal with at most three places, as thousandths. */
-static bool
-config_parse_thousandths(const char *s, int64_t *value)
-{
-	const char *dot = strchr(s, '.');
-	size_t whole_len = dot != NULL ? (size_t)(dot - s) : strlen(s);
-	auto_free char *whole = xstrndup(s, whole_len);
-	int64_t v;
-	int64_t place = 100;
-
-	if (!text_parse_int(whole, 0, INT64_MAX / THOUSAND - 1, &v))
-		return false;
-	v *= THOUSAND;
-	if (dot != NULL && dot[1] == '\0')
-		return false;
-	for (const char *at = dot; at != NULL && at[1] != '\0'; at++) {
-		if (at[1] < '0' || at[1] > '9' || place == 0)
-			return false;
-		v += place * (at[1] - '0');
-		place /= 10;
-	}
-	*value = v;
-	return true;
-}
-
+/* As people write it: 0.5, not 0.500. */
 static void
 config_add_thousandths(struct buf *out, int64_t v)
 {
@@ -79,6 +55,7 @@ config_number_refused(const struct config_key *key, const char *what,
 	    what, buf_str(&range));
 }
 
+/* Within the bounds of its key. */
 static int
 config_store_number(const struct config_key *key, const char *value,
     int64_t *number, struct err *err)
@@ -95,7 +72,7 @@ config_store_number(const struct config_key *key, const char *value,
 		good = text_parse_int(value, INT64_MIN, INT64_MAX, &v);
 	} else {
 		what = "a number such as 30 or 0.5";
-		good = config_parse_thousandths(value, &v);
+		good = text_parse_thousandths(value, &v);
 	}
 	if (!good || v < key->min || v > key->max)
 		return config_number_refused(key, what, err);
@@ -258,6 +235,7 @@ config_check_text(enum config_type type, const char *s)
 	return NULL;
 }
 
+/* Paths become absolute, addresses lose the slash at their end. */
 static int
 config_store_text(const struct config_key *key, const char *value, char **text,
     struct err *err)

@@ -26,6 +26,7 @@ envfile_trim(char *s)
 	return s;
 }
 
+/* A name as a shell takes it. */
 static bool
 envfile_key_good(const char *key)
 {

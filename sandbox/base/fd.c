@@ -180,19 +180,26 @@ fd_connect_unix(const char *path, int type, struct err *err)
 	return -1;
 }
 
-/* Wait until the descriptor is ready or hung up.  1 ready, 0 timed out. */
+/* Wait until the descriptor is ready or hung up; else ERR_TIMEOUT with what did
+ * not come about within so many milliseconds (< 0: wait for ever). */
 static int
-fd_wait(int fd, short events, int64_t deadline_ms, struct err *err)
+fd_wait(int fd, short events, int64_t deadline_ms, const char *what,
+    int timeout_ms, struct err *err)
 {
 	struct pollfd item = { .fd = fd, .events = events };
 	int n;
 
-	do {
+	do
 		n = poll(&item, 1, clock_poll_timeout(deadline_ms));
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? err_system(err, "poll") : n;
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_system(err, "poll");
+	return n > 0 ?
+	    0 :
+	    err_set(err, ERR_TIMEOUT, "%s within %d ms", what, timeout_ms);
 }
 
+/* -1: there is none. */
 static int64_t
 fd_deadline(int timeout_ms)
 {
@@ -240,6 +247,7 @@ fd_send_failed(struct err *err)
 	return err_system(err, "send a packet");
 }
 
+/* Tried first, and waited for only where that fails. */
 int
 fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
     int timeout_ms, struct err *err)
@@ -253,21 +261,16 @@ fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 	int64_t deadline = fd_deadline(timeout_ms);
 	union fd_control control;
-	int ready;
 
 	/* The receiver could not tell an empty packet from the end. */
 	if (len == 0)
 		return err_set(err, ERR_INPUT, "send: an empty packet");
 	fd_attach(&message, &control, fd_a, fd_b);
 	while (sendmsg(sock, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-		if (fd_send_failed(err) != 0)
+		if (fd_send_failed(err) != 0 ||
+		    fd_wait(sock, POLLOUT, deadline, "send: not taken",
+			timeout_ms, err) != 0)
 			return -1;
-		ready = fd_wait(sock, POLLOUT, deadline, err);
-		if (ready < 0)
-			return -1;
-		if (ready == 0)
-			return err_set(err, ERR_TIMEOUT,
-			    "send: not taken within %d ms", timeout_ms);
 	}
 	return 0;
 }
@@ -347,20 +350,15 @@ fd_receive_packet(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
 	int64_t deadline = fd_deadline(timeout_ms);
 	int *slots[2] = { fd_a, fd_b };
 	ssize_t n;
-	int ready;
 
 	if (fd_a != NULL)
 		*fd_a = -1;
 	if (fd_b != NULL)
 		*fd_b = -1;
-	while ((n = fd_receive_once(sock, data, cap, fd_a, fd_b, err)) == -2) {
-		ready = fd_wait(sock, POLLIN, deadline, err);
-		if (ready < 0)
+	while ((n = fd_receive_once(sock, data, cap, fd_a, fd_b, err)) == -2)
+		if (fd_wait(sock, POLLIN, deadline, "receive: nothing",
+			timeout_ms, err) != 0)
 			return -1;
-		if (ready == 0)
-			return err_set(err, ERR_TIMEOUT,
-			    "receive: nothing within %d ms", timeout_ms);
-	}
 	if (n > 0)
 		return n;
 	for (size_t i = 0; i < 2; i++)
@@ -383,7 +381,8 @@ fd_write_all(int fd, const void *data, size_t len, struct err *err)
 			at += n;
 			len -= (size_t)n;
 		} else if (errno == EAGAIN) {
-			if (fd_wait(fd, POLLOUT, -1, err) < 0)
+			if (fd_wait(fd, POLLOUT, -1, "write: not taken", -1,
+				err) != 0)
 				return -1;
 		} else if (errno != EINTR) {
 			return err_system(err, "write");

@@ -116,6 +116,7 @@ loop_remove(struct loop *loop, int fd)
 	(void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
+/* Behind all that are due at the same time. */
 struct loop_timer *
 loop_timer_add(struct loop *loop, int64_t at_ms, loop_timer_fn fn, void *arg)
 {

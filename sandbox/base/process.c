@@ -80,6 +80,7 @@ process_child_descriptors(int pipes[PIPES][2])
 	return status;
 }
 
+/* As every program expects to find them. */
 static void
 process_child_signals(void)
 {
@@ -152,6 +153,7 @@ process_adopt(struct process *p, int pipes[PIPES][2])
 	(void)fcntl(p->err_fd, F_SETFL, O_NONBLOCK);
 }
 
+/* Pipes, fork, and then the answer whether exec came. */
 int
 process_start(struct process *p, const struct process_spec *spec,
     struct err *err)
@@ -261,6 +263,7 @@ process_has_ended(const struct process *p, siginfo_t *info)
 	return info->si_pid == p->pid;
 }
 
+/* All but the process itself. */
 static void
 process_close_all(struct process *p)
 {
@@ -372,6 +375,7 @@ process_succeeded(const struct process_result *result)
 	return result->outcome == PROCESS_EXITED && result->code == 0;
 }
 
+/* The first line that says something. */
 void
 process_describe(const struct process_result *result, char *text, size_t size)
 {

@@ -23,6 +23,7 @@ text_codepoints(const char *s, size_t len)
 	return n;
 }
 
+/* Stops at the first byte of the character that is too much. */
 size_t
 text_prefix(const char *s, size_t len, size_t n)
 {
@@ -193,6 +194,22 @@ text_parse_int(const char *s, int64_t min, int64_t max, int64_t *value)
 }
 
 bool
+text_parse_thousandths(const char *s, int64_t *value)
+{
+	size_t whole = strcspn(s, ".");
+	const char *places = s[whole] == '.' ? s + whole + 1 : "0";
+	size_t count = strlen(places);
+	char digits[32];
+
+	if (whole == 0 || whole + 4 > sizeof(digits) || count == 0 || count > 3)
+		return false;
+	memcpy(digits, s, whole);
+	memcpy(digits + whole, "000", 3);
+	memcpy(digits + whole, places, count);
+	return text_parse_digits(digits, whole + 3, value);
+}
+
+bool
 text_parse_size(const char *s, int64_t *bytes)
 {
 	static const char units[] = "kKmMgG";
@@ -205,6 +222,7 @@ text_parse_size(const char *s, int64_t *bytes)
 	    !__builtin_mul_overflow(v, INT64_C(1) << shift, bytes);
 }
 
+/* -1: none. */
 static int
 text_hex_digit(char c)
 {

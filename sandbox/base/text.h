@@ -31,6 +31,8 @@ void text_add_escaped(struct buf *out, const char *s, size_t len,
 bool text_parse_snowflake(const char *s, size_t len, int64_t *id);
 /* Decimal int64 with optional '-', nothing around it, within [min,max]. */
 bool text_parse_int(const char *s, int64_t min, int64_t max, int64_t *value);
+/* A decimal with at most three places, as thousandths: "30", "0.5". */
+bool text_parse_thousandths(const char *s, int64_t *value);
 /* Bytes with an optional suffix k, m, g (powers of 1024): "256m". */
 bool text_parse_size(const char *s, int64_t *bytes);
 /* Exactly 2*n hex digits (either case) into n bytes. */

@@ -20,6 +20,7 @@
 
 /* ---- waiting ---- */
 
+/* FNV-1a; 0 means "no bucket". */
 uint64_t
 call_key(const char *token)
 {
@@ -55,6 +56,7 @@ bucket_remember(struct rest *rest, uint64_t key, int64_t free_at_ms)
 	*bucket = (struct rest_bucket){ .key = key, .free_at_ms = free_at_ms };
 }
 
+/* No try begins or lasts past this end. */
 static void
 shorten(struct call *call, int64_t end_ms)
 {
@@ -167,6 +169,7 @@ read_answer(struct rest *rest, const struct call *call,
 
 /* ---- one call ---- */
 
+/* For jitter, not for secrets. */
 static uint32_t
 random_number(void)
 {

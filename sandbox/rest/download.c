@@ -22,76 +22,68 @@ static const char *const hosts[] = {
 	"media.discordapp.net",
 };
 
-struct origin {
-	char *scheme;
-	char *host;
-	char *port;
-	bool plain; /* no user and no password in it */
-};
-
-static void
-origin_release(struct origin *origin)
+/* Is a part of the URL that, as libcurl understands it? */
+static bool
+part_is(CURLU *url, CURLUPart part, const char *want)
 {
-	curl_free(origin->scheme);
-	curl_free(origin->host);
-	curl_free(origin->port);
+	char *text = NULL;
+	bool same = curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) ==
+		CURLUE_OK &&
+	    strcmp(text, want) == 0;
+
+	curl_free(text);
+	return same;
 }
 
-/* False: it is no URL.  Release it either way. */
+/* One of Discord's hosts, over TLS, on its port. */
 static bool
-origin_parse(struct origin *origin, const char *url)
+is_discord(CURLU *url)
 {
-	CURLU *u = curl_url();
-	char *user = NULL;
-	char *password = NULL;
-	bool ok = u != NULL && curl_url_set(u, CURLUPART_URL, url, 0) == 0 &&
-	    curl_url_get(u, CURLUPART_SCHEME, &origin->scheme, 0) == 0 &&
-	    curl_url_get(u, CURLUPART_HOST, &origin->host, 0) == 0 &&
-	    curl_url_get(u, CURLUPART_PORT, &origin->port,
-		CURLU_DEFAULT_PORT) == 0;
+	bool good = false;
 
-	if (ok) {
-		(void)curl_url_get(u, CURLUPART_USER, &user, 0);
-		(void)curl_url_get(u, CURLUPART_PASSWORD, &password, 0);
-		origin->plain = user == NULL && password == NULL;
-	}
-	curl_free(user);
-	curl_free(password);
-	curl_url_cleanup(u);
-	return ok;
-}
-
-static bool
-is_discord(const struct origin *origin)
-{
-	if (strcmp(origin->scheme, "https") != 0 ||
-	    strcmp(origin->port, "443") != 0)
-		return false;
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
-		if (strcmp(origin->host, hosts[i]) == 0)
-			return true;
-	return false;
+		good = good || part_is(url, CURLUPART_HOST, hosts[i]);
+	return good && part_is(url, CURLUPART_SCHEME, "https") &&
+	    part_is(url, CURLUPART_PORT, "443");
+}
+
+/* Both on this machine, over plain HTTP, and on one port. */
+static bool
+is_beside(CURLU *url, CURLU *api)
+{
+	char *port = NULL;
+	bool good = part_is(url, CURLUPART_SCHEME, "http") &&
+	    part_is(url, CURLUPART_HOST, "127.0.0.1") &&
+	    part_is(api, CURLUPART_SCHEME, "http") &&
+	    part_is(api, CURLUPART_HOST, "127.0.0.1") &&
+	    curl_url_get(api, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) ==
+		CURLUE_OK &&
+	    part_is(url, CURLUPART_PORT, port);
+
+	curl_free(port);
+	return good;
 }
 
 bool
 download_allowed(const char *url, const char *api_base, bool *direct)
 {
-	__attribute__((cleanup(origin_release))) struct origin from = { 0 };
-	__attribute__((cleanup(origin_release))) struct origin api = { 0 };
+	CURLU *from = curl_url();
+	CURLU *api = curl_url();
+	char *name = NULL;
+	bool plain = from != NULL && api != NULL &&
+	    curl_url_set(from, CURLUPART_URL, url, 0) == CURLUE_OK &&
+	    curl_url_get(from, CURLUPART_USER, &name, 0) == CURLUE_NO_USER &&
+	    curl_url_get(from, CURLUPART_PASSWORD, &name, 0) ==
+		CURLUE_NO_PASSWORD;
+	bool good = plain && is_discord(from);
 
-	*direct = false;
-	if (!origin_parse(&from, url) || !from.plain)
-		return false;
-	if (is_discord(&from))
-		return true;
-	if (!origin_parse(&api, api_base))
-		return false;
-	*direct = strcmp(api.scheme, "http") == 0 &&
-	    strcmp(api.host, "127.0.0.1") == 0 &&
-	    strcmp(from.scheme, "http") == 0 &&
-	    strcmp(from.host, api.host) == 0 &&
-	    strcmp(from.port, api.port) == 0;
-	return *direct;
+	*direct = plain && !good &&
+	    curl_url_set(api, CURLUPART_URL, api_base, 0) == CURLUE_OK &&
+	    is_beside(from, api);
+	curl_free(name);
+	curl_url_cleanup(from);
+	curl_url_cleanup(api);
+	return good || *direct;
 }
 
 /* One try. */

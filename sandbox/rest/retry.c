@@ -12,6 +12,7 @@
 #define MISSING_FIRST_MS 50
 #define MISSING_MOST_MS 2000
 
+/* The end of the tries. */
 static struct retry_verdict
 verdict(enum rest_outcome outcome)
 {

@@ -77,6 +77,7 @@ transfer_parse_seconds(const char *text, size_t len)
 
 /* ---- what curl calls while it works ---- */
 
+/* A short count ends the exchange. */
 static size_t
 take_body(char *data, size_t size, size_t count, void *arg)
 {
@@ -86,6 +87,7 @@ take_body(char *data, size_t size, size_t count, void *arg)
 	return answer->body.overflow ? 0 : size * count;
 }
 
+/* Of the numbers that tell of limits. */
 static size_t
 take_header(char *line, size_t size, size_t count, void *arg)
 {
@@ -133,6 +135,7 @@ make_mime(CURL *curl, const struct transfer_request *request)
 	return mime;
 }
 
+/* JSON in the body needs to be named; libcurl names a form itself. */
 static struct curl_slist *
 make_headers(const struct transfer_request *request)
 {

@@ -98,6 +98,7 @@ filestore_usage(const struct filestore *store, int64_t *bytes, int64_t *files)
 	*files = __atomic_load_n(&store->usage->files, __ATOMIC_RELAXED);
 }
 
+/* Account for it, and take that back where it is too much. */
 static bool
 fits(struct filestore *store, int64_t bytes, int64_t files)
 {
