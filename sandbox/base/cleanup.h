@@ -16,11 +16,13 @@ cleanup_free(void *p)
 	free(*(void **)p);
 }
 
+/* Close it, if it is open; it is -1 afterwards. */
 static inline void
-cleanup_close(const int *fd)
+cleanup_close(int *fd)
 {
 	if (*fd >= 0)
 		(void)close(*fd);
+	*fd = -1;
 }
 
 /* A heap pointer of any type: free() at the end of the scope. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "cleanup.h"
 #include "clock.h"
 #include "log.h"
 
@@ -22,6 +23,7 @@ struct loop_watch {
 
 struct loop_timer {
 	struct loop_timer *next;
+	struct loop_timer **slot; /* the caller's mark; NULL: none */
 	int64_t at_ms;
 	uint64_t number; /* in the order of adding */
 	loop_timer_fn fn;
@@ -34,7 +36,6 @@ struct loop {
 	struct loop_watch *watches; /* by descriptor */
 	size_t count;
 	struct loop_timer *timers; /* by time, then number */
-	struct loop_timer *firing; /* its callback runs now */
 	uint64_t next_number;
 };
 
@@ -54,8 +55,12 @@ loop_free(struct loop *loop)
 {
 	if (loop == NULL)
 		return;
-	while (loop->timers != NULL)
-		loop_timer_cancel(loop, loop->timers);
+	while (loop->timers != NULL) {
+		struct loop_timer *timer = loop->timers;
+
+		loop->timers = timer->next;
+		free(timer);
+	}
 	(void)close(loop->epoll);
 	free(loop->watches);
 	free(loop);
@@ -116,36 +121,50 @@ loop_remove(struct loop *loop, int fd)
 	(void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* Behind all that are due at the same time. */
-struct loop_timer *
-loop_timer_add(struct loop *loop, int64_t at_ms, loop_timer_fn fn, void *arg)
+void
+loop_close(struct loop *loop, int *fd)
 {
+	loop_remove(loop, *fd);
+	cleanup_close(fd);
+}
+
+/* Behind all that are due at the same time. */
+void
+loop_timer_set(struct loop *loop, struct loop_timer **slot, int64_t ms,
+    loop_timer_fn fn, void *arg)
+{
+	int64_t now = clock_monotonic_ms();
 	struct loop_timer *timer = xcalloc(1, sizeof(*timer));
 	struct loop_timer **at = &loop->timers;
 
-	timer->at_ms = at_ms;
+	if (slot != NULL) {
+		loop_timer_clear(loop, slot);
+		*slot = timer;
+	}
+	timer->slot = slot;
+	timer->at_ms = ms > INT64_MAX - now ? INT64_MAX : now + ms;
 	timer->number = loop->next_number++;
 	timer->fn = fn;
 	timer->arg = arg;
-	while (*at != NULL && (*at)->at_ms <= at_ms)
+	while (*at != NULL && (*at)->at_ms <= timer->at_ms)
 		at = &(*at)->next;
 	timer->next = *at;
 	*at = timer;
-	return timer;
 }
 
 void
-loop_timer_cancel(struct loop *loop, struct loop_timer *timer)
+loop_timer_clear(struct loop *loop, struct loop_timer **slot)
 {
+	struct loop_timer *timer = *slot;
 	struct loop_timer **at = &loop->timers;
 
-	/* The one that fires is out of the list, and freed afterwards. */
-	if (timer == NULL || timer == loop->firing)
+	*slot = NULL;
+	if (timer == NULL)
 		return;
 	while (*at != NULL && *at != timer)
 		at = &(*at)->next;
 	if (*at == NULL)
-		log_fatal(1, "loop_timer_cancel: no such timer");
+		log_fatal(1, "loop_timer_clear: no such timer");
 	*at = timer->next;
 	free(timer);
 }
@@ -175,12 +194,16 @@ loop_fire_timers(struct loop *loop)
 	uint64_t before = loop->next_number;
 
 	while (!loop->stopped) {
-		loop->firing = loop_timer_take(loop, now, before);
-		if (loop->firing == NULL)
+		struct loop_timer *timer = loop_timer_take(loop, now, before);
+		struct loop_timer due;
+
+		if (timer == NULL)
 			return;
-		loop->firing->fn(loop->firing->arg);
-		free(loop->firing);
-		loop->firing = NULL;
+		due = *timer;
+		free(timer);
+		if (due.slot != NULL)
+			*due.slot = NULL;
+		due.fn(due.arg);
 	}
 }
 

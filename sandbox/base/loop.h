@@ -24,11 +24,19 @@ void loop_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn,
     void *arg);
 void loop_remove(struct loop *loop, int fd);
 
-/* Fires once at the monotonic time; the loop owns and frees the timer, either
- * after it fired or when it is cancelled. */
-struct loop_timer *loop_timer_add(struct loop *loop, int64_t at_ms,
+/* Remove what is watched, close it and set it to -1.  -1: nothing happens. */
+void loop_close(struct loop *loop, int *fd);
+
+/*
+ * Call fn once, so many milliseconds from now (none or less: in the next
+ * round).  *timer is the caller's mark of it, NULL when no call is due: a timer
+ * that is set there is replaced, and it is NULL again when fn is called.  The
+ * mark must stay where it is until then.  timer NULL: nobody can clear it.
+ */
+void loop_timer_set(struct loop *loop, struct loop_timer **timer, int64_t ms,
     loop_timer_fn fn, void *arg);
-void loop_timer_cancel(struct loop *loop, struct loop_timer *timer);
+/* Forget the call, if one is due. */
+void loop_timer_clear(struct loop *loop, struct loop_timer **timer);
 
 /* Run callbacks until loop_stop(). */
 void loop_run(struct loop *loop);

@@ -397,6 +397,9 @@ process_describe(const struct process_result *result, char *text, size_t size)
 	case PROCESS_TIMED_OUT:
 		(void)snprintf(text, size, "timed out");
 		break;
+	case PROCESS_NOT_STARTED:
+		(void)snprintf(text, size, "did not start");
+		break;
 	}
 	if (len > 0 && strlen(text) < size)
 		(void)snprintf(text + strlen(text), size - strlen(text),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "admission.h"
 
 #include <unistd.h>
@@ -79,7 +80,7 @@ has_room_without(const struct ledger_space *space, int64_t yielded,
 	return ledger_has_room(&later, bytes);
 }
 
-enum room
+enum admission
 room_for(struct pool *pool, int fd, int64_t bytes,
     const struct container *except, int64_t since_ms)
 {
@@ -90,24 +91,25 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 
 	if (ledger_look(pool->host.ledger, fd, &space, &err) != 0) {
 		log_err("%s", err.text);
-		return ROOM_NONE;
+		return ADMIT_NEVER;
 	}
 	if (ledger_has_room(&space, bytes))
-		return ROOM;
+		return ADMIT;
 	if (clock_monotonic_ms() >= due ||
 	    !has_room_without(&space, yield(pool, except, space.device, true),
 		bytes))
-		return ROOM_NONE;
+		return ADMIT_NEVER;
+	/* End idle cells, until what is on its way out is enough. */
 	while (!has_room_without(&space,
 	    yield(pool, except, space.device, false), bytes)) {
 		c = oldest_holder(pool, except, space.device);
 		if (c == NULL)
-			return ROOM_NONE;
+			return ADMIT_NEVER;
 		log_debug("making room on the disk cell=%s", c->name);
 		container_end(c, false);
 	}
 	pool_due(pool, due);
-	return ROOM_LATER;
+	return ADMIT_LATER;
 }
 
 /* ---- leases ---- */
@@ -118,22 +120,14 @@ wants_to_write(const struct ticket *ticket)
 	return ticket->access == ACCESS_WRITE || ticket->access == ACCESS_ANY;
 }
 
-/* The room is there or not, and what that means to somebody who wants to
- * write; otherwise: the container is not mounted as would be right. */
+/* What the room means to somebody who wants to write: without any, some are
+ * content to read. */
 static enum admission
-admission_by(enum room room, const struct ticket *ticket, bool *writable)
+admission_by(enum admission room, const struct ticket *ticket, bool *writable)
 {
-	switch (room) {
-	case ROOM:
-		*writable = true;
-		return ADMIT;
-	case ROOM_LATER:
-		return ADMIT_LATER;
-	case ROOM_NONE:
-		break;
-	}
-	*writable = false;
-	return ticket->access == ACCESS_ANY ? ADMIT : ADMIT_NEVER;
+	*writable = room == ADMIT;
+	return room == ADMIT_NEVER && ticket->access == ACCESS_ANY ? ADMIT :
+								     room;
 }
 
 enum admission

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ADMISSION_H
 #define ADMISSION_H
 
@@ -17,23 +18,18 @@ struct ticket;
  * container that has mounted them so.  Looking, getting and removing need no
  * room: they are done by the cell itself, in blocks that are there.
  */
-enum room {
-	ROOM,	    /* now */
-	ROOM_LATER, /* cells that were idle are ending: ask again */
-	ROOM_NONE,
+enum admission {
+	ADMIT,		 /* now */
+	ADMIT_OTHERWISE, /* by a container that is mounted the other way */
+	ADMIT_LATER,	 /* cells that were idle are ending: ask again */
+	ADMIT_NEVER,	 /* the disk is too full for what it wants */
 };
 
 /* For so many bytes on the file system of fd, asked for since since_ms.
- * except: a container that is not to be ended for it; NULL: none. */
-enum room room_for(struct pool *pool, int fd, int64_t bytes,
+ * except: a container that is not to be ended for it; NULL: none.  Never
+ * ADMIT_OTHERWISE. */
+enum admission room_for(struct pool *pool, int fd, int64_t bytes,
     const struct container *except, int64_t since_ms);
-
-enum admission {
-	ADMIT,
-	ADMIT_OTHERWISE, /* by a container that is mounted the other way */
-	ADMIT_LATER,
-	ADMIT_NEVER, /* the disk is too full for what it wants */
-};
 
 /* To an idle container of its sandbox: *granted is what it may do there, and
  * the room for that is reserved. */

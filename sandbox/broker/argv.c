@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "argv.h"
 
 #include <stdarg.h>
@@ -9,10 +10,10 @@
 #define WORD_MAX 65536
 
 void
-argv_init(struct argv *argv)
+argv_init(struct argv *argv, const char *const *words)
 {
-	argv->count = 0;
-	argv->words[0] = NULL;
+	*argv = (struct argv){ .count = 0 };
+	argv_add_all(argv, words);
 }
 
 void
@@ -20,7 +21,7 @@ argv_release(struct argv *argv)
 {
 	for (size_t i = 0; i < argv->count; i++)
 		free(argv->words[i]);
-	argv_init(argv);
+	*argv = (struct argv){ .count = 0 };
 }
 
 /* The word is ours now. */
@@ -39,18 +40,36 @@ argv_add(struct argv *argv, const char *word)
 	argv_take(argv, xstrdup(word));
 }
 
-void
-argv_addf(struct argv *argv, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 0)))
+argv_addv(struct argv *argv, const char *fmt, va_list ap)
 {
 	auto_buf struct buf word = BUF_INIT(WORD_MAX);
-	va_list ap;
 
-	va_start(ap, fmt);
 	buf_addv(&word, fmt, ap);
-	va_end(ap);
 	if (word.overflow)
 		log_fatal(1, "a word of more than %d bytes", WORD_MAX);
 	argv_take(argv, buf_steal(&word, NULL));
+}
+
+void
+argv_addf(struct argv *argv, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	argv_addv(argv, fmt, ap);
+	va_end(ap);
+}
+
+void
+argv_option(struct argv *argv, const char *option, const char *fmt, ...)
+{
+	va_list ap;
+
+	argv_add(argv, option);
+	va_start(ap, fmt);
+	argv_addv(argv, fmt, ap);
+	va_end(ap);
 }
 
 void

@@ -1,12 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ATTACHMENT_H
 #define ATTACHMENT_H
 
-#include <stdbool.h>
-
-#include "lock_wait.h"
-
 struct err;
-struct loop;
 
 /*
  * A volume, an ext4 file system in a file, on a loop device, for the engine to
@@ -18,31 +14,16 @@ struct loop;
  * that is locked is in use, one that is not is free, whatever was killed.
  * So no volume is ever mounted twice.
  */
-typedef void (*attachment_fn)(void *arg, const struct err *failure);
-
 struct attachment {
-	int volume_fd;	       /* -1: none */
-	int device_fd;	       /* open until the container has mounted it */
-	int device;	       /* N of /dev/loopN, -1: none */
-	struct lock_wait wait; /* for an old holder */
-	attachment_fn done;
-	void *arg;
+	int volume_fd; /* locked; -1: none */
+	int device_fd; /* open until the container has mounted it */
+	int device;    /* N of /dev/loopN, -1: none */
 };
 
-void attachment_init(struct attachment *a, struct loop *loop);
-
-/*
- * Lock the volume and attach it.  volume_fd becomes ours.  When an older holder
- * still has it, waits for it beside the loop, at most wait_ms.  done is called
- * once: now or later, with NULL or the failure.
- */
-void attachment_start(struct attachment *a, int volume_fd, int wait_ms,
-    attachment_fn done, void *arg);
-
-/* Give up the device, keep the lock; and attach the volume anew. */
-void attachment_detach(struct attachment *a);
+/* Attach the volume, which volume_fd is and whose lock we have. */
 int attachment_attach(struct attachment *a, struct err *err);
-
+/* Give up the device, keep the lock. */
+void attachment_detach(struct attachment *a);
 /* Let go of all.  A mounted device lives on by itself until it is unmounted. */
 void attachment_release(struct attachment *a);
 

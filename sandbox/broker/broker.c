@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "broker.h"
 
 #include <errno.h>
@@ -187,7 +188,6 @@ static void
 broker_stop(void *arg)
 {
 	struct broker *b = arg;
-	int64_t now = clock_monotonic_ms();
 
 	if (b->stopping)
 		return;
@@ -196,9 +196,9 @@ broker_stop(void *arg)
 	provider_release(&b->provider);
 	derive_release(&b->derive);
 	clients_close(&b->clients);
-	(void)loop_timer_add(b->loop, now + b->config->start_ms + STOP_MS,
+	loop_timer_set(b->loop, NULL, b->config->start_ms + STOP_MS,
 	    broker_on_stop_timer, b);
-	(void)loop_timer_add(b->loop, now + GRACE_MS, broker_sweep, b);
+	loop_timer_set(b->loop, NULL, GRACE_MS, broker_sweep, b);
 	pool_stop(&b->pool, broker_on_empty, b);
 }
 
@@ -213,8 +213,7 @@ broker_drain(struct broker *b)
 	}
 	b->draining = true;
 	log_info("letting leases end");
-	(void)loop_timer_add(b->loop, clock_monotonic_ms() + b->config->stop_ms,
-	    broker_stop, b);
+	loop_timer_set(b->loop, NULL, b->config->stop_ms, broker_stop, b);
 	pool_drain(&b->pool, broker_stop, b);
 }
 
@@ -281,14 +280,7 @@ broker_begin(struct broker *b)
 	b->pool.looked = space_look;
 	b->pool.looked_arg = &b->clients;
 	ledger_init(&b->ledger, b->loop, b->config->cells, pool_poke, &b->pool);
-	b->clients.loop = b->loop;
-	b->clients.config = b->config;
-	b->clients.engine = &b->engine;
-	b->clients.pool = &b->pool;
-	b->clients.base = b->base;
-	b->clients.ledger = &b->ledger;
-	b->clients.uids = &b->uids;
-	clients_open(&b->clients);
+	clients_open(&b->clients, b->loop, &b->pool);
 	ledger_find(&b->ledger, b->base);
 	ledger_add_spool(&b->ledger, b->config);
 	loop_add(b->loop, b->signals, EPOLLIN, broker_on_signal, b);
@@ -321,7 +313,7 @@ broker_serve(const struct config *config, struct err *err)
 		(void)rmdir(b.cells_dir);
 	}
 	cleanup_close(&b.signals);
-	uids_close(&b.uids);
+	cleanup_close(&b.uids.fd);
 	cleanup_close(&b.base);
 	cleanup_close(&b.instance_fd);
 	free(b.cells_dir);

@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "class.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -28,6 +30,7 @@ static const struct cell_class classes[] = {
 	/* Its runs share the loopback device: no connection of one may be
 	 * remembered there for the next. */
 	{ .name = "api",
+	    .program = PROGRAM_API,
 	    .in_memory = true,
 	    .reuse = REUSE_ANYONE,
 	    .budget = BUDGET_RUNS,
@@ -35,6 +38,7 @@ static const struct cell_class classes[] = {
 	    .seccomp = "seccomp-api.json",
 	    .sysctl = "net.ipv4.tcp_max_tw_buckets=0" },
 	{ .name = "session",
+	    .program = PROGRAM_API,
 	    .in_memory = true,
 	    .budget = BUDGET_SESSIONS,
 	    .lasting = true,
@@ -42,10 +46,18 @@ static const struct cell_class classes[] = {
 	    .seccomp = "seccomp.json" },
 };
 
+#define CLASSES (sizeof(classes) / sizeof(classes[0]))
+
+const struct cell_class *
+class_at(size_t i)
+{
+	return i < CLASSES ? &classes[i] : NULL;
+}
+
 const struct cell_class *
 class_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+	for (size_t i = 0; i < CLASSES; i++) {
 		if (strcmp(classes[i].name, name) == 0)
 			return &classes[i];
 	}
@@ -53,37 +65,40 @@ class_find(const char *name)
 }
 
 const char *
+class_target(const struct cell_class *class, size_t i)
+{
+	const char *mounts[] = { class->workspace_at, class->packages_at };
+
+	/* Those that it has, in this order. */
+	for (size_t k = 0; k < 2; k++) {
+		if (mounts[k] != NULL && i-- == 0)
+			return mounts[k];
+	}
+	return NULL;
+}
+
+const char *
 class_volume(const struct cell_class *class, size_t i)
 {
-	bool workspace = class->workspace_at != NULL;
+	const char *target = class_target(class, i);
 
-	if (i == 0 && workspace)
-		return WORKSPACE_VOLUME;
-	return i == (workspace ? 1 : 0) && class->packages_at != NULL ?
-	    PACKAGES_VOLUME :
-	    NULL;
+	if (target == NULL)
+		return NULL;
+	return target == class->packages_at ? PACKAGES_VOLUME :
+					      WORKSPACE_VOLUME;
 }
 
 int64_t
 class_budget(enum cell_budget budget, const struct config *config)
 {
-	switch (budget) {
-	case BUDGET_SANDBOXES:
-		return config->cells;
-	case BUDGET_RUNS:
-		return config->api_cells;
-	case BUDGET_SESSIONS:
-		return config->api_sessions;
-	case BUDGETS:
-		break;
-	}
-	return 0;
-}
+	const int64_t budgets[BUDGETS] = {
+		[BUDGET_SANDBOXES] = config->cells,
+		[BUDGET_RUNS] = config->api_cells,
+		[BUDGET_SESSIONS] = config->api_sessions,
+	};
 
-const char *
-class_network(const struct cell_class *class, const struct config *config)
-{
-	return class->network ? config->pip_network : "none";
+	assert(budget < BUDGETS);
+	return budgets[budget];
 }
 
 const char *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLASS_H
 #define CLASS_H
 
@@ -16,6 +17,14 @@ enum cell_budget {
 	BUDGETS,
 };
 
+/* Who connects to the broker. */
+enum program_name {
+	PROGRAM_WORKER,
+	PROGRAM_API,
+	PROGRAM_CTL,
+	PROGRAMS,
+};
+
 /* Who may get a cell after its first lease. */
 enum cell_reuse {
 	REUSE_NEVER,
@@ -29,6 +38,7 @@ enum cell_reuse {
  */
 struct cell_class {
 	const char *name;
+	enum program_name program; /* who may lease it */
 	const char
 	    *workspace_at;	 /* where the workspace is mounted; NULL: not */
 	const char *packages_at; /* the packages */
@@ -49,15 +59,17 @@ struct cell_class {
 #define CLASS_NAME_MAX 16
 /* NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
+/* NULL: there are no so many. */
+const struct cell_class *class_at(size_t i);
 
 /* The name of a volume that it mounts, NULL when it has no so many.  The first
  * is what it writes to, and only its reader mounts the other. */
 const char *class_volume(const struct cell_class *class, size_t i);
+/* Where it is mounted. */
+const char *class_target(const struct cell_class *class, size_t i);
 
 /* How many containers there may be. */
 int64_t class_budget(enum cell_budget budget, const struct config *config);
-const char *class_network(const struct cell_class *class,
-    const struct config *config);
 /* The file with the certificates to mount, "" for none. */
 const char *class_ca_bundle(const struct cell_class *class,
     const struct config *config);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "client.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
-#include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
@@ -30,10 +30,8 @@ client_close(struct client *client)
 	struct listener *listener = client->listener;
 
 	request_abandon(client);
-	if (client->timer != NULL)
-		loop_timer_cancel(clients->loop, client->timer);
-	loop_remove(clients->loop, client->fd);
-	(void)close(client->fd);
+	loop_timer_clear(clients->loop, &client->timer);
+	loop_close(clients->loop, &client->fd);
 	LIST_REMOVE(client, link);
 	listener->count--;
 	free(client);
@@ -99,9 +97,7 @@ client_on_packet(void *arg, int fd, uint32_t events)
 		client_close(client);
 		return;
 	}
-	if (client->timer != NULL)
-		loop_timer_cancel(client->clients->loop, client->timer);
-	client->timer = NULL;
+	loop_timer_clear(client->clients->loop, &client->timer);
 	if (frame_parse(&view, packet, (size_t)len))
 		request_take(client, &view);
 	else
@@ -111,11 +107,8 @@ client_on_packet(void *arg, int fd, uint32_t events)
 static void
 client_on_silence(void *arg)
 {
-	struct client *client = arg;
-
-	client->timer = NULL;
 	log_info("a client asked for nothing");
-	client_close(client);
+	client_close(arg);
 }
 
 static void
@@ -130,8 +123,8 @@ client_new(struct listener *listener, int fd)
 	LIST_INSERT_HEAD(&clients->all, client, link);
 	listener->count++;
 	loop_add(clients->loop, fd, EPOLLIN, client_on_packet, client);
-	client->timer = loop_timer_add(clients->loop,
-	    clock_monotonic_ms() + ASK_MS, client_on_silence, client);
+	loop_timer_set(clients->loop, &client->timer, ASK_MS, client_on_silence,
+	    client);
 }
 
 /* The others wait to be accepted, in the kernel. */
@@ -143,8 +136,8 @@ listener_pause(struct listener *listener, bool timed)
 	loop_remove(loop, listener->fd);
 	listener->paused = true;
 	if (timed)
-		listener->resume = loop_timer_add(loop,
-		    clock_monotonic_ms() + PAUSE_MS, listener_resume, listener);
+		loop_timer_set(loop, &listener->resume, PAUSE_MS,
+		    listener_resume, listener);
 }
 
 static void
@@ -169,7 +162,6 @@ listener_resume(void *arg)
 {
 	struct listener *listener = arg;
 
-	listener->resume = NULL;
 	if (listener->fd < 0 || !listener->paused)
 		return;
 	listener->paused = false;
@@ -181,17 +173,12 @@ static void
 listener_close(struct listener *listener, const struct config *config)
 {
 	auto_free char *path = config_state_path(config,
-	    listener->program->socket);
+	    programs[listener->program].socket);
 
-	if (listener->resume != NULL)
-		loop_timer_cancel(listener->clients->loop, listener->resume);
-	listener->resume = NULL;
-	if (listener->fd < 0)
-		return;
-	(void)unlink(path);
-	loop_remove(listener->clients->loop, listener->fd);
-	(void)close(listener->fd);
-	listener->fd = -1;
+	loop_timer_clear(listener->clients->loop, &listener->resume);
+	if (listener->fd >= 0)
+		(void)unlink(path);
+	loop_close(listener->clients->loop, &listener->fd);
 }
 
 /* In a folder whose group is the program's, the socket is its group's, too. */
@@ -200,7 +187,7 @@ listener_open(struct listener *listener, const struct config *config,
     struct err *err)
 {
 	auto_free char *path = config_state_path(config,
-	    listener->program->socket);
+	    programs[listener->program].socket);
 	char *slash = strrchr(path, '/');
 
 	*slash = '\0';
@@ -216,12 +203,14 @@ int
 clients_listen(struct clients *clients, const struct config *config,
     struct err *err)
 {
+	clients->config = config;
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		struct listener *listener = &clients->listeners[i];
 
 		*listener = (struct listener){ .clients = clients,
-			.program = &programs[i],
-			.max = program_connections(&programs[i], config),
+			.program = (enum program_name)i,
+			.max = program_connections((enum program_name)i,
+			    config),
 			.paused = true };
 		if (listener_open(listener, config, err) != 0)
 			return -1;
@@ -230,8 +219,10 @@ clients_listen(struct clients *clients, const struct config *config,
 }
 
 void
-clients_open(struct clients *clients)
+clients_open(struct clients *clients, struct loop *loop, struct pool *pool)
 {
+	clients->loop = loop;
+	clients->pool = pool;
 	LIST_INIT(&clients->all);
 	TAILQ_INIT(&clients->waiting);
 	for (size_t i = 0; i < PROGRAMS; i++)
@@ -241,15 +232,9 @@ clients_open(struct clients *clients)
 void
 clients_close(struct clients *clients)
 {
-	struct client *client;
-	struct client *next;
-
 	clients->closed = true;
 	for (size_t i = 0; i < PROGRAMS; i++)
 		listener_close(&clients->listeners[i], clients->config);
-	for (client = LIST_FIRST(&clients->all); client != NULL;
-	     client = next) {
-		next = LIST_NEXT(client, link);
-		client_close(client);
-	}
+	while (!LIST_EMPTY(&clients->all))
+		client_close(LIST_FIRST(&clients->all));
 }

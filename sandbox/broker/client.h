@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CLIENT_H
 #define CLIENT_H
 
@@ -26,7 +27,7 @@ TAILQ_HEAD(client_queue, client);
 /* Where one program connects. */
 struct listener {
 	struct clients *clients;
-	const struct program *program;
+	enum program_name program;
 	int fd;	     /* -1: closed */
 	bool paused; /* as many as it may; the others wait to be accepted */
 	struct loop_timer *resume;
@@ -37,14 +38,10 @@ struct listener {
 struct clients {
 	struct loop *loop;
 	const struct config *config;
-	struct engine *engine;
 	struct pool *pool;
-	struct uids *uids;
-	int base;
 	struct listener listeners[PROGRAMS];
 	bool closed;
 	struct client_list all;
-	struct ledger *ledger;
 	struct client_queue waiting; /* for their turn, or for space */
 	size_t creations;
 	bool handing_out; /* of space */
@@ -81,8 +78,9 @@ struct client {
  * when it is missing. */
 int clients_listen(struct clients *clients, const struct config *config,
     struct err *err);
-/* The rest of *clients is filled in by the caller. */
-void clients_open(struct clients *clients);
+/* Begin to accept. */
+void clients_open(struct clients *clients, struct loop *loop,
+    struct pool *pool);
 /* Hang up on everybody, accept no one. */
 void clients_close(struct clients *clients);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "container.h"
 
 #include <errno.h>
@@ -41,11 +42,10 @@ container_set(struct container *c, enum container_state state)
 void
 container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 {
-	if (c->timer != NULL)
-		loop_timer_cancel(c->host->loop, c->timer);
-	c->timer = ms < 0 ?
-	    NULL :
-	    loop_timer_add(c->host->loop, clock_monotonic_ms() + ms, fn, c);
+	if (ms < 0)
+		loop_timer_clear(c->host->loop, &c->timer);
+	else
+		loop_timer_set(c->host->loop, &c->timer, ms, fn, c);
 }
 
 struct container *
@@ -72,23 +72,16 @@ container_new(struct container_host *host, const struct cell_class *class,
 	subprocess_init(&c->run, host->loop);
 	subprocess_init(&c->remove, host->loop);
 	subprocess_init(&c->tool, host->loop);
-	for (size_t i = 0; i < CONTAINER_VOLUMES; i++)
-		attachment_init(&c->volumes[i], host->loop);
+	lock_wait_init(&c->wait, host->loop);
+	for (size_t i = 0; i < CONTAINER_VOLUMES; i++) {
+		c->volumes[i] = (struct attachment){ -1, -1, -1 };
+		if (class_volume(class, i) != NULL)
+			c->volume_count++;
+	}
 	container_set(c, CONTAINER_PREPARING);
 	prepare_reserve(c, grows);
 	prepare_begin(c);
 	return c;
-}
-
-/* A descriptor that the loop watches. */
-static void
-container_close(struct container *c, int *fd)
-{
-	if (*fd < 0)
-		return;
-	loop_remove(c->host->loop, *fd);
-	(void)close(*fd);
-	*fd = -1;
 }
 
 /* ---- the end ---- */
@@ -97,10 +90,9 @@ static void
 container_gone(struct container *c)
 {
 	container_timer(c, -1, NULL);
-	container_close(c, &c->control_fd);
-	container_close(c, &c->pidfd);
+	loop_close(c->host->loop, &c->control_fd);
+	loop_close(c->host->loop, &c->pidfd);
 	cleanup_close(&c->ooms_fd);
-	c->ooms_fd = -1;
 	subprocess_cancel(&c->run);
 	subprocess_cancel(&c->remove);
 	subprocess_cancel(&c->tool);
@@ -150,23 +142,11 @@ static void
 container_remove(void *arg)
 {
 	struct container *c = arg;
-	auto_argv struct argv argv;
-	struct process_spec spec;
-	struct err err;
 
-	c->timer = NULL;
-	argv_init(&argv);
-	docker_argv_remove(&argv, c->host->config->docker_binary, c->name);
-	spec = (struct process_spec){
-		.argv = argv.words,
-		.output_max = 4096,
-		.timeout_ms = engine_remove_ms(c->host->config),
-	};
-	if (c->remove.running ||
-	    subprocess_start(&c->remove, &spec, remove_on_end, c, &err) == 0)
-		return;
-	log_err("%s cell=%s", err.text, c->name);
-	container_timer(c, EXIT_MS, container_remove);
+	if (!c->remove.running)
+		docker_start(&c->remove, c->host->config, DOCKER_REMOVE,
+		    c->name, engine_remove_ms(c->host->config), remove_on_end,
+		    c);
 }
 
 void
@@ -183,7 +163,7 @@ container_end(struct container *c, bool kill)
 		return;
 	launch_stop(c);
 	subprocess_cancel(&c->tool);
-	container_close(c, &c->control_fd);
+	loop_close(c->host->loop, &c->control_fd);
 	container_timer(c, -1, NULL);
 	if (!c->called) {
 		container_gone(c);
@@ -231,10 +211,7 @@ container_ask_why(struct container *c)
 static void
 idle_on_timer(void *arg)
 {
-	struct container *c = arg;
-
-	c->timer = NULL;
-	container_end(c, false);
+	container_end(arg, false);
 }
 
 /* Nobody may get it again. */
@@ -415,19 +392,13 @@ container_connected(struct container *c, int control_fd)
 static void
 lease_on_timer(void *arg)
 {
-	struct container *c = arg;
-
-	c->timer = NULL;
-	container_broken(c, "the lease lasted too long");
+	container_broken(arg, "the lease lasted too long");
 }
 
 static void
 release_on_timer(void *arg)
 {
-	struct container *c = arg;
-
-	c->timer = NULL;
-	container_broken(c, "the cell did not come back from its lease");
+	container_broken(arg, "the cell did not come back from its lease");
 }
 
 /* What the operator lets pip do, told by us and by nobody else.  Not in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CONTAINER_PARTS_H
 #define CONTAINER_PARTS_H
 
@@ -31,8 +32,6 @@ void prepare_reserve(struct container *c, bool grows);
 void prepare_let_go(struct container *c);
 /* PREPARING → PREPARED. */
 void prepare_begin(struct container *c);
-/* Where the i-th volume is mounted. */
-const char *prepare_target(const struct container *c, size_t i);
 
 /* ---- launch.c ---- */
 

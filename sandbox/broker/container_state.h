@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CONTAINER_STATE_H
 #define CONTAINER_STATE_H
 
@@ -8,6 +9,7 @@
 
 #include "../protocol/frame.h"
 #include "attachment.h"
+#include "lock_wait.h"
 #include "subprocess.h"
 
 struct cell_class;
@@ -93,6 +95,7 @@ struct container {
 	bool writable; /* the first volume; a cell may read the other */
 	struct reservation *reserved[CONTAINER_VOLUMES];
 	struct attachment volumes[CONTAINER_VOLUMES];
+	struct lock_wait wait; /* for an older holder of the next one */
 	size_t volume_count;
 	size_t volume_next;
 	int listen_fd;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "creation.h"
 
 #include <errno.h>
@@ -18,7 +19,6 @@
 #define INODE 256
 #define JOURNAL_MIB 4
 #define TOOL_MS 60000
-#define TOOL_OUTPUT 4096
 
 static const char *const volume_names[2] = { WORKSPACE_VOLUME,
 	PACKAGES_VOLUME };
@@ -107,78 +107,68 @@ creation_on_task(void *arg, const struct process_result *result)
 	creation_end(c, &err);
 }
 
-static int
-creation_run(struct creation *c, struct argv *argv, const char *input,
-    struct err *err)
+/* Let a tool work on one of the two volumes. */
+static void
+creation_run(struct creation *c, struct argv *argv, int which)
 {
-	struct process_spec spec = { .argv = argv->words,
-		.input = input,
-		.input_len = input != NULL ? strlen(input) : 0,
-		.output_max = TOOL_OUTPUT,
-		.timeout_ms = TOOL_MS };
-
-	return subprocess_start(&c->process, &spec, creation_on_task, c, err);
+	argv_addf(argv, "%s/%s/%s", c->base_path, c->draft,
+	    volume_names[which]);
+	subprocess_start(&c->process, argv, TOOL_MS, creation_on_task, c);
 }
 
 /* Tables and journal are not written out: a new volume takes 4 MiB of disk. */
 static int
 creation_mkfs(struct creation *c, int which, struct err *err)
 {
-	static const char *const options[] = { "mkfs.ext4", "-q", "-F", "-t",
-		"ext4", "-b", "4096", "-I", "256", "-m", "0", "-e",
-		"remount-ro", "-J", "size=4", "-O", "^resize_inode", NULL };
 	auto_argv struct argv argv;
 
-	argv_init(&argv);
-	argv_add_all(&argv, options);
-	argv_add(&argv, "-E");
-	argv_addf(&argv,
-	    "root_owner=%" PRIu32 ":%" PRIu32 ",lazy_itable_init=1,nodiscard",
-	    c->uid, c->uid);
-	argv_add(&argv, "-N");
-	argv_addf(&argv, "%" PRId64, volume_inodes(&c->sizes[which]));
-	argv_addf(&argv, "%s/%s/%s", c->base_path, c->draft,
-	    volume_names[which]);
 	if (creation_make_file(c, volume_names[which],
 		volume_total_bytes(&c->sizes[which]), err) != 0)
 		return -1;
-	return creation_run(c, &argv, NULL, err);
+	argv_init(&argv,
+	    ARGV_WORDS("mkfs.ext4", "-q", "-F", "-t", "ext4", "-b", "4096",
+		"-I", "256", "-m", "0", "-e", "remount-ro", "-J", "size=4",
+		"-O", "^resize_inode"));
+	argv_option(&argv, "-E",
+	    "root_owner=%" PRIu32 ":%" PRIu32 ",lazy_itable_init=1,nodiscard",
+	    c->uid, c->uid);
+	argv_option(&argv, "-N", "%" PRId64, volume_inodes(&c->sizes[which]));
+	creation_run(c, &argv, which);
+	return 0;
 }
 
-static int
-creation_populate(struct creation *c, int which, struct err *err)
+static void
+creation_populate(struct creation *c, int which)
 {
 	auto_argv struct argv argv;
 
+	argv_init(&argv, ARGV_WORDS("debugfs", "-w", "-f", "-"));
 	if (which == 0)
 		(void)snprintf(c->script, sizeof(c->script), WORKSPACE_SCRIPT,
 		    c->uid, c->uid);
 	else
 		(void)snprintf(c->script, sizeof(c->script), PACKAGES_SCRIPT);
-	argv_init(&argv);
-	argv_add_all(&argv,
-	    (const char *const[]){ "debugfs", "-w", "-f", "-", NULL });
-	argv_addf(&argv, "%s/%s/%s", c->base_path, c->draft,
-	    volume_names[which]);
-	return creation_run(c, &argv, c->script, err);
+	argv.input = c->script;
+	creation_run(c, &argv, which);
 }
 
-/* Steps 0 and 1 make the workspace's volume, 2 and 3 the packages'. */
+/* Steps 0 and 1 make the workspace's volume and fill it, 2 and 3 the
+ * packages'; then the draft gets its name. */
 static void
 creation_step(struct creation *c)
 {
 	struct err err;
-	int which = c->step / 2;
+	int rc = 0;
 
-	if (c->step < 4) {
-		if ((c->step % 2 == 0 ? creation_mkfs(c, which, &err) :
-					creation_populate(c, which, &err)) != 0)
-			creation_end(c, &err);
-		return;
-	}
-	if (workspace_draft_publish(c->base, c->draft, c->id, &err) != 0)
-		creation_end(c, &err);
+	if (c->step == 4)
+		rc = workspace_draft_publish(c->base, c->draft, c->id, &err);
+	else if (c->step % 2 == 0)
+		rc = creation_mkfs(c, c->step / 2, &err);
 	else
+		creation_populate(c, c->step / 2);
+	if (rc != 0)
+		creation_end(c, &err);
+	else if (c->step == 4)
 		creation_end(c, NULL);
 }
 

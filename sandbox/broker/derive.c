@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "derive.h"
 
 #include <inttypes.h>
@@ -8,15 +9,14 @@
 
 #include "../base/buf.h"
 #include "../base/config.h"
-#include "../base/err.h"
 #include "../base/log.h"
 #include "docker.h"
 
 #define LOOK_MS 5000
 #define MAKE_MS (15 * 60 * 1000)
 #define COMMIT_MS (5 * 60 * 1000)
-#define OUTPUT_MAX 65536
 #define ID_LEN 64
+#define OLD_MAX 32 /* removed at one time */
 
 static void derive_next(struct derive *d);
 
@@ -51,21 +51,6 @@ recipe_hash(void)
 	return hash;
 }
 
-static bool
-derive_run(struct derive *d, const struct argv *argv, int timeout_ms,
-    subprocess_fn done)
-{
-	struct process_spec spec = { .argv = argv->words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = timeout_ms };
-	struct err err;
-
-	if (subprocess_start(&d->process, &spec, done, d, &err) == 0)
-		return true;
-	log_err("%s", err.text);
-	return false;
-}
-
 static struct derived *
 derive_find(const struct derive *d, const char *image)
 {
@@ -83,9 +68,10 @@ derive_current(struct derive *d)
 }
 
 static void
-derive_container(const struct derive *d, char name[64])
+derive_advance(struct derive *d)
 {
-	(void)snprintf(name, 64, "il-%.16s-derive", d->instance);
+	d->at++;
+	derive_next(d);
 }
 
 static void
@@ -134,21 +120,25 @@ static void
 old_on_list(void *arg, const struct process_result *result)
 {
 	struct derive *d = arg;
-	auto_argv struct argv argv = { 0 };
+	const char *list = process_succeeded(result) ? buf_str(&result->out) :
+						       "";
+	auto_argv struct argv argv;
 	char name[128];
 	size_t n = 0;
 
-	argv_init(&argv);
-	docker_argv_remove_images(&argv, d->config->docker_binary);
-	for (size_t pos = 0; process_succeeded(result) &&
-	     docker_next_derived(buf_str(&result->out), &pos, name) &&
-	     n < 32;) {
+	docker_argv(&argv, d->config->docker_binary, DOCKER_REMOVE_IMAGES,
+	    NULL);
+	for (size_t pos = 0;
+	     n < OLD_MAX && docker_next_derived(list, &pos, name);) {
 		if (is_current(d, name))
 			continue;
 		argv_add(&argv, name);
 		n++;
 	}
-	if (n == 0 || !derive_run(d, &argv, COMMIT_MS, old_on_removed))
+	if (n > 0)
+		subprocess_start(&d->process, &argv, COMMIT_MS, old_on_removed,
+		    d);
+	else
 		derive_end(d);
 }
 
@@ -156,67 +146,45 @@ old_on_list(void *arg, const struct process_result *result)
 static void
 derive_remove_old(struct derive *d)
 {
-	auto_argv struct argv argv = { 0 };
-
 	for (size_t i = 0; i < d->count; i++) {
 		if (!d->images[i].settled) {
 			derive_end(d);
 			return;
 		}
 	}
-	argv_init(&argv);
-	docker_argv_list_derived(&argv, d->config->docker_binary, d->instance);
-	if (!derive_run(d, &argv, LOOK_MS, old_on_list))
-		derive_end(d);
+	docker_start(&d->process, d->config, DOCKER_DERIVED, d->instance,
+	    LOOK_MS, old_on_list, d);
 }
 
-/* ---- making one ---- */
+/* ---- making one: run the recipe, commit, remove the container ---- */
 
 static void
 made_on_removed(void *arg, const struct process_result *result)
 {
-	struct derive *d = arg;
-
 	(void)result; /* the sweep finds it */
-	d->at++;
-	derive_next(d);
+	derive_advance(arg);
 }
 
+/* It is there, or why it is not; its container is of no use any more. */
 static void
-make_end(struct derive *d)
-{
-	auto_argv struct argv argv = { 0 };
-	char name[64];
-
-	derive_container(d, name);
-	argv_init(&argv);
-	docker_argv_remove(&argv, d->config->docker_binary, name);
-	if (!derive_run(d, &argv, COMMIT_MS, made_on_removed))
-		derive_end(d);
-}
-
-static void
-make_failed(struct derive *d, const struct process_result *result)
+make_end(struct derive *d, const struct process_result *result)
 {
 	char text[160];
 
 	process_describe(result, text, sizeof(text));
-	log_warn("no byte code for the image %s: docker %s",
-	    derive_current(d)->image, text);
-	make_end(d);
+	if (process_succeeded(result))
+		derive_ready(d);
+	else
+		log_warn("no byte code for the image %s: docker %s",
+		    derive_current(d)->image, text);
+	docker_start(&d->process, d->config, DOCKER_REMOVE, d->container,
+	    COMMIT_MS, made_on_removed, d);
 }
 
 static void
 commit_on_end(void *arg, const struct process_result *result)
 {
-	struct derive *d = arg;
-
-	if (!process_succeeded(result)) {
-		make_failed(d, result);
-		return;
-	}
-	derive_ready(d);
-	make_end(d);
+	make_end(arg, result);
 }
 
 static void
@@ -224,39 +192,33 @@ make_on_end(void *arg, const struct process_result *result)
 {
 	struct derive *d = arg;
 	const struct derived *image = derive_current(d);
-	auto_argv struct argv argv = { 0 };
-	char name[64];
+	auto_argv struct argv argv;
 
+	docker_argv(&argv, d->config->docker_binary, DOCKER_COMMIT,
+	    d->container);
+	argv_add(&argv, image->name);
 	if (!process_succeeded(result)) {
-		make_failed(d, result);
+		make_end(d, result);
 		return;
 	}
 	if (strcmp(buf_str(&result->out), "no bash\n") == 0)
 		log_info("the image %s has no bash: commands of sessions get "
 			 "its sh",
 		    image->image);
-	derive_container(d, name);
-	argv_init(&argv);
-	docker_argv_commit(&argv, d->config->docker_binary, name, image->name);
-	if (!derive_run(d, &argv, COMMIT_MS, commit_on_end))
-		make_end(d);
+	subprocess_start(&d->process, &argv, COMMIT_MS, commit_on_end, d);
 }
 
 static void
 make(struct derive *d)
 {
 	struct derived *image = derive_current(d);
-	auto_argv struct argv argv = { 0 };
-	char name[64];
+	auto_argv struct argv argv;
 
 	log_info("byte code for the image %s is being made", image->image);
 	image->settled = true; /* once in this life, however it goes */
-	derive_container(d, name);
-	argv_init(&argv);
-	docker_argv_derive(&argv, d->config->docker_binary, name, d->instance,
-	    image->image, recipe);
-	if (!derive_run(d, &argv, MAKE_MS, make_on_end))
-		derive_end(d);
+	docker_argv_derive(&argv, d->config->docker_binary, d->container,
+	    d->instance, image->image, recipe);
+	subprocess_start(&d->process, &argv, MAKE_MS, make_on_end, d);
 }
 
 /* ---- looking ---- */
@@ -268,8 +230,7 @@ derived_on_looked(void *arg, const struct process_result *result)
 
 	if (process_succeeded(result))
 		derive_ready(d);
-	d->at++;
-	derive_next(d);
+	derive_advance(d);
 }
 
 /* Ours: image-make.sh has seen to all that. */
@@ -282,43 +243,29 @@ has_recipe(const char *labels)
 	return at != NULL && at[sizeof(key) - 1] != '"';
 }
 
-/* "sha256:ID {labels}" */
+/* "sha256:ID {labels}": is there already what would be derived from it? */
 static void
 image_on_looked(void *arg, const struct process_result *result)
 {
 	struct derive *d = arg;
 	struct derived *image = derive_current(d);
 	const char *text = buf_str(&result->out);
-	auto_argv struct argv argv = { 0 };
 
-	if (process_succeeded(result) && strncmp(text, "sha256:", 7) == 0 &&
-	    strspn(text + 7, "0123456789abcdef") == ID_LEN) {
-		image->settled = has_recipe(text);
-		if (!image->settled) {
-			(void)snprintf(image->name, sizeof(image->name),
-			    "inline-derived:%016" PRIx64 "-%.*s", recipe_hash(),
-			    ID_LEN, text + 7);
-			argv_init(&argv);
-			docker_argv_probe(&argv, d->config->docker_binary,
-			    image->name);
-			if (derive_run(d, &argv, LOOK_MS, derived_on_looked))
-				return;
-		}
+	if (!process_succeeded(result) || strncmp(text, "sha256:", 7) != 0 ||
+	    strspn(text + 7, "0123456789abcdef") != ID_LEN) {
+		derive_advance(d);
+		return;
 	}
-	d->at++;
-	derive_next(d);
-}
-
-static void
-look(struct derive *d)
-{
-	auto_argv struct argv argv = { 0 };
-
-	argv_init(&argv);
-	docker_argv_labels(&argv, d->config->docker_binary,
-	    derive_current(d)->image);
-	if (!derive_run(d, &argv, LOOK_MS, image_on_looked))
-		derive_end(d);
+	image->settled = has_recipe(text);
+	if (image->settled) {
+		derive_advance(d);
+		return;
+	}
+	(void)snprintf(image->name, sizeof(image->name),
+	    "inline-derived:%016" PRIx64 "-%.*s", recipe_hash(), ID_LEN,
+	    text + 7);
+	docker_start(&d->process, d->config, DOCKER_PROBE, image->name, LOOK_MS,
+	    derived_on_looked, d);
 }
 
 /* First all are looked for, then what is missing is made. */
@@ -333,7 +280,8 @@ derive_next(struct derive *d)
 		if (d->making)
 			make(d);
 		else
-			look(d);
+			docker_start(&d->process, d->config, DOCKER_LABELS,
+			    image->image, LOOK_MS, image_on_looked, d);
 		return;
 	}
 	if (d->making) {
@@ -417,6 +365,8 @@ derive_init(struct derive *d, struct loop *loop, const struct config *config,
 		.instance = instance,
 		.on_change = on_change,
 		.arg = arg };
+	(void)snprintf(d->container, sizeof(d->container), "il-%.16s-derive",
+	    instance);
 	subprocess_init(&d->process, loop);
 	if (!config->derive)
 		return;

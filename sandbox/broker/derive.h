@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DERIVE_H
 #define DERIVE_H
 
@@ -30,6 +31,7 @@ struct derive {
 	struct loop *loop;
 	const struct config *config;
 	const char *instance; /* borrowed */
+	char container[64];   /* in which one is made */
 	struct derived *images;
 	size_t count;
 	size_t at;    /* whose turn it is */

@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 #include "docker.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "../base/buf.h"
-#include "../base/process.h"
+#include "../base/config.h"
+#include "class.h"
 
-#define DERIVED_LABEL "inline.derived=1"
-#define DERIVED_FILTER "label=inline.derived=1"
+#define DERIVED "inline.derived=1"
 
 /* The same in every container.  Each is explained in README.md. */
 static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
@@ -64,8 +65,7 @@ add_bind(struct argv *argv, const char *folder, const char *source,
 	csv_add(&line, "src", buf_str(&path));
 	csv_add(&line, "dst", target);
 	csv_add(&line, "readonly", "true");
-	argv_add(argv, "--mount");
-	argv_add(argv, buf_str(&line));
+	argv_option(argv, "--mount", "%s", buf_str(&line));
 }
 
 /* An anonymous volume whose file system is on the device.  The label lets the
@@ -89,58 +89,51 @@ add_volume(struct argv *argv, const struct docker_mount *mount,
 	csv_add(&line, "volume-opt",
 	    mount->read_only ? "o=ro,nosuid,nodev" :
 			       "o=nosuid,nodev,discard,noinit_itable");
-	argv_add(argv, "--mount");
-	argv_add(argv, buf_str(&line));
-}
-
-static void
-add_rate(struct argv *argv, const char *option, const char *device,
-    int64_t rate)
-{
-	if (rate == 0)
-		return;
-	argv_add(argv, option);
-	argv_addf(argv, "%s:%" PRId64, device, rate);
+	argv_option(argv, "--mount", "%s", buf_str(&line));
 }
 
 /* What the cell may ask of the device in a second. */
 static void
 add_rates(struct argv *argv, const struct docker_run *run, const char *device)
 {
-	add_rate(argv, "--device-read-bps", device, run->disk_rate);
-	add_rate(argv, "--device-write-bps", device, run->disk_rate);
-	add_rate(argv, "--device-read-iops", device, run->disk_ops);
-	add_rate(argv, "--device-write-iops", device, run->disk_ops);
+	const struct {
+		const char *option;
+		int64_t rate;
+	} rates[] = { { "--device-read-bps", run->config->disk_rate },
+		{ "--device-write-bps", run->config->disk_rate },
+		{ "--device-read-iops", run->config->disk_ops },
+		{ "--device-write-iops", run->config->disk_ops } };
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		if (rates[i].rate != 0)
+			argv_option(argv, rates[i].option, "%s:%" PRId64,
+			    device, rates[i].rate);
+	}
 }
 
+/* Who the container is, as whom it runs, and what it may reach. */
 static void
 add_identity(struct argv *argv, const struct docker_run *run)
 {
-	argv_add(argv, "--name");
-	argv_add(argv, run->name);
-	argv_add(argv, "--label");
-	argv_addf(argv, "inline.instance=%s", run->instance);
-	argv_add(argv, "--label");
-	argv_addf(argv, "inline.class=%s", run->class);
-	argv_add(argv, "--label");
-	argv_addf(argv, "inline.sandbox=%s", run->sandbox);
-	if (*run->runtime != '\0') {
-		argv_add(argv, "--runtime");
-		argv_add(argv, run->runtime);
-	}
-	argv_add(argv, "--user");
-	argv_addf(argv, "%" PRIu32 ":%" PRIu32, run->uid, run->uid);
-	argv_add(argv, "--network");
-	argv_add(argv, run->network);
-	if (strcmp(run->network, "none") == 0)
-		argv_add_all(argv,
-		    (const char *const[]){ "--dns-option", "timeout:0", NULL });
-	argv_add(argv, "--security-opt");
-	argv_addf(argv, "seccomp=%s", run->seccomp);
-	if (*run->apparmor != '\0') {
-		argv_add(argv, "--security-opt");
-		argv_addf(argv, "apparmor=%s", run->apparmor);
-	}
+	const struct config *config = run->config;
+	const char *network = run->class->network ? config->pip_network :
+						    "none";
+
+	argv_option(argv, "--name", "%s", run->name);
+	argv_option(argv, "--label", "inline.instance=%s", run->instance);
+	argv_option(argv, "--label", "inline.class=%s", run->class->name);
+	argv_option(argv, "--label", "inline.sandbox=%s", run->sandbox);
+	if (*config->sandbox_runtime != '\0')
+		argv_option(argv, "--runtime", "%s", config->sandbox_runtime);
+	argv_option(argv, "--user", "%" PRIu32 ":%" PRIu32, run->uid, run->uid);
+	argv_option(argv, "--network", "%s", network);
+	if (strcmp(network, "none") == 0)
+		argv_option(argv, "--dns-option", "timeout:0");
+	argv_option(argv, "--security-opt", "seccomp=%s/%s", config->lib_dir,
+	    run->class->seccomp);
+	if (*run->apparmor != '\0')
+		argv_option(argv, "--security-opt", "apparmor=%s",
+		    run->apparmor);
 }
 
 /* A folder in memory; /tmp is everybody's, the others are the cell's user's. */
@@ -148,129 +141,86 @@ static void
 add_folder(struct argv *argv, const struct class_folder *folder, uint32_t uid)
 {
 	auto_buf struct buf owner = BUF_INIT(128);
-
 	int64_t pages = folder->size / 4096;
 	int64_t inodes = pages > 1024 ? pages : 1024;
 
 	if (strcmp(folder->path, "/dev/shm") == 0) {
-		argv_add(argv, "--shm-size");
-		argv_addf(argv, "%" PRId64, folder->size);
+		argv_option(argv, "--shm-size", "%" PRId64, folder->size);
 		return;
 	}
 	if (strcmp(folder->path, "/tmp") == 0)
 		buf_adds(&owner, "1777");
 	else
 		buf_addf(&owner, "0755,uid=%" PRIu32 ",gid=%" PRIu32, uid, uid);
-	argv_add(argv, "--tmpfs");
-	argv_addf(argv,
+	argv_option(argv, "--tmpfs",
 	    "%s:rw,exec,nosuid,nodev,mode=%s,size=%" PRId64
 	    ",nr_inodes=%" PRId64,
 	    folder->path, buf_str(&owner), folder->size, inodes);
 }
 
+/* How much it may use of what. */
 static void
 add_limits(struct argv *argv, const struct docker_run *run)
 {
-	argv_add(argv, "--memory");
-	argv_addf(argv, "%" PRId64, run->memory);
-	argv_add(argv, "--memory-swap");
-	argv_addf(argv, "%" PRId64, run->memory);
-	argv_add(argv, "--cpus");
-	argv_addf(argv, "%.2f", run->cpus);
-	argv_add(argv, "--pids-limit");
-	argv_addf(argv, "%" PRId64, run->pids);
-	argv_add(argv, "--ulimit");
-	argv_addf(argv, "fsize=%" PRId64 ":%" PRId64, run->file_max,
-	    run->file_max);
-	for (size_t i = 0; i < run->folder_count; i++)
-		add_folder(argv, &run->folders[i], run->uid);
-	if (run->code) {
-		argv_add(argv, "--tmpfs");
-		argv_addf(argv, "%s,uid=%" PRIu32 ",gid=%" PRIu32, code_tmpfs,
-		    run->uid, run->uid);
-	}
-	if (run->sysctl != NULL) {
-		argv_add(argv, "--sysctl");
-		argv_add(argv, run->sysctl);
-	}
-	if (run->isolation != NULL) {
-		argv_add(argv, "--env");
-		argv_addf(argv, "IL_CELL_ISOLATION=%s", run->isolation);
-	}
-	if (*run->preload != '\0') {
-		argv_add(argv, "--env");
-		argv_addf(argv, "IL_CELL_PRELOAD=%s", run->preload);
-	}
+	const struct config *config = run->config;
+	int64_t memory = class_memory(run->class, config);
+	int64_t file_max = class_file_max(run->class, config);
+	struct class_folder folders[CLASS_FOLDERS];
+	size_t count = class_folders(run->class, config, folders);
+
+	argv_option(argv, "--memory", "%" PRId64, memory);
+	argv_option(argv, "--memory-swap", "%" PRId64, memory);
+	argv_option(argv, "--cpus", "%.2f", config->cpus);
+	argv_option(argv, "--pids-limit", "%" PRId64, config->pids);
+	argv_option(argv, "--ulimit", "fsize=%" PRId64 ":%" PRId64, file_max,
+	    file_max);
+	for (size_t i = 0; i < count; i++)
+		add_folder(argv, &folders[i], run->uid);
+	if (!run->class->in_memory)
+		argv_option(argv, "--tmpfs", "%s,uid=%" PRIu32 ",gid=%" PRIu32,
+		    code_tmpfs, run->uid, run->uid);
+	if (run->class->sysctl != NULL)
+		argv_option(argv, "--sysctl", "%s", run->class->sysctl);
+}
+
+/* What the cell is told of how it holds its runs apart: one whose runs are to
+ * have namespaces. */
+static void
+add_settings(struct argv *argv, const struct docker_run *run)
+{
+	const struct config *config = run->config;
+
+	if (run->class->reuse != REUSE_ANYONE)
+		return;
+	if (strcmp(config->api_isolation, "cell") == 0)
+		argv_option(argv, "--env", "IL_CELL_ISOLATION=1");
+	if (*config->preload != '\0')
+		argv_option(argv, "--env", "IL_CELL_PRELOAD=%s",
+		    config->preload);
 }
 
 void
 docker_argv_run(struct argv *argv, const struct docker_run *run)
 {
-	argv_add(argv, run->binary);
-	argv_add(argv, "run");
+	argv_init(argv, ARGV_WORDS(run->config->docker_binary, "run"));
 	argv_add_all(argv, fixed_options);
 	add_identity(argv, run);
 	add_limits(argv, run);
+	add_settings(argv, run);
 	add_bind(argv, run->folder, "/socket", "/run/inline");
 	add_bind(argv, run->folder, "/cell", "/run/cell");
 	add_bind(argv, run->folder, "/passwd", "/etc/passwd");
 	add_bind(argv, run->folder, "/group", "/etc/group");
-	if (*run->ca_bundle != '\0')
-		add_bind(argv, "", run->ca_bundle, "/run/ca.pem");
+	if (*class_ca_bundle(run->class, run->config) != '\0')
+		add_bind(argv, "", run->config->pip_ca_bundle, "/run/ca.pem");
 	for (size_t i = 0; i < run->mount_count; i++) {
 		add_volume(argv, &run->mounts[i], run->instance);
 		add_rates(argv, run, run->mounts[i].device);
 	}
-	argv_add(argv, "--entrypoint");
-	argv_add(argv, "python3");
-	argv_add(argv, run->image);
+	argv_add_all(argv, ARGV_WORDS("--entrypoint", "python3", run->image));
 	argv_add_all(argv, cell_command);
-	if (run->argument != NULL)
-		argv_add(argv, run->argument);
-}
-
-/* docker WORD... */
-static void
-add_words(struct argv *argv, const char *binary, const char *const *words)
-{
-	argv_add(argv, binary);
-	argv_add_all(argv, words);
-}
-
-void
-docker_argv_remove(struct argv *argv, const char *binary, const char *name)
-{
-	add_words(argv, binary,
-	    (const char *const[]){ "rm", "--force", "--volumes", name, NULL });
-}
-
-void
-docker_argv_wait(struct argv *argv, const char *binary, const char *name)
-{
-	add_words(argv, binary, (const char *const[]){ "wait", name, NULL });
-}
-
-void
-docker_argv_probe(struct argv *argv, const char *binary, const char *image)
-{
-	add_words(argv, binary,
-	    (const char *const[]){
-		"image", "inspect", "--format", "{{.Id}}", image, NULL });
-}
-
-void
-docker_argv_pull(struct argv *argv, const char *binary, const char *image)
-{
-	add_words(argv, binary,
-	    (const char *const[]){ "pull", "--quiet", image, NULL });
-}
-
-void
-docker_argv_labels(struct argv *argv, const char *binary, const char *image)
-{
-	add_words(argv, binary,
-	    (const char *const[]){ "image", "inspect", "--format",
-		"{{.Id}} {{json .Config.Labels}}", image, NULL });
+	if (run->class->argument != NULL)
+		argv_add(argv, run->class->argument);
 }
 
 /* Root, to write where the image's owner may, and nothing else: no network, no
@@ -279,139 +229,136 @@ void
 docker_argv_derive(struct argv *argv, const char *binary, const char *name,
     const char *instance, const char *image, const char *recipe)
 {
-	add_words(argv, binary,
-	    (const char *const[]){ "run", "--pull", "never", "--init=false",
+	argv_init(argv,
+	    ARGV_WORDS(binary, "run", "--pull", "never", "--init=false",
 		"--no-healthcheck", "--network", "none", "--user", "0:0",
 		"--cap-drop", "ALL", "--security-opt", "no-new-privileges",
 		"--ipc", "private", "--log-driver", "none", "--stop-signal",
 		"SIGKILL", "--oom-score-adj", "900", "--memory", "512m",
 		"--memory-swap", "512m", "--pids-limit", "64", "--cpus", "1",
-		"--cpu-shares", "256", "--workdir", "/", "--label",
-		DERIVED_LABEL, "--label", NULL });
-	argv_addf(argv, "inline.instance=%s", instance);
+		"--cpu-shares", "256", "--workdir", "/", "--label", DERIVED));
+	argv_option(argv, "--label", "inline.instance=%s", instance);
 	argv_add_all(argv,
-	    (const char *const[]){ "--name", name, "--entrypoint", "python3",
-		image, "-I", "-B", "-c", recipe, NULL });
+	    ARGV_WORDS("--name", name, "--entrypoint", "python3", image, "-I",
+		"-B", "-c", recipe));
+}
+
+#define CALL_WORDS 8
+#define OURS "label=inline.instance="
+static const struct {
+	const char *words[CALL_WORDS];
+	const char *before; /* the subject, in the same word; NULL: nothing */
+} calls[] = {
+	[DOCKER_REMOVE] = { { "rm", "--force", "--volumes" }, NULL },
+	[DOCKER_WAIT] = { { "wait" }, NULL },
+	[DOCKER_PROBE] = { { "image", "inspect", "--format", "{{.Id}}" },
+	    NULL },
+	[DOCKER_LABELS] = { { "image", "inspect", "--format",
+				"{{.Id}} {{json .Config.Labels}}" },
+	    NULL },
+	[DOCKER_PULL] = { { "pull", "--quiet" }, NULL },
+	[DOCKER_COMMIT] = { { "commit", "--change", "USER 65532:65532",
+				"--change", "ENTRYPOINT []", "--change",
+				"CMD [\"python3\"]" },
+	    NULL },
+	[DOCKER_CELLS] = { { "ps", "--all", "--quiet", "--no-trunc",
+			       "--filter" },
+	    OURS },
+	[DOCKER_VOLUMES] = { { "volume", "ls", "--quiet", "--filter" }, OURS },
+	[DOCKER_DERIVED] = { { "image", "ls", "--format",
+				 "{{.Repository}}:{{.Tag}}", "--filter",
+				 "label=" DERIVED, "--filter" },
+	    OURS },
+	[DOCKER_REMOVE_VOLUMES] = { { "volume", "rm", "--force" }, NULL },
+	[DOCKER_REMOVE_IMAGES] = { { "image", "rm" }, NULL },
+};
+
+void
+docker_argv(struct argv *argv, const char *binary, enum docker_call call,
+    const char *subject)
+{
+	const char *before = calls[call].before;
+
+	argv_init(argv, ARGV_WORDS(binary));
+	argv_add_all(argv, calls[call].words);
+	if (subject != NULL)
+		argv_addf(argv, "%s%s", before != NULL ? before : "", subject);
 }
 
 void
-docker_argv_commit(struct argv *argv, const char *binary, const char *name,
-    const char *image)
+docker_start(struct subprocess *process, const struct config *config,
+    enum docker_call call, const char *subject, int timeout_ms,
+    subprocess_fn done, void *arg)
 {
-	add_words(argv, binary,
-	    (const char *const[]){ "commit", "--change", "USER 65532:65532",
-		"--change", "ENTRYPOINT []", "--change", "CMD [\"python3\"]",
-		name, image, NULL });
-}
+	auto_argv struct argv argv;
 
-void
-docker_argv_list_derived(struct argv *argv, const char *binary,
-    const char *instance)
-{
-	add_words(argv, binary,
-	    (const char *const[]){ "image", "ls", "--format",
-		"{{.Repository}}:{{.Tag}}", "--filter", DERIVED_FILTER,
-		"--filter", NULL });
-	argv_addf(argv, "label=inline.instance=%s", instance);
-}
-
-void
-docker_argv_remove_images(struct argv *argv, const char *binary)
-{
-	add_words(argv, binary, (const char *const[]){ "image", "rm", NULL });
-}
-
-void
-docker_argv_list(struct argv *argv, const char *binary, const char *instance)
-{
-	add_words(argv, binary,
-	    (const char *const[]){
-		"ps", "--all", "--quiet", "--no-trunc", "--filter", NULL });
-	argv_addf(argv, "label=inline.instance=%s", instance);
-}
-
-void
-docker_argv_list_volumes(struct argv *argv, const char *binary,
-    const char *instance)
-{
-	add_words(argv, binary,
-	    (const char *const[]){
-		"volume", "ls", "--quiet", "--filter", NULL });
-	argv_addf(argv, "label=inline.instance=%s", instance);
-}
-
-void
-docker_argv_remove_volumes(struct argv *argv, const char *binary)
-{
-	add_words(argv, binary,
-	    (const char *const[]){ "volume", "rm", "--force", NULL });
-}
-
-static bool
-says_any(const char *text, const char *const *phrases)
-{
-	for (; *phrases != NULL; phrases++) {
-		if (strcasestr(text, *phrases) != NULL)
-			return true;
-	}
-	return false;
+	docker_argv(&argv, config->docker_binary, call, subject);
+	subprocess_start(process, &argv, timeout_ms, done, arg);
 }
 
 enum docker_failure
 docker_classify(const struct process_result *result)
 {
-	static const char *const engine[] = { "Cannot connect to the Docker",
-		"docker daemon running", "error during connect",
-		"connection refused", "EOF", "context deadline exceeded",
-		NULL };
-	static const char *const image[] = { "No such image",
-		"Unable to find image", NULL };
-	static const char *const mount[] = { "mount local volume",
-		"mounting volume", "structure needs cleaning", NULL };
-	static const char *const absent[] = { "No such container", NULL };
-	const char *text = buf_str(&result->err);
+	/* The first phrase that it says decides. */
+	static const struct {
+		const char *phrase;
+		enum docker_failure failure;
+	} table[] = {
+		{ "No such container", DOCKER_ABSENT },
+		{ "No such image", DOCKER_IMAGE },
+		{ "Unable to find image", DOCKER_IMAGE },
+		{ "mount local volume", DOCKER_MOUNT },
+		{ "mounting volume", DOCKER_MOUNT },
+		{ "structure needs cleaning", DOCKER_MOUNT },
+		{ "Cannot connect to the Docker", DOCKER_ENGINE },
+		{ "docker daemon running", DOCKER_ENGINE },
+		{ "error during connect", DOCKER_ENGINE },
+		{ "connection refused", DOCKER_ENGINE },
+		{ "EOF", DOCKER_ENGINE },
+		{ "context deadline exceeded", DOCKER_ENGINE },
+	};
 
 	if (result->outcome != PROCESS_EXITED)
 		return DOCKER_ENGINE;
-	if (says_any(text, absent))
-		return DOCKER_ABSENT;
-	if (says_any(text, image))
-		return DOCKER_IMAGE;
-	if (says_any(text, mount))
-		return DOCKER_MOUNT;
-	if (says_any(text, engine))
-		return DOCKER_ENGINE;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (strcasestr(buf_str(&result->err), table[i].phrase) != NULL)
+			return table[i].failure;
+	}
 	return DOCKER_OTHER;
+}
+
+/* Take the line of that length off the answer, of which it is a whole one. */
+static bool
+take_line(const char *text, size_t *pos, size_t len, char *line)
+{
+	const char *at = text + *pos;
+
+	if (at[len] != '\n' && at[len] != '\0')
+		return false;
+	memcpy(line, at, len);
+	line[len] = '\0';
+	*pos += len + (at[len] == '\n' ? 1 : 0);
+	return true;
 }
 
 bool
 docker_next_id(const char *text, size_t *pos, char id[65])
 {
-	const char *line = text + *pos;
-	size_t len = strspn(line, "0123456789abcdef");
+	size_t len = strspn(text + *pos, "0123456789abcdef");
 
-	if (len < 12 || len > 64 || (line[len] != '\n' && line[len] != '\0'))
-		return false;
-	memcpy(id, line, len);
-	id[len] = '\0';
-	*pos += len + (line[len] == '\n' ? 1 : 0);
-	return true;
+	return len >= 12 && len <= 64 && take_line(text, pos, len, id);
 }
 
 bool
 docker_next_derived(const char *text, size_t *pos, char name[128])
 {
 	static const char prefix[] = "inline-derived:";
+	const size_t prefix_len = sizeof(prefix) - 1;
 	const char *line = text + *pos;
-	size_t len = strcspn(line, "\n");
+	size_t len;
 
-	if (len >= 128 || strncmp(line, prefix, sizeof(prefix) - 1) != 0 ||
-	    sizeof(prefix) - 1 +
-		    strspn(line + sizeof(prefix) - 1, "0123456789abcdef-") !=
-		len)
+	if (strncmp(line, prefix, prefix_len) != 0)
 		return false;
-	memcpy(name, line, len);
-	name[len] = '\0';
-	*pos += len + (line[len] == '\n' ? 1 : 0);
-	return true;
+	len = prefix_len + strspn(line + prefix_len, "0123456789abcdef-");
+	return len < 128 && take_line(text, pos, len, name);
 }

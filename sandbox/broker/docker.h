@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DOCKER_H
 #define DOCKER_H
 
@@ -6,13 +7,14 @@
 #include <stdint.h>
 
 #include "argv.h"
-#include "class.h"
+#include "subprocess.h"
 
-struct process_result;
+struct cell_class;
+struct config;
 
 /*
  * The words of every call of the Docker CLI, and what its answers mean.  All of
- * it is pure: nothing is run here.
+ * it but docker_start() is pure.
  */
 
 /* A file system that the engine mounts from a block device. */
@@ -22,69 +24,51 @@ struct docker_mount {
 	bool read_only;
 };
 
-/* One `docker run`.  All strings are borrowed for the call. */
+/* One `docker run`: what the operator and the class say, and what is this
+ * container's alone.  All of it is borrowed for the call. */
 struct docker_run {
-	const char *binary;
-	const char *runtime; /* "" the engine's default */
+	const struct config *config;
+	const struct cell_class *class;
 	const char *image;
 	const char *name;
 	const char *instance;
-	const char *class;
 	const char *sandbox;
-	const char *network;
-	const char *folder;    /* absolute; the container's own: folder.h */
-	const char *seccomp;   /* absolute path of the profile */
-	const char *apparmor;  /* a profile; "" the engine's own */
-	const char *ca_bundle; /* "" none; absolute; at /run/ca.pem */
-	const char *argument;  /* after the socket; NULL: none */
-	const char *preload;   /* IL_CELL_PRELOAD; "": not set */
-	const char *isolation; /* IL_CELL_ISOLATION; NULL: not set */
-	const char *sysctl;    /* "KEY=VALUE"; NULL: none */
+	const char *folder;   /* absolute; the container's own: folder.h */
+	const char *apparmor; /* a profile; "" the engine's own */
 	struct docker_mount mounts[2];
 	size_t mount_count;
-	int64_t disk_rate; /* bytes/s read, and written, of each; 0: any */
-	int64_t disk_ops;  /* requests likewise */
-	struct class_folder folders[CLASS_FOLDERS]; /* /tmp, /dev/shm, … */
-	size_t folder_count;
-	uint32_t uid;	/* who code runs as, and the number of its group */
-	bool code;	/* /code is needed */
-	int64_t memory; /* bytes */
-	int64_t pids;
-	int64_t file_max; /* bytes that one file may have */
-	double cpus;
+	uint32_t uid; /* who code runs as, and the number of its group */
 };
 
+/* These begin a new argv. */
 void docker_argv_run(struct argv *argv, const struct docker_run *run);
-/* Kill it if it runs, remove it and its anonymous volumes. */
-void docker_argv_remove(struct argv *argv, const char *binary,
-    const char *name);
-/* Returns when the container has ended. */
-void docker_argv_wait(struct argv *argv, const char *binary, const char *name);
-/* Prints the image's id: tells at once of the engine and of the image. */
-void docker_argv_probe(struct argv *argv, const char *binary,
-    const char *image);
-void docker_argv_pull(struct argv *argv, const char *binary, const char *image);
-/* "ID {labels as JSON}" of an image. */
-void docker_argv_labels(struct argv *argv, const char *binary,
-    const char *image);
 /* Run a recipe, Python, as root in a container of this image and this name,
  * which stays when it has ended: what it wrote becomes an image. */
 void docker_argv_derive(struct argv *argv, const char *binary, const char *name,
     const char *instance, const char *image, const char *recipe);
-void docker_argv_commit(struct argv *argv, const char *binary, const char *name,
-    const char *image);
-/* The names of those that this instance has derived, a line each. */
-void docker_argv_list_derived(struct argv *argv, const char *binary,
-    const char *instance);
-/* Only those that no container uses. */
-void docker_argv_remove_images(struct argv *argv, const char *binary);
-/* The ids of all containers of an instance, a line each. */
-void docker_argv_list(struct argv *argv, const char *binary,
-    const char *instance);
-/* The names of the volumes that containers of an instance left. */
-void docker_argv_list_volumes(struct argv *argv, const char *binary,
-    const char *instance);
-void docker_argv_remove_volumes(struct argv *argv, const char *binary);
+
+/* The other calls, and what each is about. */
+enum docker_call {
+	DOCKER_REMOVE,	/* a container: kill it, and its volumes go, too */
+	DOCKER_WAIT,	/* a container: returns when it has ended */
+	DOCKER_PROBE,	/* an image: prints its id; tells of the engine, too */
+	DOCKER_LABELS,	/* an image: prints "ID {labels as JSON}" */
+	DOCKER_PULL,	/* an image */
+	DOCKER_COMMIT,	/* a container; the new image's name is added */
+	DOCKER_CELLS,	/* an instance: the ids of its containers */
+	DOCKER_VOLUMES, /* an instance: the names of what they left */
+	DOCKER_DERIVED, /* an instance: the names of what it has derived */
+	DOCKER_REMOVE_VOLUMES, /* several */
+	DOCKER_REMOVE_IMAGES,  /* several: those that no container uses */
+};
+
+/* subject: NULL where the caller adds several. */
+void docker_argv(struct argv *argv, const char *binary, enum docker_call call,
+    const char *subject);
+/* The same, run at once: see subprocess_start(). */
+void docker_start(struct subprocess *process, const struct config *config,
+    enum docker_call call, const char *subject, int timeout_ms,
+    subprocess_fn done, void *arg);
 
 /* What a failed call says. */
 enum docker_failure {

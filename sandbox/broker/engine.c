@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "engine.h"
 
 #include <stdio.h>
@@ -5,7 +6,6 @@
 
 #include "../base/clock.h"
 #include "../base/config.h"
-#include "../base/err.h"
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "docker.h"
@@ -16,12 +16,12 @@
 #define PULL_AGAIN_MS (5 * 60 * 1000)
 #define RECHECK_MS 30000 /* when nobody has asked before */
 #define BAD_NEWS_MS 1000 /* what is bad is believed for so long */
-#define OUTPUT_MAX 65536
 #define SWEEP_BATCH 64
 #define SWEEP_ROUNDS 100
 #define SWEEP_PAUSE_MS 100
 
 static void engine_probe(struct engine *e);
+static void sweep_list(struct engine *e);
 
 /* A look takes docker a small part of what a start takes. */
 static int
@@ -37,23 +37,6 @@ engine_remove_ms(const struct config *config)
 {
 	return config->start_ms > REMOVE_LEAST_MS ? (int)config->start_ms :
 						    REMOVE_LEAST_MS;
-}
-static void sweep_list(struct engine *e);
-
-static int
-engine_run(struct engine *e, struct subprocess *process,
-    const struct argv *argv, int timeout_ms, subprocess_fn done)
-{
-	struct process_spec spec = { .argv = argv->words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = timeout_ms };
-	struct err err;
-
-	if (subprocess_start(process, &spec, done, e, &err) == 0)
-		return 0;
-	log_err("%s", err.text);
-	(void)snprintf(e->trouble, sizeof(e->trouble), "%.150s", err.text);
-	return -1;
 }
 
 /* ---- the pull ---- */
@@ -77,7 +60,6 @@ static void
 pull_maybe(struct engine *e)
 {
 	int64_t now = clock_monotonic_ms();
-	auto_argv struct argv argv = { 0 };
 
 	if (!e->config->pull_on_startup || !e->up || e->image || e->ending ||
 	    e->pull.running ||
@@ -85,10 +67,8 @@ pull_maybe(struct engine *e)
 		return;
 	e->pulled_ms = now;
 	log_info("pulling the image %s", e->config->sandbox_image);
-	argv_init(&argv);
-	docker_argv_pull(&argv, e->config->docker_binary,
-	    e->config->sandbox_image);
-	(void)engine_run(e, &e->pull, &argv, PULL_MS, pull_on_end);
+	docker_start(&e->pull, e->config, DOCKER_PULL, e->config->sandbox_image,
+	    PULL_MS, pull_on_end, e);
 }
 
 /* ---- it is looked after ---- */
@@ -96,21 +76,18 @@ pull_maybe(struct engine *e)
 static void
 recheck_on_timer(void *arg)
 {
-	struct engine *e = arg;
-
-	e->recheck = NULL;
-	engine_probe(e);
+	engine_probe(arg);
 }
 
+/* Look after it again in a while, counted from now. */
 static void
 recheck_plan(struct engine *e)
 {
-	if (e->recheck != NULL)
-		loop_timer_cancel(e->loop, e->recheck);
-	e->recheck = NULL;
-	if (!e->ending)
-		e->recheck = loop_timer_add(e->loop,
-		    clock_monotonic_ms() + RECHECK_MS, recheck_on_timer, e);
+	if (e->ending)
+		loop_timer_clear(e->loop, &e->recheck);
+	else
+		loop_timer_set(e->loop, &e->recheck, RECHECK_MS,
+		    recheck_on_timer, e);
 }
 
 /* ---- the sweep ---- */
@@ -169,34 +146,20 @@ sweep_volumes_on_list(void *arg, const struct process_result *result)
 	struct engine *e = arg;
 	auto_argv struct argv argv;
 
-	argv_init(&argv);
-	docker_argv_remove_volumes(&argv, e->config->docker_binary);
-	if (!process_succeeded(result) ||
-	    sweep_add_ids(&argv, buf_str(&result->out)) == 0 ||
-	    engine_run(e, &e->sweep, &argv, engine_remove_ms(e->config),
-		sweep_volumes_on_removed) != 0)
-		sweep_end(e, true);
-}
-
-static void
-sweep_volumes(struct engine *e)
-{
-	auto_argv struct argv argv;
-
-	argv_init(&argv);
-	docker_argv_list_volumes(&argv, e->config->docker_binary, e->instance);
-	if (engine_run(e, &e->sweep, &argv, probe_ms(e),
-		sweep_volumes_on_list) != 0)
+	docker_argv(&argv, e->config->docker_binary, DOCKER_REMOVE_VOLUMES,
+	    NULL);
+	if (process_succeeded(result) &&
+	    sweep_add_ids(&argv, buf_str(&result->out)) > 0)
+		subprocess_start(&e->sweep, &argv, engine_remove_ms(e->config),
+		    sweep_volumes_on_removed, e);
+	else
 		sweep_end(e, true);
 }
 
 static void
 sweep_on_pause(void *arg)
 {
-	struct engine *e = arg;
-
-	e->again = NULL;
-	sweep_list(e);
+	sweep_list(arg);
 }
 
 /* One that another is removing at this moment is an error of `docker rm`: only
@@ -206,36 +169,32 @@ sweep_on_removed(void *arg, const struct process_result *result)
 {
 	struct engine *e = arg;
 
-	if (process_succeeded(result)) {
+	if (process_succeeded(result))
 		sweep_list(e);
-		return;
-	}
-	if (e->sweep_rounds >= SWEEP_ROUNDS) {
+	else if (e->sweep_rounds >= SWEEP_ROUNDS)
 		sweep_failed(e, result);
-		return;
-	}
-	e->again = loop_timer_add(e->loop,
-	    clock_monotonic_ms() + SWEEP_PAUSE_MS, sweep_on_pause, e);
+	else
+		loop_timer_set(e->loop, &e->again, SWEEP_PAUSE_MS,
+		    sweep_on_pause, e);
 }
 
 static void
 sweep_on_list(void *arg, const struct process_result *result)
 {
 	struct engine *e = arg;
-	auto_argv struct argv argv = { 0 };
+	auto_argv struct argv argv;
 	size_t n;
 
+	docker_argv(&argv, e->config->docker_binary, DOCKER_REMOVE, NULL);
 	if (!process_succeeded(result)) {
 		sweep_failed(e, result);
 		return;
 	}
-	argv_init(&argv);
-	argv_add_all(&argv,
-	    (const char *const[]){
-		e->config->docker_binary, "rm", "--force", "--volumes", NULL });
 	n = sweep_add_ids(&argv, buf_str(&result->out));
+	/* No container is left: now what they had mounted. */
 	if (n == 0) {
-		sweep_volumes(e);
+		docker_start(&e->sweep, e->config, DOCKER_VOLUMES, e->instance,
+		    probe_ms(e), sweep_volumes_on_list, e);
 		return;
 	}
 	if (e->sweep_rounds++ == 0)
@@ -243,21 +202,19 @@ sweep_on_list(void *arg, const struct process_result *result)
 				     "removing %zu containers of an earlier "
 				     "il-sandboxd",
 		    n);
-	if (e->sweep_rounds > SWEEP_ROUNDS ||
-	    engine_run(e, &e->sweep, &argv, engine_remove_ms(e->config),
-		sweep_on_removed) != 0)
+	if (e->sweep_rounds > SWEEP_ROUNDS)
 		sweep_end(e, false);
+	else
+		subprocess_start(&e->sweep, &argv, engine_remove_ms(e->config),
+		    sweep_on_removed, e);
 }
 
+/* One round: list the containers, remove so many of them, list again. */
 static void
 sweep_list(struct engine *e)
 {
-	auto_argv struct argv argv;
-
-	argv_init(&argv);
-	docker_argv_list(&argv, e->config->docker_binary, e->instance);
-	if (engine_run(e, &e->sweep, &argv, probe_ms(e), sweep_on_list) != 0)
-		sweep_end(e, false);
+	docker_start(&e->sweep, e->config, DOCKER_CELLS, e->instance,
+	    probe_ms(e), sweep_on_list, e);
 }
 
 static void
@@ -330,15 +287,9 @@ probe_on_end(void *arg, const struct process_result *result)
 static void
 engine_probe(struct engine *e)
 {
-	auto_argv struct argv argv = { 0 };
-
-	if (e->probe.running || e->ending)
-		return;
-	argv_init(&argv);
-	docker_argv_probe(&argv, e->config->docker_binary,
-	    e->config->sandbox_image);
-	if (engine_run(e, &e->probe, &argv, probe_ms(e), probe_on_end) != 0)
-		engine_learn(e, false, false, e->trouble);
+	if (!e->probe.running && !e->ending)
+		docker_start(&e->probe, e->config, DOCKER_PROBE,
+		    e->config->sandbox_image, probe_ms(e), probe_on_end, e);
 }
 
 /* ---- for others ---- */
@@ -365,12 +316,8 @@ engine_release(struct engine *e)
 	subprocess_cancel(&e->probe);
 	subprocess_cancel(&e->sweep);
 	subprocess_cancel(&e->pull);
-	if (e->recheck != NULL)
-		loop_timer_cancel(e->loop, e->recheck);
-	if (e->again != NULL)
-		loop_timer_cancel(e->loop, e->again);
-	e->recheck = NULL;
-	e->again = NULL;
+	loop_timer_clear(e->loop, &e->recheck);
+	loop_timer_clear(e->loop, &e->again);
 }
 
 bool

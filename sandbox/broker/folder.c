@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "folder.h"
 
 #include <dirent.h>
@@ -25,36 +26,21 @@
 
 /* ---- making ---- */
 
-/* A folder that all may enter, whatever our umask is; its descriptor. */
+/* A new folder that all may enter, or a new file that all may read, whatever
+ * our umask is; its descriptor. */
 static int
-make_folder(int at, const char *name, struct err *err)
+make_entry(int at, const char *name, bool folder, struct err *err)
 {
-	int fd;
+	auto_close int fd = -1;
 
-	if (mkdirat(at, name, 0755) != 0)
+	if (!folder)
+		fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		    0644);
+	else if (mkdirat(at, name, 0755) == 0)
+		fd = openat(at, name, FOLDER);
+	if (fd < 0 || fchmod(fd, folder ? 0755 : 0644) != 0)
 		return err_system(err, "make %s", name);
-	fd = openat(at, name, FOLDER);
-	if (fd >= 0 && fchmod(fd, 0755) == 0)
-		return fd;
-	(void)err_system(err, "open %s", name);
-	if (fd >= 0)
-		(void)close(fd);
-	return -1;
-}
-
-/* A new file that all may read. */
-static int
-make_file(int at, const char *name, struct err *err)
-{
-	int fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-	    0644);
-
-	if (fd >= 0 && fchmod(fd, 0644) == 0)
-		return fd;
-	(void)err_system(err, "make %s", name);
-	if (fd >= 0)
-		(void)close(fd);
-	return -1;
+	return steal_fd(&fd);
 }
 
 static int
@@ -71,7 +57,7 @@ copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 		return err_system(err, "open %s", name);
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	to = make_file(to_folder, name, err);
+	to = make_entry(to_folder, name, false, err);
 	if (to < 0)
 		return -1;
 	for (left = st.st_size; left > 0 && sent > 0; left -= sent)
@@ -79,15 +65,6 @@ copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 	if (sent < 0)
 		return err_system(err, "copy %s", name);
 	return left == 0 ? 0 : err_set(err, ERR_SYSTEM, "%s is cut", name);
-}
-
-static bool
-is_program(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot != NULL &&
-	    (strcmp(dot, ".py") == 0 || strcmp(dot, ".so") == 0);
 }
 
 static int
@@ -100,7 +77,10 @@ copy_program(const char *program, int to, struct err *err)
 		return err_system(err, "list %s", program);
 	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
 	     e = readdir(dir)) {
-		if (is_program(e->d_name))
+		const char *dot = strrchr(e->d_name, '.');
+
+		if (dot != NULL &&
+		    (strcmp(dot, ".py") == 0 || strcmp(dot, ".so") == 0))
 			rc = copy_file(dirfd(dir), to, e->d_name, err);
 	}
 	(void)closedir(dir);
@@ -110,7 +90,7 @@ copy_program(const char *program, int to, struct err *err)
 static int
 write_file(int at, const char *name, const struct buf *text, struct err *err)
 {
-	auto_close int fd = make_file(at, name, err);
+	auto_close int fd = make_entry(at, name, false, err);
 
 	if (fd < 0)
 		return -1;
@@ -148,12 +128,12 @@ write_databases(int at, uint32_t uid, struct err *err)
 static int
 fill(int at, const char *program, uint32_t uid, struct err *err)
 {
-	auto_close int socket = make_folder(at, "socket", err);
+	auto_close int socket = make_entry(at, "socket", true, err);
 	auto_close int copy = -1;
 
 	if (socket < 0)
 		return -1;
-	copy = make_folder(at, "cell", err);
+	copy = make_entry(at, "cell", true, err);
 	if (copy < 0 || copy_program(program, copy, err) != 0)
 		return -1;
 	return write_databases(at, uid, err);
@@ -168,7 +148,7 @@ folder_make(const char *cells, const char *name, const char *program,
 
 	if (all < 0)
 		return err_system(err, "open %s", cells);
-	own = make_folder(all, name, err);
+	own = make_entry(all, name, true, err);
 	if (own < 0)
 		return -1;
 	if (fill(own, program, uid, err) == 0)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How a container comes up once its volumes are there (prepare.c): docker run
  * is called, the cell connects to the socket that was made for it and says
@@ -31,7 +32,6 @@
 
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS; then docker run is killed */
 #define WATCH_MS 1000	 /* not connected by then: has it died? */
-#define OUTPUT_MAX 4096
 
 static int
 run_ms(const struct container *c)
@@ -46,9 +46,7 @@ socket_close(struct container *c)
 {
 	if (c->listen_fd < 0)
 		return;
-	loop_remove(c->host->loop, c->listen_fd);
-	(void)close(c->listen_fd);
-	c->listen_fd = -1;
+	loop_close(c->host->loop, &c->listen_fd);
 	folder_remove_socket(c->host->cells_dir, c->name);
 }
 
@@ -56,14 +54,13 @@ void
 launch_stop(struct container *c)
 {
 	socket_close(c);
-	if (c->watch != NULL)
-		loop_timer_cancel(c->host->loop, c->watch);
-	c->watch = NULL;
+	loop_timer_clear(c->host->loop, &c->watch);
 }
 
 void
 launch_release(struct container *c)
 {
+	lock_wait_stop(&c->wait);
 	for (size_t i = 0; i < CONTAINER_VOLUMES; i++)
 		attachment_release(&c->volumes[i]);
 }
@@ -118,19 +115,10 @@ repair_on_removed(void *arg, const struct process_result *result)
 static void
 repair(struct container *c)
 {
-	auto_argv struct argv argv;
-	struct process_spec spec;
-	struct err err;
-
 	container_timer(c, -1, NULL);
 	launch_stop(c);
-	argv_init(&argv);
-	docker_argv_remove(&argv, c->host->config->docker_binary, c->name);
-	spec = (struct process_spec){ .argv = argv.words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = run_ms(c) };
-	if (subprocess_start(&c->tool, &spec, repair_on_removed, c, &err) != 0)
-		container_fail(c, REFUSAL_START, err.text);
+	docker_start(&c->tool, c->host->config, DOCKER_REMOVE, c->name,
+	    run_ms(c), repair_on_removed, c);
 }
 
 /* What was derived from the image has been removed: from the image itself. */
@@ -177,6 +165,8 @@ run_on_end(void *arg, const struct process_result *result)
 {
 	struct container *c = arg;
 
+	if (result->outcome == PROCESS_NOT_STARTED)
+		c->called = false;
 	if (c->state == CONTAINER_ENDING) {
 		container_reap(c, true); /* it has waited for this */
 	} else if (c->state == CONTAINER_STARTING &&
@@ -203,25 +193,15 @@ static void
 watch_on_timer(void *arg)
 {
 	struct container *c = arg;
-	auto_argv struct argv argv = { 0 };
-	struct process_spec spec;
-	struct err err;
 
-	c->watch = NULL;
 	if (c->control_fd >= 0)
 		return;
-	if (c->run.running) {
-		c->watch = loop_timer_add(c->host->loop,
-		    clock_monotonic_ms() + WATCH_MS, watch_on_timer, c);
-		return;
-	}
-	argv_init(&argv);
-	docker_argv_wait(&argv, c->host->config->docker_binary, c->name);
-	spec = (struct process_spec){ .argv = argv.words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = (int)c->host->config->start_ms };
-	if (subprocess_start(&c->tool, &spec, wait_on_end, c, &err) != 0)
-		log_warn("%s cell=%s", err.text, c->name);
+	if (c->run.running)
+		loop_timer_set(c->host->loop, &c->watch, WATCH_MS,
+		    watch_on_timer, c);
+	else
+		docker_start(&c->tool, c->host->config, DOCKER_WAIT, c->name,
+		    (int)c->host->config->start_ms, wait_on_end, c);
 }
 
 static void
@@ -229,7 +209,6 @@ start_on_timer(void *arg)
 {
 	struct container *c = arg;
 
-	c->timer = NULL;
 	if (!c->run.running) {
 		container_fail(c, REFUSAL_START, "the cell did not connect");
 		return;
@@ -240,106 +219,63 @@ start_on_timer(void *arg)
 	(void)engine_refresh(c->host->engine, WATCH_MS);
 }
 
-/* Those whose runs are to have namespaces. */
-static bool
-is_jailer(const struct container *c)
+static char *
+launch_path(const char *folder, const char *name)
 {
-	return c->class->reuse == REUSE_ANYONE;
-}
+	char *path;
 
-static const char *
-isolation_forced(const struct container *c)
-{
-	return is_jailer(c) &&
-		strcmp(c->host->config->api_isolation, "cell") == 0 ?
-	    "1" :
-	    NULL;
+	if (asprintf(&path, "%s/%s", folder, name) < 0)
+		log_fatal(1, "out of memory");
+	return path;
 }
 
 static void
 run_build(struct container *c, struct argv *argv)
 {
 	const struct config *config = c->host->config;
-	const struct cell_class *class = c->class;
-	auto_free char *folder = NULL;
-	auto_free char *seccomp = NULL;
+	auto_free char *folder = launch_path(c->host->cells_dir, c->name);
 	char devices[CONTAINER_VOLUMES][32];
-	struct docker_run run = { .binary = config->docker_binary,
-		.runtime = config->sandbox_runtime,
+	struct docker_run run = { .config = config,
+		.class = c->class,
 		.image = derive_name(c->host->derive, c->image),
 		.name = c->name,
 		.instance = c->host->instance,
-		.class = class->name,
 		.sandbox = c->sandbox,
-		.network = class_network(class, config),
-		.ca_bundle = class_ca_bundle(class, config),
-		.argument = class->argument,
-		.isolation = isolation_forced(c),
-		.preload = is_jailer(c) ? config->preload : "",
-		.apparmor = is_jailer(c) ?
+		.folder = folder,
+		.apparmor = c->class->reuse == REUSE_ANYONE ?
 		    apparmor_choose(config->api_apparmor) :
 		    "",
-		.sysctl = class->sysctl,
 		.mount_count = c->volume_count,
-		.uid = c->uid,
-		.code = !class->in_memory,
-		.memory = class_memory(class, config),
-		.pids = config->pids,
-		.disk_rate = config->disk_rate,
-		.disk_ops = config->disk_ops,
-		.file_max = class_file_max(class, config),
-		.cpus = config->cpus };
+		.uid = c->uid };
 
-	if (asprintf(&folder, "%s/%s", c->host->cells_dir, c->name) < 0 ||
-	    asprintf(&seccomp, "%s/%s", config->lib_dir, class->seccomp) < 0)
-		log_fatal(1, "out of memory");
-	run.folder = folder;
-	run.seccomp = seccomp;
-	run.folder_count = class_folders(class, config, run.folders);
 	for (size_t i = 0; i < c->volume_count; i++) {
 		(void)snprintf(devices[i], sizeof(devices[i]), "/dev/loop%d",
 		    c->volumes[i].device);
 		run.mounts[i].device = devices[i];
-		run.mounts[i].target = prepare_target(c, i);
+		run.mounts[i].target = class_target(c->class, i);
 		run.mounts[i].read_only = i > 0 || !c->writable;
 	}
 	c->derived = strcmp(run.image, c->image) != 0;
 	docker_argv_run(argv, &run);
 }
 
-static int
-launch_make_folder(const struct container *c, struct err *err)
-{
-	auto_free char *program = NULL;
-
-	if (asprintf(&program, "%s/cell", c->host->config->lib_dir) < 0)
-		log_fatal(1, "out of memory");
-	return folder_make(c->host->cells_dir, c->name, program, c->uid, err);
-}
-
 void
 container_run(struct container *c)
 {
-	auto_argv struct argv argv;
-	struct process_spec spec;
+	auto_free char *program = launch_path(c->host->config->lib_dir, "cell");
+	auto_argv struct argv argv = { .count = 0 };
 	struct err err;
 
-	argv_init(&argv);
-	if (launch_make_folder(c, &err) != 0 || socket_open(c, &err) != 0) {
+	if (folder_make(c->host->cells_dir, c->name, program, c->uid, &err) !=
+		0 ||
+	    socket_open(c, &err) != 0) {
 		container_fail(c, REFUSAL_START, err.text);
 		return;
 	}
 	run_build(c, &argv);
-	spec = (struct process_spec){ .argv = argv.words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = run_ms(c) };
 	container_set(c, CONTAINER_STARTING);
-	if (subprocess_start(&c->run, &spec, run_on_end, c, &err) != 0) {
-		container_fail(c, REFUSAL_ENGINE, err.text);
-		return;
-	}
+	subprocess_start(&c->run, &argv, run_ms(c), run_on_end, c);
 	c->called = true;
 	container_timer(c, c->host->config->start_ms, start_on_timer);
-	c->watch = loop_timer_add(c->host->loop,
-	    clock_monotonic_ms() + WATCH_MS, watch_on_timer, c);
+	loop_timer_set(c->host->loop, &c->watch, WATCH_MS, watch_on_timer, c);
 }

@@ -1,9 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #include "ledger.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -71,13 +70,8 @@ ledger_init(struct ledger *ledger, struct loop *loop, int64_t cells,
 void
 ledger_release(struct ledger *ledger)
 {
-	struct reservation *r;
-	struct reservation *next;
-
-	for (r = LIST_FIRST(&ledger->all); r != NULL; r = next) {
-		next = LIST_NEXT(r, link);
-		reservation_free(r);
-	}
+	while (!LIST_EMPTY(&ledger->all))
+		reservation_free(LIST_FIRST(&ledger->all));
 }
 
 static int64_t
@@ -184,8 +178,8 @@ ledger_has_files(int fd)
 	    (st.f_files == 0 || st.f_favail >= LEDGER_FILES);
 }
 
-static struct reservation *
-reservation_new(struct ledger *ledger, int fd, int64_t bytes)
+struct reservation *
+reservation_of_bytes(struct ledger *ledger, int fd, int64_t bytes)
 {
 	struct reservation *r;
 	struct stat st;
@@ -198,6 +192,7 @@ reservation_new(struct ledger *ledger, int fd, int64_t bytes)
 	r->ledger = ledger;
 	r->fd = fd;
 	r->device = st.st_dev;
+	r->inode = st.st_ino;
 	r->bytes = bytes;
 	lock_wait_init(&r->wait, ledger->loop);
 	LIST_INSERT_HEAD(&ledger->all, r, link);
@@ -205,20 +200,9 @@ reservation_new(struct ledger *ledger, int fd, int64_t bytes)
 }
 
 struct reservation *
-reservation_of_bytes(struct ledger *ledger, int fd, int64_t bytes)
-{
-	return reservation_new(ledger, fd, bytes);
-}
-
-struct reservation *
 reservation_of_volume(struct ledger *ledger, int fd)
 {
-	struct reservation *r = reservation_new(ledger, fd, LEDGER_MOUNT_BYTES);
-	struct stat st;
-
-	if (r != NULL && fstat(fd, &st) == 0)
-		r->inode = st.st_ino;
-	return r;
+	return reservation_of_bytes(ledger, fd, LEDGER_MOUNT_BYTES);
 }
 
 void
@@ -266,21 +250,10 @@ wait_on_lock(void *arg, const struct err *failure)
 void
 reservation_leave(struct reservation *r)
 {
-	struct err err;
-
 	if (r == NULL)
 		return;
-	if (flock(r->fd, LOCK_EX | LOCK_NB) == 0) {
-		reservation_free(r);
-		return;
-	}
 	r->leaving = true;
-	if (errno != EWOULDBLOCK)
-		(void)err_system(&err, "lock the volume");
-	else if (lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r, &err) ==
-	    0)
-		return;
-	wait_on_lock(r, &err);
+	lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r);
 }
 
 static void

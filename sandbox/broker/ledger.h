@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef LEDGER_H
 #define LEDGER_H
 
@@ -39,7 +40,7 @@ struct reservation {
 	struct ledger *ledger;
 	int fd; /* the volume, or a place on the file system; ours */
 	dev_t device;
-	ino_t inode;   /* of the volume; 0: of bytes */
+	ino_t inode;   /* of the volume */
 	int64_t bytes; /* besides what a volume grows by */
 	bool grows;    /* all that the volume may grow counts */
 	bool leaving;  /* its container is gone, the mount may not be */

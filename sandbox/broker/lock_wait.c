@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "lock_wait.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/close_range.h>
 #include <signal.h>
@@ -11,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/loop.h"
 
@@ -27,6 +28,7 @@ lock_wait_is_on(const struct lock_wait *w)
 	return w->child_fd >= 0;
 }
 
+/* Wait in flock(), and end with the lock or with the broker. */
 static void __attribute__((noreturn)) child_main(int fd, pid_t parent)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -46,18 +48,15 @@ static void __attribute__((noreturn)) child_main(int fd, pid_t parent)
 void
 lock_wait_stop(struct lock_wait *w)
 {
-	if (w->deadline != NULL)
-		loop_timer_cancel(w->loop, w->deadline);
-	w->deadline = NULL;
+	loop_timer_clear(w->loop, &w->deadline);
 	if (w->child_fd < 0)
 		return;
-	loop_remove(w->loop, w->child_fd);
-	(void)close(w->child_fd);
-	w->child_fd = -1;
+	loop_close(w->loop, &w->child_fd);
 	(void)kill(w->child, SIGKILL);
 	(void)waitpid(w->child, NULL, 0);
 }
 
+/* The child has the lock, and so have we; or it died. */
 static void
 on_end(void *arg, int fd, uint32_t events)
 {
@@ -81,37 +80,55 @@ on_deadline(void *arg)
 	struct lock_wait *w = arg;
 	struct err err;
 
-	w->deadline = NULL;
 	lock_wait_stop(w);
 	(void)err_set(&err, ERR_BUSY,
 	    "the volume is still in use by an older container");
 	w->done(w->arg, &err);
 }
 
-int
-lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
-    void *arg, struct err *err)
+static int
+child_start(struct lock_wait *w, struct err *err)
 {
 	pid_t parent = getpid();
 
-	w->fd = fd;
-	w->done = done;
-	w->arg = arg;
 	w->child = fork();
 	if (w->child < 0)
 		return err_system(err, "fork");
 	if (w->child == 0)
-		child_main(fd, parent);
+		child_main(w->fd, parent);
 	w->child_fd = (int)syscall(SYS_pidfd_open, w->child, 0);
-	if (w->child_fd < 0) {
-		(void)err_system(err, "pidfd_open");
-		(void)kill(w->child, SIGKILL);
-		(void)waitpid(w->child, NULL, 0);
-		return -1;
+	if (w->child_fd >= 0)
+		return 0;
+	(void)err_system(err, "pidfd_open");
+	(void)kill(w->child, SIGKILL);
+	(void)waitpid(w->child, NULL, 0);
+	return -1;
+}
+
+void
+lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
+    void *arg)
+{
+	struct err err;
+
+	assert(fd >= 0 && !lock_wait_is_on(w));
+	w->fd = fd;
+	w->done = done;
+	w->arg = arg;
+	/* Most locks are free. */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		done(arg, NULL);
+		return;
 	}
-	loop_add(w->loop, w->child_fd, EPOLLIN, on_end, w);
-	if (ms >= 0)
-		w->deadline = loop_timer_add(w->loop, clock_monotonic_ms() + ms,
-		    on_deadline, w);
-	return 0;
+	if (errno != EWOULDBLOCK) {
+		(void)err_system(&err, "lock the volume");
+		done(arg, &err);
+	} else if (child_start(w, &err) != 0) {
+		done(arg, &err);
+	} else {
+		loop_add(w->loop, w->child_fd, EPOLLIN, on_end, w);
+		if (ms >= 0)
+			loop_timer_set(w->loop, &w->deadline, ms, on_deadline,
+			    w);
+	}
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef LOCK_WAIT_H
 #define LOCK_WAIT_H
 
@@ -26,10 +27,10 @@ struct lock_wait {
 };
 
 void lock_wait_init(struct lock_wait *w, struct loop *loop);
-/* done is called once, later: NULL when we have the lock.  ms < 0: however
- * long it takes.  -1: it could not be begun, done is not called. */
-int lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
-    void *arg, struct err *err);
+/* done is called once, now or later: NULL when we have the lock, else why not.
+ * ms < 0: however long it takes. */
+void lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
+    void *arg);
 bool lock_wait_is_on(const struct lock_wait *w);
 /* No longer; safe when there is nothing. */
 void lock_wait_stop(struct lock_wait *w);

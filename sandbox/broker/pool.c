@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "pool.h"
 
 #include <inttypes.h>
@@ -26,8 +27,8 @@ pool_poke(void *arg)
 	struct pool *pool = arg;
 
 	if (pool->wake == NULL)
-		pool->wake = loop_timer_add(pool->host.loop,
-		    clock_monotonic_ms(), pool_look, pool);
+		loop_timer_set(pool->host.loop, &pool->wake, 0, pool_look,
+		    pool);
 }
 
 void
@@ -60,12 +61,8 @@ pool_release(struct pool *pool)
 		TAILQ_REMOVE(&pool->containers, c, link);
 		container_free(c);
 	}
-	if (pool->wake != NULL)
-		loop_timer_cancel(pool->host.loop, pool->wake);
-	if (pool->tick != NULL)
-		loop_timer_cancel(pool->host.loop, pool->tick);
-	pool->wake = NULL;
-	pool->tick = NULL;
+	loop_timer_clear(pool->host.loop, &pool->wake);
+	loop_timer_clear(pool->host.loop, &pool->tick);
 }
 
 /* ---- tickets ---- */
@@ -113,15 +110,7 @@ pool_withdraw(struct pool *pool, struct ticket *ticket)
 
 /* ---- one look over everything ---- */
 
-/* Does its failure say something of the engine?  Not when it is about this
- * one's file system or image, or when docker was not even called: nobody may
- * slow others down by what is his. */
-static bool
-blames_engine(const struct container *c)
-{
-	return c->called && !c->repaired && c->failure != REFUSAL_IMAGE;
-}
-
+/* A start failed: what that means to the next ones. */
 static void
 note_failure(struct pool *pool, const struct container *c)
 {
@@ -129,7 +118,10 @@ note_failure(struct pool *pool, const struct container *c)
 	struct container *other;
 
 	pool->warm_not_ms = now + WARM_PAUSE_MS;
-	if (!blames_engine(c))
+	/* It says nothing of the engine when it is about this one's file system
+	 * or image, or when docker was not even called: nobody may slow others
+	 * down by what is his. */
+	if (!c->called || c->repaired || c->failure == REFUSAL_IMAGE)
 		return;
 	pause_note_failure(&pool->pause, c->failure, c->failure_text, now);
 	if (pool->pause.until_ms > pool->warm_not_ms)
@@ -242,26 +234,6 @@ settle_removals(struct pool *pool)
 	}
 }
 
-static void
-tick_on_timer(void *arg)
-{
-	struct pool *pool = arg;
-
-	pool->tick = NULL;
-	pool_poke(pool);
-}
-
-static void
-tick_plan(struct pool *pool)
-{
-	if (pool->tick != NULL)
-		loop_timer_cancel(pool->host.loop, pool->tick);
-	pool->tick = pool->next_due_ms < 0 ?
-	    NULL :
-	    loop_timer_add(pool->host.loop, pool->next_due_ms, tick_on_timer,
-		pool);
-}
-
 /* Nobody will get them any more. */
 static void
 end_unleased(struct pool *pool)
@@ -294,7 +266,8 @@ pool_look(void *arg)
 {
 	struct pool *pool = arg;
 
-	pool->wake = NULL;
+	loop_timer_clear(pool->host.loop, &pool->wake);
+	loop_timer_clear(pool->host.loop, &pool->tick);
 	settle_containers(pool);
 	settle_removals(pool);
 	if (pool->stopping) {
@@ -312,7 +285,9 @@ pool_look(void *arg)
 	scheduler_run(pool);
 	if (pool->looked != NULL)
 		pool->looked(pool->looked_arg);
-	tick_plan(pool);
+	if (pool->next_due_ms >= 0)
+		loop_timer_set(pool->host.loop, &pool->tick,
+		    pool->next_due_ms - clock_monotonic_ms(), pool_look, pool);
 }
 
 /* ---- for others ---- */
@@ -330,12 +305,6 @@ pool_remove(struct pool *pool, struct removal *removal)
 	}
 	TAILQ_INSERT_TAIL(&pool->removals, removal, link);
 	pool_poke(pool);
-}
-
-void
-pool_forget_removal(struct pool *pool, struct removal *removal)
-{
-	TAILQ_REMOVE(&pool->removals, removal, link);
 }
 
 void

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef POOL_H
 #define POOL_H
 
@@ -29,7 +30,6 @@ void pool_withdraw(struct pool *pool, struct ticket *ticket);
 /* The folder has been renamed to removal->retired: end the cells that use it,
  * delete it, call done. */
 void pool_remove(struct pool *pool, struct removal *removal);
-void pool_forget_removal(struct pool *pool, struct removal *removal);
 /* Look everything over soon. */
 void pool_poke(void *pool);
 /* What cells start from has changed: those that are kept for anybody and began

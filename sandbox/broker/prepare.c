@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What is done before docker run: who the container runs as is chosen, its
  * volumes are locked and attached one after the other.  One with an error is
@@ -23,7 +24,6 @@
 #define VOLUME_WAIT_MS 15000 /* for an older container to let go of it */
 #define CHECK_MS 60000	     /* e2fsck, and giving */
 #define FRESH_MS 1000	     /* the engine's state may be so old */
-#define OUTPUT_MAX 4096
 
 static void prepare_next(struct container *c);
 
@@ -34,24 +34,16 @@ refusal_of(const struct err *err)
 					    REFUSAL_START;
 }
 
-/* The volumes of the class, in the order in which they are attached. */
+/* The volume whose turn it is. */
 static const char *
-volume_name(const struct container *c, size_t i)
+volume_name(const struct container *c)
 {
-	return class_volume(c->class, i);
+	return class_volume(c->class, c->volume_next);
 }
 
-const char *
-prepare_target(const struct container *c, size_t i)
-{
-	return i == 0 && c->class->workspace_at != NULL ?
-	    c->class->workspace_at :
-	    c->class->packages_at;
-}
-
-/* Checked and its user's: attach it, and go on. */
+/* Step 4: it is locked, whole and its user's: attach it, and go on. */
 static void
-volume_is_right(struct container *c)
+volume_attach(struct container *c)
 {
 	struct err err;
 
@@ -61,6 +53,18 @@ volume_is_right(struct container *c)
 	}
 	c->volume_next++;
 	prepare_next(c);
+}
+
+/* Run a program on the file of the volume. */
+static void
+volume_run(struct container *c, const char *const *words, subprocess_fn done)
+{
+	auto_argv struct argv argv;
+
+	argv_init(&argv, words);
+	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
+	    volume_name(c));
+	subprocess_start(&c->tool, &argv, CHECK_MS, done, c);
 }
 
 static void
@@ -76,38 +80,20 @@ give_on_end(void *arg, const struct process_result *result)
 		    "the sandbox's files could not be given to its user");
 		return;
 	}
-	log_info("%s belongs to uid=%u now sandbox=%s",
-	    volume_name(c, c->volume_next), c->uid, c->sandbox);
-	volume_is_right(c);
+	log_info("%s belongs to uid=%u now sandbox=%s", volume_name(c), c->uid,
+	    c->sandbox);
+	volume_attach(c);
 }
 
-/* Its files are another user's: of the one that all sandboxes had, or of one
- * that another sandbox has, too.  A program does it, as it takes a while. */
-static void
-volume_give(struct container *c)
-{
-	auto_argv struct argv argv;
-	struct process_spec spec;
-	struct err err;
-
-	argv_init(&argv);
-	argv_add_all(&argv,
-	    (const char *const[]){ "/proc/self/exe", "-u", NULL });
-	argv_addf(&argv, "%u", c->uid);
-	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
-	    volume_name(c, c->volume_next));
-	spec = (struct process_spec){ .argv = argv.words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = CHECK_MS };
-	if (subprocess_start(&c->tool, &spec, give_on_end, c, &err) != 0)
-		container_fail(c, REFUSAL_START, err.text);
-}
-
+/* Step 3: where its files are another user's, of the one that all sandboxes had
+ * or of one that another sandbox has, too, they are given to ours.  A program
+ * does it, as it takes a while. */
 static void
 check_on_end(void *arg, const struct process_result *result)
 {
 	struct container *c = arg;
 	char text[160];
+	char uid[16];
 
 	process_describe(result, text, sizeof(text));
 	/* 1: errors were corrected. */
@@ -117,84 +103,77 @@ check_on_end(void *arg, const struct process_result *result)
 		    "the sandbox's file system is damaged");
 		return;
 	}
-	log_warn("checked %s: %s sandbox=%s", volume_name(c, c->volume_next),
-	    text, c->sandbox);
-	if (owner_of(c->volumes[c->volume_next].volume_fd) != c->uid)
-		volume_give(c);
-	else
-		volume_is_right(c);
+	log_warn("checked %s: %s sandbox=%s", volume_name(c), text, c->sandbox);
+	if (owner_of(c->volumes[c->volume_next].volume_fd) == c->uid) {
+		volume_attach(c);
+		return;
+	}
+	(void)snprintf(uid, sizeof(uid), "%u", c->uid);
+	volume_run(c, ARGV_WORDS("/proc/self/exe", "-u", uid), give_on_end);
 }
 
-/* With the lock held and the device given up: e2fsck works on the file.  When
- * there is no reason to doubt it, only its journal is replayed. */
+/* Step 2: with the lock held and without a device, e2fsck works on the file.
+ * When there is no reason to doubt it, only its journal is replayed (with -f it
+ * would make a lost+found where nothing was lost). */
 static void
-volume_check(struct container *c, size_t i)
+volume_check(struct container *c)
 {
-	auto_argv struct argv argv;
-	struct process_spec spec;
-	struct err err;
+	struct attachment *volume = &c->volumes[c->volume_next];
 
-	attachment_detach(&c->volumes[i]);
-	argv_init(&argv);
-	argv_add_all(&argv, (const char *const[]){ "e2fsck", "-p", NULL });
-	/* It would make a lost+found where nothing was lost. */
-	if (c->repaired || workspace_volume_damaged(c->volumes[i].volume_fd))
-		argv_add(&argv, "-f");
-	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
-	    volume_name(c, i));
-	spec = (struct process_spec){ .argv = argv.words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = CHECK_MS };
-	if (subprocess_start(&c->tool, &spec, check_on_end, c, &err) != 0)
-		container_fail(c, REFUSAL_START, err.text);
+	attachment_detach(volume);
+	volume_run(c,
+	    c->repaired || workspace_volume_damaged(volume->volume_fd) ?
+		ARGV_WORDS("e2fsck", "-p", "-f") :
+		ARGV_WORDS("e2fsck", "-p"),
+	    check_on_end);
 }
 
+/* Is there a reason to look into it? */
 static void
-volume_on_attached(void *arg, const struct err *failure)
+volume_on_locked(void *arg, const struct err *failure)
 {
 	struct container *c = arg;
-	const struct attachment *volume = &c->volumes[c->volume_next];
+	int fd = c->volumes[c->volume_next].volume_fd;
+	struct reservation *reserved = c->reserved[c->volume_next];
 
 	if (failure != NULL) {
 		container_fail(c, REFUSAL_START, failure->text);
 		return;
 	}
-	if (c->reserved[c->volume_next] != NULL)
-		reservation_supersede(c->host->ledger,
-		    c->reserved[c->volume_next]);
-	if (workspace_volume_damaged(volume->volume_fd) ||
-	    owner_of(volume->volume_fd) != c->uid) {
-		volume_check(c, c->volume_next);
-		return;
-	}
-	c->volume_next++;
-	prepare_next(c);
+	if (reserved != NULL)
+		reservation_supersede(c->host->ledger, reserved);
+	if (workspace_volume_damaged(fd) || owner_of(fd) != c->uid)
+		volume_check(c);
+	else
+		volume_attach(c);
 }
 
+/* Step 1: open the next volume and lock it.  After a mount that failed we have
+ * the locks, and check all of them. */
 static void
 prepare_next(struct container *c)
 {
 	struct attachment *volume = &c->volumes[c->volume_next];
 	struct err err;
-	int fd;
 
 	if (c->volume_next == c->volume_count) {
 		container_set(c, CONTAINER_PREPARED);
 		return;
 	}
 	if (c->repaired) {
-		volume_check(c, c->volume_next);
+		volume_check(c);
 		return;
 	}
-	fd = workspace_volume_open(c->host->base, c->sandbox,
-	    volume_name(c, c->volume_next), &err);
-	if (fd < 0) {
+	volume->volume_fd = workspace_volume_open(c->host->base, c->sandbox,
+	    volume_name(c), &err);
+	if (volume->volume_fd < 0) {
 		container_fail(c, refusal_of(&err), err.text);
 		return;
 	}
-	attachment_start(volume, fd, VOLUME_WAIT_MS, volume_on_attached, c);
+	lock_wait_start(&c->wait, volume->volume_fd, VOLUME_WAIT_MS,
+	    volume_on_locked, c);
 	/* An older container holds it: is the engine there to end that? */
-	if (lock_wait_is_on(&volume->wait))
+	if (lock_wait_is_on(&c->wait))
 		(void)engine_refresh(c->host->engine, FRESH_MS);
 }
 
@@ -227,12 +206,12 @@ sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 	for (size_t i = 0; i < 2 && *uid == 0; i++) {
 		auto_close int fd = workspace_volume_open(c->host->base,
 		    c->sandbox, names[i], err);
+		uint32_t owner = fd >= 0 ? owner_of(fd) : 0;
 
 		if (fd < 0)
 			return -1;
-		*uid = owner_of(fd);
-		if (!uid_is_of_one_sandbox(*uid))
-			*uid = 0;
+		if (uid_is_of_one_sandbox(owner))
+			*uid = owner;
 	}
 	return 0;
 }
@@ -269,8 +248,6 @@ prepare_begin(struct container *c)
 	c->number = ++c->host->serial;
 	(void)snprintf(c->name, sizeof(c->name), "il-%.16s-%" PRIx64 "-%u",
 	    c->host->instance, (uint64_t)c->host->started_s, c->number);
-	c->volume_count = (c->class->workspace_at != NULL ? 1U : 0U) +
-	    (c->class->packages_at != NULL ? 1U : 0U);
 	c->volume_next = 0;
 	if (choose_uid(c, &err) != 0)
 		container_fail(c, refusal_of(&err), err.text);
@@ -286,11 +263,9 @@ prepare_reserve(struct container *c, bool grows)
 {
 	struct err err;
 
-	for (size_t i = 0; i < CONTAINER_VOLUMES; i++) {
-		const char *volume = class_volume(c->class, i);
-		int fd = volume == NULL ? -1 :
-					  workspace_volume_open(c->host->base,
-					      c->sandbox, volume, &err);
+	for (size_t i = 0; i < c->volume_count; i++) {
+		int fd = workspace_volume_open(c->host->base, c->sandbox,
+		    class_volume(c->class, i), &err);
 
 		if (fd >= 0)
 			c->reserved[i] = reservation_of_volume(c->host->ledger,

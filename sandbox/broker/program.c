@@ -1,101 +1,76 @@
+/* SPDX-License-Identifier: MIT */
 #include "program.h"
-
-#include <string.h>
 
 #include "../protocol/frame.h"
 #include "../protocol/sockets.h"
-#include "class.h"
+
+#define MAY(kind) (1U << FRAME_##kind)
 
 /* il-api's connections are far fewer than may wait for a cell (pool.c): with
  * all of them waiting there is room for the workers. */
 const struct program programs[PROGRAMS] = {
-	{ .name = "il-worker",
+	[PROGRAM_WORKER] = { .name = "il-worker",
 	    .socket = SOCKET_BROKER_WORKER,
-	    .commands = { FRAME_LEASE, FRAME_CREATE, FRAME_REMOVE,
-		FRAME_STATUS },
-	    .classes = { "user", "pip", "packages" },
+	    .commands = MAY(LEASE) | MAY(CREATE) | MAY(REMOVE) | MAY(STATUS),
 	    .connections = 1200 },
-	{ .name = "il-api",
+	[PROGRAM_API] = { .name = "il-api",
 	    .socket = SOCKET_BROKER_API,
-	    .commands = { FRAME_LEASE, FRAME_RESERVE, FRAME_STATUS },
-	    .classes = { "api", "session" },
+	    .commands = MAY(LEASE) | MAY(RESERVE) | MAY(STATUS),
 	    .connections = 256 },
-	{ .name = "ilctl",
+	[PROGRAM_CTL] = { .name = "ilctl",
 	    .socket = SOCKET_BROKER_CTL,
-	    .commands = { FRAME_REMOVE, FRAME_STATUS },
+	    .commands = MAY(REMOVE) | MAY(STATUS),
 	    .connections = 16 },
 };
 
-/* A budget that two classes share would be counted twice, which harms none. */
-size_t
-program_connections(const struct program *program, const struct config *config)
-{
-	size_t count = program->connections;
+/* What clients may send at all. */
+static const struct {
+	enum frame_kind kind;
+	const char *name;
+} commands[] = {
+	{ FRAME_LEASE, "LEASE" },
+	{ FRAME_CREATE, "CREATE" },
+	{ FRAME_REMOVE, "REMOVE" },
+	{ FRAME_RESERVE, "RESERVE" },
+	{ FRAME_STATUS, "STATUS" },
+};
 
-	for (size_t i = 0; i < PROGRAM_CLASSES && program->classes[i] != NULL;
-	     i++)
-		count += (size_t)
-		    class_budget(class_find(program->classes[i])->budget,
-			config);
+/* A budget that several classes share is counted several times, which harms
+ * none. */
+size_t
+program_connections(enum program_name name, const struct config *config)
+{
+	size_t count = programs[name].connections;
+	const struct cell_class *class;
+
+	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
+		if (class->program == name)
+			count += (size_t)class_budget(class->budget, config);
+	}
 	return count;
 }
 
-/* NULL: no client of ours may send it. */
-static const char *
-command_name(enum frame_kind kind)
-{
-	if (kind == FRAME_LEASE)
-		return "LEASE";
-	if (kind == FRAME_CREATE)
-		return "CREATE";
-	if (kind == FRAME_REMOVE)
-		return "REMOVE";
-	if (kind == FRAME_RESERVE)
-		return "RESERVE";
-	return kind == FRAME_STATUS ? "STATUS" : NULL;
-}
-
-static bool
-may_command(const struct program *program, enum frame_kind kind)
-{
-	for (size_t i = 0; i < PROGRAM_COMMANDS; i++) {
-		if (program->commands[i] == (int)kind)
-			return true;
-	}
-	return false;
-}
-
-static bool
-may_class(const struct program *program, const char *class)
-{
-	for (size_t i = 0; i < PROGRAM_CLASSES && program->classes[i] != NULL;
-	     i++) {
-		if (strcmp(program->classes[i], class) == 0)
-			return true;
-	}
-	return false;
-}
-
 bool
-program_may(const struct program *program, const struct frame_view *view,
+program_may(enum program_name name, const struct frame_view *view,
     const char **what)
 {
 	const struct cell_class *class;
-	char name[CLASS_NAME_MAX];
+	char text[CLASS_NAME_MAX];
 
-	*what = command_name(view->kind);
-	if (*what == NULL) {
-		*what = "what is not for the broker";
-		return false;
+	*what = "what is not for the broker";
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (commands[i].kind == view->kind)
+			*what = commands[i].name;
 	}
-	if (!may_command(program, view->kind))
+	if (view->kind > FRAME_RESERVE ||
+	    (programs[name].commands & 1U << view->kind) == 0)
 		return false;
 	if (view->kind != FRAME_LEASE ||
-	    !frame_get_text(view, TAG_CLASS, name, sizeof(name)))
+	    !frame_get_text(view, TAG_CLASS, text, sizeof(text)))
 		return true;
-	class = class_find(name);
+	class = class_find(text);
 	if (class == NULL)
 		return true;
 	*what = class->name;
-	return may_class(program, class->name);
+	return class->program == name;
 }

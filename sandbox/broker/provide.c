@@ -1,33 +1,16 @@
+/* SPDX-License-Identifier: MIT */
 #include "provide.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "../base/config.h"
-#include "../base/err.h"
 #include "../base/log.h"
 #include "docker.h"
 
 #define LOOK_MS 5000
 #define PULL_MS (30 * 60 * 1000)
-#define OUTPUT_MAX 4096
 
 static void provider_next(struct provider *p);
-
-static bool
-provider_run(struct provider *p, const struct argv *argv, int timeout_ms,
-    subprocess_fn done)
-{
-	struct process_spec spec = { .argv = argv->words,
-		.output_max = OUTPUT_MAX,
-		.timeout_ms = timeout_ms };
-	struct err err;
-
-	if (subprocess_start(&p->process, &spec, done, p, &err) == 0)
-		return true;
-	log_err("%s", err.text);
-	return false;
-}
 
 static void
 pull_on_end(void *arg, const struct process_result *result)
@@ -44,11 +27,11 @@ pull_on_end(void *arg, const struct process_result *result)
 	provider_next(p);
 }
 
+/* Only an image that is missing for certain is pulled. */
 static void
 look_on_end(void *arg, const struct process_result *result)
 {
 	struct provider *p = arg;
-	auto_argv struct argv argv = { 0 };
 
 	if (process_succeeded(result) ||
 	    docker_classify(result) != DOCKER_IMAGE) {
@@ -56,17 +39,14 @@ look_on_end(void *arg, const struct process_result *result)
 		return;
 	}
 	log_info("pulling the image %s", p->entry.image);
-	argv_init(&argv);
-	docker_argv_pull(&argv, p->config->docker_binary, p->entry.image);
-	if (!provider_run(p, &argv, PULL_MS, pull_on_end))
-		provider_next(p);
+	docker_start(&p->process, p->config, DOCKER_PULL, p->entry.image,
+	    PULL_MS, pull_on_end, p);
 }
 
+/* Look for the next image of the list. */
 static void
 provider_next(struct provider *p)
 {
-	auto_argv struct argv argv = { 0 };
-
 	do {
 		if (!images_next(p->config->sandbox_images, &p->pos,
 			&p->entry)) {
@@ -74,9 +54,8 @@ provider_next(struct provider *p)
 			return;
 		}
 	} while (strcmp(p->entry.image, p->config->sandbox_image) == 0);
-	argv_init(&argv);
-	docker_argv_probe(&argv, p->config->docker_binary, p->entry.image);
-	(void)provider_run(p, &argv, LOOK_MS, look_on_end);
+	docker_start(&p->process, p->config, DOCKER_PROBE, p->entry.image,
+	    LOOK_MS, look_on_end, p);
 }
 
 void

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef PROVIDE_H
 #define PROVIDE_H
 

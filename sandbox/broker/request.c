@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a client may ask for: a lease, removing a workspace, the status.  (What
  * takes space at once is in space.c.)  Every field is checked here, before
@@ -190,7 +191,8 @@ request_remove(struct client *client, const struct frame_view *view)
 		return;
 	}
 	own = xcalloc(1, sizeof(*own));
-	rc = workspace_retire(clients->base, id, own->removal.retired, &err);
+	rc = workspace_retire(clients->pool->host.base, id,
+	    own->removal.retired, &err);
 	if (rc != 0) {
 		free(own);
 		if (rc > 0)
@@ -215,14 +217,15 @@ static void
 request_status(struct client *client)
 {
 	const struct clients *clients = client->clients;
-	struct engine *engine = clients->engine;
+	struct engine *engine = clients->pool->engine;
 	struct pool_count count;
 	struct ledger_space space = { 0 };
 	struct frame frame;
 	struct err err;
 
 	pool_count(clients->pool, &count);
-	(void)ledger_look(clients->ledger, clients->base, &space, &err);
+	(void)ledger_look(clients->pool->host.ledger, clients->pool->host.base,
+	    &space, &err);
 	frame_start(&frame, FRAME_STATUS_IS);
 	frame_add_int(&frame, TAG_ENGINE, engine->up ? 1 : 0);
 	frame_add_int(&frame, TAG_IMAGE, engine->image ? 1 : 0);
@@ -240,7 +243,8 @@ request_status(struct client *client)
 	frame_add_int(&frame, TAG_FREE_BYTES, space.free);
 	frame_add_int(&frame, TAG_PROMISED, space.promised);
 	frame_add_int(&frame, TAG_FLOOR, space.floor);
-	frame_add_int(&frame, TAG_SANDBOXES, workspace_count(clients->base));
+	frame_add_int(&frame, TAG_SANDBOXES,
+	    workspace_count(clients->pool->host.base));
 	frame_add_int(&frame, TAG_ISOLATION, clients->pool->isolation);
 	frame_add_text(&frame, TAG_TEXT, clients->pool->isolation_reason);
 	(void)client_send(client, &frame, -1);
@@ -253,13 +257,13 @@ request_status(struct client *client)
 void
 request_take(struct client *client, const struct frame_view *view)
 {
-	const char *name = client->listener->program->name;
+	enum program_name program = client->listener->program;
 	char text[128];
 	const char *what;
 
-	if (!program_may(client->listener->program, view, &what)) {
+	if (!program_may(program, view, &what)) {
 		(void)snprintf(text, sizeof(text), "%s may not ask for %s",
-		    name, what);
+		    programs[program].name, what);
 		client_refuse(client, REFUSAL_INPUT, text);
 		return;
 	}

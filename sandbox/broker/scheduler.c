@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Whose turn it is.  The queue is first come, first served, but one who can be
  * served now never waits for one who cannot.
@@ -89,26 +90,27 @@ refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
 static bool
 refuse_engine(struct pool *pool, struct ticket *ticket)
 {
+	enum engine_state state = engine_state(pool->engine);
+	enum refusal code = state == ENGINE_DOWN ? REFUSAL_ENGINE :
+						   REFUSAL_IMAGE;
 	char text[200];
-	enum refusal code;
 
-	switch (engine_state(pool->engine)) {
-	case ENGINE_READY:
-	case ENGINE_WAIT:
+	if (state == ENGINE_READY || state == ENGINE_WAIT)
 		return false;
-	case ENGINE_DOWN:
-		code = REFUSAL_ENGINE;
-		break;
-	case ENGINE_NO_IMAGE:
-		code = REFUSAL_IMAGE;
-		break;
-	default:
-		return false;
-	}
 	(void)snprintf(text, sizeof(text), "%s: %s%s", refusal_text(code),
 	    pool->engine->trouble,
 	    pool->engine->pull.running ? " (it is being pulled)" : "");
 	ticket_refuse(pool, ticket, code, text);
+	return true;
+}
+
+/* It is not admitted: true when it was refused, else it waits. */
+static bool
+refuse_disk(struct pool *pool, struct ticket *ticket, enum admission admission)
+{
+	if (admission != ADMIT_NEVER)
+		return false;
+	ticket_refuse(pool, ticket, REFUSAL_DISK, refusal_text(REFUSAL_DISK));
 	return true;
 }
 
@@ -117,22 +119,15 @@ static bool
 serve_by(struct pool *pool, struct ticket *ticket, struct container *c)
 {
 	enum access access;
+	enum admission admission = admission_to(pool, ticket, c, &access);
 
-	switch (admission_to(pool, ticket, c, &access)) {
-	case ADMIT:
+	if (admission == ADMIT)
 		grant(c, ticket, pool, access);
-		return true;
-	case ADMIT_OTHERWISE:
+	else if (admission == ADMIT_OTHERWISE)
 		container_end(c, false);
-		return true;
-	case ADMIT_NEVER:
-		ticket_refuse(pool, ticket, REFUSAL_DISK,
-		    refusal_text(REFUSAL_DISK));
-		return true;
-	case ADMIT_LATER:
-		break;
-	}
-	return false;
+	else
+		return refuse_disk(pool, ticket, admission);
+	return true;
 }
 
 /* The first ticket whose sandbox has a container, or that is refused: do the
@@ -235,22 +230,14 @@ start_for(struct pool *pool, struct ticket *ticket)
 	const struct cell_class *class = ticket->class;
 	bool writable;
 	bool grows;
+	enum admission admission = admission_to_new(pool, ticket, &writable,
+	    &grows);
 
-	switch (admission_to_new(pool, ticket, &writable, &grows)) {
-	case ADMIT:
-	case ADMIT_OTHERWISE:
-		pool_start(pool, class, ticket->sandbox,
-		    class->in_memory ? &ticket->interpreter : NULL, writable,
-		    grows);
-		return true;
-	case ADMIT_NEVER:
-		ticket_refuse(pool, ticket, REFUSAL_DISK,
-		    refusal_text(REFUSAL_DISK));
-		return true;
-	case ADMIT_LATER:
-		break;
-	}
-	return false;
+	if (admission != ADMIT)
+		return refuse_disk(pool, ticket, admission);
+	pool_start(pool, class, ticket->sandbox,
+	    class->in_memory ? &ticket->interpreter : NULL, writable, grows);
+	return true;
 }
 
 /* Starts have failed, and the next one is not due yet.  True: the ticket was

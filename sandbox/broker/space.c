@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What takes space at once, and so waits until the ledger has it: making a
  * workspace, and bytes that another program is going to write itself.
@@ -73,7 +74,8 @@ space_give(struct client *client, bool room)
 
 	client->state = CLIENT_ASKED_NOTHING;
 	if (room)
-		client->reservation = reservation_of_bytes(clients->ledger,
+		client->reservation = reservation_of_bytes(clients->pool->host
+							       .ledger,
 		    client->place, client->bytes);
 	else
 		(void)close(client->place);
@@ -83,7 +85,8 @@ space_give(struct client *client, bool room)
 		return;
 	}
 	if (client->creates &&
-	    uids_take(clients->uids, &client->creation.uid, &err) != 0) {
+	    uids_take(clients->pool->host.uids, &client->creation.uid, &err) !=
+		0) {
 		unreserve(client);
 		client_refuse(client, REFUSAL_START, err.text);
 		return;
@@ -103,13 +106,13 @@ space_give(struct client *client, bool room)
 
 /* A new sandbox must be of use: one that nothing could be written to is not
  * made. */
-static enum room
+static enum admission
 space_for(const struct client *client)
 {
 	int64_t bytes = client->bytes;
 
 	if (!ledger_has_files(client->place))
-		return ROOM_NONE;
+		return ADMIT_NEVER;
 	if (client->creates)
 		bytes += volume_total_bytes(&client->creation.sizes[0]);
 	return room_for(client->clients->pool, client->place, bytes, NULL,
@@ -122,15 +125,15 @@ static bool
 space_serve(struct client *client)
 {
 	struct clients *clients = client->clients;
-	enum room room;
+	enum admission room;
 
 	if (client->creates && clients->creations >= CREATIONS_MAX)
 		return false;
 	room = space_for(client);
-	if (room == ROOM_LATER)
+	if (room == ADMIT_LATER)
 		return false;
 	TAILQ_REMOVE(&clients->waiting, client, turn);
-	space_give(client, room == ROOM);
+	space_give(client, room == ADMIT);
 	return true;
 }
 
@@ -194,7 +197,7 @@ space_abandon(struct client *client)
 static bool
 is_one_too_many(const struct clients *clients)
 {
-	int64_t count = workspace_count(clients->base);
+	int64_t count = workspace_count(clients->pool->host.base);
 	const struct client *other;
 
 	LIST_FOREACH(other, &clients->all, link)
@@ -210,6 +213,7 @@ void
 request_create(struct client *client, const struct frame_view *view)
 {
 	const struct clients *clients = client->clients;
+	int base = clients->pool->host.base;
 	struct creation *c = &client->creation;
 	struct volume_size *sizes = c->sizes;
 
@@ -222,7 +226,7 @@ request_create(struct client *client, const struct frame_view *view)
 		client_refuse(client, REFUSAL_INPUT, "a malformed CREATE");
 		return;
 	}
-	if (workspace_exists(clients->base, c->id)) {
+	if (workspace_exists(base, c->id)) {
 		client_done(client);
 		return;
 	}
@@ -238,10 +242,10 @@ request_create(struct client *client, const struct frame_view *view)
 		sizes[0].files = clients->config->files;
 	sizes[1].bytes = clients->config->pip_quota;
 	sizes[1].files = sizes[1].bytes / BYTES_PER_PACKAGE_FILE;
-	c->base = clients->base;
+	c->base = base;
 	c->base_path = clients->config->base_dir;
 	space_wait(client, true, CREATION_BYTES,
-	    fcntl(clients->base, F_DUPFD_CLOEXEC, 0));
+	    fcntl(base, F_DUPFD_CLOEXEC, 0));
 }
 
 /* On the file system where the APIs keep their files: they make the folder, and

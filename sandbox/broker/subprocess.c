@@ -1,17 +1,23 @@
+/* SPDX-License-Identifier: MIT */
 #include "subprocess.h"
 
+#include <assert.h>
+#include <string.h>
 #include <sys/epoll.h>
 
+#include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/loop.h"
+
+#define OUTPUT_MAX 65536
+
+static void subprocess_pump(struct subprocess *sub);
 
 void
 subprocess_init(struct subprocess *sub, struct loop *loop)
 {
 	*sub = (struct subprocess){ .loop = loop };
 }
-
-static void subprocess_pump(struct subprocess *sub);
 
 static void
 subprocess_on_fd(void *arg, int fd, uint32_t events)
@@ -24,29 +30,26 @@ subprocess_on_fd(void *arg, int fd, uint32_t events)
 static void
 subprocess_on_timer(void *arg)
 {
-	struct subprocess *sub = arg;
-
-	sub->timer = NULL;
-	subprocess_pump(sub);
+	subprocess_pump(arg);
 }
 
+/* The pipes and the pidfd that are open now, and the deadline. */
 static void
 subprocess_watch(struct subprocess *sub)
 {
 	const struct process *p = &sub->process;
-	const int fds[] = { p->pidfd, p->out_fd, p->err_fd };
+	const int fds[] = { p->pidfd, p->out_fd, p->err_fd, p->in_fd };
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (fds[i] >= 0)
-			loop_add(sub->loop, fds[i], EPOLLIN, subprocess_on_fd,
-			    sub);
+			loop_add(sub->loop, fds[i],
+			    fds[i] == p->in_fd ? EPOLLOUT : EPOLLIN,
+			    subprocess_on_fd, sub);
 	}
-	if (p->in_fd >= 0)
-		loop_add(sub->loop, p->in_fd, EPOLLOUT, subprocess_on_fd, sub);
 	if (p->deadline_ms >= 0)
-		sub->timer = loop_timer_add(sub->loop, p->deadline_ms,
-		    subprocess_on_timer, sub);
-	sub->watched = true;
+		loop_timer_set(sub->loop, &sub->timer,
+		    p->deadline_ms - clock_monotonic_ms(), subprocess_on_timer,
+		    sub);
 }
 
 /* Before each pump: it closes descriptors, and they must be out of the loop
@@ -55,33 +58,21 @@ static void
 subprocess_unwatch(struct subprocess *sub)
 {
 	const struct process *p = &sub->process;
-	const int fds[] = { p->pidfd, p->out_fd, p->err_fd, p->in_fd };
 
-	if (!sub->watched)
-		return;
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
-		if (fds[i] >= 0)
-			loop_remove(sub->loop, fds[i]);
-	}
-	if (sub->timer != NULL)
-		loop_timer_cancel(sub->loop, sub->timer);
-	sub->timer = NULL;
-	sub->watched = false;
+	loop_remove(sub->loop, p->pidfd);
+	loop_remove(sub->loop, p->out_fd);
+	loop_remove(sub->loop, p->err_fd);
+	loop_remove(sub->loop, p->in_fd);
+	loop_timer_clear(sub->loop, &sub->timer);
 }
 
+/* The result moves out before the callback, which may start the subprocess
+ * anew. */
 static void
-subprocess_pump(struct subprocess *sub)
+subprocess_end(struct subprocess *sub)
 {
-	struct process_result result;
+	struct process_result result = sub->process.result;
 
-	subprocess_unwatch(sub);
-	if (!process_pump(&sub->process)) {
-		subprocess_watch(sub);
-		return;
-	}
-	/* The callback may start the subprocess anew: the result moves out
-	 * first. */
-	result = sub->process.result;
 	buf_init(&sub->process.result.out, 0);
 	buf_init(&sub->process.result.err, 0);
 	process_release(&sub->process);
@@ -90,17 +81,47 @@ subprocess_pump(struct subprocess *sub)
 	process_result_release(&result);
 }
 
-int
-subprocess_start(struct subprocess *sub, const struct process_spec *spec,
-    subprocess_fn done, void *arg, struct err *err)
+/* Move what can be moved: pipes are read, the deadline is kept. */
+static void
+subprocess_pump(struct subprocess *sub)
 {
+	subprocess_unwatch(sub);
+	if (process_pump(&sub->process))
+		subprocess_end(sub);
+	else
+		subprocess_watch(sub);
+}
+
+static void
+subprocess_on_failure(void *arg)
+{
+	subprocess_end(arg);
+}
+
+void
+subprocess_start(struct subprocess *sub, const struct argv *argv,
+    int timeout_ms, subprocess_fn done, void *arg)
+{
+	struct process_spec spec = { .argv = argv->words,
+		.input = argv->input,
+		.input_len = argv->input != NULL ? strlen(argv->input) : 0,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = timeout_ms };
+	struct process_result *result = &sub->process.result;
+	struct err err;
+
+	assert(!sub->running);
 	sub->done = done;
 	sub->arg = arg;
-	if (process_start(&sub->process, spec, err) != 0)
-		return -1;
 	sub->running = true;
-	subprocess_watch(sub);
-	return 0;
+	if (process_start(&sub->process, &spec, &err) == 0) {
+		subprocess_watch(sub);
+		return;
+	}
+	/* Told from the loop, like any other end. */
+	result->outcome = PROCESS_NOT_STARTED;
+	buf_adds(&result->err, err.text);
+	loop_timer_set(sub->loop, &sub->timer, 0, subprocess_on_failure, sub);
 }
 
 void

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "uid.h"
 
 #include <errno.h>
@@ -83,13 +84,6 @@ uids_open(struct uids *uids, int base, struct err *err)
 	uids->reserved = uids->next;
 	return random_between(UID_MEMORY_FIRST, UID_MEMORY_LAST, &uids->memory,
 	    err);
-}
-
-void
-uids_close(struct uids *uids)
-{
-	cleanup_close(&uids->fd);
-	uids->fd = -1;
 }
 
 int

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef UID_H
 #define UID_H
 
@@ -26,14 +27,13 @@ struct err;
 #define UID_COMMON 65532U
 
 struct uids {
-	int fd;		   /* of .uids, -1 before uids_open() */
+	int fd;		   /* of .uids; the caller closes it */
 	uint32_t next;	   /* the next sandbox's */
 	uint32_t reserved; /* the first one that .uids does not cover */
 	uint32_t memory;   /* the next cell's in memory */
 };
 
 int uids_open(struct uids *uids, int base, struct err *err);
-void uids_close(struct uids *uids);
 
 /* A number that no sandbox has had.  Durable when it returns. */
 int uids_take(struct uids *uids, uint32_t *uid, struct err *err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "workspace.h"
 
 #include <dirent.h>
@@ -49,25 +50,31 @@ open_folder(int base, const char *name)
 
 /* ---- opening ---- */
 
-static bool
-has_prefix(const char *name, const char *prefix)
+static DIR *
+open_list(int base)
 {
-	return strncmp(name, prefix, strlen(prefix)) == 0;
+	int fd = open_folder(base, ".");
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (dir == NULL && fd >= 0)
+		(void)close(fd);
+	return dir;
 }
 
 /* One that cannot be removed costs space, and is no reason to serve nobody. */
 static int
 sweep_leftovers(int base, struct err *err)
 {
-	int fd = open_folder(base, ".");
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	DIR *dir = open_list(base);
 	struct err left;
 
 	if (dir == NULL)
 		return err_system(err, "list the workspaces");
 	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
-		if (!has_prefix(e->d_name, DRAFT_PREFIX) &&
-		    !has_prefix(e->d_name, RETIRED_PREFIX))
+		if (strncmp(e->d_name, DRAFT_PREFIX, strlen(DRAFT_PREFIX)) !=
+			0 &&
+		    strncmp(e->d_name, RETIRED_PREFIX,
+			strlen(RETIRED_PREFIX)) != 0)
 			continue;
 		log_info("removing the leftover %s", e->d_name);
 		if (workspace_discard(base, e->d_name, &left) != 0)
@@ -225,17 +232,6 @@ next_id(DIR *dir)
 			return e->d_name;
 	}
 	return NULL;
-}
-
-static DIR *
-open_list(int base)
-{
-	int fd = open_folder(base, ".");
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (dir == NULL && fd >= 0)
-		(void)close(fd);
-	return dir;
 }
 
 int64_t

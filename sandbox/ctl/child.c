@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -50,9 +52,15 @@ child_release(struct child *child)
 void
 child_arg(struct child *child, const char *text)
 {
-	if (child->argc == CHILD_ARGS - 1)
-		abort(); /* the plan is ours */
+	assert(child->argc < CHILD_ARGS - 1);
 	child->argv[child->argc++] = xstrdup(text);
+}
+
+void
+child_args(struct child *child, const char *const *texts)
+{
+	for (; *texts != NULL; texts++)
+		child_arg(child, *texts);
 }
 
 /* sd_listen_fds(3): descriptors from 3 on, and whose they are.  All are moved
@@ -128,18 +136,9 @@ child_start(struct child *child, struct err *err)
 	}
 	(void)fcntl(child->pidfd, F_SETFD, FD_CLOEXEC);
 	cleanup_close(&child->ready_fd);
-	child->ready_fd = -1;
 	child->pid = pid;
 	child->started_ms = clock_monotonic_ms();
 	return 0;
-}
-
-void
-child_signal(const struct child *child, int number)
-{
-	/* A pid that was not reaped is never another's. */
-	if (child->pid != 0)
-		(void)kill(child->pid, number);
 }
 
 int
@@ -151,7 +150,6 @@ child_reap(struct child *child)
 	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	cleanup_close(&child->pidfd);
-	child->pidfd = -1;
 	child->pid = 0;
 	return status;
 }

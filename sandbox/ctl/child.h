@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CHILD_H
 #define CHILD_H
 
@@ -8,6 +9,7 @@
 struct account;
 struct err;
 struct loop_timer;
+struct supervisor;
 
 /*
  * In which order programs are ended: who takes requests in first, who ends the
@@ -55,18 +57,19 @@ struct child {
 	pid_t pid; /* 0: not running */
 	int pidfd; /* readable when it has ended; -1 */
 	int64_t started_ms;
-	int64_t backoff_ms;	    /* until the next start */
-	struct loop_timer *restart; /* it waits for this; NULL */
+	int64_t backoff_ms;	       /* until the next start */
+	struct loop_timer *restart;    /* it waits for this; NULL */
+	struct supervisor *supervisor; /* who watches it */
 };
 
 void child_init(struct child *child, enum child_stage stage, const char *name);
 void child_release(struct child *child);
 /* Add an argument; the text is copied. */
 void child_arg(struct child *child, const char *text);
+/* Several of them, up to a NULL. */
+void child_args(struct child *child, const char *const *texts);
 
 int child_start(struct child *child, struct err *err);
-/* Nothing when it is not running. */
-void child_signal(const struct child *child, int number);
 /* After pidfd was readable: end what is left of its group, reap it.  Returns
  * the wait status. */
 int child_reap(struct child *child);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "plan.h"
 
 #include <limits.h>
@@ -28,38 +29,35 @@ struct maker {
 	char folder[PATH_MAX]; /* of the programs */
 };
 
+/* A program with the rights of that user and no others; ACCOUNTS: with ours. */
 static struct child *
-add(struct maker *m, enum child_stage stage, const char *name)
+add(struct maker *m, enum child_stage stage, const char *name,
+    enum account_name account)
 {
 	struct child *child = &m->plan->children[m->plan->count++];
 
 	child_init(child, stage, name);
+	if (account != ACCOUNTS)
+		child->account = accounts_get(m->accounts, account);
+	if (child->account != NULL)
+		child->view_fd = m->view_fd;
 	return child;
 }
 
 /* One of ours: <folder>/<program> [-e envfile]. */
 static struct child *
-add_own(struct maker *m, enum child_stage stage, const char *program)
+add_own(struct maker *m, enum child_stage stage, const char *program,
+    enum account_name account)
 {
-	struct child *child = add(m, stage, program);
+	struct child *child = add(m, stage, program, account);
 	auto_buf struct buf path = BUF_INIT(2 * PATH_MAX);
 
 	buf_addf(&path, "%s/%s", m->folder, program);
 	child_arg(child, buf_str(&path));
-	if (m->env_file != NULL) {
-		child_arg(child, "-e");
-		child_arg(child, m->env_file);
-	}
+	if (m->env_file != NULL)
+		child_args(child,
+		    (const char *const[]){ "-e", m->env_file, NULL });
 	return child;
-}
-
-/* It has that user's rights, and no others. */
-static void
-confine(const struct maker *m, struct child *child, enum account_name name)
-{
-	child->account = accounts_get(m->accounts, name);
-	if (child->account != NULL)
-		child->view_fd = m->view_fd;
 }
 
 struct plan_socket {
@@ -73,9 +71,8 @@ add_front(struct maker *m, const struct config *config, const char *program,
     enum account_name account, const struct plan_socket *sockets, int count,
     struct err *err)
 {
-	struct child *child = add_own(m, STAGE_FRONT, program);
+	struct child *child = add_own(m, STAGE_FRONT, program, account);
 
-	confine(m, child, account);
 	for (int i = 0; i < count; i++) {
 		auto_free char *path = config_state_path(config,
 		    sockets[i].name);
@@ -115,15 +112,14 @@ static void
 add_workers(struct maker *m, int64_t count)
 {
 	for (int64_t i = 0; i < count; i++) {
-		struct child *child = add_own(m, STAGE_WORKER, "il-worker");
+		struct child *child = add_own(m, STAGE_WORKER, "il-worker",
+		    ACCOUNT_WORKER);
 		char slot[24];
 
-		confine(m, child, ACCOUNT_WORKER);
 		(void)snprintf(slot, sizeof(slot), "%lld", (long long)i);
 		(void)snprintf(child->name, sizeof(child->name), "il-worker %s",
 		    slot);
-		child_arg(child, "-s");
-		child_arg(child, slot);
+		child_args(child, (const char *const[]){ "-s", slot, NULL });
 	}
 }
 
@@ -131,42 +127,34 @@ static void
 add_standin(struct maker *m, const struct config *config,
     const struct standin *standin)
 {
-	struct child *child = add(m, STAGE_STANDIN, "stand-in");
-	auto_buf struct buf text = BUF_INIT(8192);
-	const char *const fixed[] = { standin_python(), standin->script,
-		"--key-file", standin->key_file, "--ready-fd", "3", "--port",
-		NULL };
+	struct child *child = add(m, STAGE_STANDIN, "stand-in",
+	    ACCOUNT_STANDIN);
+	auto_buf struct buf commands = BUF_INIT(8192);
+	char endpoint[64];
+	char port[24];
 
-	confine(m, child, ACCOUNT_STANDIN);
-	for (int i = 0; fixed[i] != NULL; i++)
-		child_arg(child, fixed[i]);
-	buf_addf(&text, "%ld", standin->port);
-	child_arg(child, buf_str(&text));
-	child_arg(child, "--endpoint");
-	buf_reset(&text);
-	buf_addf(&text, "http://127.0.0.1:%lld/interactions",
-	    (long long)config->http_port);
-	child_arg(child, buf_str(&text));
-	child_arg(child, "--commands");
-	buf_reset(&text);
-	buf_addf(&text, "%s/commands.json", config->lib_dir);
-	child_arg(child, buf_str(&text));
+	buf_addf(&commands, "%s/commands.json", config->lib_dir);
+	(void)snprintf(port, sizeof(port), "%ld", standin->port);
+	(void)snprintf(endpoint, sizeof(endpoint),
+	    "http://127.0.0.1:%lld/interactions", (long long)config->http_port);
+	child_args(child,
+	    (const char *const[]){ standin_python(), standin->script,
+		"--key-file", standin->key_file, "--ready-fd", "3", "--port",
+		port, "--endpoint", endpoint, "--commands", buf_str(&commands),
+		NULL });
 }
 
 static void
 add_nginx(struct maker *m, const struct config *config)
 {
-	struct child *child = add(m, STAGE_NGINX, "nginx");
+	struct child *child = add(m, STAGE_NGINX, "nginx", ACCOUNT_NGINX);
 	auto_free char *conf = config_state_path(config, "nginx.conf");
 	auto_free char *full = realpath(conf, NULL);
 
-	confine(m, child, ACCOUNT_NGINX);
 	child->death_signal = SIGTERM;
-	child_arg(child, "nginx");
-	child_arg(child, "-e");
-	child_arg(child, "stderr");
-	child_arg(child, "-c");
-	child_arg(child, full != NULL ? full : conf);
+	child_args(child,
+	    (const char *const[]){ "nginx", "-e", "stderr", "-c",
+		full != NULL ? full : conf, NULL });
 }
 
 int
@@ -199,7 +187,7 @@ plan_make(struct plan *plan, const struct config *config, const char *env_file,
 		return -1;
 	plan->children = xcalloc((size_t)config->workers + 5,
 	    sizeof(*plan->children));
-	(void)add_own(&m, STAGE_BROKER, "il-sandboxd");
+	(void)add_own(&m, STAGE_BROKER, "il-sandboxd", ACCOUNTS);
 	add_workers(&m, config->workers);
 	if (add_fronts(&m, config, err) != 0)
 		return -1;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +15,6 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
-#include "../protocol/sockets.h"
 #include "../store/db.h"
 #include "account.h"
 #include "child.h"
@@ -22,7 +22,6 @@
 #include "estate.h"
 #include "nginx_conf.h"
 #include "plan.h"
-#include "port.h"
 #include "settings.h"
 #include "standin.h"
 #include "supervise.h"
@@ -43,16 +42,17 @@ struct run {
 	struct db *database;
 };
 
-/* Files in the state folder that stand for a running program. */
-static const char *const traces[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
-	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
-	"session.sock", "front/jobs", "nginx/nginx.pid", "wake", NULL };
-
+/* What stands in the state folder for a running program. */
 static void
 remove_traces(const struct config *config)
 {
-	for (int i = 0; traces[i] != NULL; i++) {
-		auto_free char *path = config_state_path(config, traces[i]);
+	auto_free char *wake = config_state_path(config, "wake");
+
+	if (unlink(wake) != 0 && errno != ENOENT)
+		log_warn("%s: %m", wake);
+	for (int i = 0; supervise_signs[i] != NULL; i++) {
+		auto_free char *path = config_state_path(config,
+		    supervise_signs[i]);
 
 		if (unlink(path) != 0 && errno != ENOENT)
 			log_warn("%s: %m", path);
@@ -101,7 +101,7 @@ write_nginx_conf(const struct run *run, struct err *err)
 		.standin_port = run->standin.port,
 	};
 
-	if (!port_is_free(conf.http_port))
+	if (!standin_port_is_free(conf.http_port))
 		return err_set(err, ERR_CONFIG,
 		    "IL_HTTP_PORT: something else "
 		    "listens on 127.0.0.1:%ld",

@@ -1,8 +1,12 @@
+/* SPDX-License-Identifier: MIT */
 #include "standin.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
@@ -10,7 +14,6 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/process.h"
-#include "port.h"
 
 #define PORTS_TRIED 20
 #define ANSWER_MS 10000
@@ -92,6 +95,23 @@ ask(const struct standin *standin, struct err *err)
 	return rc;
 }
 
+bool
+standin_port_is_free(long port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	auto_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1;
+
+	return fd >= 0 &&
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+	    listen(fd, 1) == 0;
+}
+
 int
 standin_prepare(struct standin *standin, const struct config *config,
     struct err *err)
@@ -112,7 +132,7 @@ standin_prepare(struct standin *standin, const struct config *config,
 	for (int i = 1; i <= PORTS_TRIED && standin->port == 0; i++) {
 		long port = (long)config->http_port + i;
 
-		if (port <= 65535 && port_is_free(port))
+		if (port <= 65535 && standin_port_is_free(port))
 			standin->port = port;
 	}
 	if (standin->port == 0)

@@ -1,5 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef STANDIN_H
 #define STANDIN_H
+
+#include <stdbool.h>
 
 struct config;
 struct err;
@@ -21,5 +24,7 @@ void standin_release(struct standin *standin);
 /* The interpreter that it runs on: the distribution's, which has the packages
  * that `make deps` installs, before another one on PATH. */
 const char *standin_python(void);
+/* Whether nobody listens on this TCP port of 127.0.0.1. */
+bool standin_port_is_free(long port);
 
 #endif

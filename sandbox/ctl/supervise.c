@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "supervise.h"
 
 #include <signal.h>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include "../base/cleanup.h"
-#include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
@@ -25,7 +25,6 @@ struct supervisor {
 	struct plan *plan;
 	const struct config *config;
 	struct loop *loop;
-	int signals_fd;
 	int inotify_fd;
 	int standin_fd;
 	void (*ready)(void *arg);
@@ -34,12 +33,6 @@ struct supervisor {
 	int stage; /* that is being ended; -1: none */
 	struct loop_timer *deadline;
 	int exit_code;
-};
-
-/* What every callback about a child is given. */
-struct watch {
-	struct supervisor *supervisor;
-	struct child *child;
 };
 
 /* How long a stage may take to end by itself.  A worker lets its run go on for
@@ -64,22 +57,21 @@ stage_ms(const struct supervisor *s, int stage)
 	return least[stage];
 }
 
-static void start(struct watch *watch);
+static void start(struct child *child);
 static void end_stage(struct supervisor *s, int stage);
 
 /* ---- ready ---- */
 
-/* These appear in the state folder when the programs accept requests. */
+const char *const supervise_signs[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
+	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
+	"session.sock", "front/jobs", "nginx/nginx.pid", NULL };
+
 static bool
 all_there(const struct supervisor *s)
 {
-	static const char *const names[] = { SOCKET_BROKER_WORKER,
-		SOCKET_BROKER_API, SOCKET_BROKER_CTL, "fcgi.sock", "api.sock",
-		"run.sock", "files.sock", "session.sock", "front/jobs",
-		"nginx/nginx.pid", NULL };
-
-	for (int i = 0; names[i] != NULL; i++) {
-		auto_free char *path = config_state_path(s->config, names[i]);
+	for (int i = 0; supervise_signs[i] != NULL; i++) {
+		auto_free char *path = config_state_path(s->config,
+		    supervise_signs[i]);
 
 		if (access(path, F_OK) != 0)
 			return false;
@@ -87,22 +79,13 @@ all_there(const struct supervisor *s)
 	return s->standin_fd < 0;
 }
 
-static void
-stop_looking(struct supervisor *s)
-{
-	if (s->inotify_fd < 0)
-		return;
-	loop_remove(s->loop, s->inotify_fd);
-	cleanup_close(&s->inotify_fd);
-	s->inotify_fd = -1;
-}
-
+/* Say that all is ready, the first time that it is. */
 static void
 look(struct supervisor *s)
 {
 	if (s->inotify_fd < 0 || s->stage >= 0 || !all_there(s))
 		return;
-	stop_looking(s);
+	loop_close(s->loop, &s->inotify_fd);
 	s->ready(s->arg);
 }
 
@@ -122,10 +105,9 @@ on_standin(void *arg, int fd, uint32_t events)
 {
 	struct supervisor *s = arg;
 
+	(void)fd;
 	(void)events;
-	loop_remove(s->loop, fd);
-	cleanup_close(&s->standin_fd);
-	s->standin_fd = -1;
+	loop_close(s->loop, &s->standin_fd);
 	look(s);
 }
 
@@ -134,21 +116,17 @@ on_standin(void *arg, int fd, uint32_t events)
 static void
 on_restart(void *arg)
 {
-	struct watch *watch = arg;
-
-	watch->child->restart = NULL;
-	start(watch);
+	start(arg);
 }
 
 static void
-start_later(struct watch *watch)
+start_later(struct child *child)
 {
-	int64_t wait = child_next_backoff(watch->child);
+	int64_t wait = child_next_backoff(child);
 
-	log_info("%s starts again in %lld ms", watch->child->name,
-	    (long long)wait);
-	watch->child->restart = loop_timer_add(watch->supervisor->loop,
-	    clock_monotonic_ms() + wait, on_restart, watch);
+	log_info("%s starts again in %lld ms", child->name, (long long)wait);
+	loop_timer_set(child->supervisor->loop, &child->restart, wait,
+	    on_restart, child);
 }
 
 static void
@@ -177,9 +155,8 @@ is_hopeless(int status)
 static void
 on_end(void *arg, int fd, uint32_t events)
 {
-	struct watch *watch = arg;
-	struct supervisor *s = watch->supervisor;
-	struct child *child = watch->child;
+	struct child *child = arg;
+	struct supervisor *s = child->supervisor;
 	int status;
 
 	(void)events;
@@ -195,22 +172,22 @@ on_end(void *arg, int fd, uint32_t events)
 								  CTL_CONFIG;
 		end_stage(s, 0);
 	} else {
-		start_later(watch);
+		start_later(child);
 	}
 }
 
 static void
-start(struct watch *watch)
+start(struct child *child)
 {
-	struct supervisor *s = watch->supervisor;
 	struct err err;
 
-	if (child_start(watch->child, &err) == 0) {
-		loop_add(s->loop, watch->child->pidfd, EPOLLIN, on_end, watch);
+	if (child_start(child, &err) == 0) {
+		loop_add(child->supervisor->loop, child->pidfd, EPOLLIN, on_end,
+		    child);
 		return;
 	}
-	log_err("%s: %s", watch->child->name, err.text);
-	start_later(watch);
+	log_err("%s: %s", child->name, err.text);
+	start_later(child);
 }
 
 /* ---- the end ---- */
@@ -219,13 +196,14 @@ static void
 signal_stage(struct supervisor *s, int stage, int number)
 {
 	for (size_t i = 0; i < s->plan->count; i++) {
-		struct child *child = &s->plan->children[i];
+		const struct child *child = &s->plan->children[i];
 
-		if ((int)child->stage != stage)
+		/* A pid that was not reaped is never another's. */
+		if ((int)child->stage != stage || child->pid == 0)
 			continue;
-		if (number == SIGKILL && child->pid != 0)
+		if (number == SIGKILL)
 			log_warn("%s did not end in time: killed", child->name);
-		child_signal(child, number);
+		(void)kill(child->pid, number);
 	}
 }
 
@@ -245,21 +223,7 @@ on_deadline(void *arg)
 {
 	struct supervisor *s = arg;
 
-	s->deadline = NULL;
 	signal_stage(s, s->stage, SIGKILL);
-}
-
-/* Nothing that has ended is started again from here on. */
-static void
-cancel_restarts(struct supervisor *s)
-{
-	for (size_t i = 0; i < s->plan->count; i++) {
-		struct child *child = &s->plan->children[i];
-
-		if (child->restart != NULL)
-			loop_timer_cancel(s->loop, child->restart);
-		child->restart = NULL;
-	}
 }
 
 static void
@@ -270,10 +234,8 @@ begin_stage(struct supervisor *s, int stage)
 	bool hurry = s->asked > 1 && stage != STAGE_BROKER;
 
 	s->stage = stage;
-	if (s->deadline != NULL)
-		loop_timer_cancel(s->loop, s->deadline);
-	s->deadline = loop_timer_add(s->loop,
-	    clock_monotonic_ms() + stage_ms(s, stage), on_deadline, s);
+	loop_timer_set(s->loop, &s->deadline, stage_ms(s, stage), on_deadline,
+	    s);
 	signal_stage(s, stage, hurry || s->asked > 2 ? SIGKILL : SIGTERM);
 }
 
@@ -281,9 +243,10 @@ begin_stage(struct supervisor *s, int stage)
 static void
 end_stage(struct supervisor *s, int stage)
 {
-	if (s->stage < 0)
-		cancel_restarts(s);
-	else if (s->stage == stage && !stage_is_over(s, stage))
+	/* Nothing that has ended is started again from here on. */
+	for (size_t i = 0; s->stage < 0 && i < s->plan->count; i++)
+		loop_timer_clear(s->loop, &s->plan->children[i].restart);
+	if (s->stage == stage && !stage_is_over(s, stage))
 		return;
 	while (stage < STAGE_COUNT && stage_is_over(s, stage))
 		stage++;
@@ -292,9 +255,7 @@ end_stage(struct supervisor *s, int stage)
 		return;
 	}
 	s->stage = STAGE_COUNT;
-	if (s->deadline != NULL)
-		loop_timer_cancel(s->loop, s->deadline);
-	s->deadline = NULL;
+	loop_timer_clear(s->loop, &s->deadline);
 	loop_stop(s->loop);
 }
 
@@ -321,60 +282,21 @@ on_signal(void *arg, int fd, uint32_t events)
 
 /* ---- all ---- */
 
-static int
-watch_folder(struct supervisor *s, const char *path)
-{
-	return inotify_add_watch(s->inotify_fd, path, IN_CREATE | IN_MOVED_TO) <
-		0 ?
-	    -1 :
-	    0;
-}
-
-/* The state folder and those below it in which they are made. */
+/* The folders in which the signs are made. */
 static int
 open_inotify(struct supervisor *s)
 {
-	static const char *const names[] = { SOCKET_BROKER_WORKER,
-		SOCKET_BROKER_API, SOCKET_BROKER_CTL, "front/jobs",
-		"nginx/nginx.pid" };
-
 	s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (s->inotify_fd < 0 || watch_folder(s, s->config->state_dir) != 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		auto_free char *path = config_state_path(s->config, names[i]);
+	for (int i = 0; supervise_signs[i] != NULL; i++) {
+		auto_free char *path = config_state_path(s->config,
+		    supervise_signs[i]);
 
 		*strrchr(path, '/') = '\0';
-		if (watch_folder(s, path) != 0)
+		if (inotify_add_watch(s->inotify_fd, path,
+			IN_CREATE | IN_MOVED_TO) < 0)
 			return -1;
 	}
 	return 0;
-}
-
-static int
-open_loop(struct supervisor *s)
-{
-	if (open_inotify(s) != 0) {
-		log_err("inotify: %m");
-		cleanup_close(&s->inotify_fd);
-		return -1;
-	}
-	s->loop = loop_new();
-	loop_add(s->loop, s->signals_fd, EPOLLIN, on_signal, s);
-	loop_add(s->loop, s->inotify_fd, EPOLLIN, on_inotify, s);
-	if (s->standin_fd >= 0)
-		loop_add(s->loop, s->standin_fd, EPOLLIN, on_standin, s);
-	return 0;
-}
-
-static void
-close_loop(struct supervisor *s)
-{
-	stop_looking(s);
-	if (s->standin_fd >= 0)
-		loop_remove(s->loop, s->standin_fd);
-	loop_remove(s->loop, s->signals_fd);
-	loop_free(s->loop);
 }
 
 int
@@ -383,27 +305,29 @@ supervise(struct plan *plan, const struct config *config, int signals_fd,
 {
 	struct supervisor s = { .plan = plan,
 		.config = config,
-		.signals_fd = signals_fd,
 		.standin_fd = standin_fd,
 		.ready = ready,
 		.arg = arg,
 		.stage = -1 };
-	struct watch *watches;
 
-	if (open_loop(&s) != 0) {
-		cleanup_close(&standin_fd);
+	if (open_inotify(&s) != 0) {
+		log_err("inotify: %m");
+		cleanup_close(&s.inotify_fd);
+		cleanup_close(&s.standin_fd);
 		return CTL_FAILED;
 	}
-	watches = calloc(plan->count, sizeof(*watches));
-	if (watches == NULL)
-		log_fatal(CTL_FAILED, "out of memory");
+	s.loop = loop_new();
+	loop_add(s.loop, signals_fd, EPOLLIN, on_signal, &s);
+	loop_add(s.loop, s.inotify_fd, EPOLLIN, on_inotify, &s);
+	if (s.standin_fd >= 0)
+		loop_add(s.loop, s.standin_fd, EPOLLIN, on_standin, &s);
 	for (size_t i = 0; i < plan->count; i++) {
-		watches[i] = (struct watch){ &s, &plan->children[i] };
-		start(&watches[i]);
+		plan->children[i].supervisor = &s;
+		start(&plan->children[i]);
 	}
 	loop_run(s.loop);
-	close_loop(&s);
-	cleanup_close(&s.standin_fd);
-	free(watches);
+	loop_close(s.loop, &s.inotify_fd);
+	loop_close(s.loop, &s.standin_fd);
+	loop_free(s.loop);
 	return s.exit_code;
 }

@@ -1,9 +1,13 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SUPERVISE_H
 #define SUPERVISE_H
 
 struct config;
-struct err;
 struct plan;
+
+/* Files in the state folder that appear when the programs accept requests; up
+ * to a NULL. */
+extern const char *const supervise_signs[];
 
 /*
  * Start every program of the plan, watch them, start again what ends, and end

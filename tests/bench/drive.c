@@ -21,8 +21,7 @@ pass(struct bench *bench, int64_t ms)
 {
 	if (ms <= 0)
 		return;
-	(void)loop_timer_add(bench->loop, clock_monotonic_ms() + ms, on_timer,
-	    bench->loop);
+	loop_timer_set(bench->loop, NULL, ms, on_timer, bench->loop);
 	loop_run(bench->loop);
 }
 

@@ -133,8 +133,7 @@ on_watch(void *arg)
 void
 bench_watch(struct bench *bench)
 {
-	(void)loop_timer_add(bench->loop, clock_monotonic_ms() + WATCH_MS,
-	    on_watch, bench);
+	loop_timer_set(bench->loop, NULL, WATCH_MS, on_watch, bench);
 }
 
 struct lane *

@@ -8,35 +8,44 @@
 #include "sandbox/broker/creation.h"
 #include "sandbox/broker/docker.h"
 
+static struct config settings;
+
 static struct docker_run
-example(void)
+example(const char *class)
 {
-	return (struct docker_run){ .binary = "docker",
-		.runtime = "",
-		.image = "python:3.11-alpine",
-		.name = "il-abc-1-1",
-		.instance = "abc",
-		.class = "user",
-		.sandbox = "00112233445566778899aabbccddeeff",
-		.network = "none",
-		.folder = "/state/cells/il-abc-1-1",
-		.uid = 2013265921,
-		.seccomp = "/lib/seccomp.json",
-		.apparmor = "",
-		.preload = "",
-		.ca_bundle = "",
-		.mounts = { { "/dev/loop3", "/workspace", false },
-		    { "/dev/loop4", "/workspace/.site-packages", true } },
-		.mount_count = 2,
+	static char docker[] = "docker";
+	static char none[] = "";
+	static char library[] = "/lib";
+	static char network[] = "bridge";
+
+	settings = (struct config){ .docker_binary = docker,
+		.sandbox_runtime = none,
+		.preload = none,
+		.pip_ca_bundle = none,
+		.pip_network = network,
+		.api_isolation = none,
+		.lib_dir = library,
 		.memory = 268435456,
+		.pip_memory = 268435456,
+		.api_memory = 65536,
 		.pids = 64,
 		.disk_rate = 1048576,
 		.disk_ops = 50,
-		.folders = { { "/tmp", 67108864 }, { "/dev/shm", 67108864 } },
-		.folder_count = 2,
-		.code = true,
-		.file_max = 536870912,
+		.tmp_size = 67108864,
+		.quota = 536870912,
 		.cpus = 1.5 };
+	return (struct docker_run){ .config = &settings,
+		.class = class_find(class),
+		.image = "python:3.11-alpine",
+		.name = "il-abc-1-1",
+		.instance = "abc",
+		.sandbox = "00112233445566778899aabbccddeeff",
+		.folder = "/state/cells/il-abc-1-1",
+		.uid = 2013265921,
+		.apparmor = "",
+		.mounts = { { "/dev/loop3", "/workspace", false },
+		    { "/dev/loop4", "/workspace/.site-packages", true } },
+		.mount_count = 2 };
 }
 
 static bool
@@ -122,9 +131,8 @@ test_confinement(void)
 		{ "--entrypoint", "python3" },
 	};
 	auto_argv struct argv argv;
-	struct docker_run run = example();
+	struct docker_run run = example("user");
 
-	argv_init(&argv);
 	docker_argv_run(&argv, &run);
 	is_str(argv.words[0], "docker", "the program comes first");
 	is_str(argv.words[1], "run", "then the command");
@@ -146,10 +154,9 @@ static void
 test_no_rate(void)
 {
 	auto_argv struct argv argv;
-	struct docker_run run = example();
+	struct docker_run run = example("user");
 
-	run.disk_rate = 0;
-	argv_init(&argv);
+	settings.disk_rate = 0;
 	docker_argv_run(&argv, &run);
 	ok(!has(&argv, "--device-read-bps") &&
 		!has(&argv, "--device-write-bps") &&
@@ -161,13 +168,13 @@ static void
 test_variants(void)
 {
 	auto_argv struct argv argv;
-	struct docker_run run = example();
+	static char runtime[] = "runsc";
+	static char bundle[] = "/etc/a,b \"c\".pem";
+	struct docker_run run = example("pip");
 
-	run.runtime = "runsc";
-	run.network = "bridge";
-	run.ca_bundle = "/etc/a,b \"c\".pem";
+	settings.sandbox_runtime = runtime;
+	settings.pip_ca_bundle = bundle;
 	run.mount_count = 0;
-	argv_init(&argv);
 	docker_argv_run(&argv, &run);
 	ok(has_pair(&argv, "--runtime", "runsc"), "a runtime");
 	ok(has_pair(&argv, "--network", "bridge"), "a network");
@@ -186,19 +193,14 @@ static void
 test_in_memory(void)
 {
 	auto_argv struct argv argv;
-	struct docker_run run = example();
+	static char cell[] = "cell";
+	static char preload[] = "json,os.path";
+	struct docker_run run = example("api");
 
-	run.mount_count = 0;
-	run.code = false;
-	run.argument = "api";
-	run.isolation = "1";
+	settings.api_isolation = cell;
+	settings.preload = preload;
 	run.apparmor = "mine";
-	run.preload = "json,os.path";
-	run.sysctl = "a.b=0";
-	run.folders[1] = (struct class_folder){ "/dev/shm", 4096 };
-	run.folders[2] = (struct class_folder){ "/home", 8192 };
-	run.folder_count = 3;
-	argv_init(&argv);
+	run.mount_count = 0;
 	docker_argv_run(&argv, &run);
 	is_str(argv.words[argv.count - 1], "api", "cell.py is told its class");
 	ok(has_pair(&argv, "--env", "IL_CELL_ISOLATION=1"),
@@ -207,11 +209,12 @@ test_in_memory(void)
 	    "and what to import");
 	ok(has_pair(&argv, "--security-opt", "apparmor=mine"),
 	    "and gets the profile of AppArmor that is set");
-	ok(has_pair(&argv, "--sysctl", "a.b=0"), "a setting of the kernel");
+	ok(has_pair(&argv, "--sysctl", "net.ipv4.tcp_max_tw_buckets=0"),
+	    "a setting of the kernel");
 	ok(has_pair(&argv, "--shm-size", "4096"), "shared memory");
 	ok(has_pair(&argv, "--tmpfs",
 	       "/home:rw,exec,nosuid,nodev,mode=0755,uid=2013265921,"
-	       "gid=2013265921,size=8192,nr_inodes=1024"),
+	       "gid=2013265921,size=12288,nr_inodes=1024"),
 	    "a folder of the cell's own");
 	for (size_t i = 0; i < argv.count; i++) {
 		if (strncmp(argv.words[i], "/code", 5) == 0)
@@ -254,13 +257,11 @@ test_small(void)
 	auto_argv struct argv remove;
 	auto_argv struct argv list;
 
-	argv_init(&remove);
-	argv_init(&list);
-	docker_argv_remove(&remove, "podman", "il-1");
+	docker_argv(&remove, "podman", DOCKER_REMOVE, "il-1");
 	is_str(remove.words[0], "podman", "the configured program is called");
 	ok(has(&remove, "--force") && has(&remove, "--volumes"),
 	    "removing kills, and takes the volumes along");
-	docker_argv_list(&list, "docker", "abc");
+	docker_argv(&list, "docker", DOCKER_CELLS, "abc");
 	is_str(list.words[list.count - 1], "label=inline.instance=abc",
 	    "only containers of this instance are listed");
 }
@@ -347,7 +348,6 @@ test_derive(void)
 	char name[128];
 	size_t pos = 0;
 
-	argv_init(&argv);
 	docker_argv_derive(&argv, "docker", "il-abc-derive", "abc", "python:3",
 	    "pass");
 	ok(has_pair(&argv, "--network", "none") &&

@@ -190,8 +190,7 @@ test_leave(void)
 	is_int(leaving(), promised(), "as something that is on its way out");
 	changes = 0;
 	(void)close(device);
-	(void)loop_timer_add(loop, clock_monotonic_ms() + 60000, on_deadline,
-	    NULL);
+	loop_timer_set(loop, NULL, 60000, on_deadline, NULL);
 	running = true;
 	loop_run(loop);
 	running = false;

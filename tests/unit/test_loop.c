@@ -29,7 +29,7 @@ on_letter(void *arg)
 static void
 run_for(int ms)
 {
-	(void)loop_timer_add(loop, clock_monotonic_ms() + ms, on_stop, NULL);
+	loop_timer_set(loop, NULL, ms, on_stop, NULL);
 	loop_run(loop);
 }
 
@@ -38,8 +38,8 @@ on_cancel_itself(void *arg)
 {
 	(void)arg;
 	buf_adds(&seen, "x");
-	loop_timer_cancel(loop, timers[0]); /* itself: nothing happens */
-	loop_timer_cancel(loop, timers[1]); /* due, but not fired yet */
+	loop_timer_clear(loop, &timers[0]); /* itself: nothing happens */
+	loop_timer_clear(loop, &timers[1]); /* due, but not fired yet */
 }
 
 static void
@@ -47,21 +47,28 @@ test_timers(void)
 {
 	int64_t now = clock_monotonic_ms();
 
-	(void)loop_timer_add(loop, now + 30, on_letter, (char[]){ "c" });
-	(void)loop_timer_add(loop, now + 10, on_letter, (char[]){ "a" });
-	(void)loop_timer_add(loop, now + 10, on_letter, (char[]){ "b" });
-	(void)loop_timer_add(loop, -5, on_letter, (char[]){ "0" });
+	loop_timer_set(loop, NULL, 30, on_letter, (char[]){ "c" });
+	loop_timer_set(loop, &timers[0], 10, on_letter, (char[]){ "a" });
+	loop_timer_set(loop, NULL, 10, on_letter, (char[]){ "b" });
+	loop_timer_set(loop, NULL, -5, on_letter, (char[]){ "0" });
+	ok(timers[0] != NULL, "a timer that is set has a mark");
 	run_for(60);
 	is_str(buf_str(&seen), "0abc", "timers fire in order");
 	ok(clock_monotonic_ms() - now >= 60, "not before their time");
 	buf_reset(&seen);
-	timers[0] = loop_timer_add(loop, now, on_cancel_itself, NULL);
-	timers[1] = loop_timer_add(loop, now, on_letter, (char[]){ "y" });
-	(void)loop_timer_add(loop, now, on_letter, (char[]){ "z" });
+	ok(timers[0] == NULL, "which is gone when it has fired");
+	loop_timer_set(loop, &timers[0], 0, on_cancel_itself, NULL);
+	loop_timer_set(loop, &timers[1], 0, on_letter, (char[]){ "y" });
+	loop_timer_set(loop, NULL, 0, on_letter, (char[]){ "z" });
 	run_for(10);
 	is_str(buf_str(&seen), "xz", "a timer cancels another, and itself");
 	buf_reset(&seen);
-	loop_timer_cancel(loop, NULL);
+	loop_timer_set(loop, &timers[0], 0, on_letter, (char[]){ "1" });
+	loop_timer_set(loop, &timers[0], 1, on_letter, (char[]){ "2" });
+	run_for(10);
+	is_str(buf_str(&seen), "2", "a timer replaces the one before it");
+	buf_reset(&seen);
+	loop_timer_clear(loop, &timers[0]);
 }
 
 static void
@@ -69,7 +76,7 @@ on_renew(void *arg)
 {
 	if (write(pipes[0][1], "!", 1) != 1)
 		exit(1);
-	(void)loop_timer_add(loop, 0, on_renew, arg);
+	loop_timer_set(loop, NULL, 0, on_renew, arg);
 }
 
 static void
@@ -86,7 +93,7 @@ on_read(void *arg, int fd, uint32_t events)
 static void
 test_starving(void)
 {
-	(void)loop_timer_add(loop, 0, on_renew, NULL);
+	loop_timer_set(loop, NULL, 0, on_renew, NULL);
 	loop_add(loop, pipes[0][0], EPOLLIN, on_read, loop);
 	loop_run(loop);
 	ok(strchr(buf_str(&seen), '!') != NULL,
@@ -185,7 +192,7 @@ main(void)
 	test_starving();
 	test_descriptors();
 	test_stop_first();
-	(void)loop_timer_add(loop, INT64_MAX, on_stop, NULL);
+	loop_timer_set(loop, &timers[0], INT64_MAX, on_stop, NULL);
 	loop_free(loop);
 	loop_free(NULL);
 	buf_release(&seen);

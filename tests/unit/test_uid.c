@@ -39,7 +39,7 @@ first(unsigned int count, uint32_t *last)
 			found = uid;
 	}
 	*last = uid;
-	uids_close(&uids);
+	(void)close(uids.fd);
 	return found;
 }
 
