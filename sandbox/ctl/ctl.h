@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CTL_H
 #define CTL_H
 
@@ -23,12 +24,12 @@ struct ctl {
 };
 
 /*
- * The sub-commands; argv[0] is the command's name.  They print to standard
- * output what was asked for, to standard error one line when it failed, and
+ * The sub-commands; argv[0] is the command's name, and those that take no
+ * arguments have none after it.  They print to standard output what was asked
+ * for, to standard error one line when it failed, and
  * return an exit code.
  */
 int ctl_commands(struct ctl *ctl, int argc, char **argv);
-int ctl_config(struct ctl *ctl, int argc, char **argv);
 int ctl_doctor(struct ctl *ctl, int argc, char **argv);
 int ctl_expire(struct ctl *ctl, int argc, char **argv);
 int ctl_jobs(struct ctl *ctl, int argc, char **argv);
@@ -38,6 +39,7 @@ int ctl_run(struct ctl *ctl, int argc, char **argv);
 int ctl_sandboxes(struct ctl *ctl, int argc, char **argv);
 int ctl_selftest(struct ctl *ctl, int argc, char **argv);
 int ctl_status(struct ctl *ctl, int argc, char **argv);
+int ctl_token(struct ctl *ctl, int argc, char **argv);
 
 /* "ilctl <command>: <err>" to standard error; returns the exit code that says
  * what kind of failure it is. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* All that can be wrong with an installation, each with what mends it. */
 #include "doctor.h"
 
@@ -18,29 +19,31 @@
 
 #define BROKER_MS 3000
 
+static void __attribute__((format(printf, 2, 0)))
+say(const char *mark, const char *fmt, va_list ap)
+{
+	(void)fputs(mark, stdout);
+	(void)vprintf(fmt, ap);
+	(void)putchar('\n');
+}
+
 void
-doctor_good(struct doctor *d, const char *fmt, ...)
+doctor_good(const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)d;
 	va_start(ap, fmt);
-	(void)fputs("ok    ", stdout);
-	(void)vprintf(fmt, ap);
-	(void)putchar('\n');
+	say("ok    ", fmt, ap);
 	va_end(ap);
 }
 
 void
-doctor_note(struct doctor *d, const char *fmt, ...)
+doctor_note(const char *fmt, ...)
 {
 	va_list ap;
 
-	(void)d;
 	va_start(ap, fmt);
-	(void)fputs("note  ", stdout);
-	(void)vprintf(fmt, ap);
-	(void)putchar('\n');
+	say("note  ", fmt, ap);
 	va_end(ap);
 }
 
@@ -51,9 +54,7 @@ doctor_bad(struct doctor *d, const char *mend, const char *fmt, ...)
 
 	d->failed++;
 	va_start(ap, fmt);
-	(void)fputs("FAIL  ", stdout);
-	(void)vprintf(fmt, ap);
-	(void)putchar('\n');
+	say("FAIL  ", fmt, ap);
 	va_end(ap);
 	if (mend != NULL)
 		printf("      mend: %s\n", mend);
@@ -65,9 +66,8 @@ check_keys(struct doctor *d)
 	const struct config *c = d->config;
 
 	if (*c->discord_public_key == '\0') {
-		doctor_note(d,
-		    "keys: no DISCORD_PUBLIC_KEY: `ilctl run` starts "
-		    "the stand-in for Discord");
+		doctor_note("keys: no DISCORD_PUBLIC_KEY: `ilctl run` starts "
+			    "the stand-in for Discord");
 		return;
 	}
 	if (c->discord_application_id == 0)
@@ -76,11 +76,10 @@ check_keys(struct doctor *d)
 		    "General Information)",
 		    "keys: no DISCORD_APPLICATION_ID");
 	else if (*c->discord_token == '\0')
-		doctor_note(d,
-		    "keys: no DISCORD_TOKEN: everything works but "
-		    "`ilctl register`");
+		doctor_note("keys: no DISCORD_TOKEN: everything works but "
+			    "`ilctl register`");
 	else
-		doctor_good(d, "keys: public key, application and token");
+		doctor_good("keys: public key, application and token");
 }
 
 static void
@@ -99,23 +98,35 @@ check_library(struct doctor *d)
 		    buf_str(&path));
 		return;
 	}
-	doctor_good(d, "library: %s", d->config->lib_dir);
+	doctor_good("library: %s", d->config->lib_dir);
 }
 
 static void
-check_folder(struct doctor *d, const char *name, const char *path)
+check_folders(struct doctor *d)
 {
-	auto_buf struct buf mend = BUF_INIT(8192);
-	struct stat st;
+	const struct {
+		const char *name;
+		const char *path;
+	} folders[] = { { "state", d->config->state_dir },
+		{ "sandboxes", d->config->base_dir } };
 
-	buf_addf(&mend, "mkdir -p %s", path);
-	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-		doctor_bad(d, buf_str(&mend), "%s: no folder %s", name, path);
-	else if (access(path, R_OK | W_OK | X_OK) != 0)
-		doctor_bad(d, "run this as root, or as the service's user",
-		    "%s: %s is not writable for you", name, path);
-	else
-		doctor_good(d, "%s: %s", name, path);
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		const char *name = folders[i].name;
+		const char *path = folders[i].path;
+		auto_buf struct buf mend = BUF_INIT(8192);
+		struct stat st;
+
+		buf_addf(&mend, "mkdir -p %s", path);
+		if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+			doctor_bad(d, buf_str(&mend), "%s: no folder %s", name,
+			    path);
+		else if (access(path, R_OK | W_OK | X_OK) != 0)
+			doctor_bad(d,
+			    "run this as root, or as the service's user",
+			    "%s: %s is not writable for you", name, path);
+		else
+			doctor_good("%s: %s", name, path);
+	}
 }
 
 /* Open it as a worker does, take the write lock, and let go. */
@@ -135,9 +146,8 @@ check_database(struct doctor *d)
 	if (job_count(db, &counts, &err) != 0)
 		doctor_bad(d, NULL, "database: %s", err.text);
 	else
-		doctor_good(d,
-		    "database: %s, %" PRId64 " queued, %" PRId64
-		    " running, %" PRId64 " to be told",
+		doctor_good("database: %s, %" PRId64 " queued, %" PRId64
+			    " running, %" PRId64 " to be told",
 		    d->config->database, counts.queued, counts.running,
 		    counts.untold);
 	if (counts.oldest_ms > 60000)
@@ -149,26 +159,25 @@ check_database(struct doctor *d)
 
 static const char start_it[] = "make run, or systemctl start inline.target";
 
+/* Does a front accept connections? */
 static void
-check_socket(struct doctor *d, const char *program, const char *name)
+check_fronts(struct doctor *d)
 {
-	auto_free char *path = config_state_path(d->config, name);
-	struct err err = { 0 };
-	auto_close int fd = fd_connect_unix(path, SOCK_STREAM, &err);
+	static const char *const fronts[][2] = { { "il-fcgi", "fcgi.sock" },
+		{ "il-api", "api.sock" } };
 
-	if (fd < 0)
-		doctor_bad(d, start_it, "%s: %s", program, err.text);
-	else
-		doctor_good(d, "%s: %s", program, path);
-}
+	for (size_t i = 0; i < sizeof(fronts) / sizeof(fronts[0]); i++) {
+		auto_free char *path = config_state_path(d->config,
+		    fronts[i][1]);
+		struct err err = { 0 };
+		auto_close int fd = fd_connect_unix(path, SOCK_STREAM, &err);
 
-static void
-ask_broker(struct doctor *d)
-{
-	auto_free char *path = config_state_path(d->config, SOCKET_BROKER_CTL);
-
-	d->broker = lease_status(path, &d->status, BROKER_MS, &d->refusal) ==
-	    REFUSAL_NONE;
+		if (fd < 0)
+			doctor_bad(d, start_it, "%s: %s", fronts[i][0],
+			    err.text);
+		else
+			doctor_good("%s: %s", fronts[i][0], path);
+	}
 }
 
 static void
@@ -180,11 +189,11 @@ check_broker(struct doctor *d)
 		doctor_bad(d, start_it, "il-sandboxd: %s", d->refusal.text);
 		return;
 	}
-	doctor_good(d, "il-sandboxd: %" PRId64 " cells, %" PRId64 " leased%s%s",
+	doctor_good("il-sandboxd: %" PRId64 " cells, %" PRId64 " leased%s%s",
 	    s->cells, s->leased, *s->python != '\0' ? ", Python " : "",
 	    s->python);
 	if (s->engine_age_ms < 0)
-		doctor_note(d, "il-sandboxd: has just begun to ask the engine");
+		doctor_note("il-sandboxd: has just begun to ask the engine");
 	else if (!s->engine)
 		doctor_bad(d, "look at il-sandboxd's log",
 		    "il-sandboxd: cannot reach the engine (asked %" PRId64
@@ -211,32 +220,24 @@ check_ledger(struct doctor *d)
 		    "sandbox more to be written to; others only read",
 		    promised, more);
 	else
-		doctor_good(d, "ledger: %s promised, %s for more", promised,
-		    more);
+		doctor_good("ledger: %s promised, %s for more", promised, more);
 }
 
 static void
 check_all(struct doctor *d)
 {
-	ask_broker(d);
-	check_keys(d);
-	check_library(d);
-	check_folder(d, "state", d->config->state_dir);
-	check_folder(d, "sandboxes", d->config->base_dir);
-	check_database(d);
-	doctor_engine(d);
-	doctor_images(d);
-	doctor_loop(d);
-	doctor_nginx(d);
-	doctor_disk(d);
-	check_socket(d, "il-fcgi", "fcgi.sock");
-	check_socket(d, "il-api", "api.sock");
-	check_broker(d);
-	check_ledger(d);
-	doctor_http(d);
-	doctor_isolation(d);
-	doctor_tokens(d);
-	doctor_discord(d);
+	/* In the order in which they are told. */
+	static void (*const checks[])(struct doctor * d) = { check_keys,
+		check_library, check_folders, check_database, doctor_engine,
+		doctor_images, doctor_loop, doctor_nginx, doctor_disk,
+		check_fronts, check_broker, check_ledger, doctor_http,
+		doctor_isolation, doctor_tokens, doctor_discord };
+	auto_free char *path = config_state_path(d->config, SOCKET_BROKER_CTL);
+
+	d->broker = lease_status(path, &d->status, BROKER_MS, &d->refusal) ==
+	    REFUSAL_NONE;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		checks[i](d);
 }
 
 int
@@ -245,15 +246,14 @@ ctl_doctor(struct ctl *ctl, int argc, char **argv)
 	struct doctor d = { .config = &ctl->config };
 	struct err err = { 0 };
 
+	(void)argc;
 	(void)argv;
-	if (argc != 1)
-		return ctl_usage("doctor");
 	if (config_load(&ctl->config, ctl->env_file, &err) != 0) {
 		doctor_bad(&d, "correct it; `ilctl config` shows all settings",
 		    "configuration: %s", err.text);
 		return CTL_CONFIG;
 	}
-	doctor_good(&d, "configuration");
+	doctor_good("configuration");
 	check_all(&d);
 	if (d.failed == 0)
 		printf("\nNothing is wrong.\n");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DOCTOR_H
 #define DOCTOR_H
 
@@ -20,10 +21,8 @@ struct doctor {
 	int failed;
 };
 
-void doctor_good(struct doctor *d, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-void doctor_note(struct doctor *d, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+void doctor_good(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void doctor_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* mend: a command, or NULL where there is none to type. */
 void doctor_bad(struct doctor *d, const char *mend, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "doctor.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ explain(struct doctor *d)
 		    how, verdict.cause);
 		return;
 	}
-	doctor_note(d,
+	doctor_note(
 	    "isolation: each run of the APIs has a container of its own, "
 	    "which is slower than namespaces (%s): %s",
 	    how, verdict.cause);
@@ -41,13 +42,13 @@ doctor_isolation(struct doctor *d)
 	if (!d->broker)
 		return; /* told by its own check */
 	if (d->status.isolation == ISOLATION_RUN)
-		doctor_good(d,
+		doctor_good(
 		    "isolation: each run of the APIs has namespaces of its "
 		    "own");
 	else if (d->status.isolation == ISOLATION_CELL)
 		explain(d);
 	else
-		doctor_note(d,
+		doctor_note(
 		    "isolation: not known before the first run of the APIs");
 }
 
@@ -59,9 +60,8 @@ doctor_tokens(struct doctor *d)
 	struct err err;
 
 	if (*path == '\0') {
-		doctor_note(d,
-		    "tokens: none are asked for; the APIs are for this "
-		    "machine alone");
+		doctor_note("tokens: none are asked for; the APIs are for this "
+			    "machine alone");
 		return;
 	}
 	if (tokens_open(&tokens, path, &err) < 0) {
@@ -69,6 +69,6 @@ doctor_tokens(struct doctor *d)
 		    err.text);
 		return;
 	}
-	doctor_good(d, "tokens: %zu in %s", tokens.count, path);
+	doctor_good("tokens: %zu in %s", tokens.count, path);
 	tokens_close(&tokens);
 }

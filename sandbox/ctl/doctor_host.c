@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "doctor.h"
 
 #include <fcntl.h>
@@ -65,7 +66,7 @@ doctor_engine(struct doctor *d)
 		doctor_bad(d, "Docker 20.10 or newer; DOCKER_BINARY=docker",
 		    "engine: %s", err.text);
 	else if (engine_answers(d->config, why, sizeof(why)))
-		doctor_good(d, "engine: answers");
+		doctor_good("engine: answers");
 	else
 		doctor_bad(d,
 		    "systemctl start docker, or make run; you must "
@@ -73,7 +74,7 @@ doctor_engine(struct doctor *d)
 		    "engine: %s", why);
 	if (cli.forgets_rates &&
 	    (d->config->disk_rate > 0 || d->config->disk_ops > 0))
-		doctor_note(d,
+		doctor_note(
 		    "disk: this Docker client forgets IL_DISK_RATE and "
 		    "IL_DISK_OPS; those up to 24, 25.0.7, and from 27.1.2 on "
 		    "do not (docker/cli, issue 5321)");
@@ -94,9 +95,9 @@ check_image(struct doctor *d, const char *what, const char *image,
 	    "%s pull %s; or `make image` and inline-python:3.11 or 3.13 in %s",
 	    d->config->docker_binary, image, key);
 	if (tool(argv, why, sizeof(why)))
-		doctor_good(d, "%s: %s", what, image);
+		doctor_good("%s: %s", what, image);
 	else if (!engine_answers(d->config, why, sizeof(why)))
-		doctor_note(d, "%s: cannot be looked for without the engine",
+		doctor_note("%s: cannot be looked for without the engine",
 		    what);
 	else
 		doctor_bad(d, buf_str(&mend), "%s: %s is missing", what, image);
@@ -138,7 +139,7 @@ doctor_loop(struct doctor *d)
 	char why[256];
 
 	if (control >= 0)
-		doctor_good(d, "loop devices: usable");
+		doctor_good("loop devices: usable");
 	else if (access("/dev/loop-control", F_OK) != 0)
 		doctor_bad(d, "modprobe loop",
 		    "loop devices: the kernel offers none");
@@ -148,7 +149,7 @@ doctor_loop(struct doctor *d)
 		    "group disk",
 		    "loop devices: not usable for you");
 	if (tool(argv, why, sizeof(why)))
-		doctor_good(d, "mkfs.ext4: there");
+		doctor_good("mkfs.ext4: there");
 	else
 		doctor_bad(d, "apt-get install e2fsprogs", "mkfs.ext4: %s",
 		    why);
@@ -168,11 +169,10 @@ doctor_nginx(struct doctor *d)
 	if (!tool(version, why, sizeof(why)))
 		doctor_bad(d, "apt-get install nginx", "nginx: %s", why);
 	else if (full == NULL)
-		doctor_note(d,
-		    "nginx: no configuration was generated; "
-		    "`nginx -t` tests the system's");
+		doctor_note("nginx: no configuration was generated; "
+			    "`nginx -t` tests the system's");
 	else if (tool(test, why, sizeof(why)))
-		doctor_good(d, "nginx: %s", full);
+		doctor_good("nginx: %s", full);
 	else
 		doctor_bad(d,
 		    "start `ilctl run` again: it generates the "
@@ -203,30 +203,24 @@ check_space(struct doctor *d, const char *name, const char *path, int64_t low)
 		    "disk: only %lu inodes left for %s in %s",
 		    (unsigned long)fs.f_favail, name, path);
 	else
-		doctor_good(d, "disk: %s free for %s", text, name);
-}
-
-static void
-check_database_space(struct doctor *d)
-{
-	const char *path = d->config->database;
-	const char *slash = strrchr(path, '/');
-	auto_free char *folder = slash == NULL ?
-	    xstrdup(".") :
-	    xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
-
-	check_space(d, "the database", folder, DATABASE_LOW);
+		doctor_good("disk: %s free for %s", text, name);
 }
 
 void
 doctor_disk(struct doctor *d)
 {
 	const struct config *config = d->config;
+	const char *slash = strrchr(config->database, '/');
+	auto_free char *database = slash == NULL ?
+	    xstrdup(".") :
+	    xstrndup(config->database,
+		slash == config->database ? 1 :
+					    (size_t)(slash - config->database));
 	auto_free char *files = *config->api_files != '\0' ?
 	    xstrdup(config->api_files) :
 	    config_state_path(config, "files");
 
-	check_database_space(d);
+	check_space(d, "the database", database, DATABASE_LOW);
 	check_space(d, "the sandboxes", config->base_dir, SANDBOXES_LOW);
 	check_space(d, "the files of the HTTP APIs", files, FILES_LOW);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "doctor.h"
 
 #include <inttypes.h>
@@ -16,22 +17,15 @@
  * kept has. */
 #define SKEW_MAX 10
 
+/* Take a header, or a part of the body, which is dropped: `arg` is NULL. */
 static size_t
-drop(char *data, size_t size, size_t n, void *arg)
-{
-	(void)data;
-	(void)arg;
-	return size * n;
-}
-
-static size_t
-read_date(char *data, size_t size, size_t n, void *arg)
+take(char *data, size_t size, size_t n, void *arg)
 {
 	time_t *date = arg;
 	auto_buf struct buf line = BUF_INIT(1024);
 
 	buf_add(&line, data, size * n);
-	if (strncasecmp(buf_str(&line), "date:", 5) == 0)
+	if (date != NULL && strncasecmp(buf_str(&line), "date:", 5) == 0)
 		*date = curl_getdate(buf_str(&line) + 5, NULL);
 	return size * n;
 }
@@ -52,8 +46,9 @@ ask(const char *url, long *status, time_t *date)
 	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	(void)curl_easy_setopt(curl, CURLOPT_NOPROXY, "127.0.0.1");
 	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, drop);
-	(void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, read_date);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, NULL);
+	(void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take);
 	(void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, date);
 	result = curl_easy_perform(curl);
 	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
@@ -63,16 +58,16 @@ ask(const char *url, long *status, time_t *date)
 
 /* The kernel knows whether anybody keeps its clock. */
 static void
-check_kernel_clock(struct doctor *d)
+check_kernel_clock(void)
 {
 	struct timex timex = { 0 };
 
 	if (adjtimex(&timex) == TIME_ERROR)
-		doctor_note(d,
+		doctor_note(
 		    "clock: nothing keeps it (systemd-timesyncd, "
 		    "chrony); a wrong clock makes signatures look stale");
 	else
-		doctor_good(d, "clock: kept");
+		doctor_good("clock: kept");
 }
 
 static void
@@ -81,12 +76,12 @@ check_skew(struct doctor *d, time_t date)
 	int64_t skew = (int64_t)time(NULL) - (int64_t)date;
 
 	if (date <= 0)
-		check_kernel_clock(d);
+		check_kernel_clock();
 	else if (skew > SKEW_MAX || skew < -SKEW_MAX)
 		doctor_bad(d, "timedatectl set-ntp true",
 		    "clock: %" PRId64 " s beside Discord's", skew);
 	else
-		doctor_good(d, "clock: within %d s of Discord's", SKEW_MAX);
+		doctor_good("clock: within %d s of Discord's", SKEW_MAX);
 }
 
 /* On loopback, where nothing stands between: no proxy is asked. */
@@ -102,7 +97,7 @@ doctor_http(struct doctor *d)
 	    d->config->http_port);
 	result = ask(buf_str(&url), &status, &date);
 	if (result != CURLE_OK)
-		doctor_note(d,
+		doctor_note(
 		    "HTTP APIs: nothing answers at %s (%s); nginx/README.md "
 		    "shows how to serve them",
 		    buf_str(&url), curl_easy_strerror(result));
@@ -113,7 +108,7 @@ doctor_http(struct doctor *d)
 		    "HTTP APIs: nginx does not reach il-api (status %ld)",
 		    status);
 	else
-		doctor_good(d, "HTTP APIs: %s answers", buf_str(&url));
+		doctor_good("HTTP APIs: %s answers", buf_str(&url));
 }
 
 void
@@ -125,7 +120,7 @@ doctor_discord(struct doctor *d)
 	CURLcode result;
 
 	if (*d->config->discord_public_key == '\0') {
-		check_kernel_clock(d);
+		check_kernel_clock();
 		return;
 	}
 	/* Needs no token; any answer will do. */
@@ -135,6 +130,6 @@ doctor_discord(struct doctor *d)
 		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
 		    d->config->discord_api_base, curl_easy_strerror(result));
 	else
-		doctor_good(d, "Discord: %s", d->config->discord_api_base);
+		doctor_good("Discord: %s", d->config->discord_api_base);
 	check_skew(d, date);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * ilctl: the operator's tool, and the foreground of `make run`.
  *
@@ -37,29 +38,43 @@
 #include "../base/log.h"
 #include "../base/text.h"
 #include "ctl.h"
-#include "token.h"
 
 struct command {
 	const char *name;
 	int (*run)(struct ctl *ctl, int argc, char **argv);
 	bool needs_config;
+	bool has_arguments;
 	const char *help;
 };
 
+static int
+print_config(struct ctl *ctl, int argc, char **argv)
+{
+	(void)ctl;
+	(void)argc;
+	(void)argv;
+	config_print_table(stdout);
+	return CTL_OK;
+}
+
 static const struct command commands[] = {
-	{ "run", ctl_run, true, "start everything and stay in the foreground" },
-	{ "doctor", ctl_doctor, false, "what is wrong, and what mends it" },
-	{ "status", ctl_status, true, "what is running now" },
-	{ "migrate", ctl_migrate, true, "bring the database up to date" },
-	{ "sandboxes", ctl_sandboxes, true, "list the sandboxes" },
-	{ "jobs", ctl_jobs, true, "list jobs, the newest first" },
-	{ "expire", ctl_expire, true, "remove what has expired, now" },
-	{ "register", ctl_register, true, "tell Discord the commands" },
-	{ "commands", ctl_commands, true, "print what register sends" },
-	{ "selftest", ctl_selftest, false, "test an endpoint as Discord does" },
-	{ "token", ctl_token, false,
+	{ "run", ctl_run, true, true,
+	    "start everything and stay in the foreground" },
+	{ "doctor", ctl_doctor, false, false,
+	    "what is wrong, and what mends it" },
+	{ "status", ctl_status, true, false, "what is running now" },
+	{ "migrate", ctl_migrate, true, false,
+	    "bring the database up to date" },
+	{ "sandboxes", ctl_sandboxes, true, false, "list the sandboxes" },
+	{ "jobs", ctl_jobs, true, true, "list jobs, the newest first" },
+	{ "expire", ctl_expire, true, false, "remove what has expired, now" },
+	{ "register", ctl_register, true, true, "tell Discord the commands" },
+	{ "commands", ctl_commands, true, false, "print what register sends" },
+	{ "selftest", ctl_selftest, false, true,
+	    "test an endpoint as Discord does" },
+	{ "token", ctl_token, false, true,
 	    "make, list and revoke tokens of the APIs" },
-	{ "config", ctl_config, false, "print the table of settings" },
+	{ "config", print_config, false, false, "print the table of settings" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
@@ -145,7 +160,9 @@ run_command(const struct command *command, struct ctl *ctl, int argc,
 		return CTL_CONFIG;
 	}
 	optind = 0; /* each command reads its own options */
-	code = command->run(ctl, argc, argv);
+	code = argc > 1 && !command->has_arguments ?
+	    ctl_usage(command->name) :
+	    command->run(ctl, argc, argv);
 	config_release(&ctl->config);
 	if (fflush(stdout) != 0 || ferror(stdout) != 0)
 		return code == CTL_OK ? CTL_FAILED : code;

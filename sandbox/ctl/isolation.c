@@ -1,10 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #include "isolation.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -132,44 +132,6 @@ failure_read(struct failure *failure, const char *reason)
 	    strncmp(failure->step, "clone", 5) == 0;
 }
 
-static void __attribute__((format(printf, 3, 4)))
-found(struct isolation_verdict *verdict, const char *cause, const char *mend,
-    ...)
-{
-	va_list ap;
-
-	(void)snprintf(verdict->cause, sizeof(verdict->cause), "%s", cause);
-	va_start(ap, mend);
-	(void)vsnprintf(verdict->mend, sizeof(verdict->mend), mend, ap);
-	va_end(ap);
-}
-
-/* The kernel makes no namespaces for anybody without privileges. */
-static bool
-judge_namespaces(const struct isolation_facts *f, const struct failure *failure,
-    struct isolation_verdict *verdict)
-{
-	if (!f->namespaces)
-		found(verdict, "this kernel is built without user namespaces",
-		    "a kernel with CONFIG_USER_NS");
-	else if (f->allowed == 0)
-		found(verdict, "kernel.unprivileged_userns_clone is 0",
-		    "sysctl -w kernel.unprivileged_userns_clone=1, and the "
-		    "same in /etc/sysctl.d");
-	else if (f->most == 0)
-		found(verdict, "user.max_user_namespaces is 0",
-		    "sysctl -w user.max_user_namespaces=10000, and the same "
-		    "in /etc/sysctl.d");
-	else if (strcmp(failure->error, "ENOSPC") == 0)
-		found(verdict,
-		    "user.max_user_namespaces is used up, here or where "
-		    "the engine itself is contained",
-		    "sysctl -w user.max_user_namespaces=10000, there");
-	else
-		return false;
-	return true;
-}
-
 /* The profile that the cell was under, as it said, or as it must have been. */
 static const char *
 profile_in_force(const struct isolation_facts *f, const struct failure *failure)
@@ -180,34 +142,6 @@ profile_in_force(const struct isolation_facts *f, const struct failure *failure)
 		return f->profile;
 	return f->loaded ? APPARMOR_PROFILE : ENGINES_PROFILE;
 }
-
-/* Docker's own profile was in force: why, and how ours comes into force. */
-static void
-judge_engines_profile(const struct isolation_facts *f,
-    struct isolation_verdict *verdict)
-{
-	found(verdict,
-	    "AppArmor is on, and Docker's own profile forbids user "
-	    "namespaces or mounts",
-	    "load " APPARMOR_PROFILE ", which comes with Inline: " LOAD_OURS
-	    " && systemctl restart il-sandboxd");
-	if (*f->profile != '\0')
-		(void)snprintf(verdict->mend, sizeof(verdict->mend),
-		    "leave IL_API_APPARMOR empty: " APPARMOR_PROFILE
-		    ", which comes with Inline, is used where it is loaded");
-	else if (f->loaded)
-		(void)snprintf(verdict->mend, sizeof(verdict->mend),
-		    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
-		    " is loaded by now");
-}
-
-static const char load_again[] =
-    "load the profile of this version: make install && " LOAD_OURS
-    " && systemctl restart il-sandboxd; and look at "
-    "/etc/apparmor.d/local/" APPARMOR_PROFILE;
-#define ALLOW_IT \
-	"allow `%s` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE \
-	" does, or leave IL_API_APPARMOR empty to use that one"
 
 /* What the profile of an operator has to allow for the step. */
 static const char *
@@ -222,94 +156,105 @@ rule_for(const struct failure *failure)
 							 failure->step;
 }
 
-/*
- * A profile forbids the step.  EACCES is what security modules say; EPERM they
- * say of capabilities, which the engine's profile and ours allow.
- */
-static bool
-judge_profile(const struct isolation_facts *f, const struct failure *failure,
-    struct isolation_verdict *verdict)
-{
-	const char *profile = profile_in_force(f, failure);
-	bool engines = strcmp(profile, ENGINES_PROFILE) == 0;
-	bool capability = strcmp(failure->error, "EPERM") == 0 && !engines &&
-	    *failure->profile != '\0' && strcmp(profile, APPARMOR_PROFILE) != 0;
-
-	if (!f->apparmor || strcmp(profile, "unconfined") == 0 ||
-	    (strcmp(failure->error, "EACCES") != 0 && !capability))
-		return false;
-	if (engines) {
-		judge_engines_profile(f, verdict);
-		return true;
-	}
-	if (strcmp(profile, APPARMOR_PROFILE) == 0)
-		found(verdict, "", "%s", load_again);
-	else
-		found(verdict, "", ALLOW_IT, rule_for(failure));
-	(void)snprintf(verdict->cause, sizeof(verdict->cause),
-	    "AppArmor is on, and the profile %.64s forbids this step", profile);
-	return true;
-}
-
-/* What forbids it to all who have no privileges. */
-static bool
-judge_restrictions(const struct isolation_facts *f,
-    const struct failure *failure, struct isolation_verdict *verdict)
-{
-	if (f->restricted == 1)
-		found(verdict,
-		    "kernel.apparmor_restrict_unprivileged_userns is 1",
-		    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
-		    " (" LOAD_OURS "), or set that sysctl to 0");
-	else if (strcmp(failure->error, "EACCES") == 0 && f->selinux)
-		found(verdict, "SELinux enforces",
-		    "look at `ausearch -m avc` for what it forbids");
-	else
-		return false;
-	return true;
-}
-
-static void
-judge_rest(const struct isolation_facts *f, struct isolation_verdict *verdict)
-{
-	if (*f->outside != '\0') {
-		found(verdict, "",
-		    "allow user namespaces and mounts in what contains this "
-		    "host");
-		(void)snprintf(verdict->cause, sizeof(verdict->cause),
-		    "this host forbids it to every process without "
-		    "privileges (%s); it may be contained itself",
-		    f->outside);
-	} else if (*f->runtime != '\0') {
-		found(verdict,
-		    "it works outside of containers; SANDBOX_RUNTIME forbids "
-		    "it",
-		    "leave SANDBOX_RUNTIME empty, if its own isolation is "
-		    "not what you want");
-	} else {
-		found(verdict,
-		    "it works outside of containers: the engine, or its "
-		    "default runtime, forbids it",
-		    "%s", "");
-	}
-}
+static const char engines_forbids[] =
+    "AppArmor is on, and Docker's own profile forbids user namespaces or "
+    "mounts";
 
 void
-isolation_judge(const struct isolation_facts *facts, const char *reason,
+isolation_judge(const struct isolation_facts *f, const char *reason,
     struct isolation_verdict *verdict)
 {
 	struct failure failure;
+	const char *profile;
+	char forbids[256];
+	char contained[256];
+	char allow[320];
 
-	if (strcmp(reason, "asked for") == 0) {
-		found(verdict, "IL_API_ISOLATION asks for it",
-		    "IL_API_ISOLATION=auto");
-		return;
-	}
 	failure_read(&failure, reason);
-	if (failure.making && strcmp(failure.error, "EACCES") != 0 &&
-	    judge_namespaces(facts, &failure, verdict))
-		return;
-	if (!judge_profile(facts, &failure, verdict) &&
-	    !judge_restrictions(facts, &failure, verdict))
-		judge_rest(facts, verdict);
+	profile = profile_in_force(f, &failure);
+	(void)snprintf(forbids, sizeof(forbids),
+	    "AppArmor is on, and the profile %.64s forbids this step", profile);
+	(void)snprintf(allow, sizeof(allow),
+	    "allow `%s` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
+	    " does, or leave IL_API_APPARMOR empty to use that one",
+	    rule_for(&failure));
+	(void)snprintf(contained, sizeof(contained),
+	    "this host forbids it to every process without privileges (%s); "
+	    "it may be contained itself",
+	    f->outside);
+
+	const bool ours = strcmp(profile, APPARMOR_PROFILE) == 0;
+	const bool engines = strcmp(profile, ENGINES_PROFILE) == 0;
+	/* EACCES is what security modules say; EPERM they say of capabilities,
+	 * which the engine's profile and ours allow. */
+	const bool denied = strcmp(failure.error, "EACCES") == 0;
+	const bool capability = strcmp(failure.error, "EPERM") == 0 &&
+	    !engines && !ours && *failure.profile != '\0';
+	const bool by_profile = f->apparmor && (denied || capability) &&
+	    strcmp(profile, "unconfined") != 0;
+	/* The kernel makes no namespaces for anybody without privileges. */
+	const bool unmade = failure.making && !denied;
+	/* The first one that holds is the verdict. */
+	const struct {
+		bool holds;
+		const char *cause;
+		const char *mend;
+	} table[] = {
+		{ strcmp(reason, "asked for") == 0,
+		    "IL_API_ISOLATION asks for it", "IL_API_ISOLATION=auto" },
+		{ unmade && !f->namespaces,
+		    "this kernel is built without user namespaces",
+		    "a kernel with CONFIG_USER_NS" },
+		{ unmade && f->allowed == 0,
+		    "kernel.unprivileged_userns_clone is 0",
+		    "sysctl -w kernel.unprivileged_userns_clone=1, and the "
+		    "same in /etc/sysctl.d" },
+		{ unmade && f->most == 0, "user.max_user_namespaces is 0",
+		    "sysctl -w user.max_user_namespaces=10000, and the same in "
+		    "/etc/sysctl.d" },
+		{ unmade && strcmp(failure.error, "ENOSPC") == 0,
+		    "user.max_user_namespaces is used up, here or where the "
+		    "engine itself is contained",
+		    "sysctl -w user.max_user_namespaces=10000, there" },
+		{ by_profile && engines && *f->profile != '\0', engines_forbids,
+		    "leave IL_API_APPARMOR empty: " APPARMOR_PROFILE
+		    ", which comes with Inline, is used where it is loaded" },
+		{ by_profile && engines && f->loaded, engines_forbids,
+		    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
+		    " is loaded by now" },
+		{ by_profile && engines, engines_forbids,
+		    "load " APPARMOR_PROFILE ", which comes with "
+		    "Inline: " LOAD_OURS " && systemctl restart il-sandboxd" },
+		{ by_profile && ours, forbids,
+		    "load the profile of this version: make install "
+		    "&& " LOAD_OURS " && systemctl restart il-sandboxd; and "
+		    "look at /etc/apparmor.d/local/" APPARMOR_PROFILE },
+		{ by_profile, forbids, allow },
+		{ f->restricted == 1,
+		    "kernel.apparmor_restrict_unprivileged_userns is 1",
+		    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
+		    " (" LOAD_OURS "), or set that sysctl to 0" },
+		{ denied && f->selinux, "SELinux enforces",
+		    "look at `ausearch -m avc` for what it forbids" },
+		{ *f->outside != '\0', contained,
+		    "allow user namespaces and mounts in what contains this "
+		    "host" },
+		{ *f->runtime != '\0',
+		    "it works outside of containers; SANDBOX_RUNTIME forbids "
+		    "it",
+		    "leave SANDBOX_RUNTIME empty, if its own isolation is not "
+		    "what you want" },
+		{ true,
+		    "it works outside of containers: the engine, or its "
+		    "default runtime, forbids it",
+		    "" },
+	};
+	size_t i = 0;
+
+	while (!table[i].holds)
+		i++;
+	(void)snprintf(verdict->cause, sizeof(verdict->cause), "%s",
+	    table[i].cause);
+	(void)snprintf(verdict->mend, sizeof(verdict->mend), "%s",
+	    table[i].mend);
 }

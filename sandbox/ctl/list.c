@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "../store/list.h"
 
 #include <inttypes.h>
@@ -37,8 +38,7 @@ ctl_sandboxes(struct ctl *ctl, int argc, char **argv)
 	struct db *db;
 	int result = -1;
 
-	if (argc != 1)
-		return ctl_usage("sandboxes");
+	(void)argc;
 	db = db_open(ctl->config.database, DB_WORKER, &err);
 	if (db != NULL) {
 		printf("%-32s  %-20s %-8s  %-16s  %-16s  %9s  %6s\n", "ID",

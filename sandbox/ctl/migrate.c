@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <string.h>
 
@@ -42,8 +43,7 @@ ctl_migrate(struct ctl *ctl, int argc, char **argv)
 	struct err err = { 0 };
 	int applied;
 
-	if (argc != 1)
-		return ctl_usage("migrate");
+	(void)argc;
 	applied = ctl_migrate_database(&ctl->config, &err);
 	if (applied < 0)
 		return ctl_fail(argv[0], &err);

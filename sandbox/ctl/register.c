@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,9 +96,8 @@ ctl_commands(struct ctl *ctl, int argc, char **argv)
 	auto_free char *text = NULL;
 
 	(void)ctl;
+	(void)argc;
 	(void)argv;
-	if (argc != 1)
-		return ctl_usage("commands");
 	text = make_commands(false, JSON_INDENT(2));
 	(void)puts(text);
 	return CTL_OK;

@@ -1,5 +1,4 @@
-#include "token.h"
-
+/* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,11 +63,12 @@ forget(const struct options *options, const char *name)
 }
 
 static int
-list(const struct options *options)
+list(const struct options *options, const char *name)
 {
 	struct tokens tokens;
 	struct err err;
 
+	(void)name;
 	if (tokens_open(&tokens, options->file, &err) < 0)
 		return ctl_fail("token", &err);
 	for (size_t i = 0; i < tokens.count; i++) {
@@ -108,21 +108,21 @@ int
 ctl_token(struct ctl *ctl, int argc, char **argv)
 {
 	struct options options = { .cells = -1, .rate = -1 };
+	static const struct {
+		const char *name;
+		int words; /* itself, and a name */
+		int (*run)(const struct options *options, const char *name);
+	} verbs[] = { { "add", 2, add }, { "set", 2, change },
+		{ "revoke", 2, forget }, { "list", 1, list } };
 	const char *verb;
-	int left;
 
 	(void)ctl;
 	if (!parse_options(argc, argv, &options))
 		return ctl_usage(usage);
 	verb = argv[optind];
-	left = argc - optind;
-	if (strcmp(verb, "add") == 0 && left == 2)
-		return add(&options, argv[optind + 1]);
-	if (strcmp(verb, "set") == 0 && left == 2)
-		return change(&options, argv[optind + 1]);
-	if (strcmp(verb, "revoke") == 0 && left == 2)
-		return forget(&options, argv[optind + 1]);
-	if (strcmp(verb, "list") == 0 && left == 1)
-		return list(&options);
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verb, verbs[i].name) == 0 &&
+		    argc - optind == verbs[i].words)
+			return verbs[i].run(&options, argv[optind + 1]);
 	return ctl_usage(usage);
 }
