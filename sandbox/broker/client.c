@@ -2,6 +2,7 @@
 #include "client.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -188,12 +189,10 @@ listener_open(struct listener *listener, const struct config *config,
 {
 	auto_free char *path = config_state_path(config,
 	    programs[listener->program].socket);
-	char *slash = strrchr(path, '/');
+	auto_free char *copy = xstrdup(path);
 
-	*slash = '\0';
-	if (fd_make_dirs(path, 0750, err) != 0)
+	if (fd_make_dirs(dirname(copy), 0750, err) != 0)
 		return -1;
-	*slash = '/';
 	listener->fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
 	    0660, err);
 	return listener->fd < 0 ? -1 : 0;

@@ -77,14 +77,22 @@ creation_make_file(const struct creation *c, const char *name, int64_t bytes,
 	return 0;
 }
 
+/* Remove what was begun. */
 static void
-creation_end(struct creation *c, const struct err *failure)
+creation_drop(const struct creation *c)
 {
 	struct err err;
 
-	if (failure != NULL && *c->draft != '\0' &&
+	if (*c->draft != '\0' &&
 	    workspace_discard(c->base, c->draft, &err) != 0)
 		log_warn("%s sandbox=%s", err.text, c->id);
+}
+
+static void
+creation_end(struct creation *c, const struct err *failure)
+{
+	if (failure != NULL)
+		creation_drop(c);
 	c->done(c->arg, failure);
 }
 
@@ -194,9 +202,6 @@ creation_start(struct creation *c, struct loop *loop, creation_fn done,
 void
 creation_cancel(struct creation *c)
 {
-	struct err err;
-
 	subprocess_cancel(&c->process);
-	if (workspace_discard(c->base, c->draft, &err) != 0)
-		log_warn("%s sandbox=%s", err.text, c->id);
+	creation_drop(c);
 }

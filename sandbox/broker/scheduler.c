@@ -18,38 +18,6 @@
 
 #define BUSY_MS 1000 /* the same sandbox may just be coming back */
 
-static const char *
-refusal_text(enum refusal code)
-{
-	switch (code) {
-	case REFUSAL_INPUT:
-		return "malformed request";
-	case REFUSAL_BUSY:
-		return "the sandbox is leased to another";
-	case REFUSAL_FULL:
-		return "too many are waiting for a cell";
-	case REFUSAL_ENGINE:
-		return "the Docker engine does not answer";
-	case REFUSAL_IMAGE:
-		return "the image is missing";
-	case REFUSAL_NO_WORKSPACE:
-		return "there is no such workspace";
-	case REFUSAL_DISK:
-		return "the disk is too full to write";
-	case REFUSAL_START:
-		return "the cell did not start";
-	case REFUSAL_INTERPRETER:
-		return "no such interpreter";
-	case REFUSAL_SANDBOXES:
-		return "there are as many sandboxes as there may be";
-	case REFUSAL_NONE:
-	case REFUSAL_UNREACHABLE:
-	case REFUSAL_TIME:
-		break;
-	}
-	return "";
-}
-
 static void
 grant(struct container *c, struct ticket *ticket, struct pool *pool,
     enum access access)
@@ -79,7 +47,7 @@ refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
 		return false;
 	if (clock_monotonic_ms() >= due) {
 		ticket_refuse(pool, ticket, REFUSAL_BUSY,
-		    refusal_text(REFUSAL_BUSY));
+		    "the sandbox is leased to another");
 		return true;
 	}
 	pool_due(pool, due);
@@ -91,16 +59,17 @@ static bool
 refuse_engine(struct pool *pool, struct ticket *ticket)
 {
 	enum engine_state state = engine_state(pool->engine);
-	enum refusal code = state == ENGINE_DOWN ? REFUSAL_ENGINE :
-						   REFUSAL_IMAGE;
+	bool down = state == ENGINE_DOWN;
 	char text[200];
 
 	if (state == ENGINE_READY || state == ENGINE_WAIT)
 		return false;
-	(void)snprintf(text, sizeof(text), "%s: %s%s", refusal_text(code),
+	(void)snprintf(text, sizeof(text), "%s: %s%s",
+	    down ? "the Docker engine does not answer" : "the image is missing",
 	    pool->engine->trouble,
 	    pool->engine->pull.running ? " (it is being pulled)" : "");
-	ticket_refuse(pool, ticket, code, text);
+	ticket_refuse(pool, ticket, down ? REFUSAL_ENGINE : REFUSAL_IMAGE,
+	    text);
 	return true;
 }
 
@@ -110,7 +79,8 @@ refuse_disk(struct pool *pool, struct ticket *ticket, enum admission admission)
 {
 	if (admission != ADMIT_NEVER)
 		return false;
-	ticket_refuse(pool, ticket, REFUSAL_DISK, refusal_text(REFUSAL_DISK));
+	ticket_refuse(pool, ticket, REFUSAL_DISK,
+	    "the disk is too full to write");
 	return true;
 }
 
@@ -143,7 +113,9 @@ serve_one(struct pool *pool)
 
 		if (ticket->refusal != 0) {
 			ticket_refuse(pool, ticket, ticket->refusal,
-			    refusal_text(ticket->refusal));
+			    ticket->refusal == REFUSAL_FULL ?
+				"too many are waiting for a cell" :
+				"there is no such workspace");
 			return true;
 		}
 		if (c == NULL)

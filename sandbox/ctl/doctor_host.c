@@ -2,6 +2,7 @@
 #include "doctor.h"
 
 #include <fcntl.h>
+#include <libgen.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -210,17 +211,12 @@ void
 doctor_disk(struct doctor *d)
 {
 	const struct config *config = d->config;
-	const char *slash = strrchr(config->database, '/');
-	auto_free char *database = slash == NULL ?
-	    xstrdup(".") :
-	    xstrndup(config->database,
-		slash == config->database ? 1 :
-					    (size_t)(slash - config->database));
+	auto_free char *database = xstrdup(config->database);
 	auto_free char *files = *config->api_files != '\0' ?
 	    xstrdup(config->api_files) :
 	    config_state_path(config, "files");
 
-	check_space(d, "the database", database, DATABASE_LOW);
+	check_space(d, "the database", dirname(database), DATABASE_LOW);
 	check_space(d, "the sandboxes", config->base_dir, SANDBOXES_LOW);
 	check_space(d, "the files of the HTTP APIs", files, FILES_LOW);
 }

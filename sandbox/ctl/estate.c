@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #include "estate.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,20 +45,6 @@ static const struct place places[] = {
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
-
-static uid_t
-uid_of(const struct accounts *accounts, int user)
-{
-	return user < 0 ? 0 : accounts->of[user].uid;
-}
-
-static gid_t
-gid_of(const struct accounts *accounts, const struct place *place)
-{
-	if (place->group >= 0)
-		return accounts->groups[place->group];
-	return place->user_group < 0 ? 0 : accounts->of[place->user_group].gid;
-}
 
 static int give_all(int folder, uid_t from, uid_t uid, gid_t gid, int depth);
 
@@ -128,11 +116,14 @@ estate_prepare(const struct config *config, const struct accounts *accounts,
 	for (size_t i = 0; i < PLACES; i++) {
 		const struct place *p = &places[i];
 		auto_free char *path = config_state_path(config, p->name);
+		uid_t uid = p->user == ROOT ? 0 : accounts->of[p->user].uid;
+		gid_t gid = p->group >= 0 ? accounts->groups[p->group] :
+		    p->user_group == ROOT ? 0 :
+					    accounts->of[p->user_group].gid;
 
 		if (fd_make_dirs(path, 0750, err) != 0 ||
 		    (accounts->separate &&
-			give_folder(path, uid_of(accounts, p->user),
-			    gid_of(accounts, p), p->mode, err) != 0))
+			give_folder(path, uid, gid, p->mode, err) != 0))
 			return -1;
 	}
 	if (!accounts->separate || *config->api_files == '\0')
@@ -163,13 +154,12 @@ give_file(const char *path, uid_t uid, gid_t gid, mode_t mode, struct err *err)
 static int
 let_in(const char *file, gid_t gid, struct err *err)
 {
-	auto_free char *folder = xstrdup(file);
-	char *slash = strrchr(folder, '/');
-	auto_close int fd = -1;
+	auto_free char *copy = xstrdup(file);
+	const char *folder = dirname(copy);
+	auto_close int fd = open(folder,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
-	slash[slash == folder ? 1 : 0] = '\0';
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return err_system(err, "%s", folder);
 	if ((st.st_mode & S_IXOTH) != 0 || st.st_uid != 0 || st.st_gid != 0)
@@ -180,41 +170,25 @@ let_in(const char *file, gid_t gid, struct err *err)
 	return 0;
 }
 
+/* A file that the operator may have put elsewhere. */
 static int
-share_tokens(const struct config *config, gid_t gid, struct err *err)
+share_file(const char *path, gid_t gid, mode_t mode, struct err *err)
 {
-	if (*config->api_tokens_file == '\0')
-		return 0;
-	if (let_in(config->api_tokens_file, gid, err) != 0)
+	if (let_in(path, gid, err) != 0)
 		return -1;
-	return give_file(config->api_tokens_file, 0, gid, 0640, err);
-}
-
-static int
-share_database(const struct config *config, gid_t gid, struct err *err)
-{
-	static const char *const ends[] = { "", "-wal", "-shm", "-turn" };
-
-	if (let_in(config->database, gid, err) != 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		auto_buf struct buf path = BUF_INIT(8192);
-
-		buf_addf(&path, "%s%s", config->database, ends[i]);
-		if (give_file(buf_str(&path), 0, gid, 0660, err) != 0)
-			return -1;
-	}
-	return 0;
+	return give_file(path, 0, gid, mode, err);
 }
 
 int
 estate_share(const struct config *config, const struct accounts *accounts,
     struct err *err)
 {
+	static const char *const beside[] = { "-wal", "-shm", "-turn" };
 	auto_free char *wake = config_state_path(config, "wake");
 	auto_free char *conf = config_state_path(config, "nginx.conf");
 	auto_free char *key = config_state_path(config, "standin.key");
 	gid_t db = accounts->groups[ACCOUNT_GROUP_DB];
+	gid_t api = accounts->of[ACCOUNT_API].gid;
 	const struct account *standin = &accounts->of[ACCOUNT_STANDIN];
 
 	if (!accounts->separate)
@@ -225,9 +199,17 @@ estate_share(const struct config *config, const struct accounts *accounts,
 		0 ||
 	    give_file(conf, 0, accounts->of[ACCOUNT_NGINX].gid, 0640, err) !=
 		0 ||
-	    give_file(key, standin->uid, standin->gid, 0600, err) != 0)
+	    give_file(key, standin->uid, standin->gid, 0600, err) != 0 ||
+	    (*config->api_tokens_file != '\0' &&
+		share_file(config->api_tokens_file, api, 0640, err) != 0) ||
+	    share_file(config->database, db, 0660, err) != 0)
 		return -1;
-	if (share_tokens(config, accounts->of[ACCOUNT_API].gid, err) != 0)
-		return -1;
-	return share_database(config, db, err);
+	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
+		auto_buf struct buf path = BUF_INIT(8192);
+
+		buf_addf(&path, "%s%s", config->database, beside[i]);
+		if (give_file(buf_str(&path), 0, db, 0660, err) != 0)
+			return -1;
+	}
+	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <libgen.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
@@ -10,26 +10,15 @@
 #include "ctl.h"
 #include "migrations.h"
 
-/* The folder of the database may be missing on a fresh machine. */
-static int
-make_folder(const char *path, struct err *err)
-{
-	const char *slash = strrchr(path, '/');
-	auto_free char *folder = NULL;
-
-	if (slash == NULL || slash == path)
-		return 0;
-	folder = xstrndup(path, (size_t)(slash - path));
-	return fd_make_dirs(folder, 0770, err);
-}
-
 int
 ctl_migrate_database(const struct config *config, struct err *err)
 {
+	auto_free char *copy = xstrdup(config->database);
 	struct db *db;
 	int applied;
 
-	if (make_folder(config->database, err) != 0)
+	/* On a fresh machine its folder may be missing, too. */
+	if (fd_make_dirs(dirname(copy), 0770, err) != 0)
 		return -1;
 	db = db_open(config->database, DB_ADMIN, err);
 	applied = db != NULL ? db_migrate(db, err) : -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan.h"
 
+#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -161,14 +162,11 @@ int
 plan_folder(char folder[static PATH_MAX], struct err *err)
 {
 	ssize_t len = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-	char *slash;
 
 	if (len < 0)
 		return err_system(err, "/proc/self/exe");
 	folder[len] = '\0';
-	slash = strrchr(folder, '/');
-	if (slash != NULL)
-		*slash = '\0';
+	(void)dirname(folder);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,8 +32,6 @@
 struct run {
 	struct config *config;
 	int lock_fd;
-	char state_dir[PATH_MAX]; /* absolute */
-	char lib_dir[PATH_MAX];	  /* absolute */
 	struct standin standin;
 	struct plan plan;
 	struct accounts accounts;
@@ -59,19 +58,6 @@ remove_traces(const struct config *config)
 	}
 }
 
-static int
-make_folders(struct run *run, struct err *err)
-{
-	if (fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
-	    fd_make_dirs(run->config->base_dir, 0750, err) != 0)
-		return -1;
-	if (realpath(run->config->state_dir, run->state_dir) == NULL)
-		return err_system(err, "%s", run->config->state_dir);
-	if (realpath(run->config->lib_dir, run->lib_dir) == NULL)
-		return err_system(err, "%s", run->config->lib_dir);
-	return 0;
-}
-
 /* Two of us in one folder would take each other's sockets.  The lock goes with
  * us, whatever ends us. */
 static int
@@ -88,15 +74,15 @@ take_lock(struct run *run, struct err *err)
 	if (errno != EWOULDBLOCK)
 		return err_system(err, "%s", path);
 	return err_set(err, ERR_CONFIG,
-	    "IL_STATE_DIR: another ilctl runs in %s", run->state_dir);
+	    "IL_STATE_DIR: another ilctl runs in %s", run->config->state_dir);
 }
 
 static int
 write_nginx_conf(const struct run *run, struct err *err)
 {
 	struct nginx_conf conf = {
-		.state_dir = run->state_dir,
-		.lib_dir = run->lib_dir,
+		.state_dir = run->config->state_dir,
+		.lib_dir = run->config->lib_dir,
 		.http_port = (long)run->config->http_port,
 		.standin_port = run->standin.port,
 	};
@@ -121,21 +107,16 @@ open_view(struct run *run, struct err *err)
 	    NULL;
 	char folder[PATH_MAX];
 	char *files[] = { database, tokens, script };
-	const char *paths[8];
-	size_t count = 0;
+	const char *paths[8] = { config->state_dir, config->lib_dir, folder };
+	size_t count = 3;
 
 	if (plan_folder(folder, err) != 0)
 		return -1;
-	paths[count++] = config->state_dir;
-	paths[count++] = config->lib_dir;
-	paths[count++] = folder;
 	if (*config->api_files != '\0')
 		paths[count++] = config->api_files;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		if (files[i] == NULL || *files[i] == '\0')
-			continue;
-		*strrchr(files[i], '/') = '\0';
-		paths[count++] = *files[i] != '\0' ? files[i] : "/";
+		if (files[i] != NULL && *files[i] != '\0')
+			paths[count++] = dirname(files[i]);
 	}
 	return view_open(&run->view_fd, paths, count, err);
 }
@@ -160,13 +141,16 @@ static int
 prepare(struct run *run, const char *env_file, struct err *err)
 {
 	accounts_find(&run->accounts, run->config->http_port);
-	if (make_folders(run, err) != 0 || take_lock(run, err) != 0)
+	/* The folders first, then what stands in them, then who may reach it;
+	 * nothing is touched while another one runs here. */
+	if (fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
+	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
+	    take_lock(run, err) != 0)
 		return -1;
 	remove_traces(run->config);
 	if (estate_prepare(run->config, &run->accounts, err) != 0 ||
 	    ctl_migrate_database(run->config, err) < 0 ||
-	    (run->accounts.separate &&
-		settings_resolve(run->config, err) != 0) ||
+	    settings_resolve(run->config, err) != 0 ||
 	    standin_prepare(&run->standin, run->config, err) != 0 ||
 	    write_nginx_conf(run, err) != 0 || share(run, &env_file, err) != 0)
 		return -1;
@@ -203,7 +187,7 @@ announce(void *arg)
 	printf("  interactions  http://127.0.0.1:%ld/interactions\n", port);
 	printf("  HTTP APIs     http://127.0.0.1:%ld/docs\n", port);
 	printf("  health        http://127.0.0.1:%ld/health\n", port);
-	printf("  state         %s\n\n", run->state_dir);
+	printf("  state         %s\n\n", run->config->state_dir);
 	if (run->standin.port != 0)
 		printf("DISCORD_PUBLIC_KEY is not set: a stand-in on this "
 		       "machine plays Discord.\nOpen the chat page and type "

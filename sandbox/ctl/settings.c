@@ -1,5 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #include "settings.h"
 
+#include <assert.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,22 +20,18 @@
 static int
 resolve(char **path, bool is_file, struct err *err)
 {
-	auto_free char *folder = xstrdup(*path);
-	auto_free char *base = NULL;
+	auto_free char *copy = xstrdup(*path);
+	const char *folder = is_file ? dirname(copy) : copy;
+	const char *name = is_file ? strrchr(*path, '/') : "";
 	auto_buf struct buf text = BUF_INIT(2 * PATH_MAX);
 	char real[PATH_MAX];
 
 	if (**path == '\0')
 		return 0;
-	if (is_file) {
-		char *slash = strrchr(folder, '/');
-
-		base = xstrdup(slash);
-		slash[slash == folder ? 1 : 0] = '\0';
-	}
 	if (realpath(folder, real) == NULL)
 		return err_system(err, "%s", folder);
-	buf_addf(&text, "%s%s", real, base != NULL ? base : "");
+	assert(name != NULL); /* config.c makes them absolute */
+	buf_addf(&text, "%s%s", real, name);
 	free(*path);
 	*path = buf_steal(&text, NULL);
 	return 0;
