@@ -36,6 +36,8 @@ is_yielding(const struct container *c)
 	return c->state == CONTAINER_RELEASING || c->state == CONTAINER_ENDING;
 }
 
+/* The idle cell on that file system that was used least recently and whose end
+ * would give room back. */
 static struct container *
 oldest_holder(const struct pool *pool, const struct container *except,
     dev_t device)
@@ -70,6 +72,7 @@ yield(const struct pool *pool, const struct container *except, dev_t device,
 	return bytes;
 }
 
+/* Would there be room when what is leaving, and so much more, were gone? */
 static bool
 has_room_without(const struct ledger_space *space, int64_t yielded,
     int64_t bytes)
@@ -114,6 +117,7 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 
 /* ---- leases ---- */
 
+/* Those who tidy up or look need no new blocks. */
 static bool
 wants_to_write(const struct ticket *ticket)
 {
@@ -130,6 +134,8 @@ admission_by(enum admission room, const struct ticket *ticket, bool *writable)
 								     room;
 }
 
+/* The container is there: what may the ticket do in it, and is it mounted for
+ * that? */
 enum admission
 admission_to(struct pool *pool, const struct ticket *ticket,
     struct container *c, enum access *granted)
@@ -157,6 +163,7 @@ admission_to(struct pool *pool, const struct ticket *ticket,
 	return ADMIT;
 }
 
+/* The container is not there yet: how shall its volume be mounted? */
 enum admission
 admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
     bool *grows)

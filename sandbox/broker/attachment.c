@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The loop devices. Losing a race for a free one is normal on a busy host, and
+ * is tried again.
+ */
 #include "attachment.h"
 
 #include <assert.h>
@@ -49,6 +53,8 @@ device_configure(int device_fd, int volume_fd)
 	return ioctl(device_fd, LOOP_CONFIGURE, &config);
 }
 
+/* Between asking for a free device and taking it another process may take it:
+ * then the next one is asked for. */
 int
 attachment_attach(struct attachment *a, struct err *err)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Opens all parts of il-sandboxd, connects what one of them has to tell to
+ * another, and ends them in the right order: leases first, then cells, then
+ * what the engine still has.
+ */
 #include "broker.h"
 
 #include <errno.h>
@@ -59,6 +64,7 @@ struct broker {
 
 /* ---- opening ---- */
 
+/* A random id, written down before any container bears it. */
 static int
 instance_make(int fd, char *instance, struct err *err)
 {
@@ -119,6 +125,7 @@ raise_file_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* All that can fail before anything runs. */
 static int
 broker_open(struct broker *b, struct err *err)
 {
@@ -150,6 +157,7 @@ broker_finished(void *arg)
 		loop_stop(b->loop);
 }
 
+/* Neither cells nor engine came to an end: the next start sweeps. */
 static void
 broker_on_stop_timer(void *arg)
 {
@@ -174,6 +182,7 @@ broker_sweep(void *arg)
 		loop_stop(b->loop);
 }
 
+/* All cells have gone by themselves: nothing needs to be waited for. */
 static void
 broker_on_empty(void *arg)
 {
@@ -229,6 +238,8 @@ broker_on_signal(void *arg, int fd, uint32_t events)
 
 /* ---- all together ---- */
 
+/* The engine's state changed. Images are looked after only once the sweep is
+ * over, which has the engine for itself. */
 static void
 broker_on_engine(void *arg)
 {
@@ -241,6 +252,7 @@ broker_on_engine(void *arg)
 	}
 }
 
+/* An image that was pulled may have something derived from it. */
 static void
 broker_on_provided(void *arg)
 {
@@ -249,6 +261,7 @@ broker_on_provided(void *arg)
 	derive_look(&b->derive);
 }
 
+/* Cells may start from something better now. */
 static void
 broker_on_derived(void *arg)
 {
@@ -257,6 +270,7 @@ broker_on_derived(void *arg)
 	pool_images_changed(&b->pool);
 }
 
+/* Connect the parts: who tells whom. Nothing can fail from here on. */
 static void
 broker_begin(struct broker *b)
 {

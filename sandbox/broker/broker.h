@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef BROKER_H
 #define BROKER_H
 

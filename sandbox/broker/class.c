@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The table of the classes, and what follows from a row together with the
+ * configuration.
+ */
 #include "class.h"
 
 #include <assert.h>
@@ -115,6 +119,7 @@ class_memory(const struct cell_class *class, const struct config *config)
 	return class->network ? config->pip_memory : config->memory;
 }
 
+/* One limit for the whole container: the largest of the volumes in it. */
 int64_t
 class_file_max(const struct cell_class *class, const struct config *config)
 {
@@ -131,6 +136,8 @@ at_most(int64_t size, int64_t max)
 	return size < max ? size : max;
 }
 
+/* Shares of the memory, in sixteenths, so that all folders full leave an
+ * eighth of it to the processes (tests/unit/test_docker_argv.c). */
 size_t
 class_folders(const struct cell_class *class, const struct config *config,
     struct class_folder *folders)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The sockets of the programs, and a connection from its accept() to its end.
+ * What is asked on it is in request.c and space.c.
+ */
 #include "client.h"
 
 #include <errno.h>
@@ -24,6 +28,8 @@
 
 static void listener_resume(void *arg);
 
+/* Let go of what it asked for, and of the connection; who waits to be accepted
+ * may have its place. */
 void
 client_close(struct client *client)
 {
@@ -80,6 +86,8 @@ client_done(struct client *client)
 
 /* ---- listening ---- */
 
+/* One request for each connection; anything after it is a fault, and an end of
+ * file lets go of the lease. */
 static void
 client_on_packet(void *arg, int fd, uint32_t events)
 {
@@ -105,6 +113,7 @@ client_on_packet(void *arg, int fd, uint32_t events)
 		client_refuse(client, REFUSAL_INPUT, "not a frame");
 }
 
+/* A connection is not to be kept for later. */
 static void
 client_on_silence(void *arg)
 {
@@ -141,6 +150,8 @@ listener_pause(struct listener *listener, bool timed)
 		    listener_resume, listener);
 }
 
+/* Without descriptors accept() would fail again at once: the listener pauses
+ * for a while. */
 static void
 listener_on_connection(void *arg, int fd, uint32_t events)
 {
@@ -158,6 +169,7 @@ listener_on_connection(void *arg, int fd, uint32_t events)
 	}
 }
 
+/* When a place is free, or the pause is over. */
 static void
 listener_resume(void *arg)
 {
@@ -198,6 +210,7 @@ listener_open(struct listener *listener, const struct config *config,
 	return listener->fd < 0 ? -1 : 0;
 }
 
+/* The listeners are paused until the rest of the broker is there. */
 int
 clients_listen(struct clients *clients, const struct config *config,
     struct err *err)

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The middle and the end of a container's life: the conversation on its
+ * control socket, its leases, and how it goes. How it comes up is in prepare.c
+ * and launch.c. Every state has at most one timer, which says how long it may
+ * last.
+ */
 #include "container.h"
 
 #include <errno.h>
@@ -31,6 +37,7 @@
 #define EXIT_MS 2000	/* to end by itself; and between two kills */
 #define CONTROL_MAX 4096
 
+/* Each change of the state is told, from the loop. */
 void
 container_set(struct container *c, enum container_state state)
 {
@@ -48,6 +55,8 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 		loop_timer_set(c->host->loop, &c->timer, ms, fn, c);
 }
 
+/* The first state is PREPARING, which may fail at once: the owner sees that by
+ * the state. */
 struct container *
 container_new(struct container_host *host, const struct cell_class *class,
     const char *sandbox, const struct image_entry *interpreter, bool writable,
@@ -86,6 +95,7 @@ container_new(struct container_host *host, const struct cell_class *class,
 
 /* ---- the end ---- */
 
+/* Nothing of it is left: let go of all that it held. From any state. */
 static void
 container_gone(struct container *c)
 {
@@ -149,6 +159,7 @@ container_remove(void *arg)
 		    c);
 }
 
+/* With the pidfd its death is seen, so it may end by itself first. */
 void
 container_reap(struct container *c, bool kill)
 {
@@ -156,6 +167,8 @@ container_reap(struct container *c, bool kill)
 	    container_remove);
 }
 
+/* What was never started is gone at once. All others see the end of their
+ * control socket, and are removed if that does not help. */
 void
 container_end(struct container *c, bool kill)
 {
@@ -185,6 +198,7 @@ container_fail(struct container *c, enum refusal failure, const char *text)
 	container_end(c, true);
 }
 
+/* It is not what it should be: an untrusted process is killed, not asked. */
 static void
 container_broken(struct container *c, const char *what)
 {
@@ -208,6 +222,7 @@ container_ask_why(struct container *c)
 
 /* ---- the conversation on the control socket ---- */
 
+/* Nobody came for it in IL_WARM_SECONDS. */
 static void
 idle_on_timer(void *arg)
 {
@@ -262,6 +277,8 @@ isolation_valid(struct container *c, const struct frame_view *view)
 	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
 }
 
+/* The first frame of a cell: it has come up, and says what it is. False: that
+ * is not a frame for this state. */
 static bool
 container_ready(struct container *c, const struct frame_view *view)
 {
@@ -329,6 +346,7 @@ container_take(struct container *c, const void *packet, size_t len,
 	return container_is_idle(c);
 }
 
+/* A frame of the cell's, or the end of its control socket, which is its end. */
 static void
 control_on_packet(void *arg, int fd, uint32_t events)
 {
@@ -356,6 +374,7 @@ control_on_packet(void *arg, int fd, uint32_t events)
 	container_end(c, false);
 }
 
+/* The first process of the container is dead. */
 static void
 pidfd_on_death(void *arg, int fd, uint32_t events)
 {
@@ -417,6 +436,8 @@ serve_add_policy(struct frame *frame, const struct container *c)
 	    *class_ca_bundle(c->class, config) != '\0' ? 1 : 0);
 }
 
+/* The cell gets one end of a new socket pair with SERVE, the client will get
+ * the other. */
 int
 container_lease(struct container *c, int64_t lease_ms, enum access access)
 {
@@ -447,6 +468,7 @@ container_lease(struct container *c, int64_t lease_ms, enum access access)
 	return ends[0];
 }
 
+/* The cell may have said IDLE before we saw the client go. */
 void
 container_release(struct container *c)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CONTAINER_H
 #define CONTAINER_H
 

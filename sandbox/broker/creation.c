@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * mkfs.ext4 and debugfs fill two sparse files in a draft folder, one after the
+ * other, in the loop; the rename at the end makes the sandbox.
+ */
 #include "creation.h"
 
 #include <errno.h>
@@ -61,6 +65,7 @@ volume_total_bytes(const struct volume_size *size)
 	return (total + BLOCK - 1) / BLOCK * BLOCK;
 }
 
+/* A sparse file of the size of the volume, in the draft. */
 static int
 creation_make_file(const struct creation *c, const char *name, int64_t bytes,
     struct err *err)
@@ -98,6 +103,7 @@ creation_end(struct creation *c, const struct err *failure)
 
 static void creation_step(struct creation *c);
 
+/* One tool is done: the next step, or the end. */
 static void
 creation_on_task(void *arg, const struct process_result *result)
 {
@@ -145,6 +151,7 @@ creation_mkfs(struct creation *c, int which, struct err *err)
 	return 0;
 }
 
+/* What is in a new volume, said to debugfs on its standard input. */
 static void
 creation_populate(struct creation *c, int which)
 {

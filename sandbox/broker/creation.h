@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CREATION_H
 #define CREATION_H
 

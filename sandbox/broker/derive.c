@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A walk over the images, twice: first all are looked for, then those that are
+ * missing are made, one at a time, behind everything else. d->at is the image
+ * whose turn it is; each step is the callback of the program before it.
+ */
 #include "derive.h"
 
 #include <inttypes.h>
@@ -67,6 +72,7 @@ derive_current(struct derive *d)
 	return &d->images[d->at];
 }
 
+/* To the next image. */
 static void
 derive_advance(struct derive *d)
 {
@@ -74,6 +80,7 @@ derive_advance(struct derive *d)
 	derive_next(d);
 }
 
+/* From now on cells of this image start from what was derived. */
 static void
 derive_ready(struct derive *d)
 {
@@ -98,6 +105,7 @@ is_current(const struct derive *d, const char *name)
 	return false;
 }
 
+/* The walk is over; it begins again when it was asked for meanwhile. */
 static void
 derive_end(struct derive *d)
 {
@@ -116,6 +124,7 @@ old_on_removed(void *arg, const struct process_result *result)
 	derive_end(arg);
 }
 
+/* Remove those of ours that stand for no image of today. */
 static void
 old_on_list(void *arg, const struct process_result *result)
 {
@@ -187,6 +196,7 @@ commit_on_end(void *arg, const struct process_result *result)
 	make_end(arg, result);
 }
 
+/* The recipe has run: what the container holds becomes an image. */
 static void
 make_on_end(void *arg, const struct process_result *result)
 {
@@ -208,6 +218,7 @@ make_on_end(void *arg, const struct process_result *result)
 	subprocess_start(&d->process, &argv, COMMIT_MS, commit_on_end, d);
 }
 
+/* Run the recipe in a container of the image's own. */
 static void
 make(struct derive *d)
 {
@@ -223,6 +234,7 @@ make(struct derive *d)
 
 /* ---- looking ---- */
 
+/* An earlier life may have made it. */
 static void
 derived_on_looked(void *arg, const struct process_result *result)
 {
@@ -353,6 +365,7 @@ derive_add(struct derive *d, const char *image)
 	(void)snprintf(derived->image, sizeof(derived->image), "%s", image);
 }
 
+/* SANDBOX_IMAGE is the last, as it is often in the list, too. */
 void
 derive_init(struct derive *d, struct loop *loop, const struct config *config,
     const char *instance, void (*on_change)(void *arg), void *arg)

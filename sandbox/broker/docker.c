@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * One row or one function for each call of the Docker CLI, so that what a
+ * container may do can be read, and tested, in one place.
+ */
 #include "docker.h"
 
 #include <inttypes.h>
@@ -296,6 +300,8 @@ docker_start(struct subprocess *process, const struct config *config,
 	subprocess_start(process, &argv, timeout_ms, done, arg);
 }
 
+/* The CLI says why in words only, so the words are looked for; none of them
+ * comes from code that people run. */
 enum docker_failure
 docker_classify(const struct process_result *result)
 {

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Probe, pull and sweep are three programs that never run twice at a time. All
+ * that they find out goes through engine_learn() and sweep_end(), which tell
+ * the pool.
+ */
 #include "engine.h"
 
 #include <stdio.h>
@@ -41,6 +46,7 @@ engine_remove_ms(const struct config *config)
 
 /* ---- the pull ---- */
 
+/* However it ended: what there is now, the probe says. */
 static void
 pull_on_end(void *arg, const struct process_result *result)
 {
@@ -92,6 +98,8 @@ recheck_plan(struct engine *e)
 
 /* ---- the sweep ---- */
 
+/* The containers of an earlier life are gone, or cannot be removed; without a
+ * clean engine nothing is started. */
 static void
 sweep_end(struct engine *e, bool clean)
 {
@@ -109,6 +117,7 @@ sweep_end(struct engine *e, bool clean)
 	e->on_change(e->arg);
 }
 
+/* What docker said is what people are told. */
 static void
 sweep_failed(struct engine *e, const struct process_result *result)
 {
@@ -140,6 +149,7 @@ sweep_add_ids(struct argv *argv, const char *answer)
 	return n;
 }
 
+/* Volumes that the engine did not remove with their containers. */
 static void
 sweep_volumes_on_list(void *arg, const struct process_result *result)
 {
@@ -178,6 +188,7 @@ sweep_on_removed(void *arg, const struct process_result *result)
 		    sweep_on_pause, e);
 }
 
+/* The answer of one round: containers to remove, or none any more. */
 static void
 sweep_on_list(void *arg, const struct process_result *result)
 {
@@ -225,6 +236,7 @@ sweep_start(struct engine *e)
 	sweep_list(e);
 }
 
+/* A sweep that is under way becomes the last one. */
 void
 engine_sweep_last(struct engine *e, engine_fn on_swept)
 {
@@ -238,6 +250,8 @@ engine_sweep_last(struct engine *e, engine_fn on_swept)
 
 /* ---- the probe ---- */
 
+/* The one place where the engine's state changes: it is logged when it is
+ * news, and what follows from it is begun. */
 static void
 engine_learn(struct engine *e, bool up, bool image, const char *trouble)
 {
@@ -284,6 +298,7 @@ probe_on_end(void *arg, const struct process_result *result)
 	    false, text);
 }
 
+/* One at a time; whoever asks meanwhile gets its answer. */
 static void
 engine_probe(struct engine *e)
 {

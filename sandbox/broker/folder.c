@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Makes and removes what a container mounts of the host. Everything is made
+ * anew for each container and never shared.
+ */
 #include "folder.h"
 
 #include <dirent.h>
@@ -43,6 +47,7 @@ make_entry(int at, const char *name, bool folder, struct err *err)
 	return steal_fd(&fd);
 }
 
+/* A regular file of the program's; anything else is left out. */
 static int
 copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 {
@@ -67,6 +72,7 @@ copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 	return left == 0 ? 0 : err_set(err, ERR_SYSTEM, "%s is cut", name);
 }
 
+/* The cell's program: its Python files and its library. */
 static int
 copy_program(const char *program, int to, struct err *err)
 {
@@ -125,6 +131,7 @@ write_databases(int at, uint32_t uid, struct err *err)
 	return write_file(at, "group", &groups, err);
 }
 
+/* All that the container will mount, in its new folder. */
 static int
 fill(int at, const char *program, uint32_t uid, struct err *err)
 {
@@ -197,6 +204,8 @@ folder_remove(const char *cells, const char *name)
 	remove_folder(AT_FDCWD, path, 1);
 }
 
+/* What an earlier life left has no container any more once the sweep is
+ * over. */
 int
 folder_sweep(const char *cells, struct err *err)
 {

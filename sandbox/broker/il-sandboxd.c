@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * il-sandboxd: the broker.  It starts, warms, leases and ends cells, and it
  * owns the workspaces.  One process, one thread, one event loop; whatever takes

@@ -33,6 +33,8 @@
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS; then docker run is killed */
 #define WATCH_MS 1000	 /* not connected by then: has it died? */
 
+/* docker run itself gets longer than the cell: what it says at its end is
+ * better than a timeout. */
 static int
 run_ms(const struct container *c)
 {
@@ -50,6 +52,7 @@ socket_close(struct container *c)
 	folder_remove_socket(c->host->cells_dir, c->name);
 }
 
+/* Also when it has come up: what was needed for that goes. */
 void
 launch_stop(struct container *c)
 {
@@ -65,6 +68,7 @@ launch_release(struct container *c)
 		attachment_release(&c->volumes[i]);
 }
 
+/* The cell is there; it has yet to say READY. */
 static void
 socket_on_connection(void *arg, int fd, uint32_t events)
 {
@@ -112,6 +116,7 @@ repair_on_removed(void *arg, const struct process_result *result)
 	prepare_begin(c);
 }
 
+/* Docker may have created a container without starting it. */
 static void
 repair(struct container *c)
 {
@@ -133,6 +138,8 @@ run_from_image(struct container *c)
 	container_set(c, CONTAINER_PREPARED);
 }
 
+/* docker run failed before the cell connected: whose fault is it, and may
+ * another try help? */
 static void
 run_failed(struct container *c, const struct process_result *result)
 {
@@ -160,6 +167,8 @@ run_failed(struct container *c, const struct process_result *result)
 	}
 }
 
+/* docker run --detach ends when the container runs; in ENDING its end was
+ * waited for, since before it there may be nothing to remove. */
 static void
 run_on_end(void *arg, const struct process_result *result)
 {
@@ -177,6 +186,7 @@ run_on_end(void *arg, const struct process_result *result)
 	}
 }
 
+/* The container ended and nobody connected. */
 static void
 wait_on_end(void *arg, const struct process_result *result)
 {
@@ -204,6 +214,7 @@ watch_on_timer(void *arg)
 		    (int)c->host->config->start_ms, wait_on_end, c);
 }
 
+/* IL_START_SECONDS are over. */
 static void
 start_on_timer(void *arg)
 {
@@ -229,6 +240,7 @@ launch_path(const char *folder, const char *name)
 	return path;
 }
 
+/* The words of docker run for this container. */
 static void
 run_build(struct container *c, struct argv *argv)
 {
@@ -259,6 +271,8 @@ run_build(struct container *c, struct argv *argv)
 	docker_argv_run(argv, &run);
 }
 
+/* PREPARED to STARTING: the folder, the socket, then docker run. The socket is
+ * there before the container, so the cell connects once and need not wait. */
 void
 container_run(struct container *c)
 {

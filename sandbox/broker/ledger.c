@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The arithmetic is pure; the table is a list that is short enough to be
+ * summed up for each question.
+ */
 #include "ledger.h"
 
 #include <fcntl.h>
@@ -74,6 +78,7 @@ ledger_release(struct ledger *ledger)
 		reservation_free(LIST_FIRST(&ledger->all));
 }
 
+/* Of a volume that is sparse: what it may still take. */
 static int64_t
 image_growth(int fd)
 {
@@ -205,6 +210,7 @@ reservation_of_volume(struct ledger *ledger, int fd)
 	return reservation_of_bytes(ledger, fd, LEDGER_MOUNT_BYTES);
 }
 
+/* Somebody may have waited for its room. */
 void
 reservation_free(struct reservation *r)
 {
@@ -256,6 +262,7 @@ reservation_leave(struct reservation *r)
 	lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r);
 }
 
+/* Its container may live: it counts in full until its device lets go. */
 static void
 find_image(void *arg, int fd)
 {
@@ -273,6 +280,7 @@ ledger_find(struct ledger *ledger, int base)
 	workspace_each_volume(base, find_image, ledger);
 }
 
+/* The first of these places that there is. */
 void
 ledger_add_spool(struct ledger *ledger, const struct config *config)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A child waits in flock() for us and shares our open file. It has nothing
+ * else of ours, and dies with us.
+ */
 #include "lock_wait.h"
 
 #include <assert.h>
@@ -74,6 +78,7 @@ on_end(void *arg, int fd, uint32_t events)
 	w->done(w->arg, &err);
 }
 
+/* The older holder keeps it: who waits is told. */
 static void
 on_deadline(void *arg)
 {
@@ -86,6 +91,7 @@ on_deadline(void *arg)
 	w->done(w->arg, &err);
 }
 
+/* The child and its pidfd. */
 static int
 child_start(struct lock_wait *w, struct err *err)
 {
@@ -105,6 +111,7 @@ child_start(struct lock_wait *w, struct err *err)
 	return -1;
 }
 
+/* A lock that is free is taken at once; only otherwise there is a child. */
 void
 lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
     void *arg)

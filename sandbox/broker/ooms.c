@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "ooms.h"
 
 #include <linux/magic.h>
@@ -6,6 +7,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+/* The descriptor came from the cell: only a file of the kernel's own is
+ * read. */
 bool
 ooms_valid(int fd)
 {
@@ -16,6 +19,7 @@ ooms_valid(int fd)
 		fs.f_type == CGROUP_SUPER_MAGIC);
 }
 
+/* The line `oom_kill N`, in both versions of cgroups. */
 int64_t
 ooms_count(int fd)
 {

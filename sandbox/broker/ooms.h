@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef OOMS_H
 #define OOMS_H
 

@@ -1,3 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads and writes inodes where ext4 has them: superblock, group descriptor,
+ * inode table. Nothing is believed that is not checked, since the volume's
+ * user wrote it.
+ */
 #include "owner.h"
 
 #include <stdbool.h>
@@ -114,6 +120,8 @@ read_at(const struct ext4 *fs, void *data, size_t len, uint64_t at)
 	return pread(fs->fd, data, len, (off_t)at) == (ssize_t)len;
 }
 
+/* Only what creation.c makes is understood: 4 KiB blocks, 256 byte inodes,
+ * checksums. */
 static bool
 open_super(struct ext4 *fs, int fd)
 {
@@ -174,6 +182,7 @@ get_id(const unsigned char *inode, size_t low, size_t high)
 	return get16(inode + low) | (uint32_t)get16(inode + high) << 16;
 }
 
+/* Inode 2 is the root folder. */
 uint32_t
 owner_of(int volume_fd)
 {
@@ -191,6 +200,8 @@ owner_of(int volume_fd)
 
 /* ---- changing ---- */
 
+/* Over the number, the generation and the inode itself, with zeros in place of
+ * the checksum. */
 static uint32_t
 checksum(const struct ext4 *fs, uint32_t number, const unsigned char *inode)
 {
@@ -211,6 +222,7 @@ checksum(const struct ext4 *fs, uint32_t number, const unsigned char *inode)
 	    INODE - I_CHECKSUM_HIGH - 2);
 }
 
+/* Root's files stay root's. True: it was changed. */
 static bool
 change_id(unsigned char *inode, size_t low, size_t high, uint32_t uid)
 {
@@ -273,6 +285,7 @@ change_block(const struct ext4 *fs, uint64_t at, uint32_t first, bool only,
 	return 0;
 }
 
+/* All inodes of a block group that have ever been used. */
 static int
 change_group(const struct ext4 *fs, uint32_t group, uint32_t uid,
     struct err *err)
@@ -290,6 +303,8 @@ change_group(const struct ext4 *fs, uint32_t group, uint32_t uid,
 	return 0;
 }
 
+/* All but the root folder first, then, when they are on the disk, that: it
+ * says that the work is done. */
 int
 owner_change(int volume_fd, uint32_t uid, struct err *err)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef OWNER_H
 #define OWNER_H
 

@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "pause.h"
 
 #include <stdio.h>
 
+/* Twice as long each time, up to a minute. */
 void
 pause_note_failure(struct pause *pause, enum refusal code, const char *text,
     int64_t now_ms)

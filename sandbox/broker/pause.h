@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef PAUSE_H
 #define PAUSE_H
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * What happens to containers and tickets, looked over from the loop: first
+ * what became of the containers is told, then the scheduler runs.
+ */
 #include "pool.h"
 
 #include <inttypes.h>
@@ -21,6 +25,7 @@
 
 static void pool_look(void *arg);
 
+/* However often, it is one look. */
 void
 pool_poke(void *arg)
 {
@@ -46,6 +51,7 @@ pool_init(struct pool *pool, const struct container_host *host,
 	TAILQ_INIT(&pool->removals);
 }
 
+/* Who waits for a removal is told; its folder is swept at the next start. */
 void
 pool_release(struct pool *pool)
 {
@@ -82,6 +88,7 @@ ticket_judge(const struct pool *pool, const struct ticket *ticket)
 	return 0;
 }
 
+/* The answer comes from the loop, also when it is known at once. */
 void
 pool_request(struct pool *pool, struct ticket *ticket)
 {
@@ -158,6 +165,7 @@ tell_failure(struct pool *pool, struct container *c)
 	}
 }
 
+/* The cell of a lease has ended by itself. */
 static void
 tell_lost(struct container *c)
 {
@@ -199,6 +207,8 @@ settle_containers(struct pool *pool)
 	}
 }
 
+/* Containers of the sandbox that began before the removal may still have its
+ * volumes; those that began later have none of them. */
 static bool
 removal_can_go(const struct pool *pool, const struct removal *removal)
 {
@@ -213,6 +223,7 @@ removal_can_go(const struct pool *pool, const struct removal *removal)
 	return true;
 }
 
+/* Delete the files of sandboxes that nothing uses any more. */
 static void
 settle_removals(struct pool *pool)
 {
@@ -261,6 +272,9 @@ is_waited_for(const struct pool *pool)
 	return false;
 }
 
+/* One look over everything: tell what happened, then begin what can be begun.
+ * The order matters: a container that is gone has to be settled before its
+ * sandbox gets another. */
 static void
 pool_look(void *arg)
 {
@@ -307,6 +321,7 @@ pool_remove(struct pool *pool, struct removal *removal)
 	pool_poke(pool);
 }
 
+/* Cells for anybody are worth replacing, since they serve many runs. */
 void
 pool_images_changed(struct pool *pool)
 {

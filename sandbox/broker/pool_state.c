@@ -1,3 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Questions about the pool that several of its files ask.
+ */
 #include "pool_state.h"
 
 #include <string.h>
@@ -21,6 +25,7 @@ ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
 	ticket->refused(ticket, code, text);
 }
 
+/* Class and subject are the same; whether it is free is another question. */
 bool
 pool_matches(const struct container *c, const struct ticket *ticket)
 {
@@ -29,6 +34,7 @@ pool_matches(const struct container *c, const struct ticket *ticket)
 	    strcmp(c->interpreter, ticket->interpreter.name) == 0;
 }
 
+/* Idle, and not one that may be used only once and was. */
 bool
 pool_serves(const struct container *c, const struct ticket *ticket)
 {
@@ -36,6 +42,8 @@ pool_serves(const struct container *c, const struct ticket *ticket)
 	    (c->class->reuse != REUSE_NEVER || !c->used);
 }
 
+/* It will be idle in a while: it starts, or comes back from a lease of which
+ * nothing stays. */
 bool
 pool_is_coming(const struct container *c)
 {
@@ -99,6 +107,7 @@ pool_start(struct pool *pool, const struct cell_class *class,
 	return c;
 }
 
+/* The one to end when a place is needed. */
 struct container *
 pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef POOL_STATE_H
 #define POOL_STATE_H
 

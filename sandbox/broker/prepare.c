@@ -27,6 +27,7 @@
 
 static void prepare_next(struct container *c);
 
+/* No volume means no sandbox; everything else is our fault. */
 static enum refusal
 refusal_of(const struct err *err)
 {
@@ -67,6 +68,7 @@ volume_run(struct container *c, const char *const *words, subprocess_fn done)
 	subprocess_start(&c->tool, &argv, CHECK_MS, done, c);
 }
 
+/* Its files are its user's now. */
 static void
 give_on_end(void *arg, const struct process_result *result)
 {
@@ -240,6 +242,8 @@ choose_uid(struct container *c, struct err *err)
 	return 0;
 }
 
+/* A name that no container of ours ever had, then the user, then the volumes.
+ * Also called for the second try, after a mount that failed. */
 void
 prepare_begin(struct container *c)
 {

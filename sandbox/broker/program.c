@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The table of the programs that may connect.
+ */
 #include "program.h"
 
 #include "../protocol/frame.h"
@@ -50,6 +53,7 @@ program_connections(enum program_name name, const struct config *config)
 	return count;
 }
 
+/* The frame's kind first, then, for a lease, the class. */
 bool
 program_may(enum program_name name, const struct frame_view *view,
     const char **what)

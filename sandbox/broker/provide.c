@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Looks for each image of the list and pulls what is missing, one after the
+ * other.
+ */
 #include "provide.h"
 
 #include <string.h>
@@ -12,6 +16,7 @@
 
 static void provider_next(struct provider *p);
 
+/* One that cannot be had is told once, here; the others are still tried. */
 static void
 pull_on_end(void *arg, const struct process_result *result)
 {

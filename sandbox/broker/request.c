@@ -41,6 +41,7 @@ client_of(struct ticket *ticket)
 	return (struct client *)(void *)at;
 }
 
+/* A client that is gone by now is closed, which ends the lease. */
 static void
 lease_on_granted(struct ticket *ticket, int client_end, enum access access)
 {
@@ -69,6 +70,8 @@ lease_on_refused(struct ticket *ticket, enum refusal code, const char *text)
 	client_refuse(client_of(ticket), code, text);
 }
 
+/* Only want of memory is told: anything else the client sees by the end of its
+ * cell's socket. */
 static void
 lease_on_lost(struct ticket *ticket, bool out_of_memory)
 {
@@ -121,6 +124,7 @@ lease_take_subject(struct ticket *ticket, const struct config *config,
 	return 0;
 }
 
+/* Read and check all fields of a LEASE. */
 static enum refusal
 lease_take(struct ticket *ticket, const struct config *config,
     const struct frame_view *view)
@@ -158,6 +162,7 @@ request_lease(struct client *client, const struct frame_view *view)
 
 /* ---- removing workspaces ---- */
 
+/* The client may have hung up meanwhile; the removal went on. */
 static void
 removal_on_done(struct removal *removal, const char *trouble)
 {
@@ -176,6 +181,8 @@ removal_on_done(struct removal *removal, const char *trouble)
 	free(own);
 }
 
+/* The sandbox's name is taken away at once, so nobody gets a cell of it any
+ * more; its files go when its cells are gone. */
 static void
 request_remove(struct client *client, const struct frame_view *view)
 {
@@ -254,6 +261,8 @@ request_status(struct client *client)
 
 /* ---- all of it ---- */
 
+/* What this program may not ask for is refused before anything of it is
+ * read. */
 void
 request_take(struct client *client, const struct frame_view *view)
 {
@@ -279,6 +288,7 @@ request_take(struct client *client, const struct frame_view *view)
 		request_status(client);
 }
 
+/* Undo what the state stands for. */
 void
 request_abandon(struct client *client)
 {

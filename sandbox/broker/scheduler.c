@@ -18,6 +18,7 @@
 
 #define BUSY_MS 1000 /* the same sandbox may just be coming back */
 
+/* A lease is cold when the ticket waited for the start of its cell. */
 static void
 grant(struct container *c, struct ticket *ticket, struct pool *pool,
     enum access access)
@@ -60,7 +61,7 @@ refuse_engine(struct pool *pool, struct ticket *ticket)
 {
 	enum engine_state state = engine_state(pool->engine);
 	bool down = state == ENGINE_DOWN;
-	char text[200];
+	char text[256];
 
 	if (state == ENGINE_READY || state == ENGINE_WAIT)
 		return false;
@@ -288,6 +289,7 @@ start_one(struct pool *pool)
 	return false;
 }
 
+/* Call docker run for those whose volumes are ready. */
 static void
 run_prepared(struct pool *pool)
 {
@@ -318,6 +320,8 @@ run_prepared(struct pool *pool)
 	}
 }
 
+/* Those who wait come first, as long as anything can be done for them; then
+ * what is kept warm; then the starts. */
 void
 scheduler_run(struct pool *pool)
 {

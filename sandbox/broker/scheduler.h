@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SCHEDULER_H
 #define SCHEDULER_H
 

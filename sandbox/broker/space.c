@@ -45,6 +45,8 @@ unreserve(struct client *client)
 	client->reservation = NULL;
 }
 
+/* The sandbox is there, or was made by another client meanwhile, which is as
+ * good. */
 static void
 creation_on_done(void *arg, const struct err *failure)
 {
@@ -156,6 +158,7 @@ space_look(void *arg)
 	clients->handing_out = false;
 }
 
+/* It is looked at with all others, from the loop. */
 static void
 space_wait(struct client *client, bool creates, int64_t bytes, int place)
 {
@@ -174,6 +177,7 @@ space_wait(struct client *client, bool creates, int64_t bytes, int place)
 	pool_poke(clients->pool);
 }
 
+/* It hung up: what waits leaves the queue, what is being made is removed. */
 void
 space_abandon(struct client *client)
 {
@@ -209,6 +213,7 @@ is_one_too_many(const struct clients *clients)
 	return count < 0 || count >= clients->config->sandboxes;
 }
 
+/* Make a sandbox of that id, if there is none. */
 void
 request_create(struct client *client, const struct frame_view *view)
 {
@@ -287,6 +292,7 @@ reserve_left(const struct clients *clients)
 	return left;
 }
 
+/* Bytes that il-api writes itself, as long as it keeps the connection. */
 void
 request_reserve(struct client *client, const struct frame_view *view)
 {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Binds base/process.h to the event loop: before each step all descriptors
+ * leave the loop, afterwards those that are still open come back.
+ */
 #include "subprocess.h"
 
 #include <assert.h>

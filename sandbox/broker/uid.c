@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A counter in a file. It is written ahead, so that a crash skips numbers and
+ * never gives one twice.
+ */
 #include "uid.h"
 
 #include <errno.h>
@@ -53,6 +57,7 @@ counter_read(int fd)
 	    0;
 }
 
+/* Durable before the first of these numbers is given. */
 static int
 counter_reserve(struct uids *uids, struct err *err)
 {
@@ -69,6 +74,7 @@ counter_reserve(struct uids *uids, struct err *err)
 	return 0;
 }
 
+/* A file that is empty or damaged begins anew, somewhere at random. */
 int
 uids_open(struct uids *uids, int base, struct err *err)
 {
@@ -86,6 +92,7 @@ uids_open(struct uids *uids, int base, struct err *err)
 	    err);
 }
 
+/* Behind the last number comes the first again: there are 117 million. */
 int
 uids_take(struct uids *uids, uint32_t *uid, struct err *err)
 {

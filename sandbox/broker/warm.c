@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What stays warm: the cells of people who were here just now, and a few that
  * are ready for whoever comes next.
@@ -71,6 +72,8 @@ trim_anyones(struct pool *pool)
 	}
 }
 
+/* Those that nobody may get, and beyond IL_WARM_CELLS those unused for the
+ * longest time. */
 void
 warm_trim(struct pool *pool)
 {
@@ -113,6 +116,7 @@ count_ready(const struct pool *pool, const struct ticket *kind)
 	return n;
 }
 
+/* After failures it is one start at a time. */
 static bool
 is_starting_enough(const struct pool *pool)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef WARM_H
 #define WARM_H
 

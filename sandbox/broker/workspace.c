@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * All paths under IL_BASE_DIR are made here. Names are checked, links are
+ * never followed, and what has to survive a power cut is synced before it is
+ * answered for.
+ */
 #include "workspace.h"
 
 #include <dirent.h>
@@ -84,6 +89,7 @@ sweep_leftovers(int base, struct err *err)
 	return 0;
 }
 
+/* The folder for all, without leftovers. */
 int
 workspace_base_open(const char *path, struct err *err)
 {
@@ -99,6 +105,8 @@ workspace_base_open(const char *path, struct err *err)
 	return steal_fd(&base);
 }
 
+/* A volume must be a regular file: we made it, and a link or a device in its
+ * place is refused. */
 int
 workspace_volume_open(int base, const char *id, const char *volume,
     struct err *err)
@@ -123,6 +131,7 @@ workspace_volume_open(int base, const char *id, const char *volume,
 	return steal_fd(&fd);
 }
 
+/* Both volumes are there. */
 bool
 workspace_exists(int base, const char *id)
 {
@@ -155,6 +164,8 @@ workspace_draft_make(int base, char name[64], struct err *err)
 	return 0;
 }
 
+/* The volumes are synced by the tools that wrote them; the folder and its new
+ * name are synced here. */
 int
 workspace_draft_publish(int base, const char *draft, const char *id,
     struct err *err)
@@ -173,6 +184,7 @@ workspace_draft_publish(int base, const char *draft, const char *id,
 	return 0;
 }
 
+/* From here on nobody finds it. */
 int
 workspace_retire(int base, const char *id, char name[64], struct err *err)
 {
@@ -207,6 +219,7 @@ empty_folder(int folder, struct err *err)
 	return rc;
 }
 
+/* One that is gone is as good as removed. */
 int
 workspace_discard(int base, const char *name, struct err *err)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 

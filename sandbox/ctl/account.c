@@ -1,3 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables of users and groups, and how a process becomes one of them for
+ * good.
+ */
 #include "account.h"
 
 #include <grp.h>
@@ -42,6 +47,7 @@ static const int root_keeps[] = { CAP_CHOWN, CAP_DAC_OVERRIDE,
 	CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID,
 	CAP_SETUID, CAP_MKNOD, CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_SYS_RESOURCE };
 
+/* A user of that name on the host, or a fixed number; never root. */
 void
 accounts_find(struct accounts *accounts, int64_t http_port)
 {
@@ -119,6 +125,7 @@ keep_low_ports(void)
 	    0, 0);
 }
 
+/* Groups first, then the user, after which nothing more could be changed. */
 static int
 drop_identity(const struct account *a)
 {
@@ -131,6 +138,8 @@ drop_identity(const struct account *a)
 	return chdir("/");
 }
 
+/* Bounds go while we still may drop them, the identity next, new privileges
+ * last. */
 int
 account_assume(const struct account *account, int first_fd)
 {

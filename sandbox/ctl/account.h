@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ACCOUNT_H
 #define ACCOUNT_H
 

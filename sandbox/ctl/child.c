@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * From fork() to exec: a child gives up its rights in an order in which each
+ * step is still allowed.
+ */
 #include "child.h"
 
 #include <assert.h>
@@ -38,6 +42,7 @@ child_init(struct child *child, enum child_stage stage, const char *name)
 	(void)snprintf(child->name, sizeof(child->name), "%s", name);
 }
 
+/* The programs themselves have ended by then. */
 void
 child_release(struct child *child)
 {
@@ -82,6 +87,7 @@ hand_over(const struct child *child)
 	(void)setenv("LISTEN_FDS", text, 1);
 }
 
+/* In the child, up to exec: it never returns. */
 static void
 become(const struct child *child, pid_t parent)
 {
@@ -117,6 +123,7 @@ become(const struct child *child, pid_t parent)
 	_exit(CHILD_NOT_STARTED);
 }
 
+/* The pidfd tells of its end; without one it is not watched, so not run. */
 int
 child_start(struct child *child, struct err *err)
 {
@@ -141,6 +148,8 @@ child_start(struct child *child, struct err *err)
 	return 0;
 }
 
+/* The group is killed while its leader is not reaped: until then the number is
+ * nobody else's. */
 int
 child_reap(struct child *child)
 {

@@ -60,6 +60,7 @@ doctor_bad(struct doctor *d, const char *mend, const char *fmt, ...)
 		printf("      mend: %s\n", mend);
 }
 
+/* What is said in the developer portal, and whether it is here. */
 static void
 check_keys(struct doctor *d)
 {
@@ -82,6 +83,7 @@ check_keys(struct doctor *d)
 		doctor_good("keys: public key, application and token");
 }
 
+/* One file of each kind stands for all. */
 static void
 check_library(struct doctor *d)
 {
@@ -101,6 +103,7 @@ check_library(struct doctor *d)
 	doctor_good("library: %s", d->config->lib_dir);
 }
 
+/* May we, as whoever runs this, write there? */
 static void
 check_folders(struct doctor *d)
 {
@@ -180,6 +183,7 @@ check_fronts(struct doctor *d)
 	}
 }
 
+/* What il-sandboxd says of itself and of the engine. */
 static void
 check_broker(struct doctor *d)
 {
@@ -240,6 +244,7 @@ check_all(struct doctor *d)
 		checks[i](d);
 }
 
+/* With a wrong configuration nothing else can be checked. */
 int
 ctl_doctor(struct ctl *ctl, int argc, char **argv)
 {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The checks of the HTTP APIs: isolation and tokens.
+ */
 #include "doctor.h"
 
 #include <stdio.h>
@@ -36,6 +39,7 @@ explain(struct doctor *d)
 		printf("      better: %s\n", verdict.mend);
 }
 
+/* The cell has tried it: what it found is told, and explained. */
 void
 doctor_isolation(struct doctor *d)
 {
@@ -52,6 +56,7 @@ doctor_isolation(struct doctor *d)
 		    "isolation: not known before the first run of the APIs");
 }
 
+/* Whom the APIs serve. */
 void
 doctor_tokens(struct doctor *d)
 {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The checks of the machine: engine, images, loop devices, nginx, disk.
+ */
 #include "doctor.h"
 
 #include <fcntl.h>
@@ -56,6 +59,8 @@ engine_answers(const struct config *config, char *why, size_t size)
 	return tool(argv, why, size);
 }
 
+/* Program, engine, and a fault of some versions that a limit would be lost
+ * by. */
 void
 doctor_engine(struct doctor *d)
 {
@@ -81,6 +86,7 @@ doctor_engine(struct doctor *d)
 		    "do not (docker/cli, issue 5321)");
 }
 
+/* An engine that does not answer is told by its own check. */
 static void
 check_image(struct doctor *d, const char *what, const char *image,
     const char *key)
@@ -156,6 +162,7 @@ doctor_loop(struct doctor *d)
 		    why);
 }
 
+/* Is it there, and does it take what was generated? */
 void
 doctor_nginx(struct doctor *d)
 {

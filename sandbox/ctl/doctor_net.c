@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The checks over HTTP: our own nginx, Discord, and its clock beside ours.
+ */
 #include "doctor.h"
 
 #include <inttypes.h>
@@ -70,6 +73,8 @@ check_kernel_clock(void)
 		doctor_good("clock: kept");
 }
 
+/* Signatures carry Discord's time: a clock that differs makes them look
+ * stale. */
 static void
 check_skew(struct doctor *d, time_t date)
 {
@@ -111,6 +116,7 @@ doctor_http(struct doctor *d)
 		doctor_good("HTTP APIs: %s answers", buf_str(&url));
 }
 
+/* Can we reach it? Its answer also tells the time. */
 void
 doctor_discord(struct doctor *d)
 {

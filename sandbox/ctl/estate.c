@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The table of the folders below IL_STATE_DIR, and how they are given to the
+ * users of the programs without following anything that one of them could have
+ * put there.
+ */
 #include "estate.h"
 
 #include <dirent.h>
@@ -71,6 +76,7 @@ give_entry(int folder, const char *name, uid_t from, uid_t uid, gid_t gid,
 	return fchownat(folder, name, uid, gid, AT_SYMLINK_NOFOLLOW);
 }
 
+/* All entries of a folder, through its descriptor. */
 static int
 give_all(int folder, uid_t from, uid_t uid, gid_t gid, int depth)
 {
@@ -107,6 +113,7 @@ give_folder(const char *path, uid_t uid, gid_t gid, mode_t mode,
 	return 0;
 }
 
+/* In the order of the table: a folder comes before those in it. */
 int
 estate_prepare(const struct config *config, const struct accounts *accounts,
     struct err *err)
@@ -179,6 +186,7 @@ share_file(const char *path, gid_t gid, mode_t mode, struct err *err)
 	return give_file(path, 0, gid, mode, err);
 }
 
+/* Files in the state folder, and those that the operator has put elsewhere. */
 int
 estate_share(const struct config *config, const struct accounts *accounts,
     struct err *err)

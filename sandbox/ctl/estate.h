@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ESTATE_H
 #define ESTATE_H
 

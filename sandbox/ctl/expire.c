@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl expire`: what a worker would remove later is removed now.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -45,6 +48,7 @@ remove_one(struct expire *e, const struct sandbox *sandbox, struct err *err)
 	return true;
 }
 
+/* What could not be removed before is tried again, too. */
 static int
 expire_all(struct expire *e, struct err *err)
 {

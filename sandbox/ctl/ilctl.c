@@ -47,6 +47,7 @@ struct command {
 	const char *help;
 };
 
+/* The table for the manual page (inline.conf.5) and for people. */
 static int
 print_config(struct ctl *ctl, int argc, char **argv)
 {
@@ -147,6 +148,7 @@ extend_path(void)
 		log_fatal(CTL_FAILED, "out of memory");
 }
 
+/* What cannot be written out is a failure: somebody reads this in a pipe. */
 static int
 run_command(const struct command *command, struct ctl *ctl, int argc,
     char **argv)

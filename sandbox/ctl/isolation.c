@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Looks at the host's switches, tries the first steps of a jail outside of any
+ * container, and finds the one cause in a table.
+ */
 #include "isolation.h"
 
 #include <errno.h>
@@ -20,6 +24,7 @@
 #define ENGINES_PROFILE "docker-default"
 #define LOAD_OURS "apparmor_parser -r /etc/apparmor.d/" APPARMOR_PROFILE
 
+/* The first line of a small file of the kernel's. */
 static bool
 read_word(const char *path, char *text, size_t size)
 {
@@ -59,6 +64,7 @@ try_steps(void)
 	return 0;
 }
 
+/* In a child, which gives up root for it. */
 static void
 try_outside(char *text, size_t size)
 {
@@ -108,6 +114,7 @@ struct failure {
 	bool making;	   /* of namespaces; else of what is done in them */
 };
 
+/* Take a reason apart. */
 static void
 failure_read(struct failure *failure, const char *reason)
 {
@@ -160,6 +167,8 @@ static const char engines_forbids[] =
     "AppArmor is on, and Docker's own profile forbids user namespaces or "
     "mounts";
 
+/* What was found is turned into facts; the first row of the table whose facts
+ * hold is the answer. */
 void
 isolation_judge(const struct isolation_facts *f, const char *reason,
     struct isolation_verdict *verdict)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ISOLATION_H
 #define ISOLATION_H
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl sandboxes` and `ilctl jobs`.
+ */
 #include "../store/list.h"
 
 #include <inttypes.h>
@@ -14,6 +17,7 @@
 
 #define JOBS_SHOWN 50
 
+/* A row of `ilctl sandboxes`. */
 static void
 print_sandbox(void *arg, const struct sandbox *s)
 {
@@ -50,6 +54,7 @@ ctl_sandboxes(struct ctl *ctl, int argc, char **argv)
 	return result == 0 ? CTL_OK : ctl_fail(argv[0], &err);
 }
 
+/* A row of `ilctl jobs`. */
 static void
 print_job(void *arg, const struct list_job *job)
 {

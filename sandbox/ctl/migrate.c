@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl migrate`, and the same for `ilctl run`.
+ */
 #include <libgen.h>
 #include <stdio.h>
 

@@ -1,3 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Puts paths and ports into the template of the configuration for nginx.
+ */
 #include "nginx_conf.h"
 
 #include <stdbool.h>
@@ -48,6 +52,7 @@ put(struct buf *out, const char *text, size_t left,
 	return 0;
 }
 
+/* An @ that begins no name of ours is nginx's own. */
 int
 nginx_conf_fill(struct buf *out, const char *template, size_t len,
     const struct nginx_conf *conf, struct err *err)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef NGINX_CONF_H
 #define NGINX_CONF_H
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Which programs there are, with their arguments, their sockets and the user
+ * of each.
+ */
 #include "plan.h"
 
 #include <libgen.h>
@@ -94,6 +98,7 @@ add_front(struct maker *m, const struct config *config, const char *program,
 	return 0;
 }
 
+/* The programs that answer requests, with all of their sockets. */
 static int
 add_fronts(struct maker *m, const struct config *config, struct err *err)
 {
@@ -109,6 +114,7 @@ add_fronts(struct maker *m, const struct config *config, struct err *err)
 	return add_front(m, config, "il-api", ACCOUNT_API, api, 4, err);
 }
 
+/* Each has a slot of its own, from 0 on. */
 static void
 add_workers(struct maker *m, int64_t count)
 {
@@ -124,6 +130,7 @@ add_workers(struct maker *m, int64_t count)
 	}
 }
 
+/* It says on descriptor 3 when it is ready. */
 static void
 add_standin(struct maker *m, const struct config *config,
     const struct standin *standin)
@@ -145,6 +152,7 @@ add_standin(struct maker *m, const struct config *config,
 		NULL });
 }
 
+/* By its full path: nginx takes a relative one for one below its own folder. */
 static void
 add_nginx(struct maker *m, const struct config *config)
 {
@@ -170,6 +178,7 @@ plan_folder(char folder[static PATH_MAX], struct err *err)
 	return 0;
 }
 
+/* In the order of the start. */
 int
 plan_make(struct plan *plan, const struct config *config, const char *env_file,
     const struct standin *standin, const struct accounts *accounts, int view_fd,

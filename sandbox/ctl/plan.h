@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef PLAN_H
 #define PLAN_H
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl register` and `ilctl commands`: the commands come from commands.json
+ * and go to Discord.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,6 +140,7 @@ explain(const struct config *config, const struct rest_reply *reply,
 	    reply->status, reply->code);
 }
 
+/* One request replaces all commands that are registered. */
 static int
 send_commands(const struct config *config, const char *text, int64_t guild,
     struct err *err)
@@ -158,6 +163,7 @@ send_commands(const struct config *config, const char *text, int64_t guild,
 	return explain(config, &reply, err);
 }
 
+/* Only this needs the bot's token. */
 static int
 check_config(const struct config *config, struct err *err)
 {

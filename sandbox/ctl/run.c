@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * What must be right before `ilctl run` starts anything; then supervise.c
+ * takes over.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -77,6 +81,7 @@ take_lock(struct run *run, struct err *err)
 	    "IL_STATE_DIR: another ilctl runs in %s", run->config->state_dir);
 }
 
+/* nginx would say so only after everything else was started. */
 static int
 write_nginx_conf(const struct run *run, struct err *err)
 {
@@ -137,6 +142,7 @@ share(struct run *run, const char **env_file, struct err *err)
 	return 0;
 }
 
+/* Everything that can be wrong, before anything is started. */
 static int
 prepare(struct run *run, const char *env_file, struct err *err)
 {
@@ -175,6 +181,7 @@ open_standin_pipe(struct run *run, struct err *err)
 	return -1;
 }
 
+/* The end of a start: where to go now. */
 static void
 announce(void *arg)
 {
@@ -217,6 +224,7 @@ watch(struct run *run, struct err *err)
 	return code;
 }
 
+/* The environment file may be named before or after `run`. */
 int
 ctl_run(struct ctl *ctl, int argc, char **argv)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What Discord does when an interactions endpoint is saved: a correctly signed
  * PING, which must be answered 200 {"type":1}, and a wrongly signed one, which
@@ -91,6 +92,7 @@ sign(const struct selftest *t, bool wrong)
 	return curl_slist_append(headers, "Content-Type: application/json");
 }
 
+/* The body, up to ANSWER_MAX; more makes the request fail. */
 static size_t
 keep(char *data, size_t size, size_t n, void *arg)
 {
@@ -114,6 +116,7 @@ read_answer(CURL *curl, struct answer *answer)
 	    strncmp(type, "application/json", 16) == 0;
 }
 
+/* One PING, as Discord sends it. */
 static int
 post(const struct selftest *t, bool wrong, struct answer *answer,
     struct err *err)
@@ -147,6 +150,7 @@ post(const struct selftest *t, bool wrong, struct answer *answer,
 	return 0;
 }
 
+/* A line for each thing that was tested. */
 static void
 verdict(struct selftest *t, bool good, const char *what, const char *why)
 {
@@ -156,6 +160,7 @@ verdict(struct selftest *t, bool good, const char *what, const char *why)
 		t->failed++;
 }
 
+/* The right answer to a PING is of type 1. */
 static bool
 is_pong(const struct answer *answer)
 {
@@ -215,6 +220,7 @@ test_one(struct selftest *t, bool wrong)
 	return answered;
 }
 
+/* The wrongly signed PING comes first: it needs no key. */
 static int
 run(struct selftest *t)
 {

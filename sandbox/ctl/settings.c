@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The configuration becomes environment variables with absolute paths.
+ */
 #include "settings.h"
 
 #include <assert.h>
@@ -75,6 +78,8 @@ take_file(const char *env_file, struct err *err)
 	return envfile_parse(text, len, env_file, take_line, NULL, err);
 }
 
+/* The environment's own values first, then those of the file, then the
+ * resolved paths. */
 int
 settings_export(const struct config *config, const char *env_file,
     struct err *err)

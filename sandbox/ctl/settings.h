@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SETTINGS_H
 #define SETTINGS_H
 

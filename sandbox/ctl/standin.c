@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Whether the stand-in is needed, where it listens, and whose keys it has.
+ */
 #include "standin.h"
 
 #include <arpa/inet.h>
@@ -36,6 +39,7 @@ take_line(const char *line)
 	}
 }
 
+/* Nothing of the caller's is left over: all four keys are the stand-in's. */
 static int
 take_environment(char *text, struct err *err)
 {
@@ -95,6 +99,7 @@ ask(const struct standin *standin, struct err *err)
 	return rc;
 }
 
+/* To bind and to listen is the only honest question. */
 bool
 standin_port_is_free(long port)
 {
@@ -112,6 +117,7 @@ standin_port_is_free(long port)
 	    listen(fd, 1) == 0;
 }
 
+/* The first port above ours that is free. */
 int
 standin_prepare(struct standin *standin, const struct config *config,
     struct err *err)

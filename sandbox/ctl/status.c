@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl status`: what runs now, in a few lines.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -14,6 +17,7 @@
 
 #define STATUS_MS 3000
 
+/* Whoever accepts connections runs. */
 static bool
 print_front(const struct config *config, const char *program, const char *name)
 {
@@ -57,6 +61,7 @@ print_disk(const struct lease_status *s)
 	printf("%-12s %" PRId64 "\n", "sandboxes", s->sandboxes);
 }
 
+/* True: runs could be started now. */
 static bool
 print_broker(const struct config *config)
 {
@@ -80,6 +85,7 @@ print_broker(const struct config *config)
 	return s.engine && s.image;
 }
 
+/* From the database, which is there whether anything runs or not. */
 static int
 print_jobs(const struct config *config, struct err *err)
 {

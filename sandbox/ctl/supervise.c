@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The loop of `ilctl run`. The programs are ended stage by stage (enum
+ * child_stage): each gets SIGTERM, and SIGKILL when its time is over.
+ */
 #include "supervise.h"
 
 #include <signal.h>
@@ -66,6 +70,7 @@ const char *const supervise_signs[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
 	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
 	"session.sock", "front/jobs", "nginx/nginx.pid", NULL };
 
+/* Do all accept requests? */
 static bool
 all_there(const struct supervisor *s)
 {
@@ -89,6 +94,7 @@ look(struct supervisor *s)
 	s->ready(s->arg);
 }
 
+/* Something was made in one of the folders: what, is looked up. */
 static void
 on_inotify(void *arg, int fd, uint32_t events)
 {
@@ -100,6 +106,7 @@ on_inotify(void *arg, int fd, uint32_t events)
 	look(arg);
 }
 
+/* It says so itself, and then closes its end. */
 static void
 on_standin(void *arg, int fd, uint32_t events)
 {
@@ -119,6 +126,7 @@ on_restart(void *arg)
 	start(arg);
 }
 
+/* After a pause that grows while it keeps failing. */
 static void
 start_later(struct child *child)
 {
@@ -129,6 +137,7 @@ start_later(struct child *child)
 	    on_restart, child);
 }
 
+/* Only what was not asked for is worth a line. */
 static void
 log_end(const struct child *child, int status, bool expected)
 {
@@ -152,6 +161,8 @@ is_hopeless(int status)
 		WEXITSTATUS(status) == CHILD_NOT_STARTED);
 }
 
+/* A program has ended: because its stage is being ended, for good, or to be
+ * started again. */
 static void
 on_end(void *arg, int fd, uint32_t events)
 {
@@ -226,6 +237,7 @@ on_deadline(void *arg)
 	signal_stage(s, s->stage, SIGKILL);
 }
 
+/* Ask all of a stage to end, and set the time for it. */
 static void
 begin_stage(struct supervisor *s, int stage)
 {
@@ -259,6 +271,7 @@ end_stage(struct supervisor *s, int stage)
 	loop_stop(s->loop);
 }
 
+/* The first asks, the second hurries, the third kills. */
 static void
 on_signal(void *arg, int fd, uint32_t events)
 {
@@ -299,6 +312,8 @@ open_inotify(struct supervisor *s)
 	return 0;
 }
 
+/* Sockets that are ours wait in the kernel from before the first start, so the
+ * order of the starts does not matter to those who connect. */
 int
 supervise(struct plan *plan, const struct config *config, int signals_fd,
     int standin_fd, void (*ready)(void *arg), void *arg)

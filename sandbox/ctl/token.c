@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl token`: the file of the bearer tokens (protocol/tokens.h), changed by
+ * hand.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +25,8 @@ struct options {
 	int64_t rate;
 };
 
+/* The token itself goes to standard output, everything about it to standard
+ * error. */
 static int
 add(const struct options *options, const char *name)
 {
@@ -83,6 +89,7 @@ list(const struct options *options, const char *name)
 	return CTL_OK;
 }
 
+/* The options of all verbs; each takes what it needs. */
 static bool
 parse_options(int argc, char **argv, struct options *options)
 {

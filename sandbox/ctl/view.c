@@ -1,3 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A mount namespace that is made once, in a child, and entered by every
+ * program that needs it.
+ */
 #include "view.h"
 
 #include <errno.h>
@@ -78,6 +83,7 @@ leave_containers(void)
 	return 0;
 }
 
+/* All folders on the way to a path, and itself. */
 static int
 make_way(const char *path)
 {
@@ -173,6 +179,7 @@ take(int *fd, const char *const *paths, size_t count, struct err *err)
 	return err_system(err, "a view of the folders");
 }
 
+/* Only where a path cannot be passed is there anything to do. */
 int
 view_open(int *fd, const char *const *paths, size_t count, struct err *err)
 {
