@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `ilctl register` and `ilctl commands`: the commands come from commands.json
- * and go to Discord.
+ * `ilctl register` and `ilctl commands`: Discord's JSON is made from the table
+ * of the commands (store/commands.def).
  */
 #include <inttypes.h>
 #include <stdio.h>
