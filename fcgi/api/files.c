@@ -53,16 +53,18 @@ arrival_fail(struct arrival *a)
 	return false;
 }
 
-/* Of several files the last one counts. */
-static void
+/* Of several files the last one counts; after a failure none does. */
+static bool
 arrival_begin(void *arg)
 {
 	struct arrival *a = arg;
 
-	if (a->file.store != NULL ?
-		filestore_restart(&a->file, &a->err) != 0 :
-		filestore_begin(a->store, &a->file, &a->err) != 0)
-		(void)arrival_fail(a);
+	if (a->err.code != ERR_NONE)
+		return false;
+	return (a->file.store != NULL ?
+		       filestore_restart(&a->file, &a->err) :
+		       filestore_begin(a->store, &a->file, &a->err)) == 0 ||
+	    arrival_fail(a);
 }
 
 static bool

@@ -26,9 +26,9 @@ begin(void *arg, const struct multipart_part *part)
 	if (part->filename != NULL) {
 		buf_adds(&up->name,
 		    part->filename[0] != '\0' ? part->filename : "unnamed");
-		up->sink->begin(up->arg);
+		up->full = !up->sink->begin(up->arg);
 	}
-	return true;
+	return !up->full;
 }
 
 /* What is too much is read on, and dropped. */

@@ -14,8 +14,9 @@
  * several the last one counts; what is past the bound is read and dropped.
  */
 struct upload_sink {
-	/* A file begins; forget what came before it, if anything. */
-	void (*begin)(void *arg);
+	/* A file begins; forget what came before it, if anything.  False: as
+	 * of data. */
+	bool (*begin)(void *arg);
 	/* False: there is no room; nothing more will come. */
 	bool (*data)(void *arg, const void *data, size_t len);
 };

@@ -68,7 +68,6 @@ struct filestore_new {
 	int64_t size;
 	char *piece; /* what is not written yet, nor counted */
 	size_t held;
-	int64_t left;  /* of its owner's share, when it was begun */
 	int space_fd;  /* of keep_space(), -1: none yet */
 	int64_t space; /* that it keeps for us */
 	char id[FILESTORE_ID_LEN + 1];

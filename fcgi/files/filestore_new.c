@@ -119,12 +119,10 @@ static int
 write_out(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
 {
-	if (file->size + (int64_t)len > file->left)
-		return err_set(err, ERR_QUOTA, "its owner's share is used up");
-	if (filestore_reserve(file->store, (int64_t)len, 0, err) < 0)
+	if (filestore_reserve(file->store, file->id, (int64_t)len, 0, err) < 0)
 		return -1;
 	if (take_space(file, (int64_t)len, err) < 0) {
-		filestore_account(file->store, -(int64_t)len, 0);
+		filestore_account(file->store, file->id, -(int64_t)len, 0);
 		return -1;
 	}
 	file->size += (int64_t)len;
@@ -161,7 +159,7 @@ filestore_restart(struct filestore_new *file, struct err *err)
 {
 	if (ftruncate(file->fd, 0) < 0 || lseek(file->fd, 0, SEEK_SET) < 0)
 		return err_system(err, "empty a file in the store");
-	filestore_account(file->store, -file->size, 0);
+	filestore_account(file->store, file->id, -file->size, 0);
 	file->size = 0;
 	file->held = 0;
 	return 0;
@@ -189,7 +187,7 @@ filestore_abort(struct filestore_new *file)
 	    filestore_make_name(name, NEW, file->id, ""), 0);
 	(void)unlinkat(file->store->dir,
 	    filestore_make_name(name, NEW, file->id, META), 0);
-	filestore_account(file->store, -file->size, -1);
+	filestore_account(file->store, file->id, -file->size, -1);
 	release(file);
 }
 
@@ -198,15 +196,19 @@ int
 filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err)
 {
+	char tag[FILESTORE_TAG_LEN + 1] = "";
+
 	memset(file, 0, sizeof(*file));
+	if (filestore_is_owned(store))
+		filestore_tag(store, tag);
 	filestore_enter(store);
-	if (filestore_share_left(store, &file->left, err) < 0 ||
-	    filestore_reserve(store, 0, 1, err) < 0) {
+	if (filestore_count_owner(store, err) < 0 ||
+	    filestore_reserve(store, tag, 0, 1, err) < 0) {
 		filestore_leave(store);
 		return -1;
 	}
 	if (create(store, file, err) < 0) {
-		filestore_account(store, 0, -1);
+		filestore_account(store, tag, 0, -1);
 		filestore_leave(store);
 		return -1;
 	}
@@ -258,10 +260,7 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 	char from[FILESTORE_NAME_SIZE];
 	char to[FILESTORE_NAME_SIZE];
 
-	/* Its owner may have sent others meanwhile. */
-	if (flush(file, err) < 0 ||
-	    filestore_share_left(store, &file->left, err) < 0 ||
-	    write_meta(file, name, err) < 0) {
+	if (flush(file, err) < 0 || write_meta(file, name, err) < 0) {
 		filestore_abort(file);
 		return -1;
 	}

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -12,12 +13,16 @@
 
 #include "filestore_parts.h"
 
+#include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/fd.h"
 
 #define ROOM_AGAIN_MS 1000
+/* Bytes of the file that is locked. */
+#define LOCK_CHANGES 0
+#define LOCK_OWNERS 1
 
 /* Usage is counted by all processes that are forked after this. */
 int
@@ -59,9 +64,12 @@ filestore_close(struct filestore *store)
 
 /* Locks that a process has, not a descriptor, which is the same in all. */
 static bool
-set_lock(struct filestore *store, int how, short type)
+set_lock(struct filestore *store, off_t which, int how, short type)
 {
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+	struct flock lock = { .l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = which,
+		.l_len = 1 };
 	int result;
 
 	do
@@ -74,21 +82,47 @@ void
 filestore_enter(struct filestore *store)
 {
 	if (store->at_work++ == 0)
-		(void)set_lock(store, F_SETLKW, F_RDLCK);
+		(void)set_lock(store, LOCK_CHANGES, F_SETLKW, F_RDLCK);
 }
 
 void
 filestore_leave(struct filestore *store)
 {
 	if (--store->at_work == 0)
-		(void)set_lock(store, F_SETLK, F_UNLCK);
+		(void)set_lock(store, LOCK_CHANGES, F_SETLK, F_UNLCK);
 }
 
 void
-filestore_account(struct filestore *store, int64_t bytes, int64_t files)
+filestore_lock_owners(struct filestore *store)
 {
-	(void)__atomic_fetch_add(&store->usage->bytes, bytes, __ATOMIC_RELAXED);
-	(void)__atomic_fetch_add(&store->usage->files, files, __ATOMIC_RELAXED);
+	(void)set_lock(store, LOCK_OWNERS, F_SETLKW, F_WRLCK);
+}
+
+void
+filestore_unlock_owners(struct filestore *store)
+{
+	(void)set_lock(store, LOCK_OWNERS, F_SETLK, F_UNLCK);
+}
+
+void
+filestore_account(struct filestore *store, const char *id, int64_t bytes,
+    int64_t files)
+{
+	filestore_add(store->usage, id, bytes, files);
+}
+
+void
+filestore_count(struct filestore *store, const struct filestore_usage *there)
+{
+	struct filestore_usage *usage = store->usage;
+	size_t count = 0;
+
+	for (size_t i = 0; i < there->owner_count; i++)
+		if (there->owners[i].files > 0)
+			usage->owners[count++] = there->owners[i];
+	__atomic_store_n(&usage->owner_count, count, __ATOMIC_RELEASE);
+	__atomic_store_n(&usage->bytes, there->bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&usage->files, there->files, __ATOMIC_RELAXED);
 }
 
 void
@@ -99,19 +133,23 @@ filestore_usage(const struct filestore *store, int64_t *bytes, int64_t *files)
 }
 
 /* Account for it, and take that back where it is too much. */
-static bool
-fits(struct filestore *store, int64_t bytes, int64_t files)
+static enum err_code
+take(struct filestore *store, const char *id, int64_t bytes, int64_t files)
 {
+	enum err_code code = ERR_NONE;
 	int64_t all_bytes;
 	int64_t all_files;
 
-	filestore_account(store, bytes, files);
+	filestore_account(store, id, bytes, files);
 	filestore_usage(store, &all_bytes, &all_files);
-	if (all_bytes <= store->limits.quota &&
-	    all_files <= store->limits.count_max)
-		return true;
-	filestore_account(store, -bytes, -files);
-	return false;
+	if (!filestore_is_within_share(store, id))
+		code = ERR_QUOTA;
+	else if (all_bytes > store->limits.quota ||
+	    all_files > store->limits.count_max)
+		code = ERR_LIMIT;
+	if (code != ERR_NONE)
+		filestore_account(store, id, -bytes, -files);
+	return code;
 }
 
 /* What has expired need not keep others out; but who is refused often does not
@@ -132,13 +170,19 @@ make_room(struct filestore *store)
 }
 
 int
-filestore_reserve(struct filestore *store, int64_t bytes, int64_t files,
-    struct err *err)
+filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
+    int64_t files, struct err *err)
 {
-	if (fits(store, bytes, files) ||
-	    (make_room(store) && fits(store, bytes, files)))
-		return 0;
-	return err_set(err, ERR_LIMIT, "the file store is full");
+	enum err_code code = take(store, id, bytes, files);
+
+	/* To make room may have forgotten an owner who has nothing. */
+	if (code != ERR_NONE && make_room(store) &&
+	    filestore_count_owner(store, err) == 0)
+		code = take(store, id, bytes, files);
+	if (code == ERR_QUOTA)
+		return err_set(err, code, "its owner's share is used up");
+	return code == ERR_NONE ? 0 :
+				  err_set(err, code, "the file store is full");
 }
 
 /* ---- the sweep ---- */
@@ -146,14 +190,14 @@ filestore_reserve(struct filestore *store, int64_t bytes, int64_t files,
 /* One look at the folder. */
 struct sweep {
 	struct filestore *store;
-	int64_t bytes; /* of what stays, files that come included */
-	int64_t files;
+	struct filestore_usage *there; /* what stays, what comes included */
 	int64_t next_ms;
 };
 
 /* The data of a file that comes: remove it when nobody holds it any more. */
 static void
-sweep_new(struct sweep *sweep, const char *name, const struct stat *st)
+sweep_new(struct sweep *sweep, const char *name, const char *id,
+    const struct stat *st)
 {
 	struct filestore *store = sweep->store;
 	auto_close int fd = openat(store->dir, name,
@@ -161,11 +205,10 @@ sweep_new(struct sweep *sweep, const char *name, const struct stat *st)
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
 	    unlinkat(store->dir, name, 0) == 0) {
-		filestore_account(store, -(int64_t)st->st_size, -1);
+		filestore_account(store, id, -(int64_t)st->st_size, -1);
 		return;
 	}
-	sweep->bytes += st->st_size;
-	sweep->files++;
+	filestore_add(sweep->there, id, st->st_size, 1);
 }
 
 /* Metadata, whose file may be on its way; `id` is followed by more.  In this
@@ -194,8 +237,7 @@ sweep_file(struct sweep *sweep, const char *id, const struct stat *st)
 
 	if (due <= clock_wall_ms() && filestore_remove(store, id, st) == 0)
 		return;
-	sweep->bytes += st->st_size;
-	sweep->files++;
+	filestore_add(sweep->there, id, st->st_size, 1);
 	if (sweep->next_ms < 0 || due < sweep->next_ms)
 		sweep->next_ms = due;
 }
@@ -215,9 +257,23 @@ sweep_entry(struct sweep *sweep, const char *name)
 	if (len > FILESTORE_ID_LEN)
 		sweep_meta(sweep->store, name, id);
 	else if (is_new)
-		sweep_new(sweep, name, &st);
+		sweep_new(sweep, name, id, &st);
 	else if (filestore_is_id(name, len))
 		sweep_file(sweep, name, &st);
+}
+
+/* The owners that are counted, with nothing as yet. */
+static struct filestore_usage *
+same_owners(const struct filestore_usage *usage)
+{
+	struct filestore_usage *there = xcalloc(1, sizeof(*there));
+
+	there->owner_count = __atomic_load_n(&usage->owner_count,
+	    __ATOMIC_ACQUIRE);
+	for (size_t i = 0; i < there->owner_count; i++)
+		memcpy(there->owners[i].tag, usage->owners[i].tag,
+		    FILESTORE_TAG_LEN);
+	return there;
 }
 
 /* Processes that died have left the count a little off.  It is made anew when
@@ -227,26 +283,26 @@ int64_t
 filestore_sweep(struct filestore *store)
 {
 	struct sweep sweep = { .store = store, .next_ms = -1 };
-	struct filestore_usage *usage = store->usage;
 	DIR *folder = filestore_open_folder(store);
 	const struct dirent *item;
 	bool alone;
 
 	if (folder == NULL)
 		return -1;
-	alone = set_lock(store, F_SETLK, F_WRLCK);
+	alone = set_lock(store, LOCK_CHANGES, F_SETLK, F_WRLCK);
 	if (!alone)
 		filestore_enter(store);
+	sweep.there = same_owners(store->usage);
 	while ((item = readdir(folder)) != NULL)
 		sweep_entry(&sweep, item->d_name);
 	(void)closedir(folder);
 	if (alone) {
-		__atomic_store_n(&usage->bytes, sweep.bytes, __ATOMIC_RELAXED);
-		__atomic_store_n(&usage->files, sweep.files, __ATOMIC_RELAXED);
-		(void)set_lock(store, F_SETLK,
+		filestore_count(store, sweep.there);
+		(void)set_lock(store, LOCK_CHANGES, F_SETLK,
 		    store->at_work > 0 ? F_RDLCK : F_UNLCK);
 	} else {
 		filestore_leave(store);
 	}
+	free(sweep.there);
 	return sweep.next_ms;
 }

@@ -36,10 +36,6 @@ bool filestore_is_owned(const struct filestore *store);
 #define FILESTORE_TAG_LEN 8
 const char *filestore_tag(const struct filestore *store,
     char tag[FILESTORE_TAG_LEN + 1]);
-/* How many bytes more the owner may have.  ERR_QUOTA: it has too many bytes, or
- * files. */
-int filestore_share_left(const struct filestore *store, int64_t *left,
-    struct err *err);
 /* A stream over the folder, with a position of its own; NULL: errno. */
 DIR *filestore_open_folder(const struct filestore *store);
 /* A regular file by that name, as it is now. */
@@ -54,10 +50,22 @@ int filestore_remove(struct filestore *store, const char *id,
 
 /* ---- what is used, by all processes together ---- */
 
+#define FILESTORE_OWNERS 4096
+
+/* Of an owner: its tag, without a NUL; what it has, what comes included. */
+struct filestore_owned {
+	char tag[FILESTORE_TAG_LEN];
+	int64_t bytes;
+	int64_t files;
+};
+
 struct filestore_usage {
 	int64_t bytes;
 	int64_t files;
 	int64_t room_made_ms; /* monotonic: when it was swept to make room */
+	/* Owners who have made a file since the store was opened, so many. */
+	size_t owner_count;
+	struct filestore_owned owners[FILESTORE_OWNERS];
 };
 
 /* Around whatever changes both the folder and the count of it: of a file that
@@ -67,9 +75,27 @@ struct filestore_usage {
 void filestore_enter(struct filestore *store);
 void filestore_leave(struct filestore *store);
 
-void filestore_account(struct filestore *store, int64_t bytes, int64_t files);
-/* Account for them if they fit; ERR_LIMIT: they do not. */
-int filestore_reserve(struct filestore *store, int64_t bytes, int64_t files,
-    struct err *err);
+/* id: the file's, or its owner's tag; "" for nobody's. */
+void filestore_account(struct filestore *store, const char *id, int64_t bytes,
+    int64_t files);
+/* Into a count of one's own, in which the owners are. */
+void filestore_add(struct filestore_usage *usage, const char *id, int64_t bytes,
+    int64_t files);
+/* That is what there is, and not what was accounted for.  Owners who have
+ * nothing are forgotten.  Nobody may be between the two above. */
+void filestore_count(struct filestore *store,
+    const struct filestore_usage *there);
+/* Account for them if they fit; ERR_LIMIT: they do not.  ERR_QUOTA: the owner
+ * would have more than its share. */
+int filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
+    int64_t files, struct err *err);
+/* The store's owner is among those that are counted; the first time the folder
+ * is read for that.  After filestore_enter(). */
+int filestore_count_owner(struct filestore *store, struct err *err);
+/* Has the owner of that file no more than its share? */
+bool filestore_is_within_share(struct filestore *store, const char *id);
+/* Who adds an owner is alone at it. */
+void filestore_lock_owners(struct filestore *store);
+void filestore_unlock_owners(struct filestore *store);
 
 #endif

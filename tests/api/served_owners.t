@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """With tokens, what one made is not there for another: sessions and files."""
 
+import contextlib
+import ctypes
 import os
+import struct
 import subprocess
 import tempfile
 
@@ -133,6 +136,60 @@ def each_has_a_share_of_the_store_and_no_more():
         for name in listed(who):
             assert served.request("DELETE", "/v1/files/" + name,
                                   headers=who).status == 204
+
+
+class Looks:
+    """How often a folder is opened, to be read."""
+
+    # One event of two that are equal is dropped: a close is between two opens.
+    IN_CLOSE_NOWRITE, IN_OPEN, IN_ISDIR = 0x10, 0x20, 0x40000000
+
+    def __init__(self, folder):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.folder = folder.encode()
+        self.count = 0
+
+    def __enter__(self):
+        self.fd = self.libc.inotify_init1(os.O_NONBLOCK)
+        assert self.libc.inotify_add_watch(
+            self.fd, self.folder, self.IN_OPEN | self.IN_CLOSE_NOWRITE) > 0
+        self.count = 0
+
+    def __exit__(self, *_):
+        data = b""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                data += os.read(self.fd, 1 << 16)
+        os.close(self.fd)
+        while data:
+            _, mask, _, length = struct.unpack_from("iIII", data)
+            self.count += mask == self.IN_OPEN | self.IN_ISDIR
+            data = data[16 + length:]
+
+
+@test
+def what_one_asks_for_is_no_work_of_minutes():
+    """The folder may be long: it is not read for each file."""
+    where = os.path.join(served.settings["IL_STATE_DIR"], "files")
+    looks = Looks(where)
+    own = upload(alice, b"x")
+    planted = os.path.join(where, own[:8] + "-0000-4000-8000-000000000000")
+    with open(planted, "wb") as file:
+        file.truncate(2_000_000)
+    with looks:
+        answer = served.request(
+            "POST", "/v1/files", 998 * (
+                b'--b\r\nContent-Disposition: form-data; '
+                b'name="file"; filename="f"\r\n\r\n\r\n') + b"--b--\r\n",
+            {"Content-Type": "multipart/form-data; boundary=b", **alice})
+    assert answer.status in (201, 507), answer
+    assert looks.count <= 3, looks.count
+    os.unlink(planted)
+    with looks:
+        answer = served.post("/v1/execute", {
+            "code": "for n in range(60): open(str(n), 'w').write('x')"}, alice)
+    assert len(answer.json["files"]) == 60, answer
+    assert looks.count <= 3, looks.count
 
 
 try:

@@ -11,6 +11,7 @@ is not there to be asked, so its rules for the order of jobs (systemd.unit(5),
 
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 
@@ -236,14 +237,16 @@ def volumes_not_mended():
         yield f"{name} does not come before docker.service"
     with tempfile.TemporaryDirectory() as folder:
         kept = {"good/opts.json": "{}", "plain/_data/opts.json": "",
-                "opts.json": "", "other/metadata.db": ""}
-        for path, text in {**kept, "broken/opts.json": ""}.items():
+                "opts.json": "", "other/metadata.db": "",
+                "named/opts.json": ""}
+        broken = "0123456789abcdef" * 4 + "/opts.json"
+        for path, text in {**kept, broken: ""}.items():
             path = os.path.join(folder, path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w") as file:
                 file.write(text)
-        subprocess.run(get(name, "ExecStart").replace(
-            "/var/lib/docker/volumes", folder).split(), check=True,
+        subprocess.run(shlex.split(get(name, "ExecStart").replace(
+            "/var/lib/docker/volumes", folder)), check=True,
             stdout=subprocess.DEVNULL)
         there = {os.path.relpath(os.path.join(at, file), folder)
                  for at, _, files in os.walk(folder) for file in files}

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -392,6 +393,56 @@ def small_bodies_of_a_token_leave_connections_for_the_rest():
     for link in links:
         link.close()
     wait_for(lambda: served.post("/eval", {"input": "1"}, third).status == 200)
+
+
+@test
+def bodies_of_who_has_no_token_leave_places_for_who_has():
+    """Whatever somebody without one says of it, and from wherever on this
+    machine."""
+    for word in "x" * 300, "n", "il_0":
+        with begin(served, "/eval", b"{", 1000,
+                   Authorization="Bearer " + word) as link:
+            assert receive(link).status == 401, word
+    links = []
+    for n in range(520):
+        link = socket.create_connection(
+            ("127.0.0.1", served.port), 30, ("127.0.0.%d" % (2 + n % 9), 0))
+        link.sendall(b"POST /eval HTTP/1.1\r\nHost: localhost\r\n"
+                     b"Content-Length: 1000\r\n\r\n{")
+        links.append(link)
+    wait_for(lambda: ask(served, "/eval", b"{", 1000).status == 503)
+    answer = served.post("/eval", {"input": "print(1)"}, first)
+    assert answer.json["stdout"] == "1\n", answer
+    for link in links:
+        link.close()
+    wait_for(lambda: served.post("/eval", {"input": "1"}).status == 401)
+
+
+@test
+def who_was_refused_and_sends_on_is_cut_off():
+    """nginx's own time for it is half a minute, in which each keeps a
+    connection."""
+    with begin(served, "/eval") as link:
+        assert receive(link).status == 401
+        ends = time.monotonic() + 15
+        try:
+            while True:
+                assert time.monotonic() < ends, "it may send for ever"
+                link.sendall(b"x")
+                if select.select([link], [], [], 0.5)[0] and not link.recv(1):
+                    break
+        except OSError:
+            pass
+
+
+@test
+def whoever_holds_connections_is_counted_everywhere():
+    """A location with a limit of its own does not inherit the server's."""
+    with open(os.path.join(ROOT, "nginx/api.conf")) as file:
+        conf = file.read()
+    for text in re.findall(r"^location .*?^}", conf, re.S | re.M):
+        if "limit_conn_status" in text:
+            assert "limit_conn inline_connections " in text, text
 
 
 @test

@@ -319,10 +319,11 @@ bash(struct buf *out, const char *in, size_t len)
 	free(parts.type);
 }
 
-static void
+static bool
 sink_begin(void *arg)
 {
 	buf_reset(arg);
+	return true;
 }
 
 static bool

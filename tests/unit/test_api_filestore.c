@@ -330,7 +330,7 @@ test_count(void)
 		_exit(0);
 	}
 	(void)!read(there[0], &byte, 1);
-	filestore_account(&store, 1000, 0);
+	filestore_account(&store, "", 1000, 0);
 	(void)filestore_sweep(&store);
 	is_int(used(true), before + 1000,
 	    "what changes meanwhile is not counted anew");
@@ -338,6 +338,68 @@ test_count(void)
 	(void)waitpid(other, NULL, 0);
 	(void)filestore_sweep(&store);
 	is_int(used(true), before, "what stands still is");
+}
+
+/* How many files of four bytes fit in, at most 20. */
+static int
+fill(const char *content)
+{
+	int count = 0;
+
+	while (count < 20 && put("f", content)[0] != '\0')
+		count++;
+	return count;
+}
+
+/* What an owner has is counted by all processes together, and looked for on the
+ * disk once. */
+static void
+test_share(void)
+{
+	static const unsigned char alice[FILESTORE_OWNER_LEN] = "alice";
+	static const unsigned char bob[FILESTORE_OWNER_LEN] = "bob";
+	struct filestore_new file;
+	char id[64];
+	pid_t child;
+	int status;
+
+	store.limits.quota = 80;
+	store.limits.count_max = 40;
+	store.owner = alice;
+	(void)snprintf(id, sizeof(id), "%s", put("a", "0123456789"));
+	is_int(fill("0123"), 2, "bytes: a quarter of all");
+	is_int(err.code, ERR_QUOTA, "and that is said");
+	store.owner = bob;
+	is_int(fill("0123"), 5, "another owner has as many");
+	store.owner = alice;
+	ok(filestore_delete(&store, id, strlen(id), &err) == 0, "one goes");
+	child = fork();
+	if (child == 0)
+		_exit(fill("01234"));
+	(void)waitpid(child, &status, 0);
+	is_int(WEXITSTATUS(status), 2, "another process takes the room");
+	is_int(fill("012"), 0, "which is seen here");
+	store.owner = bob;
+	is_int(fill(""), 5, "files: a quarter, too");
+	/* The folder is not looked at: what comes into it by itself is not
+	 * seen until the next sweep. */
+	is_int(filestore_begin(&store, &file, &err), -1, "no more");
+	is_int(err.code, ERR_QUOTA, "of these");
+	store.usage->owners[0].files += 7;
+	(void)filestore_sweep(&store);
+	is_int(store.usage->owners[0].files, 4, "a sweep counts them anew");
+	store.limits.ttl_ms = 0;
+	(void)filestore_sweep(&store);
+	is_int((int64_t)store.usage->owner_count, 0,
+	    "who has nothing is forgotten");
+	store.limits.ttl_ms = 3600000;
+	is_int(fill("0123"), 5, "and begins anew");
+	store.limits.ttl_ms = 0;
+	(void)filestore_sweep(&store);
+	store.limits.ttl_ms = 3600000;
+	store.owner = NULL;
+	store.limits.quota = 100000;
+	store.limits.count_max = 5;
 }
 
 static void
@@ -473,6 +535,7 @@ main(void)
 	test_space();
 	test_count();
 	test_sweep();
+	test_share();
 	test_room();
 	test_shared();
 	(void)filestore_sweep(&store);
