@@ -48,26 +48,30 @@ class Log:
         return group
 
 
+def counted(log, group):
+    """How many of a group's tests passed; "-": it was not run."""
+    marks = [mark for (one, _), mark in log.results.items() if one == group]
+    return f"{marks.count('yes')} of {len(marks)}" if marks else "-"
+
+
 def render(logs):
-    """The text between the marks."""
+    """The text between the marks: a row for each group, and what failed."""
     lines = []
     for log in logs:
         passed = list(log.results.values()).count("yes")
         lines.append(f"- {log.head}: {passed} of {len(log.results)} passed; "
                      f"{log.versions}")
-    lines += ["", "| group | what | " +
-              " | ".join(log.suite for log in logs) + " |",
-              "|---|---|" + "---|" * len(logs)]
-    names = list(dict.fromkeys(name for log in logs for name in log.results))
-    groups = list(dict.fromkeys(group for group, _ in names))
-    for group, what in sorted(names, key=lambda one: groups.index(one[0])):
-        marks = " | ".join(log.results.get((group, what), "-")
-                           for log in logs)
-        what = what.replace("|", "\\|")
-        lines.append(f"| {group} | {what} | {marks} |")
+    lines += ["", "| group | " + " | ".join(log.suite for log in logs) + " |",
+              "|---|" + "---|" * len(logs)]
+    for group in dict.fromkeys(group for log in logs
+                               for group, _ in log.results):
+        lines.append(f"| {group} | " + " | ".join(
+            counted(log, group) for log in logs) + " |")
     lines.append("")
+    lines += [f"- {log.suite}, {group}: failed: {what}" for log in logs
+              for (group, what), mark in log.results.items() if mark == "NO"]
     lines += [f"- {log.suite}, {text}" for log in logs
-              for text in log.figures]
+              for text in log.figures if "exposure" not in text]
     return "\n".join(lines)
 
 
