@@ -58,8 +58,7 @@ note_full_disk(struct err *err)
 
 /* A file that is locked, which says to a sweeper that we live. */
 static int
-create(const struct filestore *store, struct filestore_new *file,
-    struct err *err)
+create(struct filestore *store, struct filestore_new *file, struct err *err)
 {
 	char name[FILESTORE_NAME_SIZE];
 	struct stat st;
@@ -75,10 +74,11 @@ create(const struct filestore *store, struct filestore_new *file,
 		}
 		while (flock(file->fd, LOCK_EX) < 0 && errno == EINTR)
 			;
-		/* A sweeper may have been faster. */
+		/* A sweeper may have been faster, and has counted it away. */
 		if (fstat(file->fd, &st) < 0 || st.st_nlink > 0)
 			return 0;
 		(void)close(file->fd);
+		filestore_account(store, file->id, 0, 1);
 	}
 }
 

@@ -98,6 +98,24 @@ filestore_lock_owners(struct filestore *store)
 	(void)set_lock(store, LOCK_OWNERS, F_SETLKW, F_WRLCK);
 }
 
+/* An owner who is added meanwhile has it, or has it not, on both sides. */
+int
+filestore_unlink(struct filestore *store, const char *name, const char *id,
+    int64_t bytes)
+{
+	int result;
+	int saved;
+
+	(void)set_lock(store, LOCK_OWNERS, F_SETLKW, F_RDLCK);
+	result = unlinkat(store->dir, name, 0);
+	saved = errno;
+	if (result == 0)
+		filestore_account(store, id, -bytes, -1);
+	filestore_unlock_owners(store);
+	errno = saved;
+	return result;
+}
+
 void
 filestore_unlock_owners(struct filestore *store)
 {
@@ -152,20 +170,28 @@ take(struct filestore *store, const char *id, int64_t bytes, int64_t files)
 	return code;
 }
 
-/* What has expired need not keep others out; but who is refused often does not
- * make us sweep as often. */
+/* What has expired need not keep others out; but nobody is made to wait for a
+ * sweep that cannot make room, and who is refused often does not make us sweep
+ * as often. */
 static bool
 make_room(struct filestore *store)
 {
-	int64_t *last = &store->usage->room_made_ms;
-	int64_t before = __atomic_load_n(last, __ATOMIC_RELAXED);
+	struct filestore_usage *usage = store->usage;
+	int64_t *again = &usage->room_again_ms;
+	int64_t before = __atomic_load_n(again, __ATOMIC_RELAXED);
 	int64_t now = clock_monotonic_ms();
+	int64_t took;
 
-	if ((before != 0 && now - before < ROOM_AGAIN_MS) ||
-	    !__atomic_compare_exchange_n(last, &before, now, false,
-		__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (now < before ||
+	    clock_wall_ms() <
+		__atomic_load_n(&usage->due_ms, __ATOMIC_RELAXED) ||
+	    !__atomic_compare_exchange_n(again, &before, now + ROOM_AGAIN_MS,
+		false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return false;
 	(void)filestore_sweep(store);
+	took = clock_monotonic_ms() - now;
+	if (10 * took > ROOM_AGAIN_MS)
+		__atomic_store_n(again, now + 10 * took, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -204,10 +230,8 @@ sweep_new(struct sweep *sweep, const char *name, const char *id,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-	    unlinkat(store->dir, name, 0) == 0) {
-		filestore_account(store, id, -(int64_t)st->st_size, -1);
+	    filestore_unlink(store, name, id, st->st_size) == 0)
 		return;
-	}
 	filestore_add(sweep->there, id, st->st_size, 1);
 }
 
@@ -221,8 +245,10 @@ sweep_meta(const struct filestore *store, const char *name, const char *id)
 	struct stat st;
 
 	memcpy(own, id, FILESTORE_ID_LEN);
-	if (filestore_is_id(own, strlen(own)) &&
-	    !filestore_stat(store,
+	if (!filestore_is_id(own, strlen(own)) ||
+	    (id == name && filestore_stat(store, own, &st)))
+		return; /* as nearly all are */
+	if (!filestore_stat(store,
 		filestore_make_name(coming, FILESTORE_NEW, own, ""), &st) &&
 	    (id != name || !filestore_stat(store, own, &st)))
 		(void)unlinkat(store->dir, name, 0);
@@ -283,6 +309,7 @@ int64_t
 filestore_sweep(struct filestore *store)
 {
 	struct sweep sweep = { .store = store, .next_ms = -1 };
+	int64_t begun = clock_wall_ms();
 	DIR *folder = filestore_open_folder(store);
 	const struct dirent *item;
 	bool alone;
@@ -303,6 +330,10 @@ filestore_sweep(struct filestore *store)
 	} else {
 		filestore_leave(store);
 	}
+	/* What comes later, or is used, ends a whole time from now. */
+	__atomic_store_n(&store->usage->due_ms,
+	    sweep.next_ms >= 0 ? sweep.next_ms : begun + store->limits.ttl_ms,
+	    __ATOMIC_RELAXED);
 	free(sweep.there);
 	return sweep.next_ms;
 }

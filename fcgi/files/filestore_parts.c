@@ -89,10 +89,9 @@ filestore_remove(struct filestore *store, const char *id, const struct stat *st)
 {
 	char name[FILESTORE_NAME_SIZE];
 
-	if (unlinkat(store->dir, id, 0) < 0)
+	if (filestore_unlink(store, id, id, st->st_size) < 0)
 		return -1;
 	(void)unlinkat(store->dir,
 	    filestore_make_name(name, "", id, FILESTORE_META), 0);
-	filestore_account(store, id, -(int64_t)st->st_size, -1);
 	return 0;
 }

@@ -62,7 +62,8 @@ struct filestore_owned {
 struct filestore_usage {
 	int64_t bytes;
 	int64_t files;
-	int64_t room_made_ms; /* monotonic: when it was swept to make room */
+	int64_t due_ms;	       /* wall clock: nothing ends before */
+	int64_t room_again_ms; /* monotonic: not swept to make room before */
 	/* Owners who have made a file since the store was opened, so many. */
 	size_t owner_count;
 	struct filestore_owned owners[FILESTORE_OWNERS];
@@ -92,6 +93,10 @@ int filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
 /* The store's owner is among those that are counted; the first time the folder
  * is read for that.  After filestore_enter(). */
 int filestore_count_owner(struct filestore *store, struct err *err);
+/* Remove the data of a file and account for it, beside owners who are being
+ * added; -1: errno. */
+int filestore_unlink(struct filestore *store, const char *name, const char *id,
+    int64_t bytes);
 /* Has the owner of that file no more than its share? */
 bool filestore_is_within_share(struct filestore *store, const char *id);
 /* Who adds an owner is alone at it. */

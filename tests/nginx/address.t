@@ -58,11 +58,15 @@ def networks_are_told_apart_and_hosts_of_one_are_not():
     assert told(folder, "/address", "2001:db8:1:3::1") != one
     assert told(folder, "/address", "203.0.113.9") == bytes((203, 0, 113, 9))
     assert told(folder, "/from", "203.0.113.9") == bytes((203, 0, 113, 9))
+    for before in "::ffff:", "64:ff9b::":
+        assert told(folder, "/address", before + "203.0.113.9") == bytes(
+            (203, 0, 113, 9)), before
 
 
 @test
 def this_machine_is_one():
-    for address in "127.0.0.1", "127.0.0.2", "127.255.10.13":
+    for address in ("127.0.0.1", "127.0.0.2", "127.255.10.13", "::1",
+                    "::ffff:127.0.0.9"):
         assert told(folder, "/address", address) == b"local", address
         assert told(folder, "/from", address) == b"", address
 

@@ -471,11 +471,16 @@ test_room(void)
 
 	store.limits.quota = 10;
 	(void)snprintf(id, sizeof(id), "%s", put("a", "123456"));
+	store.usage->due_ms = 0;
 	ok(put("b", "123456")[0] == '\0', "too much for two");
 	is_int(used(false), 1, "nothing is left of the second");
 	age(id, 3600001);
+	store.usage->due_ms = 0;
 	is_str(put("b", "123456"), "", "it looks once a second");
-	store.usage->room_made_ms = 0;
+	store.usage->room_again_ms = 0;
+	store.usage->due_ms = clock_wall_ms() + 100000;
+	is_str(put("b", "123456"), "", "and when something may have expired");
+	store.usage->due_ms = 0;
 	ok(put("b", "123456")[0] != '\0' && !there(id),
 	    "the expired one makes room");
 	store.limits.ttl_ms = 0;
