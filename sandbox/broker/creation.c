@@ -134,7 +134,7 @@ creation_run(struct creation *c, struct argv *argv, int which)
 static int
 creation_mkfs(struct creation *c, int which, struct err *err)
 {
-	auto_argv struct argv argv;
+	auto_argv struct argv argv = { .count = 0 };
 
 	if (creation_make_file(c, volume_names[which],
 		volume_total_bytes(&c->sizes[which]), err) != 0)

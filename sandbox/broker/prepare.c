@@ -102,7 +102,9 @@ check_on_end(void *arg, const struct process_result *result)
 	if (result->outcome != PROCESS_EXITED || result->code > 1) {
 		log_err("e2fsck: %s sandbox=%s", text, c->sandbox);
 		container_fail(c, REFUSAL_START,
-		    "the sandbox's file system is damaged");
+		    result->outcome == PROCESS_NOT_STARTED ?
+			text :
+			"the sandbox's file system is damaged");
 		return;
 	}
 	log_warn("checked %s: %s sandbox=%s", volume_name(c), text, c->sandbox);

@@ -133,10 +133,12 @@ estate_prepare(const struct config *config, const struct accounts *accounts,
 			give_folder(path, uid, gid, p->mode, err) != 0))
 			return -1;
 	}
-	if (!accounts->separate || *config->api_files == '\0')
+	if (*config->api_files == '\0')
 		return 0;
 	if (fd_make_dirs(config->api_files, 0700, err) != 0)
 		return -1;
+	if (!accounts->separate)
+		return 0;
 	return give_folder(config->api_files, accounts->of[ACCOUNT_API].uid,
 	    accounts->of[ACCOUNT_API].gid, 0700, err);
 }

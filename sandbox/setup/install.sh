@@ -15,7 +15,15 @@ library() {
 	copy 644 "$1/cell" sandbox/cell/python/*.py "$build"/gen/cell/*.py \
 		"$build/libsupervisor.so"
 	copy 644 "$1" sandbox/cell/python/*.json nginx/nginx.conf.in
+	# All that is there goes into each cell: nothing of an older version.
+	for old in "$1"/cell/*; do
+		name=${old##*/}
+		[ -e "sandbox/cell/python/$name" ] ||
+			[ -e "$build/gen/cell/$name" ] ||
+			[ -e "$build/$name" ] || rm -rf "$old"
+	done
 	env -i "$build/bin/ilctl" commands >"$1/commands.json" # for the stand-in
+	chmod 644 "$1/commands.json"
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
 		nginx/discord.conf nginx/api.conf nginx/limits.conf
 	copy 644 "$1/sql" sql/*.sql

@@ -243,15 +243,25 @@ class Cell:
             [DOCKER, "inspect", "--format", "{{.State.Pid}}", self.name]))
 
     def processes(self):
-        """Host pids of everything in the container."""
+        """Host pids of everything in the container, the oldest first: numbers
+        begin anew when they are used up."""
         out = subprocess.check_output([DOCKER, "top", self.name, "-eo", "pid"])
-        return [int(word) for word in out.split()[1:]]
+        return sorted(map(int, out.split()[1:]), key=started)
 
     def is_running(self):
         done = subprocess.run([DOCKER, "inspect", self.name],
                               stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL)
         return done.returncode == 0
+
+
+def started(pid):
+    """When a process was, in ticks; 0: it is gone."""
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return int(file.read().rpartition(")")[2].split()[19])
+    except OSError:
+        return 0
 
 
 def wait_until(condition, seconds=PATIENCE):

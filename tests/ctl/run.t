@@ -32,6 +32,16 @@ def it_starts_everything_and_says_where_to_look():
 
 
 @test
+def a_folder_for_files_that_is_not_there_is_made():
+    with House() as house:
+        files = os.path.join(house.folder, "new", "files")
+        house.environment["IL_API_FILES"] = files
+        house.start().wait_ready()
+        assert os.path.isdir(files)
+        assert house.stop() == 0, house.errors()
+
+
+@test
 def it_ends_in_order_and_leaves_nothing():
     with House() as house:
         house.start().wait_starts(ALL)

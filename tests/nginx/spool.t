@@ -442,7 +442,7 @@ def whoever_holds_connections_is_counted_everywhere():
         conf = file.read()
     for text in re.findall(r"^location .*?^}", conf, re.S | re.M):
         if "limit_conn_status" in text:
-            assert "limit_conn inline_connections " in text, text
+            assert "limit_conn inline_hosts " in text, text
 
 
 @test
