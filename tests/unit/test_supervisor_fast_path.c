@@ -127,8 +127,7 @@ test_other_numbers(void)
 	ok(!read_with(TAG_WALL_MS, 0), "no time");
 	ok(!read_with(TAG_WALL_MS, -1), "less than no time");
 	ok(read_with(TAG_WALL_MS, LIMIT_WALL_MS), "a day");
-	ok(!read_with(TAG_WALL_MS, LIMIT_WALL_MS + 1),
-	    "more than a day");
+	ok(!read_with(TAG_WALL_MS, LIMIT_WALL_MS + 1), "more than a day");
 	for (size_t i = 0; i < sizeof(signless) / sizeof(signless[0]); i++) {
 		ok(!read_with(signless[i], -1), "-1 of something");
 		ok(!read_with(signless[i], INT64_MIN), "the least number");
