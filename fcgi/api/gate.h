@@ -14,8 +14,8 @@ struct http_request;
  */
 
 enum gate_use {
-	GATE_OPEN, /* anybody may */
-	GATE_GLANCE,
+	GATE_OPEN,    /* anybody may */
+	GATE_GLANCE,  /* it asks for the token and takes no cell */
 	GATE_CELL,    /* it takes a cell */
 	GATE_COMMAND, /* it is a command in a session */
 };

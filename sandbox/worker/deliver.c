@@ -348,6 +348,9 @@ lost_body(struct worker *worker, int64_t slot, const struct job *job)
 	render_lost(&message, job->kind, job->id);
 	body = message_json(&message, false);
 	message_release(&message);
+	log_warn("interrupted: its worker did not end it job=%" PRId64
+		 " user=%" PRId64 " slot=%" PRId64,
+	    job->id, job->user_id, slot);
 	if (job_finish(worker->db, job->id, slot, body, "interrupted", &err) <
 	    0)
 		log_err("%s", err.text);

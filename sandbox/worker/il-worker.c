@@ -20,7 +20,7 @@
  *
  * Between jobs it waits on the FIFO "wake", on signals and for the next round
  * of sweeping (sweep.c).  On SIGTERM it ends after the job that it has, which
- * loses its cell after 20 s.
+ * loses its cell after IL_STOP_SECONDS.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -139,6 +139,14 @@ def run(path, db):
     text = shell(path, "jobs", hours=1)
     ok(text == "", "jobs: of the last :hours only", text)
 
+    text = shell(path, "job", id=17)
+    values = dict(line.strip().split(" =", 1) for line in text.splitlines())
+    ok([values[name].strip() for name in ("id", "user_id", "state", "outcome")] ==
+       ["17", str(USER), "delivered", "exit 0"], "job: what became of it", text)
+    ok(values["told_after_ms"].strip() == "7200116", "and when", text)
+    text = shell(path, "job", id=99)
+    ok(text == "", "job: nothing of one that is not there", text)
+
     # On a running system a writer may be at it: the shell waits for it.
     db.execute("BEGIN IMMEDIATE")
     with open(os.path.join(ADMIN, "pin.sql")) as text:
@@ -154,7 +162,7 @@ def run(path, db):
     ok("bbbb" in output and "locked" not in output,
        "a change waits for another writer", output)
     covered = {"expiring", "expired", "usage", "extend", "pin", "expire-now",
-               "jobs"}
+               "jobs", "job"}
     found = {name[:-4] for name in os.listdir(ADMIN) if name.endswith(".sql")}
     ok(found == covered, "every query is tested here", found ^ covered)
 

@@ -2,6 +2,7 @@
 """A worker that is killed at any moment: told once, run at most once."""
 
 import os
+import re
 import signal
 import sys
 
@@ -48,6 +49,9 @@ def killed_while_it_runs_is_interrupted_and_not_run_again():
     house.wait_state(sent, "delivered")
     assert runs() == before + 1 and edits(sent) == 1
     assert house.outcome(sent)[1] == "interrupted"
+    # As il-worker(8) says: the log has the reference.
+    reference = re.search(r"reference (\d+)", text)[1]
+    assert "did not end it job=%s " % reference in house.log(), house.log()
 
 
 @test

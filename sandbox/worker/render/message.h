@@ -89,6 +89,8 @@ bool message_fits(const struct message *message);
 bool message_attach(struct message *message, const char *path, void *data,
     size_t len, const char **name);
 
+/* style: Discord's, 1 blue, 2 grey, 3 green, 4 red; `disabled` shows it and
+ * lets nobody press it. */
 void message_add_button(struct message *message, enum action action,
     int64_t view_id, const char *label, int style, bool disabled);
 
