@@ -1,123 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* Buttons and editors: each refers to a view, which says whose it is and what
+ * it is about. */
 #include "route.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "answer.h"
 #include "submit.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/text.h"
-#include "../../sandbox/store/job.h"
-#include "../../sandbox/store/sandbox.h"
-#include "../../sandbox/store/view.h"
 
-/* A button or an editor that was pressed, with what it refers to.  The view is
- * the invoker's own and of the action's kind. */
-struct action_call {
-	const struct context *context;
-	const struct interaction *in;
-	const struct view *view;
-	int step;	 /* of the view's page */
-	struct job *job; /* initialised; kind, answer and view_id are set */
-	struct reply *reply;
-};
-
-static void
-queue(const struct action_call *p)
-{
-	struct sandbox sandbox;
-
-	if (commands[p->job->kind].needs < COMMAND_NEEDS_OWNER ||
-	    submit_sandbox(p->context, p->in, &sandbox, p->reply))
-		submit_job(p->context, p->in, p->job, p->reply);
-}
+/* Each makes the job of a press; the view is the invoker's own and of the
+ * action's kind.  False: the reply is made. */
 
 /* The command of the view once more, for what it is about. */
-static void
-action_again(const struct action_call *p)
-{
-	int64_t page = p->view->page + p->step;
-
-	p->job->page = page < 1 ? 1 : page;
-	submit_copy(&p->job->path, p->view->path);
-	queue(p);
-}
-
-static void
-action_delete_yes(const struct action_call *p)
-{
-	struct sandbox sandbox;
-
-	if (!submit_sandbox(p->context, p->in, &sandbox, p->reply))
-		return;
-	if (strcmp(sandbox.id, p->view->path) != 0) {
-		submit_refuse(p->in, TEXT_GONE, "", "gone", p->reply);
-		return;
-	}
-	submit_job(p->context, p->in, p->job, p->reply);
-}
-
-static void
-action_delete_no(const struct action_call *p)
-{
-	reply_set(p->reply,
-	    answer_update(text_get(p->in->locale, TEXT_DELETE_KEPT)), "kept");
-}
-
-/* The text of an editor's input; a missing one is empty.  False: refused. */
 static bool
-take_input(const struct action_call *p, const char *name, size_t max,
-    char **slot)
+action_again(struct context *c)
 {
-	const struct interaction_value *value = interaction_value(p->in, name);
-
-	if (value == NULL)
-		return true;
-	if (strlen(value->text) != value->len) {
-		submit_refuse(p->in, TEXT_NUL, name, "nul", p->reply);
-		return false;
-	}
-	if (value->len > max) {
-		submit_refuse(p->in, TEXT_TOO_LONG, name, "too-long", p->reply);
-		return false;
-	}
-	submit_copy(slot, value->text);
+	c->job.path = c->view.path;
 	return true;
 }
 
-static void
-action_py(const struct action_call *p)
+static bool
+action_delete_yes(struct context *c)
 {
-	struct job *job = p->job;
-
-	job->answer = ANSWER_DEFERRED;
-	job->has_text = true;
-	job->share = p->view->share != 0;
-	if (!take_input(p, "code", COMMAND_CODE_MAX, &job->text) ||
-	    !take_input(p, "stdin", COMMAND_CODE_MAX, &job->input))
-		return;
-	if (job->text[strspn(job->text, " \t\r\n")] == '\0') {
-		submit_refuse(p->in, TEXT_NO_CODE, "", "no-code", p->reply);
-		return;
-	}
-	queue(p);
+	if (!submit_sandbox(c))
+		return false;
+	if (strcmp(c->sandbox.id, c->view.path) != 0)
+		return submit_refuse(c, TEXT_GONE, "", "gone");
+	submit_job(c);
+	return false;
 }
 
-static void
-action_write(const struct action_call *p)
+static bool
+action_delete_no(struct context *c)
 {
-	struct job *job = p->job;
-
-	job->answer = ANSWER_DEFERRED;
-	job->has_text = true;
-	submit_copy(&job->path, p->view->path);
-	if (take_input(p, "content", COMMAND_CONTENT_MAX, &job->text))
-		queue(p);
+	reply_set(c->reply, answer_update(texts[TEXT_DELETE_KEPT]), "kept");
+	return false;
 }
 
-static void (*const actions[ACTION_COUNT])(const struct action_call *call) = {
+/* The text of an editor's input, if there is one. */
+static bool
+take_input(struct context *c, const char *name, size_t max, char **slot)
+{
+	const struct interaction_value *value = interaction_value(c->in, name);
+
+	return value == NULL || submit_text(c, value, max, slot);
+}
+
+static bool
+action_py(struct context *c)
+{
+	struct job *job = &c->job;
+
+	job->share = c->view.share != 0;
+	if (!take_input(c, "code", COMMAND_CODE_MAX, &job->text) ||
+	    !take_input(c, "stdin", COMMAND_CODE_MAX, &job->input))
+		return false;
+	if (job->text == NULL ||
+	    job->text[strspn(job->text, " \t\r\n")] == '\0')
+		return submit_refuse(c, TEXT_NO_CODE, "", "no-code");
+	return true;
+}
+
+static bool
+action_write(struct context *c)
+{
+	c->job.path = c->view.path;
+	return take_input(c, "content", COMMAND_CONTENT_MAX, &c->job.text);
+}
+
+static bool (*const actions[ACTION_COUNT])(struct context *c) = {
 #define ACTION(action, name, type, kind, function, step) \
 	[ACTION_##action] = action_##function,
 #include "../../sandbox/store/commands.def"
@@ -144,44 +97,42 @@ find_action(const struct interaction *in, int64_t *view_id)
 
 /* The view, if it is there, of the right kind and the invoker's own. */
 static bool
-find_view(const struct context *context, const struct interaction *in,
-    enum job_kind kind, int64_t id, struct view *view, struct reply *reply)
+find_view(struct context *c, int64_t id, enum job_kind kind)
 {
-	int found = view_find(context->db, id, view, &reply->err);
+	int found = view_find(c->db, id, &c->view, &c->reply->err);
 
 	if (found < 0)
-		submit_fault(in, "database", reply);
-	else if (found == 1 || view->kind != kind)
-		submit_refuse(in, TEXT_GONE, "", "gone", reply);
-	else if (view->user_id != in->user_id)
-		submit_refuse(in, TEXT_NOT_YOURS, "", "not-yours", reply);
-	else
-		return true;
-	return false;
+		return submit_fault(c, "database");
+	if (found == 1 || c->view.kind != kind)
+		return submit_refuse(c, TEXT_GONE, "", "gone");
+	if (c->view.user_id != c->in->user_id)
+		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
+	return true;
 }
 
 void
-route_action(const struct context *context, const struct interaction *in,
-    struct reply *reply)
+route_action(struct context *c)
 {
-	struct view view = { .id = 0 };
-	struct job job;
 	int64_t view_id = 0;
-	enum action action = find_action(in, &view_id);
+	enum action action = find_action(c->in, &view_id);
+	const struct command_action *row = &command_actions[action];
 
 	if (action == ACTION_COUNT) {
-		submit_refuse(in, TEXT_UNKNOWN_BUTTON, "", "unknown-button",
-		    reply);
+		(void)submit_refuse(c, TEXT_UNKNOWN_BUTTON, "",
+		    "unknown-button");
 		return;
 	}
-	if (!find_view(context, in, command_actions[action].kind, view_id,
-		&view, reply))
+	if (!find_view(c, view_id, row->kind))
 		return;
-	submit_init(&job);
-	job.kind = view.kind;
-	job.answer = ANSWER_DEFERRED_UPDATE;
-	job.view_id = view.id;
-	actions[action](&(struct action_call){
-	    context, in, &view, command_actions[action].step, &job, reply });
-	job_release(&job);
+	c->job.kind = row->kind;
+	c->job.answer = row->is_editor ? ANSWER_DEFERRED :
+					 ANSWER_DEFERRED_UPDATE;
+	c->job.has_text = row->is_editor;
+	c->job.view_id = view_id;
+	if (c->view.page + row->step > 1)
+		c->job.page = c->view.page + row->step;
+	if (actions[action](c) &&
+	    (commands[row->kind].needs < COMMAND_NEEDS_OWNER ||
+		submit_sandbox(c)))
+		submit_job(c);
 }

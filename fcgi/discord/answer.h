@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ANSWER_H
 #define ANSWER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -11,22 +11,23 @@
  */
 
 /* 1: to a PING. */
-char *answer_pong(void);
+#define ANSWER_JSON_PONG "{\"type\":1}"
+/* 5: "thinking…".  Whether only the invoker sees it cannot be changed later. */
+#define ANSWER_JSON_PUBLIC "{\"type\":5}"
+#define ANSWER_JSON_PRIVATE "{\"type\":5,\"data\":{\"flags\":64}}"
+/* 6: a button's press is taken, the message stays as it is for now. */
+#define ANSWER_JSON_UPDATE "{\"type\":6}"
+/* 8: no suggestions. */
+#define ANSWER_JSON_NO_CHOICES "{\"type\":8,\"data\":{\"choices\":[]}}"
+
 /* 4: a message that only the invoker sees. */
 char *answer_message(const char *text);
-/* 5: "thinking…".  Whether only the invoker sees it cannot be changed later. */
-char *answer_deferral(bool is_private);
-/* 6: a button's press is taken, the message stays as it is for now. */
-char *answer_deferred_update(void);
 /* 7: the message of the button becomes this text, without buttons. */
 char *answer_update(const char *text);
-/* 8: no suggestions. */
-char *answer_no_choices(void);
-
 /* 4, private, with the buttons delete-yes:<view> and delete-no:<view>. */
-char *answer_delete_question(const char *locale, int64_t view_id);
+char *answer_delete_question(int64_t view_id);
 /* 9: the editor py:<view>, with the inputs `code` and `stdin`; the latter holds
- * `input` already. */
-char *answer_editor(const char *locale, int64_t view_id, const char *input);
+ * `input` already, if it is not NULL. */
+char *answer_editor(int64_t view_id, const char *input);
 
 #endif

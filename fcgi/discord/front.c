@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "front.h"
 
 #include <inttypes.h>
@@ -6,7 +7,6 @@
 
 #include "answer.h"
 #include "../server/http.h"
-#include "interaction.h"
 #include "route.h"
 #include "siblings.h"
 #include "submit.h"
@@ -21,39 +21,12 @@
 #define DATABASE_RETRY_MS 1000
 #define DENIALS_LOGGED 10 /* in a second */
 
-/* A request that gets no answer of ours but a status. */
-struct denial {
-	int status;
-	const char *word;
-	const char *headers;
-};
-
-static const struct denial denied_path = { 404, "not-found", NULL };
-static const struct denial denied_method = { 405, "method", "Allow: POST\r\n" };
-static const struct denial denied_no_length = { 411, "no-length", NULL };
-static const struct denial denied_length = { 400, "bad-length", NULL };
-static const struct denial denied_size = { 413, "too-large", NULL };
-static const struct denial denied_cut = { 400, "cut-short", NULL };
-static const struct denial denied_parse = { 400, "malformed", NULL };
-static const struct denial denied_late = { 504, "late", NULL };
-static const struct denial denied_stale = { 401, "stale", NULL };
-static const struct denial denied_other = { 400, "other-application", NULL };
-static const struct denial denied_repeated = { 409, "repeated", NULL };
-
 /* ---- answers ---- */
-
-static void
-answer_json(struct http_request *req, int status, const char *headers,
-    const char *body)
-{
-	http_answer(req, status, "application/json", headers, body,
-	    strlen(body));
-}
 
 /* Strangers can make these as fast as they like: some in a second are logged,
  * the rest is counted. */
 static void
-log_denial(struct front *front, const struct denial *denial)
+log_denial(struct front *front, const struct reply *reply)
 {
 	int64_t second = clock_monotonic_ms() / 1000;
 
@@ -65,18 +38,30 @@ log_denial(struct front *front, const struct denial *denial)
 		front->log_count = 0;
 	}
 	if (front->log_count++ < DENIALS_LOGGED)
-		log_info("denied outcome=%s status=%d", denial->word,
-		    denial->status);
+		log_info("denied outcome=%s status=%d", reply->outcome,
+		    reply->status);
 }
 
 static void
-deny(struct front *front, struct http_request *req, const struct denial *denial)
+answer(struct http_request *req, const struct reply *reply)
 {
-	auto_buf struct buf body = BUF_INIT(128);
+	const char *body = reply->body;
 
-	buf_addf(&body, "{\"error\":\"%s\"}", denial->word);
-	answer_json(req, denial->status, denial->headers, buf_str(&body));
-	log_denial(front, denial);
+	http_answer(req, reply->status,
+	    body != NULL ? "application/json" : NULL,
+	    reply->status == 405 ? "Allow: POST\r\n" : NULL,
+	    body != NULL ? body : "", body != NULL ? strlen(body) : 0);
+}
+
+/* What no person asked for gets a status and a word.  Always false. */
+static bool
+deny(struct front *front, struct front_case *c, int status, const char *word)
+{
+	reply_error(&c->reply, status, word);
+	answer(c->http, &c->reply);
+	log_denial(front, &c->reply);
+	reply_release(&c->reply);
+	return false;
 }
 
 /* ---- how it goes, for the operator ---- */
@@ -108,57 +93,75 @@ is_late(const struct front_case *c)
 	return clock_wall_ms() > c->received_ms + SUBMIT_WITHIN_MS;
 }
 
-static const struct denial *
-check_head(const struct http_request *req)
-{
-	if (strcmp(req->path, "/interactions") != 0)
-		return &denied_path;
-	if (strcmp(req->method, "POST") != 0)
-		return &denied_method;
-	if (req->length == HTTP_NO_LENGTH)
-		return &denied_no_length;
-	if (req->length == HTTP_BAD_LENGTH)
-		return &denied_length;
-	if (req->length > FRONT_BODY_MAX)
-		return &denied_size;
-	return NULL;
-}
-
 static bool
-check_signature(struct front *front, struct http_request *req,
-    const struct buf *body, int64_t *signed_at)
+check_head(struct front *front, struct front_case *c)
 {
-	enum verify_result result = verify_request(&front->key,
-	    http_param(req, "HTTP_X_SIGNATURE_TIMESTAMP"),
-	    http_param(req, "HTTP_X_SIGNATURE_ED25519"), body->data, body->len,
-	    signed_at);
+	const struct http_request *req = c->http;
 
-	if (result == VERIFY_OK)
+	if (strcmp(req->path, "/interactions") != 0)
+		return deny(front, c, 404, "not-found");
+	if (strcmp(req->method, "POST") != 0)
+		return deny(front, c, 405, "method");
+	if (req->length == HTTP_NO_LENGTH)
+		return deny(front, c, 411, "no-length");
+	if (req->length == HTTP_BAD_LENGTH)
+		return deny(front, c, 400, "bad-length");
+	if (req->length > FRONT_BODY_MAX)
+		return deny(front, c, 413, "too-large");
+	if (!is_late(c))
 		return true;
-	deny(front, req,
-	    &(struct denial){ 401, verify_result_name(result), NULL });
-	return false;
+	/* Before the work of a check: a queue that is late gets shorter. */
+	front->siblings->late++;
+	return deny(front, c, 504, "late");
 }
 
-/* ---- checks after it ---- */
+/* Who signed the body, and what stands in it. */
+static bool
+check_body(struct front *front, struct front_case *c, int64_t *signed_at)
+{
+	auto_buf struct buf body = BUF_INIT(FRONT_BODY_MAX);
+	const char *wrong;
+	struct err err;
 
-static const struct denial *
-check_interaction(struct front *front, const struct interaction *in,
-    int64_t signed_at, int64_t received_ms)
+	if (!http_read_all(c->http, &body))
+		return deny(front, c, 400, "cut-short");
+	wrong = verify_request(&front->key,
+	    http_param(c->http, "HTTP_X_SIGNATURE_TIMESTAMP"),
+	    http_param(c->http, "HTTP_X_SIGNATURE_ED25519"), body.data,
+	    body.len, signed_at);
+	if (wrong != NULL)
+		return deny(front, c, 401, wrong);
+	if (interaction_parse(&c->in, body.data, body.len, &err) == 0)
+		return true;
+	log_warn("signed, but %s", err.text);
+	return deny(front, c, 400, "malformed");
+}
+
+/* The JSON is good: these are Discord's words.  True: it is to be decided. */
+static bool
+check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 {
 	const struct config *config = front->config;
-	int64_t skew = received_ms / 1000 - signed_at;
+	int64_t skew = c->received_ms / 1000 - signed_at;
 
+	if (c->in.type == INTERACTION_PING) {
+		http_answer(c->http, 200, "application/json", NULL,
+		    ANSWER_JSON_PONG, strlen(ANSWER_JSON_PONG));
+		log_info("interaction=%" PRId64
+			 " type=ping outcome=pong ms=%.1f",
+		    c->in.id,
+		    (double)(clock_monotonic_us() - c->started_us) / 1000.0);
+		return false;
+	}
 	if (config->max_skew_seconds > 0 &&
-	    (skew > config->max_skew_seconds ||
-		skew < -config->max_skew_seconds))
-		return &denied_stale;
+	    llabs(skew) > config->max_skew_seconds)
+		return deny(front, c, 401, "stale");
 	if (config->discord_application_id != 0 &&
-	    in->application_id != config->discord_application_id)
-		return &denied_other;
-	if (!seen_add(&front->siblings->seen, in->id))
-		return &denied_repeated;
-	return NULL;
+	    c->in.application_id != config->discord_application_id)
+		return deny(front, c, 400, "other-application");
+	if (!seen_add(&front->siblings->seen, c->in.id))
+		return deny(front, c, 409, "repeated");
+	return true;
 }
 
 /* ---- the database ---- */
@@ -194,82 +197,24 @@ database_check(struct front *front, const struct interaction *in,
 
 /* ---- one request ---- */
 
-static const char *
-type_name(enum interaction_type type)
-{
-	switch (type) {
-	case INTERACTION_PING:
-		return "ping";
-	case INTERACTION_COMMAND:
-		return "command";
-	case INTERACTION_COMPONENT:
-		return "component";
-	case INTERACTION_AUTOCOMPLETE:
-		return "autocomplete";
-	case INTERACTION_MODAL:
-		return "modal";
-	}
-	return "?";
-}
-
 static void
 log_case(const struct front_case *c)
 {
+	static const char *const types[] = {
+		[INTERACTION_COMMAND] = "command",
+		[INTERACTION_COMPONENT] = "component",
+		[INTERACTION_AUTOCOMPLETE] = "autocomplete",
+		[INTERACTION_MODAL] = "modal",
+	};
 	const struct interaction *in = &c->in;
 
 	log_info("interaction=%" PRId64 " type=%s name=\"%.32s %.32s%.32s\" "
 		 "user=%" PRId64 " outcome=%s job=%" PRId64
 		 " ms=%.1f skew_ms=%" PRId64,
-	    in->id, type_name(in->type), in->name, in->sub, in->custom_id,
+	    in->id, types[in->type], in->name, in->sub, in->custom_id,
 	    in->user_id, c->reply.outcome, c->reply.job_id,
 	    (double)(c->answered_us - c->started_us) / 1000.0,
 	    c->received_ms - interaction_created_ms(in->id));
-}
-
-static void
-answer_ping(struct http_request *req, const struct interaction *in,
-    int64_t started_us)
-{
-	char *pong = answer_pong();
-
-	answer_json(req, 200, NULL, pong);
-	free(pong);
-	log_info("interaction=%" PRId64 " type=ping outcome=pong ms=%.1f",
-	    in->id, (double)(clock_monotonic_us() - started_us) / 1000.0);
-}
-
-/* The JSON is good: these are Discord's words.  True: it is to be decided. */
-static bool
-check_case(struct front *front, struct front_case *c, int64_t signed_at)
-{
-	const struct denial *denial;
-
-	if (c->in.type == INTERACTION_PING) {
-		answer_ping(c->http, &c->in, c->started_us);
-		return false;
-	}
-	denial = check_interaction(front, &c->in, signed_at, c->received_ms);
-	if (denial != NULL)
-		deny(front, c->http, denial);
-	return denial == NULL;
-}
-
-/* The signature is good. */
-static bool
-take_body(struct front *front, struct front_case *c, const struct buf *body,
-    int64_t signed_at)
-{
-	struct err err;
-
-	if (interaction_parse(&c->in, body->data, body->len, &err) < 0) {
-		log_warn("signed, but %s", err.text);
-		deny(front, c->http, &denied_parse);
-		return false;
-	}
-	if (check_case(front, c, signed_at))
-		return true;
-	interaction_release(&c->in);
-	return false;
 }
 
 /* nginx says when it had the first byte; who does not has come just now. */
@@ -287,8 +232,6 @@ front_take(void *arg, struct http_request *req, size_t index)
 {
 	struct front *front = arg;
 	struct front_case *c = &front->cases[index];
-	auto_buf struct buf body = BUF_INIT(FRONT_BODY_MAX);
-	const struct denial *denial;
 	int64_t signed_at = 0;
 
 	*c = (struct front_case){
@@ -302,52 +245,26 @@ front_take(void *arg, struct http_request *req, size_t index)
 		answer_metrics(front, req);
 		return false;
 	}
-	denial = check_head(req);
-	/* Before the work of a check: a queue that is late gets shorter. */
-	if (denial == NULL && is_late(c)) {
-		front->siblings->late++;
-		denial = &denied_late;
-	}
-	if (denial == NULL && !http_read_all(req, &body))
-		denial = &denied_cut;
-	if (denial != NULL) {
-		deny(front, req, denial);
+	if (!check_head(front, c) || !check_body(front, c, &signed_at))
 		return false;
-	}
-	return check_signature(front, req, &body, &signed_at) &&
-	    take_body(front, c, &body, signed_at);
+	if (check_interaction(front, c, signed_at))
+		return true;
+	interaction_release(&c->in);
+	return false;
 }
 
 /* ---- all that came together ---- */
 
-static void
-decide(struct front *front, struct front_case *c)
+static struct context
+context_of(const struct front *front, struct front_case *c)
 {
-	struct context context = {
-		.db = front->db,
+	return (struct context){
 		.config = front->config,
+		.db = front->db,
+		.in = &c->in,
+		.reply = &c->reply,
 		.received_ms = c->received_ms,
 	};
-
-	if (is_late(c))
-		submit_late(&c->reply);
-	else
-		route(&context, &c->in, &c->reply);
-}
-
-/* Nothing of it is in the database: who was promised something is told. */
-static void
-take_back(struct front *front, size_t count, const struct err *err)
-{
-	for (size_t i = 0; i < count; i++) {
-		struct front_case *c = &front->cases[i];
-
-		if (!c->reply.pledged)
-			continue;
-		c->reply.err = *err;
-		c->reply.job_id = 0;
-		submit_fault(&c->in, "database", &c->reply);
-	}
 }
 
 /* Every answer is given after the commit of what it promises. */
@@ -359,20 +276,28 @@ decide_all(struct front *front, size_t count)
 	database_open(front);
 	if (front->db != NULL)
 		db_group_begin(front->db);
-	for (size_t i = 0; i < count; i++)
-		decide(front, &front->cases[i]);
-	if (front->db != NULL && db_group_commit(front->db, &err) != 0)
-		take_back(front, count, &err);
-}
+	for (size_t i = 0; i < count; i++) {
+		struct front_case *c = &front->cases[i];
+		struct context context = context_of(front, c);
 
-static void
-answer_case(struct front_case *c)
-{
-	if (c->reply.body == NULL)
-		http_answer(c->http, c->reply.status, NULL, NULL, "", 0);
-	else
-		answer_json(c->http, c->reply.status, NULL, c->reply.body);
-	c->answered_us = clock_monotonic_us();
+		if (is_late(c))
+			reply_error(&c->reply, 504, "late");
+		else
+			route(&context);
+	}
+	if (front->db == NULL || db_group_commit(front->db, &err) == 0)
+		return;
+	/* Nothing of it is there: who was promised something is told. */
+	for (size_t i = 0; i < count; i++) {
+		struct front_case *c = &front->cases[i];
+		struct context context = context_of(front, c);
+
+		if (!c->reply.pledged)
+			continue;
+		c->reply.err = err;
+		c->reply.job_id = 0;
+		(void)submit_fault(&context, "database");
+	}
 }
 
 void
@@ -381,20 +306,13 @@ front_settle(void *arg, size_t count)
 	struct front *front = arg;
 
 	decide_all(front, count);
-	for (size_t i = 0; i < count; i++)
-		answer_case(&front->cases[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct front_case *c = &front->cases[i];
+
+		answer(c->http, &c->reply);
+		c->answered_us = clock_monotonic_us();
+	}
 	front->answered = count;
-}
-
-static void
-count_cases(struct front *front, size_t count)
-{
-	int64_t late = 0;
-
-	for (size_t i = 0; i < count; i++)
-		late += front->cases[i].reply.status == denied_late.status;
-	front->siblings->late += late;
-	front->siblings->answered += (int64_t)count - late;
 }
 
 void
@@ -405,10 +323,16 @@ front_after(void *arg, bool more)
 	size_t jobs = 0;
 
 	front->answered = 0;
-	for (size_t i = 0; i < count; i++)
-		if (front->cases[i].reply.job_id != 0)
+	for (size_t i = 0; i < count; i++) {
+		const struct reply *reply = &front->cases[i].reply;
+
+		if (reply->job_id != 0)
 			jobs++;
-	count_cases(front, count);
+		if (reply->status == 504)
+			front->siblings->late++;
+		else
+			front->siblings->answered++;
+	}
 	wake_workers(&front->wake,
 	    siblings_end(front->siblings, front->index, jobs, more,
 		clock_monotonic_ms()));
@@ -434,8 +358,7 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	front->siblings = siblings_open(err);
 	if (front->siblings == NULL)
 		return -1;
-	front->wake_path = config_state_path(config, "wake");
-	wake_init(&front->wake, front->wake_path);
+	wake_init(&front->wake, config_state_path(config, "wake"));
 	return 0;
 }
 
@@ -465,6 +388,6 @@ front_close(struct front *front)
 	wake_close(&front->wake);
 	siblings_close(front->siblings);
 	front->siblings = NULL;
-	free(front->wake_path);
-	front->wake_path = NULL;
+	free(front->wake.path);
+	front->wake.path = NULL;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FRONT_H
 #define FRONT_H
 
@@ -45,7 +46,6 @@ struct front {
 	int64_t db_retry_ms;	   /* monotonic: not before */
 	struct siblings *siblings; /* in memory that all of them share */
 	size_t index;		   /* which of them we are */
-	char *wake_path;
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];
 	size_t answered;    /* cases that are still to be logged */

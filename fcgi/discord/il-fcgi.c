@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * il-fcgi: answers Discord.
  *
@@ -31,10 +32,9 @@
  * Files: server/ the processes, their loop and FastCGI; here siblings.c and
  * seen.c what the processes share, front.c the order of checks, verify.c the
  * signature, interaction.c the JSON, route.c and actions.c what is asked for,
- * submit.c job or refusal, answer.c the JSON back, texts.c the words.
+ * submit.c job or refusal, answer.c the JSON back, texts.def the words.
  */
 #include <stdio.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -138,24 +138,13 @@ run(const struct config *config, struct err *err)
 	return result;
 }
 
-static int
-test_config(const struct config *config)
-{
-	struct verify_key key;
-
-	if (verify_key_decode(&key, config->discord_public_key))
-		return 0;
-	log_err("DISCORD_PUBLIC_KEY: is not set");
-	return 78;
-}
-
 int
 main(int argc, char **argv)
 {
 	struct serve_options options;
 	struct config config;
+	struct verify_key key;
 	struct err err;
-	int code = 0;
 
 	if (!serve_options_parse(&options, "e:tv", argc, argv)) {
 		(void)fputs(usage, stderr);
@@ -166,12 +155,14 @@ main(int argc, char **argv)
 		log_fatal(1, "libsodium does not start");
 	if (config_load(&config, options.env_file, &err) < 0)
 		log_fatal(78, "%s", err.text);
-	if (options.test)
-		code = test_config(&config);
-	else if (run(&config, &err) < 0)
-		log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s", err.text);
-	else
+	if (!options.test) {
+		if (run(&config, &err) < 0)
+			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
+			    err.text);
 		log_info("ended");
+	} else if (!verify_key_decode(&key, config.discord_public_key)) {
+		log_fatal(78, "DISCORD_PUBLIC_KEY: is not set");
+	}
 	config_release(&config);
-	return code;
+	return 0;
 }

@@ -1,5 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "interaction.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +10,7 @@
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/text.h"
+#include "../../sandbox/store/commands.h"
 
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
 #define PERMISSION_ATTACH_FILES (INT64_C(1) << 15)
@@ -56,85 +59,74 @@ get_id(const json_t *object, const char *key, int64_t *id)
 	return text != NULL && text_parse_snowflake(text, strlen(text), id);
 }
 
+/* A copy in in->strings.  They are as long as the body, in which each string
+ * stands between two quotes and is kept once: there is room. */
 static char *
-copy_string(const json_t *object, const char *key)
+keep_bytes(struct interaction *in, const char *text, size_t len)
 {
-	const char *text = get_string(object, key);
+	char *copy = in->strings + in->used;
 
-	return xstrdup(text == NULL ? "" : text);
+	assert(len < in->size - in->used);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	in->used += len + 1;
+	return copy;
+}
+
+static char *
+keep(struct interaction *in, const char *text)
+{
+	return keep_bytes(in, text, strlen(text));
 }
 
 /* ---- what all have ---- */
 
-static int64_t
-attachment_limit(const json_t *root)
-{
-	int64_t limit;
-
-	if (!get_int(root, "attachment_size_limit", &limit) || limit <= 0)
-		return ATTACHMENT_LIMIT_DEFAULT;
-	return limit < ATTACHMENT_LIMIT_MAX ? limit : ATTACHMENT_LIMIT_MAX;
-}
-
-static bool
-may_attach(const json_t *root)
-{
-	const char *text = get_string(root, "app_permissions");
-	int64_t bits;
-
-	if (text == NULL || !text_parse_int(text, 0, INT64_MAX, &bits))
-		return true;
-	return (bits & PERMISSION_ATTACH_FILES) != 0;
-}
-
-static bool
-parse_invoker(struct interaction *in, const json_t *root)
-{
-	const json_t *member = json_object_get(root, "member");
-	const json_t *holder = json_is_object(member) ? member : root;
-
-	return get_id(json_object_get(holder, "user"), "id", &in->user_id);
-}
-
 /* The token becomes a part of a URL: only what base64 may hold, and no '/'. */
 static bool
-parse_token(struct interaction *in, const json_t *root)
+is_token(const char *token)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789._~=+-";
-	const char *token = get_string(root, "token");
 	size_t len = token == NULL ? 0 : strlen(token);
 
-	if (len == 0 || len > TOKEN_MAX || strspn(token, allowed) != len ||
-	    token[0] == '.')
-		return false;
-	in->token = xstrdup(token);
-	return true;
+	return len > 0 && len <= TOKEN_MAX && strspn(token, allowed) == len &&
+	    token[0] != '.';
 }
 
 static int
 parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 {
+	const json_t *member = json_object_get(root, "member");
+	const json_t *holder = json_is_object(member) ? member : root;
+	const char *token = get_string(root, "token");
 	const char *locale = get_string(root, "locale");
+	const char *permissions = get_string(root, "app_permissions");
+	int64_t bits = PERMISSION_ATTACH_FILES;
 
 	if (!get_id(root, "id", &in->id))
 		return err_set(err, ERR_INPUT, "no id");
 	if (!get_id(root, "application_id", &in->application_id))
 		return err_set(err, ERR_INPUT, "no application_id");
-	if (!parse_token(in, root))
+	if (!is_token(token))
 		return err_set(err, ERR_INPUT, "no token");
-	if (!parse_invoker(in, root))
+	if (!get_id(json_object_get(holder, "user"), "id", &in->user_id))
 		return err_set(err, ERR_INPUT, "no user");
-	if (locale == NULL || strlen(locale) > LOCALE_MAX)
-		locale = "";
-	in->locale = xstrdup(locale);
-	in->attachment_limit = attachment_limit(root);
-	in->may_attach = may_attach(root);
+	in->token = keep(in, token);
+	if (locale != NULL && strlen(locale) <= LOCALE_MAX)
+		in->locale = keep(in, locale);
+
+	/* What makes no sense here is as good as missing. */
+	if (!get_int(root, "attachment_size_limit", &in->attachment_limit) ||
+	    in->attachment_limit <= 0)
+		in->attachment_limit = ATTACHMENT_LIMIT_DEFAULT;
+	if (in->attachment_limit > ATTACHMENT_LIMIT_MAX)
+		in->attachment_limit = ATTACHMENT_LIMIT_MAX;
+	if (permissions != NULL)
+		(void)text_parse_int(permissions, 0, INT64_MAX, &bits);
+	in->may_attach = (bits & PERMISSION_ATTACH_FILES) != 0;
 	return 0;
 }
-
-/* ---- attachments ---- */
 
 /* One that is malformed is as good as missing: the option that names it finds
  * nothing. */
@@ -148,25 +140,25 @@ parse_attachments(struct interaction *in, const json_t *data)
 
 	json_object_foreach(all, key, value)
 	{
-		struct interaction_attachment *a;
+		struct interaction_attachment a;
 		const char *url = get_string(value, "url");
 		const char *name = get_string(value, "filename");
 
 		if (in->attachment_count == INTERACTION_ATTACHMENTS_MAX)
 			break;
-		a = &in->attachments[in->attachment_count];
-		if (!get_id(value, "id", &a->id) || url == NULL ||
-		    name == NULL || !get_int(value, "size", &a->size) ||
-		    a->size < 0)
+		if (!get_id(value, "id", &a.id) || url == NULL ||
+		    name == NULL || !get_int(value, "size", &a.size) ||
+		    a.size < 0)
 			continue;
-		a->url = xstrdup(url);
-		a->name = xstrdup(name);
-		in->attachment_count++;
+		a.url = keep(in, url);
+		a.name = keep(in, name);
+		in->attachments[in->attachment_count++] = a;
 	}
 }
 
 /* ---- values ---- */
 
+/* NULL: there are too many. */
 static struct interaction_value *
 value_new(struct interaction *in, const char *name)
 {
@@ -175,45 +167,39 @@ value_new(struct interaction *in, const char *name)
 	if (in->value_count == INTERACTION_VALUES_MAX)
 		return NULL;
 	value = &in->values[in->value_count++];
-	value->name = xstrdup(name);
-	value->text = xstrdup("");
+	value->name = keep(in, name);
+	value->text = in->strings;
 	return value;
 }
 
 static void
-value_set_text(struct interaction_value *value, const json_t *text)
+value_set_text(struct interaction *in, struct interaction_value *value,
+    const json_t *text)
 {
-	value->type = VALUE_STRING;
 	value->len = json_string_length(text);
-	free(value->text);
-	value->text = xmalloc(value->len + 1);
-	memcpy(value->text, json_string_value(text), value->len + 1);
+	value->text = keep_bytes(in, json_string_value(text), value->len);
 }
 
 /* False: Discord would never say that of its own types. */
 static bool
-value_set(struct interaction_value *value, int64_t type, const json_t *option)
+value_set(struct interaction *in, struct interaction_value *value,
+    const json_t *option)
 {
 	const json_t *given = json_object_get(option, "value");
 
-	switch (type) {
-	case VALUE_STRING:
-		if (!json_is_string(given))
-			return false;
-		value_set_text(value, given);
-		return true;
-	case VALUE_INTEGER:
-		value->type = VALUE_INTEGER;
+	switch (value->type) {
+	case OPTION_STRING:
+		if (json_is_string(given))
+			value_set_text(in, value, given);
+		return json_is_string(given);
+	case OPTION_INTEGER:
 		return get_int(option, "value", &value->number);
-	case VALUE_BOOLEAN:
-		value->type = VALUE_BOOLEAN;
-		value->flag = json_is_true(given);
+	case OPTION_BOOLEAN:
+		value->number = json_is_true(given);
 		return json_is_boolean(given);
-	case VALUE_ATTACHMENT:
-		value->type = VALUE_ATTACHMENT;
+	case OPTION_ATTACHMENT:
 		return get_id(option, "value", &value->number);
 	default:
-		value->type = VALUE_OTHER;
 		return true;
 	}
 }
@@ -236,8 +222,9 @@ parse_options(struct interaction *in, const json_t *options, struct err *err)
 		value = value_new(in, name);
 		if (value == NULL)
 			return err_set(err, ERR_INPUT, "too many options");
+		value->type = type;
 		if (in->type != INTERACTION_AUTOCOMPLETE &&
-		    !value_set(value, type, option))
+		    !value_set(in, value, option))
 			return err_set(err, ERR_INPUT, "bad option value");
 	}
 	return 0;
@@ -248,35 +235,38 @@ parse_options(struct interaction *in, const json_t *options, struct err *err)
 static const json_t *
 parse_sub_command(struct interaction *in, const json_t *data)
 {
-	auto_buf struct buf path = BUF_INIT(256);
 	const json_t *options = json_object_get(data, "options");
 	int64_t type;
 
 	for (int depth = 0; depth < 2; depth++) {
 		const json_t *only = json_array_get(options, 0);
 		const char *name = get_string(only, "name");
+		char *kept;
 
 		if (json_array_size(options) != 1 || name == NULL ||
 		    !get_int(only, "type", &type) ||
 		    (type != WIRE_SUB_COMMAND && type != WIRE_GROUP))
 			break;
-		if (depth > 0)
-			buf_addc(&path, '/');
-		buf_adds(&path, name);
+		kept = keep(in, name);
+		if (depth == 0)
+			in->sub = kept;
+		else
+			kept[-1] = '/'; /* it follows the group's name */
 		options = json_object_get(only, "options");
 	}
-	in->sub = xstrdup(path.overflow ? "?" : buf_str(&path));
 	return options;
 }
 
 static int
 parse_command(struct interaction *in, const json_t *data, struct err *err)
 {
-	if (get_string(data, "name") == NULL)
+	const char *name = get_string(data, "name");
+
+	if (name == NULL)
 		return err_set(err, ERR_INPUT, "no command name");
-	in->name = copy_string(data, "name");
-	if (!get_int(data, "type", &in->command_type))
-		in->command_type = 1;
+	in->name = keep(in, name);
+	in->command_type = 1;
+	(void)get_int(data, "type", &in->command_type);
 	parse_attachments(in, data);
 	return parse_options(in, parse_sub_command(in, data), err);
 }
@@ -284,9 +274,11 @@ parse_command(struct interaction *in, const json_t *data, struct err *err)
 static int
 parse_custom_id(struct interaction *in, const json_t *data, struct err *err)
 {
-	if (get_string(data, "custom_id") == NULL)
+	const char *custom_id = get_string(data, "custom_id");
+
+	if (custom_id == NULL)
 		return err_set(err, ERR_INPUT, "no custom_id");
-	in->custom_id = copy_string(data, "custom_id");
+	in->custom_id = keep(in, custom_id);
 	return 0;
 }
 
@@ -306,9 +298,9 @@ parse_input(struct interaction *in, const json_t *input, struct err *err)
 	value = value_new(in, name);
 	if (value == NULL)
 		return err_set(err, ERR_INPUT, "too many inputs");
+	value->type = OPTION_STRING;
 	if (text != NULL)
-		value_set_text(value, text);
-	value->type = VALUE_STRING;
+		value_set_text(in, value, text);
 	return 0;
 }
 
@@ -346,29 +338,9 @@ parse_modal(struct interaction *in, const json_t *data, struct err *err)
 /* ---- the whole ---- */
 
 static int
-parse_data(struct interaction *in, const json_t *root, struct err *err)
-{
-	const json_t *data = json_object_get(root, "data");
-
-	if (!json_is_object(data))
-		return err_set(err, ERR_INPUT, "no data");
-	switch (in->type) {
-	case INTERACTION_COMMAND:
-	case INTERACTION_AUTOCOMPLETE:
-		return parse_command(in, data, err);
-	case INTERACTION_COMPONENT:
-		return parse_custom_id(in, data, err);
-	case INTERACTION_MODAL:
-		return parse_modal(in, data, err);
-	case INTERACTION_PING:
-		break;
-	}
-	return 0;
-}
-
-static int
 parse_root(struct interaction *in, const json_t *root, struct err *err)
 {
+	const json_t *data = json_object_get(root, "data");
 	int64_t type;
 
 	if (!get_int(root, "type", &type) || type < INTERACTION_PING ||
@@ -382,14 +354,13 @@ parse_root(struct interaction *in, const json_t *root, struct err *err)
 	}
 	if (parse_envelope(in, root, err) < 0)
 		return -1;
-	return parse_data(in, root, err);
-}
-
-static void
-fill_empty(char **slot)
-{
-	if (*slot == NULL)
-		*slot = xstrdup("");
+	if (!json_is_object(data))
+		return err_set(err, ERR_INPUT, "no data");
+	if (in->type == INTERACTION_COMPONENT)
+		return parse_custom_id(in, data, err);
+	if (in->type == INTERACTION_MODAL)
+		return parse_modal(in, data, err);
+	return parse_command(in, data, err);
 }
 
 int
@@ -401,42 +372,32 @@ interaction_parse(struct interaction *in, const char *body, size_t len,
 	 * a text is let in, so that its sender can be told. */
 	json_auto_t *root = json_loadb(body, len,
 	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	int result;
 
 	memset(in, 0, sizeof(*in));
 	if (root == NULL)
 		/* error.text quotes the body, and so may hold the token */
 		return err_set(err, ERR_INPUT, "not JSON at byte %d, code %d",
 		    error.position, (int)json_error_code(&error));
-	if (parse_root(in, root, err) < 0) {
+	/* The first one is the empty string of all that are missing. */
+	in->size = len + 1;
+	in->strings = xcalloc(1, in->size);
+	in->used = 1;
+	in->token = in->strings;
+	in->locale = in->strings;
+	in->name = in->strings;
+	in->sub = in->strings;
+	in->custom_id = in->strings;
+	result = parse_root(in, root, err);
+	if (result < 0)
 		interaction_release(in);
-		return -1;
-	}
-	fill_empty(&in->token);
-	fill_empty(&in->locale);
-	fill_empty(&in->name);
-	fill_empty(&in->sub);
-	fill_empty(&in->custom_id);
-	return 0;
+	return result;
 }
 
 void
 interaction_release(struct interaction *in)
 {
-	if (in == NULL)
-		return;
-	for (size_t i = 0; i < in->value_count; i++) {
-		free(in->values[i].name);
-		free(in->values[i].text);
-	}
-	for (size_t i = 0; i < in->attachment_count; i++) {
-		free(in->attachments[i].url);
-		free(in->attachments[i].name);
-	}
-	free(in->token);
-	free(in->locale);
-	free(in->name);
-	free(in->sub);
-	free(in->custom_id);
+	free(in->strings);
 	memset(in, 0, sizeof(*in));
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef INTERACTION_H
 #define INTERACTION_H
 
@@ -20,22 +21,14 @@ enum interaction_type {
 	INTERACTION_MODAL = 5,
 };
 
-enum value_type {
-	VALUE_OTHER = 0, /* a type that we do not take; has no value */
-	VALUE_STRING = 3,
-	VALUE_INTEGER = 4,
-	VALUE_BOOLEAN = 5,
-	VALUE_ATTACHMENT = 11,
-};
-
 /* One option of a command, or one input of a modal. */
 struct interaction_value {
-	char *name; /* the option's name, the input's custom_id */
-	enum value_type type;
-	char *text;	/* VALUE_STRING: valid UTF-8, otherwise "" */
-	size_t len;	/* of text; strlen() is less if there is a NUL in it */
-	int64_t number; /* VALUE_INTEGER; VALUE_ATTACHMENT: its id */
-	bool flag;	/* VALUE_BOOLEAN */
+	char *name;   /* the option's name, the input's custom_id */
+	int64_t type; /* an option_type; any other has no value */
+	char *text;   /* OPTION_STRING: valid UTF-8, otherwise "" */
+	size_t len;   /* of text; strlen() is less if there is a NUL in it */
+	/* OPTION_INTEGER; OPTION_BOOLEAN: 0 or 1; OPTION_ATTACHMENT: its id */
+	int64_t number;
 };
 
 struct interaction_attachment {
@@ -50,8 +43,9 @@ struct interaction_attachment {
 #define ATTACHMENT_LIMIT_DEFAULT ((int64_t)10 << 20)
 #define ATTACHMENT_LIMIT_MAX ((int64_t)500 << 20)
 
-/* Strings are heap and never NULL in a parsed one; interaction_release() frees
- * them.  Nothing is bounded here but by the body: route.c knows the limits. */
+/* Strings are never NULL in a parsed one, and valid until
+ * interaction_release().  Nothing is bounded here but by the body: route.c
+ * knows the limits. */
 struct interaction {
 	enum interaction_type type;
 	int64_t id; /* a PING may have none: 0 */
@@ -73,6 +67,10 @@ struct interaction {
 	struct interaction_value values[INTERACTION_VALUES_MAX];
 	size_t attachment_count;
 	struct interaction_attachment attachments[INTERACTION_ATTACHMENTS_MAX];
+
+	char *strings; /* all of the above, one after another; heap */
+	size_t size;   /* their bytes */
+	size_t used;
 };
 
 /* Parse a verified body.  On -1 there is nothing to release. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "route.h"
 
 #include <string.h>
@@ -5,11 +6,9 @@
 #include "answer.h"
 #include "submit.h"
 
+#include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
-#include "../../sandbox/store/job.h"
-#include "../../sandbox/store/sandbox.h"
-#include "../../sandbox/store/view.h"
 
 #define SLASH_COMMAND 1
 #define PAGE_MAX 1000000
@@ -18,75 +17,60 @@
 
 _Static_assert(COMMAND_PATH_MAX == LIMIT_PATH, "what is taken can be sent");
 
-/* What to do instead of queueing a command's job; true: the reply is made. */
-typedef bool instead_fn(const struct context *context,
-    const struct interaction *in, struct job *job,
-    const struct sandbox *sandbox, struct reply *reply);
-
 /* ---- what is special about a command ---- */
+
+/* Each is asked before a command's job is committed.  False: the reply is
+ * made. */
 
 /* Without code and file the first answer is an editor. */
 static bool
-py_instead(const struct context *context, const struct interaction *in,
-    struct job *job, const struct sandbox *sandbox, struct reply *reply)
+before_py(struct context *c)
 {
-	struct view view = { .kind = JOB_PY, .share = job->share };
+	struct view view = { .kind = JOB_PY, .share = c->job.share };
+	const char *input = c->job.input;
 
-	(void)sandbox;
-	if (job->has_text && job->path[0] != '\0') {
-		submit_refuse(in, TEXT_CODE_AND_FILE, "", "code-and-file",
-		    reply);
+	if (c->job.has_text && c->job.path != NULL)
+		return submit_refuse(c, TEXT_CODE_AND_FILE, "",
+		    "code-and-file");
+	if (c->job.has_text || c->job.path != NULL)
 		return true;
-	}
-	if (job->has_text || job->path[0] != '\0')
-		return false;
-	if (text_codepoints(job->input, strlen(job->input)) >
-	    EDITOR_INPUT_MAX) {
-		submit_refuse(in, TEXT_TOO_LONG, "stdin", "too-long", reply);
-		return true;
-	}
-	if (submit_view(context, in, &view, reply))
-		reply_set(reply, answer_editor(in->locale, view.id, job->input),
-		    "editor");
-	return true;
+	if (input != NULL &&
+	    text_codepoints(input, strlen(input)) > EDITOR_INPUT_MAX)
+		return submit_refuse(c, TEXT_TOO_LONG, "stdin", "too-long");
+	if (submit_view(c, &view))
+		reply_set(c->reply, answer_editor(view.id, input), "editor");
+	return false;
 }
 
 /* Without content a worker opens the editor, filled with what the file holds:
  * only a cell may read it. */
 static bool
-write_instead(const struct context *context, const struct interaction *in,
-    struct job *job, const struct sandbox *sandbox, struct reply *reply)
+before_write(struct context *c)
 {
-	(void)context;
-	(void)in;
-	(void)sandbox;
-	(void)reply;
-	if (!job->has_text) {
-		job->kind = JOB_WRITE_EDIT;
-		job->answer = ANSWER_CALLBACK;
+	if (!c->job.has_text) {
+		c->job.kind = JOB_WRITE_EDIT;
+		c->job.answer = ANSWER_CALLBACK;
 	}
-	return false;
+	return true;
 }
 
 /* Ask first.  The question is about this sandbox and no later one. */
 static bool
-delete_instead(const struct context *context, const struct interaction *in,
-    struct job *job, const struct sandbox *sandbox, struct reply *reply)
+before_delete(struct context *c)
 {
 	struct view view = { .kind = JOB_DELETE };
 
-	(void)job;
-	memcpy(view.path, sandbox->id, sizeof(sandbox->id));
-	if (submit_view(context, in, &view, reply))
-		reply_set(reply, answer_delete_question(in->locale, view.id),
+	memcpy(view.path, c->sandbox.id, sizeof(c->sandbox.id));
+	if (submit_view(c, &view))
+		reply_set(c->reply, answer_delete_question(view.id),
 		    "question");
-	return true;
+	return false;
 }
 
-static instead_fn *const instead[JOB_UNKNOWN] = {
-	[JOB_PY] = py_instead,
-	[JOB_WRITE] = write_instead,
-	[JOB_DELETE] = delete_instead,
+static bool (*const before[JOB_UNKNOWN])(struct context *c) = {
+	[JOB_PY] = before_py,
+	[JOB_WRITE] = before_write,
+	[JOB_DELETE] = before_delete,
 };
 
 /* ---- finding ---- */
@@ -115,8 +99,7 @@ find_option(const struct command *command,
 	for (int i = 0; i < COMMAND_OPTIONS_MAX; i++) {
 		const struct command_option *option = &command->options[i];
 
-		if (option->name != NULL &&
-		    (int)option->type == (int)value->type &&
+		if (option->name != NULL && option->type == value->type &&
 		    strcmp(option->name, value->name) == 0)
 			return option;
 	}
@@ -128,159 +111,121 @@ find_option(const struct command *command,
 /* Each returns true, or false and the reply says what is wrong. */
 
 static bool
-take_text(const struct interaction *in, const struct command_option *option,
-    const struct interaction_value *value, char **slot, struct reply *reply)
+take_text(struct context *c, const struct command_option *option,
+    const struct interaction_value *value, char **slot)
 {
-	bool nul = strlen(value->text) != value->len;
-
 	if (option->target == OPTION_TO_PATH &&
-	    (nul || value->len > option->bytes))
-		submit_refuse(in, TEXT_NOT_INSIDE, "", "not-inside", reply);
-	else if (nul)
-		submit_refuse(in, TEXT_NUL, option->name, "nul", reply);
-	else if (value->len > option->bytes)
-		submit_refuse(in, TEXT_TOO_LONG, option->name, "too-long",
-		    reply);
-	else if (value->len == 0 && option->required)
-		submit_refuse(in, TEXT_MISSING_OPTION, option->name,
-		    "missing-option", reply);
-	else {
-		submit_copy(slot, value->text);
-		return true;
-	}
-	return false;
+	    (strlen(value->text) != value->len || value->len > option->bytes))
+		return submit_refuse(c, TEXT_NOT_INSIDE, "", "not-inside");
+	if (value->len == 0 && option->required)
+		return submit_refuse(c, TEXT_MISSING_OPTION, option->name,
+		    "missing-option");
+	return submit_text(c, value, option->bytes, slot);
 }
 
 static bool
-take_attachment(const struct interaction *in,
-    const struct command_option *option, const struct interaction_value *value,
-    struct job *job, struct reply *reply)
+take_attachment(struct context *c, const struct interaction_value *value)
 {
-	const struct interaction_attachment *a = interaction_attachment(in,
+	const struct interaction_attachment *a = interaction_attachment(c->in,
 	    value->number);
 
-	if (a == NULL) {
-		submit_refuse(in, TEXT_NO_ATTACHMENT, "", "no-attachment",
-		    reply);
-		return false;
-	}
-	if (strlen(a->url) > URL_MAX || strlen(a->name) > LIMIT_NAME) {
-		submit_refuse(in, TEXT_TOO_LONG, option->name, "too-long",
-		    reply);
-		return false;
-	}
-	submit_copy(&job->attachment_url, a->url);
-	submit_copy(&job->attachment_name, a->name);
-	job->attachment_size = a->size;
+	if (a == NULL)
+		return submit_refuse(c, TEXT_NO_ATTACHMENT, "",
+		    "no-attachment");
+	if (strlen(a->url) > URL_MAX || strlen(a->name) > LIMIT_NAME)
+		return submit_refuse(c, TEXT_TOO_LONG, value->name, "too-long");
+	c->job.attachment_url = a->url;
+	c->job.attachment_name = a->name;
+	c->job.attachment_size = a->size;
 	return true;
 }
 
 static bool
-take_option(const struct interaction *in, const struct command_option *option,
-    const struct interaction_value *value, struct job *job, struct reply *reply)
+take_option(struct context *c, const struct command_option *option,
+    const struct interaction_value *value)
 {
+	struct job *job = &c->job;
+
 	switch (option->target) {
 	case OPTION_TO_PATH:
-		return take_text(in, option, value, &job->path, reply);
+		return take_text(c, option, value, &job->path);
 	case OPTION_TO_TEXT:
 		job->has_text = true;
-		return take_text(in, option, value, &job->text, reply);
+		return take_text(c, option, value, &job->text);
 	case OPTION_TO_INPUT:
-		return take_text(in, option, value, &job->input, reply);
+		return take_text(c, option, value, &job->input);
 	case OPTION_TO_ATTACHMENT:
-		return take_attachment(in, option, value, job, reply);
+		return take_attachment(c, value);
 	case OPTION_TO_SHARE:
-		job->share = value->flag;
-		return true;
+		job->share = value->number != 0;
+		break;
 	case OPTION_TO_RECURSIVE:
-		job->recursive = value->flag;
-		return true;
+		job->recursive = value->number != 0;
+		break;
 	case OPTION_TO_PAGE:
 		job->page = value->number;
-		if (job->page >= 1 && job->page <= PAGE_MAX)
-			return true;
-		submit_refuse(in, TEXT_BAD_NUMBER, option->name, "bad-number",
-		    reply);
-		return false;
+		if (job->page < 1 || job->page > PAGE_MAX)
+			return submit_refuse(c, TEXT_BAD_NUMBER, value->name,
+			    "bad-number");
+		break;
 	}
-	return false;
+	return true;
 }
 
 static bool
-take_options(const struct interaction *in, const struct command *command,
-    struct job *job, struct reply *reply)
+take_options(struct context *c, const struct command *command)
 {
-	for (size_t i = 0; i < in->value_count; i++) {
-		const struct interaction_value *value = &in->values[i];
+	for (size_t i = 0; i < c->in->value_count; i++) {
+		const struct interaction_value *value = &c->in->values[i];
 		const struct command_option *option = find_option(command,
 		    value);
 
-		if (option == NULL) {
-			submit_refuse(in, TEXT_UNKNOWN_OPTION, value->name,
-			    "unknown-option", reply);
-			return false;
-		}
-		if (!take_option(in, option, value, job, reply))
+		if (option == NULL)
+			return submit_refuse(c, TEXT_UNKNOWN_OPTION,
+			    value->name, "unknown-option");
+		if (!take_option(c, option, value))
 			return false;
 	}
 	for (int i = 0; i < COMMAND_OPTIONS_MAX; i++) {
 		const struct command_option *option = &command->options[i];
 
-		if (!option->required ||
-		    interaction_value(in, option->name) != NULL)
-			continue;
-		submit_refuse(in, TEXT_MISSING_OPTION, option->name,
-		    "missing-option", reply);
-		return false;
+		if (option->required &&
+		    interaction_value(c->in, option->name) == NULL)
+			return submit_refuse(c, TEXT_MISSING_OPTION,
+			    option->name, "missing-option");
 	}
 	return true;
 }
 
 static void
-route_command(const struct context *context, const struct interaction *in,
-    struct job *job, struct reply *reply)
+route_command(struct context *c)
 {
-	enum job_kind kind = find_command(in);
-	struct sandbox sandbox = { .id = "" };
+	enum job_kind kind = find_command(c->in);
 
 	if (kind == JOB_UNKNOWN) {
-		submit_refuse(in, TEXT_UNKNOWN_COMMAND, "", "unknown-command",
-		    reply);
+		(void)submit_refuse(c, TEXT_UNKNOWN_COMMAND, "",
+		    "unknown-command");
 		return;
 	}
-	job->kind = kind;
-	job->answer = ANSWER_DEFERRED;
-	job->page = 1;
-	if (!take_options(in, &commands[kind], job, reply))
-		return;
-	if (commands[kind].needs >= COMMAND_NEEDS_OWNER &&
-	    !submit_sandbox(context, in, &sandbox, reply))
-		return;
-	if (instead[kind] != NULL &&
-	    instead[kind](context, in, job, &sandbox, reply))
-		return;
-	submit_job(context, in, job, reply);
+	c->job.kind = kind;
+	c->job.answer = ANSWER_DEFERRED;
+	if (take_options(c, &commands[kind]) &&
+	    (commands[kind].needs < COMMAND_NEEDS_OWNER || submit_sandbox(c)) &&
+	    (before[kind] == NULL || before[kind](c)))
+		submit_job(c);
 }
 
 void
-route(const struct context *context, const struct interaction *in,
-    struct reply *reply)
+route(struct context *c)
 {
-	struct job job;
-
-	if (in->type == INTERACTION_AUTOCOMPLETE) {
-		reply_set(reply, answer_no_choices(), "no-choices");
-		return;
-	}
-	if (context->db == NULL) {
-		submit_fault(in, "no-database", reply);
-		return;
-	}
-	if (in->type != INTERACTION_COMMAND) {
-		route_action(context, in, reply);
-		return;
-	}
-	submit_init(&job);
-	route_command(context, in, &job, reply);
-	job_release(&job);
+	job_init(&c->job);
+	if (c->in->type == INTERACTION_AUTOCOMPLETE)
+		reply_set(c->reply, xstrdup(ANSWER_JSON_NO_CHOICES),
+		    "no-choices");
+	else if (c->db == NULL)
+		(void)submit_fault(c, "no-database");
+	else if (c->in->type == INTERACTION_COMMAND)
+		route_command(c);
+	else
+		route_action(c);
 }

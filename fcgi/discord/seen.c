@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "seen.h"
 
 #include <errno.h>
@@ -16,16 +17,6 @@ hash(int64_t id)
 	uint64_t mixed = (uint64_t)id * UINT64_C(0x9e3779b97f4a7c15);
 
 	return (size_t)(mixed >> 40) & (SEEN_MAX - 1);
-}
-
-static void
-forget(struct seen *seen, unsigned place)
-{
-	uint16_t *link = &seen->heads[hash(seen->ids[place])];
-
-	while (*link != place + 1)
-		link = &seen->older[*link - 1];
-	*link = seen->older[place];
 }
 
 static void
@@ -51,30 +42,6 @@ lock(struct seen *seen)
 		log_fatal(1, "lock of what was seen: %s", strerror(result));
 }
 
-static void
-unlock(struct seen *seen)
-{
-	(void)pthread_mutex_unlock(&seen->lock);
-}
-
-static bool
-add(struct seen *seen, int64_t id)
-{
-	uint16_t *head = &seen->heads[hash(id)];
-	unsigned place = seen->next;
-
-	for (unsigned i = *head; i != 0; i = seen->older[i - 1])
-		if (seen->ids[i - 1] == id)
-			return false;
-	if (seen->ids[place] != 0)
-		forget(seen, place);
-	seen->ids[place] = id;
-	seen->older[place] = *head;
-	*head = (uint16_t)(place + 1);
-	seen->next = (place + 1) % SEEN_MAX;
-	return true;
-}
-
 void
 seen_init(struct seen *seen)
 {
@@ -93,12 +60,30 @@ seen_init(struct seen *seen)
 bool
 seen_add(struct seen *seen, int64_t id)
 {
-	bool added;
+	uint16_t *head = &seen->heads[hash(id)];
+	unsigned place;
+	unsigned i;
 
 	lock(seen);
-	added = add(seen, id);
-	unlock(seen);
-	return added;
+	for (i = *head; i != 0 && seen->ids[i - 1] != id;)
+		i = seen->older[i - 1];
+	if (i == 0) {
+		/* Whatever stands at its place is the oldest of its chain. */
+		place = seen->next;
+		if (seen->ids[place] != 0) {
+			uint16_t *link = &seen->heads[hash(seen->ids[place])];
+
+			while (*link != place + 1)
+				link = &seen->older[*link - 1];
+			*link = seen->older[place];
+		}
+		seen->ids[place] = id;
+		seen->older[place] = *head;
+		*head = (uint16_t)(place + 1);
+		seen->next = (place + 1) % SEEN_MAX;
+	}
+	(void)pthread_mutex_unlock(&seen->lock);
+	return i == 0;
 }
 
 void
@@ -106,5 +91,5 @@ seen_forget(struct seen *seen)
 {
 	lock(seen);
 	clear(seen);
-	unlock(seen);
+	(void)pthread_mutex_unlock(&seen->lock);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SEEN_H
 #define SEEN_H
 

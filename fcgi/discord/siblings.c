@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "siblings.h"
 
 #include <stdatomic.h>

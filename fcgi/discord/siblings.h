@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SIBLINGS_H
 #define SIBLINGS_H
 

@@ -1,16 +1,15 @@
+/* SPDX-License-Identifier: MIT */
 #include "submit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "answer.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/config.h"
-#include "../../sandbox/store/job.h"
-#include "../../sandbox/store/sandbox.h"
-#include "../../sandbox/store/view.h"
 
 #define MESSAGE_MAX 8000
 #define DIGITS 24
@@ -32,172 +31,145 @@ reply_set(struct reply *reply, char *body, const char *outcome)
 }
 
 void
-submit_refuse(const struct interaction *in, enum text_id text,
-    const char *argument, const char *outcome, struct reply *reply)
+reply_error(struct reply *reply, int status, const char *outcome)
+{
+	auto_buf struct buf body = BUF_INIT(128);
+
+	buf_addf(&body, "{\"error\":\"%s\"}", outcome);
+	reply_set(reply, buf_steal(&body, NULL), outcome);
+	reply->status = status;
+}
+
+bool
+submit_refuse(struct context *c, enum text_id text, const char *argument,
+    const char *outcome)
 {
 	auto_buf struct buf message = BUF_INIT(MESSAGE_MAX);
 
-	text_add(&message, in->locale, text, argument);
-	reply_set(reply, answer_message(buf_str(&message)), outcome);
+	text_add(&message, text, argument);
+	reply_set(c->reply, answer_message(buf_str(&message)), outcome);
+	return false;
 }
 
-static void
-refuse_with_number(const struct interaction *in, enum text_id text,
-    int64_t number, const char *outcome, struct reply *reply)
+static bool
+refuse_with_number(struct context *c, enum text_id text, int64_t number,
+    const char *outcome)
 {
 	char digits[DIGITS];
 
 	(void)snprintf(digits, sizeof(digits), "%" PRId64, number);
-	submit_refuse(in, text, digits, outcome, reply);
-}
-
-void
-submit_fault(const struct interaction *in, const char *outcome,
-    struct reply *reply)
-{
-	refuse_with_number(in, TEXT_OUR_FAULT, in->id, outcome, reply);
-}
-
-void
-submit_late(struct reply *reply)
-{
-	reply_set(reply, xstrdup("{\"error\":\"late\"}"), "late");
-	reply->status = 504;
+	return submit_refuse(c, text, digits, outcome);
 }
 
 bool
-submit_sandbox(const struct context *context, const struct interaction *in,
-    struct sandbox *sandbox, struct reply *reply)
+submit_fault(struct context *c, const char *outcome)
 {
-	int found = sandbox_find(context->db, in->user_id, sandbox,
-	    &reply->err);
-	bool due;
+	return refuse_with_number(c, TEXT_OUR_FAULT, c->in->id, outcome);
+}
 
-	if (found < 0) {
-		submit_fault(in, "database", reply);
-		return false;
-	}
-	if (found == 1) {
-		submit_refuse(in, TEXT_NO_SANDBOX, "", "no-sandbox", reply);
-		return false;
-	}
-	if (sandbox->state == SANDBOX_REMOVING) {
-		submit_refuse(in, TEXT_REMOVING, "", "removing", reply);
-		return false;
-	}
-	due = !sandbox->pinned &&
-	    sandbox->expires_at <= context->received_ms / 1000;
-	if (sandbox->state != SANDBOX_ACTIVE || due) {
-		refuse_with_number(in, TEXT_EXPIRED, sandbox->expires_at,
-		    "expired", reply);
-		return false;
-	}
+bool
+submit_text(struct context *c, const struct interaction_value *value,
+    size_t max, char **slot)
+{
+	if (strlen(value->text) != value->len)
+		return submit_refuse(c, TEXT_NUL, value->name, "nul");
+	if (value->len > max)
+		return submit_refuse(c, TEXT_TOO_LONG, value->name, "too-long");
+	*slot = value->len > 0 ? value->text : NULL;
 	return true;
 }
 
 bool
-submit_view(const struct context *context, const struct interaction *in,
-    struct view *view, struct reply *reply)
+submit_sandbox(struct context *c)
 {
-	view->user_id = in->user_id;
-	view->created_ms = context->received_ms;
-	if (view_insert(context->db, view, &reply->err) == 0) {
-		reply->pledged = true;
-		return true;
-	}
-	submit_fault(in, "database", reply);
-	return false;
+	struct sandbox *s = &c->sandbox;
+	int found = sandbox_find(c->db, c->in->user_id, s, &c->reply->err);
+
+	if (found < 0)
+		return submit_fault(c, "database");
+	if (found == 1)
+		return submit_refuse(c, TEXT_NO_SANDBOX, "", "no-sandbox");
+	if (s->state == SANDBOX_REMOVING)
+		return submit_refuse(c, TEXT_REMOVING, "", "removing");
+	if (s->state != SANDBOX_ACTIVE ||
+	    (!s->pinned && s->expires_at <= c->received_ms / 1000))
+		return refuse_with_number(c, TEXT_EXPIRED, s->expires_at,
+		    "expired");
+	return true;
 }
 
-void
-submit_copy(char **slot, const char *text)
+bool
+submit_view(struct context *c, struct view *view)
 {
-	char *copy = xstrdup(text);
-
-	free(*slot);
-	*slot = copy;
+	view->user_id = c->in->user_id;
+	if (view_insert(c->db, view, &c->reply->err) != 0)
+		return submit_fault(c, "database");
+	c->reply->pledged = true;
+	return true;
 }
 
-void
-submit_init(struct job *job)
-{
-	char **const strings[] = { &job->token, &job->locale, &job->path,
-		&job->text, &job->input, &job->attachment_url,
-		&job->attachment_name };
-
-	job_init(job);
-	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
-		submit_copy(strings[i], "");
-}
-
+/* It is in the queue. */
 static void
-job_fill(struct job *job, const struct context *context,
-    const struct interaction *in)
+reply_first(struct context *c)
 {
-	job->interaction_id = in->id;
-	job->application_id = in->application_id;
-	job->user_id = in->user_id;
-	job->received_ms = context->received_ms;
-	job->attachment_limit = in->attachment_limit;
-	job->may_attach = in->may_attach;
-	submit_copy(&job->token, in->token);
-	submit_copy(&job->locale, in->locale);
-}
+	const char *json = NULL;
 
-static void
-reply_first(const struct job *job, struct reply *reply)
-{
-	switch (job->answer) {
+	switch (c->job.answer) {
 	case ANSWER_DEFERRED:
-		reply_set(reply, answer_deferral(!job->share), "queued");
+		json = c->job.share ? ANSWER_JSON_PUBLIC : ANSWER_JSON_PRIVATE;
 		break;
 	case ANSWER_DEFERRED_UPDATE:
-		reply_set(reply, answer_deferred_update(), "queued");
+		json = ANSWER_JSON_UPDATE;
 		break;
-	case ANSWER_CALLBACK:
-		/* the worker posts the first answer itself */
-		reply_set(reply, NULL, "queued");
-		reply->status = 202;
+	case ANSWER_CALLBACK: /* the worker posts the first answer itself */
 		break;
 	}
+	reply_set(c->reply, json != NULL ? xstrdup(json) : NULL, "queued");
+	if (json == NULL)
+		c->reply->status = 202;
+	c->reply->job_id = c->job.id;
+	c->reply->pledged = true;
 }
 
 void
-submit_job(const struct context *context, const struct interaction *in,
-    struct job *job, struct reply *reply)
+submit_job(struct context *c)
 {
-	struct job_limits limits = {
-		.queue_max = context->config->queue_max,
-		.user_rate = context->config->user_rate,
-		.until_ms = context->received_ms + SUBMIT_WITHIN_MS,
+	struct job *job = &c->job;
+	const struct job_limits limits = {
+		.queue_max = c->config->queue_max,
+		.user_rate = c->config->user_rate,
+		.until_ms = c->received_ms + SUBMIT_WITHIN_MS,
 	};
 
-	job_fill(job, context, in);
-	switch (job_insert(context->db, job, &limits, &reply->err)) {
+	job->interaction_id = c->in->id;
+	job->application_id = c->in->application_id;
+	job->user_id = c->in->user_id;
+	job->received_ms = c->received_ms;
+	job->attachment_limit = c->in->attachment_limit;
+	job->may_attach = c->in->may_attach;
+	job->token = c->in->token;
+	job->locale = c->in->locale;
+	switch (job_insert(c->db, job, &limits, &c->reply->err)) {
 	case JOB_INSERTED:
-		reply->job_id = job->id;
-		reply->pledged = true;
-		reply_first(job, reply);
+		reply_first(c);
 		break;
 	case JOB_REPEATED:
-		reply_set(reply, xstrdup("{\"error\":\"repeated\"}"),
-		    "repeated");
-		reply->status = 409;
+		reply_error(c->reply, 409, "repeated");
 		break;
 	case JOB_RUNNING:
-		submit_refuse(in, TEXT_RUNNING, "", "running", reply);
+		(void)submit_refuse(c, TEXT_RUNNING, "", "running");
 		break;
 	case JOB_TOO_MANY:
-		submit_refuse(in, TEXT_TOO_MANY, "", "too-many", reply);
+		(void)submit_refuse(c, TEXT_TOO_MANY, "", "too-many");
 		break;
 	case JOB_QUEUE_FULL:
-		submit_refuse(in, TEXT_QUEUE_FULL, "", "queue-full", reply);
+		(void)submit_refuse(c, TEXT_QUEUE_FULL, "", "queue-full");
 		break;
 	case JOB_LATE:
-		submit_late(reply);
+		reply_error(c->reply, 504, "late");
 		break;
 	case JOB_INSERT_FAILED:
-		submit_fault(in, "database", reply);
+		(void)submit_fault(c, "database");
 		break;
 	}
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SUBMIT_H
 #define SUBMIT_H
 
@@ -8,19 +9,12 @@
 #include "texts.h"
 
 #include "../../sandbox/base/err.h"
+#include "../../sandbox/store/job.h"
+#include "../../sandbox/store/sandbox.h"
+#include "../../sandbox/store/view.h"
 
 struct config;
 struct db;
-struct job;
-struct sandbox;
-struct view;
-
-/* What an interaction is decided with; all borrowed. */
-struct context {
-	struct db *db; /* NULL: the database does not open just now */
-	const struct config *config;
-	int64_t received_ms; /* wall clock; by nginx, where it says so */
-};
 
 /* Discord waits for an answer for 3 s.  What comes later nobody sees, and what
  * it would have begun is not begun. */
@@ -36,35 +30,44 @@ struct reply {
 	struct err err;	     /* our own fault, for the log; ERR_NONE: none */
 };
 
+/* An interaction on its way to its reply. */
+struct context {
+	const struct config *config; /* borrowed, as the next three */
+	struct db *db; /* NULL: the database does not open just now */
+	const struct interaction *in;
+	struct reply *reply;
+	int64_t received_ms; /* wall clock; by nginx, where it says so */
+
+	/* What it asks for; the strings are those of `in` and of the view, so
+	 * the job is never released. */
+	struct job job;
+	struct sandbox sandbox; /* submit_sandbox() */
+	struct view view;	/* the one that a button came from */
+};
+
 void reply_release(struct reply *reply);
 /* 200 with the JSON, which the reply owns from now on. */
 void reply_set(struct reply *reply, char *body, const char *outcome);
+/* A status and {"error":"outcome"}, for who is no person. */
+void reply_error(struct reply *reply, int status, const char *outcome);
 
-/* Answer with a private message.  argument: for the text's "{}", or "". */
-void submit_refuse(const struct interaction *in, enum text_id text,
-    const char *argument, const char *outcome, struct reply *reply);
-/* It is too late for any answer: 504, for the log of the web server. */
-void submit_late(struct reply *reply);
-/* reply->err is filled: tell the person that it is our fault. */
-void submit_fault(const struct interaction *in, const char *outcome,
-    struct reply *reply);
+/* Answer with a private message.  argument: for the text's "{}", or "".  Always
+ * false, which is what a check says that ends with it. */
+bool submit_refuse(struct context *c, enum text_id text, const char *argument,
+    const char *outcome);
+/* reply->err is filled: tell the person that it is our fault.  Always false. */
+bool submit_fault(struct context *c, const char *outcome);
 
+/* Take the text of an option or an input, at most max bytes; an empty one is
+ * NULL.  False: the reply says what is wrong with it. */
+bool submit_text(struct context *c, const struct interaction_value *value,
+    size_t max, char **slot);
 /* The invoker's sandbox, if it can be used.  False: the reply says why not. */
-bool submit_sandbox(const struct context *context, const struct interaction *in,
-    struct sandbox *sandbox, struct reply *reply);
+bool submit_sandbox(struct context *c);
 /* Make a view of the invoker's.  False: the reply says that it failed. */
-bool submit_view(const struct context *context, const struct interaction *in,
-    struct view *view, struct reply *reply);
-
-/* A new job whose strings are all "" (job_init() leaves them NULL); release it
- * with job_release(). */
-void submit_init(struct job *job);
-/* Commit the job and answer as job->answer and job->share say.  What all jobs
- * take from the interaction is filled in here. */
-void submit_job(const struct context *context, const struct interaction *in,
-    struct job *job, struct reply *reply);
-
-/* Put a copy of the text into a string of a job. */
-void submit_copy(char **slot, const char *text);
+bool submit_view(struct context *c, struct view *view);
+/* Commit the job and answer as its answer and share say.  What all jobs take
+ * from the interaction is filled in here. */
+void submit_job(struct context *c);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef VERIFY_H
 #define VERIFY_H
 
@@ -16,24 +17,15 @@ struct verify_key {
 	unsigned char bytes[VERIFY_KEY_LEN];
 };
 
-enum verify_result {
-	VERIFY_OK,
-	VERIFY_NO_TIMESTAMP, /* missing, or not exactly 10 ASCII digits */
-	VERIFY_NO_SIGNATURE, /* missing, or not exactly 128 hex digits */
-	VERIFY_NO_BODY,	     /* empty */
-	VERIFY_WRONG,	     /* well-formed, but not the signature of this */
-};
-
 /* Decode DISCORD_PUBLIC_KEY (64 hex digits).  False: it is not a key. */
 bool verify_key_decode(struct verify_key *key, const char *hex);
 
-/* The two headers may be NULL (absent).  On VERIFY_OK *signed_at is the
- * timestamp in Unix seconds; otherwise it is untouched. */
-enum verify_result verify_request(const struct verify_key *key,
-    const char *timestamp, const char *signature, const void *body, size_t len,
-    int64_t *signed_at);
-
-/* "wrong-signature": for logs. */
-const char *verify_result_name(enum verify_result result);
+/* NULL: it does, and *signed_at is the timestamp in Unix seconds.  Otherwise a
+ * word for answer and log, and *signed_at is untouched: "no-timestamp"
+ * (missing, or not exactly 10 ASCII digits), "no-signature" (missing, or not
+ * exactly 128 hex digits), "no-body" (empty) or "wrong-signature" (well-formed,
+ * but not of this).  The two headers may be NULL (absent). */
+const char *verify_request(const struct verify_key *key, const char *timestamp,
+    const char *signature, const void *body, size_t len, int64_t *signed_at);
 
 #endif

@@ -29,7 +29,8 @@ enum job_answer {
 
 /* Everything of a job.  Strings are heap; in a job that was read they are never
  * NULL ("" when absent) except where it says NULL.  job_init() leaves them
- * NULL, which job_insert() stores as "".  job_release() frees them. */
+ * NULL, which job_insert() stores as "".  job_release() frees them; il-fcgi
+ * lends its jobs the strings of the interaction, and releases none. */
 struct job {
 	int64_t id;
 	int64_t interaction_id;

@@ -20,12 +20,12 @@ is(char *got, const char *want, const char *name)
 static void
 test_answers(void)
 {
-	is(answer_pong(), "{\"type\":1}", "pong");
-	is(answer_deferral(true), "{\"type\":5,\"data\":{\"flags\":64}}",
+	is_str(ANSWER_JSON_PONG, "{\"type\":1}", "pong");
+	is_str(ANSWER_JSON_PRIVATE, "{\"type\":5,\"data\":{\"flags\":64}}",
 	    "a private deferral");
-	is(answer_deferral(false), "{\"type\":5}", "a public one");
-	is(answer_deferred_update(), "{\"type\":6}", "a press is taken");
-	is(answer_no_choices(), "{\"type\":8,\"data\":{\"choices\":[]}}",
+	is_str(ANSWER_JSON_PUBLIC, "{\"type\":5}", "a public one");
+	is_str(ANSWER_JSON_UPDATE, "{\"type\":6}", "a press is taken");
+	is_str(ANSWER_JSON_NO_CHOICES, "{\"type\":8,\"data\":{\"choices\":[]}}",
 	    "no suggestions");
 	is(answer_message("\"\n@everyone\xc3\xa9"),
 	    "{\"type\":4,\"data\":{"
@@ -41,7 +41,7 @@ test_answers(void)
 static void
 test_question(void)
 {
-	char *json = answer_delete_question("en-US", 42);
+	char *json = answer_delete_question(42);
 
 	ok(strstr(json, "\"custom_id\":\"delete-yes:42\"") != NULL, "yes");
 	ok(strstr(json, "\"custom_id\":\"delete-no:42\"") != NULL, "no");
@@ -54,13 +54,13 @@ test_question(void)
 static void
 test_editor(void)
 {
-	char *json = answer_editor("", INT64_MAX, "");
+	char *json = answer_editor(INT64_MAX, NULL);
 
 	ok(strstr(json, "\"custom_id\":\"py:9223372036854775807\"") != NULL,
 	    "the editor carries its view");
 	ok(strstr(json, "\"value\"") == NULL, "and is empty");
 	free(json);
-	json = answer_editor("", 1, "a\nb");
+	json = answer_editor(1, "a\nb");
 	ok(strstr(json, "\"value\":\"a\\nb\"") != NULL,
 	    "input that was given is kept");
 	free(json);
@@ -70,7 +70,7 @@ static void
 test_texts(void)
 {
 	for (int i = 0; i < TEXT_COUNT; i++) {
-		const char *text = text_get("xx", (enum text_id)i);
+		const char *text = texts[i];
 		size_t max = 1800;
 
 		if (i == TEXT_DELETE_YES || i == TEXT_DELETE_NO)
@@ -91,18 +91,18 @@ test_arguments(void)
 	struct buf out = BUF_INIT(8000);
 	char many[4001];
 
-	text_add(&out, "", TEXT_TOO_LONG, "`\n\x1b[31m@x");
+	text_add(&out, TEXT_TOO_LONG, "`\n\x1b[31m@x");
 	ok(strncmp(buf_str(&out), "`  @x` is too long.", 19) == 0,
 	    "an argument cannot break out");
 	note("%s", buf_str(&out));
 	buf_reset(&out);
 	memset(many, 'a', sizeof(many) - 1);
 	many[sizeof(many) - 1] = '\0';
-	text_add(&out, "", TEXT_TOO_LONG, many);
+	text_add(&out, TEXT_TOO_LONG, many);
 	ok(!out.overflow && out.len < 300, "and is cut");
 	buf_reset(&out);
-	text_add(&out, "", TEXT_GONE, "ignored");
-	is_str(buf_str(&out), text_get("", TEXT_GONE), "no place, no argument");
+	text_add(&out, TEXT_GONE, "ignored");
+	is_str(buf_str(&out), texts[TEXT_GONE], "no place, no argument");
 	buf_release(&out);
 }
 

@@ -5,6 +5,7 @@
 #include "fcgi/discord/interaction.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/err.h"
+#include "sandbox/store/commands.h"
 #include "tap.h"
 
 #define HEAD "\"id\":\"11\",\"application_id\":\"22\",\"token\":\"tok\","
@@ -209,9 +210,9 @@ test_options(void)
 	is_str(value->text, "a\nb", "a string");
 	is_int(value->len, 3, "and its length");
 	is_int(interaction_value(&in, "page")->number, -3, "an integer");
-	ok(interaction_value(&in, "share")->flag, "a boolean");
+	is_int(interaction_value(&in, "share")->number, 1, "a boolean");
 	is_int(interaction_value(&in, "file")->number, 77, "an attachment");
-	is_int(interaction_value(&in, "who")->type, VALUE_OTHER,
+	is_int(interaction_value(&in, "who")->type, 6,
 	    "a user is of no use to us");
 	ok(interaction_value(&in, "other") == NULL, "what is not there");
 	interaction_release(&in);
@@ -336,7 +337,7 @@ test_modal(void)
 		   "\"code\"}}"),
 	    "an input without a value");
 	is_str(interaction_value(&in, "code")->text, "", "is empty");
-	is_int(interaction_value(&in, "code")->type, VALUE_STRING, "a text");
+	is_int(interaction_value(&in, "code")->type, OPTION_STRING, "a text");
 	interaction_release(&in);
 	bad(MODAL("{\"type\":18,\"component\":{\"type\":4,\"custom_id\":"
 		  "\"code\",\"value\":3}}"),
