@@ -3,7 +3,8 @@
 #
 #	install.sh BUILD DESTDIR PREFIX
 #	install.sh --library BUILD FOLDER
-#					only what the programs read at run time
+#					only what the programs read at run time, in the
+#					place of what was there
 set -eu
 
 # library BUILD FOLDER: what the programs find under IL_LIB_DIR.
@@ -41,7 +42,13 @@ copy() {
 }
 
 if [ "$1" = --library ]; then
-	library "$2" "$3"
+	# Swapped, as a `make run` may be reading it.
+	rm -rf "$3.new" "$3.old"
+	library "$2" "$3.new"
+	[ ! -d tests/standin ] || ln -s "$PWD/tests/standin" "$3.new/standin"
+	[ ! -e "$3" ] || mv "$3" "$3.old"
+	mv "$3.new" "$3"
+	rm -rf "$3.old"
 	exit
 fi
 

@@ -3,8 +3,7 @@
 it in the same run.  README.md tells how; ROWS=a,b takes some of them.
 
 The status is 0 whatever the figures are, 1 when anything went wrong.  With
-FILL=1 and no error the table goes into tests/README.md, its notes into
-tests/bench/README.md.
+FILL=1 and no error the table goes into README.md, with its notes.
 """
 
 import os
@@ -84,14 +83,14 @@ def chosen(words):
 BEGIN, END = "<!-- make bench FILL=1 begins -->\n", "<!-- it ends -->\n"
 
 
-def fill(name, text):
-    """Put text between the marks of a README below tests/."""
-    path = os.path.join(p.ROOT, "tests", name)
+def fill(text):
+    """Put text between the marks of README.md."""
+    path = os.path.join(p.ROOT, "tests/bench/README.md")
     with open(path, encoding="utf-8") as file:
         before, begin, rest = file.read().partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise p.Failed("tests/%s has lost its marks" % name)
+        raise p.Failed("%s has lost its marks" % path)
     with open(path, "w", encoding="utf-8") as file:
         file.write(before + BEGIN + text + END + after)
 
@@ -123,8 +122,7 @@ def measure(names):
                            max(place.generator_wall, 0.001)))
     if good and os.environ.get("FILL"):
         head = "".join("- " + line + "\n" for line in about) + "\n"
-        fill("README.md", head + table.markdown())
-        fill("bench/README.md", head + table.notes_markdown())
+        fill(head + table.markdown() + "\n" + table.notes_markdown())
     return good
 
 

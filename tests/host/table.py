@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -B
-"""The table of results in tests/README.md, out of the last runs' logs
+"""The table of results in README.md, out of the last runs' logs
 (build/host/SUITE.log): what `make check-host FILL=1` ends with, and, by hand,
 what has been run one suite at a time.
 """
@@ -79,7 +79,7 @@ def fill():
     """Put the table in its place."""
     logs = [Log(suite) for suite in SUITES
             if os.path.exists(os.path.join(cache(), suite + ".log"))]
-    path = os.path.join(ROOT, "tests", "README.md")
+    path = os.path.join(ROOT, "tests", "host", "README.md")
     with open(path, encoding="utf-8") as file:
         text = file.read()
     begin = text.index(BEGIN) + len(BEGIN)
