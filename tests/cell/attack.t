@@ -184,7 +184,8 @@ def the_gc_finds_nothing_of_the_protocol():
 import gc, sys
 gc.collect(); gc.unfreeze()
 print([o for o in gc.get_objects() if type(o).__name__ in
-       ('Lease', 'Control', 'Cell', 'Watch', 'Children', 'Spare', 'Pipes')])
+       ('Lease', 'Control', 'Cell', 'Supervisor', 'supervisor',
+        'supervisor_plan')])
 print([o for o in gc.get_objects() if type(o).__name__ == 'socket'])
 """
     for told in (lease.run(source), ahead.run_ahead(source)):

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """A usual request is read and begun in C, any other one by the interpreter
 (sandbox/cell/supervisor): both must give the same.  Each request is made twice, the
-second time with its words in two packets, which is all that is unusual."""
+second time with its words, or a person's source, in two packets, which is all
+that is unusual."""
 
+import re
 import subprocess
 
 from apidriver import EVAL_ENV, EXECUTE_ENV, ApiCell
-from driver import DOCKER, F, IMAGE, N, pack
+from driver import DOCKER, F, IMAGE, Cell, N, pack
 from tap import run, test
 
 cell = ApiCell()
@@ -37,6 +39,27 @@ def ask(args, pieces, stdin=b"", env=EVAL_ENV, **fields):
     return told
 
 
+def ask_person(source, pieces, stdin=b"", **fields):
+    """The same of a person's cell; the files of the run before stay."""
+    source = source.encode() if isinstance(source, str) else source
+    head = {"name": "main.py", "echo": 1, "wall_ms": 20000,
+            "output_max": 1000000, "collect_files": 10,
+            "collect_bytes": 1 << 20, "collect_total": 1 << 20, **fields}
+    at = len(source) if pieces == 1 else 1
+    with person.lease() as lease:
+        lease.send("REQUEST", ("OP", N.OP_RUN), *(
+            (name.upper(), value) for name, value in head.items()))
+        for part in filter(None, (source[:at], source[at:])):
+            lease.send_part("SOURCE", part)
+        lease.send_part("STDIN", stdin)
+        lease.send("GO")
+        told = lease.finish()
+    assert person.idle()
+    told.idle = None
+    told.stdout = re.sub(rb"0x[0-9a-f]+", b"(address)", told.stdout)
+    return told
+
+
 def essence(told):
     return {"out": told.stdout, "err": told.stderr, "idle": told.idle,
             "files": told.files, "left out": told.left_out,
@@ -44,7 +67,7 @@ def essence(told):
                if name not in TIMES}}
 
 
-def differ(cases):
+def differ(cases, ask=ask):
     """cases: {name: (args, fields)}.  What is not the same in both ways."""
     wrong = []
     for name, (args, fields) in cases.items():
@@ -120,9 +143,44 @@ PROGRAMS = {
 def one_of_two_ways_is_the_usual_one():
     # The run that the cell began with lies one frame below the user's own.
     code = "import sys; run = sys._getframe(1).f_locals['run']\n" \
-           "print(run.kept is not None)"
+           "print(run.cwd is None)"
     told = [ask(["-c", code], pieces, stdin=b"x").stdout for pieces in (1, 2)]
     assert told == [b"True\n", b"False\n"], told
+    told = [ask_person(code, pieces, stdin=b"x").stdout for pieces in (1, 2)]
+    assert told == [b"True\n", b"False\n"], told
+
+
+@test
+def a_persons_program_does_the_same():
+    fresh = "import os, shutil\nfor n in os.listdir('.'):\n" \
+            "    shutil.rmtree(n) if os.path.isdir(n) else os.unlink(n)\n"
+    cases = {name: (fresh + code, {}) for name, code in PROGRAMS.items()
+             if "/workspace" not in code}
+    cases.update({
+        "an echo": ("1 + 1", {}), "no echo": ("1 + 1", {"echo": 0}),
+        "one stream": ("import sys\nprint(1)\nprint(2, file=sys.stderr)",
+                       {"merge": 1}),
+        "input": ("print(len(input()), input())",
+                  {"stdin": b"x" * 20000 + b"\n2"}),
+        "no files": ("open('z', 'w').write('1')", {"collect_files": 0}),
+        "a name": ("1 / 0", {"name": "other.py"}),
+        "a name that leads out": ("1 / 0", {"name": "../other.py"}),
+        "too much": ("while True: print('x')", {"output_max": 3000}),
+        "too long": ("while True: pass", {"wall_ms": 300}),
+        "itself": ("print(open(__file__).read(), __import__('os').listdir("
+                   "'/code'))", {}),
+    })
+    differ(cases, ask_person)
+
+
+@test
+def a_persons_locked_folder_and_what_lies_about_is_no_matter():
+    for pieces in (1, 2):
+        ask_person("import os; os.makedirs('/code/main.py/x');"
+                   "os.chmod('/workspace', 0)", pieces)
+        told = ask_person("print(open(__file__).read()); open('k', 'w')",
+                          pieces)
+        assert told.status == 0 and b"__file__" in told.stdout, told
 
 
 @test
@@ -317,7 +375,9 @@ def a_packet_that_is_too_long_ends_the_lease():
     cell.said()
 
 
+person = Cell()
 try:
     run()
 finally:
     cell.close()
+    person.close()

@@ -50,6 +50,18 @@ libc.capget(head, data); print(sum(data))
 
 
 @test
+def a_run_can_be_interrupted():
+    code = "import signal\nprint(signal.getsignal(2) is " \
+           "signal.default_int_handler)"
+    for args in ([], ["script"]):
+        with ApiCell(isolation=1) as cell:
+            told = (cell.eval(["script.py"], inputs=[("script.py",
+                                                      code.encode())])
+                    if args else cell.eval(["-c", code]))
+            assert told.output == b"True\n", told
+
+
+@test
 def requests_are_met_as_elsewhere():
     with ApiCell(isolation=1) as cell:
         told = cell.run("import os\nopen('new', 'w').write('x')\n"

@@ -1,6 +1,7 @@
 /*
- * A request to an api cell, as its process reads it.  The input is a row of
- * packets, each behind two bytes of length; the first is the head.
+ * A request to a cell, as its process reads it.  The input is a row of packets,
+ * each behind two bytes of length; the first is the head.  It is read twice: as
+ * one to a cell of the APIs, and as one to a person's.
  */
 #include "fuzz.h"
 
@@ -10,6 +11,16 @@
 #include "sandbox/cell/supervisor/fast_path.h"
 
 static struct fast_path fast;
+
+static void
+check_name(const struct supervisor_fast *text)
+{
+	fuzz_holds(text->env_len > 0 && text->env_len <= 255 &&
+		memchr(text->env, '/', text->env_len) == NULL &&
+		memchr(text->env, '\0', text->env_len) == NULL &&
+		text->env[0] != '.',
+	    "the name is that of a file beside others");
+}
 
 static void
 check_environment(const struct supervisor_fast *text)
@@ -46,7 +57,10 @@ check_head(void)
 	    "nothing is negative");
 	for (int i = 0; i < FAST_LIMITS; i++)
 		fuzz_holds(fast.limits[i] <= INT64_MAX, "no limit is either");
-	check_environment(fast.text);
+	if (fast.personal)
+		check_name(fast.text);
+	else
+		check_environment(fast.text);
 }
 
 static void
@@ -66,6 +80,8 @@ check_whole(void)
 {
 	const struct supervisor_fast *text = fast.text;
 
+	if (fast.personal)
+		return;
 	fuzz_holds(text->words_len > 3 && memcmp(text->words, "-c", 3) == 0 &&
 		text->words[text->words_len - 1] == '\0',
 	    "a command, and each word has an end");
@@ -73,8 +89,8 @@ check_whole(void)
 	    "and so has the code");
 }
 
-int
-LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void
+read_all(const uint8_t *data, size_t size, bool personal)
 {
 	static struct supervisor_fast text;
 	const uint8_t *packet;
@@ -82,9 +98,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool is_head = true;
 
 	while (fuzz_next_packet(&data, &size, &packet, &len)) {
-		if (is_head ? !fast_read_head(&fast, &text, packet, len) :
-			      !fast_read_piece(&fast, packet, len))
-			return 0;
+		if (is_head ?
+			!fast_read_head(&fast, &text, personal, packet, len) :
+			!fast_read_piece(&fast, packet, len))
+			return;
 		if (is_head)
 			check_head();
 		else
@@ -93,5 +110,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (!is_head && fast_is_whole(&fast))
 		check_whole();
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	read_all(data, size, false);
+	read_all(data, size, true);
 	return 0;
 }

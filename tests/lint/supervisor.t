@@ -11,11 +11,11 @@ from source import check, finish
 GLIBC = (2, 28)
 # Looked up in musl 1.2: of one name and with one meaning in both.
 MUSL = set("""
-__errno_location __stack_chk_fail _exit chdir clock_gettime clone close dup2
-fcntl fork fstatfs getrlimit kill madvise memchr memcpy memset mmap mount nice
-openat pause pipe2 poll ppoll prctl pread read readlinkat recv recvmsg send
-sendfile setns setrlimit setsid sigaction signal socketpair strlen strnlen
-strspn strstr syscall unshare wait4 write""".split())
+__errno_location __stack_chk_fail _exit access chdir clock_gettime clone close
+dup2 fchdir fcntl fork fstatfs kill madvise memchr memcmp memcpy memset mmap
+mount nice openat pause pipe2 poll ppoll prctl pread read readlinkat recv
+recvmsg send sendfile setns setsid sigaction signal socketpair strcmp strlen
+strnlen strspn strstr syscall unlinkat unshare wait4 write""".split())
 
 
 def symbols(*args):

@@ -50,7 +50,7 @@ end_head(void)
 static bool
 read_head(void)
 {
-	return fast_read_head(&fast, &text, frame.data, frame.len);
+	return fast_read_head(&fast, &text, false, frame.data, frame.len);
 }
 
 static bool
@@ -164,9 +164,9 @@ test_other_fields(void)
 	frame_add_int(&frame, TAG_ECHO, 0);
 	ok(!read_head(), "a tag of another operation");
 	(void)read_with(TAG_OP, OP_RUN);
-	ok(!fast_read_head(&fast, &text, frame.data, frame.len - 1),
+	ok(!fast_read_head(&fast, &text, false, frame.data, frame.len - 1),
 	    "a head that is cut off");
-	ok(!fast_read_head(&fast, &text, frame.data, 0), "nothing");
+	ok(!fast_read_head(&fast, &text, false, frame.data, 0), "nothing");
 	frame.data[0] = FRAME_BYTES;
 	ok(!read_head(), "another kind");
 }
@@ -243,9 +243,71 @@ test_pieces(void)
 	ok(!fast_read_piece(&fast, frame.data, frame.len), "a file");
 }
 
+/* ---- a person's request ---- */
+
+static void
+start_source(void)
+{
+	frame_start(&frame, FRAME_REQUEST);
+	frame_add_int(&frame, TAG_OP, OP_RUN);
+	frame_add_int(&frame, TAG_WALL_MS, 5000);
+	frame_add_int(&frame, TAG_OUTPUT_MAX, 1000);
+	frame_add_int(&frame, TAG_COLLECT_FILES, 5);
+}
+
+static bool
+read_source(void)
+{
+	return fast_read_head(&fast, &text, true, frame.data, frame.len);
+}
+
+static bool
+read_name(const char *name, size_t len)
+{
+	start_source();
+	frame_add_bytes(&frame, TAG_NAME, name, len);
+	return read_source();
+}
+
+static void
+test_source(void)
+{
+	static const enum frame_tag others[] = { TAG_PLAIN, TAG_LIMIT_MEMORY,
+		TAG_COLLECT_HOW, TAG_OUTPUT_MODE, TAG_PATH, TAG_ARG, TAG_FOLDER,
+		TAG_ENV };
+	char name[256];
+
+	start_source();
+	ok(!read_source(), "without a name");
+	ok(read_name("main.py", 7), "a head");
+	is_mem(text.env, text.env_len, "main.py", (size_t)7, "its name");
+	is_int(fast.plan.folder, SUPERVISOR_WORKSPACE, "its folder");
+	is_int(text.echo, 0, "it shows nothing");
+	frame_add_int(&frame, TAG_ECHO, 1);
+	frame_add_text(&frame, TAG_CWD, "");
+	ok(read_source() && text.echo == 1, "but where it is asked to");
+	ok(!read_piece(PART_ARGS, "-c\0x\0", 5), "it takes no words");
+	ok(!fast_is_whole(&fast), "without source it is none");
+	ok(read_piece(PART_SOURCE, "1\0", 2) && fast_is_whole(&fast),
+	    "with source it is whole");
+	is_mem(text.words, text.words_len, "1\0", (size_t)2, "all of it");
+	ok(!read_piece(PART_SOURCE, "2", 1), "source in two pieces");
+	memset(name, 'x', sizeof(name));
+	ok(read_name(name, 255) && !read_name(name, 256), "a long name");
+	ok(!read_name("", 0) && !read_name("..", 2) && !read_name("a/b", 3) &&
+		!read_name("a\0b", 3),
+	    "what is no file's name");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		(void)read_name("x", 1);
+		frame_add_int(&frame, others[i], 1);
+		ok(!read_source(), "a field of another request");
+	}
+}
+
 int
 main(void)
 {
+	test_source();
 	test_head();
 	test_other_numbers();
 	test_other_fields();

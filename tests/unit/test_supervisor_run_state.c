@@ -130,18 +130,41 @@ test_children(void)
 	is_int(errno, EAGAIN, "and its errno is not");
 	hooks = 0;
 	own.status = -1;
-	ok(children_reap(&own, own.run), "reaped");
+	is_int(children_reap(&own, 0), own.run, "reaped");
 	is_int(own.status, 5 << 8, "its status");
-	ok(!children_reap(&own, -1), "there is no other");
+	is_int(children_reap(&own, 0), -1, "there is no other");
 	own.run = start(0, SIGKILL);
 	own.init = start(-1, 0);
 	(void)start(0, 0);
 	children_kill_all(&own);
 	is_int(own.init, 0, "the jail's init has been ended");
 	is_int(own.status, SIGKILL, "the run had come to its own end");
-	ok(!children_reap(&own, -1), "nobody is left");
+	is_int(children_reap(&own, WNOHANG), -1, "nobody is left");
 	children_kill_all(&own);
 	ok(true, "which may be said twice");
+}
+
+/* A child with one task, which ends with this status. */
+static int
+send_child(int status)
+{
+	int done = children_do(&supervisor);
+
+	if (done == 0)
+		_exit(status);
+	return done;
+}
+
+static void
+test_tasks(void)
+{
+	is_int(send_child(0), 1, "a task that is done");
+	is_int(send_child(3), -1, "one that is not");
+	own.cpu_us = own.rss_kib = 0;
+	own.run = start(0, 0);
+	(void)start(0, 0);
+	children_kill_all(&own);
+	ok(own.cpu_us > 0 && own.rss_kib > 0, "all that was reaped counts");
 }
 
 /* ---- the channels ---- */
@@ -274,9 +297,8 @@ finish(enum watch_end end, int status)
 static void
 test_result(void)
 {
-	own.usage = (struct rusage){
-		.ru_utime = { 1, 2 }, .ru_stime = { 3, 4 }, .ru_maxrss = 5
-	};
+	own.cpu_us = 4000006;
+	own.rss_kib = 5;
 	own.watch.over = false;
 	supervisor.ooms = write_counter("oom_kill 3\n");
 	own.ooms = 3;
@@ -326,6 +348,7 @@ main(void)
 	test_text();
 	test_ooms();
 	test_children();
+	test_tasks();
 	test_hear();
 	test_lease();
 	test_result();

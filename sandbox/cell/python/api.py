@@ -6,55 +6,45 @@
     session     one lease, with files and commands, and then the end.
 """
 
-import gc
 import marshal
 import os
-import resource
-import _signal
 
 import plain
-from children import Pipes, Watch
-from files import failure, split, walk
-from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, FRAME_REQUEST,
-                    FRAME_STARTED, ISOLATION_CELL, ISOLATION_RUN, OP_BASH,
-                    OP_RUN, OP_STAGE, OUTPUT_DRAIN, PART_ARGS, PART_SOURCE,
-                    PART_STDIN, REASON_EXIT, REASON_MEMORY, REASON_OUTPUT,
-                    REASON_SIGNAL, REASON_TIME, TAG_CWD, TAG_ENV, TAG_FOLDER,
-                    TAG_LIMIT_CPU, TAG_LIMIT_FILES, TAG_LIMIT_MEMORY,
-                    TAG_LIMIT_PROCESSES, TAG_MERGE, TAG_NAME, TAG_OP,
+from files import disk, failure, split, walk
+from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
+                    ISOLATION_RUN, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
+                    PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_CWD,
+                    TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
+                    TAG_LIMIT_MEMORY, TAG_LIMIT_PROCESSES, TAG_NAME, TAG_OP,
                     TAG_OUTPUT_MODE, TAG_PATH, TAG_PLAIN, TAG_REASON,
-                    TAG_SIGNAL, TAG_STATUS, TAG_WALL_MS, Failure, Frame,
-                    ProtocolError, frame)
+                    TAG_STATUS, Failure, ProtocolError)
 from harvest import Harvest, Staged
 from jail import MountTable
-from supervisor import COLLECT, DONE, FOLDERS, HARVEST, FAST
-from run import WORKSPACE, Run, get_ready, import_ahead, reseed
-from serve import VERSION, Cell, enter_child, limits_of
+from run import (WORKSPACE, Run, environment as usual_environment, import_ahead,
+                 reseed)
+from serve import TIMES, VERSION, Cell, limits_of
+from supervisor import DONE, FOLDERS, IF_ANY, Supervisor, enter_child
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
 PRELOAD = "IL_CELL_PRELOAD"         # and modules to import
-SIGNALS_MAX = 256           # that wait: all cells together have some thousands
 ARGUMENT_MAX = 131071               # bytes that the kernel takes in one word
 
-LIMITS = ((TAG_LIMIT_MEMORY, resource.RLIMIT_AS),
-          (TAG_LIMIT_FILES, resource.RLIMIT_NOFILE),
-          (TAG_LIMIT_CPU, resource.RLIMIT_CPU))
-
+# In the order of enum fast_limit.
+LIMITS = (TAG_LIMIT_MEMORY, TAG_LIMIT_FILES, TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES)
 
 # The request that is rehearsed: see ApiCell.rehearse().  With this encoding the
 # standard streams stay those of get_ready(), which have never seen a file.
 REHEARSED = (b"-c\0print(end='')\0", b"PYTHONIOENCODING=utf-8:strict\0" +
              b"".join(b"NAME%d=value\0" % number for number in range(12)))
-TIMES = 20
 
 
 class MemoryCell(Cell):
     """What the two have in common."""
 
-    keeps_spare = False
+    errors = "strict"
     folders = (WORKSPACE,)
-    supervisor = None       # in a jail: who made it
+    own = 1, 0              # the root of the file system
 
     def __init__(self, socket, native, bare):
         Cell.__init__(self, socket, native, bare)
@@ -62,7 +52,9 @@ class MemoryCell(Cell):
         self.preload = os.environ.pop(PRELOAD, "")
         self.staged = {}        # of the request of the moment
         self.staging = None     # path of the file that is coming in
-        self.retire = False     # the last run has ended badly
+
+    def warm_up(self):
+        pass
 
     # ---- what comes before GO ----
 
@@ -105,40 +97,26 @@ class MemoryCell(Cell):
         skip = head.data(TAG_PATH)
         if skip:
             skip = "/".join(split(skip)).encode("utf-8", "surrogateescape")
-        if self.supervisor is not None:
-            return self.become(head, parts, skip)
-        harvest = Harvest(self.root, head, self.staged, skip)
-        fields = self.start(head, parts, self.make_run(head, parts))
-        if isinstance(fields, Run):
-            return fields
-        return fields + harvest.send(self.lease)
-
-    def become(self, head, parts, skip):
-        """In a jail: this process will be the run.  The supervisor holds it to
-        its limits, and sends what it leaves."""
-        wall_ms, output_max = limits_of(head)
-        run = self.make_run(head, parts)
         notes = (marshal.dumps((self.staged, skip))
                  if self.staged or skip else b"")
-        rest, length = self.supervisor.give(parts[PART_STDIN], notes)
-        if head.number(TAG_MERGE):
-            self.supervisor.shared.stderr = self.supervisor.shared.stdout
-        self.lease.send(frame(FRAME_STARTED))
-        self.supervisor.tell(
-            wall_ms=wall_ms, output_max=output_max, input=rest, notes=length,
-            drains=head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN,
-            folder=FOLDERS.index(self.root),
-            **{name: max(head.number(tag), 0) for name, tag in COLLECT})
-        enter_child(lambda: self.leave_cell(run))
+        return self.start(self.make_run(head, parts), head, parts, notes)
+
+    def start(self, run, head, parts, notes=b"", **plan):
+        """Let this process be the run, or the program with its words."""
+        self.become(run, head, parts[PART_STDIN], notes, IF_ANY, drains=int(
+            head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN), **plan)
+        if run.words:
+            enter_child(lambda: plain.execute(
+                run.words, dict(os.environ) if run.env is None else run.env,
+                run.script))
         return run
 
-    def leave_cell(self, run):
-        """What is left of the cell's is not ours any more."""
-        self.lease.sock.detach()
-        run.isolate(self.supervisor.shared)
-        if run.words:
-            plain.execute(run.words, dict(os.environ) if run.env is None
-                          else run.env, run.script)
+    def collect(self, lease, request, notes, result):
+        staged, skip = marshal.loads(notes) if notes else ({}, None)
+        shared = self.supervisor.shared
+        root = (shared.folder if shared.jailed else FOLDERS[shared.plan.folder])
+        return (Harvest(root, request, staged, skip).send(lease) +
+                disk(root, self.own))
 
     def bash(self, head, parts):
         run = Run(*self.run_of)
@@ -151,23 +129,7 @@ class MemoryCell(Cell):
             run.words, run.script = [shell, "/dev/fd/%d"], script
         run.cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
         self.dress(run, head, environment(head))
-        return self.start(head, parts, run)
-
-    def start(self, head, parts, run):
-        """Run it: the result's fields, or the Run in the child."""
-        pipes = Pipes(parts[PART_STDIN], head.number(TAG_MERGE))
-        self.retire = True      # unless it comes to a good end
-        if self.fork(run, pipes):
-            if run.words:
-                enter_child(lambda: plain.execute(
-                    run.words, dict(os.environ) if run.env is None
-                    else run.env, run.script))
-            return run
-        fields = Watch(self.lease, self.children, pipes, *limits_of(head),
-                       head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN).run()
-        self.retire = (is_bad(dict(fields)) or
-                       self.children.count_ooms() > self.children.ooms)
-        return fields
+        return self.start(run, head, parts, files=0)
 
     def make_run(self, head, parts):
         limits_of(head)
@@ -190,23 +152,31 @@ class MemoryCell(Cell):
     def dress(self, run, head, env):
         """What the request says about the process."""
         self.dress_with(run, env)
-        limits = [(limit, head.number(tag)) for tag, limit in LIMITS]
-        if self.supervisor is not None and COUNTS_IN_NAMESPACES:
-            limits.append((resource.RLIMIT_NPROC,
-                           head.number(TAG_LIMIT_PROCESSES)))
-            limits.append((resource.RLIMIT_SIGPENDING, SIGNALS_MAX))
-        run.limits = [(limit, at_most(limit, value))
-                      for limit, value in limits if value > 0]
+        run.limits = tuple(max(head.number(tag), 0) for tag in LIMITS)
 
     def dress_with(self, run, env):
+        if env is None and not run.words:
+            env = dict(os.environ._data)
+            env.update((os.fsencode(name), os.fsencode(value)) for name, value
+                       in usual_environment().items())
         run.env = env
-        run.ready = self.supervisor is not None
         if env and env.get(b"PYTHONIOENCODING") in plain.ENCODINGS[1:]:
             run.errors = "strict"
 
 
 class SessionCell(MemoryCell):
     """A workspace for a while."""
+
+    def serve(self):
+        self.supervisor = Supervisor(self.control, self.own, lasts=1,
+                                     once=1)
+        self.get_ready()
+        self.supervisor.call("init")
+        self.control.send_ready(VERSION)
+        return self.play(self.supervisor.call("keep"))
+
+    def rehearse(self):
+        pass
 
 
 class ApiCell(MemoryCell):
@@ -222,93 +192,56 @@ class ApiCell(MemoryCell):
         return fields
 
     def serve(self):
-        mounts = MountTable(self.control, self.children.oom_fd)
-        supervisor = mounts.supervisor
-        supervisor.shared.counts = COUNTS_IN_NAMESPACES
+        mounts = MountTable(self.control, self.own)
+        self.supervisor = supervisor = mounts.supervisor
+        supervisor.shared.counts = counts_in_namespaces()
         why = ("asked for" if self.isolation == "1" else
                mounts.trouble())
+        isolation = ISOLATION_CELL if why else ISOLATION_RUN
         if why:
-            return self.serve_once(supervisor, why)
-        mounts.settle()
-        bare = self.run_of[1]
-        self.hidden = get_ready(bare)
-        trouble = import_ahead(self.preload.split(","), bare)
-        self.supervisor = supervisor
-        self.control.let_go()
-        self.rehearse()
-        gc.collect()
-        gc.freeze()
-        role = supervisor.call("enclose")
+            # One lease, and then the broker replaces the cell.
+            supervisor.shared.jailed, supervisor.shared.once = 0, 1
+            supervisor.call("surrender", 0)
+            supervisor.call("init")
+        else:
+            mounts.settle()
+        self.get_ready()
+        role = DONE
+        if not why:
+            role = supervisor.call("enclose")
         if role == DONE:
-            self.control.send_ready(VERSION, ISOLATION_RUN, trouble)
+            self.control.send_ready(VERSION, isolation, why or self.trouble)
             role = supervisor.call("keep")
-        if role == HARVEST:
-            status = 1
-            try:
-                supervisor.send_files()
-                status = 0
-            finally:
-                os._exit(status)
-        return self.serve_in_jail(role)
+        reseed()
+        return self.play(role)
 
-    def serve_once(self, supervisor, why):
-        """Without jails: one lease, then the broker replaces the cell."""
-        supervisor.call("surrender", 0)
-        os.close(supervisor.shared.proc)
-        gc.collect()
-        gc.freeze()
-        self.control.send_ready(VERSION, ISOLATION_CELL, why)
-        self.lease = self.control.next_lease()
-        run = self.converse()
-        if run is not None:
-            return run
-        self.lease.close()
-        self.clean()
-        self.control.send_idle(1)
-        self.control.next_lease()       # there is none: the broker hangs up
-        os._exit(0)
+    def get_ready(self):
+        self.trouble = None
+        MemoryCell.get_ready(self)
 
     def rehearse(self):
         """Before the first clone: what a usual run does is done some times, so
         that each clone finds it done for the first time."""
+        self.trouble = import_ahead(self.preload.split(","), self.run_of[1])
         for _ in range(TIMES):
             self.supervisor.imagine(*REHEARSED)
-            self.fast_run(*self.supervisor.fast()).rehearse()
+            self.fast_run().rehearse()
 
-    def fast_run(self, words, env):
-        """The Run of a usual request, whose process the supervisor has made."""
+    def fast_run(self):
+        words, env = self.supervisor.fast_words()
         run = plain.plain_run(self.run_of, list(map(os.fsdecode, words)), None,
                               env)
         self.dress_with(run, env)
-        return run
-
-    def enter_usual(self):
-        run = self.fast_run(*self.supervisor.fast())
         if run.words:
             plain.execute(run.words, run.env)
         run.kept = self
         return run
 
-    def serve_in_jail(self, role):
-        """In the process that becomes the run."""
-        reseed()
-        if role == FAST:
-            return enter_child(self.enter_usual)
-        self.lease = self.supervisor.lease()
-        run = self.converse()
-        if run is not None:
-            return run
-        os._exit(0)
+    def kept(self):
+        return self     # with the modules: this takes long as well
 
 
 CELLS = {"api": ApiCell, "session": SessionCell}
-
-
-def is_bad(fields):
-    """Did a run end by a limit or a kill?"""
-    return (fields[TAG_REASON] in (REASON_TIME, REASON_MEMORY, REASON_OUTPUT)
-            or fields[TAG_REASON] == REASON_SIGNAL
-            and fields[TAG_SIGNAL] == _signal.SIGKILL)
 
 
 def find_shell():
@@ -338,11 +271,3 @@ def counts_in_namespaces():
     numbers = os.uname().release.replace("-", ".").split(".")[:2]
     return all(n.isdigit() for n in numbers) and tuple(
         map(int, numbers)) >= (5, 14)
-
-
-COUNTS_IN_NAMESPACES = counts_in_namespaces()
-
-
-def at_most(limit, value):
-    hard = resource.getrlimit(limit)[1]
-    return value if hard == resource.RLIM_INFINITY else min(value, hard)

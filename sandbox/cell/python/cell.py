@@ -7,17 +7,16 @@ memory.  A container that mounts /site (it has network) installs packages and
 does nothing else; every other one has a /workspace and does everything else.
 
     cell.py       this: start, and the last lines of a run
-    serve.py      leases, requests, what the operations do
-    children.py   fork, limits, output, the end of every process
-    ahead.py      the process of the next run, before it is asked for
-    run.py        a child becomes a Python process like any other
+    serve.py      roles, requests, what the operations do
+    supervisor.py the half in C, which makes and ends all other processes
+    run.py        a clone becomes a Python process like any other
     files.py      the workspace, for the client
-    collect.py    which files did a run change?
+    harvest.py    which files did a run make or change?
     packages.py   pip
     link.py       sockets
     frames.py     the protocol
 
-A run is a fork of this process, taken while the interpreter is warm: the first
+A run is a clone of this process, taken while the interpreter is warm: the first
 of a lease before it is asked for, others when they are.  The child leaves all
 of the functions above and comes back here, so that user code is called from
 the bottom of the stack, by the main program of a real interpreter: when it

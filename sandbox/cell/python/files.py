@@ -1,8 +1,8 @@
 """Files of the workspace, for the client: look, read, write, remove.
 
-These run in PID 1 itself, not in a child with a limit, because no other
-process exists while they do, but the one ahead that only waits: everything
-that a run started is dead before its result is sent.  So nothing can swap a
+These run in the process that may become the next run (PID 1 has made it for
+that), because no other process exists while they do: everything that a run
+started is dead before its result is sent.  So nothing can swap a
 path under them, and nothing they touch can block.  What earlier runs left behind is hostile all the same: links,
 FIFOs, names of any bytes, trees of any depth.  Hence every path is walked
 component by component from the workspace's own descriptor, following nothing.
@@ -326,24 +326,18 @@ def remove_path(root, lease, request):
     return ()
 
 
-def usage(root):
-    """How much of a workspace is the user's: (bytes, files, is there no room
-    left?)."""
-    fs = os.statvfs(root)
-    full = fs.f_bavail * fs.f_frsize < 65536 or fs.f_favail == 0
-    blocks = fs.f_blocks - fs.f_bfree - OWN_BLOCKS
-    return (max(blocks, 0) * fs.f_frsize,
-            max(fs.f_files - fs.f_ffree - OWN_FILES, 0), int(full))
-
-
-def disk(root):
-    """What a result says of it."""
+def disk(root, own):
+    """What a result says of a folder's file system; own: files and blocks of it
+    that are nobody's."""
     try:
-        used_bytes, used_files, full = usage(root)
+        fs = os.statvfs(root)
     except OSError:
         return ()
-    return ((TAG_USED_BYTES, used_bytes), (TAG_USED_FILES, used_files),
-            (TAG_DISK_FULL, full or None))
+    full = fs.f_bavail * fs.f_frsize < 65536 or fs.f_favail == 0
+    return ((TAG_USED_BYTES,
+             max(fs.f_blocks - fs.f_bfree - own[1], 0) * fs.f_frsize),
+            (TAG_USED_FILES, max(fs.f_files - fs.f_ffree - own[0], 0)),
+            (TAG_DISK_FULL, int(full) or None))
 
 
 # ---- removing trees ----

@@ -1,9 +1,11 @@
-"""The files that a run in an api cell leaves, and the ones it was given.
+"""The files that a run leaves, and the ones it was given.
 
-Everything in the folder of such a run was staged by the client or made by the
+Everything in the folder of an API's run was staged by the client or made by the
 run.  What counts as made is said by the request (frame.h, enum collect_how).
 Neither a mode nor a name hides a file, unless the request says so: what is not
 sent is told.
+
+Of a person's run, what has changed is what two looks tell apart (Changes).
 """
 
 import os
@@ -20,11 +22,15 @@ from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
                     LIMIT_LEFT_OUT, LIMIT_PATH, TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL,
                     TAG_CUT, TAG_MODE, TAG_MTIME, TAG_PATH, TAG_SIZE,
-                    TAG_TOTAL, TAG_WHY, frame)
+                    TAG_TOTAL, TAG_WHY, Failure, frame)
 
 DEPTH_MAX = 64
 PIECE = 1 << 16
 DEFAULT_MS = 5000
+# Of a look at a person's folder: LOOK_ENTRIES, LOOK_DEPTH.
+SCAN_MAX = 10000
+SCAN_DEPTH = 32
+MARGIN_NS = 10000000
 
 
 class Staged(Writer):
@@ -80,7 +86,7 @@ class Harvest:
         if self.files <= 0:
             return ()
         self.deadline = time.monotonic_ns() + self.time * 1000000
-        unlock(self.root)
+        self.unlock()
         found = sorted(self.scan(lease))
         sent = 0
         for path, status in found:
@@ -91,6 +97,9 @@ class Harvest:
             if why:
                 self.leave_out(lease, path, status.st_size, why)
         return ((TAG_TOTAL, sent), (TAG_CUT, self.cut))
+
+    def unlock(self):
+        unlock(self.root)
 
     def leave_out(self, lease, path, size, why):
         """What has no room in a frame is told by the folder above it."""
@@ -223,7 +232,7 @@ class Harvest:
             return LEFT_OUT_TIME
         try:
             fd = self.open(path)
-        except OSError:
+        except (Failure, OSError):
             return LEFT_OUT_UNREADABLE
         try:
             self.files -= 1
@@ -237,3 +246,80 @@ class Harvest:
 def mark_of(status):
     return (status.st_ino, status.st_size, status.st_mtime_ns,
             status.st_ctime_ns)
+
+
+class Changes(Harvest):
+    """What comes back from a person's folder: regular files below the one that
+    the run began in, without names that begin with a dot (caches, settings,
+    packages) and without __pycache__.  What its owner has locked stays so."""
+
+    def __init__(self, root, request, notes):
+        """notes: of the first look, as ../supervisor/look.h has them."""
+        Harvest.__init__(self, root, request, {}, None)
+        self.began = int.from_bytes(notes[:8], "little") - MARGIN_NS
+        self.folder, at = take_text(notes, 8)
+        while at + 2 < len(notes):
+            path, at = take_text(notes, at)
+            self.staged[path] = tuple(
+                int.from_bytes(notes[at + i:at + i + 8], "little")
+                for i in range(0, 32, 8))
+            at += 32
+        self.whole = notes[-2:] == b"\0\0"
+
+    def send(self, lease):
+        fields = Harvest.send(self, lease)
+        return fields[:1]
+
+    def unlock(self):
+        pass
+
+    def is_late(self):
+        return False
+
+    def scan(self, lease):
+        """As look.c does it."""
+        folders = [os.fsdecode(self.folder).split("/") if self.folder else []]
+        room = SCAN_MAX
+        while folders:
+            names = folders.pop()
+            lease.check()
+            try:
+                fd = walk(self.root, names)
+            except (Failure, OSError):  # the run has removed or locked it
+                continue
+            try:
+                for item in os.scandir(fd):
+                    room -= 1
+                    if room < 0:
+                        return
+                    path = names + [item.name]
+                    if item.name.startswith(".") or len(join(path)) > LIMIT_PATH:
+                        continue
+                    if item.is_dir(follow_symlinks=False):
+                        if (item.name != "__pycache__" and
+                                len(path) < SCAN_DEPTH):
+                            folders.append(path)
+                    elif item.is_file(follow_symlinks=False):
+                        yield join(path), item.stat(follow_symlinks=False)
+            finally:
+                os.close(fd)
+
+    def is_made(self, path, status):
+        mark = mark_of(status)
+        if path in self.staged:
+            return self.staged[path] != mark
+        return self.whole or mark[-1] >= self.began
+
+    def open(self, path):
+        names = os.fsdecode(path).split("/")
+        parent = walk(self.root, names[:-1])
+        try:
+            return os.open(names[-1], READ, dir_fd=parent)
+        finally:
+            os.close(parent)
+
+
+def take_text(notes, at):
+    """A length and so many bytes: (them, where they end)."""
+    end = at + 2 + int.from_bytes(notes[at:at + 2], "little")
+    return notes[at + 2:end], end

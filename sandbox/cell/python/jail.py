@@ -72,13 +72,13 @@ class System:
 class MountTable:
     """The namespaces and mounts that all jails of a cell start from."""
 
-    def __init__(self, control, ooms):
-        """control, ooms: see Supervisor."""
+    def __init__(self, control, own):
+        """control, own: see Supervisor."""
         self.system = System()
         self.filter = Filter()      # the kernel is told where it lies
-        self.supervisor = Supervisor(control, ooms, [
+        self.supervisor = Supervisor(control, own, [
             tmpfs_like(path) for path in writable_mounts()],
-            self.filter.address)
+            self.filter.address, jailed=1)
 
     def settle(self):
         """Become the supervisor, in a process of its own with which the caller
@@ -99,8 +99,6 @@ class MountTable:
         if supervisor != 0:
             self.supervisor.call("surrender", 0)
             os._exit(int(os.waitpid(supervisor, 0)[1] != 0))
-        _signal.set_wakeup_fd(-1)   # nobody reads it any more
-        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
         self.supervisor.call("init")
 

@@ -10,9 +10,8 @@ import select
 import sys
 import _socket
 
-from frames import (FRAME_IDLE, FRAME_MAX, FRAME_READY, FRAME_SERVE,
-                    TAG_ACCESS, TAG_ISOLATION, TAG_PYTHON, TAG_RETIRE,
-                    TAG_TEXT, Frame, ProtocolError, frame)
+from frames import (FRAME_MAX, FRAME_READY, TAG_ACCESS, TAG_ISOLATION,
+                    TAG_PYTHON, TAG_TEXT, Frame, ProtocolError, frame)
 
 ENDED = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
@@ -21,15 +20,15 @@ class Gone(Exception):
     """The client closed its lease."""
 
 
-def receive(sock, ancillary=0):
-    """One packet and its ancillary data; b"" when the peer is gone."""
+def receive(sock):
+    """One packet; b"" when the peer is gone."""
     try:
-        packet, extra, flags, _ = sock.recvmsg(FRAME_MAX, ancillary)
+        packet, _, flags, _ = sock.recvmsg(FRAME_MAX)
     except ConnectionError:
-        return b"", ()
-    if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
+        return b""
+    if flags & _socket.MSG_TRUNC:
         raise ProtocolError("a packet over %d bytes" % FRAME_MAX)
-    return packet, extra
+    return packet
 
 
 def connect(path):
@@ -65,26 +64,6 @@ class Control:
         finally:
             sock.detach()
 
-    def send_idle(self, retire=None):
-        self.sock.send(frame(FRAME_IDLE, (TAG_RETIRE, retire)))
-
-    def is_waiting(self, ms=0):
-        """Is there a lease, or an end, to be met, now or within ms?"""
-        poller = select.poll()
-        poller.register(self.fd, select.POLLIN)
-        return bool(poller.poll(ms))
-
-    def next_lease(self):
-        """Wait for the next lease.  Does not return when the broker is gone."""
-        packet, extra = receive(self.sock, _socket.CMSG_SPACE(4))
-        if not packet:
-            leave()
-        terms = Frame(packet)
-        if terms.kind != FRAME_SERVE or len(extra) != 1:
-            raise ProtocolError("not a lease")
-        return Lease(int.from_bytes(extra[0][2][:4], "little"), self.fd,
-                     terms=terms)
-
 
 class Lease:
     """The connection to the client of the moment.
@@ -113,7 +92,7 @@ class Lease:
             return Frame(self.early.pop(0))
         while True:
             try:
-                packet, _ = receive(self.sock)
+                packet = receive(self.sock)
                 break
             except BlockingIOError:
                 self.wait(select.POLLIN)

@@ -151,7 +151,7 @@ class Command(Started):
         if linecache is not None:
             sys.modules["linecache"] = linecache
             linecache._register_code(code, source, COMMAND)
-            self.last_module = last_module() if self.ready else None
+            self.last_module = last_module()
         return [code]
 
     def rehearse(self):

@@ -1,8 +1,8 @@
 """The child of a fork becomes a run: a Python process like any other.
 
-    run = Run(...)      in the child, right after the fork
-    run.isolate(pipes)  cut off from the cell: cut_off() is the place for that
-    ...                 all of the cell's frames return, down to cell.py
+    run = Run(...)      in the child, which the supervisor has made
+    ...                 run_process_become() in ../supervisor cuts it off from
+                        the cell; all of the cell's frames return, to cell.py
     run.prepare()       from here on the process looks like a fresh Python
     exec(...)           the code, called by cell.py's last lines
     run.finish()        called last by the end of the interpreter
@@ -35,90 +35,48 @@ ECHO_MAX = 256 << 10    # longer source is not taken apart: trees are large
 # A thread does not come along into a fork, so a pool of them must not begin.
 ONE_THREAD = {name + "_NUM_THREADS": "1"
               for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
-READY_ERRORS = "strict" # of standard streams, as most have them
 NATIVE_ERRORS = sys.stdin.errors    # as this interpreter has opened them
 FD_MAX = 64             # PID 1's own limit: it cannot have a higher one open
 PR_SET_DUMPABLE = 4
-NICE = 5                # PID 1 must come to its turn among many that spin
+# A run of the usual kind.  It shows nothing, imports nothing.
+REHEARSAL = b"def f(x): return [x, 1.5, 'a' 'b']\nprint(end='')\nNone\n"
+
+opened = NATIVE_ERRORS  # with which errors standard streams are open
 
 
 class Run:
     """What is to be run, and the steps towards it."""
 
-    def __init__(self, native, bare, set_dumpable, nofile):
+    def __init__(self, native, bare):
         """native: the names that this Python gives a script; bare: the modules
-        of a bare interpreter; the others undo protect()."""
+        of a bare interpreter."""
         self.native = native
         self.bare = bare
-        self.set_dumpable = set_dumpable
-        self.nofile = nofile
         self.source = b""
         self.path = ""          # of the source, in tracebacks and __file__
         self.is_file = False    # a file of the workspace, not inline
         self.echo = False
         self.args = []
         self.cwd = None         # descriptor
-        self.folder = ""        # the path of that
+        self.folder = ""        # the path of that, below the root
+        self.limits = 0, 0, 0, 0    # of enum fast_limit; 0: none
         self.env = None         # bytes: all of the environment, if given
-        self.limits = ()        # (RLIMIT_*, value)
-        self.errors = None      # of stdin and stdout, if not PID 1's
+        self.errors = NATIVE_ERRORS     # of stdin and stdout
         self.title = None       # of the source in tracebacks; else its path
         self.words = None       # a program to become instead
         self.script = None      # bytes for that program to read
         self.names = None       # of __main__
-        self.hidden = None      # the cell's modules
-        self.last_module = None # when it began, if there were bare ones only
-        self.ready = False      # has get_ready() been called?
+        self.last_module = None # when it began
         self.kept = None        # what it would take time to let go of
-        self.furnished = False  # has furnish() been?
         self.status = 0         # exit status
-
-    # ---- in the child, under the cell's frames ----
-
-    def isolate(self, pipes):
-        """Make the process the run's."""
-        os.fchdir(self.cwd)
-        self.cut_off(pipes)
-        # Nothing of the cell is left in reach: be traceable by oneself, and
-        # own /proc/self, as any process does.
-        self.set_dumpable(1)
-        if not self.ready:      # a jail's is so from the start
-            prefer_as_oom_victim()
-        for limit, value in self.limits:
-            resource.setrlimit(limit, (value, value))
-
-    def cut_off(self, pipes, keep=FD_MAX):
-        """Let go of everything that is the cell's, but one descriptor."""
-        os.setsid()
-        for fd, target in ((pipes.stdin, 0), (pipes.stdout, 1),
-                           (pipes.stderr, 2)):
-            os.dup2(fd, target)
-        os.closerange(3, keep)
-        os.closerange(keep + 1, FD_MAX)
-        resource.setrlimit(resource.RLIMIT_NOFILE, self.nofile)
-        _signal.set_wakeup_fd(-1)
-        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        os.nice(NICE)
-
-    def furnish(self):
-        """What is the same for every run.  Nothing can be imported by the
-        cell after."""
-        self.furnished = True
-        if not self.ready:
-            self.hidden = hide_cell(self.bare)
-        if self.env is None:
-            os.environ.update(environment())
-        if not self.ready or self.errors != READY_ERRORS:
-            open_standard_streams(self.errors or NATIVE_ERRORS)
 
     # ---- in the child, with only cell.py's frame left ----
 
     def prepare(self):
         """Make the process a fresh Python; returns the code objects to run,
         one after another, in self.names."""
-        if not self.furnished:
-            self.furnish()
+        if self.errors != opened:
+            open_standard_streams(self.errors)
         self.set_environment()
         self.make_main()
         self.set_path()
@@ -178,7 +136,7 @@ class Run:
         if "__annotations__" in self.names:
             self.names["__annotations__"] = {}
         sys.modules["__main__"] = main
-        self.last_module = last_module() if self.ready else None
+        self.last_module = last_module()
 
     def set_path(self):
         """sys.path: the script's folder (inline: the current one), the
@@ -315,8 +273,8 @@ def flush_files():
 
 
 def protect():
-    """Make PID 1 untouchable for what it will start.  Returns how a run undoes
-    that for itself: prctl(PR_SET_DUMPABLE), and the limits of RLIMIT_NOFILE.
+    """Make PID 1 untouchable for what it will start, which undoes that for
+    itself.
 
     A process that is not dumpable cannot be traced, nor its memory, its
     descriptors or its environment read, by one of the same user.  A PID 1
@@ -324,21 +282,15 @@ def protect():
     """
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
-    error = ctypes.get_errno
     # The interpreter's C code borrows the dictionary of its first __main__ to
     # the end; make_main() takes that module's place, and must not free it.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(sys.modules["__main__"]))
-
-    def set_dumpable(value):
-        if prctl(PR_SET_DUMPABLE, value, 0, 0, 0) != 0:
-            raise OSError(error(), "prctl")
-
-    set_dumpable(0)
+    if prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    nofile = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (FD_MAX, nofile[1]))
-    return set_dumpable, nofile
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FD_MAX, most))
 
 
 def trim():
@@ -349,14 +301,34 @@ def trim():
         trim_malloc(0)
 
 
-def prefer_as_oom_victim():
-    """When memory runs out, it is the run that goes, never PID 1."""
-    try:
-        fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-        os.write(fd, b"1000")
-        os.close(fd)
-    except OSError:
-        pass
+def rehearse(native, bare):
+    """Go the way of a run, step by step: what is written on the first of many
+    times, is not written by each clone again.  Nothing may come of it that a
+    run could see, and nothing in the workspace is looked at: it will be another
+    by then."""
+    main, argv = sys.modules["__main__"], sys.argv
+    orig_argv = getattr(sys, "orig_argv", argv)
+    dry = Run(native, bare)
+    dry.path = os.devnull
+    dry.echo = True
+    dry.source = REHEARSAL
+    dry.make_main()
+    dry.set_arguments()
+    yield
+    dry.write_source()
+    yield
+    codes = dry.compile()
+    yield
+    for code in codes:
+        exec(code, dry.names)
+    flush_streams()
+    flush_files()
+    yield
+    sys.modules["__main__"], sys.argv = main, argv
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv = orig_argv
+    del dry, codes
+    gc.collect()
 
 
 def hide_cell(bare):
@@ -367,14 +339,17 @@ def hide_cell(bare):
     return [sys.modules.pop(name) for name in set(sys.modules) - bare]
 
 
-def get_ready(bare):
+def get_ready(bare, errors):
     """Do once, before the forks, what does not depend on a run: it will have
-    pipes for standard streams.  Nothing can be imported by the cell after."""
+    pipes for standard streams, and most have these errors.  Nothing can be
+    imported by the cell after."""
+    global opened
+    opened = errors
     old = [os.dup(fd) for fd in range(3)]
     ends = os.pipe()
     for fd in range(3):
         os.dup2(ends[fd > 0], fd)
-    open_standard_streams(READY_ERRORS)
+    open_standard_streams(errors)
     for fd in range(3):
         os.dup2(old[fd], fd)
     for fd in (*old, *ends):

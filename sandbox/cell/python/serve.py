@@ -3,37 +3,36 @@
 import errno
 import gc
 import os
+import select
 import sys
+import _signal
 
 import packages
-from ahead import Spare
-from children import Children, Pipes, Watch, enter_child
-from collect import Collector
-from files import (DIRECTORY, Writer, disk, empty, failure, list_directory,
-                   open_file, read_file, remove_path, split, stat_path, unlock,
-                   walk)
+from files import (DIRECTORY, OWN_BLOCKS, OWN_FILES, Writer, disk, empty,
+                   failure, list_directory, open_file, read_file, remove_path,
+                   split, stat_path, unlock, walk)
 from frames import (ACCESS_TIDY, ERROR_FAILED, ERROR_NOT_EMPTY, ERROR_REQUEST,
-                    ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO, FRAME_INPUT, FRAME_REQUEST,
-                    FRAME_RESULT, LIMIT_NAME, LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP, OP_READ, OP_REMOVE, OP_RUN,
-                    OP_STAT, OP_WRITE, PART_ARGS, PART_CONTENT, PART_SOURCE,
-                    PART_STDIN, REASON_EXIT, TAG_ARG, TAG_CA,
-                    TAG_COLLECT_FILES, TAG_CWD, TAG_DATA, TAG_ECHO,
-                    TAG_INDEX_URL, TAG_MERGE, TAG_NAME, TAG_OP,
-                    TAG_OUTPUT_MAX, TAG_PART, TAG_PATH, TAG_REASON,
-                    TAG_RECURSIVE, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure, Frame, ProtocolError,
-                    frame)
+                    ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO,
+                    FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT, LIMIT_NAME,
+                    LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP,
+                    OP_READ, OP_REMOVE, OP_RUN, OP_STAT, OP_WRITE, PART_ARGS,
+                    PART_CONTENT, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_ARG,
+                    TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA, TAG_ECHO,
+                    TAG_INDEX_URL, TAG_MERGE, TAG_NAME, TAG_OP, TAG_OUTPUT_MAX, TAG_PART,
+                    TAG_PATH, TAG_REASON, TAG_RECURSIVE, TAG_SDIST, TAG_STATUS,
+                    TAG_WALL_MS, Failure, ProtocolError, frame)
+from harvest import Changes
 from link import Control, Gone, connect
-from run import CODE, WORKSPACE, Run, protect, trim
+from run import (CODE, NATIVE_ERRORS, WORKSPACE, Run, environment, get_ready,
+                 protect, rehearse, trim)
+from supervisor import (AHEAD, ALWAYS, COLLECT, FAST, FOLDERS, HARVEST,
+                        IF_CHANGED, RUN, TIDY, Supervisor, enter_child,
+                        open_oom_counter)
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
-REHEARSAL = frame(
-    FRAME_REQUEST, (TAG_OP, OP_RUN), (TAG_WALL_MS, 1), (TAG_OUTPUT_MAX, 1),
-    (TAG_COLLECT_FILES, 1), (TAG_CWD, b""), (TAG_NAME, b"main.py"))
-# An answer is on its way then, and it is not to wait for what comes after it: a
-# processor that forks lets nobody else run.
-DELIVERY_MS = 2
+TIMES = 20              # of a rehearsal
 SCRATCH = ("/tmp", "/dev/shm", CODE)
-TIDY = (OP_LIST, OP_READ, OP_STAT, OP_REMOVE)
+TIDY_OPS = (OP_LIST, OP_READ, OP_STAT, OP_REMOVE)
 
 
 def give_back(root):
@@ -47,42 +46,120 @@ def give_back(root):
 
 
 class Cell:
-    """The cell's state.  Methods that fork return the Run in the child, and
-    None in PID 1: a Run is handed down to cell.py and no code of the cell
-    runs in that process after that."""
+    """The cell's state.  Each process of the cell leaves serve() with its role
+    (sandbox/cell/supervisor); only one that has become a run returns from it,
+    with its Run, and no code of the cell runs in that process after that."""
 
-    keeps_spare = True      # a process ahead, for the next run
+    errors = NATIVE_ERRORS      # of standard streams, as most runs want them
+    own = OWN_FILES, OWN_BLOCKS # of a workspace
 
     def __init__(self, socket, native, bare):
         self.is_pip = os.path.ismount(packages.SITE)
         self.root = packages.SITE if self.is_pip else WORKSPACE
-        self.run_of = (native, bare, *protect())    # what a Run is made with
+        self.run_of = (native, bare)    # what a Run is made with
+        protect()
         self.control = Control(connect(socket))
-        self.children = Children(self.control.fd)
-        self.control.ooms = self.children.oom_fd
-        self.spare = None       # the process ahead
+        self.control.ooms = open_oom_counter()
+        self.supervisor = None
         self.lease = None
         self.over = False       # no more requests of this lease
 
     def serve(self):
         """Serve leases for ever."""
+        self.supervisor = Supervisor(
+            self.control, self.own, lasts=1, personal=int(not self.is_pip),
+            tidies=int(self.is_pip))
+        if not self.is_pip:
+            os.environ.update(environment())
+        self.get_ready()
+        self.supervisor.call("init")
+        self.control.send_ready(VERSION)
+        return self.play(self.supervisor.call("keep"))
+
+    def get_ready(self):
+        """What is done once, before the first clone."""
+        self.hidden = get_ready(self.run_of[1], self.errors)
+        self.control.let_go()
+        self.rehearse()
         # What is here now stays for good: no collector need look at it, which
         # would also copy its pages into every run.
         gc.collect()
         gc.freeze()
         trim()
-        self.control.send_ready(VERSION)
-        while True:
-            run = self.fork_ahead()
-            if run is not None:
-                return run
-            self.lease = self.control.next_lease()
+
+    def rehearse(self):
+        for _ in range(TIMES):
+            for _ in rehearse(*self.run_of):
+                pass
+
+    # ---- the roles ----
+
+    def play(self, role):
+        """In a child of the supervisor's: the Run, in one that has become it."""
+        if role == AHEAD:
+            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+            enter_child(self.warm_up)
+            role = enter_child(lambda: self.supervisor.call("take"))
+        if role == FAST:
+            return enter_child(self.fast_run)
+        if role == HARVEST:
+            enter_child(lambda: self.supervisor.harvest(self.collect))
+        if role == TIDY:
+            enter_child(self.clean)
+        if role == RUN:
+            self.lease = self.supervisor.lease()
             run = self.converse()
             if run is not None:
+                run.kept = self.kept()
                 return run
-            self.lease.close()
-            self.clean()
-            self.control.send_idle()
+        os._exit(0)
+
+    def warm_up(self):
+        """In the process of the next run, while nobody waits for it.  It looks
+        at nothing that can change; and the rehearsal is broken off when
+        somebody comes: it saves time, not work."""
+        shared = self.supervisor.shared
+        orders = select.poll()
+        orders.register(shared.channel if shared.lease < 0 else shared.lease,
+                        select.POLLIN)
+        for _ in rehearse(*self.run_of):
+            if orders.poll(0):
+                break
+
+    def fast_run(self):
+        """The Run of a usual request, whose process the supervisor has made."""
+        run = Run(*self.run_of)
+        run.source, name, run.echo = self.supervisor.fast()
+        run.path = CODE + "/" + os.fsdecode(name)
+        run.kept = self.kept()
+        return run
+
+    def kept(self):
+        """What a run holds on to: the modules, as it would take long to let go
+        of them.  The rest goes, and its collector finds nothing of it."""
+        return self.hidden
+
+    def collect(self, lease, request, notes, result):
+        """Send what a run has left: fields of its result."""
+        if self.is_pip:
+            if (result.number(TAG_REASON) == REASON_EXIT and
+                    not result.number(TAG_STATUS)):
+                packages.adopt()
+            packages.discard()
+            fields = ()
+        else:
+            fields = Changes(self.root, request, notes).send(lease)
+        return fields + disk(self.root, self.own)
+
+    def clean(self):
+        """Leave nothing of a lease behind.  An error here ends the cell."""
+        if self.is_pip:
+            packages.discard()
+        for path in SCRATCH:
+            if os.path.isdir(path):
+                empty(os.open(path, DIRECTORY))
+
+    # ---- requests, in the process that may become a run ----
 
     def converse(self):
         """Meet the requests of a lease, until its end."""
@@ -94,15 +171,6 @@ class Cell:
         except (Gone, ProtocolError):
             pass
         return None
-
-    def clean(self):
-        """Leave nothing of a lease behind.  An error here ends the cell."""
-        self.drop_spare()
-        if self.is_pip:
-            packages.discard()
-        for path in SCRATCH:
-            if os.path.isdir(path):
-                empty(os.open(path, DIRECTORY))
 
     def request(self):
         """Receive one request, meet it, send its result."""
@@ -124,7 +192,7 @@ class Cell:
             fields = Failure(ERROR_FAILED, repr(error)).fields()
         if isinstance(fields, Run):
             return fields
-        self.lease.send(frame(FRAME_RESULT, *fields, *disk(self.root)))
+        self.lease.send(frame(FRAME_RESULT, *fields, *disk(self.root, self.own)))
         return None
 
     def unlock(self):
@@ -139,7 +207,7 @@ class Cell:
     def allow(self, op):
         """Failure for what the lease, or this kind of cell, is not for."""
         tidy = self.lease.access == ACCESS_TIDY
-        if tidy and op not in TIDY:
+        if tidy and op not in TIDY_OPS:
             raise Failure(ERROR_REQUEST, "not with this lease")
         if (op != (OP_REMOVE if tidy else OP_PIP) if self.is_pip
                 else op == OP_PIP):
@@ -232,97 +300,21 @@ class Cell:
         return (TAG_REASON, REASON_EXIT), (TAG_STATUS, 0)
 
     def run(self, head, parts):
-        limits = limits_of(head)
-        collector = Collector(self.root, split(head.data(TAG_CWD, b"")), head)
-        run = self.make_run(head, parts)
-        stdin, merge = parts[PART_STDIN], head.number(TAG_MERGE)
-        pipes = self.give(run, stdin, merge)
-        if pipes is None:
-            pipes = Pipes(stdin, merge)
-            if self.fork(run, pipes):
-                return run
-        watch = Watch(self.lease, self.children, pipes, *limits)
-        return watch.run() + collector.send(self.lease)
+        limits_of(head)
+        wanted = head.number(TAG_COLLECT_FILES) > 0
+        return self.become(self.make_run(head, parts), head, parts[PART_STDIN],
+                           None if wanted else b"", IF_CHANGED)
 
-    def fork_ahead(self):
-        """Fork the process of the next run, if there is time: the Run in it,
-        when it has become that.  There may be none: fork() is always there."""
-        if (not self.keeps_spare or self.is_pip or
-                self.control.is_waiting(DELIVERY_MS)):
-            return None
-        try:
-            spare = Spare()
-        except OSError:
-            return None
-        try:
-            if self.children.fork() == 0:
-                run = Run(*self.run_of)
-                enter_child(self.control.sock.detach)
-                enter_child(lambda: spare.become(run))
-                return run
-            self.spare = spare
-        except OSError:
-            spare.close_ours()
-        spare.close_theirs()
-        if not self.control.is_waiting():
-            self.rehearse()
-        return None
-
-    def rehearse(self):
-        """Meet the usual request, without a client and without a run: after a
-        fork, the first write to each page is ours to pay for, too.  Not in the
-        workspace, which may be large, and locked by its owner."""
-        root, self.root = self.root, CODE
-        try:
-            head = Frame(REHEARSAL)
-            limits_of(head)
-            collector = Collector(CODE, [], head)
-            os.close(self.make_run(head, {PART_SOURCE: b"print(1)"}).cwd)
-            collector.send(None)
-            frame(FRAME_RESULT, (TAG_REASON, REASON_EXIT), *disk(CODE))
-        except OSError:
-            pass
-        finally:
-            self.root = root
-
-    def give(self, run, stdin, merge):
-        """Let the process ahead be the run: its Pipes.  None when there is no
-        such process, or it has died: nobody is left of it then."""
-        if self.spare is None:
-            return None
-        self.children.reap()
-        if self.children.status is None and self.spare.give(run, stdin, merge):
-            pipes = self.spare.pipes
-            os.close(self.spare.ours)
-            os.close(run.cwd)
-            self.spare = None
-            return pipes
-        self.drop_spare()
-        return None
-
-    def drop_spare(self):
-        """End whatever there is."""
-        self.children.kill_all()
-        if self.spare is not None:
-            self.spare.close_ours()
-            self.spare = None
-
-    def fork(self, run, pipes):
-        """True in the child, which is isolated then."""
-        try:
-            if self.children.fork() == 0:
-                enter_child(self.lease.sock.detach)
-                enter_child(self.control.sock.detach)
-                enter_child(lambda: run.isolate(pipes))
-                return True
-        except OSError:
-            pipes.close_ours()
-            raise
-        finally:
-            if os.getpid() == 1:
-                os.close(run.cwd)
-                pipes.close_theirs()
-        return False
+    def become(self, run, head, stdin, notes, after, **plan):
+        """Let this process be the run."""
+        wall_ms, output_max = limits_of(head)
+        for name, tag in COLLECT:
+            plan.setdefault(name, max(head.number(tag), 0))
+        self.supervisor.become(
+            run, self.lease, stdin, notes, head.number(TAG_MERGE) != 0, after=after,
+            folder=FOLDERS.index(self.root), wall_ms=wall_ms,
+            output_max=output_max, **{"drains": 0, **plan})
+        return run
 
     def make_run(self, head, parts):
         run = Run(*self.run_of)
@@ -332,8 +324,7 @@ class Cell:
         if path is None:
             run.source = bytes(parts[PART_SOURCE])
             run.path = "%s/%s" % (CODE, source_name(head))
-            if self.spare is None:      # else nothing has run since clean()
-                empty(os.open(CODE, DIRECTORY))
+            empty(os.open(CODE, DIRECTORY))
         else:
             names = split(path)
             run.is_file = True
@@ -341,7 +332,7 @@ class Cell:
             run.source = read_source(self.root, names)
         names = split(head.data(TAG_CWD, b""))
         run.cwd = walk(self.root, names)
-        run.folder = "/".join([self.root] + names)
+        run.folder = "/".join(names)
         return run
 
     def pip(self, head):
@@ -361,14 +352,8 @@ class Cell:
         packages.prepare()
         run = Run(*self.run_of)
         run.cwd = os.open(self.root, DIRECTORY)
-        pipes = Pipes(b"", True)
-        if self.fork(run, pipes):
-            enter_child(lambda: packages.execute(argv, env))
-        fields = Watch(self.lease, self.children, pipes, *limits).run()
-        if fields[:2] == ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0)):
-            packages.adopt()
-        packages.discard()
-        return fields
+        self.become(run, head, b"", b"", ALWAYS, files=1)
+        enter_child(lambda: packages.execute(argv, env))
 
 
 def limits_of(head):

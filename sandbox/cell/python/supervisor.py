@@ -1,24 +1,28 @@
-"""The supervisor of an api cell, as the interpreter sees it: libsupervisor.so, which is
-sandbox/cell/supervisor (supervisor.h says what each function does), and what the process of
-a run tells it.
+"""The supervisor of a cell, as the interpreter sees it: libsupervisor.so, which
+is sandbox/cell/supervisor (supervisor.h says what each function does), and what
+the process of a run tells it.
 """
 
 import ctypes
-import marshal
 import os
 
-from files import unlock
 from frames import (FRAME_REQUEST, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL, Frame,
                     frame)
-from harvest import Harvest
 from link import Lease
+from shared import SUPERVISOR_AHEAD as AHEAD
+from shared import SUPERVISOR_ALWAYS as ALWAYS
 from shared import SUPERVISOR_DONE as DONE
 from shared import SUPERVISOR_FAST as FAST
 from shared import SUPERVISOR_FOLDERS as FOLDERS
 from shared import SUPERVISOR_HARVEST as HARVEST
 from shared import SUPERVISOR_ID as RUN_ID      # uid and gid in a jail
-from shared import supervisor, supervisor_fast
+from shared import SUPERVISOR_IF_ANY as IF_ANY
+from shared import SUPERVISOR_IF_CHANGED as IF_CHANGED
+from shared import SUPERVISOR_RUN as RUN
+from shared import SUPERVISOR_TIDY as TIDY
+from shared import supervisor as Shared
+from shared import supervisor_fast
 from shared import supervisor_mount as Mount
 from shared import supervisor_plan as Plan
 
@@ -27,20 +31,15 @@ LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 WORDS = supervisor_fast.words.offset
 ENV = supervisor_fast.env.offset
 
+# Where the kernel counts the kills of the memory limit: cgroup v2, v1.
+OOM_COUNTERS = ("/sys/fs/cgroup/memory.events",
+                "/sys/fs/cgroup/memory/memory.oom_control")
+
 COLLECT = (("files", TAG_COLLECT_FILES), ("bytes", TAG_COLLECT_BYTES),
            ("total", TAG_COLLECT_TOTAL), ("how", TAG_COLLECT_HOW),
            ("ms", TAG_COLLECT_MS))
 HOOKS = {"before_fork": "PyOS_BeforeFork", "in_parent": "PyOS_AfterFork_Parent",
          "in_child": "PyOS_AfterFork_Child"}
-# As Pipes calls them: "in" is no name in Python.
-STREAMS = {"in": "stdin", "out": "stdout", "err": "stderr"}
-
-
-class Shared(ctypes.Structure):
-    """struct supervisor."""
-
-    _fields_ = [(STREAMS.get(name, name), kind)
-                for name, kind in supervisor._fields_]
 
 
 def load(path):
@@ -63,10 +62,10 @@ def load(path):
 class Supervisor:
     """libsupervisor.so's functions, and the structure that they share with us."""
 
-    def __init__(self, control, ooms, mounts, filter_head):
-        """control: the connection to the broker; ooms: descriptor of the
-        counter of memory kills, or None; mounts: (path, flags, options) of
-        each file system that a jail gets anew."""
+    def __init__(self, control, own, mounts=(), filter_head=None, **flags):
+        """control: the connection to the broker; own: the files and blocks of
+        a folder's file system that are nobody's; mounts: (path, flags, options)
+        of each file system that a jail gets anew; flags: see shared.h."""
         self.library = load(LIBRARY)
         self.library.supervisor_size.restype = ctypes.c_size_t
         if self.library.supervisor_size() != ctypes.sizeof(Shared):
@@ -75,6 +74,7 @@ class Supervisor:
         # copy a hundred pages.
         self.text = memoryview((ctypes.c_ubyte * ctypes.sizeof(
             supervisor_fast)).in_dll(self.library, "supervisor_fast")).cast("B")
+        self.library.supervisor_look.restype = ctypes.c_int64
         self.control = control
         self.shared = shared = Shared()
         shared.mounts = (Mount * len(mounts))(*(
@@ -87,11 +87,14 @@ class Supervisor:
                 ctypes.pythonapi, hook), ctypes.c_void_p))
         shared.uid, shared.gid = os.getuid(), os.getgid()
         shared.control = control.fd
-        shared.ooms = -1 if ooms is None else ooms
+        shared.ooms = -1 if control.ooms is None else control.ooms
+        shared.own_files, shared.own_blocks = own
+        for name, value in flags.items():
+            setattr(shared, name, value)
         shared.proc = os.open("/proc",
                               os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        for name in ("pids", "channel", "stdin", "stdout", "stderr", "feed",
-                     "file", "lease", "folder"):
+        for name in ("pids", "channel", "in", "out", "err", "feed",
+                     "file", "lease", "cwd", "folder"):
             setattr(shared, name, -1)
 
     def call(self, name, *args):
@@ -104,19 +107,26 @@ class Supervisor:
         return role
 
     def fast(self):
-        """In a run that has a usual request: (its words, its environment)."""
+        """In a run that has a usual request: a person's source, its name, and
+        whether the last expression is shown."""
         text = self.text
-        words, env = (int.from_bytes(text[at:at + 8], "little")
-                      for at in (0, 8))
-        return (text[WORDS:WORDS + words - 1].tobytes().split(b"\0"), dict([
-            entry.split(b"=", 1) for entry in text[
-                ENV:ENV + env - 1].tobytes().split(b"\0")]))
+        words, env, echo = (int.from_bytes(text[at:at + 8], "little")
+                            for at in (0, 8, 16))
+        return (text[WORDS:WORDS + words].tobytes(),
+                text[ENV:ENV + env].tobytes(), echo != 0)
+
+    def fast_words(self):
+        """The same for one to a cell of the APIs: its words, its
+        environment."""
+        words, env, _ = self.fast()
+        return words[:-1].split(b"\0"), dict([
+            entry.split(b"=", 1) for entry in env[:-1].split(b"\0")])
 
     def imagine(self, words, env):
-        """Make usual() return these, each with a NUL behind it."""
+        """Make fast_words() return these, each with a NUL behind it."""
         for at, data in ((WORDS, words), (ENV, env)):
             self.text[at:at + len(data)] = data
-        self.text[:WORDS] = b"".join(len(data).to_bytes(8, "little")
+        self.text[:16] = b"".join(len(data).to_bytes(8, "little")
                                   for data in (words, env))
 
     def lease(self):
@@ -128,39 +138,71 @@ class Supervisor:
         shared = self.shared
         return Lease(shared.lease, shared.channel, [
             ctypes.string_at(shared.packets[i], shared.packet_len[i])
-            for i in range(shared.packet_count)])
+            for i in range(shared.packet_count)],
+            Frame(bytes(shared.terms[:shared.terms_len])))
 
-    def give(self, stdin, notes):
-        """In the run's process: (bytes of standard input that wait in the
-        file, of the notes behind them)."""
+    def become(self, run, lease, stdin, notes, merge, **plan):
+        """Make this process the run: it is cut off from the cell and its lease,
+        and held to its limits.  notes: what the collector must know; None: a
+        first look."""
+        shared = self.shared
         sent = 0
         try:
             if stdin:
-                sent = os.write(self.shared.feed, stdin)
+                sent = os.write(shared.feed, stdin)
         except BlockingIOError:
             pass
         rest = memoryview(stdin)[sent:]
-        for data in (rest, memoryview(notes)):
+        for data in (rest, memoryview(notes or b"")):
             while data:
-                data = data[os.write(self.shared.file, data):]
-        return len(rest), len(notes)
+                data = data[os.write(shared.file, data):]
+        length = self.look(run, plan) if notes is None else len(notes)
+        shared.plan = Plan(**{name: min(value, 1 << 62) for name, value in dict(
+            plan, input=len(rest), notes=length).items()})
+        shared.cwd, shared.merge, shared.limits[:] = run.cwd, merge, run.limits
+        lease.sock.detach()
+        self.library.supervisor_become(ctypes.byref(shared))
 
-    def tell(self, **plan):
-        """From here on this process is held to its limits."""
-        os.write(self.shared.channel, bytes(Plan(**{
-            name: min(value, 1 << 62) for name, value in plan.items()})))
+    def look(self, run, plan):
+        """Note what is in the folder of the run: length of the notes."""
+        root = os.open(FOLDERS[plan["folder"]], os.O_PATH | os.O_CLOEXEC)
+        path = os.fsencode(run.folder)
+        length = self.library.supervisor_look(ctypes.byref(self.shared), root,
+                                              path, ctypes.c_size_t(len(path)))
+        os.close(root)
+        if length < 0:
+            raise OSError(0, "no room for notes")
+        return length
 
-    def send_files(self):
-        """In the child of a HARVEST: what the run has left, and its result."""
+    def harvest(self, collect):
+        """In the child of a HARVEST: what the run has left, and its result.
+        collect(lease, request, notes) sends the one and tells fields of the
+        other."""
         self.call("surrender", 1)
         shared = self.shared
         lease = Lease(shared.lease, self.control.fd)
         request = Frame(frame(FRAME_REQUEST, *(
             (tag, getattr(shared.plan, name)) for name, tag in COLLECT)))
+        result = bytes(shared.result[:shared.result_len])
         notes = os.pread(shared.file, shared.plan.notes, shared.plan.input)
-        unlock(shared.folder)
-        staged, skip = marshal.loads(notes) if notes else ({}, None)
-        harvest = Harvest(shared.folder, request, staged, skip)
-        fields = harvest.send(lease)
-        lease.send(bytes(shared.result[:shared.result_len]) +
-                   frame(0, *fields)[1:])
+        fields = collect(lease, request, notes, Frame(result))
+        lease.send(result + frame(0, *fields)[1:])
+
+
+def open_oom_counter():
+    for path in OOM_COUNTERS:
+        try:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue
+    return None
+
+
+def enter_child(step):
+    """A step in a child that must not come back with an exception: what is
+    above on the stack belongs to PID 1."""
+    try:
+        return step()
+    except BaseException as error:
+        os.write(2, b"sandbox: %s\n" % str(error).encode("utf-8", "replace"))
+        os._exit(255)

@@ -57,14 +57,14 @@ base_close(int *fd)
 }
 
 int
-base_next_lease(const struct supervisor *k, int how)
+base_next_lease(struct supervisor *k, int how)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr head;
 	} extra = { { 0 } };
-	uint8_t kind = 0;
-	struct iovec part = { .iov_base = &kind, .iov_len = 1 };
+	struct iovec part = { .iov_base = k->terms,
+		.iov_len = sizeof(k->terms) };
 	struct msghdr message = { .msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = extra.bytes,
@@ -77,7 +77,9 @@ base_next_lease(const struct supervisor *k, int how)
 	while (len < 0 && errno == EINTR);
 	if (len <= 0)
 		base_leave();
-	if (kind == FRAME_SERVE && (message.msg_flags & MSG_CTRUNC) == 0 &&
+	k->terms_len = (uint32_t)len;
+	if (k->terms[0] == FRAME_SERVE &&
+	    (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
 	    message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
 	    extra.head.cmsg_len == CMSG_LEN(sizeof(int)) &&
 	    extra.head.cmsg_level == SOL_SOCKET &&

@@ -24,8 +24,8 @@ size_t base_decimal(char *text, uint64_t value);
 
 void base_close(int *fd);
 
-/* The next lease from the broker; ends the process when that is gone.  With
- * MSG_PEEK it is there for the next one to take, too. */
-int base_next_lease(const struct supervisor *k, int how);
+/* The next lease from the broker, with its terms; ends the process when the
+ * broker is gone.  With MSG_PEEK it is there for the next one to take, too. */
+int base_next_lease(struct supervisor *k, int how);
 
 #endif

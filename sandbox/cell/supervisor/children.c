@@ -27,38 +27,85 @@ children_clone(const struct supervisor *k)
 }
 
 static void
-note(struct run_state *state, pid_t pid, int status, const struct rusage *usage)
+do_nothing(int number)
 {
-	if (pid == state->run) {
-		state->status = status;
-		state->usage = *usage;
-	} else if (pid == state->init) {
-		state->init = 0;
-	}
+	(void)number;
 }
 
-bool
-children_reap(struct run_state *state, pid_t pid)
+void
+children_take_all(struct run_state *state)
+{
+	state->takes_all = true;
+	(void)signal(SIGCHLD, do_nothing);
+}
+
+static int64_t
+microseconds(const struct timeval *time)
+{
+	return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
+}
+
+/* What it has taken counts, but that of the init, which is our own memory. */
+static void
+note(struct run_state *state, pid_t pid, int status, const struct rusage *usage)
+{
+	if (pid == state->init) {
+		state->init = 0;
+		return;
+	}
+	if (pid == state->run)
+		state->status = status;
+	state->cpu_us += microseconds(&usage->ru_utime) +
+	    microseconds(&usage->ru_stime);
+	if (usage->ru_maxrss > state->rss_kib)
+		state->rss_kib = usage->ru_maxrss;
+}
+
+pid_t
+children_reap(struct run_state *state, int how)
 {
 	struct rusage usage;
 	int status = 0;
 	pid_t found;
 
 	do
-		found = wait4(pid, &status, 0, &usage);
+		found = wait4(-1, &status, how, &usage);
 	while (found < 0 && errno == EINTR);
 	if (found > 0)
 		note(state, found, status, &usage);
-	return found > 0;
+	return found;
 }
 
 void
 children_kill_all(struct run_state *state)
 {
-	if (state->init > 0)
-		(void)kill(state->init, SIGKILL);
-	while (children_reap(state, -1))
+	pid_t found;
+
+	/* One kill(-1) reaches all: a process with a pending SIGKILL cannot
+	 * fork.  It is repeated for what is born after a fork that was past
+	 * that check. */
+	do {
+		found = children_reap(state, WNOHANG);
+		if (found == 0 && state->takes_all)
+			(void)kill(-1, SIGKILL);
+		if (found == 0 && state->init > 0)
+			(void)kill(state->init, SIGKILL);
+		if (found == 0)
+			found = children_reap(state, 0);
+	} while (found > 0);
+}
+
+int
+children_do(const struct supervisor *k)
+{
+	pid_t pid = children_clone(k);
+	int status = -1;
+
+	if (pid <= 0)
+		return pid;
+	while (wait4(pid, &status, 0, NULL) < 0 && errno == EINTR)
 		;
+	return status == 0 ? 1 : -1;
 }
 
 /* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control

@@ -15,7 +15,7 @@
 #include "run_state.h"
 
 #define PLACE_MAX 32 /* "PID/root", "PID/ns/mnt" */
-#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define FOLDER_FLAGS (O_DIRECTORY | O_CLOEXEC)
 
 static const char *const folders[SUPERVISOR_FOLDER_COUNT] = {
 	SUPERVISOR_FOLDERS
@@ -101,18 +101,29 @@ look_inside(struct supervisor *k, size_t pid_len)
 
 	if (root < 0)
 		return "root";
-	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
+	for (int i = 0; i < SUPERVISOR_SITE; i++)
 		k->state->folders[i] = openat(root, folders[i] + 1,
-		    FOLDER_FLAGS);
+		    FOLDER_FLAGS | O_RDONLY);
 	(void)close(root);
 	/* To take its mounts apart waits for all processors, and the end of the
 	 * run would wait for that: with this it is enclose_end() that does. */
 	k->state->mounts = open_place(k, pid_len, "/ns/mnt",
 	    O_RDONLY | O_CLOEXEC);
-	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
+	for (int i = 0; i < SUPERVISOR_SITE; i++)
 		if (k->state->folders[i] < 0)
 			return folders[i];
 	return k->state->mounts < 0 ? "ns/mnt" : NULL;
+}
+
+/* Without a jail the folders are our own.  Their owner may have locked them: to
+ * hold them by their path needs no right. */
+static int
+open_folders(struct supervisor *k)
+{
+	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
+		k->state->folders[i] = openat(AT_FDCWD, folders[i],
+		    FOLDER_FLAGS | O_PATH);
+	return SUPERVISOR_DONE;
 }
 
 static int
@@ -127,8 +138,12 @@ await_jail(struct supervisor *k)
 		return SUPERVISOR_FAILED;
 	}
 	errno = 0;
+	if (len == 0 && k->jailed == 0)
+		return open_folders(k); /* it has died, as serve_one() sees */
 	if (len == 0 || len > 10 || strspn(k->state->said, "0123456789") != len)
 		return base_fail(k, "a jail did not come up");
+	if (k->jailed == 0)
+		return open_folders(k);
 	failed = look_inside(k, len);
 	return failed == NULL ? SUPERVISOR_DONE : base_fail(k, failed);
 }
@@ -141,18 +156,23 @@ enclose_jail(struct supervisor *k)
 	pid_t pid;
 
 	state->status = -1;
+	state->cpu_us = state->rss_kib = 0;
 	state->ooms = children_count_ooms(k);
-	if (failed == NULL)
+	if (failed == NULL && k->jailed != 0) {
 		failed = enclose_come_back(k);
-	if (failed == NULL) {
-		state->away = true;
-		failed = jail_open(&state->init);
+		if (failed == NULL) {
+			state->away = true;
+			failed = jail_open(&state->init);
+		}
 	}
 	if (failed != NULL)
 		return base_fail(k, failed);
+	k->lease = state->watch.lease;
 	pid = children_clone(k);
-	if (pid == 0)
-		return run_process_live(k); /* which has no state */
+	if (pid == 0) { /* which has no state */
+		run_process_begin(k);
+		return k->jailed != 0 ? run_process_take(k) : SUPERVISOR_AHEAD;
+	}
 	if (pid < 0)
 		return base_fail(k, "fork");
 	state->run = pid;
@@ -169,9 +189,9 @@ enclose_end(struct supervisor *k)
 	close_theirs(k);
 	watch_close(&state->watch);
 	base_close(&state->watch.process);
-	base_close(&state->watch.lease);
 	base_close(&state->channel);
 	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
 		base_close(&state->folders[i]);
 	base_close(&state->mounts);
+	state->run = 0;
 }

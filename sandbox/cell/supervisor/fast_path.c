@@ -24,7 +24,7 @@ take_folder(const struct frame_field *field, uint64_t *folder)
 {
 	static const char *const folders[] = { SUPERVISOR_FOLDERS };
 
-	for (size_t i = 0; i < SUPERVISOR_FOLDER_COUNT; i++) {
+	for (size_t i = 0; i < SUPERVISOR_SITE; i++) {
 		if (strlen(folders[i]) == field->len &&
 		    memcmp(folders[i], field->data, field->len) == 0) {
 			*folder = i;
@@ -34,24 +34,46 @@ take_folder(const struct frame_field *field, uint64_t *folder)
 	return false;
 }
 
+/* What a person's source is called: one that is no file's name is judged
+ * elsewhere. */
+static bool
+take_name(struct supervisor_fast *text, const struct frame_field *field)
+{
+	const char *name = (const char *)field->data;
+
+	if (field->len == 0 || field->len > LIMIT_NAME || name[0] == '.' ||
+	    memchr(name, '/', field->len) != NULL ||
+	    memchr(name, '\0', field->len) != NULL)
+		return false;
+	memcpy(text->env, name, field->len);
+	text->env_len = field->len;
+	return true;
+}
+
 /* What is no number.  False: no fast request has that. */
 static bool
 take_field(struct fast_path *fast, const struct frame_field *field)
 {
 	/* all others, as an array of enum frame_tag would not warn */
-	static const char numbers[] = { TAG_OP, TAG_PLAIN, TAG_MERGE,
-		TAG_WALL_MS, TAG_OUTPUT_MAX, TAG_OUTPUT_MODE, TAG_COLLECT_FILES,
-		TAG_COLLECT_BYTES, TAG_COLLECT_TOTAL, TAG_COLLECT_HOW,
-		TAG_COLLECT_MS, TAG_LIMIT_MEMORY, TAG_LIMIT_FILES,
-		TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES };
+	static const char numbers[] = { TAG_OP, TAG_MERGE, TAG_WALL_MS,
+		TAG_OUTPUT_MAX, TAG_COLLECT_FILES, TAG_COLLECT_BYTES,
+		TAG_COLLECT_TOTAL };
+	static const char others[] = { TAG_PLAIN, TAG_OUTPUT_MODE,
+		TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_LIMIT_MEMORY,
+		TAG_LIMIT_FILES, TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES };
 
+	if (field->tag == TAG_CWD)
+		return field->len == 0;
+	if (memchr(numbers, (int)field->tag, sizeof(numbers)) != NULL)
+		return true;
+	if (fast->personal)
+		return field->tag == TAG_NAME ? take_name(fast->text, field) :
+						field->tag == TAG_ECHO;
 	if (field->tag == TAG_FOLDER)
 		return take_folder(field, &fast->plan.folder);
 	if (field->tag == TAG_ENV)
 		return take_variable(fast->text, field);
-	if (field->tag == TAG_CWD)
-		return field->len == 0;
-	return memchr(numbers, (int)field->tag, sizeof(numbers)) != NULL;
+	return memchr(others, (int)field->tag, sizeof(others)) != NULL;
 }
 
 /* 0 when there is none; what is negative is larger than any limit. */
@@ -78,6 +100,7 @@ take_numbers(struct fast_path *fast, const struct frame_view *view)
 	plan->how = number(view, TAG_COLLECT_HOW);
 	plan->ms = number(view, TAG_COLLECT_MS);
 	fast->merge = number(view, TAG_MERGE) != 0;
+	fast->text->echo = number(view, TAG_ECHO) != 0;
 	fast->limits[FAST_MEMORY] = number(view, TAG_LIMIT_MEMORY);
 	fast->limits[FAST_FILES] = number(view, TAG_LIMIT_FILES);
 	fast->limits[FAST_CPU] = number(view, TAG_LIMIT_CPU);
@@ -100,7 +123,7 @@ are_usual(const struct fast_path *fast)
 
 bool
 fast_read_head(struct fast_path *fast, struct supervisor_fast *text,
-    const void *packet, size_t len)
+    bool personal, const void *packet, size_t len)
 {
 	struct frame_view view;
 	struct frame_field field;
@@ -108,7 +131,9 @@ fast_read_head(struct fast_path *fast, struct supervisor_fast *text,
 
 	memset(fast, 0, sizeof(*fast));
 	fast->text = text;
-	fast->plan.folder = SUPERVISOR_FOLDER_COUNT;
+	fast->personal = personal;
+	fast->plan.folder = personal ? SUPERVISOR_WORKSPACE :
+				       SUPERVISOR_FOLDER_COUNT;
 	text->words_len = text->env_len = 0;
 	if (!frame_parse(&view, packet, len) || view.kind != FRAME_REQUEST)
 		return false;
@@ -117,7 +142,7 @@ fast_read_head(struct fast_path *fast, struct supervisor_fast *text,
 			return false;
 	take_numbers(fast, &view);
 	return number(&view, TAG_OP) == OP_RUN &&
-	    number(&view, TAG_PLAIN) != 0 && are_usual(fast);
+	    (personal || number(&view, TAG_PLAIN) != 0) && are_usual(fast);
 }
 
 bool
@@ -133,8 +158,8 @@ fast_read_piece(struct fast_path *fast, const void *packet, size_t len)
 	    !frame_get_bytes(&view, TAG_DATA, &data, &size) || size == 0)
 		return false;
 	part = number(&view, TAG_PART);
-	if (part == PART_ARGS && text->words_len == 0 &&
-	    size <= sizeof(text->words)) {
+	if (part == (fast->personal ? PART_SOURCE : PART_ARGS) &&
+	    text->words_len == 0 && size <= sizeof(text->words)) {
 		memcpy(text->words, data, size);
 		text->words_len = size;
 		return true;
@@ -153,6 +178,8 @@ fast_is_whole(const struct fast_path *fast)
 	static const char option[] = "-c"; /* and the end of the word */
 	const struct supervisor_fast *text = fast->text;
 
+	if (fast->personal)
+		return text->words_len > 0;
 	return text->words_len > sizeof(option) &&
 	    memcmp(text->words, option, sizeof(option)) == 0 &&
 	    text->words[text->words_len - 1] == '\0';

@@ -148,7 +148,7 @@ jail_surrender(const struct supervisor *k)
 {
 	const char *failed = drop_capabilities(0);
 
-	if (failed == NULL &&
+	if (failed == NULL && k->filter != NULL &&
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, k->filter, 0, 0) < 0)
 		failed = "seccomp";
 	return failed;

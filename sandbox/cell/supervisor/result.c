@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/statfs.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "children.h"
@@ -35,42 +34,50 @@ add_ending(const struct supervisor *k, enum watch_end end)
 	}
 }
 
-static int64_t
-microseconds(const struct timeval *time)
-{
-	return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
-}
-
 void
 result_begin(struct supervisor *k, enum watch_end end, int64_t wall_ns)
 {
 	struct frame *frame = &k->state->watch.frame;
-	const struct rusage *usage = &k->state->usage;
 
 	frame_start(frame, FRAME_RESULT);
 	add_ending(k, end);
 	frame_add_int(frame, TAG_WALL_US, wall_ns / 1000);
-	frame_add_int(frame, TAG_CPU_US,
-	    microseconds(&usage->ru_utime) + microseconds(&usage->ru_stime));
-	frame_add_int(frame, TAG_MAX_RSS, (int64_t)usage->ru_maxrss * 1024);
+	frame_add_int(frame, TAG_CPU_US, k->state->cpu_us);
+	frame_add_int(frame, TAG_MAX_RSS, k->state->rss_kib * 1024);
+}
+
+static uint64_t
+minus(uint64_t value, uint64_t less)
+{
+	return value > less ? value - less : 0;
 }
 
 uint64_t
+result_used_files(const struct supervisor *k, int folder)
+{
+	struct statfs fs;
+
+	return fstatfs(folder, &fs) < 0 ?
+	    0 :
+	    minus(fs.f_files - fs.f_ffree, k->own_files);
+}
+
+void
 result_add_disk(struct supervisor *k, int folder)
 {
 	struct frame *frame = &k->state->watch.frame;
 	struct statfs fs;
 
 	if (fstatfs(folder, &fs) < 0)
-		return 0;
+		return;
 	frame_add_int(frame, TAG_USED_BYTES,
-	    (int64_t)(fs.f_blocks - fs.f_bfree) * (int64_t)fs.f_frsize);
+	    (int64_t)minus(fs.f_blocks - fs.f_bfree, k->own_blocks) *
+		(int64_t)fs.f_frsize);
 	frame_add_int(frame, TAG_USED_FILES,
-	    (int64_t)(fs.f_files - fs.f_ffree - 1));
+	    (int64_t)minus(fs.f_files - fs.f_ffree, k->own_files));
 	if (fs.f_bavail * (uint64_t)fs.f_frsize < DISK_FULL_BYTES ||
 	    fs.f_ffree == 0)
 		frame_add_int(frame, TAG_DISK_FULL, 1);
-	return fs.f_files - fs.f_ffree - 1;
 }
 
 bool

@@ -15,9 +15,12 @@ struct supervisor;
 /* Why and with what: begins the frame.  wall_ns: how long it has run. */
 void result_begin(struct supervisor *k, enum watch_end end, int64_t wall_ns);
 
-/* What is used of a folder.  Returns how many names there are in it: each, also
- * a link, takes one of the file system's inodes. */
-uint64_t result_add_disk(struct supervisor *k, int folder);
+/* What is used of a folder's file system. */
+void result_add_disk(struct supervisor *k, int folder);
+
+/* How many names there are in it: each, also a link, takes one of its inodes.
+ */
+uint64_t result_used_files(const struct supervisor *k, int folder);
 
 /* Did it come to a bad end, so that the cell should not be used again? */
 bool result_is_bad(const struct supervisor *k, enum watch_end end);

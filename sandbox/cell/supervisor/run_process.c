@@ -1,7 +1,9 @@
 #include "run_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -12,8 +14,9 @@
 
 #include "base.h"
 #include "jail.h"
-#include "shared.h"
 #include "fast_path.h"
+#include "look.h"
+#include "shared.h"
 
 #include "../../protocol/frame.h"
 
@@ -21,16 +24,30 @@
 #define FILES_MAX 64	/* the interpreter's own limit: run.py, FD_MAX */
 #define NICE 5		/* of runs: run.py, NICE */
 
-/* ---- its jail ---- */
+/* ---- before its lease ---- */
 
-/* Be confined, and tell the supervisor. */
-static void
-be_confined(struct supervisor *k)
+/* No more than any other process of the cell, and out of reach as PID 1 is. */
+static const char *
+be_ready(struct supervisor *k)
+{
+	const char *failed;
+
+	if (k->jailed != 0)
+		return jail_confine(k);
+	failed = jail_go_first(k);
+	if (failed == NULL && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		failed = "prctl";
+	return failed;
+}
+
+void
+run_process_begin(struct supervisor *k)
 {
 	char text[1 + SUPERVISOR_WHY_MAX] = "!";
-	const char *failed = jail_confine(k);
+	const char *failed = be_ready(k);
 	ssize_t len = -1;
 
+	(void)signal(SIGCHLD, SIG_DFL);
 	if (failed == NULL) {
 		failed = "readlink";
 		len = readlinkat(k->proc, "self", text, sizeof(text));
@@ -85,31 +102,47 @@ take_packet(struct supervisor *k, bool *whole)
 	k->packets[number] = packet;
 	k->packet_len[number] = len;
 	if (number == 0)
-		return fast_read_head(&fast, &supervisor_fast, packet, len);
+		return fast_read_head(&fast, &supervisor_fast, k->personal != 0,
+		    packet, len);
 	*whole = len == 1 && packet[0] == FRAME_GO;
 	return *whole ? fast_is_whole(&fast) :
 			fast_read_piece(&fast, packet, len);
 }
 
-/* Wait for the lease and read the request.  False: it is not a fast one. */
+/* May anything be run with this lease? */
+static bool
+may_run(const struct supervisor *k)
+{
+	struct frame_view view;
+	int64_t access = 0;
+
+	return frame_parse(&view, k->terms, k->terms_len) &&
+	    (!frame_get_int(&view, TAG_ACCESS, &access) ||
+		access != ACCESS_TIDY);
+}
+
+/* Wait for the lease, unless it goes on, and read the request.  False: it is
+ * not a fast one. */
 static bool
 take_request(struct supervisor *k)
 {
 	char word;
 	bool whole = false;
 
-	if (recv(k->channel, &word, 1, 0) != 1)
-		base_leave();
-	k->lease = base_next_lease(k, 0);
+	if (k->lease < 0) {
+		if (recv(k->channel, &word, 1, 0) != 1)
+			base_leave();
+		k->lease = base_next_lease(k, 0);
+	}
 	base_close(&k->control);
 	while (!whole)
 		if (k->packet_count == SUPERVISOR_PACKETS ||
 		    !take_packet(k, &whole))
 			return false;
-	return true;
+	return may_run(k);
 }
 
-/* ---- it becomes the run ---- */
+static const char *const folders[] = { SUPERVISOR_FOLDERS };
 
 static _Noreturn void
 fail(const char *step)
@@ -139,6 +172,50 @@ give_input(const struct supervisor *k)
 	return left;
 }
 
+/* A person's first look: its notes lie behind standard input. */
+static uint64_t
+take_look(const struct supervisor *k)
+{
+	int root = openat(AT_FDCWD, folders[SUPERVISOR_WORKSPACE],
+	    O_PATH | O_CLOEXEC);
+	int64_t len = look_note(root, "", 0, k->file);
+
+	if (len < 0)
+		fail("the notes");
+	(void)close(root);
+	return (uint64_t)len;
+}
+
+/* Begin the request that has been read.  False: a person's folder, or that of
+ * the source, is not as usual. */
+static bool
+begin_fast(struct supervisor *k)
+{
+	if (k->personal != 0 &&
+	    (!look_sweep(SUPERVISOR_CODE) ||
+		access(folders[SUPERVISOR_WORKSPACE], R_OK | W_OK | X_OK) < 0))
+		return false;
+	fast.plan.input = give_input(k);
+	if (k->personal != 0 && fast.plan.files > 0) {
+		fast.plan.after = SUPERVISOR_IF_CHANGED;
+		fast.plan.notes = take_look(k);
+	}
+	k->plan = fast.plan;
+	k->merge = fast.merge;
+	memcpy(k->limits, fast.limits, sizeof(k->limits));
+	run_process_become(k);
+	return true;
+}
+
+int
+run_process_take(struct supervisor *k)
+{
+	return take_request(k) && begin_fast(k) ? SUPERVISOR_FAST :
+						  SUPERVISOR_RUN;
+}
+
+/* ---- it becomes the run ---- */
+
 static void
 limit(int resource, uint64_t value)
 {
@@ -158,56 +235,39 @@ limit(int resource, uint64_t value)
 static void
 apply_limits(const struct supervisor *k)
 {
-	limit(RLIMIT_AS, fast.limits[FAST_MEMORY]);
-	limit(RLIMIT_CPU, fast.limits[FAST_CPU]);
+	limit(RLIMIT_AS, k->limits[FAST_MEMORY]);
+	limit(RLIMIT_CPU, k->limits[FAST_CPU]);
 	/* the interpreter's own was lower */
 	limit(RLIMIT_NOFILE,
-	    fast.limits[FAST_FILES] > 0 ? fast.limits[FAST_FILES] : UINT64_MAX);
-	if (k->counts != 0) {
-		limit(RLIMIT_NPROC, fast.limits[FAST_PROCESSES]);
+	    k->limits[FAST_FILES] > 0 ? k->limits[FAST_FILES] : UINT64_MAX);
+	if (k->jailed != 0 && k->counts != 0) {
+		limit(RLIMIT_NPROC, k->limits[FAST_PROCESSES]);
 		limit(RLIMIT_SIGPENDING, SIGNALS_MAX);
 	}
 }
 
-static void
-be_nice(void)
+void
+run_process_become(struct supervisor *k)
 {
-	errno = 0;
-	if (nice(NICE) == -1 && errno != 0)
-		fail("its priority");
-}
-
-static void
-become_run(const struct supervisor *k)
-{
-	static const char *const folders[] = { SUPERVISOR_FOLDERS };
 	static const uint8_t started = FRAME_STARTED;
 
-	fast.plan.input = give_input(k);
 	if (send(k->lease, &started, 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN)
 		base_leave();
-	if (send(k->channel, &fast.plan, sizeof(fast.plan), MSG_NOSIGNAL) < 0)
+	if (send(k->channel, &k->plan, sizeof(k->plan), MSG_NOSIGNAL) < 0)
 		base_leave();
 	if (dup2(k->in, STDIN_FILENO) < 0 || dup2(k->out, STDOUT_FILENO) < 0 ||
-	    dup2(fast.merge ? k->out : k->err, STDERR_FILENO) < 0)
+	    dup2(k->merge != 0 ? k->out : k->err, STDERR_FILENO) < 0)
 		fail("standard streams");
+	if (setsid() < 0 ||
+	    (k->cwd >= 0 ? fchdir(k->cwd) : chdir(folders[k->plan.folder])) < 0)
+		fail("the folder");
 	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0)
 		for (int fd = STDERR_FILENO + 1; fd < FILES_MAX; fd++)
 			(void)close(fd);
-	if (setsid() < 0 || chdir(folders[fast.plan.folder]) < 0)
-		fail("the folder");
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		fail("prctl");
-	be_nice();
+	errno = 0;
+	if (nice(NICE) == -1 && errno != 0)
+		fail("its priority");
 	apply_limits(k);
-}
-
-int
-run_process_live(struct supervisor *k)
-{
-	be_confined(k);
-	if (!take_request(k))
-		return SUPERVISOR_RUN;
-	become_run(k);
-	return SUPERVISOR_FAST;
 }

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "shared.h"
@@ -20,9 +19,12 @@ struct run_state {
 	bool away;  /* are our next children in a jail? */
 	pid_t init; /* 0: reaped */
 	pid_t run;
-	int status; /* wait status of run; -1 while it is not known */
-	struct rusage usage;
-	int64_t ooms; /* the memory limit's kills before it */
+	int status;	/* wait status of run; -1 while it is not known */
+	bool takes_all; /* see children_take_all() */
+	/* of all that was reaped */
+	int64_t cpu_us;
+	int64_t rss_kib; /* of the largest */
+	int64_t ooms;	 /* the memory limit's kills before it */
 	int channel;
 	int folders[SUPERVISOR_FOLDER_COUNT];
 	int mounts; /* the jail's mount namespace */

@@ -13,9 +13,11 @@ enum supervisor_role {
 	SUPERVISOR_FAILED = -1, /* supervisor.why says what */
 	SUPERVISOR_DONE = 0,
 	/* in a child, which goes on in the interpreter */
-	SUPERVISOR_RUN = 1,	/* confined, has its lease: reads the request */
+	SUPERVISOR_RUN = 1,	/* has its lease: reads the request */
 	SUPERVISOR_HARVEST = 2, /* not confined; sends files and the result */
 	SUPERVISOR_FAST = 3,	/* is the run already, see supervisor_fast */
+	SUPERVISOR_AHEAD = 4,	/* rehearses, then calls supervisor_take() */
+	SUPERVISOR_TIDY = 5,	/* removes what a lease has left */
 };
 
 /* A memory file system that each jail gets anew. */
@@ -23,6 +25,14 @@ struct supervisor_mount {
 	const char *path;
 	const char *options;
 	uint64_t flags;
+};
+
+/* When are the files of a run looked for?  If any are wanted, */
+enum supervisor_after {
+	SUPERVISOR_IF_ANY = 0,	   /* and its file system holds any */
+	SUPERVISOR_IF_CHANGED = 1, /* and the notes, which are look_note()'s,
+				    * differ */
+	SUPERVISOR_ALWAYS = 2,
 };
 
 /* What a run's process tells before it becomes the run; the limits are those of
@@ -34,6 +44,7 @@ struct supervisor_plan {
 	uint64_t folder; /* whose files count: number in SUPERVISOR_FOLDERS */
 	uint64_t input;	 /* bytes in supervisor.file: rest of standard input, */
 	uint64_t notes;	 /* and behind it what harvest.py must know */
+	uint64_t after;	 /* enum supervisor_after */
 	uint64_t files;	 /* to be sent at most; 0: none are looked for */
 	uint64_t bytes;
 	uint64_t total;
@@ -41,25 +52,33 @@ struct supervisor_plan {
 	uint64_t ms;
 };
 
-#define SUPERVISOR_FOLDERS "/home", "/workspace"
-#define SUPERVISOR_FOLDER_COUNT 2
-#define SUPERVISOR_PACKETS 4 /* of a usual request, with GO */
+/* The last one is that of packages: no request names it. */
+#define SUPERVISOR_FOLDERS "/home", "/workspace", "/site"
+#define SUPERVISOR_FOLDER_COUNT 3
+#define SUPERVISOR_WORKSPACE 1
+#define SUPERVISOR_SITE 2
+#define SUPERVISOR_CODE "/code" /* where inline source lies */
+#define SUPERVISOR_PACKETS 4	/* of a usual request, with GO */
+#define SUPERVISOR_LIMITS 4
+#define SUPERVISOR_TERMS_MAX 8192
 #define SUPERVISOR_WORDS_MAX 65536
 #define SUPERVISOR_RESULT_MAX 256
 #define SUPERVISOR_WHY_MAX 128
 #define SUPERVISOR_ID 65532 /* uid and gid of a run, as it sees itself */
 
 /*
- * A usual request: `python -c CODE ...`, an environment, limits and a little
- * standard input, all of it there.  The process has been made its run: the
- * supervisor holds it to its limits, and of descriptors it has standard
- * streams.
+ * A usual request: `python -c CODE ...` with an environment and limits, or a
+ * person's source; and a little standard input, all of it there.  The process
+ * has been made its run: the supervisor holds it to its limits, and of
+ * descriptors it has standard streams.
  */
 struct supervisor_fast {
 	uint64_t words_len;
 	uint64_t env_len;
-	char words[SUPERVISOR_WORDS_MAX]; /* a NUL after each */
-	char env[SUPERVISOR_WORDS_MAX];	  /* NAME=VALUE, a NUL after each */
+	uint64_t echo;
+	char words[SUPERVISOR_WORDS_MAX]; /* a NUL after each; or the source */
+	char env[SUPERVISOR_WORDS_MAX]; /* NAME=VALUE, a NUL after each; or the
+					 * source's name */
 };
 
 extern struct supervisor_fast supervisor_fast;
@@ -79,31 +98,43 @@ struct supervisor {
 	void (*in_child)(void);
 	uint32_t uid; /* who we are outside of our user namespace */
 	uint32_t gid;
-	int32_t control; /* the connection to the broker */
-	int32_t ooms;	 /* the file that counts the memory limit's kills */
-	int32_t proc;	 /* O_PATH of a /proc that is covered by now */
-	int32_t pids;	 /* our pid namespace, by supervisor_init() */
-	uint32_t counts; /* 1: processes are counted in user namespaces */
-	/* of the jail of the moment, for the run's process */
-	int32_t
-	    channel; /* to the supervisor: one struct supervisor_plan goes in */
-	int32_t in;  /* what will be its standard streams */
+	int32_t control;    /* the connection to the broker */
+	int32_t ooms;	    /* the file that counts the memory limit's kills */
+	int32_t proc;	    /* O_PATH of a /proc that is covered by now */
+	int32_t pids;	    /* our pid namespace, by supervisor_init() */
+	uint32_t counts;    /* 1: processes are counted in user namespaces */
+	uint32_t jailed;    /* 1: a jail for each lease, which is one run */
+	uint32_t lasts;	    /* 1: a lease may have several requests */
+	uint32_t once;	    /* 1: there is one lease, and then the end */
+	uint32_t personal;  /* 1: what a run changes is found by two looks */
+	uint32_t tidies;    /* 1: a child tidies after each lease in any case */
+	uint32_t own_files; /* what is used of a folder's file system before */
+	uint32_t own_blocks; /* anybody writes to it */
+	/* for the run's process of the moment */
+	int32_t channel; /* one struct supervisor_plan goes to the supervisor */
+	int32_t in;	 /* what will be its standard streams */
 	int32_t out;
 	int32_t err;
-	int32_t feed;  /* the other end of in, does not block */
-	int32_t file;  /* empty: for standard input that feed cannot take */
-	int32_t lease; /* its own, and what was received on it */
+	int32_t feed;	/* the other end of in, does not block */
+	int32_t file;	/* empty: for standard input that feed cannot take */
+	int32_t lease;	/* its own, and what was received on it */
+	int32_t cwd;	/* where it will be; -1: in the plan's folder */
+	uint32_t merge; /* 1: standard error goes where output goes */
 	uint32_t packet_count;
 	const char *packets[SUPERVISOR_PACKETS];
 	uint64_t packet_len[SUPERVISOR_PACKETS];
-	/* of the run that has ended, for who sends its files; lease, too */
+	uint64_t limits[SUPERVISOR_LIMITS]; /* enum fast_limit; 0: none */
+	/* of the run, by its process; of the one that has ended, for who sends
+	 * its files: lease, too */
 	int32_t folder;
 	struct supervisor_plan plan;
 	uint32_t result_len;
 	uint8_t result[SUPERVISOR_RESULT_MAX]; /* beginning of FRAME_RESULT */
-	char why[SUPERVISOR_WHY_MAX]; /* "mount 13": what failed, and its errno
-				       */
+	char why[SUPERVISOR_WHY_MAX]; /* "mount 13": what failed, its errno */
 	struct run_state *state;
+	/* the frame by which the broker gave the lease */
+	uint32_t terms_len;
+	uint8_t terms[SUPERVISOR_TERMS_MAX];
 };
 
 #endif

@@ -16,10 +16,14 @@
 #include "children.h"
 #include "enclose.h"
 #include "jail.h"
-#include "run_state.h"
+#include "look.h"
 #include "result.h"
+#include "run_process.h"
+#include "run_state.h"
 
 #include "../../protocol/frame.h"
+
+#define DELIVERY_MS 2
 
 size_t
 supervisor_size(void)
@@ -45,25 +49,19 @@ supervisor_surrender(struct supervisor *k, int goes_first)
 	return failed == NULL ? SUPERVISOR_DONE : base_fail(k, failed);
 }
 
-int
-supervisor_init(struct supervisor *k)
+/* The memory that no clone gets; nothing is in it. */
+static const char *
+make_state(struct supervisor *k)
 {
 	size_t size = sizeof(*k->state);
-	const char *failed = jail_keep_little();
-	void *state;
-
-	if (failed != NULL)
-		return base_fail(k, failed);
-	k->pids = openat(k->proc, "self/ns/pid", O_RDONLY | O_CLOEXEC);
-	if (k->pids < 0)
-		return base_fail(k, "ns/pid");
-	state = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	void *state = mmap(NULL, size, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
 	if (state == MAP_FAILED)
-		return base_fail(k, "mmap");
+		return "mmap";
 	k->state = state;
 	if (madvise(state, size, MADV_DONTFORK) < 0)
-		return base_fail(k, "madvise");
+		return "madvise";
 	k->state->channel = k->state->mounts = -1;
 	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
 		k->state->folders[i] = -1;
@@ -73,7 +71,25 @@ supervisor_init(struct supervisor *k)
 		.feed = -1,
 		.outputs = { -1, -1 },
 		.file = -1 };
+	return NULL;
+}
+
+int
+supervisor_init(struct supervisor *k)
+{
+	const char *failed = k->jailed != 0 ? jail_keep_little() : NULL;
+
+	if (failed == NULL && k->jailed != 0) {
+		k->pids = openat(k->proc, "self/ns/pid", O_RDONLY | O_CLOEXEC);
+		failed = k->pids < 0 ? "ns/pid" : NULL;
+	}
+	if (failed == NULL)
+		failed = make_state(k);
+	if (failed != NULL)
+		return base_fail(k, failed);
 	(void)signal(SIGCHLD, SIG_DFL);
+	if (k->jailed == 0)
+		children_take_all(k->state);
 	return SUPERVISOR_DONE;
 }
 
@@ -89,14 +105,34 @@ supervisor_release(struct supervisor *k)
 	enclose_end(k);
 }
 
-/* ---- one lease ---- */
+int
+supervisor_take(struct supervisor *k)
+{
+	return run_process_take(k);
+}
+
+void
+supervisor_become(struct supervisor *k)
+{
+	run_process_become(k);
+}
+
+int64_t
+supervisor_look(struct supervisor *k, int root, const char *path, size_t len)
+{
+	return look_note(root, path, len, k->file);
+}
+
+/* ---- one run ---- */
 
 /* What becomes of a cell after it. */
 enum next {
 	NEXT_GO_ON,
 	NEXT_RETIRE,
+	NEXT_OVER,  /* the lease is, whatever its client wants */
 	NEXT_AGAIN, /* the lease still waits: no process was there to take it */
 	NEXT_HARVEST, /* in a child */
+	NEXT_TIDY,
 };
 
 /* Send what the run has left, and the result, from a child. */
@@ -104,9 +140,7 @@ static enum next
 harvest(struct supervisor *k, bool retire)
 {
 	struct run_state *state = k->state;
-	struct pollfd p[2] = { { .fd = k->control, .events = POLLIN } };
-	bool sent = false;
-	pid_t pid;
+	int done;
 
 	if (enclose_come_back(k) != NULL)
 		return NEXT_RETIRE;
@@ -118,25 +152,45 @@ harvest(struct supervisor *k, bool retire)
 		return NEXT_RETIRE; /* not with ten numbers */
 	k->result_len = (uint32_t)state->watch.frame.len;
 	memcpy(k->result, state->watch.frame.data, state->watch.frame.len);
-	pid = children_clone(k);
-	if (pid == 0)
+	done = children_do(k);
+	if (done == 0)
 		return NEXT_HARVEST; /* without a run state */
-	state->run = pid;
 	/* the next clone is not to see it */
 	memset(&k->plan, 0, sizeof(k->plan));
 	memset(k->result, 0, sizeof(k->result));
-	state->status = -1;
-	p[1].fd = pid < 0 ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
-	p[1].events = POLLIN;
-	if (p[1].fd >= 0) {
-		while (poll(p, 2, -1) < 0 && errno == EINTR)
+	return done > 0 && !retire ? NEXT_GO_ON : NEXT_RETIRE;
+}
+
+/* Is there anything that harvest() would send? */
+static bool
+leaves_files(const struct supervisor *k)
+{
+	const struct run_state *state = k->state;
+	const struct supervisor_plan *plan = &state->plan;
+	int folder = state->folders[plan->folder];
+
+	if (plan->files == 0)
+		return false;
+	if (plan->after == SUPERVISOR_IF_ANY)
+		return result_used_files(k, folder) > 0;
+	return plan->after == SUPERVISOR_ALWAYS ||
+	    look_differs(folder, state->watch.file, (int64_t)plan->input,
+		(int64_t)(plan->input + plan->notes));
+}
+
+/* Until its end, or until it must end. */
+static enum watch_end
+await_end(struct supervisor *k)
+{
+	enum watch_end end;
+
+	/* orphans are ours, and must not fill the container */
+	while ((end = watch_run(&k->state->watch)) == WATCH_CHILD)
+		while (children_reap(k->state, WNOHANG) > 0)
 			;
-		if (p[0].revents != 0)
-			base_leave();
-		sent = children_reap(state, pid) && state->status == 0;
-		(void)close(p[1].fd);
-	}
-	return sent && !retire ? NEXT_GO_ON : NEXT_RETIRE;
+	if (end == WATCH_LEAVE)
+		base_leave();
+	return end;
 }
 
 /* A run, from its start to its result. */
@@ -157,9 +211,7 @@ oversee(struct supervisor *k)
 	watch->file_at = 0;
 	watch->file_end = (int64_t)plan->input;
 	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
-	end = watch_run(watch);
-	if (end == WATCH_LEAVE)
-		base_leave();
+	end = await_end(k);
 	wall = watch_now() - watch->started;
 	children_kill_all(state);
 	if (end == WATCH_GONE)
@@ -170,10 +222,10 @@ oversee(struct supervisor *k)
 	if (drained == WATCH_GONE)
 		return NEXT_RETIRE;
 	result_begin(k, end, wall);
-	retire = result_is_bad(k, end);
-	if (result_add_disk(k, state->folders[plan->folder]) > 0 &&
-	    plan->files > 0)
+	retire = k->lasts == 0 && result_is_bad(k, end);
+	if (leaves_files(k))
 		return harvest(k, retire);
+	result_add_disk(k, state->folders[plan->folder]);
 	if (plan->files > 0)
 		frame_add_int(&watch->frame, TAG_TOTAL, 0);
 	end = watch_send(watch);
@@ -190,17 +242,20 @@ is_plan(const struct supervisor_plan *plan, size_t len)
 	    plan->notes <= INT64_MAX / 2;
 }
 
-/* Hand the next lease to the jail, and wait for the jail's end. */
+/* Hand the next lease to the process that is there, or see to the one it has;
+ * wait for the process's end. */
 static enum next
 serve_one(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 	size_t len;
 
-	state->watch.lease = base_next_lease(k, MSG_PEEK);
-	/* a host that has no memory left takes that process first */
-	if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
-		return NEXT_AGAIN;
+	if (state->watch.lease < 0) {
+		state->watch.lease = base_next_lease(k, MSG_PEEK);
+		/* a host that has no memory left takes that process first */
+		if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
+			return NEXT_AGAIN;
+	}
 	len = run_state_hear(k);
 	if (len > 0) {
 		memcpy(&state->plan, state->said, sizeof(state->plan));
@@ -211,8 +266,10 @@ serve_one(struct supervisor *k)
 		result_of_nothing(k);
 		(void)watch_send(&state->watch);
 	}
-	return state->status == 0 ? NEXT_GO_ON : NEXT_RETIRE;
+	return state->status == 0 ? NEXT_OVER : NEXT_RETIRE;
 }
+
+/* ---- one lease after another ---- */
 
 static void
 say_idle(struct supervisor *k, bool retire)
@@ -226,20 +283,89 @@ say_idle(struct supervisor *k, bool retire)
 		base_leave();
 }
 
+/* Wait for the client's next request.  False: it has hung up. */
+static bool
+goes_on(const struct supervisor *k)
+{
+	int lease = k->state->watch.lease;
+	struct pollfd p[] = {
+		{ .fd = k->control, .events = POLLIN },
+		{ .fd = lease, .events = POLLIN },
+	};
+	uint8_t kind = 0;
+
+	do {
+		while (poll(p, 2, -1) < 0 && errno == EINTR)
+			;
+		if (p[0].revents != 0)
+			base_leave();
+		if (recv(lease, &kind, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+			return false;
+		/* its run was over by then */
+	} while (kind == FRAME_ENOUGH && recv(lease, &kind, 1, 0) > 0);
+	return true;
+}
+
+/* Leave nothing of a lease behind.  GO_ON, or TIDY in the child that removes
+ * what is more than files. */
+static enum next
+tidy(const struct supervisor *k)
+{
+	bool empty = k->tidies == 0;
+	int done = 1;
+
+	empty = look_sweep("/tmp") && empty;
+	empty = look_sweep("/dev/shm") && empty;
+	empty = look_sweep(SUPERVISOR_CODE) && empty;
+	if (!empty)
+		done = children_do(k);
+	if (done < 0)
+		_exit(1); /* the next one would find it */
+	return done == 0 ? NEXT_TIDY : NEXT_GO_ON;
+}
+
+/* The end of a lease in a cell without jails. */
+static enum next
+end_lease(struct supervisor *k)
+{
+	struct pollfd p = { .fd = k->control, .events = POLLIN };
+
+	base_close(&k->state->watch.lease);
+	if (tidy(k) == NEXT_TIDY)
+		return NEXT_TIDY;
+	say_idle(k, k->lasts == 0);
+	/* An answer is on its way now, and is not to wait for what comes after
+	 * it: a processor that forks lets nobody else run. */
+	while (poll(&p, 1, k->once != 0 ? -1 : DELIVERY_MS) < 0 &&
+	    errno == EINTR)
+		;
+	if (k->once != 0)
+		base_leave(); /* the broker has hung up */
+	return NEXT_AGAIN;
+}
+
 int
 supervisor_keep(struct supervisor *k)
 {
-	for (;;) {
-		enum next next = serve_one(k);
-		int role;
+	struct run_state *state = k->state;
+	enum next next = NEXT_AGAIN;
+	int role;
 
+	for (;;) {
+		role = state->run > 0 ? SUPERVISOR_DONE : enclose_jail(k);
+		if (role != SUPERVISOR_DONE)
+			return role;
+		if (next != NEXT_AGAIN && k->jailed != 0)
+			say_idle(k, next == NEXT_RETIRE);
+		next = serve_one(k);
 		if (next == NEXT_HARVEST)
 			return SUPERVISOR_HARVEST;
 		enclose_end(k);
-		role = enclose_jail(k);
-		if (role != SUPERVISOR_DONE)
-			return role;
-		if (next != NEXT_AGAIN)
-			say_idle(k, next == NEXT_RETIRE);
+		if (k->jailed != 0 || next == NEXT_AGAIN)
+			base_close(&state->watch.lease);
+		else if (next != NEXT_GO_ON || k->lasts == 0 || !goes_on(k))
+			next = end_lease(k);
+		if (next == NEXT_TIDY)
+			return SUPERVISOR_TIDY;
 	}
 }

@@ -6,8 +6,9 @@
 #include "shared.h"
 
 /*
- * The supervisor of an api cell: makes jails, gives each lease to one, holds
- * its run to its limits and says how it ended.
+ * The supervisor of a cell: makes the process of the next run, in a jail where
+ * there are jails, gives the lease to it, holds the run to its limits and says
+ * how it ended.
  *
  * It is called by the interpreter that all runs are clones of (supervisor.py in
  * sandbox/cell/python), as C, because whatever the interpreter itself would do
@@ -30,22 +31,34 @@ size_t supervisor_size(void);
 /* In a new user namespace: be SUPERVISOR_ID.  DONE or FAILED. */
 int supervisor_map_user(struct supervisor *k);
 
-/* Begin, in the process that is to be the supervisor; of all capabilities it
- * keeps the one that makes jails, over what it has made itself.  DONE or
- * FAILED. */
+/* Begin, in the process that is to be the supervisor.  For jails it keeps one
+ * capability, over what it has made itself; without them it must be PID 1.
+ * DONE or FAILED. */
 int supervisor_init(struct supervisor *k);
 
 /* Make a jail and the process of its next run.  DONE in the supervisor; FAILED:
- * there is none.  In that process it returns when the lease is there and the
- * beginning of its request, and ends the process when there will be none:
- * FAST, or RUN: the interpreter must go on with what was received.  The
- * connection to the broker is closed then, and the lease is the caller's. */
+ * there is none.  In that process as supervisor_take(); without jails AHEAD:
+ * the interpreter rehearses, and calls that itself. */
 int supervisor_enclose(struct supervisor *k);
 
-/* Serve leases, one jail each; the first is there.  Says IDLE to the broker
- * when the next one is.  Ends the process when the broker is gone.  Returns
- * FAILED when no jail can be made any more; in a child as supervisor_enclose(),
- * or HARVEST. */
+/* In that process: returns when the lease is there and the beginning of its
+ * request, and ends the process when there will be none: FAST, or RUN: the
+ * interpreter must go on with what was received.  The connection to the broker
+ * is closed then, and the lease is the caller's. */
+int supervisor_take(struct supervisor *k);
+
+/* There, with RUN: become the run that k->plan, merge, limits and cwd describe.
+ */
+void supervisor_become(struct supervisor *k);
+
+/* And before that, where there are two looks: see look_note(). */
+int64_t supervisor_look(struct supervisor *k, int root, const char *path,
+    size_t len);
+
+/* Serve leases.  With jails the first is there, and IDLE is said when the next
+ * one is; without them IDLE comes first.  Ends the process when the broker is
+ * gone.  Returns FAILED when no process can be made any more; in a child as
+ * supervisor_enclose(), or HARVEST, or TIDY. */
 int supervisor_keep(struct supervisor *k);
 
 /* Nothing of the jail is left. */

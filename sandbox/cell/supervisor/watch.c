@@ -175,7 +175,8 @@ feed_some(struct watch *watch)
 enum { CONTROL, LEASE, PROCESS, FEED, OUTPUTS };
 #define POLLED (OUTPUTS + WATCH_STREAMS)
 
-static void
+/* False: a signal has come. */
+static bool
 wait_for_any(const struct watch *watch, struct pollfd *p)
 {
 	int64_t now = watch_now();
@@ -197,9 +198,7 @@ wait_for_any(const struct watch *watch, struct pollfd *p)
 	until = until > now ? until - now : 0;
 	left = (struct timespec){ .tv_sec = until / SECOND_NS,
 		.tv_nsec = until % SECOND_NS };
-	if (ppoll(p, POLLED, &left, NULL) < 0)
-		for (int i = 0; i < POLLED; i++)
-			p[i].revents = 0;
+	return ppoll(p, POLLED, &left, NULL) >= 0;
 }
 
 /* Returns whether the client is still there. */
@@ -231,7 +230,8 @@ watch_run(struct watch *watch)
 	for (;;) {
 		if (watch_now() >= watch->deadline)
 			return WATCH_TIME;
-		wait_for_any(watch, p);
+		if (!wait_for_any(watch, p))
+			return WATCH_CHILD;
 		if (p[CONTROL].revents != 0)
 			return WATCH_LEAVE;
 		if (!serve_ready(watch, p))

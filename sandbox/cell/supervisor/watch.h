@@ -18,6 +18,7 @@ enum watch_end {
 	WATCH_OUTPUT,
 	WATCH_GONE,  /* the client has hung up, or broken the protocol */
 	WATCH_LEAVE, /* the broker is gone */
+	WATCH_CHILD, /* a child has: reap it, and go on */
 };
 
 #define WATCH_STREAMS 2
@@ -50,7 +51,7 @@ struct watch {
 void watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
     bool drains);
 
-/* Until something ends it. */
+/* Until something ends it, or a signal comes. */
 enum watch_end watch_run(struct watch *watch);
 
 /* When nothing that writes is alive any more: what is left in the pipes.

@@ -1,0 +1,251 @@
+#include "look.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../protocol/frame_limits.h"
+
+#define SECOND_NS 1000000000
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define RECORD_MAX (2 + LIMIT_PATH + 4 * 8)
+
+/* ---- the names in a folder, without a heap ---- */
+
+struct entry {
+	uint64_t inode;
+	int64_t next;
+	uint16_t len;
+	uint8_t kind;
+	char name[];
+};
+
+struct names {
+	int folder;
+	size_t at;
+	size_t end;
+	char bytes[2048] __attribute__((aligned(8)));
+};
+
+/* Its name, or NULL when there is none left. */
+static const char *
+next_name(struct names *names)
+{
+	const struct entry *entry;
+	long len;
+
+	do {
+		if (names->at == names->end) {
+			len = syscall(SYS_getdents64, names->folder,
+			    names->bytes, sizeof(names->bytes));
+			if (len <= 0)
+				return NULL;
+			names->at = 0;
+			names->end = (size_t)len;
+		}
+		entry = (const void *)(names->bytes + names->at);
+		names->at += entry->len;
+	} while (strcmp(entry->name, ".") == 0 ||
+	    strcmp(entry->name, "..") == 0);
+	return entry->name;
+}
+
+bool
+look_sweep(const char *path)
+{
+	struct names names = { .folder = openat(AT_FDCWD, path, FOLDER_FLAGS) };
+	const char *name;
+	bool empty = true;
+
+	if (names.folder < 0)
+		return errno == ENOENT;
+	while ((name = next_name(&names)) != NULL)
+		empty = unlinkat(names.folder, name, 0) == 0 && empty;
+	(void)close(names.folder);
+	return empty;
+}
+
+/* ---- a look ---- */
+
+struct look {
+	int file; /* the notes */
+	int64_t at;
+	bool
+	    compares; /* with the notes that are there; else they are written */
+	bool failed;  /* that did not succeed, or there are others */
+	bool cut;
+	int room; /* for entries */
+	size_t path_len;
+	char path[LIMIT_PATH];
+	size_t used;
+	char out[4 * RECORD_MAX];
+};
+
+/* Write the notes that are collected, or compare them. */
+static void
+flush(struct look *look)
+{
+	char there[sizeof(look->out)];
+	size_t size = look->used;
+
+	if (!look->compares)
+		look->failed |= write(look->file, look->out, size) !=
+		    (ssize_t)size;
+	else
+		look->failed |= pread(look->file, there, size, look->at) !=
+			(ssize_t)size ||
+		    memcmp(there, look->out, size) != 0;
+	look->at += (int64_t)size;
+	look->used = 0;
+}
+
+static void
+put(struct look *look, const void *data, size_t len)
+{
+	memcpy(look->out + look->used, data, len);
+	look->used += len;
+}
+
+static int64_t
+nanoseconds(const struct statx_timestamp *time)
+{
+	return time->tv_sec * SECOND_NS + time->tv_nsec;
+}
+
+static void
+note_file(struct look *look, const struct statx *status)
+{
+	uint16_t len = (uint16_t)look->path_len;
+	int64_t mark[] = { (int64_t)status->stx_ino, (int64_t)status->stx_size,
+		nanoseconds(&status->stx_mtime),
+		nanoseconds(&status->stx_ctime) };
+
+	if (look->used + RECORD_MAX > sizeof(look->out))
+		flush(look);
+	put(look, &len, sizeof(len));
+	put(look, look->path, len);
+	put(look, mark, sizeof(mark));
+}
+
+/* Add a name to the path.  False: it has no room. */
+static bool
+go_down(struct look *look, const char *name)
+{
+	size_t len = strlen(name);
+	size_t slash = look->path_len > 0 ? 1 : 0;
+
+	if (look->path_len + slash + len > sizeof(look->path))
+		return false;
+	look->path[look->path_len] = '/';
+	memcpy(look->path + look->path_len + slash, name, len);
+	look->path_len += slash + len;
+	return true;
+}
+
+/* Look at all that is in a folder, and close it.  depth: names in the path. */
+static void
+look_at(struct look *look, int folder, int depth)
+{
+	struct names names = { .folder = folder };
+	size_t path_len = look->path_len;
+	struct statx status;
+	const char *name;
+
+	while (!look->cut && (name = next_name(&names)) != NULL) {
+		look->cut = look->room-- == 0;
+		if (look->cut || name[0] == '.' || !go_down(look, name))
+			continue;
+		status.stx_mode = 0;
+		(void)syscall(SYS_statx, folder, name, AT_SYMLINK_NOFOLLOW,
+		    STATX_BASIC_STATS, &status);
+		if (S_ISREG(status.stx_mode)) {
+			note_file(look, &status);
+		} else if (S_ISDIR(status.stx_mode) && depth + 1 < LOOK_DEPTH &&
+		    strcmp(name, "__pycache__") != 0) {
+			int below = openat(folder, name, FOLDER_FLAGS);
+
+			if (below >= 0)
+				look_at(look, below, depth + 1);
+		}
+		look->path_len = path_len;
+	}
+	(void)close(folder);
+}
+
+/* Look at the folder that look->path names; nothing on the way is followed. */
+static void
+look_from(struct look *look, int root)
+{
+	char name[LIMIT_PATH + 1];
+	int folder = openat(root, ".", FOLDER_FLAGS);
+	uint16_t end;
+	size_t len;
+	int depth = 0;
+
+	for (size_t at = 0; at < look->path_len && folder >= 0; at += len + 1) {
+		const char *slash = memchr(look->path + at, '/',
+		    look->path_len - at);
+		int above = folder;
+
+		len = slash == NULL ? look->path_len - at :
+				      (size_t)(slash - look->path) - at;
+		memcpy(name, look->path + at, len);
+		name[len] = '\0';
+		folder = openat(above, name, FOLDER_FLAGS);
+		(void)close(above);
+		depth++;
+	}
+	if (folder >= 0)
+		look_at(look, folder, depth);
+	end = look->cut ? LOOK_CUT : 0;
+	if (look->used + sizeof(end) > sizeof(look->out))
+		flush(look);
+	put(look, &end, sizeof(end));
+	flush(look);
+}
+
+int64_t
+look_note(int root, const char *folder, size_t len, int file)
+{
+	struct look look = { .file = file, .room = LOOK_ENTRIES };
+	uint16_t size = (uint16_t)len;
+	struct timespec now;
+	int64_t began;
+
+	if (len > sizeof(look.path) ||
+	    clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0)
+		return -1;
+	began = (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+	put(&look, &began, sizeof(began));
+	put(&look, &size, sizeof(size));
+	put(&look, folder, len);
+	memcpy(look.path, folder, len);
+	look.path_len = len;
+	look_from(&look, root);
+	return look.failed ? -1 : look.at;
+}
+
+bool
+look_differs(int root, int file, int64_t at, int64_t end)
+{
+	struct look look = { .file = file,
+		.at = at + (int64_t)sizeof(int64_t),
+		.compares = true,
+		.room = LOOK_ENTRIES };
+	uint16_t len = 0;
+
+	if (pread(file, &len, sizeof(len), look.at) != sizeof(len) ||
+	    len > sizeof(look.path))
+		return true;
+	look.at += (int64_t)sizeof(len);
+	if (pread(file, look.path, len, look.at) != len)
+		return true;
+	look.at += len;
+	look.path_len = len;
+	look_from(&look, root);
+	return look.failed || look.at != end;
+}
