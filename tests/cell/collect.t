@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Files that a run made or changed come back."""
 
-from driver import N, Cell
+import os
+import signal
+
+from driver import N, Cell, unpack
 from tap import run, test
 
 WANT = {"collect_files": 10, "collect_bytes": 1000, "collect_total": 5000}
@@ -132,6 +135,48 @@ def files_come_back_whatever_the_end():
                          output_max=9999, **WANT)
         assert told.reason == reason, told
         assert told.files == {b"half": b"%d" % reason}, told
+
+
+@test
+def a_folder_that_is_locked_keeps_no_other_file_back():
+    for mode in 0o400, 0o100, 0:
+        fresh()
+        told = collect("import os\nos.mkdir('d'); open('d/f', 'w').close()\n"
+                       "os.chmod('d', %d); open('new', 'w').close()" % mode)
+        assert told.files == {b"new": b""} and not told.left_out, (mode, told)
+        lease.ask("REMOVE", path="d", recursive=1)
+
+
+@test
+def times_of_any_year():
+    for when in -1, -1 << 40, (1 << 63) - 1:
+        fresh()
+        told = lease.run("import os\nopen('old', 'w').close()\n"
+                         "os.utime('old', (%d, %d))" % (when, when))
+        if told.status:         # this file system has no such year
+            continue
+        told = collect("open('new', 'w').close()")
+        assert told.files == {b"new": b""}, (when, told)
+
+
+@test
+def who_sends_them_is_killed_and_the_client_is_told():
+    with Cell() as other:
+        with other.lease() as broken:
+            broken.start_run("for i in range(2000):\n"
+                             "    open('%04d' % i, 'w').close()",
+                             collect_files=2000, collect_bytes=9,
+                             collect_total=9)
+            assert broken.frame()[0] == "STARTED"
+            assert broken.frame()[0] == "FILE"
+            sender = max(set(other.processes()) - {other.root_pid()})
+            os.kill(sender, signal.SIGKILL)
+            told = broken.finish()
+            assert (told.reason, told.code) == (N.REASON_ERROR,
+                                                N.ERROR_FAILED), told
+        kind, fields = unpack(other.control.recv(65536))
+        assert (kind, fields) == ("IDLE", {}), fields
+        assert other.run_ahead("print(1)").stdout == b"1\n"
 
 
 @test

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from driver import N, Cell, wait_until
+from driver import N, Cell, unpack, wait_until
 from tap import run, test
 
 LINGER = """
@@ -86,6 +86,41 @@ os._exit(0)
             told = lease.run("import os; print(os.listdir('/tmp') +"
                              "os.listdir('/dev/shm'))")
             assert told.stdout == b"[]\n", told
+
+
+@test
+def a_code_folder_that_a_run_has_locked_is_opened():
+    with Cell() as cell:
+        for mode in 0, 0o500:
+            with cell.lease() as lease:
+                for _ in range(2):
+                    told = lease.run("import os\nprint(1)\n"
+                                     "os.chmod('/code', %d)" % mode)
+                    assert (told.stdout, told.status) == (b"1\n", 0), told
+                    told = lease.run("print(2)", args=["not fast"])
+                    assert (told.stdout, told.status) == (b"2\n", 0), told
+                lease.run("import os; os.chmod('/code', %d)" % mode)
+            assert cell.idle()
+
+
+@test
+def a_lease_is_served_once():
+    """Also when its process has died before it took it."""
+    with Cell() as cell:
+        spare = cell.spare()
+        os.kill(spare, signal.SIGSTOP)
+        with cell.lease() as lease:
+            time.sleep(.3)
+            os.kill(spare, signal.SIGKILL)
+            assert lease.finish().reason == N.REASON_ERROR
+        assert cell.idle()
+        cell.control.settimeout(1)
+        try:
+            assert False, unpack(cell.control.recv(65536))
+        except OSError:
+            pass
+        cell.control.settimeout(60)
+        assert cell.run_ahead("print(1)").stdout == b"1\n"
 
 
 @test

@@ -410,6 +410,31 @@ def user_code_does_not_run_where_there_is_network():
             assert lease.finish().code == N.ERROR_REQUEST, op
 
 
+@test
+def nor_by_the_request_that_is_read_in_c_elsewhere():
+    for options in (), ("--tmpfs", "/workspace:mode=1777"):
+        with Cell(site=site, network="host", options=options) as cell, \
+                cell.lease() as lease:
+            for folder in "/workspace", "/home":
+                lease.send("REQUEST", ("OP", N.OP_RUN), ("PLAIN", 1),
+                           ("FOLDER", folder), ("ENV", "A=1"),
+                           ("WALL_MS", 1000), ("OUTPUT_MAX", 9))
+                lease.send_part("ARGS", b"-c\0print(1)\0")
+                lease.send("GO")
+                assert lease.finish().code == N.ERROR_REQUEST, folder
+
+
+@test
+def what_cannot_be_put_in_its_place_is_told():
+    fresh()
+    os.mkdir(site + "/one")     # and it is root's
+    told = pip("one")
+    assert (told.reason, told.code) == (N.REASON_ERROR,
+                                        N.ERROR_PERMISSION), told
+    os.rmdir(site + "/one")
+    installed("one")
+
+
 site = tempfile.mkdtemp(prefix="cell-site-")
 outside = tempfile.mkdtemp(prefix="cell-outside-")
 server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Index)

@@ -63,6 +63,14 @@ def python_is_there_and_looks_as_ever():
 
 
 @test
+def a_command_of_python_is_run_too():
+    told = lease.request("RUN", plain=1, folder="/workspace", env=EXECUTE_ENV,
+                         args=["-c", "import os; print(os.getcwd())"],
+                         wall_ms=20000, output_max=1000)
+    assert (told.output, told.status) == (b"/workspace\n", 0), told
+
+
+@test
 def standard_input_is_empty():
     assert bash("cat; echo end").output == b"end\n"
 

@@ -320,6 +320,32 @@ test_time(void)
 	(void)end();
 }
 
+static void
+do_nothing(int number)
+{
+	(void)number;
+}
+
+/* A child may end at any moment before the wait begins. */
+static void
+test_child(void)
+{
+	static const struct sigaction action = { .sa_handler = do_nothing };
+	sigset_t set;
+
+	must(sigaction(SIGCHLD, &action, NULL));
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	begin(wait_for_ever, 0);
+	must(sigprocmask(SIG_BLOCK, &set, NULL));
+	must(raise(SIGCHLD));
+	is_int(run_to_end(300, 1000, false), WATCH_CHILD,
+	    "a child that has ended before interrupts the wait");
+	(void)end();
+	must(sigprocmask(SIG_UNBLOCK, &set, NULL));
+	(void)signal(SIGCHLD, SIG_DFL);
+}
+
 /* A client that takes all, in a process of its own: how much of stream 1? */
 static pid_t
 start_taking(void)
@@ -483,6 +509,7 @@ main(void)
 	test_output();
 	test_limits();
 	test_time();
+	test_child();
 	test_slow_client();
 	test_client_speaks();
 	test_gone();

@@ -10,7 +10,7 @@ import marshal
 import os
 
 import plain
-from files import disk, failure, split, walk
+from files import failure, split, walk
 from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     ISOLATION_RUN, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
                     PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_CWD,
@@ -23,7 +23,7 @@ from jail import MountTable
 from run import (WORKSPACE, Run, environment as usual_environment, import_ahead,
                  reseed)
 from serve import TIMES, VERSION, Cell, limits_of
-from supervisor import DONE, FOLDERS, IF_ANY, Supervisor, enter_child
+from supervisor import DONE, IF_ANY, READS_PLAIN, Supervisor, enter_child
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
@@ -68,10 +68,8 @@ class MemoryCell(Cell):
         self.staging = None
         try:
             return Cell.receive_parts(self, head)
-        except OSError as error:
+        except (Failure, OSError) as error:
             fault = failure(error)
-        except Failure as error:
-            fault = error
         fault.path = self.staging
         raise fault
 
@@ -111,12 +109,9 @@ class MemoryCell(Cell):
                 run.script))
         return run
 
-    def collect(self, lease, request, notes, result):
+    def collect(self, lease, root, request, notes, result):
         staged, skip = marshal.loads(notes) if notes else ({}, None)
-        shared = self.supervisor.shared
-        root = (shared.folder if shared.jailed else FOLDERS[shared.plan.folder])
-        return (Harvest(root, request, staged, skip).send(lease) +
-                disk(root, self.own))
+        return Harvest(root, request, staged, skip).send(lease)
 
     def bash(self, head, parts):
         run = Run(*self.run_of)
@@ -195,6 +190,7 @@ class ApiCell(MemoryCell):
         mounts = MountTable(self.control, self.own)
         self.supervisor = supervisor = mounts.supervisor
         supervisor.shared.counts = counts_in_namespaces()
+        supervisor.shared.reads = READS_PLAIN
         why = ("asked for" if self.isolation == "1" else
                mounts.trouble())
         isolation = ISOLATION_CELL if why else ISOLATION_RUN

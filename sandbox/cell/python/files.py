@@ -53,8 +53,12 @@ CODES = {
 
 
 def failure(error):
-    """The Failure that stands for an OSError."""
-    return Failure(CODES.get(error.errno, ERROR_FAILED), str(error))
+    """The Failure that stands for an exception: a fault of ours is told, too."""
+    if isinstance(error, Failure):
+        return error
+    if isinstance(error, OSError):
+        return Failure(CODES.get(error.errno, ERROR_FAILED), str(error))
+    return Failure(ERROR_FAILED, repr(error))
 
 
 # ---- paths ----

@@ -31,6 +31,7 @@ DEFAULT_MS = 5000
 SCAN_MAX = 10000
 SCAN_DEPTH = 32
 MARGIN_NS = 10000000
+MARK_MAX = (1 << 64) - 1        # a time of any year, as C has it
 
 
 class Staged(Writer):
@@ -295,17 +296,21 @@ class Changes(Harvest):
                     path = names + [item.name]
                     if item.name.startswith(".") or len(join(path)) > LIMIT_PATH:
                         continue
-                    if item.is_dir(follow_symlinks=False):
-                        if (item.name != "__pycache__" and
-                                len(path) < SCAN_DEPTH):
-                            folders.append(path)
-                    elif item.is_file(follow_symlinks=False):
-                        yield join(path), item.stat(follow_symlinks=False)
+                    try:
+                        status = item.stat(follow_symlinks=False)
+                    except OSError:     # its folder may be read, not entered
+                        continue
+                    if stat.S_ISREG(status.st_mode):
+                        yield join(path), status
+                    elif (stat.S_ISDIR(status.st_mode) and
+                          item.name != "__pycache__" and
+                          len(path) < SCAN_DEPTH):
+                        folders.append(path)
             finally:
                 os.close(fd)
 
     def is_made(self, path, status):
-        mark = mark_of(status)
+        mark = tuple(number & MARK_MAX for number in mark_of(status))
         if path in self.staged:
             return self.staged[path] != mark
         return self.whole or mark[-1] >= self.began

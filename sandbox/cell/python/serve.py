@@ -11,7 +11,7 @@ import packages
 from files import (DIRECTORY, OWN_BLOCKS, OWN_FILES, Writer, disk, empty,
                    failure, list_directory, open_file, read_file, remove_path,
                    split, stat_path, unlock, walk)
-from frames import (ACCESS_TIDY, ERROR_FAILED, ERROR_NOT_EMPTY, ERROR_REQUEST,
+from frames import (ACCESS_TIDY, ERROR_NOT_EMPTY, ERROR_REQUEST,
                     ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO,
                     FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT, LIMIT_NAME,
                     LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP,
@@ -26,7 +26,7 @@ from link import Control, Gone, connect
 from run import (CODE, NATIVE_ERRORS, WORKSPACE, Run, environment, get_ready,
                  protect, rehearse, trim)
 from supervisor import (AHEAD, ALWAYS, COLLECT, FAST, FOLDERS, HARVEST,
-                        IF_CHANGED, RUN, TIDY, Supervisor, enter_child,
+                        IF_CHANGED, READS_NONE, READS_SOURCE, RUN, TIDY, Supervisor, enter_child,
                         open_oom_counter)
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
@@ -67,8 +67,8 @@ class Cell:
     def serve(self):
         """Serve leases for ever."""
         self.supervisor = Supervisor(
-            self.control, self.own, lasts=1, personal=int(not self.is_pip),
-            tidies=int(self.is_pip))
+            self.control, self.own, lasts=1, tidies=int(self.is_pip),
+            reads=READS_NONE if self.is_pip else READS_SOURCE)
         if not self.is_pip:
             os.environ.update(environment())
         self.get_ready()
@@ -139,17 +139,15 @@ class Cell:
         of them.  The rest goes, and its collector finds nothing of it."""
         return self.hidden
 
-    def collect(self, lease, request, notes, result):
+    def collect(self, lease, root, request, notes, result):
         """Send what a run has left: fields of its result."""
-        if self.is_pip:
-            if (result.number(TAG_REASON) == REASON_EXIT and
-                    not result.number(TAG_STATUS)):
-                packages.adopt()
-            packages.discard()
-            fields = ()
-        else:
-            fields = Changes(self.root, request, notes).send(lease)
-        return fields + disk(self.root, self.own)
+        if not self.is_pip:
+            return Changes(root, request, notes).send(lease)
+        if (result.number(TAG_REASON) == REASON_EXIT and
+                not result.number(TAG_STATUS)):
+            packages.adopt()
+        packages.discard()
+        return ()
 
     def clean(self):
         """Leave nothing of a lease behind.  An error here ends the cell."""
@@ -157,6 +155,7 @@ class Cell:
             packages.discard()
         for path in SCRATCH:
             if os.path.isdir(path):
+                unlock(path)
                 empty(os.open(path, DIRECTORY))
 
     # ---- requests, in the process that may become a run ----
@@ -184,12 +183,8 @@ class Cell:
             fields = self.perform(head, self.receive_parts(head))
         except (Gone, ProtocolError):
             raise
-        except Failure as error:
-            fields = error.fields()
-        except OSError as error:
+        except Exception as error:
             fields = failure(error).fields()
-        except Exception as error:      # a fault of ours is told, too
-            fields = Failure(ERROR_FAILED, repr(error)).fields()
         if isinstance(fields, Run):
             return fields
         self.lease.send(frame(FRAME_RESULT, *fields, *disk(self.root, self.own)))
@@ -324,6 +319,7 @@ class Cell:
         if path is None:
             run.source = bytes(parts[PART_SOURCE])
             run.path = "%s/%s" % (CODE, source_name(head))
+            unlock(CODE)
             empty(os.open(CODE, DIRECTORY))
         else:
             names = split(path)

@@ -6,10 +6,11 @@ the process of a run tells it.
 import ctypes
 import os
 
-from frames import (FRAME_REQUEST, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
+from files import disk, failure
+from frames import (FRAME_REQUEST, FRAME_RESULT, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL, Frame,
                     frame)
-from link import Lease
+from link import Gone, Lease
 from shared import SUPERVISOR_AHEAD as AHEAD
 from shared import SUPERVISOR_ALWAYS as ALWAYS
 from shared import SUPERVISOR_DONE as DONE
@@ -19,6 +20,9 @@ from shared import SUPERVISOR_HARVEST as HARVEST
 from shared import SUPERVISOR_ID as RUN_ID      # uid and gid in a jail
 from shared import SUPERVISOR_IF_ANY as IF_ANY
 from shared import SUPERVISOR_IF_CHANGED as IF_CHANGED
+from shared import SUPERVISOR_READS_NONE as READS_NONE
+from shared import SUPERVISOR_READS_PLAIN as READS_PLAIN
+from shared import SUPERVISOR_READS_SOURCE as READS_SOURCE
 from shared import SUPERVISOR_RUN as RUN
 from shared import SUPERVISOR_TIDY as TIDY
 from shared import supervisor as Shared
@@ -74,7 +78,7 @@ class Supervisor:
         # copy a hundred pages.
         self.text = memoryview((ctypes.c_ubyte * ctypes.sizeof(
             supervisor_fast)).in_dll(self.library, "supervisor_fast")).cast("B")
-        self.library.supervisor_look.restype = ctypes.c_int64
+        self.library.supervisor_look.restype = ctypes.c_uint64
         self.control = control
         self.shared = shared = Shared()
         shared.mounts = (Mount * len(mounts))(*(
@@ -165,27 +169,30 @@ class Supervisor:
 
     def look(self, run, plan):
         """Note what is in the folder of the run: length of the notes."""
-        root = os.open(FOLDERS[plan["folder"]], os.O_PATH | os.O_CLOEXEC)
         path = os.fsencode(run.folder)
-        length = self.library.supervisor_look(ctypes.byref(self.shared), root,
-                                              path, ctypes.c_size_t(len(path)))
-        os.close(root)
-        if length < 0:
-            raise OSError(0, "no room for notes")
-        return length
+        return self.library.supervisor_look(
+            ctypes.byref(self.shared), ctypes.c_uint64(plan["folder"]), path,
+            ctypes.c_size_t(len(path)))
 
     def harvest(self, collect):
         """In the child of a HARVEST: what the run has left, and its result.
-        collect(lease, request, notes) sends the one and tells fields of the
-        other."""
+        collect(lease, root, request, notes, result) sends the one and tells
+        fields of the other."""
         self.call("surrender", 1)
         shared = self.shared
         lease = Lease(shared.lease, self.control.fd)
+        root = shared.folder if shared.jailed else FOLDERS[shared.plan.folder]
         request = Frame(frame(FRAME_REQUEST, *(
             (tag, getattr(shared.plan, name)) for name, tag in COLLECT)))
         result = bytes(shared.result[:shared.result_len])
         notes = os.pread(shared.file, shared.plan.notes, shared.plan.input)
-        fields = collect(lease, request, notes, Frame(result))
+        try:
+            fields = collect(lease, root, request, notes, Frame(result))
+        except Gone:
+            raise
+        except Exception as error:
+            result, fields = frame(FRAME_RESULT), failure(error).fields()
+        fields += disk(root, (shared.own_files, shared.own_blocks))
         lease.send(result + frame(0, *fields)[1:])
 
 

@@ -4,10 +4,20 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "run_state.h"
+
+/* SIGCHLD interrupts ppoll() alone, so that none is missed before it. */
+static void
+mask_ends(int how)
+{
+	static const uint64_t set = 1ULL << (SIGCHLD - 1);
+
+	(void)syscall(SYS_rt_sigprocmask, how, &set, NULL, sizeof(set));
+}
 
 pid_t
 children_clone(const struct supervisor *k)
@@ -18,10 +28,12 @@ children_clone(const struct supervisor *k)
 	k->before_fork();
 	pid = fork();
 	code = errno;
-	if (pid == 0)
+	if (pid == 0) {
+		mask_ends(SIG_UNBLOCK);
 		k->in_child();
-	else
+	} else {
 		k->in_parent();
+	}
 	errno = code;
 	return pid;
 }
@@ -37,6 +49,7 @@ children_take_all(struct run_state *state)
 {
 	state->takes_all = true;
 	(void)signal(SIGCHLD, do_nothing);
+	mask_ends(SIG_BLOCK);
 }
 
 static int64_t
@@ -69,7 +82,7 @@ children_reap(struct run_state *state, int how)
 	pid_t found;
 
 	do
-		found = wait4(-1, &status, how, &usage);
+		found = wait4(-1, &status, how | __WALL, &usage);
 	while (found < 0 && errno == EINTR);
 	if (found > 0)
 		note(state, found, status, &usage);
@@ -79,20 +92,13 @@ children_reap(struct run_state *state, int how)
 void
 children_kill_all(struct run_state *state)
 {
-	pid_t found;
-
-	/* One kill(-1) reaches all: a process with a pending SIGKILL cannot
-	 * fork.  It is repeated for what is born after a fork that was past
-	 * that check. */
-	do {
-		found = children_reap(state, WNOHANG);
-		if (found == 0 && state->takes_all)
-			(void)kill(-1, SIGKILL);
-		if (found == 0 && state->init > 0)
-			(void)kill(state->init, SIGKILL);
-		if (found == 0)
-			found = children_reap(state, 0);
-	} while (found > 0);
+	/* One reaches all: a process with a pending SIGKILL cannot fork. */
+	if (state->takes_all)
+		(void)kill(-1, SIGKILL);
+	if (state->init > 0)
+		(void)kill(state->init, SIGKILL);
+	while (children_reap(state, 0) > 0)
+		;
 }
 
 int

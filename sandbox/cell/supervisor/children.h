@@ -15,8 +15,8 @@ struct run_state;
 /* fork(), with what the interpreter wants to do before and after. */
 pid_t children_clone(const struct supervisor *k);
 
-/* PID 1 only: what ends from here on interrupts who waits, and all that is in
- * the container is ours to end. */
+/* PID 1 only: what ends from here on interrupts ppoll() with an empty mask, and
+ * all that is in the container is ours to end. */
 void children_take_all(struct run_state *state);
 
 /* Wait for whoever comes first; how: 0, or WNOHANG.  Who it was; 0: nobody yet;

@@ -26,6 +26,7 @@ struct entry {
 
 struct names {
 	int folder;
+	bool failed; /* there may be others */
 	size_t at;
 	size_t end;
 	char bytes[2048] __attribute__((aligned(8)));
@@ -42,6 +43,7 @@ next_name(struct names *names)
 		if (names->at == names->end) {
 			len = syscall(SYS_getdents64, names->folder,
 			    names->bytes, sizeof(names->bytes));
+			names->failed = len < 0;
 			if (len <= 0)
 				return NULL;
 			names->at = 0;
@@ -66,7 +68,7 @@ look_sweep(const char *path)
 	while ((name = next_name(&names)) != NULL)
 		empty = unlinkat(names.folder, name, 0) == 0 && empty;
 	(void)close(names.folder);
-	return empty;
+	return empty && !names.failed;
 }
 
 /* ---- a look ---- */
@@ -110,17 +112,18 @@ put(struct look *look, const void *data, size_t len)
 	look->used += len;
 }
 
-static int64_t
+/* Of any year: the owner sets it. */
+static uint64_t
 nanoseconds(const struct statx_timestamp *time)
 {
-	return time->tv_sec * SECOND_NS + time->tv_nsec;
+	return (uint64_t)time->tv_sec * SECOND_NS + time->tv_nsec;
 }
 
 static void
 note_file(struct look *look, const struct statx *status)
 {
 	uint16_t len = (uint16_t)look->path_len;
-	int64_t mark[] = { (int64_t)status->stx_ino, (int64_t)status->stx_size,
+	uint64_t mark[] = { status->stx_ino, status->stx_size,
 		nanoseconds(&status->stx_mtime),
 		nanoseconds(&status->stx_ctime) };
 
@@ -173,6 +176,7 @@ look_at(struct look *look, int folder, int depth)
 		}
 		look->path_len = path_len;
 	}
+	look->cut |= names.failed;
 	(void)close(folder);
 }
 

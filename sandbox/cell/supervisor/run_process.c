@@ -102,8 +102,8 @@ take_packet(struct supervisor *k, bool *whole)
 	k->packets[number] = packet;
 	k->packet_len[number] = len;
 	if (number == 0)
-		return fast_read_head(&fast, &supervisor_fast, k->personal != 0,
-		    packet, len);
+		return fast_read_head(&fast, &supervisor_fast,
+		    k->reads == SUPERVISOR_READS_SOURCE, packet, len);
 	*whole = len == 1 && packet[0] == FRAME_GO;
 	return *whole ? fast_is_whole(&fast) :
 			fast_read_piece(&fast, packet, len);
@@ -135,6 +135,8 @@ take_request(struct supervisor *k)
 		k->lease = base_next_lease(k, 0);
 	}
 	base_close(&k->control);
+	if (k->reads == SUPERVISOR_READS_NONE)
+		return false;
 	while (!whole)
 		if (k->packet_count == SUPERVISOR_PACKETS ||
 		    !take_packet(k, &whole))
@@ -172,14 +174,14 @@ give_input(const struct supervisor *k)
 	return left;
 }
 
-/* A person's first look: its notes lie behind standard input. */
-static uint64_t
-take_look(const struct supervisor *k)
+uint64_t
+run_process_look(const struct supervisor *k, uint64_t folder, const char *path,
+    size_t path_len)
 {
-	int root = openat(AT_FDCWD, folders[SUPERVISOR_WORKSPACE],
-	    O_PATH | O_CLOEXEC);
-	int64_t len = look_note(root, "", 0, k->file);
+	int root = openat(AT_FDCWD, folders[folder], O_PATH | O_CLOEXEC);
+	int64_t len = look_note(root, path, path_len, k->file);
 
+	/* what is in the pipe by now must not be the next run's */
 	if (len < 0)
 		fail("the notes");
 	(void)close(root);
@@ -191,14 +193,17 @@ take_look(const struct supervisor *k)
 static bool
 begin_fast(struct supervisor *k)
 {
-	if (k->personal != 0 &&
+	bool personal = k->reads == SUPERVISOR_READS_SOURCE;
+
+	if (personal &&
 	    (!look_sweep(SUPERVISOR_CODE) ||
 		access(folders[SUPERVISOR_WORKSPACE], R_OK | W_OK | X_OK) < 0))
 		return false;
 	fast.plan.input = give_input(k);
-	if (k->personal != 0 && fast.plan.files > 0) {
+	if (personal && fast.plan.files > 0) {
 		fast.plan.after = SUPERVISOR_IF_CHANGED;
-		fast.plan.notes = take_look(k);
+		fast.plan.notes = run_process_look(k, SUPERVISOR_WORKSPACE, "",
+		    0);
 	}
 	k->plan = fast.plan;
 	k->merge = fast.merge;

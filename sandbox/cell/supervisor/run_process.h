@@ -1,6 +1,9 @@
 #ifndef RUN_PROCESS_H
 #define RUN_PROCESS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 struct supervisor;
 
 /*
@@ -13,6 +16,12 @@ void run_process_begin(struct supervisor *k);
 /* Wait for the lease, read the request, become its run: see supervisor_take().
  * SUPERVISOR_FAST or SUPERVISOR_RUN. */
 int run_process_take(struct supervisor *k);
+
+/* Note what is in one of SUPERVISOR_FOLDERS, below path, behind what is in
+ * k->file: length of the notes, which are look_note()'s.  Ends the process when
+ * that cannot be. */
+uint64_t run_process_look(const struct supervisor *k, uint64_t folder,
+    const char *path, size_t path_len);
 
 /* Become the run that k->plan, merge, limits and cwd describe.  Ends the
  * process when that cannot be, and says why on standard error. */

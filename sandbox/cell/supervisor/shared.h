@@ -27,6 +27,13 @@ struct supervisor_mount {
 	uint64_t flags;
 };
 
+/* Which requests are read in C, on the fast path? */
+enum supervisor_reads {
+	SUPERVISOR_READS_NONE = 0,
+	SUPERVISOR_READS_PLAIN = 1,  /* `python -c CODE` */
+	SUPERVISOR_READS_SOURCE = 2, /* a person's source */
+};
+
 /* When are the files of a run looked for?  If any are wanted, */
 enum supervisor_after {
 	SUPERVISOR_IF_ANY = 0,	   /* and its file system holds any */
@@ -106,7 +113,7 @@ struct supervisor {
 	uint32_t jailed;    /* 1: a jail for each lease, which is one run */
 	uint32_t lasts;	    /* 1: a lease may have several requests */
 	uint32_t once;	    /* 1: there is one lease, and then the end */
-	uint32_t personal;  /* 1: what a run changes is found by two looks */
+	uint32_t reads;	    /* enum supervisor_reads */
 	uint32_t tidies;    /* 1: a child tidies after each lease in any case */
 	uint32_t own_files; /* what is used of a folder's file system before */
 	uint32_t own_blocks; /* anybody writes to it */

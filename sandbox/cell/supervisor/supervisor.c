@@ -117,10 +117,11 @@ supervisor_become(struct supervisor *k)
 	run_process_become(k);
 }
 
-int64_t
-supervisor_look(struct supervisor *k, int root, const char *path, size_t len)
+uint64_t
+supervisor_look(const struct supervisor *k, uint64_t folder, const char *path,
+    size_t path_len)
 {
-	return look_note(root, path, len, k->file);
+	return run_process_look(k, folder, path, path_len);
 }
 
 /* ---- one run ---- */
@@ -134,6 +135,16 @@ enum next {
 	NEXT_HARVEST, /* in a child */
 	NEXT_TIDY,
 };
+
+/* A result for a client whose request had a process that did not meet it. */
+static enum next
+tell_failure(struct supervisor *k)
+{
+	result_of_nothing(k);
+	if (watch_send(&k->state->watch) == WATCH_LEAVE)
+		base_leave();
+	return NEXT_RETIRE;
+}
 
 /* Send what the run has left, and the result, from a child. */
 static enum next
@@ -158,7 +169,9 @@ harvest(struct supervisor *k, bool retire)
 	/* the next clone is not to see it */
 	memset(&k->plan, 0, sizeof(k->plan));
 	memset(k->result, 0, sizeof(k->result));
-	return done > 0 && !retire ? NEXT_GO_ON : NEXT_RETIRE;
+	if (done < 0)
+		return tell_failure(k);
+	return retire ? NEXT_RETIRE : NEXT_GO_ON;
 }
 
 /* Is there anything that harvest() would send? */
@@ -185,9 +198,10 @@ await_end(struct supervisor *k)
 	enum watch_end end;
 
 	/* orphans are ours, and must not fill the container */
-	while ((end = watch_run(&k->state->watch)) == WATCH_CHILD)
+	do
 		while (children_reap(k->state, WNOHANG) > 0)
 			;
+	while ((end = watch_run(&k->state->watch)) == WATCH_CHILD);
 	if (end == WATCH_LEAVE)
 		base_leave();
 	return end;
@@ -262,11 +276,7 @@ serve_one(struct supervisor *k)
 		return is_plan(&state->plan, len) ? oversee(k) : NEXT_RETIRE;
 	}
 	children_kill_all(state);
-	if (WIFSIGNALED(state->status)) {
-		result_of_nothing(k);
-		(void)watch_send(&state->watch);
-	}
-	return state->status == 0 ? NEXT_OVER : NEXT_RETIRE;
+	return state->status == 0 ? NEXT_OVER : tell_failure(k);
 }
 
 /* ---- one lease after another ---- */
@@ -275,7 +285,11 @@ static void
 say_idle(struct supervisor *k, bool retire)
 {
 	struct frame *frame = &k->state->watch.frame;
+	uint8_t stale;
 
+	/* a lease whose process has died before it took it */
+	while (recv(k->control, &stale, 1, MSG_DONTWAIT) > 0)
+		;
 	frame_start(frame, FRAME_IDLE);
 	if (retire)
 		frame_add_int(frame, TAG_RETIRE, 1);

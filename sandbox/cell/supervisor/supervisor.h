@@ -2,6 +2,7 @@
 #define SUPERVISOR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "shared.h"
 
@@ -51,9 +52,9 @@ int supervisor_take(struct supervisor *k);
  */
 void supervisor_become(struct supervisor *k);
 
-/* And before that, where there are two looks: see look_note(). */
-int64_t supervisor_look(struct supervisor *k, int root, const char *path,
-    size_t len);
+/* And before that, where there are two looks: see run_process_look(). */
+uint64_t supervisor_look(const struct supervisor *k, uint64_t folder,
+    const char *path, size_t path_len);
 
 /* Serve leases.  With jails the first is there, and IDLE is said when the next
  * one is; without them IDLE comes first.  Ends the process when the broker is

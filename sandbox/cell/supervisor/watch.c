@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -183,6 +184,7 @@ wait_for_any(const struct watch *watch, struct pollfd *p)
 	int64_t until = watch->deadline;
 	bool reads = !watch->pending && now >= watch->rest;
 	struct timespec left;
+	static const sigset_t none;
 
 	p[CONTROL] = (struct pollfd){ watch->control, POLLIN, 0 };
 	p[LEASE] = (struct pollfd){ watch->lease,
@@ -198,7 +200,7 @@ wait_for_any(const struct watch *watch, struct pollfd *p)
 	until = until > now ? until - now : 0;
 	left = (struct timespec){ .tv_sec = until / SECOND_NS,
 		.tv_nsec = until % SECOND_NS };
-	return ppoll(p, POLLED, &left, NULL) >= 0;
+	return ppoll(p, POLLED, &left, &none) >= 0;
 }
 
 /* Returns whether the client is still there. */
