@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The table of the keys (config.def), how a value of each type is checked and
+ * stored, and where values come from: the environment, an env file, the
+ * defaults.
+ */
 #include "config.h"
 
-#include <errno.h>
+#include <inttypes.h>
+#include <libgen.h>
 #include <limits.h>
+#include <regex.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "buf.h"
 #include "cleanup.h"
 #include "config_images.h"
-#include "config_value.h"
 #include "envfile.h"
 #include "err.h"
+#include "file.h"
+#include "log.h"
+#include "text.h"
+#include "utf8.h"
 
 #ifndef INLINE_LIB_DIR
 #define INLINE_LIB_DIR "/usr/local/lib/inline"
@@ -19,6 +29,8 @@
 
 #define ENV_FILE_MAX 65536
 #define TOKEN_FILE_MAX 4096
+#define TEXT_MAX 1024 /* bytes of a text */
+#define THOUSAND 1000
 
 #define KiB (INT64_C(1) << 10)
 #define MiB (INT64_C(1) << 20)
@@ -28,7 +40,40 @@
 
 #define LIB_MARK "/cell/cell.py" /* by which a library folder is known */
 
-static const struct config_key config_keys[] = {
+/* How a value is written, checked and stored. */
+enum config_type {
+	CONFIG_SOURCE,	/* read before the others, stored nowhere */
+	CONFIG_INT,	/* int64_t */
+	CONFIG_SIZE,	/* int64_t bytes, written "256m" */
+	CONFIG_SECONDS, /* int64_t milliseconds, written "30" or "0.5" */
+	CONFIG_CPUS,	/* double; min and max are thousandths */
+	CONFIG_BOOL,	/* bool, written 0 or 1 */
+	CONFIG_ID,	/* int64_t, a Discord id; 0 when empty */
+	/* the others: char *, checked so that they can become a path, a word of
+	 * an argv or a line of a generated file as they are */
+	CONFIG_SECRET,	/* printable ASCII without blanks */
+	CONFIG_HEX_KEY, /* 64 hex digits */
+	CONFIG_URL,	/* http:// or https://, no blanks, '/' at the end cut */
+	CONFIG_PATH,	/* made absolute, '/' at the end cut */
+	CONFIG_PROGRAM, /* a name to look up in PATH, or a path */
+	CONFIG_NAME,	/* [A-Za-z0-9._-] */
+	CONFIG_NETWORK, /* the same, and not the host's own */
+	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
+	CONFIG_IMAGES,	/* NAME=IMAGE,…: config_images.h */
+	CONFIG_ISOLATION, /* auto, run or cell */
+	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
+};
+
+/* A row of config.def. */
+static const struct config_key {
+	const char *name;
+	enum config_type type;
+	size_t offset;	      /* in struct config */
+	const char *fallback; /* the default, written as a value is */
+	int64_t min;	      /* of what is stored */
+	int64_t max;
+	const char *help; /* one line, Markdown */
+} config_keys[] = {
 #define ROW(type, field, key, fallback, least, most, help) \
 	{ key, CONFIG_##type, offsetof(struct config, field), fallback, least, \
 		most, help },
@@ -45,17 +90,193 @@ static const struct config_key config_keys[] = {
 
 #define KEYS (sizeof(config_keys) / sizeof(config_keys[0]))
 
-/* What was said for each key, before anything is checked; NULL: nothing. */
-struct config_values {
-	char *text[KEYS];
+/* ---- numbers ---- */
+
+/* Within the bounds of its key, which are told as people write them. */
+static int
+config_store_number(const struct config_key *key, const char *value,
+    int64_t *number, struct err *err)
+{
+	auto_buf struct buf range = BUF_INIT(128);
+	const char *what = "a number such as 30 or 0.5";
+	int64_t v = 0;
+	bool good;
+
+	if (key->type == CONFIG_SIZE) {
+		what = "a size such as 256m";
+		good = text_parse_size(value, &v);
+		text_add_size(&range, key->min);
+		buf_adds(&range, " to ");
+		text_add_size(&range, key->max);
+	} else if (key->type == CONFIG_INT) {
+		what = "a whole number";
+		good = text_parse_int(value, INT64_MIN, INT64_MAX, &v);
+		buf_addf(&range, "%" PRId64 " to %" PRId64, key->min, key->max);
+	} else {
+		good = text_parse_thousandths(value, &v);
+		buf_addf(&range, "%.10g to %.10g", (double)key->min / THOUSAND,
+		    (double)key->max / THOUSAND);
+	}
+	if (!good || v < key->min || v > key->max)
+		return err_set(err, ERR_CONFIG, "%s: must be %s, from %s",
+		    key->name, what, buf_str(&range));
+	*number = v;
+	return 0;
+}
+
+/* ---- texts ---- */
+
+/* An absolute path without "./" before and '/' after; heap. */
+static char *
+config_absolute(const char *path)
+{
+	auto_buf struct buf out = BUF_INIT(16384);
+	auto_free char *here = NULL;
+
+	if (*path != '/') {
+		here = getcwd(NULL, 0);
+		buf_adds(&out, here != NULL ? here : "");
+		if (out.len == 0 || out.data[out.len - 1] != '/')
+			buf_addc(&out, '/');
+		while (path[0] == '.' && path[1] == '/')
+			path += 1 + strspn(path + 1, "/");
+		if (strcmp(path, ".") == 0)
+			path++;
+	}
+	buf_adds(&out, path);
+	while (out.len > 1 && out.data[out.len - 1] == '/')
+		buf_cut(&out, out.len - 1);
+	return buf_steal(&out, NULL);
+}
+
+#define BIT(type) (1U << (type))
+#define PATHS (BIT(CONFIG_PATH) | BIT(CONFIG_PROGRAM))
+#define NAMES (BIT(CONFIG_NAME) | BIT(CONFIG_NETWORK))
+
+static const char bad_path[] = "control characters or bad UTF-8 in the path";
+static const char bad_character[] = "a character that is not allowed";
+
+/* What a text of a type must, or must not, have in it; the first rule that it
+ * breaks is the reason why it is wrong. */
+static const struct {
+	unsigned int types;
+	bool must;
+	const char *pattern; /* extended */
+	const char *why;
+} config_rules[] = {
+	{ BIT(CONFIG_HEX_KEY), true, "^[0-9A-Fa-f]{64}$",
+	    "must be 64 hex digits" },
+	{ BIT(CONFIG_URL), true, "^https?://[^/]",
+	    "must start with https:// or http:// and name a host" },
+	{ BIT(CONFIG_URL) | BIT(CONFIG_SECRET), false, "[^!-~]",
+	    "blanks, control characters or non-ASCII in it" },
+	/* Otherwise part of a password passes for the host, and is shown. */
+	{ BIT(CONFIG_URL), false, "//[^/]*/.*@",
+	    "a '/' in its user name or password is written %2F, an '@' %40" },
+	{ PATHS, false, "[[:cntrl:]]", bad_path },
+	/* These mean something in docker's --mount or in nginx.conf. */
+	{ PATHS, false, "[,\"'\\$;{}]",
+	    "none of , \" ' \\ $ ; { } may be in the path" },
+	/* In the host's own network, pip would reach what listens on loopback:
+	 * nginx, and whatever else trusts this machine. */
+	{ BIT(CONFIG_NETWORK), false, "^host$",
+	    "must not be the host's own; `docker network create` makes one" },
+	{ NAMES | BIT(CONFIG_IMAGE) | BIT(CONFIG_MODULES) | BIT(CONFIG_PROGRAM),
+	    false, "^-", "must not start with '-'" },
+	{ NAMES, false, "[^A-Za-z0-9._-]", bad_character },
+	{ BIT(CONFIG_IMAGE), false, "[^A-Za-z0-9._/:@-]", bad_character },
+	{ BIT(CONFIG_MODULES), false, "[^A-Za-z0-9_.,]", bad_character },
+	{ BIT(CONFIG_ISOLATION), true, "^(auto|run|cell)$",
+	    "must be auto, run or cell" },
 };
 
-static void
-config_values_release(struct config_values *values)
+/* The reason why a text is wrong, or NULL. */
+static const char *
+config_check_text(enum config_type type, const char *text)
 {
-	for (size_t i = 0; i < KEYS; i++)
-		free(values->text[i]);
+	if (strlen(text) > TEXT_MAX)
+		return "is too long";
+	if (type == CONFIG_IMAGES)
+		return images_check(text);
+	if ((PATHS & BIT(type)) != 0 && !utf8_valid(text, strlen(text)))
+		return bad_path;
+	for (size_t i = 0; i < sizeof(config_rules) / sizeof(*config_rules);
+	     i++) {
+		regex_t regex;
+		bool found;
+
+		if ((config_rules[i].types & BIT(type)) == 0)
+			continue;
+		if (regcomp(&regex, config_rules[i].pattern,
+			REG_EXTENDED | REG_NOSUB) != 0)
+			log_fatal(1, "out of memory");
+		found = regexec(&regex, text, 0, NULL, 0) == 0;
+		regfree(&regex);
+		if (found != config_rules[i].must)
+			return config_rules[i].why;
+	}
+	return NULL;
 }
+
+/* Paths become absolute, addresses lose the slash at their end; "" stays. */
+static int
+config_store_text(const struct config_key *key, const char *value, char **text,
+    struct err *err)
+{
+	bool is_path = key->type == CONFIG_PATH ||
+	    (key->type == CONFIG_PROGRAM && strchr(value, '/') != NULL);
+	char *stored = *value != '\0' && is_path ? config_absolute(value) :
+						   xstrdup(value);
+	const char *why = *stored != '\0' ?
+	    config_check_text(key->type, stored) :
+	    NULL;
+	size_t len = strlen(stored);
+
+	while (key->type == CONFIG_URL && len > 0 && stored[len - 1] == '/')
+		stored[--len] = '\0';
+	free(*text);
+	*text = stored;
+	return why == NULL ? 0 :
+			     err_set(err, ERR_CONFIG, "%s: %s", key->name, why);
+}
+
+/* Check a value and store it in *field.  ERR_CONFIG "KEY: reason", which never
+ * repeats the value. */
+static int
+config_store_value(const struct config_key *key, const char *value, void *field,
+    struct err *err)
+{
+	int64_t thousandths = 0;
+
+	if (key->type >= CONFIG_SECRET)
+		return config_store_text(key, value, field, err);
+	if (key->type == CONFIG_BOOL) {
+		*(bool *)field = *value == '1';
+		if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+			return err_set(err, ERR_CONFIG, "%s: must be 0 or 1",
+			    key->name);
+	} else if (key->type == CONFIG_ID) {
+		if (*value != '\0' &&
+		    !text_parse_snowflake(value, strlen(value), field))
+			return err_set(err, ERR_CONFIG,
+			    "%s: must be a Discord id", key->name);
+	} else if (key->type == CONFIG_CPUS) {
+		if (config_store_number(key, value, &thousandths, err) != 0)
+			return -1;
+		*(double *)field = (double)thousandths / THOUSAND;
+	} else if (key->type != CONFIG_SOURCE) {
+		return config_store_number(key, value, field, err);
+	}
+	return 0;
+}
+
+/* ---- where values come from ---- */
+
+/* What was said for each key, before anything is checked; NULL: nothing. */
+struct config_values {
+	const char *from_environment[KEYS];
+	const char *from_file[KEYS];
+};
 
 /* The index of a key, KEYS when there is no such key. */
 static size_t
@@ -70,12 +291,15 @@ config_find(const char *name, size_t len)
 	return i;
 }
 
-/* "": nothing was said. */
+/* "": nothing was said, or that it stands for the default.  The environment
+ * wins. */
 static const char *
-config_said(const struct config_values *values, const char *name)
+config_said(const struct config_values *values, size_t key)
 {
-	const char *text = values->text[config_find(name, strlen(name))];
+	const char *text = values->from_environment[key];
 
+	if (text == NULL)
+		text = values->from_file[key];
 	return text != NULL ? text : "";
 }
 
@@ -91,34 +315,13 @@ config_from_file(void *arg, const char *key, const char *value, struct err *err)
 	if (strcmp(key, "IL_ENV_FILE") == 0)
 		return err_set(err, ERR_CONFIG,
 		    "%s: only the environment may set it", key);
-	if (values->text[i] != NULL)
+	if (values->from_file[i] != NULL)
 		return err_set(err, ERR_CONFIG, "%s: set twice", key);
-	values->text[i] = xstrdup(value);
+	values->from_file[i] = value;
 	return 0;
 }
 
-static int
-config_read_file(struct config_values *values, const char *path,
-    struct err *err)
-{
-	size_t len = 0;
-	auto_free char *text = envfile_read(path, ENV_FILE_MAX, &len, err);
-
-	return text == NULL ?
-	    -1 :
-	    envfile_parse(text, len, path, config_from_file, values, err);
-}
-
-/* Ours by its prefix: a misspelt key must not be passed over. */
-static bool
-config_is_ours(const char *name)
-{
-	return strncmp(name, "IL_", 3) == 0 ||
-	    strncmp(name, "SANDBOX_", 8) == 0 ||
-	    strncmp(name, "DISCORD_", 8) == 0;
-}
-
-/* It wins over what is there. */
+/* A key that is ours by its prefix and is not known was misspelt. */
 static int
 config_read_environment(struct config_values *values, struct err *err)
 {
@@ -126,13 +329,14 @@ config_read_environment(struct config_values *values, struct err *err)
 		size_t len = strcspn(*at, "=");
 		size_t i = config_find(*at, len);
 
-		if (i == KEYS && config_is_ours(*at))
+		if (i < KEYS && (*at)[len] == '=')
+			values->from_environment[i] = *at + len + 1;
+		else if (i == KEYS &&
+		    (strncmp(*at, "IL_", 3) == 0 ||
+			strncmp(*at, "SANDBOX_", 8) == 0 ||
+			strncmp(*at, "DISCORD_", 8) == 0))
 			return err_set(err, ERR_CONFIG, "%.*s: unknown key",
 			    (int)(len < 100 ? len : 100), *at);
-		if (i == KEYS || (*at)[len] == '\0')
-			continue;
-		free(values->text[i]);
-		values->text[i] = xstrdup(*at + len + 1);
 	}
 	return 0;
 }
@@ -143,23 +347,22 @@ config_read_token(struct config *config, const char *path, struct err *err)
 {
 	const struct config_key
 	    *key = &config_keys[config_find("DISCORD_TOKEN", 13)];
-	auto_free char *token = NULL;
-	size_t len = 0;
+	auto_buf struct buf token = BUF_INIT(TOKEN_FILE_MAX);
 
 	if (*path == '\0')
 		return 0;
 	if (*config->discord_token != '\0')
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_TOKEN_FILE: DISCORD_TOKEN is set, too");
-	token = envfile_read(path, TOKEN_FILE_MAX, &len, err);
-	if (token == NULL)
+	if (file_read(path, &token, err) != 0)
 		return err_wrap(err, "DISCORD_TOKEN_FILE");
-	while (len > 0 && (token[len - 1] == '\n' || token[len - 1] == '\r'))
-		token[--len] = '\0';
-	if (len == 0 || strlen(token) != len)
+	while (token.len > 0 && strchr("\r\n", token.data[token.len - 1]))
+		buf_cut(&token, token.len - 1);
+	if (token.len == 0 || strlen(buf_str(&token)) != token.len)
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_TOKEN_FILE: no token in it");
-	if (config_value_store(key, token, &config->discord_token, err) != 0)
+	if (config_store_text(key, buf_str(&token), &config->discord_token,
+		err) != 0)
 		return err_wrap(err, "DISCORD_TOKEN_FILE");
 	return 0;
 }
@@ -172,17 +375,10 @@ static char *
 config_find_lib(void)
 {
 	auto_buf struct buf path = BUF_INIT(PATH_MAX + 16);
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self));
+	char self[PATH_MAX] = "";
 
-	for (int up = 0; up < 2 && len > 0; up++) {
-		const char *slash = memrchr(self, '/', (size_t)len);
-
-		len = slash != NULL ? slash - self : 0;
-	}
-	if (len > 0) {
-		buf_add(&path, self, (size_t)len);
-		buf_adds(&path, "/lib" LIB_MARK);
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) > 0) {
+		buf_addf(&path, "%s/lib" LIB_MARK, dirname(dirname(self)));
 		if (access(buf_str(&path), R_OK) == 0) {
 			buf_cut(&path, path.len - strlen(LIB_MARK));
 			return buf_steal(&path, NULL);
@@ -208,11 +404,11 @@ config_store(struct config *config, const struct config_values *values,
 {
 	for (size_t i = 0; i < KEYS; i++) {
 		const struct config_key *key = &config_keys[i];
-		const char *text = values->text[i];
+		const char *text = config_said(values, i);
 
-		if (text == NULL || *text == '\0')
-			text = *key->fallback == '<' ? "" : key->fallback;
-		if (config_value_store(key, text, (char *)config + key->offset,
+		if (*text == '\0' && *key->fallback != '<')
+			text = key->fallback;
+		if (config_store_value(key, text, (char *)config + key->offset,
 			err) != 0)
 			return -1;
 	}
@@ -222,47 +418,44 @@ config_store(struct config *config, const struct config_values *values,
 	config_default(&config->sandbox_images,
 	    images_from(config->sandbox_image));
 	return config_read_token(config,
-	    config_said(values, "DISCORD_TOKEN_FILE"), err);
+	    config_said(values, config_find("DISCORD_TOKEN_FILE", 18)), err);
 }
 
-/* The environment is read twice: it names the file, and it wins over it. */
 int
 config_load(struct config *config, const char *env_file, struct err *err)
 {
 	struct config_values values = { 0 };
-	struct config_values from_environment = { 0 };
-	int rc;
+	auto_buf struct buf file = BUF_INIT(ENV_FILE_MAX);
+	const char *named;
 
 	*config = (struct config){ 0 };
-	rc = config_read_environment(&from_environment, err);
-	if (env_file == NULL &&
-	    *config_said(&from_environment, "IL_ENV_FILE") != '\0')
-		env_file = config_said(&from_environment, "IL_ENV_FILE");
-	if (rc == 0 && env_file != NULL)
-		rc = config_read_file(&values, env_file, err);
-	if (rc == 0)
-		rc = config_read_environment(&values, err);
-	if (rc == 0)
-		rc = config_store(config, &values, err);
-	if (rc != 0)
-		config_release(config);
-	config_values_release(&values);
-	config_values_release(&from_environment);
-	return rc;
+	if (config_read_environment(&values, err) != 0)
+		return -1;
+	named = config_said(&values, config_find("IL_ENV_FILE", 11));
+	if (env_file == NULL && *named != '\0')
+		env_file = named;
+	if (env_file != NULL &&
+	    (file_read(env_file, &file, err) != 0 ||
+		envfile_parse(&file, env_file, config_from_file, &values,
+		    err) != 0))
+		return -1;
+	if (config_store(config, &values, err) == 0)
+		return 0;
+	config_release(config);
+	return -1;
 }
 
 void
 config_release(struct config *config)
 {
-	if (config == NULL)
-		return;
-	for (size_t i = 0; i < KEYS; i++) {
+	for (size_t i = 0; config != NULL && i < KEYS; i++) {
 		void *field = (char *)config + config_keys[i].offset;
 
-		if (config_value_is_text(config_keys[i].type))
+		if (config_keys[i].type >= CONFIG_SECRET) {
 			free(*(char **)field);
+			*(char **)field = NULL;
+		}
 	}
-	*config = (struct config){ 0 };
 }
 
 void

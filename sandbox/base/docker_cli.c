@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cleanup.h"
 #include "err.h"
 #include "process.h"
 
@@ -31,8 +30,7 @@ docker_cli_read(struct docker_cli *cli, const char *text)
 int
 docker_cli_check(const char *binary, struct docker_cli *cli, struct err *err)
 {
-	auto_free char *program = xstrdup(binary);
-	char *argv[] = { program, (char[]){ "--version" }, NULL };
+	const char *const argv[] = { binary, "--version", NULL };
 	struct process_spec spec = { .argv = argv,
 		.output_max = VERSION_MAX,
 		.timeout_ms = VERSION_MS };

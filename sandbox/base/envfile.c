@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "envfile.h"
 
-#include <ctype.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "buf.h"
-#include "cleanup.h"
 #include "err.h"
-#include "file.h"
 
 #define BLANKS " \t\r"
+#define KEY_CHARS \
+	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
 
 /* Cut blanks off both ends, in place. */
 static char *
@@ -24,17 +22,6 @@ envfile_trim(char *s)
 		len--;
 	s[len] = '\0';
 	return s;
-}
-
-/* A name as a shell takes it. */
-static bool
-envfile_key_good(const char *key)
-{
-	if (*key == '\0' || (*key >= '0' && *key <= '9'))
-		return false;
-	while (isalnum((unsigned char)*key) != 0 || *key == '_')
-		key++;
-	return *key == '\0';
 }
 
 /* Take the quotes off; NULL when the closing one is missing or not last. */
@@ -68,7 +55,9 @@ envfile_line(char *line, envfile_fn fn, void *arg, struct err *err)
 	*value = '\0';
 	value = envfile_unquote(envfile_trim(value + 1));
 	key = envfile_trim(key);
-	if (!envfile_key_good(key))
+	/* A name as a shell takes it. */
+	if (*key == '\0' || (*key >= '0' && *key <= '9') ||
+	    key[strspn(key, KEY_CHARS)] != '\0')
 		return err_set(err, ERR_CONFIG,
 		    "what stands before '=' is not a key");
 	if (value == NULL)
@@ -77,40 +66,27 @@ envfile_line(char *line, envfile_fn fn, void *arg, struct err *err)
 }
 
 int
-envfile_parse(const char *text, size_t len, const char *name, envfile_fn fn,
-    void *arg, struct err *err)
+envfile_parse(struct buf *text, const char *name, envfile_fn fn, void *arg,
+    struct err *err)
 {
-	const char *end = text + len;
+	char *line = text->data;
 	unsigned int number = 1;
 
-	for (; text < end; number++) {
-		const char *eol = memchr(text, '\n', (size_t)(end - text));
-		size_t n = (size_t)((eol != NULL ? eol : end) - text);
-		auto_free char *line = xstrndup(text, n);
+	for (size_t left = text->len; left > 0; number++) {
+		char *eol = memchr(line, '\n', left);
+		size_t len = eol != NULL ? (size_t)(eol - line) : left;
 		int rc;
 
-		if (strlen(line) != n)
+		line[len] = '\0';
+		if (strlen(line) != len)
 			rc = err_set(err, ERR_CONFIG, "a NUL byte");
 		else
 			rc = envfile_line(line, fn, arg, err);
 		if (rc != 0)
 			return err_wrap(err, "%s line %u", name, number);
-		text += n + (eol != NULL);
+		len += eol != NULL;
+		line += len;
+		left -= len;
 	}
 	return 0;
-}
-
-char *
-envfile_read(const char *path, size_t max, size_t *len, struct err *err)
-{
-	auto_buf struct buf b = BUF_INIT(max + 8192);
-
-	int result = file_read(path, &b, err);
-
-	if (b.overflow || b.len > max) {
-		(void)err_set(err, ERR_CONFIG, "%s is over %zu bytes", path,
-		    max);
-		return NULL;
-	}
-	return result == 0 ? buf_steal(&b, len) : NULL;
 }

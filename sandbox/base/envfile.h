@@ -2,8 +2,7 @@
 #ifndef ENVFILE_H
 #define ENVFILE_H
 
-#include <stddef.h>
-
+struct buf;
 struct err;
 
 /*
@@ -13,18 +12,14 @@ struct err;
  * value; nothing is expanded, and there are no continued lines.
  */
 
-/* Called for each line in order; both texts are valid during the call.  -1 with
- * err filled stops. */
+/* Called for each line in order; both texts are valid for as long as the text
+ * that was parsed.  -1 with err filled stops. */
 typedef int (*envfile_fn)(void *arg, const char *key, const char *value,
     struct err *err);
 
-/* Walk a text (len bytes, "\0" nowhere inside: ERR_CONFIG "<name> line N: why"
- * otherwise, or when a line is malformed).  name: for errors only. */
-int envfile_parse(const char *text, size_t len, const char *name, envfile_fn fn,
-    void *arg, struct err *err);
-
-/* A whole small file as a text: heap, caller frees; *len may be NULL.  NULL
- * (and ERR_CONFIG) when it cannot be read or is over max bytes. */
-char *envfile_read(const char *path, size_t max, size_t *len, struct err *err);
+/* Walk a text, which is taken apart in place.  ERR_CONFIG "<name> line N: why"
+ * when a line is malformed or has a NUL byte in it.  name: for errors only. */
+int envfile_parse(struct buf *text, const char *name, envfile_fn fn, void *arg,
+    struct err *err);
 
 #endif

@@ -11,27 +11,27 @@
 #include "err.h"
 #include "fd.h"
 
-#define PIECE 4096
-
 int
 file_read(const char *path, struct buf *out, struct err *err)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t got = fd < 0 ? -1 : 1;
+	char piece[4096];
+	ssize_t got = fd < 0 ? -1 : 0;
 
-	while (got > 0 || (got < 0 && fd >= 0 && errno == EINTR)) {
-		char *room = buf_reserve(out, PIECE);
-
-		got = room != NULL ? read(fd, room, PIECE) : 0;
-		if (got > 0)
-			buf_commit(out, (size_t)got);
+	while (fd >= 0 && !out->overflow) {
+		got = read(fd, piece, sizeof(piece));
+		if (got >= 0)
+			buf_add(out, piece, (size_t)got);
+		if (got == 0 || (got < 0 && errno != EINTR))
+			break;
 	}
-	if (got == 0 && !out->overflow)
+	if (got == 0)
 		return 0;
-	if (got < 0)
-		(void)err_system(err, "%s %s", fd < 0 ? "open" : "read", path);
+	if (out->overflow)
+		(void)err_set(err, ERR_CONFIG, "%s is over %zu bytes", path,
+		    out->max);
 	else
-		(void)err_set(err, ERR_CONFIG, "%s: too large", path);
+		(void)err_system(err, "%s %s", fd < 0 ? "open" : "read", path);
 	err->code = ERR_CONFIG;
 	return -1;
 }

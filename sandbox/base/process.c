@@ -27,18 +27,11 @@
 enum { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_STATUS, PIPES };
 
 static void
-process_close(int *fd)
-{
-	cleanup_close(fd);
-	*fd = -1;
-}
-
-static void
 process_pipes_release(int pipes[PIPES][2])
 {
 	for (int i = 0; i < PIPES; i++) {
-		process_close(&pipes[i][0]);
-		process_close(&pipes[i][1]);
+		cleanup_close(&pipes[i][0]);
+		cleanup_close(&pipes[i][1]);
 	}
 }
 
@@ -98,6 +91,11 @@ static void __attribute__((noreturn))
 process_child(const struct process_spec *spec, int pipes[PIPES][2],
     pid_t parent)
 {
+	/* exec does not write there; its argument only has no const. */
+	union {
+		const char *const *in;
+		char *const *out;
+	} argv = { .in = spec->argv };
 	int status = process_child_descriptors(pipes);
 	int why;
 
@@ -107,7 +105,7 @@ process_child(const struct process_spec *spec, int pipes[PIPES][2],
 	    (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
 		_exit(127);
 	process_child_signals();
-	(void)execvpe(spec->argv[0], spec->argv,
+	(void)execvpe(argv.out[0], argv.out,
 	    spec->envp != NULL ? spec->envp : environ);
 	why = errno;
 	(void)!write(status, &why, sizeof(why));
@@ -184,7 +182,7 @@ process_start(struct process *p, const struct process_spec *spec,
 		return -1;
 	}
 	process_adopt(p, pipes);
-	process_close(&pipes[PIPE_STATUS][1]);
+	cleanup_close(&pipes[PIPE_STATUS][1]);
 	rc = process_wait_exec(pipes[PIPE_STATUS][0], spec->argv[0], err);
 	process_pipes_release(pipes);
 	if (rc == 0) {
@@ -222,7 +220,7 @@ process_feed(struct process *p)
 		p->input += n;
 		p->input_left -= (size_t)n;
 	}
-	process_close(&p->in_fd);
+	cleanup_close(&p->in_fd);
 }
 
 /* Read what is there, keep the first max bytes and drop the rest. */
@@ -240,7 +238,7 @@ process_drain(int *fd, struct buf *b)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0) {
-			process_close(fd);
+			cleanup_close(fd);
 			return;
 		}
 		buf_add(b, data, (size_t)n < room ? (size_t)n : room);
@@ -267,10 +265,10 @@ process_has_ended(const struct process *p, siginfo_t *info)
 static void
 process_close_all(struct process *p)
 {
-	process_close(&p->in_fd);
-	process_close(&p->out_fd);
-	process_close(&p->err_fd);
-	process_close(&p->pidfd);
+	cleanup_close(&p->in_fd);
+	cleanup_close(&p->out_fd);
+	cleanup_close(&p->err_fd);
+	cleanup_close(&p->pidfd);
 }
 
 /* The end: what is left of the group, then the program itself. */

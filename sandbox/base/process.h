@@ -20,7 +20,7 @@ struct err;
  */
 /* clang-format off */
 struct process_spec {
-	char *const *argv;	 /* NULL-terminated */
+	const char *const *argv; /* NULL-terminated */
 	char *const *envp;	 /* NULL: our own environment */
 	const void *input;	 /* standard input, borrowed until the program
 				  * has ended; NULL: /dev/null */

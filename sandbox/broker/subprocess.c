@@ -106,7 +106,7 @@ void
 subprocess_start(struct subprocess *sub, const struct argv *argv,
     int timeout_ms, subprocess_fn done, void *arg)
 {
-	struct process_spec spec = { .argv = argv->words,
+	struct process_spec spec = { .argv = (const char *const *)argv->words,
 		.input = argv->input,
 		.input_len = argv->input != NULL ? strlen(argv->input) : 0,
 		.output_max = OUTPUT_MAX,

@@ -3,8 +3,6 @@
  * The tables of users and groups, and how a process becomes one of them for
  * good.
  */
-#include "account.h"
-
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
@@ -13,12 +11,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char *const user_names[ACCOUNTS] = {
-	[ACCOUNT_FCGI] = "il-fcgi",
-	[ACCOUNT_API] = "il-api",
-	[ACCOUNT_WORKER] = "il-worker",
-	[ACCOUNT_NGINX] = "www-data",
-	[ACCOUNT_STANDIN] = "il-standin",
+#include "../base/config.h"
+#include "run.h"
+
+#define GROUPS_MAX 2
+#define PORT_FREE 1024 /* from here on anybody may listen */
+#define BIT(number) (UINT64_C(1) << (number))
+
+/* systemd/README.md has the same table. */
+static const struct {
+	const char *name;
+	size_t count;
+	enum account_group groups[GROUPS_MAX];
+} users[ACCOUNTS] = {
+	[ACCOUNT_FCGI] = { "il-fcgi", 1, { ACCOUNT_GROUP_DB } },
+	[ACCOUNT_API] = { "il-api", 1, { ACCOUNT_GROUP_API } },
+	[ACCOUNT_WORKER] = { "il-worker", 2,
+	    { ACCOUNT_GROUP_DB, ACCOUNT_GROUP_WORKER } },
+	[ACCOUNT_NGINX] = { "www-data", 1, { ACCOUNT_GROUP_WEB } },
+	[ACCOUNT_STANDIN] = { "il-standin", 0, { 0 } },
 };
 
 static const char *const group_names[ACCOUNT_GROUPS] = {
@@ -28,83 +39,34 @@ static const char *const group_names[ACCOUNT_GROUPS] = {
 	[ACCOUNT_GROUP_WEB] = "inline-web",
 };
 
-#define PORT_FREE 1024 /* from here on anybody may listen */
-
-/* systemd/README.md has the same table. */
-static const struct {
-	size_t count;
-	enum account_group groups[ACCOUNT_GROUPS_MAX];
-} memberships[ACCOUNTS] = {
-	[ACCOUNT_FCGI] = { 1, { ACCOUNT_GROUP_DB } },
-	[ACCOUNT_API] = { 1, { ACCOUNT_GROUP_API } },
-	[ACCOUNT_WORKER] = { 2, { ACCOUNT_GROUP_DB, ACCOUNT_GROUP_WORKER } },
-	[ACCOUNT_NGINX] = { 1, { ACCOUNT_GROUP_WEB } },
-};
-
 /* What the broker may keep as root: its containers' files and devices.  All
  * else (modules, the network, tracing, raw memory, ...) nobody here needs. */
-static const int root_keeps[] = { CAP_CHOWN, CAP_DAC_OVERRIDE,
-	CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_KILL, CAP_SETGID,
-	CAP_SETUID, CAP_MKNOD, CAP_SYS_ADMIN, CAP_SYS_NICE, CAP_SYS_RESOURCE };
+static const uint64_t root_keeps = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) |
+    BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_FOWNER) | BIT(CAP_FSETID) |
+    BIT(CAP_KILL) | BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_MKNOD) |
+    BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_NICE) | BIT(CAP_SYS_RESOURCE);
 
-/* A user of that name on the host, or a fixed number; never root. */
+/* A user or group of that name on the host, or a fixed number; never root. */
 void
-accounts_find(struct accounts *accounts, int64_t http_port)
+account_find(struct run *run)
 {
-	*accounts = (struct accounts){ .separate = geteuid() == 0 };
-	for (size_t i = 0; accounts->separate && i < ACCOUNT_GROUPS; i++) {
+	run->separate = geteuid() == 0;
+	for (size_t i = 0; i < ACCOUNTS; i++) {
+		const struct passwd *user = getpwnam(users[i].name);
+
+		run->uids[i] = (uid_t)(ACCOUNT_FIRST + i);
+		run->gids[i] = (gid_t)(ACCOUNT_FIRST + i);
+		if (user != NULL && user->pw_uid != 0)
+			run->uids[i] = user->pw_uid;
+		if (user != NULL && user->pw_gid != 0)
+			run->gids[i] = user->pw_gid;
+	}
+	for (size_t i = ACCOUNTS; i < ACCOUNT_GROUPS; i++) {
 		const struct group *group = getgrnam(group_names[i]);
 
-		accounts->groups[i] = group != NULL ?
-		    group->gr_gid :
-		    (gid_t)(ACCOUNT_FIRST + ACCOUNTS + i);
+		run->gids[i] = group != NULL ? group->gr_gid :
+					       (gid_t)(ACCOUNT_FIRST + i);
 	}
-	for (size_t i = 0; accounts->separate && i < ACCOUNTS; i++) {
-		const struct passwd *user = getpwnam(user_names[i]);
-		struct account *a = &accounts->of[i];
-		uid_t fixed = (uid_t)(ACCOUNT_FIRST + i);
-
-		a->uid = user != NULL && user->pw_uid != 0 ? user->pw_uid :
-							     fixed;
-		a->gid = user != NULL && user->pw_gid != 0 ? user->pw_gid :
-							     (gid_t)fixed;
-		a->group_count = memberships[i].count;
-		for (size_t k = 0; k < a->group_count; k++)
-			a->groups[k] = accounts
-					   ->groups[memberships[i].groups[k]];
-	}
-	accounts->of[ACCOUNT_NGINX].low_ports = http_port < PORT_FREE;
-}
-
-const struct account *
-accounts_get(const struct accounts *accounts, enum account_name name)
-{
-	return accounts->separate ? &accounts->of[name] : NULL;
-}
-
-static bool
-root_may_keep(int capability)
-{
-	for (size_t i = 0; i < sizeof(root_keeps) / sizeof(root_keeps[0]); i++)
-		if (root_keeps[i] == capability)
-			return true;
-	return false;
-}
-
-/* The kernel knows more of them than our headers: until it says that there is
- * no such one. */
-static int
-drop_bounds(const struct account *account)
-{
-	for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++) {
-		bool keep = account == NULL ?
-		    root_may_keep(i) :
-		    account->low_ports && i == CAP_NET_BIND_SERVICE;
-
-		if (!keep && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0)
-			return -1;
-	}
-	return 0;
 }
 
 /* What outlives the change of the user, as permitted, is made to outlive exec:
@@ -127,13 +89,18 @@ keep_low_ports(void)
 
 /* Groups first, then the user, after which nothing more could be changed. */
 static int
-drop_identity(const struct account *a)
+drop_identity(const struct run *run, enum account account, bool low_ports)
 {
-	if ((a->low_ports && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) ||
-	    setgroups(a->group_count, a->groups) != 0 ||
-	    setresgid(a->gid, a->gid, a->gid) != 0 ||
-	    setresuid(a->uid, a->uid, a->uid) != 0 ||
-	    (a->low_ports && keep_low_ports() != 0))
+	gid_t groups[GROUPS_MAX];
+	gid_t gid = run->gids[account];
+	uid_t uid = run->uids[account];
+
+	for (size_t i = 0; i < users[account].count; i++)
+		groups[i] = run->gids[users[account].groups[i]];
+	if ((low_ports && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) ||
+	    setgroups(users[account].count, groups) != 0 ||
+	    setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 ||
+	    (low_ports && keep_low_ports() != 0))
 		return -1;
 	return chdir("/");
 }
@@ -141,12 +108,24 @@ drop_identity(const struct account *a)
 /* Bounds go while we still may drop them, the identity next, new privileges
  * last. */
 int
-account_assume(const struct account *account, int first_fd)
+account_assume(const struct run *run, enum account account, int first_fd)
 {
-	/* An ordinary user may not drop bounds, and has none to use. */
-	if (geteuid() == 0 && drop_bounds(account) != 0)
-		return -1;
-	if (account != NULL && drop_identity(account) != 0)
+	bool low_ports = account == ACCOUNT_NGINX &&
+	    run->config->http_port < PORT_FREE;
+	uint64_t kept = account == ACCOUNTS ? root_keeps :
+	    low_ports			    ? BIT(CAP_NET_BIND_SERVICE) :
+					      0;
+
+	/* An ordinary user may not drop bounds, and has none to use.  The
+	 * kernel knows more of them than our headers: until it says that there
+	 * is no such one. */
+	for (int i = 0;
+	     run->separate && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+		if ((kept & BIT(i)) == 0 &&
+		    prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0)
+			return -1;
+	if (run->separate && account != ACCOUNTS &&
+	    drop_identity(run, account, low_ports) != 0)
 		return -1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;

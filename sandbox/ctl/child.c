@@ -3,87 +3,39 @@
  * From fork() to exec: a child gives up its rights in an order in which each
  * step is still allowed.
  */
-#include "child.h"
-
-#include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/priority.h"
-#include "account.h"
-#include "view.h"
-
-#define BACKOFF_FIRST_MS 200
-#define BACKOFF_LAST_MS 5000
-/* One that ran for so long did start well. */
-#define STEADY_MS 10000
-
-void
-child_init(struct child *child, enum child_stage stage, const char *name)
-{
-	*child = (struct child){ .stage = stage,
-		.pidfd = -1,
-		.ready_fd = -1,
-		.view_fd = -1,
-		.death_signal = SIGKILL };
-	(void)snprintf(child->name, sizeof(child->name), "%s", name);
-}
-
-/* The programs themselves have ended by then. */
-void
-child_release(struct child *child)
-{
-	for (int i = 0; i < child->argc; i++)
-		free(child->argv[i]);
-	cleanup_close(&child->pidfd);
-	cleanup_close(&child->ready_fd);
-	for (int i = 0; i < child->sockets; i++)
-		cleanup_close(&child->listen_fd[i]);
-}
-
-void
-child_arg(struct child *child, const char *text)
-{
-	assert(child->argc < CHILD_ARGS - 1);
-	child->argv[child->argc++] = xstrdup(text);
-}
-
-void
-child_args(struct child *child, const char *const *texts)
-{
-	for (; *texts != NULL; texts++)
-		child_arg(child, *texts);
-}
+#include "run.h"
 
 /* sd_listen_fds(3): descriptors from 3 on, and whose they are.  All are moved
  * out of the way first. */
 static void
 hand_over(const struct child *child)
 {
-	int moved[CHILD_SOCKETS];
+	int moved[CHILD_FDS];
 	char text[24];
 
-	for (int i = 0; i < child->sockets; i++)
-		moved[i] = fcntl(child->listen_fd[i], F_DUPFD_CLOEXEC,
-		    3 + CHILD_SOCKETS);
-	for (int i = 0; i < child->sockets; i++)
+	for (int i = 0; i < child->fd_count; i++)
+		moved[i] = fcntl(child->fds[i], F_DUPFD_CLOEXEC, 3 + CHILD_FDS);
+	for (int i = 0; i < child->fd_count; i++)
 		(void)dup2(moved[i], 3 + i);
+	if (child->stage != STAGE_FRONT)
+		return;
 	(void)snprintf(text, sizeof(text), "%ld", (long)getpid());
 	(void)setenv("LISTEN_PID", text, 1);
-	(void)snprintf(text, sizeof(text), "%d", child->sockets);
+	(void)snprintf(text, sizeof(text), "%d", child->fd_count);
 	(void)setenv("LISTEN_FDS", text, 1);
 }
 
@@ -91,8 +43,13 @@ hand_over(const struct child *child)
 static void
 become(const struct child *child, pid_t parent)
 {
-	sigset_t none;
+	const struct run *run = child->run;
+	bool has_view = child->account != ACCOUNTS && run->view_fd >= 0;
+	/* What it gets when we die.  nginx would leave its workers behind when
+	 * killed; the others hold nothing that does not end with them. */
+	int death = child->stage == STAGE_NGINX ? SIGTERM : SIGKILL;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t none;
 
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -104,19 +61,15 @@ become(const struct child *child, pid_t parent)
 	priority_take_short_slices();
 	(void)dup2(null, STDIN_FILENO);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (child->ready_fd >= 0)
-		(void)dup2(child->ready_fd, 3);
-	if (child->sockets > 0)
-		hand_over(child);
-	if (view_enter(child->view_fd) != 0 ||
-	    account_assume(child->account,
-		child->ready_fd >= 0 ? 4 : 3 + child->sockets) != 0) {
+	hand_over(child);
+	if ((has_view && setns(run->view_fd, CLONE_NEWNS) != 0) ||
+	    account_assume(run, child->account, 3 + child->fd_count) != 0) {
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}
 	/* A change of the user takes the signal away: it comes last. */
-	if (prctl(PR_SET_PDEATHSIG, child->death_signal) != 0 ||
-	    getppid() != parent || null < 0)
+	if (prctl(PR_SET_PDEATHSIG, death) != 0 || getppid() != parent ||
+	    null < 0)
 		_exit(CHILD_NOT_STARTED);
 	(void)execvp(child->argv[0], child->argv);
 	log_err("%s: %m", child->argv[0]);
@@ -141,36 +94,7 @@ child_start(struct child *child, struct err *err)
 		(void)waitpid(pid, NULL, 0);
 		return -1;
 	}
-	(void)fcntl(child->pidfd, F_SETFD, FD_CLOEXEC);
-	cleanup_close(&child->ready_fd);
 	child->pid = pid;
 	child->started_ms = clock_monotonic_ms();
 	return 0;
-}
-
-/* The group is killed while its leader is not reaped: until then the number is
- * nobody else's. */
-int
-child_reap(struct child *child)
-{
-	int status = 0;
-
-	(void)kill(-child->pid, SIGKILL);
-	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-		;
-	cleanup_close(&child->pidfd);
-	child->pid = 0;
-	return status;
-}
-
-int64_t
-child_next_backoff(struct child *child)
-{
-	int64_t wait = child->backoff_ms;
-
-	if (wait == 0 || clock_monotonic_ms() - child->started_ms > STEADY_MS)
-		wait = BACKOFF_FIRST_MS;
-	child->backoff_ms = wait * 2 < BACKOFF_LAST_MS ? wait * 2 :
-							 BACKOFF_LAST_MS;
-	return wait;
 }

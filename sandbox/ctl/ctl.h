@@ -14,38 +14,36 @@ enum ctl_exit {
 	CTL_FAILED = 1,
 	CTL_USAGE = 64,
 	CTL_CONFIG = 78,
+	CTL_MISUSED = -1, /* of a sub-command: CTL_USAGE, and say how it is */
 };
 
 /* What every sub-command is given. */
 struct ctl {
 	const char *env_file; /* of -e, or NULL */
-	struct config
-	    config; /* loaded when the command's table entry says so */
+	struct config config; /* loaded when the command's row says so */
+	int argc;	      /* of the command; argv[0] is its name */
+	char **argv;
 };
 
 /*
- * The sub-commands; argv[0] is the command's name, and those that take no
- * arguments have none after it.  They print to standard output what was asked
- * for, to standard error one line when it failed, and
- * return an exit code.
+ * The sub-commands.  They print to standard output what was asked for, to
+ * standard error one line when it failed, and return an exit code.
  */
-int ctl_commands(struct ctl *ctl, int argc, char **argv);
-int ctl_doctor(struct ctl *ctl, int argc, char **argv);
-int ctl_expire(struct ctl *ctl, int argc, char **argv);
-int ctl_jobs(struct ctl *ctl, int argc, char **argv);
-int ctl_migrate(struct ctl *ctl, int argc, char **argv);
-int ctl_register(struct ctl *ctl, int argc, char **argv);
-int ctl_run(struct ctl *ctl, int argc, char **argv);
-int ctl_sandboxes(struct ctl *ctl, int argc, char **argv);
-int ctl_selftest(struct ctl *ctl, int argc, char **argv);
-int ctl_status(struct ctl *ctl, int argc, char **argv);
-int ctl_token(struct ctl *ctl, int argc, char **argv);
+int ctl_commands(struct ctl *ctl);
+int ctl_doctor(struct ctl *ctl);
+int ctl_expire(struct ctl *ctl);
+int ctl_jobs(struct ctl *ctl);
+int ctl_migrate(struct ctl *ctl);
+int ctl_register(struct ctl *ctl);
+int ctl_run(struct ctl *ctl);
+int ctl_sandboxes(struct ctl *ctl);
+int ctl_selftest(struct ctl *ctl);
+int ctl_status(struct ctl *ctl);
+int ctl_token(struct ctl *ctl);
 
 /* "ilctl <command>: <err>" to standard error; returns the exit code that says
  * what kind of failure it is. */
 int ctl_fail(const char *command, const struct err *err);
-/* The same for a wrong command line, with how it is used. */
-int ctl_usage(const char *usage);
 
 /* "2026-11-21 03:28" UTC of Unix seconds, into a text of at least 17 bytes. */
 void ctl_time(int64_t seconds, char text[static 20]);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,10 @@
 #include "../protocol/sockets.h"
 #include "../store/db.h"
 #include "../store/job.h"
+#include "../protocol/tokens.h"
+#include "../protocol/frame.h"
 #include "ctl.h"
+#include "isolation.h"
 
 #define BROKER_MS 3000
 
@@ -28,22 +32,12 @@ say(const char *mark, const char *fmt, va_list ap)
 }
 
 void
-doctor_good(const char *fmt, ...)
+doctor_say(const char *mark, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	say("ok    ", fmt, ap);
-	va_end(ap);
-}
-
-void
-doctor_note(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say("note  ", fmt, ap);
+	say(mark, fmt, ap);
 	va_end(ap);
 }
 
@@ -227,39 +221,97 @@ check_ledger(struct doctor *d)
 		doctor_good("ledger: %s promised, %s for more", promised, more);
 }
 
+/* Why there are no namespaces for each run, and what would bring them. */
 static void
-check_all(struct doctor *d)
+explain_isolation(struct doctor *d)
 {
-	/* In the order in which they are told. */
-	static void (*const checks[])(struct doctor * d) = { check_keys,
-		check_library, check_folders, check_database, doctor_engine,
-		doctor_images, doctor_loop, doctor_nginx, doctor_disk,
-		check_fronts, check_broker, check_ledger, doctor_http,
-		doctor_isolation, doctor_tokens, doctor_discord };
-	auto_free char *path = config_state_path(d->config, SOCKET_BROKER_CTL);
+	struct isolation_facts facts;
+	struct isolation_verdict verdict;
+	const char *how = d->status.isolation_reason;
 
-	d->broker = lease_status(path, &d->status, BROKER_MS, &d->refusal) ==
-	    REFUSAL_NONE;
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		checks[i](d);
+	isolation_look(&facts, d->config->api_apparmor,
+	    d->config->sandbox_runtime);
+	isolation_judge(&facts, how, &verdict);
+	if (strcmp(d->config->api_isolation, "run") == 0) {
+		doctor_bad(d, *verdict.mend != '\0' ? verdict.mend : NULL,
+		    "isolation: IL_API_ISOLATION=run, and no run can have "
+		    "namespaces (%s): %s",
+		    how, verdict.cause);
+		return;
+	}
+	doctor_note(
+	    "isolation: each run of the APIs has a container of its own, "
+	    "which is slower than namespaces (%s): %s",
+	    how, verdict.cause);
+	if (*verdict.mend != '\0')
+		printf("      better: %s\n", verdict.mend);
 }
+
+/* The cell has tried it: what it found is told, and explained. */
+static void
+check_isolation(struct doctor *d)
+{
+	if (!d->broker)
+		return; /* told by its own check */
+	if (d->status.isolation == ISOLATION_RUN)
+		doctor_good(
+		    "isolation: each run of the APIs has namespaces of its "
+		    "own");
+	else if (d->status.isolation == ISOLATION_CELL)
+		explain_isolation(d);
+	else
+		doctor_note(
+		    "isolation: not known before the first run of the APIs");
+}
+
+/* Whom the APIs serve. */
+static void
+check_tokens(struct doctor *d)
+{
+	const char *path = d->config->api_tokens_file;
+	struct tokens tokens;
+	struct err err;
+
+	if (*path == '\0') {
+		doctor_note("tokens: none are asked for; the APIs are for this "
+			    "machine alone");
+		return;
+	}
+	if (tokens_open(&tokens, path, &err) < 0) {
+		doctor_bad(d, "ilctl token -f FILE add NAME", "tokens: %s",
+		    err.text);
+		return;
+	}
+	doctor_good("tokens: %zu in %s", tokens.count, path);
+	tokens_close(&tokens);
+}
+
+/* In the order in which they are told. */
+static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
+	check_folders, check_database, doctor_engine, doctor_images,
+	doctor_loop, doctor_nginx, doctor_disk, check_fronts, check_broker,
+	check_ledger, doctor_http, check_isolation, check_tokens,
+	doctor_discord };
 
 /* With a wrong configuration nothing else can be checked. */
 int
-ctl_doctor(struct ctl *ctl, int argc, char **argv)
+ctl_doctor(struct ctl *ctl)
 {
 	struct doctor d = { .config = &ctl->config };
+	auto_free char *path = NULL;
 	struct err err = { 0 };
 
-	(void)argc;
-	(void)argv;
 	if (config_load(&ctl->config, ctl->env_file, &err) != 0) {
 		doctor_bad(&d, "correct it; `ilctl config` shows all settings",
 		    "configuration: %s", err.text);
 		return CTL_CONFIG;
 	}
 	doctor_good("configuration");
-	check_all(&d);
+	path = config_state_path(d.config, SOCKET_BROKER_CTL);
+	d.broker = lease_status(path, &d.status, BROKER_MS, &d.refusal) ==
+	    REFUSAL_NONE;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		checks[i](&d);
 	if (d.failed == 0)
 		printf("\nNothing is wrong.\n");
 	else

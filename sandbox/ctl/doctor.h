@@ -21,8 +21,11 @@ struct doctor {
 	int failed;
 };
 
-void doctor_good(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void doctor_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Print a line. */
+void doctor_say(const char *mark, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+#define doctor_good(...) doctor_say("ok    ", __VA_ARGS__)
+#define doctor_note(...) doctor_say("note  ", __VA_ARGS__)
 /* mend: a command, or NULL where there is none to type. */
 void doctor_bad(struct doctor *d, const char *mend, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -33,9 +36,6 @@ void doctor_images(struct doctor *d);
 void doctor_loop(struct doctor *d);
 void doctor_nginx(struct doctor *d);
 void doctor_disk(struct doctor *d);
-/* doctor_api.c: what the HTTP APIs stand on. */
-void doctor_isolation(struct doctor *d);
-void doctor_tokens(struct doctor *d);
 /* doctor_net.c: nginx, Discord, and its clock beside ours. */
 void doctor_discord(struct doctor *d);
 void doctor_http(struct doctor *d);

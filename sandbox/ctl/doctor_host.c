@@ -20,6 +20,7 @@
 
 #define TOOL_MS 15000
 #define OUTPUT_MAX (256 << 10)
+#define WHY 256
 /* Below this, the broker refuses new cells soon, */
 #define SANDBOXES_LOW (INT64_C(1) << 30)
 /* commits fail soon, */
@@ -27,36 +28,35 @@
 /* il-api refuses uploads soon: it leaves 256 MiB to others. */
 #define FILES_LOW (INT64_C(512) << 20)
 
-/* Run a tool; false (and why) when it cannot be run or fails. */
+/* Run a tool, whose arguments end with a NULL; false (and why) when it cannot
+ * be run or fails. */
 static bool
-tool(char *const argv[], char *why, size_t size)
+tool(const char *const *argv, char why[static WHY])
 {
 	struct process_spec spec = {
 		.argv = argv, .output_max = OUTPUT_MAX, .timeout_ms = TOOL_MS
 	};
 	struct process_result result;
-	struct err err = { 0 };
+	struct err err;
 	bool good;
 
 	if (process_run(&spec, &result, &err) != 0) {
-		(void)snprintf(why, size, "%s", err.text);
+		(void)snprintf(why, WHY, "%s", err.text);
 		return false;
 	}
 	good = process_succeeded(&result);
-	if (!good)
-		process_describe(&result, why, size);
+	process_describe(&result, why, WHY);
 	process_result_release(&result);
 	return good;
 }
 
-static bool
-engine_answers(const struct config *config, char *why, size_t size)
-{
-	char *argv[] = { config->docker_binary, (char[]){ "version" },
-		(char[]){ "--format" }, (char[]){ "{{.Server.Version}}" },
-		NULL };
+#define TOOL(why, ...) tool((const char *const[]){ __VA_ARGS__, NULL }, why)
 
-	return tool(argv, why, size);
+static bool
+engine_answers(const struct config *config, char why[static WHY])
+{
+	return TOOL(why, config->docker_binary, "version", "--format",
+	    "{{.Server.Version}}");
 }
 
 /* Program, engine, and a fault of some versions that a limit would be lost
@@ -66,12 +66,12 @@ doctor_engine(struct doctor *d)
 {
 	struct docker_cli cli;
 	struct err err = { 0 };
-	char why[256];
+	char why[WHY];
 
 	if (docker_cli_check(d->config->docker_binary, &cli, &err) != 0)
 		doctor_bad(d, "Docker 20.10 or newer; DOCKER_BINARY=docker",
 		    "engine: %s", err.text);
-	else if (engine_answers(d->config, why, sizeof(why)))
+	else if (engine_answers(d->config, why))
 		doctor_good("engine: answers");
 	else
 		doctor_bad(d,
@@ -91,19 +91,16 @@ static void
 check_image(struct doctor *d, const char *what, const char *image,
     const char *key)
 {
-	auto_free char *name = xstrdup(image);
-	char *argv[] = { d->config->docker_binary, (char[]){ "image" },
-		(char[]){ "inspect" }, (char[]){ "--format" },
-		(char[]){ "{{.Id}}" }, name, NULL };
 	auto_buf struct buf mend = BUF_INIT(4096);
-	char why[256];
+	char why[WHY];
 
 	buf_addf(&mend,
 	    "%s pull %s; or `make image` and inline-python:3.11 or 3.13 in %s",
 	    d->config->docker_binary, image, key);
-	if (tool(argv, why, sizeof(why)))
+	if (TOOL(why, d->config->docker_binary, "image", "inspect", "--format",
+		"{{.Id}}", image))
 		doctor_good("%s: %s", what, image);
-	else if (!engine_answers(d->config, why, sizeof(why)))
+	else if (!engine_answers(d->config, why))
 		doctor_note("%s: cannot be looked for without the engine",
 		    what);
 	else
@@ -142,8 +139,7 @@ void
 doctor_loop(struct doctor *d)
 {
 	auto_close int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	char *argv[] = { (char[]){ "mkfs.ext4" }, (char[]){ "-V" }, NULL };
-	char why[256];
+	char why[WHY];
 
 	if (control >= 0)
 		doctor_good("loop devices: usable");
@@ -155,7 +151,7 @@ doctor_loop(struct doctor *d)
 		    "run il-sandboxd (and this) as root, or in the "
 		    "group disk",
 		    "loop devices: not usable for you");
-	if (tool(argv, why, sizeof(why)))
+	if (TOOL(why, "mkfs.ext4", "-V"))
 		doctor_good("mkfs.ext4: there");
 	else
 		doctor_bad(d, "apt-get install e2fsprogs", "mkfs.ext4: %s",
@@ -168,18 +164,14 @@ doctor_nginx(struct doctor *d)
 {
 	auto_free char *conf = config_state_path(d->config, "nginx.conf");
 	auto_free char *full = realpath(conf, NULL);
-	char *version[] = { (char[]){ "nginx" }, (char[]){ "-v" }, NULL };
-	char *test[] = { (char[]){ "nginx" }, (char[]){ "-t" },
-		(char[]){ "-q" }, (char[]){ "-e" }, (char[]){ "stderr" },
-		(char[]){ "-c" }, full, NULL };
-	char why[256];
+	char why[WHY];
 
-	if (!tool(version, why, sizeof(why)))
+	if (!TOOL(why, "nginx", "-v"))
 		doctor_bad(d, "apt-get install nginx", "nginx: %s", why);
 	else if (full == NULL)
 		doctor_note("nginx: no configuration was generated; "
 			    "`nginx -t` tests the system's");
-	else if (tool(test, why, sizeof(why)))
+	else if (TOOL(why, "nginx", "-t", "-q", "-e", "stderr", "-c", full))
 		doctor_good("nginx: %s", full);
 	else
 		doctor_bad(d,
@@ -219,11 +211,10 @@ doctor_disk(struct doctor *d)
 {
 	const struct config *config = d->config;
 	auto_free char *database = xstrdup(config->database);
-	auto_free char *files = *config->api_files != '\0' ?
-	    xstrdup(config->api_files) :
-	    config_state_path(config, "files");
+	auto_free char *files = config_state_path(config, "files");
 
 	check_space(d, "the database", dirname(database), DATABASE_LOW);
 	check_space(d, "the sandboxes", config->base_dir, SANDBOXES_LOW);
-	check_space(d, "the files of the HTTP APIs", files, FILES_LOW);
+	check_space(d, "the files of the HTTP APIs",
+	    *config->api_files != '\0' ? config->api_files : files, FILES_LOW);
 }

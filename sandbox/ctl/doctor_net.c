@@ -5,58 +5,26 @@
 #include "doctor.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/timex.h>
 #include <time.h>
 
-#include <curl/curl.h>
-
 #include "../base/buf.h"
 #include "../base/config.h"
+#include "http.h"
 
-#define ANSWER_MS 5000
 /* Far less than IL_MAX_SKEW_SECONDS allows, and far more than a clock that is
  * kept has. */
 #define SKEW_MAX 10
 
-/* Take a header, or a part of the body, which is dropped: `arg` is NULL. */
-static size_t
-take(char *data, size_t size, size_t n, void *arg)
-{
-	time_t *date = arg;
-	auto_buf struct buf line = BUF_INIT(1024);
-
-	buf_add(&line, data, size * n);
-	if (date != NULL && strncasecmp(buf_str(&line), "date:", 5) == 0)
-		*date = curl_getdate(buf_str(&line) + 5, NULL);
-	return size * n;
-}
-
-/* GET: its status and date, or why there is no answer. */
 static CURLcode
-ask(const char *url, long *status, time_t *date)
+ask(struct http *http, const char *url)
 {
-	CURL *curl = curl_easy_init();
-	CURLcode result;
-
-	if (curl == NULL)
-		return CURLE_FAILED_INIT;
-	(void)curl_easy_setopt(curl, CURLOPT_URL, url);
-	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT,
-	    "DiscordBot (https://github.com/inline, " INLINE_VERSION ")");
-	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(curl, CURLOPT_NOPROXY, "127.0.0.1");
-	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, NULL);
-	(void)curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take);
-	(void)curl_easy_setopt(curl, CURLOPT_HEADERDATA, date);
-	result = curl_easy_perform(curl);
-	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
-	curl_easy_cleanup(curl);
-	return result;
+	*http = (struct http){ .url = url,
+		.agent =
+		    "DiscordBot (https://github.com/inline, " INLINE_VERSION
+		    ")",
+		.no_proxy = "127.0.0.1" };
+	return http_ask(http);
 }
 
 /* The kernel knows whether anybody keeps its clock. */
@@ -94,24 +62,23 @@ void
 doctor_http(struct doctor *d)
 {
 	auto_buf struct buf url = BUF_INIT(256);
-	long status = 0;
-	time_t date = 0;
+	struct http http;
 	CURLcode result;
 
 	buf_addf(&url, "http://127.0.0.1:%" PRId64 "/health",
 	    d->config->http_port);
-	result = ask(buf_str(&url), &status, &date);
+	result = ask(&http, buf_str(&url));
 	if (result != CURLE_OK)
 		doctor_note(
 		    "HTTP APIs: nothing answers at %s (%s); nginx/README.md "
 		    "shows how to serve them",
 		    buf_str(&url), curl_easy_strerror(result));
-	else if (status != 200)
+	else if (http.status != 200)
 		doctor_bad(d,
 		    "usermod -aG inline-web www-data && systemctl restart "
 		    "nginx, unless il-api is what is not running",
 		    "HTTP APIs: nginx does not reach il-api (status %ld)",
-		    status);
+		    http.status);
 	else
 		doctor_good("HTTP APIs: %s answers", buf_str(&url));
 }
@@ -121,8 +88,7 @@ void
 doctor_discord(struct doctor *d)
 {
 	auto_buf struct buf url = BUF_INIT(4096);
-	long status = 0;
-	time_t date = 0;
+	struct http http;
 	CURLcode result;
 
 	if (*d->config->discord_public_key == '\0') {
@@ -131,11 +97,11 @@ doctor_discord(struct doctor *d)
 	}
 	/* Needs no token; any answer will do. */
 	buf_addf(&url, "%s/gateway", d->config->discord_api_base);
-	result = ask(buf_str(&url), &status, &date);
+	result = ask(&http, buf_str(&url));
 	if (result != CURLE_OK)
 		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
 		    d->config->discord_api_base, curl_easy_strerror(result));
 	else
 		doctor_good("Discord: %s", d->config->discord_api_base);
-	check_skew(d, date);
+	check_skew(d, http.date);
 }

@@ -4,8 +4,6 @@
  * users of the programs without following anything that one of them could have
  * put there.
  */
-#include "estate.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,32 +19,30 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
-#include "account.h"
+#include "prepare.h"
+#include "run.h"
 
 #define DEPTH_MAX 8
 #define ROOT (-1)
 
-struct place {
-	const char *name;
-	int user;	/* an account, or ROOT */
-	int user_group; /* an account whose own group it is; ROOT: 0 */
-	int group;	/* or one of enum account_group; -1: none */
-	mode_t mode;
-};
-
 /* As inline.tmpfiles has them. */
-static const struct place places[] = {
-	{ "broker", ROOT, ROOT, -1, 0755 },
-	{ "broker/worker", ROOT, ROOT, ACCOUNT_GROUP_WORKER, 02710 },
-	{ "broker/api", ROOT, ROOT, ACCOUNT_GROUP_API, 02710 },
-	{ "broker/ctl", ROOT, ROOT, -1, 0700 },
-	{ "front", ACCOUNT_FCGI, ACCOUNT_API, -1, 02750 },
-	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, -1, 0755 },
-	{ "sessions", ACCOUNT_API, ACCOUNT_API, -1, 0700 },
-	{ "files", ACCOUNT_API, ACCOUNT_API, -1, 0700 },
-	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, -1, 0700 },
+static const struct {
+	const char *name;
+	int user;  /* an account, or ROOT */
+	int group; /* its own or another one's, or ROOT */
+	mode_t mode;
+} places[] = {
+	{ "broker", ROOT, ROOT, 0755 },
+	{ "broker/worker", ROOT, ACCOUNT_GROUP_WORKER, 02710 },
+	{ "broker/api", ROOT, ACCOUNT_GROUP_API, 02710 },
+	{ "broker/ctl", ROOT, ROOT, 0700 },
+	{ "front", ACCOUNT_FCGI, ACCOUNT_API, 02750 },
+	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, 0755 },
+	{ "sessions", ACCOUNT_API, ACCOUNT_API, 0700 },
+	{ "files", ACCOUNT_API, ACCOUNT_API, 0700 },
+	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 	/* Before il-sandboxd, which counts what is written there. */
-	{ "nginx/body", ACCOUNT_NGINX, ACCOUNT_NGINX, -1, 0700 },
+	{ "nginx/body", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
@@ -94,15 +90,22 @@ give_all(int folder, uid_t from, uid_t uid, gid_t gid, int depth)
 	return rc;
 }
 
-/* The folder last: if this is broken off, the next try begins again. */
+/* Make it if it is missing, and as root give it away with all that is in it.
+ * The folder comes last: if this is broken off, the next try begins again. */
 static int
-give_folder(const char *path, uid_t uid, gid_t gid, mode_t mode,
-    struct err *err)
+make_folder(const struct run *run, const char *path, int user, int group,
+    mode_t mode, struct err *err)
 {
-	auto_close int fd = open(path,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	uid_t uid = user == ROOT ? 0 : run->uids[user];
+	gid_t gid = group == ROOT ? 0 : run->gids[group];
+	auto_close int fd = -1;
 	struct stat st;
 
+	if (fd_make_dirs(path, mode & 0750, err) != 0)
+		return -1;
+	if (!run->separate)
+		return 0;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return err_system(err, "%s", path);
 	if (st.st_uid != uid && uid != 0 &&
@@ -115,32 +118,24 @@ give_folder(const char *path, uid_t uid, gid_t gid, mode_t mode,
 
 /* In the order of the table: a folder comes before those in it. */
 int
-estate_prepare(const struct config *config, const struct accounts *accounts,
-    struct err *err)
+estate_prepare(const struct run *run, struct err *err)
 {
-	if (accounts->separate && chmod(config->state_dir, 0755) != 0)
+	const struct config *config = run->config;
+
+	if (run->separate && chmod(config->state_dir, 0755) != 0)
 		return err_system(err, "%s", config->state_dir);
 	for (size_t i = 0; i < PLACES; i++) {
-		const struct place *p = &places[i];
-		auto_free char *path = config_state_path(config, p->name);
-		uid_t uid = p->user == ROOT ? 0 : accounts->of[p->user].uid;
-		gid_t gid = p->group >= 0 ? accounts->groups[p->group] :
-		    p->user_group == ROOT ? 0 :
-					    accounts->of[p->user_group].gid;
+		auto_free char *path = config_state_path(config,
+		    places[i].name);
 
-		if (fd_make_dirs(path, 0750, err) != 0 ||
-		    (accounts->separate &&
-			give_folder(path, uid, gid, p->mode, err) != 0))
+		if (make_folder(run, path, places[i].user, places[i].group,
+			places[i].mode, err) != 0)
 			return -1;
 	}
 	if (*config->api_files == '\0')
 		return 0;
-	if (fd_make_dirs(config->api_files, 0700, err) != 0)
-		return -1;
-	if (!accounts->separate)
-		return 0;
-	return give_folder(config->api_files, accounts->of[ACCOUNT_API].uid,
-	    accounts->of[ACCOUNT_API].gid, 0700, err);
+	return make_folder(run, config->api_files, ACCOUNT_API, ACCOUNT_API,
+	    0700, err);
 }
 
 /* A file in a folder that only we, or the operator, can write to. */
@@ -158,12 +153,13 @@ give_file(const char *path, uid_t uid, gid_t gid, mode_t mode, struct err *err)
 	return 0;
 }
 
-/* The folder of a file that the operator put elsewhere: one that root alone may
- * enter is opened to the file's group, to pass and not to list. */
+/* A file that the operator may have put elsewhere.  Where its folder is one
+ * that root alone may enter, that is opened to the file's group, to pass and
+ * not to list. */
 static int
-let_in(const char *file, gid_t gid, struct err *err)
+share_file(const char *path, gid_t gid, mode_t mode, struct err *err)
 {
-	auto_free char *copy = xstrdup(file);
+	auto_free char *copy = xstrdup(path);
 	const char *folder = dirname(copy);
 	auto_close int fd = open(folder,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -171,47 +167,33 @@ let_in(const char *file, gid_t gid, struct err *err)
 
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return err_system(err, "%s", folder);
-	if ((st.st_mode & S_IXOTH) != 0 || st.st_uid != 0 || st.st_gid != 0)
-		return 0;
-	if (fchown(fd, (uid_t)-1, gid) != 0 ||
-	    fchmod(fd, (st.st_mode & 07700) | S_IXGRP) != 0)
+	if ((st.st_mode & S_IXOTH) == 0 && st.st_uid == 0 && st.st_gid == 0 &&
+	    (fchown(fd, (uid_t)-1, gid) != 0 ||
+		fchmod(fd, (st.st_mode & 07700) | S_IXGRP) != 0))
 		return err_system(err, "change the group of %s", folder);
-	return 0;
-}
-
-/* A file that the operator may have put elsewhere. */
-static int
-share_file(const char *path, gid_t gid, mode_t mode, struct err *err)
-{
-	if (let_in(path, gid, err) != 0)
-		return -1;
 	return give_file(path, 0, gid, mode, err);
 }
 
 /* Files in the state folder, and those that the operator has put elsewhere. */
 int
-estate_share(const struct config *config, const struct accounts *accounts,
-    struct err *err)
+estate_share(const struct run *run, struct err *err)
 {
 	static const char *const beside[] = { "-wal", "-shm", "-turn" };
+	const struct config *config = run->config;
 	auto_free char *wake = config_state_path(config, "wake");
 	auto_free char *conf = config_state_path(config, "nginx.conf");
 	auto_free char *key = config_state_path(config, "standin.key");
-	gid_t db = accounts->groups[ACCOUNT_GROUP_DB];
-	gid_t api = accounts->of[ACCOUNT_API].gid;
-	const struct account *standin = &accounts->of[ACCOUNT_STANDIN];
+	gid_t db = run->gids[ACCOUNT_GROUP_DB];
 
-	if (!accounts->separate)
-		return 0;
 	if (mkfifo(wake, 0660) != 0)
 		return err_system(err, "make %s", wake);
-	if (give_file(wake, accounts->of[ACCOUNT_WORKER].uid, db, 0660, err) !=
-		0 ||
-	    give_file(conf, 0, accounts->of[ACCOUNT_NGINX].gid, 0640, err) !=
-		0 ||
-	    give_file(key, standin->uid, standin->gid, 0600, err) != 0 ||
+	if (give_file(wake, run->uids[ACCOUNT_WORKER], db, 0660, err) != 0 ||
+	    give_file(conf, 0, run->gids[ACCOUNT_NGINX], 0640, err) != 0 ||
+	    give_file(key, run->uids[ACCOUNT_STANDIN],
+		run->gids[ACCOUNT_STANDIN], 0600, err) != 0 ||
 	    (*config->api_tokens_file != '\0' &&
-		share_file(config->api_tokens_file, api, 0640, err) != 0) ||
+		share_file(config->api_tokens_file, run->gids[ACCOUNT_API],
+		    0640, err) != 0) ||
 	    share_file(config->database, db, 0660, err) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {

@@ -23,9 +23,9 @@
  * hold nobody up.  `expire` asks the broker to remove the folders; nothing here
  * touches a workspace or a container itself.
  *
- * Files: ilctl.c the table of sub-commands, <command>.c one of them each; run.c
- * with child.c (one watched program), plan.c (which programs, with which
- * arguments) and nginx_conf.c (the generated configuration).
+ * Files: ilctl.c the table of sub-commands; run.c with child.c (one watched
+ * program), plan.c (which programs, with which arguments) and nginx_conf.c (the
+ * generated configuration); README.md has the others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,43 +39,43 @@
 #include "../base/text.h"
 #include "ctl.h"
 
-struct command {
-	const char *name;
-	int (*run)(struct ctl *ctl, int argc, char **argv);
-	bool needs_config;
-	bool has_arguments;
-	const char *help;
-};
-
 /* The table for the manual page (inline.conf.5) and for people. */
 static int
-print_config(struct ctl *ctl, int argc, char **argv)
+print_config(struct ctl *ctl)
 {
 	(void)ctl;
-	(void)argc;
-	(void)argv;
 	config_print_table(stdout);
 	return CTL_OK;
 }
 
-static const struct command commands[] = {
-	{ "run", ctl_run, true, true,
+static const struct command {
+	const char *name;
+	int (*run)(struct ctl *ctl);
+	bool needs_config;
+	const char *usage; /* NULL: it takes no arguments */
+	const char *help;
+} commands[] = {
+	{ "run", ctl_run, true, "run [-e envfile]",
 	    "start everything and stay in the foreground" },
-	{ "doctor", ctl_doctor, false, false,
+	{ "doctor", ctl_doctor, false, NULL,
 	    "what is wrong, and what mends it" },
-	{ "status", ctl_status, true, false, "what is running now" },
-	{ "migrate", ctl_migrate, true, false,
-	    "bring the database up to date" },
-	{ "sandboxes", ctl_sandboxes, true, false, "list the sandboxes" },
-	{ "jobs", ctl_jobs, true, true, "list jobs, the newest first" },
-	{ "expire", ctl_expire, true, false, "remove what has expired, now" },
-	{ "register", ctl_register, true, true, "tell Discord the commands" },
-	{ "commands", ctl_commands, true, false, "print what register sends" },
-	{ "selftest", ctl_selftest, false, true,
+	{ "status", ctl_status, true, NULL, "what is running now" },
+	{ "migrate", ctl_migrate, true, NULL, "bring the database up to date" },
+	{ "sandboxes", ctl_sandboxes, true, NULL, "list the sandboxes" },
+	{ "jobs", ctl_jobs, true, "jobs [-u] [-n count]",
+	    "list jobs, the newest first" },
+	{ "expire", ctl_expire, true, NULL, "remove what has expired, now" },
+	{ "register", ctl_register, true, "register [--guild id]",
+	    "tell Discord the commands" },
+	{ "commands", ctl_commands, true, NULL, "print what register sends" },
+	{ "selftest", ctl_selftest, false,
+	    "selftest [--key-file file] https://host/interactions",
 	    "test an endpoint as Discord does" },
-	{ "token", ctl_token, false, true,
+	{ "token", ctl_token, false,
+	    "token -f file [-c cells] [-r requests-a-minute] add|set name | "
+	    "token -f file list | token -f file revoke name",
 	    "make, list and revoke tokens of the APIs" },
-	{ "config", print_config, false, false, "print the table of settings" },
+	{ "config", print_config, false, NULL, "print the table of settings" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
@@ -85,13 +85,6 @@ ctl_fail(const char *command, const struct err *err)
 {
 	(void)fprintf(stderr, "ilctl %s: %s\n", command, err->text);
 	return err->code == ERR_CONFIG ? CTL_CONFIG : CTL_FAILED;
-}
-
-int
-ctl_usage(const char *usage)
-{
-	(void)fprintf(stderr, "usage: ilctl %s\n", usage);
-	return CTL_USAGE;
 }
 
 void
@@ -125,16 +118,6 @@ usage(FILE *out)
 	return CTL_USAGE;
 }
 
-static const struct command *
-find(const char *name)
-{
-	for (size_t i = 0; i < COMMANDS; i++) {
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	}
-	return NULL;
-}
-
 /* nginx and mkfs stand where not everybody's PATH leads. */
 static void
 extend_path(void)
@@ -150,11 +133,10 @@ extend_path(void)
 
 /* What cannot be written out is a failure: somebody reads this in a pipe. */
 static int
-run_command(const struct command *command, struct ctl *ctl, int argc,
-    char **argv)
+run_command(const struct command *command, struct ctl *ctl)
 {
 	struct err err = { 0 };
-	int code;
+	int code = CTL_MISUSED;
 
 	if (command->needs_config &&
 	    config_load(&ctl->config, ctl->env_file, &err) != 0) {
@@ -162,9 +144,13 @@ run_command(const struct command *command, struct ctl *ctl, int argc,
 		return CTL_CONFIG;
 	}
 	optind = 0; /* each command reads its own options */
-	code = argc > 1 && !command->has_arguments ?
-	    ctl_usage(command->name) :
-	    command->run(ctl, argc, argv);
+	if (ctl->argc == 1 || command->usage != NULL)
+		code = command->run(ctl);
+	if (code == CTL_MISUSED) {
+		(void)fprintf(stderr, "usage: ilctl %s\n",
+		    command->usage != NULL ? command->usage : command->name);
+		code = CTL_USAGE;
+	}
 	config_release(&ctl->config);
 	if (fflush(stdout) != 0 || ferror(stdout) != 0)
 		return code == CTL_OK ? CTL_FAILED : code;
@@ -175,7 +161,6 @@ int
 main(int argc, char **argv)
 {
 	struct ctl ctl = { 0 };
-	const struct command *command;
 	int c;
 
 	log_init("ilctl", LOG_LEVEL_INFO);
@@ -190,16 +175,16 @@ main(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage(stderr);
-	command = find(argv[optind]);
-	if (command == NULL && strcmp(argv[optind], "help") == 0) {
+	ctl.argc = argc - optind;
+	ctl.argv = argv + optind;
+	if (strcmp(ctl.argv[0], "help") == 0) {
 		(void)usage(stdout);
 		return CTL_OK;
 	}
-	if (command == NULL) {
-		(void)fprintf(stderr, "ilctl: there is no command '%s'\n",
-		    argv[optind]);
-		return usage(stderr);
-	}
 	extend_path();
-	return run_command(command, &ctl, argc - optind, argv + optind);
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(commands[i].name, ctl.argv[0]) == 0)
+			return run_command(&commands[i], &ctl);
+	(void)fprintf(stderr, "ilctl: there is no command '%s'\n", ctl.argv[0]);
+	return usage(stderr);
 }

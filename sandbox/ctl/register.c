@@ -22,87 +22,61 @@
 static json_t *
 make_option(const struct command_option *option)
 {
-	json_t *made = json_pack("{s:s, s:i, s:s}", "name", option->name,
-	    "type", option->type, "description", option->description);
+	bool number = option->type == OPTION_INTEGER;
 
-	if (option->required)
-		json_object_set_new(made, "required", json_true());
-	if (option->type == OPTION_STRING)
-		json_object_set_new(made, "max_length",
-		    json_integer(option->most));
-	if (option->type == OPTION_INTEGER) {
-		json_object_set_new(made, "min_value", json_integer(1));
-		json_object_set_new(made, "max_value",
-		    json_integer(COMMAND_PAGE_MAX));
-	}
-	return made;
+	return json_pack("{s:s, s:i, s:s, s:o*, s:o*, s:o*, s:o*}", "name",
+	    option->name, "type", option->type, "description",
+	    option->description, "required",
+	    option->required ? json_true() : NULL, "max_length",
+	    option->type == OPTION_STRING ? json_integer(option->most) : NULL,
+	    "min_value", number ? json_integer(1) : NULL, "max_value",
+	    number ? json_integer(COMMAND_PAGE_MAX) : NULL);
 }
 
-/* A command of its own, or one under /il. */
+/* One that is installed and shown everywhere, or one of a guild or under /il,
+ * which has no say about that.  options: its own or NULL; taken over. */
 static json_t *
-make_command(const char *name, const char *description)
+make_command(const char *name, const char *description, json_t *options,
+    bool everywhere)
 {
-	return json_pack("{s:s, s:i, s:s}", "name", name, "type", SUB_COMMAND,
-	    "description", description);
-}
-
-/* A guild's commands have no say about where they are installed and shown. */
-static void
-add_places(json_t *command, bool guild)
-{
-	if (guild)
-		return;
-	json_object_set_new(command, "integration_types",
-	    json_pack("[i, i]", 0, 1));
-	json_object_set_new(command, "contexts",
-	    json_pack("[i, i, i]", 0, 1, 2));
+	return json_pack("{s:s, s:i, s:s, s:o*, s:o*, s:o*}", "name", name,
+	    "type", SUB_COMMAND, "description", description, "options", options,
+	    "integration_types", everywhere ? json_pack("[i, i]", 0, 1) : NULL,
+	    "contexts", everywhere ? json_pack("[i, i, i]", 0, 1, 2) : NULL);
 }
 
 /* The commands as Discord is told them: heap. */
 static char *
 make_commands(bool guild, size_t flags)
 {
-	json_auto_t *root = json_array();
-	json_t *il = make_command("il", DESCRIPTION);
 	json_t *subs = json_array();
+	json_auto_t *root = json_pack("[o]",
+	    make_command("il", DESCRIPTION, subs, !guild));
 
-	add_places(il, guild);
-	json_array_append_new(root, il);
 	for (int i = 0; i < JOB_UNKNOWN; i++) {
 		const struct command *command = &commands[i];
-		json_t *options = json_array();
-		json_t *made;
+		const struct command_option *option = command->options;
+		bool is_root = command->place == COMMAND_ROOT;
+		json_t *options = option->name != NULL ? json_array() : NULL;
 
-		for (int o = 0; o < COMMAND_OPTIONS_MAX &&
-		     command->options[o].name != NULL;
-		     o++)
-			json_array_append_new(options,
-			    make_option(&command->options[o]));
-		made = make_command(command->name, command->description);
-		if (json_array_size(options) > 0)
-			json_object_set(made, "options", options);
-		json_decref(options);
-		if (command->place == COMMAND_ROOT) {
-			add_places(made, guild);
-			json_array_append(root, made);
-		} else if (command->place == COMMAND_UNDER_IL) {
-			json_array_append(subs, made);
-		}
-		json_decref(made);
+		if (command->place == COMMAND_NOWHERE)
+			continue;
+		for (int o = 0;
+		     o < COMMAND_OPTIONS_MAX && option[o].name != NULL; o++)
+			json_array_append_new(options, make_option(&option[o]));
+		json_array_append_new(is_root ? root : subs,
+		    make_command(command->name, command->description, options,
+			is_root && !guild));
 	}
-	json_object_set_new(il, "options", subs);
 	return json_dumps(root, flags);
 }
 
 int
-ctl_commands(struct ctl *ctl, int argc, char **argv)
+ctl_commands(struct ctl *ctl)
 {
-	auto_free char *text = NULL;
+	auto_free char *text = make_commands(false, JSON_INDENT(2));
 
 	(void)ctl;
-	(void)argc;
-	(void)argv;
-	text = make_commands(false, JSON_INDENT(2));
 	(void)puts(text);
 	return CTL_OK;
 }
@@ -140,7 +114,8 @@ explain(const struct config *config, const struct rest_reply *reply,
 	    reply->status, reply->code);
 }
 
-/* One request replaces all commands that are registered. */
+/* One request replaces all commands that are registered.  Only this needs the
+ * bot's token. */
 static int
 send_commands(const struct config *config, const char *text, int64_t guild,
     struct err *err)
@@ -151,48 +126,37 @@ send_commands(const struct config *config, const char *text, int64_t guild,
 		.application_id = config->discord_application_id,
 	};
 	struct rest_reply reply = { 0 };
-	struct rest *rest = rest_new(&options, err);
+	struct rest *rest;
 	enum rest_outcome outcome;
 
-	if (rest == NULL)
-		return -1;
-	outcome = rest_register(rest, text, guild, &reply, err);
-	rest_free(rest);
-	if (outcome == REST_DONE)
-		return 0;
-	return explain(config, &reply, err);
-}
-
-/* Only this needs the bot's token. */
-static int
-check_config(const struct config *config, struct err *err)
-{
 	if (config->discord_application_id == 0)
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_APPLICATION_ID is not set");
 	if (*config->discord_token == '\0')
 		return err_set(err, ERR_CONFIG, "DISCORD_TOKEN is not set");
-	return 0;
+	rest = rest_new(&options, err);
+	if (rest == NULL)
+		return -1;
+	outcome = rest_register(rest, text, guild, &reply, err);
+	rest_free(rest);
+	return outcome == REST_DONE ? 0 : explain(config, &reply, err);
 }
 
 int
-ctl_register(struct ctl *ctl, int argc, char **argv)
+ctl_register(struct ctl *ctl)
 {
-	static const char usage[] = "register [--guild id]";
 	struct err err = { 0 };
 	auto_free char *text = NULL;
 	int64_t guild = 0;
 
-	if (argc == 3 && strcmp(argv[1], "--guild") == 0) {
-		if (!text_parse_snowflake(argv[2], strlen(argv[2]), &guild))
-			return ctl_usage(usage);
-	} else if (argc != 1) {
-		return ctl_usage(usage);
-	}
+	if (ctl->argc != 1 &&
+	    (ctl->argc != 3 || strcmp(ctl->argv[1], "--guild") != 0 ||
+		!text_parse_snowflake(ctl->argv[2], strlen(ctl->argv[2]),
+		    &guild)))
+		return CTL_MISUSED;
 	text = make_commands(guild != 0, JSON_COMPACT);
-	if (check_config(&ctl->config, &err) != 0 ||
-	    send_commands(&ctl->config, text, guild, &err) != 0)
-		return ctl_fail(argv[0], &err);
+	if (send_commands(&ctl->config, text, guild, &err) != 0)
+		return ctl_fail(ctl->argv[0], &err);
 	if (guild == 0)
 		printf("registered for application %" PRId64 "\n",
 		    ctl->config.discord_application_id);

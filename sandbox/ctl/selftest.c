@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <curl/curl.h>
 #include <jansson.h>
 #include <sodium.h>
 
@@ -18,22 +17,14 @@
 #include "../base/err.h"
 #include "../base/text.h"
 #include "ctl.h"
+#include "http.h"
 
 #define ANSWER_MAX (64 << 10)
-#define CONNECT_MS 5000
-#define TOTAL_MS 5000
 /* Discord waits three seconds. */
 #define SLOW_US INT64_C(3000000)
 
 static const char ping[] = "{\"application_id\":\"1\",\"id\":\"1\","
 			   "\"token\":\"selftest\",\"type\":1,\"version\":1}";
-
-struct answer {
-	long status;
-	bool json; /* Content-Type: application/json */
-	int64_t took_us;
-	struct buf body;
-};
 
 struct selftest {
 	const char *url;
@@ -92,64 +83,6 @@ sign(const struct selftest *t, bool wrong)
 	return curl_slist_append(headers, "Content-Type: application/json");
 }
 
-/* The body, up to ANSWER_MAX; more makes the request fail. */
-static size_t
-keep(char *data, size_t size, size_t n, void *arg)
-{
-	struct buf *body = arg;
-
-	buf_add(body, data, size * n);
-	return body->overflow ? 0 : size * n;
-}
-
-static void
-read_answer(CURL *curl, struct answer *answer)
-{
-	char *type = NULL;
-	curl_off_t took = 0;
-
-	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer->status);
-	(void)curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
-	(void)curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &took);
-	answer->took_us = took;
-	answer->json = type != NULL &&
-	    strncmp(type, "application/json", 16) == 0;
-}
-
-/* One PING, as Discord sends it. */
-static int
-post(const struct selftest *t, bool wrong, struct answer *answer,
-    struct err *err)
-{
-	CURL *curl = curl_easy_init();
-	struct curl_slist *headers = sign(t, wrong);
-	CURLcode result;
-
-	if (curl == NULL || headers == NULL)
-		return err_set(err, ERR_SYSTEM, "libcurl does not start");
-	(void)curl_easy_setopt(curl, CURLOPT_URL, t->url);
-	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT,
-	    "Discord-Interactions/1.0 (+https://discord.com)");
-	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, ping);
-	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
-	    (long)CONNECT_MS);
-	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)TOTAL_MS);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, keep);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, &answer->body);
-	result = curl_easy_perform(curl);
-	if (result == CURLE_OK)
-		read_answer(curl, answer);
-	curl_slist_free_all(headers);
-	curl_easy_cleanup(curl);
-	if (result != CURLE_OK)
-		return err_set(err, ERR_UNAVAILABLE, "%s",
-		    curl_easy_strerror(result));
-	return 0;
-}
-
 /* A line for each thing that was tested. */
 static void
 verdict(struct selftest *t, bool good, const char *what, const char *why)
@@ -160,64 +93,58 @@ verdict(struct selftest *t, bool good, const char *what, const char *why)
 		t->failed++;
 }
 
-/* The right answer to a PING is of type 1. */
-static bool
-is_pong(const struct answer *answer)
-{
-	json_auto_t *root = json_loadb(buf_str(&answer->body), answer->body.len,
-	    0, NULL);
-
-	return json_integer_value(json_object_get(root, "type")) == 1;
-}
-
 static void
-test_good(struct selftest *t, const struct answer *answer)
+test_good(struct selftest *t, const struct http *http)
 {
+	json_auto_t *root = json_loadb(buf_str(http->body), http->body->len, 0,
+	    NULL);
 	char why[64];
 
 	(void)snprintf(why, sizeof(why), "status %ld instead of 200",
-	    answer->status);
-	verdict(t, answer->status == 200, "a signed PING is accepted", why);
-	if (answer->status != 200)
+	    http->status);
+	verdict(t, http->status == 200, "a signed PING is accepted", why);
+	if (http->status != 200)
 		return;
-	verdict(t, is_pong(answer), "it is answered {\"type\":1}",
-	    "the body is something else");
-	verdict(t, answer->json, "as application/json",
+	verdict(t, json_integer_value(json_object_get(root, "type")) == 1,
+	    "it is answered {\"type\":1}", "the body is something else");
+	verdict(t, http->json, "as application/json",
 	    "the Content-Type is something else");
-	verdict(t, answer->took_us < SLOW_US, "within three seconds",
+	verdict(t, http->took_us < SLOW_US, "within three seconds",
 	    "it took longer");
 }
 
 static void
-test_wrong(struct selftest *t, const struct answer *answer)
+test_wrong(struct selftest *t, long status)
 {
 	char why[128];
 
-	(void)snprintf(why, sizeof(why), "status %ld instead of 401%s",
-	    answer->status,
-	    answer->status == 404 || answer->status == 405 ?
+	(void)snprintf(why, sizeof(why), "status %ld instead of 401%s", status,
+	    status == 404 || status == 405 ?
 		": is that the whole address, with /interactions?" :
 		"");
-	verdict(t, answer->status == 401, "a wrongly signed one is refused",
-	    why);
+	verdict(t, status == 401, "a wrongly signed one is refused", why);
 }
 
-/* False: nobody answers there. */
+/* One PING, as Discord sends it.  False: nobody answers there. */
 static bool
 test_one(struct selftest *t, bool wrong)
 {
-	struct answer answer = { .body = BUF_INIT(ANSWER_MAX) };
-	struct err err = { 0 };
-	bool answered = post(t, wrong, &answer, &err) == 0;
+	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	struct http http = { .url = t->url,
+		.agent = "Discord-Interactions/1.0 (+https://discord.com)",
+		.post = ping,
+		.headers = sign(t, wrong),
+		.body = &body };
+	CURLcode result = http_ask(&http);
 
-	if (!answered)
-		verdict(t, false, t->url, err.text);
+	curl_slist_free_all(http.headers);
+	if (result != CURLE_OK)
+		verdict(t, false, t->url, curl_easy_strerror(result));
 	else if (wrong)
-		test_wrong(t, &answer);
+		test_wrong(t, http.status);
 	else
-		test_good(t, &answer);
-	buf_release(&answer.body);
-	return answered;
+		test_good(t, &http);
+	return result == CURLE_OK;
 }
 
 /* The wrongly signed PING comes first: it needs no key. */
@@ -235,41 +162,34 @@ run(struct selftest *t)
 	return t->failed == 0 ? CTL_OK : CTL_FAILED;
 }
 
-/* Options may stand before or after the address. */
-static bool
-parse(int argc, char **argv, const char **url, const char **key_file)
-{
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--key-file") == 0 && i + 1 < argc)
-			*key_file = argv[++i];
-		else if (argv[i][0] == '-' || *url != NULL)
-			return false;
-		else
-			*url = argv[i];
-	}
-	return *url != NULL;
-}
-
 int
-ctl_selftest(struct ctl *ctl, int argc, char **argv)
+ctl_selftest(struct ctl *ctl)
 {
 	struct selftest t = { 0 };
 	const char *key_file = NULL;
 	struct err err = { 0 };
 	int code;
 
-	(void)ctl;
-	if (!parse(argc, argv, &t.url, &key_file) ||
+	/* The option may stand before or after the address. */
+	for (int i = 1; i < ctl->argc; i++) {
+		if (strcmp(ctl->argv[i], "--key-file") == 0 &&
+		    i + 1 < ctl->argc)
+			key_file = ctl->argv[++i];
+		else if (ctl->argv[i][0] == '-' || t.url != NULL)
+			return CTL_MISUSED;
+		else
+			t.url = ctl->argv[i];
+	}
+	if (t.url == NULL ||
 	    (strncmp(t.url, "https://", 8) != 0 &&
 		strncmp(t.url, "http://", 7) != 0))
-		return ctl_usage("selftest [--key-file file] "
-				 "https://host/interactions");
+		return CTL_MISUSED;
 	if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
 		(void)err_set(&err, ERR_SYSTEM, "a library does not start");
 	else if (key_file != NULL)
 		(void)read_key(&t, key_file, &err);
 	if (err.code != ERR_NONE)
-		return ctl_fail(argv[0], &err);
+		return ctl_fail(ctl->argv[0], &err);
 	code = run(&t);
 	sodium_memzero(t.secret, sizeof(t.secret));
 	curl_global_cleanup();

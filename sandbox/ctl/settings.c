@@ -2,11 +2,10 @@
 /*
  * The configuration becomes environment variables with absolute paths.
  */
-#include "settings.h"
-
 #include <assert.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,41 +14,68 @@
 #include "../base/config.h"
 #include "../base/envfile.h"
 #include "../base/err.h"
+#include "../base/file.h"
+#include "prepare.h"
 
 #define FILE_MAX (1 << 20)
 
-/* Of a file's path only the folder is resolved: the file may not be there, and
- * a link in its place is its reader's to judge. */
-static int
-resolve(char **path, bool is_file, struct err *err)
-{
-	auto_free char *copy = xstrdup(*path);
-	const char *folder = is_file ? dirname(copy) : copy;
-	const char *name = is_file ? strrchr(*path, '/') : "";
-	auto_buf struct buf text = BUF_INIT(2 * PATH_MAX);
-	char real[PATH_MAX];
+enum kind {
+	FOLDER,
+	A_FILE,
+	AS_IT_IS,
+};
 
-	if (**path == '\0')
-		return 0;
-	if (realpath(folder, real) == NULL)
-		return err_system(err, "%s", folder);
-	assert(name != NULL); /* config.c makes them absolute */
-	buf_addf(&text, "%s%s", real, name);
-	free(*path);
-	*path = buf_steal(&text, NULL);
-	return 0;
+static const struct {
+	const char *key;
+	size_t field;
+	enum kind kind;
+} paths[] = {
+	{ "IL_STATE_DIR", offsetof(struct config, state_dir), FOLDER },
+	{ "IL_BASE_DIR", offsetof(struct config, base_dir), FOLDER },
+	{ "IL_LIB_DIR", offsetof(struct config, lib_dir), FOLDER },
+	{ "IL_DATABASE", offsetof(struct config, database), A_FILE },
+	{ "IL_API_FILES", offsetof(struct config, api_files), FOLDER },
+	{ "IL_API_TOKENS_FILE", offsetof(struct config, api_tokens_file),
+	    A_FILE },
+	{ "IL_PIP_CA_BUNDLE", offsetof(struct config, pip_ca_bundle),
+	    AS_IT_IS },
+};
+
+#define PATHS (sizeof(paths) / sizeof(paths[0]))
+
+static char **
+field(struct config *config, size_t i)
+{
+	return (char **)(void *)((char *)config + paths[i].field);
 }
 
+/* Of a file's path only the folder is resolved: the file may not be there, and
+ * a link in its place is its reader's to judge. */
 int
 settings_resolve(struct config *config, struct err *err)
 {
-	if (resolve(&config->state_dir, false, err) != 0 ||
-	    resolve(&config->base_dir, false, err) != 0 ||
-	    resolve(&config->lib_dir, false, err) != 0 ||
-	    resolve(&config->database, true, err) != 0 ||
-	    resolve(&config->api_files, false, err) != 0)
-		return -1;
-	return resolve(&config->api_tokens_file, true, err);
+	for (size_t i = 0; i < PATHS; i++) {
+		char **path = field(config, i);
+		auto_free char *copy = xstrdup(*path);
+		const char *folder = copy;
+		const char *name = "";
+		auto_buf struct buf text = BUF_INIT(2 * PATH_MAX);
+		char real[PATH_MAX];
+
+		if (**path == '\0' || paths[i].kind == AS_IT_IS)
+			continue;
+		if (paths[i].kind == A_FILE) {
+			folder = dirname(copy);
+			name = strrchr(*path, '/');
+			assert(name != NULL); /* config.c makes them absolute */
+		}
+		if (realpath(folder, real) == NULL)
+			return err_system(err, "%s", folder);
+		buf_addf(&text, "%s%s", real, name);
+		free(*path);
+		*path = buf_steal(&text, NULL);
+	}
+	return 0;
 }
 
 /* What the environment says wins, also when it says nothing. */
@@ -57,54 +83,30 @@ static int
 take_line(void *arg, const char *key, const char *value, struct err *err)
 {
 	(void)arg;
-	if (setenv(key, value, 0) != 0)
-		return err_system(err, "setenv");
-	return 0;
-}
-
-static int
-take_file(const char *env_file, struct err *err)
-{
-	auto_free char *text = NULL;
-	size_t len;
-
-	if (env_file == NULL)
-		env_file = getenv("IL_ENV_FILE");
-	if (env_file == NULL || *env_file == '\0')
-		return 0;
-	text = envfile_read(env_file, FILE_MAX, &len, err);
-	if (text == NULL)
-		return -1;
-	return envfile_parse(text, len, env_file, take_line, NULL, err);
+	return setenv(key, value, 0) == 0 ? 0 : err_system(err, "setenv");
 }
 
 /* The environment's own values first, then those of the file, then the
  * resolved paths. */
 int
-settings_export(const struct config *config, const char *env_file,
-    struct err *err)
+settings_export(struct config *config, const char *env_file, struct err *err)
 {
-	const struct {
-		const char *key;
-		const char *value;
-	} paths[] = {
-		{ "IL_STATE_DIR", config->state_dir },
-		{ "IL_BASE_DIR", config->base_dir },
-		{ "IL_LIB_DIR", config->lib_dir },
-		{ "IL_DATABASE", config->database },
-		{ "IL_API_FILES", config->api_files },
-		{ "IL_API_TOKENS_FILE", config->api_tokens_file },
-		{ "IL_PIP_CA_BUNDLE", config->pip_ca_bundle },
-		/* Empty ones win over what a file said. */
-		{ "IL_ENV_FILE", "" },
-		{ "DISCORD_TOKEN", "" },
-		{ "DISCORD_TOKEN_FILE", "" },
-	};
+	/* Empty ones win over what a file said. */
+	static const char *const emptied[] = { "IL_ENV_FILE", "DISCORD_TOKEN",
+		"DISCORD_TOKEN_FILE" };
+	auto_buf struct buf text = BUF_INIT(FILE_MAX);
 
-	if (take_file(env_file, err) != 0)
+	if (env_file == NULL)
+		env_file = getenv("IL_ENV_FILE");
+	if (env_file != NULL && *env_file != '\0' &&
+	    (file_read(env_file, &text, err) != 0 ||
+		envfile_parse(&text, env_file, take_line, NULL, err) != 0))
 		return -1;
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (setenv(paths[i].key, paths[i].value, 1) != 0)
+	for (size_t i = 0; i < PATHS; i++)
+		if (setenv(paths[i].key, *field(config, i), 1) != 0)
+			return err_system(err, "setenv");
+	for (size_t i = 0; i < sizeof(emptied) / sizeof(emptied[0]); i++)
+		if (setenv(emptied[i], "", 1) != 0)
 			return err_system(err, "setenv");
 	return 0;
 }

@@ -2,8 +2,6 @@
 /*
  * Whether the stand-in is needed, where it listens, and whose keys it has.
  */
-#include "standin.h"
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -15,8 +13,11 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
+#include "../base/envfile.h"
 #include "../base/err.h"
 #include "../base/process.h"
+#include "prepare.h"
+#include "run.h"
 
 #define PORTS_TRIED 20
 #define ANSWER_MS 10000
@@ -24,34 +25,28 @@
 static const char *const keys[] = { "DISCORD_PUBLIC_KEY",
 	"DISCORD_APPLICATION_ID", "DISCORD_TOKEN", "DISCORD_API_BASE", NULL };
 
-/* Take a line KEY=VALUE of one of the four keys into our environment. */
-static void
-take_line(const char *line)
+/* Take a line of one of the four keys into our environment. */
+static int
+take_line(void *arg, const char *key, const char *value, struct err *err)
 {
-	const char *equals = strchr(line, '=');
-
-	for (int i = 0; equals != NULL && keys[i] != NULL; i++) {
-		size_t len = strlen(keys[i]);
-
-		if ((size_t)(equals - line) == len &&
-		    memcmp(line, keys[i], len) == 0)
-			(void)setenv(keys[i], equals + 1, 1);
-	}
+	(void)arg;
+	(void)err;
+	for (int i = 0; keys[i] != NULL; i++)
+		if (strcmp(key, keys[i]) == 0)
+			(void)setenv(key, value, 1);
+	return 0;
 }
 
 /* Nothing of the caller's is left over: all four keys are the stand-in's. */
 static int
-take_environment(char *text, struct err *err)
+take_environment(struct buf *text, struct err *err)
 {
-	char *rest = text;
-	char *line;
-
 	for (int i = 0; keys[i] != NULL; i++)
 		(void)unsetenv(keys[i]);
 	/* An empty value wins over the env file's. */
 	(void)setenv("DISCORD_TOKEN_FILE", "", 1);
-	while ((line = strsep(&rest, "\n")) != NULL)
-		take_line(line);
+	if (envfile_parse(text, "stand-in", take_line, NULL, err) != 0)
+		return -1;
 	for (int i = 0; keys[i] != NULL; i++) {
 		if (getenv(keys[i]) == NULL)
 			return err_set(err, ERR_SYSTEM,
@@ -73,10 +68,9 @@ static int
 ask(const struct standin *standin, struct err *err)
 {
 	char port[16];
-	auto_free char *python = xstrdup(standin_python());
-	char *argv[] = { python, standin->script, (char[]){ "--print-env" },
-		(char[]){ "--key-file" }, standin->key_file,
-		(char[]){ "--port" }, port, NULL };
+	const char *const argv[] = { standin_python(), standin->script,
+		"--print-env", "--key-file", standin->key_file, "--port", port,
+		NULL };
 	struct process_spec spec = {
 		.argv = argv, .output_max = 65536, .timeout_ms = ANSWER_MS
 	};
@@ -88,13 +82,9 @@ ask(const struct standin *standin, struct err *err)
 	if (process_run(&spec, &result, err) != 0)
 		return err_wrap(err, "stand-in");
 	process_describe(&result, why, sizeof(why));
-	if (process_succeeded(&result)) {
-		auto_free char *text = buf_steal(&result.out, NULL);
-
-		rc = take_environment(text, err);
-	} else {
-		rc = err_set(err, ERR_SYSTEM, "stand-in: %s", why);
-	}
+	rc = process_succeeded(&result) ?
+	    take_environment(&result.out, err) :
+	    err_set(err, ERR_SYSTEM, "stand-in: %s", why);
 	process_result_release(&result);
 	return rc;
 }
@@ -124,7 +114,6 @@ standin_prepare(struct standin *standin, const struct config *config,
 {
 	auto_buf struct buf script = BUF_INIT(8192);
 
-	*standin = (struct standin){ 0 };
 	if (*config->discord_public_key != '\0')
 		return 0;
 	buf_addf(&script, "%s/standin/standin.py", config->lib_dir);
@@ -153,4 +142,5 @@ standin_release(struct standin *standin)
 {
 	free(standin->script);
 	free(standin->key_file);
+	cleanup_close(&standin->ready_fd);
 }

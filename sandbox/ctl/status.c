@@ -104,16 +104,15 @@ print_jobs(const struct config *config, struct err *err)
 }
 
 int
-ctl_status(struct ctl *ctl, int argc, char **argv)
+ctl_status(struct ctl *ctl)
 {
 	struct err err = { 0 };
 	bool good;
 
-	(void)argc;
 	good = print_front(&ctl->config, "il-fcgi", "fcgi.sock");
 	good = print_front(&ctl->config, "il-api", "api.sock") && good;
 	good = print_broker(&ctl->config) && good;
 	if (print_jobs(&ctl->config, &err) != 0)
-		return ctl_fail(argv[0], &err);
+		return ctl_fail(ctl->argv[0], &err);
 	return good ? CTL_OK : CTL_FAILED;
 }

@@ -3,11 +3,9 @@
  * The loop of `ilctl run`. The programs are ended stage by stage (enum
  * child_stage): each gets SIGTERM, and SIGKILL when its time is over.
  */
-#include "supervise.h"
-
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
@@ -16,35 +14,95 @@
 #include <unistd.h>
 
 #include "../base/cleanup.h"
-#include "../base/config.h"
+#include "../base/clock.h"
 #include "../base/err.h"
+#include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../protocol/sockets.h"
-#include "child.h"
 #include "ctl.h"
-#include "plan.h"
+#include "run.h"
 
-struct supervisor {
-	struct plan *plan;
-	const struct config *config;
-	struct loop *loop;
-	int inotify_fd;
-	int standin_fd;
-	void (*ready)(void *arg);
-	void *arg;
-	int asked; /* how often to end */
-	int stage; /* that is being ended; -1: none */
-	struct loop_timer *deadline;
-	int exit_code;
-};
+#define BACKOFF_FIRST_MS 200
+#define BACKOFF_LAST_MS 5000
+/* One that ran for so long did start well. */
+#define STEADY_MS 10000
+
+static void start(void *arg);
+
+/* ---- ready ---- */
+
+/* Files in the state folder that appear when the programs accept requests. */
+static const char *const signs[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
+	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
+	"session.sock", "front/jobs", "nginx/nginx.pid", "wake" };
+
+#define FILES (sizeof(signs) / sizeof(signs[0]))
+#define SIGNS (FILES - 1) /* the last one tells nothing, and is removed, too */
+
+void
+supervise_clear(const struct config *config)
+{
+	for (size_t i = 0; i < FILES; i++) {
+		auto_free char *path = config_state_path(config, signs[i]);
+
+		if (unlink(path) != 0 && errno != ENOENT)
+			log_warn("%s: %m", path);
+	}
+}
+
+/* The end of a start: where to go now. */
+static void
+announce(const struct run *run)
+{
+	long port = (long)run->config->http_port;
+
+	printf("\nInline is ready.  Ctrl-C ends everything.\n\n");
+	if (run->standin.port != 0)
+		printf("  chat page     http://127.0.0.1:%ld/\n", port);
+	printf("  interactions  http://127.0.0.1:%ld/interactions\n", port);
+	printf("  HTTP APIs     http://127.0.0.1:%ld/docs\n", port);
+	printf("  health        http://127.0.0.1:%ld/health\n", port);
+	printf("  state         %s\n\n", run->config->state_dir);
+	if (run->standin.port != 0)
+		printf("DISCORD_PUBLIC_KEY is not set: a stand-in on this "
+		       "machine plays Discord.\nOpen the chat page and type "
+		       "/il create, then /il py print(1).\n\n");
+	(void)fflush(stdout);
+}
+
+/* Something was made in one of the folders, or the stand-in said a word.  The
+ * first time that all accept requests, it is announced. */
+static void
+on_news(void *arg, int fd, uint32_t events)
+{
+	struct run *run = arg;
+	char buffer[4096];
+
+	(void)events;
+	if (read(fd, buffer, sizeof(buffer)) > 0 && fd == run->standin.ready_fd)
+		run->standin.ready = true;
+	if (run->inotify_fd < 0 || run->stage >= 0 ||
+	    (run->standin.port != 0 && !run->standin.ready))
+		return;
+	for (size_t i = 0; i < SIGNS; i++) {
+		auto_free char *path = config_state_path(run->config, signs[i]);
+
+		if (access(path, F_OK) != 0)
+			return;
+	}
+	loop_close(run->loop, &run->inotify_fd);
+	announce(run);
+}
+
+/* ---- the end ---- */
 
 /* How long a stage may take to end by itself.  A worker lets its run go on for
  * IL_STOP_SECONDS and then tells that it was interrupted, as there may be no
  * next start that would; the broker waits for starts that are under way, and
  * for the engine to remove its containers. */
 static int64_t
-stage_ms(const struct supervisor *s, int stage)
+stage_ms(const struct run *run)
 {
 	static const int64_t least[STAGE_COUNT] = {
 		[STAGE_NGINX] = 2000,
@@ -54,94 +112,112 @@ stage_ms(const struct supervisor *s, int stage)
 		[STAGE_BROKER] = 25000,
 	};
 
-	if (stage == STAGE_WORKER)
-		return least[stage] + s->config->stop_ms;
-	if (stage == STAGE_BROKER)
-		return least[stage] + s->config->start_ms;
-	return least[stage];
+	if (run->stage == STAGE_WORKER)
+		return least[run->stage] + run->config->stop_ms;
+	if (run->stage == STAGE_BROKER)
+		return least[run->stage] + run->config->start_ms;
+	return least[run->stage];
 }
 
-static void start(struct child *child);
-static void end_stage(struct supervisor *s, int stage);
-
-/* ---- ready ---- */
-
-const char *const supervise_signs[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
-	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
-	"session.sock", "front/jobs", "nginx/nginx.pid", NULL };
-
-/* Do all accept requests? */
-static bool
-all_there(const struct supervisor *s)
+/* To all of the stage that is being ended.  Returns how many are left of it; 0
+ * is no signal, and only counts. */
+static size_t
+signal_stage(const struct run *run, int number)
 {
-	for (int i = 0; supervise_signs[i] != NULL; i++) {
-		auto_free char *path = config_state_path(s->config,
-		    supervise_signs[i]);
+	size_t left = 0;
 
-		if (access(path, F_OK) != 0)
-			return false;
+	for (size_t i = 0; i < run->count; i++) {
+		const struct child *child = &run->children[i];
+
+		/* A pid that was not reaped is never another's. */
+		if ((int)child->stage != run->stage || child->pid == 0)
+			continue;
+		left++;
+		if (number == SIGKILL)
+			log_warn("%s did not end in time: killed", child->name);
+		(void)kill(child->pid, number);
 	}
-	return s->standin_fd < 0;
+	return left;
 }
 
-/* Say that all is ready, the first time that it is. */
 static void
-look(struct supervisor *s)
+on_deadline(void *arg)
 {
-	if (s->inotify_fd < 0 || s->stage >= 0 || !all_there(s))
+	(void)signal_stage(arg, SIGKILL);
+}
+
+/* Ask all of this stage to end, or of the first one after it that has any left,
+ * and set the time for it. */
+static void
+end_stage(struct run *run)
+{
+	bool hurry;
+
+	while (run->stage < STAGE_COUNT && signal_stage(run, 0) == 0)
+		run->stage++;
+	if (run->stage == STAGE_COUNT) {
+		loop_stop(run->loop);
 		return;
-	loop_close(s->loop, &s->inotify_fd);
-	s->ready(s->arg);
+	}
+	/* Who hurries does not wait for anybody but the broker, which would
+	 * leave it to the cells to find out that they are alone. */
+	hurry = run->asked > (run->stage == STAGE_BROKER ? 2 : 1);
+	loop_timer_set(run->loop, &run->deadline, stage_ms(run), on_deadline,
+	    run);
+	(void)signal_stage(run, hurry ? SIGKILL : SIGTERM);
 }
 
-/* Something was made in one of the folders: what, is looked up. */
+/* The first asks, the second hurries, the third kills. */
 static void
-on_inotify(void *arg, int fd, uint32_t events)
+on_signal(void *arg, int fd, uint32_t events)
 {
-	char buffer[4096];
+	struct run *run = arg;
+	struct signalfd_siginfo info;
 
 	(void)events;
-	while (read(fd, buffer, sizeof(buffer)) > 0)
-		;
-	look(arg);
-}
-
-/* It says so itself, and then closes its end. */
-static void
-on_standin(void *arg, int fd, uint32_t events)
-{
-	struct supervisor *s = arg;
-
-	(void)fd;
-	(void)events;
-	loop_close(s->loop, &s->standin_fd);
-	look(s);
+	if (read(fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	run->asked++;
+	if (run->stage < 0) {
+		log_info("ending: what runs has %lld s; "
+			 "a second signal does not wait",
+		    (long long)(run->config->stop_ms / 1000));
+		run->stage = 0;
+	} else {
+		log_info("hurrying");
+	}
+	end_stage(run);
 }
 
 /* ---- one program ---- */
 
-static void
-on_restart(void *arg)
-{
-	start(arg);
-}
-
-/* After a pause that grows while it keeps failing. */
+/* After a pause that grows while it keeps ending soon after its start. */
 static void
 start_later(struct child *child)
 {
-	int64_t wait = child_next_backoff(child);
+	int64_t wait = child->backoff_ms;
 
+	if (wait == 0 || clock_monotonic_ms() - child->started_ms > STEADY_MS)
+		wait = BACKOFF_FIRST_MS;
+	child->backoff_ms = wait * 2 < BACKOFF_LAST_MS ? wait * 2 :
+							 BACKOFF_LAST_MS;
 	log_info("%s starts again in %lld ms", child->name, (long long)wait);
-	loop_timer_set(child->supervisor->loop, &child->restart, wait,
-	    on_restart, child);
+	loop_timer_set(child->run->loop, NULL, wait, start, child);
 }
 
-/* Only what was not asked for is worth a line. */
-static void
-log_end(const struct child *child, int status, bool expected)
+/* End what is left of its group, then reap it: until then the number is nobody
+ * else's.  Only an end that was not asked for is worth a line. */
+static int
+reap(struct child *child)
 {
-	if (expected)
+	int status = 0;
+
+	(void)kill(-child->pid, SIGKILL);
+	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	loop_close(child->run->loop, &child->pidfd);
+	child->pid = 0;
+	if (child->run->stage >= (int)child->stage)
 		log_debug("%s ended", child->name);
 	else if (WIFSIGNALED(status))
 		log_warn("%s was ended by signal %d", child->name,
@@ -149,16 +225,7 @@ log_end(const struct child *child, int status, bool expected)
 	else
 		log_warn("%s ended with status %d", child->name,
 		    WEXITSTATUS(status));
-}
-
-/* A usage or configuration error stays one, however often it is tried. */
-static bool
-is_hopeless(int status)
-{
-	return WIFEXITED(status) &&
-	    (WEXITSTATUS(status) == CTL_USAGE ||
-		WEXITSTATUS(status) == CTL_CONFIG ||
-		WEXITSTATUS(status) == CHILD_NOT_STARTED);
+	return status;
 }
 
 /* A program has ended: because its stage is being ended, for good, or to be
@@ -167,147 +234,60 @@ static void
 on_end(void *arg, int fd, uint32_t events)
 {
 	struct child *child = arg;
-	struct supervisor *s = child->supervisor;
-	int status;
+	struct run *run = child->run;
+	int status = reap(child);
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 
+	(void)fd;
 	(void)events;
-	loop_remove(s->loop, fd);
-	status = child_reap(child);
-	log_end(child, status, s->stage >= (int)child->stage);
-	if (s->stage >= 0) {
-		end_stage(s, s->stage);
-	} else if (is_hopeless(status)) {
+	if (run->stage >= 0) {
+		if (signal_stage(run, 0) == 0)
+			end_stage(run);
+	} else if (code == CTL_USAGE || code == CTL_CONFIG ||
+	    code == CHILD_NOT_STARTED) {
+		/* It stays so, however often it is tried. */
 		log_err("%s cannot run as things are: everything ends",
 		    child->name);
-		s->exit_code = WEXITSTATUS(status) == CTL_USAGE ? CTL_USAGE :
-								  CTL_CONFIG;
-		end_stage(s, 0);
+		run->exit_code = code == CTL_USAGE ? CTL_USAGE : CTL_CONFIG;
+		run->stage = 0;
+		end_stage(run);
 	} else {
 		start_later(child);
 	}
 }
 
+/* Nothing that has ended is started again once all are to end. */
 static void
-start(struct child *child)
+start(void *arg)
 {
+	struct child *child = arg;
+	struct run *run = child->run;
 	struct err err;
 
+	if (run->stage >= 0)
+		return;
 	if (child_start(child, &err) == 0) {
-		loop_add(child->supervisor->loop, child->pidfd, EPOLLIN, on_end,
-		    child);
+		loop_add(run->loop, child->pidfd, EPOLLIN, on_end, child);
 		return;
 	}
 	log_err("%s: %s", child->name, err.text);
 	start_later(child);
 }
 
-/* ---- the end ---- */
-
-static void
-signal_stage(struct supervisor *s, int stage, int number)
-{
-	for (size_t i = 0; i < s->plan->count; i++) {
-		const struct child *child = &s->plan->children[i];
-
-		/* A pid that was not reaped is never another's. */
-		if ((int)child->stage != stage || child->pid == 0)
-			continue;
-		if (number == SIGKILL)
-			log_warn("%s did not end in time: killed", child->name);
-		(void)kill(child->pid, number);
-	}
-}
-
-static bool
-stage_is_over(const struct supervisor *s, int stage)
-{
-	for (size_t i = 0; i < s->plan->count; i++) {
-		if ((int)s->plan->children[i].stage == stage &&
-		    s->plan->children[i].pid != 0)
-			return false;
-	}
-	return true;
-}
-
-static void
-on_deadline(void *arg)
-{
-	struct supervisor *s = arg;
-
-	signal_stage(s, s->stage, SIGKILL);
-}
-
-/* Ask all of a stage to end, and set the time for it. */
-static void
-begin_stage(struct supervisor *s, int stage)
-{
-	/* Who hurries does not wait for anybody but the broker, which would
-	 * leave it to the cells to find out that they are alone. */
-	bool hurry = s->asked > 1 && stage != STAGE_BROKER;
-
-	s->stage = stage;
-	loop_timer_set(s->loop, &s->deadline, stage_ms(s, stage), on_deadline,
-	    s);
-	signal_stage(s, stage, hurry || s->asked > 2 ? SIGKILL : SIGTERM);
-}
-
-/* End this stage, or the first one after it that is not over. */
-static void
-end_stage(struct supervisor *s, int stage)
-{
-	/* Nothing that has ended is started again from here on. */
-	for (size_t i = 0; s->stage < 0 && i < s->plan->count; i++)
-		loop_timer_clear(s->loop, &s->plan->children[i].restart);
-	if (s->stage == stage && !stage_is_over(s, stage))
-		return;
-	while (stage < STAGE_COUNT && stage_is_over(s, stage))
-		stage++;
-	if (stage < STAGE_COUNT) {
-		begin_stage(s, stage);
-		return;
-	}
-	s->stage = STAGE_COUNT;
-	loop_timer_clear(s->loop, &s->deadline);
-	loop_stop(s->loop);
-}
-
-/* The first asks, the second hurries, the third kills. */
-static void
-on_signal(void *arg, int fd, uint32_t events)
-{
-	struct supervisor *s = arg;
-	struct signalfd_siginfo info;
-
-	(void)events;
-	if (read(fd, &info, sizeof(info)) != sizeof(info))
-		return;
-	s->asked++;
-	if (s->stage < 0) {
-		log_info("ending: what runs has %lld s; "
-			 "a second signal does not wait",
-		    (long long)(s->config->stop_ms / 1000));
-		end_stage(s, 0);
-	} else if (s->stage < STAGE_COUNT) {
-		log_info("hurrying");
-		begin_stage(s, s->stage);
-	}
-}
-
 /* ---- all ---- */
 
-/* The folders in which the signs are made. */
+/* Watch the folders in which the signs are made. */
 static int
-open_inotify(struct supervisor *s)
+open_inotify(struct run *run, struct err *err)
 {
-	s->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	for (int i = 0; supervise_signs[i] != NULL; i++) {
-		auto_free char *path = config_state_path(s->config,
-		    supervise_signs[i]);
+	run->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	for (size_t i = 0; i < SIGNS; i++) {
+		auto_free char *path = config_state_path(run->config, signs[i]);
 
 		*strrchr(path, '/') = '\0';
-		if (inotify_add_watch(s->inotify_fd, path,
+		if (inotify_add_watch(run->inotify_fd, path,
 			IN_CREATE | IN_MOVED_TO) < 0)
-			return -1;
+			return err_system(err, "inotify");
 	}
 	return 0;
 }
@@ -315,34 +295,24 @@ open_inotify(struct supervisor *s)
 /* Sockets that are ours wait in the kernel from before the first start, so the
  * order of the starts does not matter to those who connect. */
 int
-supervise(struct plan *plan, const struct config *config, int signals_fd,
-    int standin_fd, void (*ready)(void *arg), void *arg)
+supervise(struct run *run)
 {
-	struct supervisor s = { .plan = plan,
-		.config = config,
-		.standin_fd = standin_fd,
-		.ready = ready,
-		.arg = arg,
-		.stage = -1 };
+	static const int extra[] = { SIGHUP, 0 };
+	struct err err;
+	auto_close int signals_fd = fd_signals(extra, &err);
 
-	if (open_inotify(&s) != 0) {
-		log_err("inotify: %m");
-		cleanup_close(&s.inotify_fd);
-		cleanup_close(&s.standin_fd);
-		return CTL_FAILED;
-	}
-	s.loop = loop_new();
-	loop_add(s.loop, signals_fd, EPOLLIN, on_signal, &s);
-	loop_add(s.loop, s.inotify_fd, EPOLLIN, on_inotify, &s);
-	if (s.standin_fd >= 0)
-		loop_add(s.loop, s.standin_fd, EPOLLIN, on_standin, &s);
-	for (size_t i = 0; i < plan->count; i++) {
-		plan->children[i].supervisor = &s;
-		start(&plan->children[i]);
-	}
-	loop_run(s.loop);
-	loop_close(s.loop, &s.inotify_fd);
-	loop_close(s.loop, &s.standin_fd);
-	loop_free(s.loop);
-	return s.exit_code;
+	if (signals_fd < 0 || open_inotify(run, &err) != 0)
+		return ctl_fail("run", &err);
+	run->stage = -1;
+	run->loop = loop_new();
+	loop_add(run->loop, signals_fd, EPOLLIN, on_signal, run);
+	loop_add(run->loop, run->inotify_fd, EPOLLIN, on_news, run);
+	if (run->standin.port != 0)
+		loop_add(run->loop, run->standin.ready_fd, EPOLLIN, on_news,
+		    run);
+	for (size_t i = 0; i < run->count; i++)
+		start(&run->children[i]);
+	loop_run(run->loop);
+	loop_free(run->loop);
+	return run->exit_code;
 }

@@ -15,67 +15,13 @@
 
 #define LIMIT_MAX 1000000
 
-static const char usage[] =
-    "token -f file [-c cells] [-r requests-a-minute] add|set name | "
-    "token -f file list | token -f file revoke name";
-
-struct options {
-	const char *file;
-	int64_t cells; /* -1: nothing was said */
-	int64_t rate;
-};
-
-/* The token itself goes to standard output, everything about it to standard
- * error. */
 static int
-add(const struct options *options, const char *name)
-{
-	char text[TOKENS_TEXT_LEN + 1];
-	struct err err;
-
-	if (tokens_add(options->file, name,
-		options->cells < 0 ? 0 : options->cells,
-		options->rate < 0 ? 0 : options->rate, text, &err) < 0)
-		return ctl_fail("token", &err);
-	(void)fprintf(stderr, "The token of %s, which is shown only now:\n",
-	    name);
-	printf("%s\n", text);
-	return CTL_OK;
-}
-
-static int
-change(const struct options *options, const char *name)
-{
-	struct err err;
-
-	if (options->cells < 0 && options->rate < 0)
-		return ctl_usage(usage);
-	if (tokens_set(options->file, name, options->cells, options->rate,
-		&err) < 0)
-		return ctl_fail("token", &err);
-	printf("changed %s\n", name);
-	return CTL_OK;
-}
-
-static int
-forget(const struct options *options, const char *name)
-{
-	struct err err;
-
-	if (tokens_revoke(options->file, name, &err) < 0)
-		return ctl_fail("token", &err);
-	printf("revoked %s\n", name);
-	return CTL_OK;
-}
-
-static int
-list(const struct options *options, const char *name)
+list(const char *file)
 {
 	struct tokens tokens;
 	struct err err;
 
-	(void)name;
-	if (tokens_open(&tokens, options->file, &err) < 0)
+	if (tokens_open(&tokens, file, &err) < 0)
 		return ctl_fail("token", &err);
 	for (size_t i = 0; i < tokens.count; i++) {
 		const struct token *t = &tokens.items[i];
@@ -89,47 +35,61 @@ list(const struct options *options, const char *name)
 	return CTL_OK;
 }
 
-/* The options of all verbs; each takes what it needs. */
-static bool
-parse_options(int argc, char **argv, struct options *options)
+/* Of a token's limits, -1: nothing was said. */
+static int
+change(const char *file, const char *verb, const char *name, int64_t cells,
+    int64_t rate)
 {
-	int c;
+	char text[TOKENS_TEXT_LEN + 1];
+	struct err err;
 
-	optind = 1;
-	while ((c = getopt(argc, argv, "f:c:r:")) != -1) {
-		if (c == 'f')
-			options->file = optarg;
-		else if (c == 'c') {
-			if (!text_parse_int(optarg, 0, LIMIT_MAX,
-				&options->cells))
-				return false;
-		} else if (c != 'r' ||
-		    !text_parse_int(optarg, 0, LIMIT_MAX, &options->rate)) {
-			return false;
-		}
+	if (strcmp(verb, "add") == 0) {
+		if (tokens_add(file, name, cells < 0 ? 0 : cells,
+			rate < 0 ? 0 : rate, text, &err) < 0)
+			return ctl_fail("token", &err);
+		/* The token itself goes to standard output, everything about
+		 * it to standard error. */
+		(void)fprintf(stderr,
+		    "The token of %s, which is shown only now:\n", name);
+		printf("%s\n", text);
+	} else if (strcmp(verb, "set") == 0 && (cells >= 0 || rate >= 0)) {
+		if (tokens_set(file, name, cells, rate, &err) < 0)
+			return ctl_fail("token", &err);
+		printf("changed %s\n", name);
+	} else if (strcmp(verb, "revoke") == 0) {
+		if (tokens_revoke(file, name, &err) < 0)
+			return ctl_fail("token", &err);
+		printf("revoked %s\n", name);
+	} else {
+		return CTL_MISUSED;
 	}
-	return options->file != NULL && optind < argc;
+	return CTL_OK;
 }
 
+/* The options of all verbs; each takes what it needs. */
 int
-ctl_token(struct ctl *ctl, int argc, char **argv)
+ctl_token(struct ctl *ctl)
 {
-	struct options options = { .cells = -1, .rate = -1 };
-	static const struct {
-		const char *name;
-		int words; /* itself, and a name */
-		int (*run)(const struct options *options, const char *name);
-	} verbs[] = { { "add", 2, add }, { "set", 2, change },
-		{ "revoke", 2, forget }, { "list", 1, list } };
-	const char *verb;
+	const char *file = NULL;
+	int64_t cells = -1;
+	int64_t rate = -1;
+	char **words;
+	int c;
 
-	(void)ctl;
-	if (!parse_options(argc, argv, &options))
-		return ctl_usage(usage);
-	verb = argv[optind];
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (strcmp(verb, verbs[i].name) == 0 &&
-		    argc - optind == verbs[i].words)
-			return verbs[i].run(&options, argv[optind + 1]);
-	return ctl_usage(usage);
+	while ((c = getopt(ctl->argc, ctl->argv, "f:c:r:")) != -1) {
+		if (c == 'f')
+			file = optarg;
+		else if ((c != 'c' && c != 'r') ||
+		    !text_parse_int(optarg, 0, LIMIT_MAX,
+			c == 'c' ? &cells : &rate))
+			return CTL_MISUSED;
+	}
+	words = ctl->argv + optind;
+	if (file == NULL || words[0] == NULL)
+		return CTL_MISUSED;
+	if (strcmp(words[0], "list") == 0 && words[1] == NULL)
+		return list(file);
+	if (words[1] == NULL || words[2] != NULL)
+		return CTL_MISUSED;
+	return change(file, words[0], words[1], cells, rate);
 }

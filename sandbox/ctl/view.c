@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A mount namespace that is made once, in a child, and entered by every
- * program that needs it.
+ * A mount namespace that is made once, left again, and entered by every program
+ * that needs it.
  */
-#include "view.h"
-
-#include <errno.h>
+#include <assert.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <mntent.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -16,12 +13,13 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/err.h"
+#include "../base/fd.h"
+#include "prepare.h"
 
 #define PATHS_MAX 8
 #define COVER_OPTIONS "mode=0755,size=1m,nr_inodes=1k"
@@ -43,23 +41,17 @@ barrier_of(const char *path)
 	return NULL;
 }
 
-static bool
-is_below(const char *path, const char *folder)
-{
-	size_t len = strlen(folder);
-
-	return strncmp(path, folder, len) == 0 &&
-	    (path[len] == '/' || path[len] == '\0');
-}
-
 /* Does an earlier or a wider one bring it along? */
 static bool
 is_covered(const char *const *paths, size_t count, size_t i)
 {
-	for (size_t k = 0; k < count; k++)
-		if (k != i && is_below(paths[i], paths[k]) &&
-		    (strlen(paths[k]) < strlen(paths[i]) || k < i))
+	for (size_t k = 0; k < count; k++) {
+		size_t len = strlen(paths[k]);
+
+		if (k != i && strncmp(paths[i], paths[k], len) == 0 &&
+		    (paths[i][len] == '/' || (paths[i][len] == '\0' && k < i)))
 			return true;
+	}
 	return false;
 }
 
@@ -83,124 +75,73 @@ leave_containers(void)
 	return 0;
 }
 
-/* All folders on the way to a path, and itself. */
-static int
-make_way(const char *path)
-{
-	auto_free char *way = xstrdup(path);
-
-	for (char *slash = strchr(way + 1, '/');;
-	     slash = strchr(slash + 1, '/')) {
-		if (slash != NULL)
-			*slash = '\0';
-		if (mkdir(way, 0755) != 0 && errno != EEXIST)
-			return -1;
-		if (slash == NULL)
-			return 0;
-		*slash = '/';
-	}
-}
-
-/* Open all before anything is covered, then cover, then show. */
-static int
+/* In the new namespace: open all before anything is covered, then cover, then
+ * show.  False: errno says why. */
+static bool
 build(const char *const *paths, size_t count)
 {
 	int fds[PATHS_MAX];
 	char source[64];
+	struct err err;
+	bool good = mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0 &&
+	    leave_containers() == 0;
 
-	(void)umask(022); /* what is made on the way is to be passed */
-	if (unshare(CLONE_NEWNS) != 0 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0 ||
-	    leave_containers() != 0)
-		return -1;
 	for (size_t i = 0; i < count; i++) {
-		fds[i] = open(paths[i],
-		    O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fds[i] < 0)
-			return -1;
+		fds[i] = !good ?
+		    -1 :
+		    open(paths[i],
+			O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		good = fds[i] >= 0;
 	}
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; good && i < count; i++) {
 		auto_free char *barrier = barrier_of(paths[i]);
 
 		/* After it was covered for another path it is none. */
-		if (barrier != NULL &&
+		good = barrier == NULL ||
 		    mount("tmpfs", barrier, "tmpfs", MS_NOSUID | MS_NODEV,
-			COVER_OPTIONS) != 0)
-			return -1;
+			COVER_OPTIONS) == 0;
 	}
 	for (size_t i = 0; i < count; i++) {
 		(void)snprintf(source, sizeof(source), "/proc/self/fd/%d",
 		    fds[i]);
-		if (!is_covered(paths, count, i) &&
-		    (make_way(paths[i]) != 0 ||
-			mount(source, paths[i], NULL, MS_BIND, NULL) != 0))
-			return -1;
+		if (good && !is_covered(paths, count, i))
+			good = fd_make_dirs(paths[i], 0755, &err) == 0 &&
+			    mount(source, paths[i], NULL, MS_BIND, NULL) == 0;
+		cleanup_close(&fds[i]);
 	}
-	return 0;
-}
-
-/* The namespace belongs to the child; it is ours once it is open. */
-static int
-take(int *fd, const char *const *paths, size_t count, struct err *err)
-{
-	char path[64];
-	int done[2];
-	int hold[2];
-	int failure = EPIPE;
-	pid_t pid;
-
-	if (pipe2(done, O_CLOEXEC) != 0 || pipe2(hold, O_CLOEXEC) != 0)
-		return err_system(err, "pipe");
-	pid = fork();
-	if (pid == 0) {
-		(void)close(hold[1]);
-		failure = build(paths, count) != 0 ? errno : 0;
-		(void)!write(done[1], &failure, sizeof(failure));
-		(void)!read(hold[0], &failure, 1); /* until it is taken */
-		_exit(0);
-	}
-	(void)close(done[1]);
-	(void)close(hold[0]);
-	if (pid > 0 &&
-	    read(done[0], &failure, sizeof(failure)) == sizeof(failure) &&
-	    failure == 0) {
-		(void)snprintf(path, sizeof(path), "/proc/%ld/ns/mnt",
-		    (long)pid);
-		*fd = open(path, O_RDONLY | O_CLOEXEC);
-		failure = *fd < 0 ? errno : 0;
-	}
-	(void)close(done[0]);
-	(void)close(hold[1]);
-	if (pid > 0)
-		(void)waitpid(pid, NULL, 0);
-	if (failure == 0)
-		return 0;
-	errno = failure;
-	return err_system(err, "a view of the folders");
+	return good;
 }
 
 /* Only where a path cannot be passed is there anything to do. */
 int
 view_open(int *fd, const char *const *paths, size_t count, struct err *err)
 {
+	auto_close int home = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+	auto_close int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	auto_free char *barrier = NULL;
-	size_t which = 0;
+	struct err why;
+	mode_t mask;
 
 	*fd = -1;
-	for (; which < count && barrier == NULL; which++)
-		barrier = barrier_of(paths[which]);
+	assert(count <= PATHS_MAX);
+	for (size_t i = 0; i < count && barrier == NULL; i++)
+		barrier = barrier_of(paths[i]);
 	if (barrier == NULL)
 		return 0;
-	if (count <= PATHS_MAX && take(fd, paths, count, err) == 0)
+	mask = umask(022); /* what is made on the way is to be passed */
+	if (home >= 0 && here >= 0 && unshare(CLONE_NEWNS) == 0) {
+		if (build(paths, count))
+			*fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+		/* The new one lives by its descriptor; we go back. */
+		if (setns(home, CLONE_NEWNS) != 0 || fchdir(here) != 0)
+			cleanup_close(fd);
+	}
+	(void)err_system(&why, "a view of the folders");
+	(void)umask(mask);
+	if (*fd >= 0)
 		return 0;
 	return err_set(err, ERR_CONFIG,
 	    "%s: other users may not pass it, and no namespace of mounts is "
 	    "to be had (%s): chmod o+x, or another place for the clone",
-	    barrier, count <= PATHS_MAX ? err->text : "too many folders");
-}
-
-int
-view_enter(int fd)
-{
-	return fd < 0 ? 0 : setns(fd, CLONE_NEWNS);
+	    barrier, why.text);
 }

@@ -1,19 +1,23 @@
 /* The generated nginx configuration: every name is put in, nothing else. */
-#include "sandbox/ctl/nginx_conf.h"
+#include "sandbox/ctl/prepare.h"
 
 #include "sandbox/base/buf.h"
+#include "sandbox/base/config.h"
 #include "sandbox/base/err.h"
 #include "tap.h"
 
-static struct nginx_conf conf = { .state_dir = "/var/lib/in line",
-	.lib_dir = "/usr/lib/in line",
-	.http_port = 8080,
-	.standin_port = 8081 };
+static char state[] = "/var/lib/in line";
+static char lib[] = "/usr/lib/in line";
+static struct config conf = { .state_dir = state,
+	.lib_dir = lib,
+	.http_port = 8080 };
+static long standin_port = 8081;
 
 static int
 fill(struct buf *out, const char *template, struct err *err)
 {
-	return nginx_conf_fill(out, template, strlen(template), &conf, err);
+	return nginx_conf_fill(out, template, strlen(template), &conf,
+	    standin_port, err);
 }
 
 static void
@@ -45,14 +49,14 @@ test_standin(void)
 
 	(void)fill(&out, "@STANDIN@ on;\n@NO_STANDIN@ off;\n", &err);
 	is_str(buf_str(&out), " on;\n# off;\n", "with the stand-in");
-	conf.standin_port = 0;
+	standin_port = 0;
 	buf_reset(&out);
 	(void)fill(&out, "@STANDIN@ on;\n@NO_STANDIN@ off;\n", &err);
 	is_str(buf_str(&out), "# on;\n off;\n", "without");
 }
 
 static void
-test_refused(const char *state_dir, const char *lib_dir)
+test_refused(char *state_dir, char *lib_dir)
 {
 	auto_buf struct buf out = BUF_INIT(4096);
 	struct err err = { 0 };
@@ -74,12 +78,12 @@ main(void)
 	test_names();
 	test_standin();
 	is_int(fill(&small, "much too long", &err), -1, "too large");
-	test_refused("/a\"b", "/l");
-	test_refused("/a$b", "/l");
-	test_refused("/a\\b", "/l");
-	test_refused("/a\nb", "/l");
-	test_refused("/a", "/l\"");
-	test_refused("/a", "/l*");
-	test_refused("/a", "/l[1]");
+	test_refused((char[]){ "/a\"b" }, (char[]){ "/l" });
+	test_refused((char[]){ "/a$b" }, (char[]){ "/l" });
+	test_refused((char[]){ "/a\\b" }, (char[]){ "/l" });
+	test_refused((char[]){ "/a\nb" }, (char[]){ "/l" });
+	test_refused((char[]){ "/a" }, (char[]){ "/l\"" });
+	test_refused((char[]){ "/a" }, (char[]){ "/l*" });
+	test_refused((char[]){ "/a" }, (char[]){ "/l[1]" });
 	return tap_done();
 }

@@ -19,7 +19,7 @@ static int
 run_script(const char *script, const char *input, int timeout_ms, size_t max)
 {
 	auto_free char *text = xstrdup(script);
-	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, text, NULL };
+	const char *const argv[] = { "sh", "-c", text, NULL };
 	const struct process_spec spec = { .argv = argv,
 		.input = input,
 		.input_len = input != NULL ? strlen(input) : 0,
@@ -84,7 +84,7 @@ test_outcomes(void)
 static void
 test_not_found(void)
 {
-	char *argv[] = { (char[]){ "inline-no-such-program" }, NULL };
+	const char *const argv[] = { "inline-no-such-program", NULL };
 	const struct process_spec spec = { .argv = argv };
 
 	process_result_release(&result);
@@ -152,9 +152,9 @@ test_grandchild(void)
 static void
 test_environment(void)
 {
-	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
-		(char[]){ "echo $A-$HOME; ls /proc/self/fd | wc -l; "
-			  "kill -PIPE $$; echo survived" },
+	const char *const argv[] = { "sh", "-c",
+		"echo $A-$HOME; ls /proc/self/fd | wc -l; "
+		"kill -PIPE $$; echo survived",
 		NULL };
 	char *envp[] = { (char[]){ "A=b" }, NULL };
 	const struct process_spec spec = {
@@ -181,7 +181,7 @@ test_environment(void)
 static void
 test_release(void)
 {
-	char *argv[] = { (char[]){ "sleep" }, (char[]){ "60" }, NULL };
+	const char *const argv[] = { "sleep", "60", NULL };
 	const struct process_spec spec = { .argv = argv };
 	struct process p;
 	pid_t pid;
@@ -200,7 +200,7 @@ test_release(void)
 static void
 test_parent_dies(void)
 {
-	char *argv[] = { (char[]){ "sleep" }, (char[]){ "60" }, NULL };
+	const char *const argv[] = { "sleep", "60", NULL };
 	const struct process_spec spec = { .argv = argv };
 	struct process p;
 	int pipes[2];

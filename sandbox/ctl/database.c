@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The commands that work on the database: `ilctl migrate`, `sandboxes`, `jobs`
+ * and `expire`.
+ */
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/text.h"
+#include "../protocol/lease.h"
+#include "../protocol/sockets.h"
+#include "../store/db.h"
+#include "../store/list.h"
+#include "../store/sandbox.h"
+#include "ctl.h"
+#include "migrations.h"
+
+#define JOBS_SHOWN 50
+/* The broker ends the sandbox's cells first, which may take a while. */
+#define REMOVE_MS 30000
+
+int
+ctl_migrate_database(const struct config *config, struct err *err)
+{
+	auto_free char *copy = xstrdup(config->database);
+	struct db *db;
+	int applied;
+
+	/* On a fresh machine its folder may be missing, too. */
+	if (fd_make_dirs(dirname(copy), 0770, err) != 0)
+		return -1;
+	db = db_open(config->database, DB_ADMIN, err);
+	applied = db != NULL ? db_migrate(db, err) : -1;
+	db_close(db);
+	return applied;
+}
+
+int
+ctl_migrate(struct ctl *ctl)
+{
+	struct err err = { 0 };
+	int applied = ctl_migrate_database(&ctl->config, &err);
+
+	if (applied < 0)
+		return ctl_fail(ctl->argv[0], &err);
+	printf("%s: version %d, %d migration%s applied\n", ctl->config.database,
+	    migration_count, applied, applied == 1 ? "" : "s");
+	return CTL_OK;
+}
+
+/* A row of `ilctl sandboxes`. */
+static void
+print_sandbox(void *arg, const struct sandbox *s)
+{
+	char expires[20] = "never";
+	char used_at[20];
+	char used[32];
+
+	(void)arg;
+	if (!s->pinned)
+		ctl_time(s->expires_at, expires);
+	ctl_time(s->used_at, used_at);
+	ctl_size(s->used_bytes, used);
+	printf("%s  %-20" PRId64 " %-8s  %-16s  %-16s  %9s  %6" PRId64 "\n",
+	    s->id, s->user_id, sandbox_state_name(s->state), used_at, expires,
+	    used, s->used_files);
+}
+
+int
+ctl_sandboxes(struct ctl *ctl)
+{
+	struct err err = { 0 };
+	struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
+	int result = -1;
+
+	if (db != NULL) {
+		printf("%-32s  %-20s %-8s  %-16s  %-16s  %9s  %6s\n", "ID",
+		    "USER", "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE",
+		    "FILES");
+		result = list_sandboxes(db, print_sandbox, NULL, &err);
+	}
+	db_close(db);
+	return result == 0 ? CTL_OK : ctl_fail(ctl->argv[0], &err);
+}
+
+/* A row of `ilctl jobs`. */
+static void
+print_job(void *arg, const struct list_job *job)
+{
+	char received[20];
+	char took[24] = "";
+	auto_buf struct buf outcome = BUF_INIT(1024);
+
+	(void)arg;
+	/* It may quote what another program said. */
+	text_add_clean(&outcome, job->outcome, strlen(job->outcome));
+	ctl_time(job->received_ms / 1000, received);
+	if (job->took_ms >= 0)
+		(void)snprintf(took, sizeof(took), "%" PRId64 " ms",
+		    job->took_ms);
+	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-10s  %-13s  %12s  %s\n",
+	    job->id, received, job->user_id, job->kind, job->state, took,
+	    buf_str(&outcome));
+}
+
+int
+ctl_jobs(struct ctl *ctl)
+{
+	struct err err = { 0 };
+	int64_t most = JOBS_SHOWN;
+	bool unfinished = false;
+	struct db *db;
+	int result = -1;
+	int c;
+
+	while ((c = getopt(ctl->argc, ctl->argv, "un:")) != -1) {
+		if (c == 'u')
+			unfinished = true;
+		else if (c != 'n' ||
+		    !text_parse_int(optarg, 1, INT32_MAX, &most))
+			return CTL_MISUSED;
+	}
+	if (optind != ctl->argc)
+		return CTL_MISUSED;
+	db = db_open(ctl->config.database, DB_WORKER, &err);
+	if (db != NULL) {
+		printf("%-10s %-16s  %-20s %-10s  %-13s  %12s  %s\n", "JOB",
+		    "RECEIVED (UTC)", "USER", "KIND", "STATE", "TOOK",
+		    "OUTCOME");
+		result = list_jobs(db, unfinished, most, print_job, NULL, &err);
+	}
+	db_close(db);
+	return result == 0 ? CTL_OK : ctl_fail(ctl->argv[0], &err);
+}
+
+/*
+ * What a worker would remove later is removed now.  The sandboxes are marked
+ * already; what cannot be removed stays marked, and a worker tries again.
+ */
+static int
+expire(struct db *db, const char *socket_path, int *failed, struct err *err)
+{
+	struct sandbox sandbox;
+	int removed = 0;
+	int result;
+
+	/* What could not be removed before is tried again, too. */
+	if (sandbox_retry(db, err) < 0)
+		return -1;
+	while ((result = sandbox_take_expired(db, &sandbox, err)) == 0) {
+		enum refusal outcome = lease_remove_workspace(socket_path,
+		    sandbox.id, REMOVE_MS, err);
+
+		if (outcome != REFUSAL_NONE) {
+			++*failed;
+			(void)fprintf(stderr, "ilctl expire: sandbox %s: %s\n",
+			    sandbox.id, err->text);
+			if (outcome == REFUSAL_UNREACHABLE)
+				break;
+		} else if (sandbox_gone(db, sandbox.id, err) < 0) {
+			++*failed;
+			(void)fprintf(stderr, "ilctl expire: %s\n", err->text);
+			break;
+		} else {
+			removed++;
+			printf("removed %s of user %" PRId64 "\n", sandbox.id,
+			    sandbox.user_id);
+		}
+	}
+	return result < 0 ? -1 : removed;
+}
+
+int
+ctl_expire(struct ctl *ctl)
+{
+	auto_free char *path = config_state_path(&ctl->config,
+	    SOCKET_BROKER_CTL);
+	struct err err = { 0 };
+	struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
+	int failed = 0;
+	int removed = db != NULL ? expire(db, path, &failed, &err) : -1;
+
+	db_close(db);
+	if (removed < 0)
+		return ctl_fail(ctl->argv[0], &err);
+	printf("%d removed, %d left for later\n", removed, failed);
+	return failed == 0 ? CTL_OK : CTL_FAILED;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RUN_H
+#define RUN_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct config;
+struct db;
+struct err;
+struct loop;
+struct loop_timer;
+
+/*
+ * As whom the programs run when `ilctl run` is root: a user for each duty, with
+ * the groups that its unit has under systemd.  Where the host knows the names
+ * of inline.sysusers they are used, otherwise fixed numbers that no system
+ * gives to anybody: ACCOUNT_FIRST and the following (README.md).
+ */
+#define ACCOUNT_FIRST 2000000000U
+
+enum account {
+	ACCOUNT_FCGI,
+	ACCOUNT_API,
+	ACCOUNT_WORKER,
+	ACCOUNT_NGINX,
+	ACCOUNT_STANDIN,
+	ACCOUNTS, /* none of these: as we do */
+};
+
+/* The first groups are the accounts' own. */
+enum account_group {
+	ACCOUNT_GROUP_DB = ACCOUNTS, /* inline-db */
+	ACCOUNT_GROUP_WORKER,	     /* inline-broker-worker */
+	ACCOUNT_GROUP_API,	     /* inline-broker-api */
+	ACCOUNT_GROUP_WEB,	     /* inline-web */
+	ACCOUNT_GROUPS,
+};
+
+/* In which order programs are ended: who takes requests in first, who ends the
+ * containers last.  The stand-in outlives the workers, which tell it their last
+ * answers. */
+enum child_stage {
+	STAGE_NGINX,
+	STAGE_FRONT,
+	STAGE_WORKER,
+	STAGE_STANDIN,
+	STAGE_BROKER,
+	STAGE_COUNT,
+};
+
+#define CHILD_ARGS 16
+#define CHILD_FDS 4
+/* Its exit status when the program could not be executed at all. */
+#define CHILD_NOT_STARTED 127
+
+/*
+ * One program that is watched.  It leads a session, and so a process group, of
+ * its own: the terminal's Ctrl-C reaches it through us and in order, what it
+ * leaves behind can be ended with it, and it has a weight of its own
+ * (../base/priority.h).
+ */
+struct child {
+	struct run *run;
+	char name[40];
+	enum child_stage stage;
+	enum account account;
+	char *argv[CHILD_ARGS]; /* heap; argv[0] is looked up in PATH */
+	/* Its descriptors from 3 on at every start.  Those of a front are
+	 * listening sockets, handed over as systemd does: while the program is
+	 * started again, who connects waits instead of being refused. */
+	int fds[CHILD_FDS];
+	int fd_count;
+
+	pid_t pid; /* 0: not running */
+	int pidfd; /* readable when it has ended; -1 */
+	int64_t started_ms;
+	int64_t backoff_ms; /* until the next start */
+};
+
+/* The local stand-in for Discord, when no public key is configured. */
+struct standin {
+	char *script;	/* heap */
+	char *key_file; /* heap */
+	long port;	/* its own, on loopback; 0: there is none */
+	int ready_fd;	/* readable once it accepts connections; -1 */
+	bool ready;
+};
+
+/* All that `ilctl run` knows. */
+struct run {
+	struct config *config;
+	const char *env_file;  /* for the programs to read, or NULL */
+	char folder[PATH_MAX]; /* this program and the others are here */
+	int lock_fd;	       /* of the state folder */
+	/* Open for as long as we are: SQLite's -wal and -shm stay, which the
+	 * programs could not make in a folder that is not theirs. */
+	struct db *database;
+	struct standin standin;
+	bool separate; /* we are root: what follows is in use */
+	uid_t uids[ACCOUNTS];
+	gid_t gids[ACCOUNT_GROUPS];
+	int view_fd; /* what the accounts see of the folders; -1 */
+
+	struct child *children; /* heap, in the order of their start */
+	size_t count;
+	/* supervise.c */
+	struct loop *loop;
+	int inotify_fd; /* -1 once all accept requests */
+	int asked;	/* how often to end */
+	int stage;	/* that is being ended; -1: none */
+	struct loop_timer *deadline;
+	int exit_code;
+};
+
+/* account.c */
+
+/* Fill in separate, uids and gids. */
+void account_find(struct run *run);
+/* In a child, before exec: become that user for good, with no capability (but
+ * for nginx, on a port below 1024, that of opening it), none that could be had,
+ * no other group and no way to new privileges; or stay who we are, without the
+ * latter.  Descriptors from first_fd on are closed at exec.  -1: errno says
+ * why. */
+int account_assume(const struct run *run, enum account account, int first_fd);
+
+/* plan.c: the children, with their arguments, their sockets and the account of
+ * each. */
+int plan_make(struct run *run, struct err *err);
+
+/* child.c */
+int child_start(struct child *child, struct err *err);
+
+/* supervise.c: remove what stands in the state folder for a running program. */
+void supervise_clear(const struct config *config);
+/*
+ * Start every program, watch them, start again what ends, and end all of them
+ * in order on SIGINT, SIGTERM or SIGHUP; a second signal hurries, a third
+ * kills.  When all of them accept requests, it is said where to go now.
+ *
+ * Returns the exit code: 0 after a signal, 64 or 78 when a program ended with
+ * that and so would end again, 1 after an error of our own.
+ */
+int supervise(struct run *run);
+
+#endif
