@@ -271,7 +271,6 @@ run_eval(struct api_app *app, struct http_request *req,
 	struct eval_run run = { .end = &end };
 
 	eval_output_init(&run.output);
-	eval_files_init(&run.files);
 	fill_request(&cell, eval);
 	api_run(&end, app, req, eval->interpreter, &cell, take_event, &run);
 	answer_run(req, &run, &end);

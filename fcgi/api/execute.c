@@ -14,8 +14,6 @@
 #include "run.h"
 #include "../contract/execute_answer.h"
 #include "../contract/execute_request.h"
-#include "../contract/sse.h"
-#include "../pytext/pyutf8.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -218,7 +216,7 @@ answer_result(struct execution *x, const struct api_run *run)
 
 	if (result.files == NULL)
 		result.files = &none; /* an empty list, not none */
-	buf_init(&body, execute_answer_max(&result) + FRAME_BUF);
+	buf_init(&body, EXECUTE_ANSWER_MAX);
 	if (x->streams) {
 		sse_add_rest(&body, &x->sse_out);
 		sse_add_rest(&body, &x->sse_err);

@@ -248,7 +248,7 @@ answer_command(struct http_request *req, struct api_run *run,
 		reply_failed(req);
 		return;
 	}
-	buf_init(&body, execute_answer_max(&result));
+	buf_init(&body, EXECUTE_ANSWER_MAX);
 	execute_answer(&body, &result);
 	http_answer(req, 200, REPLY_JSON, NULL, buf_str(&body), body.len);
 	buf_release(&body);

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base64.h"
 
+#include <string.h>
+
 #include "../../sandbox/base/buf.h"
 
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/* -1: not of the alphabet. */
-static int
-base64_digit(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
 
 /* libsodium's decoder refuses what CPython passes over, so this is our own. */
 bool
@@ -33,16 +22,16 @@ base64_decode(const char *text, size_t text_len, char *out, size_t *len)
 		if ((unsigned char)text[i] >= 0x80)
 			return false;
 	for (size_t i = 0; i < text_len; i++) {
-		int digit = base64_digit(text[i]);
+		const char *digit = memchr(alphabet, text[i], 64);
 
 		if (text[i] == '=' && place >= 2 && place + ++pads >= 4) {
 			*len = n;
 			return true;
 		}
-		if (digit < 0)
+		if (digit == NULL)
 			continue;
 		pads = 0;
-		bits = (bits << 6 | (unsigned)digit) & 0xffffff;
+		bits = (bits << 6 | (unsigned)(digit - alphabet)) & 0xffffff;
 		if (place > 0)
 			out[n++] = (char)(bits >> (6 - 2 * place) & 0xff);
 		place = (place + 1) % 4;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "detail.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
@@ -11,37 +12,29 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/base/utf8.h"
 
-struct fault_text {
-	const char *type;
-	const char *message;
-	const char *context; /* NULL: none */
-};
+#define BAD_BODY "There was an error parsing the body"
 
-static const struct fault_text faults[] = {
-	[DETAIL_MISSING] = { "missing", "Field required", NULL },
+enum { TYPE, MESSAGE, CONTEXT };
+
+static const char *const faults[][3] = {
+	[DETAIL_MISSING] = { "missing", "Field required" },
 	[DETAIL_NO_OBJECT] = { "model_attributes_type",
 	    "Input should be a valid dictionary or object to extract fields "
-	    "from",
-	    NULL },
-	[DETAIL_NO_LIST] = { "list_type", "Input should be a valid list",
-	    NULL },
-	[DETAIL_NO_STRING] = { "string_type", "Input should be a valid string",
-	    NULL },
+	    "from" },
+	[DETAIL_NO_LIST] = { "list_type", "Input should be a valid list" },
+	[DETAIL_NO_STRING] = { "string_type",
+	    "Input should be a valid string" },
 	[DETAIL_NO_UNICODE] = { "string_unicode",
 	    "Input should be a valid string, unable to parse raw data as a "
-	    "unicode string",
-	    NULL },
-	[DETAIL_NO_INT] = { "int_type", "Input should be a valid integer",
-	    NULL },
+	    "unicode string" },
+	[DETAIL_NO_INT] = { "int_type", "Input should be a valid integer" },
 	[DETAIL_BELOW_1] = { "greater_than_equal",
 	    "Input should be greater than or equal to 1", "\"ge\":1" },
 	[DETAIL_ABOVE_86400] = { "less_than_equal",
 	    "Input should be less than or equal to 86400", "\"le\":86400" },
-	[DETAIL_NO_BOOL] = { "bool_type", "Input should be a valid boolean",
-	    NULL },
+	[DETAIL_NO_BOOL] = { "bool_type", "Input should be a valid boolean" },
 	[DETAIL_UNCLEAR_BOOL] = { "bool_parsing",
-	    "Input should be a valid boolean, unable to interpret input",
-	    NULL },
+	    "Input should be a valid boolean, unable to interpret input" },
 	[DETAIL_NO_FILE] = { "value_error",
 	    "Value error, Expected UploadFile, received: <class 'str'>",
 	    "\"error\":{}" },
@@ -109,12 +102,13 @@ detail_add(struct detail *d, enum detail_fault fault,
 	if (d->count == DETAIL_COUNT_MAX)
 		return;
 	buf_addf(&d->body, "%s{\"type\":\"%s\"", d->count > 0 ? "," : "",
-	    faults[fault].type);
+	    faults[fault][TYPE]);
 	add_place(&d->body, place);
-	buf_addf(&d->body, ",\"msg\":\"%s\",\"input\":", faults[fault].message);
+	buf_addf(&d->body,
+	    ",\"msg\":\"%s\",\"input\":", faults[fault][MESSAGE]);
 	pydump_add(&d->body, input == NULL ? &null : input);
-	if (faults[fault].context != NULL)
-		buf_addf(&d->body, ",\"ctx\":{%s}", faults[fault].context);
+	if (faults[fault][CONTEXT] != NULL)
+		buf_addf(&d->body, ",\"ctx\":{%s}", faults[fault][CONTEXT]);
 	buf_addc(&d->body, '}');
 	/* What does not fit is not told at all. */
 	if (d->body.overflow) {
@@ -143,10 +137,8 @@ static bool
 refuse_body(struct detail *d, enum detail_fault fault,
     const struct pyvalue *input)
 {
-	const struct detail_place body = { .member = NULL };
-
 	detail_begin(d);
-	detail_add(d, fault, &body, input);
+	detail_add(d, fault, &(struct detail_place){ .member = NULL }, input);
 	return detail_end(d);
 }
 
@@ -156,18 +148,12 @@ refuse_syntax(struct detail *d, const struct pyjson_error *error)
 {
 	detail_begin(d);
 	pydump_addf(&d->body, PYDUMP_UTF8,
-	    "{\"type\":\"json_invalid\",\"loc\":[\"body\",%zu],"
+	    "{\"type\":\"json_invalid\",\"loc\":[\"body\",%" PRId64 "],"
 	    "\"msg\":\"JSON decode error\",\"input\":{},"
 	    "\"ctx\":{\"error\":\"%s\"}}",
-	    error->position, error->text);
+	    (int64_t)error->position, error->text);
 	d->count = 1;
 	return detail_end(d);
-}
-
-static bool
-refuse_bytes(struct detail *d)
-{
-	return detail_text(d, 400, "There was an error parsing the body");
 }
 
 /* application/json or application/…+json, in any case, with any parameters. */
@@ -205,11 +191,12 @@ detail_parse(struct pyjson *doc, const char *content_type, const char *body,
 
 		return utf8_valid(body, len) ?
 		    refuse_body(d, DETAIL_NO_OBJECT, &text) :
-		    refuse_bytes(d);
+		    detail_text(d, 400, BAD_BODY);
 	}
 	if (!pyjson_parse(doc, body, len, PYJSON_BYTES, &error))
-		return error.fault == PYJSON_SYNTAX ? refuse_syntax(d, &error) :
-						      refuse_bytes(d);
+		return error.fault == PYJSON_SYNTAX ?
+		    refuse_syntax(d, &error) :
+		    detail_text(d, 400, BAD_BODY);
 	if (doc->root.type == PYVALUE_OBJECT)
 		return true;
 	(void)refuse_body(d,

@@ -6,110 +6,70 @@
 #include "../pytext/pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/base/utf8.h"
 
 /* ---- reading ---- */
 
-struct cursor {
-	const char *s;
-	size_t len;
-	size_t at;
-};
+#define BLANKS " \t"
 
-static bool
-is_blank(char c)
+/* A quoted string, after its first quote.  A backslash escapes quote and
+ * backslash; before anything else it stands for itself, as in the paths that
+ * some send.  What follows the last quote; NULL: there is none. */
+static const char *
+take_quoted(const char *s, struct buf *out)
 {
-	return c == ' ' || c == '\t';
+	for (; *s != '\0'; s++) {
+		if (*s == '"')
+			return s + 1;
+		if (*s == '\\' && (s[1] == '"' || s[1] == '\\'))
+			s++;
+		buf_addc(out, *s);
+	}
+	return NULL;
 }
 
-static void
-skip_blanks(struct cursor *c)
-{
-	while (c->at < c->len && is_blank(c->s[c->at]))
-		c->at++;
-}
-
-/* Up to one of the stops, blanks at the end cut. */
+/* Without the blanks at its end. */
 static size_t
-take_token(struct cursor *c, const char *stops, const char **token)
+trimmed(const char *s, size_t len)
 {
-	size_t n;
-
-	*token = c->s + c->at;
-	while (c->at < c->len && strchr(stops, c->s[c->at]) == NULL)
-		c->at++;
-	n = (size_t)(c->s + c->at - *token);
-	while (n > 0 && is_blank((*token)[n - 1]))
-		n--;
-	return n;
+	while (len > 0 && (s[len - 1] == ' ' || s[len - 1] == '\t'))
+		len--;
+	return len;
 }
 
-/* A quoted string, the cursor on its first quote.  A backslash escapes quote
- * and backslash; before anything else it stands for itself, as in the paths
- * that some send.  out NULL: skip it. */
-static bool
-take_quoted(struct cursor *c, struct buf *out)
-{
-	for (c->at++; c->at < c->len; c->at++) {
-		char ch = c->s[c->at];
-
-		if (ch == '"') {
-			c->at++;
-			return true;
-		}
-		if (ch == '\\' && c->at + 1 < c->len &&
-		    (c->s[c->at + 1] == '"' || c->s[c->at + 1] == '\\'))
-			ch = c->s[++c->at];
-		if (out != NULL)
-			buf_addc(out, ch);
-	}
-	return false;
-}
-
-/* "; name=value": false at the end, or where it is malformed.  The value is
- * appended when the name is the one wanted. */
-static bool
-take_parameter(struct cursor *c, const char *want, struct buf *out, bool *found)
-{
-	const char *name;
-	const char *value;
-	size_t len;
-
-	if (c->at == c->len || c->s[c->at] != ';')
-		return false;
-	c->at++;
-	skip_blanks(c);
-	len = take_token(c, "=;", &name);
-	*found = c->at < c->len && c->s[c->at] == '=' &&
-	    text_is(name, len, want);
-	if (c->at == c->len || c->s[c->at] != '=')
-		return true;
-	c->at++;
-	skip_blanks(c);
-	if (c->at < c->len && c->s[c->at] == '"') {
-		if (!take_quoted(c, *found ? out : NULL))
-			return *found = false;
-		(void)take_token(c, ";", &value);
-		return true;
-	}
-	len = take_token(c, ";", &value);
-	if (*found)
-		buf_add(out, value, len);
-	return true;
-}
-
+/* From one "; name=value" to the next: the value of each is taken, and dropped
+ * when it was not the one wanted. */
 bool
 disposition_get(struct buf *out, const char *field, size_t len,
     const char *name)
 {
-	struct cursor c = { .s = field, .len = len };
-	const char *type;
+	auto_free char *copy = xstrndup(field, len);
+	const char *s = copy + strcspn(copy, ";");
 	bool found = false;
 
-	(void)take_token(&c, ";", &type);
-	while (!found && take_parameter(&c, name, out, &found))
-		;
+	while (!found && s != NULL && *s == ';') {
+		const char *token = s + 1 + strspn(s + 1, BLANKS);
+
+		buf_reset(out);
+		s = token + strcspn(token, "=;");
+		if (*s != '=')
+			continue;
+		len = (size_t)(s - token);
+		found = text_is(token, trimmed(token, len), name);
+		s += 1 + strspn(s + 1, BLANKS);
+		if (*s == '"') {
+			s = take_quoted(s + 1, out);
+			found = found && s != NULL;
+		} else {
+			buf_add(out, s, trimmed(s, strcspn(s, ";")));
+		}
+		if (s != NULL)
+			s += strcspn(s, ";");
+	}
+	if (!found)
+		buf_reset(out);
 	return found;
 }
 
@@ -129,26 +89,21 @@ add_decoded(struct buf *out, const char *s, size_t len, bool latin)
 
 /* UTF-8''a%20b */
 static bool
-add_extended(struct buf *out, const char *s, size_t len)
+add_extended(struct buf *out, const char *s)
 {
-	auto_buf struct buf bytes = BUF_INIT(len);
-	const char *end = s + len;
-	const char *charset = memchr(s, '\'', len);
-	const char *language = charset == NULL ?
-	    NULL :
-	    memchr(charset + 1, '\'', (size_t)(end - charset) - 1);
-	bool latin;
+	auto_buf struct buf bytes = BUF_INIT(strlen(s));
+	size_t charset = strcspn(s, "'");
+	bool latin = text_is(s, charset, "iso-8859-1");
+	const char *p = strchr(s, '\'');
 
-	if (language == NULL)
+	p = p == NULL ? NULL : strchr(p + 1, '\'');
+	if (p == NULL || (!latin && !text_is(s, charset, "utf-8")))
 		return false;
-	latin = text_is(s, (size_t)(charset - s), "iso-8859-1");
-	if (!latin && !text_is(s, (size_t)(charset - s), "utf-8"))
-		return false;
-	for (const char *p = language + 1; p < end; p++) {
+	while (*++p != '\0') {
 		unsigned char byte = (unsigned char)*p;
 
 		if (*p == '%') {
-			if (end - p < 3 ||
+			if (strnlen(p, 3) < 3 ||
 			    !text_parse_hex(p + 1, 2, &byte, 1) || byte == 0)
 				return false;
 			p += 2;
@@ -170,7 +125,7 @@ disposition_get_filename(struct buf *out, const char *field, size_t len)
 
 	if (!disposition_get(&value, field, len, "filename"))
 		return disposition_get(&value, field, len, "filename*") &&
-		    add_extended(out, buf_str(&value), value.len);
+		    add_extended(out, buf_str(&value));
 	s = buf_str(&value);
 	last = strrchr(s, '\\');
 	if (last != NULL &&
@@ -183,29 +138,15 @@ disposition_get_filename(struct buf *out, const char *field, size_t len)
 
 /* ---- writing ---- */
 
-/* How much of the name is told: whole characters. */
-static size_t
-told_length(const char *name)
-{
-	size_t len = 0;
-
-	while (name[len] != '\0') {
-		size_t step = utf8_step(name + len, strnlen(name + len, 4));
-
-		step = step > 0 ? step : 1;
-		if (len + step > DISPOSITION_NAME_MAX)
-			break;
-		len += step;
-	}
-	return len;
-}
-
 void
 disposition_add(struct buf *out, const char *name)
 {
-	size_t len = told_length(name);
+	size_t len = strnlen(name, DISPOSITION_NAME_MAX);
 	bool same = true;
 
+	/* Whole characters. */
+	while (len > 0 && utf8_is_tail(name[len]))
+		len--;
 	buf_adds(out, "attachment; filename=\"");
 	for (size_t i = 0; i < len;) {
 		size_t step = utf8_step(name + i, len - i);

@@ -11,6 +11,9 @@
 #include "../../sandbox/base/utf8.h"
 #include "../../sandbox/protocol/cell.h"
 
+#define CONTENT_STEP 12288 /* of a file in one piece, whole groups of three */
+#define PIECE_MORE (CONTENT_STEP / 3 * 4)
+
 /* ---- files ---- */
 
 bool
@@ -24,12 +27,6 @@ eval_wants(const char *path)
 }
 
 void
-eval_files_init(struct eval_files *files)
-{
-	memset(files, 0, sizeof(*files));
-}
-
-void
 eval_files_release(struct eval_files *files)
 {
 	for (size_t i = 0; i < files->count; i++) {
@@ -40,17 +37,7 @@ eval_files_release(struct eval_files *files)
 		free(files->left_out[i].path);
 	free(files->items);
 	free(files->left_out);
-	eval_files_init(files);
-}
-
-/* The bytes of the last file that make no group of three. */
-static void
-end_file(struct eval_files *files)
-{
-	if (files->rest_count > 0)
-		base64_add(&files->items[files->count - 1].content, files->rest,
-		    files->rest_count);
-	files->rest_count = 0;
+	memset(files, 0, sizeof(*files));
 }
 
 void
@@ -58,7 +45,6 @@ eval_files_begin(struct eval_files *files, const char *path, int64_t size)
 {
 	struct eval_back *file;
 
-	end_file(files);
 	if (!utf8_valid(path, strlen(path)))
 		files->bad_name = true;
 	files->items = xrealloc(files->items,
@@ -66,27 +52,13 @@ eval_files_begin(struct eval_files *files, const char *path, int64_t size)
 	file = &files->items[files->count++];
 	file->path = xstrdup(path);
 	file->size = size;
-	buf_init(&file->content, ((size_t)size + 2) / 3 * 4);
+	buf_init(&file->content, (size_t)size);
 }
 
-/* Three bytes become four letters: what is over waits for the next slice. */
 void
 eval_files_add(struct eval_files *files, const void *data, size_t len)
 {
-	const unsigned char *bytes = data;
-	struct buf *content = &files->items[files->count - 1].content;
-	size_t whole;
-
-	while (files->rest_count > 0 && len > 0) {
-		files->rest[files->rest_count++] = *bytes++;
-		len--;
-		if (files->rest_count == 3)
-			end_file(files);
-	}
-	whole = len / 3 * 3;
-	base64_add(content, bytes, whole);
-	for (size_t i = whole; i < len; i++)
-		files->rest[files->rest_count++] = bytes[i];
+	buf_add(&files->items[files->count - 1].content, data, len);
 }
 
 void
@@ -117,7 +89,6 @@ compare_files(const void *a, const void *b)
 void
 eval_files_end(struct eval_files *files)
 {
-	end_file(files);
 	if (files->count > 1)
 		qsort(files->items, files->count, sizeof(*files->items),
 		    compare_files);
@@ -125,13 +96,12 @@ eval_files_end(struct eval_files *files)
 
 /* ---- the result ---- */
 
-struct end {
+/* How a run may end, and what a shell makes of it; the codes of the first two
+ * depend on the run. */
+static const struct {
 	const char *name;
-	int code; /* what a shell makes of it */
-};
-
-/* How a run may end; the codes of the first two depend on the run. */
-static const struct end ends[] = {
+	int code;
+} ends[] = {
 	[0] = { "error", 255 }, /* nobody has said */
 	[REASON_EXIT] = { "exit", 0 },
 	[REASON_SIGNAL] = { "signal", 0 },
@@ -164,32 +134,33 @@ struct writer {
 	struct buf piece;
 };
 
-/* Count what is written; write it, unless only its length is wanted. */
-static void
-put(struct writer *w, const void *data, size_t len)
-{
-	w->len += len;
-	if (w->write != NULL && len > 0)
-		w->write(w->arg, data, len);
-}
-
-/* Write out what is in the piece. */
+/* Write out what is in the piece, unless only its length is wanted. */
 static void
 put_piece(struct writer *w)
 {
-	put(w, buf_str(&w->piece), w->piece.len);
+	w->len += w->piece.len;
+	if (w->write != NULL)
+		w->write(w->arg, buf_str(&w->piece), w->piece.len);
 	buf_reset(&w->piece);
 }
 
-/* The content is in base64 already, and needs no escape. */
+/* The content goes out in base64, which needs no escape. */
 static void
 put_file(struct writer *w, const struct eval_back *file)
 {
+	size_t len = file->content.len;
+
 	pydump_addf(&w->piece, PYDUMP_UTF8,
 	    "{\"path\": \"%s\", \"size\": %" PRId64 ", \"content\": \"",
 	    file->path, file->size);
 	put_piece(w);
-	put(w, buf_str(&file->content), file->content.len);
+	if (w->write == NULL)
+		w->len += (len + 2) / 3 * 4;
+	for (size_t at = 0; w->write != NULL && at < len; at += CONTENT_STEP) {
+		base64_add(&w->piece, file->content.data + at,
+		    len - at < CONTENT_STEP ? len - at : CONTENT_STEP);
+		put_piece(w);
+	}
 	buf_adds(&w->piece, "\"}");
 }
 
@@ -229,18 +200,17 @@ eval_answer(const struct eval_result *result, eval_write_fn write, void *arg)
 
 	/* A character is at most six bytes of JSON. */
 	buf_init(&w.piece,
-	    6 * (text != NULL ? strlen(text) : result->text->len) + 16384);
+	    6 * (text != NULL ? strlen(text) : result->text->len) + PIECE_MORE);
+	buf_adds(&w.piece, "{\"stdout\": ");
 	if (text != NULL) {
-		pydump_addf(&w.piece, PYDUMP_UTF8,
-		    "{\"stdout\": \"%s\", \"returncode\": null, \"files\": [",
-		    text);
+		pydump_add_string(&w.piece, text, strlen(text), PYDUMP_UTF8);
+		buf_adds(&w.piece, ", \"returncode\": null");
 	} else {
-		buf_adds(&w.piece, "{\"stdout\": ");
 		pydump_add_string(&w.piece, buf_str(result->text),
 		    result->text->len, PYDUMP_UTF8);
-		buf_addf(&w.piece, ", \"returncode\": %d, \"files\": [",
-		    result->returncode);
+		buf_addf(&w.piece, ", \"returncode\": %d", result->returncode);
 	}
+	buf_adds(&w.piece, ", \"files\": [");
 	for (size_t i = 0; text == NULL && files != NULL && i < files->count;
 	     i++) {
 		buf_adds(&w.piece, i > 0 ? ", " : "");

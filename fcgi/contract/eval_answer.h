@@ -16,7 +16,6 @@ struct cell_result;
  * a dot, and not if its own name starts with '_'. */
 bool eval_wants(const char *path);
 
-/* One of them; its content is kept as the base64 that it will be. */
 struct eval_back {
 	char *path;
 	int64_t size;
@@ -29,6 +28,7 @@ struct eval_left_out {
 	const char *why; /* static */
 };
 
+/* All zero at the start. */
 struct eval_files {
 	struct eval_back *items;
 	size_t count;
@@ -36,14 +36,11 @@ struct eval_files {
 	size_t left_out_count;
 	bool more;     /* may have been left out than is known */
 	bool bad_name; /* one was no UTF-8: the result is null */
-	unsigned char rest[3];
-	size_t rest_count;
 };
 
 #define EVAL_FILES_MAX 101
 #define EVAL_FILES_TOTAL ((int64_t)48 << 20)
 
-void eval_files_init(struct eval_files *files);
 void eval_files_release(struct eval_files *files);
 /* A file, then its bytes: never more than its size. */
 void eval_files_begin(struct eval_files *files, const char *path, int64_t size);

@@ -9,27 +9,10 @@
 #define SIZE_MAX_COUNTED 1000000
 #define TEXT_MAX ((size_t)4 << 20) /* more than any counted size can be */
 
-/* sys.getsizeof() of a str of so many characters. */
-static size_t
-size_of(size_t characters, unsigned widest)
-{
-	switch (widest) {
-	case 2:
-		return 73 + characters;
-	case 3:
-		return 74 + 2 * characters;
-	case 4:
-		return 76 + 4 * characters;
-	default:
-		return 49 + characters;
-	}
-}
-
 void
 eval_output_init(struct eval_output *out)
 {
-	memset(out, 0, sizeof(*out));
-	buf_init(&out->text, TEXT_MAX);
+	*out = (struct eval_output){ .text = BUF_INIT(TEXT_MAX) };
 }
 
 void
@@ -38,11 +21,16 @@ eval_output_release(struct eval_output *out)
 	buf_release(&out->text);
 }
 
-/* A piece is full, or the output has ended. */
+/* A piece is full, or the output has ended.  Its size is that of a str by
+ * sys.getsizeof(). */
 static void
 end_piece(struct eval_output *out)
 {
-	out->total += size_of(out->characters, out->widest);
+	static const size_t heads[] = { 49, 49, 73, 74, 76 };
+	static const size_t widths[] = { 1, 1, 1, 2, 4 };
+
+	out->total += heads[out->widest] +
+	    widths[out->widest] * out->characters;
 	out->characters = 0;
 	out->widest = 0;
 	if (out->total > SIZE_MAX_COUNTED && out->state == EVAL_OUTPUT_OPEN)
@@ -71,43 +59,32 @@ put(struct eval_output *out, const char *s, size_t step)
 		end_piece(out);
 }
 
-/* Take what starts at s; how many bytes that were.  0: nothing, more has to
- * come first. */
-static size_t
-take(struct eval_output *out, const char *s, size_t len)
-{
-	enum utf8_fault fault;
-	size_t step = utf8_look(s, len, false, &fault);
-
-	if (fault == UTF8_END)
-		return 0;
-	if (fault == UTF8_FINE)
-		put(out, s, step);
-	else
-		out->state = EVAL_OUTPUT_INVALID;
-	return step;
-}
-
 bool
 eval_output_add(struct eval_output *out, const void *data, size_t len)
 {
+	auto_buf struct buf joined = BUF_INIT(sizeof(out->pending) + len);
 	const char *s = data;
 
-	while (len > 0 && out->pending_count > 0 &&
-	    out->state == EVAL_OUTPUT_OPEN) {
-		out->pending[out->pending_count++] = *s++;
-		len--;
-		if (take(out, out->pending, out->pending_count) > 0)
-			out->pending_count = 0;
+	if (out->pending_count > 0) {
+		buf_add(&joined, out->pending, out->pending_count);
+		buf_add(&joined, data, len);
+		s = joined.data;
+		len = joined.len;
+		out->pending_count = 0;
 	}
 	while (len > 0 && out->state == EVAL_OUTPUT_OPEN) {
-		size_t step = take(out, s, len);
+		enum utf8_fault fault;
+		size_t step = utf8_look(s, len, false, &fault);
 
-		if (step == 0) {
+		if (fault == UTF8_END) {
 			memcpy(out->pending, s, len);
 			out->pending_count = len;
 			break;
 		}
+		if (fault == UTF8_FINE)
+			put(out, s, step);
+		else
+			out->state = EVAL_OUTPUT_INVALID;
 		s += step;
 		len -= step;
 	}

@@ -5,39 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base64.h"
 #include "eval_parts.h"
 #include "../pytext/pyutf8.h"
+#include "stage.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/protocol/frame_limits.h"
 
-#define INTERPRETER_PARTS 5 /* of /snekbin/python/<name>/bin/python */
-
-enum media { MEDIA_JSON, MEDIA_FORM, MEDIA_MULTIPART, MEDIA_OTHER };
-
-/* The case of the type counts, its parameters do not. */
-static enum media
-media_of(const char *type)
-{
-	static const struct {
-		const char *name;
-		enum media media;
-	} known[] = {
-		{ "", MEDIA_JSON },
-		{ "*/*", MEDIA_JSON },
-		{ "application/json", MEDIA_JSON },
-		{ "application/*", MEDIA_JSON },
-		{ "application/x-www-form-urlencoded", MEDIA_FORM },
-		{ "multipart/form-data", MEDIA_MULTIPART },
-	};
-	size_t len = type == NULL ? 0 : strcspn(type, "; \t");
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strlen(known[i].name) == len &&
-		    (len == 0 || memcmp(known[i].name, type, len) == 0))
-			return known[i].media;
-	return MEDIA_OTHER;
-}
+#define HOME "home"
 
 /* ---- the body ---- */
 
@@ -59,72 +36,56 @@ parse_json(struct pyjson *doc, const char *body, size_t len,
 	return false;
 }
 
+/* The case of the type counts, its parameters do not. */
+static bool
+is_media(const char *type, const char *name)
+{
+	size_t len = strcspn(type, "; \t");
+
+	return len == strlen(name) && memcmp(type, name, len) == 0;
+}
+
 /* What the Content-Type says decides how. */
 static bool
 parse_body(struct pyjson *doc, const char *type, const char *body, size_t len,
     struct eval_refusal *refusal)
 {
-	switch (media_of(type)) {
-	case MEDIA_JSON:
+	type = type == NULL ? "" : type;
+	if (is_media(type, "") || is_media(type, "*/*") ||
+	    is_media(type, "application/json") ||
+	    is_media(type, "application/*"))
 		return parse_json(doc, body, len, refusal);
-	case MEDIA_FORM:
+	if (is_media(type, "application/x-www-form-urlencoded"))
 		return eval_parse_form(doc, body, len, refusal);
-	case MEDIA_MULTIPART:
+	if (is_media(type, "multipart/form-data"))
 		return eval_refuse_with(refusal, 400, EVAL_TITLE_INVALID,
 		    "<MultipartForm object> is not of type 'object'");
-	case MEDIA_OTHER:
-		break;
-	}
 	return eval_refuse_with(refusal, 415, EVAL_TITLE_MEDIA,
 	    "%s is an unsupported media type.", type);
 }
 
 /* ---- the interpreter ---- */
 
-/* The parts of an absolute path, without "." and with ".." undone; how many
- * there are, cut at INTERPRETER_PARTS + 1. */
-static size_t
-split_path(char *path, const char *parts[INTERPRETER_PARTS + 1])
+/* Is `path`, without its first '/', the place of that interpreter?  If not,
+ * *folder is set when it is a folder above one. */
+static bool
+is_interpreter(const char *path, const char *name, bool *folder)
 {
-	size_t count = 0;
-	char *rest = path;
-	char *part;
+	const char *const versions[] = { "", "3", name };
+	size_t len = strlen(path);
+	bool found = false;
 
-	while ((part = strsep(&rest, "/")) != NULL) {
-		if (part[0] == '\0' || strcmp(part, ".") == 0)
-			continue;
-		if (strcmp(part, "..") == 0)
-			count -= count > 0 ? 1 : 0;
-		else if (count <= INTERPRETER_PARTS)
-			parts[count++] = part;
-		else
-			return count;
+	for (size_t i = 0; i < 3; i++) {
+		auto_buf struct buf place = BUF_INIT(SIZE_MAX);
+
+		buf_addf(&place, "snekbin/python/%s/bin/python%s", name,
+		    versions[i]);
+		found = found || strcmp(path, place.data) == 0;
+		*folder = *folder || len == 0 ||
+		    (strncmp(path, place.data, len) == 0 &&
+			place.data[len] == '/');
 	}
-	return count;
-}
-
-/* python, python3 or python3.11. */
-static bool
-is_python(const char *name, const char *version)
-{
-	size_t len = strlen("python");
-
-	return strncmp(name, "python", len) == 0 &&
-	    (name[len] == '\0' || strcmp(name + len, "3") == 0 ||
-		strcmp(name + len, version) == 0);
-}
-
-/* Do the parts lead to, or towards, an interpreter on offer? */
-static bool
-find_name(const struct eval_terms *terms, const char *name, const char **found)
-{
-	*found = NULL;
-	if (strcmp(name, "default") == 0)
-		return true;
-	for (size_t i = 0; terms->interpreters[i] != NULL; i++)
-		if (strcmp(terms->interpreters[i], name) == 0)
-			*found = terms->interpreters[i];
-	return *found != NULL;
+	return found;
 }
 
 /* executable_path: an interpreter, or why there is none. */
@@ -132,34 +93,120 @@ static bool
 take_interpreter(struct eval_request *req, const struct eval_terms *terms,
     const struct pyvalue *path, struct eval_refusal *refusal)
 {
-	static const char *const want[] = { "snekbin", "python", NULL, "bin",
-		NULL };
-	const char *parts[INTERPRETER_PARTS + 1];
-	size_t count;
-	bool there;
+	auto_free char *out = NULL;
+	bool folder = false;
+	bool up = false;
 
 	if (path == NULL || path->count == 0)
 		return true;
-	there = path->u.text[0] == '/' && strlen(path->u.text) == path->count;
-	count = split_path(path->u.text, parts);
-	there = there && count <= INTERPRETER_PARTS;
-	for (size_t i = 0; i < count && there; i++)
-		if (want[i] != NULL)
-			there = strcmp(parts[i], want[i]) == 0;
-	if (there && count > 2)
-		there = find_name(terms, parts[2], &req->interpreter);
-	if (there && count == INTERPRETER_PARTS)
-		there = is_python(parts[4], parts[2]);
-	if (!there)
+	if (path->u.text[0] != '/' || strlen(path->u.text) != path->count)
 		return eval_refuse(refusal, 400,
 		    "executable_path does not exist");
-	if (count < INTERPRETER_PARTS)
-		return eval_refuse(refusal, 400,
-		    "executable_path is not a file");
+	out = xmalloc(path->count + 2);
+	(void)stage_resolve(path->u.text, path->count, out, 0, &up);
+	if (is_interpreter(out, "default", &folder))
+		return true;
+	for (size_t i = 0; terms->interpreters[i] != NULL; i++)
+		if (is_interpreter(out, terms->interpreters[i], &folder)) {
+			req->interpreter = terms->interpreters[i];
+			return true;
+		}
+	return eval_refuse(refusal, 400,
+	    folder ? "executable_path is not a file" :
+		     "executable_path does not exist");
+}
+
+/* ---- files ---- */
+
+/* With the path as it was sent between two texts. */
+static bool
+refuse_file(struct eval_refusal *refusal, const char *before,
+    const struct pyvalue *path, const char *after)
+{
+	(void)eval_refuse_with(refusal, 400, EVAL_TITLE_FILE, "%s", before);
+	buf_add(&refusal->description, path->u.text, path->count);
+	buf_adds(&refusal->description, after);
+	return false;
+}
+
+/* Resolve what the path means in /home, by its text alone: what leaves it, and
+ * what no file system takes, is refused. */
+static bool
+take_path(struct eval_file *file, const struct pyvalue *path,
+    struct eval_refusal *refusal)
+{
+	char *out = xmalloc(sizeof(HOME) + path->count + 1);
+	size_t home = strlen(HOME);
+
+	memcpy(out, HOME, sizeof(HOME));
+	file->path = out;
+	file->given = path->u.text;
+	(void)stage_resolve(path->u.text, path->count, out, home, &file->odd);
+	if (strlen(path->u.text) != path->count ||
+	    pyutf8_has_surrogate(path->u.text, path->count) ||
+	    strncmp(out, HOME, home) != 0 ||
+	    (out[home] != '/' && out[home] != '\0'))
+		return refuse_file(refusal, "File path '", path,
+		    "' may not traverse beyond root");
+	/* Of "home/a" the "a", of "home" nothing. */
+	home += out[home] == '/' ? 1 : 0;
+	memmove(out, out + home, strlen(out + home) + 1);
 	return true;
 }
 
-/* ---- arguments and the rest ---- */
+/* Paths and contents, which are decoded where they lie. */
+static bool
+take_files(struct eval_request *req, const struct pyvalue *files,
+    struct eval_refusal *refusal)
+{
+	if (files == NULL)
+		return true;
+	req->files = xcalloc(files->count, sizeof(*req->files));
+	while (req->file_count < files->count) {
+		struct eval_file *file = &req->files[req->file_count];
+		const struct pyvalue *item = &files->u.items[req->file_count++];
+		const struct pyvalue *path = pyvalue_get(item, "path");
+		const struct pyvalue *content = pyvalue_get(item, "content");
+
+		if (!take_path(file, path, refusal))
+			return false;
+		file->content = content == NULL ? "" : content->u.text;
+		if (content != NULL &&
+		    !base64_decode(content->u.text, content->count,
+			content->u.text, &file->size))
+			return refuse_file(refusal,
+			    "Invalid base64 encoding for file '", path, "'");
+	}
+	return true;
+}
+
+/* Whether they can be written one after the other: if not, the refusal's
+ * description is what the run "printed". */
+static bool
+stage_files(const struct eval_request *req, struct eval_refusal *refusal)
+{
+	static const char *const classes[] = {
+		[STAGE_FINE] = "",
+		[STAGE_EMPTY] = "IsADirectoryError",
+		[STAGE_LONG] = "OSError",
+		[STAGE_FULL] = "OSError",
+		[STAGE_IS_FOLDER] = "IsADirectoryError",
+		[STAGE_PARENT_IS_FILE] = "FileExistsError",
+		[STAGE_ABOVE_IS_FILE] = "NotADirectoryError",
+	};
+	enum stage_outcome outcome = STAGE_FINE;
+	auto_stage struct stage stage = { .count = 0 };
+	size_t i = 0;
+
+	while (i < req->file_count && outcome == STAGE_FINE)
+		outcome = stage_add(&stage, req->files[i++].path);
+	return outcome == STAGE_FINE ||
+	    eval_refuse_with(refusal, 200, "",
+		"%s: Failed to create file '%s'.", classes[outcome],
+		req->files[i - 1].given);
+}
+
+/* ---- arguments ---- */
 
 /* `args`, or -c, then `input`; without the empty ones at the beginning.  False:
  * one that no program can be given. */
@@ -187,21 +234,12 @@ take_args(struct eval_request *req, const struct pyvalue *root)
 	return good;
 }
 
-/* Standard input and the time, which are ours; then how long it all is. */
+/* Is it short enough for the cell? */
 static bool
-take_extras(struct eval_request *req, const struct pyvalue *root,
-    struct eval_refusal *refusal)
+check_length(const struct eval_request *req, struct eval_refusal *refusal)
 {
-	const struct pyvalue *input = pyvalue_get(root, "stdin");
-	const struct pyvalue *timeout = pyvalue_get(root, "timeout_ms");
 	size_t total = 0;
 
-	if (input != NULL) {
-		req->input = input->u.text;
-		req->input_len = input->count;
-	}
-	if (timeout != NULL)
-		req->timeout_ms = timeout->u.integer;
 	for (size_t i = 0; i < req->arg_count; i++)
 		total += strlen(req->args[i]) + 1;
 	return (total <= LIMIT_PART && req->input_len <= LIMIT_PART) ||
@@ -217,19 +255,19 @@ take(struct eval_request *req, const struct eval_terms *terms,
 	const struct pyvalue *root = &req->doc.root;
 
 	if (!eval_check_schema(root, refusal) ||
-	    !eval_check_extras(root, terms, refusal) ||
+	    !eval_take_extras(req, terms, refusal) ||
 	    !take_interpreter(req, terms, pyvalue_get(root, "executable_path"),
 		refusal) ||
-	    !eval_take_files(req, pyvalue_get(root, "files"), refusal))
+	    !take_files(req, pyvalue_get(root, "files"), refusal))
 		return EVAL_REFUSED;
-	if (!eval_stage_files(req, refusal))
+	if (!stage_files(req, refusal))
 		return EVAL_KNOWN;
 	if (!take_args(req, root)) {
 		(void)eval_refuse_with(refusal, 200, "",
 		    "ValueError: embedded null byte");
 		return EVAL_KNOWN;
 	}
-	return take_extras(req, root, refusal) ? EVAL_RUN : EVAL_REFUSED;
+	return check_length(req, refusal) ? EVAL_RUN : EVAL_REFUSED;
 }
 
 enum eval_verdict

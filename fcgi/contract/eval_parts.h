@@ -11,18 +11,11 @@
  * are ours: stdin, timeout_ms. */
 bool eval_check_schema(const struct pyvalue *root,
     struct eval_refusal *refusal);
-bool eval_check_extras(const struct pyvalue *root,
-    const struct eval_terms *terms, struct eval_refusal *refusal);
+bool eval_take_extras(struct eval_request *req, const struct eval_terms *terms,
+    struct eval_refusal *refusal);
 
 /* eval_form.c: a urlencoded form as the object that it stands for. */
 bool eval_parse_form(struct pyjson *doc, const char *body, size_t len,
-    struct eval_refusal *refusal);
-
-/* eval_files.c: paths and contents; then whether they can be written one after
- * the other: if not, the refusal's description is what the run "printed". */
-bool eval_take_files(struct eval_request *req, const struct pyvalue *files,
-    struct eval_refusal *refusal);
-bool eval_stage_files(const struct eval_request *req,
     struct eval_refusal *refusal);
 
 #endif

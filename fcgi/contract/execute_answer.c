@@ -118,14 +118,6 @@ add_end(struct buf *out, const struct execute_result *result,
 }
 
 void
-execute_add_end(struct buf *out, const struct execute_result *result,
-    bool ascii)
-{
-	buf_addc(out, '{');
-	add_end(out, result, ascii ? PYDUMP_ASCII : PYDUMP_UTF8);
-}
-
-void
 execute_answer(struct buf *out, const struct execute_result *result)
 {
 	buf_adds(out, "{\"stdout\":");
@@ -134,20 +126,6 @@ execute_answer(struct buf *out, const struct execute_result *result)
 	add_capture(out, result->err);
 	buf_addc(out, ',');
 	add_end(out, result, PYDUMP_UTF8);
-}
-
-size_t
-execute_answer_max(const struct execute_result *result)
-{
-	size_t max = 1024;
-
-	for (size_t i = 0; i < result->file_count; i++)
-		max += 6 * strlen(result->files[i].path) + 256;
-	if (result->out != NULL)
-		max += 6 * result->out->head.len;
-	if (result->err != NULL)
-		max += 6 * result->err->head.len;
-	return max;
 }
 
 void
@@ -174,4 +152,61 @@ execute_add_entry(struct buf *out, const char *id, const char *name,
 {
 	pydump_addf(out, PYDUMP_UTF8, FILE_FORM ",\"upload_time\":%g}", id,
 	    name, size, (double)uploaded_ms / 1000);
+}
+
+/* ---- as a stream ---- */
+
+void
+sse_stream_init(struct sse_stream *s, const char *name, size_t max)
+{
+	*s = (struct sse_stream){ .name = name, .left = max };
+}
+
+/* No frame for no text. */
+static void
+add_frame(struct buf *out, const struct sse_stream *s, const struct buf *text)
+{
+	if (text->len == 0)
+		return;
+	buf_addf(out,
+	    "event: output\ndata: {\"stream\":\"%s\",\"data\":", s->name);
+	pydump_add_string(out, buf_str(text), text->len, PYDUMP_ASCII);
+	buf_adds(out, "}\n\n");
+}
+
+void
+sse_add_output(struct buf *out, struct sse_stream *s, const void *data,
+    size_t len)
+{
+	auto_buf struct buf text = BUF_INIT(3 * (len + 1));
+
+	if (len > s->left)
+		len = s->left;
+	s->left -= len;
+	pyutf8_add(&s->decoder, &text, data, len);
+	add_frame(out, s, &text);
+}
+
+void
+sse_add_rest(struct buf *out, struct sse_stream *s)
+{
+	auto_buf struct buf text = BUF_INIT(8);
+
+	pyutf8_end(&s->decoder, &text);
+	add_frame(out, s, &text);
+}
+
+void
+sse_add_result(struct buf *out, const struct execute_result *result)
+{
+	buf_adds(out, "event: result\ndata: {");
+	add_end(out, result, PYDUMP_ASCII);
+	buf_adds(out, "\n\n");
+}
+
+void
+sse_add_error(struct buf *out, const char *text)
+{
+	pydump_addf(out, PYDUMP_ASCII,
+	    "event: error\ndata: {\"message\":\"%s\"}\n\n", text);
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../pytext/pyutf8.h"
+
 #include "../../sandbox/base/buf.h"
 
 struct cell_result;
@@ -44,13 +46,9 @@ struct execute_result {
 
 /* Append the JSON of ExecuteResponse, or of BashExecResponse. */
 void execute_answer(struct buf *out, const struct execute_result *result);
-/* An upper bound of its length. */
-size_t execute_answer_max(const struct execute_result *result);
-
-/* Append what the last event of a stream has in common with it: exit_code,
- * timed_out, duration_ms, files and, if wanted, the extras; with braces. */
-void execute_add_end(struct buf *out, const struct execute_result *result,
-    bool ascii);
+/* More than its length can be: with the streams cut at a million bytes, and as
+ * many files as a cell may tell of. */
+#define EXECUTE_ANSWER_MAX ((size_t)32 << 20)
 
 /* Append {"session_id":…,"expires_at":…}; expiry in wall clock milliseconds. */
 void execute_add_session(struct buf *out, const char *id, int64_t expires_ms);
@@ -61,5 +59,36 @@ void execute_add_uploaded(struct buf *out, const char *id, const char *name,
     int64_t size);
 void execute_add_entry(struct buf *out, const char *id, const char *name,
     int64_t size, int64_t uploaded_ms);
+
+/* ---- as a stream ---- */
+
+/*
+ * The frames of /v1/execute/stream: "event: …\ndata: <JSON>\n\n".  Their JSON
+ * is ASCII, since there are clients that take U+0085 and U+2028 for the end of
+ * a line.
+ */
+#define SSE_TYPE "text/event-stream; charset=utf-8"
+#define SSE_HEADERS \
+	"Cache-Control: no-cache\r\n" \
+	"Connection: keep-alive\r\n" \
+	"X-Accel-Buffering: no\r\n"
+
+/* One stream of a run: decoded piece by piece, silent after `max` bytes. */
+struct sse_stream {
+	const char *name; /* "stdout" or "stderr" */
+	size_t left;
+	struct pyutf8 decoder;
+};
+
+void sse_stream_init(struct sse_stream *s, const char *name, size_t max);
+/* Append the frame of what came; nothing, where there is no whole character. */
+void sse_add_output(struct buf *out, struct sse_stream *s, const void *data,
+    size_t len);
+/* The stream ends: what is left of it, if anything. */
+void sse_add_rest(struct buf *out, struct sse_stream *s);
+
+/* The last frame: how the run ended, or why there is no end.  text: UTF-8. */
+void sse_add_result(struct buf *out, const struct execute_result *result);
+void sse_add_error(struct buf *out, const char *text);
 
 #endif

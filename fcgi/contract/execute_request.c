@@ -67,18 +67,14 @@ take_text(struct detail *d, const struct detail_place *place,
 		*text = (struct execute_text){ value->u.text, value->count };
 }
 
-/* Numbers beyond int64 are too low or too high, not of another type. */
 static void
 take_int(struct detail *d, const struct detail_place *place,
     const struct pyvalue *value, int64_t max, int64_t *number)
 {
-	if (value->type != PYVALUE_INT && value->type != PYVALUE_BIG) {
+	if (!pyvalue_integer(value, number)) {
 		detail_add(d, DETAIL_NO_INT, place, value);
 		return;
 	}
-	*number = value->type == PYVALUE_INT ? value->u.integer :
-	    value->u.text[0] == '-'	     ? INT64_MIN :
-					       INT64_MAX;
 	if (*number < 1)
 		detail_add(d, DETAIL_BELOW_1, place, value);
 	else if (max > 0 && *number > max)
@@ -266,10 +262,9 @@ execute_stage(struct execute_files *files, bool main, const char **message)
 		[STAGE_PARENT_IS_FILE] = "File path lies below another file.",
 		[STAGE_ABOVE_IS_FILE] = "File path lies below another file.",
 	};
-	struct stage stage;
+	auto_stage struct stage stage = { .count = 0 };
 
 	*message = NULL;
-	stage_init(&stage);
 	for (size_t i = 0; i < files->count && *message == NULL; i++) {
 		struct execute_file *file = &files->items[i];
 
@@ -282,6 +277,5 @@ execute_stage(struct execute_files *files, bool main, const char **message)
 		else
 			*message = messages[stage_add(&stage, file->staged)];
 	}
-	stage_release(&stage);
 	return *message == NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "multipart.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -9,27 +10,19 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/base/utf8.h"
 
-#define TEXT(value) TEXT_OF(value)
-#define TEXT_OF(value) #value
 #define NO_NAME \
 	"The Content-Disposition header field \"name\" must be provided."
-#define TOO_MANY_FILES \
-	"Too many files. Maximum number of files is " TEXT( \
-	    MULTIPART_PARTS_MAX) "."
-#define TOO_MANY_FIELDS \
-	"Too many fields. Maximum number of fields is " TEXT( \
-	    MULTIPART_PARTS_MAX) "."
+/* Of MULTIPART_PARTS_MAX and MULTIPART_FIELD_MAX. */
+#define TOO_MANY_FILES "Too many files. Maximum number of files is 1000."
+#define TOO_MANY_FIELDS "Too many fields. Maximum number of fields is 1000."
 #define TOO_LONG "Part exceeded maximum size of 1024KB."
-#define PIECE 65536   /* of the body is looked at together */
 #define BLANKS_MAX 62 /* between a delimiter and the end of its line */
 
-/* Always false. */
-static bool
+static void
 fail(struct multipart *m, const char *error)
 {
-	m->state = MULTIPART_FAILED;
+	m->event = MULTIPART_FAILED;
 	m->error = error;
-	return false;
 }
 
 /* ---- heads ---- */
@@ -74,38 +67,34 @@ find_disposition(const char *s, size_t head_len, const char **value,
 	return true;
 }
 
-/* Files and other fields are counted apart. */
-static bool
-count_part(struct multipart *m)
-{
-	if (m->is_file)
-		return ++m->files <= MULTIPART_PARTS_MAX ||
-		    fail(m, TOO_MANY_FILES);
-	return ++m->fields <= MULTIPART_PARTS_MAX || fail(m, TOO_MANY_FIELDS);
-}
-
-/* With its head, each line with its end. */
-static bool
+/* With its head, each line with its end.  Files and other fields are counted
+ * apart. */
+static void
 begin_part(struct multipart *m, const char *head, size_t head_len)
 {
-	auto_buf struct buf name = BUF_INIT(MULTIPART_HEAD_MAX);
-	auto_buf struct buf filename = BUF_INIT(2 * MULTIPART_HEAD_MAX);
-	struct multipart_part part;
 	const char *field;
 	size_t len;
 
-	if (!find_disposition(head, head_len, &field, &len))
-		return fail(m, MULTIPART_INVALID);
-	if (!disposition_get(&name, field, len, "name"))
-		return fail(m, NO_NAME);
-	m->is_file = disposition_get_filename(&filename, field, len);
+	buf_reset(&m->name);
+	buf_reset(&m->filename);
+	if (!find_disposition(head, head_len, &field, &len)) {
+		fail(m, MULTIPART_INVALID);
+		return;
+	}
+	if (!disposition_get(&m->name, field, len, "name")) {
+		fail(m, NO_NAME);
+		return;
+	}
+	if (!utf8_valid(buf_str(&m->name), m->name.len))
+		buf_reset(&m->name);
+	m->is_file = disposition_get_filename(&m->filename, field, len);
 	m->field_len = 0;
-	part.name = utf8_valid(buf_str(&name), name.len) ? buf_str(&name) : "";
-	part.filename = m->is_file ? buf_str(&filename) : NULL;
-	if (!count_part(m))
-		return false;
 	m->state = MULTIPART_DATA;
-	return m->calls->begin(m->arg, &part) || fail(m, NULL);
+	m->event = MULTIPART_PART;
+	if (m->is_file && ++m->files > MULTIPART_PARTS_MAX)
+		fail(m, TOO_MANY_FILES);
+	if (!m->is_file && ++m->fields > MULTIPART_PARTS_MAX)
+		fail(m, TOO_MANY_FIELDS);
 }
 
 /* A whole head, up to and with its empty line.  How many bytes that was; 0:
@@ -120,30 +109,32 @@ take_head(struct multipart *m, const char *s, size_t len)
 		lines = 0;
 	else if (end == NULL && len <= MULTIPART_HEAD_MAX)
 		return 0;
-	if (lines + 2 > MULTIPART_HEAD_MAX) {
-		(void)fail(m, MULTIPART_INVALID);
-		return len;
-	}
-	(void)begin_part(m, s, lines);
+	if (lines + 2 > MULTIPART_HEAD_MAX)
+		fail(m, MULTIPART_INVALID);
+	else
+		begin_part(m, s, lines);
 	return lines + 2;
 }
 
 /* ---- data and delimiters ---- */
 
 /* Data of a part; of the preamble only whether there is any. */
-static bool
+static size_t
 put(struct multipart *m, const char *s, size_t len)
 {
 	if (m->state == MULTIPART_PREAMBLE) {
 		for (size_t i = 0; i < len; i++)
 			if (s[i] != '\r' && s[i] != '\n')
 				m->preamble = true;
-		return true;
+		return len;
 	}
+	m->event = MULTIPART_SLICE;
+	m->data = s;
+	m->data_len = len;
 	m->field_len += len;
 	if (!m->is_file && m->field_len > MULTIPART_FIELD_MAX)
-		return fail(m, TOO_LONG);
-	return m->calls->data(m->arg, s, len) || fail(m, NULL);
+		fail(m, TOO_LONG);
+	return len;
 }
 
 /* After a delimiter come "--", or blanks and the end of the line.  The length
@@ -184,116 +175,107 @@ take_data(struct multipart *m, const char *s, size_t len)
 	const char *found = memmem(s, len, m->delimiter, m->delimiter_len);
 	size_t n = found != NULL ? (size_t)(found - s) :
 				   len - held_back(m, s, len);
-	bool was_data = m->state == MULTIPART_DATA;
 	ssize_t tail;
 
-	if (n > 0) {
-		(void)put(m, s, n);
-		return n;
-	}
+	if (n > 0)
+		return put(m, s, n);
 	if (found == NULL)
 		return 0;
 	n = m->delimiter_len;
 	tail = tail_length(s + n, len - n);
 	if (tail == 0)
 		return 0;
-	if (tail < 0) {
-		(void)put(m, s, n);
-		return n;
-	}
+	if (tail < 0)
+		return put(m, s, n);
 	m->state = s[n] == '-' ? MULTIPART_EPILOGUE : MULTIPART_HEAD;
-	if (was_data && !m->calls->end(m->arg))
-		(void)fail(m, NULL);
 	return n + (size_t)tail;
 }
 
 /* ---- the whole ---- */
 
-enum multipart_kind
-multipart_open(struct multipart *m, const char *content_type,
-    const struct multipart_calls *calls, void *arg)
+bool
+multipart_open(struct multipart *m, const char *content_type)
 {
 	auto_buf struct buf boundary = BUF_INIT(MULTIPART_BOUNDARY_MAX);
 
-	memset(m, 0, sizeof(*m));
+	*m = (struct multipart){ .state = MULTIPART_EPILOGUE,
+		.held = BUF_INIT(2 * MULTIPART_PIECE),
+		.name = BUF_INIT(MULTIPART_HEAD_MAX),
+		.filename = BUF_INIT(2 * MULTIPART_HEAD_MAX) };
 	if (content_type == NULL)
-		return MULTIPART_OTHER;
+		return true;
 	content_type += strspn(content_type, " \t");
 	if (!text_is(content_type, strcspn(content_type, "; \t"),
 		"multipart/form-data"))
-		return MULTIPART_OTHER;
+		return true;
 	if (!disposition_get(&boundary, content_type, strlen(content_type),
 		"boundary") ||
 	    boundary.len == 0 || boundary.overflow ||
 	    strpbrk(buf_str(&boundary), "\r\n") != NULL)
-		return MULTIPART_NO_BOUNDARY;
-	m->calls = calls;
-	m->arg = arg;
+		return false;
+	m->state = MULTIPART_PREAMBLE;
 	memcpy(m->delimiter, "\r\n--", 4);
 	memcpy(m->delimiter + 4, buf_str(&boundary), boundary.len);
 	m->delimiter_len = 4 + boundary.len;
 	/* The first delimiter may stand without an end of a line before it. */
-	buf_init(&m->held, 2 * PIECE);
 	buf_adds(&m->held, "\r\n");
-	return MULTIPART_FINE;
+	return true;
 }
 
 void
 multipart_release(struct multipart *m)
 {
 	buf_release(&m->held);
+	buf_release(&m->name);
+	buf_release(&m->filename);
 }
 
-/* One step; 0: there is more to come. */
-static size_t
-take(struct multipart *m, const char *s, size_t len)
-{
-	switch (m->state) {
-	case MULTIPART_PREAMBLE:
-	case MULTIPART_DATA:
-		return take_data(m, s, len);
-	case MULTIPART_HEAD:
-		return take_head(m, s, len);
-	case MULTIPART_EPILOGUE:
-	case MULTIPART_FAILED:
-		break;
-	}
-	return len;
-}
-
-bool
+void
 multipart_add(struct multipart *m, const void *data, size_t len)
 {
-	const char *s = data;
-
-	while (len > 0 && m->state != MULTIPART_FAILED) {
-		size_t piece = len < PIECE ? len : PIECE;
-		size_t used = 0;
-		size_t step;
-
-		buf_add(&m->held, s, piece);
-		s += piece;
-		len -= piece;
-		do {
-			step = take(m, m->held.data + used, m->held.len - used);
-			used += step;
-		} while (step > 0 && used < m->held.len);
-		memmove(m->held.data, m->held.data + used, m->held.len - used);
-		buf_cut(&m->held, m->held.len - used);
-	}
-	return m->state != MULTIPART_FAILED;
+	assert(len <= MULTIPART_PIECE);
+	if (m->used > 0)
+		memmove(m->held.data, m->held.data + m->used,
+		    m->held.len - m->used);
+	buf_cut(&m->held, m->held.len - m->used);
+	buf_add(&m->held, data, len);
+	m->used = 0;
 }
 
-bool
+enum multipart_event
+multipart_next(struct multipart *m)
+{
+	size_t step = 1;
+
+	if (m->error != NULL)
+		return MULTIPART_FAILED;
+	m->event = MULTIPART_MORE;
+	while (m->event == MULTIPART_MORE && step > 0 &&
+	    m->used < m->held.len) {
+		const char *s = m->held.data + m->used;
+		size_t len = m->held.len - m->used;
+
+		if (m->state == MULTIPART_HEAD)
+			step = take_head(m, s, len);
+		else if (m->state == MULTIPART_EPILOGUE)
+			step = len;
+		else
+			step = take_data(m, s, len);
+		m->used += step;
+	}
+	return m->event;
+}
+
+const char *
 multipart_end(struct multipart *m)
 {
 	const char *rest = buf_str(&m->held);
 
-	if (m->state == MULTIPART_FAILED)
-		return false;
+	if (m->error != NULL)
+		return m->error;
 	/* An empty body is a form without fields. */
 	if (m->state == MULTIPART_PREAMBLE && !m->preamble &&
-	    rest[strspn(rest, "\r\n")] == '\0')
-		return true;
-	return m->state == MULTIPART_EPILOGUE || fail(m, MULTIPART_INVALID);
+	    rest[m->used + strspn(rest + m->used, "\r\n")] == '\0')
+		return NULL;
+	return m->state == MULTIPART_EPILOGUE ? NULL : MULTIPART_INVALID;
 }

@@ -16,12 +16,6 @@ struct staged {
 	bool is_file;
 };
 
-void
-stage_init(struct stage *stage)
-{
-	memset(stage, 0, sizeof(*stage));
-}
-
 /* For tdestroy(): the entries are freed together. */
 static void
 keep(void *entry)
@@ -34,7 +28,6 @@ stage_release(struct stage *stage)
 {
 	tdestroy(stage->tree, keep);
 	free(stage->entries);
-	stage_init(stage);
 }
 
 /* Hashes first: paths of one folder have long beginnings in common. */
@@ -75,30 +68,21 @@ find(struct stage *stage, const char *path, size_t len, uint32_t hash,
 	return *found;
 }
 
-static bool
-has_long_name(const char *path)
-{
-	size_t len = strcspn(path, "/");
-
-	while (len <= LIMIT_NAME && path[len] == '/') {
-		path += len + 1;
-		len = strcspn(path, "/");
-	}
-	return len > LIMIT_NAME;
-}
-
 /* Each folder above it, from the top, then the file. */
 enum stage_outcome
 stage_add(struct stage *stage, const char *path)
 {
-	size_t len = strlen(path);
 	uint32_t hash = 2166136261U; /* FNV-1a */
 	const struct staged *entry;
+	size_t len = 0;
 
-	if (len == 0)
+	if (path[0] == '\0')
 		return STAGE_EMPTY;
-	if (len > LIMIT_PATH || has_long_name(path))
-		return STAGE_LONG;
+	for (size_t name = 0; path[len] != '\0'; len++) {
+		name = path[len] == '/' ? 0 : name + 1;
+		if (name > LIMIT_NAME || len == LIMIT_PATH)
+			return STAGE_LONG;
+	}
 	for (size_t i = 0; i < len; i++) {
 		if (path[i] == '/') {
 			entry = find(stage, path, i, hash, false);

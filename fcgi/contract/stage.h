@@ -29,8 +29,9 @@ struct stage {
 	size_t count;
 };
 
-void stage_init(struct stage *stage);
 void stage_release(struct stage *stage);
+/* Use as `auto_stage struct stage stage = { .count = 0 };` */
+#define auto_stage __attribute__((cleanup(stage_release)))
 /* The path is kept, not copied.  The same path again is fine. */
 enum stage_outcome stage_add(struct stage *stage, const char *path);
 

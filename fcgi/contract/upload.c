@@ -8,83 +8,56 @@
 
 /* Any part called "file" takes the place of what came before it. */
 static bool
-begin(void *arg, const struct multipart_part *part)
+begin(struct upload *up)
 {
-	struct upload *up = arg;
-
-	up->into = up->into_text = false;
-	if (strcmp(part->name, "file") != 0)
+	up->into = strcmp(buf_str(&up->form.name), "file") == 0;
+	if (!up->into)
 		return true;
-	up->into = part->filename != NULL;
-	up->into_text = !up->into;
-	up->have = up->into;
-	up->have_text = up->into_text;
-	up->too_large = false;
+	up->have = up->form.is_file;
+	up->have_text = !up->have;
 	up->size = 0;
 	buf_reset(&up->name);
 	buf_reset(&up->text);
-	if (part->filename != NULL) {
-		buf_adds(&up->name,
-		    part->filename[0] != '\0' ? part->filename : "unnamed");
-		up->full = !up->sink->begin(up->arg);
-	}
-	return !up->full;
+	if (up->have_text)
+		return true;
+	buf_adds(&up->name,
+	    up->form.filename.len > 0 ? buf_str(&up->form.filename) :
+					"unnamed");
+	return up->sink->begin(up->arg);
 }
 
 /* What is too much is read on, and dropped. */
 static bool
-data(void *arg, const void *bytes, size_t len)
+take(struct upload *up)
 {
-	struct upload *up = arg;
-
-	if (up->into_text)
-		buf_add(&up->text, bytes, len);
 	if (!up->into)
 		return true;
-	up->size += (int64_t)len;
-	up->too_large = up->too_large || up->size > up->max;
-	if (up->too_large)
+	if (up->have_text) {
+		buf_add(&up->text, up->form.data, up->form.data_len);
 		return true;
-	up->full = !up->sink->data(up->arg, bytes, len);
-	return !up->full;
+	}
+	up->size += (int64_t)up->form.data_len;
+	return up->size > up->max ||
+	    up->sink->data(up->arg, up->form.data, up->form.data_len);
 }
-
-/* What comes until the next part is nobody's. */
-static bool
-end(void *arg)
-{
-	struct upload *up = arg;
-
-	up->into = up->into_text = false;
-	return true;
-}
-
-static const struct multipart_calls calls = { begin, data, end };
 
 bool
 upload_open(struct upload *up, const char *content_type, int64_t max,
     const struct upload_sink *sink, void *arg, struct detail *d)
 {
-	enum multipart_kind kind;
-
-	memset(up, 0, sizeof(*up));
-	kind = multipart_open(&up->form, content_type, &calls, up);
-	if (kind == MULTIPART_NO_BOUNDARY)
-		return detail_text(d, 400, MULTIPART_MISSING_BOUNDARY);
-	up->is_form = kind == MULTIPART_FINE;
-	up->sink = sink;
-	up->arg = arg;
-	up->max = max;
-	buf_init(&up->name, 2 * MULTIPART_HEAD_MAX);
-	buf_init(&up->text, MULTIPART_FIELD_MAX);
-	return true;
+	*up = (struct upload){ .sink = sink,
+		.arg = arg,
+		.max = max,
+		.name = BUF_INIT(2 * MULTIPART_HEAD_MAX),
+		.text = BUF_INIT(MULTIPART_FIELD_MAX) };
+	return multipart_open(&up->form, content_type) ||
+	    detail_text(d, 400, MULTIPART_MISSING_BOUNDARY);
 }
 
 void
 upload_release(struct upload *up)
 {
-	if (up->is_form)
-		multipart_release(&up->form);
+	multipart_release(&up->form);
 	buf_release(&up->name);
 	buf_release(&up->text);
 }
@@ -92,7 +65,15 @@ upload_release(struct upload *up)
 bool
 upload_add(struct upload *up, const void *bytes, size_t len)
 {
-	return !up->is_form || multipart_add(&up->form, bytes, len);
+	enum multipart_event event;
+	bool good = true;
+
+	multipart_add(&up->form, bytes, len);
+	while (good && (event = multipart_next(&up->form)) != MULTIPART_MORE)
+		good = event == MULTIPART_PART ? begin(up) :
+		    event == MULTIPART_SLICE   ? take(up) :
+						 false;
+	return good;
 }
 
 /* The field `file` is not there, or a text is in its place. */
@@ -118,15 +99,13 @@ refuse_field(struct detail *d, const struct buf *text)
 bool
 upload_end(struct upload *up, struct detail *d)
 {
-	bool good = !up->is_form || multipart_end(&up->form);
+	const char *error = multipart_end(&up->form);
 
-	if (up->full)
-		return detail_text(d, 507, "There is no room for the file");
-	if (!good)
-		return detail_text(d, 400, "%s", up->form.error);
+	if (error != NULL)
+		return detail_text(d, 400, "%s", error);
 	if (!up->have)
 		return refuse_field(d, up->have_text ? &up->text : NULL);
-	if (up->too_large)
+	if (up->size > up->max)
 		return detail_text(d, 413,
 		    "File size exceeds maximum of %lld MB",
 		    (long long)(up->max >> 20));

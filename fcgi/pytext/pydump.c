@@ -3,86 +3,60 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
-#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "pyrepr.h"
+#include "pyjson_tree.h"
 #include "pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/utf8.h"
 
-/* One UTF-16 code unit. */
-static void
-add_unit(struct buf *out, uint32_t unit)
-{
-	buf_addf(out, "\\u%04x", unit);
-}
-
-/* A quote, a backslash or a control character. */
-static void
-add_control(struct buf *out, char c)
-{
-	static const char plain[] = "\"\\\n\r\t\f\b";
-	static const char marks[] = "\"\\nrtfb";
-	const char *found = c == '\0' ? NULL : strchr(plain, c);
-
-	if (found == NULL) {
-		add_unit(out, (unsigned char)c);
-	} else {
-		buf_addc(out, '\\');
-		buf_addc(out, marks[found - plain]);
-	}
-}
-
-/* A character that stands for itself. */
-static bool
-is_plain(char c, enum pydump_style style)
-{
-	unsigned char u = (unsigned char)c;
-
-	return u >= 0x20 && u != '"' && u != '\\' && u < 0x80 &&
-	    (u != 0x7f || style == PYDUMP_UTF8);
-}
+/* ---- strings ---- */
 
 /* Append what the one or more bytes at s become; how many they were. */
 static size_t
 add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 {
+	static const char plain[] = "\"\\\n\r\t\f\b";
+	static const char marks[] = "\"\\nrtfb";
+	const char *found = s[0] == '\0' ? NULL : strchr(plain, s[0]);
 	enum utf8_fault fault;
 	size_t step = utf8_look(s, len, true, &fault);
-	uint32_t code;
+	uint32_t code = fault == UTF8_FINE ? pyutf8_decode(s, step) : 0xfffd;
+	bool surrogate = code >= 0xd800 && code <= 0xdfff;
+	char bytes[4];
 
-	if (step == 1 && fault == UTF8_FINE) {
-		add_control(out, *s);
-		return 1;
-	}
-	code = fault == UTF8_FINE ? pyutf8_decode(s, step) : 0xfffd;
-	if (style == PYDUMP_UTF8 && (code < 0xd800 || code > 0xdfff)) {
-		if (fault == UTF8_FINE)
-			buf_add(out, s, step);
-		else
-			buf_adds(out, "\xef\xbf\xbd");
+	if (found != NULL) {
+		buf_addc(out, '\\');
+		buf_addc(out, marks[found - plain]);
+	} else if (style == PYDUMP_UTF8 && code >= 0x80 && !surrogate) {
+		buf_add(out, bytes, pyutf8_encode(code, bytes));
 	} else if (code < 0x10000) {
-		add_unit(out, code);
+		buf_addf(out, "\\u%04x", code);
 	} else {
-		add_unit(out, 0xd800 + ((code - 0x10000) >> 10));
-		add_unit(out, 0xdc00 + (code & 0x3ff));
+		buf_addf(out, "\\u%04x\\u%04x",
+		    0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
 	}
 	return step;
 }
 
+/* What stands for itself is added in one piece. */
 void
 pydump_add_text(struct buf *out, const char *s, size_t len,
     enum pydump_style style)
 {
+	unsigned char last = style == PYDUMP_UTF8 ? 0x7f : 0x7e;
 	size_t i = 0;
 
 	while (i < len && !out->overflow) {
 		size_t start = i;
 
-		while (i < len && is_plain(s[i], style))
+		while (i < len && (unsigned char)s[i] >= 0x20 &&
+		    (unsigned char)s[i] <= last && s[i] != '"' && s[i] != '\\')
 			i++;
 		buf_add(out, s + start, i - start);
 		if (i < len)
@@ -99,76 +73,219 @@ pydump_add_string(struct buf *out, const char *s, size_t len,
 	buf_addc(out, '"');
 }
 
-/* For pyrepr_add_as(), which knows no style. */
-static void
-add_string(struct buf *out, const char *s, size_t len)
+struct range {
+	uint32_t first;
+	uint32_t last;
+};
+
+static const struct range printable[] = {
+#include "pyprintable.inc"
+};
+
+/* For bsearch(): is the code point before, in or after the range? */
+static int
+compare_range(const void *key, const void *entry)
 {
-	pydump_add_string(out, s, len, PYDUMP_UTF8);
+	uint32_t code = *(const uint32_t *)key;
+	const struct range *range = entry;
+
+	return code < range->first ? -1 : code > range->last;
+}
+
+bool
+pydump_is_printable(uint32_t code)
+{
+	return bsearch(&code, printable,
+		   sizeof(printable) / sizeof(printable[0]),
+		   sizeof(printable[0]), compare_range) != NULL;
+}
+
+/* A string by repr(): Python takes double quotes where that saves an escape. */
+static void
+add_repr_string(struct buf *out, const char *s, size_t len)
+{
+	bool single = memchr(s, '\'', len) != NULL;
+	char quote = single && memchr(s, '"', len) == NULL ? '"' : '\'';
+
+	buf_addc(out, quote);
+	for (size_t i = 0; i < len && !out->overflow;) {
+		enum utf8_fault fault;
+		size_t step = utf8_look(s + i, len - i, true, &fault);
+		uint32_t code = pyutf8_decode(s + i, step);
+
+		if (code == (unsigned char)quote || code == '\\')
+			buf_addf(out, "\\%c", s[i]);
+		else if (pydump_is_printable(code))
+			buf_add(out, s + i, step);
+		else if (code == '\n' || code == '\r' || code == '\t')
+			buf_adds(out,
+			    code == '\n'     ? "\\n" :
+				code == '\r' ? "\\r" :
+					       "\\t");
+		else
+			buf_addf(out,
+			    code < 0x100       ? "\\x%02x" :
+				code < 0x10000 ? "\\u%04x" :
+						 "\\U%08x",
+			    code);
+		i += step;
+	}
+	buf_addc(out, quote);
+}
+
+/* ---- numbers and values ---- */
+
+/* The fewest digits that give the same number back. */
+static void
+add_float(struct buf *out, double real)
+{
+	char text[40];
+	int places = 0;
+	int exponent;
+
+	if (!isfinite(real)) {
+		buf_adds(out, isnan(real) ? "nan" : real < 0 ? "-inf" : "inf");
+		return;
+	}
+	do
+		(void)snprintf(text, sizeof(text), "%.*e", places, real);
+	while (strtod(text, NULL) != real && ++places < 17);
+	exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+	if (exponent < -4 || exponent > 15)
+		buf_adds(out, text);
+	else
+		buf_addf(out, "%.*f", places > exponent ? places - exponent : 1,
+		    real);
+}
+
+/* repr() and JSON differ in these words alone, and in their strings. */
+struct words {
+	bool json;
+	const char *null;
+	const char *truth[2]; /* false, true */
+	const char *comma;
+	const char *colon;
+};
+
+static void
+add_string(struct buf *out, const char *s, size_t len,
+    const struct words *words)
+{
+	if (words->json)
+		pydump_add_string(out, s, len, PYDUMP_UTF8);
+	else
+		add_repr_string(out, s, len);
+}
+
+static void add_value(struct buf *out, const struct pyvalue *value,
+    const struct words *words);
+
+/* The items of an array, or the members of an object. */
+static void
+add_parts(struct buf *out, const struct pyvalue *whole,
+    const struct words *words)
+{
+	bool object = whole->type == PYVALUE_OBJECT;
+
+	buf_addc(out, object ? '{' : '[');
+	for (size_t i = 0; i < whole->count && !out->overflow; i++) {
+		if (i > 0)
+			buf_adds(out, words->comma);
+		if (object) {
+			const struct pymember *member = &whole->u.members[i];
+
+			add_string(out, member->name, member->len, words);
+			buf_adds(out, words->colon);
+			add_value(out, &member->value, words);
+		} else {
+			add_value(out, &whole->u.items[i], words);
+		}
+	}
+	buf_addc(out, object ? '}' : ']');
+}
+
+static void
+add_value(struct buf *out, const struct pyvalue *value,
+    const struct words *words)
+{
+	switch (value->type) {
+	case PYVALUE_NULL:
+		buf_adds(out, words->null);
+		break;
+	case PYVALUE_BOOL:
+		buf_adds(out, words->truth[value->u.truth]);
+		break;
+	case PYVALUE_INT:
+		buf_addf(out, "%" PRId64, value->u.integer);
+		break;
+	case PYVALUE_BIG:
+		buf_add(out, value->u.text, value->count);
+		break;
+	case PYVALUE_FLOAT:
+		if (words->json && !isfinite(value->u.real))
+			buf_adds(out, words->null);
+		else
+			add_float(out, value->u.real);
+		break;
+	case PYVALUE_STRING:
+		add_string(out, value->u.text, value->count, words);
+		break;
+	case PYVALUE_ARRAY:
+	case PYVALUE_OBJECT:
+		add_parts(out, value, words);
+		break;
+	}
 }
 
 void
 pydump_add(struct buf *out, const struct pyvalue *value)
 {
-	static const struct pyrepr_style style = {
-		.null = "null",
-		.truth = { "false", "true" },
-		.comma = ",",
-		.colon = ":",
-		.not_finite = "null",
-		.add_string = add_string,
-	};
+	static const struct words json = { true, "null", { "false", "true" },
+		",", ":" };
 
-	pyrepr_add_as(out, value, &style);
+	add_value(out, value, &json);
 }
 
-/* One conversion of a form; how long it was. */
-static size_t
-add_conversion(struct buf *out, enum pydump_style style, const char *fmt,
-    bool quoted, va_list *ap)
+void
+pydump_add_repr(struct buf *out, const struct pyvalue *value)
 {
-	static const char wide[] = "%" PRId64;
-	const char *text;
+	static const struct words repr = { false, "None", { "False", "True" },
+		", ", ": " };
 
-	if (strncmp(fmt, wide, strlen(wide)) == 0) {
-		buf_addf(out, wide, va_arg(*ap, int64_t));
-		return strlen(wide);
-	}
-	if (strncmp(fmt, "%zu", 3) == 0) {
-		buf_addf(out, "%zu", va_arg(*ap, size_t));
-		return 3;
-	}
-	if (fmt[1] == 'd') {
-		buf_addf(out, "%d", va_arg(*ap, int));
-		return 2;
-	}
-	if (fmt[1] == 'g') {
-		pyrepr_add_float(out, va_arg(*ap, double));
-		return 2;
-	}
-	assert(fmt[1] == 's');
-	text = va_arg(*ap, const char *);
-	if (quoted)
-		pydump_add_text(out, text, strlen(text), style);
-	else
-		buf_adds(out, text);
-	return 2;
+	add_value(out, value, &repr);
 }
 
 void
 pydump_addf(struct buf *out, enum pydump_style style, const char *fmt, ...)
 {
-	bool quoted = false;
+	static const char wide[] = "%" PRId64;
 	va_list ap;
 
 	va_start(ap, fmt);
-	while (*fmt != '\0') {
+	for (;;) {
 		size_t plain = strcspn(fmt, "%");
+		bool quoted = plain > 0 && fmt[plain - 1] == '"';
 
 		buf_add(out, fmt, plain);
-		quoted = plain > 0 && fmt[plain - 1] == '"';
 		fmt += plain;
-		if (*fmt == '%')
-			fmt += add_conversion(out, style, fmt, quoted, &ap);
+		if (*fmt == '\0')
+			break;
+		if (strncmp(fmt, "%s", 2) == 0) {
+			const char *text = va_arg(ap, const char *);
+
+			if (quoted)
+				pydump_add_text(out, text, strlen(text), style);
+			else
+				buf_adds(out, text);
+			fmt += 2;
+		} else if (strncmp(fmt, "%g", 2) == 0) {
+			add_float(out, va_arg(ap, double));
+			fmt += 2;
+		} else {
+			assert(strncmp(fmt, wide, strlen(wide)) == 0);
+			buf_addf(out, wide, va_arg(ap, int64_t));
+			fmt += strlen(wide);
+		}
 	}
 	va_end(ap);
 }

@@ -2,7 +2,9 @@
 #ifndef PYDUMP_H
 #define PYDUMP_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
 struct pyvalue;
@@ -27,9 +29,14 @@ void pydump_add_text(struct buf *out, const char *s, size_t len,
  * not have, as null. */
 void pydump_add(struct buf *out, const struct pyvalue *value);
 /* An answer by its form, as buf_addf() takes it: a %s between quotes is a text
- * of JSON, any other %s is there as it is.  Beside these %d, %zu, PRId64, and
- * %g for a float with all its digits. */
+ * of JSON, any other %s is there as it is.  Beside these only PRId64, and %g
+ * for a float with all its digits. */
 void pydump_addf(struct buf *out, enum pydump_style style, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Python's repr(), which validators put into what they say. */
+void pydump_add_repr(struct buf *out, const struct pyvalue *value);
+/* str.isprintable() of one code point, as of Unicode 14 (CPython 3.11). */
+bool pydump_is_printable(uint32_t code);
 
 #endif

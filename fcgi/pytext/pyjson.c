@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pyjson.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,12 +21,12 @@
 /* The places in what follows are those where _json.c finds a fault, which are
  * not always where one would look for it. */
 struct parser {
-	const char *s;
+	const char *s; /* followed by a NUL, which nothing here goes past */
 	size_t len;
 	size_t at;
 	unsigned depth;
-	struct pyjson_tree tree;
-	struct buf scratch; /* of a string, or of a number that needs a NUL */
+	struct pyjson *doc;
+	struct buf scratch; /* of a string */
 	struct pyjson_error *error;
 };
 
@@ -35,21 +36,15 @@ static bool
 fail(struct parser *p, enum pyjson_fault fault, const char *text, size_t at)
 {
 	struct pyjson_error *error = p->error;
+	const char *line = memrchr(p->s, '\n', at);
 
-	*error = (struct pyjson_error){
-		.fault = fault, .line = 1, .column = 1
-	};
+	line = line == NULL ? p->s : line + 1;
+	*error = (struct pyjson_error){ .fault = fault, .line = 1 };
 	(void)snprintf(error->text, sizeof(error->text), "%s", text);
-	for (size_t i = 0; i < at; i++) {
-		if (utf8_is_tail(p->s[i]))
-			continue;
-		error->position++;
-		error->column++;
-		if (p->s[i] == '\n') {
-			error->line++;
-			error->column = 1;
-		}
-	}
+	error->position = text_codepoints(p->s, at);
+	error->column = 1 + text_codepoints(line, (size_t)(p->s + at - line));
+	for (const char *s = p->s; s < line; s++)
+		error->line += *s == '\n' ? 1 : 0;
 	return false;
 }
 
@@ -59,30 +54,11 @@ fail_syntax(struct parser *p, const char *text, size_t at)
 	return fail(p, PYJSON_SYNTAX, text, at);
 }
 
-/* False, and the fault, when there are too many values. */
-static bool
-fits(struct parser *p, bool fit)
-{
-	return fit || fail(p, PYJSON_LIMIT, "Too many values", p->at);
-}
-
-static bool
-put(struct parser *p, struct pyvalue value)
-{
-	return fits(p, pyjson_tree_push(&p->tree, value));
-}
-
 static void
 skip_blanks(struct parser *p)
 {
-	while (p->at < p->len && memchr(" \t\n\r", p->s[p->at], 4) != NULL)
+	while (memchr(" \t\n\r", p->s[p->at], 4) != NULL)
 		p->at++;
-}
-
-static bool
-next_is(const struct parser *p, char c)
-{
-	return p->at < p->len && p->s[p->at] == c;
 }
 
 /* Go over a mark and the blanks after it. */
@@ -95,26 +71,26 @@ pass(struct parser *p)
 
 /* ---- strings ---- */
 
-/* Four hex digits. */
+/* Are there more than n characters after `from`? */
+static bool
+has_more(const struct parser *p, size_t from, size_t n)
+{
+	size_t len = p->len - from;
+
+	return text_prefix(p->s + from, len, n) < len;
+}
+
+/* Four hex digits, with at least one more character after them. */
 static bool
 read_unit(const struct parser *p, size_t from, uint32_t *unit)
 {
 	unsigned char bytes[2];
 
-	if (!text_parse_hex(p->s + from, 4, bytes, sizeof(bytes)))
+	if (!has_more(p, from, 4) ||
+	    !text_parse_hex(p->s + from, 4, bytes, sizeof(bytes)))
 		return false;
 	*unit = (uint32_t)bytes[0] << 8 | bytes[1];
 	return true;
-}
-
-/* Are there n more characters after `from`, and one more? */
-static bool
-has_more(const struct parser *p, size_t from, size_t n)
-{
-	size_t len = p->len - from;
-	size_t most = 4 * (n + 1);
-
-	return text_codepoints(p->s + from, len < most ? len : most) > n;
 }
 
 /* After "\u" at p->at; the second of a pair may follow. */
@@ -124,7 +100,7 @@ read_unicode(struct parser *p, uint32_t *code)
 	size_t digits = p->at;
 	uint32_t second;
 
-	if (!has_more(p, digits, 4) || !read_unit(p, digits, code))
+	if (!read_unit(p, digits, code))
 		return fail_syntax(p, "Invalid \\uXXXX escape", digits - 1);
 	p->at += 4;
 	if (*code < 0xd800 || *code > 0xdbff || !has_more(p, p->at, 6) ||
@@ -166,17 +142,18 @@ read_escape(struct parser *p, size_t begin)
 	return true;
 }
 
-/* With p->at on the opening quote: the text goes to the scratch buffer. */
+/* A string as a value on the stack, p->at on its opening quote. */
 static bool
-read_text(struct parser *p)
+read_string(struct parser *p)
 {
 	size_t begin = p->at++;
+	const struct buf *text = &p->scratch;
 
 	buf_reset(&p->scratch);
 	for (;;) {
 		size_t start = p->at;
 
-		while (p->at < p->len && (unsigned char)p->s[p->at] > 0x1f &&
+		while ((unsigned char)p->s[p->at] > 0x1f &&
 		    p->s[p->at] != '"' && p->s[p->at] != '\\')
 			p->at++;
 		buf_add(&p->scratch, p->s + start, p->at - start);
@@ -193,66 +170,11 @@ read_text(struct parser *p)
 			return false;
 	}
 	p->at++;
-	return true;
-}
-
-/* A string as a value on the stack. */
-static bool
-read_string(struct parser *p)
-{
-	struct pyvalue value = { .type = PYVALUE_STRING };
-
-	if (!read_text(p))
-		return false;
-	value.count = p->scratch.len;
-	value.u.text = pyjson_tree_copy(&p->tree, buf_str(&p->scratch),
-	    p->scratch.len);
-	return put(p, value);
+	return pyjson_tree_push(p->doc,
+	    pyjson_tree_text(p->doc, PYVALUE_STRING, buf_str(text), text->len));
 }
 
 /* ---- numbers and words ---- */
-
-static bool
-is_digit(const struct parser *p, size_t at)
-{
-	return at < p->len && p->s[at] >= '0' && p->s[at] <= '9';
-}
-
-static size_t
-skip_digits(const struct parser *p, size_t at)
-{
-	while (is_digit(p, at))
-		at++;
-	return at;
-}
-
-/* The end of the number at p->at; p->at when there is none. */
-static size_t
-number_end(const struct parser *p, bool *is_float)
-{
-	size_t at = p->at + (next_is(p, '-') ? 1 : 0);
-
-	*is_float = false;
-	if (!is_digit(p, at))
-		return p->at;
-	at = p->s[at] == '0' ? at + 1 : skip_digits(p, at);
-	if (at < p->len && p->s[at] == '.' && is_digit(p, at + 1)) {
-		*is_float = true;
-		at = skip_digits(p, at + 1);
-	}
-	if (at < p->len && (p->s[at] | 0x20) == 'e') {
-		size_t exponent = at + 1;
-
-		if (exponent < p->len &&
-		    (p->s[exponent] == '-' || p->s[exponent] == '+'))
-			exponent++;
-		if (is_digit(p, exponent)) {
-			*is_float = true;
-			at = skip_digits(p, exponent);
-		}
-	}
-	return at;
-}
 
 /* An integer of any size that CPython would take. */
 static bool
@@ -272,32 +194,39 @@ put_integer(struct parser *p, const char *text, size_t len)
 		    INT_DIGITS_MAX, digits);
 		return fail(p, PYJSON_VALUE, why, p->at);
 	}
-	if (errno == ERANGE) {
-		value.type = PYVALUE_BIG;
-		value.count = len;
-		value.u.text = pyjson_tree_copy(&p->tree, text, len);
-	}
-	return put(p, value);
+	if (errno == ERANGE)
+		value = pyjson_tree_text(p->doc, PYVALUE_BIG, text, len);
+	return pyjson_tree_push(p->doc, value);
 }
 
 /* What begins neither a string nor a whole nor a word. */
 static bool
 read_number(struct parser *p)
 {
-	bool is_float;
-	size_t start = p->at;
-	size_t end = number_end(p, &is_float);
+	static const char digits[] = "0123456789";
+	const char *start = p->s + p->at;
+	const char *end = start + (start[0] == '-' ? 1 : 0);
+	const char *more;
+	size_t count = end[0] == '0' ? 1 : strspn(end, digits);
 
-	if (end == start)
-		return fail_syntax(p, "Expecting value", start);
-	buf_reset(&p->scratch);
-	buf_add(&p->scratch, p->s + start, end - start);
-	p->at = end;
-	if (!is_float)
-		return put_integer(p, buf_str(&p->scratch), end - start);
-	return put(p,
-	    (struct pyvalue){ .type = PYVALUE_FLOAT,
-		.u.real = strtod(buf_str(&p->scratch), NULL) });
+	if (count == 0)
+		return fail_syntax(p, "Expecting value", p->at);
+	end += count;
+	more = end;
+	if (more[0] == '.' && (count = strspn(more + 1, digits)) > 0)
+		more += 1 + count;
+	if (more[0] == 'e' || more[0] == 'E') {
+		size_t sign = more[1] == '-' || more[1] == '+' ? 1 : 0;
+
+		count = strspn(more + 1 + sign, digits);
+		more += count > 0 ? 1 + sign + count : 0;
+	}
+	p->at += (size_t)(more - start);
+	if (more == end)
+		return put_integer(p, start, (size_t)(end - start));
+	return pyjson_tree_push(p->doc,
+	    (struct pyvalue){
+		.type = PYVALUE_FLOAT, .u.real = strtod(start, NULL) });
 }
 
 /* The values that have names; else a number. */
@@ -321,10 +250,9 @@ read_word(struct parser *p)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t n = strlen(words[i].text);
 
-		if (p->len - p->at >= n &&
-		    memcmp(p->s + p->at, words[i].text, n) == 0) {
+		if (strncmp(p->s + p->at, words[i].text, n) == 0) {
 			p->at += n;
-			return put(p, words[i].value);
+			return pyjson_tree_push(p->doc, words[i].value);
 		}
 	}
 	return read_number(p);
@@ -338,13 +266,13 @@ static bool read_value(struct parser *p);
 static bool
 read_name(struct parser *p)
 {
-	if (!next_is(p, '"'))
+	if (p->s[p->at] != '"')
 		return fail_syntax(p,
 		    "Expecting property name enclosed in double quotes", p->at);
 	if (!read_string(p))
 		return false;
 	skip_blanks(p);
-	if (!next_is(p, ':'))
+	if (p->s[p->at] != ':')
 		return fail_syntax(p, "Expecting ':' delimiter", p->at);
 	pass(p);
 	return true;
@@ -354,28 +282,27 @@ read_name(struct parser *p)
 static bool
 read_parts(struct parser *p)
 {
-	size_t base = p->tree.depth;
+	size_t base = p->doc->depth;
 	bool object = p->s[p->at] == '{';
 	char end = object ? '}' : ']';
 
 	pass(p);
-	if (!next_is(p, end)) {
+	if (p->s[p->at] != end) {
 		for (;;) {
 			if ((object && !read_name(p)) || !read_value(p))
 				return false;
 			skip_blanks(p);
-			if (next_is(p, end))
+			if (p->s[p->at] == end)
 				break;
-			if (!next_is(p, ','))
+			if (p->s[p->at] != ',')
 				return fail_syntax(p, "Expecting ',' delimiter",
 				    p->at);
 			pass(p);
 		}
 	}
 	p->at++;
-	return fits(p,
-	    object ? pyjson_tree_close_object(&p->tree, base) :
-		     pyjson_tree_close_array(&p->tree, base));
+	return object ? pyjson_tree_close_object(p->doc, base) :
+			pyjson_tree_close_array(p->doc, base);
 }
 
 /* Any value, p->at on its first character. */
@@ -384,9 +311,9 @@ read_value(struct parser *p)
 {
 	bool good;
 
-	if (next_is(p, '"'))
+	if (p->s[p->at] == '"')
 		return read_string(p);
-	if (!next_is(p, '[') && !next_is(p, '{'))
+	if (p->s[p->at] != '[' && p->s[p->at] != '{')
 		return read_word(p);
 	if (p->depth == PYJSON_DEPTH_MAX)
 		return fail(p, PYJSON_LIMIT, "Nested too deeply", p->at);
@@ -425,25 +352,29 @@ check_encoding(struct parser *p, enum pyjson_source source)
 	return true;
 }
 
-/* Each step fills in the error and says false where it fails. */
+/* Each step says false where it fails, and fills in the error unless there are
+ * too many values. */
 bool
 pyjson_parse(struct pyjson *doc, const char *body, size_t len,
     enum pyjson_source source, struct pyjson_error *error)
 {
-	struct parser p = { .s = body, .len = len, .error = error };
+	struct parser p = { .s = body, .len = len, .doc = doc, .error = error };
 	bool good;
 
+	assert(body[len] == '\0');
 	memset(error, 0, sizeof(*error));
 	buf_init(&p.scratch, len);
-	pyjson_tree_init(&p.tree, PYJSON_VALUES_MAX);
+	pyjson_tree_init(doc, PYJSON_VALUES_MAX);
 	good = check_encoding(&p, source);
 	skip_blanks(&p);
 	good = good && read_value(&p);
+	if (!good && error->text[0] == '\0')
+		(void)fail(&p, PYJSON_LIMIT, "Too many values", p.at);
 	skip_blanks(&p);
 	if (good && p.at < p.len)
 		good = fail_syntax(&p, "Extra data", p.at);
 	buf_release(&p.scratch);
-	pyjson_tree_finish(&p.tree, doc);
+	pyjson_tree_finish(doc);
 	if (!good)
 		pyjson_release(doc);
 	return good;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "pyjson_tree.h"
 
-#include <stdalign.h>
+#include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,95 +10,71 @@
 #include "../../sandbox/base/cleanup.h"
 
 #define CHUNK 65536
-#define ALIGN alignof(max_align_t)
+#define obstack_chunk_alloc xmalloc
+#define obstack_chunk_free free
 
-struct pyjson_chunk {
-	struct pyjson_chunk *next;
-	size_t used;
-	size_t cap;
-	alignas(max_align_t) char data[];
-};
-
-/* Memory that lives as long as the tree. */
+/* Memory that lives as long as the document. */
 static void *
-tree_alloc(struct pyjson_tree *tree, size_t size)
+tree_alloc(struct pyjson *doc, size_t size)
 {
-	struct pyjson_chunk *chunk = tree->chunks;
-	size_t need = (size + ALIGN - 1) / ALIGN * ALIGN;
-	void *place;
-
-	if (chunk == NULL || chunk->cap - chunk->used < need) {
-		struct pyjson_chunk **link = &tree->chunks;
-
-		/* What is left of the present chunk may be more than what will
-		 * be left of a large one, which goes behind it. */
-		if (need > CHUNK && chunk != NULL)
-			link = &chunk->next;
-		chunk = xmalloc(sizeof(*chunk) + (need > CHUNK ? need : CHUNK));
-		chunk->cap = need > CHUNK ? need : CHUNK;
-		chunk->used = 0;
-		chunk->next = *link;
-		*link = chunk;
-	}
-	place = chunk->data + chunk->used;
-	chunk->used += need;
-	return place;
+	assert(size <= INT_MAX);
+	return obstack_alloc(doc->memory, (int)size);
 }
 
 void
-pyjson_tree_init(struct pyjson_tree *tree, size_t values_max)
+pyjson_tree_init(struct pyjson *doc, size_t values_max)
 {
-	*tree = (struct pyjson_tree){ .left = values_max };
+	*doc = (struct pyjson){ .left = values_max };
+	doc->memory = xmalloc(sizeof(*doc->memory));
+	obstack_begin(doc->memory, CHUNK);
 }
 
 bool
-pyjson_tree_push(struct pyjson_tree *tree, struct pyvalue value)
+pyjson_tree_push(struct pyjson *doc, struct pyvalue value)
 {
-	if (tree->left == 0)
+	if (doc->left == 0)
 		return false;
-	tree->left--;
-	if (tree->depth == tree->cap) {
-		tree->cap = tree->cap > 0 ? tree->cap * 2 : 64;
-		tree->stack = xrealloc(tree->stack,
-		    tree->cap * sizeof(*tree->stack));
+	doc->left--;
+	if (doc->depth == doc->cap) {
+		doc->cap = doc->cap > 0 ? doc->cap * 2 : 64;
+		doc->stack = xrealloc(doc->stack,
+		    doc->cap * sizeof(*doc->stack));
 	}
-	tree->stack[tree->depth++] = value;
+	doc->stack[doc->depth++] = value;
 	return true;
 }
 
 bool
-pyjson_tree_close_array(struct pyjson_tree *tree, size_t base)
+pyjson_tree_close_array(struct pyjson *doc, size_t base)
 {
-	size_t count = tree->depth - base;
+	size_t count = doc->depth - base;
 	struct pyvalue array = { .type = PYVALUE_ARRAY, .count = count };
 
 	if (count > 0) {
-		array.u.items = tree_alloc(tree,
-		    count * sizeof(struct pyvalue));
-		memcpy(array.u.items, tree->stack + base,
+		array.u.items = tree_alloc(doc, count * sizeof(struct pyvalue));
+		memcpy(array.u.items, doc->stack + base,
 		    count * sizeof(struct pyvalue));
 	}
-	tree->depth = base;
-	return pyjson_tree_push(tree, array);
+	doc->depth = base;
+	return pyjson_tree_push(doc, array);
 }
 
-static bool
-same_name(const struct pymember *a, const struct pymember *b)
+static int
+compare_names(const struct pymember *x, const struct pymember *y)
 {
-	return a->len == b->len && memcmp(a->name, b->name, a->len) == 0;
+	if (x->len != y->len)
+		return x->len < y->len ? -1 : 1;
+	return memcmp(x->name, y->name, x->len);
 }
 
-/* By length, name and place: equal names stand together, in their order. */
+/* By name and place: equal names stand together, in their order. */
 static int
 compare_members(const void *a, const void *b)
 {
 	const struct pymember *x = *(struct pymember *const *)a;
 	const struct pymember *y = *(struct pymember *const *)b;
-	int order;
+	int order = compare_names(x, y);
 
-	if (x->len != y->len)
-		return x->len < y->len ? -1 : 1;
-	order = memcmp(x->name, y->name, x->len);
 	return order != 0 ? order : x < y ? -1 : x > y;
 }
 
@@ -112,14 +89,12 @@ drop_repeated(struct pymember *members, size_t count)
 	for (size_t i = 0; i < count; i++)
 		order[i] = &members[i];
 	qsort(order, count, sizeof(*order), compare_members);
-	for (size_t i = 1, first = 0; i < count; i++) {
-		if (same_name(order[first], order[i])) {
-			order[first]->value = order[i]->value;
+	/* From the end, so that the last value goes on to the first. */
+	for (size_t i = count - 1; i > 0; i--)
+		if (compare_names(order[i - 1], order[i]) == 0) {
+			order[i - 1]->value = order[i]->value;
 			order[i]->name = NULL;
-		} else {
-			first = i;
 		}
-	}
 	for (size_t i = 0; i < count; i++)
 		if (members[i].name != NULL)
 			members[kept++] = members[i];
@@ -127,14 +102,14 @@ drop_repeated(struct pymember *members, size_t count)
 }
 
 bool
-pyjson_tree_close_object(struct pyjson_tree *tree, size_t base)
+pyjson_tree_close_object(struct pyjson *doc, size_t base)
 {
-	size_t count = (tree->depth - base) / 2;
+	size_t count = (doc->depth - base) / 2;
 	struct pyvalue object = { .type = PYVALUE_OBJECT };
-	const struct pyvalue *parts = tree->stack + base;
+	const struct pyvalue *parts = doc->stack + base;
 
 	if (count > 0) {
-		object.u.members = tree_alloc(tree,
+		object.u.members = tree_alloc(doc,
 		    count * sizeof(struct pymember));
 		for (size_t i = 0; i < count; i++)
 			object.u.members[i] = (struct pymember){
@@ -142,44 +117,40 @@ pyjson_tree_close_object(struct pyjson_tree *tree, size_t base)
 				.len = parts[2 * i].count,
 				.value = parts[2 * i + 1],
 			};
-		object.count = count == 1 ?
-		    1 :
-		    drop_repeated(object.u.members, count);
+		object.count = drop_repeated(object.u.members, count);
 	}
-	tree->depth = base;
-	return pyjson_tree_push(tree, object);
+	doc->depth = base;
+	return pyjson_tree_push(doc, object);
 }
 
-char *
-pyjson_tree_copy(struct pyjson_tree *tree, const char *s, size_t len)
+struct pyvalue
+pyjson_tree_text(struct pyjson *doc, enum pyvalue_type type, const char *s,
+    size_t len)
 {
-	char *copy = tree_alloc(tree, len + 1);
+	struct pyvalue text = { .type = type, .count = len };
 
-	memcpy(copy, s, len);
-	copy[len] = '\0';
-	return copy;
+	text.u.text = tree_alloc(doc, len + 1);
+	memcpy(text.u.text, s, len);
+	text.u.text[len] = '\0';
+	return text;
 }
 
 void
-pyjson_tree_finish(struct pyjson_tree *tree, struct pyjson *doc)
+pyjson_tree_finish(struct pyjson *doc)
 {
-	memset(doc, 0, sizeof(*doc));
-	if (tree->depth > 0)
-		doc->root = tree->stack[0];
-	doc->chunks = tree->chunks;
-	free(tree->stack);
-	pyjson_tree_init(tree, 0);
+	if (doc->depth > 0)
+		doc->root = doc->stack[0];
+	free(doc->stack);
+	doc->stack = NULL;
 }
 
 void
 pyjson_release(struct pyjson *doc)
 {
-	struct pyjson_chunk *next;
-
-	for (struct pyjson_chunk *c = doc->chunks; c != NULL; c = next) {
-		next = c->next;
-		free(c);
-	}
+	if (doc->memory != NULL)
+		obstack_free(doc->memory, NULL);
+	free(doc->memory);
+	free(doc->stack);
 	memset(doc, 0, sizeof(*doc));
 }
 
@@ -195,4 +166,14 @@ pyvalue_get(const struct pyvalue *object, const char *name)
 		    memcmp(object->u.members[i].name, name, len) == 0)
 			return &object->u.members[i].value;
 	return NULL;
+}
+
+bool
+pyvalue_integer(const struct pyvalue *value, int64_t *number)
+{
+	if (value->type == PYVALUE_INT)
+		*number = value->u.integer;
+	else if (value->type == PYVALUE_BIG)
+		*number = value->u.text[0] == '-' ? INT64_MIN : INT64_MAX;
+	return value->type == PYVALUE_INT || value->type == PYVALUE_BIG;
 }

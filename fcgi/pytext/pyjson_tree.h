@@ -2,6 +2,7 @@
 #ifndef PYJSON_TREE_H
 #define PYJSON_TREE_H
 
+#include <obstack.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,10 +42,16 @@ struct pymember {
 	struct pyvalue value;
 };
 
-/* A parsed text; owns all that its values point to. */
+/* A parsed text; owns all that its values point to.  All zero there is nothing
+ * to release. */
 struct pyjson {
 	struct pyvalue root;
-	struct pyjson_chunk *chunks;
+	struct obstack *memory;
+	/* While it is built: */
+	struct pyvalue *stack;
+	size_t depth; /* values on the stack */
+	size_t cap;
+	size_t left; /* values that may still come */
 };
 
 void pyjson_release(struct pyjson *doc);
@@ -53,30 +60,25 @@ void pyjson_release(struct pyjson *doc);
 const struct pyvalue *pyvalue_get(const struct pyvalue *object,
     const char *name);
 
+/* An integer; one beyond int64 as the nearest that int64 has.  False: it is
+ * none. */
+bool pyvalue_integer(const struct pyvalue *value, int64_t *number);
+
 /*
  * Building one: values are pushed on a stack; closing an array or an object
- * takes what lies above `base` off it and pushes the whole.  All memory comes
- * in chunks that pyjson_release() frees.
+ * takes what lies above `base` off it and pushes the whole.
  */
-struct pyjson_tree {
-	struct pyjson_chunk *chunks;
-	struct pyvalue *stack;
-	size_t depth; /* values on the stack */
-	size_t cap;
-	size_t left; /* values that may still come */
-};
-
-void pyjson_tree_init(struct pyjson_tree *tree, size_t values_max);
+void pyjson_tree_init(struct pyjson *doc, size_t values_max);
 /* These three are false when there are too many values. */
-bool pyjson_tree_push(struct pyjson_tree *tree, struct pyvalue value);
-bool pyjson_tree_close_array(struct pyjson_tree *tree, size_t base);
+bool pyjson_tree_push(struct pyjson *doc, struct pyvalue value);
+bool pyjson_tree_close_array(struct pyjson *doc, size_t base);
 /* Above base lie name, value, name, value…; of equal names the first has the
  * place and the last the value. */
-bool pyjson_tree_close_object(struct pyjson_tree *tree, size_t base);
-/* A copy that lives as long as the tree, with a NUL after it. */
-char *pyjson_tree_copy(struct pyjson_tree *tree, const char *s, size_t len);
-/* Hand over what there is: root is the bottom of the stack.  The tree is
- * empty afterwards. */
-void pyjson_tree_finish(struct pyjson_tree *tree, struct pyjson *doc);
+bool pyjson_tree_close_object(struct pyjson *doc, size_t base);
+/* A text as a value, copied. */
+struct pyvalue pyjson_tree_text(struct pyjson *doc, enum pyvalue_type type,
+    const char *s, size_t len);
+/* The bottom of the stack becomes the root. */
+void pyjson_tree_finish(struct pyjson *doc);
 
 #endif

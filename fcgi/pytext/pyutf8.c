@@ -71,30 +71,22 @@ pyutf8_has_surrogate(const char *s, size_t len)
 void
 pyutf8_add(struct pyutf8 *d, struct buf *out, const char *data, size_t len)
 {
+	auto_buf struct buf joined = BUF_INIT(sizeof(d->pending) + len);
 	enum utf8_fault fault;
 	size_t step;
 
-	/* Finish the sequence whose beginning came with an earlier piece.  The
-	 * byte that shows it to be faulty is looked at again below. */
-	while (d->count > 0 && len > 0) {
-		d->pending[d->count] = *data;
-		step = utf8_look(d->pending, d->count + 1, false, &fault);
-		if (fault == UTF8_FINE)
-			buf_add(out, d->pending, step);
-		else if (fault != UTF8_END)
-			buf_adds(out, REPLACEMENT);
-		d->count = fault == UTF8_END ? d->count + 1 : 0;
-		if (fault == UTF8_FINE || fault == UTF8_END) {
-			data++;
-			len--;
-		}
+	if (d->count > 0) {
+		buf_add(&joined, d->pending, d->count);
+		buf_add(&joined, data, len);
+		data = joined.data;
+		len = joined.len;
+		d->count = 0;
 	}
 	while (len > 0) {
-		size_t fine = utf8_span(data, len, false);
-
-		buf_add(out, data, fine);
-		data += fine;
-		len -= fine;
+		step = utf8_span(data, len, false);
+		buf_add(out, data, step);
+		data += step;
+		len -= step;
 		if (len == 0)
 			break;
 		step = utf8_look(data, len, false, &fault);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * A fuzz target defines this function.  It is linked with clang's libFuzzer
@@ -20,6 +21,19 @@ fuzz_holds(int truth, const char *what)
 		return;
 	(void)fprintf(stderr, "broken: %s\n", what);
 	abort();
+}
+
+/* The input with a NUL after it; to be freed. */
+static inline char *
+fuzz_text(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	if (text == NULL)
+		abort();
+	memcpy(text, data, size);
+	text[size] = '\0';
+	return text;
 }
 
 /* An input that is a row of packets: two bytes of length, then so many or what

@@ -8,7 +8,6 @@
 #include "fcgi/contract/execute_request.h"
 #include "fcgi/contract/execute_answer.h"
 #include "fcgi/pytext/pyjson.h"
-#include "fcgi/contract/sse.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/protocol/cell.h"
 
@@ -101,7 +100,7 @@ check_answer(const char *data, size_t len)
 	capture_add(&out, data, len);
 	execute_answer(&json, &result);
 	check_json(buf_str(&json), json.len);
-	fuzz_holds(json.len <= execute_answer_max(&result), "short enough");
+	fuzz_holds(json.len <= EXECUTE_ANSWER_MAX, "short enough");
 	capture_release(&out);
 }
 
@@ -132,12 +131,14 @@ check_stream(const char *data, size_t len)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const char *body = (const char *)data + 1;
+	char *body;
 
 	if (size == 0)
 		return 0;
+	body = fuzz_text(data + 1, size - 1);
 	check_requests(types[data[0] % 4], body, size - 1);
 	check_answer(body, size - 1);
 	check_stream(body, size - 1);
+	free(body);
 	return 0;
 }

@@ -5,7 +5,6 @@
 
 #include "fcgi/pytext/pydump.h"
 #include "fcgi/pytext/pyjson.h"
-#include "fcgi/pytext/pyrepr.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/utf8.h"
 
@@ -34,7 +33,7 @@ check_again(const struct pyjson *doc, bool exact)
 	struct pyjson copy;
 	struct pyjson_error error;
 
-	pyrepr_add(&repr, &doc->root);
+	pydump_add_repr(&repr, &doc->root);
 	fuzz_holds(utf8_valid(buf_str(&repr), repr.len), "repr is text");
 	pydump_add(&text, &doc->root);
 	fuzz_holds(utf8_valid(buf_str(&text), text.len), "JSON is text");
@@ -54,11 +53,13 @@ check_again(const struct pyjson *doc, bool exact)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	char *body = fuzz_text(data, size);
+
 	for (int source = 0; source < 2; source++) {
 		struct pyjson doc;
 		struct pyjson_error error;
 
-		if (!pyjson_parse(&doc, (const char *)data, size,
+		if (!pyjson_parse(&doc, body, size,
 			source == 0 ? PYJSON_DECODED : PYJSON_BYTES, &error)) {
 			check_error(&error, size);
 			continue;
@@ -66,5 +67,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_again(&doc, source == 0);
 		pyjson_release(&doc);
 	}
+	free(body);
 	return 0;
 }

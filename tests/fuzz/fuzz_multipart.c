@@ -10,71 +10,56 @@
 
 struct seen {
 	struct buf events;
-	bool inside;
 	size_t parts;
 };
 
-static bool
-begin(void *arg, const struct multipart_part *part)
+static void
+take_part(struct seen *seen, const struct multipart *m)
 {
-	struct seen *seen = arg;
-
-	fuzz_holds(!seen->inside, "parts follow each other");
-	fuzz_holds(utf8_valid(part->name, strlen(part->name)),
+	fuzz_holds(utf8_valid(buf_str(&m->name), m->name.len),
 	    "a name is text");
-	seen->inside = true;
 	seen->parts++;
-	buf_addf(&seen->events, "begin %s", part->name);
-	if (part->filename != NULL) {
-		fuzz_holds(utf8_valid(part->filename, strlen(part->filename)),
+	buf_addf(&seen->events, "\nbegin %s", buf_str(&m->name));
+	if (m->is_file) {
+		fuzz_holds(utf8_valid(buf_str(&m->filename), m->filename.len),
 		    "a file's name is text");
-		buf_addf(&seen->events, " %s", part->filename);
+		buf_addf(&seen->events, " %s", buf_str(&m->filename));
 	}
 	buf_addc(&seen->events, '\n');
-	return true;
 }
 
-static bool
-data(void *arg, const void *bytes, size_t len)
+static void
+take_slice(struct seen *seen, const struct multipart *m)
 {
-	struct seen *seen = arg;
-
-	fuzz_holds(seen->inside && len > 0, "data of a part");
-	buf_add(&seen->events, bytes, len);
-	return true;
+	fuzz_holds(seen->parts > 0 && m->data_len > 0, "data of a part");
+	buf_add(&seen->events, m->data, m->data_len);
 }
-
-static bool
-end(void *arg)
-{
-	struct seen *seen = arg;
-
-	fuzz_holds(seen->inside, "what ends has begun");
-	seen->inside = false;
-	buf_adds(&seen->events, "\nend\n");
-	return true;
-}
-
-static const struct multipart_calls calls = { begin, data, end };
 
 static void
 run(struct seen *seen, const char *body, size_t len, size_t piece)
 {
+	enum multipart_event event = MULTIPART_MORE;
 	struct multipart m;
+	const char *error;
 
 	memset(seen, 0, sizeof(*seen));
 	buf_init(&seen->events, (size_t)1 << 24);
-	fuzz_holds(multipart_open(&m, "multipart/form-data; boundary=x", &calls,
-		       seen) == MULTIPART_FINE,
+	fuzz_holds(multipart_open(&m, "multipart/form-data; boundary=x"),
 	    "opens");
-	for (size_t at = 0; at < len; at += piece)
-		if (!multipart_add(&m, body + at,
-			len - at < piece ? len - at : piece))
-			break;
-	if (multipart_end(&m))
-		buf_adds(&seen->events, "whole");
-	else
-		buf_adds(&seen->events, m.error);
+	for (size_t at = 0; at < len && event != MULTIPART_FAILED;
+	     at += piece) {
+		multipart_add(&m, body + at,
+		    len - at < piece ? len - at : piece);
+		while ((event = multipart_next(&m)) == MULTIPART_PART ||
+		    event == MULTIPART_SLICE)
+			if (event == MULTIPART_PART)
+				take_part(seen, &m);
+			else
+				take_slice(seen, &m);
+	}
+	error = multipart_end(&m);
+	fuzz_holds(event != MULTIPART_FAILED || error != NULL, "says why");
+	buf_adds(&seen->events, error == NULL ? "whole" : error);
 	multipart_release(&m);
 }
 
@@ -103,7 +88,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct seen whole;
 	struct seen pieces;
 
-	run(&whole, body, size, size > 0 ? size : 1);
+	run(&whole, body, size, MULTIPART_PIECE);
 	run(&pieces, body, size, 1);
 	fuzz_holds(whole.parts == pieces.parts &&
 		whole.events.len == pieces.events.len &&

@@ -16,7 +16,6 @@
 #include "fcgi/api/pages.h"
 #include "fcgi/pytext/pydump.h"
 #include "fcgi/pytext/pyjson.h"
-#include "fcgi/pytext/pyrepr.h"
 #include "fcgi/pytext/pyutf8.h"
 #include "fcgi/contract/upload.h"
 #include "sandbox/base/buf.h"
@@ -44,13 +43,13 @@ json(struct buf *out, const char *in, size_t len, enum pyjson_source source,
 static void
 json_decoded(struct buf *out, const char *in, size_t len)
 {
-	json(out, in, len, PYJSON_DECODED, pyrepr_add);
+	json(out, in, len, PYJSON_DECODED, pydump_add_repr);
 }
 
 static void
 json_bytes(struct buf *out, const char *in, size_t len)
 {
-	json(out, in, len, PYJSON_BYTES, pyrepr_add);
+	json(out, in, len, PYJSON_BYTES, pydump_add_repr);
 }
 
 static void
@@ -71,7 +70,7 @@ printable(struct buf *out, const char *in, size_t len)
 	(void)in;
 	(void)len;
 	for (uint32_t code = 0; code < 0x110000; code++)
-		buf_addc(out, pyrepr_is_printable(code) ? '1' : '0');
+		buf_addc(out, pydump_is_printable(code) ? '1' : '0');
 }
 
 static void
@@ -478,7 +477,7 @@ main(void)
 		if (len > INPUT_MAX)
 			return 1;
 		*blank = '\0';
-		in = xmalloc(len);
+		in = xcalloc(len + 1, 1);
 		if (fread(in, 1, len, stdin) != len)
 			return 1;
 		answer(line, in, len);

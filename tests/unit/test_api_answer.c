@@ -78,7 +78,7 @@ test_answer(void)
 {
 	struct buf text = BUF_INIT(1000);
 	struct eval_result result = { .text = &text, .returncode = 0 };
-	struct eval_files files;
+	struct eval_files files = { .count = 0 };
 	struct cell_result cell = { .reason = REASON_EXIT,
 		.wall_us = 12999,
 		.cpu_us = 5000,
@@ -89,7 +89,6 @@ test_answer(void)
 	    "{\"stdout\": \"é\\n\\\"\\u0000\x7f\", \"returncode\": 0, "
 	    "\"files\": []}",
 	    "no files");
-	eval_files_init(&files);
 	add_file(&files, "é", "four", 1);
 	add_file(&files, "b", "", 1);
 	add_file(&files, "a/\"", "fives", 2);

@@ -1,20 +1,18 @@
 /* What the code-interpreter routes answer, whole and as a stream. */
 #include "fcgi/contract/execute_answer.h"
-#include "fcgi/contract/sse.h"
 
 #include "sandbox/base/buf.h"
 #include "sandbox/protocol/cell.h"
 #include "tap.h"
 
-static struct buf text = BUF_INIT(1 << 24);
+static struct buf text = BUF_INIT(EXECUTE_ANSWER_MAX);
 
 static const char *
 answer(const struct execute_result *result)
 {
 	buf_reset(&text);
 	execute_answer(&text, result);
-	return text.len <= execute_answer_max(result) ? buf_str(&text) :
-							"longer than told";
+	return text.overflow ? "longer than told" : buf_str(&text);
 }
 
 static void
@@ -73,6 +71,35 @@ test_answer(void)
 	    "bash");
 	cell = (struct cell_result){ .reason = REASON_SIGNAL, .signal = 6 };
 	ok(strstr(answer(&result), "\"exit_code\":134,") != NULL, "a signal");
+}
+
+/* The longest answer that there can be: everything in it is escaped. */
+static void
+test_longest(void)
+{
+	static struct execute_kept files[1000 + LIMIT_LEFT_OUT_TAKEN];
+	static char bytes[1000000];
+	static char path[LIMIT_PATH + 1];
+	struct capture out;
+	struct cell_result cell = { .reason = REASON_EXIT };
+	struct execute_result result = { .out = &out,
+		.err = &out,
+		.cell = &cell,
+		.files = files,
+		.file_count = sizeof(files) / sizeof(files[0]),
+		.extras = true };
+
+	memset(bytes, 1, sizeof(bytes));
+	memset(path, 1, LIMIT_PATH);
+	for (size_t i = 0; i < result.file_count; i++)
+		files[i] = (struct execute_kept){ path,
+			i < 1000 ? "00000000-0000-4000-8000-000000000000" :
+				   NULL,
+			INT64_MAX, "the workspace was full" };
+	capture_init(&out, sizeof(bytes));
+	capture_add(&out, bytes, sizeof(bytes));
+	ok(strlen(answer(&result)) > sizeof(bytes), "the longest fits");
+	capture_release(&out);
 }
 
 /* The length of stdout in an answer of ASCII. */
@@ -149,6 +176,7 @@ int
 main(void)
 {
 	test_answer();
+	test_longest();
 	check_cut(1000000, 1000000, 1000000, "all of it");
 	check_cut(1000000, 1000001, 999968 + 16, "cut, with its mark");
 	check_cut(10, 11, 16, "nothing but the mark");
