@@ -239,7 +239,7 @@ api_download(struct api_app *app, struct http_request *req, const char *id)
 	http_begin(req, 200, "application/octet-stream", buf_str(&headers));
 	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
 		http_write(req, piece, (size_t)n);
-	filestore_entry_release(&entry);
+	free(entry.name);
 }
 
 void

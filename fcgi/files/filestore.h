@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../sandbox/base/buf.h"
+
 struct err;
 
 /*
@@ -66,10 +68,9 @@ struct filestore_new {
 	struct filestore *store; /* NULL: there is none */
 	int fd;
 	int64_t size;
-	char *piece; /* what is not written yet, nor counted */
-	size_t held;
-	int space_fd;  /* of keep_space(), -1: none yet */
-	int64_t space; /* that it keeps for us */
+	struct buf piece; /* what is not written yet, nor counted */
+	int space_fd;	  /* of keep_space(), -1: none yet */
+	int64_t space;	  /* that it keeps for us */
 	char id[FILESTORE_ID_LEN + 1];
 };
 
@@ -102,10 +103,8 @@ struct filestore_entry {
 	unsigned char owner[FILESTORE_OWNER_LEN]; /* zeros: nobody's */
 };
 
-void filestore_entry_release(struct filestore_entry *entry);
-
 /* Open for reading, which counts as use; a descriptor or -1 (ERR_NOT_FOUND for
- * whatever is not ours).  entry may be NULL; it is to be released otherwise. */
+ * whatever is not ours).  entry may be NULL; else its name is to be freed. */
 int filestore_get(struct filestore *store, const char *id, size_t len,
     struct filestore_entry *entry, struct err *err);
 int filestore_delete(struct filestore *store, const char *id, size_t len,

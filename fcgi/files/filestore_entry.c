@@ -22,31 +22,20 @@
 #include "../../sandbox/base/fd.h"
 #include "../../sandbox/base/text.h"
 
-void
-filestore_entry_release(struct filestore_entry *entry)
-{
-	free(entry->name);
-	entry->name = NULL;
-}
-
 /* The first line of the metadata. */
 static bool
 read_head(struct filestore_entry *entry, const char *line)
 {
 	const size_t hex = 2 * sizeof(entry->owner);
 
-	if (strncmp(line, FILESTORE_META_OWNED, 2) == 0) {
+	if (strncmp(line, FILESTORE_META_OWNED, 2) == 0 &&
+	    strlen(line) > hex + 2 && line[hex + 2] == ' ' &&
+	    text_parse_hex(line + 2, hex, entry->owner, sizeof(entry->owner)))
+		line += hex + 3;
+	else if (strncmp(line, FILESTORE_META_FREE, 2) == 0)
 		line += 2;
-		if (strnlen(line, hex + 1) <= hex || line[hex] != ' ' ||
-		    !text_parse_hex(line, hex, entry->owner,
-			sizeof(entry->owner)))
-			return false;
-		line += hex + 1;
-	} else if (strncmp(line, FILESTORE_META_FREE, 2) == 0) {
-		line += 2;
-	} else {
+	else
 		return false;
-	}
 	return text_parse_int(line, 0, INT64_MAX, &entry->uploaded_ms);
 }
 
@@ -56,13 +45,11 @@ read_meta(const struct filestore *store, struct filestore_entry *entry)
 {
 	auto_free char *text = xmalloc(FILESTORE_META_MAX + 1);
 	auto_close int fd = -1;
-	char name[FILESTORE_NAME_SIZE];
 	ssize_t len = -1;
 	char *line;
 
 	entry->uploaded_ms = entry->used_ms;
-	fd = openat(store->dir,
-	    filestore_make_name(name, "", entry->id, FILESTORE_META),
+	fd = openat(store->dir, filestore_name("", entry->id, FILESTORE_META).s,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
 		len = read(fd, text, FILESTORE_META_MAX);
@@ -97,7 +84,7 @@ look_at(const struct filestore *store, const char *id, const struct stat *st,
 	if (good && entry != NULL)
 		*entry = own;
 	else
-		filestore_entry_release(&own);
+		free(own.name);
 	return good;
 }
 
@@ -157,7 +144,7 @@ filestore_each(struct filestore *store, filestore_each_fn *each, void *arg,
 		    !look_at(store, item->d_name, &st, &entry))
 			continue;
 		more = each(arg, &entry);
-		filestore_entry_release(&entry);
+		free(entry.name);
 	}
 	(void)closedir(folder);
 	return 0;

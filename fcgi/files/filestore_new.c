@@ -21,8 +21,6 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/fd.h"
 
-#define NEW FILESTORE_NEW
-#define META FILESTORE_META
 /* Each write asks the kernel twice. */
 #define PIECE ((size_t)65536)
 /* Space on the disk is kept in such steps, with some for the metadata. */
@@ -41,8 +39,8 @@ make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 	r[6] = (unsigned char)((r[6] & 0x0f) | 0x40);
 	r[8] = (unsigned char)((r[8] & 0x3f) | 0x80);
 	(void)sodium_bin2hex(hex, sizeof(hex), r, sizeof(r));
-	if (filestore_is_owned(store))
-		memcpy(hex, filestore_tag(store, tag), FILESTORE_TAG_LEN);
+	filestore_tag(store, tag);
+	memcpy(hex, tag, strlen(tag));
 	(void)snprintf(id, FILESTORE_ID_LEN + 1, "%.8s-%.4s-%.4s-%.4s-%.12s",
 	    hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
@@ -60,13 +58,12 @@ note_full_disk(struct err *err)
 static int
 create(struct filestore *store, struct filestore_new *file, struct err *err)
 {
-	char name[FILESTORE_NAME_SIZE];
 	struct stat st;
 
 	for (;;) {
 		make_id(store, file->id);
 		file->fd = openat(store->dir,
-		    filestore_make_name(name, NEW, file->id, ""),
+		    filestore_name(FILESTORE_NEW, file->id, "").s,
 		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (file->fd < 0) {
 			(void)err_system(err, "create a file in the store");
@@ -78,36 +75,28 @@ create(struct filestore *store, struct filestore_new *file, struct err *err)
 		if (fstat(file->fd, &st) < 0 || st.st_nlink > 0)
 			return 0;
 		(void)close(file->fd);
-		filestore_account(store, file->id, 0, 1);
+		filestore_count(store->usage, file->id, 0, 1);
 	}
 }
 
-/* Whoever keeps it says nothing; what can be read is the end. */
-static bool
-is_kept(int fd)
-{
-	struct pollfd end = { .fd = fd, .events = POLLIN };
-
-	return fd >= 0 && poll(&end, 1, 0) == 0;
-}
-
-/* What has been written is seen on the disk, so only the rest need be kept. */
+/* What has been written is seen on the disk, so only the rest need be kept.
+ * Whoever keeps it says nothing; what can be read is the end. */
 static int
 take_space(struct filestore_new *file, int64_t len, struct err *err)
 {
 	struct filestore *store = file->store;
+	struct pollfd end = { .fd = file->space_fd, .events = POLLIN };
 	int64_t bytes = len > SPACE_STEP ? len : SPACE_STEP;
-	int fd;
 
 	if (store->keep_space == NULL)
 		return 0;
-	if (file->space < len || !is_kept(file->space_fd)) {
-		fd = store->keep_space(store->keep_arg, bytes + SPACE_MORE,
+	if (file->space < len || end.fd < 0 || poll(&end, 1, 0) != 0) {
+		end.fd = store->keep_space(store->keep_arg, bytes + SPACE_MORE,
 		    err);
-		if (fd < 0)
+		if (end.fd < 0)
 			return -1;
 		cleanup_close(&file->space_fd);
-		file->space_fd = fd;
+		file->space_fd = end.fd;
 		file->space = bytes;
 	}
 	file->space -= len;
@@ -122,7 +111,7 @@ write_out(struct filestore_new *file, const void *data, size_t len,
 	if (filestore_reserve(file->store, file->id, (int64_t)len, 0, err) < 0)
 		return -1;
 	if (take_space(file, (int64_t)len, err) < 0) {
-		filestore_account(file->store, file->id, -(int64_t)len, 0);
+		filestore_count(file->store->usage, file->id, -(int64_t)len, 0);
 		return -1;
 	}
 	file->size += (int64_t)len;
@@ -135,22 +124,22 @@ write_out(struct filestore_new *file, const void *data, size_t len,
 static int
 flush(struct filestore_new *file, struct err *err)
 {
-	size_t len = file->held;
+	size_t len = file->piece.len;
+	int result = len == 0 ? 0 : write_out(file, file->piece.data, len, err);
 
-	file->held = 0;
-	return len == 0 ? 0 : write_out(file, file->piece, len, err);
+	buf_reset(&file->piece);
+	return result;
 }
 
 int
 filestore_write(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
 {
-	if (len > PIECE - file->held && flush(file, err) < 0)
+	if (len > PIECE - file->piece.len && flush(file, err) < 0)
 		return -1;
 	if (len >= PIECE)
 		return write_out(file, data, len, err);
-	memcpy(file->piece + file->held, data, len);
-	file->held += len;
+	buf_add(&file->piece, data, len);
 	return 0;
 }
 
@@ -159,9 +148,9 @@ filestore_restart(struct filestore_new *file, struct err *err)
 {
 	if (ftruncate(file->fd, 0) < 0 || lseek(file->fd, 0, SEEK_SET) < 0)
 		return err_system(err, "empty a file in the store");
-	filestore_account(file->store, file->id, -file->size, 0);
+	filestore_count(file->store->usage, file->id, -file->size, 0);
 	file->size = 0;
-	file->held = 0;
+	buf_reset(&file->piece);
 	return 0;
 }
 
@@ -171,7 +160,7 @@ release(struct filestore_new *file)
 {
 	(void)close(file->fd);
 	cleanup_close(&file->space_fd);
-	free(file->piece);
+	buf_release(&file->piece);
 	filestore_leave(file->store);
 	file->store = NULL;
 }
@@ -179,15 +168,13 @@ release(struct filestore_new *file)
 void
 filestore_abort(struct filestore_new *file)
 {
-	char name[FILESTORE_NAME_SIZE];
-
 	if (file->store == NULL)
 		return;
 	(void)unlinkat(file->store->dir,
-	    filestore_make_name(name, NEW, file->id, ""), 0);
+	    filestore_name(FILESTORE_NEW, file->id, "").s, 0);
 	(void)unlinkat(file->store->dir,
-	    filestore_make_name(name, NEW, file->id, META), 0);
-	filestore_account(file->store, file->id, -file->size, -1);
+	    filestore_name("", file->id, FILESTORE_META).s, 0);
+	filestore_count(file->store->usage, file->id, -file->size, -1);
 	release(file);
 }
 
@@ -196,24 +183,22 @@ int
 filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err)
 {
-	char tag[FILESTORE_TAG_LEN + 1] = "";
+	char tag[FILESTORE_TAG_LEN + 1];
 
-	memset(file, 0, sizeof(*file));
-	if (filestore_is_owned(store))
-		filestore_tag(store, tag);
+	*file = (struct filestore_new){ .space_fd = -1,
+		.piece = BUF_INIT(PIECE) };
+	filestore_tag(store, tag);
 	filestore_enter(store);
-	if (filestore_count_owner(store, err) < 0 ||
+	if (filestore_add_owner(store, err) < 0 ||
 	    filestore_reserve(store, tag, 0, 1, err) < 0) {
 		filestore_leave(store);
 		return -1;
 	}
 	if (create(store, file, err) < 0) {
-		filestore_account(store, tag, 0, -1);
+		filestore_count(store->usage, tag, 0, -1);
 		filestore_leave(store);
 		return -1;
 	}
-	file->piece = xmalloc(PIECE);
-	file->space_fd = -1;
 	file->store = store;
 	if (take_space(file, 0, err) == 0)
 		return 0;
@@ -221,15 +206,12 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
 	return -1;
 }
 
-/* Write "<id>.meta" whole or not at all. */
+/* Write "<id>.meta", which means nothing as long as "<id>" is not there. */
 static int
 write_meta(const struct filestore_new *file, const char *name, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(FILESTORE_META_MAX);
 	auto_close int fd = -1;
-	int dir = file->store->dir;
-	char from[FILESTORE_NAME_SIZE];
-	char to[FILESTORE_NAME_SIZE];
 	char hex[2 * FILESTORE_OWNER_LEN + 1];
 
 	if (filestore_is_owned(file->store))
@@ -240,35 +222,27 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 		buf_adds(&text, FILESTORE_META_FREE);
 	buf_addf(&text, "%lld\n", (long long)clock_wall_ms());
 	buf_add(&text, name, strnlen(name, FILESTORE_NAME_MAX));
-	fd = openat(dir, filestore_make_name(from, NEW, file->id, META),
+	fd = openat(file->store->dir,
+	    filestore_name("", file->id, FILESTORE_META).s,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_system(err, "create metadata in the store");
-	if (fd_write_all(fd, buf_str(&text), text.len, err) < 0)
-		return -1;
-	if (renameat(dir, from, dir,
-		filestore_make_name(to, "", file->id, META)) < 0)
-		return err_system(err, "rename metadata in the store");
-	return 0;
+	return fd_write_all(fd, buf_str(&text), text.len, err);
 }
 
 /* Metadata first: from its name on the file is there. */
 int
 filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 {
-	struct filestore *store = file->store;
-	char from[FILESTORE_NAME_SIZE];
-	char to[FILESTORE_NAME_SIZE];
+	int dir = file->store->dir;
 
 	if (flush(file, err) < 0 || write_meta(file, name, err) < 0) {
 		filestore_abort(file);
 		return -1;
 	}
-	if (renameat(store->dir, filestore_make_name(from, NEW, file->id, ""),
-		store->dir, filestore_make_name(to, "", file->id, "")) < 0) {
+	if (renameat(dir, filestore_name(FILESTORE_NEW, file->id, "").s, dir,
+		file->id) < 0) {
 		(void)err_system(err, "rename a file in the store");
-		(void)unlinkat(store->dir,
-		    filestore_make_name(to, "", file->id, META), 0);
 		filestore_abort(file);
 		return -1;
 	}

@@ -38,8 +38,8 @@ enum pyjson_source {
 			 * UTF-8 pass; UTF-16 and UTF-32 are refused here */
 };
 
-/* Parse a body that is followed by a NUL; it is not needed afterwards.  On false there is nothing to
- * release; else pyjson_release(). */
+/* Parse a body that a NUL follows; it is not needed afterwards.  On false there
+ * is nothing to release; else pyjson_release(). */
 bool pyjson_parse(struct pyjson *doc, const char *body, size_t len,
     enum pyjson_source source, struct pyjson_error *error);
 /* Append str() of the exception: "…: line 1 column 13 (char 12)". */

@@ -19,9 +19,11 @@ check_json(const char *s, size_t len)
 {
 	struct pyjson doc;
 	struct pyjson_error error;
+	char *text = fuzz_text((const uint8_t *)s, len);
 
-	fuzz_holds(pyjson_parse(&doc, s, len, PYJSON_DECODED, &error),
+	fuzz_holds(pyjson_parse(&doc, text, len, PYJSON_DECODED, &error),
 	    "an answer is JSON");
+	free(text);
 	pyjson_release(&doc);
 }
 

@@ -62,7 +62,7 @@ get(const char *id)
 	    n > 0 ? (int)n : 0, content);
 	if (entry.size != n)
 		(void)snprintf(text, sizeof(text), "another size");
-	filestore_entry_release(&entry);
+	free(entry.name);
 	(void)close(fd);
 	return text;
 }
@@ -330,7 +330,7 @@ test_count(void)
 		_exit(0);
 	}
 	(void)!read(there[0], &byte, 1);
-	filestore_account(&store, "", 1000, 0);
+	filestore_count(store.usage, "", 1000, 0);
 	(void)filestore_sweep(&store);
 	is_int(used(true), before + 1000,
 	    "what changes meanwhile is not counted anew");
@@ -436,7 +436,7 @@ test_sweep(void)
 	(void)filestore_sweep(&store);
 	ok(there(name), "stays while its writer lives");
 	(void)close(file.fd); /* as its end would, and these two */
-	free(file.piece);
+	buf_release(&file.piece);
 	filestore_leave(&store);
 	(void)filestore_sweep(&store);
 	ok(!there(name), "and goes when it died");

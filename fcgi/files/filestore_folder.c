@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store as a whole: its folder, its names, and the sweep of what is past
+ * its time or was left by dead processes.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "filestore_parts.h"
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/fd.h"
+
+/* Usage is counted by all processes that are forked after this. */
+int
+filestore_open(struct filestore *store, const char *path,
+    const struct filestore_limits *limits, struct err *err)
+{
+	void *memory;
+
+	*store = (struct filestore){ .dir = -1, .lock = -1, .limits = *limits };
+	if (fd_make_dirs(path, 0700, err) < 0)
+		return -1;
+	memory = mmap(NULL, sizeof(*store->usage), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return err_system(err, "memory for the file store");
+	store->usage = memory;
+	store->lock = memfd_create("file-store", MFD_CLOEXEC);
+	store->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->dir < 0 || store->lock < 0) {
+		(void)err_system(err, "open %s", path);
+		filestore_close(store);
+		return -1;
+	}
+	(void)filestore_sweep(store);
+	return 0;
+}
+
+void
+filestore_close(struct filestore *store)
+{
+	if (store->usage != NULL)
+		(void)munmap(store->usage, sizeof(*store->usage));
+	cleanup_close(&store->dir);
+	cleanup_close(&store->lock);
+	store->usage = NULL;
+}
+
+/* ---- names and the folder ---- */
+
+bool
+filestore_is_id(const char *id, size_t len)
+{
+	static const char form[] = "xxxxxxxx-xxxx-4xxx-vxxx-xxxxxxxxxxxx";
+
+	if (len != FILESTORE_ID_LEN)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		const char *set = form[i] == 'x' ? "0123456789abcdef" :
+		    form[i] == 'v'		 ? "89ab" :
+		    form[i] == '4'		 ? "4" :
+						   "-";
+
+		if (memchr(set, id[i], strlen(set)) == NULL)
+			return false;
+	}
+	return true;
+}
+
+struct filestore_name
+filestore_name(const char *before, const char *id, const char *after)
+{
+	struct filestore_name name;
+
+	(void)snprintf(name.s, sizeof(name.s), "%s%s%s", before, id, after);
+	return name;
+}
+
+/* Without what says that it is new. */
+static const char *
+skip_new(const char *name)
+{
+	size_t len = strlen(FILESTORE_NEW);
+
+	return strncmp(name, FILESTORE_NEW, len) == 0 ? name + len : name;
+}
+
+const char *
+filestore_data_id(const char *name)
+{
+	const char *id = skip_new(name);
+
+	return filestore_is_id(id, strlen(id)) ? id : NULL;
+}
+
+DIR *
+filestore_open_folder(const struct filestore *store)
+{
+	int fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+	if (folder == NULL && fd >= 0)
+		(void)close(fd);
+	return folder;
+}
+
+bool
+filestore_stat(const struct filestore *store, const char *name, struct stat *st)
+{
+	return fstatat(store->dir, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st->st_mode);
+}
+
+int64_t
+filestore_used_ms(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000 +
+	    st->st_mtim.tv_nsec / 1000000;
+}
+
+int
+filestore_remove(struct filestore *store, const char *id, const struct stat *st)
+{
+	if (filestore_unlink(store, id, id, st->st_size) < 0)
+		return -1;
+	(void)unlinkat(store->dir, filestore_name("", id, FILESTORE_META).s, 0);
+	return 0;
+}
+
+/* ---- the sweep ---- */
+
+/* One look at the folder. */
+struct sweep {
+	struct filestore *store;
+	struct filestore_usage *there; /* what stays, what comes included */
+	int64_t next_ms;
+};
+
+/* Data: of a file that comes it goes when nobody holds it any more, of one that
+ * is there when its time is over. */
+static void
+sweep_data(struct sweep *sweep, const char *name, const char *id,
+    const struct stat *st)
+{
+	struct filestore *store = sweep->store;
+	int64_t due = filestore_used_ms(st) + store->limits.ttl_ms;
+	auto_close int fd = -1;
+
+	if (id == name) {
+		if (due <= clock_wall_ms() &&
+		    filestore_remove(store, id, st) == 0)
+			return;
+		if (sweep->next_ms < 0 || due < sweep->next_ms)
+			sweep->next_ms = due;
+	} else {
+		fd = openat(store->dir, name,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+		    filestore_unlink(store, name, id, st->st_size) == 0)
+			return;
+	}
+	filestore_count(sweep->there, id, st->st_size, 1);
+}
+
+/* Metadata, whose file may be on its way.  In this order, since a file that
+ * comes gets its last name after its metadata. */
+static void
+sweep_meta(const struct filestore *store, const char *name)
+{
+	char id[FILESTORE_ID_LEN + 1];
+	struct stat st;
+
+	(void)snprintf(id, sizeof(id), "%.*s", FILESTORE_ID_LEN,
+	    skip_new(name));
+	if (filestore_is_id(id, strlen(id)) &&
+	    filestore_stat(store, name, &st) &&
+	    !filestore_stat(store, id, &st) &&
+	    !filestore_stat(store, filestore_name(FILESTORE_NEW, id, "").s,
+		&st) &&
+	    !filestore_stat(store, id, &st))
+		(void)unlinkat(store->dir, name, 0);
+}
+
+/* The owners that are counted, with nothing as yet. */
+static struct filestore_usage *
+same_owners(const struct filestore_usage *usage)
+{
+	struct filestore_usage *there = xcalloc(1, sizeof(*there));
+
+	there->owner_count = usage->owner_count;
+	for (size_t i = 0; i < there->owner_count; i++)
+		memcpy(there->owners[i].tag, usage->owners[i].tag,
+		    FILESTORE_TAG_LEN);
+	return there;
+}
+
+/* That is what there is, and not what was counted so far.  Owners who have
+ * nothing are forgotten. */
+static void
+replace_count(struct filestore_usage *usage,
+    const struct filestore_usage *there)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < there->owner_count; i++)
+		if (there->owners[i].files > 0)
+			usage->owners[count++] = there->owners[i];
+	usage->owner_count = count;
+	usage->bytes = there->bytes;
+	usage->files = there->files;
+}
+
+/* Processes that died have left the count a little off.  It is made anew when
+ * nobody changes anything: what goes on meanwhile would be in it twice, or not
+ * at all. */
+int64_t
+filestore_sweep(struct filestore *store)
+{
+	struct sweep sweep = { .store = store, .next_ms = -1 };
+	int64_t begun = clock_wall_ms();
+	DIR *folder = filestore_open_folder(store);
+	const struct dirent *item;
+	struct stat st;
+	bool alone;
+
+	if (folder == NULL)
+		return -1;
+	alone = filestore_lock(store, FILESTORE_LOCK_CHANGES, F_WRLCK, false);
+	if (!alone)
+		filestore_enter(store);
+	sweep.there = same_owners(store->usage);
+	while ((item = readdir(folder)) != NULL) {
+		const char *id = filestore_data_id(item->d_name);
+
+		if (id == NULL)
+			sweep_meta(store, item->d_name);
+		else if (filestore_stat(store, item->d_name, &st))
+			sweep_data(&sweep, item->d_name, id, &st);
+	}
+	(void)closedir(folder);
+	if (alone) {
+		replace_count(store->usage, sweep.there);
+		(void)filestore_lock(store, FILESTORE_LOCK_CHANGES,
+		    store->at_work > 0 ? F_RDLCK : F_UNLCK, false);
+	} else {
+		filestore_leave(store);
+	}
+	/* What comes later, or is used, ends a whole time from now. */
+	store->usage->due_ms = sweep.next_ms >= 0 ?
+	    sweep.next_ms :
+	    begun + store->limits.ttl_ms;
+	free(sweep.there);
+	return sweep.next_ms;
+}

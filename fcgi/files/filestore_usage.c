@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is used of the store, counted by all processes together, and the shares
+ * of its owners: each may have one part of FILESTORE_SHARE.
+ *
+ * What an owner has is counted like the whole, in shared memory.  Its row is
+ * made when it begins a file for the first time, by a look at the folder, and
+ * corrected by each sweep that is alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "filestore_parts.h"
+
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/err.h"
+
+#define ROOM_AGAIN_MS 1000
+
+/* ---- whose ---- */
+
+bool
+filestore_is_owned(const struct filestore *store)
+{
+	return store->owner != NULL &&
+	    !sodium_is_zero(store->owner, FILESTORE_OWNER_LEN);
+}
+
+void
+filestore_tag(const struct filestore *store, char tag[FILESTORE_TAG_LEN + 1])
+{
+	tag[0] = '\0';
+	if (filestore_is_owned(store))
+		(void)sodium_bin2hex(tag, FILESTORE_TAG_LEN + 1, store->owner,
+		    FILESTORE_TAG_LEN / 2);
+}
+
+/* ---- locks ---- */
+
+/* Locks that a process has, not a descriptor, which is the same in all. */
+bool
+filestore_lock(struct filestore *store, enum filestore_lock which, short type,
+    bool wait)
+{
+	struct flock lock = { .l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = which,
+		.l_len = 1 };
+	int result;
+
+	do
+		result = fcntl(store->lock, wait ? F_SETLKW : F_SETLK, &lock);
+	while (result < 0 && errno == EINTR);
+	return result == 0;
+}
+
+void
+filestore_enter(struct filestore *store)
+{
+	if (store->at_work++ == 0)
+		(void)filestore_lock(store, FILESTORE_LOCK_CHANGES, F_RDLCK,
+		    true);
+}
+
+void
+filestore_leave(struct filestore *store)
+{
+	if (--store->at_work == 0)
+		(void)filestore_lock(store, FILESTORE_LOCK_CHANGES, F_UNLCK,
+		    false);
+}
+
+/* An owner who is added meanwhile has it, or has it not, on both sides. */
+int
+filestore_unlink(struct filestore *store, const char *name, const char *id,
+    int64_t bytes)
+{
+	int result;
+	int saved;
+
+	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_RDLCK, true);
+	result = unlinkat(store->dir, name, 0);
+	saved = errno;
+	if (result == 0)
+		filestore_count(store->usage, id, -bytes, -1);
+	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_UNLCK, false);
+	errno = saved;
+	return result;
+}
+
+/* ---- the count ---- */
+
+/* The row of a file's owner, or of a tag's; NULL: there is none. */
+static struct filestore_owned *
+find(struct filestore_usage *usage, const char *id)
+{
+	size_t count = usage->owner_count;
+
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(usage->owners[i].tag, id, FILESTORE_TAG_LEN) == 0)
+			return &usage->owners[i];
+	return NULL;
+}
+
+void
+filestore_count(struct filestore_usage *usage, const char *id, int64_t bytes,
+    int64_t files)
+{
+	struct filestore_owned *owned = find(usage, id);
+
+	usage->bytes += bytes;
+	usage->files += files;
+	if (owned == NULL)
+		return;
+	owned->bytes += bytes;
+	owned->files += files;
+}
+
+void
+filestore_usage(const struct filestore *store, int64_t *bytes, int64_t *files)
+{
+	*bytes = store->usage->bytes;
+	*files = store->usage->files;
+}
+
+/* What the folder has of the owner's, what is on its way included. */
+static int
+add_up(const struct filestore *store, struct filestore_owned *owned,
+    struct err *err)
+{
+	DIR *folder = filestore_open_folder(store);
+	const struct dirent *item;
+	struct stat st;
+
+	if (folder == NULL)
+		return err_system(err, "read the file store");
+	while ((item = readdir(folder)) != NULL) {
+		const char *id = filestore_data_id(item->d_name);
+
+		if (id == NULL ||
+		    strncmp(id, owned->tag, FILESTORE_TAG_LEN) != 0 ||
+		    !filestore_stat(store, item->d_name, &st))
+			continue;
+		owned->bytes += st.st_size;
+		owned->files++;
+	}
+	(void)closedir(folder);
+	return 0;
+}
+
+int
+filestore_add_owner(struct filestore *store, struct err *err)
+{
+	struct filestore_usage *usage = store->usage;
+	struct filestore_owned *owned;
+	char tag[FILESTORE_TAG_LEN + 1];
+	int result = 0;
+
+	filestore_tag(store, tag);
+	if (tag[0] == '\0' || find(usage, tag) != NULL)
+		return 0;
+	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_WRLCK, true);
+	/* Another process may have been faster. */
+	if (find(usage, tag) == NULL) {
+		owned = &usage->owners[usage->owner_count];
+		if (usage->owner_count == FILESTORE_OWNERS) {
+			result = err_set(err, ERR_LIMIT, "too many owners");
+		} else {
+			memset(owned, 0, sizeof(*owned));
+			memcpy(owned->tag, tag, FILESTORE_TAG_LEN);
+			result = add_up(store, owned, err);
+		}
+		if (result == 0)
+			usage->owner_count++;
+	}
+	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_UNLCK, false);
+	return result;
+}
+
+/* ---- room ---- */
+
+/* Count it, and take that back where it is too much. */
+static enum err_code
+take(struct filestore *store, const char *id, int64_t bytes, int64_t files)
+{
+	struct filestore_usage *usage = store->usage;
+	const struct filestore_limits *limits = &store->limits;
+	const struct filestore_owned *owned = find(usage, id);
+	enum err_code code = ERR_NONE;
+
+	filestore_count(usage, id, bytes, files);
+	if (owned != NULL &&
+	    (owned->bytes > limits->quota / FILESTORE_SHARE ||
+		owned->files > limits->count_max / FILESTORE_SHARE))
+		code = ERR_QUOTA;
+	else if (usage->bytes > limits->quota ||
+	    usage->files > limits->count_max)
+		code = ERR_LIMIT;
+	if (code != ERR_NONE)
+		filestore_count(usage, id, -bytes, -files);
+	return code;
+}
+
+/* What has expired need not keep others out; but nobody is made to wait for a
+ * sweep that cannot make room, and who is refused often does not make us sweep
+ * as often. */
+static bool
+make_room(struct filestore *store)
+{
+	struct filestore_usage *usage = store->usage;
+	int64_t before = usage->room_again_ms;
+	int64_t now = clock_monotonic_ms();
+	int64_t took;
+
+	if (now < before || clock_wall_ms() < usage->due_ms ||
+	    !atomic_compare_exchange_strong(&usage->room_again_ms, &before,
+		now + ROOM_AGAIN_MS))
+		return false;
+	(void)filestore_sweep(store);
+	took = clock_monotonic_ms() - now;
+	if (10 * took > ROOM_AGAIN_MS)
+		usage->room_again_ms = now + 10 * took;
+	return true;
+}
+
+int
+filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
+    int64_t files, struct err *err)
+{
+	enum err_code code = take(store, id, bytes, files);
+
+	/* To make room may have forgotten an owner who has nothing. */
+	if (code != ERR_NONE && make_room(store) &&
+	    filestore_add_owner(store, err) == 0)
+		code = take(store, id, bytes, files);
+	if (code == ERR_QUOTA)
+		return err_set(err, code, "its owner's share is used up");
+	return code == ERR_NONE ? 0 :
+				  err_set(err, code, "the file store is full");
+}
