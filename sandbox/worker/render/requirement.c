@@ -1,270 +1,50 @@
+/* SPDX-License-Identifier: MIT */
 #include "requirement.h"
 
+#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "../../base/buf.h"
+#include "../../base/log.h"
 
 #define WORD_MAX 500
+#define BLANKS " \t\n\r"
 #define DEPTH_MAX 8 /* of parentheses in a marker */
 
-/* ---- splitting as a shell does ---- */
+/* PEP 508 without direct references; \> is the end of a word. */
+#define NAME "[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
+#define EXTRAS "(\\[ *(" NAME " *(, *" NAME " *)*)?\\])?"
+#define COMPARES "===?|[~!<>]=|[<>]"
+#define VERSION "(" COMPARES ") *[A-Za-z0-9._*+!-]+ *"
+#define VERSIONS VERSION "(, *" VERSION ")*"
+#define STRING "[A-Za-z0-9 ._*+!,<>=~-]*"
+#define VALUE \
+	"(\"" STRING "\"|'" STRING "'|(python_version|python_full_version" \
+	"|os_name|sys_platform|platform_release|platform_system" \
+	"|platform_version|platform_machine|platform_python_implementation" \
+	"|implementation_name|implementation_version|extra)\\>)"
+#define OPERATOR "(" COMPARES "|in\\>|not +in\\>)"
+/* Whether its parentheses match is seen to by is_balanced(). */
+#define TEST " *(\\( *)*" VALUE " *" OPERATOR " *" VALUE " *(\\) *)*"
+#define MARKER TEST "((and|or)\\>" TEST ")*"
+#define REQUIREMENT \
+	"^ *" NAME " *" EXTRAS " *(" VERSIONS "|\\( *" VERSIONS "\\))? *" \
+	"(;" MARKER ")?$"
 
-struct splitter {
-	const char *next;
-	struct buf word;
-	bool in_word;
-};
-
-static bool
-is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* After the opening quote: to the closing one.  False: there is none. */
-static bool
-take_quoted(struct splitter *s, char quote)
-{
-	for (; *s->next != '\0'; s->next++) {
-		char c = *s->next;
-
-		if (c == quote) {
-			s->next++;
-			return true;
-		}
-		if (c == '\\' && quote == '"' &&
-		    (s->next[1] == '"' || s->next[1] == '\\'))
-			c = *++s->next;
-		buf_addc(&s->word, c);
-	}
-	return false;
-}
-
-/* The next word into s->word; s->in_word says whether there was one. */
-static bool
-take_word(struct splitter *s)
-{
-	buf_reset(&s->word);
-	s->in_word = false;
-	while (is_blank(*s->next))
-		s->next++;
-	while (*s->next != '\0' && !is_blank(*s->next)) {
-		char c = *s->next++;
-
-		s->in_word = true;
-		if (c == '\'' || c == '"') {
-			if (!take_quoted(s, c))
-				return false;
-		} else if (c == '\\') {
-			if (*s->next == '\0')
-				return false;
-			buf_addc(&s->word, *s->next++);
-		} else {
-			buf_addc(&s->word, c);
-		}
-	}
-	return true;
-}
-
-/* ---- PEP 508, without direct references ---- */
+/* ---- one requirement ---- */
 
 static bool
-is_alnum(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	    (c >= '0' && c <= '9');
-}
-
-static bool
-is_name_char(char c)
-{
-	return is_alnum(c) || (c != '\0' && strchr("._-", c) != NULL);
-}
-
-static void
-skip_blank(const char **p)
-{
-	while (**p == ' ')
-		(*p)++;
-}
-
-static bool
-take(const char **p, const char *text)
-{
-	size_t n = strlen(text);
-
-	if (strncmp(*p, text, n) != 0)
-		return false;
-	*p += n;
-	return true;
-}
-
-/* Letters and digits at both ends, "._-" between. */
-static bool
-take_name(const char **p)
-{
-	const char *start = *p;
-
-	while (is_name_char(**p))
-		(*p)++;
-	return *p > start && is_alnum(*start) && is_alnum((*p)[-1]);
-}
-
-static bool
-take_extras(const char **p)
-{
-	if (!take(p, "["))
-		return true;
-	skip_blank(p);
-	if (take(p, "]"))
-		return true;
-	for (;;) {
-		skip_blank(p);
-		if (!take_name(p))
-			return false;
-		skip_blank(p);
-		if (take(p, "]"))
-			return true;
-		if (!take(p, ","))
-			return false;
-	}
-}
-
-static bool
-take_comparison(const char **p)
-{
-	static const char *const operators[] = {
-		"===", "==", "~=", "!=", "<=", ">=", "<", ">"
-	};
-
-	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
-		if (take(p, operators[i]))
-			return true;
-	return false;
-}
-
-static bool
-take_versions(const char **p)
-{
-	bool parenthesis = take(p, "(");
-
-	skip_blank(p);
-	if (!parenthesis && (**p == '\0' || **p == ';'))
-		return true;
-	for (;;) {
-		const char *start;
-
-		skip_blank(p);
-		if (!take_comparison(p))
-			return false;
-		skip_blank(p);
-		start = *p;
-		while (is_alnum(**p) ||
-		    (**p != '\0' && strchr("._*+!-", **p) != NULL))
-			(*p)++;
-		if (*p == start)
-			return false;
-		skip_blank(p);
-		if (!take(p, ","))
-			return !parenthesis || take(p, ")");
-	}
-}
-
-static bool
-take_string(const char **p)
-{
-	char quote = **p;
-
-	(*p)++;
-	for (; **p != quote; (*p)++)
-		if (!is_alnum(**p) &&
-		    (**p == '\0' || strchr(" ._*+!-,<>=~", **p) == NULL))
-			return false;
-	(*p)++;
-	return true;
-}
-
-static bool
-take_variable(const char **p)
-{
-	static const char *const names[] = { "python_version",
-		"python_full_version", "os_name", "sys_platform",
-		"platform_release", "platform_system", "platform_version",
-		"platform_machine", "platform_python_implementation",
-		"implementation_name", "implementation_version", "extra" };
-	size_t len = strspn(*p, "abcdefghijklmnopqrstuvwxyz_");
-
-	if (**p == '"' || **p == '\'')
-		return take_string(p);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strlen(names[i]) == len && memcmp(*p, names[i], len) == 0) {
-			*p += len;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool
-take_keyword(const char **p, const char *word)
-{
-	const char *at = *p;
-
-	if (!take(&at, word) || is_alnum(*at) || *at == '_')
-		return false;
-	*p = at;
-	return true;
-}
-
-static bool
-take_marker_operator(const char **p)
-{
-	if (take_comparison(p) || take_keyword(p, "in"))
-		return true;
-	if (!take_keyword(p, "not"))
-		return false;
-	skip_blank(p);
-	return take_keyword(p, "in");
-}
-
-static bool
-take_comparison_or_group(const char **p, int *open)
-{
-	skip_blank(p);
-	while (take(p, "(")) {
-		if (++*open > DEPTH_MAX)
-			return false;
-		skip_blank(p);
-	}
-	if (!take_variable(p))
-		return false;
-	skip_blank(p);
-	if (!take_marker_operator(p))
-		return false;
-	skip_blank(p);
-	if (!take_variable(p))
-		return false;
-	skip_blank(p);
-	while (*open > 0 && take(p, ")")) {
-		--*open;
-		skip_blank(p);
-	}
-	return true;
-}
-
-/* comparisons joined by "and" and "or", parentheses balanced: which binds
- * stronger does not matter for whether it is one */
-static bool
-take_marker(const char **p)
+is_balanced(const char *marker)
 {
 	int open = 0;
 
-	do {
-		if (!take_comparison_or_group(p, &open))
+	for (const char *p = marker; *p != '\0'; p++) {
+		open += (*p == '(') - (*p == ')');
+		if (open < 0 || open > DEPTH_MAX)
 			return false;
-	} while (take_keyword(p, "and") || take_keyword(p, "or"));
+	}
 	return open == 0;
 }
 
@@ -291,27 +71,66 @@ ends_as_file(const char *word, const char *end)
 bool
 requirement_is_valid(const char *word)
 {
-	const char *p = word;
+	static regex_t pattern;
+	static bool is_compiled;
+	const char *name = word + strspn(word, " ");
+	const char *marker = word + strcspn(word, ";");
 
-	if (strlen(word) > WORD_MAX)
-		return false;
-	skip_blank(&p);
-	if (!take_name(&p) || ends_as_file(word, p))
-		return false;
-	skip_blank(&p);
-	if (!take_extras(&p))
-		return false;
-	skip_blank(&p);
-	if (!take_versions(&p) || ends_as_file(word, p))
-		return false;
-	skip_blank(&p);
-	if (take(&p, ";") && !take_marker(&p))
-		return false;
-	skip_blank(&p);
-	return *p == '\0';
+	if (!is_compiled &&
+	    regcomp(&pattern, REQUIREMENT, REG_EXTENDED | REG_NOSUB) != 0)
+		log_fatal(1, "the pattern of requirements does not compile");
+	is_compiled = true;
+	return strlen(word) <= WORD_MAX &&
+	    regexec(&pattern, word, 0, NULL, 0) == 0 && is_balanced(marker) &&
+	    !ends_as_file(name, name + strcspn(name, " [(<>=!~;")) &&
+	    !ends_as_file(word, marker);
 }
 
 /* ---- all of them ---- */
+
+/* The next word as a shell takes it, quotes and backslashes gone.  False: a
+ * quote is not closed, or nothing follows a backslash. */
+static bool
+take_word(const char **next, struct buf *word)
+{
+	const char *p = *next;
+	char quote = '\0'; /* that is open */
+
+	for (; *p != '\0' && (quote != '\0' || strchr(BLANKS, *p) == NULL);
+	     p++) {
+		bool escapes = *p == '\\' &&
+		    (quote == '\0' ||
+			(quote == '"' && (p[1] == '"' || p[1] == '\\')));
+
+		if (escapes && *++p == '\0')
+			return false;
+		if (!escapes && *p == quote)
+			quote = '\0';
+		else if (!escapes && quote == '\0' && (*p == '\'' || *p == '"'))
+			quote = *p;
+		else
+			buf_addc(word, *p);
+	}
+	*next = p;
+	return quote == '\0';
+}
+
+static enum requirements_result
+split(struct requirements *r, const char *text)
+{
+	auto_buf struct buf word = BUF_INIT(strlen(text) + 1);
+
+	for (text += strspn(text, BLANKS); *text != '\0';
+	     text += strspn(text, BLANKS)) {
+		buf_reset(&word);
+		if (!take_word(&text, &word))
+			return REQUIREMENTS_QUOTE;
+		if (r->count == REQUIREMENTS_MAX)
+			return REQUIREMENTS_TOO_MANY;
+		r->words[r->count++] = xstrdup(buf_str(&word));
+	}
+	return REQUIREMENTS_OK;
+}
 
 static void
 drop_pip_install(struct requirements *r)
@@ -324,30 +143,6 @@ drop_pip_install(struct requirements *r)
 	memmove(&r->words[0], &r->words[2],
 	    (r->count - 1) * sizeof(r->words[0]));
 	r->count -= 2;
-}
-
-static enum requirements_result
-split(struct requirements *r, const char *text)
-{
-	struct splitter s = { .next = text };
-	enum requirements_result result = REQUIREMENTS_OK;
-
-	buf_init(&s.word, strlen(text) + 1);
-	for (;;) {
-		if (!take_word(&s)) {
-			result = REQUIREMENTS_QUOTE;
-			break;
-		}
-		if (!s.in_word)
-			break;
-		if (r->count == REQUIREMENTS_MAX) {
-			result = REQUIREMENTS_TOO_MANY;
-			break;
-		}
-		r->words[r->count++] = xstrdup(buf_str(&s.word));
-	}
-	buf_release(&s.word);
-	return result;
 }
 
 enum requirements_result
@@ -364,11 +159,10 @@ requirements_parse(struct requirements *requirements, const char *text)
 	for (size_t i = 0; i < r->count; i++) {
 		if (requirement_is_valid(r->words[i]))
 			continue;
-		for (size_t j = i + 1; j < r->count; j++) {
-			free(r->words[j]);
-			r->words[j] = NULL;
+		while (r->count > i + 1) {
+			free(r->words[--r->count]);
+			r->words[r->count] = NULL;
 		}
-		r->count = i + 1;
 		return REQUIREMENTS_BAD;
 	}
 	return r->count > 0 ? REQUIREMENTS_OK : REQUIREMENTS_NONE;
