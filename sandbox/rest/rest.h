@@ -31,11 +31,10 @@ void rest_free(struct rest *rest);
  * left and then says REST_LATER. */
 void rest_stop_with(struct rest *rest, int stop_fd);
 
-/* A file to upload; data is borrowed. */
+/* A file to upload. */
 struct rest_file {
-	const char *name;	 /* already cleaned for Discord */
-	const char *description; /* NULL: none */
-	const void *data;
+	char *name; /* already cleaned for Discord */
+	void *data;
 	size_t len;
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "deliver.h"
 
 #include <inttypes.h>
@@ -34,12 +35,6 @@ struct delivery {
 	struct err err;
 };
 
-static int64_t
-token_until(const struct job *job)
-{
-	return job->received_ms + TOKEN_LIFE_MS;
-}
-
 /* ---- what was kept for its files ---- */
 
 static struct deliver_kept *
@@ -62,20 +57,17 @@ kept_forget(struct worker *worker, int64_t job_id)
 	kept->job_id = 0;
 }
 
-/* The oldest gives way: its answer is still sent, without files. */
+/* The oldest gives way to it: that answer is still sent, without files. */
 static void
 kept_add(struct worker *worker, int64_t job_id, struct message *message)
 {
 	struct deliver_kept *kept = &worker->kept[0];
 
-	for (size_t i = 1; i < DELIVER_KEPT && kept->job_id != 0; i++)
+	for (size_t i = 1; i < DELIVER_KEPT; i++)
 		if (worker->kept[i].job_id < kept->job_id)
 			kept = &worker->kept[i];
-	if (kept->job_id != 0)
-		message_release(&kept->message);
-	kept->job_id = job_id;
-	kept->tries = 0;
-	kept->message = *message;
+	message_release(&kept->message);
+	*kept = (struct deliver_kept){ .job_id = job_id, .message = *message };
 	message_init(message);
 }
 
@@ -83,67 +75,35 @@ void
 deliver_release(struct worker *worker)
 {
 	for (size_t i = 0; i < DELIVER_KEPT; i++)
-		if (worker->kept[i].job_id != 0)
-			message_release(&worker->kept[i].message);
+		message_release(&worker->kept[i].message);
 	(void)deliver_note(worker);
 	free(worker->owed.body);
 }
 
 /* ---- what the database is owed ---- */
 
-static void
-owe(struct task *task, const char *body, bool told)
-{
-	struct deliver_owed *owed = &task->worker->owed;
-
-	owed->job_id = task->job->id;
-	owed->body = xstrdup(body);
-	owed->told = told;
-	(void)snprintf(owed->outcome, sizeof(owed->outcome), "%s",
-	    task->outcome);
-}
-
-/* Of a job that is noted as finished already. */
-static void
-owe_delivered(struct worker *worker, int64_t job_id)
-{
-	worker->owed.job_id = job_id;
-	worker->owed.told = true;
-}
-
-/* 0: noted, or somebody else's job now. */
-static int
-pay(struct worker *worker, struct err *err)
-{
-	struct deliver_owed *owed = &worker->owed;
-	int result = 0;
-
-	if (owed->body != NULL)
-		result = job_finish(worker->db, owed->job_id, worker->slot,
-		    owed->body, owed->outcome, err);
-	if (result < 0)
-		return -1;
-	free(owed->body);
-	owed->body = NULL;
-	if (result == 0 && owed->told)
-		result = job_delivered(worker->db, owed->job_id, err);
-	return result < 0 ? -1 : 0;
-}
-
 bool
 deliver_note(struct worker *worker)
 {
+	struct deliver_owed *owed = &worker->owed;
 	struct err err = { 0 };
+	int result = 0; /* 1: it is somebody else's job now */
 
-	if (worker->owed.job_id == 0)
-		return true;
-	if (pay(worker, &err) < 0) {
-		log_err("not noted yet: %s job=%" PRId64, err.text,
-		    worker->owed.job_id);
-		return false;
+	if (owed->body != NULL)
+		result = job_finish(worker->db, owed->job_id, worker->slot,
+		    owed->body, owed->outcome, &err);
+	if (result >= 0) {
+		free(owed->body);
+		owed->body = NULL;
 	}
-	worker->owed.job_id = 0;
-	return true;
+	if (result == 0 && owed->told)
+		result = job_delivered(worker->db, owed->job_id, &err);
+	if (result < 0)
+		log_err("not noted yet: %s job=%" PRId64, err.text,
+		    owed->job_id);
+	else
+		*owed = (struct deliver_owed){ 0 };
+	return result >= 0;
 }
 
 /* ---- one answer ---- */
@@ -153,7 +113,8 @@ edit(struct delivery *d, const char *body, const struct rest_file *files,
     size_t count)
 {
 	return rest_edit_original(d->worker->rest, d->job->token, body, files,
-	    count, d->patience, token_until(d->job), &d->reply, &d->err);
+	    count, d->patience, d->job->received_ms + TOKEN_LIFE_MS, &d->reply,
+	    &d->err);
 }
 
 /* Discord does not like the answer itself: then at least say so. */
@@ -164,38 +125,29 @@ edit_plainly(struct delivery *d)
 	auto_free char *body = NULL;
 
 	message_init(&message);
-	message_leadf(&message,
-	    "Discord did not accept the answer (code %" PRId64
-	    "). It is done, though. (reference %" PRId64 ")",
-	    d->reply.code, d->job->id);
+	render_not_accepted(&message, d->reply.code, d->job->id);
 	body = message_json(&message, false);
 	message_release(&message);
 	return edit(d, body, NULL, 0);
 }
 
-static enum rest_outcome
-edit_with_files(struct delivery *d)
-{
-	struct rest_file files[MESSAGE_FILES_MAX];
-	size_t count = message_rest_files(d->message, files);
-	auto_free char *body = message_json(d->message, true);
-
-	return edit(d, body, files, count);
-}
-
+/* With its files, else without them, else in words of ours. */
 static enum rest_outcome
 deliver(struct delivery *d)
 {
+	const struct message *m = d->message;
 	enum rest_outcome outcome = REST_REFUSED;
 
-	if (d->message != NULL && d->message->file_count > 0)
-		outcome = edit_with_files(d);
-	if (outcome == REST_REFUSED) {
-		if (d->reply.status != 0)
+	if (m != NULL && m->file_count > 0) {
+		auto_free char *body = message_json(m, true);
+
+		outcome = edit(d, body, m->files, m->file_count);
+		if (outcome == REST_REFUSED)
 			log_warn("the files were refused: %s job=%" PRId64,
 			    d->err.text, d->job->id);
-		outcome = edit(d, d->body, NULL, 0);
 	}
+	if (outcome == REST_REFUSED)
+		outcome = edit(d, d->body, NULL, 0);
 	if (outcome == REST_REFUSED) {
 		log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
 		    d->job->id);
@@ -225,45 +177,25 @@ settle(struct delivery *d, enum rest_outcome outcome)
 {
 	struct err err = { 0 };
 
-	switch (outcome) {
-	case REST_DONE:
-		d->worker->unanswered = false;
-		if (job_delivered(d->worker->db, d->job->id, &err) < 0)
-			owe_delivered(d->worker, d->job->id);
-		kept_forget(d->worker, d->job->id);
+	if (outcome == REST_GONE || outcome == REST_REFUSED) {
+		give_up(d, outcome == REST_GONE ? "gone" : "refused");
 		return true;
-	case REST_GONE:
-		give_up(d, "gone");
-		return true;
-	case REST_REFUSED:
-		give_up(d, "refused");
-		return true;
-	case REST_LATER:
-	case REST_DROPPED:
-		break;
 	}
-	log_warn("not told yet: %s job=%" PRId64, d->err.text, d->job->id);
-	return false;
+	if (outcome != REST_DONE) {
+		log_warn("not told yet: %s job=%" PRId64, d->err.text,
+		    d->job->id);
+		return false;
+	}
+	d->worker->unanswered = false;
+	if (job_delivered(d->worker->db, d->job->id, &err) < 0) {
+		d->worker->owed.job_id = d->job->id;
+		d->worker->owed.told = true;
+	}
+	kept_forget(d->worker, d->job->id);
+	return true;
 }
 
 /* ---- a task that is over ---- */
-
-/* 0: it is in the database; 1: the job is somebody else's now; -1: the database
- * fails (a full disk, say), and its user is told all the same. */
-static int
-finish(struct task *task, const char *body)
-{
-	struct worker *worker = task->worker;
-	struct err err = { 0 };
-	int result = job_finish(worker->db, task->job->id, worker->slot, body,
-	    task->outcome, &err);
-
-	if (result < 0)
-		log_err("%s job=%" PRId64, err.text, task->job->id);
-	else if (result == 1)
-		log_err("the job was taken away job=%" PRId64, task->job->id);
-	return result;
-}
 
 /* The first answer of all, within the 3 s that Discord waits for it. */
 static void
@@ -288,50 +220,56 @@ deliver_callback(struct task *task, struct delivery *d)
 	(void)settle(d, outcome);
 }
 
-/* When Discord did not answer the last time and others wait for a worker, one
- * short try has to do, and the rounds of telling see to the rest: so a Discord
- * that hangs holds each of them up for 5 s and not for 35. */
-static enum rest_patience
-first_patience(struct worker *worker)
-{
-	struct err err = { 0 };
-
-	return worker->unanswered && job_peek(worker->db, &err) == 0 ?
-	    REST_PROGRESS :
-	    REST_FINAL;
-}
-
+/* The answer goes into the database first; when that fails (a full disk, say)
+ * its user is told all the same, and the database later. */
 void
 deliver_task(struct task *task)
 {
+	struct worker *worker = task->worker;
+	struct deliver_owed *owed = &worker->owed;
 	auto_free char *body = message_json(&task->message, false);
 	struct delivery d = {
-		.worker = task->worker,
+		.worker = worker,
 		.job = task->job,
 		.body = body,
 		.message = &task->message,
-		.patience = first_patience(task->worker),
+		.patience = REST_FINAL,
 	};
-
-	int finished = finish(task, body);
+	struct err err = { 0 };
 	enum rest_outcome outcome;
 	bool settled;
+	int finished = job_finish(worker->db, task->job->id, worker->slot, body,
+	    task->outcome, &err);
 
-	if (finished == 1)
-		return;
-	if (task->job->answer == ANSWER_CALLBACK) {
-		deliver_callback(task, &d);
-		if (finished < 0)
-			owe(task, body, true);
+	if (finished == 1) {
+		log_err("the job was taken away job=%" PRId64, task->job->id);
 		return;
 	}
+	if (finished < 0) {
+		log_err("%s job=%" PRId64, err.text, task->job->id);
+		owed->job_id = task->job->id;
+		owed->body = xstrdup(body);
+		(void)snprintf(owed->outcome, sizeof(owed->outcome), "%s",
+		    task->outcome);
+	}
+	if (task->job->answer == ANSWER_CALLBACK) {
+		deliver_callback(task, &d);
+		owed->told = owed->told || finished < 0;
+		return;
+	}
+	/* When Discord did not answer the last time and others wait for a
+	 * worker, one short try has to do, and the rounds of telling see to
+	 * the rest: so a Discord that hangs holds each of them up for 5 s and
+	 * not for 35. */
+	if (worker->unanswered && job_peek(worker->db, &err) == 0)
+		d.patience = REST_PROGRESS;
 	outcome = deliver(&d);
-	task->worker->unanswered = outcome == REST_LATER && d.reply.status == 0;
+	worker->unanswered = outcome == REST_LATER && d.reply.status == 0;
 	settled = finished < 0 ? outcome == REST_DONE : settle(&d, outcome);
 	if (finished < 0)
-		owe(task, body, settled);
+		owed->told = settled;
 	if (!settled && task->message.file_count > 0)
-		kept_add(task->worker, task->job->id, &task->message);
+		kept_add(worker, task->job->id, &task->message);
 }
 
 /* ---- what was left ---- */
@@ -371,7 +309,7 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 		.patience = REST_PROGRESS,
 	};
 
-	if (clock_wall_ms() >= token_until(job) ||
+	if (clock_wall_ms() >= job->received_ms + TOKEN_LIFE_MS ||
 	    job->answer == ANSWER_CALLBACK) {
 		give_up(&d, "too late");
 		return true;

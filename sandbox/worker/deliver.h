@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DELIVER_H
 #define DELIVER_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * il-worker: does what people asked for, and tells them.
  *
@@ -22,20 +23,14 @@
  * of sweeping (sweep.c).  On SIGTERM it ends after the job that it has, which
  * loses its cell after IL_STOP_SECONDS.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
 #include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/priority.h"
@@ -44,10 +39,10 @@
 #include "../protocol/wake_wait.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
+#include "../store/job.h"
+#include "commands/command.h"
 #include "deliver.h"
 #include "sweep.h"
-#include "work.h"
-#include "worker.h"
 
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78
@@ -90,30 +85,28 @@ parse_options(int argc, char **argv, struct options *options)
 
 /* ---- opening all that it holds ---- */
 
-static void
-check_config(const struct config *config)
+/* True once SIGTERM or SIGINT is pending, waiting for it so long. */
+static bool
+is_stopping(const struct worker *worker, int wait_ms)
 {
-	if (config->discord_application_id == 0)
-		log_fatal(EXIT_CONFIG, "DISCORD_APPLICATION_ID: must be set");
+	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
+
+	return poll(&stop, 1, wait_ms) > 0;
 }
 
 static void
 lock_own_slot(struct worker *worker)
 {
-	auto_free char *path = worker_lock_path(worker->config, worker->slot);
 	int64_t until_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
+	struct err err = { 0 };
 
-	worker->slot_lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
-	if (worker->slot_lock < 0)
-		log_fatal(1, "%s: %s", path, strerror(errno));
-	while (flock(worker->slot_lock, LOCK_EX | LOCK_NB) < 0) {
-		struct pollfd stop = { .fd = worker->signal_fd,
-			.events = POLLIN };
-
-		if (clock_monotonic_ms() > until_ms)
-			log_fatal(1, "slot %" PRId64 " has a worker already",
-			    worker->slot);
-		if (poll(&stop, 1, LOCK_PAUSE_MS) > 0)
+	for (;;) {
+		worker->slot_lock = sweep_lock_slot(worker, worker->slot, &err);
+		if (worker->slot_lock >= 0)
+			return;
+		if (err.code != ERR_BUSY || clock_monotonic_ms() > until_ms)
+			log_fatal(1, "%s", err.text);
+		if (is_stopping(worker, LOCK_PAUSE_MS))
 			exit(0);
 	}
 }
@@ -170,14 +163,79 @@ close_all(struct worker *worker)
 
 /* ---- the loop ---- */
 
+/* A job from its claim to its end. */
+static void
+do_job(struct worker *worker, struct job *job)
+{
+	struct task task = {
+		.worker = worker,
+		.job = job,
+		.begun_ms = clock_monotonic_ms(),
+		.until_ms = job->received_ms + TOKEN_LIFE_MS,
+		.outcome = "done",
+		.env = {
+			.config = worker->config,
+			.reference = job->id,
+			.file_most = job->attachment_limit,
+			.may_attach = job->may_attach,
+		},
+	};
+	struct err err = { 0 };
+	int64_t took_ms;
+
+	if (clock_wall_ms() >= task.until_ms) {
+		log_warn("too late job=%" PRId64, job->id);
+		if (job_undeliverable(worker->db, job->id, "too late", &err) <
+		    0)
+			log_err("%s", err.text);
+		return;
+	}
+	if (task.env.file_most > MESSAGE_BYTES_MAX)
+		task.env.file_most = MESSAGE_BYTES_MAX;
+	if (task.env.file_most < 0)
+		task.env.file_most = 0;
+	message_init(&task.message);
+	command_run(&task);
+	if (!task.taken)
+		deliver_task(&task);
+	took_ms = clock_monotonic_ms() - task.begun_ms;
+	log_info("%s: %s job=%" PRId64 " user=%" PRId64 " ms=%" PRId64
+		 " waited=%" PRId64,
+	    job_kind_name(job->kind), task.outcome, job->id, job->user_id,
+	    took_ms, clock_wall_ms() - job->received_ms - took_ms);
+	collect_release(&task.collect);
+	message_release(&task.message);
+	free(task.callback);
+}
+
+/* Do the oldest queued job.  False: there is none. */
+static bool
+do_next(struct worker *worker)
+{
+	struct err err = { 0 };
+	struct job job;
+	int result;
+
+	if (!deliver_note(worker))
+		return false;
+	result = job_claim(worker->db, worker->slot, &job, &err);
+	if (result < 0)
+		log_err("%s", err.text);
+	if (result != 0)
+		return false;
+	do_job(worker, &job);
+	job_release(&job);
+	return true;
+}
+
 static void
 run(struct worker *worker)
 {
 	int64_t sweep_at_ms = 0;
 
 	sweep_slot(worker, worker->slot);
-	while (!worker_is_stopping(worker)) {
-		if (work_next(worker)) {
+	while (!is_stopping(worker, 0)) {
+		if (do_next(worker)) {
 			/* a busy worker sweeps too, only later */
 			if (clock_monotonic_ms() < sweep_at_ms + 60000)
 				continue;
@@ -202,7 +260,8 @@ main(int argc, char **argv)
 	log_init("il-worker", LOG_LEVEL_INFO);
 	if (config_load(&config, options.env_file, &err) < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
-	check_config(&config);
+	if (config.discord_application_id == 0)
+		log_fatal(EXIT_CONFIG, "DISCORD_APPLICATION_ID: must be set");
 	if (options.test) {
 		config_release(&config);
 		return 0;

@@ -1,30 +1,22 @@
+/* SPDX-License-Identifier: MIT */
 #include "run.h"
 
 #include <inttypes.h>
 #include <poll.h>
-#include <string.h>
 
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "../store/job.h"
 #include "task.h"
 #include "worker.h"
 
 #define SEND_MS 10000
-
-static bool
-end_with(struct run *run, enum run_end end)
-{
-	run->outcome.end = end;
-	lease_close(&run->lease);
-	return false;
-}
+#define TICK_MS 3000
 
 bool
-run_open(struct run *run, struct task *task, const char *class,
-    enum access access, int64_t wall_ms, int wait_ms)
+run_open(struct task *task, const char *class, enum access access,
+    int64_t wall_ms, int wait_ms)
 {
 	struct lease_request request = {
 		.class = class,
@@ -34,27 +26,22 @@ run_open(struct run *run, struct task *task, const char *class,
 	};
 	struct err err = { 0 };
 
-	*run = (struct run){ .task = task, .lease = LEASE_NONE };
-	run->outcome.refusal = lease_open_again(&run->lease,
+	task->run = (struct run_outcome){ .end = RUN_REFUSED };
+	task->run.refusal = lease_open_again(&task->lease,
 	    task->worker->lease_socket, &request, wait_ms,
 	    clock_monotonic_ms() + wait_ms, &err);
-	if (run->outcome.refusal != REFUSAL_NONE) {
+	task->run.read_only = task->lease.access == ACCESS_READ;
+	if (task->run.refusal != REFUSAL_NONE)
 		log_warn("no cell: %s job=%" PRId64 " sandbox=%s", err.text,
 		    task->job->id, task->sandbox.id);
-		return end_with(run, RUN_REFUSED);
-	}
-	run->outcome.read_only = run->lease.access == ACCESS_READ;
-	memcpy(run->cell_name, run->lease.cell_name, sizeof(run->cell_name));
-	return true;
+	return task->run.refusal == REFUSAL_NONE;
 }
 
 void
-run_close(struct run *run)
+run_close(struct task *task)
 {
-	lease_close(&run->lease);
+	lease_close(&task->lease);
 }
-
-/* ---- one request ---- */
 
 bool
 run_start(struct task *task)
@@ -66,27 +53,27 @@ run_start(struct task *task)
 		return true;
 	result = job_start(task->worker->db, task->job->id, task->worker->slot,
 	    &err);
-	if (result == 0) {
-		task->started = true;
-		return true;
-	}
-	task->taken = true;
-	log_err("%s job=%" PRId64,
-	    result < 0 ? err.text : "the job was taken away before it started",
-	    task->job->id);
-	return false;
+	task->started = result == 0;
+	task->taken = result != 0;
+	if (task->taken)
+		log_err("%s job=%" PRId64,
+		    result < 0 ? err.text :
+				 "the job was taken away before it started",
+		    task->job->id);
+	return task->started;
 }
 
-static bool
-is_too_late(const struct task *task, int64_t wall_ms)
+static void
+take_event(void *arg, const struct cell_event *event)
 {
-	return !task->started &&
-	    clock_wall_ms() + wall_ms + LIMIT_OUTSIDE_MS > task->until_ms;
+	struct task *task = arg;
+
+	collect_event(&task->collect, event);
 }
 
-bool
-run_request(struct run *run, const struct cell_request *request,
-    int64_t wall_ms, const struct cell_sink *sink)
+/* Ask the cell, which is there, and wait for what comes of it. */
+static enum run_end
+hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 {
 	static const enum run_end ends[] = {
 		[CONVERSATION_RESULT] = RUN_RESULT,
@@ -95,35 +82,58 @@ run_request(struct run *run, const struct cell_request *request,
 		[CONVERSATION_OVERDUE] = RUN_OVERDUE,
 		[CONVERSATION_STOPPED] = RUN_STOPPED,
 	};
-	struct task *task = run->task;
 	const struct worker *worker = task->worker;
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
+	struct cell_sink sink = {
+		.event = take_event,
+		.tick = task->tick,
+		.tick_ms = TICK_MS,
+		.arg = task,
+	};
 	struct conversation c = {
-		.cell_fd = run->lease.cell_fd,
-		.broker_fd = run->lease.broker_fd,
-		.sink = sink,
+		.cell_fd = task->lease.cell_fd,
+		.broker_fd = task->lease.broker_fd,
+		.sink = &sink,
 		.send_ms = SEND_MS,
 		.within_ms = wall_ms,
 		.stop = &stop,
 		.stop_ms = worker->config->stop_ms,
 	};
-	struct cell_result *result = &run->outcome.result;
+	struct cell_result *result = &task->run.result;
 	struct err err = { .text = "the worker has to end" };
-	enum conversation_end end;
+	enum conversation_end end = conversation_hold(&c, request, result,
+	    &err);
 
-	if (is_too_late(task, wall_ms))
-		return end_with(run, RUN_TOO_LATE);
-	if (!run_start(task))
-		return end_with(run, RUN_TAKEN);
-	end = conversation_hold(&c, request, result, &err);
-	run->outcome.end = ends[end];
-	if (end != CONVERSATION_RESULT)
-		lease_close(&run->lease);
-	if (run->outcome.end != RUN_RESULT)
+	if (ends[end] != RUN_RESULT)
 		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,
-		    task->job->id, run->cell_name);
+		    task->job->id, task->lease.cell_name);
 	else if (result->error_text[0] != '\0')
 		log_info("the cell says: %s job=%" PRId64, result->error_text,
 		    task->job->id);
-	return run->outcome.end == RUN_RESULT;
+	if (end != CONVERSATION_RESULT)
+		lease_close(&task->lease);
+	return ends[end];
+}
+
+bool
+run_request(struct task *task, const struct cell_request *request,
+    int64_t wall_ms)
+{
+	if (!task->started &&
+	    clock_wall_ms() + wall_ms + LIMIT_OUTSIDE_MS > task->until_ms)
+		task->run.end = RUN_TOO_LATE;
+	else if (!run_start(task))
+		task->run.end = RUN_TAKEN;
+	else
+		task->run.end = hold(task, request, wall_ms);
+	return task->run.end == RUN_RESULT;
+}
+
+void
+run_once(struct task *task, const char *class, enum access access,
+    const struct cell_request *request, int wait_ms)
+{
+	if (run_open(task, class, access, request->wall_ms, wait_ms))
+		(void)run_request(task, request, request->wall_ms);
+	run_close(task);
 }

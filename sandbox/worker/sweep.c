@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "sweep.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <sys/file.h>
 
 #include "../base/cleanup.h"
@@ -29,21 +30,24 @@
 /* At a time: 5 ms in which nobody else writes; 5,000 rows are 40. */
 #define PRUNE_STEP 200
 #define PRUNE_STEPS 25
-#define KEEP_JOBS_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
-#define KEEP_VIEWS_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
+#define KEEP_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
 
-/* The slot's lock, if its holder is dead; -1: it lives. */
-static int
-lock_slot(const struct worker *worker, int64_t slot)
+int
+sweep_lock_slot(const struct worker *worker, int64_t slot, struct err *err)
 {
-	auto_free char *path = worker_lock_path(worker->config, slot);
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
+	char name[64];
+	auto_free char *path = NULL;
+	auto_close int fd = -1;
 
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return fd;
-	if (fd >= 0)
-		(void)close(fd);
-	return -1;
+	(void)snprintf(name, sizeof(name), "worker/%" PRId64 ".lock", slot);
+	path = config_state_path(worker->config, name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
+	if (fd < 0)
+		return err_system(err, "%s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, ERR_BUSY,
+		    "slot %" PRId64 " has a worker already", slot);
+	return steal_fd(&fd);
 }
 
 void
@@ -76,17 +80,13 @@ sweep_slots(struct worker *worker)
 	if (count < 0)
 		log_err("%s", err.text);
 	for (int i = 0; i < count; i++) {
-		int lock;
+		bool own = slots[i] == worker->slot;
+		auto_close int lock = own ?
+		    -1 :
+		    sweep_lock_slot(worker, slots[i], &err);
 
-		if (slots[i] == worker->slot) {
+		if (own || lock >= 0)
 			sweep_slot(worker, slots[i]);
-			continue;
-		}
-		lock = lock_slot(worker, slots[i]);
-		if (lock < 0)
-			continue;
-		sweep_slot(worker, slots[i]);
-		(void)close(lock);
 	}
 }
 
@@ -120,48 +120,35 @@ remove_expired(struct worker *worker)
 }
 
 /* Rows that are too old, in small steps: fronts write between them. */
-static int
-prune_all(struct db *db, int (*step)(struct db *, int64_t, int, struct err *),
-    int64_t keep_ms, struct err *err)
+static void
+prune(struct db *db, int (*step)(struct db *, int64_t, int, struct err *))
 {
+	struct err err = { 0 };
 	int count = PRUNE_STEP;
 
 	for (int i = 0; i < PRUNE_STEPS && count == PRUNE_STEP; i++)
-		count = step(db, keep_ms, PRUNE_STEP, err);
-	return count < 0 ? -1 : 0;
-}
-
-static void
-prune(struct worker *worker)
-{
-	struct err err = { 0 };
-
-	if (clock_monotonic_ms() < worker->prune_at_ms)
-		return;
-	worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
-	if (prune_all(worker->db, job_prune, KEEP_JOBS_MS, &err) != 0 ||
-	    prune_all(worker->db, view_prune, KEEP_VIEWS_MS, &err) != 0)
+		count = step(db, KEEP_MS, PRUNE_STEP, &err);
+	if (count < 0)
 		log_err("%s", err.text);
-}
-
-static int64_t
-next_round(struct worker *worker)
-{
-	struct err err = { 0 };
-	int64_t seconds = sandbox_next_expiry(worker->db, &err);
-
-	if (seconds < 0 || seconds > ROUND_MS / 1000)
-		return clock_monotonic_ms() + ROUND_MS;
-	return clock_monotonic_ms() + seconds * 1000;
 }
 
 int64_t
 sweep_run(struct worker *worker)
 {
+	struct err err = { 0 };
+	int64_t seconds;
+
 	sweep_slots(worker);
 	for (int i = 0; i < EXPIRE_MOST && remove_expired(worker); i++)
 		;
-	prune(worker);
+	if (clock_monotonic_ms() >= worker->prune_at_ms) {
+		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
+		prune(worker->db, job_prune);
+		prune(worker->db, view_prune);
+	}
 	db_checkpoint(worker->db);
-	return next_round(worker);
+	seconds = sandbox_next_expiry(worker->db, &err);
+	if (seconds < 0 || seconds > ROUND_MS / 1000)
+		return clock_monotonic_ms() + ROUND_MS;
+	return clock_monotonic_ms() + seconds * 1000;
 }

@@ -1,12 +1,14 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TASK_H
 #define TASK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../protocol/lease.h"
 #include "../store/job.h"
 #include "../store/sandbox.h"
-#include "render/message.h"
+#include "render/render.h"
 
 struct worker;
 
@@ -17,14 +19,26 @@ struct worker;
 struct task {
 	struct worker *worker;
 	struct job *job;
-	struct sandbox sandbox; /* for kinds that need one: it is active */
-	struct message message;
-	char outcome[48]; /* for statistics: "exit 0", "refused busy" */
+	int64_t begun_ms; /* monotonic */
 	int64_t until_ms; /* wall clock: the token is dead */
 	bool started;	  /* job_start() has succeeded */
 	bool taken;	  /* the job is not ours any more */
-	char *callback;	  /* heap: JSON of a callback that takes the
-				 * message's place; NULL: none */
+
+	struct sandbox sandbox; /* for kinds that need one: it is active */
+	char path[PATH_SIZE];	/* what it is about; command_resolve() */
+
+	/* run.c: the cell, what it sent and what came of the last request */
+	struct lease lease;
+	void (*tick)(void *task); /* while a request goes on; NULL: none */
+	struct collect collect;
+	struct run_outcome run;
+
+	struct render_env env;
+	struct message message;
+	const char *outcome;  /* for statistics: "stored", "exit 0" */
+	char word[WORD_SIZE]; /* room for one that is not static */
+	char *callback;	      /* heap: JSON of a callback that takes the
+			      * message's place; NULL: none */
 };
 
 /* A callback must reach Discord within 3 s of the interaction: so much later

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef WORKER_H
 #define WORKER_H
 
@@ -25,7 +26,7 @@ struct deliver_owed {
 	int64_t job_id; /* 0: nothing */
 	char *body;	/* heap; NULL: it is noted as finished */
 	char outcome[48];
-	bool told;
+	bool told; /* note that, too */
 };
 
 /* What a worker holds for as long as it lives. */
@@ -46,11 +47,6 @@ struct worker {
 	struct deliver_kept kept[DELIVER_KEPT];
 	struct deliver_owed owed;
 };
-
-/* True once SIGTERM or SIGINT is pending. */
-bool worker_is_stopping(const struct worker *worker);
-/* STATE/worker/<slot>.lock; heap, caller frees. */
-char *worker_lock_path(const struct config *config, int64_t slot);
 
 /* Wall clock time at which a job's token must not be used any more. */
 #define TOKEN_LIFE_MS (14 * 60 * 1000 + 30 * 1000)

@@ -127,6 +127,7 @@ render(struct message *m, struct collect *c, struct input *in)
 			.error = (enum cell_error)(take_byte(in) % 11 + 1),
 			.disk_full = take_byte(in) % 2,
 			.used_bytes = take_byte(in),
+			.total = 40,
 		},
 	};
 	char path[1025];
@@ -142,9 +143,8 @@ render(struct message *m, struct collect *c, struct input *in)
 		render_file(m, &c->files[0], c->files[0].size, &env);
 	} else {
 		struct render_listing l = { .path = path,
-			.entries = c->entries,
-			.count = c->entry_count,
-			.total = 40,
+			.collect = c,
+			.result = &outcome.result,
 			.page = 1,
 			.pages = 2,
 			.view_id = 1 };

@@ -34,7 +34,7 @@ test_shape(void)
 	const json_t *parse;
 
 	message_init(&m);
-	message_leadf(&m, "Hello %d", 1);
+	buf_addf(&m.lead, "Hello %d", 1);
 	make(&m, true);
 	parse = json_object_get(json_object_get(root, "allowed_mentions"),
 	    "parse");
@@ -58,8 +58,8 @@ test_block(void)
 	struct message m;
 
 	message_init(&m);
-	message_leadf(&m, "lead");
-	message_tailf(&m, "tail");
+	buf_addf(&m.lead, "lead");
+	buf_addf(&m.tail, "tail");
 	message_set_block(&m, "x = 1\n\n", 7, "py", MESSAGE_CUT_END);
 	make(&m, true);
 	is_str(content, "lead\n```py\nx = 1\n```\ntail", "lead, block, tail");
@@ -116,7 +116,7 @@ test_cut(void)
 	struct message m;
 
 	message_init(&m);
-	message_tailf(&m, "exit 0");
+	buf_addf(&m.tail, "exit 0");
 	fill(&m, 10000, MESSAGE_CUT_MIDDLE);
 	ok(!message_fits(&m), "it does not fit");
 	make(&m, true);
@@ -152,7 +152,7 @@ test_edge(void)
 	memset(text, 'x', sizeof(text));
 	for (size_t n = 1900; n < 2100; n++) {
 		message_init(&m);
-		message_tailf(&m, "exit 0");
+		buf_addf(&m.tail, "exit 0");
 		message_set_block(&m, text, n, "", MESSAGE_CUT_MIDDLE);
 		make(&m, true);
 		good = good && length() <= 2000;
@@ -165,8 +165,8 @@ test_edge(void)
 
 	message_init(&m);
 	for (int i = 0; i < 1000; i++) {
-		message_leadf(&m, "lead %d ", i);
-		message_tailf(&m, "tail %d ", i);
+		buf_addf(&m.lead, "lead %d ", i);
+		buf_addf(&m.tail, "tail %d ", i);
 		buf_addf(&m.without, "without %d ", i);
 	}
 	message_set_block(&m, text, sizeof(text), "python", MESSAGE_CUT_MIDDLE);
@@ -182,12 +182,11 @@ static void
 test_files(void)
 {
 	struct message m;
-	struct rest_file files[MESSAGE_FILES_MAX];
 	const char *name = NULL;
 	const json_t *list;
 
 	message_init(&m);
-	message_leadf(&m, "x");
+	buf_addf(&m.lead, "x");
 	ok(message_attach(&m, "a/plot.png", strdup("1"), 1, &name), "a file");
 	ok(message_attach(&m, "b/plot.png", strdup("2"), 1, &name), "another");
 	is_str(name, "plot-2.png", "names are unique");
@@ -200,8 +199,8 @@ test_files(void)
 	make(&m, false);
 	is_int(json_array_size(json_object_get(root, "attachments")), 0,
 	    "none without files");
-	is_int(message_rest_files(&m, files), 2, "two to upload");
-	is_mem(files[1].data, files[1].len, "2", 1, "with their data");
+	is_int(m.file_count, 2, "two to upload");
+	is_mem(m.files[1].data, m.files[1].len, "2", 1, "with their data");
 	for (int i = 2; i < 10; i++)
 		(void)message_attach(&m, "f", strdup("x"), 1, &name);
 	ok(!message_attach(&m, "f", strdup("x"), 1, &name), "ten at most");
@@ -219,7 +218,7 @@ test_buttons(void)
 	char *text;
 
 	message_init(&m);
-	message_leadf(&m, "x");
+	buf_addf(&m.lead, "x");
 	message_add_button(&m, ACTION_LOOK_NEXT, INT64_MAX, "Next", 2, true);
 	make(&m, true);
 	row = json_object_get(json_array_get(json_object_get(root,

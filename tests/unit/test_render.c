@@ -6,6 +6,7 @@
 
 #include "sandbox/base/config.h"
 #include "sandbox/base/text.h"
+#include "sandbox/protocol/lease.h"
 #include "sandbox/store/sandbox.h"
 #include "tap.h"
 
@@ -315,7 +316,7 @@ test_refusals(void)
 		{ REFUSAL_UNREACHABLE, "restarted", "refused unreachable" },
 		{ REFUSAL_TIME, "Too much", "refused timed out" },
 	};
-	char word[48];
+	char word[WORD_SIZE];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct run_outcome o = { .end = RUN_REFUSED,
@@ -324,24 +325,24 @@ test_refusals(void)
 		reset();
 		render_not_done(&m, &o, "", &env);
 		has(rows[i].text, rows[i].text);
-		outcome_word(&o, word, sizeof(word));
-		is_str(word, rows[i].word, "its word");
+		is_str(render_word(&o, word), rows[i].word, "its word");
 	}
 }
 
 static void
 test_listing(void)
 {
-	struct collected_entry entries[20];
+	struct collect listed = { .entry_count = 20 };
+	struct collected_entry *entries = listed.entries;
+	struct cell_result told = {
+		.total = 45, .used_bytes = 1 << 20, .used_files = 45
+	};
 	char *longest = malloc(300);
 	struct render_listing l = { .path = "a`b",
-		.entries = entries,
-		.count = 20,
-		.total = 45,
+		.collect = &listed,
+		.result = &told,
 		.page = 2,
 		.pages = 3,
-		.used_bytes = 1 << 20,
-		.used_files = 45,
 		.view_id = 9 };
 	size_t lines = 0;
 
@@ -378,12 +379,16 @@ test_listing(void)
 	render_listing(&m, &l, &config);
 	ok(m.buttons[1].disabled, "none after the last");
 	reset();
-	l = (struct render_listing){
-		.path = "", .page = 1, .pages = 1, .used_bytes = -1
-	};
+	free(entries[0].name);
+	listed.entry_count = 0;
+	told = (struct cell_result){ .used_bytes = -1 };
+	l = (struct render_listing){ .path = "",
+		.collect = &listed,
+		.result = &told,
+		.page = 1,
+		.pages = 1 };
 	render_listing(&m, &l, &config);
 	is_str(shown(true), "`~` is empty.", "an empty sandbox");
-	free(entries[0].name);
 	free(longest);
 }
 

@@ -1,17 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #include "command.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "../../base/clock.h"
-#include "../../base/config.h"
-#include "../../base/err.h"
 #include "../../base/log.h"
-#include "../../store/db.h"
-#include "../render/path.h"
-#include "../render/render.h"
-#include "../worker.h"
 
 static int (*const functions[JOB_UNKNOWN])(struct task *task,
     struct err *err) = {
@@ -19,153 +12,141 @@ static int (*const functions[JOB_UNKNOWN])(struct task *task,
 #include "../../store/commands.def"
 };
 
-void
-command_set_outcome(struct task *task, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(task->outcome, sizeof(task->outcome), fmt, ap);
-	va_end(ap);
-}
-
 bool
-command_resolve(struct task *task, const char *path, char *resolved)
+command_resolve(struct task *task)
 {
 	const char *cwd = task->job->view_id != 0 ? "" : task->sandbox.cwd;
-	enum path_result result = path_resolve(cwd, path, resolved);
+	enum path_result result = path_resolve(cwd, task->job->path,
+	    task->path);
 
 	if (result == PATH_OK)
 		return true;
 	render_path(&task->message, result);
-	command_set_outcome(task, "not inside");
+	task->outcome = "not inside";
 	return false;
 }
 
 void
-command_note_usage(struct task *task, const struct run_outcome *outcome)
+command_note_usage(struct task *task)
 {
-	const struct cell_result *result = &outcome->result;
+	const struct cell_result *result = &task->run.result;
 	struct err err = { 0 };
 
-	if (outcome->end != RUN_RESULT || result->used_bytes < 0 ||
-	    result->used_files < 0)
-		return;
-	if (sandbox_set_usage(task->worker->db, task->sandbox.id,
+	if (task->run.end == RUN_RESULT && result->used_bytes >= 0 &&
+	    result->used_files >= 0 &&
+	    sandbox_set_usage(task->worker->db, task->sandbox.id,
 		result->used_bytes, result->used_files, &err) < 0)
 		log_warn("%s sandbox=%s", err.text, task->sandbox.id);
 }
 
-struct render_env
-command_env(const struct task *task)
-{
-	int64_t most = task->job->attachment_limit;
-
-	if (most > MESSAGE_BYTES_MAX)
-		most = MESSAGE_BYTES_MAX;
-	return (struct render_env){
-		.config = task->worker->config,
-		.reference = task->job->id,
-		.file_most = most > 0 ? most : 0,
-		.may_attach = task->job->may_attach,
-	};
-}
-
 void
-command_not_done(struct task *task, const struct run_outcome *outcome,
-    const char *path)
+command_not_done(struct task *task)
 {
-	struct render_env env = command_env(task);
-
 	message_reset(&task->message);
-	render_not_done(&task->message, outcome, path, &env);
-	outcome_word(outcome, task->outcome, sizeof(task->outcome));
+	render_not_done(&task->message, &task->run, task->path, &task->env);
+	task->outcome = render_word(&task->run, task->word);
 }
 
 bool
-command_do(struct task *task, const char *class,
-    const struct cell_request *request, const struct cell_sink *sink,
-    struct run_outcome *outcome)
+command_succeeded(struct task *task)
 {
-	enum access access = request->op == OP_WRITE ? ACCESS_WRITE :
-						       ACCESS_TIDY;
-	struct run run;
+	bool good = !task->taken && outcome_succeeded(&task->run);
 
-	if (run_open(&run, task, class, access, FILE_OP_MS,
-		config_lease_wait_ms(task->worker->config)))
-		(void)run_request(&run, request, FILE_OP_MS, sink);
-	run_close(&run);
-	*outcome = run.outcome;
+	if (!good && !task->taken)
+		command_not_done(task);
+	return good;
+}
+
+bool
+command_has_run(struct task *task)
+{
+	enum run_end end = task->run.end;
+
 	if (task->taken)
 		return false;
-	command_note_usage(task, outcome);
-	if (outcome_succeeded(outcome))
-		return true;
-	command_not_done(task, outcome, request->path);
-	return false;
+	if (end == RUN_REFUSED || end == RUN_TOO_LATE ||
+	    (end == RUN_RESULT && task->run.result.reason == REASON_ERROR)) {
+		command_not_done(task);
+		return false;
+	}
+	task->outcome = render_word(&task->run, task->word);
+	return true;
 }
 
-/* The sandbox of a command that needs one.  False: the message says why there
- * is none. */
-static bool
-find_sandbox(struct task *task, struct err *err, int *result)
+bool
+command_do(struct task *task, struct cell_request *request)
+{
+	request->path = task->path;
+	request->wall_ms = FILE_OP_MS;
+	run_once(task, "user",
+	    request->op == OP_WRITE ? ACCESS_WRITE : ACCESS_TIDY, request,
+	    config_lease_wait_ms(task->worker->config));
+	command_note_usage(task);
+	return command_succeeded(task);
+}
+
+bool
+command_remove_files(struct task *task, int wait_ms)
+{
+	const char *id = task->sandbox.id;
+	struct err err = { 0 };
+	bool removed = lease_remove_workspace(task->worker->lease_socket, id,
+			   wait_ms, &err) == REFUSAL_NONE &&
+	    sandbox_gone(task->worker->db, id, &err) >= 0;
+
+	if (!removed)
+		log_warn("left to the sweeper: %s sandbox=%s", err.text, id);
+	return removed;
+}
+
+/* The sandbox of a command that needs one.  1: the message says why there is
+ * none. */
+static int
+find_sandbox(struct task *task, struct err *err)
 {
 	struct sandbox *sandbox = &task->sandbox;
-	int found = sandbox_find(task->worker->db, task->job->user_id, sandbox,
+	int result = sandbox_find(task->worker->db, task->job->user_id, sandbox,
 	    err);
 
-	if (found < 0) {
-		*result = -1;
-		return false;
-	}
-	if (found == 1 || sandbox->state == SANDBOX_REMOVING) {
-		render_no_sandbox(&task->message);
-		command_set_outcome(task, "no sandbox");
-		return false;
-	}
-	if (sandbox->state != SANDBOX_ACTIVE ||
-	    (!sandbox->pinned &&
-		sandbox->expires_at <= clock_wall_ms() / 1000)) {
+	if (result == 0 &&
+	    (sandbox->state != SANDBOX_ACTIVE ||
+		(!sandbox->pinned &&
+		    sandbox->expires_at <= clock_wall_ms() / 1000))) {
 		render_expired(&task->message, sandbox);
-		command_set_outcome(task, "expired");
-		return false;
+		task->outcome = "expired";
+		return 1;
 	}
-	*result = sandbox_touch(task->worker->db, sandbox->id,
-	    task->worker->config->retention_seconds, err);
-	if (*result == 1) {
-		render_no_sandbox(&task->message);
-		command_set_outcome(task, "no sandbox");
+	if (result == 0)
+		result = sandbox_touch(task->worker->db, sandbox->id,
+		    task->worker->config->retention_seconds, err);
+	if (result == 1) {
+		buf_adds(&task->message.lead, TEXT_NO_SANDBOX);
+		task->outcome = "no sandbox";
 	}
-	return *result == 0;
-}
-
-static int
-run_command(struct task *task, struct err *err)
-{
-	enum job_kind kind = task->job->kind;
-	int result = 0;
-
-	if (kind == JOB_UNKNOWN) {
-		render_unknown(&task->message);
-		command_set_outcome(task, "unknown kind");
-		return 0;
-	}
-	if (commands[kind].needs == COMMAND_NEEDS_SANDBOX &&
-	    !find_sandbox(task, err, &result))
-		return result < 0 ? -1 : 0;
-	return functions[kind](task, err);
+	return result;
 }
 
 void
 command_run(struct task *task)
 {
+	enum job_kind kind = task->job->kind;
 	struct err err = { 0 };
+	int result = 0;
 
-	if (run_command(task, &err) == 0)
+	if (kind == JOB_UNKNOWN) {
+		buf_adds(&task->message.lead, TEXT_UNKNOWN);
+		task->outcome = "unknown kind";
+		return;
+	}
+	if (commands[kind].needs == COMMAND_NEEDS_SANDBOX)
+		result = find_sandbox(task, &err);
+	if (result == 0)
+		result = functions[kind](task, &err);
+	if (result >= 0)
 		return;
 	log_err("%s job=%" PRId64 " kind=%s", err.text, task->job->id,
-	    job_kind_name(task->job->kind));
+	    job_kind_name(kind));
 	message_reset(&task->message);
 	render_error(&task->message, task->job->id);
-	command_set_outcome(task, "error");
+	task->outcome = "error";
 }

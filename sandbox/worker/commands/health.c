@@ -1,11 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #include "command.h"
 
 #include <inttypes.h>
 
-#include "../../base/config.h"
-#include "../../base/err.h"
 #include "../../base/log.h"
-#include "../worker.h"
 
 #define STATUS_WAIT_MS 3000
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
@@ -40,7 +38,6 @@ cmd_health(struct task *task, struct err *err)
 	if (counts.running > 0)
 		counts.running--;
 	render_health(&task->message, &health);
-	command_set_outcome(task,
-	    outcome == REFUSAL_NONE ? "told" : "no broker");
+	task->outcome = outcome == REFUSAL_NONE ? "told" : "no broker";
 	return 0;
 }

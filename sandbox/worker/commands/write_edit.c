@@ -1,18 +1,15 @@
+/* SPDX-License-Identifier: MIT */
 #include "command.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "../../base/clock.h"
-#include "../../base/err.h"
 #include "../../base/text.h"
 #include "../../base/utf8.h"
 #include "../../store/view.h"
-#include "../render/collect.h"
-#include "../worker.h"
 
 #define EDIT_POINTS 4000 /* what the modal's input takes */
 #define EDIT_BYTES (4 * EDIT_POINTS)
@@ -78,44 +75,23 @@ make_modal(const char *path, int64_t view_id, const struct buf *data)
 	return modal == NULL ? NULL : json_dumps(modal, JSON_COMPACT);
 }
 
+/* Have the callback open it, with what the file holds. */
 static int
-open_editor(struct task *task, const char *path, const struct buf *data,
-    struct err *err)
+open_editor(struct task *task, const struct buf *data, struct err *err)
 {
 	struct view view = { .kind = JOB_WRITE, .user_id = task->job->user_id };
 
-	memcpy(view.path, path, strlen(path) + 1);
+	memcpy(view.path, task->path, sizeof(task->path));
 	if (view_insert(task->worker->db, &view, err) < 0)
 		return -1;
-	task->callback = make_modal(path, view.id, data);
+	task->callback = make_modal(task->path, view.id, data);
 	if (task->callback == NULL)
 		return err_set(err, ERR_INPUT, "no editor for this text");
-	command_set_outcome(task, "editor");
+	task->outcome = "editor";
 	return 0;
 }
 
-static int
-finish(struct task *task, const struct run_outcome *outcome,
-    const struct collect *collect, const char *path, struct err *err)
-{
-	const struct buf *data = &collect->files[0].data;
-	const struct buf empty = BUF_INIT(1);
-
-	if (outcome_failed_with(outcome, ERROR_NOT_FOUND))
-		return open_editor(task, path, &empty, err);
-	if (outcome_succeeded(outcome) && collect->file_count == 1 &&
-	    is_editable(data))
-		return open_editor(task, path, data, err);
-	if (outcome_succeeded(outcome) ||
-	    outcome_failed_with(outcome, ERROR_TOO_LARGE)) {
-		render_not_editable(&task->message, path);
-		command_set_outcome(task, "not editable");
-		return 0;
-	}
-	command_not_done(task, outcome, path);
-	return 0;
-}
-
+/* A file that does not exist is edited as an empty one. */
 int
 cmd_write_edit(struct task *task, struct err *err)
 {
@@ -123,26 +99,31 @@ cmd_write_edit(struct task *task, struct err *err)
 	    clock_wall_ms();
 	struct cell_request request = {
 		.op = OP_READ,
+		.path = task->path,
 		.max_bytes = EDIT_BYTES,
 		.wall_ms = left_ms,
 	};
-	char path[PATH_SIZE];
-	struct collect collect;
-	struct cell_sink sink = { .event = collect_event, .arg = &collect };
-	struct run run;
-	int result = 0;
+	struct collect *collect = &task->collect;
+	const struct buf *data = &collect->files[0].data;
+	bool good;
 
 	if (left_ms < 1 || left_ms > CALLBACK_MS)
 		return 0; /* it cannot be told any more */
-	if (!command_resolve(task, task->job->path, path))
+	if (!command_resolve(task))
 		return 0;
-	request.path = path;
-	collect_init(&collect, 0, EDIT_BYTES);
-	if (run_open(&run, task, "user", ACCESS_TIDY, left_ms, (int)left_ms))
-		(void)run_request(&run, &request, left_ms, &sink);
-	run_close(&run);
-	if (!task->taken)
-		result = finish(task, &run.outcome, &collect, path, err);
-	collect_release(&collect);
-	return result;
+	collect_init(collect, 0, EDIT_BYTES);
+	run_once(task, "user", ACCESS_TIDY, &request, (int)left_ms);
+	good = outcome_succeeded(&task->run);
+	if (!good)
+		collect_reset(collect);
+	if (outcome_failed_with(&task->run, ERROR_NOT_FOUND) ||
+	    (good && collect->file_count == 1 && is_editable(data)))
+		return open_editor(task, data, err);
+	if (good || outcome_failed_with(&task->run, ERROR_TOO_LARGE)) {
+		render_not_editable(&task->message, task->path);
+		task->outcome = "not editable";
+		return 0;
+	}
+	(void)command_succeeded(task);
+	return 0;
 }

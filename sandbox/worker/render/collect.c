@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "collect.h"
 
 #include <stdlib.h>

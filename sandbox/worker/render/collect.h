@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef COLLECT_H
 #define COLLECT_H
 

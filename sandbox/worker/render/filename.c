@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "filename.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FILENAME_H
 #define FILENAME_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "message.h"
 
 #include <inttypes.h>
@@ -43,8 +44,10 @@ message_release(struct message *message)
 	buf_release(&message->block);
 	buf_release(&message->tail);
 	buf_release(&message->without);
-	for (size_t i = 0; i < message->file_count; i++)
+	for (size_t i = 0; i < message->file_count; i++) {
+		free(message->files[i].name);
 		free(message->files[i].data);
+	}
 	message->file_count = 0;
 	message->button_count = 0;
 }
@@ -57,26 +60,6 @@ message_reset(struct message *message)
 }
 
 /* ---- text ---- */
-
-void
-message_leadf(struct message *message, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	buf_addv(&message->lead, fmt, ap);
-	va_end(ap);
-}
-
-void
-message_tailf(struct message *message, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	buf_addv(&message->tail, fmt, ap);
-	va_end(ap);
-}
 
 void
 message_add_word(struct buf *out, const char *name, size_t most)
@@ -109,17 +92,6 @@ message_add_name(struct buf *out, const char *name, size_t most)
 	buf_addc(out, '`');
 }
 
-/* No two back-ticks may stand side by side in a block. */
-static void
-add_defused(struct buf *out, const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		buf_addc(out, text[i]);
-		if (text[i] == '`' && i + 1 < len && text[i + 1] == '`')
-			buf_adds(out, ZERO_WIDTH_SPACE);
-	}
-}
-
 void
 message_set_block(struct message *message, const char *text, size_t len,
     const char *language, enum message_cut cut)
@@ -133,90 +105,63 @@ message_set_block(struct message *message, const char *text, size_t len,
 		n--;
 	buf_release(&message->block);
 	buf_init(&message->block, 4 * n + 1); /* were it all back-ticks */
-	add_defused(&message->block, buf_str(&clean), n);
+	for (size_t i = 0; i < n; i++) {
+		/* no two back-ticks may stand side by side in a block */
+		if (i > 0 && clean.data[i] == '`' && clean.data[i - 1] == '`')
+			buf_adds(&message->block, ZERO_WIDTH_SPACE);
+		buf_addc(&message->block, clean.data[i]);
+	}
 	message->language = language;
 	message->cut = cut;
 }
 
 /* ---- fitting it in ---- */
 
-static size_t
-points(const char *text, size_t len)
-{
-	return text_codepoints(text, len);
-}
-
-/* The end of a line near the end of the first n bytes, or n. */
-static size_t
-snap_back(const char *text, size_t n)
-{
-	for (size_t i = n; i > 0 && n - i < SNAP_BYTES; i--)
-		if (text[i - 1] == '\n')
-			return i - 1;
-	return n;
-}
-
-/* The start of a line near byte `at`, or `at`. */
-static size_t
-snap_forward(const char *text, size_t len, size_t at)
-{
-	for (size_t i = at; i < len && i - at < SNAP_BYTES; i++)
-		if (text[i] == '\n')
-			return i + 1;
-	return at;
-}
-
-/* Add what of the block fits into room code points. */
+/* Add what of the block fits into room code points: both of its ends or one,
+ * each as whole lines where a line ends near the cut. */
 static void
 add_cut(struct buf *out, const struct message *m, size_t room)
 {
 	const char *text = buf_str(&m->block);
 	size_t len = m->block.len;
-	size_t total = points(text, len);
+	size_t total = text_codepoints(text, len);
+	size_t keep = room > 48 ? room - 48 : 0; /* the line between */
 	size_t head_points = 0;
 	size_t head;
-	size_t tail;
-	size_t keep;
+	size_t tail = len;
+	size_t near;
+	const char *line;
 
 	if (total <= room) {
 		buf_add(out, text, len);
 		return;
 	}
-	keep = room > 48 ? room - 48 : 0; /* the line between */
-	switch (m->cut) {
-	case MESSAGE_CUT_END:
-		head_points = keep;
-		break;
-	case MESSAGE_CUT_MIDDLE:
-		head_points = keep / 3;
-		break;
-	case MESSAGE_CUT_START:
-		break;
+	if (m->cut != MESSAGE_CUT_START)
+		head_points = m->cut == MESSAGE_CUT_MIDDLE ? keep / 3 : keep;
+	head = text_prefix(text, len, head_points);
+	near = head < SNAP_BYTES ? head : SNAP_BYTES;
+	line = memrchr(text + head - near, '\n', near);
+	if (line != NULL)
+		head = (size_t)(line - text);
+	if (m->cut != MESSAGE_CUT_END) {
+		tail = text_prefix(text, len, total - (keep - head_points));
+		near = len - tail < SNAP_BYTES ? len - tail : SNAP_BYTES;
+		line = memchr(text + tail, '\n', near);
+		if (line != NULL)
+			tail = (size_t)(line + 1 - text);
 	}
-	head = snap_back(text, text_prefix(text, len, head_points));
-	tail = len;
-	if (m->cut != MESSAGE_CUT_END)
-		tail = snap_forward(text, len,
-		    text_prefix(text, len, total - (keep - head_points)));
 	buf_add(out, text, head);
 	buf_addf(out, "%s" ELLIPSIS " %zu characters left out " ELLIPSIS "%s",
-	    head > 0 ? "\n" : "", points(text + head, tail - head),
+	    head > 0 ? "\n" : "", text_codepoints(text + head, tail - head),
 	    tail < len ? "\n" : "");
 	buf_add(out, text + tail, len - tail);
 }
 
-/* Code points that are left for the block's text, 0: too few to be of use. */
-static size_t
-block_room(const struct message *m, const struct buf *lead,
-    const struct buf *tail)
+static void
+add_prefix(struct buf *out, const struct buf *part, size_t most)
 {
-	size_t used = points(buf_str(lead), lead->len) +
-	    points(buf_str(tail), tail->len) + strlen("\n```\n") +
-	    strlen(m->language) + strlen("\n```\n");
-
-	if (m->block.len == 0 || used + BLOCK_LEAST > MESSAGE_CONTENT_MAX)
-		return 0;
-	return MESSAGE_CONTENT_MAX - used;
+	buf_add(out, buf_str(part),
+	    text_prefix(buf_str(part), part->len, most));
 }
 
 static void
@@ -226,39 +171,37 @@ end_line(struct buf *out)
 		buf_addc(out, '\n');
 }
 
-static void
-compose_lead(struct buf *lead, const struct message *m)
+/* What stands before and after the block.  Returns the code points that are
+ * left for the block's text, 0: too few to be of use. */
+static size_t
+make_frame(struct buf *lead, struct buf *tail, const struct message *m,
+    bool with_files)
 {
 	bool alone = m->block.len + m->tail.len + m->without.len == 0;
+	size_t used;
 
-	buf_add(lead, buf_str(&m->lead),
-	    text_prefix(buf_str(&m->lead), m->lead.len,
-		alone ? MESSAGE_CONTENT_MAX : LEAD_MOST));
-}
-
-static void
-compose_tail(struct buf *tail, const struct message *m, bool with_files)
-{
-	buf_add(tail, buf_str(&m->tail),
-	    text_prefix(buf_str(&m->tail), m->tail.len, TAIL_MOST));
-	if (with_files || m->without.len == 0)
-		return;
-	if (tail->len > 0)
-		buf_addc(tail, '\n');
-	buf_add(tail, buf_str(&m->without),
-	    text_prefix(buf_str(&m->without), m->without.len, TAIL_MOST / 2));
+	add_prefix(lead, &m->lead, alone ? MESSAGE_CONTENT_MAX : LEAD_MOST);
+	add_prefix(tail, &m->tail, TAIL_MOST);
+	if (!with_files && m->without.len > 0) {
+		if (tail->len > 0)
+			buf_addc(tail, '\n');
+		add_prefix(tail, &m->without, TAIL_MOST / 2);
+	}
+	used = text_codepoints(buf_str(lead), lead->len) +
+	    text_codepoints(buf_str(tail), tail->len) +
+	    strlen("\n```\n\n```\n") + strlen(m->language);
+	if (m->block.len == 0 || used + BLOCK_LEAST > MESSAGE_CONTENT_MAX)
+		return 0;
+	return MESSAGE_CONTENT_MAX - used;
 }
 
 static void
 compose(struct buf *out, const struct message *m, bool with_files)
 {
 	auto_buf struct buf tail = BUF_INIT(2 * PART_MAX);
-	size_t room;
+	size_t room = make_frame(out, &tail, m, with_files);
 	size_t end;
 
-	compose_lead(out, m);
-	compose_tail(&tail, m, with_files);
-	room = block_room(m, out, &tail);
 	if (room > 0) {
 		end_line(out);
 		buf_addf(out, "```%s\n", m->language);
@@ -273,6 +216,8 @@ compose(struct buf *out, const struct message *m, bool with_files)
 	while (end > 0 && out->data[end - 1] == '\n')
 		end--;
 	buf_cut(out, end);
+	if (end == 0 && !(with_files && m->file_count > 0))
+		buf_adds(out, "(nothing to show)");
 }
 
 bool
@@ -282,10 +227,8 @@ message_fits(const struct message *message)
 	auto_buf struct buf tail = BUF_INIT(2 * PART_MAX);
 
 	/* as if nothing could be attached: that is the longer text */
-	compose_lead(&lead, message);
-	compose_tail(&tail, message, false);
-	return points(buf_str(&message->block), message->block.len) <=
-	    block_room(message, &lead, &tail);
+	return text_codepoints(buf_str(&message->block), message->block.len) <=
+	    make_frame(&lead, &tail, message, false);
 }
 
 /* ---- files and buttons ---- */
@@ -295,7 +238,7 @@ message_attach(struct message *message, const char *path, void *data,
     size_t len, const char **name)
 {
 	const char *taken[MESSAGE_FILES_MAX];
-	struct message_file *file;
+	char clean[FILENAME_SIZE];
 	size_t total = len;
 
 	for (size_t i = 0; i < message->file_count; i++) {
@@ -307,27 +250,15 @@ message_attach(struct message *message, const char *path, void *data,
 		free(data);
 		return false;
 	}
-	file = &message->files[message->file_count];
-	(void)filename_clean(file->name, path);
-	(void)filename_unique(file->name, taken, message->file_count);
-	file->data = data;
-	file->len = len;
-	message->file_count++;
-	*name = file->name;
+	(void)filename_clean(clean, path);
+	(void)filename_unique(clean, taken, message->file_count);
+	message->files[message->file_count] = (struct rest_file){
+		.name = xstrdup(clean),
+		.data = data,
+		.len = len,
+	};
+	*name = message->files[message->file_count++].name;
 	return true;
-}
-
-size_t
-message_rest_files(const struct message *message,
-    struct rest_file files[MESSAGE_FILES_MAX])
-{
-	for (size_t i = 0; i < message->file_count; i++)
-		files[i] = (struct rest_file){
-			.name = message->files[i].name,
-			.data = message->files[i].data,
-			.len = message->files[i].len,
-		};
-	return message->file_count;
 }
 
 void
@@ -379,48 +310,40 @@ json_attachments(const struct message *m, bool with_files)
 	return list;
 }
 
+/* Takes root. */
 static char *
 dump(json_t *root)
 {
-	char *text = NULL;
+	char *text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
 
-	if (root != NULL)
-		text = json_dumps(root, JSON_COMPACT);
 	json_decref(root);
+	if (text != NULL)
+		return text;
 	/* all strings are valid UTF-8 by construction: a bug otherwise, and
 	 * its user shall not wait for ever */
-	if (text == NULL)
-		log_err("a message could not be written as JSON");
-	return text != NULL ? text : xstrdup(FALLBACK);
-}
-
-static const char *
-content_of(struct buf *out, const struct message *m, bool with_files)
-{
-	compose(out, m, with_files);
-	if (out->len == 0 && !(with_files && m->file_count > 0))
-		buf_adds(out, "(nothing to show)");
-	return buf_str(out);
+	log_err("a message could not be written as JSON");
+	return xstrdup(FALLBACK);
 }
 
 char *
 message_json(const struct message *message, bool with_files)
 {
-	auto_buf struct buf out = BUF_INIT(PART_MAX * 4);
+	auto_buf struct buf content = BUF_INIT(PART_MAX * 4);
 
+	compose(&content, message, with_files);
 	return dump(json_pack("{s:s, s:{s:[]}, s:o, s:o, s:i}", "content",
-	    content_of(&out, message, with_files), "allowed_mentions", "parse",
-	    "attachments", json_attachments(message, with_files), "components",
+	    buf_str(&content), "allowed_mentions", "parse", "attachments",
+	    json_attachments(message, with_files), "components",
 	    json_buttons(message), "flags", FLAG_NO_EMBEDS));
 }
 
 char *
 message_callback_json(const struct message *message)
 {
-	auto_buf struct buf out = BUF_INIT(PART_MAX * 4);
+	auto_buf struct buf content = BUF_INIT(PART_MAX * 4);
 
+	compose(&content, message, false);
 	return dump(json_pack("{s:i, s:{s:s, s:{s:[]}, s:i}}", "type", 4,
-	    "data", "content", content_of(&out, message, false),
-	    "allowed_mentions", "parse", "flags",
-	    FLAG_EPHEMERAL | FLAG_NO_EMBEDS));
+	    "data", "content", buf_str(&content), "allowed_mentions", "parse",
+	    "flags", FLAG_EPHEMERAL | FLAG_NO_EMBEDS));
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
@@ -31,12 +32,6 @@ enum message_cut {
 	MESSAGE_CUT_START,
 };
 
-struct message_file {
-	char name[FILENAME_SIZE];
-	void *data; /* heap, owned */
-	size_t len;
-};
-
 struct message_button {
 	char custom_id[101];
 	const char *label; /* static */
@@ -51,7 +46,7 @@ struct message {
 	enum message_cut cut;
 	struct buf tail;
 	struct buf without; /* follows the tail when the files are not sent */
-	struct message_file files[MESSAGE_FILES_MAX];
+	struct rest_file files[MESSAGE_FILES_MAX]; /* heap, owned */
 	size_t file_count;
 	struct message_button buttons[MESSAGE_BUTTONS_MAX];
 	size_t button_count;
@@ -62,14 +57,10 @@ void message_release(struct message *message);
 /* Forget everything. */
 void message_reset(struct message *message);
 
-/* Append our own Markdown to the lead or the tail.  Anything of a stranger's
- * goes through message_add_name() or message_set_block(). */
-void message_leadf(struct message *message, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-void message_tailf(struct message *message, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Append a stranger's name or word as inline code: one line, at most `most`
+/* Our own Markdown is added to the parts with buf_add*().  Anything of a
+ * stranger's goes through message_add_name() or message_set_block().
+ *
+ * Append a stranger's name or word as inline code: one line, at most `most`
  * code points, nothing in it is markup. */
 void message_add_name(struct buf *out, const char *name, size_t most);
 
@@ -99,8 +90,5 @@ void message_add_button(struct message *message, enum action action,
 char *message_json(const struct message *message, bool with_files);
 /* A private answer as interaction callback of type 4. */
 char *message_callback_json(const struct message *message);
-/* What to upload with it; borrows from the message. */
-size_t message_rest_files(const struct message *message,
-    struct rest_file files[MESSAGE_FILES_MAX]);
 
 #endif

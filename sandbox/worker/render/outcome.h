@@ -1,11 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef OUTCOME_H
 #define OUTCOME_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "../../protocol/cell.h"
-#include "../../protocol/lease.h"
 
 /* What came of a request to a cell: an expected outcome, not an error. */
 enum run_end {
@@ -26,12 +25,21 @@ struct run_outcome {
 };
 
 /* Did the operation succeed, or the program exit with status 0? */
-bool outcome_succeeded(const struct run_outcome *outcome);
-/* Did the operation fail with this error? */
-bool outcome_failed_with(const struct run_outcome *outcome,
-    enum cell_error error);
+static inline bool
+outcome_succeeded(const struct run_outcome *outcome)
+{
+	return outcome->end == RUN_RESULT &&
+	    outcome->result.reason == REASON_EXIT &&
+	    outcome->result.status == 0;
+}
 
-/* For statistics: "exit 0", "signal 11", "refused engine". */
-void outcome_word(const struct run_outcome *outcome, char *word, size_t size);
+/* Did the operation fail with this error? */
+static inline bool
+outcome_failed_with(const struct run_outcome *outcome, enum cell_error error)
+{
+	return outcome->end == RUN_RESULT &&
+	    outcome->result.reason == REASON_ERROR &&
+	    outcome->result.error == error;
+}
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef RENDER_H
 #define RENDER_H
 
@@ -45,35 +46,49 @@ void render_pip(struct message *message, const struct run_outcome *outcome,
 /* A request that did not succeed; path: what it was about, "" for a run. */
 void render_not_done(struct message *message, const struct run_outcome *outcome,
     const char *path, const struct render_env *env);
-void render_refusal(struct message *message, enum refusal refusal,
-    int64_t reference);
+/* What came of a request, for statistics: "exit 0", "refused engine".  In word,
+ * or static. */
+#define WORD_SIZE 48
+const char *render_word(const struct run_outcome *outcome,
+    char word[WORD_SIZE]);
 void render_error(struct message *message, int64_t reference);
 void render_lost(struct message *message, enum job_kind kind,
     int64_t reference);
-void render_too_late(struct message *message);
-/* A newer il-fcgi took a command that this worker does not have. */
-void render_unknown(struct message *message);
-void render_no_sandbox(struct message *message);
+/* Discord refused the answer. */
+void render_not_accepted(struct message *message, int64_t code,
+    int64_t reference);
 void render_expired(struct message *message, const struct sandbox *sandbox);
 void render_path(struct message *message, enum path_result result);
 void render_not_editable(struct message *message, const char *path);
 void render_too_large(struct message *message, int64_t size, int64_t most);
-/* An attachment could not be fetched; gone: its link has expired. */
-void render_not_fetched(struct message *message, bool gone);
 void render_bad_requirements(struct message *message,
     enum requirements_result result, const char *word);
+
+/* A newer il-fcgi took a command that this worker does not have. */
+#define TEXT_UNKNOWN \
+	"Inline is being updated, and that command is too new for the part " \
+	"that took it. It was not run. Try again in a moment."
+#define TEXT_NO_SANDBOX "You have no sandbox yet. `/il create` makes one."
+/* An attachment's link has expired; it could not be fetched otherwise. */
+#define TEXT_UPLOAD_GONE \
+	"Discord does not have that file any more. Upload it again."
+#define TEXT_NOT_FETCHED \
+	"The file could not be fetched from Discord. Try again in a moment."
+#define TEXT_DELETED \
+	"Your sandbox and all its files are deleted. `/il create` makes a " \
+	"new one."
+#define TEXT_REMOVING \
+	"Your sandbox is closed. Its files cannot be removed at this moment; " \
+	"that is done by itself as soon as it can be."
 
 /* ---- render_files.c: files of a sandbox ---- */
 
 struct render_listing {
-	const char *path; /* of the directory */
-	const struct collected_entry *entries;
-	size_t count;
-	int64_t total;
-	int64_t page; /* from 1 */
+	const char *path;		  /* of the directory */
+	const struct collect *collect;	  /* its entries */
+	const struct cell_result *result; /* their number, and the usage */
+	int64_t page;			  /* from 1 */
 	int64_t pages;
-	int64_t used_bytes; /* -1: not told */
-	int64_t used_files;
 	int64_t view_id; /* for the buttons; 0: no buttons */
 };
 
@@ -94,7 +109,6 @@ void render_removed(struct message *message, const char *path);
 
 void render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config);
-void render_deleted(struct message *message, bool at_once);
 
 struct render_health {
 	const char *broker_error; /* NULL: it answered */
@@ -107,13 +121,21 @@ struct render_health {
 
 void render_health(struct message *message, const struct render_health *health);
 
-/* ---- pieces ---- */
+/* ---- phrase.c: pieces of sentences, for the call that they stand in ---- */
 
+struct phrase {
+	char text[512];
+};
+
+/* "1.5 MiB". */
+struct phrase phrase_size(int64_t bytes);
+/* "1 file", "10,000 files": what in the singular, "": the number alone. */
+struct phrase phrase_count(int64_t n, const char *what);
 /* "12 ms", "1.25 s", "2 min 5 s". */
-void render_add_duration(struct buf *out, int64_t us);
-/* "1 file", "10,000 files": what in the singular. */
-void render_add_count(struct buf *out, int64_t n, const char *what);
-/* A path as `~/name`. */
-void render_add_path(struct buf *out, const char *path);
+struct phrase phrase_duration(int64_t us);
+/* A stranger's word as inline code, at most `most` (<= 80) code points. */
+struct phrase phrase_name(const char *name, size_t most);
+/* A path of a sandbox, as `~/name`. */
+struct phrase phrase_path(const char *path);
 
 #endif

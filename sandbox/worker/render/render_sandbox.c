@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "render.h"
 
 #include <inttypes.h>
@@ -33,22 +34,6 @@ add_time_span(struct buf *out, int64_t seconds)
 	    units[i].name, seconds == units[i].seconds ? "" : "s");
 }
 
-static void
-add_limits(struct buf *out, const struct config *config)
-{
-	buf_adds(out, "It holds ");
-	text_add_size(out, config->quota);
-	buf_adds(out, " in ");
-	render_add_count(out, config->files, "file");
-	buf_addf(out, ". `/il py` runs Python in it, for up to %g s, with ",
-	    (double)config->timeout_ms / 1e3);
-	text_add_size(out, config->memory);
-	buf_addf(out,
-	    " of memory, %g CPU%s and no network. `/il pip` installs "
-	    "packages.",
-	    config->cpus, config->cpus > 1 ? "s" : "");
-}
-
 void
 render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config)
@@ -58,28 +43,22 @@ render_created(struct message *message, const struct sandbox *sandbox,
 	buf_adds(lead,
 	    created ? "Your sandbox is ready. " :
 		      "You have a sandbox already. ");
-	add_limits(lead, config);
+	buf_addf(lead,
+	    "It holds %s in %s. `/il py` runs Python in it, for up to %g s, "
+	    "with %s of memory, %g CPU%s and no network. `/il pip` installs "
+	    "packages.",
+	    phrase_size(config->quota).text,
+	    phrase_count(config->files, "file").text,
+	    (double)config->timeout_ms / 1e3, phrase_size(config->memory).text,
+	    config->cpus, config->cpus > 1 ? "s" : "");
 	if (sandbox->pinned) {
 		buf_adds(lead, "\nIt does not expire.");
 		return;
 	}
-	message_leadf(message,
-	    "\nIt expires <t:%" PRId64 ":R>; each use "
-	    "keeps it for ",
+	buf_addf(lead, "\nIt expires <t:%" PRId64 ":R>; each use keeps it for ",
 	    sandbox->expires_at);
 	add_time_span(lead, config->retention_seconds);
 	buf_adds(lead, " more.");
-}
-
-void
-render_deleted(struct message *message, bool at_once)
-{
-	message_leadf(message,
-	    at_once ?
-		"Your sandbox and all its files are deleted. `/il create` "
-		"makes a new one." :
-		"Your sandbox is closed. Its files cannot be removed at this "
-		"moment; that is done by itself as soon as it can be.");
 }
 
 /* ---- the service ---- */
@@ -106,8 +85,8 @@ add_line(struct report *r, bool well, const char *fmt, ...)
 static void
 add_image(struct report *r, const struct lease_status *status)
 {
-	add_line(r, status->image, "Image ");
-	message_add_name(r->lines, status->image_name, 80);
+	add_line(r, status->image, "Image %s",
+	    phrase_name(status->image_name, 80).text);
 	if (!status->image) {
 		buf_adds(r->lines, ": missing");
 	} else if (status->python[0] != '\0') {
@@ -125,13 +104,12 @@ add_disk(struct report *r, const struct lease_status *status)
 {
 	int64_t kept = status->floor + status->promised;
 
-	add_line(r, status->free_bytes > kept, "Free disk: ");
-	text_add_size(r->lines, status->free_bytes);
+	add_line(r, status->free_bytes > kept, "Free disk: %s",
+	    phrase_size(status->free_bytes).text);
 	if (kept == 0)
 		return;
-	buf_adds(r->lines, ", of which ");
-	text_add_size(r->lines, kept);
-	buf_adds(r->lines, " are spoken for");
+	buf_addf(r->lines, ", of which %s are spoken for",
+	    phrase_size(kept).text);
 	if (status->free_bytes <= kept)
 		buf_adds(r->lines, ": runs can read files, not write them");
 }
@@ -167,10 +145,9 @@ add_queue(struct report *r, const struct render_health *health)
 	add_line(r, counts->queued < health->queue_max,
 	    "Queue: %" PRId64 " waiting, %" PRId64 " running", counts->queued,
 	    counts->running);
-	if (counts->oldest_ms > 0) {
-		buf_adds(r->lines, ", the oldest for ");
-		render_add_duration(r->lines, counts->oldest_ms * 1000);
-	}
+	if (counts->oldest_ms > 0)
+		buf_addf(r->lines, ", the oldest for %s",
+		    phrase_duration(counts->oldest_ms * 1000).text);
 }
 
 void
@@ -188,11 +165,7 @@ render_health(struct message *message, const struct render_health *health)
 		add_broker(&report, health->status);
 	add_queue(&report, health);
 	add_line(&report, close,
-	    "Clock: %+" PRId64 " ms skew against "
-	    "Discord's",
-	    skew_ms);
-	message_leadf(message,
-	    report.well ? "All is well." : "Not all is well.");
-	buf_add(&message->lead, buf_str(&lines), lines.len);
-	message_leadf(message, "\n-# Inline " INLINE_VERSION);
+	    "Clock: %+" PRId64 " ms skew against Discord's", skew_ms);
+	buf_addf(&message->lead, "%s%s\n-# Inline " INLINE_VERSION,
+	    report.well ? "All is well." : "Not all is well.", buf_str(&lines));
 }

@@ -88,6 +88,14 @@ requirement_is_valid(const char *word)
 
 /* ---- all of them ---- */
 
+/* Does a backslash at p take the meaning of what follows? */
+static bool
+is_escape(const char *p, char quote)
+{
+	return *p == '\\' &&
+	    (quote == '\0' || (quote == '"' && (p[1] == '"' || p[1] == '\\')));
+}
+
 /* The next word as a shell takes it, quotes and backslashes gone.  False: a
  * quote is not closed, or nothing follows a backslash. */
 static bool
@@ -98,18 +106,17 @@ take_word(const char **next, struct buf *word)
 
 	for (; *p != '\0' && (quote != '\0' || strchr(BLANKS, *p) == NULL);
 	     p++) {
-		bool escapes = *p == '\\' &&
-		    (quote == '\0' ||
-			(quote == '"' && (p[1] == '"' || p[1] == '\\')));
-
-		if (escapes && *++p == '\0')
-			return false;
-		if (!escapes && *p == quote)
-			quote = '\0';
-		else if (!escapes && quote == '\0' && (*p == '\'' || *p == '"'))
-			quote = *p;
-		else
+		if (is_escape(p, quote)) {
+			if (*++p == '\0')
+				return false;
 			buf_addc(word, *p);
+		} else if (*p == quote) {
+			quote = '\0';
+		} else if (quote == '\0' && (*p == '\'' || *p == '"')) {
+			quote = *p;
+		} else {
+			buf_addc(word, *p);
+		}
 	}
 	*next = p;
 	return quote == '\0';

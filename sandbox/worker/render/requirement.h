@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef REQUIREMENT_H
 #define REQUIREMENT_H
 

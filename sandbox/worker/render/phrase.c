@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "render.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "../../base/text.h"
+
+#define PATH_MOST 80 /* code points of a path in a sentence */
+
+static struct phrase
+phrase_of(const struct buf *text)
+{
+	struct phrase phrase;
+
+	(void)snprintf(phrase.text, sizeof(phrase.text), "%s", buf_str(text));
+	return phrase;
+}
+
+struct phrase
+phrase_size(int64_t bytes)
+{
+	auto_buf struct buf out = BUF_INIT(64);
+
+	text_add_size(&out, bytes);
+	return phrase_of(&out);
+}
+
+struct phrase
+phrase_count(int64_t n, const char *what)
+{
+	struct phrase phrase;
+	char digits[24];
+	size_t used = 0;
+	int len = snprintf(digits, sizeof(digits), "%" PRId64, n);
+
+	assert(n >= 0);
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0)
+			phrase.text[used++] = ',';
+		phrase.text[used++] = digits[i];
+	}
+	(void)snprintf(phrase.text + used, sizeof(phrase.text) - used, "%s%s%s",
+	    what[0] != '\0' ? " " : "", what,
+	    what[0] != '\0' && n != 1 ? "s" : "");
+	return phrase;
+}
+
+struct phrase
+phrase_duration(int64_t us)
+{
+	auto_buf struct buf out = BUF_INIT(64);
+
+	if (us < 0)
+		us = 0;
+	if (us < 1000)
+		buf_addf(&out, "%.1f ms", (double)us / 1e3);
+	else if (us < 1000000)
+		buf_addf(&out, "%" PRId64 " ms", us / 1000);
+	else if (us < 60000000)
+		buf_addf(&out, "%.2f s", (double)us / 1e6);
+	else
+		buf_addf(&out, "%" PRId64 " min %" PRId64 " s", us / 60000000,
+		    us / 1000000 % 60);
+	return phrase_of(&out);
+}
+
+struct phrase
+phrase_name(const char *name, size_t most)
+{
+	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);
+
+	message_add_name(&out, name, most);
+	return phrase_of(&out);
+}
+
+struct phrase
+phrase_path(const char *path)
+{
+	auto_buf struct buf shown = BUF_INIT(PATH_SIZE + 8);
+
+	buf_addf(&shown, path[0] != '\0' ? "~/%s" : "~%s", path);
+	return phrase_name(buf_str(&shown), PATH_MOST);
+}
