@@ -21,7 +21,7 @@ PRAGMA wal_autocheckpoint = 8000;
 -- name: connect_admin
 PRAGMA wal_autocheckpoint = 8000;
 
--- For changes that may be made again after a power cut (db_lasting).
+-- For changes that may be made again after a power cut (db_run_quick).
 -- name: connect_quick
 PRAGMA synchronous = NORMAL;
 

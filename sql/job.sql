@@ -38,7 +38,7 @@ WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1)
 RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, claimed_by, body, outcome;
+	attachment_name, attachment_size, view_id, body;
 
 -- name: job_start
 UPDATE jobs SET state = 'started', started_ms = :now_ms
@@ -76,7 +76,7 @@ WHERE state IN ('claimed', 'started', 'finished', 'lost')
 SELECT id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, claimed_by, body, outcome
+	attachment_name, attachment_size, view_id, body
 FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after
@@ -87,12 +87,13 @@ SELECT DISTINCT claimed_by FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 ORDER BY claimed_by;
 
+-- The last one is the age of the oldest, unless the clock was set back.
 -- name: job_count
 SELECT count(*) FILTER (WHERE state = 'queued'),
 	count(*) FILTER (WHERE state IN ('claimed', 'started')),
 	count(*) FILTER (WHERE state IN ('finished', 'lost')),
-	(SELECT received_ms FROM jobs WHERE state = 'queued'
-		ORDER BY id LIMIT 1)
+	max(0, :now_ms - (SELECT received_ms FROM jobs WHERE state = 'queued'
+		ORDER BY id LIMIT 1))
 FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost');
 

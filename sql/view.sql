@@ -5,8 +5,7 @@ INSERT INTO views (user_id, kind, path, page, share, created_ms)
 VALUES (:user_id, :kind, :path, :page, :share, :created_ms);
 
 -- name: view_find
-SELECT id, user_id, kind, path, page, share, created_ms
-FROM views WHERE id = :id;
+SELECT user_id, kind, path, page, share FROM views WHERE id = :id;
 
 -- name: view_set_page
 UPDATE views SET page = :page WHERE id = :id;

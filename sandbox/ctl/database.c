@@ -57,20 +57,19 @@ ctl_migrate(struct ctl *ctl)
 
 /* A row of `ilctl sandboxes`. */
 static void
-print_sandbox(void *arg, const struct sandbox *s)
+print_sandbox(const struct sandbox *s)
 {
 	char expires[20] = "never";
 	char used_at[20];
 	char used[32];
 
-	(void)arg;
 	if (!s->pinned)
 		ctl_time(s->expires_at, expires);
 	ctl_time(s->used_at, used_at);
 	ctl_size(s->used_bytes, used);
 	printf("%s  %-20" PRId64 " %-8s  %-16s  %-16s  %9s  %6" PRId64 "\n",
-	    s->id, s->user_id, sandbox_state_name(s->state), used_at, expires,
-	    used, s->used_files);
+	    s->id, s->user_id, sandbox_states[s->state], used_at, expires, used,
+	    s->used_files);
 }
 
 int
@@ -84,7 +83,7 @@ ctl_sandboxes(struct ctl *ctl)
 		printf("%-32s  %-20s %-8s  %-16s  %-16s  %9s  %6s\n", "ID",
 		    "USER", "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE",
 		    "FILES");
-		result = list_sandboxes(db, print_sandbox, NULL, &err);
+		result = list_sandboxes(db, print_sandbox, &err);
 	}
 	db_close(db);
 	return result == 0 ? CTL_OK : ctl_fail(ctl->argv[0], &err);
@@ -92,13 +91,12 @@ ctl_sandboxes(struct ctl *ctl)
 
 /* A row of `ilctl jobs`. */
 static void
-print_job(void *arg, const struct list_job *job)
+print_job(const struct list_job *job)
 {
 	char received[20];
 	char took[24] = "";
 	auto_buf struct buf outcome = BUF_INIT(1024);
 
-	(void)arg;
 	/* It may quote what another program said. */
 	text_add_clean(&outcome, job->outcome, strlen(job->outcome));
 	ctl_time(job->received_ms / 1000, received);
@@ -134,7 +132,7 @@ ctl_jobs(struct ctl *ctl)
 		printf("%-10s %-16s  %-20s %-10s  %-13s  %12s  %s\n", "JOB",
 		    "RECEIVED (UTC)", "USER", "KIND", "STATE", "TOOK",
 		    "OUTCOME");
-		result = list_jobs(db, unfinished, most, print_job, NULL, &err);
+		result = list_jobs(db, unfinished, most, print_job, &err);
 	}
 	db_close(db);
 	return result == 0 ? CTL_OK : ctl_fail(ctl->argv[0], &err);

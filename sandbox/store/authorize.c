@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The rights of each role, held by SQLite itself: it asks here about every
  * table, column and function while it prepares a statement.  A backstop: even
@@ -10,92 +11,54 @@
 static bool
 listed(const char *const *list, const char *name)
 {
-	for (; *list != NULL; list++) {
-		if (strcmp(*list, name) == 0)
-			return true;
-	}
-	return false;
+	while (*list != NULL && strcmp(*list, name) != 0)
+		list++;
+	return *list != NULL;
 }
 
-/* Columns of jobs that hold what people said: only workers read them. */
+/* What a role may do; a and b as SQLite tells them of each action. */
 static bool
-is_private(const char *table, const char *column)
+may(enum db_role role, int action, const char *a, const char *b)
 {
-	static const char *const columns[] = { "token", "text", "input", "body",
-		"attachment_url", NULL };
-
-	return strcmp(table, "jobs") == 0 && listed(columns, column);
-}
-
-static bool
-is_plain_function(const char *name)
-{
+	/* Columns of jobs that hold what people said, for workers only. */
+	static const char *const private_columns[] = { "token", "text", "input",
+		"body", "attachment_url", NULL };
+	static const char *const front_tables[] = { "jobs", "views", NULL };
 	static const char *const functions[] = { "count", "coalesce", "max",
 		"min", "length", "glob", NULL };
 
-	return listed(functions, name);
-}
-
-static bool
-reader_may(int action, const char *a, const char *b)
-{
+	if (role == DB_ADMIN)
+		return true;
 	switch (action) {
 	case SQLITE_SELECT:
 	case SQLITE_TRANSACTION:
 		return true;
 	case SQLITE_READ:
-		return !is_private(a, b);
+		return role == DB_WORKER || strcmp(a, "jobs") != 0 ||
+		    !listed(private_columns, b);
+	case SQLITE_INSERT:
+	case SQLITE_UPDATE:
+	case SQLITE_DELETE:
+		if (role == DB_FRONT)
+			return action == SQLITE_INSERT &&
+			    listed(front_tables, a);
+		return role == DB_WORKER && strncmp(a, "sqlite_", 7) != 0;
 	case SQLITE_FUNCTION:
-		return is_plain_function(b);
-	case SQLITE_PRAGMA: /* to read it, not to set it */
-		return strcmp(a, "user_version") == 0 && b == NULL;
+		return listed(functions, b);
+	case SQLITE_PRAGMA: /* the version is read, not set */
+		return (strcmp(a, "user_version") == 0 && b == NULL) ||
+		    (role == DB_WORKER && strcmp(a, "synchronous") == 0);
 	default:
 		return false;
 	}
-}
-
-static bool
-front_may(int action, const char *a, const char *b)
-{
-	if (action == SQLITE_INSERT)
-		return strcmp(a, "jobs") == 0 || strcmp(a, "views") == 0;
-	return reader_may(action, a, b);
-}
-
-static bool
-worker_may(int action, const char *a, const char *b)
-{
-	if (action == SQLITE_READ)
-		return true;
-	if (action == SQLITE_INSERT || action == SQLITE_UPDATE ||
-	    action == SQLITE_DELETE)
-		return strncmp(a, "sqlite_", 7) != 0;
-	if (action == SQLITE_PRAGMA && strcmp(a, "synchronous") == 0)
-		return true;
-	return reader_may(action, a, b);
 }
 
 int
 authorize(void *db, int action, const char *a, const char *b,
     const char *database, const char *trigger)
 {
-	bool may = false;
-
 	(void)database;
 	(void)trigger;
-	switch (((const struct db *)db)->role) {
-	case DB_FRONT:
-		may = front_may(action, a, b);
-		break;
-	case DB_READER:
-		may = reader_may(action, a, b);
-		break;
-	case DB_WORKER:
-		may = worker_may(action, a, b);
-		break;
-	case DB_ADMIN:
-		may = true;
-		break;
-	}
-	return may ? SQLITE_OK : SQLITE_DENY;
+	return may(((const struct db *)db)->role, action, a, b) ? SQLITE_OK :
+								  SQLITE_DENY;
 }

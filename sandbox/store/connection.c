@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "connection.h"
 
 #include <errno.h>
@@ -13,16 +14,24 @@
 #include "../base/log.h"
 #include "migrations.h"
 
-/* The front has three seconds for the whole answer; nobody waits for the
- * others. */
-#define FRONT_BUSY_MS 1500
-#define BUSY_MS 10000
 /* Who brings the schema up to date waits for another who does. */
 #define ADMIN_BUSY_MS 60000
 /* Of free memory at the heap's end. */
 #define KEEP_BYTES (1 << 20)
 /* Of one value or statement: far over anything that we store. */
 #define VALUE_MAX (8 << 20)
+
+/* What each role does first, and how long it waits for others: the front has
+ * three seconds for the whole answer, nobody waits for the rest. */
+static const struct {
+	enum statement recipe;
+	int busy_ms;
+} roles[] = {
+	[DB_FRONT] = { STATEMENT_CONNECT_FRONT, 1500 },
+	[DB_READER] = { STATEMENT_CONNECT_READER, 10000 },
+	[DB_WORKER] = { STATEMENT_CONNECT_WORKER, 10000 },
+	[DB_ADMIN] = { STATEMENT_CONNECT_ADMIN, ADMIN_BUSY_MS },
+};
 
 static enum err_code
 error_code(int extended)
@@ -83,39 +92,31 @@ connection_try(struct db *db, enum statement which)
 	    NULL);
 }
 
-int
-connection_version(struct db *db, int *version, struct err *err)
+static int
+read_version(struct db *db, int *version, struct err *err)
 {
+	const char *sql = statement_texts[STATEMENT_SCHEMA_VERSION].sql;
 	sqlite3_stmt *s = NULL;
-	int result;
+	int result = 0;
 
-	if (sqlite3_prepare_v2(db->handle,
-		statement_texts[STATEMENT_SCHEMA_VERSION].sql, -1, &s,
-		NULL) != SQLITE_OK)
-		return connection_error(db, err);
-	result = sqlite3_step(s);
-	if (result == SQLITE_ROW)
+	if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW)
 		*version = sqlite3_column_int(s, 0);
 	else
-		(void)connection_error(db, err);
+		result = connection_error(db, err);
 	(void)sqlite3_finalize(s);
-	return result == SQLITE_ROW ? 0 : -1;
+	return result;
 }
 
-/* Those that set a connection up are run, not prepared. */
-static bool
-is_connect(enum statement which)
-{
-	return strncmp(statement_texts[which].name, "connect_", 8) == 0;
-}
-
-int
-connection_prepare(struct db *db, struct err *err)
+static int
+prepare(struct db *db, struct err *err)
 {
 	for (int i = 0; i < STATEMENT_COUNT; i++) {
 		int result;
 
-		if (db->statements[i] != NULL || is_connect((enum statement)i))
+		/* Those that set a connection up are run, not prepared. */
+		if (db->statements[i] != NULL ||
+		    strncmp(statement_texts[i].name, "connect_", 8) == 0)
 			continue;
 		result = sqlite3_prepare_v3(db->handle, statement_texts[i].sql,
 		    -1, SQLITE_PREPARE_PERSISTENT, &db->statements[i], NULL);
@@ -136,16 +137,11 @@ make_file(const char *path, struct err *err)
 	auto_close int fd = open(path,
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0660);
 
-	if (fd < 0 && errno == EEXIST)
+	if (fd < 0 ? errno == EEXIST : fchmod(fd, 0660) == 0)
 		return 0;
-	if (fd < 0) {
-		(void)err_system(err, "database %s", path);
-		err->code = ERR_CONFIG;
-		return -1;
-	}
-	if (fchmod(fd, 0660) != 0)
-		return err_system(err, "database %s", path);
-	return 0;
+	(void)err_system(err, "database %s", path);
+	err->code = ERR_CONFIG;
+	return -1;
 }
 
 static int
@@ -167,31 +163,12 @@ connect_file(struct db *db, const char *path, struct err *err)
 	return 0;
 }
 
-static enum statement
-role_recipe(enum db_role role)
-{
-	switch (role) {
-	case DB_FRONT:
-		return STATEMENT_CONNECT_FRONT;
-	case DB_READER:
-		return STATEMENT_CONNECT_READER;
-	case DB_WORKER:
-		return STATEMENT_CONNECT_WORKER;
-	case DB_ADMIN:
-		break;
-	}
-	return STATEMENT_CONNECT_ADMIN;
-}
-
 static int
 configure(struct db *db, struct err *err)
 {
 	sqlite3 *h = db->handle;
 
-	(void)sqlite3_busy_timeout(h,
-	    db->role == DB_FRONT     ? FRONT_BUSY_MS :
-		db->role == DB_ADMIN ? ADMIN_BUSY_MS :
-				       BUSY_MS);
+	(void)sqlite3_busy_timeout(h, roles[db->role].busy_ms);
 	(void)sqlite3_limit(h, SQLITE_LIMIT_LENGTH, VALUE_MAX);
 	(void)sqlite3_limit(h, SQLITE_LIMIT_ATTACHED, 0);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -203,8 +180,8 @@ configure(struct db *db, struct err *err)
 	if (connection_script(db, statement_texts[STATEMENT_CONNECT_ALL].sql,
 		err) != 0)
 		return -1;
-	return connection_script(db, statement_texts[role_recipe(db->role)].sql,
-	    err);
+	return connection_script(db,
+	    statement_texts[roles[db->role].recipe].sql, err);
 }
 
 /* A program works with exactly the version that it was made for. */
@@ -213,7 +190,7 @@ check_version(struct db *db, struct err *err)
 {
 	int version = 0;
 
-	if (connection_version(db, &version, err) != 0)
+	if (read_version(db, &version, err) != 0)
 		return -1;
 	if (db->role != DB_ADMIN && version != migration_count)
 		return err_set(err, ERR_CONFIG,
@@ -225,19 +202,7 @@ check_version(struct db *db, struct err *err)
 		return connection_error(db, err);
 	if (version != migration_count)
 		return 0;
-	return connection_prepare(db, err);
-}
-
-static void
-tune_memory(void)
-{
-	/* SQLite's count of its memory, which nobody asks for, is a tenth of
-	 * an insertion.  Refused once a database has been open: as well. */
-	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	/* When another process has written, SQLite frees its pages and takes
-	 * them again.  Given back to the kernel each time, they are a fifth of
-	 * a worker's time. */
-	(void)mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
+	return prepare(db, err);
 }
 
 struct db *
@@ -246,7 +211,13 @@ db_open(const char *path, enum db_role role, struct err *err)
 	struct db *db = xcalloc(1, sizeof(*db));
 	bool opened;
 
-	tune_memory();
+	/* SQLite's count of its memory, which nobody asks for, is a tenth of
+	 * an insertion.  Refused once a database has been open: as well. */
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+	/* When another process has written, SQLite frees its pages and takes
+	 * them again.  Given back to the kernel each time, they are a fifth of
+	 * a worker's time. */
+	(void)mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
 	db->role = role;
 	db->lock.fd = -1;
 	/* A new file becomes one with a WAL here, for which SQLite needs it for
@@ -286,4 +257,53 @@ db_checkpoint(struct db *db)
 	 * back, the next writer starts the WAL again from its beginning. */
 	(void)sqlite3_wal_checkpoint_v2(db->handle, NULL,
 	    SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
+/* ---- the schema ---- */
+
+/* One migration in one transaction, which the caller rolls back if it fails.
+ * The version is read again inside it: another process may have been faster.
+ * Returns how many were applied, 1 or 0. */
+static int
+migrate_one(struct db *db, const struct migration *m, struct err *err)
+{
+	int version = 0;
+
+	if (connection_script(db, "BEGIN IMMEDIATE", err) != 0 ||
+	    read_version(db, &version, err) != 0)
+		return -1;
+	if (version >= m->version)
+		return 0;
+	if (connection_script(db, m->sql, err) != 0 ||
+	    read_version(db, &version, err) != 0)
+		return -1;
+	if (version != m->version)
+		return err_set(err, ERR_CONFIG, "it leaves user_version at %d",
+		    version);
+	return connection_script(db, "COMMIT", err) == 0 ? 1 : -1;
+}
+
+int
+db_migrate(struct db *db, struct err *err)
+{
+	int applied = 0;
+	int version = 0;
+
+	if (read_version(db, &version, err) != 0)
+		return -1;
+	if (version > migration_count)
+		return err_set(err, ERR_CONFIG,
+		    "the database has version %d, this program knows %d",
+		    version, migration_count);
+	for (; version < migration_count; version++) {
+		const struct migration *m = &migrations[version];
+		int result = migrate_one(db, m, err);
+
+		db_rollback(db);
+		if (result < 0)
+			return err_wrap(err, "migration %d (%s)", m->version,
+			    m->name);
+		applied += result;
+	}
+	return prepare(db, err) == 0 ? applied : -1;
 }

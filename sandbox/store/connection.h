@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CONNECTION_H
 #define CONNECTION_H
 
@@ -17,7 +18,7 @@ struct db {
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct write_lock lock; /* held from before a change to its end */
 	bool grouped;
-	int64_t group_note;
+	int64_t note;	      /* db_note() */
 	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
 };
 
@@ -30,9 +31,6 @@ void connection_group_error(struct db *db, const struct err *err);
 int connection_script(struct db *db, const char *sql, struct err *err);
 /* Run one of sql/ that is not prepared; whether it works or not. */
 void connection_try(struct db *db, enum statement which);
-/* Prepare every statement that the role may use. */
-int connection_prepare(struct db *db, struct err *err);
-int connection_version(struct db *db, int *version, struct err *err);
 
 /* An sqlite3_set_authorizer() callback: holds the role's rights. */
 int authorize(void *db, int action, const char *a, const char *b,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef DB_H
 #define DB_H
 
@@ -12,9 +13,9 @@
 struct err;
 
 /*
- * The only place that knows which database it is: connection.c opens it,
- * statement.c runs statements, transaction.c commits, migrate.c brings the
- * schema up to date, authorize.c holds the rights.  All SQL text comes from
+ * The only place that knows which database it is: connection.c opens it and
+ * brings the schema up to date, statement.c runs statements, transaction.c
+ * commits, authorize.c holds the rights.  All SQL text comes from
  * sql/; every statement that a program may use is prepared when it opens the
  * database, so that a typo stops it at start.
  *
@@ -48,9 +49,8 @@ void db_rollback(struct db *db);
  */
 void db_group_begin(struct db *db);
 int db_group_commit(struct db *db, struct err *err);
-/* A number for the store to keep with the group's transaction: -1 at its start.
- * NULL: there is no group. */
-int64_t *db_group_note(struct db *db);
+/* A number for the store to keep with a transaction: -1 when it begins. */
+int64_t *db_note(struct db *db);
 
 /* Whether commits from here on must survive a power cut (true, as after
  * db_open), which costs a disk flush each, or only the end of the process.  A
@@ -64,29 +64,29 @@ struct sqlite3_stmt *db_statement(struct db *db, enum statement which);
 void db_statement_done(struct sqlite3_stmt **stmt);
 #define auto_stmt __attribute__((cleanup(db_statement_done)))
 
-/* Bind by name (":id"); an unknown name is a bug and aborts. */
+/* Bind by name (":id"); an unknown name is a bug and aborts.  The bytes are
+ * copied; NULL binds "". */
 void db_bind_int(struct sqlite3_stmt *s, const char *name, int64_t value);
-void db_bind_null(struct sqlite3_stmt *s, const char *name);
-/* The bytes are copied.  NULL binds NULL. */
 void db_bind_text(struct sqlite3_stmt *s, const char *name, const char *text);
-void db_bind_text_n(struct sqlite3_stmt *s, const char *name, const char *text,
-    size_t len);
-void db_bind_blob(struct sqlite3_stmt *s, const char *name, const void *data,
-    size_t len);
 
 /* 1: a row; 0: done; -1: error (a UNIQUE conflict is ERR_CONFLICT, a full disk
  * ERR_LIMIT, a locked database ERR_BUSY). */
 int db_step(struct db *db, struct sqlite3_stmt *s, struct err *err);
-/* Step a statement that returns no row; changes() into *changes if not NULL. */
-int db_run(struct db *db, struct sqlite3_stmt *s, int *changes,
-    struct err *err);
+/* Step a statement that returns no row.  Returns how many rows it changed, or
+ * -1. */
+int db_run(struct db *db, struct sqlite3_stmt *s, struct err *err);
+/* The same for what does no harm when a power cut undoes it: nobody waits for
+ * the disk. */
+int db_run_quick(struct db *db, struct sqlite3_stmt *s, struct err *err);
 int64_t db_last_id(struct db *db);
 
-/* Columns by position, as in the statement's text.  Text is heap, "" for NULL
- * (column_text_or_null gives NULL); the caller frees. */
-int64_t db_column_int(struct sqlite3_stmt *s, int column);
-char *db_column_text(struct sqlite3_stmt *s, int column);
-char *db_column_text_or_null(struct sqlite3_stmt *s, int column);
+/* Text of a column by position, as in the statement; "" for NULL.  Valid until
+ * the next step. */
+const char *db_column_text(struct sqlite3_stmt *s, int column);
+/* Its index in a list, ended by NULL, of those that a CHECK of the schema
+ * allows: anything else means that the two differ, and aborts. */
+int db_column_word(struct sqlite3_stmt *s, int column,
+    const char *const *words);
 
 /* Write the WAL back into the file; when idle, and in il-worker only. */
 void db_checkpoint(struct db *db);

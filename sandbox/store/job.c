@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "job.h"
 
 #include <inttypes.h>
@@ -11,23 +12,117 @@
 
 #define RATE_WINDOW_MS 60000
 
+static const char *const state_names[] = {
+	[JOB_QUEUED] = "queued",
+	[JOB_CLAIMED] = "claimed",
+	[JOB_STARTED] = "started",
+	[JOB_FINISHED] = "finished",
+	[JOB_DELIVERED] = "delivered",
+	[JOB_LOST] = "lost",
+	[JOB_UNDELIVERABLE] = "undeliverable",
+	NULL,
+};
+
+static const char *const answer_names[] = {
+	[ANSWER_DEFERRED] = "deferred",
+	[ANSWER_DEFERRED_UPDATE] = "deferred-update",
+	[ANSWER_CALLBACK] = "callback",
+	NULL,
+};
+
+void
+job_init(struct job *job)
+{
+	*job = (struct job){ .page = 1 };
+}
+
+void
+job_release(struct job *job)
+{
+	if (job == NULL)
+		return;
+	free(job->token);
+	free(job->locale);
+	free(job->path);
+	free(job->text);
+	free(job->input);
+	free(job->attachment_url);
+	free(job->attachment_name);
+	free(job->body);
+	job_init(job);
+}
+
+static void
+bind_row(sqlite3_stmt *s, const struct job *job)
+{
+	db_bind_int(s, ":interaction_id", job->interaction_id);
+	db_bind_int(s, ":application_id", job->application_id);
+	db_bind_int(s, ":user_id", job->user_id);
+	db_bind_text(s, ":kind", job_kind_name(job->kind));
+	db_bind_int(s, ":alone",
+	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING);
+	db_bind_text(s, ":answer", answer_names[job->answer]);
+	db_bind_text(s, ":token", job->token);
+	db_bind_text(s, ":locale", job->locale);
+	db_bind_int(s, ":received_ms", job->received_ms);
+	db_bind_int(s, ":attachment_limit", job->attachment_limit);
+	db_bind_int(s, ":may_attach", job->may_attach);
+	db_bind_text(s, ":path", job->path);
+	db_bind_text(s, ":text", job->text);
+	db_bind_text(s, ":input", job->input);
+	db_bind_int(s, ":page", job->page);
+	db_bind_int(s, ":share", job->share);
+	db_bind_int(s, ":recursive", job->recursive);
+	db_bind_int(s, ":has_text", job->has_text);
+	db_bind_text(s, ":attachment_url", job->attachment_url);
+	db_bind_text(s, ":attachment_name", job->attachment_name);
+	db_bind_int(s, ":attachment_size", job->attachment_size);
+	db_bind_int(s, ":view_id", job->view_id);
+}
+
+static void
+read_row(sqlite3_stmt *s, struct job *job)
+{
+	int c = 0;
+
+	job->id = sqlite3_column_int64(s, c++);
+	job->interaction_id = sqlite3_column_int64(s, c++);
+	job->application_id = sqlite3_column_int64(s, c++);
+	job->user_id = sqlite3_column_int64(s, c++);
+	job->kind = job_kind_find(db_column_text(s, c++));
+	job->state = (enum job_state)db_column_word(s, c++, state_names);
+	job->answer = (enum job_answer)db_column_word(s, c++, answer_names);
+	job->token = xstrdup(db_column_text(s, c++));
+	job->locale = xstrdup(db_column_text(s, c++));
+	job->received_ms = sqlite3_column_int64(s, c++);
+	job->attachment_limit = sqlite3_column_int64(s, c++);
+	job->may_attach = sqlite3_column_int64(s, c++) != 0;
+	job->path = xstrdup(db_column_text(s, c++));
+	job->text = xstrdup(db_column_text(s, c++));
+	job->input = xstrdup(db_column_text(s, c++));
+	job->page = sqlite3_column_int64(s, c++);
+	job->share = sqlite3_column_int64(s, c++) != 0;
+	job->recursive = sqlite3_column_int64(s, c++) != 0;
+	job->has_text = sqlite3_column_int64(s, c++) != 0;
+	job->attachment_url = xstrdup(db_column_text(s, c++));
+	job->attachment_name = xstrdup(db_column_text(s, c++));
+	job->attachment_size = sqlite3_column_int64(s, c++);
+	job->view_id = sqlite3_column_int64(s, c++);
+	if (sqlite3_column_type(s, c) != SQLITE_NULL)
+		job->body = xstrdup(db_column_text(s, c));
+}
+
 /* Length of the queue, -1 on error.  Counting costs by the length, so it is
- * done once for a group: nobody else changes it meanwhile. */
+ * done once for a group of insertions: nobody else changes it meanwhile. */
 static int64_t
 unfinished(struct db *db, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_UNFINISHED);
-	int64_t *note = db_group_note(db);
-	int64_t count;
+	int64_t *note = db_note(db);
 
-	if (note != NULL && *note >= 0)
-		return *note;
-	if (db_step(db, s, err) < 0)
-		return -1;
-	count = db_column_int(s, 0);
-	if (note != NULL)
-		*note = count;
-	return count;
+	if (*note < 0 && db_step(db, s, err) == 1)
+		*note = sqlite3_column_int64(s, 0);
+	return *note;
 }
 
 /* What may be wrong with a new job, in the order in which it is told. */
@@ -49,12 +144,12 @@ insert_check(struct db *db, const struct job *job,
 	db_bind_int(s, ":rate", limits->user_rate);
 	if (db_step(db, s, err) < 0)
 		return JOB_INSERT_FAILED;
-	if (db_column_int(s, 0) != 0)
+	if (sqlite3_column_int64(s, 0) != 0)
 		return JOB_REPEATED;
-	if (db_column_int(s, 1) != 0 &&
+	if (sqlite3_column_int64(s, 1) != 0 &&
 	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING)
 		return JOB_RUNNING;
-	if (db_column_int(s, 2) >= limits->user_rate)
+	if (sqlite3_column_int64(s, 2) >= limits->user_rate)
 		return JOB_TOO_MANY;
 	if (count >= limits->queue_max)
 		return JOB_QUEUE_FULL;
@@ -66,12 +161,11 @@ insert_row(struct db *db, struct job *job, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
 
-	job_row_bind(s, job);
-	if (db_run(db, s, NULL, err) != 0)
+	bind_row(s, job);
+	if (db_run(db, s, err) < 0)
 		return -1;
 	job->id = db_last_id(db);
-	if (db_group_note(db) != NULL)
-		++*db_group_note(db);
+	++*db_note(db);
 	return 0;
 }
 
@@ -84,14 +178,11 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 	if (db_begin(db, err) != 0)
 		return JOB_INSERT_FAILED;
 	result = insert_check(db, job, limits, err);
-	if (result == JOB_INSERTED && insert_row(db, job, err) != 0)
+	if (result == JOB_INSERTED &&
+	    (insert_row(db, job, err) != 0 || db_commit(db, err) != 0))
 		result = JOB_INSERT_FAILED;
 	if (result != JOB_INSERTED)
 		db_rollback(db);
-	else if (db_commit(db, err) != 0)
-		result = JOB_INSERT_FAILED;
-	if (result == JOB_INSERTED)
-		job->state = JOB_QUEUED;
 	return result;
 }
 
@@ -102,7 +193,7 @@ job_peek(struct db *db, struct err *err)
 
 	if (db_step(db, s, err) < 0)
 		return -1;
-	return db_column_int(s, 0) != 0 ? 0 : 1;
+	return sqlite3_column_int64(s, 0) != 0 ? 0 : 1;
 }
 
 /* Take the one row of s into job, and step s to its end: only then is a
@@ -115,7 +206,7 @@ take_row(struct db *db, sqlite3_stmt *s, struct job *job, struct err *err)
 	if (result == 0)
 		return 1;
 	if (result == 1) {
-		job_row_read(s, job);
+		read_row(s, job);
 		result = db_step(db, s, err);
 	}
 	if (result == 0)
@@ -127,14 +218,13 @@ take_row(struct db *db, sqlite3_stmt *s, struct job *job, struct err *err)
 int
 job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 {
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
 	/* An empty queue is found without the lock that fronts wait for. */
 	int result = job_peek(db, err);
 
 	job_init(job);
 	if (result != 0)
 		return result;
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
-
 	db_bind_int(s, ":slot", slot);
 	db_bind_int(s, ":now_ms", clock_wall_ms());
 	db_lasting(db, false); /* queued again after a power cut: as well */
@@ -148,11 +238,12 @@ static int
 change(struct db *db, sqlite3_stmt *s, const char *what, int64_t id,
     struct err *err)
 {
-	int changes = 0;
+	int changes;
 
 	db_bind_int(s, ":id", id);
 	db_bind_int(s, ":now_ms", clock_wall_ms());
-	if (db_run(db, s, &changes, err) != 0)
+	changes = db_run(db, s, err);
+	if (changes < 0)
 		return err_wrap(err, "%s job %" PRId64, what, id);
 	return changes == 1 ? 0 : 1;
 }
@@ -200,32 +291,29 @@ job_undeliverable(struct db *db, int64_t id, const char *why, struct err *err)
 	return change(db, s, "give up", id, err);
 }
 
-/* Run one half of the recovery; the number of jobs is added to *count. */
+/* One half of the recovery.  Returns the number of jobs. */
 static int
-recover(struct db *db, enum statement which, int64_t slot, int *count,
-    struct err *err)
+recover(struct db *db, enum statement which, int64_t slot, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, which);
-	int changes = 0;
 
 	db_bind_int(s, ":slot", slot);
-	if (db_run(db, s, &changes, err) != 0)
-		return -1;
-	*count += changes;
-	return 0;
+	return db_run(db, s, err);
 }
 
 int
 job_recover(struct db *db, int64_t slot, struct err *err)
 {
-	int count = 0;
+	int queued;
+	int lost = -1;
 
 	if (db_begin(db, err) != 0)
 		return -1;
-	if (recover(db, STATEMENT_JOB_REQUEUE, slot, &count, err) == 0 &&
-	    recover(db, STATEMENT_JOB_LOSE, slot, &count, err) == 0 &&
-	    db_commit(db, err) == 0)
-		return count;
+	queued = recover(db, STATEMENT_JOB_REQUEUE, slot, err);
+	if (queued >= 0)
+		lost = recover(db, STATEMENT_JOB_LOSE, slot, err);
+	if (lost >= 0 && db_commit(db, err) == 0)
+		return queued + lost;
 	db_rollback(db);
 	return err_wrap(err, "recover slot %" PRId64, slot);
 }
@@ -250,7 +338,7 @@ job_slots(struct db *db, int64_t *slots, int cap, struct err *err)
 	int result = 1;
 
 	while (count < cap && (result = db_step(db, s, err)) == 1)
-		slots[count++] = db_column_int(s, 0);
+		slots[count++] = sqlite3_column_int64(s, 0);
 	return result < 0 ? -1 : count;
 }
 
@@ -258,20 +346,16 @@ int
 job_count(struct db *db, struct job_counts *counts, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_COUNT);
-	int64_t oldest;
 
+	db_bind_int(s, ":now_ms", clock_wall_ms());
 	if (db_step(db, s, err) < 0)
 		return err_wrap(err, "count jobs");
-	oldest = db_column_int(s, 3);
 	*counts = (struct job_counts){
-		.queued = db_column_int(s, 0),
-		.running = db_column_int(s, 1),
-		.untold = db_column_int(s, 2),
+		.queued = sqlite3_column_int64(s, 0),
+		.running = sqlite3_column_int64(s, 1),
+		.untold = sqlite3_column_int64(s, 2),
+		.oldest_ms = sqlite3_column_int64(s, 3),
 	};
-	if (oldest != 0)
-		counts->oldest_ms = clock_wall_ms() - oldest;
-	if (counts->oldest_ms < 0) /* the clock was set back */
-		counts->oldest_ms = 0;
 	return 0;
 }
 
@@ -279,11 +363,10 @@ int
 job_prune(struct db *db, int64_t older_than_ms, int most, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_PRUNE);
-	int changes = 0;
+	int changes;
 
 	db_bind_int(s, ":before_ms", clock_wall_ms() - older_than_ms);
 	db_bind_int(s, ":most", most);
-	if (db_run(db, s, &changes, err) != 0)
-		return err_wrap(err, "prune jobs");
-	return changes;
+	changes = db_run(db, s, err);
+	return changes < 0 ? err_wrap(err, "prune jobs") : changes;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef LIST_H
 #define LIST_H
 
@@ -13,8 +14,7 @@ struct err;
  * hold nobody up. */
 
 /* All sandboxes, the next to expire first. */
-int list_sandboxes(struct db *db,
-    void (*each)(void *arg, const struct sandbox *sandbox), void *arg,
+int list_sandboxes(struct db *db, void (*each)(const struct sandbox *sandbox),
     struct err *err);
 
 /* Of a job, what may be shown: nothing that anybody wrote. */
@@ -31,7 +31,6 @@ struct list_job {
 /* At most `most` jobs, the newest first; unfinished: only those that are not
  * over. */
 int list_jobs(struct db *db, bool unfinished, int64_t most,
-    void (*each)(void *arg, const struct list_job *job), void *arg,
-    struct err *err);
+    void (*each)(const struct list_job *job), struct err *err);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SANDBOX_H
 #define SANDBOX_H
 
@@ -40,7 +41,8 @@ struct sandbox {
 	int64_t used_files;
 };
 
-const char *sandbox_state_name(enum sandbox_state state);
+/* Their names, in the database and for people. */
+extern const char *const sandbox_states[];
 
 /* The active one, otherwise the newest that expires or has expired; one that is
  * being removed is not found.  1: the user has none. */

@@ -1,10 +1,10 @@
+/* SPDX-License-Identifier: MIT */
 /* Statements of sql/: bound by name, stepped in their turn, read by column. */
 #include "connection.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/buf.h"
 #include "../base/err.h"
 #include "../base/log.h"
 
@@ -23,76 +23,42 @@ db_statement(struct db *db, enum statement which)
 		    statement_texts[which].name);
 		abort();
 	}
-	(void)sqlite3_reset(s);
-	(void)sqlite3_clear_bindings(s);
+	db_statement_done(&s);
 	return s;
 }
 
 void
 db_statement_done(sqlite3_stmt **stmt)
 {
-	if (*stmt == NULL)
-		return;
 	(void)sqlite3_reset(*stmt);
 	(void)sqlite3_clear_bindings(*stmt);
 }
 
-static int
-parameter(sqlite3_stmt *s, const char *name)
-{
-	int index = sqlite3_bind_parameter_index(s, name);
-
-	if (index == 0) {
-		log_err("no parameter %s in: %s", name, sqlite3_sql(s));
-		abort();
-	}
-	return index;
-}
-
+/* A name that is not in the statement has index 0, which SQLite refuses. */
 static void
-bound(sqlite3_stmt *s, int result)
+bound(sqlite3_stmt *s, const char *name, int result)
 {
 	if (result == SQLITE_OK)
 		return;
-	log_err("binding to %s: %s", sqlite3_sql(s), sqlite3_errstr(result));
+	log_err("binding %s to %s: %s", name, sqlite3_sql(s),
+	    sqlite3_errstr(result));
 	abort();
 }
 
 void
 db_bind_int(sqlite3_stmt *s, const char *name, int64_t value)
 {
-	bound(s, sqlite3_bind_int64(s, parameter(s, name), value));
-}
-
-void
-db_bind_null(sqlite3_stmt *s, const char *name)
-{
-	bound(s, sqlite3_bind_null(s, parameter(s, name)));
+	bound(s, name,
+	    sqlite3_bind_int64(s, sqlite3_bind_parameter_index(s, name),
+		value));
 }
 
 void
 db_bind_text(sqlite3_stmt *s, const char *name, const char *text)
 {
-	if (text == NULL)
-		db_bind_null(s, name);
-	else
-		db_bind_text_n(s, name, text, strlen(text));
-}
-
-void
-db_bind_text_n(sqlite3_stmt *s, const char *name, const char *text, size_t len)
-{
-	bound(s,
-	    sqlite3_bind_text64(s, parameter(s, name), text, len,
-		SQLITE_TRANSIENT, SQLITE_UTF8));
-}
-
-void
-db_bind_blob(sqlite3_stmt *s, const char *name, const void *data, size_t len)
-{
-	bound(s,
-	    sqlite3_bind_blob64(s, parameter(s, name), data, len,
-		SQLITE_TRANSIENT));
+	bound(s, name,
+	    sqlite3_bind_text(s, sqlite3_bind_parameter_index(s, name),
+		text != NULL ? text : "", -1, SQLITE_TRANSIENT));
 }
 
 /* What changes something, and is not inside a transaction, begins one. */
@@ -139,7 +105,7 @@ db_step(struct db *db, sqlite3_stmt *s, struct err *err)
 }
 
 int
-db_run(struct db *db, sqlite3_stmt *s, int *changes, struct err *err)
+db_run(struct db *db, sqlite3_stmt *s, struct err *err)
 {
 	int result = db_step(db, s, err);
 
@@ -147,9 +113,18 @@ db_run(struct db *db, sqlite3_stmt *s, int *changes, struct err *err)
 		log_err("a row that nobody asked for: %s", sqlite3_sql(s));
 		abort();
 	}
-	if (result == 0 && changes != NULL)
-		*changes = sqlite3_changes(db->handle);
-	return result;
+	return result < 0 ? -1 : sqlite3_changes(db->handle);
+}
+
+int
+db_run_quick(struct db *db, sqlite3_stmt *s, struct err *err)
+{
+	int changes;
+
+	db_lasting(db, false);
+	changes = db_run(db, s, err);
+	db_lasting(db, true);
+	return changes;
 }
 
 int64_t
@@ -158,26 +133,21 @@ db_last_id(struct db *db)
 	return sqlite3_last_insert_rowid(db->handle);
 }
 
-int64_t
-db_column_int(sqlite3_stmt *s, int column)
-{
-	return sqlite3_column_int64(s, column);
-}
-
-char *
-db_column_text_or_null(sqlite3_stmt *s, int column)
+const char *
+db_column_text(sqlite3_stmt *s, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(s, column);
 
-	if (text == NULL)
-		return NULL;
-	return xstrndup(text, (size_t)sqlite3_column_bytes(s, column));
+	return text != NULL ? text : "";
 }
 
-char *
-db_column_text(sqlite3_stmt *s, int column)
+int
+db_column_word(sqlite3_stmt *s, int column, const char *const *words)
 {
-	char *text = db_column_text_or_null(s, column);
-
-	return text != NULL ? text : xstrdup("");
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(words[i], db_column_text(s, column)) == 0)
+			return i;
+	log_err("column %s holds an unknown word",
+	    sqlite3_column_name(s, column));
+	abort();
 }

@@ -1,14 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Transactions; groups that are committed together; which commits are
+ * flushed. */
 #include "connection.h"
 
 #include "../base/err.h"
-
-/* Nothing of the group can be committed any more. */
-static int
-group_is_lost(const struct db *db, struct err *err)
-{
-	*err = db->group_err;
-	return -1;
-}
 
 static bool
 is_begun(const struct db *db)
@@ -17,19 +12,19 @@ is_begun(const struct db *db)
 }
 
 static int
-begin(struct db *db, struct err *err)
+run(struct db *db, enum statement which, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_BEGIN_IMMEDIATE);
+	auto_stmt sqlite3_stmt *s = db_statement(db, which);
 
-	return db_run(db, s, NULL, err);
+	return db_run(db, s, err) < 0 ? -1 : 0;
 }
 
+/* Nothing of the group can be committed any more. */
 static int
-commit(struct db *db, struct err *err)
+group_is_lost(const struct db *db, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_COMMIT);
-
-	return db_run(db, s, NULL, err);
+	*err = db->group_err;
+	return -1;
 }
 
 static void
@@ -42,25 +37,31 @@ rollback(struct db *db)
 		write_lock_give(&db->lock);
 }
 
+static int
+commit(struct db *db, struct err *err)
+{
+	int result = run(db, STATEMENT_COMMIT, err);
+
+	if (result != 0)
+		rollback(db);
+	return result;
+}
+
 int
 db_begin(struct db *db, struct err *err)
 {
-	if (!db->grouped)
-		return begin(db, err);
-	if (db->group_err.code != ERR_NONE)
+	if (db->grouped && db->group_err.code != ERR_NONE)
 		return group_is_lost(db, err);
-	return is_begun(db) ? 0 : begin(db, err);
+	if (db->grouped && is_begun(db))
+		return 0;
+	db->note = -1;
+	return run(db, STATEMENT_BEGIN_IMMEDIATE, err);
 }
 
 int
 db_commit(struct db *db, struct err *err)
 {
-	if (db->grouped)
-		return 0;
-	if (commit(db, err) == 0)
-		return 0;
-	rollback(db);
-	return -1;
+	return db->grouped ? 0 : commit(db, err);
 }
 
 void
@@ -74,7 +75,6 @@ void
 db_group_begin(struct db *db)
 {
 	db->grouped = true;
-	db->group_note = -1;
 	db->group_err = (struct err){ 0 };
 }
 
@@ -86,16 +86,13 @@ db_group_commit(struct db *db, struct err *err)
 		rollback(db);
 		return group_is_lost(db, err);
 	}
-	if (!is_begun(db) || commit(db, err) == 0)
-		return 0;
-	rollback(db);
-	return -1;
+	return is_begun(db) ? commit(db, err) : 0;
 }
 
 int64_t *
-db_group_note(struct db *db)
+db_note(struct db *db)
 {
-	return db->grouped ? &db->group_note : NULL;
+	return &db->note;
 }
 
 void
@@ -108,10 +105,8 @@ connection_group_error(struct db *db, const struct err *err)
 void
 db_lasting(struct db *db, bool lasting)
 {
-	enum statement which = lasting ? STATEMENT_CONNECT_LASTING :
-					 STATEMENT_CONNECT_QUICK;
-
 	/* It takes effect when it is prepared, so it cannot be kept prepared.
 	 * At worst it fails to spare a flush. */
-	connection_try(db, which);
+	connection_try(db,
+	    lasting ? STATEMENT_CONNECT_LASTING : STATEMENT_CONNECT_QUICK);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef VIEW_H
 #define VIEW_H
 
@@ -21,10 +22,9 @@ struct view {
 			     * DELETE: the sandbox's id */
 	int64_t page;	    /* LOOK */
 	int64_t share;	    /* PY */
-	int64_t created_ms;
 };
 
-/* Sets view->id and view->created_ms. */
+/* Sets view->id. */
 int view_insert(struct db *db, struct view *view, struct err *err);
 /* 1: there is no such view (any more). */
 int view_find(struct db *db, int64_t id, struct view *view, struct err *err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "write_lock.h"
 
 #include <errno.h>
@@ -23,29 +24,21 @@ on_timer(int signal_number)
 	(void)signal_number;
 }
 
-/* A wait for a lock is ended by nothing but a signal. */
-static int
-make_timer(timer_t *timer)
+void
+write_lock_open(struct write_lock *lock, const char *database)
 {
+	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
 	struct sigaction action = { .sa_handler = on_timer };
 	struct sigevent event = {
 		.sigev_notify = SIGEV_SIGNAL,
 		.sigev_signo = SIGRTMIN,
 	};
 
-	if (sigaction(SIGRTMIN, &action, NULL) != 0)
-		return -1;
-	return timer_create(CLOCK_MONOTONIC, &event, timer);
-}
-
-void
-write_lock_open(struct write_lock *lock, const char *database)
-{
-	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
-
 	*lock = (struct write_lock){ .fd = -1 };
 	buf_addf(&path, "%s-turn", database);
-	if (make_timer(&lock->timer) != 0)
+	/* A wait for a lock is ended by nothing but a signal. */
+	if (sigaction(SIGRTMIN, &action, NULL) != 0 ||
+	    timer_create(CLOCK_MONOTONIC, &event, &lock->timer) != 0)
 		return;
 	lock->fd = open(buf_str(&path),
 	    O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
@@ -77,27 +70,22 @@ set_timer(struct write_lock *lock, int timeout_ms)
 	(void)timer_settime(lock->timer, 0, &when, NULL);
 }
 
-static bool
-wait_for_it(struct write_lock *lock, int timeout_ms)
-{
-	int64_t until_ms = clock_monotonic_ms() + timeout_ms;
-	bool taken;
-
-	set_timer(lock, timeout_ms);
-	do
-		taken = flock(lock->fd, LOCK_EX) == 0;
-	while (!taken && errno == EINTR && clock_monotonic_ms() < until_ms);
-	set_timer(lock, 0);
-	return taken;
-}
-
 bool
 write_lock_take(struct write_lock *lock, int timeout_ms)
 {
+	int64_t until_ms = clock_monotonic_ms() + timeout_ms;
+
 	if (lock->fd < 0 || lock->held)
 		return true;
-	lock->held = flock(lock->fd, LOCK_EX | LOCK_NB) == 0 ||
-	    (errno == EWOULDBLOCK && wait_for_it(lock, timeout_ms));
+	lock->held = flock(lock->fd, LOCK_EX | LOCK_NB) == 0;
+	if (lock->held || errno != EWOULDBLOCK)
+		return lock->held;
+	set_timer(lock, timeout_ms);
+	do
+		lock->held = flock(lock->fd, LOCK_EX) == 0;
+	while (!lock->held && errno == EINTR &&
+	    clock_monotonic_ms() < until_ms);
+	set_timer(lock, 0);
 	return lock->held;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef WRITE_LOCK_H
 #define WRITE_LOCK_H
 

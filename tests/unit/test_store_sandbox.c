@@ -183,7 +183,7 @@ main(void)
 
 	(void)store_make();
 	db = store_open(DB_WORKER);
-	is_str(sandbox_state_name(SANDBOX_REMOVING), "removing", "state name");
+	is_str(sandbox_states[SANDBOX_REMOVING], "removing", "state name");
 	test_create(db);
 	test_change(db);
 	test_expire(db);
