@@ -203,13 +203,10 @@ take_row(struct db *db, sqlite3_stmt *s, struct job *job, struct err *err)
 {
 	int result = db_step(db, s, err);
 
-	if (result == 0)
-		return 1;
-	if (result == 1) {
-		read_row(s, job);
-		result = db_step(db, s, err);
-	}
-	if (result == 0)
+	if (result != 1)
+		return result == 0 ? 1 : -1;
+	read_row(s, job);
+	if (db_step(db, s, err) == 0)
 		return 0;
 	job_release(job);
 	return -1;
@@ -235,14 +232,14 @@ job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 
 /* Run a change of one row's state.  1: it was not in that state. */
 static int
-change(struct db *db, sqlite3_stmt *s, const char *what, int64_t id,
+change(struct db *db, sqlite3_stmt *s, bool quick, const char *what, int64_t id,
     struct err *err)
 {
 	int changes;
 
 	db_bind_int(s, ":id", id);
 	db_bind_int(s, ":now_ms", clock_wall_ms());
-	changes = db_run(db, s, err);
+	changes = quick ? db_run_quick(db, s, err) : db_run(db, s, err);
 	if (changes < 0)
 		return err_wrap(err, "%s job %" PRId64, what, id);
 	return changes == 1 ? 0 : 1;
@@ -254,7 +251,7 @@ job_start(struct db *db, int64_t id, int64_t slot, struct err *err)
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_START);
 
 	db_bind_int(s, ":slot", slot);
-	return change(db, s, "start", id, err);
+	return change(db, s, false, "start", id, err);
 }
 
 int
@@ -266,19 +263,16 @@ job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
 	db_bind_int(s, ":slot", slot);
 	db_bind_text(s, ":body", body);
 	db_bind_text(s, ":outcome", outcome);
-	return change(db, s, "finish", id, err);
+	return change(db, s, false, "finish", id, err);
 }
 
 int
 job_delivered(struct db *db, int64_t id, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);
-	int result;
 
-	db_lasting(db, false); /* told again after a power cut: the same */
-	result = change(db, s, "deliver", id, err);
-	db_lasting(db, true);
-	return result;
+	/* Told again after a power cut: the same. */
+	return change(db, s, true, "deliver", id, err);
 }
 
 int
@@ -288,7 +282,7 @@ job_undeliverable(struct db *db, int64_t id, const char *why, struct err *err)
 	    STATEMENT_JOB_UNDELIVERABLE);
 
 	db_bind_text(s, ":why", why);
-	return change(db, s, "give up", id, err);
+	return change(db, s, false, "give up", id, err);
 }
 
 /* One half of the recovery.  Returns the number of jobs. */

@@ -52,10 +52,8 @@ take_row(struct db *db, sqlite3_stmt *s, struct sandbox *sandbox,
 {
 	int result = db_step(db, s, err);
 
-	if (result == 0)
-		return 1;
-	if (result < 0)
-		return -1;
+	if (result != 1)
+		return result == 0 ? 1 : -1;
 	sandbox_row_read(s, sandbox);
 	return db_step(db, s, err);
 }
@@ -121,10 +119,16 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 	return err_wrap(err, "create a sandbox");
 }
 
-/* Whether one sandbox was changed.  1: it was not in the state for it. */
+/* Run a change of one sandbox; quick: one that does no harm when a power cut
+ * undoes it.  1: it was not in the state that it needs. */
 static int
-changed(int changes, const char *id, struct err *err)
+change(struct db *db, sqlite3_stmt *s, bool quick, const char *id,
+    struct err *err)
 {
+	int changes;
+
+	db_bind_text(s, ":id", id);
+	changes = quick ? db_run_quick(db, s, err) : db_run(db, s, err);
 	if (changes < 0)
 		return err_wrap(err, "sandbox %s", id);
 	return changes == 1 ? 0 : 1;
@@ -139,8 +143,7 @@ sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
 
 	db_bind_int(s, ":now", now);
 	db_bind_int(s, ":expires_at", now + retention_seconds);
-	db_bind_text(s, ":id", id);
-	return changed(db_run_quick(db, s, err), id, err);
+	return change(db, s, true, id, err);
 }
 
 int
@@ -149,8 +152,7 @@ sandbox_set_cwd(struct db *db, const char *id, const char *cwd, struct err *err)
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_SET_CWD);
 
 	db_bind_text(s, ":cwd", cwd);
-	db_bind_text(s, ":id", id);
-	return changed(db_run_quick(db, s, err), id, err);
+	return change(db, s, true, id, err);
 }
 
 int
@@ -162,8 +164,7 @@ sandbox_set_usage(struct db *db, const char *id, int64_t bytes, int64_t files,
 
 	db_bind_int(s, ":bytes", bytes);
 	db_bind_int(s, ":files", files);
-	db_bind_text(s, ":id", id);
-	return changed(db_run_quick(db, s, err), id, err);
+	return change(db, s, true, id, err);
 }
 
 int
@@ -194,14 +195,6 @@ sandbox_retry(struct db *db, struct err *err)
 	return db_run(db, s, err);
 }
 
-/* Run a change of one sandbox that lasts. */
-static int
-change(struct db *db, sqlite3_stmt *s, const char *id, struct err *err)
-{
-	db_bind_text(s, ":id", id);
-	return changed(db_run(db, s, err), id, err);
-}
-
 int
 sandbox_gone(struct db *db, const char *id, struct err *err)
 {
@@ -209,9 +202,9 @@ sandbox_gone(struct db *db, const char *id, struct err *err)
 	    STATEMENT_SANDBOX_GONE_DELETE);
 	auto_stmt sqlite3_stmt *expire = db_statement(db,
 	    STATEMENT_SANDBOX_GONE_EXPIRE);
-	int result = change(db, drop, id, err);
+	int result = change(db, drop, false, id, err);
 
-	return result == 1 ? change(db, expire, id, err) : result;
+	return result == 1 ? change(db, expire, false, id, err) : result;
 }
 
 int
@@ -220,7 +213,7 @@ sandbox_remove(struct db *db, const char *id, struct err *err)
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_REMOVE);
 
 	db_bind_int(s, ":now", now_seconds());
-	return change(db, s, id, err);
+	return change(db, s, false, id, err);
 }
 
 int64_t

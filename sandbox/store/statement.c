@@ -65,10 +65,9 @@ db_bind_text(sqlite3_stmt *s, const char *name, const char *text)
 static int
 take_lock(struct db *db, sqlite3_stmt *s, struct err *err)
 {
-	if (db->lock.held || sqlite3_stmt_readonly(s) != 0 ||
-	    sqlite3_get_autocommit(db->handle) == 0)
-		return 0;
-	if (write_lock_take(&db->lock,
+	if (sqlite3_stmt_readonly(s) != 0 ||
+	    sqlite3_get_autocommit(db->handle) == 0 ||
+	    write_lock_take(&db->lock,
 		db->role == DB_FRONT ? FRONT_TURN_MS : TURN_MS))
 		return 0;
 	(void)err_set(err, ERR_BUSY, "database: others write all the time");
@@ -76,32 +75,25 @@ take_lock(struct db *db, sqlite3_stmt *s, struct err *err)
 	return -1;
 }
 
-/* Its transaction is over, by a commit or without. */
-static void
-give_lock(struct db *db)
-{
-	if (db->lock.held && sqlite3_get_autocommit(db->handle) != 0)
-		write_lock_give(&db->lock);
-}
-
 int
 db_step(struct db *db, sqlite3_stmt *s, struct err *err)
 {
+	int result;
+
 	if (take_lock(db, s, err) != 0)
 		return -1;
-	switch (sqlite3_step(s)) {
-	case SQLITE_ROW:
+	result = sqlite3_step(s);
+	if (result == SQLITE_ROW)
 		return 1;
-	case SQLITE_DONE:
-		give_lock(db);
-		return 0;
-	default:
+	if (result != SQLITE_DONE) {
 		(void)connection_error(db, err);
 		/* An automatic transaction ends with its statement. */
 		(void)sqlite3_reset(s);
-		give_lock(db);
-		return -1;
 	}
+	/* A transaction is over, by a commit or without. */
+	if (sqlite3_get_autocommit(db->handle) != 0)
+		write_lock_give(&db->lock);
+	return result == SQLITE_DONE ? 0 : -1;
 }
 
 int

@@ -19,14 +19,6 @@ run(struct db *db, enum statement which, struct err *err)
 	return db_run(db, s, err) < 0 ? -1 : 0;
 }
 
-/* Nothing of the group can be committed any more. */
-static int
-group_is_lost(const struct db *db, struct err *err)
-{
-	*err = db->group_err;
-	return -1;
-}
-
 static void
 rollback(struct db *db)
 {
@@ -50,8 +42,11 @@ commit(struct db *db, struct err *err)
 int
 db_begin(struct db *db, struct err *err)
 {
-	if (db->grouped && db->group_err.code != ERR_NONE)
-		return group_is_lost(db, err);
+	/* Nothing of a lost group can be committed any more. */
+	if (db->grouped && db->group_err.code != ERR_NONE) {
+		*err = db->group_err;
+		return -1;
+	}
 	if (db->grouped && is_begun(db))
 		return 0;
 	db->note = -1;
@@ -84,7 +79,8 @@ db_group_commit(struct db *db, struct err *err)
 	db->grouped = false;
 	if (db->group_err.code != ERR_NONE) {
 		rollback(db);
-		return group_is_lost(db, err);
+		*err = db->group_err;
+		return -1;
 	}
 	return is_begun(db) ? commit(db, err) : 0;
 }
