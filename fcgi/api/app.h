@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef APP_H
 #define APP_H
 
@@ -15,8 +16,8 @@ struct config;
 
 /*
  * What the routes of il-api share: made once, before the children are forked,
- * and then only read (what is counted is in shared memory); but for what the
- * gate says of the one request that is being answered.
+ * and then only read (what is counted is in shared memory); but for what is
+ * known of the one request that is being answered: whose it is, and its id.
  */
 #define API_INTERPRETERS_MAX 64
 /* Of a request's body; its JSON takes about as much again. */
@@ -33,6 +34,7 @@ struct api_app {
 	struct limits limits;
 	unsigned char owner[TOKENS_HASH_LEN]; /* its token; zeros: none */
 	int slot; /* the cell that its token may have; -1 and less: none */
+	const char *id; /* what stands in its path for {…}; "": nothing */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 	struct eval_terms eval_terms;
 };

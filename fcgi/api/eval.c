@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * POST /eval: snekbox's contract on a leased cell.
  */
@@ -50,9 +51,9 @@ static const char *const environment[] = {
 
 /* What comes back of one run. */
 struct eval_run {
+	struct api_run run;
 	struct eval_output output;
 	struct eval_files files;
-	struct api_run *end;
 	bool skip;     /* the bytes that come now are of no interest */
 	bool too_late; /* there was no time to look at all files */
 	bool too_deep; /* there were some further down than is looked */
@@ -94,26 +95,26 @@ answer_null(struct http_request *req, const char *text)
 static void
 take_event(void *arg, const struct cell_event *event)
 {
-	struct eval_run *run = arg;
+	struct eval_run *x = arg;
 
 	switch (event->kind) {
 	case CELL_OUTPUT:
-		if (!eval_output_add(&run->output, event->data, event->len))
-			run->end->enough = true;
+		if (!eval_output_add(&x->output, event->data, event->len))
+			x->run.c.enough = true;
 		break;
 	case CELL_FILE:
-		run->skip = !eval_wants(event->name);
-		if (!run->skip)
-			eval_files_begin(&run->files, event->name, event->size);
+		x->skip = !eval_wants(event->name);
+		if (!x->skip)
+			eval_files_begin(&x->files, event->name, event->size);
 		break;
 	case CELL_BYTES:
-		if (!run->skip)
-			eval_files_add(&run->files, event->data, event->len);
+		if (!x->skip)
+			eval_files_add(&x->files, event->data, event->len);
 		break;
 	case CELL_LEFT_OUT:
-		run->too_late = run->too_late || event->why == LEFT_OUT_TIME;
-		run->too_deep = run->too_deep || event->why == LEFT_OUT_PATH;
-		eval_files_leave_out(&run->files, event->name, event->size,
+		x->too_late = x->too_late || event->why == LEFT_OUT_TIME;
+		x->too_deep = x->too_deep || event->why == LEFT_OUT_PATH;
+		eval_files_leave_out(&x->files, event->name, event->size,
 		    api_run_left_out[event->why]);
 		break;
 	case CELL_STARTED:
@@ -174,92 +175,59 @@ fill_request(struct cell_request *cell, const struct eval_request *eval)
 /* Why there is nothing usable, or NULL.  Who asks for extras is told there of
  * files that are missing, and gets the others. */
 static const char *
-null_text(const struct eval_run *run, bool extras)
+null_text(const struct eval_run *x, bool extras)
 {
-	if (run->output.state == EVAL_OUTPUT_INVALID)
+	if (x->output.state == EVAL_OUTPUT_INVALID)
 		return EVAL_NULL_OUTPUT;
-	if (run->too_late && !extras)
+	if (x->too_late && !extras)
 		return EVAL_NULL_TIME;
-	if (run->too_deep && !extras)
+	if (x->too_deep && !extras)
 		return EVAL_NULL_DEPTH;
-	if (run->files.bad_name)
+	if (x->files.bad_name)
 		return EVAL_NULL_NAME;
 	return NULL;
 }
 
 static void
-answer_end(struct http_request *req, struct eval_run *run,
-    struct cell_result *cell)
+answer_end(struct eval_run *x, struct cell_result *cell)
 {
 	struct eval_result result = {
-		.text = &run->output.text,
-		.files = &run->files,
-		.extras = reply_wants_extras(req),
+		.text = &x->output.text,
+		.files = &x->files,
+		.extras = reply_wants_extras(x->run.req),
 		.cell = cell,
 	};
 
-	eval_output_end(&run->output);
-	eval_files_end(&run->files);
-	if (run->output.state == EVAL_OUTPUT_FULL)
+	eval_output_end(&x->output);
+	eval_files_end(&x->files);
+	if (x->output.state == EVAL_OUTPUT_FULL)
 		cell->reason = REASON_OUTPUT;
 	result.returncode = eval_returncode(cell);
-	run->files.more = run->files.more || cell->cut;
-	result.null_text = null_text(run, result.extras);
-	answer_result(req, &result);
+	x->files.more = x->files.more || cell->cut;
+	result.null_text = null_text(x, result.extras);
+	answer_result(x->run.req, &result);
 }
 
-/* The cell could not be given a file. */
+/* There is a result, or the cell could not begin. */
 static void
-answer_staging(struct http_request *req, const struct cell_result *cell)
+answer_cell(struct eval_run *x, struct cell_result *cell)
 {
+	struct http_request *req = x->run.req;
 	auto_buf struct buf text = BUF_INIT(4096);
 
-	buf_addf(&text, "OSError: Failed to create file '%s'.",
-	    cell->error_path);
-	answer_null(req, buf_str(&text));
-}
-
-/* Not 137: nobody knows what the run did. */
-static void
-answer_lost(struct http_request *req, const struct api_run *end)
-{
-	char header[sizeof(API_REFERENCE_HEADER) + API_REFERENCE_LEN];
-
-	(void)snprintf(header, sizeof(header), API_REFERENCE_HEADER,
-	    end->reference);
-	reply_refuse_eval(req, 500, header, EVAL_TITLE_INTERNAL, NULL);
-}
-
-static void
-answer_run(struct http_request *req, struct eval_run *run, struct api_run *end)
-{
-	switch (end->end) {
-	case API_GONE:
-		return;
-	case API_REFUSED:
-		reply_refuse_eval(req, 503, "Retry-After: 1\r\n",
-		    "503 Service Unavailable", NULL);
-		return;
-	case API_LOST:
-		answer_lost(req, end);
-		return;
-	case API_RESULT:
-		if (end->result.reason != REASON_ERROR)
-			break;
-		log_warn("the cell says: %s", end->result.error_text);
-		if (end->result.error_path[0] != '\0') {
-			answer_staging(req, &end->result);
-			return;
-		}
-		if (end->result.error == ERROR_TOO_LARGE) {
-			/* More was sent than a program can be given. */
-			reply_refuse_eval(req, 413, "", EVAL_TITLE_LARGE,
-			    EVAL_TOO_LONG);
-			return;
-		}
-		break;
+	if (cell->reason == REASON_ERROR)
+		log_warn("the cell says: %s", cell->error_text);
+	if (cell->reason == REASON_ERROR && cell->error_path[0] != '\0') {
+		buf_addf(&text, "OSError: Failed to create file '%s'.",
+		    cell->error_path);
+		answer_null(req, buf_str(&text));
+	} else if (cell->reason == REASON_ERROR &&
+	    cell->error == ERROR_TOO_LARGE) {
+		/* More was sent than a program can be given. */
+		reply_eval(req, 413, NULL, EVAL_TOO_LONG);
+	} else {
+		answer_end(x, cell);
 	}
-	answer_end(req, run, &end->result);
 }
 
 static void
@@ -267,46 +235,52 @@ run_eval(struct api_app *app, struct http_request *req,
     const struct eval_request *eval)
 {
 	struct cell_request cell;
-	struct api_run end;
-	struct eval_run run = { .end = &end };
+	struct eval_run x = { .run = { .app = app,
+				  .req = req,
+				  .request = &cell,
+				  .sink = { .event = take_event } } };
 
-	eval_output_init(&run.output);
+	x.run.sink.arg = &x;
+	eval_output_init(&x.output);
 	fill_request(&cell, eval);
-	api_run(&end, app, req, eval->interpreter, &cell, take_event, &run);
-	answer_run(req, &run, &end);
-	api_run_count(&end, app, API_EVAL);
+	api_run(&x.run, eval->interpreter);
+	switch (x.run.end) {
+	case API_GONE:
+		break;
+	case API_REFUSED:
+		reply_busy(req);
+		break;
+	case API_LOST:
+		/* Not 137: nobody knows what the run did. */
+		api_answer_lost(&x.run);
+		break;
+	case API_RESULT:
+		answer_cell(&x, &x.run.result);
+		break;
+	}
+	api_run_count(&x.run, API_EVAL);
 	free((void *)(uintptr_t)cell.words);
 	free((void *)(uintptr_t)cell.inputs);
-	eval_files_release(&run.files);
-	eval_output_release(&run.output);
-}
-
-/* ---- the request ---- */
-
-/* The contract takes a chunked body for none. */
-static bool
-is_chunked(const struct http_request *req)
-{
-	const char *coding = http_param(req, "HTTP_TRANSFER_ENCODING");
-
-	return coding != NULL && coding[0] != '\0';
+	eval_files_release(&x.files);
+	eval_output_release(&x.output);
 }
 
 void
-api_eval(struct api_app *app, struct http_request *req, const char *id)
+api_eval(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	const char *coding = http_param(req, "HTTP_TRANSFER_ENCODING");
 	struct eval_refusal refusal;
 	struct eval_request eval;
 
-	(void)id;
 	if (req->length > (int64_t)API_BODY_MAX) {
-		reply_refuse_eval(req, 413, "", EVAL_TITLE_LARGE, NULL);
+		reply_eval(req, 413, NULL, NULL);
 		return;
 	}
 	if (!http_read_all(req, &body))
 		return; /* whoever sent it is gone */
-	if (is_chunked(req))
+	/* The contract takes a chunked body for none. */
+	if (coding != NULL && coding[0] != '\0')
 		buf_reset(&body);
 	switch (eval_parse(&eval, &app->eval_terms,
 	    http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
@@ -315,13 +289,13 @@ api_eval(struct api_app *app, struct http_request *req, const char *id)
 		buf_release(&body);
 		run_eval(app, req, &eval);
 		eval_release(&eval);
-		return;
+		break;
 	case EVAL_REFUSED:
-		reply_eval_refusal(req, &refusal, "");
+		reply_eval_refusal(req, NULL, &refusal);
 		break;
 	case EVAL_KNOWN:
 		answer_null(req, buf_str(&refusal.description));
+		eval_refusal_release(&refusal);
 		break;
 	}
-	eval_refusal_release(&refusal);
 }

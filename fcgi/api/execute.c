@@ -1,19 +1,23 @@
+/* SPDX-License-Identifier: MIT */
 /*
- * POST /v1/execute and /v1/execute/stream: one run, with files from the store
- * and into it.
+ * One run of the code-interpreter's routes: POST /v1/execute and
+ * /v1/execute/stream, with files from the store and into it, and a command in a
+ * session, /v1/sessions/{session_id}/bash.
  */
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app.h"
 #include "inputs.h"
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
+#include "session_holder.h"
 #include "../contract/execute_answer.h"
-#include "../contract/execute_request.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -30,12 +34,12 @@
 #define NAME_MAX_BYTES 4096
 /* A stream, from its head on: its run waits for its reader. */
 #define STREAM_MS 180000
+#define BORROW_MS 70000 /* another command may run for 60 s */
 
 /* What comes back of one run. */
 struct execution {
-	struct api_app *app;
-	struct http_request *req;
-	bool streams;
+	struct api_run run;
+	enum api_kind kind;
 	struct capture out;
 	struct capture err;
 	struct sse_stream sse_out;
@@ -93,79 +97,59 @@ end_file(struct execution *x)
 		leave_fresh(x, &err);
 }
 
-static void
-begin_file(struct execution *x, const struct cell_event *event)
-{
-	struct err err;
-
-	end_file(x);
-	keep(x, event->name, event->size, NULL);
-	if (filestore_begin(&x->app->store, &x->fresh, &err) != 0)
-		leave_fresh(x, &err);
-}
-
-static void
-add_to_file(struct execution *x, const struct cell_event *event)
-{
-	struct err err;
-
-	if (x->fresh.store != NULL &&
-	    filestore_write(&x->fresh, event->data, event->len, &err) != 0)
-		leave_fresh(x, &err);
-}
-
 /* ---- what comes from the cell ---- */
 
 static void
-begin_stream(struct execution *x)
+begin_stream(struct http_request *req)
 {
-	http_allow_slow_reader(x->req, STREAM_MS);
-	http_begin(x->req, 200, SSE_TYPE, SSE_HEADERS);
+	http_allow_slow_reader(req, STREAM_MS);
+	http_begin(req, 200, SSE_TYPE, SSE_HEADERS);
 }
 
 static void
 send_frame(struct execution *x)
 {
-	http_write(x->req, buf_str(&x->frame), x->frame.len);
+	http_write(x->run.req, buf_str(&x->frame), x->frame.len);
 	buf_reset(&x->frame);
-	(void)http_flush(x->req);
-}
-
-static void
-take_output(struct execution *x, const struct cell_event *event)
-{
-	bool out = event->stream == 1;
-
-	if (!x->streams) {
-		capture_add(out ? &x->out : &x->err, event->data, event->len);
-		return;
-	}
-	sse_add_output(&x->frame, out ? &x->sse_out : &x->sse_err, event->data,
-	    event->len);
-	if (x->frame.len > 0)
-		send_frame(x);
+	x->run.c.hang_up = !http_flush(x->run.req);
 }
 
 static void
 take_event(void *arg, const struct cell_event *event)
 {
 	struct execution *x = arg;
+	bool out = event->stream == 1;
+	struct err err;
 
 	switch (event->kind) {
 	case CELL_STARTED:
-		if (!x->streams || x->req->begun)
+		if (x->kind != API_STREAM || x->run.req->begun)
 			break;
-		begin_stream(x);
-		(void)http_flush(x->req);
+		begin_stream(x->run.req);
+		send_frame(x);
 		break;
 	case CELL_OUTPUT:
-		take_output(x, event);
+		if (x->kind != API_STREAM) {
+			capture_add(out ? &x->out : &x->err, event->data,
+			    event->len);
+			break;
+		}
+		sse_add_output(&x->frame, out ? &x->sse_out : &x->sse_err,
+		    event->data, event->len);
+		if (x->frame.len > 0)
+			send_frame(x);
 		break;
 	case CELL_FILE:
-		begin_file(x, event);
+		end_file(x);
+		keep(x, event->name, event->size, NULL);
+		if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
+			leave_fresh(x, &err);
 		break;
 	case CELL_BYTES:
-		add_to_file(x, event);
+		if (x->fresh.store != NULL &&
+		    filestore_write(&x->fresh, event->data, event->len, &err) !=
+			0)
+			leave_fresh(x, &err);
 		break;
 	case CELL_LEFT_OUT:
 		end_file(x);
@@ -184,113 +168,96 @@ take_event(void *arg, const struct cell_event *event)
 static void
 answer_trouble(struct execution *x, int status, const char *text)
 {
-	struct detail detail;
-
-	if (x->req->begun) {
+	if (x->run.req->begun) {
 		sse_add_error(&x->frame, text);
 		send_frame(x);
-	} else if (status == 503) {
-		reply_busy(x->req);
 	} else if (status == 500) {
-		reply_failed(x->req);
+		reply_failed(x->run.req, NULL);
 	} else {
-		(void)detail_text(&detail, status, "%s", text);
-		reply_refuse(x->req, &detail);
+		reply_detail(x->run.req, status, NULL, "%s", text);
 	}
 }
 
 static void
-answer_result(struct execution *x, const struct api_run *run)
+answer_result(struct execution *x)
 {
 	struct execute_result result = {
 		.out = &x->out,
 		.err = &x->err,
-		.cell = &run->result,
-		.duration_ms = run->duration_us / 1000,
+		.cell = &x->run.result,
+		.duration_ms = x->run.duration_us / 1000,
 		.files = x->kept,
 		.file_count = x->kept_count,
-		.extras = reply_wants_extras(x->req),
+		.extras = reply_wants_extras(x->run.req),
 	};
-	struct execute_kept none;
-	struct buf body;
+	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
 
-	if (result.files == NULL)
-		result.files = &none; /* an empty list, not none */
-	buf_init(&body, EXECUTE_ANSWER_MAX);
-	if (x->streams) {
+	if (x->kind == API_STREAM) {
 		sse_add_rest(&body, &x->sse_out);
 		sse_add_rest(&body, &x->sse_err);
 		sse_add_result(&body, &result);
-		http_write(x->req, buf_str(&body), body.len);
+		http_write(x->run.req, buf_str(&body), body.len);
 	} else {
 		execute_answer(&body, &result);
-		http_answer(x->req, 200, REPLY_JSON, NULL, buf_str(&body),
+		http_answer(x->run.req, 200, REPLY_JSON, NULL, buf_str(&body),
 		    body.len);
 	}
-	buf_release(&body);
 }
 
 /* The request as a whole did not fit into the cell. */
 static void
 answer_error(struct execution *x, const struct cell_result *cell)
 {
+	bool full = cell->error == ERROR_NO_SPACE;
 	char text[1200];
 
 	log_warn("the cell says: %s", cell->error_text);
-	if (cell->error_path[0] == '\0') {
+	if (cell->error_path[0] == '\0' || x->kind == API_BASH) {
 		answer_trouble(x, 500, "Internal Server Error");
 		return;
 	}
 	(void)snprintf(text, sizeof(text), "File path '%s' %s.",
 	    cell->error_path,
-	    cell->error == ERROR_NO_SPACE ? "does not fit into the workspace" :
-					    "cannot be written");
-	answer_trouble(x, cell->error == ERROR_NO_SPACE ? 413 : 422, text);
+	    full ? "does not fit into the workspace" : "cannot be written");
+	answer_trouble(x, full ? 413 : 422, text);
 }
 
-/* No result: nobody knows what the run did. */
 static void
-answer_lost(struct execution *x, const struct api_run *run)
+answer_run(struct execution *x)
 {
 	char text[64];
 
-	if (!x->req->begun) {
-		api_answer_lost(x->req, run);
-		return;
-	}
-	(void)snprintf(text, sizeof(text),
-	    "Internal Server Error, reference %s", run->reference);
-	answer_trouble(x, 500, text);
-}
-
-static void
-answer_run(struct execution *x, struct api_run *run)
-{
-	switch (run->end) {
+	switch (x->run.end) {
 	case API_GONE:
-		return;
+		break;
 	case API_REFUSED:
-		answer_trouble(x, 503, "");
-		return;
+		reply_busy(x->run.req);
+		break;
 	case API_LOST:
-		answer_lost(x, run);
-		return;
+		/* No result: nobody knows what the run did. */
+		(void)snprintf(text, sizeof(text),
+		    "Internal Server Error, reference %s", x->run.reference);
+		if (x->run.req->begun)
+			answer_trouble(x, 500, text);
+		else
+			api_answer_lost(&x->run);
+		break;
 	case API_RESULT:
 		end_file(x);
-		if (run->result.reason == REASON_ERROR) {
-			answer_error(x, &run->result);
-			return;
-		}
+		if (x->run.result.reason == REASON_ERROR)
+			answer_error(x, &x->run.result);
+		else
+			answer_result(x);
 		break;
 	}
-	answer_result(x, run);
+	api_run_count(&x->run, x->kind);
 }
 
 /* ---- the request ---- */
 
+/* The files are found, their paths are checked; then it runs. */
 static void
-run_code(struct execution *x, const struct execute_request *execute,
-    const struct api_inputs *inputs)
+run_code(struct execution *x, struct execute_request *execute)
 {
 	struct cell_request request = {
 		.op = OP_RUN,
@@ -299,8 +266,6 @@ run_code(struct execution *x, const struct execute_request *execute,
 		.folder = "/workspace",
 		.env = execute_environment,
 		.echo = execute->echo,
-		.inputs = inputs->items,
-		.input_count = inputs->count,
 		.input = execute->input.text,
 		.input_len = execute->input.len,
 		.wall_ms = execute->timeout_ms,
@@ -313,90 +278,113 @@ run_code(struct execution *x, const struct execute_request *execute,
 		.collect_how = COLLECT_BYTES,
 		.collect_ms = COLLECT_MS,
 	};
-	enum api_kind kind = x->streams ? API_STREAM : API_EXECUTE;
-	struct api_run run;
-
-	api_run(&run, x->app, x->req, NULL, &request, take_event, x);
-	answer_run(x, &run);
-	api_run_count(&run, x->app, kind);
-}
-
-static void
-execution_release(struct execution *x)
-{
-	filestore_abort(&x->fresh);
-	for (size_t i = 0; i < x->kept_count; i++) {
-		free((void *)(uintptr_t)x->kept[i].path);
-		free((void *)(uintptr_t)x->kept[i].id);
-	}
-	free(x->kept);
-	capture_release(&x->out);
-	capture_release(&x->err);
-	buf_release(&x->frame);
-}
-
-/* The files are found, their paths are checked; then it runs. */
-static void
-execute(struct execution *x, struct execute_request *request)
-{
 	struct api_inputs inputs;
-	const char *message;
-	struct detail detail;
 
-	if (!api_inputs_open(&inputs, x->app, &request->files, &request->code,
-		&detail)) {
-		reply_refuse(x->req, &detail);
+	if (!api_inputs_open(&inputs, x->run.app, x->run.req, &execute->files,
+		&execute->code))
 		return;
-	}
-	if (execute_stage(&request->files, true, &message)) {
-		api_inputs_name(&inputs, &request->files);
-		run_code(x, request, &inputs);
+	x->kept = xcalloc(1, sizeof(*x->kept)); /* an empty list, not none */
+	if (inputs.wrong != NULL) {
+		if (x->kind == API_STREAM)
+			begin_stream(x->run.req);
+		answer_trouble(x, 422, inputs.wrong);
 	} else {
-		if (x->streams)
-			begin_stream(x);
-		answer_trouble(x, 422, message);
+		request.inputs = inputs.items;
+		request.input_count = inputs.count;
+		x->run.request = &request;
+		api_run(&x->run, NULL);
+		answer_run(x);
 	}
 	api_inputs_close(&inputs);
 }
 
+/* The session's cell is borrowed for it. */
 static void
-answer_execute(struct api_app *app, struct http_request *req, bool streams)
+run_command(struct execution *x, const struct execute_request *bash)
 {
-	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
-	struct execution x = { .app = app, .req = req, .streams = streams };
-	struct execute_request request;
-	struct detail detail;
+	const struct cell_request request = {
+		.op = OP_BASH,
+		.folder = "/workspace",
+		.env = execute_environment,
+		.source = bash->code.text,
+		.source_len = bash->code.len,
+		.wall_ms = bash->timeout_ms,
+		.output_max = OUTPUT_MAX + 1,
+		.output_mode = OUTPUT_DRAIN,
+		.limit_processes = PROCESSES,
+	};
+	struct api_app *app = x->run.app;
+	struct http_request *req = x->run.req;
+	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
+	struct err err;
+	int cell_fd;
+	int connection = session_holder_borrow(app, app->id, &gone, &cell_fd,
+	    BORROW_MS, &err);
 
-	if (!reply_read_body(req, &body))
-		return;
-	if (!execute_parse(&request, EXECUTE_CODE,
-		app->eval_terms.timeout_max_ms, http_param(req, "CONTENT_TYPE"),
-		buf_str(&body), body.len, &detail)) {
-		reply_refuse(req, &detail);
+	if (connection < 0) {
+		if (err.code != ERR_TIMEOUT)
+			reply_detail(req, 404, NULL, "Session '%s' not found",
+			    app->id);
+		else if (!http_client_gone(req))
+			reply_busy(req);
 		return;
 	}
-	buf_release(&body);
+	x->run.request = &request;
+	api_run_in(&x->run, cell_fd, connection);
+	if (x->run.end == API_RESULT && !x->run.lost)
+		session_holder_return(connection);
+	else
+		(void)close(connection); /* which ends the session */
+	answer_run(x);
+	(void)close(cell_fd);
+}
+
+static void
+answer(struct api_app *app, struct http_request *req, enum api_kind kind)
+{
+	struct execution x = { .run = { .app = app, .req = req },
+		.kind = kind };
+	struct execute_request request;
+
+	if (!api_read_request(&request,
+		kind == API_BASH ? EXECUTE_BASH : EXECUTE_CODE, app, req))
+		return;
+	x.run.sink = (struct cell_sink){ .event = take_event, .arg = &x };
 	capture_init(&x.out, OUTPUT_MAX);
 	capture_init(&x.err, OUTPUT_MAX);
 	sse_stream_init(&x.sse_out, "stdout", OUTPUT_MAX);
 	sse_stream_init(&x.sse_err, "stderr", OUTPUT_MAX);
 	buf_init(&x.frame, FRAME_BUF);
-	execute(&x, &request);
-	execution_release(&x);
+	if (kind == API_BASH)
+		run_command(&x, &request);
+	else
+		run_code(&x, &request);
+	filestore_abort(&x.fresh);
+	for (size_t i = 0; i < x.kept_count; i++) {
+		free((void *)(uintptr_t)x.kept[i].path);
+		free((void *)(uintptr_t)x.kept[i].id);
+	}
+	free(x.kept);
+	capture_release(&x.out);
+	capture_release(&x.err);
+	buf_release(&x.frame);
 	execute_release(&request);
 }
 
 void
-api_execute(struct api_app *app, struct http_request *req, const char *id)
+api_execute(struct api_app *app, struct http_request *req)
 {
-	(void)id;
-	answer_execute(app, req, false);
+	answer(app, req, API_EXECUTE);
 }
 
 void
-api_execute_stream(struct api_app *app, struct http_request *req,
-    const char *id)
+api_execute_stream(struct api_app *app, struct http_request *req)
 {
-	(void)id;
-	answer_execute(app, req, true);
+	answer(app, req, API_STREAM);
+}
+
+void
+api_session_bash(struct api_app *app, struct http_request *req)
+{
+	answer(app, req, API_BASH);
 }

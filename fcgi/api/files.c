@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * /v1/files: the store, over HTTP.
  */
@@ -23,19 +24,10 @@
 #define FILE_MAX (INT64_C(100) << 20) /* MAX_FILE_SIZE_MB of the contract */
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
 #define PIECE 65536
+#define NO_FILE "File with ID '%s' not found"
 /* For an answer, and for a file what it takes at 32 bytes a ms besides. */
 #define READER_MS 120000
 #define READER_BYTES_A_MS 32
-
-static bool
-refuse_id(struct http_request *req, const char *id)
-{
-	struct detail detail;
-
-	(void)detail_text(&detail, 404, "File with ID '%s' not found", id);
-	reply_refuse(req, &detail);
-	return false;
-}
 
 /* ---- upload ---- */
 
@@ -45,12 +37,11 @@ struct arrival {
 	struct err err; /* why it was not kept; ERR_NONE: it was */
 };
 
-static bool
+static void
 arrival_fail(struct arrival *a)
 {
 	log_warn("upload: %s", a->err.text);
 	filestore_abort(&a->file);
-	return false;
 }
 
 /* Of several files the last one counts; after a failure none does. */
@@ -59,12 +50,12 @@ arrival_begin(void *arg)
 {
 	struct arrival *a = arg;
 
-	if (a->err.code != ERR_NONE)
-		return false;
-	return (a->file.store != NULL ?
-		       filestore_restart(&a->file, &a->err) :
-		       filestore_begin(a->store, &a->file, &a->err)) == 0 ||
-	    arrival_fail(a);
+	if (a->err.code == ERR_NONE &&
+	    (a->file.store != NULL ?
+		    filestore_restart(&a->file, &a->err) :
+		    filestore_begin(a->store, &a->file, &a->err)) != 0)
+		arrival_fail(a);
+	return a->err.code == ERR_NONE;
 }
 
 static bool
@@ -72,89 +63,73 @@ arrival_data(void *arg, const void *data, size_t len)
 {
 	struct arrival *a = arg;
 
-	if (a->err.code != ERR_NONE)
-		return false;
-	return filestore_write(&a->file, data, len, &a->err) == 0 ||
-	    arrival_fail(a);
+	if (a->err.code == ERR_NONE &&
+	    filestore_write(&a->file, data, len, &a->err) != 0)
+		arrival_fail(a);
+	return a->err.code == ERR_NONE;
 }
 
 static void
-answer_failure(struct http_request *req, const struct arrival *a)
+answer_failure(struct http_request *req, enum err_code code)
 {
-	if (a->err.code == ERR_LIMIT)
+	if (code == ERR_LIMIT)
 		reply_detail(req, 507, NULL, "The file store is full");
-	else if (a->err.code == ERR_QUOTA)
+	else if (code == ERR_QUOTA)
 		reply_detail(req, 507, NULL,
 		    "This token's share of the file store is full");
-	else if (a->err.code == ERR_UNAVAILABLE)
+	else if (code == ERR_UNAVAILABLE)
 		reply_detail(req, 503, "Retry-After: 1\r\n",
 		    "The file store cannot write just now");
 	else
-		reply_failed(req);
+		reply_failed(req, NULL);
 }
 
-/* The body is read to its end in any case, since the client sends it before it
- * looks at the answer.  False: the client is gone. */
-static bool
-receive(struct http_request *req, struct upload *up)
-{
-	char piece[PIECE];
-	bool wanted = true;
-	ssize_t n;
-
-	while ((n = http_read(req, piece, sizeof(piece))) > 0)
-		wanted = wanted && upload_add(up, piece, (size_t)n);
-	return n == 0;
-}
-
-static void
-finish(struct http_request *req, struct arrival *a, const struct upload *up)
-{
-	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
-	char id[FILESTORE_ID_LEN + 1];
-
-	memcpy(id, a->file.id, sizeof(id));
-	if (filestore_commit(&a->file, buf_str(&up->name), &a->err) != 0) {
-		(void)arrival_fail(a);
-		answer_failure(req, a);
-		return;
-	}
-	execute_add_uploaded(&body, id, buf_str(&up->name), up->size);
-	http_answer(req, 201, REPLY_JSON, NULL, buf_str(&body), body.len);
-}
-
+/* The form has come: the file gets its name and is there. */
 static void
 answer_upload(struct http_request *req, struct arrival *a, struct upload *up)
 {
+	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	char id[FILESTORE_ID_LEN + 1];
 	struct detail detail;
 	bool good = upload_end(up, &detail);
 
-	if (a->err.code == ERR_NONE && good) {
-		finish(req, a, up);
-	} else if (a->err.code == ERR_NONE) {
-		reply_refuse(req, &detail);
-	} else {
-		answer_failure(req, a);
+	memcpy(id, a->file.id, sizeof(id));
+	if (good && a->err.code == ERR_NONE &&
+	    filestore_commit(&a->file, buf_str(&up->name), &a->err) != 0)
+		arrival_fail(a);
+	if (a->err.code != ERR_NONE) {
+		answer_failure(req, a->err.code);
 		if (!good)
 			detail_release(&detail);
+	} else if (!good) {
+		reply_refuse(req, NULL, &detail);
+	} else {
+		execute_add_uploaded(&body, id, buf_str(&up->name), up->size);
+		reply_text(req, 201, NULL, buf_str(&body));
 	}
 }
 
 void
-api_upload(struct api_app *app, struct http_request *req, const char *id)
+api_upload(struct api_app *app, struct http_request *req)
 {
 	static const struct upload_sink sink = { arrival_begin, arrival_data };
 	struct arrival arrival = { .store = &app->store };
 	struct detail detail;
 	struct upload up;
+	char piece[PIECE];
+	bool wanted = true;
+	ssize_t n;
 
-	(void)id;
 	if (!upload_open(&up, http_param(req, "CONTENT_TYPE"), FILE_MAX, &sink,
 		&arrival, &detail)) {
-		reply_refuse(req, &detail);
+		reply_refuse(req, NULL, &detail);
 		return;
 	}
-	if (receive(req, &up))
+	/* The body is read to its end in any case, since the client sends it
+	 * before it looks at the answer. */
+	while ((n = http_read(req, piece, sizeof(piece))) > 0)
+		wanted = wanted && upload_add(&up, piece, (size_t)n);
+	if (n == 0) /* else the client is gone */
 		answer_upload(req, &arrival, &up);
 	filestore_abort(&arrival.file);
 	upload_release(&up);
@@ -196,37 +171,36 @@ list_entry(void *arg, const struct filestore_entry *entry)
 }
 
 void
-api_list(struct api_app *app, struct http_request *req, const char *id)
+api_list(struct api_app *app, struct http_request *req)
 {
 	struct listing l = { .req = req,
 		.piece = BUF_INIT(PIECE + ANSWER_MAX) };
 	struct err err;
 
-	(void)id;
 	buf_adds(&l.piece, "{\"files\":[");
 	if (filestore_each(&app->store, list_entry, &l, &err) == 0) {
 		buf_adds(&l.piece, "]}");
 		send_piece(&l);
 	} else {
 		log_warn("list: %s", err.text);
-		reply_failed(req);
+		reply_failed(req, NULL);
 	}
 	buf_release(&l.piece);
 }
 
 void
-api_download(struct api_app *app, struct http_request *req, const char *id)
+api_download(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf headers = BUF_INIT(ANSWER_MAX);
 	struct filestore_entry entry;
 	struct err err;
-	auto_close int fd = filestore_get(&app->store, id, strlen(id), &entry,
-	    &err);
+	auto_close int fd = filestore_get(&app->store, app->id, strlen(app->id),
+	    &entry, &err);
 	char piece[PIECE];
 	ssize_t n;
 
 	if (fd < 0) {
-		(void)refuse_id(req, id);
+		reply_detail(req, 404, NULL, NO_FILE, app->id);
 		return;
 	}
 	buf_addf(&headers,
@@ -243,12 +217,12 @@ api_download(struct api_app *app, struct http_request *req, const char *id)
 }
 
 void
-api_delete(struct api_app *app, struct http_request *req, const char *id)
+api_delete(struct api_app *app, struct http_request *req)
 {
 	struct err err;
 
-	if (filestore_delete(&app->store, id, strlen(id), &err) != 0)
-		(void)refuse_id(req, id);
-	else
+	if (filestore_delete(&app->store, app->id, strlen(app->id), &err) == 0)
 		http_answer(req, 204, NULL, NULL, "", 0);
+	else
+		reply_detail(req, 404, NULL, NO_FILE, app->id);
 }

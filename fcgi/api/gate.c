@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "gate.h"
 
 #include <inttypes.h>
@@ -14,8 +15,6 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
-#define BEARER "WWW-Authenticate: Bearer\r\n"
-
 /* nginx says of a request that anybody may have sent it. */
 static bool
 is_foreign(const struct http_request *req)
@@ -25,30 +24,7 @@ is_foreign(const struct http_request *req)
 	return foreign != NULL && strcmp(foreign, "1") == 0;
 }
 
-/* Nobody is asked for a token: nothing runs for those who may be anybody. */
-static bool
-is_ours(struct http_request *req)
-{
-	if (!is_foreign(req))
-		return true;
-	if (reply_is_eval(req))
-		reply_refuse_eval(req, 403, "", "403 Forbidden", NULL);
-	else
-		reply_detail(req, 403, NULL,
-		    "Closed to others while IL_API_TOKENS_FILE is not set");
-	return false;
-}
-
-static bool
-refuse_stranger(struct http_request *req)
-{
-	if (reply_is_eval(req))
-		reply_refuse_eval(req, 401, BEARER, "401 Unauthorized", NULL);
-	else
-		reply_detail(req, 401, BEARER, "Not authenticated");
-	return false;
-}
-
+/* Always false. */
 static bool
 refuse_more(struct http_request *req, int64_t seconds, const char *text)
 {
@@ -57,10 +33,9 @@ refuse_more(struct http_request *req, int64_t seconds, const char *text)
 	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
 	    seconds);
 	if (reply_is_eval(req))
-		reply_refuse_eval(req, 429, headers, "429 Too Many Requests",
-		    text);
+		reply_eval(req, 429, headers, text);
 	else
-		reply_detail(req, 429, headers, text);
+		reply_detail(req, 429, headers, "%s", text);
 	return false;
 }
 
@@ -70,10 +45,8 @@ is_within(struct api_app *app, struct http_request *req,
     const struct token *token, enum gate_use use)
 {
 	const struct config *config = app->config;
-	int64_t now_ms = clock_monotonic_ms();
-	int64_t seconds = req->gate ?
-	    limits_would(&app->limits, token, now_ms) :
-	    limits_request(&app->limits, token, now_ms);
+	int64_t seconds = limits_request(&app->limits, token,
+	    clock_monotonic_ms(), !req->gate);
 
 	if (seconds > 0)
 		return refuse_more(req, seconds,
@@ -114,11 +87,21 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	if (app->tokens.path == NULL)
-		return is_ours(req);
+	/* Nobody is asked for a token: nothing runs for those who may be
+	 * anybody. */
+	if (app->tokens.path == NULL) {
+		if (!is_foreign(req))
+			return true;
+		reply_error(req, 403, NULL,
+		    "Closed to others while IL_API_TOKENS_FILE is not set");
+		return false;
+	}
 	token = find_token(app, req);
-	if (token == NULL)
-		return refuse_stranger(req);
+	if (token == NULL) {
+		reply_error(req, 401, "WWW-Authenticate: Bearer\r\n",
+		    "Not authenticated");
+		return false;
+	}
 	memcpy(app->owner, token->hash, sizeof(app->owner));
 	return is_within(app, req, token, use);
 }

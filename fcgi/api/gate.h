@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef GATE_H
 #define GATE_H
 

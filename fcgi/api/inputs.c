@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "inputs.h"
 
 #include <stdint.h>
@@ -7,7 +8,8 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "../contract/execute_request.h"
+#include "reply.h"
+#include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
@@ -29,6 +31,27 @@ const char *const execute_environment[] = {
 	"OPENBLAS_NUM_THREADS=4",
 	NULL,
 };
+
+bool
+api_read_request(struct execute_request *request, enum execute_route route,
+    struct api_app *app, struct http_request *req)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	struct detail detail;
+
+	if (req->length > (int64_t)API_BODY_MAX) {
+		reply_detail(req, 413, NULL, "The body is too long");
+		return false;
+	}
+	if (!http_read_all(req, &body))
+		return false; /* nobody is there any more */
+	if (execute_parse(request, route, app->eval_terms.timeout_max_ms,
+		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
+		&detail))
+		return true;
+	reply_refuse(req, NULL, &detail);
+	return false;
+}
 
 /* False: there is no such file, or it cannot be had. */
 static bool
@@ -55,9 +78,11 @@ map_file(struct cell_input *input, struct api_app *app,
 
 bool
 api_inputs_open(struct api_inputs *in, struct api_app *app,
-    const struct execute_files *files, const struct execute_text *main,
-    struct detail *detail)
+    struct http_request *req, struct execute_files *files,
+    const struct execute_text *main)
 {
+	struct detail detail;
+
 	*in = (struct api_inputs){ .items = xcalloc(files->count + 1,
 				       sizeof(*in->items)) };
 	if (main != NULL) {
@@ -70,18 +95,17 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
 		if (!map_file(&in->items[in->count], app,
 			&files->items[i].id)) {
 			api_inputs_close(in);
-			return execute_refuse_file(&files->items[i], detail);
+			(void)execute_refuse_file(&files->items[i], &detail);
+			reply_refuse(req, NULL, &detail);
+			return false;
 		}
 		in->count++;
 	}
+	/* Their paths are looked at when all are there: 404 comes first. */
+	if (execute_stage(files, main != NULL, &in->wrong))
+		for (size_t i = 0; i < files->count; i++)
+			in->items[in->own + i].path = files->items[i].staged;
 	return true;
-}
-
-void
-api_inputs_name(struct api_inputs *in, const struct execute_files *files)
-{
-	for (size_t i = 0; i < files->count; i++)
-		in->items[in->own + i].path = files->items[i].staged;
 }
 
 void
@@ -95,5 +119,4 @@ api_inputs_close(struct api_inputs *in)
 			    content->len);
 	}
 	free(in->items);
-	*in = (struct api_inputs){ .count = 0 };
 }

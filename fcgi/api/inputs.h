@@ -1,14 +1,20 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef INPUTS_H
 #define INPUTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "../contract/execute_request.h"
+
 struct api_app;
 struct cell_input;
-struct detail;
-struct execute_files;
-struct execute_text;
+struct http_request;
+
+/* Read and parse a request of the code-interpreter's routes.  False: it was
+ * answered; otherwise it is to be released. */
+bool api_read_request(struct execute_request *request, enum execute_route route,
+    struct api_app *app, struct http_request *req);
 
 /*
  * The files of a request, out of the store, as a cell takes them.  They are
@@ -17,16 +23,15 @@ struct execute_text;
 struct api_inputs {
 	struct cell_input *items;
 	size_t count;
-	size_t own; /* the first ones, which are not of the store */
+	size_t own;	   /* the first ones, which are not of the store */
+	const char *wrong; /* with a path: 422; static.  NULL: nothing */
 };
 
 /* main: the text of __main__.py, NULL for none.  False: one of them is not in
- * the store; the detail is the answer, and there is nothing to close. */
+ * the store; it was answered, and there is nothing to close. */
 bool api_inputs_open(struct api_inputs *in, struct api_app *app,
-    const struct execute_files *files, const struct execute_text *main,
-    struct detail *detail);
-/* After execute_stage(): where they go. */
-void api_inputs_name(struct api_inputs *in, const struct execute_files *files);
+    struct http_request *req, struct execute_files *files,
+    const struct execute_text *main);
 void api_inputs_close(struct api_inputs *in);
 
 /* The environment of what the code-interpreter routes run. */

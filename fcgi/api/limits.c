@@ -1,7 +1,7 @@
+/* SPDX-License-Identifier: MIT */
 #include "limits.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -40,42 +40,17 @@ key_of(const struct token *token)
 	return key;
 }
 
-/* With another limit a token begins anew. */
-static uint64_t
-rate_key_of(const struct token *token)
-{
-	uint64_t key = key_of(token) + (uint64_t)token->rate;
-
-	return key != 0 ? key : 1;
-}
-
 int
 limits_open(struct limits *limits, struct err *err)
 {
-	void *memory;
-
-	limits->slots = memfd_create("slots", MFD_CLOEXEC);
-	if (limits->slots < 0)
-		return err_system(err, "memfd_create");
-	memory = mmap(NULL, PLACES * sizeof(*limits->rates),
+	void *memory = mmap(NULL, PLACES * sizeof(*limits->rates),
 	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED) {
-		(void)err_system(err, "memory for limits");
-		(void)close(limits->slots);
-		return -1;
-	}
-	limits->rates = memory;
-	return 0;
-}
 
-void
-limits_close(struct limits *limits)
-{
-	if (limits->rates == NULL)
-		return;
-	(void)munmap(limits->rates, PLACES * sizeof(*limits->rates));
-	(void)close(limits->slots);
-	limits->rates = NULL;
+	if (memory == MAP_FAILED)
+		return err_system(err, "memory for limits");
+	limits->rates = memory;
+	limits->slots = memfd_create("slots", MFD_CLOEXEC);
+	return limits->slots < 0 ? err_system(err, "memfd_create") : 0;
 }
 
 /* ---- rates ---- */
@@ -104,43 +79,31 @@ find_place(struct limits *limits, uint64_t key, int64_t now_us)
 	return free_place;
 }
 
-static int64_t
-move_rate(struct limits *limits, const struct token *token, int64_t now_ms,
+int64_t
+limits_request(struct limits *limits, const struct token *token, int64_t now_ms,
     bool count)
 {
+	/* With another limit a token begins anew. */
+	uint64_t key = key_of(token) + (uint64_t)token->rate;
 	int64_t now_us = now_ms * 1000;
 	struct limits_rate *place;
-	int64_t step_us;
 	int64_t was;
 	int64_t next;
 
 	if (token->rate == 0)
 		return 0;
-	place = find_place(limits, rate_key_of(token), now_us);
+	place = find_place(limits, key != 0 ? key : 1, now_us);
 	if (place == NULL)
 		return 1;
-	step_us = MINUTE_US / token->rate;
 	was = __atomic_load_n(&place->free_us, __ATOMIC_SEQ_CST);
 	do {
-		next = (was > now_us ? was : now_us) + step_us;
+		next = (was > now_us ? was : now_us) + MINUTE_US / token->rate;
 		if (next - now_us > MINUTE_US)
 			return (next - now_us - MINUTE_US + 999999) / 1000000;
 	} while (count &&
 	    !__atomic_compare_exchange_n(&place->free_us, &was, next, false,
 		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 	return 0;
-}
-
-int64_t
-limits_request(struct limits *limits, const struct token *token, int64_t now_ms)
-{
-	return move_rate(limits, token, now_ms, true);
-}
-
-int64_t
-limits_would(struct limits *limits, const struct token *token, int64_t now_ms)
-{
-	return move_rate(limits, token, now_ms, false);
 }
 
 /* ---- slots ---- */

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef LIMITS_H
 #define LIMITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -12,8 +14,6 @@ struct token;
  * that is killed: a slot is a lock that the kernel takes back with the last
  * descriptor of it, and a rate is one number, changed in one step.
  */
-struct limits_rate;
-
 struct limits {
 	int slots; /* a file of nothing but locks */
 	struct limits_rate *rates;
@@ -21,18 +21,14 @@ struct limits {
 
 #define LIMITS_NONE (-2)
 
-/* After -1 there is nothing to close. */
+/* For as long as the process lives. */
 int limits_open(struct limits *limits, struct err *err);
-void limits_close(struct limits *limits);
 
-/* Count a request at this time (monotonic milliseconds).  0: it may go on;
- * otherwise it was not counted, and in so many seconds the next one may.
+/* A request at this time (monotonic milliseconds).  0: it may go on, and was
+ * counted if count says so; otherwise in so many seconds the next one may.
  * token->rate may come at once, and as many in each minute after that. */
 int64_t limits_request(struct limits *limits, const struct token *token,
-    int64_t now_ms);
-/* The same, but it is not counted in any case. */
-int64_t limits_would(struct limits *limits, const struct token *token,
-    int64_t now_ms);
+    int64_t now_ms, bool count);
 
 /* What a token may have token->cells of at one time, each for itself. */
 enum limits_kind {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef METRICS_H
 #define METRICS_H
 
@@ -17,44 +18,39 @@ struct err;
  * kept by process, so that it goes with one that dies.
  */
 #define METRICS_ROUTES_MAX 32
-#define METRICS_APIS_MAX 8
-
-struct metrics_shared;
 
 struct metrics {
 	struct metrics_shared *shared;
 	const char *const *routes; /* borrowed; "/v1/files/{file_id}" */
-	size_t route_count;
-	const char *const *apis; /* of runs: "eval", "execute", … */
-	size_t api_count;
 };
 
-/* The lists end with NULL and are kept; a request of no route is told as the
- * last one, "other".  After -1 there is nothing to close. */
-int metrics_open(struct metrics *m, const char *const *routes,
-    const char *const *apis, struct err *err);
-void metrics_close(struct metrics *m);
+/* What is run. */
+enum api_kind { API_EVAL, API_EXECUTE, API_STREAM, API_BASH, API_KINDS };
+
+/* What became of it. */
+enum api_end {
+	API_REFUSED, /* there was no cell */
+	API_LOST,    /* its cell broke off */
+	API_GONE,    /* its client hung up */
+	API_RESULT,  /* enum run_reason says more */
+};
+
+/* The list ends with NULL and is kept; of equal names one is counted. */
+int metrics_open(struct metrics *m, const char *const *routes, struct err *err);
 
 /* A request was answered; status 0: its client was gone, which is told as 499.
- * route: its place in the list, or anything beyond. */
+ * route: its place in the list. */
 void metrics_request(struct metrics *m, size_t route, int status,
     int64_t duration_us, int64_t bytes_in, int64_t bytes_out);
 /* So long it had waited for one of us to take it. */
 void metrics_queued(struct metrics *m, int64_t waited_us);
 /* What the broker answered to whoever asked for a cell. */
 void metrics_lease(struct metrics *m, enum refusal outcome);
-/* A run ended so; how long it had waited for its cell. */
-void metrics_run(struct metrics *m, size_t api, enum run_reason reason,
-    int64_t duration_us, int64_t waited_us);
-/* There was no end of a run to tell. */
-enum metrics_failure {
-	METRICS_REFUSED, /* there was no cell */
-	METRICS_LOST,	 /* its cell broke off */
-	METRICS_GONE,	 /* its client hung up */
-	METRICS_FAILURES,
-};
-void metrics_failed(struct metrics *m, size_t api,
-    enum metrics_failure failure);
+/* A run ended so; reason, how long it took and had waited for its cell: of
+ * API_RESULT alone. */
+void metrics_run(struct metrics *m, enum api_kind kind, enum api_end end,
+    enum run_reason reason, int64_t duration_us, int64_t waited_us);
+
 /* What is going on now: +1 and -1. */
 enum metrics_gauge {
 	METRICS_REQUESTS, /* being answered */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef PAGES_H
 #define PAGES_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What needs no more than a glance: how it is, what there is, the pages.
  */
@@ -22,26 +23,24 @@
 
 /* Always 200: what is wrong stands in the body. */
 void
-api_health(struct api_app *app, struct http_request *req, const char *id)
+api_health(struct api_app *app, struct http_request *req)
 {
 	auto_free char *body = health_json(app->config, !gate_knows(app, req));
 
-	(void)id;
 	reply_text(req, 200, NO_STORE, body);
 }
 
 void
-api_versions(struct api_app *app, struct http_request *req, const char *id)
+api_versions(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(64 << 10);
 
-	(void)id;
 	eval_add_versions(&body, &app->eval_terms);
 	reply_text(req, 200, NULL, buf_str(&body));
 }
 
 void
-api_metrics(struct api_app *app, struct http_request *req, const char *id)
+api_metrics(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(METRICS_MAX);
 	struct lease_status status;
@@ -50,7 +49,6 @@ api_metrics(struct api_app *app, struct http_request *req, const char *id)
 	struct err err;
 	bool known;
 
-	(void)id;
 	known = lease_status(app->lease_socket, &status, HEALTH_WAIT_MS,
 		    &err) == REFUSAL_NONE;
 	metrics_add(&body, &app->metrics, known ? &status : NULL);
@@ -60,19 +58,17 @@ api_metrics(struct api_app *app, struct http_request *req, const char *id)
 }
 
 void
-api_openapi(struct api_app *app, struct http_request *req, const char *id)
+api_openapi(struct api_app *app, struct http_request *req)
 {
 	(void)app;
-	(void)id;
 	http_answer(req, 200, REPLY_JSON, NULL, pages_openapi,
 	    pages_openapi_len);
 }
 
 void
-api_docs(struct api_app *app, struct http_request *req, const char *id)
+api_docs(struct api_app *app, struct http_request *req)
 {
 	(void)app;
-	(void)id;
 	http_answer(req, 200, PAGES_DOCS_TYPE, pages_docs_headers, pages_docs,
 	    pages_docs_len);
 }

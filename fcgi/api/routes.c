@@ -1,12 +1,11 @@
+/* SPDX-License-Identifier: MIT */
 #include "routes.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
 #include "gate.h"
 #include "reply.h"
-#include "../contract/eval_refusal.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -36,77 +35,60 @@ static const struct route routes[] = {
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
-/* By which requests are counted: each path once, "other", NULL. */
-static const char *names[ROUTES + 2];
+const char *const api_route_names[] = {
+#define ROUTE(method, path, function, use, head) path,
+#include "routes.def"
+	"other",
+	NULL,
+};
 
-const char *const *
-api_route_names(void)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < ROUTES; i++)
-		if (i == 0 || strcmp(routes[i].path, routes[i - 1].path) != 0)
-			names[count++] = routes[i].path;
-	names[count] = "other";
-	return names;
-}
-
-/* ---- finding ---- */
+_Static_assert(ROUTES < METRICS_ROUTES_MAX, "each has its counters");
 
 /* Where a request goes. */
 struct place {
 	const struct route *route; /* NULL: not with this method */
-	const char *pattern;	   /* NULL: nowhere at all */
-	enum gate_use use;	   /* of the pattern */
+	size_t first; /* row of the path; ROUTES: there is no such path */
+	enum gate_use use;
 	char id[ID_MAX];
 };
 
 /* Does the path fit the pattern?  id gets what stands for its {…}. */
 static bool
-fits(const char *pattern, const char *path, size_t path_len, char id[ID_MAX])
+fits(const char *pattern, const char *path, char id[ID_MAX])
 {
 	size_t fixed = strcspn(pattern, "{");
-	const char *end = path + path_len;
-	const char *slash;
 	size_t len;
 
-	if (pattern[fixed] == '\0')
-		return path_len == fixed && memcmp(pattern, path, fixed) == 0;
-	if (path_len <= fixed || memcmp(pattern, path, fixed) != 0)
+	if (strncmp(pattern, path, fixed) != 0)
 		return false;
+	pattern += fixed;
 	path += fixed;
-	pattern += fixed + strcspn(pattern + fixed, "}") + 1;
-	slash = memchr(path, '/', (size_t)(end - path));
-	len = (size_t)((slash == NULL ? end : slash) - path);
-	if (len == 0 || len >= ID_MAX ||
-	    (size_t)(end - path) - len != strlen(pattern) ||
-	    memcmp(pattern, path + len, strlen(pattern)) != 0)
+	if (*pattern == '\0')
+		return *path == '\0';
+	pattern = strchr(pattern, '}') + 1;
+	len = strcspn(path, "/");
+	if (len == 0 || len >= ID_MAX || strcmp(pattern, path + len) != 0)
 		return false;
 	memcpy(id, path, len);
 	id[len] = '\0';
 	return true;
 }
 
-static bool
-takes(const struct route *route, const char *method)
-{
-	return strcmp(route->method, method) == 0 ||
-	    (route->head && strcmp(method, "HEAD") == 0);
-}
-
 static void
-find(struct place *place, const char *method, const char *path, size_t path_len)
+find(struct place *place, const char *method, const char *path)
 {
 	place->route = NULL;
-	place->pattern = NULL;
+	place->first = ROUTES;
 	place->use = GATE_GLANCE;
 	place->id[0] = '\0';
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
-		if (!fits(routes[i].path, path, path_len, place->id))
+		if (!fits(routes[i].path, path, place->id))
 			continue;
-		place->pattern = routes[i].path;
+		if (place->first == ROUTES)
+			place->first = i;
 		place->use = routes[i].use;
-		if (takes(&routes[i], method))
+		if (strcmp(routes[i].method, method) == 0 ||
+		    (routes[i].head && strcmp(method, "HEAD") == 0))
 			place->route = &routes[i];
 	}
 }
@@ -117,24 +99,25 @@ static bool
 redirect(struct http_request *req)
 {
 	auto_buf struct buf headers = BUF_INIT(LOCATION_MAX);
+	auto_free char *path = xstrdup(req->path);
 	const char *host = http_param(req, "HTTP_HOST");
 	const char *scheme = http_param(req, "REQUEST_SCHEME");
-	size_t len = strlen(req->path);
+	size_t len = strlen(path);
 	struct place place;
 
-	while (len > 0 && req->path[len - 1] == '/')
-		len--;
+	while (len > 0 && path[len - 1] == '/')
+		path[--len] = '\0';
 	if (reply_is_eval(req) || req->path[len] == '\0')
 		return false;
-	find(&place, req->method, req->path, len);
-	if (place.pattern == NULL)
+	find(&place, req->method, path);
+	if (place.first == ROUTES)
 		return false;
 	buf_adds(&headers, "Location: ");
 	if (host != NULL && host[0] != '\0') {
 		buf_addf(&headers, "%s://", scheme == NULL ? "http" : scheme);
 		text_add_escaped(&headers, host, strlen(host), URL_CHARS);
 	}
-	text_add_escaped(&headers, req->path, len, URL_CHARS);
+	text_add_escaped(&headers, path, len, URL_CHARS);
 	if (req->query[0] != '\0') {
 		buf_addc(&headers, '?');
 		text_add_escaped(&headers, req->query, strlen(req->query),
@@ -148,58 +131,22 @@ redirect(struct http_request *req)
 }
 
 static void
-refuse_path(struct http_request *req)
-{
-	if (reply_is_eval(req))
-		reply_refuse_eval(req, 404, "", EVAL_TITLE_NOT_FOUND, NULL);
-	else
-		reply_detail(req, 404, NULL, "Not Found");
-}
-
-static void
-refuse_method(struct http_request *req, const char *pattern)
+refuse_method(struct http_request *req, const char *path)
 {
 	auto_buf struct buf allow = BUF_INIT(256);
+	bool eval = reply_is_eval(req);
 
-	if (reply_is_eval(req) && strcmp(req->method, "OPTIONS") == 0) {
+	if (eval && strcmp(req->method, "OPTIONS") == 0) {
 		http_answer(req, 200, NULL, "Allow: POST\r\n", "", 0);
 		return;
 	}
-	if (reply_is_eval(req)) {
-		reply_refuse_eval(req, 405, "Allow: POST, OPTIONS\r\n",
-		    EVAL_TITLE_METHOD, NULL);
-		return;
-	}
 	for (size_t i = 0; i < ROUTES; i++)
-		if (strcmp(routes[i].path, pattern) == 0)
+		if (strcmp(routes[i].path, path) == 0)
 			buf_addf(&allow, "%s%s%s",
 			    allow.len == 0 ? "Allow: " : ", ", routes[i].method,
 			    routes[i].head ? ", HEAD" : "");
-	buf_adds(&allow, "\r\n");
-	reply_detail(req, 405, buf_str(&allow), "Method Not Allowed");
-}
-
-/* Which name it is counted under. */
-static size_t
-route_place(const char *pattern)
-{
-	size_t i = 0;
-
-	while (names[i + 1] != NULL &&
-	    (pattern == NULL || strcmp(names[i], pattern) != 0))
-		i++;
-	return i;
-}
-
-/* Whoever is answered without having been read would see its connection break
- * before the answer. */
-static void
-drop_body(struct http_request *req)
-{
-	char piece[65536];
-
-	while (req->unread > 0 && http_read(req, piece, sizeof(piece)) > 0)
-		;
+	buf_adds(&allow, eval ? ", OPTIONS\r\n" : "\r\n");
+	reply_error(req, 405, buf_str(&allow), "Method Not Allowed");
 }
 
 static void
@@ -208,7 +155,7 @@ dispatch(struct api_app *app, struct http_request *req,
 {
 	enum gate_use use = place->use;
 
-	if (place->pattern == NULL && !req->gate && redirect(req))
+	if (place->first == ROUTES && !req->gate && redirect(req))
 		return;
 	if (place->route == NULL && use != GATE_OPEN)
 		use = GATE_GLANCE; /* nothing will run */
@@ -220,48 +167,54 @@ dispatch(struct api_app *app, struct http_request *req,
 	if (req->gate)
 		http_answer(req, 204, NULL, NULL, "", 0);
 	else if (place->route != NULL)
-		place->route->answer(app, req, place->id);
-	else if (place->pattern != NULL)
-		refuse_method(req, place->pattern);
+		place->route->answer(app, req);
+	else if (place->first < ROUTES)
+		refuse_method(req, routes[place->first].path);
 	else
-		refuse_path(req);
+		reply_error(req, 404, NULL, "Not Found");
 	gate_leave(app);
 }
 
-static void
-count(struct api_app *app, const struct http_request *req,
-    const struct place *place, int64_t took_us)
-{
-	metrics_request(&app->metrics, route_place(place->pattern), req->status,
-	    took_us, req->length > 0 ? req->length : 0, req->sent);
-	log_debug("%s %s status=%d ms=%lld", req->method, req->path,
-	    req->status, (long long)(took_us / 1000));
-}
-
-void
-api_answer(void *arg, struct http_request *req)
+/* A request, and the end of all waits for it: found, let in, answered, counted.
+ */
+bool
+api_answer(void *arg, struct http_request *req, size_t index)
 {
 	struct api_app *app = arg;
-	int64_t started = clock_monotonic_us();
-	int64_t waited = http_waited_us(req);
+	int64_t started_us = clock_monotonic_us();
+	int64_t waited_us = http_waited_us(req);
+	int64_t took_us;
+	char piece[65536];
 	struct place place;
 
-	find(&place, req->method, req->path, strlen(req->path));
-	if (req->gate) {
-		dispatch(app, req, &place);
-		/* What may come is counted when it has come. */
-		if (req->status >= 400)
-			count(app, req, &place, clock_monotonic_us() - started);
-		return;
+	(void)index;
+	find(&place, req->method, req->path);
+	app->id = place.id;
+	if (!req->gate) {
+		if (waited_us >= 0)
+			metrics_queued(&app->metrics, waited_us);
+		metrics_change(&app->metrics, METRICS_REQUESTS, 1);
 	}
-	if (waited >= 0)
-		metrics_queued(&app->metrics, waited);
-	metrics_change(&app->metrics, METRICS_REQUESTS, 1);
 	/* Nothing is done for who hung up while it waited.  (Of a run that is
 	 * found out, and counted, when its cell is asked for.) */
-	if (place.use == GATE_CELL || !http_client_gone(req))
+	if (req->gate || place.use == GATE_CELL || !http_client_gone(req))
 		dispatch(app, req, &place);
-	drop_body(req);
-	metrics_change(&app->metrics, METRICS_REQUESTS, -1);
-	count(app, req, &place, clock_monotonic_us() - started);
+	app->id = "";
+	if (!req->gate) {
+		/* Whoever is answered without having been read would see its
+		 * connection break before the answer. */
+		while (req->unread > 0 &&
+		    http_read(req, piece, sizeof(piece)) > 0)
+			;
+		metrics_change(&app->metrics, METRICS_REQUESTS, -1);
+	}
+	/* What may come is counted when it has come. */
+	if (req->gate && req->status < 400)
+		return false;
+	took_us = clock_monotonic_us() - started_us;
+	metrics_request(&app->metrics, place.first, req->status, took_us,
+	    req->length > 0 ? req->length : 0, req->sent);
+	log_debug("%s %s status=%d ms=%lld", req->method, req->path,
+	    req->status, (long long)(took_us / 1000));
+	return false;
 }

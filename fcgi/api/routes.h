@@ -1,5 +1,9 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ROUTES_H
 #define ROUTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 struct api_app;
 struct http_request;
@@ -9,16 +13,15 @@ struct http_request;
  * function, in the file of its subject.
  */
 
-/* Find the route of a request and answer it; app: a struct api_app. */
-void api_answer(void *app, struct http_request *req);
+/* For struct serve: find the route of a request and answer it; app: a struct
+ * api_app.  Always false: no request is kept. */
+bool api_answer(void *app, struct http_request *req, size_t index);
 
-/* The routes' names, each once, for metrics_open(); the last one is "other".
- * Static. */
-const char *const *api_route_names(void);
+/* Of each row the path, then "other", then NULL: for metrics_open(). */
+extern const char *const api_route_names[];
 
-/* id: what stands in the place of {…} in the path, NULL where there is none. */
-typedef void api_route_fn(struct api_app *app, struct http_request *req,
-    const char *id);
+/* app->id: what stands in the place of {…} in the path. */
+typedef void api_route_fn(struct api_app *app, struct http_request *req);
 
 #define ROUTE(method, path, function, use, head) api_route_fn api_##function;
 #include "routes.def"

@@ -1,22 +1,22 @@
+/* SPDX-License-Identifier: MIT */
 #include "session_holder.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
-#include "metrics.h"
+#include "app.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
@@ -24,12 +24,8 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/fd.h"
 #include "../../sandbox/base/log.h"
-#include "../../sandbox/protocol/lease.h"
 
 #define PATH_MAX_BYTES 4096
-/* Who waits for a session holds one of il-api's IL_API_SESSIONS processes: were
- * it more, the commands of one session could keep all others waiting. */
-#define WAITING_MAX 1
 #define ASK_MS 1000
 #define END_MS 5000
 
@@ -49,19 +45,24 @@ struct question {
 };
 
 struct session_holder {
-	const struct session_holder_spec *spec;
+	struct api_app *app;
+	const char *path; /* of its socket */
+	int64_t until_ms;
 	int cell_fd;
 	int broker_fd;
 	int listen_fd;
 	int lent; /* the connection of who has the cell; -1: nobody */
-	int waiting[WAITING_MAX];
-	int waiting_count;
+	/* Who has it next; -1: nobody.  Each that waits holds one of il-api's
+	 * IL_API_SESSIONS processes: were it more than one, the commands of one
+	 * session could keep all others waiting. */
+	int waiting;
 };
 
-static void
-socket_path(struct buf *path, const char *folder, const char *id)
+/* passed: a descriptor that goes with it, or -1. */
+static int
+tell(int fd, char message, int passed, struct err *err)
 {
-	buf_addf(path, "%s/%s", folder, id);
+	return fd_send_packet(fd, &message, 1, passed, -1, ASK_MS, err);
 }
 
 /* ---- the holder's process ---- */
@@ -69,21 +70,9 @@ socket_path(struct buf *path, const char *folder, const char *id)
 static void
 end_session(const struct session_holder *k)
 {
-	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
-
-	socket_path(&path, k->spec->folder, k->spec->id);
-	(void)unlink(buf_str(&path));
-	metrics_change(k->spec->metrics, METRICS_SESSIONS, -1);
+	(void)unlink(k->path);
+	metrics_change(&k->app->metrics, METRICS_SESSIONS, -1);
 	_exit(0);
-}
-
-static void
-tell(int fd, char message)
-{
-	struct err err;
-
-	if (fd_send_packet(fd, &message, 1, -1, -1, 0, &err) != 0)
-		log_debug("session: %s", err.text);
 }
 
 /* The cell is gone, or the lease: who has the cell is told why, as the broker
@@ -104,54 +93,29 @@ end_lost(const struct session_holder *k)
 	end_session(k);
 }
 
-static void
-lend_to_next(struct session_holder *k)
-{
-	static const char message = LENT;
-	struct err err;
-
-	while (k->lent < 0 && k->waiting_count > 0) {
-		int next = k->waiting[0];
-
-		k->waiting_count--;
-		for (int i = 0; i < k->waiting_count; i++)
-			k->waiting[i] = k->waiting[i + 1];
-		if (fd_send_packet(next, &message, 1, k->cell_fd, -1, ASK_MS,
-			&err) == 0)
-			k->lent = next;
-		else
-			(void)close(next); /* it has given up */
-	}
-}
-
 /* Only programs of ours reach the socket; what makes no sense is dropped, and
  * so is whoever the session does not belong to. */
 static void
 take_connection(struct session_holder *k)
 {
-	int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	auto_close int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	struct question question;
 	struct err err;
 
-	if (fd < 0)
-		return;
-	if (fd_receive_packet(fd, &question, sizeof(question), NULL, NULL,
+	if (fd < 0 ||
+	    fd_receive_packet(fd, &question, sizeof(question), NULL, NULL,
 		ASK_MS, &err) != (ssize_t)sizeof(question) ||
-	    sodium_memcmp(question.owner, k->spec->owner,
-		sizeof(question.owner)) != 0) {
-		(void)close(fd);
+	    sodium_memcmp(question.owner, k->app->owner,
+		sizeof(question.owner)) != 0)
 		return;
-	}
 	if (question.message == END) {
-		tell(fd, END);
+		(void)tell(fd, END, -1, &err);
 		end_session(k);
 	}
-	if (question.message == BORROW && k->waiting_count < WAITING_MAX) {
-		k->waiting[k->waiting_count++] = fd;
-		return;
-	}
-	tell(fd, FULL);
-	(void)close(fd);
+	if (question.message == BORROW && k->waiting < 0)
+		k->waiting = steal_fd(&fd);
+	else
+		(void)tell(fd, FULL, -1, &err);
 }
 
 /* Who had the cell is done with it, or has broken off in the middle. */
@@ -164,52 +128,44 @@ take_back(struct session_holder *k)
 	if (fd_receive_packet(k->lent, &message, 1, NULL, NULL, 0, &err) != 1 ||
 	    message != RETURNED)
 		end_session(k);
-	(void)close(k->lent);
-	k->lent = -1;
-}
-
-/* Who waits has nothing to say but that it does not any more. */
-static void
-drop_gone(struct session_holder *k, const struct pollfd *waiting)
-{
-	int count = k->waiting_count;
-
-	k->waiting_count = 0;
-	for (int i = 0; i < count; i++) {
-		if (waiting[i].revents != 0)
-			(void)close(waiting[i].fd);
-		else
-			k->waiting[k->waiting_count++] = waiting[i].fd;
-	}
+	cleanup_close(&k->lent);
 }
 
 static void
-keep(struct session_holder *k)
+serve_requests(struct session_holder *k)
 {
+	struct err err;
+
 	for (;;) {
-		struct pollfd p[4 + WAITING_MAX] = {
+		/* The cell is free: who waits for it has it now, unless it has
+		 * given up. */
+		if (k->lent < 0 && k->waiting >= 0) {
+			k->lent = steal_fd(&k->waiting);
+			if (tell(k->lent, LENT, k->cell_fd, &err) != 0)
+				cleanup_close(&k->lent);
+		}
+		struct pollfd p[] = {
 			{ .fd = k->listen_fd, .events = POLLIN },
 			{ .fd = k->lent, .events = POLLIN },
+			{ .fd = k->waiting, .events = POLLIN },
 			{ .fd = k->cell_fd }, /* its end alone */
 			{ .fd = k->broker_fd, .events = POLLIN },
 		};
 
-		lend_to_next(k);
-		p[1].fd = k->lent;
-		for (int i = 0; i < k->waiting_count; i++)
-			p[4 + i] = (struct pollfd){ .fd = k->waiting[i],
-				.events = POLLIN };
-		if (poll(p, 4 + (nfds_t)k->waiting_count,
-			clock_poll_timeout(k->spec->until_ms)) < 0) {
+		if (poll(p, sizeof(p) / sizeof(p[0]),
+			clock_poll_timeout(k->until_ms)) < 0) {
 			if (errno == EINTR)
 				continue;
 			end_session(k);
 		}
-		if (clock_monotonic_ms() >= k->spec->until_ms)
+		if (clock_monotonic_ms() >= k->until_ms)
 			end_session(k);
-		if (p[2].revents != 0 || p[3].revents != 0)
+		if (p[3].revents != 0 || p[4].revents != 0)
 			end_lost(k);
-		drop_gone(k, p + 4);
+		/* Who waits has nothing to say but that it does not any more.
+		 */
+		if (p[2].revents != 0)
+			cleanup_close(&k->waiting);
 		if (p[1].revents != 0)
 			take_back(k);
 		if (p[0].revents != 0)
@@ -217,105 +173,72 @@ keep(struct session_holder *k)
 	}
 }
 
-static int
-compare_fds(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* All but standard error and what the holder needs: above all the client's
  * connection. */
 static void
-close_others(const struct session_holder *k, int start_fd)
+close_others(const struct session_holder *k)
 {
-	int kept[] = { k->cell_fd, k->broker_fd, k->listen_fd, k->spec->slot,
-		start_fd };
-	const int count = sizeof(kept) / sizeof(kept[0]);
-	unsigned int from = 3;
+	const int kept[] = { k->cell_fd, k->broker_fd, k->listen_fd,
+		k->app->slot };
+	const size_t count = sizeof(kept) / sizeof(kept[0]);
+	int highest = STDERR_FILENO;
 
-	qsort(kept, (size_t)count, sizeof(kept[0]), compare_fds);
-	for (int i = 0; i < count; i++) {
-		if (kept[i] < 0)
-			continue;
-		if ((unsigned int)kept[i] > from)
-			(void)syscall(SYS_close_range, from,
-			    (unsigned int)kept[i] - 1, 0);
-		from = (unsigned int)kept[i] + 1;
+	for (size_t i = 0; i < count; i++)
+		if (kept[i] > highest)
+			highest = kept[i];
+	for (int fd = STDERR_FILENO + 1; fd < highest; fd++) {
+		size_t i = 0;
+
+		while (i < count && kept[i] != fd)
+			i++;
+		if (i == count)
+			(void)close(fd);
 	}
-	(void)syscall(SYS_close_range, from, ~0U, 0);
-}
-
-/* start_fd: at its end the process between us and the master is gone. */
-static void
-become_holder(struct session_holder *k, int start_fd)
-{
-	char byte;
-
-	close_others(k, start_fd);
-	while (read(start_fd, &byte, 1) < 0 && errno == EINTR)
-		;
-	(void)close(start_fd);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
-	    getppid() != k->spec->master)
-		_exit(1);
-	metrics_change(k->spec->metrics, METRICS_SESSIONS, 1);
-	keep(k);
-}
-
-/* Its parent ends at once, so that the master inherits it. */
-static int
-start_process(struct session_holder *k, struct err *err)
-{
-	int status = -1;
-	int start[2];
-	pid_t pid;
-
-	if (pipe2(start, O_CLOEXEC) != 0)
-		return err_system(err, "pipe");
-	pid = fork();
-	if (pid == 0) {
-		(void)close(start[1]);
-		pid = fork();
-		if (pid == 0)
-			become_holder(k, start[0]);
-		_exit(pid < 0);
-	}
-	(void)close(start[0]);
-	if (pid < 0)
-		(void)err_system(err, "fork");
-	else
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-	(void)close(start[1]);
-	if (pid >= 0 && status != 0)
-		(void)err_set(err, ERR_SYSTEM, "fork: no second process");
-	return status == 0 ? 0 : -1;
+	(void)syscall(SYS_close_range, (unsigned int)highest + 1, ~0U, 0);
 }
 
 int
-session_holder_start(const struct session_holder_spec *spec,
-    struct lease *lease, struct err *err)
+session_holder_start(struct api_app *app, const struct lease *lease,
+    int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err)
 {
 	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
-	struct session_holder k = { .spec = spec,
+	unsigned char bytes[SESSION_DIGITS / 2];
+	char digits[SESSION_DIGITS + 1];
+	struct session_holder k = { .app = app,
+		.until_ms = until_ms,
 		.cell_fd = lease->cell_fd,
 		.broker_fd = lease->broker_fd,
-		.lent = -1 };
-	int result;
+		.lent = -1,
+		.waiting = -1 };
+	long pid;
 
-	if (fd_make_dirs(spec->folder, 0700, err) != 0)
+	randombytes_buf(bytes, sizeof(bytes));
+	(void)sodium_bin2hex(digits, sizeof(digits), bytes, sizeof(bytes));
+	(void)snprintf(id, SESSION_ID_SIZE, SESSION_PREFIX "%s", digits);
+	if (fd_make_dirs(app->sessions, 0700, err) != 0)
 		return -1;
-	socket_path(&path, spec->folder, spec->id);
-	k.listen_fd = fd_listen_unix(buf_str(&path), SOCK_SEQPACKET, 0600, err);
+	buf_addf(&path, "%s/%s", app->sessions, digits);
+	k.path = buf_str(&path);
+	k.listen_fd = fd_listen_unix(k.path, SOCK_SEQPACKET, 0600, err);
 	if (k.listen_fd < 0)
 		return -1;
-	result = start_process(&k, err);
+	/* A fork(), but the new process is the master's child, as we are. */
+	pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL,
+	    NULL);
+	if (pid == 0) {
+		close_others(&k);
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+		    getppid() != app->master)
+			_exit(1);
+		metrics_change(&app->metrics, METRICS_SESSIONS, 1);
+		serve_requests(&k);
+	}
 	(void)close(k.listen_fd);
-	if (result != 0)
-		(void)unlink(buf_str(&path));
-	else
-		lease_close(lease); /* our copies of it */
-	return result;
+	if (pid > 0)
+		return 0;
+	(void)err_system(err, "clone");
+	(void)unlink(k.path);
+	return -1;
 }
 
 void
@@ -333,17 +256,22 @@ session_holder_sweep(const char *folder)
 
 /* ---- its clients ---- */
 
+/* A connection on which the question was asked, or -1 with ERR_NOT_FOUND. */
 static int
-ask(const char *folder, const char *id, const unsigned char *owner,
-    char message, struct err *err)
+ask(const struct api_app *app, const char *id, char message, struct err *err)
 {
+	const size_t prefix = strlen(SESSION_PREFIX);
 	struct question question = { .message = message };
 	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
 	auto_close int fd = -1;
 
-	socket_path(&path, folder, id);
-	memcpy(question.owner, owner, sizeof(question.owner));
-	fd = fd_connect_unix(buf_str(&path), SOCK_SEQPACKET, err);
+	if (strncmp(id, SESSION_PREFIX, prefix) == 0 &&
+	    strlen(id) == prefix + SESSION_DIGITS &&
+	    strspn(id + prefix, "0123456789abcdef") == SESSION_DIGITS) {
+		buf_addf(&path, "%s/%s", app->sessions, id + prefix);
+		fd = fd_connect_unix(buf_str(&path), SOCK_SEQPACKET, err);
+	}
+	memcpy(question.owner, app->owner, sizeof(question.owner));
 	if (fd < 0 ||
 	    fd_send_packet(fd, &question, sizeof(question), -1, -1, ASK_MS,
 		err) != 0)
@@ -352,12 +280,12 @@ ask(const char *folder, const char *id, const unsigned char *owner,
 }
 
 int
-session_holder_borrow(const char *folder, const char *id,
-    const unsigned char *owner, const struct pollfd *unless, int *cell_fd,
-    int wait_ms, struct err *err)
+session_holder_borrow(const struct api_app *app, const char *id,
+    const struct pollfd *unless, int *cell_fd, int wait_ms, struct err *err)
 {
-	auto_close int fd = ask(folder, id, owner, BORROW, err);
+	auto_close int fd = ask(app, id, BORROW, err);
 	int64_t deadline = clock_monotonic_ms() + wait_ms;
+	struct err gone;
 	char message = 0;
 	ssize_t n;
 
@@ -372,41 +300,37 @@ session_holder_borrow(const char *folder, const char *id,
 	if (n == 1 && *cell_fd >= 0)
 		return steal_fd(&fd);
 	if (n == 1 && message == FULL)
-		(void)err_set(err, ERR_TIMEOUT, "too many wait for it");
-	else if (n >= 0)
-		(void)err_set(err, ERR_NOT_FOUND, "the session has ended");
-	else
-		/* It may be lent to us by now, and nothing is begun. */
-		tell(fd, RETURNED);
+		return err_set(err, ERR_TIMEOUT, "too many wait for it");
+	if (n >= 0)
+		return err_set(err, ERR_NOT_FOUND, "the session has ended");
+	/* It may be lent to us by now, and nothing is begun. */
+	(void)tell(fd, RETURNED, -1, &gone);
 	return -1;
 }
 
 void
 session_holder_return(int connection)
 {
-	static const char message = RETURNED;
 	struct err err;
 
-	if (fd_send_packet(connection, &message, 1, -1, -1, ASK_MS, &err) != 0)
+	if (tell(connection, RETURNED, -1, &err) != 0)
 		log_warn("session: %s", err.text);
 	(void)close(connection);
 }
 
-int
-session_holder_end(const char *folder, const char *id,
-    const unsigned char *owner, struct err *err)
+bool
+session_holder_end(const struct api_app *app, const char *id)
 {
-	auto_close int fd = ask(folder, id, owner, END, err);
+	struct err err;
+	auto_close int fd = ask(app, id, END, &err);
 	char message = 0;
-	ssize_t n;
 
-	if (fd < 0)
-		return -1;
-	n = fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, err);
-	if (n != 1 || message != END)
-		return n < 0 ? -1 :
-			       err_set(err, ERR_NOT_FOUND, "it is not ours");
+	/* Another one's holder hangs up without a word. */
+	if (fd < 0 ||
+	    fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, &err) != 1 ||
+	    message != END)
+		return false;
 	/* At its end the session has ended, too. */
-	(void)fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, err);
-	return 0;
+	(void)fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, &err);
+	return true;
 }

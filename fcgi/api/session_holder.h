@@ -1,14 +1,13 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SESSION_HOLDER_H
 #define SESSION_HOLDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "../../sandbox/protocol/tokens.h"
-
+struct api_app;
 struct err;
 struct lease;
-struct metrics;
 struct pollfd;
 
 /*
@@ -16,40 +15,32 @@ struct pollfd;
  * lease, and lends the cell to one request after another.  It listens on
  * STATE/sessions/<32 hex digits>, and ends at its time, when it is told to,
  * when the cell is gone, when a request breaks off, and with the master, to
- * which it belongs.  To whoever comes with another token than made it, it is
- * not there.
+ * which it belongs.  To whoever comes with another token than made it
+ * (app->owner), it is not there.
  */
-#define SESSION_ID_LEN 32
+#define SESSION_PREFIX "code-session-"
+#define SESSION_DIGITS 32
+#define SESSION_ID_SIZE (sizeof(SESSION_PREFIX) + SESSION_DIGITS)
 
-struct session_holder_spec {
-	const char *folder; /* STATE/sessions */
-	const char *id;
-	int64_t until_ms; /* monotonic */
-	pid_t master;
-	struct metrics *metrics;
-	const unsigned char *owner; /* TOKENS_HASH_LEN bytes; so below */
-	int slot; /* a descriptor to hold as long as it lasts; negative: none */
-};
-
-/* Hand the lease over to a new holder.  After 0 it is the holder's alone. */
-int session_holder_start(const struct session_holder_spec *spec,
-    struct lease *lease, struct err *err);
+/* Have a new holder keep the lease until this monotonic time, and app->slot
+ * with it.  After 0 id is the session's, and the lease is the holder's alone
+ * when the caller has closed it. */
+int session_holder_start(struct api_app *app, const struct lease *lease,
+    int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err);
 
 /* At the start: remove the sockets of holders that died with their master. */
 void session_holder_sweep(const char *folder);
 
-/* Borrow the cell: a connection to the holder, and the cell's descriptor; wait
- * at most wait_ms for those who are before us, or until *unless (NULL: nothing)
- * happens.  -1 with ERR_NOT_FOUND: there is no such session; with ERR_TIMEOUT:
- * its cell was not to be had, or too many wait for it. */
-int session_holder_borrow(const char *folder, const char *id,
-    const unsigned char *owner, const struct pollfd *unless, int *cell_fd,
-    int wait_ms, struct err *err);
+/* id: what a client has sent, here and below.  Borrow the cell: a connection to
+ * the holder, and the cell's descriptor; wait at most wait_ms for those who are
+ * before us, or until *unless happens.  -1 with ERR_NOT_FOUND: there is no such
+ * session; with ERR_TIMEOUT: its cell was not to be had, or too many wait. */
+int session_holder_borrow(const struct api_app *app, const char *id,
+    const struct pollfd *unless, int *cell_fd, int wait_ms, struct err *err);
 /* Give it back, between two requests to the cell; closing the connection alone
  * ends the session. */
 void session_holder_return(int connection);
-/* End the session; returns when it has ended.  ERR_NOT_FOUND as above. */
-int session_holder_end(const char *folder, const char *id,
-    const unsigned char *owner, struct err *err);
+/* End the session; returns when it has ended.  False: there is none. */
+bool session_holder_end(const struct api_app *app, const char *id);
 
 #endif

@@ -28,11 +28,8 @@ void eval_refusal_release(struct eval_refusal *refusal);
 
 #define EVAL_TITLE_INVALID "Request data failed validation"
 #define EVAL_TITLE_FILE "Request file is invalid"
-#define EVAL_TITLE_NOT_FOUND "404 Not Found"
-#define EVAL_TITLE_METHOD "405 Method Not Allowed"
 #define EVAL_TITLE_LARGE "413 Content Too Large"
 #define EVAL_TITLE_MEDIA "415 Unsupported Media Type"
-#define EVAL_TITLE_INTERNAL "500 Internal Server Error"
 
 #define EVAL_TOO_LONG "The arguments, or standard input, are too long."
 

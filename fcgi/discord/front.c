@@ -363,8 +363,10 @@ front_open(struct front *front, const struct config *config, struct err *err)
 }
 
 void
-front_start(struct front *front, size_t index)
+front_start(void *arg, size_t index)
 {
+	struct front *front = arg;
+
 	front->index = index;
 	database_open(front);
 }
@@ -378,8 +380,10 @@ front_lost(void *arg)
 }
 
 void
-front_close(struct front *front)
+front_close(void *arg)
 {
+	struct front *front = arg;
+
 	db_close(front->db);
 	front->db = NULL;
 	wake_workers(&front->wake,

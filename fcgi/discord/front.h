@@ -59,12 +59,12 @@ int front_open(struct front *front, const struct config *config,
     struct err *err);
 /* In the index-th of them, after the fork.  The database need not be there
  * yet. */
-void front_start(struct front *front, size_t index);
+void front_start(void *front, size_t index);
 /* In their parent: one of them was killed. */
 void front_lost(void *front);
-void front_close(struct front *front);
+void front_close(void *front);
 
-/* For struct serve_calls: check a request; decide and answer all; after that,
+/* For struct serve: check a request; decide and answer all; after that,
  * wake the workers. */
 bool front_take(void *front, struct http_request *req, size_t index);
 void front_settle(void *front, size_t count);

@@ -18,7 +18,7 @@
  * It may: listen on its socket, read the sandboxes, insert jobs and views (the
  * database enforces that).  It may not and need not: touch Docker, the network,
  * a user's files, or wait for anything but the database.  Its first process
- * tells il-api how many jobs there are (report.h).
+ * tells il-api how many jobs there are (health.h).
  *
  * The first process holds the socket and starts two that serve it, and starts
  * again what ends.  Whichever has nothing to do takes what has come: requests
@@ -34,13 +34,10 @@
  * signature, interaction.c the JSON, route.c and actions.c what is asked for,
  * submit.c job or refusal, answer.c the JSON back, texts.def the words.
  */
-#include <stdio.h>
-
 #include <sodium.h>
 
 #include "front.h"
-#include "../server/master.h"
-#include "../server/report.h"
+#include "../server/health.h"
 #include "../server/serve.h"
 #include "siblings.h"
 
@@ -51,8 +48,6 @@
 #include "../../sandbox/base/priority.h"
 #include "../../sandbox/store/db.h"
 #include "../../sandbox/store/job.h"
-
-static const char usage[] = "usage: il-fcgi [-tv] [-e envfile]\n";
 
 /* Takes as many processors; the database has one writer at a time. */
 #define PROCESSES 2
@@ -68,7 +63,7 @@ static void
 tell_jobs(void *arg)
 {
 	const struct front *front = arg;
-	struct report report = { .written_ms = clock_wall_ms() };
+	struct health_jobs jobs = { .written_ms = clock_wall_ms() };
 	struct job_counts counts = { .queued = 0 };
 	struct err err;
 	struct db *db = db_open(front->config->database, DB_READER, &err);
@@ -76,64 +71,45 @@ tell_jobs(void *arg)
 	if (db == NULL || job_count(db, &counts, &err) < 0) {
 		log_warn("database: %s", err.text);
 	} else {
-		report.database = true;
-		report.queued = counts.queued;
-		report.running = counts.running;
-		report.untold = counts.untold;
-		report.oldest_ms = counts.oldest_ms;
+		jobs.database = true;
+		jobs.queued = counts.queued;
+		jobs.running = counts.running;
+		jobs.untold = counts.untold;
+		jobs.oldest_ms = counts.oldest_ms;
 	}
 	db_close(db);
-	if (report_write(front->config, &report, &err) != 0)
+	if (health_tell(front->config, &jobs, &err) != 0)
 		log_warn("%s", err.text);
-}
-
-/* A child: returns when it was told to end. */
-static int
-work(void *arg, struct serve *serve, size_t index)
-{
-	struct front *front = arg;
-	struct serve_calls calls = {
-		.take = front_take,
-		.settle = front_settle,
-		.after = front_after,
-		.arg = front,
-	};
-	struct err err;
-	int result;
-
-	front_start(front, index);
-	result = serve_run(serve, &calls, &err);
-	if (result != 0)
-		log_err("%s", err.text);
-	front_close(front);
-	return result == 0 ? 0 : 1;
 }
 
 /* Returns when it was told to end. */
 static int
 run(const struct config *config, struct err *err)
 {
-	static const struct master_socket socket = { "fcgi.sock", SERVE_BACKLOG,
+	static const struct serve_socket socket = { "fcgi.sock", SERVE_BACKLOG,
 		PROCESSES };
 	static struct front front; /* large: see front.h */
-	struct master master;
+	const struct serve serve = {
+		.sockets = &socket,
+		.socket_count = 1,
+		.arg = &front,
+		.start = front_start,
+		.stop = front_close,
+		.take = front_take,
+		.settle = front_settle,
+		.after = front_after,
+		.drain = true,
+		.tick = tell_jobs,
+		.tick_ms = HEALTH_TELL_MS,
+		.lost = front_lost,
+		.stop_ms = STOP_MS,
+	};
 	int result;
 
 	priority_take_short_slices();
 	if (front_open(&front, config, err) < 0)
 		return -1;
-	result = master_open(&master, config, &socket, 1, err);
-	if (result == 0) {
-		master.work = work;
-		master.lost = front_lost;
-		master.tick = tell_jobs;
-		master.tick_ms = REPORT_EVERY_MS;
-		master.arg = &front;
-		master.stop_ms = STOP_MS;
-		log_info("ready");
-		result = master_run(&master, err);
-		master_close(&master);
-	}
+	result = serve_run(&serve, config, err);
 	front_close(&front);
 	return result;
 }
@@ -141,21 +117,14 @@ run(const struct config *config, struct err *err)
 int
 main(int argc, char **argv)
 {
-	struct serve_options options;
 	struct config config;
+	bool test = serve_begin("il-fcgi", argc, argv, &config, NULL);
 	struct verify_key key;
 	struct err err;
 
-	if (!serve_options_parse(&options, "e:tv", argc, argv)) {
-		(void)fputs(usage, stderr);
-		return 64;
-	}
-	log_init("il-fcgi", options.level);
 	if (sodium_init() < 0)
 		log_fatal(1, "libsodium does not start");
-	if (config_load(&config, options.env_file, &err) < 0)
-		log_fatal(78, "%s", err.text);
-	if (!options.test) {
+	if (!test) {
 		if (run(&config, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);

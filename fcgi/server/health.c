@@ -2,16 +2,18 @@
 #include "health.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
-
-#include "report.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
+#include "../../sandbox/base/fd.h"
+#include "../../sandbox/base/file.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/protocol/frame.h"
 #include "../../sandbox/protocol/lease.h"
@@ -20,6 +22,12 @@
 /* The version of the code-interpreter contract whose /health this is. */
 #define CONTRACT_VERSION "0.4.4"
 
+#define FOLDER "front"
+#define TOLD FOLDER "/jobs"
+#define TOLD_MAX 8192
+/* What is older tells of a teller that is gone. */
+#define OLD_MS 60000
+
 #ifndef INLINE_VERSION
 #define INLINE_VERSION "0"
 #endif
@@ -27,44 +35,77 @@
 struct health {
 	bool broker; /* il-sandboxd answers; else its status is empty */
 	struct lease_status status;
-	struct report jobs;  /* empty where there is none */
-	int64_t jobs_age_ms; /* since they were so; -1: not known */
+	struct health_jobs jobs; /* empty where there is none */
+	int64_t jobs_age_ms;	 /* since they were so; -1: not known */
 };
 
-/* What does not answer has an empty status. */
+int
+health_tell(const struct config *config, const struct health_jobs *jobs,
+    struct err *err)
+{
+	auto_free char *path = config_state_path(config, TOLD);
+	auto_free char *folder = config_state_path(config, FOLDER);
+	auto_buf struct buf text = BUF_INIT(TOLD_MAX);
+
+	buf_addf(&text,
+	    "written_ms %" PRId64 "\ndatabase %" PRId64 "\nqueued %" PRId64
+	    "\nrunning %" PRId64 "\nuntold %" PRId64 "\noldest_ms %" PRId64
+	    "\n",
+	    jobs->written_ms, jobs->database, jobs->queued, jobs->running,
+	    jobs->untold, jobs->oldest_ms);
+	if (fd_make_dirs(folder, 0750, err) != 0)
+		return -1;
+	return file_write(path, text.data, text.len, err);
+}
+
+/* After -1 jobs holds nothing of use. */
+static int
+read_told(const struct config *config, struct health_jobs *jobs,
+    struct err *err)
+{
+	auto_free char *path = config_state_path(config, TOLD);
+	auto_buf struct buf text = BUF_INIT(TOLD_MAX);
+	int count;
+
+	if (file_read(path, &text, err) != 0)
+		return -1;
+	/* No number is negative, or longer than fits. */
+	count = sscanf(buf_str(&text),
+	    "written_ms %18" SCNd64 " database %18" SCNd64 " queued %18" SCNd64
+	    " running %18" SCNd64 " untold %18" SCNd64 " oldest_ms %18" SCNd64,
+	    &jobs->written_ms, &jobs->database, &jobs->queued, &jobs->running,
+	    &jobs->untold, &jobs->oldest_ms);
+	if (count == 6 && strchr(buf_str(&text), '-') == NULL)
+		return 0;
+	return err_set(err, ERR_INPUT, "%s: %d numbers make sense", path,
+	    count < 0 ? 0 : count);
+}
+
+/* Ask the broker, and read what il-fcgi has told of the jobs. */
 static void
-gather_broker(const struct config *config, struct health *health)
+gather(const struct config *config, struct health *h)
 {
 	auto_free char *path = config_state_path(config, SOCKET_BROKER_API);
 	struct err err;
 
-	health->broker = lease_status(path, &health->status, HEALTH_WAIT_MS,
-			     &err) == REFUSAL_NONE;
-	if (!health->broker) {
+	*h = (struct health){ .jobs_age_ms = -1 };
+	h->broker = lease_status(path, &h->status, HEALTH_WAIT_MS, &err) ==
+	    REFUSAL_NONE;
+	if (!h->broker) {
 		log_warn("health: %s", err.text);
-		health->status = (struct lease_status){ .engine_age_ms = -1 };
+		h->status = (struct lease_status){ .engine_age_ms = -1 };
 	}
-}
-
-/* As il-fcgi has told: old news of the database is none. */
-static void
-gather_jobs(const struct config *config, struct health *health)
-{
-	struct err err;
-
-	if (report_read(config, &health->jobs, &err) != 0) {
+	if (read_told(config, &h->jobs, &err) != 0)
 		log_warn("health: %s", err.text);
-		health->jobs_age_ms = -1;
-	} else {
-		health->jobs_age_ms = clock_wall_ms() - health->jobs.written_ms;
-	}
+	else
+		h->jobs_age_ms = clock_wall_ms() - h->jobs.written_ms;
 	/* The clock was set back: when it was is not known. */
-	if (health->jobs_age_ms < 0) {
-		health->jobs_age_ms = -1;
-		health->jobs = (struct report){ 0 };
+	if (h->jobs_age_ms < 0) {
+		h->jobs_age_ms = -1;
+		h->jobs = (struct health_jobs){ 0 };
 	}
-	health->jobs.database = health->jobs.database == 1 &&
-	    health->jobs_age_ms <= REPORT_OLD_MS;
+	/* Old news of the database is none. */
+	h->jobs.database = h->jobs.database == 1 && h->jobs_age_ms <= OLD_MS;
 }
 
 /* Empty: all is well.  The first cause comes first: without the broker nobody
@@ -75,7 +116,7 @@ add_message(struct buf *message, const struct health *health)
 	const struct lease_status *status = &health->status;
 	int64_t age_s = status->engine_age_ms / 1000;
 
-	if (health->jobs_age_ms < 0 || health->jobs_age_ms > REPORT_OLD_MS)
+	if (health->jobs_age_ms < 0 || health->jobs_age_ms > OLD_MS)
 		buf_adds(message, "il-fcgi does not tell how the database is");
 	else if (!health->jobs.database)
 		buf_adds(message, "the database does not answer");
@@ -139,13 +180,12 @@ char *
 health_json(const struct config *config, bool stranger)
 {
 	auto_buf struct buf message = BUF_INIT(256);
-	struct health health = { .broker = false };
+	struct health health;
 	json_auto_t *root = NULL;
 	bool well;
 	char *text;
 
-	gather_broker(config, &health);
-	gather_jobs(config, &health);
+	gather(config, &health);
 	add_message(&message, &health);
 	well = message.len == 0;
 	root = json_pack("{s:s, s:s?, s:s, s:o*}", "status",

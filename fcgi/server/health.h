@@ -3,14 +3,31 @@
 #define HEALTH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct config;
+struct err;
 
 /*
- * The state of the service for operators and for programs.  It asks the broker
- * (at most HEALTH_WAIT_MS) and reads what il-fcgi has told of the jobs.
+ * The state of the service for operators and for programs: what the broker
+ * answers within HEALTH_WAIT_MS, and what il-fcgi has told of the jobs'
+ * database, on which il-api has no right.  It tells by the file
+ * STATE/front/jobs, which it replaces whole every HEALTH_TELL_MS.
  */
 #define HEALTH_WAIT_MS 1000
+#define HEALTH_TELL_MS 5000
+
+struct health_jobs {
+	int64_t written_ms; /* wall clock */
+	int64_t database;   /* 1: it opened and answered; else the rest is 0 */
+	int64_t queued;	    /* as in struct job_counts */
+	int64_t running;
+	int64_t untold;
+	int64_t oldest_ms;
+};
+
+int health_tell(const struct config *config, const struct health_jobs *jobs,
+    struct err *err);
 
 /* {"status":"ok"|"error","message":…,"version":…,"inline":{…}}; heap.  For
  * strangers without what is whose: no more than the status and the version of

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "http.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -27,42 +29,25 @@
 /* Whoever is hasty drops a stalling peer by so much earlier. */
 #define HASTE_MS 100
 
-static const struct {
-	int status;
-	const char *text;
-} status_texts[] = {
-	{ 200, "OK" },
-	{ 201, "Created" },
-	{ 202, "Accepted" },
-	{ 204, "No Content" },
-	{ 307, "Temporary Redirect" },
-	{ 400, "Bad Request" },
-	{ 401, "Unauthorized" },
-	{ 403, "Forbidden" },
-	{ 404, "Not Found" },
-	{ 405, "Method Not Allowed" },
-	{ 409, "Conflict" },
-	{ 411, "Length Required" },
-	{ 413, "Content Too Large" },
-	{ 415, "Unsupported Media Type" },
-	{ 422, "Unprocessable Content" },
-	{ 429, "Too Many Requests" },
-	{ 500, "Internal Server Error" },
-	{ 501, "Not Implemented" },
-	{ 503, "Service Unavailable" },
-	{ 504, "Gateway Timeout" },
-	{ 507, "Insufficient Storage" },
-};
-
-static const char *
-status_text(int status)
+const char *
+http_status(int status)
 {
-	size_t count = sizeof(status_texts) / sizeof(status_texts[0]);
+	static const char *const lines[] = { "200 OK", "201 Created",
+		"202 Accepted", "204 No Content", "307 Temporary Redirect",
+		"400 Bad Request", "401 Unauthorized", "403 Forbidden",
+		"404 Not Found", "405 Method Not Allowed", "409 Conflict",
+		"411 Length Required", "413 Content Too Large",
+		"415 Unsupported Media Type", "422 Unprocessable Content",
+		"429 Too Many Requests", "500 Internal Server Error",
+		"501 Not Implemented", "503 Service Unavailable",
+		"504 Gateway Timeout", "507 Insufficient Storage" };
+	size_t i = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if (status_texts[i].status == status)
-			return status_texts[i].text;
-	return "Unknown";
+	while (strtol(lines[i], NULL, 10) != status) {
+		i++;
+		assert(i < sizeof(lines) / sizeof(lines[0]));
+	}
+	return lines[i];
 }
 
 /* It is enough that a signal comes. */
@@ -267,8 +252,8 @@ put_head(struct http_request *req, int status, const char *type,
 	req->status = status;
 	if (req->whole_ms > 0)
 		req->until_ms = clock_monotonic_ms() + req->whole_ms;
-	(void)FCGX_FPrintF(req->fcgi.out, "Status: %d %s\r\n", status,
-	    status_text(status));
+	(void)FCGX_FPrintF(req->fcgi.out, "Status: %s\r\n",
+	    http_status(status));
 	if (type != NULL)
 		(void)FCGX_FPrintF(req->fcgi.out, "Content-Type: %s\r\n", type);
 	if (headers != NULL)
@@ -359,10 +344,7 @@ http_client_gone(const struct http_request *req)
 {
 	struct pollfd p = { .fd = http_fd(req), .events = POLLRDHUP };
 
-	if (req->failed || p.fd < 0)
-		return true;
-	return poll(&p, 1, 0) > 0 &&
-	    (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+	return req->failed || p.fd < 0 || poll(&p, 1, 0) > 0;
 }
 
 void

@@ -76,6 +76,9 @@ ssize_t http_read(struct http_request *req, void *data, size_t cap);
  * may hold. */
 bool http_read_all(struct http_request *req, struct buf *body);
 
+/* "404 Not Found": one of those that we answer with.  Static. */
+const char *http_status(int status);
+
 /* Before the answer: its reader may be slow, since that holds up nobody who has
  * no part in it.  It is dropped when it stalls for HTTP_READER_MS, or has not
  * taken all in whole_ms. */

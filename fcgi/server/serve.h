@@ -4,65 +4,81 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "../../sandbox/base/log.h"
-
+struct config;
 struct err;
 struct http_request;
 
 /*
- * The loop of a process that serves FastCGI, alone or beside others on the same
- * socket: take the requests that have come, answer them, finish the answers,
- * and only then do what may follow.  It ends at SIGTERM or
- * SIGINT, after the requests that had already connected were answered.
+ * The processes of il-api and of il-fcgi.  The first one, the master, holds the
+ * sockets, forks the children that serve them, and starts those again that end.
+ * A child that dies takes what it has in hand with it, and nothing else.  The
+ * sockets may be handed over by a supervisor as descriptors 3 and on
+ * (LISTEN_FDS, LISTEN_PID).
+ *
+ * A child takes the requests that have come, answers them, finishes the
+ * answers, and only then does what may follow.  It ends at SIGTERM or SIGINT,
+ * after the requests that had already connected were answered.
  */
-struct serve {
-	int listen_fd;	  /* borrowed, nonblocking */
-	const char *path; /* of our own socket, borrowed; NULL: who waits there
-			   * is not to be answered before the end */
+#define SERVE_SOCKETS_MAX 4
+
+struct serve_socket {
+	const char *name; /* in the state directory; static */
+	int backlog;	  /* the kernel cuts it at net.core.somaxconn */
+	size_t children;
 };
 
-/* nginx gives up at once when the queue is full, so it is long; the kernel cuts
- * it at net.core.somaxconn. */
+/* nginx gives up at once when the queue is full, so it is long. */
 #define SERVE_BACKLOG 4096
-
-struct serve_calls {
-	/* Answer the request, or keep it: true, and settle() answers it, the
-	 * index-th of those that were kept. */
-	bool (*take)(void *arg, struct http_request *req, size_t index);
-	/* Answer the first count that were kept.  NULL: none ever is. */
-	void (*settle)(void *arg, size_t count);
-	/* more: others wait already; whoever takes them, it is called again
-	 * at once.  May be NULL. */
-	void (*after)(void *arg, bool more);
-	void *arg;
-};
 
 /* How many are kept at most, and how long after the first came there is looked
  * for another: nobody waits much longer for the others than for himself. */
 #define SERVE_TOGETHER 256
 #define SERVE_GATHER_MS 25
 
-/* The command line of such a program: [-tv] [-e envfile], and [-l] where that
- * is taken.  False: it is not. */
-struct serve_options {
-	const char *env_file; /* NULL: none */
-	enum log_level level;
-	bool test;   /* check the configuration and exit */
-	bool linger; /* master.h */
+/* All functions get arg; all but take may be NULL. */
+struct serve {
+	const struct serve_socket *sockets;
+	size_t socket_count;
+	void *arg;
+
+	/* In a child, first and last; index: which of all children it is. */
+	void (*start)(void *arg, size_t index);
+	void (*stop)(void *arg);
+	/* Answer the request, or keep it: true, and settle() answers it, the
+	 * index-th of those that were kept. */
+	bool (*take)(void *arg, struct http_request *req, size_t index);
+	/* Answer the first count that were kept.  NULL: none ever is. */
+	void (*settle)(void *arg, size_t count);
+	/* more: others wait already; whoever takes them, it is called again
+	 * at once. */
+	void (*after)(void *arg, bool more);
+	/* At the end answer those who wait in the queue of a socket of our own,
+	 * which goes with us. */
+	bool drain;
+
+	/* In the master: at the start and every tick_ms; a child ended
+	 * otherwise than it should. */
+	void (*tick)(void *arg);
+	int64_t tick_ms;
+	void (*lost)(void *arg);
+	int64_t stop_ms; /* to answer what is at hand; then they are killed */
+	/* At the end do not wait: a child that has a request in hand finishes
+	 * it, and ends then.  For a supervisor that starts the next master at
+	 * once and kills nobody. */
+	bool linger;
 };
 
-/* takes: the options, for getopt(3). */
-bool serve_options_parse(struct serve_options *options, const char *takes,
-    int argc, char **argv);
-
-/* Did a supervisor pass us so many sockets, from descriptor SERVE_PASSED_FD on
- * (LISTEN_FDS, LISTEN_PID)? */
-#define SERVE_PASSED_FD 3
-bool serve_was_passed(int count);
-
-/* Run until a signal ends it.  0, or -1 when waiting itself failed. */
-int serve_run(struct serve *serve, const struct serve_calls *calls,
+/* Open the sockets and serve them: 0 after SIGTERM or SIGINT, when all children
+ * are gone.  The sockets' descriptors end with the process. */
+int serve_run(const struct serve *serve, const struct config *config,
     struct err *err);
+
+/* How the main() of such a program begins: its command line, [-tv] [-e envfile]
+ * and, where linger is not NULL, [-l], its log and its configuration.  It ends
+ * the program where they are wrong.  True: -t, which is all that is wanted. */
+bool serve_begin(const char *name, int argc, char **argv, struct config *config,
+    bool *linger);
 
 #endif

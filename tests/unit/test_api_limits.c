@@ -30,21 +30,26 @@ test_rates(void)
 	const struct token free_one = make_token(8, 0, 0);
 	const int64_t t = 1000000;
 
+	for (int i = 0; i < 9; i++)
+		is_int(limits_request(&limits, &slow, t, false), 0, "asked");
 	for (int i = 0; i < 3; i++)
-		is_int(limits_request(&limits, &slow, t), 0, "at once");
-	is_int(limits_request(&limits, &slow, t), 20, "then 20 s");
-	is_int(limits_request(&limits, &slow, t + 19000), 1, "of which 19 go");
-	is_int(limits_request(&limits, &slow, t + 20000), 0, "and one more");
-	is_int(limits_request(&limits, &slow, t + 20001), 20, "not two");
-	is_int(limits_request(&limits, &other, t), 0,
+		is_int(limits_request(&limits, &slow, t, true), 0, "at once");
+	is_int(limits_request(&limits, &slow, t, true), 20, "then 20 s");
+	is_int(limits_request(&limits, &slow, t + 19000, true), 1,
+	    "of which 19 go");
+	is_int(limits_request(&limits, &slow, t + 20000, true), 0,
+	    "and one more");
+	is_int(limits_request(&limits, &slow, t + 20001, true), 20, "not two");
+	is_int(limits_request(&limits, &other, t, true), 0,
 	    "one that begins at the same place is another");
-	is_int(limits_request(&limits, &slow, t + 20001), 20, "still not");
+	is_int(limits_request(&limits, &slow, t + 20001, true), 20,
+	    "still not");
 	for (int i = 0; i < 3; i++)
-		is_int(limits_request(&limits, &slow, t + 200000), 0,
+		is_int(limits_request(&limits, &slow, t + 200000, true), 0,
 		    "after a while all of them again");
-	ok(limits_request(&limits, &slow, t + 200000) > 0, "and no more");
+	ok(limits_request(&limits, &slow, t + 200000, true) > 0, "and no more");
 	for (int i = 0; i < 1000; i++)
-		if (limits_request(&limits, &free_one, t) != 0)
+		if (limits_request(&limits, &free_one, t, true) != 0)
 			ok(false, "no limit");
 }
 
@@ -56,19 +61,20 @@ test_many_tokens(void)
 	int64_t t = 10000000;
 	int refused = 0;
 
-	is_int(limits_request(&limits, &kept, t), 0, "one of them all");
+	is_int(limits_request(&limits, &kept, t, true), 0, "one of them all");
 	for (uint64_t i = 0; i < 4000; i++) {
 		const struct token token = make_token(1000000 + i * 3, 0, 60);
 
-		refused += limits_request(&limits, &token, t) != 0;
+		refused += limits_request(&limits, &token, t, true) != 0;
 	}
 	is_int(refused, 0, "4,000 others at once");
-	is_int(limits_request(&limits, &kept, t), 60, "which it survives");
+	is_int(limits_request(&limits, &kept, t, true), 60,
+	    "which it survives");
 	for (uint64_t i = 0; i < 20000; i++) {
 		const struct token token = make_token(900000 + i, 0, 60);
 
 		t += 1000;
-		refused += limits_request(&limits, &token, t) != 0;
+		refused += limits_request(&limits, &token, t, true) != 0;
 	}
 	is_int(refused, 0, "20,000 one after another");
 }
@@ -142,7 +148,5 @@ main(void)
 	test_rates();
 	test_many_tokens();
 	test_slots();
-	limits_close(&limits);
-	limits_close(&limits);
 	return tap_done();
 }

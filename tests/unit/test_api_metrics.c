@@ -11,8 +11,8 @@
 #include "sandbox/protocol/lease.h"
 #include "tap.h"
 
-static const char *const routes[] = { "/eval", "/v1/execute", NULL };
-static const char *const apis[] = { "eval", "bash", NULL };
+static const char *const routes[] = { "/eval", "/v1/execute", "/eval", "other",
+	NULL };
 
 static struct metrics m;
 static struct buf text = BUF_INIT(1 << 20);
@@ -140,25 +140,22 @@ main(void)
 		.waiting = 7,
 		.free_bytes = 99 };
 
-	ok(metrics_open(&m, routes, apis, &err) == 0, "opens");
+	ok(metrics_open(&m, routes, &err) == 0, "opens");
 	metrics_add(&text, &m, NULL);
 	ok(is_readable(), "readable when nothing was counted");
 	check_line("inline_broker_up 0");
 	count_in_children();
 	metrics_request(&m, 0, 200, 1500, 10, 20);
 	metrics_request(&m, 0, 299, 99000000, 0, 0);
-	metrics_request(&m, 17, 404, 1000, 0, 0);
-	metrics_run(&m, 0, REASON_TIME, 6000000, 2500);
-	metrics_run(&m, 0, REASON_EXIT, 10000, 0);
-	metrics_run(&m, 9, REASON_EXIT, 1, 1);
-	metrics_failed(&m, 1, METRICS_REFUSED);
-	metrics_failed(&m, 1, METRICS_LOST);
-	metrics_failed(&m, 1, METRICS_LOST);
-	metrics_failed(&m, 0, METRICS_GONE);
-	metrics_failed(&m, 9, METRICS_GONE);
+	metrics_request(&m, 3, 404, 1000, 0, 0);
+	metrics_run(&m, API_EVAL, API_RESULT, REASON_TIME, 6000000, 2500);
+	metrics_run(&m, API_EVAL, API_RESULT, REASON_EXIT, 10000, 0);
+	metrics_run(&m, API_BASH, API_REFUSED, 0, 1, 1);
+	metrics_run(&m, API_BASH, API_LOST, 0, 1, 1);
+	metrics_run(&m, API_BASH, API_LOST, 0, 1, 1);
+	metrics_run(&m, API_EVAL, API_GONE, REASON_EXIT, 1, 1);
 	metrics_lease(&m, REFUSAL_NONE);
 	metrics_lease(&m, REFUSAL_TIME);
-	metrics_lease(&m, (enum refusal)99);
 	metrics_queued(&m, 1500);
 	metrics_request(&m, 1, 0, 1, 0, 0);
 	metrics_change(&m, METRICS_RUNNING, 2);
@@ -218,8 +215,6 @@ main(void)
 	check_line("inline_api_stored_files 2");
 	check_line("inline_api_stored_bytes_max 9");
 	test_processes();
-	metrics_close(&m);
-	metrics_close(&m);
 	buf_release(&text);
 	return tap_done();
 }

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+#include "metrics.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/err.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define PROCESSES 4096
+
+/* Upper ends in milliseconds; one more bucket has none. */
+static const int64_t bucket_ms[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000,
+	5000, 20000, 60000 };
+#define ENDS COUNT(bucket_ms)
+
+/* Those that are told; the last one, 0, stands for all others. */
+static const int statuses[] = { 200, 201, 204, 307, 400, 401, 403, 404, 405,
+	408, 411, 413, 415, 422, 429, 499, 500, 501, 502, 503, 507, 0 };
+
+static const char *const kinds[] = {
+	[API_EVAL] = "eval",
+	[API_EXECUTE] = "execute",
+	[API_STREAM] = "stream",
+	[API_BASH] = "bash",
+	[API_KINDS] = NULL,
+};
+
+/* The reasons begin at 1. */
+static const char *const outcomes[] = {
+	[API_REFUSED] = "refused",
+	[API_LOST] = "lost",
+	[API_GONE] = "gone",
+	[API_RESULT + REASON_EXIT - 1] = "exit",
+	[API_RESULT + REASON_SIGNAL - 1] = "signal",
+	[API_RESULT + REASON_TIME - 1] = "time",
+	[API_RESULT + REASON_MEMORY - 1] = "memory",
+	[API_RESULT + REASON_OUTPUT - 1] = "output",
+	[API_RESULT + REASON_ERROR - 1] = "error",
+};
+
+static const char *const leases[] = {
+	[REFUSAL_NONE] = "granted",
+	[REFUSAL_INPUT] = "input",
+	[REFUSAL_BUSY] = "busy",
+	[REFUSAL_FULL] = "full",
+	[REFUSAL_ENGINE] = "engine",
+	[REFUSAL_IMAGE] = "image",
+	[REFUSAL_NO_WORKSPACE] = "workspace",
+	[REFUSAL_DISK] = "disk",
+	[REFUSAL_START] = "start",
+	[REFUSAL_INTERPRETER] = "interpreter",
+	[REFUSAL_SANDBOXES] = "sandboxes",
+	[REFUSAL_UNREACHABLE] = "unreachable",
+	[REFUSAL_TIME] = "time",
+};
+
+static const struct {
+	const char *name;
+	const char *help;
+} gauges[] = {
+	[METRICS_REQUESTS] = { "inline_api_requests",
+	    "Requests being answered." },
+	[METRICS_RUNNING] = { "inline_api_running", "Runs that have a cell." },
+	[METRICS_WAITING] = { "inline_api_waiting",
+	    "Requests that wait for a cell." },
+	[METRICS_SESSIONS] = { "inline_api_sessions", "Sessions." },
+};
+
+struct histogram {
+	int64_t buckets[ENDS + 1];
+	int64_t sum_us;
+};
+
+/* A process's own; pid 0: nobody's, -1: being tidied up. */
+struct process {
+	pid_t pid;
+	int64_t gauges[METRICS_GAUGES];
+};
+
+struct metrics_shared {
+	int64_t requests[METRICS_ROUTES_MAX][COUNT(statuses)];
+	struct histogram latency[METRICS_ROUTES_MAX];
+	struct histogram queued;
+	int64_t runs[API_KINDS][COUNT(outcomes)];
+	struct histogram duration[API_KINDS];
+	struct histogram waited[API_KINDS];
+	int64_t leases[COUNT(leases)];
+	int64_t bytes_in;
+	int64_t bytes_out;
+	struct process processes[PROCESSES];
+};
+
+int
+metrics_open(struct metrics *m, const char *const *routes, struct err *err)
+{
+	void *memory = mmap(NULL, sizeof(*m->shared), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return err_system(err, "memory for counters");
+	*m = (struct metrics){ .shared = memory, .routes = routes };
+	return 0;
+}
+
+/* ---- counting ---- */
+
+static void
+add(int64_t *counter, int64_t by)
+{
+	(void)__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
+}
+
+static void
+observe(struct histogram *h, int64_t us)
+{
+	size_t bucket = 0;
+
+	while (bucket < ENDS && us > bucket_ms[bucket] * 1000)
+		bucket++;
+	add(&h->buckets[bucket], 1);
+	add(&h->sum_us, us);
+}
+
+void
+metrics_request(struct metrics *m, size_t route, int status,
+    int64_t duration_us, int64_t bytes_in, int64_t bytes_out)
+{
+	size_t i = 0;
+
+	assert(route < METRICS_ROUTES_MAX);
+	if (status == 0)
+		status = 499;
+	while (i < COUNT(statuses) - 1 && statuses[i] != status)
+		i++;
+	add(&m->shared->requests[route][i], 1);
+	observe(&m->shared->latency[route], duration_us);
+	add(&m->shared->bytes_in, bytes_in);
+	add(&m->shared->bytes_out, bytes_out);
+}
+
+void
+metrics_queued(struct metrics *m, int64_t waited_us)
+{
+	observe(&m->shared->queued, waited_us);
+}
+
+void
+metrics_lease(struct metrics *m, enum refusal outcome)
+{
+	assert(outcome < COUNT(leases));
+	add(&m->shared->leases[outcome], 1);
+}
+
+void
+metrics_run(struct metrics *m, enum api_kind kind, enum api_end end,
+    enum run_reason reason, int64_t duration_us, int64_t waited_us)
+{
+	size_t outcome = end;
+
+	assert(kind < API_KINDS);
+	if (end == API_RESULT) {
+		outcome += reason - REASON_EXIT;
+		assert(outcome < COUNT(outcomes));
+		observe(&m->shared->duration[kind], duration_us);
+		observe(&m->shared->waited[kind], waited_us);
+	}
+	add(&m->shared->runs[kind][outcome], 1);
+}
+
+/* ---- what goes up and down ---- */
+
+/* Give the row to another one, unless somebody else was faster. */
+static bool
+pass_row(struct process *row, pid_t from, pid_t to)
+{
+	return __atomic_compare_exchange_n(&row->pid, &from, to, false,
+	    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+/* Whose a row is: 0: nobody's, as of one whose process has died. */
+static pid_t
+owner_of(struct process *row)
+{
+	pid_t pid = __atomic_load_n(&row->pid, __ATOMIC_ACQUIRE);
+
+	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH ||
+	    !pass_row(row, pid, -1))
+		return pid;
+	for (size_t i = 0; i < METRICS_GAUGES; i++)
+		__atomic_store_n(&row->gauges[i], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&row->pid, 0, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void
+metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by)
+{
+	static struct process *own;
+	pid_t pid = getpid();
+
+	/* A process that was forked takes a row when it first counts. */
+	for (size_t i = 0; i < PROCESSES && (own == NULL || own->pid != pid);
+	     i++) {
+		struct process *row = &m->shared->processes[i];
+
+		if (owner_of(row) == 0 && pass_row(row, 0, pid))
+			own = row;
+	}
+	if (own != NULL && own->pid == pid) /* else there are too many of us */
+		add(&own->gauges[gauge], by);
+}
+
+static int64_t
+sum_gauge(const struct metrics *m, size_t gauge)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < PROCESSES; i++) {
+		struct process *row = &m->shared->processes[i];
+
+		if (owner_of(row) > 0)
+			sum += __atomic_load_n(&row->gauges[gauge],
+			    __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* ---- telling, as Prometheus reads it ---- */
+
+static int64_t
+value(const int64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+static void
+add_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void
+add_gauge(struct buf *out, const char *name, const char *help, int64_t number)
+{
+	add_head(out, name, "gauge", help);
+	buf_addf(out, "%s %" PRId64 "\n", name, number);
+}
+
+/* One histogram of a family; label "": it has none.  Nothing was observed:
+ * nothing is said. */
+static void
+add_histogram(struct buf *out, const char *name, const char *label,
+    const char *of, const struct histogram *h)
+{
+	int64_t sum = value(&h->sum_us);
+	int64_t count = 0;
+	size_t before = out->len;
+	char first[128] = ""; /* before the bucket's own label */
+	char only[128] = "";
+
+	if (label[0] != '\0') {
+		(void)snprintf(first, sizeof(first), "%s=\"%s\",", label, of);
+		(void)snprintf(only, sizeof(only), "{%s=\"%s\"}", label, of);
+	}
+	for (size_t i = 0; i <= ENDS; i++) {
+		char end[32] = "+Inf";
+
+		count += value(&h->buckets[i]);
+		if (i < ENDS)
+			(void)snprintf(end, sizeof(end), "%g",
+			    (double)bucket_ms[i] / 1000);
+		buf_addf(out, "%s_bucket{%sle=\"%s\"} %" PRId64 "\n", name,
+		    first, end, count);
+	}
+	buf_addf(out,
+	    "%s_sum%s %" PRId64 ".%06" PRId64 "\n%s_count%s %" PRId64 "\n",
+	    name, only, sum / 1000000, sum % 1000000, name, only, count);
+	if (count == 0)
+		buf_cut(out, before);
+}
+
+/* A family of them; names ends with NULL. */
+static void
+add_histograms(struct buf *out, const char *name, const char *help,
+    const char *label, const char *const *names, const struct histogram *h)
+{
+	add_head(out, name, "histogram", help);
+	for (size_t i = 0; names[i] != NULL; i++)
+		add_histogram(out, name, label, names[i], &h[i]);
+}
+
+static void
+add_requests(struct buf *out, const struct metrics *m)
+{
+	static const char total[] = "inline_api_requests_total";
+	static const char *const one[] = { "", NULL };
+	const struct metrics_shared *shared = m->shared;
+
+	add_head(out, total, "counter", "Requests answered.");
+	for (size_t i = 0; m->routes[i] != NULL; i++) {
+		for (size_t k = 0; k < COUNT(statuses); k++) {
+			int64_t n = value(&shared->requests[i][k]);
+			char status[16] = "other";
+
+			if (n == 0)
+				continue;
+			if (statuses[k] != 0)
+				(void)snprintf(status, sizeof(status), "%d",
+				    statuses[k]);
+			buf_addf(out,
+			    "%s{route=\"%s\",status=\"%s\"} %" PRId64 "\n",
+			    total, m->routes[i], status, n);
+		}
+	}
+	add_histograms(out, "inline_api_request_duration_seconds",
+	    "From request to answer.", "route", m->routes, shared->latency);
+	add_histograms(out, "inline_api_queue_seconds",
+	    "How long requests waited to be taken.", "", one, &shared->queued);
+}
+
+static void
+add_runs(struct buf *out, const struct metrics_shared *shared)
+{
+	static const char total[] = "inline_api_runs_total";
+	static const char asked[] = "inline_api_leases_total";
+
+	add_head(out, total, "counter", "Runs, by how they ended.");
+	for (size_t i = 0; i < API_KINDS; i++)
+		for (size_t k = 0; k < COUNT(outcomes); k++)
+			buf_addf(out,
+			    "%s{api=\"%s\",outcome=\"%s\"} %" PRId64 "\n",
+			    total, kinds[i], outcomes[k],
+			    value(&shared->runs[i][k]));
+	add_histograms(out, "inline_api_run_duration_seconds",
+	    "How long code ran.", "api", kinds, shared->duration);
+	add_histograms(out, "inline_api_run_wait_seconds",
+	    "How long runs waited for a cell.", "api", kinds, shared->waited);
+	add_head(out, asked, "counter", "Cells asked for, by the answer.");
+	for (size_t i = 0; i < COUNT(leases); i++)
+		buf_addf(out, "%s{outcome=\"%s\"} %" PRId64 "\n", asked,
+		    leases[i], value(&shared->leases[i]));
+}
+
+static void
+add_broker(struct buf *out, const struct lease_status *status)
+{
+	add_gauge(out, "inline_broker_up", "Whether il-sandboxd answers.",
+	    status != NULL);
+	if (status == NULL)
+		return;
+	add_gauge(out, "inline_engine_up", "Whether the Docker engine answers.",
+	    status->engine);
+	add_gauge(out, "inline_image_present", "Whether the image is there.",
+	    status->image);
+	add_head(out, "inline_cells", "gauge", "Cells, by state.");
+	buf_addf(out,
+	    "inline_cells{state=\"leased\"} %" PRId64
+	    "\ninline_cells{state=\"idle\"} %" PRId64
+	    "\ninline_cells{state=\"starting\"} %" PRId64 "\n",
+	    status->leased, status->cells - status->leased - status->starting,
+	    status->starting);
+	add_gauge(out, "inline_lease_queue", "Lease requests that wait.",
+	    status->waiting);
+	add_gauge(out, "inline_free_bytes", "Free bytes of the workspaces.",
+	    status->free_bytes);
+}
+
+void
+metrics_add_stored(struct buf *out, int64_t bytes, int64_t files, int64_t quota)
+{
+	add_gauge(out, "inline_api_stored_files", "Files in the store.", files);
+	add_gauge(out, "inline_api_stored_bytes", "Bytes of these files.",
+	    bytes);
+	add_gauge(out, "inline_api_stored_bytes_max", "What they may take.",
+	    quota);
+}
+
+void
+metrics_add(struct buf *out, const struct metrics *m,
+    const struct lease_status *status)
+{
+	static const char name[] = "inline_api_bytes_total";
+
+	add_requests(out, m);
+	add_runs(out, m->shared);
+	add_head(out, name, "counter", "Bytes of bodies.");
+	buf_addf(out,
+	    "%s{direction=\"in\"} %" PRId64 "\n%s{direction=\"out\"} %" PRId64
+	    "\n",
+	    name, value(&m->shared->bytes_in), name,
+	    value(&m->shared->bytes_out));
+	for (size_t i = 0; i < METRICS_GAUGES; i++)
+		add_gauge(out, gauges[i].name, gauges[i].help, sum_gauge(m, i));
+	add_broker(out, status);
+}
