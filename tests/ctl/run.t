@@ -215,6 +215,24 @@ def with_a_public_key_there_is_no_stand_in():
 
 
 @test
+def a_stand_in_that_ended_plays_on():
+    with House() as house:
+        house.start().wait_ready()
+        pid = next(pid for pid, line in house.children().items()
+                   if "standin" in line)
+        os.kill(pid, signal.SIGKILL)
+        assert wait_gone(pid)
+        deadline = time.monotonic() + 10
+        while house.get("/")[0] != 200 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert house.get("/")[0] == 200, house.errors()
+        errors = house.errors()
+        assert "stand-in was ended by signal 9" in errors, errors
+        assert "with status" not in errors, errors
+        assert house.stop() == 0
+
+
+@test
 def the_env_file_reaches_every_program():
     with House() as house:
         path = os.path.join(house.folder, "my.env")
