@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "config_images.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "buf.h"
@@ -10,42 +11,15 @@
 #define IMAGE_CHARS NAME_CHARS "/:@"
 #define ENTRIES_MAX 32
 
-/* One entry at text: the lengths of its name and its image, or why there is
- * none. */
-static const char *
-entry_check(const char *text, size_t *name, size_t *image)
-{
-	*name = strspn(text, NAME_CHARS);
-	if (*name == 0 || text[*name] != '=')
-		return "must be NAME=IMAGE,NAME=IMAGE,…";
-	text += *name + 1;
-	*image = strspn(text, IMAGE_CHARS);
-	if (*image == 0)
-		return "a name without an image";
-	if (text[*image] != ',' && text[*image] != '\0')
-		return "a character that is not allowed";
-	if (*text == '-')
-		return "an image must not start with '-'";
-	if (*name > IMAGES_NAME_MAX ||
-	    *image >= sizeof(((struct image_entry *)0)->image))
-		return "a name or an image is too long";
-	return NULL;
-}
-
 bool
 images_next(const char *text, size_t *pos, struct image_entry *entry)
 {
-	const char *at = text + *pos;
-	size_t name;
-	size_t image;
+	int len = 0;
 
-	if (*at == '\0' || entry_check(at, &name, &image) != NULL)
+	if (sscanf(text + *pos, "%32[^=]=%1024[^,]%n", entry->name,
+		entry->image, &len) != 2)
 		return false;
-	memcpy(entry->name, at, name);
-	entry->name[name] = '\0';
-	memcpy(entry->image, at + name + 1, image);
-	entry->image[image] = '\0';
-	*pos += name + 1 + image;
+	*pos += (size_t)len;
 	if (text[*pos] == ',')
 		(*pos)++;
 	return true;
@@ -73,16 +47,25 @@ images_check(const char *text)
 {
 	size_t entries = 0;
 
-	for (const char *at = text; true; at++) {
-		size_t name;
+	for (const char *at = text;; at++) {
+		size_t name = strspn(at, NAME_CHARS);
 		size_t image;
-		const char *why = entry_check(at, &name, &image);
 
-		if (why != NULL)
-			return why;
+		if (name == 0 || at[name] != '=')
+			return "must be NAME=IMAGE,NAME=IMAGE,…";
+		at += name + 1;
+		image = strspn(at, IMAGE_CHARS);
+		if (image == 0)
+			return "a name without an image";
+		if (at[image] != ',' && at[image] != '\0')
+			return "a character that is not allowed";
+		if (*at == '-')
+			return "an image must not start with '-'";
+		if (name > IMAGES_NAME_MAX || image > IMAGES_IMAGE_MAX)
+			return "a name or an image is too long";
 		if (++entries > ENTRIES_MAX)
 			return "too many entries";
-		at += name + 1 + image;
+		at += image;
 		if (*at == '\0')
 			return is_repeated(text) ? "a name twice" : NULL;
 	}

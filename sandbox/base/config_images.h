@@ -11,10 +11,11 @@
  * config_load() has stored is valid and never empty.
  */
 #define IMAGES_NAME_MAX 32
+#define IMAGES_IMAGE_MAX 1024
 
 struct image_entry {
-	char name[IMAGES_NAME_MAX + 1]; /* [A-Za-z0-9._-] */
-	char image[1025];		/* as docker takes it */
+	char name[IMAGES_NAME_MAX + 1];	  /* [A-Za-z0-9._-] */
+	char image[IMAGES_IMAGE_MAX + 1]; /* as docker takes it */
 };
 
 /* Why a text is no such list, or NULL. */

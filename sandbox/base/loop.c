@@ -25,7 +25,6 @@ struct loop_timer {
 	struct loop_timer *next;
 	struct loop_timer **slot; /* the caller's mark; NULL: none */
 	int64_t at_ms;
-	uint64_t number; /* in the order of adding */
 	loop_timer_fn fn;
 	void *arg;
 };
@@ -35,8 +34,7 @@ struct loop {
 	bool stopped;
 	struct loop_watch *watches; /* by descriptor */
 	size_t count;
-	struct loop_timer *timers; /* by time, then number */
-	uint64_t next_number;
+	struct loop_timer *timers; /* by time, then in the order of adding */
 };
 
 struct loop *
@@ -75,30 +73,23 @@ loop_find(const struct loop *loop, int fd)
 	return &loop->watches[fd];
 }
 
-/* Make room for the watch of a descriptor. */
-static void
-loop_grow(struct loop *loop, int fd)
-{
-	size_t need = (size_t)fd + 1;
-
-	if (need <= loop->count)
-		return;
-	need = need < 64 ? 64 : need * 2;
-	loop->watches = xrealloc(loop->watches, need * sizeof(*loop->watches));
-	memset(loop->watches + loop->count, 0,
-	    (need - loop->count) * sizeof(*loop->watches));
-	loop->count = need;
-}
-
 void
 loop_add(struct loop *loop, int fd, uint32_t events, loop_fd_fn fn, void *arg)
 {
 	struct epoll_event event = { .events = events };
+	size_t need = (size_t)fd + 1;
 	struct loop_watch *watch;
 
 	if (fd < 0 || loop_find(loop, fd) != NULL)
 		log_fatal(1, "loop_add: fd=%d is bad or watched already", fd);
-	loop_grow(loop, fd);
+	if (need > loop->count) {
+		need = need < 64 ? 64 : need * 2;
+		loop->watches = xrealloc(loop->watches,
+		    need * sizeof(*loop->watches));
+		memset(loop->watches + loop->count, 0,
+		    (need - loop->count) * sizeof(*loop->watches));
+		loop->count = need;
+	}
 	watch = &loop->watches[fd];
 	watch->fn = fn;
 	watch->arg = arg;
@@ -143,7 +134,6 @@ loop_timer_set(struct loop *loop, struct loop_timer **slot, int64_t ms,
 	}
 	timer->slot = slot;
 	timer->at_ms = ms > INT64_MAX - now ? INT64_MAX : now + ms;
-	timer->number = loop->next_number++;
 	timer->fn = fn;
 	timer->arg = arg;
 	while (*at != NULL && (*at)->at_ms <= timer->at_ms)
@@ -169,36 +159,25 @@ loop_timer_clear(struct loop *loop, struct loop_timer **slot)
 	free(timer);
 }
 
-/* Take out the first timer that is due and older than `before`. */
-static struct loop_timer *
-loop_timer_take(struct loop *loop, int64_t now, uint64_t before)
-{
-	struct loop_timer **at = &loop->timers;
-	struct loop_timer *timer;
-
-	while (*at != NULL && (*at)->at_ms <= now && (*at)->number >= before)
-		at = &(*at)->next;
-	timer = *at;
-	if (timer == NULL || timer->at_ms > now)
-		return NULL;
-	*at = timer->next;
-	return timer;
-}
-
-/* Timers that are added meanwhile wait for the next round, so that one that
- * renews itself without delay does not starve the descriptors. */
+/* As many as are due now.  Timers that are added meanwhile wait for the next
+ * round, so that one that renews itself without delay does not starve the
+ * descriptors. */
 static void
 loop_fire_timers(struct loop *loop)
 {
 	int64_t now = clock_monotonic_ms();
-	uint64_t before = loop->next_number;
+	size_t count = 0;
 
-	while (!loop->stopped) {
-		struct loop_timer *timer = loop_timer_take(loop, now, before);
+	for (const struct loop_timer *timer = loop->timers;
+	     timer != NULL && timer->at_ms <= now; timer = timer->next)
+		count++;
+	for (; count > 0 && !loop->stopped; count--) {
+		struct loop_timer *timer = loop->timers;
 		struct loop_timer due;
 
-		if (timer == NULL)
+		if (timer == NULL || timer->at_ms > now)
 			return;
+		loop->timers = timer->next;
 		due = *timer;
 		free(timer);
 		if (due.slot != NULL)
@@ -207,43 +186,34 @@ loop_fire_timers(struct loop *loop)
 	}
 }
 
-/* An event of a descriptor that an earlier callback of the batch removed (and
- * perhaps closed and opened anew) is nobody's. */
-static void
-loop_dispatch(const struct loop *loop, const struct epoll_event *event)
-{
-	int fd = (int)(event->data.u64 & UINT32_MAX);
-	const struct loop_watch *watch = loop_find(loop, fd);
-
-	if (watch != NULL && watch->turn == (uint32_t)(event->data.u64 >> 32))
-		watch->fn(watch->arg, fd, event->events);
-}
-
-/* Until the first timer; a negative time is long past, but -1 means "none". */
-static int
-loop_timeout(const struct loop *loop)
-{
-	int64_t at;
-
-	if (loop->timers == NULL)
-		return -1;
-	at = loop->timers->at_ms;
-	return clock_poll_timeout(at > 0 ? at : 0);
-}
-
 void
 loop_run(struct loop *loop)
 {
 	struct epoll_event events[BATCH];
 
 	while (!loop->stopped) {
-		int n = epoll_wait(loop->epoll, events, BATCH,
-		    loop_timeout(loop));
+		/* Until the first timer; -1 means that there is none. */
+		int wait = loop->timers == NULL ?
+		    -1 :
+		    clock_poll_timeout(loop->timers->at_ms > 0 ?
+			    loop->timers->at_ms :
+			    0);
+		int n = epoll_wait(loop->epoll, events, BATCH, wait);
 
 		if (n < 0 && errno != EINTR)
 			log_fatal(1, "epoll_wait: %s", strerror(errno));
-		for (int i = 0; i < n && !loop->stopped; i++)
-			loop_dispatch(loop, &events[i]);
+		/* An event of a descriptor that an earlier callback of the
+		 * batch removed (and perhaps closed and opened anew) is
+		 * nobody's. */
+		for (int i = 0; i < n && !loop->stopped; i++) {
+			uint64_t data = events[i].data.u64;
+			int fd = (int)(data & UINT32_MAX);
+			const struct loop_watch *watch = loop_find(loop, fd);
+
+			if (watch != NULL &&
+			    watch->turn == (uint32_t)(data >> 32))
+				watch->fn(watch->arg, fd, events[i].events);
+		}
 		loop_fire_timers(loop);
 	}
 	loop->stopped = false;

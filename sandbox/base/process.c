@@ -23,7 +23,8 @@
  * group may write for ever, and a pipe holds 64 KiB (1 MiB when enlarged). */
 #define DRAIN_MAX (2 * 1024 * 1024)
 
-/* The three pipes of a program, and the one that reports a failed exec. */
+/* The three pipes of a program, by the descriptor that it has, and the one that
+ * reports a failed exec. */
 enum { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_STATUS, PIPES };
 
 static void
@@ -61,16 +62,19 @@ process_pipes_open(int pipes[PIPES][2], bool with_input, struct err *err)
 static int
 process_child_descriptors(int pipes[PIPES][2])
 {
-	int in = fcntl(pipes[PIPE_IN][0], F_DUPFD_CLOEXEC, 3);
-	int out = fcntl(pipes[PIPE_OUT][1], F_DUPFD_CLOEXEC, 3);
-	int err = fcntl(pipes[PIPE_ERR][1], F_DUPFD_CLOEXEC, 3);
-	int status = fcntl(pipes[PIPE_STATUS][1], F_DUPFD_CLOEXEC, 3);
+	int moved[PIPES];
 
-	if (in < 0 || out < 0 || err < 0 || status < 0 || dup2(in, 0) < 0 ||
-	    dup2(out, 1) < 0 || dup2(err, 2) < 0)
-		_exit(127);
+	for (int i = 0; i < PIPES; i++) {
+		moved[i] = fcntl(pipes[i][i == PIPE_IN ? 0 : 1],
+		    F_DUPFD_CLOEXEC, 3);
+		if (moved[i] < 0)
+			_exit(127);
+	}
+	for (int i = PIPE_IN; i <= PIPE_ERR; i++)
+		if (dup2(moved[i], i) < 0)
+			_exit(127);
 	(void)syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-	return status;
+	return moved[PIPE_STATUS];
 }
 
 /* As every program expects to find them. */
@@ -131,24 +135,17 @@ process_wait_exec(int status, const char *program, struct err *err)
 	return -1;
 }
 
+/* The end: reap it, and close all that is ours of it. */
 static void
-process_reap(pid_t pid)
+process_reap(struct process *p)
 {
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
 		;
-}
-
-/* Our ends go into p, nonblocking; the child's are closed with pipes. */
-static void
-process_adopt(struct process *p, int pipes[PIPES][2])
-{
-	p->in_fd = steal_fd(&pipes[PIPE_IN][1]);
-	p->out_fd = steal_fd(&pipes[PIPE_OUT][0]);
-	p->err_fd = steal_fd(&pipes[PIPE_ERR][0]);
-	if (p->in_fd >= 0)
-		(void)fcntl(p->in_fd, F_SETFL, O_NONBLOCK);
-	(void)fcntl(p->out_fd, F_SETFL, O_NONBLOCK);
-	(void)fcntl(p->err_fd, F_SETFL, O_NONBLOCK);
+	p->pid = -1;
+	cleanup_close(&p->in_fd);
+	cleanup_close(&p->out_fd);
+	cleanup_close(&p->err_fd);
+	cleanup_close(&p->pidfd);
 }
 
 /* Pipes, fork, and then the answer whether exec came. */
@@ -181,7 +178,14 @@ process_start(struct process *p, const struct process_spec *spec,
 		process_pipes_release(pipes);
 		return -1;
 	}
-	process_adopt(p, pipes);
+	/* Our ends go into p, nonblocking; the child's are closed below. */
+	p->in_fd = steal_fd(&pipes[PIPE_IN][1]);
+	p->out_fd = steal_fd(&pipes[PIPE_OUT][0]);
+	p->err_fd = steal_fd(&pipes[PIPE_ERR][0]);
+	if (p->in_fd >= 0)
+		(void)fcntl(p->in_fd, F_SETFL, O_NONBLOCK);
+	(void)fcntl(p->out_fd, F_SETFL, O_NONBLOCK);
+	(void)fcntl(p->err_fd, F_SETFL, O_NONBLOCK);
 	cleanup_close(&pipes[PIPE_STATUS][1]);
 	rc = process_wait_exec(pipes[PIPE_STATUS][0], spec->argv[0], err);
 	process_pipes_release(pipes);
@@ -189,8 +193,6 @@ process_start(struct process *p, const struct process_spec *spec,
 		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 		if (p->pidfd < 0)
 			rc = err_system(err, "pidfd_open");
-		else if (fcntl(p->pidfd, F_SETFD, FD_CLOEXEC) != 0)
-			rc = err_system(err, "fcntl");
 	}
 	if (rc != 0) {
 		process_release(p);
@@ -247,72 +249,40 @@ process_drain(int *fd, struct buf *b)
 	}
 }
 
-/* True when the program has ended; it is not reaped yet, so that its id and its
- * group's cannot be another's. */
-static bool
-process_has_ended(const struct process *p, siginfo_t *info)
-{
-	*info = (siginfo_t){ 0 };
-	while (waitid(P_PID, (id_t)p->pid, info, WEXITED | WNOHANG | WNOWAIT) !=
-	    0) {
-		if (errno != EINTR)
-			return true;
-	}
-	return info->si_pid == p->pid;
-}
-
-/* All but the process itself. */
-static void
-process_close_all(struct process *p)
-{
-	cleanup_close(&p->in_fd);
-	cleanup_close(&p->out_fd);
-	cleanup_close(&p->err_fd);
-	cleanup_close(&p->pidfd);
-}
-
-/* The end: what is left of the group, then the program itself. */
-static void
-process_finish(struct process *p, const siginfo_t *info)
-{
-	if (!p->outlive)
-		(void)kill(-p->pid, SIGKILL);
-	process_reap(p->pid);
-	p->pid = -1;
-	process_close_all(p);
-	if (p->killed)
-		p->result.outcome = PROCESS_TIMED_OUT;
-	else if (info->si_code == CLD_EXITED)
-		p->result.outcome = PROCESS_EXITED;
-	else
-		p->result.outcome = PROCESS_SIGNALED;
-	p->result.code = info->si_status;
-}
-
 bool
 process_pump(struct process *p)
 {
-	siginfo_t info;
+	siginfo_t info = { 0 };
 	bool ended;
 
 	if (p->pid < 0)
 		return true;
 	process_feed(p);
-	/* Asked before reading: all that it wrote is in the pipes by then. */
-	ended = process_has_ended(p, &info);
+	/* Asked before reading: all that it wrote is in the pipes by then.  It
+	 * is not reaped yet, so that its id and its group's cannot be
+	 * another's. */
+	ended = waitid(P_PID, (id_t)p->pid, &info,
+		    WEXITED | WNOHANG | WNOWAIT) != 0 ||
+	    info.si_pid == p->pid;
 	process_drain(&p->out_fd, &p->result.out);
 	process_drain(&p->err_fd, &p->result.err);
-	if (ended) {
-		process_finish(p, &info);
-		return true;
-	}
-	if (!p->killed && p->deadline_ms >= 0 &&
-	    clock_monotonic_ms() >= p->deadline_ms) {
+	if (!ended) {
+		if (p->deadline_ms < 0 || clock_monotonic_ms() < p->deadline_ms)
+			return false;
 		(void)kill(-p->pid, SIGKILL);
-		p->killed = true;
+		p->result.outcome = PROCESS_TIMED_OUT;
 		p->deadline_ms = -1;
+		return false;
 	}
-	return false;
+	/* What is left of the group, then the program itself. */
+	if (!p->outlive)
+		(void)kill(-p->pid, SIGKILL);
+	process_reap(p);
+	if (p->result.outcome != PROCESS_TIMED_OUT &&
+	    info.si_code != CLD_EXITED)
+		p->result.outcome = PROCESS_SIGNALED;
+	p->result.code = info.si_status;
+	return true;
 }
 
 void
@@ -322,9 +292,7 @@ process_release(struct process *p)
 		return;
 	if (p->pid > 0) {
 		(void)kill(-p->pid, SIGKILL);
-		process_reap(p->pid);
-		p->pid = -1;
-		process_close_all(p);
+		process_reap(p);
 	}
 	process_result_release(&p->result);
 }

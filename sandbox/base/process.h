@@ -57,7 +57,6 @@ struct process {
 	const char *input;
 	size_t input_left;
 	int64_t deadline_ms; /* monotonic; -1: none */
-	bool killed;
 	bool outlive;
 	struct process_result result;
 };

@@ -24,28 +24,20 @@
 #define ENGINES_PROFILE "docker-default"
 #define LOAD_OURS "apparmor_parser -r /etc/apparmor.d/" APPARMOR_PROFILE
 
-/* The first line of a small file of the kernel's. */
-static bool
-read_word(const char *path, char *text, size_t size)
-{
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd >= 0 ? read(fd, text, size - 1) : -1;
-
-	text[len > 0 ? len : 0] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return len > 0;
-}
-
+/* The number in a small file of the kernel's, 1 for "Y", -1 for none. */
 static int64_t
 read_number(const char *path)
 {
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[NUMBER_MAX];
+	ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 	int64_t value;
 
-	return read_word(path, text, sizeof(text)) &&
-		text_parse_int(text, 0, INT64_MAX, &value) ?
-	    value :
-	    -1;
+	text[len > 0 ? len : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (strcmp(text, "Y") == 0)
+		return 1;
+	return text_parse_int(text, 0, INT64_MAX, &value) ? value : -1;
 }
 
 /* What jail.py begins with, as an unprivileged process.  Returns the errno. */
@@ -86,8 +78,6 @@ void
 isolation_look(struct isolation_facts *facts, const char *profile,
     const char *runtime)
 {
-	char word[NUMBER_MAX];
-
 	*facts = (struct isolation_facts){
 		.namespaces = access("/proc/self/ns/user", F_OK) == 0,
 		.allowed =
@@ -95,175 +85,171 @@ isolation_look(struct isolation_facts *facts, const char *profile,
 		.most = read_number("/proc/sys/user/max_user_namespaces"),
 		.restricted = read_number(
 		    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+		.apparmor =
+		    read_number("/sys/module/apparmor/parameters/enabled") == 1,
 		.selinux = read_number("/sys/fs/selinux/enforce") == 1,
+		.loaded = apparmor_is_loaded(APPARMOR_PROFILE),
 		.profile = profile,
 		.runtime = runtime,
 	};
-	facts->loaded = apparmor_is_loaded(APPARMOR_PROFILE);
-	facts->apparmor = read_word("/sys/module/apparmor/parameters/enabled",
-			      word, sizeof(word)) &&
-	    *word == 'Y';
 	try_outside(facts->outside, sizeof(facts->outside));
 }
 
-/* What a reason says: "mount tmpfs /tmp: EACCES, profile mine". */
-struct failure {
-	char step[128];
-	char error[32];
-	char profile[128]; /* "": it was under none, or could not say */
-	bool making;	   /* of namespaces; else of what is done in them */
+/* What was found of a host and of the step that failed there. */
+enum {
+	ASKED_FOR = 1 << 0,
+	UNMADE = 1 << 1, /* the kernel makes no namespaces for anybody without
+			    privileges */
+	NO_NAMESPACES = 1 << 2,
+	NOT_ALLOWED = 1 << 3,
+	NONE_AT_MOST = 1 << 4,
+	USED_UP = 1 << 5,
+	BY_PROFILE = 1 << 6, /* AppArmor's, which forbids the step */
+	ENGINES = 1 << 7,    /* that is Docker's own, */
+	OURS = 1 << 8,	     /* or the one that comes with us */
+	CHOSEN = 1 << 9,     /* IL_API_APPARMOR names it */
+	LOADED = 1 << 10,    /* ours is in the kernel */
+	RESTRICTED = 1 << 11,
+	DENIED = 1 << 12, /* what security modules say */
+	SELINUX = 1 << 13,
+	CONTAINED = 1 << 14, /* it fails outside of containers, too */
+	RUNTIME = 1 << 15,
 };
-
-/* Take a reason apart. */
-static void
-failure_read(struct failure *failure, const char *reason)
-{
-	static const char mark[] = ", profile ";
-	const char *profile = strstr(reason, mark);
-	const char *colon = strstr(reason, ": ");
-	size_t len = strlen(reason);
-	int error_len;
-
-	if (profile == NULL)
-		profile = reason + len;
-	if (colon == NULL || colon > profile)
-		colon = profile;
-	error_len = colon < profile ? (int)(profile - colon) - 2 : 0;
-	(void)snprintf(failure->step, sizeof(failure->step), "%.*s",
-	    (int)(colon - reason), reason);
-	(void)snprintf(failure->error, sizeof(failure->error), "%.*s",
-	    error_len, error_len > 0 ? colon + 2 : "");
-	(void)snprintf(failure->profile, sizeof(failure->profile), "%s",
-	    *profile != '\0' ? profile + strlen(mark) : "");
-	failure->making = strncmp(failure->step, "unshare", 7) == 0 ||
-	    strncmp(failure->step, "clone", 5) == 0;
-}
-
-/* The profile that the cell was under, as it said, or as it must have been. */
-static const char *
-profile_in_force(const struct isolation_facts *f, const struct failure *failure)
-{
-	if (*failure->profile != '\0')
-		return failure->profile;
-	if (*f->profile != '\0')
-		return f->profile;
-	return f->loaded ? APPARMOR_PROFILE : ENGINES_PROFILE;
-}
-
-/* What the profile of an operator has to allow for the step. */
-static const char *
-rule_for(const struct failure *failure)
-{
-	if (strcmp(failure->error, "EPERM") == 0)
-		return "capability sys_admin, capability sys_ptrace, "
-		       "capability setpcap,";
-	if (failure->making)
-		return "userns,";
-	return strncmp(failure->step, "mount", 5) == 0 ? "mount," :
-							 failure->step;
-}
 
 static const char engines_forbids[] =
     "AppArmor is on, and Docker's own profile forbids user namespaces or "
     "mounts";
+static const char profile_forbids[] =
+    "AppArmor is on, and the profile @ forbids this step";
 
-/* What was found is turned into facts; the first row of the table whose facts
- * hold is the answer. */
+/* The first row whose needs are found is the verdict.  An @ stands for the
+ * profile, or for how it fails outside; in what mends it, for the rule. */
+static const struct {
+	unsigned int needs;
+	const char *cause;
+	const char *mend;
+} causes[] = {
+	{ ASKED_FOR, "IL_API_ISOLATION asks for it", "IL_API_ISOLATION=auto" },
+	{ UNMADE | NO_NAMESPACES,
+	    "this kernel is built without user namespaces",
+	    "a kernel with CONFIG_USER_NS" },
+	{ UNMADE | NOT_ALLOWED, "kernel.unprivileged_userns_clone is 0",
+	    "sysctl -w kernel.unprivileged_userns_clone=1, and the same in "
+	    "/etc/sysctl.d" },
+	{ UNMADE | NONE_AT_MOST, "user.max_user_namespaces is 0",
+	    "sysctl -w user.max_user_namespaces=10000, and the same in "
+	    "/etc/sysctl.d" },
+	{ UNMADE | USED_UP,
+	    "user.max_user_namespaces is used up, here or where the engine "
+	    "itself is contained",
+	    "sysctl -w user.max_user_namespaces=10000, there" },
+	{ BY_PROFILE | ENGINES | CHOSEN, engines_forbids,
+	    "leave IL_API_APPARMOR empty: " APPARMOR_PROFILE
+	    ", which comes with Inline, is used where it is loaded" },
+	{ BY_PROFILE | ENGINES | LOADED, engines_forbids,
+	    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
+	    " is loaded by now" },
+	{ BY_PROFILE | ENGINES, engines_forbids,
+	    "load " APPARMOR_PROFILE ", which comes with Inline: " LOAD_OURS
+	    " && systemctl restart il-sandboxd" },
+	{ BY_PROFILE | OURS, profile_forbids,
+	    "load the profile of this version: make install && " LOAD_OURS
+	    " && systemctl restart il-sandboxd; and look at "
+	    "/etc/apparmor.d/local/" APPARMOR_PROFILE },
+	{ BY_PROFILE, profile_forbids,
+	    "allow `@` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
+	    " does, or leave IL_API_APPARMOR empty to use that one" },
+	{ RESTRICTED, "kernel.apparmor_restrict_unprivileged_userns is 1",
+	    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
+	    " (" LOAD_OURS "), or set that sysctl to 0" },
+	{ DENIED | SELINUX, "SELinux enforces",
+	    "look at `ausearch -m avc` for what it forbids" },
+	{ CONTAINED,
+	    "this host forbids it to every process without privileges (@); it "
+	    "may be contained itself",
+	    "allow user namespaces and mounts in what contains this host" },
+	{ RUNTIME, "it works outside of containers; SANDBOX_RUNTIME forbids it",
+	    "leave SANDBOX_RUNTIME empty, if its own isolation is not what you "
+	    "want" },
+	{ 0,
+	    "it works outside of containers: the engine, or its default "
+	    "runtime, forbids it",
+	    "" },
+};
+
+/* Put the value in the place of the @ in a text, if there is one. */
+static void
+fill(char *out, size_t size, const char *text, const char *value)
+{
+	const char *at = strchr(text, '@');
+
+	if (at == NULL)
+		(void)snprintf(out, size, "%s", text);
+	else
+		(void)snprintf(out, size, "%.*s%.64s%s", (int)(at - text), text,
+		    value, at + 1);
+}
+
+/* The reason is taken apart, what was found becomes a set of facts, and the
+ * first row of the table whose needs are among them is the answer. */
 void
 isolation_judge(const struct isolation_facts *f, const char *reason,
     struct isolation_verdict *verdict)
 {
-	struct failure failure;
-	const char *profile;
-	char forbids[256];
-	char contained[256];
-	char allow[320];
-
-	failure_read(&failure, reason);
-	profile = profile_in_force(f, &failure);
-	(void)snprintf(forbids, sizeof(forbids),
-	    "AppArmor is on, and the profile %.64s forbids this step", profile);
-	(void)snprintf(allow, sizeof(allow),
-	    "allow `%s` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
-	    " does, or leave IL_API_APPARMOR empty to use that one",
-	    rule_for(&failure));
-	(void)snprintf(contained, sizeof(contained),
-	    "this host forbids it to every process without privileges (%s); "
-	    "it may be contained itself",
-	    f->outside);
-
-	const bool ours = strcmp(profile, APPARMOR_PROFILE) == 0;
-	const bool engines = strcmp(profile, ENGINES_PROFILE) == 0;
-	/* EACCES is what security modules say; EPERM they say of capabilities,
-	 * which the engine's profile and ours allow. */
-	const bool denied = strcmp(failure.error, "EACCES") == 0;
-	const bool capability = strcmp(failure.error, "EPERM") == 0 &&
-	    !engines && !ours && *failure.profile != '\0';
-	const bool by_profile = f->apparmor && (denied || capability) &&
-	    strcmp(profile, "unconfined") != 0;
-	/* The kernel makes no namespaces for anybody without privileges. */
-	const bool unmade = failure.making && !denied;
-	/* The first one that holds is the verdict. */
-	const struct {
-		bool holds;
-		const char *cause;
-		const char *mend;
-	} table[] = {
-		{ strcmp(reason, "asked for") == 0,
-		    "IL_API_ISOLATION asks for it", "IL_API_ISOLATION=auto" },
-		{ unmade && !f->namespaces,
-		    "this kernel is built without user namespaces",
-		    "a kernel with CONFIG_USER_NS" },
-		{ unmade && f->allowed == 0,
-		    "kernel.unprivileged_userns_clone is 0",
-		    "sysctl -w kernel.unprivileged_userns_clone=1, and the "
-		    "same in /etc/sysctl.d" },
-		{ unmade && f->most == 0, "user.max_user_namespaces is 0",
-		    "sysctl -w user.max_user_namespaces=10000, and the same in "
-		    "/etc/sysctl.d" },
-		{ unmade && strcmp(failure.error, "ENOSPC") == 0,
-		    "user.max_user_namespaces is used up, here or where the "
-		    "engine itself is contained",
-		    "sysctl -w user.max_user_namespaces=10000, there" },
-		{ by_profile && engines && *f->profile != '\0', engines_forbids,
-		    "leave IL_API_APPARMOR empty: " APPARMOR_PROFILE
-		    ", which comes with Inline, is used where it is loaded" },
-		{ by_profile && engines && f->loaded, engines_forbids,
-		    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
-		    " is loaded by now" },
-		{ by_profile && engines, engines_forbids,
-		    "load " APPARMOR_PROFILE ", which comes with "
-		    "Inline: " LOAD_OURS " && systemctl restart il-sandboxd" },
-		{ by_profile && ours, forbids,
-		    "load the profile of this version: make install "
-		    "&& " LOAD_OURS " && systemctl restart il-sandboxd; and "
-		    "look at /etc/apparmor.d/local/" APPARMOR_PROFILE },
-		{ by_profile, forbids, allow },
-		{ f->restricted == 1,
-		    "kernel.apparmor_restrict_unprivileged_userns is 1",
-		    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
-		    " (" LOAD_OURS "), or set that sysctl to 0" },
-		{ denied && f->selinux, "SELinux enforces",
-		    "look at `ausearch -m avc` for what it forbids" },
-		{ *f->outside != '\0', contained,
-		    "allow user namespaces and mounts in what contains this "
-		    "host" },
-		{ *f->runtime != '\0',
-		    "it works outside of containers; SANDBOX_RUNTIME forbids "
-		    "it",
-		    "leave SANDBOX_RUNTIME empty, if its own isolation is not "
-		    "what you want" },
-		{ true,
-		    "it works outside of containers: the engine, or its "
-		    "default runtime, forbids it",
-		    "" },
-	};
+	static const char mark[] = ", profile ";
+	const char *named = strstr(reason, mark);
+	char step[128] = "";
+	char error[32] = "";
+	const char *profile = f->loaded ? APPARMOR_PROFILE : ENGINES_PROFILE;
+	const char *rule = step;
+	unsigned int found = 0;
+	bool making; /* of namespaces; else of what is done in them */
+	bool denied;
+	bool capability;
 	size_t i = 0;
 
-	while (!table[i].holds)
+	(void)sscanf(reason, "%127[^:,]: %31[^,]", step, error);
+	making = strncmp(step, "unshare", 7) == 0 ||
+	    strncmp(step, "clone", 5) == 0;
+	/* The profile that the cell was under, as it said, or as it must have
+	 * been. */
+	if (named != NULL)
+		profile = named + strlen(mark);
+	else if (*f->profile != '\0')
+		profile = f->profile;
+	found |= strcmp(profile, ENGINES_PROFILE) == 0 ? ENGINES : 0;
+	found |= strcmp(profile, APPARMOR_PROFILE) == 0 ? OURS : 0;
+	/* EACCES is what security modules say; EPERM they say of capabilities,
+	 * which the engine's profile and ours allow. */
+	denied = strcmp(error, "EACCES") == 0;
+	capability = strcmp(error, "EPERM") == 0 && found == 0 && named != NULL;
+	if (f->apparmor && (denied || capability) &&
+	    strcmp(profile, "unconfined") != 0)
+		found |= BY_PROFILE;
+	/* What the profile of an operator has to allow for the step. */
+	if (capability)
+		rule = "capability sys_admin, capability sys_ptrace, "
+		       "capability setpcap,";
+	else if (making)
+		rule = "userns,";
+	else if (strncmp(step, "mount", 5) == 0)
+		rule = "mount,";
+	found |= strcmp(reason, "asked for") == 0 ? ASKED_FOR : 0;
+	found |= making && !denied ? UNMADE : 0;
+	found |= f->namespaces ? 0 : NO_NAMESPACES;
+	found |= f->allowed == 0 ? NOT_ALLOWED : 0;
+	found |= f->most == 0 ? NONE_AT_MOST : 0;
+	found |= strcmp(error, "ENOSPC") == 0 ? USED_UP : 0;
+	found |= *f->profile != '\0' ? CHOSEN : 0;
+	found |= f->loaded ? LOADED : 0;
+	found |= f->restricted == 1 ? RESTRICTED : 0;
+	found |= denied ? DENIED : 0;
+	found |= f->selinux ? SELINUX : 0;
+	found |= *f->outside != '\0' ? CONTAINED : 0;
+	found |= *f->runtime != '\0' ? RUNTIME : 0;
+	while ((causes[i].needs & ~found) != 0)
 		i++;
-	(void)snprintf(verdict->cause, sizeof(verdict->cause), "%s",
-	    table[i].cause);
-	(void)snprintf(verdict->mend, sizeof(verdict->mend), "%s",
-	    table[i].mend);
+	fill(verdict->cause, sizeof(verdict->cause), causes[i].cause,
+	    causes[i].needs == CONTAINED ? f->outside : profile);
+	fill(verdict->mend, sizeof(verdict->mend), causes[i].mend, rule);
 }
