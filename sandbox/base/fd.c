@@ -67,16 +67,6 @@ fd_unix_address(struct sockaddr_un *address, const char *path, int *dir,
 	return 0;
 }
 
-/* connect(2) waits for room in the listener's queue as long as a send may take.
- * Nothing else here sends blocking, so that the limit stays. */
-static int
-fd_limit_connect(int fd)
-{
-	struct timeval limit = { .tv_sec = FD_CONNECT_S };
-
-	return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-}
-
 /* connect(2), whatever interrupts it. */
 static int
 fd_connect_address(int fd, const struct sockaddr_un *address)
@@ -90,25 +80,16 @@ fd_connect_address(int fd, const struct sockaddr_un *address)
 	return rc;
 }
 
-/* Is the process gone that made the socket at the other end listen?  Its
- * children, which end with it, may hold that for a moment longer. */
-static bool
-fd_peer_is_gone(int fd)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-	    peer.pid > 0 && kill(peer.pid, 0) != 0 && errno == ESRCH;
-}
-
 /* Remove a socket file that nobody listens on; ERR_BUSY for anything else. */
 static int
 fd_clear_path(const struct sockaddr_un *address, const char *path, int type,
     struct err *err)
 {
 	auto_close int probe = -1;
+	struct ucred peer = { 0 };
+	socklen_t len = sizeof(peer);
 	struct stat st;
+	bool dead;
 
 	if (lstat(address->sun_path, &st) != 0)
 		return errno == ENOENT ? 0 : err_system(err, "stat %s", path);
@@ -119,8 +100,15 @@ fd_clear_path(const struct sockaddr_un *address, const char *path, int type,
 	probe = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (probe < 0)
 		return err_system(err, "make a socket");
-	if (fd_connect_address(probe, address) == 0 ? !fd_peer_is_gone(probe) :
-						      errno != ECONNREFUSED)
+	/* Is the process gone that made the socket at the other end listen?
+	 * Its children, which end with it, may hold that for a moment longer. */
+	if (fd_connect_address(probe, address) == 0)
+		dead = getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &peer,
+			   &len) == 0 &&
+		    peer.pid > 0 && kill(peer.pid, 0) != 0 && errno == ESRCH;
+	else
+		dead = errno == ECONNREFUSED;
+	if (!dead)
 		return err_set(err, ERR_BUSY, "%s is in use by another process",
 		    path);
 	if (unlink(address->sun_path) != 0 && errno != ENOENT)
@@ -158,6 +146,10 @@ fd_listen_unix(const char *path, int type, mode_t mode, struct err *err)
 int
 fd_connect_unix(const char *path, int type, struct err *err)
 {
+	/* connect(2) waits for room in the listener's queue as long as a send
+	 * may take.  Nothing else here sends blocking, so that the limit
+	 * stays. */
+	struct timeval limit = { .tv_sec = FD_CONNECT_S };
 	struct sockaddr_un address;
 	auto_close int dir = -1;
 	auto_close int fd = -1;
@@ -168,7 +160,8 @@ fd_connect_unix(const char *path, int type, struct err *err)
 		return -1;
 	}
 	fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
-	if (fd < 0 || fd_limit_connect(fd) != 0)
+	if (fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0)
 		return err_system(err, "make a socket");
 	if (fd_connect_address(fd, &address) == 0)
 		return steal_fd(&fd);
@@ -236,17 +229,6 @@ fd_attach(struct msghdr *message, union fd_control *control, int fd_a, int fd_b)
 	memcpy(CMSG_DATA(header), fds, n * sizeof(int));
 }
 
-/* A sendmsg that failed: 0 try again when it is writable, -1 give up. */
-static int
-fd_send_failed(struct err *err)
-{
-	if (errno == EAGAIN || errno == EINTR)
-		return 0;
-	if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
-		return err_set(err, ERR_PROTOCOL, "send: the peer hung up");
-	return err_system(err, "send a packet");
-}
-
 /* Tried first, and waited for only where that fails. */
 int
 fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
@@ -267,43 +249,22 @@ fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
 		return err_set(err, ERR_INPUT, "send: an empty packet");
 	fd_attach(&message, &control, fd_a, fd_b);
 	while (sendmsg(sock, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-		if (fd_send_failed(err) != 0 ||
-		    fd_wait(sock, POLLOUT, deadline, "send: not taken",
+		if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
+			return err_set(err, ERR_PROTOCOL,
+			    "send: the peer hung up");
+		if (errno != EAGAIN && errno != EINTR)
+			return err_system(err, "send a packet");
+		if (fd_wait(sock, POLLOUT, deadline, "send: not taken",
 			timeout_ms, err) != 0)
 			return -1;
 	}
 	return 0;
 }
 
-/* Give the received descriptors to the caller's slots; close the others. */
-static void
-fd_detach(struct msghdr *message, int *fd_a, int *fd_b)
-{
-	int *slots[2] = { fd_a, fd_b };
-	size_t used = 0;
-
-	for (struct cmsghdr *h = CMSG_FIRSTHDR(message); h != NULL;
-	     h = CMSG_NXTHDR(message, h)) {
-		size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < n; i++, used++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof(fd));
-			if (used < 2 && slots[used] != NULL)
-				*slots[used] = fd;
-			else
-				(void)close(fd);
-		}
-	}
-}
-
-/* One recvmsg: the length, 0 at the end, -1 error, -2 nothing there yet. */
+/* One recvmsg: the length, 0 at the end, -1 error, -2 nothing there yet.  The
+ * room is for two descriptors; the kernel closes those that are more. */
 static ssize_t
-fd_receive_once(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
-    struct err *err)
+fd_receive_once(int sock, void *data, size_t cap, int fds[2], struct err *err)
 {
 	struct iovec part = { .iov_base = data, .iov_len = cap };
 	union fd_control control;
@@ -312,6 +273,7 @@ fd_receive_once(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
 		.msg_control = control.space,
 		.msg_controllen = sizeof(control.space) };
 	ssize_t n = recvmsg(sock, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	const struct cmsghdr *header;
 
 	/* A peer that closed with packets of ours unread resets us once; what
 	 * it had sent before is still there behind it, and then the end. */
@@ -319,7 +281,10 @@ fd_receive_once(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
 		return -2;
 	if (n < 0)
 		return err_system(err, "receive a packet");
-	fd_detach(&message, fd_a, fd_b);
+	header = CMSG_FIRSTHDR(&message);
+	if (header != NULL && header->cmsg_level == SOL_SOCKET &&
+	    header->cmsg_type == SCM_RIGHTS)
+		memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
 	if ((message.msg_flags & MSG_TRUNC) != 0)
 		return err_set(err, ERR_PROTOCOL,
 		    "receive: a packet over %zu bytes", cap);
@@ -349,24 +314,21 @@ fd_receive_packet(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
 {
 	int64_t deadline = fd_deadline(timeout_ms);
 	int *slots[2] = { fd_a, fd_b };
+	int fds[2] = { -1, -1 };
 	ssize_t n;
 
-	if (fd_a != NULL)
-		*fd_a = -1;
-	if (fd_b != NULL)
-		*fd_b = -1;
-	while ((n = fd_receive_once(sock, data, cap, fd_a, fd_b, err)) == -2)
-		if (fd_wait(sock, POLLIN, deadline, "receive: nothing",
-			timeout_ms, err) != 0)
-			return -1;
-	if (n > 0)
-		return n;
-	for (size_t i = 0; i < 2; i++)
-		if (slots[i] != NULL && *slots[i] >= 0) {
-			(void)close(*slots[i]);
-			*slots[i] = -1;
-		}
-	return n;
+	do
+		n = fd_receive_once(sock, data, cap, fds, err);
+	while (n == -2 &&
+	    fd_wait(sock, POLLIN, deadline, "receive: nothing", timeout_ms,
+		err) == 0);
+	for (size_t i = 0; i < 2; i++) {
+		if (n <= 0 || slots[i] == NULL)
+			cleanup_close(&fds[i]);
+		if (slots[i] != NULL)
+			*slots[i] = fds[i];
+	}
+	return n == -2 ? -1 : n;
 }
 
 int
@@ -409,35 +371,31 @@ fd_signals(const int *extra, struct err *err)
 	return fd >= 0 ? fd : err_system(err, "signalfd");
 }
 
-/* Make one folder; one that is there already will do. */
-static int
-fd_make_dir(const char *path, mode_t mode, struct err *err)
-{
-	struct stat st;
-
-	if (mkdir(path, mode) == 0)
-		return 0;
-	if (errno != EEXIST || stat(path, &st) != 0)
-		return err_system(err, "make the folder %s", path);
-	if (!S_ISDIR(st.st_mode))
-		return err_set(err, ERR_CONFLICT, "%s is not a folder", path);
-	return 0;
-}
-
 int
 fd_make_dirs(const char *path, mode_t mode, struct err *err)
 {
 	auto_free char *copy = xstrdup(path);
 	char *slash = copy;
+	struct stat st;
 
 	if (*path == '\0')
 		return err_set(err, ERR_INPUT, "a folder needs a path");
-	/* From the top: what stands before each slash but the first. */
-	while ((slash = strchr(slash + 1, '/')) != NULL) {
-		*slash = '\0';
-		if (fd_make_dir(copy, mode, err) != 0)
-			return -1;
-		*slash = '/';
+	/* From the top: what stands before each slash but the first, and the
+	 * whole.  What is there already will do. */
+	while (slash != NULL) {
+		slash = strchr(slash + 1, '/');
+		if (slash != NULL)
+			*slash = '\0';
+		if (mkdir(copy, mode) != 0) {
+			if (errno != EEXIST || stat(copy, &st) != 0)
+				return err_system(err, "make the folder %s",
+				    copy);
+			if (!S_ISDIR(st.st_mode))
+				return err_set(err, ERR_CONFLICT,
+				    "%s is not a folder", copy);
+		}
+		if (slash != NULL)
+			*slash = '/';
 	}
-	return fd_make_dir(copy, mode, err);
+	return 0;
 }
