@@ -25,14 +25,6 @@ log_init(const char *program, enum log_level level)
 	log_plain = isatty(STDERR_FILENO) != 0;
 }
 
-/* Of syslog(3), which the journal reads from "<N>". */
-static const int log_priorities[] = {
-	[LOG_LEVEL_ERR] = 3,
-	[LOG_LEVEL_WARN] = 4,
-	[LOG_LEVEL_INFO] = 6,
-	[LOG_LEVEL_DEBUG] = 7,
-};
-
 /* Append text escaped; stop before what does not fit whole. */
 static size_t
 log_escape(char *line, size_t used, const char *text)
@@ -73,8 +65,7 @@ log_write(enum log_level level, const char *fmt, va_list ap)
 		return;
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	if (!log_plain) {
-		(void)snprintf(line, sizeof(line), "<%d>",
-		    log_priorities[level]);
+		(void)snprintf(line, sizeof(line), "<%d>", (int)level);
 		used = strlen(line);
 	}
 	used = log_escape(line, used, log_program);

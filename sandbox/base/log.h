@@ -9,11 +9,11 @@
  * \xNN, lines are cut at 1,000 bytes.  Never log tokens, signatures, message
  * bodies or source code.  Keys: job, interaction, user, sandbox, cell, ms.
  */
-enum log_level {
-	LOG_LEVEL_ERR,
-	LOG_LEVEL_WARN,
-	LOG_LEVEL_INFO,
-	LOG_LEVEL_DEBUG,
+enum log_level { /* numbered as by syslog(3) */
+	LOG_LEVEL_ERR = 3,
+	LOG_LEVEL_WARN = 4,
+	LOG_LEVEL_INFO = 6,
+	LOG_LEVEL_DEBUG = 7,
 };
 
 /* program: kept, not copied.  level: the most talkative one to write. */

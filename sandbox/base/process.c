@@ -27,45 +27,47 @@
  * reports a failed exec. */
 enum { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPE_STATUS, PIPES };
 
+struct pipes {
+	int ends[PIPES][2];
+};
+
 static void
-process_pipes_release(int pipes[PIPES][2])
+process_pipes_release(struct pipes *pipes)
 {
 	for (int i = 0; i < PIPES; i++) {
-		cleanup_close(&pipes[i][0]);
-		cleanup_close(&pipes[i][1]);
+		cleanup_close(&pipes->ends[i][0]);
+		cleanup_close(&pipes->ends[i][1]);
 	}
 }
 
 /* Without input the program reads /dev/null. */
-static int
-process_pipes_open(int pipes[PIPES][2], bool with_input, struct err *err)
+static bool
+process_pipes_open(struct pipes *pipes, bool with_input)
 {
 	bool good = true;
 
 	for (int i = 0; i < PIPES; i++) {
-		pipes[i][0] = pipes[i][1] = -1;
+		int *ends = pipes->ends[i];
+
+		ends[0] = ends[1] = -1;
 		if (i == PIPE_IN && !with_input)
-			pipes[i][0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+			ends[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		else
-			(void)!pipe2(pipes[i], O_CLOEXEC);
-		good = good && pipes[i][0] >= 0;
+			(void)!pipe2(ends, O_CLOEXEC);
+		good = good && ends[0] >= 0;
 	}
-	if (good)
-		return 0;
-	(void)err_system(err, "make pipes");
-	process_pipes_release(pipes);
-	return -1;
+	return good;
 }
 
 /* In the child: only 0, 1, 2 stay.  Above 2 first, so that none of the four is
  * overwritten before it is in place (we may have been started without 0-2). */
 static int
-process_child_descriptors(int pipes[PIPES][2])
+process_child_descriptors(const struct pipes *pipes)
 {
 	int moved[PIPES];
 
 	for (int i = 0; i < PIPES; i++) {
-		moved[i] = fcntl(pipes[i][i == PIPE_IN ? 0 : 1],
+		moved[i] = fcntl(pipes->ends[i][i == PIPE_IN ? 0 : 1],
 		    F_DUPFD_CLOEXEC, 3);
 		if (moved[i] < 0)
 			_exit(127);
@@ -77,22 +79,9 @@ process_child_descriptors(int pipes[PIPES][2])
 	return moved[PIPE_STATUS];
 }
 
-/* As every program expects to find them. */
-static void
-process_child_signals(void)
-{
-	struct sigaction standard = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int number = 1; number < NSIG; number++)
-		(void)sigaction(number, &standard, NULL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* In the child: become the program. */
 static void __attribute__((noreturn))
-process_child(const struct process_spec *spec, int pipes[PIPES][2],
+process_child(const struct process_spec *spec, const struct pipes *pipes,
     pid_t parent)
 {
 	/* exec does not write there; its argument only has no const. */
@@ -101,16 +90,20 @@ process_child(const struct process_spec *spec, int pipes[PIPES][2],
 		char *const *out;
 	} argv = { .in = spec->argv };
 	int status = process_child_descriptors(pipes);
+	struct sigaction standard = { .sa_handler = SIG_DFL };
+	sigset_t none;
 	int why;
 
 	(void)setpgid(0, 0);
 	/* It may have died between fork and prctl. */
-	if (!spec->outlive &&
-	    (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		_exit(127);
-	process_child_signals();
-	(void)execvpe(argv.out[0], argv.out,
-	    spec->envp != NULL ? spec->envp : environ);
+	/* Signals are as every program expects to find them. */
+	for (int number = 1; number < NSIG; number++)
+		(void)sigaction(number, &standard, NULL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)execvp(argv.out[0], argv.out);
 	why = errno;
 	(void)!write(status, &why, sizeof(why));
 	_exit(127);
@@ -153,7 +146,7 @@ int
 process_start(struct process *p, const struct process_spec *spec,
     struct err *err)
 {
-	int pipes[PIPES][2];
+	__attribute__((cleanup(process_pipes_release))) struct pipes pipes;
 	pid_t parent = getpid();
 	int rc;
 
@@ -163,32 +156,27 @@ process_start(struct process *p, const struct process_spec *spec,
 		.out_fd = -1,
 		.err_fd = -1,
 		.deadline_ms = -1,
-		.outlive = spec->outlive,
 		.input = spec->input,
 		.input_left = spec->input != NULL ? spec->input_len : 0 };
 	buf_init(&p->result.out, spec->output_max);
 	buf_init(&p->result.err, spec->output_max);
-	if (process_pipes_open(pipes, p->input_left > 0, err) != 0)
-		return -1;
+	if (!process_pipes_open(&pipes, p->input_left > 0))
+		return err_system(err, "make pipes");
 	p->pid = fork();
 	if (p->pid == 0)
-		process_child(spec, pipes, parent);
-	if (p->pid < 0) {
-		(void)err_system(err, "fork for %s", spec->argv[0]);
-		process_pipes_release(pipes);
-		return -1;
-	}
-	/* Our ends go into p, nonblocking; the child's are closed below. */
-	p->in_fd = steal_fd(&pipes[PIPE_IN][1]);
-	p->out_fd = steal_fd(&pipes[PIPE_OUT][0]);
-	p->err_fd = steal_fd(&pipes[PIPE_ERR][0]);
+		process_child(spec, &pipes, parent);
+	if (p->pid < 0)
+		return err_system(err, "fork for %s", spec->argv[0]);
+	/* Our ends go into p, nonblocking. */
+	p->in_fd = steal_fd(&pipes.ends[PIPE_IN][1]);
+	p->out_fd = steal_fd(&pipes.ends[PIPE_OUT][0]);
+	p->err_fd = steal_fd(&pipes.ends[PIPE_ERR][0]);
 	if (p->in_fd >= 0)
 		(void)fcntl(p->in_fd, F_SETFL, O_NONBLOCK);
 	(void)fcntl(p->out_fd, F_SETFL, O_NONBLOCK);
 	(void)fcntl(p->err_fd, F_SETFL, O_NONBLOCK);
-	cleanup_close(&pipes[PIPE_STATUS][1]);
-	rc = process_wait_exec(pipes[PIPE_STATUS][0], spec->argv[0], err);
-	process_pipes_release(pipes);
+	cleanup_close(&pipes.ends[PIPE_STATUS][1]);
+	rc = process_wait_exec(pipes.ends[PIPE_STATUS][0], spec->argv[0], err);
 	if (rc == 0) {
 		p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 		if (p->pidfd < 0)
@@ -275,8 +263,7 @@ process_pump(struct process *p)
 		return false;
 	}
 	/* What is left of the group, then the program itself. */
-	if (!p->outlive)
-		(void)kill(-p->pid, SIGKILL);
+	(void)kill(-p->pid, SIGKILL);
 	process_reap(p);
 	if (p->result.outcome != PROCESS_TIMED_OUT &&
 	    info.si_code != CLD_EXITED)

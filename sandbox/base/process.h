@@ -14,21 +14,18 @@ struct err;
 /*
  * Programs that we start (the Docker CLI, mkfs, nginx).  Never a shell: argv is
  * an array, and argv[0] is looked up in PATH.  The child gets default signals,
- * its own process group, no descriptor but 0, 1, 2, and dies with us
- * (PR_SET_PDEATHSIG) unless `outlive` is set.  When it ends, what is left of
- * its group is killed.
+ * our environment, its own process group, no descriptor but 0, 1, 2, and dies
+ * with us (PR_SET_PDEATHSIG).  When it ends, what is left of its group is
+ * killed.
  */
 /* clang-format off */
 struct process_spec {
 	const char *const *argv; /* NULL-terminated */
-	char *const *envp;	 /* NULL: our own environment */
 	const void *input;	 /* standard input, borrowed until the program
 				  * has ended; NULL: /dev/null */
 	size_t input_len;
 	size_t output_max;	 /* stdout and stderr each; more is dropped */
 	int timeout_ms;		 /* <= 0: none */
-	bool outlive;		 /* no PR_SET_PDEATHSIG, and what it left behind
-				  * in its group is not killed when it ends */
 };
 
 enum process_outcome {
@@ -57,7 +54,6 @@ struct process {
 	const char *input;
 	size_t input_left;
 	int64_t deadline_ms; /* monotonic; -1: none */
-	bool outlive;
 	struct process_result result;
 };
 

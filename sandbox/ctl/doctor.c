@@ -13,43 +13,29 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/fd.h"
+#include "../protocol/frame.h"
 #include "../protocol/sockets.h"
+#include "../protocol/tokens.h"
 #include "../store/db.h"
 #include "../store/job.h"
-#include "../protocol/tokens.h"
-#include "../protocol/frame.h"
 #include "ctl.h"
 #include "isolation.h"
 
 #define BROKER_MS 3000
 
-static void __attribute__((format(printf, 2, 0)))
-say(const char *mark, const char *fmt, va_list ap)
+void
+doctor_say(struct doctor *d, const char *mark, const char *mend,
+    const char *fmt, ...)
 {
-	(void)fputs(mark, stdout);
+	va_list ap;
+
+	va_start(ap, fmt);
+	printf("%s  ", mark);
 	(void)vprintf(fmt, ap);
-	(void)putchar('\n');
-}
-
-void
-doctor_say(const char *mark, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(mark, fmt, ap);
+	printf("\n");
 	va_end(ap);
-}
-
-void
-doctor_bad(struct doctor *d, const char *mend, const char *fmt, ...)
-{
-	va_list ap;
-
-	d->failed++;
-	va_start(ap, fmt);
-	say("FAIL  ", fmt, ap);
-	va_end(ap);
+	if (d != NULL)
+		d->failed++;
 	if (mend != NULL)
 		printf("      mend: %s\n", mend);
 }

@@ -21,14 +21,13 @@ struct doctor {
 	int failed;
 };
 
-/* Print a line. */
-void doctor_say(const char *mark, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-#define doctor_good(...) doctor_say("ok    ", __VA_ARGS__)
-#define doctor_note(...) doctor_say("note  ", __VA_ARGS__)
-/* mend: a command, or NULL where there is none to type. */
-void doctor_bad(struct doctor *d, const char *mend, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Print a line with its mark.  d: it is a fault, or NULL; mend: a command, or
+ * NULL where there is none to type. */
+void doctor_say(struct doctor *d, const char *mark, const char *mend,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+#define doctor_good(...) doctor_say(NULL, "ok  ", NULL, __VA_ARGS__)
+#define doctor_note(...) doctor_say(NULL, "note", NULL, __VA_ARGS__)
+#define doctor_bad(d, mend, ...) doctor_say(d, "FAIL", mend, __VA_ARGS__)
 
 /* doctor_host.c: the machine. */
 void doctor_engine(struct doctor *d);
