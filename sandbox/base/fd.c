@@ -101,7 +101,7 @@ fd_clear_path(const struct sockaddr_un *address, const char *path, int type,
 	if (probe < 0)
 		return err_system(err, "make a socket");
 	/* Is the process gone that made the socket at the other end listen?
-	 * Its children, which end with it, may hold that for a moment longer. */
+	 * Its children, which end with it, may hold that a moment longer. */
 	if (fd_connect_address(probe, address) == 0)
 		dead = getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &peer,
 			   &len) == 0 &&
