@@ -12,7 +12,6 @@
 #include "routes.h"
 #include "run.h"
 #include "../contract/eval_answer.h"
-#include "../contract/eval_output.h"
 #include "../contract/eval_request.h"
 #include "../server/http.h"
 

@@ -102,7 +102,8 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
 		in->count++;
 	}
 	/* Their paths are looked at when all are there: 404 comes first. */
-	if (execute_stage(files, main != NULL, &in->wrong))
+	in->wrong = execute_stage(files, main != NULL);
+	if (in->wrong == NULL)
 		for (size_t i = 0; i < files->count; i++)
 			in->items[in->own + i].path = files->items[i].staged;
 	return true;

@@ -159,12 +159,13 @@ static bool
 take_files(struct eval_request *req, const struct pyvalue *files,
     struct eval_refusal *refusal)
 {
+	const struct pyvalue *item;
+
 	if (files == NULL)
 		return true;
 	req->files = xcalloc(files->count, sizeof(*req->files));
-	while (req->file_count < files->count) {
-		struct eval_file *file = &req->files[req->file_count];
-		const struct pyvalue *item = &files->u.items[req->file_count++];
+	for (item = files->u.parts.first; item != NULL; item = item->next) {
+		struct eval_file *file = &req->files[req->file_count++];
 		const struct pyvalue *path = pyvalue_get(item, "path");
 		const struct pyvalue *content = pyvalue_get(item, "content");
 
@@ -208,30 +209,36 @@ stage_files(const struct eval_request *req, struct eval_refusal *refusal)
 
 /* ---- arguments ---- */
 
-/* `args`, or -c, then `input`; without the empty ones at the beginning.  False:
- * one that no program can be given. */
+/* Empty ones at the beginning do not count.  False: it is one that no program
+ * can be given. */
+static bool
+take_arg(struct eval_request *req, const struct pyvalue *arg)
+{
+	if (arg->count == 0 && req->arg_count == 0)
+		return true;
+	req->args[req->arg_count++] = arg->u.text;
+	return strlen(arg->u.text) == arg->count &&
+	    !pyutf8_has_surrogate(arg->u.text, arg->count);
+}
+
+/* `args`, or -c, then `input`. */
 static bool
 take_args(struct eval_request *req, const struct pyvalue *root)
 {
 	const struct pyvalue *args = pyvalue_get(root, "args");
 	const struct pyvalue *input = pyvalue_get(root, "input");
-	size_t count = args == NULL ? 0 : args->count;
-	bool good = true;
+	const struct pyvalue *arg = NULL;
 
-	req->args = xcalloc(count + 3, sizeof(*req->args));
+	req->args = xcalloc(args == NULL ? 3 : args->count + 2,
+	    sizeof(*req->args));
 	if (args == NULL)
 		req->args[req->arg_count++] = "-c";
-	for (size_t i = 0; i <= count; i++) {
-		const struct pyvalue *arg = i < count ? &args->u.items[i] :
-							input;
-
-		if (arg == NULL || (arg->count == 0 && req->arg_count == 0))
-			continue;
-		good = good && strlen(arg->u.text) == arg->count &&
-		    !pyutf8_has_surrogate(arg->u.text, arg->count);
-		req->args[req->arg_count++] = arg->u.text;
-	}
-	return good;
+	else
+		arg = args->u.parts.first;
+	for (; arg != NULL; arg = arg->next)
+		if (!take_arg(req, arg))
+			return false;
+	return input == NULL || take_arg(req, input);
 }
 
 /* Is it short enough for the cell? */

@@ -12,15 +12,12 @@
 
 #define TYPE_JSON "application/json"
 #define TYPE_XML "application/xml"
-#define TYPE_TEXT_XML "text/xml"
 
 bool
 eval_refuse(struct eval_refusal *refusal, int status, const char *title)
 {
-	refusal->status = status;
-	refusal->title = title;
-	refusal->described = false;
-	buf_init(&refusal->description, EVAL_DESCRIPTION_MAX);
+	*refusal = (struct eval_refusal){ status, title,
+		BUF_INIT(EVAL_DESCRIPTION_MAX) };
 	return false;
 }
 
@@ -31,7 +28,6 @@ eval_refuse_with(struct eval_refusal *refusal, int status, const char *title,
 	va_list ap;
 
 	(void)eval_refuse(refusal, status, title);
-	refusal->described = true;
 	va_start(ap, fmt);
 	buf_addv(&refusal->description, fmt, ap);
 	va_end(ap);
@@ -46,56 +42,44 @@ eval_refusal_release(struct eval_refusal *refusal)
 
 /* ---- what the client takes ---- */
 
-/* How well the range of an Accept header, blanks cut, fits the type: 0 not at
- * all, 3 exactly. */
-static int
-range_fit(const char *range, size_t len, const char *type)
+static bool
+is(const char *s, size_t len, const char *word)
 {
-	size_t main_len = strcspn(type, "/") + 1;
-
-	if (len == strlen(type) && strncmp(range, type, len) == 0)
-		return 3;
-	if (len == main_len + 1 && strncmp(range, type, main_len) == 0 &&
-	    range[main_len] == '*')
-		return 2;
-	return (len == 3 && memcmp(range, "*/*", 3) == 0) ||
-	    (len == 1 && range[0] == '*');
+	return len == strlen(word) && memcmp(s, word, len) == 0;
 }
 
 /* The number after ";q=" among the parameters of a range. */
 static double
-range_quality(const char *parameters, size_t len)
+range_quality(const char *s, const char *end)
 {
-	for (size_t i = 0; i + 2 < len; i++)
-		if ((parameters[i] == ';' || parameters[i] == ' ') &&
-		    (parameters[i + 1] | 0x20) == 'q' &&
-		    parameters[i + 2] == '=')
-			return strtod(parameters + i + 3, NULL);
+	for (; end - s > 2; s++)
+		if ((s[0] == ';' || s[0] == ' ') && (s[1] | 0x20) == 'q' &&
+		    s[2] == '=')
+			return strtod(s + 3, NULL);
 	return 1;
 }
 
-/* The quality of the range that fits best. */
+/* The quality of the range of an Accept header that fits a type best: exactly,
+ * "<main>/" and "*", or any. */
 static double
-accept_quality(const char *accept, const char *type)
+accept_quality(const char *accept, const char *type, const char *main)
 {
 	int best = 0;
 	double quality = 0;
 
 	while (*accept != '\0') {
-		size_t len = strcspn(accept, ",");
-		size_t blank = strspn(accept, " \t");
-		size_t name;
-		int fit;
+		const char *range = accept + strspn(accept, " \t");
+		size_t len = strcspn(range, ",; \t");
+		bool any = is(range, len, "*/*") || is(range, len, "*");
+		int fit = is(range, len, type) ? 3 :
+		    is(range, len, main)       ? 2 :
+						 any;
 
-		blank = blank < len ? blank : len;
-		name = strcspn(accept + blank, ",; \t");
-		fit = range_fit(accept + blank, name, type);
+		accept = range + strcspn(range, ",");
 		if (fit > best) {
 			best = fit;
-			quality = range_quality(accept + blank + name,
-			    len - blank - name);
+			quality = range_quality(range + len, accept);
 		}
-		accept += len;
 		accept += *accept == ',' ? 1 : 0;
 	}
 	return quality;
@@ -105,19 +89,23 @@ accept_quality(const char *accept, const char *type)
 const char *
 eval_refusal_type(const char *accept)
 {
-	static const char *const types[] = { TYPE_JSON, TYPE_TEXT_XML,
-		TYPE_XML };
+	static const char *const types[][2] = {
+		{ TYPE_JSON, "application/*" },
+		{ "text/xml", "text/*" },
+		{ TYPE_XML, "application/*" },
+	};
 	const char *type = NULL;
 	double best = 0;
 
 	if (accept == NULL || accept[0] == '\0')
 		return TYPE_JSON;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		double quality = accept_quality(accept, types[i]);
+		double quality = accept_quality(accept, types[i][0],
+		    types[i][1]);
 
 		if (quality > best) {
 			best = quality;
-			type = types[i];
+			type = types[i][0];
 		}
 	}
 	if (type == NULL && strcasestr(accept, "+json") != NULL)
@@ -171,7 +159,7 @@ eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
 		  "<title>%s</title>" :
 		  "{\"title\": \"%s\"",
 	    refusal->title);
-	if (refusal->described) {
+	if (text->len > 0) {
 		buf_adds(out, xml ? "<description>" : ", \"description\": \"");
 		add_text(out, xml, buf_str(text), text->len);
 		/* It was cut where it had become too long. */

@@ -11,8 +11,8 @@
 struct eval_refusal {
 	int status;
 	const char *title; /* static */
-	bool described;
-	struct buf description; /* UTF-8, but for lone surrogates */
+	struct buf
+	    description; /* UTF-8, but for lone surrogates; may be empty */
 };
 
 /* What a description is at most; a longer one is cut and ends in "…". */

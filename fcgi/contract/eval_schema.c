@@ -16,7 +16,7 @@ refuse_value(struct eval_refusal *refusal, const struct pyvalue *value,
 {
 	va_list ap;
 
-	(void)eval_refuse_with(refusal, 400, EVAL_TITLE_INVALID, "%s", "");
+	(void)eval_refuse(refusal, 400, EVAL_TITLE_INVALID);
 	pydump_add_repr(&refusal->description, value);
 	va_start(ap, why);
 	buf_addv(&refusal->description, why, ap);
@@ -45,23 +45,30 @@ check_member(const struct pyvalue *object, const char *name,
 	return value == NULL || check_type(value, type, refusal);
 }
 
+/* The last part of a list, which need not be there. */
+static const struct pyvalue *
+last_of(const struct pyvalue *list)
+{
+	return list == NULL ? NULL : list->u.parts.last;
+}
+
 /* What stands in the two lists, from the last to the first. */
 static bool
 check_items(const struct pyvalue *files, const struct pyvalue *args,
     struct eval_refusal *refusal)
 {
-	for (size_t i = files == NULL ? 0 : files->count; i-- > 0;) {
-		const struct pyvalue *file = &files->u.items[i];
+	const struct pyvalue *item = last_of(files);
 
-		if (!check_type(file, PYVALUE_OBJECT, refusal))
+	for (; item != NULL; item = item->prev) {
+		if (!check_type(item, PYVALUE_OBJECT, refusal))
 			return false;
-		if (pyvalue_get(file, "path") == NULL)
+		if (pyvalue_get(item, "path") == NULL)
 			return eval_refuse_with(refusal, 400,
 			    EVAL_TITLE_INVALID,
 			    "'path' is a required property");
 	}
-	for (size_t i = args == NULL ? 0 : args->count; i-- > 0;)
-		if (!check_type(&args->u.items[i], PYVALUE_STRING, refusal))
+	for (item = last_of(args); item != NULL; item = item->prev)
+		if (!check_type(item, PYVALUE_STRING, refusal))
 			return false;
 	return true;
 }
@@ -71,8 +78,9 @@ check_items(const struct pyvalue *files, const struct pyvalue *args,
 static bool
 check_files(const struct pyvalue *files, struct eval_refusal *refusal)
 {
-	for (size_t i = files == NULL ? 0 : files->count; i-- > 0;) {
-		const struct pyvalue *file = &files->u.items[i];
+	const struct pyvalue *file = last_of(files);
+
+	for (; file != NULL; file = file->prev) {
 		const struct pyvalue *path = pyvalue_get(file, "path");
 		const char *s = path->u.text;
 		const char *feed;

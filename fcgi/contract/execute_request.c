@@ -90,20 +90,16 @@ take_bool(struct detail *d, const struct detail_place *place,
 		"yes", "off", "on", "false", "true" };
 	bool is_text = value->type == PYVALUE_STRING;
 	bool is_int = value->type == PYVALUE_INT;
+	double number = value->type == PYVALUE_BOOL ? value->u.truth :
+	    is_int				    ? (double)value->u.integer :
+	    value->type == PYVALUE_FLOAT	    ? value->u.real :
+						      -1;
 
 	for (size_t i = 0; is_text && i < sizeof(words) / sizeof(words[0]); i++)
-		if (text_is(value->u.text, value->count, words[i])) {
-			*truth = i % 2 == 1;
-			return;
-		}
-	if (value->type == PYVALUE_BOOL)
-		*truth = value->u.truth;
-	else if (is_int && (value->u.integer == 0 || value->u.integer == 1))
-		*truth = value->u.integer == 1;
-	else if (value->type == PYVALUE_FLOAT &&
-	    (value->u.real == 0 || value->u.real == 1))
-		*truth = value->u.real == 1;
-	else
+		if (text_is(value->u.text, value->count, words[i]))
+			number = i % 2 == 1 ? 1 : 0;
+	*truth = number == 1;
+	if (number != 0 && number != 1)
 		detail_add(d,
 		    is_text || is_int ? DETAIL_UNCLEAR_BOOL : DETAIL_NO_BOOL,
 		    place, value);
@@ -122,11 +118,10 @@ take_files(struct detail *d, struct detail_place place,
 		return;
 	}
 	files->items = xcalloc(value->count, sizeof(*files->items));
-	files->count = value->count;
 	place.indexed = true;
-	for (; place.index < value->count; place.index++) {
-		const struct pyvalue *item = &value->u.items[place.index];
-
+	for (const struct pyvalue *item = value->u.parts.first; item != NULL;
+	     item = item->next) {
+		place.index = files->count++;
 		if (item->type == PYVALUE_OBJECT)
 			take_members(d, file_model, place, item,
 			    &files->items[place.index]);
@@ -232,8 +227,17 @@ execute_refuse_file(const struct execute_file *file, struct detail *d)
 
 /* Make the path to write to.  NULL, or why it may not be. */
 static const char *
-normalise(struct execute_file *file)
+stage_file(struct stage *stage, struct execute_file *file, bool main)
 {
+	static const char *const messages[] = {
+		[STAGE_FINE] = NULL,
+		[STAGE_EMPTY] = "File path must not be empty.",
+		[STAGE_LONG] = "File path is too long.",
+		[STAGE_FULL] = "There are too many files.",
+		[STAGE_IS_FOLDER] = "File path is the folder of another file.",
+		[STAGE_PARENT_IS_FILE] = "File path lies below another file.",
+		[STAGE_ABOVE_IS_FILE] = "File path lies below another file.",
+	};
 	const struct execute_text *path = &file->path;
 	bool up = false;
 	size_t n;
@@ -247,35 +251,19 @@ normalise(struct execute_file *file)
 		return "File paths must not contain '..'.";
 	if (strlen(file->staged) != n)
 		return "File paths must not contain a NUL character.";
-	return NULL;
+	if (main && strcmp(file->staged, "__main__.py") == 0)
+		return "File path '__main__.py' is reserved for the execution "
+		       "entrypoint.";
+	return messages[stage_add(stage, file->staged)];
 }
 
-bool
-execute_stage(struct execute_files *files, bool main, const char **message)
+const char *
+execute_stage(struct execute_files *files, bool main)
 {
-	static const char *const messages[] = {
-		[STAGE_FINE] = NULL,
-		[STAGE_EMPTY] = "File path must not be empty.",
-		[STAGE_LONG] = "File path is too long.",
-		[STAGE_FULL] = "There are too many files.",
-		[STAGE_IS_FOLDER] = "File path is the folder of another file.",
-		[STAGE_PARENT_IS_FILE] = "File path lies below another file.",
-		[STAGE_ABOVE_IS_FILE] = "File path lies below another file.",
-	};
 	auto_stage struct stage stage = { .count = 0 };
+	const char *message = NULL;
 
-	*message = NULL;
-	for (size_t i = 0; i < files->count && *message == NULL; i++) {
-		struct execute_file *file = &files->items[i];
-
-		*message = normalise(file);
-		if (*message != NULL)
-			break;
-		if (main && strcmp(file->staged, "__main__.py") == 0)
-			*message = "File path '__main__.py' is reserved for "
-				   "the execution entrypoint.";
-		else
-			*message = messages[stage_add(&stage, file->staged)];
-	}
-	return *message == NULL;
+	for (size_t i = 0; i < files->count && message == NULL; i++)
+		message = stage_file(&stage, &files->items[i], main);
+	return message;
 }

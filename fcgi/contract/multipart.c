@@ -27,42 +27,31 @@ fail(struct multipart *m, const char *error)
 
 /* ---- heads ---- */
 
-/* A name of a header field (RFC 7230). */
-static bool
-is_token(const char *s, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (s[i] <= ' ' || s[i] >= 0x7f ||
-		    strchr("()<>@,;:\\\"/[]?={}", s[i]) != NULL)
-			return false;
-	return len > 0;
-}
-
 /* Walk the lines of the head: all must be fields.  The value of
  * Content-Disposition, "" when there is none. */
 static bool
 find_disposition(const char *s, size_t head_len, const char **value,
-    size_t *len)
+    size_t *value_len)
 {
+	static const char token[] = /* RFC 7230 */
+	    "!#$%&'*+-.^_`|~0123456789"
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 	const char *end = s + head_len;
 
 	*value = "";
-	*len = 0;
+	*value_len = 0;
 	while (s < end) {
-		const char *line = memmem(s, (size_t)(end - s), "\r\n", 2);
-		size_t line_len = (size_t)(line - s);
-		const char *colon = memchr(s, ':', line_len);
+		size_t name = strspn(s, token);
+		size_t len = strcspn(s, "\r\n");
 
-		if (colon == NULL || !is_token(s, (size_t)(colon - s)) ||
-		    memchr(s, '\r', line_len) != NULL ||
-		    memchr(s, '\n', line_len) != NULL ||
-		    memchr(s, '\0', line_len) != NULL)
+		if (name == 0 || s[name] != ':' || s[len] != '\r' ||
+		    s[len + 1] != '\n')
 			return false;
-		if (text_is(s, (size_t)(colon - s), "content-disposition")) {
-			*value = colon + 1;
-			*len = (size_t)(line - colon) - 1;
+		if (text_is(s, name, "content-disposition")) {
+			*value = s + name + 1;
+			*value_len = len - name - 1;
 		}
-		s = line + 2;
+		s += len + 2;
 	}
 	return true;
 }

@@ -56,12 +56,12 @@ note_full_disk(struct err *err)
 
 /* A file that is locked, which says to a sweeper that we live. */
 static int
-create(struct filestore *store, struct filestore_new *file, struct err *err)
+create(struct filestore_new *file, struct err *err)
 {
+	struct filestore *store = file->store;
 	struct stat st;
 
 	for (;;) {
-		make_id(store, file->id);
 		file->fd = openat(store->dir,
 		    filestore_name(FILESTORE_NEW, file->id, "").s,
 		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -74,7 +74,7 @@ create(struct filestore *store, struct filestore_new *file, struct err *err)
 		/* A sweeper may have been faster, and has counted it away. */
 		if (fstat(file->fd, &st) < 0 || st.st_nlink > 0)
 			return 0;
-		(void)close(file->fd);
+		cleanup_close(&file->fd);
 		filestore_count(store->usage, file->id, 0, 1);
 	}
 }
@@ -158,7 +158,7 @@ filestore_restart(struct filestore_new *file, struct err *err)
 static void
 release(struct filestore_new *file)
 {
-	(void)close(file->fd);
+	cleanup_close(&file->fd);
 	cleanup_close(&file->space_fd);
 	buf_release(&file->piece);
 	filestore_leave(file->store);
@@ -178,29 +178,22 @@ filestore_abort(struct filestore_new *file)
 	release(file);
 }
 
-/* The last step needs what the others have filled in, for abort(). */
 int
 filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err)
 {
-	char tag[FILESTORE_TAG_LEN + 1];
-
-	*file = (struct filestore_new){ .space_fd = -1,
-		.piece = BUF_INIT(PIECE) };
-	filestore_tag(store, tag);
+	*file = (struct filestore_new){
+		.fd = -1, .space_fd = -1, .piece = BUF_INIT(PIECE)
+	};
+	make_id(store, file->id);
 	filestore_enter(store);
 	if (filestore_add_owner(store, err) < 0 ||
-	    filestore_reserve(store, tag, 0, 1, err) < 0) {
-		filestore_leave(store);
-		return -1;
-	}
-	if (create(store, file, err) < 0) {
-		filestore_count(store->usage, tag, 0, -1);
+	    filestore_reserve(store, file->id, 0, 1, err) < 0) {
 		filestore_leave(store);
 		return -1;
 	}
 	file->store = store;
-	if (take_space(file, 0, err) == 0)
+	if (create(file, err) == 0 && take_space(file, 0, err) == 0)
 		return 0;
 	filestore_abort(file);
 	return -1;

@@ -186,20 +186,17 @@ add_parts(struct buf *out, const struct pyvalue *whole,
     const struct words *words)
 {
 	bool object = whole->type == PYVALUE_OBJECT;
+	const struct pyvalue *part = whole->u.parts.first;
 
 	buf_addc(out, object ? '{' : '[');
-	for (size_t i = 0; i < whole->count && !out->overflow; i++) {
-		if (i > 0)
+	for (; part != NULL && !out->overflow; part = part->next) {
+		if (part->prev != NULL)
 			buf_adds(out, words->comma);
 		if (object) {
-			const struct pymember *member = &whole->u.members[i];
-
-			add_string(out, member->name, member->len, words);
+			add_string(out, part->name, part->name_len, words);
 			buf_adds(out, words->colon);
-			add_value(out, &member->value, words);
-		} else {
-			add_value(out, &whole->u.items[i], words);
 		}
+		add_value(out, part, words);
 	}
 	buf_addc(out, object ? '}' : ']');
 }

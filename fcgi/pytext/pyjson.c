@@ -25,6 +25,7 @@ struct parser {
 	size_t len;
 	size_t at;
 	unsigned depth;
+	size_t left; /* values and names that may still come */
 	struct pyjson *doc;
 	struct buf scratch; /* of a string */
 	struct pyjson_error *error;
@@ -142,12 +143,11 @@ read_escape(struct parser *p, size_t begin)
 	return true;
 }
 
-/* A string as a value on the stack, p->at on its opening quote. */
+/* A string, p->at on its opening quote. */
 static bool
-read_string(struct parser *p)
+read_string(struct parser *p, char **text, size_t *len)
 {
 	size_t begin = p->at++;
-	const struct buf *text = &p->scratch;
 
 	buf_reset(&p->scratch);
 	for (;;) {
@@ -170,22 +170,24 @@ read_string(struct parser *p)
 			return false;
 	}
 	p->at++;
-	return pyjson_tree_push(p->doc,
-	    pyjson_tree_text(p->doc, PYVALUE_STRING, buf_str(text), text->len));
+	*len = p->scratch.len;
+	*text = pyjson_tree_copy(p->doc, buf_str(&p->scratch), *len);
+	return true;
 }
 
 /* ---- numbers and words ---- */
 
 /* An integer of any size that CPython would take. */
 static bool
-put_integer(struct parser *p, const char *text, size_t len)
+read_integer(struct parser *p, struct pyvalue *value, const char *text,
+    size_t len)
 {
-	struct pyvalue value = { .type = PYVALUE_INT };
 	size_t digits = len - (text[0] == '-' ? 1 : 0);
 	char why[160];
 
 	errno = 0;
-	value.u.integer = strtoll(text, NULL, 10);
+	value->type = PYVALUE_INT;
+	value->u.integer = strtoll(text, NULL, 10);
 	if (errno == ERANGE && digits > INT_DIGITS_MAX) {
 		(void)snprintf(why, sizeof(why),
 		    "Exceeds the limit (%d digits) for integer string "
@@ -194,14 +196,17 @@ put_integer(struct parser *p, const char *text, size_t len)
 		    INT_DIGITS_MAX, digits);
 		return fail(p, PYJSON_VALUE, why, p->at);
 	}
-	if (errno == ERANGE)
-		value = pyjson_tree_text(p->doc, PYVALUE_BIG, text, len);
-	return pyjson_tree_push(p->doc, value);
+	if (errno == ERANGE) {
+		value->type = PYVALUE_BIG;
+		value->count = len;
+		value->u.text = pyjson_tree_copy(p->doc, text, len);
+	}
+	return true;
 }
 
 /* What begins neither a string nor a whole nor a word. */
 static bool
-read_number(struct parser *p)
+read_number(struct parser *p, struct pyvalue *value)
 {
 	static const char digits[] = "0123456789";
 	const char *start = p->s + p->at;
@@ -223,53 +228,58 @@ read_number(struct parser *p)
 	}
 	p->at += (size_t)(more - start);
 	if (more == end)
-		return put_integer(p, start, (size_t)(end - start));
-	return pyjson_tree_push(p->doc,
-	    (struct pyvalue){
-		.type = PYVALUE_FLOAT, .u.real = strtod(start, NULL) });
+		return read_integer(p, value, start, (size_t)(end - start));
+	value->type = PYVALUE_FLOAT;
+	value->u.real = strtod(start, NULL);
+	return true;
 }
 
 /* The values that have names; else a number. */
 static bool
-read_word(struct parser *p)
+read_word(struct parser *p, struct pyvalue *value)
 {
 	static const struct {
 		const char *text;
-		struct pyvalue value;
+		enum pyvalue_type type;
+		bool truth;
+		double real;
 	} words[] = {
-		{ "null", { .type = PYVALUE_NULL } },
-		{ "true", { .type = PYVALUE_BOOL, .u.truth = true } },
-		{ "false", { .type = PYVALUE_BOOL } },
-		{ "NaN", { .type = PYVALUE_FLOAT, .u.real = (double)NAN } },
-		{ "Infinity",
-		    { .type = PYVALUE_FLOAT, .u.real = (double)INFINITY } },
-		{ "-Infinity",
-		    { .type = PYVALUE_FLOAT, .u.real = -(double)INFINITY } },
+		{ "null", PYVALUE_NULL, false, 0 },
+		{ "true", PYVALUE_BOOL, true, 0 },
+		{ "false", PYVALUE_BOOL, false, 0 },
+		{ "NaN", PYVALUE_FLOAT, false, (double)NAN },
+		{ "Infinity", PYVALUE_FLOAT, false, (double)INFINITY },
+		{ "-Infinity", PYVALUE_FLOAT, false, -(double)INFINITY },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t n = strlen(words[i].text);
 
-		if (strncmp(p->s + p->at, words[i].text, n) == 0) {
-			p->at += n;
-			return pyjson_tree_push(p->doc, words[i].value);
-		}
+		if (strncmp(p->s + p->at, words[i].text, n) != 0)
+			continue;
+		p->at += n;
+		value->type = words[i].type;
+		if (value->type == PYVALUE_BOOL)
+			value->u.truth = words[i].truth;
+		else
+			value->u.real = words[i].real;
+		return true;
 	}
-	return read_number(p);
+	return read_number(p, value);
 }
 
 /* ---- arrays, objects ---- */
 
-static bool read_value(struct parser *p);
+static bool read_value(struct parser *p, struct pyvalue *value);
 
 /* The name of a member, up to its value. */
 static bool
-read_name(struct parser *p)
+read_name(struct parser *p, struct pyvalue *member)
 {
 	if (p->s[p->at] != '"')
 		return fail_syntax(p,
 		    "Expecting property name enclosed in double quotes", p->at);
-	if (!read_string(p))
+	if (!read_string(p, &member->name, &member->name_len) || p->left-- == 0)
 		return false;
 	skip_blanks(p);
 	if (p->s[p->at] != ':')
@@ -280,47 +290,56 @@ read_name(struct parser *p)
 
 /* An array or an object, p->at on what opens it. */
 static bool
-read_parts(struct parser *p)
+read_parts(struct parser *p, struct pyvalue *whole)
 {
-	size_t base = p->doc->depth;
 	bool object = p->s[p->at] == '{';
 	char end = object ? '}' : ']';
 
+	whole->type = object ? PYVALUE_OBJECT : PYVALUE_ARRAY;
 	pass(p);
-	if (p->s[p->at] != end) {
-		for (;;) {
-			if ((object && !read_name(p)) || !read_value(p))
-				return false;
-			skip_blanks(p);
-			if (p->s[p->at] == end)
-				break;
-			if (p->s[p->at] != ',')
-				return fail_syntax(p, "Expecting ',' delimiter",
-				    p->at);
+	for (bool more = p->s[p->at] != end; more;) {
+		struct pyvalue *part = pyjson_tree_add(p->doc, whole);
+
+		if ((object && !read_name(p, part)) || !read_value(p, part))
+			return false;
+		skip_blanks(p);
+		more = p->s[p->at] != end;
+		if (more && p->s[p->at] != ',')
+			return fail_syntax(p, "Expecting ',' delimiter", p->at);
+		if (more)
 			pass(p);
-		}
 	}
 	p->at++;
-	return object ? pyjson_tree_close_object(p->doc, base) :
-			pyjson_tree_close_array(p->doc, base);
+	if (object)
+		pyjson_tree_drop_repeated(whole);
+	return true;
 }
 
-/* Any value, p->at on its first character. */
+/* Any value, p->at on its first character.  It counts when it is whole. */
 static bool
-read_value(struct parser *p)
+read_value(struct parser *p, struct pyvalue *value)
 {
 	bool good;
 
-	if (p->s[p->at] == '"')
-		return read_string(p);
-	if (p->s[p->at] != '[' && p->s[p->at] != '{')
-		return read_word(p);
-	if (p->depth == PYJSON_DEPTH_MAX)
-		return fail(p, PYJSON_LIMIT, "Nested too deeply", p->at);
-	p->depth++;
-	good = read_parts(p);
-	p->depth--;
-	return good;
+	switch (p->s[p->at]) {
+	case '"':
+		value->type = PYVALUE_STRING;
+		good = read_string(p, &value->u.text, &value->count);
+		break;
+	case '[':
+	case '{':
+		if (p->depth == PYJSON_DEPTH_MAX)
+			return fail(p, PYJSON_LIMIT, "Nested too deeply",
+			    p->at);
+		p->depth++;
+		good = read_parts(p, value);
+		p->depth--;
+		break;
+	default:
+		good = read_word(p, value);
+		break;
+	}
+	return good && p->left-- > 0;
 }
 
 /* ---- the whole ---- */
@@ -358,23 +377,26 @@ bool
 pyjson_parse(struct pyjson *doc, const char *body, size_t len,
     enum pyjson_source source, struct pyjson_error *error)
 {
-	struct parser p = { .s = body, .len = len, .doc = doc, .error = error };
+	struct parser p = { .s = body,
+		.len = len,
+		.left = PYJSON_VALUES_MAX,
+		.doc = doc,
+		.error = error };
 	bool good;
 
 	assert(body[len] == '\0');
 	memset(error, 0, sizeof(*error));
 	buf_init(&p.scratch, len);
-	pyjson_tree_init(doc, PYJSON_VALUES_MAX);
+	pyjson_tree_init(doc);
 	good = check_encoding(&p, source);
 	skip_blanks(&p);
-	good = good && read_value(&p);
+	good = good && read_value(&p, &doc->root);
 	if (!good && error->text[0] == '\0')
 		(void)fail(&p, PYJSON_LIMIT, "Too many values", p.at);
 	skip_blanks(&p);
 	if (good && p.at < p.len)
 		good = fail_syntax(&p, "Extra data", p.at);
 	buf_release(&p.scratch);
-	pyjson_tree_finish(doc);
 	if (!good)
 		pyjson_release(doc);
 	return good;

@@ -21,25 +21,24 @@ enum pyvalue_type {
 	PYVALUE_OBJECT,
 };
 
-struct pymember;
-
 struct pyvalue {
 	enum pyvalue_type type;
 	size_t count; /* bytes of text, items, members */
 	union {
+		struct {
+			struct pyvalue *first; /* in the order of the text */
+			struct pyvalue *last;
+		} parts; /* of an array or an object */
 		bool truth;
 		int64_t integer;
 		double real;
 		char *text; /* STRING and BIG; followed by a NUL */
-		struct pyvalue *items;
-		struct pymember *members; /* in the order of the text */
 	} u;
-};
-
-struct pymember {
-	const char *name; /* followed by a NUL */
-	size_t len;
-	struct pyvalue value;
+	/* Of a part: its neighbours and, of a member, its name. */
+	struct pyvalue *next;
+	struct pyvalue *prev;
+	char *name; /* followed by a NUL */
+	size_t name_len;
 };
 
 /* A parsed text; owns all that its values point to.  All zero there is nothing
@@ -47,11 +46,6 @@ struct pymember {
 struct pyjson {
 	struct pyvalue root;
 	struct obstack *memory;
-	/* While it is built: */
-	struct pyvalue *stack;
-	size_t depth; /* values on the stack */
-	size_t cap;
-	size_t left; /* values that may still come */
 };
 
 void pyjson_release(struct pyjson *doc);
@@ -59,26 +53,24 @@ void pyjson_release(struct pyjson *doc);
 /* A member of an object; NULL: there is none, or it is no object. */
 const struct pyvalue *pyvalue_get(const struct pyvalue *object,
     const char *name);
-
+struct pyvalue *pyvalue_find(const struct pyvalue *object, const char *name,
+    size_t len);
 /* An integer; one beyond int64 as the nearest that int64 has.  False: it is
  * none. */
 bool pyvalue_integer(const struct pyvalue *value, int64_t *number);
 
-/*
- * Building one: values are pushed on a stack; closing an array or an object
- * takes what lies above `base` off it and pushes the whole.
+/* ---- building one ---- */
+
+/* With null as its root. */
+void pyjson_tree_init(struct pyjson *doc);
+/* A new part at the end of an array or an object: null, without a name. */
+struct pyvalue *pyjson_tree_add(struct pyjson *doc, struct pyvalue *whole);
+/* Give a part the value of another: its place and its name stay. */
+void pyvalue_set(struct pyvalue *part, const struct pyvalue *value);
+/* Of members with equal names the first has the place and the last the value.
  */
-void pyjson_tree_init(struct pyjson *doc, size_t values_max);
-/* These three are false when there are too many values. */
-bool pyjson_tree_push(struct pyjson *doc, struct pyvalue value);
-bool pyjson_tree_close_array(struct pyjson *doc, size_t base);
-/* Above base lie name, value, name, value…; of equal names the first has the
- * place and the last the value. */
-bool pyjson_tree_close_object(struct pyjson *doc, size_t base);
-/* A text as a value, copied. */
-struct pyvalue pyjson_tree_text(struct pyjson *doc, enum pyvalue_type type,
-    const char *s, size_t len);
-/* The bottom of the stack becomes the root. */
-void pyjson_tree_finish(struct pyjson *doc);
+void pyjson_tree_drop_repeated(struct pyvalue *object);
+/* A copy that lives as long as the document, with a NUL after it. */
+char *pyjson_tree_copy(struct pyjson *doc, const char *s, size_t len);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fcgi/contract/eval_request.h"
-#include "fcgi/contract/eval_output.h"
+#include "fcgi/contract/eval_answer.h"
 #include "fcgi/contract/stage.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/protocol/frame_limits.h"

@@ -45,10 +45,8 @@ check_text(const struct execute_text *text)
 static void
 check_files(struct execute_files *files)
 {
-	const char *message;
-	bool good = execute_stage(files, true, &message);
+	bool good = execute_stage(files, true) == NULL;
 
-	fuzz_holds(good == (message == NULL), "says why");
 	for (size_t i = 0; i < files->count; i++) {
 		struct detail d;
 

@@ -10,7 +10,7 @@
 #include "fcgi/contract/base64.h"
 #include "fcgi/contract/disposition.h"
 #include "fcgi/contract/eval_request.h"
-#include "fcgi/contract/eval_output.h"
+#include "fcgi/contract/eval_answer.h"
 #include "fcgi/contract/execute_request.h"
 #include "fcgi/contract/execute_answer.h"
 #include "fcgi/api/pages.h"
@@ -242,9 +242,9 @@ tell_detail(struct buf *out, struct detail *d)
 static void
 tell_files(struct buf *out, struct execute_files *files, bool main)
 {
-	const char *message;
+	const char *message = execute_stage(files, main);
 
-	if (!execute_stage(files, main, &message)) {
+	if (message != NULL) {
 		tell_text(out, "message", message);
 		return;
 	}
