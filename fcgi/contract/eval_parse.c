@@ -6,15 +6,19 @@
 #include <string.h>
 
 #include "base64.h"
-#include "eval_parts.h"
+#include "eval_schema.h"
 #include "../pytext/pyutf8.h"
 #include "stage.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
 
 #define HOME "home"
+#define FIELDS_MAX 1000
+#define FORM_TITLE "Invalid URL-encoded"
+#define FORM_WHY "Could not parse URL-encoded body - "
 
 /* ---- the body ---- */
 
@@ -34,6 +38,89 @@ parse_json(struct pyjson *doc, const char *body, size_t len,
 	    "Could not parse JSON body - ");
 	pyjson_explain(&refusal->description, &error);
 	return false;
+}
+
+/* Undo '+' and %XX; what is no UTF-8 then becomes U+FFFD. */
+static char *
+decode(struct pyjson *doc, const char *s, const char *end, size_t *len)
+{
+	auto_buf struct buf bytes = BUF_INIT((size_t)(end - s));
+	auto_buf struct buf clean = BUF_INIT(3 * (size_t)(end - s));
+
+	for (; s < end; s++) {
+		unsigned char byte = *s == '+' ? ' ' : (unsigned char)*s;
+
+		if (*s == '%' && end - s > 2 &&
+		    text_parse_hex(s + 1, 2, &byte, 1))
+			s += 2;
+		buf_addc(&bytes, (char)byte);
+	}
+	pyutf8_add_whole(&clean, buf_str(&bytes), bytes.len);
+	*len = clean.len;
+	return pyjson_tree_copy(doc, buf_str(&clean), clean.len);
+}
+
+/* One field from s to end: its value goes into the array that has its name,
+ * which stands where the name came first. */
+static void
+add_field(struct pyjson *doc, const char *s, const char *end)
+{
+	const char *mark = memchr(s, '=', (size_t)(end - s));
+	struct pyvalue *values;
+	struct pyvalue *value;
+	size_t len;
+	char *name;
+
+	mark = mark == NULL ? end : mark;
+	name = decode(doc, s, mark, &len);
+	values = pyvalue_find(&doc->root, name, len);
+	if (values == NULL) {
+		values = pyjson_tree_add(doc, &doc->root);
+		values->type = PYVALUE_ARRAY;
+		values->name = name;
+		values->name_len = len;
+	}
+	value = pyjson_tree_add(doc, values);
+	value->type = PYVALUE_STRING;
+	value->u.text = decode(doc, mark < end ? mark + 1 : end, end,
+	    &value->count);
+}
+
+/* A urlencoded form as the object that it stands for. */
+static bool
+parse_form(struct pyjson *doc, const char *body, size_t len,
+    struct eval_refusal *refusal)
+{
+	const char *end = body + len;
+	struct pyvalue *member;
+	size_t count = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)body[i] >= 0x80)
+			return eval_refuse_with(refusal, 400, FORM_TITLE,
+			    FORM_WHY
+			    "'ascii' codec can't decode byte 0x%02x in "
+			    "position %zu: ordinal not in range(128)",
+			    (unsigned)(unsigned char)body[i], i);
+	pyjson_tree_init(doc);
+	doc->root.type = PYVALUE_OBJECT;
+	while (body < end) {
+		const char *stop = memchr(body, '&', (size_t)(end - body));
+
+		stop = stop == NULL ? end : stop;
+		if (stop > body && ++count == FIELDS_MAX)
+			return eval_refuse_with(refusal, 400, FORM_TITLE,
+			    FORM_WHY "too many fields");
+		if (stop > body)
+			add_field(doc, body, stop);
+		body = stop + 1;
+	}
+	/* What came once is no array. */
+	member = doc->root.u.parts.first;
+	for (; member != NULL; member = member->next)
+		if (member->count == 1)
+			pyvalue_set(member, member->u.parts.first);
+	return true;
 }
 
 /* The case of the type counts, its parameters do not. */
@@ -56,7 +143,7 @@ parse_body(struct pyjson *doc, const char *type, const char *body, size_t len,
 	    is_media(type, "application/*"))
 		return parse_json(doc, body, len, refusal);
 	if (is_media(type, "application/x-www-form-urlencoded"))
-		return eval_parse_form(doc, body, len, refusal);
+		return parse_form(doc, body, len, refusal);
 	if (is_media(type, "multipart/form-data"))
 		return eval_refuse_with(refusal, 400, EVAL_TITLE_INVALID,
 		    "<MultipartForm object> is not of type 'object'");

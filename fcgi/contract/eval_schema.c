@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "eval_parts.h"
+#include "eval_schema.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/log.h"
 #include "../../sandbox/protocol/frame_limits.h"
 
 /* What is there: a file, or a folder that a file needed. */
@@ -16,18 +17,10 @@ struct staged {
 	bool is_file;
 };
 
-/* For tdestroy(): the entries are freed together. */
-static void
-keep(void *entry)
-{
-	(void)entry;
-}
-
 void
 stage_release(struct stage *stage)
 {
-	tdestroy(stage->tree, keep);
-	free(stage->entries);
+	tdestroy(stage->tree, free);
 }
 
 /* Hashes first: paths of one folder have long beginnings in common. */
@@ -50,22 +43,20 @@ static const struct staged *
 find(struct stage *stage, const char *path, size_t len, uint32_t hash,
     bool is_file)
 {
+	const struct staged key = { path, len, hash, is_file };
+	struct staged *const *found = tfind(&key, &stage->tree, compare);
 	struct staged *entry;
-	struct staged *const *found;
 
 	if (stage->count == STAGE_ENTRIES_MAX)
 		return NULL;
-	if (stage->entries == NULL)
-		stage->entries = xcalloc(STAGE_ENTRIES_MAX,
-		    sizeof(*stage->entries));
-	entry = &stage->entries[stage->count];
-	*entry = (struct staged){ path, len, hash, is_file };
-	found = tsearch(entry, &stage->tree, compare);
-	if (found == NULL)
-		return NULL;
-	if (*found == entry)
-		stage->count++;
-	return *found;
+	if (found != NULL)
+		return *found;
+	entry = xmalloc(sizeof(*entry));
+	*entry = key;
+	if (tsearch(entry, &stage->tree, compare) == NULL)
+		log_fatal(1, "out of memory");
+	stage->count++;
+	return entry;
 }
 
 /* Each folder above it, from the top, then the file. */

@@ -25,7 +25,6 @@ enum stage_outcome {
 
 struct stage {
 	void *tree;
-	struct staged *entries;
 	size_t count;
 };
 

@@ -39,12 +39,6 @@ DIR *filestore_open_folder(const struct filestore *store);
 /* A regular file by that name, as it is now. */
 bool filestore_stat(const struct filestore *store, const char *name,
     struct stat *st);
-/* When it was used last, in wall clock milliseconds. */
-int64_t filestore_used_ms(const struct stat *st);
-/* Remove a file that is there, and its metadata, and account for it; -1: errno.
- * After filestore_enter(). */
-int filestore_remove(struct filestore *store, const char *id,
-    const struct stat *st);
 
 /* ---- what is used, by all processes together: filestore_usage.c ---- */
 
