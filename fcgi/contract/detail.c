@@ -14,6 +14,7 @@
 
 #define BAD_BODY "There was an error parsing the body"
 
+/* What pydantic says of a fault; CONTEXT is NULL where there is none. */
 enum { TYPE, MESSAGE, CONTEXT };
 
 static const char *const faults[][3] = {
@@ -46,6 +47,7 @@ detail_release(struct detail *d)
 	buf_release(&d->body);
 }
 
+/* A text is all of the answer: {"detail":"…"}. */
 bool
 detail_bytes(struct detail *d, int status, const char *text, size_t len)
 {
@@ -69,6 +71,7 @@ detail_text(struct detail *d, int status, const char *fmt, ...)
 	return detail_bytes(d, status, buf_str(&text), text.len);
 }
 
+/* A list of faults: {"detail":[{…},{…}]}. */
 void
 detail_begin(struct detail *d)
 {
@@ -92,6 +95,7 @@ add_place(struct buf *out, const struct detail_place *place)
 	buf_addc(out, ']');
 }
 
+/* One fault with its place, its message and what was sent. */
 void
 detail_add(struct detail *d, enum detail_fault fault,
     const struct detail_place *place, const struct pyvalue *input)
@@ -175,6 +179,7 @@ is_json(const char *type)
 		(len >= 5 && text_is(type + len - 5, 5, "+json")));
 }
 
+/* Empty, of another type, no JSON, no object: one refusal for each. */
 bool
 detail_parse(struct pyjson *doc, const char *content_type, const char *body,
     size_t len, struct detail *d)

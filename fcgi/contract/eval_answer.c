@@ -70,6 +70,7 @@ put_character(struct eval_output *out, const char *s, size_t step)
 		end_piece(out);
 }
 
+/* Goes on with what the last slice left; ends at what is no UTF-8. */
 bool
 eval_output_add(struct eval_output *out, const void *data, size_t len)
 {
@@ -160,6 +161,7 @@ eval_files_add(struct eval_files *files, const void *data, size_t len)
 	buf_add(&files->items[files->count - 1].content, data, len);
 }
 
+/* So many are listed; that there were more is said. */
 void
 eval_files_leave_out(struct eval_files *files, const char *path, int64_t size,
     const char *why)
@@ -290,6 +292,8 @@ put_extras(struct writer *w, const struct eval_result *result)
 	    files != NULL && files->more ? "true" : "false");
 }
 
+/* Output, exit status, files and, if wanted, the extras; after a null there are
+ * no files. */
 size_t
 eval_answer(const struct eval_result *result, eval_write_fn write, void *arg)
 {

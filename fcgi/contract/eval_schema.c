@@ -98,6 +98,8 @@ check_files(const struct pyvalue *files, struct eval_refusal *refusal)
 	return true;
 }
 
+/* Breadth first, as the validator ranks faults: the whole, its members, the
+ * items of lists, the members of these. */
 bool
 eval_check_schema(const struct pyvalue *root, struct eval_refusal *refusal)
 {
@@ -116,6 +118,7 @@ eval_check_schema(const struct pyvalue *root, struct eval_refusal *refusal)
 	    check_items(files, args, refusal) && check_files(files, refusal);
 }
 
+/* In the style of the validator, though it knows none of these. */
 bool
 eval_take_extras(struct eval_request *req, const struct eval_terms *terms,
     struct eval_refusal *refusal)

@@ -27,6 +27,7 @@ capture_release(struct capture *c)
 	buf_release(&c->head);
 }
 
+/* What is over the bound is dropped, but known. */
 void
 capture_add(struct capture *c, const void *data, size_t len)
 {
@@ -117,6 +118,7 @@ add_end(struct buf *out, const struct execute_result *result,
 	buf_addc(out, '}');
 }
 
+/* What was printed, then how it ended. */
 void
 execute_answer(struct buf *out, const struct execute_result *result)
 {
@@ -128,6 +130,7 @@ execute_answer(struct buf *out, const struct execute_result *result)
 	add_end(out, result, PYDUMP_UTF8);
 }
 
+/* Times are seconds, with all their digits. */
 void
 execute_add_session(struct buf *out, const char *id, int64_t expires_ms)
 {
@@ -174,6 +177,7 @@ add_frame(struct buf *out, const struct sse_stream *s, const struct buf *text)
 	buf_adds(out, "}\n\n");
 }
 
+/* The bound counts bytes as they came; a character may end in a later slice. */
 void
 sse_add_output(struct buf *out, struct sse_stream *s, const void *data,
     size_t len)
@@ -187,6 +191,7 @@ sse_add_output(struct buf *out, struct sse_stream *s, const void *data,
 	add_frame(out, s, &text);
 }
 
+/* The beginning of a character that did not come becomes U+FFFD. */
 void
 sse_add_rest(struct buf *out, struct sse_stream *s)
 {

@@ -60,8 +60,8 @@ void execute_release(struct execute_request *req);
 /* The store does not have this one: 404.  Always false. */
 bool execute_refuse_file(const struct execute_file *file, struct detail *d);
 /* Check the paths, one after the other, and make those to write to.  main: the
- * path "__main__.py" is taken.  NULL, or why it cannot be (static); as an answer
- * that is detail_text(d, 422, …). */
+ * path "__main__.py" is taken.  NULL, or why it cannot be (static); as an
+ * answer that is detail_text(d, 422, …). */
 const char *execute_stage(struct execute_files *files, bool main);
 
 #endif

@@ -62,6 +62,7 @@ upload_release(struct upload *up)
 	buf_release(&up->text);
 }
 
+/* A slice may hold the end of one part and the whole of others. */
 bool
 upload_add(struct upload *up, const void *bytes, size_t len)
 {
@@ -96,6 +97,7 @@ refuse_field(struct detail *d, const struct buf *text)
 	return detail_end(d);
 }
 
+/* The order of the checks is the contract's. */
 bool
 upload_end(struct upload *up, struct detail *d)
 {

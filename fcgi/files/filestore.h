@@ -98,8 +98,7 @@ struct filestore_entry {
 	char id[FILESTORE_ID_LEN + 1];
 	char *name; /* heap */
 	int64_t size;
-	int64_t uploaded_ms; /* wall clock */
-	int64_t used_ms;
+	int64_t uploaded_ms;			  /* wall clock */
 	unsigned char owner[FILESTORE_OWNER_LEN]; /* zeros: nobody's */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder of the store: its names, the files that are there, and the sweep of
- * what is past its time or was left by dead processes.
+ * The folder of the store: its names, the files that are there, and the sweep
+ * of what is past its time or was left by dead processes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -160,7 +160,8 @@ read_head(struct filestore_entry *entry, const char *line)
 	return text_parse_int(line, 0, INT64_MAX, &entry->uploaded_ms);
 }
 
-/* Fill an entry with what its metadata says; without, with what can be said. */
+/* Fill an entry with what its metadata says; without, its name is made up, and
+ * its time stays. */
 static void
 read_meta(const struct filestore *store, struct filestore_entry *entry)
 {
@@ -169,7 +170,6 @@ read_meta(const struct filestore *store, struct filestore_entry *entry)
 	ssize_t len = -1;
 	char *line;
 
-	entry->uploaded_ms = entry->used_ms;
 	fd = openat(store->dir, filestore_name("", entry->id, FILESTORE_META).s,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
@@ -190,10 +190,10 @@ look_at(const struct filestore *store, const char *id, const struct stat *st,
     struct filestore_entry *entry)
 {
 	struct filestore_entry own = { .size = st->st_size,
-		.used_ms = used_ms(st) };
+		.uploaded_ms = used_ms(st) };
 	bool good;
 
-	if (own.used_ms + store->limits.ttl_ms <= clock_wall_ms())
+	if (own.uploaded_ms + store->limits.ttl_ms <= clock_wall_ms())
 		return false;
 	if (entry == NULL && !filestore_is_owned(store))
 		return true;
@@ -273,36 +273,21 @@ filestore_each(struct filestore *store, filestore_each_fn *each, void *arg,
 
 /* ---- the sweep ---- */
 
-/* One look at the folder. */
-struct sweep {
-	struct filestore *store;
-	struct filestore_usage *there; /* what stays, what comes included */
-	int64_t next_ms;
-};
-
-/* Data: of a file that comes it goes when nobody holds it any more, of one that
- * is there when its time is over. */
-static void
-sweep_data(struct sweep *sweep, const char *name, const char *id,
+/* Remove data whose time is over or, of a file that comes, which nobody holds
+ * any more.  False: it stays. */
+static bool
+sweep_data(struct filestore *store, const char *name, const char *id,
     const struct stat *st)
 {
-	struct filestore *store = sweep->store;
-	int64_t due = used_ms(st) + store->limits.ttl_ms;
 	auto_close int fd = -1;
 
-	if (id == name) {
-		if (due <= clock_wall_ms() && remove_file(store, id, st) == 0)
-			return;
-		if (sweep->next_ms < 0 || due < sweep->next_ms)
-			sweep->next_ms = due;
-	} else {
-		fd = openat(store->dir, name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-		    filestore_unlink(store, name, id, st->st_size) == 0)
-			return;
-	}
-	filestore_count(sweep->there, id, st->st_size, 1);
+	if (id == name)
+		return used_ms(st) + store->limits.ttl_ms <= clock_wall_ms() &&
+		    remove_file(store, id, st) == 0;
+	fd = openat(store->dir, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    filestore_unlink(store, name, id, st->st_size) == 0;
 }
 
 /* Metadata, whose file may be on its way.  In this order, since a file that
@@ -359,9 +344,10 @@ replace_count(struct filestore_usage *usage,
 int64_t
 filestore_sweep(struct filestore *store)
 {
-	struct sweep sweep = { .store = store, .next_ms = -1 };
-	int64_t begun = clock_wall_ms();
+	int64_t none = clock_wall_ms() + store->limits.ttl_ms;
+	int64_t next = INT64_MAX;
 	DIR *folder = filestore_open_folder(store);
+	struct filestore_usage *there; /* what stays, what comes included */
 	const struct dirent *item;
 	struct stat st;
 	bool alone;
@@ -371,27 +357,32 @@ filestore_sweep(struct filestore *store)
 	alone = filestore_lock(store, FILESTORE_LOCK_CHANGES, F_WRLCK, false);
 	if (!alone)
 		filestore_enter(store);
-	sweep.there = same_owners(store->usage);
+	there = same_owners(store->usage);
 	while ((item = readdir(folder)) != NULL) {
-		const char *id = filestore_data_id(item->d_name);
+		const char *name = item->d_name;
+		const char *id = filestore_data_id(name);
+		int64_t due;
 
 		if (id == NULL)
-			sweep_meta(store, item->d_name);
-		else if (filestore_stat(store, item->d_name, &st))
-			sweep_data(&sweep, item->d_name, id, &st);
+			sweep_meta(store, name);
+		if (id == NULL || !filestore_stat(store, name, &st) ||
+		    sweep_data(store, name, id, &st))
+			continue;
+		filestore_count(there, id, st.st_size, 1);
+		due = used_ms(&st) + store->limits.ttl_ms;
+		if (id == name && due < next)
+			next = due;
 	}
 	(void)closedir(folder);
 	if (alone) {
-		replace_count(store->usage, sweep.there);
+		replace_count(store->usage, there);
 		(void)filestore_lock(store, FILESTORE_LOCK_CHANGES,
 		    store->at_work > 0 ? F_RDLCK : F_UNLCK, false);
 	} else {
 		filestore_leave(store);
 	}
+	free(there);
 	/* What comes later, or is used, ends a whole time from now. */
-	store->usage->due_ms = sweep.next_ms >= 0 ?
-	    sweep.next_ms :
-	    begun + store->limits.ttl_ms;
-	free(sweep.there);
-	return sweep.next_ms;
+	store->usage->due_ms = next < INT64_MAX ? next : none;
+	return next < INT64_MAX ? next : -1;
 }

@@ -159,23 +159,22 @@ filestore_add_owner(struct filestore *store, struct err *err)
 	struct filestore_owned *owned;
 	char tag[FILESTORE_TAG_LEN + 1];
 	int result = 0;
+	bool known;
 
 	filestore_tag(store, tag);
 	if (tag[0] == '\0' || find(usage, tag) != NULL)
 		return 0;
 	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_WRLCK, true);
 	/* Another process may have been faster. */
-	if (find(usage, tag) == NULL) {
+	known = find(usage, tag) != NULL;
+	if (!known && usage->owner_count == FILESTORE_OWNERS) {
+		result = err_set(err, ERR_LIMIT, "too many owners");
+	} else if (!known) {
 		owned = &usage->owners[usage->owner_count];
-		if (usage->owner_count == FILESTORE_OWNERS) {
-			result = err_set(err, ERR_LIMIT, "too many owners");
-		} else {
-			memset(owned, 0, sizeof(*owned));
-			memcpy(owned->tag, tag, FILESTORE_TAG_LEN);
-			result = add_up(store, owned, err);
-		}
-		if (result == 0)
-			usage->owner_count++;
+		memset(owned, 0, sizeof(*owned));
+		memcpy(owned->tag, tag, FILESTORE_TAG_LEN);
+		result = add_up(store, owned, err);
+		usage->owner_count += result == 0 ? 1 : 0;
 	}
 	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_UNLCK, false);
 	return result;
@@ -237,8 +236,9 @@ filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
 	if (code != ERR_NONE && make_room(store) &&
 	    filestore_add_owner(store, err) == 0)
 		code = take(store, id, bytes, files);
-	if (code == ERR_QUOTA)
-		return err_set(err, code, "its owner's share is used up");
-	return code == ERR_NONE ? 0 :
-				  err_set(err, code, "the file store is full");
+	return code == ERR_NONE ?
+	    0 :
+	    err_set(err, code, "%s",
+		code == ERR_QUOTA ? "its owner's share is used up" :
+				    "the file store is full");
 }

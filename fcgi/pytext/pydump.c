@@ -92,6 +92,7 @@ compare_range(const void *key, const void *entry)
 	return code < range->first ? -1 : code > range->last;
 }
 
+/* The table holds ranges in their order. */
 bool
 pydump_is_printable(uint32_t code)
 {
@@ -167,6 +168,7 @@ struct words {
 	const char *colon;
 };
 
+/* A string, or the name of a member. */
 static void
 add_string(struct buf *out, const char *s, size_t len,
     const struct words *words)
@@ -201,6 +203,7 @@ add_parts(struct buf *out, const struct pyvalue *whole,
 	buf_addc(out, object ? '}' : ']');
 }
 
+/* Calls itself for parts, whose depth pyjson.h bounds. */
 static void
 add_value(struct buf *out, const struct pyvalue *value,
     const struct words *words)
@@ -252,6 +255,7 @@ pydump_add_repr(struct buf *out, const struct pyvalue *value)
 	add_value(out, value, &repr);
 }
 
+/* Up to each conversion what stands there is added as it is. */
 void
 pydump_addf(struct buf *out, enum pydump_style style, const char *fmt, ...)
 {

@@ -11,6 +11,7 @@
 #include "../../sandbox/base/log.h"
 
 #define CHUNK 65536
+/* All values and texts lie in an obstack, which goes as a whole. */
 #define obstack_chunk_alloc xmalloc
 #define obstack_chunk_free free
 
@@ -44,6 +45,7 @@ pyvalue_set(struct pyvalue *part, const struct pyvalue *value)
 	part->u = value->u;
 }
 
+/* Any order will do: only whether they are equal is of interest. */
 static int
 compare_names(const void *a, const void *b)
 {
@@ -62,6 +64,7 @@ keep(void *member)
 	(void)member;
 }
 
+/* The tree of names lives for this call, the members where they are. */
 void
 pyjson_tree_drop_repeated(struct pyvalue *object)
 {

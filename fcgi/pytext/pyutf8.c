@@ -8,6 +8,8 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
+/* The first byte says the length in its highest bits; six bits are in each of
+ * the others. */
 uint32_t
 pyutf8_decode(const char *s, size_t step)
 {
@@ -33,6 +35,7 @@ pyutf8_encode(uint32_t code, char out[4])
 	return n;
 }
 
+/* One byte is told by its value, several by where they are. */
 void
 pyutf8_explain(struct buf *out, const char *s, size_t len, size_t at)
 {
@@ -68,6 +71,7 @@ pyutf8_has_surrogate(const char *s, size_t len)
 	return false;
 }
 
+/* What may be the beginning of a character waits for the next piece. */
 void
 pyutf8_add(struct pyutf8 *d, struct buf *out, const char *data, size_t len)
 {
