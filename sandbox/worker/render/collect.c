@@ -42,35 +42,26 @@ void
 collect_leave_out(struct collect *collect, const char *path, int64_t size,
     enum left_out why)
 {
-	struct collected_left *left;
-
-	if (collect->left_count == COLLECT_LEFT) {
+	if (collect->left_count == COLLECT_LEFT)
 		collect->left_more++;
-		return;
-	}
-	left = &collect->left[collect->left_count++];
-	left->path = xstrdup(path);
-	left->size = size;
-	left->why = why;
+	else
+		collect->left[collect->left_count++] = (struct collected_left){
+			.path = xstrdup(path),
+			.size = size,
+			.why = why,
+		};
 }
 
-static void
-take_output(struct collect *c, const struct cell_event *event)
-{
-	size_t room = c->output.max - c->output.len;
-
-	buf_add(&c->output, event->data, event->len < room ? event->len : room);
-}
-
+/* A file is announced: its bytes are taken while there is room for all. */
 static void
 take_file(struct collect *c, const struct cell_event *event)
 {
 	struct collected_file *file;
 	size_t size = event->size > 0 ? (size_t)event->size : 0;
 
-	c->taking = false;
-	if (c->file_count == COLLECT_FILES ||
-	    size > c->file_bytes_max - c->file_bytes) {
+	c->taking = c->file_count < COLLECT_FILES &&
+	    size <= c->file_bytes_max - c->file_bytes;
+	if (!c->taking) {
 		collect_leave_out(c, event->name, event->size,
 		    c->file_count == COLLECT_FILES ? LEFT_OUT_COUNT :
 						     LEFT_OUT_TOTAL);
@@ -81,49 +72,37 @@ take_file(struct collect *c, const struct cell_event *event)
 	file->size = event->size;
 	buf_init(&file->data, size);
 	c->file_bytes += size;
-	c->taking = true;
-}
-
-/* Bytes belong to the last file that was announced: when that one was not
- * taken, nothing is. */
-static void
-take_bytes(struct collect *c, const struct cell_event *event)
-{
-	if (c->taking)
-		buf_add(&c->files[c->file_count - 1].data, event->data,
-		    event->len);
-}
-
-static void
-take_entry(struct collect *c, const struct cell_event *event)
-{
-	if (c->entry_count == COLLECT_ENTRIES)
-		return;
-	c->entries[c->entry_count++] = (struct collected_entry){
-		.name = xstrdup(event->name),
-		.kind = event->entry_kind,
-		.size = event->size,
-		.mtime = event->mtime,
-	};
 }
 
 void
-collect_event(void *arg, const struct cell_event *event)
+collect_event(struct collect *collect, const struct cell_event *event)
 {
-	struct collect *c = arg;
+	struct collect *c = collect;
+	size_t room = c->output.max - c->output.len;
 
 	switch (event->kind) {
 	case CELL_OUTPUT:
-		take_output(c, event);
+		buf_add(&c->output, event->data,
+		    event->len < room ? event->len : room);
 		break;
 	case CELL_FILE:
 		take_file(c, event);
 		break;
 	case CELL_BYTES:
-		take_bytes(c, event);
+		/* Of the last file that was announced: when that one was not
+		 * taken, nothing is. */
+		if (c->taking)
+			buf_add(&c->files[c->file_count - 1].data, event->data,
+			    event->len);
 		break;
 	case CELL_ENTRY:
-		take_entry(c, event);
+		if (c->entry_count < COLLECT_ENTRIES)
+			c->entries[c->entry_count++] = (struct collected_entry){
+				.name = xstrdup(event->name),
+				.kind = event->entry_kind,
+				.size = event->size,
+				.mtime = event->mtime,
+			};
 		break;
 	case CELL_LEFT_OUT:
 		collect_leave_out(c, event->name, event->size, event->why);

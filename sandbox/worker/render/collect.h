@@ -56,8 +56,8 @@ void collect_init(struct collect *collect, size_t output_max,
 void collect_release(struct collect *collect);
 /* Forget what came, keep the limits: for the next request. */
 void collect_reset(struct collect *collect);
-/* For struct cell_sink: arg is the struct collect. */
-void collect_event(void *arg, const struct cell_event *event);
+/* Take what came: any event of a cell's. */
+void collect_event(struct collect *collect, const struct cell_event *event);
 /* Note a file as not attached. */
 void collect_leave_out(struct collect *collect, const char *path, int64_t size,
     enum left_out why);

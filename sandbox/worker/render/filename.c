@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "../../protocol/frame_limits.h"
+#include "path.h"
 
 #define ENDING_MOST 16 /* bytes of an ending that are kept */
 
@@ -26,26 +26,22 @@ ending_of(const char *name)
 	return dot;
 }
 
-/* stem and ending within `most` bytes: the stem gives way */
+/* Stem and ending, neither of them in name: the stem gives way. */
 static void
-join(char *out, size_t most, const char *stem, size_t stem_len,
+join(char name[FILENAME_SIZE], const char *stem, size_t stem_len,
     const char *ending)
 {
-	size_t room = most - strlen(ending);
+	size_t room = FILENAME_SIZE - 1 - strlen(ending);
 
-	if (stem_len > room)
-		stem_len = room;
-	memmove(out, stem, stem_len);
-	memcpy(out + stem_len, ending, strlen(ending) + 1);
+	(void)snprintf(name, FILENAME_SIZE, "%.*s%s",
+	    (int)(stem_len < room ? stem_len : room), stem, ending);
 }
 
 bool
 filename_clean(char name[FILENAME_SIZE], const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *last = slash != NULL ? slash + 1 : path;
+	const char *last = path_name(path);
 	char clean[LIMIT_PATH + 1];
-	char ending[ENDING_MOST + 1];
 	size_t n = 0;
 	const char *dot;
 
@@ -61,8 +57,7 @@ filename_clean(char name[FILENAME_SIZE], const char *path)
 	if (n == 0)
 		memcpy(clean, "file", sizeof("file"));
 	dot = ending_of(clean);
-	(void)snprintf(ending, sizeof(ending), "%s", dot);
-	join(name, FILENAME_SIZE - 1, clean, (size_t)(dot - clean), ending);
+	join(name, clean, (size_t)(dot - clean), dot);
 	return strcmp(name, last) != 0;
 }
 
@@ -79,21 +74,18 @@ bool
 filename_unique(char name[FILENAME_SIZE], const char *const *taken,
     size_t count)
 {
-	char stem[FILENAME_SIZE];
+	char old[FILENAME_SIZE];
 	char ending[ENDING_MOST + 24];
-	const char *dot = ending_of(name);
-	size_t stem_len = (size_t)(dot - name);
+	const char *dot;
 
 	if (!is_taken(name, taken, count))
 		return false;
-	memcpy(stem, name, stem_len);
-	stem[stem_len] = '\0';
-	(void)snprintf(stem + stem_len, sizeof(stem) - stem_len, "%s", dot);
+	memcpy(old, name, sizeof(old));
+	dot = ending_of(old);
 	/* count names can block at most count numbers */
 	for (size_t i = 2; i <= count + 2; i++) {
-		(void)snprintf(ending, sizeof(ending), "-%zu%s", i,
-		    stem + stem_len);
-		join(name, FILENAME_SIZE - 1, stem, stem_len, ending);
+		(void)snprintf(ending, sizeof(ending), "-%zu%s", i, dot);
+		join(name, old, (size_t)(dot - old), ending);
 		if (!is_taken(name, taken, count))
 			break;
 	}
@@ -117,42 +109,23 @@ filename_is_image(const char *name)
 const char *
 filename_language(const char *name)
 {
-	static const struct {
-		const char *ending;
-		const char *language;
-	} table[] = {
-		{ ".py", "py" },
-		{ ".pyi", "py" },
-		{ ".json", "json" },
-		{ ".md", "md" },
-		{ ".html", "html" },
-		{ ".htm", "html" },
-		{ ".css", "css" },
-		{ ".js", "js" },
-		{ ".ts", "ts" },
-		{ ".c", "c" },
-		{ ".h", "c" },
-		{ ".cpp", "cpp" },
-		{ ".sh", "sh" },
-		{ ".sql", "sql" },
-		{ ".xml", "xml" },
-		{ ".svg", "xml" },
-		{ ".yml", "yaml" },
-		{ ".yaml", "yaml" },
-		{ ".toml", "toml" },
-		{ ".ini", "ini" },
-		{ ".cfg", "ini" },
-		{ ".diff", "diff" },
-		{ ".patch", "diff" },
-		{ ".rs", "rust" },
-		{ ".go", "go" },
-		{ ".java", "java" },
-	};
+	/* endings that are their own tags, and pairs of those that are not */
+	static const char *const tags[] = { "py", "json", "md", "html", "css",
+		"js", "ts", "c", "cpp", "sh", "sql", "xml", "yaml", "toml",
+		"ini", "diff", "go", "java" };
+	static const char *const others[][2] = { { "pyi", "py" },
+		{ "htm", "html" }, { "h", "c" }, { "svg", "xml" },
+		{ "yml", "yaml" }, { "cfg", "ini" }, { "patch", "diff" },
+		{ "rs", "rust" } };
 	const char *dot = strrchr(name, '.');
 
-	for (size_t i = 0; dot != NULL && i < sizeof(table) / sizeof(table[0]);
-	     i++)
-		if (strcasecmp(dot, table[i].ending) == 0)
-			return table[i].language;
+	if (dot == NULL)
+		return "";
+	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++)
+		if (strcasecmp(dot + 1, tags[i]) == 0)
+			return tags[i];
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcasecmp(dot + 1, others[i][0]) == 0)
+			return others[i][1];
 	return "";
 }

@@ -3,28 +3,19 @@
 
 #include <string.h>
 
-static void
-drop_last(char *resolved)
-{
-	char *slash = strrchr(resolved, '/');
-
-	if (slash != NULL)
-		*slash = '\0';
-	else
-		resolved[0] = '\0';
-}
-
 static enum path_result
 add_name(char resolved[PATH_SIZE], const char *name, size_t len)
 {
 	size_t used = strlen(resolved);
+	char *slash;
 
 	if (len == 0 || (len == 1 && name[0] == '.'))
 		return PATH_OK;
 	if (len == 2 && name[0] == '.' && name[1] == '.') {
 		if (used == 0)
 			return PATH_OUTSIDE;
-		drop_last(resolved);
+		slash = strrchr(resolved, '/');
+		*(slash != NULL ? slash : resolved) = '\0';
 		return PATH_OK;
 	}
 	if (len > LIMIT_NAME || used + (used > 0) + len > LIMIT_PATH)
@@ -73,19 +64,18 @@ path_resolve(const char *cwd, const char *path, char resolved[PATH_SIZE])
 bool
 path_means_folder(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *last = slash != NULL ? slash + 1 : path;
+	const char *last = path_name(path);
 
 	return *last == '\0' || strcmp(last, ".") == 0 ||
 	    strcmp(last, "..") == 0 || strcmp(path, "~") == 0;
 }
 
 const char *
-path_name(const char *resolved)
+path_name(const char *path)
 {
-	const char *slash = strrchr(resolved, '/');
+	const char *slash = strrchr(path, '/');
 
-	return slash != NULL ? slash + 1 : resolved;
+	return slash != NULL ? slash + 1 : path;
 }
 
 const char *

@@ -31,8 +31,9 @@ enum path_result path_resolve(const char *cwd, const char *path,
 
 /* Was a folder meant: does it end in '/', "." or ".."? */
 bool path_means_folder(const char *path);
-/* The last name of a resolved path, "" for the workspace itself. */
-const char *path_name(const char *resolved);
+/* The last name of a path: "" for the workspace itself, and after a '/' at the
+ * end. */
+const char *path_name(const char *path);
 
 /* What is left of a resolved path below the packages, "" for their folder
  * itself; NULL: it is somewhere else. */
