@@ -37,6 +37,7 @@ struct delivery {
 
 /* ---- what was kept for its files ---- */
 
+/* The message of a job whose files are still to be sent, or NULL. */
 static struct deliver_kept *
 kept_find(struct worker *worker, int64_t job_id)
 {
@@ -82,6 +83,7 @@ deliver_release(struct worker *worker)
 
 /* ---- what the database is owed ---- */
 
+/* Finished first: from there on the rounds of telling know of it, too. */
 bool
 deliver_note(struct worker *worker)
 {
@@ -108,6 +110,7 @@ deliver_note(struct worker *worker)
 
 /* ---- one answer ---- */
 
+/* One call, with the patience that this answer has. */
 static enum rest_outcome
 edit(struct delivery *d, const char *body, const struct rest_file *files,
     size_t count)
@@ -153,12 +156,14 @@ deliver(struct delivery *d)
 		    d->job->id);
 		outcome = edit_plainly(d);
 	}
+	/* of a message that it has not made yet Discord says 404, too */
 	if (outcome != REST_DONE && d->reply.status == 404 &&
 	    clock_wall_ms() - d->job->received_ms > MISSING_MS)
 		outcome = REST_GONE;
 	return outcome;
 }
 
+/* Nobody can be told of it any more; the job ends here. */
 static void
 give_up(const struct delivery *d, const char *why)
 {
@@ -314,6 +319,7 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 		give_up(&d, "too late");
 		return true;
 	}
+	/* its files may be what Discord cannot digest */
 	if (kept != NULL && ++kept->tries > FILE_TRIES) {
 		kept_forget(worker, job->id);
 		d.message = NULL;

@@ -111,6 +111,8 @@ lock_own_slot(struct worker *worker)
 	}
 }
 
+/* All that it needs, or a word on what is missing: the descriptor of the
+ * signals is first, as each wait heeds it. */
 static void
 open_all(struct worker *worker)
 {
@@ -148,6 +150,7 @@ open_all(struct worker *worker)
 	worker->lease_socket = config_state_path(config, SOCKET_BROKER_WORKER);
 }
 
+/* What the database is owed is noted before it is closed. */
 static void
 close_all(struct worker *worker)
 {
@@ -183,6 +186,7 @@ do_job(struct worker *worker, struct job *job)
 	struct err err = { 0 };
 	int64_t took_ms;
 
+	/* its user cannot be told any more */
 	if (clock_wall_ms() >= task.until_ms) {
 		log_warn("too late job=%" PRId64, job->id);
 		if (job_undeliverable(worker->db, job->id, "too late", &err) <
@@ -228,6 +232,8 @@ do_next(struct worker *worker)
 	return true;
 }
 
+/* Jobs as long as there are any; then wait for a byte, or for the next
+ * round of sweeping. */
 static void
 run(struct worker *worker)
 {

@@ -14,6 +14,8 @@
 #define SEND_MS 10000
 #define TICK_MS 3000
 
+/* The broker holds the lease's time from outside, too: what the requests
+ * may take, and what is needed around them. */
 bool
 run_open(struct task *task, const char *class, enum access access,
     int64_t wall_ms, int wait_ms)
@@ -43,6 +45,8 @@ run_close(struct task *task)
 	lease_close(&task->lease);
 }
 
+/* From here on the job is never requested again: a worker that takes it
+ * over tells that it was interrupted. */
 bool
 run_start(struct task *task)
 {
@@ -75,6 +79,8 @@ take_event(void *arg, const struct cell_event *event)
 static enum run_end
 hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 {
+	/* a cell that its run's memory took with it has told what came of
+	 * it */
 	static const enum run_end ends[] = {
 		[CONVERSATION_RESULT] = RUN_RESULT,
 		[CONVERSATION_DIED] = RUN_RESULT,
@@ -110,11 +116,13 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 	else if (result->error_text[0] != '\0')
 		log_info("the cell says: %s job=%" PRId64, result->error_text,
 		    task->job->id);
+	/* such a cell is ended, whatever goes on in it */
 	if (end != CONVERSATION_RESULT)
 		lease_close(&task->lease);
 	return ends[end];
 }
 
+/* A request whose end nobody could be told of is not begun. */
 bool
 run_request(struct task *task, const struct cell_request *request,
     int64_t wall_ms)

@@ -70,6 +70,7 @@ sweep_slot(struct worker *worker, int64_t slot)
 	deliver_untold(worker, slot);
 }
 
+/* Every slot that has unfinished jobs and no living worker, and our own. */
 static void
 sweep_slots(struct worker *worker)
 {
@@ -110,6 +111,7 @@ remove_expired(struct worker *worker)
 		    sandbox.id);
 		return false;
 	}
+	/* the files are gone: now the row may say so */
 	if (sandbox_gone(worker->db, sandbox.id, &err) < 0) {
 		log_err("%s sandbox=%s", err.text, sandbox.id);
 		return false;
@@ -146,6 +148,7 @@ sweep_run(struct worker *worker)
 		prune(worker->db, job_prune);
 		prune(worker->db, view_prune);
 	}
+	/* nobody waits for us now: fronts do without this (db.h) */
 	db_checkpoint(worker->db);
 	seconds = sandbox_next_expiry(worker->db, &err);
 	if (seconds < 0 || seconds > ROUND_MS / 1000)

@@ -46,7 +46,7 @@ test_shape(void)
 	    "old buttons go");
 	is_int(json_array_size(json_object_get(root, "attachments")), 0,
 	    "old files go");
-	message_reset(&m);
+	message_release(&m);
 	make(&m, true);
 	ok(length() > 0, "an empty message says something");
 	message_release(&m);
@@ -204,7 +204,7 @@ test_files(void)
 	for (int i = 2; i < 10; i++)
 		(void)message_attach(&m, "f", strdup("x"), 1, &name);
 	ok(!message_attach(&m, "f", strdup("x"), 1, &name), "ten at most");
-	message_reset(&m);
+	message_release(&m);
 	ok(!message_attach(&m, "f", malloc(1), MESSAGE_BYTES_MAX + 1, &name),
 	    "not too many bytes");
 	message_release(&m);

@@ -31,7 +31,7 @@ static char *content;
 static void
 reset(void)
 {
-	message_reset(&m);
+	message_release(&m);
 	collect_release(&c);
 	collect_init(&c, 4 << 20, 24 << 20);
 }

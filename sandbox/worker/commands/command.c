@@ -6,12 +6,15 @@
 #include "../../base/clock.h"
 #include "../../base/log.h"
 
+/* What does each kind of job, from the rows of commands.def. */
 static int (*const functions[JOB_UNKNOWN])(struct task *task,
     struct err *err) = {
 #define COMMAND(kind, name, function, ...) [JOB_##kind] = cmd_##function,
 #include "../../store/commands.def"
 };
 
+/* A button's view has the whole path; what people type is relative to where
+ * they are. */
 bool
 command_resolve(struct task *task)
 {
@@ -26,6 +29,8 @@ command_resolve(struct task *task)
 	return false;
 }
 
+/* A number in a row, for people and the operator: what cannot be noted now
+ * is noted after the next request. */
 void
 command_note_usage(struct task *task)
 {
@@ -39,10 +44,11 @@ command_note_usage(struct task *task)
 		log_warn("%s sandbox=%s", err.text, task->sandbox.id);
 }
 
+/* What a renderer has begun to say does not hold any more. */
 void
 command_not_done(struct task *task)
 {
-	message_reset(&task->message);
+	message_release(&task->message);
 	render_not_done(&task->message, &task->run, task->path, &task->env);
 	task->outcome = render_word(&task->run, task->word);
 }
@@ -57,6 +63,8 @@ command_succeeded(struct task *task)
 	return good;
 }
 
+/* A run that was broken off has output, and effects, that its user wants to
+ * know of; so it counts as one that began. */
 bool
 command_has_run(struct task *task)
 {
@@ -78,6 +86,7 @@ command_do(struct task *task, struct cell_request *request)
 {
 	request->path = task->path;
 	request->wall_ms = FILE_OP_MS;
+	/* what does not write needs no room on the disk */
 	run_once(task, "user",
 	    request->op == OP_WRITE ? ACCESS_WRITE : ACCESS_TIDY, request,
 	    config_lease_wait_ms(task->worker->config));
@@ -90,6 +99,7 @@ command_remove_files(struct task *task, int wait_ms)
 {
 	const char *id = task->sandbox.id;
 	struct err err = { 0 };
+	/* The row goes last: as long as it is there the sweeper finds it. */
 	bool removed = lease_remove_workspace(task->worker->lease_socket, id,
 			   wait_ms, &err) == REFUSAL_NONE &&
 	    sandbox_gone(task->worker->db, id, &err) >= 0;
@@ -116,6 +126,7 @@ find_sandbox(struct task *task, struct err *err)
 		task->outcome = "expired";
 		return 1;
 	}
+	/* Whoever uses it keeps it, and in between it may have gone. */
 	if (result == 0)
 		result = sandbox_touch(task->worker->db, sandbox->id,
 		    task->worker->config->retention_seconds, err);
@@ -138,6 +149,7 @@ command_run(struct task *task)
 		task->outcome = "unknown kind";
 		return;
 	}
+	/* Commands that need none look for one themselves, if they want to. */
 	if (commands[kind].needs == COMMAND_NEEDS_SANDBOX)
 		result = find_sandbox(task, &err);
 	if (result == 0)
@@ -146,7 +158,7 @@ command_run(struct task *task)
 		return;
 	log_err("%s job=%" PRId64 " kind=%s", err.text, task->job->id,
 	    job_kind_name(kind));
-	message_reset(&task->message);
+	message_release(&task->message);
 	render_error(&task->message, task->job->id);
 	task->outcome = "error";
 }

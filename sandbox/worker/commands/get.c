@@ -10,6 +10,7 @@ cmd_get(struct task *task, struct err *err)
 	};
 	struct collect *collect = &task->collect;
 
+	/* a larger one is refused by the cell, which tells its size */
 	collect_init(collect, 0, (size_t)request.max_bytes);
 	if (!command_resolve(task) || !command_do(task, &request))
 		return 0;

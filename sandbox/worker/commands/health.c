@@ -8,6 +8,8 @@
 #define STATUS_WAIT_MS 3000
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
 
+/* Each part is asked with a deadline of its own; that one of them does not
+ * answer is what people want to know. */
 int
 cmd_health(struct task *task, struct err *err)
 {

@@ -7,6 +7,7 @@
 
 #define PAGE_ENTRIES COLLECT_ENTRIES
 
+/* Each request begins anew: what the one before it brought is forgotten. */
 static bool
 list(struct task *task, int64_t page)
 {
@@ -18,11 +19,12 @@ list(struct task *task, int64_t page)
 		.wall_ms = FILE_OP_MS,
 	};
 
-	collect_reset(&task->collect);
+	collect_release(&task->collect);
 	return run_request(task, &list, FILE_OP_MS) &&
 	    outcome_succeeded(&task->run);
 }
 
+/* A file that is too large is cut, so that its beginning can be shown. */
 static bool
 read_file(struct task *task)
 {
@@ -34,7 +36,7 @@ read_file(struct task *task)
 		.wall_ms = FILE_OP_MS,
 	};
 
-	collect_reset(&task->collect);
+	collect_release(&task->collect);
 	return run_request(task, &read, FILE_OP_MS) &&
 	    outcome_succeeded(&task->run);
 }
@@ -72,6 +74,7 @@ note_view(struct task *task, struct render_listing *listing, struct err *err)
 		return view_set_page(db, listing->view_id, listing->page, err);
 	if (listing->pages <= 1)
 		return 0;
+	/* whoever presses a button of it gets this path again */
 	memcpy(view.path, task->path, sizeof(task->path));
 	if (view_insert(db, &view, err) < 0)
 		return -1;
@@ -79,6 +82,7 @@ note_view(struct task *task, struct render_listing *listing, struct err *err)
 	return 0;
 }
 
+/* The directory becomes the current one, and gets a view when it has pages. */
 static int
 show_directory(struct task *task, struct render_listing *listing,
     struct err *err)
@@ -127,6 +131,7 @@ cmd_look(struct task *task, struct err *err)
 		command_not_done(task);
 	else if (list_page(task, &listing))
 		result = show_directory(task, &listing, err);
+	/* only the cell knows which of the two it is */
 	else if (outcome_failed_with(&task->run, ERROR_NOT_DIRECTORY) &&
 	    read_file(task))
 		result = show_file(task, err);

@@ -42,6 +42,7 @@ cmd_pip(struct task *task, struct err *err)
 	};
 
 	(void)err;
+	/* nothing that is not a requirement reaches pip */
 	if (result != REQUIREMENTS_OK) {
 		render_bad_requirements(&task->message, result,
 		    words.count > 0 ? words.words[words.count - 1] : "");

@@ -21,6 +21,7 @@ fetch(struct task *task, size_t *len)
 	struct err err = { 0 };
 	void *data = NULL;
 
+	/* what is announced bounds what is fetched */
 	if (most > PUT_MAX)
 		most = PUT_MAX;
 	if (job->attachment_size < 0 || job->attachment_size > most) {
@@ -77,6 +78,7 @@ look_at_target(struct task *task)
 	    collect->entries[0].kind != ENTRY_DIRECTORY || append_name(task);
 }
 
+/* The second request in the cell: the file, from our memory. */
 static void
 store(struct task *task, const void *data, size_t len)
 {
@@ -111,6 +113,7 @@ cmd_put(struct task *task, struct err *err)
 	data = fetch(task, &len);
 	if (data == NULL)
 		return 0;
+	/* the file is here before there is a cell: a slow host holds none */
 	if (!run_open(task, "user", ACCESS_WRITE, 3 * FILE_OP_MS,
 		config_lease_wait_ms(task->worker->config)))
 		command_not_done(task);

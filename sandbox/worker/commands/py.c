@@ -9,6 +9,7 @@
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"
 
+/* What was asked for, within the limits that the operator has set. */
 static void
 run_python(struct task *task, struct cell_request *request)
 {
@@ -45,6 +46,7 @@ cmd_py(struct task *task, struct err *err)
 	auto_free char *source = NULL;
 
 	(void)err;
+	/* code that was given goes before a file */
 	if (task->job->has_text || task->job->path[0] == '\0') {
 		source = source_code(task->job->text, &request.source_len);
 		request.source = source;

@@ -50,6 +50,7 @@ make_label(struct buf *out, const char *prefix, const char *name)
 	    text_prefix(buf_str(&clean), clean.len, TITLE_MOST));
 }
 
+/* The callback that opens the editor, as Discord's components want it. */
 static char *
 make_modal(const char *path, int64_t view_id, const struct buf *data)
 {
@@ -112,10 +113,12 @@ cmd_write_edit(struct task *task, struct err *err)
 	if (!command_resolve(task))
 		return 0;
 	collect_init(collect, 0, EDIT_BYTES);
+	/* all of it within what Discord waits: the cell, its start and the
+	 * file */
 	run_once(task, "user", ACCESS_TIDY, &request, (int)left_ms);
 	good = outcome_succeeded(&task->run);
 	if (!good)
-		collect_reset(collect);
+		collect_release(collect);
 	if (outcome_failed_with(&task->run, ERROR_NOT_FOUND) ||
 	    (good && collect->file_count == 1 && is_editable(data)))
 		return open_editor(task, data, err);

@@ -23,21 +23,10 @@ collect_release(struct collect *collect)
 		free(collect->left[i].path);
 	for (size_t i = 0; i < collect->entry_count; i++)
 		free(collect->entries[i].name);
-	collect->file_count = 0;
-	collect->left_count = 0;
-	collect->entry_count = 0;
+	collect_init(collect, collect->output.max, collect->file_bytes_max);
 }
 
-void
-collect_reset(struct collect *collect)
-{
-	size_t output_max = collect->output.max;
-	size_t file_bytes_max = collect->file_bytes_max;
-
-	collect_release(collect);
-	collect_init(collect, output_max, file_bytes_max);
-}
-
+/* Names beyond those that a message could hold are only counted. */
 void
 collect_leave_out(struct collect *collect, const char *path, int64_t size,
     enum left_out why)

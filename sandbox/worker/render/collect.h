@@ -53,9 +53,8 @@ struct collect {
 /* output_max, file_bytes_max: bytes that are kept. */
 void collect_init(struct collect *collect, size_t output_max,
     size_t file_bytes_max);
+/* Forget what came; the limits stay: it is ready for the next request. */
 void collect_release(struct collect *collect);
-/* Forget what came, keep the limits: for the next request. */
-void collect_reset(struct collect *collect);
 /* Take what came: any event of a cell's. */
 void collect_event(struct collect *collect, const struct cell_event *event);
 /* Note a file as not attached. */

@@ -9,6 +9,7 @@
 
 #define ENDING_MOST 16 /* bytes of an ending that are kept */
 
+/* A letter or digit as Discord takes them: ASCII. */
 static bool
 is_plain(char c)
 {
@@ -16,6 +17,7 @@ is_plain(char c)
 	    (c >= '0' && c <= '9');
 }
 
+/* From the last dot on; the end of the name when there is none that counts. */
 static const char *
 ending_of(const char *name)
 {
@@ -45,6 +47,7 @@ filename_clean(char name[FILENAME_SIZE], const char *path)
 	size_t n = 0;
 	const char *dot;
 
+	/* all that Discord would change becomes '_', but for the beginning */
 	for (const char *p = last; *p != '\0' && n < sizeof(clean) - 1; p++) {
 		char c = *p;
 

@@ -48,19 +48,12 @@ message_release(struct message *message)
 		free(message->files[i].name);
 		free(message->files[i].data);
 	}
-	message->file_count = 0;
-	message->button_count = 0;
-}
-
-void
-message_reset(struct message *message)
-{
-	message_release(message);
 	message_init(message);
 }
 
 /* ---- text ---- */
 
+/* Cleaned before it is cut: what is dropped takes no room. */
 void
 message_add_word(struct buf *out, const char *name, size_t most)
 {
@@ -138,6 +131,7 @@ add_cut(struct buf *out, const struct message *m, size_t room)
 	}
 	if (m->cut != MESSAGE_CUT_START)
 		head_points = m->cut == MESSAGE_CUT_MIDDLE ? keep / 3 : keep;
+	/* the first part ends where a line ends */
 	head = text_prefix(text, len, head_points);
 	near = head < SNAP_BYTES ? head : SNAP_BYTES;
 	line = memrchr(text + head - near, '\n', near);
@@ -157,6 +151,7 @@ add_cut(struct buf *out, const struct message *m, size_t room)
 	buf_add(out, text + tail, len - tail);
 }
 
+/* So many code points of a part. */
 static void
 add_prefix(struct buf *out, const struct buf *part, size_t most)
 {
@@ -241,6 +236,7 @@ message_attach(struct message *message, const char *path, void *data,
 	char clean[FILENAME_SIZE];
 	size_t total = len;
 
+	/* names and bytes of those that are there */
 	for (size_t i = 0; i < message->file_count; i++) {
 		taken[i] = message->files[i].name;
 		total += message->files[i].len;
@@ -279,6 +275,7 @@ message_add_button(struct message *message, enum action action, int64_t view_id,
 
 /* ---- JSON ---- */
 
+/* One row of them; an empty list takes away those that the message had. */
 static json_t *
 json_buttons(const struct message *m)
 {
@@ -295,6 +292,7 @@ json_buttons(const struct message *m)
 	return json_pack("[{s:i, s:o}]", "type", 1, "components", row);
 }
 
+/* An empty list takes away the files of an earlier edit. */
 static json_t *
 json_attachments(const struct message *m, bool with_files)
 {

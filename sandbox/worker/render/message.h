@@ -53,9 +53,8 @@ struct message {
 };
 
 void message_init(struct message *message);
+/* Forget everything; it is an empty message again. */
 void message_release(struct message *message);
-/* Forget everything. */
-void message_reset(struct message *message);
 
 /* Our own Markdown is added to the parts with buf_add*().  Anything of a
  * stranger's goes through message_add_name() or message_set_block().

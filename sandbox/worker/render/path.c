@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Go one name further, or back. */
 static enum path_result
 add_name(char resolved[PATH_SIZE], const char *name, size_t len)
 {
@@ -27,6 +28,7 @@ add_name(char resolved[PATH_SIZE], const char *name, size_t len)
 	return PATH_OK;
 }
 
+/* Name by name, so that ".." is judged where it stands. */
 static enum path_result
 add_path(char resolved[PATH_SIZE], const char *path)
 {

@@ -27,6 +27,7 @@ phrase_size(int64_t bytes)
 	return phrase_of(&out);
 }
 
+/* The digits in threes. */
 struct phrase
 phrase_count(int64_t n, const char *what)
 {

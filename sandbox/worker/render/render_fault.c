@@ -58,6 +58,8 @@ static const struct {
 	[REFUSAL_TIME] = { "timed out", TEXT_FULL, false },
 };
 
+/* All that people are told of a fault of ours; the log has the rest under
+ * this number. */
 void
 render_error(struct message *message, int64_t reference)
 {
@@ -67,6 +69,7 @@ render_error(struct message *message, int64_t reference)
 	    reference);
 }
 
+/* A reference where an operator can find out more. */
 static void
 render_refusal(struct message *m, enum refusal refusal, int64_t reference)
 {
@@ -79,10 +82,12 @@ render_refusal(struct message *m, enum refusal refusal, int64_t reference)
 		buf_addf(&m->lead, " (reference %" PRId64 ")", reference);
 }
 
+/* Most errors are about a path and go on from its name. */
 static void
 render_cell_error(struct message *m, const struct cell_result *result,
     const char *path, const struct render_env *env)
 {
+	/* NULL: a fault of ours, or said in words of its own below */
 	static const char *const of_path[ERROR_READ_ONLY + 1] = {
 		[ERROR_NOT_FOUND] = " does not exist. `/il look` shows what "
 				    "does.",
@@ -191,6 +196,7 @@ render_not_accepted(struct message *message, int64_t code, int64_t reference)
 	    code, reference);
 }
 
+/* What may have happened, and how to see whether it did. */
 void
 render_lost(struct message *message, enum job_kind kind, int64_t reference)
 {

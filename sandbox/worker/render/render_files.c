@@ -15,6 +15,7 @@
 
 /* ---- listings ---- */
 
+/* As wide as all others, whatever the cell said. */
 static void
 add_time(struct buf *out, int64_t seconds)
 {
@@ -29,6 +30,7 @@ add_time(struct buf *out, int64_t seconds)
 	buf_adds(out, text);
 }
 
+/* What is no file has no size that means anything. */
 static struct phrase
 entry_size(const struct collected_entry *entry)
 {
@@ -70,6 +72,7 @@ set_entries(struct message *m, const struct collect *c)
 	message_set_block(m, buf_str(&lines), lines.len, "", MESSAGE_CUT_END);
 }
 
+/* How full the sandbox is, as far as the cell told it. */
 static void
 add_usage(struct buf *out, const struct cell_result *result,
     const struct config *config)
@@ -113,6 +116,7 @@ render_listing(struct message *message, const struct render_listing *listing,
 
 /* ---- one file ---- */
 
+/* What can be shown in a block: valid UTF-8 without a NUL. */
 static bool
 is_text(const struct buf *data)
 {
@@ -158,6 +162,8 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 	buf_adds(&m->without, "It could not be attached.");
 }
 
+/* A text that fits is shown; everything else is attached, and of a longer
+ * text the beginning shown. */
 void
 render_file(struct message *message, struct collected_file *file, int64_t total,
     const struct render_env *env)

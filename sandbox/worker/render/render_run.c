@@ -92,6 +92,7 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 
 /* ---- its files ---- */
 
+/* A name that Discord would not take is told, for a few of them. */
 static void
 attach_one(struct message *m, struct collect *c, struct collected_file *file,
     size_t *renamed)
@@ -164,6 +165,7 @@ name_one_left_out(struct buf *out, const struct collected_left *left,
 		    may_attach ? reasons[left->why] : "");
 }
 
+/* Files that are not in the message: the first few with their reasons. */
 static void
 name_left_out(struct message *m, const struct collect *c, bool may_attach)
 {
@@ -196,6 +198,7 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 
 /* ---- its output ---- */
 
+/* The whole output as a file, where only its ends can be shown. */
 static void
 attach_output(struct message *m, struct collect *c,
     const struct render_env *env)
@@ -239,6 +242,7 @@ render_run(struct message *message, const struct run_outcome *outcome,
 		buf_adds(&m->tail,
 		    "\nThe server's disk is nearly full: this run could read "
 		    "your files, but not write any. `/il rm` makes room.");
+	/* a place is kept for the output before files take all ten */
 	cut = !message_fits(m);
 	if (env->may_attach)
 		attach_files(m, collect, MESSAGE_FILES_MAX - (cut ? 1 : 0));
@@ -253,6 +257,7 @@ render_run(struct message *message, const struct run_outcome *outcome,
 
 /* ---- pip ---- */
 
+/* The end of a log is what counts. */
 static void
 set_log(struct message *m, const struct buf *log)
 {
@@ -271,6 +276,7 @@ render_pip_progress(struct message *message, const struct buf *log,
 	set_log(message, log);
 }
 
+/* Of pip's English: nothing but a hint depends on it. */
 static bool
 log_has(const struct buf *log, const char *text)
 {

@@ -14,6 +14,7 @@
 
 /* ---- sandboxes ---- */
 
+/* In the largest unit that it is whole in. */
 static void
 add_time_span(struct buf *out, int64_t seconds)
 {
@@ -82,6 +83,7 @@ add_line(struct report *r, bool well, const char *fmt, ...)
 	r->well = r->well && well;
 }
 
+/* The interpreter's version is known once a cell has told it. */
 static void
 add_image(struct report *r, const struct lease_status *status)
 {
@@ -114,6 +116,7 @@ add_disk(struct report *r, const struct lease_status *status)
 		buf_adds(r->lines, ": runs can read files, not write them");
 }
 
+/* What il-sandboxd knows: the engine, the image, its cells, the disk. */
 static void
 add_broker(struct report *r, const struct lease_status *status)
 {
@@ -133,6 +136,7 @@ add_broker(struct report *r, const struct lease_status *status)
 	add_disk(r, status);
 }
 
+/* What the database knows, when it answers. */
 static void
 add_queue(struct report *r, const struct render_health *health)
 {

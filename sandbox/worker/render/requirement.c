@@ -35,6 +35,7 @@
 
 /* ---- one requirement ---- */
 
+/* The pattern lets any number of them pass, on both sides of a test. */
 static bool
 is_balanced(const char *marker)
 {
@@ -56,6 +57,7 @@ ends_as_file(const char *word, const char *end)
 	static const char *const ends[] = { ".whl", ".zip", ".tar", ".tgz",
 		".tbz", ".txz", ".tlz", ".gz", ".bz2", ".xz", ".lz", ".lzma" };
 
+	/* blanks before the end are no part of it */
 	while (end > word && end[-1] == ' ')
 		end--;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
@@ -139,6 +141,7 @@ split(struct requirements *r, const char *text)
 	return REQUIREMENTS_OK;
 }
 
+/* People paste the whole command. */
 static void
 drop_pip_install(struct requirements *r)
 {
