@@ -318,7 +318,7 @@ render_pip(struct message *message, const struct run_outcome *outcome,
 
 	buf_adds(lead,
 	    outcome_succeeded(outcome) ? "Installed " : "Not installed: ");
-	for (size_t i = 0; words[i] != NULL && i <= LEFT_MOST; i++)
+	for (size_t i = 0; i <= LEFT_MOST && words[i] != NULL; i++)
 		if (i == LEFT_MOST)
 			buf_adds(lead, " …");
 		else
