@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -230,6 +231,85 @@ def a_page_from_elsewhere_reaches_nothing():
         answer = nginx.ask("POST", "/eval", CODE, Host="localhost:8080",
                            Origin="http://localhost:8080")
         assert answer.status == 200, answer
+
+
+def answers(nginx, port, method, path, count, host=NAME):
+    """How many answers come for so many requests sent at once."""
+    with socket.create_connection(("127.0.0.1", nginx.ports[port]),
+                                  30) as plain:
+        link = plain if port != 443 else \
+            ssl._create_unverified_context().wrap_socket(plain)
+        link.sendall(b"%s %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (
+            method.encode(), path.encode(), host.encode()) * count)
+        got = b""
+        try:
+            while more := link.recv(65536):
+                got += more
+        except OSError:
+            pass  # what it did not read of ours resets the connection
+        return got.count(b"HTTP/1.1 ")
+
+
+@test
+def a_refusal_is_one_answer_for_a_connection():
+    """No limit counts who is refused: thousands of requests in a row, whose
+    answers nobody reads, would keep a connection each."""
+    with Production(served, opened=True) as nginx:
+        for port, path in ((80, "/"), (80, "/.well-known/acme-challenge/x"),
+                           (443, "/"), (443, "/nothing"), (443, "/interactions"),
+                           (443, "/.inline-gate"), (443, "/health"),
+                           (443, "/v1/nothing"), (443, "/eval/nothing"),
+                           (443, "/metrics"), (443, "/v1/files")):
+            count = answers(nginx, port, "GET", path, 3)
+            assert count == 1, (port, path, count)
+        for path in ("/nothing", "/metrics", "/health", "/versions", "/docs",
+                     "/openapi.json", "/metrics/discord"):
+            count = answers(nginx, 8080, "GET", path, 3, "localhost")
+            assert count == 1, (path, count)
+        assert answers(nginx, 8080, "GET", "/", 3, "else.example") == 1
+        # Those who may, keep theirs.
+        assert answers(nginx, 8080, "DELETE", "/eval", 3, "localhost") == 3
+
+
+@test
+def who_reads_nothing_keeps_nobody_out():
+    with Production(served) as nginx:
+        links = []
+        for n in range(1000):  # of 512 connections
+            link = socket.socket()
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+            link.settimeout(10)
+            link.connect(("127.0.0.1", nginx.ports[80]))
+            try:
+                link.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 900)
+            except OSError:
+                pass  # its first answer was its last
+            links.append(link)
+            if n % 10 == 0:
+                assert nginx.ask("GET", "/health").status == 200
+        answer = nginx.ask("POST", "/interactions", {}, 443)
+        assert answer.status == 401, answer
+        for link in links:
+            link.close()
+
+
+@test
+def what_nobody_serves_is_limited_too():
+    """`return` would answer before the limits are looked at."""
+    with open(os.path.join(ROOT, "nginx/inline.conf")) as file:
+        conf = file.read()
+    assert "limit_req zone=inline_requests burst=2000 nodelay;" in conf
+    with Production(served) as nginx:
+        path = nginx.path("inline.conf")
+        with open(path) as file:
+            conf = file.read()
+        with open(path, "w") as file:
+            file.write(conf.replace("burst=2000", "burst=20"))
+        nginx.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: 429 in [
+            nginx.ask("GET", "/nothing", port=443).status
+            for _ in range(200)])
 
 
 @test

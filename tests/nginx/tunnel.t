@@ -2,7 +2,9 @@
 """`ilctl run` behind a tunnel that brings every path, under a name of its own:
 /interactions is for whom it is meant, the HTTP APIs are not."""
 
+import http.client
 import os
+import socket
 import sys
 
 sys.dont_write_bytecode = True
@@ -53,6 +55,24 @@ def nor_to_those_for_whom_a_proxy_of_another_name_asks():
         assert served.post("/interactions", {}, proxy).status == 401, name
     assert served.post("/eval", {"input": "1"},
                        {"Host": "localhost"}).status == 200
+
+
+@test
+def nor_to_those_who_name_this_machine_before_the_header_does():
+    for method, path in (("POST", "/eval"), ("POST", "/v1/execute"),
+                         ("GET", "/v1/files"), ("GET", "/metrics")):
+        for name, status in (("some.tunnel.example", 403),
+                             ("LocalHost.:80", None)):
+            with socket.create_connection(("127.0.0.1", served.port),
+                                          30) as link:
+                link.sendall(b"%s http://localhost%s HTTP/1.1\r\nHost: %s\r\n"
+                             b"Content-Length: 0\r\n\r\n" % (
+                                 method.encode(), path.encode(),
+                                 name.encode()))
+                reply = http.client.HTTPResponse(link)
+                reply.begin()
+                assert (reply.status == 403) == (status == 403), (
+                    path, name, reply.status)
 
 
 with Served() as served:
