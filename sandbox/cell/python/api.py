@@ -22,13 +22,14 @@ from harvest import Harvest, Staged
 from jail import MountTable
 from run import (WORKSPACE, Run, environment as usual_environment, import_ahead,
                  reseed)
-from serve import TIMES, VERSION, Cell, limits_of
+from serve import VERSION, Cell, limits_of
 from supervisor import DONE, IF_ANY, READS_PLAIN, Supervisor, enter_child
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
 PRELOAD = "IL_CELL_PRELOAD"         # and modules to import
 ARGUMENT_MAX = 131071               # bytes that the kernel takes in one word
+TIMES = 20                          # of a rehearsal
 
 # In the order of enum fast_limit.
 LIMITS = (TAG_LIMIT_MEMORY, TAG_LIMIT_FILES, TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES)

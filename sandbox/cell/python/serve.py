@@ -30,7 +30,6 @@ from supervisor import (AHEAD, ALWAYS, COLLECT, FAST, FOLDERS, HARVEST,
                         open_oom_counter)
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
-TIMES = 20              # of a rehearsal
 SCRATCH = ("/tmp", "/dev/shm", CODE)
 TIDY_OPS = (OP_LIST, OP_READ, OP_STAT, OP_REMOVE)
 
@@ -88,9 +87,9 @@ class Cell:
         trim()
 
     def rehearse(self):
-        for _ in range(TIMES):
-            for _ in rehearse(*self.run_of):
-                pass
+        """Once: somebody waits for this cell, and more gains nothing."""
+        for _ in rehearse(*self.run_of):
+            pass
 
     # ---- the roles ----
 
