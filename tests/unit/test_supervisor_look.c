@@ -49,7 +49,10 @@ look(const char *folder)
 static bool
 differs(void)
 {
-	return look_differs(root, notes, 8, end);
+	if (lseek(notes, 0, SEEK_END) > end)
+		must(ftruncate(notes, end));
+	must((int)lseek(notes, 0, SEEK_END));
+	return look_again(root, notes, 8, end - 8) != 0;
 }
 
 static void
@@ -113,7 +116,7 @@ test_folder(void)
 static void
 test_bounds(void)
 {
-	static const uint16_t cut = LOOK_CUT;
+	static const uint16_t cut = SUPERVISOR_LOOK_CUT;
 	char name[16];
 	uint16_t last = 0;
 

@@ -8,6 +8,7 @@
 
 #include "sandbox/cell/supervisor/base.h"
 #include "sandbox/cell/supervisor/children.h"
+#include "sandbox/cell/supervisor/enclose.h"
 #include "sandbox/cell/supervisor/result.h"
 #include "sandbox/protocol/frame.h"
 #include "tap.h"
@@ -190,16 +191,15 @@ test_hear(void)
 	make_ends(&supervisor.control, &broker);
 	make_ends(&own.channel, &run);
 	ok(send(broker, "x", 1, 0) == 1 && send(run, "12", 2, 0) == 2, "said");
-	is_int(run_state_hear(&supervisor), 2,
+	is_int(enclose_hear(&supervisor), 2,
 	    "a lease that waits is in nobody's way");
 	is_str(own.said, "12", "what is heard");
 	memset(big, 'x', sizeof(big));
 	ok(send(run, big, sizeof(big), 0) > 0, "a flood");
-	is_int(run_state_hear(&supervisor), RUN_STATE_SAID_MAX - 1,
-	    "is cut off");
+	is_int(enclose_hear(&supervisor), RUN_STATE_SAID_MAX - 1, "is cut off");
 	is_int(own.said[RUN_STATE_SAID_MAX - 1], '\0', "and ends");
 	base_close(&run);
-	is_int(run_state_hear(&supervisor), 0, "it has ended");
+	is_int(enclose_hear(&supervisor), 0, "it has ended");
 	is_str(own.said, "", "nothing");
 	base_close(&own.channel);
 	base_close(&broker);

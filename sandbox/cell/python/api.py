@@ -167,9 +167,9 @@ class SessionCell(MemoryCell):
         self.supervisor = Supervisor(self.control, self.own, lasts=1,
                                      once=1)
         self.get_ready()
-        self.supervisor.call("init")
+        self.supervisor.call("supervisor_init")
         self.control.send_ready(VERSION)
-        return self.play(self.supervisor.call("keep"))
+        return self.play(self.supervisor.call("supervisor_keep"))
 
     def rehearse(self):
         pass
@@ -198,17 +198,17 @@ class ApiCell(MemoryCell):
         if why:
             # One lease, and then the broker replaces the cell.
             supervisor.shared.jailed, supervisor.shared.once = 0, 1
-            supervisor.call("surrender", 0)
-            supervisor.call("init")
+            supervisor.call("supervisor_surrender", 0)
+            supervisor.call("supervisor_init")
         else:
             mounts.settle()
         self.get_ready()
         role = DONE
         if not why:
-            role = supervisor.call("enclose")
+            role = supervisor.call("enclose_jail")
         if role == DONE:
             self.control.send_ready(VERSION, isolation, why or self.trouble)
-            role = supervisor.call("keep")
+            role = supervisor.call("supervisor_keep")
         reseed()
         return self.play(role)
 

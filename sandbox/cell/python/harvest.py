@@ -16,22 +16,19 @@ from _blake2 import blake2b
 
 from files import READ, Writer, enter_any, join, send_file, unlock, walk
 from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
-                    COLLECT_NO_DOT, COLLECT_NO_UNDERSCORE, FRAME_LEFT_OUT,
-                    LEFT_OUT_COUNT, LEFT_OUT_PATH, LEFT_OUT_SIZE,
+                    COLLECT_NO_DOT, COLLECT_NO_UNDERSCORE, ERROR_FAILED,
+                    FRAME_LEFT_OUT, LEFT_OUT_COUNT, LEFT_OUT_PATH, LEFT_OUT_SIZE,
                     LEFT_OUT_TIME, LEFT_OUT_TOTAL, LEFT_OUT_UNREADABLE,
                     LIMIT_LEFT_OUT, LIMIT_PATH, TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL,
                     TAG_CUT, TAG_MODE, TAG_MTIME, TAG_PATH, TAG_SIZE,
                     TAG_TOTAL, TAG_WHY, Failure, frame)
+from shared import SUPERVISOR_LOOK_CUT
 
 DEPTH_MAX = 64
 PIECE = 1 << 16
 DEFAULT_MS = 5000
-# Of a look at a person's folder: LOOK_ENTRIES, LOOK_DEPTH.
-SCAN_MAX = 10000
-SCAN_DEPTH = 32
 MARGIN_NS = 10000000
-MARK_MAX = (1 << 64) - 1        # a time of any year, as C has it
 
 
 class Staged(Writer):
@@ -90,13 +87,13 @@ class Harvest:
         self.unlock()
         found = sorted(self.scan(lease))
         sent = 0
-        for path, status in found:
-            if not self.is_made(path, status):
+        for path, mark in found:
+            if not self.is_made(path, mark):
                 continue
             sent += 1
-            why = self.send_one(lease, path, status.st_size)
+            why = self.send_one(lease, path, mark[1])
             if why:
-                self.leave_out(lease, path, status.st_size, why)
+                self.leave_out(lease, path, mark[1], why)
         return ((TAG_TOTAL, sent), (TAG_CUT, self.cut))
 
     def unlock(self):
@@ -119,7 +116,7 @@ class Harvest:
     # ---- looking ----
 
     def scan(self, lease):
-        """Every file that a request of this kind asks for: (path, status)."""
+        """Every file that a request of this kind asks for: (path, mark)."""
         folders = [[]]
         while folders:
             names = folders.pop()
@@ -172,15 +169,14 @@ class Harvest:
         except OSError:         # a link into nowhere
             return
         if stat.S_ISREG(status.st_mode) and join(path) != self.skip:
-            yield join(path), status
+            yield join(path), mark_of(status)
 
     # ---- judging and sending ----
 
-    def is_made(self, path, status):
+    def is_made(self, path, now):
         if path not in self.staged:
             return True
         mark, digest, always = self.staged[path]
-        now = mark_of(status)
         if always:
             return True
         if self.how & COLLECT_BYTES:
@@ -255,21 +251,13 @@ class Changes(Harvest):
     packages) and without __pycache__.  What its owner has locked stays so."""
 
     def __init__(self, root, request, notes):
-        """notes: of the first look, as ../supervisor/look.h has them."""
-        Harvest.__init__(self, root, request, {}, None)
-        self.began = int.from_bytes(notes[:8], "little") - MARGIN_NS
-        self.folder, at = take_text(notes, 8)
-        while at + 2 < len(notes):
-            path, at = take_text(notes, at)
-            self.staged[path] = tuple(
-                int.from_bytes(notes[at + i:at + i + 8], "little")
-                for i in range(0, 32, 8))
-            at += 32
-        self.whole = notes[-2:] == b"\0\0"
+        """notes: of two looks, as ../supervisor/look.h has them."""
+        self.began, before, self.whole, at = take_look(notes, 0)
+        Harvest.__init__(self, root, request, before, None)
+        self.found = take_look(notes, at)[1]
 
     def send(self, lease):
-        fields = Harvest.send(self, lease)
-        return fields[:1]
+        return Harvest.send(self, lease)[:1]
 
     def unlock(self):
         pass
@@ -278,42 +266,12 @@ class Changes(Harvest):
         return False
 
     def scan(self, lease):
-        """As look.c does it."""
-        folders = [os.fsdecode(self.folder).split("/") if self.folder else []]
-        room = SCAN_MAX
-        while folders:
-            names = folders.pop()
-            lease.check()
-            try:
-                fd = walk(self.root, names)
-            except (Failure, OSError):  # the run has removed or locked it
-                continue
-            try:
-                for item in os.scandir(fd):
-                    room -= 1
-                    if room < 0:
-                        return
-                    path = names + [item.name]
-                    if item.name.startswith(".") or len(join(path)) > LIMIT_PATH:
-                        continue
-                    try:
-                        status = item.stat(follow_symlinks=False)
-                    except OSError:     # its folder may be read, not entered
-                        continue
-                    if stat.S_ISREG(status.st_mode):
-                        yield join(path), status
-                    elif (stat.S_ISDIR(status.st_mode) and
-                          item.name != "__pycache__" and
-                          len(path) < SCAN_DEPTH):
-                        folders.append(path)
-            finally:
-                os.close(fd)
+        return self.found.items()
 
-    def is_made(self, path, status):
-        mark = tuple(number & MARK_MAX for number in mark_of(status))
+    def is_made(self, path, mark):
         if path in self.staged:
             return self.staged[path] != mark
-        return self.whole or mark[-1] >= self.began
+        return self.whole or mark[3] >= self.began - MARGIN_NS
 
     def open(self, path):
         names = os.fsdecode(path).split("/")
@@ -324,7 +282,23 @@ class Changes(Harvest):
             os.close(parent)
 
 
-def take_text(notes, at):
-    """A length and so many bytes: (them, where they end)."""
-    end = at + 2 + int.from_bytes(notes[at:at + 2], "little")
-    return notes[at + 2:end], end
+def take_look(notes, at):
+    """(when it began, {path: mark}, are those all?, where it ends)."""
+    began, at = take_number(notes, at, 8)
+    length, at = take_number(notes, at, 2)
+    at += length            # the path of the folder
+    found = {}
+    while True:
+        length, at = take_number(notes, at, 2)
+        if length in (0, SUPERVISOR_LOOK_CUT):
+            return began, found, length == 0, at
+        path, at = notes[at:at + length], at + length
+        found[path] = tuple(take_number(notes, at + i, 8)[0]
+                            for i in range(0, 32, 8))
+        at += 32
+
+
+def take_number(notes, at, size):
+    if at + size > len(notes):
+        raise Failure(ERROR_FAILED, "a look at the folder has failed")
+    return int.from_bytes(notes[at:at + size], "little"), at + size

@@ -87,7 +87,7 @@ class MountTable:
                   for path, names in COPIES.items() if os.path.isdir(path)}
         copies["/proc"]["meminfo"] = memory_info()
         self.system.unshare(SUPERVISOR)
-        self.supervisor.call("map_user")
+        self.supervisor.call("supervisor_map_user")
         self.system.mount("private", None, "/", RECURSIVE | PRIVATE)
         for path, files in copies.items():
             self.cover(path, files)
@@ -97,10 +97,10 @@ class MountTable:
         self.system.prctl(PR_SET_DUMPABLE, 0)
         supervisor = os.fork()
         if supervisor != 0:
-            self.supervisor.call("surrender", 0)
+            self.supervisor.call("supervisor_surrender", 0)
             os._exit(int(os.waitpid(supervisor, 0)[1] != 0))
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        self.supervisor.call("init")
+        self.supervisor.call("supervisor_init")
 
     def cover(self, path, files):
         """Hide what the kernel shows there; nobody can take it off again,
@@ -128,8 +128,8 @@ class MountTable:
             try:
                 self.settle()
                 # The run's process waits there for a lease, to its end.
-                self.supervisor.call("enclose")
-                self.supervisor.library.supervisor_release(
+                self.supervisor.call("enclose_jail")
+                self.supervisor.library.enclose_end(
                     ctypes.byref(self.supervisor.shared))
                 why = b""
             except OSError as error:

@@ -71,9 +71,9 @@ class Cell:
         if not self.is_pip:
             os.environ.update(environment())
         self.get_ready()
-        self.supervisor.call("init")
+        self.supervisor.call("supervisor_init")
         self.control.send_ready(VERSION)
-        return self.play(self.supervisor.call("keep"))
+        return self.play(self.supervisor.call("supervisor_keep"))
 
     def get_ready(self):
         """What is done once, before the first clone."""
@@ -98,7 +98,7 @@ class Cell:
         if role == AHEAD:
             _signal.signal(_signal.SIGINT, _signal.default_int_handler)
             enter_child(self.warm_up)
-            role = enter_child(lambda: self.supervisor.call("take"))
+            role = enter_child(lambda: self.supervisor.call("run_process_take"))
         if role == FAST:
             return enter_child(self.fast_run)
         if role == HARVEST:

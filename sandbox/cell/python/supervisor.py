@@ -71,14 +71,14 @@ class Supervisor:
         a folder's file system that are nobody's; mounts: (path, flags, options)
         of each file system that a jail gets anew; flags: see shared.h."""
         self.library = load(LIBRARY)
-        self.library.supervisor_size.restype = ctypes.c_size_t
-        if self.library.supervisor_size() != ctypes.sizeof(Shared):
+        if ctypes.c_uint64.in_dll(self.library, "supervisor_size"
+                                  ).value != ctypes.sizeof(Shared):
             raise OSError(0, "libsupervisor.so is of another version")
         # struct supervisor_fast, and not by ctypes: for a run that would mean to
         # copy a hundred pages.
         self.text = memoryview((ctypes.c_ubyte * ctypes.sizeof(
             supervisor_fast)).in_dll(self.library, "supervisor_fast")).cast("B")
-        self.library.supervisor_look.restype = ctypes.c_uint64
+        self.library.run_process_look.restype = ctypes.c_uint64
         self.control = control
         self.shared = shared = Shared()
         shared.mounts = (Mount * len(mounts))(*(
@@ -102,9 +102,8 @@ class Supervisor:
             setattr(shared, name, -1)
 
     def call(self, name, *args):
-        """The role that supervisor_NAME() returns; OSError when it fails."""
-        role = getattr(self.library, "supervisor_" + name)(
-            ctypes.byref(self.shared), *args)
+        """The role that a function returns; OSError when it fails."""
+        role = getattr(self.library, name)(ctypes.byref(self.shared), *args)
         if role < 0:
             step, _, code = self.shared.why.decode().rpartition(" ")
             raise OSError(int(code), step)
@@ -165,12 +164,12 @@ class Supervisor:
             plan, input=len(rest), notes=length).items()})
         shared.cwd, shared.merge, shared.limits[:] = run.cwd, merge, run.limits
         lease.sock.detach()
-        self.library.supervisor_become(ctypes.byref(shared))
+        self.library.run_process_become(ctypes.byref(shared))
 
     def look(self, run, plan):
         """Note what is in the folder of the run: length of the notes."""
         path = os.fsencode(run.folder)
-        return self.library.supervisor_look(
+        return self.library.run_process_look(
             ctypes.byref(self.shared), ctypes.c_uint64(plan["folder"]), path,
             ctypes.c_size_t(len(path)))
 
@@ -178,7 +177,7 @@ class Supervisor:
         """In the child of a HARVEST: what the run has left, and its result.
         collect(lease, root, request, notes, result) sends the one and tells
         fields of the other."""
-        self.call("surrender", 1)
+        self.call("supervisor_surrender", 1)
         shared = self.shared
         lease = Lease(shared.lease, self.control.fd)
         root = shared.folder if shared.jailed else FOLDERS[shared.plan.folder]

@@ -8,6 +8,8 @@
 
 #include "../../protocol/frame.h"
 
+const char *const base_folders[] = { SUPERVISOR_FOLDERS };
+
 _Noreturn void
 base_leave(void)
 {

@@ -10,6 +10,9 @@
  * What the other files here build on, in the supervisor as in a run's process.
  */
 
+/* SUPERVISOR_FOLDERS. */
+extern const char *const base_folders[SUPERVISOR_FOLDER_COUNT];
+
 /* The cell ends, and with it everything that runs in the container. */
 _Noreturn void base_leave(void);
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,11 +16,6 @@
 #include "run_state.h"
 
 #define PLACE_MAX 32 /* "PID/root", "PID/ns/mnt" */
-#define FOLDER_FLAGS (O_DIRECTORY | O_CLOEXEC)
-
-static const char *const folders[SUPERVISOR_FOLDER_COUNT] = {
-	SUPERVISOR_FOLDERS
-};
 
 /* Our end does not block. */
 static int
@@ -67,16 +63,6 @@ close_theirs(struct supervisor *k)
 	base_close(&k->channel);
 }
 
-const char *
-enclose_come_back(struct supervisor *k)
-{
-	const char *failed = k->state->away ? jail_leave(k) : NULL;
-
-	if (failed == NULL)
-		k->state->away = false;
-	return failed;
-}
-
 /* What is at /proc/PID/WHAT; PID is what the process has said. */
 static int
 open_place(const struct supervisor *k, size_t pid_len, const char *what,
@@ -94,42 +80,64 @@ open_place(const struct supervisor *k, size_t pid_len, const char *what,
 	return openat(k->proc, path, flags);
 }
 
+/* Its owner may lock a folder: to hold it by its path needs no right. */
+static const char *
+open_folders(struct supervisor *k, int root)
+{
+	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++) {
+		k->state->folders[i] = openat(root, base_folders[i] + 1,
+		    O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (k->state->folders[i] < 0 && k->jailed != 0 &&
+		    i != SUPERVISOR_SITE)
+			return base_folders[i];
+	}
+	return NULL;
+}
+
 static const char *
 look_inside(struct supervisor *k, size_t pid_len)
 {
 	int root = open_place(k, pid_len, "/root", O_PATH | O_CLOEXEC);
+	const char *failed;
 
 	if (root < 0)
 		return "root";
-	for (int i = 0; i < SUPERVISOR_SITE; i++)
-		k->state->folders[i] = openat(root, folders[i] + 1,
-		    FOLDER_FLAGS | O_RDONLY);
+	failed = open_folders(k, root);
 	(void)close(root);
+	if (failed != NULL)
+		return failed;
 	/* To take its mounts apart waits for all processors, and the end of the
 	 * run would wait for that: with this it is enclose_end() that does. */
 	k->state->mounts = open_place(k, pid_len, "/ns/mnt",
 	    O_RDONLY | O_CLOEXEC);
-	for (int i = 0; i < SUPERVISOR_SITE; i++)
-		if (k->state->folders[i] < 0)
-			return folders[i];
 	return k->state->mounts < 0 ? "ns/mnt" : NULL;
 }
 
-/* Without a jail the folders are our own.  Their owner may have locked them: to
- * hold them by their path needs no right. */
-static int
-open_folders(struct supervisor *k)
+size_t
+enclose_hear(struct supervisor *k)
 {
-	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
-		k->state->folders[i] = openat(AT_FDCWD, folders[i],
-		    FOLDER_FLAGS | O_PATH);
-	return SUPERVISOR_DONE;
+	struct pollfd p[] = {
+		{ .fd = k->control }, /* a lease may be waiting there */
+		{ .fd = k->state->channel, .events = POLLIN },
+	};
+	ssize_t len;
+
+	while (poll(p, 2, -1) < 0 && errno == EINTR)
+		;
+	if (p[0].revents != 0)
+		base_leave();
+	len = recv(k->state->channel, k->state->said, RUN_STATE_SAID_MAX - 1,
+	    0);
+	if (len < 0)
+		len = 0;
+	k->state->said[len] = '\0';
+	return (size_t)len;
 }
 
 static int
 await_jail(struct supervisor *k)
 {
-	size_t len = run_state_hear(k);
+	size_t len = enclose_hear(k);
 	const char *failed;
 
 	if (len > 0 && k->state->said[0] == '!') {
@@ -137,13 +145,13 @@ await_jail(struct supervisor *k)
 		k->why[SUPERVISOR_WHY_MAX - 1] = '\0';
 		return SUPERVISOR_FAILED;
 	}
+	if (k->jailed == 0) { /* serve_one() sees whether it has died */
+		(void)open_folders(k, AT_FDCWD);
+		return SUPERVISOR_DONE;
+	}
 	errno = 0;
-	if (len == 0 && k->jailed == 0)
-		return open_folders(k); /* it has died, as serve_one() sees */
 	if (len == 0 || len > 10 || strspn(k->state->said, "0123456789") != len)
 		return base_fail(k, "a jail did not come up");
-	if (k->jailed == 0)
-		return open_folders(k);
 	failed = look_inside(k, len);
 	return failed == NULL ? SUPERVISOR_DONE : base_fail(k, failed);
 }
@@ -158,13 +166,10 @@ enclose_jail(struct supervisor *k)
 	state->status = -1;
 	state->cpu_us = state->rss_kib = 0;
 	state->ooms = children_count_ooms(k);
-	if (failed == NULL && k->jailed != 0) {
-		failed = enclose_come_back(k);
-		if (failed == NULL) {
-			state->away = true;
-			failed = jail_open(&state->init);
-		}
-	}
+	if (failed == NULL)
+		failed = jail_leave(k);
+	if (failed == NULL && k->jailed != 0)
+		failed = jail_open(&state->init);
 	if (failed != NULL)
 		return base_fail(k, failed);
 	k->lease = state->watch.lease;

@@ -1,6 +1,8 @@
 #ifndef ENCLOSE_H
 #define ENCLOSE_H
 
+#include <stddef.h>
+
 struct supervisor;
 
 /*
@@ -8,12 +10,15 @@ struct supervisor;
  * there before a run, and its end.
  */
 
-/* Make a jail and the process of the next run: an enum supervisor_role.  A
- * lease that goes on, state->watch.lease, is its own from the start. */
+/* Make a jail and the process of the next run.  DONE in the supervisor; FAILED:
+ * there is none.  In that process as run_process_take(); without jails AHEAD:
+ * the interpreter rehearses, and calls that itself.  A lease that goes on,
+ * state->watch.lease, is the process's own from the start. */
 int enclose_jail(struct supervisor *k);
 
-/* Our next children are beside us again.  NULL, or the step that failed. */
-const char *enclose_come_back(struct supervisor *k);
+/* What the run's process says, into state->said, with a NUL behind it; 0 when
+ * it has ended.  Ends the cell when the broker is gone. */
+size_t enclose_hear(struct supervisor *k);
 
 /* Nothing of the run is left, but the lease.  Harmless when it is called again.
  */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base.h"
+
 #include "../../protocol/frame.h"
 
 /* Shorter with its NUL than in the packet, so there is room for all. */
@@ -22,11 +24,9 @@ take_variable(struct supervisor_fast *text, const struct frame_field *field)
 static bool
 take_folder(const struct frame_field *field, uint64_t *folder)
 {
-	static const char *const folders[] = { SUPERVISOR_FOLDERS };
-
 	for (size_t i = 0; i < SUPERVISOR_SITE; i++) {
-		if (strlen(folders[i]) == field->len &&
-		    memcmp(folders[i], field->data, field->len) == 0) {
+		if (strlen(base_folders[i]) == field->len &&
+		    memcmp(base_folders[i], field->data, field->len) == 0) {
 			*folder = i;
 			return true;
 		}

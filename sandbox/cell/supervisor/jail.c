@@ -68,7 +68,8 @@ jail_open(pid_t *init)
 const char *
 jail_leave(const struct supervisor *k)
 {
-	return setns(k->pids, CLONE_NEWPID) < 0 ? "setns" : NULL;
+	return k->jailed != 0 && setns(k->pids, CLONE_NEWPID) < 0 ? "setns" :
+								    NULL;
 }
 
 static const char *

@@ -35,7 +35,8 @@ const char *jail_keep_little(void);
 /* In the supervisor: a fresh pid namespace for its next children; its init. */
 const char *jail_open(pid_t *init);
 
-/* In the supervisor: its next children are beside it again. */
+/* In the supervisor: its next children are beside it again, if they were not.
+ */
 const char *jail_leave(const struct supervisor *k);
 
 /* In a child: the last privileged steps, then none is left.  The supervisor can

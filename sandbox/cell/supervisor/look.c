@@ -1,5 +1,6 @@
 #include "look.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,14 +17,6 @@
 
 /* ---- the names in a folder, without a heap ---- */
 
-struct entry {
-	uint64_t inode;
-	int64_t next;
-	uint16_t len;
-	uint8_t kind;
-	char name[];
-};
-
 struct names {
 	int folder;
 	bool failed; /* there may be others */
@@ -36,7 +29,7 @@ struct names {
 static const char *
 next_name(struct names *names)
 {
-	const struct entry *entry;
+	const struct dirent64 *entry;
 	long len;
 
 	do {
@@ -50,10 +43,10 @@ next_name(struct names *names)
 			names->end = (size_t)len;
 		}
 		entry = (const void *)(names->bytes + names->at);
-		names->at += entry->len;
-	} while (strcmp(entry->name, ".") == 0 ||
-	    strcmp(entry->name, "..") == 0);
-	return entry->name;
+		names->at += entry->d_reclen;
+	} while (strcmp(entry->d_name, ".") == 0 ||
+	    strcmp(entry->d_name, "..") == 0);
+	return entry->d_name;
 }
 
 bool
@@ -75,10 +68,8 @@ look_sweep(const char *path)
 
 struct look {
 	int file; /* the notes */
-	int64_t at;
-	bool
-	    compares; /* with the notes that are there; else they are written */
-	bool failed;  /* that did not succeed, or there are others */
+	int64_t len;
+	bool failed; /* to write them */
 	bool cut;
 	int room; /* for entries */
 	size_t path_len;
@@ -87,21 +78,13 @@ struct look {
 	char out[4 * RECORD_MAX];
 };
 
-/* Write the notes that are collected, or compare them. */
+/* Write the notes that are collected. */
 static void
 flush(struct look *look)
 {
-	char there[sizeof(look->out)];
-	size_t size = look->used;
-
-	if (!look->compares)
-		look->failed |= write(look->file, look->out, size) !=
-		    (ssize_t)size;
-	else
-		look->failed |= pread(look->file, there, size, look->at) !=
-			(ssize_t)size ||
-		    memcmp(there, look->out, size) != 0;
-	look->at += (int64_t)size;
+	look->failed |= write(look->file, look->out, look->used) !=
+	    (ssize_t)look->used;
+	look->len += (int64_t)look->used;
 	look->used = 0;
 }
 
@@ -205,7 +188,7 @@ look_from(struct look *look, int root)
 	}
 	if (folder >= 0)
 		look_at(look, folder, depth);
-	end = look->cut ? LOOK_CUT : 0;
+	end = look->cut ? SUPERVISOR_LOOK_CUT : 0;
 	if (look->used + sizeof(end) > sizeof(look->out))
 		flush(look);
 	put(look, &end, sizeof(end));
@@ -230,26 +213,45 @@ look_note(int root, const char *folder, size_t len, int file)
 	memcpy(look.path, folder, len);
 	look.path_len = len;
 	look_from(&look, root);
-	return look.failed ? -1 : look.at;
+	return look.failed ? -1 : look.len;
 }
 
-bool
-look_differs(int root, int file, int64_t at, int64_t end)
+/* Are two stretches of a file the same bytes? */
+static bool
+are_same(int file, int64_t one, int64_t other, int64_t len)
 {
-	struct look look = { .file = file,
-		.at = at + (int64_t)sizeof(int64_t),
-		.compares = true,
-		.room = LOOK_ENTRIES };
-	uint16_t len = 0;
+	char ours[4096];
+	char theirs[sizeof(ours)];
 
-	if (pread(file, &len, sizeof(len), look.at) != sizeof(len) ||
-	    len > sizeof(look.path))
-		return true;
-	look.at += (int64_t)sizeof(len);
-	if (pread(file, look.path, len, look.at) != len)
-		return true;
-	look.at += len;
-	look.path_len = len;
-	look_from(&look, root);
-	return look.failed || look.at != end;
+	for (int64_t at = 0; at < len; at += (int64_t)sizeof(ours)) {
+		size_t size = len - at < (int64_t)sizeof(ours) ?
+		    (size_t)(len - at) :
+		    sizeof(ours);
+
+		if (pread(file, ours, size, one + at) != (ssize_t)size ||
+		    pread(file, theirs, size, other + at) != (ssize_t)size ||
+		    memcmp(ours, theirs, size) != 0)
+			return false;
+	}
+	return true;
+}
+
+int64_t
+look_again(int root, int file, int64_t at, int64_t len)
+{
+	const int64_t clock = sizeof(int64_t);
+	char folder[LIMIT_PATH];
+	uint16_t size = 0;
+	int64_t more;
+
+	if (pread(file, &size, sizeof(size), at + clock) != sizeof(size) ||
+	    size > sizeof(folder) ||
+	    pread(file, folder, size, at + clock + (int64_t)sizeof(size)) !=
+		size)
+		return -1;
+	more = look_note(root, folder, size, file);
+	return more == len &&
+		are_same(file, at + clock, at + len + clock, len - clock) ?
+	    0 :
+	    more;
 }

@@ -144,8 +144,6 @@ take_request(struct supervisor *k)
 	return may_run(k);
 }
 
-static const char *const folders[] = { SUPERVISOR_FOLDERS };
-
 static _Noreturn void
 fail(const char *step)
 {
@@ -178,7 +176,7 @@ uint64_t
 run_process_look(const struct supervisor *k, uint64_t folder, const char *path,
     size_t path_len)
 {
-	int root = openat(AT_FDCWD, folders[folder], O_PATH | O_CLOEXEC);
+	int root = openat(AT_FDCWD, base_folders[folder], O_PATH | O_CLOEXEC);
 	int64_t len = look_note(root, path, path_len, k->file);
 
 	/* what is in the pipe by now must not be the next run's */
@@ -197,7 +195,8 @@ begin_fast(struct supervisor *k)
 
 	if (personal &&
 	    (!look_sweep(SUPERVISOR_CODE) ||
-		access(folders[SUPERVISOR_WORKSPACE], R_OK | W_OK | X_OK) < 0))
+		access(base_folders[SUPERVISOR_WORKSPACE], R_OK | W_OK | X_OK) <
+		    0))
 		return false;
 	fast.plan.input = give_input(k);
 	if (personal && fast.plan.files > 0) {
@@ -264,7 +263,8 @@ run_process_become(struct supervisor *k)
 	    dup2(k->merge != 0 ? k->out : k->err, STDERR_FILENO) < 0)
 		fail("standard streams");
 	if (setsid() < 0 ||
-	    (k->cwd >= 0 ? fchdir(k->cwd) : chdir(folders[k->plan.folder])) < 0)
+	    (k->cwd >= 0 ? fchdir(k->cwd) :
+			   chdir(base_folders[k->plan.folder])) < 0)
 		fail("the folder");
 	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0)
 		for (int fd = STDERR_FILENO + 1; fd < FILES_MAX; fd++)

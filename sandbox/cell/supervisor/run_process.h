@@ -13,8 +13,10 @@ struct supervisor;
 /* Be confined, and tell the supervisor. */
 void run_process_begin(struct supervisor *k);
 
-/* Wait for the lease, read the request, become its run: see supervisor_take().
- * SUPERVISOR_FAST or SUPERVISOR_RUN. */
+/* Returns when the lease is there and the beginning of its request, and ends
+ * the process when there will be none: FAST when it has become the run, or RUN:
+ * the interpreter must go on with what was received.  The connection to the
+ * broker is closed then, and the lease is the caller's. */
 int run_process_take(struct supervisor *k);
 
 /* Note what is in one of SUPERVISOR_FOLDERS, below path, behind what is in

@@ -2,7 +2,6 @@
 #define RUN_STATE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,7 +15,6 @@
 #define RUN_STATE_SAID_MAX 256
 
 struct run_state {
-	bool away;  /* are our next children in a jail? */
 	pid_t init; /* 0: reaped */
 	pid_t run;
 	int status;	/* wait status of run; -1 while it is not known */
@@ -32,9 +30,5 @@ struct run_state {
 	struct supervisor_plan plan;
 	char said[RUN_STATE_SAID_MAX];
 };
-
-/* In the supervisor: what the run's process says, into state->said, with a NUL
- * behind it; 0 when it has ended.  Ends the cell when the broker is gone. */
-size_t run_state_hear(struct supervisor *k);
 
 #endif

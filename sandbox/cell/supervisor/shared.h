@@ -16,7 +16,7 @@ enum supervisor_role {
 	SUPERVISOR_RUN = 1,	/* has its lease: reads the request */
 	SUPERVISOR_HARVEST = 2, /* not confined; sends files and the result */
 	SUPERVISOR_FAST = 3,	/* is the run already, see supervisor_fast */
-	SUPERVISOR_AHEAD = 4,	/* rehearses, then calls supervisor_take() */
+	SUPERVISOR_AHEAD = 4,	/* rehearses, then run_process_take() */
 	SUPERVISOR_TIDY = 5,	/* removes what a lease has left */
 };
 
@@ -38,7 +38,7 @@ enum supervisor_reads {
 enum supervisor_after {
 	SUPERVISOR_IF_ANY = 0,	   /* and its file system holds any */
 	SUPERVISOR_IF_CHANGED = 1, /* and the notes, which are look_note()'s,
-				    * differ */
+				    * are others now: both go to harvest.py */
 	SUPERVISOR_ALWAYS = 2,
 };
 
@@ -64,8 +64,9 @@ struct supervisor_plan {
 #define SUPERVISOR_FOLDER_COUNT 3
 #define SUPERVISOR_WORKSPACE 1
 #define SUPERVISOR_SITE 2
-#define SUPERVISOR_CODE "/code" /* where inline source lies */
-#define SUPERVISOR_PACKETS 4	/* of a usual request, with GO */
+#define SUPERVISOR_CODE "/code"	  /* where inline source lies */
+#define SUPERVISOR_LOOK_CUT 65535 /* see look.h */
+#define SUPERVISOR_PACKETS 4	  /* of a usual request, with GO */
 #define SUPERVISOR_LIMITS 4
 #define SUPERVISOR_TERMS_MAX 8192
 #define SUPERVISOR_WORDS_MAX 65536

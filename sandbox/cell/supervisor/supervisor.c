@@ -25,11 +25,7 @@
 
 #define DELIVERY_MS 2
 
-size_t
-supervisor_size(void)
-{
-	return sizeof(struct supervisor);
-}
+const uint64_t supervisor_size = sizeof(struct supervisor);
 
 int
 supervisor_map_user(struct supervisor *k)
@@ -93,37 +89,6 @@ supervisor_init(struct supervisor *k)
 	return SUPERVISOR_DONE;
 }
 
-int
-supervisor_enclose(struct supervisor *k)
-{
-	return enclose_jail(k);
-}
-
-void
-supervisor_release(struct supervisor *k)
-{
-	enclose_end(k);
-}
-
-int
-supervisor_take(struct supervisor *k)
-{
-	return run_process_take(k);
-}
-
-void
-supervisor_become(struct supervisor *k)
-{
-	run_process_become(k);
-}
-
-uint64_t
-supervisor_look(const struct supervisor *k, uint64_t folder, const char *path,
-    size_t path_len)
-{
-	return run_process_look(k, folder, path, path_len);
-}
-
 /* ---- one run ---- */
 
 /* What becomes of a cell after it. */
@@ -153,7 +118,7 @@ harvest(struct supervisor *k, bool retire)
 	struct run_state *state = k->state;
 	int done;
 
-	if (enclose_come_back(k) != NULL)
+	if (jail_leave(k) != NULL)
 		return NEXT_RETIRE;
 	k->plan = state->plan;
 	k->lease = state->watch.lease;
@@ -176,19 +141,23 @@ harvest(struct supervisor *k, bool retire)
 
 /* Is there anything that harvest() would send? */
 static bool
-leaves_files(const struct supervisor *k)
+leaves_files(struct supervisor *k)
 {
-	const struct run_state *state = k->state;
-	const struct supervisor_plan *plan = &state->plan;
-	int folder = state->folders[plan->folder];
+	struct supervisor_plan *plan = &k->state->plan;
+	int folder = k->state->folders[plan->folder];
+	int64_t more;
 
 	if (plan->files == 0)
 		return false;
 	if (plan->after == SUPERVISOR_IF_ANY)
 		return result_used_files(k, folder) > 0;
-	return plan->after == SUPERVISOR_ALWAYS ||
-	    look_differs(folder, state->watch.file, (int64_t)plan->input,
-		(int64_t)(plan->input + plan->notes));
+	if (plan->after == SUPERVISOR_ALWAYS)
+		return true;
+	more = look_again(folder, k->state->watch.file, (int64_t)plan->input,
+	    (int64_t)plan->notes);
+	if (more > 0)
+		plan->notes += (uint64_t)more;
+	return more != 0;
 }
 
 /* Until its end, or until it must end. */
@@ -270,7 +239,7 @@ serve_one(struct supervisor *k)
 		if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
 			return NEXT_AGAIN;
 	}
-	len = run_state_hear(k);
+	len = enclose_hear(k);
 	if (len > 0) {
 		memcpy(&state->plan, state->said, sizeof(state->plan));
 		return is_plan(&state->plan, len) ? oversee(k) : NEXT_RETIRE;

@@ -1,7 +1,6 @@
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "shared.h"
@@ -23,11 +22,14 @@
  * looked at here: output passes through memory that no clone gets, standard
  * input goes from file to pipe within the kernel, and files that a run leaves
  * are sent by a child.
+ *
+ * The interpreter calls what is here, the functions of enclose.h, and those of
+ * run_process.h in the process of a run.
  */
 
 /* sizeof(struct supervisor): a caller with another one is of another version.
  */
-size_t supervisor_size(void);
+extern const uint64_t supervisor_size;
 
 /* In a new user namespace: be SUPERVISOR_ID.  DONE or FAILED. */
 int supervisor_map_user(struct supervisor *k);
@@ -37,33 +39,11 @@ int supervisor_map_user(struct supervisor *k);
  * DONE or FAILED. */
 int supervisor_init(struct supervisor *k);
 
-/* Make a jail and the process of its next run.  DONE in the supervisor; FAILED:
- * there is none.  In that process as supervisor_take(); without jails AHEAD:
- * the interpreter rehearses, and calls that itself. */
-int supervisor_enclose(struct supervisor *k);
-
-/* In that process: returns when the lease is there and the beginning of its
- * request, and ends the process when there will be none: FAST, or RUN: the
- * interpreter must go on with what was received.  The connection to the broker
- * is closed then, and the lease is the caller's. */
-int supervisor_take(struct supervisor *k);
-
-/* There, with RUN: become the run that k->plan, merge, limits and cwd describe.
- */
-void supervisor_become(struct supervisor *k);
-
-/* And before that, where there are two looks: see run_process_look(). */
-uint64_t supervisor_look(const struct supervisor *k, uint64_t folder,
-    const char *path, size_t path_len);
-
 /* Serve leases.  With jails the first is there, and IDLE is said when the next
  * one is; without them IDLE comes first.  Ends the process when the broker is
  * gone.  Returns FAILED when no process can be made any more; in a child as
- * supervisor_enclose(), or HARVEST, or TIDY. */
+ * enclose_jail(), or HARVEST, or TIDY. */
 int supervisor_keep(struct supervisor *k);
-
-/* Nothing of the jail is left. */
-void supervisor_release(struct supervisor *k);
 
 /* Give up all capabilities, and all system calls that the filter refuses; with
  * goes_first, be the one that goes when memory runs out.  DONE or FAILED. */
