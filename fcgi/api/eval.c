@@ -64,6 +64,7 @@ write_piece(void *req, const void *data, size_t len)
 	http_write(req, data, len);
 }
 
+/* The answer is made twice: once for its length, once for its bytes. */
 static void
 answer_result(struct http_request *req, const struct eval_result *result)
 {
@@ -81,6 +82,7 @@ answer_result(struct http_request *req, const struct eval_result *result)
 	(void)eval_answer(result, write_piece, req);
 }
 
+/* Known not to run: no result but a text. */
 static void
 answer_null(struct http_request *req, const char *text)
 {
@@ -144,6 +146,7 @@ fill_request(struct cell_request *cell, const struct eval_request *eval)
 			.mtime = -1,
 			.always = eval->files[i].odd,
 		};
+	/* The contract's program is the interpreter with these arguments. */
 	*cell = (struct cell_request){
 		.op = OP_RUN,
 		.folder = "/home",
@@ -187,6 +190,7 @@ null_text(const struct eval_run *x, bool extras)
 	return NULL;
 }
 
+/* How the run ended, what it printed and the files that it left. */
 static void
 answer_end(struct eval_run *x, struct cell_result *cell)
 {

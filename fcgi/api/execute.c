@@ -36,6 +36,20 @@
 #define STREAM_MS 180000
 #define BORROW_MS 70000 /* another command may run for 60 s */
 
+static const char *const environment[] = {
+	"LANG=C.UTF-8",
+	"HOME=/workspace",
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"PYTHONUNBUFFERED=1",
+	"PYTHONDONTWRITEBYTECODE=1",
+	"PYTHONIOENCODING=utf-8",
+	"MPLCONFIGDIR=/tmp/matplotlib",
+	/* A thread for each core of a large host is more than may be. */
+	"OMP_NUM_THREADS=4",
+	"OPENBLAS_NUM_THREADS=4",
+	NULL,
+};
+
 /* What comes back of one run. */
 struct execution {
 	struct api_run run;
@@ -52,6 +66,7 @@ struct execution {
 
 /* ---- files into the store ---- */
 
+/* A file that is told of in the answer. */
 static void
 keep(struct execution *x, const char *path, int64_t size, const char *why)
 {
@@ -61,6 +76,7 @@ keep(struct execution *x, const char *path, int64_t size, const char *why)
 	};
 }
 
+/* The store does not take it: the run goes on, and its answer says so. */
 static void
 leave_fresh(struct execution *x, const struct err *err)
 {
@@ -79,20 +95,19 @@ end_file(struct execution *x)
 	auto_buf struct buf name = BUF_INIT(NAME_MAX_BYTES);
 	struct pyutf8 decoder = { .count = 0 };
 	struct execute_kept *file;
-	char id[FILESTORE_ID_LEN + 1];
 	const char *slash;
 	struct err err;
 
 	if (x->fresh.store == NULL)
 		return;
 	file = &x->kept[x->kept_count - 1];
+	/* Its name in the store is the last part of its path, as UTF-8. */
 	slash = strrchr(file->path, '/');
 	slash = slash == NULL ? file->path : slash + 1;
 	pyutf8_add(&decoder, &name, slash, strlen(slash));
 	pyutf8_end(&decoder, &name);
-	memcpy(id, x->fresh.id, sizeof(id));
 	if (filestore_commit(&x->fresh, buf_str(&name), &err) == 0)
-		file->id = xstrdup(id);
+		file->id = xstrdup(x->fresh.id);
 	else
 		leave_fresh(x, &err);
 }
@@ -106,6 +121,7 @@ begin_stream(struct http_request *req)
 	http_begin(req, 200, SSE_TYPE, SSE_HEADERS);
 }
 
+/* Out with the events that are gathered; the run ends where nobody reads. */
 static void
 send_frame(struct execution *x)
 {
@@ -140,6 +156,7 @@ take_event(void *arg, const struct cell_event *event)
 			send_frame(x);
 		break;
 	case CELL_FILE:
+		/* Files come one after the other. */
 		end_file(x);
 		keep(x, event->name, event->size, NULL);
 		if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
@@ -178,6 +195,7 @@ answer_trouble(struct execution *x, int status, const char *text)
 	}
 }
 
+/* The run has come to its end, whichever. */
 static void
 answer_result(struct execution *x)
 {
@@ -257,62 +275,44 @@ answer_run(struct execution *x)
 
 /* The files are found, their paths are checked; then it runs. */
 static void
-run_code(struct execution *x, struct execute_request *execute)
+run_code(struct execution *x, struct execute_request *execute,
+    struct cell_request *cell)
 {
-	struct cell_request request = {
-		.op = OP_RUN,
-		.path = "__main__.py",
-		.name = execute->echo ? "<stdin>" : NULL,
-		.folder = "/workspace",
-		.env = execute_environment,
-		.echo = execute->echo,
-		.input = execute->input.text,
-		.input_len = execute->input.len,
-		.wall_ms = execute->timeout_ms,
-		.output_max = OUTPUT_MAX + 1, /* to tell that it is over */
-		.output_mode = OUTPUT_DRAIN,
-		.limit_processes = PROCESSES,
-		.collect_files = FILES_MAX,
-		.collect_bytes = FILE_BYTES,
-		.collect_total = FILE_BYTES,
-		.collect_how = COLLECT_BYTES,
-		.collect_ms = COLLECT_MS,
-	};
 	struct api_inputs inputs;
 
 	if (!api_inputs_open(&inputs, x->run.app, x->run.req, &execute->files,
 		&execute->code))
 		return;
 	x->kept = xcalloc(1, sizeof(*x->kept)); /* an empty list, not none */
-	if (inputs.wrong != NULL) {
+	cell->op = OP_RUN;
+	cell->path = "__main__.py";
+	cell->name = execute->echo ? "<stdin>" : NULL;
+	cell->echo = execute->echo;
+	cell->inputs = inputs.items;
+	cell->input_count = inputs.count;
+	cell->input = execute->input.text;
+	cell->input_len = execute->input.len;
+	cell->collect_files = FILES_MAX;
+	cell->collect_bytes = FILE_BYTES;
+	cell->collect_total = FILE_BYTES;
+	cell->collect_how = COLLECT_BYTES;
+	cell->collect_ms = COLLECT_MS;
+	if (inputs.wrong == NULL) {
+		api_run(&x->run, NULL);
+		answer_run(x);
+	} else {
 		if (x->kind == API_STREAM)
 			begin_stream(x->run.req);
 		answer_trouble(x, 422, inputs.wrong);
-	} else {
-		request.inputs = inputs.items;
-		request.input_count = inputs.count;
-		x->run.request = &request;
-		api_run(&x->run, NULL);
-		answer_run(x);
 	}
 	api_inputs_close(&inputs);
 }
 
 /* The session's cell is borrowed for it. */
 static void
-run_command(struct execution *x, const struct execute_request *bash)
+run_command(struct execution *x, const struct execute_request *bash,
+    struct cell_request *cell)
 {
-	const struct cell_request request = {
-		.op = OP_BASH,
-		.folder = "/workspace",
-		.env = execute_environment,
-		.source = bash->code.text,
-		.source_len = bash->code.len,
-		.wall_ms = bash->timeout_ms,
-		.output_max = OUTPUT_MAX + 1,
-		.output_mode = OUTPUT_DRAIN,
-		.limit_processes = PROCESSES,
-	};
 	struct api_app *app = x->run.app;
 	struct http_request *req = x->run.req;
 	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
@@ -329,7 +329,9 @@ run_command(struct execution *x, const struct execute_request *bash)
 			reply_busy(req);
 		return;
 	}
-	x->run.request = &request;
+	cell->op = OP_BASH;
+	cell->source = bash->code.text;
+	cell->source_len = bash->code.len;
 	api_run_in(&x->run, cell_fd, connection);
 	if (x->run.end == API_RESULT && !x->run.lost)
 		session_holder_return(connection);
@@ -342,23 +344,34 @@ run_command(struct execution *x, const struct execute_request *bash)
 static void
 answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 {
-	struct execution x = { .run = { .app = app, .req = req },
+	struct cell_request cell = {
+		.folder = "/workspace",
+		.env = environment,
+		.output_max = OUTPUT_MAX + 1, /* to tell that it is over */
+		.output_mode = OUTPUT_DRAIN,
+		.limit_processes = PROCESSES,
+	};
+	struct execution x = { .run = { .app = app,
+				   .req = req,
+				   .request = &cell,
+				   .sink = { .event = take_event } },
 		.kind = kind };
 	struct execute_request request;
 
 	if (!api_read_request(&request,
 		kind == API_BASH ? EXECUTE_BASH : EXECUTE_CODE, app, req))
 		return;
-	x.run.sink = (struct cell_sink){ .event = take_event, .arg = &x };
+	cell.wall_ms = request.timeout_ms;
+	x.run.sink.arg = &x;
 	capture_init(&x.out, OUTPUT_MAX);
 	capture_init(&x.err, OUTPUT_MAX);
 	sse_stream_init(&x.sse_out, "stdout", OUTPUT_MAX);
 	sse_stream_init(&x.sse_err, "stderr", OUTPUT_MAX);
 	buf_init(&x.frame, FRAME_BUF);
 	if (kind == API_BASH)
-		run_command(&x, &request);
+		run_command(&x, &request, &cell);
 	else
-		run_code(&x, &request);
+		run_code(&x, &request, &cell);
 	filestore_abort(&x.fresh);
 	for (size_t i = 0; i < x.kept_count; i++) {
 		free((void *)(uintptr_t)x.kept[i].path);

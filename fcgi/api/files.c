@@ -89,11 +89,9 @@ static void
 answer_upload(struct http_request *req, struct arrival *a, struct upload *up)
 {
 	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
-	char id[FILESTORE_ID_LEN + 1];
 	struct detail detail;
 	bool good = upload_end(up, &detail);
 
-	memcpy(id, a->file.id, sizeof(id));
 	if (good && a->err.code == ERR_NONE &&
 	    filestore_commit(&a->file, buf_str(&up->name), &a->err) != 0)
 		arrival_fail(a);
@@ -104,7 +102,8 @@ answer_upload(struct http_request *req, struct arrival *a, struct upload *up)
 	} else if (!good) {
 		reply_refuse(req, NULL, &detail);
 	} else {
-		execute_add_uploaded(&body, id, buf_str(&up->name), up->size);
+		execute_add_uploaded(&body, a->file.id, buf_str(&up->name),
+		    up->size);
 		reply_text(req, 201, NULL, buf_str(&body));
 	}
 }
@@ -138,54 +137,43 @@ api_upload(struct api_app *app, struct http_request *req)
 /* ---- the rest ---- */
 
 /* The list is written as the folder is read: it may be long. */
-struct listing {
-	struct http_request *req;
-	struct buf piece;
-	bool any;
-};
-
 static void
-send_piece(struct listing *l)
+begin_list(struct http_request *req)
 {
-	if (!l->req->begun) {
-		http_allow_slow_reader(l->req, READER_MS);
-		http_begin(l->req, 200, REPLY_JSON, NULL);
-	}
-	http_write(l->req, buf_str(&l->piece), l->piece.len);
-	buf_reset(&l->piece);
+	http_allow_slow_reader(req, READER_MS);
+	http_begin(req, 200, REPLY_JSON, NULL);
+	http_write(req, "{\"files\":[", 10);
 }
 
 static bool
 list_entry(void *arg, const struct filestore_entry *entry)
 {
-	struct listing *l = arg;
+	struct http_request *req = arg;
+	auto_buf struct buf item = BUF_INIT(ANSWER_MAX);
 
-	if (l->any)
-		buf_addc(&l->piece, ',');
-	l->any = true;
-	execute_add_entry(&l->piece, entry->id, entry->name, entry->size,
+	if (req->begun)
+		buf_addc(&item, ',');
+	else
+		begin_list(req);
+	execute_add_entry(&item, entry->id, entry->name, entry->size,
 	    entry->uploaded_ms);
-	if (l->piece.len > PIECE)
-		send_piece(l);
-	return !l->req->failed;
+	http_write(req, buf_str(&item), item.len);
+	return !req->failed;
 }
 
 void
 api_list(struct api_app *app, struct http_request *req)
 {
-	struct listing l = { .req = req,
-		.piece = BUF_INIT(PIECE + ANSWER_MAX) };
 	struct err err;
 
-	buf_adds(&l.piece, "{\"files\":[");
-	if (filestore_each(&app->store, list_entry, &l, &err) == 0) {
-		buf_adds(&l.piece, "]}");
-		send_piece(&l);
-	} else {
+	if (filestore_each(&app->store, list_entry, req, &err) != 0) {
 		log_warn("list: %s", err.text);
 		reply_failed(req, NULL);
+		return;
 	}
-	buf_release(&l.piece);
+	if (!req->begun)
+		begin_list(req);
+	http_write(req, "]}", 2);
 }
 
 void

@@ -24,7 +24,7 @@ is_foreign(const struct http_request *req)
 	return foreign != NULL && strcmp(foreign, "1") == 0;
 }
 
-/* Always false. */
+/* Once more it may come in so many seconds.  Always false. */
 static bool
 refuse_more(struct http_request *req, int64_t seconds, const char *text)
 {
@@ -32,14 +32,12 @@ refuse_more(struct http_request *req, int64_t seconds, const char *text)
 
 	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
 	    seconds);
-	if (reply_is_eval(req))
-		reply_eval(req, 429, headers, text);
-	else
-		reply_detail(req, 429, headers, "%s", text);
+	reply_error(req, 429, headers, text);
 	return false;
 }
 
-/* Within its limits? */
+/* Is a token within its limits?  What nginx asks before it reads a body is not
+ * counted: the request itself will be. */
 static bool
 is_within(struct api_app *app, struct http_request *req,
     const struct token *token, enum gate_use use)
@@ -51,6 +49,7 @@ is_within(struct api_app *app, struct http_request *req,
 	if (seconds > 0)
 		return refuse_more(req, seconds,
 		    "This token's requests of a minute are used up");
+	/* Sessions and runs take a cell each, commands a process. */
 	if (use == GATE_CELL)
 		app->slot = limits_take_slot(&app->limits, token, LIMITS_CELL,
 		    config->api_cells + config->api_sessions);
@@ -83,6 +82,7 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 {
 	const struct token *token;
 
+	/* Nobody's, until it is known whose it is. */
 	app->slot = LIMITS_NONE;
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)

@@ -18,20 +18,6 @@
 
 #define FILE_MODE 0644
 
-const char *const execute_environment[] = {
-	"LANG=C.UTF-8",
-	"HOME=/workspace",
-	"PATH=/usr/local/bin:/usr/bin:/bin",
-	"PYTHONUNBUFFERED=1",
-	"PYTHONDONTWRITEBYTECODE=1",
-	"PYTHONIOENCODING=utf-8",
-	"MPLCONFIGDIR=/tmp/matplotlib",
-	/* A thread for each core of a large host is more than may be. */
-	"OMP_NUM_THREADS=4",
-	"OPENBLAS_NUM_THREADS=4",
-	NULL,
-};
-
 bool
 api_read_request(struct execute_request *request, enum execute_route route,
     struct api_app *app, struct http_request *req)
@@ -53,7 +39,8 @@ api_read_request(struct execute_request *request, enum execute_route route,
 	return false;
 }
 
-/* False: there is no such file, or it cannot be had. */
+/* Map what the id names; an empty file cannot be mapped and need not be.
+ * False: there is no such file, or it cannot be had. */
 static bool
 map_file(struct cell_input *input, struct api_app *app,
     const struct execute_text *id)
@@ -85,6 +72,7 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
 
 	*in = (struct api_inputs){ .items = xcalloc(files->count + 1,
 				       sizeof(*in->items)) };
+	/* The code itself comes first, and is not of the store. */
 	if (main != NULL) {
 		in->own = in->count = 1;
 		in->items[0] = (struct cell_input){ .path = "__main__.py",

@@ -34,7 +34,4 @@ bool api_inputs_open(struct api_inputs *in, struct api_app *app,
     const struct execute_text *main);
 void api_inputs_close(struct api_inputs *in);
 
-/* The environment of what the code-interpreter routes run. */
-extern const char *const execute_environment[];
-
 #endif

@@ -12,9 +12,10 @@
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/err.h"
 
+/* Elements of an array. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define PROCESSES 4096
+#define PROCESSES 4096 /* that count at one time */
 
 /* Upper ends in milliseconds; one more bucket has none. */
 static const int64_t bucket_ms[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000,
@@ -46,6 +47,7 @@ static const char *const outcomes[] = {
 	[API_RESULT + REASON_ERROR - 1] = "error",
 };
 
+/* The answers of the broker. */
 static const char *const leases[] = {
 	[REFUSAL_NONE] = "granted",
 	[REFUSAL_INPUT] = "input",
@@ -118,6 +120,7 @@ add(int64_t *counter, int64_t by)
 	(void)__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
 }
 
+/* One more in the first bucket that is large enough. */
 static void
 observe(struct histogram *h, int64_t us)
 {
@@ -203,10 +206,10 @@ owner_of(struct process *row)
 void
 metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by)
 {
-	static struct process *own;
+	static struct process *own; /* a parent's, after a fork */
 	pid_t pid = getpid();
 
-	/* A process that was forked takes a row when it first counts. */
+	/* A process takes a row of its own when it first counts. */
 	for (size_t i = 0; i < PROCESSES && (own == NULL || own->pid != pid);
 	     i++) {
 		struct process *row = &m->shared->processes[i];
@@ -218,6 +221,7 @@ metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by)
 		add(&own->gauges[gauge], by);
 }
 
+/* Over all processes that live. */
 static int64_t
 sum_gauge(const struct metrics *m, size_t gauge)
 {
@@ -241,6 +245,7 @@ value(const int64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
+/* What a family of lines begins with. */
 static void
 add_head(struct buf *out, const char *name, const char *type, const char *help)
 {
@@ -297,6 +302,7 @@ add_histograms(struct buf *out, const char *name, const char *help,
 		add_histogram(out, name, label, names[i], &h[i]);
 }
 
+/* By route and status, those that there were; how long they took. */
 static void
 add_requests(struct buf *out, const struct metrics *m)
 {
@@ -326,6 +332,7 @@ add_requests(struct buf *out, const struct metrics *m)
 	    "How long requests waited to be taken.", "", one, &shared->queued);
 }
 
+/* All outcomes of all kinds, zeros too; then what the cells took. */
 static void
 add_runs(struct buf *out, const struct metrics_shared *shared)
 {
@@ -349,6 +356,7 @@ add_runs(struct buf *out, const struct metrics_shared *shared)
 		    leases[i], value(&shared->leases[i]));
 }
 
+/* What the broker says of cells, or that it says nothing. */
 static void
 add_broker(struct buf *out, const struct lease_status *status)
 {

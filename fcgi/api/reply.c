@@ -35,12 +35,13 @@ reply_is_eval(const struct http_request *req)
 
 void
 reply_error(struct http_request *req, int status, const char *headers,
-    const char *detail)
+    const char *text)
 {
 	if (reply_is_eval(req))
-		reply_eval(req, status, headers, NULL);
+		/* Its titles are enough, but for which limit it is. */
+		reply_eval(req, status, headers, status == 429 ? text : NULL);
 	else
-		reply_detail(req, status, headers, "%s", detail);
+		reply_detail(req, status, headers, "%s", text);
 }
 
 void
@@ -98,6 +99,7 @@ reply_eval_refusal(struct http_request *req, const char *headers,
 	auto_buf struct buf body = BUF_INIT(8 * EVAL_DESCRIPTION_MAX);
 	auto_buf struct buf all = BUF_INIT(1024);
 
+	/* What the client prefers is in its Accept header; caches be told. */
 	eval_refusal_add(&body, refusal, type);
 	buf_addf(&all, "%sVary: Accept\r\n", headers == NULL ? "" : headers);
 	http_answer(req, refusal->status, type, buf_str(&all), buf_str(&body),

@@ -23,9 +23,9 @@ bool reply_wants_extras(const struct http_request *req);
  * those of the other ---- */
 
 bool reply_is_eval(const struct http_request *req);
-/* detail: what all but /eval say. */
+/* /eval says no text beside its title, but for 429. */
 void reply_error(struct http_request *req, int status, const char *headers,
-    const char *detail);
+    const char *text);
 /* 503 with Retry-After: there is no cell. */
 void reply_busy(struct http_request *req);
 /* 500. */

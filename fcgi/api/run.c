@@ -26,6 +26,7 @@ const char *const api_run_left_out[] = {
 	[LEFT_OUT_PATH] = "too deep",
 };
 
+/* The longest that the cell may take for all that is asked of it. */
 static int64_t
 limits_ms(const struct cell_request *request)
 {
@@ -62,9 +63,10 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	end = conversation_hold(&run->c, run->request, &run->result, &err);
 	metrics_change(&run->app->metrics, METRICS_RUNNING, -1);
 	run->duration_us = clock_monotonic_us() - began_us;
+	/* The contracts know fewer ends; after all but one the cell is of no
+	 * more use. */
 	run->end = ends[end];
 	run->lost = end != CONVERSATION_RESULT;
-	run->started = run->started || run->c.heard;
 	if (end != CONVERSATION_RESULT && end != CONVERSATION_STOPPED)
 		log_warn("%s cell=%s", err.text, cell_name);
 	if (run->end != API_LOST)
@@ -76,7 +78,7 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	(void)sodium_bin2hex(run->reference, sizeof(run->reference), bytes,
 	    sizeof(bytes));
 	log_err("a run lost its cell reference=%s started=%d cell=%s",
-	    run->reference, run->started, cell_name);
+	    run->reference, run->c.heard, cell_name);
 }
 
 /* Lease a cell, run in it, and give it back. */
@@ -101,6 +103,7 @@ attempt(struct api_run *run, const char *interpreter)
 	run->end = API_GONE;
 	if (http_client_gone(run->req))
 		return;
+	/* Wait for a cell, but not longer than the client does. */
 	metrics_change(metrics, METRICS_WAITING, 1);
 	refusal = lease_open_again(&lease, run->app->lease_socket, &request,
 	    config_lease_wait_ms(run->app->config), INT64_MAX, &err);
@@ -126,7 +129,7 @@ api_run(struct api_run *run, const char *interpreter)
 {
 	attempt(run, interpreter);
 	/* It was gone before it began: nothing of the request has happened. */
-	if (run->end == API_LOST && !run->started)
+	if (run->end == API_LOST && !run->c.heard)
 		attempt(run, interpreter);
 }
 

@@ -28,8 +28,7 @@ struct api_run {
 	struct conversation c;
 	enum api_end end;
 	struct cell_result result; /* of API_RESULT */
-	bool started;
-	bool lost; /* the cell, whatever else is known */
+	bool lost;		   /* the cell, whatever else is known */
 	char reference[API_REFERENCE_LEN + 1]; /* of API_LOST, in the log */
 	int64_t waited_us;		       /* for the cell */
 	int64_t duration_us;		       /* from there to the end */

@@ -67,6 +67,7 @@ tell(int fd, char message, int passed, struct err *err)
 
 /* ---- the holder's process ---- */
 
+/* The lease ends with the process. */
 static void
 end_session(const struct session_holder *k)
 {
@@ -131,6 +132,7 @@ take_back(struct session_holder *k)
 	cleanup_close(&k->lent);
 }
 
+/* The holder's loop: who has the cell, who waits for it, and what ends it. */
 static void
 serve_requests(struct session_holder *k)
 {
@@ -222,7 +224,8 @@ session_holder_start(struct api_app *app, const struct lease *lease,
 	k.listen_fd = fd_listen_unix(k.path, SOCK_SEQPACKET, 0600, err);
 	if (k.listen_fd < 0)
 		return -1;
-	/* A fork(), but the new process is the master's child, as we are. */
+	/* The socket is there before anybody knows the id.  A fork(), but the
+	 * new process is the master's child, as we are. */
 	pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL,
 	    NULL);
 	if (pid == 0) {

@@ -70,6 +70,7 @@ create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
 	struct err err;
 	int result;
 
+	/* The cell, then its files, then its holder. */
 	if (lease_open(&lease, app->lease_socket, &request, START_MS, &err) !=
 	    REFUSAL_NONE) {
 		log_warn("no cell: %s", err.text);
@@ -83,7 +84,7 @@ create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
 	}
 	result = session_holder_start(app, &lease,
 	    clock_monotonic_ms() + ttl_ms, id, &err);
-	lease_close(&lease);
+	lease_close(&lease); /* the holder has its own descriptors */
 	if (result == 0) {
 		execute_add_session(&body, id, clock_wall_ms() + ttl_ms);
 		reply_text(req, 201, NULL, buf_str(&body));

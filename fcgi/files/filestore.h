@@ -71,7 +71,7 @@ struct filestore_new {
 	struct buf piece; /* what is not written yet, nor counted */
 	int space_fd;	  /* of keep_space(), -1: none yet */
 	int64_t space;	  /* that it keeps for us */
-	char id[FILESTORE_ID_LEN + 1];
+	char id[FILESTORE_ID_LEN + 1]; /* stays when it has ended */
 };
 
 /* What is written is gathered: slices may be as small as they come.  ERR_LIMIT

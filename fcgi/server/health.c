@@ -2,7 +2,6 @@
 #include "health.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -15,6 +14,7 @@
 #include "../../sandbox/base/fd.h"
 #include "../../sandbox/base/file.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame.h"
 #include "../../sandbox/protocol/lease.h"
 #include "../../sandbox/protocol/sockets.h"
@@ -39,6 +39,11 @@ struct health {
 	int64_t jobs_age_ms;	 /* since they were so; -1: not known */
 };
 
+/* The file is a "key number" for each of these, a line each, in this order. */
+static const char *const keys[] = { "written_ms", "database", "queued",
+	"running", "untold", "oldest_ms" };
+#define KEYS (sizeof(keys) / sizeof(keys[0]))
+
 int
 health_tell(const struct config *config, const struct health_jobs *jobs,
     struct err *err)
@@ -46,13 +51,11 @@ health_tell(const struct config *config, const struct health_jobs *jobs,
 	auto_free char *path = config_state_path(config, TOLD);
 	auto_free char *folder = config_state_path(config, FOLDER);
 	auto_buf struct buf text = BUF_INIT(TOLD_MAX);
+	const int64_t values[KEYS] = { jobs->written_ms, jobs->database,
+		jobs->queued, jobs->running, jobs->untold, jobs->oldest_ms };
 
-	buf_addf(&text,
-	    "written_ms %" PRId64 "\ndatabase %" PRId64 "\nqueued %" PRId64
-	    "\nrunning %" PRId64 "\nuntold %" PRId64 "\noldest_ms %" PRId64
-	    "\n",
-	    jobs->written_ms, jobs->database, jobs->queued, jobs->running,
-	    jobs->untold, jobs->oldest_ms);
+	for (size_t i = 0; i < KEYS; i++)
+		buf_addf(&text, "%s %" PRId64 "\n", keys[i], values[i]);
 	if (fd_make_dirs(folder, 0750, err) != 0)
 		return -1;
 	return file_write(path, text.data, text.len, err);
@@ -65,20 +68,25 @@ read_told(const struct config *config, struct health_jobs *jobs,
 {
 	auto_free char *path = config_state_path(config, TOLD);
 	auto_buf struct buf text = BUF_INIT(TOLD_MAX);
-	int count;
+	int64_t *const values[KEYS] = { &jobs->written_ms, &jobs->database,
+		&jobs->queued, &jobs->running, &jobs->untold,
+		&jobs->oldest_ms };
+	char *rest;
 
 	if (file_read(path, &text, err) != 0)
 		return -1;
-	/* No number is negative, or longer than fits. */
-	count = sscanf(buf_str(&text),
-	    "written_ms %18" SCNd64 " database %18" SCNd64 " queued %18" SCNd64
-	    " running %18" SCNd64 " untold %18" SCNd64 " oldest_ms %18" SCNd64,
-	    &jobs->written_ms, &jobs->database, &jobs->queued, &jobs->running,
-	    &jobs->untold, &jobs->oldest_ms);
-	if (count == 6 && strchr(buf_str(&text), '-') == NULL)
-		return 0;
-	return err_set(err, ERR_INPUT, "%s: %d numbers make sense", path,
-	    count < 0 ? 0 : count);
+	rest = text.data;
+	for (size_t i = 0; i < KEYS; i++) {
+		const char *line = strsep(&rest, "\n");
+		size_t len = strlen(keys[i]);
+
+		if (line == NULL || strncmp(line, keys[i], len) != 0 ||
+		    line[len] != ' ' ||
+		    !text_parse_int(line + len + 1, 0, INT64_MAX, values[i]))
+			return err_set(err, ERR_INPUT, "%s: no %s", path,
+			    keys[i]);
+	}
+	return 0;
 }
 
 /* Ask the broker, and read what il-fcgi has told of the jobs. */
@@ -143,12 +151,6 @@ age_or_null(int64_t age_ms)
 	return age_ms < 0 ? json_null() : json_integer((json_int_t)age_ms);
 }
 
-static const char *
-text_or_null(const char *text)
-{
-	return text[0] == '\0' ? NULL : text;
-}
-
 /* All that may be told to those who may know. */
 static json_t *
 health_details(const struct health *h)
@@ -163,8 +165,9 @@ health_details(const struct health *h)
 	    "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I, s:o}, s:I, s:o}",
 	    "version", INLINE_VERSION, "broker", h->broker, "docker", s->engine,
 	    "image", s->image, "database", h->jobs.database != 0, "image_name",
-	    s->image_name, "python", text_or_null(s->python), "isolation",
-	    isolation, "isolation_reason", text_or_null(s->isolation_reason),
+	    s->image_name, "python", s->python[0] != '\0' ? s->python : NULL,
+	    "isolation", isolation, "isolation_reason",
+	    s->isolation_reason[0] != '\0' ? s->isolation_reason : NULL,
 	    "cells", "running", (json_int_t)s->cells, "leased",
 	    (json_int_t)s->leased, "starting", (json_int_t)s->starting,
 	    "waiting", (json_int_t)s->waiting, "jobs", "queued",

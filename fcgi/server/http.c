@@ -129,25 +129,15 @@ param_or_empty(const struct http_request *req, const char *name)
 	return value == NULL ? "" : value;
 }
 
-/* HTTP_NO_LENGTH, HTTP_BAD_LENGTH, or what it says. */
-static int64_t
-content_length(const struct http_request *req)
-{
-	const char *text = param_or_empty(req, "CONTENT_LENGTH");
-	int64_t length = HTTP_NO_LENGTH;
-
-	if (text[0] != '\0' && !text_parse_int(text, 0, LENGTH_MAX, &length))
-		return HTTP_BAD_LENGTH;
-	return length;
-}
-
 /* All but the timer's habit and libfcgi's own is new. */
 bool
 http_accept(struct http_request *req)
 {
+	const char *length;
 	int result;
 
 	*req = (struct http_request){
+		.length = HTTP_NO_LENGTH,
 		.stall_ms = HTTP_STALL_MS,
 		.hasty = req->hasty,
 		.fcgi = req->fcgi,
@@ -162,7 +152,10 @@ http_accept(struct http_request *req)
 	if (req->path == NULL)
 		req->path = param_or_empty(req, "SCRIPT_NAME");
 	req->query = param_or_empty(req, "QUERY_STRING");
-	req->length = content_length(req);
+	length = param_or_empty(req, "CONTENT_LENGTH");
+	if (length[0] != '\0' &&
+	    !text_parse_int(length, 0, LENGTH_MAX, &req->length))
+		req->length = HTTP_BAD_LENGTH;
 	req->unread = req->length > 0 ? req->length : 0;
 	req->gate = http_param(req, "INLINE_GATE") != NULL;
 	return true;
@@ -363,5 +356,4 @@ http_finish(struct http_request *req)
 		(void)FCGX_Detach(&req->fcgi);
 	FCGX_Finish_r(&req->fcgi);
 	guard_stop(req);
-	req->method = req->path = req->query = "";
 }

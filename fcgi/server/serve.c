@@ -48,7 +48,7 @@ serve_begin(const char *name, int argc, char **argv, struct config *config,
 			env_file = optarg;
 		else if (c == 't')
 			test = true;
-		else if (c == 'l')
+		else if (c == 'l' && linger != NULL)
 			*linger = true;
 		else if (c == 'v')
 			level = LOG_LEVEL_DEBUG;
@@ -118,16 +118,6 @@ serve_some(struct batch *batch)
 	return some;
 }
 
-static int
-watch(int epoll_fd, int fd, uint32_t events, struct err *err)
-{
-	struct epoll_event event = { .events = events, .data.fd = fd };
-
-	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
-		return err_system(err, "epoll_ctl");
-	return 0;
-}
-
 /* Until a signal comes, or waiting itself fails.  Others serve the socket, too:
  * who connects wakes one who has nothing to do, not all. */
 static int
@@ -135,17 +125,21 @@ serve_loop(struct batch *batch, struct err *err)
 {
 	auto_close int signal_fd = fd_signals(NULL, err);
 	auto_close int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event events[] = {
+		{ .events = EPOLLIN, .data.fd = signal_fd },
+		{ .events = EPOLLIN | EPOLLEXCLUSIVE,
+		    .data.fd = batch->listen_fd },
+	};
 
 	if (signal_fd < 0)
 		return -1;
 	if (epoll_fd < 0)
 		return err_system(err, "epoll_create1");
-	if (watch(epoll_fd, signal_fd, EPOLLIN, err) != 0 ||
-	    watch(epoll_fd, batch->listen_fd, EPOLLIN | EPOLLEXCLUSIVE, err) !=
-		0)
-		return -1;
+	for (size_t i = 0; i < 2; i++)
+		if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, events[i].data.fd,
+			&events[i]) != 0)
+			return err_system(err, "epoll_ctl");
 	for (;;) {
-		struct epoll_event events[2];
 		int n = epoll_wait(epoll_fd, events, 2, batch->more ? 0 : -1);
 
 		if (n < 0 && errno != EINTR)
@@ -174,6 +168,7 @@ serve_socket(const struct serve *serve, size_t index, int listen_fd,
 
 	if (serve->start != NULL)
 		serve->start(serve->arg, index);
+	/* libfcgi is set up before the signals are blocked. */
 	batch.requests = xcalloc(batch.most, sizeof(*batch.requests));
 	for (size_t i = 0; i < batch.most; i++) {
 		http_init(&batch.requests[i], listen_fd);
@@ -315,6 +310,7 @@ start_children(struct master *master)
 				next_ms = child->due_ms;
 			continue;
 		}
+		/* Should it end at once, the next one waits until then. */
 		child->due_ms = now_ms + STEADY_MS;
 		pid = fork();
 		if (pid == 0)
@@ -336,6 +332,7 @@ reap_children(struct master *master)
 	int status;
 	pid_t pid;
 
+	/* Session holders of il-api's are children, too, but not of ours. */
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		for (size_t i = 0; i < master->count; i++) {
 			if (master->children[i].pid != pid)
@@ -396,7 +393,7 @@ serve_run(const struct serve *serve, const struct config *config,
 {
 	static const int extra[] = { SIGCHLD, 0 };
 	struct master master = { .serve = serve, .signal_fd = -1 };
-	int64_t due_ms = serve->tick != NULL ? 0 : INT64_MAX;
+	int64_t due_ms = 0;
 	int64_t next_ms;
 
 	if (open_sockets(&master, config, err) == 0) {

@@ -37,7 +37,7 @@ struct serve_socket {
 #define SERVE_TOGETHER 256
 #define SERVE_GATHER_MS 25
 
-/* All functions get arg; all but take may be NULL. */
+/* All functions get arg; all but take and tick may be NULL. */
 struct serve {
 	const struct serve_socket *sockets;
 	size_t socket_count;
