@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "download.h"
 
-#include <poll.h>
 #include <string.h>
 
 #include <curl/curl.h>
-
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "call.h"
-
-#define TRIES 3
-#define PAUSE_MS 500
-#define TIMEOUT_MS 15000 /* of all tries together, and more for large files */
-#define TIMEOUT_MOST_MS 60000
-#define BYTES_PER_MS 512
-#define ERROR_MAX 65536 /* what an answer that is no file may have */
-
-static const char *const hosts[] = {
-	"cdn.discordapp.com",
-	"media.discordapp.net",
-};
 
 /* Is a part of the URL that, as libcurl understands it? */
 static bool
@@ -39,11 +22,9 @@ part_is(CURLU *url, CURLUPart part, const char *want)
 static bool
 is_discord(CURLU *url)
 {
-	bool good = false;
-
-	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
-		good = good || part_is(url, CURLUPART_HOST, hosts[i]);
-	return good && part_is(url, CURLUPART_SCHEME, "https") &&
+	return (part_is(url, CURLUPART_HOST, "cdn.discordapp.com") ||
+		   part_is(url, CURLUPART_HOST, "media.discordapp.net")) &&
+	    part_is(url, CURLUPART_SCHEME, "https") &&
 	    part_is(url, CURLUPART_PORT, "443");
 }
 
@@ -84,61 +65,4 @@ download_allowed(const char *url, const char *api_base, bool *direct)
 	curl_url_cleanup(from);
 	curl_url_cleanup(api);
 	return good || *direct;
-}
-
-/* One try. */
-static enum rest_outcome
-fetch(struct rest *rest, const struct transfer_request *request, size_t max,
-    void **data, size_t *len, struct err *err)
-{
-	__attribute__((cleanup(transfer_answer_release))) struct transfer_answer
-	    answer = { 0 };
-
-	if (transfer_run(rest->transfer, request, &answer, err) < 0)
-		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
-	if (answer.status != 200) {
-		(void)err_set(err, ERR_UNAVAILABLE,
-		    "the file's host answered %d", answer.status);
-		return answer.status == 429 || answer.status >= 500 ?
-		    REST_LATER :
-		    REST_GONE;
-	}
-	if (answer.body.len > max) {
-		(void)err_set(err, ERR_LIMIT, "longer than announced");
-		return REST_REFUSED;
-	}
-	*data = buf_steal(&answer.body, len);
-	return REST_DONE;
-}
-
-enum rest_outcome
-rest_download(struct rest *rest, const char *url, size_t max, void **data,
-    size_t *len, struct err *err)
-{
-	int64_t total_ms = TIMEOUT_MS + (int64_t)(max / BYTES_PER_MS);
-	int64_t until_ms = clock_monotonic_ms() +
-	    (total_ms < TIMEOUT_MOST_MS ? total_ms : TIMEOUT_MOST_MS);
-	struct transfer_request request = {
-		.method = "GET",
-		.url = url,
-		.answer_max = max > ERROR_MAX ? max : ERROR_MAX,
-	};
-	enum rest_outcome outcome = REST_LATER;
-
-	*data = NULL;
-	*len = 0;
-	if (!download_allowed(url, rest->api_base, &request.direct)) {
-		(void)err_set(err, ERR_INPUT,
-		    "the attachment is not on Discord's hosts");
-		return REST_REFUSED;
-	}
-	for (int i = 0; i < TRIES && outcome == REST_LATER; i++) {
-		if (i > 0)
-			(void)poll(NULL, 0, PAUSE_MS);
-		request.timeout_ms = clock_poll_timeout(until_ms);
-		if (request.timeout_ms == 0) /* for libcurl: for ever */
-			break;
-		outcome = fetch(rest, &request, max, data, len, err);
-	}
-	return outcome;
 }

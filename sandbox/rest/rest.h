@@ -48,9 +48,10 @@ enum rest_outcome {
 };
 
 struct rest_reply {
-	int status;	     /* HTTP status of the last answer, 0: none */
-	int64_t code;	     /* Discord's error code, 0: none */
-	char message_id[24]; /* of the message, when it was told */
+	int status;		/* HTTP status of the last answer, 0: none */
+	int64_t code;		/* Discord's error code, 0: none */
+	bool json;		/* the answer was JSON, so Discord's own */
+	int64_t retry_after_ms; /* how long to wait; -1: not told */
 };
 
 /* Within this time from its beginning a call about a message begins its tries:

@@ -23,20 +23,20 @@ verdict(enum rest_outcome outcome)
 static struct retry_verdict
 again(const struct retry *retry, int64_t now_ms, int64_t wait_ms)
 {
-	if (now_ms + wait_ms > retry->deadline_ms)
-		return verdict(REST_LATER);
-	return (struct retry_verdict){ .again = true, .wait_ms = wait_ms };
+	return (struct retry_verdict){
+		.again = now_ms + wait_ms <= retry->deadline_ms,
+		.wait_ms = wait_ms,
+		.outcome = REST_LATER,
+	};
 }
 
 /* 429: as long as Discord says. */
 static struct retry_verdict
-decide_limited(struct retry *retry, const struct retry_answer *answer,
+decide_limited(struct retry *retry, const struct rest_reply *answer,
     int64_t now_ms, uint32_t jitter)
 {
 	int64_t wait_ms = answer->retry_after_ms;
 
-	if (retry->patience == REST_PROGRESS)
-		return verdict(REST_DROPPED);
 	if (++retry->limited > RETRY_LIMITED)
 		return verdict(REST_LATER);
 	if (wait_ms < 0)
@@ -48,22 +48,16 @@ decide_limited(struct retry *retry, const struct retry_answer *answer,
 
 /* 404: "not yet", or "not any more". */
 static struct retry_verdict
-decide_missing(struct retry *retry, const struct retry_answer *answer,
+decide_missing(struct retry *retry, const struct rest_reply *answer,
     int64_t now_ms)
 {
-	int64_t limit_ms = RETRY_MISSING_MS;
-	int64_t wait_ms;
+	int64_t limit_ms = answer->code == CODE_UNKNOWN_MESSAGE ?
+	    RETRY_DELETED_MS :
+	    RETRY_MISSING_MS;
+	int64_t wait_ms = MISSING_MOST_MS;
 
-	if (answer->code == CODE_UNKNOWN_INTERACTION)
-		return verdict(REST_GONE);
-	if (retry->patience == REST_PROGRESS)
-		return verdict(REST_DROPPED);
-	if (answer->code == CODE_UNKNOWN_MESSAGE)
-		limit_ms = RETRY_DELETED_MS;
 	if (retry->missing++ == 0)
 		retry->missing_since_ms = now_ms;
-
-	wait_ms = MISSING_MOST_MS;
 	if (retry->missing <= 6)
 		wait_ms = (int64_t)MISSING_FIRST_MS << (retry->missing - 1);
 	if (now_ms - retry->missing_since_ms + wait_ms > limit_ms)
@@ -71,32 +65,31 @@ decide_missing(struct retry *retry, const struct retry_answer *answer,
 	return again(retry, now_ms, wait_ms);
 }
 
-/* No answer, or one that blames the server. */
-static struct retry_verdict
-decide_failed(struct retry *retry, int64_t now_ms, uint32_t jitter)
-{
-	int64_t wait_ms = (int64_t)1000 << retry->failed;
-
-	if (retry->patience == REST_PROGRESS || retry->failed++ >= RETRY_FAILED)
-		return verdict(REST_LATER);
-	return again(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
-}
-
 struct retry_verdict
-retry_decide(struct retry *retry, const struct retry_answer *answer,
+retry_decide(struct retry *retry, const struct rest_reply *answer,
     int64_t now_ms, uint32_t jitter)
 {
+	bool progress = retry->patience == REST_PROGRESS;
 	int status = answer->status;
+	int64_t wait_ms;
 
 	if (status >= 200 && status < 300)
 		return verdict(REST_DONE);
+	if ((status == 401 && answer->code == CODE_TOKEN_DEAD) ||
+	    (status == 404 && answer->code == CODE_UNKNOWN_INTERACTION))
+		return verdict(REST_GONE);
+	if (progress && (status == 429 || status == 404))
+		return verdict(REST_DROPPED);
 	if (status == 429)
 		return decide_limited(retry, answer, now_ms, jitter);
 	if (status == 404)
 		return decide_missing(retry, answer, now_ms);
-	if (status == 401 && answer->code == CODE_TOKEN_DEAD)
-		return verdict(REST_GONE);
-	if (status <= 0 || status == 408 || status >= 500)
-		return decide_failed(retry, now_ms, jitter);
-	return verdict(REST_REFUSED);
+	if (status > 0 && status != 408 && status < 500)
+		return verdict(REST_REFUSED);
+
+	/* No answer, or one that blames the server. */
+	wait_ms = (int64_t)1000 << retry->failed;
+	if (progress || retry->failed++ >= RETRY_FAILED)
+		return verdict(REST_LATER);
+	return again(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
 }

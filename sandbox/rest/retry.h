@@ -38,22 +38,15 @@ struct retry {
 	int64_t missing_since_ms;
 };
 
-/* What a try came to. */
-struct retry_answer {
-	int status;		/* HTTP status, 0: no answer */
-	bool json;		/* the answer was JSON, so Discord's own */
-	int64_t code;		/* Discord's error code, 0: none */
-	int64_t retry_after_ms; /* -1: not told */
-};
-
 struct retry_verdict {
 	bool again; /* after wait_ms; otherwise: */
 	int64_t wait_ms;
-	enum rest_outcome outcome;
+	enum rest_outcome outcome; /* as well when there is no time for it */
 };
 
-/* jitter: any number, for the spread of the waits. */
+/* answer: what a try came to.  jitter: any number, for the spread of the
+ * waits. */
 struct retry_verdict retry_decide(struct retry *retry,
-    const struct retry_answer *answer, int64_t now_ms, uint32_t jitter);
+    const struct rest_reply *answer, int64_t now_ms, uint32_t jitter);
 
 #endif

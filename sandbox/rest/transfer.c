@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "transfer.h"
 
-#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <curl/curl.h>
 
+#include "../base/buf.h"
 #include "../base/err.h"
-#include "../base/text.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 /* An exchange in which no byte moves for so long is over: the whole timeout of
@@ -44,68 +44,38 @@ transfer_free(struct transfer *transfer)
 	free(transfer);
 }
 
-void
-transfer_answer_release(struct transfer_answer *answer)
-{
-	buf_release(&answer->body);
-}
-
 int64_t
-transfer_parse_seconds(const char *text, size_t len)
+transfer_parse_seconds(const char *text)
 {
-	char copy[32];
 	char *end = NULL;
-	double seconds;
+	double seconds = strtod(text, &end);
 
-	while (len > 0 && isspace((unsigned char)*text)) {
-		text++;
-		len--;
-	}
-	while (len > 0 && isspace((unsigned char)text[len - 1]))
-		len--;
-	if (len == 0 || len >= sizeof(copy))
-		return -1;
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	seconds = strtod(copy, &end);
 	/* Digits and a point: no sign, no exponent, no name of a number. */
-	if (copy[strspn(copy, "0123456789.")] != '\0' || end != copy + len)
+	if (end == text || *end != '\0' ||
+	    text[strspn(text, "0123456789.")] != '\0')
 		return -1;
 	seconds = seconds < SECONDS_MOST ? seconds : SECONDS_MOST;
 	return (int64_t)(seconds * 1000.0 + 0.5);
 }
 
-/* ---- what curl calls while it works ---- */
-
-/* A short count ends the exchange. */
+/* For libcurl while it works: a short count ends the exchange. */
 static size_t
-take_body(char *data, size_t size, size_t count, void *arg)
+take_body(char *data, size_t size, size_t count, void *body)
 {
-	struct transfer_answer *answer = arg;
-
-	buf_add(&answer->body, data, size * count);
-	return answer->body.overflow ? 0 : size * count;
+	buf_add(body, data, size * count);
+	return ((struct buf *)body)->overflow ? 0 : size * count;
 }
 
-/* Of the numbers that tell of limits. */
-static size_t
-take_header(char *line, size_t size, size_t count, void *arg)
+/* A header of the last answer that is a time in seconds. */
+static int64_t
+header_ms(CURL *curl, const char *name)
 {
-	struct transfer_answer *answer = arg;
-	size_t len = size * count;
-	const char *colon = memchr(line, ':', len);
-	size_t name = colon == NULL ? 0 : (size_t)(colon - line);
-	int64_t ms = colon == NULL ?
-	    -1 :
-	    transfer_parse_seconds(colon + 1, len - name - 1);
+	struct curl_header *header = NULL;
 
-	if (text_is(line, name, "Retry-After"))
-		answer->retry_after_ms = ms;
-	else if (text_is(line, name, "X-RateLimit-Reset-After"))
-		answer->reset_after_ms = ms;
-	else if (text_is(line, name, "X-RateLimit-Remaining"))
-		answer->remaining = ms < 0 ? -1 : ms / 1000;
-	return len;
+	if (curl_easy_header(curl, name, 0, CURLH_HEADER, -1, &header) !=
+	    CURLHE_OK)
+		return -1;
+	return transfer_parse_seconds(header->value);
 }
 
 /* ---- one exchange ---- */
@@ -156,7 +126,7 @@ make_headers(const struct transfer_request *request)
 /* All options, since the last exchange left none. */
 static void
 prepare(struct transfer *t, const struct transfer_request *request,
-    struct transfer_answer *answer, struct curl_slist *headers, curl_mime *mime)
+    struct buf *body, struct curl_slist *headers, curl_mime *mime)
 {
 	CURL *curl = t->curl;
 
@@ -174,9 +144,7 @@ prepare(struct transfer *t, const struct transfer_request *request,
 	curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
-	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
-	curl_easy_setopt(curl, CURLOPT_HEADERDATA, answer);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
 	if (request->direct)
 		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
 	if (mime != NULL)
@@ -186,50 +154,42 @@ prepare(struct transfer *t, const struct transfer_request *request,
 	curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
-/* What libcurl says of an exchange. */
-static int
-outcome(struct transfer *t, CURLcode code, struct transfer_answer *answer,
-    struct err *err)
+int
+transfer_run(struct transfer *transfer, const struct transfer_request *request,
+    struct transfer_answer *answer, struct buf *body, struct err *err)
 {
+	CURL *curl = transfer->curl;
+	struct curl_slist *headers = make_headers(request);
+	curl_mime *mime = request->file_count > 0 ? make_mime(curl, request) :
+						    NULL;
 	long status = 0;
+	int64_t remaining_ms;
+	CURLcode code;
 
-	if (code == CURLE_OK) {
-		curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
-		answer->status = (int)status;
+	transfer->error[0] = '\0';
+	prepare(transfer, request, body, headers, mime);
+	code = curl_easy_perform(curl);
+	if (code == CURLE_OK)
+		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	remaining_ms = header_ms(curl, "X-RateLimit-Remaining");
+	*answer = (struct transfer_answer){
+		.status = (int)status,
+		.retry_after_ms = header_ms(curl, "Retry-After"),
+		.remaining = remaining_ms < 0 ? -1 : remaining_ms / 1000,
+		.reset_after_ms = header_ms(curl, "X-RateLimit-Reset-After"),
+	};
+	/* options go, connections stay */
+	curl_easy_reset(curl);
+	curl_mime_free(mime);
+	curl_slist_free_all(headers);
+
+	if (code == CURLE_OK)
 		return 0;
-	}
-	if (answer->body.overflow)
+	if (body->overflow)
 		return err_set(err, ERR_LIMIT, "the answer is too long");
 	if (code == CURLE_OPERATION_TIMEDOUT)
 		return err_set(err, ERR_TIMEOUT, "no answer in time");
 	return err_set(err, ERR_UNAVAILABLE, "%s",
-	    t->error[0] != '\0' ? t->error : curl_easy_strerror(code));
-}
-
-int
-transfer_run(struct transfer *transfer, const struct transfer_request *request,
-    struct transfer_answer *answer, struct err *err)
-{
-	struct curl_slist *headers = make_headers(request);
-	curl_mime *mime = NULL;
-	CURLcode code;
-	int result;
-
-	*answer = (struct transfer_answer){
-		.retry_after_ms = -1, .remaining = -1, .reset_after_ms = -1
-	};
-	buf_init(&answer->body, request->answer_max);
-	transfer->error[0] = '\0';
-	if (request->file_count > 0)
-		mime = make_mime(transfer->curl, request);
-	prepare(transfer, request, answer, headers, mime);
-
-	code = curl_easy_perform(transfer->curl);
-	result = outcome(transfer, code, answer, err);
-
-	/* options go, connections stay */
-	curl_easy_reset(transfer->curl);
-	curl_mime_free(mime);
-	curl_slist_free_all(headers);
-	return result;
+	    transfer->error[0] != '\0' ? transfer->error :
+					 curl_easy_strerror(code));
 }

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/buf.h"
 #include "rest.h"
 
+struct buf;
 struct err;
 
 /*
@@ -29,26 +29,24 @@ struct transfer_request {
 	const struct rest_file *files; /* with any: multipart */
 	size_t file_count;
 	int timeout_ms;
-	size_t answer_max; /* a longer answer ends the exchange: ERR_LIMIT */
-	bool direct;	   /* without a proxy: it is on this machine */
+	bool direct; /* without a proxy: it is on this machine */
 };
 
-/* Release with transfer_answer_release(); safe when zeroed. */
 struct transfer_answer {
-	int status; /* 0: no answer */
-	struct buf body;
+	int status;		/* 0: no answer */
 	int64_t retry_after_ms; /* from the headers; -1: not told */
 	int64_t remaining;	/* X-RateLimit-Remaining; -1: not told */
 	int64_t reset_after_ms; /* X-RateLimit-Reset-After; -1: not told */
 };
 
-/* -1: no (whole) answer; err says why, status is 0. */
+/* The answer's body is put into an empty buffer; a longer one than that may
+ * hold ends the exchange: ERR_LIMIT.  -1: no (whole) answer; err says why,
+ * status is 0. */
 int transfer_run(struct transfer *transfer,
     const struct transfer_request *request, struct transfer_answer *answer,
-    struct err *err);
-void transfer_answer_release(struct transfer_answer *answer);
+    struct buf *body, struct err *err);
 
 /* "0.25" seconds → 250; at most an hour; -1: not a number of seconds. */
-int64_t transfer_parse_seconds(const char *text, size_t len);
+int64_t transfer_parse_seconds(const char *text);
 
 #endif

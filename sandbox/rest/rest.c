@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Discord's REST API: one function for each route, and the loop of tries around
+ * an exchange.  transfer.c does an exchange, retry.c decides what follows from
+ * it.
+ */
+#include "rest.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "../base/buf.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/text.h"
+#include "download.h"
+#include "retry.h"
+#include "transfer.h"
+
+#define ANSWER_MAX (1024 * 1024)
+#define URL_MAX 4096
+#define UNRESERVED "-._~" /* of RFC 3986, beside letters and digits */
+#define TIMEOUT_MS 15000
+#define TIMEOUT_MOST_MS 60000
+#define BYTES_PER_MS 512 /* what a large file is given time for */
+#define PROGRESS_MS 5000
+#define REGISTER_MS 60000
+/* Nobody waits longer than this for a block to pass: the call may come
+ * again. */
+#define BLOCK_MOST_MS 30000
+/* What a call may still take when the process was told to end. */
+#define STOP_GRACE_MS 10000
+#define BUCKETS 32
+#define DOWNLOAD_TRIES 3
+#define DOWNLOAD_PAUSE_MS 500
+#define DOWNLOAD_ERROR_MAX 65536 /* what an answer that is no file may have */
+
+/* When a token may be used again. */
+struct bucket {
+	uint64_t key; /* bucket_key() of the token; 0: none */
+	int64_t free_at_ms;
+};
+
+struct rest {
+	struct transfer *transfer;
+	char *api_base;
+	char *authorization; /* "Bot …", "" without a token */
+	int64_t application_id;
+	bool direct; /* api_base is on this machine */
+	int stop_fd;
+	/* What limits told, for the calls to come: until when all are blocked
+	 * (a global limit, Cloudflare), and when a token's bucket is free. */
+	int64_t blocked_until_ms;
+	struct bucket buckets[BUCKETS];
+	size_t next_bucket;
+};
+
+/* A request that is tried until it is decided. */
+struct call {
+	struct transfer_request request;
+	uint64_t key;	  /* of its bucket, 0: none */
+	int64_t until_ms; /* monotonic: every try has ended by then */
+	struct retry retry;
+};
+
+struct rest *
+rest_new(const struct rest_options *options, struct err *err)
+{
+	struct transfer *transfer = transfer_new(err);
+	auto_buf struct buf authorization = BUF_INIT(8192);
+	struct rest *rest;
+
+	if (transfer == NULL)
+		return NULL;
+	rest = xcalloc(1, sizeof(*rest));
+	rest->transfer = transfer;
+	rest->api_base = xstrdup(options->api_base);
+	rest->application_id = options->application_id;
+	rest->stop_fd = -1;
+	rest->direct = strncmp(options->api_base, "http://127.0.0.1", 16) == 0;
+	if (options->bot_token != NULL && options->bot_token[0] != '\0')
+		buf_addf(&authorization, "Bot %s", options->bot_token);
+	rest->authorization = buf_steal(&authorization, NULL);
+	return rest;
+}
+
+void
+rest_free(struct rest *rest)
+{
+	if (rest == NULL)
+		return;
+	transfer_free(rest->transfer);
+	free(rest->api_base);
+	free(rest->authorization);
+	free(rest);
+}
+
+void
+rest_stop_with(struct rest *rest, int stop_fd)
+{
+	rest->stop_fd = stop_fd;
+}
+
+/* ---- waiting ---- */
+
+/* FNV-1a; never 0. */
+static uint64_t
+bucket_key(const char *token)
+{
+	uint64_t hash = 14695981039346656037U;
+
+	for (const char *p = token; *p != '\0'; p++)
+		hash = (hash ^ (unsigned char)*p) * 1099511628211U;
+	return hash | 1;
+}
+
+/* What is remembered of a bucket; NULL: nothing. */
+static struct bucket *
+bucket_find(struct rest *rest, uint64_t key)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		if (rest->buckets[i].key == key)
+			return &rest->buckets[i];
+	return NULL;
+}
+
+/* A new bucket takes the place of the oldest.  key 0: none. */
+static void
+bucket_remember(struct rest *rest, uint64_t key, int64_t free_at_ms)
+{
+	struct bucket *bucket = bucket_find(rest, key);
+
+	if (key == 0)
+		return;
+	if (bucket == NULL) {
+		bucket = &rest->buckets[rest->next_bucket];
+		rest->next_bucket = (rest->next_bucket + 1) % BUCKETS;
+	}
+	*bucket = (struct bucket){ .key = key, .free_at_ms = free_at_ms };
+}
+
+/* No try begins or lasts past this end. */
+static void
+end_by(struct call *call, int64_t end_ms)
+{
+	if (call->until_ms > end_ms)
+		call->until_ms = end_ms;
+	if (call->retry.deadline_ms > end_ms)
+		call->retry.deadline_ms = end_ms;
+}
+
+/* Wait until the time has come.  The stop descriptor is only looked at: from
+ * when it is readable the call has STOP_GRACE_MS left. */
+static bool
+wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
+{
+	struct pollfd stop = { .fd = rest->stop_fd, .events = POLLIN };
+	int64_t now_ms = clock_monotonic_ms();
+
+	while (now_ms < until_ms && until_ms <= call->retry.deadline_ms) {
+		if (poll(&stop, 1, clock_poll_timeout(until_ms)) > 0) {
+			stop.fd = -1;
+			end_by(call, clock_monotonic_ms() + STOP_GRACE_MS);
+		}
+		now_ms = clock_monotonic_ms();
+	}
+	return until_ms <= call->retry.deadline_ms || now_ms >= until_ms;
+}
+
+/* Before a try: the block and the token's bucket must be free. */
+static bool
+wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome)
+{
+	const struct bucket *bucket = bucket_find(rest, call->key);
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t free_at_ms = rest->blocked_until_ms;
+	bool blocked = free_at_ms > now_ms + BLOCK_MOST_MS;
+
+	if (call->key != 0 && bucket != NULL && bucket->free_at_ms > free_at_ms)
+		free_at_ms = bucket->free_at_ms;
+	*outcome = REST_LATER;
+	if (free_at_ms > now_ms && call->retry.patience == REST_PROGRESS) {
+		*outcome = REST_DROPPED;
+		return false;
+	}
+	if (blocked || now_ms > call->retry.deadline_ms)
+		return false;
+	return wait_until(rest, call, free_at_ms);
+}
+
+/* ---- one call ---- */
+
+/* What is decided from, with all that is remembered of it. */
+static void
+read_answer(struct rest *rest, const struct call *call,
+    const struct transfer_answer *answer, const struct buf *body,
+    struct rest_reply *reply)
+{
+	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
+	const json_t *after = json_object_get(root, "retry_after");
+	double seconds = json_number_value(after);
+	int64_t now_ms = clock_monotonic_ms();
+
+	*reply = (struct rest_reply){
+		.status = answer->status,
+		.json = root != NULL,
+		.code = json_integer_value(json_object_get(root, "code")),
+		.retry_after_ms = answer->retry_after_ms,
+	};
+	if (json_is_number(after) && seconds >= 0.0 && seconds <= 3600.0)
+		reply->retry_after_ms = (int64_t)(seconds * 1000.0);
+
+	/* For the calls after this one: it may itself not wait for so long. */
+	if (answer->remaining == 0 && answer->reset_after_ms >= 0)
+		bucket_remember(rest, call->key,
+		    now_ms + answer->reset_after_ms);
+	if (reply->status != 429)
+		return;
+	if (json_is_true(json_object_get(root, "global")) || root == NULL)
+		rest->blocked_until_ms = now_ms +
+		    (reply->retry_after_ms >= 0 ? reply->retry_after_ms :
+						  BLOCK_MOST_MS);
+	else if (reply->retry_after_ms >= 0)
+		bucket_remember(rest, call->key,
+		    now_ms + reply->retry_after_ms);
+}
+
+/* One try, which ends with the call. */
+static void
+try_once(struct rest *rest, const struct call *call, struct rest_reply *reply,
+    struct err *err)
+{
+	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	struct transfer_request request = call->request;
+	struct transfer_answer answer;
+	int64_t left_ms = call->until_ms - clock_monotonic_ms();
+
+	if (left_ms < request.timeout_ms)
+		request.timeout_ms = left_ms < 1 ? 1 : (int)left_ms;
+	(void)transfer_run(rest->transfer, &request, &answer, &body, err);
+	read_answer(rest, call, &answer, &body, reply);
+}
+
+/* Wait until it may be, try, and ask what follows.  Fills reply; err only when
+ * the outcome is not REST_DONE. */
+static enum rest_outcome
+call_run(struct rest *rest, struct call *call, const struct buf *url,
+    struct rest_reply *reply, struct err *err)
+{
+	struct err last = { ERR_TIMEOUT, "no try within the deadline" };
+	enum rest_outcome outcome;
+	bool again;
+
+	*reply = (struct rest_reply){ 0 };
+	if (url->overflow) {
+		(void)err_set(err, ERR_INPUT, "the address is too long");
+		return REST_GONE;
+	}
+	call->request.url = buf_str(url);
+	call->request.direct = rest->direct;
+	again = wait_for_turn(rest, call, &outcome);
+	while (again) {
+		struct retry_verdict next;
+		int64_t now_ms;
+
+		try_once(rest, call, reply, &last);
+		now_ms = clock_monotonic_ms();
+		next = retry_decide(&call->retry, reply, now_ms,
+		    (uint32_t)clock_monotonic_us());
+		outcome = next.outcome;
+		again = next.again &&
+		    wait_until(rest, call, now_ms + next.wait_ms) &&
+		    wait_for_turn(rest, call, &outcome);
+	}
+	if (outcome != REST_DONE && reply->status != 0)
+		(void)err_set(err, ERR_UNAVAILABLE,
+		    "Discord answered %d, code %" PRId64, reply->status,
+		    reply->code);
+	else if (outcome != REST_DONE)
+		*err = last;
+	return outcome;
+}
+
+/* ---- routes ---- */
+
+/* More for what takes longer to send or to fetch. */
+static int
+timeout_for(size_t bytes)
+{
+	size_t timeout_ms = TIMEOUT_MS + bytes / BYTES_PER_MS;
+
+	return timeout_ms < TIMEOUT_MOST_MS ? (int)timeout_ms : TIMEOUT_MOST_MS;
+}
+
+/* No try of the call lasts longer than timeout_ms from now. */
+static void
+end_within(struct call *call, int64_t timeout_ms)
+{
+	call->until_ms = clock_monotonic_ms() + timeout_ms;
+	call->retry.deadline_ms = call->until_ms;
+}
+
+enum rest_outcome
+rest_edit_original(struct rest *rest, const char *token, const char *body,
+    const struct rest_file *files, size_t file_count,
+    enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
+    struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+	struct call call = {
+		.request = {
+			.method = "PATCH",
+			.body = body,
+			.files = files,
+			.file_count = file_count,
+		},
+		.key = bucket_key(token),
+		.retry = { .patience = patience },
+	};
+	size_t bytes = strlen(body);
+
+	if (token[0] == '\0') {
+		*reply = (struct rest_reply){ 0 };
+		(void)err_set(err, ERR_INPUT, "there is no token");
+		return REST_GONE;
+	}
+	/* Tries end when the token dies, and begin only for a while: the caller
+	 * has other things to do. */
+	end_within(&call, until_ms - clock_wall_ms());
+	if (call.retry.deadline_ms > clock_monotonic_ms() + REST_HOLD_MS)
+		call.retry.deadline_ms = clock_monotonic_ms() + REST_HOLD_MS;
+	for (size_t i = 0; i < file_count; i++)
+		bytes += files[i].len;
+	call.request.timeout_ms = timeout_for(bytes);
+	if (patience == REST_PROGRESS && file_count == 0)
+		call.request.timeout_ms = PROGRESS_MS;
+	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
+	    rest->application_id);
+	text_add_escaped(&url, token, strlen(token), UNRESERVED);
+	buf_adds(&url, "/messages/@original");
+	return call_run(rest, &call, &url, reply, err);
+}
+
+enum rest_outcome
+rest_callback(struct rest *rest, int64_t interaction_id, const char *token,
+    const char *body, int timeout_ms, struct rest_reply *reply, struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+	struct call call = {
+		.request = {
+			.method = "POST",
+			.body = body,
+			.timeout_ms = timeout_ms,
+		},
+		.retry = { .patience = REST_PROGRESS },
+	};
+
+	end_within(&call, timeout_ms);
+	buf_addf(&url, "%s/interactions/%" PRId64 "/", rest->api_base,
+	    interaction_id);
+	text_add_escaped(&url, token, strlen(token), UNRESERVED);
+	buf_adds(&url, "/callback");
+	return call_run(rest, &call, &url, reply, err);
+}
+
+enum rest_outcome
+rest_register(struct rest *rest, const char *commands, int64_t guild_id,
+    struct rest_reply *reply, struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+	struct call call = {
+		.request = {
+			.method = "PUT",
+			.body = commands,
+			.authorization = rest->authorization,
+			.timeout_ms = TIMEOUT_MS,
+		},
+		.retry = { .patience = REST_FINAL },
+	};
+
+	end_within(&call, REGISTER_MS);
+	buf_addf(&url, "%s/applications/%" PRId64, rest->api_base,
+	    rest->application_id);
+	if (guild_id != 0)
+		buf_addf(&url, "/guilds/%" PRId64, guild_id);
+	buf_adds(&url, "/commands");
+	return call_run(rest, &call, &url, reply, err);
+}
+
+/* One try.  The body is longer than the file may be only where that is
+ * short. */
+static enum rest_outcome
+fetch(struct rest *rest, const struct transfer_request *request, size_t max,
+    void **data, size_t *len, struct err *err)
+{
+	auto_buf struct buf body = BUF_INIT(max > DOWNLOAD_ERROR_MAX ?
+		max :
+		DOWNLOAD_ERROR_MAX);
+	struct transfer_answer answer;
+
+	if (transfer_run(rest->transfer, request, &answer, &body, err) < 0)
+		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
+	if (answer.status != 200) {
+		(void)err_set(err, ERR_UNAVAILABLE,
+		    "the file's host answered %d", answer.status);
+		return answer.status == 429 || answer.status >= 500 ?
+		    REST_LATER :
+		    REST_GONE;
+	}
+	if (body.len > max) {
+		(void)err_set(err, ERR_LIMIT, "longer than announced");
+		return REST_REFUSED;
+	}
+	*data = buf_steal(&body, len);
+	return REST_DONE;
+}
+
+enum rest_outcome
+rest_download(struct rest *rest, const char *url, size_t max, void **data,
+    size_t *len, struct err *err)
+{
+	int64_t until_ms = clock_monotonic_ms() + timeout_for(max);
+	struct transfer_request request = { .method = "GET", .url = url };
+	enum rest_outcome outcome = REST_LATER;
+
+	*data = NULL;
+	*len = 0;
+	if (!download_allowed(url, rest->api_base, &request.direct)) {
+		(void)err_set(err, ERR_INPUT,
+		    "the attachment is not on Discord's hosts");
+		return REST_REFUSED;
+	}
+	for (int i = 0; i < DOWNLOAD_TRIES && outcome == REST_LATER; i++) {
+		if (i > 0)
+			(void)poll(NULL, 0, DOWNLOAD_PAUSE_MS);
+		request.timeout_ms = clock_poll_timeout(until_ms);
+		if (request.timeout_ms == 0) /* for libcurl: for ever */
+			break;
+		outcome = fetch(rest, &request, max, data, len, err);
+	}
+	return outcome;
+}
