@@ -56,7 +56,6 @@ struct rest {
 	 * (a global limit, Cloudflare), and when a token's bucket is free. */
 	int64_t blocked_until_ms;
 	struct bucket buckets[BUCKETS];
-	size_t next_bucket;
 };
 
 /* A request that is tried until it is decided. */
@@ -118,29 +117,19 @@ bucket_key(const char *token)
 	return hash | 1;
 }
 
-/* What is remembered of a bucket; NULL: nothing. */
+/* The place of a bucket; another one may lie there. */
 static struct bucket *
-bucket_find(struct rest *rest, uint64_t key)
+bucket_of(struct rest *rest, const struct call *call)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
-		if (rest->buckets[i].key == key)
-			return &rest->buckets[i];
-	return NULL;
+	return &rest->buckets[(call->key >> 32) % BUCKETS];
 }
 
-/* A new bucket takes the place of the oldest.  key 0: none. */
 static void
-bucket_remember(struct rest *rest, uint64_t key, int64_t free_at_ms)
+bucket_remember(struct rest *rest, const struct call *call, int64_t free_at_ms)
 {
-	struct bucket *bucket = bucket_find(rest, key);
-
-	if (key == 0)
-		return;
-	if (bucket == NULL) {
-		bucket = &rest->buckets[rest->next_bucket];
-		rest->next_bucket = (rest->next_bucket + 1) % BUCKETS;
-	}
-	*bucket = (struct bucket){ .key = key, .free_at_ms = free_at_ms };
+	if (call->key != 0)
+		*bucket_of(rest, call) = (struct bucket){ call->key,
+			free_at_ms };
 }
 
 /* No try begins or lasts past this end. */
@@ -175,19 +164,17 @@ wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
 static bool
 wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome)
 {
-	const struct bucket *bucket = bucket_find(rest, call->key);
+	const struct bucket *bucket = bucket_of(rest, call);
 	int64_t now_ms = clock_monotonic_ms();
 	int64_t free_at_ms = rest->blocked_until_ms;
 	bool blocked = free_at_ms > now_ms + BLOCK_MOST_MS;
+	bool dropped;
 
-	if (call->key != 0 && bucket != NULL && bucket->free_at_ms > free_at_ms)
+	if (bucket->key == call->key && bucket->free_at_ms > free_at_ms)
 		free_at_ms = bucket->free_at_ms;
-	*outcome = REST_LATER;
-	if (free_at_ms > now_ms && call->retry.patience == REST_PROGRESS) {
-		*outcome = REST_DROPPED;
-		return false;
-	}
-	if (blocked || now_ms > call->retry.deadline_ms)
+	dropped = free_at_ms > now_ms && call->retry.patience == REST_PROGRESS;
+	*outcome = dropped ? REST_DROPPED : REST_LATER;
+	if (dropped || blocked || now_ms > call->retry.deadline_ms)
 		return false;
 	return wait_until(rest, call, free_at_ms);
 }
@@ -216,8 +203,7 @@ read_answer(struct rest *rest, const struct call *call,
 
 	/* For the calls after this one: it may itself not wait for so long. */
 	if (answer->remaining == 0 && answer->reset_after_ms >= 0)
-		bucket_remember(rest, call->key,
-		    now_ms + answer->reset_after_ms);
+		bucket_remember(rest, call, now_ms + answer->reset_after_ms);
 	if (reply->status != 429)
 		return;
 	if (json_is_true(json_object_get(root, "global")) || root == NULL)
@@ -225,8 +211,7 @@ read_answer(struct rest *rest, const struct call *call,
 		    (reply->retry_after_ms >= 0 ? reply->retry_after_ms :
 						  BLOCK_MOST_MS);
 	else if (reply->retry_after_ms >= 0)
-		bucket_remember(rest, call->key,
-		    now_ms + reply->retry_after_ms);
+		bucket_remember(rest, call, now_ms + reply->retry_after_ms);
 }
 
 /* One try, which ends with the call. */
@@ -335,9 +320,9 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 		call.retry.deadline_ms = clock_monotonic_ms() + REST_HOLD_MS;
 	for (size_t i = 0; i < file_count; i++)
 		bytes += files[i].len;
-	call.request.timeout_ms = timeout_for(bytes);
-	if (patience == REST_PROGRESS && file_count == 0)
-		call.request.timeout_ms = PROGRESS_MS;
+	call.request.timeout_ms = patience == REST_PROGRESS && file_count == 0 ?
+	    PROGRESS_MS :
+	    timeout_for(bytes);
 	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
 	    rest->application_id);
 	text_add_escaped(&url, token, strlen(token), UNRESERVED);

@@ -34,11 +34,12 @@
 #define CODE_MAX COMMAND_CODE_MAX
 #define CONTENT_MAX COMMAND_CONTENT_MAX
 
-const struct command commands[JOB_UNKNOWN] = {
+const struct command commands[JOB_UNKNOWN + 1] = {
 #define COMMAND(kind, name, function, place, needs, description, ...) \
 	[JOB_##kind] = { name, COMMAND_##place, COMMAND_NEEDS_##needs, \
 		description, { __VA_ARGS__ } },
 #include "commands.def"
+	[JOB_UNKNOWN] = { .name = "unknown" },
 };
 
 #define BUTTON false
@@ -49,12 +50,6 @@ const struct command_action command_actions[ACTION_COUNT] = {
 	[ACTION_##action] = { name, type, JOB_##kind, step },
 #include "commands.def"
 };
-
-const char *
-job_kind_name(enum job_kind kind)
-{
-	return kind < JOB_UNKNOWN ? commands[kind].name : "unknown";
-}
 
 enum job_kind
 job_kind_find(const char *name)

@@ -75,8 +75,8 @@ struct command {
 	struct command_option options[COMMAND_OPTIONS_MAX];
 };
 
-/* By enum job_kind. */
-extern const struct command commands[JOB_UNKNOWN];
+/* By enum job_kind; that of JOB_UNKNOWN has only a name. */
+extern const struct command commands[JOB_UNKNOWN + 1];
 
 struct command_action {
 	const char *name;
@@ -96,8 +96,7 @@ extern const struct command_action command_actions[ACTION_COUNT];
 /* What Discord lets people choose; il-fcgi takes some more. */
 #define COMMAND_PAGE_MAX 100000
 
-/* "unknown" for JOB_UNKNOWN, and the kind of a name. */
-const char *job_kind_name(enum job_kind kind);
+/* The kind of a name. */
 enum job_kind job_kind_find(const char *name);
 
 #endif

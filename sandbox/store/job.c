@@ -58,7 +58,7 @@ bind_row(sqlite3_stmt *s, const struct job *job)
 	db_bind_int(s, ":interaction_id", job->interaction_id);
 	db_bind_int(s, ":application_id", job->application_id);
 	db_bind_int(s, ":user_id", job->user_id);
-	db_bind_text(s, ":kind", job_kind_name(job->kind));
+	db_bind_text(s, ":kind", commands[job->kind].name);
 	db_bind_int(s, ":alone",
 	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING);
 	db_bind_text(s, ":answer", answer_names[job->answer]);
@@ -285,29 +285,23 @@ job_undeliverable(struct db *db, int64_t id, const char *why, struct err *err)
 	return change(db, s, false, "give up", id, err);
 }
 
-/* One half of the recovery.  Returns the number of jobs. */
-static int
-recover(struct db *db, enum statement which, int64_t slot, struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, which);
-
-	db_bind_int(s, ":slot", slot);
-	return db_run(db, s, err);
-}
-
 int
 job_recover(struct db *db, int64_t slot, struct err *err)
 {
-	int queued;
-	int lost = -1;
+	static const enum statement halves[] = { STATEMENT_JOB_REQUEUE,
+		STATEMENT_JOB_LOSE };
+	int changes = db_begin(db, err);
+	int count = 0;
 
-	if (db_begin(db, err) != 0)
-		return -1;
-	queued = recover(db, STATEMENT_JOB_REQUEUE, slot, err);
-	if (queued >= 0)
-		lost = recover(db, STATEMENT_JOB_LOSE, slot, err);
-	if (lost >= 0 && db_commit(db, err) == 0)
-		return queued + lost;
+	for (int i = 0; i < 2 && changes >= 0; i++) {
+		auto_stmt sqlite3_stmt *s = db_statement(db, halves[i]);
+
+		db_bind_int(s, ":slot", slot);
+		changes = db_run(db, s, err);
+		count += changes;
+	}
+	if (changes >= 0 && db_commit(db, err) == 0)
+		return count;
 	db_rollback(db);
 	return err_wrap(err, "recover slot %" PRId64, slot);
 }

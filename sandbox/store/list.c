@@ -30,7 +30,6 @@ list_jobs(struct db *db, bool unfinished, int64_t most,
 
 	db_bind_int(s, ":most", most);
 	while ((result = db_step(db, s, err)) == 1) {
-		bool told = sqlite3_column_type(s, 6) != SQLITE_NULL;
 		struct list_job job = {
 			.id = sqlite3_column_int64(s, 0),
 			.user_id = sqlite3_column_int64(s, 1),
@@ -38,7 +37,7 @@ list_jobs(struct db *db, bool unfinished, int64_t most,
 			.state = db_column_text(s, 3),
 			.outcome = db_column_text(s, 4),
 			.received_ms = sqlite3_column_int64(s, 5),
-			.took_ms = told ? sqlite3_column_int64(s, 6) : -1,
+			.took_ms = sqlite3_column_int64(s, 6),
 		};
 
 		each(&job);

@@ -19,12 +19,6 @@ const char *const sandbox_states[] = {
 	NULL,
 };
 
-static int64_t
-now_seconds(void)
-{
-	return clock_wall_ms() / 1000;
-}
-
 void
 sandbox_row_read(sqlite3_stmt *s, struct sandbox *sandbox)
 {
@@ -75,7 +69,7 @@ insert(struct db *db, int64_t user_id, int64_t retention_seconds,
 {
 	char id[SANDBOX_ID_LEN + 1];
 	unsigned char bytes[SANDBOX_ID_LEN / 2];
-	int64_t now = now_seconds();
+	int64_t now = clock_wall_ms() / 1000;
 	auto_stmt sqlite3_stmt *forget = db_statement(db,
 	    STATEMENT_SANDBOX_FORGET_EXPIRED);
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_INSERT);
@@ -139,7 +133,7 @@ sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
     struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_TOUCH);
-	int64_t now = now_seconds();
+	int64_t now = clock_wall_ms() / 1000;
 
 	db_bind_int(s, ":now", now);
 	db_bind_int(s, ":expires_at", now + retention_seconds);
@@ -174,7 +168,7 @@ sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 	    STATEMENT_SANDBOX_TAKE_ACTIVE);
 	auto_stmt sqlite3_stmt *left = db_statement(db,
 	    STATEMENT_SANDBOX_TAKE_LEFT);
-	int64_t now = now_seconds();
+	int64_t now = clock_wall_ms() / 1000;
 	int result;
 
 	db_bind_int(active, ":now", now);
@@ -212,7 +206,7 @@ sandbox_remove(struct db *db, const char *id, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_REMOVE);
 
-	db_bind_int(s, ":now", now_seconds());
+	db_bind_int(s, ":now", clock_wall_ms() / 1000);
 	return change(db, s, false, id, err);
 }
 
@@ -225,6 +219,6 @@ sandbox_next_expiry(struct db *db, struct err *err)
 
 	if (db_step(db, s, err) != 1)
 		return -1;
-	left = sqlite3_column_int64(s, 0) - now_seconds();
+	left = sqlite3_column_int64(s, 0) - clock_wall_ms() / 1000;
 	return left > 0 ? left : 1;
 }

@@ -14,7 +14,7 @@ view_insert(struct db *db, struct view *view, struct err *err)
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_INSERT);
 
 	db_bind_int(s, ":user_id", view->user_id);
-	db_bind_text(s, ":kind", job_kind_name(view->kind));
+	db_bind_text(s, ":kind", commands[view->kind].name);
 	db_bind_text(s, ":path", view->path);
 	db_bind_int(s, ":page", view->page);
 	db_bind_int(s, ":share", view->share);

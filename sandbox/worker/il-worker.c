@@ -205,7 +205,7 @@ do_job(struct worker *worker, struct job *job)
 	took_ms = clock_monotonic_ms() - task.begun_ms;
 	log_info("%s: %s job=%" PRId64 " user=%" PRId64 " ms=%" PRId64
 		 " waited=%" PRId64,
-	    job_kind_name(job->kind), task.outcome, job->id, job->user_id,
+	    commands[job->kind].name, task.outcome, job->id, job->user_id,
 	    took_ms, clock_wall_ms() - job->received_ms - took_ms);
 	collect_release(&task.collect);
 	message_release(&task.message);

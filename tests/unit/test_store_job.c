@@ -311,8 +311,8 @@ main(void)
 
 	(void)store_make();
 	db = store_open(DB_WORKER);
-	is_str(job_kind_name(JOB_WRITE_EDIT), "write-edit", "kind name");
-	is_str(job_kind_name(JOB_UNKNOWN), "unknown", "the name of no kind");
+	is_str(commands[JOB_WRITE_EDIT].name, "write-edit", "kind name");
+	is_str(commands[JOB_UNKNOWN].name, "unknown", "the name of no kind");
 	is_int(job_kind_find("pip"), JOB_PIP, "a kind is found by its name");
 	is_int(job_kind_find("ping"), JOB_UNKNOWN, "one that is not there");
 	test_insert(db);

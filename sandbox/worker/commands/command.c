@@ -157,7 +157,7 @@ command_run(struct task *task)
 	if (result >= 0)
 		return;
 	log_err("%s job=%" PRId64 " kind=%s", err.text, task->job->id,
-	    job_kind_name(kind));
+	    commands[kind].name);
 	message_release(&task->message);
 	render_error(&task->message, task->job->id);
 	task->outcome = "error";
