@@ -51,36 +51,11 @@
 #define LOCK_WAIT_MS 20000
 #define LOCK_PAUSE_MS 50
 
-struct options {
-	int64_t slot;
-	const char *env_file;
-	bool test;
-};
-
 static void
 usage(void)
 {
 	(void)fputs("usage: il-worker [-t] [-e envfile] -s slot\n", stderr);
 	exit(EXIT_USAGE);
-}
-
-static void
-parse_options(int argc, char **argv, struct options *options)
-{
-	int c;
-
-	*options = (struct options){ .slot = -1 };
-	while ((c = getopt(argc, argv, "e:s:t")) != -1) {
-		if (c == 'e')
-			options->env_file = optarg;
-		else if (c == 't')
-			options->test = true;
-		else if (c != 's' ||
-		    !text_parse_int(optarg, 0, SLOT_MOST, &options->slot))
-			usage();
-	}
-	if (optind != argc || (options->slot < 0 && !options->test))
-		usage();
 }
 
 /* ---- opening all that it holds ---- */
@@ -257,28 +232,37 @@ run(struct worker *worker)
 int
 main(int argc, char **argv)
 {
-	struct options options;
 	struct config config = { 0 };
 	struct err err = { 0 };
-	struct worker worker = { .config = &config };
+	struct worker worker = { .config = &config, .slot = -1 };
+	const char *env_file = NULL;
+	bool test = false;
+	int c;
 
-	parse_options(argc, argv, &options);
+	while ((c = getopt(argc, argv, "e:s:t")) != -1) {
+		if (c == 'e')
+			env_file = optarg;
+		else if (c == 't')
+			test = true;
+		else if (c != 's' ||
+		    !text_parse_int(optarg, 0, SLOT_MOST, &worker.slot))
+			usage();
+	}
+	if (optind != argc || (worker.slot < 0 && !test))
+		usage();
 	log_init("il-worker", LOG_LEVEL_INFO);
-	if (config_load(&config, options.env_file, &err) < 0)
+	if (config_load(&config, env_file, &err) < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
 	if (config.discord_application_id == 0)
 		log_fatal(EXIT_CONFIG, "DISCORD_APPLICATION_ID: must be set");
-	if (options.test) {
-		config_release(&config);
-		return 0;
+	if (!test) {
+		priority_take_short_slices();
+		open_all(&worker);
+		log_info("ready slot=%" PRId64, worker.slot);
+		run(&worker);
+		log_info("ending slot=%" PRId64, worker.slot);
+		close_all(&worker);
 	}
-	priority_take_short_slices();
-	worker.slot = options.slot;
-	open_all(&worker);
-	log_info("ready slot=%" PRId64, worker.slot);
-	run(&worker);
-	log_info("ending slot=%" PRId64, worker.slot);
-	close_all(&worker);
 	config_release(&config);
 	return 0;
 }
