@@ -2,6 +2,7 @@
 #include "limits.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,8 +27,8 @@
  * has passed is as good as one never seen, and its place is anybody's.
  */
 struct limits_rate {
-	uint64_t key; /* 0: nobody's */
-	int64_t free_us;
+	_Atomic uint64_t key; /* 0: nobody's */
+	_Atomic int64_t free_us;
 };
 
 /* The hash is random already. */
@@ -64,18 +65,17 @@ find_place(struct limits *limits, uint64_t key, int64_t now_us)
 
 	for (uint64_t i = 0; i < PLACES; i++) {
 		struct limits_rate *r = &limits->rates[(key + i) % PLACES];
-		uint64_t there = __atomic_load_n(&r->key, __ATOMIC_SEQ_CST);
+		uint64_t there = r->key;
 
 		if (there == key)
 			return r;
-		if (free_place == NULL &&
-		    __atomic_load_n(&r->free_us, __ATOMIC_SEQ_CST) <= now_us)
+		if (free_place == NULL && r->free_us <= now_us)
 			free_place = r;
 		if (there == 0)
 			break;
 	}
 	if (free_place != NULL)
-		__atomic_store_n(&free_place->key, key, __ATOMIC_SEQ_CST);
+		free_place->key = key;
 	return free_place;
 }
 
@@ -95,14 +95,13 @@ limits_request(struct limits *limits, const struct token *token, int64_t now_ms,
 	place = find_place(limits, key != 0 ? key : 1, now_us);
 	if (place == NULL)
 		return 1;
-	was = __atomic_load_n(&place->free_us, __ATOMIC_SEQ_CST);
+	was = place->free_us;
 	do {
 		next = (was > now_us ? was : now_us) + MINUTE_US / token->rate;
 		if (next - now_us > MINUTE_US)
 			return (next - now_us - MINUTE_US + 999999) / 1000000;
 	} while (count &&
-	    !__atomic_compare_exchange_n(&place->free_us, &was, next, false,
-		__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	    !atomic_compare_exchange_strong(&place->free_us, &was, next));
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -77,26 +78,26 @@ static const struct {
 };
 
 struct histogram {
-	int64_t buckets[ENDS + 1];
-	int64_t sum_us;
+	_Atomic int64_t buckets[ENDS + 1];
+	_Atomic int64_t sum_us;
 };
 
 /* A process's own; pid 0: nobody's, -1: being tidied up. */
 struct process {
-	pid_t pid;
-	int64_t gauges[METRICS_GAUGES];
+	_Atomic pid_t pid;
+	_Atomic int64_t gauges[METRICS_GAUGES];
 };
 
 struct metrics_shared {
-	int64_t requests[METRICS_ROUTES_MAX][COUNT(statuses)];
+	_Atomic int64_t requests[METRICS_ROUTES_MAX][COUNT(statuses)];
 	struct histogram latency[METRICS_ROUTES_MAX];
 	struct histogram queued;
-	int64_t runs[API_KINDS][COUNT(outcomes)];
+	_Atomic int64_t runs[API_KINDS][COUNT(outcomes)];
 	struct histogram duration[API_KINDS];
 	struct histogram waited[API_KINDS];
-	int64_t leases[COUNT(leases)];
-	int64_t bytes_in;
-	int64_t bytes_out;
+	_Atomic int64_t leases[COUNT(leases)];
+	_Atomic int64_t bytes_in;
+	_Atomic int64_t bytes_out;
 	struct process processes[PROCESSES];
 };
 
@@ -114,12 +115,6 @@ metrics_open(struct metrics *m, const char *const *routes, struct err *err)
 
 /* ---- counting ---- */
 
-static void
-add(int64_t *counter, int64_t by)
-{
-	(void)__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
-}
-
 /* One more in the first bucket that is large enough. */
 static void
 observe(struct histogram *h, int64_t us)
@@ -128,8 +123,8 @@ observe(struct histogram *h, int64_t us)
 
 	while (bucket < ENDS && us > bucket_ms[bucket] * 1000)
 		bucket++;
-	add(&h->buckets[bucket], 1);
-	add(&h->sum_us, us);
+	h->buckets[bucket]++;
+	h->sum_us += us;
 }
 
 void
@@ -143,10 +138,10 @@ metrics_request(struct metrics *m, size_t route, int status,
 		status = 499;
 	while (i < COUNT(statuses) - 1 && statuses[i] != status)
 		i++;
-	add(&m->shared->requests[route][i], 1);
+	m->shared->requests[route][i]++;
 	observe(&m->shared->latency[route], duration_us);
-	add(&m->shared->bytes_in, bytes_in);
-	add(&m->shared->bytes_out, bytes_out);
+	m->shared->bytes_in += bytes_in;
+	m->shared->bytes_out += bytes_out;
 }
 
 void
@@ -159,7 +154,7 @@ void
 metrics_lease(struct metrics *m, enum refusal outcome)
 {
 	assert(outcome < COUNT(leases));
-	add(&m->shared->leases[outcome], 1);
+	m->shared->leases[outcome]++;
 }
 
 void
@@ -175,31 +170,23 @@ metrics_run(struct metrics *m, enum api_kind kind, enum api_end end,
 		observe(&m->shared->duration[kind], duration_us);
 		observe(&m->shared->waited[kind], waited_us);
 	}
-	add(&m->shared->runs[kind][outcome], 1);
+	m->shared->runs[kind][outcome]++;
 }
 
 /* ---- what goes up and down ---- */
-
-/* Give the row to another one, unless somebody else was faster. */
-static bool
-pass_row(struct process *row, pid_t from, pid_t to)
-{
-	return __atomic_compare_exchange_n(&row->pid, &from, to, false,
-	    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
 
 /* Whose a row is: 0: nobody's, as of one whose process has died. */
 static pid_t
 owner_of(struct process *row)
 {
-	pid_t pid = __atomic_load_n(&row->pid, __ATOMIC_ACQUIRE);
+	pid_t pid = row->pid;
 
 	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH ||
-	    !pass_row(row, pid, -1))
+	    !atomic_compare_exchange_strong(&row->pid, &pid, -1))
 		return pid;
 	for (size_t i = 0; i < METRICS_GAUGES; i++)
-		__atomic_store_n(&row->gauges[i], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&row->pid, 0, __ATOMIC_RELEASE);
+		row->gauges[i] = 0;
+	row->pid = 0;
 	return 0;
 }
 
@@ -213,12 +200,15 @@ metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by)
 	for (size_t i = 0; i < PROCESSES && (own == NULL || own->pid != pid);
 	     i++) {
 		struct process *row = &m->shared->processes[i];
+		pid_t nobody = owner_of(row);
 
-		if (owner_of(row) == 0 && pass_row(row, 0, pid))
+		/* Somebody else may be faster. */
+		if (nobody == 0 &&
+		    atomic_compare_exchange_strong(&row->pid, &nobody, pid))
 			own = row;
 	}
 	if (own != NULL && own->pid == pid) /* else there are too many of us */
-		add(&own->gauges[gauge], by);
+		own->gauges[gauge] += by;
 }
 
 /* Over all processes that live. */
@@ -231,19 +221,12 @@ sum_gauge(const struct metrics *m, size_t gauge)
 		struct process *row = &m->shared->processes[i];
 
 		if (owner_of(row) > 0)
-			sum += __atomic_load_n(&row->gauges[gauge],
-			    __ATOMIC_RELAXED);
+			sum += row->gauges[gauge];
 	}
 	return sum;
 }
 
 /* ---- telling, as Prometheus reads it ---- */
-
-static int64_t
-value(const int64_t *counter)
-{
-	return __atomic_load_n(counter, __ATOMIC_RELAXED);
-}
 
 /* What a family of lines begins with. */
 static void
@@ -265,7 +248,7 @@ static void
 add_histogram(struct buf *out, const char *name, const char *label,
     const char *of, const struct histogram *h)
 {
-	int64_t sum = value(&h->sum_us);
+	int64_t sum = h->sum_us;
 	int64_t count = 0;
 	size_t before = out->len;
 	char first[128] = ""; /* before the bucket's own label */
@@ -278,7 +261,7 @@ add_histogram(struct buf *out, const char *name, const char *label,
 	for (size_t i = 0; i <= ENDS; i++) {
 		char end[32] = "+Inf";
 
-		count += value(&h->buckets[i]);
+		count += h->buckets[i];
 		if (i < ENDS)
 			(void)snprintf(end, sizeof(end), "%g",
 			    (double)bucket_ms[i] / 1000);
@@ -313,7 +296,7 @@ add_requests(struct buf *out, const struct metrics *m)
 	add_head(out, total, "counter", "Requests answered.");
 	for (size_t i = 0; m->routes[i] != NULL; i++) {
 		for (size_t k = 0; k < COUNT(statuses); k++) {
-			int64_t n = value(&shared->requests[i][k]);
+			int64_t n = shared->requests[i][k];
 			char status[16] = "other";
 
 			if (n == 0)
@@ -344,8 +327,7 @@ add_runs(struct buf *out, const struct metrics_shared *shared)
 		for (size_t k = 0; k < COUNT(outcomes); k++)
 			buf_addf(out,
 			    "%s{api=\"%s\",outcome=\"%s\"} %" PRId64 "\n",
-			    total, kinds[i], outcomes[k],
-			    value(&shared->runs[i][k]));
+			    total, kinds[i], outcomes[k], shared->runs[i][k]);
 	add_histograms(out, "inline_api_run_duration_seconds",
 	    "How long code ran.", "api", kinds, shared->duration);
 	add_histograms(out, "inline_api_run_wait_seconds",
@@ -353,7 +335,7 @@ add_runs(struct buf *out, const struct metrics_shared *shared)
 	add_head(out, asked, "counter", "Cells asked for, by the answer.");
 	for (size_t i = 0; i < COUNT(leases); i++)
 		buf_addf(out, "%s{outcome=\"%s\"} %" PRId64 "\n", asked,
-		    leases[i], value(&shared->leases[i]));
+		    leases[i], shared->leases[i]);
 }
 
 /* What the broker says of cells, or that it says nothing. */
@@ -403,8 +385,7 @@ metrics_add(struct buf *out, const struct metrics *m,
 	buf_addf(out,
 	    "%s{direction=\"in\"} %" PRId64 "\n%s{direction=\"out\"} %" PRId64
 	    "\n",
-	    name, value(&m->shared->bytes_in), name,
-	    value(&m->shared->bytes_out));
+	    name, m->shared->bytes_in, name, m->shared->bytes_out);
 	for (size_t i = 0; i < METRICS_GAUGES; i++)
 		add_gauge(out, gauges[i].name, gauges[i].help, sum_gauge(m, i));
 	add_broker(out, status);
