@@ -80,13 +80,16 @@ open_place(const struct supervisor *k, size_t pid_len, const char *what,
 	return openat(k->proc, path, flags);
 }
 
-/* Its owner may lock a folder: to hold it by its path needs no right. */
+/* In a jail they are new, and harvest.py works on them.  Elsewhere their owner
+ * may have locked them: to hold them by their path needs no right. */
 static const char *
 open_folders(struct supervisor *k, int root)
 {
+	int how = k->jailed != 0 ? O_RDONLY : O_PATH;
+
 	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++) {
 		k->state->folders[i] = openat(root, base_folders[i] + 1,
-		    O_PATH | O_DIRECTORY | O_CLOEXEC);
+		    how | O_DIRECTORY | O_CLOEXEC);
 		if (k->state->folders[i] < 0 && k->jailed != 0 &&
 		    i != SUPERVISOR_SITE)
 			return base_folders[i];

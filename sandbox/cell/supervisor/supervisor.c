@@ -106,8 +106,7 @@ static enum next
 tell_failure(struct supervisor *k)
 {
 	result_of_nothing(k);
-	if (watch_send(&k->state->watch) == WATCH_LEAVE)
-		base_leave();
+	(void)watch_send(&k->state->watch);
 	return NEXT_RETIRE;
 }
 
@@ -160,22 +159,6 @@ leaves_files(struct supervisor *k)
 	return more != 0;
 }
 
-/* Until its end, or until it must end. */
-static enum watch_end
-await_end(struct supervisor *k)
-{
-	enum watch_end end;
-
-	/* orphans are ours, and must not fill the container */
-	do
-		while (children_reap(k->state, WNOHANG) > 0)
-			;
-	while ((end = watch_run(&k->state->watch)) == WATCH_CHILD);
-	if (end == WATCH_LEAVE)
-		base_leave();
-	return end;
-}
-
 /* A run, from its start to its result. */
 static enum next
 oversee(struct supervisor *k)
@@ -184,7 +167,6 @@ oversee(struct supervisor *k)
 	const struct supervisor_plan *plan = &state->plan;
 	struct watch *watch = &state->watch;
 	enum watch_end end;
-	enum watch_end drained;
 	int64_t wall;
 	bool retire;
 
@@ -194,15 +176,14 @@ oversee(struct supervisor *k)
 	watch->file_at = 0;
 	watch->file_end = (int64_t)plan->input;
 	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
-	end = await_end(k);
+	/* orphans are ours, and must not fill the container */
+	do
+		while (children_reap(state, WNOHANG) > 0)
+			;
+	while ((end = watch_run(watch)) == WATCH_CHILD);
 	wall = watch_now() - watch->started;
 	children_kill_all(state);
-	if (end == WATCH_GONE)
-		return NEXT_RETIRE;
-	drained = watch_drain(watch);
-	if (drained == WATCH_LEAVE)
-		base_leave();
-	if (drained == WATCH_GONE)
+	if (end == WATCH_GONE || !watch_drain(watch))
 		return NEXT_RETIRE;
 	result_begin(k, end, wall);
 	retire = k->lasts == 0 && result_is_bad(k, end);
@@ -211,10 +192,7 @@ oversee(struct supervisor *k)
 	result_add_disk(k, state->folders[plan->folder]);
 	if (plan->files > 0)
 		frame_add_int(&watch->frame, TAG_TOTAL, 0);
-	end = watch_send(watch);
-	if (end == WATCH_LEAVE)
-		base_leave();
-	return retire || end == WATCH_GONE ? NEXT_RETIRE : NEXT_GO_ON;
+	return watch_send(watch) && !retire ? NEXT_GO_ON : NEXT_RETIRE;
 }
 
 static bool

@@ -54,7 +54,7 @@ watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
 /* ---- to the client ---- */
 
 /* Until there is room. */
-static enum watch_end
+static void
 wait_for_room(const struct watch *watch)
 {
 	struct pollfd p[] = {
@@ -64,7 +64,8 @@ wait_for_room(const struct watch *watch)
 
 	while (poll(p, 2, -1) < 0 && errno == EINTR)
 		;
-	return p[0].revents != 0 ? WATCH_LEAVE : WATCH_ENDED;
+	if (p[0].revents != 0)
+		base_leave();
 }
 
 /* Send the frame if there is room.  False: the client is gone. */
@@ -79,19 +80,19 @@ pass_on(struct watch *watch)
 }
 
 /* The frame that waits, however slow the client is. */
-static enum watch_end
+static bool
 flush(struct watch *watch)
 {
 	while (watch->pending) {
 		if (!pass_on(watch))
-			return WATCH_GONE;
-		if (watch->pending && wait_for_room(watch) == WATCH_LEAVE)
-			return WATCH_LEAVE;
+			return false;
+		if (watch->pending)
+			wait_for_room(watch);
 	}
-	return WATCH_ENDED;
+	return true;
 }
 
-enum watch_end
+bool
 watch_send(struct watch *watch)
 {
 	watch->pending = true;
@@ -235,7 +236,7 @@ watch_run(struct watch *watch)
 		if (!wait_for_any(watch, p))
 			return WATCH_CHILD;
 		if (p[CONTROL].revents != 0)
-			return WATCH_LEAVE;
+			base_leave();
 		if (!serve_ready(watch, p))
 			return WATCH_GONE;
 		if (p[PROCESS].revents != 0)
@@ -245,15 +246,14 @@ watch_run(struct watch *watch)
 	}
 }
 
-enum watch_end
+bool
 watch_drain(struct watch *watch)
 {
-	enum watch_end end = flush(watch);
-	bool gone = false;
+	bool gone = !flush(watch);
 
-	for (int i = 0; i < WATCH_STREAMS && end == WATCH_ENDED; i++)
-		while (end == WATCH_ENDED && !watch->over &&
-		    watch->outputs[i] >= 0 && read_output(watch, i, &gone))
-			end = gone ? WATCH_GONE : flush(watch);
-	return end;
+	for (int i = 0; i < WATCH_STREAMS; i++)
+		while (!gone && !watch->over && watch->outputs[i] >= 0 &&
+		    read_output(watch, i, &gone))
+			gone = gone || !flush(watch);
+	return !gone;
 }

@@ -10,14 +10,14 @@
 /*
  * A running process: its output goes on to the client, and it is held to its
  * limits.  While the client is slow, one frame waits and the pipes are not
- * read: the process is held up, its clock is not.
+ * read: the process is held up, its clock is not.  Whatever waits here ends the
+ * cell when the broker is gone.
  */
 enum watch_end {
 	WATCH_ENDED, /* the process has, by itself */
 	WATCH_TIME,  /* it must end: its limits are reached */
 	WATCH_OUTPUT,
 	WATCH_GONE,  /* the client has hung up, or broken the protocol */
-	WATCH_LEAVE, /* the broker is gone */
 	WATCH_CHILD, /* a child has: reap it, and go on */
 };
 
@@ -55,11 +55,11 @@ void watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
 enum watch_end watch_run(struct watch *watch);
 
 /* When nothing that writes is alive any more: what is left in the pipes.
- * ENDED, GONE or LEAVE. */
-enum watch_end watch_drain(struct watch *watch);
+ * False: the client is gone. */
+bool watch_drain(struct watch *watch);
 
 /* Send watch->frame to the client, however slow that is: as watch_drain(). */
-enum watch_end watch_send(struct watch *watch);
+bool watch_send(struct watch *watch);
 
 /* Close what is owned.  Harmless when it is called again. */
 void watch_close(struct watch *watch);
