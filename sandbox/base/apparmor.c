@@ -11,29 +11,23 @@
  */
 #define LOADED "/sys/kernel/security/apparmor/policy/profiles"
 
-/* Is it NAME.NUMBER? */
-static bool
-is_entry_of(const char *entry, const char *profile)
-{
-	size_t len = strlen(profile);
-
-	return strncmp(entry, profile, len) == 0 && entry[len] == '.' &&
-	    entry[len + 1] != '\0' &&
-	    entry[len + 1 + strspn(entry + len + 1, "0123456789")] == '\0';
-}
-
 bool
 apparmor_is_in(const char *folder, const char *profile)
 {
+	size_t len = strlen(profile);
 	DIR *dir = opendir(folder);
+	const struct dirent *entry;
 	bool found = false;
 
-	if (dir == NULL)
-		return false;
-	for (struct dirent *e = readdir(dir); e != NULL && !found;
-	     e = readdir(dir))
-		found = is_entry_of(e->d_name, profile);
-	(void)closedir(dir);
+	while (dir != NULL && !found && (entry = readdir(dir)) != NULL) {
+		const char *number = entry->d_name + len + 1;
+
+		found = strncmp(entry->d_name, profile, len) == 0 &&
+		    entry->d_name[len] == '.' && *number != '\0' &&
+		    number[strspn(number, "0123456789")] == '\0';
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
 	return found;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* All that can be wrong with an installation, each with what mends it. */
+/*
+ * `ilctl status`: what runs now, in a few lines; and `ilctl doctor`: all that
+ * can be wrong with an installation, each with what mends it.
+ */
 #include "doctor.h"
 
 #include <inttypes.h>
@@ -22,6 +25,120 @@
 #include "isolation.h"
 
 #define BROKER_MS 3000
+
+/* The programs that nginx reaches, and a socket of each. */
+static const char *const fronts[][2] = { { "il-fcgi", "fcgi.sock" },
+	{ "il-api", "api.sock" } };
+
+#define FRONTS (sizeof(fronts) / sizeof(fronts[0]))
+
+/* Does a front accept connections? */
+static bool
+accepts(const struct config *config, const char *name, struct err *err)
+{
+	auto_free char *path = config_state_path(config, name);
+	auto_close int fd = fd_connect_unix(path, SOCK_STREAM, err);
+
+	return fd >= 0;
+}
+
+static bool
+ask_broker(const struct config *config, struct lease_status *status,
+    struct err *err)
+{
+	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
+
+	return lease_status(path, status, BROKER_MS, err) == REFUSAL_NONE;
+}
+
+/* What the ledger says: who asks to write now finds what is left of the free
+ * space. */
+static int64_t
+room_left(const struct lease_status *s, char promised[static 32],
+    char more[static 32])
+{
+	int64_t left = s->free_bytes - s->floor - s->promised;
+
+	ctl_size(s->promised, promised);
+	ctl_size(left > 0 ? left : 0, more);
+	return left;
+}
+
+/* ---- status ---- */
+
+static void
+print_broker(const struct lease_status *s)
+{
+	char free_bytes[32];
+	char promised[32];
+	char floor[32];
+	char more[32];
+
+	if (s->engine_age_ms < 0)
+		printf("%-12s not asked yet\n", "engine");
+	else
+		printf("%-12s %s (asked %" PRId64 " s ago)%s%s\n", "engine",
+		    s->engine ? "answers" : "does not answer",
+		    s->engine_age_ms / 1000, *s->trouble != '\0' ? ": " : "",
+		    s->trouble);
+	printf("%-12s %s%s%s%s\n", "image", s->image_name,
+	    s->image ? "" : " (missing)", *s->python != '\0' ? ", Python " : "",
+	    s->python);
+	printf("%-12s %" PRId64 " running, %" PRId64 " leased, %" PRId64
+	       " starting, %" PRId64 " waited for\n",
+	    "cells", s->cells, s->leased, s->starting, s->waiting);
+	ctl_size(s->free_bytes, free_bytes);
+	ctl_size(s->floor, floor);
+	(void)room_left(s, promised, more);
+	printf("%-12s %s free: %s promised to who may write, %s kept free, "
+	       "%s for more\n",
+	    "disk", free_bytes, promised, floor, more);
+	printf("%-12s %" PRId64 "\n", "sandboxes", s->sandboxes);
+}
+
+/* From the database, which is there whether anything runs or not. */
+static int
+print_jobs(const struct config *config, struct err *err)
+{
+	struct job_counts counts;
+	struct db *db = db_open(config->database, DB_READER, err);
+	int result = db != NULL ? job_count(db, &counts, err) : -1;
+
+	db_close(db);
+	if (result < 0)
+		return -1;
+	printf("%-12s %" PRId64 " queued (oldest %" PRId64 " ms), %" PRId64
+	       " running, %" PRId64 " to be told\n",
+	    "jobs", counts.queued, counts.oldest_ms, counts.running,
+	    counts.untold);
+	return 0;
+}
+
+/* Good: runs could be started now. */
+int
+ctl_status(struct ctl *ctl)
+{
+	struct lease_status s = { 0 };
+	struct err err = { 0 };
+	bool good = true;
+	bool runs;
+
+	for (size_t i = 0; i < FRONTS; i++) {
+		runs = accepts(&ctl->config, fronts[i][1], &err);
+		printf("%-12s %s\n", fronts[i][0],
+		    runs ? "running" : "not running");
+		good = good && runs;
+	}
+	runs = ask_broker(&ctl->config, &s, &err);
+	printf("%-12s %s\n", "il-sandboxd", runs ? "running" : "not running");
+	if (runs)
+		print_broker(&s);
+	if (print_jobs(&ctl->config, &err) != 0)
+		return ctl_fail(ctl->argv[0], &err);
+	return good && runs && s.engine && s.image ? CTL_OK : CTL_FAILED;
+}
+
+/* ---- doctor ---- */
 
 void
 doctor_say(struct doctor *d, const char *mark, const char *mend,
@@ -142,24 +259,18 @@ check_database(struct doctor *d)
 
 static const char start_it[] = "make run, or systemctl start inline.target";
 
-/* Does a front accept connections? */
 static void
 check_fronts(struct doctor *d)
 {
-	static const char *const fronts[][2] = { { "il-fcgi", "fcgi.sock" },
-		{ "il-api", "api.sock" } };
-
-	for (size_t i = 0; i < sizeof(fronts) / sizeof(fronts[0]); i++) {
-		auto_free char *path = config_state_path(d->config,
-		    fronts[i][1]);
+	for (size_t i = 0; i < FRONTS; i++) {
 		struct err err = { 0 };
-		auto_close int fd = fd_connect_unix(path, SOCK_STREAM, &err);
 
-		if (fd < 0)
+		if (accepts(d->config, fronts[i][1], &err))
+			doctor_good("%s: %s/%s", fronts[i][0],
+			    d->config->state_dir, fronts[i][1]);
+		else
 			doctor_bad(d, start_it, "%s: %s", fronts[i][0],
 			    err.text);
-		else
-			doctor_good("%s: %s", fronts[i][0], path);
 	}
 }
 
@@ -189,16 +300,12 @@ check_broker(struct doctor *d)
 static void
 check_ledger(struct doctor *d)
 {
-	const struct lease_status *s = &d->status;
-	int64_t left = s->free_bytes - s->floor - s->promised;
 	char promised[32];
 	char more[32];
 
 	if (!d->broker)
 		return;
-	ctl_size(s->promised, promised);
-	ctl_size(left > 0 ? left : 0, more);
-	if (left < d->config->quota)
+	if (room_left(&d->status, promised, more) < d->config->quota)
 		doctor_bad(d, "free some space, or ilctl expire",
 		    "ledger: %s promised, %s for more: not enough for one "
 		    "sandbox more to be written to; others only read",
@@ -284,7 +391,6 @@ int
 ctl_doctor(struct ctl *ctl)
 {
 	struct doctor d = { .config = &ctl->config };
-	auto_free char *path = NULL;
 	struct err err = { 0 };
 
 	if (config_load(&ctl->config, ctl->env_file, &err) != 0) {
@@ -293,9 +399,7 @@ ctl_doctor(struct ctl *ctl)
 		return CTL_CONFIG;
 	}
 	doctor_good("configuration");
-	path = config_state_path(d.config, SOCKET_BROKER_CTL);
-	d.broker = lease_status(path, &d.status, BROKER_MS, &d.refusal) ==
-	    REFUSAL_NONE;
+	d.broker = ask_broker(d.config, &d.status, &d.refusal);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);
 	if (d.failed == 0)

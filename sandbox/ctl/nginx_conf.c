@@ -2,6 +2,7 @@
 /*
  * Puts paths and ports into the template of the configuration for nginx.
  */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,18 +16,14 @@
 
 #define CONF_MAX (256 << 10)
 
-/* Inside the quotes that the template puts around it; and, of what is included,
- * nothing that nginx takes for a pattern. */
+/* Inside the quotes that the template puts around it: none of these. */
 static bool
 can_quote(const char *text, const char *never)
 {
-	for (; *text != '\0'; text++) {
-		if ((unsigned char)*text < 0x20 || *text == 0x7f ||
-		    strchr("\"$\\", *text) != NULL ||
-		    strchr(never, *text) != NULL)
-			return false;
-	}
-	return true;
+	while (*text != '\0' && iscntrl((unsigned char)*text) == 0 &&
+	    strchr(never, *text) == NULL)
+		text++;
+	return *text == '\0';
 }
 
 /* An @ that begins no name of ours is nginx's own. */
@@ -51,11 +48,12 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 	(void)snprintf(ports[0], sizeof(ports[0]), "%" PRId64,
 	    config->http_port);
 	(void)snprintf(ports[1], sizeof(ports[1]), "%ld", standin_port);
-	if (!can_quote(config->state_dir, ""))
+	if (!can_quote(config->state_dir, "\"$\\"))
 		return err_set(err, ERR_CONFIG,
 		    "IL_STATE_DIR: nginx cannot "
 		    "take a path with quotes, $ or control characters");
-	if (!can_quote(config->lib_dir, "*?["))
+	/* Of what is included, nothing that nginx takes for a pattern. */
+	if (!can_quote(config->lib_dir, "\"$\\*?["))
 		return err_set(err, ERR_CONFIG,
 		    "IL_LIB_DIR: nginx cannot take a path with quotes, $, *, "
 		    "?, [ or control characters");

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,26 +20,18 @@
 
 #define FILE_MAX (1 << 20)
 
-enum kind {
-	FOLDER,
-	A_FILE,
-	AS_IT_IS,
-};
-
 static const struct {
 	const char *key;
 	size_t field;
-	enum kind kind;
+	bool is_file;
 } paths[] = {
-	{ "IL_STATE_DIR", offsetof(struct config, state_dir), FOLDER },
-	{ "IL_BASE_DIR", offsetof(struct config, base_dir), FOLDER },
-	{ "IL_LIB_DIR", offsetof(struct config, lib_dir), FOLDER },
-	{ "IL_DATABASE", offsetof(struct config, database), A_FILE },
-	{ "IL_API_FILES", offsetof(struct config, api_files), FOLDER },
+	{ "IL_STATE_DIR", offsetof(struct config, state_dir), false },
+	{ "IL_BASE_DIR", offsetof(struct config, base_dir), false },
+	{ "IL_LIB_DIR", offsetof(struct config, lib_dir), false },
+	{ "IL_DATABASE", offsetof(struct config, database), true },
+	{ "IL_API_FILES", offsetof(struct config, api_files), false },
 	{ "IL_API_TOKENS_FILE", offsetof(struct config, api_tokens_file),
-	    A_FILE },
-	{ "IL_PIP_CA_BUNDLE", offsetof(struct config, pip_ca_bundle),
-	    AS_IT_IS },
+	    true },
 };
 
 #define PATHS (sizeof(paths) / sizeof(paths[0]))
@@ -62,9 +55,9 @@ settings_resolve(struct config *config, struct err *err)
 		auto_buf struct buf text = BUF_INIT(2 * PATH_MAX);
 		char real[PATH_MAX];
 
-		if (**path == '\0' || paths[i].kind == AS_IT_IS)
+		if (**path == '\0')
 			continue;
-		if (paths[i].kind == A_FILE) {
+		if (paths[i].is_file) {
 			folder = dirname(copy);
 			name = strrchr(*path, '/');
 			assert(name != NULL); /* config.c makes them absolute */
@@ -92,8 +85,12 @@ int
 settings_export(struct config *config, const char *env_file, struct err *err)
 {
 	/* Empty ones win over what a file said. */
-	static const char *const emptied[] = { "IL_ENV_FILE", "DISCORD_TOKEN",
-		"DISCORD_TOKEN_FILE" };
+	const char *const others[][2] = {
+		{ "IL_PIP_CA_BUNDLE", config->pip_ca_bundle },
+		{ "IL_ENV_FILE", "" },
+		{ "DISCORD_TOKEN", "" },
+		{ "DISCORD_TOKEN_FILE", "" },
+	};
 	auto_buf struct buf text = BUF_INIT(FILE_MAX);
 
 	if (env_file == NULL)
@@ -105,8 +102,8 @@ settings_export(struct config *config, const char *env_file, struct err *err)
 	for (size_t i = 0; i < PATHS; i++)
 		if (setenv(paths[i].key, *field(config, i), 1) != 0)
 			return err_system(err, "setenv");
-	for (size_t i = 0; i < sizeof(emptied) / sizeof(emptied[0]); i++)
-		if (setenv(emptied[i], "", 1) != 0)
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (setenv(others[i][0], others[i][1], 1) != 0)
 			return err_system(err, "setenv");
 	return 0;
 }

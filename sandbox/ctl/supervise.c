@@ -111,12 +111,11 @@ stage_ms(const struct run *run)
 		[STAGE_STANDIN] = 2000,
 		[STAGE_BROKER] = 25000,
 	};
+	int64_t more = run->stage == STAGE_WORKER ? run->config->stop_ms :
+	    run->stage == STAGE_BROKER		  ? run->config->start_ms :
+						    0;
 
-	if (run->stage == STAGE_WORKER)
-		return least[run->stage] + run->config->stop_ms;
-	if (run->stage == STAGE_BROKER)
-		return least[run->stage] + run->config->start_ms;
-	return least[run->stage];
+	return least[run->stage] + more;
 }
 
 /* To all of the stage that is being ended.  Returns how many are left of it; 0
