@@ -62,7 +62,7 @@ struct session_holder {
 static int
 tell(int fd, char message, int passed, struct err *err)
 {
-	return fd_send_packet(fd, &message, 1, passed, -1, ASK_MS, err);
+	return fd_send_packet(fd, &message, 1, passed, ASK_MS, err);
 }
 
 /* ---- the holder's process ---- */
@@ -87,7 +87,7 @@ end_lost(const struct session_holder *k)
 	if (k->lent >= 0 && lease_is_out_of_memory(k->broker_fd)) {
 		frame_start(&frame, FRAME_LOST);
 		frame_add_int(&frame, TAG_REASON, REASON_MEMORY);
-		if (fd_send_packet(k->lent, frame.data, frame.len, -1, -1, 0,
+		if (fd_send_packet(k->lent, frame.data, frame.len, -1, 0,
 			&err) != 0)
 			log_debug("session: %s", err.text);
 	}
@@ -104,8 +104,8 @@ take_connection(struct session_holder *k)
 	struct err err;
 
 	if (fd < 0 ||
-	    fd_receive_packet(fd, &question, sizeof(question), NULL, NULL,
-		ASK_MS, &err) != (ssize_t)sizeof(question) ||
+	    fd_receive_packet(fd, &question, sizeof(question), NULL, ASK_MS,
+		&err) != (ssize_t)sizeof(question) ||
 	    sodium_memcmp(question.owner, k->app->owner,
 		sizeof(question.owner)) != 0)
 		return;
@@ -126,7 +126,7 @@ take_back(struct session_holder *k)
 	char message = 0;
 	struct err err;
 
-	if (fd_receive_packet(k->lent, &message, 1, NULL, NULL, 0, &err) != 1 ||
+	if (fd_receive_packet(k->lent, &message, 1, NULL, 0, &err) != 1 ||
 	    message != RETURNED)
 		end_session(k);
 	cleanup_close(&k->lent);
@@ -276,8 +276,8 @@ ask(const struct api_app *app, const char *id, char message, struct err *err)
 	}
 	memcpy(question.owner, app->owner, sizeof(question.owner));
 	if (fd < 0 ||
-	    fd_send_packet(fd, &question, sizeof(question), -1, -1, ASK_MS,
-		err) != 0)
+	    fd_send_packet(fd, &question, sizeof(question), -1, ASK_MS, err) !=
+		0)
 		return err_set(err, ERR_NOT_FOUND, "no such session");
 	return steal_fd(&fd);
 }
@@ -296,7 +296,7 @@ session_holder_borrow(const struct api_app *app, const char *id,
 	if (fd < 0)
 		return -1;
 	if (fd_wait_unless(fd, unless, wait_ms))
-		n = fd_receive_packet(fd, &message, 1, cell_fd, NULL,
+		n = fd_receive_packet(fd, &message, 1, cell_fd,
 		    clock_poll_timeout(deadline), err);
 	else
 		n = err_set(err, ERR_TIMEOUT, "nobody waits for it");
@@ -330,10 +330,10 @@ session_holder_end(const struct api_app *app, const char *id)
 
 	/* Another one's holder hangs up without a word. */
 	if (fd < 0 ||
-	    fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, &err) != 1 ||
+	    fd_receive_packet(fd, &message, 1, NULL, END_MS, &err) != 1 ||
 	    message != END)
 		return false;
 	/* At its end the session has ended, too. */
-	(void)fd_receive_packet(fd, &message, 1, NULL, NULL, END_MS, &err);
+	(void)fd_receive_packet(fd, &message, 1, NULL, END_MS, &err);
 	return true;
 }

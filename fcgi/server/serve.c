@@ -123,7 +123,7 @@ serve_some(struct batch *batch)
 static int
 serve_loop(struct batch *batch, struct err *err)
 {
-	auto_close int signal_fd = fd_signals(NULL, err);
+	auto_close int signal_fd = fd_signals(0, err);
 	auto_close int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event events[] = {
 		{ .events = EPOLLIN, .data.fd = signal_fd },
@@ -391,14 +391,13 @@ int
 serve_run(const struct serve *serve, const struct config *config,
     struct err *err)
 {
-	static const int extra[] = { SIGCHLD, 0 };
 	struct master master = { .serve = serve, .signal_fd = -1 };
 	int64_t due_ms = 0;
 	int64_t next_ms;
 
 	if (open_sockets(&master, config, err) == 0) {
 		log_info("ready");
-		master.signal_fd = fd_signals(extra, err);
+		master.signal_fd = fd_signals(SIGCHLD, err);
 	}
 	if (master.signal_fd >= 0) {
 		do {

@@ -199,40 +199,16 @@ fd_deadline(int timeout_ms)
 	return timeout_ms < 0 ? -1 : clock_monotonic_ms() + timeout_ms;
 }
 
-/* Room for the two descriptors that a packet may carry. */
+/* Room for the one descriptor that a packet may carry. */
 union fd_control {
 	struct cmsghdr align;
-	char space[CMSG_SPACE(2 * sizeof(int))];
+	char space[CMSG_SPACE(sizeof(int))];
 };
-
-/* Add descriptors to a packet; -1: none. */
-static void
-fd_attach(struct msghdr *message, union fd_control *control, int fd_a, int fd_b)
-{
-	struct cmsghdr *header;
-	int fds[2];
-	size_t n = 0;
-
-	if (fd_a >= 0)
-		fds[n++] = fd_a;
-	if (fd_b >= 0)
-		fds[n++] = fd_b;
-	if (n == 0)
-		return;
-	memset(control, 0, sizeof(*control));
-	message->msg_control = control->space;
-	message->msg_controllen = CMSG_SPACE(n * sizeof(int));
-	header = CMSG_FIRSTHDR(message);
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(n * sizeof(int));
-	memcpy(CMSG_DATA(header), fds, n * sizeof(int));
-}
 
 /* Tried first, and waited for only where that fails. */
 int
-fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
-    int timeout_ms, struct err *err)
+fd_send_packet(int sock, const void *data, size_t len, int fd, int timeout_ms,
+    struct err *err)
 {
 	/* sendmsg does not write there; struct iovec only has no const. */
 	union {
@@ -242,12 +218,21 @@ fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
 	struct iovec part = { .iov_base = bytes.out, .iov_len = len };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 	int64_t deadline = fd_deadline(timeout_ms);
-	union fd_control control;
+	union fd_control control = { 0 };
+	struct cmsghdr *header;
 
 	/* The receiver could not tell an empty packet from the end. */
 	if (len == 0)
 		return err_set(err, ERR_INPUT, "send: an empty packet");
-	fd_attach(&message, &control, fd_a, fd_b);
+	if (fd >= 0) {
+		message.msg_control = control.space;
+		message.msg_controllen = sizeof(control.space);
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	}
 	while (sendmsg(sock, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
 		if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
 			return err_set(err, ERR_PROTOCOL,
@@ -262,16 +247,16 @@ fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
 }
 
 /* One recvmsg: the length, 0 at the end, -1 error, -2 nothing there yet.  The
- * room is for two descriptors; the kernel closes those that are more. */
+ * room is for one descriptor; the kernel closes those that are more. */
 static ssize_t
-fd_receive_once(int sock, void *data, size_t cap, int fds[2], struct err *err)
+fd_receive_once(int sock, void *data, size_t cap, int *fd, struct err *err)
 {
 	struct iovec part = { .iov_base = data, .iov_len = cap };
 	union fd_control control;
 	struct msghdr message = { .msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space) };
+		.msg_controllen = CMSG_LEN(sizeof(*fd)) };
 	ssize_t n = recvmsg(sock, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	const struct cmsghdr *header;
 
@@ -284,7 +269,7 @@ fd_receive_once(int sock, void *data, size_t cap, int fds[2], struct err *err)
 	header = CMSG_FIRSTHDR(&message);
 	if (header != NULL && header->cmsg_level == SOL_SOCKET &&
 	    header->cmsg_type == SCM_RIGHTS)
-		memcpy(fds, CMSG_DATA(header), header->cmsg_len - CMSG_LEN(0));
+		memcpy(fd, CMSG_DATA(header), sizeof(*fd));
 	if ((message.msg_flags & MSG_TRUNC) != 0)
 		return err_set(err, ERR_PROTOCOL,
 		    "receive: a packet over %zu bytes", cap);
@@ -309,25 +294,20 @@ fd_wait_unless(int sock, const struct pollfd *unless, int timeout_ms)
 }
 
 ssize_t
-fd_receive_packet(int sock, void *data, size_t cap, int *fd_a, int *fd_b,
-    int timeout_ms, struct err *err)
+fd_receive_packet(int sock, void *data, size_t cap, int *fd, int timeout_ms,
+    struct err *err)
 {
 	int64_t deadline = fd_deadline(timeout_ms);
-	int *slots[2] = { fd_a, fd_b };
-	int fds[2] = { -1, -1 };
+	auto_close int received = -1;
 	ssize_t n;
 
 	do
-		n = fd_receive_once(sock, data, cap, fds, err);
+		n = fd_receive_once(sock, data, cap, &received, err);
 	while (n == -2 &&
 	    fd_wait(sock, POLLIN, deadline, "receive: nothing", timeout_ms,
 		err) == 0);
-	for (size_t i = 0; i < 2; i++) {
-		if (n <= 0 || slots[i] == NULL)
-			cleanup_close(&fds[i]);
-		if (slots[i] != NULL)
-			*slots[i] = fds[i];
-	}
+	if (fd != NULL)
+		*fd = n > 0 ? steal_fd(&received) : -1;
 	return n == -2 ? -1 : n;
 }
 
@@ -354,7 +334,7 @@ fd_write_all(int fd, const void *data, size_t len, struct err *err)
 }
 
 int
-fd_signals(const int *extra, struct err *err)
+fd_signals(int extra, struct err *err)
 {
 	sigset_t set;
 	int fd;
@@ -362,8 +342,8 @@ fd_signals(const int *extra, struct err *err)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
-	for (; extra != NULL && *extra != 0; extra++)
-		(void)sigaddset(&set, *extra);
+	if (extra != 0)
+		(void)sigaddset(&set, extra);
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
 	    sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return err_system(err, "block signals");

@@ -24,17 +24,17 @@ int fd_listen_unix(const char *path, int type, mode_t mode, struct err *err);
  * accepts nobody for a second and has a full queue. */
 int fd_connect_unix(const char *path, int type, struct err *err);
 
-/* One packet on a SEQPACKET socket, with up to two descriptors (-1: none).
- * Sends without SIGPIPE; EAGAIN after timeout_ms (<0: wait for ever) is
- * ERR_TIMEOUT, a peer that is gone is ERR_PROTOCOL. */
-int fd_send_packet(int sock, const void *data, size_t len, int fd_a, int fd_b,
+/* One packet on a SEQPACKET socket, with a descriptor (-1: none).  Sends
+ * without SIGPIPE; EAGAIN after timeout_ms (<0: wait for ever) is ERR_TIMEOUT,
+ * a peer that is gone is ERR_PROTOCOL. */
+int fd_send_packet(int sock, const void *data, size_t len, int fd,
     int timeout_ms, struct err *err);
-/* Receive one packet into data (at most cap bytes; a longer one is
- * ERR_PROTOCOL).  *fd_a and *fd_b are set to received descriptors or -1 (NULL:
- * any received descriptor is closed).  Returns the length, 0 at end of stream,
- * -1 on error; ERR_TIMEOUT after timeout_ms. */
-ssize_t fd_receive_packet(int sock, void *data, size_t cap, int *fd_a,
-    int *fd_b, int timeout_ms, struct err *err);
+/* Receive one packet into data (at most cap bytes; a longer one, or one with
+ * more than one descriptor, is ERR_PROTOCOL).  *fd is set to the received
+ * descriptor or -1 (NULL: it is closed).  Returns the length, 0 at end of
+ * stream, -1 on error; ERR_TIMEOUT after timeout_ms. */
+ssize_t fd_receive_packet(int sock, void *data, size_t cap, int *fd,
+    int timeout_ms, struct err *err);
 /* Wait until there is something to receive, or timeout_ms are over, or *unless
  * (which may be NULL) happens.  False: that has happened, and nothing else. */
 bool fd_wait_unless(int sock, const struct pollfd *unless, int timeout_ms);
@@ -42,10 +42,9 @@ bool fd_wait_unless(int sock, const struct pollfd *unless, int timeout_ms);
 /* Write everything to a file or pipe, through short writes and EINTR. */
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 
-/* A signalfd for SIGTERM and SIGINT (and SIGHUP, SIGCHLD where asked: extra is
- * 0-terminated or NULL); they are blocked in the process, SIGPIPE is ignored.
- * Nonblocking. */
-int fd_signals(const int *extra, struct err *err);
+/* A signalfd for SIGTERM and SIGINT (and another one: SIGHUP, SIGCHLD; 0:
+ * none); they are blocked in the process, SIGPIPE is ignored.  Nonblocking. */
+int fd_signals(int extra, struct err *err);
 
 /* Make a directory if it is missing (parents too); mode for those made. */
 int fd_make_dirs(const char *path, mode_t mode, struct err *err);

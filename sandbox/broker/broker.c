@@ -137,7 +137,7 @@ broker_open(struct broker *b, struct err *err)
 	if (b->base < 0 || uids_open(&b->uids, b->base, err) != 0 ||
 	    folder_sweep(b->cells_dir, err) != 0)
 		return -1;
-	b->signals = fd_signals(NULL, err);
+	b->signals = fd_signals(0, err);
 	if (b->signals < 0)
 		return -1;
 	return clients_listen(&b->clients, b->config, err);

@@ -54,8 +54,8 @@ client_send(const struct client *client, const struct frame *frame, int fd)
 {
 	struct err err;
 
-	if (fd_send_packet(client->fd, frame->data, frame->len, fd, -1, 0,
-		&err) == 0)
+	if (fd_send_packet(client->fd, frame->data, frame->len, fd, 0, &err) ==
+	    0)
 		return true;
 	log_debug("answer: %s", err.text);
 	return false;
@@ -95,8 +95,8 @@ client_on_packet(void *arg, int fd, uint32_t events)
 	char packet[REQUEST_MAX];
 	struct frame_view view;
 	struct err err;
-	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), NULL, NULL,
-	    0, &err);
+	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), NULL, 0,
+	    &err);
 
 	(void)events;
 	if (len < 0 && err.code == ERR_TIMEOUT)

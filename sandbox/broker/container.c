@@ -355,7 +355,7 @@ control_on_packet(void *arg, int fd, uint32_t events)
 	auto_close int attached = -1;
 	struct err err;
 	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), &attached,
-	    NULL, 0, &err);
+	    0, &err);
 
 	(void)events;
 	if (len > 0) {
@@ -456,8 +456,8 @@ container_lease(struct container *c, int64_t lease_ms, enum access access)
 	frame_start(&frame, FRAME_SERVE);
 	serve_add_policy(&frame, c);
 	frame_add_int(&frame, TAG_ACCESS, access);
-	if (fd_send_packet(c->control_fd, frame.data, frame.len, cell_end, -1,
-		0, &err) != 0) {
+	if (fd_send_packet(c->control_fd, frame.data, frame.len, cell_end, 0,
+		&err) != 0) {
 		(void)close(ends[0]);
 		container_broken(c, err.text);
 		return -1;

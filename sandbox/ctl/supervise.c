@@ -296,9 +296,8 @@ open_inotify(struct run *run, struct err *err)
 int
 supervise(struct run *run)
 {
-	static const int extra[] = { SIGHUP, 0 };
 	struct err err;
-	auto_close int signals_fd = fd_signals(extra, &err);
+	auto_close int signals_fd = fd_signals(SIGHUP, &err);
 
 	if (signals_fd < 0 || open_inotify(run, &err) != 0)
 		return ctl_fail("run", &err);

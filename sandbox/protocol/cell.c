@@ -277,8 +277,7 @@ cell_next(struct cell *cell, struct cell_event *event, int64_t deadline_ms,
 	struct frame_view view;
 	struct err why;
 	ssize_t len = fd_receive_packet(cell->fd, cell->packet,
-	    sizeof(cell->packet), NULL, NULL, clock_poll_timeout(deadline_ms),
-	    &why);
+	    sizeof(cell->packet), NULL, clock_poll_timeout(deadline_ms), &why);
 
 	memset(event, 0, sizeof(*event));
 	if (len < 0 && why.code == ERR_TIMEOUT) {

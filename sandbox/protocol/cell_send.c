@@ -16,7 +16,7 @@ cell_send_frame(struct cell *cell, const struct frame *frame, int64_t deadline,
 {
 	if (frame->overflow)
 		return err_set(err, ERR_LIMIT, "the request is too long");
-	return fd_send_packet(cell->fd, frame->data, frame->len, -1, -1,
+	return fd_send_packet(cell->fd, frame->data, frame->len, -1,
 	    clock_poll_timeout(deadline), err);
 }
 
@@ -230,5 +230,5 @@ cell_enough(struct cell *cell)
 
 	/* A cell that takes it not ends the run by its other limits. */
 	frame_start(&frame, FRAME_ENOUGH);
-	(void)fd_send_packet(cell->fd, frame.data, frame.len, -1, -1, 0, &err);
+	(void)fd_send_packet(cell->fd, frame.data, frame.len, -1, 0, &err);
 }

@@ -71,7 +71,7 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 
 	ask->sock = fd_connect_unix(path, SOCK_SEQPACKET, err);
 	if (ask->sock < 0 ||
-	    fd_send_packet(ask->sock, question->data, question->len, -1, -1,
+	    fd_send_packet(ask->sock, question->data, question->len, -1,
 		clock_poll_timeout(deadline), err) != 0)
 		return ask_failed(err);
 	if (!fd_wait_unless(ask->sock, ask->unless,
@@ -80,7 +80,7 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 		return REFUSAL_TIME;
 	}
 	len = fd_receive_packet(ask->sock, ask->packet, sizeof(ask->packet),
-	    &ask->attached, NULL, clock_poll_timeout(deadline), err);
+	    &ask->attached, clock_poll_timeout(deadline), err);
 	if (len < 0)
 		return ask_failed(err);
 	if (len == 0) {
@@ -186,7 +186,7 @@ lease_is_out_of_memory(int broker_fd)
 	struct err err;
 	int64_t reason;
 	ssize_t len = fd_receive_packet(broker_fd, packet, sizeof(packet), NULL,
-	    NULL, LOST_MS, &err);
+	    LOST_MS, &err);
 
 	return len > 0 && frame_parse(&view, packet, (size_t)len) &&
 	    view.kind == FRAME_LOST &&

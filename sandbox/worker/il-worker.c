@@ -101,7 +101,7 @@ open_all(struct worker *worker)
 	};
 	struct err err = { 0 };
 
-	worker->signal_fd = fd_signals(NULL, &err);
+	worker->signal_fd = fd_signals(0, &err);
 	if (worker->signal_fd < 0)
 		log_fatal(1, "%s", err.text);
 	if (fd_make_dirs(folder, 0755, &err) < 0)

@@ -141,30 +141,26 @@ test_packets(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		exit(1);
-	is_int(fd_send_packet(pair[0], "hello", 5, -1, -1, 0, &err), 0, "send");
-	is_int(fd_send_packet(pair[0], "you", 3, -1, -1, 0, &err), 0, "send");
-	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 0,
-		   &err),
-	    5, "one packet is received alone");
+	is_int(fd_send_packet(pair[0], "hello", 5, -1, 0, &err), 0, "send");
+	is_int(fd_send_packet(pair[0], "you", 3, -1, 0, &err), 0, "send");
+	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, 0, &err), 5,
+	    "one packet is received alone");
 	is_mem(data, (size_t)5, "hello", (size_t)5, "with its bytes");
-	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, -1,
-		   &err),
+	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, -1, &err),
 	    3, "then the next");
-	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 20,
-		   &err),
+	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, 20, &err),
 	    -1, "nothing there");
 	is_int(err.code, ERR_TIMEOUT, "is a timeout");
-	is_int(fd_send_packet(pair[0], "", 0, -1, -1, 0, &err), -1,
+	is_int(fd_send_packet(pair[0], "", 0, -1, 0, &err), -1,
 	    "an empty packet is refused");
-	(void)fd_send_packet(pair[0], "too long", 8, -1, -1, 0, &err);
-	is_int(fd_receive_packet(pair[1], data, 4, NULL, NULL, 0, &err), -1,
+	(void)fd_send_packet(pair[0], "too long", 8, -1, 0, &err);
+	is_int(fd_receive_packet(pair[1], data, 4, NULL, 0, &err), -1,
 	    "a packet over the cap");
 	is_int(err.code, ERR_PROTOCOL, "breaks the protocol");
 	(void)close(pair[0]);
-	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, NULL, 1000,
-		   &err),
+	is_int(fd_receive_packet(pair[1], data, sizeof(data), NULL, 1000, &err),
 	    0, "the end");
-	is_int(fd_send_packet(pair[1], "x", 1, -1, -1, 0, &err), -1,
+	is_int(fd_send_packet(pair[1], "x", 1, -1, 0, &err), -1,
 	    "sending to nobody");
 	is_int(err.code, ERR_PROTOCOL, "is no signal, and an error");
 	(void)close(pair[1]);
@@ -182,7 +178,7 @@ test_send_timeout(void)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		exit(1);
 	while (sent < 1000 &&
-	    fd_send_packet(pair[0], big, sizeof(big), -1, -1, 30, &err) == 0)
+	    fd_send_packet(pair[0], big, sizeof(big), -1, 30, &err) == 0)
 		sent++;
 	ok(sent > 0 && sent < 1000, "a peer that does not read is noticed");
 	is_int(err.code, ERR_TIMEOUT, "as a timeout");
@@ -200,14 +196,12 @@ test_reset(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		exit(1);
-	(void)fd_send_packet(pair[0], "unread", 6, -1, -1, 0, &err);
-	(void)fd_send_packet(pair[1], "last words", 10, -1, -1, 0, &err);
+	(void)fd_send_packet(pair[0], "unread", 6, -1, 0, &err);
+	(void)fd_send_packet(pair[1], "last words", 10, -1, 0, &err);
 	(void)close(pair[1]);
-	is_int(fd_receive_packet(pair[0], data, sizeof(data), NULL, NULL, 100,
-		   &err),
+	is_int(fd_receive_packet(pair[0], data, sizeof(data), NULL, 100, &err),
 	    10, "last words of a peer that did not read ours");
-	is_int(fd_receive_packet(pair[0], data, sizeof(data), NULL, NULL, 100,
-		   &err),
+	is_int(fd_receive_packet(pair[0], data, sizeof(data), NULL, 100, &err),
 	    0, "and then the end");
 	(void)close(pair[0]);
 }
@@ -223,7 +217,7 @@ open_count(void)
 	return n;
 }
 
-/* Two descriptors are kept, given slots; everything else is closed. */
+/* The descriptor is kept, given a slot; otherwise it is closed. */
 static void
 test_rights(void)
 {
@@ -232,32 +226,28 @@ test_rights(void)
 	int pipes[2];
 	int pair[2];
 	int before;
-	int a = 77;
-	int b = 77;
+	int fd = 77;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
 	    pipe2(pipes, O_CLOEXEC) != 0)
 		exit(1);
 	before = open_count();
-	(void)fd_send_packet(pair[0], "x", 1, pipes[1], -1, 0, &err);
-	is_int(fd_receive_packet(pair[1], data, 8, &a, &b, 0, &err), 1, "one");
-	ok(a >= 0 && b == -1 && is_cloexec(a), "one descriptor");
-	is_int(write(a, "!", 1), 1, "which works");
+	(void)fd_send_packet(pair[0], "x", 1, pipes[1], 0, &err);
+	is_int(fd_receive_packet(pair[1], data, 8, &fd, 0, &err), 1, "one");
+	ok(fd >= 0 && is_cloexec(fd), "one descriptor");
+	is_int(write(fd, "!", 1), 1, "which works");
 	is_int(read(pipes[0], data, 8), 1, "and is the one sent");
-	(void)close(a);
-	(void)fd_send_packet(pair[0], "x", 1, pipes[0], pipes[1], 0, &err);
-	(void)fd_receive_packet(pair[1], data, 8, &a, &b, 0, &err);
-	ok(a >= 0 && b >= 0 && a != b, "two descriptors");
-	(void)close(a);
-	(void)close(b);
-	(void)fd_send_packet(pair[0], "x", 1, pipes[0], pipes[1], 0, &err);
-	(void)fd_receive_packet(pair[1], data, 8, &a, NULL, 0, &err);
-	(void)close(a);
-	(void)fd_send_packet(pair[0], "x", 1, pipes[0], pipes[1], 0, &err);
-	(void)fd_receive_packet(pair[1], data, 8, NULL, NULL, 0, &err);
-	(void)fd_send_packet(pair[0], "long one", 8, pipes[0], -1, 0, &err);
-	(void)fd_receive_packet(pair[1], data, 2, &a, &b, 0, &err);
-	ok(a == -1 && b == -1, "none with a packet that is refused");
+	(void)close(fd);
+	(void)fd_send_packet(pair[0], "x", 1, -1, 0, &err);
+	(void)fd_receive_packet(pair[1], data, 8, &fd, 0, &err);
+	is_int(fd, -1, "none");
+	(void)fd_send_packet(pair[0], "x", 1, pipes[0], 0, &err);
+	(void)fd_receive_packet(pair[1], data, 8, NULL, 0, &err);
+	is_int(open_count(), before, "one that nobody takes is closed");
+	(void)fd_send_packet(pair[0], "long one", 8, pipes[0], 0, &err);
+	fd = 77;
+	(void)fd_receive_packet(pair[1], data, 2, &fd, 0, &err);
+	is_int(fd, -1, "none with a packet that is refused");
 	is_int(open_count(), before, "none is left open");
 	(void)close(pair[0]);
 	(void)close(pair[1]);
@@ -265,9 +255,9 @@ test_rights(void)
 	(void)close(pipes[1]);
 }
 
-/* A peer that breaks the rule of two: refused, and nothing leaks. */
+/* A peer that breaks the rule of one: refused, and nothing leaks. */
 static void
-test_too_many_rights(void)
+test_too_many_rights(size_t count)
 {
 	union {
 		struct cmsghdr align;
@@ -277,25 +267,24 @@ test_too_many_rights(void)
 	struct msghdr message = { .msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = control.space,
-		.msg_controllen = sizeof(control.space) };
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	const int fds[3] = { 0, 1, 2 };
 	struct err err = { 0 };
 	char data[8];
 	int pair[2];
 	int before;
-	int a;
-	int b;
+	int fd;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		exit(1);
 	before = open_count();
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(fds));
-	memcpy(CMSG_DATA(header), fds, sizeof(fds));
-	is_int(sendmsg(pair[0], &message, 0), 1, "three descriptors");
-	is_int(fd_receive_packet(pair[1], data, 8, &a, &b, 0, &err), -1,
+	header->cmsg_len = CMSG_LEN(count * sizeof(int));
+	memcpy(CMSG_DATA(header), fds, count * sizeof(int));
+	is_int(sendmsg(pair[0], &message, 0), 1, "too many descriptors");
+	is_int(fd_receive_packet(pair[1], data, 8, &fd, 0, &err), -1,
 	    "are refused");
 	is_int(err.code, ERR_PROTOCOL, "as a breach of the protocol");
 	is_int(open_count(), before, "and none is left open");
@@ -334,10 +323,9 @@ test_write_all(void)
 static void
 test_signals(void)
 {
-	const int extra[] = { SIGHUP, 0 };
 	struct signalfd_siginfo info = { 0 };
 	struct err err = { 0 };
-	auto_close int fd = fd_signals(extra, &err);
+	auto_close int fd = fd_signals(SIGHUP, &err);
 
 	ok(fd >= 0 && is_cloexec(fd), "a descriptor for signals");
 	ok(read(fd, &info, sizeof(info)) < 0 && errno == EAGAIN,
@@ -381,7 +369,8 @@ main(void)
 	test_send_timeout();
 	test_reset();
 	test_rights();
-	test_too_many_rights();
+	test_too_many_rights(2);
+	test_too_many_rights(3);
 	test_write_all();
 	test_make_dirs();
 	test_signals();
