@@ -69,8 +69,9 @@ bool detail_end(struct detail *d);
 
 /* ---- the body of a request ---- */
 
-/* Parse what is to be an object.  content_type NULL: none was sent.  False: the
- * answer is made.  What is no object is refused here. */
+/* Parse what is to be an object, and is followed by a NUL.  content_type NULL:
+ * none was sent.  False: the answer is made.  What is no object is refused
+ * here. */
 bool detail_parse(struct pyjson *doc, const char *content_type,
     const char *body, size_t len, struct detail *d);
 

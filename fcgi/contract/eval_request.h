@@ -51,9 +51,9 @@ enum eval_verdict {
 		       * is its `stdout` */
 };
 
-/* content_type may be NULL: none was sent.  A body without Content-Length
- * counts as empty.  The request is to be released after EVAL_RUN only, the
- * refusal after the others only. */
+/* content_type may be NULL: none was sent.  A NUL follows the body; one without
+ * Content-Length counts as empty.  The request is to be released after EVAL_RUN
+ * only, the refusal after the others only. */
 enum eval_verdict eval_parse(struct eval_request *req,
     const struct eval_terms *terms, const char *content_type, const char *body,
     size_t len, struct eval_refusal *refusal);

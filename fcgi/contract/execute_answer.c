@@ -16,7 +16,6 @@
 void
 capture_init(struct capture *c, size_t max)
 {
-	c->max = max;
 	c->over = false;
 	buf_init(&c->head, max);
 }
@@ -31,7 +30,7 @@ capture_release(struct capture *c)
 void
 capture_add(struct capture *c, const void *data, size_t len)
 {
-	size_t room = c->max - c->head.len;
+	size_t room = c->head.max - c->head.len;
 
 	c->over = c->over || len > room;
 	buf_add(&c->head, data, len < room ? len : room);
@@ -45,7 +44,7 @@ add_capture(struct buf *out, const struct capture *c)
 	auto_buf struct buf text = BUF_INIT(3 * len + sizeof(MARK));
 
 	if (c->over)
-		len = c->max > MARK_ROOM ? c->max - MARK_ROOM : 0;
+		len = c->head.max > MARK_ROOM ? c->head.max - MARK_ROOM : 0;
 	pyutf8_add_whole(&text, buf_str(&c->head), len);
 	if (c->over)
 		buf_adds(&text, MARK);

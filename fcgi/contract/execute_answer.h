@@ -17,8 +17,7 @@ struct cell_result;
 /* One stream of a run, kept up to a bound; cut as the contract says: what is
  * over `max` bytes is its first max - 32 and "\n...[truncated]". */
 struct capture {
-	struct buf head; /* up to max bytes, as they came */
-	size_t max;
+	struct buf head; /* up to its max bytes, as they came */
 	bool over;
 };
 

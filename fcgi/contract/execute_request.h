@@ -51,7 +51,8 @@ struct execute_request {
 };
 
 /* False: answer with the detail, which is to be released then; the request is
- * to be released on true only.  content_type NULL: none was sent. */
+ * to be released on true only.  content_type NULL: none was sent.  A NUL
+ * follows the body. */
 bool execute_parse(struct execute_request *req, enum execute_route route,
     int64_t timeout_max_ms, const char *content_type, const char *body,
     size_t len, struct detail *d);
