@@ -9,7 +9,7 @@
 #include "../server/serve.h"
 #include "submit.h"
 #include "verify.h"
-#include "../../sandbox/protocol/wake_send.h"
+#include "../../sandbox/protocol/wake.h"
 
 struct config;
 struct db;

@@ -36,7 +36,7 @@
 #include "../base/priority.h"
 #include "../base/text.h"
 #include "../protocol/sockets.h"
-#include "../protocol/wake_wait.h"
+#include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
 #include "../store/job.h"

@@ -12,7 +12,7 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../protocol/lease.h"
-#include "../protocol/wake_wait.h"
+#include "../protocol/wake.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "../store/sandbox.h"

@@ -37,7 +37,7 @@ struct worker {
 	int64_t slot;
 	int slot_lock;	      /* flock on worker/<slot>.lock */
 	int signal_fd;	      /* SIGTERM, SIGINT; never read */
-	int wake_fd;	      /* the FIFO (wake_wait.h) */
+	int wake_fd;	      /* the FIFO (wake.h) */
 	int wait_fd;	      /* for the FIFO and for signal_fd */
 	char *lease_socket;   /* of the broker */
 	int64_t prune_at_ms;  /* monotonic: when old rows are deleted next */

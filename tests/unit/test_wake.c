@@ -1,11 +1,11 @@
-/* sandbox/protocol/wake_wait.c: a byte wakes one worker, none is forgotten. */
+/* sandbox/protocol/wake.c: a byte wakes one worker, none is forgotten. */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox/base/err.h"
-#include "sandbox/protocol/wake_wait.h"
+#include "sandbox/protocol/wake.h"
 #include "tap.h"
 
 #define WORKERS 4
