@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "cell.h"
 
 #include <poll.h>
@@ -46,12 +47,6 @@ get_name(const struct frame_view *view, enum frame_tag tag,
 	    event->name[0] != '\0';
 }
 
-static bool
-is_plain_name(const char *name)
-{
-	return strlen(name) <= LIMIT_NAME && strchr(name, '/') == NULL;
-}
-
 /* Relative, and no component that could lead elsewhere. */
 static bool
 is_plain_path(const char *path)
@@ -82,16 +77,6 @@ take_chunk(const struct frame_view *view, struct cell_event *event,
 }
 
 static bool
-take_started(struct cell *cell, struct cell_event *event)
-{
-	bool first = !cell->started;
-
-	event->kind = CELL_STARTED;
-	cell->started = true;
-	return first;
-}
-
-static bool
 take_output(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
@@ -105,14 +90,6 @@ take_output(struct cell *cell, const struct frame_view *view,
 }
 
 static bool
-take_bytes(struct cell *cell, const struct frame_view *view,
-    struct cell_event *event)
-{
-	event->kind = CELL_BYTES;
-	return take_chunk(view, event, &cell->file_left);
-}
-
-static bool
 take_entry(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
@@ -120,7 +97,8 @@ take_entry(struct cell *cell, const struct frame_view *view,
 
 	event->kind = CELL_ENTRY;
 	if (cell->entries_left-- <= 0 || !get_name(view, TAG_NAME, event) ||
-	    !is_plain_name(event->name) ||
+	    strlen(event->name) > LIMIT_NAME ||
+	    strchr(event->name, '/') != NULL ||
 	    !get_bounded(view, TAG_KIND, ENTRY_FILE, ENTRY_OTHER, 0, &kind) ||
 	    !get_bounded(view, TAG_SIZE, 0, INT64_MAX, 0, &event->size) ||
 	    !get_bounded(view, TAG_MTIME, INT64_MIN, INT64_MAX, 0,
@@ -189,15 +167,6 @@ take_reason(const struct frame_view *view, struct cell_result *result)
 	return true;
 }
 
-/* The path of a staged file: what is no such path is not taken over. */
-static void
-take_error_path(const struct frame_view *view, struct cell_result *result)
-{
-	if (!frame_get_text(view, TAG_PATH, result->error_path,
-		sizeof(result->error_path)))
-		result->error_path[0] = '\0';
-}
-
 /* For a log: at most what fits, and up to a NUL. */
 static void
 take_error_text(const struct frame_view *view, struct cell_result *result)
@@ -205,13 +174,11 @@ take_error_text(const struct frame_view *view, struct cell_result *result)
 	const unsigned char *data;
 	size_t len;
 
-	result->error_text[0] = '\0';
 	if (!frame_get_bytes(view, TAG_TEXT, &data, &len))
 		return;
 	if (len >= sizeof(result->error_text))
 		len = sizeof(result->error_text) - 1;
 	memcpy(result->error_text, data, len);
-	result->error_text[len] = '\0';
 }
 
 static bool
@@ -240,11 +207,14 @@ take_result(struct cell *cell, const struct frame_view *view,
 	r->disk_full = full == 1;
 	r->cut = cut == 1;
 	take_error_text(view, r);
-	take_error_path(view, r);
+	/* Of a staged file; what is no such path is not taken over. */
+	(void)frame_get_text(view, TAG_PATH, r->error_path,
+	    sizeof(r->error_path));
 	cell->in_request = false;
 	return true;
 }
 
+/* event is all zeros. */
 static bool
 cell_take(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
@@ -253,16 +223,21 @@ cell_take(struct cell *cell, const struct frame_view *view,
 	if (!cell->in_request ||
 	    (cell->file_left > 0) != (view->kind == FRAME_BYTES))
 		return false;
-	if (view->kind == FRAME_STARTED)
-		return take_started(cell, event);
+	if (view->kind == FRAME_STARTED && !cell->started) {
+		event->kind = CELL_STARTED;
+		cell->started = true;
+		return true;
+	}
 	if (view->kind == FRAME_OUTPUT)
 		return take_output(cell, view, event);
 	if (view->kind == FRAME_ENTRY)
 		return take_entry(cell, view, event);
 	if (view->kind == FRAME_FILE)
 		return take_file(cell, view, event);
-	if (view->kind == FRAME_BYTES)
-		return take_bytes(cell, view, event);
+	if (view->kind == FRAME_BYTES) {
+		event->kind = CELL_BYTES;
+		return take_chunk(view, event, &cell->file_left);
+	}
 	if (view->kind == FRAME_LEFT_OUT)
 		return take_left_out(cell, view, event);
 	if (view->kind == FRAME_RESULT)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CELL_H
 #define CELL_H
 

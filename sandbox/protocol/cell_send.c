@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How a request is sent to a cell: its head, its pieces, GO; and what the cell
  * may send back for it, counted out.

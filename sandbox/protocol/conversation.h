@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CONVERSATION_H
 #define CONVERSATION_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FRAME_H
 #define FRAME_H
 

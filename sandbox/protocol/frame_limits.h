@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FRAME_LIMITS_H
 #define FRAME_LIMITS_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "lease.h"
 
 #include <poll.h>
@@ -29,6 +30,12 @@ struct ask {
 	unsigned char packet[ANSWER_MAX];
 	struct frame_view view; /* of packet */
 };
+
+#define ASK_NONE \
+	{ \
+		.sock = -1, .attached = -1 \
+	}
+#define auto_ask __attribute__((cleanup(ask_release)))
 
 static void
 ask_release(struct ask *ask)
@@ -99,15 +106,14 @@ enum refusal
 lease_open(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, struct err *err)
 {
-	struct ask ask = {
-		.sock = -1, .attached = -1, .unless = request->unless
-	};
+	auto_ask struct ask ask = ASK_NONE;
 	enum refusal outcome;
 	struct frame question;
 	int64_t cold = 0;
 	int64_t access = ACCESS_WRITE;
 
 	*lease = (struct lease)LEASE_NONE;
+	ask.unless = request->unless;
 	frame_start(&question, FRAME_LEASE);
 	frame_add_text(&question, TAG_CLASS, request->class);
 	if (*request->sandbox != '\0')
@@ -120,22 +126,21 @@ lease_open(struct lease *lease, const char *socket_path,
 		frame_add_int(&question, TAG_ACCESS, request->access);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
-	if (outcome == REFUSAL_NONE && ask.attached < 0) {
+	if (outcome != REFUSAL_NONE)
+		return outcome;
+	if (ask.attached < 0) {
 		(void)err_set(err, ERR_PROTOCOL, "a lease without a cell");
-		outcome = REFUSAL_UNREACHABLE;
+		return REFUSAL_UNREACHABLE;
 	}
-	if (outcome == REFUSAL_NONE) {
-		lease->broker_fd = steal_fd(&ask.sock);
-		lease->cell_fd = steal_fd(&ask.attached);
-		(void)frame_get_int(&ask.view, TAG_COLD, &cold);
-		lease->cold = cold != 0;
-		(void)frame_get_int(&ask.view, TAG_ACCESS, &access);
-		lease->access = (enum access)access;
-		(void)frame_get_text(&ask.view, TAG_CELL_NAME, lease->cell_name,
-		    sizeof(lease->cell_name));
-	}
-	ask_release(&ask);
-	return outcome;
+	lease->broker_fd = steal_fd(&ask.sock);
+	lease->cell_fd = steal_fd(&ask.attached);
+	(void)frame_get_int(&ask.view, TAG_COLD, &cold);
+	lease->cold = cold != 0;
+	(void)frame_get_int(&ask.view, TAG_ACCESS, &access);
+	lease->access = (enum access)access;
+	(void)frame_get_text(&ask.view, TAG_CELL_NAME, lease->cell_name,
+	    sizeof(lease->cell_name));
+	return REFUSAL_NONE;
 }
 
 enum refusal
@@ -194,16 +199,18 @@ lease_is_out_of_memory(int broker_fd)
 	    reason == REASON_MEMORY;
 }
 
-/* A question that is answered by a bare GRANTED. */
+/* A question that is answered by a bare GRANTED; fd: the connection is kept
+ * there. */
 static enum refusal
-lease_command(const char *socket_path, const struct frame *question,
+lease_command(const char *socket_path, const struct frame *question, int *fd,
     int wait_ms, struct err *err)
 {
-	struct ask ask = { .sock = -1, .attached = -1 };
+	auto_ask struct ask ask = ASK_NONE;
 	enum refusal outcome = ask_broker(&ask, socket_path, question,
 	    FRAME_GRANTED, wait_ms, err);
 
-	ask_release(&ask);
+	if (fd != NULL)
+		*fd = outcome == REFUSAL_NONE ? steal_fd(&ask.sock) : -1;
 	return outcome;
 }
 
@@ -217,7 +224,7 @@ lease_create_workspace(const char *socket_path, const char *sandbox,
 	frame_add_text(&question, TAG_SANDBOX, sandbox);
 	frame_add_int(&question, TAG_QUOTA_BYTES, quota_bytes);
 	frame_add_int(&question, TAG_QUOTA_FILES, quota_files);
-	return lease_command(socket_path, &question, wait_ms, err);
+	return lease_command(socket_path, &question, NULL, wait_ms, err);
 }
 
 enum refusal
@@ -228,26 +235,18 @@ lease_remove_workspace(const char *socket_path, const char *sandbox,
 
 	frame_start(&question, FRAME_REMOVE);
 	frame_add_text(&question, TAG_SANDBOX, sandbox);
-	return lease_command(socket_path, &question, wait_ms, err);
+	return lease_command(socket_path, &question, NULL, wait_ms, err);
 }
 
 enum refusal
 lease_reserve(int *fd, const char *socket_path, int64_t bytes, int wait_ms,
     struct err *err)
 {
-	struct ask ask = { .sock = -1, .attached = -1 };
-	enum refusal outcome;
 	struct frame question;
 
-	*fd = -1;
 	frame_start(&question, FRAME_RESERVE);
 	frame_add_int(&question, TAG_SIZE, bytes);
-	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
-	    wait_ms, err);
-	if (outcome == REFUSAL_NONE)
-		*fd = steal_fd(&ask.sock);
-	ask_release(&ask);
-	return outcome;
+	return lease_command(socket_path, &question, fd, wait_ms, err);
 }
 
 /* Take the status apart; what is absent stays zero. */
@@ -274,27 +273,27 @@ status_read(struct lease_status *status, const struct frame_view *view)
 	status->engine_age_ms = -1;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		(void)frame_get_int(view, numbers[i].tag, numbers[i].value);
-	status->engine = frame_get_int(view, TAG_ENGINE, &flag) && flag == 1;
-	status->image = frame_get_int(view, TAG_IMAGE, &flag) && flag == 1;
 	(void)frame_get_text(view, TAG_IMAGE_NAME, status->image_name,
 	    sizeof(status->image_name));
-	if (!frame_get_text(view, TAG_IMAGES, status->images,
-		sizeof(status->images)) ||
-	    images_check(status->images) != NULL)
-		status->images[0] = '\0';
+	(void)frame_get_text(view, TAG_IMAGES, status->images,
+	    sizeof(status->images));
 	(void)frame_get_text(view, TAG_TROUBLE, status->trouble,
 	    sizeof(status->trouble));
 	(void)frame_get_text(view, TAG_PYTHON, status->python,
 	    sizeof(status->python));
 	(void)frame_get_text(view, TAG_TEXT, status->isolation_reason,
 	    sizeof(status->isolation_reason));
+	status->engine = frame_get_int(view, TAG_ENGINE, &flag) && flag == 1;
+	status->image = frame_get_int(view, TAG_IMAGE, &flag) && flag == 1;
+	if (images_check(status->images) != NULL)
+		status->images[0] = '\0';
 }
 
 enum refusal
 lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
     struct err *err)
 {
-	struct ask ask = { .sock = -1, .attached = -1 };
+	auto_ask struct ask ask = ASK_NONE;
 	enum refusal outcome;
 	struct frame question;
 
@@ -304,6 +303,5 @@ lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
 	    wait_ms, err);
 	if (outcome == REFUSAL_NONE)
 		status_read(status, &ask.view);
-	ask_release(&ask);
 	return outcome;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef LEASE_H
 #define LEASE_H
 

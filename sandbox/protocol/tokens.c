@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tokens.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "../base/file.h"
 #include "../base/text.h"
 
 #define PREFIX "il_"
@@ -89,72 +91,42 @@ parse(struct tokens *tokens, char *text, struct err *err)
 	return 0;
 }
 
-static char *
-read_text(int fd, struct err *err)
+/* Read the file that st tells of. */
+static int
+load(struct tokens *tokens, const struct stat *st, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(FILE_MAX);
-	ssize_t n = 1;
 
-	while (n > 0) {
-		char *room = buf_reserve(&text, 4096);
-
-		if (room == NULL) {
-			(void)err_set(err, ERR_CONFIG,
-			    "the file of tokens is "
-			    "too large");
-			return NULL;
-		}
-		n = read(fd, room, 4096);
-		if (n > 0)
-			buf_commit(&text, (size_t)n);
-	}
-	if (n < 0) {
-		(void)err_system(err, "read the file of tokens");
-		return NULL;
-	}
-	return buf_steal(&text, NULL);
-}
-
-static int
-load(struct tokens *tokens, int fd, struct err *err)
-{
-	auto_free char *text = NULL;
-	struct stat st;
-
-	/* First: what is written meanwhile is a change. */
-	if (fstat(fd, &st) == 0) {
-		tokens->changed = st.st_mtim;
-		tokens->inode = st.st_ino;
-		tokens->size = st.st_size;
-	}
-	text = read_text(fd, err);
-	if (text == NULL)
+	tokens->changed = st->st_mtim;
+	tokens->inode = st->st_ino;
+	tokens->size = st->st_size;
+	if (file_read(tokens->path, &text, err) != 0)
 		return -1;
-	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
-	return parse(tokens, text, err);
+	buf_addc(&text, '\0');
+	return parse(tokens, text.data, err);
 }
 
 int
 tokens_open(struct tokens *tokens, const char *path, struct err *err)
 {
-	auto_close int fd = -1;
+	struct stat st;
 
 	memset(tokens, 0, sizeof(*tokens));
 	if (sodium_init() < 0)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0) {
+	/* First: what is written meanwhile is a change. */
+	if (stat(path, &st) != 0) {
 		(void)err_system(err, "open %s", path);
 		if (errno == ENOENT)
 			err->code = ERR_NOT_FOUND;
 		return -1;
 	}
 	tokens->path = xstrdup(path);
-	if (load(tokens, fd, err) < 0) {
-		tokens_close(tokens);
-		return -1;
-	}
-	return 0;
+	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
+	if (load(tokens, &st, err) == 0)
+		return 0;
+	tokens_close(tokens);
+	return -1;
 }
 
 void
@@ -165,19 +137,7 @@ tokens_close(struct tokens *tokens)
 	memset(tokens, 0, sizeof(*tokens));
 }
 
-/* The file is gone, and all tokens with it.  1: it was there before. */
-static int
-forget_all(struct tokens *tokens)
-{
-	int had = tokens->inode != 0;
-
-	free(tokens->items);
-	tokens->items = NULL;
-	tokens->count = 0;
-	tokens->inode = 0;
-	return had;
-}
-
+/* When the file is gone, all tokens are gone with it. */
 int
 tokens_refresh(struct tokens *tokens, struct err *err)
 {
@@ -185,8 +145,13 @@ tokens_refresh(struct tokens *tokens, struct err *err)
 	struct stat st;
 
 	if (stat(tokens->path, &st) != 0) {
-		if (errno == ENOENT)
-			return forget_all(tokens);
+		if (errno == ENOENT) {
+			int had = tokens->inode != 0;
+
+			tokens->count = 0;
+			tokens->inode = 0;
+			return had;
+		}
 	} else if (st.st_ino == tokens->inode && st.st_size == tokens->size &&
 	    st.st_mtim.tv_sec == tokens->changed.tv_sec &&
 	    st.st_mtim.tv_nsec == tokens->changed.tv_nsec)
@@ -289,19 +254,6 @@ lock_folder(const char *path, struct err *err)
 	return steal_fd(&fd);
 }
 
-/* The tokens of a file that may not be there yet. */
-static int
-open_or_begin(struct tokens *tokens, const char *path, struct err *err)
-{
-	if (tokens_open(tokens, path, err) == 0)
-		return 0;
-	if (err->code != ERR_NOT_FOUND)
-		return -1;
-	tokens->path = xstrdup(path);
-	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
-	return 0;
-}
-
 static struct token *
 find_name(const struct tokens *tokens, const char *name)
 {
@@ -311,31 +263,23 @@ find_name(const struct tokens *tokens, const char *name)
 	return NULL;
 }
 
-static int
-append(struct tokens *tokens, const char *name, int64_t cells, int64_t rate,
-    char text[TOKENS_TEXT_LEN + 1], struct err *err)
+/* A new token, text, and its row. */
+static void
+make(struct token *token, const char *name, int64_t cells, int64_t rate,
+    char text[TOKENS_TEXT_LEN + 1])
 {
 	unsigned char secret[SECRET_LEN];
-	struct token *token;
 
-	if (find_name(tokens, name) != NULL)
-		return err_set(err, ERR_CONFLICT, "there is a token %s", name);
-	if (tokens->items == NULL || tokens->count == TOKENS_MAX)
-		return err_set(err, ERR_LIMIT, "there are %d tokens",
-		    TOKENS_MAX);
-	token = &tokens->items[tokens->count++];
-	memset(token, 0, sizeof(*token));
+	*token = (struct token){ .created_s = clock_wall_ms() / 1000,
+		.cells = cells,
+		.rate = rate };
 	(void)snprintf(token->name, sizeof(token->name), "%s", name);
-	token->created_s = clock_wall_ms() / 1000;
-	token->cells = cells;
-	token->rate = rate;
 	randombytes_buf(secret, sizeof(secret));
 	hash_secret(secret, token->hash);
 	(void)snprintf(text, TOKENS_TEXT_LEN + 1, "%s", PREFIX);
 	(void)sodium_bin2hex(text + strlen(PREFIX), 2 * SECRET_LEN + 1, secret,
 	    sizeof(secret));
 	sodium_memzero(secret, sizeof(secret));
-	return 0;
 }
 
 int
@@ -344,7 +288,7 @@ tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
 {
 	auto_close int lock = -1;
 	struct tokens tokens;
-	int result;
+	int result = -1;
 
 	if (!is_name(name))
 		return err_set(err, ERR_INPUT,
@@ -352,20 +296,31 @@ tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
 	if (cells < 0 || cells > LIMIT_MAX || rate < 0 || rate > LIMIT_MAX)
 		return err_set(err, ERR_INPUT, "a limit is 0 to %d", LIMIT_MAX);
 	lock = lock_folder(path, err);
-	if (lock < 0 || open_or_begin(&tokens, path, err) < 0)
+	if (lock < 0)
 		return -1;
-	result = append(&tokens, name, cells, rate, text, err);
-	if (result == 0)
+	/* It may not be there yet. */
+	if (tokens_open(&tokens, path, err) < 0) {
+		if (err->code != ERR_NOT_FOUND)
+			return -1;
+		tokens.items = xcalloc(1, sizeof(*tokens.items));
+	}
+	if (find_name(&tokens, name) != NULL) {
+		(void)err_set(err, ERR_CONFLICT, "there is a token %s", name);
+	} else if (tokens.count == TOKENS_MAX) {
+		(void)err_set(err, ERR_LIMIT, "there are %d tokens",
+		    TOKENS_MAX);
+	} else {
+		make(&tokens.items[tokens.count++], name, cells, rate, text);
 		result = write_file(&tokens, path, err);
+	}
 	tokens_close(&tokens);
 	return result;
 }
 
-/* Change or remove what stands in the file by that name. */
+/* Change what stands in the file by that name; NULL: remove it. */
 static int
-edit(const char *path, const char *name,
-    void (*change)(struct tokens *tokens, struct token *token, const void *arg),
-    const void *arg, struct err *err)
+edit(const char *path, const char *name, const struct token *limits,
+    struct err *err)
 {
 	auto_close int lock = lock_folder(path, err);
 	struct tokens tokens;
@@ -378,23 +333,16 @@ edit(const char *path, const char *name,
 	if (token == NULL) {
 		(void)err_set(err, ERR_NOT_FOUND, "there is no token %s", name);
 	} else {
-		change(&tokens, token, arg);
+		if (limits == NULL)
+			*token = tokens.items[--tokens.count];
+		else if (limits->cells >= 0)
+			token->cells = limits->cells;
+		if (limits != NULL && limits->rate >= 0)
+			token->rate = limits->rate;
 		result = write_file(&tokens, path, err);
 	}
 	tokens_close(&tokens);
 	return result;
-}
-
-static void
-set_limits(struct tokens *tokens, struct token *token, const void *arg)
-{
-	const struct token *limits = arg;
-
-	(void)tokens;
-	if (limits->cells >= 0)
-		token->cells = limits->cells;
-	if (limits->rate >= 0)
-		token->rate = limits->rate;
 }
 
 int
@@ -405,18 +353,11 @@ tokens_set(const char *path, const char *name, int64_t cells, int64_t rate,
 
 	if (cells > LIMIT_MAX || rate > LIMIT_MAX)
 		return err_set(err, ERR_INPUT, "a limit is 0 to %d", LIMIT_MAX);
-	return edit(path, name, set_limits, &limits, err);
-}
-
-static void
-remove_token(struct tokens *tokens, struct token *token, const void *arg)
-{
-	(void)arg;
-	*token = tokens->items[--tokens->count];
+	return edit(path, name, &limits, err);
 }
 
 int
 tokens_revoke(const char *path, const char *name, struct err *err)
 {
-	return edit(path, name, remove_token, NULL, err);
+	return edit(path, name, NULL, err);
 }
