@@ -7,10 +7,8 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "class.h"
-#include "container.h"
 #include "ledger.h"
-#include "pool_state.h"
+#include "pool.h"
 #include "workspace.h"
 
 /* For idle cells to end and their devices to be cleared. */
@@ -92,7 +90,7 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 	struct container *c;
 	struct err err;
 
-	if (ledger_look(pool->host.ledger, fd, &space, &err) != 0) {
+	if (ledger_look(pool->host->ledger, fd, &space, &err) != 0) {
 		log_err("%s", err.text);
 		return ADMIT_NEVER;
 	}
@@ -111,7 +109,7 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 		log_debug("making room on the disk cell=%s", c->name);
 		container_end(c, false);
 	}
-	pool_due(pool, due);
+	host_look(pool->host, due);
 	return ADMIT_LATER;
 }
 
@@ -176,7 +174,7 @@ admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
 	*grows = false;
 	if (ticket->class->in_memory || !wants_to_write(ticket))
 		return ADMIT;
-	fd = workspace_volume_open(pool->host.base, ticket->sandbox,
+	fd = workspace_volume_open(pool->host->base, ticket->sandbox,
 	    class_volume(ticket->class, 0), &err);
 	if (fd < 0)
 		return ADMIT; /* its start will say what is wrong */

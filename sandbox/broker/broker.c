@@ -29,10 +29,11 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "client.h"
-#include "derive.h"
+#include "engine.h"
 #include "folder.h"
+#include "images.h"
 #include "ledger.h"
-#include "provide.h"
+#include "pool.h"
 #include "uid.h"
 #include "workspace.h"
 
@@ -42,22 +43,13 @@
 #define STOP_MS 20000
 
 struct broker {
-	const struct config *config;
-	struct loop *loop;
-	char instance[INSTANCE_LEN + 1];
-	int instance_fd; /* locked: one broker for each state folder */
-	char *cells_dir;
-	int base;
-	struct uids uids;
+	struct host host; /* first: it is what the parts have of us */
+	int instance_fd;  /* locked: one broker for each state folder */
 	int signals;
-	bool draining;
-	bool stopping;
-	bool sweeping;
-	bool empty; /* no container is left */
+	struct uids uids;
 	struct engine engine;
-	struct provider provider;
+	struct images images;
 	struct ledger ledger;
-	struct derive derive;
 	struct pool pool;
 	struct clients clients;
 };
@@ -89,7 +81,8 @@ instance_make(int fd, char *instance, struct err *err)
 static int
 instance_open(struct broker *b, struct err *err)
 {
-	auto_free char *path = config_state_path(b->config, "instance");
+	struct host *host = &b->host;
+	auto_free char *path = config_state_path(host->config, "instance");
 	char id[INSTANCE_LEN + 1] = "";
 
 	b->instance_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
@@ -100,15 +93,15 @@ instance_open(struct broker *b, struct err *err)
 		if (errno == EWOULDBLOCK)
 			return err_set(err, ERR_BUSY,
 			    "another il-sandboxd serves %s",
-			    b->config->state_dir);
+			    host->config->state_dir);
 		return err_system(err, "lock %s", path);
 	}
 	if (pread(b->instance_fd, id, INSTANCE_LEN, 0) == INSTANCE_LEN &&
 	    strspn(id, "0123456789abcdef") == INSTANCE_LEN) {
-		memcpy(b->instance, id, sizeof(id));
+		memcpy(host->instance, id, sizeof(id));
 		return 0;
 	}
-	return instance_make(b->instance_fd, b->instance, err);
+	return instance_make(b->instance_fd, host->instance, err);
 }
 
 /* Descriptors: two for each client, a few for each cell and each program. */
@@ -129,33 +122,23 @@ raise_file_limit(void)
 static int
 broker_open(struct broker *b, struct err *err)
 {
-	if (fd_make_dirs(b->config->state_dir, 0750, err) != 0 ||
+	struct host *host = &b->host;
+
+	if (fd_make_dirs(host->config->state_dir, 0750, err) != 0 ||
 	    instance_open(b, err) != 0)
 		return -1;
-	b->base = workspace_base_open(b->config->base_dir, err);
-	b->cells_dir = config_state_path(b->config, "cells");
-	if (b->base < 0 || uids_open(&b->uids, b->base, err) != 0 ||
-	    folder_sweep(b->cells_dir, err) != 0)
+	host->base = workspace_base_open(host->config->base_dir, err);
+	host->cells_dir = config_state_path(host->config, "cells");
+	if (host->base < 0 || uids_open(&b->uids, host->base, err) != 0 ||
+	    folder_sweep(host->cells_dir, err) != 0)
 		return -1;
 	b->signals = fd_signals(0, err);
 	if (b->signals < 0)
 		return -1;
-	return clients_listen(&b->clients, b->config, err);
+	return clients_listen(&b->clients, host, err);
 }
 
 /* ---- the end ---- */
-
-/* The last sweep is over.  A start that is under way has yet to be ended, which
- * the engine does only when it answers. */
-static void
-broker_finished(void *arg)
-{
-	struct broker *b = arg;
-
-	b->sweeping = false;
-	if (b->empty || !b->engine.clean)
-		loop_stop(b->loop);
-}
 
 /* Neither cells nor engine came to an end: the next start sweeps. */
 static void
@@ -164,7 +147,7 @@ broker_on_stop_timer(void *arg)
 	struct broker *b = arg;
 
 	log_err("not everything ended in time");
-	loop_stop(b->loop);
+	loop_stop(b->host.loop);
 }
 
 /* The cells are dead, or late: what the engine still has is removed. */
@@ -173,23 +156,13 @@ broker_sweep(void *arg)
 {
 	struct broker *b = arg;
 
-	if (b->sweeping)
+	if (b->host.phase == PHASE_SWEEPING)
 		return;
-	b->sweeping = true;
+	b->host.phase = PHASE_SWEEPING;
 	if (b->engine.up)
-		engine_sweep_last(&b->engine, broker_finished);
+		engine_sweep_last(&b->engine);
 	else
-		loop_stop(b->loop);
-}
-
-/* All cells have gone by themselves: nothing needs to be waited for. */
-static void
-broker_on_empty(void *arg)
-{
-	struct broker *b = arg;
-
-	b->empty = true;
-	broker_sweep(b);
+		loop_stop(b->host.loop);
 }
 
 /* Leases have ended, or have had their time: all that is left ends. */
@@ -197,117 +170,121 @@ static void
 broker_stop(void *arg)
 {
 	struct broker *b = arg;
+	struct host *host = &b->host;
 
-	if (b->stopping)
+	if (host->phase >= PHASE_STOPPING)
 		return;
-	b->stopping = true;
+	host->phase = PHASE_STOPPING;
 	log_info("ending");
-	provider_release(&b->provider);
-	derive_release(&b->derive);
+	images_release(&b->images);
 	clients_close(&b->clients);
-	loop_timer_set(b->loop, NULL, b->config->start_ms + STOP_MS,
+	loop_timer_set(host->loop, NULL, host->config->start_ms + STOP_MS,
 	    broker_on_stop_timer, b);
-	loop_timer_set(b->loop, NULL, GRACE_MS, broker_sweep, b);
-	pool_stop(&b->pool, broker_on_empty, b);
+	loop_timer_set(host->loop, NULL, GRACE_MS, broker_sweep, b);
+	(void)pool_end(&b->pool, true);
+	host_look(host, 0);
 }
 
 /* The sockets stay until the leases are over: who comes meanwhile waits, is let
  * go at the end, and asks whoever is started next. */
 static void
-broker_drain(struct broker *b)
-{
-	if (b->draining) {
-		broker_stop(b); /* told a second time */
-		return;
-	}
-	b->draining = true;
-	log_info("letting leases end");
-	loop_timer_set(b->loop, NULL, b->config->stop_ms, broker_stop, b);
-	pool_drain(&b->pool, broker_stop, b);
-}
-
-static void
 broker_on_signal(void *arg, int fd, uint32_t events)
 {
+	struct broker *b = arg;
 	struct signalfd_siginfo info;
 
 	(void)events;
-	if (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		broker_drain(arg);
+	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (b->host.phase != PHASE_SERVING) {
+		broker_stop(b); /* told a second time */
+		return;
+	}
+	b->host.phase = PHASE_DRAINING;
+	log_info("letting leases end");
+	loop_timer_set(b->host.loop, NULL, b->host.config->stop_ms, broker_stop,
+	    b);
+	host_look(&b->host, 0);
+}
+
+/* ---- one look over everything ---- */
+
+static void
+broker_look(void *arg)
+{
+	struct broker *b = arg;
+
+	pool_look(&b->pool);
+	switch (b->host.phase) {
+	case PHASE_SERVING:
+		images_look(&b->images);
+		space_look(&b->clients);
+		break;
+	case PHASE_DRAINING:
+		/* No lease is left that ends by itself. */
+		if (!pool_end(&b->pool, false))
+			broker_stop(b);
+		break;
+	case PHASE_STOPPING:
+		/* All cells have gone by themselves. */
+		if (!pool_end(&b->pool, true))
+			broker_sweep(b);
+		break;
+	case PHASE_SWEEPING:
+		if (b->engine.sweeping)
+			break;
+		/* A start that is under way has yet to be ended, which the
+		 * engine does only when it answers: then it is swept again. */
+		if (TAILQ_EMPTY(&b->pool.containers) || !b->engine.clean)
+			loop_stop(b->host.loop);
+		else
+			b->host.phase = PHASE_STOPPING;
+		break;
+	}
+}
+
+void
+host_look(struct host *host, int64_t at_ms)
+{
+	if (host->look != NULL && host->look_ms <= at_ms)
+		return;
+	host->look_ms = at_ms;
+	loop_timer_set(host->loop, &host->look, at_ms - clock_monotonic_ms(),
+	    broker_look, host);
 }
 
 /* ---- all together ---- */
 
-/* The engine's state changed. Images are looked after only once the sweep is
- * over, which has the engine for itself. */
-static void
-broker_on_engine(void *arg)
-{
-	struct broker *b = arg;
-
-	pool_poke(&b->pool);
-	if (b->engine.up && b->engine.swept) {
-		provider_begin(&b->provider);
-		derive_look(&b->derive);
-	}
-}
-
-/* An image that was pulled may have something derived from it. */
-static void
-broker_on_provided(void *arg)
-{
-	struct broker *b = arg;
-
-	derive_look(&b->derive);
-}
-
-/* Cells may start from something better now. */
-static void
-broker_on_derived(void *arg)
-{
-	struct broker *b = arg;
-
-	pool_images_changed(&b->pool);
-}
-
-/* Connect the parts: who tells whom. Nothing can fail from here on. */
+/* Nothing can fail from here on. */
 static void
 broker_begin(struct broker *b)
 {
-	struct container_host host = { .loop = b->loop,
-		.config = b->config,
-		.engine = &b->engine,
-		.derive = &b->derive,
-		.instance = b->instance,
-		.cells_dir = b->cells_dir,
-		.base = b->base,
-		.ledger = &b->ledger,
-		.uids = &b->uids,
-		.started_s = clock_wall_ms() / 1000 };
+	struct host *host = &b->host;
 
-	engine_init(&b->engine, b->loop, b->config, b->instance,
-	    broker_on_engine, b);
-	provider_init(&b->provider, b->loop, b->config, broker_on_provided, b);
-	derive_init(&b->derive, b->loop, b->config, b->instance,
-	    broker_on_derived, b);
-	pool_init(&b->pool, &host, &b->engine);
-	b->pool.looked = space_look;
-	b->pool.looked_arg = &b->clients;
-	ledger_init(&b->ledger, b->loop, b->config->cells, pool_poke, &b->pool);
-	clients_open(&b->clients, b->loop, &b->pool);
-	ledger_find(&b->ledger, b->base);
-	ledger_add_spool(&b->ledger, b->config);
-	loop_add(b->loop, b->signals, EPOLLIN, broker_on_signal, b);
+	engine_init(&b->engine, host);
+	images_init(&b->images, host);
+	pool_init(&b->pool, host);
+	ledger_init(&b->ledger, host);
+	clients_open(&b->clients);
+	ledger_find(&b->ledger);
+	ledger_add_spool(&b->ledger);
+	loop_add(host->loop, b->signals, EPOLLIN, broker_on_signal, b);
 	(void)engine_refresh(&b->engine, 0);
-	log_info("serving %s instance=%s", b->config->state_dir, b->instance);
+	log_info("serving %s instance=%s", host->config->state_dir,
+	    host->instance);
 }
 
 int
 broker_serve(const struct config *config, struct err *err)
 {
-	struct broker b = { .config = config,
+	struct broker b = { .host = { .config = config,
+				.base = -1,
+				.engine = &b.engine,
+				.images = &b.images,
+				.ledger = &b.ledger,
+				.pool = &b.pool,
+				.uids = &b.uids },
 		.instance_fd = -1,
-		.base = -1,
 		.uids.fd = -1,
 		.signals = -1 };
 	int rc;
@@ -315,21 +292,20 @@ broker_serve(const struct config *config, struct err *err)
 	raise_file_limit();
 	rc = broker_open(&b, err);
 	if (rc == 0) {
-		b.loop = loop_new();
+		b.host.loop = loop_new();
 		broker_begin(&b);
-		loop_run(b.loop);
-		provider_release(&b.provider);
-		derive_release(&b.derive);
+		loop_run(b.host.loop);
+		images_release(&b.images);
 		pool_release(&b.pool);
 		ledger_release(&b.ledger);
 		engine_release(&b.engine);
-		loop_free(b.loop);
-		(void)rmdir(b.cells_dir);
+		loop_free(b.host.loop);
+		(void)rmdir(b.host.cells_dir);
 	}
 	cleanup_close(&b.signals);
 	cleanup_close(&b.uids.fd);
-	cleanup_close(&b.base);
+	cleanup_close(&b.host.base);
 	cleanup_close(&b.instance_fd);
-	free(b.cells_dir);
+	free(b.host.cells_dir);
 	return rc;
 }

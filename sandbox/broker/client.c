@@ -21,24 +21,50 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../protocol/frame.h"
+#include "../protocol/sockets.h"
 
 #define ASK_MS 10000  /* to say what it wants */
 #define PAUSE_MS 1000 /* out of descriptors */
 #define REQUEST_MAX 1024
 
+/*
+ * The programs that may connect.  Each has a socket of its own, and whoever
+ * reached that is taken for it: the right to open the socket is the file
+ * system's matter.  What it may ask for stands in request.c, and in the rows of
+ * the classes (class.c).
+ *
+ * il-api's connections are far fewer than may wait for a cell (pool.c): with
+ * all of them waiting there is room for the workers.
+ */
+static const struct {
+	const char *title;
+	const char *socket; /* below IL_STATE_DIR */
+	size_t connections; /* at one time, beside those of all its leases */
+} programs[PROGRAMS] = {
+	[PROGRAM_WORKER] = { "il-worker", SOCKET_BROKER_WORKER, 1200 },
+	[PROGRAM_API] = { "il-api", SOCKET_BROKER_API, 256 },
+	[PROGRAM_CTL] = { "ilctl", SOCKET_BROKER_CTL, 16 },
+};
+
 static void listener_resume(void *arg);
+
+const char *
+program_title(enum program_name program)
+{
+	return programs[program].title;
+}
 
 /* Let go of what it asked for, and of the connection; who waits to be accepted
  * may have its place. */
 void
 client_close(struct client *client)
 {
-	struct clients *clients = client->clients;
+	struct loop *loop = client->clients->host->loop;
 	struct listener *listener = client->listener;
 
 	request_abandon(client);
-	loop_timer_clear(clients->loop, &client->timer);
-	loop_close(clients->loop, &client->fd);
+	loop_timer_clear(loop, &client->timer);
+	loop_close(loop, &client->fd);
 	LIST_REMOVE(client, link);
 	listener->count--;
 	free(client);
@@ -106,7 +132,7 @@ client_on_packet(void *arg, int fd, uint32_t events)
 		client_close(client);
 		return;
 	}
-	loop_timer_clear(client->clients->loop, &client->timer);
+	loop_timer_clear(client->clients->host->loop, &client->timer);
 	if (frame_parse(&view, packet, (size_t)len))
 		request_take(client, &view);
 	else
@@ -125,6 +151,7 @@ static void
 client_new(struct listener *listener, int fd)
 {
 	struct clients *clients = listener->clients;
+	struct loop *loop = clients->host->loop;
 	struct client *client = xcalloc(1, sizeof(*client));
 
 	client->clients = clients;
@@ -132,16 +159,15 @@ client_new(struct listener *listener, int fd)
 	client->fd = fd;
 	LIST_INSERT_HEAD(&clients->all, client, link);
 	listener->count++;
-	loop_add(clients->loop, fd, EPOLLIN, client_on_packet, client);
-	loop_timer_set(clients->loop, &client->timer, ASK_MS, client_on_silence,
-	    client);
+	loop_add(loop, fd, EPOLLIN, client_on_packet, client);
+	loop_timer_set(loop, &client->timer, ASK_MS, client_on_silence, client);
 }
 
 /* The others wait to be accepted, in the kernel. */
 static void
 listener_pause(struct listener *listener, bool timed)
 {
-	struct loop *loop = listener->clients->loop;
+	struct loop *loop = listener->clients->host->loop;
 
 	loop_remove(loop, listener->fd);
 	listener->paused = true;
@@ -178,31 +204,31 @@ listener_resume(void *arg)
 	if (listener->fd < 0 || !listener->paused)
 		return;
 	listener->paused = false;
-	loop_add(listener->clients->loop, listener->fd, EPOLLIN,
+	loop_add(listener->clients->host->loop, listener->fd, EPOLLIN,
 	    listener_on_connection, listener);
 }
 
-static void
-listener_close(struct listener *listener, const struct config *config)
-{
-	auto_free char *path = config_state_path(config,
-	    programs[listener->program].socket);
-
-	loop_timer_clear(listener->clients->loop, &listener->resume);
-	if (listener->fd >= 0)
-		(void)unlink(path);
-	loop_close(listener->clients->loop, &listener->fd);
-}
-
-/* In a folder whose group is the program's, the socket is its group's, too. */
+/* Paused until the rest of the broker is there.  In a folder whose group is the
+ * program's, the socket is its group's, too. */
 static int
 listener_open(struct listener *listener, const struct config *config,
     struct err *err)
 {
+	enum program_name program = listener->program;
 	auto_free char *path = config_state_path(config,
-	    programs[listener->program].socket);
+	    programs[program].socket);
 	auto_free char *copy = xstrdup(path);
+	const struct cell_class *class;
 
+	listener->paused = true;
+	listener->max = programs[program].connections;
+	/* A budget that several classes share is counted several times, which
+	 * harms none. */
+	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
+		if (class->program == program)
+			listener->max += (size_t)class_budget(class->budget,
+			    config);
+	}
 	if (fd_make_dirs(dirname(copy), 0750, err) != 0)
 		return -1;
 	listener->fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
@@ -210,33 +236,25 @@ listener_open(struct listener *listener, const struct config *config,
 	return listener->fd < 0 ? -1 : 0;
 }
 
-/* The listeners are paused until the rest of the broker is there. */
 int
-clients_listen(struct clients *clients, const struct config *config,
-    struct err *err)
+clients_listen(struct clients *clients, struct host *host, struct err *err)
 {
-	clients->config = config;
+	clients->host = host;
+	LIST_INIT(&clients->all);
+	TAILQ_INIT(&clients->waiting);
 	for (size_t i = 0; i < PROGRAMS; i++) {
-		struct listener *listener = &clients->listeners[i];
-
-		*listener = (struct listener){ .clients = clients,
-			.program = (enum program_name)i,
-			.max = program_connections((enum program_name)i,
-			    config),
-			.paused = true };
-		if (listener_open(listener, config, err) != 0)
+		clients->listeners[i].clients = clients;
+		clients->listeners[i].program = (enum program_name)i;
+		if (listener_open(&clients->listeners[i], host->config, err) !=
+		    0)
 			return -1;
 	}
 	return 0;
 }
 
 void
-clients_open(struct clients *clients, struct loop *loop, struct pool *pool)
+clients_open(struct clients *clients)
 {
-	clients->loop = loop;
-	clients->pool = pool;
-	LIST_INIT(&clients->all);
-	TAILQ_INIT(&clients->waiting);
 	for (size_t i = 0; i < PROGRAMS; i++)
 		listener_resume(&clients->listeners[i]);
 }
@@ -244,9 +262,15 @@ clients_open(struct clients *clients, struct loop *loop, struct pool *pool)
 void
 clients_close(struct clients *clients)
 {
-	clients->closed = true;
-	for (size_t i = 0; i < PROGRAMS; i++)
-		listener_close(&clients->listeners[i], clients->config);
+	for (size_t i = 0; i < PROGRAMS; i++) {
+		struct listener *listener = &clients->listeners[i];
+		auto_free char *path = config_state_path(clients->host->config,
+		    programs[i].socket);
+
+		loop_timer_clear(clients->host->loop, &listener->resume);
+		(void)unlink(path);
+		loop_close(clients->host->loop, &listener->fd);
+	}
 	while (!LIST_EMPTY(&clients->all))
 		client_close(LIST_FIRST(&clients->all));
 }

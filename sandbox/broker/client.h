@@ -7,22 +7,16 @@
 #include <sys/queue.h>
 
 #include "creation.h"
-#include "engine.h"
+#include "host.h"
 #include "pool.h"
-#include "program.h"
 
 /*
  * Those who ask the broker.  Each connection asks one thing: a lease, which
  * lasts until it hangs up, or a command, after whose answer we hang up.
  */
-struct client;
-struct client_removal;
+struct err;
+struct frame;
 struct frame_view;
-struct ledger;
-struct reservation;
-
-LIST_HEAD(client_list, client);
-TAILQ_HEAD(client_queue, client);
 
 /* Where one program connects. */
 struct listener {
@@ -36,21 +30,17 @@ struct listener {
 };
 
 struct clients {
-	struct loop *loop;
-	const struct config *config;
-	struct pool *pool;
+	struct host *host;
 	struct listener listeners[PROGRAMS];
-	bool closed;
-	struct client_list all;
-	struct client_queue waiting; /* for their turn, or for space */
-	size_t creations;
-	bool handing_out; /* of space */
+	LIST_HEAD(client_list, client) all;
+	TAILQ_HEAD(client_queue, client) waiting; /* for their turn, or space */
 };
 
 enum client_state {
 	CLIENT_ASKED_NOTHING,
 	CLIENT_WANTS_LEASE,	/* in the queue, or leased */
-	CLIENT_WAITS_FOR_SPACE, /* to create, or a reservation */
+	CLIENT_WAITS_TO_CREATE, /* these two for space */
+	CLIENT_WAITS_TO_RESERVE,
 	CLIENT_CREATES,
 	CLIENT_HAS_SPACE,
 	CLIENT_REMOVES,
@@ -58,7 +48,7 @@ enum client_state {
 
 struct client {
 	LIST_ENTRY(client) link;
-	TAILQ_ENTRY(client) turn; /* CLIENT_WAITS_FOR_SPACE */
+	TAILQ_ENTRY(client) turn; /* while it waits for space */
 	struct clients *clients;
 	struct listener *listener; /* on which it came */
 	enum client_state state;
@@ -66,21 +56,20 @@ struct client {
 	struct loop_timer *timer;
 	struct ticket ticket;
 	struct creation creation;
-	bool creates;	  /* a workspace; otherwise it only reserves */
 	int64_t bytes;	  /* that it wants now, */
 	int64_t since_ms; /* since then, */
 	int place;	  /* on the file system of this descriptor */
 	struct reservation *reservation;
-	struct client_removal *removal;
+	struct removal *removal;
 };
 
+/* What a program is called. */
+const char *program_title(enum program_name program);
 /* Make the sockets, each in its folder below the state folder, which is made
  * when it is missing. */
-int clients_listen(struct clients *clients, const struct config *config,
-    struct err *err);
+int clients_listen(struct clients *clients, struct host *host, struct err *err);
 /* Begin to accept. */
-void clients_open(struct clients *clients, struct loop *loop,
-    struct pool *pool);
+void clients_open(struct clients *clients);
 /* Hang up on everybody, accept no one. */
 void clients_close(struct clients *clients);
 
@@ -92,10 +81,8 @@ void request_take(struct client *client, const struct frame_view *view);
 void request_abandon(struct client *client);
 void request_create(struct client *client, const struct frame_view *view);
 void request_reserve(struct client *client, const struct frame_view *view);
-/* It hung up in one of the states of these. */
-void space_abandon(struct client *client);
 /* There may be more space than before. */
-void space_look(void *clients);
+void space_look(struct clients *clients);
 
 /* Answers; the last two hang up afterwards, and the client is freed. */
 bool client_send(const struct client *client, const struct frame *frame,

@@ -9,11 +9,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
@@ -27,11 +29,9 @@
 #include "../base/loop.h"
 #include "../base/process.h"
 #include "class.h"
-#include "container_parts.h"
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
-#include "ooms.h"
 
 #define RELEASE_MS 2000 /* to come back clean after a lease */
 #define EXIT_MS 2000	/* to end by itself; and between two kills */
@@ -43,7 +43,7 @@ container_set(struct container *c, enum container_state state)
 {
 	c->state = state;
 	c->since_ms = clock_monotonic_ms();
-	c->host->changed(c->host->arg);
+	host_look(c->host, 0);
 }
 
 void
@@ -55,10 +55,8 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 		loop_timer_set(c->host->loop, &c->timer, ms, fn, c);
 }
 
-/* The first state is PREPARING, which may fail at once: the owner sees that by
- * the state. */
 struct container *
-container_new(struct container_host *host, const struct cell_class *class,
+container_new(struct host *host, const struct cell_class *class,
     const char *sandbox, const struct image_entry *interpreter, bool writable,
     bool grows)
 {
@@ -82,11 +80,8 @@ container_new(struct container_host *host, const struct cell_class *class,
 	subprocess_init(&c->remove, host->loop);
 	subprocess_init(&c->tool, host->loop);
 	lock_wait_init(&c->wait, host->loop);
-	for (size_t i = 0; i < CONTAINER_VOLUMES; i++) {
+	for (size_t i = 0; i < CONTAINER_VOLUMES; i++)
 		c->volumes[i] = (struct attachment){ -1, -1, -1 };
-		if (class_volume(class, i) != NULL)
-			c->volume_count++;
-	}
 	container_set(c, CONTAINER_PREPARING);
 	prepare_reserve(c, grows);
 	prepare_begin(c);
@@ -210,6 +205,40 @@ container_broken(struct container *c, const char *what)
 	container_end(c, true);
 }
 
+/* ---- kills for want of memory ---- */
+
+/* The line `oom_kill N` of a file of the container's memory cgroup (v2:
+ * memory.events, v1: memory.oom_control), which the cell opens before any code
+ * runs and hands over with READY: so nothing need be known of where the host
+ * keeps its cgroups, and no right is needed there.  0 where it cannot be told:
+ * no descriptor, or the engine has removed the cgroup, soon after the
+ * container's end. */
+static int64_t
+ooms_count(int fd)
+{
+	static const char key[] = "\noom_kill ";
+	char text[512] = "\n";
+	const char *at;
+
+	if (fd < 0 || pread(fd, text + 1, sizeof(text) - 2, 0) <= 0)
+		return 0;
+	at = strstr(text, key);
+	return at == NULL ? 0 : strtoll(at + sizeof(key) - 1, NULL, 10);
+}
+
+/* The descriptor came from the cell: only a file of the kernel's own is taken,
+ * since reading it never blocks. */
+static void
+ooms_take(struct container *c, int *attached)
+{
+	struct statfs fs;
+
+	if (c->ooms_fd < 0 && *attached >= 0 && fstatfs(*attached, &fs) == 0 &&
+	    (fs.f_type == CGROUP2_SUPER_MAGIC ||
+		fs.f_type == CGROUP_SUPER_MAGIC))
+		c->ooms_fd = steal_fd(attached);
+}
+
 /* It has ended by itself, and its cgroup is gone in a moment. */
 static void
 container_ask_why(struct container *c)
@@ -222,57 +251,35 @@ container_ask_why(struct container *c)
 
 /* ---- the conversation on the control socket ---- */
 
-/* Nobody came for it in IL_WARM_SECONDS. */
-static void
-idle_on_timer(void *arg)
-{
-	container_end(arg, false);
-}
-
-/* Nobody may get it again. */
-static bool
-container_is_spent(const struct container *c)
-{
-	return c->class->reuse == REUSE_ANYONE && c->runs > 0 &&
-	    (c->isolation != ISOLATION_RUN || c->retire ||
-		c->runs >= c->host->config->api_runs);
-}
-
-/* No time at all to stay warm is the pool's affair: somebody may be waiting for
- * exactly this cell.  So are those that anybody may get. */
+/* Unless nobody may get it again.  How long it stays warm is the pool's affair:
+ * somebody may be waiting for exactly this cell. */
 static void
 container_idle(struct container *c)
 {
-	int64_t warm = c->class->reuse == REUSE_ANYONE ?
-	    0 :
-	    c->host->config->warm_seconds;
-
-	if (container_is_spent(c)) {
+	if (c->class->reuse == REUSE_ANYONE && c->runs > 0 &&
+	    (c->isolation != ISOLATION_RUN || c->retire ||
+		c->runs >= c->host->config->api_runs)) {
 		container_end(c, false);
 		return;
 	}
-	container_timer(c, warm > 0 ? warm * 1000 : -1, idle_on_timer);
+	container_timer(c, -1, NULL);
 	container_set(c, CONTAINER_IDLE);
 }
 
-/* "3.11.2": it goes into logs and to people. */
+/* What READY says.  The version ("3.11.2") goes into logs and to people; there
+ * is no isolation where there is none to choose. */
 static bool
-python_valid(const char *text)
+ready_read(struct container *c, const struct frame_view *view)
 {
-	return *text != '\0' &&
-	    strspn(text, "0123456789.abcdefghijklmnopqrstuvwxyz+") ==
-	    strlen(text);
-}
-
-/* Only what can be: no isolation where there is none to choose. */
-static bool
-isolation_valid(struct container *c, const struct frame_view *view)
-{
+	if (!frame_get_text(view, TAG_PYTHON, c->python, sizeof(c->python)) ||
+	    *c->python == '\0' ||
+	    c->python[strspn(c->python,
+		"0123456789.abcdefghijklmnopqrstuvwxyz+")] != '\0')
+		return false;
 	if (c->class->reuse != REUSE_ANYONE)
 		return true;
-	if (!frame_get_text(view, TAG_TEXT, c->isolation_reason,
-		sizeof(c->isolation_reason)))
-		c->isolation_reason[0] = '\0';
+	(void)frame_get_text(view, TAG_TEXT, c->isolation_reason,
+	    sizeof(c->isolation_reason));
 	return frame_get_int(view, TAG_ISOLATION, &c->isolation) &&
 	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
 }
@@ -282,9 +289,7 @@ isolation_valid(struct container *c, const struct frame_view *view)
 static bool
 container_ready(struct container *c, const struct frame_view *view)
 {
-	if (c->state != CONTAINER_STARTING ||
-	    !frame_get_text(view, TAG_PYTHON, c->python, sizeof(c->python)) ||
-	    !python_valid(c->python) || !isolation_valid(c, view))
+	if (c->state != CONTAINER_STARTING || !ready_read(c, view))
 		return false;
 	if (c->isolation == ISOLATION_CELL &&
 	    strcmp(c->host->config->api_isolation, "run") == 0) {
@@ -335,8 +340,7 @@ container_take(struct container *c, const void *packet, size_t len,
 	if (!frame_parse(&view, packet, len))
 		return false;
 	if (view.kind == FRAME_READY) {
-		if (c->ooms_fd < 0 && ooms_valid(*attached))
-			c->ooms_fd = steal_fd(attached);
+		ooms_take(c, attached);
 		return container_ready(c, &view);
 	}
 	if (view.kind != FRAME_IDLE)
@@ -474,7 +478,6 @@ container_release(struct container *c)
 {
 	if (c->state != CONTAINER_LEASED)
 		return;
-	c->used = true;
 	c->runs++;
 	if (c->idle_told) {
 		container_idle(c);

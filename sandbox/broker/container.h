@@ -3,20 +3,96 @@
 #define CONTAINER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
-#include "container_state.h"
+#include "../protocol/frame.h"
+#include "attachment.h"
+#include "host.h"
+#include "lock_wait.h"
+#include "subprocess.h"
 
-/* What may be done with a container: for the pool and those around it. */
+struct cell_class;
+struct image_entry;
+struct reservation;
+struct ticket;
+
+/*
+ * One container, from its first thought to its last trace.  It is a state
+ * machine on the event loop; the pool, whose it is, looks at its state after
+ * each change.
+ *
+ *	PREPARING ─ volumes locked and attached ─▶ PREPARED ─ container_run() ─▶
+ *	STARTING ─ READY ─▶ IDLE ◀─▶ LEASED ─▶ RELEASING ─ IDLE ─▶ IDLE
+ *	any ─ container_end() or a fault ─▶ ENDING ─ the process is dead ─▶ GONE
+ */
+enum container_state {
+	CONTAINER_PREPARING,
+	CONTAINER_PREPARED,
+	CONTAINER_STARTING,
+	CONTAINER_IDLE,
+	CONTAINER_LEASED,
+	CONTAINER_RELEASING,
+	CONTAINER_ENDING,
+	CONTAINER_GONE,
+};
+
+#define CONTAINER_VOLUMES 2
+struct container {
+	TAILQ_ENTRY(container) link;
+	struct host *host;
+	const struct cell_class *class;
+	char sandbox[33];
+	char name[64];
+	char interpreter[33]; /* for a class in memory: its name */
+	char image[1025];
+	uint32_t uid;	   /* who code runs as; 0: not chosen */
+	bool derived;	   /* started from what was derived from that */
+	char python[32];   /* as it said itself, "" before */
+	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
+	char isolation_reason[128]; /* why no more, as the cell says */
+	int64_t runs;		    /* leases that are over */
+	bool retire;		    /* nobody is to get it again */
+	bool promised; /* somebody waits for it; kept by the pool */
+	enum container_state state;
+	int64_t since_ms;      /* when the state began */
+	struct ticket *ticket; /* whose lease it is; kept by the pool */
+	bool called;	       /* docker run was begun: there may be one */
+	bool idle_told;	       /* IDLE came before we knew of the end */
+	bool repaired, told, came_up; /* the last two are kept by the pool: its
+				       * failure told, its start noted */
+	unsigned int number;	      /* of all containers of this life */
+	enum refusal failure;	      /* why it did not start; 0: it did */
+	char failure_text[200];
+	bool writable; /* the first volume; a cell may read the other */
+	struct reservation *reserved[CONTAINER_VOLUMES];
+	struct attachment volumes[CONTAINER_VOLUMES];
+	struct lock_wait wait; /* for an older holder of the next one */
+	size_t volume_next;
+	int listen_fd;
+	int control_fd;
+	int pidfd;	    /* of its first process; -1: not known */
+	int ooms_fd;	    /* counts kills for want of memory; -1: not known */
+	int64_t ooms;	    /* before the lease */
+	bool out_of_memory; /* that ended it in a lease */
+	struct subprocess run;
+	struct subprocess remove;
+	struct subprocess tool;	  /* docker wait, e2fsck */
+	struct loop_timer *timer; /* what the state waits for at most */
+	struct loop_timer *watch; /* when to ask whether it died at start */
+};
+
+/* ---- for the pool and those around it ---- */
 
 /* interpreter: for a class in memory; NULL: SANDBOX_IMAGE.  writable: it mounts
- * what its class writes to for writing; grows: room for that is reserved. */
-struct container *container_new(struct container_host *host,
+ * what its class writes to for writing; grows: room for that is reserved.  The
+ * first state is PREPARING, which may fail at once. */
+struct container *container_new(struct host *host,
     const struct cell_class *class, const char *sandbox,
     const struct image_entry *interpreter, bool writable, bool grows);
 /* Frees all; whatever it still holds is let go. */
 void container_free(struct container *c);
-
 /* PREPARED → STARTING. */
 void container_run(struct container *c);
 /* IDLE → LEASED; the client's end of the lease, or -1 (and the cell ends). */
@@ -25,5 +101,34 @@ int container_lease(struct container *c, int64_t lease_ms, enum access access);
 void container_release(struct container *c);
 /* End it from any state; kill: do not even ask it to go by itself. */
 void container_end(struct container *c, bool kill);
+
+/* ---- container.c, for prepare.c and launch.c ---- */
+
+void container_set(struct container *c, enum container_state state);
+/* Replace the timer of the state; ms < 0: none. */
+void container_timer(struct container *c, int64_t ms, void (*fn)(void *));
+/* It did not start: why, for the one who waits for it; then it ends. */
+void container_fail(struct container *c, enum refusal failure,
+    const char *text);
+/* The cell has connected. */
+void container_connected(struct container *c, int control_fd);
+/* In ENDING, and nothing is starting any more: see to it that it goes. */
+void container_reap(struct container *c, bool kill);
+
+/* ---- prepare.c, for the others ---- */
+
+/* A new container takes its reservations; it lets go of them when it is dead
+ * (and the kernel has written out what it left). */
+void prepare_reserve(struct container *c, bool grows);
+void prepare_let_go(struct container *c);
+/* PREPARING → PREPARED. */
+void prepare_begin(struct container *c);
+
+/* ---- launch.c, for container.c ---- */
+
+/* Nobody may connect any more. */
+void launch_stop(struct container *c);
+/* And of the volumes: what mounts them has them now, or nothing ever will. */
+void launch_release(struct container *c);
 
 #endif

@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 #include "../base/cleanup.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "argv.h"
+#include "folder.h"
 #include "workspace.h"
 
 #define BLOCK 4096
@@ -70,7 +71,7 @@ static int
 creation_make_file(const struct creation *c, const char *name, int64_t bytes,
     struct err *err)
 {
-	auto_close int folder = openat(c->base, c->draft,
+	auto_close int folder = openat(c->host->base, c->draft,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int fd = -1;
 
@@ -89,7 +90,7 @@ creation_drop(const struct creation *c)
 	struct err err;
 
 	if (*c->draft != '\0' &&
-	    workspace_discard(c->base, c->draft, &err) != 0)
+	    folder_delete(c->host->base, c->draft, 0, &err) != 0)
 		log_warn("%s sandbox=%s", err.text, c->id);
 }
 
@@ -98,7 +99,7 @@ creation_end(struct creation *c, const struct err *failure)
 {
 	if (failure != NULL)
 		creation_drop(c);
-	c->done(c->arg, failure);
+	creation_done(c->client, failure);
 }
 
 static void creation_step(struct creation *c);
@@ -125,7 +126,7 @@ creation_on_task(void *arg, const struct process_result *result)
 static void
 creation_run(struct creation *c, struct argv *argv, int which)
 {
-	argv_addf(argv, "%s/%s/%s", c->base_path, c->draft,
+	argv_addf(argv, "%s/%s/%s", c->host->config->base_dir, c->draft,
 	    volume_names[which]);
 	subprocess_start(&c->process, argv, TOOL_MS, creation_on_task, c);
 }
@@ -176,7 +177,8 @@ creation_step(struct creation *c)
 	int rc = 0;
 
 	if (c->step == 4)
-		rc = workspace_draft_publish(c->base, c->draft, c->id, &err);
+		rc = workspace_draft_publish(c->host->base, c->draft, c->id,
+		    &err);
 	else if (c->step % 2 == 0)
 		rc = creation_mkfs(c, c->step / 2, &err);
 	else
@@ -188,17 +190,14 @@ creation_step(struct creation *c)
 }
 
 void
-creation_start(struct creation *c, struct loop *loop, creation_fn done,
-    void *arg)
+creation_start(struct creation *c, struct host *host, struct client *client)
 {
 	struct err err;
 
-	subprocess_init(&c->process, loop);
-	c->done = done;
-	c->arg = arg;
-	c->step = 0;
-	c->draft[0] = '\0';
-	if (workspace_draft_make(c->base, c->draft, &err) != 0) {
+	subprocess_init(&c->process, host->loop);
+	c->host = host;
+	c->client = client;
+	if (workspace_draft_make(host->base, c->draft, &err) != 0) {
 		c->draft[0] = '\0';
 		creation_end(c, &err);
 		return;

@@ -4,8 +4,10 @@
 
 #include <stdint.h>
 
+#include "host.h"
 #include "subprocess.h"
 
+struct client;
 struct err;
 
 /*
@@ -17,11 +19,9 @@ struct volume_size {
 	int64_t files; /* files and folders */
 };
 
-typedef void (*creation_fn)(void *arg, const struct err *failure);
-
 struct creation {
-	int base;	       /* borrowed: descriptor of base_path */
-	const char *base_path; /* borrowed: absolute */
+	struct host *host;
+	struct client *client;
 	char id[33];
 	uint32_t uid; /* whose it is */
 	char draft[64];
@@ -29,14 +29,14 @@ struct creation {
 	char script[160];	     /* of debugfs */
 	int step;
 	struct subprocess process;
-	creation_fn done;
-	void *arg;
 };
 
-/* done is called once, later or at once: NULL, or the failure.  ERR_CONFLICT:
- * somebody else has made it meanwhile. */
-void creation_start(struct creation *c, struct loop *loop, creation_fn done,
-    void *arg);
+/* creation_done() is called once, later or at once. */
+void creation_start(struct creation *c, struct host *host,
+    struct client *client);
+/* failure: NULL, or why there is none; ERR_CONFLICT: somebody else has made it
+ * meanwhile (space.c). */
+void creation_done(struct client *client, const struct err *failure);
 /* Stop it; what was begun is removed. */
 void creation_cancel(struct creation *c);
 

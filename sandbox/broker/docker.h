@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "argv.h"
 #include "subprocess.h"
 
 struct cell_class;

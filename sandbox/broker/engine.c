@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Probe, pull and sweep are three programs that never run twice at a time. All
- * that they find out goes through engine_learn() and sweep_end(), which tell
- * the pool.
+ * that they find out goes through engine_learn() and sweep_end(), which have
+ * everything looked over.
  */
 #include "engine.h"
 
@@ -25,14 +25,21 @@
 #define SWEEP_ROUNDS 100
 #define SWEEP_PAUSE_MS 100
 
-static void engine_probe(struct engine *e);
-static void sweep_list(struct engine *e);
+static void engine_probe(void *arg);
+static void sweep_list(void *arg);
+
+/* It only sweeps any more. */
+static bool
+is_ending(const struct engine *e)
+{
+	return e->host->phase == PHASE_SWEEPING;
+}
 
 /* A look takes docker a small part of what a start takes. */
 static int
 probe_ms(const struct engine *e)
 {
-	const int64_t part_ms = e->config->start_ms * 3 / 20;
+	const int64_t part_ms = e->host->config->start_ms * 3 / 20;
 
 	return part_ms > PROBE_LEAST_MS ? (int)part_ms : PROBE_LEAST_MS;
 }
@@ -51,13 +58,14 @@ static void
 pull_on_end(void *arg, const struct process_result *result)
 {
 	struct engine *e = arg;
+	const char *image = e->host->config->sandbox_image;
 	char text[160];
 
 	process_describe(result, text, sizeof(text));
 	if (process_succeeded(result))
-		log_info("the image %s was pulled", e->config->sandbox_image);
+		log_info("the image %s was pulled", image);
 	else
-		log_err("docker pull %s: %s", e->config->sandbox_image, text);
+		log_err("docker pull %s: %s", image, text);
 	engine_probe(e);
 }
 
@@ -65,38 +73,31 @@ pull_on_end(void *arg, const struct process_result *result)
 static void
 pull_maybe(struct engine *e)
 {
+	const struct config *config = e->host->config;
 	int64_t now = clock_monotonic_ms();
 
-	if (!e->config->pull_on_startup || !e->up || e->image || e->ending ||
+	if (!config->pull_on_startup || !e->up || e->image || is_ending(e) ||
 	    e->pull.running ||
 	    (e->pulled_ms >= 0 && now - e->pulled_ms < PULL_AGAIN_MS))
 		return;
 	e->pulled_ms = now;
-	log_info("pulling the image %s", e->config->sandbox_image);
-	docker_start(&e->pull, e->config, DOCKER_PULL, e->config->sandbox_image,
+	log_info("pulling the image %s", config->sandbox_image);
+	docker_start(&e->pull, config, DOCKER_PULL, config->sandbox_image,
 	    PULL_MS, pull_on_end, e);
 }
 
-/* ---- it is looked after ---- */
-
-static void
-recheck_on_timer(void *arg)
-{
-	engine_probe(arg);
-}
-
-/* Look after it again in a while, counted from now. */
-static void
-recheck_plan(struct engine *e)
-{
-	if (e->ending)
-		loop_timer_clear(e->loop, &e->recheck);
-	else
-		loop_timer_set(e->loop, &e->recheck, RECHECK_MS,
-		    recheck_on_timer, e);
-}
-
 /* ---- the sweep ---- */
+
+/* Something was found out: look after it again in a while, counted from now. */
+static void
+engine_news(struct engine *e)
+{
+	e->probed_ms = clock_monotonic_ms();
+	if (!is_ending(e))
+		loop_timer_set(e->host->loop, &e->recheck, RECHECK_MS,
+		    engine_probe, e);
+	host_look(e->host, 0);
+}
 
 /* The containers of an earlier life are gone, or cannot be removed; without a
  * clean engine nothing is started. */
@@ -105,27 +106,19 @@ sweep_end(struct engine *e, bool clean)
 {
 	e->sweeping = false;
 	e->clean = clean;
-	if (e->ending) {
-		e->on_swept(e->arg);
-		return;
+	if (!is_ending(e)) {
+		e->swept = clean;
+		e->up = e->up && clean;
 	}
-	e->swept = clean;
-	if (!clean)
-		e->up = false;
-	e->probed_ms = clock_monotonic_ms();
-	recheck_plan(e);
-	e->on_change(e->arg);
+	engine_news(e);
 }
 
 /* What docker said is what people are told. */
 static void
 sweep_failed(struct engine *e, const struct process_result *result)
 {
-	char text[160];
-
-	process_describe(result, text, sizeof(text));
-	log_err("sweep: docker %s", text);
-	(void)snprintf(e->trouble, sizeof(e->trouble), "%s", text);
+	process_describe(result, e->trouble, sizeof(e->trouble));
+	log_err("sweep: docker %s", e->trouble);
 	sweep_end(e, false);
 }
 
@@ -136,16 +129,23 @@ sweep_volumes_on_removed(void *arg, const struct process_result *result)
 	sweep_end(arg, true);
 }
 
-/* Add the ids of an answer to a command; how many there were. */
+/* Remove what an answer lists; how many there were. */
 static size_t
-sweep_add_ids(struct argv *argv, const char *answer)
+sweep_remove(struct engine *e, enum docker_call call, const char *answer,
+    subprocess_fn done)
 {
+	const struct config *config = e->host->config;
+	auto_argv struct argv argv;
 	char id[65];
 	size_t n = 0;
 
+	docker_argv(&argv, config->docker_binary, call, NULL);
 	for (size_t pos = 0;
 	     n < SWEEP_BATCH && docker_next_id(answer, &pos, id); n++)
-		argv_add(argv, id);
+		argv_add(&argv, id);
+	if (n > 0)
+		subprocess_start(&e->sweep, &argv, engine_remove_ms(config),
+		    done, e);
 	return n;
 }
 
@@ -153,23 +153,10 @@ sweep_add_ids(struct argv *argv, const char *answer)
 static void
 sweep_volumes_on_list(void *arg, const struct process_result *result)
 {
-	struct engine *e = arg;
-	auto_argv struct argv argv;
-
-	docker_argv(&argv, e->config->docker_binary, DOCKER_REMOVE_VOLUMES,
-	    NULL);
-	if (process_succeeded(result) &&
-	    sweep_add_ids(&argv, buf_str(&result->out)) > 0)
-		subprocess_start(&e->sweep, &argv, engine_remove_ms(e->config),
-		    sweep_volumes_on_removed, e);
-	else
-		sweep_end(e, true);
-}
-
-static void
-sweep_on_pause(void *arg)
-{
-	sweep_list(arg);
+	if (!process_succeeded(result) ||
+	    sweep_remove(arg, DOCKER_REMOVE_VOLUMES, buf_str(&result->out),
+		sweep_volumes_on_removed) == 0)
+		sweep_end(arg, true);
 }
 
 /* One that another is removing at this moment is an error of `docker rm`: only
@@ -184,8 +171,8 @@ sweep_on_removed(void *arg, const struct process_result *result)
 	else if (e->sweep_rounds >= SWEEP_ROUNDS)
 		sweep_failed(e, result);
 	else
-		loop_timer_set(e->loop, &e->again, SWEEP_PAUSE_MS,
-		    sweep_on_pause, e);
+		loop_timer_set(e->host->loop, &e->again, SWEEP_PAUSE_MS,
+		    sweep_list, e);
 }
 
 /* The answer of one round: containers to remove, or none any more. */
@@ -193,44 +180,44 @@ static void
 sweep_on_list(void *arg, const struct process_result *result)
 {
 	struct engine *e = arg;
-	auto_argv struct argv argv;
 	size_t n;
 
-	docker_argv(&argv, e->config->docker_binary, DOCKER_REMOVE, NULL);
 	if (!process_succeeded(result)) {
 		sweep_failed(e, result);
 		return;
 	}
-	n = sweep_add_ids(&argv, buf_str(&result->out));
-	/* No container is left: now what they had mounted. */
-	if (n == 0) {
-		docker_start(&e->sweep, e->config, DOCKER_VOLUMES, e->instance,
-		    probe_ms(e), sweep_volumes_on_list, e);
+	if (e->sweep_rounds == SWEEP_ROUNDS && *buf_str(&result->out) != '\0') {
+		sweep_end(e, false);
 		return;
 	}
-	if (e->sweep_rounds++ == 0)
-		log_info(e->ending ? "ending %zu containers" :
-				     "removing %zu containers of an earlier "
-				     "il-sandboxd",
+	n = sweep_remove(e, DOCKER_REMOVE, buf_str(&result->out),
+	    sweep_on_removed);
+	/* No container is left: now what they had mounted. */
+	if (n == 0)
+		docker_start(&e->sweep, e->host->config, DOCKER_VOLUMES,
+		    e->host->instance, probe_ms(e), sweep_volumes_on_list, e);
+	else if (e->sweep_rounds++ == 0)
+		log_info(is_ending(e) ? "ending %zu containers" :
+					"removing %zu containers of an earlier "
+					"il-sandboxd",
 		    n);
-	if (e->sweep_rounds > SWEEP_ROUNDS)
-		sweep_end(e, false);
-	else
-		subprocess_start(&e->sweep, &argv, engine_remove_ms(e->config),
-		    sweep_on_removed, e);
 }
 
 /* One round: list the containers, remove so many of them, list again. */
 static void
-sweep_list(struct engine *e)
+sweep_list(void *arg)
 {
-	docker_start(&e->sweep, e->config, DOCKER_CELLS, e->instance,
-	    probe_ms(e), sweep_on_list, e);
+	struct engine *e = arg;
+
+	docker_start(&e->sweep, e->host->config, DOCKER_CELLS,
+	    e->host->instance, probe_ms(e), sweep_on_list, e);
 }
 
 static void
 sweep_start(struct engine *e)
 {
+	if (e->sweeping)
+		return;
 	e->sweeping = true;
 	e->sweep_rounds = 0;
 	sweep_list(e);
@@ -238,14 +225,12 @@ sweep_start(struct engine *e)
 
 /* A sweep that is under way becomes the last one. */
 void
-engine_sweep_last(struct engine *e, engine_fn on_swept)
+engine_sweep_last(struct engine *e)
 {
-	e->ending = true;
-	e->on_swept = on_swept;
 	subprocess_cancel(&e->probe);
 	subprocess_cancel(&e->pull);
-	if (!e->sweeping)
-		sweep_start(e);
+	loop_timer_clear(e->host->loop, &e->recheck);
+	sweep_start(e);
 }
 
 /* ---- the probe ---- */
@@ -261,16 +246,14 @@ engine_learn(struct engine *e, bool up, bool image, const char *trouble)
 		log_err("the Docker engine does not answer: %s", trouble);
 	if (up && !image && (e->image || !e->up))
 		log_warn("the image %s is missing: %s",
-		    e->config->sandbox_image, trouble);
+		    e->host->config->sandbox_image, trouble);
 	e->up = up;
 	e->image = image;
-	e->probed_ms = clock_monotonic_ms();
 	(void)snprintf(e->trouble, sizeof(e->trouble), "%s", trouble);
-	recheck_plan(e);
+	engine_news(e);
 	pull_maybe(e);
-	if (up && !e->swept && !e->sweeping && !e->ending)
+	if (up && !e->swept && !is_ending(e))
 		sweep_start(e);
-	e->on_change(e->arg);
 }
 
 /* An engine that answers names the image by its digest.  What is neither that
@@ -279,50 +262,45 @@ static void
 probe_on_end(void *arg, const struct process_result *result)
 {
 	struct engine *e = arg;
-	const char *id = buf_str(&result->out);
+	bool image = strncmp(buf_str(&result->out), "sha256:", 7) == 0;
 	char text[160] = "";
 
-	if (process_succeeded(result) && strncmp(id, "sha256:", 7) == 0) {
-		engine_learn(e, true, true, "");
+	if (!process_succeeded(result)) {
+		process_describe(result, text, sizeof(text));
+		engine_learn(e,
+		    result->outcome == PROCESS_EXITED &&
+			docker_classify(result) == DOCKER_IMAGE,
+		    false, text);
 		return;
 	}
-	if (process_succeeded(result))
+	if (!image)
 		(void)snprintf(text, sizeof(text),
 		    "%s says something that is no image id",
-		    e->config->docker_binary);
-	else
-		process_describe(result, text, sizeof(text));
-	engine_learn(e,
-	    result->outcome == PROCESS_EXITED &&
-		docker_classify(result) == DOCKER_IMAGE,
-	    false, text);
+		    e->host->config->docker_binary);
+	engine_learn(e, image, image, text);
 }
 
 /* One at a time; whoever asks meanwhile gets its answer. */
 static void
-engine_probe(struct engine *e)
+engine_probe(void *arg)
 {
-	if (!e->probe.running && !e->ending)
-		docker_start(&e->probe, e->config, DOCKER_PROBE,
-		    e->config->sandbox_image, probe_ms(e), probe_on_end, e);
+	struct engine *e = arg;
+
+	if (!e->probe.running && !is_ending(e))
+		docker_start(&e->probe, e->host->config, DOCKER_PROBE,
+		    e->host->config->sandbox_image, probe_ms(e), probe_on_end,
+		    e);
 }
 
 /* ---- for others ---- */
 
 void
-engine_init(struct engine *e, struct loop *loop, const struct config *config,
-    const char *instance, engine_fn on_change, void *arg)
+engine_init(struct engine *e, struct host *host)
 {
-	*e = (struct engine){ .loop = loop,
-		.config = config,
-		.instance = instance,
-		.probed_ms = -1,
-		.pulled_ms = -1,
-		.on_change = on_change,
-		.arg = arg };
-	subprocess_init(&e->probe, loop);
-	subprocess_init(&e->sweep, loop);
-	subprocess_init(&e->pull, loop);
+	*e = (struct engine){ .host = host, .probed_ms = -1, .pulled_ms = -1 };
+	subprocess_init(&e->probe, host->loop);
+	subprocess_init(&e->sweep, host->loop);
+	subprocess_init(&e->pull, host->loop);
 }
 
 void
@@ -331,8 +309,8 @@ engine_release(struct engine *e)
 	subprocess_cancel(&e->probe);
 	subprocess_cancel(&e->sweep);
 	subprocess_cancel(&e->pull);
-	loop_timer_clear(e->loop, &e->recheck);
-	loop_timer_clear(e->loop, &e->again);
+	loop_timer_clear(e->host->loop, &e->recheck);
+	loop_timer_clear(e->host->loop, &e->again);
 }
 
 bool

@@ -166,42 +166,55 @@ folder_make(const char *cells, const char *name, const char *program,
 
 /* ---- removing ---- */
 
-/* A folder of files, or of such folders: ours are no deeper. */
-static void
-remove_folder(int at, const char *name, int depth)
+int
+folder_delete(int at, const char *name, int depth, struct err *err)
 {
 	int fd = openat(at, name, FOLDER);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	int rc = 0;
 
-	if (dir == NULL)
-		return;
-	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+	/* One that is gone is as good as removed. */
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_system(err, "open %s", name);
+	if (dir == NULL) {
+		(void)close(fd);
+		return err_system(err, "list %s", name);
+	}
+	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
+	     e = readdir(dir)) {
+		if (strcmp(e->d_name, ".") == 0 ||
+		    strcmp(e->d_name, "..") == 0 ||
+		    unlinkat(fd, e->d_name, 0) == 0 || errno == ENOENT)
 			continue;
-		if (unlinkat(fd, e->d_name, 0) != 0 && errno == EISDIR &&
-		    depth > 0)
-			remove_folder(fd, e->d_name, depth - 1);
+		if (errno == EISDIR && depth > 0)
+			rc = folder_delete(fd, e->d_name, depth - 1, err);
+		else
+			rc = err_system(err, "remove %s", e->d_name);
 	}
 	(void)closedir(dir);
-	(void)unlinkat(at, name, AT_REMOVEDIR);
+	if (rc == 0 && unlinkat(at, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+		rc = err_system(err, "remove %s", name);
+	return rc;
 }
 
 void
 folder_remove_socket(const char *cells, const char *name)
 {
 	char path[4096];
+	struct err err;
 
 	(void)snprintf(path, sizeof(path), "%s/%s/socket", cells, name);
-	remove_folder(AT_FDCWD, path, 0);
+	(void)folder_delete(AT_FDCWD, path, 0, &err);
 }
 
 void
 folder_remove(const char *cells, const char *name)
 {
 	char path[4096];
+	struct err err;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", cells, name);
-	remove_folder(AT_FDCWD, path, 1);
+	(void)folder_delete(AT_FDCWD, path, 1, &err);
 }
 
 /* What an earlier life left has no container any more once the sweep is
@@ -209,6 +222,7 @@ folder_remove(const char *cells, const char *name)
 int
 folder_sweep(const char *cells, struct err *err)
 {
+	struct err left;
 	DIR *dir;
 
 	if (fd_make_dirs(cells, 0700, err) != 0)
@@ -218,7 +232,7 @@ folder_sweep(const char *cells, struct err *err)
 		return err_system(err, "list %s", cells);
 	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		if (strncmp(e->d_name, "il-", 3) == 0)
-			remove_folder(dirfd(dir), e->d_name, 1);
+			(void)folder_delete(dirfd(dir), e->d_name, 1, &left);
 	}
 	(void)closedir(dir);
 	return 0;

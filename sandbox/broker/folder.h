@@ -29,7 +29,12 @@ int folder_make(const char *cells, const char *name, const char *program,
  * mounted remains to it, empty. */
 void folder_remove_socket(const char *cells, const char *name);
 
-/* All of it.  Nothing happens where there is none. */
+/* A folder of files, or of folders of files down to that depth: ours are no
+ * deeper, so whatever else is in one was not made by us, and stays, with an
+ * error.  Nothing happens where there is none. */
+int folder_delete(int at, const char *name, int depth, struct err *err);
+
+/* All that container's. */
 void folder_remove(const char *cells, const char *name);
 
 /* Make the folder for all cells and remove what an earlier life left there. */

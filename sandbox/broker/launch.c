@@ -24,11 +24,10 @@
 #include "../base/loop.h"
 #include "class.h"
 #include "container.h"
-#include "container_parts.h"
-#include "derive.h"
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
+#include "images.h"
 
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS; then docker run is killed */
 #define WATCH_MS 1000	 /* not connected by then: has it died? */
@@ -101,41 +100,28 @@ socket_open(struct container *c, struct err *err)
 
 /* ---- docker run ---- */
 
-/* Once, when a file system could not be mounted: remove what is left of this
- * try, check both volumes, and begin anew with a new name. */
+/* This try is over, and its name with it. */
+static void
+run_undo(struct container *c)
+{
+	container_timer(c, -1, NULL);
+	launch_stop(c);
+	folder_remove(c->host->cells_dir, c->name);
+	c->called = false;
+}
+
+/* Once, when a file system could not be mounted: what is left of this try has
+ * been removed; check both volumes, and begin anew with a new name. */
 static void
 repair_on_removed(void *arg, const struct process_result *result)
 {
 	struct container *c = arg;
 
 	(void)result;
-	folder_remove(c->host->cells_dir, c->name);
-	c->called = false;
+	run_undo(c);
 	c->repaired = true;
 	container_set(c, CONTAINER_PREPARING);
 	prepare_begin(c);
-}
-
-/* Docker may have created a container without starting it. */
-static void
-repair(struct container *c)
-{
-	container_timer(c, -1, NULL);
-	launch_stop(c);
-	docker_start(&c->tool, c->host->config, DOCKER_REMOVE, c->name,
-	    run_ms(c), repair_on_removed, c);
-}
-
-/* What was derived from the image has been removed: from the image itself. */
-static void
-run_from_image(struct container *c)
-{
-	container_timer(c, -1, NULL);
-	launch_stop(c);
-	folder_remove(c->host->cells_dir, c->name);
-	c->called = false;
-	derive_forget(c->host->derive, c->image);
-	container_set(c, CONTAINER_PREPARED);
 }
 
 /* docker run failed before the cell connected: whose fault is it, and may
@@ -151,12 +137,19 @@ run_failed(struct container *c, const struct process_result *result)
 	(void)snprintf(text, sizeof(text), "docker run %s", line);
 	if (why == DOCKER_MOUNT && !c->repaired) {
 		log_warn("%s cell=%s sandbox=%s", text, c->name, c->sandbox);
-		repair(c);
+		container_timer(c, -1, NULL);
+		launch_stop(c);
+		/* Docker may have created it without starting it. */
+		docker_start(&c->tool, c->host->config, DOCKER_REMOVE, c->name,
+		    run_ms(c), repair_on_removed, c);
 	} else if (why == DOCKER_ENGINE) {
 		container_fail(c, REFUSAL_ENGINE, text);
 		engine_report(c->host->engine, ENGINE_DOWN, line);
 	} else if (why == DOCKER_IMAGE && c->derived) {
-		run_from_image(c);
+		/* That has been removed: from the image itself. */
+		run_undo(c);
+		images_forget(c->host->images, c->image);
+		container_set(c, CONTAINER_PREPARED);
 	} else if (why == DOCKER_IMAGE) {
 		container_fail(c, REFUSAL_IMAGE, text);
 		/* The engine's state is about the one image. */
@@ -182,7 +175,7 @@ run_on_end(void *arg, const struct process_result *result)
 	    !process_succeeded(result)) {
 		run_failed(c, result);
 	} else {
-		c->host->changed(c->host->arg);
+		host_look(c->host, 0);
 	}
 }
 
@@ -251,7 +244,7 @@ run_build(struct container *c, struct argv *argv)
 	char devices[CONTAINER_VOLUMES][32];
 	struct docker_run run = { .config = config,
 		.class = c->class,
-		.image = derive_name(c->host->derive, c->image),
+		.image = images_name(c->host->images, c->image),
 		.name = c->name,
 		.instance = c->host->instance,
 		.sandbox = c->sandbox,
@@ -259,15 +252,15 @@ run_build(struct container *c, struct argv *argv)
 		.apparmor = c->class->reuse == REUSE_ANYONE ?
 		    apparmor_choose(config->api_apparmor) :
 		    "",
-		.mount_count = c->volume_count,
 		.uid = c->uid };
 
-	for (size_t i = 0; i < c->volume_count; i++) {
+	for (size_t i = 0; class_target(c->class, i) != NULL; i++) {
 		(void)snprintf(devices[i], sizeof(devices[i]), "/dev/loop%d",
 		    c->volumes[i].device);
 		run.mounts[i].device = devices[i];
 		run.mounts[i].target = class_target(c->class, i);
 		run.mounts[i].read_only = i > 0 || !c->writable;
+		run.mount_count++;
 	}
 	c->derived = strcmp(run.image, c->image) != 0;
 	docker_argv_run(argv, &run);

@@ -15,8 +15,19 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "spool.h"
 #include "workspace.h"
+
+/*
+ * What the disk may have to hold of requests' bodies that nginx reads: it lets
+ * only so many of each size come at one time (nginx/api.conf, nginx/http.conf;
+ * tests/nginx/spool.t compares).  Smaller ones stay in memory.
+ */
+#define SPOOL_MEDIUM INT64_C(32)
+#define SPOOL_MEDIUM_BYTES INT64_C(8000000)
+#define SPOOL_HUGE INT64_C(4)
+#define SPOOL_HUGE_BYTES (INT64_C(128) << 20)
+#define SPOOL_BYTES \
+	(SPOOL_MEDIUM * SPOOL_MEDIUM_BYTES + SPOOL_HUGE * SPOOL_HUGE_BYTES)
 
 #define FLOOR_MIN (INT64_C(256) << 20)
 #define FLOOR_MAX (INT64_C(2) << 30)
@@ -62,12 +73,9 @@ ledger_has_room(const struct ledger_space *space, int64_t wanted)
 /* ---- the table ---- */
 
 void
-ledger_init(struct ledger *ledger, struct loop *loop, int64_t cells,
-    void (*changed)(void *arg), void *arg)
+ledger_init(struct ledger *ledger, struct host *host)
 {
-	*ledger = (struct ledger){
-		.loop = loop, .cells = cells, .changed = changed, .arg = arg
-	};
+	ledger->host = host;
 	LIST_INIT(&ledger->all);
 }
 
@@ -169,7 +177,7 @@ ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
 		return -1;
 	if (after < space->free)
 		space->free = after;
-	space->floor = ledger_floor(total, ledger->cells);
+	space->floor = ledger_floor(total, ledger->host->config->cells);
 	return 0;
 }
 
@@ -199,7 +207,7 @@ reservation_of_bytes(struct ledger *ledger, int fd, int64_t bytes)
 	r->device = st.st_dev;
 	r->inode = st.st_ino;
 	r->bytes = bytes;
-	lock_wait_init(&r->wait, ledger->loop);
+	lock_wait_init(&r->wait, ledger->host->loop);
 	LIST_INSERT_HEAD(&ledger->all, r, link);
 	return r;
 }
@@ -214,16 +222,13 @@ reservation_of_volume(struct ledger *ledger, int fd)
 void
 reservation_free(struct reservation *r)
 {
-	struct ledger *ledger;
-
 	if (r == NULL)
 		return;
-	ledger = r->ledger;
+	host_look(r->ledger->host, 0);
 	lock_wait_stop(&r->wait);
 	LIST_REMOVE(r, link);
 	(void)close(r->fd);
 	free(r);
-	ledger->changed(ledger->arg);
 }
 
 void
@@ -275,15 +280,16 @@ find_image(void *arg, int fd)
 }
 
 void
-ledger_find(struct ledger *ledger, int base)
+ledger_find(struct ledger *ledger)
 {
-	workspace_each_volume(base, find_image, ledger);
+	workspace_each_volume(ledger->host->base, find_image, ledger);
 }
 
 /* The first of these places that there is. */
 void
-ledger_add_spool(struct ledger *ledger, const struct config *config)
+ledger_add_spool(struct ledger *ledger)
 {
+	const struct config *config = ledger->host->config;
 	auto_free char *ours = config_state_path(config, "nginx/body");
 	const char *const places[] = { ours, "/var/lib/nginx/body",
 		config->state_dir };

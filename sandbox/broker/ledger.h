@@ -7,11 +7,10 @@
 #include <sys/queue.h>
 #include <sys/stat.h>
 
+#include "host.h"
 #include "lock_wait.h"
 
-struct config;
 struct err;
-struct loop;
 
 /*
  * Who may still write how much, and where.  A sparse volume promises more than
@@ -26,11 +25,7 @@ struct loop;
  * system is counted by itself.
  */
 struct ledger {
-	struct loop *loop;
-	int64_t cells; /* volumes mounted at one time, for the floor */
-	/* A reservation is over or has become smaller. */
-	void (*changed)(void *arg);
-	void *arg;
+	struct host *host;
 	LIST_HEAD(reservation_list, reservation) all;
 };
 
@@ -77,8 +72,7 @@ bool ledger_has_room(const struct ledger_space *space, int64_t wanted);
 
 /* ---- the table ---- */
 
-void ledger_init(struct ledger *ledger, struct loop *loop, int64_t cells,
-    void (*changed)(void *arg), void *arg);
+void ledger_init(struct ledger *ledger, struct host *host);
 void ledger_release(struct ledger *ledger);
 
 /* Ask for the file system that fd is on. */
@@ -100,10 +94,10 @@ int64_t reservation_bytes(const struct reservation *r);
 int64_t reservation_more(const struct reservation *r);
 int64_t ledger_volume_bytes(int volume_fd);
 /* At the start: whatever an earlier life has left mounted may still grow. */
-void ledger_find(struct ledger *ledger, int base);
+void ledger_find(struct ledger *ledger);
 /* What nginx may write of bodies, where it does: as `ilctl run` tells it, or
  * where Debian's does. */
-void ledger_add_spool(struct ledger *ledger, const struct config *config);
+void ledger_add_spool(struct ledger *ledger);
 /* The lock of the volume is another's now: nobody before it has it mounted. */
 void reservation_supersede(struct ledger *ledger, const struct reservation *by);
 /* It is over at once; NULL is fine. */

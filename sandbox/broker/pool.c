@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens to containers and tickets, looked over from the loop: first
- * what became of the containers is told, then the scheduler runs.
+ * What happens to containers and tickets, and the questions about them.  In one
+ * look what became of the containers is told first, then the scheduler runs.
  */
 #include "pool.h"
 
@@ -10,42 +10,19 @@
 #include <string.h>
 
 #include "../base/clock.h"
-#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "../base/loop.h"
-#include "class.h"
-#include "container.h"
-#include "derive.h"
-#include "scheduler.h"
+#include "folder.h"
 #include "workspace.h"
 
 #define WAITING_MAX 1024
 #define WARM_PAUSE_MS 10000 /* after a start that failed */
 
-static void pool_look(void *arg);
-
-/* However often, it is one look. */
 void
-pool_poke(void *arg)
+pool_init(struct pool *pool, struct host *host)
 {
-	struct pool *pool = arg;
-
-	if (pool->wake == NULL)
-		loop_timer_set(pool->host.loop, &pool->wake, 0, pool_look,
-		    pool);
-}
-
-void
-pool_init(struct pool *pool, const struct container_host *host,
-    struct engine *engine)
-{
-	*pool = (struct pool){
-		.host = *host, .engine = engine, .waiting_max = WAITING_MAX
-	};
-	pool->host.changed = pool_poke;
-	pool->host.arg = pool;
-	pool->host.all = &pool->containers;
+	*pool = (struct pool){ .host = host,
+		.started_s = clock_wall_ms() / 1000 };
 	TAILQ_INIT(&pool->containers);
 	TAILQ_INIT(&pool->tickets);
 	TAILQ_INIT(&pool->removals);
@@ -58,47 +35,53 @@ pool_release(struct pool *pool)
 	struct removal *removal;
 	struct container *c;
 
-	/* Their folders are swept at the next start. */
 	while ((removal = TAILQ_FIRST(&pool->removals)) != NULL) {
 		TAILQ_REMOVE(&pool->removals, removal, link);
-		removal->done(removal, "removal cut short");
+		removal_done(removal, "removal cut short");
 	}
 	while ((c = TAILQ_FIRST(&pool->containers)) != NULL) {
 		TAILQ_REMOVE(&pool->containers, c, link);
 		container_free(c);
 	}
-	loop_timer_clear(pool->host.loop, &pool->wake);
-	loop_timer_clear(pool->host.loop, &pool->tick);
 }
 
 /* ---- tickets ---- */
 
-/* What can be said at once: 0 when it has to wait for its turn. */
-static enum refusal
-ticket_judge(const struct pool *pool, const struct ticket *ticket)
+void
+ticket_leave_queue(struct pool *pool, struct ticket *ticket)
 {
-	const struct container *c = pool_container_of(pool, ticket);
+	TAILQ_REMOVE(&pool->tickets, ticket, link);
+	ticket->waiting = false;
+	pool->waiting--;
+}
 
-	if (!ticket->class->in_memory &&
-	    !workspace_exists(pool->host.base, ticket->sandbox))
-		return REFUSAL_NO_WORKSPACE;
-	if (pool->waiting >= pool->waiting_max &&
-	    (c == NULL || !pool_serves(c, ticket)))
-		return REFUSAL_FULL;
-	return 0;
+void
+ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
+    const char *text)
+{
+	ticket_leave_queue(pool, ticket);
+	ticket_refused(ticket, code, text);
 }
 
 /* The answer comes from the loop, also when it is known at once. */
 void
 pool_request(struct pool *pool, struct ticket *ticket)
 {
-	ticket->refusal = ticket_judge(pool, ticket);
+	const struct container *c = pool_container_of(pool, ticket);
+
+	ticket->refusal = REFUSAL_NONE;
+	if (!ticket->class->in_memory &&
+	    !workspace_exists(pool->host->base, ticket->sandbox))
+		ticket->refusal = REFUSAL_NO_WORKSPACE;
+	else if (pool->waiting >= WAITING_MAX &&
+	    (c == NULL || !pool_serves(c, ticket)))
+		ticket->refusal = REFUSAL_FULL;
 	ticket->since_ms = clock_monotonic_ms();
 	ticket->container = NULL;
 	ticket->waiting = true;
 	pool->waiting++;
 	TAILQ_INSERT_TAIL(&pool->tickets, ticket, link);
-	pool_poke(pool);
+	host_look(pool->host, 0);
 }
 
 void
@@ -165,214 +148,213 @@ tell_failure(struct pool *pool, struct container *c)
 	}
 }
 
-/* The cell of a lease has ended by itself. */
+/* What became of a container. */
 static void
-tell_lost(struct container *c)
+settle(struct pool *pool, struct container *c)
 {
 	struct ticket *ticket = c->ticket;
 
-	c->ticket = NULL;
-	ticket->container = NULL;
-	ticket->lost(ticket, c->out_of_memory);
-}
-
-/* What became of the containers. */
-static void
-settle_containers(struct pool *pool)
-{
-	struct container *c;
-	struct container *next;
-
-	for (c = TAILQ_FIRST(&pool->containers); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		if (c->state == CONTAINER_IDLE && !c->class->in_memory)
-			memcpy(pool->python, c->python, sizeof(pool->python));
-		if (c->state == CONTAINER_IDLE && !c->came_up) {
-			c->came_up = true;
-			pause_note_success(&pool->pause);
-		}
-		if (c->isolation != 0) {
-			pool->isolation = c->isolation;
-			memcpy(pool->isolation_reason, c->isolation_reason,
-			    sizeof(pool->isolation_reason));
-		}
-		if (c->state >= CONTAINER_ENDING && c->ticket != NULL)
-			tell_lost(c);
-		if (c->failure != 0 && !c->told)
-			tell_failure(pool, c);
-		if (c->state == CONTAINER_GONE) {
-			TAILQ_REMOVE(&pool->containers, c, link);
-			container_free(c);
-		}
+	if (c->state == CONTAINER_IDLE && !c->class->in_memory)
+		memcpy(pool->python, c->python, sizeof(pool->python));
+	if (c->state == CONTAINER_IDLE && !c->came_up) {
+		c->came_up = true;
+		pause_note_success(&pool->pause);
+	}
+	if (c->isolation != 0) {
+		pool->isolation = c->isolation;
+		memcpy(pool->isolation_reason, c->isolation_reason,
+		    sizeof(pool->isolation_reason));
+	}
+	/* The cell of a lease has ended by itself. */
+	if (c->state >= CONTAINER_ENDING && ticket != NULL) {
+		c->ticket = NULL;
+		ticket->container = NULL;
+		ticket_lost(ticket, c->out_of_memory);
+	}
+	if (c->failure != 0 && !c->told)
+		tell_failure(pool, c);
+	if (c->state == CONTAINER_GONE) {
+		TAILQ_REMOVE(&pool->containers, c, link);
+		container_free(c);
 	}
 }
 
-/* Containers of the sandbox that began before the removal may still have its
- * volumes; those that began later have none of them. */
-static bool
-removal_can_go(const struct pool *pool, const struct removal *removal)
+/* Delete the files of a sandbox when nothing uses them any more.  Containers of
+ * it that began before the removal may still have its volumes; those that began
+ * later have none of them. */
+static void
+settle_removal(struct pool *pool, struct removal *removal)
 {
 	const struct container *c;
+	struct err err;
+	int rc;
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
 		if (c->number <= removal->number &&
 		    strcmp(c->sandbox, removal->sandbox) == 0)
-			return false;
+			return;
 	}
-	return true;
+	TAILQ_REMOVE(&pool->removals, removal, link);
+	rc = folder_delete(pool->host->base, removal->retired, 0, &err);
+	removal_done(removal, rc == 0 ? NULL : err.text);
 }
 
-/* Delete the files of sandboxes that nothing uses any more. */
-static void
-settle_removals(struct pool *pool)
+/* The order matters: a container that is gone has to be settled before its
+ * sandbox gets another. */
+void
+pool_look(struct pool *pool)
 {
 	struct removal *removal;
-	struct removal *next;
-	struct err err;
+	struct removal *removal_next;
+	struct container *c;
+	struct container *next;
 
-	for (removal = TAILQ_FIRST(&pool->removals); removal != NULL;
-	     removal = next) {
-		next = TAILQ_NEXT(removal, link);
-		if (!removal_can_go(pool, removal))
-			continue;
-		TAILQ_REMOVE(&pool->removals, removal, link);
-		if (workspace_discard(pool->host.base, removal->retired,
-			&err) == 0)
-			removal->done(removal, NULL);
-		else
-			removal->done(removal, err.text);
+	for (c = TAILQ_FIRST(&pool->containers); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		settle(pool, c);
 	}
+	for (removal = TAILQ_FIRST(&pool->removals); removal != NULL;
+	     removal = removal_next) {
+		removal_next = TAILQ_NEXT(removal, link);
+		settle_removal(pool, removal);
+	}
+	if (pool->host->phase == PHASE_SERVING)
+		scheduler_run(pool);
 }
 
-/* Nobody will get them any more. */
-static void
-end_unleased(struct pool *pool)
+bool
+pool_end(struct pool *pool, bool leases)
 {
 	struct container *c;
+	bool more = false;
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		if (c->state < CONTAINER_LEASED)
+		if (leases || c->state < CONTAINER_LEASED)
 			container_end(c, false);
+		more = more || leases ||
+		    (c->state == CONTAINER_LEASED && !c->class->lasting);
 	}
+	return more;
 }
-
-/* Is there a lease that ends by itself? */
-static bool
-is_waited_for(const struct pool *pool)
-{
-	const struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state == CONTAINER_LEASED && !c->class->lasting)
-			return true;
-	}
-	return false;
-}
-
-/* One look over everything: tell what happened, then begin what can be begun.
- * The order matters: a container that is gone has to be settled before its
- * sandbox gets another. */
-static void
-pool_look(void *arg)
-{
-	struct pool *pool = arg;
-
-	loop_timer_clear(pool->host.loop, &pool->wake);
-	loop_timer_clear(pool->host.loop, &pool->tick);
-	settle_containers(pool);
-	settle_removals(pool);
-	if (pool->stopping) {
-		if (TAILQ_EMPTY(&pool->containers))
-			pool->empty(pool->arg);
-		return;
-	}
-	if (pool->draining) {
-		end_unleased(pool);
-		if (!is_waited_for(pool))
-			pool->drained(pool->arg);
-		return;
-	}
-	pool->next_due_ms = -1;
-	scheduler_run(pool);
-	if (pool->looked != NULL)
-		pool->looked(pool->looked_arg);
-	if (pool->next_due_ms >= 0)
-		loop_timer_set(pool->host.loop, &pool->tick,
-		    pool->next_due_ms - clock_monotonic_ms(), pool_look, pool);
-}
-
-/* ---- for others ---- */
 
 void
 pool_remove(struct pool *pool, struct removal *removal)
 {
 	struct container *c;
 
-	removal->number = pool->host.serial;
+	removal->number = pool->serial;
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
 		if (strcmp(c->sandbox, removal->sandbox) == 0)
 			container_end(c, true);
 	}
 	TAILQ_INSERT_TAIL(&pool->removals, removal, link);
-	pool_poke(pool);
+	host_look(pool->host, 0);
 }
 
-/* Cells for anybody are worth replacing, since they serve many runs. */
-void
-pool_images_changed(struct pool *pool)
+/* ---- questions ---- */
+
+/* Class and subject are the same; whether it is free is another question. */
+bool
+pool_matches(const struct container *c, const struct ticket *ticket)
 {
+	return c->class == ticket->class &&
+	    strcmp(c->sandbox, ticket->sandbox) == 0 &&
+	    strcmp(c->interpreter, ticket->interpreter.name) == 0;
+}
+
+/* Idle, and not one that may be used only once and was. */
+bool
+pool_serves(const struct container *c, const struct ticket *ticket)
+{
+	return c->state == CONTAINER_IDLE && pool_matches(c, ticket) &&
+	    (c->class->reuse != REUSE_NEVER || c->runs == 0);
+}
+
+/* It will be idle in a while: it starts, or comes back from a lease of which
+ * nothing stays. */
+bool
+pool_is_coming(const struct container *c)
+{
+	return c->state <= CONTAINER_STARTING ||
+	    (c->state == CONTAINER_RELEASING &&
+		c->class->reuse == REUSE_ANYONE &&
+		c->isolation == ISOLATION_RUN && !c->retire);
+}
+
+/* Among several, the one that was used last. */
+struct container *
+pool_container_of(const struct pool *pool, const struct ticket *ticket)
+{
+	struct container *found = NULL;
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		if (c->state < CONTAINER_IDLE || c->derived ||
-		    c->class->reuse != REUSE_ANYONE ||
-		    strcmp(derive_name(pool->host.derive, c->image),
-			c->image) == 0)
-			continue;
-		c->retire = true;
-		if (c->state == CONTAINER_IDLE)
-			container_end(c, false);
+		if (!ticket->class->in_memory) {
+			if (strcmp(c->sandbox, ticket->sandbox) == 0)
+				return c;
+		} else if (pool_serves(c, ticket) &&
+		    (found == NULL || c->since_ms > found->since_ms)) {
+			found = c;
+		}
 	}
-	pool_poke(pool);
+	return found;
 }
 
+/* A cell in memory holds nothing that its successor needs: its place is free as
+ * soon as it ends. */
 void
 pool_count(const struct pool *pool, struct pool_count *count)
 {
 	const struct container *c;
 
-	*count = (struct pool_count){ .waiting = (int64_t)pool->waiting };
+	*count = (struct pool_count){ 0 };
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		count->cells += c->state < CONTAINER_GONE ? 1 : 0;
-		count->leased += c->state == CONTAINER_LEASED ? 1 : 0;
-		count->starting += c->state <= CONTAINER_STARTING ? 1 : 0;
+		struct pool_places *p = &count->places[c->class->budget];
+		bool ending = c->state == CONTAINER_ENDING;
+
+		if (c->state == CONTAINER_GONE)
+			continue;
+		count->cells++;
+		count->leased += c->state == CONTAINER_LEASED;
+		count->starting += c->state <= CONTAINER_STARTING;
+		count->runs += c->run.running;
+		count->runs_in_memory += c->run.running && c->class->in_memory;
+		if (ending && c->class->in_memory)
+			continue;
+		p->taken++;
+		p->leased += c->state == CONTAINER_LEASED;
+		p->ending += ending;
 	}
 }
 
 void
-pool_drain(struct pool *pool, void (*drained)(void *arg), void *arg)
+pool_start(struct pool *pool, const struct ticket *ticket, bool writable,
+    bool grows)
 {
-	pool->draining = true;
-	pool->drained = drained;
-	pool->arg = arg;
-	pool_poke(pool);
+	const struct cell_class *class = ticket->class;
+	struct container *c = container_new(pool->host, class, ticket->sandbox,
+	    class->in_memory ? &ticket->interpreter : NULL, writable, grows);
+
+	TAILQ_INSERT_TAIL(&pool->containers, c, link);
 }
 
-void
-pool_stop(struct pool *pool, void (*empty)(void *arg), void *arg)
+/* The one to end when a place is needed. */
+struct container *
+pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
 {
+	struct container *oldest = NULL;
 	struct container *c;
 
-	pool->stopping = true;
-	pool->empty = empty;
-	pool->arg = arg;
 	TAILQ_FOREACH(c, &pool->containers, link)
-	container_end(c, false);
-	pool_poke(pool);
+	{
+		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
+		    (oldest == NULL || c->since_ms < oldest->since_ms))
+			oldest = c;
+	}
+	return oldest;
 }

@@ -2,45 +2,143 @@
 #ifndef POOL_H
 #define POOL_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
-#include "pool_state.h"
+#include "../base/config_images.h"
+#include "class.h"
+#include "container.h"
+#include "pause.h"
 
 /*
- * All containers and all who wait for one.  Whatever changes only marks the
- * pool; it is looked over once, from the loop: so no callback ever runs inside
- * another, and nothing is freed under the feet of its user.
+ * All containers and all who wait for one.  A change of either is looked at
+ * from the loop, with everything else (host.h).
  */
+struct client;
+
+/* Somebody who wants a cell.  The owner's, who fills in the first part. */
+struct ticket {
+	const struct cell_class *class;
+	char sandbox[33];		/* "" for a class in memory */
+	struct image_entry interpreter; /* for such a class */
+	int64_t lease_ms;
+	enum access access; /* for a sandbox */
+	struct client *client;
+
+	TAILQ_ENTRY(ticket) link;
+	struct container *container; /* granted */
+	bool waiting;
+	bool cold;
+	int64_t since_ms;
+	enum refusal refusal; /* decided at once, told from the loop */
+};
+
+/* A workspace that is being removed: its folder has been renamed to retired. */
+struct removal {
+	TAILQ_ENTRY(removal) link;
+	char sandbox[33];
+	char retired[64];
+	unsigned int number;   /* containers up to this one must be gone */
+	struct client *client; /* who asked; NULL: hung up */
+};
+
+struct pool {
+	struct host *host;
+	TAILQ_HEAD(container_list, container) containers;
+	TAILQ_HEAD(ticket_list, ticket) tickets;
+	TAILQ_HEAD(removal_list, removal) removals;
+	size_t waiting;
+	int64_t started_s;   /* wall clock: makes names unique, */
+	unsigned int serial; /* with the number of the last container */
+	char python[32];
+	int64_t isolation; /* what the last api cell said; 0: none has */
+	char isolation_reason[128];
+	int64_t warm_not_ms; /* a start failed: keep none warm before this */
+	struct pause pause;  /* after failed starts */
+};
+
+/* ---- for those who ask ---- */
+
+void pool_init(struct pool *pool, struct host *host);
+void pool_release(struct pool *pool);
+/* Exactly one of ticket_granted() and ticket_refused() answers, never from
+ * within. */
+void pool_request(struct pool *pool, struct ticket *ticket);
+/* The owner does not want it any more: out of the queue, or the lease ends. */
+void pool_withdraw(struct pool *pool, struct ticket *ticket);
+/* End the cells that use it, delete it, call removal_done(). */
+void pool_remove(struct pool *pool, struct removal *removal);
+/* What became of the containers is told; then, while we serve, what can be
+ * begun is. */
+void pool_look(struct pool *pool);
+/* End what is idle or starting, or with leases all; those of a lasting class
+ * are not waited for.  False: there is nothing more to wait for. */
+bool pool_end(struct pool *pool, bool leases);
+
+/* ---- what they do (request.c) ---- */
+
+/* The ticket may be freed in each of these. */
+void ticket_granted(struct ticket *ticket, int client_end, enum access access);
+void ticket_refused(struct ticket *ticket, enum refusal code, const char *text);
+/* After it was granted: the cell has ended by itself; out_of_memory: for want
+ * of that. */
+void ticket_lost(struct ticket *ticket, bool out_of_memory);
+/* trouble: NULL, or why its files are still there. */
+void removal_done(struct removal *removal, const char *trouble);
+
+/* ---- between pool.c, scheduler.c, warm.c and admission.c ---- */
+
+/* docker run at one time: more only slows each down. */
+#define POOL_RUNS_MAX 2
+
+/* The places of a budget. */
+struct pool_places {
+	int64_t taken;
+	int64_t leased; /* of those */
+	int64_t ending; /* of those: on their way out */
+	bool full;	/* nothing more to be had at the moment */
+};
 
 struct pool_count {
 	int64_t cells; /* all that exist, ending ones included */
 	int64_t leased;
 	int64_t starting;
-	int64_t waiting;
+	int64_t runs;		/* docker run is going on */
+	int64_t runs_in_memory; /* of those */
+	struct pool_places places[BUDGETS];
 };
 
-/* host is copied (but for changed, which is the pool's). */
-void pool_init(struct pool *pool, const struct container_host *host,
-    struct engine *engine);
-void pool_release(struct pool *pool);
-
-void pool_request(struct pool *pool, struct ticket *ticket);
-/* The owner does not want it any more: out of the queue, or the lease ends. */
-void pool_withdraw(struct pool *pool, struct ticket *ticket);
-/* The folder has been renamed to removal->retired: end the cells that use it,
- * delete it, call done. */
-void pool_remove(struct pool *pool, struct removal *removal);
-/* Look everything over soon. */
-void pool_poke(void *pool);
-/* What cells start from has changed: those that are kept for anybody and began
- * with something else are replaced, the leased ones after their lease. */
-void pool_images_changed(struct pool *pool);
 void pool_count(const struct pool *pool, struct pool_count *count);
-/* Begin nothing, end what is idle, and let leases go on to their end; those of
- * a lasting class are not waited for.  Then call drained.  Who asks for a lease
- * meanwhile waits. */
-void pool_drain(struct pool *pool, void (*drained)(void *arg), void *arg);
-/* End everything; then call empty. */
-void pool_stop(struct pool *pool, void (*empty)(void *arg), void *arg);
+/* Out of the queue, with a word. */
+void ticket_leave_queue(struct pool *pool, struct ticket *ticket);
+void ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
+    const char *text);
+/* The container of a ticket's sandbox, of which there is at most one (one that
+ * is gone counts until it was settled: its failure has to be told before there
+ * is another try); for a class in memory one that serves it now. */
+struct container *pool_container_of(const struct pool *pool,
+    const struct ticket *ticket);
+/* Of the same class, for the same interpreter or sandbox. */
+bool pool_matches(const struct container *c, const struct ticket *ticket);
+/* It is on its way: for the first time, or back from a lease. */
+bool pool_is_coming(const struct container *c);
+/* It could be leased to the ticket now. */
+bool pool_serves(const struct container *c, const struct ticket *ticket);
+/* Begin one more for the ticket, as container_new() does. */
+void pool_start(struct pool *pool, const struct ticket *ticket, bool writable,
+    bool grows);
+/* The idle cell that nobody has used for the longest time; NULL: none. */
+struct container *pool_oldest_idle(const struct pool *pool,
+    enum cell_budget budget);
+
+/* Those who wait come first, as long as anything can be done for them; then
+ * what is kept warm; then the starts (scheduler.c). */
+void scheduler_run(struct pool *pool);
+/* End idle cells beyond what may stay warm (those that somebody waited for have
+ * been taken by now); start those that are to be ready (warm.c). */
+void warm_trim(struct pool *pool);
+void warm_refill(struct pool *pool);
 
 #endif

@@ -12,12 +12,12 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "argv.h"
 #include "class.h"
-#include "container_parts.h"
+#include "container.h"
 #include "engine.h"
 #include "ledger.h"
 #include "owner.h"
+#include "pool.h"
 #include "uid.h"
 #include "workspace.h"
 
@@ -160,7 +160,7 @@ prepare_next(struct container *c)
 	struct attachment *volume = &c->volumes[c->volume_next];
 	struct err err;
 
-	if (c->volume_next == c->volume_count) {
+	if (volume_name(c) == NULL) {
 		container_set(c, CONTAINER_PREPARED);
 		return;
 	}
@@ -189,7 +189,7 @@ is_taken(const struct container *c, uint32_t uid)
 {
 	const struct container *other;
 
-	TAILQ_FOREACH(other, c->host->all, link)
+	TAILQ_FOREACH(other, &c->host->pool->containers, link)
 	{
 		if (other != c && other->uid == uid &&
 		    (c->class->in_memory ||
@@ -249,11 +249,12 @@ choose_uid(struct container *c, struct err *err)
 void
 prepare_begin(struct container *c)
 {
+	struct pool *pool = c->host->pool;
 	struct err err;
 
-	c->number = ++c->host->serial;
+	c->number = ++pool->serial;
 	(void)snprintf(c->name, sizeof(c->name), "il-%.16s-%" PRIx64 "-%u",
-	    c->host->instance, (uint64_t)c->host->started_s, c->number);
+	    c->host->instance, (uint64_t)pool->started_s, c->number);
 	c->volume_next = 0;
 	if (choose_uid(c, &err) != 0)
 		container_fail(c, refusal_of(&err), err.text);
@@ -269,7 +270,7 @@ prepare_reserve(struct container *c, bool grows)
 {
 	struct err err;
 
-	for (size_t i = 0; i < c->volume_count; i++) {
+	for (size_t i = 0; class_volume(c->class, i) != NULL; i++) {
 		int fd = workspace_volume_open(c->host->base, c->sandbox,
 		    class_volume(c->class, i), &err);
 

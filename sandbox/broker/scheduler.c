@@ -3,18 +3,13 @@
  * Whose turn it is.  The queue is first come, first served, but one who can be
  * served now never waits for one who cannot.
  */
-#include "scheduler.h"
-
 #include <stdio.h>
 
 #include "../base/clock.h"
-#include "../base/config.h"
 #include "../base/log.h"
 #include "admission.h"
-#include "class.h"
-#include "container.h"
-#include "pool_state.h"
-#include "warm.h"
+#include "engine.h"
+#include "pool.h"
 
 #define BUSY_MS 1000 /* the same sandbox may just be coming back */
 
@@ -29,10 +24,10 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool,
 	if (client_end < 0)
 		return; /* the container ends, the ticket keeps its place */
 	ticket_leave_queue(pool, ticket);
-	ticket->cold = !c->used && ready_ms > ticket->since_ms;
+	ticket->cold = c->runs == 0 && ready_ms > ticket->since_ms;
 	ticket->container = c;
 	c->ticket = ticket;
-	ticket->granted(ticket, client_end, access);
+	ticket_granted(ticket, client_end, access);
 }
 
 /* Its sandbox is leased: the lease may end in a moment; if it does not, say
@@ -51,7 +46,7 @@ refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
 		    "the sandbox is leased to another");
 		return true;
 	}
-	pool_due(pool, due);
+	host_look(pool->host, due);
 	return false;
 }
 
@@ -59,7 +54,8 @@ refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
 static bool
 refuse_engine(struct pool *pool, struct ticket *ticket)
 {
-	enum engine_state state = engine_state(pool->engine);
+	struct engine *engine = pool->host->engine;
+	enum engine_state state = engine_state(engine);
 	bool down = state == ENGINE_DOWN;
 	char text[256];
 
@@ -67,8 +63,8 @@ refuse_engine(struct pool *pool, struct ticket *ticket)
 		return false;
 	(void)snprintf(text, sizeof(text), "%s: %s%s",
 	    down ? "the Docker engine does not answer" : "the image is missing",
-	    pool->engine->trouble,
-	    pool->engine->pull.running ? " (it is being pulled)" : "");
+	    engine->trouble,
+	    engine->pull.running ? " (it is being pulled)" : "");
 	ticket_refuse(pool, ticket, down ? REFUSAL_ENGINE : REFUSAL_IMAGE,
 	    text);
 	return true;
@@ -168,7 +164,7 @@ find_room(struct pool *pool, enum cell_budget budget,
 	struct container *c;
 
 	*done = false;
-	if (places->taken < class_budget(budget, pool->host.config))
+	if (places->taken < class_budget(budget, pool->host->config))
 		return true;
 	/* One that is on its way out makes room for one of us. */
 	if (places->ending-- > 0)
@@ -200,7 +196,6 @@ refuse_lasting(struct pool *pool, struct ticket *ticket,
 static bool
 start_for(struct pool *pool, struct ticket *ticket)
 {
-	const struct cell_class *class = ticket->class;
 	bool writable;
 	bool grows;
 	enum admission admission = admission_to_new(pool, ticket, &writable,
@@ -208,8 +203,7 @@ start_for(struct pool *pool, struct ticket *ticket)
 
 	if (admission != ADMIT)
 		return refuse_disk(pool, ticket, admission);
-	pool_start(pool, class, ticket->sandbox,
-	    class->in_memory ? &ticket->interpreter : NULL, writable, grows);
+	pool_start(pool, ticket, writable, grows);
 	return true;
 }
 
@@ -233,22 +227,15 @@ refuse_pause(struct pool *pool, struct ticket *ticket)
 
 /* May another container be started?  Otherwise when to look again. */
 static bool
-may_start(struct pool *pool)
+may_start(struct pool *pool, const struct pool_count *count)
 {
-	const struct container *c;
-
 	if (pool->pause.failures == 0)
 		return true;
 	if (pause_holds(&pool->pause, clock_monotonic_ms())) {
-		pool_due(pool, pool->pause.until_ms);
+		host_look(pool->host, pool->pause.until_ms);
 		return false;
 	}
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c->state <= CONTAINER_STARTING || c->run.running)
-			return false;
-	}
-	return true;
+	return count->starting == 0 && count->runs == 0;
 }
 
 /* The first ticket that needs a new container: start one, make room, or refuse
@@ -256,34 +243,33 @@ may_start(struct pool *pool)
 static bool
 start_one(struct pool *pool)
 {
-	struct pool_places places[BUDGETS];
+	struct pool_count count;
 	struct container *c;
 	struct ticket *ticket;
 	bool done;
 
-	pool_count_places(pool, places);
+	pool_count(pool, &count);
 	TAILQ_FOREACH(c, &pool->containers, link)
 	c->promised = false;
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
 	{
 		const struct cell_class *class = ticket->class;
-		enum cell_budget budget = class->budget;
+		struct pool_places *places = &count.places[class->budget];
 
-		if (places[budget].full ||
-		    pool_container_of(pool, ticket) != NULL ||
+		if (places->full || pool_container_of(pool, ticket) != NULL ||
 		    (class->in_memory && is_promised(pool, ticket)))
 			continue;
 		if (refuse_engine(pool, ticket) || refuse_pause(pool, ticket))
 			return true;
-		if (engine_state(pool->engine) != ENGINE_READY ||
-		    !may_start(pool))
+		if (engine_state(pool->host->engine) != ENGINE_READY ||
+		    !may_start(pool, &count))
 			return false;
-		if (find_room(pool, budget, &places[budget], &done)) {
+		if (find_room(pool, class->budget, places, &done)) {
 			if (start_for(pool, ticket))
 				return true;
 			continue;
 		}
-		if (done || refuse_lasting(pool, ticket, &places[budget]))
+		if (done || refuse_lasting(pool, ticket, places))
 			return true;
 	}
 	return false;
@@ -294,34 +280,28 @@ static void
 run_prepared(struct pool *pool)
 {
 	const int most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
-	int runs = 0;
-	int in_memory = 0;
+	struct pool_count count;
 	struct container *c;
 
 	if (pause_holds(&pool->pause, clock_monotonic_ms())) {
-		pool_due(pool, pool->pause.until_ms);
+		host_look(pool->host, pool->pause.until_ms);
 		return;
 	}
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		runs += c->run.running ? 1 : 0;
-		in_memory += c->run.running && c->class->in_memory ? 1 : 0;
-	}
+	pool_count(pool, &count);
 	/* In order, but the cells of the APIs leave a place to those of people,
 	 * who would else wait for what is only being kept warm. */
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		if (c->state != CONTAINER_PREPARED || runs >= most ||
-		    (c->class->in_memory && most > 1 && in_memory >= most - 1))
+		if (c->state != CONTAINER_PREPARED || count.runs >= most ||
+		    (c->class->in_memory && most > 1 &&
+			count.runs_in_memory >= most - 1))
 			continue;
 		container_run(c);
-		runs++;
-		in_memory += c->class->in_memory ? 1 : 0;
+		count.runs++;
+		count.runs_in_memory += c->class->in_memory;
 	}
 }
 
-/* Those who wait come first, as long as anything can be done for them; then
- * what is kept warm; then the starts. */
 void
 scheduler_run(struct pool *pool)
 {

@@ -4,7 +4,6 @@
  * workspace, and bytes that another program is going to write itself.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
-#include "../base/log.h"
 #include "../protocol/frame.h"
 #include "admission.h"
 #include "client.h"
@@ -38,129 +36,104 @@
 #define RESERVE_EACH (INT64_C(18) << 20)
 #define RESERVE_PROCESSES 24 /* besides those of runs and of sessions */
 
-static void
-unreserve(struct client *client)
-{
-	reservation_free(client->reservation);
-	client->reservation = NULL;
-}
-
 /* The sandbox is there, or was made by another client meanwhile, which is as
  * good. */
-static void
-creation_on_done(void *arg, const struct err *failure)
+void
+creation_done(struct client *client, const struct err *failure)
 {
-	struct client *client = arg;
-	struct clients *clients = client->clients;
-
 	client->state = CLIENT_ASKED_NOTHING;
-	clients->creations--;
-	unreserve(client);
 	if (failure == NULL || failure->code == ERR_CONFLICT)
 		client_done(client);
 	else
 		client_refuse(client, REFUSAL_START, failure->text);
-	space_look(clients);
 }
 
 /* ---- whose turn it is ---- */
+
+static int64_t
+count_in(const struct clients *clients, enum client_state state)
+{
+	const struct client *client;
+	int64_t count = 0;
+
+	LIST_FOREACH(client, &clients->all, link)
+	count += client->state == state;
+	return count;
+}
 
 /* It has the room that it wants, or leaves with the truth. */
 static void
 space_give(struct client *client, bool room)
 {
-	struct clients *clients = client->clients;
+	struct host *host = client->clients->host;
+	bool creates = client->state == CLIENT_WAITS_TO_CREATE;
 	struct frame frame;
-
 	struct err err;
 
 	client->state = CLIENT_ASKED_NOTHING;
 	if (room)
-		client->reservation = reservation_of_bytes(clients->pool->host
-							       .ledger,
+		client->reservation = reservation_of_bytes(host->ledger,
 		    client->place, client->bytes);
 	else
 		(void)close(client->place);
 	if (client->reservation == NULL) {
 		client_refuse(client, REFUSAL_DISK,
 		    "the disk has no room for that");
-		return;
-	}
-	if (client->creates &&
-	    uids_take(clients->pool->host.uids, &client->creation.uid, &err) !=
-		0) {
-		unreserve(client);
+	} else if (!creates) {
+		client->state = CLIENT_HAS_SPACE;
+		frame_start(&frame, FRAME_GRANTED);
+		if (!client_send(client, &frame, -1))
+			client_close(client);
+	} else if (uids_take(host->uids, &client->creation.uid, &err) != 0) {
 		client_refuse(client, REFUSAL_START, err.text);
-		return;
-	}
-	if (client->creates) {
+	} else {
 		client->state = CLIENT_CREATES;
-		clients->creations++;
-		creation_start(&client->creation, clients->loop,
-		    creation_on_done, client);
-		return;
+		creation_start(&client->creation, host, client);
 	}
-	client->state = CLIENT_HAS_SPACE;
-	frame_start(&frame, FRAME_GRANTED);
-	if (!client_send(client, &frame, -1))
-		client_close(client);
 }
 
-/* A new sandbox must be of use: one that nothing could be written to is not
- * made. */
-static enum admission
-space_for(const struct client *client)
-{
-	int64_t bytes = client->bytes;
-
-	if (!ledger_has_files(client->place))
-		return ADMIT_NEVER;
-	if (client->creates)
-		bytes += volume_total_bytes(&client->creation.sizes[0]);
-	return room_for(client->clients->pool, client->place, bytes, NULL,
-	    client->since_ms);
-}
-
-/* First come, first served; a few creations at a time, since many new
- * users must not starve the leases.  True when the client has been served. */
-static bool
+/* First come, first served; a few creations at a time, since many new users
+ * must not starve the leases. */
+static void
 space_serve(struct client *client)
 {
 	struct clients *clients = client->clients;
-	enum admission room;
+	enum admission room = ADMIT_NEVER;
+	int64_t bytes = client->bytes;
 
-	if (client->creates && clients->creations >= CREATIONS_MAX)
-		return false;
-	room = space_for(client);
+	if (client->state == CLIENT_WAITS_TO_CREATE) {
+		if (count_in(clients, CLIENT_CREATES) >= CREATIONS_MAX)
+			return;
+		/* A new sandbox must be of use: one that nothing could be
+		 * written to is not made. */
+		bytes += volume_total_bytes(&client->creation.sizes[0]);
+	}
+	if (ledger_has_files(client->place))
+		room = room_for(clients->host->pool, client->place, bytes, NULL,
+		    client->since_ms);
 	if (room == ADMIT_LATER)
-		return false;
+		return;
 	TAILQ_REMOVE(&clients->waiting, client, turn);
 	space_give(client, room == ADMIT);
-	return true;
 }
 
-/* One that fails at once ends up here again, and finds that we are at it. */
 void
-space_look(void *arg)
+space_look(struct clients *clients)
 {
-	struct clients *clients = arg;
 	struct client *client;
 	struct client *next;
 
-	if (clients->handing_out || clients->closed)
-		return;
-	clients->handing_out = true;
 	for (client = TAILQ_FIRST(&clients->waiting); client != NULL;
 	     client = next) {
 		next = TAILQ_NEXT(client, turn);
-		(void)space_serve(client);
+		space_serve(client);
 	}
-	clients->handing_out = false;
 }
 
 /* It is looked at with all others, from the loop. */
 static void
-space_wait(struct client *client, bool creates, int64_t bytes, int place)
+space_wait(struct client *client, enum client_state state, int64_t bytes,
+    int place)
 {
 	struct clients *clients = client->clients;
 
@@ -168,31 +141,12 @@ space_wait(struct client *client, bool creates, int64_t bytes, int place)
 		client_refuse(client, REFUSAL_DISK, "there is no such place");
 		return;
 	}
-	client->creates = creates;
 	client->bytes = bytes;
 	client->place = place;
 	client->since_ms = clock_monotonic_ms();
-	client->state = CLIENT_WAITS_FOR_SPACE;
+	client->state = state;
 	TAILQ_INSERT_TAIL(&clients->waiting, client, turn);
-	pool_poke(clients->pool);
-}
-
-/* It hung up: what waits leaves the queue, what is being made is removed. */
-void
-space_abandon(struct client *client)
-{
-	struct clients *clients = client->clients;
-
-	if (client->state == CLIENT_WAITS_FOR_SPACE) {
-		TAILQ_REMOVE(&clients->waiting, client, turn);
-		(void)close(client->place);
-	}
-	if (client->state == CLIENT_CREATES) {
-		creation_cancel(&client->creation);
-		clients->creations--;
-		pool_poke(clients->pool);
-	}
-	unreserve(client);
+	host_look(clients->host, 0);
 }
 
 /* ---- the requests ---- */
@@ -201,24 +155,20 @@ space_abandon(struct client *client)
 static bool
 is_one_too_many(const struct clients *clients)
 {
-	int64_t count = workspace_count(clients->pool->host.base);
-	const struct client *other;
+	int64_t count = workspace_count(clients->host->base);
 
-	LIST_FOREACH(other, &clients->all, link)
-	{
-		if (other->state == CLIENT_CREATES ||
-		    (other->state == CLIENT_WAITS_FOR_SPACE && other->creates))
-			count++;
-	}
-	return count < 0 || count >= clients->config->sandboxes;
+	return count < 0 ||
+	    count + count_in(clients, CLIENT_CREATES) +
+		count_in(clients, CLIENT_WAITS_TO_CREATE) >=
+	    clients->host->config->sandboxes;
 }
 
 /* Make a sandbox of that id, if there is none. */
 void
 request_create(struct client *client, const struct frame_view *view)
 {
-	const struct clients *clients = client->clients;
-	int base = clients->pool->host.base;
+	const struct host *host = client->clients->host;
+	const struct config *config = host->config;
 	struct creation *c = &client->creation;
 	struct volume_size *sizes = c->sizes;
 
@@ -231,26 +181,24 @@ request_create(struct client *client, const struct frame_view *view)
 		client_refuse(client, REFUSAL_INPUT, "a malformed CREATE");
 		return;
 	}
-	if (workspace_exists(base, c->id)) {
+	if (workspace_exists(host->base, c->id)) {
 		client_done(client);
 		return;
 	}
-	if (is_one_too_many(clients)) {
+	if (is_one_too_many(client->clients)) {
 		client_refuse(client, REFUSAL_SANDBOXES,
 		    "there are IL_SANDBOXES sandboxes");
 		return;
 	}
 	/* Who asks says how much, the operator how much at most. */
-	if (sizes[0].bytes > clients->config->quota)
-		sizes[0].bytes = clients->config->quota;
-	if (sizes[0].files > clients->config->files)
-		sizes[0].files = clients->config->files;
-	sizes[1].bytes = clients->config->pip_quota;
+	if (sizes[0].bytes > config->quota)
+		sizes[0].bytes = config->quota;
+	if (sizes[0].files > config->files)
+		sizes[0].files = config->files;
+	sizes[1].bytes = config->pip_quota;
 	sizes[1].files = sizes[1].bytes / BYTES_PER_PACKAGE_FILE;
-	c->base = base;
-	c->base_path = clients->config->base_dir;
-	space_wait(client, true, CREATION_BYTES,
-	    fcntl(base, F_DUPFD_CLOEXEC, 0));
+	space_wait(client, CLIENT_WAITS_TO_CREATE, CREATION_BYTES,
+	    fcntl(host->base, F_DUPFD_CLOEXEC, 0));
 }
 
 /* On the file system where the APIs keep their files: they make the folder, and
@@ -278,7 +226,7 @@ files_place(const struct config *config)
 static int64_t
 reserve_left(const struct clients *clients)
 {
-	const struct config *config = clients->config;
+	const struct config *config = clients->host->config;
 	int64_t left = RESERVE_EACH *
 	    (config->api_cells + config->api_sessions + RESERVE_PROCESSES);
 	const struct client *other;
@@ -286,7 +234,7 @@ reserve_left(const struct clients *clients)
 	LIST_FOREACH(other, &clients->all, link)
 	{
 		if (other->state == CLIENT_HAS_SPACE ||
-		    (other->state == CLIENT_WAITS_FOR_SPACE && !other->creates))
+		    other->state == CLIENT_WAITS_TO_RESERVE)
 			left -= other->bytes;
 	}
 	return left;
@@ -307,5 +255,6 @@ request_reserve(struct client *client, const struct frame_view *view)
 		    "il-api has reserved as much as it may");
 		return;
 	}
-	space_wait(client, false, bytes, files_place(client->clients->config));
+	space_wait(client, CLIENT_WAITS_TO_RESERVE, bytes,
+	    files_place(client->clients->host->config));
 }

@@ -3,30 +3,20 @@
  * What stays warm: the cells of people who were here just now, and a few that
  * are ready for whoever comes next.
  */
-#include "warm.h"
-
 #include <string.h>
 
 #include "../base/clock.h"
 #include "../base/config.h"
-#include "../base/log.h"
-#include "class.h"
-#include "container.h"
-#include "derive.h"
-#include "pool_state.h"
-
-static bool
-is_idle_for(const struct container *c, enum cell_reuse reuse)
-{
-	return c->state == CONTAINER_IDLE && c->class->reuse == reuse;
-}
+#include "engine.h"
+#include "images.h"
+#include "pool.h"
 
 /* The class and the interpreter that are kept ready. */
 static void
 warm_kind(const struct pool *pool, struct ticket *kind)
 {
 	*kind = (struct ticket){ .class = class_find("api") };
-	(void)images_find(pool->host.config->sandbox_images, "",
+	(void)images_find(pool->host->config->sandbox_images, "",
 	    &kind->interpreter);
 }
 
@@ -48,51 +38,50 @@ is_kept(const struct pool *pool, const struct container *c,
 			    other->number < c->number)))
 			before++;
 	}
-	return before < pool->host.config->api_warm;
+	return before < pool->host->config->api_warm;
 }
 
-/* Cells that anybody may get: beyond those kept ready they go after a while. */
-static void
-trim_anyones(struct pool *pool)
+/* Is there something better to start from by now?  A cell for anybody is worth
+ * replacing, since it serves many runs. */
+static bool
+is_outdated(const struct pool *pool, const struct container *c)
 {
-	int64_t warm_ms = pool->host.config->warm_seconds * 1000;
-	int64_t now = clock_monotonic_ms();
+	return c->class->reuse == REUSE_ANYONE && c->state >= CONTAINER_IDLE &&
+	    !c->derived &&
+	    strcmp(images_name(pool->host->images, c->image), c->image) != 0;
+}
+
+/* Those go that nobody may get, or that nobody came for in IL_WARM_SECONDS, and
+ * beyond IL_WARM_CELLS those unused for the longest time. */
+void
+warm_trim(struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+	int64_t idle = 0;
 	struct ticket kind;
 	struct container *c;
 
 	warm_kind(pool, &kind);
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		if (!is_idle_for(c, REUSE_ANYONE) || is_kept(pool, c, &kind))
+		int64_t due_ms = c->since_ms + config->warm_seconds * 1000;
+		bool outdated = is_outdated(pool, c);
+		bool kept = is_kept(pool, c, &kind);
+
+		c->retire = c->retire || outdated; /* after its lease */
+		if (c->state != CONTAINER_IDLE)
 			continue;
-		if (now >= c->since_ms + warm_ms)
+		if (c->class->reuse == REUSE_NEVER || outdated ||
+		    (!kept && clock_monotonic_ms() >= due_ms)) {
 			container_end(c, false);
-		else
-			pool_due(pool, c->since_ms + warm_ms);
-	}
-}
-
-/* Those that nobody may get, and beyond IL_WARM_CELLS those unused for the
- * longest time. */
-void
-warm_trim(struct pool *pool)
-{
-	const struct config *config = pool->host.config;
-	struct container *c;
-	int64_t idle = 0;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (is_idle_for(c, REUSE_NEVER) ||
-		    (is_idle_for(c, REUSE_SANDBOX) &&
-			config->warm_seconds == 0))
-			container_end(c, false);
-		else if (is_idle_for(c, REUSE_SANDBOX))
-			idle++;
+			continue;
+		}
+		if (!kept)
+			host_look(pool->host, due_ms);
+		idle += c->class->reuse == REUSE_SANDBOX;
 	}
 	for (; idle > config->warm_cells; idle--)
 		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES), false);
-	trim_anyones(pool);
 }
 
 /* How many are there or coming, beside those that somebody waits for. */
@@ -105,51 +94,36 @@ count_ready(const struct pool *pool, const struct ticket *kind)
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 	n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
-		pool_matches(c, kind) ?
-	    1 :
-	    0;
+	    pool_matches(c, kind);
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
 	n -= ticket->class == kind->class &&
-		strcmp(ticket->interpreter.name, kind->interpreter.name) == 0 ?
-	    1 :
-	    0;
+	    strcmp(ticket->interpreter.name, kind->interpreter.name) == 0;
 	return n;
 }
 
-/* After failures it is one start at a time. */
-static bool
-is_starting_enough(const struct pool *pool)
-{
-	const struct container *c;
-	int n = 0;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	n += c->state <= CONTAINER_STARTING ? 1 : 0;
-	return n >= (pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX);
-}
-
 /* Those who wait come first: nothing is begun beside as many starts as the
- * engine bears. */
+ * engine bears, after failures one at a time. */
 void
 warm_refill(struct pool *pool)
 {
-	const struct config *config = pool->host.config;
-	struct pool_places places[BUDGETS];
+	const struct config *config = pool->host->config;
+	int64_t most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
+	struct pool_count count;
 	struct ticket kind;
 
-	if (config->api_warm == 0 || is_starting_enough(pool) ||
-	    !derive_is_known(pool->host.derive) ||
-	    engine_state(pool->engine) != ENGINE_READY)
+	pool_count(pool, &count);
+	if (config->api_warm == 0 || count.starting >= most ||
+	    !images_are_known(pool->host->images) ||
+	    engine_state(pool->host->engine) != ENGINE_READY)
 		return;
 	if (clock_monotonic_ms() < pool->warm_not_ms) {
-		pool_due(pool, pool->warm_not_ms);
+		host_look(pool->host, pool->warm_not_ms);
 		return;
 	}
 	warm_kind(pool, &kind);
-	pool_count_places(pool, places);
 	if (count_ready(pool, &kind) >= config->api_warm ||
-	    places[BUDGET_RUNS].taken >= config->api_cells)
+	    count.places[BUDGET_RUNS].taken >= config->api_cells)
 		return;
-	pool_start(pool, kind.class, "", &kind.interpreter, false, false);
-	pool_due(pool, clock_monotonic_ms()); /* one more? */
+	pool_start(pool, &kind, false, false);
+	host_look(pool->host, 0); /* one more? */
 }

@@ -19,6 +19,7 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
+#include "folder.h"
 
 #define DRAFT_PREFIX ".new-"
 #define RETIRED_PREFIX ".old-"
@@ -82,7 +83,7 @@ sweep_leftovers(int base, struct err *err)
 			strlen(RETIRED_PREFIX)) != 0)
 			continue;
 		log_info("removing the leftover %s", e->d_name);
-		if (workspace_discard(base, e->d_name, &left) != 0)
+		if (folder_delete(base, e->d_name, 0, &left) != 0)
 			log_warn("%s stays: %s", e->d_name, left.text);
 	}
 	(void)closedir(dir);
@@ -193,44 +194,6 @@ workspace_retire(int base, const char *id, char name[64], struct err *err)
 		return errno == ENOENT ? 1 : err_system(err, "retire %s", id);
 	if (fsync(base) != 0)
 		return err_system(err, "retire %s", id);
-	return 0;
-}
-
-/* Our folders are flat: whatever is a folder in one was not made by us, and
- * stays, with an error. */
-static int
-empty_folder(int folder, struct err *err)
-{
-	DIR *dir = fdopendir(folder);
-	int rc = 0;
-
-	if (dir == NULL) {
-		(void)close(folder);
-		return err_system(err, "list a workspace");
-	}
-	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
-	     e = readdir(dir)) {
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-			continue;
-		if (unlinkat(dirfd(dir), e->d_name, 0) != 0 && errno != ENOENT)
-			rc = err_system(err, "remove %s", e->d_name);
-	}
-	(void)closedir(dir);
-	return rc;
-}
-
-/* One that is gone is as good as removed. */
-int
-workspace_discard(int base, const char *name, struct err *err)
-{
-	int folder = open_folder(base, name);
-
-	if (folder < 0)
-		return errno == ENOENT ? 0 : err_system(err, "open %s", name);
-	if (empty_folder(folder, err) != 0)
-		return -1;
-	if (unlinkat(base, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-		return err_system(err, "remove %s", name);
 	return 0;
 }
 

@@ -34,7 +34,8 @@ bool workspace_exists(int base, const char *id);
 /* True when the file system noted an error in its own superblock. */
 bool workspace_volume_damaged(int volume_fd);
 
-/* A new folder of a name that only we use, written to name. */
+/* A new folder of a name that only we use, written to name.  folder_delete()
+ * removes it, as what was retired. */
 int workspace_draft_make(int base, char name[64], struct err *err);
 /* Give a complete draft its name, durably.  ERR_CONFLICT: there is one. */
 int workspace_draft_publish(int base, const char *draft, const char *id,
@@ -42,8 +43,6 @@ int workspace_draft_publish(int base, const char *draft, const char *id,
 /* Take the sandbox's name away, at once and durably; the files remain under
  * the name that is written.  0, 1 when there was none, -1. */
 int workspace_retire(int base, const char *id, char name[64], struct err *err);
-/* Remove a draft or a retired folder with its files. */
-int workspace_discard(int base, const char *name, struct err *err);
 
 /* How many sandboxes there are; -1: it cannot be told. */
 int64_t workspace_count(int base);

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include "sandbox/base/clock.h"
+#include "sandbox/base/config.h"
 #include "sandbox/base/err.h"
 #include "sandbox/base/loop.h"
 #include "tap.h"
@@ -13,15 +14,19 @@
 #define GIB (INT64_C(1) << 30)
 
 static const char *folder;
+static const struct config config = { .cells = 8 };
+static struct host host = { .config = &config };
 static struct ledger ledger;
 static struct loop *loop;
 static int changes;
 static bool running;
 
-static void
-on_change(void *arg)
+/* In the broker it is broker.c's. */
+void
+host_look(struct host *changed, int64_t at_ms)
 {
-	(void)arg;
+	(void)changed;
+	(void)at_ms;
 	changes++;
 	if (running)
 		loop_stop(loop);
@@ -228,7 +233,8 @@ main(void)
 {
 	folder = tap_folder();
 	loop = loop_new();
-	ledger_init(&ledger, loop, 8, on_change, NULL);
+	host.loop = loop;
+	ledger_init(&ledger, &host);
 	test_floor();
 	test_growth();
 	test_room();

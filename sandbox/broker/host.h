@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HOST_H
+#define HOST_H
+
+#include <stdint.h>
+
+struct config;
+struct engine;
+struct images;
+struct ledger;
+struct loop;
+struct loop_timer;
+struct pool;
+struct uids;
+
+/* How far il-sandboxd is from its end. */
+enum phase {
+	PHASE_SERVING,
+	PHASE_DRAINING, /* nothing begins; leases go on to their end */
+	PHASE_STOPPING, /* everything ends */
+	PHASE_SWEEPING, /* what the engine still has is removed */
+};
+
+/*
+ * What all parts of il-sandboxd share.  A part that changes has everything
+ * looked over, once, from the loop: so no callback ever runs inside another,
+ * and nothing is freed under the feet of its user.
+ */
+struct host {
+	struct loop *loop;
+	const struct config *config;
+	char instance[17]; /* which broker's a container is */
+	char *cells_dir;   /* absolute; a folder for each container */
+	int base;	   /* descriptor of IL_BASE_DIR */
+	enum phase phase;
+	struct engine *engine;
+	struct images *images;
+	struct ledger *ledger;
+	struct pool *pool;
+	struct uids *uids;
+	struct loop_timer *look;
+	int64_t look_ms;
+};
+
+/* Look everything over at that monotonic time, if not before; 0: soon
+ * (broker.c). */
+void host_look(struct host *host, int64_t at_ms);
+
+#endif

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A walk over the images, twice: first all are looked for, then those that are
+ * missing are made, one at a time, behind everything else. d->at is the image
+ * whose turn it is; each step is the callback of the program before it.  What
+ * is to be pulled is pulled beside it.
+ */
+#include "images.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../base/buf.h"
+#include "../base/config.h"
+#include "../base/config_images.h"
+#include "../base/log.h"
+#include "docker.h"
+#include "engine.h"
+
+#define LOOK_MS 5000
+#define PULL_MS (30 * 60 * 1000)
+#define MAKE_MS (15 * 60 * 1000)
+#define COMMIT_MS (5 * 60 * 1000)
+#define ID_LEN 64
+#define OLD_MAX 32 /* removed at one time */
+
+static void images_begin(struct images *d);
+static void images_next_step(struct images *d);
+
+/*
+ * Run by the image's own Python, 3.8 or later, as root.  Byte code is never
+ * compared with its source later (unchecked hash): neither can change.  Folders
+ * within one another are compiled once; what does not compile is data of tests.
+ */
+static const char recipe[] =
+    "import compileall, importlib.util, os, re, shutil, sys\n"
+    "from py_compile import PycInvalidationMode\n"
+    "folders = [os.path.join(p, '') for p in sys.path if os.path.isdir(p)]\n"
+    "for folder in folders:\n"
+    "    if any(folder != f and folder.startswith(f) for f in folders):\n"
+    "        continue\n"
+    "    compileall.compile_dir(\n"
+    "        folder, quiet=2, rx=re.compile(r'/(idle_)?tests?/'),\n"
+    "        invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)\n"
+    "if not os.path.exists(importlib.util.cache_from_source(os.__file__)):\n"
+    "    sys.exit('nothing can be written')\n"
+    "if not shutil.which('bash'):\n"
+    "    print('no bash')\n";
+
+/* FNV-1a: a change of the recipe gives other names. */
+static uint64_t
+recipe_hash(void)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (const char *c = recipe; *c != '\0'; c++)
+		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static struct image *
+images_of(const struct images *d, const char *image)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		if (strcmp(d->all[i].image, image) == 0)
+			return &d->all[i];
+	}
+	return NULL;
+}
+
+/* To the next image. */
+static void
+images_advance(struct images *d)
+{
+	d->at++;
+	images_next_step(d);
+}
+
+/* From now on cells of this image start from what was derived. */
+static void
+derived_ready(struct images *d)
+{
+	struct image *image = &d->all[d->at];
+
+	log_info("cells of the image %s start from %s, which has byte code",
+	    image->image, image->name);
+	image->ready = true;
+	image->settled = true;
+	host_look(d->host, 0);
+}
+
+/* ---- the pull ---- */
+
+static void pull_on_end(void *arg, const struct process_result *result);
+
+/* The next one that is missing for certain. */
+static void
+pull_next(struct images *d)
+{
+	const struct config *config = d->host->config;
+	struct image *image = d->all;
+
+	if (d->pull.running || !config->pull_on_startup)
+		return;
+	while (image < d->all + d->count && (!image->missing || image->pulled))
+		image++;
+	if (image == d->all + d->count)
+		return;
+	image->pulled = true;
+	d->pulling = image;
+	log_info("pulling the image %s", image->image);
+	docker_start(&d->pull, config, DOCKER_PULL, image->image, PULL_MS,
+	    pull_on_end, d);
+}
+
+/* One that cannot be had is told once, here; the others are still tried. */
+static void
+pull_on_end(void *arg, const struct process_result *result)
+{
+	struct images *d = arg;
+	struct image *image = d->pulling;
+	char text[160];
+
+	process_describe(result, text, sizeof(text));
+	if (process_succeeded(result))
+		log_info("the image %s was pulled", image->image);
+	else
+		log_err("docker pull %s: %s; there is no Python %s",
+		    image->image, text, image->python);
+	image->settled = !d->host->config->derive;
+	pull_next(d);
+	if (process_succeeded(result))
+		images_begin(d); /* it may have something derived from it */
+}
+
+/* ---- older ones ---- */
+
+static bool
+is_current(const struct images *d, const char *name)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		if (strcmp(d->all[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The walk is over; it begins again when it was asked for meanwhile. */
+static void
+images_end(struct images *d)
+{
+	d->running = false;
+	if (d->again)
+		images_begin(d);
+}
+
+static void
+old_on_removed(void *arg, const struct process_result *result)
+{
+	(void)result; /* a cell uses it still: at the next start */
+	images_end(arg);
+}
+
+/* Remove those of ours that stand for no image of today. */
+static void
+old_on_list(void *arg, const struct process_result *result)
+{
+	struct images *d = arg;
+	const char *list = process_succeeded(result) ? buf_str(&result->out) :
+						       "";
+	auto_argv struct argv argv;
+	char name[128];
+	size_t n = 0;
+
+	docker_argv(&argv, d->host->config->docker_binary, DOCKER_REMOVE_IMAGES,
+	    NULL);
+	for (size_t pos = 0;
+	     n < OLD_MAX && docker_next_derived(list, &pos, name);) {
+		if (is_current(d, name))
+			continue;
+		argv_add(&argv, name);
+		n++;
+	}
+	if (n > 0)
+		subprocess_start(&d->process, &argv, COMMIT_MS, old_on_removed,
+		    d);
+	else
+		images_end(d);
+}
+
+/* Not while it is unknown what is current: an engine that is down, say. */
+static void
+images_remove_old(struct images *d)
+{
+	bool settled = d->host->config->derive;
+
+	for (size_t i = 0; i < d->count; i++)
+		settled = settled && d->all[i].settled;
+	if (settled)
+		docker_start(&d->process, d->host->config, DOCKER_DERIVED,
+		    d->host->instance, LOOK_MS, old_on_list, d);
+	else
+		images_end(d);
+}
+
+/* ---- making one: run the recipe, commit, remove the container ---- */
+
+static void
+made_on_removed(void *arg, const struct process_result *result)
+{
+	(void)result; /* the sweep finds it */
+	images_advance(arg);
+}
+
+/* It is there, or why it is not; its container is of no use any more. */
+static void
+commit_on_end(void *arg, const struct process_result *result)
+{
+	struct images *d = arg;
+	char text[160];
+
+	process_describe(result, text, sizeof(text));
+	if (process_succeeded(result))
+		derived_ready(d);
+	else
+		log_warn("no byte code for the image %s: docker %s",
+		    d->all[d->at].image, text);
+	docker_start(&d->process, d->host->config, DOCKER_REMOVE, d->container,
+	    COMMIT_MS, made_on_removed, d);
+}
+
+/* The recipe has run: what the container holds becomes an image. */
+static void
+make_on_end(void *arg, const struct process_result *result)
+{
+	struct images *d = arg;
+	const struct image *image = &d->all[d->at];
+	auto_argv struct argv argv = { .count = 0 };
+
+	if (!process_succeeded(result)) {
+		commit_on_end(d, result);
+		return;
+	}
+	if (strcmp(buf_str(&result->out), "no bash\n") == 0)
+		log_info("the image %s has no bash: commands of sessions get "
+			 "its sh",
+		    image->image);
+	docker_argv(&argv, d->host->config->docker_binary, DOCKER_COMMIT,
+	    d->container);
+	argv_add(&argv, image->name);
+	subprocess_start(&d->process, &argv, COMMIT_MS, commit_on_end, d);
+}
+
+/* Run the recipe in a container of the image's own. */
+static void
+make(struct images *d)
+{
+	struct image *image = &d->all[d->at];
+	auto_argv struct argv argv;
+
+	log_info("byte code for the image %s is being made", image->image);
+	image->settled = true; /* once in this life, however it goes */
+	docker_argv_derive(&argv, d->host->config->docker_binary, d->container,
+	    d->host->instance, image->image, recipe);
+	subprocess_start(&d->process, &argv, MAKE_MS, make_on_end, d);
+}
+
+/* ---- looking ---- */
+
+/* An earlier life may have made it. */
+static void
+derived_on_looked(void *arg, const struct process_result *result)
+{
+	if (process_succeeded(result))
+		derived_ready(arg);
+	images_advance(arg);
+}
+
+/* Ours: image-make.sh has seen to all that. */
+static bool
+has_recipe(const char *labels)
+{
+	static const char key[] = "\"inline.recipe\":\"";
+	const char *at = strstr(labels, key);
+
+	return at != NULL && at[sizeof(key) - 1] != '"';
+}
+
+/* "sha256:ID {labels}": is there already what would be derived from it? */
+static void
+image_on_looked(void *arg, const struct process_result *result)
+{
+	struct images *d = arg;
+	struct image *image = &d->all[d->at];
+	const char *text = buf_str(&result->out);
+	bool there = process_succeeded(result);
+
+	image->missing = !there && docker_classify(result) == DOCKER_IMAGE;
+	if (there && strncmp(text, "sha256:", 7) == 0 &&
+	    strspn(text + 7, "0123456789abcdef") == ID_LEN) {
+		image->settled = has_recipe(text) || !d->host->config->derive;
+		if (!image->settled) {
+			(void)snprintf(image->name, sizeof(image->name),
+			    "inline-derived:%016" PRIx64 "-%.*s", recipe_hash(),
+			    ID_LEN, text + 7);
+			docker_start(&d->process, d->host->config, DOCKER_PROBE,
+			    image->name, LOOK_MS, derived_on_looked, d);
+			return;
+		}
+	}
+	images_advance(d);
+}
+
+/* First all are looked for, then what is missing is made. */
+static void
+images_next_step(struct images *d)
+{
+	for (; d->at < d->count; d->at++) {
+		const struct image *image = &d->all[d->at];
+
+		if (image->settled || (d->making && *image->name == '\0'))
+			continue;
+		if (d->making)
+			make(d);
+		else
+			docker_start(&d->process, d->host->config,
+			    DOCKER_LABELS, image->image, LOOK_MS,
+			    image_on_looked, d);
+		return;
+	}
+	if (d->making) {
+		images_remove_old(d);
+		return;
+	}
+	d->looked = true;
+	host_look(d->host, 0);
+	pull_next(d);
+	d->making = true;
+	d->at = 0;
+	images_next_step(d);
+}
+
+/* While it is at it: once more then. */
+static void
+images_begin(struct images *d)
+{
+	d->again = d->running;
+	if (d->running)
+		return;
+	d->making = false;
+	for (d->at = 0; d->at < d->count && d->all[d->at].settled;)
+		d->at++;
+	if (d->at == d->count)
+		return;
+	d->running = true;
+	images_next_step(d);
+}
+
+/* ---- for others ---- */
+
+/* Only once the sweep is over, which has the engine for itself. */
+void
+images_look(struct images *d)
+{
+	const struct engine *engine = d->host->engine;
+
+	if (!engine->up || !engine->swept || d->seen_ms == engine->probed_ms)
+		return;
+	d->seen_ms = engine->probed_ms;
+	images_begin(d);
+}
+
+bool
+images_are_known(const struct images *d)
+{
+	return d->looked || !d->host->config->derive;
+}
+
+const char *
+images_name(const struct images *d, const char *image)
+{
+	const struct image *known = images_of(d, image);
+
+	return known != NULL && known->ready ? known->name : image;
+}
+
+void
+images_forget(struct images *d, const char *image)
+{
+	struct image *known = images_of(d, image);
+
+	if (known == NULL || !known->ready)
+		return;
+	log_warn("%s has gone; it is made again", known->name);
+	known->ready = false;
+	known->settled = false;
+	images_begin(d);
+}
+
+/* The engine pulls SANDBOX_IMAGE; what is neither pulled nor made here needs
+ * not be looked for. */
+static void
+images_add(struct images *d, const struct image_entry *entry)
+{
+	const struct config *config = d->host->config;
+	struct image *image;
+
+	if (images_of(d, entry->image) != NULL)
+		return;
+	d->all = xrealloc(d->all, (d->count + 1) * sizeof(*d->all));
+	image = &d->all[d->count++];
+	*image = (struct image){ .pulled = strcmp(entry->image,
+					       config->sandbox_image) == 0 };
+	image->settled = !config->derive &&
+	    (image->pulled || !config->pull_on_startup);
+	memcpy(image->image, entry->image, sizeof(image->image));
+	memcpy(image->python, entry->name, sizeof(image->python));
+}
+
+/* SANDBOX_IMAGE is the last, as it is often in the list, too. */
+void
+images_init(struct images *d, struct host *host)
+{
+	struct image_entry entry = { .name = "" };
+	size_t pos = 0;
+
+	*d = (struct images){ .host = host, .seen_ms = -1 };
+	(void)snprintf(d->container, sizeof(d->container), "il-%.16s-derive",
+	    host->instance);
+	subprocess_init(&d->process, host->loop);
+	subprocess_init(&d->pull, host->loop);
+	while (images_next(host->config->sandbox_images, &pos, &entry))
+		images_add(d, &entry);
+	(void)snprintf(entry.image, sizeof(entry.image), "%s",
+	    host->config->sandbox_image);
+	images_add(d, &entry);
+}
+
+void
+images_release(struct images *d)
+{
+	subprocess_cancel(&d->process);
+	subprocess_cancel(&d->pull);
+	free(d->all);
+	d->all = NULL;
+	d->count = 0;
+}
