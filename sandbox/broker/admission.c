@@ -16,69 +16,37 @@
 
 /* ---- room ---- */
 
-/* What it keeps from others; 0 when its volume does not grow. */
-static int64_t
-held_by(const struct container *c, dev_t device)
-{
-	const struct reservation *r = c->reserved[0];
+/* What containers keep from others on a file system. */
+struct held {
+	int64_t yielding;	  /* those on their way out, or back */
+	int64_t idle;		  /* those that could be made to go */
+	struct container *oldest; /* of these, used least recently */
+};
 
-	return r != NULL && r->grows && r->device == device ?
-	    reservation_bytes(r) :
-	    0;
-}
-
-/* On its way out, or back from a lease. */
-static bool
-is_yielding(const struct container *c)
+static void
+held_look(const struct pool *pool, const struct container *except, dev_t device,
+    struct held *held)
 {
-	return c->state == CONTAINER_RELEASING || c->state == CONTAINER_ENDING;
-}
-
-/* The idle cell on that file system that was used least recently and whose end
- * would give room back. */
-static struct container *
-oldest_holder(const struct pool *pool, const struct container *except,
-    dev_t device)
-{
-	struct container *oldest = NULL;
 	struct container *c;
 
+	*held = (struct held){ .yielding = 0 };
 	TAILQ_FOREACH(c, &pool->containers, link)
 	{
-		if (c != except && c->state == CONTAINER_IDLE &&
-		    held_by(c, device) > 0 &&
-		    (oldest == NULL || c->since_ms < oldest->since_ms))
-			oldest = c;
+		const struct reservation *r = c->reserved[0];
+
+		if (c == except || r == NULL || !r->grows ||
+		    r->device != device)
+			continue;
+		if (c->state == CONTAINER_RELEASING ||
+		    c->state == CONTAINER_ENDING)
+			held->yielding += reservation_bytes(r);
+		if (c->state != CONTAINER_IDLE)
+			continue;
+		held->idle += reservation_bytes(r);
+		if (held->oldest == NULL ||
+		    c->since_ms < held->oldest->since_ms)
+			held->oldest = c;
 	}
-	return oldest;
-}
-
-/* What those who are yielding (or, with idle, could be made to) hold. */
-static int64_t
-yield(const struct pool *pool, const struct container *except, dev_t device,
-    bool idle)
-{
-	const struct container *c;
-	int64_t bytes = 0;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
-		if (c != except &&
-		    (is_yielding(c) || (idle && c->state == CONTAINER_IDLE)))
-			bytes += held_by(c, device);
-	}
-	return bytes;
-}
-
-/* Would there be room when what is leaving, and so much more, were gone? */
-static bool
-has_room_without(const struct ledger_space *space, int64_t yielded,
-    int64_t bytes)
-{
-	struct ledger_space later = *space;
-
-	later.promised -= later.leaving + yielded;
-	return ledger_has_room(&later, bytes);
 }
 
 enum admission
@@ -87,7 +55,7 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 {
 	int64_t due = since_ms + ROOM_WAIT_MS;
 	struct ledger_space space;
-	struct container *c;
+	struct held held;
 	struct err err;
 
 	if (ledger_look(pool->host->ledger, fd, &space, &err) != 0) {
@@ -96,18 +64,18 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 	}
 	if (ledger_has_room(&space, bytes))
 		return ADMIT;
-	if (clock_monotonic_ms() >= due ||
-	    !has_room_without(&space, yield(pool, except, space.device, true),
-		bytes))
+	held_look(pool, except, space.device, &held);
+	/* Would there be room when all that can go were gone? */
+	space.promised -= space.leaving + held.yielding + held.idle;
+	if (clock_monotonic_ms() >= due || !ledger_has_room(&space, bytes))
 		return ADMIT_NEVER;
-	/* End idle cells, until what is on its way out is enough. */
-	while (!has_room_without(&space,
-	    yield(pool, except, space.device, false), bytes)) {
-		c = oldest_holder(pool, except, space.device);
-		if (c == NULL)
-			return ADMIT_NEVER;
-		log_debug("making room on the disk cell=%s", c->name);
-		container_end(c, false);
+	/* Then idle cells end, until what is on its way out is enough. */
+	space.promised += held.idle;
+	while (!ledger_has_room(&space, bytes) && held.oldest != NULL) {
+		space.promised -= reservation_bytes(held.oldest->reserved[0]);
+		log_debug("making room on the disk cell=%s", held.oldest->name);
+		container_end(held.oldest, false);
+		held_look(pool, except, space.device, &held);
 	}
 	host_look(pool->host, due);
 	return ADMIT_LATER;
@@ -175,7 +143,7 @@ admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
 	if (ticket->class->in_memory || !wants_to_write(ticket))
 		return ADMIT;
 	fd = workspace_volume_open(pool->host->base, ticket->sandbox,
-	    class_volume(ticket->class, 0), &err);
+	    ticket->class->mounts[0].volume, &err);
 	if (fd < 0)
 		return ADMIT; /* its start will say what is wrong */
 	admission = admission_by(room_for(pool, fd, ledger_volume_bytes(fd),

@@ -19,17 +19,17 @@
  * there is network. */
 static const struct cell_class classes[] = {
 	{ .name = "user",
-	    .workspace_at = "/workspace",
-	    .packages_at = "/workspace/.site-packages",
+	    .mounts = { { WORKSPACE_VOLUME, "/workspace" },
+		{ PACKAGES_VOLUME, "/workspace/.site-packages" } },
 	    .reuse = REUSE_SANDBOX,
 	    .seccomp = "seccomp.json" },
 	{ .name = "pip",
-	    .packages_at = "/site",
+	    .mounts = { { PACKAGES_VOLUME, "/site" } },
 	    .network = true,
 	    .seccomp = "seccomp.json" },
 	/* No code of anybody's runs there: it takes packages away. */
 	{ .name = "packages",
-	    .packages_at = "/site",
+	    .mounts = { { PACKAGES_VOLUME, "/site" } },
 	    .seccomp = "seccomp.json" },
 	/* Its runs share the loopback device: no connection of one may be
 	 * remembered there for the next. */
@@ -66,30 +66,6 @@ class_find(const char *name)
 			return &classes[i];
 	}
 	return NULL;
-}
-
-const char *
-class_target(const struct cell_class *class, size_t i)
-{
-	const char *mounts[] = { class->workspace_at, class->packages_at };
-
-	/* Those that it has, in this order. */
-	for (size_t k = 0; k < 2; k++) {
-		if (mounts[k] != NULL && i-- == 0)
-			return mounts[k];
-	}
-	return NULL;
-}
-
-const char *
-class_volume(const struct cell_class *class, size_t i)
-{
-	const char *target = class_target(class, i);
-
-	if (target == NULL)
-		return NULL;
-	return target == class->packages_at ? PACKAGES_VOLUME :
-					      WORKSPACE_VOLUME;
 }
 
 int64_t
@@ -130,12 +106,6 @@ class_file_max(const struct cell_class *class, const struct config *config)
 	    config->quota;
 }
 
-static int64_t
-at_most(int64_t size, int64_t max)
-{
-	return size < max ? size : max;
-}
-
 /* Shares of the memory, in sixteenths, so that all folders full leave an
  * eighth of it to the processes (tests/unit/test_docker_argv.c). */
 size_t
@@ -143,21 +113,16 @@ class_folders(const struct cell_class *class, const struct config *config,
     struct class_folder *folders)
 {
 	int64_t share = config->api_memory / 16;
-	size_t count = 0;
+	int64_t tmp = 2 * share < API_TMP_MAX ? 2 * share : API_TMP_MAX;
+	int64_t home = 3 * share < API_HOME_MAX ? 3 * share : API_HOME_MAX;
 
-	if (!class->in_memory) {
-		folders[count++] = (struct class_folder){ "/tmp",
-			config->tmp_size };
-		folders[count++] = (struct class_folder){ "/dev/shm",
-			config->tmp_size };
-		return count;
-	}
-	folders[count++] = (struct class_folder){ "/tmp",
-		at_most(2 * share, API_TMP_MAX) };
-	folders[count++] = (struct class_folder){ "/dev/shm", share };
-	folders[count++] = (struct class_folder){ "/workspace", 8 * share };
-	if (class->reuse == REUSE_ANYONE)
-		folders[count++] = (struct class_folder){ "/home",
-			at_most(3 * share, API_HOME_MAX) };
-	return count;
+	folders[0] = (struct class_folder){ "/tmp",
+		class->in_memory ? tmp : config->tmp_size };
+	folders[1] = (struct class_folder){ "/dev/shm",
+		class->in_memory ? share : config->tmp_size };
+	folders[2] = (struct class_folder){ "/workspace", 8 * share };
+	folders[3] = (struct class_folder){ "/home", home };
+	if (!class->in_memory)
+		return 2;
+	return class->reuse == REUSE_ANYONE ? 4 : 3;
 }

@@ -32,6 +32,12 @@ enum cell_reuse {
 	REUSE_ANYONE,  /* when it holds its runs apart, as it says */
 };
 
+#define CLASS_VOLUMES 2
+struct class_mount {
+	const char *volume; /* of a sandbox: its name; NULL: no more */
+	const char *target;
+};
+
 /*
  * The kinds of cells.  What a class may see and reach stands in one row of the
  * table in class.c and nowhere else.
@@ -39,10 +45,10 @@ enum cell_reuse {
 struct cell_class {
 	const char *name;
 	enum program_name program; /* who may lease it */
-	const char
-	    *workspace_at;	 /* where the workspace is mounted; NULL: not */
-	const char *packages_at; /* the packages */
-	bool network;		 /* IL_PIP_NETWORK; otherwise none at all */
+	/* What it mounts, up to a NULL.  The first is what it writes to, and
+	 * only its reader mounts the other. */
+	struct class_mount mounts[CLASS_VOLUMES + 1];
+	bool network; /* IL_PIP_NETWORK; otherwise none at all */
 	enum cell_reuse reuse;
 	enum cell_budget budget;
 	/* For an interpreter of SANDBOX_IMAGES and not for a sandbox: all that
@@ -61,12 +67,6 @@ struct cell_class {
 const struct cell_class *class_find(const char *name);
 /* NULL: there are no so many. */
 const struct cell_class *class_at(size_t i);
-
-/* The name of a volume that it mounts, NULL when it has no so many.  The first
- * is what it writes to, and only its reader mounts the other. */
-const char *class_volume(const struct cell_class *class, size_t i);
-/* Where it is mounted. */
-const char *class_target(const struct cell_class *class, size_t i);
 
 /* How many containers there may be. */
 int64_t class_budget(enum cell_budget budget, const struct config *config);

@@ -80,7 +80,7 @@ container_new(struct host *host, const struct cell_class *class,
 	subprocess_init(&c->remove, host->loop);
 	subprocess_init(&c->tool, host->loop);
 	lock_wait_init(&c->wait, host->loop);
-	for (size_t i = 0; i < CONTAINER_VOLUMES; i++)
+	for (size_t i = 0; i < CLASS_VOLUMES; i++)
 		c->volumes[i] = (struct attachment){ -1, -1, -1 };
 	container_set(c, CONTAINER_PREPARING);
 	prepare_reserve(c, grows);
@@ -315,20 +315,6 @@ container_ready(struct container *c, const struct frame_view *view)
 	return true;
 }
 
-/* The cell may see the end of its lease before we do. */
-static bool
-container_is_idle(struct container *c)
-{
-	if (c->state == CONTAINER_RELEASING) {
-		container_idle(c);
-		return true;
-	}
-	if (c->state != CONTAINER_LEASED || c->idle_told)
-		return false;
-	c->idle_told = true;
-	return true;
-}
-
 /* attached: a descriptor that came with it, which may be taken over, or -1. */
 static bool
 container_take(struct container *c, const void *packet, size_t len,
@@ -347,7 +333,15 @@ container_take(struct container *c, const void *packet, size_t len,
 		return false;
 	if (frame_get_int(&view, TAG_RETIRE, &retire) && retire != 0)
 		c->retire = true;
-	return container_is_idle(c);
+	if (c->state == CONTAINER_RELEASING) {
+		container_idle(c);
+		return true;
+	}
+	/* The cell may see the end of its lease before we do. */
+	if (c->state != CONTAINER_LEASED || c->idle_told)
+		return false;
+	c->idle_told = true;
+	return true;
 }
 
 /* A frame of the cell's, or the end of its control socket, which is its end. */

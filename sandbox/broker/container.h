@@ -8,12 +8,11 @@
 #include <sys/queue.h>
 
 #include "../protocol/frame.h"
-#include "attachment.h"
+#include "volume.h"
+#include "class.h"
 #include "host.h"
-#include "lock_wait.h"
 #include "subprocess.h"
 
-struct cell_class;
 struct image_entry;
 struct reservation;
 struct ticket;
@@ -38,7 +37,6 @@ enum container_state {
 	CONTAINER_GONE,
 };
 
-#define CONTAINER_VOLUMES 2
 struct container {
 	TAILQ_ENTRY(container) link;
 	struct host *host;
@@ -66,8 +64,8 @@ struct container {
 	enum refusal failure;	      /* why it did not start; 0: it did */
 	char failure_text[200];
 	bool writable; /* the first volume; a cell may read the other */
-	struct reservation *reserved[CONTAINER_VOLUMES];
-	struct attachment volumes[CONTAINER_VOLUMES];
+	struct reservation *reserved[CLASS_VOLUMES];
+	struct attachment volumes[CLASS_VOLUMES];
 	struct lock_wait wait; /* for an older holder of the next one */
 	size_t volume_next;
 	int listen_fd;

@@ -66,23 +66,6 @@ volume_total_bytes(const struct volume_size *size)
 	return (total + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-/* A sparse file of the size of the volume, in the draft. */
-static int
-creation_make_file(const struct creation *c, const char *name, int64_t bytes,
-    struct err *err)
-{
-	auto_close int folder = openat(c->host->base, c->draft,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	auto_close int fd = -1;
-
-	if (folder >= 0)
-		fd = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
-		    0600);
-	if (fd < 0 || ftruncate(fd, bytes) != 0)
-		return err_system(err, "make %s", name);
-	return 0;
-}
-
 /* Remove what was begun. */
 static void
 creation_drop(const struct creation *c)
@@ -95,10 +78,9 @@ creation_drop(const struct creation *c)
 }
 
 static void
-creation_end(struct creation *c, const struct err *failure)
+creation_fail(struct creation *c, const struct err *failure)
 {
-	if (failure != NULL)
-		creation_drop(c);
+	creation_drop(c);
 	creation_done(c->client, failure);
 }
 
@@ -119,53 +101,50 @@ creation_on_task(void *arg, const struct process_result *result)
 	}
 	process_describe(result, text, sizeof(text));
 	(void)err_set(&err, ERR_SYSTEM, "make a file system: %s", text);
-	creation_end(c, &err);
+	creation_fail(c, &err);
 }
 
-/* Let a tool work on one of the two volumes. */
-static void
-creation_run(struct creation *c, struct argv *argv, int which)
+/* A sparse file in the draft, of the size of the volume. */
+static int
+creation_make_file(const struct creation *c, int which, struct err *err)
 {
-	argv_addf(argv, "%s/%s/%s", c->host->config->base_dir, c->draft,
+	char path[128];
+	auto_close int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", c->draft,
 	    volume_names[which]);
-	subprocess_start(&c->process, argv, TOOL_MS, creation_on_task, c);
+	fd = openat(c->host->base, path,
+	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0 || ftruncate(fd, volume_total_bytes(&c->sizes[which])) != 0)
+		return err_system(err, "make %s", volume_names[which]);
+	return 0;
 }
 
 /* Tables and journal are not written out: a new volume takes 4 MiB of disk. */
-static int
-creation_mkfs(struct creation *c, int which, struct err *err)
+static void
+creation_mkfs(const struct creation *c, int which, struct argv *argv)
 {
-	auto_argv struct argv argv = { .count = 0 };
-
-	if (creation_make_file(c, volume_names[which],
-		volume_total_bytes(&c->sizes[which]), err) != 0)
-		return -1;
-	argv_init(&argv,
+	argv_init(argv,
 	    ARGV_WORDS("mkfs.ext4", "-q", "-F", "-t", "ext4", "-b", "4096",
 		"-I", "256", "-m", "0", "-e", "remount-ro", "-J", "size=4",
 		"-O", "^resize_inode"));
-	argv_option(&argv, "-E",
+	argv_option(argv, "-E",
 	    "root_owner=%" PRIu32 ":%" PRIu32 ",lazy_itable_init=1,nodiscard",
 	    c->uid, c->uid);
-	argv_option(&argv, "-N", "%" PRId64, volume_inodes(&c->sizes[which]));
-	creation_run(c, &argv, which);
-	return 0;
+	argv_option(argv, "-N", "%" PRId64, volume_inodes(&c->sizes[which]));
 }
 
 /* What is in a new volume, said to debugfs on its standard input. */
 static void
-creation_populate(struct creation *c, int which)
+creation_populate(struct creation *c, int which, struct argv *argv)
 {
-	auto_argv struct argv argv;
-
-	argv_init(&argv, ARGV_WORDS("debugfs", "-w", "-f", "-"));
+	argv_init(argv, ARGV_WORDS("debugfs", "-w", "-f", "-"));
 	if (which == 0)
 		(void)snprintf(c->script, sizeof(c->script), WORKSPACE_SCRIPT,
 		    c->uid, c->uid);
 	else
 		(void)snprintf(c->script, sizeof(c->script), PACKAGES_SCRIPT);
-	argv.input = c->script;
-	creation_run(c, &argv, which);
+	argv->input = c->script;
 }
 
 /* Steps 0 and 1 make the workspace's volume and fill it, 2 and 3 the
@@ -173,20 +152,29 @@ creation_populate(struct creation *c, int which)
 static void
 creation_step(struct creation *c)
 {
+	auto_argv struct argv argv = { .count = 0 };
+	int which = c->step / 2;
 	struct err err;
-	int rc = 0;
 
-	if (c->step == 4)
-		rc = workspace_draft_publish(c->host->base, c->draft, c->id,
-		    &err);
-	else if (c->step % 2 == 0)
-		rc = creation_mkfs(c, c->step / 2, &err);
+	if (c->step == 4) {
+		if (workspace_draft_publish(c->host->base, c->draft, c->id,
+			&err) != 0)
+			creation_fail(c, &err);
+		else
+			creation_done(c->client, NULL);
+		return;
+	}
+	if (c->step % 2 == 0 && creation_make_file(c, which, &err) != 0) {
+		creation_fail(c, &err);
+		return;
+	}
+	if (c->step % 2 == 0)
+		creation_mkfs(c, which, &argv);
 	else
-		creation_populate(c, c->step / 2);
-	if (rc != 0)
-		creation_end(c, &err);
-	else if (c->step == 4)
-		creation_end(c, NULL);
+		creation_populate(c, which, &argv);
+	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->draft,
+	    volume_names[which]);
+	subprocess_start(&c->process, &argv, TOOL_MS, creation_on_task, c);
 }
 
 void
@@ -199,7 +187,7 @@ creation_start(struct creation *c, struct host *host, struct client *client)
 	c->client = client;
 	if (workspace_draft_make(host->base, c->draft, &err) != 0) {
 		c->draft[0] = '\0';
-		creation_end(c, &err);
+		creation_fail(c, &err);
 		return;
 	}
 	creation_step(c);

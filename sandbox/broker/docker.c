@@ -55,50 +55,55 @@ csv_add(struct buf *line, const char *key, const char *value)
 		buf_addc(line, '"');
 }
 
-/* folder: "" when source is a path of its own. */
 static void
-add_bind(struct argv *argv, const char *folder, const char *source,
-    const char *target)
+add_bind(struct argv *argv, const char *source, const char *target)
 {
-	auto_buf struct buf path = BUF_INIT(8192);
 	auto_buf struct buf line = BUF_INIT(16384);
 
-	buf_adds(&path, folder);
-	buf_adds(&path, source);
 	csv_add(&line, "type", "bind");
-	csv_add(&line, "src", buf_str(&path));
+	csv_add(&line, "src", source);
 	csv_add(&line, "dst", target);
 	csv_add(&line, "readonly", "true");
 	argv_option(argv, "--mount", "%s", buf_str(&line));
 }
 
+/* What folder.c has made for the container. */
+static void
+add_own(struct argv *argv, const struct docker_run *run, const char *name,
+    const char *target)
+{
+	auto_buf struct buf path = BUF_INIT(8192);
+
+	buf_addf(&path, "%s/%s/%s", run->cells, run->name, name);
+	add_bind(argv, buf_str(&path), target);
+}
+
 /* An anonymous volume whose file system is on the device.  The label lets the
  * sweep find it should the engine die before it removed it. */
 static void
-add_volume(struct argv *argv, const struct docker_mount *mount,
-    const char *instance)
+add_volume(struct argv *argv, const struct docker_run *run, size_t i)
 {
 	auto_buf struct buf line = BUF_INIT(16384);
 	auto_buf struct buf label = BUF_INIT(256);
 	auto_buf struct buf device = BUF_INIT(256);
 
-	buf_addf(&label, "inline.instance=%s", instance);
-	buf_addf(&device, "device=%s", mount->device);
+	buf_addf(&label, "inline.instance=%s", run->instance);
+	buf_addf(&device, "device=/dev/loop%d", run->devices[i]);
 	csv_add(&line, "type", "volume");
-	csv_add(&line, "dst", mount->target);
+	csv_add(&line, "dst", run->class->mounts[i].target);
 	csv_add(&line, "volume-nocopy", "true");
 	csv_add(&line, "volume-label", buf_str(&label));
 	csv_add(&line, "volume-opt", "type=ext4");
 	csv_add(&line, "volume-opt", buf_str(&device));
 	csv_add(&line, "volume-opt",
-	    mount->read_only ? "o=ro,nosuid,nodev" :
-			       "o=nosuid,nodev,discard,noinit_itable");
+	    i == 0 && run->writable ? "o=nosuid,nodev,discard,noinit_itable" :
+				      "o=ro,nosuid,nodev");
 	argv_option(argv, "--mount", "%s", buf_str(&line));
 }
 
 /* What the cell may ask of the device in a second. */
 static void
-add_rates(struct argv *argv, const struct docker_run *run, const char *device)
+add_rates(struct argv *argv, const struct docker_run *run, int device)
 {
 	const struct {
 		const char *option;
@@ -110,8 +115,8 @@ add_rates(struct argv *argv, const struct docker_run *run, const char *device)
 
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		if (rates[i].rate != 0)
-			argv_option(argv, rates[i].option, "%s:%" PRId64,
-			    device, rates[i].rate);
+			argv_option(argv, rates[i].option,
+			    "/dev/loop%d:%" PRId64, device, rates[i].rate);
 	}
 }
 
@@ -211,15 +216,15 @@ docker_argv_run(struct argv *argv, const struct docker_run *run)
 	add_identity(argv, run);
 	add_limits(argv, run);
 	add_settings(argv, run);
-	add_bind(argv, run->folder, "/socket", "/run/inline");
-	add_bind(argv, run->folder, "/cell", "/run/cell");
-	add_bind(argv, run->folder, "/passwd", "/etc/passwd");
-	add_bind(argv, run->folder, "/group", "/etc/group");
+	add_own(argv, run, "socket", "/run/inline");
+	add_own(argv, run, "cell", "/run/cell");
+	add_own(argv, run, "passwd", "/etc/passwd");
+	add_own(argv, run, "group", "/etc/group");
 	if (*class_ca_bundle(run->class, run->config) != '\0')
-		add_bind(argv, "", run->config->pip_ca_bundle, "/run/ca.pem");
-	for (size_t i = 0; i < run->mount_count; i++) {
-		add_volume(argv, &run->mounts[i], run->instance);
-		add_rates(argv, run, run->mounts[i].device);
+		add_bind(argv, run->config->pip_ca_bundle, "/run/ca.pem");
+	for (size_t i = 0; run->class->mounts[i].volume != NULL; i++) {
+		add_volume(argv, run, i);
+		add_rates(argv, run, run->devices[i]);
 	}
 	argv_add_all(argv, ARGV_WORDS("--entrypoint", "python3", run->image));
 	argv_add_all(argv, cell_command);

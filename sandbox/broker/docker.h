@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "class.h"
 #include "subprocess.h"
 
-struct cell_class;
 struct config;
 
 /*
@@ -16,26 +16,19 @@ struct config;
  * it but docker_start() is pure.
  */
 
-/* A file system that the engine mounts from a block device. */
-struct docker_mount {
-	const char *device; /* "/dev/loop3" */
-	const char *target; /* "/workspace" */
-	bool read_only;
-};
-
 /* One `docker run`: what the operator and the class say, and what is this
  * container's alone.  All of it is borrowed for the call. */
 struct docker_run {
 	const struct config *config;
 	const struct cell_class *class;
 	const char *image;
+	const char *cells; /* absolute; in it the container's own: folder.h */
 	const char *name;
 	const char *instance;
 	const char *sandbox;
-	const char *folder;   /* absolute; the container's own: folder.h */
-	const char *apparmor; /* a profile; "" the engine's own */
-	struct docker_mount mounts[2];
-	size_t mount_count;
+	const char *apparmor;	    /* a profile; "" the engine's own */
+	int devices[CLASS_VOLUMES]; /* 3: /dev/loop3; of the class's mounts */
+	bool writable;		    /* the first of them; no other is */
 	uint32_t uid; /* who code runs as, and the number of its group */
 };
 

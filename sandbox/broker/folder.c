@@ -18,8 +18,10 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "host.h"
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DATABASE_MAX 1024
@@ -74,11 +76,14 @@ copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 
 /* The cell's program: its Python files and its library. */
 static int
-copy_program(const char *program, int to, struct err *err)
+copy_program(const char *library, int to, struct err *err)
 {
-	DIR *dir = opendir(program);
+	char program[4096];
+	DIR *dir;
 	int rc = 0;
 
+	(void)snprintf(program, sizeof(program), "%s/cell", library);
+	dir = opendir(program);
 	if (dir == NULL)
 		return err_system(err, "list %s", program);
 	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
@@ -133,7 +138,7 @@ write_databases(int at, uint32_t uid, struct err *err)
 
 /* All that the container will mount, in its new folder. */
 static int
-fill(int at, const char *program, uint32_t uid, struct err *err)
+fill(int at, const char *library, uint32_t uid, struct err *err)
 {
 	auto_close int socket = make_entry(at, "socket", true, err);
 	auto_close int copy = -1;
@@ -141,27 +146,27 @@ fill(int at, const char *program, uint32_t uid, struct err *err)
 	if (socket < 0)
 		return -1;
 	copy = make_entry(at, "cell", true, err);
-	if (copy < 0 || copy_program(program, copy, err) != 0)
+	if (copy < 0 || copy_program(library, copy, err) != 0)
 		return -1;
 	return write_databases(at, uid, err);
 }
 
 int
-folder_make(const char *cells, const char *name, const char *program,
-    uint32_t uid, struct err *err)
+folder_make(const struct host *host, const char *name, uint32_t uid,
+    struct err *err)
 {
-	auto_close int all = open(cells, FOLDER);
+	auto_close int all = open(host->cells_dir, FOLDER);
 	auto_close int own = -1;
 
 	if (all < 0)
-		return err_system(err, "open %s", cells);
+		return err_system(err, "open %s", host->cells_dir);
 	own = make_entry(all, name, true, err);
 	if (own < 0)
 		return -1;
-	if (fill(own, program, uid, err) == 0)
+	if (fill(own, host->config->lib_dir, uid, err) == 0)
 		return 0;
-	folder_remove(cells, name);
-	return err_wrap(err, "%s/%s", cells, name);
+	folder_remove(host->cells_dir, name);
+	return err_wrap(err, "%s/%s", host->cells_dir, name);
 }
 
 /* ---- removing ---- */

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 struct err;
+struct host;
 
 /*
  * What a container mounts of the host besides images: files that are made for
@@ -20,10 +21,10 @@ struct err;
  * cell's, must be able to read, so everything below is open to all.
  */
 
-/* Make it: program is the folder with the cell's program, uid the number that
- * is to have a name.  What was made before a failure is removed. */
-int folder_make(const char *cells, const char *name, const char *program,
-    uint32_t uid, struct err *err);
+/* Make it; uid is the number that is to have a name.  What was made before a
+ * failure is removed. */
+int folder_make(const struct host *host, const char *name, uint32_t uid,
+    struct err *err);
 
 /* Nobody connects any more: the socket's folder goes.  What a container has
  * mounted remains to it, empty. */

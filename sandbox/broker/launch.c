@@ -5,17 +5,13 @@
  * READY. What fails here is told to the one who waits; volumes that cannot be
  * mounted are checked once, and then it is tried again.
  */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/apparmor.h"
-#include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
@@ -63,7 +59,7 @@ void
 launch_release(struct container *c)
 {
 	lock_wait_stop(&c->wait);
-	for (size_t i = 0; i < CONTAINER_VOLUMES; i++)
+	for (size_t i = 0; i < CLASS_VOLUMES; i++)
 		attachment_release(&c->volumes[i]);
 }
 
@@ -225,43 +221,26 @@ start_on_timer(void *arg)
 	(void)engine_refresh(c->host->engine, WATCH_MS);
 }
 
-static char *
-launch_path(const char *folder, const char *name)
-{
-	char *path;
-
-	if (asprintf(&path, "%s/%s", folder, name) < 0)
-		log_fatal(1, "out of memory");
-	return path;
-}
-
 /* The words of docker run for this container. */
 static void
 run_build(struct container *c, struct argv *argv)
 {
 	const struct config *config = c->host->config;
-	auto_free char *folder = launch_path(c->host->cells_dir, c->name);
-	char devices[CONTAINER_VOLUMES][32];
 	struct docker_run run = { .config = config,
 		.class = c->class,
 		.image = images_name(c->host->images, c->image),
+		.cells = c->host->cells_dir,
 		.name = c->name,
 		.instance = c->host->instance,
 		.sandbox = c->sandbox,
-		.folder = folder,
 		.apparmor = c->class->reuse == REUSE_ANYONE ?
 		    apparmor_choose(config->api_apparmor) :
 		    "",
+		.writable = c->writable,
 		.uid = c->uid };
 
-	for (size_t i = 0; class_target(c->class, i) != NULL; i++) {
-		(void)snprintf(devices[i], sizeof(devices[i]), "/dev/loop%d",
-		    c->volumes[i].device);
-		run.mounts[i].device = devices[i];
-		run.mounts[i].target = class_target(c->class, i);
-		run.mounts[i].read_only = i > 0 || !c->writable;
-		run.mount_count++;
-	}
+	for (size_t i = 0; i < CLASS_VOLUMES; i++)
+		run.devices[i] = c->volumes[i].device;
 	c->derived = strcmp(run.image, c->image) != 0;
 	docker_argv_run(argv, &run);
 }
@@ -271,12 +250,10 @@ run_build(struct container *c, struct argv *argv)
 void
 container_run(struct container *c)
 {
-	auto_free char *program = launch_path(c->host->config->lib_dir, "cell");
 	auto_argv struct argv argv = { .count = 0 };
 	struct err err;
 
-	if (folder_make(c->host->cells_dir, c->name, program, c->uid, &err) !=
-		0 ||
+	if (folder_make(c->host, c->name, c->uid, &err) != 0 ||
 	    socket_open(c, &err) != 0) {
 		container_fail(c, REFUSAL_START, err.text);
 		return;

@@ -267,22 +267,34 @@ reservation_leave(struct reservation *r)
 	lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r);
 }
 
-/* Its container may live: it counts in full until its device lets go. */
-static void
-find_image(void *arg, int fd)
-{
-	struct reservation *r = reservation_of_volume(arg, fd);
-
-	if (r == NULL)
-		return;
-	r->grows = true;
-	reservation_leave(r);
-}
-
+/* Their containers may live: each counts in full until its device lets go. */
 void
 ledger_find(struct ledger *ledger)
 {
-	workspace_each_volume(ledger->host->base, find_image, ledger);
+	static const char *const volumes[] = { WORKSPACE_VOLUME,
+		PACKAGES_VOLUME };
+	int base = ledger->host->base;
+	DIR *list = workspace_list(base);
+	const char *id;
+	struct err err;
+
+	if (list == NULL)
+		return;
+	while ((id = workspace_next(list)) != NULL) {
+		for (size_t i = 0; i < 2; i++) {
+			int fd = workspace_volume_open(base, id, volumes[i],
+			    &err);
+			struct reservation *r = fd < 0 ?
+			    NULL :
+			    reservation_of_volume(ledger, fd);
+
+			if (r == NULL)
+				continue;
+			r->grows = true;
+			reservation_leave(r);
+		}
+	}
+	(void)closedir(list);
 }
 
 /* The first of these places that there is. */

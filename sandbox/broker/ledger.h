@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "host.h"
-#include "lock_wait.h"
+#include "volume.h"
 
 struct err;
 

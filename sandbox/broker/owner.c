@@ -205,21 +205,18 @@ owner_of(int volume_fd)
 static uint32_t
 checksum(const struct ext4 *fs, uint32_t number, const unsigned char *inode)
 {
-	static const unsigned char none[2] = { 0 };
+	unsigned char copy[INODE];
 	unsigned char id[4];
 	uint32_t sum;
 
 	put16(id, number);
 	put16(id + 2, number >> 16);
+	memcpy(copy, inode, sizeof(copy));
+	put16(copy + I_CHECKSUM, 0);
+	put16(copy + I_CHECKSUM_HIGH, 0);
 	sum = crc(fs, fs->seed, id, sizeof(id));
 	sum = crc(fs, sum, inode + I_GENERATION, 4);
-	sum = crc(fs, sum, inode, I_CHECKSUM);
-	sum = crc(fs, sum, none, 2);
-	sum = crc(fs, sum, inode + I_CHECKSUM + 2,
-	    I_CHECKSUM_HIGH - I_CHECKSUM - 2);
-	sum = crc(fs, sum, none, 2);
-	return crc(fs, sum, inode + I_CHECKSUM_HIGH + 2,
-	    INODE - I_CHECKSUM_HIGH - 2);
+	return crc(fs, sum, copy, sizeof(copy));
 }
 
 /* Root's files stay root's. True: it was changed. */

@@ -88,7 +88,7 @@ void ticket_lost(struct ticket *ticket, bool out_of_memory);
 /* trouble: NULL, or why its files are still there. */
 void removal_done(struct removal *removal, const char *trouble);
 
-/* ---- between pool.c, scheduler.c, warm.c and admission.c ---- */
+/* ---- between pool.c, scheduler.c and admission.c ---- */
 
 /* docker run at one time: more only slows each down. */
 #define POOL_RUNS_MAX 2
@@ -133,12 +133,7 @@ void pool_start(struct pool *pool, const struct ticket *ticket, bool writable,
 struct container *pool_oldest_idle(const struct pool *pool,
     enum cell_budget budget);
 
-/* Those who wait come first, as long as anything can be done for them; then
- * what is kept warm; then the starts (scheduler.c). */
+/* Serve those who wait, see to what stays warm, call docker run. */
 void scheduler_run(struct pool *pool);
-/* End idle cells beyond what may stay warm (those that somebody waited for have
- * been taken by now); start those that are to be ready (warm.c). */
-void warm_trim(struct pool *pool);
-void warm_refill(struct pool *pool);
 
 #endif

@@ -39,7 +39,7 @@ refusal_of(const struct err *err)
 static const char *
 volume_name(const struct container *c)
 {
-	return class_volume(c->class, c->volume_next);
+	return c->class->mounts[c->volume_next].volume;
 }
 
 /* Step 4: it is locked, whole and its user's: attach it, and go on. */
@@ -268,11 +268,12 @@ prepare_begin(struct container *c)
 void
 prepare_reserve(struct container *c, bool grows)
 {
+	const struct class_mount *mounts = c->class->mounts;
 	struct err err;
 
-	for (size_t i = 0; class_volume(c->class, i) != NULL; i++) {
+	for (size_t i = 0; mounts[i].volume != NULL; i++) {
 		int fd = workspace_volume_open(c->host->base, c->sandbox,
-		    class_volume(c->class, i), &err);
+		    mounts[i].volume, &err);
 
 		if (fd >= 0)
 			c->reserved[i] = reservation_of_volume(c->host->ledger,
@@ -286,7 +287,7 @@ prepare_reserve(struct container *c, bool grows)
 void
 prepare_let_go(struct container *c)
 {
-	for (size_t i = 0; i < CONTAINER_VOLUMES; i++) {
+	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
 		if (c->called)
 			reservation_leave(c->reserved[i]);
 		else

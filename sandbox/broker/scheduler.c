@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whose turn it is.  The queue is first come, first served, but one who can be
- * served now never waits for one who cannot.
+ * served now never waits for one who cannot.  Then, what stays warm: the cells
+ * of people who were here just now, and a few that are ready for whoever comes
+ * next.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../base/log.h"
 #include "admission.h"
 #include "engine.h"
+#include "images.h"
 #include "pool.h"
 
 #define BUSY_MS 1000 /* the same sandbox may just be coming back */
@@ -155,43 +160,6 @@ is_promised(struct pool *pool, const struct ticket *ticket)
 	return false;
 }
 
-/* A place for a container that is needed: free (true), or to be had when an
- * idle cell has ended. */
-static bool
-find_room(struct pool *pool, enum cell_budget budget,
-    struct pool_places *places, bool *done)
-{
-	struct container *c;
-
-	*done = false;
-	if (places->taken < class_budget(budget, pool->host->config))
-		return true;
-	/* One that is on its way out makes room for one of us. */
-	if (places->ending-- > 0)
-		return false;
-	c = pool_oldest_idle(pool, budget);
-	places->full = c == NULL;
-	if (c != NULL) {
-		log_debug("making room cell=%s", c->name);
-		container_end(c, false);
-		*done = true;
-	}
-	return false;
-}
-
-/* All places are leased for as long as their holders like, and none is coming
- * back: true when the ticket was refused. */
-static bool
-refuse_lasting(struct pool *pool, struct ticket *ticket,
-    const struct pool_places *places)
-{
-	if (!ticket->class->lasting || !places->full ||
-	    places->leased < places->taken)
-		return false;
-	ticket_refuse(pool, ticket, REFUSAL_FULL, "all of them are leased");
-	return true;
-}
-
 /* There is a place for it: true when something was done. */
 static bool
 start_for(struct pool *pool, struct ticket *ticket)
@@ -246,7 +214,6 @@ start_one(struct pool *pool)
 	struct pool_count count;
 	struct container *c;
 	struct ticket *ticket;
-	bool done;
 
 	pool_count(pool, &count);
 	TAILQ_FOREACH(c, &pool->containers, link)
@@ -264,16 +231,153 @@ start_one(struct pool *pool)
 		if (engine_state(pool->host->engine) != ENGINE_READY ||
 		    !may_start(pool, &count))
 			return false;
-		if (find_room(pool, class->budget, places, &done)) {
+		if (places->taken <
+		    class_budget(class->budget, pool->host->config)) {
 			if (start_for(pool, ticket))
 				return true;
 			continue;
 		}
-		if (done || refuse_lasting(pool, ticket, places))
+		/* One that is on its way out makes room for one of us. */
+		if (places->ending-- > 0)
+			continue;
+		c = pool_oldest_idle(pool, class->budget);
+		if (c != NULL) {
+			log_debug("making room cell=%s", c->name);
+			container_end(c, false);
 			return true;
+		}
+		places->full = true;
+		/* Leased for as long as their holders like, and none is coming
+		 * back. */
+		if (class->lasting && places->leased >= places->taken) {
+			ticket_refuse(pool, ticket, REFUSAL_FULL,
+			    "all of them are leased");
+			return true;
+		}
 	}
 	return false;
 }
+
+/* ---- what stays warm ---- */
+
+/* The class and the interpreter that are kept ready. */
+static void
+warm_kind(const struct pool *pool, struct ticket *kind)
+{
+	*kind = (struct ticket){ .class = class_find("api") };
+	(void)images_find(pool->host->config->sandbox_images, "",
+	    &kind->interpreter);
+}
+
+/* Is it one of those that are kept ready?  The ones used last are. */
+static bool
+is_kept(const struct pool *pool, const struct container *c,
+    const struct ticket *kind)
+{
+	const struct container *other;
+	int64_t before = 0;
+
+	if (!pool_matches(c, kind))
+		return false;
+	TAILQ_FOREACH(other, &pool->containers, link)
+	{
+		if (other != c && pool_serves(other, kind) &&
+		    (other->since_ms > c->since_ms ||
+			(other->since_ms == c->since_ms &&
+			    other->number < c->number)))
+			before++;
+	}
+	return before < pool->host->config->api_warm;
+}
+
+/* Is there something better to start from by now?  A cell for anybody is worth
+ * replacing, since it serves many runs. */
+static bool
+is_outdated(const struct pool *pool, const struct container *c)
+{
+	return c->class->reuse == REUSE_ANYONE && c->state >= CONTAINER_IDLE &&
+	    !c->derived &&
+	    strcmp(images_name(pool->host->images, c->image), c->image) != 0;
+}
+
+/* Those go that nobody may get, or that nobody came for in IL_WARM_SECONDS, and
+ * beyond IL_WARM_CELLS those unused for the longest time. */
+static void
+warm_trim(struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+	int64_t idle = 0;
+	struct ticket kind;
+	struct container *c;
+
+	warm_kind(pool, &kind);
+	TAILQ_FOREACH(c, &pool->containers, link)
+	{
+		int64_t due_ms = c->since_ms + config->warm_seconds * 1000;
+		bool outdated = is_outdated(pool, c);
+		bool kept = is_kept(pool, c, &kind);
+
+		c->retire = c->retire || outdated; /* after its lease */
+		if (c->state != CONTAINER_IDLE)
+			continue;
+		if (c->class->reuse == REUSE_NEVER || outdated ||
+		    (!kept && clock_monotonic_ms() >= due_ms)) {
+			container_end(c, false);
+			continue;
+		}
+		if (!kept)
+			host_look(pool->host, due_ms);
+		idle += c->class->reuse == REUSE_SANDBOX;
+	}
+	for (; idle > config->warm_cells; idle--)
+		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES), false);
+}
+
+/* How many are there or coming, beside those that somebody waits for. */
+static int64_t
+count_ready(const struct pool *pool, const struct ticket *kind)
+{
+	const struct container *c;
+	const struct ticket *ticket;
+	int64_t n = 0;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+	n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
+	    pool_matches(c, kind);
+	TAILQ_FOREACH(ticket, &pool->tickets, link)
+	n -= ticket->class == kind->class &&
+	    strcmp(ticket->interpreter.name, kind->interpreter.name) == 0;
+	return n;
+}
+
+/* Those who wait come first: nothing is begun beside as many starts as the
+ * engine bears, after failures one at a time. */
+static void
+warm_refill(struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+	int64_t most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
+	struct pool_count count;
+	struct ticket kind;
+
+	pool_count(pool, &count);
+	if (config->api_warm == 0 || count.starting >= most ||
+	    !images_are_known(pool->host->images) ||
+	    engine_state(pool->host->engine) != ENGINE_READY)
+		return;
+	if (clock_monotonic_ms() < pool->warm_not_ms) {
+		host_look(pool->host, pool->warm_not_ms);
+		return;
+	}
+	warm_kind(pool, &kind);
+	if (count_ready(pool, &kind) >= config->api_warm ||
+	    count.places[BUDGET_RUNS].taken >= config->api_cells)
+		return;
+	pool_start(pool, &kind, false, false);
+	host_look(pool->host, 0); /* one more? */
+}
+
+/* ---- all of it ---- */
 
 /* Call docker run for those whose volumes are ready. */
 static void
@@ -302,6 +406,7 @@ run_prepared(struct pool *pool)
 	}
 }
 
+/* Those who wait come first, as long as anything can be done for them. */
 void
 scheduler_run(struct pool *pool)
 {

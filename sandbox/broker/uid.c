@@ -8,13 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
 #include "../base/err.h"
+#include "../base/text.h"
 
 #define COUNTER_FILE ".uids"
 #define COUNTER_LEN 11 /* ten digits and a line feed */
@@ -34,27 +34,19 @@ random_between(uint32_t first, uint32_t last, uint32_t *value, struct err *err)
 	return 0;
 }
 
-static bool
-is_in(uint32_t uid, uint32_t first, uint32_t last)
-{
-	return uid >= first && uid <= last;
-}
-
 /* 0 when the file does not hold one. */
 static uint32_t
 counter_read(int fd)
 {
 	char text[COUNTER_LEN + 1] = "";
-	char *end;
-	unsigned long value;
+	int64_t value = 0;
 
-	if (pread(fd, text, COUNTER_LEN, 0) != COUNTER_LEN)
+	if (pread(fd, text, COUNTER_LEN, 0) != COUNTER_LEN ||
+	    text[COUNTER_LEN - 1] != '\n')
 		return 0;
-	value = strtoul(text, &end, 10);
-	return end == text + COUNTER_LEN - 1 && *end == '\n' &&
-		value <= UID_SANDBOX_LAST && value >= UID_SANDBOX_FIRST ?
-	    (uint32_t)value :
-	    0;
+	text[COUNTER_LEN - 1] = '\0';
+	(void)text_parse_int(text, UID_SANDBOX_FIRST, UID_SANDBOX_LAST, &value);
+	return (uint32_t)value;
 }
 
 /* Durable before the first of these numbers is given. */
@@ -64,7 +56,7 @@ counter_reserve(struct uids *uids, struct err *err)
 	uint32_t reserved = uids->next + RESERVE;
 	char text[COUNTER_LEN + 1];
 
-	if (!is_in(reserved, UID_SANDBOX_FIRST, UID_SANDBOX_LAST))
+	if (reserved > UID_SANDBOX_LAST)
 		reserved = UID_SANDBOX_LAST;
 	(void)snprintf(text, sizeof(text), "%010u\n", reserved);
 	if (pwrite(uids->fd, text, COUNTER_LEN, 0) != COUNTER_LEN ||
@@ -119,7 +111,7 @@ uids_take_for_memory(struct uids *uids)
 bool
 uid_is_of_one_sandbox(uint32_t uid)
 {
-	return is_in(uid, UID_SANDBOX_FIRST, UID_SANDBOX_LAST);
+	return uid >= UID_SANDBOX_FIRST && uid <= UID_SANDBOX_LAST;
 }
 
 bool

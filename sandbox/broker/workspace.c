@@ -56,8 +56,8 @@ open_folder(int base, const char *name)
 
 /* ---- opening ---- */
 
-static DIR *
-open_list(int base)
+DIR *
+workspace_list(int base)
 {
 	int fd = open_folder(base, ".");
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -71,7 +71,7 @@ open_list(int base)
 static int
 sweep_leftovers(int base, struct err *err)
 {
-	DIR *dir = open_list(base);
+	DIR *dir = workspace_list(base);
 	struct err left;
 
 	if (dir == NULL)
@@ -199,9 +199,8 @@ workspace_retire(int base, const char *id, char name[64], struct err *err)
 
 /* ---- all of them ---- */
 
-/* The next id of a sandbox in the folder; NULL: there are no more. */
-static const char *
-next_id(DIR *dir)
+const char *
+workspace_next(DIR *dir)
 {
 	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		if (workspace_id_valid(e->d_name))
@@ -213,36 +212,13 @@ next_id(DIR *dir)
 int64_t
 workspace_count(int base)
 {
-	DIR *dir = open_list(base);
+	DIR *dir = workspace_list(base);
 	int64_t count = 0;
 
 	if (dir == NULL)
 		return -1;
-	while (next_id(dir) != NULL)
+	while (workspace_next(dir) != NULL)
 		count++;
 	(void)closedir(dir);
 	return count;
-}
-
-void
-workspace_each_volume(int base, void (*each)(void *arg, int fd), void *arg)
-{
-	static const char *const volumes[] = { WORKSPACE_VOLUME,
-		PACKAGES_VOLUME };
-	DIR *dir = open_list(base);
-	const char *id;
-	struct err err;
-
-	if (dir == NULL)
-		return;
-	while ((id = next_id(dir)) != NULL) {
-		for (size_t i = 0; i < 2; i++) {
-			int fd = workspace_volume_open(base, id, volumes[i],
-			    &err);
-
-			if (fd >= 0)
-				each(arg, fd);
-		}
-	}
-	(void)closedir(dir);
 }

@@ -2,6 +2,7 @@
 #ifndef WORKSPACE_H
 #define WORKSPACE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -46,8 +47,9 @@ int workspace_retire(int base, const char *id, char name[64], struct err *err);
 
 /* How many sandboxes there are; -1: it cannot be told. */
 int64_t workspace_count(int base);
-/* Each volume, opened for reading and writing; the descriptor is taken over. */
-void workspace_each_volume(int base, void (*each)(void *arg, int fd),
-    void *arg);
+/* All of them: a list, NULL when there cannot be one, and from it the id of the
+ * next sandbox; NULL: there are no more. */
+DIR *workspace_list(int base);
+const char *workspace_next(DIR *list);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "../base/buf.h"
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/fd.h"
@@ -98,56 +99,24 @@ cell_send_part(struct cell *cell, enum frame_part part, const char *data,
 	return 0;
 }
 
-/* A piece of a part that is filled little by little. */
-struct piece {
-	size_t len;
-	char data[FRAME_CHUNK];
-};
-
-/* Append to the piece, and send it each time that it is full. */
-static int
-cell_fill(struct cell *cell, struct piece *piece, const char *data, size_t len,
-    int64_t deadline, struct err *err)
-{
-	while (len > 0) {
-		size_t room = sizeof(piece->data) - piece->len;
-		size_t n = len < room ? len : room;
-
-		memcpy(piece->data + piece->len, data, n);
-		piece->len += n;
-		data += n;
-		len -= n;
-		if (piece->len < sizeof(piece->data))
-			break;
-		if (cell_send_part(cell, PART_ARGS, piece->data, piece->len,
-			deadline, err) != 0)
-			return -1;
-		piece->len = 0;
-	}
-	return 0;
-}
-
 /* The words of a command line.  They may be long, so they do not travel in the
  * head; they may be many, so they share their frames. */
 static int
 cell_send_words(struct cell *cell, const struct cell_request *request,
     int64_t deadline, struct err *err)
 {
-	struct piece piece;
+	auto_buf struct buf words = BUF_INIT(SIZE_MAX / 2);
 
-	piece.len = 0;
 	for (size_t i = 0; i < request->word_count; i++) {
 		const struct cell_bytes *word = &request->words[i];
 
 		if (word->len > 0 &&
 		    memchr(word->data, '\0', word->len) != NULL)
 			return err_set(err, ERR_INPUT, "a NUL in a word");
-		if (cell_fill(cell, &piece, word->data, word->len, deadline,
-			err) != 0 ||
-		    cell_fill(cell, &piece, "", 1, deadline, err) != 0)
-			return -1;
+		buf_add(&words, word->data, word->len);
+		buf_addc(&words, '\0');
 	}
-	return cell_send_part(cell, PART_ARGS, piece.data, piece.len, deadline,
+	return cell_send_part(cell, PART_ARGS, words.data, words.len, deadline,
 	    err);
 }
 

@@ -3,9 +3,9 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "lease.h"
@@ -13,7 +13,7 @@
 /* What the loop waits for. */
 struct wait {
 	struct conversation *c;
-	struct cell *cell;
+	struct cell cell;
 	const struct pollfd *stop; /* NULL: it has happened */
 	int64_t since_us;
 	int64_t deadline_ms;
@@ -21,46 +21,17 @@ struct wait {
 	bool stopped;	    /* deadline_ms is that of stop_ms */
 };
 
-static void
-wait_init(struct wait *wait, struct conversation *c, struct cell *cell)
-{
-	int64_t now_ms = clock_monotonic_ms();
-
-	*wait = (struct wait){
-		.c = c,
-		.cell = cell,
-		.stop = c->stop,
-		.since_us = clock_monotonic_us(),
-		.deadline_ms = now_ms + c->within_ms + LIMIT_OUTSIDE_MS,
-		.tick_at_ms = INT64_MAX,
-	};
-	if (c->sink != NULL && c->sink->tick != NULL)
-		wait->tick_at_ms = now_ms + c->sink->tick_ms;
-}
-
-/* What stops us has happened: it is not watched any more. */
-static void
-wait_shorten(struct wait *wait)
-{
-	int64_t stop_at_ms = clock_monotonic_ms() + wait->c->stop_ms;
-
-	wait->stop = NULL;
-	if (stop_at_ms < wait->deadline_ms) {
-		wait->deadline_ms = stop_at_ms;
-		wait->stopped = true;
-	}
-}
-
 /* True when the cell has sent something, false when the deadline has passed. */
 static bool
 wait_for_cell(struct wait *wait)
 {
+	const struct cell_sink *sink = wait->c->sink;
+
 	for (;;) {
-		const struct cell_sink *sink = wait->c->sink;
 		int64_t now_ms = clock_monotonic_ms();
 		int64_t until_ms = wait->deadline_ms;
 		struct pollfd fds[2] = {
-			{ .fd = wait->cell->fd, .events = POLLIN },
+			{ .fd = wait->cell.fd, .events = POLLIN },
 			{ .fd = -1 },
 		};
 
@@ -76,11 +47,16 @@ wait_for_cell(struct wait *wait)
 			fds[1] = *wait->stop;
 		if (poll(fds, 2, clock_poll_timeout(until_ms)) <= 0)
 			continue;
-		/* Once more: the cell may have no time left. */
-		if (fds[1].revents != 0)
-			wait_shorten(wait);
-		else
+		if (fds[1].revents == 0)
 			return true;
+		/* What stops us has happened: it is not watched any more, and
+		 * the cell may have no time left. */
+		wait->stop = NULL;
+		until_ms = clock_monotonic_ms() + wait->c->stop_ms;
+		if (until_ms < wait->deadline_ms) {
+			wait->deadline_ms = until_ms;
+			wait->stopped = true;
+		}
 	}
 }
 
@@ -89,7 +65,7 @@ wait_for_cell(struct wait *wait)
 static enum conversation_end
 end_lost(const struct wait *wait, struct cell_result *result)
 {
-	if (!wait->cell->started || wait->cell->file_left > 0 ||
+	if (!wait->cell.started || wait->cell.file_left > 0 ||
 	    !lease_is_out_of_memory(wait->c->broker_fd))
 		return CONVERSATION_LOST;
 	*result = (struct cell_result){ .reason = REASON_MEMORY,
@@ -108,7 +84,7 @@ take_events(struct wait *wait, struct cell_result *result, struct err *err)
 	bool told = false;
 
 	while (!c->hang_up && wait_for_cell(wait)) {
-		if (cell_next(wait->cell, &event, clock_monotonic_ms() + 1,
+		if (cell_next(&wait->cell, &event, clock_monotonic_ms() + 1,
 			err) != 0)
 			return end_lost(wait, result);
 		if (event.kind == CELL_QUIET)
@@ -121,7 +97,7 @@ take_events(struct wait *wait, struct cell_result *result, struct err *err)
 		if (c->sink != NULL && c->sink->event != NULL)
 			c->sink->event(c->sink->arg, &event);
 		if (c->enough && !told)
-			cell_enough(wait->cell);
+			cell_enough(&wait->cell);
 		told = c->enough;
 	}
 	if (c->hang_up || wait->stopped)
@@ -134,16 +110,21 @@ enum conversation_end
 conversation_hold(struct conversation *c, const struct cell_request *request,
     struct cell_result *result, struct err *err)
 {
-	struct cell *cell = xmalloc(sizeof(*cell));
-	enum conversation_end end = CONVERSATION_LOST;
-	struct wait wait;
+	auto_free struct wait *wait = xmalloc(sizeof(*wait));
+	int64_t now_ms;
 
 	c->enough = c->hang_up = c->heard = false;
-	cell_init(cell, c->cell_fd);
-	if (cell_send(cell, request, c->send_ms, err) == 0) {
-		wait_init(&wait, c, cell);
-		end = take_events(&wait, result, err);
-	}
-	free(cell);
-	return end;
+	cell_init(&wait->cell, c->cell_fd);
+	if (cell_send(&wait->cell, request, c->send_ms, err) != 0)
+		return CONVERSATION_LOST;
+	now_ms = clock_monotonic_ms();
+	wait->c = c;
+	wait->stop = c->stop;
+	wait->stopped = false;
+	wait->since_us = clock_monotonic_us();
+	wait->deadline_ms = now_ms + c->within_ms + LIMIT_OUTSIDE_MS;
+	wait->tick_at_ms = c->sink != NULL && c->sink->tick != NULL ?
+	    now_ms + c->sink->tick_ms :
+	    INT64_MAX;
+	return take_events(wait, result, err);
 }

@@ -37,15 +37,14 @@ example(const char *class)
 	return (struct docker_run){ .config = &settings,
 		.class = class_find(class),
 		.image = "python:3.11-alpine",
+		.cells = "/state/cells",
 		.name = "il-abc-1-1",
 		.instance = "abc",
 		.sandbox = "00112233445566778899aabbccddeeff",
-		.folder = "/state/cells/il-abc-1-1",
 		.uid = 2013265921,
 		.apparmor = "",
-		.mounts = { { "/dev/loop3", "/workspace", false },
-		    { "/dev/loop4", "/workspace/.site-packages", true } },
-		.mount_count = 2 };
+		.devices = { 3, 4 },
+		.writable = true };
 }
 
 static bool
@@ -174,7 +173,7 @@ test_variants(void)
 
 	settings.sandbox_runtime = runtime;
 	settings.pip_ca_bundle = bundle;
-	run.mount_count = 0;
+	run.writable = false;
 	docker_argv_run(&argv, &run);
 	ok(has_pair(&argv, "--runtime", "runsc"), "a runtime");
 	ok(has_pair(&argv, "--network", "bridge"), "a network");
@@ -183,10 +182,13 @@ test_variants(void)
 	       "type=bind,\"src=/etc/a,b \"\"c\"\".pem\",dst=/run/ca.pem,"
 	       "readonly=true"),
 	    "what would end a CSV field is quoted");
-	for (size_t i = 0; i < argv.count; i++) {
-		if (strstr(argv.words[i], "type=volume") != NULL)
-			ok(false, "no image, no volume");
-	}
+	ok(has_pair(&argv, "--mount",
+	       "type=volume,dst=/site,volume-nocopy=true,"
+	       "volume-label=inline.instance=abc,volume-opt=type=ext4,"
+	       "volume-opt=device=/dev/loop3,"
+	       "\"volume-opt=o=ro,nosuid,nodev\""),
+	    "a volume that is only read");
+	ok(!has(&argv, "/dev/loop4:50"), "and no other");
 }
 
 static void
@@ -200,7 +202,6 @@ test_in_memory(void)
 	settings.api_isolation = cell;
 	settings.preload = preload;
 	run.apparmor = "mine";
-	run.mount_count = 0;
 	docker_argv_run(&argv, &run);
 	is_str(argv.words[argv.count - 1], "api", "cell.py is told its class");
 	ok(has_pair(&argv, "--env", "IL_CELL_ISOLATION=1"),
@@ -219,6 +220,8 @@ test_in_memory(void)
 	for (size_t i = 0; i < argv.count; i++) {
 		if (strncmp(argv.words[i], "/code", 5) == 0)
 			ok(false, "no folder for code");
+		if (strstr(argv.words[i], "type=volume") != NULL)
+			ok(false, "no volume");
 	}
 }
 
