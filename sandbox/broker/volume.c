@@ -51,9 +51,9 @@ device_open(int number)
 }
 
 /* Between asking for a free device and taking it another process may take it:
- * then the next one is asked for.  Direct I/O: no second copy in the host's page
- * cache.  The kernel falls back by itself where the file system of the volume
- * cannot do it. */
+ * then the next one is asked for.  Direct I/O: no second copy in the host's
+ * page cache.  The kernel falls back by itself where the file system of the
+ * volume cannot do it. */
 int
 attachment_attach(struct attachment *a, struct err *err)
 {
