@@ -7,7 +7,6 @@
 #include <sys/queue.h>
 
 #include "creation.h"
-#include "host.h"
 #include "pool.h"
 
 /*

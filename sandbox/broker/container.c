@@ -28,7 +28,6 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../base/process.h"
-#include "class.h"
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"

@@ -9,16 +9,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "../base/apparmor.h"
-#include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
-#include "class.h"
 #include "container.h"
 #include "docker.h"
 #include "engine.h"

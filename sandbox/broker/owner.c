@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include "../base/err.h"

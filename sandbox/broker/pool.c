@@ -6,7 +6,6 @@
 #include "pool.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../base/clock.h"

@@ -8,7 +8,6 @@
 #include <sys/queue.h>
 
 #include "../base/config_images.h"
-#include "class.h"
 #include "container.h"
 #include "pause.h"
 

@@ -12,7 +12,6 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "class.h"
 #include "container.h"
 #include "engine.h"
 #include "ledger.h"

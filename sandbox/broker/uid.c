@@ -5,14 +5,11 @@
  */
 #include "uid.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
 #include "../base/err.h"
 #include "../base/text.h"
 

@@ -2,8 +2,6 @@
 #include "lease.h"
 
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "../base/cleanup.h"

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
