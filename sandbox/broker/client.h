@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "creation.h"
+#include "workspace.h"
 #include "pool.h"
 
 /*

@@ -34,10 +34,10 @@
  * broker.c opens and ends everything; client.c is who may ask, request.c what
  * for; pool.c and scheduler.c decide who gets which cell; container.c,
  * prepare.c and launch.c are a container's life; uid.c and owner.c are who it
- * runs as; volume.c holds a volume on a loop device; folder.c is what else
- * a container mounts; workspace.c and creation.c are the folders; engine.c
- * knows how Docker fares, images.c what cells start from; docker.c spells its
- * command lines; subprocess.c runs programs.
+ * runs as; volume.c holds a volume on a loop device; folder.c is what else a
+ * container mounts; workspace.c is the folders of sandboxes; engine.c knows how
+ * Docker fares, images.c what cells start from; docker.c spells its command
+ * lines; subprocess.c runs programs.
  */
 #include <fcntl.h>
 #include <stdint.h>

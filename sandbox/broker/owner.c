@@ -119,7 +119,7 @@ read_at(const struct ext4 *fs, void *data, size_t len, uint64_t at)
 	return pread(fs->fd, data, len, (off_t)at) == (ssize_t)len;
 }
 
-/* Only what creation.c makes is understood: 4 KiB blocks, 256 byte inodes,
+/* Only what workspace.c makes is understood: 4 KiB blocks, 256 byte inodes,
  * checksums. */
 static bool
 open_super(struct ext4 *fs, int fd)

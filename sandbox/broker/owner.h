@@ -9,7 +9,7 @@ struct err;
 /*
  * Whose the files in an ext4 volume are, read and changed in the volume itself:
  * neither is it mounted nor is a name in it looked at, so what lies in there
- * does not matter.  A volume that creation.c makes is understood; what its
+ * does not matter.  A volume that workspace.c makes is understood; what its
  * superblock says is checked, and so is the checksum of each inode.
  */
 

@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host.h"
+#include "subprocess.h"
+
+struct client;
 struct err;
 
 /*
@@ -35,14 +39,9 @@ bool workspace_exists(int base, const char *id);
 /* True when the file system noted an error in its own superblock. */
 bool workspace_volume_damaged(int volume_fd);
 
-/* A new folder of a name that only we use, written to name.  folder_delete()
- * removes it, as what was retired. */
-int workspace_draft_make(int base, char name[64], struct err *err);
-/* Give a complete draft its name, durably.  ERR_CONFLICT: there is one. */
-int workspace_draft_publish(int base, const char *draft, const char *id,
-    struct err *err);
 /* Take the sandbox's name away, at once and durably; the files remain under
- * the name that is written.  0, 1 when there was none, -1. */
+ * the name that is written, until folder_delete() removes them.  0, 1 when
+ * there was none, -1. */
 int workspace_retire(int base, const char *id, char name[64], struct err *err);
 
 /* How many sandboxes there are; -1: it cannot be told. */
@@ -51,5 +50,41 @@ int64_t workspace_count(int base);
  * next sandbox; NULL: there are no more. */
 DIR *workspace_list(int base);
 const char *workspace_next(DIR *list);
+
+/* ---- making one ---- */
+
+/*
+ * Making a workspace: two sparse ext4 volumes in a draft folder, which gets its
+ * name when both are complete.  A crash leaves a draft at most.
+ */
+struct volume_size {
+	int64_t bytes; /* that files may hold */
+	int64_t files; /* files and folders */
+};
+
+struct creation {
+	struct host *host;
+	struct client *client;
+	char id[33];
+	uint32_t uid; /* whose it is */
+	char draft[64];
+	struct volume_size sizes[2]; /* workspace, packages */
+	char script[160];	     /* of debugfs */
+	int step;
+	struct subprocess process;
+};
+
+/* creation_done() is called once, later or at once. */
+void creation_start(struct creation *c, struct host *host,
+    struct client *client);
+/* failure: NULL, or why there is none; ERR_CONFLICT: somebody else has made it
+ * meanwhile (space.c). */
+void creation_done(struct client *client, const struct err *failure);
+/* Stop it; what was begun is removed. */
+void creation_cancel(struct creation *c);
+
+/* How large the volume must be so that files can hold so much: pure. */
+int64_t volume_total_bytes(const struct volume_size *size);
+int64_t volume_inodes(const struct volume_size *size);
 
 #endif

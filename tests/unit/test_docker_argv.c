@@ -5,7 +5,7 @@
 #include "sandbox/base/config.h"
 #include "sandbox/base/process.h"
 #include "sandbox/broker/class.h"
-#include "sandbox/broker/creation.h"
+#include "sandbox/broker/workspace.h"
 #include "sandbox/broker/docker.h"
 
 static struct config settings;

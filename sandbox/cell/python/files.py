@@ -27,7 +27,7 @@ from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     frame)
 
 PACKAGES = ".site-packages"
-# What a workspace has before its user comes (sandbox/broker/creation.c): ten
+# What a workspace has before its user comes (sandbox/broker/workspace.c): ten
 # inodes of ext4's own, the mount point, the blocks of that and of the root.
 OWN_FILES = 11
 OWN_BLOCKS = 2
