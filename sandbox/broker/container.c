@@ -75,9 +75,6 @@ container_new(struct host *host, const struct cell_class *class,
 	c->control_fd = -1;
 	c->pidfd = -1;
 	c->ooms_fd = -1;
-	subprocess_init(&c->run, host->loop);
-	subprocess_init(&c->remove, host->loop);
-	subprocess_init(&c->tool, host->loop);
 	lock_wait_init(&c->wait, host->loop);
 	for (size_t i = 0; i < CLASS_VOLUMES; i++)
 		c->volumes[i] = (struct attachment){ -1, -1, -1 };
@@ -148,9 +145,8 @@ container_remove(void *arg)
 	struct container *c = arg;
 
 	if (!c->remove.running)
-		docker_start(&c->remove, c->host->config, DOCKER_REMOVE,
-		    c->name, engine_remove_ms(c->host->config), remove_on_end,
-		    c);
+		docker_start(&c->remove, c->host, DOCKER_REMOVE, c->name,
+		    engine_remove_ms(c->host->config), remove_on_end, c);
 }
 
 /* With the pidfd its death is seen, so it may end by itself first. */

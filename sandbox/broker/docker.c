@@ -295,14 +295,14 @@ docker_argv(struct argv *argv, const char *binary, enum docker_call call,
 }
 
 void
-docker_start(struct subprocess *process, const struct config *config,
+docker_start(struct subprocess *process, const struct host *host,
     enum docker_call call, const char *subject, int timeout_ms,
     subprocess_fn done, void *arg)
 {
 	auto_argv struct argv argv;
 
-	docker_argv(&argv, config->docker_binary, call, subject);
-	subprocess_start(process, &argv, timeout_ms, done, arg);
+	docker_argv(&argv, host->config->docker_binary, call, subject);
+	subprocess_start(process, host->loop, &argv, timeout_ms, done, arg);
 }
 
 /* The CLI says why in words only, so the words are looked for; none of them

@@ -7,9 +7,8 @@
 #include <stdint.h>
 
 #include "class.h"
+#include "host.h"
 #include "subprocess.h"
-
-struct config;
 
 /*
  * The words of every call of the Docker CLI, and what its answers mean.  All of
@@ -58,7 +57,7 @@ enum docker_call {
 void docker_argv(struct argv *argv, const char *binary, enum docker_call call,
     const char *subject);
 /* The same, run at once: see subprocess_start(). */
-void docker_start(struct subprocess *process, const struct config *config,
+void docker_start(struct subprocess *process, const struct host *host,
     enum docker_call call, const char *subject, int timeout_ms,
     subprocess_fn done, void *arg);
 

@@ -82,7 +82,7 @@ pull_maybe(struct engine *e)
 		return;
 	e->pulled_ms = now;
 	log_info("pulling the image %s", config->sandbox_image);
-	docker_start(&e->pull, config, DOCKER_PULL, config->sandbox_image,
+	docker_start(&e->pull, e->host, DOCKER_PULL, config->sandbox_image,
 	    PULL_MS, pull_on_end, e);
 }
 
@@ -144,8 +144,8 @@ sweep_remove(struct engine *e, enum docker_call call, const char *answer,
 	     n < SWEEP_BATCH && docker_next_id(answer, &pos, id); n++)
 		argv_add(&argv, id);
 	if (n > 0)
-		subprocess_start(&e->sweep, &argv, engine_remove_ms(config),
-		    done, e);
+		subprocess_start(&e->sweep, e->host->loop, &argv,
+		    engine_remove_ms(config), done, e);
 	return n;
 }
 
@@ -194,7 +194,7 @@ sweep_on_list(void *arg, const struct process_result *result)
 	    sweep_on_removed);
 	/* No container is left: now what they had mounted. */
 	if (n == 0)
-		docker_start(&e->sweep, e->host->config, DOCKER_VOLUMES,
+		docker_start(&e->sweep, e->host, DOCKER_VOLUMES,
 		    e->host->instance, probe_ms(e), sweep_volumes_on_list, e);
 	else if (e->sweep_rounds++ == 0)
 		log_info(is_ending(e) ? "ending %zu containers" :
@@ -209,8 +209,8 @@ sweep_list(void *arg)
 {
 	struct engine *e = arg;
 
-	docker_start(&e->sweep, e->host->config, DOCKER_CELLS,
-	    e->host->instance, probe_ms(e), sweep_on_list, e);
+	docker_start(&e->sweep, e->host, DOCKER_CELLS, e->host->instance,
+	    probe_ms(e), sweep_on_list, e);
 }
 
 static void
@@ -287,7 +287,7 @@ engine_probe(void *arg)
 	struct engine *e = arg;
 
 	if (!e->probe.running && !is_ending(e))
-		docker_start(&e->probe, e->host->config, DOCKER_PROBE,
+		docker_start(&e->probe, e->host, DOCKER_PROBE,
 		    e->host->config->sandbox_image, probe_ms(e), probe_on_end,
 		    e);
 }
@@ -298,9 +298,6 @@ void
 engine_init(struct engine *e, struct host *host)
 {
 	*e = (struct engine){ .host = host, .probed_ms = -1, .pulled_ms = -1 };
-	subprocess_init(&e->probe, host->loop);
-	subprocess_init(&e->sweep, host->loop);
-	subprocess_init(&e->pull, host->loop);
 }
 
 void

@@ -111,7 +111,7 @@ pull_next(struct images *d)
 	image->pulled = true;
 	d->pulling = image;
 	log_info("pulling the image %s", image->image);
-	docker_start(&d->pull, config, DOCKER_PULL, image->image, PULL_MS,
+	docker_start(&d->pull, d->host, DOCKER_PULL, image->image, PULL_MS,
 	    pull_on_end, d);
 }
 
@@ -184,8 +184,8 @@ old_on_list(void *arg, const struct process_result *result)
 		n++;
 	}
 	if (n > 0)
-		subprocess_start(&d->process, &argv, COMMIT_MS, old_on_removed,
-		    d);
+		subprocess_start(&d->process, d->host->loop, &argv, COMMIT_MS,
+		    old_on_removed, d);
 	else
 		images_end(d);
 }
@@ -199,7 +199,7 @@ images_remove_old(struct images *d)
 	for (size_t i = 0; i < d->count; i++)
 		settled = settled && d->all[i].settled;
 	if (settled)
-		docker_start(&d->process, d->host->config, DOCKER_DERIVED,
+		docker_start(&d->process, d->host, DOCKER_DERIVED,
 		    d->host->instance, LOOK_MS, old_on_list, d);
 	else
 		images_end(d);
@@ -227,7 +227,7 @@ commit_on_end(void *arg, const struct process_result *result)
 	else
 		log_warn("no byte code for the image %s: docker %s",
 		    d->all[d->at].image, text);
-	docker_start(&d->process, d->host->config, DOCKER_REMOVE, d->container,
+	docker_start(&d->process, d->host, DOCKER_REMOVE, d->container,
 	    COMMIT_MS, made_on_removed, d);
 }
 
@@ -250,7 +250,8 @@ make_on_end(void *arg, const struct process_result *result)
 	docker_argv(&argv, d->host->config->docker_binary, DOCKER_COMMIT,
 	    d->container);
 	argv_add(&argv, image->name);
-	subprocess_start(&d->process, &argv, COMMIT_MS, commit_on_end, d);
+	subprocess_start(&d->process, d->host->loop, &argv, COMMIT_MS,
+	    commit_on_end, d);
 }
 
 /* Run the recipe in a container of the image's own. */
@@ -264,7 +265,8 @@ make(struct images *d)
 	image->settled = true; /* once in this life, however it goes */
 	docker_argv_derive(&argv, d->host->config->docker_binary, d->container,
 	    d->host->instance, image->image, recipe);
-	subprocess_start(&d->process, &argv, MAKE_MS, make_on_end, d);
+	subprocess_start(&d->process, d->host->loop, &argv, MAKE_MS,
+	    make_on_end, d);
 }
 
 /* ---- looking ---- */
@@ -305,7 +307,7 @@ image_on_looked(void *arg, const struct process_result *result)
 			(void)snprintf(image->name, sizeof(image->name),
 			    "inline-derived:%016" PRIx64 "-%.*s", recipe_hash(),
 			    ID_LEN, text + 7);
-			docker_start(&d->process, d->host->config, DOCKER_PROBE,
+			docker_start(&d->process, d->host, DOCKER_PROBE,
 			    image->name, LOOK_MS, derived_on_looked, d);
 			return;
 		}
@@ -325,9 +327,8 @@ images_next_step(struct images *d)
 		if (d->making)
 			make(d);
 		else
-			docker_start(&d->process, d->host->config,
-			    DOCKER_LABELS, image->image, LOOK_MS,
-			    image_on_looked, d);
+			docker_start(&d->process, d->host, DOCKER_LABELS,
+			    image->image, LOOK_MS, image_on_looked, d);
 		return;
 	}
 	if (d->making) {
@@ -429,8 +430,6 @@ images_init(struct images *d, struct host *host)
 	*d = (struct images){ .host = host, .seen_ms = -1 };
 	(void)snprintf(d->container, sizeof(d->container), "il-%.16s-derive",
 	    host->instance);
-	subprocess_init(&d->process, host->loop);
-	subprocess_init(&d->pull, host->loop);
 	while (images_next(host->config->sandbox_images, &pos, &entry))
 		images_add(d, &entry);
 	(void)snprintf(entry.image, sizeof(entry.image), "%s",

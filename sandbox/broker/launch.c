@@ -133,7 +133,7 @@ run_failed(struct container *c, const struct process_result *result)
 		container_timer(c, -1, NULL);
 		launch_stop(c);
 		/* Docker may have created it without starting it. */
-		docker_start(&c->tool, c->host->config, DOCKER_REMOVE, c->name,
+		docker_start(&c->tool, c->host, DOCKER_REMOVE, c->name,
 		    run_ms(c), repair_on_removed, c);
 	} else if (why == DOCKER_ENGINE) {
 		container_fail(c, REFUSAL_ENGINE, text);
@@ -198,7 +198,7 @@ watch_on_timer(void *arg)
 		loop_timer_set(c->host->loop, &c->watch, WATCH_MS,
 		    watch_on_timer, c);
 	else
-		docker_start(&c->tool, c->host->config, DOCKER_WAIT, c->name,
+		docker_start(&c->tool, c->host, DOCKER_WAIT, c->name,
 		    (int)c->host->config->start_ms, wait_on_end, c);
 }
 
@@ -257,7 +257,8 @@ container_run(struct container *c)
 	}
 	run_build(c, &argv);
 	container_set(c, CONTAINER_STARTING);
-	subprocess_start(&c->run, &argv, run_ms(c), run_on_end, c);
+	subprocess_start(&c->run, c->host->loop, &argv, run_ms(c), run_on_end,
+	    c);
 	c->called = true;
 	container_timer(c, c->host->config->start_ms, start_on_timer);
 	loop_timer_set(c->host->loop, &c->watch, WATCH_MS, watch_on_timer, c);

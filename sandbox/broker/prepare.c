@@ -64,7 +64,7 @@ volume_run(struct container *c, const char *const *words, subprocess_fn done)
 	argv_init(&argv, words);
 	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
 	    volume_name(c));
-	subprocess_start(&c->tool, &argv, CHECK_MS, done, c);
+	subprocess_start(&c->tool, c->host->loop, &argv, CHECK_MS, done, c);
 }
 
 /* Its files are its user's now. */

@@ -96,12 +96,6 @@ argv_add_all(struct argv *argv, const char *const *words)
 
 static void subprocess_pump(struct subprocess *sub);
 
-void
-subprocess_init(struct subprocess *sub, struct loop *loop)
-{
-	*sub = (struct subprocess){ .loop = loop };
-}
-
 static void
 subprocess_on_fd(void *arg, int fd, uint32_t events)
 {
@@ -182,8 +176,8 @@ subprocess_on_failure(void *arg)
 }
 
 void
-subprocess_start(struct subprocess *sub, const struct argv *argv,
-    int timeout_ms, subprocess_fn done, void *arg)
+subprocess_start(struct subprocess *sub, struct loop *loop,
+    const struct argv *argv, int timeout_ms, subprocess_fn done, void *arg)
 {
 	struct process_spec spec = { .argv = (const char *const *)argv->words,
 		.input = argv->input,
@@ -194,6 +188,7 @@ subprocess_start(struct subprocess *sub, const struct argv *argv,
 	struct err err;
 
 	assert(!sub->running);
+	sub->loop = loop;
 	sub->done = done;
 	sub->arg = arg;
 	sub->running = true;

@@ -56,11 +56,10 @@ struct subprocess {
 	void *arg;
 };
 
-void subprocess_init(struct subprocess *sub, struct loop *loop);
 /* The words need only live for the call, what is to be its standard input until
- * the end.  It must not be running. */
-void subprocess_start(struct subprocess *sub, const struct argv *argv,
-    int timeout_ms, subprocess_fn done, void *arg);
+ * the end.  It must not be running, as one that is all zeros. */
+void subprocess_start(struct subprocess *sub, struct loop *loop,
+    const struct argv *argv, int timeout_ms, subprocess_fn done, void *arg);
 /* Nothing happens when it is not running. */
 void subprocess_cancel(struct subprocess *sub);
 

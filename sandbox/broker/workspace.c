@@ -373,7 +373,8 @@ creation_step(struct creation *c)
 		creation_populate(c, which, &argv);
 	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->draft,
 	    volume_names[which]);
-	subprocess_start(&c->process, &argv, TOOL_MS, creation_on_task, c);
+	subprocess_start(&c->process, c->host->loop, &argv, TOOL_MS,
+	    creation_on_task, c);
 }
 
 void
@@ -381,7 +382,6 @@ creation_start(struct creation *c, struct host *host, struct client *client)
 {
 	struct err err;
 
-	subprocess_init(&c->process, host->loop);
 	c->host = host;
 	c->client = client;
 	unique_name(c->draft, DRAFT_PREFIX);
