@@ -22,7 +22,6 @@
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
-#include "../base/config_images.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
@@ -60,17 +59,16 @@ container_new(struct host *host, const struct cell_class *class,
     bool grows)
 {
 	struct container *c = xcalloc(1, sizeof(*c));
-	const char *image = interpreter != NULL ? interpreter->image :
-						  host->config->sandbox_image;
 
 	c->host = host;
 	c->class = class;
 	c->writable = writable;
 	(void)snprintf(c->sandbox, sizeof(c->sandbox), "%s", sandbox);
-	(void)snprintf(c->image, sizeof(c->image), "%s", image);
-	if (interpreter != NULL)
-		(void)snprintf(c->interpreter, sizeof(c->interpreter), "%s",
-		    interpreter->name);
+	c->image = host->config->sandbox_image;
+	if (interpreter != NULL) {
+		c->interpreter = *interpreter;
+		c->image = c->interpreter.image;
+	}
 	c->listen_fd = -1;
 	c->control_fd = -1;
 	c->pidfd = -1;

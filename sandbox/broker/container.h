@@ -7,13 +7,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "../base/config_images.h"
 #include "../protocol/frame.h"
 #include "volume.h"
 #include "class.h"
 #include "host.h"
 #include "subprocess.h"
 
-struct image_entry;
 struct reservation;
 struct ticket;
 
@@ -43,9 +43,9 @@ struct container {
 	const struct cell_class *class;
 	char sandbox[33];
 	char name[64];
-	char interpreter[33]; /* for a class in memory: its name */
-	char image[1025];
-	uint32_t uid;	   /* who code runs as; 0: not chosen */
+	struct image_entry interpreter; /* for a class in memory */
+	const char *image;		/* of that; else SANDBOX_IMAGE */
+	uint32_t uid;			/* who code runs as; 0: not chosen */
 	bool derived;	   /* started from what was derived from that */
 	char python[32];   /* as it said itself, "" before */
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A walk over the images, twice: first all are looked for, then those that are
- * missing are made, one at a time, behind everything else. d->at is the image
- * whose turn it is; each step is the callback of the program before it.  What
- * is to be pulled is pulled beside it.
+ * One thing at a time, behind everything else: images_step() begins the next
+ * one, and is called again when that has ended.  What is to be pulled is pulled
+ * beside it.
  */
 #include "images.h"
 
@@ -14,7 +13,6 @@
 
 #include "../base/buf.h"
 #include "../base/config.h"
-#include "../base/config_images.h"
 #include "../base/log.h"
 #include "docker.h"
 #include "engine.h"
@@ -26,8 +24,7 @@
 #define ID_LEN 64
 #define OLD_MAX 32 /* removed at one time */
 
-static void images_begin(struct images *d);
-static void images_next_step(struct images *d);
+static void images_step(struct images *d);
 
 /*
  * Run by the image's own Python, 3.8 or later, as root.  Byte code is never
@@ -64,30 +61,19 @@ static struct image *
 images_of(const struct images *d, const char *image)
 {
 	for (size_t i = 0; i < d->count; i++) {
-		if (strcmp(d->all[i].image, image) == 0)
+		if (strcmp(d->all[i].of.image, image) == 0)
 			return &d->all[i];
 	}
 	return NULL;
-}
-
-/* To the next image. */
-static void
-images_advance(struct images *d)
-{
-	d->at++;
-	images_next_step(d);
 }
 
 /* From now on cells of this image start from what was derived. */
 static void
 derived_ready(struct images *d)
 {
-	struct image *image = &d->all[d->at];
-
 	log_info("cells of the image %s start from %s, which has byte code",
-	    image->image, image->name);
-	image->ready = true;
-	image->settled = true;
+	    d->at->of.image, d->at->name);
+	d->at->state = IMAGE_READY;
 	host_look(d->host, 0);
 }
 
@@ -100,19 +86,19 @@ static void
 pull_next(struct images *d)
 {
 	const struct config *config = d->host->config;
-	struct image *image = d->all;
 
-	if (d->pull.running || !config->pull_on_startup)
-		return;
-	while (image < d->all + d->count && (!image->missing || image->pulled))
-		image++;
-	if (image == d->all + d->count)
-		return;
-	image->pulled = true;
-	d->pulling = image;
-	log_info("pulling the image %s", image->image);
-	docker_start(&d->pull, d->host, DOCKER_PULL, image->image, PULL_MS,
-	    pull_on_end, d);
+	for (size_t i = 0;
+	     i < d->count && config->pull_on_startup && !d->pull.running; i++) {
+		struct image *image = &d->all[i];
+
+		if (image->state != IMAGE_MISSING || image->pulled)
+			continue;
+		image->pulled = true;
+		d->pulling = image;
+		log_info("pulling the image %s", image->of.image);
+		docker_start(&d->pull, d->host, DOCKER_PULL, image->of.image,
+		    PULL_MS, pull_on_end, d);
+	}
 }
 
 /* One that cannot be had is told once, here; the others are still tried. */
@@ -125,14 +111,17 @@ pull_on_end(void *arg, const struct process_result *result)
 
 	process_describe(result, text, sizeof(text));
 	if (process_succeeded(result))
-		log_info("the image %s was pulled", image->image);
+		log_info("the image %s was pulled", image->of.image);
 	else
 		log_err("docker pull %s: %s; there is no Python %s",
-		    image->image, text, image->python);
-	image->settled = !d->host->config->derive;
-	pull_next(d);
+		    image->of.image, text, image->of.name);
+	if (!d->host->config->derive)
+		image->state = IMAGE_SETTLED;
+	/* It may have something derived from it. */
 	if (process_succeeded(result))
-		images_begin(d); /* it may have something derived from it */
+		image->looked_ms = -1;
+	pull_next(d);
+	images_step(d);
 }
 
 /* ---- older ones ---- */
@@ -147,23 +136,16 @@ is_current(const struct images *d, const char *name)
 	return false;
 }
 
-/* The walk is over; it begins again when it was asked for meanwhile. */
+/* Whatever had to be done is over: on to the next step. */
 static void
-images_end(struct images *d)
+step_on_end(void *arg, const struct process_result *result)
 {
-	d->running = false;
-	if (d->again)
-		images_begin(d);
+	(void)result;
+	images_step(arg);
 }
 
-static void
-old_on_removed(void *arg, const struct process_result *result)
-{
-	(void)result; /* a cell uses it still: at the next start */
-	images_end(arg);
-}
-
-/* Remove those of ours that stand for no image of today. */
+/* Remove those of ours that stand for no image of today.  One that a cell still
+ * uses goes at the next start. */
 static void
 old_on_list(void *arg, const struct process_result *result)
 {
@@ -185,36 +167,15 @@ old_on_list(void *arg, const struct process_result *result)
 	}
 	if (n > 0)
 		subprocess_start(&d->process, d->host->loop, &argv, COMMIT_MS,
-		    old_on_removed, d);
+		    step_on_end, d);
 	else
-		images_end(d);
-}
-
-/* Not while it is unknown what is current: an engine that is down, say. */
-static void
-images_remove_old(struct images *d)
-{
-	bool settled = d->host->config->derive;
-
-	for (size_t i = 0; i < d->count; i++)
-		settled = settled && d->all[i].settled;
-	if (settled)
-		docker_start(&d->process, d->host, DOCKER_DERIVED,
-		    d->host->instance, LOOK_MS, old_on_list, d);
-	else
-		images_end(d);
+		images_step(d);
 }
 
 /* ---- making one: run the recipe, commit, remove the container ---- */
 
-static void
-made_on_removed(void *arg, const struct process_result *result)
-{
-	(void)result; /* the sweep finds it */
-	images_advance(arg);
-}
-
-/* It is there, or why it is not; its container is of no use any more. */
+/* It is there, or why it is not; its container is of no use any more, and where
+ * that stays the sweep finds it. */
 static void
 commit_on_end(void *arg, const struct process_result *result)
 {
@@ -226,9 +187,9 @@ commit_on_end(void *arg, const struct process_result *result)
 		derived_ready(d);
 	else
 		log_warn("no byte code for the image %s: docker %s",
-		    d->all[d->at].image, text);
+		    d->at->of.image, text);
 	docker_start(&d->process, d->host, DOCKER_REMOVE, d->container,
-	    COMMIT_MS, made_on_removed, d);
+	    COMMIT_MS, step_on_end, d);
 }
 
 /* The recipe has run: what the container holds becomes an image. */
@@ -236,7 +197,6 @@ static void
 make_on_end(void *arg, const struct process_result *result)
 {
 	struct images *d = arg;
-	const struct image *image = &d->all[d->at];
 	auto_argv struct argv argv = { .count = 0 };
 
 	if (!process_succeeded(result)) {
@@ -246,10 +206,10 @@ make_on_end(void *arg, const struct process_result *result)
 	if (strcmp(buf_str(&result->out), "no bash\n") == 0)
 		log_info("the image %s has no bash: commands of sessions get "
 			 "its sh",
-		    image->image);
+		    d->at->of.image);
 	docker_argv(&argv, d->host->config->docker_binary, DOCKER_COMMIT,
 	    d->container);
-	argv_add(&argv, image->name);
+	argv_add(&argv, d->at->name);
 	subprocess_start(&d->process, d->host->loop, &argv, COMMIT_MS,
 	    commit_on_end, d);
 }
@@ -258,13 +218,14 @@ make_on_end(void *arg, const struct process_result *result)
 static void
 make(struct images *d)
 {
-	struct image *image = &d->all[d->at];
+	const char *image = d->at->of.image;
 	auto_argv struct argv argv;
 
-	log_info("byte code for the image %s is being made", image->image);
-	image->settled = true; /* once in this life, however it goes */
+	log_info("byte code for the image %s is being made", image);
+	/* Once in this life, however it goes. */
+	d->at->state = IMAGE_SETTLED;
 	docker_argv_derive(&argv, d->host->config->docker_binary, d->container,
-	    d->host->instance, image->image, recipe);
+	    d->host->instance, image, recipe);
 	subprocess_start(&d->process, d->host->loop, &argv, MAKE_MS,
 	    make_on_end, d);
 }
@@ -275,9 +236,12 @@ make(struct images *d)
 static void
 derived_on_looked(void *arg, const struct process_result *result)
 {
+	struct images *d = arg;
+
+	d->at->state = IMAGE_BARE;
 	if (process_succeeded(result))
-		derived_ready(arg);
-	images_advance(arg);
+		derived_ready(d);
+	images_step(d);
 }
 
 /* Ours: image-make.sh has seen to all that. */
@@ -295,15 +259,16 @@ static void
 image_on_looked(void *arg, const struct process_result *result)
 {
 	struct images *d = arg;
-	struct image *image = &d->all[d->at];
+	struct image *image = d->at;
 	const char *text = buf_str(&result->out);
-	bool there = process_succeeded(result);
 
-	image->missing = !there && docker_classify(result) == DOCKER_IMAGE;
-	if (there && strncmp(text, "sha256:", 7) == 0 &&
+	image->state = IMAGE_UNKNOWN;
+	if (!process_succeeded(result)) {
+		if (docker_classify(result) == DOCKER_IMAGE)
+			image->state = IMAGE_MISSING;
+	} else if (strncmp(text, "sha256:", 7) == 0 &&
 	    strspn(text + 7, "0123456789abcdef") == ID_LEN) {
-		image->settled = has_recipe(text) || !d->host->config->derive;
-		if (!image->settled) {
+		if (!has_recipe(text) && d->host->config->derive) {
 			(void)snprintf(image->name, sizeof(image->name),
 			    "inline-derived:%016" PRIx64 "-%.*s", recipe_hash(),
 			    ID_LEN, text + 7);
@@ -311,52 +276,55 @@ image_on_looked(void *arg, const struct process_result *result)
 			    image->name, LOOK_MS, derived_on_looked, d);
 			return;
 		}
+		image->state = IMAGE_SETTLED;
 	}
-	images_advance(d);
+	images_step(d);
 }
 
-/* First all are looked for, then what is missing is made. */
+/* Begin the next thing, in this order: look for all, make what is missing,
+ * remove what is older.  (The loop goes backwards: the first one wins.) */
 static void
-images_next_step(struct images *d)
+images_step(struct images *d)
 {
-	for (; d->at < d->count; d->at++) {
-		const struct image *image = &d->all[d->at];
+	struct image *look = NULL;
+	struct image *bare = NULL;
+	bool known = true;
 
-		if (image->settled || (d->making && *image->name == '\0'))
+	if (d->process.running)
+		return;
+	for (size_t i = d->count; i-- > 0;) {
+		struct image *image = &d->all[i];
+
+		if (image->state == IMAGE_BARE)
+			bare = image;
+		if (image->state > IMAGE_MISSING)
 			continue;
-		if (d->making)
-			make(d);
-		else
-			docker_start(&d->process, d->host, DOCKER_LABELS,
-			    image->image, LOOK_MS, image_on_looked, d);
+		known = false;
+		if (image->looked_ms != d->news_ms)
+			look = image;
+	}
+	if (look != NULL) {
+		look->looked_ms = d->news_ms;
+		d->at = look;
+		docker_start(&d->process, d->host, DOCKER_LABELS,
+		    look->of.image, LOOK_MS, image_on_looked, d);
 		return;
 	}
-	if (d->making) {
-		images_remove_old(d);
-		return;
-	}
+	if (!d->looked)
+		host_look(d->host, 0);
 	d->looked = true;
-	host_look(d->host, 0);
 	pull_next(d);
-	d->making = true;
-	d->at = 0;
-	images_next_step(d);
-}
-
-/* While it is at it: once more then. */
-static void
-images_begin(struct images *d)
-{
-	d->again = d->running;
-	if (d->running)
-		return;
-	d->making = false;
-	for (d->at = 0; d->at < d->count && d->all[d->at].settled;)
-		d->at++;
-	if (d->at == d->count)
-		return;
-	d->running = true;
-	images_next_step(d);
+	if (bare != NULL) {
+		d->at = bare;
+		make(d);
+		d->cleaned = false;
+	} else if (known && !d->cleaned && d->host->config->derive) {
+		/* Not while it is unknown what is current: an engine that is
+		 * down, say. */
+		d->cleaned = true;
+		docker_start(&d->process, d->host, DOCKER_DERIVED,
+		    d->host->instance, LOOK_MS, old_on_list, d);
+	}
 }
 
 /* ---- for others ---- */
@@ -367,10 +335,10 @@ images_look(struct images *d)
 {
 	const struct engine *engine = d->host->engine;
 
-	if (!engine->up || !engine->swept || d->seen_ms == engine->probed_ms)
+	if (!engine->up || !engine->swept || d->news_ms == engine->probed_ms)
 		return;
-	d->seen_ms = engine->probed_ms;
-	images_begin(d);
+	d->news_ms = engine->probed_ms;
+	images_step(d);
 }
 
 bool
@@ -384,7 +352,8 @@ images_name(const struct images *d, const char *image)
 {
 	const struct image *known = images_of(d, image);
 
-	return known != NULL && known->ready ? known->name : image;
+	return known != NULL && known->state == IMAGE_READY ? known->name :
+							      image;
 }
 
 void
@@ -392,12 +361,12 @@ images_forget(struct images *d, const char *image)
 {
 	struct image *known = images_of(d, image);
 
-	if (known == NULL || !known->ready)
+	if (known == NULL || known->state != IMAGE_READY)
 		return;
 	log_warn("%s has gone; it is made again", known->name);
-	known->ready = false;
-	known->settled = false;
-	images_begin(d);
+	known->state = IMAGE_UNKNOWN;
+	known->looked_ms = -1;
+	images_step(d);
 }
 
 /* The engine pulls SANDBOX_IMAGE; what is neither pulled nor made here needs
@@ -412,12 +381,10 @@ images_add(struct images *d, const struct image_entry *entry)
 		return;
 	d->all = xrealloc(d->all, (d->count + 1) * sizeof(*d->all));
 	image = &d->all[d->count++];
-	*image = (struct image){ .pulled = strcmp(entry->image,
-					       config->sandbox_image) == 0 };
-	image->settled = !config->derive &&
-	    (image->pulled || !config->pull_on_startup);
-	memcpy(image->image, entry->image, sizeof(image->image));
-	memcpy(image->python, entry->name, sizeof(image->python));
+	*image = (struct image){ .of = *entry, .looked_ms = -1 };
+	image->pulled = strcmp(entry->image, config->sandbox_image) == 0;
+	if (!config->derive && (image->pulled || !config->pull_on_startup))
+		image->state = IMAGE_SETTLED;
 }
 
 /* SANDBOX_IMAGE is the last, as it is often in the list, too. */
@@ -427,7 +394,7 @@ images_init(struct images *d, struct host *host)
 	struct image_entry entry = { .name = "" };
 	size_t pos = 0;
 
-	*d = (struct images){ .host = host, .seen_ms = -1 };
+	*d = (struct images){ .host = host, .news_ms = -1 };
 	(void)snprintf(d->container, sizeof(d->container), "il-%.16s-derive",
 	    host->instance);
 	while (images_next(host->config->sandbox_images, &pos, &entry))

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/config_images.h"
 #include "host.h"
 #include "subprocess.h"
 
@@ -23,14 +24,20 @@
  * inline.recipe) have byte code.  Until it is there, and where it cannot be
  * made, cells start from the image as it is.
  */
+enum image_state {
+	IMAGE_UNKNOWN,
+	IMAGE_MISSING, /* for certain; looked for again, like UNKNOWN */
+	IMAGE_BARE,    /* what would be derived from it is to be made */
+	IMAGE_READY,   /* that is there */
+	IMAGE_SETTLED, /* nothing is left to do for it */
+};
+
 struct image {
-	char image[1025]; /* as SANDBOX_IMAGE or SANDBOX_IMAGES name it */
-	char python[33];  /* the interpreter, likewise */
-	char name[128];	  /* of what is derived from it; "": not known yet */
-	bool ready;	  /* that is there */
-	bool settled;	  /* nothing is left to do for it */
-	bool missing;
-	bool pulled; /* or was tried; or is not to be */
+	struct image_entry of; /* of SANDBOX_IMAGES; or SANDBOX_IMAGE */
+	char name[128];	       /* of what is derived from it */
+	enum image_state state;
+	int64_t looked_ms; /* for which news of the engine */
+	bool pulled;	   /* or was tried; or is not to be */
 };
 
 struct images {
@@ -38,13 +45,11 @@ struct images {
 	char container[64]; /* in which one is made */
 	struct image *all;
 	size_t count;
-	size_t at;	 /* whose turn it is */
-	bool making;	 /* all are looked for, the missing are made */
-	bool looked;	 /* all have been looked for once */
-	bool running;	 /* between images_begin() and its end */
-	bool again;	 /* asked for while it was */
-	int64_t seen_ms; /* the engine's news that were heeded last */
-	struct subprocess process;
+	bool looked;		   /* all have been looked for once */
+	bool cleaned;		   /* older derived ones have been removed */
+	int64_t news_ms;	   /* the engine's that were heeded last */
+	struct image *at;	   /* whose turn it is */
+	struct subprocess process; /* what is done for it */
 	struct image *pulling;
 	struct subprocess pull;
 };

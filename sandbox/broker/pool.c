@@ -261,7 +261,7 @@ pool_matches(const struct container *c, const struct ticket *ticket)
 {
 	return c->class == ticket->class &&
 	    strcmp(c->sandbox, ticket->sandbox) == 0 &&
-	    strcmp(c->interpreter, ticket->interpreter.name) == 0;
+	    strcmp(c->interpreter.name, ticket->interpreter.name) == 0;
 }
 
 /* Idle, and not one that may be used only once and was. */

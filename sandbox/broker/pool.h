@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "../base/config_images.h"
 #include "container.h"
 #include "pause.h"
 
