@@ -42,7 +42,6 @@
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/priority.h"
 #include "../../sandbox/protocol/lease.h"
-#include "../../sandbox/protocol/sockets.h"
 
 /* The longest a client may ask for; MAX_EXEC_TIMEOUT_MS of the contract. */
 #define TIMEOUT_MAX_MS 60000

@@ -17,7 +17,6 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame.h"
 #include "../../sandbox/protocol/lease.h"
-#include "../../sandbox/protocol/sockets.h"
 
 /* The version of the code-interpreter contract whose /health this is. */
 #define CONTRACT_VERSION "0.4.4"

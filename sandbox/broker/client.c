@@ -21,7 +21,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../protocol/frame.h"
-#include "../protocol/sockets.h"
+#include "../protocol/lease.h"
 
 #define ASK_MS 10000  /* to say what it wants */
 #define PAUSE_MS 1000 /* out of descriptors */

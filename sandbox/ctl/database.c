@@ -15,7 +15,6 @@
 #include "../base/fd.h"
 #include "../base/text.h"
 #include "../protocol/lease.h"
-#include "../protocol/sockets.h"
 #include "../store/db.h"
 #include "../store/list.h"
 #include "../store/sandbox.h"

@@ -17,7 +17,7 @@
 #include "../base/cleanup.h"
 #include "../base/fd.h"
 #include "../protocol/frame.h"
-#include "../protocol/sockets.h"
+#include "../protocol/lease.h"
 #include "../protocol/tokens.h"
 #include "../store/db.h"
 #include "../store/job.h"

@@ -19,7 +19,7 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
-#include "../protocol/sockets.h"
+#include "../protocol/lease.h"
 #include "ctl.h"
 #include "run.h"
 

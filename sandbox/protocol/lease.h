@@ -11,6 +11,15 @@ struct err;
 struct pollfd;
 
 /*
+ * The sockets of il-sandboxd, below IL_STATE_DIR: one for each program that
+ * asks it, in a folder that this program alone may enter.  What may be asked
+ * there stands in broker/request.c.
+ */
+#define SOCKET_BROKER_WORKER "broker/worker/lease.sock" /* il-worker */
+#define SOCKET_BROKER_API "broker/api/lease.sock"	/* il-api */
+#define SOCKET_BROKER_CTL "broker/ctl/lease.sock"	/* ilctl */
+
+/*
  * The client side of the broker (il-sandboxd).  A lease is two descriptors: the
  * connection to the broker and one end of a socket pair whose other end a cell
  * holds.  While they are open the cell is ours; when they close, for whatever

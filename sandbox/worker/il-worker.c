@@ -35,7 +35,7 @@
 #include "../base/log.h"
 #include "../base/priority.h"
 #include "../base/text.h"
-#include "../protocol/sockets.h"
+#include "../protocol/lease.h"
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"

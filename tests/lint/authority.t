@@ -75,7 +75,7 @@ def broker_sockets():
                               r"(\S+) -$", read("systemd/inline.tmpfiles"),
                               re.MULTILINE))
     sockets = set(re.findall(r'"broker/(\S+)/lease.sock"',
-                             read("sandbox/protocol/sockets.h")))
+                             read("sandbox/protocol/lease.h")))
     if set(folders) != sockets:
         yield f"systemd/inline.tmpfiles: {set(folders)}, not {sockets}"
     for name, group in folders.items():
