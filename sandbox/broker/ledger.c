@@ -271,8 +271,6 @@ reservation_leave(struct reservation *r)
 void
 ledger_find(struct ledger *ledger)
 {
-	static const char *const volumes[] = { WORKSPACE_VOLUME,
-		PACKAGES_VOLUME };
 	int base = ledger->host->base;
 	DIR *list = workspace_list(base);
 	const char *id;
@@ -282,15 +280,13 @@ ledger_find(struct ledger *ledger)
 		return;
 	while ((id = workspace_next(list)) != NULL) {
 		for (size_t i = 0; i < 2; i++) {
-			int fd = workspace_volume_open(base, id, volumes[i],
-			    &err);
-			struct reservation *r = fd < 0 ?
-			    NULL :
-			    reservation_of_volume(ledger, fd);
+			int fd = workspace_volume_open(base, id,
+			    workspace_volumes[i], &err);
+			struct reservation *r = reservation_of_volume(ledger,
+			    fd);
 
-			if (r == NULL)
-				continue;
-			r->grows = true;
+			if (r != NULL)
+				r->grows = true;
 			reservation_leave(r);
 		}
 	}

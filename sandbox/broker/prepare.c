@@ -202,13 +202,10 @@ is_taken(const struct container *c, uint32_t uid)
 static int
 sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 {
-	static const char *const names[] = { WORKSPACE_VOLUME,
-		PACKAGES_VOLUME };
-
 	*uid = 0;
 	for (size_t i = 0; i < 2 && *uid == 0; i++) {
 		auto_close int fd = workspace_volume_open(c->host->base,
-		    c->sandbox, names[i], err);
+		    c->sandbox, workspace_volumes[i], err);
 		uint32_t owner = fd >= 0 ? owner_of(fd) : 0;
 
 		if (fd < 0)
@@ -274,9 +271,7 @@ prepare_reserve(struct container *c, bool grows)
 		int fd = workspace_volume_open(c->host->base, c->sandbox,
 		    mounts[i].volume, &err);
 
-		if (fd >= 0)
-			c->reserved[i] = reservation_of_volume(c->host->ledger,
-			    fd);
+		c->reserved[i] = reservation_of_volume(c->host->ledger, fd);
 	}
 	if (c->reserved[0] != NULL)
 		c->reserved[0]->grows = grows;

@@ -205,8 +205,7 @@ workspace_count(int base)
 #define JOURNAL_MIB 4
 #define TOOL_MS 60000
 
-static const char *const volume_names[2] = { WORKSPACE_VOLUME,
-	PACKAGES_VOLUME };
+const char *const workspace_volumes[2] = { WORKSPACE_VOLUME, PACKAGES_VOLUME };
 
 /* lost+found would be a folder of root's among the user's; e2fsck makes it
  * again when it has something to put there.  The mount point of the packages is
@@ -292,11 +291,11 @@ creation_make_file(const struct creation *c, int which, struct err *err)
 	auto_close int fd = -1;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", c->draft,
-	    volume_names[which]);
+	    workspace_volumes[which]);
 	fd = openat(c->host->base, path,
 	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || ftruncate(fd, volume_total_bytes(&c->sizes[which])) != 0)
-		return err_system(err, "make %s", volume_names[which]);
+		return err_system(err, "make %s", workspace_volumes[which]);
 	return 0;
 }
 
@@ -372,7 +371,7 @@ creation_step(struct creation *c)
 	else
 		creation_populate(c, which, &argv);
 	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->draft,
-	    volume_names[which]);
+	    workspace_volumes[which]);
 	subprocess_start(&c->process, c->host->loop, &argv, TOOL_MS,
 	    creation_on_task, c);
 }

@@ -23,6 +23,7 @@ struct err;
 #define SANDBOX_ID_LEN 32
 #define WORKSPACE_VOLUME "workspace.ext4"
 #define PACKAGES_VOLUME "packages.ext4"
+extern const char *const workspace_volumes[2]; /* in this order */
 
 bool workspace_id_valid(const char *id);
 
