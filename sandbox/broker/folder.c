@@ -136,34 +136,25 @@ write_databases(int at, uint32_t uid, struct err *err)
 	return write_file(at, "group", &groups, err);
 }
 
-/* All that the container will mount, in its new folder. */
-static int
-fill(int at, const char *library, uint32_t uid, struct err *err)
-{
-	auto_close int socket = make_entry(at, "socket", true, err);
-	auto_close int copy = -1;
-
-	if (socket < 0)
-		return -1;
-	copy = make_entry(at, "cell", true, err);
-	if (copy < 0 || copy_program(library, copy, err) != 0)
-		return -1;
-	return write_databases(at, uid, err);
-}
-
 int
 folder_make(const struct host *host, const char *name, uint32_t uid,
     struct err *err)
 {
 	auto_close int all = open(host->cells_dir, FOLDER);
 	auto_close int own = -1;
+	auto_close int socket = -1;
+	auto_close int copy = -1;
 
 	if (all < 0)
 		return err_system(err, "open %s", host->cells_dir);
 	own = make_entry(all, name, true, err);
 	if (own < 0)
 		return -1;
-	if (fill(own, host->config->lib_dir, uid, err) == 0)
+	socket = make_entry(own, "socket", true, err);
+	if (socket >= 0)
+		copy = make_entry(own, "cell", true, err);
+	if (copy >= 0 && copy_program(host->config->lib_dir, copy, err) == 0 &&
+	    write_databases(own, uid, err) == 0)
 		return 0;
 	folder_remove(host->cells_dir, name);
 	return err_wrap(err, "%s/%s", host->cells_dir, name);

@@ -94,19 +94,13 @@ argv_add_all(struct argv *argv, const char *const *words)
 
 /* ---- running it ---- */
 
-static void subprocess_pump(struct subprocess *sub);
+static void subprocess_pump(void *arg);
 
 static void
 subprocess_on_fd(void *arg, int fd, uint32_t events)
 {
 	(void)fd;
 	(void)events;
-	subprocess_pump(arg);
-}
-
-static void
-subprocess_on_timer(void *arg)
-{
 	subprocess_pump(arg);
 }
 
@@ -125,7 +119,7 @@ subprocess_watch(struct subprocess *sub)
 	}
 	if (p->deadline_ms >= 0)
 		loop_timer_set(sub->loop, &sub->timer,
-		    p->deadline_ms - clock_monotonic_ms(), subprocess_on_timer,
+		    p->deadline_ms - clock_monotonic_ms(), subprocess_pump,
 		    sub);
 }
 
@@ -146,8 +140,9 @@ subprocess_unwatch(struct subprocess *sub)
 /* The result moves out before the callback, which may start the subprocess
  * anew. */
 static void
-subprocess_end(struct subprocess *sub)
+subprocess_end(void *arg)
 {
+	struct subprocess *sub = arg;
 	struct process_result result = sub->process.result;
 
 	buf_init(&sub->process.result.out, 0);
@@ -160,19 +155,15 @@ subprocess_end(struct subprocess *sub)
 
 /* Move what can be moved: pipes are read, the deadline is kept. */
 static void
-subprocess_pump(struct subprocess *sub)
+subprocess_pump(void *arg)
 {
+	struct subprocess *sub = arg;
+
 	subprocess_unwatch(sub);
 	if (process_pump(&sub->process))
 		subprocess_end(sub);
 	else
 		subprocess_watch(sub);
-}
-
-static void
-subprocess_on_failure(void *arg)
-{
-	subprocess_end(arg);
 }
 
 void
@@ -199,7 +190,7 @@ subprocess_start(struct subprocess *sub, struct loop *loop,
 	/* Told from the loop, like any other end. */
 	result->outcome = PROCESS_NOT_STARTED;
 	buf_adds(&result->err, err.text);
-	loop_timer_set(sub->loop, &sub->timer, 0, subprocess_on_failure, sub);
+	loop_timer_set(sub->loop, &sub->timer, 0, subprocess_end, sub);
 }
 
 void

@@ -37,23 +37,6 @@ add_int(struct frame *frame, enum frame_tag tag, int64_t value)
 		frame_add_int(frame, tag, value);
 }
 
-/* What only api and session cells know. */
-static void
-cell_build_run(struct frame *frame, const struct cell_request *request)
-{
-	add_text(frame, TAG_FOLDER, request->folder);
-	for (size_t i = 0; request->env != NULL && request->env[i] != NULL; i++)
-		frame_add_text(frame, TAG_ENV, request->env[i]);
-	add_int(frame, TAG_PLAIN, request->plain);
-	add_int(frame, TAG_LIMIT_MEMORY, request->limit_memory);
-	add_int(frame, TAG_LIMIT_PROCESSES, request->limit_processes);
-	add_int(frame, TAG_LIMIT_FILES, request->limit_files);
-	add_int(frame, TAG_LIMIT_CPU, request->limit_cpu);
-	add_int(frame, TAG_OUTPUT_MODE, request->output_mode);
-	add_int(frame, TAG_COLLECT_HOW, request->collect_how);
-	add_int(frame, TAG_COLLECT_MS, request->collect_ms);
-}
-
 static void
 cell_build_head(struct frame *frame, const struct cell_request *request)
 {
@@ -77,7 +60,18 @@ cell_build_head(struct frame *frame, const struct cell_request *request)
 	add_int(frame, TAG_OFFSET, request->offset);
 	add_int(frame, TAG_COUNT, request->count);
 	add_int(frame, TAG_MAX_BYTES, request->max_bytes);
-	cell_build_run(frame, request);
+	/* What only api and session cells know. */
+	add_text(frame, TAG_FOLDER, request->folder);
+	for (size_t i = 0; request->env != NULL && request->env[i] != NULL; i++)
+		frame_add_text(frame, TAG_ENV, request->env[i]);
+	add_int(frame, TAG_PLAIN, request->plain);
+	add_int(frame, TAG_LIMIT_MEMORY, request->limit_memory);
+	add_int(frame, TAG_LIMIT_PROCESSES, request->limit_processes);
+	add_int(frame, TAG_LIMIT_FILES, request->limit_files);
+	add_int(frame, TAG_LIMIT_CPU, request->limit_cpu);
+	add_int(frame, TAG_OUTPUT_MODE, request->output_mode);
+	add_int(frame, TAG_COLLECT_HOW, request->collect_how);
+	add_int(frame, TAG_COLLECT_MS, request->collect_ms);
 }
 
 /* Nothing is sent for an empty part: absent and empty mean the same. */
