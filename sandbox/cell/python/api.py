@@ -20,8 +20,8 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     TAG_STATUS, Failure, ProtocolError)
 from harvest import Harvest, Staged
 from jail import MountTable
-from run import (WORKSPACE, Run, environment as usual_environment, import_ahead,
-                 reseed)
+from run import (WORKSPACE, Run, environment as usual_environment,
+                 import_ahead, reseed)
 from serve import VERSION, Cell, limits_of
 from supervisor import DONE, IF_ANY, READS_PLAIN, Supervisor, enter_child
 

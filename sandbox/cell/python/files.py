@@ -2,10 +2,11 @@
 
 These run in the process that may become the next run (PID 1 has made it for
 that), because no other process exists while they do: everything that a run
-started is dead before its result is sent.  So nothing can swap a
-path under them, and nothing they touch can block.  What earlier runs left behind is hostile all the same: links,
-FIFOs, names of any bytes, trees of any depth.  Hence every path is walked
-component by component from the workspace's own descriptor, following nothing.
+started is dead before its result is sent.  So nothing can swap a path under
+them, and nothing they touch can block.  What earlier runs left behind is
+hostile all the same: links, FIFOs, names of any bytes, trees of any depth.
+Hence every path is walked component by component from the workspace's own
+descriptor, following nothing.
 
 Names are str in the file system's encoding (surrogateescape); frames carry
 their bytes.
@@ -19,12 +20,13 @@ from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     ERROR_FAILED, ERROR_IS_DIRECTORY, ERROR_NOT_DIRECTORY,
                     ERROR_NOT_EMPTY, ERROR_NOT_FOUND, ERROR_NOT_INSIDE,
                     ERROR_NOT_REGULAR, ERROR_NO_SPACE, ERROR_PERMISSION,
-                    ERROR_READ_ONLY, ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES, FRAME_CHUNK,
-                    FRAME_ENTRY, FRAME_FILE, LIMIT_NAME, LIMIT_PATH, PART_CONTENT, TAG_COUNT, TAG_CUT,
-                    TAG_DATA, TAG_DISK_FULL, TAG_KIND, TAG_MAX_BYTES, TAG_MTIME, TAG_NAME,
-                    TAG_OFFSET, TAG_PART, TAG_PATH, TAG_RECURSIVE, TAG_SIZE,
-                    TAG_TOTAL, TAG_USED_BYTES, TAG_USED_FILES, Failure,
-                    frame)
+                    ERROR_READ_ONLY, ERROR_REQUEST, ERROR_TOO_LARGE,
+                    FRAME_BYTES, FRAME_CHUNK, FRAME_ENTRY, FRAME_FILE,
+                    LIMIT_NAME, LIMIT_PATH, PART_CONTENT, TAG_COUNT, TAG_CUT,
+                    TAG_DATA, TAG_DISK_FULL, TAG_KIND, TAG_MAX_BYTES,
+                    TAG_MTIME, TAG_NAME, TAG_OFFSET, TAG_PART, TAG_PATH,
+                    TAG_RECURSIVE, TAG_SIZE, TAG_TOTAL, TAG_USED_BYTES,
+                    TAG_USED_FILES, Failure, frame)
 
 PACKAGES = ".site-packages"
 # What a workspace has before its user comes (sandbox/broker/workspace.c): ten
@@ -53,7 +55,7 @@ CODES = {
 
 
 def failure(error):
-    """The Failure that stands for an exception: a fault of ours is told, too."""
+    """The Failure that stands for an exception: our own faults are told, too."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, OSError):

@@ -17,9 +17,10 @@ from _blake2 import blake2b
 from files import READ, Writer, enter_any, join, send_file, unlock, walk
 from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
                     COLLECT_NO_DOT, COLLECT_NO_UNDERSCORE, ERROR_FAILED,
-                    FRAME_LEFT_OUT, LEFT_OUT_COUNT, LEFT_OUT_PATH, LEFT_OUT_SIZE,
-                    LEFT_OUT_TIME, LEFT_OUT_TOTAL, LEFT_OUT_UNREADABLE,
-                    LIMIT_LEFT_OUT, LIMIT_PATH, TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
+                    FRAME_LEFT_OUT, LEFT_OUT_COUNT, LEFT_OUT_PATH,
+                    LEFT_OUT_SIZE, LEFT_OUT_TIME, LEFT_OUT_TOTAL,
+                    LEFT_OUT_UNREADABLE, LIMIT_LEFT_OUT, LIMIT_PATH,
+                    TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL,
                     TAG_CUT, TAG_MODE, TAG_MTIME, TAG_PATH, TAG_SIZE,
                     TAG_TOTAL, TAG_WHY, Failure, frame)

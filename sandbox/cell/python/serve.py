@@ -14,20 +14,21 @@ from files import (DIRECTORY, OWN_BLOCKS, OWN_FILES, Writer, disk, empty,
 from frames import (ACCESS_TIDY, ERROR_NOT_EMPTY, ERROR_REQUEST,
                     ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO,
                     FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT, LIMIT_NAME,
-                    LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP,
-                    OP_READ, OP_REMOVE, OP_RUN, OP_STAT, OP_WRITE, PART_ARGS,
-                    PART_CONTENT, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_ARG,
-                    TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA, TAG_ECHO,
-                    TAG_INDEX_URL, TAG_MERGE, TAG_NAME, TAG_OP, TAG_OUTPUT_MAX, TAG_PART,
-                    TAG_PATH, TAG_REASON, TAG_RECURSIVE, TAG_SDIST, TAG_STATUS,
-                    TAG_WALL_MS, Failure, ProtocolError, frame)
+                    LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP, OP_READ,
+                    OP_REMOVE, OP_RUN, OP_STAT, OP_WRITE, PART_ARGS,
+                    PART_CONTENT, PART_SOURCE, PART_STDIN, REASON_EXIT,
+                    TAG_ARG, TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA,
+                    TAG_ECHO, TAG_INDEX_URL, TAG_MERGE, TAG_NAME, TAG_OP,
+                    TAG_OUTPUT_MAX, TAG_PART, TAG_PATH, TAG_REASON,
+                    TAG_RECURSIVE, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure,
+                    ProtocolError, frame)
 from harvest import Changes
 from link import Control, Gone, connect
 from run import (CODE, NATIVE_ERRORS, WORKSPACE, Run, environment, get_ready,
                  protect, rehearse, trim)
 from supervisor import (AHEAD, ALWAYS, COLLECT, FAST, FOLDERS, HARVEST,
-                        IF_CHANGED, READS_NONE, READS_SOURCE, RUN, TIDY, Supervisor, enter_child,
-                        open_oom_counter)
+                        IF_CHANGED, READS_NONE, READS_SOURCE, RUN, TIDY,
+                        Supervisor, enter_child, open_oom_counter)
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 SCRATCH = ("/tmp", "/dev/shm", CODE)
@@ -305,8 +306,8 @@ class Cell:
         for name, tag in COLLECT:
             plan.setdefault(name, max(head.number(tag), 0))
         self.supervisor.become(
-            run, self.lease, stdin, notes, head.number(TAG_MERGE) != 0, after=after,
-            folder=FOLDERS.index(self.root), wall_ms=wall_ms,
+            run, self.lease, stdin, notes, head.number(TAG_MERGE) != 0,
+            after=after, folder=FOLDERS.index(self.root), wall_ms=wall_ms,
             output_max=output_max, **{"drains": 0, **plan})
         return run
 

@@ -7,9 +7,9 @@ import ctypes
 import os
 
 from files import disk, failure
-from frames import (FRAME_REQUEST, FRAME_RESULT, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
-                    TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL, Frame,
-                    frame)
+from frames import (FRAME_REQUEST, FRAME_RESULT, TAG_COLLECT_BYTES,
+                    TAG_COLLECT_FILES, TAG_COLLECT_HOW, TAG_COLLECT_MS,
+                    TAG_COLLECT_TOTAL, Frame, frame)
 from link import Gone, Lease
 from shared import SUPERVISOR_AHEAD as AHEAD
 from shared import SUPERVISOR_ALWAYS as ALWAYS

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "base.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 
 const char *const base_folders[] = { SUPERVISOR_FOLDERS };
 
+/* Where this is PID 1, the kernel ends all that is in the container. */
 _Noreturn void
 base_leave(void)
 {
@@ -58,6 +60,7 @@ base_close(int *fd)
 	*fd = -1;
 }
 
+/* One packet and one descriptor, or this is no broker of ours. */
 int
 base_next_lease(struct supervisor *k, int how)
 {

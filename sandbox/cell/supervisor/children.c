@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "children.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ children_clone(const struct supervisor *k)
 
 	k->before_fork();
 	pid = fork();
-	code = errno;
+	code = errno; /* the hooks may change it */
 	if (pid == 0) {
 		mask_ends(SIG_UNBLOCK);
 		k->in_child();
@@ -38,6 +39,7 @@ children_clone(const struct supervisor *k)
 	return pid;
 }
 
+/* A handler, because PID 1 gets no signal that has none. */
 static void
 do_nothing(int number)
 {
@@ -74,6 +76,7 @@ note(struct run_state *state, pid_t pid, int status, const struct rusage *usage)
 		state->rss_kib = usage->ru_maxrss;
 }
 
+/* __WALL: a run chooses by which signal its children tell their end. */
 pid_t
 children_reap(struct run_state *state, int how)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef CHILDREN_H
 #define CHILDREN_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "enclose.h"
 
 #include <errno.h>
@@ -54,6 +55,7 @@ make_streams(struct supervisor *k)
 	return NULL;
 }
 
+/* The process has its own copies of them. */
 static void
 close_theirs(struct supervisor *k)
 {
@@ -97,6 +99,7 @@ open_folders(struct supervisor *k, int root)
 	return NULL;
 }
 
+/* By the supervisor's own /proc, which no run sees. */
 static const char *
 look_inside(struct supervisor *k, size_t pid_len)
 {
@@ -137,6 +140,7 @@ enclose_hear(struct supervisor *k)
 	return (size_t)len;
 }
 
+/* The process says its pid, as /proc has it, or "!" and what failed. */
 static int
 await_jail(struct supervisor *k)
 {

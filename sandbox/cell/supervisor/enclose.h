@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef ENCLOSE_H
 #define ENCLOSE_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "fast_path.h"
 
 #include <string.h>
@@ -21,6 +22,7 @@ take_variable(struct supervisor_fast *text, const struct frame_field *field)
 	return true;
 }
 
+/* A folder of an api cell's: the interpreter judges any other. */
 static bool
 take_folder(const struct frame_field *field, uint64_t *folder)
 {
@@ -86,6 +88,7 @@ number(const struct frame_view *view, enum frame_tag tag)
 	return (uint64_t)value;
 }
 
+/* A field that is absent, or not allowed here, stays 0. */
 static void
 take_numbers(struct fast_path *fast, const struct frame_view *view)
 {
@@ -107,6 +110,7 @@ take_numbers(struct fast_path *fast, const struct frame_view *view)
 	fast->limits[FAST_PROCESSES] = number(view, TAG_LIMIT_PROCESSES);
 }
 
+/* With a time and a name or an environment, and nothing negative. */
 static bool
 are_usual(const struct fast_path *fast)
 {
@@ -164,6 +168,7 @@ fast_read_piece(struct fast_path *fast, const void *packet, size_t len)
 		text->words_len = size;
 		return true;
 	}
+	/* it stays in its packet, which the caller keeps */
 	if (part == PART_STDIN && fast->input == NULL) {
 		fast->input = data;
 		fast->input_len = size;

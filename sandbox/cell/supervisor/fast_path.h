@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef FAST_PATH_H
 #define FAST_PATH_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "jail.h"
 
 #include <errno.h>
@@ -56,6 +57,7 @@ spawn_init(void)
 	return pid;
 }
 
+/* The init is the first process there: when it ends, so do all others. */
 const char *
 jail_open(pid_t *init)
 {
@@ -144,6 +146,7 @@ jail_keep_little(void)
 	return drop_capabilities(1U << CAP_SYS_ADMIN);
 }
 
+/* The filter comes last: it refuses what the steps before it need. */
 const char *
 jail_surrender(const struct supervisor *k)
 {
@@ -168,6 +171,7 @@ mount_step(const char *path)
 	return step;
 }
 
+/* A user namespace first: it gives the rights for the others. */
 const char *
 jail_confine(const struct supervisor *k)
 {

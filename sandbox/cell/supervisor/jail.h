@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef JAIL_H
 #define JAIL_H
 

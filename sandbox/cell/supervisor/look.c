@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "look.h"
 
 #include <dirent.h>
@@ -88,6 +89,7 @@ flush(struct look *look)
 	look->used = 0;
 }
 
+/* The caller has seen to it that there is room. */
 static void
 put(struct look *look, const void *data, size_t len)
 {
@@ -102,6 +104,7 @@ nanoseconds(const struct statx_timestamp *time)
 	return (uint64_t)time->tv_sec * SECOND_NS + time->tv_nsec;
 }
 
+/* One record, as look.h has it. */
 static void
 note_file(struct look *look, const struct statx *status)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "result.h"
 
 #include <signal.h>
@@ -11,6 +12,7 @@
 
 #define DISK_FULL_BYTES 65536
 
+/* The true reason: what ended it comes before how it died. */
 static void
 add_ending(const struct supervisor *k, enum watch_end end)
 {
@@ -46,6 +48,7 @@ result_begin(struct supervisor *k, enum watch_end end, int64_t wall_ns)
 	frame_add_int(frame, TAG_MAX_RSS, k->state->rss_kib * 1024);
 }
 
+/* What its own files take may be more than what is used now. */
 static uint64_t
 minus(uint64_t value, uint64_t less)
 {
@@ -75,6 +78,7 @@ result_add_disk(struct supervisor *k, int folder)
 		(int64_t)fs.f_frsize);
 	frame_add_int(frame, TAG_USED_FILES,
 	    (int64_t)minus(fs.f_files - fs.f_ffree, k->own_files));
+	/* what a run could not write is not known: there is no room now */
 	if (fs.f_bavail * (uint64_t)fs.f_frsize < DISK_FULL_BYTES ||
 	    fs.f_ffree == 0)
 		frame_add_int(frame, TAG_DISK_FULL, 1);
@@ -90,6 +94,7 @@ result_is_bad(const struct supervisor *k, enum watch_end end)
 	    children_count_ooms(k) > k->state->ooms;
 }
 
+/* The memory is its run's fault, anything else is ours. */
 void
 result_of_nothing(struct supervisor *k)
 {

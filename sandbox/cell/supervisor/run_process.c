@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "run_process.h"
 
 #include <errno.h>
@@ -92,6 +93,8 @@ receive(const struct supervisor *k, char *packet)
 	}
 }
 
+/* The next packet of the request; with *whole it was the last.  False: not a
+ * fast one. */
 static bool
 take_packet(struct supervisor *k, bool *whole)
 {
@@ -144,6 +147,7 @@ take_request(struct supervisor *k)
 	return may_run(k);
 }
 
+/* The request has been answered by "started": what is wrong is told as output. */
 static _Noreturn void
 fail(const char *step)
 {
@@ -220,6 +224,7 @@ run_process_take(struct supervisor *k)
 
 /* ---- it becomes the run ---- */
 
+/* As much as is wanted, but no more than there may be; 0: as it is. */
 static void
 limit(int resource, uint64_t value)
 {
@@ -255,6 +260,7 @@ run_process_become(struct supervisor *k)
 {
 	static const uint8_t started = FRAME_STARTED;
 
+	/* the supervisor's clock starts with the plan */
 	if (send(k->lease, &started, 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN)
 		base_leave();
 	if (send(k->channel, &k->plan, sizeof(k->plan), MSG_NOSIGNAL) < 0)
@@ -266,9 +272,11 @@ run_process_become(struct supervisor *k)
 	    (k->cwd >= 0 ? fchdir(k->cwd) :
 			   chdir(base_folders[k->plan.folder])) < 0)
 		fail("the folder");
+	/* nothing of the cell's from here on; before Linux 5.9 one by one */
 	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0)
 		for (int fd = STDERR_FILENO + 1; fd < FILES_MAX; fd++)
 			(void)close(fd);
+	/* its /proc/self is its own again */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		fail("prctl");
 	errno = 0;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef RUN_PROCESS_H
 #define RUN_PROCESS_H
 

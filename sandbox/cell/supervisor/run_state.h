@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef RUN_STATE_H
 #define RUN_STATE_H
 

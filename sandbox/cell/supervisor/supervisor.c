@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "supervisor.h"
 
 #include <errno.h>
@@ -182,10 +183,12 @@ oversee(struct supervisor *k)
 			;
 	while ((end = watch_run(watch)) == WATCH_CHILD);
 	wall = watch_now() - watch->started;
+	/* what is left in the pipes is all, when nobody writes any more */
 	children_kill_all(state);
 	if (end == WATCH_GONE || !watch_drain(watch))
 		return NEXT_RETIRE;
 	result_begin(k, end, wall);
+	/* the files: only now can nobody change them */
 	retire = k->lasts == 0 && result_is_bad(k, end);
 	if (leaves_files(k))
 		return harvest(k, retire);
@@ -195,6 +198,7 @@ oversee(struct supervisor *k)
 	return watch_send(watch) && !retire ? NEXT_GO_ON : NEXT_RETIRE;
 }
 
+/* Who says it has read a client's bytes. */
 static bool
 is_plan(const struct supervisor_plan *plan, size_t len)
 {
@@ -217,6 +221,7 @@ serve_one(struct supervisor *k)
 		if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
 			return NEXT_AGAIN;
 	}
+	/* it becomes the run, or ends without one */
 	len = enclose_hear(k);
 	if (len > 0) {
 		memcpy(&state->plan, state->said, sizeof(state->plan));
@@ -228,6 +233,7 @@ serve_one(struct supervisor *k)
 
 /* ---- one lease after another ---- */
 
+/* To the broker: the next lease may come. */
 static void
 say_idle(struct supervisor *k, bool retire)
 {
@@ -313,14 +319,17 @@ supervisor_keep(struct supervisor *k)
 	int role;
 
 	for (;;) {
+		/* the process of the next run, before its lease */
 		role = state->run > 0 ? SUPERVISOR_DONE : enclose_jail(k);
 		if (role != SUPERVISOR_DONE)
 			return role;
 		if (next != NEXT_AGAIN && k->jailed != 0)
 			say_idle(k, next == NEXT_RETIRE);
+		/* its lease, and its run if there is one */
 		next = serve_one(k);
 		if (next == NEXT_HARVEST)
 			return SUPERVISOR_HARVEST;
+		/* nothing of the run is left; is the lease over, too? */
 		enclose_end(k);
 		if (k->jailed != 0 || next == NEXT_AGAIN)
 			base_close(&state->watch.lease);

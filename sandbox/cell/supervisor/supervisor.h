@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
 

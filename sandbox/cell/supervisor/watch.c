@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "watch.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #define FIRST_REST_NS (2 * MS_NS)
 #define ENDED (POLLHUP | POLLERR | POLLNVAL)
 
+/* Not the clock that somebody may set. */
 int64_t
 watch_now(void)
 {
@@ -196,6 +198,7 @@ wait_for_any(const struct watch *watch, struct pollfd *p)
 		p[OUTPUTS + i] = (struct pollfd){
 			reads ? watch->outputs[i] : -1, POLLIN, 0
 		};
+	/* what is read next waits for the end of the rest */
 	if (!watch->pending && !reads && watch->rest < until)
 		until = watch->rest;
 	until = until > now ? until - now : 0;
@@ -239,6 +242,7 @@ watch_run(struct watch *watch)
 			base_leave();
 		if (!serve_ready(watch, p))
 			return WATCH_GONE;
+		/* its last output is in the pipes: watch_drain() */
 		if (p[PROCESS].revents != 0)
 			return WATCH_ENDED;
 		if (watch->over)
@@ -246,6 +250,7 @@ watch_run(struct watch *watch)
 	}
 }
 
+/* Bounded by the pipes, as nobody fills them. */
 bool
 watch_drain(struct watch *watch)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef WATCH_H
 #define WATCH_H
 
