@@ -97,8 +97,8 @@ class Supervisor:
             setattr(shared, name, value)
         shared.proc = os.open("/proc",
                               os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        for name in ("pids", "channel", "in", "out", "err", "feed",
-                     "file", "lease", "cwd", "folder"):
+        for name in ("pids", "channel", "in", "out", "err", "file",
+                     "lease", "cwd", "folder"):
             setattr(shared, name, -1)
 
     def call(self, name, *args):
@@ -149,19 +149,12 @@ class Supervisor:
         and held to its limits.  notes: what the collector must know; None: a
         first look."""
         shared = self.shared
-        sent = 0
-        try:
-            if stdin:
-                sent = os.write(shared.feed, stdin)
-        except BlockingIOError:
-            pass
-        rest = memoryview(stdin)[sent:]
-        for data in (rest, memoryview(notes or b"")):
+        for data in map(memoryview, (stdin, notes or b"")):
             while data:
                 data = data[os.write(shared.file, data):]
         length = self.look(run, plan) if notes is None else len(notes)
         shared.plan = Plan(**{name: min(value, 1 << 62) for name, value in dict(
-            plan, input=len(rest), notes=length).items()})
+            plan, input=len(stdin), notes=length).items()})
         shared.cwd, shared.merge, shared.limits[:] = run.cwd, merge, run.limits
         lease.sock.detach()
         self.library.run_process_become(ctypes.byref(shared))

@@ -43,7 +43,6 @@ make_streams(struct supervisor *k)
 	    make_pipe(&watch->outputs[0], &k->out, 0) < 0 ||
 	    make_pipe(&watch->outputs[1], &k->err, 0) < 0)
 		return "pipe2";
-	k->feed = watch->feed;
 	watch->file = (int)syscall(SYS_memfd_create, "input", MFD_CLOEXEC);
 	if (watch->file < 0)
 		return "memfd_create";

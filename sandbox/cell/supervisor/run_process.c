@@ -27,27 +27,18 @@
 
 /* ---- before its lease ---- */
 
-/* No more than any other process of the cell, and out of reach as PID 1 is. */
-static const char *
-be_ready(struct supervisor *k)
-{
-	const char *failed;
-
-	if (k->jailed != 0)
-		return jail_confine(k);
-	failed = jail_go_first(k);
-	if (failed == NULL && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		failed = "prctl";
-	return failed;
-}
-
 void
 run_process_begin(struct supervisor *k)
 {
 	char text[1 + SUPERVISOR_WHY_MAX] = "!";
-	const char *failed = be_ready(k);
+	const char *failed = k->jailed != 0 ? jail_confine(k) :
+					      jail_go_first(k);
 	ssize_t len = -1;
 
+	/* out of reach, as PID 1 is */
+	if (failed == NULL && k->jailed == 0 &&
+	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		failed = "prctl";
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (failed == NULL) {
 		failed = "readlink";
@@ -159,23 +150,6 @@ fail(const char *step)
 	_exit(255);
 }
 
-/* What the pipe does not take waits in the file. */
-static uint64_t
-give_input(const struct supervisor *k)
-{
-	const unsigned char *at = fast.input;
-	size_t left = fast.input_len;
-	ssize_t sent = left > 0 ? write(k->feed, at, left) : 0;
-
-	if (sent > 0) {
-		at += sent;
-		left -= (size_t)sent;
-	}
-	if (left > 0 && write(k->file, at, left) != (ssize_t)left)
-		fail("standard input");
-	return left;
-}
-
 uint64_t
 run_process_look(const struct supervisor *k, uint64_t folder, const char *path,
     size_t path_len)
@@ -183,7 +157,7 @@ run_process_look(const struct supervisor *k, uint64_t folder, const char *path,
 	int root = openat(AT_FDCWD, base_folders[folder], O_PATH | O_CLOEXEC);
 	int64_t len = look_note(root, path, path_len, k->file);
 
-	/* what is in the pipe by now must not be the next run's */
+	/* what is in the file by now must not be the next run's */
 	if (len < 0)
 		fail("the notes");
 	(void)close(root);
@@ -202,7 +176,11 @@ begin_fast(struct supervisor *k)
 		access(base_folders[SUPERVISOR_WORKSPACE], R_OK | W_OK | X_OK) <
 		    0))
 		return false;
-	fast.plan.input = give_input(k);
+	if (fast.input_len > 0 &&
+	    write(k->file, fast.input, fast.input_len) !=
+		(ssize_t)fast.input_len)
+		fail("standard input");
+	fast.plan.input = fast.input_len;
 	if (personal && fast.plan.files > 0) {
 		fast.plan.after = SUPERVISOR_IF_CHANGED;
 		fast.plan.notes = run_process_look(k, SUPERVISOR_WORKSPACE, "",

@@ -50,7 +50,7 @@ struct supervisor_plan {
 	uint64_t output_max; /* bytes of both streams, with drains of each */
 	uint64_t drains;     /* 1: output over it is dropped, else it ends */
 	uint64_t folder; /* whose files count: number in SUPERVISOR_FOLDERS */
-	uint64_t input;	 /* bytes in supervisor.file: rest of standard input, */
+	uint64_t input;	 /* bytes in supervisor.file: standard input, */
 	uint64_t notes;	 /* and behind it what harvest.py must know */
 	uint64_t after;	 /* enum supervisor_after */
 	uint64_t files;	 /* to be sent at most; 0: none are looked for */
@@ -124,8 +124,7 @@ struct supervisor {
 	int32_t in;	 /* what will be its standard streams */
 	int32_t out;
 	int32_t err;
-	int32_t feed;	/* the other end of in, does not block */
-	int32_t file;	/* empty: for standard input that feed cannot take */
+	int32_t file;	/* empty: for standard input, and notes */
 	int32_t lease;	/* its own, and what was received on it */
 	int32_t cwd;	/* where it will be; -1: in the plan's folder */
 	uint32_t merge; /* 1: standard error goes where output goes */

@@ -259,18 +259,13 @@ goes_on(const struct supervisor *k)
 		{ .fd = k->control, .events = POLLIN },
 		{ .fd = lease, .events = POLLIN },
 	};
-	uint8_t kind = 0;
+	uint8_t kind;
 
-	do {
-		while (poll(p, 2, -1) < 0 && errno == EINTR)
-			;
-		if (p[0].revents != 0)
-			base_leave();
-		if (recv(lease, &kind, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
-			return false;
-		/* its run was over by then */
-	} while (kind == FRAME_ENOUGH && recv(lease, &kind, 1, 0) > 0);
-	return true;
+	while (poll(p, 2, -1) < 0 && errno == EINTR)
+		;
+	if (p[0].revents != 0)
+		base_leave();
+	return recv(lease, &kind, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 /* Leave nothing of a lease behind.  GO_ON, or TIDY in the child that removes
