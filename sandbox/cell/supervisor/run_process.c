@@ -138,7 +138,7 @@ take_request(struct supervisor *k)
 	return may_run(k);
 }
 
-/* The request has been answered by "started": what is wrong is told as output. */
+/* The request was answered by "started": what is wrong is told as output. */
 static _Noreturn void
 fail(const char *step)
 {
