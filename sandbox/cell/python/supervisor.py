@@ -134,9 +134,9 @@ class Supervisor:
 
     def lease(self):
         """In the process of any other run: its lease, with what was received
-        of the request.  The lease has come from the broker itself.  The supervisor
-        could not always send it on: how many descriptors may be under way is
-        counted by user, which is one for all code in the cell.
+        of the request.  The lease has come from the broker itself.  The
+        supervisor could not always send it on: how many descriptors may be
+        under way is counted by user, which is one for all code in the cell.
         """
         shared = self.shared
         return Lease(shared.lease, shared.channel, [
@@ -149,6 +149,8 @@ class Supervisor:
         and held to its limits.  notes: what the collector must know; None: a
         first look."""
         shared = self.shared
+        os.lseek(shared.file, 0, os.SEEK_SET)   # after one that has failed
+        os.ftruncate(shared.file, 0)
         for data in map(memoryview, (stdin, notes or b"")):
             while data:
                 data = data[os.write(shared.file, data):]

@@ -138,7 +138,7 @@ take_request(struct supervisor *k)
 	return may_run(k);
 }
 
-/* The request was answered by "started": what is wrong is told as output. */
+/* Told as output, where the process has its standard streams by then. */
 static _Noreturn void
 fail(const char *step)
 {
