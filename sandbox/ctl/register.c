@@ -120,11 +120,6 @@ static int
 send_commands(const struct config *config, const char *text, int64_t guild,
     struct err *err)
 {
-	struct rest_options options = {
-		.api_base = config->discord_api_base,
-		.bot_token = config->discord_token,
-		.application_id = config->discord_application_id,
-	};
 	struct rest_reply reply = { 0 };
 	struct rest *rest;
 	enum rest_outcome outcome;
@@ -134,7 +129,8 @@ send_commands(const struct config *config, const char *text, int64_t guild,
 		    "DISCORD_APPLICATION_ID is not set");
 	if (*config->discord_token == '\0')
 		return err_set(err, ERR_CONFIG, "DISCORD_TOKEN is not set");
-	rest = rest_new(&options, err);
+	rest = rest_new(config->discord_api_base, config->discord_token,
+	    config->discord_application_id, -1, err);
 	if (rest == NULL)
 		return -1;
 	outcome = rest_register(rest, text, guild, &reply, err);

@@ -18,18 +18,13 @@ struct err;
  */
 struct rest;
 
-struct rest_options {
-	const char *api_base;  /* borrowed */
-	const char *bot_token; /* "" when unset; only for application routes */
-	int64_t application_id;
-};
-
-struct rest *rest_new(const struct rest_options *options, struct err *err);
+/* api_base is borrowed; bot_token, "" when unset, is for application routes
+ * only.  stop_fd: a descriptor that becomes readable when the process should
+ * end (a signalfd; never read here, -1: none).  From then on a call that waits
+ * has at most 10 s left and then says REST_LATER. */
+struct rest *rest_new(const char *api_base, const char *bot_token,
+    int64_t application_id, int stop_fd, struct err *err);
 void rest_free(struct rest *rest);
-/* A descriptor that becomes readable when the process should end (a signalfd;
- * never read here, -1: none).  From then on a call that waits has at most 10 s
- * left and then says REST_LATER. */
-void rest_stop_with(struct rest *rest, int stop_fd);
 
 /* A file to upload. */
 struct rest_file {

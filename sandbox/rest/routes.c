@@ -17,7 +17,6 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/text.h"
-#include "download.h"
 #include "retry.h"
 #include "transfer.h"
 
@@ -47,10 +46,9 @@ struct bucket {
 
 struct rest {
 	struct transfer *transfer;
-	char *api_base;
+	const char *api_base;
 	char *authorization; /* "Bot …", "" without a token */
 	int64_t application_id;
-	bool direct; /* api_base is on this machine */
 	int stop_fd;
 	/* What limits told, for the calls to come: until when all are blocked
 	 * (a global limit, Cloudflare), and when a token's bucket is free. */
@@ -67,7 +65,8 @@ struct call {
 };
 
 struct rest *
-rest_new(const struct rest_options *options, struct err *err)
+rest_new(const char *api_base, const char *bot_token, int64_t application_id,
+    int stop_fd, struct err *err)
 {
 	struct transfer *transfer = transfer_new(err);
 	auto_buf struct buf authorization = BUF_INIT(8192);
@@ -77,12 +76,11 @@ rest_new(const struct rest_options *options, struct err *err)
 		return NULL;
 	rest = xcalloc(1, sizeof(*rest));
 	rest->transfer = transfer;
-	rest->api_base = xstrdup(options->api_base);
-	rest->application_id = options->application_id;
-	rest->stop_fd = -1;
-	rest->direct = strncmp(options->api_base, "http://127.0.0.1", 16) == 0;
-	if (options->bot_token != NULL && options->bot_token[0] != '\0')
-		buf_addf(&authorization, "Bot %s", options->bot_token);
+	rest->api_base = api_base;
+	rest->application_id = application_id;
+	rest->stop_fd = stop_fd;
+	if (bot_token[0] != '\0')
+		buf_addf(&authorization, "Bot %s", bot_token);
 	rest->authorization = buf_steal(&authorization, NULL);
 	return rest;
 }
@@ -93,15 +91,8 @@ rest_free(struct rest *rest)
 	if (rest == NULL)
 		return;
 	transfer_free(rest->transfer);
-	free(rest->api_base);
 	free(rest->authorization);
 	free(rest);
-}
-
-void
-rest_stop_with(struct rest *rest, int stop_fd)
-{
-	rest->stop_fd = stop_fd;
 }
 
 /* ---- waiting ---- */
@@ -246,7 +237,6 @@ call_run(struct rest *rest, struct call *call, const struct buf *url,
 		return REST_GONE;
 	}
 	call->request.url = buf_str(url);
-	call->request.direct = rest->direct;
 	again = wait_for_turn(rest, call, &outcome);
 	while (again) {
 		struct retry_verdict next;
@@ -414,7 +404,7 @@ rest_download(struct rest *rest, const char *url, size_t max, void **data,
 
 	*data = NULL;
 	*len = 0;
-	if (!download_allowed(url, rest->api_base, &request.direct)) {
+	if (!transfer_may_download(url, rest->api_base)) {
 		(void)err_set(err, ERR_INPUT,
 		    "the attachment is not on Discord's hosts");
 		return REST_REFUSED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "transfer.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,75 @@ header_ms(CURL *curl, const char *name)
 	return transfer_parse_seconds(header->value);
 }
 
+/* ---- where to ---- */
+
+/* Is a part of the URL that, as libcurl understands it? */
+static bool
+part_is(CURLU *url, CURLUPart part, const char *want)
+{
+	char *text = NULL;
+	bool same = curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) ==
+		CURLUE_OK &&
+	    strcmp(text, want) == 0;
+
+	curl_free(text);
+	return same;
+}
+
+/* One of Discord's hosts, over TLS, on its port. */
+static bool
+is_discord(CURLU *url)
+{
+	return (part_is(url, CURLUPART_HOST, "cdn.discordapp.com") ||
+		   part_is(url, CURLUPART_HOST, "media.discordapp.net")) &&
+	    part_is(url, CURLUPART_SCHEME, "https") &&
+	    part_is(url, CURLUPART_PORT, "443");
+}
+
+static bool
+is_local(CURLU *url)
+{
+	return part_is(url, CURLUPART_SCHEME, "http") &&
+	    part_is(url, CURLUPART_HOST, "127.0.0.1");
+}
+
+bool
+transfer_is_local(const char *url)
+{
+	CURLU *parts = curl_url();
+	bool local = curl_url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+	    is_local(parts);
+
+	curl_url_cleanup(parts);
+	return local;
+}
+
+/* What is no URL has no host. */
+bool
+transfer_may_download(const char *url, const char *api_base)
+{
+	CURLU *from = curl_url();
+	CURLU *api = curl_url();
+	char *name = NULL;
+	char *port = NULL;
+	bool may;
+
+	(void)curl_url_set(from, CURLUPART_URL, url, 0);
+	(void)curl_url_set(api, CURLUPART_URL, api_base, 0);
+	(void)curl_url_get(api, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+	may = curl_url_get(from, CURLUPART_USER, &name, 0) == CURLUE_NO_USER &&
+	    curl_url_get(from, CURLUPART_PASSWORD, &name, 0) ==
+		CURLUE_NO_PASSWORD &&
+	    (is_discord(from) ||
+		(is_local(from) && is_local(api) &&
+		    part_is(from, CURLUPART_PORT, port)));
+	curl_free(name);
+	curl_free(port);
+	curl_url_cleanup(from);
+	curl_url_cleanup(api);
+	return may;
+}
+
 /* ---- one exchange ---- */
 
 /* The JSON and the files, as Discord wants them. */
@@ -145,7 +215,7 @@ prepare(struct transfer *t, const struct transfer_request *request,
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
-	if (request->direct)
+	if (transfer_is_local(request->url))
 		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
 	if (mime != NULL)
 		curl_easy_setopt(curl, CURLOPT_MIMEPOST, mime);

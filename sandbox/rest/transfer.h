@@ -29,7 +29,6 @@ struct transfer_request {
 	const struct rest_file *files; /* with any: multipart */
 	size_t file_count;
 	int timeout_ms;
-	bool direct; /* without a proxy: it is on this machine */
 };
 
 struct transfer_answer {
@@ -45,6 +44,13 @@ struct transfer_answer {
 int transfer_run(struct transfer *transfer,
     const struct transfer_request *request, struct transfer_answer *answer,
     struct buf *body, struct err *err);
+
+/* Is it on this machine, and so not behind a proxy: http://127.0.0.1…? */
+bool transfer_is_local(const char *url);
+/* May an attachment be fetched from this URL?  From Discord's two CDN hosts
+ * over https, without user, password or another port; or, when api_base is on
+ * this machine, from that very origin. */
+bool transfer_may_download(const char *url, const char *api_base);
 
 /* "0.25" seconds → 250; at most an hour; -1: not a number of seconds. */
 int64_t transfer_parse_seconds(const char *text);

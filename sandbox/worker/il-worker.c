@@ -94,11 +94,6 @@ open_all(struct worker *worker)
 	const struct config *config = worker->config;
 	auto_free char *wake = config_state_path(config, "wake");
 	auto_free char *folder = config_state_path(config, "worker");
-	struct rest_options options = {
-		.api_base = config->discord_api_base,
-		.bot_token = config->discord_token,
-		.application_id = config->discord_application_id,
-	};
 	struct err err = { 0 };
 
 	worker->signal_fd = fd_signals(0, &err);
@@ -118,10 +113,10 @@ open_all(struct worker *worker)
 	if (worker->db == NULL)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
 		    err.text);
-	worker->rest = rest_new(&options, &err);
+	worker->rest = rest_new(config->discord_api_base, config->discord_token,
+	    config->discord_application_id, worker->signal_fd, &err);
 	if (worker->rest == NULL)
 		log_fatal(1, "%s", err.text);
-	rest_stop_with(worker->rest, worker->signal_fd);
 	worker->lease_socket = config_state_path(config, SOCKET_BROKER_WORKER);
 }
 

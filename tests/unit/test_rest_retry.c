@@ -1,5 +1,4 @@
 /* Every row of the retry policy, without a network and without waiting. */
-#include "sandbox/rest/download.h"
 #include "sandbox/rest/retry.h"
 #include "sandbox/rest/transfer.h"
 #include "tap.h"
@@ -153,37 +152,51 @@ test_seconds(void)
 	is_int(seconds(""), -1, "nothing");
 }
 
-static bool
-allowed(const char *url, const char *api)
-{
-	bool direct = false;
-
-	return download_allowed(url, api, &direct);
-}
-
 static void
 test_download(void)
 {
 	const char *api = "https://discord.com/api/v10";
 	const char *here = "http://127.0.0.1:4000/api/v10";
 
-	ok(allowed("https://cdn.discordapp.com/a/b?ex=1", api), "the CDN");
-	ok(allowed("https://media.discordapp.net/a", api), "the media proxy");
-	ok(allowed("http://127.0.0.1:4000/attachments/1/2/x", here),
+	ok(transfer_may_download("https://cdn.discordapp.com/a/b?ex=1", api),
+	    "the CDN");
+	ok(transfer_may_download("https://media.discordapp.net/a", api),
+	    "the media proxy");
+	ok(transfer_may_download("http://127.0.0.1:4000/attachments/1/2/x",
+	       here),
 	    "the stand-in's origin");
-	ok(!allowed("http://cdn.discordapp.com/a", api), "not without TLS");
-	ok(!allowed("https://cdn.discordapp.com:8443/a", api), "no other port");
-	ok(!allowed("https://u:p@cdn.discordapp.com/a", api), "no password");
-	ok(!allowed("https://cdn.discordapp.com.evil.example/a", api),
+	ok(!transfer_may_download("http://cdn.discordapp.com/a", api),
+	    "not without TLS");
+	ok(!transfer_may_download("https://cdn.discordapp.com:8443/a", api),
+	    "no other port");
+	ok(!transfer_may_download("https://u:p@cdn.discordapp.com/a", api),
+	    "no password");
+	ok(!transfer_may_download("https://cdn.discordapp.com.evil.example/a",
+	       api),
 	    "no longer name");
-	ok(!allowed("https://discord.com/a", api), "not the API");
-	ok(!allowed("http://127.0.0.1:4001/a", here), "not another port here");
-	ok(!allowed("http://localhost:4000/a", here), "not another name");
-	ok(!allowed("http://127.0.0.1:4000/a", api), "nothing local otherwise");
-	ok(!allowed("file:///etc/passwd", here), "no files");
-	ok(!allowed("", here), "not nothing");
-	ok(!allowed("https://cdn.discordapp.com@evil.example/", api),
+	ok(!transfer_may_download("https://discord.com/a", api), "not the API");
+	ok(!transfer_may_download("http://127.0.0.1:4001/a", here),
+	    "not another port here");
+	ok(!transfer_may_download("http://localhost:4000/a", here),
+	    "not another name");
+	ok(!transfer_may_download("http://127.0.0.1:4000/a", api),
+	    "nothing local otherwise");
+	ok(!transfer_may_download("file:///etc/passwd", here), "no files");
+	ok(!transfer_may_download("", here), "not nothing");
+	ok(!transfer_may_download("https://cdn.discordapp.com@evil.example/",
+	       api),
 	    "a name as user");
+}
+
+static void
+test_local(void)
+{
+	ok(transfer_is_local("http://127.0.0.1:4000/api/v10"), "with a port");
+	ok(transfer_is_local("http://127.0.0.1"), "without one");
+	ok(!transfer_is_local("http://127.0.0.1.example/"), "a longer name");
+	ok(!transfer_is_local("http://127.0.0.1@example/"), "a user");
+	ok(!transfer_is_local("https://discord.com/api/v10"), "Discord");
+	ok(!transfer_is_local(""), "nothing");
 }
 
 int
@@ -195,5 +208,6 @@ main(void)
 	test_failed();
 	test_seconds();
 	test_download();
+	test_local();
 	return tap_done();
 }
