@@ -68,8 +68,7 @@ client_close(struct client *client)
 	LIST_REMOVE(client, link);
 	listener->count--;
 	free(client);
-	if (listener->paused && listener->resume == NULL)
-		listener_resume(listener);
+	listener_resume(listener);
 }
 
 /* ---- answering ---- */
@@ -163,45 +162,39 @@ client_new(struct listener *listener, int fd)
 	loop_timer_set(loop, &client->timer, ASK_MS, client_on_silence, client);
 }
 
-/* The others wait to be accepted, in the kernel. */
-static void
-listener_pause(struct listener *listener, bool timed)
-{
-	struct loop *loop = listener->clients->host->loop;
-
-	loop_remove(loop, listener->fd);
-	listener->paused = true;
-	if (timed)
-		loop_timer_set(loop, &listener->resume, PAUSE_MS,
-		    listener_resume, listener);
-}
-
-/* Without descriptors accept() would fail again at once: the listener pauses
- * for a while. */
+/* With as many as it may have, and without descriptors, where accept() would
+ * fail again at once, the listener pauses: the others wait in the kernel. */
 static void
 listener_on_connection(void *arg, int fd, uint32_t events)
 {
 	struct listener *listener = arg;
+	struct loop *loop = listener->clients->host->loop;
 	int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
 	if (client >= 0) {
 		client_new(listener, client);
-		if (listener->count >= listener->max)
-			listener_pause(listener, false);
-	} else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		if (listener->count < listener->max)
+			return;
+	} else {
+		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+			return;
 		log_err("accept: %s", strerror(errno));
-		listener_pause(listener, true);
 	}
+	loop_remove(loop, fd);
+	listener->paused = true;
+	loop_timer_set(loop, &listener->resume, PAUSE_MS, listener_resume,
+	    listener);
 }
 
-/* When a place is free, or the pause is over. */
+/* When a client has gone, and after a while; but not before a place is free. */
 static void
 listener_resume(void *arg)
 {
 	struct listener *listener = arg;
 
-	if (listener->fd < 0 || !listener->paused)
+	if (listener->fd < 0 || !listener->paused ||
+	    listener->count >= listener->max)
 		return;
 	listener->paused = false;
 	loop_add(listener->clients->host->loop, listener->fd, EPOLLIN,

@@ -22,7 +22,7 @@ struct listener {
 	struct clients *clients;
 	enum program_name program;
 	int fd;	     /* -1: closed */
-	bool paused; /* as many as it may; the others wait to be accepted */
+	bool paused; /* those who connect wait to be accepted */
 	struct loop_timer *resume;
 	size_t count;
 	size_t max;
