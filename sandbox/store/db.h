@@ -78,6 +78,10 @@ int db_run(struct db *db, struct sqlite3_stmt *s, struct err *err);
 /* The same for what does no harm when a power cut undoes it: nobody waits for
  * the disk. */
 int db_run_quick(struct db *db, struct sqlite3_stmt *s, struct err *err);
+/* Run job_prune, which deletes delivered and undeliverable jobs older than the
+ * age, or view_prune; returns how many (at most `most`). */
+int db_prune(struct db *db, enum statement which, int64_t older_than_ms,
+    int most, struct err *err);
 int64_t db_last_id(struct db *db);
 
 /* Text of a column by position, as in the statement; "" for NULL.  Valid until

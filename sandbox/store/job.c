@@ -346,15 +346,3 @@ job_count(struct db *db, struct job_counts *counts, struct err *err)
 	};
 	return 0;
 }
-
-int
-job_prune(struct db *db, int64_t older_than_ms, int most, struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_PRUNE);
-	int changes;
-
-	db_bind_int(s, ":before_ms", clock_wall_ms() - older_than_ms);
-	db_bind_int(s, ":most", most);
-	changes = db_run(db, s, err);
-	return changes < 0 ? err_wrap(err, "prune jobs") : changes;
-}

@@ -137,8 +137,4 @@ struct job_counts {
 };
 int job_count(struct db *db, struct job_counts *counts, struct err *err);
 
-/* Delete delivered and undeliverable jobs older than the age; returns how many
- * (at most `most`). */
-int job_prune(struct db *db, int64_t older_than_ms, int most, struct err *err);
-
 #endif

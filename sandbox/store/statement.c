@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
 
@@ -117,6 +118,19 @@ db_run_quick(struct db *db, sqlite3_stmt *s, struct err *err)
 	changes = db_run(db, s, err);
 	db_lasting(db, true);
 	return changes;
+}
+
+int
+db_prune(struct db *db, enum statement which, int64_t older_than_ms, int most,
+    struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, which);
+	int changes;
+
+	db_bind_int(s, ":before_ms", clock_wall_ms() - older_than_ms);
+	db_bind_int(s, ":most", most);
+	changes = db_run(db, s, err);
+	return changes < 0 ? err_wrap(err, "prune") : changes;
 }
 
 int64_t

@@ -61,15 +61,3 @@ view_set_page(struct db *db, int64_t id, int64_t page, struct err *err)
 		return err_wrap(err, "view %" PRId64, id);
 	return changes == 1 ? 0 : 1;
 }
-
-int
-view_prune(struct db *db, int64_t older_than_ms, int most, struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_PRUNE);
-	int changes;
-
-	db_bind_int(s, ":before_ms", clock_wall_ms() - older_than_ms);
-	db_bind_int(s, ":most", most);
-	changes = db_run(db, s, err);
-	return changes < 0 ? err_wrap(err, "prune views") : changes;
-}

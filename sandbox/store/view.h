@@ -30,7 +30,5 @@ int view_insert(struct db *db, struct view *view, struct err *err);
 int view_find(struct db *db, int64_t id, struct view *view, struct err *err);
 /* 1: there is no such view. */
 int view_set_page(struct db *db, int64_t id, int64_t page, struct err *err);
-/* Delete those older than the age; returns how many (at most `most`). */
-int view_prune(struct db *db, int64_t older_than_ms, int most, struct err *err);
 
 #endif

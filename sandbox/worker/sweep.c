@@ -16,7 +16,6 @@
 #include "../store/db.h"
 #include "../store/job.h"
 #include "../store/sandbox.h"
-#include "../store/view.h"
 #include "deliver.h"
 #include "worker.h"
 
@@ -123,13 +122,13 @@ remove_expired(struct worker *worker)
 
 /* Rows that are too old, in small steps: fronts write between them. */
 static void
-prune(struct db *db, int (*step)(struct db *, int64_t, int, struct err *))
+prune(struct db *db, enum statement which)
 {
 	struct err err = { 0 };
 	int count = PRUNE_STEP;
 
 	for (int i = 0; i < PRUNE_STEPS && count == PRUNE_STEP; i++)
-		count = step(db, KEEP_MS, PRUNE_STEP, &err);
+		count = db_prune(db, which, KEEP_MS, PRUNE_STEP, &err);
 	if (count < 0)
 		log_err("%s", err.text);
 }
@@ -145,8 +144,8 @@ sweep_run(struct worker *worker)
 		;
 	if (clock_monotonic_ms() >= worker->prune_at_ms) {
 		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
-		prune(worker->db, job_prune);
-		prune(worker->db, view_prune);
+		prune(worker->db, STATEMENT_JOB_PRUNE);
+		prune(worker->db, STATEMENT_VIEW_PRUNE);
 	}
 	/* nobody waits for us now: fronts do without this (db.h) */
 	db_checkpoint(worker->db);

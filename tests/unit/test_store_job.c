@@ -271,14 +271,17 @@ test_count_and_prune(struct db *db)
 	is_int(counts.untold, 1, "untold");
 	ok(counts.oldest_ms >= 5000 && counts.oldest_ms < 60000,
 	    "age of the oldest");
-	is_int(job_prune(db, 60000, 10, &err), 0, "nothing is old");
-	is_int(job_prune(db, 1000, 10, &err), 1,
+	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 60000, 10, &err), 0,
+	    "nothing is old");
+	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 1000, 10, &err), 1,
 	    "of the old ones only what is over is pruned");
 	is_int(store_sql("SELECT count(*) FROM jobs"), 5, "the others stay");
 	(void)store_sql("UPDATE jobs SET state = 'delivered', token = '', "
 			"text = '', input = '', body = NULL");
-	is_int(job_prune(db, 1000, 2, &err), 2, "no more than `most`");
-	is_int(job_prune(db, 1000, 10, &err), 3, "then the rest");
+	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 1000, 2, &err), 2,
+	    "no more than `most`");
+	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 1000, 10, &err), 3,
+	    "then the rest");
 	ok(store_insert(db, 1, JOB_PY) > id,
 	    "the id of a pruned job is never used again");
 	(void)store_sql("DELETE FROM jobs");
