@@ -57,7 +57,7 @@ health_tell(const struct config *config, const struct health_jobs *jobs,
 		buf_addf(&text, "%s %" PRId64 "\n", keys[i], values[i]);
 	if (fd_make_dirs(folder, 0750, err) != 0)
 		return -1;
-	return file_write(path, text.data, text.len, err);
+	return file_write(path, text.data, text.len, false, err);
 }
 
 /* After -1 jobs holds nothing of use. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -37,19 +38,25 @@ file_read(const char *path, struct buf *out, struct err *err)
 }
 
 int
-file_write(const char *path, const char *text, size_t len, struct err *err)
+file_write(const char *path, const char *text, size_t len, bool lasting,
+    struct err *err)
 {
 	auto_buf struct buf temporary = BUF_INIT(8192);
 	auto_close int fd = -1;
+	struct stat old;
 
 	buf_addf(&temporary, "%s.new", path);
 	fd = open(buf_str(&temporary),
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return err_system(err, "%s", buf_str(&temporary));
-	if (fd_write_all(fd, text, len, err) != 0)
-		return -1;
-	if (rename(buf_str(&temporary), path) != 0)
-		return err_system(err, "%s", path);
-	return 0;
+	if (stat(path, &old) == 0)
+		(void)!fchown(fd, (uid_t)-1, old.st_gid);
+	if (fd_write_all(fd, text, len, err) == 0 &&
+	    (!lasting || fsync(fd) == 0) &&
+	    rename(buf_str(&temporary), path) == 0)
+		return 0;
+	(void)err_system(err, "write %s", path);
+	(void)unlink(buf_str(&temporary));
+	return -1;
 }

@@ -2,6 +2,7 @@
 #ifndef FILE_H
 #define FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;
@@ -10,7 +11,10 @@ struct err;
 /* Append a whole file to out.  ERR_CONFIG when it cannot be read or is larger
  * than out may be: these are files of the installation. */
 int file_read(const char *path, struct buf *out, struct err *err);
-/* Replace a file whole or not at all; mode 0640. */
-int file_write(const char *path, const char *text, size_t len, struct err *err);
+/* Replace a file whole or not at all; mode 0640, and the group of the one that
+ * was there: whoever was let in to read that reads this.  lasting: a power cut
+ * does not undo it. */
+int file_write(const char *path, const char *text, size_t len, bool lasting,
+    struct err *err);
 
 #endif

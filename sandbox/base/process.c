@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -369,4 +370,16 @@ process_of_peer(int sock)
 	    peer.pid <= 0)
 		return -1;
 	return (int)syscall(SYS_pidfd_open, peer.pid, 0);
+}
+
+void
+process_extend_path(void)
+{
+	auto_buf struct buf path = BUF_INIT(1 << 20);
+	const char *old = getenv("PATH");
+
+	buf_addf(&path, "%s:/usr/local/sbin:/usr/sbin:/sbin",
+	    old != NULL && *old != '\0' ? old : "/usr/local/bin:/usr/bin:/bin");
+	if (!path.overflow)
+		(void)setenv("PATH", buf_str(&path), 1);
 }

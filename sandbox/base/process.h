@@ -80,6 +80,10 @@ bool process_succeeded(const struct process_result *result);
 void process_describe(const struct process_result *result, char *text,
     size_t size);
 
+/* mkfs.ext4, nginx and their like live in sbin, which is not in everybody's
+ * PATH: look there, too. */
+void process_extend_path(void);
+
 /* A pidfd of who connected to a unix socket; -1 when it cannot be had (it has
  * ended, or is in a pid namespace that is not seen from here). */
 int process_of_peer(int sock);

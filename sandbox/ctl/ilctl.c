@@ -36,6 +36,7 @@
 #include "../base/buf.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../base/process.h"
 #include "../base/text.h"
 #include "ctl.h"
 
@@ -118,19 +119,6 @@ usage(FILE *out)
 	return CTL_USAGE;
 }
 
-/* nginx and mkfs stand where not everybody's PATH leads. */
-static void
-extend_path(void)
-{
-	auto_buf struct buf path = BUF_INIT(1 << 20);
-	const char *old = getenv("PATH");
-
-	buf_addf(&path, "%s:/usr/local/sbin:/usr/sbin:/sbin",
-	    old != NULL && *old != '\0' ? old : "/usr/local/bin:/usr/bin:/bin");
-	if (setenv("PATH", buf_str(&path), 1) != 0)
-		log_fatal(CTL_FAILED, "out of memory");
-}
-
 /* What cannot be written out is a failure: somebody reads this in a pipe. */
 static int
 run_command(const struct command *command, struct ctl *ctl)
@@ -181,7 +169,7 @@ main(int argc, char **argv)
 		(void)usage(stdout);
 		return CTL_OK;
 	}
-	extend_path();
+	process_extend_path();
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (strcmp(commands[i].name, ctl.argv[0]) == 0)
 			return run_command(&commands[i], &ctl);

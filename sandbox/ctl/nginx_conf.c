@@ -88,5 +88,5 @@ nginx_conf_write(const struct config *config, long standin_port,
 	    nginx_conf_fill(&text, buf_str(&template), template.len, config,
 		standin_port, err) != 0)
 		return -1;
-	return file_write(target, buf_str(&text), text.len, err);
+	return file_write(target, buf_str(&text), text.len, false, err);
 }

@@ -20,7 +20,6 @@
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
-#include "../base/fd.h"
 #include "../base/file.h"
 #include "../base/text.h"
 
@@ -209,11 +208,7 @@ static int
 write_file(const struct tokens *tokens, const char *path, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(FILE_MAX);
-	size_t size = strlen(path) + sizeof(".new");
-	auto_free char *temporary = xmalloc(size);
-	auto_close int fd = -1;
 	char hex[2 * TOKENS_HASH_LEN + 1];
-	struct stat old;
 
 	buf_adds(&text, "# NAME HASH CREATED CELLS RATE; ilctl token\n");
 	for (size_t i = 0; i < tokens->count; i++) {
@@ -224,21 +219,7 @@ write_file(const struct tokens *tokens, const char *path, struct err *err)
 		    sodium_bin2hex(hex, sizeof(hex), t->hash, sizeof(t->hash)),
 		    t->created_s, t->cells, t->rate);
 	}
-	(void)snprintf(temporary, size, "%s.new", path);
-	fd = open(temporary,
-	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (fd < 0)
-		return err_system(err, "create %s", temporary);
-	/* Whoever was let in to read the old one reads the new one. */
-	if (stat(path, &old) == 0)
-		(void)!fchown(fd, (uid_t)-1, old.st_gid);
-	if (fd_write_all(fd, buf_str(&text), text.len, err) < 0 ||
-	    fsync(fd) < 0 || rename(temporary, path) < 0) {
-		(void)err_system(err, "write %s", path);
-		(void)unlink(temporary);
-		return -1;
-	}
-	return 0;
+	return file_write(path, buf_str(&text), text.len, true, err);
 }
 
 /* One at a time: a descriptor that holds the lock, or -1. */
