@@ -4,8 +4,6 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include <sodium.h>
-
 #include "app.h"
 #include "reply.h"
 #include "../server/http.h"
@@ -14,6 +12,7 @@
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
 
 #define SEND_MS 30000
 
@@ -46,7 +45,6 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 		[CONVERSATION_OVERDUE] = API_LOST,
 		[CONVERSATION_STOPPED] = API_GONE,
 	};
-	unsigned char bytes[API_REFERENCE_LEN / 2];
 	int64_t began_us = clock_monotonic_us();
 	enum conversation_end end;
 	struct err err;
@@ -74,9 +72,7 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	/* A run does not take its cell with it, and where it does by using up
 	 * the memory, that is known.  So this is our fault, or somebody ended
 	 * the container, and nothing is known of what the run did. */
-	randombytes_buf(bytes, sizeof(bytes));
-	(void)sodium_bin2hex(run->reference, sizeof(run->reference), bytes,
-	    sizeof(bytes));
+	text_random_hex(run->reference, API_REFERENCE_LEN);
 	log_err("a run lost its cell reference=%s started=%d cell=%s",
 	    run->reference, run->c.heard, cell_name);
 }

@@ -24,6 +24,7 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/fd.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
 
 #define PATH_MAX_BYTES 4096
 #define ASK_MS 1000
@@ -204,7 +205,6 @@ session_holder_start(struct api_app *app, const struct lease *lease,
     int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err)
 {
 	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
-	unsigned char bytes[SESSION_DIGITS / 2];
 	char digits[SESSION_DIGITS + 1];
 	struct session_holder k = { .app = app,
 		.until_ms = until_ms,
@@ -214,8 +214,7 @@ session_holder_start(struct api_app *app, const struct lease *lease,
 		.waiting = -1 };
 	long pid;
 
-	randombytes_buf(bytes, sizeof(bytes));
-	(void)sodium_bin2hex(digits, sizeof(digits), bytes, sizeof(bytes));
+	text_random_hex(digits, SESSION_DIGITS);
 	(void)snprintf(id, SESSION_ID_SIZE, SESSION_PREFIX "%s", digits);
 	if (fd_make_dirs(app->sessions, 0700, err) != 0)
 		return -1;

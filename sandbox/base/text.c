@@ -2,11 +2,15 @@
 #include "text.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 
 #include "buf.h"
+#include "log.h"
 #include "utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
@@ -245,6 +249,18 @@ text_parse_hex(const char *s, size_t len, unsigned char *out, size_t n)
 		out[i] = (unsigned char)(high * 16 + low);
 	}
 	return true;
+}
+
+void
+text_random_hex(char *hex, size_t digits)
+{
+	for (size_t i = 0; i < digits; i += 2) {
+		unsigned char byte;
+
+		if (getrandom(&byte, sizeof(byte), 0) != sizeof(byte))
+			log_fatal(1, "getrandom: %s", strerror(errno));
+		(void)snprintf(hex + i, 3, "%02x", byte);
+	}
 }
 
 void

@@ -8,12 +8,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -25,6 +23,7 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "../base/text.h"
 #include "client.h"
 #include "engine.h"
 #include "folder.h"
@@ -52,23 +51,6 @@ struct broker {
 };
 
 /* ---- opening ---- */
-
-/* A random id, written down before any container bears it. */
-static int
-instance_make(int fd, char *instance, struct err *err)
-{
-	unsigned char bytes[INSTANCE_LEN / 2];
-
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return err_system(err, "getrandom");
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		(void)snprintf(instance + 2 * i, 3, "%02x", bytes[i]);
-	if (ftruncate(fd, 0) != 0 ||
-	    pwrite(fd, instance, INSTANCE_LEN, 0) != INSTANCE_LEN ||
-	    fsync(fd) != 0)
-		return err_system(err, "write the instance's id");
-	return 0;
-}
 
 /*
  * Our containers bear the id in this file, so that the next life of this broker
@@ -98,7 +80,14 @@ instance_open(struct broker *b, struct err *err)
 		memcpy(host->instance, id, sizeof(id));
 		return 0;
 	}
-	return instance_make(b->instance_fd, host->instance, err);
+	/* It is written down before any container bears it. */
+	text_random_hex(host->instance, INSTANCE_LEN);
+	if (ftruncate(b->instance_fd, 0) != 0 ||
+	    pwrite(b->instance_fd, host->instance, INSTANCE_LEN, 0) !=
+		INSTANCE_LEN ||
+	    fsync(b->instance_fd) != 0)
+		return err_system(err, "write the instance's id");
+	return 0;
 }
 
 /* Descriptors: two for each client, a few for each cell and each program. */

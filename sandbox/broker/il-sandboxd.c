@@ -40,26 +40,23 @@
  * lines; subprocess.c runs programs.
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
 #include "../base/docker_cli.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/priority.h"
+#include "../base/process.h"
 #include "broker.h"
 #include "owner.h"
 #include "uid.h"
-
-#ifndef INLINE_VERSION
-#define INLINE_VERSION "unknown"
-#endif
 
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78
@@ -67,61 +64,10 @@
 static const char usage[] = "usage: il-sandboxd [-tVv] [-e envfile]\n"
 			    "       il-sandboxd -u uid volume\n";
 
-struct options {
-	const char *env_file;
-	bool test;
-	bool verbose;
-	const char *uid; /* whose the volume is to be */
-	const char *volume;
-};
-
-static void
-options_read(struct options *options, int argc, char **argv)
+static void __attribute__((noreturn)) usage_exit(void)
 {
-	int c;
-
-	while ((c = getopt(argc, argv, "e:tu:Vv")) != -1) {
-		switch (c) {
-		case 'e':
-			options->env_file = optarg;
-			break;
-		case 't':
-			options->test = true;
-			break;
-		case 'u':
-			options->uid = optarg;
-			break;
-		case 'v':
-			options->verbose = true;
-			break;
-		case 'V':
-			(void)printf("il-sandboxd %s\n", INLINE_VERSION);
-			exit(0);
-		default:
-			(void)fputs(usage, stderr);
-			exit(EXIT_USAGE);
-		}
-	}
-	if (options->uid != NULL && optind < argc)
-		options->volume = argv[optind++];
-	if (optind != argc ||
-	    (options->uid == NULL) != (options->volume == NULL)) {
-		(void)fputs(usage, stderr);
-		exit(EXIT_USAGE);
-	}
-}
-
-/* mkfs.ext4 and its like live in sbin, which is not in everybody's PATH. */
-static void
-path_extend(void)
-{
-	const char *path = getenv("PATH");
-	auto_buf struct buf longer = BUF_INIT(65536);
-
-	buf_adds(&longer, path != NULL ? path : "/usr/local/bin:/usr/bin:/bin");
-	buf_adds(&longer, ":/usr/local/sbin:/usr/sbin:/sbin");
-	if (!longer.overflow)
-		(void)setenv("PATH", buf_str(&longer), 1);
+	(void)fputs(usage, stderr);
+	exit(EXIT_USAGE);
 }
 
 /* The broker calls itself so, for what would keep its loop from turning. */
@@ -134,10 +80,8 @@ give_volume(const char *uid, const char *path)
 	struct err err;
 
 	if (*end != '\0' || number > UINT32_MAX ||
-	    !uid_is_sandboxs((uint32_t)number)) {
-		(void)fputs(usage, stderr);
-		return EXIT_USAGE;
-	}
+	    !uid_is_sandboxs((uint32_t)number))
+		usage_exit();
 	if (fd < 0)
 		(void)err_system(&err, "open");
 	else if (owner_change(fd, (uint32_t)number, &err) == 0)
@@ -149,25 +93,43 @@ give_volume(const char *uid, const char *path)
 int
 main(int argc, char **argv)
 {
-	struct options options = { .env_file = NULL };
+	const char *env_file = NULL;
+	enum log_level level = LOG_LEVEL_INFO;
+	bool test = false;
 	struct docker_cli cli;
 	struct config config;
 	struct err err;
 	int rc;
+	int c;
 
-	options_read(&options, argc, argv);
-	log_init("il-sandboxd",
-	    options.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
-	if (options.volume != NULL)
-		return give_volume(options.uid, options.volume);
-	if (config_load(&config, options.env_file, &err) != 0)
+	log_init("il-sandboxd", level);
+	if (argc == 4 && strcmp(argv[1], "-u") == 0)
+		return give_volume(argv[2], argv[3]);
+	while ((c = getopt(argc, argv, "e:tVv")) != -1) {
+		if (c == 'e') {
+			env_file = optarg;
+		} else if (c == 't') {
+			test = true;
+		} else if (c == 'v') {
+			level = LOG_LEVEL_DEBUG;
+		} else if (c == 'V') {
+			(void)printf("il-sandboxd %s\n", INLINE_VERSION);
+			return 0;
+		} else {
+			usage_exit();
+		}
+	}
+	if (optind != argc)
+		usage_exit();
+	log_init("il-sandboxd", level);
+	if (config_load(&config, env_file, &err) != 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
-	if (options.test) {
+	if (test) {
 		config_release(&config);
 		return 0;
 	}
 	priority_take_short_slices();
-	path_extend();
+	process_extend_path();
 	rc = docker_cli_check(config.docker_binary, &cli, &err);
 	if (rc == 0 && cli.forgets_rates &&
 	    (config.disk_rate > 0 || config.disk_ops > 0))

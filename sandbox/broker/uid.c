@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "../base/err.h"
@@ -20,15 +20,13 @@
 
 /* ---- the counter ---- */
 
-static int
-random_between(uint32_t first, uint32_t last, uint32_t *value, struct err *err)
+static uint32_t
+random_between(uint32_t first, uint32_t last)
 {
-	uint32_t number;
+	char hex[9];
 
-	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-		return err_system(err, "getrandom");
-	*value = first + number % (last - first + 1);
-	return 0;
+	text_random_hex(hex, 8);
+	return first + (uint32_t)strtoul(hex, NULL, 16) % (last - first + 1);
 }
 
 /* 0 when the file does not hold one. */
@@ -72,13 +70,12 @@ uids_open(struct uids *uids, int base, struct err *err)
 	if (uids->fd < 0)
 		return err_system(err, "open " COUNTER_FILE);
 	uids->next = counter_read(uids->fd);
-	if (uids->next == 0 &&
-	    random_between(UID_SANDBOX_FIRST, UID_SANDBOX_LAST, &uids->next,
-		err) != 0)
-		return -1;
+	if (uids->next == 0)
+		uids->next = random_between(UID_SANDBOX_FIRST,
+		    UID_SANDBOX_LAST);
 	uids->reserved = uids->next;
-	return random_between(UID_MEMORY_FIRST, UID_MEMORY_LAST, &uids->memory,
-	    err);
+	uids->memory = random_between(UID_MEMORY_FIRST, UID_MEMORY_LAST);
+	return 0;
 }
 
 /* Behind the last number comes the first again: there are 117 million. */

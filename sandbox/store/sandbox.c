@@ -2,10 +2,10 @@
 #include "sandbox.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 
 #include "../base/clock.h"
 #include "../base/err.h"
+#include "../base/text.h"
 #include "db.h"
 
 /* A sweeper that has not reported back after this long is taken for dead. */
@@ -68,7 +68,6 @@ insert(struct db *db, int64_t user_id, int64_t retention_seconds,
     struct err *err)
 {
 	char id[SANDBOX_ID_LEN + 1];
-	unsigned char bytes[SANDBOX_ID_LEN / 2];
 	int64_t now = clock_wall_ms() / 1000;
 	auto_stmt sqlite3_stmt *forget = db_statement(db,
 	    STATEMENT_SANDBOX_FORGET_EXPIRED);
@@ -77,10 +76,7 @@ insert(struct db *db, int64_t user_id, int64_t retention_seconds,
 	db_bind_int(forget, ":user_id", user_id);
 	if (db_run(db, forget, err) < 0)
 		return -1;
-	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return err_system(err, "getrandom");
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		(void)snprintf(id + 2 * i, 3, "%02x", bytes[i]);
+	text_random_hex(id, SANDBOX_ID_LEN);
 	db_bind_text(s, ":id", id);
 	db_bind_int(s, ":user_id", user_id);
 	db_bind_int(s, ":now", now);

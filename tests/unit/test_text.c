@@ -151,12 +151,19 @@ static void
 test_hex(void)
 {
 	unsigned char out[3];
+	char hex[17];
+	char other[17];
 
 	ok(text_parse_hex("00fFa1", 6, out, 3), "hex of either case");
 	is_mem(out, sizeof(out), "\x00\xff\xa1", (size_t)3, "its bytes");
 	ok(!text_parse_hex("00ff", 4, out, 3), "short");
 	ok(!text_parse_hex("00ffa1b", 7, out, 3), "long");
 	ok(!text_parse_hex("00fg00", 6, out, 3), "not hex");
+	text_random_hex(hex, 16);
+	text_random_hex(other, 16);
+	ok(strlen(hex) == 16 && strspn(hex, "0123456789abcdef") == 16 &&
+		strcmp(hex, other) != 0,
+	    "random digits");
 }
 
 static void
