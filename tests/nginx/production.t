@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -23,11 +24,13 @@ from service import BUILD, ROOT, children, free_port  # noqa: E402
 from tap import run, test  # noqa: E402
 
 NAME = "run.example.net"
+CONNECTIONS = 1400
 BASE = """daemon off;
 user root;
 pid "{0}/pid";
 error_log "{0}/error.log";
-events {{ worker_connections 512; }}
+worker_rlimit_nofile 8192;
+events {{ worker_connections %d; }}
 http {{
 	default_type application/octet-stream;
 	client_body_temp_path "{0}/body";
@@ -37,7 +40,7 @@ http {{
 	scgi_temp_path "{0}/scgi";
 	include "{0}/inline.conf";
 }}
-"""
+""" % CONNECTIONS
 
 
 class Production:
@@ -136,6 +139,7 @@ def is_json(answer):
         isinstance(answer.json, dict)
 
 
+resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
 served = Served(IL_API_CELLS="2", IL_API_QUEUE="8")
 CODE = {"input": "print(6 * 7)"}
 
@@ -271,27 +275,38 @@ def a_refusal_is_one_answer_for_a_connection():
         assert answers(nginx, 8080, "DELETE", "/eval", 3, "localhost") == 3
 
 
+def flood(nginx, port, request):
+    """More connections than nginx has, that read no answer; others are served
+    meanwhile."""
+    links = []
+    for n in range(CONNECTIONS + 200):
+        link = socket.socket()
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 200_000)
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+        link.settimeout(10)
+        link.connect(("127.0.0.1", nginx.ports[port]))
+        link.setblocking(False)
+        try:
+            link.send(request)
+        except OSError:
+            pass  # its first answer was its last
+        links.append(link)
+        if n % 20 == 0:
+            assert nginx.ask("GET", "/health").status == 200, n
+    answer = nginx.ask("POST", "/interactions", {}, 443)
+    assert answer.status == 401, answer
+    for link in links:
+        link.close()
+
+
 @test
 def who_reads_nothing_keeps_nobody_out():
     with Production(served) as nginx:
-        links = []
-        for n in range(1000):  # of 512 connections
-            link = socket.socket()
-            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
-            link.settimeout(10)
-            link.connect(("127.0.0.1", nginx.ports[80]))
-            try:
-                link.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 900)
-            except OSError:
-                pass  # its first answer was its last
-            links.append(link)
-            if n % 10 == 0:
-                assert nginx.ask("GET", "/health").status == 200
-        answer = nginx.ask("POST", "/interactions", {}, 443)
-        assert answer.status == 401, answer
-        for link in links:
-            link.close()
+        flood(nginx, 80, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 900)
+        # A redirect of seven kilobytes.
+        flood(nginx, 8080, b"POST /v1/files/?q=%s HTTP/1.1\r\n"
+              b"Host: localhost\r\n\r\n" % (b"a" * 7000) * 14)
 
 
 @test
