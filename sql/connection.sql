@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Run once on each connection (connection.c), before the others are prepared.
 
 -- name: connect_all

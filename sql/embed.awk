@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Make C out of the SQL files, so that the programs need no file to run.
 #
 #	awk -v out=h|c -f embed.awk sql/*.sql

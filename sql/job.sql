@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Jobs (sandbox/store/job.c).  Every change of a state names the state that it
 -- expects.  The columns of job_claim and job_next_untold are read by position.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Rows for `ilctl` (sandbox/store/list.c); read by position.
 
 -- name: list_sandboxes

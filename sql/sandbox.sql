@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Sandboxes (sandbox/store/sandbox.c).  Every statement that gives a row gives
 -- the same columns in the same order.
 

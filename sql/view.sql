@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- What buttons and modals refer to (sandbox/store/view.c).
 
 -- name: view_insert

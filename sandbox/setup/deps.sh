@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Install what is missing for the tiers that are named:
 #
 #	deps.sh build|run|image|musl|test|host|lint ...

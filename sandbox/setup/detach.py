@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Start a daemon in a session of its own and wait until it is ready.
 
     detach.py SECONDS LOG COMMAND [ARG...]

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Find a Docker engine that answers, or start one; see that there are loop
 # devices.
 #

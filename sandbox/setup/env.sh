@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 # Sourced by the other scripts: settings as the programs read them.
 # shellcheck shell=sh
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Finish the root of an image: image-hook.sh ROOT.  The packages were unpacked
 # and not configured (no maintainer script ran), so what those scripts would
 # have done, and we need, is done here.  Called by mmdebstrap.

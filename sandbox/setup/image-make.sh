@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Make one of our own images from Debian's packages, unless it is there already:
 #
 #	image-make.sh NAME		3.11 3.11-scientific 3.13 3.13-scientific

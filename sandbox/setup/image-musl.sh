@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Make the root of an image with a Python on musl, like python:X.Y-alpine, from
 # Debian's sources, for the tests that no cell stands on glibc:
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The images that cells are started from.
 #
 #	image.sh	print the name of a usable image (the last line), after

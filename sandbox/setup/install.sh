@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # Put the programs, what they read, the manual pages and the units in place.
 #
 #	install.sh BUILD DESTDIR PREFIX

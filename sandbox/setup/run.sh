@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # run.sh BUILD: the rest of `make run`, with everything installed and built.
 # From here on the process is `ilctl run`: it starts the programs, and ends them
 # when it is told to end.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Let the sandbox of :user expire now, pinned or not.  The sweeper removes its
 -- folder within a minute; `ilctl expire` does it at once.
 --

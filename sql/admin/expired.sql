@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Which sandboxes have expired: their folder is gone (expired), or is about to
 -- be (expiring: `ilctl expire` does it now).  Due ones that a running job still
 -- holds are shown as active.

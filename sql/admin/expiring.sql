@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Which sandboxes expire within :days days (default 3), the next one first.
 --
 --	sqlite3 -cmd '.param set :days 7' DATABASE < expiring.sql

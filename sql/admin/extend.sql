@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Give the sandbox of :user another :days days (default 7), counted from its
 -- expiry, or from now when that has passed.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- One job, :id (the reference that people are shown): what became of it, and
 -- when.  For why, look for "job=<id>" in the log.
 --

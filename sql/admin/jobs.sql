@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Jobs of the last :hours hours (default 24) by kind, state and outcome, with
 -- the time from receipt to the end of the run (ran, mean) and to delivery (told:
 -- median, 95 %, longest), in milliseconds.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Keep the sandbox of :user for ever; with :pinned 0, let it expire again.
 --
 --	sqlite3 -cmd '.param set :user 123' DATABASE < pin.sql

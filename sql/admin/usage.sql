@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- Who uses how much: bytes and files as of the last command, commands in the
 -- last :days days (default 7).  The largest first, :top of them (default 50).
 --

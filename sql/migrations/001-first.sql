@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The first schema.  Times that end in _ms are Unix milliseconds, those that
 -- end in _at are Unix seconds; snowflakes are Discord's ids.  sql/README.md
 -- says what each index is for.

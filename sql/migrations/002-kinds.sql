@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- The kinds of jobs stand in sandbox/store/commands.def alone: no CHECK repeats
 -- them, so that a new command needs no step like this one.  Whether a job may
 -- run beside others of its user is a column for the same reason.  SQLite cannot

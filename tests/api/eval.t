@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """/eval: what is refused, with which words, and what is run.
 
 eval.json holds what Falcon 4.1.0 and jsonschema 4.25.1 answer for snekbox's

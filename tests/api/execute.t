@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The code-interpreter's requests: what is refused, and what is run.
 
 execute.json holds what FastAPI 0.165 and pydantic 2.14 answer for the models of

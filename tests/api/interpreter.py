@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A client of the code-interpreter routes, for tests.
 
     with Served() as served:

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """JSON is read as CPython reads it, and refused with its words."""
 
 import json

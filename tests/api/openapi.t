@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The OpenAPI document holds together, its examples are valid, the page says
 all of it, runs its own script alone and loads nothing."""
 

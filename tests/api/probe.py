@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The pure functions of fcgi/api, through the program probe_api; and TAP.
 
     ask("json", b"{}")              # b"OK {}"

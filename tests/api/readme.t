@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The README's examples of the HTTP APIs, run as they are written there."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The HTTP APIs as clients reach them: `ilctl run` in a folder of its own, real
 cells, and requests over HTTP.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Nothing of one run is visible to another over POST /eval: not to the next one
 in the same cell, not to a simultaneous one in another.
 

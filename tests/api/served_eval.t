@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """POST /eval over HTTP on real cells: each row of the contract's tables."""
 
 import base64

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """POST /eval: what the contract says about requests, each row of its schema and
 of its table of errors, with the exact bytes of the answer."""
 

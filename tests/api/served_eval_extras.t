@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What POST /eval does beyond its contract, and that clients of the contract
 never notice: stdin, timeout_ms, Inline-Extras, Inline-Left-Out."""
 

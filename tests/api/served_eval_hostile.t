@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Hostile requests to POST /eval: the contract's answer or a clear 4xx, and no
 process dies."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """POST /eval: what the contract says about runs: arguments, environment, return
 codes, output, limits."""
 

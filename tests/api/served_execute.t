@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """POST /v1/execute over HTTP on real cells: what code sees, and what comes back
 of it."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """/v1/sessions and their commands over HTTP, and /health as the interpreter's
 clients read it: each sentence of the contract."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Files that go into a run and come out of it, over HTTP on real cells; and that
 what the original service does wrong is not done here (contract, 1.11)."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What the code-interpreter routes refuse, over HTTP and byte for byte: every
 row of the contract's table of errors, in the contract's order."""
 

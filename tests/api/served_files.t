@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """/v1/files over HTTP: uploads as clients send them and as nobody should; lists,
 downloads, names of any kind."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The store behind /v1/files, over HTTP: what is not its own is not followed,
 what is not used ends, what is full says so, what dies leaves nothing."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A client that hangs up: its place in every queue is given back, its run ends
 at once.
 """

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Requests that are wrong as HTTP, to any route: the contract's answer or a
 clear refusal in JSON; no process dies, and the next request is served.
 """

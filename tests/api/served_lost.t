@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A cell that is lost in mid-run is told as that, and is not taken for a run
 that used up its memory; a run that does is not taken for a lost cell.
 """

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What each route says to a method that it does not have, to a path that is
 nearly one, and to one that is none.
 """

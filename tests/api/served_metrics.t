@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """GET /metrics over HTTP: Prometheus can read it, and each number moves when
 what it counts happens."""
 

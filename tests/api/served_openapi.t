@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What GET /openapi.json says is what is served: each example is sent, and each
 answer of the document is provoked and compared with its example."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """With tokens, what one made is not there for another: sessions and files."""
 
 import contextlib

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Quick routes, runs, files and sessions have processes of their own: what
 takes long in one pool holds up nobody in another."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Who waits: in order, and no more of them than IL_API_QUEUE."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """/v1/sessions over HTTP on real cells; and the pages about it all."""
 
 import re

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """POST /v1/execute/stream over HTTP on real cells: live, whole, ASCII, and
 over when its client hangs up."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """IL_API_TOKENS_FILE: who may use the HTTP APIs."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """repr(), base64 and broken UTF-8 are what CPython makes of them."""
 
 import base64

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Uploads: multipart forms as browsers, curl and requests send them, and as
 nobody should."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """make bench: every row of the table of targets, with what is measured beside
 it in the same run.  README.md tells how; ROWS=a,b takes some of them.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a FastCGI program costs at the least: answers a constant.  Beside it,
  * `make bench` measures il-fcgi behind the same nginx.  It listens on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The load generator of `make bench`: one process, one thread, one epoll.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * The CPU time of il-fcgi's whole check of a signature beside that of
  * libsodium's verification alone, of the same bytes, in turns.

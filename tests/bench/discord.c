@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "discord.h"
 
 #include <errno.h>

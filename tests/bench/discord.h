@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef BENCH_DISCORD_H
 #define BENCH_DISCORD_H
 

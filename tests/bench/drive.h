@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef BENCH_DRIVE_H
 #define BENCH_DRIVE_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef BENCH_HTTP_CLIENT_H
 #define BENCH_HTTP_CLIENT_H
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Where it is measured: the whole service with a key of ours and a Discord of
 ours, the load generator, the image's interpreter on the host.
 

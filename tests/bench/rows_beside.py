@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A run while two others loop, and what IL_PRELOAD saves."""
 
 import place as p

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rows of commands: acknowledged, or run and their result edited in."""
 
 import contextlib

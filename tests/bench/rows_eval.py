@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rows of POST /eval."""
 
 from table import ms, rate

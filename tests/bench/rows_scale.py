@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rows about what has piled up: 10,000 sandboxes, a million finished jobs."""
 
 import contextlib

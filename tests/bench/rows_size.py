@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rows of memory."""
 
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef BENCH_SAMPLES_H
 #define BENCH_SAMPLES_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sign.h"
 
 #include <inttypes.h>

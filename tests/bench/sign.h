@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef BENCH_SIGN_H
 #define BENCH_SIGN_H
 

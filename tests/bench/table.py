@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rows of the table, printed when they are known."""
 
 HEAD = ("what", "here", "beside it", "ratio", "target", "reached")

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef BENCH_TARGET_H
 #define BENCH_TARGET_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Targets that are one HTTP request: eval, ping; and commands, whose result
  * comes back as another. */
 #include "target.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A program, started as cheaply as can be: posix_spawn does not copy our memory
  * and returns when the new program runs.  Its end is the end of its output and
  * of itself. */

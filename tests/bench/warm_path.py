@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Where the time of one warm POST /eval goes: perf watches the whole machine
 while requests come one after another, and the samples of the service and its
 cells are folded by program and by what was being done.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What one cell does is not felt in another: neither by files that both have,
 nor by what the kernel counts by user."""
 from brokerlib import *

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Cells of the HTTP APIs: interpreters, isolation, what is kept ready, when a
 cell is used again and when it is not, sessions."""
 from brokerlib import *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the broker's tests share: the protocol, a broker of one's own, TAP.
 
 Every Broker has a folder of its own under /tmp, hence an instance id of its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the file systems of sandboxes have come to."""
 import os
 import re

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Cells of an image without byte code start from one that has been derived."""
 from brokerlib import *
 

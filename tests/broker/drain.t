@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """SIGTERM: leases end by themselves, others wait, and at the end there is no
 container, however slow docker is."""
 import threading

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The engine away, the image missing, and a docker that hangs, lies or dies:
 requests are answered soon and truthfully, and all is well when it is back."""
 from brokerlib import *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A docker that fails, hangs or is slow on order: fake-docker, steered."""
 from brokerlib import *
 

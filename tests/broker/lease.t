@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Leases on the real engine: cold, warm, two clients, and every end of one."""
 from brokerlib import *
 

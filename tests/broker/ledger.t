@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A full disk locks nobody out, and damages nothing: who may write is let in
 while the disk holds all of it, others read."""
 import re

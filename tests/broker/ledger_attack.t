@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Code that wants the disk to run out under somebody: whatever it does with its
 blocks, what is promised stays there, and no file system is damaged."""
 from brokerlib import *

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The broker's own ends: SIGTERM, kill -9, and what an earlier life left."""
 from brokerlib import *
 

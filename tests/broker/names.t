@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A cell without network does not wait for name servers it cannot reach."""
 from brokerlib import *
 

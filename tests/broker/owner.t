@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Images of before: files that belonged to the one user whom all sandboxes had
 are given to the sandbox's own, once, whatever lies in there."""
 import fcntl

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Who gets which cell: bounds, eviction, order, what stays warm."""
 from brokerlib import *
 

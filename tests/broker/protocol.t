@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Clients that break the protocol, and cells that do."""
 from brokerlib import *
 

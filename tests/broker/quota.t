@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A workspace holds what it promises, and not more, while code runs."""
 from brokerlib import *
 

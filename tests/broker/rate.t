@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A cell has its share of the disk's time and no more."""
 import json
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A host on which containers start slowly: those who wait are told in time and
 why, starts get rarer and come one at a time, and a key gives them more time."""
 from brokerlib import *

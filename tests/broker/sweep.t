@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A first sweep that fails is tried again without anybody asking."""
 import select
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Workspaces: made, removed, kept, mended, and never outside their folder."""
 import fcntl
 

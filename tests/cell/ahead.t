@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The process of the next run, forked before it is asked for: what it is, what
 it may not have, and what it must not miss."""
 

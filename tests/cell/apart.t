@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What the kernel keeps for a user or for a file, and not for a run: runs of
 two api cells at the same time, and of one after another, must not meet there.
 And what a hostile run does to those who look after it."""

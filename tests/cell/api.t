@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What the HTTP APIs ask of a cell: staged files, environment, limits, ways to
 start Python, what comes back."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A cell of the class api or session, and requests to it as il-api makes them.
 
     with ApiCell() as cell:

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Code in a cell tries to get at the supervisor, or to pass for it."""
 
 from driver import USER, N, Cell, pack

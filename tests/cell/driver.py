@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Drives a real cell without the broker: starts the container, plays broker on
 the control socket and client on leases.
 

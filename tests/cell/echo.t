@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """ECHO shows the last bare expression as the REPL does."""
 
 from driver import Cell

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A usual request is read and begun in C, any other one by the interpreter
 (sandbox/cell/supervisor): both must give the same.  Each request is made twice, the
 second time with its words, or a person's source, in two packets, which is all

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Files of the workspace, for the client, among what hostile runs left."""
 
 import os

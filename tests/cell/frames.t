@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The cell speaks the protocol of frame.h, and takes no other."""
 
 import sys

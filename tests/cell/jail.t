@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Runs in one api cell, one after another: hostile pairs of them, and code
 that wants out of its jail."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Leases: what ends when, and what is left of it."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Limits, and how truthfully a run's end is told."""
 
 import time

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """OP_PIP, against an index of wheels that this test serves."""
 
 import base64

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Modules that are imported before the runs of an api cell."""
 
 from apidriver import ApiCell

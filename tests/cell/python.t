@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A run is a Python process like any other: each program runs in the cell and
 under the same interpreter started afresh inside it; both must say the same."""
 

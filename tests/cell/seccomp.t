@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The seccomp profile: what is refused, and what has to work all the same."""
 
 import platform

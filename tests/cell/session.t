@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A session's cell: files and commands for one client, and then the end."""
 
 import time

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """An api cell where runs cannot have namespaces: one run, and no loss of what
 the others hold."""
 

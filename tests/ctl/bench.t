@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """`make bench` measures every row, takes a wrong answer for an error, and
 leaves nothing.  No figure is a pass condition."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The sub-commands of ilctl that end: exit codes, and what they print."""
 
 import http.server

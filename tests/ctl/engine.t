@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Which Docker engine a set-up takes, with a played client."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Plays one of our programs for the tests of `ilctl run`; its name says which.
 
 It tells the FIFO $FAKE_LOG that it started and that it was told to end, and

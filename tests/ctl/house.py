@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """`ilctl` in a folder of its own: real nginx and stand-in, played programs."""
 
 import os

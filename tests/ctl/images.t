@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Which images a set-up provides, with a played `docker` that has some and can
 pull some."""
 

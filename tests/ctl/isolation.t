@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What operators are told of how the runs of the HTTP APIs are held apart."""
 
 import os

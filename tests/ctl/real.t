@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """`ilctl run` with the real programs and the real engine: whatever ends it, no
 process, container or socket is left, and whatever dies in it comes back."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """`ilctl run`: starts everything, watches it, and ends it in order."""
 
 import os

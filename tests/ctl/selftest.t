@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """`ilctl selftest`: tells a right endpoint from wrong ones."""
 
 import os

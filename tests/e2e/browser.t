@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """Each command in a real browser, typed and clicked by people.
 
 With SCREENSHOTS=folder it leaves pictures there, to be looked at.

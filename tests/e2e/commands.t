@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Each command as a person uses it, from the signed request to the answer."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Discord errs, limits and vanishes: the final answer is never dropped while
 the token lives, and nothing is sent after that."""
 

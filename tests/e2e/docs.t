@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The page of the HTTP APIs in a real browser: read, and each thing tried.
 
 With SCREENSHOTS=folder it leaves pictures there, to be looked at.

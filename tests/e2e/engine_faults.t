@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What a run needs is missing or breaks: engine, image, disk, database.  People
 are told the truth with a reference, and all is well when it is back."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The worked examples of CONTRIBUTING.md are whole: a copy of the tree with all
 of them is built, says what it should of itself, and does it."""
 

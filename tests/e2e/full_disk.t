@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Two people fill the host's disk as fast as they can.  Nobody is locked out,
 everybody is told, and no file of anybody's is damaged."""
 

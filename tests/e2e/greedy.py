@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Code for a run that has the kernel's memory limit take its whole cell.
 
 It makes itself no better a choice for the kernel than the first process of the

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Starting, ending, starting again, and the age of sandboxes."""
 
 import os

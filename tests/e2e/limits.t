@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Code that tries to break each limit of a run, on the real engine."""
 
 import os

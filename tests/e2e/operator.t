@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The operator's tools on the running system: the queries of sql/admin typed at
 the sqlite3 shell, and ilctl beside it."""
 

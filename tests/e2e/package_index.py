@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A package index on this machine: wheels made here, over TLS, and slow or
 hostile when told to be.
 

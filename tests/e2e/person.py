@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A person in front of the chat page, who types, clicks and reads.
 
     alice = Person(browser)

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """Makes .github/chat.png, the README's picture of the chat page, anew.
 
     tests/e2e/picture.py [FILE]

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """`/il pip` against a package index on this machine: wheels come and work, and
 nothing of the user's runs where there is network."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Any program killed at any moment: delivered once, or told."""
 
 import os

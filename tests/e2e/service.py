@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The whole service for a test: `ilctl run` in a folder of its own.
 
     with Service(IL_TIMEOUT_SECONDS="3") as service:

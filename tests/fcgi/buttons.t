@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Buttons and editors: the row says what they are about and whose they are."""
 import os
 import sys

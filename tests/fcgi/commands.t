@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Each command becomes the job that it should, and is acknowledged as it should
 be."""
 import os

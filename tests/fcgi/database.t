@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Without its database il-fcgi answers PINGs, tells people, and recovers by
 itself when the cause is gone."""
 import concurrent.futures

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Stale and repeated interactions are refused; a PING never is."""
 import os
 import sys

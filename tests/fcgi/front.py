@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tests of il-fcgi and il-api share: the real program behind a real
 nginx with a real database, and a signer in Discord's place.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """GET /health of il-api: always 200, and truthful.  (With a broker that runs:
 the end-to-end tests.)"""
 import os

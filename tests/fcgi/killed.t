@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """kill -9 at any moment: what was acknowledged is in the database, and what is
 sent again is done once."""
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Nothing is begun for who has given up: what waited too long in front of
 il-fcgi is dropped, counted, and makes no job."""
 import contextlib

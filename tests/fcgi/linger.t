@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """il-api is started anew while a run is in hand: the old process finishes it,
 the new one serves the sockets meanwhile."""
 import os

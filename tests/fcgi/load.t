@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """A thousand commands at once: all acknowledged in time, all in the database,
 each once."""
 import asyncio

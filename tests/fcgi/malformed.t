@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What is no interaction: methods, lengths, sizes, and JSON that is well signed
 and wrong.  The process lives through all of it."""
 import os

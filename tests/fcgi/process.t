@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """How il-fcgi starts and ends: exit codes, its socket, SIGTERM, a socket that
 was passed to it, peers that stall."""
 import os

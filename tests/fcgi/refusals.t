@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What can be refused at once is refused privately, kindly, and makes no job."""
 import os
 import sys

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What is registered with Discord is what il-fcgi knows: every command and
 option that ilctl registers, with values of the greatest length."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Signature vectors: what verifies and what must be 401, before any JSON."""
 import json
 import os

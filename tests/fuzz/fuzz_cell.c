@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * What a cell sends back.  The input is a row of packets, each behind two bytes
  * of length; the first byte of all says what had been asked for.

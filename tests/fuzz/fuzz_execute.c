@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Any bytes as the body of the code-interpreter's routes, and as the output of
  * what they run: what is taken keeps the promises of execute.h, every answer is
  * JSON. */

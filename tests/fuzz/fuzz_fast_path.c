@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * A request to a cell, as its process reads it.  The input is a row of packets,
  * each behind two bytes of length; the first is the head.  It is read twice: as

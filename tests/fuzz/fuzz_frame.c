@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Frames: what a cell sends is hostile. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Any bytes as the body of a signed request: what parses keeps the promises of
  * interaction.h. */
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Any bytes as JSON: what is read is written, and read again is the same. */
 #include "fuzz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Any bytes as a form: in one piece and byte by byte the same comes out, and it
  * keeps the promises of multipart.h. */
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Messages made of what a cell sends: within Discord's limits, valid, and with
  * a block that ends where we end it. */
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Packages as people name them: whatever passes cannot be an option, a path or
  * a URL. */
 #include "fuzz.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Text from strangers: what a run prints, file names, install logs. */
 #include "fuzz.h"
 

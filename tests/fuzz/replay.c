@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Run a fuzz target on known inputs, as a regression test that needs no fuzzer.
  *

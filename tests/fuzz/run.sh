@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # run.sh BUILD SECONDS: let each fuzzer run for so long, beginning with its
 # corpus.  What is found goes to BUILD/found; a new input that is worth keeping
 # is added to the corpus by hand.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # What takes the longest in the machine, done here at this machine's speed: the
 # packages that the documentation says to install, and a build in /root/inline.
 # The steps then find little to do.

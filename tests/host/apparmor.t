@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The AppArmor profile of the APIs' containers: it is in force, runs have
 namespaces under it, it forbids what Docker's own does, and the doctor knows
 why where it is not so.

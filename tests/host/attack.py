@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What Docker's AppArmor profile denies to a container, tried one by one; and,
 named "cell: ...", the steps that a cell makes for its runs' namespaces.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """`make check-host`: Inline on real hosts, which are virtual machines with
 Debian 12 and Debian 13.  README.md says how it is used.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What is made once and kept: the disk of a Debian, and a disk with Inline on
 it as the documentation says; and the session in which tests find a machine.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The documentation's steps for production, followed word for word on a fresh
 Debian.  Two programs take the place of what a person or the internet does:
 `editor` fills the settings in, `certbot` brings a certificate of our own.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """What holds a cell, on control groups of version 2: memory, processes, the
 disk's throughput; each told as what it is.
 """

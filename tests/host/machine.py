@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A virtual machine with Debian, driven over SSH.
 
     machine = Machine("trixie", disk)

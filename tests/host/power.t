@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The power fails ten times, with jobs in every state.
 
 The virtual machine is killed; its disk keeps what was flushed and promises

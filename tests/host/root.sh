@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # The disk of a virtual machine: a small Debian as an administrator would get
 # it, with systemd, AppArmor, Debian's kernel and an SSH server, and without
 # anything that Inline's documentation says to install.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """What people and programs get on a real host: signed interactions by TLS,
 the APIs on loopback, a doctor that finds nothing.
 """

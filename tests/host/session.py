@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What each tests/host/*.t begins with: a machine whose disk is as after the
 documentation's steps, booted, with Discord beside it.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The commands of the documentation, in the order in which people follow them:
 what README.md says for production, and nginx/README.md's six steps.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """`systemctl stop inline.target` is over when everything is."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The table of results in README.md, out of the last runs' logs
 (build/host/SUITE.log): what `make check-host FILL=1` ends with, and, by hand,
 what has been run one suite at a time.

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The units as systemd has them: weights, exposure, confinement."""
 
 import os

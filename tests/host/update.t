@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The documented update, `systemctl restart inline.target`, while a job runs:
 nobody is refused, nobody waits for it, and the job is delivered.
 """

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Who has which right: what a program is linked with, and what its unit lets
 it reach.  Who reads what strangers send has no right on the jobs' database."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """How large the tree is, in the figures that its maintainers look at.
 
 Code lines are those with more than comments and blanks.  `make lint` prints

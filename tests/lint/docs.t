@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """README, manual page and example agree with the table in the code."""
 
 import json

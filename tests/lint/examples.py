@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The worked examples of .github/CONTRIBUTING.md, as patches.
 
 A heading says how many files one may touch, the fence below it is the patch:

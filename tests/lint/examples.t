@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The worked examples of CONTRIBUTING.md fit the tree, and none takes more
 files than a thing of its kind may take.  tests/e2e/examples.t builds them."""
 

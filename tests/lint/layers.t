@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Includes point one way: fcgi -> store and lease -> base, and never back."""
 
 import os

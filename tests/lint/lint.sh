@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: MIT
 # `make lint`: everything that can be said about the tree without running it.
 # Each step says ok or shows what it found; the status is 1 if any found
 # something.  lint.sh STEP... runs only these (function names below).

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Each number of the protocol is written once, in C, and what header.py makes of
 the headers is what the compiler reads in them."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The profile of API cells is the others', and what jail.py needs."""
 
 import json

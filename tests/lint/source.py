@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the checks of this folder share: the tree's files and TAP.
 
 A check is a function that yields complaints, "FILE:LINE: what" or any other

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """All SQL is prepared against the schema that the migrations make."""
 
 import re

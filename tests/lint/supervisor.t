@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """libsupervisor.so calls nothing that not every C library has: it is loaded in any
 image."""
 

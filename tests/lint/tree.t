@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What stands where, and in what form."""
 
 import ast
@@ -68,6 +69,14 @@ def long_lines():
                 yield f"{path}:{number}: {len(line.expandtabs(8))} columns"
 
 
+def without_licence():
+    for path in files(".c", ".h", ".def", ".py", ".t", ".sh", ".sql", ".awk",
+                      ".conf", ".js", ".css"):
+        if "SPDX-License-Identifier: MIT" not in "".join(
+                read(path).split("\n")[:2]):
+            yield f"{path}: does not name its licence at its head"
+
+
 def broken_scripts():
     for path in files(".sh", ".t", ".py", ".ci/run"):
         text = read(path)
@@ -92,4 +101,5 @@ check("scripts and tests are executable", not_executable())
 check("text has no trailing blanks", sloppy_text())
 check("C has no line over 80 columns", long_lines())
 check("scripts can be parsed", broken_scripts())
+check("each source names its licence", without_licence())
 finish()

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What the units promise when they are started, stopped and updated.  systemd
 is not there to be asked, so its rules for the order of jobs (systemd.unit(5),
 "Before=, After=") are written down here once:

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """By what nginx counts where a request is from: networks of 64 bits, and this
 machine as one."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Requests that are begun and not ended: more of them than nginx once had
 connections, opened again as they are closed, and others are served."""
 

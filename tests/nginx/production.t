@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """nginx with the configuration that `make install` installs, in front of the
 real programs; adapted as an operator would: the name, and here the ports."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """What nginx takes in for whom: a body is read when it is known that it may
 come, and so much of them at one time that the disk has room for it."""
 

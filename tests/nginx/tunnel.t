@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """`ilctl run` behind a tunnel that brings every path, under a name of its own:
 /interactions is for whom it is meant, the HTTP APIs are not."""
 

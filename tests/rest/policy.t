@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The retry policy, against a Discord that is told to fail.
 
 A worker sends the answers; what it does is read from the stand-in's log of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Drives a headless Chromium, to test the chat page as a person uses it.
 
     with Browser(1280, 800) as browser:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The first answer to an interaction, over HTTP or by callback."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Messages: creating, editing, deleting and showing them."""
 
 from errors import ApiError, FormErrors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What tests use of the stand-in for Discord.
 
     with Standin(endpoint="http://127.0.0.1:8080/interactions") as discord:

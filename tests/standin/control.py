@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The control API: what tests and the chat page tell the stand-in."""
 
 import json

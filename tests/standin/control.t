@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The stand-in fails on order, tells what it saw, and ends."""
 
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Errors as Discord's REST API words them."""
 
 RESPONSES = {

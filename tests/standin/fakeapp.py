@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A small interactions endpoint, to test the stand-in without Inline.
 
 It checks signatures as Inline must, and answers what its `answers` function

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Faults on order: what the stand-in does wrong, where, and how often.
 
 A fault is an object with `kind`, and optionally

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Uploaded files: multipart bodies, names, kinds, and where they are served.
 """
 

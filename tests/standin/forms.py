@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Discord's limits on what is not a message: modals, choices, commands."""
 
 import unicodedata

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the tests of the stand-in share: an endpoint, and one stand-in.
 
 Each file of tests starts both, and ends them.

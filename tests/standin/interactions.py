@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Interactions as Discord words them, from short orders.
 
 An order is an object; the fields are described in README.md. What makes an

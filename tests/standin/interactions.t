@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """Interactions are worded, signed and answered as by Discord."""
 
 import json

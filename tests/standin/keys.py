@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The stand-in's identity: an Ed25519 key pair, application id, bot token.
 
 Python's standard library has no Ed25519, so the two calls needed come from

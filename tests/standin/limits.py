@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Discord's limits on messages: lengths, counts, components, embeds.
 
 Lengths are counted in Unicode code points. Everything wrong with a body is

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """The chat page shows and does what Discord's client does.
 
 With SCREENSHOTS=folder it leaves pictures there, to be looked at.

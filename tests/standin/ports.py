@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A port for a program that will listen there."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Rate limits as Discord keeps them: one bucket per route and token."""
 
 import hashlib

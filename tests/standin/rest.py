@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The part of Discord's REST API that Inline calls."""
 
 import json

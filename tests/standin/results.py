@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What a test holds in its hands: files, messages, interactions."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Validation of bodies against Discord's OpenAPI description, if at hand."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Sends signed interactions to the endpoint and takes the answers."""
 
 import http.client

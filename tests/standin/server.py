@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The stand-in's HTTP server: REST API, control API, files, chat page."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The time slices that a process has asked the kernel for."""
 import ctypes
 import os

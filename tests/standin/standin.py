@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """A local stand-in for Discord.
 
 One process on one loopback port. It

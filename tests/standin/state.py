@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Everything the stand-in remembers, and how to wait for it to change.
 
 One lock guards all of it; nothing blocks while it is held. Each interaction

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Test functions that print TAP.
 
     @test

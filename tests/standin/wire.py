@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Frames of sandbox/protocol/frame.h, for tests that stand in for a program or a
 cell.  Names are the header's without FRAME_ and TAG_.
 """

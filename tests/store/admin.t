@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """The operator's queries in sql/admin, typed at the sqlite3 shell as
 sql/README.md says, while another connection writes."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: MIT
 """Each service brings the database up to date before it starts, all of them at
 one time: each finds it done or waits until it is."""
 import os

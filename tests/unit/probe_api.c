@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Lets a test put many inputs through the pure functions of fcgi/api.  Reads
  * "COMMAND LENGTH\n" and so many bytes, again and again, and answers each with

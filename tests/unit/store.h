@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TEST_STORE_H
 #define TEST_STORE_H
 

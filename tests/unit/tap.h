@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #ifndef TAP_H
 #define TAP_H
 

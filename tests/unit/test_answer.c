@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fcgi/discord/answer.c and texts.c: the exact JSON that goes to Discord, and
  * Discord's limits on what we say. */
 #include <stdlib.h>

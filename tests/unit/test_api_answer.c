@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What /eval answers: files, order, numbers, the extras. */
 #include "fcgi/contract/eval_answer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the code-interpreter routes answer, whole and as a stream. */
 #include "fcgi/contract/execute_answer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The file store: ids, what is there and what is not, bounds, sweeping. */
 #include "fcgi/files/filestore.h"
 #include "fcgi/files/filestore_parts.h"

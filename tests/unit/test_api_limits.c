@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Limits of tokens over several processes, of which any may be killed. */
 #include "fcgi/api/limits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Counters: what they say, in several processes, and that Prometheus can read
  * it. */
 #include "fcgi/api/metrics.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Which profile an API container gets. */
 #include "sandbox/base/apparmor.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "tap.h"
 
 #include "../../sandbox/broker/pause.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/base/buf.h"
 
 #include "sandbox/base/cleanup.h"

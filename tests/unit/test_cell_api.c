@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Requests to cells of the APIs, as they go out, and what only those cells
  * answer. */
 #include "tap.h"

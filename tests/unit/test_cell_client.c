@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The client's side of a conversation with a cell: what is sent, and that
  * nothing is believed of what comes back. */
 #include "tap.h"

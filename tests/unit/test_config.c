@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/base/config.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* SANDBOX_IMAGES: the list of interpreters. */
 #include "sandbox/base/config_images.h"
 

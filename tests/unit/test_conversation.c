@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* One request from its head to its result, whatever becomes of the cell and
  * whatever comes in between. */
 #include "tap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Why runs have no namespaces, from what the cell and the host say. */
 #include "sandbox/ctl/isolation.h"
 

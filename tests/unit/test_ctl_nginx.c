@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The generated nginx configuration: every name is put in, nothing else. */
 #include "sandbox/ctl/prepare.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sandbox/base/docker_cli.c: what a client's version says of it. */
 #include "sandbox/base/docker_cli.h"
 #include "tap.h"

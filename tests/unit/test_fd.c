@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/base/fd.h"
 
 #include <errno.h>

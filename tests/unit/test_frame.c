@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/protocol/frame.h"
 
 #include "tap.h"

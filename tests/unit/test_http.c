@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fcgi/server/http.c: how long an answer waits for who reads it. */
 #include <fcntl.h>
 #include <poll.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fcgi/discord/interaction.c: from JSON to a typed struct. */
 #include <stdlib.h>
 #include <string.h>

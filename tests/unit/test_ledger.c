@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What the disk has promised: ledger.c, over files of its own. */
 #include "sandbox/broker/ledger.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A message within Discord's limits, whatever it is made of: message.c. */
 #include "sandbox/worker/render/message.h"
 

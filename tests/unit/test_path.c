@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Paths that people type: path.c and filename.c. */
 #include "sandbox/worker/render/path.h"
 

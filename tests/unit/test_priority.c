@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/base/priority.h"
 
 #include <linux/sched/types.h>

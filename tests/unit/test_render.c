@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Typed results as people read them: render_*.c, collect.c. */
 #include "sandbox/worker/render/render.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Packages as people name them: requirement.c. */
 #include "sandbox/worker/render/requirement.h"
 

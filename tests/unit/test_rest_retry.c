@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Every row of the retry policy, without a network and without waiting. */
 #include "sandbox/rest/retry.h"
 #include "sandbox/rest/transfer.h"

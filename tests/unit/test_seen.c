@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fcgi/discord/seen.c: the last interactions are known, whatever their ids
  * are. */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fcgi/discord/siblings.c: the workers are woken once all have their answer, by
  * whoever is the last, and never later than that. */
 #include <stddef.h>

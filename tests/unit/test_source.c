@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Code as people paste it: source.c. */
 #include "sandbox/worker/commands/source.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Opening, migrating and the rights of each role. */
 #include "store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A job's life: what may be inserted, and every change of state. */
 #include "store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * How SQLite will find the rows of each statement: never by walking through a
  * whole table, except in the partial indexes that hold only unfinished jobs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /*
  * Several processes on one database: each job goes to one of them, each change
  * of state happens once, and what was committed survives kill -9.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The rows of sandboxes: one active for each user, expiry, removal. */
 #include "sandbox/store/sandbox.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What buttons and modals refer to. */
 #include "sandbox/store/view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/cell/supervisor/fast_path.h"
 
 #include "sandbox/protocol/frame.h"

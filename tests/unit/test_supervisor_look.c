@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Looks at a real folder. */
 #include "sandbox/cell/supervisor/look.h"
 

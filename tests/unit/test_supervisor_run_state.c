@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/cell/supervisor/run_state.h"
 
 #include <errno.h>

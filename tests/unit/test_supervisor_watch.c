@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The process that is watched is a real one; deadlines are only there so that
  * this ends. */
 #include "sandbox/cell/supervisor/watch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/base/text.h"
 
 #include "sandbox/base/buf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Bearer tokens: the file, who a header is, changes while it is in use. */
 #include "sandbox/protocol/tokens.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The counter of users: no number twice, whatever happens to its file. */
 #include "tap.h"
 

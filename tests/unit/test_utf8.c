@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 #include "sandbox/base/utf8.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* fcgi/discord/verify.c: what is taken for Discord's signature and what is
  * not. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sandbox/protocol/wake.c: a byte wakes one worker, none is forgotten. */
 #include <poll.h>
 #include <stdlib.h>

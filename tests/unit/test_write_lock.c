@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* sandbox/store/write_lock.c: one after another, and nobody waits for the dead.
  */
 #include <signal.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """What people are told when a part fails, lies or hangs."""
 
 import os

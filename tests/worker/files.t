@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """/il write with its editor, /il put and /il get."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """One il-worker in a house of its own, for what real parts cannot be made to do.
 
 The database is real, Discord is the stand-in.  In il-fcgi's place stands a

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """A worker that is killed at any moment: told once, run at most once."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """/il pip: the log while it runs, and what is never given to pip."""
 
 import os

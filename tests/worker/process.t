@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """il-worker as a process: options, configuration, slot, FIFO, end."""
 
 import os

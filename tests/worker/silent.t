@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """A Discord that does not answer holds up those who wait, but not one after
 another for as long as it may."""
 

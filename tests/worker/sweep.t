@@ -1,4 +1,5 @@
 #!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
 """What workers do between jobs: expiry as the database says, old rows."""
 
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 // Lets each operation be tried: what stands in a form is shown as a command
 // for a shell, and is sent.  What is answered is a stranger's: it becomes text,
 // or the picture or file that it is, and never markup.

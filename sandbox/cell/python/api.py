@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Cells of the HTTP APIs: everything they hold is in memory.
 
     api         one run for each lease.  Where the host lets it, every lease is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """cell.py SOCKET [CLASS]: PID 1 of a cell, the container that runs code.
 
 It connects to the broker at SOCKET (control), says READY, and serves leases:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Files of the workspace, for the client: look, read, write, remove.
 
 These run in the process that may become the next run (PID 1 has made it for

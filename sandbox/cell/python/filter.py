@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The system calls of a run in an api cell: a filter on top of the container's.
 
 The container's profile (seccomp-api.json) lets PID 1 make namespaces and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Frames of the protocol of sandbox/protocol/frame.h, as a cell reads and writes
 them.  protocol.py is made from that header when building: all of its numbers.
 Nothing else is imported here: whatever the cell loads, every run pays for.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The files that a run leaves, and the ones it was given.
 
 Everything in the folder of an API's run was staged by the client or made by the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """What the jails of an api cell stand on: mounts, made once by the process that
 becomes their supervisor.  The jails themselves are made by sandbox/cell/supervisor, which
 also says what is where.

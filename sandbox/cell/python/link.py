@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The two sockets of a cell: control, to the broker; lease, to a client.
 
 Both are SOCK_SEQPACKET: one packet, one frame.  The control socket lives as

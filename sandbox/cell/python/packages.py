@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """OP_PIP: install packages into /site, the only thing that a pip cell mounts.
 
 This cell has network, so no code of the user's may run in it.  Hence python -I

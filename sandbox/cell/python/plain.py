@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """OP_RUN with PLAIN: `python ARGS`, as a shell would start it.
 
 The two common forms, `-c CODE …` and `SCRIPT …`, are runs like any other: forks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The child of a fork becomes a run: a Python process like any other.
 
     run = Run(...)      in the child, which the supervisor has made

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """PID 1's conversation: leases from the broker, requests from their clients."""
 
 import errno

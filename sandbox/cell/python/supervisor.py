@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The supervisor of a cell, as the interpreter sees it: libsupervisor.so, which
 is sandbox/cell/supervisor (supervisor.h says what each function does), and what
 the process of a run tells it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Calls of the stand-in's control API. */
 
 /** Call the control API; throws an Error with what the stand-in says. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Message components: buttons, selects, and the V2 layout. */
 
 import { el, localPath } from "./dom.js";

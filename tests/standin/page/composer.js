@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The line in which people type: commands, options, files, plain text. */
 
 import { answered, call, send, upload } from "./api.js";

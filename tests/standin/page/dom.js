@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Building the page's DOM. User text only ever becomes text nodes. */
 
 /**

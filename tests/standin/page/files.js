@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Attachments: images, file cards, previews of text. */
 
 import { el, localPath, size } from "./dom.js";

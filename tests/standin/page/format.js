@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Discord's markdown, as DOM. */
 
 import { el } from "./dom.js";

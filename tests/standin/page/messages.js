@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Drawing messages. */
 
 import { attachments, picture } from "./files.js";

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* Modals: the forms that a command or a button opens. */
 
 import { answered, send, upload } from "./api.js";

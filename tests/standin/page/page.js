@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* The chat page: people, places, messages as they come. */
 
 import { answered, call, send } from "./api.js";

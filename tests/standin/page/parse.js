@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* What is typed after a slash, as a command and its options. Pure: no DOM. */
 
 export const SUB_COMMAND = 1;
