@@ -119,7 +119,7 @@ loop_close(struct loop *loop, int *fd)
 	cleanup_close(fd);
 }
 
-/* Behind all that are due at the same time. */
+/* Behind all that are due at the same time; one that is overdue is due now. */
 void
 loop_timer_set(struct loop *loop, struct loop_timer **slot, int64_t ms,
     loop_timer_fn fn, void *arg)
@@ -133,6 +133,8 @@ loop_timer_set(struct loop *loop, struct loop_timer **slot, int64_t ms,
 		*slot = timer;
 	}
 	timer->slot = slot;
+	if (ms < 0)
+		ms = 0;
 	timer->at_ms = ms > INT64_MAX - now ? INT64_MAX : now + ms;
 	timer->fn = fn;
 	timer->arg = arg;
@@ -195,9 +197,7 @@ loop_run(struct loop *loop)
 		/* Until the first timer; -1 means that there is none. */
 		int wait = loop->timers == NULL ?
 		    -1 :
-		    clock_poll_timeout(loop->timers->at_ms > 0 ?
-			    loop->timers->at_ms :
-			    0);
+		    clock_poll_timeout(loop->timers->at_ms);
 		int n = epoll_wait(loop->epoll, events, BATCH, wait);
 
 		if (n < 0 && errno != EINTR)

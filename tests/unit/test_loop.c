@@ -80,6 +80,17 @@ on_renew(void *arg)
 	loop_timer_set(loop, NULL, 0, on_renew, arg);
 }
 
+/* Three times, each time as one that is long due. */
+static void
+on_overdue(void *arg)
+{
+	static int times;
+
+	buf_adds(&seen, arg);
+	if (++times < 3)
+		loop_timer_set(loop, NULL, -1000, on_overdue, arg);
+}
+
 static void
 on_read(void *arg, int fd, uint32_t events)
 {
@@ -103,6 +114,11 @@ test_starving(void)
 	buf_reset(&seen);
 	loop_free(loop);
 	loop = loop_new();
+	loop_timer_set(loop, NULL, 0, on_overdue, (char[]){ "r" });
+	loop_timer_set(loop, NULL, 0, on_letter, (char[]){ "b" });
+	run_for(10);
+	is_str(buf_str(&seen), "rbrr", "and one that is overdue no timer");
+	buf_reset(&seen);
 }
 
 /* Whichever is called first removes the other, whose event is pending. */
