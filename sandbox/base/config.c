@@ -356,7 +356,9 @@ config_read_token(struct config *config, const char *path, struct err *err)
 		    "DISCORD_TOKEN_FILE: DISCORD_TOKEN is set, too");
 	if (file_read(path, &token, err) != 0)
 		return err_wrap(err, "DISCORD_TOKEN_FILE");
-	while (token.len > 0 && strchr("\r\n", token.data[token.len - 1]))
+	while (token.len > 0 &&
+	    (token.data[token.len - 1] == '\n' ||
+		token.data[token.len - 1] == '\r'))
 		buf_cut(&token, token.len - 1);
 	if (token.len == 0 || strlen(buf_str(&token)) != token.len)
 		return err_set(err, ERR_CONFIG,

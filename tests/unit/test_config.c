@@ -326,6 +326,7 @@ test_token_file(void)
 	auto_free char *good = write_file("token", "abc.def\n", 8);
 	auto_free char *empty = write_file("empty", "\n", 1);
 	auto_free char *two = write_file("two", "a\nb\n", 4);
+	auto_free char *nul = write_file("nul", "a\0", 2);
 	struct err err = { 0 };
 	struct config c;
 
@@ -339,6 +340,7 @@ test_token_file(void)
 	(void)unsetenv("DISCORD_TOKEN_FILE");
 	check_value("DISCORD_TOKEN_FILE", empty, "no token");
 	check_value("DISCORD_TOKEN_FILE", two, "blanks");
+	check_value("DISCORD_TOKEN_FILE", nul, "no token");
 	check_value("DISCORD_TOKEN_FILE", "/nonexistent", "open");
 }
 
