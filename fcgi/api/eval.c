@@ -241,9 +241,9 @@ run_eval(struct api_app *app, struct http_request *req,
 	struct eval_run x = { .run = { .app = app,
 				  .req = req,
 				  .request = &cell,
-				  .sink = { .event = take_event } } };
+				  .c = { .event = take_event } } };
 
-	x.run.sink.arg = &x;
+	x.run.c.arg = &x;
 	eval_output_init(&x.output);
 	fill_request(&cell, eval);
 	api_run(&x.run, eval->interpreter);

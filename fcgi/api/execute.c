@@ -354,7 +354,7 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 	struct execution x = { .run = { .app = app,
 				   .req = req,
 				   .request = &cell,
-				   .sink = { .event = take_event } },
+				   .c = { .event = take_event } },
 		.kind = kind };
 	struct execute_request request;
 
@@ -362,7 +362,7 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 		kind == API_BASH ? EXECUTE_BASH : EXECUTE_CODE, app, req))
 		return;
 	cell.wall_ms = request.timeout_ms;
-	x.run.sink.arg = &x;
+	x.run.c.arg = &x;
 	capture_init(&x.out, OUTPUT_MAX);
 	capture_init(&x.err, OUTPUT_MAX);
 	sse_stream_init(&x.sse_out, "stdout", OUTPUT_MAX);

@@ -49,14 +49,11 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	enum conversation_end end;
 	struct err err;
 
-	run->c = (struct conversation){
-		.cell_fd = cell_fd,
-		.broker_fd = broker_fd,
-		.sink = &run->sink,
-		.send_ms = SEND_MS,
-		.within_ms = limits_ms(run->request),
-		.stop = stop,
-	};
+	run->c.cell_fd = cell_fd;
+	run->c.broker_fd = broker_fd;
+	run->c.send_ms = SEND_MS;
+	run->c.within_ms = limits_ms(run->request);
+	run->c.stop = stop;
 	metrics_change(&run->app->metrics, METRICS_RUNNING, 1);
 	end = conversation_hold(&run->c, run->request, &run->result, &err);
 	metrics_change(&run->app->metrics, METRICS_RUNNING, -1);

@@ -23,8 +23,8 @@ struct api_run {
 	struct api_app *app;
 	struct http_request *req;
 	const struct cell_request *request;
-	struct cell_sink sink; /* its function may set c.enough, c.hang_up */
-	/* set here */
+	/* its event function, which may set c.enough and c.hang_up; the rest is
+	 * set here */
 	struct conversation c;
 	enum api_end end;
 	struct cell_result result; /* of API_RESULT */

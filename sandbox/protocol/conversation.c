@@ -25,7 +25,7 @@ struct wait {
 static bool
 wait_for_cell(struct wait *wait)
 {
-	const struct cell_sink *sink = wait->c->sink;
+	const struct conversation *c = wait->c;
 
 	for (;;) {
 		int64_t now_ms = clock_monotonic_ms();
@@ -38,8 +38,8 @@ wait_for_cell(struct wait *wait)
 		if (now_ms >= wait->deadline_ms)
 			return false;
 		if (now_ms >= wait->tick_at_ms) {
-			sink->tick(sink->arg);
-			wait->tick_at_ms = clock_monotonic_ms() + sink->tick_ms;
+			c->tick(c->arg);
+			wait->tick_at_ms = clock_monotonic_ms() + c->tick_ms;
 		}
 		if (wait->tick_at_ms < until_ms)
 			until_ms = wait->tick_at_ms;
@@ -52,7 +52,7 @@ wait_for_cell(struct wait *wait)
 		/* What stops us has happened: it is not watched any more, and
 		 * the cell may have no time left. */
 		wait->stop = NULL;
-		until_ms = clock_monotonic_ms() + wait->c->stop_ms;
+		until_ms = clock_monotonic_ms() + c->stop_ms;
 		if (until_ms < wait->deadline_ms) {
 			wait->deadline_ms = until_ms;
 			wait->stopped = true;
@@ -94,8 +94,8 @@ take_events(struct wait *wait, struct cell_result *result, struct err *err)
 			*result = event.result;
 			return CONVERSATION_RESULT;
 		}
-		if (c->sink != NULL && c->sink->event != NULL)
-			c->sink->event(c->sink->arg, &event);
+		if (c->event != NULL)
+			c->event(c->arg, &event);
 		if (c->enough && !told)
 			cell_enough(&wait->cell);
 		told = c->enough;
@@ -123,8 +123,6 @@ conversation_hold(struct conversation *c, const struct cell_request *request,
 	wait->stopped = false;
 	wait->since_us = clock_monotonic_us();
 	wait->deadline_ms = now_ms + c->within_ms + LIMIT_OUTSIDE_MS;
-	wait->tick_at_ms = c->sink != NULL && c->sink->tick != NULL ?
-	    now_ms + c->sink->tick_ms :
-	    INT64_MAX;
+	wait->tick_at_ms = c->tick != NULL ? now_ms + c->tick_ms : INT64_MAX;
 	return take_events(wait, result, err);
 }

@@ -17,21 +17,16 @@ struct pollfd;
  * closes the lease, and with it goes the cell.
  */
 
-/* Who takes the events of a request; both may be NULL. */
-struct cell_sink {
-	/* All but CELL_RESULT and CELL_QUIET. */
-	void (*event)(void *arg, const struct cell_event *event);
-	void (*tick)(void *arg); /* every tick_ms while it goes on */
-	int64_t tick_ms;
-	void *arg;
-};
-
 struct conversation {
 	/* set by the caller; everything is borrowed */
 	int cell_fd; /* of the lease, as broker_fd */
 	int broker_fd;
-	const struct cell_sink *sink; /* NULL: nobody wants events */
-	int send_ms;		      /* for the request to be sent in */
+	/* All but CELL_RESULT and CELL_QUIET; NULL: nobody wants them. */
+	void (*event)(void *arg, const struct cell_event *event);
+	void (*tick)(void *arg); /* NULL, or: every tick_ms while it goes on */
+	int64_t tick_ms;
+	void *arg;
+	int send_ms;	   /* for the request to be sent in */
 	int64_t within_ms; /* from then on: its limits, all together */
 	/* NULL, or: once this happens the cell has at most stop_ms left. */
 	const struct pollfd *stop;

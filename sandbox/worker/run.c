@@ -75,31 +75,20 @@ take_event(void *arg, const struct cell_event *event)
 	collect_event(&task->collect, event);
 }
 
-/* Ask the cell, which is there, and wait for what comes of it. */
+/* Ask the cell, which is there, and wait for what comes of it.  One that its
+ * run's memory took with it has told what came of it. */
 static enum run_end
 hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 {
-	/* a cell that its run's memory took with it has told what came of
-	 * it */
-	static const enum run_end ends[] = {
-		[CONVERSATION_RESULT] = RUN_RESULT,
-		[CONVERSATION_DIED] = RUN_RESULT,
-		[CONVERSATION_LOST] = RUN_BROKEN,
-		[CONVERSATION_OVERDUE] = RUN_OVERDUE,
-		[CONVERSATION_STOPPED] = RUN_STOPPED,
-	};
 	const struct worker *worker = task->worker;
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
-	struct cell_sink sink = {
+	struct conversation c = {
+		.cell_fd = task->lease.cell_fd,
+		.broker_fd = task->lease.broker_fd,
 		.event = take_event,
 		.tick = task->tick,
 		.tick_ms = TICK_MS,
 		.arg = task,
-	};
-	struct conversation c = {
-		.cell_fd = task->lease.cell_fd,
-		.broker_fd = task->lease.broker_fd,
-		.sink = &sink,
 		.send_ms = SEND_MS,
 		.within_ms = wall_ms,
 		.stop = &stop,
@@ -110,7 +99,7 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 	enum conversation_end end = conversation_hold(&c, request, result,
 	    &err);
 
-	if (ends[end] != RUN_RESULT)
+	if (end != CONVERSATION_RESULT && end != CONVERSATION_DIED)
 		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,
 		    task->job->id, task->lease.cell_name);
 	else if (result->error_text[0] != '\0')
@@ -119,7 +108,7 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 	/* such a cell is ended, whatever goes on in it */
 	if (end != CONVERSATION_RESULT)
 		lease_close(&task->lease);
-	return ends[end];
+	return end == CONVERSATION_DIED ? RUN_RESULT : (enum run_end)end;
 }
 
 /* A request whose end nobody could be told of is not begun. */

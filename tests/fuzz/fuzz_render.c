@@ -120,7 +120,9 @@ render(struct message *m, struct collect *c, struct input *in)
 		.may_attach = take_byte(in) % 2 };
 	unsigned which = take_byte(in) % 4;
 	struct run_outcome outcome = {
-		.end = (enum run_end)(take_byte(in) % 7),
+		.end = take_byte(in) % 2 ?
+		    RUN_RESULT :
+		    (enum run_end)(RUN_BROKEN + take_byte(in) % 6),
 		.refusal = (enum refusal)(take_byte(in) % 11),
 		.result = {
 			.reason = (enum run_reason)(take_byte(in) % 6 + 1),
@@ -161,7 +163,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct message m;
 	struct collect c;
 
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	collect_init(&c, 8192, 4096);
 	render(&m, &c, &in);
 	check_json(&m, true);

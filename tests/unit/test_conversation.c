@@ -45,8 +45,6 @@ take_tick(void *arg)
 		(void)send(cell[1], frame.data, frame.len, 0);
 }
 
-static const struct cell_sink sink = { .event = take_event };
-
 static void
 reset(void)
 {
@@ -64,7 +62,7 @@ reset(void)
 	err = (struct err){ 0 };
 	c = (struct conversation){ .cell_fd = cell[0],
 		.broker_fd = broker[0],
-		.sink = &sink,
+		.event = take_event,
 		.send_ms = 1000,
 		.within_ms = 1000 };
 }
@@ -125,7 +123,7 @@ test_result(void)
 	is_int(events, 4, "its events have come, the result is none");
 	ok(c.heard && err.text[0] == '\0', "nothing is to be logged");
 	is_int(count_sent(FRAME_GO), 1, "the request was sent");
-	c.sink = NULL;
+	c.event = NULL;
 	say_run(1);
 	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_EXIT);
 	is_int(hold(), CONVERSATION_RESULT, "so has a second, without a sink");
@@ -231,10 +229,10 @@ test_wishes(void)
 static void
 test_ticks(void)
 {
-	const struct cell_sink ticking = { .tick = take_tick, .tick_ms = 20 };
-
 	reset();
-	c.sink = &ticking;
+	c.event = NULL;
+	c.tick = take_tick;
+	c.tick_ms = 20;
 	is_int(hold(), CONVERSATION_RESULT, "it ticks while it waits");
 	is_int(ticks, 3, "as often as there is time for");
 }

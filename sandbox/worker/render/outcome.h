@@ -4,16 +4,18 @@
 
 #include <stdbool.h>
 
-#include "../../protocol/cell.h"
+#include "../../protocol/conversation.h"
 
-/* What came of a request to a cell: an expected outcome, not an error. */
+/* What came of a request to a cell: an expected outcome, not an error.  The
+ * first ones are ends of a conversation. */
 enum run_end {
-	RUN_RESULT,   /* the cell answered: result */
+	RUN_RESULT = CONVERSATION_RESULT,   /* the cell answered: result */
+	RUN_BROKEN = CONVERSATION_LOST,	    /* it died or broke the protocol */
+	RUN_OVERDUE = CONVERSATION_OVERDUE, /* and the cell was ended */
+	/* this worker has to end, and could not wait longer */
+	RUN_STOPPED = CONVERSATION_STOPPED,
 	RUN_REFUSED,  /* there was no cell: refusal */
 	RUN_TOO_LATE, /* the token would have died before the end: not begun */
-	RUN_OVERDUE,  /* past the outside deadline: the cell was ended */
-	RUN_STOPPED,  /* this worker has to end, and could not wait longer */
-	RUN_BROKEN,   /* the cell died or broke the protocol */
 	RUN_TAKEN,    /* the job is not ours any more: say nothing */
 };
 
