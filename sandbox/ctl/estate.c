@@ -37,10 +37,11 @@ static const struct {
 	{ "front", ACCOUNT_FCGI, ACCOUNT_API, 02750 },
 	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, 0755 },
 	{ "sessions", ACCOUNT_API, ACCOUNT_API, 0700 },
-	{ "files", ACCOUNT_API, ACCOUNT_API, 0700 },
 	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 	/* Before il-sandboxd, which counts what is written there. */
 	{ "nginx/body", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
+	/* IL_API_FILES, wherever that is. */
+	{ NULL, ACCOUNT_API, ACCOUNT_API, 0700 },
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
@@ -123,39 +124,22 @@ estate_prepare(const struct run *run, struct err *err)
 	if (run->separate && chmod(config->state_dir, 0755) != 0)
 		return err_system(err, "%s", config->state_dir);
 	for (size_t i = 0; i < PLACES; i++) {
-		auto_free char *path = config_state_path(config,
-		    places[i].name);
+		auto_free char *path = places[i].name == NULL ?
+		    xstrdup(config->api_files) :
+		    config_state_path(config, places[i].name);
 
 		if (make_folder(run, path, places[i].user, places[i].group,
 			places[i].mode, err) != 0)
 			return -1;
 	}
-	if (*config->api_files == '\0')
-		return 0;
-	return make_folder(run, config->api_files, ACCOUNT_API, ACCOUNT_API,
-	    0700, err);
-}
-
-/* A file in a folder that only we, or the operator, can write to. */
-static int
-give_file(const char *path, uid_t uid, gid_t gid, mode_t mode, struct err *err)
-{
-	struct stat st;
-
-	if (lstat(path, &st) != 0)
-		return errno == ENOENT ? 0 : err_system(err, "%s", path);
-	if (S_ISLNK(st.st_mode) || st.st_nlink != 1)
-		return err_set(err, ERR_CONFIG, "%s: is a link", path);
-	if (lchown(path, uid, gid) != 0 || chmod(path, mode) != 0)
-		return err_system(err, "change the owner of %s", path);
 	return 0;
 }
 
-/* A file that the operator may have put elsewhere.  Where its folder is one
- * that root alone may enter, that is opened to the file's group, to pass and
- * not to list. */
+/* A file, if it is there.  The operator may have put it elsewhere: where its
+ * folder is one that root alone may enter, that is opened to the file's group,
+ * to pass and not to list. */
 static int
-share_file(const char *path, gid_t gid, mode_t mode, struct err *err)
+give_file(const char *path, uid_t uid, gid_t gid, mode_t mode, struct err *err)
 {
 	auto_free char *copy = xstrdup(path);
 	const char *folder = dirname(copy);
@@ -169,37 +153,50 @@ share_file(const char *path, gid_t gid, mode_t mode, struct err *err)
 	    (fchown(fd, (uid_t)-1, gid) != 0 ||
 		fchmod(fd, (st.st_mode & 07700) | S_IXGRP) != 0))
 		return err_system(err, "change the group of %s", folder);
-	return give_file(path, 0, gid, mode, err);
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : err_system(err, "%s", path);
+	if (S_ISLNK(st.st_mode) || st.st_nlink != 1)
+		return err_set(err, ERR_CONFIG, "%s: is a link", path);
+	if (lchown(path, uid, gid) != 0 || chmod(path, mode) != 0)
+		return err_system(err, "change the owner of %s", path);
+	return 0;
 }
 
 /* Files in the state folder, and those that the operator has put elsewhere. */
 int
 estate_share(const struct run *run, struct err *err)
 {
-	static const char *const beside[] = { "-wal", "-shm", "-turn" };
 	const struct config *config = run->config;
+	const gid_t db = run->gids[ACCOUNT_GROUP_DB];
 	auto_free char *wake = config_state_path(config, "wake");
 	auto_free char *conf = config_state_path(config, "nginx.conf");
 	auto_free char *key = config_state_path(config, "standin.key");
-	gid_t db = run->gids[ACCOUNT_GROUP_DB];
+	auto_free char *wal = xprintf("%s-wal", config->database);
+	auto_free char *shm = xprintf("%s-shm", config->database);
+	auto_free char *turn = xprintf("%s-turn", config->database);
+	const struct {
+		const char *path;
+		uid_t uid;
+		gid_t gid;
+		mode_t mode;
+	} files[] = {
+		{ wake, run->uids[ACCOUNT_WORKER], db, 0660 },
+		{ conf, 0, run->gids[ACCOUNT_NGINX], 0640 },
+		{ key, run->uids[ACCOUNT_STANDIN], run->gids[ACCOUNT_STANDIN],
+		    0600 },
+		{ config->api_tokens_file, 0, run->gids[ACCOUNT_API], 0640 },
+		{ config->database, 0, db, 0660 },
+		{ wal, 0, db, 0660 },
+		{ shm, 0, db, 0660 },
+		{ turn, 0, db, 0660 },
+	};
 
 	if (mkfifo(wake, 0660) != 0)
 		return err_system(err, "make %s", wake);
-	if (give_file(wake, run->uids[ACCOUNT_WORKER], db, 0660, err) != 0 ||
-	    give_file(conf, 0, run->gids[ACCOUNT_NGINX], 0640, err) != 0 ||
-	    give_file(key, run->uids[ACCOUNT_STANDIN],
-		run->gids[ACCOUNT_STANDIN], 0600, err) != 0 ||
-	    (*config->api_tokens_file != '\0' &&
-		share_file(config->api_tokens_file, run->gids[ACCOUNT_API],
-		    0640, err) != 0) ||
-	    share_file(config->database, db, 0660, err) != 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-		auto_buf struct buf path = BUF_INIT(8192);
-
-		buf_addf(&path, "%s%s", config->database, beside[i]);
-		if (give_file(buf_str(&path), 0, db, 0660, err) != 0)
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (*files[i].path != '\0' &&
+		    give_file(files[i].path, files[i].uid, files[i].gid,
+			files[i].mode, err) != 0)
 			return -1;
-	}
 	return 0;
 }

@@ -4,7 +4,6 @@
  * of each.
  */
 #include <assert.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,29 +39,26 @@ add(struct run *run, enum child_stage stage, const char *name,
 	return child;
 }
 
-/* One of ours: <folder>/<program> [-e envfile], or [-s slot]. */
+/* One of ours: <folder>/<program> [-e envfile] [-s slot]; slot may be "". */
 static struct child *
 add_own(struct run *run, enum child_stage stage, const char *program,
     enum account account, const char *slot)
 {
-	auto_buf struct buf name = BUF_INIT(64);
-	auto_buf struct buf path = BUF_INIT(2 * PATH_MAX);
-	const char *args[6] = { NULL };
+	auto_free char *name = xprintf("%s%s%s", program,
+	    *slot != '\0' ? " " : "", slot);
+	auto_free char *path = xprintf("%s/%s", run->folder, program);
+	const char *args[6] = { path };
 	size_t count = 1;
 
-	buf_addf(&path, "%s/%s", run->folder, program);
-	buf_adds(&name, program);
-	args[0] = buf_str(&path);
 	if (run->env_file != NULL) {
 		args[count++] = "-e";
 		args[count++] = run->env_file;
 	}
-	if (slot != NULL) {
-		buf_addf(&name, " %s", slot);
+	if (*slot != '\0') {
 		args[count++] = "-s";
 		args[count++] = slot;
 	}
-	return add(run, stage, buf_str(&name), account, args);
+	return add(run, stage, name, account, args);
 }
 
 /* A socket by which nginx reaches a front: we hold it, so that the program may
@@ -91,9 +87,9 @@ add_fronts(struct run *run, struct err *err)
 {
 	const int queue = (int)run->config->api_queue;
 	struct child *discord = add_own(run, STAGE_FRONT, "il-fcgi",
-	    ACCOUNT_FCGI, NULL);
+	    ACCOUNT_FCGI, "");
 	struct child *api = add_own(run, STAGE_FRONT, "il-api", ACCOUNT_API,
-	    NULL);
+	    "");
 
 	if (add_socket(discord, "fcgi.sock", FRONT_BACKLOG, err) != 0 ||
 	    add_socket(api, "api.sock", FRONT_BACKLOG, err) != 0 ||
@@ -103,32 +99,23 @@ add_fronts(struct run *run, struct err *err)
 	return add_socket(api, "session.sock", queue, err);
 }
 
-/* It says on descriptor 3 when it is ready, after each start. */
-static int
-add_standin(struct run *run, struct err *err)
+/* Its socket is ours, as those of the fronts are. */
+static void
+add_standin(struct run *run)
 {
-	const struct standin *standin = &run->standin;
-	auto_buf struct buf commands = BUF_INIT(8192);
-	struct child *child;
-	char endpoint[64];
-	char port[24];
-	int ends[2];
-
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return err_system(err, "pipe");
-	buf_addf(&commands, "%s/commands.json", run->config->lib_dir);
-	(void)snprintf(port, sizeof(port), "%ld", standin->port);
-	(void)snprintf(endpoint, sizeof(endpoint),
-	    "http://127.0.0.1:%" PRId64 "/interactions",
+	struct standin *standin = &run->standin;
+	auto_free char *commands = xprintf("%s/commands.json",
+	    run->config->lib_dir);
+	auto_free char *endpoint = xprintf("http://127.0.0.1:%" PRId64
+					   "/interactions",
 	    run->config->http_port);
+	struct child *child;
+
 	child = add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
 	    (const char *const[]){ standin_python(), standin->script,
-		"--key-file", standin->key_file, "--ready-fd", "3", "--port",
-		port, "--endpoint", endpoint, "--commands", buf_str(&commands),
-		NULL });
-	run->standin.ready_fd = ends[0];
-	child->fds[child->fd_count++] = ends[1];
-	return 0;
+		"--key-file", standin->key_file, "--listen-fd", "3",
+		"--endpoint", endpoint, "--commands", commands, NULL });
+	child->fds[child->fd_count++] = steal_fd(&standin->listen_fd);
 }
 
 /* In the order of the start. */
@@ -141,7 +128,7 @@ plan_make(struct run *run, struct err *err)
 
 	run->children = xcalloc((size_t)run->config->workers + 5,
 	    sizeof(*run->children));
-	(void)add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, NULL);
+	(void)add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
 	for (int64_t i = 0; i < run->config->workers; i++) {
 		char slot[24];
 
@@ -149,9 +136,10 @@ plan_make(struct run *run, struct err *err)
 		(void)add_own(run, STAGE_WORKER, "il-worker", ACCOUNT_WORKER,
 		    slot);
 	}
-	if (add_fronts(run, err) != 0 ||
-	    (run->standin.port != 0 && add_standin(run, err) != 0))
+	if (add_fronts(run, err) != 0)
 		return -1;
+	if (run->standin.port != 0)
+		add_standin(run);
 	(void)add(run, STAGE_NGINX, "nginx", ACCOUNT_NGINX,
 	    (const char *const[]){ "nginx", "-e", "stderr", "-c",
 		full != NULL ? full : conf, NULL });

@@ -2,7 +2,6 @@
 #ifndef PREPARE_H
 #define PREPARE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 struct buf;
@@ -44,6 +43,9 @@ int view_open(int *fd, const char *const *paths, size_t count, struct err *err);
 /* Paths in the configuration that are links, or lead over links, become those
  * they lead to.  The folders must be there. */
 int settings_resolve(struct config *config, struct err *err);
+/* A line of an env file into our environment, where it says nothing of that. */
+int settings_take_line(void *arg, const char *key, const char *value,
+    struct err *err);
 /* Put all of it into our environment.  env_file: of -e, or NULL.  The bot's
  * token is taken out: no program needs it. */
 int settings_export(struct config *config, const char *env_file,
@@ -61,8 +63,8 @@ void standin_release(struct standin *standin);
 /* The interpreter that it runs on: the distribution's, which has the packages
  * that `make deps` installs, before another one on PATH. */
 const char *standin_python(void);
-/* Whether nobody listens on this TCP port of 127.0.0.1. */
-bool standin_port_is_free(long port);
+/* Listen on this TCP port of 127.0.0.1; -1 when somebody else does. */
+int standin_listen(long port);
 
 /* nginx_conf.c */
 

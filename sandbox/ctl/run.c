@@ -40,25 +40,17 @@ take_lock(struct run *run, struct err *err)
 	    "IL_STATE_DIR: another ilctl runs in %s", run->config->state_dir);
 }
 
-/* The folder that this program is in, and the others beside it. */
-static int
-find_folder(struct run *run, struct err *err)
-{
-	if (readlink("/proc/self/exe", run->folder, sizeof(run->folder) - 1) <
-	    0)
-		return err_system(err, "/proc/self/exe");
-	(void)dirname(run->folder);
-	return 0;
-}
-
 /* nginx would say so only after everything else was started. */
 static int
 check_port(long port, struct err *err)
 {
-	return standin_port_is_free(port) ?
-	    0 :
-	    err_set(err, ERR_CONFIG,
-		"IL_HTTP_PORT: something else listens on 127.0.0.1:%ld", port);
+	auto_close int fd = standin_listen(port);
+
+	return fd >= 0 ? 0 :
+			 err_set(err, ERR_CONFIG,
+			     "IL_HTTP_PORT: something else listens on "
+			     "127.0.0.1:%ld",
+			     port);
 }
 
 /* What programs that are not root have to reach. */
@@ -73,11 +65,9 @@ open_view(struct run *run, struct err *err)
 	    NULL;
 	char *files[] = { database, tokens, script };
 	const char *paths[8] = { config->state_dir, config->lib_dir,
-		run->folder };
-	size_t count = 3;
+		run->folder, config->api_files };
+	size_t count = 4;
 
-	if (*config->api_files != '\0')
-		paths[count++] = config->api_files;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		if (files[i] != NULL && *files[i] != '\0')
 			paths[count++] = dirname(files[i]);
@@ -103,10 +93,13 @@ static int
 prepare(struct run *run, struct err *err)
 {
 	account_find(run);
+	/* The folder that this program is in, and the others beside it. */
+	if (readlink("/proc/self/exe", run->folder, PATH_MAX - 1) < 0)
+		return err_system(err, "/proc/self/exe");
+	(void)dirname(run->folder);
 	/* The folders first, then what stands in them, then who may reach it;
 	 * nothing is touched while another one runs here. */
-	if (find_folder(run, err) != 0 ||
-	    fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
+	if (fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
 	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
 	    take_lock(run, err) != 0)
 		return -1;
@@ -149,7 +142,7 @@ ctl_run(struct ctl *ctl)
 	struct run run = { .config = &ctl->config,
 		.env_file = ctl->env_file,
 		.lock_fd = -1,
-		.standin = { .ready_fd = -1 },
+		.standin = { .listen_fd = -1 },
 		.view_fd = -1,
 		.inotify_fd = -1 };
 	struct err err = { 0 };

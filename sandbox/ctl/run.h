@@ -86,8 +86,7 @@ struct standin {
 	char *script;	/* heap */
 	char *key_file; /* heap */
 	long port;	/* its own, on loopback; 0: there is none */
-	int ready_fd;	/* readable once it accepts connections; -1 */
-	bool ready;
+	int listen_fd;	/* of its port, until its child has it; -1 */
 };
 
 /* All that `ilctl run` knows. */

@@ -52,8 +52,8 @@ settings_resolve(struct config *config, struct err *err)
 		auto_free char *copy = xstrdup(*path);
 		const char *folder = copy;
 		const char *name = "";
-		auto_buf struct buf text = BUF_INIT(2 * PATH_MAX);
 		char real[PATH_MAX];
+		char *resolved;
 
 		if (**path == '\0')
 			continue;
@@ -64,16 +64,17 @@ settings_resolve(struct config *config, struct err *err)
 		}
 		if (realpath(folder, real) == NULL)
 			return err_system(err, "%s", folder);
-		buf_addf(&text, "%s%s", real, name);
+		resolved = xprintf("%s%s", real, name);
 		free(*path);
-		*path = buf_steal(&text, NULL);
+		*path = resolved;
 	}
 	return 0;
 }
 
 /* What the environment says wins, also when it says nothing. */
-static int
-take_line(void *arg, const char *key, const char *value, struct err *err)
+int
+settings_take_line(void *arg, const char *key, const char *value,
+    struct err *err)
 {
 	(void)arg;
 	return setenv(key, value, 0) == 0 ? 0 : err_system(err, "setenv");
@@ -97,7 +98,8 @@ settings_export(struct config *config, const char *env_file, struct err *err)
 		env_file = getenv("IL_ENV_FILE");
 	if (env_file != NULL && *env_file != '\0' &&
 	    (file_read(env_file, &text, err) != 0 ||
-		envfile_parse(&text, env_file, take_line, NULL, err) != 0))
+		envfile_parse(&text, env_file, settings_take_line, NULL, err) !=
+		    0))
 		return -1;
 	for (size_t i = 0; i < PATHS; i++)
 		if (setenv(paths[i].key, *field(config, i), 1) != 0)

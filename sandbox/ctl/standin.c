@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -21,21 +20,10 @@
 
 #define PORTS_TRIED 20
 #define ANSWER_MS 10000
+#define BACKLOG 1024
 
 static const char *const keys[] = { "DISCORD_PUBLIC_KEY",
 	"DISCORD_APPLICATION_ID", "DISCORD_TOKEN", "DISCORD_API_BASE", NULL };
-
-/* Take a line of one of the four keys into our environment. */
-static int
-take_line(void *arg, const char *key, const char *value, struct err *err)
-{
-	(void)arg;
-	(void)err;
-	for (int i = 0; keys[i] != NULL; i++)
-		if (strcmp(key, keys[i]) == 0)
-			(void)setenv(key, value, 1);
-	return 0;
-}
 
 /* Nothing of the caller's is left over: all four keys are the stand-in's. */
 static int
@@ -45,7 +33,7 @@ take_environment(struct buf *text, struct err *err)
 		(void)unsetenv(keys[i]);
 	/* An empty value wins over the env file's. */
 	(void)setenv("DISCORD_TOKEN_FILE", "", 1);
-	if (envfile_parse(text, "stand-in", take_line, NULL, err) != 0)
+	if (envfile_parse(text, "stand-in", settings_take_line, NULL, err) != 0)
 		return -1;
 	for (int i = 0; keys[i] != NULL; i++) {
 		if (getenv(keys[i]) == NULL)
@@ -89,9 +77,8 @@ ask(const struct standin *standin, struct err *err)
 	return rc;
 }
 
-/* To bind and to listen is the only honest question. */
-bool
-standin_port_is_free(long port)
+int
+standin_listen(long port)
 {
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
@@ -101,10 +88,12 @@ standin_port_is_free(long port)
 	auto_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int on = 1;
 
-	return fd >= 0 &&
-	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
-	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
-	    listen(fd, 1) == 0;
+	if (fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(fd, BACKLOG) != 0)
+		return -1;
+	return steal_fd(&fd);
 }
 
 /* The first port above ours that is free. */
@@ -112,25 +101,21 @@ int
 standin_prepare(struct standin *standin, const struct config *config,
     struct err *err)
 {
-	auto_buf struct buf script = BUF_INIT(8192);
-
 	if (*config->discord_public_key != '\0')
 		return 0;
-	buf_addf(&script, "%s/standin/standin.py", config->lib_dir);
-	if (access(buf_str(&script), R_OK) != 0)
+	standin->script = xprintf("%s/standin/standin.py", config->lib_dir);
+	if (access(standin->script, R_OK) != 0)
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_PUBLIC_KEY is not "
 		    "set, and the stand-in for Discord comes only with the "
 		    "source");
-	standin->script = buf_steal(&script, NULL);
 	standin->key_file = config_state_path(config, "standin.key");
-	for (int i = 1; i <= PORTS_TRIED && standin->port == 0; i++) {
-		long port = (long)config->http_port + i;
-
-		if (port <= 65535 && standin_port_is_free(port))
-			standin->port = port;
-	}
-	if (standin->port == 0)
+	standin->port = (long)config->http_port;
+	for (int i = 0;
+	     i < PORTS_TRIED && standin->listen_fd < 0 && standin->port < 65535;
+	     i++)
+		standin->listen_fd = standin_listen(++standin->port);
+	if (standin->listen_fd < 0)
 		return err_set(err, ERR_CONFIG,
 		    "IL_HTTP_PORT: no free port "
 		    "above it for the stand-in");
@@ -142,5 +127,5 @@ standin_release(struct standin *standin)
 {
 	free(standin->script);
 	free(standin->key_file);
-	cleanup_close(&standin->ready_fd);
+	cleanup_close(&standin->listen_fd);
 }

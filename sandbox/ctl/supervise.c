@@ -71,8 +71,8 @@ announce(const struct run *run)
 	(void)fflush(stdout);
 }
 
-/* Something was made in one of the folders, or the stand-in said a word.  The
- * first time that all accept requests, it is announced. */
+/* Something was made in one of the folders.  The first time that all accept
+ * requests, it is announced. */
 static void
 on_news(void *arg, int fd, uint32_t events)
 {
@@ -80,10 +80,8 @@ on_news(void *arg, int fd, uint32_t events)
 	char buffer[4096];
 
 	(void)events;
-	if (read(fd, buffer, sizeof(buffer)) > 0 && fd == run->standin.ready_fd)
-		run->standin.ready = true;
-	if (run->inotify_fd < 0 || run->stage >= 0 ||
-	    (run->standin.port != 0 && !run->standin.ready))
+	(void)!read(fd, buffer, sizeof(buffer));
+	if (run->stage >= 0)
 		return;
 	for (size_t i = 0; i < SIGNS; i++) {
 		auto_free char *path = config_state_path(run->config, signs[i]);
@@ -212,8 +210,7 @@ reap(struct child *child)
 	int status = 0;
 
 	(void)kill(-child->pid, SIGKILL);
-	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	(void)TEMP_FAILURE_RETRY(waitpid(child->pid, &status, 0));
 	loop_close(child->run->loop, &child->pidfd);
 	child->pid = 0;
 	if (child->run->stage >= (int)child->stage)
@@ -305,9 +302,6 @@ supervise(struct run *run)
 	run->loop = loop_new();
 	loop_add(run->loop, signals_fd, EPOLLIN, on_signal, run);
 	loop_add(run->loop, run->inotify_fd, EPOLLIN, on_news, run);
-	if (run->standin.port != 0)
-		loop_add(run->loop, run->standin.ready_fd, EPOLLIN, on_news,
-		    run);
 	for (size_t i = 0; i < run->count; i++)
 		start(&run->children[i]);
 	loop_run(run->loop);

@@ -44,18 +44,27 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     allow_reuse_address = True
     timeout = 0
 
-    def __init__(self, port, store, api, control, faults, limits):
+    def __init__(self, port, fd, store, api, control, faults, limits):
         self.store = store
         self.api = api
         self.control = control
         self.faults = faults
         self.limits = limits
         self.page = _load_page()
-        super().__init__(("127.0.0.1", port), Handler)
+        super().__init__(("127.0.0.1", port), Handler, fd is None)
+        if fd is not None:
+            self.socket.close()
+            self.socket = socket.socket(fileno=fd)
+            self.take_address()
 
     def server_bind(self):
         """Bind without the look-up of a host name."""
         socketserver.TCPServer.server_bind(self)
+        self.take_address()
+
+    def take_address(self):
+        """Tell where it listens, without such a look-up, too."""
+        self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = self.server_address
 
     def handle_error(self, request, client_address):

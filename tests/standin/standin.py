@@ -49,6 +49,8 @@ def parse_arguments(arguments):
         description="A local stand-in for Discord, with a chat page.")
     add = parser.add_argument
     add("--port", type=int, default=0, help="loopback port (0: any free one)")
+    add("--listen-fd", type=int, help="descriptor that listens on its port "
+        "already")
     add("--endpoint", default="", help="URL that takes the interactions")
     add("--key-file", help="where key pair, application id and bot token are "
         "kept; made when missing")
@@ -152,7 +154,8 @@ def run(options, identity):
         api.verify_endpoint = sender.verify_endpoint
         control = Control(store, faults, limits, sender, schemas)
         wakeup, _writer = _wake_on_signals()
-        server = Server(options.port, store, api, control, faults, limits)
+        server = Server(options.port, options.listen_fd, store, api, control,
+                        faults, limits)
     except (OSError, ValueError) as error:
         print(f"standin: {error}", file=sys.stderr)
         return EXIT_CONFIG
