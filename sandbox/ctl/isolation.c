@@ -24,20 +24,21 @@
 #define ENGINES_PROFILE "docker-default"
 #define LOAD_OURS "apparmor_parser -r /etc/apparmor.d/" APPARMOR_PROFILE
 
-/* The number in a small file of the kernel's, 1 for "Y", -1 for none. */
-static int64_t
-read_number(const char *path)
+/* The fact, if a small file of the kernel's has this number ("Y" is 1). */
+static unsigned int
+look_at(const char *path, int64_t number, enum isolation_host fact)
 {
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char text[NUMBER_MAX];
-	ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
 	int64_t value;
 
 	text[len > 0 ? len : 0] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	if (strcmp(text, "Y") == 0)
-		return 1;
-	return text_parse_int(text, 0, INT64_MAX, &value) ? value : -1;
+	return text_parse_int(strcmp(text, "Y") == 0 ? "1" : text, number,
+		   number, &value) ?
+	    (unsigned int)fact :
+	    0;
 }
 
 /* What jail.py begins with, as an unprivileged process.  Returns the errno. */
@@ -78,42 +79,37 @@ void
 isolation_look(struct isolation_facts *facts, const char *profile,
     const char *runtime)
 {
-	*facts = (struct isolation_facts){
-		.namespaces = access("/proc/self/ns/user", F_OK) == 0,
-		.allowed =
-		    read_number("/proc/sys/kernel/unprivileged_userns_clone"),
-		.most = read_number("/proc/sys/user/max_user_namespaces"),
-		.restricted = read_number(
-		    "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
-		.apparmor =
-		    read_number("/sys/module/apparmor/parameters/enabled") == 1,
-		.selinux = read_number("/sys/fs/selinux/enforce") == 1,
-		.loaded = apparmor_is_loaded(APPARMOR_PROFILE),
-		.profile = profile,
-		.runtime = runtime,
-	};
+	*facts = (struct isolation_facts){ .profile = profile,
+		.runtime = runtime };
+	facts->host = look_at("/proc/sys/kernel/unprivileged_userns_clone", 0,
+			  HOST_NOT_ALLOWED) |
+	    look_at("/proc/sys/user/max_user_namespaces", 0,
+		HOST_NONE_AT_MOST) |
+	    look_at("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
+		HOST_RESTRICTED) |
+	    look_at("/sys/module/apparmor/parameters/enabled", 1,
+		HOST_APPARMOR) |
+	    look_at("/sys/fs/selinux/enforce", 1, HOST_SELINUX);
+	if (access("/proc/self/ns/user", F_OK) != 0)
+		facts->host |= HOST_NO_NAMESPACES;
+	if (apparmor_is_loaded(APPARMOR_PROFILE))
+		facts->host |= HOST_LOADED;
 	try_outside(facts->outside, sizeof(facts->outside));
 }
 
-/* What was found of a host and of the step that failed there. */
+/* What was found of the step that failed, beside what the host is like. */
 enum {
-	ASKED_FOR = 1 << 0,
-	UNMADE = 1 << 1, /* the kernel makes no namespaces for anybody without
+	ASKED_FOR = 1 << 8,
+	UNMADE = 1 << 9, /* the kernel makes no namespaces for anybody without
 			    privileges */
-	NO_NAMESPACES = 1 << 2,
-	NOT_ALLOWED = 1 << 3,
-	NONE_AT_MOST = 1 << 4,
-	USED_UP = 1 << 5,
-	BY_PROFILE = 1 << 6, /* AppArmor's, which forbids the step */
-	ENGINES = 1 << 7,    /* that is Docker's own, */
-	OURS = 1 << 8,	     /* or the one that comes with us */
-	CHOSEN = 1 << 9,     /* IL_API_APPARMOR names it */
-	LOADED = 1 << 10,    /* ours is in the kernel */
-	RESTRICTED = 1 << 11,
-	DENIED = 1 << 12, /* what security modules say */
-	SELINUX = 1 << 13,
-	CONTAINED = 1 << 14, /* it fails outside of containers, too */
-	RUNTIME = 1 << 15,
+	USED_UP = 1 << 10,
+	BY_PROFILE = 1 << 11, /* AppArmor's, which forbids the step */
+	ENGINES = 1 << 12,    /* that is Docker's own, */
+	OURS = 1 << 13,	      /* or the one that comes with us */
+	CHOSEN = 1 << 14,     /* IL_API_APPARMOR names it */
+	DENIED = 1 << 15,     /* what security modules say */
+	CONTAINED = 1 << 16,  /* it fails outside of containers, too */
+	RUNTIME = 1 << 17,
 };
 
 static const char engines_forbids[] =
@@ -130,13 +126,13 @@ static const struct {
 	const char *mend;
 } causes[] = {
 	{ ASKED_FOR, "IL_API_ISOLATION asks for it", "IL_API_ISOLATION=auto" },
-	{ UNMADE | NO_NAMESPACES,
+	{ UNMADE | HOST_NO_NAMESPACES,
 	    "this kernel is built without user namespaces",
 	    "a kernel with CONFIG_USER_NS" },
-	{ UNMADE | NOT_ALLOWED, "kernel.unprivileged_userns_clone is 0",
+	{ UNMADE | HOST_NOT_ALLOWED, "kernel.unprivileged_userns_clone is 0",
 	    "sysctl -w kernel.unprivileged_userns_clone=1, and the same in "
 	    "/etc/sysctl.d" },
-	{ UNMADE | NONE_AT_MOST, "user.max_user_namespaces is 0",
+	{ UNMADE | HOST_NONE_AT_MOST, "user.max_user_namespaces is 0",
 	    "sysctl -w user.max_user_namespaces=10000, and the same in "
 	    "/etc/sysctl.d" },
 	{ UNMADE | USED_UP,
@@ -146,7 +142,7 @@ static const struct {
 	{ BY_PROFILE | ENGINES | CHOSEN, engines_forbids,
 	    "leave IL_API_APPARMOR empty: " APPARMOR_PROFILE
 	    ", which comes with Inline, is used where it is loaded" },
-	{ BY_PROFILE | ENGINES | LOADED, engines_forbids,
+	{ BY_PROFILE | ENGINES | HOST_LOADED, engines_forbids,
 	    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
 	    " is loaded by now" },
 	{ BY_PROFILE | ENGINES, engines_forbids,
@@ -159,10 +155,10 @@ static const struct {
 	{ BY_PROFILE, profile_forbids,
 	    "allow `@` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
 	    " does, or leave IL_API_APPARMOR empty to use that one" },
-	{ RESTRICTED, "kernel.apparmor_restrict_unprivileged_userns is 1",
+	{ HOST_RESTRICTED, "kernel.apparmor_restrict_unprivileged_userns is 1",
 	    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
 	    " (" LOAD_OURS "), or set that sysctl to 0" },
-	{ DENIED | SELINUX, "SELinux enforces",
+	{ DENIED | HOST_SELINUX, "SELinux enforces",
 	    "look at `ausearch -m avc` for what it forbids" },
 	{ CONTAINED,
 	    "this host forbids it to every process without privileges (@); it "
@@ -200,9 +196,10 @@ isolation_judge(const struct isolation_facts *f, const char *reason,
 	const char *named = strstr(reason, mark);
 	char step[128] = "";
 	char error[32] = "";
-	const char *profile = f->loaded ? APPARMOR_PROFILE : ENGINES_PROFILE;
+	const char *profile = (f->host & HOST_LOADED) != 0 ? APPARMOR_PROFILE :
+							     ENGINES_PROFILE;
 	const char *rule = step;
-	unsigned int found = 0;
+	unsigned int found = f->host;
 	bool making; /* of namespaces; else of what is done in them */
 	bool denied;
 	bool capability;
@@ -222,8 +219,9 @@ isolation_judge(const struct isolation_facts *f, const char *reason,
 	/* EACCES is what security modules say; EPERM they say of capabilities,
 	 * which the engine's profile and ours allow. */
 	denied = strcmp(error, "EACCES") == 0;
-	capability = strcmp(error, "EPERM") == 0 && found == 0 && named != NULL;
-	if (f->apparmor && (denied || capability) &&
+	capability = strcmp(error, "EPERM") == 0 && named != NULL &&
+	    (found & (ENGINES | OURS)) == 0;
+	if ((f->host & HOST_APPARMOR) != 0 && (denied || capability) &&
 	    strcmp(profile, "unconfined") != 0)
 		found |= BY_PROFILE;
 	/* What the profile of an operator has to allow for the step. */
@@ -236,15 +234,9 @@ isolation_judge(const struct isolation_facts *f, const char *reason,
 		rule = "mount,";
 	found |= strcmp(reason, "asked for") == 0 ? ASKED_FOR : 0;
 	found |= making && !denied ? UNMADE : 0;
-	found |= f->namespaces ? 0 : NO_NAMESPACES;
-	found |= f->allowed == 0 ? NOT_ALLOWED : 0;
-	found |= f->most == 0 ? NONE_AT_MOST : 0;
 	found |= strcmp(error, "ENOSPC") == 0 ? USED_UP : 0;
 	found |= *f->profile != '\0' ? CHOSEN : 0;
-	found |= f->loaded ? LOADED : 0;
-	found |= f->restricted == 1 ? RESTRICTED : 0;
 	found |= denied ? DENIED : 0;
-	found |= f->selinux ? SELINUX : 0;
 	found |= *f->outside != '\0' ? CONTAINED : 0;
 	found |= *f->runtime != '\0' ? RUNTIME : 0;
 	while ((causes[i].needs & ~found) != 0)

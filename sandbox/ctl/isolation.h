@@ -2,22 +2,23 @@
 #ifndef ISOLATION_H
 #define ISOLATION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 /*
  * Why the runs of the HTTP APIs cannot have namespaces of their own on this
  * host: from the step at which a cell failed, and what the kernel says.
  */
+enum isolation_host {
+	HOST_NO_NAMESPACES = 1 << 0, /* the kernel has no user namespaces */
+	HOST_NOT_ALLOWED = 1 << 1,   /* kernel.unprivileged_userns_clone is 0 */
+	HOST_NONE_AT_MOST = 1 << 2,  /* user.max_user_namespaces is 0 */
+	/* kernel.apparmor_restrict_unprivileged_userns is 1 */
+	HOST_RESTRICTED = 1 << 3,
+	HOST_APPARMOR = 1 << 4, /* it is on */
+	HOST_SELINUX = 1 << 5,	/* it enforces */
+	HOST_LOADED = 1 << 6,	/* our profile (base/apparmor.h) is */
+};
+
 struct isolation_facts {
-	bool namespaces;     /* the kernel has user namespaces */
-	int64_t allowed;     /* kernel.unprivileged_userns_clone, -1: none */
-	int64_t most;	     /* user.max_user_namespaces, -1: none */
-	int64_t restricted;  /* kernel.apparmor_restrict_unprivileged_userns,
-				 * -1: none */
-	bool apparmor;	     /* it is on */
-	bool selinux;	     /* it enforces */
-	bool loaded;	     /* our profile (base/apparmor.h) is */
+	unsigned int host;   /* enum isolation_host, or-ed */
 	const char *profile; /* IL_API_APPARMOR */
 	const char *runtime; /* SANDBOX_RUNTIME */
 	char outside[64];    /* how the same steps fail for a process without

@@ -8,12 +8,7 @@
 static struct isolation_facts
 fine(void)
 {
-	return (struct isolation_facts){ .namespaces = true,
-		.allowed = 1,
-		.most = 10000,
-		.restricted = -1,
-		.profile = "",
-		.runtime = "" };
+	return (struct isolation_facts){ .profile = "", .runtime = "" };
 }
 
 static void
@@ -38,13 +33,13 @@ test_namespaces(void)
 
 	judged(&f, "unshare: ENOSPC", "is used up",
 	    "sysctl -w user.max_user_namespaces=10000", "too many");
-	f.most = 0;
+	f.host |= HOST_NONE_AT_MOST;
 	judged(&f, "unshare: ENOSPC", "user.max_user_namespaces is 0",
 	    "sysctl -w user.max_user_namespaces", "none at all");
-	f.allowed = 0;
+	f.host |= HOST_NOT_ALLOWED;
 	judged(&f, "clone: EPERM", "kernel.unprivileged_userns_clone is 0",
 	    "sysctl -w kernel.unprivileged_userns_clone=1", "Debian's switch");
-	f.namespaces = false;
+	f.host |= HOST_NO_NAMESPACES;
 	judged(&f, "unshare: EINVAL", "without user namespaces",
 	    "CONFIG_USER_NS", "an old kernel");
 }
@@ -55,7 +50,7 @@ test_engines_profile(void)
 {
 	struct isolation_facts f = fine();
 
-	f.apparmor = true;
+	f.host |= HOST_APPARMOR;
 	judged(&f, "mount private /: EACCES, profile docker-default",
 	    "Docker's own profile forbids", "apparmor_parser -r",
 	    "docker-default, at a mount");
@@ -64,7 +59,7 @@ test_engines_profile(void)
 	    "docker-default, at the namespaces");
 	judged(&f, "unshare: EACCES", "Docker's own profile forbids",
 	    "apparmor_parser -r", "a cell that does not know its profile");
-	f.loaded = true;
+	f.host |= HOST_LOADED;
 	judged(&f, "unshare: EACCES, profile docker-default",
 	    "Docker's own profile forbids", "systemctl restart il-sandboxd",
 	    "ours was loaded after the cell was started");
@@ -79,7 +74,7 @@ test_profiles(void)
 {
 	struct isolation_facts f = fine();
 
-	f.apparmor = true;
+	f.host |= HOST_APPARMOR;
 	f.profile = "mine";
 	judged(&f, "unshare: EACCES, profile mine", "the profile mine forbids",
 	    "allow `userns,`", "a profile of the operator's: namespaces");
@@ -103,12 +98,12 @@ test_profiles(void)
 	judged(&f, "mount private /: EPERM", "the engine", NULL,
 	    "not by AppArmor");
 	f.profile = "";
-	f.loaded = true;
+	f.host |= HOST_LOADED;
 	judged(&f, "mount /tmp: EACCES, profile inline-api",
 	    "the profile inline-api forbids", "make install",
 	    "ours of another version");
 	f.profile = "unconfined";
-	f.restricted = 1;
+	f.host |= HOST_RESTRICTED;
 	judged(&f, "mount private /: EPERM",
 	    "apparmor_restrict_unprivileged_userns", "IL_API_APPARMOR empty",
 	    "Ubuntu's switch");
@@ -123,7 +118,7 @@ test_selinux(void)
 {
 	struct isolation_facts f = fine();
 
-	f.selinux = true;
+	f.host |= HOST_SELINUX;
 	judged(&f, "mount private /: EACCES", "SELinux", "ausearch",
 	    "SELinux at a mount");
 	judged(&f, "unshare: EACCES", "SELinux", "ausearch",
@@ -159,7 +154,8 @@ main(void)
 	test_selinux();
 	test_rest();
 	isolation_look(&facts, "", "");
-	ok(facts.namespaces == (access("/proc/self/ns/user", F_OK) == 0),
+	ok(((facts.host & HOST_NO_NAMESPACES) == 0) ==
+		(access("/proc/self/ns/user", F_OK) == 0),
 	    "the host can be looked at");
 	note("outside: %s", facts.outside);
 	return tap_done();
