@@ -75,9 +75,6 @@ keep_space(void *arg, int64_t bytes, struct err *err)
 static int
 app_open(struct api_app *app, const struct config *config, struct err *err)
 {
-	auto_free char *files = config->api_files[0] != '\0' ?
-	    xstrdup(config->api_files) :
-	    config_state_path(config, "files");
 	const char *tokens = config->api_tokens_file;
 	const struct filestore_limits limits = { config->api_files_ms,
 		config->api_files_quota, STORE_COUNT };
@@ -96,7 +93,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	    images_next(config->sandbox_images, &pos, &entry))
 		app->interpreters[count++] = xstrdup(entry.name);
 	if (metrics_open(&app->metrics, api_route_names, err) != 0 ||
-	    filestore_open(&app->store, files, &limits, err) != 0)
+	    filestore_open(&app->store, config->api_files, &limits, err) != 0)
 		return -1;
 	app->store.owner = app->owner;
 	app->store.keep_space = keep_space;

@@ -2,6 +2,7 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -234,8 +235,9 @@ open_sockets(struct master *master, const struct config *config,
 		auto_free char *path = config_state_path(config, socket->name);
 		int fd = PASSED_FD + (int)i;
 
-		if (passed && fd_set_nonblock(fd, err) < 0)
-			return err_wrap(err, "passed socket");
+		if (passed && fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+			return err_system(err,
+			    "passed socket: set a descriptor nonblocking");
 		if (!passed) {
 			fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
 			    SOCKET_MODE, err);

@@ -53,6 +53,21 @@ xstrndup(const char *s, size_t len)
 	return copy;
 }
 
+char *
+xprintf(const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		log_fatal(1, "out of memory");
+	return text;
+}
+
 /* max with room left for the NUL and for pointer differences. */
 static size_t
 buf_limit(const struct buf *b)

@@ -62,5 +62,7 @@ void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t len);
+/* A text as printf() writes it: heap, caller frees. */
+char *xprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -30,7 +30,6 @@
 #define ENV_FILE_MAX 65536
 #define TOKEN_FILE_MAX 4096
 #define TEXT_MAX 1024 /* bytes of a text */
-#define THOUSAND 1000
 
 #define KiB (INT64_C(1) << 10)
 #define MiB (INT64_C(1) << 20)
@@ -38,15 +37,13 @@
 #define TiB (INT64_C(1) << 40)
 #define DAY INT64_C(86400)
 
-#define LIB_MARK "/cell/cell.py" /* by which a library folder is known */
-
 /* How a value is written, checked and stored. */
 enum config_type {
 	CONFIG_SOURCE,	/* read before the others, stored nowhere */
 	CONFIG_INT,	/* int64_t */
 	CONFIG_SIZE,	/* int64_t bytes, written "256m" */
 	CONFIG_SECONDS, /* int64_t milliseconds, written "30" or "0.5" */
-	CONFIG_CPUS,	/* double; min and max are thousandths */
+	CONFIG_CPUS,	/* int64_t thousandths, written likewise */
 	CONFIG_BOOL,	/* bool, written 0 or 1 */
 	CONFIG_ID,	/* int64_t, a Discord id; 0 when empty */
 	/* the others: char *, checked so that they can become a path, a word of
@@ -78,7 +75,6 @@ static const struct config_key {
 	{ key, CONFIG_##type, offsetof(struct config, field), fallback, least, \
 		most, help },
 #define NUMBER(...) ROW(__VA_ARGS__)
-#define CPUS(...) ROW(CPUS, __VA_ARGS__)
 #define FLAG(field, key, fallback, help) \
 	ROW(BOOL, field, key, fallback, 0, 0, help)
 #define ID(field, key, fallback, help) ROW(ID, field, key, fallback, 0, 0, help)
@@ -97,7 +93,7 @@ static int
 config_store_number(const struct config_key *key, const char *value,
     int64_t *number, struct err *err)
 {
-	auto_buf struct buf range = BUF_INIT(128);
+	auto_free char *range = NULL;
 	const char *what = "a number such as 30 or 0.5";
 	int64_t v = 0;
 	bool good;
@@ -105,21 +101,20 @@ config_store_number(const struct config_key *key, const char *value,
 	if (key->type == CONFIG_SIZE) {
 		what = "a size such as 256m";
 		good = text_parse_size(value, &v);
-		text_add_size(&range, key->min);
-		buf_adds(&range, " to ");
-		text_add_size(&range, key->max);
+		range = xprintf("%s to %s", text_size(key->min).text,
+		    text_size(key->max).text);
 	} else if (key->type == CONFIG_INT) {
 		what = "a whole number";
 		good = text_parse_int(value, INT64_MIN, INT64_MAX, &v);
-		buf_addf(&range, "%" PRId64 " to %" PRId64, key->min, key->max);
+		range = xprintf("%" PRId64 " to %" PRId64, key->min, key->max);
 	} else {
 		good = text_parse_thousandths(value, &v);
-		buf_addf(&range, "%.10g to %.10g", (double)key->min / THOUSAND,
-		    (double)key->max / THOUSAND);
+		range = xprintf("%.10g to %.10g", (double)key->min / 1000,
+		    (double)key->max / 1000);
 	}
 	if (!good || v < key->min || v > key->max)
 		return err_set(err, ERR_CONFIG, "%s: must be %s, from %s",
-		    key->name, what, buf_str(&range));
+		    key->name, what, range);
 	*number = v;
 	return 0;
 }
@@ -246,8 +241,6 @@ static int
 config_store_value(const struct config_key *key, const char *value, void *field,
     struct err *err)
 {
-	int64_t thousandths = 0;
-
 	if (key->type >= CONFIG_SECRET)
 		return config_store_text(key, value, field, err);
 	if (key->type == CONFIG_BOOL) {
@@ -260,10 +253,6 @@ config_store_value(const struct config_key *key, const char *value, void *field,
 		    !text_parse_snowflake(value, strlen(value), field))
 			return err_set(err, ERR_CONFIG,
 			    "%s: must be a Discord id", key->name);
-	} else if (key->type == CONFIG_CPUS) {
-		if (config_store_number(key, value, &thousandths, err) != 0)
-			return -1;
-		*(double *)field = (double)thousandths / THOUSAND;
 	} else if (key->type != CONFIG_SOURCE) {
 		return config_store_number(key, value, field, err);
 	}
@@ -376,16 +365,13 @@ config_read_token(struct config *config, const char *path, struct err *err)
 static char *
 config_find_lib(void)
 {
-	auto_buf struct buf path = BUF_INIT(PATH_MAX + 16);
 	char self[PATH_MAX] = "";
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *top = dirname(dirname(self));
+	auto_free char *mark = xprintf("%s/lib/cell/cell.py", top);
 
-	if (readlink("/proc/self/exe", self, sizeof(self) - 1) > 0) {
-		buf_addf(&path, "%s/lib" LIB_MARK, dirname(dirname(self)));
-		if (access(buf_str(&path), R_OK) == 0) {
-			buf_cut(&path, path.len - strlen(LIB_MARK));
-			return buf_steal(&path, NULL);
-		}
-	}
+	if (len > 0 && access(mark, R_OK) == 0)
+		return xprintf("%s/lib", top);
 	return xstrdup(INLINE_LIB_DIR);
 }
 
@@ -416,6 +402,7 @@ config_store(struct config *config, const struct config_values *values,
 	}
 	config_default(&config->database,
 	    config_state_path(config, "inline.db"));
+	config_default(&config->api_files, config_state_path(config, "files"));
 	config_default(&config->lib_dir, config_find_lib());
 	config_default(&config->sandbox_images,
 	    images_from(config->sandbox_image));
@@ -481,8 +468,5 @@ config_lease_wait_ms(const struct config *config)
 char *
 config_state_path(const struct config *config, const char *name)
 {
-	auto_buf struct buf path = BUF_INIT(2 * PATH_MAX);
-
-	buf_addf(&path, "%s/%s", config->state_dir, name);
-	return buf_steal(&path, NULL);
+	return xprintf("%s/%s", config->state_dir, name);
 }

@@ -17,7 +17,6 @@ struct err;
  */
 struct config {
 #define NUMBER(type, field, ...) int64_t field;
-#define CPUS(field, ...) double field;
 #define FLAG(field, ...) bool field;
 #define ID(field, ...) int64_t field;
 #define TEXT(type, field, ...) char *field;

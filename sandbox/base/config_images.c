@@ -86,7 +86,6 @@ images_find(const char *text, const char *name, struct image_entry *entry)
 char *
 images_from(const char *image)
 {
-	auto_buf struct buf out = BUF_INIT(4096);
 	const char *slash = strrchr(image, '/');
 	const char *tag = strpbrk(slash != NULL ? slash : image, ":@");
 	size_t len = tag != NULL && *tag == ':' ?
@@ -96,9 +95,6 @@ images_from(const char *image)
 	while (len > 0 && tag[len] == '.')
 		len--;
 	if (len == 0 || len > IMAGES_NAME_MAX)
-		buf_adds(&out, "default");
-	else
-		buf_add(&out, tag + 1, len);
-	buf_addf(&out, "=%s", image);
-	return buf_steal(&out, NULL);
+		return xprintf("default=%s", image);
+	return xprintf("%.*s=%s", (int)len, tag + 1, image);
 }

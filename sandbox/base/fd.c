@@ -23,16 +23,6 @@
 #define FD_BACKLOG 128
 #define FD_CONNECT_S 1
 
-int
-fd_set_nonblock(int fd, struct err *err)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
-		return err_system(err, "set a descriptor nonblocking");
-	return 0;
-}
-
 /*
  * Fill in the address.  A path over the 107 bytes that sun_path holds goes
  * through /proc/self/fd and a descriptor of its folder, which *dir keeps open.
@@ -71,13 +61,8 @@ fd_unix_address(struct sockaddr_un *address, const char *path, int *dir,
 static int
 fd_connect_address(int fd, const struct sockaddr_un *address)
 {
-	int rc;
-
-	do
-		rc = connect(fd, (const struct sockaddr *)address,
-		    sizeof(*address));
-	while (rc != 0 && errno == EINTR);
-	return rc;
+	return (int)TEMP_FAILURE_RETRY(connect(fd,
+	    (const struct sockaddr *)address, sizeof(*address)));
 }
 
 /* Remove a socket file that nobody listens on; ERR_BUSY for anything else. */
@@ -180,11 +165,9 @@ fd_wait(int fd, short events, int64_t deadline_ms, const char *what,
     int timeout_ms, struct err *err)
 {
 	struct pollfd item = { .fd = fd, .events = events };
-	int n;
+	long n = TEMP_FAILURE_RETRY(poll(&item, 1,
+	    clock_poll_timeout(deadline_ms)));
 
-	do
-		n = poll(&item, 1, clock_poll_timeout(deadline_ms));
-	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return err_system(err, "poll");
 	return n > 0 ?

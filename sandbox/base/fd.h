@@ -12,8 +12,6 @@ struct pollfd;
 
 /* All descriptors made here are close-on-exec. */
 
-int fd_set_nonblock(int fd, struct err *err);
-
 /* Listen on a unix socket (type SOCK_STREAM or SOCK_SEQPACKET, may be or-ed
  * with SOCK_NONBLOCK).  A dead socket file in the way is removed, also when
  * children of whoever listened still hold the socket; a live one is ERR_BUSY.

@@ -41,22 +41,20 @@ int
 file_write(const char *path, const char *text, size_t len, bool lasting,
     struct err *err)
 {
-	auto_buf struct buf temporary = BUF_INIT(8192);
+	auto_free char *temporary = xprintf("%s.new", path);
 	auto_close int fd = -1;
 	struct stat old;
 
-	buf_addf(&temporary, "%s.new", path);
-	fd = open(buf_str(&temporary),
+	fd = open(temporary,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0)
-		return err_system(err, "%s", buf_str(&temporary));
+		return err_system(err, "%s", temporary);
 	if (stat(path, &old) == 0)
 		(void)!fchown(fd, (uid_t)-1, old.st_gid);
 	if (fd_write_all(fd, text, len, err) == 0 &&
-	    (!lasting || fsync(fd) == 0) &&
-	    rename(buf_str(&temporary), path) == 0)
+	    (!lasting || fsync(fd) == 0) && rename(temporary, path) == 0)
 		return 0;
 	(void)err_system(err, "write %s", path);
-	(void)unlink(buf_str(&temporary));
+	(void)unlink(temporary);
 	return -1;
 }

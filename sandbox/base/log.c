@@ -73,8 +73,7 @@ log_write(enum log_level level, const char *fmt, va_list ap)
 	used = log_escape(line, used, text);
 	line[used++] = '\n';
 	/* When the log cannot be written, there is nobody left to tell. */
-	while (write(STDERR_FILENO, line, used) < 0 && errno == EINTR)
-		;
+	(void)TEMP_FAILURE_RETRY(write(STDERR_FILENO, line, used));
 	errno = saved;
 }
 

@@ -115,11 +115,8 @@ static int
 process_wait_exec(int status, const char *program, struct err *err)
 {
 	int why = 0;
-	ssize_t n;
+	ssize_t n = TEMP_FAILURE_RETRY(read(status, &why, sizeof(why)));
 
-	do {
-		n = read(status, &why, sizeof(why));
-	} while (n < 0 && errno == EINTR);
 	if (n == 0)
 		return 0;
 	errno = n == (ssize_t)sizeof(why) ? why : EIO;
@@ -133,8 +130,7 @@ process_wait_exec(int status, const char *program, struct err *err)
 static void
 process_reap(struct process *p)
 {
-	while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)TEMP_FAILURE_RETRY(waitpid(p->pid, NULL, 0));
 	p->pid = -1;
 	cleanup_close(&p->in_fd);
 	cleanup_close(&p->out_fd);
@@ -375,11 +371,9 @@ process_of_peer(int sock)
 void
 process_extend_path(void)
 {
-	auto_buf struct buf path = BUF_INIT(1 << 20);
 	const char *old = getenv("PATH");
-
-	buf_addf(&path, "%s:/usr/local/sbin:/usr/sbin:/sbin",
+	auto_free char *path = xprintf("%s:/usr/local/sbin:/usr/sbin:/sbin",
 	    old != NULL && *old != '\0' ? old : "/usr/local/bin:/usr/bin:/bin");
-	if (!path.overflow)
-		(void)setenv("PATH", buf_str(&path), 1);
+
+	(void)setenv("PATH", path, 1);
 }

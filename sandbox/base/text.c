@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "buf.h"
 #include "log.h"
@@ -263,9 +264,10 @@ text_random_hex(char *hex, size_t digits)
 	}
 }
 
-void
-text_add_size(struct buf *out, int64_t bytes)
+struct text_short
+text_size(int64_t bytes)
 {
+	struct text_short size;
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB",
 		"PiB", "EiB" };
 	int64_t whole = bytes > 0 ? bytes : 0;
@@ -279,8 +281,24 @@ text_add_size(struct buf *out, int64_t bytes)
 	}
 	/* Cut, not rounded: 1023.99 KiB must not become 1024 KiB. */
 	if (rest * 10 / 1024 > 0)
-		buf_addf(out, "%" PRId64 ".%" PRId64 " %s", whole,
-		    rest * 10 / 1024, units[unit]);
+		(void)snprintf(size.text, sizeof(size.text),
+		    "%" PRId64 ".%" PRId64 " %s", whole, rest * 10 / 1024,
+		    units[unit]);
 	else
-		buf_addf(out, "%" PRId64 " %s", whole, units[unit]);
+		(void)snprintf(size.text, sizeof(size.text), "%" PRId64 " %s",
+		    whole, units[unit]);
+	return size;
+}
+
+struct text_short
+text_time(int64_t seconds)
+{
+	struct text_short text = { "?" };
+	time_t t = (time_t)seconds;
+	struct tm tm;
+
+	if (gmtime_r(&t, &tm) != NULL)
+		(void)strftime(text.text, sizeof(text.text), "%Y-%m-%d %H:%M",
+		    &tm);
+	return text;
 }

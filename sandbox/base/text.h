@@ -39,7 +39,15 @@ bool text_parse_size(const char *s, int64_t *bytes);
 bool text_parse_hex(const char *s, size_t len, unsigned char *out, size_t n);
 /* So many random digits in lower case, an even number, and a NUL. */
 void text_random_hex(char *hex, size_t digits);
+
+/* A short text, for the call that it stands in. */
+struct text_short {
+	char text[32];
+};
+
 /* "1.5 MiB", "812 B": for people. */
-void text_add_size(struct buf *out, int64_t bytes);
+struct text_short text_size(int64_t bytes);
+/* "2026-11-21 03:28" UTC of Unix seconds. */
+struct text_short text_time(int64_t seconds);
 
 #endif

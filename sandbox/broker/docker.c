@@ -179,7 +179,7 @@ add_limits(struct argv *argv, const struct docker_run *run)
 
 	argv_option(argv, "--memory", "%" PRId64, memory);
 	argv_option(argv, "--memory-swap", "%" PRId64, memory);
-	argv_option(argv, "--cpus", "%.2f", config->cpus);
+	argv_option(argv, "--cpus", "%.2f", (double)config->milli_cpus / 1e3);
 	argv_option(argv, "--pids-limit", "%" PRId64, config->pids);
 	argv_option(argv, "--ulimit", "fsize=%" PRId64 ":%" PRId64, file_max,
 	    file_max);

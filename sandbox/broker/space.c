@@ -206,9 +206,7 @@ request_create(struct client *client, const struct frame_view *view)
 static int
 files_place(const struct config *config)
 {
-	auto_free char *path = config->api_files[0] != '\0' ?
-	    xstrdup(config->api_files) :
-	    config_state_path(config, "files");
+	auto_free char *path = xstrdup(config->api_files);
 	char *slash;
 	int fd;
 

@@ -45,10 +45,6 @@ int ctl_token(struct ctl *ctl);
  * what kind of failure it is. */
 int ctl_fail(const char *command, const struct err *err);
 
-/* "2026-11-21 03:28" UTC of Unix seconds, into a text of at least 17 bytes. */
-void ctl_time(int64_t seconds, char text[static 20]);
-/* "1.5 MiB" into a text of at least 32 bytes. */
-void ctl_size(int64_t bytes, char text[static 32]);
 /* Make the database and its folder if missing, bring it up to date.  Returns
  * how many migrations were applied, or -1. */
 int ctl_migrate_database(const struct config *config, struct err *err);

@@ -29,16 +29,13 @@ int
 ctl_migrate_database(const struct config *config, struct err *err)
 {
 	auto_free char *copy = xstrdup(config->database);
-	struct db *db;
-	int applied;
+	auto_db struct db *db = NULL;
 
 	/* On a fresh machine its folder may be missing, too. */
 	if (fd_make_dirs(dirname(copy), 0770, err) != 0)
 		return -1;
 	db = db_open(config->database, DB_ADMIN, err);
-	applied = db != NULL ? db_migrate(db, err) : -1;
-	db_close(db);
-	return applied;
+	return db != NULL ? db_migrate(db, err) : -1;
 }
 
 int
@@ -58,53 +55,43 @@ ctl_migrate(struct ctl *ctl)
 static void
 print_sandbox(const struct sandbox *s)
 {
-	char expires[20] = "never";
-	char used_at[20];
-	char used[32];
-
-	if (!s->pinned)
-		ctl_time(s->expires_at, expires);
-	ctl_time(s->used_at, used_at);
-	ctl_size(s->used_bytes, used);
 	printf("%s  %-20" PRId64 " %-8s  %-16s  %-16s  %9s  %6" PRId64 "\n",
-	    s->id, s->user_id, sandbox_states[s->state], used_at, expires, used,
-	    s->used_files);
+	    s->id, s->user_id, sandbox_states[s->state],
+	    text_time(s->used_at).text,
+	    s->pinned ? "never" : text_time(s->expires_at).text,
+	    text_size(s->used_bytes).text, s->used_files);
 }
 
 int
 ctl_sandboxes(struct ctl *ctl)
 {
 	struct err err = { 0 };
-	struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
-	int result = -1;
+	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
 
-	if (db != NULL) {
-		printf("%-32s  %-20s %-8s  %-16s  %-16s  %9s  %6s\n", "ID",
-		    "USER", "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE",
-		    "FILES");
-		result = list_sandboxes(db, print_sandbox, &err);
-	}
-	db_close(db);
-	return result == 0 ? CTL_OK : ctl_fail(ctl->argv[0], &err);
+	if (db == NULL)
+		return ctl_fail(ctl->argv[0], &err);
+	printf("%-32s  %-20s %-8s  %-16s  %-16s  %9s  %6s\n", "ID", "USER",
+	    "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE", "FILES");
+	return list_sandboxes(db, print_sandbox, &err) == 0 ?
+	    CTL_OK :
+	    ctl_fail(ctl->argv[0], &err);
 }
 
 /* A row of `ilctl jobs`. */
 static void
 print_job(const struct list_job *job)
 {
-	char received[20];
 	char took[24] = "";
 	auto_buf struct buf outcome = BUF_INIT(1024);
 
 	/* It may quote what another program said. */
 	text_add_clean(&outcome, job->outcome, strlen(job->outcome));
-	ctl_time(job->received_ms / 1000, received);
 	if (job->took_ms >= 0)
 		(void)snprintf(took, sizeof(took), "%" PRId64 " ms",
 		    job->took_ms);
 	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-10s  %-13s  %12s  %s\n",
-	    job->id, received, job->user_id, job->kind, job->state, took,
-	    buf_str(&outcome));
+	    job->id, text_time(job->received_ms / 1000).text, job->user_id,
+	    job->kind, job->state, took, buf_str(&outcome));
 }
 
 int
@@ -113,8 +100,7 @@ ctl_jobs(struct ctl *ctl)
 	struct err err = { 0 };
 	int64_t most = JOBS_SHOWN;
 	bool unfinished = false;
-	struct db *db;
-	int result = -1;
+	auto_db struct db *db = NULL;
 	int c;
 
 	while ((c = getopt(ctl->argc, ctl->argv, "un:")) != -1) {
@@ -127,14 +113,13 @@ ctl_jobs(struct ctl *ctl)
 	if (optind != ctl->argc)
 		return CTL_MISUSED;
 	db = db_open(ctl->config.database, DB_WORKER, &err);
-	if (db != NULL) {
-		printf("%-10s %-16s  %-20s %-10s  %-13s  %12s  %s\n", "JOB",
-		    "RECEIVED (UTC)", "USER", "KIND", "STATE", "TOOK",
-		    "OUTCOME");
-		result = list_jobs(db, unfinished, most, print_job, &err);
-	}
-	db_close(db);
-	return result == 0 ? CTL_OK : ctl_fail(ctl->argv[0], &err);
+	if (db == NULL)
+		return ctl_fail(ctl->argv[0], &err);
+	printf("%-10s %-16s  %-20s %-10s  %-13s  %12s  %s\n", "JOB",
+	    "RECEIVED (UTC)", "USER", "KIND", "STATE", "TOOK", "OUTCOME");
+	return list_jobs(db, unfinished, most, print_job, &err) == 0 ?
+	    CTL_OK :
+	    ctl_fail(ctl->argv[0], &err);
 }
 
 /*
@@ -180,11 +165,10 @@ ctl_expire(struct ctl *ctl)
 	auto_free char *path = config_state_path(&ctl->config,
 	    SOCKET_BROKER_CTL);
 	struct err err = { 0 };
-	struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
+	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
 	int failed = 0;
 	int removed = db != NULL ? expire(db, path, &failed, &err) : -1;
 
-	db_close(db);
 	if (removed < 0)
 		return ctl_fail(ctl->argv[0], &err);
 	printf("%d removed, %d left for later\n", removed, failed);

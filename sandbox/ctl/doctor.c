@@ -16,6 +16,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/fd.h"
+#include "../base/text.h"
 #include "../protocol/frame.h"
 #include "../protocol/lease.h"
 #include "../protocol/tokens.h"
@@ -54,14 +55,9 @@ ask_broker(const struct config *config, struct lease_status *status,
 /* What the ledger says: who asks to write now finds what is left of the free
  * space. */
 static int64_t
-room_left(const struct lease_status *s, char promised[static 32],
-    char more[static 32])
+room_left(const struct lease_status *s)
 {
-	int64_t left = s->free_bytes - s->floor - s->promised;
-
-	ctl_size(s->promised, promised);
-	ctl_size(left > 0 ? left : 0, more);
-	return left;
+	return s->free_bytes - s->floor - s->promised;
 }
 
 /* ---- status ---- */
@@ -69,31 +65,24 @@ room_left(const struct lease_status *s, char promised[static 32],
 static void
 print_broker(const struct lease_status *s)
 {
-	char free_bytes[32];
-	char promised[32];
-	char floor[32];
-	char more[32];
-
 	if (s->engine_age_ms < 0)
-		printf("%-12s not asked yet\n", "engine");
+		printf("engine       not asked yet\n");
 	else
-		printf("%-12s %s (asked %" PRId64 " s ago)%s%s\n", "engine",
+		printf("engine       %s (asked %" PRId64 " s ago)%s%s\n",
 		    s->engine ? "answers" : "does not answer",
 		    s->engine_age_ms / 1000, *s->trouble != '\0' ? ": " : "",
 		    s->trouble);
-	printf("%-12s %s%s%s%s\n", "image", s->image_name,
+	printf("image        %s%s%s%s\n", s->image_name,
 	    s->image ? "" : " (missing)", *s->python != '\0' ? ", Python " : "",
 	    s->python);
-	printf("%-12s %" PRId64 " running, %" PRId64 " leased, %" PRId64
+	printf("cells        %" PRId64 " running, %" PRId64 " leased, %" PRId64
 	       " starting, %" PRId64 " waited for\n",
-	    "cells", s->cells, s->leased, s->starting, s->waiting);
-	ctl_size(s->free_bytes, free_bytes);
-	ctl_size(s->floor, floor);
-	(void)room_left(s, promised, more);
-	printf("%-12s %s free: %s promised to who may write, %s kept free, "
-	       "%s for more\n",
-	    "disk", free_bytes, promised, floor, more);
-	printf("%-12s %" PRId64 "\n", "sandboxes", s->sandboxes);
+	    s->cells, s->leased, s->starting, s->waiting);
+	printf("disk         %s free: %s promised to who may write, %s kept "
+	       "free, %s for more\n",
+	    text_size(s->free_bytes).text, text_size(s->promised).text,
+	    text_size(s->floor).text, text_size(room_left(s)).text);
+	printf("sandboxes    %" PRId64 "\n", s->sandboxes);
 }
 
 /* From the database, which is there whether anything runs or not. */
@@ -101,16 +90,13 @@ static int
 print_jobs(const struct config *config, struct err *err)
 {
 	struct job_counts counts;
-	struct db *db = db_open(config->database, DB_READER, err);
-	int result = db != NULL ? job_count(db, &counts, err) : -1;
+	auto_db struct db *db = db_open(config->database, DB_READER, err);
 
-	db_close(db);
-	if (result < 0)
+	if (db == NULL || job_count(db, &counts, err) < 0)
 		return -1;
-	printf("%-12s %" PRId64 " queued (oldest %" PRId64 " ms), %" PRId64
-	       " running, %" PRId64 " to be told\n",
-	    "jobs", counts.queued, counts.oldest_ms, counts.running,
-	    counts.untold);
+	printf("jobs         %" PRId64 " queued (oldest %" PRId64
+	       " ms), %" PRId64 " running, %" PRId64 " to be told\n",
+	    counts.queued, counts.oldest_ms, counts.running, counts.untold);
 	return 0;
 }
 
@@ -130,7 +116,7 @@ ctl_status(struct ctl *ctl)
 		good = good && runs;
 	}
 	runs = ask_broker(&ctl->config, &s, &err);
-	printf("%-12s %s\n", "il-sandboxd", runs ? "running" : "not running");
+	printf("il-sandboxd  %s\n", runs ? "running" : "not running");
 	if (runs)
 		print_broker(&s);
 	if (print_jobs(&ctl->config, &err) != 0)
@@ -188,13 +174,13 @@ check_library(struct doctor *d)
 		"nginx.conf.in", "commands.json" };
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		auto_buf struct buf path = BUF_INIT(8192);
+		auto_free char *path = xprintf("%s/%s", d->config->lib_dir,
+		    files[i]);
 
-		buf_addf(&path, "%s/%s", d->config->lib_dir, files[i]);
-		if (access(buf_str(&path), R_OK) == 0)
+		if (access(path, R_OK) == 0)
 			continue;
 		doctor_bad(d, "make, or make install", "library: %s is missing",
-		    buf_str(&path));
+		    path);
 		return;
 	}
 	doctor_good("library: %s", d->config->lib_dir);
@@ -213,13 +199,11 @@ check_folders(struct doctor *d)
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
 		const char *name = folders[i].name;
 		const char *path = folders[i].path;
-		auto_buf struct buf mend = BUF_INIT(8192);
+		auto_free char *mend = xprintf("mkdir -p %s", path);
 		struct stat st;
 
-		buf_addf(&mend, "mkdir -p %s", path);
 		if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-			doctor_bad(d, buf_str(&mend), "%s: no folder %s", name,
-			    path);
+			doctor_bad(d, mend, "%s: no folder %s", name, path);
 		else if (access(path, R_OK | W_OK | X_OK) != 0)
 			doctor_bad(d,
 			    "run this as root, or as the service's user",
@@ -235,11 +219,10 @@ check_database(struct doctor *d)
 {
 	struct err err = { 0 };
 	struct job_counts counts = { 0 };
-	struct db *db = db_open(d->config->database, DB_WORKER, &err);
+	auto_db struct db *db = db_open(d->config->database, DB_WORKER, &err);
 
 	if (db == NULL || db_begin(db, &err) != 0) {
 		doctor_bad(d, "ilctl migrate", "database: %s", err.text);
-		db_close(db);
 		return;
 	}
 	db_rollback(db);
@@ -254,7 +237,6 @@ check_database(struct doctor *d)
 		doctor_bad(d, "look at il-worker's log",
 		    "queue: the oldest job waits for %" PRId64 " s",
 		    counts.oldest_ms / 1000);
-	db_close(db);
 }
 
 static const char start_it[] = "make run, or systemctl start inline.target";
@@ -300,18 +282,20 @@ check_broker(struct doctor *d)
 static void
 check_ledger(struct doctor *d)
 {
-	char promised[32];
-	char more[32];
+	const int64_t left = room_left(&d->status);
+	const struct text_short promised = text_size(d->status.promised);
+	const struct text_short more = text_size(left);
 
 	if (!d->broker)
 		return;
-	if (room_left(&d->status, promised, more) < d->config->quota)
+	if (left < d->config->quota)
 		doctor_bad(d, "free some space, or ilctl expire",
 		    "ledger: %s promised, %s for more: not enough for one "
 		    "sandbox more to be written to; others only read",
-		    promised, more);
+		    promised.text, more.text);
 	else
-		doctor_good("ledger: %s promised, %s for more", promised, more);
+		doctor_good("ledger: %s promised, %s for more", promised.text,
+		    more.text);
 }
 
 /* Why there are no namespaces for each run, and what would bring them. */

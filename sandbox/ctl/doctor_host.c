@@ -16,7 +16,7 @@
 #include "../base/config_images.h"
 #include "../base/docker_cli.h"
 #include "../base/process.h"
-#include "ctl.h"
+#include "../base/text.h"
 
 #define TOOL_MS 15000
 #define OUTPUT_MAX (256 << 10)
@@ -91,12 +91,11 @@ static void
 check_image(struct doctor *d, const char *what, const char *image,
     const char *key)
 {
-	auto_buf struct buf mend = BUF_INIT(4096);
-	char why[WHY];
-
-	buf_addf(&mend,
+	auto_free char *mend = xprintf(
 	    "%s pull %s; or `make image` and inline-python:3.11 or 3.13 in %s",
 	    d->config->docker_binary, image, key);
+	char why[WHY];
+
 	if (TOOL(why, d->config->docker_binary, "image", "inspect", "--format",
 		"{{.Id}}", image))
 		doctor_good("%s: %s", what, image);
@@ -104,7 +103,7 @@ check_image(struct doctor *d, const char *what, const char *image,
 		doctor_note("%s: cannot be looked for without the engine",
 		    what);
 	else
-		doctor_bad(d, buf_str(&mend), "%s: %s is missing", what, image);
+		doctor_bad(d, mend, "%s: %s is missing", what, image);
 }
 
 /*
@@ -125,12 +124,11 @@ doctor_images(struct doctor *d)
 
 	check_image(d, "image", image, "SANDBOX_IMAGE");
 	while (images_next(images, &pos, &entry)) {
-		auto_buf struct buf what = BUF_INIT(256);
+		auto_free char *what = xprintf("image of Python %s",
+		    entry.name);
 
-		if (strcmp(entry.image, image) == 0)
-			continue;
-		buf_addf(&what, "image of Python %s", entry.name);
-		check_image(d, buf_str(&what), entry.image, "SANDBOX_IMAGES");
+		if (strcmp(entry.image, image) != 0)
+			check_image(d, what, entry.image, "SANDBOX_IMAGES");
 	}
 }
 
@@ -186,24 +184,22 @@ check_space(struct doctor *d, const char *name, const char *path, int64_t low)
 {
 	struct statvfs fs;
 	int64_t free_bytes;
-	char text[32];
-	char least[32];
+	struct text_short text;
 
 	if (statvfs(path, &fs) != 0)
 		return; /* told by the check of the folder */
 	free_bytes = (int64_t)(fs.f_bavail * fs.f_frsize);
-	ctl_size(free_bytes, text);
-	ctl_size(low, least);
+	text = text_size(free_bytes);
 	if (free_bytes < low)
 		doctor_bad(d, "free some space, or ilctl expire",
-		    "disk: %s left for %s in %s; it should be %s", text, name,
-		    path, least);
+		    "disk: %s left for %s in %s; it should be %s", text.text,
+		    name, path, text_size(low).text);
 	else if (fs.f_files > 0 && fs.f_favail < 10000)
 		doctor_bad(d, "remove some files",
 		    "disk: only %lu inodes left for %s in %s",
 		    (unsigned long)fs.f_favail, name, path);
 	else
-		doctor_good("disk: %s free for %s", text, name);
+		doctor_good("disk: %s free for %s", text.text, name);
 }
 
 void
@@ -211,10 +207,9 @@ doctor_disk(struct doctor *d)
 {
 	const struct config *config = d->config;
 	auto_free char *database = xstrdup(config->database);
-	auto_free char *files = config_state_path(config, "files");
 
 	check_space(d, "the database", dirname(database), DATABASE_LOW);
 	check_space(d, "the sandboxes", config->base_dir, SANDBOXES_LOW);
-	check_space(d, "the files of the HTTP APIs",
-	    *config->api_files != '\0' ? config->api_files : files, FILES_LOW);
+	check_space(d, "the files of the HTTP APIs", config->api_files,
+	    FILES_LOW);
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/config.h"
 #include "http.h"
 
@@ -61,18 +62,16 @@ check_skew(struct doctor *d, time_t date)
 void
 doctor_http(struct doctor *d)
 {
-	auto_buf struct buf url = BUF_INIT(256);
-	struct http http;
-	CURLcode result;
-
-	buf_addf(&url, "http://127.0.0.1:%" PRId64 "/health",
+	auto_free char *url = xprintf("http://127.0.0.1:%" PRId64 "/health",
 	    d->config->http_port);
-	result = ask(&http, buf_str(&url));
+	struct http http;
+	CURLcode result = ask(&http, url);
+
 	if (result != CURLE_OK)
 		doctor_note(
 		    "HTTP APIs: nothing answers at %s (%s); nginx/README.md "
 		    "shows how to serve them",
-		    buf_str(&url), curl_easy_strerror(result));
+		    url, curl_easy_strerror(result));
 	else if (http.status != 200)
 		doctor_bad(d,
 		    "usermod -aG inline-web www-data && systemctl restart "
@@ -80,14 +79,16 @@ doctor_http(struct doctor *d)
 		    "HTTP APIs: nginx does not reach il-api (status %ld)",
 		    http.status);
 	else
-		doctor_good("HTTP APIs: %s answers", buf_str(&url));
+		doctor_good("HTTP APIs: %s answers", url);
 }
 
 /* Can we reach it? Its answer also tells the time. */
 void
 doctor_discord(struct doctor *d)
 {
-	auto_buf struct buf url = BUF_INIT(4096);
+	/* Needs no token; any answer will do. */
+	auto_free char *url = xprintf("%s/gateway",
+	    d->config->discord_api_base);
 	struct http http;
 	CURLcode result;
 
@@ -95,9 +96,7 @@ doctor_discord(struct doctor *d)
 		check_kernel_clock();
 		return;
 	}
-	/* Needs no token; any answer will do. */
-	buf_addf(&url, "%s/gateway", d->config->discord_api_base);
-	result = ask(&http, buf_str(&url));
+	result = ask(&http, url);
 	if (result != CURLE_OK)
 		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
 		    d->config->discord_api_base, curl_easy_strerror(result));

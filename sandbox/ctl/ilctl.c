@@ -30,14 +30,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/process.h"
-#include "../base/text.h"
 #include "ctl.h"
 
 /* The table for the manual page (inline.conf.5) and for people. */
@@ -86,26 +83,6 @@ ctl_fail(const char *command, const struct err *err)
 {
 	(void)fprintf(stderr, "ilctl %s: %s\n", command, err->text);
 	return err->code == ERR_CONFIG ? CTL_CONFIG : CTL_FAILED;
-}
-
-void
-ctl_time(int64_t seconds, char text[static 20])
-{
-	time_t t = (time_t)seconds;
-	struct tm tm;
-
-	if (gmtime_r(&t, &tm) == NULL ||
-	    strftime(text, 20, "%Y-%m-%d %H:%M", &tm) == 0)
-		(void)snprintf(text, 20, "?");
-}
-
-void
-ctl_size(int64_t bytes, char text[static 32])
-{
-	auto_buf struct buf b = BUF_INIT(31);
-
-	text_add_size(&b, bytes);
-	(void)snprintf(text, 32, "%s", buf_str(&b));
 }
 
 static int

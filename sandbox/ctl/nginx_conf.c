@@ -78,13 +78,12 @@ int
 nginx_conf_write(const struct config *config, long standin_port,
     struct err *err)
 {
-	auto_buf struct buf path = BUF_INIT(8192);
+	auto_free char *path = xprintf("%s/nginx.conf.in", config->lib_dir);
 	auto_buf struct buf template = BUF_INIT(CONF_MAX);
 	auto_buf struct buf text = BUF_INIT(CONF_MAX);
 	auto_free char *target = config_state_path(config, "nginx.conf");
 
-	buf_addf(&path, "%s/nginx.conf.in", config->lib_dir);
-	if (file_read(buf_str(&path), &template, err) != 0 ||
+	if (file_read(path, &template, err) != 0 ||
 	    nginx_conf_fill(&text, buf_str(&template), template.len, config,
 		standin_port, err) != 0)
 		return -1;

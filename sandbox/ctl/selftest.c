@@ -13,6 +13,7 @@
 #include <sodium.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/err.h"
 #include "../base/text.h"
 #include "ctl.h"
@@ -62,23 +63,21 @@ sign(const struct selftest *t, bool wrong)
 {
 	unsigned char signature[crypto_sign_BYTES];
 	char hex[2 * crypto_sign_BYTES + 1];
-	struct curl_slist *headers = NULL;
-	auto_buf struct buf message = BUF_INIT(4096);
-	auto_buf struct buf line = BUF_INIT(512);
+	struct curl_slist *headers;
+	auto_free char *stamp = xprintf("X-Signature-Timestamp: %lld",
+	    (long long)time(NULL));
+	auto_free char *message = xprintf("%s%s", strrchr(stamp, ' ') + 1,
+	    ping);
+	auto_free char *line = NULL;
 
-	buf_addf(&line, "X-Signature-Timestamp: %lld", (long long)time(NULL));
-	headers = curl_slist_append(headers, buf_str(&line));
-	buf_addf(&message, "%s%s", strrchr(buf_str(&line), ' ') + 1, ping);
 	if (wrong)
 		randombytes_buf(signature, sizeof(signature));
 	else
 		(void)crypto_sign_detached(signature, NULL,
-		    (const unsigned char *)message.data, message.len,
-		    t->secret);
+		    (const unsigned char *)message, strlen(message), t->secret);
 	(void)sodium_bin2hex(hex, sizeof(hex), signature, sizeof(signature));
-	buf_reset(&line);
-	buf_addf(&line, "X-Signature-Ed25519: %s", hex);
-	headers = curl_slist_append(headers, buf_str(&line));
+	line = xprintf("X-Signature-Ed25519: %s", hex);
+	headers = curl_slist_append(curl_slist_append(NULL, stamp), line);
 	return curl_slist_append(headers, "Content-Type: application/json");
 }
 

@@ -25,11 +25,9 @@ list(const char *file)
 		return ctl_fail("token", &err);
 	for (size_t i = 0; i < tokens.count; i++) {
 		const struct token *t = &tokens.items[i];
-		char made[20];
 
-		ctl_time(t->created_s, made);
-		printf("%s  cells=%" PRId64 " rate=%" PRId64 "  %s\n", made,
-		    t->cells, t->rate, t->name);
+		printf("%s  cells=%" PRId64 " rate=%" PRId64 "  %s\n",
+		    text_time(t->created_s).text, t->cells, t->rate, t->name);
 	}
 	tokens_close(&tokens);
 	return CTL_OK;

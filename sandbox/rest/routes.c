@@ -47,7 +47,7 @@ struct bucket {
 struct rest {
 	struct transfer *transfer;
 	const char *api_base;
-	char *authorization; /* "Bot …", "" without a token */
+	char *authorization; /* the header; NULL without a token */
 	int64_t application_id;
 	int stop_fd;
 	/* What limits told, for the calls to come: until when all are blocked
@@ -69,7 +69,6 @@ rest_new(const char *api_base, const char *bot_token, int64_t application_id,
     int stop_fd, struct err *err)
 {
 	struct transfer *transfer = transfer_new(err);
-	auto_buf struct buf authorization = BUF_INIT(8192);
 	struct rest *rest;
 
 	if (transfer == NULL)
@@ -80,8 +79,8 @@ rest_new(const char *api_base, const char *bot_token, int64_t application_id,
 	rest->application_id = application_id;
 	rest->stop_fd = stop_fd;
 	if (bot_token[0] != '\0')
-		buf_addf(&authorization, "Bot %s", bot_token);
-	rest->authorization = buf_steal(&authorization, NULL);
+		rest->authorization = xprintf("Authorization: Bot %s",
+		    bot_token);
 	return rest;
 }
 

@@ -181,15 +181,12 @@ make_headers(const struct transfer_request *request)
 {
 	/* curl would wait for "100 Continue" before a large body */
 	struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
-	auto_buf struct buf line = BUF_INIT(8192);
 
 	if (request->body != NULL && request->file_count == 0)
 		headers = curl_slist_append(headers,
 		    "Content-Type: application/json");
-	if (request->authorization != NULL) {
-		buf_addf(&line, "Authorization: %s", request->authorization);
-		headers = curl_slist_append(headers, buf_str(&line));
-	}
+	if (request->authorization != NULL)
+		headers = curl_slist_append(headers, request->authorization);
 	return headers;
 }
 

@@ -24,7 +24,7 @@ void transfer_free(struct transfer *transfer);
 struct transfer_request {
 	const char *method;
 	const char *url;
-	const char *authorization;     /* NULL: none */
+	const char *authorization;     /* that header; NULL: none */
 	const char *body;	       /* JSON; NULL: none */
 	const struct rest_file *files; /* with any: multipart */
 	size_t file_count;

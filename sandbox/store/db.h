@@ -31,6 +31,14 @@ struct db;
 struct db *db_open(const char *path, enum db_role role, struct err *err);
 void db_close(struct db *db);
 
+static inline void
+db_close_at(struct db **db)
+{
+	db_close(*db);
+}
+
+#define auto_db __attribute__((cleanup(db_close_at)))
+
 /* Bring the schema to the newest version, one transaction a migration.  Returns
  * the number that were applied, or -1. */
 int db_migrate(struct db *db, struct err *err);

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/clock.h"
 
 #define MODE 0660 /* fronts and workers are one group */
-#define PATH_BYTES 8192
 /* A signal may fall between the timer and the wait: it comes again. */
 #define AGAIN_NS 50000000L
 
@@ -27,7 +27,7 @@ on_timer(int signal_number)
 void
 write_lock_open(struct write_lock *lock, const char *database)
 {
-	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
+	auto_free char *path = xprintf("%s-turn", database);
 	struct sigaction action = { .sa_handler = on_timer };
 	struct sigevent event = {
 		.sigev_notify = SIGEV_SIGNAL,
@@ -35,13 +35,11 @@ write_lock_open(struct write_lock *lock, const char *database)
 	};
 
 	*lock = (struct write_lock){ .fd = -1 };
-	buf_addf(&path, "%s-turn", database);
 	/* A wait for a lock is ended by nothing but a signal. */
 	if (sigaction(SIGRTMIN, &action, NULL) != 0 ||
 	    timer_create(CLOCK_MONOTONIC, &event, &lock->timer) != 0)
 		return;
-	lock->fd = open(buf_str(&path),
-	    O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
+	lock->fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
 	if (lock->fd < 0)
 		(void)timer_delete(lock->timer);
 	else

@@ -69,7 +69,7 @@ kept_add(struct worker *worker, int64_t job_id, struct message *message)
 			kept = &worker->kept[i];
 	message_release(&kept->message);
 	*kept = (struct deliver_kept){ .job_id = job_id, .message = *message };
-	message_init(message);
+	*message = (struct message)MESSAGE_INIT;
 }
 
 void
@@ -124,13 +124,11 @@ edit(struct delivery *d, const char *body, const struct rest_file *files,
 static enum rest_outcome
 edit_plainly(struct delivery *d)
 {
-	struct message message;
+	auto_message struct message message = MESSAGE_INIT;
 	auto_free char *body = NULL;
 
-	message_init(&message);
 	render_not_accepted(&message, d->reply.code, d->job->id);
 	body = message_json(&message, false);
-	message_release(&message);
 	return edit(d, body, NULL, 0);
 }
 
@@ -283,14 +281,12 @@ deliver_task(struct task *task)
 static char *
 lost_body(struct worker *worker, int64_t slot, const struct job *job)
 {
-	struct message message;
+	auto_message struct message message = MESSAGE_INIT;
 	struct err err = { 0 };
 	char *body;
 
-	message_init(&message);
 	render_lost(&message, job->kind, job->id);
 	body = message_json(&message, false);
-	message_release(&message);
 	log_warn("interrupted: its worker did not end it job=%" PRId64
 		 " user=%" PRId64 " slot=%" PRId64,
 	    job->id, job->user_id, slot);

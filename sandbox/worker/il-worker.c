@@ -145,6 +145,7 @@ do_job(struct worker *worker, struct job *job)
 		.job = job,
 		.begun_ms = clock_monotonic_ms(),
 		.until_ms = job->received_ms + TOKEN_LIFE_MS,
+		.message = MESSAGE_INIT,
 		.outcome = "done",
 		.env = {
 			.config = worker->config,
@@ -168,7 +169,6 @@ do_job(struct worker *worker, struct job *job)
 		task.env.file_most = MESSAGE_BYTES_MAX;
 	if (task.env.file_most < 0)
 		task.env.file_most = 0;
-	message_init(&task.message);
 	command_run(&task);
 	if (!task.taken)
 		deliver_task(&task);

@@ -34,13 +34,10 @@
 int
 sweep_lock_slot(const struct worker *worker, int64_t slot, struct err *err)
 {
-	char name[64];
-	auto_free char *path = NULL;
-	auto_close int fd = -1;
+	auto_free char *path = xprintf("%s/worker/%" PRId64 ".lock",
+	    worker->config->state_dir, slot);
+	auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
 
-	(void)snprintf(name, sizeof(name), "worker/%" PRId64 ".lock", slot);
-	path = config_state_path(worker->config, name);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
 	if (fd < 0)
 		return err_system(err, "%s", path);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)

@@ -68,7 +68,7 @@ test_defaults(void)
 	is_str(c.api_isolation, "auto", "API isolation");
 	is_int(c.timeout_ms, 30000, "timeout");
 	is_int(c.memory, 256 << 20, "memory");
-	ok(c.cpus > 0.999 && c.cpus < 1.001, "cpus");
+	is_int(c.milli_cpus, 1000, "cpus");
 	is_int(c.pids, 64, "pids");
 	is_int(c.quota, 256 << 20, "quota");
 	is_int(c.files, 10000, "files");

@@ -34,7 +34,7 @@ example(const char *class)
 		.disk_ops = 50,
 		.tmp_size = 67108864,
 		.quota = 536870912,
-		.cpus = 1.5 };
+		.milli_cpus = 1500 };
 	return (struct docker_run){ .config = &settings,
 		.class = class_find(class),
 		.image = "python:3.11-alpine",

@@ -306,7 +306,7 @@ test_write_all(void)
 
 	if (pipe2(pipes, O_CLOEXEC) != 0)
 		exit(1);
-	is_int(fd_set_nonblock(pipes[1], &err), 0, "nonblocking");
+	is_int(fcntl(pipes[1], F_SETFL, O_NONBLOCK), 0, "nonblocking");
 	pid = fork();
 	if (pid == 0) {
 		(void)close(pipes[0]);

@@ -34,7 +34,7 @@ test_shape(void)
 	struct message m;
 	const json_t *parse;
 
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	buf_addf(&m.lead, "Hello %d", 1);
 	make(&m, true);
 	parse = json_object_get(json_object_get(root, "allowed_mentions"),
@@ -58,7 +58,7 @@ test_block(void)
 {
 	struct message m;
 
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	buf_addf(&m.lead, "lead");
 	buf_addf(&m.tail, "tail");
 	message_set_block(&m, "x = 1\n\n", 7, "py", MESSAGE_CUT_END);
@@ -116,7 +116,7 @@ test_cut(void)
 {
 	struct message m;
 
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	buf_addf(&m.tail, "exit 0");
 	fill(&m, 10000, MESSAGE_CUT_MIDDLE);
 	ok(!message_fits(&m), "it does not fit");
@@ -152,7 +152,7 @@ test_edge(void)
 
 	memset(text, 'x', sizeof(text));
 	for (size_t n = 1900; n < 2100; n++) {
-		message_init(&m);
+		m = (struct message)MESSAGE_INIT;
 		buf_addf(&m.tail, "exit 0");
 		message_set_block(&m, text, n, "", MESSAGE_CUT_MIDDLE);
 		make(&m, true);
@@ -164,7 +164,7 @@ test_edge(void)
 	ok(good, "never over 2,000");
 	ok(fits_means_whole, "what fits is whole, what is cut says so");
 
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	for (int i = 0; i < 1000; i++) {
 		buf_addf(&m.lead, "lead %d ", i);
 		buf_addf(&m.tail, "tail %d ", i);
@@ -186,7 +186,7 @@ test_files(void)
 	const char *name = NULL;
 	const json_t *list;
 
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	buf_addf(&m.lead, "x");
 	ok(message_attach(&m, "a/plot.png", strdup("1"), 1, &name), "a file");
 	ok(message_attach(&m, "b/plot.png", strdup("2"), 1, &name), "another");
@@ -218,7 +218,7 @@ test_buttons(void)
 	const json_t *row;
 	char *text;
 
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	buf_addf(&m.lead, "x");
 	message_add_button(&m, ACTION_LOOK_NEXT, INT64_MAX, "Next", 2, true);
 	make(&m, true);
@@ -250,7 +250,7 @@ test_huge(void)
 		abort();
 	memset(text, 0xff, len);
 	memcpy(text + len - 4, "end\n", 4);
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	message_set_block(&m, text, len, "", MESSAGE_CUT_MIDDLE);
 	free(text);
 	make(&m, true);

@@ -17,7 +17,7 @@ static const struct config config = { .timeout_ms = 30000,
 	.quota = 256 << 20,
 	.files = 10000,
 	.retention_seconds = 604800,
-	.cpus = 1.0,
+	.milli_cpus = 1000,
 	.pip_timeout_ms = 300000,
 	.pip_memory = 512 << 20,
 	.pip_quota = 512 << 20 };
@@ -485,11 +485,6 @@ test_sandbox(void)
 	struct job_counts counts = {
 		.queued = 2, .running = 1, .oldest_ms = 1500
 	};
-	struct render_health health = { .status = &status,
-		.database = true,
-		.counts = &counts,
-		.skew_ms = -42,
-		.queue_max = 10 };
 
 	reset();
 	render_created(&m, &sandbox, true, &config);
@@ -505,7 +500,7 @@ test_sandbox(void)
 	render_expired(&m, &sandbox);
 	has("expired <t:1800000000:R>", "expired");
 	reset();
-	render_health(&m, &health);
+	render_health(&m, NULL, &status, &counts, 10, -42);
 	has("Docker: reachable", "the engine");
 	has("`python:3.11`: Python 3.11.2", "image and version");
 	has("2 waiting, 1 running, the oldest for 1.50 s", "the queue");
@@ -513,10 +508,7 @@ test_sandbox(void)
 	has("All is well.\n", "all is well");
 	lacks("Problem", "no part is not");
 	reset();
-	health.broker_error = "does not answer";
-	health.database = false;
-	health.skew_ms = 60000;
-	render_health(&m, &health);
+	render_health(&m, "does not answer", &status, NULL, 10, 60000);
 	has("Not all is well.", "not all is well");
 	has("**Problem** · Docker: unknown", "no broker");
 	has("**Problem** · Database", "no database");
@@ -550,7 +542,7 @@ test_collect(void)
 int
 main(void)
 {
-	message_init(&m);
+	m = (struct message)MESSAGE_INIT;
 	test_ends();
 	test_our_faults();
 	test_long_output();

@@ -185,12 +185,11 @@ test_size(void)
 		{ -5, "0 B" },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		auto_buf struct buf b = BUF_INIT(64);
-
-		text_add_size(&b, rows[i].bytes);
-		is_str(buf_str(&b), rows[i].want, rows[i].want);
-	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		is_str(text_size(rows[i].bytes).text, rows[i].want,
+		    rows[i].want);
+	is_str(text_time(1763695680).text, "2025-11-21 03:28", "a time");
+	is_str(text_time(INT64_MAX).text, "?", "no time");
 }
 
 int

@@ -82,6 +82,16 @@ command_has_run(struct task *task)
 }
 
 bool
+command_ask(struct task *task, struct cell_request *request)
+{
+	request->path = task->path;
+	request->wall_ms = FILE_OP_MS;
+	collect_release(&task->collect);
+	return run_request(task, request, FILE_OP_MS) &&
+	    outcome_succeeded(&task->run);
+}
+
+bool
 command_do(struct task *task, struct cell_request *request)
 {
 	request->path = task->path;

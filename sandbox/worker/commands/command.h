@@ -33,7 +33,11 @@ void command_not_done(struct task *task);
 bool command_succeeded(struct task *task);
 /* The same of a program that was to run: it did, however it ended. */
 bool command_has_run(struct task *task);
-/* One request about task->path, to a cell of the user's: did it succeed? */
+/* One request about task->path in the cell that is leased: did it succeed?
+ * What the one before it brought is forgotten. */
+bool command_ask(struct task *task, struct cell_request *request);
+/* The same in a cell of the user's for it alone; message and outcome word say
+ * why not. */
 bool command_do(struct task *task, struct cell_request *request);
 /* The row says that the sandbox is being removed: remove its files, and then
  * the row.  What is left is the sweeper's. */

@@ -17,29 +17,27 @@ cmd_health(struct task *task, struct err *err)
 	const struct job *job = task->job;
 	struct lease_status status = { 0 };
 	struct job_counts counts = { 0 };
-	struct render_health health = {
-		.status = &status,
-		.counts = &counts,
-		.queue_max = worker->config->queue_max,
-		.skew_ms = job->received_ms -
-		    ((job->interaction_id >> 22) + DISCORD_EPOCH_MS),
-	};
+	const char *broker_error = NULL;
+	bool counted;
 	enum refusal outcome = lease_status(worker->lease_socket, &status,
 	    STATUS_WAIT_MS, err);
 
 	if (outcome != REFUSAL_NONE) {
 		log_warn("%s job=%" PRId64, err->text, job->id);
-		health.broker_error = outcome == REFUSAL_TIME ?
+		broker_error = outcome == REFUSAL_TIME ?
 		    "does not answer in time" :
 		    "is not running";
 	}
-	health.database = job_count(worker->db, &counts, err) == 0;
-	if (!health.database)
+	counted = job_count(worker->db, &counts, err) == 0;
+	if (!counted)
 		log_err("%s job=%" PRId64, err->text, job->id);
 	/* this job itself does not count */
 	if (counts.running > 0)
 		counts.running--;
-	render_health(&task->message, &health);
+	render_health(&task->message, broker_error, &status,
+	    counted ? &counts : NULL, worker->config->queue_max,
+	    job->received_ms -
+		((job->interaction_id >> 22) + DISCORD_EPOCH_MS));
 	task->outcome = outcome == REFUSAL_NONE ? "told" : "no broker";
 	return 0;
 }

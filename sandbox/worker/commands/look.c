@@ -7,21 +7,16 @@
 
 #define PAGE_ENTRIES COLLECT_ENTRIES
 
-/* Each request begins anew: what the one before it brought is forgotten. */
 static bool
 list(struct task *task, int64_t page)
 {
 	struct cell_request list = {
 		.op = OP_LIST,
-		.path = task->path,
 		.offset = (page - 1) * PAGE_ENTRIES,
 		.count = PAGE_ENTRIES,
-		.wall_ms = FILE_OP_MS,
 	};
 
-	collect_release(&task->collect);
-	return run_request(task, &list, FILE_OP_MS) &&
-	    outcome_succeeded(&task->run);
+	return command_ask(task, &list);
 }
 
 /* A file that is too large is cut, so that its beginning can be shown. */
@@ -30,15 +25,11 @@ read_file(struct task *task)
 {
 	struct cell_request read = {
 		.op = OP_READ,
-		.path = task->path,
 		.max_bytes = task->env.file_most,
 		.cut = true,
-		.wall_ms = FILE_OP_MS,
 	};
 
-	collect_release(&task->collect);
-	return run_request(task, &read, FILE_OP_MS) &&
-	    outcome_succeeded(&task->run);
+	return command_ask(task, &read);
 }
 
 /* A page past the end becomes the last one. */

@@ -16,16 +16,14 @@ show_progress(void *arg)
 	struct task *task = arg;
 	struct rest_reply reply;
 	struct err err = { 0 };
-	struct message message;
+	auto_message struct message message = MESSAGE_INIT;
 	auto_free char *body = NULL;
 
-	message_init(&message);
 	render_pip_progress(&message, &task->collect.output,
 	    clock_monotonic_ms() - task->begun_ms);
 	body = message_json(&message, false);
 	(void)rest_edit_original(task->worker->rest, task->job->token, body,
 	    NULL, 0, REST_PROGRESS, task->until_ms, &reply, &err);
-	message_release(&message);
 }
 
 int

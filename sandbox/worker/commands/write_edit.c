@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "../../base/cleanup.h"
 #include "../../base/clock.h"
 #include "../../base/text.h"
 #include "../../base/utf8.h"
@@ -35,9 +36,9 @@ is_editable(const struct buf *data)
 	return true;
 }
 
-/* A title or label: what fits of it, one line, never empty. */
-static void
-make_label(struct buf *out, const char *prefix, const char *name)
+/* A title or label: what fits of it, one line, never empty; heap. */
+static char *
+make_label(const char *prefix, const char *name)
 {
 	auto_buf struct buf clean = BUF_INIT(PATH_SIZE * 4);
 
@@ -46,7 +47,7 @@ make_label(struct buf *out, const char *prefix, const char *name)
 	for (size_t i = 0; i < clean.len; i++)
 		if (clean.data[i] == '\n' || clean.data[i] == '\t')
 			clean.data[i] = ' ';
-	buf_add(out, buf_str(&clean),
+	return xstrndup(buf_str(&clean),
 	    text_prefix(buf_str(&clean), clean.len, TITLE_MOST));
 }
 
@@ -54,25 +55,21 @@ make_label(struct buf *out, const char *prefix, const char *name)
 static char *
 make_modal(const char *path, int64_t view_id, const struct buf *data)
 {
-	auto_buf struct buf title = BUF_INIT(PATH_SIZE * 4);
-	auto_buf struct buf label = BUF_INIT(PATH_SIZE * 4);
-	auto_buf struct buf id = BUF_INIT(64);
+	auto_free char *title = make_label("Edit ", path_name(path));
+	auto_free char *label = make_label("~/", path);
+	auto_free char *id = xprintf("%s:%" PRId64,
+	    command_actions[ACTION_WRITE].name, view_id);
 	json_t *input = json_pack("{s:i, s:s, s:i, s:b, s:i}", "type",
 	    TEXT_INPUT, "custom_id", "content", "style", 2, "required", 0,
 	    "max_length", EDIT_POINTS);
 	json_auto_t *modal = NULL;
 
-	make_label(&title, "Edit ", path_name(path));
-	make_label(&label, "~/", path);
-	buf_addf(&id, "%s:%" PRId64, command_actions[ACTION_WRITE].name,
-	    view_id);
 	if (data->len > 0)
 		json_object_set_new(input, "value",
 		    json_stringn(buf_str(data), data->len));
 	modal = json_pack("{s:i, s:{s:s, s:s, s:[{s:i, s:s, s:o}]}}", "type",
-	    CALLBACK_MODAL, "data", "custom_id", buf_str(&id), "title",
-	    buf_str(&title), "components", "type", LABEL, "label",
-	    buf_str(&label), "component", input);
+	    CALLBACK_MODAL, "data", "custom_id", id, "title", title,
+	    "components", "type", LABEL, "label", label, "component", input);
 	return modal == NULL ? NULL : json_dumps(modal, JSON_COMPACT);
 }
 

@@ -64,9 +64,8 @@ take_file(struct collect *c, const struct cell_event *event)
 }
 
 void
-collect_event(struct collect *collect, const struct cell_event *event)
+collect_event(struct collect *c, const struct cell_event *event)
 {
-	struct collect *c = collect;
 	size_t room = c->output.max - c->output.len;
 
 	switch (event->kind) {

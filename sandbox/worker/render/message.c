@@ -11,8 +11,7 @@
 #include "../../base/log.h"
 #include "../../base/text.h"
 
-#define PART_MAX 16384 /* bytes of lead, tail or without */
-#define LEAD_MOST 900  /* code points */
+#define LEAD_MOST 900 /* code points */
 #define TAIL_MOST 900
 #define BLOCK_LEAST 16 /* a shorter piece of a block is not worth it */
 #define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
@@ -28,16 +27,6 @@
 #define ELLIPSIS "\xe2\x80\xa6"
 
 void
-message_init(struct message *message)
-{
-	*message = (struct message){ .language = "" };
-	buf_init(&message->lead, PART_MAX);
-	buf_init(&message->block, 0); /* as message_set_block() needs it */
-	buf_init(&message->tail, PART_MAX);
-	buf_init(&message->without, PART_MAX);
-}
-
-void
 message_release(struct message *message)
 {
 	buf_release(&message->lead);
@@ -48,7 +37,7 @@ message_release(struct message *message)
 		free(message->files[i].name);
 		free(message->files[i].data);
 	}
-	message_init(message);
+	*message = (struct message)MESSAGE_INIT;
 }
 
 /* ---- text ---- */
@@ -193,7 +182,7 @@ make_frame(struct buf *lead, struct buf *tail, const struct message *m,
 static void
 compose(struct buf *out, const struct message *m, bool with_files)
 {
-	auto_buf struct buf tail = BUF_INIT(2 * PART_MAX);
+	auto_buf struct buf tail = BUF_INIT(2 * MESSAGE_PART_MAX);
 	size_t room = make_frame(out, &tail, m, with_files);
 	size_t end;
 
@@ -218,8 +207,8 @@ compose(struct buf *out, const struct message *m, bool with_files)
 bool
 message_fits(const struct message *message)
 {
-	auto_buf struct buf lead = BUF_INIT(PART_MAX);
-	auto_buf struct buf tail = BUF_INIT(2 * PART_MAX);
+	auto_buf struct buf lead = BUF_INIT(MESSAGE_PART_MAX);
+	auto_buf struct buf tail = BUF_INIT(2 * MESSAGE_PART_MAX);
 
 	/* as if nothing could be attached: that is the longer text */
 	return text_codepoints(buf_str(&message->block), message->block.len) <=
@@ -326,7 +315,7 @@ dump(json_t *root)
 char *
 message_json(const struct message *message, bool with_files)
 {
-	auto_buf struct buf content = BUF_INIT(PART_MAX * 4);
+	auto_buf struct buf content = BUF_INIT(MESSAGE_PART_MAX * 4);
 
 	compose(&content, message, with_files);
 	return dump(json_pack("{s:s, s:{s:[]}, s:o, s:o, s:i}", "content",
@@ -338,7 +327,7 @@ message_json(const struct message *message, bool with_files)
 char *
 message_callback_json(const struct message *message)
 {
-	auto_buf struct buf content = BUF_INIT(PART_MAX * 4);
+	auto_buf struct buf content = BUF_INIT(MESSAGE_PART_MAX * 4);
 
 	compose(&content, message, false);
 	return dump(json_pack("{s:i, s:{s:s, s:{s:[]}, s:i}}", "type", 4,

@@ -52,9 +52,16 @@ struct message {
 	size_t button_count;
 };
 
-void message_init(struct message *message);
+#define MESSAGE_PART_MAX 16384 /* bytes of lead, tail or without */
+/* An empty one.  The block is given its size when it is set. */
+/* clang-format off */
+#define MESSAGE_INIT { .lead = BUF_INIT(MESSAGE_PART_MAX), .language = "", \
+	.tail = BUF_INIT(MESSAGE_PART_MAX), \
+	.without = BUF_INIT(MESSAGE_PART_MAX) }
+/* clang-format on */
 /* Forget everything; it is an empty message again. */
 void message_release(struct message *message);
+#define auto_message __attribute__((cleanup(message_release)))
 
 /* Our own Markdown is added to the parts with buf_add*().  Anything of a
  * stranger's goes through message_add_name() or message_set_block().

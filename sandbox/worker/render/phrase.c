@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../../base/text.h"
+#include "../../base/cleanup.h"
 
 #define PATH_MOST 80 /* code points of a path in a sentence */
 
@@ -16,15 +16,6 @@ phrase_of(const struct buf *text)
 
 	(void)snprintf(phrase.text, sizeof(phrase.text), "%s", buf_str(text));
 	return phrase;
-}
-
-struct phrase
-phrase_size(int64_t bytes)
-{
-	auto_buf struct buf out = BUF_INIT(64);
-
-	text_add_size(&out, bytes);
-	return phrase_of(&out);
 }
 
 /* The digits in threes. */
@@ -79,8 +70,7 @@ phrase_name(const char *name, size_t most)
 struct phrase
 phrase_path(const char *path)
 {
-	auto_buf struct buf shown = BUF_INIT(PATH_SIZE + 8);
+	auto_free char *shown = xprintf(path[0] != '\0' ? "~/%s" : "~%s", path);
 
-	buf_addf(&shown, path[0] != '\0' ? "~/%s" : "~%s", path);
-	return phrase_name(buf_str(&shown), PATH_MOST);
+	return phrase_name(shown, PATH_MOST);
 }

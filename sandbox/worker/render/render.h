@@ -110,16 +110,11 @@ void render_removed(struct message *message, const char *path);
 void render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config);
 
-struct render_health {
-	const char *broker_error; /* NULL: it answered */
-	const struct lease_status *status;
-	bool database;
-	const struct job_counts *counts;
-	int64_t skew_ms; /* our clock against Discord's */
-	int64_t queue_max;
-};
-
-void render_health(struct message *message, const struct render_health *health);
+/* broker_error NULL: it answered; counts NULL: the database did not; skew_ms:
+ * our clock against Discord's. */
+void render_health(struct message *message, const char *broker_error,
+    const struct lease_status *status, const struct job_counts *counts,
+    int64_t queue_max, int64_t skew_ms);
 
 /* ---- phrase.c: pieces of sentences, for the call that they stand in ---- */
 
@@ -127,8 +122,6 @@ struct phrase {
 	char text[512];
 };
 
-/* "1.5 MiB". */
-struct phrase phrase_size(int64_t bytes);
 /* "1 file", "10,000 files": what in the singular, "": the number alone. */
 struct phrase phrase_count(int64_t n, const char *what);
 /* "12 ms", "1.25 s", "2 min 5 s". */

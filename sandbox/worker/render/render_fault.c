@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../../base/config.h"
+#include "../../base/text.h"
 #include "../../store/sandbox.h"
 
 #define TEXT_FULL \
@@ -108,7 +109,7 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		buf_addf(lead,
 		    "There is no room for that: your sandbox may hold %s in "
 		    "%s. `/il rm` makes room.",
-		    phrase_size(env->config->quota).text,
+		    text_size(env->config->quota).text,
 		    phrase_count(env->config->files, "file").text);
 	else if (result->error == ERROR_READ_ONLY)
 		buf_adds(lead,
@@ -125,9 +126,9 @@ render_cell_error(struct message *m, const struct cell_result *result,
 	if (result->error != ERROR_TOO_LARGE)
 		return;
 	if (result->total > 0)
-		buf_addf(lead, " (%s)", phrase_size(result->total).text);
+		buf_addf(lead, " (%s)", text_size(result->total).text);
 	buf_addf(lead, ": here a file may have %s.",
-	    phrase_size(env->file_most).text);
+	    text_size(env->file_most).text);
 }
 
 void
@@ -251,7 +252,7 @@ void
 render_too_large(struct message *message, int64_t size, int64_t most)
 {
 	buf_addf(&message->lead, "That file is too large (%s): it may have %s.",
-	    phrase_size(size).text, phrase_size(most).text);
+	    text_size(size).text, text_size(most).text);
 }
 
 void

@@ -3,44 +3,29 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "../../base/config.h"
 #include "../../base/text.h"
 #include "../../base/utf8.h"
 
-#define ENTRY_MOST 46	/* of a name in a listing: 20 of them must fit */
-#define PROBE 8192	/* bytes that tell text from other things */
+#define ENTRY_MOST 46 /* of a name in a listing: 20 of them must fit */
+#define PROBE 8192    /* bytes that tell text from other things */
+#define TIME_LAST INT64_C(253402300799) /* of the year 9999 */
 #define SHOWN_MAX 16384 /* bytes of a file that can matter for a block */
 
 /* ---- listings ---- */
 
-/* As wide as all others, whatever the cell said. */
-static void
-add_time(struct buf *out, int64_t seconds)
-{
-	time_t when = (time_t)seconds;
-	struct tm tm = { 0 };
-	char text[32];
-
-	if (seconds < 0 || seconds > INT64_C(253402300799) ||
-	    gmtime_r(&when, &tm) == NULL ||
-	    strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &tm) == 0)
-		memcpy(text, "       ?        ", sizeof("       ?        "));
-	buf_adds(out, text);
-}
-
 /* What is no file has no size that means anything. */
-static struct phrase
+static struct text_short
 entry_size(const struct collected_entry *entry)
 {
 	if (entry->kind == ENTRY_FILE)
-		return phrase_size(entry->size);
+		return text_size(entry->size);
 	if (entry->kind == ENTRY_DIRECTORY)
-		return (struct phrase){ "dir" };
+		return (struct text_short){ "dir" };
 	if (entry->kind == ENTRY_LINK)
-		return (struct phrase){ "link" };
-	return (struct phrase){ "other" };
+		return (struct text_short){ "link" };
+	return (struct text_short){ "other" };
 }
 
 /* The block: a line for each entry, whatever is in its name. */
@@ -48,7 +33,7 @@ static void
 set_entries(struct message *m, const struct collect *c)
 {
 	auto_buf struct buf lines = BUF_INIT(65536);
-	struct phrase sizes[COLLECT_ENTRIES];
+	struct text_short sizes[COLLECT_ENTRIES];
 	int width = 0;
 
 	/* no wider than it must be: on a telephone a line has some 37
@@ -63,9 +48,11 @@ set_entries(struct message *m, const struct collect *c)
 	for (size_t i = 0; i < c->entry_count; i++) {
 		const struct collected_entry *entry = &c->entries[i];
 
-		buf_addf(&lines, "%*s  ", width, sizes[i].text);
-		add_time(&lines, entry->mtime);
-		buf_adds(&lines, "  ");
+		/* times are as wide as all others, whatever the cell said */
+		buf_addf(&lines, "%*s  %s  ", width, sizes[i].text,
+		    entry->mtime < 0 || entry->mtime > TIME_LAST ?
+			"       ?        " :
+			text_time(entry->mtime).text);
 		message_add_word(&lines, entry->name, ENTRY_MOST);
 		buf_adds(&lines, entry->kind == ENTRY_DIRECTORY ? "/\n" : "\n");
 	}
@@ -79,8 +66,8 @@ add_usage(struct buf *out, const struct cell_result *result,
 {
 	if (result->used_bytes < 0)
 		return;
-	buf_addf(out, "-# %s of %s used", phrase_size(result->used_bytes).text,
-	    phrase_size(config->quota).text);
+	buf_addf(out, "-# %s of %s used", text_size(result->used_bytes).text,
+	    text_size(config->quota).text);
 	if (result->used_files >= 0)
 		buf_addf(out, ", %s of %s",
 		    phrase_count(result->used_files, "").text,
@@ -88,11 +75,9 @@ add_usage(struct buf *out, const struct cell_result *result,
 }
 
 void
-render_listing(struct message *message, const struct render_listing *listing,
+render_listing(struct message *m, const struct render_listing *l,
     const struct config *config)
 {
-	const struct render_listing *l = listing;
-	struct message *m = message;
 	int64_t total = l->result->total;
 
 	if (total == 0)
@@ -149,7 +134,7 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 	if (total > (int64_t)file->data.len) {
 		buf_addf(&m->tail,
 		    "It is too large to be attached: here a file may have %s.",
-		    phrase_size(env->file_most).text);
+		    text_size(env->file_most).text);
 		return;
 	}
 	data = buf_steal(&file->data, &len);
@@ -165,15 +150,14 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 /* A text that fits is shown; everything else is attached, and of a longer
  * text the beginning shown. */
 void
-render_file(struct message *message, struct collected_file *file, int64_t total,
+render_file(struct message *m, struct collected_file *file, int64_t total,
     const struct render_env *env)
 {
-	struct message *m = message;
 	bool text = is_text(&file->data);
 	size_t shown = file->data.len < SHOWN_MAX ? file->data.len : SHOWN_MAX;
 
 	buf_addf(&m->lead, "%s: %s%s", phrase_path(file->path).text,
-	    phrase_size(total).text, total == 0 ? ", it is empty." : "");
+	    text_size(total).text, total == 0 ? ", it is empty." : "");
 	if (total == 0)
 		return;
 	if (text)
@@ -190,7 +174,7 @@ render_get(struct message *message, struct collected_file *file,
     const struct render_env *env)
 {
 	buf_addf(&message->lead, "%s: %s", phrase_path(file->path).text,
-	    phrase_size(file->size).text);
+	    text_size(file->size).text);
 	if (file->size == 0)
 		buf_adds(&message->tail, "It is empty.");
 	else
@@ -204,7 +188,7 @@ render_written(struct message *message, const char *path, int64_t size,
 	const struct cell_result *result = &outcome->result;
 
 	buf_addf(&message->lead, "Saved %s: %s.", phrase_path(path).text,
-	    phrase_size(size).text);
+	    text_size(size).text);
 	/* worth a word to somebody who did not ask */
 	if (result->used_bytes / 3 >= env->config->quota / 4 ||
 	    result->used_files / 3 >= env->config->files / 4)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../../base/config.h"
+#include "../../base/text.h"
 
 #define NAME_MOST 32 /* code points of a name in a list */
 #define RENAMED_MOST 4
@@ -37,11 +38,11 @@ add_result(struct buf *out, const struct cell_result *result,
 		break;
 	case REASON_MEMORY:
 		buf_addf(out, "stopped at the memory limit of %s",
-		    phrase_size(memory).text);
+		    text_size(memory).text);
 		break;
 	case REASON_OUTPUT:
 		buf_addf(out, "stopped at the output limit of %s",
-		    phrase_size(output_max).text);
+		    text_size(output_max).text);
 		break;
 	case REASON_ERROR:
 		buf_adds(out, "not run");
@@ -49,7 +50,7 @@ add_result(struct buf *out, const struct cell_result *result,
 	}
 	buf_addf(out, " · %s", phrase_duration(result->wall_us).text);
 	if (result->max_rss > 0)
-		buf_addf(out, " · %s", phrase_size(result->max_rss).text);
+		buf_addf(out, " · %s", text_size(result->max_rss).text);
 }
 
 /* ---- the end of a run ---- */
@@ -86,7 +87,7 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 		buf_addf(tail,
 		    "\nThe disk quota is used up (%s, %s): `/il rm` makes "
 		    "room.",
-		    phrase_size(config->quota).text,
+		    text_size(config->quota).text,
 		    phrase_count(config->files, "file").text);
 }
 
@@ -161,7 +162,7 @@ name_one_left_out(struct buf *out, const struct collected_left *left,
 	if (left->size == 0)
 		buf_adds(out, " (empty)");
 	else if (!may_attach || left->why != LEFT_OUT_COUNT)
-		buf_addf(out, " (%s%s)", phrase_size(left->size).text,
+		buf_addf(out, " (%s%s)", text_size(left->size).text,
 		    may_attach ? reasons[left->why] : "");
 }
 
@@ -227,10 +228,9 @@ attach_output(struct message *m, struct collect *c,
 }
 
 void
-render_run(struct message *message, const struct run_outcome *outcome,
+render_run(struct message *m, const struct run_outcome *outcome,
     struct collect *collect, const struct render_env *env)
 {
-	struct message *m = message;
 	bool cut;
 
 	message_set_block(m, buf_str(&collect->output), collect->output.len, "",
@@ -293,7 +293,7 @@ explain_pip(struct buf *out, const struct buf *log,
 		buf_addf(out,
 		    "\nThe room for packages is used up (%s): `/il rm "
 		    ".site-packages recursive:True` empties it.",
-		    phrase_size(config->pip_quota).text);
+		    text_size(config->pip_quota).text);
 	else if (log_has(log, "Failed to establish a new connection") ||
 	    log_has(log, "Temporary failure in name resolution") ||
 	    log_has(log, "Connection refused") || log_has(log, "SSLError") ||

@@ -48,10 +48,11 @@ render_created(struct message *message, const struct sandbox *sandbox,
 	    "It holds %s in %s. `/il py` runs Python in it, for up to %g s, "
 	    "with %s of memory, %g CPU%s and no network. `/il pip` installs "
 	    "packages.",
-	    phrase_size(config->quota).text,
+	    text_size(config->quota).text,
 	    phrase_count(config->files, "file").text,
-	    (double)config->timeout_ms / 1e3, phrase_size(config->memory).text,
-	    config->cpus, config->cpus > 1 ? "s" : "");
+	    (double)config->timeout_ms / 1e3, text_size(config->memory).text,
+	    (double)config->milli_cpus / 1e3,
+	    config->milli_cpus > 1000 ? "s" : "");
 	if (sandbox->pinned) {
 		buf_adds(lead, "\nIt does not expire.");
 		return;
@@ -107,11 +108,11 @@ add_disk(struct report *r, const struct lease_status *status)
 	int64_t kept = status->floor + status->promised;
 
 	add_line(r, status->free_bytes > kept, "Free disk: %s",
-	    phrase_size(status->free_bytes).text);
+	    text_size(status->free_bytes).text);
 	if (kept == 0)
 		return;
 	buf_addf(r->lines, ", of which %s are spoken for",
-	    phrase_size(kept).text);
+	    text_size(kept).text);
 	if (status->free_bytes <= kept)
 		buf_adds(r->lines, ": runs can read files, not write them");
 }
@@ -138,15 +139,13 @@ add_broker(struct report *r, const struct lease_status *status)
 
 /* What the database knows, when it answers. */
 static void
-add_queue(struct report *r, const struct render_health *health)
+add_queue(struct report *r, const struct job_counts *counts, int64_t queue_max)
 {
-	const struct job_counts *counts = health->counts;
-
-	add_line(r, health->database, "Database: %s",
-	    health->database ? "answers" : "does not answer");
-	if (!health->database)
+	add_line(r, counts != NULL, "Database: %s",
+	    counts != NULL ? "answers" : "does not answer");
+	if (counts == NULL)
 		return;
-	add_line(r, counts->queued < health->queue_max,
+	add_line(r, counts->queued < queue_max,
 	    "Queue: %" PRId64 " waiting, %" PRId64 " running", counts->queued,
 	    counts->running);
 	if (counts->oldest_ms > 0)
@@ -155,20 +154,20 @@ add_queue(struct report *r, const struct render_health *health)
 }
 
 void
-render_health(struct message *message, const struct render_health *health)
+render_health(struct message *message, const char *broker_error,
+    const struct lease_status *status, const struct job_counts *counts,
+    int64_t queue_max, int64_t skew_ms)
 {
 	auto_buf struct buf lines = BUF_INIT(REPORT_MAX);
 	struct report report = { .lines = &lines, .well = true };
-	int64_t skew_ms = health->skew_ms;
-	bool close = skew_ms > -5000 && skew_ms < 5000;
 
-	if (health->broker_error != NULL)
+	if (broker_error != NULL)
 		add_line(&report, false, "Docker: unknown, il-sandboxd %s",
-		    health->broker_error);
+		    broker_error);
 	else
-		add_broker(&report, health->status);
-	add_queue(&report, health);
-	add_line(&report, close,
+		add_broker(&report, status);
+	add_queue(&report, counts, queue_max);
+	add_line(&report, skew_ms > -5000 && skew_ms < 5000,
 	    "Clock: %+" PRId64 " ms skew against Discord's", skew_ms);
 	buf_addf(&message->lead, "%s%s\n-# Inline " INLINE_VERSION,
 	    report.well ? "All is well." : "Not all is well.", buf_str(&lines));

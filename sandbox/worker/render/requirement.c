@@ -156,9 +156,8 @@ drop_pip_install(struct requirements *r)
 }
 
 enum requirements_result
-requirements_parse(struct requirements *requirements, const char *text)
+requirements_parse(struct requirements *r, const char *text)
 {
-	struct requirements *r = requirements;
 	enum requirements_result result;
 
 	*r = (struct requirements){ 0 };
