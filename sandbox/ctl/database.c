@@ -16,7 +16,7 @@
 #include "../base/text.h"
 #include "../protocol/lease.h"
 #include "../store/db.h"
-#include "../store/list.h"
+#include "../store/job.h"
 #include "../store/sandbox.h"
 #include "ctl.h"
 #include "migrations.h"
@@ -72,14 +72,14 @@ ctl_sandboxes(struct ctl *ctl)
 		return ctl_fail(ctl->argv[0], &err);
 	printf("%-32s  %-20s %-8s  %-16s  %-16s  %9s  %6s\n", "ID", "USER",
 	    "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE", "FILES");
-	return list_sandboxes(db, print_sandbox, &err) == 0 ?
+	return sandbox_list(db, print_sandbox, &err) == 0 ?
 	    CTL_OK :
 	    ctl_fail(ctl->argv[0], &err);
 }
 
 /* A row of `ilctl jobs`. */
 static void
-print_job(const struct list_job *job)
+print_job(const struct job_row *job)
 {
 	char took[24] = "";
 	auto_buf struct buf outcome = BUF_INIT(1024);
@@ -117,7 +117,7 @@ ctl_jobs(struct ctl *ctl)
 		return ctl_fail(ctl->argv[0], &err);
 	printf("%-10s %-16s  %-20s %-10s  %-13s  %12s  %s\n", "JOB",
 	    "RECEIVED (UTC)", "USER", "KIND", "STATE", "TOOK", "OUTCOME");
-	return list_jobs(db, unfinished, most, print_job, &err) == 0 ?
+	return job_list(db, unfinished, most, print_job, &err) == 0 ?
 	    CTL_OK :
 	    ctl_fail(ctl->argv[0], &err);
 }

@@ -12,17 +12,6 @@
 
 #define RATE_WINDOW_MS 60000
 
-static const char *const state_names[] = {
-	[JOB_QUEUED] = "queued",
-	[JOB_CLAIMED] = "claimed",
-	[JOB_STARTED] = "started",
-	[JOB_FINISHED] = "finished",
-	[JOB_DELIVERED] = "delivered",
-	[JOB_LOST] = "lost",
-	[JOB_UNDELIVERABLE] = "undeliverable",
-	NULL,
-};
-
 static const char *const answer_names[] = {
 	[ANSWER_DEFERRED] = "deferred",
 	[ANSWER_DEFERRED_UPDATE] = "deferred-update",
@@ -90,7 +79,7 @@ read_row(sqlite3_stmt *s, struct job *job)
 	job->application_id = sqlite3_column_int64(s, c++);
 	job->user_id = sqlite3_column_int64(s, c++);
 	job->kind = job_kind_find(db_column_text(s, c++));
-	job->state = (enum job_state)db_column_word(s, c++, state_names);
+	job->lost = strcmp(db_column_text(s, c++), "lost") == 0;
 	job->answer = (enum job_answer)db_column_word(s, c++, answer_names);
 	job->token = xstrdup(db_column_text(s, c++));
 	job->locale = xstrdup(db_column_text(s, c++));
@@ -345,4 +334,29 @@ job_count(struct db *db, struct job_counts *counts, struct err *err)
 		.oldest_ms = sqlite3_column_int64(s, 3),
 	};
 	return 0;
+}
+
+int
+job_list(struct db *db, bool unfinished, int64_t most,
+    void (*each)(const struct job_row *row), struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db,
+	    unfinished ? STATEMENT_LIST_JOBS_UNFINISHED : STATEMENT_LIST_JOBS);
+	int result;
+
+	db_bind_int(s, ":most", most);
+	while ((result = db_step(db, s, err)) == 1) {
+		struct job_row row = {
+			.id = sqlite3_column_int64(s, 0),
+			.user_id = sqlite3_column_int64(s, 1),
+			.kind = db_column_text(s, 2),
+			.state = db_column_text(s, 3),
+			.outcome = db_column_text(s, 4),
+			.received_ms = sqlite3_column_int64(s, 5),
+			.took_ms = sqlite3_column_int64(s, 6),
+		};
+
+		each(&row);
+	}
+	return result < 0 ? err_wrap(err, "list jobs") : 0;
 }

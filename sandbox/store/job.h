@@ -26,16 +26,6 @@ struct err;
  * state that it expects, and has changed nothing then.
  */
 
-enum job_state {
-	JOB_QUEUED,
-	JOB_CLAIMED,
-	JOB_STARTED,
-	JOB_FINISHED,
-	JOB_DELIVERED,
-	JOB_LOST, /* as an outcome that is still to be told */
-	JOB_UNDELIVERABLE,
-};
-
 /* How Discord was (or is to be) answered first. */
 enum job_answer {
 	ANSWER_DEFERRED,	/* type 5 was sent: PATCH @original */
@@ -54,7 +44,7 @@ struct job {
 	int64_t application_id;
 	int64_t user_id;
 	enum job_kind kind;
-	enum job_state state;
+	bool lost; /* its worker died during it: that is still to be told */
 	enum job_answer answer;
 	char *token; /* "" once delivered */
 	char *locale;
@@ -81,6 +71,7 @@ struct job {
 /* Zero, but page 1. */
 void job_init(struct job *job);
 void job_release(struct job *job);
+
 enum job_insert_result {
 	JOB_INSERTED,
 	JOB_REPEATED, /* the interaction id is known: refuse it */
@@ -136,5 +127,21 @@ struct job_counts {
 	int64_t oldest_ms; /* age of the oldest queued job, 0: none */
 };
 int job_count(struct db *db, struct job_counts *counts, struct err *err);
+
+/* Of a job, what may be shown: nothing that anybody wrote. */
+struct job_row {
+	int64_t id;
+	int64_t user_id;
+	const char *kind;
+	const char *state;
+	const char *outcome;
+	int64_t received_ms;
+	int64_t took_ms; /* from receipt until it was told; -1: not yet */
+};
+
+/* For an operator's eyes: one call for each of at most `most` jobs, the newest
+ * first; unfinished: only those that are not over. */
+int job_list(struct db *db, bool unfinished, int64_t most,
+    void (*each)(const struct job_row *job), struct err *err);
 
 #endif

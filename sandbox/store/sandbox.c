@@ -19,8 +19,8 @@ const char *const sandbox_states[] = {
 	NULL,
 };
 
-void
-sandbox_row_read(sqlite3_stmt *s, struct sandbox *sandbox)
+static void
+row_read(sqlite3_stmt *s, struct sandbox *sandbox)
 {
 	*sandbox = (struct sandbox){
 		.user_id = sqlite3_column_int64(s, 1),
@@ -48,7 +48,7 @@ take_row(struct db *db, sqlite3_stmt *s, struct sandbox *sandbox,
 
 	if (result != 1)
 		return result == 0 ? 1 : -1;
-	sandbox_row_read(s, sandbox);
+	row_read(s, sandbox);
 	return db_step(db, s, err);
 }
 
@@ -217,4 +217,20 @@ sandbox_next_expiry(struct db *db, struct err *err)
 		return -1;
 	left = sqlite3_column_int64(s, 0) - clock_wall_ms() / 1000;
 	return left > 0 ? left : 1;
+}
+
+int
+sandbox_list(struct db *db, void (*each)(const struct sandbox *sandbox),
+    struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_LIST_SANDBOXES);
+	int result;
+
+	while ((result = db_step(db, s, err)) == 1) {
+		struct sandbox sandbox;
+
+		row_read(s, &sandbox);
+		each(&sandbox);
+	}
+	return result < 0 ? err_wrap(err, "list sandboxes") : 0;
 }

@@ -7,7 +7,6 @@
 
 struct db;
 struct err;
-struct sqlite3_stmt;
 
 /*
  * The row of a user's sandbox.  The folder on disk belongs to the broker; which
@@ -82,7 +81,8 @@ int sandbox_remove(struct db *db, const char *id, struct err *err);
  * one expires; -1: none, or an error: err->code says which. */
 int64_t sandbox_next_expiry(struct db *db, struct err *err);
 
-/* Fill from a row in the columns' order of sandbox.sql: for this folder. */
-void sandbox_row_read(struct sqlite3_stmt *s, struct sandbox *sandbox);
+/* For an operator's eyes: one call for each, the next to expire first. */
+int sandbox_list(struct db *db, void (*each)(const struct sandbox *sandbox),
+    struct err *err);
 
 #endif

@@ -320,7 +320,7 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 		kept_forget(worker, job->id);
 		d.message = NULL;
 	}
-	if (job->state == JOB_LOST || d.body == NULL)
+	if (job->lost || d.body == NULL)
 		d.body = own = lost_body(worker, slot, job);
 	return settle(&d, deliver(&d));
 }
