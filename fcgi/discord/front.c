@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
 #include "../server/http.h"
 #include "route.h"
 #include "siblings.h"
@@ -159,7 +158,7 @@ check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 	if (config->discord_application_id != 0 &&
 	    c->in.application_id != config->discord_application_id)
 		return deny(front, c, 400, "other-application");
-	if (!seen_add(&front->siblings->seen, c->in.id))
+	if (!siblings_note(front->siblings, c->in.id))
 		return deny(front, c, 409, "repeated");
 	return true;
 }

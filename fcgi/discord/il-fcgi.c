@@ -29,8 +29,8 @@
  * memory that both share, the last interaction ids and the bytes that the
  * workers are still to get.
  *
- * Files: server/ the processes, their loop and FastCGI; here siblings.c and
- * seen.c what the processes share, front.c the order of checks, verify.c the
+ * Files: server/ the processes, their loop and FastCGI; here siblings.c
+ * what the processes share, front.c the order of checks, verify.c the
  * signature, interaction.c the JSON, route.c and actions.c what is asked for,
  * submit.c job or refusal, answer.c the JSON back, texts.def the words.
  */
