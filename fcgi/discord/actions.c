@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "answer.h"
 #include "submit.h"
 
 #include "../../sandbox/base/text.h"

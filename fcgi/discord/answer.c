@@ -4,12 +4,13 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <jansson.h>
 
-#include "texts.h"
-
+#include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
 #include "../../sandbox/store/commands.h"
 
 enum callback {
@@ -28,8 +29,36 @@ enum component {
 enum { STYLE_SECONDARY = 2, STYLE_DANGER = 4, STYLE_PARAGRAPH = 2 };
 
 #define FLAG_EPHEMERAL 64
+#define ARGUMENT_MAX 100
 #define EDITOR_MAX 4000
 #define CUSTOM_ID_SIZE 64
+
+const char *const texts[TEXT_COUNT] = {
+#define TEXT(id, text) [TEXT_##id] = text,
+#include "texts.def"
+};
+
+void
+text_add(struct buf *out, enum text_id id, const char *argument)
+{
+	auto_buf struct buf clean = BUF_INIT(2048);
+	const char *text = texts[id];
+	const char *place = strstr(text, "{}");
+
+	if (place == NULL) {
+		buf_adds(out, text);
+		return;
+	}
+	text_add_clean(&clean, argument,
+	    text_prefix(argument, strlen(argument), ARGUMENT_MAX));
+	/* In our texts it stands in back-ticks, so it may not hold any. */
+	for (size_t i = 0; i < clean.len; i++)
+		if (clean.data[i] == '`' || clean.data[i] == '\n')
+			clean.data[i] = ' ';
+	buf_add(out, text, (size_t)(place - text));
+	buf_add(out, buf_str(&clean), clean.len);
+	buf_adds(out, place + 2);
+}
 
 /* The text of a value that json_pack() made; NULL means that it could not. */
 static char *

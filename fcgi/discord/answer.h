@@ -10,6 +10,21 @@
  * empty parse list.  Texts are valid UTF-8 and within Discord's limits.
  */
 
+struct buf;
+
+/* The sentences of texts.def. */
+enum text_id {
+#define TEXT(id, ...) TEXT_##id,
+#include "texts.def"
+	TEXT_COUNT,
+};
+
+extern const char *const texts[TEXT_COUNT];
+
+/* Append one with the argument in the place of "{}".  The argument is made safe
+ * to show and cut at 100 code points. */
+void text_add(struct buf *out, enum text_id id, const char *argument);
+
 /* 1: to a PING. */
 #define ANSWER_JSON_PONG "{\"type\":1}"
 /* 5: "thinking…".  Whether only the invoker sees it cannot be changed later. */

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "answer.h"
 #include "submit.h"
 
 #include "../../sandbox/base/buf.h"

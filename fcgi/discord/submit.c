@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
-
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/config.h"
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "answer.h"
 #include "interaction.h"
-#include "texts.h"
 
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/store/job.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fcgi/discord/answer.c and texts.c: the exact JSON that goes to Discord, and
+/* fcgi/discord/answer.c: the exact JSON that goes to Discord, and
  * Discord's limits on what we say. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fcgi/discord/answer.h"
-#include "fcgi/discord/texts.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/text.h"
 #include "sandbox/base/utf8.h"
