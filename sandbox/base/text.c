@@ -252,6 +252,16 @@ text_parse_hex(const char *s, size_t len, unsigned char *out, size_t n)
 	return true;
 }
 
+uint64_t
+text_hash(const char *s)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *s != '\0'; s++)
+		hash = (hash ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
 void
 text_random_hex(char *hex, size_t digits)
 {

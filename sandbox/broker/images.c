@@ -14,6 +14,7 @@
 #include "../base/buf.h"
 #include "../base/config.h"
 #include "../base/log.h"
+#include "../base/text.h"
 #include "docker.h"
 #include "engine.h"
 
@@ -45,17 +46,6 @@ static const char recipe[] =
     "    sys.exit('nothing can be written')\n"
     "if not shutil.which('bash'):\n"
     "    print('no bash')\n";
-
-/* FNV-1a: a change of the recipe gives other names. */
-static uint64_t
-recipe_hash(void)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (const char *c = recipe; *c != '\0'; c++)
-		hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-	return hash;
-}
 
 static struct image *
 images_of(const struct images *d, const char *image)
@@ -269,9 +259,10 @@ image_on_looked(void *arg, const struct process_result *result)
 	} else if (strncmp(text, "sha256:", 7) == 0 &&
 	    strspn(text + 7, "0123456789abcdef") == ID_LEN) {
 		if (!has_recipe(text) && d->host->config->derive) {
+			/* A change of the recipe gives other names. */
 			(void)snprintf(image->name, sizeof(image->name),
-			    "inline-derived:%016" PRIx64 "-%.*s", recipe_hash(),
-			    ID_LEN, text + 7);
+			    "inline-derived:%016" PRIx64 "-%.*s",
+			    text_hash(recipe), ID_LEN, text + 7);
 			docker_start(&d->process, d->host, DOCKER_PROBE,
 			    image->name, LOOK_MS, derived_on_looked, d);
 			return;

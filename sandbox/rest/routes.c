@@ -40,7 +40,7 @@
 
 /* When a token may be used again. */
 struct bucket {
-	uint64_t key; /* bucket_key() of the token; 0: none */
+	uint64_t key; /* of the token, odd; 0: none */
 	int64_t free_at_ms;
 };
 
@@ -95,17 +95,6 @@ rest_free(struct rest *rest)
 }
 
 /* ---- waiting ---- */
-
-/* FNV-1a; never 0. */
-static uint64_t
-bucket_key(const char *token)
-{
-	uint64_t hash = 14695981039346656037U;
-
-	for (const char *p = token; *p != '\0'; p++)
-		hash = (hash ^ (unsigned char)*p) * 1099511628211U;
-	return hash | 1;
-}
 
 /* The place of a bucket; another one may lie there. */
 static struct bucket *
@@ -292,7 +281,7 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 			.files = files,
 			.file_count = file_count,
 		},
-		.key = bucket_key(token),
+		.key = text_hash(token) | 1,
 		.retry = { .patience = patience },
 	};
 	size_t bytes = strlen(body);
