@@ -97,7 +97,7 @@ container_gone(struct container *c)
 	subprocess_cancel(&c->tool);
 	launch_stop(c);
 	launch_release(c);
-	folder_remove(c->host->cells_dir, c->name);
+	folder_remove(c->host->cells_dir, c->name, false);
 	prepare_let_go(c);
 	log_debug("gone cell=%s", c->name);
 	container_set(c, CONTAINER_GONE);

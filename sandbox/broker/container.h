@@ -122,6 +122,13 @@ void prepare_let_go(struct container *c);
 /* PREPARING → PREPARED. */
 void prepare_begin(struct container *c);
 
+/* ---- docker_run.c, for launch.c ---- */
+
+/* Begins a new argv: docker run for this container, its folder and its devices.
+ * apparmor: a profile; "" the engine's own. */
+void docker_run_argv(struct argv *argv, const struct container *c,
+    const char *image, const char *apparmor);
+
 /* ---- launch.c, for container.c ---- */
 
 /* Nobody may connect any more. */

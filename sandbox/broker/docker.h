@@ -6,35 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "class.h"
 #include "host.h"
 #include "subprocess.h"
 
 /*
- * The words of every call of the Docker CLI, and what its answers mean.  All of
- * it but docker_start() is pure.
+ * The words of the calls of the Docker CLI (docker run's are in docker_run.c),
+ * and what its answers mean.  All of it but docker_start() is pure.
  */
 
-/* One `docker run`: what the operator and the class say, and what is this
- * container's alone.  All of it is borrowed for the call. */
-struct docker_run {
-	const struct config *config;
-	const struct cell_class *class;
-	const char *image;
-	const char *cells; /* absolute; in it the container's own: folder.h */
-	const char *name;
-	const char *instance;
-	const char *sandbox;
-	const char *apparmor;	    /* a profile; "" the engine's own */
-	int devices[CLASS_VOLUMES]; /* 3: /dev/loop3; of the class's mounts */
-	bool writable;		    /* the first of them; no other is */
-	uint32_t uid; /* who code runs as, and the number of its group */
-};
-
-/* These begin a new argv. */
-void docker_argv_run(struct argv *argv, const struct docker_run *run);
-/* Run a recipe, Python, as root in a container of this image and this name,
- * which stays when it has ended: what it wrote becomes an image. */
+/* Begins a new argv: run a recipe, Python, as root in a container of this image
+ * and this name, which stays when it has ended: what it wrote becomes an
+ * image. */
 void docker_argv_derive(struct argv *argv, const char *binary, const char *name,
     const char *instance, const char *image, const char *recipe);
 
@@ -53,7 +35,7 @@ enum docker_call {
 	DOCKER_REMOVE_IMAGES,  /* several: those that no container uses */
 };
 
-/* subject: NULL where the caller adds several. */
+/* Begins a new argv.  subject: NULL where the caller adds several. */
 void docker_argv(struct argv *argv, const char *binary, enum docker_call call,
     const char *subject);
 /* The same, run at once: see subprocess_start(). */

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
@@ -156,7 +155,7 @@ folder_make(const struct host *host, const char *name, uint32_t uid,
 	if (copy >= 0 && copy_program(host->config->lib_dir, copy, err) == 0 &&
 	    write_databases(own, uid, err) == 0)
 		return 0;
-	folder_remove(host->cells_dir, name);
+	folder_remove(host->cells_dir, name, false);
 	return err_wrap(err, "%s/%s", host->cells_dir, name);
 }
 
@@ -194,23 +193,14 @@ folder_delete(int at, const char *name, int depth, struct err *err)
 }
 
 void
-folder_remove_socket(const char *cells, const char *name)
+folder_remove(const char *cells, const char *name, bool socket_only)
 {
 	char path[4096];
 	struct err err;
 
-	(void)snprintf(path, sizeof(path), "%s/%s/socket", cells, name);
-	(void)folder_delete(AT_FDCWD, path, 0, &err);
-}
-
-void
-folder_remove(const char *cells, const char *name)
-{
-	char path[4096];
-	struct err err;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", cells, name);
-	(void)folder_delete(AT_FDCWD, path, 1, &err);
+	(void)snprintf(path, sizeof(path), "%s/%s%s", cells, name,
+	    socket_only ? "/socket" : "");
+	(void)folder_delete(AT_FDCWD, path, socket_only ? 0 : 1, &err);
 }
 
 /* What an earlier life left has no container any more once the sweep is

@@ -2,6 +2,7 @@
 #ifndef FOLDER_H
 #define FOLDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -26,17 +27,14 @@ struct host;
 int folder_make(const struct host *host, const char *name, uint32_t uid,
     struct err *err);
 
-/* Nobody connects any more: the socket's folder goes.  What a container has
- * mounted remains to it, empty. */
-void folder_remove_socket(const char *cells, const char *name);
-
 /* A folder of files, or of folders of files down to that depth: ours are no
  * deeper, so whatever else is in one was not made by us, and stays, with an
  * error.  Nothing happens where there is none. */
 int folder_delete(int at, const char *name, int depth, struct err *err);
 
-/* All that container's. */
-void folder_remove(const char *cells, const char *name);
+/* All that container's; or the socket's folder, when nobody connects any more.
+ * What a container has mounted remains to it, empty. */
+void folder_remove(const char *cells, const char *name, bool socket_only);
 
 /* Make the folder for all cells and remove what an earlier life left there. */
 int folder_sweep(const char *cells, struct err *err);

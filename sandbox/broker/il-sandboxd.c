@@ -36,8 +36,8 @@
  * prepare.c and launch.c are a container's life; uid.c and owner.c are who it
  * runs as; volume.c holds a volume on a loop device; folder.c is what else a
  * container mounts; workspace.c is the folders of sandboxes; engine.c knows how
- * Docker fares, images.c what cells start from; docker.c spells its command
- * lines; subprocess.c runs programs.
+ * Docker fares, images.c what cells start from; docker_run.c and docker.c spell
+ * its command lines; subprocess.c runs programs.
  */
 #include <fcntl.h>
 #include <stdbool.h>

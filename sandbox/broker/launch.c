@@ -41,7 +41,7 @@ socket_close(struct container *c)
 	if (c->listen_fd < 0)
 		return;
 	loop_close(c->host->loop, &c->listen_fd);
-	folder_remove_socket(c->host->cells_dir, c->name);
+	folder_remove(c->host->cells_dir, c->name, true);
 }
 
 /* Also when it has come up: what was needed for that goes. */
@@ -99,7 +99,7 @@ run_undo(struct container *c)
 {
 	container_timer(c, -1, NULL);
 	launch_stop(c);
-	folder_remove(c->host->cells_dir, c->name);
+	folder_remove(c->host->cells_dir, c->name, false);
 	c->called = false;
 }
 
@@ -218,35 +218,12 @@ start_on_timer(void *arg)
 	(void)engine_refresh(c->host->engine, WATCH_MS);
 }
 
-/* The words of docker run for this container. */
-static void
-run_build(struct container *c, struct argv *argv)
-{
-	const struct config *config = c->host->config;
-	struct docker_run run = { .config = config,
-		.class = c->class,
-		.image = images_name(c->host->images, c->image),
-		.cells = c->host->cells_dir,
-		.name = c->name,
-		.instance = c->host->instance,
-		.sandbox = c->sandbox,
-		.apparmor = c->class->reuse == REUSE_ANYONE ?
-		    apparmor_choose(config->api_apparmor) :
-		    "",
-		.writable = c->writable,
-		.uid = c->uid };
-
-	for (size_t i = 0; i < CLASS_VOLUMES; i++)
-		run.devices[i] = c->volumes[i].device;
-	c->derived = strcmp(run.image, c->image) != 0;
-	docker_argv_run(argv, &run);
-}
-
 /* PREPARED to STARTING: the folder, the socket, then docker run. The socket is
  * there before the container, so the cell connects once and need not wait. */
 void
 container_run(struct container *c)
 {
+	const char *image = images_name(c->host->images, c->image);
 	auto_argv struct argv argv = { .count = 0 };
 	struct err err;
 
@@ -255,7 +232,11 @@ container_run(struct container *c)
 		container_fail(c, REFUSAL_START, err.text);
 		return;
 	}
-	run_build(c, &argv);
+	c->derived = strcmp(image, c->image) != 0;
+	docker_run_argv(&argv, c, image,
+	    c->class->reuse == REUSE_ANYONE ?
+		apparmor_choose(c->host->config->api_apparmor) :
+		"");
 	container_set(c, CONTAINER_STARTING);
 	subprocess_start(&c->run, c->host->loop, &argv, run_ms(c), run_on_end,
 	    c);

@@ -37,7 +37,7 @@ def command_warm(place, table):
         count, ms(ours["first"]["p50"]), ms(ours["first"]["p95"]), used))
 
 
-# As sandbox/broker/docker.c puts them for somebody's cell, without its mounts.
+# As sandbox/broker/docker_run.c puts them for somebody's cell, without its mounts.
 LIMITS = """--rm --pull never --init=false --no-healthcheck --read-only
 --user 65532:65532 --cap-drop ALL --security-opt no-new-privileges
 --ipc private --log-driver none --stop-signal SIGKILL --oom-score-adj 500

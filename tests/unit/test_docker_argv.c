@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT */
 /* The command lines of docker, and what its answers are taken for. */
 #include "tap.h"
 
@@ -6,18 +7,23 @@
 #include "sandbox/base/config.h"
 #include "sandbox/base/process.h"
 #include "sandbox/broker/class.h"
+#include "sandbox/broker/container.h"
 #include "sandbox/broker/workspace.h"
 #include "sandbox/broker/docker.h"
 
+#define IMAGE "python:3.11-alpine"
+
 static struct config settings;
 
-static struct docker_run
+static struct container
 example(const char *class)
 {
 	static char docker[] = "docker";
 	static char none[] = "";
 	static char library[] = "/lib";
 	static char network[] = "bridge";
+	static char cells[] = "/state/cells";
+	static struct host host;
 
 	settings = (struct config){ .docker_binary = docker,
 		.sandbox_runtime = none,
@@ -35,16 +41,15 @@ example(const char *class)
 		.tmp_size = 67108864,
 		.quota = 536870912,
 		.milli_cpus = 1500 };
-	return (struct docker_run){ .config = &settings,
+	host = (struct host){
+		.config = &settings, .cells_dir = cells, .instance = "abc"
+	};
+	return (struct container){ .host = &host,
 		.class = class_find(class),
-		.image = "python:3.11-alpine",
-		.cells = "/state/cells",
 		.name = "il-abc-1-1",
-		.instance = "abc",
 		.sandbox = "00112233445566778899aabbccddeeff",
 		.uid = 2013265921,
-		.apparmor = "",
-		.devices = { 3, 4 },
+		.volumes = { { .device = 3 }, { .device = 4 } },
 		.writable = true };
 }
 
@@ -131,9 +136,9 @@ test_confinement(void)
 		{ "--entrypoint", "python3" },
 	};
 	auto_argv struct argv argv;
-	struct docker_run run = example("user");
+	struct container run = example("user");
 
-	docker_argv_run(&argv, &run);
+	docker_run_argv(&argv, &run, IMAGE, "");
 	is_str(argv.words[0], "docker", "the program comes first");
 	is_str(argv.words[1], "run", "then the command");
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
@@ -154,10 +159,10 @@ static void
 test_no_rate(void)
 {
 	auto_argv struct argv argv;
-	struct docker_run run = example("user");
+	struct container run = example("user");
 
 	settings.disk_rate = 0;
-	docker_argv_run(&argv, &run);
+	docker_run_argv(&argv, &run, IMAGE, "");
 	ok(!has(&argv, "--device-read-bps") &&
 		!has(&argv, "--device-write-bps") &&
 		has(&argv, "--device-write-iops"),
@@ -170,12 +175,12 @@ test_variants(void)
 	auto_argv struct argv argv;
 	static char runtime[] = "runsc";
 	static char bundle[] = "/etc/a,b \"c\".pem";
-	struct docker_run run = example("pip");
+	struct container run = example("pip");
 
 	settings.sandbox_runtime = runtime;
 	settings.pip_ca_bundle = bundle;
 	run.writable = false;
-	docker_argv_run(&argv, &run);
+	docker_run_argv(&argv, &run, IMAGE, "");
 	ok(has_pair(&argv, "--runtime", "runsc"), "a runtime");
 	ok(has_pair(&argv, "--network", "bridge"), "a network");
 	ok(!has(&argv, "--dns-option"), "its name servers are waited for");
@@ -198,12 +203,11 @@ test_in_memory(void)
 	auto_argv struct argv argv;
 	static char cell[] = "cell";
 	static char preload[] = "json,os.path";
-	struct docker_run run = example("api");
+	struct container run = example("api");
 
 	settings.api_isolation = cell;
 	settings.preload = preload;
-	run.apparmor = "mine";
-	docker_argv_run(&argv, &run);
+	docker_run_argv(&argv, &run, IMAGE, "mine");
 	is_str(argv.words[argv.count - 1], "api", "cell.py is told its class");
 	ok(has_pair(&argv, "--env", "IL_CELL_ISOLATION=1"),
 	    "and how to isolate");

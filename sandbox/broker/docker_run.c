@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The words of docker run, pure: what a container may do can be read, and
+ * tested, here.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "../base/buf.h"
+#include "../base/config.h"
+#include "container.h"
+
+/* The same in every container.  Each is explained in README.md. */
+static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
+	"never", "--init=false", "--no-healthcheck", "--read-only",
+	"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc",
+	"private", "--log-driver", "none", "--stop-signal", "SIGKILL",
+	"--oom-score-adj", "500", "--hostname", "inline", "--workdir", "/",
+	"--env", "LANG=C.UTF-8", "--ulimit", "core=0", "--ulimit",
+	"nofile=1024:1024", "--ulimit", "msgqueue=0:0", NULL };
+
+/* After the image: sandbox/cell/README.md says why these flags. */
+static const char *const cell_command[] = { "-s", "-u", "-B",
+	"/run/cell/cell.py", "/run/inline/cell.sock", NULL };
+
+/* Where the cell puts the source of a run; the run may read it. */
+static const char code_tmpfs[] =
+    "/code:rw,noexec,nosuid,nodev,size=20m,nr_inodes=16,mode=0755";
+
+/*
+ * One field of a --mount, which is a line of CSV: quoted when it holds what
+ * would end it.
+ */
+static void
+csv_add(struct buf *line, const char *key, const char *value)
+{
+	bool quote = strpbrk(value, ",\"\r\n") != NULL;
+
+	if (line->len > 0)
+		buf_addc(line, ',');
+	if (quote)
+		buf_addc(line, '"');
+	buf_adds(line, key);
+	buf_addc(line, '=');
+	for (; *value != '\0'; value++) {
+		if (*value == '"')
+			buf_addc(line, '"');
+		buf_addc(line, *value);
+	}
+	if (quote)
+		buf_addc(line, '"');
+}
+
+static void
+add_bind(struct argv *argv, const char *source, const char *target)
+{
+	auto_buf struct buf line = BUF_INIT(16384);
+
+	csv_add(&line, "type", "bind");
+	csv_add(&line, "src", source);
+	csv_add(&line, "dst", target);
+	csv_add(&line, "readonly", "true");
+	argv_option(argv, "--mount", "%s", buf_str(&line));
+}
+
+/* What folder.c has made for the container. */
+static void
+add_own(struct argv *argv, const struct container *c, const char *name,
+    const char *target)
+{
+	auto_buf struct buf path = BUF_INIT(8192);
+
+	buf_addf(&path, "%s/%s/%s", c->host->cells_dir, c->name, name);
+	add_bind(argv, buf_str(&path), target);
+}
+
+/* An anonymous volume whose file system is on the device.  The label lets the
+ * sweep find it should the engine die before it removed it. */
+static void
+add_volume(struct argv *argv, const struct container *c, size_t i)
+{
+	auto_buf struct buf line = BUF_INIT(16384);
+	auto_buf struct buf label = BUF_INIT(256);
+	auto_buf struct buf device = BUF_INIT(256);
+
+	buf_addf(&label, "inline.instance=%s", c->host->instance);
+	buf_addf(&device, "device=/dev/loop%d", c->volumes[i].device);
+	csv_add(&line, "type", "volume");
+	csv_add(&line, "dst", c->class->mounts[i].target);
+	csv_add(&line, "volume-nocopy", "true");
+	csv_add(&line, "volume-label", buf_str(&label));
+	csv_add(&line, "volume-opt", "type=ext4");
+	csv_add(&line, "volume-opt", buf_str(&device));
+	csv_add(&line, "volume-opt",
+	    i == 0 && c->writable ? "o=nosuid,nodev,discard,noinit_itable" :
+				    "o=ro,nosuid,nodev");
+	argv_option(argv, "--mount", "%s", buf_str(&line));
+}
+
+/* What the cell may ask of the device in a second. */
+static void
+add_rates(struct argv *argv, const struct container *c, int device)
+{
+	const struct {
+		const char *option;
+		int64_t rate;
+	} rates[] = { { "--device-read-bps", c->host->config->disk_rate },
+		{ "--device-write-bps", c->host->config->disk_rate },
+		{ "--device-read-iops", c->host->config->disk_ops },
+		{ "--device-write-iops", c->host->config->disk_ops } };
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		if (rates[i].rate != 0)
+			argv_option(argv, rates[i].option,
+			    "/dev/loop%d:%" PRId64, device, rates[i].rate);
+	}
+}
+
+/* Who the container is, as whom it runs, and what it may reach. */
+static void
+add_identity(struct argv *argv, const struct container *c, const char *apparmor)
+{
+	const struct config *config = c->host->config;
+	const char *network = c->class->network ? config->pip_network : "none";
+
+	argv_option(argv, "--name", "%s", c->name);
+	argv_option(argv, "--label", "inline.instance=%s", c->host->instance);
+	argv_option(argv, "--label", "inline.class=%s", c->class->name);
+	argv_option(argv, "--label", "inline.sandbox=%s", c->sandbox);
+	if (*config->sandbox_runtime != '\0')
+		argv_option(argv, "--runtime", "%s", config->sandbox_runtime);
+	argv_option(argv, "--user", "%" PRIu32 ":%" PRIu32, c->uid, c->uid);
+	argv_option(argv, "--network", "%s", network);
+	if (strcmp(network, "none") == 0)
+		argv_option(argv, "--dns-option", "timeout:0");
+	argv_option(argv, "--security-opt", "seccomp=%s/%s", config->lib_dir,
+	    c->class->seccomp);
+	if (*apparmor != '\0')
+		argv_option(argv, "--security-opt", "apparmor=%s", apparmor);
+}
+
+/* A folder in memory; /tmp is everybody's, the others are the cell's user's. */
+static void
+add_folder(struct argv *argv, const struct class_folder *folder, uint32_t uid)
+{
+	auto_buf struct buf owner = BUF_INIT(128);
+	int64_t pages = folder->size / 4096;
+	int64_t inodes = pages > 1024 ? pages : 1024;
+
+	if (strcmp(folder->path, "/dev/shm") == 0) {
+		argv_option(argv, "--shm-size", "%" PRId64, folder->size);
+		return;
+	}
+	if (strcmp(folder->path, "/tmp") == 0)
+		buf_adds(&owner, "1777");
+	else
+		buf_addf(&owner, "0755,uid=%" PRIu32 ",gid=%" PRIu32, uid, uid);
+	argv_option(argv, "--tmpfs",
+	    "%s:rw,exec,nosuid,nodev,mode=%s,size=%" PRId64
+	    ",nr_inodes=%" PRId64,
+	    folder->path, buf_str(&owner), folder->size, inodes);
+}
+
+/* How much it may use of what. */
+static void
+add_limits(struct argv *argv, const struct container *c)
+{
+	const struct config *config = c->host->config;
+	int64_t memory = class_memory(c->class, config);
+	int64_t file_max = class_file_max(c->class, config);
+	struct class_folder folders[CLASS_FOLDERS];
+	size_t count = class_folders(c->class, config, folders);
+
+	argv_option(argv, "--memory", "%" PRId64, memory);
+	argv_option(argv, "--memory-swap", "%" PRId64, memory);
+	argv_option(argv, "--cpus", "%.2f", (double)config->milli_cpus / 1e3);
+	argv_option(argv, "--pids-limit", "%" PRId64, config->pids);
+	argv_option(argv, "--ulimit", "fsize=%" PRId64 ":%" PRId64, file_max,
+	    file_max);
+	for (size_t i = 0; i < count; i++)
+		add_folder(argv, &folders[i], c->uid);
+	if (!c->class->in_memory)
+		argv_option(argv, "--tmpfs", "%s,uid=%" PRIu32 ",gid=%" PRIu32,
+		    code_tmpfs, c->uid, c->uid);
+	if (c->class->sysctl != NULL)
+		argv_option(argv, "--sysctl", "%s", c->class->sysctl);
+}
+
+/* What the cell is told of how it holds its runs apart: one whose runs are to
+ * have namespaces. */
+static void
+add_settings(struct argv *argv, const struct container *c)
+{
+	const struct config *config = c->host->config;
+
+	if (c->class->reuse != REUSE_ANYONE)
+		return;
+	if (strcmp(config->api_isolation, "cell") == 0)
+		argv_option(argv, "--env", "IL_CELL_ISOLATION=1");
+	if (*config->preload != '\0')
+		argv_option(argv, "--env", "IL_CELL_PRELOAD=%s",
+		    config->preload);
+}
+
+void
+docker_run_argv(struct argv *argv, const struct container *c, const char *image,
+    const char *apparmor)
+{
+	argv_init(argv, ARGV_WORDS(c->host->config->docker_binary, "run"));
+	argv_add_all(argv, fixed_options);
+	add_identity(argv, c, apparmor);
+	add_limits(argv, c);
+	add_settings(argv, c);
+	add_own(argv, c, "socket", "/run/inline");
+	add_own(argv, c, "cell", "/run/cell");
+	add_own(argv, c, "passwd", "/etc/passwd");
+	add_own(argv, c, "group", "/etc/group");
+	if (*class_ca_bundle(c->class, c->host->config) != '\0')
+		add_bind(argv, c->host->config->pip_ca_bundle, "/run/ca.pem");
+	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++) {
+		add_volume(argv, c, i);
+		add_rates(argv, c, c->volumes[i].device);
+	}
+	argv_add_all(argv, ARGV_WORDS("--entrypoint", "python3", image));
+	argv_add_all(argv, cell_command);
+	if (c->class->argument != NULL)
+		argv_add(argv, c->class->argument);
+}
