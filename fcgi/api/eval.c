@@ -29,7 +29,6 @@
 /* More than eval_output ever takes (two bytes for each of 1,000,000 Latin-1
  * characters, and a piece), so that it is the one to say what is too much. */
 #define OUTPUT_MAX (INT64_C(2) * 1000000 + 65536)
-#define FILE_MODE 0777
 
 static const char *const environment[] = {
 	"LANG=C.UTF-8",
@@ -126,36 +125,20 @@ take_event(void *arg, const struct cell_event *event)
 	}
 }
 
-/* The words and the files of a request, as the cell takes them. */
+/* A request as the cell takes it. */
 static void
 fill_request(struct cell_request *cell, const struct eval_request *eval)
 {
-	struct cell_bytes *words = xcalloc(eval->arg_count + 1, sizeof(*words));
-	struct cell_input *inputs = xcalloc(eval->file_count + 1,
-	    sizeof(*inputs));
-
-	for (size_t i = 0; i < eval->arg_count; i++)
-		words[i] = (struct cell_bytes){ eval->args[i],
-			strlen(eval->args[i]) };
-	for (size_t i = 0; i < eval->file_count; i++)
-		inputs[i] = (struct cell_input){
-			.path = eval->files[i].path,
-			.content = { eval->files[i].content,
-			    eval->files[i].size },
-			.mode = FILE_MODE,
-			.mtime = -1,
-			.always = eval->files[i].odd,
-		};
 	/* The contract's program is the interpreter with these arguments. */
 	*cell = (struct cell_request){
 		.op = OP_RUN,
 		.folder = "/home",
 		.env = environment,
 		.plain = true,
-		.words = words,
-		.word_count = eval->arg_count,
-		.inputs = inputs,
-		.input_count = eval->file_count,
+		.words = eval->words,
+		.word_count = eval->word_count,
+		.inputs = eval->inputs,
+		.input_count = eval->input_count,
 		.input = eval->input,
 		.input_len = eval->input_len,
 		.merge = true,
@@ -262,8 +245,6 @@ run_eval(struct api_app *app, struct http_request *req,
 		break;
 	}
 	api_run_count(&x.run, API_EVAL);
-	free((void *)(uintptr_t)cell.words);
-	free((void *)(uintptr_t)cell.inputs);
 	eval_files_release(&x.files);
 	eval_output_release(&x.output);
 }
@@ -291,7 +272,7 @@ api_eval(struct api_app *app, struct http_request *req)
 	case EVAL_RUN:
 		buf_release(&body);
 		run_eval(app, req, &eval);
-		eval_release(&eval);
+		pyjson_release(&eval.doc);
 		break;
 	case EVAL_REFUSED:
 		reply_eval_refusal(req, NULL, &refusal);

@@ -280,8 +280,7 @@ run_code(struct execution *x, struct execute_request *execute,
 {
 	struct api_inputs inputs;
 
-	if (!api_inputs_open(&inputs, x->run.app, x->run.req, &execute->files,
-		&execute->code))
+	if (!api_inputs_open(&inputs, x->run.app, x->run.req, execute))
 		return;
 	x->kept = xcalloc(1, sizeof(*x->kept)); /* an empty list, not none */
 	cell->op = OP_RUN;

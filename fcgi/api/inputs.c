@@ -65,18 +65,18 @@ map_file(struct cell_input *input, struct api_app *app,
 
 bool
 api_inputs_open(struct api_inputs *in, struct api_app *app,
-    struct http_request *req, struct execute_files *files,
-    const struct execute_text *main)
+    struct http_request *req, struct execute_request *request)
 {
+	const struct execute_files *files = &request->files;
 	struct detail detail;
 
-	*in = (struct api_inputs){ .items = xcalloc(files->count + 1,
-				       sizeof(*in->items)) };
+	*in = (struct api_inputs){ .items = pyjson_tree_array(&request->doc,
+				       files->count + 1, sizeof(*in->items)) };
 	/* The code itself comes first, and is not of the store. */
-	if (main != NULL) {
+	if (request->code.text != NULL) {
 		in->own = in->count = 1;
 		in->items[0] = (struct cell_input){ .path = "__main__.py",
-			.content = { main->text, main->len },
+			.content = { request->code.text, request->code.len },
 			.mode = FILE_MODE };
 	}
 	for (size_t i = 0; i < files->count; i++) {
@@ -90,10 +90,7 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
 		in->count++;
 	}
 	/* Their paths are looked at when all are there: 404 comes first. */
-	in->wrong = execute_stage(files, main != NULL);
-	if (in->wrong == NULL)
-		for (size_t i = 0; i < files->count; i++)
-			in->items[in->own + i].path = files->items[i].staged;
+	in->wrong = execute_stage(request, in->items + in->own);
 	return true;
 }
 
@@ -107,5 +104,4 @@ api_inputs_close(struct api_inputs *in)
 			(void)munmap((void *)(uintptr_t)content->data,
 			    content->len);
 	}
-	free(in->items);
 }

@@ -21,17 +21,16 @@ bool api_read_request(struct execute_request *request, enum execute_route route,
  * mapped, not read: a request may name many large ones.
  */
 struct api_inputs {
-	struct cell_input *items;
+	struct cell_input *items; /* of the request's document */
 	size_t count;
 	size_t own;	   /* the first ones, which are not of the store */
 	const char *wrong; /* with a path: 422; static.  NULL: nothing */
 };
 
-/* main: the text of __main__.py, NULL for none.  False: one of them is not in
- * the store; it was answered, and there is nothing to close. */
+/* False: one of them is not in the store; it was answered, and there is nothing
+ * to close. */
 bool api_inputs_open(struct api_inputs *in, struct api_app *app,
-    struct http_request *req, struct execute_files *files,
-    const struct execute_text *main);
+    struct http_request *req, struct execute_request *request);
 void api_inputs_close(struct api_inputs *in);
 
 #endif

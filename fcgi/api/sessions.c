@@ -102,7 +102,7 @@ api_session_create(struct api_app *app, struct http_request *req)
 
 	if (!api_read_request(&session, EXECUTE_SESSION, app, req))
 		return;
-	if (api_inputs_open(&inputs, app, req, &session.files, NULL)) {
+	if (api_inputs_open(&inputs, app, req, &session)) {
 		if (inputs.wrong == NULL)
 			create(app, req, session.ttl_seconds * 1000, &inputs);
 		else

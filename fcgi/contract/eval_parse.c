@@ -16,6 +16,7 @@
 #include "../../sandbox/protocol/frame_limits.h"
 
 #define HOME "home"
+#define FILE_MODE 0777
 #define FIELDS_MAX 1000
 #define FORM_TITLE "Invalid URL-encoded"
 #define FORM_WHY "Could not parse URL-encoded body - "
@@ -219,16 +220,16 @@ refuse_file(struct eval_refusal *refusal, const char *before,
 /* Resolve what the path means in /home, by its text alone: what leaves it, and
  * what no file system takes, is refused. */
 static bool
-take_path(struct eval_file *file, const struct pyvalue *path,
-    struct eval_refusal *refusal)
+take_path(struct eval_request *req, struct cell_input *file,
+    const struct pyvalue *path, struct eval_refusal *refusal)
 {
-	char *out = xmalloc(sizeof(HOME) + path->count + 1);
 	size_t home = strlen(HOME);
+	char *out = pyjson_tree_array(&req->doc, sizeof(HOME) + path->count + 1,
+	    1);
 
 	memcpy(out, HOME, sizeof(HOME));
-	file->path = out;
-	file->given = path->u.text;
-	(void)stage_resolve(path->u.text, path->count, out, home, &file->odd);
+	(void)stage_resolve(path->u.text, path->count, out, home,
+	    &file->always);
 	if (strlen(path->u.text) != path->count ||
 	    pyutf8_has_surrogate(path->u.text, path->count) ||
 	    strncmp(out, HOME, home) != 0 ||
@@ -236,42 +237,16 @@ take_path(struct eval_file *file, const struct pyvalue *path,
 		return refuse_file(refusal, "File path '", path,
 		    "' may not traverse beyond root");
 	/* Of "home/a" the "a", of "home" nothing. */
-	home += out[home] == '/' ? 1 : 0;
-	memmove(out, out + home, strlen(out + home) + 1);
+	file->path = out + home + (out[home] == '/' ? 1 : 0);
 	return true;
 }
 
-/* Paths and contents, which are decoded where they lie. */
-static bool
+/* Paths and contents, which are decoded where they lie.  When they cannot be
+ * written one after the other, the refusal's description is what the run
+ * "printed". */
+static enum eval_verdict
 take_files(struct eval_request *req, const struct pyvalue *files,
     struct eval_refusal *refusal)
-{
-	const struct pyvalue *item;
-
-	if (files == NULL)
-		return true;
-	req->files = xcalloc(files->count, sizeof(*req->files));
-	for (item = files->u.parts.first; item != NULL; item = item->next) {
-		struct eval_file *file = &req->files[req->file_count++];
-		const struct pyvalue *path = pyvalue_get(item, "path");
-		const struct pyvalue *content = pyvalue_get(item, "content");
-
-		if (!take_path(file, path, refusal))
-			return false;
-		file->content = content == NULL ? "" : content->u.text;
-		if (content != NULL &&
-		    !base64_decode(content->u.text, content->count,
-			content->u.text, &file->size))
-			return refuse_file(refusal,
-			    "Invalid base64 encoding for file '", path, "'");
-	}
-	return true;
-}
-
-/* Whether they can be written one after the other: if not, the refusal's
- * description is what the run "printed". */
-static bool
-stage_files(const struct eval_request *req, struct eval_refusal *refusal)
 {
 	static const char *const classes[] = {
 		[STAGE_FINE] = "",
@@ -284,14 +259,41 @@ stage_files(const struct eval_request *req, struct eval_refusal *refusal)
 	};
 	enum stage_outcome outcome = STAGE_FINE;
 	auto_stage struct stage stage = { .count = 0 };
-	size_t i = 0;
+	const char *given = NULL;
+	const struct pyvalue *item;
 
-	while (i < req->file_count && outcome == STAGE_FINE)
-		outcome = stage_add(&stage, req->files[i++].path);
-	return outcome == STAGE_FINE ||
-	    eval_refuse_with(refusal, 200, "",
-		"%s: Failed to create file '%s'.", classes[outcome],
-		req->files[i - 1].given);
+	if (files == NULL)
+		return EVAL_RUN;
+	req->inputs = pyjson_tree_array(&req->doc, files->count,
+	    sizeof(*req->inputs));
+	for (item = files->u.parts.first; item != NULL; item = item->next) {
+		struct cell_input *file = &req->inputs[req->input_count++];
+		const struct pyvalue *path = pyvalue_get(item, "path");
+		const struct pyvalue *content = pyvalue_get(item, "content");
+
+		file->mode = FILE_MODE;
+		file->mtime = -1;
+		if (!take_path(req, file, path, refusal))
+			return EVAL_REFUSED;
+		file->content.data = content == NULL ? "" : content->u.text;
+		if (content != NULL &&
+		    !base64_decode(content->u.text, content->count,
+			content->u.text, &file->content.len)) {
+			(void)refuse_file(refusal,
+			    "Invalid base64 encoding for file '", path, "'");
+			return EVAL_REFUSED;
+		}
+		/* What is wrong with another one is told first. */
+		if (outcome == STAGE_FINE) {
+			outcome = stage_add(&stage, file->path);
+			given = path->u.text;
+		}
+	}
+	if (outcome == STAGE_FINE)
+		return EVAL_RUN;
+	(void)eval_refuse_with(refusal, 200, "",
+	    "%s: Failed to create file '%s'.", classes[outcome], given);
+	return EVAL_KNOWN;
 }
 
 /* ---- arguments ---- */
@@ -301,9 +303,10 @@ stage_files(const struct eval_request *req, struct eval_refusal *refusal)
 static bool
 take_arg(struct eval_request *req, const struct pyvalue *arg)
 {
-	if (arg->count == 0 && req->arg_count == 0)
+	if (arg->count == 0 && req->word_count == 0)
 		return true;
-	req->args[req->arg_count++] = arg->u.text;
+	req->words[req->word_count++] = (struct cell_bytes){ arg->u.text,
+		arg->count };
 	return strlen(arg->u.text) == arg->count &&
 	    !pyutf8_has_surrogate(arg->u.text, arg->count);
 }
@@ -316,10 +319,10 @@ take_args(struct eval_request *req, const struct pyvalue *root)
 	const struct pyvalue *input = pyvalue_get(root, "input");
 	const struct pyvalue *arg = NULL;
 
-	req->args = xcalloc(args == NULL ? 3 : args->count + 2,
-	    sizeof(*req->args));
+	req->words = pyjson_tree_array(&req->doc,
+	    args == NULL ? 2 : args->count + 1, sizeof(*req->words));
 	if (args == NULL)
-		req->args[req->arg_count++] = "-c";
+		req->words[req->word_count++] = (struct cell_bytes){ "-c", 2 };
 	else
 		arg = args->u.parts.first;
 	for (; arg != NULL; arg = arg->next)
@@ -334,8 +337,8 @@ check_length(const struct eval_request *req, struct eval_refusal *refusal)
 {
 	size_t total = 0;
 
-	for (size_t i = 0; i < req->arg_count; i++)
-		total += strlen(req->args[i]) + 1;
+	for (size_t i = 0; i < req->word_count; i++)
+		total += req->words[i].len + 1;
 	return (total <= LIMIT_PART && req->input_len <= LIMIT_PART) ||
 	    eval_refuse_with(refusal, 413, EVAL_TITLE_LARGE, "%s",
 		EVAL_TOO_LONG);
@@ -347,15 +350,16 @@ take(struct eval_request *req, const struct eval_terms *terms,
     struct eval_refusal *refusal)
 {
 	const struct pyvalue *root = &req->doc.root;
+	enum eval_verdict verdict;
 
 	if (!eval_check_schema(root, refusal) ||
 	    !eval_take_extras(req, terms, refusal) ||
 	    !take_interpreter(req, terms, pyvalue_get(root, "executable_path"),
-		refusal) ||
-	    !take_files(req, pyvalue_get(root, "files"), refusal))
+		refusal))
 		return EVAL_REFUSED;
-	if (!stage_files(req, refusal))
-		return EVAL_KNOWN;
+	verdict = take_files(req, pyvalue_get(root, "files"), refusal);
+	if (verdict != EVAL_RUN)
+		return verdict;
 	if (!take_args(req, root)) {
 		(void)eval_refuse_with(refusal, 200, "",
 		    "ValueError: embedded null byte");
@@ -375,19 +379,8 @@ eval_parse(struct eval_request *req, const struct eval_terms *terms,
 	if (parse_body(&req->doc, content_type, body, len, refusal))
 		verdict = take(req, terms, refusal);
 	if (verdict != EVAL_RUN)
-		eval_release(req);
+		pyjson_release(&req->doc);
 	return verdict;
-}
-
-void
-eval_release(struct eval_request *req)
-{
-	for (size_t i = 0; i < req->file_count; i++)
-		free((char *)(uintptr_t)req->files[i].path);
-	free(req->files);
-	free((void *)(uintptr_t)req->args);
-	pyjson_release(&req->doc);
-	memset(req, 0, sizeof(*req));
 }
 
 void

@@ -9,6 +9,8 @@
 #include "eval_refusal.h"
 #include "../pytext/pyjson.h"
 
+#include "../../sandbox/protocol/cell.h"
+
 /*
  * POST /eval: from the bytes of a request to what is to be run, or to the
  * answer that it gets without a run.  The contract is snekbox's, to the letter
@@ -22,26 +24,19 @@ struct eval_terms {
 	int64_t timeout_max_ms;
 };
 
-/* A file to be there before the run. */
-struct eval_file {
-	const char *path;  /* relative, normalised */
-	const char *given; /* as it was sent */
-	const char *content;
-	size_t size;
-	bool odd; /* it had a ".." in it: it comes back in any case */
-};
-
-/* All that it points to is its own or, interpreter, of the terms. */
+/* All that it points to is of the document or, interpreter, of the terms. */
 struct eval_request {
-	const char **args; /* of the interpreter; ends with NULL */
-	size_t arg_count;
-	struct eval_file *files; /* of equal paths the last one counts */
-	size_t file_count;
+	struct cell_bytes *words; /* arguments of the interpreter */
+	size_t word_count;
+	/* Files to be there before the run; of equal paths the last one counts.
+	 * What had a ".." in its path comes back in any case. */
+	struct cell_input *inputs;
+	size_t input_count;
 	const char *interpreter; /* NULL: the default one */
 	const char *input;	 /* NULL: standard input is empty */
 	size_t input_len;
 	int64_t timeout_ms; /* 0: as configured */
-	struct pyjson doc;
+	struct pyjson doc; /* to be released */
 };
 
 enum eval_verdict {
@@ -52,12 +47,11 @@ enum eval_verdict {
 };
 
 /* content_type may be NULL: none was sent.  A NUL follows the body; one without
- * Content-Length counts as empty.  The request is to be released after EVAL_RUN
+ * Content-Length counts as empty.  The document is to be released after EVAL_RUN
  * only, the refusal after the others only. */
 enum eval_verdict eval_parse(struct eval_request *req,
     const struct eval_terms *terms, const char *content_type, const char *body,
     size_t len, struct eval_refusal *refusal);
-void eval_release(struct eval_request *req);
 /* Append the answer of GET /versions; the first name is the default one's. */
 void eval_add_versions(struct buf *out, const struct eval_terms *terms);
 

@@ -8,6 +8,7 @@
 #include "stage.h"
 
 #include "../../sandbox/base/text.h"
+#include "../../sandbox/protocol/cell.h"
 
 #define TTL_MAX 86400 /* as DETAIL_ABOVE_86400 says */
 
@@ -203,8 +204,6 @@ execute_parse(struct execute_request *req, enum execute_route route,
 void
 execute_release(struct execute_request *req)
 {
-	for (size_t i = 0; i < req->files.count; i++)
-		free(req->files.items[i].staged);
 	free(req->files.items);
 	pyjson_release(&req->doc);
 	memset(req, 0, sizeof(*req));
@@ -227,7 +226,8 @@ execute_refuse_file(const struct execute_file *file, struct detail *d)
 
 /* Make the path to write to.  NULL, or why it may not be. */
 static const char *
-stage_file(struct stage *stage, struct execute_file *file, bool main)
+stage_file(struct stage *stage, struct execute_request *req,
+    const struct execute_text *path, struct cell_input *input)
 {
 	static const char *const messages[] = {
 		[STAGE_FINE] = NULL,
@@ -238,32 +238,31 @@ stage_file(struct stage *stage, struct execute_file *file, bool main)
 		[STAGE_PARENT_IS_FILE] = "File path lies below another file.",
 		[STAGE_ABOVE_IS_FILE] = "File path lies below another file.",
 	};
-	const struct execute_text *path = &file->path;
+	char *out = pyjson_tree_array(&req->doc, path->len + 2, 1);
 	bool up = false;
-	size_t n;
+	size_t n = stage_resolve(path->text, path->len, out, 0, &up);
 
-	free(file->staged);
-	file->staged = xmalloc(path->len + 2);
-	n = stage_resolve(path->text, path->len, file->staged, 0, &up);
+	input->path = out;
 	if (path->len > 0 && path->text[0] == '/')
 		return "File paths must be relative.";
 	if (up)
 		return "File paths must not contain '..'.";
-	if (strlen(file->staged) != n)
+	if (strlen(out) != n)
 		return "File paths must not contain a NUL character.";
-	if (main && strcmp(file->staged, "__main__.py") == 0)
+	if (req->code.text != NULL && strcmp(out, "__main__.py") == 0)
 		return "File path '__main__.py' is reserved for the execution "
 		       "entrypoint.";
-	return messages[stage_add(stage, file->staged)];
+	return messages[stage_add(stage, out)];
 }
 
 const char *
-execute_stage(struct execute_files *files, bool main)
+execute_stage(struct execute_request *req, struct cell_input *inputs)
 {
 	auto_stage struct stage stage = { .count = 0 };
 	const char *message = NULL;
 
-	for (size_t i = 0; i < files->count && message == NULL; i++)
-		message = stage_file(&stage, &files->items[i], main);
+	for (size_t i = 0; i < req->files.count && message == NULL; i++)
+		message = stage_file(&stage, req, &req->files.items[i].path,
+		    &inputs[i]);
 	return message;
 }

@@ -9,6 +9,8 @@
 #include "detail.h"
 #include "../pytext/pyjson.h"
 
+struct cell_input;
+
 /*
  * The requests of the code-interpreter routes, from bytes to something typed.
  * The order of the checks is the contract's: the model (422, everything that is
@@ -25,7 +27,6 @@ struct execute_text {
 struct execute_file {
 	struct execute_text path; /* as it was sent */
 	struct execute_text id;	  /* not checked: the store knows its own */
-	char *staged; /* the path to write to, after execute_stage() */
 };
 
 struct execute_files {
@@ -60,9 +61,10 @@ void execute_release(struct execute_request *req);
 
 /* The store does not have this one: 404.  Always false. */
 bool execute_refuse_file(const struct execute_file *file, struct detail *d);
-/* Check the paths, one after the other, and make those to write to.  main: the
- * path "__main__.py" is taken.  NULL, or why it cannot be (static); as an
- * answer that is detail_text(d, 422, …). */
-const char *execute_stage(struct execute_files *files, bool main);
+/* Check the paths, one after the other, and set those to write to; inputs: an
+ * element for each file.  With code the path "__main__.py" is taken.  NULL, or
+ * why it cannot be (static); as an answer that is detail_text(d, 422, …). */
+const char *execute_stage(struct execute_request *req,
+    struct cell_input *inputs);
 
 #endif

@@ -89,6 +89,14 @@ pyjson_tree_drop_repeated(struct pyvalue *object)
 	tdestroy(names, keep);
 }
 
+void *
+pyjson_tree_array(struct pyjson *doc, size_t count, size_t size)
+{
+	assert(count < INT_MAX / size);
+	return memset(obstack_alloc(doc->memory, (int)(count * size)), 0,
+	    count * size);
+}
+
 char *
 pyjson_tree_copy(struct pyjson *doc, const char *s, size_t len)
 {

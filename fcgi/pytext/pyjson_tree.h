@@ -70,7 +70,9 @@ void pyvalue_set(struct pyvalue *part, const struct pyvalue *value);
 /* Of members with equal names the first has the place and the last the value.
  */
 void pyjson_tree_drop_repeated(struct pyvalue *object);
-/* A copy that lives as long as the document, with a NUL after it. */
+/* Memory that lives as long as the document: an array of zeros, or a copy with
+ * a NUL after it. */
+void *pyjson_tree_array(struct pyjson *doc, size_t count, size_t size);
 char *pyjson_tree_copy(struct pyjson *doc, const char *s, size_t len);
 
 #endif

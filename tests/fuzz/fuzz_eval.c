@@ -14,21 +14,25 @@
 static void
 check_run(const struct eval_request *req)
 {
-	fuzz_holds(req->args[req->arg_count] == NULL, "arguments end");
-	for (size_t i = 0; i < req->arg_count; i++)
-		fuzz_holds(utf8_valid(req->args[i], strlen(req->args[i])),
-		    "an argument is text");
-	fuzz_holds(req->arg_count == 0 || req->args[0][0] != '\0',
+	for (size_t i = 0; i < req->word_count; i++) {
+		const struct cell_bytes *word = &req->words[i];
+
+		fuzz_holds(utf8_valid(word->data, word->len) &&
+			word->data[word->len] == '\0' &&
+			strlen(word->data) == word->len,
+		    "an argument is text, and ends");
+	}
+	fuzz_holds(req->word_count == 0 || req->words[0].len > 0,
 	    "the first is not empty");
-	for (size_t i = 0; i < req->file_count; i++) {
-		const char *path = req->files[i].path;
+	for (size_t i = 0; i < req->input_count; i++) {
+		const char *path = req->inputs[i].path;
 
 		fuzz_holds(path[0] != '\0' && path[0] != '/', "a path");
 		fuzz_holds(strlen(path) <= LIMIT_PATH, "a short path");
 		fuzz_holds(strncmp(path, "../", 3) != 0 &&
 			strstr(path, "/../") == NULL && strcmp(path, "..") != 0,
 		    "inside");
-		fuzz_holds(req->files[i].content != NULL, "has content");
+		fuzz_holds(req->inputs[i].content.data != NULL, "has content");
 	}
 	fuzz_holds(req->timeout_ms >= 0 && req->timeout_ms <= 60000, "a time");
 }
@@ -74,7 +78,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	free(text);
 	if (verdict == EVAL_RUN) {
 		check_run(&req);
-		eval_release(&req);
+		pyjson_release(&req.doc);
 		return 0;
 	}
 	eval_refusal_add(&body, &refusal, "application/json");

@@ -44,9 +44,11 @@ check_text(const struct execute_text *text)
 }
 
 static void
-check_files(struct execute_files *files)
+check_files(struct execute_request *req)
 {
-	bool good = execute_stage(files, true) == NULL;
+	const struct execute_files *files = &req->files;
+	struct cell_input *inputs = xcalloc(files->count + 1, sizeof(*inputs));
+	bool good = execute_stage(req, inputs) == NULL;
 
 	for (size_t i = 0; i < files->count; i++) {
 		struct detail d;
@@ -57,10 +59,11 @@ check_files(struct execute_files *files)
 		check_json(buf_str(&d.body), d.body.len);
 		detail_release(&d);
 		if (good)
-			fuzz_holds(files->items[i].staged[0] != '/' &&
-				strstr(files->items[i].staged, "//") == NULL,
+			fuzz_holds(inputs[i].path[0] != '/' &&
+				strstr(inputs[i].path, "//") == NULL,
 			    "a path");
 	}
+	free(inputs);
 }
 
 static void
@@ -74,7 +77,7 @@ check_requests(const char *type, const char *body, size_t len)
 		if (execute_parse(&req, route, 60000, type, body, len, &d)) {
 			if (route != EXECUTE_SESSION)
 				check_text(&req.code);
-			check_files(&req.files);
+			check_files(&req);
 			execute_release(&req);
 		} else {
 			check_detail(&d);

@@ -153,12 +153,13 @@ tell_text(struct buf *out, const char *name, const char *text)
 static void
 tell_run(struct buf *out, const struct eval_request *req)
 {
-	for (size_t i = 0; i < req->arg_count; i++)
-		tell_text(out, "arg", req->args[i]);
-	for (size_t i = 0; i < req->file_count; i++) {
-		tell_text(out, req->files[i].odd ? "odd" : "path",
-		    req->files[i].path);
-		tell(out, "content", req->files[i].content, req->files[i].size);
+	for (size_t i = 0; i < req->word_count; i++)
+		tell(out, "arg", req->words[i].data, req->words[i].len);
+	for (size_t i = 0; i < req->input_count; i++) {
+		const struct cell_input *file = &req->inputs[i];
+
+		tell_text(out, file->always ? "odd" : "path", file->path);
+		tell(out, "content", file->content.data, file->content.len);
 	}
 	tell_text(out, "interpreter",
 	    req->interpreter == NULL ? "default" : req->interpreter);
@@ -181,7 +182,7 @@ eval(struct buf *out, const char *in, size_t len)
 	case EVAL_RUN:
 		buf_adds(out, "RUN\n");
 		tell_run(out, &req);
-		eval_release(&req);
+		pyjson_release(&req.doc);
 		break;
 	case EVAL_REFUSED:
 		buf_addf(out, "%d ", refusal.status);
@@ -241,22 +242,23 @@ tell_detail(struct buf *out, struct detail *d)
 }
 
 static void
-tell_files(struct buf *out, struct execute_files *files, bool main)
+tell_files(struct buf *out, struct execute_request *req)
 {
-	const char *message = execute_stage(files, main);
+	struct cell_input *inputs = xcalloc(req->files.count + 1,
+	    sizeof(*inputs));
+	const char *message = execute_stage(req, inputs);
 
-	if (message != NULL) {
+	if (message != NULL)
 		tell_text(out, "message", message);
-		return;
-	}
-	for (size_t i = 0; i < files->count; i++) {
+	for (size_t i = 0; message == NULL && i < req->files.count; i++) {
 		struct detail d;
 
-		tell_text(out, "path", files->items[i].staged);
-		(void)execute_refuse_file(&files->items[i], &d);
+		tell_text(out, "path", inputs[i].path);
+		(void)execute_refuse_file(&req->files.items[i], &d);
 		tell(out, "missing", buf_str(&d.body), d.body.len);
 		detail_release(&d);
 	}
+	free(inputs);
 }
 
 static void
@@ -274,7 +276,7 @@ execute(struct buf *out, const char *in, size_t len)
 			tell(out, "stdin", req.input.text, req.input.len);
 		buf_addf(out, "timeout %lld\necho %d\n",
 		    (long long)req.timeout_ms, req.echo ? 1 : 0);
-		tell_files(out, &req.files, true);
+		tell_files(out, &req);
 		execute_release(&req);
 	} else {
 		tell_detail(out, &d);
@@ -292,7 +294,7 @@ session(struct buf *out, const char *in, size_t len)
 	if (execute_parse(&req, EXECUTE_SESSION, 0, parts.type, parts.body,
 		parts.len, &d)) {
 		buf_addf(out, "RUN\nttl %lld\n", (long long)req.ttl_seconds);
-		tell_files(out, &req.files, false);
+		tell_files(out, &req);
 		execute_release(&req);
 	} else {
 		tell_detail(out, &d);
