@@ -31,78 +31,64 @@
 
 /* ---- upload ---- */
 
-struct arrival {
-	struct filestore *store;
-	struct filestore_new file;
-	struct err err; /* why it was not kept; ERR_NONE: it was */
-};
-
-static void
-arrival_fail(struct arrival *a)
-{
-	log_warn("upload: %s", a->err.text);
-	filestore_abort(&a->file);
-}
-
-/* Of several files the last one counts; after a failure none does. */
+/* What has come of the form.  Of several files the last one counts; after a
+ * failure none does.  False: no more is wanted, and why is in err or known to
+ * upload_end(). */
 static bool
-arrival_begin(void *arg)
+keep(struct filestore *store, struct filestore_new *file, struct upload *up,
+    struct err *err)
 {
-	struct arrival *a = arg;
+	int result = 0;
 
-	if (a->err.code == ERR_NONE &&
-	    (a->file.store != NULL ?
-		    filestore_restart(&a->file, &a->err) :
-		    filestore_begin(a->store, &a->file, &a->err)) != 0)
-		arrival_fail(a);
-	return a->err.code == ERR_NONE;
-}
-
-static bool
-arrival_data(void *arg, const void *data, size_t len)
-{
-	struct arrival *a = arg;
-
-	if (a->err.code == ERR_NONE &&
-	    filestore_write(&a->file, data, len, &a->err) != 0)
-		arrival_fail(a);
-	return a->err.code == ERR_NONE;
-}
-
-static void
-answer_failure(struct http_request *req, enum err_code code)
-{
-	if (code == ERR_LIMIT)
-		reply_detail(req, 507, NULL, "The file store is full");
-	else if (code == ERR_QUOTA)
-		reply_detail(req, 507, NULL,
-		    "This token's share of the file store is full");
-	else if (code == ERR_UNAVAILABLE)
-		reply_detail(req, 503, "Retry-After: 1\r\n",
-		    "The file store cannot write just now");
-	else
-		reply_failed(req, NULL);
+	while (result == 0) {
+		switch (upload_next(up)) {
+		case MULTIPART_MORE:
+			return true;
+		case MULTIPART_FAILED:
+			return false;
+		case MULTIPART_PART:
+			result = file->store != NULL ?
+			    filestore_restart(file, err) :
+			    filestore_begin(store, file, err);
+			break;
+		case MULTIPART_SLICE:
+			result = filestore_write(file, up->form.data,
+			    up->form.data_len, err);
+			break;
+		}
+	}
+	log_warn("upload: %s", err->text);
+	filestore_abort(file);
+	return false;
 }
 
 /* The form has come: the file gets its name and is there. */
 static void
-answer_upload(struct http_request *req, struct arrival *a, struct upload *up)
+answer_upload(struct http_request *req, struct filestore_new *file,
+    struct upload *up, struct err *err)
 {
 	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
 	struct detail detail;
-	bool good = upload_end(up, &detail);
 
-	if (good && a->err.code == ERR_NONE &&
-	    filestore_commit(&a->file, buf_str(&up->name), &a->err) != 0)
-		arrival_fail(a);
-	if (a->err.code != ERR_NONE) {
-		answer_failure(req, a->err.code);
-		if (!good)
-			detail_release(&detail);
-	} else if (!good) {
+	if (err->code == ERR_NONE && !upload_end(up, &detail)) {
 		reply_refuse(req, NULL, &detail);
+		return;
+	}
+	if (err->code == ERR_NONE &&
+	    filestore_commit(file, buf_str(&up->name), err) != 0)
+		log_warn("upload: %s", err->text);
+	if (err->code == ERR_LIMIT) {
+		reply_detail(req, 507, NULL, "The file store is full");
+	} else if (err->code == ERR_QUOTA) {
+		reply_detail(req, 507, NULL,
+		    "This token's share of the file store is full");
+	} else if (err->code == ERR_UNAVAILABLE) {
+		reply_detail(req, 503, "Retry-After: 1\r\n",
+		    "The file store cannot write just now");
+	} else if (err->code != ERR_NONE) {
+		reply_failed(req, NULL);
 	} else {
-		execute_add_uploaded(&body, a->file.id, buf_str(&up->name),
+		execute_add_uploaded(&body, file->id, buf_str(&up->name),
 		    up->size);
 		reply_text(req, 201, NULL, buf_str(&body));
 	}
@@ -111,26 +97,30 @@ answer_upload(struct http_request *req, struct arrival *a, struct upload *up)
 void
 api_upload(struct api_app *app, struct http_request *req)
 {
-	static const struct upload_sink sink = { arrival_begin, arrival_data };
-	struct arrival arrival = { .store = &app->store };
+	struct filestore_new file = { .store = NULL };
+	struct err err = { .code = ERR_NONE };
 	struct detail detail;
 	struct upload up;
-	char piece[PIECE];
+	char piece[MULTIPART_PIECE];
 	bool wanted = true;
 	ssize_t n;
 
-	if (!upload_open(&up, http_param(req, "CONTENT_TYPE"), FILE_MAX, &sink,
-		&arrival, &detail)) {
+	if (!upload_open(&up, http_param(req, "CONTENT_TYPE"), FILE_MAX,
+		&detail)) {
 		reply_refuse(req, NULL, &detail);
 		return;
 	}
 	/* The body is read to its end in any case, since the client sends it
 	 * before it looks at the answer. */
-	while ((n = http_read(req, piece, sizeof(piece))) > 0)
-		wanted = wanted && upload_add(&up, piece, (size_t)n);
+	while ((n = http_read(req, piece, sizeof(piece))) > 0) {
+		if (!wanted)
+			continue;
+		multipart_add(&up.form, piece, (size_t)n);
+		wanted = keep(&app->store, &file, &up, &err);
+	}
 	if (n == 0) /* else the client is gone */
-		answer_upload(req, &arrival, &up);
-	filestore_abort(&arrival.file);
+		answer_upload(req, &file, &up, &err);
+	filestore_abort(&file);
 	upload_release(&up);
 }
 

@@ -6,48 +6,42 @@
 #include "../pytext/pyjson_tree.h"
 #include "../pytext/pyutf8.h"
 
-/* Any part called "file" takes the place of what came before it. */
+/* Any part called "file" takes the place of what came before it.  True: it is a
+ * file. */
 static bool
 begin(struct upload *up)
 {
 	up->into = strcmp(buf_str(&up->form.name), "file") == 0;
 	if (!up->into)
-		return true;
+		return false;
 	up->have = up->form.is_file;
 	up->have_text = !up->have;
 	up->size = 0;
 	buf_reset(&up->name);
 	buf_reset(&up->text);
-	if (up->have_text)
-		return true;
 	buf_adds(&up->name,
 	    up->form.filename.len > 0 ? buf_str(&up->form.filename) :
 					"unnamed");
-	return up->sink->begin(up->arg);
+	return up->have;
 }
 
-/* What is too much is read on, and dropped. */
+/* True: it is the file's.  What is too much is read on, and dropped. */
 static bool
 take(struct upload *up)
 {
-	if (!up->into)
-		return true;
-	if (up->have_text) {
+	if (up->into && up->have_text)
 		buf_add(&up->text, up->form.data, up->form.data_len);
-		return true;
-	}
+	if (!up->into || up->have_text)
+		return false;
 	up->size += (int64_t)up->form.data_len;
-	return up->size > up->max ||
-	    up->sink->data(up->arg, up->form.data, up->form.data_len);
+	return up->size <= up->max;
 }
 
 bool
 upload_open(struct upload *up, const char *content_type, int64_t max,
-    const struct upload_sink *sink, void *arg, struct detail *d)
+    struct detail *d)
 {
-	*up = (struct upload){ .sink = sink,
-		.arg = arg,
-		.max = max,
+	*up = (struct upload){ .max = max,
 		.name = BUF_INIT(2 * MULTIPART_HEAD_MAX),
 		.text = BUF_INIT(MULTIPART_FIELD_MAX) };
 	return multipart_open(&up->form, content_type) ||
@@ -62,19 +56,19 @@ upload_release(struct upload *up)
 	buf_release(&up->text);
 }
 
-/* A slice may hold the end of one part and the whole of others. */
-bool
-upload_add(struct upload *up, const void *bytes, size_t len)
+enum multipart_event
+upload_next(struct upload *up)
 {
 	enum multipart_event event;
-	bool good = true;
+	bool told;
 
-	multipart_add(&up->form, bytes, len);
-	while (good && (event = multipart_next(&up->form)) != MULTIPART_MORE)
-		good = event == MULTIPART_PART ? begin(up) :
+	do {
+		event = multipart_next(&up->form);
+		told = event == MULTIPART_PART ? begin(up) :
 		    event == MULTIPART_SLICE   ? take(up) :
-						 false;
-	return good;
+						 true;
+	} while (!told);
+	return event;
 }
 
 /* The field `file` is not there, or a text is in its place. */

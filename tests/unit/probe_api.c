@@ -321,17 +321,20 @@ bash(struct buf *out, const char *in, size_t len)
 	free(parts.type);
 }
 
+/* False: it has failed. */
 static bool
-sink_begin(void *arg)
+take_upload(struct upload *up, struct buf *taken)
 {
-	buf_reset(arg);
-	return true;
-}
+	enum multipart_event event = upload_next(up);
 
-static bool
-sink_data(void *arg, const void *data, size_t len)
-{
-	buf_add(arg, data, len);
+	for (; event != MULTIPART_MORE; event = upload_next(up)) {
+		if (event == MULTIPART_FAILED)
+			return false;
+		if (event == MULTIPART_PART)
+			buf_reset(taken);
+		else
+			buf_add(taken, up->form.data, up->form.data_len);
+	}
 	return true;
 }
 
@@ -339,22 +342,23 @@ sink_data(void *arg, const void *data, size_t len)
 static void
 upload(struct buf *out, const char *in, size_t len)
 {
-	static const struct upload_sink sink = { sink_begin, sink_data };
 	struct request parts = request_of(in, len);
 	struct buf taken = BUF_INIT((size_t)1 << 28);
 	struct upload up;
 	struct detail d;
 	size_t piece = parts.len % 2 == 0 ? 1 + parts.len % 5 : 65536;
 
-	if (!upload_open(&up, parts.type, 3 << 20, &sink, &taken, &d)) {
+	if (!upload_open(&up, parts.type, 3 << 20, &d)) {
 		tell_detail(out, &d);
 		free(parts.type);
 		return;
 	}
-	for (size_t at = 0; at < parts.len; at += piece)
-		if (!upload_add(&up, parts.body + at,
-			parts.len - at < piece ? parts.len - at : piece))
+	for (size_t at = 0; at < parts.len; at += piece) {
+		multipart_add(&up.form, parts.body + at,
+		    parts.len - at < piece ? parts.len - at : piece);
+		if (!take_upload(&up, &taken))
 			break;
+	}
 	if (upload_end(&up, &d)) {
 		tell(out, "name", buf_str(&up.name), up.name.len);
 		tell(out, "data", buf_str(&taken), taken.len);
