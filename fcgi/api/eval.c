@@ -224,10 +224,10 @@ run_eval(struct api_app *app, struct http_request *req,
 	struct eval_run x = { .run = { .app = app,
 				  .req = req,
 				  .request = &cell,
-				  .c = { .event = take_event } } };
+				  .c = { .event = take_event } },
+		.output = { .text = BUF_INIT(EVAL_TEXT_MAX) } };
 
 	x.run.c.arg = &x;
-	eval_output_init(&x.output);
 	fill_request(&cell, eval);
 	api_run(&x.run, eval->interpreter);
 	switch (x.run.end) {
@@ -246,7 +246,7 @@ run_eval(struct api_app *app, struct http_request *req,
 	}
 	api_run_count(&x.run, API_EVAL);
 	eval_files_release(&x.files);
-	eval_output_release(&x.output);
+	buf_release(&x.output.text);
 }
 
 void
@@ -279,7 +279,7 @@ api_eval(struct api_app *app, struct http_request *req)
 		break;
 	case EVAL_KNOWN:
 		answer_null(req, buf_str(&refusal.description));
-		eval_refusal_release(&refusal);
+		buf_release(&refusal.description);
 		break;
 	}
 }

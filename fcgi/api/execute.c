@@ -354,7 +354,12 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 				   .req = req,
 				   .request = &cell,
 				   .c = { .event = take_event } },
-		.kind = kind };
+		.kind = kind,
+		.out = { .head = BUF_INIT(OUTPUT_MAX) },
+		.err = { .head = BUF_INIT(OUTPUT_MAX) },
+		.sse_out = { .name = "stdout", .left = OUTPUT_MAX },
+		.sse_err = { .name = "stderr", .left = OUTPUT_MAX },
+		.frame = BUF_INIT(FRAME_BUF) };
 	struct execute_request request;
 
 	if (!api_read_request(&request,
@@ -362,11 +367,6 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 		return;
 	cell.wall_ms = request.timeout_ms;
 	x.run.c.arg = &x;
-	capture_init(&x.out, OUTPUT_MAX);
-	capture_init(&x.err, OUTPUT_MAX);
-	sse_stream_init(&x.sse_out, "stdout", OUTPUT_MAX);
-	sse_stream_init(&x.sse_err, "stderr", OUTPUT_MAX);
-	buf_init(&x.frame, FRAME_BUF);
 	if (kind == API_BASH)
 		run_command(&x, &request, &cell);
 	else
@@ -377,8 +377,8 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 		free((void *)(uintptr_t)x.kept[i].id);
 	}
 	free(x.kept);
-	capture_release(&x.out);
-	capture_release(&x.err);
+	buf_release(&x.out.head);
+	buf_release(&x.err.head);
 	buf_release(&x.frame);
 	execute_release(&request);
 }

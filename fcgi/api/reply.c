@@ -71,7 +71,7 @@ reply_refuse(struct http_request *req, const char *headers,
 {
 	http_answer(req, detail->status, REPLY_JSON, headers,
 	    buf_str(&detail->body), detail->body.len);
-	detail_release(detail);
+	buf_release(&detail->body);
 }
 
 void
@@ -104,7 +104,7 @@ reply_eval_refusal(struct http_request *req, const char *headers,
 	buf_addf(&all, "%sVary: Accept\r\n", headers == NULL ? "" : headers);
 	http_answer(req, refusal->status, type, buf_str(&all), buf_str(&body),
 	    body.len);
-	eval_refusal_release(refusal);
+	buf_release(&refusal->description);
 }
 
 void

@@ -41,12 +41,6 @@ static const char *const faults[][3] = {
 	    "\"error\":{}" },
 };
 
-void
-detail_release(struct detail *d)
-{
-	buf_release(&d->body);
-}
-
 /* A text is all of the answer: {"detail":"…"}. */
 bool
 detail_bytes(struct detail *d, int status, const char *text, size_t len)
@@ -127,7 +121,7 @@ bool
 detail_end(struct detail *d)
 {
 	if (d->count == 0) {
-		detail_release(d);
+		buf_release(&d->body);
 		return true;
 	}
 	buf_adds(&d->body, "]}");

@@ -14,7 +14,7 @@ struct pyvalue;
 /*
  * What the code-interpreter routes refuse with: {"detail": …}, either a text or
  * the list of everything that does not fit the request's model, as pydantic and
- * FastAPI write it.  `body` is the whole answer, in UTF-8.
+ * FastAPI write it.  `body` is the whole answer, in UTF-8, and to be released.
  */
 struct detail {
 	int status;
@@ -25,8 +25,6 @@ struct detail {
 /* Of the answer; a list that would be longer is ended before that. */
 #define DETAIL_MAX ((size_t)256 << 20)
 #define DETAIL_COUNT_MAX 1000
-
-void detail_release(struct detail *d);
 
 /* A text; always false. */
 bool detail_text(struct detail *d, int status, const char *fmt, ...)

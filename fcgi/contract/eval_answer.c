@@ -16,21 +16,8 @@
 
 #define PIECE 10000
 #define SIZE_MAX_COUNTED 1000000
-#define TEXT_MAX ((size_t)4 << 20) /* more than any counted size can be */
 
 /* ---- output ---- */
-
-void
-eval_output_init(struct eval_output *out)
-{
-	*out = (struct eval_output){ .text = BUF_INIT(TEXT_MAX) };
-}
-
-void
-eval_output_release(struct eval_output *out)
-{
-	buf_release(&out->text);
-}
 
 /* A piece is full, or the output has ended.  Its size is that of a str by
  * sys.getsizeof(). */

@@ -25,7 +25,7 @@ enum eval_output_state {
 
 struct eval_output {
 	enum eval_output_state state;
-	struct buf text;
+	struct buf text;   /* to be released */
 	size_t total;	   /* of whole pieces, as counted */
 	size_t characters; /* of the present piece */
 	unsigned widest;   /* its widest character: 1 ASCII, 2 up to U+00FF,
@@ -35,8 +35,9 @@ struct eval_output {
 	size_t pending_count;
 };
 
-void eval_output_init(struct eval_output *out);
-void eval_output_release(struct eval_output *out);
+/* More than any counted size can be. */
+#define EVAL_TEXT_MAX ((size_t)4 << 20)
+
 /* False: it takes no more, now or ever. */
 bool eval_output_add(struct eval_output *out, const void *data, size_t len);
 /* The run has ended: what is pending is invalid, and the last piece counts. */

@@ -34,12 +34,6 @@ eval_refuse_with(struct eval_refusal *refusal, int status, const char *title,
 	return false;
 }
 
-void
-eval_refusal_release(struct eval_refusal *refusal)
-{
-	buf_release(&refusal->description);
-}
-
 /* ---- what the client takes ---- */
 
 static bool

@@ -11,8 +11,8 @@
 struct eval_refusal {
 	int status;
 	const char *title; /* static */
-	struct buf
-	    description; /* UTF-8, but for lone surrogates; may be empty */
+	/* UTF-8, but for lone surrogates; may be empty; to be released */
+	struct buf description;
 };
 
 /* What a description is at most; a longer one is cut and ends in "…". */
@@ -24,7 +24,6 @@ bool eval_refuse(struct eval_refusal *refusal, int status, const char *title);
 bool eval_refuse_with(struct eval_refusal *refusal, int status,
     const char *title, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-void eval_refusal_release(struct eval_refusal *refusal);
 
 #define EVAL_TITLE_INVALID "Request data failed validation"
 #define EVAL_TITLE_FILE "Request file is invalid"

@@ -36,7 +36,7 @@ struct eval_request {
 	const char *input;	 /* NULL: standard input is empty */
 	size_t input_len;
 	int64_t timeout_ms; /* 0: as configured */
-	struct pyjson doc; /* to be released */
+	struct pyjson doc;  /* to be released */
 };
 
 enum eval_verdict {

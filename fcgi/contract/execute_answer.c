@@ -13,19 +13,6 @@
 #define MARK "\n...[truncated]"
 #define MARK_ROOM 32
 
-void
-capture_init(struct capture *c, size_t max)
-{
-	c->over = false;
-	buf_init(&c->head, max);
-}
-
-void
-capture_release(struct capture *c)
-{
-	buf_release(&c->head);
-}
-
 /* What is over the bound is dropped, but known. */
 void
 capture_add(struct capture *c, const void *data, size_t len)
@@ -157,12 +144,6 @@ execute_add_entry(struct buf *out, const char *id, const char *name,
 }
 
 /* ---- as a stream ---- */
-
-void
-sse_stream_init(struct sse_stream *s, const char *name, size_t max)
-{
-	*s = (struct sse_stream){ .name = name, .left = max };
-}
 
 /* No frame for no text. */
 static void

@@ -17,12 +17,10 @@ struct cell_result;
 /* One stream of a run, kept up to a bound; cut as the contract says: what is
  * over `max` bytes is its first max - 32 and "\n...[truncated]". */
 struct capture {
-	struct buf head; /* up to its max bytes, as they came */
+	struct buf head; /* up to its max bytes, as they came; to be released */
 	bool over;
 };
 
-void capture_init(struct capture *c, size_t max);
-void capture_release(struct capture *c);
 void capture_add(struct capture *c, const void *data, size_t len);
 
 /* A file that a run left and the store took. */
@@ -72,14 +70,13 @@ void execute_add_entry(struct buf *out, const char *id, const char *name,
 	"Connection: keep-alive\r\n" \
 	"X-Accel-Buffering: no\r\n"
 
-/* One stream of a run: decoded piece by piece, silent after `max` bytes. */
+/* One stream of a run: decoded piece by piece, silent after so many bytes. */
 struct sse_stream {
 	const char *name; /* "stdout" or "stderr" */
-	size_t left;
+	size_t left;	  /* bytes that are still told */
 	struct pyutf8 decoder;
 };
 
-void sse_stream_init(struct sse_stream *s, const char *name, size_t max);
 /* Append the frame of what came; nothing, where there is no whole character. */
 void sse_add_output(struct buf *out, struct sse_stream *s, const void *data,
     size_t len);

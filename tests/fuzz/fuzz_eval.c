@@ -43,7 +43,7 @@ check_output(const uint8_t *data, size_t size)
 	struct eval_output out;
 	bool open;
 
-	eval_output_init(&out);
+	out = (struct eval_output){ .text = BUF_INIT(EVAL_TEXT_MAX) };
 	open = eval_output_add(&out, data, size / 2);
 	if (open)
 		(void)eval_output_add(&out, data + size / 2, size - size / 2);
@@ -52,7 +52,7 @@ check_output(const uint8_t *data, size_t size)
 	    "output is text");
 	fuzz_holds(memchr(buf_str(&out.text), '\r', out.text.len) == NULL,
 	    "newlines are the same");
-	eval_output_release(&out);
+	buf_release(&out.text);
 }
 
 int
@@ -86,6 +86,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    "a refusal is text");
 	buf_reset(&body);
 	eval_refusal_add(&body, &refusal, "text/xml");
-	eval_refusal_release(&refusal);
+	buf_release(&refusal.description);
 	return 0;
 }

@@ -33,7 +33,7 @@ check_detail(struct detail *d)
 {
 	fuzz_holds(d->status == 422 || d->status == 400, "a status");
 	check_json(buf_str(&d->body), d->body.len);
-	detail_release(d);
+	buf_release(&d->body);
 }
 
 static void
@@ -57,7 +57,7 @@ check_files(struct execute_request *req)
 		check_text(&files->items[i].id);
 		(void)execute_refuse_file(&files->items[i], &d);
 		check_json(buf_str(&d.body), d.body.len);
-		detail_release(&d);
+		buf_release(&d.body);
 		if (good)
 			fuzz_holds(inputs[i].path[0] != '/' &&
 				strstr(inputs[i].path, "//") == NULL,
@@ -100,12 +100,12 @@ check_answer(const char *data, size_t len)
 	auto_buf struct buf json = BUF_INIT((size_t)1 << 24);
 
 	memcpy(path, data, len < 255 ? len : 255);
-	capture_init(&out, 100);
+	out = (struct capture){ .head = BUF_INIT(100) };
 	capture_add(&out, data, len);
 	execute_answer(&json, &result);
 	check_json(buf_str(&json), json.len);
 	fuzz_holds(json.len <= EXECUTE_ANSWER_MAX, "short enough");
-	capture_release(&out);
+	buf_release(&out.head);
 }
 
 static void
@@ -115,7 +115,7 @@ check_stream(const char *data, size_t len)
 	auto_buf struct buf frames = BUF_INIT((size_t)1 << 24);
 	struct sse_stream s;
 
-	sse_stream_init(&s, "stdout", len);
+	s = (struct sse_stream){ .name = "stdout", .left = len };
 	sse_add_output(&frames, &s, data, len / 2);
 	sse_add_output(&frames, &s, data + len / 2, len - len / 2);
 	sse_add_rest(&frames, &s);

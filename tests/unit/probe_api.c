@@ -187,11 +187,11 @@ eval(struct buf *out, const char *in, size_t len)
 	case EVAL_REFUSED:
 		buf_addf(out, "%d ", refusal.status);
 		eval_refusal_add(out, &refusal, "application/json");
-		eval_refusal_release(&refusal);
+		buf_release(&refusal.description);
 		break;
 	case EVAL_KNOWN:
 		buf_addf(out, "KNOWN %s", buf_str(&refusal.description));
-		eval_refusal_release(&refusal);
+		buf_release(&refusal.description);
 		break;
 	}
 	free(in_parts.type);
@@ -212,7 +212,7 @@ output(struct buf *out, const char *in, size_t len)
 {
 	struct eval_output taken;
 
-	eval_output_init(&taken);
+	taken = (struct eval_output){ .text = BUF_INIT(EVAL_TEXT_MAX) };
 	while (len > 0) {
 		size_t piece = 1 + (size_t)(unsigned char)in[0] * 37 % 5000;
 
@@ -230,7 +230,7 @@ output(struct buf *out, const char *in, size_t len)
 						  "INVALID ");
 	if (taken.state != EVAL_OUTPUT_INVALID)
 		buf_add(out, buf_str(&taken.text), taken.text.len);
-	eval_output_release(&taken);
+	buf_release(&taken.text);
 }
 
 static void
@@ -238,7 +238,7 @@ tell_detail(struct buf *out, struct detail *d)
 {
 	buf_addf(out, "%d ", d->status);
 	buf_add(out, buf_str(&d->body), d->body.len);
-	detail_release(d);
+	buf_release(&d->body);
 }
 
 static void
@@ -256,7 +256,7 @@ tell_files(struct buf *out, struct execute_request *req)
 		tell_text(out, "path", inputs[i].path);
 		(void)execute_refuse_file(&req->files.items[i], &d);
 		tell(out, "missing", buf_str(&d.body), d.body.len);
-		detail_release(&d);
+		buf_release(&d.body);
 	}
 	free(inputs);
 }

@@ -36,8 +36,8 @@ test_answer(void)
 		.duration_ms = 12,
 		.files = files };
 
-	capture_init(&out, 100);
-	capture_init(&err, 100);
+	out = (struct capture){ .head = BUF_INIT(100) };
+	err = (struct capture){ .head = BUF_INIT(100) };
 	capture_add(&out, "a\xff\xe2\x82", 4);
 	capture_add(&out, "\xac\n", 2);
 	capture_add(&err, "\0\x7f\xe2\x80\xa8\xf0", 6);
@@ -51,8 +51,8 @@ test_answer(void)
 		.reason = REASON_TIME, .cpu_us = 7000, .max_rss = 4096
 	};
 	result.extras = true;
-	capture_release(&out);
-	capture_release(&err);
+	buf_release(&out.head);
+	buf_release(&err.head);
 	is_str(answer(&result),
 	    "{\"stdout\":\"\",\"stderr\":\"\",\"exit_code\":null,"
 	    "\"timed_out\":true,\"duration_ms\":12,\"files\":["
@@ -97,10 +97,10 @@ test_longest(void)
 			i < 1000 ? "00000000-0000-4000-8000-000000000000" :
 				   NULL,
 			INT64_MAX, "the workspace was full" };
-	capture_init(&out, sizeof(bytes));
+	out = (struct capture){ .head = BUF_INIT(sizeof(bytes)) };
 	capture_add(&out, bytes, sizeof(bytes));
 	ok(strlen(answer(&result)) > sizeof(bytes), "the longest fits");
-	capture_release(&out);
+	buf_release(&out.head);
 }
 
 /* The length of stdout in an answer of ASCII. */
@@ -115,15 +115,15 @@ check_cut(size_t max, size_t printed, size_t want, const char *name)
 	};
 	size_t got;
 
-	capture_init(&out, max);
-	capture_init(&err, max);
+	out = (struct capture){ .head = BUF_INIT(max) };
+	err = (struct capture){ .head = BUF_INIT(max) };
 	for (size_t i = 0; i < printed; i += 7)
 		capture_add(&out, "xxxxxxx", printed - i < 7 ? printed - i : 7);
 	(void)answer(&result);
 	got = strcspn(buf_str(&text) + strlen("{\"stdout\":\""), "\"");
 	is_int(got, want, name);
-	capture_release(&out);
-	capture_release(&err);
+	buf_release(&out.head);
+	buf_release(&err.head);
 }
 
 static void
@@ -137,7 +137,7 @@ test_stream(void)
 	};
 
 	buf_reset(&text);
-	sse_stream_init(&out, "stdout", 8);
+	out = (struct sse_stream){ .name = "stdout", .left = 8 };
 	sse_add_output(&text, &out, "a\xc2\x85\xe2", 4);
 	is_str(buf_str(&text),
 	    "event: output\ndata: {\"stream\":\"stdout\","
