@@ -18,6 +18,7 @@
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/utf8.h"
 
 /* The contract's limits; those of memory are the container's. */
 #define WALL_MS 6000
@@ -51,10 +52,12 @@ static const char *const environment[] = {
 struct eval_run {
 	struct api_run run;
 	struct eval_output output;
-	struct eval_files files;
-	bool skip;     /* the bytes that come now are of no interest */
-	bool too_late; /* there was no time to look at all files */
-	bool too_deep; /* there were some further down than is looked */
+	struct run_files files;
+	struct run_files left_out;
+	struct run_file *file; /* whose bytes come now; NULL: nobody's */
+	bool bad_name;	       /* a file's is no UTF-8 */
+	bool too_late;	       /* there was no time to look at all files */
+	bool too_deep;	       /* there were some further down than is looked */
 };
 
 static void
@@ -67,16 +70,17 @@ write_piece(void *req, const void *data, size_t len)
 static void
 answer_result(struct http_request *req, const struct eval_result *result)
 {
-	const struct eval_files *files = result->files;
+	bool more = result->cell != NULL && result->cell->cut;
+	size_t left_out = result->left_out == NULL ? 0 :
+						     result->left_out->count;
 	size_t len = eval_answer(result, NULL, NULL);
 	char headers[128];
 	int n;
 
 	n = snprintf(headers, sizeof(headers), "Content-Length: %zu\r\n", len);
-	if (files != NULL && (files->left_out_count > 0 || files->more))
+	if (left_out > 0 || more)
 		(void)snprintf(headers + n, sizeof(headers) - (size_t)n,
-		    "Inline-Left-Out: %zu%s\r\n", files->left_out_count,
-		    files->more ? "+" : "");
+		    "Inline-Left-Out: %zu%s\r\n", left_out, more ? "+" : "");
 	http_begin(req, 200, REPLY_JSON, headers);
 	(void)eval_answer(result, write_piece, req);
 }
@@ -103,18 +107,22 @@ take_event(void *arg, const struct cell_event *event)
 			x->run.c.enough = true;
 		break;
 	case CELL_FILE:
-		x->skip = !eval_wants(event->name);
-		if (!x->skip)
-			eval_files_begin(&x->files, event->name, event->size);
+		x->file = NULL;
+		if (!eval_wants(event->name))
+			break;
+		x->file = run_files_add(&x->files, event->name, event->size,
+		    NULL);
+		if (!utf8_valid(event->name, strlen(event->name)))
+			x->bad_name = true;
 		break;
 	case CELL_BYTES:
-		if (!x->skip)
-			eval_files_add(&x->files, event->data, event->len);
+		if (x->file != NULL)
+			buf_add(&x->file->content, event->data, event->len);
 		break;
 	case CELL_LEFT_OUT:
 		x->too_late = x->too_late || event->why == LEFT_OUT_TIME;
 		x->too_deep = x->too_deep || event->why == LEFT_OUT_PATH;
-		eval_files_leave_out(&x->files, event->name, event->size,
+		(void)run_files_add(&x->left_out, event->name, event->size,
 		    api_run_left_out[event->why]);
 		break;
 	case CELL_STARTED:
@@ -168,7 +176,7 @@ null_text(const struct eval_run *x, bool extras)
 		return EVAL_NULL_TIME;
 	if (x->too_deep && !extras)
 		return EVAL_NULL_DEPTH;
-	if (x->files.bad_name)
+	if (x->bad_name)
 		return EVAL_NULL_NAME;
 	return NULL;
 }
@@ -180,16 +188,16 @@ answer_end(struct eval_run *x, struct cell_result *cell)
 	struct eval_result result = {
 		.text = &x->output.text,
 		.files = &x->files,
+		.left_out = &x->left_out,
 		.extras = reply_wants_extras(x->run.req),
 		.cell = cell,
 	};
 
 	eval_output_end(&x->output);
-	eval_files_end(&x->files);
+	run_files_sort(&x->files);
 	if (x->output.state == EVAL_OUTPUT_FULL)
 		cell->reason = REASON_OUTPUT;
 	result.returncode = eval_returncode(cell);
-	x->files.more = x->files.more || cell->cut;
 	result.null_text = null_text(x, result.extras);
 	answer_result(x->run.req, &result);
 }
@@ -225,27 +233,17 @@ run_eval(struct api_app *app, struct http_request *req,
 				  .req = req,
 				  .request = &cell,
 				  .c = { .event = take_event } },
-		.output = { .text = BUF_INIT(EVAL_TEXT_MAX) } };
+		.output = {
+		    .text = BUF_INIT(EVAL_TEXT_MAX), .decoder.strict = true } };
 
 	x.run.c.arg = &x;
 	fill_request(&cell, eval);
 	api_run(&x.run, eval->interpreter);
-	switch (x.run.end) {
-	case API_GONE:
-		break;
-	case API_REFUSED:
-		reply_busy(req);
-		break;
-	case API_LOST:
-		/* Not 137: nobody knows what the run did. */
-		api_answer_lost(&x.run);
-		break;
-	case API_RESULT:
+	if (x.run.end == API_RESULT)
 		answer_cell(&x, &x.run.result);
-		break;
-	}
-	api_run_count(&x.run, API_EVAL);
-	eval_files_release(&x.files);
+	api_run_end(&x.run, API_EVAL);
+	run_files_release(&x.files);
+	run_files_release(&x.left_out);
 	buf_release(&x.output.text);
 }
 

@@ -60,28 +60,17 @@ struct execution {
 	struct sse_stream sse_err;
 	struct buf frame;
 	struct filestore_new fresh; /* the file that is coming in */
-	struct execute_kept *kept;  /* paths and ids are heap */
-	size_t kept_count;
+	struct run_files files;	    /* that are told of in the answer */
+	struct run_file *file;	    /* the same as fresh, in there */
 };
 
 /* ---- files into the store ---- */
-
-/* A file that is told of in the answer. */
-static void
-keep(struct execution *x, const char *path, int64_t size, const char *why)
-{
-	x->kept = xrealloc(x->kept, (x->kept_count + 1) * sizeof(*x->kept));
-	x->kept[x->kept_count++] = (struct execute_kept){
-		.path = xstrdup(path), .size = size, .why = why
-	};
-}
 
 /* The store does not take it: the run goes on, and its answer says so. */
 static void
 leave_fresh(struct execution *x, const struct err *err)
 {
-	x->kept[x->kept_count - 1].why = err->code == ERR_LIMIT ||
-		err->code == ERR_QUOTA ?
+	x->file->why = err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
 	    "the store is full" :
 	    "the store failed";
 	log_warn("a file was not kept: %s", err->text);
@@ -94,20 +83,18 @@ end_file(struct execution *x)
 {
 	auto_buf struct buf name = BUF_INIT(NAME_MAX_BYTES);
 	struct pyutf8 decoder = { .count = 0 };
-	struct execute_kept *file;
 	const char *slash;
 	struct err err;
 
 	if (x->fresh.store == NULL)
 		return;
-	file = &x->kept[x->kept_count - 1];
 	/* Its name in the store is the last part of its path, as UTF-8. */
-	slash = strrchr(file->path, '/');
-	slash = slash == NULL ? file->path : slash + 1;
+	slash = strrchr(x->file->path, '/');
+	slash = slash == NULL ? x->file->path : slash + 1;
 	pyutf8_add(&decoder, &name, slash, strlen(slash));
 	pyutf8_end(&decoder, &name);
 	if (filestore_commit(&x->fresh, buf_str(&name), &err) == 0)
-		file->id = xstrdup(x->fresh.id);
+		x->file->id = xstrdup(x->fresh.id);
 	else
 		leave_fresh(x, &err);
 }
@@ -158,7 +145,8 @@ take_event(void *arg, const struct cell_event *event)
 	case CELL_FILE:
 		/* Files come one after the other. */
 		end_file(x);
-		keep(x, event->name, event->size, NULL);
+		x->file = run_files_add(&x->files, event->name, event->size,
+		    NULL);
 		if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
 			leave_fresh(x, &err);
 		break;
@@ -170,7 +158,8 @@ take_event(void *arg, const struct cell_event *event)
 		break;
 	case CELL_LEFT_OUT:
 		end_file(x);
-		keep(x, event->name, event->size, api_run_left_out[event->why]);
+		(void)run_files_add(&x->files, event->name, event->size,
+		    api_run_left_out[event->why]);
 		break;
 	case CELL_ENTRY:
 	case CELL_RESULT:
@@ -204,8 +193,7 @@ answer_result(struct execution *x)
 		.err = &x->err,
 		.cell = &x->run.result,
 		.duration_ms = x->run.duration_us / 1000,
-		.files = x->kept,
-		.file_count = x->kept_count,
+		.files = x->kind == API_BASH ? NULL : &x->files,
 		.extras = reply_wants_extras(x->run.req),
 	};
 	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
@@ -245,30 +233,19 @@ answer_run(struct execution *x)
 {
 	char text[64];
 
-	switch (x->run.end) {
-	case API_GONE:
-		break;
-	case API_REFUSED:
-		reply_busy(x->run.req);
-		break;
-	case API_LOST:
-		/* No result: nobody knows what the run did. */
+	if (x->run.end == API_LOST && x->run.req->begun) {
 		(void)snprintf(text, sizeof(text),
 		    "Internal Server Error, reference %s", x->run.reference);
-		if (x->run.req->begun)
-			answer_trouble(x, 500, text);
-		else
-			api_answer_lost(&x->run);
-		break;
-	case API_RESULT:
+		answer_trouble(x, 500, text);
+	}
+	if (x->run.end == API_RESULT) {
 		end_file(x);
 		if (x->run.result.reason == REASON_ERROR)
 			answer_error(x, &x->run.result);
 		else
 			answer_result(x);
-		break;
 	}
-	api_run_count(&x->run, x->kind);
+	api_run_end(&x->run, x->kind);
 }
 
 /* ---- the request ---- */
@@ -282,7 +259,6 @@ run_code(struct execution *x, struct execute_request *execute,
 
 	if (!api_inputs_open(&inputs, x->run.app, x->run.req, execute))
 		return;
-	x->kept = xcalloc(1, sizeof(*x->kept)); /* an empty list, not none */
 	cell->op = OP_RUN;
 	cell->path = "__main__.py";
 	cell->name = execute->echo ? "<stdin>" : NULL;
@@ -372,11 +348,7 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 	else
 		run_code(&x, &request, &cell);
 	filestore_abort(&x.fresh);
-	for (size_t i = 0; i < x.kept_count; i++) {
-		free((void *)(uintptr_t)x.kept[i].path);
-		free((void *)(uintptr_t)x.kept[i].id);
-	}
-	free(x.kept);
+	run_files_release(&x.files);
 	buf_release(&x.out.head);
 	buf_release(&x.err.head);
 	buf_release(&x.frame);

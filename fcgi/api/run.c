@@ -143,8 +143,12 @@ api_answer_lost(const struct api_run *run)
 }
 
 void
-api_run_count(const struct api_run *run, enum api_kind kind)
+api_run_end(const struct api_run *run, enum api_kind kind)
 {
+	if (run->end == API_REFUSED)
+		reply_busy(run->req);
+	if (run->end == API_LOST && !run->req->begun)
+		api_answer_lost(run);
 	metrics_run(&run->app->metrics, kind, run->end, run->result.reason,
 	    run->duration_us, run->waited_us);
 }

@@ -45,10 +45,11 @@ void api_run(struct api_run *run, const char *interpreter);
  * it is told what has become of the cell (lease_is_out_of_memory()). */
 void api_run_in(struct api_run *run, int cell_fd, int broker_fd);
 
-/* Count how it ended. */
-void api_run_count(const struct api_run *run, enum api_kind kind);
+/* Answer what is no result, unless an answer has begun, and count how it ended.
+ */
+void api_run_end(const struct api_run *run, enum api_kind kind);
 
-/* The answer to API_LOST: 500. */
+/* The answer to API_LOST: 500, not 137, since nobody knows what the run did. */
 void api_answer_lost(const struct api_run *run);
 
 #endif

@@ -61,32 +61,17 @@ put_character(struct eval_output *out, const char *s, size_t step)
 bool
 eval_output_add(struct eval_output *out, const void *data, size_t len)
 {
-	auto_buf struct buf joined = BUF_INIT(sizeof(out->pending) + len);
-	const char *s = data;
+	auto_buf struct buf text = BUF_INIT(sizeof(out->decoder.pending) + len);
+	size_t step;
 
-	if (out->pending_count > 0) {
-		buf_add(&joined, out->pending, out->pending_count);
-		buf_add(&joined, data, len);
-		s = joined.data;
-		len = joined.len;
-		out->pending_count = 0;
+	pyutf8_add(&out->decoder, &text, data, len);
+	for (size_t i = 0; i < text.len && out->state == EVAL_OUTPUT_OPEN;
+	     i += step) {
+		step = utf8_step(text.data + i, text.len - i);
+		put_character(out, text.data + i, step);
 	}
-	while (len > 0 && out->state == EVAL_OUTPUT_OPEN) {
-		enum utf8_fault fault;
-		size_t step = utf8_look(s, len, false, &fault);
-
-		if (fault == UTF8_END) {
-			memcpy(out->pending, s, len);
-			out->pending_count = len;
-			break;
-		}
-		if (fault == UTF8_FINE)
-			put_character(out, s, step);
-		else
-			out->state = EVAL_OUTPUT_INVALID;
-		s += step;
-		len -= step;
-	}
+	if (out->decoder.failed && out->state == EVAL_OUTPUT_OPEN)
+		out->state = EVAL_OUTPUT_INVALID;
 	return out->state == EVAL_OUTPUT_OPEN;
 }
 
@@ -95,7 +80,7 @@ eval_output_end(struct eval_output *out)
 {
 	if (out->state != EVAL_OUTPUT_OPEN)
 		return;
-	if (out->pending_count > 0)
+	if (out->decoder.count > 0)
 		out->state = EVAL_OUTPUT_INVALID;
 	else
 		end_piece(out);
@@ -113,73 +98,49 @@ eval_wants(const char *path)
 	    name[0] != '\0';
 }
 
-void
-eval_files_release(struct eval_files *files)
+struct run_file *
+run_files_add(struct run_files *files, const char *path, int64_t size,
+    const char *why)
 {
-	for (size_t i = 0; i < files->count; i++) {
-		free(files->items[i].path);
-		buf_release(&files->items[i].content);
-	}
-	for (size_t i = 0; i < files->left_out_count; i++)
-		free(files->left_out[i].path);
-	free(files->items);
-	free(files->left_out);
-	memset(files, 0, sizeof(*files));
-}
+	struct run_file *file;
 
-void
-eval_files_begin(struct eval_files *files, const char *path, int64_t size)
-{
-	struct eval_back *file;
-
-	if (!utf8_valid(path, strlen(path)))
-		files->bad_name = true;
 	files->items = xrealloc(files->items,
 	    (files->count + 1) * sizeof(*files->items));
 	file = &files->items[files->count++];
-	file->path = xstrdup(path);
-	file->size = size;
-	buf_init(&file->content, (size_t)size);
-}
-
-void
-eval_files_add(struct eval_files *files, const void *data, size_t len)
-{
-	buf_add(&files->items[files->count - 1].content, data, len);
-}
-
-/* So many are listed; that there were more is said. */
-void
-eval_files_leave_out(struct eval_files *files, const char *path, int64_t size,
-    const char *why)
-{
-	files->more = files->more ||
-	    files->left_out_count == LIMIT_LEFT_OUT_TAKEN;
-	if (files->left_out_count == LIMIT_LEFT_OUT_TAKEN)
-		return;
-	files->left_out = xrealloc(files->left_out,
-	    (files->left_out_count + 1) * sizeof(*files->left_out));
-	files->left_out[files->left_out_count++] = (struct eval_left_out){
-		.path = xstrdup(path), .size = size, .why = why
-	};
+	*file = (struct run_file){ .path = xstrdup(path),
+		.size = size,
+		.why = why,
+		.content = BUF_INIT((size_t)size) };
+	return file;
 }
 
 /* In UTF-8 the order of bytes is that of code points. */
 static int
 compare_files(const void *a, const void *b)
 {
-	const struct eval_back *x = a;
-	const struct eval_back *y = b;
+	const struct run_file *x = a;
+	const struct run_file *y = b;
 
 	return strcmp(x->path, y->path);
 }
 
 void
-eval_files_end(struct eval_files *files)
+run_files_sort(struct run_files *files)
 {
 	if (files->count > 1)
 		qsort(files->items, files->count, sizeof(*files->items),
 		    compare_files);
+}
+
+void
+run_files_release(struct run_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		free((void *)(uintptr_t)files->items[i].path);
+		free((void *)(uintptr_t)files->items[i].id);
+		buf_release(&files->items[i].content);
+	}
+	free(files->items);
 }
 
 /* ---- the result ---- */
@@ -234,7 +195,7 @@ put_piece(struct writer *w)
 
 /* The content goes out in base64, which needs no escape. */
 static void
-put_file(struct writer *w, const struct eval_back *file)
+put_file(struct writer *w, const struct run_file *file)
 {
 	size_t len = file->content.len;
 
@@ -256,7 +217,7 @@ put_file(struct writer *w, const struct eval_back *file)
 static void
 put_extras(struct writer *w, const struct eval_result *result)
 {
-	const struct eval_files *files = result->files;
+	const struct run_files *left_out = result->left_out;
 	const struct cell_result *cell = result->cell;
 
 	if (cell != NULL)
@@ -266,8 +227,8 @@ put_extras(struct writer *w, const struct eval_result *result)
 		    cell->wall_us / 1000, cell->cpu_us / 1000, cell->max_rss,
 		    eval_reason(cell));
 	buf_adds(&w->piece, ", \"left_out\": [");
-	for (size_t i = 0; files != NULL && i < files->left_out_count; i++) {
-		const struct eval_left_out *file = &files->left_out[i];
+	for (size_t i = 0; left_out != NULL && i < left_out->count; i++) {
+		const struct run_file *file = &left_out->items[i];
 
 		pydump_addf(&w->piece, PYDUMP_UTF8,
 		    "%s{\"path\": \"%s\", \"size\": %" PRId64
@@ -276,7 +237,7 @@ put_extras(struct writer *w, const struct eval_result *result)
 		put_piece(w);
 	}
 	buf_addf(&w->piece, "], \"more_left_out\": %s",
-	    files != NULL && files->more ? "true" : "false");
+	    cell != NULL && cell->cut ? "true" : "false");
 }
 
 /* Output, exit status, files and, if wanted, the extras; after a null there are
@@ -285,7 +246,7 @@ size_t
 eval_answer(const struct eval_result *result, eval_write_fn write, void *arg)
 {
 	struct writer w = { .write = write, .arg = arg };
-	const struct eval_files *files = result->files;
+	const struct run_files *files = result->files;
 	const char *text = result->null_text;
 
 	/* A character is at most six bytes of JSON. */

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../pytext/pyutf8.h"
+
 #include "../../sandbox/base/buf.h"
 
 struct cell_result;
@@ -23,20 +25,19 @@ enum eval_output_state {
 	EVAL_OUTPUT_INVALID, /* the result is null */
 };
 
+/* More than any counted size can be. */
+#define EVAL_TEXT_MAX ((size_t)4 << 20)
+
 struct eval_output {
 	enum eval_output_state state;
-	struct buf text;   /* to be released */
+	struct buf text;   /* EVAL_TEXT_MAX; to be released */
 	size_t total;	   /* of whole pieces, as counted */
 	size_t characters; /* of the present piece */
 	unsigned widest;   /* its widest character: 1 ASCII, 2 up to U+00FF,
 			    * 3 up to U+FFFF, 4 */
 	bool after_return; /* a "\n" that comes next belongs to the last "\r" */
-	char pending[4];
-	size_t pending_count;
+	struct pyutf8 decoder; /* strict */
 };
-
-/* More than any counted size can be. */
-#define EVAL_TEXT_MAX ((size_t)4 << 20)
 
 /* False: it takes no more, now or ever. */
 bool eval_output_add(struct eval_output *out, const void *data, size_t len);
@@ -49,39 +50,29 @@ void eval_output_end(struct eval_output *out);
  * a dot, and not if its own name starts with '_'. */
 bool eval_wants(const char *path);
 
-struct eval_back {
-	char *path;
+/* As a list, of /v1/execute too. */
+struct run_file {
+	const char *path; /* heap, as id */
 	int64_t size;
-	struct buf content;
+	const char *why;    /* it was left out: static */
+	const char *id;	    /* in the store; NULL: it is not there */
+	struct buf content; /* of /eval: size bytes */
 };
 
-struct eval_left_out {
-	char *path;
-	int64_t size;
-	const char *why; /* static */
-};
-
-/* All zero at the start. */
-struct eval_files {
-	struct eval_back *items;
+struct run_files {
+	struct run_file *items;
 	size_t count;
-	struct eval_left_out *left_out;
-	size_t left_out_count;
-	bool more;     /* may have been left out than is known */
-	bool bad_name; /* one was no UTF-8: the result is null */
 };
 
 #define EVAL_FILES_MAX 101
 #define EVAL_FILES_TOTAL ((int64_t)48 << 20)
 
-void eval_files_release(struct eval_files *files);
-/* A file, then its bytes: never more than its size. */
-void eval_files_begin(struct eval_files *files, const char *path, int64_t size);
-void eval_files_add(struct eval_files *files, const void *data, size_t len);
-void eval_files_leave_out(struct eval_files *files, const char *path,
+/* One more at the end, which stays there until the next; its content comes. */
+struct run_file *run_files_add(struct run_files *files, const char *path,
     int64_t size, const char *why);
-/* All are there: puts them in order. */
-void eval_files_end(struct eval_files *files);
+/* By their paths. */
+void run_files_sort(struct run_files *files);
+void run_files_release(struct run_files *files);
 
 /* ---- the answer ---- */
 
@@ -98,8 +89,9 @@ struct eval_result {
 	const char *null_text; /* nothing usable, but this; NULL: there is */
 	const struct buf *text;
 	int returncode;
-	const struct eval_files *files;
-	bool extras; /* with what follows, and with what was left out */
+	const struct run_files *files;
+	const struct run_files *left_out; /* of the extras */
+	bool extras; /* with left_out, and with what the cell says */
 	const struct cell_result *cell;
 };
 

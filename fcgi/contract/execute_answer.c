@@ -40,15 +40,14 @@ add_capture(struct buf *out, const struct capture *c)
 
 /* Those that were kept, or those that were left out. */
 static void
-add_files(struct buf *out, const struct execute_result *result, bool kept,
+add_files(struct buf *out, const struct run_files *files, bool kept,
     enum pydump_style style)
 {
 	const char *comma = "";
 
 	buf_addc(out, '[');
-	for (size_t i = 0; result->files != NULL && i < result->file_count;
-	     i++) {
-		const struct execute_kept *file = &result->files[i];
+	for (size_t i = 0; files != NULL && i < files->count; i++) {
+		const struct run_file *file = &files->items[i];
 
 		if ((file->id != NULL) != kept)
 			continue;
@@ -92,14 +91,14 @@ add_end(struct buf *out, const struct execute_result *result,
 	    result->duration_ms);
 	if (result->files != NULL) {
 		buf_adds(out, ",\"files\":");
-		add_files(out, result, true, style);
+		add_files(out, result->files, true, style);
 	}
 	if (result->extras) {
 		buf_addf(out,
 		    ",\"cpu_ms\":%" PRId64 ",\"max_rss_bytes\":%" PRId64
 		    ",\"reason\":\"%s\",\"left_out\":",
 		    cell->cpu_us / 1000, cell->max_rss, eval_reason(cell));
-		add_files(out, result, false, style);
+		add_files(out, result->files, false, style);
 	}
 	buf_addc(out, '}');
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "eval_answer.h"
 #include "../pytext/pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
@@ -23,21 +24,14 @@ struct capture {
 
 void capture_add(struct capture *c, const void *data, size_t len);
 
-/* A file that a run left and the store took. */
-struct execute_kept {
-	const char *path; /* UTF-8, or it is written with U+FFFD */
-	const char *id;	  /* NULL: it was left out */
-	int64_t size;
-	const char *why; /* of one that was left out: static */
-};
-
 struct execute_result {
 	const struct capture *out;
 	const struct capture *err;
 	const struct cell_result *cell;
 	int64_t duration_ms;
-	const struct execute_kept *files; /* NULL: an answer without `files` */
-	size_t file_count;
+	/* NULL: an answer without `files`.  What is not in the store was left
+	 * out.  A path that is no UTF-8 is written with U+FFFD. */
+	const struct run_files *files;
 	bool extras;
 };
 

@@ -99,6 +99,9 @@ pyutf8_add(struct pyutf8 *d, struct buf *out, const char *data, size_t len)
 			d->count = len;
 			break;
 		}
+		d->failed = d->strict;
+		if (d->failed)
+			break;
 		buf_adds(out, REPLACEMENT);
 		data += step;
 		len -= step;

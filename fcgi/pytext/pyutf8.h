@@ -26,9 +26,11 @@ void pyutf8_explain(struct buf *out, const char *s, size_t len, size_t at);
 /* Does s, which is fine otherwise, hold a lone surrogate? */
 bool pyutf8_has_surrogate(const char *s, size_t len);
 
-/* Decoding in pieces, U+FFFD in the place of what is faulty; all zero at the
- * start. */
+/* Decoding in pieces, U+FFFD in the place of what is faulty; all else is zero
+ * at the start. */
 struct pyutf8 {
+	bool strict;	 /* what is faulty is the end instead, */
+	bool failed;	 /* and this then true */
 	char pending[4]; /* the beginning of a sequence */
 	size_t count;
 };

@@ -43,7 +43,8 @@ check_output(const uint8_t *data, size_t size)
 	struct eval_output out;
 	bool open;
 
-	out = (struct eval_output){ .text = BUF_INIT(EVAL_TEXT_MAX) };
+	out = (struct eval_output){ .text = BUF_INIT(EVAL_TEXT_MAX),
+		.decoder.strict = true };
 	open = eval_output_add(&out, data, size / 2);
 	if (open)
 		(void)eval_output_add(&out, data + size / 2, size - size / 2);

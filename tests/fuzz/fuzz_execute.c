@@ -91,12 +91,11 @@ check_answer(const char *data, size_t len)
 	struct capture out;
 	struct cell_result cell = { .reason = REASON_EXIT };
 	char path[256] = "";
-	const struct execute_kept file = { path, "id", 1, NULL };
-	struct execute_result result = { .out = &out,
-		.err = &out,
-		.cell = &cell,
-		.files = &file,
-		.file_count = 1 };
+	struct run_file file = { .path = path, .id = "id", .size = 1 };
+	const struct run_files files = { &file, 1 };
+	struct execute_result result = {
+		.out = &out, .err = &out, .cell = &cell, .files = &files
+	};
 	auto_buf struct buf json = BUF_INIT((size_t)1 << 24);
 
 	memcpy(path, data, len < 255 ? len : 255);

@@ -26,19 +26,12 @@ answer(const struct eval_result *result)
 }
 
 static void
-add_file(struct eval_files *files, const char *path, const char *content,
-    size_t piece)
+add_file(struct run_files *files, const char *path, const char *content)
 {
 	size_t len = strlen(content);
 
-	eval_files_begin(files, path, (int64_t)len);
-	while (len > 0) {
-		size_t n = piece < len ? piece : len;
-
-		eval_files_add(files, content, n);
-		content += n;
-		len -= n;
-	}
+	buf_add(&run_files_add(files, path, (int64_t)len, NULL)->content,
+	    content, len);
 }
 
 static void
@@ -79,7 +72,8 @@ test_answer(void)
 {
 	struct buf text = BUF_INIT(1000);
 	struct eval_result result = { .text = &text, .returncode = 0 };
-	struct eval_files files = { .count = 0 };
+	struct run_files files = { .count = 0 };
+	struct run_files left_out = { .count = 0 };
 	struct cell_result cell = { .reason = REASON_EXIT,
 		.wall_us = 12999,
 		.cpu_us = 5000,
@@ -90,13 +84,14 @@ test_answer(void)
 	    "{\"stdout\": \"é\\n\\\"\\u0000\x7f\", \"returncode\": 0, "
 	    "\"files\": []}",
 	    "no files");
-	add_file(&files, "é", "four", 1);
-	add_file(&files, "b", "", 1);
-	add_file(&files, "a/\"", "fives", 2);
-	add_file(&files, "a", "sixsix", 4);
-	eval_files_leave_out(&files, "big", 1 << 30, "size");
-	eval_files_end(&files);
+	add_file(&files, "é", "four");
+	add_file(&files, "b", "");
+	add_file(&files, "a/\"", "fives");
+	add_file(&files, "a", "sixsix");
+	(void)run_files_add(&left_out, "big", 1 << 30, "size");
+	run_files_sort(&files);
 	result.files = &files;
+	result.left_out = &left_out;
 	buf_reset(&text);
 	is_str(answer(&result),
 	    "{\"stdout\": \"\", \"returncode\": 0, \"files\": ["
@@ -105,7 +100,6 @@ test_answer(void)
 	    "{\"path\": \"b\", \"size\": 0, \"content\": \"\"}, "
 	    "{\"path\": \"é\", \"size\": 4, \"content\": \"Zm91cg==\"}]}",
 	    "files in order");
-	ok(!files.bad_name, "all names are UTF-8");
 	result.null_text = EVAL_NULL_OUTPUT;
 	result.extras = true;
 	result.cell = &cell;
@@ -116,14 +110,11 @@ test_answer(void)
 	    "\"left_out\": [{\"path\": \"big\", \"size\": 1073741824, "
 	    "\"why\": \"size\"}], \"more_left_out\": false}",
 	    "null, with the extras");
-	for (int i = 1; i < LIMIT_LEFT_OUT_TAKEN; i++)
-		eval_files_leave_out(&files, "x", 1, "size");
-	ok(!files.more, "no more was left out than is listed");
-	eval_files_leave_out(&files, "x", 1, "size");
-	ok(files.more, "more was left out than is listed");
-	eval_files_begin(&files, "\xff", 0);
-	ok(files.bad_name, "a name that is no UTF-8");
-	eval_files_release(&files);
+	cell.cut = true;
+	ok(strstr(answer(&result), ", \"more_left_out\": true}") != NULL,
+	    "more was left out than is listed");
+	run_files_release(&files);
+	run_files_release(&left_out);
 	buf_release(&text);
 }
 

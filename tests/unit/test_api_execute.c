@@ -25,16 +25,17 @@ test_answer(void)
 		.status = 1,
 		.cpu_us = 7000,
 		.max_rss = 4096 };
-	const struct execute_kept files[] = {
-		{ "é\"", "id-1", 3, NULL },
-		{ "big", NULL, 1 << 30, "size" },
-		{ "b", "id-2", 4, NULL },
+	struct run_file items[] = {
+		{ .path = "é\"", .id = "id-1", .size = 3 },
+		{ .path = "big", .size = 1 << 30, .why = "size" },
+		{ .path = "b", .id = "id-2", .size = 4 },
 	};
+	struct run_files files = { items, 0 };
 	struct execute_result result = { .out = &out,
 		.err = &err,
 		.cell = &cell,
 		.duration_ms = 12,
-		.files = files };
+		.files = &files };
 
 	out = (struct capture){ .head = BUF_INIT(100) };
 	err = (struct capture){ .head = BUF_INIT(100) };
@@ -46,7 +47,7 @@ test_answer(void)
 	    "\xe2\x80\xa8\xef\xbf\xbd\",\"exit_code\":1,\"timed_out\":false,"
 	    "\"duration_ms\":12,\"files\":[]}",
 	    "no files");
-	result.file_count = 3;
+	files.count = 3;
 	cell = (struct cell_result){
 		.reason = REASON_TIME, .cpu_us = 7000, .max_rss = 4096
 	};
@@ -63,7 +64,6 @@ test_answer(void)
 	    "\"why\":\"size\"}]}",
 	    "files and extras");
 	result.files = NULL;
-	result.file_count = 0;
 	result.extras = false;
 	cell = (struct cell_result){ .reason = REASON_MEMORY };
 	is_str(answer(&result),
@@ -78,7 +78,9 @@ test_answer(void)
 static void
 test_longest(void)
 {
-	static struct execute_kept files[1000 + LIMIT_LEFT_OUT_TAKEN];
+	static struct run_file items[1000 + LIMIT_LEFT_OUT_TAKEN];
+	const struct run_files files = { items,
+		sizeof(items) / sizeof(items[0]) };
 	static char bytes[1000000];
 	static char path[LIMIT_PATH + 1];
 	struct capture out;
@@ -86,17 +88,18 @@ test_longest(void)
 	struct execute_result result = { .out = &out,
 		.err = &out,
 		.cell = &cell,
-		.files = files,
-		.file_count = sizeof(files) / sizeof(files[0]),
+		.files = &files,
 		.extras = true };
 
 	memset(bytes, 1, sizeof(bytes));
 	memset(path, 1, LIMIT_PATH);
-	for (size_t i = 0; i < result.file_count; i++)
-		files[i] = (struct execute_kept){ path,
-			i < 1000 ? "00000000-0000-4000-8000-000000000000" :
-				   NULL,
-			INT64_MAX, "the workspace was full" };
+	for (size_t i = 0; i < files.count; i++)
+		items[i] = (struct run_file){ .path = path,
+			.id = i < 1000 ?
+			    "00000000-0000-4000-8000-000000000000" :
+			    NULL,
+			.size = INT64_MAX,
+			.why = "the workspace was full" };
 	out = (struct capture){ .head = BUF_INIT(sizeof(bytes)) };
 	capture_add(&out, bytes, sizeof(bytes));
 	ok(strlen(answer(&result)) > sizeof(bytes), "the longest fits");
@@ -131,9 +134,12 @@ test_stream(void)
 {
 	struct sse_stream out;
 	struct cell_result cell = { .reason = REASON_EXIT };
-	const struct execute_kept file = { "\xe2\x80\xa8", "id", 1, NULL };
+	struct run_file file = {
+		.path = "\xe2\x80\xa8", .id = "id", .size = 1
+	};
+	const struct run_files files = { &file, 1 };
 	struct execute_result result = {
-		.cell = &cell, .files = &file, .file_count = 1, .duration_ms = 3
+		.cell = &cell, .files = &files, .duration_ms = 3
 	};
 
 	buf_reset(&text);
