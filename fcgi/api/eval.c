@@ -255,12 +255,8 @@ api_eval(struct api_app *app, struct http_request *req)
 	struct eval_refusal refusal;
 	struct eval_request eval;
 
-	if (req->length > (int64_t)API_BODY_MAX) {
-		reply_eval(req, 413, NULL, NULL);
+	if (!api_read_body(req, &body))
 		return;
-	}
-	if (!http_read_all(req, &body))
-		return; /* whoever sent it is gone */
 	/* The contract takes a chunked body for none. */
 	if (coding != NULL && coding[0] != '\0')
 		buf_reset(&body);

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "inputs.h"
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
@@ -56,8 +55,6 @@ struct execution {
 	enum api_kind kind;
 	struct capture out;
 	struct capture err;
-	struct sse_stream sse_out;
-	struct sse_stream sse_err;
 	struct buf frame;
 	struct filestore_new fresh; /* the file that is coming in */
 	struct run_files files;	    /* that are told of in the answer */
@@ -121,7 +118,7 @@ static void
 take_event(void *arg, const struct cell_event *event)
 {
 	struct execution *x = arg;
-	bool out = event->stream == 1;
+	struct capture *stream = event->stream == 1 ? &x->out : &x->err;
 	struct err err;
 
 	switch (event->kind) {
@@ -133,12 +130,10 @@ take_event(void *arg, const struct cell_event *event)
 		break;
 	case CELL_OUTPUT:
 		if (x->kind != API_STREAM) {
-			capture_add(out ? &x->out : &x->err, event->data,
-			    event->len);
+			capture_add(stream, event->data, event->len);
 			break;
 		}
-		sse_add_output(&x->frame, out ? &x->sse_out : &x->sse_err,
-		    event->data, event->len);
+		sse_add_output(&x->frame, stream, event->data, event->len);
 		if (x->frame.len > 0)
 			send_frame(x);
 		break;
@@ -199,8 +194,8 @@ answer_result(struct execution *x)
 	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
 
 	if (x->kind == API_STREAM) {
-		sse_add_rest(&body, &x->sse_out);
-		sse_add_rest(&body, &x->sse_err);
+		sse_add_rest(&body, &x->out);
+		sse_add_rest(&body, &x->err);
 		sse_add_result(&body, &result);
 		http_write(x->run.req, buf_str(&body), body.len);
 	} else {
@@ -331,10 +326,8 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 				   .request = &cell,
 				   .c = { .event = take_event } },
 		.kind = kind,
-		.out = { .head = BUF_INIT(OUTPUT_MAX) },
-		.err = { .head = BUF_INIT(OUTPUT_MAX) },
-		.sse_out = { .name = "stdout", .left = OUTPUT_MAX },
-		.sse_err = { .name = "stderr", .left = OUTPUT_MAX },
+		.out = CAPTURE_INIT("stdout", OUTPUT_MAX),
+		.err = CAPTURE_INIT("stderr", OUTPUT_MAX),
 		.frame = BUF_INIT(FRAME_BUF) };
 	struct execute_request request;
 
@@ -352,7 +345,7 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 	buf_release(&x.out.head);
 	buf_release(&x.err.head);
 	buf_release(&x.frame);
-	execute_release(&request);
+	pyjson_release(&request.doc);
 }
 
 void

@@ -3,9 +3,11 @@
 #define RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "metrics.h"
+#include "../contract/execute_request.h"
 
 #include "../../sandbox/protocol/conversation.h"
 
@@ -51,5 +53,32 @@ void api_run_end(const struct api_run *run, enum api_kind kind);
 
 /* The answer to API_LOST: 500, not 137, since nobody knows what the run did. */
 void api_answer_lost(const struct api_run *run);
+
+/* ---- what it needs ---- */
+
+/* The whole body.  False: it was too long, which was answered, or its sender is
+ * gone. */
+bool api_read_body(struct http_request *req, struct buf *body);
+/* Read and parse a request of the code-interpreter's routes.  False: it was
+ * answered; otherwise it is to be released. */
+bool api_read_request(struct execute_request *request, enum execute_route route,
+    struct api_app *app, struct http_request *req);
+
+/*
+ * The files of a request, out of the store, as a cell takes them.  They are
+ * mapped, not read: a request may name many large ones.
+ */
+struct api_inputs {
+	struct cell_input *items; /* of the request's document */
+	size_t count;
+	size_t own;	   /* the first ones, which are not of the store */
+	const char *wrong; /* with a path: 422; static.  NULL: nothing */
+};
+
+/* False: one of them is not in the store; it was answered, and there is nothing
+ * to close. */
+bool api_inputs_open(struct api_inputs *in, struct api_app *app,
+    struct http_request *req, struct execute_request *request);
+void api_inputs_close(struct api_inputs *in);
 
 #endif

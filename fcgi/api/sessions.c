@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #include "app.h"
-#include "inputs.h"
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
@@ -109,7 +108,7 @@ api_session_create(struct api_app *app, struct http_request *req)
 			reply_detail(req, 422, NULL, "%s", inputs.wrong);
 		api_inputs_close(&inputs);
 	}
-	execute_release(&session);
+	pyjson_release(&session.doc);
 }
 
 void

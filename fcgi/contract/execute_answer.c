@@ -13,14 +13,20 @@
 #define MARK "\n...[truncated]"
 #define MARK_ROOM 32
 
-/* What is over the bound is dropped, but known. */
+/* What is over the bound is dropped, but known.  How much is not. */
+static size_t
+take(struct capture *c, size_t len)
+{
+	c->over = c->over || len > c->left;
+	len = len < c->left ? len : c->left;
+	c->left -= len;
+	return len;
+}
+
 void
 capture_add(struct capture *c, const void *data, size_t len)
 {
-	size_t room = c->head.max - c->head.len;
-
-	c->over = c->over || len > room;
-	buf_add(&c->head, data, len < room ? len : room);
+	buf_add(&c->head, data, take(c, len));
 }
 
 /* A stream with U+FFFD for what is no UTF-8, and with the mark of a cut. */
@@ -31,7 +37,7 @@ add_capture(struct buf *out, const struct capture *c)
 	auto_buf struct buf text = BUF_INIT(3 * len + sizeof(MARK));
 
 	if (c->over)
-		len = c->head.max > MARK_ROOM ? c->head.max - MARK_ROOM : 0;
+		len = len > MARK_ROOM ? len - MARK_ROOM : 0;
 	pyutf8_add_whole(&text, buf_str(&c->head), len);
 	if (c->over)
 		buf_adds(&text, MARK);
@@ -146,38 +152,34 @@ execute_add_entry(struct buf *out, const char *id, const char *name,
 
 /* No frame for no text. */
 static void
-add_frame(struct buf *out, const struct sse_stream *s, const struct buf *text)
+add_frame(struct buf *out, const struct capture *c, const struct buf *text)
 {
 	if (text->len == 0)
 		return;
 	buf_addf(out,
-	    "event: output\ndata: {\"stream\":\"%s\",\"data\":", s->name);
+	    "event: output\ndata: {\"stream\":\"%s\",\"data\":", c->name);
 	pydump_add_string(out, buf_str(text), text->len, PYDUMP_ASCII);
 	buf_adds(out, "}\n\n");
 }
 
 /* The bound counts bytes as they came; a character may end in a later slice. */
 void
-sse_add_output(struct buf *out, struct sse_stream *s, const void *data,
-    size_t len)
+sse_add_output(struct buf *out, struct capture *c, const void *data, size_t len)
 {
 	auto_buf struct buf text = BUF_INIT(3 * (len + 1));
 
-	if (len > s->left)
-		len = s->left;
-	s->left -= len;
-	pyutf8_add(&s->decoder, &text, data, len);
-	add_frame(out, s, &text);
+	pyutf8_add(&c->decoder, &text, data, take(c, len));
+	add_frame(out, c, &text);
 }
 
 /* The beginning of a character that did not come becomes U+FFFD. */
 void
-sse_add_rest(struct buf *out, struct sse_stream *s)
+sse_add_rest(struct buf *out, struct capture *c)
 {
 	auto_buf struct buf text = BUF_INIT(8);
 
-	pyutf8_end(&s->decoder, &text);
-	add_frame(out, s, &text);
+	pyutf8_end(&c->decoder, &text);
+	add_frame(out, c, &text);
 }
 
 void

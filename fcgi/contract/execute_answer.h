@@ -15,12 +15,22 @@ struct cell_result;
 
 /* The answers of the code-interpreter routes, but for their errors. */
 
-/* One stream of a run, kept up to a bound; cut as the contract says: what is
- * over `max` bytes is its first max - 32 and "\n...[truncated]". */
+/* One stream of a run, of which so many bytes are taken: kept, or told as they
+ * come. */
 struct capture {
-	struct buf head; /* up to its max bytes, as they came; to be released */
+	const char *name; /* "stdout" or "stderr" */
+	size_t left;	  /* bytes that it still takes */
+	/* Where it is kept: as it came, to be released.  What is longer than
+	 * the bound is cut as the contract says: 32 bytes less than the bound,
+	 * and "\n...[truncated]". */
+	struct buf head;
 	bool over;
+	struct pyutf8 decoder; /* where it is told */
 };
+/* clang-format off */
+#define CAPTURE_INIT(stream, max) \
+	{ .name = (stream), .left = (max), .head = BUF_INIT(max) }
+/* clang-format on */
 
 void capture_add(struct capture *c, const void *data, size_t len);
 
@@ -64,18 +74,11 @@ void execute_add_entry(struct buf *out, const char *id, const char *name,
 	"Connection: keep-alive\r\n" \
 	"X-Accel-Buffering: no\r\n"
 
-/* One stream of a run: decoded piece by piece, silent after so many bytes. */
-struct sse_stream {
-	const char *name; /* "stdout" or "stderr" */
-	size_t left;	  /* bytes that are still told */
-	struct pyutf8 decoder;
-};
-
 /* Append the frame of what came; nothing, where there is no whole character. */
-void sse_add_output(struct buf *out, struct sse_stream *s, const void *data,
+void sse_add_output(struct buf *out, struct capture *c, const void *data,
     size_t len);
 /* The stream ends: what is left of it, if anything. */
-void sse_add_rest(struct buf *out, struct sse_stream *s);
+void sse_add_rest(struct buf *out, struct capture *c);
 
 /* The last frame: how the run ended, or why there is no end.  text: UTF-8. */
 void sse_add_result(struct buf *out, const struct execute_result *result);

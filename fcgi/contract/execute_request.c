@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "execute_request.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../pytext/pyutf8.h"
@@ -35,10 +34,10 @@ static const struct rule models[][6] = {
 		{ "stdin", KIND_TEXT, AT(input), false, 0, 0 },
 		{ "timeout_ms", KIND_INT, AT(timeout_ms), false, 2000, 0 },
 		{ "last_line_interactive", KIND_BOOL, AT(echo), false, 1, 0 },
-		{ "files", KIND_FILES, AT(files), false, 0, 0 },
+		{ "files", KIND_FILES, 0, false, 0, 0 },
 	},
 	[EXECUTE_SESSION] = {
-		{ "files", KIND_FILES, AT(files), false, 0, 0 },
+		{ "files", KIND_FILES, 0, false, 0, 0 },
 		{ "ttl_seconds", KIND_INT, AT(ttl_seconds), false, 900,
 		    TTL_MAX },
 	},
@@ -112,20 +111,21 @@ static void take_members(struct detail *d, const struct rule *rules,
 /* Each item is a model of its own. */
 static void
 take_files(struct detail *d, struct detail_place place,
-    const struct pyvalue *value, struct execute_files *files)
+    const struct pyvalue *value, struct execute_request *req)
 {
 	if (value->type != PYVALUE_ARRAY) {
 		detail_add(d, DETAIL_NO_LIST, &place, value);
 		return;
 	}
-	files->items = xcalloc(value->count, sizeof(*files->items));
+	req->files = pyjson_tree_array(&req->doc, value->count,
+	    sizeof(*req->files));
 	place.indexed = true;
 	for (const struct pyvalue *item = value->u.parts.first; item != NULL;
 	     item = item->next) {
-		place.index = files->count++;
+		place.index = req->file_count++;
 		if (item->type == PYVALUE_OBJECT)
 			take_members(d, file_model, place, item,
-			    &files->items[place.index]);
+			    &req->files[place.index]);
 		else
 			detail_add(d, DETAIL_NO_OBJECT, &place, item);
 	}
@@ -163,7 +163,7 @@ take_members(struct detail *d, const struct rule *rule,
 			take_bool(d, &place, value, field);
 			break;
 		case KIND_FILES:
-			take_files(d, place, value, field);
+			take_files(d, place, value, into);
 			break;
 		}
 	}
@@ -197,16 +197,8 @@ execute_parse(struct execute_request *req, enum execute_route route,
 	    &req->doc.root, req);
 	if (detail_end(d) && check_rest(req, route, timeout_max_ms, d))
 		return true;
-	execute_release(req);
-	return false;
-}
-
-void
-execute_release(struct execute_request *req)
-{
-	free(req->files.items);
 	pyjson_release(&req->doc);
-	memset(req, 0, sizeof(*req));
+	return false;
 }
 
 /* ---- files ---- */
@@ -261,8 +253,8 @@ execute_stage(struct execute_request *req, struct cell_input *inputs)
 	auto_stage struct stage stage = { .count = 0 };
 	const char *message = NULL;
 
-	for (size_t i = 0; i < req->files.count && message == NULL; i++)
-		message = stage_file(&stage, req, &req->files.items[i].path,
+	for (size_t i = 0; i < req->file_count && message == NULL; i++)
+		message = stage_file(&stage, req, &req->files[i].path,
 		    &inputs[i]);
 	return message;
 }

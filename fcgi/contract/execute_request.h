@@ -29,11 +29,6 @@ struct execute_file {
 	struct execute_text id;	  /* not checked: the store knows its own */
 };
 
-struct execute_files {
-	struct execute_file *items;
-	size_t count;
-};
-
 enum execute_route {
 	EXECUTE_CODE,	 /* POST /v1/execute and /v1/execute/stream */
 	EXECUTE_SESSION, /* POST /v1/sessions */
@@ -47,17 +42,17 @@ struct execute_request {
 	int64_t timeout_ms;	    /* of code and commands */
 	int64_t ttl_seconds;	    /* of a session */
 	bool echo;		    /* of code */
-	struct execute_files files; /* of code and sessions */
-	struct pyjson doc;
+	struct execute_file *files; /* of code and sessions */
+	size_t file_count;
+	struct pyjson doc; /* owns all of these; to be released */
 };
 
-/* False: answer with the detail, which is to be released then; the request is
+/* False: answer with the detail, which is to be released then; the document is
  * to be released on true only.  content_type NULL: none was sent.  A NUL
  * follows the body. */
 bool execute_parse(struct execute_request *req, enum execute_route route,
     int64_t timeout_max_ms, const char *content_type, const char *body,
     size_t len, struct detail *d);
-void execute_release(struct execute_request *req);
 
 /* The store does not have this one: 404.  Always false. */
 bool execute_refuse_file(const struct execute_file *file, struct detail *d);

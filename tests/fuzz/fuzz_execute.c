@@ -46,16 +46,16 @@ check_text(const struct execute_text *text)
 static void
 check_files(struct execute_request *req)
 {
-	const struct execute_files *files = &req->files;
-	struct cell_input *inputs = xcalloc(files->count + 1, sizeof(*inputs));
+	struct cell_input *inputs = xcalloc(req->file_count + 1,
+	    sizeof(*inputs));
 	bool good = execute_stage(req, inputs) == NULL;
 
-	for (size_t i = 0; i < files->count; i++) {
+	for (size_t i = 0; i < req->file_count; i++) {
 		struct detail d;
 
-		check_text(&files->items[i].path);
-		check_text(&files->items[i].id);
-		(void)execute_refuse_file(&files->items[i], &d);
+		check_text(&req->files[i].path);
+		check_text(&req->files[i].id);
+		(void)execute_refuse_file(&req->files[i], &d);
 		check_json(buf_str(&d.body), d.body.len);
 		buf_release(&d.body);
 		if (good)
@@ -78,7 +78,7 @@ check_requests(const char *type, const char *body, size_t len)
 			if (route != EXECUTE_SESSION)
 				check_text(&req.code);
 			check_files(&req);
-			execute_release(&req);
+			pyjson_release(&req.doc);
 		} else {
 			check_detail(&d);
 		}
@@ -99,7 +99,7 @@ check_answer(const char *data, size_t len)
 	auto_buf struct buf json = BUF_INIT((size_t)1 << 24);
 
 	memcpy(path, data, len < 255 ? len : 255);
-	out = (struct capture){ .head = BUF_INIT(100) };
+	out = (struct capture)CAPTURE_INIT("", 100);
 	capture_add(&out, data, len);
 	execute_answer(&json, &result);
 	check_json(buf_str(&json), json.len);
@@ -112,9 +112,9 @@ check_stream(const char *data, size_t len)
 {
 	static const char head[] = "event: output\ndata: ";
 	auto_buf struct buf frames = BUF_INIT((size_t)1 << 24);
-	struct sse_stream s;
+	struct capture s;
 
-	s = (struct sse_stream){ .name = "stdout", .left = len };
+	s = (struct capture)CAPTURE_INIT("stdout", len);
 	sse_add_output(&frames, &s, data, len / 2);
 	sse_add_output(&frames, &s, data + len / 2, len - len / 2);
 	sse_add_rest(&frames, &s);

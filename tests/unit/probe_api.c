@@ -245,17 +245,17 @@ tell_detail(struct buf *out, struct detail *d)
 static void
 tell_files(struct buf *out, struct execute_request *req)
 {
-	struct cell_input *inputs = xcalloc(req->files.count + 1,
+	struct cell_input *inputs = xcalloc(req->file_count + 1,
 	    sizeof(*inputs));
 	const char *message = execute_stage(req, inputs);
 
 	if (message != NULL)
 		tell_text(out, "message", message);
-	for (size_t i = 0; message == NULL && i < req->files.count; i++) {
+	for (size_t i = 0; message == NULL && i < req->file_count; i++) {
 		struct detail d;
 
 		tell_text(out, "path", inputs[i].path);
-		(void)execute_refuse_file(&req->files.items[i], &d);
+		(void)execute_refuse_file(&req->files[i], &d);
 		tell(out, "missing", buf_str(&d.body), d.body.len);
 		buf_release(&d.body);
 	}
@@ -278,7 +278,7 @@ execute(struct buf *out, const char *in, size_t len)
 		buf_addf(out, "timeout %lld\necho %d\n",
 		    (long long)req.timeout_ms, req.echo ? 1 : 0);
 		tell_files(out, &req);
-		execute_release(&req);
+		pyjson_release(&req.doc);
 	} else {
 		tell_detail(out, &d);
 	}
@@ -296,7 +296,7 @@ session(struct buf *out, const char *in, size_t len)
 		parts.len, &d)) {
 		buf_addf(out, "RUN\nttl %lld\n", (long long)req.ttl_seconds);
 		tell_files(out, &req);
-		execute_release(&req);
+		pyjson_release(&req.doc);
 	} else {
 		tell_detail(out, &d);
 	}
@@ -315,7 +315,7 @@ bash(struct buf *out, const char *in, size_t len)
 		buf_adds(out, "RUN\n");
 		tell(out, "cmd", req.code.text, req.code.len);
 		buf_addf(out, "timeout %lld\n", (long long)req.timeout_ms);
-		execute_release(&req);
+		pyjson_release(&req.doc);
 	} else {
 		tell_detail(out, &d);
 	}

@@ -37,8 +37,8 @@ test_answer(void)
 		.duration_ms = 12,
 		.files = &files };
 
-	out = (struct capture){ .head = BUF_INIT(100) };
-	err = (struct capture){ .head = BUF_INIT(100) };
+	out = (struct capture)CAPTURE_INIT("", 100);
+	err = (struct capture)CAPTURE_INIT("", 100);
 	capture_add(&out, "a\xff\xe2\x82", 4);
 	capture_add(&out, "\xac\n", 2);
 	capture_add(&err, "\0\x7f\xe2\x80\xa8\xf0", 6);
@@ -100,7 +100,7 @@ test_longest(void)
 			    NULL,
 			.size = INT64_MAX,
 			.why = "the workspace was full" };
-	out = (struct capture){ .head = BUF_INIT(sizeof(bytes)) };
+	out = (struct capture)CAPTURE_INIT("", sizeof(bytes));
 	capture_add(&out, bytes, sizeof(bytes));
 	ok(strlen(answer(&result)) > sizeof(bytes), "the longest fits");
 	buf_release(&out.head);
@@ -118,8 +118,8 @@ check_cut(size_t max, size_t printed, size_t want, const char *name)
 	};
 	size_t got;
 
-	out = (struct capture){ .head = BUF_INIT(max) };
-	err = (struct capture){ .head = BUF_INIT(max) };
+	out = (struct capture)CAPTURE_INIT("", max);
+	err = (struct capture)CAPTURE_INIT("", max);
 	for (size_t i = 0; i < printed; i += 7)
 		capture_add(&out, "xxxxxxx", printed - i < 7 ? printed - i : 7);
 	(void)answer(&result);
@@ -132,7 +132,7 @@ check_cut(size_t max, size_t printed, size_t want, const char *name)
 static void
 test_stream(void)
 {
-	struct sse_stream out;
+	struct capture out;
 	struct cell_result cell = { .reason = REASON_EXIT };
 	struct run_file file = {
 		.path = "\xe2\x80\xa8", .id = "id", .size = 1
@@ -143,7 +143,7 @@ test_stream(void)
 	};
 
 	buf_reset(&text);
-	out = (struct sse_stream){ .name = "stdout", .left = 8 };
+	out = (struct capture)CAPTURE_INIT("stdout", 8);
 	sse_add_output(&text, &out, "a\xc2\x85\xe2", 4);
 	is_str(buf_str(&text),
 	    "event: output\ndata: {\"stream\":\"stdout\","
