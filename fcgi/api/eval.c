@@ -11,6 +11,7 @@
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
+#include "../contract/base64.h"
 #include "../contract/eval_answer.h"
 #include "../contract/eval_request.h"
 #include "../server/http.h"
@@ -27,6 +28,7 @@
 #define PROCESSES 15
 #define DESCRIPTORS 32
 #define CPU_SECONDS 600
+#define CONTENT_STEP 12288 /* of a file in one piece, whole groups of three */
 /* More than eval_output ever takes (two bytes for each of 1,000,000 Latin-1
  * characters, and a piece), so that it is the one to say what is too much. */
 #define OUTPUT_MAX (INT64_C(2) * 1000000 + 65536)
@@ -60,20 +62,18 @@ struct eval_run {
 	bool too_deep;	       /* there were some further down than is looked */
 };
 
-static void
-write_piece(void *req, const void *data, size_t len)
-{
-	http_write(req, data, len);
-}
-
-/* The answer is made twice: once for its length, once for its bytes. */
+/* The content of files becomes base64 as it is written. */
 static void
 answer_result(struct http_request *req, const struct eval_result *result)
 {
-	bool more = result->cell != NULL && result->cell->cut;
+	const struct run_files *files = result->files;
+	auto_buf struct buf body = BUF_INIT(EVAL_ANSWER_MAX);
+	auto_buf struct buf piece = BUF_INIT(2 * CONTENT_STEP);
+	size_t len = eval_answer(&body, result);
 	size_t left_out = result->left_out == NULL ? 0 :
 						     result->left_out->count;
-	size_t len = eval_answer(result, NULL, NULL);
+	bool more = result->cell != NULL && result->cell->cut;
+	size_t written = 0;
 	char headers[128];
 	int n;
 
@@ -82,7 +82,22 @@ answer_result(struct http_request *req, const struct eval_result *result)
 		(void)snprintf(headers + n, sizeof(headers) - (size_t)n,
 		    "Inline-Left-Out: %zu%s\r\n", left_out, more ? "+" : "");
 	http_begin(req, 200, REPLY_JSON, headers);
-	(void)eval_answer(result, write_piece, req);
+	for (size_t i = 0; files != NULL && i < files->count; i++) {
+		const struct run_file *file = &files->items[i];
+		const struct buf *content = &file->content;
+
+		http_write(req, body.data + written, file->at - written);
+		written = file->at;
+		for (size_t at = 0; at < content->len; at += CONTENT_STEP) {
+			size_t rest = content->len - at;
+
+			buf_reset(&piece);
+			base64_add(&piece, content->data + at,
+			    rest < CONTENT_STEP ? rest : CONTENT_STEP);
+			http_write(req, piece.data, piece.len);
+		}
+	}
+	http_write(req, body.data + written, body.len - written);
 }
 
 /* Known not to run: no result but a text. */
@@ -199,6 +214,8 @@ answer_end(struct eval_run *x, struct cell_result *cell)
 		cell->reason = REASON_OUTPUT;
 	result.returncode = eval_returncode(cell);
 	result.null_text = null_text(x, result.extras);
+	if (result.null_text != NULL)
+		result.files = NULL;
 	answer_result(x->run.req, &result);
 }
 

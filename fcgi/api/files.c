@@ -127,42 +127,33 @@ api_upload(struct api_app *app, struct http_request *req)
 /* ---- the rest ---- */
 
 /* The list is written as the folder is read: it may be long. */
-static void
-begin_list(struct http_request *req)
-{
-	http_allow_slow_reader(req, READER_MS);
-	http_begin(req, 200, REPLY_JSON, NULL);
-	http_write(req, "{\"files\":[", 10);
-}
-
-static bool
-list_entry(void *arg, const struct filestore_entry *entry)
-{
-	struct http_request *req = arg;
-	auto_buf struct buf item = BUF_INIT(ANSWER_MAX);
-
-	if (req->begun)
-		buf_addc(&item, ',');
-	else
-		begin_list(req);
-	execute_add_entry(&item, entry->id, entry->name, entry->size,
-	    entry->uploaded_ms);
-	http_write(req, buf_str(&item), item.len);
-	return !req->failed;
-}
-
 void
 api_list(struct api_app *app, struct http_request *req)
 {
+	struct filestore_entry entry;
 	struct err err;
+	DIR *folder = filestore_open_folder(&app->store, &err);
+	const char *comma = "";
 
-	if (filestore_each(&app->store, list_entry, req, &err) != 0) {
+	if (folder == NULL) {
 		log_warn("list: %s", err.text);
 		reply_failed(req, NULL);
 		return;
 	}
-	if (!req->begun)
-		begin_list(req);
+	http_allow_slow_reader(req, READER_MS);
+	http_begin(req, 200, REPLY_JSON, NULL);
+	http_write(req, "{\"files\":[", 10);
+	while (!req->failed && filestore_next(&app->store, folder, &entry)) {
+		auto_buf struct buf item = BUF_INIT(ANSWER_MAX);
+
+		buf_adds(&item, comma);
+		comma = ",";
+		execute_add_entry(&item, entry.id, entry.name, entry.size,
+		    entry.uploaded_ms);
+		http_write(req, buf_str(&item), item.len);
+		free(entry.name);
+	}
+	(void)closedir(folder);
 	http_write(req, "]}", 2);
 }
 

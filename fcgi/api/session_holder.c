@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -177,27 +178,24 @@ serve_requests(struct session_holder *k)
 }
 
 /* All but standard error and what the holder needs: above all the client's
- * connection. */
+ * connection.  From one that is kept to the next. */
 static void
 close_others(const struct session_holder *k)
 {
 	const int kept[] = { k->cell_fd, k->broker_fd, k->listen_fd,
 		k->app->slot };
-	const size_t count = sizeof(kept) / sizeof(kept[0]);
-	int highest = STDERR_FILENO;
+	int from = STDERR_FILENO + 1;
 
-	for (size_t i = 0; i < count; i++)
-		if (kept[i] > highest)
-			highest = kept[i];
-	for (int fd = STDERR_FILENO + 1; fd < highest; fd++) {
-		size_t i = 0;
+	while (from > 0) {
+		int next = INT_MAX;
 
-		while (i < count && kept[i] != fd)
-			i++;
-		if (i == count)
-			(void)close(fd);
+		for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+			if (kept[i] >= from && kept[i] < next)
+				next = kept[i];
+		(void)syscall(SYS_close_range, (unsigned)from,
+		    (unsigned)next - 1, 0);
+		from = next == INT_MAX ? 0 : next + 1;
 	}
-	(void)syscall(SYS_close_range, (unsigned int)highest + 1, ~0U, 0);
 }
 
 int

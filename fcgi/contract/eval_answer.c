@@ -5,14 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base64.h"
 #include "../pytext/pydump.h"
 
 #include "../../sandbox/base/utf8.h"
 #include "../../sandbox/protocol/cell.h"
-
-#define CONTENT_STEP 12288 /* of a file in one piece, whole groups of three */
-#define PIECE_MORE (CONTENT_STEP / 3 * 4)
 
 #define PIECE 10000
 #define SIZE_MAX_COUNTED 1000000
@@ -176,102 +172,64 @@ eval_reason(const struct cell_result *result)
 	return ends[result->reason].name;
 }
 
-struct writer {
-	eval_write_fn write;
-	void *arg;
-	size_t len;
-	struct buf piece;
-};
-
-/* Write out what is in the piece, unless only its length is wanted. */
-static void
-put_piece(struct writer *w)
-{
-	w->len += w->piece.len;
-	if (w->write != NULL)
-		w->write(w->arg, buf_str(&w->piece), w->piece.len);
-	buf_reset(&w->piece);
-}
-
-/* The content goes out in base64, which needs no escape. */
-static void
-put_file(struct writer *w, const struct run_file *file)
-{
-	size_t len = file->content.len;
-
-	pydump_addf(&w->piece, PYDUMP_UTF8,
-	    "{\"path\": \"%s\", \"size\": %" PRId64 ", \"content\": \"",
-	    file->path, file->size);
-	put_piece(w);
-	if (w->write == NULL)
-		w->len += (len + 2) / 3 * 4;
-	for (size_t at = 0; w->write != NULL && at < len; at += CONTENT_STEP) {
-		base64_add(&w->piece, file->content.data + at,
-		    len - at < CONTENT_STEP ? len - at : CONTENT_STEP);
-		put_piece(w);
-	}
-	buf_adds(&w->piece, "\"}");
-}
-
 /* What only those get who ask for it. */
 static void
-put_extras(struct writer *w, const struct eval_result *result)
+add_extras(struct buf *out, const struct eval_result *result)
 {
 	const struct run_files *left_out = result->left_out;
 	const struct cell_result *cell = result->cell;
 
 	if (cell != NULL)
-		buf_addf(&w->piece,
+		buf_addf(out,
 		    ", \"duration_ms\": %" PRId64 ", \"cpu_ms\": %" PRId64
 		    ", \"max_rss_bytes\": %" PRId64 ", \"reason\": \"%s\"",
 		    cell->wall_us / 1000, cell->cpu_us / 1000, cell->max_rss,
 		    eval_reason(cell));
-	buf_adds(&w->piece, ", \"left_out\": [");
+	buf_adds(out, ", \"left_out\": [");
 	for (size_t i = 0; left_out != NULL && i < left_out->count; i++) {
 		const struct run_file *file = &left_out->items[i];
 
-		pydump_addf(&w->piece, PYDUMP_UTF8,
+		pydump_addf(out, PYDUMP_UTF8,
 		    "%s{\"path\": \"%s\", \"size\": %" PRId64
 		    ", \"why\": \"%s\"}",
 		    i > 0 ? ", " : "", file->path, file->size, file->why);
-		put_piece(w);
 	}
-	buf_addf(&w->piece, "], \"more_left_out\": %s",
+	buf_addf(out, "], \"more_left_out\": %s",
 	    cell != NULL && cell->cut ? "true" : "false");
 }
 
-/* Output, exit status, files and, if wanted, the extras; after a null there are
- * no files. */
+/* Output, exit status, files and, if wanted, the extras. */
 size_t
-eval_answer(const struct eval_result *result, eval_write_fn write, void *arg)
+eval_answer(struct buf *out, const struct eval_result *result)
 {
-	struct writer w = { .write = write, .arg = arg };
 	const struct run_files *files = result->files;
 	const char *text = result->null_text;
+	size_t contents = 0;
 
-	/* A character is at most six bytes of JSON. */
-	buf_init(&w.piece,
-	    6 * (text != NULL ? strlen(text) : result->text->len) + PIECE_MORE);
-	buf_adds(&w.piece, "{\"stdout\": ");
+	buf_adds(out, "{\"stdout\": ");
 	if (text != NULL) {
-		pydump_add_string(&w.piece, text, strlen(text), PYDUMP_UTF8);
-		buf_adds(&w.piece, ", \"returncode\": null");
+		pydump_add_string(out, text, strlen(text), PYDUMP_UTF8);
+		buf_adds(out, ", \"returncode\": null");
 	} else {
-		pydump_add_string(&w.piece, buf_str(result->text),
-		    result->text->len, PYDUMP_UTF8);
-		buf_addf(&w.piece, ", \"returncode\": %d", result->returncode);
+		pydump_add_string(out, buf_str(result->text), result->text->len,
+		    PYDUMP_UTF8);
+		buf_addf(out, ", \"returncode\": %d", result->returncode);
 	}
-	buf_adds(&w.piece, ", \"files\": [");
-	for (size_t i = 0; text == NULL && files != NULL && i < files->count;
-	     i++) {
-		buf_adds(&w.piece, i > 0 ? ", " : "");
-		put_file(&w, &files->items[i]);
+	buf_adds(out, ", \"files\": [");
+	for (size_t i = 0; files != NULL && i < files->count; i++) {
+		struct run_file *file = &files->items[i];
+
+		pydump_addf(out, PYDUMP_UTF8,
+		    "%s{\"path\": \"%s\", \"size\": %" PRId64
+		    ", \"content\": \"",
+		    i > 0 ? ", " : "", file->path, file->size);
+		file->at = out->len;
+		contents += (file->content.len + 2) / 3 * 4;
+		buf_adds(out, "\"}");
 	}
-	buf_addc(&w.piece, ']');
+	buf_addc(out, ']');
 	if (result->extras)
-		put_extras(&w, result);
-	buf_addc(&w.piece, '}');
-	put_piece(&w);
-	buf_release(&w.piece);
-	return w.len;
+		add_extras(out, result);
+	buf_addc(out, '}');
+	return out->len + contents;
 }

@@ -57,6 +57,7 @@ struct run_file {
 	const char *why;    /* it was left out: static */
 	const char *id;	    /* in the store; NULL: it is not there */
 	struct buf content; /* of /eval: size bytes */
+	size_t at;	    /* where that goes: eval_answer() */
 };
 
 struct run_files {
@@ -89,8 +90,8 @@ struct eval_result {
 	const char *null_text; /* nothing usable, but this; NULL: there is */
 	const struct buf *text;
 	int returncode;
-	const struct run_files *files;
-	const struct run_files *left_out; /* of the extras */
+	const struct run_files *files;	  /* NULL: none, as after a null */
+	const struct run_files *left_out; /* of the extras; NULL: none */
 	bool extras; /* with left_out, and with what the cell says */
 	const struct cell_result *cell;
 };
@@ -100,10 +101,10 @@ int eval_returncode(const struct cell_result *result);
 /* "exit", "signal", "time", "memory", "output", "error": static. */
 const char *eval_reason(const struct cell_result *result);
 
-/* Write the answer in pieces, none of which outlives the call; its length in
- * bytes, also when write is NULL. */
-typedef void (*eval_write_fn)(void *arg, const void *data, size_t len);
-size_t eval_answer(const struct eval_result *result, eval_write_fn write,
-    void *arg);
+/* Append the answer without the contents of its files, which belong, in base64,
+ * where it sets the file's `at`.  The length with them. */
+size_t eval_answer(struct buf *out, const struct eval_result *result);
+/* More than it can append, with as many files as a cell may tell of. */
+#define EVAL_ANSWER_MAX ((size_t)32 << 20)
 
 #endif

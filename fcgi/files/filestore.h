@@ -2,6 +2,7 @@
 #ifndef FILESTORE_H
 #define FILESTORE_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -108,10 +109,11 @@ int filestore_get(struct filestore *store, const char *id, size_t len,
     struct filestore_entry *entry, struct err *err);
 int filestore_delete(struct filestore *store, const char *id, size_t len,
     struct err *err);
-/* Each of them, in no order, until `each` says false.  -1: there was none. */
-typedef bool filestore_each_fn(void *arg, const struct filestore_entry *entry);
-int filestore_each(struct filestore *store, filestore_each_fn *each, void *arg,
-    struct err *err);
+/* Each of them, in no order: open the folder, take one after the other (false:
+ * there is no more), whose name is to be freed, closedir(). */
+DIR *filestore_open_folder(const struct filestore *store, struct err *err);
+bool filestore_next(const struct filestore *store, DIR *folder,
+    struct filestore_entry *entry);
 /* Remove what is past its time and what dead processes left.  When to sweep
  * again: wall clock milliseconds, -1: there is nothing. */
 int64_t filestore_sweep(struct filestore *store);

@@ -105,15 +105,18 @@ filestore_data_id(const char *name)
 	return filestore_is_id(id, strlen(id)) ? id : NULL;
 }
 
+/* A stream with a position of its own. */
 DIR *
-filestore_open_folder(const struct filestore *store)
+filestore_open_folder(const struct filestore *store, struct err *err)
 {
 	int fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
 
-	if (folder == NULL && fd >= 0)
-		(void)close(fd);
-	return folder;
+	if (folder != NULL)
+		return folder;
+	(void)err_system(err, "read the file store");
+	cleanup_close(&fd);
+	return NULL;
 }
 
 bool
@@ -246,29 +249,19 @@ filestore_delete(struct filestore *store, const char *id, size_t len,
 	return result;
 }
 
-int
-filestore_each(struct filestore *store, filestore_each_fn *each, void *arg,
-    struct err *err)
+bool
+filestore_next(const struct filestore *store, DIR *folder,
+    struct filestore_entry *entry)
 {
-	DIR *folder = filestore_open_folder(store);
 	const struct dirent *item;
-	bool more = true;
 	struct stat st;
 
-	if (folder == NULL)
-		return err_system(err, "read the file store");
-	while (more && (item = readdir(folder)) != NULL) {
-		struct filestore_entry entry;
-
-		if (!filestore_is_id(item->d_name, strlen(item->d_name)) ||
-		    !filestore_stat(store, item->d_name, &st) ||
-		    !look_at(store, item->d_name, &st, &entry))
-			continue;
-		more = each(arg, &entry);
-		free(entry.name);
-	}
-	(void)closedir(folder);
-	return 0;
+	while ((item = readdir(folder)) != NULL)
+		if (filestore_is_id(item->d_name, strlen(item->d_name)) &&
+		    filestore_stat(store, item->d_name, &st) &&
+		    look_at(store, item->d_name, &st, entry))
+			return true;
+	return false;
 }
 
 /* ---- the sweep ---- */
@@ -346,7 +339,8 @@ filestore_sweep(struct filestore *store)
 {
 	int64_t none = clock_wall_ms() + store->limits.ttl_ms;
 	int64_t next = INT64_MAX;
-	DIR *folder = filestore_open_folder(store);
+	struct err err;
+	DIR *folder = filestore_open_folder(store, &err);
 	struct filestore_usage *there; /* what stays, what comes included */
 	const struct dirent *item;
 	struct stat st;

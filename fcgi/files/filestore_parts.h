@@ -2,7 +2,6 @@
 #ifndef FILESTORE_PARTS_H
 #define FILESTORE_PARTS_H
 
-#include <dirent.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,8 +33,6 @@ struct filestore_name filestore_name(const char *before, const char *id,
     const char *after);
 /* The id, if it is a name of data, new or in its place; else NULL. */
 const char *filestore_data_id(const char *name);
-/* A stream over the folder, with a position of its own; NULL: errno. */
-DIR *filestore_open_folder(const struct filestore *store);
 /* A regular file by that name, as it is now. */
 bool filestore_stat(const struct filestore *store, const char *name,
     struct stat *st);

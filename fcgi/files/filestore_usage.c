@@ -132,12 +132,12 @@ static int
 add_up(const struct filestore *store, struct filestore_owned *owned,
     struct err *err)
 {
-	DIR *folder = filestore_open_folder(store);
+	DIR *folder = filestore_open_folder(store, err);
 	const struct dirent *item;
 	struct stat st;
 
 	if (folder == NULL)
-		return err_system(err, "read the file store");
+		return -1;
 	while ((item = readdir(folder)) != NULL) {
 		const char *id = filestore_data_id(item->d_name);
 
