@@ -88,8 +88,8 @@ answer_upload(struct http_request *req, struct filestore_new *file,
 	} else if (err->code != ERR_NONE) {
 		reply_failed(req, NULL);
 	} else {
-		execute_add_uploaded(&body, file->id, buf_str(&up->name),
-		    up->size);
+		execute_add_file(&body, file->id, buf_str(&up->name), up->size,
+		    -1);
 		reply_text(req, 201, NULL, buf_str(&body));
 	}
 }
@@ -148,7 +148,7 @@ api_list(struct api_app *app, struct http_request *req)
 
 		buf_adds(&item, comma);
 		comma = ",";
-		execute_add_entry(&item, entry.id, entry.name, entry.size,
+		execute_add_file(&item, entry.id, entry.name, entry.size,
 		    entry.uploaded_ms);
 		http_write(req, buf_str(&item), item.len);
 		free(entry.name);

@@ -65,18 +65,6 @@ static const char *const leases[] = {
 	[REFUSAL_TIME] = "time",
 };
 
-static const struct {
-	const char *name;
-	const char *help;
-} gauges[] = {
-	[METRICS_REQUESTS] = { "inline_api_requests",
-	    "Requests being answered." },
-	[METRICS_RUNNING] = { "inline_api_running", "Runs that have a cell." },
-	[METRICS_WAITING] = { "inline_api_waiting",
-	    "Requests that wait for a cell." },
-	[METRICS_SESSIONS] = { "inline_api_sessions", "Sessions." },
-};
-
 struct histogram {
 	_Atomic int64_t buckets[ENDS + 1];
 	_Atomic int64_t sum_us;
@@ -213,7 +201,7 @@ metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by)
 
 /* Over all processes that live. */
 static int64_t
-sum_gauge(const struct metrics *m, size_t gauge)
+sum_gauge(const struct metrics *m, enum metrics_gauge gauge)
 {
 	int64_t sum = 0;
 
@@ -246,18 +234,13 @@ add_gauge(struct buf *out, const char *name, const char *help, int64_t number)
  * nothing is said. */
 static void
 add_histogram(struct buf *out, const char *name, const char *label,
-    const char *of, const struct histogram *h)
+    const struct histogram *h)
 {
+	bool bare = label[0] == '\0';
 	int64_t sum = h->sum_us;
 	int64_t count = 0;
 	size_t before = out->len;
-	char first[128] = ""; /* before the bucket's own label */
-	char only[128] = "";
 
-	if (label[0] != '\0') {
-		(void)snprintf(first, sizeof(first), "%s=\"%s\",", label, of);
-		(void)snprintf(only, sizeof(only), "{%s=\"%s\"}", label, of);
-	}
 	for (size_t i = 0; i <= ENDS; i++) {
 		char end[32] = "+Inf";
 
@@ -265,12 +248,14 @@ add_histogram(struct buf *out, const char *name, const char *label,
 		if (i < ENDS)
 			(void)snprintf(end, sizeof(end), "%g",
 			    (double)bucket_ms[i] / 1000);
-		buf_addf(out, "%s_bucket{%sle=\"%s\"} %" PRId64 "\n", name,
-		    first, end, count);
+		buf_addf(out, "%s_bucket{%s%sle=\"%s\"} %" PRId64 "\n", name,
+		    label, bare ? "" : ",", end, count);
 	}
-	buf_addf(out,
-	    "%s_sum%s %" PRId64 ".%06" PRId64 "\n%s_count%s %" PRId64 "\n",
-	    name, only, sum / 1000000, sum % 1000000, name, only, count);
+	buf_addf(out, bare ? "%s_sum%s" : "%s_sum{%s}", name, label);
+	buf_addf(out, " %" PRId64 ".%06" PRId64 "\n", sum / 1000000,
+	    sum % 1000000);
+	buf_addf(out, bare ? "%s_count%s" : "%s_count{%s}", name, label);
+	buf_addf(out, " %" PRId64 "\n", count);
 	if (count == 0)
 		buf_cut(out, before);
 }
@@ -278,11 +263,16 @@ add_histogram(struct buf *out, const char *name, const char *label,
 /* A family of them; names ends with NULL. */
 static void
 add_histograms(struct buf *out, const char *name, const char *help,
-    const char *label, const char *const *names, const struct histogram *h)
+    const char *key, const char *const *names, const struct histogram *h)
 {
+	char label[128];
+
 	add_head(out, name, "histogram", help);
-	for (size_t i = 0; names[i] != NULL; i++)
-		add_histogram(out, name, label, names[i], &h[i]);
+	for (size_t i = 0; names[i] != NULL; i++) {
+		(void)snprintf(label, sizeof(label), "%s=\"%s\"", key,
+		    names[i]);
+		add_histogram(out, name, label, &h[i]);
+	}
 }
 
 /* By route and status, those that there were; how long they took. */
@@ -290,7 +280,7 @@ static void
 add_requests(struct buf *out, const struct metrics *m)
 {
 	static const char total[] = "inline_api_requests_total";
-	static const char *const one[] = { "", NULL };
+	static const char queue[] = "inline_api_queue_seconds";
 	const struct metrics_shared *shared = m->shared;
 
 	add_head(out, total, "counter", "Requests answered.");
@@ -311,8 +301,9 @@ add_requests(struct buf *out, const struct metrics *m)
 	}
 	add_histograms(out, "inline_api_request_duration_seconds",
 	    "From request to answer.", "route", m->routes, shared->latency);
-	add_histograms(out, "inline_api_queue_seconds",
-	    "How long requests waited to be taken.", "", one, &shared->queued);
+	add_head(out, queue, "histogram",
+	    "How long requests waited to be taken.");
+	add_histogram(out, queue, "", &shared->queued);
 }
 
 /* All outcomes of all kinds, zeros too; then what the cells took. */
@@ -386,7 +377,13 @@ metrics_add(struct buf *out, const struct metrics *m,
 	    "%s{direction=\"in\"} %" PRId64 "\n%s{direction=\"out\"} %" PRId64
 	    "\n",
 	    name, m->shared->bytes_in, name, m->shared->bytes_out);
-	for (size_t i = 0; i < METRICS_GAUGES; i++)
-		add_gauge(out, gauges[i].name, gauges[i].help, sum_gauge(m, i));
+	add_gauge(out, "inline_api_requests", "Requests being answered.",
+	    sum_gauge(m, METRICS_REQUESTS));
+	add_gauge(out, "inline_api_running", "Runs that have a cell.",
+	    sum_gauge(m, METRICS_RUNNING));
+	add_gauge(out, "inline_api_waiting", "Requests that wait for a cell.",
+	    sum_gauge(m, METRICS_WAITING));
+	add_gauge(out, "inline_api_sessions", "Sessions.",
+	    sum_gauge(m, METRICS_SESSIONS));
 	add_broker(out, status);
 }

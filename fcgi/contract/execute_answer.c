@@ -130,22 +130,17 @@ execute_add_session(struct buf *out, const char *id, int64_t expires_ms)
 	    (double)expires_ms / 1000);
 }
 
-#define FILE_FORM \
-	"{\"file_id\":\"%s\",\"filename\":\"%s\",\"size_bytes\":%" PRId64
-
 void
-execute_add_uploaded(struct buf *out, const char *id, const char *name,
-    int64_t size)
-{
-	pydump_addf(out, PYDUMP_UTF8, FILE_FORM "}", id, name, size);
-}
-
-void
-execute_add_entry(struct buf *out, const char *id, const char *name,
+execute_add_file(struct buf *out, const char *id, const char *name,
     int64_t size, int64_t uploaded_ms)
 {
-	pydump_addf(out, PYDUMP_UTF8, FILE_FORM ",\"upload_time\":%g}", id,
-	    name, size, (double)uploaded_ms / 1000);
+	pydump_addf(out, PYDUMP_UTF8,
+	    "{\"file_id\":\"%s\",\"filename\":\"%s\",\"size_bytes\":%" PRId64,
+	    id, name, size);
+	if (uploaded_ms >= 0)
+		pydump_addf(out, PYDUMP_UTF8, ",\"upload_time\":%g",
+		    (double)uploaded_ms / 1000);
+	buf_addc(out, '}');
 }
 
 /* ---- as a stream ---- */

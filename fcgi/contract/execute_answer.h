@@ -53,12 +53,10 @@ void execute_answer(struct buf *out, const struct execute_result *result);
 
 /* Append {"session_id":…,"expires_at":…}; expiry in wall clock milliseconds. */
 void execute_add_session(struct buf *out, const char *id, int64_t expires_ms);
-/* Append {"file_id":…,"filename":…,"size_bytes":…} of a file of /v1/files, and
- * the same with its "upload_time":…, as in a list.  name: UTF-8; the time is on
- * the wall clock. */
-void execute_add_uploaded(struct buf *out, const char *id, const char *name,
-    int64_t size);
-void execute_add_entry(struct buf *out, const char *id, const char *name,
+/* Append {"file_id":…,"filename":…,"size_bytes":…} of a file of /v1/files, with
+ * "upload_time":… as in a list; -1: without.  name: UTF-8; the time is on the
+ * wall clock. */
+void execute_add_file(struct buf *out, const char *id, const char *name,
     int64_t size, int64_t uploaded_ms);
 
 /* ---- as a stream ---- */

@@ -162,14 +162,14 @@ test_life(void)
 	is_str(get("0123456f-abcd-4ef0-a123-0123456789ab"), "not-found",
 	    "an id that is not there");
 	is_int(count_in_folder(), 2, "both are listed");
-	execute_add_entry(&json, entry.id, entry.name, entry.size,
+	execute_add_file(&json, entry.id, entry.name, entry.size,
 	    entry.uploaded_ms);
 	is_str(buf_str(&json),
 	    "{\"file_id\":\"ID\",\"filename\":\"é\\\"\","
 	    "\"size_bytes\":3,\"upload_time\":1700000000.25}",
 	    "as JSON");
 	buf_reset(&json);
-	execute_add_uploaded(&json, "ID", "a", 1);
+	execute_add_file(&json, "ID", "a", 1, -1);
 	is_str(buf_str(&json),
 	    "{\"file_id\":\"ID\",\"filename\":\"a\",\"size_bytes\":1}",
 	    "so is a new one");
