@@ -4,7 +4,6 @@
  */
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
@@ -17,7 +16,6 @@
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/utf8.h"
 

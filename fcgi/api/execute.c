@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,7 +19,6 @@
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
@@ -79,7 +77,6 @@ static void
 end_file(struct execution *x)
 {
 	auto_buf struct buf name = BUF_INIT(NAME_MAX_BYTES);
-	struct pyutf8 decoder = { .count = 0 };
 	const char *slash;
 	struct err err;
 
@@ -88,8 +85,7 @@ end_file(struct execution *x)
 	/* Its name in the store is the last part of its path, as UTF-8. */
 	slash = strrchr(x->file->path, '/');
 	slash = slash == NULL ? x->file->path : slash + 1;
-	pyutf8_add(&decoder, &name, slash, strlen(slash));
-	pyutf8_end(&decoder, &name);
+	pyutf8_add_whole(&name, slash, strlen(slash));
 	if (filestore_commit(&x->fresh, buf_str(&name), &err) == 0)
 		x->file->id = xstrdup(x->fresh.id);
 	else

@@ -2,7 +2,6 @@
 /*
  * /v1/files: the store, over HTTP.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/protocol/tokens.h"

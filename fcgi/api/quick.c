@@ -2,7 +2,6 @@
 /*
  * What needs no more than a glance: how it is, what there is, the pages.
  */
-#include <string.h>
 
 #include "app.h"
 #include "gate.h"

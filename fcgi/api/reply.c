@@ -113,10 +113,8 @@ reply_eval(struct http_request *req, int status, const char *headers,
 {
 	struct eval_refusal refusal;
 
-	if (description == NULL)
-		(void)eval_refuse(&refusal, status, http_status(status));
-	else
-		(void)eval_refuse_with(&refusal, status, http_status(status),
-		    "%s", description);
+	(void)eval_refuse(&refusal, status, http_status(status));
+	if (description != NULL)
+		buf_adds(&refusal.description, description);
 	reply_eval_refusal(req, headers, &refusal);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "app.h"
 #include "reply.h"

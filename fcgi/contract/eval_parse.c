@@ -2,7 +2,6 @@
 /*
  * The steps of a request to /eval, in their order.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base64.h"
@@ -11,7 +10,6 @@
 #include "stage.h"
 
 #include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
 
@@ -181,16 +179,16 @@ static bool
 take_interpreter(struct eval_request *req, const struct eval_terms *terms,
     const struct pyvalue *path, struct eval_refusal *refusal)
 {
-	auto_free char *out = NULL;
 	bool folder = false;
 	bool up = false;
+	char *out;
 
 	if (path == NULL || path->count == 0)
 		return true;
 	if (path->u.text[0] != '/' || strlen(path->u.text) != path->count)
 		return eval_refuse(refusal, 400,
 		    "executable_path does not exist");
-	out = xmalloc(path->count + 2);
+	out = pyjson_tree_array(&req->doc, path->count + 2, 1);
 	(void)stage_resolve(path->u.text, path->count, out, 0, &up);
 	if (is_interpreter(out, "default", &folder))
 		return true;

@@ -2,7 +2,6 @@
 #ifndef EVAL_REQUEST_H
 #define EVAL_REQUEST_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

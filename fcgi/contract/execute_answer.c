@@ -2,11 +2,8 @@
 #include "execute_answer.h"
 
 #include <inttypes.h>
-#include <string.h>
 
-#include "eval_answer.h"
 #include "../pytext/pydump.h"
-#include "../pytext/pyutf8.h"
 
 #include "../../sandbox/protocol/cell.h"
 

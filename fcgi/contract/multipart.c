@@ -18,13 +18,6 @@
 #define TOO_LONG "Part exceeded maximum size of 1024KB."
 #define BLANKS_MAX 62 /* between a delimiter and the end of its line */
 
-static void
-fail(struct multipart *m, const char *error)
-{
-	m->event = MULTIPART_FAILED;
-	m->error = error;
-}
-
 /* ---- heads ---- */
 
 /* Walk the lines of the head: all must be fields.  The value of
@@ -67,11 +60,11 @@ begin_part(struct multipart *m, const char *head, size_t head_len)
 	buf_reset(&m->name);
 	buf_reset(&m->filename);
 	if (!find_disposition(head, head_len, &field, &len)) {
-		fail(m, MULTIPART_INVALID);
+		m->error = MULTIPART_INVALID;
 		return;
 	}
 	if (!disposition_get(&m->name, field, len, "name")) {
-		fail(m, NO_NAME);
+		m->error = NO_NAME;
 		return;
 	}
 	if (!utf8_valid(buf_str(&m->name), m->name.len))
@@ -81,9 +74,9 @@ begin_part(struct multipart *m, const char *head, size_t head_len)
 	m->state = MULTIPART_DATA;
 	m->event = MULTIPART_PART;
 	if (m->is_file && ++m->files > MULTIPART_PARTS_MAX)
-		fail(m, TOO_MANY_FILES);
+		m->error = TOO_MANY_FILES;
 	if (!m->is_file && ++m->fields > MULTIPART_PARTS_MAX)
-		fail(m, TOO_MANY_FIELDS);
+		m->error = TOO_MANY_FIELDS;
 }
 
 /* A whole head, up to and with its empty line.  How many bytes that was; 0:
@@ -99,7 +92,7 @@ take_head(struct multipart *m, const char *s, size_t len)
 	else if (end == NULL && len <= MULTIPART_HEAD_MAX)
 		return 0;
 	if (lines + 2 > MULTIPART_HEAD_MAX)
-		fail(m, MULTIPART_INVALID);
+		m->error = MULTIPART_INVALID;
 	else
 		begin_part(m, s, lines);
 	return lines + 2;
@@ -122,7 +115,7 @@ put(struct multipart *m, const char *s, size_t len)
 	m->data_len = len;
 	m->field_len += len;
 	if (!m->is_file && m->field_len > MULTIPART_FIELD_MAX)
-		fail(m, TOO_LONG);
+		m->error = TOO_LONG;
 	return len;
 }
 
@@ -236,10 +229,8 @@ multipart_next(struct multipart *m)
 {
 	size_t step = 1;
 
-	if (m->error != NULL)
-		return MULTIPART_FAILED;
 	m->event = MULTIPART_MORE;
-	while (m->event == MULTIPART_MORE && step > 0 &&
+	while (m->error == NULL && m->event == MULTIPART_MORE && step > 0 &&
 	    m->used < m->held.len) {
 		const char *s = m->held.data + m->used;
 		size_t len = m->held.len - m->used;
@@ -252,7 +243,7 @@ multipart_next(struct multipart *m)
 			step = take_data(m, s, len);
 		m->used += step;
 	}
-	return m->event;
+	return m->error != NULL ? MULTIPART_FAILED : m->event;
 }
 
 const char *

@@ -2,7 +2,6 @@
 #include "http.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
