@@ -275,20 +275,15 @@ api_eval(struct api_app *app, struct http_request *req)
 	/* The contract takes a chunked body for none. */
 	if (coding != NULL && coding[0] != '\0')
 		buf_reset(&body);
-	switch (eval_parse(&eval, &app->eval_terms,
-	    http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
-	    &refusal)) {
-	case EVAL_RUN:
+	if (eval_parse(&eval, &app->eval_terms, http_param(req, "CONTENT_TYPE"),
+		buf_str(&body), body.len, &refusal)) {
 		buf_release(&body);
 		run_eval(app, req, &eval);
 		pyjson_release(&eval.doc);
-		break;
-	case EVAL_REFUSED:
+	} else if (refusal.status != 200) {
 		reply_eval_refusal(req, NULL, &refusal);
-		break;
-	case EVAL_KNOWN:
+	} else {
 		answer_null(req, buf_str(&refusal.description));
 		buf_release(&refusal.description);
-		break;
 	}
 }

@@ -242,7 +242,7 @@ take_path(struct eval_request *req, struct cell_input *file,
 /* Paths and contents, which are decoded where they lie.  When they cannot be
  * written one after the other, the refusal's description is what the run
  * "printed". */
-static enum eval_verdict
+static bool
 take_files(struct eval_request *req, const struct pyvalue *files,
     struct eval_refusal *refusal)
 {
@@ -261,7 +261,7 @@ take_files(struct eval_request *req, const struct pyvalue *files,
 	const struct pyvalue *item;
 
 	if (files == NULL)
-		return EVAL_RUN;
+		return true;
 	req->inputs = pyjson_tree_array(&req->doc, files->count,
 	    sizeof(*req->inputs));
 	for (item = files->u.parts.first; item != NULL; item = item->next) {
@@ -272,46 +272,46 @@ take_files(struct eval_request *req, const struct pyvalue *files,
 		file->mode = FILE_MODE;
 		file->mtime = -1;
 		if (!take_path(req, file, path, refusal))
-			return EVAL_REFUSED;
+			return false;
 		file->content.data = content == NULL ? "" : content->u.text;
 		if (content != NULL &&
 		    !base64_decode(content->u.text, content->count,
-			content->u.text, &file->content.len)) {
-			(void)refuse_file(refusal,
+			content->u.text, &file->content.len))
+			return refuse_file(refusal,
 			    "Invalid base64 encoding for file '", path, "'");
-			return EVAL_REFUSED;
-		}
 		/* What is wrong with another one is told first. */
 		if (outcome == STAGE_FINE) {
 			outcome = stage_add(&stage, file->path);
 			given = path->u.text;
 		}
 	}
-	if (outcome == STAGE_FINE)
-		return EVAL_RUN;
-	(void)eval_refuse_with(refusal, 200, "",
-	    "%s: Failed to create file '%s'.", classes[outcome], given);
-	return EVAL_KNOWN;
+	return outcome == STAGE_FINE ||
+	    eval_refuse_with(refusal, 200, "",
+		"%s: Failed to create file '%s'.", classes[outcome], given);
 }
 
 /* ---- arguments ---- */
 
-/* Empty ones at the beginning do not count.  False: it is one that no program
- * can be given. */
+/* Empty ones at the beginning do not count.  With some no program can be
+ * started. */
 static bool
-take_arg(struct eval_request *req, const struct pyvalue *arg)
+take_arg(struct eval_request *req, const struct pyvalue *arg,
+    struct eval_refusal *refusal)
 {
 	if (arg->count == 0 && req->word_count == 0)
 		return true;
 	req->words[req->word_count++] = (struct cell_bytes){ arg->u.text,
 		arg->count };
-	return strlen(arg->u.text) == arg->count &&
-	    !pyutf8_has_surrogate(arg->u.text, arg->count);
+	return (strlen(arg->u.text) == arg->count &&
+		   !pyutf8_has_surrogate(arg->u.text, arg->count)) ||
+	    eval_refuse_with(refusal, 200, "",
+		"ValueError: embedded null byte");
 }
 
 /* `args`, or -c, then `input`. */
 static bool
-take_args(struct eval_request *req, const struct pyvalue *root)
+take_args(struct eval_request *req, const struct pyvalue *root,
+    struct eval_refusal *refusal)
 {
 	const struct pyvalue *args = pyvalue_get(root, "args");
 	const struct pyvalue *input = pyvalue_get(root, "input");
@@ -324,9 +324,9 @@ take_args(struct eval_request *req, const struct pyvalue *root)
 	else
 		arg = args->u.parts.first;
 	for (; arg != NULL; arg = arg->next)
-		if (!take_arg(req, arg))
+		if (!take_arg(req, arg, refusal))
 			return false;
-	return input == NULL || take_arg(req, input);
+	return input == NULL || take_arg(req, input, refusal);
 }
 
 /* Is it short enough for the cell? */
@@ -343,42 +343,24 @@ check_length(const struct eval_request *req, struct eval_refusal *refusal)
 }
 
 /* The order of the steps decides which of several faults is told. */
-static enum eval_verdict
-take(struct eval_request *req, const struct eval_terms *terms,
-    struct eval_refusal *refusal)
-{
-	const struct pyvalue *root = &req->doc.root;
-	enum eval_verdict verdict;
-
-	if (!eval_check_schema(root, refusal) ||
-	    !eval_take_extras(req, terms, refusal) ||
-	    !take_interpreter(req, terms, pyvalue_get(root, "executable_path"),
-		refusal))
-		return EVAL_REFUSED;
-	verdict = take_files(req, pyvalue_get(root, "files"), refusal);
-	if (verdict != EVAL_RUN)
-		return verdict;
-	if (!take_args(req, root)) {
-		(void)eval_refuse_with(refusal, 200, "",
-		    "ValueError: embedded null byte");
-		return EVAL_KNOWN;
-	}
-	return check_length(req, refusal) ? EVAL_RUN : EVAL_REFUSED;
-}
-
-enum eval_verdict
+bool
 eval_parse(struct eval_request *req, const struct eval_terms *terms,
     const char *content_type, const char *body, size_t len,
     struct eval_refusal *refusal)
 {
-	enum eval_verdict verdict = EVAL_REFUSED;
+	const struct pyvalue *root = &req->doc.root;
 
 	memset(req, 0, sizeof(*req));
-	if (parse_body(&req->doc, content_type, body, len, refusal))
-		verdict = take(req, terms, refusal);
-	if (verdict != EVAL_RUN)
-		pyjson_release(&req->doc);
-	return verdict;
+	if (parse_body(&req->doc, content_type, body, len, refusal) &&
+	    eval_check_schema(root, refusal) &&
+	    eval_take_extras(req, terms, refusal) &&
+	    take_interpreter(req, terms, pyvalue_get(root, "executable_path"),
+		refusal) &&
+	    take_files(req, pyvalue_get(root, "files"), refusal) &&
+	    take_args(req, root, refusal) && check_length(req, refusal))
+		return true;
+	pyjson_release(&req->doc);
+	return false;
 }
 
 void

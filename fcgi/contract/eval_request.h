@@ -2,6 +2,7 @@
 #ifndef EVAL_REQUEST_H
 #define EVAL_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,19 +39,13 @@ struct eval_request {
 	struct pyjson doc;  /* to be released */
 };
 
-enum eval_verdict {
-	EVAL_RUN,
-	EVAL_REFUSED, /* answer with the refusal */
-	EVAL_KNOWN,   /* 200 with `returncode: null`; the refusal's description
-		       * is its `stdout` */
-};
-
 /* content_type may be NULL: none was sent.  A NUL follows the body; one without
- * Content-Length counts as empty.  The document is to be released after EVAL_RUN
- * only, the refusal after the others only. */
-enum eval_verdict eval_parse(struct eval_request *req,
-    const struct eval_terms *terms, const char *content_type, const char *body,
-    size_t len, struct eval_refusal *refusal);
+ * Content-Length counts as empty.  True: the document is to be released.
+ * False: answer with the refusal, which is to be released; if its status is
+ * 200, with `returncode: null`, and its description as `stdout`. */
+bool eval_parse(struct eval_request *req, const struct eval_terms *terms,
+    const char *content_type, const char *body, size_t len,
+    struct eval_refusal *refusal);
 /* Append the answer of GET /versions; the first name is the default one's. */
 void eval_add_versions(struct buf *out, const struct eval_terms *terms);
 

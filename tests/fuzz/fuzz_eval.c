@@ -67,17 +67,17 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	auto_buf struct buf body = BUF_INIT((size_t)8 << 20);
 	struct eval_request req;
 	struct eval_refusal refusal;
-	enum eval_verdict verdict;
+	bool good;
 	char *text;
 
 	if (size == 0)
 		return 0;
 	check_output(data, size);
 	text = fuzz_text(data + 1, size - 1);
-	verdict = eval_parse(&req, &terms, types[data[0] % 4], text, size - 1,
+	good = eval_parse(&req, &terms, types[data[0] % 4], text, size - 1,
 	    &refusal);
 	free(text);
-	if (verdict == EVAL_RUN) {
+	if (good) {
 		check_run(&req);
 		pyjson_release(&req.doc);
 		return 0;

@@ -177,22 +177,20 @@ eval(struct buf *out, const char *in, size_t len)
 	struct eval_request req;
 	struct eval_refusal refusal;
 
-	switch (eval_parse(&req, &terms, in_parts.type, in_parts.body,
-	    in_parts.len, &refusal)) {
-	case EVAL_RUN:
+	if (eval_parse(&req, &terms, in_parts.type, in_parts.body, in_parts.len,
+		&refusal)) {
 		buf_adds(out, "RUN\n");
 		tell_run(out, &req);
 		pyjson_release(&req.doc);
-		break;
-	case EVAL_REFUSED:
-		buf_addf(out, "%d ", refusal.status);
-		eval_refusal_add(out, &refusal, "application/json");
+	} else {
+		if (refusal.status == 200) {
+			buf_addf(out, "KNOWN %s",
+			    buf_str(&refusal.description));
+		} else {
+			buf_addf(out, "%d ", refusal.status);
+			eval_refusal_add(out, &refusal, "application/json");
+		}
 		buf_release(&refusal.description);
-		break;
-	case EVAL_KNOWN:
-		buf_addf(out, "KNOWN %s", buf_str(&refusal.description));
-		buf_release(&refusal.description);
-		break;
 	}
 	free(in_parts.type);
 }
