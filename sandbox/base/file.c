@@ -15,7 +15,9 @@
 int
 file_read(const char *path, struct buf *out, struct err *err)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	/* a FIFO that nobody writes to must not hold us up */
+	auto_close int fd = open(path,
+	    O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	char piece[4096];
 	ssize_t got = fd < 0 ? -1 : 0;
 

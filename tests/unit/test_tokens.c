@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "sandbox/base/err.h"
 #include "tap.h"
@@ -46,6 +47,11 @@ test_life(void)
 
 	ok(tokens_open(&tokens, path, &err) < 0 && err.code == ERR_NOT_FOUND,
 	    "no file");
+	is_int(mkfifo(path, 0600), 0, "a FIFO in its place");
+	ok(tokens_open(&tokens, path, &err) == 0 && tokens.count == 0,
+	    "holds nobody up");
+	tokens_close(&tokens);
+	is_int(unlink(path), 0, "it goes");
 	ok(tokens_add(path, "alice", 2, 60, alice, &err) == 0, "the first");
 	ok(tokens_open(&tokens, path, &err) == 0, "makes the file");
 	is_int(tokens.count, 1, "with one in it");
