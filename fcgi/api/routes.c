@@ -184,7 +184,6 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	int64_t started_us = clock_monotonic_us();
 	int64_t waited_us = http_waited_us(req);
 	int64_t took_us;
-	char piece[65536];
 	struct place place;
 
 	(void)index;
@@ -200,14 +199,16 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	if (req->gate || place.use == GATE_CELL || !http_client_gone(req))
 		dispatch(app, req, &place);
 	app->id = "";
-	if (!req->gate) {
-		/* Whoever is answered without having been read would see its
-		 * connection break before the answer. */
-		while (req->unread > 0 &&
-		    http_read(req, piece, sizeof(piece)) > 0)
-			;
-		metrics_change(&app->metrics, METRICS_REQUESTS, -1);
+	/* Whoever is answered without having been read would see its connection
+	 * break before the answer. */
+	if (!req->gate && req->unread > 0) {
+		char piece[65536];
+
+		while (http_read(req, piece, sizeof(piece)) > 0)
+			continue;
 	}
+	if (!req->gate)
+		metrics_change(&app->metrics, METRICS_REQUESTS, -1);
 	/* What may come is counted when it has come. */
 	if (req->gate && req->status < 400)
 		return false;
