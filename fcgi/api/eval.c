@@ -210,7 +210,6 @@ answer_end(struct eval_run *x, struct cell_result *cell)
 	run_files_sort(&x->files);
 	if (x->output.state == EVAL_OUTPUT_FULL)
 		cell->reason = REASON_OUTPUT;
-	result.returncode = eval_returncode(cell);
 	result.null_text = null_text(x, result.extras);
 	if (result.null_text != NULL)
 		result.files = NULL;

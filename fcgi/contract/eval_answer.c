@@ -213,7 +213,8 @@ eval_answer(struct buf *out, const struct eval_result *result)
 	} else {
 		pydump_add_string(out, buf_str(result->text), result->text->len,
 		    PYDUMP_UTF8);
-		buf_addf(out, ", \"returncode\": %d", result->returncode);
+		buf_addf(out, ", \"returncode\": %d",
+		    eval_returncode(result->cell));
 	}
 	buf_adds(out, ", \"files\": [");
 	for (size_t i = 0; files != NULL && i < files->count; i++) {

@@ -89,11 +89,10 @@ void run_files_release(struct run_files *files);
 struct eval_result {
 	const char *null_text; /* nothing usable, but this; NULL: there is */
 	const struct buf *text;
-	int returncode;
 	const struct run_files *files;	  /* NULL: none, as after a null */
 	const struct run_files *left_out; /* of the extras; NULL: none */
 	bool extras; /* with left_out, and with what the cell says */
-	const struct cell_result *cell;
+	const struct cell_result *cell; /* NULL: it never ran, after a null */
 };
 
 /* How a run ended, as the contract's number. */

@@ -77,13 +77,13 @@ static void
 test_answer(void)
 {
 	struct buf text = BUF_INIT(1000);
-	struct eval_result result = { .text = &text, .returncode = 0 };
 	struct run_files files = { .count = 0 };
 	struct run_files left_out = { .count = 0 };
 	struct cell_result cell = { .reason = REASON_EXIT,
 		.wall_us = 12999,
 		.cpu_us = 5000,
 		.max_rss = 1 << 20 };
+	struct eval_result result = { .text = &text, .cell = &cell };
 
 	buf_add(&text, "é\n\"\0\x7f", 6);
 	is_str(answer(&result),
@@ -109,7 +109,6 @@ test_answer(void)
 	result.null_text = EVAL_NULL_OUTPUT;
 	result.files = NULL;
 	result.extras = true;
-	result.cell = &cell;
 	is_str(answer(&result),
 	    "{\"stdout\": \"UnicodeDecodeError: invalid Unicode in output "
 	    "pipe\", \"returncode\": null, \"files\": [], \"duration_ms\": 12, "
