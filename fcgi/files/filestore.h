@@ -51,10 +51,10 @@ struct filestore {
 	void *keep_arg;
 };
 
-/* Make the folder if it is missing.  After -1 there is nothing to close. */
+/* Make the folder if it is missing.  It is open for as long as the process
+ * lives. */
 int filestore_open(struct filestore *store, const char *path,
     const struct filestore_limits *limits, struct err *err);
-void filestore_close(struct filestore *store);
 
 /* What is taken: bytes and number of the files, those that come included. */
 void filestore_usage(const struct filestore *store, int64_t *bytes,

@@ -39,23 +39,10 @@ filestore_open(struct filestore *store, const char *path,
 	store->usage = memory;
 	store->lock = memfd_create("file-store", MFD_CLOEXEC);
 	store->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (store->dir < 0 || store->lock < 0) {
-		(void)err_system(err, "open %s", path);
-		filestore_close(store);
-		return -1;
-	}
+	if (store->dir < 0 || store->lock < 0)
+		return err_system(err, "open %s", path);
 	(void)filestore_sweep(store);
 	return 0;
-}
-
-void
-filestore_close(struct filestore *store)
-{
-	if (store->usage != NULL)
-		(void)munmap(store->usage, sizeof(*store->usage));
-	cleanup_close(&store->dir);
-	cleanup_close(&store->lock);
-	store->usage = NULL;
 }
 
 /* ---- names and the folder ---- */

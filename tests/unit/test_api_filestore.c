@@ -537,7 +537,6 @@ main(void)
 	(void)filestore_sweep(&store);
 	store.limits.ttl_ms = 3600000;
 	test_strange();
-	filestore_close(&store);
 	(void)snprintf(other_folder, sizeof(other_folder), "%s/file",
 	    tap_folder_path);
 	(void)close(open(other_folder, O_CREAT | O_WRONLY, 0600));
