@@ -81,14 +81,13 @@ ctl_sandboxes(struct ctl *ctl)
 static void
 print_job(const struct job_row *job)
 {
-	char took[24] = "";
+	auto_free char *took = job->took_ms < 0 ?
+	    xstrdup("") :
+	    xprintf("%" PRId64 " ms", job->took_ms);
 	auto_buf struct buf outcome = BUF_INIT(1024);
 
 	/* It may quote what another program said. */
 	text_add_clean(&outcome, job->outcome, strlen(job->outcome));
-	if (job->took_ms >= 0)
-		(void)snprintf(took, sizeof(took), "%" PRId64 " ms",
-		    job->took_ms);
 	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-10s  %-13s  %12s  %s\n",
 	    job->id, text_time(job->received_ms / 1000).text, job->user_id,
 	    job->kind, job->state, took, buf_str(&outcome));

@@ -35,7 +35,7 @@ void doctor_images(struct doctor *d);
 void doctor_loop(struct doctor *d);
 void doctor_nginx(struct doctor *d);
 void doctor_disk(struct doctor *d);
-/* doctor_net.c: nginx, Discord, and its clock beside ours. */
+/* nginx, Discord, and its clock beside ours. */
 void doctor_discord(struct doctor *d);
 void doctor_http(struct doctor *d);
 

@@ -31,23 +31,21 @@ int
 nginx_conf_fill(struct buf *out, const char *template, size_t len,
     const struct config *config, long standin_port, struct err *err)
 {
-	char ports[2][24];
+	auto_free char *port = xprintf("%" PRId64, config->http_port);
+	auto_free char *standin = xprintf("%ld", standin_port);
 	const struct {
 		const char *name;
 		const char *value;
 	} table[] = {
 		{ "@STATE_DIR@", config->state_dir },
 		{ "@LIB_DIR@", config->lib_dir },
-		{ "@HTTP_PORT@", ports[0] },
-		{ "@STANDIN_PORT@", ports[1] },
+		{ "@HTTP_PORT@", port },
+		{ "@STANDIN_PORT@", standin },
 		{ "@STANDIN@", standin_port != 0 ? "" : "#" },
 		{ "@NO_STANDIN@", standin_port != 0 ? "#" : "" },
 		{ "", "" },
 	};
 
-	(void)snprintf(ports[0], sizeof(ports[0]), "%" PRId64,
-	    config->http_port);
-	(void)snprintf(ports[1], sizeof(ports[1]), "%ld", standin_port);
 	if (!can_quote(config->state_dir, "\"$\\"))
 		return err_set(err, ERR_CONFIG,
 		    "IL_STATE_DIR: nginx cannot "

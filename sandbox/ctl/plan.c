@@ -130,9 +130,8 @@ plan_make(struct run *run, struct err *err)
 	    sizeof(*run->children));
 	(void)add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
 	for (int64_t i = 0; i < run->config->workers; i++) {
-		char slot[24];
+		auto_free char *slot = xprintf("%" PRId64, i);
 
-		(void)snprintf(slot, sizeof(slot), "%" PRId64, i);
 		(void)add_own(run, STAGE_WORKER, "il-worker", ACCOUNT_WORKER,
 		    slot);
 	}

@@ -59,7 +59,6 @@ int settings_export(struct config *config, const char *env_file,
  */
 int standin_prepare(struct standin *standin, const struct config *config,
     struct err *err);
-void standin_release(struct standin *standin);
 /* The interpreter that it runs on: the distribution's, which has the packages
  * that `make deps` installs, before another one on PATH. */
 const char *standin_python(void);

@@ -128,7 +128,9 @@ release(struct run *run)
 			(void)close(child->fds[--child->fd_count]);
 	}
 	free(run->children);
-	standin_release(&run->standin);
+	free(run->standin.script);
+	free(run->standin.key_file);
+	cleanup_close(&run->standin.listen_fd);
 	db_close(run->database);
 	cleanup_close(&run->inotify_fd);
 	cleanup_close(&run->view_fd);

@@ -115,22 +115,14 @@ struct run {
 	int exit_code;
 };
 
-/* account.c */
-
-/* Fill in separate, uids and gids. */
-void account_find(struct run *run);
-/* In a child, before exec: become that user for good, with no capability (but
- * for nginx, on a port below 1024, that of opening it), none that could be had,
- * no other group and no way to new privileges; or stay who we are, without the
- * latter.  Descriptors from first_fd on are closed at exec.  -1: errno says
- * why. */
-int account_assume(const struct run *run, enum account account, int first_fd);
-
 /* plan.c: the children, with their arguments, their sockets and the account of
  * each. */
 int plan_make(struct run *run, struct err *err);
 
 /* child.c */
+
+/* Fill in separate, uids and gids. */
+void account_find(struct run *run);
 int child_start(struct child *child, struct err *err);
 
 /* supervise.c: remove what stands in the state folder for a running program. */

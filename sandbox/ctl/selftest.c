@@ -96,10 +96,9 @@ test_good(struct selftest *t, const struct http *http)
 {
 	json_auto_t *root = json_loadb(buf_str(http->body), http->body->len, 0,
 	    NULL);
-	char why[64];
-
-	(void)snprintf(why, sizeof(why), "status %ld instead of 200",
+	auto_free char *why = xprintf("status %ld instead of 200",
 	    http->status);
+
 	verdict(t, http->status == 200, "a signed PING is accepted", why);
 	if (http->status != 200)
 		return;
@@ -114,12 +113,11 @@ test_good(struct selftest *t, const struct http *http)
 static void
 test_wrong(struct selftest *t, long status)
 {
-	char why[128];
-
-	(void)snprintf(why, sizeof(why), "status %ld instead of 401%s", status,
+	auto_free char *why = xprintf("status %ld instead of 401%s", status,
 	    status == 404 || status == 405 ?
 		": is that the whole address, with /interactions?" :
 		"");
+
 	verdict(t, status == 401, "a wrongly signed one is refused", why);
 }
 

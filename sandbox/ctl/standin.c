@@ -55,7 +55,7 @@ standin_python(void)
 static int
 ask(const struct standin *standin, struct err *err)
 {
-	char port[16];
+	auto_free char *port = xprintf("%ld", standin->port);
 	const char *const argv[] = { standin_python(), standin->script,
 		"--print-env", "--key-file", standin->key_file, "--port", port,
 		NULL };
@@ -66,7 +66,6 @@ ask(const struct standin *standin, struct err *err)
 	char why[200];
 	int rc;
 
-	(void)snprintf(port, sizeof(port), "%ld", standin->port);
 	if (process_run(&spec, &result, err) != 0)
 		return err_wrap(err, "stand-in");
 	process_describe(&result, why, sizeof(why));
@@ -120,12 +119,4 @@ standin_prepare(struct standin *standin, const struct config *config,
 		    "IL_HTTP_PORT: no free port "
 		    "above it for the stand-in");
 	return ask(standin, err);
-}
-
-void
-standin_release(struct standin *standin)
-{
-	free(standin->script);
-	free(standin->key_file);
-	cleanup_close(&standin->listen_fd);
 }

@@ -80,7 +80,6 @@ static bool
 build(const char *const *paths, size_t count)
 {
 	int fds[PATHS_MAX];
-	char source[64];
 	struct err err;
 	bool good = mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0 &&
 	    leave_containers() == 0;
@@ -101,8 +100,8 @@ build(const char *const *paths, size_t count)
 			COVER_OPTIONS) == 0;
 	}
 	for (size_t i = 0; i < count; i++) {
-		(void)snprintf(source, sizeof(source), "/proc/self/fd/%d",
-		    fds[i]);
+		auto_free char *source = xprintf("/proc/self/fd/%d", fds[i]);
+
 		if (good && !is_covered(paths, count, i))
 			good = fd_make_dirs(paths[i], 0755, &err) == 0 &&
 			    mount(source, paths[i], NULL, MS_BIND, NULL) == 0;

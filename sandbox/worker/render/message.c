@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
+#include "../../base/cleanup.h"
 #include "../../base/log.h"
 #include "../../base/text.h"
 
@@ -37,6 +36,7 @@ message_release(struct message *message)
 		free(message->files[i].name);
 		free(message->files[i].data);
 	}
+	json_decref(message->buttons);
 	*message = (struct message)MESSAGE_INIT;
 }
 
@@ -250,16 +250,16 @@ void
 message_add_button(struct message *message, enum action action, int64_t view_id,
     const char *label, int style, bool disabled)
 {
-	struct message_button *button;
+	auto_free char *id = xprintf("%s:%" PRId64,
+	    command_actions[action].name, view_id);
 
-	if (message->button_count == MESSAGE_BUTTONS_MAX)
-		return;
-	button = &message->buttons[message->button_count++];
-	(void)snprintf(button->custom_id, sizeof(button->custom_id),
-	    "%s:%" PRId64, command_actions[action].name, view_id);
-	button->label = label;
-	button->style = style;
-	button->disabled = disabled;
+	if (message->buttons == NULL)
+		message->buttons = json_array();
+	if (json_array_size(message->buttons) < MESSAGE_BUTTONS_MAX)
+		json_array_append_new(message->buttons,
+		    json_pack("{s:i, s:i, s:s, s:s, s:b}", "type", 2, "style",
+			style, "label", label, "custom_id", id, "disabled",
+			(int)disabled));
 }
 
 /* ---- JSON ---- */
@@ -268,17 +268,9 @@ message_add_button(struct message *message, enum action action, int64_t view_id,
 static json_t *
 json_buttons(const struct message *m)
 {
-	json_t *row = json_array();
-
-	if (m->button_count == 0)
-		return row;
-	for (size_t i = 0; i < m->button_count; i++)
-		json_array_append_new(row,
-		    json_pack("{s:i, s:i, s:s, s:s, s:b}", "type", 2, "style",
-			m->buttons[i].style, "label", m->buttons[i].label,
-			"custom_id", m->buttons[i].custom_id, "disabled",
-			(int)m->buttons[i].disabled));
-	return json_pack("[{s:i, s:o}]", "type", 1, "components", row);
+	if (m->buttons == NULL)
+		return json_array();
+	return json_pack("[{s:i, s:O}]", "type", 1, "components", m->buttons);
 }
 
 /* An empty list takes away the files of an earlier edit. */

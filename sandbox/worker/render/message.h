@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "../../base/buf.h"
 #include "../../rest/rest.h"
 #include "../../store/commands.h"
@@ -32,13 +34,6 @@ enum message_cut {
 	MESSAGE_CUT_START,
 };
 
-struct message_button {
-	char custom_id[101];
-	const char *label; /* static */
-	int style;	   /* 1 primary, 2 secondary, 4 danger */
-	bool disabled;
-};
-
 struct message {
 	struct buf lead;  /* Markdown; valid UTF-8 by construction */
 	struct buf block; /* what the block shows, defused */
@@ -48,8 +43,7 @@ struct message {
 	struct buf without; /* follows the tail when the files are not sent */
 	struct rest_file files[MESSAGE_FILES_MAX]; /* heap, owned */
 	size_t file_count;
-	struct message_button buttons[MESSAGE_BUTTONS_MAX];
-	size_t button_count;
+	json_t *buttons; /* as Discord takes them; NULL: none */
 };
 
 #define MESSAGE_PART_MAX 16384 /* bytes of lead, tail or without */
