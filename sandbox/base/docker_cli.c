@@ -10,25 +10,23 @@
 #define VERSION_MS 3000
 #define VERSION_MAX 1024
 
-void
-docker_cli_read(struct docker_cli *cli, const char *text)
+bool
+docker_cli_forgets_rates(const char *text)
 {
 	const char *version = strstr(text, "version ");
 	int major = 0;
 	int minor = 0;
 	int patch = 0;
 
-	*cli = (struct docker_cli){ 0 };
 	if (version == NULL ||
 	    sscanf(version, "version %4d.%4d.%4d", &major, &minor, &patch) != 3)
-		return;
-	cli->forgets_rates = (major == 25 && minor == 0 && patch < 7) ||
-	    major == 26 ||
+		return false;
+	return (major == 25 && minor == 0 && patch < 7) || major == 26 ||
 	    (major == 27 && (minor == 0 || (minor == 1 && patch < 2)));
 }
 
 int
-docker_cli_check(const char *binary, struct docker_cli *cli, struct err *err)
+docker_cli_check(const char *binary, bool *forgets_rates, struct err *err)
 {
 	const char *const argv[] = { binary, "--version", NULL };
 	struct process_spec spec = { .argv = argv,
@@ -38,11 +36,11 @@ docker_cli_check(const char *binary, struct docker_cli *cli, struct err *err)
 	struct err failure;
 	bool podman;
 
-	*cli = (struct docker_cli){ 0 };
+	*forgets_rates = false;
 	if (process_run(&spec, &result, &failure) != 0)
 		return 0;
 	podman = strcasestr(buf_str(&result.out), "podman") != NULL;
-	docker_cli_read(cli, buf_str(&result.out));
+	*forgets_rates = docker_cli_forgets_rates(buf_str(&result.out));
 	process_result_release(&result);
 	if (!podman)
 		return 0;

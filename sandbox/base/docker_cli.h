@@ -6,12 +6,6 @@
 
 struct err;
 
-struct docker_cli {
-	/* It takes the limits of a device's throughput and forgets them: 25.0.0
-	 * to 25.0.6, all of 26, 27.0.0 to 27.1.1 (docker/cli, issue 5321). */
-	bool forgets_rates;
-};
-
 /*
  * The program that DOCKER_BINARY names, asked what it is; no engine is needed
  * for that.  ERR_CONFIG "DOCKER_BINARY: reason" when it is one that passes for
@@ -19,9 +13,10 @@ struct docker_cli {
  * be started, is no such program: that is found out, and told, by whoever needs
  * the engine.
  */
-int docker_cli_check(const char *binary, struct docker_cli *cli,
-    struct err *err);
-/* The same of what `docker --version` printed. */
-void docker_cli_read(struct docker_cli *cli, const char *text);
+int docker_cli_check(const char *binary, bool *forgets_rates, struct err *err);
+/* By what `docker --version` printed: does it take the limits of a device's
+ * throughput and forget them?  25.0.0 to 25.0.6, all of 26, 27.0.0 to 27.1.1
+ * (docker/cli, issue 5321). */
+bool docker_cli_forgets_rates(const char *text);
 
 #endif

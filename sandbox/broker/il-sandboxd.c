@@ -96,7 +96,7 @@ main(int argc, char **argv)
 	const char *env_file = NULL;
 	enum log_level level = LOG_LEVEL_INFO;
 	bool test = false;
-	struct docker_cli cli;
+	bool forgets_rates;
 	struct config config;
 	struct err err;
 	int rc;
@@ -130,8 +130,8 @@ main(int argc, char **argv)
 	}
 	priority_take_short_slices();
 	process_extend_path();
-	rc = docker_cli_check(config.docker_binary, &cli, &err);
-	if (rc == 0 && cli.forgets_rates &&
+	rc = docker_cli_check(config.docker_binary, &forgets_rates, &err);
+	if (rc == 0 && forgets_rates &&
 	    (config.disk_rate > 0 || config.disk_ops > 0))
 		log_warn("this Docker client forgets IL_DISK_RATE and "
 			 "IL_DISK_OPS: see ilctl doctor");

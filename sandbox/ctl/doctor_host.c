@@ -73,11 +73,12 @@ engine_answers(const struct config *config, char why[static WHY])
 void
 doctor_engine(struct doctor *d)
 {
-	struct docker_cli cli;
+	bool forgets_rates;
 	struct err err = { 0 };
 	char why[WHY];
 
-	if (docker_cli_check(d->config->docker_binary, &cli, &err) != 0)
+	if (docker_cli_check(d->config->docker_binary, &forgets_rates, &err) !=
+	    0)
 		doctor_bad(d, "Docker 20.10 or newer; DOCKER_BINARY=docker",
 		    "engine: %s", err.text);
 	else if (engine_answers(d->config, why))
@@ -87,7 +88,7 @@ doctor_engine(struct doctor *d)
 		    "systemctl start docker, or make run; you must "
 		    "be root or in the group docker",
 		    "engine: %s", why);
-	if (cli.forgets_rates &&
+	if (forgets_rates &&
 	    (d->config->disk_rate > 0 || d->config->disk_ops > 0))
 		doctor_note(
 		    "disk: this Docker client forgets IL_DISK_RATE and "

@@ -39,12 +39,6 @@ run_open(struct task *task, const char *class, enum access access,
 	return task->run.refusal == REFUSAL_NONE;
 }
 
-void
-run_close(struct task *task)
-{
-	lease_close(&task->lease);
-}
-
 /* From here on the job is never requested again: a worker that takes it
  * over tells that it was interrupted. */
 bool
@@ -132,5 +126,5 @@ run_once(struct task *task, const char *class, enum access access,
 {
 	if (run_open(task, class, access, request->wall_ms, wait_ms))
 		(void)run_request(task, request, request->wall_ms);
-	run_close(task);
+	lease_close(&task->lease);
 }

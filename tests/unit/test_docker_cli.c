@@ -6,10 +6,7 @@
 static void
 check_rates(const char *text, bool forgets)
 {
-	struct docker_cli cli = { .forgets_rates = !forgets };
-
-	docker_cli_read(&cli, text);
-	ok(cli.forgets_rates == forgets, text);
+	ok(docker_cli_forgets_rates(text) == forgets, text);
 }
 
 int

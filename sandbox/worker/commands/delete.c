@@ -7,19 +7,6 @@
 
 #define REMOVE_WAIT_MS 30000
 
-/* The question was about this very sandbox, not about one made since.  1: it
- * was not. */
-static int
-check_view(struct task *task, struct err *err)
-{
-	struct view view;
-	int found = view_find(task->worker->db, task->job->view_id, &view, err);
-
-	if (found != 0)
-		return found;
-	return strcmp(view.path, task->sandbox.id) == 0 ? 0 : 1;
-}
-
 /* From the row's change on the sandbox is gone for its owner.  A folder that
  * cannot be removed now is the sweeper's. */
 int
@@ -27,10 +14,15 @@ cmd_delete(struct task *task, struct err *err)
 {
 	struct db *db = task->worker->db;
 	int found = sandbox_find(db, task->job->user_id, &task->sandbox, err);
+	struct view view;
 	bool removed;
 
-	if (found == 0 && task->job->view_id != 0)
-		found = check_view(task, err);
+	/* The question was about this sandbox, not about one made since. */
+	if (found == 0 && task->job->view_id != 0) {
+		found = view_find(db, task->job->view_id, &view, err);
+		if (found == 0 && strcmp(view.path, task->sandbox.id) != 0)
+			found = 1;
+	}
 	if (found < 0)
 		return -1;
 	if (found == 1 || task->sandbox.state != SANDBOX_ACTIVE) {

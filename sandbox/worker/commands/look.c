@@ -129,6 +129,6 @@ cmd_look(struct task *task, struct err *err)
 	else
 		(void)command_succeeded(task);
 	command_note_usage(task);
-	run_close(task);
+	lease_close(&task->lease);
 	return result;
 }

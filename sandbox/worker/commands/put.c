@@ -119,6 +119,6 @@ cmd_put(struct task *task, struct err *err)
 		command_not_done(task);
 	else if (folder || look_at_target(task))
 		store(task, data, len);
-	run_close(task);
+	lease_close(&task->lease);
 	return 0;
 }
