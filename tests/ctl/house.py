@@ -120,6 +120,11 @@ class House:
                 if ready[0] else b""
             assert piece, "not ready: " + self.errors()
             self.output += piece
+        # nginx listens, and notes its pid, before it has made its workers.
+        while not any(line.startswith("nginx: worker")
+                      for line in self.descendants().values()):
+            assert time.monotonic() < deadline, "nginx has no workers"
+            time.sleep(0.01)
         return self
 
     def errors(self):
