@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* SPDX-License-Identifier: MIT */
 /* The command lines of docker, and what its answers are taken for. */
 #include "tap.h"
 
