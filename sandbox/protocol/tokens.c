@@ -11,7 +11,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -90,15 +89,11 @@ parse(struct tokens *tokens, char *text, struct err *err)
 	return 0;
 }
 
-/* Read the file that st tells of. */
 static int
-load(struct tokens *tokens, const struct stat *st, struct err *err)
+load(struct tokens *tokens, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(FILE_MAX);
 
-	tokens->changed = st->st_mtim;
-	tokens->inode = st->st_ino;
-	tokens->size = st->st_size;
 	if (file_read(tokens->path, &text, err) != 0)
 		return -1;
 	buf_addc(&text, '\0');
@@ -108,13 +103,11 @@ load(struct tokens *tokens, const struct stat *st, struct err *err)
 int
 tokens_open(struct tokens *tokens, const char *path, struct err *err)
 {
-	struct stat st;
-
 	memset(tokens, 0, sizeof(*tokens));
 	if (sodium_init() < 0)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
 	/* First: what is written meanwhile is a change. */
-	if (stat(path, &st) != 0) {
+	if (stat(path, &tokens->file) != 0) {
 		(void)err_system(err, "open %s", path);
 		if (errno == ENOENT)
 			err->code = ERR_NOT_FOUND;
@@ -122,7 +115,7 @@ tokens_open(struct tokens *tokens, const char *path, struct err *err)
 	}
 	tokens->path = xstrdup(path);
 	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
-	if (load(tokens, &st, err) == 0)
+	if (load(tokens, err) == 0)
 		return 0;
 	tokens_close(tokens);
 	return -1;
@@ -140,20 +133,21 @@ tokens_close(struct tokens *tokens)
 int
 tokens_refresh(struct tokens *tokens, struct err *err)
 {
+	struct stat *old = &tokens->file;
 	struct tokens fresh;
 	struct stat st;
 
 	if (stat(tokens->path, &st) != 0) {
 		if (errno == ENOENT) {
-			int had = tokens->inode != 0;
+			int had = old->st_ino != 0;
 
 			tokens->count = 0;
-			tokens->inode = 0;
+			old->st_ino = 0;
 			return had;
 		}
-	} else if (st.st_ino == tokens->inode && st.st_size == tokens->size &&
-	    st.st_mtim.tv_sec == tokens->changed.tv_sec &&
-	    st.st_mtim.tv_nsec == tokens->changed.tv_nsec)
+	} else if (st.st_ino == old->st_ino && st.st_size == old->st_size &&
+	    st.st_mtim.tv_sec == old->st_mtim.tv_sec &&
+	    st.st_mtim.tv_nsec == old->st_mtim.tv_nsec)
 		return 0;
 	if (tokens_open(&fresh, tokens->path, err) < 0)
 		return -1;

@@ -4,8 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
+#include <sys/stat.h>
 
 struct err;
 
@@ -37,9 +36,7 @@ struct tokens {
 	char *path;
 	struct token *items;
 	size_t count;
-	struct timespec changed; /* of the file that was read */
-	ino_t inode;
-	off_t size;
+	struct stat file; /* the one that was read; inode 0: it is gone */
 };
 
 /* Read the file.  After -1 there is nothing to close. */
