@@ -7,6 +7,7 @@
  * when its scope ends, however it ends.  Such a variable must be initialised
  * where it is declared.
  */
+#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -25,10 +26,19 @@ cleanup_close(int *fd)
 	*fd = -1;
 }
 
+static inline void
+cleanup_dir(DIR **dir)
+{
+	if (*dir != NULL)
+		(void)closedir(*dir);
+}
+
 /* A heap pointer of any type: free() at the end of the scope. */
 #define auto_free __attribute__((cleanup(cleanup_free)))
 /* A descriptor, -1 when there is none: close() at the end of the scope. */
 #define auto_close __attribute__((cleanup(cleanup_close)))
+/* A list of a folder, NULL when there is none: closedir() likewise. */
+#define auto_dir __attribute__((cleanup(cleanup_dir)))
 
 /* Take a descriptor out of its auto_close variable: the caller owns it now. */
 static inline int

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/config.h"
 #include "container.h"
 
@@ -68,10 +69,10 @@ static void
 add_own(struct argv *argv, const struct container *c, const char *name,
     const char *target)
 {
-	auto_buf struct buf path = BUF_INIT(8192);
+	auto_free char *path = xprintf("%s/%s/%s", c->host->cells_dir, c->name,
+	    name);
 
-	buf_addf(&path, "%s/%s/%s", c->host->cells_dir, c->name, name);
-	add_bind(argv, buf_str(&path), target);
+	add_bind(argv, path, target);
 }
 
 /* An anonymous volume whose file system is on the device.  The label lets the
@@ -80,17 +81,17 @@ static void
 add_volume(struct argv *argv, const struct container *c, size_t i)
 {
 	auto_buf struct buf line = BUF_INIT(16384);
-	auto_buf struct buf label = BUF_INIT(256);
-	auto_buf struct buf device = BUF_INIT(256);
+	auto_free char *label = xprintf("inline.instance=%s",
+	    c->host->instance);
+	auto_free char *device = xprintf("device=/dev/loop%d",
+	    c->volumes[i].device);
 
-	buf_addf(&label, "inline.instance=%s", c->host->instance);
-	buf_addf(&device, "device=/dev/loop%d", c->volumes[i].device);
 	csv_add(&line, "type", "volume");
 	csv_add(&line, "dst", c->class->mounts[i].target);
 	csv_add(&line, "volume-nocopy", "true");
-	csv_add(&line, "volume-label", buf_str(&label));
+	csv_add(&line, "volume-label", label);
 	csv_add(&line, "volume-opt", "type=ext4");
-	csv_add(&line, "volume-opt", buf_str(&device));
+	csv_add(&line, "volume-opt", device);
 	csv_add(&line, "volume-opt",
 	    i == 0 && c->writable ? "o=nosuid,nodev,discard,noinit_itable" :
 				    "o=ro,nosuid,nodev");
@@ -143,7 +144,9 @@ add_identity(struct argv *argv, const struct container *c, const char *apparmor)
 static void
 add_folder(struct argv *argv, const struct class_folder *folder, uint32_t uid)
 {
-	auto_buf struct buf owner = BUF_INIT(128);
+	auto_free char *owner = strcmp(folder->path, "/tmp") == 0 ?
+	    xstrdup("1777") :
+	    xprintf("0755,uid=%" PRIu32 ",gid=%" PRIu32, uid, uid);
 	int64_t pages = folder->size / 4096;
 	int64_t inodes = pages > 1024 ? pages : 1024;
 
@@ -151,14 +154,10 @@ add_folder(struct argv *argv, const struct class_folder *folder, uint32_t uid)
 		argv_option(argv, "--shm-size", "%" PRId64, folder->size);
 		return;
 	}
-	if (strcmp(folder->path, "/tmp") == 0)
-		buf_adds(&owner, "1777");
-	else
-		buf_addf(&owner, "0755,uid=%" PRIu32 ",gid=%" PRIu32, uid, uid);
 	argv_option(argv, "--tmpfs",
 	    "%s:rw,exec,nosuid,nodev,mode=%s,size=%" PRId64
 	    ",nr_inodes=%" PRId64,
-	    folder->path, buf_str(&owner), folder->size, inodes);
+	    folder->path, owner, folder->size, inodes);
 }
 
 /* How much it may use of what. */

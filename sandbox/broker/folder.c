@@ -77,24 +77,20 @@ copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 static int
 copy_program(const char *library, int to, struct err *err)
 {
-	char program[4096];
-	DIR *dir;
-	int rc = 0;
+	auto_free char *program = xprintf("%s/cell", library);
+	auto_dir DIR *dir = opendir(program);
 
-	(void)snprintf(program, sizeof(program), "%s/cell", library);
-	dir = opendir(program);
 	if (dir == NULL)
 		return err_system(err, "list %s", program);
-	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
-	     e = readdir(dir)) {
+	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		const char *dot = strrchr(e->d_name, '.');
 
 		if (dot != NULL &&
-		    (strcmp(dot, ".py") == 0 || strcmp(dot, ".so") == 0))
-			rc = copy_file(dirfd(dir), to, e->d_name, err);
+		    (strcmp(dot, ".py") == 0 || strcmp(dot, ".so") == 0) &&
+		    copy_file(dirfd(dir), to, e->d_name, err) != 0)
+			return -1;
 	}
-	(void)closedir(dir);
-	return rc;
+	return 0;
 }
 
 static int
@@ -165,8 +161,7 @@ int
 folder_delete(int at, const char *name, int depth, struct err *err)
 {
 	int fd = openat(at, name, FOLDER);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	int rc = 0;
+	auto_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	/* One that is gone is as good as removed. */
 	if (fd < 0)
@@ -175,31 +170,28 @@ folder_delete(int at, const char *name, int depth, struct err *err)
 		(void)close(fd);
 		return err_system(err, "list %s", name);
 	}
-	for (struct dirent *e = readdir(dir); e != NULL && rc == 0;
-	     e = readdir(dir)) {
+	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		if (strcmp(e->d_name, ".") == 0 ||
 		    strcmp(e->d_name, "..") == 0 ||
 		    unlinkat(fd, e->d_name, 0) == 0 || errno == ENOENT)
 			continue;
-		if (errno == EISDIR && depth > 0)
-			rc = folder_delete(fd, e->d_name, depth - 1, err);
-		else
-			rc = err_system(err, "remove %s", e->d_name);
+		if (errno != EISDIR || depth == 0)
+			return err_system(err, "remove %s", e->d_name);
+		if (folder_delete(fd, e->d_name, depth - 1, err) != 0)
+			return -1;
 	}
-	(void)closedir(dir);
-	if (rc == 0 && unlinkat(at, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-		rc = err_system(err, "remove %s", name);
-	return rc;
+	if (unlinkat(at, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
+		return err_system(err, "remove %s", name);
+	return 0;
 }
 
 void
 folder_remove(const char *cells, const char *name, bool socket_only)
 {
-	char path[4096];
+	auto_free char *path = xprintf("%s/%s%s", cells, name,
+	    socket_only ? "/socket" : "");
 	struct err err;
 
-	(void)snprintf(path, sizeof(path), "%s/%s%s", cells, name,
-	    socket_only ? "/socket" : "");
 	(void)folder_delete(AT_FDCWD, path, socket_only ? 0 : 1, &err);
 }
 
@@ -208,8 +200,8 @@ folder_remove(const char *cells, const char *name, bool socket_only)
 int
 folder_sweep(const char *cells, struct err *err)
 {
+	auto_dir DIR *dir = NULL;
 	struct err left;
-	DIR *dir;
 
 	if (fd_make_dirs(cells, 0700, err) != 0)
 		return -1;
@@ -220,6 +212,5 @@ folder_sweep(const char *cells, struct err *err)
 		if (strncmp(e->d_name, "il-", 3) == 0)
 			(void)folder_delete(dirfd(dir), e->d_name, 1, &left);
 	}
-	(void)closedir(dir);
 	return 0;
 }

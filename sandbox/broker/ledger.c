@@ -272,7 +272,7 @@ void
 ledger_find(struct ledger *ledger)
 {
 	int base = ledger->host->base;
-	DIR *list = workspace_list(base);
+	auto_dir DIR *list = workspace_list(base);
 	const char *id;
 	struct err err;
 
@@ -290,7 +290,6 @@ ledger_find(struct ledger *ledger)
 			reservation_leave(r);
 		}
 	}
-	(void)closedir(list);
 }
 
 /* The first of these places that there is. */

@@ -75,7 +75,7 @@ workspace_list(int base)
 static int
 sweep_leftovers(int base, struct err *err)
 {
-	DIR *dir = workspace_list(base);
+	auto_dir DIR *dir = workspace_list(base);
 	struct err left;
 
 	if (dir == NULL)
@@ -90,7 +90,6 @@ sweep_leftovers(int base, struct err *err)
 		if (folder_delete(base, e->d_name, 0, &left) != 0)
 			log_warn("%s stays: %s", e->d_name, left.text);
 	}
-	(void)closedir(dir);
 	return 0;
 }
 
@@ -187,14 +186,13 @@ workspace_next(DIR *dir)
 int64_t
 workspace_count(int base)
 {
-	DIR *dir = workspace_list(base);
+	auto_dir DIR *dir = workspace_list(base);
 	int64_t count = 0;
 
 	if (dir == NULL)
 		return -1;
 	while (workspace_next(dir) != NULL)
 		count++;
-	(void)closedir(dir);
 	return count;
 }
 
