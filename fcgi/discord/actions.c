@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Buttons and editors: each refers to a view, which says whose it is and what
  * it is about. */
-#include "route.h"
+#include "submit.h"
 
 #include <string.h>
-
-#include "submit.h"
 
 #include "../../sandbox/base/text.h"
 

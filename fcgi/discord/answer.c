@@ -3,12 +3,12 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/store/commands.h"
@@ -31,7 +31,6 @@ enum { STYLE_SECONDARY = 2, STYLE_DANGER = 4, STYLE_PARAGRAPH = 2 };
 #define FLAG_EPHEMERAL 64
 #define ARGUMENT_MAX 100
 #define EDITOR_MAX 4000
-#define CUSTOM_ID_SIZE 64
 
 const char *const texts[TEXT_COUNT] = {
 #define TEXT(id, text) [TEXT_##id] = text,
@@ -99,10 +98,9 @@ answer_update(const char *text)
 static json_t *
 button(int style, const char *label, enum action action, int64_t view_id)
 {
-	char custom_id[CUSTOM_ID_SIZE];
-
-	(void)snprintf(custom_id, sizeof(custom_id), "%s:%" PRId64,
+	auto_free char *custom_id = xprintf("%s:%" PRId64,
 	    command_actions[action].name, view_id);
+
 	return json_pack("{s:i, s:i, s:s, s:s}", "type", COMPONENT_BUTTON,
 	    "style", style, "label", label, "custom_id", custom_id);
 }
@@ -133,10 +131,9 @@ editor_input(const char *name, enum text_id label, enum text_id hint,
 char *
 answer_editor(int64_t view_id, const char *input)
 {
-	char custom_id[CUSTOM_ID_SIZE];
-
-	(void)snprintf(custom_id, sizeof(custom_id), "%s:%" PRId64,
+	auto_free char *custom_id = xprintf("%s:%" PRId64,
 	    command_actions[ACTION_PY].name, view_id);
+
 	return answer_dump(json_pack("{s:i, s:{s:s, s:s, s:[o, o]}}", "type",
 	    CALLBACK_MODAL, "data", "custom_id", custom_id, "title",
 	    texts[TEXT_EDITOR_TITLE], "components",

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../server/http.h"
-#include "route.h"
 #include "siblings.h"
 #include "submit.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "route.h"
+#include "submit.h"
 
 #include <string.h>
-
-#include "submit.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/text.h"

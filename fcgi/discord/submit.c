@@ -2,15 +2,14 @@
 #include "submit.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/config.h"
 
 #define MESSAGE_MAX 8000
-#define DIGITS 24
 
 void
 reply_release(struct reply *reply)
@@ -31,10 +30,7 @@ reply_set(struct reply *reply, char *body, const char *outcome)
 void
 reply_error(struct reply *reply, int status, const char *outcome)
 {
-	auto_buf struct buf body = BUF_INIT(128);
-
-	buf_addf(&body, "{\"error\":\"%s\"}", outcome);
-	reply_set(reply, buf_steal(&body, NULL), outcome);
+	reply_set(reply, xprintf("{\"error\":\"%s\"}", outcome), outcome);
 	reply->status = status;
 }
 
@@ -53,9 +49,8 @@ static bool
 refuse_with_number(struct context *c, enum text_id text, int64_t number,
     const char *outcome)
 {
-	char digits[DIGITS];
+	auto_free char *digits = xprintf("%" PRId64, number);
 
-	(void)snprintf(digits, sizeof(digits), "%" PRId64, number);
 	return submit_refuse(c, text, digits, outcome);
 }
 

@@ -70,4 +70,14 @@ bool submit_view(struct context *c, struct view *view);
  * from the interaction is filled in here. */
 void submit_job(struct context *c);
 
+/* ---- route.c, actions.c ---- */
+
+/*
+ * From an interaction (not a PING) to its reply.  The slash commands, buttons
+ * and editors that there are stand in sandbox/store/commands.def.
+ */
+void route(struct context *c);
+/* Of these the message components and modals. */
+void route_action(struct context *c);
+
 #endif
