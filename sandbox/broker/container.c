@@ -18,7 +18,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
@@ -51,35 +50,6 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 		loop_timer_clear(c->host->loop, &c->timer);
 	else
 		loop_timer_set(c->host->loop, &c->timer, ms, fn, c);
-}
-
-struct container *
-container_new(struct host *host, const struct cell_class *class,
-    const char *sandbox, const struct image_entry *interpreter, bool writable,
-    bool grows)
-{
-	struct container *c = xcalloc(1, sizeof(*c));
-
-	c->host = host;
-	c->class = class;
-	c->writable = writable;
-	(void)snprintf(c->sandbox, sizeof(c->sandbox), "%s", sandbox);
-	c->image = host->config->sandbox_image;
-	if (interpreter != NULL) {
-		c->interpreter = *interpreter;
-		c->image = c->interpreter.image;
-	}
-	c->listen_fd = -1;
-	c->control_fd = -1;
-	c->pidfd = -1;
-	c->ooms_fd = -1;
-	lock_wait_init(&c->wait, host->loop);
-	for (size_t i = 0; i < CLASS_VOLUMES; i++)
-		c->volumes[i] = (struct attachment){ -1, -1, -1 };
-	container_set(c, CONTAINER_PREPARING);
-	prepare_reserve(c, grows);
-	prepare_begin(c);
-	return c;
 }
 
 /* ---- the end ---- */

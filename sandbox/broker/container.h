@@ -83,12 +83,12 @@ struct container {
 
 /* ---- for the pool and those around it ---- */
 
-/* interpreter: for a class in memory; NULL: SANDBOX_IMAGE.  writable: it mounts
- * what its class writes to for writing; grows: room for that is reserved.  The
- * first state is PREPARING, which may fail at once. */
-struct container *container_new(struct host *host,
-    const struct cell_class *class, const char *sandbox,
-    const struct image_entry *interpreter, bool writable, bool grows);
+/* Begin one more, for the class, sandbox and interpreter of the ticket.
+ * writable: it mounts what its class writes to for writing; grows: room for
+ * that is reserved.  The first state is PREPARING, which may fail at once
+ * (prepare.c). */
+void container_new(struct pool *pool, const struct ticket *ticket,
+    bool writable, bool grows);
 /* Frees all; whatever it still holds is let go. */
 void container_free(struct container *c);
 /* PREPARED → STARTING. */
@@ -115,11 +115,10 @@ void container_reap(struct container *c, bool kill);
 
 /* ---- prepare.c, for the others ---- */
 
-/* A new container takes its reservations; it lets go of them when it is dead
- * (and the kernel has written out what it left). */
-void prepare_reserve(struct container *c, bool grows);
+/* Let go of the reservations, when it is dead (and the kernel has written out
+ * what it left). */
 void prepare_let_go(struct container *c);
-/* PREPARING → PREPARED. */
+/* PREPARING → PREPARED, once more. */
 void prepare_begin(struct container *c);
 
 /* ---- docker_run.c, for launch.c ---- */

@@ -331,17 +331,6 @@ pool_count(const struct pool *pool, struct pool_count *count)
 	}
 }
 
-void
-pool_start(struct pool *pool, const struct ticket *ticket, bool writable,
-    bool grows)
-{
-	const struct cell_class *class = ticket->class;
-	struct container *c = container_new(pool->host, class, ticket->sandbox,
-	    class->in_memory ? &ticket->interpreter : NULL, writable, grows);
-
-	TAILQ_INSERT_TAIL(&pool->containers, c, link);
-}
-
 /* The one to end when a place is needed. */
 struct container *
 pool_oldest_idle(const struct pool *pool, enum cell_budget budget)

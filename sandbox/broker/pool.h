@@ -124,9 +124,6 @@ bool pool_matches(const struct container *c, const struct ticket *ticket);
 bool pool_is_coming(const struct container *c);
 /* It could be leased to the ticket now. */
 bool pool_serves(const struct container *c, const struct ticket *ticket);
-/* Begin one more for the ticket, as container_new() does. */
-void pool_start(struct pool *pool, const struct ticket *ticket, bool writable,
-    bool grows);
 /* The idle cell that nobody has used for the longest time; NULL: none. */
 struct container *pool_oldest_idle(const struct pool *pool,
     enum cell_budget budget);

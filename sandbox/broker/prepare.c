@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
 #include "../base/err.h"
@@ -260,8 +261,21 @@ prepare_begin(struct container *c)
 
 /* ---- what a container holds ---- */
 
-/* A volume that cannot be opened ends the start (launch.c). */
+/* What was never mounted writes nothing; otherwise the kernel may have to. */
 void
+prepare_let_go(struct container *c)
+{
+	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
+		if (c->called)
+			reservation_leave(c->reserved[i]);
+		else
+			reservation_free(c->reserved[i]);
+		c->reserved[i] = NULL;
+	}
+}
+
+/* A volume that cannot be opened ends the start (launch.c). */
+static void
 prepare_reserve(struct container *c, bool grows)
 {
 	const struct class_mount *mounts = c->class->mounts;
@@ -277,15 +291,31 @@ prepare_reserve(struct container *c, bool grows)
 		c->reserved[0]->grows = grows;
 }
 
-/* What was never mounted writes nothing; otherwise the kernel may have to. */
 void
-prepare_let_go(struct container *c)
+container_new(struct pool *pool, const struct ticket *ticket, bool writable,
+    bool grows)
 {
-	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
-		if (c->called)
-			reservation_leave(c->reserved[i]);
-		else
-			reservation_free(c->reserved[i]);
-		c->reserved[i] = NULL;
+	struct host *host = pool->host;
+	struct container *c = xcalloc(1, sizeof(*c));
+
+	c->host = host;
+	c->class = ticket->class;
+	c->writable = writable;
+	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
+	c->image = host->config->sandbox_image;
+	if (c->class->in_memory) {
+		c->interpreter = ticket->interpreter;
+		c->image = c->interpreter.image;
 	}
+	c->listen_fd = -1;
+	c->control_fd = -1;
+	c->pidfd = -1;
+	c->ooms_fd = -1;
+	lock_wait_init(&c->wait, host->loop);
+	for (size_t i = 0; i < CLASS_VOLUMES; i++)
+		c->volumes[i] = (struct attachment){ -1, -1, -1 };
+	container_set(c, CONTAINER_PREPARING);
+	prepare_reserve(c, grows);
+	prepare_begin(c);
+	TAILQ_INSERT_TAIL(&pool->containers, c, link);
 }

@@ -171,7 +171,7 @@ start_for(struct pool *pool, struct ticket *ticket)
 
 	if (admission != ADMIT)
 		return refuse_disk(pool, ticket, admission);
-	pool_start(pool, ticket, writable, grows);
+	container_new(pool, ticket, writable, grows);
 	return true;
 }
 
@@ -373,7 +373,7 @@ warm_refill(struct pool *pool)
 	if (count_ready(pool, &kind) >= config->api_warm ||
 	    count.places[BUDGET_RUNS].taken >= config->api_cells)
 		return;
-	pool_start(pool, &kind, false, false);
+	container_new(pool, &kind, false, false);
 	host_look(pool->host, 0); /* one more? */
 }
 
