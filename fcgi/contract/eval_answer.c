@@ -63,8 +63,10 @@ eval_output_add(struct eval_output *out, const void *data, size_t len)
 	pyutf8_add(&out->decoder, &text, data, len);
 	for (size_t i = 0; i < text.len && out->state == EVAL_OUTPUT_OPEN;
 	     i += step) {
-		step = utf8_step(text.data + i, text.len - i);
-		put_character(out, text.data + i, step);
+		const char *s = text.data + i;
+
+		step = (*s & 0x80) == 0 ? 1 : utf8_step(s, text.len - i);
+		put_character(out, s, step);
 	}
 	if (out->decoder.failed && out->state == EVAL_OUTPUT_OPEN)
 		out->state = EVAL_OUTPUT_INVALID;

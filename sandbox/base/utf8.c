@@ -62,8 +62,11 @@ utf8_span(const char *s, size_t len, bool surrogates)
 	size_t i = 0;
 
 	while (i < len) {
-		size_t step = utf8_look(s + i, len - i, surrogates, &fault);
+		size_t step = 1;
 
+		/* Most of what there is. */
+		if ((s[i] & 0x80) != 0)
+			step = utf8_look(s + i, len - i, surrogates, &fault);
 		if (fault != UTF8_FINE)
 			break;
 		i += step;
