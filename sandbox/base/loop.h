@@ -2,7 +2,6 @@
 #ifndef LOOP_H
 #define LOOP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /*

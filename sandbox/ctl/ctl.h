@@ -2,7 +2,6 @@
 #ifndef CTL_H
 #define CTL_H
 
-#include <stdbool.h>
 
 #include "../base/config.h"
 

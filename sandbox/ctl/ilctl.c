@@ -28,7 +28,6 @@
  * generated configuration); README.md has the others.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

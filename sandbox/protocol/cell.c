@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cell.h"
 
-#include <poll.h>
 #include <string.h>
 
 #include "../base/clock.h"

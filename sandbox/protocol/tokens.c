@@ -11,7 +11,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <sodium.h>
 

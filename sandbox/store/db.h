@@ -3,7 +3,6 @@
 #define DB_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <sqlite3.h>

@@ -2,7 +2,6 @@
 #ifndef CHILDREN_H
 #define CHILDREN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 

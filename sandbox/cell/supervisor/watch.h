@@ -3,7 +3,6 @@
 #define WATCH_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "../../protocol/frame.h"

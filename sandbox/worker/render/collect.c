@@ -2,7 +2,6 @@
 #include "collect.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void
 collect_init(struct collect *collect, size_t output_max, size_t file_bytes_max)
