@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Rows for `ilctl` (sandbox/store); read by position.
+-- Rows for `ilctl` (sandbox/ctl/database.c); read by position.
 
 -- name: list_sandboxes
 SELECT id, user_id, state, cwd, created_at, used_at, expires_at, pinned,

@@ -16,7 +16,6 @@
 #include "../base/text.h"
 #include "../protocol/lease.h"
 #include "../store/db.h"
-#include "../store/job.h"
 #include "../store/sandbox.h"
 #include "ctl.h"
 #include "migrations.h"
@@ -51,46 +50,52 @@ ctl_migrate(struct ctl *ctl)
 	return CTL_OK;
 }
 
-/* A row of `ilctl sandboxes`. */
-static void
-print_sandbox(const struct sandbox *s)
-{
-	printf("%s  %-20" PRId64 " %-8s  %-16s  %-16s  %9s  %6" PRId64 "\n",
-	    s->id, s->user_id, sandbox_states[s->state],
-	    text_time(s->used_at).text,
-	    s->pinned ? "never" : text_time(s->expires_at).text,
-	    text_size(s->used_bytes).text, s->used_files);
-}
-
 int
 ctl_sandboxes(struct ctl *ctl)
 {
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
+	sqlite3_stmt *s;
+	int result;
 
 	if (db == NULL)
 		return ctl_fail(ctl->argv[0], &err);
 	printf("%-32s  %-20s %-8s  %-16s  %-16s  %9s  %6s\n", "ID", "USER",
 	    "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE", "FILES");
-	return sandbox_list(db, print_sandbox, &err) == 0 ?
-	    CTL_OK :
-	    ctl_fail(ctl->argv[0], &err);
+	s = db_statement(db, STATEMENT_LIST_SANDBOXES);
+	while ((result = db_step(db, s, &err)) == 1)
+		printf("%s  %-20lld %-8s  %-16s  %-16s  %9s  %6lld\n",
+		    db_column_text(s, 0), sqlite3_column_int64(s, 1),
+		    db_column_text(s, 2),
+		    text_time(sqlite3_column_int64(s, 5)).text,
+		    sqlite3_column_int64(s, 7) != 0 ?
+			"never" :
+			text_time(sqlite3_column_int64(s, 6)).text,
+		    text_size(sqlite3_column_int64(s, 8)).text,
+		    sqlite3_column_int64(s, 9));
+	if (result == 0)
+		return CTL_OK;
+	(void)err_wrap(&err, "list sandboxes");
+	return ctl_fail(ctl->argv[0], &err);
 }
 
-/* A row of `ilctl jobs`. */
+/* A row of `ilctl jobs`: nothing that anybody wrote. */
 static void
-print_job(const struct job_row *job)
+print_job(sqlite3_stmt *s)
 {
-	auto_free char *took = job->took_ms < 0 ?
-	    xstrdup("") :
-	    xprintf("%" PRId64 " ms", job->took_ms);
+	const char *said = db_column_text(s, 4);
+	const int64_t took_ms = sqlite3_column_int64(s, 6); /* -1: not yet */
+	auto_free char *took = took_ms < 0 ? xstrdup("") :
+					     xprintf("%" PRId64 " ms", took_ms);
 	auto_buf struct buf outcome = BUF_INIT(1024);
 
 	/* It may quote what another program said. */
-	text_add_clean(&outcome, job->outcome, strlen(job->outcome));
-	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-10s  %-13s  %12s  %s\n",
-	    job->id, text_time(job->received_ms / 1000).text, job->user_id,
-	    job->kind, job->state, took, buf_str(&outcome));
+	text_add_clean(&outcome, said, strlen(said));
+	printf("%-10lld %-16s  %-20lld %-10s  %-13s  %12s  %s\n",
+	    sqlite3_column_int64(s, 0),
+	    text_time(sqlite3_column_int64(s, 5) / 1000).text,
+	    sqlite3_column_int64(s, 1), db_column_text(s, 2),
+	    db_column_text(s, 3), took, buf_str(&outcome));
 }
 
 int
@@ -100,6 +105,8 @@ ctl_jobs(struct ctl *ctl)
 	int64_t most = JOBS_SHOWN;
 	bool unfinished = false;
 	auto_db struct db *db = NULL;
+	sqlite3_stmt *s;
+	int result;
 	int c;
 
 	while ((c = getopt(ctl->argc, ctl->argv, "un:")) != -1) {
@@ -116,9 +123,15 @@ ctl_jobs(struct ctl *ctl)
 		return ctl_fail(ctl->argv[0], &err);
 	printf("%-10s %-16s  %-20s %-10s  %-13s  %12s  %s\n", "JOB",
 	    "RECEIVED (UTC)", "USER", "KIND", "STATE", "TOOK", "OUTCOME");
-	return job_list(db, unfinished, most, print_job, &err) == 0 ?
-	    CTL_OK :
-	    ctl_fail(ctl->argv[0], &err);
+	s = db_statement(db,
+	    unfinished ? STATEMENT_LIST_JOBS_UNFINISHED : STATEMENT_LIST_JOBS);
+	db_bind_int(s, ":most", most);
+	while ((result = db_step(db, s, &err)) == 1)
+		print_job(s);
+	if (result == 0)
+		return CTL_OK;
+	(void)err_wrap(&err, "list jobs");
+	return ctl_fail(ctl->argv[0], &err);
 }
 
 /*

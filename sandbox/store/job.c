@@ -335,28 +335,3 @@ job_count(struct db *db, struct job_counts *counts, struct err *err)
 	};
 	return 0;
 }
-
-int
-job_list(struct db *db, bool unfinished, int64_t most,
-    void (*each)(const struct job_row *row), struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db,
-	    unfinished ? STATEMENT_LIST_JOBS_UNFINISHED : STATEMENT_LIST_JOBS);
-	int result;
-
-	db_bind_int(s, ":most", most);
-	while ((result = db_step(db, s, err)) == 1) {
-		struct job_row row = {
-			.id = sqlite3_column_int64(s, 0),
-			.user_id = sqlite3_column_int64(s, 1),
-			.kind = db_column_text(s, 2),
-			.state = db_column_text(s, 3),
-			.outcome = db_column_text(s, 4),
-			.received_ms = sqlite3_column_int64(s, 5),
-			.took_ms = sqlite3_column_int64(s, 6),
-		};
-
-		each(&row);
-	}
-	return result < 0 ? err_wrap(err, "list jobs") : 0;
-}

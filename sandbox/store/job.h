@@ -128,20 +128,4 @@ struct job_counts {
 };
 int job_count(struct db *db, struct job_counts *counts, struct err *err);
 
-/* Of a job, what may be shown: nothing that anybody wrote. */
-struct job_row {
-	int64_t id;
-	int64_t user_id;
-	const char *kind;
-	const char *state;
-	const char *outcome;
-	int64_t received_ms;
-	int64_t took_ms; /* from receipt until it was told; -1: not yet */
-};
-
-/* For an operator's eyes: one call for each of at most `most` jobs, the newest
- * first; unfinished: only those that are not over. */
-int job_list(struct db *db, bool unfinished, int64_t most,
-    void (*each)(const struct job_row *job), struct err *err);
-
 #endif

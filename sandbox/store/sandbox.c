@@ -218,19 +218,3 @@ sandbox_next_expiry(struct db *db, struct err *err)
 	left = sqlite3_column_int64(s, 0) - clock_wall_ms() / 1000;
 	return left > 0 ? left : 1;
 }
-
-int
-sandbox_list(struct db *db, void (*each)(const struct sandbox *sandbox),
-    struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_LIST_SANDBOXES);
-	int result;
-
-	while ((result = db_step(db, s, err)) == 1) {
-		struct sandbox sandbox;
-
-		row_read(s, &sandbox);
-		each(&sandbox);
-	}
-	return result < 0 ? err_wrap(err, "list sandboxes") : 0;
-}

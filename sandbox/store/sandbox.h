@@ -81,8 +81,4 @@ int sandbox_remove(struct db *db, const char *id, struct err *err);
  * one expires; -1: none, or an error: err->code says which. */
 int64_t sandbox_next_expiry(struct db *db, struct err *err);
 
-/* For an operator's eyes: one call for each, the next to expire first. */
-int sandbox_list(struct db *db, void (*each)(const struct sandbox *sandbox),
-    struct err *err);
-
 #endif
