@@ -162,9 +162,9 @@ int
 eval_returncode(const struct cell_result *result)
 {
 	if (result->reason == REASON_EXIT)
-		return result->status;
+		return (int)result->status;
 	if (result->reason == REASON_SIGNAL)
-		return 128 + result->signal;
+		return 128 + (int)result->signal;
 	return ends[result->reason].code;
 }
 

@@ -79,13 +79,9 @@ static bool
 take_output(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
-	int64_t stream;
-
 	event->kind = CELL_OUTPUT;
-	if (!get_bounded(view, TAG_STREAM, 1, 2, 0, &stream))
-		return false;
-	event->stream = (int)stream;
-	return take_chunk(view, event, &cell->output_left);
+	return get_bounded(view, TAG_STREAM, 1, 2, 0, &event->stream) &&
+	    take_chunk(view, event, &cell->output_left);
 }
 
 static bool
@@ -145,23 +141,19 @@ static bool
 take_reason(const struct frame_view *view, struct cell_result *result)
 {
 	int64_t reason;
-	int64_t status = 0;
-	int64_t signal = 0;
 	int64_t error = 0;
 
 	if (!get_bounded(view, TAG_REASON, REASON_EXIT, REASON_ERROR, 0,
 		&reason))
 		return false;
 	result->reason = (enum run_reason)reason;
-	if (!get_bounded(view, TAG_STATUS, 0, 255, 0, &status) ||
+	if (!get_bounded(view, TAG_STATUS, 0, 255, 0, &result->status) ||
 	    (reason == REASON_SIGNAL &&
-		!get_bounded(view, TAG_SIGNAL, 1, 64, 0, &signal)) ||
+		!get_bounded(view, TAG_SIGNAL, 1, 64, 0, &result->signal)) ||
 	    (reason == REASON_ERROR &&
 		!get_bounded(view, TAG_CODE, ERROR_NOT_INSIDE, ERROR_READ_ONLY,
 		    0, &error)))
 		return false;
-	result->status = (int)status;
-	result->signal = (int)signal;
 	result->error = (enum cell_error)error;
 	return true;
 }

@@ -74,8 +74,8 @@ struct cell_request {
 
 struct cell_result {
 	enum run_reason reason;
-	int status;	       /* REASON_EXIT: 0..255 */
-	int signal;	       /* REASON_SIGNAL */
+	int64_t status;	       /* REASON_EXIT: 0..255 */
+	int64_t signal;	       /* REASON_SIGNAL */
 	enum cell_error error; /* REASON_ERROR */
 	char error_text[256];  /* for the log, not for people */
 	char error_path[LIMIT_PATH +
@@ -103,7 +103,7 @@ enum cell_event_kind {
 
 struct cell_event {
 	enum cell_event_kind kind;
-	int stream; /* 1 stdout, 2 stderr */
+	int64_t stream; /* 1 stdout, 2 stderr */
 	const unsigned char *data;
 	size_t len;
 	char name[LIMIT_PATH +

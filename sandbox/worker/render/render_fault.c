@@ -178,9 +178,11 @@ render_word(const struct run_outcome *outcome, char word[WORD_SIZE])
 	else if (outcome->end != RUN_RESULT)
 		return ends[outcome->end];
 	else if (result->reason == REASON_EXIT)
-		(void)snprintf(word, WORD_SIZE, "exit %d", result->status);
+		(void)snprintf(word, WORD_SIZE, "exit %" PRId64,
+		    result->status);
 	else if (result->reason == REASON_SIGNAL)
-		(void)snprintf(word, WORD_SIZE, "signal %d", result->signal);
+		(void)snprintf(word, WORD_SIZE, "signal %" PRId64,
+		    result->signal);
 	else if (result->reason == REASON_ERROR)
 		(void)snprintf(word, WORD_SIZE, "error %d", (int)result->error);
 	else

@@ -20,17 +20,18 @@ static void
 add_result(struct buf *out, const struct cell_result *result,
     int64_t output_max, int64_t memory, int64_t wall_ms)
 {
-	const char *name = sigabbrev_np(result->signal);
+	const char *name = sigabbrev_np((int)result->signal);
 
 	switch (result->reason) {
 	case REASON_EXIT:
-		buf_addf(out, "-# exit %d", result->status);
+		buf_addf(out, "-# exit %" PRId64, result->status);
 		break;
 	case REASON_SIGNAL:
 		if (name != NULL)
 			buf_addf(out, "killed by SIG%s", name);
 		else
-			buf_addf(out, "killed by signal %d", result->signal);
+			buf_addf(out, "killed by signal %" PRId64,
+			    result->signal);
 		break;
 	case REASON_TIME:
 		buf_addf(out, "stopped at the time limit of %g s",
