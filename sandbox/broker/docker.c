@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/config.h"
 
 #define DERIVED "inline.derived=1"
+#define HEX "0123456789abcdef"
 
 /* Root, to write where the image's owner may, and nothing else: no network, no
  * capability, nothing mounted; and behind all others on a processor. */
@@ -17,6 +19,8 @@ void
 docker_argv_derive(struct argv *argv, const char *binary, const char *name,
     const char *instance, const char *image, const char *recipe)
 {
+	auto_free char *ours = xprintf("inline.instance=%s", instance);
+
 	argv_init(argv,
 	    ARGV_WORDS(binary, "run", "--pull", "never", "--init=false",
 		"--no-healthcheck", "--network", "none", "--user", "0:0",
@@ -24,53 +28,45 @@ docker_argv_derive(struct argv *argv, const char *binary, const char *name,
 		"--ipc", "private", "--log-driver", "none", "--stop-signal",
 		"SIGKILL", "--oom-score-adj", "900", "--memory", "512m",
 		"--memory-swap", "512m", "--pids-limit", "64", "--cpus", "1",
-		"--cpu-shares", "256", "--workdir", "/", "--label", DERIVED));
-	argv_option(argv, "--label", "inline.instance=%s", instance);
-	argv_add_all(argv,
-	    ARGV_WORDS("--name", name, "--entrypoint", "python3", image, "-I",
-		"-B", "-c", recipe));
+		"--cpu-shares", "256", "--workdir", "/", "--label", DERIVED,
+		"--label", ours, "--name", name, "--entrypoint", "python3",
+		image, "-I", "-B", "-c", recipe));
 }
 
 #define CALL_WORDS 8
 #define OURS "label=inline.instance="
 static const struct {
+	const char *before; /* the subject, in the same word */
 	const char *words[CALL_WORDS];
-	const char *before; /* the subject, in the same word; NULL: nothing */
 } calls[] = {
-	[DOCKER_REMOVE] = { { "rm", "--force", "--volumes" }, NULL },
-	[DOCKER_WAIT] = { { "wait" }, NULL },
-	[DOCKER_PROBE] = { { "image", "inspect", "--format", "{{.Id}}" },
-	    NULL },
-	[DOCKER_LABELS] = { { "image", "inspect", "--format",
-				"{{.Id}} {{json .Config.Labels}}" },
-	    NULL },
-	[DOCKER_PULL] = { { "pull", "--quiet" }, NULL },
-	[DOCKER_COMMIT] = { { "commit", "--change", "USER 65532:65532",
-				"--change", "ENTRYPOINT []", "--change",
-				"CMD [\"python3\"]" },
-	    NULL },
-	[DOCKER_CELLS] = { { "ps", "--all", "--quiet", "--no-trunc",
-			       "--filter" },
-	    OURS },
-	[DOCKER_VOLUMES] = { { "volume", "ls", "--quiet", "--filter" }, OURS },
-	[DOCKER_DERIVED] = { { "image", "ls", "--format",
-				 "{{.Repository}}:{{.Tag}}", "--filter",
-				 "label=" DERIVED, "--filter" },
-	    OURS },
-	[DOCKER_REMOVE_VOLUMES] = { { "volume", "rm", "--force" }, NULL },
-	[DOCKER_REMOVE_IMAGES] = { { "image", "rm" }, NULL },
+	[DOCKER_REMOVE] = { "", { "rm", "--force", "--volumes" } },
+	[DOCKER_WAIT] = { "", { "wait" } },
+	[DOCKER_PROBE] = { "", { "image", "inspect", "--format", "{{.Id}}" } },
+	[DOCKER_LABELS] = { "",
+	    { "image", "inspect", "--format",
+		"{{.Id}} {{json .Config.Labels}}" } },
+	[DOCKER_PULL] = { "", { "pull", "--quiet" } },
+	[DOCKER_COMMIT] = { "",
+	    { "commit", "--change", "USER 65532:65532", "--change",
+		"ENTRYPOINT []", "--change", "CMD [\"python3\"]" } },
+	[DOCKER_CELLS] = { OURS,
+	    { "ps", "--all", "--quiet", "--no-trunc", "--filter" } },
+	[DOCKER_VOLUMES] = { OURS, { "volume", "ls", "--quiet", "--filter" } },
+	[DOCKER_DERIVED] = { OURS,
+	    { "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "--filter",
+		"label=" DERIVED, "--filter" } },
+	[DOCKER_REMOVE_VOLUMES] = { "", { "volume", "rm", "--force" } },
+	[DOCKER_REMOVE_IMAGES] = { "", { "image", "rm" } },
 };
 
 void
 docker_argv(struct argv *argv, const char *binary, enum docker_call call,
     const char *subject)
 {
-	const char *before = calls[call].before;
-
 	argv_init(argv, ARGV_WORDS(binary));
 	argv_add_all(argv, calls[call].words);
 	if (subject != NULL)
-		argv_addf(argv, "%s%s", before != NULL ? before : "", subject);
+		argv_addf(argv, "%s%s", calls[call].before, subject);
 }
 
 void
@@ -117,38 +113,21 @@ docker_classify(const struct process_result *result)
 	return DOCKER_OTHER;
 }
 
-/* Take the line of that length off the answer, of which it is a whole one. */
-static bool
-take_line(const char *text, size_t *pos, size_t len, char *line)
+bool
+docker_next(const char *text, size_t *pos, bool derived, char line[128])
 {
 	const char *at = text + *pos;
+	const char *prefix = derived ? "inline-derived:" : "";
+	size_t len = strlen(prefix);
 
-	if (at[len] != '\n' && at[len] != '\0')
+	if (strncmp(at, prefix, len) != 0)
+		return false;
+	len += strspn(at + len, derived ? HEX "-" : HEX);
+	if ((at[len] != '\n' && at[len] != '\0') ||
+	    (derived ? len > 127 : len < 12 || len > 64))
 		return false;
 	memcpy(line, at, len);
 	line[len] = '\0';
 	*pos += len + (at[len] == '\n' ? 1 : 0);
 	return true;
-}
-
-bool
-docker_next_id(const char *text, size_t *pos, char id[65])
-{
-	size_t len = strspn(text + *pos, "0123456789abcdef");
-
-	return len >= 12 && len <= 64 && take_line(text, pos, len, id);
-}
-
-bool
-docker_next_derived(const char *text, size_t *pos, char name[128])
-{
-	static const char prefix[] = "inline-derived:";
-	const size_t prefix_len = sizeof(prefix) - 1;
-	const char *line = text + *pos;
-	size_t len;
-
-	if (strncmp(line, prefix, prefix_len) != 0)
-		return false;
-	len = prefix_len + strspn(line + prefix_len, "0123456789abcdef-");
-	return len < 128 && take_line(text, pos, len, name);
 }

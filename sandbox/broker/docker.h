@@ -53,10 +53,9 @@ enum docker_failure {
 
 enum docker_failure docker_classify(const struct process_result *result);
 
-/* Walk the lines of an answer that must be ids (12-64 of [0-9a-f]): copies the
- * next one, false at the end or at the first line that is none.  *pos: 0. */
-bool docker_next_id(const char *text, size_t *pos, char id[65]);
-/* The same for names of derived images. */
-bool docker_next_derived(const char *text, size_t *pos, char name[128]);
+/* Walk the lines of an answer that must be ids (12-64 of [0-9a-f]) or names of
+ * derived images: copies the next one, false at the end or at the first line
+ * that is none.  *pos: 0. */
+bool docker_next(const char *text, size_t *pos, bool derived, char line[128]);
 
 #endif

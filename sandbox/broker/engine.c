@@ -136,12 +136,12 @@ sweep_remove(struct engine *e, enum docker_call call, const char *answer,
 {
 	const struct config *config = e->host->config;
 	auto_argv struct argv argv;
-	char id[65];
+	char id[128];
 	size_t n = 0;
 
 	docker_argv(&argv, config->docker_binary, call, NULL);
 	for (size_t pos = 0;
-	     n < SWEEP_BATCH && docker_next_id(answer, &pos, id); n++)
+	     n < SWEEP_BATCH && docker_next(answer, &pos, false, id); n++)
 		argv_add(&argv, id);
 	if (n > 0)
 		subprocess_start(&e->sweep, e->host->loop, &argv,

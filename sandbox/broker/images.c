@@ -149,7 +149,7 @@ old_on_list(void *arg, const struct process_result *result)
 	docker_argv(&argv, d->host->config->docker_binary, DOCKER_REMOVE_IMAGES,
 	    NULL);
 	for (size_t pos = 0;
-	     n < OLD_MAX && docker_next_derived(list, &pos, name);) {
+	     n < OLD_MAX && docker_next(list, &pos, true, name);) {
 		if (is_current(d, name))
 			continue;
 		argv_add(&argv, name);

@@ -314,20 +314,21 @@ static void
 test_ids(void)
 {
 	static const char two[] = "0123456789ab\nfedcba9876543210\n";
-	char id[65];
+	char id[128];
 	size_t pos = 0;
 
-	ok(docker_next_id(two, &pos, id), "a first id");
+	ok(docker_next(two, &pos, false, id), "a first id");
 	is_str(id, "0123456789ab", "which is this");
-	ok(docker_next_id(two, &pos, id), "a second");
+	ok(docker_next(two, &pos, false, id), "a second");
 	is_str(id, "fedcba9876543210", "which is that");
-	ok(!docker_next_id(two, &pos, id), "and no third");
+	ok(!docker_next(two, &pos, false, id), "and no third");
 	for (size_t i = 0; i < 3; i++) {
 		static const char *const bad[] = { "--all\n", "0123\n",
 			"0123456789ab; rm\n" };
 
 		pos = 0;
-		ok(!docker_next_id(bad[i], &pos, id), "what is no id is none");
+		ok(!docker_next(bad[i], &pos, false, id),
+		    "what is no id is none");
 	}
 }
 
@@ -367,13 +368,13 @@ test_derive(void)
 	ok(has_pair(&argv, "--label", "inline.instance=abc"),
 	    "the sweep finds it");
 	ok(has_pair(&argv, "python:3", "-I"), "no module of anyone's is met");
-	ok(docker_next_derived(two, &pos, name), "a first name");
+	ok(docker_next(two, &pos, true, name), "a first name");
 	is_str(name, "inline-derived:0a-1", "it is whole");
-	ok(docker_next_derived(two, &pos, name), "a second");
-	ok(!docker_next_derived(two, &pos, name), "and no third");
+	ok(docker_next(two, &pos, true, name), "a second");
+	ok(!docker_next(two, &pos, true, name), "and no third");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		pos = 0;
-		ok(!docker_next_derived(bad[i], &pos, name),
+		ok(!docker_next(bad[i], &pos, true, name),
 		    "what is no such name is none");
 	}
 }
