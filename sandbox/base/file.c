@@ -19,14 +19,12 @@ file_read(const char *path, struct buf *out, struct err *err)
 	auto_close int fd = open(path,
 	    O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	char piece[4096];
-	ssize_t got = fd < 0 ? -1 : 0;
+	ssize_t got = fd < 0 ? -1 : 1;
 
-	while (fd >= 0 && !out->overflow) {
-		got = read(fd, piece, sizeof(piece));
-		if (got >= 0)
+	while (got > 0 && !out->overflow) {
+		got = TEMP_FAILURE_RETRY(read(fd, piece, sizeof(piece)));
+		if (got > 0)
 			buf_add(out, piece, (size_t)got);
-		if (got == 0 || (got < 0 && errno != EINTR))
-			break;
 	}
 	if (got == 0)
 		return 0;

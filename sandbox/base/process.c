@@ -195,10 +195,9 @@ static void
 process_feed(struct process *p)
 {
 	while (p->in_fd >= 0 && p->input_left > 0) {
-		ssize_t n = write(p->in_fd, p->input, p->input_left);
+		ssize_t n = TEMP_FAILURE_RETRY(write(p->in_fd, p->input,
+		    p->input_left));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
 		/* One that stops reading is not an error. */
@@ -217,11 +216,9 @@ process_drain(int *fd, struct buf *b)
 	char data[CHUNK];
 
 	for (size_t total = 0; *fd >= 0 && total < DRAIN_MAX;) {
-		ssize_t n = read(*fd, data, sizeof(data));
+		ssize_t n = TEMP_FAILURE_RETRY(read(*fd, data, sizeof(data)));
 		size_t room = b->max - b->len;
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n <= 0) {

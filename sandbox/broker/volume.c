@@ -122,11 +122,7 @@ static void __attribute__((noreturn)) child_main(int fd, pid_t parent)
 	if (fd > 0)
 		(void)close_range(0, (unsigned int)fd - 1, 0);
 	(void)close_range((unsigned int)fd + 1, UINT32_MAX, 0);
-	while (flock(fd, LOCK_EX) != 0) {
-		if (errno != EINTR)
-			_exit(1);
-	}
-	_exit(0);
+	_exit(TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) == 0 ? 0 : 1);
 }
 
 void

@@ -119,11 +119,8 @@ static void
 wake_take(int fd)
 {
 	char bytes[BYTES_MAX];
-	ssize_t n;
+	ssize_t n = TEMP_FAILURE_RETRY(read(fd, bytes, sizeof(bytes)));
 
-	do
-		n = read(fd, bytes, sizeof(bytes));
-	while (n < 0 && errno == EINTR);
 	if (n > 1 && write(fd, bytes, (size_t)n - 1) < 0)
 		return; /* it is full: they wake anyway */
 }
