@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cleanup.h"
+
 /*
  * The kernel's list `profiles` beside it is for root alone; this folder, which
  * has an entry NAME.NUMBER for each profile, may be listed by all.
@@ -15,7 +17,7 @@ bool
 apparmor_is_in(const char *folder, const char *profile)
 {
 	size_t len = strlen(profile);
-	DIR *dir = opendir(folder);
+	auto_dir DIR *dir = opendir(folder);
 	const struct dirent *entry;
 	bool found = false;
 
@@ -26,8 +28,6 @@ apparmor_is_in(const char *folder, const char *profile)
 		    entry->d_name[len] == '.' && *number != '\0' &&
 		    number[strspn(number, "0123456789")] == '\0';
 	}
-	if (dir != NULL)
-		(void)closedir(dir);
 	return found;
 }
 

@@ -75,7 +75,7 @@ give_entry(int folder, const char *name, uid_t from, uid_t uid, gid_t gid,
 static int
 give_all(int folder, uid_t from, uid_t uid, gid_t gid, int depth)
 {
-	DIR *dir = fdopendir(dup(folder));
+	auto_dir DIR *dir = fdopendir(dup(folder));
 	const struct dirent *e;
 	int rc = 0;
 
@@ -85,7 +85,6 @@ give_all(int folder, uid_t from, uid_t uid, gid_t gid, int depth)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			rc = give_entry(folder, e->d_name, from, uid, gid,
 			    depth);
-	(void)closedir(dir);
 	return rc;
 }
 
