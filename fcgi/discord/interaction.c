@@ -138,8 +138,7 @@ parse_attachments(struct interaction *in, const json_t *data)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(all, key, value)
-	{
+	json_object_foreach(all, key, value) {
 		struct interaction_attachment a;
 		const char *url = get_string(value, "url");
 		const char *name = get_string(value, "filename");
@@ -211,8 +210,7 @@ parse_options(struct interaction *in, const json_t *options, struct err *err)
 	size_t i;
 	json_t *option;
 
-	json_array_foreach(options, i, option)
-	{
+	json_array_foreach(options, i, option) {
 		struct interaction_value *value;
 		const char *name = get_string(option, "name");
 		int64_t type;
@@ -316,8 +314,7 @@ parse_modal(struct interaction *in, const json_t *data, struct err *err)
 		return -1;
 	if (!json_is_array(parts) || json_array_size(parts) > COMPONENTS_MAX)
 		return err_set(err, ERR_INPUT, "bad components");
-	json_array_foreach(parts, i, part)
-	{
+	json_array_foreach(parts, i, part) {
 		int64_t type = 0;
 		const json_t *input = NULL;
 

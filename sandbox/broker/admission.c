@@ -30,8 +30,7 @@ held_look(const struct pool *pool, const struct container *except, dev_t device,
 	struct container *c;
 
 	*held = (struct held){ .yielding = 0 };
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		const struct reservation *r = c->reserved[0];
 
 		if (c == except || r == NULL || !r->grows ||

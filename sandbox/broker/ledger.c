@@ -122,8 +122,7 @@ is_counted_before(const struct ledger *ledger, const struct reservation *r)
 {
 	const struct reservation *other;
 
-	LIST_FOREACH(other, &ledger->all, link)
-	{
+	LIST_FOREACH(other, &ledger->all, link) {
 		if (other == r)
 			return false;
 		if (other->grows && other->device == r->device &&
@@ -161,8 +160,7 @@ ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
 	space->free = free_bytes(fd, &total, err);
 	if (space->free < 0)
 		return -1;
-	LIST_FOREACH(r, &ledger->all, link)
-	{
+	LIST_FOREACH(r, &ledger->all, link) {
 		int64_t bytes;
 
 		if (r->device != st.st_dev)

@@ -54,14 +54,6 @@ ticket_leave_queue(struct pool *pool, struct ticket *ticket)
 	pool->waiting--;
 }
 
-void
-ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
-    const char *text)
-{
-	ticket_leave_queue(pool, ticket);
-	ticket_refused(ticket, code, text);
-}
-
 /* The answer comes from the loop, also when it is known at once. */
 void
 pool_request(struct pool *pool, struct ticket *ticket)
@@ -121,8 +113,7 @@ note_failure(struct pool *pool, const struct container *c)
 	/* Who waits for what was about to be started is told, too. */
 	if (!pause_is_told(&pool->pause, now))
 		return;
-	TAILQ_FOREACH(other, &pool->containers, link)
-	{
+	TAILQ_FOREACH(other, &pool->containers, link) {
 		if (other->state == CONTAINER_PREPARED)
 			container_end(other, false);
 	}
@@ -137,8 +128,7 @@ tell_failure(struct pool *pool, struct container *c)
 
 	c->told = true;
 	note_failure(pool, c);
-	TAILQ_FOREACH(ticket, &pool->tickets, link)
-	{
+	TAILQ_FOREACH(ticket, &pool->tickets, link) {
 		if (pool_matches(c, ticket)) {
 			ticket_refuse(pool, ticket, c->failure,
 			    c->failure_text);
@@ -188,8 +178,7 @@ settle_removal(struct pool *pool, struct removal *removal)
 	struct err err;
 	int rc;
 
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->number <= removal->number &&
 		    strcmp(c->sandbox, removal->sandbox) == 0)
 			return;
@@ -228,8 +217,7 @@ pool_end(struct pool *pool, bool leases)
 	struct container *c;
 	bool more = false;
 
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (leases || c->state < CONTAINER_LEASED)
 			container_end(c, false);
 		more = more || leases ||
@@ -244,8 +232,7 @@ pool_remove(struct pool *pool, struct removal *removal)
 	struct container *c;
 
 	removal->number = pool->serial;
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (strcmp(c->sandbox, removal->sandbox) == 0)
 			container_end(c, true);
 	}
@@ -290,8 +277,7 @@ pool_container_of(const struct pool *pool, const struct ticket *ticket)
 	struct container *found = NULL;
 	struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (!ticket->class->in_memory) {
 			if (strcmp(c->sandbox, ticket->sandbox) == 0)
 				return c;
@@ -311,8 +297,7 @@ pool_count(const struct pool *pool, struct pool_count *count)
 	const struct container *c;
 
 	*count = (struct pool_count){ 0 };
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		struct pool_places *p = &count->places[c->class->budget];
 		bool ending = c->state == CONTAINER_ENDING;
 
@@ -338,8 +323,7 @@ pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
 	struct container *oldest = NULL;
 	struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
 		    (oldest == NULL || c->since_ms < oldest->since_ms))
 			oldest = c;

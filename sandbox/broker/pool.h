@@ -61,7 +61,7 @@ struct pool {
 
 void pool_init(struct pool *pool, struct host *host);
 void pool_release(struct pool *pool);
-/* Exactly one of ticket_granted() and ticket_refused() answers, never from
+/* Exactly one of ticket_granted() and ticket_refuse() answers, never from
  * within. */
 void pool_request(struct pool *pool, struct ticket *ticket);
 /* The owner does not want it any more: out of the queue, or the lease ends. */
@@ -79,7 +79,9 @@ bool pool_end(struct pool *pool, bool leases);
 
 /* The ticket may be freed in each of these. */
 void ticket_granted(struct ticket *ticket, int client_end, enum access access);
-void ticket_refused(struct ticket *ticket, enum refusal code, const char *text);
+/* Out of the queue, with a word. */
+void ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
+    const char *text);
 /* After it was granted: the cell has ended by itself; out_of_memory: for want
  * of that. */
 void ticket_lost(struct ticket *ticket, bool out_of_memory);
@@ -109,10 +111,8 @@ struct pool_count {
 };
 
 void pool_count(const struct pool *pool, struct pool_count *count);
-/* Out of the queue, with a word. */
+/* It has its answer, or wants none any more. */
 void ticket_leave_queue(struct pool *pool, struct ticket *ticket);
-void ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
-    const char *text);
 /* The container of a ticket's sandbox, of which there is at most one (one that
  * is gone counts until it was settled: its failure has to be told before there
  * is another try); for a class in memory one that serves it now. */

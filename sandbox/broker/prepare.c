@@ -189,8 +189,7 @@ is_taken(const struct container *c, uint32_t uid)
 {
 	const struct container *other;
 
-	TAILQ_FOREACH(other, &c->host->pool->containers, link)
-	{
+	TAILQ_FOREACH(other, &c->host->pool->containers, link) {
 		if (other != c && other->uid == uid &&
 		    (c->class->in_memory ||
 			strcmp(other->sandbox, c->sandbox) != 0))

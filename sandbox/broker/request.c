@@ -58,8 +58,10 @@ ticket_granted(struct ticket *ticket, int client_end, enum access access)
 }
 
 void
-ticket_refused(struct ticket *ticket, enum refusal code, const char *text)
+ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
+    const char *text)
 {
+	ticket_leave_queue(pool, ticket);
 	client_refuse(ticket->client, code, text);
 }
 

@@ -109,8 +109,7 @@ serve_one(struct pool *pool)
 {
 	struct ticket *ticket;
 
-	TAILQ_FOREACH(ticket, &pool->tickets, link)
-	{
+	TAILQ_FOREACH(ticket, &pool->tickets, link) {
 		struct container *c = pool_container_of(pool, ticket);
 
 		if (ticket->refusal != 0) {
@@ -149,8 +148,7 @@ is_promised(struct pool *pool, const struct ticket *ticket)
 {
 	struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (pool_is_coming(c) && !c->promised &&
 		    pool_matches(c, ticket)) {
 			c->promised = true;
@@ -217,9 +215,8 @@ start_one(struct pool *pool)
 
 	pool_count(pool, &count);
 	TAILQ_FOREACH(c, &pool->containers, link)
-	c->promised = false;
-	TAILQ_FOREACH(ticket, &pool->tickets, link)
-	{
+		c->promised = false;
+	TAILQ_FOREACH(ticket, &pool->tickets, link) {
 		const struct cell_class *class = ticket->class;
 		struct pool_places *places = &count.places[class->budget];
 
@@ -279,8 +276,7 @@ is_kept(const struct pool *pool, const struct container *c,
 
 	if (!pool_matches(c, kind))
 		return false;
-	TAILQ_FOREACH(other, &pool->containers, link)
-	{
+	TAILQ_FOREACH(other, &pool->containers, link) {
 		if (other != c && pool_serves(other, kind) &&
 		    (other->since_ms > c->since_ms ||
 			(other->since_ms == c->since_ms &&
@@ -311,8 +307,7 @@ warm_trim(struct pool *pool)
 	struct container *c;
 
 	warm_kind(pool, &kind);
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		int64_t due_ms = c->since_ms + config->warm_seconds * 1000;
 		bool outdated = is_outdated(pool, c);
 		bool kept = is_kept(pool, c, &kind);
@@ -342,11 +337,12 @@ count_ready(const struct pool *pool, const struct ticket *kind)
 	int64_t n = 0;
 
 	TAILQ_FOREACH(c, &pool->containers, link)
-	n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
-	    pool_matches(c, kind);
+		n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
+		    pool_matches(c, kind);
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
-	n -= ticket->class == kind->class &&
-	    strcmp(ticket->interpreter.name, kind->interpreter.name) == 0;
+		n -= ticket->class == kind->class &&
+		    strcmp(ticket->interpreter.name, kind->interpreter.name) ==
+			0;
 	return n;
 }
 
@@ -394,8 +390,7 @@ run_prepared(struct pool *pool)
 	pool_count(pool, &count);
 	/* In order, but the cells of the APIs leave a place to those of people,
 	 * who would else wait for what is only being kept warm. */
-	TAILQ_FOREACH(c, &pool->containers, link)
-	{
+	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state != CONTAINER_PREPARED || count.runs >= most ||
 		    (c->class->in_memory && most > 1 &&
 			count.runs_in_memory >= most - 1))

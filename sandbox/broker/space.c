@@ -57,7 +57,7 @@ count_in(const struct clients *clients, enum client_state state)
 	int64_t count = 0;
 
 	LIST_FOREACH(client, &clients->all, link)
-	count += client->state == state;
+		count += client->state == state;
 	return count;
 }
 
@@ -229,8 +229,7 @@ reserve_left(const struct clients *clients)
 	    (config->api_cells + config->api_sessions + RESERVE_PROCESSES);
 	const struct client *other;
 
-	LIST_FOREACH(other, &clients->all, link)
-	{
+	LIST_FOREACH(other, &clients->all, link) {
 		if (other->state == CLIENT_HAS_SPACE ||
 		    other->state == CLIENT_WAITS_TO_RESERVE)
 			left -= other->bytes;
