@@ -83,6 +83,13 @@ get32(const unsigned char *at)
 	return get16(at) | (uint32_t)get16(at + 2) << 16;
 }
 
+/* One whose halves lie apart. */
+static uint32_t
+get_halves(const unsigned char *at, size_t low, size_t high)
+{
+	return get16(at + low) | (uint32_t)get16(at + high) << 16;
+}
+
 static void
 put16(unsigned char *at, uint32_t value)
 {
@@ -163,8 +170,7 @@ find_table(const struct ext4 *fs, uint32_t group, uint64_t *at, uint32_t *used)
 		return false;
 	block = get32(desc + G_TABLE) |
 	    (uint64_t)get32(desc + G_TABLE_HIGH) << 32;
-	unused = get16(desc + G_UNUSED) |
-	    (uint32_t)get16(desc + G_UNUSED_HIGH) << 16;
+	unused = get_halves(desc, G_UNUSED, G_UNUSED_HIGH);
 	if ((get16(desc + G_FLAGS) & FLAG_NO_INODES) != 0)
 		unused = fs->per_group;
 	if (unused > fs->per_group || block == 0 ||
@@ -173,12 +179,6 @@ find_table(const struct ext4 *fs, uint32_t group, uint64_t *at, uint32_t *used)
 	*at = block * BLOCK;
 	*used = fs->per_group - unused;
 	return true;
-}
-
-static uint32_t
-get_id(const unsigned char *inode, size_t low, size_t high)
-{
-	return get16(inode + low) | (uint32_t)get16(inode + high) << 16;
 }
 
 /* Inode 2 is the root folder. */
@@ -194,7 +194,7 @@ owner_of(int volume_fd)
 	    used < ROOT ||
 	    !read_at(&fs, inode, sizeof(inode), at + (ROOT - 1) * INODE))
 		return 0;
-	return get_id(inode, I_UID, I_UID_HIGH);
+	return get_halves(inode, I_UID, I_UID_HIGH);
 }
 
 /* ---- changing ---- */
@@ -222,7 +222,7 @@ checksum(const struct ext4 *fs, uint32_t number, const unsigned char *inode)
 static bool
 change_id(unsigned char *inode, size_t low, size_t high, uint32_t uid)
 {
-	uint32_t id = get_id(inode, low, high);
+	uint32_t id = get_halves(inode, low, high);
 
 	if (id == uid || !uid_is_sandboxs(id))
 		return false;
@@ -242,7 +242,7 @@ change_inode(const struct ext4 *fs, uint32_t number, unsigned char *inode,
 	if (get16(inode + I_LINKS) == 0)
 		return 0;
 	if (checksum(fs, number, inode) !=
-	    get_id(inode, I_CHECKSUM, I_CHECKSUM_HIGH))
+	    get_halves(inode, I_CHECKSUM, I_CHECKSUM_HIGH))
 		return -1;
 	changed = change_id(inode, I_UID, I_UID_HIGH, uid);
 	changed = change_id(inode, I_GID, I_GID_HIGH, uid) || changed;
