@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Probe, pull and sweep are three programs that never run twice at a time. All
- * that they find out goes through engine_learn() and sweep_end(), which have
+ * that they find out goes through engine_report() and sweep_end(), which have
  * everything looked over.
  */
 #include "engine.h"
@@ -237,9 +237,12 @@ engine_sweep_last(struct engine *e)
 
 /* The one place where the engine's state changes: it is logged when it is
  * news, and what follows from it is begun. */
-static void
-engine_learn(struct engine *e, bool up, bool image, const char *trouble)
+void
+engine_report(struct engine *e, enum engine_state state, const char *trouble)
 {
+	const bool up = state != ENGINE_DOWN;
+	const bool image = state == ENGINE_READY;
+
 	if (up && !e->up)
 		log_info("the Docker engine answers");
 	else if (!up && (e->up || e->probed_ms < 0))
@@ -267,17 +270,17 @@ probe_on_end(void *arg, const struct process_result *result)
 
 	if (!process_succeeded(result)) {
 		process_describe(result, text, sizeof(text));
-		engine_learn(e,
-		    result->outcome == PROCESS_EXITED &&
-			docker_classify(result) == DOCKER_IMAGE,
-		    false, text);
+		engine_report(e,
+		    docker_classify(result) == DOCKER_IMAGE ? ENGINE_NO_IMAGE :
+							      ENGINE_DOWN,
+		    text);
 		return;
 	}
 	if (!image)
 		(void)snprintf(text, sizeof(text),
 		    "%s says something that is no image id",
 		    e->host->config->docker_binary);
-	engine_learn(e, image, image, text);
+	engine_report(e, image ? ENGINE_READY : ENGINE_DOWN, text);
 }
 
 /* One at a time; whoever asks meanwhile gets its answer. */
@@ -328,10 +331,4 @@ engine_state(struct engine *e)
 	if (e->sweeping || engine_refresh(e, BAD_NEWS_MS))
 		return ENGINE_WAIT;
 	return e->up && !e->image ? ENGINE_NO_IMAGE : ENGINE_DOWN;
-}
-
-void
-engine_report(struct engine *e, enum engine_state state, const char *trouble)
-{
-	engine_learn(e, state != ENGINE_DOWN, false, trouble);
 }
