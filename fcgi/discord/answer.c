@@ -1,36 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "answer.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
-#include "../../sandbox/store/commands.h"
+#include "../../sandbox/store/editor.h"
 
 enum callback {
 	CALLBACK_MESSAGE = 4,
 	CALLBACK_UPDATE = 7,
-	CALLBACK_MODAL = 9,
 };
 
 enum component {
 	COMPONENT_ROW = 1,
 	COMPONENT_BUTTON = 2,
-	COMPONENT_TEXT_INPUT = 4,
-	COMPONENT_LABEL = 18,
 };
 
-enum { STYLE_SECONDARY = 2, STYLE_DANGER = 4, STYLE_PARAGRAPH = 2 };
+enum { STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
 
 #define FLAG_EPHEMERAL 64
 #define ARGUMENT_MAX 100
-#define EDITOR_MAX 4000
 
 const char *const texts[TEXT_COUNT] = {
 #define TEXT(id, text) [TEXT_##id] = text,
@@ -116,29 +106,15 @@ answer_delete_question(int64_t view_id)
 		    view_id)));
 }
 
-/* value: what it is filled with, or NULL. */
-static json_t *
-editor_input(const char *name, enum text_id label, enum text_id hint,
-    bool required, const char *value)
-{
-	return json_pack("{s:i, s:s, s:{s:i, s:s, s:i, s:i, s:b, s:s, s:s*}}",
-	    "type", COMPONENT_LABEL, "label", texts[label], "component", "type",
-	    COMPONENT_TEXT_INPUT, "custom_id", name, "style", STYLE_PARAGRAPH,
-	    "max_length", EDITOR_MAX, "required", required, "placeholder",
-	    texts[hint], "value", value);
-}
-
 char *
 answer_editor(int64_t view_id, const char *input)
 {
-	auto_free char *custom_id = xprintf("%s:%" PRId64,
-	    command_actions[ACTION_PY].name, view_id);
+	json_t *inputs = json_pack("[o, o]",
+	    editor_input("code", texts[TEXT_EDITOR_CODE],
+		texts[TEXT_EDITOR_CODE_HINT], true, NULL),
+	    editor_input("stdin", texts[TEXT_EDITOR_INPUT],
+		texts[TEXT_EDITOR_INPUT_HINT], false, input));
 
-	return answer_dump(json_pack("{s:i, s:{s:s, s:s, s:[o, o]}}", "type",
-	    CALLBACK_MODAL, "data", "custom_id", custom_id, "title",
-	    texts[TEXT_EDITOR_TITLE], "components",
-	    editor_input("code", TEXT_EDITOR_CODE, TEXT_EDITOR_CODE_HINT, true,
-		NULL),
-	    editor_input("stdin", TEXT_EDITOR_INPUT, TEXT_EDITOR_INPUT_HINT,
-		false, input)));
+	return answer_dump(editor_open(ACTION_PY, view_id,
+	    texts[TEXT_EDITOR_TITLE], inputs));
 }

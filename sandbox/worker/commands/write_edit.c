@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include "../../base/cleanup.h"
 #include "../../base/clock.h"
 #include "../../base/text.h"
 #include "../../base/utf8.h"
+#include "../../store/editor.h"
 #include "../../store/view.h"
 
-#define EDIT_POINTS 4000 /* what the modal's input takes */
-#define EDIT_BYTES (4 * EDIT_POINTS)
+#define EDIT_BYTES (4 * EDITOR_POINTS)
 #define TITLE_MOST 45
-#define CALLBACK_MODAL 9
-#define LABEL 18
-#define TEXT_INPUT 4
 
 /* Would the editor give it back as it was?  Discord drops control characters
  * and may change line ends. */
@@ -25,7 +18,7 @@ static bool
 is_editable(const struct buf *data)
 {
 	if (!utf8_valid(buf_str(data), data->len) ||
-	    text_codepoints(buf_str(data), data->len) > EDIT_POINTS)
+	    text_codepoints(buf_str(data), data->len) > EDITOR_POINTS)
 		return false;
 	for (size_t i = 0; i < data->len; i++) {
 		unsigned char c = (unsigned char)data->data[i];
@@ -51,25 +44,17 @@ make_label(const char *prefix, const char *name)
 	    text_prefix(buf_str(&clean), clean.len, TITLE_MOST));
 }
 
-/* The callback that opens the editor, as Discord's components want it. */
+/* The callback that opens the editor. */
 static char *
 make_modal(const char *path, int64_t view_id, const struct buf *data)
 {
 	auto_free char *title = make_label("Edit ", path_name(path));
 	auto_free char *label = make_label("~/", path);
-	auto_free char *id = xprintf("%s:%" PRId64,
-	    command_actions[ACTION_WRITE].name, view_id);
-	json_t *input = json_pack("{s:i, s:s, s:i, s:b, s:i}", "type",
-	    TEXT_INPUT, "custom_id", "content", "style", 2, "required", 0,
-	    "max_length", EDIT_POINTS);
-	json_auto_t *modal = NULL;
+	json_auto_t *modal = editor_open(ACTION_WRITE, view_id, title,
+	    json_pack("[o]",
+		editor_input("content", label, NULL, false,
+		    data->len > 0 ? buf_str(data) : NULL)));
 
-	if (data->len > 0)
-		json_object_set_new(input, "value",
-		    json_stringn(buf_str(data), data->len));
-	modal = json_pack("{s:i, s:{s:s, s:s, s:[{s:i, s:s, s:o}]}}", "type",
-	    CALLBACK_MODAL, "data", "custom_id", id, "title", title,
-	    "components", "type", LABEL, "label", label, "component", input);
 	return modal == NULL ? NULL : json_dumps(modal, JSON_COMPACT);
 }
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EDITOR_H
+#define EDITOR_H
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "commands.h"
+
+/*
+ * An editor, as Discord wants it: a modal that stands for a view, with labelled
+ * inputs of many lines.  il-fcgi opens those that need nothing of a sandbox,
+ * il-worker the others.
+ */
+#define EDITOR_POINTS 4000 /* what an input takes */
+
+/* hint, value (what it is filled with): NULL: none. */
+static inline json_t *
+editor_input(const char *name, const char *label, const char *hint,
+    bool required, const char *value)
+{
+	enum { LABEL = 18, TEXT_INPUT = 4, PARAGRAPH = 2 };
+
+	return json_pack("{s:i, s:s, s:{s:i, s:s, s:i, s:i, s:b, s:s*, s:s*}}",
+	    "type", LABEL, "label", label, "component", "type", TEXT_INPUT,
+	    "custom_id", name, "style", PARAGRAPH, "max_length", EDITOR_POINTS,
+	    "required", required, "placeholder", hint, "value", value);
+}
+
+/* The callback that opens it; takes the inputs, an array.  NULL: it could not
+ * be made. */
+static inline json_t *
+editor_open(enum action action, int64_t view_id, const char *title,
+    json_t *inputs)
+{
+	enum { CALLBACK_MODAL = 9 };
+	auto_free char *custom_id = xprintf("%s:%" PRId64,
+	    command_actions[action].name, view_id);
+
+	return json_pack("{s:i, s:{s:s, s:s, s:o}}", "type", CALLBACK_MODAL,
+	    "data", "custom_id", custom_id, "title", title, "components",
+	    inputs);
+}
+
+#endif
