@@ -76,15 +76,6 @@ take_chunk(const struct frame_view *view, struct cell_event *event,
 }
 
 static bool
-take_output(struct cell *cell, const struct frame_view *view,
-    struct cell_event *event)
-{
-	event->kind = CELL_OUTPUT;
-	return get_bounded(view, TAG_STREAM, 1, 2, 0, &event->stream) &&
-	    take_chunk(view, event, &cell->output_left);
-}
-
-static bool
 take_entry(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
@@ -219,8 +210,11 @@ cell_take(struct cell *cell, const struct frame_view *view,
 		cell->started = true;
 		return true;
 	}
-	if (view->kind == FRAME_OUTPUT)
-		return take_output(cell, view, event);
+	if (view->kind == FRAME_OUTPUT) {
+		event->kind = CELL_OUTPUT;
+		return get_bounded(view, TAG_STREAM, 1, 2, 0, &event->stream) &&
+		    take_chunk(view, event, &cell->output_left);
+	}
 	if (view->kind == FRAME_ENTRY)
 		return take_entry(cell, view, event);
 	if (view->kind == FRAME_FILE)

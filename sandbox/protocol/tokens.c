@@ -88,20 +88,11 @@ parse(struct tokens *tokens, char *text, struct err *err)
 	return 0;
 }
 
-static int
-load(struct tokens *tokens, struct err *err)
-{
-	auto_buf struct buf text = BUF_INIT(FILE_MAX);
-
-	if (file_read(tokens->path, &text, err) != 0)
-		return -1;
-	buf_addc(&text, '\0');
-	return parse(tokens, text.data, err);
-}
-
 int
 tokens_open(struct tokens *tokens, const char *path, struct err *err)
 {
+	auto_buf struct buf text = BUF_INIT(FILE_MAX);
+
 	memset(tokens, 0, sizeof(*tokens));
 	if (sodium_init() < 0)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
@@ -114,8 +105,11 @@ tokens_open(struct tokens *tokens, const char *path, struct err *err)
 	}
 	tokens->path = xstrdup(path);
 	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
-	if (load(tokens, err) == 0)
-		return 0;
+	if (file_read(path, &text, err) == 0) {
+		buf_addc(&text, '\0');
+		if (parse(tokens, text.data, err) == 0)
+			return 0;
+	}
 	tokens_close(tokens);
 	return -1;
 }

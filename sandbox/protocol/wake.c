@@ -113,27 +113,23 @@ wake_wait_open(int fd, int stop_fd, struct err *err)
 	return steal_fd(&wait_fd);
 }
 
-/* All but one are written back, for another worker: a byte wakes for certain
- * only when the FIFO was empty. */
-static void
-wake_take(int fd)
-{
-	char bytes[BYTES_MAX];
-	ssize_t n = TEMP_FAILURE_RETRY(read(fd, bytes, sizeof(bytes)));
-
-	if (n > 1 && write(fd, bytes, (size_t)n - 1) < 0)
-		return; /* it is full: they wake anyway */
-}
-
 void
 wake_wait(int wait_fd, int fd, int timeout_ms)
 {
 	struct epoll_event events[2];
 	int count = epoll_wait(wait_fd, events, 2, timeout_ms);
+	char bytes[BYTES_MAX];
+	ssize_t n;
 
-	for (int i = 0; i < count; i++)
-		if (events[i].data.fd == fd)
-			wake_take(fd);
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.fd != fd)
+			continue;
+		/* All but one are written back, for another worker: a byte
+		 * wakes for certain only when the FIFO was empty. */
+		n = TEMP_FAILURE_RETRY(read(fd, bytes, sizeof(bytes)));
+		if (n > 1 && write(fd, bytes, (size_t)n - 1) < 0)
+			return; /* it is full: they wake anyway */
+	}
 }
 
 void

@@ -119,18 +119,6 @@ edit(struct delivery *d, const char *body, const struct rest_file *files,
 	    &d->err);
 }
 
-/* Discord does not like the answer itself: then at least say so. */
-static enum rest_outcome
-edit_plainly(struct delivery *d)
-{
-	auto_message struct message message = MESSAGE_INIT;
-	auto_free char *body = NULL;
-
-	render_not_accepted(&message, d->reply.code, d->job->id);
-	body = message_json(&message, false);
-	return edit(d, body, NULL, 0);
-}
-
 /* With its files, else without them, else in words of ours. */
 static enum rest_outcome
 deliver(struct delivery *d)
@@ -148,10 +136,16 @@ deliver(struct delivery *d)
 	}
 	if (outcome == REST_REFUSED)
 		outcome = edit(d, d->body, NULL, 0);
+	/* Discord does not like the answer itself: then at least say so. */
 	if (outcome == REST_REFUSED) {
+		auto_message struct message plain = MESSAGE_INIT;
+		auto_free char *body = NULL;
+
 		log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
 		    d->job->id);
-		outcome = edit_plainly(d);
+		render_not_accepted(&plain, d->reply.code, d->job->id);
+		body = message_json(&plain, false);
+		outcome = edit(d, body, NULL, 0);
 	}
 	/* of a message that it has not made yet Discord says 404, too */
 	if (outcome != REST_DONE && d->reply.status == 404 &&
