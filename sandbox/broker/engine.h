@@ -54,8 +54,8 @@ enum engine_state engine_state(struct engine *e);
 /* Probe, unless what is known is younger than max_age_ms; true when there will
  * be news. */
 bool engine_refresh(struct engine *e, int64_t max_age_ms);
-/* What is so now: ENGINE_READY (both are there), ENGINE_NO_IMAGE or ENGINE_DOWN,
- * as the probe says, or a call that failed. */
+/* What is so now, as the probe says or a call that failed: ENGINE_READY (both
+ * are there), ENGINE_NO_IMAGE or ENGINE_DOWN. */
 void engine_report(struct engine *e, enum engine_state state,
     const char *trouble);
 /* At the end (PHASE_SWEEPING): remove every container of ours, while
