@@ -43,13 +43,6 @@ static void
 converse(struct api_run *run, int cell_fd, int broker_fd,
     const struct pollfd *stop, const char *cell_name)
 {
-	static const enum api_end ends[] = {
-		[CONVERSATION_RESULT] = API_RESULT,
-		[CONVERSATION_DIED] = API_RESULT,
-		[CONVERSATION_LOST] = API_LOST,
-		[CONVERSATION_OVERDUE] = API_LOST,
-		[CONVERSATION_STOPPED] = API_GONE,
-	};
 	int64_t began_us = clock_monotonic_us();
 	enum conversation_end end;
 	struct err err;
@@ -63,11 +56,12 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	end = conversation_hold(&run->c, run->request, &run->result, &err);
 	metrics_change(&run->app->metrics, METRICS_RUNNING, -1);
 	run->duration_us = clock_monotonic_us() - began_us;
-	/* The contracts know fewer ends; after all but one the cell is of no
-	 * more use. */
-	run->end = ends[end];
-	run->lost = end != CONVERSATION_RESULT;
-	if (end != CONVERSATION_RESULT && end != CONVERSATION_STOPPED)
+	/* The contracts know fewer ends. */
+	run->end = end == CONVERSATION_RESULT ? API_RESULT :
+	    end == CONVERSATION_STOPPED	      ? API_GONE :
+						API_LOST;
+	run->lost = end != CONVERSATION_RESULT || run->c.died;
+	if (run->lost && end != CONVERSATION_STOPPED)
 		log_warn("%s cell=%s", err.text, cell_name);
 	if (run->end != API_LOST)
 		return;

@@ -68,12 +68,13 @@ end_lost(const struct wait *wait, struct cell_result *result)
 	if (!wait->cell.started || wait->cell.file_left > 0 ||
 	    !lease_is_out_of_memory(wait->c->broker_fd))
 		return CONVERSATION_LOST;
+	wait->c->died = true;
 	*result = (struct cell_result){ .reason = REASON_MEMORY,
 		.signal = SIGKILL,
 		.wall_us = clock_monotonic_us() - wait->since_us,
 		.used_bytes = -1,
 		.used_files = -1 };
-	return CONVERSATION_DIED;
+	return CONVERSATION_RESULT;
 }
 
 static enum conversation_end
@@ -113,7 +114,7 @@ conversation_hold(struct conversation *c, const struct cell_request *request,
 	auto_free struct wait *wait = xmalloc(sizeof(*wait));
 	int64_t now_ms;
 
-	c->enough = c->hang_up = c->heard = false;
+	c->enough = c->hang_up = c->heard = c->died = false;
 	cell_init(&wait->cell, c->cell_fd);
 	if (cell_send(&wait->cell, request, c->send_ms, err) != 0)
 		return CONVERSATION_LOST;

@@ -36,20 +36,21 @@ struct conversation {
 	bool hang_up; /* nobody wants the result any more */
 	/* set by conversation_hold() */
 	bool heard; /* the cell has sent something */
+	bool died;  /* the run's memory has taken the cell with it, and the
+		     * result says so */
 };
 
-/* How it ended.  After all but CONVERSATION_RESULT the lease is of no use. */
+/* How it ended.  After all but CONVERSATION_RESULT, and when the cell has died,
+ * the lease is of no use. */
 enum conversation_end {
 	CONVERSATION_RESULT,
-	CONVERSATION_DIED,    /* the run's memory has taken the cell with it:
-			       * there is a result, which says so */
 	CONVERSATION_LOST,    /* the cell broke off or broke the protocol */
 	CONVERSATION_OVERDUE, /* past the limits from outside */
 	CONVERSATION_STOPPED, /* by stop or hang_up */
 };
 
 /* Send the request and take its events to the end.  err is filled, for the log,
- * in the case of _DIED, _LOST and _OVERDUE, and otherwise untouched. */
+ * when the cell has died, _LOST and _OVERDUE, and otherwise untouched. */
 enum conversation_end conversation_hold(struct conversation *c,
     const struct cell_request *request, struct cell_result *result,
     struct err *err);

@@ -93,16 +93,16 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 	enum conversation_end end = conversation_hold(&c, request, result,
 	    &err);
 
-	if (end != CONVERSATION_RESULT && end != CONVERSATION_DIED)
+	if (end != CONVERSATION_RESULT)
 		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,
 		    task->job->id, task->lease.cell_name);
 	else if (result->error_text[0] != '\0')
 		log_info("the cell says: %s job=%" PRId64, result->error_text,
 		    task->job->id);
 	/* such a cell is ended, whatever goes on in it */
-	if (end != CONVERSATION_RESULT)
+	if (end != CONVERSATION_RESULT || c.died)
 		lease_close(&task->lease);
-	return end == CONVERSATION_DIED ? RUN_RESULT : (enum run_end)end;
+	return (enum run_end)end;
 }
 
 /* A request whose end nobody could be told of is not begun. */

@@ -151,7 +151,8 @@ test_died(void)
 	say_run(1);
 	say(broker[1], FRAME_LOST, TAG_REASON, REASON_MEMORY);
 	(void)shutdown(cell[1], SHUT_WR);
-	is_int(hold(), CONVERSATION_DIED, "its memory has taken the cell");
+	is_int(hold(), CONVERSATION_RESULT, "its memory has taken the cell");
+	ok(c.died, "which is told");
 	is_int(result.reason, REASON_MEMORY, "which is the result");
 	is_int(result.signal, SIGKILL, "with the signal");
 	is_int(result.used_bytes, -1, "and without the space used");
