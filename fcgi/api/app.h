@@ -7,7 +7,6 @@
 
 #include "limits.h"
 #include "metrics.h"
-#include "../contract/eval_request.h"
 #include "../files/filestore.h"
 
 #include "../../sandbox/protocol/tokens.h"
@@ -36,7 +35,6 @@ struct api_app {
 	int slot; /* the cell that its token may have; -1 and less: none */
 	const char *id; /* what stands in its path for {…}; "": nothing */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
-	struct eval_terms eval_terms;
 };
 
 #endif

@@ -274,8 +274,9 @@ api_eval(struct api_app *app, struct http_request *req)
 	/* The contract takes a chunked body for none. */
 	if (coding != NULL && coding[0] != '\0')
 		buf_reset(&body);
-	if (eval_parse(&eval, &app->eval_terms, http_param(req, "CONTENT_TYPE"),
-		buf_str(&body), body.len, &refusal)) {
+	if (eval_parse(&eval, app->interpreters,
+		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
+		&refusal)) {
 		buf_release(&body);
 		run_eval(app, req, &eval);
 		pyjson_release(&eval.doc);

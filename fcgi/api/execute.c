@@ -328,7 +328,7 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 	struct execute_request request;
 
 	if (!api_read_request(&request,
-		kind == API_BASH ? EXECUTE_BASH : EXECUTE_CODE, app, req))
+		kind == API_BASH ? EXECUTE_BASH : EXECUTE_CODE, req))
 		return;
 	cell.wall_ms = request.timeout_ms;
 	x.run.c.arg = &x;

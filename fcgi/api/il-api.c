@@ -43,8 +43,6 @@
 #include "../../sandbox/base/priority.h"
 #include "../../sandbox/protocol/lease.h"
 
-/* The longest a client may ask for; MAX_EXEC_TIMEOUT_MS of the contract. */
-#define TIMEOUT_MAX_MS 60000
 #define STORE_COUNT 100000
 /* Idle cells that make room on the disk are gone by then. */
 #define SPACE_MS 6000
@@ -87,7 +85,6 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 		.lease_socket = config_state_path(config, SOCKET_BROKER_API),
 		.sessions = config_state_path(config, "sessions"),
 		.master = getpid(),
-		.eval_terms = { app->interpreters, TIMEOUT_MAX_MS },
 	};
 	while (count < API_INTERPRETERS_MAX &&
 	    images_next(config->sandbox_images, &pos, &entry))

@@ -8,7 +8,7 @@
 #include "pages.h"
 #include "reply.h"
 #include "routes.h"
-#include "../contract/eval_request.h"
+#include "../contract/eval_answer.h"
 #include "../server/health.h"
 #include "../server/http.h"
 
@@ -34,7 +34,7 @@ api_versions(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(64 << 10);
 
-	eval_add_versions(&body, &app->eval_terms);
+	eval_add_versions(&body, app->interpreters);
 	reply_text(req, 200, NULL, buf_str(&body));
 }
 

@@ -165,16 +165,15 @@ api_read_body(struct http_request *req, struct buf *body)
 
 bool
 api_read_request(struct execute_request *request, enum execute_route route,
-    struct api_app *app, struct http_request *req)
+    struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
 	struct detail detail;
 
 	if (!api_read_body(req, &body))
 		return false;
-	if (execute_parse(request, route, app->eval_terms.timeout_max_ms,
-		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
-		&detail))
+	if (execute_parse(request, route, http_param(req, "CONTENT_TYPE"),
+		buf_str(&body), body.len, &detail))
 		return true;
 	reply_refuse(req, NULL, &detail);
 	return false;

@@ -62,7 +62,7 @@ bool api_read_body(struct http_request *req, struct buf *body);
 /* Read and parse a request of the code-interpreter's routes.  False: it was
  * answered; otherwise it is to be released. */
 bool api_read_request(struct execute_request *request, enum execute_route route,
-    struct api_app *app, struct http_request *req);
+    struct http_request *req);
 
 /*
  * The files of a request, out of the store, as a cell takes them.  They are

@@ -99,7 +99,7 @@ api_session_create(struct api_app *app, struct http_request *req)
 	struct execute_request session;
 	struct api_inputs inputs;
 
-	if (!api_read_request(&session, EXECUTE_SESSION, app, req))
+	if (!api_read_request(&session, EXECUTE_SESSION, req))
 		return;
 	if (api_inputs_open(&inputs, app, req, &session)) {
 		if (inputs.wrong == NULL)

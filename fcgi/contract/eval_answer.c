@@ -236,3 +236,16 @@ eval_answer(struct buf *out, const struct eval_result *result)
 	buf_addc(out, '}');
 	return out->len + contents;
 }
+
+void
+eval_add_versions(struct buf *out, const char *const *interpreters)
+{
+	buf_addf(out, "{\"default\":\"%s\",\"versions\":[",
+	    interpreters[0] == NULL ? "" : interpreters[0]);
+	for (size_t i = 0; interpreters[i] != NULL; i++)
+		buf_addf(out,
+		    "%s{\"name\":\"%s\",\"executable_path\":"
+		    "\"/snekbin/python/%s/bin/python\"}",
+		    i > 0 ? "," : "", interpreters[i], interpreters[i]);
+	buf_adds(out, "]}");
+}

@@ -105,5 +105,8 @@ const char *eval_reason(const struct cell_result *result);
 size_t eval_answer(struct buf *out, const struct eval_result *result);
 /* More than it can append, with as many files as a cell may tell of. */
 #define EVAL_ANSWER_MAX ((size_t)32 << 20)
+/* Append the answer of GET /versions: "3.11", …, NULL; the first name is the
+ * default one's. */
+void eval_add_versions(struct buf *out, const char *const *interpreters);
 
 #endif

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base64.h"
-#include "eval_schema.h"
+#include "eval_request.h"
+#include "execute_request.h"
 #include "../pytext/pyutf8.h"
 #include "stage.h"
 
@@ -150,6 +151,133 @@ parse_body(struct pyjson *doc, const char *type, const char *body, size_t len,
 	    "%s is an unsupported media type.", type);
 }
 
+/* ---- the types, and which members there must be ---- */
+
+static bool
+check_type(const struct pyvalue *value, enum pyvalue_type type,
+    struct eval_refusal *refusal)
+{
+	return value->type == type ||
+	    eval_refuse_value(refusal, value, " is not of type '%s'",
+		type == PYVALUE_STRING	  ? "string" :
+		    type == PYVALUE_ARRAY ? "array" :
+					    "object");
+}
+
+/* A member that need not be there. */
+static bool
+check_member(const struct pyvalue *object, const char *name,
+    enum pyvalue_type type, struct eval_refusal *refusal)
+{
+	const struct pyvalue *value = pyvalue_get(object, name);
+
+	return value == NULL || check_type(value, type, refusal);
+}
+
+/* The last part of a list, which need not be there. */
+static const struct pyvalue *
+last_of(const struct pyvalue *list)
+{
+	return list == NULL ? NULL : list->u.parts.last;
+}
+
+/* What stands in the two lists, from the last to the first. */
+static bool
+check_items(const struct pyvalue *files, const struct pyvalue *args,
+    struct eval_refusal *refusal)
+{
+	const struct pyvalue *item = last_of(files);
+
+	for (; item != NULL; item = item->prev) {
+		if (!check_type(item, PYVALUE_OBJECT, refusal))
+			return false;
+		if (pyvalue_get(item, "path") == NULL)
+			return eval_refuse_with(refusal, 400,
+			    EVAL_TITLE_INVALID,
+			    "'path' is a required property");
+	}
+	for (item = last_of(args); item != NULL; item = item->prev)
+		if (!check_type(item, PYVALUE_STRING, refusal))
+			return false;
+	return true;
+}
+
+/* The members of each file.  The pattern of a path: no '/' first, no backslash
+ * with a zero, and a line feed only as the last character. */
+static bool
+check_files(const struct pyvalue *files, struct eval_refusal *refusal)
+{
+	const struct pyvalue *file = last_of(files);
+
+	for (; file != NULL; file = file->prev) {
+		const struct pyvalue *path = pyvalue_get(file, "path");
+		const char *s = path->u.text;
+		const char *feed;
+
+		if (!check_type(path, PYVALUE_STRING, refusal))
+			return false;
+		feed = memchr(s, '\n', path->count);
+		if (s[0] == '/' || memmem(s, path->count, "\\0", 2) != NULL ||
+		    (feed != NULL && feed != s + path->count - 1))
+			return eval_refuse_value(refusal, path,
+			    " does not match "
+			    "'^(?!/)(?!.*\\\\\\\\0).*$'");
+		if (!check_member(file, "content", PYVALUE_STRING, refusal))
+			return false;
+	}
+	return true;
+}
+
+/* Breadth first, as the validator ranks faults: the whole, its members, the
+ * items of lists, the members of these. */
+static bool
+check_schema(const struct pyvalue *root, struct eval_refusal *refusal)
+{
+	const struct pyvalue *files = pyvalue_get(root, "files");
+	const struct pyvalue *args = pyvalue_get(root, "args");
+
+	if (!check_type(root, PYVALUE_OBJECT, refusal))
+		return false;
+	if (pyvalue_get(root, "input") == NULL && args == NULL)
+		return eval_refuse_value(refusal, root,
+		    " is not valid under any of the given schemas");
+	return check_member(root, "input", PYVALUE_STRING, refusal) &&
+	    check_member(root, "files", PYVALUE_ARRAY, refusal) &&
+	    check_member(root, "executable_path", PYVALUE_STRING, refusal) &&
+	    check_member(root, "args", PYVALUE_ARRAY, refusal) &&
+	    check_items(files, args, refusal) && check_files(files, refusal);
+}
+
+/* In the style of the validator, though it knows none of these. */
+static bool
+take_extras(struct eval_request *req, struct eval_refusal *refusal)
+{
+	const struct pyvalue *root = &req->doc.root;
+	const struct pyvalue *input = pyvalue_get(root, "stdin");
+	const struct pyvalue *timeout = pyvalue_get(root, "timeout_ms");
+
+	if (!check_member(root, "stdin", PYVALUE_STRING, refusal))
+		return false;
+	if (input != NULL && pyutf8_has_surrogate(input->u.text, input->count))
+		return eval_refuse_value(refusal, input,
+		    " cannot be encoded in UTF-8");
+	if (input != NULL) {
+		req->input = input->u.text;
+		req->input_len = input->count;
+	}
+	if (timeout == NULL)
+		return true;
+	if (!pyvalue_integer(timeout, &req->timeout_ms))
+		return eval_refuse_value(refusal, timeout,
+		    " is not of type 'integer'");
+	if (req->timeout_ms < 1)
+		return eval_refuse_value(refusal, timeout,
+		    " is less than the minimum of 1");
+	return req->timeout_ms <= EXECUTE_TIMEOUT_MAX_MS ||
+	    eval_refuse_value(refusal, timeout,
+		" is greater than the maximum of %d", EXECUTE_TIMEOUT_MAX_MS);
+}
+
 /* ---- the interpreter ---- */
 
 /* Is `path`, without its first '/', the place of that interpreter?  If not,
@@ -176,7 +304,7 @@ is_interpreter(const char *path, const char *name, bool *folder)
 
 /* executable_path: an interpreter, or why there is none. */
 static bool
-take_interpreter(struct eval_request *req, const struct eval_terms *terms,
+take_interpreter(struct eval_request *req, const char *const *interpreters,
     const struct pyvalue *path, struct eval_refusal *refusal)
 {
 	bool folder = false;
@@ -192,9 +320,9 @@ take_interpreter(struct eval_request *req, const struct eval_terms *terms,
 	(void)stage_resolve(path->u.text, path->count, out, 0, &up);
 	if (is_interpreter(out, "default", &folder))
 		return true;
-	for (size_t i = 0; terms->interpreters[i] != NULL; i++)
-		if (is_interpreter(out, terms->interpreters[i], &folder)) {
-			req->interpreter = terms->interpreters[i];
+	for (size_t i = 0; interpreters[i] != NULL; i++)
+		if (is_interpreter(out, interpreters[i], &folder)) {
+			req->interpreter = interpreters[i];
 			return true;
 		}
 	return eval_refuse(refusal, 400,
@@ -344,7 +472,7 @@ check_length(const struct eval_request *req, struct eval_refusal *refusal)
 
 /* The order of the steps decides which of several faults is told. */
 bool
-eval_parse(struct eval_request *req, const struct eval_terms *terms,
+eval_parse(struct eval_request *req, const char *const *interpreters,
     const char *content_type, const char *body, size_t len,
     struct eval_refusal *refusal)
 {
@@ -352,28 +480,12 @@ eval_parse(struct eval_request *req, const struct eval_terms *terms,
 
 	memset(req, 0, sizeof(*req));
 	if (parse_body(&req->doc, content_type, body, len, refusal) &&
-	    eval_check_schema(root, refusal) &&
-	    eval_take_extras(req, terms, refusal) &&
-	    take_interpreter(req, terms, pyvalue_get(root, "executable_path"),
-		refusal) &&
+	    check_schema(root, refusal) && take_extras(req, refusal) &&
+	    take_interpreter(req, interpreters,
+		pyvalue_get(root, "executable_path"), refusal) &&
 	    take_files(req, pyvalue_get(root, "files"), refusal) &&
 	    take_args(req, root, refusal) && check_length(req, refusal))
 		return true;
 	pyjson_release(&req->doc);
 	return false;
-}
-
-void
-eval_add_versions(struct buf *out, const struct eval_terms *terms)
-{
-	const char *const *names = terms->interpreters;
-
-	buf_addf(out, "{\"default\":\"%s\",\"versions\":[",
-	    names[0] == NULL ? "" : names[0]);
-	for (size_t i = 0; names[i] != NULL; i++)
-		buf_addf(out,
-		    "%s{\"name\":\"%s\",\"executable_path\":"
-		    "\"/snekbin/python/%s/bin/python\"}",
-		    i > 0 ? "," : "", names[i], names[i]);
-	buf_adds(out, "]}");
 }

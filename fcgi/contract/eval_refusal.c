@@ -33,6 +33,20 @@ eval_refuse_with(struct eval_refusal *refusal, int status, const char *title,
 	return false;
 }
 
+bool
+eval_refuse_value(struct eval_refusal *refusal, const struct pyvalue *value,
+    const char *why, ...)
+{
+	va_list ap;
+
+	(void)eval_refuse(refusal, 400, EVAL_TITLE_INVALID);
+	pydump_add_repr(&refusal->description, value);
+	va_start(ap, why);
+	buf_addv(&refusal->description, why, ap);
+	va_end(ap);
+	return false;
+}
+
 /* ---- what the client takes ---- */
 
 static bool

@@ -7,6 +7,8 @@
 
 #include "../../sandbox/base/buf.h"
 
+struct pyvalue;
+
 /* An answer of /eval that is no result; and its other errors, as constants. */
 struct eval_refusal {
 	int status;
@@ -24,6 +26,10 @@ bool eval_refuse(struct eval_refusal *refusal, int status, const char *title);
 bool eval_refuse_with(struct eval_refusal *refusal, int status,
     const char *title, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* 400, EVAL_TITLE_INVALID: "<repr><why>". */
+bool eval_refuse_value(struct eval_refusal *refusal,
+    const struct pyvalue *value, const char *why, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #define EVAL_TITLE_INVALID "Request data failed validation"
 #define EVAL_TITLE_FILE "Request file is invalid"

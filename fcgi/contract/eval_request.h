@@ -18,13 +18,9 @@
  * nearest to the root and, among those, the one whose name comes last in the
  * alphabet or whose index is the highest.
  */
-struct eval_terms {
-	const char *const *interpreters; /* "3.11", …; ends with NULL; the
-					  * first one is the default */
-	int64_t timeout_max_ms;
-};
 
-/* All that it points to is of the document or, interpreter, of the terms. */
+/* All that it points to is of the document; but interpreter, which is one of
+ * those that eval_parse() was given. */
 struct eval_request {
 	struct cell_bytes *words; /* arguments of the interpreter */
 	size_t word_count;
@@ -39,14 +35,13 @@ struct eval_request {
 	struct pyjson doc;  /* to be released */
 };
 
-/* content_type may be NULL: none was sent.  A NUL follows the body; one without
- * Content-Length counts as empty.  True: the document is to be released.
- * False: answer with the refusal, which is to be released; if its status is
- * 200, with `returncode: null`, and its description as `stdout`. */
-bool eval_parse(struct eval_request *req, const struct eval_terms *terms,
+/* interpreters: "3.11", …, NULL; the first one is the default.  content_type
+ * NULL: none was sent.  A NUL follows the body; one without Content-Length
+ * counts as empty.  True: the document is to be released.  False: answer with
+ * the refusal, which is to be released; if its status is 200, with
+ * `returncode: null`, and its description as `stdout`. */
+bool eval_parse(struct eval_request *req, const char *const *interpreters,
     const char *content_type, const char *body, size_t len,
     struct eval_refusal *refusal);
-/* Append the answer of GET /versions; the first name is the default one's. */
-void eval_add_versions(struct buf *out, const struct eval_terms *terms);
 
 #endif

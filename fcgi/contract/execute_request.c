@@ -172,12 +172,12 @@ take_members(struct detail *d, const struct rule *rule,
 /* What the model cannot say. */
 static bool
 check_rest(const struct execute_request *req, enum execute_route route,
-    int64_t timeout_max_ms, struct detail *d)
+    struct detail *d)
 {
-	if (req->timeout_ms > timeout_max_ms)
+	if (req->timeout_ms > EXECUTE_TIMEOUT_MAX_MS)
 		return detail_text(d, 422,
-		    "timeout_ms exceeds maximum of %lld ms",
-		    (long long)timeout_max_ms);
+		    "timeout_ms exceeds maximum of %d ms",
+		    EXECUTE_TIMEOUT_MAX_MS);
 	if (route == EXECUTE_BASH && strlen(req->code.text) != req->code.len)
 		return detail_text(d, 422,
 		    "cmd must not contain a NUL character.");
@@ -186,8 +186,7 @@ check_rest(const struct execute_request *req, enum execute_route route,
 
 bool
 execute_parse(struct execute_request *req, enum execute_route route,
-    int64_t timeout_max_ms, const char *content_type, const char *body,
-    size_t len, struct detail *d)
+    const char *content_type, const char *body, size_t len, struct detail *d)
 {
 	memset(req, 0, sizeof(*req));
 	if (!detail_parse(&req->doc, content_type, body, len, d))
@@ -195,7 +194,7 @@ execute_parse(struct execute_request *req, enum execute_route route,
 	detail_begin(d);
 	take_members(d, models[route], (struct detail_place){ .member = NULL },
 	    &req->doc.root, req);
-	if (detail_end(d) && check_rest(req, route, timeout_max_ms, d))
+	if (detail_end(d) && check_rest(req, route, d))
 		return true;
 	pyjson_release(&req->doc);
 	return false;

@@ -47,12 +47,15 @@ struct execute_request {
 	struct pyjson doc; /* owns all of these; to be released */
 };
 
+/* The longest a client may ask for, of /eval too; MAX_EXEC_TIMEOUT_MS of the
+ * contract. */
+#define EXECUTE_TIMEOUT_MAX_MS 60000
+
 /* False: answer with the detail, which is to be released then; the document is
  * to be released on true only.  content_type NULL: none was sent.  A NUL
  * follows the body. */
 bool execute_parse(struct execute_request *req, enum execute_route route,
-    int64_t timeout_max_ms, const char *content_type, const char *body,
-    size_t len, struct detail *d);
+    const char *content_type, const char *body, size_t len, struct detail *d);
 
 /* The store does not have this one: 404.  Always false. */
 bool execute_refuse_file(const struct execute_file *file, struct detail *d);

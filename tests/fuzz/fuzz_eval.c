@@ -63,7 +63,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		"application/x-www-form-urlencoded", "multipart/form-data",
 		"text/plain" };
 	static const char *const names[] = { "3.11", NULL };
-	static const struct eval_terms terms = { names, 60000 };
 	auto_buf struct buf body = BUF_INIT((size_t)8 << 20);
 	struct eval_request req;
 	struct eval_refusal refusal;
@@ -74,7 +73,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	check_output(data, size);
 	text = fuzz_text(data + 1, size - 1);
-	good = eval_parse(&req, &terms, types[data[0] % 4], text, size - 1,
+	good = eval_parse(&req, names, types[data[0] % 4], text, size - 1,
 	    &refusal);
 	free(text);
 	if (good) {

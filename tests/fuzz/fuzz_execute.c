@@ -74,7 +74,7 @@ check_requests(const char *type, const char *body, size_t len)
 
 	for (enum execute_route route = EXECUTE_CODE; route <= EXECUTE_BASH;
 	     route++) {
-		if (execute_parse(&req, route, 60000, type, body, len, &d)) {
+		if (execute_parse(&req, route, type, body, len, &d)) {
 			if (route != EXECUTE_SESSION)
 				check_text(&req.code);
 			check_files(&req);

@@ -172,12 +172,11 @@ static void
 eval(struct buf *out, const char *in, size_t len)
 {
 	static const char *const names[] = { "3.11", "3.13", NULL };
-	const struct eval_terms terms = { names, 60000 };
 	struct request in_parts = request_of(in, len);
 	struct eval_request req;
 	struct eval_refusal refusal;
 
-	if (eval_parse(&req, &terms, in_parts.type, in_parts.body, in_parts.len,
+	if (eval_parse(&req, names, in_parts.type, in_parts.body, in_parts.len,
 		&refusal)) {
 		buf_adds(out, "RUN\n");
 		tell_run(out, &req);
@@ -267,8 +266,8 @@ execute(struct buf *out, const char *in, size_t len)
 	struct execute_request req;
 	struct detail d;
 
-	if (execute_parse(&req, EXECUTE_CODE, 60000, parts.type, parts.body,
-		parts.len, &d)) {
+	if (execute_parse(&req, EXECUTE_CODE, parts.type, parts.body, parts.len,
+		&d)) {
 		buf_adds(out, "RUN\n");
 		tell(out, "code", req.code.text, req.code.len);
 		if (req.input.text != NULL)
@@ -290,7 +289,7 @@ session(struct buf *out, const char *in, size_t len)
 	struct execute_request req;
 	struct detail d;
 
-	if (execute_parse(&req, EXECUTE_SESSION, 0, parts.type, parts.body,
+	if (execute_parse(&req, EXECUTE_SESSION, parts.type, parts.body,
 		parts.len, &d)) {
 		buf_addf(out, "RUN\nttl %lld\n", (long long)req.ttl_seconds);
 		tell_files(out, &req);
@@ -308,8 +307,8 @@ bash(struct buf *out, const char *in, size_t len)
 	struct execute_request req;
 	struct detail d;
 
-	if (execute_parse(&req, EXECUTE_BASH, 60000, parts.type, parts.body,
-		parts.len, &d)) {
+	if (execute_parse(&req, EXECUTE_BASH, parts.type, parts.body, parts.len,
+		&d)) {
 		buf_adds(out, "RUN\n");
 		tell(out, "cmd", req.code.text, req.code.len);
 		buf_addf(out, "timeout %lld\n", (long long)req.timeout_ms);
@@ -384,11 +383,10 @@ static void
 versions(struct buf *out, const char *in, size_t len)
 {
 	static const char *const names[] = { "3.11", "3.13", NULL };
-	const struct eval_terms terms = { names, 60000 };
 
 	(void)in;
 	(void)len;
-	eval_add_versions(out, &terms);
+	eval_add_versions(out, names);
 }
 
 static void
