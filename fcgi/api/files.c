@@ -131,7 +131,7 @@ api_list(struct api_app *app, struct http_request *req)
 {
 	struct filestore_entry entry;
 	struct err err;
-	DIR *folder = filestore_open_folder(&app->store, &err);
+	auto_dir DIR *folder = filestore_open_folder(&app->store, &err);
 	const char *comma = "";
 
 	if (folder == NULL) {
@@ -152,7 +152,6 @@ api_list(struct api_app *app, struct http_request *req)
 		http_write(req, buf_str(&item), item.len);
 		free(entry.name);
 	}
-	(void)closedir(folder);
 	http_write(req, "]}", 2);
 }
 

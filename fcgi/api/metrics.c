@@ -355,18 +355,9 @@ add_broker(struct buf *out, const struct lease_status *status)
 }
 
 void
-metrics_add_stored(struct buf *out, int64_t bytes, int64_t files, int64_t quota)
-{
-	add_gauge(out, "inline_api_stored_files", "Files in the store.", files);
-	add_gauge(out, "inline_api_stored_bytes", "Bytes of these files.",
-	    bytes);
-	add_gauge(out, "inline_api_stored_bytes_max", "What they may take.",
-	    quota);
-}
-
-void
 metrics_add(struct buf *out, const struct metrics *m,
-    const struct lease_status *status)
+    const struct lease_status *status, int64_t bytes, int64_t files,
+    int64_t quota)
 {
 	static const char name[] = "inline_api_bytes_total";
 
@@ -386,4 +377,9 @@ metrics_add(struct buf *out, const struct metrics *m,
 	add_gauge(out, "inline_api_sessions", "Sessions.",
 	    sum_gauge(m, METRICS_SESSIONS));
 	add_broker(out, status);
+	add_gauge(out, "inline_api_stored_files", "Files in the store.", files);
+	add_gauge(out, "inline_api_stored_bytes", "Bytes of these files.",
+	    bytes);
+	add_gauge(out, "inline_api_stored_bytes_max", "What they may take.",
+	    quota);
 }

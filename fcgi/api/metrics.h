@@ -62,11 +62,10 @@ enum metrics_gauge {
 void metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by);
 
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
-/* Append all of it; status NULL: the broker does not answer. */
+/* Append all of it.  status NULL: the broker does not answer; then what the
+ * file store holds, and may. */
 void metrics_add(struct buf *out, const struct metrics *m,
-    const struct lease_status *status);
-/* And what the file store holds. */
-void metrics_add_stored(struct buf *out, int64_t bytes, int64_t files,
+    const struct lease_status *status, int64_t bytes, int64_t files,
     int64_t quota);
 
 #endif

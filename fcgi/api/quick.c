@@ -50,9 +50,9 @@ api_metrics(struct api_app *app, struct http_request *req)
 
 	known = lease_status(app->lease_socket, &status, HEALTH_WAIT_MS,
 		    &err) == REFUSAL_NONE;
-	metrics_add(&body, &app->metrics, known ? &status : NULL);
 	filestore_usage(&app->store, &bytes, &files);
-	metrics_add_stored(&body, bytes, files, app->store.limits.quota);
+	metrics_add(&body, &app->metrics, known ? &status : NULL, bytes, files,
+	    app->store.limits.quota);
 	http_answer(req, 200, METRICS_TYPE, NO_STORE, buf_str(&body), body.len);
 }
 

@@ -26,7 +26,6 @@
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
 
-#define PATH_MAX_BYTES 4096
 #define ASK_MS 1000
 #define END_MS 5000
 
@@ -201,7 +200,7 @@ int
 session_holder_start(struct api_app *app, const struct lease *lease,
     int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err)
 {
-	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
+	auto_free char *path = NULL;
 	char digits[SESSION_DIGITS + 1];
 	struct session_holder k = { .app = app,
 		.until_ms = until_ms,
@@ -215,8 +214,7 @@ session_holder_start(struct api_app *app, const struct lease *lease,
 	(void)snprintf(id, SESSION_ID_SIZE, SESSION_PREFIX "%s", digits);
 	if (fd_make_dirs(app->sessions, 0700, err) != 0)
 		return -1;
-	buf_addf(&path, "%s/%s", app->sessions, digits);
-	k.path = buf_str(&path);
+	k.path = path = xprintf("%s/%s", app->sessions, digits);
 	k.listen_fd = fd_listen_unix(k.path, SOCK_SEQPACKET, 0600, err);
 	if (k.listen_fd < 0)
 		return -1;
@@ -243,14 +241,11 @@ session_holder_start(struct api_app *app, const struct lease *lease,
 void
 session_holder_sweep(const char *folder)
 {
-	DIR *dir = opendir(folder);
+	auto_dir DIR *dir = opendir(folder);
 	const struct dirent *entry;
 
-	if (dir == NULL)
-		return;
-	while ((entry = readdir(dir)) != NULL)
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
 		(void)unlinkat(dirfd(dir), entry->d_name, 0);
-	(void)closedir(dir);
 }
 
 /* ---- its clients ---- */
@@ -261,14 +256,14 @@ ask(const struct api_app *app, const char *id, char message, struct err *err)
 {
 	const size_t prefix = strlen(SESSION_PREFIX);
 	struct question question = { .message = message };
-	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
+	auto_free char *path = NULL;
 	auto_close int fd = -1;
 
 	if (strncmp(id, SESSION_PREFIX, prefix) == 0 &&
 	    strlen(id) == prefix + SESSION_DIGITS &&
 	    strspn(id + prefix, "0123456789abcdef") == SESSION_DIGITS) {
-		buf_addf(&path, "%s/%s", app->sessions, id + prefix);
-		fd = fd_connect_unix(buf_str(&path), SOCK_SEQPACKET, err);
+		path = xprintf("%s/%s", app->sessions, id + prefix);
+		fd = fd_connect_unix(path, SOCK_SEQPACKET, err);
 	}
 	memcpy(question.owner, app->owner, sizeof(question.owner));
 	if (fd < 0 ||

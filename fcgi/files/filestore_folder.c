@@ -327,8 +327,9 @@ filestore_sweep(struct filestore *store)
 	int64_t none = clock_wall_ms() + store->limits.ttl_ms;
 	int64_t next = INT64_MAX;
 	struct err err;
-	DIR *folder = filestore_open_folder(store, &err);
-	struct filestore_usage *there; /* what stays, what comes included */
+	auto_dir DIR *folder = filestore_open_folder(store, &err);
+	/* what stays, what comes included */
+	auto_free struct filestore_usage *there = NULL;
 	const struct dirent *item;
 	struct stat st;
 	bool alone;
@@ -354,7 +355,6 @@ filestore_sweep(struct filestore *store)
 		if (id == name && due < next)
 			next = due;
 	}
-	(void)closedir(folder);
 	if (alone) {
 		replace_count(store->usage, there);
 		(void)filestore_lock(store, FILESTORE_LOCK_CHANGES,
@@ -362,7 +362,6 @@ filestore_sweep(struct filestore *store)
 	} else {
 		filestore_leave(store);
 	}
-	free(there);
 	/* What comes later, or is used, ends a whole time from now. */
 	store->usage->due_ms = next < INT64_MAX ? next : none;
 	return next < INT64_MAX ? next : -1;

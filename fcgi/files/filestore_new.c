@@ -19,6 +19,7 @@
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/fd.h"
+#include "../../sandbox/base/text.h"
 
 /* Each write asks the kernel twice. */
 #define PIECE ((size_t)65536)
@@ -30,14 +31,12 @@
 static void
 make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 {
-	unsigned char r[16];
-	char hex[2 * sizeof(r) + 1];
+	char hex[32 + 1];
 	char tag[FILESTORE_TAG_LEN + 1];
 
-	randombytes_buf(r, sizeof(r));
-	r[6] = (unsigned char)((r[6] & 0x0f) | 0x40);
-	r[8] = (unsigned char)((r[8] & 0x3f) | 0x80);
-	(void)sodium_bin2hex(hex, sizeof(hex), r, sizeof(r));
+	text_random_hex(hex, sizeof(hex) - 1);
+	hex[12] = '4';
+	hex[16] = "89ab"[randombytes_uniform(4)];
 	filestore_tag(store, tag);
 	memcpy(hex, tag, strlen(tag));
 	(void)snprintf(id, FILESTORE_ID_LEN + 1, "%.8s-%.4s-%.4s-%.4s-%.12s",
@@ -68,8 +67,7 @@ create(struct filestore_new *file, struct err *err)
 			(void)err_system(err, "create a file in the store");
 			return note_full_disk(err);
 		}
-		while (flock(file->fd, LOCK_EX) < 0 && errno == EINTR)
-			;
+		(void)TEMP_FAILURE_RETRY(flock(file->fd, LOCK_EX));
 		/* A sweeper may have been faster, and has counted it away. */
 		if (fstat(file->fd, &st) < 0 || st.st_nlink > 0)
 			return 0;

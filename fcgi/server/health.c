@@ -27,10 +27,6 @@
 /* What is older tells of a teller that is gone. */
 #define OLD_MS 60000
 
-#ifndef INLINE_VERSION
-#define INLINE_VERSION "0"
-#endif
-
 struct health {
 	bool broker; /* il-sandboxd answers; else its status is empty */
 	struct lease_status status;

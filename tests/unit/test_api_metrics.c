@@ -99,12 +99,12 @@ test_processes(void)
 	bool good;
 
 	buf_reset(&text);
-	metrics_add(&text, &m, NULL);
+	metrics_add(&text, &m, NULL, 0, 0, 0);
 	check_line("inline_api_sessions 5");
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	buf_reset(&text);
-	metrics_add(&text, &m, NULL);
+	metrics_add(&text, &m, NULL, 0, 0, 0);
 	check_line("inline_api_sessions 0");
 	/* As many as one likes, one after the other. */
 	for (int i = 0; i < 5000; i++) {
@@ -123,7 +123,7 @@ test_processes(void)
 	}
 	(void)waitpid(pid, NULL, WUNTRACED);
 	buf_reset(&text);
-	metrics_add(&text, &m, NULL);
+	metrics_add(&text, &m, NULL, 0, 0, 0);
 	good = says("inline_api_waiting 3") && says("inline_api_running 1");
 	ok(good, "what the living say is told");
 	(void)kill(pid, SIGKILL);
@@ -142,7 +142,7 @@ main(void)
 		.free_bytes = 99 };
 
 	ok(metrics_open(&m, routes, &err) == 0, "opens");
-	metrics_add(&text, &m, NULL);
+	metrics_add(&text, &m, NULL, 0, 0, 0);
 	ok(is_readable(), "readable when nothing was counted");
 	check_line("inline_broker_up 0");
 	count_in_children();
@@ -162,7 +162,7 @@ main(void)
 	metrics_change(&m, METRICS_RUNNING, 2);
 	metrics_change(&m, METRICS_RUNNING, -1);
 	buf_reset(&text);
-	metrics_add(&text, &m, &status);
+	metrics_add(&text, &m, &status, 5, 2, 9);
 	ok(is_readable(), "readable");
 	check_line("inline_api_requests_total{route=\"/v1/execute\","
 		   "status=\"422\"} 40000");
@@ -209,9 +209,6 @@ main(void)
 	check_line("inline_cells{state=\"idle\"} 2");
 	check_line("inline_lease_queue 7");
 	check_line("inline_image_present 0");
-	buf_reset(&text);
-	metrics_add_stored(&text, 5, 2, 9);
-	ok(is_readable(), "the store too");
 	check_line("inline_api_stored_bytes 5");
 	check_line("inline_api_stored_files 2");
 	check_line("inline_api_stored_bytes_max 9");
