@@ -2,6 +2,7 @@
 #include "base.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -48,6 +49,8 @@ base_describe(char why[SUPERVISOR_WHY_MAX], const char *step, int code)
 int
 base_fail(struct supervisor *k, const char *step)
 {
+	if (step == NULL)
+		return SUPERVISOR_DONE;
 	(void)base_describe(k->why, step, errno);
 	return SUPERVISOR_FAILED;
 }
@@ -58,6 +61,16 @@ base_close(int *fd)
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;
+}
+
+void
+base_wait(int above, short events_above, int fd, short events)
+{
+	struct pollfd p[] = { { above, events_above, 0 }, { fd, events, 0 } };
+
+	(void)TEMP_FAILURE_RETRY(poll(p, 2, -1));
+	if (p[0].revents != 0)
+		base_leave();
 }
 
 /* One packet and one descriptor, or this is no broker of ours. */
@@ -77,9 +90,8 @@ base_next_lease(struct supervisor *k, int how)
 	ssize_t len;
 	int fd = -1;
 
-	do
-		len = recvmsg(k->control, &message, how | MSG_CMSG_CLOEXEC);
-	while (len < 0 && errno == EINTR);
+	len = TEMP_FAILURE_RETRY(recvmsg(k->control, &message,
+	    how | MSG_CMSG_CLOEXEC));
 	if (len <= 0)
 		base_leave();
 	k->terms_len = (uint32_t)len;

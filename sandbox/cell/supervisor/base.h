@@ -20,13 +20,18 @@ _Noreturn void base_leave(void);
 /* "STEP ERRNO" into why.  Returns its length. */
 size_t base_describe(char why[SUPERVISOR_WHY_MAX], const char *step, int code);
 
-/* The same into k->why, with errno.  Returns SUPERVISOR_FAILED. */
+/* The same into k->why, with errno, and SUPERVISOR_FAILED; step NULL: nothing
+ * has failed, SUPERVISOR_DONE. */
 int base_fail(struct supervisor *k, const char *step);
 
 /* value in digits, without an end; at most 20.  Returns how many. */
 size_t base_decimal(char *text, uint64_t value);
 
 void base_close(int *fd);
+
+/* Until something comes of events at fd; the cell ends, or a run's process,
+ * when the end comes of whoever is at above, or events_above. */
+void base_wait(int above, short events_above, int fd, short events);
 
 /* The next lease from the broker, with its terms; ends the process when the
  * broker is gone.  With MSG_PEEK it is there for the next one to take, too. */

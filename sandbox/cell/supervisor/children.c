@@ -84,9 +84,8 @@ children_reap(struct run_state *state, int how)
 	int status = 0;
 	pid_t found;
 
-	do
-		found = wait4(-1, &status, how | __WALL, &usage);
-	while (found < 0 && errno == EINTR);
+	found = (pid_t)TEMP_FAILURE_RETRY(wait4(-1, &status, how | __WALL,
+	    &usage));
 	if (found > 0)
 		note(state, found, status, &usage);
 	return found;
@@ -112,8 +111,7 @@ children_do(const struct supervisor *k)
 
 	if (pid <= 0)
 		return pid;
-	while (wait4(pid, &status, 0, NULL) < 0 && errno == EINTR)
-		;
+	(void)TEMP_FAILURE_RETRY(wait4(pid, &status, 0, NULL));
 	return status == 0 ? 1 : -1;
 }
 

@@ -121,16 +121,10 @@ look_inside(struct supervisor *k, size_t pid_len)
 size_t
 enclose_hear(struct supervisor *k)
 {
-	struct pollfd p[] = {
-		{ .fd = k->control }, /* a lease may be waiting there */
-		{ .fd = k->state->channel, .events = POLLIN },
-	};
 	ssize_t len;
 
-	while (poll(p, 2, -1) < 0 && errno == EINTR)
-		;
-	if (p[0].revents != 0)
-		base_leave();
+	/* a lease may be waiting at the broker's */
+	base_wait(k->control, 0, k->state->channel, POLLIN);
 	len = recv(k->state->channel, k->state->said, RUN_STATE_SAID_MAX - 1,
 	    0);
 	if (len < 0)
@@ -144,7 +138,6 @@ static int
 await_jail(struct supervisor *k)
 {
 	size_t len = enclose_hear(k);
-	const char *failed;
 
 	if (len > 0 && k->state->said[0] == '!') {
 		memcpy(k->why, k->state->said + 1, SUPERVISOR_WHY_MAX);
@@ -158,8 +151,7 @@ await_jail(struct supervisor *k)
 	errno = 0;
 	if (len == 0 || len > 10 || strspn(k->state->said, "0123456789") != len)
 		return base_fail(k, "a jail did not come up");
-	failed = look_inside(k, len);
-	return failed == NULL ? SUPERVISOR_DONE : base_fail(k, failed);
+	return base_fail(k, look_inside(k, len));
 }
 
 int

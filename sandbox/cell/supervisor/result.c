@@ -99,12 +99,10 @@ void
 result_of_nothing(struct supervisor *k)
 {
 	struct frame *frame = &k->state->watch.frame;
+	bool ours = children_count_ooms(k) <= k->state->ooms;
 
 	frame_start(frame, FRAME_RESULT);
-	if (children_count_ooms(k) > k->state->ooms) {
-		frame_add_int(frame, TAG_REASON, REASON_MEMORY);
-	} else {
-		frame_add_int(frame, TAG_REASON, REASON_ERROR);
+	frame_add_int(frame, TAG_REASON, ours ? REASON_ERROR : REASON_MEMORY);
+	if (ours)
 		frame_add_int(frame, TAG_CODE, ERROR_FAILED);
-	}
 }

@@ -19,7 +19,6 @@
 #include "jail.h"
 #include "look.h"
 #include "result.h"
-#include "run_process.h"
 #include "run_state.h"
 
 #include "../../protocol/frame.h"
@@ -31,9 +30,7 @@ const uint64_t supervisor_size = sizeof(struct supervisor);
 int
 supervisor_map_user(struct supervisor *k)
 {
-	const char *failed = jail_map_user(k, k->uid, k->gid);
-
-	return failed == NULL ? SUPERVISOR_DONE : base_fail(k, failed);
+	return base_fail(k, jail_map_user(k, k->uid, k->gid));
 }
 
 int
@@ -43,7 +40,7 @@ supervisor_surrender(struct supervisor *k, int goes_first)
 
 	if (failed == NULL)
 		failed = jail_surrender(k);
-	return failed == NULL ? SUPERVISOR_DONE : base_fail(k, failed);
+	return base_fail(k, failed);
 }
 
 /* The memory that no clone gets; nothing is in it. */
@@ -255,16 +252,9 @@ static bool
 goes_on(const struct supervisor *k)
 {
 	int lease = k->state->watch.lease;
-	struct pollfd p[] = {
-		{ .fd = k->control, .events = POLLIN },
-		{ .fd = lease, .events = POLLIN },
-	};
 	uint8_t kind;
 
-	while (poll(p, 2, -1) < 0 && errno == EINTR)
-		;
-	if (p[0].revents != 0)
-		base_leave();
+	base_wait(k->control, POLLIN, lease, POLLIN);
 	return recv(lease, &kind, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
@@ -298,9 +288,7 @@ end_lease(struct supervisor *k)
 	say_idle(k, k->lasts == 0);
 	/* An answer is on its way now, and is not to wait for what comes after
 	 * it: a processor that forks lets nobody else run. */
-	while (poll(&p, 1, k->once != 0 ? -1 : DELIVERY_MS) < 0 &&
-	    errno == EINTR)
-		;
+	(void)TEMP_FAILURE_RETRY(poll(&p, 1, k->once != 0 ? -1 : DELIVERY_MS));
 	if (k->once != 0)
 		base_leave(); /* the broker has hung up */
 	return NEXT_AGAIN;

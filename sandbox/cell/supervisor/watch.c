@@ -54,21 +54,6 @@ watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
 
 /* ---- to the client ---- */
 
-/* Until there is room. */
-static void
-wait_for_room(const struct watch *watch)
-{
-	struct pollfd p[] = {
-		{ .fd = watch->control, .events = POLLIN },
-		{ .fd = watch->lease, .events = POLLOUT },
-	};
-
-	while (poll(p, 2, -1) < 0 && errno == EINTR)
-		;
-	if (p[0].revents != 0)
-		base_leave();
-}
-
 /* Send the frame if there is room.  False: the client is gone. */
 static bool
 pass_on(struct watch *watch)
@@ -88,7 +73,8 @@ flush(struct watch *watch)
 		if (!pass_on(watch))
 			return false;
 		if (watch->pending)
-			wait_for_room(watch);
+			base_wait(watch->control, POLLIN, watch->lease,
+			    POLLOUT);
 	}
 	return true;
 }
