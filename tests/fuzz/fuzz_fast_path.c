@@ -11,7 +11,7 @@
 #include "sandbox/protocol/frame.h"
 #include "sandbox/cell/supervisor/fast_path.h"
 
-static struct fast_path fast;
+static struct supervisor k;
 
 static void
 check_name(const struct supervisor_fast *text)
@@ -45,7 +45,7 @@ check_environment(const struct supervisor_fast *text)
 static void
 check_head(void)
 {
-	const struct supervisor_plan *plan = &fast.plan;
+	const struct supervisor_plan *plan = &k.plan;
 
 	fuzz_holds(plan->wall_ms > 0 && plan->wall_ms <= LIMIT_WALL_MS,
 	    "there is an end");
@@ -57,31 +57,33 @@ check_head(void)
 		plan->input == 0 && plan->notes == 0,
 	    "nothing is negative");
 	for (int i = 0; i < FAST_LIMITS; i++)
-		fuzz_holds(fast.limits[i] <= INT64_MAX, "no limit is either");
-	if (fast.personal)
-		check_name(fast.text);
+		fuzz_holds(k.limits[i] <= INT64_MAX, "no limit is either");
+	if (k.reads == SUPERVISOR_READS_SOURCE)
+		check_name(&supervisor_fast);
 	else
-		check_environment(fast.text);
+		check_environment(&supervisor_fast);
 }
 
 static void
 check_piece(const uint8_t *packet, size_t len)
 {
-	fuzz_holds(fast.text->words_len <= sizeof(fast.text->words),
+	const uint8_t *input = k.input;
+
+	fuzz_holds(supervisor_fast.words_len <= sizeof(supervisor_fast.words),
 	    "words are inside their buffer");
-	if (fast.input < packet || fast.input >= packet + len)
+	if (input < packet || input >= packet + len)
 		return;
-	fuzz_holds(fast.input_len > 0 &&
-		fast.input_len <= len - (size_t)(fast.input - packet),
+	fuzz_holds(k.plan.input > 0 &&
+		k.plan.input <= len - (size_t)(input - packet),
 	    "standard input is inside its packet");
 }
 
 static void
 check_whole(void)
 {
-	const struct supervisor_fast *text = fast.text;
+	const struct supervisor_fast *text = &supervisor_fast;
 
-	if (fast.personal)
+	if (k.reads == SUPERVISOR_READS_SOURCE)
 		return;
 	fuzz_holds(text->words_len > 3 && memcmp(text->words, "-c", 3) == 0 &&
 		text->words[text->words_len - 1] == '\0',
@@ -93,15 +95,14 @@ check_whole(void)
 static void
 read_all(const uint8_t *data, size_t size, bool personal)
 {
-	static struct supervisor_fast text;
 	const uint8_t *packet;
 	size_t len;
 	bool is_head = true;
 
+	k.reads = personal ? SUPERVISOR_READS_SOURCE : SUPERVISOR_READS_PLAIN;
 	while (fuzz_next_packet(&data, &size, &packet, &len)) {
-		if (is_head ?
-			!fast_read_head(&fast, &text, personal, packet, len) :
-			!fast_read_piece(&fast, packet, len))
+		if (is_head ? !fast_read_head(&k, packet, len) :
+			      !fast_read_piece(&k, packet, len))
 			return;
 		if (is_head)
 			check_head();
@@ -109,7 +110,7 @@ read_all(const uint8_t *data, size_t size, bool personal)
 			check_piece(packet, len);
 		is_head = false;
 	}
-	if (!is_head && fast_is_whole(&fast))
+	if (!is_head && fast_is_whole(&k))
 		check_whole();
 }
 

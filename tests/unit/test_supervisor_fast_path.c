@@ -5,8 +5,7 @@
 #include "tap.h"
 
 static struct frame frame;
-static struct fast_path fast;
-static struct supervisor_fast text;
+static struct supervisor k;
 
 /* ---- requests ---- */
 
@@ -51,7 +50,8 @@ end_head(void)
 static bool
 read_head(void)
 {
-	return fast_read_head(&fast, &text, false, frame.data, frame.len);
+	k.reads = SUPERVISOR_READS_PLAIN;
+	return fast_read_head(&k, frame.data, frame.len);
 }
 
 static bool
@@ -77,14 +77,14 @@ read_piece(enum frame_part part, const void *data, size_t len)
 	frame_start(&frame, FRAME_BYTES);
 	frame_add_int(&frame, TAG_PART, part);
 	frame_add_bytes(&frame, TAG_DATA, data, len);
-	return fast_read_piece(&fast, frame.data, frame.len);
+	return fast_read_piece(&k, frame.data, frame.len);
 }
 
 static bool
 read_words(const void *words, size_t len)
 {
 	return read_with(TAG_OP, OP_RUN) && read_piece(PART_ARGS, words, len) &&
-	    fast_is_whole(&fast);
+	    fast_is_whole(&k);
 }
 
 /* ---- tests ---- */
@@ -93,26 +93,25 @@ static void
 test_head(void)
 {
 	ok(read_with(TAG_OP, OP_RUN), "a fast head");
-	is_int(fast.plan.wall_ms, 5000, "time");
-	is_int(fast.plan.output_max, 1000, "output");
-	is_int(fast.plan.drains, 1, "what happens at its limit");
-	is_int(fast.plan.folder, 1, "folder");
-	is_int(fast.plan.files, 5, "files");
-	is_int(fast.plan.bytes, 6, "bytes of each");
-	is_int(fast.plan.total, 7, "of all");
-	is_int(fast.plan.how, 8, "which");
-	is_int(fast.plan.ms, 9, "how long");
-	is_int(fast.plan.input + fast.plan.notes, 0, "nothing in the file");
-	is_int(fast.limits[FAST_MEMORY], 1, "memory");
-	is_int(fast.limits[FAST_FILES], 2, "descriptors");
-	is_int(fast.limits[FAST_CPU], 3, "seconds");
-	is_int(fast.limits[FAST_PROCESSES], 4, "processes");
-	ok(fast.merge, "one stream");
-	ok(read_with(TAG_MERGE, 0) && !fast.merge, "two streams");
-	ok(read_with(TAG_OUTPUT_MODE, OUTPUT_END) && fast.plan.drains == 0,
+	is_int(k.plan.wall_ms, 5000, "time");
+	is_int(k.plan.output_max, 1000, "output");
+	is_int(k.plan.drains, 1, "what happens at its limit");
+	is_int(k.plan.folder, 1, "folder");
+	is_int(k.plan.files, 5, "files");
+	is_int(k.plan.bytes, 6, "bytes of each");
+	is_int(k.plan.total, 7, "of all");
+	is_int(k.plan.how, 8, "which");
+	is_int(k.plan.ms, 9, "how long");
+	is_int(k.plan.input + k.plan.notes, 0, "nothing in the file");
+	is_int(k.limits[FAST_MEMORY], 1, "memory");
+	is_int(k.limits[FAST_FILES], 2, "descriptors");
+	is_int(k.limits[FAST_CPU], 3, "seconds");
+	is_int(k.limits[FAST_PROCESSES], 4, "processes");
+	ok(k.merge, "one stream");
+	ok(read_with(TAG_MERGE, 0) && !k.merge, "two streams");
+	ok(read_with(TAG_OUTPUT_MODE, OUTPUT_END) && k.plan.drains == 0,
 	    "output ends it");
-	ok(read_with(TAG_OUTPUT_MODE, 7) && fast.plan.drains == 0,
-	    "no such mode");
+	ok(read_with(TAG_OUTPUT_MODE, 7) && k.plan.drains == 0, "no such mode");
 }
 
 static void
@@ -149,7 +148,7 @@ test_other_fields(void)
 	frame_add_text(&frame, TAG_FOLDER, "/home");
 	ok(!read_head(), "without an environment");
 	frame_add_text(&frame, TAG_ENV, "A=1");
-	ok(read_head() && fast.plan.folder == 0, "the other folder");
+	ok(read_head() && k.plan.folder == 0, "the other folder");
 	frame_add_text(&frame, TAG_CWD, "");
 	ok(read_head(), "where a run starts anyway");
 	start_head(TAG_OP, OP_RUN);
@@ -165,9 +164,9 @@ test_other_fields(void)
 	frame_add_int(&frame, TAG_ECHO, 0);
 	ok(!read_head(), "a tag of another operation");
 	(void)read_with(TAG_OP, OP_RUN);
-	ok(!fast_read_head(&fast, &text, false, frame.data, frame.len - 1),
+	ok(!fast_read_head(&k, frame.data, frame.len - 1),
 	    "a head that is cut off");
-	ok(!fast_read_head(&fast, &text, false, frame.data, 0), "nothing");
+	ok(!fast_read_head(&k, frame.data, 0), "nothing");
 	frame.data[0] = FRAME_BYTES;
 	ok(!read_head(), "another kind");
 }
@@ -184,7 +183,8 @@ test_environment(void)
 	frame_add_text(&frame, TAG_ENV, "B=");
 	frame_add_text(&frame, TAG_ENV, "C==");
 	ok(read_head(), "an environment");
-	is_mem(text.env, text.env_len, all, sizeof(all) - 1, "its entries");
+	is_mem(supervisor_fast.env, supervisor_fast.env_len, all,
+	    sizeof(all) - 1, "its entries");
 	ok(!read_env("X", 1), "no value");
 	ok(!read_env("=1", 2), "no name");
 	ok(!read_env("", 0), "nothing");
@@ -196,8 +196,8 @@ test_environment(void)
 	room = FRAME_MAX - frame.len - 5;
 	ok(read_env(long_one, room) && frame.len == FRAME_MAX,
 	    "a packet that is full");
-	is_int(text.env_len, 4 + room + 1, "all of it is there");
-	ok(read_with(TAG_OP, OP_RUN) && text.env_len == 4,
+	is_int(supervisor_fast.env_len, 4 + room + 1, "all of it is there");
+	ok(read_with(TAG_OP, OP_RUN) && supervisor_fast.env_len == 4,
 	    "nothing of it is in the next");
 }
 
@@ -207,7 +207,8 @@ test_words(void)
 	static char full[SUPERVISOR_WORDS_MAX + 1] = "-c";
 
 	ok(read_words("-c\0x\0", 5), "code");
-	is_mem(text.words, text.words_len, "-c\0x\0", (size_t)5, "its words");
+	is_mem(supervisor_fast.words, supervisor_fast.words_len, "-c\0x\0",
+	    (size_t)5, "its words");
 	ok(read_words("-c\0\0", 4), "no code");
 	ok(read_words("-c\0x\0y\0", 7), "code and a word");
 	ok(!read_words("-c\0x", 4), "no end");
@@ -216,7 +217,7 @@ test_words(void)
 	ok(!read_words("-O\0x\0", 5), "another option");
 	ok(!read_words("\0", 1), "an empty word");
 	ok(!read_words("", 0), "no bytes");
-	ok(read_with(TAG_OP, OP_RUN) && !fast_is_whole(&fast), "no words");
+	ok(read_with(TAG_OP, OP_RUN) && !fast_is_whole(&k), "no words");
 	ok(read_piece(PART_ARGS, "-c\0", 3) && !read_piece(PART_ARGS, "x\0", 2),
 	    "words in two pieces");
 	(void)read_with(TAG_OP, OP_RUN);
@@ -230,18 +231,18 @@ test_pieces(void)
 	ok(!read_piece(PART_SOURCE, "x", 1), "source");
 	ok(!read_piece((enum frame_part)0, "x", 1), "no part");
 	ok(read_piece(PART_STDIN, "in", 2), "standard input");
-	is_mem(fast.input, fast.input_len, "in", (size_t)2, "its bytes");
+	is_mem(k.input, k.plan.input, "in", (size_t)2, "its bytes");
 	ok(!read_piece(PART_STDIN, "in", 2), "more of it");
-	ok(!fast_read_piece(&fast, "", 0), "nothing");
+	ok(!fast_read_piece(&k, "", 0), "nothing");
 	frame_start(&frame, FRAME_BYTES);
 	frame_add_text(&frame, TAG_DATA, "x");
-	ok(!fast_read_piece(&fast, frame.data, frame.len), "for no part");
+	ok(!fast_read_piece(&k, frame.data, frame.len), "for no part");
 	frame_start(&frame, FRAME_BYTES);
 	frame_add_int(&frame, TAG_PART, PART_ARGS);
-	ok(!fast_read_piece(&fast, frame.data, frame.len), "without data");
+	ok(!fast_read_piece(&k, frame.data, frame.len), "without data");
 	frame_start(&frame, FRAME_INPUT);
 	frame_add_text(&frame, TAG_PATH, "x");
-	ok(!fast_read_piece(&fast, frame.data, frame.len), "a file");
+	ok(!fast_read_piece(&k, frame.data, frame.len), "a file");
 }
 
 /* ---- a person's request ---- */
@@ -259,7 +260,8 @@ start_source(void)
 static bool
 read_source(void)
 {
-	return fast_read_head(&fast, &text, true, frame.data, frame.len);
+	k.reads = SUPERVISOR_READS_SOURCE;
+	return fast_read_head(&k, frame.data, frame.len);
 }
 
 static bool
@@ -281,17 +283,20 @@ test_source(void)
 	start_source();
 	ok(!read_source(), "without a name");
 	ok(read_name("main.py", 7), "a head");
-	is_mem(text.env, text.env_len, "main.py", (size_t)7, "its name");
-	is_int(fast.plan.folder, SUPERVISOR_WORKSPACE, "its folder");
-	is_int(text.echo, 0, "it shows nothing");
+	is_mem(supervisor_fast.env, supervisor_fast.env_len, "main.py",
+	    (size_t)7, "its name");
+	is_int(k.plan.folder, SUPERVISOR_WORKSPACE, "its folder");
+	is_int(supervisor_fast.echo, 0, "it shows nothing");
 	frame_add_int(&frame, TAG_ECHO, 1);
 	frame_add_text(&frame, TAG_CWD, "");
-	ok(read_source() && text.echo == 1, "but where it is asked to");
+	ok(read_source() && supervisor_fast.echo == 1,
+	    "but where it is asked to");
 	ok(!read_piece(PART_ARGS, "-c\0x\0", 5), "it takes no words");
-	ok(!fast_is_whole(&fast), "without source it is none");
-	ok(read_piece(PART_SOURCE, "1\0", 2) && fast_is_whole(&fast),
+	ok(!fast_is_whole(&k), "without source it is none");
+	ok(read_piece(PART_SOURCE, "1\0", 2) && fast_is_whole(&k),
 	    "with source it is whole");
-	is_mem(text.words, text.words_len, "1\0", (size_t)2, "all of it");
+	is_mem(supervisor_fast.words, supervisor_fast.words_len, "1\0",
+	    (size_t)2, "all of it");
 	ok(!read_piece(PART_SOURCE, "2", 1), "source in two pieces");
 	memset(name, 'x', sizeof(name));
 	ok(read_name(name, 255) && !read_name(name, 256), "a long name");

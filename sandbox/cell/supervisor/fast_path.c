@@ -7,6 +7,9 @@
 
 #include "../../protocol/frame.h"
 
+/* A process has one run. */
+struct supervisor_fast supervisor_fast;
+
 /* Shorter with its NUL than in the packet, so there is room for all. */
 static bool
 take_variable(struct supervisor_fast *text, const struct frame_field *field)
@@ -54,7 +57,7 @@ take_name(struct supervisor_fast *text, const struct frame_field *field)
 
 /* What is no number.  False: no fast request has that. */
 static bool
-take_field(struct fast_path *fast, const struct frame_field *field)
+take_field(struct supervisor *k, const struct frame_field *field)
 {
 	/* all others, as an array of enum frame_tag would not warn */
 	static const char numbers[] = { TAG_OP, TAG_MERGE, TAG_WALL_MS,
@@ -68,13 +71,14 @@ take_field(struct fast_path *fast, const struct frame_field *field)
 		return field->len == 0;
 	if (memchr(numbers, (int)field->tag, sizeof(numbers)) != NULL)
 		return true;
-	if (fast->personal)
-		return field->tag == TAG_NAME ? take_name(fast->text, field) :
-						field->tag == TAG_ECHO;
+	if (k->reads == SUPERVISOR_READS_SOURCE)
+		return field->tag == TAG_NAME ?
+		    take_name(&supervisor_fast, field) :
+		    field->tag == TAG_ECHO;
 	if (field->tag == TAG_FOLDER)
-		return take_folder(field, &fast->plan.folder);
+		return take_folder(field, &k->plan.folder);
 	if (field->tag == TAG_ENV)
-		return take_variable(fast->text, field);
+		return take_variable(&supervisor_fast, field);
 	return memchr(others, (int)field->tag, sizeof(others)) != NULL;
 }
 
@@ -90,9 +94,9 @@ number(const struct frame_view *view, enum frame_tag tag)
 
 /* A field that is absent, or not allowed here, stays 0. */
 static void
-take_numbers(struct fast_path *fast, const struct frame_view *view)
+take_numbers(struct supervisor *k, const struct frame_view *view)
 {
-	struct supervisor_plan *plan = &fast->plan;
+	struct supervisor_plan *plan = &k->plan;
 
 	plan->wall_ms = number(view, TAG_WALL_MS);
 	plan->output_max = number(view, TAG_OUTPUT_MAX);
@@ -102,88 +106,90 @@ take_numbers(struct fast_path *fast, const struct frame_view *view)
 	plan->total = number(view, TAG_COLLECT_TOTAL);
 	plan->how = number(view, TAG_COLLECT_HOW);
 	plan->ms = number(view, TAG_COLLECT_MS);
-	fast->merge = number(view, TAG_MERGE) != 0;
-	fast->text->echo = number(view, TAG_ECHO) != 0;
-	fast->limits[FAST_MEMORY] = number(view, TAG_LIMIT_MEMORY);
-	fast->limits[FAST_FILES] = number(view, TAG_LIMIT_FILES);
-	fast->limits[FAST_CPU] = number(view, TAG_LIMIT_CPU);
-	fast->limits[FAST_PROCESSES] = number(view, TAG_LIMIT_PROCESSES);
+	k->merge = number(view, TAG_MERGE) != 0;
+	supervisor_fast.echo = number(view, TAG_ECHO) != 0;
+	k->limits[FAST_MEMORY] = number(view, TAG_LIMIT_MEMORY);
+	k->limits[FAST_FILES] = number(view, TAG_LIMIT_FILES);
+	k->limits[FAST_CPU] = number(view, TAG_LIMIT_CPU);
+	k->limits[FAST_PROCESSES] = number(view, TAG_LIMIT_PROCESSES);
 }
 
 /* With a time and a name or an environment, and nothing negative. */
 static bool
-are_usual(const struct fast_path *fast)
+are_usual(const struct supervisor *k)
 {
-	const struct supervisor_plan *plan = &fast->plan;
+	const struct supervisor_plan *plan = &k->plan;
 	uint64_t all = plan->output_max | plan->files | plan->bytes |
 	    plan->total | plan->how | plan->ms;
 
 	for (int i = 0; i < FAST_LIMITS; i++)
-		all |= fast->limits[i];
+		all |= k->limits[i];
 	return all <= INT64_MAX && plan->wall_ms > 0 &&
 	    plan->wall_ms <= LIMIT_WALL_MS &&
-	    plan->folder < SUPERVISOR_FOLDER_COUNT && fast->text->env_len > 0;
+	    plan->folder < SUPERVISOR_FOLDER_COUNT &&
+	    supervisor_fast.env_len > 0;
 }
 
 bool
-fast_read_head(struct fast_path *fast, struct supervisor_fast *text,
-    bool personal, const void *packet, size_t len)
+fast_read_head(struct supervisor *k, const void *packet, size_t len)
 {
 	struct frame_view view;
 	struct frame_field field;
 	size_t at = 0;
+	bool personal = k->reads == SUPERVISOR_READS_SOURCE;
 
-	memset(fast, 0, sizeof(*fast));
-	fast->text = text;
-	fast->personal = personal;
-	fast->plan.folder = personal ? SUPERVISOR_WORKSPACE :
-				       SUPERVISOR_FOLDER_COUNT;
-	text->words_len = text->env_len = 0;
+	k->plan = (struct supervisor_plan){ .folder = personal ?
+		    SUPERVISOR_WORKSPACE :
+		    SUPERVISOR_FOLDER_COUNT };
+	supervisor_fast.words_len = supervisor_fast.env_len = 0;
 	if (!frame_parse(&view, packet, len) || view.kind != FRAME_REQUEST)
 		return false;
 	while (frame_next(&view, &at, &field))
-		if (!take_field(fast, &field))
+		if (!take_field(k, &field))
 			return false;
-	take_numbers(fast, &view);
+	take_numbers(k, &view);
 	return number(&view, TAG_OP) == OP_RUN &&
-	    (personal || number(&view, TAG_PLAIN) != 0) && are_usual(fast);
+	    (personal || number(&view, TAG_PLAIN) != 0) && are_usual(k);
 }
 
 bool
-fast_read_piece(struct fast_path *fast, const void *packet, size_t len)
+fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 {
-	struct supervisor_fast *text = fast->text;
+	struct supervisor_fast *text = &supervisor_fast;
 	struct frame_view view;
 	const unsigned char *data = NULL;
 	size_t size = 0;
+	const uint64_t words = k->reads == SUPERVISOR_READS_SOURCE ?
+	    PART_SOURCE :
+	    PART_ARGS;
 	uint64_t part;
 
 	if (!frame_parse(&view, packet, len) || view.kind != FRAME_BYTES ||
 	    !frame_get_bytes(&view, TAG_DATA, &data, &size) || size == 0)
 		return false;
 	part = number(&view, TAG_PART);
-	if (part == (fast->personal ? PART_SOURCE : PART_ARGS) &&
-	    text->words_len == 0 && size <= sizeof(text->words)) {
+	if (part == words && text->words_len == 0 &&
+	    size <= sizeof(text->words)) {
 		memcpy(text->words, data, size);
 		text->words_len = size;
 		return true;
 	}
 	/* it stays in its packet, which the caller keeps */
-	if (part == PART_STDIN && fast->input == NULL) {
-		fast->input = data;
-		fast->input_len = size;
+	if (part == PART_STDIN && k->plan.input == 0) {
+		k->input = data;
+		k->plan.input = size;
 		return true;
 	}
 	return false;
 }
 
 bool
-fast_is_whole(const struct fast_path *fast)
+fast_is_whole(const struct supervisor *k)
 {
 	static const char option[] = "-c"; /* and the end of the word */
-	const struct supervisor_fast *text = fast->text;
+	const struct supervisor_fast *text = &supervisor_fast;
 
-	if (fast->personal)
+	if (k->reads == SUPERVISOR_READS_SOURCE)
 		return text->words_len > 0;
 	return text->words_len > sizeof(option) &&
 	    memcmp(text->words, option, sizeof(option)) == 0 &&

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "shared.h"
 
@@ -23,25 +22,16 @@ enum fast_limit {
 	FAST_LIMITS = SUPERVISOR_LIMITS
 };
 
-struct fast_path {
-	struct supervisor_plan plan; /* but for input and notes, which are 0 */
-	bool personal; /* source, and nothing of the environment */
-	bool merge;    /* standard error goes where output goes */
-	uint64_t limits[FAST_LIMITS]; /* 0: none */
-	struct supervisor_fast *text; /* borrowed: words and env go there */
-	const unsigned char *input;   /* standard input, in its packet */
-	size_t input_len;
-};
+/* The head of a request, at most FRAME_MAX bytes; what is read of it goes into
+ * plan, merge and limits of k, and into supervisor_fast.  False when it is not
+ * a usual one: then they hold nothing of use. */
+bool fast_read_head(struct supervisor *k, const void *packet, size_t len);
 
-/* The head of a request, at most FRAME_MAX bytes; personal: to a person's cell.
- * False when it is not a usual one. */
-bool fast_read_head(struct fast_path *fast, struct supervisor_fast *text,
-    bool personal, const void *packet, size_t len);
-
-/* A piece of it.  False: not a usual one. */
-bool fast_read_piece(struct fast_path *fast, const void *packet, size_t len);
+/* A piece of it, which stays where it is if it is k->input.  False: not a usual
+ * one. */
+bool fast_read_piece(struct supervisor *k, const void *packet, size_t len);
 
 /* After all of it. */
-bool fast_is_whole(const struct fast_path *fast);
+bool fast_is_whole(const struct supervisor *k);
 
 #endif

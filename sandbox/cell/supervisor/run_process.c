@@ -56,18 +56,12 @@ run_process_begin(struct supervisor *k)
 
 /* What is read of it stays here: this process has one run. */
 static char packets[SUPERVISOR_PACKETS][FRAME_MAX];
-static struct fast_path fast;
-struct supervisor_fast supervisor_fast;
 
 /* Until the client says something; ends the process when it will not, or when
  * that is too long for a frame. */
 static size_t
 receive(const struct supervisor *k, char *packet)
 {
-	struct pollfd p[] = {
-		{ .fd = k->channel, .events = POLLIN },
-		{ .fd = k->lease, .events = POLLIN },
-	};
 	ssize_t len;
 
 	for (;;) {
@@ -77,10 +71,7 @@ receive(const struct supervisor *k, char *packet)
 			return (size_t)len;
 		if (len >= 0 || (errno != EAGAIN && errno != EINTR))
 			base_leave();
-		while (poll(p, 2, -1) < 0 && errno == EINTR)
-			;
-		if (p[0].revents != 0)
-			base_leave();
+		base_wait(k->channel, POLLIN, k->lease, POLLIN);
 	}
 }
 
@@ -96,11 +87,9 @@ take_packet(struct supervisor *k, bool *whole)
 	k->packets[number] = packet;
 	k->packet_len[number] = len;
 	if (number == 0)
-		return fast_read_head(&fast, &supervisor_fast,
-		    k->reads == SUPERVISOR_READS_SOURCE, packet, len);
+		return fast_read_head(k, packet, len);
 	*whole = len == 1 && packet[0] == FRAME_GO;
-	return *whole ? fast_is_whole(&fast) :
-			fast_read_piece(&fast, packet, len);
+	return *whole ? fast_is_whole(k) : fast_read_piece(k, packet, len);
 }
 
 /* May anything be run with this lease? */
@@ -176,19 +165,14 @@ begin_fast(struct supervisor *k)
 		access(base_folders[SUPERVISOR_WORKSPACE], R_OK | W_OK | X_OK) <
 		    0))
 		return false;
-	if (fast.input_len > 0 &&
-	    write(k->file, fast.input, fast.input_len) !=
-		(ssize_t)fast.input_len)
+	if (k->plan.input > 0 &&
+	    write(k->file, k->input, k->plan.input) != (ssize_t)k->plan.input)
 		fail("standard input");
-	fast.plan.input = fast.input_len;
-	if (personal && fast.plan.files > 0) {
-		fast.plan.after = SUPERVISOR_IF_CHANGED;
-		fast.plan.notes = run_process_look(k, SUPERVISOR_WORKSPACE, "",
+	if (personal && k->plan.files > 0) {
+		k->plan.after = SUPERVISOR_IF_CHANGED;
+		k->plan.notes = run_process_look(k, SUPERVISOR_WORKSPACE, "",
 		    0);
 	}
-	k->plan = fast.plan;
-	k->merge = fast.merge;
-	memcpy(k->limits, fast.limits, sizeof(k->limits));
 	run_process_become(k);
 	return true;
 }

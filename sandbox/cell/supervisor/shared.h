@@ -131,6 +131,7 @@ struct supervisor {
 	uint32_t packet_count;
 	const char *packets[SUPERVISOR_PACKETS];
 	uint64_t packet_len[SUPERVISOR_PACKETS];
+	const void *input; /* plan.input bytes of a packet: standard input */
 	uint64_t limits[SUPERVISOR_LIMITS]; /* enum fast_limit; 0: none */
 	/* of the run, by its process; of the one that has ended, for who sends
 	 * its files: lease, too */
