@@ -154,13 +154,9 @@ serve_requests(struct session_holder *k)
 			{ .fd = k->broker_fd, .events = POLLIN },
 		};
 
-		if (poll(p, sizeof(p) / sizeof(p[0]),
-			clock_poll_timeout(k->until_ms)) < 0) {
-			if (errno == EINTR)
-				continue;
-			end_session(k);
-		}
-		if (clock_monotonic_ms() >= k->until_ms)
+		if (TEMP_FAILURE_RETRY(poll(p, sizeof(p) / sizeof(p[0]),
+			clock_poll_timeout(k->until_ms))) < 0 ||
+		    clock_monotonic_ms() >= k->until_ms)
 			end_session(k);
 		if (p[3].revents != 0 || p[4].revents != 0)
 			end_lost(k);

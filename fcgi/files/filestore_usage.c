@@ -50,12 +50,9 @@ filestore_lock(struct filestore *store, enum filestore_lock which, short type,
 		.l_whence = SEEK_SET,
 		.l_start = which,
 		.l_len = 1 };
-	int result;
 
-	do
-		result = fcntl(store->lock, wait ? F_SETLKW : F_SETLK, &lock);
-	while (result < 0 && errno == EINTR);
-	return result == 0;
+	return TEMP_FAILURE_RETRY(fcntl(store->lock, wait ? F_SETLKW : F_SETLK,
+		   &lock)) == 0;
 }
 
 void
