@@ -346,7 +346,7 @@ static void
 check_tokens(struct doctor *d)
 {
 	const char *path = d->config->api_tokens_file;
-	struct tokens tokens;
+	auto_tokens struct tokens tokens = { 0 };
 	struct err err;
 
 	if (*path == '\0') {
@@ -360,7 +360,6 @@ check_tokens(struct doctor *d)
 		return;
 	}
 	doctor_good("tokens: %zu in %s", tokens.count, path);
-	tokens_close(&tokens);
 }
 
 /* In the order in which they are told. */

@@ -18,7 +18,7 @@
 static int
 list(const char *file)
 {
-	struct tokens tokens;
+	auto_tokens struct tokens tokens = { 0 };
 	struct err err;
 
 	if (tokens_open(&tokens, file, &err) < 0)
@@ -29,7 +29,6 @@ list(const char *file)
 		printf("%s  cells=%" PRId64 " rate=%" PRId64 "  %s\n",
 		    text_time(t->created_s).text, t->cells, t->rate, t->name);
 	}
-	tokens_close(&tokens);
 	return CTL_OK;
 }
 

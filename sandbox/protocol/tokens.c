@@ -255,8 +255,7 @@ tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
     char text[TOKENS_TEXT_LEN + 1], struct err *err)
 {
 	auto_close int lock = -1;
-	struct tokens tokens;
-	int result = -1;
+	auto_tokens struct tokens tokens = { 0 };
 
 	if (!is_name(name))
 		return err_set(err, ERR_INPUT,
@@ -272,17 +271,13 @@ tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
 			return -1;
 		tokens.items = xcalloc(1, sizeof(*tokens.items));
 	}
-	if (find_name(&tokens, name) != NULL) {
-		(void)err_set(err, ERR_CONFLICT, "there is a token %s", name);
-	} else if (tokens.count == TOKENS_MAX) {
-		(void)err_set(err, ERR_LIMIT, "there are %d tokens",
+	if (find_name(&tokens, name) != NULL)
+		return err_set(err, ERR_CONFLICT, "there is a token %s", name);
+	if (tokens.count == TOKENS_MAX)
+		return err_set(err, ERR_LIMIT, "there are %d tokens",
 		    TOKENS_MAX);
-	} else {
-		make(&tokens.items[tokens.count++], name, cells, rate, text);
-		result = write_file(&tokens, path, err);
-	}
-	tokens_close(&tokens);
-	return result;
+	make(&tokens.items[tokens.count++], name, cells, rate, text);
+	return write_file(&tokens, path, err);
 }
 
 /* Change what stands in the file by that name; NULL: remove it. */
@@ -291,26 +286,22 @@ edit(const char *path, const char *name, const struct token *limits,
     struct err *err)
 {
 	auto_close int lock = lock_folder(path, err);
-	struct tokens tokens;
+	auto_tokens struct tokens tokens = { 0 };
 	struct token *token;
-	int result = -1;
 
 	if (lock < 0 || tokens_open(&tokens, path, err) < 0)
 		return -1;
 	token = find_name(&tokens, name);
-	if (token == NULL) {
-		(void)err_set(err, ERR_NOT_FOUND, "there is no token %s", name);
-	} else {
-		if (limits == NULL)
-			*token = tokens.items[--tokens.count];
-		else if (limits->cells >= 0)
-			token->cells = limits->cells;
-		if (limits != NULL && limits->rate >= 0)
-			token->rate = limits->rate;
-		result = write_file(&tokens, path, err);
-	}
-	tokens_close(&tokens);
-	return result;
+	if (token == NULL)
+		return err_set(err, ERR_NOT_FOUND, "there is no token %s",
+		    name);
+	if (limits == NULL)
+		*token = tokens.items[--tokens.count];
+	else if (limits->cells >= 0)
+		token->cells = limits->cells;
+	if (limits != NULL && limits->rate >= 0)
+		token->rate = limits->rate;
+	return write_file(&tokens, path, err);
 }
 
 int

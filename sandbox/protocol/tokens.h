@@ -42,6 +42,7 @@ struct tokens {
 /* Read the file.  After -1 there is nothing to close. */
 int tokens_open(struct tokens *tokens, const char *path, struct err *err);
 void tokens_close(struct tokens *tokens);
+#define auto_tokens __attribute__((cleanup(tokens_close)))
 /* Read it again if it has changed.  1: it had, and pointers to what was there
  * are void; 0: it had not; -1: it cannot be read now, the old ones still
  * count.  A file that is gone holds none. */
