@@ -32,17 +32,14 @@ docker_cli_check(const char *binary, bool *forgets_rates, struct err *err)
 	struct process_spec spec = { .argv = argv,
 		.output_max = VERSION_MAX,
 		.timeout_ms = VERSION_MS };
-	struct process_result result;
+	auto_result struct process_result result = { 0 };
 	struct err failure;
-	bool podman;
 
 	*forgets_rates = false;
 	if (process_run(&spec, &result, &failure) != 0)
 		return 0;
-	podman = strcasestr(buf_str(&result.out), "podman") != NULL;
 	*forgets_rates = docker_cli_forgets_rates(buf_str(&result.out));
-	process_result_release(&result);
-	if (!podman)
+	if (strcasestr(buf_str(&result.out), "podman") == NULL)
 		return 0;
 	return err_set(err, ERR_CONFIG,
 	    "DOCKER_BINARY: podman is not supported: it refuses the options by "

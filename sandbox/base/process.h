@@ -73,6 +73,7 @@ void process_release(struct process *p);
 int process_run(const struct process_spec *spec, struct process_result *result,
     struct err *err);
 void process_result_release(struct process_result *result);
+#define auto_result __attribute__((cleanup(process_result_release)))
 
 /* True when it exited with status 0. */
 bool process_succeeded(const struct process_result *result);

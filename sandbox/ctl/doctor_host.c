@@ -45,18 +45,15 @@ tool(const char *const *argv, char why[static WHY])
 	struct process_spec spec = {
 		.argv = argv, .output_max = OUTPUT_MAX, .timeout_ms = TOOL_MS
 	};
-	struct process_result result;
+	auto_result struct process_result result = { 0 };
 	struct err err;
-	bool good;
 
 	if (process_run(&spec, &result, &err) != 0) {
 		(void)snprintf(why, WHY, "%s", err.text);
 		return false;
 	}
-	good = process_succeeded(&result);
 	process_describe(&result, why, WHY);
-	process_result_release(&result);
-	return good;
+	return process_succeeded(&result);
 }
 
 #define TOOL(why, ...) tool((const char *const[]){ __VA_ARGS__, NULL }, why)

@@ -62,18 +62,15 @@ ask(const struct standin *standin, struct err *err)
 	struct process_spec spec = {
 		.argv = argv, .output_max = 65536, .timeout_ms = ANSWER_MS
 	};
-	struct process_result result;
+	auto_result struct process_result result = { 0 };
 	char why[200];
-	int rc;
 
 	if (process_run(&spec, &result, err) != 0)
 		return err_wrap(err, "stand-in");
 	process_describe(&result, why, sizeof(why));
-	rc = process_succeeded(&result) ?
+	return process_succeeded(&result) ?
 	    take_environment(&result.out, err) :
 	    err_set(err, ERR_SYSTEM, "stand-in: %s", why);
-	process_result_release(&result);
-	return rc;
 }
 
 int
