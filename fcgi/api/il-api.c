@@ -145,7 +145,7 @@ run(const struct config *config, bool linger, struct err *err)
 int
 main(int argc, char **argv)
 {
-	struct config config;
+	auto_config struct config config = { 0 };
 	bool linger = false;
 	struct err err;
 
@@ -155,6 +155,5 @@ main(int argc, char **argv)
 			    err.text);
 		log_info("ended");
 	}
-	config_release(&config);
 	return 0;
 }

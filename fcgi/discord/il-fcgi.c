@@ -117,7 +117,7 @@ run(const struct config *config, struct err *err)
 int
 main(int argc, char **argv)
 {
-	struct config config;
+	auto_config struct config config = { 0 };
 	bool test = serve_begin("il-fcgi", argc, argv, &config, NULL);
 	struct verify_key key;
 	struct err err;
@@ -132,6 +132,5 @@ main(int argc, char **argv)
 	} else if (!verify_key_decode(&key, config.discord_public_key)) {
 		log_fatal(78, "DISCORD_PUBLIC_KEY: is not set");
 	}
-	config_release(&config);
 	return 0;
 }

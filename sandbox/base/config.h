@@ -36,6 +36,7 @@ struct config {
  */
 int config_load(struct config *config, const char *env_file, struct err *err);
 void config_release(struct config *config);
+#define auto_config __attribute__((cleanup(config_release)))
 /* The table as Markdown rows `| key | default | help |` (ilctl config). */
 void config_print_table(FILE *out);
 /* How long to wait for a cell: for a broker that lets the leases of its last

@@ -97,7 +97,7 @@ main(int argc, char **argv)
 	enum log_level level = LOG_LEVEL_INFO;
 	bool test = false;
 	bool forgets_rates;
-	struct config config;
+	auto_config struct config config = { 0 };
 	struct err err;
 	int rc;
 	int c;
@@ -124,10 +124,8 @@ main(int argc, char **argv)
 	log_init("il-sandboxd", level);
 	if (config_load(&config, env_file, &err) != 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
-	if (test) {
-		config_release(&config);
+	if (test)
 		return 0;
-	}
 	priority_take_short_slices();
 	process_extend_path();
 	rc = docker_cli_check(config.docker_binary, &forgets_rates, &err);
@@ -137,10 +135,8 @@ main(int argc, char **argv)
 			 "IL_DISK_OPS: see ilctl doctor");
 	if (rc == 0)
 		rc = broker_serve(&config, &err);
-	if (rc != 0)
-		log_err("%s", err.text);
-	config_release(&config);
 	if (rc == 0)
 		return 0;
+	log_err("%s", err.text);
 	return err.code == ERR_CONFIG ? EXIT_CONFIG : 1;
 }

@@ -227,7 +227,7 @@ run(struct worker *worker)
 int
 main(int argc, char **argv)
 {
-	struct config config = { 0 };
+	auto_config struct config config = { 0 };
 	struct err err = { 0 };
 	struct worker worker = { .config = &config, .slot = -1 };
 	const char *env_file = NULL;
@@ -258,6 +258,5 @@ main(int argc, char **argv)
 		log_info("ending slot=%" PRId64, worker.slot);
 		close_all(&worker);
 	}
-	config_release(&config);
 	return 0;
 }
