@@ -22,7 +22,8 @@ root=$scratch/root
 prefix=$scratch/static
 machine=$(uname -m)
 jobs=${JOBS:-$(nproc)}
-unset PYTHONPATH PYTHONHOME CPPFLAGS CFLAGS LDFLAGS
+# Of the caller's make, too: it knows no suffix rules (-r), Python's lives by them.
+unset PYTHONPATH PYTHONHOME CPPFLAGS CFLAGS LDFLAGS MAKEFLAGS MFLAGS MAKELEVEL
 
 # step WHAT COMMAND...: with its output in a log, of which the end is shown when
 # it fails.
