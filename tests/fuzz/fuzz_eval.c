@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as the body of POST /eval, the first choosing the content type:
- * what is to be run keeps the promises of eval.h, a refusal can be told. */
+ * what is to be run keeps the promises of eval_request.h, a refusal can be
+ * told. */
 #include "fuzz.h"
 
 #include <string.h>

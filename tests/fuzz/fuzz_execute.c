@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as the body of the code-interpreter's routes, and as the output of
- * what they run: what is taken keeps the promises of execute.h, every answer is
- * JSON. */
+ * what they run: what is taken keeps the promises of execute_request.h, every
+ * answer is JSON. */
 #include "fuzz.h"
 
 #include <string.h>

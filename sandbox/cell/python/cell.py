@@ -4,13 +4,16 @@
 It connects to the broker at SOCKET (control), says READY, and serves leases:
 on each, a client sends requests (sandbox/protocol/frame.h) and gets events and one
 result for each.  In between nothing of a lease is left: no process, no file in
-memory.  A container that mounts /site (it has network) installs packages and
+memory.  A container that mounts /site installs packages, or lists them, and
 does nothing else; every other one has a /workspace and does everything else.
 
     cell.py       this: start, and the last lines of a run
     serve.py      roles, requests, what the operations do
     supervisor.py the half in C, which makes and ends all other processes
+    api.py        what differs in the cells of the HTTP APIs
+    jail.py, filter.py   the namespaces and the filter of their runs
     run.py        a clone becomes a Python process like any other
+    plain.py      what a plain run needs
     files.py      the workspace, for the client
     harvest.py    which files did a run make or change?
     packages.py   pip
