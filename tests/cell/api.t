@@ -384,8 +384,9 @@ def nonsense_is_refused_and_does_no_harm():
         told = cell.once(fields)
         assert told.reason == N.REASON_ERROR, (fields, told)
     lease = cell.lease()
-    lease.begin("RUN", folder="/etc", wall_ms=9, output_max=9)
     try:
+        # It may be gone before GO is sent.
+        lease.begin("RUN", folder="/etc", wall_ms=9, output_max=9)
         told = lease.finish()
         assert False, told
     except (EOFError, OSError):
