@@ -77,8 +77,9 @@ connection_error(struct db *db, struct err *err)
 	return -1;
 }
 
-int
-connection_script(struct db *db, const char *sql, struct err *err)
+/* Run a text of several statements that give no rows. */
+static int
+script(struct db *db, const char *sql, struct err *err)
 {
 	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
 		return connection_error(db, err);
@@ -177,11 +178,9 @@ configure(struct db *db, struct err *err)
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-	if (connection_script(db, statement_texts[STATEMENT_CONNECT_ALL].sql,
-		err) != 0)
+	if (script(db, statement_texts[STATEMENT_CONNECT_ALL].sql, err) != 0)
 		return -1;
-	return connection_script(db,
-	    statement_texts[roles[db->role].recipe].sql, err);
+	return script(db, statement_texts[roles[db->role].recipe].sql, err);
 }
 
 /* A program works with exactly the version that it was made for. */
@@ -269,18 +268,18 @@ migrate_one(struct db *db, const struct migration *m, struct err *err)
 {
 	int version = 0;
 
-	if (connection_script(db, "BEGIN IMMEDIATE", err) != 0 ||
+	if (script(db, "BEGIN IMMEDIATE", err) != 0 ||
 	    read_version(db, &version, err) != 0)
 		return -1;
 	if (version >= m->version)
 		return 0;
-	if (connection_script(db, m->sql, err) != 0 ||
+	if (script(db, m->sql, err) != 0 ||
 	    read_version(db, &version, err) != 0)
 		return -1;
 	if (version != m->version)
 		return err_set(err, ERR_CONFIG, "it leaves user_version at %d",
 		    version);
-	return connection_script(db, "COMMIT", err) == 0 ? 1 : -1;
+	return script(db, "COMMIT", err) == 0 ? 1 : -1;
 }
 
 int

@@ -27,8 +27,6 @@ int connection_error(struct db *db, struct err *err);
 /* A group whose transaction did not begin, or that SQLite has rolled back, is
  * lost.  Every error comes by here. */
 void connection_group_error(struct db *db, const struct err *err);
-/* Run a text of several statements that give no rows. */
-int connection_script(struct db *db, const char *sql, struct err *err);
 /* Run one of sql/ that is not prepared; whether it works or not. */
 void connection_try(struct db *db, enum statement which);
 
