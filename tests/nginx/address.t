@@ -38,6 +38,7 @@ http {
 		location = /address { return 200 "$inline_address"; }
 		location = /from { return 200 "$inline_from"; }
 		location = /client { return 200 "$inline_client"; }
+		location = /interactions { return 200 "$inline_interaction_of"; }
 	}
 }
 """
@@ -62,6 +63,19 @@ def networks_are_told_apart_and_hosts_of_one_are_not():
     for before in "::ffff:", "64:ff9b::":
         assert told(folder, "/address", before + "203.0.113.9") == bytes(
             (203, 0, 113, 9)), before
+
+
+@test
+def interactions_are_a_customers_who_may_have_many_networks():
+    def of(address):
+        return told(folder, "/interactions", address)
+    assert of("2001:db8:1:2::1") == bytes.fromhex("20010db80001")
+    assert of("2001:db8:1:3::1") == of("2001:db8:1:2::1")
+    assert of("2001:db8:2:2::1") != of("2001:db8:1:2::1")
+    assert of("203.0.113.9") == bytes((203, 0, 113, 9))
+    assert of("::ffff:203.0.113.9") == bytes((203, 0, 113, 9))
+    assert of("10.10.10.10") == b"\n\n\n\n"
+    assert of("127.0.0.3") == b"local"
 
 
 @test

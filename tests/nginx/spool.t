@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -456,6 +457,50 @@ def whoever_holds_connections_is_counted_everywhere():
     for text in re.findall(r"^location .*?^}", conf, re.S | re.M):
         if "limit_conn_status" in text:
             assert "limit_conn inline_hosts " in text, text
+
+
+GATE = re.compile(r"zone inline_gate 64k;|(api|files)\.sock\"? "
+                  r"max_fails=0 max_conns=(\d+)")
+
+
+@test
+def who_waits_at_the_gate_leaves_connections_for_the_rest():
+    """While il-api stands still nobody knows whether a token is one."""
+    found = []
+    for name in "nginx.conf.in", "inline.conf":
+        with open(os.path.join(ROOT, "nginx", name)) as file:
+            found.append(GATE.findall(file.read()))
+    assert found[0] == found[1] and len(found[0]) == 3, found
+    most = sum(int(number or 0) for _, number in found[0])
+    made_up = {"Authorization": "Bearer il_" + "0" * 64}
+    still = served.pids("il-api")
+    still += children(still)
+    for pid in still:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        links = [begin(served, "/eval", b"{}", 2, **made_up)
+                 for _ in range(most + 200)]
+        poll = select.poll()
+        for link in links:
+            poll.register(link, select.POLLIN)
+        # nginx gives up after 3 s, and those are no more than these.
+        until = time.monotonic() + 2
+        while len(poll.poll(0)) < 200:
+            assert time.monotonic() < until, (most, len(poll.poll(0)))
+            time.sleep(0.05)
+        refused = [link for link in links if link.fileno() in dict(
+            poll.poll(0))]
+        for link in refused:
+            answer = receive(link)
+            assert answer.status == 503, answer
+            assert answer.headers["Retry-After"] == "1", answer.headers
+        assert ask(served, "/interactions", b"{}", 2).status == 401
+    finally:
+        for pid in still:
+            os.kill(pid, signal.SIGCONT)
+        for link in links:
+            link.close()
+    wait_for(lambda: served.get("/v1/files", **first).status == 200)
 
 
 @test
