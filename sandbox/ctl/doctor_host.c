@@ -22,9 +22,12 @@
 #include "../base/process.h"
 #include "../base/text.h"
 #include "http.h"
+#include "nginx_room.h"
 
 #define TOOL_MS 15000
 #define OUTPUT_MAX (256 << 10)
+/* nginx's own file comes first in what it prints of its configuration. */
+#define DUMP_MAX (1 << 20)
 #define WHY 256
 /* Below this, the broker refuses new cells soon, */
 #define SANDBOXES_LOW (INT64_C(1) << 30)
@@ -163,26 +166,79 @@ doctor_loop(struct doctor *d)
 		    why);
 }
 
-/* Is it there, and does it take what was generated? */
+/* How nginx would be started: what it prints, or why it would not.  conf: NULL
+ * for the system's own. */
+static bool
+dump_nginx(struct process_result *result, const char *conf,
+    char why[static WHY])
+{
+	const char *const argv[] = { "nginx", "-T", "-q", "-e", "stderr",
+		conf == NULL ? NULL : "-c", conf, NULL };
+	struct process_spec spec = {
+		.argv = argv, .output_max = DUMP_MAX, .timeout_ms = TOOL_MS
+	};
+	struct err err;
+
+	if (process_run(&spec, result, &err) != 0) {
+		(void)snprintf(why, WHY, "%s", err.text);
+		return false;
+	}
+	process_describe(result, why, WHY);
+	return process_succeeded(result);
+}
+
+static const char generate[] =
+    "start `ilctl run` again: it generates the configuration";
+/* Step 5 of nginx/README.md. */
+static const char make_room[] =
+    "sed -i -e '1i worker_rlimit_nofile 16384;' "
+    "-e '/^ *worker_rlimit_nofile/d' "
+    "-e 's/worker_connections  *[0-9]*;/worker_connections 8192;/' "
+    "/etc/nginx/nginx.conf && nginx -t && systemctl restart nginx";
+
+static void
+check_nginx_room(struct doctor *d, const char *dump, const char *conf)
+{
+	struct nginx_room room;
+
+	nginx_room_read(&room, dump, d->config->lib_dir);
+	if (!room.ours && conf == NULL)
+		doctor_note("nginx: its configuration has nothing of Inline's; "
+			    "nginx/README.md has the steps");
+	else if (!nginx_room_suffices(&room))
+		doctor_bad(d, conf != NULL ? generate : make_room,
+		    "nginx: worker_connections is %" PRId64
+		    ", worker_rlimit_nofile %" PRId64
+		    " (0: not set): one stranger could take them all; %d are "
+		    "needed, and more files than connections",
+		    room.connections, room.files, NGINX_CONNECTIONS_MIN);
+	else
+		doctor_good("nginx: %s, %" PRId64 " connections",
+		    conf != NULL ? conf : "as it is installed",
+		    room.connections);
+}
+
+/* Is it there, and does it take what was generated, or else the system's own
+ * configuration, and in that as many connections as are needed? */
 void
 doctor_nginx(struct doctor *d)
 {
-	auto_free char *conf = config_state_path(d->config, "nginx.conf");
-	auto_free char *full = realpath(conf, NULL);
+	auto_free char *generated = config_state_path(d->config, "nginx.conf");
+	auto_free char *conf = realpath(generated, NULL);
+	auto_result struct process_result dump = { 0 };
 	char why[WHY];
 
 	if (!TOOL(why, "nginx", "-v"))
 		doctor_bad(d, "apt-get install nginx", "nginx: %s", why);
-	else if (full == NULL)
-		doctor_note("nginx: no configuration was generated; "
-			    "`nginx -t` tests the system's");
-	else if (TOOL(why, "nginx", "-t", "-q", "-e", "stderr", "-c", full))
-		doctor_good("nginx: %s", full);
+	else if (dump_nginx(&dump, conf, why))
+		check_nginx_room(d, buf_str(&dump.out), conf);
+	else if (conf != NULL)
+		doctor_bad(d, generate, "nginx: %s", why);
+	else if (geteuid() == 0)
+		doctor_bad(d, "nginx -t, and what it says", "nginx: %s", why);
 	else
-		doctor_bad(d,
-		    "start `ilctl run` again: it generates the "
-		    "configuration",
-		    "nginx: %s", why);
+		doctor_note("nginx: only root may look at the system's "
+			    "configuration");
 }
 
 /* Where data is: the state folder holds sockets, often in memory. */

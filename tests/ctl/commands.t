@@ -5,6 +5,7 @@
 import http.server
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -328,6 +329,61 @@ def doctor_measures_where_data_is():
             disks = doctor(house, [(path, size)])
             bad = [line for line in disks if line.startswith("FAIL")]
             assert len(bad) == 1 and what in bad[0], (what, disks)
+
+
+def nginx_said(house, text, **environment):
+    """What the doctor says of an nginx with this configuration."""
+    path = os.path.join(house.folder, "tools")
+    os.makedirs(path, exist_ok=True)
+    with open(path + "/dump", "w") as file:
+        file.write(text)
+    with open(path + "/nginx", "w") as file:
+        file.write(f"""#!/bin/sh
+case "$*" in
+-v) echo nginx >&2 ;;
+"-T -q -e stderr"*) cat {path}/dump; grep -q events {path}/dump ;;
+*) exit 1 ;;
+esac
+""")
+    os.chmod(path + "/nginx", 0o755)
+    out = house.ilctl("doctor", PATH=path + ":" + os.environ["PATH"],
+                      **environment)[1]
+    return out[re.search(r"(?m)^.*  nginx: ", out).start():]
+
+
+@test
+def doctor_knows_an_nginx_with_too_few_connections():
+    main = "# configuration file /etc/nginx/nginx.conf:\n"
+    few = "events {\n\tworker_connections 768;\n}\n"
+    enough = "worker_rlimit_nofile 16384;\n" + few.replace("768", "8192")
+    with House() as house:
+        ours = "\n# configuration file /lib/inline/nginx/http.conf:\n"
+        house.environment["IL_LIB_DIR"] = "/lib/inline"
+        said = nginx_said(house, main + enough + ours)
+        assert said.startswith("ok    nginx: "), said
+        said = nginx_said(house, main + few + ours)
+        assert said.startswith("FAIL  nginx: worker_connections is 768"), said
+        mend = said.split("mend: ")[1].split("\n")[0].split(" && ")
+        with open(os.path.join(ROOT, "nginx/README.md")) as file:
+            assert "`%s`" % mend[0] in file.read(), mend
+        assert mend[1:] == ["nginx -t", "systemctl restart nginx"], mend
+        # As many connections as there are not files for.
+        said = nginx_said(house, main + few.replace("768", "8192") + ours)
+        assert said.startswith("FAIL  nginx: "), said
+        # Its dump may be of any length.
+        said = nginx_said(house, main + few + ours + "#\n" * 2_000_000)
+        assert said.startswith("FAIL  nginx: worker_connections is 768"), said
+        said = nginx_said(house, main + few)
+        assert said.startswith("note  nginx: its configuration has nothing "
+                               "of Inline's"), said
+        said = nginx_said(house, "")
+        assert said.startswith("FAIL" if os.geteuid() == 0 else "note"), said
+        # What was generated is asked for before the system's.
+        os.mkdir(house.state)
+        with open(house.state + "/nginx.conf", "w"):
+            pass
+        said = nginx_said(house, main + few + ours)
+        assert "mend: start `ilctl run` again" in said, said
 
 
 @test

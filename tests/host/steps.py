@@ -20,10 +20,18 @@ NGINX = "nginx/README.md", "## Production, in six steps"
 NGINX_STEP = 5
 
 
+def content(commit, path):
+    """A commit's file; of no commit: as it is here."""
+    if commit is None:
+        with open(os.path.join(ROOT, path)) as file:
+            return file.read()
+    return subprocess.run(["git", "show", f"{commit}:{path}"], cwd=ROOT,
+                          check=True, capture_output=True, text=True).stdout
+
+
 def section(commit, path, title):
     """The lines under a heading of a commit's file that begins so."""
-    text = subprocess.run(["git", "show", f"{commit}:{path}"], cwd=ROOT,
-                          check=True, capture_output=True, text=True).stdout
+    text = content(commit, path)
     start = text.index("\n" + title)
     body = text[text.index("\n", start + 1):]
     return body.split("\n## ", 1)[0].split("\n")

@@ -23,31 +23,48 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
 from served import Answer, JSON, Served, open_below, wait_for  # noqa: E402
 from service import BUILD, ROOT, children, free_port  # noqa: E402
 from tap import run, test  # noqa: E402
+sys.path.append(os.path.join(os.path.dirname(HERE), "host"))
+import steps  # noqa: E402
 
 NAME = "run.example.net"
-CONNECTIONS = 1400
-BASE = """daemon off;
+NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+DEBIAN = "/etc/nginx/nginx.conf"
+# What the documentation does to it.
+ROOM = [command for _, command in steps.production(None)
+        if command.endswith(DEBIAN)]
+HERE_CONF = """daemon off;
 user root;
+worker_processes 1;
 pid "{0}/pid";
-error_log "{0}/error.log";
-worker_rlimit_nofile 8192;
-events {{ worker_connections %d; }}
-http {{
-	default_type application/octet-stream;
-	client_body_temp_path "{0}/body";
-	fastcgi_temp_path "{0}/fastcgi";
-	proxy_temp_path "{0}/proxy";
-	uwsgi_temp_path "{0}/uwsgi";
-	scgi_temp_path "{0}/scgi";
-	include "{0}/inline.conf";
-}}
-""" % CONNECTIONS
+"""
+HTTP_CONF = """client_body_temp_path "{0}/body";
+fastcgi_temp_path "{0}/fastcgi";
+proxy_temp_path "{0}/proxy";
+uwsgi_temp_path "{0}/uwsgi";
+scgi_temp_path "{0}/scgi";
+"""
+
+
+def debians():
+    """nginx.conf as Debian's package has it, or it had before somebody
+    followed the documentation here."""
+    with open(DEBIAN) as file:
+        text = file.read()
+    assert "include /etc/nginx/conf.d/*.conf;" in text, text
+    text = re.sub(r"(?m)^worker_rlimit_nofile.*\n", "", text)
+    return re.sub(r"(worker_connections) +\d+", r"\1 768", text)
+
+
+def with_room(path):
+    """Do to a file what the documentation does to nginx.conf."""
+    assert len(ROOM) == 1, ROOM
+    subprocess.run(["sh", "-ec", ROOM[0].replace(DEBIAN, path)], check=True)
 
 
 class Production:
     """What `make install` installs, and nginx with its inline.conf."""
 
-    def __init__(self, served, opened=False):
+    def __init__(self, served, opened=False, connections=None):
         self.folder = tempfile.mkdtemp(prefix="inline-nginx-")
         self.ports = {80: free_port(), 443: free_port(), 8080: free_port()}
         self.process = None
@@ -72,18 +89,36 @@ class Production:
             conf, count = re.subn(r"\n\t#include ", "\n\tinclude ", conf)
             assert count == 1, count
         with open(self.path("inline.conf"), "w") as file:
-            file.write(conf)
+            file.write(HTTP_CONF.format(self.folder) + conf)
+        self.write_main(connections)
+
+    def write_main(self, connections):
+        """Debian's, as the documentation wants it, but for whom and where;
+        connections: of one worker, or as many as the documentation says."""
         with open(self.path("nginx.conf"), "w") as file:
-            file.write(BASE.format(self.folder))
+            file.write(debians())
+        with_room(self.path("nginx.conf"))
+        with open(self.path("nginx.conf")) as file:
+            conf = file.read()
+        conf = re.sub(r"(?m)^(user|worker_processes|pid|worker_cpu_affinity) "
+                      r".*\n", "", conf)
+        conf = conf.replace("/var/log/nginx", self.folder)
+        conf = conf.replace("/etc/nginx/conf.d/*", self.path("inline"))
+        conf = conf.replace("include /etc/nginx/sites-enabled/*;", "")
+        if connections:
+            conf, count = re.subn("worker_connections [0-9]+;",
+                                  f"worker_connections {connections};", conf)
+            assert count == 1, conf
+        with open(self.path("nginx.conf"), "w") as file:
+            file.write(HERE_CONF.format(self.folder) + conf)
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
     def __enter__(self):
-        path = os.environ["PATH"] + ":/usr/sbin:/sbin"
         self.process = subprocess.Popen(
-            [shutil.which("nginx", path=path), "-e", "stderr", "-c",
-             self.path("nginx.conf")], stdin=subprocess.DEVNULL)
+            [NGINX, "-e", "stderr", "-c", self.path("nginx.conf")],
+            stdin=subprocess.DEVNULL)
         wait_for(self.listens)
         return self
 
@@ -140,7 +175,8 @@ def is_json(answer):
         isinstance(answer.json, dict)
 
 
-resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
 served = Served(IL_API_CELLS="2", IL_API_QUEUE="8")
 CODE = {"input": "print(6 * 7)"}
 
@@ -276,11 +312,14 @@ def a_refusal_is_one_answer_for_a_connection():
         assert answers(nginx, 8080, "DELETE", "/eval", 3, "localhost") == 3
 
 
+FEW = 1400
+
+
 def flood(nginx, port, request):
     """More connections than nginx has, that read no answer; others are served
     meanwhile."""
     links = []
-    for n in range(CONNECTIONS + 200):
+    for n in range(FEW + 200):
         link = socket.socket()
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 200_000)
@@ -303,11 +342,84 @@ def flood(nginx, port, request):
 
 @test
 def who_reads_nothing_keeps_nobody_out():
-    with Production(served) as nginx:
+    with Production(served, connections=FEW) as nginx:
         flood(nginx, 80, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 900)
         # A redirect of seven kilobytes.
         flood(nginx, 8080, b"POST /v1/files/?q=%s HTTP/1.1\r\n"
               b"Host: localhost\r\n\r\n" % (b"a" * 7000) * 14)
+
+
+@test
+def debians_nginx_conf_gets_room_for_what_the_limits_assume():
+    """In its first shape and in others; what it has is not lost, and a second
+    time changes nothing."""
+    with tempfile.TemporaryDirectory(prefix="inline-conf-") as folder:
+        path = os.path.join(folder, "nginx.conf")
+        for text in (debians(), "events { worker_connections 768; }\nhttp {}",
+                     "worker_rlimit_nofile 1024;\n" + debians(),
+                     debians().replace("worker_connections 768;",
+                                       "worker_connections  1024;"),
+                     debians().replace("\t", "    ").replace(
+                         "user ", "  worker_rlimit_nofile 10;\nuser ")):
+            for _ in range(2):
+                with open(path, "w") as file:
+                    file.write(text)
+                with_room(path)
+                with open(path) as file:
+                    made = file.read()
+                assert re.findall(r"worker_\w+ +\d+;", made) == [
+                    "worker_rlimit_nofile 16384;",
+                    "worker_connections 8192;"], made
+                assert made.count("\n") == 1 + re.sub(
+                    "(?m)^ *worker_rlimit.*\n", "", text).count("\n"), made
+                text = made
+
+
+def doctor(nginx):
+    """What the doctor says of the nginx that reads this configuration."""
+    with tempfile.TemporaryDirectory(prefix="inline-doctor-") as folder:
+        with open(folder + "/nginx", "w") as file:
+            file.write("#!/bin/sh\nexec %s -c %s \"$@\"\n" % (
+                NGINX, nginx.path("nginx.conf")))
+        os.chmod(folder + "/nginx", 0o755)
+        text = subprocess.run(
+            [os.path.join(BUILD, "bin", "ilctl"), "doctor"],
+            capture_output=True, text=True, env={
+                "PATH": folder + ":" + os.environ["PATH"],
+                "IL_STATE_DIR": folder, "IL_BASE_DIR": folder,
+                "IL_LIB_DIR": nginx.path("usr/lib/inline")}).stdout
+    return next(line for line in text.split("\n") if "  nginx: " in line)
+
+
+@test
+def the_doctor_knows_whether_it_has():
+    with Production(served) as nginx:
+        said = doctor(nginx)
+        assert said.startswith("ok  ") and "8192" in said, said
+    with Production(served, connections=768) as nginx:
+        said = doctor(nginx)
+        assert said.startswith("FAIL") and "768" in said, said
+
+
+@test
+def one_strangers_slow_bodies_leave_connections_for_discord():
+    """As many as an address may have, in a worker of Debian's nginx."""
+    with Production(served) as nginx:
+        links = []
+        for n in range(1600):
+            link = ssl._create_unverified_context().wrap_socket(
+                socket.create_connection(("127.0.0.1", nginx.ports[443]), 30))
+            link.sendall(b"POST /interactions HTTP/1.1\r\nHost: %s\r\n"
+                         b"Content-Length: 50000\r\n\r\nx" % NAME.encode())
+            links.append(link)
+            if n % 100 == 0:
+                assert nginx.ask("GET", "/health").status == 200, n
+        # Its own are taken; what else is served has connections.
+        assert nginx.ask("POST", "/interactions", {}, 443).status == 429
+        assert nginx.ask("GET", "/nothing", port=443).status == 404
+        assert nginx.ask("POST", "/eval", CODE).status == 200
+        for link in links:
+            link.close()
 
 
 @test

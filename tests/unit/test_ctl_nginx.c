@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The generated nginx configuration: every name is put in, nothing else. */
+/* The generated nginx configuration: every name is put in, nothing else.  And
+ * any: has it room for the connections that the limits assume? */
+#include "sandbox/ctl/nginx_room.h"
 #include "sandbox/ctl/prepare.h"
 
 #include "sandbox/base/buf.h"
@@ -70,6 +72,67 @@ test_refused(char *state_dir, char *lib_dir)
 	is_int(err.code, ERR_CONFIG, "as configuration");
 }
 
+static void
+room(const char *dump, int64_t connections, int64_t files, bool suffices,
+    const char *name)
+{
+	struct nginx_room r;
+
+	nginx_room_read(&r, dump, "/usr/lib/inline");
+	is_int(r.connections, connections, name);
+	is_int(r.files, files, "and files");
+	ok(nginx_room_suffices(&r) == suffices,
+	    suffices ? "enough" : "too few");
+}
+
+static void
+test_room(void)
+{
+	room("user www-data;\nevents {\n\tworker_connections 768;\n\t# x\n}",
+	    768, 0, false, "Debian's");
+	room("worker_rlimit_nofile 16384;\nevents {\n"
+	     "\tworker_connections 8192;\n}\n",
+	    8192, 16384, true, "as documented");
+	room("events { worker_connections 4096; } worker_rlimit_nofile 4097;",
+	    4096, 4097, true, "in one line");
+	room("events{worker_connections\n\t4095 ;}worker_rlimit_nofile\t9999;",
+	    4095, 9999, false, "one too few");
+	room("worker_rlimit_nofile 8192;events{worker_connections 8192;}", 8192,
+	    8192, false, "no file for more than connections");
+	room("#worker_rlimit_nofile 9;\nevents {} # worker_connections 9999;\n",
+	    512, 0, false, "comments say nothing");
+	room("events { worker_connections 768; }\n# worker_connections 9999;\n"
+	     "\tworker_connections 9999;",
+	    768, 0, false, "the first one counts");
+	room("my_worker_connections 9999; worker_connections_x 9999;", 512, 0,
+	    false, "other words are others");
+	room("worker_connections 99999999999999999999;", 512, 0, false,
+	    "no number");
+	room("worker_connections", 512, 0, false, "a torn end");
+	room("worker_connections 81", 512, 0, false, "a torn number");
+	room("", 512, 0, false, "nothing");
+}
+
+static bool
+is_ours(const char *dump)
+{
+	struct nginx_room r;
+
+	nginx_room_read(&r, dump, "/usr/lib/inline");
+	return r.ours;
+}
+
+static void
+test_ours(void)
+{
+	ok(is_ours("# configuration file /a:\nevents {}\n\n"
+		   "# configuration file /usr/lib/inline/nginx/http.conf:\n"),
+	    "what includes ours is ours");
+	ok(!is_ours("# configuration file /etc/nginx/nginx.conf:\n"
+		    "# include /usr/lib/inline/nginx/http.conf;\n"),
+	    "other configurations are not");
+}
+
 int
 main(void)
 {
@@ -78,6 +141,8 @@ main(void)
 
 	test_names();
 	test_standin();
+	test_room();
+	test_ours();
 	is_int(fill(&small, "much too long", &err), -1, "too large");
 	test_refused((char[]){ "/a\"b" }, (char[]){ "/l" });
 	test_refused((char[]){ "/a$b" }, (char[]){ "/l" });
