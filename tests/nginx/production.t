@@ -80,6 +80,7 @@ class Production:
             conf = file.read().replace("inline.example.org", NAME)
         conf = conf.replace("/etc/letsencrypt/live/" + NAME, self.folder)
         conf = conf.replace("/var/log/nginx", self.folder)
+        conf = conf.replace("/var/www/html", self.folder + "/html")
         conf = conf.replace("/run/inline", served.settings["IL_STATE_DIR"])
         conf = re.sub(r"\tlisten \[::\].*\n", "", conf)
         for port, here in self.ports.items():
@@ -131,6 +132,12 @@ class Production:
         self.process.terminate()
         self.process.wait(20)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def logged(self):
+        """Bytes of all logs."""
+        return sum(os.path.getsize(self.path(name))
+                   for name in os.listdir(self.folder)
+                   if name.endswith(".log"))
 
     def spooled(self):
         """How many bodies are on the disk."""
@@ -420,6 +427,93 @@ def one_strangers_slow_bodies_leave_connections_for_discord():
         assert nginx.ask("POST", "/eval", CODE).status == 200
         for link in links:
             link.close()
+
+
+# What a line of the logs has at most (nginx/README.md), and what is between.
+LINE = 600 + 50
+LONG = b"a" * 7000
+RAW = b"\x80" * 7900
+
+
+def bytes_for_each(nginx, port, request, count=4, tls=True):
+    """How much is logged for such a request: (bytes, the last one's answer)."""
+    begun = nginx.logged()
+    for _ in range(count):
+        head = b""
+        with socket.create_connection(("127.0.0.1", nginx.ports[port]),
+                                      30) as link:
+            if port == 443 and tls:
+                link = ssl._create_unverified_context().wrap_socket(link)
+            try:
+                link.sendall(request)
+                head = link.recv(100)
+            except OSError:
+                pass  # what it did not read of ours resets the connection
+            link.close()
+    # nginx hears of their ends before it hears of this.
+    nginx.ask("GET", "/health")
+    return (nginx.logged() - begun) / count, head
+
+
+@test
+def what_strangers_make_nginx_log_is_bounded():
+    host = b" HTTP/1.1\r\nHost: " + NAME.encode() + b"\r\n"
+    close = b"Connection: close\r\n\r\n"
+    token = b"Authorization: Bearer il_" + b"0" * 64 + b"\r\n"
+    long = []
+    with Production(served, opened=True) as nginx:
+        for port, status, request in (
+                (80, 404, b"GET /.well-known/acme-challenge/" + b"a" * 250 +
+                 b"?" + LONG + host + close),
+                (80, 404, b"GET /.well-known/acme-challenge/" + host + close),
+                (80, 413, b"POST /?" + LONG + host +
+                 b"Content-Length: 9000000\r\n" + close),
+                (80, 400, b"GET /" + LONG + b" HTTP/1.1\r\n\r\n"),
+                (443, 404, b"GET /" + RAW + host + close),
+                (443, 404, b"A" * 7000 + b" /" + host + close),
+                (443, 404, b"GET / HTTP/1.1\r\nHost: " + NAME.encode() +
+                 b"\r\nReferer: " + LONG + b"\r\n" + close),
+                (443, 413, b"POST /interactions?" + LONG + host +
+                 b"Content-Length: 9000000\r\n" + close),
+                (443, 401, b"POST /interactions?" + LONG + host +
+                 b"Content-Length: 2\r\n" + close + b"{}"),
+                (443, 413, b"POST /v1/nothing?" + LONG + host +
+                 b"Transfer-Encoding: chunked\r\n" + close + b"5000\r\n" +
+                 b"a" * 0x5000 + b"\r\n0\r\n\r\n"),
+                (443, 403, b"GET /v1/" + RAW + host + close),
+                (443, 403, b"POST /v1/sessions/" + RAW + b"/bash" + host +
+                 token + close),
+                # By now it comes too often.
+                (443, 429, b"POST /v1/sessions/" + RAW + b"/bash" + host +
+                 close)):
+            size, head = bytes_for_each(nginx, port, request,
+                                        60 if status == 429 else 4)
+            what = port, request[:60], head[:40], size
+            assert head.split()[1] == str(status).encode(), what
+            if size > LINE:
+                long.append(what)
+        assert not long, long
+
+
+@test
+def garbage_in_the_place_of_tls_is_logged_in_short():
+    with Production(served) as nginx:
+        for data in (b"GET /" + LONG + b" HTTP/1.1\r\n\r\n",
+                     b"\x16\x03\x01\x00\x05hello" + LONG, LONG,
+                     b"\x15\x03\x01\x00\x02\x02\x28"):
+            size = bytes_for_each(nginx, 443, data, tls=False)[0]
+            assert size <= LINE, (data[:20], size)
+
+
+@test
+def a_challenge_is_shown():
+    with Production(served) as nginx:
+        folder = nginx.path("html/.well-known/acme-challenge")
+        os.makedirs(folder)
+        with open(folder + "/token", "w") as file:
+            file.write("proof")
+        answer = nginx.ask("GET", "/.well-known/acme-challenge/token", port=80)
+        assert (answer.status, answer.text) == (200, "proof"), answer
 
 
 @test
