@@ -15,11 +15,13 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
 #include "../base/fd.h"
 #include "../base/text.h"
 #include "../protocol/frame.h"
 #include "../protocol/lease.h"
 #include "../protocol/tokens.h"
+#include "../rest/brake.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "ctl.h"
@@ -100,6 +102,25 @@ print_jobs(const struct config *config, struct err *err)
 	return 0;
 }
 
+/* What the workers know of Discord's limits; nothing, before the first one has
+ * made the file. */
+static void
+print_brake(const struct config *config)
+{
+	auto_free char *path = config_state_path(config, "worker/brake");
+	struct brake_state brake;
+	struct err err = { 0 };
+
+	if (brake_read(path, clock_wall_ms(), &brake, &err) < 0)
+		return;
+	printf("discord      ");
+	if (brake.blocked_ms > 0)
+		printf("takes nothing for %" PRId64 " s more, ",
+		    brake.blocked_ms / 1000 + 1);
+	printf("%" PRId64 " invalid requests in 10 minutes (at most %d)\n",
+	    brake.invalid, BRAKE_HALT);
+}
+
 /* Good: runs could be started now. */
 int
 ctl_status(struct ctl *ctl)
@@ -119,6 +140,7 @@ ctl_status(struct ctl *ctl)
 	printf("il-sandboxd  %s\n", runs ? "running" : "not running");
 	if (runs)
 		print_broker(&s);
+	print_brake(&ctl->config);
 	if (print_jobs(&ctl->config, &err) != 0)
 		return ctl_fail(ctl->argv[0], &err);
 	return good && runs && s.engine && s.image ? CTL_OK : CTL_FAILED;

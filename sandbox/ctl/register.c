@@ -130,7 +130,7 @@ send_commands(const struct config *config, const char *text, int64_t guild,
 	if (*config->discord_token == '\0')
 		return err_set(err, ERR_CONFIG, "DISCORD_TOKEN is not set");
 	rest = rest_new(config->discord_api_base, config->discord_token,
-	    config->discord_application_id, -1, err);
+	    config->discord_application_id, NULL, -1, err);
 	if (rest == NULL)
 		return -1;
 	outcome = rest_register(rest, text, guild, &reply, err);

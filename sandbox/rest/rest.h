@@ -13,18 +13,25 @@ struct err;
  * Retries, rate limits and the life of a token follow the contract: 429 waits
  * for retry_after, 5xx and connection errors back off 1, 2, 4, 8 s with jitter,
  * 404 right after a deferral is tried again for about 10 s, 50027 means that
- * the token is dead.  Everything that Discord answers is bounded (1 MiB) and
- * checked.
+ * the token is dead.  A block (Cloudflare's, a global limit) and the number of
+ * invalid requests are known to all processes that share a brake (brake.h).
+ * Everything that Discord answers is bounded (1 MiB) and checked.
  */
 struct rest;
 
 /* api_base is borrowed; bot_token, "" when unset, is for application routes
- * only.  stop_fd: a descriptor that becomes readable when the process should
- * end (a signalfd; never read here, -1: none).  From then on a call that waits
- * has at most 10 s left and then says REST_LATER. */
+ * only.  brake_path: the file of the brake, NULL or one that cannot be opened
+ * (which is logged): nobody shares it.  stop_fd: a descriptor that becomes
+ * readable when the process should end (a signalfd; never read here, -1: none).
+ * From then on a call that waits has at most 10 s left and then says
+ * REST_LATER. */
 struct rest *rest_new(const char *api_base, const char *bot_token,
-    int64_t application_id, int stop_fd, struct err *err);
+    int64_t application_id, const char *brake_path, int stop_fd,
+    struct err *err);
 void rest_free(struct rest *rest);
+
+/* Log the end of a block, should one have passed.  Each call does so, too. */
+void rest_note_end(struct rest *rest);
 
 /* A file to upload. */
 struct rest_file {
@@ -38,14 +45,18 @@ enum rest_outcome {
 	REST_GONE,    /* for good: token dead, message deleted, 404 for long */
 	REST_REFUSED, /* Discord understood and said no (400, 403, 413 …):
 			 * another body may succeed; status and code say more */
-	REST_LATER,   /* not delivered within the deadline; may be retried */
-	REST_DROPPED, /* a progress edit was skipped for the rate limit */
+	REST_LATER,   /* not delivered within the deadline, or Discord takes
+		       * nothing of us now; may be retried */
+	REST_DROPPED, /* it would have had to wait, and was not to */
 };
 
 struct rest_reply {
 	int status;		/* HTTP status of the last answer, 0: none */
 	int64_t code;		/* Discord's error code, 0: none */
-	bool json;		/* the answer was JSON, so Discord's own */
+	bool json;		/* the answer was an error of Discord's own: an
+				 * object with message and code */
+	bool global;		/* 429: the limit is for all that we send */
+	bool shared;		/* 429: not for what we alone have sent */
 	int64_t retry_after_ms; /* how long to wait; -1: not told */
 };
 
@@ -55,7 +66,8 @@ struct rest_reply {
 
 enum rest_patience {
 	REST_FINAL,    /* tried again for REST_HOLD_MS, then REST_LATER */
-	REST_PROGRESS, /* one try; dropped when it would have to wait */
+	REST_ONCE,     /* one try; dropped when it would have to wait */
+	REST_PROGRESS, /* the same, and dropped while requests are spared */
 };
 
 /*

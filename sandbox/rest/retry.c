@@ -3,12 +3,17 @@
 
 #define CODE_UNKNOWN_MESSAGE 10008
 #define CODE_UNKNOWN_INTERACTION 10062
+#define CODE_CLOUDFLARE 40333
 #define CODE_TOKEN_DEAD 50027
 
 /* Without a number from Discord: its own limits pass within seconds,
  * Cloudflare's last for minutes. */
 #define LIMITED_DEFAULT_MS 1000
 #define CLOUDFLARE_DEFAULT_MS 60000
+/* A block is never tried again at once, whatever it says. */
+#define BLOCK_LEAST_MS 1000
+/* Never a moment too early: that counts as one more violation. */
+#define MARGIN_MS 10
 #define MISSING_FIRST_MS 50
 #define MISSING_MOST_MS 2000
 
@@ -30,20 +35,42 @@ again(const struct retry *retry, int64_t now_ms, int64_t wait_ms)
 	};
 }
 
-/* 429: as long as Discord says. */
+bool
+retry_is_block(const struct rest_reply *answer)
+{
+	if (answer->status == 403)
+		return !answer->json || answer->code == CODE_CLOUDFLARE;
+	return answer->status == 429 && (answer->global || !answer->json);
+}
+
+bool
+retry_is_invalid(const struct rest_reply *answer)
+{
+	return answer->status == 401 || answer->status == 403 ||
+	    (answer->status == 429 && !answer->shared);
+}
+
+int64_t
+retry_pause_ms(const struct rest_reply *answer)
+{
+	bool limit = answer->status == 429 && answer->json;
+	int64_t pause_ms = answer->retry_after_ms;
+
+	if (pause_ms < 0)
+		pause_ms = limit ? LIMITED_DEFAULT_MS : CLOUDFLARE_DEFAULT_MS;
+	if (!limit && pause_ms < BLOCK_LEAST_MS)
+		pause_ms = BLOCK_LEAST_MS;
+	return pause_ms + MARGIN_MS;
+}
+
+/* As long as Discord says. */
 static struct retry_verdict
 decide_limited(struct retry *retry, const struct rest_reply *answer,
     int64_t now_ms, uint32_t jitter)
 {
-	int64_t wait_ms = answer->retry_after_ms;
-
 	if (++retry->limited > RETRY_LIMITED)
 		return verdict(REST_LATER);
-	if (wait_ms < 0)
-		wait_ms = answer->json ? LIMITED_DEFAULT_MS :
-					 CLOUDFLARE_DEFAULT_MS;
-	/* never a moment too early: that counts as one more violation */
-	return again(retry, now_ms, wait_ms + 10 + jitter % 90);
+	return again(retry, now_ms, retry_pause_ms(answer) + jitter % 90);
 }
 
 /* 404: "not yet", or "not any more". */
@@ -69,8 +96,10 @@ struct retry_verdict
 retry_decide(struct retry *retry, const struct rest_reply *answer,
     int64_t now_ms, uint32_t jitter)
 {
-	bool progress = retry->patience == REST_PROGRESS;
+	bool once = retry->patience != REST_FINAL;
 	int status = answer->status;
+	bool limited = status == 429 || retry_is_block(answer) ||
+	    (status == 401 && !retry->bot);
 	int64_t wait_ms;
 
 	if (status >= 200 && status < 300)
@@ -78,9 +107,9 @@ retry_decide(struct retry *retry, const struct rest_reply *answer,
 	if ((status == 401 && answer->code == CODE_TOKEN_DEAD) ||
 	    (status == 404 && answer->code == CODE_UNKNOWN_INTERACTION))
 		return verdict(REST_GONE);
-	if (progress && (status == 429 || status == 404))
+	if (once && (limited || status == 404))
 		return verdict(REST_DROPPED);
-	if (status == 429)
+	if (limited)
 		return decide_limited(retry, answer, now_ms, jitter);
 	if (status == 404)
 		return decide_missing(retry, answer, now_ms);
@@ -89,7 +118,7 @@ retry_decide(struct retry *retry, const struct rest_reply *answer,
 
 	/* No answer, or one that blames the server. */
 	wait_ms = (int64_t)1000 << retry->failed;
-	if (progress || retry->failed++ >= RETRY_FAILED)
+	if (once || retry->failed++ >= RETRY_FAILED)
 		return verdict(REST_LATER);
 	return again(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
 }

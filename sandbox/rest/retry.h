@@ -14,6 +14,10 @@
  *
  *	2xx		done
  *	429		wait for what Discord says, RETRY_LIMITED times at most
+ *	403 of		the same: Cloudflare blocks this host.  That is 40333,
+ *	  Cloudflare	or an answer without Discord's JSON
+ *	401		the same, unless it is about the bot's token: Discord
+ *			does not take a good token at this moment
  *	404		again for RETRY_MISSING_MS: right after a deferral it
  *			often means "not yet" (10008, the message was deleted:
  *			RETRY_DELETED_MS; 10062: never)
@@ -21,17 +25,18 @@
  *	408, 5xx, none	again after 1, 2, 4, 8 s and some jitter
  *	all other	refused
  *
- * A progress edit has one try and is dropped where a final one would wait.
+ * What is not REST_FINAL has one try, and is dropped where that would wait.
  */
 #define RETRY_LIMITED 5
 #define RETRY_FAILED 4
 #define RETRY_MISSING_MS 10000
 #define RETRY_DELETED_MS 3000
 
-/* The tries of one call so far; fill the first two, zero the others. */
+/* The tries of one call so far; fill the first three, zero the others. */
 struct retry {
 	enum rest_patience patience;
 	int64_t deadline_ms; /* monotonic: no try begins after it */
+	bool bot;	     /* with the bot's token */
 	int limited;
 	int failed;
 	int missing;
@@ -43,6 +48,13 @@ struct retry_verdict {
 	int64_t wait_ms;
 	enum rest_outcome outcome; /* as well when there is no time for it */
 };
+
+/* Does the answer hold for all that we send, not for this call alone? */
+bool retry_is_block(const struct rest_reply *answer);
+/* Is it one of those that Discord counts (brake.h)? */
+bool retry_is_invalid(const struct rest_reply *answer);
+/* After 401, 403 or 429: for how long nothing of the kind may be sent. */
+int64_t retry_pause_ms(const struct rest_reply *answer);
 
 /* answer: what a try came to.  jitter: any number, for the spread of the
  * waits. */

@@ -16,7 +16,9 @@
 #include "../base/buf.h"
 #include "../base/clock.h"
 #include "../base/err.h"
+#include "../base/log.h"
 #include "../base/text.h"
+#include "brake.h"
 #include "retry.h"
 #include "transfer.h"
 
@@ -26,11 +28,8 @@
 #define TIMEOUT_MS 15000
 #define TIMEOUT_MOST_MS 60000
 #define BYTES_PER_MS 512 /* what a large file is given time for */
-#define PROGRESS_MS 5000
+#define ONCE_MS 5000
 #define REGISTER_MS 60000
-/* Nobody waits longer than this for a block to pass: the call may come
- * again. */
-#define BLOCK_MOST_MS 30000
 /* What a call may still take when the process was told to end. */
 #define STOP_GRACE_MS 10000
 #define BUCKETS 32
@@ -50,9 +49,9 @@ struct rest {
 	char *authorization; /* the header; NULL without a token */
 	int64_t application_id;
 	int stop_fd;
-	/* What limits told, for the calls to come: until when all are blocked
-	 * (a global limit, Cloudflare), and when a token's bucket is free. */
-	int64_t blocked_until_ms;
+	/* What limits told, for the calls to come: all of them, and those with
+	 * the same token. */
+	struct brake *brake;
 	struct bucket buckets[BUCKETS];
 };
 
@@ -66,15 +65,23 @@ struct call {
 
 struct rest *
 rest_new(const char *api_base, const char *bot_token, int64_t application_id,
-    int stop_fd, struct err *err)
+    const char *brake_path, int stop_fd, struct err *err)
 {
 	struct transfer *transfer = transfer_new(err);
+	struct brake *brake = NULL;
 	struct rest *rest;
 
 	if (transfer == NULL)
 		return NULL;
+	if (brake_path != NULL && (brake = brake_open(brake_path, err)) == NULL)
+		log_warn("%s: Discord's limits are not shared", err->text);
+	if (brake == NULL && (brake = brake_open(NULL, err)) == NULL) {
+		transfer_free(transfer);
+		return NULL;
+	}
 	rest = xcalloc(1, sizeof(*rest));
 	rest->transfer = transfer;
+	rest->brake = brake;
 	rest->api_base = api_base;
 	rest->application_id = application_id;
 	rest->stop_fd = stop_fd;
@@ -90,6 +97,7 @@ rest_free(struct rest *rest)
 	if (rest == NULL)
 		return;
 	transfer_free(rest->transfer);
+	brake_close(rest->brake);
 	free(rest->authorization);
 	free(rest);
 }
@@ -139,28 +147,89 @@ wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
 	return until_ms <= call->retry.deadline_ms || now_ms >= until_ms;
 }
 
-/* Before a try: the block and the token's bucket must be free. */
-static bool
-wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome)
+void
+rest_note_end(struct rest *rest)
+{
+	if (brake_take_end(rest->brake, clock_wall_ms()))
+		log_info("the block by Discord has passed");
+}
+
+/* When this call may be tried, on the monotonic clock; so far as is known. */
+static int64_t
+turn_of(struct rest *rest, const struct call *call,
+    const struct brake_state *brake)
 {
 	const struct bucket *bucket = bucket_of(rest, call);
-	int64_t now_ms = clock_monotonic_ms();
-	int64_t free_at_ms = rest->blocked_until_ms;
-	bool blocked = free_at_ms > now_ms + BLOCK_MOST_MS;
-	bool dropped;
+	int64_t at_ms = clock_monotonic_ms() + brake->blocked_ms;
 
-	if (bucket->key == call->key && bucket->free_at_ms > free_at_ms)
-		free_at_ms = bucket->free_at_ms;
-	dropped = free_at_ms > now_ms && call->retry.patience == REST_PROGRESS;
-	*outcome = dropped ? REST_DROPPED : REST_LATER;
-	if (dropped || blocked || now_ms > call->retry.deadline_ms)
-		return false;
-	return wait_until(rest, call, free_at_ms);
+	return bucket->key == call->key && bucket->free_at_ms > at_ms ?
+	    bucket->free_at_ms :
+	    at_ms;
+}
+
+/* Before a try: no block may be in force, and the token's bucket be free.
+ * Another process may learn of a block while this one waits. */
+static bool
+wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome,
+    struct err *err)
+{
+	enum rest_patience patience = call->retry.patience;
+
+	for (;;) {
+		struct brake_state brake;
+		int64_t at_ms;
+		bool waits;
+
+		rest_note_end(rest);
+		brake = brake_look(rest->brake, clock_wall_ms());
+		at_ms = turn_of(rest, call, &brake);
+		waits = at_ms > clock_monotonic_ms();
+		if (brake.blocked_ms > 0)
+			(void)err_set(err, ERR_BUSY,
+			    "Discord takes nothing for %" PRId64 " s more",
+			    brake.blocked_ms / 1000 + 1);
+		*outcome = REST_DROPPED;
+		if ((waits && patience != REST_FINAL) ||
+		    (brake.invalid >= BRAKE_SPARE && patience == REST_PROGRESS))
+			return false;
+		*outcome = REST_LATER;
+		if (at_ms > call->retry.deadline_ms)
+			return false;
+		if (!waits)
+			return true;
+		if (!wait_until(rest, call, at_ms))
+			return false;
+	}
 }
 
 /* ---- one call ---- */
 
-/* What is decided from, with all that is remembered of it. */
+/* What this answer means for the calls after it: it may itself not wait for so
+ * long. */
+static void
+remember(struct rest *rest, const struct call *call,
+    const struct transfer_answer *answer, const struct rest_reply *reply)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t pause_ms = retry_pause_ms(reply);
+
+	if (answer->remaining == 0 && answer->reset_after_ms >= 0)
+		bucket_remember(rest, call, now_ms + answer->reset_after_ms);
+	if (reply->status == 429 || reply->status == 401)
+		bucket_remember(rest, call, now_ms + pause_ms);
+	if (retry_is_block(reply) &&
+	    brake_block(rest->brake, clock_wall_ms(), pause_ms))
+		log_warn("Discord blocks us (status %d, code %" PRId64
+			 "): nothing is sent for %" PRId64 " s",
+		    reply->status, reply->code, pause_ms / 1000);
+	if (retry_is_invalid(reply) &&
+	    brake_count(rest->brake, clock_wall_ms()))
+		log_warn("more than %d invalid requests in ten minutes: "
+			 "nothing is sent to Discord for %d s",
+		    BRAKE_HALT, BRAKE_HALT_MS / 1000);
+}
+
+/* What is decided from. */
 static void
 read_answer(struct rest *rest, const struct call *call,
     const struct transfer_answer *answer, const struct buf *body,
@@ -168,29 +237,22 @@ read_answer(struct rest *rest, const struct call *call,
 {
 	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
 	const json_t *after = json_object_get(root, "retry_after");
+	const json_t *code = json_object_get(root, "code");
 	double seconds = json_number_value(after);
-	int64_t now_ms = clock_monotonic_ms();
 
 	*reply = (struct rest_reply){
 		.status = answer->status,
-		.json = root != NULL,
-		.code = json_integer_value(json_object_get(root, "code")),
+		/* a limit need not have a code */
+		.json = json_is_string(json_object_get(root, "message")) &&
+		    (json_is_integer(code) || answer->status == 429),
+		.code = json_integer_value(code),
+		.global = json_is_true(json_object_get(root, "global")),
+		.shared = answer->shared,
 		.retry_after_ms = answer->retry_after_ms,
 	};
 	if (json_is_number(after) && seconds >= 0.0 && seconds <= 3600.0)
 		reply->retry_after_ms = (int64_t)(seconds * 1000.0);
-
-	/* For the calls after this one: it may itself not wait for so long. */
-	if (answer->remaining == 0 && answer->reset_after_ms >= 0)
-		bucket_remember(rest, call, now_ms + answer->reset_after_ms);
-	if (reply->status != 429)
-		return;
-	if (json_is_true(json_object_get(root, "global")) || root == NULL)
-		rest->blocked_until_ms = now_ms +
-		    (reply->retry_after_ms >= 0 ? reply->retry_after_ms :
-						  BLOCK_MOST_MS);
-	else if (reply->retry_after_ms >= 0)
-		bucket_remember(rest, call, now_ms + reply->retry_after_ms);
+	remember(rest, call, answer, reply);
 }
 
 /* One try, which ends with the call. */
@@ -225,7 +287,7 @@ call_run(struct rest *rest, struct call *call, const struct buf *url,
 		return REST_GONE;
 	}
 	call->request.url = buf_str(url);
-	again = wait_for_turn(rest, call, &outcome);
+	again = wait_for_turn(rest, call, &outcome, &last);
 	while (again) {
 		struct retry_verdict next;
 		int64_t now_ms;
@@ -237,7 +299,7 @@ call_run(struct rest *rest, struct call *call, const struct buf *url,
 		outcome = next.outcome;
 		again = next.again &&
 		    wait_until(rest, call, now_ms + next.wait_ms) &&
-		    wait_for_turn(rest, call, &outcome);
+		    wait_for_turn(rest, call, &outcome, &last);
 	}
 	if (outcome != REST_DONE && reply->status != 0)
 		(void)err_set(err, ERR_UNAVAILABLE,
@@ -298,8 +360,8 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 		call.retry.deadline_ms = clock_monotonic_ms() + REST_HOLD_MS;
 	for (size_t i = 0; i < file_count; i++)
 		bytes += files[i].len;
-	call.request.timeout_ms = patience == REST_PROGRESS && file_count == 0 ?
-	    PROGRESS_MS :
+	call.request.timeout_ms = patience != REST_FINAL && file_count == 0 ?
+	    ONCE_MS :
 	    timeout_for(bytes);
 	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
 	    rest->application_id);
@@ -319,7 +381,7 @@ rest_callback(struct rest *rest, int64_t interaction_id, const char *token,
 			.body = body,
 			.timeout_ms = timeout_ms,
 		},
-		.retry = { .patience = REST_PROGRESS },
+		.retry = { .patience = REST_ONCE },
 	};
 
 	end_within(&call, timeout_ms);
@@ -342,7 +404,7 @@ rest_register(struct rest *rest, const char *commands, int64_t guild_id,
 			.authorization = rest->authorization,
 			.timeout_ms = TIMEOUT_MS,
 		},
-		.retry = { .patience = REST_FINAL },
+		.retry = { .patience = REST_FINAL, .bot = true },
 	};
 
 	end_within(&call, REGISTER_MS);

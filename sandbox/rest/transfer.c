@@ -79,6 +79,16 @@ header_ms(CURL *curl, const char *name)
 	return transfer_parse_seconds(header->value);
 }
 
+static bool
+header_is(CURL *curl, const char *name, const char *value)
+{
+	struct curl_header *header = NULL;
+
+	return curl_easy_header(curl, name, 0, CURLH_HEADER, -1, &header) ==
+	    CURLHE_OK &&
+	    strcmp(header->value, value) == 0;
+}
+
 /* ---- where to ---- */
 
 /* Is a part of the URL that, as libcurl understands it? */
@@ -244,6 +254,7 @@ transfer_run(struct transfer *transfer, const struct transfer_request *request,
 		.retry_after_ms = header_ms(curl, "Retry-After"),
 		.remaining = remaining_ms < 0 ? -1 : remaining_ms / 1000,
 		.reset_after_ms = header_ms(curl, "X-RateLimit-Reset-After"),
+		.shared = header_is(curl, "X-RateLimit-Scope", "shared"),
 	};
 	/* options go, connections stay */
 	curl_easy_reset(curl);

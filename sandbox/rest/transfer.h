@@ -36,6 +36,7 @@ struct transfer_answer {
 	int64_t retry_after_ms; /* from the headers; -1: not told */
 	int64_t remaining;	/* X-RateLimit-Remaining; -1: not told */
 	int64_t reset_after_ms; /* X-RateLimit-Reset-After; -1: not told */
+	bool shared;		/* X-RateLimit-Scope: shared */
 };
 
 /* The answer's body is put into an empty buffer; a longer one than that may

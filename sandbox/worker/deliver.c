@@ -19,8 +19,8 @@
 #define MISSING_MS 60000
 /* In one round; then the rest waits for the next one. */
 #define FAILURES_MOST 2
-/* Rounds in which files are tried, then the answer goes without them: they may
- * be what Discord cannot digest. */
+/* Rounds in which Discord fails over the files, then the answer goes without
+ * them: they may be what it cannot digest. */
 #define FILE_TRIES 6
 
 /* One answer on its way. */
@@ -258,7 +258,7 @@ deliver_task(struct task *task)
 	 * the rest: so a Discord that hangs holds each of them up for 5 s and
 	 * not for 35. */
 	if (worker->unanswered && job_peek(worker->db, &err) == 0)
-		d.patience = REST_PROGRESS;
+		d.patience = REST_ONCE;
 	outcome = deliver(&d);
 	worker->unanswered = outcome == REST_LATER && d.reply.status == 0;
 	settled = finished < 0 ? outcome == REST_DONE : settle(&d, outcome);
@@ -300,22 +300,27 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 		.job = job,
 		.body = job->body,
 		.message = kept != NULL ? &kept->message : NULL,
-		.patience = REST_PROGRESS,
+		.patience = REST_ONCE,
 	};
+	enum rest_outcome outcome;
 
 	if (clock_wall_ms() >= job->received_ms + TOKEN_LIFE_MS ||
 	    job->answer == ANSWER_CALLBACK) {
 		give_up(&d, "too late");
 		return true;
 	}
-	/* its files may be what Discord cannot digest */
-	if (kept != NULL && ++kept->tries > FILE_TRIES) {
+	if (kept != NULL && kept->tries >= FILE_TRIES) {
 		kept_forget(worker, job->id);
+		kept = NULL;
 		d.message = NULL;
 	}
 	if (job->lost || d.body == NULL)
 		d.body = own = lost_body(worker, slot, job);
-	return settle(&d, deliver(&d));
+	outcome = deliver(&d);
+	/* not while Discord takes nothing at all */
+	if (kept != NULL && outcome == REST_LATER)
+		kept->tries++;
+	return settle(&d, outcome);
 }
 
 void

@@ -94,6 +94,7 @@ open_all(struct worker *worker)
 	const struct config *config = worker->config;
 	auto_free char *wake = config_state_path(config, "wake");
 	auto_free char *folder = config_state_path(config, "worker");
+	auto_free char *brake = config_state_path(config, "worker/brake");
 	struct err err = { 0 };
 
 	worker->signal_fd = fd_signals(0, &err);
@@ -114,7 +115,7 @@ open_all(struct worker *worker)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
 		    err.text);
 	worker->rest = rest_new(config->discord_api_base, config->discord_token,
-	    config->discord_application_id, worker->signal_fd, &err);
+	    config->discord_application_id, brake, worker->signal_fd, &err);
 	if (worker->rest == NULL)
 		log_fatal(1, "%s", err.text);
 	worker->lease_socket = config_state_path(config, SOCKET_BROKER_WORKER);

@@ -13,6 +13,7 @@
 #include "../base/log.h"
 #include "../protocol/lease.h"
 #include "../protocol/wake.h"
+#include "../rest/rest.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "../store/sandbox.h"
@@ -136,6 +137,7 @@ sweep_run(struct worker *worker)
 	struct err err = { 0 };
 	int64_t seconds;
 
+	rest_note_end(worker->rest);
 	sweep_slots(worker);
 	for (int i = 0; i < EXPIRE_MOST && remove_expired(worker); i++)
 		;

@@ -7,6 +7,7 @@ requests.
 """
 
 import os
+import signal
 import sys
 import time
 
@@ -112,6 +113,80 @@ def cloudflares_429_is_waited_out():
     sent = begin(kind="cloudflare", retry_after=2)
     arrives(sent)
     assert len(tries(sent)) == 2 and gaps(sent)[0] >= 2, gaps(sent)
+    clean()
+
+
+CLOUDFLARE = {"status": 403, "body": "<html>error code: 1015",
+              "headers": [["Content-Type", "text/html"],
+                          ["Retry-After", "2"]]}
+BLOCKS = {"a 403 without JSON": CLOUDFLARE,
+          "Cloudflare's own JSON": dict(
+              CLOUDFLARE, body='{"error_code": 1015, "status": 403}'),
+          "code 40333": {"status": 403, "code": 40333,
+                         "headers": [["Retry-After", "2"]]},
+          "401": {"status": 401, "headers": [["Retry-After", "2"]]}}
+
+
+@test
+def a_block_is_waited_out_and_nothing_is_sent_in_it():
+    before = house.log()
+    for name, fault in BLOCKS.items():
+        sent = begin(kind="status", **fault)
+        arrives(sent)
+        statuses = [status for status, _ in tries(sent)]
+        assert statuses == [fault["status"], 200], (name, statuses)
+        assert gaps(sent)[0] >= 2, (name, gaps(sent))
+    log = house.log()[len(before):]
+    assert log.count("Discord blocks us") == 3, log
+    assert log.count("the block by Discord has passed") == 3, log
+    clean("rejected-40333", "rejected-0")
+
+
+@test
+def an_answer_outlives_a_long_block_with_its_files():
+    # longer than files are tried while Discord fails
+    fault = dict(CLOUDFLARE, headers=[["Retry-After", "65"]])
+    sent = begin(kind="status", **fault)
+    house.wait_state(sent, "finished")
+    status = house.ctl("status").stdout
+    assert "takes nothing for 6" in status and "invalid" in status, status
+    sent.wait_final(match="exit 0", timeout=90)
+    arrives(sent)
+    assert len(tries(sent)) == 2 and gaps(sent)[0] >= 65, gaps(sent)
+    clean()
+
+
+@test
+def what_one_worker_learns_holds_for_all():
+    fault = dict(CLOUDFLARE, headers=[["Retry-After", "5"]])
+    first = begin(kind="status", **fault)
+    house.wait_state(first, "finished")
+    house.stop(number=signal.SIGKILL)   # only the file knows of it now
+    house.start(slot=1)
+    second = begin()
+    arrives(second)
+    house.start()
+    arrives(first, files=False)
+    assert tries(second)[0][1] - tries(first)[0][1] >= 5
+    house.stop(slot=1)
+    clean()
+
+
+@test
+def a_brake_that_is_not_ours_holds_up_nobody():
+    house.stop()
+    brake = os.path.join(house.state, "worker", "brake")
+    os.remove(brake)
+    os.symlink("/dev/zero", brake)
+    house.start()
+    arrives(begin())
+    assert "limits are not shared" in house.log(), house.log()
+    house.stop()
+    os.remove(brake)
+    with open(brake, "wb") as file:
+        file.write(b"\xff" * 96)
+    house.start()
+    arrives(begin())
     clean()
 
 

@@ -32,9 +32,12 @@ test_ends(void)
 	is_int(once(final(), 200, 0).outcome, REST_DONE, "200 is done");
 	is_int(once(final(), 204, 0).outcome, REST_DONE, "204 is done");
 	is_int(once(final(), 401, 50027).outcome, REST_GONE, "dead token");
-	is_int(once(final(), 401, 0).outcome, REST_REFUSED, "wrong bot token");
+	progress.patience = REST_ONCE;
+	is_int(once(progress, 429, 0).outcome, REST_DROPPED,
+	    "one try is dropped, too");
+	is_int(once(progress, 500, 0).outcome, REST_LATER, "and no more");
 	is_int(once(final(), 400, 50035).outcome, REST_REFUSED, "bad body");
-	is_int(once(final(), 403, 40333).outcome, REST_REFUSED, "blocked");
+	is_int(once(final(), 403, 50013).outcome, REST_REFUSED, "forbidden");
 	is_int(once(final(), 413, 40005).outcome, REST_REFUSED, "too large");
 	is_int(once(final(), 302, 0).outcome, REST_REFUSED, "no redirects");
 	is_int(once(final(), 404, 10062).outcome, REST_GONE,
@@ -74,6 +77,78 @@ test_limited(void)
 	answer.retry_after_ms = 700;
 	v = retry_decide(&retry, &answer, 0, 0);
 	ok(!v.again && v.outcome == REST_LATER, "not past the deadline");
+}
+
+/* Not this call is refused, but all that we send. */
+static void
+test_blocked(void)
+{
+	static const struct {
+		const char *name;
+		struct rest_reply answer;
+		bool block; /* told to all */
+	} rows[] = {
+		{ "a 403 that is not Discord's",
+		    { .status = 403, .retry_after_ms = -1 }, true },
+		{ "Cloudflare's code",
+		    { .status = 403,
+			.json = true,
+			.code = 40333,
+			.retry_after_ms = -1 },
+		    true },
+		{ "a 401 on a good token",
+		    { .status = 401, .json = true, .retry_after_ms = -1 },
+		    false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct rest_reply answer = rows[i].answer;
+		struct retry retry = final();
+		struct retry_verdict v = retry_decide(&retry, &answer, 0, 0);
+		int tries = 1;
+
+		note("%s", rows[i].name);
+		ok(retry_is_block(&answer) == rows[i].block, "who is told");
+		ok(retry_is_invalid(&answer), "counted");
+		ok(v.outcome == REST_LATER && v.wait_ms >= 60000,
+		    "kept for a minute");
+		answer.retry_after_ms = 2500;
+		v = retry_decide(&retry, &answer, 0, 0);
+		ok(v.again && v.wait_ms > 2500 && v.wait_ms < 2700,
+		    "or as long as is said");
+		answer.retry_after_ms = 0;
+		ok(retry_decide(&retry, &answer, 0, 0).wait_ms >= 1000,
+		    "never again at once");
+		while (retry_decide(&retry, &answer, 0, 0).again)
+			tries++;
+		ok(tries < RETRY_LIMITED, "and not for ever");
+		retry.patience = REST_ONCE;
+		retry.limited = 0;
+		is_int(retry_decide(&retry, &answer, 0, 0).outcome,
+		    REST_DROPPED, "no second try where there is one");
+	}
+}
+
+/* What concerns this call alone, or is no fault of ours. */
+static void
+test_not_blocked(void)
+{
+	struct retry bot = final();
+	struct rest_reply answer = { .status = 429, .json = true };
+
+	bot.bot = true;
+	is_int(once(bot, 401, 0).outcome, REST_REFUSED, "wrong bot token");
+	is_int(once(bot, 403, 20012).outcome, REST_REFUSED, "another's");
+	ok(!retry_is_block(&answer), "a limit of one route");
+	answer.shared = true;
+	ok(!retry_is_invalid(&answer), "one that others have used up");
+	answer.global = true;
+	ok(retry_is_block(&answer), "one for all routes");
+	answer = (struct rest_reply){ .status = 403, .json = true };
+	ok(!retry_is_block(&answer) && retry_is_invalid(&answer),
+	    "a refusal of Discord's own");
+	answer.status = 404;
+	ok(!retry_is_invalid(&answer), "nothing there");
 }
 
 static int64_t
@@ -205,6 +280,8 @@ main(void)
 {
 	test_ends();
 	test_limited();
+	test_blocked();
+	test_not_blocked();
 	test_missing();
 	test_failed();
 	test_seconds();

@@ -303,6 +303,13 @@ class House:
         except OSError:
             return ""
 
+    def ctl(self, *arguments, **environment):
+        """Run ilctl; returns the finished process."""
+        return subprocess.run([os.path.join(BIN, "ilctl"), *arguments],
+                              env={**self.environment(), **environment},
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=PATIENCE)
+
     # The database
 
     def sql(self, text, *values):

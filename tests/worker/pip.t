@@ -3,6 +3,7 @@
 """/il pip: the log while it runs, and what is never given to pip."""
 
 import os
+import struct
 import sys
 import time
 
@@ -94,6 +95,26 @@ def discord_failing_while_it_runs_does_not_harm_it():
     house.discord.fault("rate_limit", "edit", retry_after=0.5)
     house.send("pip", text="x").wait_final(match="Installed", timeout=40)
     house.discord.assert_no_violations()
+
+
+@test
+def progress_is_left_out_when_many_requests_were_invalid():
+    house.stop()
+    minute = int(time.time()) // 60
+    # sandbox/rest/brake.c: no block, 600 in this minute
+    words = [0] + [minute << 24 | 600 if minute % 11 == i else 0
+                   for i in range(11)]
+    with open(os.path.join(house.state, "worker", "brake"), "r+b") as file:
+        file.write(struct.pack("=12Q", *words))
+    house.start()
+    house.broker.cell = installs(4.0)
+    sent = house.send("pip", text="x")
+    sent.wait_final(match="Installed", timeout=40)
+    assert len(house.discord.requests(interaction=sent.id,
+                                      route="edit")) == 1
+    house.stop()
+    os.remove(os.path.join(house.state, "worker", "brake"))
+    house.start()
 
 
 def main():

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "brake.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+
+/* Ten whole minutes and the one that goes on: never too few are counted. */
+#define MINUTES 11
+#define MINUTE_MS 60000
+/* A bucket is its minute (since 1970), and how many there were in it. */
+#define COUNT_BITS 24
+#define COUNT_MOST ((UINT64_C(1) << COUNT_BITS) - 1)
+
+/* The file.  All zero: nothing has happened. */
+struct numbers {
+	_Atomic int64_t blocked_until_ms; /* 0: there is no block */
+	_Atomic uint64_t buckets[MINUTES];
+};
+
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2 &&
+	sizeof(struct numbers) == 8 + 8 * MINUTES,
+    "other processes must see whole numbers, in the same places");
+
+struct brake {
+	struct numbers *shared;
+};
+
+/* Ours, of its size?  A new file gets it; whoever is second does the same. */
+static int
+check_file(int fd, const char *path, uid_t owner, bool make, struct err *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return err_system(err, "%s", path);
+	if (!S_ISREG(st.st_mode) || st.st_uid != owner)
+		return err_set(err, ERR_CONFIG, "%s: not a file of ours", path);
+	if (make && st.st_size == 0) {
+		if (ftruncate(fd, sizeof(struct numbers)) != 0)
+			return err_system(err, "%s", path);
+		return 0;
+	}
+	if (st.st_size != sizeof(struct numbers))
+		return err_set(err, ERR_CONFIG, "%s: of another size", path);
+	return 0;
+}
+
+struct brake *
+brake_open(const char *path, struct err *err)
+{
+	auto_close int fd = -1;
+	struct brake *brake;
+	void *shared;
+
+	if (path != NULL) {
+		/* without O_NONBLOCK a FIFO in its place would wait */
+		fd = open(path,
+		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		    0644);
+		if (fd < 0) {
+			(void)err_system(err, "%s", path);
+			return NULL;
+		}
+		if (check_file(fd, path, geteuid(), true, err) != 0)
+			return NULL;
+	}
+	shared = mmap(NULL, sizeof(struct numbers), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+	if (shared == MAP_FAILED) {
+		(void)err_system(err, "map %s", path != NULL ? path : "memory");
+		return NULL;
+	}
+	brake = xcalloc(1, sizeof(*brake));
+	brake->shared = shared;
+	return brake;
+}
+
+void
+brake_close(struct brake *brake)
+{
+	if (brake != NULL)
+		(void)munmap(brake->shared, sizeof(struct numbers));
+	free(brake);
+}
+
+/* ---- the block ---- */
+
+/* How long it still lasts.  No block of ours lasts longer than the most: then
+ * it is no number of ours, or the clock was set. */
+static int64_t
+block_left(int64_t until_ms, int64_t now_ms)
+{
+	if (until_ms <= now_ms || until_ms - BRAKE_BLOCK_MOST_MS > now_ms)
+		return 0;
+	return until_ms - now_ms;
+}
+
+bool
+brake_block(struct brake *brake, int64_t now_ms, int64_t for_ms)
+{
+	_Atomic int64_t *until = &brake->shared->blocked_until_ms;
+	int64_t before = atomic_load(until);
+	int64_t left;
+
+	if (for_ms > BRAKE_BLOCK_MOST_MS)
+		for_ms = BRAKE_BLOCK_MOST_MS;
+	do {
+		left = block_left(before, now_ms);
+		if (for_ms <= left)
+			return false;
+	} while (!atomic_compare_exchange_weak(until, &before,
+	    now_ms + for_ms));
+	return left == 0;
+}
+
+bool
+brake_take_end(struct brake *brake, int64_t now_ms)
+{
+	_Atomic int64_t *until = &brake->shared->blocked_until_ms;
+	int64_t before = atomic_load(until);
+
+	return before != 0 && block_left(before, now_ms) == 0 &&
+	    atomic_compare_exchange_strong(until, &before, 0);
+}
+
+/* ---- the count ---- */
+
+/* One bucket's, if it is of the minutes that count. */
+static int64_t
+bucket_count(uint64_t bucket, int64_t minute)
+{
+	int64_t of = (int64_t)(bucket >> COUNT_BITS);
+
+	return of > minute - MINUTES && of <= minute ?
+	    (int64_t)(bucket & COUNT_MOST) :
+	    0;
+}
+
+static struct brake_state
+look(const struct numbers *numbers, int64_t now_ms)
+{
+	struct brake_state state = {
+		.blocked_ms =
+		    block_left(atomic_load(&numbers->blocked_until_ms), now_ms),
+	};
+
+	for (size_t i = 0; i < MINUTES; i++)
+		state.invalid += bucket_count(atomic_load(&numbers->buckets[i]),
+		    now_ms / MINUTE_MS);
+	return state;
+}
+
+struct brake_state
+brake_look(const struct brake *brake, int64_t now_ms)
+{
+	return look(brake->shared, now_ms);
+}
+
+bool
+brake_count(struct brake *brake, int64_t now_ms)
+{
+	int64_t minute = now_ms / MINUTE_MS;
+	_Atomic uint64_t *bucket = &brake->shared->buckets[minute % MINUTES];
+	uint64_t before = atomic_load(bucket);
+	uint64_t after;
+
+	/* what is there of another minute gives way */
+	do {
+		after = (uint64_t)minute << COUNT_BITS;
+		if (before >> COUNT_BITS == (uint64_t)minute)
+			after = before;
+		if ((after & COUNT_MOST) < COUNT_MOST)
+			after++;
+	} while (!atomic_compare_exchange_weak(bucket, &before, after));
+	return brake_look(brake, now_ms).invalid > BRAKE_HALT &&
+	    brake_block(brake, now_ms, BRAKE_HALT_MS);
+}
+
+/* ---- for an operator ---- */
+
+int
+brake_read(const char *path, int64_t now_ms, struct brake_state *state,
+    struct err *err)
+{
+	auto_close int fd = open(path,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct numbers *numbers;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_system(err, "%s", path);
+	if (check_file(fd, path, st.st_uid, false, err) != 0)
+		return -1;
+	numbers = mmap(NULL, sizeof(*numbers), PROT_READ, MAP_SHARED, fd, 0);
+	if (numbers == MAP_FAILED)
+		return err_system(err, "map %s", path);
+	*state = look(numbers, now_ms);
+	(void)munmap(numbers, sizeof(*numbers));
+	return 0;
+}
