@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "../pytext/pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
@@ -84,7 +83,7 @@ add_decoded(struct buf *out, const char *s, size_t len, bool latin)
 		return;
 	}
 	for (size_t i = 0; i < len; i++)
-		buf_add(out, bytes, pyutf8_encode((unsigned char)s[i], bytes));
+		buf_add(out, bytes, utf8_encode((unsigned char)s[i], bytes));
 }
 
 /* UTF-8''a%20b */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "pyjson_tree.h"
-#include "pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/utf8.h"
@@ -26,7 +25,7 @@ add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 	const char *found = s[0] == '\0' ? NULL : strchr(plain, s[0]);
 	enum utf8_fault fault;
 	size_t step = utf8_look(s, len, true, &fault);
-	uint32_t code = fault == UTF8_FINE ? pyutf8_decode(s, step) : 0xfffd;
+	uint32_t code = fault == UTF8_FINE ? utf8_decode(s, step) : 0xfffd;
 	bool surrogate = code >= 0xd800 && code <= 0xdfff;
 	char bytes[4];
 
@@ -34,7 +33,7 @@ add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 		buf_addc(out, '\\');
 		buf_addc(out, marks[found - plain]);
 	} else if (style == PYDUMP_UTF8 && code >= 0x80 && !surrogate) {
-		buf_add(out, bytes, pyutf8_encode(code, bytes));
+		buf_add(out, bytes, utf8_encode(code, bytes));
 	} else if (code < 0x10000) {
 		buf_addf(out, "\\u%04x", code);
 	} else {
@@ -112,7 +111,7 @@ add_repr_string(struct buf *out, const char *s, size_t len)
 	for (size_t i = 0; i < len && !out->overflow;) {
 		enum utf8_fault fault;
 		size_t step = utf8_look(s + i, len - i, true, &fault);
-		uint32_t code = pyutf8_decode(s + i, step);
+		uint32_t code = utf8_decode(s + i, step);
 
 		if (code == (unsigned char)quote || code == '\\')
 			buf_addf(out, "\\%c", s[i]);

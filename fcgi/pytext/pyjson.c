@@ -133,7 +133,7 @@ read_escape(struct parser *p, size_t begin)
 	if (c == 'u') {
 		if (!read_unicode(p, &code))
 			return false;
-		buf_add(&p->scratch, bytes, pyutf8_encode(code, bytes));
+		buf_add(&p->scratch, bytes, utf8_encode(code, bytes));
 		return true;
 	}
 	found = c == '\0' ? NULL : strchr(marks, c);

@@ -8,33 +8,6 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* The first byte says the length in its highest bits; six bits are in each of
- * the others. */
-uint32_t
-pyutf8_decode(const char *s, size_t step)
-{
-	static const unsigned char masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-	uint32_t code = (unsigned char)s[0] & masks[step];
-
-	for (size_t i = 1; i < step; i++)
-		code = code << 6 | ((unsigned char)s[i] & 0x3f);
-	return code;
-}
-
-size_t
-pyutf8_encode(uint32_t code, char out[4])
-{
-	static const unsigned char marks[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-	size_t n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-	for (size_t i = n - 1; i > 0; i--) {
-		out[i] = (char)(0x80 | (code & 0x3f));
-		code >>= 6;
-	}
-	out[0] = (char)(marks[n] | code);
-	return n;
-}
-
 /* One byte is told by its value, several by where they are. */
 void
 pyutf8_explain(struct buf *out, const char *s, size_t len, size_t at)

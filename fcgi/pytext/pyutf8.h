@@ -15,11 +15,6 @@ struct buf;
  * same arithmetic gives; whoever writes text out must treat it.
  */
 
-/* The code point of a sequence without fault, surrogates included. */
-uint32_t pyutf8_decode(const char *s, size_t step);
-/* Write one (surrogates too); its length. */
-size_t pyutf8_encode(uint32_t code, char out[4]);
-
 /* Append CPython's text for the fault at `at`: "'utf-8' codec can't decode byte
  * 0xff in position 0: invalid start byte". */
 void pyutf8_explain(struct buf *out, const char *s, size_t len, size_t at);

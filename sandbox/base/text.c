@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "buf.h"
+#include "invisible.h"
 #include "log.h"
 #include "utf8.h"
 
@@ -66,10 +67,8 @@ text_sequence(const char *s, size_t len, size_t i, char most, char least)
 	return i < len && s[i] >= least && s[i] <= 0x7e ? i + 1 : i;
 }
 
-/* Length of the escape sequence that starts with the ESC at s (ECMA-48): CSI,
- * a control string, or ESC, intermediates and a final byte.  At least 1. */
-static size_t
-text_escape_step(const char *s, size_t len)
+size_t
+text_escape(const char *s, size_t len)
 {
 	if (len < 2)
 		return 1;
@@ -80,52 +79,51 @@ text_escape_step(const char *s, size_t len)
 	return text_sequence(s, len, 1, 0x2f, 0x30);
 }
 
-/* C1 controls (U+0080..U+009F) and the characters that turn the direction of
- * the text: U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069. */
+/* C1 controls: U+0080 to U+009F. */
 static bool
-text_is_hidden(const char *s, size_t step)
+text_is_c1(const char *s, size_t step)
 {
-	const unsigned char *u = (const unsigned char *)s;
-
-	if (step == 2)
-		return (u[0] == 0xc2 && u[1] < 0xa0) ||
-		    (u[0] == 0xd8 && u[1] == 0x9c);
-	if (step != 3 || u[0] != 0xe2)
-		return false;
-	if (u[1] == 0x80)
-		return u[2] == 0x8e || u[2] == 0x8f ||
-		    (u[2] >= 0xaa && u[2] <= 0xae);
-	return u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9;
+	return step == 2 && (unsigned char)s[0] == 0xc2 &&
+	    (unsigned char)s[1] < 0xa0;
 }
 
 /* Append what the character (or sequence) at s becomes; return its length. */
 static size_t
-text_add_clean_step(struct buf *out, const char *s, size_t len)
+text_add_clean_step(struct buf *out, const char *s, size_t len,
+    uint32_t *before)
 {
 	size_t step = utf8_step(s, len);
+	size_t next;
 
 	if (step == 0) {
 		buf_adds(out, REPLACEMENT);
+		*before = 0;
 		return 1;
 	}
 	if (*s == '\033')
-		return text_escape_step(s, len);
+		return text_escape(s, len);
 	if (*s == '\r') {
 		buf_addc(out, '\n');
+		*before = 0;
 		return len > 1 && s[1] == '\n' ? 2 : 1;
 	}
 	if (step == 1 && (*s < 0x20 || *s == 0x7f) && *s != '\n' && *s != '\t')
 		return 1;
-	if (!text_is_hidden(s, step))
-		buf_add(out, s, step);
+	if (text_is_c1(s, step))
+		return step;
+	next = utf8_step(s + step, len - step);
+	invisible_add(out, before, utf8_decode(s, step),
+	    next > 0 ? utf8_decode(s + step, next) : 0);
 	return step;
 }
 
 void
 text_add_clean(struct buf *out, const char *s, size_t len)
 {
+	uint32_t before = 0;
+
 	while (len > 0) {
-		size_t step = text_add_clean_step(out, s, len);
+		size_t step = text_add_clean_step(out, s, len, &before);
 
 		s += step;
 		len -= step;

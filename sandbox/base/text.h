@@ -13,10 +13,14 @@ size_t text_codepoints(const char *s, size_t len);
 /* Bytes of the longest prefix with at most n code points. */
 size_t text_prefix(const char *s, size_t len, size_t n);
 
-/* Append s made safe to show: invalid bytes become U+FFFD, control characters
- * except \n and \t are dropped (\r\n and \r become \n), bidirectional controls
- * are dropped.  ANSI escape sequences are removed whole. */
+/* Append s made safe to show, on any number of lines: invalid bytes become
+ * U+FFFD, control characters except \n and \t are dropped (\r\n and \r become
+ * \n), characters that nobody sees are named (invisible.h), ANSI escape
+ * sequences are removed whole.  At most 3 bytes for each. */
 void text_add_clean(struct buf *out, const char *s, size_t len);
+/* Length of the escape sequence that starts with the ESC at s (ECMA-48): CSI,
+ * a control string, or ESC, intermediates and a final byte.  At least 1. */
+size_t text_escape(const char *s, size_t len);
 
 /* Are these len bytes that word, in upper or lower case? */
 bool text_is(const char *s, size_t len, const char *word);

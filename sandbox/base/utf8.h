@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What is wrong with a sequence, as CPython's codec tells it apart. */
 enum utf8_fault {
@@ -25,6 +26,10 @@ size_t utf8_span(const char *s, size_t len, bool surrogates);
  * there is none. */
 size_t utf8_step(const char *s, size_t len);
 bool utf8_valid(const char *s, size_t len);
+/* The code point of a sequence without fault, surrogates included. */
+uint32_t utf8_decode(const char *s, size_t step);
+/* Write one (surrogates too); its length. */
+size_t utf8_encode(uint32_t code, char out[4]);
 /* A byte that continues a character. */
 bool utf8_is_tail(char c);
 

@@ -46,10 +46,13 @@ test_clean(void)
 		{ "a\xe2\x80\xae"
 		  "b\xe2\x81\xa6"
 		  "c\xe2\x80\x8f",
-		    "abc", "bidirectional controls" },
+		    "a\\u202eb\\u2066c\\u200f", "bidirectional controls" },
 		{ "a\xd8\x9c"
 		  "b",
-		    "ab", "Arabic letter mark" },
+		    "a\\u061cb", "Arabic letter mark" },
+		{ "\xe2\x9d\xa4\xef\xb8\x8f\r\xef\xb8\x8f",
+		    "\xe2\x9d\xa4\xef\xb8\x8f\n\\ufe0f",
+		    "a selector after its pictograph" },
 		{ "a\xc2\x9b"
 		  "31mb",
 		    "a31mb", "C1 controls" },
