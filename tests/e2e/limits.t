@@ -39,7 +39,7 @@ def a_run_has_no_network():
               "try:\n    socket.getaddrinfo('example.org', 80)\n"
               "    print('REACHED')\n"
               "except OSError as e:\n    print(e)")
-    assert "REACHED" not in text and "exit 0" in text, text
+    assert "REACHED" not in text and "exit" not in text, text
 
 
 @test
@@ -173,7 +173,7 @@ def double_forked_survivors_are_ended():
               "        time.sleep(600)\n"
               "    os._exit(0)\n"
               "os.wait()\nprint('done')")
-    assert "done" in text and "exit 0" in text, text
+    assert "done" in text and "exit" not in text, text
     alive()
 
 
@@ -196,7 +196,7 @@ def a_child_that_holds_the_output_does_not_hold_the_run():
     text = py("import os, time\n"
               "if os.fork() == 0: time.sleep(600)\n"
               "print('parent')")
-    assert "parent" in text and "exit 0" in text, text
+    assert "parent" in text and "exit" not in text, text
     alive()
 
 

@@ -43,7 +43,7 @@ def gaps(sent):
 
 def arrives(sent, files=True):
     """Assert that the whole answer arrives and is noted."""
-    message = sent.wait_final(match="exit 0").original
+    message = sent.wait_final(match="```\n4\n```").original
     assert ("a.csv" in [one.filename for one in message.attachments]) == files
     house.wait_state(sent, "delivered")
     return message

@@ -125,14 +125,36 @@ test_ends(void)
 	reset();
 	output("4\n");
 	render_run(&m, &o, &c, &env);
-	is_str(shown(true), "```\n4\n```\n-# exit 0 · 12 ms · 9 MiB", "a run");
+	is_str(shown(true), "```\n4\n```", "a run that went well is quiet");
+	reset();
+	output("4\n");
+	o.result.wall_us = 1250000;
+	render_run(&m, &o, &c, &env);
+	is_str(shown(true), "```\n4\n```\n-# 1.25 s", "a long one");
+	reset();
+	output("4\n");
+	o.result.max_rss = 80 << 20;
+	render_run(&m, &o, &c, &env);
+	is_str(shown(true), "```\n4\n```\n-# 1.25 s · 80 MiB", "a large one");
+	reset();
+	o.result.wall_us = 1000000;
+	render_run(&m, &o, &c, &env);
+	is_str(shown(true), "No output.\n-# 80 MiB", "one that is only large");
+	reset();
+	output("4\n");
+	o = result(REASON_EXIT);
+	left_out("big.bin", 30 << 20, LEFT_OUT_SIZE);
+	render_run(&m, &o, &c, &env);
+	is_str(shown(true),
+	    "```\n4\n```\nNot attached: `big.bin` (30 MiB, too large)",
+	    "no line is empty");
 
 	reset();
 	o.result.status = 3;
 	o.result.disk_full = true;
 	render_run(&m, &o, &c, &env);
 	has("No output.", "no output says so");
-	has("exit 3", "exit status");
+	has("\n-# exit 3\nThe disk", "exit status, and nothing that is usual");
 	has("disk quota is used up (256 MiB, 10,000 files)", "disk quota");
 
 	reset();
@@ -481,6 +503,7 @@ test_pip(void)
 	has("memory limit of 512 MiB", "its own memory limit");
 }
 
+	lacks("exit", "and no more than that");
 static void
 test_sandbox(void)
 {

@@ -192,9 +192,11 @@ compose(struct buf *out, const struct message *m, bool with_files)
 		add_cut(out, m, room);
 		buf_adds(out, "\n```\n");
 	}
-	if (tail.len > 0)
+	/* its sentences begin with a line end, whichever is the first */
+	skip = strspn(buf_str(&tail), "\n");
+	if (tail.len > skip)
 		end_line(out);
-	buf_add(out, buf_str(&tail), tail.len);
+	buf_add(out, buf_str(&tail) + skip, tail.len - skip);
 	/* the last word, whatever was said above */
 	end = text_prefix(buf_str(out), out->len, MESSAGE_CONTENT_MAX);
 	while (end > 0 && out->data[end - 1] == '\n')
@@ -326,3 +328,4 @@ message_callback_json(const struct message *message)
 	    "data", "content", buf_str(&content), "allowed_mentions", "parse",
 	    "flags", FLAG_EPHEMERAL | FLAG_NO_EMBEDS));
 }
+	size_t skip;

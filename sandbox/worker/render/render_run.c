@@ -13,18 +13,26 @@
 #define LEFT_MOST 6
 #define LOG_SHOWN (64 * 1024) /* bytes of a log that can matter */
 #define OUTPUT_NAME "output.txt"
+/* A run that took more than this is told what it took. */
+#define TIME_QUIET_US 1000000
+#define MEMORY_QUIET (INT64_C(64) << 20)
 
-/* Why it ended, in a few words, how long it took and what it needed: small when
- * it simply ended, as the output is what counts. */
+/* Why it ended, in a few words, how long it took and what it needed where that
+ * is much: small when it simply ended, as the output is what counts, and
+ * nothing when all is well. */
 static void
 add_result(struct buf *out, const struct cell_result *result,
     int64_t output_max, int64_t memory, int64_t wall_ms)
 {
 	const char *name = sigabbrev_np((int)result->signal);
+	const char *between = " · ";
 
 	switch (result->reason) {
 	case REASON_EXIT:
-		buf_addf(out, "-# exit %" PRId64, result->status);
+		if (result->status != 0)
+			buf_addf(out, "-# exit %" PRId64, result->status);
+		else
+			between = "-# ";
 		break;
 	case REASON_SIGNAL:
 		if (name != NULL)
@@ -49,9 +57,13 @@ add_result(struct buf *out, const struct cell_result *result,
 		buf_adds(out, "not run");
 		break;
 	}
-	buf_addf(out, " · %s", phrase_duration(result->wall_us).text);
-	if (result->max_rss > 0)
-		buf_addf(out, " · %s", text_size(result->max_rss).text);
+	if (result->wall_us > TIME_QUIET_US) {
+		buf_addf(out, "%s%s", between,
+		    phrase_duration(result->wall_us).text);
+		between = " · ";
+	}
+	if (result->max_rss > MEMORY_QUIET)
+		buf_addf(out, "%s%s", between, text_size(result->max_rss).text);
 }
 
 /* ---- the end of a run ---- */
