@@ -125,9 +125,21 @@ def py_runs_a_file_of_the_sandbox():
 @test
 def long_output_is_cut_and_comes_whole_as_a_file():
     message = final("py", code="for i in range(5000): print('row', i)")
-    assert len(message.content) <= 2000
+    assert len(message.content.split("\n")) == 23, message
+    assert "\nrow 5\n\u2026 4981 lines left out \u2026\nrow 4987\n" \
+        in message.content, message
     whole = message.attachment("output.txt").text()
     assert whole == "".join(f"row {i}\n" for i in range(5000))
+
+
+@test
+def output_is_what_a_terminal_would_show():
+    code = ("import sys\nfor n in range(101):\n"
+            "    print(f'\\r{n:3}%', end='', file=sys.stderr)\n"
+            "print('\\n\\033[1;92mgreen\\033[0m \\u202eright')")
+    message = final("py", code=code)
+    assert message.content == ("```ansi\n100%\n\033[1;32mgreen \033[0m"
+                               "\\u202eright\n```"), message
 
 
 @test

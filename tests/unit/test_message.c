@@ -125,7 +125,7 @@ test_cut(void)
 	ok(length() <= 2000 && length() > 1700, "cut in the middle");
 	ok(strstr(content, "```\nline 0 ") != NULL, "the start is there");
 	ok(strstr(content, "line 9999 ") != NULL, "the end is there");
-	ok(strstr(content, "characters left out") != NULL, "it says so");
+	ok(strstr(content, " lines left out") != NULL, "it says so");
 	ok(strcmp(content + strlen(content) - 10, "```\nexit 0") == 0,
 	    "the tail stands");
 
@@ -140,6 +140,107 @@ test_cut(void)
 		strstr(content, "line 0 ") == NULL,
 	    "cut at the start");
 	message_release(&m);
+}
+
+static struct message
+output(const char *text)
+{
+	struct message m = MESSAGE_INIT;
+
+	message_set_output(&m, text, strlen(text), MESSAGE_CUT_MIDDLE);
+	return m;
+}
+
+static void
+test_output_lines(void)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	struct message m;
+
+	for (int i = 1; i <= 20; i++)
+		buf_addf(&text, "%d\n", i);
+	m = output(buf_str(&text));
+	ok(message_fits(&m), "twenty lines fit");
+	make(&m, true);
+	ok(strstr(content, "left out") == NULL, "all are shown");
+	message_release(&m);
+	buf_adds(&text, "21\n");
+	m = output(buf_str(&text));
+	ok(!message_fits(&m), "one more does not");
+	make(&m, true);
+	is_str(content,
+	    "```\n1\n2\n3\n4\n5\n6\n\xe2\x80\xa6 2 lines left out "
+	    "\xe2\x80\xa6\n9\n10\n11\n12\n13\n14\n15\n16\n17\n18\n19\n"
+	    "20\n21\n```",
+	    "both ends, twenty lines in all");
+	message_release(&m);
+	buf_reset(&text);
+	for (int i = 0; i < 30; i++)
+		buf_addf(&text, "%d%0250d\n", i, 0);
+	m = output(buf_str(&text));
+	make(&m, true);
+	ok(length() <= 2000 && length() > 1000, "long lines: fewer of them");
+	ok(strncmp(content, "```\n00000", 9) == 0 &&
+		strstr(content, "\n290000") != NULL,
+	    "still both ends");
+	message_release(&m);
+	message_set_output(&m, buf_str(&text), text.len, MESSAGE_CUT_START);
+	make(&m, true);
+	ok(strstr(content, "\n00000") == NULL &&
+		strstr(content, "\n290000") != NULL,
+	    "or one");
+	message_release(&m);
+	buf_release(&text);
+}
+
+static void
+test_output_colours(void)
+{
+	struct buf text = BUF_INIT(1 << 20);
+	struct message m = output("\033[31mred\033[0m ``\033[1m`\n");
+
+	make(&m, true);
+	is_str(content,
+	    "```ansi\n\033[31mred \033[0m`\xe2\x80\x8b`\033[1m`\n```",
+	    "colours, and no fence");
+	message_release(&m);
+	m = output("50%\r100%\033[31m\033[0m\n");
+	make(&m, true);
+	is_str(content, "```\n100%\n```", "none");
+	message_release(&m);
+
+	/* what is left out may hold the sequences that hold at its end */
+	buf_adds(&text, "\033[31m");
+	for (int i = 1; i <= 30; i++)
+		buf_addf(&text, "%d\n%s", i, i == 20 ? "\033[1;44m" : "");
+	m = output(buf_str(&text));
+	make(&m, true);
+	ok(strstr(content,
+	       "\n6\033[0m\n\xe2\x80\xa6 11 lines left out \xe2\x80\xa6"
+	       "\n\033[31m18\n") != NULL,
+	    "colours end before the line between, and go on after it");
+	message_release(&m);
+
+	/* each cut of each length */
+	buf_reset(&text);
+	for (int i = 0; i < 700; i++)
+		buf_addf(&text, "\033[%d;%dm%d", 31 + i % 7, 1 + 3 * (i % 2),
+		    i % 10);
+	for (size_t n = text.len - 200; n < text.len; n++) {
+		bool whole = true;
+
+		message_set_output(&m, buf_str(&text), n, MESSAGE_CUT_MIDDLE);
+		make(&m, true);
+		for (const char *p = content; (p = strchr(p, '\033')) != NULL;)
+			whole = whole && *++p == '[' &&
+			    p[strspn(p, "[01234567;")] == 'm';
+		if (!whole || length() > 2000 ||
+		    strstr(content, " characters left out ") == NULL)
+			ok(false, "a sequence is cut");
+	}
+	ok(true, "sequences count, and none is cut");
+	message_release(&m);
+	buf_release(&text);
 }
 
 /* Every length around the limit: it fits, or it is cut, but never too long. */
@@ -267,6 +368,8 @@ main(void)
 	test_block();
 	test_names();
 	test_cut();
+	test_output_lines();
+	test_output_colours();
 	test_edge();
 	test_huge();
 	test_files();

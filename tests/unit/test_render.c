@@ -219,6 +219,26 @@ test_long_output(void)
 	    "and when it could not be sent");
 
 	reset();
+	for (int i = 0; i < 100; i++)
+		output("\033[31m1%\r\033[K\xe2\x80\x8b"
+		       "2%\xff\n\033[0m");
+	render_run(&m, &o, &c, &env);
+	has("```ansi\n\033[31m\\u200b2%", "as a terminal shows it");
+	is_int(m.file_count, 1, "its file is, too,");
+	is_mem(m.files[0].data, m.files[0].len < 12 ? 0 : 12,
+	    "\\u200b2%\xef\xbf\xbd\n", 12, "without colours");
+	is_int(m.files[0].len, 1200, "all of it");
+	reset();
+	env.file_most = 1198;
+	for (int i = 0; i < 100; i++)
+		output("\033[31m1%\r\033[K\xe2\x80\x8b"
+		       "2%\xff\n\033[0m");
+	render_run(&m, &o, &c, &env);
+	env.file_most = 10 << 20;
+	is_int(m.files[0].len, 1196, "as much as may be sent, no half letter");
+	has("`output.txt` has more", "it says so");
+
+	reset();
 	env.may_attach = false;
 	for (int i = 0; i < 5000; i++)
 		output("line\n");
@@ -476,9 +496,14 @@ test_pip(void)
 	render_pip_progress(&m, &c.output, 6100);
 	has("Installing … 6 s", "while it runs");
 	reset();
+	output("Downloading\n 1 MB\r 2 MB\r\033[K 3 MB\n");
+	render_pip_progress(&m, &c.output, 6100);
+	has("\nDownloading\n 3 MB\n```", "a bar is one line");
+	reset();
 	output("Successfully installed\n");
 	render_pip(&m, &o, &c.output, words, &env);
 	has("Installed `numpy`, `x\xcb\x8by`.", "what was installed");
+	lacks("exit", "and no more than that");
 	o.result.status = 1;
 	reset();
 	output("ERROR: No matching distribution found for x\n");
@@ -503,7 +528,6 @@ test_pip(void)
 	has("memory limit of 512 MiB", "its own memory limit");
 }
 
-	lacks("exit", "and no more than that");
 static void
 test_sandbox(void)
 {

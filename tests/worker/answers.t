@@ -137,7 +137,7 @@ def more_output_than_asked_for_is_a_lie():
 
 @test
 def output_mentions_nobody_and_stays_in_its_block():
-    house.broker.cell = says(b"@everyone <@1> ```\n**bold**\x1b[31m\xff\0")
+    house.broker.cell = says(b"@everyone <@1> ```\n**bold**\x1b[31m\0")
     text = told(house.send("py", text="1"), "@everyone")
     assert text.count("```") == 2 and "\x1b" not in text, text
     house.discord.assert_no_violations()
@@ -148,9 +148,21 @@ def long_output_is_cut_and_attached():
     data = b"".join(b"line %d\n" % n for n in range(9000))
     house.broker.cell = says(data)
     sent = house.send("py", text="1")
-    text = told(sent, "line 0\n", "line 8999\n", "characters left out")
+    text = told(sent, "line 0\n", "line 8999\n", " 8981 lines left out ")
     assert len(text) <= 2000, len(text)
     assert sent.original.attachment("output.txt").read() == data
+
+
+@test
+def output_is_what_a_terminal_would_show():
+    house.broker.cell = says(
+        b"\x1b[?25l" + b"".join(b"\r%3d%%|%s" % (n, b"#" * (n // 10))
+                               for n in range(101)) + b"\n"
+        b"\x1b]0;title\a\x1b[1;91mError\x1b[0m a\xe2\x80\xaeb\n")
+    sent = house.send("py", text="1")
+    assert told(sent) == ("```ansi\n100%|##########\n"
+                          "\x1b[1;31mError \x1b[0ma\\u202eb\n```"), sent
+    house.discord.assert_no_violations()
 
 
 @test

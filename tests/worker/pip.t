@@ -80,6 +80,7 @@ def a_log_flood_is_cut_from_the_top():
     house.broker.cell = says(b"".join(b"line %d\n" % n for n in range(9999)))
     text = house.send("pip", text="x").wait_final().original.text()
     assert "line 9998\n" in text and "line 0\n" not in text
+    assert "lines left out" in text, text
 
 
 @test

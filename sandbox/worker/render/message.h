@@ -24,6 +24,7 @@
 #define MESSAGE_CONTENT_MAX 2000
 #define MESSAGE_FILES_MAX 10
 #define MESSAGE_BUTTONS_MAX 5
+#define MESSAGE_LINES_MAX 20 /* of a program's output */
 /* Of all files together: a request may have 25 MiB. */
 #define MESSAGE_BYTES_MAX (24 * 1024 * 1024)
 
@@ -39,6 +40,7 @@ struct message {
 	struct buf block; /* what the block shows, defused */
 	const char *language;
 	enum message_cut cut;
+	size_t lines_max; /* that are shown of it; 0: any number */
 	struct buf tail;
 	struct buf without; /* follows the tail when the files are not sent */
 	struct rest_file files[MESSAGE_FILES_MAX]; /* heap, owned */
@@ -58,7 +60,8 @@ void message_release(struct message *message);
 #define auto_message __attribute__((cleanup(message_release)))
 
 /* Our own Markdown is added to the parts with buf_add*().  Anything of a
- * stranger's goes through message_add_name() or message_set_block().
+ * stranger's goes through message_add_name(), message_set_block() or
+ * message_set_output().
  *
  * Append a stranger's name or word as inline code: one line, at most `most`
  * code points, nothing in it is markup. */
@@ -71,6 +74,10 @@ void message_add_word(struct buf *out, const char *name, size_t most);
  * language: "" or a tag of ours. */
 void message_set_block(struct message *message, const char *text, size_t len,
     const char *language, enum message_cut cut);
+/* What a program printed as the block's text: as a terminal shows it
+ * (terminal.h), in colours where it has some, and MESSAGE_LINES_MAX lines. */
+void message_set_output(struct message *message, const char *text, size_t len,
+    enum message_cut cut);
 /* Does the whole block fit? */
 bool message_fits(const struct message *message);
 

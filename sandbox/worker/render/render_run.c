@@ -7,6 +7,8 @@
 
 #include "../../base/config.h"
 #include "../../base/text.h"
+#include "../../base/utf8.h"
+#include "terminal.h"
 
 #define NAME_MOST 32 /* code points of a name in a list */
 #define RENAMED_MOST 4
@@ -212,12 +214,17 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 
 /* ---- its output ---- */
 
-/* The whole output as a file, where only its ends can be shown. */
+/* The whole output as a file, where only its ends can be shown: as a terminal
+ * shows it, without colours, since people open it in an editor. */
 static void
 attach_output(struct message *m, struct collect *c,
     const struct render_env *env)
 {
-	size_t len = c->output.len;
+	const struct buf *output = &c->output;
+	auto_buf struct buf shown = BUF_INIT(TERMINAL_SHOWN_MAX(output->len));
+	size_t most = output->max;
+	bool all;
+	size_t len = 0;
 	const char *name = NULL;
 	char *data;
 
@@ -226,16 +233,24 @@ attach_output(struct message *m, struct collect *c,
 		    "\nThe output is cut, and I may not attach files here.");
 		return;
 	}
-	if ((int64_t)len > env->file_most)
-		len = (size_t)env->file_most;
-	data = xmalloc(len + 1);
-	memcpy(data, buf_str(&c->output), len);
+	(void)terminal_show(&shown, buf_str(output), output->len,
+	    TERMINAL_PLAIN);
+	/* beside its files a run was left room for what it may print */
+	if ((int64_t)most > env->file_most)
+		most = (size_t)env->file_most;
+	all = shown.len <= most;
+	if (!all) {
+		while (most > 0 && utf8_is_tail(shown.data[most]))
+			most--;
+		buf_cut(&shown, most);
+	}
+	data = buf_steal(&shown, &len);
 	if (!message_attach(m, OUTPUT_NAME, data, len, &name)) {
 		buf_adds(&m->tail, "\nThe output is cut.");
 		return;
 	}
 	buf_addf(&m->tail, "\nThe output is cut here, `%s` has %s.", name,
-	    len < c->output.len ? "more" : "all of it");
+	    all ? "all of it" : "more");
 	buf_addf(&m->without, "%s`%s` could not be attached.",
 	    m->without.len > 0 ? " " : "", name);
 }
@@ -246,7 +261,7 @@ render_run(struct message *m, const struct run_outcome *outcome,
 {
 	bool cut;
 
-	message_set_block(m, buf_str(&collect->output), collect->output.len, "",
+	message_set_output(m, buf_str(&collect->output), collect->output.len,
 	    MESSAGE_CUT_MIDDLE);
 	if (m->block.len == 0)
 		buf_adds(&m->lead, "No output.");
@@ -276,7 +291,7 @@ set_log(struct message *m, const struct buf *log)
 {
 	size_t skip = log->len > LOG_SHOWN ? log->len - LOG_SHOWN : 0;
 
-	message_set_block(m, buf_str(log) + skip, log->len - skip, "",
+	message_set_output(m, buf_str(log) + skip, log->len - skip,
 	    MESSAGE_CUT_START);
 }
 

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+#include "terminal.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/buf.h"
+#include "../../base/invisible.h"
+#include "../../base/text.h"
+#include "../../base/utf8.h"
+#include "sgr.h"
+
+#define TAB 8
+#define REPLACEMENT 0xfffd
+#define PADDING_LEAST 4096 /* blanks that a short text may make */
+#define FIRST_CELLS 128	   /* of a row, when it gets some */
+
+/* One column.  A tab takes several: '\t' and then zeroes. */
+struct cell {
+	uint32_t code;
+	uint16_t style; /* sgr.h */
+};
+
+struct row {
+	struct cell *cells;
+	size_t len;
+	size_t cap;
+	bool wrapped; /* the next row is the same line */
+	bool redrawn; /* something stood here before: blanks at its end
+		       * have wiped that out */
+};
+
+struct terminal {
+	/* the rows that can be changed; older ones are in out */
+	struct row rows[TERMINAL_ROWS];
+	size_t first; /* the oldest */
+	size_t count;
+	size_t y; /* the cursor's row, from the oldest */
+	size_t x; /* its column; TERMINAL_COLUMNS: past the last */
+	uint16_t style;
+	size_t padding; /* blanks that moves may still make: a few bytes
+			 * would fill a row otherwise */
+	enum terminal_colours colours;
+	uint16_t shown;	 /* the style at the end of out */
+	uint32_t before; /* the character at its end, of the same line */
+	bool coloured;
+	struct buf *out;
+};
+
+static struct row *
+row_at(struct terminal *t, size_t y)
+{
+	return &t->rows[(t->first + y) % TERMINAL_ROWS];
+}
+
+/* ---- rows that are done ---- */
+
+/* A blank shows neither colour nor weight: it needs no sequence for them. */
+static void
+show_style(struct terminal *t, const struct cell *cell)
+{
+	if (t->colours == TERMINAL_PLAIN || cell->style == t->shown ||
+	    ((cell->code == ' ' || cell->code == '\t') &&
+		!sgr_fills(cell->style) && !sgr_fills(t->shown)))
+		return;
+	sgr_add(t->out, t->shown, cell->style);
+	t->shown = cell->style;
+	t->coloured = true;
+}
+
+/* The character after the cell in the line, 0: none. */
+static uint32_t
+code_after(struct terminal *t, const struct row *row, size_t i)
+{
+	if (i + 1 < row->len)
+		return row->cells[i + 1].code;
+	row = row->wrapped && t->count > 1 ? row_at(t, 1) : NULL;
+	return row != NULL && row->len > 0 ? row->cells[0].code : 0;
+}
+
+/* The oldest row is shown, and free for another. */
+static void
+show_oldest(struct terminal *t)
+{
+	struct row *row = row_at(t, 0);
+
+	while (row->redrawn && row->len > 0 &&
+	    row->cells[row->len - 1].code == ' ' &&
+	    !sgr_fills(row->cells[row->len - 1].style))
+		row->len--;
+	for (size_t i = 0; i < row->len; i++) {
+		if (row->cells[i].code == 0)
+			continue;
+		show_style(t, &row->cells[i]);
+		invisible_add(t->out, &t->before, row->cells[i].code,
+		    code_after(t, row, i));
+	}
+	if (!row->wrapped) {
+		t->before = 0;
+		if (t->count > 1)
+			buf_addc(t->out, '\n');
+	}
+	row->len = 0;
+	row->wrapped = false;
+	row->redrawn = false;
+	t->first = (t->first + 1) % TERMINAL_ROWS;
+	t->count--;
+}
+
+/* ---- the cursor ---- */
+
+/* To the beginning of the next row, which is a new one below the last. */
+static void
+feed_line(struct terminal *t)
+{
+	t->x = 0;
+	if (++t->y < t->count)
+		return;
+	if (++t->count > TERMINAL_ROWS) {
+		show_oldest(t);
+		t->y--;
+	}
+}
+
+/* It stops at the last row, as at the bottom of a screen. */
+static void
+move_down(struct terminal *t, size_t n)
+{
+	t->y += n < t->count - 1 - t->y ? n : t->count - 1 - t->y;
+}
+
+static void
+move_up(struct terminal *t, size_t n)
+{
+	t->y -= n < t->y ? n : t->y;
+}
+
+/* It may go beyond what is written. */
+static void
+move_to(struct terminal *t, size_t x)
+{
+	t->x = x < TERMINAL_COLUMNS ? x : TERMINAL_COLUMNS - 1;
+}
+
+/* ---- writing ---- */
+
+/* len <= TERMINAL_COLUMNS: cells up to there are blanks, or there already. */
+static void
+row_reach(struct row *row, size_t len)
+{
+	if (row->cap < len) {
+		row->cap = row->cap > 0 ? row->cap : FIRST_CELLS;
+		while (row->cap < len)
+			row->cap *= 2;
+		row->cells = xrealloc(row->cells,
+		    row->cap * sizeof(*row->cells));
+	}
+	for (; row->len < len; row->len++)
+		row->cells[row->len] = (struct cell){ .code = ' ' };
+}
+
+/* A tab of which a column changes is blanks from now on. */
+static void
+split_tab(struct row *row, size_t x)
+{
+	size_t from = x;
+
+	if (x >= row->len ||
+	    (row->cells[x].code != '\t' && row->cells[x].code != 0))
+		return;
+	while (row->cells[from].code == 0)
+		from--;
+	for (size_t i = from;
+	     i < row->len && (i == from || row->cells[i].code == 0); i++)
+		row->cells[i].code = ' ';
+}
+
+static void
+put(struct terminal *t, uint32_t code)
+{
+	struct row *row = row_at(t, t->y);
+
+	if (t->x == TERMINAL_COLUMNS) {
+		row->wrapped = true;
+		feed_line(t);
+		row = row_at(t, t->y);
+	}
+	if (t->x > row->len) {
+		if (t->x - row->len > t->padding)
+			t->x = row->len;
+		t->padding -= t->x - row->len;
+	}
+	row->redrawn = row->redrawn || t->x < row->len;
+	split_tab(row, t->x);
+	row_reach(row, t->x + 1);
+	row->cells[t->x++] = (struct cell){ .code = code, .style = t->style };
+}
+
+/* At the end of a line it is written, so that a table keeps its tabs. */
+static void
+put_tab(struct terminal *t)
+{
+	size_t stop;
+
+	if (t->x < row_at(t, t->y)->len) {
+		move_to(t, (t->x / TAB + 1) * TAB);
+		return;
+	}
+	put(t, '\t');
+	stop = (t->x + TAB - 1) / TAB * TAB;
+	while (t->x < stop)
+		put(t, 0);
+}
+
+/* K: 0 from the cursor on, 1 up to it, 2 all of the line. */
+static void
+erase_in_line(struct terminal *t, size_t how)
+{
+	struct row *row = row_at(t, t->y);
+	size_t end = t->x < row->len ? t->x + 1 : row->len;
+
+	split_tab(row, t->x);
+	if (how == 1 && end > 0) {
+		split_tab(row, end - 1);
+		for (size_t i = 0; i < end; i++)
+			row->cells[i] = (struct cell){ .code = ' ' };
+	}
+	if (how == 2)
+		row->len = 0;
+	else if (how == 0 && t->x < row->len)
+		row->len = t->x;
+	if (how != 1)
+		row->wrapped = false;
+	row->redrawn = true;
+}
+
+/* J: from the cursor to the end of all. */
+static void
+erase_below(struct terminal *t)
+{
+	erase_in_line(t, 0);
+	while (t->count > t->y + 1) {
+		struct row *row = row_at(t, --t->count);
+
+		row->len = 0;
+		row->wrapped = false;
+		row->redrawn = false;
+	}
+}
+
+/* ---- reading ---- */
+
+/* s: a control sequence, from its ESC to its final byte. */
+static void
+obey(struct terminal *t, const char *s, size_t len)
+{
+	struct sgr_numbers numbers;
+	size_t n;
+
+	if (!sgr_numbers(&numbers, s + 2, len - 3))
+		return;
+	n = numbers.values[0] > 0 ? numbers.values[0] : 1;
+	switch (s[len - 1]) {
+	case 'A':
+		move_up(t, n);
+		break;
+	case 'B':
+		move_down(t, n);
+		break;
+	case 'C':
+		move_to(t, t->x + n);
+		break;
+	case 'D':
+		move_to(t, t->x > n ? t->x - n : 0);
+		break;
+	case 'E':
+		move_down(t, n);
+		t->x = 0;
+		break;
+	case 'F':
+		move_up(t, n);
+		t->x = 0;
+		break;
+	case 'G':
+		move_to(t, n - 1);
+		break;
+	case 'J':
+		if (numbers.values[0] == 0)
+			erase_below(t);
+		break;
+	case 'K':
+		erase_in_line(t, numbers.values[0]);
+		break;
+	case 'm':
+		t->style = sgr_apply(t->style, &numbers);
+		break;
+	default:
+		break;
+	}
+}
+
+/* One control character, or a sequence, of so many bytes. */
+static size_t
+take_control(struct terminal *t, const char *s, size_t len)
+{
+	size_t step = 1;
+
+	switch (*s) {
+	case '\n':
+		feed_line(t);
+		break;
+	case '\r':
+		t->x = 0;
+		break;
+	case '\b':
+		t->x -= t->x > 0 ? 1 : 0;
+		break;
+	case '\t':
+		put_tab(t);
+		break;
+	case '\033':
+		step = text_escape(s, len);
+		if (step > 2 && s[1] == '[' && s[step - 1] >= 0x40)
+			obey(t, s, step);
+		break;
+	default:
+		break;
+	}
+	return step;
+}
+
+static size_t
+take(struct terminal *t, const char *s, size_t len)
+{
+	size_t step;
+	uint32_t code;
+
+	if ((unsigned char)*s < 0x20 || *s == 0x7f)
+		return take_control(t, s, len);
+	step = utf8_step(s, len);
+	code = step > 0 ? utf8_decode(s, step) : REPLACEMENT;
+	if (code < 0x80 || code > 0x9f)
+		put(t, code);
+	return step > 0 ? step : 1;
+}
+
+/* From a line's beginning on. */
+static bool
+show_drawn(struct buf *out, const char *data, size_t len,
+    enum terminal_colours colours)
+{
+	struct terminal t = {
+		.count = 1,
+		.padding = len + PADDING_LEAST,
+		.colours = colours,
+		.out = out,
+	};
+
+	for (size_t i = 0; i < len;)
+		i += take(&t, data + i, len - i);
+	while (t.count > 0)
+		show_oldest(&t);
+	for (size_t i = 0; i < TERMINAL_ROWS; i++)
+		free(t.rows[i].cells);
+	return t.coloured;
+}
+
+/* Most output is printable ASCII: the beginning that is needs no terminal, but
+ * for the rows that the cursor can reach from what follows. */
+static size_t
+plain_lines(const char *data, size_t len)
+{
+	size_t rows = TERMINAL_ROWS;
+	size_t n = 0;
+
+	while (n < len &&
+	    ((data[n] >= 0x20 && data[n] < 0x7f) || data[n] == '\n' ||
+		data[n] == '\t'))
+		n++;
+	if (n == len)
+		return n;
+	while (n > 0 && (data[n - 1] != '\n' || --rows > 0))
+		n--;
+	return n;
+}
+
+bool
+terminal_show(struct buf *out, const char *data, size_t len,
+    enum terminal_colours colours)
+{
+	size_t plain = plain_lines(data, len);
+
+	buf_add(out, data, plain);
+	return plain < len &&
+	    show_drawn(out, data + plain, len - plain, colours);
+}
