@@ -23,7 +23,7 @@
 #define DEPTH_MAX 8
 #define ROOT (-1)
 
-/* As inline.tmpfiles has them. */
+/* As inline.tmpfiles has them, but for the stand-in's. */
 static const struct {
 	const char *name;
 	int user;  /* an account, or ROOT */
@@ -37,6 +37,7 @@ static const struct {
 	{ "front", ACCOUNT_FCGI, ACCOUNT_API, 02750 },
 	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, 0755 },
 	{ "sessions", ACCOUNT_API, ACCOUNT_API, 0700 },
+	{ "standin", ACCOUNT_STANDIN, ACCOUNT_STANDIN, 0700 },
 	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 	/* Before il-sandboxd, which counts what is written there. */
 	{ "nginx/body", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },

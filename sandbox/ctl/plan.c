@@ -106,6 +106,8 @@ add_standin(struct run *run)
 	struct standin *standin = &run->standin;
 	auto_free char *commands = xprintf("%s/commands.json",
 	    run->config->lib_dir);
+	auto_free char *history = config_state_path(run->config,
+	    "standin/history.db");
 	auto_free char *endpoint = xprintf("http://127.0.0.1:%" PRId64
 					   "/interactions",
 	    run->config->http_port);
@@ -113,8 +115,9 @@ add_standin(struct run *run)
 
 	child = add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
 	    (const char *const[]){ standin_python(), standin->script,
-		"--key-file", standin->key_file, "--listen-fd", "3",
-		"--endpoint", endpoint, "--commands", commands, NULL });
+		"--key-file", standin->key_file, "--history", history,
+		"--listen-fd", "3", "--endpoint", endpoint, "--commands",
+		commands, "--verbose", NULL });
 	child->fds[child->fd_count++] = steal_fd(&standin->listen_fd);
 }
 

@@ -322,7 +322,7 @@ class Control:
     def post_message(self, value, query):
         """Write a message as a person."""
         content = str(value.get("content", ""))
-        if not 1 <= len(content) <= 4000:
+        if len(content) > 4000 or not (content or value.get("attachments")):
             raise ControlError("content must have 1 to 4000 characters")
         with self.store.lock:
             user = self.store.user(value.get("user", "alice"))
@@ -404,19 +404,12 @@ class Feed:
             store.feed_changed.wait_for(
                 lambda: store.event_count > self.seen
                 or store.stopping.is_set(), timeout)
-            if store.event_count - self.seen > len(store.events):
+            fresh = store.events_since(self.seen)
+            if fresh is None:
                 return [("snapshot", self.snapshot())]
-            fresh = {}
-            for number, kind, identifier in reversed(store.events):
-                if number <= self.seen:
-                    break
-                fresh.setdefault((kind, identifier), number)
             self.seen = store.event_count
-            events = []
-            for (kind, identifier), _ in sorted(fresh.items(),
-                                                key=lambda item: item[1]):
-                events += self._event(kind, identifier)
-            return events
+            return [event for kind, identifier in fresh
+                    for event in self._event(kind, identifier)]
 
     def _event(self, kind, identifier):
         store = self.store

@@ -11,7 +11,8 @@ One process on one loopback port. It
 
 Threads: the main one accepts connections, one serves each connection, and a
 pool sends interactions. All of them share the Store (state.py) under its
-lock. Nothing is written to disk but the key file.
+lock. Nothing is written to disk but the key file and, where it is wished, the
+channels' history.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import os
 import selectors
 import signal
 import socket
+import sqlite3
 import sys
 import threading
 import time
@@ -31,6 +33,7 @@ from control import Control  # noqa: E402
 from errors import FormErrors  # noqa: E402
 from faults import Faults  # noqa: E402
 from forms import check_commands  # noqa: E402
+from history import History  # noqa: E402
 from keys import KeyFileError, create_identity, load_identity  # noqa: E402
 from ratelimit import RateLimits  # noqa: E402
 from rest import Rest, put_commands  # noqa: E402
@@ -54,6 +57,10 @@ def parse_arguments(arguments):
     add("--endpoint", default="", help="URL that takes the interactions")
     add("--key-file", help="where key pair, application id and bot token are "
         "kept; made when missing")
+    add("--history", help="where messages are kept over a restart; made when "
+        "missing")
+    add("--verbose", action="store_true",
+        help="write each rule that Inline breaks to standard error")
     add("--openapi", help="Discord's OpenAPI description, to check bodies by")
     add("--commands", help="JSON array of commands, used until some are "
         "registered")
@@ -140,7 +147,7 @@ def run(options, identity):
     """Serve with the given options."""
     settings = types.SimpleNamespace(
         endpoint=options.endpoint, origin=None, deadline=options.deadline,
-        token_life=options.token_life,
+        token_life=options.token_life, verbose=options.verbose,
         attachment_size_limit=options.attachment_size_limit)
     store = Store(identity, settings)
     faults = Faults()
@@ -150,13 +157,14 @@ def run(options, identity):
         api = Rest(store, schemas)
         if options.commands:
             load_commands(store, options.commands)
-        sender = Sender(store, options.senders)
+        sender = Sender(store, options.senders, schemas)
         api.verify_endpoint = sender.verify_endpoint
         control = Control(store, faults, limits, sender, schemas)
         wakeup, _writer = _wake_on_signals()
         server = Server(options.port, options.listen_fd, store, api, control,
                         faults, limits)
-    except (OSError, ValueError) as error:
+        history = History(store, options.history) if options.history else None
+    except (OSError, ValueError, sqlite3.Error) as error:
         print(f"standin: {error}", file=sys.stderr)
         return EXIT_CONFIG
     settings.origin = f"http://127.0.0.1:{server.server_port}"
@@ -164,6 +172,8 @@ def run(options, identity):
         os.write(options.ready_fd, f"{server.server_port}\n".encode())
         os.close(options.ready_fd)
     serve(server, store, wakeup)
+    if history:
+        history.close()
     return 0
 
 

@@ -8,6 +8,7 @@ tests do not wake each other.
 
 import collections
 import secrets
+import sys
 import threading
 import time
 
@@ -74,6 +75,8 @@ class Interaction:
         self.original = None
         self.source = None
         self.label = None
+        self.target = None
+        self.focused = None
         self.messages = []
         self.followups = 0
         self.edits = 0
@@ -253,9 +256,26 @@ class Store:
             self.events.append((self.event_count, kind, identifier))
             self.feed_changed.notify_all()
 
+    def events_since(self, seen):
+        """Return [(kind, id)], each once and in the order of its latest
+        event, or None when some of them are forgotten.
+        """
+        with self.lock:
+            if self.event_count - seen > len(self.events):
+                return None
+            fresh = {}
+            for number, kind, identifier in reversed(self.events):
+                if number <= seen:
+                    break
+                fresh.setdefault((kind, identifier))
+            return list(reversed(fresh))
+
     def violate(self, kind, detail, interaction=None, request=None):
         """Record a broken rule; the tests want none."""
         with self.lock:
+            if self.settings.verbose:
+                print(f"standin: {kind}: {detail}", file=sys.stderr,
+                      flush=True)
             self.violations.append({
                 "kind": kind,
                 "detail": detail,
