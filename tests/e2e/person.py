@@ -35,9 +35,11 @@ class Person:
         self.browser.type("#composer", text)
 
     def sends(self):
-        """Press Enter, and wait until the answer is whole."""
+        """Send the line as it is, whatever the list above it offers, and
+        wait until the answer is whole.
+        """
         before = self.newest()
-        self.browser.key("Enter")
+        self.browser.click("#send")
         self.waits(f"{NEWEST}.dataset.messageId !== {json.dumps(before)} && "
                    f"{NEWEST}.dataset.state !== 'thinking'")
         self.browser.wait("!one('[data-pending]')")
@@ -50,7 +52,7 @@ class Person:
     def asks_for_editor(self, text):
         """Send a line that opens an editor instead of an answer."""
         self.types(text)
-        self.browser.key("Enter")
+        self.browser.click("#send")
         self.waits("one('#modal').open")
 
     def submits(self, **fields):

@@ -31,7 +31,7 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic",
 AWAITED = ("Page.fileChooserOpened", "Browser.downloadWillBegin",
            "Browser.downloadProgress")
 KEYS = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38,
-        "Backspace": 8}
+        "Backspace": 8, "End": 35, "Home": 36}
 HELPERS = """
 window.one = (s) => document.querySelector(s);
 window.all = (s) => [...document.querySelectorAll(s)];
@@ -286,6 +286,33 @@ class Browser:
                       button="none" if kind == "mouseMoved" else "left",
                       clickCount=0 if kind == "mouseMoved" else 1)
         return self.evaluate("window.clicked")
+
+    def middle(self, selector):
+        """Bring the last element found into sight; returns its middle."""
+        self.wait(f"last({json.dumps(selector)})")
+        return self.evaluate("""(() => {
+          const node = last(%s);
+          node.scrollIntoView({ block: "center" });
+          const r = node.getBoundingClientRect();
+          return { x: r.x + r.width / 2, y: r.y + r.height / 2 };
+        })()""" % json.dumps(selector))
+
+    def right_click(self, selector):
+        """Click with the right button."""
+        at = self.middle(selector)
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, button="right",
+                      clickCount=1, **at)
+
+    def touch(self, selector):
+        """Put a finger on an element; `lift` takes it away."""
+        self.send("Input.dispatchTouchEvent", type="touchStart",
+                  touchPoints=[self.middle(selector)])
+
+    def lift(self):
+        """Take the finger away."""
+        self.send("Input.dispatchTouchEvent", type="touchEnd",
+                  touchPoints=[])
 
     def type(self, selector, text):
         """Replace what an input holds, as by typing."""

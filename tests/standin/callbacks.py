@@ -89,7 +89,7 @@ def _carry_out(store, interaction, kind, data, files, via, request, errors):
         errors.throw()
         interaction.modal = data
     elif kind == CHOICES:
-        check_choices(data, errors)
+        check_choices(data, interaction.focused, errors)
         errors.throw()
         interaction.choices = data["choices"]
     return None

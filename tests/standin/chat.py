@@ -147,6 +147,8 @@ def _new_message(store, interaction, ephemeral):
     message = Message(store.snowflake(), interaction.place["channel"]["id"],
                       application, store.clock.now())
     message.type = {2: 20, 3: 19}.get(interaction.type, 0)
+    if interaction.target:
+        message.type = 23
     message.interaction = interaction.id
     message.command = interaction.label
     message.metadata = {
@@ -155,6 +157,8 @@ def _new_message(store, interaction, ephemeral):
         "user": interaction.user,
         "authorizing_integration_owners": interaction.place["owners"],
     }
+    if interaction.target:
+        message.metadata["target_message_id"] = interaction.target
     message.owner = interaction.user["id"] if ephemeral else None
     return message
 

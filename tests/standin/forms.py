@@ -11,6 +11,7 @@ RADIO_GROUP, CHECKBOX_GROUP, CHECKBOX = 21, 22, 23
 IN_LABEL = (TEXT_INPUT,) + SELECTS + (FILE_UPLOAD, RADIO_GROUP,
                                       CHECKBOX_GROUP, CHECKBOX)
 SUB_COMMAND, SUB_COMMAND_GROUP, STRING = 1, 2, 3
+INTEGER, BOOLEAN, NUMBER = 4, 5, 10
 COMMAND_POINTS = 8000
 FILE_KINDS = ("image", "video", "audio")
 
@@ -125,8 +126,8 @@ def _check_file_types(path, field, errors):
                            "BASE_TYPE_CHOICES", "Not a file type.")
 
 
-def check_choices(data, errors):
-    """Check the data of an autocomplete result."""
+def check_choices(data, kind, errors):
+    """Check the data of an autocomplete result for an option of a kind."""
     if not errors.struct(("data",), data):
         return
     path = ("data", "choices")
@@ -140,11 +141,23 @@ def check_choices(data, errors):
         errors.text(here + ("name",), choice.get("name"), 1, 100,
                     required=True)
         value = choice.get("value")
-        if isinstance(value, str):
-            errors.text(here + ("value",), value, 0, 100)
-        elif isinstance(value, bool) or not isinstance(value, (int, float)):
-            errors.add(here + ("value",), "STRING_TYPE_CONVERT",
-                       "Could not interpret value as string.")
+        if not fits(kind, value):
+            errors.add(here + ("value",), "APPLICATION_COMMAND_OPTIONS"
+                       "_VALUE_INVALID", "The value is not of its option's "
+                       "type.")
+        elif isinstance(value, str):
+            errors.text(here + ("value",), value, 1, 100, required=True)
+
+
+def fits(kind, value):
+    """Whether a value is one of an option of that kind."""
+    if kind == BOOLEAN:
+        return isinstance(value, bool)
+    if kind == INTEGER:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind == NUMBER:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, str)
 
 
 def check_commands(commands, errors):

@@ -67,6 +67,8 @@ class Builder:
         self.resolved = {}
         self.source = None
         self.label = None
+        self.target = None
+        self.focused = None
 
     def build(self):
         """Return (interaction, body bytes); the interaction is kept."""
@@ -78,6 +80,8 @@ class Builder:
                                   kind, self.user, self.place)
         interaction.source = self.source
         interaction.label = self.label
+        interaction.target = self.target
+        interaction.focused = self.focused
         interaction.user_install_only = "0" not in self.place["owners"]
         interaction.attachment_size_limit = self.order.get(
             "attachment_size_limit",
@@ -193,8 +197,11 @@ class Builder:
         data = {"id": command["id"], "name": command["name"], "type": 1}
         if options:
             data["options"] = options
-        kind = AUTOCOMPLETE if self.order.get("focused") else COMMAND
-        return kind, data
+        focused = self.order.get("focused")
+        if not focused:
+            return COMMAND, data
+        self.focused = types.get(focused, forms.STRING)
+        return AUTOCOMPLETE, data
 
     def _options(self, given, types):
         if isinstance(given, list):
@@ -211,6 +218,8 @@ class Builder:
             option = {"name": name, "type": kind, "value": value}
             if name == self.order.get("focused"):
                 option["focused"] = True
+            elif not forms.fits(kind, value) and not self.order.get("force"):
+                raise OrderError(f"options: {name} cannot be {value!r}")
             options.append(option)
         return options
 
@@ -236,8 +245,12 @@ class Builder:
         with self.store.lock:
             command = self._find_command(self.order["message_command"], 3)
             target = self.store.messages.get(self.order.get("target"))
-            if target is None or target.deleted:
+            if target is None or target.deleted or target.notice:
                 raise OrderError("target: no such message")
+            if target.owner not in (None, self.user["id"]) and (
+                    not self.order.get("force")):
+                raise OrderError("target: this user cannot see it")
+            self.target = target.id
             self.resolved["messages"] = {
                 target.id: message_json(self.store, target)}
         self.label = command["name"]
@@ -268,11 +281,18 @@ class Builder:
                 "id": found["id"]}
         if found["type"] in SELECTS:
             data["values"] = self.order.get("values", [])
-            known = [one["value"] for one in found.get("options", ())]
-            if found["type"] == STRING_SELECT and not force and not set(
-                    data["values"]) <= set(known):
-                raise OrderError("component: no such option")
+            if not force:
+                self._check_values(found, data["values"])
         return COMPONENT, data
+
+    def _check_values(self, select, values):
+        known = [one["value"] for one in select.get("options", ())]
+        if select["type"] == STRING_SELECT and not set(values) <= set(known):
+            raise OrderError("component: no such option")
+        low, high = select.get("min_values"), select.get("max_values")
+        if not (1 if low is None else low) <= len(values) <= (high or 1) or (
+                len(set(values)) != len(values)):
+            raise OrderError("component: a wrong number of values")
 
     def _modal(self):
         with self.store.lock:

@@ -5,6 +5,7 @@
 import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -197,6 +198,168 @@ def autocomplete_brings_choices():
     value = json.loads(app.seen[-1][1])
     assert value["type"] == 4
     assert value["data"]["options"][0]["options"][0]["focused"] is True
+
+
+@test
+def autocomplete_knows_what_else_was_typed():
+    answer["next"] = {"type": 8, "data": {"choices": []}}
+    discord.send({"command": "il", "sub": "look", "focused": "path",
+                  "options": {"path": "a", "page": 2}}).wait_answered()
+    value = json.loads(app.seen[-1][1])
+    assert value["data"]["options"][0]["options"] == [
+        {"name": "path", "type": 3, "value": "a", "focused": True},
+        {"name": "page", "type": 4, "value": 2}]
+
+
+@test
+def choices_have_limits():
+    def choices(count=1, **more):
+        return {"type": 8, "data": {"choices": [
+            dict({"name": f"n{n}", "value": f"v{n}"}, **more)
+            for n in range(count)]}}
+    for good in (choices(25), choices(name="n" * 100, value="v" * 100)):
+        answer["next"] = good
+        assert discord.autocomplete("look", focused="path", path="x")
+    discord.assert_no_violations()
+    for bad in (choices(26), choices(name=""), choices(name="n" * 101),
+                choices(value=""), choices(value="v" * 101),
+                choices(value=5), choices(value=None),
+                {"type": 8, "data": {}}, {"type": 8}, DEFER,
+                {"type": 4, "data": {"content": "x"}}):
+        answer["next"] = bad
+        sent = discord.send({"command": "il", "sub": "look", "options": {
+            "path": "x"}, "focused": "path"}).wait_answered()
+        assert sent.state == "failed", bad
+        assert "endpoint" in kinds(), bad
+
+
+@test
+def a_first_answer_is_a_message_that_is_edited_and_followed():
+    sent = command({"type": 4, "data": {
+        "content": "at once", "allowed_mentions": NO_PING,
+        "components": [row(button("a"))]}}).wait_final(match="at once")
+    assert not sent.original.loading and not sent.original.ephemeral
+    _, value, _ = app.edit(token(sent), {"content": "later"})
+    assert value["edited_timestamp"]
+    app.follow_up(token(sent), {"content": "too"})
+    assert len(sent.refresh().messages) == 2
+    discord.assert_no_violations()
+
+
+@test
+def first_answers_are_checked_by_the_openapi_description():
+    if not discord.settings()["openapi"]:
+        print("# skipped: no copy of Discord's OpenAPI description")
+        return
+    command({"type": 4, "data": {"content": "x", "tts": "no", "embeds": [
+        {"type": 7}], "allowed_mentions": NO_PING}})
+    assert "schema" in kinds()
+    command({"type": []})
+    assert kinds() == ["endpoint"]
+
+
+@test
+def a_message_that_breaks_limits_is_no_answer():
+    def select(count, **more):
+        return row(dict({"type": 3, "custom_id": "s", "options": [
+            {"label": f"l{n}", "value": f"v{n}"} for n in range(count)]},
+            **more))
+    bad = (
+        {"content": "x" * 2001},
+        {"content": "x", "components": [select(26)]},
+        {"content": "x", "components": [select(0)]},
+        {"content": "x", "components": [select(2, max_values=3)]},
+        {"content": "x", "components": [select(2, custom_id="")]},
+        {"content": "x", "components": [row(button("a")), row(button("a"))]},
+        {"content": "x", "components": [row(button("a" * 101))]},
+        {},
+    )
+    for data in bad:
+        sent = command({"type": 4, "data": dict(data, flags=64)})
+        assert sent.state == "failed", data
+        assert "endpoint" in kinds(), data
+    good = command({"type": 4, "data": {
+        "content": "x" * 2000, "components": [select(25)], "flags": 64,
+        "allowed_mentions": NO_PING}})
+    for values in ([], ["v1", "v2"], ["v1", "v1"], ["v26"]):
+        try:
+            discord.select(good.original, "s", values)
+        except StandinError:
+            continue
+        raise AssertionError(values)
+    answer["next"] = {"type": 6}
+    discord.select(good.original, "s", ["v3"]).wait_answered()
+    data = json.loads(app.seen[-1][1])["data"]
+    assert data["component_type"] == 3 and data["values"] == ["v3"]
+    discord.assert_no_violations()
+
+
+@test
+def a_message_command_brings_the_whole_message():
+    file = json.loads(discord.http(
+        "POST", "/control/attachment?filename=a.py", b"print(1)")[1])
+    said = discord.call("POST", "/control/message", {
+        "content": "", "attachments": [file["id"]], "user": "bob"})
+    answer["next"] = {"type": 4, "data": {
+        "content": "ran", "flags": 64, "allowed_mentions": NO_PING}}
+    sent = discord.send({"message_command": "Run Python",
+                         "target": said["id"]}).wait_answered()
+    data = json.loads(app.seen[-1][1])["data"]
+    assert data["type"] == 3 and data["target_id"] == said["id"]
+    found = data["resolved"]["messages"][said["id"]]
+    assert found["content"] == "" and found["embeds"] == []
+    assert found["author"]["username"] == "bob"
+    assert found["attachments"][0]["filename"] == "a.py"
+    assert found["attachments"][0]["size"] == 8
+    view = sent.refresh().original.view
+    assert view["type"] == 23
+    assert view["interaction_metadata"]["target_message_id"] == said["id"]
+    for order in ({"user": "bob", "target": sent.original.id},
+                  {"target": "1"}):
+        try:
+            discord.send(dict(order, message_command="Run Python"))
+        except StandinError:
+            continue
+        raise AssertionError(order)
+
+
+@test
+def values_are_of_their_options_types():
+    path = f"/applications/{app.application_id}/commands"
+    bot = {"Authorization": "Bot " + app.bot_token}
+    app.call("PUT", path, [{"name": "il", "description": "d", "options": [
+        {"type": 1, "name": "py", "description": "d", "options": [
+            {"type": 3, "name": "code", "description": "d"},
+            {"type": 5, "name": "share", "description": "d"}]}]}],
+             headers=bot)
+    for wrong in ({"share": "yes"}, {"share": 1}, {"code": True}):
+        try:
+            command(**wrong)
+        except StandinError:
+            continue
+        raise AssertionError(wrong)
+    command(share="yes", order={"force": True})
+    [option] = json.loads(app.seen[-1][1])["data"]["options"][0]["options"]
+    assert option == {"name": "share", "type": 5, "value": "yes"}
+    app.call("PUT", path, [], headers=bot)
+
+
+@test
+def broken_rules_are_written_where_one_wishes():
+    program = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                           "standin.py")
+    reader, writer = os.pipe()
+    with subprocess.Popen(
+            [sys.executable, "-B", program, "--verbose", "--endpoint",
+             app.url, "--ready-fd", str(writer)], pass_fds=(writer,),
+            stderr=subprocess.PIPE, text=True) as process:
+        os.close(writer)
+        with open(reader) as ready:
+            other = type(discord).attach(int(ready.readline()))
+        other.send_command("py").wait_answered()
+        process.terminate()
+        text = process.stderr.read()
+    assert "standin: endpoint: the endpoint answered 401" in text, text
 
 
 @test

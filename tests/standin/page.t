@@ -1,141 +1,17 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""The chat page shows and does what Discord's client does.
-
-With SCREENSHOTS=folder it leaves pictures there, to be looked at.
-"""
+"""The chat page shows and does what Discord's client does."""
 
 import json
 import os
-import struct
 import sys
-import tempfile
 import threading
-import zlib
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from browser import Browser, find_browser  # noqa: E402
-from client import Standin  # noqa: E402
-from fakeapp import FakeApp, NO_PING  # noqa: E402
-from tap import run, test  # noqa: E402
-
-if find_browser() is None:
-    print("1..0 # SKIP no chromium")
-    sys.exit(0)
-
-STRING, INTEGER, BOOLEAN, ATTACHMENT = 3, 4, 5, 11
-PICTURES = os.environ.get("SCREENSHOTS")
-
-
-def option(kind, name, about, **more):
-    """Return an option of a command."""
-    return dict(type=kind, name=name, description=about, **more)
-
-
-COMMANDS = [
-    {"name": "il", "description": "Python for everyone", "options": [
-        {"type": 1, "name": "py", "description": "Run Python", "options": [
-            option(STRING, "code", "The code", max_length=6000),
-            option(STRING, "file", "A file of the sandbox"),
-            option(STRING, "stdin", "What the program reads"),
-            option(BOOLEAN, "share", "Answer in public")]},
-        {"type": 1, "name": "look", "description": "List a directory",
-         "options": [
-             option(STRING, "path", "Where", autocomplete=True),
-             option(INTEGER, "page", "Which page", min_value=1)]},
-        {"type": 1, "name": "put", "description": "Store a file",
-         "options": [
-             option(ATTACHMENT, "file", "The file", required=True),
-             option(STRING, "path", "Where")]},
-    ]},
-    {"name": "health", "description": "How Inline is"},
-    {"name": "Run Python", "type": 3},
-]
-
-
-def png(width, height):
-    """Return a PNG of one colour."""
-    def chunk(kind, data):
-        return (struct.pack(">I", len(data)) + kind + data
-                + struct.pack(">I", zlib.crc32(kind + data)))
-    rows = b"".join(b"\0" + bytes((x * 255 // width, y * 255 // height, 150))[
-        :3] for y in range(height) for x in [0])
-    rows = b"".join(
-        b"\0" + b"".join(bytes((x * 255 // width, y * 255 // height, 160))
-                         for x in range(width)) for y in range(height))
-    return (b"\x89PNG\r\n\x1a\n"
-            + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0,
-                                         0, 0))
-            + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
-def row(*buttons):
-    """Return an action row of (label, custom id, style)."""
-    return {"type": 1, "components": [
-        {"type": 2, "label": label, "custom_id": name, "style": style}
-        for label, name, style in buttons]}
-
-
-class App:
-    """Answers as Inline would, only simpler."""
-
-    def __init__(self):
-        self.reply = None
-        self.last = None
-        self.token = None
-        self.answered = 0
-
-    def answers(self, interaction):
-        """Answer one interaction."""
-        self.last = interaction
-        self.answered += 1
-        if interaction["type"] == 4:
-            typed = self.options().get("path", "")
-            return {"type": 8, "data": {"choices": [
-                {"name": name, "value": name.rstrip("/")}
-                for name in ("data/", "date.txt", "notes.txt")
-                if name.startswith(typed)]}}
-        self.token = interaction["token"]
-        return self.reply
-
-    def options(self):
-        """Return the leaf options of the last command."""
-        data = self.last["data"]
-        for found in data.get("options", []):
-            data = found
-        return {one["name"]: one["value"] for one in data.get("options", [])}
-
-
-app = App()
-fake = FakeApp(app.answers)
-folder = tempfile.TemporaryDirectory(prefix="standin-page-")
-commands = os.path.join(folder.name, "commands.json")
-with open(commands, "w") as file:
-    json.dump(COMMANDS, file)
-discord = Standin(fake.url, commands=commands, rate_limit=1000)
-browser = Browser(1280, 800)
-DEFER = {"type": 5, "data": {"flags": 64}}
-FINAL = "[data-state=final]"
-
-
-def message(content, **more):
-    """Return an answer with a private message."""
-    return {"type": 4, "data": dict(content=content, flags=64,
-                                    allowed_mentions=NO_PING, **more)}
-
-
-def say(text, reply):
-    """Type a line and send it; the app will answer `reply`."""
-    app.reply = reply
-    browser.type("#composer", text)
-    browser.key("Enter")
-
-
-def picture(name):
-    """Leave a picture, if wished."""
-    if PICTURES:
-        browser.screenshot(os.path.join(PICTURES, name + ".png"))
-
+from chatpage import (  # noqa: E402
+    DEFER, FINAL, NO_PING, app, assert_whole, browser, discord, fake, fits,
+    folder, line, main, message, picture, png, row, say)
+from tap import test  # noqa: E402
 
 @test
 def a_command_is_thinking_then_final_then_edited():
@@ -151,79 +27,6 @@ def a_command_is_thinking_then_final_then_edited():
     browser.wait(f"text('{FINAL} pre') === 'hello again'")
     browser.wait("text('[data-part=edited]').includes('(edited)')")
     assert browser.evaluate("one('#composer').value") == ""
-
-
-@test
-def code_over_several_lines_and_options_by_name():
-    code = "```py\nwith open('x') as file:\n    print(1)\n```"
-    say(code and "/il py " + code + " share:true stdin:1 2", message("ok"))
-    browser.wait(f"text('{FINAL}').includes('ok')")
-    assert app.options() == {"code": code, "share": True, "stdin": "1 2"}
-    say("/il py with open('x') as file:\n    pass", message("bare"))
-    browser.wait(f"text('{FINAL}').includes('bare')")
-    assert app.options() == {"code": "with open('x') as file:\n    pass"}
-    say("/il look data page:2", message("page"))
-    browser.wait(f"text('{FINAL}').includes('page')")
-    assert app.options() == {"path": "data", "page": 2}
-    say("/il look page:0", message("never"))
-    browser.wait("text('#problem').includes('at least 1')")
-    say("/il put", message("never"))
-    browser.wait("text('#problem').includes('file is required')")
-
-
-@test
-def shift_and_enter_makes_a_new_line():
-    app.reply = message("two lines")
-    browser.type("#composer", "/il py a = 1")
-    browser.key("Enter", shift=True)
-    browser.send("Input.insertText", text="print(a)")
-    browser.key("Enter")
-    browser.wait(f"text('{FINAL}').includes('two lines')")
-    assert app.options() == {"code": "a = 1\nprint(a)"}
-
-
-@test
-def a_line_is_sent_once_and_comes_back_when_it_cannot_be():
-    app.reply = message("only once")
-    app.answered = 0
-    browser.type("#composer", "/il py once")
-    browser.evaluate("for (let i = 0; i < 2; i++) one('#composer')"
-                     ".dispatchEvent(new KeyboardEvent('keydown', "
-                     "{ key: 'Enter', bubbles: true }))")
-    browser.wait(f"text('{FINAL}').includes('only once')")
-    say("/il py second", message("then another"))
-    browser.wait(f"text('{FINAL}').includes('then another')")
-    assert app.answered == 2, app.answered
-    browser.evaluate("window.before = window.fetch; window.fetch = "
-                     "async () => { throw new Error('cut off'); }; true")
-    say("/il py print('kept')", message("never"))
-    browser.wait("text('#problem').includes('cut off')")
-    browser.evaluate("window.fetch = window.before; true")
-    assert browser.evaluate("one('#composer').value") == (
-        "/il py print('kept')")
-
-
-@test
-def the_palette_is_used_with_the_keyboard():
-    browser.type("#composer", "/")
-    browser.wait("all('#palette [role=option]').length === 4")
-    picture("palette")
-    assert browser.evaluate("one('#composer').getAttribute("
-                            "'aria-expanded')") == "true"
-    browser.key("ArrowDown")
-    browser.key("Tab")
-    assert browser.evaluate("one('#composer').value") == "/il look "
-    browser.wait("one('#options [data-option=path]')")
-    browser.send("Input.insertText", text="da")
-    browser.wait("all('#palette [data-choice]').length === 2")
-    assert app.last["type"] == 4
-    assert app.options() == {"path": "da"}
-    browser.key("Tab")
-    browser.wait("one('#composer').value.startsWith('/il look data')")
-    app.reply = message("listed")
-    browser.key("Enter")
-    browser.wait(f"text('{FINAL}').includes('listed')")
-    assert app.options() == {"path": "data"}
 
 
 @test
@@ -243,6 +46,17 @@ def ansi_colours_and_python_are_coloured():
     say("/il py x", message("```ansi\n\u001b[1;31mred\u001b[0m plain\n```"
                             "```py\ndef f(): return 'x'  # why\n```"))
     browser.wait("text('.ansi-31') === 'red'")
+    colours = ("4f545c", "dc322f", "859900", "b58900", "268bd2", "d33682",
+               "2aa198", "ffffff")
+    say("/il py x", message("```ansi\n" + "".join(
+        f"\u001b[{30 + n}mfront{n}\u001b[0m " for n in range(8)) + "\n```"))
+    browser.wait("text('.ansi-37') === 'front7'")
+    for number, colour in enumerate(colours):
+        shown = browser.evaluate(
+            f"getComputedStyle(last('.ansi-{30 + number}')).color")
+        assert shown == "rgb({}, {}, {})".format(
+            *bytes.fromhex(colour)), (number, shown)
+    picture("ansi")
     browser.wait("all('.syntax-keyword').length >= 2")
     assert "\u001b" not in browser.shown()
 
@@ -290,6 +104,16 @@ def buttons_act_and_someone_elses_too():
     browser.click("button[data-custom-id='next:9']")
     browser.wait("text('#messages').includes('page 2')")
     assert app.last["type"] == 3
+    browser.wait("text('[data-part=edited]').includes('(edited)')")
+    app.reply = {"type": 9, "data": {
+        "custom_id": "e", "title": "From a button", "components": [
+            {"type": 18, "label": "Code", "component": {
+                "type": 4, "custom_id": "code", "style": 2}}]}}
+    browser.click("button[data-custom-id='next:9']")
+    browser.wait("one('#modal').open && "
+                 "text('#modal-title') === 'From a button'")
+    browser.key("Escape")
+    browser.wait("!one('#modal').open")
     browser.choose("#user", "bob")
     browser.wait("!text('#messages').includes('Only you')")
     app.reply = message("This is not yours.")
@@ -315,6 +139,45 @@ def select_menus_send_what_is_chosen():
     browser.choose("select[data-custom-id='open:3']", "b")
     browser.wait("text('#messages').includes('opened b')")
     assert app.last["data"]["values"] == ["b"]
+    browser.wait("last('select[data-custom-id=\"open:3\"]').value === ''")
+    app.reply = (500, b"")
+    browser.choose("select[data-custom-id='open:3']", "b")
+    browser.wait("text('.failed').includes('failed')")
+    discord.clear_violations()
+    picture("select")
+
+
+@test
+def several_options_are_chosen_with_boxes():
+    menu = {"type": 1, "components": [{
+        "type": 3, "custom_id": "files:3", "placeholder": "Up to two files",
+        "min_values": 1, "max_values": 2, "options": [
+            {"label": f"{name}.txt", "value": name, "description": "a file"}
+            for name in "abc"]}]}
+    say("/il look", message("several", components=[menu]))
+    inside = "fieldset[data-custom-id='files:3'] "
+    browser.wait(f"last(\"{inside}button\").disabled")
+    for name in "ac":
+        browser.click(f"{inside}input[value={name}]")
+    picture("boxes")
+    browser.click(inside + "input[value=b]")
+    browser.wait(f"last(\"{inside}button\").disabled")
+    browser.click(inside + "input[value=b]")
+    app.reply = message("got two")
+    browser.click(inside + "button")
+    browser.wait("text('#messages').includes('got two')")
+    assert app.last["data"]["values"] == ["a", "c"]
+
+
+@test
+def an_answer_that_breaks_discords_limits_is_none():
+    say("/il look", message("never seen", components=[{
+        "type": 1, "components": [{"type": 3, "custom_id": "s", "options": [
+            {"label": f"l{n}", "value": f"v{n}"} for n in range(26)]}]}]))
+    browser.wait("text('[data-state=notice]').includes('did not respond')")
+    assert "never seen" not in browser.shown()
+    kinds = {one["kind"] for one in discord.clear_violations()}
+    assert "endpoint" in kinds, kinds
 
 
 @test
@@ -380,25 +243,6 @@ def legacy_modals_and_their_refusal():
 
 
 @test
-def a_file_is_attached_to_a_command():
-    path = os.path.join(folder.name, "data.csv")
-    with open(path, "w") as out:
-        out.write("1,2\n")
-    browser.type("#composer", "/il put ")
-    browser.wait("one('[data-option=file]')")
-    browser.evaluate("one('#picker').click = () => {}")
-    browser.click("[data-option=file]")
-    browser.set_files("#picker", path)
-    browser.wait("text('[data-option=file]').includes('data.csv')")
-    app.reply = message("stored")
-    browser.evaluate("one('#composer').focus()")
-    browser.key("Enter")
-    browser.wait("text('#messages').includes('stored')")
-    [file] = app.last["data"]["resolved"]["attachments"].values()
-    assert file["filename"] == "data.csv" and file["size"] == 4
-
-
-@test
 def private_messages_are_dismissed_and_others_deleted():
     say("/il py x", message("dismiss me"))
     browser.wait("text('#messages').includes('dismiss me')")
@@ -415,6 +259,94 @@ def private_messages_are_dismissed_and_others_deleted():
     browser.click("[data-action='Run Python']")
     browser.wait("text('#messages').includes('ran it')")
     assert app.last["data"]["type"] == 3
+
+
+def menu_entries():
+    """Return what the open menu has."""
+    browser.wait("one('#menu')")
+    return browser.evaluate("all('#menu button').map(n => n.innerText)")
+
+
+@test
+def message_commands_are_in_the_menu_of_each_message():
+    stored = json.loads(discord.http(
+        "POST", "/control/attachment?filename=job.py", b"print(1)")[1])
+    discord.call("POST", "/control/message", {
+        "content": "", "attachments": [stored["id"]]})
+    browser.wait("last('.message a[data-download=\"job.py\"]')")
+    app.reply = message("ran the file")
+    browser.right_click(".message:last-child .author")
+    assert menu_entries() == ["Run Python", "Edit and run", "Copy text",
+                              "Delete message"]
+    assert "Apps" in browser.evaluate("text('#menu')")
+    picture("menu")
+    browser.click("[data-action='Run Python']")
+    browser.wait("text('#messages').includes('ran the file')")
+    assert "used Run Python" in browser.evaluate("text('[data-part=used]')")
+    data = app.last["data"]
+    [(target, found)] = data["resolved"]["messages"].items()
+    assert data["target_id"] == target and data["name"] == "Run Python"
+    assert found["attachments"][0]["filename"] == "job.py"
+    assert found["author"]["username"] == "alice" and "embeds" in found
+
+
+@test
+def the_menu_is_used_with_the_keyboard_and_by_a_long_press():
+    say("```py\nprint(1)\n```", None)
+    browser.wait("text('[data-author=alice] pre').includes('print')")
+    button = "[data-author=alice] .menu"
+    browser.evaluate(f"last('{button}').focus()")
+    browser.key("Enter")
+    assert "Run Python" in menu_entries()
+    focused = "document.activeElement.innerText"
+    assert browser.evaluate(focused) == "Run Python"
+    for key, wanted in (("ArrowDown", "Edit and run"),
+                        ("End", "Delete message"),
+                        ("ArrowDown", "Run Python"),
+                        ("ArrowUp", "Delete message"), ("Home", "Run Python")):
+        browser.key(key)
+        assert browser.evaluate(focused) == wanted, key
+    browser.key("Escape")
+    assert not browser.evaluate("one('#menu')")
+    assert browser.evaluate(f"document.activeElement === last('{button}')")
+    browser.key("Enter")
+    menu_entries()
+    browser.key("ArrowDown")
+    app.reply = {"type": 9, "data": {
+        "custom_id": "e", "title": "Edit and run", "components": [
+            {"type": 18, "label": "Code", "component": {
+                "type": 4, "custom_id": "code", "style": 2,
+                "value": "print(1)"}}]}}
+    browser.key("Enter")
+    browser.wait("one('#modal').open")
+    assert app.last["data"]["name"] == "Edit and run"
+    browser.click("#modal-cancel")
+    browser.resize(390, 844)
+    try:
+        browser.wait("innerWidth === 390")
+        browser.touch("[data-author=alice] .author")
+        assert "Run Python" in menu_entries()
+        browser.lift()
+        fits(390)
+        picture("menu-small")
+        browser.click("#channel-name")
+        browser.wait("!one('#menu')")
+    finally:
+        browser.resize(1280, 800)
+
+
+@test
+def a_message_that_is_gone_is_no_target():
+    say("about to go", None)
+    browser.wait("text('[data-author=alice]').includes('about to go')")
+    browser.evaluate("window.before = window.fetch; window.fetch = "
+                     "(path, o) => window.before(path, o?.method === 'POST' "
+                     "? { ...o, body: o.body.replace(/\"target\":\"\\d+\"/, "
+                     "'\"target\":\"1\"') } : o); true")
+    browser.click("[data-author=alice] .menu")
+    browser.click("[data-action='Run Python']")
+    browser.wait("text('.failed').includes('no such message')")
+    browser.evaluate("window.fetch = window.before; true")
 
 
 @test
@@ -457,19 +389,62 @@ def edits_come_live_while_something_runs():
 
 
 @test
+def a_first_answer_is_shown_at_once_and_marked_when_edited():
+    say("/il py 2 + 2", {"type": 4, "data": {
+        "content": "```\n4\n```", "flags": 64, "allowed_mentions": NO_PING,
+        "components": [row(("Re-run", "rerun:1", 2), ("Edit", "edit:1", 2))]}})
+    browser.wait(f"text('{FINAL} pre') === '4'")
+    newest = "[...last('.message').querySelectorAll('[data-part=edited]')]"
+    assert browser.evaluate(newest + ".length") == 0
+    assert browser.evaluate("last('button[data-label=\"Re-run\"]')"
+                            ".dataset.customId") == "rerun:1"
+    fake.edit(app.token, {"content": "```\n4\n```with a file"})
+    browser.wait(newest + ".length === 1")
+    fake.follow_up(app.token, {"content": "a follow-up", "flags": 64})
+    browser.wait(f"text('{FINAL}').includes('a follow-up')")
+    picture("instant")
+
+
+@test
+def it_says_when_the_service_has_gone_and_comes_back():
+    say("/il py kept", message("said before the end", components=[
+        row(("Once more", "more:1", 1))]))
+    browser.wait(f"text('{FINAL}').includes('said before the end')")
+    discord.options["port"] = discord.port
+    discord.stop()
+    browser.wait("text('#gone').includes('The service has gone')")
+    assert browser.evaluate("one('#link').dataset.state") == "broken"
+    picture("gone")
+    browser.resize(390, 844)
+    fits(390)
+    picture("gone-small")
+    browser.resize(1280, 800)
+    browser.type("#composer", "/il py typed meanwhile")
+    browser.key("Enter")
+    browser.wait("text('#problem').includes('cannot be reached')")
+    assert line() == "/il py typed meanwhile"
+    discord.start()
+    fake.use(discord)
+    browser.wait("one('#link').dataset.state === 'live'", 20)
+    assert browser.evaluate("one('#gone').hidden")
+    assert line() == "/il py typed meanwhile"
+    browser.wait(f"text('{FINAL}').includes('said before the end')")
+    app.reply = {"type": 7, "data": {"content": "and pressed after it",
+                                     "allowed_mentions": NO_PING}}
+    browser.click("button[data-custom-id='more:1']")
+    browser.wait(f"text('{FINAL}').includes('and pressed after it')")
+    browser.type("#composer", "")
+    browser.key("Backspace")
+
+
+@test
 def it_fits_a_small_screen():
     browser.evaluate("new Promise(done => { const m = one('#messages');"
                      "m.scrollTop = 0; m.scrollTop = 1e6;"
                      "requestAnimationFrame(() => setTimeout(done)); })")
     browser.resize(390, 844)
     try:
-        browser.wait("innerWidth === 390")
-        wide = browser.evaluate("document.documentElement.scrollWidth")
-        assert wide <= 390, wide
-        wider = browser.evaluate("all('#messages .body *').filter(n => "
-                                 "n.getBoundingClientRect().right > 390)"
-                                 ".map(n => n.outerHTML)")
-        assert wider == [], wider
+        fits(390)
         browser.wait("one('#messages').scrollHeight - one('#messages')"
                      ".scrollTop - one('#messages').clientHeight < 2")
         picture("small")
@@ -491,30 +466,8 @@ def it_fits_a_small_screen():
 
 @test
 def controls_have_names_and_the_page_no_complaints():
-    nameless = browser.evaluate(
-        "all('button, select, textarea, input, a').filter(n => "
-        "!n.hidden && !(n.innerText || '').trim() && "
-        "!n.getAttribute('aria-label') && !n.labels?.length && "
-        "!n.querySelector('img[alt]')).map(n => n.outerHTML)")
-    assert nameless == [], nameless
-    ignored = ("status of 500", "status of 400")
-    problems = [one for one in browser.problems
-                if not any(word in one for word in ignored)]
-    assert problems == [], problems
-    discord.assert_no_violations()
+    assert_whole()
     picture("desktop")
-
-
-def main():
-    """Start everything, run the tests, stop everything."""
-    with folder, discord, browser:
-        fake.use(discord)
-        browser.goto(discord.origin + "/")
-        browser.wait("text('#link') === 'live'")
-        try:
-            run()
-        finally:
-            fake.close()
 
 
 if __name__ == "__main__":

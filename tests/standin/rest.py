@@ -37,7 +37,8 @@ ROUTES = (
 )
 ROUTES = tuple((method, re.compile(pattern + r"\Z"), name)
                for method, pattern, name in ROUTES)
-SCHEMAS = {"edit": schema.EDIT, "followup": schema.FOLLOWUP}
+SCHEMAS = {"edit": schema.EDIT, "followup": schema.FOLLOWUP,
+           "commands": schema.COMMANDS}
 
 
 def match(method, path):
@@ -169,15 +170,13 @@ class Rest:
     def _check_schema(self, request):
         payload = request.payload
         pointer = SCHEMAS.get(request.route)
-        if request.route == "commands":
-            pointer = schema.COMMANDS
-        elif request.route == "callback" and isinstance(payload, dict):
-            pointer = schema.CALLBACKS.get(payload.get("type"))
-        if pointer:
+        if request.route == "callback":
+            request.schema_errors = self.schemas.answer_errors(payload)
+        elif pointer:
             request.schema_errors = self.schemas.errors(pointer, payload)
-            for error in request.schema_errors:
-                self.store.violate("schema", error, request.interaction,
-                                   request.number)
+        for error in request.schema_errors:
+            self.store.violate("schema", error, request.interaction,
+                               request.number)
 
     def _authorize(self, request):
         given = request.headers.get("Authorization", "")

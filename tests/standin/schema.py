@@ -52,6 +52,12 @@ class Schemas:
                 f"{error.json_path}: {_deepest(error).message}"[:300]
                 for _, error in zip(range(5), found)]
 
+    def answer_errors(self, answer):
+        """Return what is wrong with an interaction's first answer."""
+        kind = answer.get("type") if isinstance(answer, dict) else None
+        pointer = CALLBACKS.get(kind) if isinstance(kind, int) else None
+        return self.errors(pointer, answer) if pointer else []
+
 
 def _deepest(error):
     """Return the error that says most about why a oneOf failed."""

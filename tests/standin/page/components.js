@@ -68,33 +68,49 @@ function button(one, message, use) {
     on: { click: () => use(message, one, undefined) } }, ...face);
 }
 
-/** Draw a select menu. */
+/** Draw a select menu: a list, or boxes where several can be chosen. */
 function select(one, message, use) {
-  const many = (one.max_values || 1) > 1;
-  const send = (menu) => use(message, one, [...menu.selectedOptions]
-    .filter((o) => o.value !== "").map((o) => o.value));
+  if ((one.max_values || 1) > 1) return boxes(one, message, use);
   const menu = el("select", {
-    disabled: one.disabled, multiple: many,
-    "aria-label": one.placeholder || "Choose",
-    data: { customId: one.custom_id } });
-  const chosen = (one.options || []).some((o) => o.default);
-  if (!many && !chosen) {
+    disabled: one.disabled, "aria-label": one.placeholder || "Choose",
+    data: { customId: one.custom_id },
+    on: { change: () => use(message, one, [menu.value]) } });
+  if (!(one.options || []).some((o) => o.default)) {
     menu.append(el("option", { value: "", selected: true, disabled: true,
                                text: one.placeholder || "Make a selection" }));
   }
   for (const option of one.options || []) {
-    const text = option.description
-      ? `${option.label} — ${option.description}` : option.label;
-    menu.append(el("option", { value: option.value, text,
+    menu.append(el("option", { value: option.value, text: face(option),
                                selected: option.default }));
   }
-  if (!many) {
-    menu.addEventListener("change", () => send(menu));
-    return menu;
-  }
-  return el("span", { class: "many" }, menu, el("button", {
+  return menu;
+}
+
+/** Return how an option of a select menu reads. */
+function face(option) {
+  const label = [option.emoji?.name, option.label].filter(Boolean).join(" ");
+  return option.description ? `${label} — ${option.description}` : label;
+}
+
+/** Draw a select menu for several options. */
+function boxes(one, message, use) {
+  const inputs = (one.options || []).map((option) => el("input", {
+    type: "checkbox", value: option.value, checked: option.default }));
+  const chosen = () => inputs.filter((i) => i.checked).map((i) => i.value);
+  const apply = el("button", {
     type: "button", class: "button secondary", text: "Apply",
-    on: { click: () => send(menu) } }));
+    on: { click: () => use(message, one, chosen()) } });
+  const check = () => {
+    const count = chosen().length;
+    apply.disabled = count < (one.min_values ?? 1) || count > one.max_values;
+  };
+  check();
+  return el("fieldset", { class: "many", disabled: one.disabled,
+                          data: { customId: one.custom_id },
+                          on: { change: check } },
+            el("legend", { text: one.placeholder || "Choose" }),
+            ...(one.options || []).map((option, index) => el(
+              "label", {}, inputs[index], " " + face(option))), apply);
 }
 
 /** Find the attachment that a reference names. */

@@ -3,22 +3,23 @@
 
 import { answered, call, send, upload } from "./api.js";
 import { el } from "./dom.js";
-import { ATTACHMENT, BOOLEAN, STRING, callable, findCommand, parseOptions,
+import { isOpen, marked, showItems, showState, step } from "./palette.js";
+import { ATTACHMENT, BOOLEAN, callable, choicesOf, findCommand, parseOptions,
          suggestions } from "./parse.js";
+import { recall, remember } from "./recall.js";
 
-const MOST_SUGGESTIONS = 25;
 const AUTOCOMPLETE_DELAY = 200;
+const MOST_FILES = 10;
 
 const box = document.getElementById("composer");
-const palette = document.getElementById("palette");
 const chips = document.getElementById("options");
 const problem = document.getElementById("problem");
 const picker = document.getElementById("picker");
+const attach = document.getElementById("attach");
 
 let entries = [];
-let items = [];
-let active = -1;
 let files = {};
+let attached = [];
 let picking = null;
 let asking = 0;
 let timer = null;
@@ -30,14 +31,15 @@ let sent = () => {};
 export function startComposer(place, told) {
   where = place;
   sent = told;
-  box.addEventListener("input", refresh);
+  box.addEventListener("input", () => refresh());
   box.addEventListener("keydown", onKey);
-  box.addEventListener("click", refresh);
+  box.addEventListener("click", () => refresh());
   document.getElementById("entry").addEventListener("submit", (event) => {
     event.preventDefault();
     submit();
   });
   picker.addEventListener("change", onPick);
+  attach.addEventListener("click", () => pick(null));
 }
 
 /** Take the commands that can be called. */
@@ -55,29 +57,45 @@ function current() {
            ...parseOptions(text, found.entry.options, files) };
 }
 
-/** Bring palette, option chips and height in line with the text. */
-function refresh() {
+/** Bring palette, option chips and height in line with the text. With `quiet`
+ * nothing is offered. */
+function refresh(quiet = false) {
+  stopAsking();
   box.style.height = "auto";
   box.style.height = Math.min(box.scrollHeight, 280) + "px";
   say("");
+  showItems([]);
   const typed = box.value;
+  attach.hidden = typed.startsWith("/");
   if (!typed.startsWith("/")) {
     files = {};
-    showItems([]);
-    chips.hidden = true;
+    showAttached();
     return;
   }
   const found = current();
   if (!found || (found.text === "" && !typed.endsWith(" "))) {
     chips.hidden = true;
-    showItems(typed.includes("\n") ? [] : suggestions(typed, entries)
-      .slice(0, MOST_SUGGESTIONS).map((entry) => ({
+    showItems(quiet || typed.includes("\n") ? []
+      : suggestions(typed, entries).map((entry) => ({
         kind: "command", title: entry.label, about: entry.description,
-        run: () => complete(entry) })));
+        typed: entry === found?.entry, run: () => complete(entry) })));
     return;
   }
   showChips(found);
-  offerValues(found);
+  if (!quiet) offerValues(found);
+}
+
+/** Show the files that go with a message, each to be taken away again. */
+function showAttached() {
+  chips.hidden = attached.length === 0;
+  chips.replaceChildren(...attached.map((file) => el("button", {
+    type: "button", class: "chip filled", data: { file: file.name },
+    "aria-label": `Remove ${file.name}`,
+    on: { click: () => {
+      attached = attached.filter((one) => one !== file);
+      box.focus();
+      refresh();
+    } } }, file.name, " ✕")));
 }
 
 /** Put a chosen command into the box. */
@@ -109,112 +127,108 @@ function showChips(found) {
 /** Name an option in the text, or choose its file. */
 function onChip(option) {
   if (option.type === ATTACHMENT) {
-    picking = option.name;
-    picker.value = "";
-    picker.click();
+    pick(option.name);
     return;
   }
   const end = box.value.trimEnd();
   if (!new RegExp(`\\s${option.name}:`).test(box.value)) {
     const bare = end.includes("\n") ? "\n" : " ";
     box.value = `${end}${bare}${option.name}:` +
-      (option.type === BOOLEAN ? "true" : "");
+      (option.type === BOOLEAN ? "True" : "");
   }
   box.focus();
   box.setSelectionRange(box.value.length, box.value.length);
   refresh();
 }
 
-/** Keep a chosen file until the command is sent. */
+/** Open the file chooser, for an option or (null) for a message. */
+function pick(option) {
+  picking = option;
+  picker.multiple = option === null;
+  picker.value = "";
+  picker.click();
+}
+
+/** Keep chosen files until they are sent. */
 function onPick() {
-  if (picking && picker.files.length) files[picking] = picker.files[0];
-  picking = null;
+  if (picking === null) {
+    attached = [...attached, ...picker.files].slice(0, MOST_FILES);
+  } else if (picker.files.length) {
+    files[picking] = picker.files[0];
+  }
   box.focus();
   refresh();
 }
 
-/** Offer choices and autocompletion of the option at the cursor. */
+/** Offer choices or autocompletion of the option at the cursor. */
 function offerValues(found) {
   const cursor = box.selectionStart - found.start;
   const piece = found.pieces.filter((p) => cursor >= p.from && cursor <= p.to)
     .pop() || { text: "", from: found.text.length, to: found.text.length };
   const option = piece.name
-    ? found.entry.options.find((o) => o.name === piece.name)
-    : found.entry.options.find((o) => o.autocomplete || o.choices?.length);
-  showItems([]);
-  clearTimeout(timer);
+    ? found.entry.options.find((o) => o.name === piece.name) : found.bare;
   if (!option || (!piece.name && found.pieces.length)) return;
-  const put = (choice) => putValue(found, piece, option, choice);
-  if (option.choices?.length) {
-    showItems(option.choices.filter((c) => c.name.startsWith(piece.text))
-      .map((c) => ({ kind: "choice", title: c.name, about: option.name,
-                     run: () => put(c) })));
+  const typed = piece.text.toLowerCase();
+  const choices = choicesOf(option);
+  if (choices.length) {
+    offer(found, piece, option, choices.filter(
+      (c) => c.name.toLowerCase().startsWith(typed)), (c) => c.name);
   } else if (option.autocomplete) {
-    timer = setTimeout(() => ask(found, piece, option, put),
-                       AUTOCOMPLETE_DELAY);
+    showState("Loading options…");
+    timer = setTimeout(() => ask(found, piece, option), AUTOCOMPLETE_DELAY);
   }
 }
 
-/** Ask the application for what could complete an option. */
-async function ask(found, piece, option, put) {
-  const mine = ++asking;
-  const [command, ...sub] = found.entry.words;
-  const values = { ...found.values, [option.name]: piece.text };
-  for (const name of Object.keys(files)) delete values[name];
-  try {
-    const id = await send({ command, sub, options: values,
-                            focused: option.name, ...where() });
-    const done = await answered(id, 4);
-    if (mine !== asking || !findCommand(box.value, entries)) return;
-    showItems((done.choices || []).map((c) => ({
-      kind: "choice", title: c.name, about: option.name,
-      run: () => put(c) })));
-  } catch {
-    /* without completion one types on */
-  }
+/** Show values to choose from; `written` is how one stands in the line. While
+ * nothing is typed none is active, so that Enter sends the command as it is.
+ */
+function offer(found, piece, option, choices, written) {
+  const text = piece.text.toLowerCase();
+  const same = choices.findIndex((c) => text === c.name.toLowerCase() ||
+    text === String(c.value).toLowerCase());
+  showItems(choices.map((c, index) => ({
+    kind: "choice", title: c.name, about: "", typed: index === same,
+    run: () => putValue(found, piece, option, written(c)) })),
+    text === "" ? -1 : Math.max(same, 0));
 }
 
-/** Put a chosen value in the place of what was typed. */
-function putValue(found, piece, option, choice) {
-  const text = found.text;
-  const named = piece.name
-    ? text.slice(piece.from).startsWith(option.name + ":")
-    : option !== found.entry.options.find((o) => o.type === STRING);
-  const value = (named ? option.name + ":" : "") + String(choice.value);
-  const before = text.slice(0, piece.from);
-  box.value = found.entry.label + before + (/\s$/.test(before) ? "" : " ") +
-    value + " " + text.slice(piece.to).trimStart();
-  box.focus();
-  refresh();
-  showItems([]);
+/** Nothing that was asked for is wanted any more. */
+function stopAsking() {
   clearTimeout(timer);
   asking += 1;
 }
 
-/** Fill the palette; without items it is hidden. */
-function showItems(list) {
-  items = list;
-  active = list.length ? 0 : -1;
-  palette.hidden = list.length === 0;
-  box.setAttribute("aria-expanded", String(list.length > 0));
-  palette.replaceChildren(...list.map((item, index) => el("div", {
-    class: "item", role: "option", id: `item-${index}`,
-    data: { [item.kind]: item.title },
-    on: { mousedown: (event) => event.preventDefault(),
-          click: () => item.run() },
-  }, el("b", { text: item.title }), el("span", { text: item.about }))));
-  mark(active);
+/** Ask the application for what could complete an option. What is wrong with
+ * the other options is left out. */
+async function ask(found, piece, option) {
+  const mine = asking;
+  const [command, ...sub] = found.entry.words;
+  const values = { ...found.values, [option.name]: piece.text };
+  for (const name of Object.keys(files)) delete values[name];
+  let choices = null;
+  try {
+    choices = (await answered(await send({
+      command, sub, options: values, focused: option.name, ...where() })))
+      .choices;
+  } catch {
+    /* as when there is no answer */
+  }
+  if (mine !== asking) return;
+  if (!choices) showState("Loading options failed");
+  else if (!choices.length) showState("No options match your search");
+  else offer(found, piece, option, choices, (c) => String(c.value));
 }
 
-/** Mark one item of the palette as the active one. */
-function mark(index) {
-  active = index;
-  [...palette.children].forEach((node, at) => {
-    node.setAttribute("aria-selected", String(at === index));
-    if (at === index) node.scrollIntoView({ block: "nearest" });
-  });
-  if (index >= 0) box.setAttribute("aria-activedescendant", `item-${index}`);
-  else box.removeAttribute("aria-activedescendant");
+/** Put a chosen value in the place of what was typed. */
+function putValue(found, piece, option, written) {
+  const text = found.text;
+  const named = text.slice(piece.from).startsWith(option.name + ":");
+  const value = (named ? option.name + ":" : "") + written;
+  const before = text.slice(0, piece.from);
+  box.value = found.entry.label + before + (/\s$/.test(before) ? "" : " ") +
+    value + " " + text.slice(piece.to).trimStart();
+  box.focus();
+  refresh(true);
 }
 
 /** Whether the cursor is in a code block that is still open. */
@@ -225,27 +239,30 @@ function inFence() {
 
 /** Answer the keys that have a meaning. */
 function onKey(event) {
-  const open = items.length > 0;
-  if (open && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (by && isOpen()) {
     event.preventDefault();
-    const step = event.key === "ArrowDown" ? 1 : items.length - 1;
-    mark((active + step) % items.length);
-  } else if (open && event.key === "Escape") {
+    step(by);
+  } else if (by && !event.shiftKey) {
+    const line = recall(box, by);
+    if (line === null) return;
     event.preventDefault();
+    box.value = line;
+    box.setSelectionRange(line.length, line.length);
+    refresh(true);
+  } else if (event.key === "Escape") {
+    stopAsking();
     showItems([]);
-  } else if (open && event.key === "Tab" && !event.shiftKey) {
+  } else if (event.key === "Tab" && !event.shiftKey && isOpen()) {
     event.preventDefault();
-    items[active].run();
+    if (!marked()) step(1);
+    marked().run();
   } else if (event.key === "Enter" && !event.shiftKey &&
              !event.isComposing && !inFence()) {
     event.preventDefault();
-    const found = current();
-    const ready = found && items[active]?.title === found.entry.label;
-    if (open && items[active].kind === "command" && !ready) {
-      items[active].run();
-    } else {
-      submit();
-    }
+    const item = marked();
+    if (item && !item.typed) item.run();
+    else submit();
   }
 }
 
@@ -266,24 +283,33 @@ function check(found) {
  * twice; what could not be sent comes back. */
 async function submit() {
   const text = box.value;
-  if (!text.trim()) return;
+  const taken = { files, attached };
+  if (!text.trim() && !attached.length) return;
   const found = text.startsWith("/") ? current() : null;
   if (text.startsWith("/") && !check(found)) return;
-  const chosen = files;
+  if (text.trim()) remember(text);
   box.value = "";
   files = {};
+  attached = found ? attached : [];
   refresh();
   try {
     if (found) await sendCommand(found);
-    else await call("POST", "message", { content: text, ...where() });
+    else await sendMessage(text, taken.attached);
   } catch (error) {
     if (box.value === "") {
       box.value = text;
-      files = chosen;
-      refresh();
+      ({ files, attached } = taken);
+      refresh(true);
     }
     say(error.message);
   }
+}
+
+/** Say something, with files. */
+async function sendMessage(content, chosen) {
+  const stored = [];
+  for (const file of chosen) stored.push((await upload(file)).id);
+  await call("POST", "message", { content, attachments: stored, ...where() });
 }
 
 /** Send a command with its options and files. */

@@ -12,8 +12,8 @@ const SUPPRESS_EMBEDS = 4;
 /**
  * Draw one message.
  *
- * `acts` has use(message, component, values), dismiss(message),
- * apps(message, button) and me, the current user's id.
+ * `acts` has use(message, component, values), dismiss(message) and
+ * menu(message, button).
  */
 export function draw(message, acts) {
   const known = message.standin;
@@ -67,8 +67,9 @@ function head(message, acts) {
                           text: clock(message.timestamp) }));
   const menu = el("button", {
     type: "button", class: "menu", "aria-label": "Message actions",
+    "aria-haspopup": "menu", "aria-expanded": "false",
     data: { menu: message.id }, text: "⋯",
-    on: { click: (event) => acts.apps(message, event.currentTarget) } });
+    on: { click: (event) => acts.menu(message, event.currentTarget) } });
   return el("div", { class: "head" }, ...parts, menu);
 }
 

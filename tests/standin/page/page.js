@@ -4,6 +4,7 @@
 import { answered, call, send } from "./api.js";
 import { setCommands, startComposer } from "./composer.js";
 import { el } from "./dom.js";
+import { openMenu, watchMessages } from "./menu.js";
 import { draw } from "./messages.js";
 import { openModal } from "./modal.js";
 
@@ -16,6 +17,11 @@ const ABOUT = {
 const list = document.getElementById("messages");
 const userMenu = document.getElementById("user");
 const link = document.getElementById("link");
+const gone = document.getElementById("gone");
+
+const RETRY_MS = 1000;
+const GONE = "The service has gone. Start it again with “make run”: this " +
+  "page comes back by itself, with all that was said.";
 
 const messages = new Map();
 const mine = new Map();
@@ -24,6 +30,7 @@ let place = "guild";
 let channels = {};
 let commands = [];
 let feed = null;
+let retry = null;
 let atEnd = true;
 
 /** Tell who and where the person is. */
@@ -129,6 +136,10 @@ function onInteraction(interaction) {
   if (!one || interaction.state === "pending") return;
   mine.delete(interaction.id);
   stickily(drawPending);
+  // A menu in which something was chosen is as before: it can be once more.
+  if (find(one.message)?.querySelector("select, fieldset")) {
+    drawOne(messages.get(one.message));
+  }
   const node = one.message && find(one.message);
   node?.classList.remove("busy");
   if (interaction.state !== "answered") {
@@ -169,39 +180,37 @@ const acts = {
     call("DELETE", `messages/${message.id}`);
   },
 
-  /** Open the menu of a message. */
-  apps(message, button) {
-    closeMenu();
-    const close = (act) => () => {
-      closeMenu();
-      act();
-    };
-    const entries = [["Copy text", () =>
-      navigator.clipboard?.writeText(message.content)]];
-    for (const command of commands.filter((c) => c.type === 3)) {
-      entries.push([command.name, async () => {
-        sent(await send({ message_command: command.name,
-                          target: message.id, ...where() }), command.name);
-      }]);
+  /** Open the menu of a message, below its button or at a point. */
+  menu(message, button, point) {
+    const box = button.getBoundingClientRect();
+    const known = message.standin;
+    const own = known.ephemeral ? "Dismiss message" : "Delete message";
+    const by = message.interaction_metadata?.user || message.author;
+    const apps = known.notice || known.loading ? []
+      : commands.filter((c) => c.type === 3);
+    openMenu(point || { x: box.right - 200, y: box.bottom + 4 }, [
+      { label: "Apps", entries: apps.map(
+        (c) => [c.name, () => acts.run(c.name, message)]) },
+      { label: "Message", entries: [
+        ["Copy text", () => navigator.clipboard?.writeText(
+          message.content || find(message.id).innerText)],
+        ...(by.username === user
+          ? [[own, () => acts.dismiss(message), "danger"]] : []),
+      ] },
+    ], button);
+  },
+
+  /** Run a message command on a message. */
+  async run(name, message) {
+    try {
+      sent(await send({ message_command: name, target: message.id,
+                        ...where() }), name);
+    } catch (error) {
+      const node = find(message.id);
+      if (node) note(node, error.message);
     }
-    const owner = message.interaction_metadata?.user.username ||
-      message.author.username;
-    if (owner === user) {
-      entries.push(["Delete message", () => acts.dismiss(message)]);
-    }
-    const menu = el("div", { id: "menu", role: "menu" },
-                    ...entries.map(([text, act]) => el("button", {
-                      type: "button", role: "menuitem", text,
-                      data: { action: text }, on: { click: close(act) } })));
-    button.after(menu);
-    menu.firstChild.focus();
   },
 };
-
-/** Close the menu of a message, if one is open. */
-function closeMenu() {
-  document.getElementById("menu")?.remove();
-}
 
 /** Fetch the commands that can be called. */
 async function loadCommands() {
@@ -209,17 +218,35 @@ async function loadCommands() {
   setCommands(commands);
 }
 
+/** Say that nothing is heard, and try again. */
+function lost() {
+  feed.close();
+  mine.clear();
+  link.dataset.state = "broken";
+  link.textContent = "no connection";
+  if (gone.hidden) {
+    gone.textContent = GONE;
+    gone.hidden = false;
+  }
+  retry = setTimeout(listen, RETRY_MS);
+}
+
 /** Listen to what happens, as the present user. */
 function listen() {
   feed?.close();
-  feed = new EventSource(`/control/feed?user=${encodeURIComponent(user)}`);
+  clearTimeout(retry);
+  const source = feed =
+    new EventSource(`/control/feed?user=${encodeURIComponent(user)}`);
   const on = (kind, act) => feed.addEventListener(
     kind, (event) => act(JSON.parse(event.data)));
-  on("snapshot", (value) => {
+  on("snapshot", async (value) => {
     messages.clear();
     for (const message of value.messages) messages.set(message.id, message);
     channels = value.channels;
     drawAll();
+    await loadCommands();
+    if (source !== feed) return;
+    gone.hidden = true;
     link.dataset.state = "live";
     link.textContent = "live";
   });
@@ -230,10 +257,7 @@ function listen() {
   });
   on("interaction", onInteraction);
   on("commands", loadCommands);
-  feed.onerror = () => {
-    link.dataset.state = "broken";
-    link.textContent = "no connection, trying again…";
-  };
+  feed.onerror = lost;
 }
 
 /** Go to another channel. */
@@ -261,15 +285,10 @@ async function start() {
   for (const button of document.querySelectorAll("[data-channel]")) {
     button.addEventListener("click", () => go(button.dataset.channel));
   }
-  document.addEventListener("click", (event) => {
-    if (!event.target.closest("#menu, .menu")) closeMenu();
-  });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") closeMenu();
-  });
+  watchMessages(list, (node, point) => acts.menu(
+    messages.get(node.dataset.messageId), node.querySelector(".menu"), point));
   watchEnd();
   startComposer(where, sent);
-  await loadCommands();
   listen();
   document.getElementById("composer").focus();
 }

@@ -94,13 +94,28 @@ function findNames(text, options) {
   return found;
 }
 
+/** List the values that an option can have, where they are counted. */
+export function choicesOf(option) {
+  if (option.type !== BOOLEAN) return option.choices || [];
+  return [{ name: "True", value: true }, { name: "False", value: false }];
+}
+
 /** Turn one option's text into its value, or say what is wrong with it. */
 function convert(option, text) {
+  const choices = choicesOf(option);
+  if (choices.length) {
+    const choice = choices.find(
+      (c) => c.name.toLowerCase() === text.toLowerCase());
+    if (choice) return { value: choice.value };
+    return { error: `${option.name} must be ` +
+             (choices.length > 5 ? "one of the choices"
+               : choices.map((c) => c.name).join(" or ")) };
+  }
   if (option.type === INTEGER || option.type === NUMBER) {
     const number = Number(text);
     const whole = option.type === INTEGER;
-    if (text === "" || Number.isNaN(number) ||
-        (whole && !Number.isInteger(number))) {
+    const form = whole ? /^[+-]?\d+$/ : /^[+-]?(\d+\.?\d*|\.\d+)$/;
+    if (!form.test(text) || (whole && !Number.isSafeInteger(number))) {
       return { error: `${option.name} must be a ${whole ? "whole " : ""}` +
                "number" };
     }
@@ -112,11 +127,6 @@ function convert(option, text) {
     }
     return { value: number };
   }
-  if (option.type === BOOLEAN) {
-    if (/^(true|yes)$/i.test(text)) return { value: true };
-    if (/^(false|no)$/i.test(text)) return { value: false };
-    return { error: `${option.name} must be true or false` };
-  }
   const length = [...text].length;
   if (option.max_length && length > option.max_length) {
     return { error: `${option.name} has more than ${option.max_length} ` +
@@ -126,32 +136,28 @@ function convert(option, text) {
     return { error: `${option.name} has fewer than ${option.min_length} ` +
              "characters" };
   }
-  const choice = (option.choices || []).find(
-    (c) => c.name === text || c.value === text);
-  if (option.choices && option.choices.length && !choice) {
-    return { error: `${option.name} must be one of the choices` };
-  }
-  return { value: choice ? choice.value : text };
+  return { value: text };
 }
 
 /**
  * Parse what follows a command's name.
  *
- * Returns {pieces, values, errors}: each piece is {name, from, to, text}. The
- * first text without a name is the first string option's. `files` maps the
- * names of attachment options to chosen files.
+ * Returns {pieces, values, errors, bare}: each piece is {name, from, to,
+ * text}. The first text without a name is `bare`'s, the first string option
+ * or, without one, the first that is typed. `files` maps the names of
+ * attachment options to chosen files.
  */
 export function parseOptions(text, options, files = {}) {
   const pieces = [];
   const names = findNames(text, options);
   const bare = text.slice(0, names.length ? names[0].at : text.length);
-  const firstText = options.find(
+  const owner = options.find(
     (o) => o.type === STRING && !names.some((n) => n.name === o.name)) ||
     options.find((o) => [INTEGER, NUMBER, BOOLEAN].includes(o.type));
   const errors = [];
   if (bare.trim()) {
-    if (firstText) {
-      pieces.push({ name: firstText.name, from: 0, to: bare.length,
+    if (owner) {
+      pieces.push({ name: owner.name, from: 0, to: bare.length,
                     text: bare.trim() });
     } else {
       errors.push(`"${bare.trim()}" belongs to no option`);
@@ -168,7 +174,10 @@ export function parseOptions(text, options, files = {}) {
     const option = options.find((o) => o.name === piece.name);
     if (option.type === ATTACHMENT) continue;
     if (piece.name in values) errors.push(`${piece.name} is given twice`);
-    if (piece.text === "") continue;
+    if (piece.text === "") {
+      errors.push(`${piece.name} has no value`);
+      continue;
+    }
     const made = convert(option, piece.text);
     if (made.error) errors.push(made.error);
     else values[piece.name] = made.value;
@@ -180,5 +189,5 @@ export function parseOptions(text, options, files = {}) {
       errors.push(`${option.name} is required`);
     }
   }
-  return { pieces, values, errors };
+  return { pieces, values, errors, bare: owner };
 }
