@@ -6,6 +6,7 @@ With SCREENSHOTS=folder it leaves pictures there, to be looked at.
 """
 
 import os
+import signal
 import sys
 import tempfile
 
@@ -327,6 +328,21 @@ def all_of_it_fits_a_small_screen():
 def neither_page_nor_discord_has_a_complaint():
     assert browser.problems == [], browser.problems
     service.assert_kept_discords_rules()
+
+
+@test
+def after_ctrl_c_the_page_says_so_and_later_shows_all_again():
+    person.says("/il create")
+    person.says("/il look")
+    before = person.newest(), person.reads()
+    service.stop(signal.SIGINT)
+    person.waits("text('#gone').includes('The service has gone')")
+    picture("gone")
+    service.start()
+    person.waits("one('#link').dataset.state === 'live'")
+    assert browser.evaluate("one('#gone').hidden")
+    assert (person.newest(), person.reads()) == before
+    assert "~ is empty." in answer("/il look")
 
 
 with folder, network(NETWORK) as gateway, \

@@ -132,7 +132,6 @@ class Sender:
             answer = None
             reason = f"{type(error).__name__}: {error}"
         ms = round((time.monotonic() - interaction.sent_at) * 1000, 2)
-        value, wrong = self._read(answer)
         with self.store.lock:
             if answer is None:
                 interaction.http = {"error": reason, "ms": ms}
@@ -149,21 +148,7 @@ class Sender:
             if status == 202 and not text:
                 self._await_callback(interaction, deadline)
                 return
-            for error in wrong:
-                self.store.violate("schema", error, interaction)
-            self._take(interaction, status, got, value, ms)
-
-    def _read(self, answer):
-        """Return an answer's JSON value, or why there is none as a
-        ValueError, and what Discord's description finds wrong with it.
-        """
-        if answer is None:
-            return None, []
-        try:
-            value = json.loads(answer[2])
-        except (ValueError, RecursionError) as error:
-            return ValueError(str(error)), []
-        return value, self.schemas.answer_errors(value)
+            self._take(interaction, status, got, text, ms)
 
     def _await_callback(self, interaction, deadline):
         """Wait for the callback that a 202 promises."""
@@ -174,21 +159,25 @@ class Sender:
         if interaction.state == PENDING:
             self._fail(interaction, "202, but no callback came")
 
-    def _take(self, interaction, status, headers, answer, ms):
+    def _take(self, interaction, status, headers, text, ms):
+        answer = None
         try:
             if status != 200:
                 raise ValueError(f"the endpoint answered {status}")
             kind = headers.get("content-type", "")
             if kind.split(";")[0].strip() != "application/json":
                 raise ValueError(f"Content-Type is {kind!r}")
-            if isinstance(answer, ValueError):
-                raise answer
+            answer = json.loads(text)
             acknowledge(self.store, interaction, answer, {}, "http")
             interaction.answer_ms = ms
         except ApiError as error:
             self._refused(interaction, f"{error} {error.errors or ''}")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self._refused(interaction, str(error))
+        # Last, as it takes milliseconds: whoever edits meanwhile waits for
+        # the lock, and is not too early.
+        for error in self.schemas.answer_errors(answer):
+            self.store.violate("schema", error, interaction)
 
     def _refused(self, interaction, reason):
         if interaction.state != PENDING:
