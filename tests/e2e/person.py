@@ -72,6 +72,11 @@ class Person:
         self.waits(becomes)
         self.browser.wait("!one('.busy')")
 
+    def runs_app(self, name, message=".message:last-child"):
+        """Run a message command, by the menu of a message."""
+        self.browser.right_click(message + " .author")
+        self.browser.click(f"#menu [data-action={json.dumps(name)}]")
+
     def keeps(self, name):
         """Download a file of the newest message: its (name, bytes)."""
         return self.browser.download(

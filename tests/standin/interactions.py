@@ -328,9 +328,11 @@ class Builder:
             self._check_text(field, answer["value"])
         elif kind == forms.FILE_UPLOAD:
             files = value or []
-            if field.get("required", True) and not files and (
+            low = field.get("min_values", 1) if files or field.get(
+                "required", True) else 0
+            if not low <= len(files) <= field.get("max_values", 1) and (
                     not self.order.get("force")):
-                raise OrderError(f"modal: {name} needs a file")
+                raise OrderError(f"modal: {name} needs {low} or more files")
             answer["values"] = [self._attach(one) for one in files]
         elif kind == forms.CHECKBOX:
             answer["value"] = bool(field.get("default")

@@ -379,6 +379,12 @@ def attachments_of_commands_and_modals_are_resolved():
     answer["next"] = DEFER
     discord.submit_modal(opener, {"files": [File("a.txt", "A")]}
                          ).wait_answered()
+    for files in ([], [File("a", "A"), File("b", "B")]):
+        try:
+            discord.submit_modal(opener, {"files": files})
+        except StandinError:
+            continue
+        raise AssertionError(files)
     data = json.loads(app.seen[-1][1])["data"]
     [name] = data["components"][0]["component"]["values"]
     assert data["resolved"]["attachments"][name]["filename"] == "a.txt"

@@ -225,6 +225,62 @@ def a_modal_opens_filled_and_is_submitted():
 
 
 @test
+def fields_of_a_modal_have_limits():
+    say("/il py", {"type": 9, "data": {
+        "custom_id": "run:2", "title": "Limits", "components": [
+            {"type": 18, "label": "Packages", "component": {
+                "type": 3, "custom_id": "names", "max_values": 2,
+                "options": [{"label": name, "value": name}
+                            for name in ("numpy", "pandas", "scipy")]}},
+            {"type": 18, "label": "Version", "component": {
+                "type": 3, "custom_id": "version", "options": [
+                    {"label": "3.11", "value": "3.11"},
+                    {"label": "3.13", "value": "3.13"}]}},
+            {"type": 18, "label": "Files", "component": {
+                "type": 19, "custom_id": "files", "required": False,
+                "max_values": 2, "file_types": [".py"]}}]}})
+    browser.wait("one('#modal').open")
+    for name in ("numpy", "pandas", "scipy"):
+        browser.click(f"[data-field=names] input[value={name}]")
+    browser.click("#modal-submit")
+    browser.wait("text('#modal-problem').includes('at most 2 choices')")
+    browser.click("[data-field=names] input[value=scipy]")
+    browser.click("#modal-submit")
+    browser.wait("text('#modal-problem').includes('Version is required')")
+    browser.choose("[data-field=version]", "3.13")
+    paths = [os.path.join(folder.name, name)
+             for name in ("a.py", "b.py", "c.py", "d.csv")]
+    for path in paths:
+        with open(path, "w") as out:
+            out.write("1\n")
+    for chosen, wrong in ((paths[:3], "at most 2 files"),
+                          (paths[2:], "only .py")):
+        browser.set_files("[data-field=files]", *chosen)
+        browser.click("#modal-submit")
+        browser.wait(f"text('#modal-problem').includes('{wrong}')")
+    picture("modal-limits")
+    browser.set_files("[data-field=files]", *paths[:2])
+    app.reply = message("all within them")
+    browser.click("#modal-submit")
+    browser.wait("!one('#modal').open")
+    browser.wait("text('#messages').includes('all within them')")
+    fields = [one["component"] for one in app.last["data"]["components"]]
+    assert fields[0]["values"] == ["numpy", "pandas"]
+    assert fields[1]["values"] == ["3.13"]
+    assert len(fields[2]["values"]) == 2
+
+
+@test
+def a_command_that_is_mentioned_can_be_clicked():
+    say("/il py x", message("Make one with </il look:123456>."))
+    browser.click("button.mention")
+    assert line() == "/il look "
+    browser.wait("one('#options [data-option=path]')")
+    browser.type("#composer", "x")
+    browser.key("Backspace")
+
+
+@test
 def legacy_modals_and_their_refusal():
     say("/il py", {"type": 9, "data": {
         "custom_id": "old", "title": "Old", "components": [

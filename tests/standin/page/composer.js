@@ -48,6 +48,13 @@ export function setCommands(commands) {
   refresh();
 }
 
+/** Put the beginning of a line into the box. */
+export function begin(text) {
+  box.value = text;
+  box.focus();
+  refresh();
+}
+
 /** Return the command in the box, with its parsed options. */
 function current() {
   const found = findCommand(box.value, entries);
@@ -78,7 +85,8 @@ function refresh(quiet = false) {
     showItems(quiet || typed.includes("\n") ? []
       : suggestions(typed, entries).map((entry) => ({
         kind: "command", title: entry.label, about: entry.description,
-        typed: entry === found?.entry, run: () => complete(entry) })));
+        typed: entry === found?.entry,
+        run: () => begin(entry.label + " ") })));
     return;
   }
   showChips(found);
@@ -96,13 +104,6 @@ function showAttached() {
       box.focus();
       refresh();
     } } }, file.name, " ✕")));
-}
-
-/** Put a chosen command into the box. */
-function complete(entry) {
-  box.value = entry.label + " ";
-  box.focus();
-  refresh();
 }
 
 /** Show the options of the command, filled or not. */

@@ -22,8 +22,9 @@ const INLINE = [
   [/^\[([^\]\n]+)\]\(<?(https?:\/\/[^\s)>]+)>?\)/, (m) => link(m[2], m[1])],
   [/^<(https?:\/\/[^\s>]+)>/, (m) => link(m[1], m[1])],
   [/^https?:\/\/[^\s<>)\]]+/, (m) => link(m[0], m[0])],
-  [/^<\/([^:>\n]{1,100}):\d+>/, (m) => el("span", {
-    class: "mention", text: "/" + m[1] })],
+  [/^<\/([^:>\n]{1,100}):\d+>/, (m) => el("button", {
+    type: "button", class: "mention", data: { begin: `/${m[1]} ` },
+    text: "/" + m[1] })],
   [/^<@!?(\d+)>/, (m) => el("span", { class: "mention", text: "@" + m[1] })],
   [/^<t:(-?\d+)(?::([tTdDfFR]))?>/, (m) => time(Number(m[1]), m[2])],
   [/^\\([^A-Za-z0-9\s])/, (m) => m[1]],

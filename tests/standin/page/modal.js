@@ -80,11 +80,13 @@ function control(one, id) {
                               checked: one.default });
     return { node: box, read: () => box.checked };
   }
-  if (one.type === 21 || one.type === 22) return choices(one, id, data);
-  const many = (one.max_values || 1) > 1;
-  const menu = el("select", { id, data, multiple: many });
-  if (!many) menu.append(el("option", { value: "", text: one.placeholder ||
-                                        "Make a selection" }));
+  const many = one.type === 3 && one.max_values > 1;
+  if (one.type === 21 || one.type === 22 || many) {
+    return choices(one, id, data);
+  }
+  const menu = el("select", { id, data });
+  menu.append(el("option", { value: "", text: one.placeholder ||
+                             "Make a selection" }));
   for (const option of one.options || []) {
     menu.append(el("option", { value: option.value, text: option.label,
                                selected: option.default }));
@@ -133,8 +135,9 @@ function fileInput(one, id, data) {
   }
   return {
     node: input, empty: () => input.files.length === 0,
-    wrong: () => (input.files.length > (one.max_values || 1)
-      ? `at most ${one.max_values || 1} files` : null),
+    wrong: () => ([...input.files].every((file) => fits(file, one))
+      ? outside(input.files.length, one, 1, "file")
+      : `only ${one.file_types.join(", ")}`),
     read: async () => {
       const stored = [];
       for (const file of input.files) {
@@ -143,6 +146,21 @@ function fileInput(one, id, data) {
       return stored;
     },
   };
+}
+
+/** Whether a file is of the kinds that a field takes. */
+function fits(file, one) {
+  return !one.file_types || one.file_types.some((kind) => (
+    kind.startsWith(".") ? file.name.toLowerCase().endsWith(kind)
+      : file.type.startsWith(kind + "/")));
+}
+
+/** Say what is wrong with how many there are, if anything. */
+function outside(count, one, most, what) {
+  const low = one.min_values ?? 1;
+  const high = one.max_values ?? most;
+  if (count > high) return `at most ${high} ${what}${high === 1 ? "" : "s"}`;
+  return count && count < low ? `at least ${low} ${what}s` : null;
 }
 
 /** Make a group of radio buttons or of check boxes. */
@@ -156,6 +174,8 @@ function choices(one, id, data) {
                     el("label", {}, boxes[index], " " + option.label)));
   const values = () => boxes.filter((b) => b.checked).map((b) => b.value);
   return { node, empty: () => values().length === 0,
+           wrong: () => (radio ? null
+             : outside(values().length, one, boxes.length, "choice")),
            read: () => (radio ? values()[0] ?? null : values()) };
 }
 

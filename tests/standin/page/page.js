@@ -2,7 +2,7 @@
 /* The chat page: people, places, messages as they come. */
 
 import { answered, call, send } from "./api.js";
-import { setCommands, startComposer } from "./composer.js";
+import { begin, setCommands, startComposer } from "./composer.js";
 import { el } from "./dom.js";
 import { openMenu, watchMessages } from "./menu.js";
 import { draw } from "./messages.js";
@@ -285,6 +285,10 @@ async function start() {
   for (const button of document.querySelectorAll("[data-channel]")) {
     button.addEventListener("click", () => go(button.dataset.channel));
   }
+  list.addEventListener("click", (event) => {
+    const mention = event.target.closest("[data-begin]");
+    if (mention) begin(mention.dataset.begin);
+  });
   watchMessages(list, (node, point) => acts.menu(
     messages.get(node.dataset.messageId), node.querySelector(".menu"), point));
   watchEnd();
