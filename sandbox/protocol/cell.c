@@ -94,13 +94,25 @@ take_entry(struct cell *cell, const struct frame_view *view,
 	return true;
 }
 
+/* A picture that a run has displayed, or a file of its folder? */
+static bool
+take_displayed(const struct frame_view *view, struct cell_event *event)
+{
+	int64_t displayed;
+
+	if (!get_bounded(view, TAG_DISPLAYED, 0, 1, 0, &displayed))
+		return false;
+	event->displayed = displayed == 1;
+	return true;
+}
+
 static bool
 take_file(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	event->kind = CELL_FILE;
 	if (cell->files_left-- <= 0 || !get_name(view, TAG_PATH, event) ||
-	    !is_plain_path(event->name) ||
+	    !is_plain_path(event->name) || !take_displayed(view, event) ||
 	    !get_bounded(view, TAG_SIZE, 0, cell->bytes_left, -1,
 		&event->size) ||
 	    !get_bounded(view, TAG_MTIME, INT64_MIN, INT64_MAX, 0,
@@ -119,7 +131,7 @@ take_left_out(struct cell *cell, const struct frame_view *view,
 
 	event->kind = CELL_LEFT_OUT;
 	if (cell->left_out_left-- <= 0 || !get_name(view, TAG_PATH, event) ||
-	    !is_plain_path(event->name) ||
+	    !is_plain_path(event->name) || !take_displayed(view, event) ||
 	    !get_bounded(view, TAG_SIZE, 0, INT64_MAX, 0, &event->size) ||
 	    !get_bounded(view, TAG_WHY, LEFT_OUT_COUNT, LEFT_OUT_PATH, 0, &why))
 		return false;

@@ -94,9 +94,10 @@ enum cell_event_kind {
 	CELL_STARTED,
 	CELL_OUTPUT,   /* stream, data */
 	CELL_ENTRY,    /* name, entry_kind, size, mtime */
-	CELL_FILE,     /* name (a path), size, mtime: its bytes follow */
+	CELL_FILE,     /* name (a path), size, mtime, displayed: its bytes
+			* follow */
 	CELL_BYTES,    /* data: of the last CELL_FILE, never past its size */
-	CELL_LEFT_OUT, /* name (a path), size, why */
+	CELL_LEFT_OUT, /* name (a path), size, why, displayed */
 	CELL_RESULT,   /* result */
 	CELL_QUIET,    /* nothing came until the deadline of this call */
 };
@@ -111,6 +112,7 @@ struct cell_event {
 	enum entry_kind entry_kind;
 	int64_t size;
 	int64_t mtime;
+	bool displayed; /* a picture, in no workspace */
 	enum left_out why;
 	struct cell_result result;
 };

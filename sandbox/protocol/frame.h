@@ -80,9 +80,10 @@ enum frame_kind {
 	FRAME_STARTED = 48,	/* the run has begun */
 	FRAME_OUTPUT = 49,	/* STREAM, DATA */
 	FRAME_ENTRY = 50,	/* NAME, KIND, SIZE, MTIME: one of a listing */
-	FRAME_FILE = 51,	/* PATH, SIZE, MTIME: a file; PART_CONTENT
-				 * follows as FRAME_BYTES */
-	FRAME_LEFT_OUT = 52,	/* PATH, SIZE, WHY: a changed file not sent */
+	FRAME_FILE = 51,	/* PATH, SIZE, MTIME, DISPLAYED: a file;
+				 * PART_CONTENT follows as FRAME_BYTES */
+	FRAME_LEFT_OUT = 52,	/* PATH, SIZE, WHY, DISPLAYED: a changed file
+				 * not sent */
 	FRAME_RESULT = 53,	/* REASON and its fields */
 };
 
@@ -158,6 +159,8 @@ enum frame_tag {
 	TAG_SIZE = 52,		/* int: bytes; in FILE: those that follow */
 	TAG_MTIME = 53,		/* int: Unix seconds */
 	TAG_WHY = 54,		/* int: enum left_out */
+	TAG_DISPLAYED = 55,	/* int: 1: a picture that a run has displayed;
+				 * it is in no workspace, PATH is its name */
 
 	/* results */
 	TAG_REASON = 64,	/* int: enum run_reason */
@@ -232,8 +235,9 @@ enum refusal {
 enum cell_op {
 	OP_RUN = 1,	/* PART_SOURCE or PATH (a file), CWD, NAME, ARG…, ECHO,
 			 * MERGE, PART_STDIN, INPUT…, WALL_MS, OUTPUT_MAX,
-			 * COLLECT_* → STARTED, OUTPUT…, then by path FILE,
-			 * BYTES… and LEFT_OUT, TOTAL */
+			 * COLLECT_* → STARTED, OUTPUT…, then FILE, BYTES… and
+			 * LEFT_OUT, what was displayed in its order, then
+			 * files by path, TOTAL */
 	OP_LIST = 2,	/* PATH, OFFSET, COUNT → ENTRY…, TOTAL; directories
 			 * first, then by name */
 	OP_READ = 3,	/* PATH, MAX_BYTES, CUT → FILE, BYTES…, TOTAL */

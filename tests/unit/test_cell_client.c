@@ -253,6 +253,32 @@ test_run(void)
 }
 
 static void
+test_displayed(void)
+{
+	static const int64_t values[] = { 0, 1, 2, -1 };
+	struct cell_event event;
+	struct frame frame;
+
+	for (size_t i = 0; i < 4; i++) {
+		begin_run(10, 1, 100);
+		frame_start(&frame, i < 2 ? FRAME_LEFT_OUT : FRAME_FILE);
+		frame_add_text(&frame, TAG_PATH, "picture-1.png");
+		frame_add_int(&frame, TAG_SIZE, 5);
+		frame_add_int(&frame, TAG_WHY, LEFT_OUT_SIZE);
+		frame_add_int(&frame, TAG_DISPLAYED, values[i]);
+		say(&frame);
+		if (i < 2)
+			ok(next(&event) == 0 && event.displayed == (i == 1),
+			    "was it displayed?");
+		else
+			is_int(next(&event), -1, "yes or no");
+	}
+	begin_run(10, 1, 100);
+	say_file("a", 1);
+	ok(next(&event) == 0 && !event.displayed, "not said: no");
+}
+
+static void
 test_hostile_output(void)
 {
 	static char much[FRAME_CHUNK + 1];
@@ -416,6 +442,7 @@ main(void)
 	test_send();
 	test_send_fails();
 	test_run();
+	test_displayed();
 	test_hostile_output();
 	test_hostile_files();
 	test_entries();

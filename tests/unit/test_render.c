@@ -79,11 +79,15 @@ output(const char *text)
 	collect_event(&c, &event);
 }
 
+/* From now on they are pictures that a run has displayed. */
+static bool displayed;
+
 static void
 file(const char *name, const char *data)
 {
 	struct cell_event event = { .kind = CELL_FILE,
-		.size = (int64_t)strlen(data) };
+		.size = (int64_t)strlen(data),
+		.displayed = displayed };
 
 	(void)snprintf(event.name, sizeof(event.name), "%s", name);
 	collect_event(&c, &event);
@@ -96,9 +100,10 @@ file(const char *name, const char *data)
 static void
 left_out(const char *name, int64_t size, enum left_out why)
 {
-	struct cell_event event = {
-		.kind = CELL_LEFT_OUT, .size = size, .why = why
-	};
+	struct cell_event event = { .kind = CELL_LEFT_OUT,
+		.size = size,
+		.why = why,
+		.displayed = displayed };
 
 	(void)snprintf(event.name, sizeof(event.name), "%s", name);
 	collect_event(&c, &event);
@@ -304,6 +309,42 @@ test_files(void)
 	is_int(m.file_count, 0, "an empty file is not attached");
 	has("Not attached: `empty` (empty)", "but named");
 	lacks("A message takes", "and not for there being many");
+}
+
+static void
+test_pictures(void)
+{
+	struct run_outcome o = result(REASON_EXIT);
+
+	reset();
+	displayed = true;
+	file("picture-1.png", "PNG");
+	file("picture-2.jpg", "JPG");
+	displayed = false;
+	file("picture-1.png", "saved");
+	render_run(&m, &o, &c, &env);
+	is_int(m.file_count, 3, "pictures and a file");
+	is_str(m.files[0].name, "picture-1.png", "in their order");
+	is_str(m.files[2].name, "picture-1-2.png", "names are unique");
+	lacks("is kept if", "nothing is lost");
+	ok(strstr(shown(false),
+	       "`picture-1.png` could not be attached: still "
+	       "in your sandbox") != NULL,
+	    "a file is still there");
+	ok(strstr(shown(false), " 2 pictures could not be attached.") != NULL,
+	    "pictures are not");
+
+	reset();
+	displayed = true;
+	left_out("picture-1.png", 30 << 20, LEFT_OUT_SIZE);
+	for (int i = 0; i < 11; i++)
+		file("p.png", "x");
+	render_run(&m, &o, &c, &env);
+	has("Not attached: `picture-1.png` (30 MiB, too large), `p.png`",
+	    "one too large, one too many");
+	has("A picture is kept if your code saves it", "what helps");
+	lacks("/il get", "which no command does");
+	displayed = false;
 }
 
 static void
@@ -602,6 +643,7 @@ main(void)
 	test_our_faults();
 	test_long_output();
 	test_files();
+	test_pictures();
 	test_not_done();
 	test_refusals();
 	test_listing();

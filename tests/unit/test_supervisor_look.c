@@ -186,6 +186,27 @@ test_sweep(void)
 	is_int(faccessat(root, "s/x", F_OK, 0), -1, "files have gone");
 }
 
+static void
+test_finds(void)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/p", root_path);
+	ok(!look_finds(path, "picture-"), "nothing in no folder");
+	must(mkdirat(root, "p", 0700));
+	write_file("p/picture", "");
+	write_file("p/a-picture-1", "");
+	ok(!look_finds(path, "picture-"), "no name that begins so");
+	for (int i = 0; i < 200; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "p/%d", i);
+		write_file(name, "");
+	}
+	write_file("p/picture-1.png", "");
+	ok(look_finds(path, "picture-"), "one among many");
+}
+
 int
 main(void)
 {
@@ -199,6 +220,7 @@ main(void)
 	test_depth();
 	test_bounds();
 	test_sweep();
+	test_finds();
 	(void)snprintf(command, sizeof(command), "rm -rf %s", root_path);
 	ok(system(command) == 0, "tidied");
 	return tap_done();

@@ -248,10 +248,10 @@ def refuse_kind(mode):
         raise Failure(ERROR_NOT_REGULAR, "neither file nor directory")
 
 
-def send_file(lease, fd, path, size, status):
-    """FILE, and exactly size bytes of it."""
+def send_file(lease, fd, path, size, status, *more):
+    """FILE, and exactly size bytes of it; more: fields."""
     lease.send(frame(FRAME_FILE, (TAG_PATH, path), (TAG_SIZE, size),
-                     (TAG_MTIME, int(status.st_mtime))))
+                     (TAG_MTIME, int(status.st_mtime)), *more))
     while size > 0:
         data = os.read(fd, min(FRAME_CHUNK, size))
         if not data:    # nobody can have cut it: the disk is broken

@@ -6,7 +6,8 @@ run.  What counts as made is said by the request (frame.h, enum collect_how).
 Neither a mode nor a name hides a file, unless the request says so: what is not
 sent is told.
 
-Of a person's run, what has changed is what two looks tell apart (Changes).
+Of a person's run, what has changed is what two looks tell apart (Changes).  The
+pictures that it has displayed (pictures.py) go before that: they are lost else.
 """
 
 import os
@@ -23,9 +24,9 @@ from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
                     LEFT_OUT_UNREADABLE, LIMIT_LEFT_OUT, LIMIT_PATH,
                     TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL,
-                    TAG_CUT, TAG_MODE, TAG_MTIME, TAG_PATH, TAG_SIZE,
-                    TAG_TOTAL, TAG_WHY, Failure, frame)
-from shared import SUPERVISOR_LOOK_CUT
+                    TAG_CUT, TAG_DISPLAYED, TAG_MODE, TAG_MTIME, TAG_PATH,
+                    TAG_SIZE, TAG_TOTAL, TAG_WHY, Failure, frame)
+from shared import SUPERVISOR_CODE, SUPERVISOR_LOOK_CUT, SUPERVISOR_PICTURE
 
 DEPTH_MAX = 64
 PIECE = 1 << 16
@@ -80,6 +81,7 @@ class Harvest:
         self.time = request.number(TAG_COLLECT_MS) or DEFAULT_MS
         self.cut = None         # 1: there may be more than we have seen
         self.left_out = 0
+        self.more = ()          # fields that each frame of the moment has
 
     def send(self, lease):
         """FILEs and LEFT_OUTs, by path; returns result fields."""
@@ -87,19 +89,27 @@ class Harvest:
             return ()
         self.deadline = time.monotonic_ns() + self.time * 1000000
         self.unlock()
+        self.send_pictures(lease)
         found = sorted(self.scan(lease))
         sent = 0
         for path, mark in found:
             if not self.is_made(path, mark):
                 continue
             sent += 1
-            why = self.send_one(lease, path, mark[1])
-            if why:
-                self.leave_out(lease, path, mark[1], why)
+            self.offer(lease, path, mark[1])
         return ((TAG_TOTAL, sent), (TAG_CUT, self.cut))
 
     def unlock(self):
         unlock(self.root)
+
+    def send_pictures(self, lease):
+        """What a run has displayed: an API's displays nothing."""
+
+    def offer(self, lease, path, size):
+        """Send a file, or tell that it is not sent."""
+        why = self.send_one(lease, path, size)
+        if why:
+            self.leave_out(lease, path, size, why)
 
     def leave_out(self, lease, path, size, why):
         """What has no room in a frame is told by the folder above it."""
@@ -108,7 +118,7 @@ class Harvest:
             path = path[:path.rindex(b"/")]
         if self.left_out <= LIMIT_LEFT_OUT:
             lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, path),
-                             (TAG_SIZE, size), (TAG_WHY, why)))
+                             (TAG_SIZE, size), (TAG_WHY, why), *self.more))
         else:
             self.cut = 1
 
@@ -236,7 +246,7 @@ class Harvest:
         try:
             self.files -= 1
             self.total -= size
-            send_file(lease, fd, path, size, os.fstat(fd))
+            send_file(lease, fd, path, size, os.fstat(fd), *self.more)
         finally:
             os.close(fd)
         return 0
@@ -261,6 +271,13 @@ class Changes(Harvest):
     def send(self, lease):
         return Harvest.send(self, lease)[:1]
 
+    def send_pictures(self, lease):
+        folder, self.root = self.root, SUPERVISOR_CODE
+        self.more = ((TAG_DISPLAYED, 1),)
+        for path, size in list_pictures():
+            self.offer(lease, path, size)
+        self.root, self.more = folder, ()
+
     def unlock(self):
         pass
 
@@ -282,6 +299,20 @@ class Changes(Harvest):
             return os.open(names[-1], READ, dir_fd=parent)
         finally:
             os.close(parent)
+
+
+def list_pictures():
+    """(name, size) of each, in the order of their numbers.  They lie beside
+    inline source, and a run may have put anything there: regular files go."""
+    found = []
+    unlock(SUPERVISOR_CODE)
+    with os.scandir(SUPERVISOR_CODE) as entries:
+        for item in entries:
+            if (item.name.startswith(SUPERVISOR_PICTURE) and
+                    item.is_file(follow_symlinks=False)):
+                found.append((os.fsencode(item.name), item.stat(
+                    follow_symlinks=False).st_size))
+    return sorted(found, key=lambda one: (len(one[0]), one[0]))
 
 
 def take_look(notes, at):

@@ -65,6 +65,23 @@ look_sweep(const char *path)
 	return empty && !names.failed;
 }
 
+bool
+look_finds(const char *path, const char *beginning)
+{
+	struct names names = { .folder = openat(AT_FDCWD, path, FOLDER_FLAGS) };
+	const char *name;
+	size_t len = strlen(beginning);
+
+	if (names.folder < 0)
+		return false;
+	/* a name has its NUL within the record, which is longer than that */
+	do
+		name = next_name(&names);
+	while (name != NULL && strncmp(name, beginning, len) != 0);
+	(void)close(names.folder);
+	return name != NULL;
+}
+
 /* ---- a look ---- */
 
 struct look {

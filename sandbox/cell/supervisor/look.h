@@ -35,6 +35,9 @@ int64_t look_note(int root, const char *folder, size_t len, int file);
  * has changed, or -1. */
 int64_t look_again(int root, int file, int64_t at, int64_t len);
 
+/* Does a name in the folder begin with this? */
+bool look_finds(const char *path, const char *beginning);
+
 /* Remove the files in a folder.  True when there is nothing in it then. */
 bool look_sweep(const char *path);
 

@@ -38,8 +38,8 @@ enum supervisor_reads {
 /* When are the files of a run looked for?  If any are wanted, */
 enum supervisor_after {
 	SUPERVISOR_IF_ANY = 0,	   /* and its file system holds any */
-	SUPERVISOR_IF_CHANGED = 1, /* and the notes, which are look_note()'s,
-				    * are others now: both go to harvest.py */
+	SUPERVISOR_IF_CHANGED = 1, /* and look_note()'s notes are others now, or
+				    * there are pictures: to harvest.py */
 	SUPERVISOR_ALWAYS = 2,
 };
 
@@ -65,9 +65,10 @@ struct supervisor_plan {
 #define SUPERVISOR_FOLDER_COUNT 3
 #define SUPERVISOR_WORKSPACE 1
 #define SUPERVISOR_SITE 2
-#define SUPERVISOR_CODE "/code"	  /* where inline source lies */
-#define SUPERVISOR_LOOK_CUT 65535 /* see look.h */
-#define SUPERVISOR_PACKETS 4	  /* of a usual request, with GO */
+#define SUPERVISOR_CODE "/code"	      /* where inline source lies, */
+#define SUPERVISOR_PICTURE "picture-" /* and what a run has displayed */
+#define SUPERVISOR_LOOK_CUT 65535     /* see look.h */
+#define SUPERVISOR_PACKETS 4	      /* of a usual request, with GO */
 #define SUPERVISOR_LIMITS 4
 #define SUPERVISOR_TERMS_MAX 8192
 #define SUPERVISOR_WORDS_MAX 65536

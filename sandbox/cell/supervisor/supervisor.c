@@ -152,6 +152,9 @@ leaves_files(struct supervisor *k)
 		return true;
 	more = look_again(folder, k->state->watch.file, (int64_t)plan->input,
 	    (int64_t)plan->notes);
+	/* the second notes are there, and are the first once more */
+	if (more == 0 && look_finds(SUPERVISOR_CODE, SUPERVISOR_PICTURE))
+		more = (int64_t)plan->notes;
 	if (more > 0)
 		plan->notes += (uint64_t)more;
 	return more != 0;

@@ -28,7 +28,7 @@ collect_release(struct collect *collect)
 /* Names beyond those that a message could hold are only counted. */
 void
 collect_leave_out(struct collect *collect, const char *path, int64_t size,
-    enum left_out why)
+    enum left_out why, bool displayed)
 {
 	if (collect->left_count == COLLECT_LEFT)
 		collect->left_more++;
@@ -37,6 +37,7 @@ collect_leave_out(struct collect *collect, const char *path, int64_t size,
 			.path = xstrdup(path),
 			.size = size,
 			.why = why,
+			.displayed = displayed,
 		};
 }
 
@@ -52,12 +53,14 @@ take_file(struct collect *c, const struct cell_event *event)
 	if (!c->taking) {
 		collect_leave_out(c, event->name, event->size,
 		    c->file_count == COLLECT_FILES ? LEFT_OUT_COUNT :
-						     LEFT_OUT_TOTAL);
+						     LEFT_OUT_TOTAL,
+		    event->displayed);
 		return;
 	}
 	file = &c->files[c->file_count++];
 	file->path = xstrdup(event->name);
 	file->size = event->size;
+	file->displayed = event->displayed;
 	buf_init(&file->data, size);
 	c->file_bytes += size;
 }
@@ -92,7 +95,8 @@ collect_event(struct collect *c, const struct cell_event *event)
 			};
 		break;
 	case CELL_LEFT_OUT:
-		collect_leave_out(c, event->name, event->size, event->why);
+		collect_leave_out(c, event->name, event->size, event->why,
+		    event->displayed);
 		break;
 	case CELL_STARTED:
 	case CELL_RESULT:

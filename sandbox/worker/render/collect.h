@@ -20,13 +20,15 @@
 struct collected_file {
 	char *path; /* heap, any bytes */
 	struct buf data;
-	int64_t size; /* as announced */
+	int64_t size;	/* as announced */
+	bool displayed; /* a picture that is in no workspace */
 };
 
 struct collected_left {
 	char *path;
 	int64_t size;
 	enum left_out why;
+	bool displayed;
 };
 
 struct collected_entry {
@@ -59,6 +61,6 @@ void collect_release(struct collect *collect);
 void collect_event(struct collect *collect, const struct cell_event *event);
 /* Note a file as not attached. */
 void collect_leave_out(struct collect *collect, const char *path, int64_t size,
-    enum left_out why);
+    enum left_out why, bool displayed);
 
 #endif

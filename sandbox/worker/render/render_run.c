@@ -108,17 +108,23 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 
 /* ---- its files ---- */
 
-/* A name that Discord would not take is told, for a few of them. */
+/* A name that Discord would not take is told, for a few of them; the names of
+ * pictures are ours. */
 static void
 attach_one(struct message *m, struct collect *c, struct collected_file *file,
-    size_t *renamed)
+    size_t *renamed, size_t *pictures)
 {
 	size_t len = 0;
 	const char *name = NULL;
 	char *data = buf_steal(&file->data, &len);
 
 	if (!message_attach(m, file->path, data, len, &name)) {
-		collect_leave_out(c, file->path, file->size, LEFT_OUT_TOTAL);
+		collect_leave_out(c, file->path, file->size, LEFT_OUT_TOTAL,
+		    file->displayed);
+		return;
+	}
+	if (file->displayed) {
+		++*pictures;
 		return;
 	}
 	buf_addf(&m->without, "%s%s", m->without.len > 0 ? ", " : "",
@@ -137,6 +143,7 @@ static void
 attach_files(struct message *m, struct collect *c, size_t most)
 {
 	size_t renamed = 0;
+	size_t pictures = 0;
 
 	for (int images = 1; images >= 0; images--) {
 		for (size_t i = 0; i < c->file_count; i++) {
@@ -145,10 +152,10 @@ attach_files(struct message *m, struct collect *c, size_t most)
 			if (filename_is_image(file->path) != (images == 1))
 				continue;
 			if (m->file_count < most && file->size > 0)
-				attach_one(m, c, file, &renamed);
+				attach_one(m, c, file, &renamed, &pictures);
 			else
 				collect_leave_out(c, file->path, file->size,
-				    LEFT_OUT_COUNT);
+				    LEFT_OUT_COUNT, file->displayed);
 		}
 	}
 	if (renamed > RENAMED_MOST)
@@ -157,6 +164,10 @@ attach_files(struct message *m, struct collect *c, size_t most)
 		buf_adds(&m->without,
 		    " could not be attached: still in your sandbox, `/il get` "
 		    "sends it.");
+	if (pictures > 0)
+		buf_addf(&m->without, "%s%s could not be attached.",
+		    m->without.len > 0 ? " " : "",
+		    phrase_count((int64_t)pictures, "picture").text);
 }
 
 static void
@@ -187,6 +198,7 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 {
 	size_t more = c->left_more;
 	bool many = false;
+	bool lost = false;
 
 	if (c->left_count == 0)
 		return;
@@ -196,7 +208,10 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 	for (size_t i = 0; i < c->left_count; i++) {
 		const struct collected_left *left = &c->left[i];
 
-		many = many || (left->why == LEFT_OUT_COUNT && left->size > 0);
+		many = many ||
+		    (left->why == LEFT_OUT_COUNT && left->size > 0 &&
+			!left->displayed);
+		lost = lost || left->displayed;
 		if (i >= LEFT_MOST) {
 			more++;
 			continue;
@@ -210,6 +225,11 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 		buf_addf(&m->tail,
 		    ". A message takes %d files; `/il get` sends any other.",
 		    MESSAGE_FILES_MAX);
+	/* the words of matplotlib and Pillow, for what is in no sandbox */
+	if (lost)
+		buf_adds(&m->tail,
+		    "\nA picture is kept if your code saves it: "
+		    "`savefig(\"name.png\")`, `save(\"name.png\")`.");
 }
 
 /* ---- its output ---- */
@@ -276,7 +296,8 @@ render_run(struct message *m, const struct run_outcome *outcome,
 		attach_files(m, collect, MESSAGE_FILES_MAX - (cut ? 1 : 0));
 	for (size_t i = 0; i < collect->file_count && !env->may_attach; i++)
 		collect_leave_out(collect, collect->files[i].path,
-		    collect->files[i].size, LEFT_OUT_COUNT);
+		    collect->files[i].size, LEFT_OUT_COUNT,
+		    collect->files[i].displayed);
 	name_left_out(m, collect, env->may_attach);
 	/* the names of files may have taken the room that the output had */
 	if (cut || !message_fits(m))
