@@ -14,6 +14,8 @@ does nothing else; every other one has a /workspace and does everything else.
     jail.py, filter.py   the namespaces and the filter of their runs
     run.py        a clone becomes a Python process like any other
     plain.py      what a plain run needs
+    display.py, pictures.py, libraries.py, magics.py    a person's runs are
+                  those of a notebook: pictures, await, %time
     files.py      the workspace, for the client
     harvest.py    which files did a run make or change?
     packages.py   pip
@@ -47,7 +49,9 @@ run = kind(sys.argv[1], native, bare).serve()
 # Only the child of a fork comes here.
 try:
     for code in run.prepare():
-        exec(code, run.names)
+        coroutine = eval(code, run.names)
+        if coroutine is not None:   # of an await at top level
+            run.wait(coroutine)
 except SystemExit as end:
     run.exits(end)
     raise

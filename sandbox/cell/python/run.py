@@ -57,6 +57,8 @@ class Run:
         self.path = ""          # of the source, in tracebacks and __file__
         self.is_file = False    # a file of the workspace, not inline
         self.echo = False
+        self.compile_again = None   # source that is no Python: magics.py
+        self.waits = False      # it has an await at top level
         self.args = []
         self.cwd = None         # descriptor
         self.folder = ""        # the path of that, below the root
@@ -167,6 +169,18 @@ class Run:
         before it and then the expression, compiled as the REPL does."""
         source, self.source = self.source, None
         name = self.title or self.path
+        try:
+            return self.compile_python(source, name)
+        except SyntaxError as error:
+            if not self.compile_again or len(source) > ECHO_MAX:
+                raise
+            wrong = error
+        code = self.compile_again(source, name, self.echo)
+        if code is None:
+            raise wrong
+        return [code]
+
+    def compile_python(self, source, name):
         if not self.echo or len(source) > ECHO_MAX:
             return [compile(source, name, "exec", 0, True)]
         tree = compile(source, name, "exec", PARSE_ONLY, True)
@@ -178,6 +192,11 @@ class Run:
             return [code]
         return [code, compile(_ast.Interactive([last]), name, "single",
                               code.co_flags & FUTURES, True)]
+
+    def wait(self, coroutine):
+        import asyncio
+        self.waits = True
+        asyncio.run(coroutine)
 
     # ---- when the code has ended ----
 
@@ -200,8 +219,7 @@ class Run:
 
         def excepthook(kind, error, trace):
             sys.excepthook = shown
-            while trace and is_ours(trace.tb_frame.f_code):
-                trace = trace.tb_next
+            trace = self.user_frames(trace)
             error.__traceback__ = sys.last_traceback = trace
             try:
                 shown(kind, error, trace)
@@ -212,6 +230,25 @@ class Run:
                 raise
 
         sys.excepthook = excepthook
+
+    def user_frames(self, trace):
+        """A traceback without the cell's frames; where they wait for a
+        coroutine, it begins in that."""
+        first = last = None
+        begun = not self.waits
+        while trace:
+            code = trace.tb_frame.f_code
+            begun = begun or code.co_filename == (self.title or self.path)
+            if begun and not is_ours(code):
+                if last is None:
+                    first = trace
+                elif last.tb_next is not trace:
+                    last.tb_next = trace
+                last = trace
+            trace = trace.tb_next
+        if last is not None and last.tb_next is not None:
+            last.tb_next = None
+        return first
 
     def finish(self):
         """The end of the interpreter, cut short.

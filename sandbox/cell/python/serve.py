@@ -8,6 +8,7 @@ import select
 import sys
 import _signal
 
+import display
 import packages
 from files import (DIRECTORY, OWN_BLOCKS, OWN_FILES, Writer, disk, empty,
                    failure, list_directory, open_file, read_file, remove_path,
@@ -53,6 +54,7 @@ class Cell:
 
     errors = NATIVE_ERRORS      # of standard streams, as most runs want them
     own = OWN_FILES, OWN_BLOCKS # of a workspace
+    compile_again = None        # what is said of source that is no Python
 
     def __init__(self, socket, native, bare):
         self.is_pip = os.path.ismount(packages.SITE)
@@ -72,6 +74,8 @@ class Cell:
             reads=READS_NONE if self.is_pip else READS_SOURCE)
         if not self.is_pip:
             os.environ.update(environment())
+            display.begin()
+            self.compile_again = display.compile_again
         self.get_ready()
         self.supervisor.call("supervisor_init")
         self.control.send_ready(VERSION)
@@ -132,6 +136,7 @@ class Cell:
         run = Run(*self.run_of)
         run.source, name, run.echo = self.supervisor.fast()
         run.path = CODE + "/" + os.fsdecode(name)
+        run.compile_again = self.compile_again
         run.kept = self.kept()
         return run
 
@@ -315,13 +320,15 @@ class Cell:
     def make_run(self, head, parts):
         run = Run(*self.run_of)
         run.echo = head.number(TAG_ECHO) != 0
+        run.compile_again = self.compile_again
         run.args = [os.fsdecode(arg) for arg in head.every(TAG_ARG)]
         path = head.data(TAG_PATH)
+        if path is None or os.path.isdir(CODE):     # of the run before
+            unlock(CODE)
+            empty(os.open(CODE, DIRECTORY))
         if path is None:
             run.source = bytes(parts[PART_SOURCE])
             run.path = "%s/%s" % (CODE, source_name(head))
-            unlock(CODE)
-            empty(os.open(CODE, DIRECTORY))
         else:
             names = split(path)
             run.is_file = True

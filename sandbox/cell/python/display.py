@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""display(x), and what the last expression shows: a picture where x is one,
+else its text.  Only in cells of people: the APIs' contracts know no pictures.
+
+This much is in each run.  What few runs need is loaded when they do, and then
+from its file: pictures.py, libraries.py, magics.py.
+"""
+
+import builtins
+import os
+import sys
+
+from shared import SUPERVISOR_CODE, SUPERVISOR_PICTURE
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CACHES = "/tmp/matplotlib"      # must be writable: no place of an image's is
+REPRS = ("_repr_png_", "png"), ("_repr_jpeg_", "jpg")
+# Modules on whose import libraries.py has something to do.
+HOOKED = ("matplotlib", "matplotlib.backend_bases",
+          "matplotlib.backends.backend_agg", "matplotlib._pylab_helpers",
+          "PIL.ImageShow", "pandas")
+
+BLANK = b" \t\f\xef\xbb\xbf"       # before a line's first character
+
+show_text = sys.displayhook
+loaded = {}
+
+
+def begin():
+    """Once, before the first clone: nothing of it is left to a run's start."""
+    sys.displayhook = displayhook
+    builtins.display = display
+    sys.meta_path.insert(0, Finder())
+    os.environ["MPLCONFIGDIR"] = CACHES
+
+
+def load(name):
+    """One of our modules, which the run does not find among its own."""
+    if name not in loaded:
+        path = "%s/%s.py" % (HERE, name)
+        module = type(sys)(name)
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec", 0, True)
+        exec(code, module.__dict__)
+        loaded[name] = module
+    return loaded[name]
+
+
+def pictures():
+    module = load("pictures")
+    module.FOLDER, module.BEGINNING = SUPERVISOR_CODE, SUPERVISOR_PICTURE
+    return module
+
+
+def libraries():
+    module = load("libraries")
+    module.pictures, module.caches = pictures(), CACHES
+    return module
+
+
+def compile_again(source, name, echo):
+    """The code of source that is no Python, as magics.py has it; None: that is
+    not what is wrong with it."""
+    if b"await" in source or b"async" in source or any(
+            line.lstrip(BLANK)[:1] in (b"%", b"!")
+            for line in source.splitlines()):
+        return load("magics").compile_again(source, name, echo)
+    return None
+
+
+class Finder:
+    """The first of sys.meta_path: leaves all but a few names to the others."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in HOOKED:
+            return None
+        return libraries().find_spec(self, name, path, target)
+
+
+def display(*values):
+    """Show each value: figures and images as pictures, others as text."""
+    for value in values:
+        if not show_picture(value):
+            encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+            print(repr(value).encode(encoding, "backslashreplace").decode(
+                encoding))
+
+
+def displayhook(value):
+    if value is not None and show_picture(value):
+        builtins._ = value
+    else:
+        show_text(value)
+
+
+def show_picture(value):
+    """True when it was one."""
+    kind = type(value)
+    if kind.__module__ == "builtins":
+        return False
+    if ("matplotlib.figure" in sys.modules or "PIL.Image" in sys.modules) and \
+            libraries().show(value):
+        return True
+    for name, ending in REPRS:
+        data = bytes_of(value, getattr(kind, name, None))
+        if data:
+            pictures().show(lambda file: file.write(data), ending)
+            return True
+    return False
+
+
+def bytes_of(value, make):
+    """What _repr_png_() gives, perhaps with a dictionary of no use here; None
+    when there is nothing."""
+    if not callable(make):
+        return None
+    try:
+        data = make(value)
+    except NotImplementedError:
+        return None
+    if isinstance(data, tuple):
+        data = data[0] if data else None
+    return data if isinstance(data, (bytes, bytearray)) else None
