@@ -148,6 +148,16 @@ def an_image_is_shown_and_files_are_beside_it():
 
 
 @test
+def output_is_drawn_as_a_terminal_draws_it():
+    person.says("/il py for n in range(101): print(f'\\r{n}% \\033[1;92m"
+                "{n * chr(9608):.20}\\033[0m', end='\\u200b')")
+    block = person.reads_block()
+    assert block == "100% " + 20 * chr(9608) + "\\u200b", block
+    assert person.sees("pre .ansi-bold.ansi-32", "innerText") == 20 * chr(9608)
+    picture("colours")
+
+
+@test
 def long_output_comes_as_a_file_too():
     person.says("/il py for i in range(5000): print('row', i)")
     block = person.reads_block()
