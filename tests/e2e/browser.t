@@ -143,7 +143,8 @@ def an_image_is_shown_and_files_are_beside_it():
     person.says("/il py " + PLOT)
     person.waits("last('img[data-image=\"plot.png\"]').naturalWidth === 360")
     assert person.sees("a[data-download='notes.txt']")
-    assert "exit" not in person.reads()
+    text = person.reads()
+    assert "exit" not in text and "No output." not in text, text
     picture("image")
 
 

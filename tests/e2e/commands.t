@@ -91,6 +91,25 @@ def tracebacks_show_the_users_lines_and_none_of_ours():
 
 
 @test
+def errors_say_what_to_change():
+    for code, hint in (
+            ("import socket\nsocket.getaddrinfo('example.org', 80)",
+             "Code has no network here"),
+            ("import socket\nsocket.create_connection(('1.1.1.1', 80))",
+             "Code has no network here"),
+            ("python print(1)", "begins with the word `python`"),
+            ("python\nprint(1)", "begins with the word `python`"),
+            ("print(\u201chi\u201d)", "curly quotes"),
+            ("print(1)\n```", "back-tick is left over"),
+            ("```js\nconsole.log(1)\n```", "marked `js`"),
+            ("```js\nlet x = 1;\n```", "marked `js`"),
+            ("if 1:\n\tx = 1\n        y = 2", "Tabs and spaces"),
+            ("if 1:\n\tx = 1\n    y = 2", "Tabs and spaces")):
+        text = final("py", code=code).content
+        assert hint in text and "-# exit 1" in text, (code, text)
+
+
+@test
 def stdout_and_stderr_come_in_order():
     code = ("import sys\nfor i in range(3):\n    print('out', i)\n"
             "    print('err', i, file=sys.stderr)")

@@ -15,6 +15,7 @@ static const struct config config = { .timeout_ms = 30000,
 	.memory = 256 << 20,
 	.output_limit = 1 << 20,
 	.quota = 256 << 20,
+	.tmp_size = 64 << 20,
 	.files = 10000,
 	.retention_seconds = 604800,
 	.milli_cpus = 1000,
@@ -186,6 +187,81 @@ test_ends(void)
 	has("stopped at the output limit of 1 MiB", "output limit");
 }
 
+/* What is said of an error that the output ends in. */
+static void
+hint(const char *said, enum slip_kind kind, const char *want, const char *name)
+{
+	struct run_outcome o = result(REASON_EXIT);
+
+	o.result.status = 1;
+	env.slip = (struct slip){ .kind = kind, .word = "js" };
+	reset();
+	output("Traceback\n");
+	output(said);
+	render_run(&m, &o, &c, &env);
+	env.slip = (struct slip){ .kind = SLIP_NONE };
+	if (want != NULL)
+		has(want, name);
+	else
+		ok(strcmp(strrchr(shown(true), '\n'), "\n-# exit 1") == 0,
+		    name);
+}
+
+static void
+test_hints(void)
+{
+	struct run_outcome o = result(REASON_EXIT);
+	static const char syntax[] = "SyntaxError: invalid syntax\n";
+
+	hint("socket.gaierror: [Errno -3] Try again\n", SLIP_NONE,
+	    "-# exit 1\nCode has no network here", "no network");
+	hint("OSError: [Errno 101] Network is unreachable", SLIP_NONE,
+	    "Code has no network here", "none to an address");
+	hint("[Errno -3]\nKeyError: 1\n", SLIP_NONE, NULL,
+	    "it is not what it ended in");
+	hint("MemoryError\n", SLIP_NONE, "Hold less at a time", "MemoryError");
+	hint("OSError: [Errno 28] No space left on device: '/tmp/x'\n",
+	    SLIP_NONE, "`/tmp` holds 64 MiB", "/tmp is full");
+	hint("TabError: inconsistent use\n", SLIP_NONE, "Tabs and spaces",
+	    "tabs in a file");
+	hint("IndentationError: unindent\n", SLIP_TABS, "Tabs and spaces",
+	    "tabs in code");
+	hint(syntax, SLIP_QUOTES, "curly quotes", "quotes");
+	hint(syntax, SLIP_FENCE, "back-tick is left over", "a fence");
+	hint(syntax, SLIP_LANGUAGE, "marked `js`, and only Python", "a tag");
+	hint("NameError: name 'console' is not defined\n", SLIP_LANGUAGE,
+	    "marked `js`", "a tag, and it could be read");
+	hint(syntax, SLIP_WORD, "begins with the word `js`", "a word");
+	hint("NameError: name 'js' is not defined\n", SLIP_WORD,
+	    "begins with the word `js`", "a word in its line");
+	hint("NameError: name 'x' is not defined\n", SLIP_WORD, NULL,
+	    "another name");
+	hint("ValueError: 1\n", SLIP_QUOTES, NULL, "another error");
+	hint("", SLIP_NONE, NULL, "none");
+
+	reset();
+	output("[Errno -3]\n");
+	render_run(&m, &o, &c, &env);
+	is_str(shown(true), "```\n[Errno -3]\n```", "it went well");
+	reset();
+	o = result(REASON_TIME);
+	o.result.wall_us = 30000000;
+	render_run(&m, &o, &c, &env);
+	has("time limit of 30 s · 30.00 s\nIt waited most", "it waited");
+	reset();
+	o.result.cpu_us = 29000000;
+	render_run(&m, &o, &c, &env);
+	has("\nDo less in one run", "it was busy");
+	reset();
+	o = result(REASON_MEMORY);
+	render_run(&m, &o, &c, &env);
+	has("of 256 MiB\nHold less at a time", "memory");
+	reset();
+	o = result(REASON_OUTPUT);
+	render_run(&m, &o, &c, &env);
+	has("of 1 MiB\nPrint less", "output");
+}
+
 static void
 test_our_faults(void)
 {
@@ -307,6 +383,7 @@ test_files(void)
 	file("empty", "");
 	render_run(&m, &o, &c, &env);
 	is_int(m.file_count, 0, "an empty file is not attached");
+	lacks("No output.", "a file is enough of an answer");
 	has("Not attached: `empty` (empty)", "but named");
 	lacks("A message takes", "and not for there being many");
 }
@@ -640,6 +717,7 @@ main(void)
 {
 	m = (struct message)MESSAGE_INIT;
 	test_ends();
+	test_hints();
 	test_our_faults();
 	test_long_output();
 	test_files();

@@ -25,9 +25,45 @@ content(const char *text, const char *want, const char *name)
 	free(got);
 }
 
+static void
+slip(const char *text, enum slip_kind kind, const char *word, const char *name)
+{
+	struct slip slip = source_slip(text);
+
+	is_int(slip.kind, kind, name);
+	is_str(slip.word, word, name);
+}
+
+static void
+test_slips(void)
+{
+	slip("print(1)", SLIP_NONE, "", "nothing is wrong");
+	slip("", SLIP_NONE, "", "nothing at all");
+	slip("python print(1)", SLIP_WORD, "python", "a tag as a word");
+	slip(" Py\nprint(1)", SLIP_WORD, "Py", "in a line of its own");
+	slip("```\npython\nx\n```", SLIP_WORD, "python", "in the block");
+	slip("py = 3\nprint(py)", SLIP_NONE, "", "a variable");
+	slip("python.x()\npy, b = 1", SLIP_NONE, "", "another");
+	slip("python", SLIP_NONE, "", "alone");
+	slip("py\nprint(1)\n```", SLIP_WORD, "py", "first things first");
+	slip("print(1)\n```", SLIP_FENCE, "", "the first fence is missing");
+	slip("print(1)`", SLIP_FENCE, "", "or a back-tick");
+	slip("``x = 1\n```", SLIP_FENCE, "", "two and three");
+	slip("x = '``` `'", SLIP_NONE, "", "some in a text");
+	slip("```js\nlet x\n```", SLIP_LANGUAGE, "js", "another language");
+	slip("```Python\nx\n```", SLIP_NONE, "", "this one");
+	slip("```txt\nx\n```", SLIP_NONE, "", "none");
+	slip("print(\xe2\x80\x9chi\xe2\x80\x9d)", SLIP_QUOTES, "",
+	    "curly quotes");
+	slip("x = 1 \xe2\x80\x94 1 \xe2\x80", SLIP_NONE, "", "a dash");
+	slip("if x:\n\ty\n    z", SLIP_TABS, "", "tabs and spaces");
+	slip("if x:\n\ty\n\tz", SLIP_NONE, "", "tabs alone");
+}
+
 int
 main(void)
 {
+	test_slips();
 	code("print(1)", "print(1)", "bare");
 	code("", "", "nothing");
 	code("  if 1:\n    x", "  if 1:\n    x", "bare keeps its spaces");

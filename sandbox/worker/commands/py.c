@@ -14,7 +14,7 @@ static void
 run_python(struct task *task, struct cell_request *request)
 {
 	const struct config *config = task->worker->config;
-	const struct render_env *env = &task->env;
+	struct render_env *env = &task->env;
 	int64_t output = config->output_limit;
 
 	request->op = OP_RUN;
@@ -35,6 +35,8 @@ run_python(struct task *task, struct cell_request *request)
 	run_once(task, "user", ACCESS_ANY, request,
 	    config_lease_wait_ms(config));
 	command_note_usage(task);
+	if (request->source != NULL && !outcome_succeeded(&task->run))
+		env->slip = source_slip(task->job->text);
 	if (command_has_run(task))
 		render_run(&task->message, &task->run, &task->collect, env);
 }

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../../base/buf.h"
 #include "../../base/cleanup.h"
@@ -114,6 +115,100 @@ source_code(const char *text, size_t *len)
 	if (is_fence(s))
 		return with_line_ends(in_fence(s), len);
 	return with_line_ends(*s == '`' ? in_ticks(s) : text, len);
+}
+
+/* ---- what may be wrong ---- */
+
+/* Is the word one of them?  In upper or lower case, as people type. */
+static bool
+is_one_of(const char *word, size_t len, const char *const *list)
+{
+	for (; *list != NULL; list++)
+		if (len == strlen(*list) && strncasecmp(word, *list, len) == 0)
+			return true;
+	return false;
+}
+
+static struct slip
+slip_word(enum slip_kind kind, const char *word, size_t len)
+{
+	struct slip slip = { .kind = kind };
+
+	if (len >= sizeof(slip.word))
+		len = sizeof(slip.word) - 1;
+	memcpy(slip.word, word, len);
+	return slip;
+}
+
+/* Before code, not as a variable in it. */
+static bool
+begins_with_tag(const char *code, size_t *len)
+{
+	static const char *const tags[] = { "python", "python3", "py", "py3",
+		NULL };
+	const char *rest;
+
+	*len = strspn(code, TAG_CHARS);
+	rest = code + *len + strspn(code + *len, " \t");
+	return is_one_of(code, *len, tags) &&
+	    strchr(BLANKS, code[*len]) != NULL && *rest != '\0' &&
+	    strchr("=,;:+-*/.([", *rest) == NULL;
+}
+
+/* Python has no use for one outside of a text. */
+static bool
+has_left_tick(const char *code)
+{
+	size_t len = strlen(code);
+
+	while (len > 0 && strchr(BLANKS, code[len - 1]) != NULL)
+		len--;
+	return *code == '`' || (len > 0 && code[len - 1] == '`') ||
+	    strstr(code, "\n" FENCE) != NULL;
+}
+
+/* U+2018 to U+201F. */
+static bool
+has_curly_quote(const char *code)
+{
+	while ((code = strstr(code, "\xe2\x80")) != NULL) {
+		code += 2;
+		if ((unsigned char)*code >= 0x98 &&
+		    (unsigned char)*code <= 0x9f)
+			return true;
+	}
+	return false;
+}
+
+struct slip
+source_slip(const char *text)
+{
+	/* tags that say nothing of another language */
+	static const char *const plain[] = { "python", "python3", "py", "py3",
+		"pyw", "pyi", "ipython", "pycon", "text", "txt", "plain",
+		"plaintext", "code", "ansi", NULL };
+	size_t len = 0;
+	auto_free char *source = source_code(text, &len);
+	const char *code = source + strspn(source, BLANKS);
+	const char *tag = text + strspn(text, BLANKS);
+	size_t n;
+
+	if (begins_with_tag(code, &n))
+		return slip_word(SLIP_WORD, code, n);
+	if (has_left_tick(code))
+		return (struct slip){ .kind = SLIP_FENCE };
+	if (is_fence(tag) && tag_line(tag + strlen(FENCE)) > 0) {
+		tag += strlen(FENCE);
+		n = strspn(tag, TAG_CHARS);
+		if (n > 0 && !is_one_of(tag, n, plain))
+			return slip_word(SLIP_LANGUAGE, tag, n);
+	}
+	if (has_curly_quote(code))
+		return (struct slip){ .kind = SLIP_QUOTES };
+	if ((*source == '\t' || strstr(source, "\n\t") != NULL) &&
+	    (*source == ' ' || strstr(source, "\n ") != NULL))
+		return (struct slip){ .kind = SLIP_TABS };
+	return (struct slip){ .kind = SLIP_NONE };
 }
 
 char *

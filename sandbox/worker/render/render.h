@@ -12,6 +12,7 @@
 #include "outcome.h"
 #include "path.h"
 #include "requirement.h"
+#include "slip.h"
 
 struct config;
 struct lease_status;
@@ -28,6 +29,7 @@ struct render_env {
 	int64_t reference;	     /* the job's id */
 	int64_t file_most;	     /* bytes of one attachment */
 	bool may_attach;
+	struct slip slip; /* in the code that runs */
 };
 
 /* ---- render_run.c: what a run came to ---- */
@@ -40,6 +42,13 @@ void render_pip_progress(struct message *message, const struct buf *log,
     int64_t elapsed_ms);
 void render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env);
+
+/* ---- render_hint.c: what an error means, and what to change ---- */
+
+/* Append a sentence, with a line end before it, where one can be said: of a
+ * limit, or of the error that the output ends in. */
+void render_hint(struct buf *out, const struct cell_result *result,
+    const struct buf *output, const struct render_env *env);
 
 /* ---- render_fault.c: why nothing came of it ---- */
 

@@ -88,7 +88,7 @@ add_broken_end(struct buf *tail, enum run_end end, int64_t reference)
 
 static void
 add_end(struct buf *tail, const struct run_outcome *outcome,
-    const struct render_env *env)
+    const struct buf *output, const struct render_env *env)
 {
 	const struct config *config = env->config;
 
@@ -104,6 +104,7 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 		    "room.",
 		    text_size(config->quota).text,
 		    phrase_count(config->files, "file").text);
+	render_hint(tail, &outcome->result, output, env);
 }
 
 /* ---- its files ---- */
@@ -283,9 +284,7 @@ render_run(struct message *m, const struct run_outcome *outcome,
 
 	message_set_output(m, buf_str(&collect->output), collect->output.len,
 	    MESSAGE_CUT_MIDDLE);
-	if (m->block.len == 0)
-		buf_adds(&m->lead, "No output.");
-	add_end(&m->tail, outcome, env);
+	add_end(&m->tail, outcome, &collect->output, env);
 	if (outcome->read_only)
 		buf_adds(&m->tail,
 		    "\nThe server's disk is nearly full: this run could read "
@@ -299,6 +298,9 @@ render_run(struct message *m, const struct run_outcome *outcome,
 		    collect->files[i].size, LEFT_OUT_COUNT,
 		    collect->files[i].displayed);
 	name_left_out(m, collect, env->may_attach);
+	/* files are enough of an answer */
+	if (m->block.len == 0 && m->file_count + collect->left_count == 0)
+		buf_adds(&m->lead, "No output.");
 	/* the names of files may have taken the room that the output had */
 	if (cut || !message_fits(m))
 		attach_output(m, collect, env);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+#include "render.h"
+
+#include <string.h>
+
+#include "../../base/config.h"
+#include "../../base/text.h"
+
+#define TEXT_TABS \
+	"\nTabs and spaces are mixed where lines begin: use one of them " \
+	"throughout."
+#define TEXT_LESS_MEMORY \
+	"\nHold less at a time: read a file line by line, use a generator in " \
+	"place of a list, `del` what is done with."
+
+/* A line of output; the errors of Python that nobody caught end in one. */
+struct line {
+	const char *text;
+	size_t len;
+};
+
+static struct line
+last_line(const struct buf *output)
+{
+	struct line line = { .text = buf_str(output), .len = output->len };
+	const char *end;
+
+	while (line.len > 0 && line.text[line.len - 1] == '\n')
+		line.len--;
+	end = memrchr(line.text, '\n', line.len);
+	if (end != NULL) {
+		line.len -= (size_t)(end + 1 - line.text);
+		line.text = end + 1;
+	}
+	return line;
+}
+
+static bool
+has(const struct line *line, const char *text)
+{
+	return memmem(line->text, line->len, text, strlen(text)) != NULL;
+}
+
+static bool
+begins(const struct line *line, const char *text)
+{
+	return line->len >= strlen(text) &&
+	    memcmp(line->text, text, strlen(text)) == 0;
+}
+
+/* ---- code that Python does not understand ---- */
+
+/* Python says where, this says what was typed. */
+static void
+explain_slip(struct buf *out, const struct line *line, const struct slip *slip)
+{
+	auto_buf struct buf quoted = BUF_INIT(sizeof(slip->word) + 2);
+	bool syntax = begins(line, "SyntaxError") ||
+	    begins(line, "IndentationError") || begins(line, "TabError");
+	bool name = begins(line, "NameError");
+
+	buf_addf(&quoted, "'%s'", slip->word);
+	switch (slip->kind) {
+	case SLIP_NONE:
+		break;
+	case SLIP_WORD:
+		if (syntax || (name && has(line, buf_str(&quoted))))
+			buf_addf(out,
+			    "\nThe code begins with the word `%s`: leave that "
+			    "out.",
+			    slip->word);
+		break;
+	case SLIP_FENCE:
+		if (syntax)
+			buf_adds(out,
+			    "\nA back-tick is left over in the code: three go "
+			    "before it and three after it, or none.");
+		break;
+	case SLIP_LANGUAGE:
+		if (syntax || name)
+			buf_addf(out,
+			    "\nThe code is marked `%s`, and only Python runs "
+			    "here.",
+			    slip->word);
+		break;
+	case SLIP_QUOTES:
+		if (syntax)
+			buf_adds(out,
+			    "\nThe code has curly quotes, as telephones and "
+			    "text editors make them: Python needs straight "
+			    "ones, `\"` or `'`.");
+		break;
+	case SLIP_TABS:
+		if (syntax)
+			buf_adds(out, TEXT_TABS);
+		break;
+	}
+	/* in a file, too */
+	if (slip->kind != SLIP_TABS && begins(line, "TabError"))
+		buf_adds(out, TEXT_TABS);
+}
+
+/* ---- what the sandbox does not have ---- */
+
+/* By the error's number, as C libraries differ in the words: a name that cannot
+ * be looked up, a network that is not there. */
+static bool
+is_about_network(const struct line *line)
+{
+	static const char *const words[] = { "[Errno -2]", "[Errno -3]",
+		"[Errno -5]", "[Errno 101]", "NameResolutionError",
+		"Temporary failure in name resolution",
+		"Name or service not known" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (has(line, words[i]))
+			return true;
+	return false;
+}
+
+static void
+explain_error(struct buf *out, const struct line *line,
+    const struct cell_result *result, const struct config *config)
+{
+	if (is_about_network(line))
+		buf_adds(out,
+		    "\nCode has no network here: `/il pip` installs packages, "
+		    "`/il put` brings in files.");
+	else if (begins(line, "MemoryError"))
+		buf_adds(out, TEXT_LESS_MEMORY);
+	else if (has(line, "[Errno 28]") && !result->disk_full)
+		buf_addf(out,
+		    "\n`/tmp` holds %s: there is room for %s in the sandbox "
+		    "itself.",
+		    text_size(config->tmp_size).text,
+		    text_size(config->quota).text);
+}
+
+void
+render_hint(struct buf *out, const struct cell_result *result,
+    const struct buf *output, const struct render_env *env)
+{
+	const struct line line = last_line(output);
+
+	switch (result->reason) {
+	case REASON_EXIT:
+		if (result->status == 0)
+			break;
+		explain_slip(out, &line, &env->slip);
+		explain_error(out, &line, result, env->config);
+		break;
+	case REASON_TIME:
+		/* half of it on a processor: it was busy */
+		buf_adds(out,
+		    result->cpu_us >= result->wall_us / 2 ?
+			"\nDo less in one run, and keep what is done in a "
+			"file for the next." :
+			"\nIt waited most of the time: leave out what sleeps "
+			"or waits for somebody.");
+		break;
+	case REASON_MEMORY:
+		buf_adds(out, TEXT_LESS_MEMORY);
+		break;
+	case REASON_OUTPUT:
+		buf_adds(out,
+		    "\nPrint less, or write it to a file: `/il get` sends "
+		    "that.");
+		break;
+	case REASON_SIGNAL:
+	case REASON_ERROR:
+		break;
+	}
+}
