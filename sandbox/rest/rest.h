@@ -50,9 +50,13 @@ enum rest_outcome {
 	REST_DROPPED, /* it would have had to wait, and was not to */
 };
 
+#define REST_MESSAGE_SIZE 256
+
 struct rest_reply {
-	int status;		/* HTTP status of the last answer, 0: none */
-	int64_t code;		/* Discord's error code, 0: none */
+	int status;   /* HTTP status of the last answer, 0: none */
+	int64_t code; /* Discord's error code, 0: none */
+	/* its own words for it, "": none; cut to fit, not cleaned */
+	char message[REST_MESSAGE_SIZE];
 	bool json;		/* the answer was an error of Discord's own: an
 				 * object with message and code */
 	bool global;		/* 429: the limit is for all that we send */

@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,12 +239,14 @@ read_answer(struct rest *rest, const struct call *call,
 	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
 	const json_t *after = json_object_get(root, "retry_after");
 	const json_t *code = json_object_get(root, "code");
+	const char *message = json_string_value(json_object_get(root,
+	    "message"));
 	double seconds = json_number_value(after);
 
 	*reply = (struct rest_reply){
 		.status = answer->status,
 		/* a limit need not have a code */
-		.json = json_is_string(json_object_get(root, "message")) &&
+		.json = message != NULL &&
 		    (json_is_integer(code) || answer->status == 429),
 		.code = json_integer_value(code),
 		.global = json_is_true(json_object_get(root, "global")),
@@ -252,6 +255,8 @@ read_answer(struct rest *rest, const struct call *call,
 	};
 	if (json_is_number(after) && seconds >= 0.0 && seconds <= 3600.0)
 		reply->retry_after_ms = (int64_t)(seconds * 1000.0);
+	(void)snprintf(reply->message, sizeof(reply->message), "%s",
+	    message != NULL ? message : "");
 	remember(rest, call, answer, reply);
 }
 

@@ -119,11 +119,28 @@ edit(struct delivery *d, const char *body, const struct rest_file *files,
 	    &d->err);
 }
 
-/* With its files, else without them, else in words of ours. */
+/* The answer's text was refused, by AutoMod for instance: as a file it may
+ * pass. */
+static enum rest_outcome
+deliver_as_file(struct delivery *d)
+{
+	auto_message struct message message = MESSAGE_INIT;
+	auto_free char *body = NULL;
+
+	if (!d->job->may_attach || d->job->attachment_limit <= 0)
+		return REST_REFUSED;
+	render_as_file(&message, d->message, d->body, d->job->attachment_limit);
+	body = message_json(&message, true);
+	return edit(d, body, message.files, message.file_count);
+}
+
+/* With its files, else without them, else its text as a file, else in words of
+ * ours. */
 static enum rest_outcome
 deliver(struct delivery *d)
 {
 	const struct message *m = d->message;
+	struct rest_reply objection;
 	enum rest_outcome outcome = REST_REFUSED;
 
 	if (m != NULL && m->file_count > 0) {
@@ -136,14 +153,18 @@ deliver(struct delivery *d)
 	}
 	if (outcome == REST_REFUSED)
 		outcome = edit(d, d->body, NULL, 0);
-	/* Discord does not like the answer itself: then at least say so. */
+	if (outcome == REST_REFUSED) {
+		log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
+		    d->job->id);
+		objection = d->reply;
+		outcome = deliver_as_file(d);
+	}
+	/* then at least say why */
 	if (outcome == REST_REFUSED) {
 		auto_message struct message plain = MESSAGE_INIT;
 		auto_free char *body = NULL;
 
-		log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
-		    d->job->id);
-		render_not_accepted(&plain, d->reply.code, d->job->id);
+		render_not_accepted(&plain, &objection, d->job->id);
 		body = message_json(&plain, false);
 		outcome = edit(d, body, NULL, 0);
 	}

@@ -106,12 +106,18 @@ def refused_files_are_left_out_and_named():
 
 
 @test
-def an_answer_that_discord_refuses_is_replaced_by_a_word():
-    sent = hold(kind="status", status=400, code=200000)
+def an_answer_that_discord_refuses_comes_as_a_file_or_as_its_reason():
+    fault = {"kind": "status", "status": 400, "code": 200000,
+             "message": "Message was blocked by automatic moderation"}
+    sent = hold(more="print('`' * 5)", **fault)
+    sent.wait_final()
+    text = sent.original.attachment("output.txt").text()
+    assert "delivered\n`````\n" in text, text
+    sent = hold(**fault, count=2)
     sent.wait_final()
     text = sent.original.content
-    assert "did not accept" in text and "200000" in text, text
-    assert "reference" in text, text
+    assert "blocked by automatic moderation" in text, text
+    assert "200000" in text and "reference" in text, text
 
 
 @test

@@ -150,7 +150,7 @@ def an_answer_outlives_a_long_block_with_its_files():
     house.wait_state(sent, "finished")
     status = house.ctl("status").stdout
     assert "takes nothing for 6" in status and "invalid" in status, status
-    sent.wait_final(match="exit 0", timeout=90)
+    sent.wait_final(match="4", timeout=90)
     arrives(sent)
     assert len(tries(sent)) == 2 and gaps(sent)[0] >= 65, gaps(sent)
     clean()
@@ -267,12 +267,49 @@ def refused_files_are_left_out_and_that_is_told():
 
 
 @test
-def a_refused_answer_leaves_a_plain_one():
-    sent = begin(kind="status", status=400, code=240000, count=2)
-    message = sent.wait_final(match="did not accept").original
-    assert "240000" in message.text()
+def an_answer_that_is_refused_as_text_comes_as_a_file():
+    # with its file, and without it
+    sent = begin(kind="status", status=400, code=200000, count=2)
+    message = sent.wait_final(match="as a file").original
     house.wait_state(sent, "delivered")
-    clean("rejected-240000")
+    assert len(tries(sent)) == 3, tries(sent)
+    assert [one.filename for one in message.attachments] == ["output.txt"]
+    text = message.attachment("output.txt").text()
+    assert text.startswith("4\n") and "a.csv" in text, text
+    clean("rejected-200000")
+
+
+@test
+def one_that_is_told_after_a_crash_does_so_too():
+    house.discord.fault("status", "edit", status=503, count=0)
+    house.broker.cell = says(b"```x``\n")
+    sent = house.send("py", text="1")
+    house.wait_state(sent, "finished")
+    house.stop(number=signal.SIGKILL)
+    house.discord.clear_faults()
+    house.discord.fault("status", "edit", status=400, code=200000)
+    house.start()
+    message = sent.wait_final(match="as a file").original
+    assert "x" in message.attachment("output.txt").text()
+    clean("rejected-200000")
+
+
+@test
+def what_is_refused_as_a_file_too_leaves_discords_own_words():
+    for columns, count in (({}, 3), ({"may_attach": 0}, 1)):
+        house.discord.fault(
+            "status", "edit", status=400, code=240000, count=count,
+            message="Message `blocked`\nby <@1> harmful links filter" * 20)
+        house.broker.cell = says(b"4\n", files=() if columns else FILES)
+        sent = house.send("py", text="2 + 2", **columns)
+        message = sent.wait_final(match="did not accept").original
+        text = message.text()
+        assert "240000" in text and "reference" in text, text
+        assert "harmful links filter" in text and len(text) < 300, text
+        assert "`blocked`" not in text, text
+        house.wait_state(sent, "delivered")
+        assert len(tries(sent)) == count + 1, tries(sent)
+        clean("rejected-240000")
 
 
 @test

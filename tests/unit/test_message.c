@@ -79,6 +79,22 @@ test_block(void)
 }
 
 static void
+test_text(void)
+{
+	auto_buf struct buf text = BUF_INIT(65536);
+	auto_message struct message m = MESSAGE_INIT;
+
+	message_set_output(&m, "\033[31ma````\033[0mb``", 17,
+	    MESSAGE_CUT_MIDDLE);
+	buf_adds(&m.tail, "-# exit 0");
+	buf_adds(&m.without, "`x` could not be attached");
+	message_add_text(&text, &m);
+	is_str(buf_str(&text),
+	    "a````b``\n-# exit 0\n`x` could not be attached\n",
+	    "as a text file: the block as it was");
+}
+
+static void
 test_names(void)
 {
 	struct buf out = BUF_INIT(4096);
@@ -366,6 +382,7 @@ main(void)
 {
 	test_shape();
 	test_block();
+	test_text();
 	test_names();
 	test_cut();
 	test_output_lines();

@@ -381,6 +381,39 @@ message_fits(const struct message *message)
 	return block_fits(message, make_frame(&lead, &tail, message, false));
 }
 
+/* The block as it was before it was made unable to end itself, and without its
+ * colours. */
+static void
+add_plain_block(struct buf *out, const struct buf *block)
+{
+	static const char kept_apart[] = "`" ZERO_WIDTH_SPACE "`";
+	auto_buf struct buf text = BUF_INIT(block->len + 1);
+	const char *at = buf_str(block);
+	const char *found;
+
+	while ((found = strstr(at, kept_apart)) != NULL) {
+		buf_add(&text, at, (size_t)(found + 1 - at));
+		at = found + sizeof(kept_apart) - 2;
+	}
+	buf_adds(&text, at);
+	text_add_clean(out, buf_str(&text), text.len);
+}
+
+void
+message_add_text(struct buf *out, const struct message *message)
+{
+	const struct buf *parts[] = { &message->lead, &message->block,
+		&message->tail, &message->without };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i] == &message->block)
+			add_plain_block(out, parts[i]);
+		else
+			buf_add(out, buf_str(parts[i]), parts[i]->len);
+		end_line(out);
+	}
+}
+
 /* ---- files and buttons ---- */
 
 bool

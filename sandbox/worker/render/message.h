@@ -81,6 +81,10 @@ void message_set_output(struct message *message, const char *text, size_t len,
 /* Does the whole block fit? */
 bool message_fits(const struct message *message);
 
+/* Append all that it says as a text file may show it: the block whole, and what
+ * is said when the files are not sent. */
+void message_add_text(struct buf *out, const struct message *message);
+
 /* Attach data (heap; the message owns it now, also on failure).  The name is
  * cleaned and made unique; *name is what it became.  False: ten are there, or
  * the bytes are too many. */

@@ -63,9 +63,13 @@ const char *render_word(const struct run_outcome *outcome,
 void render_error(struct message *message, int64_t reference);
 void render_lost(struct message *message, enum job_kind kind,
     int64_t reference);
-/* Discord refused the answer. */
-void render_not_accepted(struct message *message, int64_t code,
-    int64_t reference);
+/* Discord refused the answer.  All of it as a file of at most `most` bytes:
+ * what the message said, or, where that is gone, the content of the refused
+ * body; then why, in Discord's words. */
+void render_as_file(struct message *message, const struct message *refused,
+    const char *body, int64_t most);
+void render_not_accepted(struct message *message,
+    const struct rest_reply *reply, int64_t reference);
 void render_expired(struct message *message, const struct sandbox *sandbox);
 void render_path(struct message *message, enum path_result result);
 void render_not_editable(struct message *message, const char *path);

@@ -4,9 +4,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <jansson.h>
+
 #include "../../base/config.h"
 #include "../../base/text.h"
 #include "../../store/sandbox.h"
+
+#define OBJECTION_MOST 80 /* code points */
 
 #define TEXT_FULL \
 	"Too much is running at the moment, no sandbox became free. Nothing " \
@@ -191,12 +195,42 @@ render_word(const struct run_outcome *outcome, char word[WORD_SIZE])
 }
 
 void
-render_not_accepted(struct message *message, int64_t code, int64_t reference)
+render_as_file(struct message *message, const struct message *refused,
+    const char *body, int64_t most)
 {
+	auto_buf struct buf text = BUF_INIT(MESSAGE_BYTES_MAX);
+	json_auto_t *root = NULL;
+	const char *name = NULL;
+	size_t len;
+
+	if (refused != NULL) {
+		message_add_text(&text, refused);
+	} else {
+		root = json_loads(body, 0, NULL);
+		name = json_string_value(json_object_get(root, "content"));
+		buf_adds(&text, name != NULL ? name : "");
+	}
+	if ((int64_t)text.len > most)
+		buf_cut(&text, (size_t)most);
+	buf_adds(&message->lead,
+	    "Discord did not take this answer as a message. Here it is as a "
+	    "file.");
+	len = text.len;
+	(void)message_attach(message, "output.txt", buf_steal(&text, NULL), len,
+	    &name);
+}
+
+void
+render_not_accepted(struct message *message, const struct rest_reply *reply,
+    int64_t reference)
+{
+	buf_adds(&message->lead, "Discord did not accept the answer");
+	if (reply->message[0] != '\0')
+		buf_addf(&message->lead, ": %s",
+		    phrase_name(reply->message, OBJECTION_MOST).text);
 	buf_addf(&message->lead,
-	    "Discord did not accept the answer (code %" PRId64
-	    "). It is done, though. (reference %" PRId64 ")",
-	    code, reference);
+	    " (code %" PRId64 "). It is done, though. (reference %" PRId64 ")",
+	    reply->code, reference);
 }
 
 /* What may have happened, and how to see whether it did. */
