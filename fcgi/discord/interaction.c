@@ -291,6 +291,9 @@ parse_input(struct interaction *in, const json_t *input, struct err *err)
 
 	if (!get_int(input, "type", &type) || type != WIRE_TEXT_INPUT)
 		return 0;
+	/* what was left empty may be null */
+	if (json_is_null(text))
+		text = NULL;
 	if (name == NULL || (text != NULL && !json_is_string(text)))
 		return err_set(err, ERR_INPUT, "bad text input");
 	value = value_new(in, name);

@@ -340,6 +340,11 @@ test_modal(void)
 	is_str(interaction_value(&in, "code")->text, "", "is empty");
 	is_int(interaction_value(&in, "code")->type, OPTION_STRING, "a text");
 	interaction_release(&in);
+	good(MODAL("{\"type\":18,\"component\":{\"type\":4,\"custom_id\":"
+		   "\"code\",\"value\":null}}"),
+	    "a value that is null");
+	is_str(interaction_value(&in, "code")->text, "", "is empty, too");
+	interaction_release(&in);
 	bad(MODAL("{\"type\":18,\"component\":{\"type\":4,\"custom_id\":"
 		  "\"code\",\"value\":3}}"),
 	    "a value that is a number");
