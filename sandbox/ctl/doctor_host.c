@@ -21,6 +21,7 @@
 #include "../base/docker_cli.h"
 #include "../base/process.h"
 #include "../base/text.h"
+#include "../rest/rest.h"
 #include "http.h"
 #include "nginx_room.h"
 
@@ -283,9 +284,7 @@ static CURLcode
 ask(struct http *http, const char *url)
 {
 	*http = (struct http){ .url = url,
-		.agent =
-		    "DiscordBot (https://github.com/inline, " INLINE_VERSION
-		    ")",
+		.agent = REST_USER_AGENT,
 		.no_proxy = "127.0.0.1" };
 	return http_ask(http);
 }

@@ -19,6 +19,10 @@ struct err;
  */
 struct rest;
 
+/* In each request, in the form that Discord asks for; without one Cloudflare
+ * answers in its place.  The URL is a variable of the build. */
+#define REST_USER_AGENT "DiscordBot (" INLINE_URL ", " INLINE_VERSION ")"
+
 /* api_base is borrowed; bot_token, "" when unset, is for application routes
  * only.  brake_path: the file of the brake, NULL or one that cannot be opened
  * (which is logged): nobody shares it.  stop_fd: a descriptor that becomes

@@ -15,7 +15,6 @@
 /* An exchange in which no byte moves for so long is over: the whole timeout of
  * a large file is for a slow line, not for a server that hangs. */
 #define SILENCE_S 15L
-#define USER_AGENT "DiscordBot (https://github.com/inline, " INLINE_VERSION ")"
 #define SECONDS_MOST 3600.0
 
 struct transfer {
@@ -209,7 +208,7 @@ prepare(struct transfer *t, const struct transfer_request *request,
 
 	curl_easy_setopt(curl, CURLOPT_URL, request->url);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, USER_AGENT);
+	curl_easy_setopt(curl, CURLOPT_USERAGENT, REST_USER_AGENT);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, t->error);

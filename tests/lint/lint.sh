@@ -56,6 +56,7 @@ tidy() {
 	tree 'fcgi/*.c' 'sandbox/*.c' |
 		xargs -P "$jobs" -n 1 sh -c 'clang-tidy --quiet "$@" -- \
 			-std=c17 -D_GNU_SOURCE -DINLINE_VERSION=\"0\" \
+			-DINLINE_URL=\"h\" \
 			-DINLINE_LIB_DIR=\"/\" -I. -Ibuild/lint/gcc/gen 2>&1 |
 			grep -vE "warnings? generated" | { ! grep . ; }' tidy
 }
@@ -66,7 +67,7 @@ check_cpp() {
 		--enable=warning,performance,portability \
 		--suppress=uninitvar --suppress=missingInclude --suppress=unknownMacro \
 		--suppress=normalCheckLevelMaxBranches \
-		-D_GNU_SOURCE -DINLINE_VERSION='""' -DINLINE_LIB_DIR='""' \
+		-D_GNU_SOURCE -DINLINE_VERSION='""' -DINLINE_URL='""' -DINLINE_LIB_DIR='""' \
 		-I"$out/gcc/gen" fcgi sandbox
 }
 

@@ -7,6 +7,7 @@ requests.
 """
 
 import os
+import re
 import signal
 import sys
 import time
@@ -61,6 +62,10 @@ def without_a_fault_one_edit_is_enough():
     sent = begin()
     arrives(sent)
     assert len(tries(sent)) == 1
+    agent = house.discord.requests(route="edit")[0]["headers"]["user-agent"]
+    # whose URL it is, the build says
+    assert re.fullmatch(r"DiscordBot \(https://[^\s,()]+, \d+(\.\d+)+\)",
+                        agent) and "github.com" not in agent, agent
     clean()
 
 
