@@ -176,6 +176,9 @@ def files_of_a_run_come_back_and_images_first():
     names = [one.filename for one in message.attachments]
     assert names == ["a.png", "b.txt"], names
     assert message.attachment("a.png").read() == PNG
+    assert message.attachment("a.png").description == \
+        "picture made by this run: a.png", message
+    assert message.attachment("b.txt").description is None, message
     again = final("py", code="print(open('b.txt').read())")
     assert not again.attachments and "text" in again.content, again
 

@@ -30,6 +30,7 @@ class Attachment:
         self.view = view
         self.id = view["id"]
         self.filename = view["filename"]
+        self.description = view.get("description")
         self.size = view["size"]
         self.content_type = view.get("content_type")
         self.sha256 = view["sha256"]

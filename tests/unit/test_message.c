@@ -297,9 +297,18 @@ test_edge(void)
 	message_release(&m);
 }
 
+static const char *
+description(size_t file)
+{
+	return json_string_value(json_object_get(
+	    json_array_get(json_object_get(root, "attachments"), file),
+	    "description"));
+}
+
 static void
 test_files(void)
 {
+	char long_name[4096] = "";
 	struct message m;
 	const char *name = NULL;
 	const json_t *list;
@@ -320,6 +329,16 @@ test_files(void)
 	    "none without files");
 	is_int(m.file_count, 2, "two to upload");
 	is_mem(m.files[1].data, m.files[1].len, "2", 1, "with their data");
+	ok(json_object_get(json_array_get(list, 1), "description") == NULL,
+	    "nothing is said of a file");
+	memset(long_name, 'n', sizeof(long_name) - 1);
+	message_describe(&m, "a picture: ", "b\x1b[1m\nplot.png");
+	make(&m, true);
+	is_str(description(1), "a picture: b plot.png", "unless it is");
+	message_describe(&m, "a picture: ", long_name);
+	make(&m, true);
+	is_int(text_codepoints(description(1), strlen(description(1))), 1024,
+	    "as much as Discord takes");
 	for (int i = 2; i < 10; i++)
 		(void)message_attach(&m, "f", strdup("x"), 1, &name);
 	ok(!message_attach(&m, "f", strdup("x"), 1, &name), "ten at most");

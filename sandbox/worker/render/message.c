@@ -18,6 +18,7 @@
 #define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
 /* The line between two parts, and the colours that end and begin there. */
 #define CUT_POINTS (64 + sizeof(SGR_RESET) - 1 + SGR_MAX)
+#define DESCRIPTION_MOST 1024 /* code points of an alt text */
 #define FLAG_EPHEMERAL 64
 #define FLAG_NO_EMBEDS 4
 
@@ -39,6 +40,7 @@ message_release(struct message *message)
 	for (size_t i = 0; i < message->file_count; i++) {
 		free(message->files[i].name);
 		free(message->files[i].data);
+		free(message->descriptions[i]);
 	}
 	json_decref(message->buttons);
 	*message = (struct message)MESSAGE_INIT;
@@ -446,6 +448,20 @@ message_attach(struct message *message, const char *path, void *data,
 }
 
 void
+message_describe(struct message *message, const char *text, const char *name)
+{
+	auto_buf struct buf out = BUF_INIT(8 * DESCRIPTION_MOST);
+	char **description = &message->descriptions[message->file_count - 1];
+
+	buf_adds(&out, text);
+	/* the ellipsis counts, too */
+	message_add_word(&out, name,
+	    DESCRIPTION_MOST - text_codepoints(text, strlen(text)) - 1);
+	free(*description);
+	*description = buf_steal(&out, NULL);
+}
+
+void
 message_add_button(struct message *message, enum action action, int64_t view_id,
     const char *label, int style, bool disabled)
 {
@@ -482,8 +498,8 @@ json_attachments(const struct message *m, bool with_files)
 	for (size_t i = 0; with_files && i < m->file_count; i++) {
 		(void)snprintf(id, sizeof(id), "%zu", i);
 		json_array_append_new(list,
-		    json_pack("{s:s, s:s}", "id", id, "filename",
-			m->files[i].name));
+		    json_pack("{s:s, s:s, s:s*}", "id", id, "filename",
+			m->files[i].name, "description", m->descriptions[i]));
 	}
 	return list;
 }

@@ -44,6 +44,7 @@ struct message {
 	struct buf tail;
 	struct buf without; /* follows the tail when the files are not sent */
 	struct rest_file files[MESSAGE_FILES_MAX]; /* heap, owned */
+	char *descriptions[MESSAGE_FILES_MAX];	   /* heap; NULL: none */
 	size_t file_count;
 	json_t *buttons; /* as Discord takes them; NULL: none */
 };
@@ -90,6 +91,11 @@ void message_add_text(struct buf *out, const struct message *message);
  * the bytes are too many. */
 bool message_attach(struct message *message, const char *path, void *data,
     size_t len, const char **name);
+
+/* What the file that was attached last shows, for who does not see it (alt
+ * text): cut at Discord's limit.  name: a stranger's, for the end of it. */
+void message_describe(struct message *message, const char *text,
+    const char *name);
 
 /* style: Discord's, 1 blue, 2 grey, 3 green, 4 red; `disabled` shows it and
  * lets nobody press it. */

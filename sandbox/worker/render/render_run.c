@@ -128,6 +128,9 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 		++*pictures;
 		return;
 	}
+	if (filename_is_image(file->path))
+		message_describe(m,
+		    "picture made by this run: ", path_name(file->path));
 	buf_addf(&m->without, "%s%s", m->without.len > 0 ? ", " : "",
 	    phrase_name(file->path, NAME_MOST).text);
 	if (strcmp(path_name(file->path), name) == 0 ||
