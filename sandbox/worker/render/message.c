@@ -18,7 +18,6 @@
 #define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
 /* The line between two parts, and the colours that end and begin there. */
 #define CUT_POINTS (64 + sizeof(SGR_RESET) - 1 + SGR_MAX)
-#define DESCRIPTION_MOST 1024 /* code points of an alt text */
 #define FLAG_EPHEMERAL 64
 #define FLAG_NO_EMBEDS 4
 
@@ -26,7 +25,6 @@
 	"{\"content\":\"Sandbox error: the answer is lost.\"," \
 	"\"allowed_mentions\":{\"parse\":[]}}"
 
-#define ZERO_WIDTH_SPACE "\xe2\x80\x8b"
 #define TICK_LOOKALIKE "\xcb\x8b" /* modifier letter grave accent */
 #define ELLIPSIS "\xe2\x80\xa6"
 
@@ -100,7 +98,7 @@ set_defused(struct message *message, const struct buf *text)
 		s += n;
 		len -= n;
 		if (len > 0 && tick != NULL && *s == '`')
-			buf_adds(&message->block, ZERO_WIDTH_SPACE);
+			buf_adds(&message->block, MESSAGE_APART);
 	}
 }
 
@@ -383,39 +381,6 @@ message_fits(const struct message *message)
 	return block_fits(message, make_frame(&lead, &tail, message, false));
 }
 
-/* The block as it was before it was made unable to end itself, and without its
- * colours. */
-static void
-add_plain_block(struct buf *out, const struct buf *block)
-{
-	static const char kept_apart[] = "`" ZERO_WIDTH_SPACE "`";
-	auto_buf struct buf text = BUF_INIT(block->len + 1);
-	const char *at = buf_str(block);
-	const char *found;
-
-	while ((found = strstr(at, kept_apart)) != NULL) {
-		buf_add(&text, at, (size_t)(found + 1 - at));
-		at = found + sizeof(kept_apart) - 2;
-	}
-	buf_adds(&text, at);
-	text_add_clean(out, buf_str(&text), text.len);
-}
-
-void
-message_add_text(struct buf *out, const struct message *message)
-{
-	const struct buf *parts[] = { &message->lead, &message->block,
-		&message->tail, &message->without };
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (parts[i] == &message->block)
-			add_plain_block(out, parts[i]);
-		else
-			buf_add(out, buf_str(parts[i]), parts[i]->len);
-		end_line(out);
-	}
-}
-
 /* ---- files and buttons ---- */
 
 bool
@@ -445,20 +410,6 @@ message_attach(struct message *message, const char *path, void *data,
 	};
 	*name = message->files[message->file_count++].name;
 	return true;
-}
-
-void
-message_describe(struct message *message, const char *text, const char *name)
-{
-	auto_buf struct buf out = BUF_INIT(8 * DESCRIPTION_MOST);
-	char **description = &message->descriptions[message->file_count - 1];
-
-	buf_adds(&out, text);
-	/* the ellipsis counts, too */
-	message_add_word(&out, name,
-	    DESCRIPTION_MOST - text_codepoints(text, strlen(text)) - 1);
-	free(*description);
-	*description = buf_steal(&out, NULL);
 }
 
 void

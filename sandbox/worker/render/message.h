@@ -35,6 +35,9 @@ enum message_cut {
 	MESSAGE_CUT_START,
 };
 
+/* Keeps two back-ticks of a block apart: a zero-width space. */
+#define MESSAGE_APART "\xe2\x80\x8b"
+
 struct message {
 	struct buf lead;  /* Markdown; valid UTF-8 by construction */
 	struct buf block; /* what the block shows, defused */
