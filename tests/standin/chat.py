@@ -273,6 +273,9 @@ def add_user_message(store, user, channel_id, content, attachments=()):
                       store.clock.now())
     message.content = content
     message.attachments = list(attachments)
+    for one in attachments:
+        one.ephemeral = False
+        one.channel_id = channel_id
     _remember(store, None, message, "written", None)
     store.add_message(message)
     return message

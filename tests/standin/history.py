@@ -2,8 +2,8 @@
 """The channels' history in an SQLite file, for the next start.
 
 A thread of its own follows the store's events, as each chat page does, and
-writes what changed; so the file is a moment behind at most, and kill -9 loses
-no more than that. Kept are the newest messages with their files, and the
+writes what changed; so the file is a moment behind, in which it gathers what
+comes together, and kill -9 loses no more than that. Kept are the newest messages with their files, and the
 interactions whose tokens live: who was answered before a restart may edit that
 answer after it.
 """
@@ -21,6 +21,7 @@ VERSION = 1
 KEPT_MESSAGES = 1000
 KEPT_INTERACTIONS = 1000
 KEPT_BYTES = 64 << 20
+BATCH_SECONDS = 0.25
 TABLES = """
 CREATE TABLE message (id INTEGER PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE attachment (id INTEGER PRIMARY KEY, message INTEGER NOT NULL
@@ -173,16 +174,16 @@ class History:
                     store.feed_changed.wait_for(
                         lambda: store.event_count > self.seen
                         or store.stopping.is_set())
-                    last = (store.stopping.is_set()
-                            and store.event_count == self.seen)
+                last = store.stopping.wait(BATCH_SECONDS)
+                with store.lock:
                     work = self._changes()
-                if last:
-                    return
                 with self.link:
                     for statement, *values in work:
                         self.link.execute(statement, values)
                     for statement, most in PRUNE:
                         self.link.execute(statement, [most])
+                if last:
+                    return
         except sqlite3.Error as error:
             print(f"standin: {self.path}: {error}; history is no longer kept",
                   file=sys.stderr, flush=True)

@@ -311,6 +311,7 @@ def a_message_command_brings_the_whole_message():
     assert found["author"]["username"] == "bob"
     assert found["attachments"][0]["filename"] == "a.py"
     assert found["attachments"][0]["size"] == 8
+    assert "ephemeral" not in found["attachments"][0]
     view = sent.refresh().original.view
     assert view["type"] == 23
     assert view["interaction_metadata"]["target_message_id"] == said["id"]
