@@ -347,7 +347,8 @@ def after_ctrl_c_the_page_says_so_and_later_shows_all_again():
     person.says("/il look")
     before = person.newest(), person.reads()
     service.stop(signal.SIGINT)
-    person.waits("text('#gone').includes('The service has gone')")
+    person.waits("!one('#gone').hidden && "
+                 "text('#gone').includes('The service has gone')")
     picture("gone")
     service.start()
     person.waits("one('#link').dataset.state === 'live'")

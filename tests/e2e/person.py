@@ -28,6 +28,10 @@ class Person:
         self.browser.choose("#user", user)
         self.browser.wait("one('#link').dataset.state === 'live'")
 
+    def reads_in(self, locale):
+        """Have a client of another language."""
+        self.browser.choose("#language", locale)
+
     # Saying something
 
     def types(self, text):

@@ -41,8 +41,11 @@ COMMANDS = [
                 {"name": "Python 3.11", "value": "3.11"},
                 {"name": "Python 3.13", "value": "3.13"}])]},
         {"type": 1, "name": "look", "description": "List a directory",
+         "name_localizations": {"de": "übersicht"},
+         "description_localizations": {"de": "Zeigt einen Ordner"},
          "options": [
-             option(STRING, "path", "Where", autocomplete=True),
+             option(STRING, "path", "Where", autocomplete=True,
+                    name_localizations={"de": "ordner-öffnen"}),
              option(INTEGER, "page", "Which page", min_value=1)]},
         {"type": 1, "name": "put", "description": "Store a file",
          "options": [
@@ -50,7 +53,8 @@ COMMANDS = [
              option(STRING, "path", "Where")]},
     ]},
     {"name": "health", "description": "How Inline is"},
-    {"name": "Run Python", "type": 3},
+    {"name": "Run Python", "type": 3,
+     "name_localizations": {"de": "Python ausführen"}},
     {"name": "Edit and run", "type": 3},
 ]
 
@@ -95,7 +99,8 @@ class App:
         if interaction["type"] == 4:
             typed = self.options().get("path", "")
             return {"type": 8, "data": {"choices": [
-                {"name": name, "value": name.rstrip("/")}
+                {"name": name, "value": name.rstrip("/"),
+                 "name_localizations": {"de": name.replace("data", "Daten")}}
                 for name in ("data/", "date.txt", "notes.txt")
                 if name.startswith(typed)]}}
         self.token = interaction["token"]

@@ -281,6 +281,36 @@ def files_are_attached_to_a_message():
 
 
 @test
+def commands_are_in_the_language_of_the_client():
+    browser.choose("#language", "de")
+    browser.type("#composer", "/il üb")
+    browser.wait("text('#palette').includes('Zeigt einen Ordner')")
+    browser.key("Tab")
+    assert line() == "/il übersicht "
+    browser.send("Input.insertText", text="ordner-öffnen:da")
+    browser.wait("all('#palette [data-choice]').length === 2")
+    assert app.last["locale"] == "de" and app.options() == {"path": "da"}
+    assert offered() == ["Daten/", "date.txt"]
+    browser.key("Enter")
+    app.reply = message("gesehen")
+    browser.key("Enter")
+    browser.wait(f"text('{FINAL}').includes('gesehen')")
+    [leaf] = app.last["data"]["options"]
+    assert leaf["name"] == "look" and app.last["locale"] == "de"
+    assert app.options() == {"path": "data"}
+    say("/il look data", message("never"))
+    browser.wait("text('#problem').includes('no such command')")
+    browser.click(".message .menu")
+    browser.wait("text('#menu').includes('Python ausführen')")
+    browser.key("Escape")
+    browser.choose("#language", "en-US")
+    browser.type("#composer", "/il look")
+    browser.wait("text('#palette').includes('List a directory')")
+    browser.type("#composer", "x")
+    browser.key("Backspace")
+
+
+@test
 def it_fits_a_small_screen():
     browser.resize(390, 844)
     try:

@@ -14,6 +14,9 @@ SUB_COMMAND, SUB_COMMAND_GROUP, STRING = 1, 2, 3
 INTEGER, BOOLEAN, NUMBER = 4, 5, 10
 COMMAND_POINTS = 8000
 FILE_KINDS = ("image", "video", "audio")
+LOCALES = frozenset(
+    "ar bg cs da de el en-GB en-US es-419 es-ES fi fr he hi hr hu id it ja ko "
+    "lt nl no pl pt-BR ro ru sv-SE th tr uk vi zh-CN zh-TW".split())
 
 
 def check_modal(data, errors):
@@ -140,6 +143,8 @@ def check_choices(data, kind, errors):
             continue
         errors.text(here + ("name",), choice.get("name"), 1, 100,
                     required=True)
+        for where, text in _localized(here, choice, "name", errors):
+            errors.text(where, text, 1, 100, required=True)
         value = choice.get("value")
         if not fits(kind, value):
             errors.add(here + ("value",), "APPLICATION_COMMAND_OPTIONS"
@@ -192,12 +197,12 @@ def check_commands(commands, errors):
 def _check_command(path, command, kind, errors):
     name = command.get("name")
     if kind == 1:
-        _check_name(path + ("name",), name, errors)
-        errors.text(path + ("description",), command.get("description"),
-                    1, 100, required=True)
+        _check_words(path, command, errors)
         _check_options(path, command.get("options"), 0, errors)
     else:
         errors.text(path + ("name",), name, 1, 32, required=True)
+        for where, text in _localized(path, command, "name", errors):
+            errors.text(where, text, 1, 32, required=True)
         if command.get("description"):
             errors.add(path + ("description",),
                        "APPLICATION_COMMAND_CONTEXT_MENU_DESCRIPTION",
@@ -219,6 +224,31 @@ def _check_command(path, command, kind, errors):
     if _points(command) > COMMAND_POINTS:
         errors.add(path, "APPLICATION_COMMAND_TOO_LARGE",
                    "Command exceeds maximum size (8000)")
+
+
+def _localized(path, node, field, errors):
+    """Yield the path and text of each translation of a field."""
+    field += "_localizations"
+    given = node.get(field)
+    if given is None or not errors.struct(path + (field,), given):
+        return
+    for locale, text in given.items():
+        where = path + (field, locale)
+        if locale not in LOCALES:
+            errors.add(where, "BASE_TYPE_CHOICES",
+                       f"{locale} is not a locale.")
+        yield where, text
+
+
+def _check_words(path, node, errors):
+    """Check name and description of a command or an option, translated."""
+    _check_name(path + ("name",), node.get("name"), errors)
+    for where, text in _localized(path, node, "name", errors):
+        _check_name(where, text, errors)
+    errors.text(path + ("description",), node.get("description"), 1, 100,
+                required=True)
+    for where, text in _localized(path, node, "description", errors):
+        errors.text(where, text, 1, 100, required=True)
 
 
 def _check_name(path, name, errors):
@@ -244,9 +274,7 @@ def _check_options(path, options, depth, errors):
         here = path + (index,)
         if not errors.struct(here, option):
             continue
-        _check_name(here + ("name",), option.get("name"), errors)
-        errors.text(here + ("description",), option.get("description"),
-                    1, 100, required=True)
+        _check_words(here, option, errors)
         if option.get("name") in names:
             errors.add(here + ("name",),
                        "APPLICATION_COMMAND_OPTIONS_NAME_INVALID",
@@ -286,6 +314,8 @@ def _check_leaf(path, option, kind, errors):
             if errors.struct(here, choice):
                 errors.text(here + ("name",), choice.get("name"), 1, 100,
                             required=True)
+                for where, text in _localized(here, choice, "name", errors):
+                    errors.text(where, text, 1, 100, required=True)
                 if kind == STRING:
                     errors.text(here + ("value",), choice.get("value"),
                                 1, 100, required=True)
@@ -294,11 +324,17 @@ def _check_leaf(path, option, kind, errors):
 
 
 def _points(node):
-    """Count the characters of names, descriptions and choice values."""
+    """Count the characters of names, descriptions and choice values, of the
+    longest translation each.
+    """
     total = 0
     for field in ("name", "description", "value"):
-        if isinstance(node.get(field), str):
-            total += len(node[field])
+        texts = [node.get(field)]
+        translated = node.get(field + "_localizations")
+        if isinstance(translated, dict):
+            texts += translated.values()
+        total += max(len(one) if isinstance(one, str) else 0
+                     for one in texts)
     for field in ("options", "choices"):
         inner = node.get(field)
         for child in inner if isinstance(inner, list) else ():

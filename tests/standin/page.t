@@ -468,7 +468,8 @@ def it_says_when_the_service_has_gone_and_comes_back():
     browser.wait(f"text('{FINAL}').includes('said before the end')")
     discord.options["port"] = discord.port
     discord.stop()
-    browser.wait("text('#gone').includes('The service has gone')")
+    browser.wait("!one('#gone').hidden && "
+                 "text('#gone').includes('The service has gone')")
     assert browser.evaluate("one('#link').dataset.state") == "broken"
     picture("gone")
     browser.resize(390, 844)

@@ -281,6 +281,18 @@ def commands_are_registered_with_the_bots_token():
             [{"name": "a b", "description": "x"}],
             [{"name": "Run", "type": 3, "description": "no"}],
             [tree[0], tree[0]],
+            [{"name": "il", "description": "x",
+              "name_localizations": {"de": "Il"}}],
+            [{"name": "il", "description": "x",
+              "name_localizations": {"tlh": "il"}}],
+            [{"name": "il", "description": "x",
+              "description_localizations": {"de": "x" * 101}}],
+            [{"name": "il", "description": "x", "options": [
+                {"type": 3, "name": f"o{n}", "description": "x",
+                 "description_localizations": {"de": "ö" * 100},
+                 "choices": [{"name": f"{m}" * 100, "value": f"{m}" * 100}
+                             for m in range(1, 3)]}
+                for n in range(25)]}],
             [{"name": "il", "description": "x", "options": [
                 {"type": 3, "name": "a", "description": "d"},
                 {"type": 3, "name": "b", "description": "d",

@@ -4,8 +4,8 @@
 import { answered, call, send, upload } from "./api.js";
 import { el } from "./dom.js";
 import { isOpen, marked, showItems, showState, step } from "./palette.js";
-import { ATTACHMENT, BOOLEAN, callable, choicesOf, findCommand, parseOptions,
-         suggestions } from "./parse.js";
+import { ATTACHMENT, BOOLEAN, callable, choicesOf, findCommand, local,
+         parseOptions, suggestions } from "./parse.js";
 import { recall, remember } from "./recall.js";
 
 const AUTOCOMPLETE_DELAY = 200;
@@ -23,11 +23,11 @@ let attached = [];
 let picking = null;
 let asking = 0;
 let timer = null;
-let where = () => ({ user: "alice", place: "guild" });
+let where = () => ({});
 let sent = () => {};
 
-/** Start the composer. `place()` tells user and place; `told(id)` hears of
- * each interaction sent. */
+/** Start the composer. `place()` tells user, place and locale; `told(id)`
+ * hears of each interaction sent. */
 export function startComposer(place, told) {
   where = place;
   sent = told;
@@ -44,7 +44,7 @@ export function startComposer(place, told) {
 
 /** Take the commands that can be called. */
 export function setCommands(commands) {
-  entries = callable(commands);
+  entries = callable(commands, where().locale);
   refresh();
 }
 
@@ -204,13 +204,18 @@ function stopAsking() {
 async function ask(found, piece, option) {
   const mine = asking;
   const [command, ...sub] = found.entry.words;
-  const values = { ...found.values, [option.name]: piece.text };
-  for (const name of Object.keys(files)) delete values[name];
+  const options = { [option.key]: piece.text };
+  for (const one of found.entry.options) {
+    const value = found.values[one.name];
+    if (one !== option && value !== undefined && one.type !== ATTACHMENT) {
+      options[one.key] = value;
+    }
+  }
   let choices = null;
   try {
     choices = (await answered(await send({
-      command, sub, options: values, focused: option.name, ...where() })))
-      .choices;
+      command, sub, options, focused: option.key, ...where() })))
+      .choices?.map((c) => ({ ...c, name: local(c, "name", where().locale) }));
   } catch {
     /* as when there is no answer */
   }
@@ -320,7 +325,7 @@ async function sendCommand(found) {
   for (const option of found.entry.options) {
     const value = found.values[option.name];
     if (value === undefined) continue;
-    options[option.name] = option.type === ATTACHMENT
+    options[option.key] = option.type === ATTACHMENT
       ? { attachment: (await upload(value)).id } : value;
   }
   sent(await send({ command, sub, options, ...where() }), found.entry.label);

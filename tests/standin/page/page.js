@@ -7,6 +7,7 @@ import { el } from "./dom.js";
 import { openMenu, watchMessages } from "./menu.js";
 import { draw } from "./messages.js";
 import { openModal } from "./modal.js";
+import { local } from "./parse.js";
 
 const ABOUT = {
   guild: ["# general", "Everyone sees public answers here."],
@@ -16,9 +17,14 @@ const ABOUT = {
 
 const list = document.getElementById("messages");
 const userMenu = document.getElementById("user");
+const languageMenu = document.getElementById("language");
 const link = document.getElementById("link");
 const gone = document.getElementById("gone");
 
+// What a client sends of itself; the names are for who reads that language.
+const LANGUAGES = { "en-US": "English", de: "Deutsch", fr: "Français",
+                    "es-ES": "Español", "pt-BR": "Português do Brasil",
+                    ja: "日本語", "zh-CN": "中文", ru: "Русский" };
 const RETRY_MS = 1000;
 const GONE = "The service has gone. Start it again with “make run”: this " +
   "page comes back by itself, with all that was said.";
@@ -33,9 +39,9 @@ let feed = null;
 let retry = null;
 let atEnd = true;
 
-/** Tell who and where the person is. */
+/** Tell who and where the person is, and in which language. */
 function where() {
-  return { user, place };
+  return { user, place, locale: languageMenu.value };
 }
 
 /** Compare two messages by age. */
@@ -115,7 +121,7 @@ function drawPending() {
 
 /** Remember an interaction that this page has sent. */
 function sent(id, label, message) {
-  mine.set(id, { label, message, user, place });
+  mine.set(id, { label, message, ...where() });
   stickily(drawPending);
   settle(id);
 }
@@ -146,7 +152,7 @@ function onInteraction(interaction) {
     if (node) note(node, "This interaction failed");
   } else if (interaction.modal && one.user === user) {
     openModal(interaction.id, interaction.modal,
-              { user: one.user, place: one.place },
+              { user: one.user, place: one.place, locale: one.locale },
               (id) => sent(id, null));
   }
 }
@@ -190,7 +196,8 @@ const acts = {
       : commands.filter((c) => c.type === 3);
     openMenu(point || { x: box.right - 200, y: box.bottom + 4 }, [
       { label: "Apps", entries: apps.map(
-        (c) => [c.name, () => acts.run(c.name, message)]) },
+        (c) => [local(c, "name", languageMenu.value),
+                () => acts.run(c.name, message)]) },
       { label: "Message", entries: [
         ["Copy text", () => navigator.clipboard?.writeText(
           message.content || find(message.id).innerText)],
@@ -282,6 +289,9 @@ async function start() {
     user = userMenu.value;
     listen();
   });
+  languageMenu.append(...Object.entries(LANGUAGES).map(
+    ([value, text]) => el("option", { value, text, lang: value })));
+  languageMenu.addEventListener("change", () => setCommands(commands));
   for (const button of document.querySelectorAll("[data-channel]")) {
     button.addEventListener("click", () => go(button.dataset.channel));
   }

@@ -9,23 +9,47 @@ export const BOOLEAN = 5;
 export const NUMBER = 10;
 export const ATTACHMENT = 11;
 
-/** List every callable command as {words, label, description, options}. */
-export function callable(commands) {
+/** Return a name or description as people of a locale see it. */
+export function local(node, field, locale) {
+  return node[field + "_localizations"]?.[locale] || node[field] || "";
+}
+
+/** Return an option as it is seen; `key` is what the application calls it. */
+function seen(option, locale) {
+  return {
+    ...option, key: option.name, name: local(option, "name", locale),
+    description: local(option, "description", locale),
+    choices: option.choices?.map(
+      (c) => ({ ...c, name: local(c, "name", locale) })),
+  };
+}
+
+/**
+ * List every callable command as {words, label, description, options}.
+ *
+ * `words` are the application's names; all else is what people of a locale
+ * see.
+ */
+export function callable(commands, locale) {
   const found = [];
-  const visit = (words, node) => {
+  const visit = (words, names, node) => {
     const inner = (node.options || []).filter((o) => o.type <= GROUP);
     if (inner.length === 0) {
       found.push({
         words,
-        label: "/" + words.join(" "),
-        description: node.description || "",
-        options: node.options || [],
+        label: "/" + names.join(" "),
+        description: local(node, "description", locale),
+        options: (node.options || []).map((o) => seen(o, locale)),
       });
     }
-    for (const child of inner) visit([...words, child.name], child);
+    for (const child of inner) {
+      visit([...words, child.name],
+            [...names, local(child, "name", locale)], child);
+    }
   };
   for (const one of commands) {
-    if ((one.type || 1) === 1) visit([one.name], one);
+    if ((one.type || 1) === 1) visit([one.name], [local(one, "name", locale)],
+                                     one);
   }
   return found;
 }
@@ -50,8 +74,9 @@ export function suggestions(text, entries) {
   const begins = entries.filter((e) => e.label.startsWith(typed.trimEnd()));
   const word = typed.slice(1).trim();
   const has = entries.filter(
-    (e) => word && !begins.includes(e) && e.words.some((w) => w === word ||
-      w.startsWith(word)));
+    (e) => word && !begins.includes(e) &&
+      [...e.words, ...e.label.slice(1).split(" ")].some(
+        (w) => w.startsWith(word)));
   return [...begins, ...has];
 }
 
@@ -73,7 +98,9 @@ function codeSpans(text) {
  * begins with a name (`code: …`), a space may come between.
  */
 function findNames(text, options) {
-  const names = options.map((o) => o.name.replace(/[^\w-]/g, "\\$&"));
+  // Of letters, digits, - _ and ' alone: nothing that a pattern would take
+  // for more.
+  const names = options.map((o) => o.name);
   if (names.length === 0) return [];
   const spans = codeSpans(text);
   const pattern = new RegExp(`(^|\\s)(${names.join("|")}):`, "gu");
