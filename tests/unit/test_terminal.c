@@ -218,6 +218,10 @@ test_floods(void)
 	lasts("\xff", 5 * MIB, NULL, "5 MiB of what is no UTF-8");
 	lasts("\033[1;4;31;41mx\033[Cy\033[m\033[D\033[D.\033[Cz", 2 * MIB,
 	    NULL, "2 MiB of everything");
+	lasts("\033[31mxx\b\033[1;4;32;44my", 64, NULL, "a few colours");
+	lasts("\033[1;4;37;41mxxxxxxxx\r\033[1;4;36;42m\033[Cx\033[Cx"
+	      "\033[Cx\033[Cx\n",
+	    2 * MIB, NULL, "2 MiB of colours over others");
 }
 
 int

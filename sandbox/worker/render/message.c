@@ -9,15 +9,11 @@
 #include "../../base/cleanup.h"
 #include "../../base/log.h"
 #include "../../base/text.h"
-#include "sgr.h"
 #include "terminal.h"
 
 #define LEAD_MOST 900 /* code points */
 #define TAIL_MOST 900
 #define BLOCK_LEAST 16 /* a shorter piece of a block is not worth it */
-#define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
-/* The line between two parts, and the colours that end and begin there. */
-#define CUT_POINTS (64 + sizeof(SGR_RESET) - 1 + SGR_MAX)
 #define FLAG_EPHEMERAL 64
 #define FLAG_NO_EMBEDS 4
 
@@ -78,10 +74,10 @@ message_add_name(struct buf *out, const char *name, size_t most)
 	buf_addc(out, '`');
 }
 
-/* The text without the line ends at its end.  No two back-ticks may stand side
- * by side in a block. */
+/* Take the text, without the line ends at its end.  No two back-ticks may stand
+ * side by side in a block. */
 static void
-set_defused(struct message *message, const struct buf *text)
+set_defused(struct message *message, struct buf *text)
 {
 	const char *s = buf_str(text);
 	size_t len = text->len;
@@ -89,6 +85,12 @@ set_defused(struct message *message, const struct buf *text)
 	while (len > 0 && s[len - 1] == '\n')
 		len--;
 	buf_release(&message->block);
+	if (memmem(s, len, "``", 2) == NULL) {
+		buf_cut(text, len);
+		message->block = *text;
+		*text = (struct buf)BUF_INIT(0);
+		return;
+	}
 	buf_init(&message->block, 4 * len + 1); /* were it all back-ticks */
 	while (len > 0) {
 		const char *tick = memchr(s, '`', len);
@@ -129,180 +131,6 @@ message_set_output(struct message *message, const char *text, size_t len,
 }
 
 /* ---- fitting it in ---- */
-
-/* Where the first lines end, at their last line end or at the end of all. */
-static size_t
-lines_end(const char *text, size_t len, size_t lines)
-{
-	const char *at = text;
-
-	while ((at = memchr(at, '\n', (size_t)(text + len - at))) != NULL &&
-	    --lines > 0)
-		at++;
-	return at != NULL ? (size_t)(at - text) : len;
-}
-
-/* Where the last lines begin. */
-static size_t
-lines_begin(const char *text, size_t len, size_t lines)
-{
-	const char *at = text + len;
-
-	while ((at = memrchr(text, '\n', (size_t)(at - text))) != NULL &&
-	    --lines > 0)
-		continue;
-	return at != NULL ? (size_t)(at + 1 - text) : 0;
-}
-
-/* The sequence that says what holds at a place in a block: the last one before
- * it does, all of it (terminal.h).  Empty: nothing does. */
-struct style {
-	const char *sequence;
-	size_t len;
-};
-
-static struct style
-style_at(const char *text, size_t at)
-{
-	struct style style = { .sequence = text };
-	const char *escape = memrchr(text, '\033', at);
-
-	if (escape == NULL ||
-	    strncmp(escape, SGR_RESET, strlen(SGR_RESET)) == 0)
-		return style;
-	style.sequence = escape;
-	style.len = strcspn(escape, "m") + 1;
-	return style;
-}
-
-/* The place itself, or before the sequence that it is in. */
-static size_t
-before_sequence(const char *text, size_t at)
-{
-	const char *escape = memrchr(text, '\033', at);
-
-	return escape != NULL && escape + strcspn(escape, "m") >= text + at ?
-	    (size_t)(escape - text) :
-	    at;
-}
-
-/* Code points that are seen: without those of the colours. */
-static size_t
-seen_points(const char *text, size_t len)
-{
-	size_t points = text_codepoints(text, len);
-	const char *end = text + len;
-
-	while ((text = memchr(text, '\033', (size_t)(end - text))) != NULL) {
-		size_t n = strcspn(text, "m") + 1;
-
-		points -= n;
-		text += n;
-	}
-	return points;
-}
-
-/* The line in the place of what is between head and tail: so many lines when
- * it is whole lines. */
-static void
-add_left_out(struct buf *out, const char *text, size_t len, size_t head,
-    size_t tail)
-{
-	bool whole = (head == 0 || text[head] == '\n') &&
-	    (tail == len || text[tail - 1] == '\n');
-	size_t lines = tail == len ? 1 : 0;
-
-	for (size_t i = head > 0 ? head + 1 : 0; i < tail; i++)
-		lines += text[i] == '\n' ? 1 : 0;
-	buf_addf(out, "%s" ELLIPSIS " %zu %s%s left out " ELLIPSIS "%s",
-	    head > 0 ? "\n" : "",
-	    whole ? lines : seen_points(text + head, tail - head),
-	    whole ? "line" : "character", whole && lines == 1 ? "" : "s",
-	    tail < len ? "\n" : "");
-}
-
-/* Does all of the block go into room code points, and into its lines? */
-static bool
-block_fits(const struct message *m, size_t room)
-{
-	const char *text = buf_str(&m->block);
-	size_t len = m->block.len;
-
-	return text_codepoints(text, len) <= room &&
-	    (m->lines_max == 0 || lines_end(text, len, m->lines_max) == len);
-}
-
-/* Where the beginning of the block ends that is shown: after some lines, or
- * after some code points, near which a line's end is better. */
-static size_t
-cut_head(const char *text, size_t len, size_t points, size_t lines)
-{
-	size_t head = text_prefix(text, len, points);
-	size_t end = lines > 0 ? lines_end(text, len, lines) : len;
-	size_t near = head < SNAP_BYTES ? head : SNAP_BYTES;
-	const char *line;
-
-	if (end <= head)
-		return end;
-	line = memrchr(text + head - near, '\n', near);
-	return line != NULL ? (size_t)(line - text) :
-			      before_sequence(text, head);
-}
-
-/* Where the end of the block begins that is shown. */
-static size_t
-cut_tail(const char *text, size_t len, size_t points, size_t lines)
-{
-	size_t total = text_codepoints(text, len);
-	size_t tail = text_prefix(text, len,
-	    total > points ? total - points : 0);
-	size_t begin = lines > 0 ? lines_begin(text, len, lines) : 0;
-	size_t near = len - tail < SNAP_BYTES ? len - tail : SNAP_BYTES;
-	const char *line;
-
-	if (begin >= tail)
-		return begin;
-	line = memchr(text + tail, '\n', near);
-	return line != NULL ? (size_t)(line + 1 - text) :
-			      before_sequence(text, tail);
-}
-
-/* Add what of the block fits into room code points: both of its ends or one,
- * each as whole lines where a line ends near the cut, and between them how much
- * is left out. */
-static void
-add_cut(struct buf *out, const struct message *m, size_t room)
-{
-	const char *text = buf_str(&m->block);
-	size_t len = m->block.len;
-	size_t keep = room > CUT_POINTS ? room - CUT_POINTS : 0;
-	size_t lines = m->lines_max > 0 ? m->lines_max - 1 : 0;
-	size_t head = 0;
-	size_t tail = len;
-	struct style style;
-
-	if (block_fits(m, room)) {
-		buf_add(out, text, len);
-		return;
-	}
-	if (m->cut == MESSAGE_CUT_END) {
-		head = cut_head(text, len, keep, lines);
-	} else if (m->cut == MESSAGE_CUT_START) {
-		tail = cut_tail(text, len, keep, lines);
-	} else {
-		head = cut_head(text, len, keep / 3, lines / 3);
-		tail = cut_tail(text, len, keep - keep / 3, lines - lines / 3);
-	}
-	/* colours end before what is said here, and go on after it */
-	buf_add(out, text, head);
-	style = style_at(text, head);
-	if (style.len > 0)
-		buf_adds(out, SGR_RESET);
-	add_left_out(out, text, len, head, tail);
-	style = style_at(text, tail);
-	buf_add(out, style.sequence, style.len);
-	buf_add(out, text + tail, len - tail);
-}
 
 /* So many code points of a part. */
 static void
@@ -354,7 +182,8 @@ compose(struct buf *out, const struct message *m, bool with_files)
 	if (room > 0) {
 		end_line(out);
 		buf_addf(out, "```%s\n", m->language);
-		add_cut(out, m, room);
+		message_cut_add(out, buf_str(&m->block), m->block.len, m->cut,
+		    m->lines_max, room);
 		buf_adds(out, "\n```\n");
 	}
 	/* its sentences begin with a line end, whichever is the first */
@@ -378,7 +207,8 @@ message_fits(const struct message *message)
 	auto_buf struct buf tail = BUF_INIT(2 * MESSAGE_PART_MAX);
 
 	/* as if nothing could be attached: that is the longer text */
-	return block_fits(message, make_frame(&lead, &tail, message, false));
+	return message_cut_fits(buf_str(&message->block), message->block.len,
+	    message->lines_max, make_frame(&lead, &tail, message, false));
 }
 
 /* ---- files and buttons ---- */

@@ -12,6 +12,7 @@
 #include "../../rest/rest.h"
 #include "../../store/commands.h"
 #include "filename.h"
+#include "message_cut.h"
 
 /*
  * A message under construction, and the only place that knows what Discord
@@ -27,16 +28,6 @@
 #define MESSAGE_LINES_MAX 20 /* of a program's output */
 /* Of all files together: a request may have 25 MiB. */
 #define MESSAGE_BYTES_MAX (24 * 1024 * 1024)
-
-/* What goes when the block does not fit. */
-enum message_cut {
-	MESSAGE_CUT_END,
-	MESSAGE_CUT_MIDDLE,
-	MESSAGE_CUT_START,
-};
-
-/* Keeps two back-ticks of a block apart: a zero-width space. */
-#define MESSAGE_APART "\xe2\x80\x8b"
 
 struct message {
 	struct buf lead;  /* Markdown; valid UTF-8 by construction */

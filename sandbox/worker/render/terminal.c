@@ -13,8 +13,8 @@
 
 #define TAB 8
 #define REPLACEMENT 0xfffd
-#define PADDING_LEAST 4096 /* blanks that a short text may make */
-#define FIRST_CELLS 128	   /* of a row, when it gets some */
+#define SPARE 4096	/* what a short text may be made longer */
+#define FIRST_CELLS 128 /* of a row, when it gets some */
 
 /* One column.  A tab takes several: '\t' and then zeroes. */
 struct cell {
@@ -45,6 +45,8 @@ struct terminal {
 	uint16_t shown;	 /* the style at the end of out */
 	uint32_t before; /* the character at its end, of the same line */
 	bool coloured;
+	size_t sequences; /* bytes that colours may still take: those of a
+			   * program are as long, but for overwritten ones */
 	struct buf *out;
 };
 
@@ -60,12 +62,16 @@ row_at(struct terminal *t, size_t y)
 static void
 show_style(struct terminal *t, const struct cell *cell)
 {
-	if (t->colours == TERMINAL_PLAIN || cell->style == t->shown ||
-	    ((cell->code == ' ' || cell->code == '\t') &&
-		!sgr_fills(cell->style) && !sgr_fills(t->shown)))
+	uint16_t style = t->sequences >= SGR_MAX ? cell->style : 0;
+	size_t before = t->out->len;
+
+	if (t->colours == TERMINAL_PLAIN || style == t->shown ||
+	    ((cell->code == ' ' || cell->code == '\t') && !sgr_fills(style) &&
+		!sgr_fills(t->shown)))
 		return;
-	sgr_add(t->out, t->shown, cell->style);
-	t->shown = cell->style;
+	sgr_add(t->out, t->shown, style);
+	t->sequences -= t->sequences >= SGR_MAX ? t->out->len - before : 0;
+	t->shown = style;
 	t->coloured = true;
 }
 
@@ -352,7 +358,8 @@ show_drawn(struct buf *out, const char *data, size_t len,
 {
 	struct terminal t = {
 		.count = 1,
-		.padding = len + PADDING_LEAST,
+		.padding = len + SPARE,
+		.sequences = len + SPARE,
 		.colours = colours,
 		.out = out,
 	};

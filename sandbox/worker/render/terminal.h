@@ -27,7 +27,7 @@ struct buf;
 #define TERMINAL_COLUMNS 512 /* a multiple of a tab's 8 */
 #define TERMINAL_ROWS 50
 /* Bytes that are appended for len at most. */
-#define TERMINAL_SHOWN_MAX(len) (8 * (len) + 8192)
+#define TERMINAL_SHOWN_MAX(len) (5 * (len) + 8192)
 
 enum terminal_colours {
 	TERMINAL_PLAIN,	  /* text alone */
