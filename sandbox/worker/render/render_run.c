@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "../../base/cleanup.h"
 #include "../../base/config.h"
 #include "../../base/text.h"
 #include "../../base/utf8.h"
@@ -15,6 +16,8 @@
 #define LEFT_MOST 6
 #define LOG_SHOWN (64 * 1024) /* bytes of a log that can matter */
 #define OUTPUT_NAME "output.txt"
+#define LOG_NAME "pip.log"
+#define TEXT_NOT_FOUND "No matching distribution found for "
 /* A run that took more than this is told what it took. */
 #define TIME_QUIET_US 1000000
 #define MEMORY_QUIET (INT64_C(64) << 20)
@@ -238,45 +241,57 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 
 /* ---- its output ---- */
 
-/* The whole output as a file, where only its ends can be shown: as a terminal
- * shows it, without colours, since people open it in an editor. */
-static void
-attach_output(struct message *m, struct collect *c,
-    const struct render_env *env)
+/* All that was printed as a file, or as much of it as may be sent: as a
+ * terminal shows it, without colours, since people open it in an editor.
+ * Returns the file's name, NULL: there is no room for it. */
+static const char *
+attach_printed(struct message *m, const char *as, const struct buf *printed,
+    const struct render_env *env, bool *all)
 {
-	const struct buf *output = &c->output;
-	auto_buf struct buf shown = BUF_INIT(TERMINAL_SHOWN_MAX(output->len));
-	size_t most = output->max;
-	bool all;
+	auto_buf struct buf shown = BUF_INIT(TERMINAL_SHOWN_MAX(printed->len));
+	size_t most = printed->max;
 	size_t len = 0;
 	const char *name = NULL;
 	char *data;
+
+	(void)terminal_show(&shown, buf_str(printed), printed->len,
+	    TERMINAL_PLAIN);
+	/* beside its files a run was left room for what it may print */
+	if ((int64_t)most > env->file_most)
+		most = (size_t)env->file_most;
+	*all = shown.len <= most;
+	if (!*all) {
+		while (most > 0 && utf8_is_tail(shown.data[most]))
+			most--;
+		buf_cut(&shown, most);
+	}
+	data = buf_steal(&shown, &len);
+	if (!message_attach(m, as, data, len, &name))
+		return NULL;
+	buf_addf(&m->without, "%s`%s` could not be attached.",
+	    m->without.len > 0 ? " " : "", name);
+	return name;
+}
+
+/* Where only the ends of the output can be shown. */
+static void
+attach_output(struct message *m, const struct buf *output,
+    const struct render_env *env)
+{
+	bool all;
+	const char *name;
 
 	if (!env->may_attach) {
 		buf_adds(&m->tail,
 		    "\nThe output is cut, and I may not attach files here.");
 		return;
 	}
-	(void)terminal_show(&shown, buf_str(output), output->len,
-	    TERMINAL_PLAIN);
-	/* beside its files a run was left room for what it may print */
-	if ((int64_t)most > env->file_most)
-		most = (size_t)env->file_most;
-	all = shown.len <= most;
-	if (!all) {
-		while (most > 0 && utf8_is_tail(shown.data[most]))
-			most--;
-		buf_cut(&shown, most);
-	}
-	data = buf_steal(&shown, &len);
-	if (!message_attach(m, OUTPUT_NAME, data, len, &name)) {
+	name = attach_printed(m, OUTPUT_NAME, output, env, &all);
+	if (name == NULL)
 		buf_adds(&m->tail, "\nThe output is cut.");
-		return;
-	}
-	buf_addf(&m->tail, "\nThe output is cut here, `%s` has %s.", name,
-	    all ? "all of it" : "more");
-	buf_addf(&m->without, "%s`%s` could not be attached.",
-	    m->without.len > 0 ? " " : "", name);
+	else
+		buf_addf(&m->tail, "\nThe output is cut here, `%s` has %s.",
+		    name, all ? "all of it" : "more");
 }
 
 void
@@ -306,7 +321,7 @@ render_run(struct message *m, const struct run_outcome *outcome,
 		buf_adds(&m->lead, "No output.");
 	/* the names of files may have taken the room that the output had */
 	if (cut || !message_fits(m))
-		attach_output(m, collect, env);
+		attach_output(m, &collect->output, env);
 }
 
 /* ---- pip ---- */
@@ -337,8 +352,23 @@ log_has(const struct buf *log, const char *text)
 	return memmem(buf_str(log), log->len, text, strlen(text)) != NULL;
 }
 
-/* What the log of a failed installation means, as far as it can be told. */
+/* What pip did not find, in its words. */
 static void
+add_missing(struct buf *out, const struct buf *log, const struct config *config)
+{
+	const char *what = strstr(buf_str(log), TEXT_NOT_FOUND) +
+	    strlen(TEXT_NOT_FOUND);
+	auto_free char *name = xstrndup(what, strcspn(what, "\r\n"));
+
+	buf_addf(out, "\nThere is no %s%s.", phrase_name(name, NAME_MOST).text,
+	    config->pip_allow_sdist ?
+		"" :
+		" as a wheel for this Python: packages that must be built are "
+		"not installed here");
+}
+
+/* What the log of a failed installation means.  False: that cannot be told. */
+static bool
 explain_pip(struct buf *out, const struct buf *log,
     const struct cell_result *result, const struct config *config)
 {
@@ -348,6 +378,11 @@ explain_pip(struct buf *out, const struct buf *log,
 		    "\nThe room for packages is used up (%s): `/il rm "
 		    ".site-packages recursive:True` empties it.",
 		    text_size(config->pip_quota).text);
+	else if (log_has(log, "CERTIFICATE_VERIFY_FAILED"))
+		buf_adds(out,
+		    "\nThe package index cannot be trusted: nobody known here "
+		    "has signed its certificate. Who runs Inline names the "
+		    "authority in `IL_PIP_CA_BUNDLE`.");
 	else if (log_has(log, "Failed to establish a new connection") ||
 	    log_has(log, "Temporary failure in name resolution") ||
 	    log_has(log, "Connection refused") || log_has(log, "SSLError") ||
@@ -355,20 +390,23 @@ explain_pip(struct buf *out, const struct buf *log,
 		buf_adds(out,
 		    "\nThe package index cannot be reached from here at the "
 		    "moment.");
-	else if (log_has(log, "No matching distribution found"))
-		buf_addf(out, "\nThere is no such package or version%s.",
-		    config->pip_allow_sdist ?
-			"" :
-			" as a wheel for this Python: packages that must be "
-			"built are not installed here");
+	else if (strstr(buf_str(log), TEXT_NOT_FOUND) != NULL)
+		add_missing(out, log, config);
+	else
+		return false;
+	return true;
 }
 
+/* One line when it went well.  Otherwise its log as a file, and the end of it
+ * where nothing better can be said. */
 void
 render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env)
 {
 	const struct config *config = env->config;
 	struct buf *lead = &message->lead;
+	bool explained = false;
+	bool all;
 
 	buf_adds(lead,
 	    outcome_succeeded(outcome) ? "Installed " : "Not installed: ");
@@ -379,13 +417,19 @@ render_pip(struct message *message, const struct run_outcome *outcome,
 			buf_addf(lead, "%s%s", i > 0 ? ", " : "",
 			    phrase_name(words[i], NAME_MOST).text);
 	buf_addc(lead, '.');
-	set_log(message, log);
+	if (outcome_succeeded(outcome))
+		return;
 	if (outcome->end != RUN_RESULT) {
 		add_broken_end(&message->tail, outcome->end, env->reference);
-		return;
+	} else {
+		add_result(&message->tail, &outcome->result,
+		    config->output_limit, config->pip_memory,
+		    config->pip_timeout_ms);
+		explained = explain_pip(&message->tail, log, &outcome->result,
+		    config);
 	}
-	add_result(&message->tail, &outcome->result, config->output_limit,
-	    config->pip_memory, config->pip_timeout_ms);
-	if (!outcome_succeeded(outcome))
-		explain_pip(&message->tail, log, &outcome->result, config);
+	if (!explained)
+		set_log(message, log);
+	if (env->may_attach && log->len > 0)
+		(void)attach_printed(message, LOG_NAME, log, env, &all);
 }
