@@ -184,6 +184,22 @@ def files_of_a_run_come_back_and_images_first():
 
 
 @test
+def pictures_come_back_and_are_no_files():
+    code = ("class Picture:\n"
+            f"    def _repr_png_(self): return bytes.fromhex('{PNG.hex()}')\n"
+            "for i in range(12): display(Picture())\n"
+            "import os; print([n for n in os.listdir() if 'picture' in n])\n"
+            "await __import__('asyncio').sleep(0, 'over')")
+    message = final("py", code=code)
+    names = [one.filename for one in message.attachments]
+    assert names == [f"picture-{i + 1}.png" for i in range(10)], names
+    assert message.attachment("picture-10.png").read() == PNG
+    assert "[]\n'over'\n2 more pictures are not shown" in message.content, \
+        message
+    assert "picture" not in final("look").content
+
+
+@test
 def what_is_left_out_is_named():
     code = "for i in range(14): open(f'many{i:02}.txt', 'w').write('x')"
     message = final("py", code=code)

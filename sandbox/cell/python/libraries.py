@@ -184,7 +184,7 @@ def follow(loader, hook):
     execute = loader.exec_module
 
     def exec_module(module):
-        del loader.exec_module      # the class's own shows again
+        vars(loader).pop("exec_module", None)   # the class's own again
         execute(module)
         attempt(hook, module)
 

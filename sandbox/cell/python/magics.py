@@ -67,6 +67,13 @@ def call(at, name, *args):
     return place(_ast.Expr(place(_ast.Call(name, args, []), at)), at)
 
 
+def command(at, text):
+    names = packages_of(text.split())
+    if names is None:
+        return call(at, SHELL, text)
+    return call(at, PIP, names)
+
+
 def show_last(body):
     """Have the last statement shown, if it is an expression."""
     if body and isinstance(body[-1], _ast.Expr):
@@ -199,10 +206,7 @@ class Magics:
         number = node.lineno
         line, column = self.found[number]
         if line[column:column + 1] == b"!":
-            text = decode(line[column + 1:]).strip()
-            names = packages_of(text.split())
-            return call(node, SHELL if names is None else PIP,
-                        text if names is None else names)
+            return command(node, decode(line[column + 1:]).strip())
         word, rest, column = self.split(number)
         if word == "time":
             body = self.inline(number, rest, column)
@@ -212,10 +216,7 @@ class Magics:
         if word == "timeit":
             return self.put_timeit(node, number, rest, column)
         if word == "pip":
-            text = "pip " + decode(rest)
-            names = packages_of(text.split())
-            return call(node, SHELL if names is None else PIP,
-                        text if names is None else names)
+            return command(node, "pip " + decode(rest))
         if word in NOTHING:
             return node
         raise self.error(number, "of the magics, only %time, %timeit, %pip and"

@@ -15,7 +15,7 @@ import sys
 FOLDER = BEGINNING = ""
 
 MOST = 10               # in one answer
-PIXELS_MAX = 25000000   # 100 MB while matplotlib draws it, of 256 for all
+PIXELS_MAX = 16000000   # 64 MB, and twice that while matplotlib saves them
 
 taken = 0               # pictures of this process, shown or not
 more = 0                # that came after the last one
