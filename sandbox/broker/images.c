@@ -31,6 +31,7 @@ static void images_step(struct images *d);
  * Run by the image's own Python, 3.8 or later, as root.  Byte code is never
  * compared with its source later (unchecked hash): neither can change.  Folders
  * within one another are compiled once; what does not compile is data of tests.
+ * matplotlib's list of its fonts is for libraries.py in sandbox/cell/python.
  */
 static const char recipe[] =
     "import compileall, importlib.util, os, re, shutil, sys\n"
@@ -44,6 +45,11 @@ static const char recipe[] =
     "        invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)\n"
     "if not os.path.exists(importlib.util.cache_from_source(os.__file__)):\n"
     "    sys.exit('nothing can be written')\n"
+    "os.environ['MPLCONFIGDIR'] = '/usr/share/inline/matplotlib'\n"
+    "try:\n"
+    "    import matplotlib.font_manager\n"
+    "except Exception:\n"
+    "    pass\n"
     "if not shutil.which('bash'):\n"
     "    print('no bash')\n";
 

@@ -61,3 +61,10 @@ for folder in "$root"/usr/lib/python3*; do
 		echo "image-hook: not all of $folder compiles" >&2
 done
 chroot "$root" /sbin/ldconfig
+
+# matplotlib's list of its fonts, which a person's run links to, and would else
+# make each time: sandbox/cell/python/libraries.py.
+if [ -d "$root/usr/lib/python3/dist-packages/matplotlib" ]; then
+	MPLCONFIGDIR=/usr/share/inline/matplotlib chroot "$root" \
+		/usr/bin/python3 -I -B -c 'import matplotlib.font_manager'
+fi

@@ -7,6 +7,14 @@ HAS = """
 import importlib.util, json, os
 print(os.path.exists(importlib.util.cache_from_source(json.__file__)))
 """
+# A matplotlib that does one thing, and says whether that is kept.
+LIBRARY = """
+folder = sys.path[-1] + "/matplotlib"
+os.mkdir(folder)
+with open(folder + "/font_manager.py", "w") as file:
+    file.write("import os; os.makedirs(os.environ['MPLCONFIGDIR'])")
+"""
+FONTS = "import os\nprint(os.path.isdir('/usr/share/inline/matplotlib'))"
 DERIVED = "start from inline-derived:"
 
 
@@ -30,7 +38,7 @@ class Bare:
                "for top in {p for p in sys.path if os.path.isdir(p)}:\n"
                "    for at, folders, _ in os.walk(top):\n"
                "        if '__pycache__' in folders:\n"
-               "            shutil.rmtree(at + '/__pycache__')\n")
+               "            shutil.rmtree(at + '/__pycache__')\n" + LIBRARY)
         try:
             self.ids += docker("commit", "--change", "LABEL inline.recipe=",
                                name, self.name)
@@ -78,6 +86,9 @@ def used(b, bare):
     ok(not has_byte_code(b, 1), "before it is there, a cell starts without it")
     b.wait_log(DERIVED, patience=240)
     ok(has_byte_code(b, 2), "then a new one has byte code")
+    lease = b.lease(2)
+    is_(lease.run(FONTS)[1], b"True\n", "and matplotlib's list of fonts")
+    lease.close()
     is_(b.status()["IMAGE_NAME"].decode(), bare.name,
         "the status names the operator's image")
     first = derived(b)
