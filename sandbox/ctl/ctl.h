@@ -2,7 +2,6 @@
 #ifndef CTL_H
 #define CTL_H
 
-
 #include "../base/config.h"
 
 struct err;
@@ -26,7 +25,8 @@ struct ctl {
 
 /*
  * The sub-commands.  They print to standard output what was asked for, to
- * standard error one line when it failed, and return an exit code.
+ * standard error one line when it failed (and below it what Discord said), and
+ * return an exit code.
  */
 int ctl_commands(struct ctl *ctl);
 int ctl_doctor(struct ctl *ctl);

@@ -389,7 +389,7 @@ static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 	check_folders, check_database, doctor_engine, doctor_images,
 	doctor_loop, doctor_nginx, doctor_disk, check_fronts, check_broker,
 	check_ledger, doctor_http, check_isolation, check_tokens,
-	doctor_discord };
+	doctor_discord, doctor_application };
 
 /* With a wrong configuration nothing else can be checked. */
 int

@@ -38,5 +38,7 @@ void doctor_disk(struct doctor *d);
 /* nginx, Discord, and its clock beside ours. */
 void doctor_discord(struct doctor *d);
 void doctor_http(struct doctor *d);
+/* What Discord knows of the application, where the bot's token is there. */
+void doctor_application(struct doctor *d);
 
 #endif

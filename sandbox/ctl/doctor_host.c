@@ -22,6 +22,7 @@
 #include "../base/process.h"
 #include "../base/text.h"
 #include "../rest/rest.h"
+#include "application.h"
 #include "http.h"
 #include "nginx_room.h"
 
@@ -283,9 +284,9 @@ doctor_disk(struct doctor *d)
 static CURLcode
 ask(struct http *http, const char *url)
 {
-	*http = (struct http){ .url = url,
-		.agent = REST_USER_AGENT,
-		.no_proxy = "127.0.0.1" };
+	*http = (struct http){
+		.url = url, .agent = REST_USER_AGENT, .no_proxy = "127.0.0.1"
+	};
 	return http_ask(http);
 }
 
@@ -364,4 +365,48 @@ doctor_discord(struct doctor *d)
 	else
 		doctor_good("Discord: %s", d->config->discord_api_base);
 	check_skew(d, http.date);
+}
+
+/* With the bot's token: is it of the application that is configured? */
+void
+doctor_application(struct doctor *d)
+{
+	const struct config *c = d->config;
+	auto_buf struct buf answer = BUF_INIT(REST_ANSWER_MAX);
+	struct rest_reply reply = { 0 };
+	struct err err = { 0 };
+	enum rest_outcome outcome = REST_LATER;
+	struct application app = { 0 };
+	struct rest *rest;
+	const char *box;
+
+	if (*c->discord_token == '\0' || *c->discord_public_key == '\0')
+		return;
+	rest = rest_new(c->discord_api_base, c->discord_token,
+	    c->discord_application_id, NULL, -1, &err);
+	if (rest != NULL)
+		outcome = application_ask(rest, REST_ONCE, &app, &answer,
+		    &reply, &err);
+	rest_free(rest);
+	box = application_missing_box(&app);
+	if (reply.status == 401)
+		doctor_bad(d, "copy DISCORD_TOKEN anew (developer portal, Bot)",
+		    "application: %s", err.text);
+	else if (outcome != REST_DONE)
+		doctor_note("application: not compared: %s", err.text);
+	else if (application_compare(&app, c, &err) < 0)
+		doctor_bad(d,
+		    "correct it (developer portal, General Information)",
+		    "application: %s", err.text);
+	else if (box != NULL)
+		doctor_bad(d, "tick it, then ilctl register",
+		    "application: \"%s\" is not ticked on its Installation "
+		    "page",
+		    box);
+	else
+		doctor_good("application: id and public key are those that "
+			    "Discord has");
+	if (outcome == REST_DONE && !app.endpoint)
+		doctor_note("application: Discord knows no endpoint yet: "
+			    "ilctl register --endpoint URL");
 }

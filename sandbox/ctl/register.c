@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ilctl register` and `ilctl commands`: Discord's JSON is made from the table
- * of the commands (store/commands.def).
+ * of the commands (store/commands.def).  The endpoint's URL is told likewise.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,12 +9,15 @@
 
 #include <jansson.h>
 
+#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/err.h"
 #include "../base/text.h"
 #include "../rest/rest.h"
 #include "../store/commands.h"
+#include "application.h"
 #include "ctl.h"
+#include "objection.h"
 
 #define SUB_COMMAND 1 /* both the type of a command and of such an option */
 #define DESCRIPTION "Run Python in a sandbox of your own"
@@ -81,19 +84,58 @@ ctl_commands(struct ctl *ctl)
 	return CTL_OK;
 }
 
-/* What happened, and what may be done about it. */
+/* ---- register ---- */
+
+/* What was asked for on the command line. */
+struct wish {
+	int64_t guild;	      /* 0: for all servers */
+	const char *endpoint; /* NULL: it stays as it is */
+};
+
+/* False: usage. */
+static bool
+read_wish(const struct ctl *ctl, struct wish *wish)
+{
+	*wish = (struct wish){ 0 };
+	for (int i = 1; i < ctl->argc; i += 2) {
+		const char *value = i + 1 < ctl->argc ? ctl->argv[i + 1] : "";
+
+		if (strcmp(ctl->argv[i], "--guild") == 0) {
+			if (!text_parse_snowflake(value, strlen(value),
+				&wish->guild))
+				return false;
+		} else if (strcmp(ctl->argv[i], "--endpoint") == 0) {
+			if (strncmp(value, "http", 4) != 0 ||
+			    strlen(value) > APPLICATION_URL_MAX)
+				return false;
+			wish->endpoint = value;
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What happened, and what may be done about it.  what: that Discord does not
+ * take. */
 static int
-explain(const struct config *config, const struct rest_reply *reply,
-    struct err *err)
+explain(const struct config *config, const char *what,
+    const struct rest_reply *reply, struct err *err)
 {
 	if (reply->status == 0)
 		return err_wrap(err,
 		    "cannot reach Discord at %s (outgoing HTTPS and DNS are "
 		    "needed; `ilctl doctor` looks again)",
 		    config->discord_api_base);
+	if (reply->status >= 200 && reply->status < 300)
+		return -1; /* err says it */
 	if (reply->status == 401)
 		return err_set(err, ERR_CONFIG,
 		    "Discord refuses DISCORD_TOKEN (status 401)");
+	if (reply->status == 403 && !reply->json)
+		return err_set(err, ERR_UNAVAILABLE,
+		    "Cloudflare blocks this host (status 403): try again "
+		    "later, and not often");
 	if (reply->status == 403)
 		return err_set(err, ERR_CONFIG,
 		    "Discord refuses (status 403, "
@@ -110,53 +152,118 @@ explain(const struct config *config, const struct rest_reply *reply,
 		    "some minutes",
 		    reply->status);
 	return err_set(err, ERR_PROTOCOL,
-	    "Discord does not take the commands (status %d, code %" PRId64 ")",
+	    "Discord does not take %s (status %d, code %" PRId64 ")", what,
 	    reply->status, reply->code);
 }
 
-/* One request replaces all commands that are registered.  Only this needs the
- * bot's token. */
+/* Is it the right application, and may everybody install it? */
 static int
-send_commands(const struct config *config, const char *text, int64_t guild,
-    struct err *err)
+check_application(struct rest *rest, const struct config *config,
+    struct application *app, struct buf *answer, struct err *err)
 {
 	struct rest_reply reply = { 0 };
-	struct rest *rest;
-	enum rest_outcome outcome;
 
-	if (config->discord_application_id == 0)
-		return err_set(err, ERR_CONFIG,
-		    "DISCORD_APPLICATION_ID is not set");
-	if (*config->discord_token == '\0')
-		return err_set(err, ERR_CONFIG, "DISCORD_TOKEN is not set");
-	rest = rest_new(config->discord_api_base, config->discord_token,
-	    config->discord_application_id, NULL, -1, err);
-	if (rest == NULL)
-		return -1;
-	outcome = rest_register(rest, text, guild, &reply, err);
-	rest_free(rest);
-	return outcome == REST_DONE ? 0 : explain(config, &reply, err);
+	if (application_ask(rest, REST_FINAL, app, answer, &reply, err) !=
+	    REST_DONE)
+		return explain(config, "the question for the application",
+		    &reply, err);
+	return application_compare(app, config, err);
 }
 
+/* One request replaces all commands that are registered. */
+static int
+send_commands(struct rest *rest, const struct config *config, int64_t guild,
+    struct buf *answer, struct err *err)
+{
+	auto_free char *text = make_commands(guild != 0, JSON_COMPACT);
+	struct rest_reply reply = { 0 };
+
+	if (rest_register(rest, text, guild, answer, &reply, err) != REST_DONE)
+		return explain(config, "the commands", &reply, err);
+	if (guild == 0)
+		printf("registered for application %" PRId64 "\n",
+		    config->discord_application_id);
+	else
+		printf("registered in guild %" PRId64 "\n", guild);
+	return 0;
+}
+
+/* Discord tests the address before it takes it: with a PING that is signed, and
+ * with one that is signed wrongly. */
+static int
+send_endpoint(struct rest *rest, const struct config *config, const char *url,
+    struct buf *answer, struct err *err)
+{
+	json_auto_t *changes = json_pack("{s:s}", "interactions_endpoint_url",
+	    url);
+	auto_free char *text = json_dumps(changes, JSON_COMPACT);
+	struct rest_reply reply = { 0 };
+
+	if (text == NULL)
+		return err_set(err, ERR_INPUT, "the URL is not UTF-8");
+	if (rest_application(rest, text, REST_FINAL, answer, &reply, err) !=
+	    REST_DONE)
+		return explain(config,
+		    "that endpoint: `ilctl selftest URL` tells more", &reply,
+		    err);
+	printf("Discord has tested the endpoint and takes it: %s\n", url);
+	return 0;
+}
+
+/* All of it, in the order in which things go wrong.  box: the one to be ticked
+ * in the portal, or NULL. */
+static int
+register_all(struct rest *rest, const struct config *config,
+    const struct wish *wish, const char **box, struct buf *answer,
+    struct err *err)
+{
+	struct application app;
+
+	if (check_application(rest, config, &app, answer, err) < 0)
+		return -1;
+	*box = wish->guild == 0 ? application_missing_box(&app) : NULL;
+	if (send_commands(rest, config, wish->guild, answer, err) < 0)
+		return -1;
+	return wish->endpoint == NULL ?
+	    0 :
+	    send_endpoint(rest, config, wish->endpoint, answer, err);
+}
+
+/* Only this needs the bot's token. */
 int
 ctl_register(struct ctl *ctl)
 {
+	const struct config *config = &ctl->config;
+	auto_buf struct buf answer = BUF_INIT(REST_ANSWER_MAX);
 	struct err err = { 0 };
-	auto_free char *text = NULL;
-	int64_t guild = 0;
+	struct rest *rest = NULL;
+	const char *box = NULL;
+	struct wish wish;
+	int code = CTL_OK;
 
-	if (ctl->argc != 1 &&
-	    (ctl->argc != 3 || strcmp(ctl->argv[1], "--guild") != 0 ||
-		!text_parse_snowflake(ctl->argv[2], strlen(ctl->argv[2]),
-		    &guild)))
+	if (!read_wish(ctl, &wish))
 		return CTL_MISUSED;
-	text = make_commands(guild != 0, JSON_COMPACT);
-	if (send_commands(&ctl->config, text, guild, &err) != 0)
-		return ctl_fail(ctl->argv[0], &err);
-	if (guild == 0)
-		printf("registered for application %" PRId64 "\n",
-		    ctl->config.discord_application_id);
+	if (config->discord_application_id == 0)
+		(void)err_set(&err, ERR_CONFIG,
+		    "DISCORD_APPLICATION_ID is not set");
+	else if (*config->discord_token == '\0')
+		(void)err_set(&err, ERR_CONFIG, "DISCORD_TOKEN is not set");
 	else
-		printf("registered in guild %" PRId64 "\n", guild);
-	return CTL_OK;
+		rest = rest_new(config->discord_api_base, config->discord_token,
+		    config->discord_application_id, NULL, -1, &err);
+	if (rest == NULL)
+		return ctl_fail(ctl->argv[0], &err);
+	if (register_all(rest, config, &wish, &box, &answer, &err) < 0) {
+		code = ctl_fail(ctl->argv[0], &err);
+		objection_print(stderr, buf_str(&answer));
+	}
+	rest_free(rest);
+	if (box != NULL)
+		(void)fprintf(stderr,
+		    "Tick \"%s\" on the Installation page, with the scope "
+		    "applications.commands, and register again:\n"
+		    "https://discord.com/developers/applications/%" PRId64
+		    "/installation\n",
+		    box, config->discord_application_id);
+	return code;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct err;
 
 /*
@@ -92,9 +93,21 @@ enum rest_outcome rest_callback(struct rest *rest, int64_t interaction_id,
     const char *token, const char *body, int timeout_ms,
     struct rest_reply *reply, struct err *err);
 
-/* Register commands: PUT the JSON array; guild_id 0: global. */
+/*
+ * With the bot's token.  answer: what Discord said is put there, JSON or not;
+ * empty when it said nothing.
+ *
+ * Register commands: PUT the JSON array; guild_id 0: global.
+ */
 enum rest_outcome rest_register(struct rest *rest, const char *commands,
-    int64_t guild_id, struct rest_reply *reply, struct err *err);
+    int64_t guild_id, struct buf *answer, struct rest_reply *reply,
+    struct err *err);
+/* GET /applications/@me; or PATCH it, with these changes (JSON). */
+enum rest_outcome rest_application(struct rest *rest, const char *changes,
+    enum rest_patience patience, struct buf *answer, struct rest_reply *reply,
+    struct err *err);
+/* What an answer may have. */
+#define REST_ANSWER_MAX (1024 * 1024)
 
 /*
  * Fetch an attachment that a user uploaded: only from Discord's two CDN hosts

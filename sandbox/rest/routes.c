@@ -8,11 +8,8 @@
 
 #include <inttypes.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <jansson.h>
 
 #include "../base/buf.h"
 #include "../base/clock.h"
@@ -20,10 +17,10 @@
 #include "../base/log.h"
 #include "../base/text.h"
 #include "brake.h"
+#include "reply.h"
 #include "retry.h"
 #include "transfer.h"
 
-#define ANSWER_MAX (1024 * 1024)
 #define URL_MAX 4096
 #define UNRESERVED "-._~" /* of RFC 3986, beside letters and digits */
 #define TIMEOUT_MS 15000
@@ -59,8 +56,9 @@ struct rest {
 /* A request that is tried until it is decided. */
 struct call {
 	struct transfer_request request;
-	uint64_t key;	  /* of its bucket, 0: none */
-	int64_t until_ms; /* monotonic: every try has ended by then */
+	uint64_t key;	    /* of its bucket, 0: none */
+	int64_t until_ms;   /* monotonic: every try has ended by then */
+	struct buf *answer; /* for the body of the last one; NULL: nobody's */
 	struct retry retry;
 };
 
@@ -230,50 +228,23 @@ remember(struct rest *rest, const struct call *call,
 		    BRAKE_HALT, BRAKE_HALT_MS / 1000);
 }
 
-/* What is decided from. */
-static void
-read_answer(struct rest *rest, const struct call *call,
-    const struct transfer_answer *answer, const struct buf *body,
-    struct rest_reply *reply)
-{
-	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
-	const json_t *after = json_object_get(root, "retry_after");
-	const json_t *code = json_object_get(root, "code");
-	const char *message = json_string_value(json_object_get(root,
-	    "message"));
-	double seconds = json_number_value(after);
-
-	*reply = (struct rest_reply){
-		.status = answer->status,
-		/* a limit need not have a code */
-		.json = message != NULL &&
-		    (json_is_integer(code) || answer->status == 429),
-		.code = json_integer_value(code),
-		.global = json_is_true(json_object_get(root, "global")),
-		.shared = answer->shared,
-		.retry_after_ms = answer->retry_after_ms,
-	};
-	if (json_is_number(after) && seconds >= 0.0 && seconds <= 3600.0)
-		reply->retry_after_ms = (int64_t)(seconds * 1000.0);
-	(void)snprintf(reply->message, sizeof(reply->message), "%s",
-	    message != NULL ? message : "");
-	remember(rest, call, answer, reply);
-}
-
 /* One try, which ends with the call. */
 static void
 try_once(struct rest *rest, const struct call *call, struct rest_reply *reply,
     struct err *err)
 {
-	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	auto_buf struct buf own = BUF_INIT(REST_ANSWER_MAX);
+	struct buf *body = call->answer != NULL ? call->answer : &own;
 	struct transfer_request request = call->request;
 	struct transfer_answer answer;
 	int64_t left_ms = call->until_ms - clock_monotonic_ms();
 
 	if (left_ms < request.timeout_ms)
 		request.timeout_ms = left_ms < 1 ? 1 : (int)left_ms;
-	(void)transfer_run(rest->transfer, &request, &answer, &body, err);
-	read_answer(rest, call, &answer, &body, reply);
+	buf_reset(body);
+	(void)transfer_run(rest->transfer, &request, &answer, body, err);
+	reply_read(reply, &answer, body);
+	remember(rest, call, &answer, reply);
 }
 
 /* Wait until it may be, try, and ask what follows.  Fills reply; err only when
@@ -397,27 +368,52 @@ rest_callback(struct rest *rest, int64_t interaction_id, const char *token,
 	return call_run(rest, &call, &url, reply, err);
 }
 
-enum rest_outcome
-rest_register(struct rest *rest, const char *commands, int64_t guild_id,
-    struct rest_reply *reply, struct err *err)
+/* A call about the application, with the bot's token. */
+static struct call
+bot_call(const struct rest *rest, const char *method, const char *body,
+    enum rest_patience patience, struct buf *answer)
 {
-	auto_buf struct buf url = BUF_INIT(URL_MAX);
 	struct call call = {
 		.request = {
-			.method = "PUT",
-			.body = commands,
+			.method = method,
+			.body = body,
 			.authorization = rest->authorization,
-			.timeout_ms = TIMEOUT_MS,
+			.timeout_ms = patience == REST_FINAL ? TIMEOUT_MS :
+							       ONCE_MS,
 		},
-		.retry = { .patience = REST_FINAL, .bot = true },
+		.answer = answer,
+		.retry = { .patience = patience, .bot = true },
 	};
 
 	end_within(&call, REGISTER_MS);
+	return call;
+}
+
+enum rest_outcome
+rest_register(struct rest *rest, const char *commands, int64_t guild_id,
+    struct buf *answer, struct rest_reply *reply, struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+	struct call call = bot_call(rest, "PUT", commands, REST_FINAL, answer);
+
 	buf_addf(&url, "%s/applications/%" PRId64, rest->api_base,
 	    rest->application_id);
 	if (guild_id != 0)
 		buf_addf(&url, "/guilds/%" PRId64, guild_id);
 	buf_adds(&url, "/commands");
+	return call_run(rest, &call, &url, reply, err);
+}
+
+enum rest_outcome
+rest_application(struct rest *rest, const char *changes,
+    enum rest_patience patience, struct buf *answer, struct rest_reply *reply,
+    struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+	struct call call = bot_call(rest, changes != NULL ? "PATCH" : "GET",
+	    changes, patience, answer);
+
+	buf_addf(&url, "%s/applications/@me", rest->api_base);
 	return call_run(rest, &call, &url, reply, err);
 }
 

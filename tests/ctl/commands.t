@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The sub-commands of ilctl that end: exit codes, and what they print."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -16,6 +17,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from house import House, ROOT, free_port  # noqa: E402
 from client import Standin  # noqa: E402
+from fakeapp import FakeApp  # noqa: E402
 from tap import run, test  # noqa: E402
 from wire import N, pack, unpack  # noqa: E402
 
@@ -231,6 +233,110 @@ def register_sends_them():
         assert code == 78 and "DISCORD_TOKEN" in errors, errors
         assert "wrong.token" not in errors, errors
         discord.assert_no_violations()
+
+
+@test
+def register_says_which_box_to_tick_and_what_discord_objects_to():
+    with House() as house, Standin() as discord:
+        keys = discord.environment()
+        for installs, box in ([0], "User Install"), ([1], "Guild Install"):
+            discord.settings(installs=installs)
+            code, out, errors = house.ilctl("register", **keys)
+            assert code == 1 and "registered" not in out, (out, errors)
+            lines = errors.split("\n")
+            assert "status 400, code 50035" in lines[0], errors
+            assert lines[1] == "  Invalid Form Body", errors
+            assert lines[2].startswith(
+                f"  0.integration_types.{1 - installs[0]}: The application "
+                "does not support"), errors
+            assert f'Tick "{box}" on the Installation page' in errors, errors
+            # the commands of one server ask for nothing
+            assert house.ilctl("register", "--guild", "81384788765712384",
+                               **keys)[0] == 0
+        discord.settings(installs=[0, 1])
+        assert house.ilctl("register", **keys)[::2] == (0, "")
+
+
+@test
+def what_discord_objects_to_is_bounded_and_clean():
+    deep = {"_errors": [{"code": "X", "message": "too deep"}]}
+    for _ in range(40):
+        deep = {"a": deep}
+    wide = {f"k{i}\x1b[31m": {"_errors": [
+        {"code": "C\n\x07", "message": "m" * 500}] * 20}
+            for i in range(50)}
+    for errors, least in ((wide, 10), (deep, 0), ([1], 0), ("x", 0),
+                          ({"_errors": 7}, 0)):
+        with House() as house, Standin() as discord:
+            discord.fault("status", "commands", status=400, body=json.dumps(
+                {"message": "Invalid\x1b[2J\nBody", "code": 50035,
+                 "errors": errors}))
+            code, _, said = house.ilctl("register", **discord.environment())
+            assert code == 1 and "  Invalid Body\n" in said, said
+            lines = said.split("\n")
+            assert least <= len(lines) < 32, said
+            assert max(map(len, lines)) < 700, said
+            assert not set(said) & set("\x1b\x07\r"), said
+
+
+@test
+def register_tells_the_endpoint_which_discord_tests():
+    with contextlib.closing(FakeApp(None)) as app, \
+            Standin(app.url) as discord, House() as house:
+        app.use(discord)
+        keys = discord.environment()
+        discord.settings(endpoint="")
+        code, out, errors = house.ilctl("register", "--endpoint", app.url,
+                                        **keys)
+        assert code == 0 and app.url in out, (out, errors)
+        assert discord.settings()["endpoint"] == app.url
+        wrong = f"http://127.0.0.1:{free_port()}/interactions"
+        code, out, errors = house.ilctl("register", "--endpoint", wrong,
+                                        **keys)
+        assert code == 1 and "could not be verified" in errors, errors
+        assert "  interactions_endpoint_url: " in errors, errors
+        assert "selftest" in errors, errors
+        assert discord.settings()["endpoint"] == app.url
+        for bad in ("ftp://x/", "https://" + "x" * 600):
+            assert house.ilctl("register", "--endpoint", bad,
+                               **keys)[0] == 64
+
+
+@test
+def a_token_of_another_application_is_told_apart():
+    with House() as house, Standin() as discord:
+        keys = dict(discord.environment(), DISCORD_APPLICATION_ID="123")
+        code, out, errors = house.ilctl("register", **keys)
+        assert code == 78 and "is of application" in errors, errors
+        assert discord.commands() == [], out
+        keys = dict(discord.environment(), DISCORD_PUBLIC_KEY="0" * 64)
+        code, out, errors = house.ilctl("register", **keys)
+        assert code == 78 and "DISCORD_PUBLIC_KEY" in errors, errors
+
+
+@test
+def doctor_compares_the_application_with_the_settings():
+    with House() as house, Standin() as discord:
+        keys = discord.environment()
+        discord.settings(rate_limit=50)
+
+        def line(**changed):
+            out = house.ilctl("doctor", **{**keys, **changed})[1]
+            return [one for one in out.split("\n")
+                    if "application: " in one]
+
+        assert "ok" in line()[0] and "--endpoint" in line()[1], line()
+        assert "FAIL" in line(DISCORD_APPLICATION_ID="123")[0]
+        other = line(DISCORD_PUBLIC_KEY="0" * 64)[0]
+        assert "FAIL" in other and "DISCORD_PUBLIC_KEY" in other, other
+        assert "401" in line(DISCORD_TOKEN="a.b.c")[0]
+        assert line(DISCORD_TOKEN="") == []
+        discord.fault("rate_limit", "me")
+        told = line()[0]
+        assert "note" in told and "429" in told, told
+        discord.settings(installs=[0])
+        told = line()[0]
+        assert "FAIL" in told and "User Install" in told, told
 
 
 @test

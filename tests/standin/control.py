@@ -274,6 +274,7 @@ class Control:
                      for name in SETTABLE}
             shown.update(
                 endpoint=self.store.endpoint,
+                installs=sorted(self.store.installs),
                 origin=self.store.settings.origin,
                 public_key=self.store.identity.public_key,
                 application_id=self.store.identity.application_id,
@@ -296,6 +297,8 @@ class Control:
                             else int(given))
                 elif name == "endpoint":
                     self.store.endpoint = str(given)
+                elif name == "installs":
+                    self.store.installs = {int(one) for one in given}
                 elif name == "openapi":
                     self.schemas.load(str(given))
                 elif name == "rate_limit":

@@ -302,6 +302,7 @@ class Rest:
                 commands = request.payload or []
                 errors = FormErrors()
                 check_commands(commands, errors)
+                check_installs(commands, store.installs, errors)
                 errors.throw()
                 put_commands(store, scope, commands)
             return 200, store.commands.get(scope, [])
@@ -325,8 +326,24 @@ class Rest:
             "id": store.identity.application_id,
             "name": "Inline",
             "verify_key": store.identity.public_key,
-            "interactions_endpoint_url": store.endpoint,
+            "integration_types_config": {
+                str(context): {"oauth2_install_params": {
+                    "scopes": ["applications.commands"], "permissions": "0"}}
+                for context in sorted(store.installs)},
+            "interactions_endpoint_url": store.endpoint or None,
         }
+
+
+def check_installs(commands, installs, errors):
+    """Check that commands ask for what the application allows."""
+    for index, command in enumerate(commands):
+        types = command.get("integration_types") or []
+        for at, one in enumerate(types):
+            if one not in installs:
+                errors.add((index, "integration_types", at),
+                           "APPLICATION_COMMAND_INTEGRATION_TYPE",
+                           "The application does not support this "
+                           "installation context")
 
 
 def put_commands(store, scope, commands):

@@ -167,6 +167,7 @@ class Store:
         self.users = _default_users(identity.application_id)
         self.commands = {}
         self.endpoint = settings.endpoint
+        self.installs = {0, 1}  # contexts that the application allows
         self.clear()
 
     def clear(self):
