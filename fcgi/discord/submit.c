@@ -8,6 +8,8 @@
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/config.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/store/command_id.h"
 
 #define MESSAGE_MAX 8000
 
@@ -38,9 +40,17 @@ bool
 submit_refuse(struct context *c, enum text_id text, const char *argument,
     const char *outcome)
 {
-	auto_buf struct buf message = BUF_INIT(MESSAGE_MAX);
+	auto_buf struct buf said = BUF_INIT(MESSAGE_MAX);
+	auto_buf struct buf message = BUF_INIT(4 * MESSAGE_MAX);
+	struct command_ids ids = { { 0 } };
+	struct err err = { 0 };
 
-	text_add(&message, text, argument);
+	/* without them a command is named, and not clicked */
+	if (c->db != NULL)
+		(void)command_ids_load(c->db, c->in->application_id, &ids,
+		    &err);
+	text_add(&said, text, argument);
+	command_add_text(&message, &ids, buf_str(&said));
 	reply_set(c->reply, answer_message(buf_str(&message)), outcome);
 	return false;
 }

@@ -14,12 +14,15 @@
 #include "../base/err.h"
 #include "../base/text.h"
 #include "../rest/rest.h"
+#include "../store/command_id.h"
 #include "../store/commands.h"
+#include "../store/db.h"
 #include "application.h"
 #include "ctl.h"
 #include "objection.h"
 
-#define SUB_COMMAND 1 /* both the type of a command and of such an option */
+#define SUB_COMMAND 1	 /* both the type of a command and of such an option */
+#define COMMANDS_MAX 100 /* that Discord lets an application have */
 #define DESCRIPTION "Run Python in a sandbox of your own"
 
 static json_t *
@@ -170,6 +173,51 @@ check_application(struct rest *rest, const struct config *config,
 	return application_compare(app, config, err);
 }
 
+/* Discord's answer tells the ids of the commands, in a list of objects. */
+static size_t
+read_ids(const char *answer, struct command_id *list, size_t most)
+{
+	json_auto_t *root = json_loads(answer, 0, NULL);
+	size_t count = 0;
+	size_t i;
+	json_t *one;
+
+	json_array_foreach(root, i, one) {
+		const char *name = json_string_value(json_object_get(one,
+		    "name"));
+		const char *id = json_string_value(json_object_get(one, "id"));
+		struct command_id *into = &list[count];
+
+		if (count < most && name != NULL &&
+		    strlen(name) < sizeof(into->name) && id != NULL &&
+		    json_integer_value(json_object_get(one, "type")) ==
+			SUB_COMMAND &&
+		    text_parse_snowflake(id, strlen(id), &into->id)) {
+			(void)snprintf(into->name, sizeof(into->name), "%s",
+			    name);
+			count++;
+		}
+	}
+	return count;
+}
+
+/* So that texts can name commands that are clicked.  Nothing depends on it. */
+static void
+keep_ids(const struct config *config, const char *answer)
+{
+	struct command_id list[COMMANDS_MAX];
+	size_t count = read_ids(answer, list, COMMANDS_MAX);
+	struct err err = { 0 };
+	auto_db struct db *db = db_open(config->database, DB_WORKER, &err);
+
+	if (db == NULL ||
+	    command_ids_keep(db, config->discord_application_id, list, count,
+		&err) < 0)
+		printf("commands in texts cannot be clicked (%s); register "
+		       "again when Inline runs\n",
+		    err.text);
+}
+
 /* One request replaces all commands that are registered. */
 static int
 send_commands(struct rest *rest, const struct config *config, int64_t guild,
@@ -180,11 +228,14 @@ send_commands(struct rest *rest, const struct config *config, int64_t guild,
 
 	if (rest_register(rest, text, guild, answer, &reply, err) != REST_DONE)
 		return explain(config, "the commands", &reply, err);
-	if (guild == 0)
-		printf("registered for application %" PRId64 "\n",
-		    config->discord_application_id);
-	else
+	if (guild != 0) {
 		printf("registered in guild %" PRId64 "\n", guild);
+		return 0;
+	}
+	printf("registered for application %" PRId64 "\n",
+	    config->discord_application_id);
+	/* those of one server's commands would work there alone */
+	keep_ids(config, buf_str(answer));
 	return 0;
 }
 

@@ -295,7 +295,7 @@ deliver_task(struct task *task)
 static char *
 lost_body(struct worker *worker, int64_t slot, const struct job *job)
 {
-	auto_message struct message message = MESSAGE_INIT;
+	auto_message struct message message = MESSAGE_FOR(&worker->ids);
 	struct err err = { 0 };
 	char *body;
 

@@ -146,7 +146,7 @@ do_job(struct worker *worker, struct job *job)
 		.job = job,
 		.begun_ms = clock_monotonic_ms(),
 		.until_ms = job->received_ms + TOKEN_LIFE_MS,
-		.message = MESSAGE_INIT,
+		.message = MESSAGE_FOR(&worker->ids),
 		.outcome = "done",
 		.env = {
 			.config = worker->config,
@@ -166,6 +166,10 @@ do_job(struct worker *worker, struct job *job)
 			log_err("%s", err.text);
 		return;
 	}
+	/* for its texts; the commands may have been registered anew */
+	if (command_ids_load(worker->db, job->application_id, &worker->ids,
+		&err) < 0)
+		log_err("%s job=%" PRId64, err.text, job->id);
 	if (task.env.file_most > MESSAGE_BYTES_MAX)
 		task.env.file_most = MESSAGE_BYTES_MAX;
 	if (task.env.file_most < 0)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../store/command_id.h"
 #include "render/message.h"
 
 struct config;
@@ -34,6 +35,7 @@ struct worker {
 	const struct config *config;
 	struct db *db;
 	struct rest *rest;
+	struct command_ids ids; /* for the texts; read for each job */
 	int64_t slot;
 	int slot_lock;	      /* flock on worker/<slot>.lock */
 	int signal_fd;	      /* SIGTERM, SIGINT; never read */

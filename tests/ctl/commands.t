@@ -101,7 +101,7 @@ def a_wrong_setting_is_78_and_one_line():
 def migrate_makes_the_database_and_may_be_run_again():
     with House() as house:
         code, out, _ = house.ilctl("migrate")
-        assert code == 0 and "2 migrations" in out, out
+        assert code == 0 and "version 3, 3 migrations" in out, out
         code, out, _ = house.ilctl("migrate")
         assert code == 0 and "0 migrations" in out, out
         mode = os.stat(os.path.join(house.state, "inline.db")).st_mode
@@ -223,11 +223,23 @@ def register_sends_them():
         keys = discord.environment()
         code, out, errors = house.ilctl("register", **keys)
         assert code == 0 and keys["DISCORD_APPLICATION_ID"] in out, errors
-        names = [one["name"] for one in discord.commands()]
-        assert sorted(names) == ["health", "il"], names
+        ids = {one["name"]: int(one["id"]) for one in discord.commands()}
+        assert sorted(ids) == ["health", "il"], ids
+        assert "cannot be clicked" in out and "migrate" in out, out
+
+        assert house.ilctl("migrate")[0] == 0
+        code, out, errors = house.ilctl("register", **keys)
+        assert code == 0 and "cannot" not in out, (out, errors)
+        kept = sqlite3.connect(os.path.join(house.state, "inline.db"))
+        rows = "SELECT name, id FROM command_ids WHERE application_id = ?"
+        app = (int(keys["DISCORD_APPLICATION_ID"]),)
+        assert dict(kept.execute(rows, app)) == ids
         code, out, errors = house.ilctl("register", "--guild", "81384788765712384",
                                         **keys)
         assert code == 0 and "guild 81384788765712384" in out, errors
+        # the ids of one server's commands mean nothing elsewhere
+        assert dict(kept.execute(rows, app)) == ids
+        kept.close()
         bad = dict(keys, DISCORD_TOKEN="wrong.token.here")
         code, _, errors = house.ilctl("register", **bad)
         assert code == 78 and "DISCORD_TOKEN" in errors, errors

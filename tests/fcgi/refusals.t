@@ -27,6 +27,11 @@ def check_sandboxes(front):
                         ("put", {"file": f.File()}), ("delete", {})):
         refused(front, "no sandbox: " + sub, f.command(sub, user=10, **values),
                 "no sandbox", "`/il create`")
+    front.query("INSERT INTO command_ids VALUES (?, 'il', 77), (1, 'il', 78)",
+                int(f.APPLICATION))
+    refused(front, "a command that is registered can be clicked",
+            f.command("look", user=10), "no sandbox", "</il create:77>,")
+    front.query("DELETE FROM command_ids")
     front.add_sandbox(GONE, expires_in=-9, state="expired")
     front.add_sandbox(EXPIRING, expires_in=-5, state="expiring")
     front.add_sandbox(LATE, expires_in=-2)

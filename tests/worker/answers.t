@@ -58,6 +58,16 @@ def no_sandbox():
 
 
 @test
+def a_command_that_is_registered_can_be_clicked():
+    assert house.ctl("register").returncode == 0
+    il = next(one["id"] for one in house.discord.commands()
+              if one["name"] == "il")
+    told(house.send("py", user="bob", text="1"), f"</il create:{il}> makes")
+    house.sql("DELETE FROM command_ids")
+    told(house.send("py", user="bob", text="1"), "`/il create` makes")
+
+
+@test
 def an_expired_sandbox():
     house.sandbox("carol", days=-1, pinned=0)
     told(house.send("py", user="carol", text="1"), "expired", "/il create")

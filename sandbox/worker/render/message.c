@@ -37,7 +37,7 @@ message_release(struct message *message)
 		free(message->descriptions[i]);
 	}
 	json_decref(message->buttons);
-	*message = (struct message)MESSAGE_INIT;
+	*message = (struct message)MESSAGE_FOR(message->ids);
 }
 
 /* ---- text ---- */
@@ -132,12 +132,16 @@ message_set_output(struct message *message, const char *text, size_t len,
 
 /* ---- fitting it in ---- */
 
-/* So many code points of a part. */
+/* So many code points of a part, with commands that are clicked. */
 static void
-add_prefix(struct buf *out, const struct buf *part, size_t most)
+add_prefix(struct buf *out, const struct message *m, const struct buf *part,
+    size_t most)
 {
-	buf_add(out, buf_str(part),
-	    text_prefix(buf_str(part), part->len, most));
+	auto_buf struct buf text = BUF_INIT(4 * MESSAGE_PART_MAX);
+
+	command_add_text(&text, m->ids, buf_str(part));
+	buf_add(out, buf_str(&text),
+	    text_prefix(buf_str(&text), text.len, most));
 }
 
 static void
@@ -156,12 +160,12 @@ make_frame(struct buf *lead, struct buf *tail, const struct message *m,
 	bool alone = m->block.len + m->tail.len + m->without.len == 0;
 	size_t used;
 
-	add_prefix(lead, &m->lead, alone ? MESSAGE_CONTENT_MAX : LEAD_MOST);
-	add_prefix(tail, &m->tail, TAIL_MOST);
+	add_prefix(lead, m, &m->lead, alone ? MESSAGE_CONTENT_MAX : LEAD_MOST);
+	add_prefix(tail, m, &m->tail, TAIL_MOST);
 	if (!with_files && m->without.len > 0) {
 		if (tail->len > 0)
 			buf_addc(tail, '\n');
-		add_prefix(tail, &m->without, TAIL_MOST / 2);
+		add_prefix(tail, m, &m->without, TAIL_MOST / 2);
 	}
 	used = text_codepoints(buf_str(lead), lead->len) +
 	    text_codepoints(buf_str(tail), tail->len) +

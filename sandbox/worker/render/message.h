@@ -10,6 +10,7 @@
 
 #include "../../base/buf.h"
 #include "../../rest/rest.h"
+#include "../../store/command_id.h"
 #include "../../store/commands.h"
 #include "filename.h"
 #include "message_cut.h"
@@ -41,16 +42,21 @@ struct message {
 	char *descriptions[MESSAGE_FILES_MAX];	   /* heap; NULL: none */
 	size_t file_count;
 	json_t *buttons; /* as Discord takes them; NULL: none */
+	/* of the commands that its texts name in back-ticks, `/il rm`, and that
+	 * are clicked then (command_id.h); borrowed, NULL: none */
+	const struct command_ids *ids;
 };
 
 #define MESSAGE_PART_MAX 16384 /* bytes of lead, tail or without */
-/* An empty one.  The block is given its size when it is set. */
+/* An empty one; commands: the ids.  The block is given its size when it is
+ * set. */
 /* clang-format off */
-#define MESSAGE_INIT { .lead = BUF_INIT(MESSAGE_PART_MAX), .language = "", \
-	.tail = BUF_INIT(MESSAGE_PART_MAX), \
-	.without = BUF_INIT(MESSAGE_PART_MAX) }
+#define MESSAGE_FOR(commands) { .lead = BUF_INIT(MESSAGE_PART_MAX), \
+	.language = "", .tail = BUF_INIT(MESSAGE_PART_MAX), \
+	.without = BUF_INIT(MESSAGE_PART_MAX), .ids = (commands) }
+#define MESSAGE_INIT MESSAGE_FOR(NULL)
 /* clang-format on */
-/* Forget everything; it is an empty message again. */
+/* Forget everything but the ids; it is an empty message again. */
 void message_release(struct message *message);
 #define auto_message __attribute__((cleanup(message_release)))
 
