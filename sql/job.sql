@@ -22,11 +22,11 @@ WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id)
+	attachment_name, attachment_size, view_id, held_by)
 VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	:token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
-	:attachment_name, :attachment_size, :view_id);
+	:attachment_name, :attachment_size, :view_id, :held_by);
 
 -- Whether job_claim would find one: costs no write lock.
 -- name: job_peek
@@ -39,7 +39,7 @@ WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1)
 RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, body;
+	attachment_name, attachment_size, view_id, held_by, body;
 
 -- name: job_start
 UPDATE jobs SET state = 'started', started_ms = :now_ms
@@ -77,7 +77,7 @@ WHERE state IN ('claimed', 'started', 'finished', 'lost')
 SELECT id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, body
+	attachment_name, attachment_size, view_id, held_by, body
 FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after

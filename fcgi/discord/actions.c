@@ -67,6 +67,16 @@ action_write(struct context *c)
 	return take_input(c, "content", COMMAND_CONTENT_MAX, &c->job.text);
 }
 
+/* The path is what was typed, relative to where its owner is. */
+static bool
+action_write_open(struct context *c)
+{
+	c->job.answer = ANSWER_EDITOR;
+	c->job.path = c->view.path;
+	c->job.view_id = 0;
+	return true;
+}
+
 static bool (*const actions[ACTION_COUNT])(struct context *c) = {
 #define ACTION(action, name, type, kind, function, step) \
 	[ACTION_##action] = action_##function,
@@ -125,7 +135,7 @@ route_action(struct context *c)
 	c->job.answer = row->is_editor ? ANSWER_DEFERRED :
 					 ANSWER_DEFERRED_UPDATE;
 	c->job.has_text = row->is_editor;
-	c->job.view_id = view_id;
+	c->job.view_id = c->view.id = view_id;
 	if (c->view.page + row->step > 1)
 		c->job.page = c->view.page + row->step;
 	if (actions[action](c) &&

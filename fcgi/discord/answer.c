@@ -17,7 +17,7 @@ enum component {
 	COMPONENT_BUTTON = 2,
 };
 
-enum { STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
+enum { STYLE_PRIMARY = 1, STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
 
 #define FLAG_EPHEMERAL 64
 #define ARGUMENT_MAX 100
@@ -104,6 +104,15 @@ answer_delete_question(int64_t view_id)
 		    view_id),
 		button(STYLE_SECONDARY, texts[TEXT_DELETE_NO], ACTION_DELETE_NO,
 		    view_id)));
+}
+
+char *
+answer_editor_later(int64_t view_id)
+{
+	return private_message(texts[TEXT_EDITOR_LATER],
+	    json_pack("[{s:i, s:[o]}]", "type", COMPONENT_ROW, "components",
+		button(STYLE_PRIMARY, texts[TEXT_EDITOR_OPEN],
+		    ACTION_WRITE_OPEN, view_id)));
 }
 
 char *

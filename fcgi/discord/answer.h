@@ -41,6 +41,9 @@ char *answer_message(const char *text);
 char *answer_update(const char *text);
 /* 4, private, with the buttons delete-yes:<view> and delete-no:<view>. */
 char *answer_delete_question(int64_t view_id);
+/* 4, private: the editor did not open in time, the button write-open:<view>
+ * tries again. */
+char *answer_editor_later(int64_t view_id);
 /* 9: the editor py:<view>, with the inputs `code` and `stdin`; the latter holds
  * `input` already, if it is not NULL. */
 char *answer_editor(int64_t view_id, const char *input);

@@ -10,6 +10,7 @@
 #include "submit.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
@@ -157,8 +158,6 @@ check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 	if (config->discord_application_id != 0 &&
 	    c->in.application_id != config->discord_application_id)
 		return deny(front, c, 400, "other-application");
-	if (!siblings_note(front->siblings, c->in.id))
-		return deny(front, c, 409, "repeated");
 	return true;
 }
 
@@ -195,8 +194,9 @@ database_check(struct front *front, const struct interaction *in,
 
 /* ---- one request ---- */
 
-static void
-log_case(const struct front_case *c)
+/* Who asked for what: how the line begins.  Heap. */
+static char *
+log_label(const struct interaction *in)
 {
 	static const char *const types[] = {
 		[INTERACTION_COMMAND] = "command",
@@ -204,15 +204,21 @@ log_case(const struct front_case *c)
 		[INTERACTION_AUTOCOMPLETE] = "autocomplete",
 		[INTERACTION_MODAL] = "modal",
 	};
-	const struct interaction *in = &c->in;
-
-	log_info("interaction=%" PRId64 " type=%s name=\"%.32s %.32s%.32s\" "
-		 "user=%" PRId64 " outcome=%s job=%" PRId64
-		 " ms=%.1f skew_ms=%" PRId64,
+	return xprintf("interaction=%" PRId64
+		       " type=%s name=\"%.32s %.32s%.32s\" user=%" PRId64,
 	    in->id, types[in->type], in->name, in->sub, in->custom_id,
-	    in->user_id, c->reply.outcome, c->reply.job_id,
+	    in->user_id);
+}
+
+static void
+log_case(const struct front_case *c)
+{
+	auto_free char *label = log_label(&c->in);
+
+	log_info("%s outcome=%s job=%" PRId64 " ms=%.1f skew_ms=%" PRId64,
+	    label, c->reply.outcome, c->reply.job_id,
 	    (double)(c->answered_us - c->started_us) / 1000.0,
-	    c->received_ms - interaction_created_ms(in->id));
+	    c->received_ms - interaction_created_ms(c->in.id));
 }
 
 /* nginx says when it had the first byte; who does not has come just now. */
@@ -262,6 +268,8 @@ context_of(const struct front *front, struct front_case *c)
 		.in = &c->in,
 		.reply = &c->reply,
 		.received_ms = c->received_ms,
+		.holder = held_has_room(&front->held) ? (int64_t)front->index :
+							-1,
 	};
 }
 
@@ -298,6 +306,33 @@ decide_all(struct front *front, size_t count)
 	}
 }
 
+/* A job that may be over in a moment: its answer is waited for.  False: it is
+ * not. */
+static bool
+hold(struct front *front, struct front_case *c)
+{
+	int64_t left_ms = c->received_ms + c->reply.hold_ms - clock_wall_ms();
+	struct held_case it = {
+		.http = c->http,
+		.job_id = c->reply.job_id,
+		.due_ms = clock_monotonic_ms() + left_ms,
+		.late = c->reply.body,
+		.started_us = c->started_us,
+	};
+
+	if (c->reply.job_id != 0)
+		held_note(&front->held, c->reply.job_id);
+	if (c->reply.hold_ms == 0 || left_ms <= 0 ||
+	    !held_has_room(&front->held))
+		return false;
+	it.label = log_label(&c->in);
+	held_add(&front->held, &it);
+	c->reply.body = NULL;
+	c->http->held = true;
+	c->http = NULL;
+	return true;
+}
+
 void
 front_settle(void *arg, size_t count)
 {
@@ -307,7 +342,9 @@ front_settle(void *arg, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 
-		answer(c->http, &c->reply);
+		c->held = hold(front, c);
+		if (!c->held)
+			answer(c->http, &c->reply);
 		c->answered_us = clock_monotonic_us();
 	}
 	front->answered = count;
@@ -338,10 +375,29 @@ front_after(void *arg, bool more)
 		struct front_case *c = &front->cases[i];
 
 		database_check(front, &c->in, &c->reply.err);
-		log_case(c);
+		if (!c->held)
+			log_case(c);
 		interaction_release(&c->in);
 		reply_release(&c->reply);
 	}
+}
+
+int
+front_events_fd(const void *arg)
+{
+	return ((const struct front *)arg)->held.epoll_fd;
+}
+
+int64_t
+front_due_ms(const void *arg)
+{
+	return held_due_ms(&((const struct front *)arg)->held);
+}
+
+void
+front_events(void *arg)
+{
+	held_events(&((struct front *)arg)->held);
 }
 
 int
@@ -349,6 +405,7 @@ front_open(struct front *front, const struct config *config, struct err *err)
 {
 	memset(front, 0, sizeof(*front));
 	front->config = config;
+	front->held.listen_fd = front->held.epoll_fd = -1;
 	if (!verify_key_decode(&front->key, config->discord_public_key))
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_PUBLIC_KEY: is not "
@@ -364,8 +421,12 @@ void
 front_start(void *arg, size_t index)
 {
 	struct front *front = arg;
+	struct err err;
 
 	front->index = index;
+	/* without it all is answered at once, and edited later */
+	if (held_open(&front->held, front->config, index, &err) != 0)
+		log_err("nothing is held: %s", err.text);
 	database_open(front);
 }
 
@@ -382,6 +443,7 @@ front_close(void *arg)
 {
 	struct front *front = arg;
 
+	held_close(&front->held);
 	db_close(front->db);
 	front->db = NULL;
 	wake_workers(&front->wake,

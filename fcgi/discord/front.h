@@ -7,6 +7,7 @@
 
 #include "interaction.h"
 #include "../server/serve.h"
+#include "held.h"
 #include "submit.h"
 #include "verify.h"
 #include "../../sandbox/protocol/wake.h"
@@ -23,7 +24,8 @@ struct siblings;
  * more before anything is committed), signature (401), JSON (400), type
  * (400), freshness (401), application (400), seen before (409).  A PING needs
  * the signature only.  Interactions that pass them and come together are
- * committed together, and answered after that.
+ * committed together, and answered after that: at once, or, where a job was
+ * made, when a worker has its answer or IL_INSTANT_MS are over (held.h).
  */
 #define FRONT_BODY_MAX (1 << 20)
 /* GET: counters, for Prometheus; nginx lets nobody from elsewhere ask. */
@@ -37,6 +39,7 @@ struct front_case {
 	int64_t received_ms; /* wall clock; by nginx, where it says so */
 	int64_t started_us;  /* monotonic */
 	int64_t answered_us;
+	bool held; /* the rest is held.c's: only what was asked is left here */
 };
 
 struct front {
@@ -48,7 +51,8 @@ struct front {
 	size_t index;		   /* which of them we are */
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];
-	size_t answered;    /* cases that are still to be logged */
+	size_t answered; /* cases that are still to be logged */
+	struct held held;
 	int64_t log_second; /* denied requests are logged sparingly */
 	int64_t log_count;
 };
@@ -69,5 +73,9 @@ void front_close(void *front);
 bool front_take(void *front, struct http_request *req, size_t index);
 void front_settle(void *front, size_t count);
 void front_after(void *front, bool more);
+/* And for what is held back. */
+int front_events_fd(const void *front);
+int64_t front_due_ms(const void *front);
+void front_events(void *front);
 
 #endif

@@ -9,11 +9,12 @@
  * Discord sends each slash command, button and editor as a signed request and
  * wants an answer within three seconds.  This program verifies the signature
  * over the raw body before anything looks into it, turns the JSON into a typed
- * interaction, commits a job, and answers "thinking…"; what can be said at once
- * (no sandbox, already running, somebody else's button, …) it says itself.  An
- * answer is given after the commit and never before: what was acknowledged is
- * done even if this program is killed right then.  After the answer is out, a
- * byte in the FIFO STATE/wake tells the workers.
+ * interaction and commits a job; what can be said at once (no sandbox, already
+ * running, somebody else's button, …) it says itself.  Nothing is answered
+ * before the commit: what was acknowledged is done even if this program is
+ * killed right then.  After the commit a byte in the FIFO STATE/wake tells the
+ * workers; whatever of them has the answer in time gives it as the response
+ * (held.h), and what takes longer is answered "thinking…".
  *
  * It may: listen on its socket, read the sandboxes, insert jobs and views (the
  * database enforces that).  It may not and need not: touch Docker, the network,
@@ -26,8 +27,7 @@
  * transaction and then answered, while the other one takes the next.  Alone one
  * takes about a millisecond, of which the commit is the most.  Everything about
  * a request is freed with it; what stays is the key, the database, and, in
- * memory that both share, the last interaction ids and the bytes that the
- * workers are still to get.
+ * memory that both share, the bytes that the workers are still to get.
  *
  * Files: server/ the processes, their loop and FastCGI; here siblings.c
  * what the processes share, front.c the order of checks, verify.c the
@@ -98,6 +98,9 @@ run(const struct config *config, struct err *err)
 		.take = front_take,
 		.settle = front_settle,
 		.after = front_after,
+		.events_fd = front_events_fd,
+		.due_ms = front_due_ms,
+		.events = front_events,
 		.drain = true,
 		.tick = tell_jobs,
 		.tick_ms = HEALTH_TELL_MS,

@@ -40,15 +40,16 @@ before_py(struct context *c)
 }
 
 /* Without content a worker opens the editor, filled with what the file holds:
- * only a cell may read it. */
+ * only a cell may read it.  Should that take too long, a button asks again. */
 static bool
 before_write(struct context *c)
 {
-	if (!c->job.has_text) {
-		c->job.kind = JOB_WRITE_EDIT;
-		c->job.answer = ANSWER_CALLBACK;
-	}
-	return true;
+	if (c->job.has_text)
+		return true;
+	c->job.kind = c->view.kind = JOB_WRITE_EDIT;
+	c->job.answer = ANSWER_EDITOR;
+	memcpy(c->view.path, c->job.path, strlen(c->job.path) + 1);
+	return submit_view(c, &c->view);
 }
 
 /* Ask first.  The question is about this sandbox and no later one. */

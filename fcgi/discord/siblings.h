@@ -2,7 +2,6 @@
 #ifndef SIBLINGS_H
 #define SIBLINGS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,22 +10,15 @@ struct err;
 
 /*
  * What the processes of il-fcgi know of each other, in memory that they share:
- * which interactions were seen, who has requests in hand, and the wake-ups that
- * are held back.  In a batch the workers wait until all have their answer, or
- * for a moment: what they start then, containers at worst, takes the processors
- * from it.  Any of them may be killed at any moment.
+ * who has requests in hand, and the wake-ups that are held back.  In a batch
+ * the workers wait until all are committed, or for a moment: what they start
+ * then, containers at worst, takes the processors from it.  Any of them may be
+ * killed at any moment.
  */
 #define SIBLINGS_MAX 2
-/* What is sent again and makes no job (an editor that is opened, a refusal) is
- * refused for as long as so many others have not come after it.  What made a
- * job is refused by the job's unique interaction id for good. */
-#define SIBLINGS_SEEN 8192
 #define SIBLINGS_HOLD_MS 100
 
 struct siblings {
-	pthread_mutex_t lock; /* of the next two; robust: a holder may die */
-	int64_t seen[SIBLINGS_SEEN]; /* a ring of interactions; 0: none */
-	unsigned next;
 	/* Since when there are requests in hand, 0: there are none. */
 	_Atomic int64_t busy_ms[SIBLINGS_MAX];
 	_Atomic size_t held;	 /* wake-ups */
@@ -40,16 +32,13 @@ struct siblings {
 struct siblings *siblings_open(struct err *err);
 void siblings_close(struct siblings *s);
 
-/* Note the interaction (never 0).  False: it had been noted before. */
-bool siblings_note(struct siblings *s, int64_t interaction_id);
 /* The index-th has a request in hand. */
 void siblings_begin(struct siblings *s, size_t index, int64_t now_ms);
 /* It has none any more; `jobs` are new.  more: it takes others at once.
  * Returns how many wake-ups are due: the caller makes them. */
 size_t siblings_end(struct siblings *s, size_t index, size_t jobs, bool more,
     int64_t now_ms);
-/* One of them is gone: what it had noted it may not have answered, so all is
- * forgotten.  Returns how many wake-ups are due. */
+/* One of them is gone.  Returns how many wake-ups are due. */
 size_t siblings_lost(struct siblings *s);
 
 #endif

@@ -111,26 +111,25 @@ submit_view(struct context *c, struct view *view)
 	return true;
 }
 
-/* It is in the queue. */
+/* It is in the queue: the response, should no answer come in time. */
 static void
-reply_first(struct context *c)
+reply_first(struct context *c, const char *outcome)
 {
-	const char *json = NULL;
+	char *json = NULL;
 
 	switch (c->job.answer) {
 	case ANSWER_DEFERRED:
-		json = c->job.share ? ANSWER_JSON_PUBLIC : ANSWER_JSON_PRIVATE;
+		json = xstrdup(c->job.share ? ANSWER_JSON_PUBLIC :
+					      ANSWER_JSON_PRIVATE);
 		break;
 	case ANSWER_DEFERRED_UPDATE:
-		json = ANSWER_JSON_UPDATE;
+		json = xstrdup(ANSWER_JSON_UPDATE);
 		break;
-	case ANSWER_CALLBACK: /* the worker posts the first answer itself */
+	case ANSWER_EDITOR:
+		json = answer_editor_later(c->view.id);
 		break;
 	}
-	reply_set(c->reply, json != NULL ? xstrdup(json) : NULL, "queued");
-	if (json == NULL)
-		c->reply->status = 202;
-	c->reply->job_id = c->job.id;
+	reply_set(c->reply, json, outcome);
 	c->reply->pledged = true;
 }
 
@@ -143,6 +142,7 @@ submit_job(struct context *c)
 		.user_rate = c->config->user_rate,
 		.until_ms = c->received_ms + SUBMIT_WITHIN_MS,
 	};
+	int64_t hold_ms;
 
 	job->interaction_id = c->in->id;
 	job->application_id = c->in->application_id;
@@ -152,12 +152,17 @@ submit_job(struct context *c)
 	job->may_attach = c->in->may_attach;
 	job->token = c->in->token;
 	job->locale = c->in->locale;
+	hold_ms = job->answer == ANSWER_EDITOR ? SUBMIT_EDITOR_MS :
+						 c->config->instant_ms;
+	job->held_by = hold_ms > 0 ? c->holder : -1;
 	switch (job_insert(c->db, job, &limits, &c->reply->err)) {
 	case JOB_INSERTED:
-		reply_first(c);
+		reply_first(c, "queued");
+		c->reply->job_id = job->id;
+		c->reply->hold_ms = job->held_by >= 0 ? hold_ms : 0;
 		break;
-	case JOB_REPEATED:
-		reply_error(c->reply, 409, "repeated");
+	case JOB_REPEATED: /* whoever asked first is answered, too */
+		reply_first(c, "repeated");
 		break;
 	case JOB_RUNNING:
 		(void)submit_refuse(c, TEXT_RUNNING, "", "running");

@@ -19,6 +19,8 @@ struct db;
 /* Discord waits for an answer for 3 s.  What comes later nobody sees, and what
  * it would have begun is not begun. */
 #define SUBMIT_WITHIN_MS 2800
+/* An editor can only be the first response, so a worker has longer for it. */
+#define SUBMIT_EDITOR_MS 2300
 
 /* What Discord is answered. */
 struct reply {
@@ -26,6 +28,8 @@ struct reply {
 	char *body;	     /* JSON, heap; NULL: an empty body */
 	const char *outcome; /* a word for the log, static */
 	int64_t job_id;	     /* the workers are to be woken; 0: there is none */
+	int64_t hold_ms;     /* so long after the receipt a worker may give
+			      * another body; 0: it may not */
 	bool pledged;	     /* true only once the group is committed */
 	struct err err;	     /* our own fault, for the log; ERR_NONE: none */
 };
@@ -37,12 +41,13 @@ struct context {
 	const struct interaction *in;
 	struct reply *reply;
 	int64_t received_ms; /* wall clock; by nginx, where it says so */
+	int64_t holder;	     /* who may hold the response back; -1: nobody */
 
 	/* What it asks for; the strings are those of `in` and of the view, so
 	 * the job is never released. */
 	struct job job;
 	struct sandbox sandbox; /* submit_sandbox() */
-	struct view view;	/* the one that a button came from */
+	struct view view;	/* the one that a button came from, or is for */
 };
 
 void reply_release(struct reply *reply);

@@ -38,6 +38,8 @@ struct http_request {
 	int64_t whole_ms; /* for the answer from its head on; 0: no limit */
 	int64_t until_ms; /* that, on the monotonic clock; 0: none */
 	bool hasty;	  /* the timer may run on until http_rest() */
+	bool held;	  /* on the heap, and its holder's from now on, who
+			   * answers it later, finishes and frees it */
 	bool gate;	  /* nginx asks whether it is to read the body: there is
 			   * none yet, and the answer goes into headers */
 	FCGX_Request fcgi;

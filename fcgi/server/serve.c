@@ -72,18 +72,29 @@ serve_begin(const char *name, int argc, char **argv, struct config *config,
 /* Who waits to be answered. */
 struct batch {
 	const struct serve *serve;
-	struct http_request *requests;
+	struct http_request **requests;
 	size_t count;
 	size_t most;
 	int listen_fd;
 	bool more; /* others waited when it was answered */
 };
 
+/* Room for the index-th of them. */
+static void
+batch_renew(struct batch *batch, size_t index)
+{
+	struct http_request *req = xcalloc(1, sizeof(*req));
+
+	http_init(req, batch->listen_fd);
+	req->hasty = batch->serve->settle != NULL;
+	batch->requests[index] = req;
+}
+
 /* Take one.  False: there is none. */
 static bool
 batch_take(struct batch *batch)
 {
-	struct http_request *req = &batch->requests[batch->count];
+	struct http_request *req = batch->requests[batch->count];
 
 	if (!http_accept(req))
 		return false;
@@ -110,7 +121,10 @@ serve_some(struct batch *batch)
 	if (batch->count > 0)
 		serve->settle(serve->arg, batch->count);
 	for (size_t i = 0; i < batch->count; i++)
-		http_finish(&batch->requests[i]);
+		if (batch->requests[i]->held)
+			batch_renew(batch, i);
+		else
+			http_finish(batch->requests[i]);
 	http_rest();
 	batch->count = 0;
 	batch->more = some && serve->after != NULL && poll(&others, 1, 0) > 0;
@@ -119,36 +133,63 @@ serve_some(struct batch *batch)
 	return some;
 }
 
+/* When to see to what is held back. */
+static int64_t
+batch_due_ms(const struct batch *batch)
+{
+	const struct serve *serve = batch->serve;
+
+	return serve->due_ms != NULL ? serve->due_ms(serve->arg) : INT64_MAX;
+}
+
 /* Until a signal comes, or waiting itself fails.  Others serve the socket, too:
  * who connects wakes one who has nothing to do, not all. */
 static int
 serve_loop(struct batch *batch, struct err *err)
 {
+	const struct serve *serve = batch->serve;
 	auto_close int signal_fd = fd_signals(0, err);
 	auto_close int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event events[] = {
 		{ .events = EPOLLIN, .data.fd = signal_fd },
 		{ .events = EPOLLIN | EPOLLEXCLUSIVE,
 		    .data.fd = batch->listen_fd },
+		{ .events = EPOLLIN },
 	};
+	int count = 2;
 
 	if (signal_fd < 0)
 		return -1;
 	if (epoll_fd < 0)
 		return err_system(err, "epoll_create1");
-	for (size_t i = 0; i < 2; i++)
+	if (serve->events_fd != NULL &&
+	    (events[2].data.fd = serve->events_fd(serve->arg)) >= 0)
+		count = 3;
+	for (int i = 0; i < count; i++)
 		if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, events[i].data.fd,
 			&events[i]) != 0)
 			return err_system(err, "epoll_ctl");
 	for (;;) {
-		int n = epoll_wait(epoll_fd, events, 2, batch->more ? 0 : -1);
+		int64_t due_ms = batch_due_ms(batch);
+		int n = epoll_wait(epoll_fd, events, count,
+		    batch->more ? 0 : clock_poll_timeout(due_ms));
+		bool came = batch->more;
+		bool events_came = false;
 
 		if (n < 0 && errno != EINTR)
 			return err_system(err, "epoll_wait");
-		for (int i = 0; i < n; i++)
+		for (int i = 0; i < n; i++) {
 			if (events[i].data.fd == signal_fd)
 				return 0;
-		if (n > 0 || batch->more)
+			if (events[i].data.fd == batch->listen_fd)
+				came = true;
+			else
+				events_came = true;
+		}
+		/* first who waits already for an answer that is there */
+		if (events_came || clock_monotonic_ms() >= due_ms)
+			serve->events(serve->arg);
+		if (came)
 			(void)serve_some(batch);
 	}
 }
@@ -170,11 +211,9 @@ serve_socket(const struct serve *serve, size_t index, int listen_fd,
 	if (serve->start != NULL)
 		serve->start(serve->arg, index);
 	/* libfcgi is set up before the signals are blocked. */
-	batch.requests = xcalloc(batch.most, sizeof(*batch.requests));
-	for (size_t i = 0; i < batch.most; i++) {
-		http_init(&batch.requests[i], listen_fd);
-		batch.requests[i].hasty = serve->settle != NULL;
-	}
+	batch.requests = xcalloc(batch.most, sizeof(struct http_request *));
+	for (size_t i = 0; i < batch.most; i++)
+		batch_renew(&batch, i);
 	result = serve_loop(&batch, &err);
 	if (result != 0) {
 		log_err("%s", err.text);
@@ -188,6 +227,8 @@ serve_socket(const struct serve *serve, size_t index, int listen_fd,
 	}
 	if (serve->stop != NULL)
 		serve->stop(serve->arg);
+	for (size_t i = 0; i < batch.most; i++)
+		free(batch.requests[i]);
 	free(batch.requests);
 	return result == 0 ? 0 : 1;
 }

@@ -37,7 +37,8 @@ struct serve_socket {
 #define SERVE_TOGETHER 256
 #define SERVE_GATHER_MS 25
 
-/* All functions get arg; all but take and tick may be NULL. */
+/* All functions get arg; all but take and tick may be NULL, the three of who
+ * holds requests back only together. */
 struct serve {
 	const struct serve_socket *sockets;
 	size_t socket_count;
@@ -49,11 +50,18 @@ struct serve {
 	/* Answer the request, or keep it: true, and settle() answers it, the
 	 * index-th of those that were kept. */
 	bool (*take)(void *arg, struct http_request *req, size_t index);
-	/* Answer the first count that were kept.  NULL: none ever is. */
+	/* Answer the first count that were kept, or hold some back (held in
+	 * struct http_request).  NULL: none ever is kept. */
 	void (*settle)(void *arg, size_t count);
 	/* more: others wait already; whoever takes them, it is called again
 	 * at once. */
 	void (*after)(void *arg, bool more);
+	/* For who holds requests back: what is waited for beside new ones, the
+	 * descriptor after start() and the time (monotonic; INT64_MAX: none);
+	 * and what is done when either has come. */
+	int (*events_fd)(const void *arg);
+	int64_t (*due_ms)(const void *arg);
+	void (*events)(void *arg);
 	/* At the end answer those who wait in the queue of a socket of our own,
 	 * which goes with us. */
 	bool drain;

@@ -35,6 +35,7 @@ static const struct {
 	{ "broker/api", ROOT, ACCOUNT_GROUP_API, 02710 },
 	{ "broker/ctl", ROOT, ROOT, 0700 },
 	{ "front", ACCOUNT_FCGI, ACCOUNT_API, 02750 },
+	{ "answers", ACCOUNT_FCGI, ACCOUNT_GROUP_DB, 02750 },
 	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, 0755 },
 	{ "sessions", ACCOUNT_API, ACCOUNT_API, 0700 },
 	{ "standin", ACCOUNT_STANDIN, ACCOUNT_STANDIN, 0700 },

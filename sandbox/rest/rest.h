@@ -88,10 +88,8 @@ enum rest_outcome rest_edit_original(struct rest *rest, const char *token,
     const char *body, const struct rest_file *files, size_t file_count,
     enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
     struct err *err);
-/* POST /interactions/{id}/{token}/callback within timeout_ms, one try. */
-enum rest_outcome rest_callback(struct rest *rest, int64_t interaction_id,
-    const char *token, const char *body, int timeout_ms,
-    struct rest_reply *reply, struct err *err);
+/* Wait for so long, or until the process should end. */
+void rest_pause(const struct rest *rest, int64_t ms);
 
 /*
  * With the bot's token.  answer: what Discord said is put there, JSON or not;

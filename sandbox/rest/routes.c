@@ -30,7 +30,7 @@
 #define REGISTER_MS 60000
 /* What a call may still take when the process was told to end. */
 #define STOP_GRACE_MS 10000
-#define BUCKETS 32
+#define BUCKETS 256
 #define DOWNLOAD_TRIES 3
 #define DOWNLOAD_PAUSE_MS 500
 #define DOWNLOAD_ERROR_MAX 65536 /* what an answer that is no file may have */
@@ -144,6 +144,16 @@ wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
 		now_ms = clock_monotonic_ms();
 	}
 	return until_ms <= call->retry.deadline_ms || now_ms >= until_ms;
+}
+
+void
+rest_pause(const struct rest *rest, int64_t ms)
+{
+	struct pollfd stop = { .fd = rest->stop_fd, .events = POLLIN };
+
+	if (ms > 0)
+		(void)poll(&stop, 1,
+		    clock_poll_timeout(clock_monotonic_ms() + ms));
 }
 
 void
@@ -343,28 +353,6 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 	    rest->application_id);
 	text_add_escaped(&url, token, strlen(token), UNRESERVED);
 	buf_adds(&url, "/messages/@original");
-	return call_run(rest, &call, &url, reply, err);
-}
-
-enum rest_outcome
-rest_callback(struct rest *rest, int64_t interaction_id, const char *token,
-    const char *body, int timeout_ms, struct rest_reply *reply, struct err *err)
-{
-	auto_buf struct buf url = BUF_INIT(URL_MAX);
-	struct call call = {
-		.request = {
-			.method = "POST",
-			.body = body,
-			.timeout_ms = timeout_ms,
-		},
-		.retry = { .patience = REST_ONCE },
-	};
-
-	end_within(&call, timeout_ms);
-	buf_addf(&url, "%s/interactions/%" PRId64 "/", rest->api_base,
-	    interaction_id);
-	text_add_escaped(&url, token, strlen(token), UNRESERVED);
-	buf_adds(&url, "/callback");
 	return call_run(rest, &call, &url, reply, err);
 }
 

@@ -15,14 +15,14 @@
 static const char *const answer_names[] = {
 	[ANSWER_DEFERRED] = "deferred",
 	[ANSWER_DEFERRED_UPDATE] = "deferred-update",
-	[ANSWER_CALLBACK] = "callback",
+	[ANSWER_EDITOR] = "callback",
 	NULL,
 };
 
 void
 job_init(struct job *job)
 {
-	*job = (struct job){ .page = 1 };
+	*job = (struct job){ .page = 1, .held_by = -1 };
 }
 
 void
@@ -67,6 +67,7 @@ bind_row(sqlite3_stmt *s, const struct job *job)
 	db_bind_text(s, ":attachment_name", job->attachment_name);
 	db_bind_int(s, ":attachment_size", job->attachment_size);
 	db_bind_int(s, ":view_id", job->view_id);
+	db_bind_int(s, ":held_by", job->held_by);
 }
 
 static void
@@ -97,6 +98,7 @@ read_row(sqlite3_stmt *s, struct job *job)
 	job->attachment_name = xstrdup(db_column_text(s, c++));
 	job->attachment_size = sqlite3_column_int64(s, c++);
 	job->view_id = sqlite3_column_int64(s, c++);
+	job->held_by = sqlite3_column_int64(s, c++);
 	if (sqlite3_column_type(s, c) != SQLITE_NULL)
 		job->body = xstrdup(db_column_text(s, c));
 }

@@ -26,12 +26,14 @@ struct err;
  * state that it expects, and has changed nothing then.
  */
 
-/* How Discord was (or is to be) answered first. */
+/* How Discord is answered first, unless the answer is there in time: then that
+ * is the first response (protocol/first_response.h). */
 enum job_answer {
 	ANSWER_DEFERRED,	/* type 5 was sent: PATCH @original */
 	ANSWER_DEFERRED_UPDATE, /* type 6 was sent: PATCH @original edits the
 				   * message that holds the button */
-	ANSWER_CALLBACK,	/* 202 was sent: POST the callback */
+	ANSWER_EDITOR, /* an editor is to be opened; where that takes too long,
+			* a button is sent that asks for it again */
 };
 
 /* Everything of a job.  Strings are heap; in a job that was read they are never
@@ -46,6 +48,8 @@ struct job {
 	enum job_kind kind;
 	bool lost; /* its worker died during it: that is still to be told */
 	enum job_answer answer;
+	int64_t held_by; /* the process of il-fcgi that waits for the answer;
+			  * -1: none, the first response is out */
 	char *token; /* "" once delivered */
 	char *locale;
 	int64_t received_ms;	  /* wall clock, when it was verified */
@@ -68,7 +72,7 @@ struct job {
 	char *body; /* finished: the message, JSON; NULL before */
 };
 
-/* Zero, but page 1. */
+/* Zero, but page 1 and held by nobody. */
 void job_init(struct job *job);
 void job_release(struct job *job);
 

@@ -7,8 +7,10 @@
 
 #include "../base/cleanup.h"
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../protocol/first_response.h"
 #include "../rest/rest.h"
 #include "../store/job.h"
 #include "render/render.h"
@@ -16,7 +18,12 @@
 #include "worker.h"
 
 /* A 404 so much after the interaction is not "not yet" any more. */
-#define MISSING_MS 60000
+#define MISSING_MS 20000
+/* After a first response has left, Discord may not know yet what an edit is to
+ * change. */
+#define EDIT_AFTER_MS 250
+/* What il-fcgi has to pass a response on, beyond the time that it holds one. */
+#define PASS_ON_MS 1000
 /* In one round; then the rest waits for the next one. */
 #define FAILURES_MOST 2
 /* Rounds in which Discord fails over the files, then the answer goes without
@@ -214,27 +221,60 @@ settle(struct delivery *d, enum rest_outcome outcome)
 
 /* ---- a task that is over ---- */
 
-/* The first answer of all, within the 3 s that Discord waits for it. */
-static void
-deliver_callback(struct task *task, struct delivery *d)
+/* The answer as the first response, should the front still wait for it; what
+ * has files comes in one edit after a deferral. */
+static enum first_response
+respond_first(struct task *task, struct err *err)
 {
-	int64_t left_ms = task->job->received_ms + CALLBACK_MS -
-	    clock_wall_ms();
+	const struct job *job = task->job;
+	auto_free char *path = first_response_path(task->worker->config,
+	    job->held_by);
 	auto_free char *own = NULL;
-	const char *body = task->callback;
-	enum rest_outcome outcome;
+	const char *json = task->editor;
 
-	if (left_ms < 1 || left_ms > CALLBACK_MS) {
-		give_up(d, "too late");
-		return;
+	if (json == NULL && task->message.file_count > 0)
+		json = "";
+	if (json == NULL)
+		json = own = message_response_json(&task->message, job->answer,
+		    job->share);
+	return first_response_give(path, job->id, json, PASS_ON_MS, err);
+}
+
+/* Until the first response has left for a while: now at the latest, where we
+ * have just asked for it, otherwise when its time was over. */
+static void
+wait_to_edit(const struct task *task)
+{
+	const struct worker *worker = task->worker;
+	int64_t until_ms = task->job->received_ms + EDIT_AFTER_MS;
+
+	if (task->job->held_by >= 0 && task->message.file_count > 0)
+		until_ms = clock_wall_ms() + EDIT_AFTER_MS;
+	else if (task->job->held_by >= 0)
+		until_ms += worker->config->instant_ms;
+	rest_pause(worker->rest, until_ms - clock_wall_ms());
+}
+
+/* The first response, or what it leaves to be done.  True: nothing. */
+static bool
+deliver_first(struct task *task, struct delivery *d)
+{
+	enum first_response first = FIRST_RESPONSE_LATE;
+
+	if (task->job->held_by >= 0)
+		first = respond_first(task, &d->err);
+	if (first == FIRST_RESPONSE_NOBODY) {
+		log_warn("no first response: %s job=%" PRId64, d->err.text,
+		    task->job->id);
+		/* If Discord knows of none, there is nothing to edit: one try,
+		 * the rounds of telling see to the rest. */
+		d->patience = REST_ONCE;
 	}
-	if (body == NULL)
-		body = own = message_callback_json(&task->message);
-	outcome = rest_callback(task->worker->rest, task->job->interaction_id,
-	    task->job->token, body, (int)left_ms, &d->reply, &d->err);
-	if (outcome == REST_LATER || outcome == REST_DROPPED)
-		outcome = REST_GONE; /* there is no second chance */
-	(void)settle(d, outcome);
+	/* an editor that comes too late is asked for with the button */
+	if (first == FIRST_RESPONSE_SENT || task->editor != NULL)
+		return true;
+	wait_to_edit(task);
+	return false;
 }
 
 /* The answer goes into the database first; when that fails (a full disk, say)
@@ -253,7 +293,7 @@ deliver_task(struct task *task)
 		.patience = REST_FINAL,
 	};
 	struct err err = { 0 };
-	enum rest_outcome outcome;
+	enum rest_outcome outcome = REST_DONE;
 	bool settled;
 	int finished = job_finish(worker->db, task->job->id, worker->slot, body,
 	    task->outcome, &err);
@@ -269,19 +309,17 @@ deliver_task(struct task *task)
 		(void)snprintf(owed->outcome, sizeof(owed->outcome), "%s",
 		    task->outcome);
 	}
-	if (task->job->answer == ANSWER_CALLBACK) {
-		deliver_callback(task, &d);
-		owed->told = owed->told || finished < 0;
-		return;
+	if (!deliver_first(task, &d)) {
+		/* When Discord did not answer the last time and others wait for
+		 * a worker, one short try has to do, and the rounds of telling
+		 * see to the rest: so a Discord that hangs holds each of them
+		 * up for 5 s and not for 35. */
+		if (worker->unanswered && job_peek(worker->db, &err) == 0)
+			d.patience = REST_ONCE;
+		outcome = deliver(&d);
+		worker->unanswered = outcome == REST_LATER &&
+		    d.reply.status == 0;
 	}
-	/* When Discord did not answer the last time and others wait for a
-	 * worker, one short try has to do, and the rounds of telling see to
-	 * the rest: so a Discord that hangs holds each of them up for 5 s and
-	 * not for 35. */
-	if (worker->unanswered && job_peek(worker->db, &err) == 0)
-		d.patience = REST_ONCE;
-	outcome = deliver(&d);
-	worker->unanswered = outcome == REST_LATER && d.reply.status == 0;
 	settled = finished < 0 ? outcome == REST_DONE : settle(&d, outcome);
 	if (finished < 0)
 		owed->told = settled;
@@ -325,8 +363,9 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 	};
 	enum rest_outcome outcome;
 
+	/* who wanted an editor has a button instead */
 	if (clock_wall_ms() >= job->received_ms + TOKEN_LIFE_MS ||
-	    job->answer == ANSWER_CALLBACK) {
+	    job->answer == ANSWER_EDITOR) {
 		give_up(&d, "too late");
 		return true;
 	}

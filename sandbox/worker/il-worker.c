@@ -184,7 +184,7 @@ do_job(struct worker *worker, struct job *job)
 	    took_ms, clock_wall_ms() - job->received_ms - took_ms);
 	collect_release(&task.collect);
 	message_release(&task.message);
-	free(task.callback);
+	free(task.editor);
 }
 
 /* Do the oldest queued job.  False: there is none. */

@@ -37,12 +37,8 @@ struct task {
 	struct message message;
 	const char *outcome;  /* for statistics: "stored", "exit 0" */
 	char word[WORD_SIZE]; /* room for one that is not static */
-	char *callback;	      /* heap: JSON of a callback that takes the
-			      * message's place; NULL: none */
+	char *editor;	      /* heap: JSON of the first response that opens
+			      * one, in the message's place; NULL: none */
 };
-
-/* A callback must reach Discord within 3 s of the interaction: so much later
- * than the front has verified it, none is sent any more. */
-#define CALLBACK_MS 2300
 
 #endif

@@ -101,7 +101,7 @@ def a_wrong_setting_is_78_and_one_line():
 def migrate_makes_the_database_and_may_be_run_again():
     with House() as house:
         code, out, _ = house.ilctl("migrate")
-        assert code == 0 and "version 3, 3 migrations" in out, out
+        assert code == 0 and "version 4, 4 migrations" in out, out
         code, out, _ = house.ilctl("migrate")
         assert code == 0 and "0 migrations" in out, out
         mode = os.stat(os.path.join(house.state, "inline.db")).st_mode

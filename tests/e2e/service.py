@@ -332,9 +332,10 @@ class Service:
     def assert_kept_discords_rules(self, ignore=()):
         """Nothing that Inline sent was against Discord's rules.
 
-        An edit that overtakes the deferral on its way through nginx is not:
-        Discord answers 404, and the worker tries again.  Where Discord's
-        OpenAPI description is at hand, every body fits it.
+        An edit leaves a quarter of a second after its deferral
+        (worker/first.t); on a machine that is busy for longer it may still be
+        seen first.  Where Discord's OpenAPI description is at hand, every body
+        fits it.
         """
         if os.path.exists(OPENAPI):
             assert self.discord.settings()["openapi"], "bodies not checked"

@@ -52,9 +52,6 @@ with f.Front() as front:
           path="..", page=3)
     check(front, "write", f.command("write", name="a.txt", content="x"),
           kind="write", path="a.txt", text="x", has_text=1)
-    check(front, "write without content", f.command("write", name="a.txt"),
-          {}, 202, kind="write-edit", path="a.txt", has_text=0,
-          answer="callback")
     check(front, "rm", f.command("rm", name="a", recursive=True), kind="rm",
           path="a", recursive=1)
     check(front, "pip", f.command("pip", packages="numpy 'pandas<3'"),

@@ -304,7 +304,8 @@ class Front:
         self.environment = {
             "PATH": os.environ["PATH"], "IL_STATE_DIR": self.folder,
             "DISCORD_PUBLIC_KEY": self.identity.public_key,
-            "DISCORD_APPLICATION_ID": APPLICATION, "IL_QUEUE_MAX": "5000"}
+            "DISCORD_APPLICATION_ID": APPLICATION, "IL_QUEUE_MAX": "5000",
+            "IL_INSTANT_MS": "0"}
         self.environment.update(environment)
         self.process = None
         self.nginx = None

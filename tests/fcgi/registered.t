@@ -32,11 +32,12 @@ def check(front, root, sub, rules):
         answer = front.send(f.command(sub, root=root, **values))
         name = option["name"] if option else "no options"
         if (sub, name) in (("delete", "no options"), ("py", "stdin"),
-                           ("py", "share")):
-            # a question, and the editor (which takes 4,000 of stdin's 6,000)
+                           ("py", "share"), ("write", "name")):
+            # a question, and the editor (which takes 4,000 of stdin's 6,000;
+            # for want of a worker one of them has become a button)
             good = answer.type in (4, 9) and "do not know" not in answer.text
         else:
-            good = answer.status in (200, 202) and answer.type in (5, None)
+            good = answer.status == 200 and answer.type == 5
         tap.ok(good, "/%s %s: %s" % (root, sub, name), answer)
         front.finish_jobs()
 

@@ -73,7 +73,8 @@ test_texts(void)
 		const char *text = texts[i];
 		size_t max = 1800;
 
-		if (i == TEXT_DELETE_YES || i == TEXT_DELETE_NO)
+		if (i == TEXT_DELETE_YES || i == TEXT_DELETE_NO ||
+		    i == TEXT_EDITOR_OPEN)
 			max = 80;
 		if (i >= TEXT_EDITOR_TITLE)
 			max = 45;

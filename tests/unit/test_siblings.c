@@ -63,9 +63,7 @@ test_lost(struct siblings *s)
 	siblings_begin(s, 0, NOW);
 	siblings_begin(s, 1, NOW);
 	(void)siblings_end(s, 1, 2, false, NOW);
-	(void)siblings_note(s, 5);
 	is_int((long)siblings_lost(s), 2, "one is killed: its bytes are due");
-	ok(siblings_note(s, 5), "what it may have noted is forgotten");
 	siblings_begin(s, 1, NOW + 1);
 	is_int((long)siblings_end(s, 1, 1, false, NOW + 1), 1,
 	    "nobody waits for it");

@@ -48,7 +48,7 @@ def told(sent, part):
 
 def edit(path):
     """Send `/il write` without content; returns what answered it."""
-    sent = house.begin("write-edit", path=path)
+    sent = house.editor(path)
     return sent.wait_answered(timeout=10)
 
 
@@ -122,9 +122,9 @@ def long_names_fit_the_title():
 
 
 @test
-def other_answers_come_as_a_private_callback():
+def other_answers_are_a_private_message():
     assert "not inside" in edit("../x").original.text()
-    sent = house.begin("write-edit", path="x", user="nobody")
+    sent = house.editor("x", user="nobody")
     assert "no sandbox" in sent.wait_answered().original.text()
     house.broker.refusal = "DISK"
     assert "disk" in edit("x").original.text()
@@ -132,12 +132,15 @@ def other_answers_come_as_a_private_callback():
 
 
 @test
-def an_editor_that_would_come_too_late_is_not_sent():
-    before = len(house.discord.requests(route="callback"))
-    sent = house.begin("write-edit", path="x",
-                       received_ms=int(time.time() * 1000) - 2400)
-    house.wait_state(sent, "undeliverable")
-    assert len(house.discord.requests(route="callback")) == before
+def an_editor_that_comes_too_late_is_left_to_its_button():
+    before = len(house.discord.requests(route="edit"))
+    late = house.too_late()
+    button = {"type": 4, "data": {"content": "later", "flags": 64,
+                                  "allowed_mentions": {"parse": []}}}
+    sent = house.editor("x", answer=button)
+    house.wait_state(sent, "delivered")
+    late.join(10)
+    assert len(house.discord.requests(route="edit")) == before
 
 
 def put(data, name="data.bin", **columns):

@@ -14,6 +14,7 @@ Docker.  The real parts together are tested in tests/e2e.
 """
 
 import array
+import json
 import os
 import shutil
 import signal
@@ -38,6 +39,7 @@ BIN = os.path.join(BUILD, "bin")
 PATIENCE = 60
 EPHEMERAL = {"type": 5, "data": {"flags": 64}}
 UPDATE = {"type": 6}
+HELD = object()  # what the worker gives is the first response
 
 
 # ---- in the broker's place ----
@@ -223,7 +225,8 @@ class House:
         self.workers = {}
         self.job = None             # columns of the job to insert next
         self.answer = EPHEMERAL
-        self.app = self.discord = self.broker = None
+        self.app = self.discord = self.broker = self.waiting = None
+        self.given = self.given_at = None
 
     def __enter__(self):
         try:
@@ -237,6 +240,11 @@ class House:
 
     def _start(self):
         os.mkdir(self.state)
+        self.waiting = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        os.mkdir(os.path.join(self.state, "answers"))
+        self.waiting.bind(os.path.join(self.state, "answers", "0"))
+        self.waiting.listen(8)
+        self.waiting.settimeout(PATIENCE)
         self.app = FakeApp(self._front)
         self.discord = Standin(self.app.url)
         self.discord.start()
@@ -260,6 +268,8 @@ class House:
             self.discord.stop()
         if self.app:
             self.app.close()
+        if self.waiting:
+            self.waiting.close()
         if show_log:
             print("# " + self.log().replace("\n", "\n# "), flush=True)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -361,11 +371,36 @@ class House:
     # What people do
 
     def _front(self, interaction):
-        """In il-fcgi's place: insert the job, defer."""
+        """In il-fcgi's place: insert the job; defer, or wait for it."""
         job, self.job = self.job, None
+        answer = self.answer
         if job is not None:
             self._insert(interaction, job)
-        return self.answer
+        return self._hold() if answer is HELD else answer
+
+    def _hold(self, word=b"S", kill=False):
+        """Take the response that the worker gives; word: what becomes of it.
+        Or kill that worker.
+        """
+        link = self.waiting.accept()[0]
+        with link:
+            packet = link.recv(1 << 17)
+            self.given = int.from_bytes(packet[:8], "little")
+            self.given_at = time.time()
+            if kill:
+                self.stop(0, signal.SIGKILL)
+            elif word:
+                link.send(word if packet[8:] else b"L")
+        return json.loads(packet[8:] or json.dumps(EPHEMERAL))
+
+    def too_late(self, word=b"L", kill=False):
+        """Tell the next worker that its response comes too late; or another
+        word, or nothing, or kill it.
+        """
+        late = threading.Thread(target=self._hold, args=(word, kill),
+                                daemon=True)
+        late.start()
+        return late
 
     def _insert(self, interaction, job):
         user = (interaction.get("member") or interaction)["user"]
@@ -415,9 +450,16 @@ class House:
         self.wake()
         return sent
 
-    def begin(self, kind, *, user="alice", **columns):
-        """Send a command that is answered by a callback."""
-        self._begin(kind, {"answer": "callback", **columns}, (202, b""))
+    def editor(self, path, **columns):
+        """Send `/il write` without content."""
+        return self.begin("write-edit", **{"path": path, **columns},
+                          kind_of_answer="callback")
+
+    def begin(self, kind, *, user="alice", answer=HELD,
+              kind_of_answer="deferred", **columns):
+        """Send a command whose answer may be the first response."""
+        self._begin(kind, {"held_by": 0, "answer": kind_of_answer, **columns},
+                    answer)
         sent = self.discord.send({"command": "health", "user": user})
         self.wait_sql("SELECT 1 FROM jobs WHERE interaction_id = ?",
                       int(sent.id))

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "../../base/clock.h"
 #include "../../base/text.h"
 #include "../../base/utf8.h"
 #include "../../store/editor.h"
@@ -44,7 +43,7 @@ make_label(const char *prefix, const char *name)
 	    text_prefix(buf_str(&clean), clean.len, TITLE_MOST));
 }
 
-/* The callback that opens the editor. */
+/* The response that opens the editor. */
 static char *
 make_modal(const char *path, int64_t view_id, const struct buf *data)
 {
@@ -58,7 +57,7 @@ make_modal(const char *path, int64_t view_id, const struct buf *data)
 	return modal == NULL ? NULL : json_dumps(modal, JSON_COMPACT);
 }
 
-/* Have the callback open it, with what the file holds. */
+/* Open it, with what the file holds. */
 static int
 open_editor(struct task *task, const struct buf *data, struct err *err)
 {
@@ -67,8 +66,8 @@ open_editor(struct task *task, const struct buf *data, struct err *err)
 	memcpy(view.path, task->path, sizeof(task->path));
 	if (view_insert(task->worker->db, &view, err) < 0)
 		return -1;
-	task->callback = make_modal(task->path, view.id, data);
-	if (task->callback == NULL)
+	task->editor = make_modal(task->path, view.id, data);
+	if (task->editor == NULL)
 		return err_set(err, ERR_INPUT, "no editor for this text");
 	task->outcome = "editor";
 	return 0;
@@ -78,26 +77,23 @@ open_editor(struct task *task, const struct buf *data, struct err *err)
 int
 cmd_write_edit(struct task *task, struct err *err)
 {
-	int64_t left_ms = task->job->received_ms + CALLBACK_MS -
-	    clock_wall_ms();
 	struct cell_request request = {
 		.op = OP_READ,
 		.path = task->path,
 		.max_bytes = EDIT_BYTES,
-		.wall_ms = left_ms,
+		.wall_ms = FILE_OP_MS,
 	};
 	struct collect *collect = &task->collect;
 	const struct buf *data = &collect->files[0].data;
 	bool good;
 
-	if (left_ms < 1 || left_ms > CALLBACK_MS)
-		return 0; /* it cannot be told any more */
 	if (!command_resolve(task))
 		return 0;
 	collect_init(collect, 0, EDIT_BYTES);
-	/* all of it within what Discord waits: the cell, its start and the
-	 * file */
-	run_once(task, "user", ACCESS_TIDY, &request, (int)left_ms);
+	/* should the cell have to be started, that takes longer than Discord
+	 * waits: then it is there for the next try */
+	run_once(task, "user", ACCESS_TIDY, &request,
+	    config_lease_wait_ms(task->worker->config));
 	good = outcome_succeeded(&task->run);
 	if (!good)
 		collect_release(collect);

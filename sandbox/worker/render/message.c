@@ -317,12 +317,17 @@ message_json(const struct message *message, bool with_files)
 }
 
 char *
-message_callback_json(const struct message *message)
+message_response_json(const struct message *message, enum job_answer answer,
+    bool share)
 {
+	enum { NEW_MESSAGE = 4, UPDATE_MESSAGE = 7 };
 	auto_buf struct buf content = BUF_INIT(MESSAGE_PART_MAX * 4);
+	bool update = answer == ANSWER_DEFERRED_UPDATE;
+	int flags = FLAG_NO_EMBEDS | (share || update ? 0 : FLAG_EPHEMERAL);
 
 	compose(&content, message, false);
-	return dump(json_pack("{s:i, s:{s:s, s:{s:[]}, s:i}}", "type", 4,
-	    "data", "content", buf_str(&content), "allowed_mentions", "parse",
-	    "flags", FLAG_EPHEMERAL | FLAG_NO_EMBEDS));
+	return dump(json_pack("{s:i, s:{s:s, s:{s:[]}, s:o, s:o, s:i}}", "type",
+	    update ? UPDATE_MESSAGE : NEW_MESSAGE, "data", "content",
+	    buf_str(&content), "allowed_mentions", "parse", "attachments",
+	    json_array(), "components", json_buttons(message), "flags", flags));
 }

@@ -12,6 +12,7 @@
 #include "../../rest/rest.h"
 #include "../../store/command_id.h"
 #include "../../store/commands.h"
+#include "../../store/job.h"
 #include "filename.h"
 #include "message_cut.h"
 
@@ -105,7 +106,10 @@ void message_add_button(struct message *message, enum action action,
 /* The JSON of an edit or follow-up; heap, caller frees.  Without files: with
  * the text for that case instead. */
 char *message_json(const struct message *message, bool with_files);
-/* A private answer as interaction callback of type 4. */
-char *message_callback_json(const struct message *message);
+/* The same as the first response to an interaction, without files: a message of
+ * its own, which everybody sees or its invoker alone, or the new text of the
+ * message that a button stands in. */
+char *message_response_json(const struct message *message,
+    enum job_answer answer, bool share);
 
 #endif
