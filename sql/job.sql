@@ -28,6 +28,15 @@ VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
 	:attachment_name, :attachment_size, :view_id, :held_by);
 
+-- A job that is not over: whose it is, and the one that keeps a user waiting.
+-- name: job_owner
+SELECT user_id FROM jobs
+WHERE id = :id AND state IN ('queued', 'claimed', 'started');
+
+-- name: job_alone
+SELECT id FROM jobs WHERE user_id = :user_id
+	AND state IN ('queued', 'claimed', 'started') AND alone = 1;
+
 -- Whether job_claim would find one: costs no write lock.
 -- name: job_peek
 SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued');

@@ -5,7 +5,9 @@
 
 #include <string.h>
 
+#include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/text.h"
+#include "../../sandbox/protocol/cancel.h"
 
 /* Each makes the job of a press; the view is the invoker's own and of the
  * action's kind.  False: the reply is made. */
@@ -77,6 +79,31 @@ action_write_open(struct context *c)
 	return true;
 }
 
+/* What is asked for is no job, so the id is that of the one to be cancelled. */
+static bool
+action_cancel(struct context *c)
+{
+	int64_t job_id = c->job.view_id;
+	int64_t owner = 0;
+	int found = job_owner(c->db, job_id, &owner, &c->reply->err);
+
+	if (found < 0)
+		return submit_fault(c, "database");
+	if (found == 1)
+		return submit_refuse(c, TEXT_OVER, "", "over");
+	if (owner != c->in->user_id)
+		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
+	if (cancel_ask(c->config, job_id, &c->reply->err) != 0)
+		return submit_fault(c, "cancel");
+	/* its own message tells of the end in a moment */
+	if (c->action == ACTION_CANCEL)
+		reply_set(c->reply, xstrdup(ANSWER_JSON_UPDATE), "cancel");
+	else
+		reply_set(c->reply, answer_update(texts[TEXT_CANCELLED]),
+		    "cancel");
+	return false;
+}
+
 static bool (*const actions[ACTION_COUNT])(struct context *c) = {
 #define ACTION(action, name, type, kind, function, step) \
 	[ACTION_##action] = action_##function,
@@ -129,7 +156,8 @@ route_action(struct context *c)
 		    "unknown-button");
 		return;
 	}
-	if (!find_view(c, view_id, row->kind))
+	c->action = action;
+	if (row->kind != JOB_UNKNOWN && !find_view(c, view_id, row->kind))
 		return;
 	c->job.kind = row->kind;
 	c->job.answer = row->is_editor ? ANSWER_DEFERRED :

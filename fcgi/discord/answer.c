@@ -86,10 +86,10 @@ answer_update(const char *text)
 }
 
 static json_t *
-button(int style, const char *label, enum action action, int64_t view_id)
+button(int style, const char *label, enum action action, int64_t id)
 {
 	auto_free char *custom_id = xprintf("%s:%" PRId64,
-	    command_actions[action].name, view_id);
+	    command_actions[action].name, id);
 
 	return json_pack("{s:i, s:i, s:s, s:s}", "type", COMPONENT_BUTTON,
 	    "style", style, "label", label, "custom_id", custom_id);
@@ -104,6 +104,15 @@ answer_delete_question(int64_t view_id)
 		    view_id),
 		button(STYLE_SECONDARY, texts[TEXT_DELETE_NO], ACTION_DELETE_NO,
 		    view_id)));
+}
+
+char *
+answer_running(int64_t job_id)
+{
+	return private_message(texts[TEXT_RUNNING],
+	    json_pack("[{s:i, s:[o]}]", "type", COMPONENT_ROW, "components",
+		button(STYLE_DANGER, texts[TEXT_CANCEL], ACTION_CANCEL_OTHER,
+		    job_id)));
 }
 
 char *

@@ -41,6 +41,8 @@ char *answer_message(const char *text);
 char *answer_update(const char *text);
 /* 4, private, with the buttons delete-yes:<view> and delete-no:<view>. */
 char *answer_delete_question(int64_t view_id);
+/* 4, private: a job is running, with the button cancel-other:<job>. */
+char *answer_running(int64_t job_id);
 /* 4, private: the editor did not open in time, the button write-open:<view>
  * tries again. */
 char *answer_editor_later(int64_t view_id);

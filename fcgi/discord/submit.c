@@ -133,6 +133,18 @@ reply_first(struct context *c, const char *outcome)
 	c->reply->pledged = true;
 }
 
+/* Which may be over by now. */
+static void
+refuse_running(struct context *c)
+{
+	int64_t job_id = 0;
+
+	if (job_alone(c->db, c->in->user_id, &job_id, &c->reply->err) == 0)
+		reply_set(c->reply, answer_running(job_id), "running");
+	else
+		(void)submit_refuse(c, TEXT_RUNNING, "", "running");
+}
+
 void
 submit_job(struct context *c)
 {
@@ -165,7 +177,7 @@ submit_job(struct context *c)
 		reply_first(c, "repeated");
 		break;
 	case JOB_RUNNING:
-		(void)submit_refuse(c, TEXT_RUNNING, "", "running");
+		refuse_running(c);
 		break;
 	case JOB_TOO_MANY:
 		(void)submit_refuse(c, TEXT_TOO_MANY, "", "too-many");

@@ -48,6 +48,7 @@ struct context {
 	struct job job;
 	struct sandbox sandbox; /* submit_sandbox() */
 	struct view view;	/* the one that a button came from, or is for */
+	enum action action;	/* of a button or an editor */
 };
 
 void reply_release(struct reply *reply);

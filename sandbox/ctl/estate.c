@@ -36,6 +36,7 @@ static const struct {
 	{ "broker/ctl", ROOT, ROOT, 0700 },
 	{ "front", ACCOUNT_FCGI, ACCOUNT_API, 02750 },
 	{ "answers", ACCOUNT_FCGI, ACCOUNT_GROUP_DB, 02750 },
+	{ "cancels", ACCOUNT_FCGI, ACCOUNT_GROUP_DB, 02770 },
 	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, 0755 },
 	{ "sessions", ACCOUNT_API, ACCOUNT_API, 0700 },
 	{ "standin", ACCOUNT_STANDIN, ACCOUNT_STANDIN, 0700 },

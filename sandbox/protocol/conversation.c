@@ -15,49 +15,79 @@ struct wait {
 	struct conversation *c;
 	struct cell cell;
 	const struct pollfd *stop; /* NULL: it has happened */
+	const struct pollfd *cancel; /* the same */
 	int64_t since_us;
 	int64_t deadline_ms;
 	int64_t tick_at_ms; /* INT64_MAX: never */
-	bool stopped;	    /* deadline_ms is that of stop_ms */
+	bool stopped;	    /* deadline_ms is that of an early end */
 };
+
+/* From now on the cell has so long at most. */
+static void
+end_within(struct wait *wait, int64_t ms)
+{
+	int64_t until_ms = clock_monotonic_ms() + ms;
+
+	if (until_ms >= wait->deadline_ms)
+		return;
+	wait->deadline_ms = until_ms;
+	wait->stopped = true;
+}
+
+/* Everything that waits for its time; returns when the next thing does. */
+static int64_t
+keep_time(struct wait *wait)
+{
+	const struct conversation *c = wait->c;
+
+	if (clock_monotonic_ms() >= wait->tick_at_ms) {
+		c->tick(c->arg);
+		wait->tick_at_ms = clock_monotonic_ms() + c->tick_ms;
+	}
+	return wait->tick_at_ms < wait->deadline_ms ? wait->tick_at_ms :
+						      wait->deadline_ms;
+}
+
+/* What ends it early has happened: it is not watched any more. */
+static void
+take_end(struct wait *wait, bool stop, bool cancel)
+{
+	struct conversation *c = wait->c;
+
+	if (stop) {
+		wait->stop = NULL;
+		end_within(wait, c->stop_ms);
+	}
+	if (cancel && c->cancelled(c->arg)) {
+		wait->cancel = NULL;
+		cell_enough(&wait->cell);
+		end_within(wait, CONVERSATION_CANCEL_MS);
+	}
+}
 
 /* True when the cell has sent something, false when the deadline has passed. */
 static bool
 wait_for_cell(struct wait *wait)
 {
-	const struct conversation *c = wait->c;
-
-	for (;;) {
-		int64_t now_ms = clock_monotonic_ms();
-		int64_t until_ms = wait->deadline_ms;
-		struct pollfd fds[2] = {
+	while (clock_monotonic_ms() < wait->deadline_ms) {
+		int64_t until_ms = keep_time(wait);
+		struct pollfd fds[3] = {
 			{ .fd = wait->cell.fd, .events = POLLIN },
+			{ .fd = -1 },
 			{ .fd = -1 },
 		};
 
-		if (now_ms >= wait->deadline_ms)
-			return false;
-		if (now_ms >= wait->tick_at_ms) {
-			c->tick(c->arg);
-			wait->tick_at_ms = clock_monotonic_ms() + c->tick_ms;
-		}
-		if (wait->tick_at_ms < until_ms)
-			until_ms = wait->tick_at_ms;
+		if (wait->cancel != NULL)
+			fds[1] = *wait->cancel;
 		if (wait->stop != NULL)
-			fds[1] = *wait->stop;
-		if (poll(fds, 2, clock_poll_timeout(until_ms)) <= 0)
+			fds[2] = *wait->stop;
+		if (poll(fds, 3, clock_poll_timeout(until_ms)) <= 0)
 			continue;
-		if (fds[1].revents == 0)
+		if (fds[1].revents == 0 && fds[2].revents == 0)
 			return true;
-		/* What stops us has happened: it is not watched any more, and
-		 * the cell may have no time left. */
-		wait->stop = NULL;
-		until_ms = clock_monotonic_ms() + c->stop_ms;
-		if (until_ms < wait->deadline_ms) {
-			wait->deadline_ms = until_ms;
-			wait->stopped = true;
-		}
+		take_end(wait, fds[2].revents != 0, fds[1].revents != 0);
 	}
+	return false;
 }
 
 /* The cell is gone, with what it still had to tell.  Code can have it that the
@@ -124,6 +154,10 @@ conversation_hold(struct conversation *c, const struct cell_request *request,
 	wait->stopped = false;
 	wait->since_us = clock_monotonic_us();
 	wait->deadline_ms = now_ms + c->within_ms + LIMIT_OUTSIDE_MS;
-	wait->tick_at_ms = c->tick != NULL ? now_ms + c->tick_ms : INT64_MAX;
+	wait->cancel = c->cancel;
+	wait->tick_at_ms = INT64_MAX;
+	if (c->tick != NULL)
+		wait->tick_at_ms = now_ms +
+		    (c->tick_first_ms != 0 ? c->tick_first_ms : c->tick_ms);
 	return take_events(wait, result, err);
 }

@@ -25,6 +25,12 @@ struct conversation {
 	void (*event)(void *arg, const struct cell_event *event);
 	void (*tick)(void *arg); /* NULL, or: every tick_ms while it goes on */
 	int64_t tick_ms;
+	int64_t tick_first_ms; /* from then on; 0: from tick_ms */
+	/* NULL, or: once this happens, cancelled() empties it and says whether
+	 * this run is meant.  It is ended as with `enough`, then, and the cell
+	 * has at most CONVERSATION_CANCEL_MS left. */
+	const struct pollfd *cancel;
+	bool (*cancelled)(void *arg);
 	void *arg;
 	int send_ms;	   /* for the request to be sent in */
 	int64_t within_ms; /* from then on: its limits, all together */
@@ -39,6 +45,8 @@ struct conversation {
 	bool died;  /* the run's memory has taken the cell with it, and the
 		     * result says so */
 };
+
+#define CONVERSATION_CANCEL_MS 700
 
 /* How it ended.  After all but CONVERSATION_RESULT, and when the cell has died,
  * the lease is of no use. */

@@ -177,6 +177,33 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 	return result;
 }
 
+/* The number that a statement gives for another one.  1: no row. */
+static int
+number_of(struct db *db, enum statement which, const char *name, int64_t value,
+    int64_t *number, struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, which);
+	int row;
+
+	db_bind_int(s, name, value);
+	row = db_step(db, s, err);
+	if (row == 1)
+		*number = sqlite3_column_int64(s, 0);
+	return row < 0 ? -1 : row == 0;
+}
+
+int
+job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err)
+{
+	return number_of(db, STATEMENT_JOB_OWNER, ":id", id, user_id, err);
+}
+
+int
+job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err)
+{
+	return number_of(db, STATEMENT_JOB_ALONE, ":user_id", user_id, id, err);
+}
+
 int
 job_peek(struct db *db, struct err *err)
 {

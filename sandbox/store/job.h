@@ -97,6 +97,11 @@ struct job_limits {
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 
+/* il-fcgi: whose is this job?  1: nobody's, or it is over. */
+int job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err);
+/* il-fcgi: the unfinished job for which this user has to wait.  1: none. */
+int job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err);
+
 /* Is a job queued?  1: none is.  Costs no lock. */
 int job_peek(struct db *db, struct err *err);
 /* Worker `slot` takes the oldest queued job.  1: there is none.  The job is

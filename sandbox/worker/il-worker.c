@@ -35,6 +35,7 @@
 #include "../base/log.h"
 #include "../base/priority.h"
 #include "../base/text.h"
+#include "../protocol/cancel.h"
 #include "../protocol/lease.h"
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
@@ -110,6 +111,9 @@ open_all(struct worker *worker)
 	    &err);
 	if (worker->wait_fd < 0)
 		log_fatal(1, "%s", err.text);
+	worker->cancel_fd = cancel_watch(config, &err);
+	if (worker->cancel_fd < 0)
+		log_fatal(EXIT_CONFIG, "%s", err.text);
 	worker->db = db_open(config->database, DB_WORKER, &err);
 	if (worker->db == NULL)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
@@ -129,6 +133,7 @@ close_all(struct worker *worker)
 	rest_free(worker->rest);
 	db_close(worker->db);
 	free(worker->lease_socket);
+	(void)close(worker->cancel_fd);
 	(void)close(worker->wait_fd);
 	(void)close(worker->wake_fd);
 	(void)close(worker->signal_fd);
@@ -174,7 +179,9 @@ do_job(struct worker *worker, struct job *job)
 		task.env.file_most = MESSAGE_BYTES_MAX;
 	if (task.env.file_most < 0)
 		task.env.file_most = 0;
+	cancel_heard(worker->cancel_fd);
 	command_run(&task);
+	cancel_forget(worker->config, job->id);
 	if (!task.taken)
 		deliver_task(&task);
 	took_ms = clock_monotonic_ms() - task.begun_ms;

@@ -8,11 +8,46 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../protocol/cancel.h"
 #include "task.h"
 #include "worker.h"
 
 #define SEND_MS 10000
+/* What is over sooner shows nothing of how it goes on. */
+#define TICK_FIRST_MS 2000
 #define TICK_MS 3000
+
+/* Something is to be cancelled: is it this? */
+static bool
+is_cancelled(void *arg)
+{
+	struct task *task = arg;
+
+	cancel_heard(task->worker->cancel_fd);
+	task->run.cancelled = cancel_is_asked(task->worker->config,
+	    task->job->id);
+	return task->run.cancelled;
+}
+
+/* Wait for a cell, unless the job is cancelled; when another one is, go on. */
+static enum refusal
+wait_for_cell(struct task *task, struct lease_request *request, int wait_ms,
+    struct err *err)
+{
+	struct pollfd cancel = { .fd = task->worker->cancel_fd,
+		.events = POLLIN };
+	int64_t until_ms = clock_monotonic_ms() + wait_ms;
+	enum refusal refusal;
+
+	request->unless = &cancel;
+	do
+		refusal = lease_open_again(&task->lease,
+		    task->worker->lease_socket, request,
+		    clock_poll_timeout(until_ms), until_ms, err);
+	while (refusal == REFUSAL_TIME && poll(&cancel, 1, 0) > 0 &&
+	    !is_cancelled(task) && clock_monotonic_ms() < until_ms);
+	return refusal;
+}
 
 /* The broker holds the lease's time from outside, too: what the requests
  * may take, and what is needed around them. */
@@ -29,9 +64,9 @@ run_open(struct task *task, const char *class, enum access access,
 	struct err err = { 0 };
 
 	task->run = (struct run_outcome){ .end = RUN_REFUSED };
-	task->run.refusal = lease_open_again(&task->lease,
-	    task->worker->lease_socket, &request, wait_ms,
-	    clock_monotonic_ms() + wait_ms, &err);
+	task->run.refusal = wait_for_cell(task, &request, wait_ms, &err);
+	if (task->run.cancelled)
+		task->run.end = RUN_CANCELLED;
 	task->run.read_only = task->lease.access == ACCESS_READ;
 	if (task->run.refusal != REFUSAL_NONE)
 		log_warn("no cell: %s job=%" PRId64 " sandbox=%s", err.text,
@@ -69,6 +104,16 @@ take_event(void *arg, const struct cell_event *event)
 	collect_event(&task->collect, event);
 }
 
+/* When to show how it goes on for the first time. */
+static int64_t
+first_tick_ms(const struct task *task)
+{
+	int64_t left_ms = task->job->received_ms + TICK_FIRST_MS -
+	    clock_wall_ms();
+
+	return left_ms > 0 && left_ms < TICK_FIRST_MS ? left_ms : 1;
+}
+
 /* Ask the cell, which is there, and wait for what comes of it.  One that its
  * run's memory took with it has told what came of it. */
 static enum run_end
@@ -76,12 +121,16 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 {
 	const struct worker *worker = task->worker;
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
+	struct pollfd cancel = { .fd = worker->cancel_fd, .events = POLLIN };
 	struct conversation c = {
 		.cell_fd = task->lease.cell_fd,
 		.broker_fd = task->lease.broker_fd,
 		.event = take_event,
 		.tick = task->tick,
 		.tick_ms = TICK_MS,
+		.tick_first_ms = first_tick_ms(task),
+		.cancel = &cancel,
+		.cancelled = is_cancelled,
 		.arg = task,
 		.send_ms = SEND_MS,
 		.within_ms = wall_ms,
@@ -105,7 +154,7 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 	return (enum run_end)end;
 }
 
-/* A request whose end nobody could be told of is not begun. */
+/* A request whose end nobody could be told of, or wants to be, is not begun. */
 bool
 run_request(struct task *task, const struct cell_request *request,
     int64_t wall_ms)
@@ -113,6 +162,9 @@ run_request(struct task *task, const struct cell_request *request,
 	if (!task->started &&
 	    clock_wall_ms() + wall_ms + LIMIT_OUTSIDE_MS > task->until_ms)
 		task->run.end = RUN_TOO_LATE;
+	else if (!task->started &&
+	    cancel_is_asked(task->worker->config, task->job->id))
+		task->run.end = RUN_CANCELLED;
 	else if (!run_start(task))
 		task->run.end = RUN_TAKEN;
 	else

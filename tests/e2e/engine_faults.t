@@ -123,7 +123,6 @@ def begin_run(seconds):
     sent = service.discord.send_command(
         "py", user="alice",
         code=f"import time\ntime.sleep({seconds})\nprint('la' + 'te')")
-    sent.wait_answered()
     wait_for(lambda: service.sql("SELECT 1 FROM jobs WHERE state = 'started'"))
     return sent
 
@@ -139,7 +138,8 @@ def a_full_database_is_told_and_passes():
     sent = begin_run(2)
     filler = fill(SMALL, 0)
     asked = []
-    while not asked or asked[-1].answer_type == 5:
+    while not asked or asked[-1].answer_type == 5 or \
+            "Docker" in asked[-1].original.text():
         assert len(asked) < 2000, "the database takes everything"
         asked.append(service.discord.send_command("health", user="bob")
                      .wait_answered())

@@ -95,7 +95,8 @@ def another_sandbox_does_not_wait():
     first.wait_answered()
     assert "free" in service.run("print('free')", user="dave")
     first.refresh()
-    assert first.original.loading, first
+    assert service.sql("SELECT 1 FROM jobs WHERE state = 'started' AND "
+                       "interaction_id = ?", int(first.id)), first
     first.wait_final(timeout=60)
 
 

@@ -43,6 +43,35 @@ def check_look(front):
             "somebody else")
 
 
+def check_cancel(front):
+    """A job that is not over is cancelled by its owner alone."""
+    front.send(f.command("py", code="1"))
+    job = front.job()["id"]
+    asked = front.path("cancels/%d" % job)
+    os.makedirs(os.path.dirname(asked), exist_ok=True)
+    refused(front, "somebody else's Cancel", f.press("cancel:%d" % job, OTHER),
+            "somebody else")
+    tap.ok(not os.path.exists(asked), "cancels nothing")
+    got = front.send(f.press("cancel:%d" % job))
+    tap.ok(got.json == {"type": 6} and os.path.exists(asked), "Cancel", got)
+    os.unlink(asked)
+    got = front.send(f.command("py", code="2"))
+    button = (got.data["components"] or [{}])[0]["components"][0]
+    tap.equal(button["custom_id"], "cancel-other:%d" % job,
+              "who sends a second command is offered it, too")
+    got = front.send(f.press(button["custom_id"]))
+    tap.ok(got.type == 7 and "cancelled" in got.text and
+           got.data["components"] == [] and os.path.exists(asked),
+           "and told that it is done", got)
+    tap.equal(front.send(f.press("cancel:%d" % job)).json, {"type": 6},
+              "twice is as good as once")
+    front.finish_jobs()
+    refused(front, "after the end", f.press("cancel:%d" % job), "over already")
+    refused(front, "of no job", f.press("cancel:999999"), "over already")
+    for bad in ("cancel:", "cancel:0", "cancel:-1", "cancel:x", "cancel:1x"):
+        refused(front, bad, f.press(bad), "older version")
+
+
 def check_delete(front, sandbox):
     view = front.add_view("delete", path=sandbox)
     got = front.send(f.press("delete-no:%d" % view))
@@ -113,6 +142,7 @@ with f.Front(IL_USER_RATE="1000") as front:
     sandbox = front.add_sandbox()
     front.add_sandbox(OTHER)
     check_look(front)
+    check_cancel(front)
     check_delete(front, sandbox)
     check_editors(front)
     check_gone(front)

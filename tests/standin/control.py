@@ -69,11 +69,21 @@ def message_text(message):
     return "\n".join(texts)
 
 
+def goes_on(message):
+    """Whether it has a button that cancels what it tells of."""
+    return any((one.get("custom_id") or "").startswith("cancel:")
+               for one in walk(message.components))
+
+
 def is_final(interaction):
-    """Whether nothing is "thinking" on this interaction any more."""
+    """Whether nothing is "thinking" on this interaction any more, or goes on
+    and shows it.
+    """
     if interaction.state == PENDING:
         return False
     original = interaction.original
+    if original is not None and goes_on(original):
+        return False
     if interaction.answer_type == 5:
         return bool(original.deleted) or not original.loading
     if interaction.answer_type == 6:

@@ -74,7 +74,7 @@ test_texts(void)
 		size_t max = 1800;
 
 		if (i == TEXT_DELETE_YES || i == TEXT_DELETE_NO ||
-		    i == TEXT_EDITOR_OPEN)
+		    i == TEXT_EDITOR_OPEN || i == TEXT_CANCEL)
 			max = 80;
 		if (i >= TEXT_EDITOR_TITLE)
 			max = 45;

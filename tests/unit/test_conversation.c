@@ -176,6 +176,55 @@ test_overdue(void)
 	ok(clock_monotonic_ms() - began_ms >= 100, "not before its time");
 }
 
+static bool cancels;
+
+static bool
+is_cancelled(void *arg)
+{
+	char byte;
+
+	(void)arg;
+	(void)recv(stop[0], &byte, 1, MSG_DONTWAIT);
+	return cancels;
+}
+
+static void
+test_cancel(void)
+{
+	struct pollfd asked;
+
+	reset();
+	asked = (struct pollfd){ .fd = stop[0], .events = POLLIN };
+	c.cancel = &asked;
+	c.cancelled = is_cancelled;
+	cancels = false;
+	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
+	say_run(1);
+	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_EXIT);
+	is_int(hold(), CONVERSATION_RESULT, "another run is cancelled");
+	is_int(count_sent(FRAME_ENOUGH), 0, "and this one goes on");
+	reset();
+	asked.fd = stop[0];
+	c.cancel = &asked;
+	c.cancelled = is_cancelled;
+	cancels = true;
+	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
+	say_run(1);
+	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_OUTPUT);
+	is_int(hold(), CONVERSATION_RESULT, "this one is, and has a result");
+	is_int(count_sent(FRAME_ENOUGH), 1,
+	    "after the cell was told to end it");
+	reset();
+	asked.fd = stop[0];
+	c.cancel = &asked;
+	c.cancelled = is_cancelled;
+	c.within_ms = 60000;
+	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
+	say_run(1);
+	is_int(hold(), CONVERSATION_STOPPED,
+	    "a cell that does not obey is not waited for");
+}
+
 static void
 test_stop(void)
 {
@@ -245,6 +294,7 @@ main(void)
 	test_lost();
 	test_died();
 	test_overdue();
+	test_cancel();
 	test_stop();
 	test_wishes();
 	test_ticks();

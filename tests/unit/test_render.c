@@ -611,11 +611,14 @@ test_pip(void)
 
 	reset();
 	output("Collecting numpy\n");
-	render_pip_progress(&m, &c.output, 6100);
+	render_progress(&m, JOB_PIP, 5, &c.output, 6100);
 	has("Installing … 6 s", "while it runs");
+	is_str(json_string_value(json_object_get(json_array_get(m.buttons, 0),
+		   "custom_id")),
+	    "cancel:5", "with a button that ends it");
 	reset();
 	output("Downloading\n 1 MB\r 2 MB\r\033[K 3 MB\n");
-	render_pip_progress(&m, &c.output, 6100);
+	render_progress(&m, JOB_PY, 5, &c.output, 6100);
 	has("\nDownloading\n 3 MB\n```", "a bar is one line");
 	reset();
 	output("Successfully installed\n");

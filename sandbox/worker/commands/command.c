@@ -3,8 +3,10 @@
 
 #include <inttypes.h>
 
+#include "../../base/cleanup.h"
 #include "../../base/clock.h"
 #include "../../base/log.h"
+#include "../../rest/rest.h"
 
 /* What does each kind of job, from the rows of commands.def. */
 static int (*const functions[JOB_UNKNOWN])(struct task *task,
@@ -53,6 +55,23 @@ command_not_done(struct task *task)
 	task->outcome = render_word(&task->run, task->word);
 }
 
+void
+command_show_progress(void *arg)
+{
+	struct task *task = arg;
+	struct rest_reply reply;
+	struct err err = { 0 };
+	auto_message struct message message = MESSAGE_INIT;
+	auto_free char *body = NULL;
+
+	render_progress(&message, task->job->kind, task->job->id,
+	    &task->collect.output,
+	    clock_wall_ms() - task->job->received_ms);
+	body = message_json(&message, false);
+	(void)rest_edit_original(task->worker->rest, task->job->token, body,
+	    NULL, 0, REST_PROGRESS, task->until_ms, &reply, &err);
+}
+
 bool
 command_succeeded(struct task *task)
 {
@@ -72,7 +91,7 @@ command_has_run(struct task *task)
 
 	if (task->taken)
 		return false;
-	if (end == RUN_REFUSED || end == RUN_TOO_LATE ||
+	if (end == RUN_REFUSED || end == RUN_TOO_LATE || end == RUN_CANCELLED ||
 	    (end == RUN_RESULT && task->run.result.reason == REASON_ERROR)) {
 		command_not_done(task);
 		return false;

@@ -28,6 +28,9 @@ bool command_resolve(struct task *task);
 void command_note_usage(struct task *task);
 /* The request did not succeed: message and outcome word say so. */
 void command_not_done(struct task *task);
+/* For task->tick: show the output so far, and a button that cancels the job.
+ * What Discord says to it does not matter: the last edit tells all. */
+void command_show_progress(void *task);
 /* Did the last request succeed?  False: message and outcome word say why not,
  * or the job was taken away. */
 bool command_succeeded(struct task *task);

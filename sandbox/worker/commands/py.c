@@ -32,6 +32,7 @@ run_python(struct task *task, struct cell_request *request)
 		request->collect_total = MESSAGE_BYTES_MAX - output;
 	collect_init(&task->collect, (size_t)output,
 	    (size_t)request->collect_total);
+	task->tick = command_show_progress;
 	run_once(task, "user", ACCESS_ANY, request,
 	    config_lease_wait_ms(config));
 	command_note_usage(task);

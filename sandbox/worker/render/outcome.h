@@ -17,12 +17,14 @@ enum run_end {
 	RUN_REFUSED,  /* there was no cell: refusal */
 	RUN_TOO_LATE, /* the token would have died before the end: not begun */
 	RUN_TAKEN,    /* the job is not ours any more: say nothing */
+	RUN_CANCELLED, /* its owner did not want it any more: not begun */
 };
 
 struct run_outcome {
 	enum run_end end;
 	enum refusal refusal;
 	bool read_only; /* the disk had no room for what it could write */
+	bool cancelled; /* by its owner, while it ran */
 	struct cell_result result;
 };
 

@@ -37,9 +37,10 @@ struct render_env {
 /* Output, why it ended, its files (they move into the message). */
 void render_run(struct message *message, const struct run_outcome *outcome,
     struct collect *collect, const struct render_env *env);
-/* pip: while it runs, and at its end.  words: what was asked for. */
-void render_pip_progress(struct message *message, const struct buf *log,
-    int64_t elapsed_ms);
+/* While a run or an installation goes on, with a button that ends it. */
+void render_progress(struct message *message, enum job_kind kind,
+    int64_t job_id, const struct buf *output, int64_t elapsed_ms);
+/* pip, at its end.  words: what was asked for. */
 void render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env);
 

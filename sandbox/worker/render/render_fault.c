@@ -145,6 +145,8 @@ render_not_done(struct message *message, const struct run_outcome *outcome,
 		buf_adds(&message->lead,
 		    "This had to wait too long for its turn and was not run. "
 		    "Please try again.");
+	else if (outcome->end == RUN_CANCELLED)
+		buf_adds(&message->lead, "Cancelled before it began.");
 	else if (outcome->end == RUN_STOPPED)
 		buf_addf(&message->lead,
 		    "Interrupted: Inline is being restarted. Try again in a "
@@ -168,6 +170,7 @@ render_word(const struct run_outcome *outcome, char word[WORD_SIZE])
 		[RUN_STOPPED] = "stopped",
 		[RUN_BROKEN] = "broken",
 		[RUN_TAKEN] = "taken",
+		[RUN_CANCELLED] = "cancelled",
 	};
 	static const char *const limits[] = {
 		[REASON_TIME] = "time limit",
@@ -176,6 +179,8 @@ render_word(const struct run_outcome *outcome, char word[WORD_SIZE])
 	};
 	const struct cell_result *result = &outcome->result;
 
+	if (outcome->cancelled && !outcome_succeeded(outcome))
+		return ends[RUN_CANCELLED];
 	if (outcome->end == RUN_REFUSED)
 		(void)snprintf(word, WORD_SIZE, "refused %s",
 		    refusals[outcome->refusal].word);

@@ -89,12 +89,27 @@ add_broken_end(struct buf *tail, enum run_end end, int64_t reference)
 		    reference);
 }
 
+/* Its owner has ended it, whether the cell could still tell or not. */
+static bool
+add_cancelled(struct buf *tail, const struct run_outcome *outcome)
+{
+	if (!outcome->cancelled || outcome_succeeded(outcome))
+		return false;
+	buf_adds(tail, "-# cancelled");
+	if (outcome->end == RUN_RESULT)
+		buf_addf(tail, " · %s",
+		    phrase_duration(outcome->result.wall_us).text);
+	return true;
+}
+
 static void
 add_end(struct buf *tail, const struct run_outcome *outcome,
     const struct buf *output, const struct render_env *env)
 {
 	const struct config *config = env->config;
 
+	if (add_cancelled(tail, outcome))
+		return;
 	if (outcome->end != RUN_RESULT) {
 		add_broken_end(tail, outcome->end, env->reference);
 		return;
@@ -337,12 +352,13 @@ set_log(struct message *m, const struct buf *log)
 }
 
 void
-render_pip_progress(struct message *message, const struct buf *log,
-    int64_t elapsed_ms)
+render_progress(struct message *message, enum job_kind kind, int64_t job_id,
+    const struct buf *output, int64_t elapsed_ms)
 {
-	buf_addf(&message->lead, "Installing … %" PRId64 " s",
-	    elapsed_ms / 1000);
-	set_log(message, log);
+	buf_addf(&message->lead, "%s … %" PRId64 " s",
+	    kind == JOB_PIP ? "Installing" : "Running", elapsed_ms / 1000);
+	set_log(message, output);
+	message_add_button(message, ACTION_CANCEL, job_id, "Cancel", 4, false);
 }
 
 /* Of pip's English: nothing but a hint depends on it. */
@@ -417,7 +433,8 @@ render_pip(struct message *message, const struct run_outcome *outcome,
 			buf_addf(lead, "%s%s", i > 0 ? ", " : "",
 			    phrase_name(words[i], NAME_MOST).text);
 	buf_addc(lead, '.');
-	if (outcome_succeeded(outcome))
+	if (outcome_succeeded(outcome) ||
+	    add_cancelled(&message->tail, outcome))
 		return;
 	if (outcome->end != RUN_RESULT) {
 		add_broken_end(&message->tail, outcome->end, env->reference);
