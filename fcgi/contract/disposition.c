@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/text.h"

@@ -249,7 +249,7 @@ test_hints(void)
 	render_run(&m, &o, &c, &env);
 	has("time limit of 30 s · 30.00 s\nIt waited most", "it waited");
 	reset();
-	o.result.cpu_us = 29000000;
+	o.result.cpu_us = 9000000;
 	render_run(&m, &o, &c, &env);
 	has("\nDo less in one run", "it was busy");
 	reset();

@@ -150,9 +150,9 @@ render_hint(struct buf *out, const struct cell_result *result,
 		explain_error(out, &line, result, env->config);
 		break;
 	case REASON_TIME:
-		/* half of it on a processor: it was busy */
+		/* on a busy host a busy run waits, too, but not so long */
 		buf_adds(out,
-		    result->cpu_us >= result->wall_us / 2 ?
+		    result->cpu_us >= result->wall_us / 10 ?
 			"\nDo less in one run, and keep what is done in a "
 			"file for the next." :
 			"\nIt waited most of the time: leave out what sleeps "

@@ -74,34 +74,42 @@ nearest_of_256(unsigned n)
 	return n < 244 ? BLACK : WHITE;
 }
 
+/* How many numbers after the one at i belong to it: those after colons, else
+ * as many as the first of them asks for. */
+static size_t
+count_extended(const struct sgr_numbers *numbers, size_t i, bool *colons)
+{
+	size_t left = numbers->count - i - 1;
+	size_t n = 0;
+
+	while (n < left && numbers->sub[i + 1 + n])
+		n++;
+	*colons = n > 0;
+	if (n == 0 && left > 0)
+		n = numbers->values[i + 1] == 2 ? 4 :
+		    numbers->values[i + 1] == 5 ? 2 :
+						  1;
+	return n < left ? n : left;
+}
+
 /* After 38, 48 or 58 at i: "5;n" or "2;r;g;b", or the same with colons, where
  * the number of a colour space may stand before r.  *i becomes the last number
  * that belongs to it.  0: none that we know. */
 static uint16_t
 extended(const struct sgr_numbers *numbers, size_t *i)
 {
-	const uint16_t *v = numbers->values + *i;
-	size_t left = numbers->count - *i - 1;
-	size_t subs = 0;
-	const uint16_t *rgb;
+	const uint16_t *v = numbers->values + *i + 1;
+	bool colons;
+	size_t n = count_extended(numbers, *i, &colons);
 
-	while (subs < left && numbers->sub[*i + 1 + subs])
-		subs++;
-	if (subs > 0) {
-		left = subs;
-		*i += subs;
-	} else if (left > 0) {
-		size_t takes = v[1] == 2 ? 4 : v[1] == 5 ? 2 : 1;
-
-		*i += takes < left ? takes : left;
-	}
-	if (left >= 2 && v[1] == 5)
-		return v[2] < 256 ? nearest_of_256(v[2]) : 0;
-	if (left < 4 || v[1] != 2)
+	*i += n;
+	if (n >= 2 && v[0] == 5 && v[1] < 256)
+		return nearest_of_256(v[1]);
+	if (n < 4 || v[0] != 2)
 		return 0;
-	rgb = subs > 4 ? v + 3 : v + 2;
-	return rgb[0] < 256 && rgb[1] < 256 && rgb[2] < 256 ?
-	    nearest(rgb[0], rgb[1], rgb[2]) :
+	v += colons && n > 4 ? 2 : 1;
+	return v[0] < 256 && v[1] < 256 && v[2] < 256 ?
+	    nearest(v[0], v[1], v[2]) :
 	    0;
 }
 
