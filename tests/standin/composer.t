@@ -290,6 +290,9 @@ def commands_are_in_the_language_of_the_client():
     browser.send("Input.insertText", text="ordner-öffnen:da")
     browser.wait("all('#palette [data-choice]').length === 2")
     assert app.last["locale"] == "de" and app.options() == {"path": "da"}
+    [focused] = [one for one in app.last["data"]["options"][0]["options"]
+                 if one.get("focused")]
+    assert focused["name"] == "path"
     assert offered() == ["Daten/", "date.txt"]
     browser.key("Enter")
     app.reply = message("gesehen")

@@ -200,6 +200,9 @@ class Builder:
         focused = self.order.get("focused")
         if not focused:
             return COMMAND, data
+        if focused not in self.order.get("options", {}) and (
+                not isinstance(self.order["options"], list)):
+            raise OrderError("focused: no such option is given")
         self.focused = types.get(focused, forms.STRING)
         return AUTOCOMPLETE, data
 

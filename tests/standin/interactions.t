@@ -128,7 +128,9 @@ def a_callback_may_come_in_place_of_the_http_answer():
             {"type": 18, "label": "Content", "component": {
                 "type": 4, "custom_id": "content", "style": 2,
                 "value": "old"}}]}}
-    sent = command((202, b""), wait=False)
+    taken = threading.Event()
+    sent = command(lambda _: taken.set() or (202, b""), wait=False)
+    assert taken.wait(10)
     path = f"/interactions/{sent.id}/{token(sent)}/callback"
     status, value, _ = app.call("POST", path + "?with_response=true", modal)
     assert status == 200 and value["interaction"]["id"] == sent.id, value
@@ -209,6 +211,11 @@ def autocomplete_knows_what_else_was_typed():
     assert value["data"]["options"][0]["options"] == [
         {"name": "path", "type": 3, "value": "a", "focused": True},
         {"name": "page", "type": 4, "value": 2}]
+    try:
+        discord.autocomplete("look", focused="path", page=2)
+    except StandinError:
+        return
+    raise AssertionError("nothing had the focus")
 
 
 @test
