@@ -267,6 +267,11 @@ def commands_are_registered_with_the_bots_token():
             {"type": 3, "name": "code", "description": "the code"}]}]},
         {"name": "Run Python", "type": 3}]
     bot = {"Authorization": "Bot " + app.bot_token}
+    many = [{"type": 3, "name": f"o{n}", "description": "x", "choices": [
+        {"name": "n" * m, "value": "v" * m} for m in (100, 10)]}
+            for n in range(25)]
+    assert app.call("PUT", path, [{"name": "il", "description": "x",
+                                   "options": many}], headers=bot)[0] == 200
     assert app.call("PUT", path, tree)[0] == 401
     status, value, _ = app.call("PUT", path, tree, headers=bot)
     assert status == 200 and value[0]["id"]
@@ -288,11 +293,8 @@ def commands_are_registered_with_the_bots_token():
             [{"name": "il", "description": "x",
               "description_localizations": {"de": "x" * 101}}],
             [{"name": "il", "description": "x", "options": [
-                {"type": 3, "name": f"o{n}", "description": "x",
-                 "description_localizations": {"de": "ö" * 100},
-                 "choices": [{"name": f"{m}" * 100, "value": f"{m}" * 100}
-                             for m in range(1, 3)]}
-                for n in range(25)]}],
+                dict(one, description_localizations={"de": "ö" * 100})
+                for one in many]}],
             [{"name": "il", "description": "x", "options": [
                 {"type": 3, "name": "a", "description": "d"},
                 {"type": 3, "name": "b", "description": "d",
