@@ -166,6 +166,15 @@ def no_more_than_there_is_room_for():
 # ---- hostile ----
 
 @test
+def a_size_that_is_a_lie():
+    told = show(PNG + "class B(bytes): __len__ = lambda self: 1\n"
+                "display(P(B(21 << 20)))\ndisplay(P())")
+    assert displayed(told) == [("picture-2.png", b"png")], told
+    assert told.stderr == (b"Picture 1 has no place (No space left on device):"
+                           b" it is not shown.\n"), told
+
+
+@test
 def a_program_may_take_the_name():
     told = show("def display(x): print('mine', x)\ndisplay(1)\n"
                 "import builtins, sys\nbuiltins.display = None\n"
@@ -221,6 +230,10 @@ def who_goes_on_writing_after_the_end():
 def a_folder_that_is_locked():
     told = show(PNG + "import os\ndisplay(P())\nos.chmod('/code', 0)")
     assert told.reason == N.REASON_EXIT and told.status == 0, told
+    told = show(PNG + "import os\nopen('f', 'w').write('f')\ndisplay(P())\n"
+                "os.chmod('/code', 0)")
+    assert told.files == {b"picture-1.png": b"png", b"f": b"f"}, told
+    lease.ask("REMOVE", path="f")
     assert show("2").output == b"2\n"
     assert displayed(show(PNG + "P()")) == [("picture-1.png", b"png")]
 
