@@ -9,6 +9,8 @@
 import json
 
 NEWEST = "last('.message')"
+# What a run that is under way has.
+NOT_RUNNING = f"!{NEWEST}.querySelector('[data-label=Cancel]')"
 
 
 class Person:
@@ -45,7 +47,7 @@ class Person:
         before = self.newest()
         self.browser.click("#send")
         self.waits(f"{NEWEST}.dataset.messageId !== {json.dumps(before)} && "
-                   f"{NEWEST}.dataset.state !== 'thinking'")
+                   f"{NEWEST}.dataset.state !== 'thinking' && {NOT_RUNNING}")
         self.browser.wait("!one('[data-pending]')")
 
     def says(self, text):
@@ -67,7 +69,7 @@ class Person:
         self.browser.click("#modal-submit")
         self.waits("!one('#modal').open")
         self.waits(f"{NEWEST}.dataset.messageId !== {json.dumps(before)} && "
-                   f"{NEWEST}.dataset.state !== 'thinking'")
+                   f"{NEWEST}.dataset.state !== 'thinking' && {NOT_RUNNING}")
 
     def presses(self, label, becomes):
         """Press a button of the newest message; wait for a change of it."""
