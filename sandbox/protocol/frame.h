@@ -82,8 +82,7 @@ enum frame_kind {
 	FRAME_ENTRY = 50,	/* NAME, KIND, SIZE, MTIME: one of a listing */
 	FRAME_FILE = 51,	/* PATH, SIZE, MTIME, DISPLAYED: a file;
 				 * PART_CONTENT follows as FRAME_BYTES */
-	FRAME_LEFT_OUT = 52,	/* PATH, SIZE, WHY, DISPLAYED: a changed file
-				 * not sent */
+	FRAME_LEFT_OUT = 52,	/* PATH, SIZE, WHY, DISPLAYED: one not sent */
 	FRAME_RESULT = 53,	/* REASON and its fields */
 };
 
@@ -236,8 +235,7 @@ enum cell_op {
 	OP_RUN = 1,	/* PART_SOURCE or PATH (a file), CWD, NAME, ARG…, ECHO,
 			 * MERGE, PART_STDIN, INPUT…, WALL_MS, OUTPUT_MAX,
 			 * COLLECT_* → STARTED, OUTPUT…, then FILE, BYTES… and
-			 * LEFT_OUT, what was displayed in its order, then
-			 * files by path, TOTAL */
+			 * LEFT_OUT, what was displayed first, TOTAL */
 	OP_LIST = 2,	/* PATH, OFFSET, COUNT → ENTRY…, TOTAL; directories
 			 * first, then by name */
 	OP_READ = 3,	/* PATH, MAX_BYTES, CUT → FILE, BYTES…, TOTAL */

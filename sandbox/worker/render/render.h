@@ -56,8 +56,7 @@ void render_hint(struct buf *out, const struct cell_result *result,
 /* A request that did not succeed; path: what it was about, "" for a run. */
 void render_not_done(struct message *message, const struct run_outcome *outcome,
     const char *path, const struct render_env *env);
-/* What came of a request, for statistics: "exit 0", "refused engine".  In word,
- * or static. */
+/* What came of a request, for statistics: "exit 0"; in word, or static. */
 #define WORD_SIZE 48
 const char *render_word(const struct run_outcome *outcome,
     char word[WORD_SIZE]);
