@@ -263,6 +263,19 @@ def wait_for_socket(address, process, seconds=START_SECONDS,
 BEGIN, END, PARAMS, STDIN, STDOUT = 1, 3, 4, 5, 6
 
 
+def wait_gone(pid, seconds=10):
+    """Wait until a process that is no child of ours has ended."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        ended = select.select([descriptor], [], [], seconds)[0]
+        assert ended, "%d has not ended" % pid
+    finally:
+        os.close(descriptor)
+
+
 def record(kind, content):
     """Return a FastCGI record."""
     return struct.pack(">BBHHBB", 1, kind, 1, len(content), 0, 0) + content

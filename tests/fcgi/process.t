@@ -63,8 +63,12 @@ def check_end(front):
     tap.equal(front.process.wait(10), 0, "SIGTERM ends it with 0")
     tap.ok(not os.path.exists(front.socket_path), "its socket is gone")
     front.start()
+    children = front.children()
     front.process.kill()
     front.process.wait()
+    # they end with it: until then its socket is not a dead one's
+    for pid in children:
+        f.wait_gone(pid)
     front.start()
     tap.equal(front.send(f.interaction(1, None)).status, 200,
               "a dead one's socket is taken over")
