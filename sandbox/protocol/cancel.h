@@ -12,8 +12,10 @@ struct err;
  * Cancelling a job that is not over: an empty file STATE/cancels/<job id>, made
  * by il-fcgi when its owner asks for it.  Workers watch the folder, so that the
  * one that runs the job ends it now; one that has not begun it never does.
- * Whoever ends the job removes the file.
+ * Whoever ends the job removes the file.  One that nobody removed, as its job
+ * was over or its worker was killed, is swept away when no job can be so old.
  */
+#define CANCEL_KEEP_SECONDS 1800
 
 /* ---- il-fcgi ---- */
 
@@ -31,5 +33,7 @@ void cancel_heard(int watch_fd);
 bool cancel_is_asked(const struct config *config, int64_t job_id);
 /* It is over, cancelled or not. */
 void cancel_forget(const struct config *config, int64_t job_id);
+/* Remove those that nobody needs any more. */
+void cancel_sweep(const struct config *config);
 
 #endif

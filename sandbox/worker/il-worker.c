@@ -113,7 +113,7 @@ open_all(struct worker *worker)
 		log_fatal(1, "%s", err.text);
 	worker->cancel_fd = cancel_watch(config, &err);
 	if (worker->cancel_fd < 0)
-		log_fatal(EXIT_CONFIG, "%s", err.text);
+		log_err("what runs here cannot be cancelled: %s", err.text);
 	worker->db = db_open(config->database, DB_WORKER, &err);
 	if (worker->db == NULL)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
@@ -133,7 +133,8 @@ close_all(struct worker *worker)
 	rest_free(worker->rest);
 	db_close(worker->db);
 	free(worker->lease_socket);
-	(void)close(worker->cancel_fd);
+	if (worker->cancel_fd >= 0)
+		(void)close(worker->cancel_fd);
 	(void)close(worker->wait_fd);
 	(void)close(worker->wake_fd);
 	(void)close(worker->signal_fd);
@@ -181,9 +182,12 @@ do_job(struct worker *worker, struct job *job)
 		task.env.file_most = 0;
 	cancel_heard(worker->cancel_fd);
 	command_run(&task);
-	cancel_forget(worker->config, job->id);
-	if (!task.taken)
+	/* whoever has it now is still to be told that it is cancelled, and once
+	 * it is finished nobody asks for it any more */
+	if (!task.taken) {
 		deliver_task(&task);
+		cancel_forget(worker->config, job->id);
+	}
 	took_ms = clock_monotonic_ms() - task.begun_ms;
 	log_info("%s: %s job=%" PRId64 " user=%" PRId64 " ms=%" PRId64
 		 " waited=%" PRId64,

@@ -39,6 +39,11 @@ wait_for_cell(struct task *task, struct lease_request *request, int wait_ms,
 	int64_t until_ms = clock_monotonic_ms() + wait_ms;
 	enum refusal refusal;
 
+	/* in the queue already: there need not be one, then */
+	if (is_cancelled(task)) {
+		(void)err_set(err, ERR_BUSY, "cancelled before it began");
+		return REFUSAL_TIME;
+	}
 	request->unless = &cancel;
 	do
 		refusal = lease_open_again(&task->lease,

@@ -11,6 +11,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../protocol/cancel.h"
 #include "../protocol/lease.h"
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
@@ -145,6 +146,7 @@ sweep_run(struct worker *worker)
 		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
 		prune(worker->db, STATEMENT_JOB_PRUNE);
 		prune(worker->db, STATEMENT_VIEW_PRUNE);
+		cancel_sweep(worker->config);
 	}
 	/* nobody waits for us now: fronts do without this (db.h) */
 	db_checkpoint(worker->db);

@@ -52,6 +52,10 @@ def check_cancel(front):
     refused(front, "somebody else's Cancel", f.press("cancel:%d" % job, OTHER),
             "somebody else")
     tap.ok(not os.path.exists(asked), "cancels nothing")
+    os.mkfifo(asked)
+    tap.equal(front.send(f.press("cancel:%d" % job)).json, {"type": 6},
+              "what stands there already is not opened")
+    os.unlink(asked)
     got = front.send(f.press("cancel:%d" % job))
     tap.ok(got.json == {"type": 6} and os.path.exists(asked), "Cancel", got)
     os.unlink(asked)
