@@ -315,7 +315,6 @@ hold(struct front *front, struct front_case *c)
 	struct held_case it = {
 		.http = c->http,
 		.job_id = c->reply.job_id,
-		.due_ms = clock_monotonic_ms() + left_ms,
 		.late = c->reply.body,
 		.started_us = c->started_us,
 	};
@@ -325,6 +324,10 @@ hold(struct front *front, struct front_case *c)
 	if (c->reply.hold_ms == 0 || left_ms <= 0 ||
 	    !held_has_room(&front->held))
 		return false;
+	/* the clock may have been set back */
+	if (left_ms > c->reply.hold_ms)
+		left_ms = c->reply.hold_ms;
+	it.due_ms = clock_monotonic_ms() + left_ms;
 	it.label = log_label(&c->in);
 	held_add(&front->held, &it);
 	c->reply.body = NULL;

@@ -223,7 +223,8 @@ serve_socket(const struct serve *serve, size_t index, int listen_fd,
 		(void)unlink(path);
 		deadline = clock_monotonic_ms() + DRAIN_MS;
 		while (clock_monotonic_ms() < deadline && serve_some(&batch))
-			;
+			if (serve->events != NULL)
+				serve->events(serve->arg);
 	}
 	if (serve->stop != NULL)
 		serve->stop(serve->arg);

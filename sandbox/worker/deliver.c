@@ -241,18 +241,20 @@ respond_first(struct task *task, struct err *err)
 }
 
 /* Until the first response has left for a while: now at the latest, where we
- * have just asked for it, otherwise when its time was over. */
+ * have just asked for it, otherwise when its time was over.  The clock may have
+ * been set back. */
 static void
 wait_to_edit(const struct task *task)
 {
 	const struct worker *worker = task->worker;
-	int64_t until_ms = task->job->received_ms + EDIT_AFTER_MS;
+	bool held = task->job->held_by >= 0;
+	int64_t most_ms = EDIT_AFTER_MS +
+	    (held ? worker->config->instant_ms : 0);
+	int64_t wait_ms = task->job->received_ms + most_ms - clock_wall_ms();
 
-	if (task->job->held_by >= 0 && task->message.file_count > 0)
-		until_ms = clock_wall_ms() + EDIT_AFTER_MS;
-	else if (task->job->held_by >= 0)
-		until_ms += worker->config->instant_ms;
-	rest_pause(worker->rest, until_ms - clock_wall_ms());
+	if (held && task->message.file_count > 0)
+		wait_ms = EDIT_AFTER_MS;
+	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
 }
 
 /* The first response, or what it leaves to be done.  True: nothing. */

@@ -16,6 +16,8 @@
 /* What is over sooner shows nothing of how it goes on. */
 #define TICK_FIRST_MS 2000
 #define TICK_MS 3000
+/* Nor is there anything to edit before the first response has left. */
+#define TICK_AFTER_MS 500
 
 /* Something is to be cancelled: is it this? */
 static bool
@@ -113,10 +115,16 @@ take_event(void *arg, const struct cell_event *event)
 static int64_t
 first_tick_ms(const struct task *task)
 {
-	int64_t left_ms = task->job->received_ms + TICK_FIRST_MS -
-	    clock_wall_ms();
+	int64_t first_ms = TICK_FIRST_MS;
+	int64_t left_ms;
 
-	return left_ms > 0 && left_ms < TICK_FIRST_MS ? left_ms : 1;
+	if (task->job->held_by >= 0 &&
+	    task->worker->config->instant_ms + TICK_AFTER_MS > first_ms)
+		first_ms = task->worker->config->instant_ms + TICK_AFTER_MS;
+	left_ms = task->job->received_ms + first_ms - clock_wall_ms();
+	if (left_ms <= 0)
+		return 1;
+	return left_ms < first_ms ? left_ms : first_ms; /* was the clock set? */
 }
 
 /* Ask the cell, which is there, and wait for what comes of it.  One that its

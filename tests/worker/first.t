@@ -5,6 +5,7 @@ is an edit, and never both."""
 
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 
@@ -105,6 +106,31 @@ def a_worker_that_is_killed_before_it_gave_it_leaves_an_edit():
     assert "hello" in sent.wait_final(timeout=60).original.text()
     house.wait_state(sent, "delivered")
     assert len(house.broker.wait_asked("RUN")) == runs + 1
+
+
+@test
+def a_clock_that_was_set_back_holds_up_nobody():
+    ahead = int(time.time() * 1000) + 3600000
+    sent = house.send("py", text="1", answer=EPHEMERAL, received_ms=ahead)
+    assert "hello" in sent.wait_final(timeout=20).original.text()
+
+
+@test
+def progress_is_not_shown_before_the_first_response():
+    house.settings["IL_INSTANT_MS"] = "2500"
+    house.stop(0)
+    house.start()
+
+    def slow(cell):
+        cell.send("STARTED")
+        time.sleep(2.3)
+        cell.result()
+    before = edits()
+    house.broker.cell = slow
+    sent = house.begin("py", text="1")
+    sent.wait_answered()
+    house.wait_state(sent, "delivered")
+    assert edits() == before
 
 
 @test
