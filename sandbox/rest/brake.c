@@ -2,6 +2,7 @@
 #include "brake.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -44,13 +45,12 @@ check_file(int fd, const char *path, uid_t owner, bool make, struct err *err)
 		return err_system(err, "%s", path);
 	if (!S_ISREG(st.st_mode) || st.st_uid != owner)
 		return err_set(err, ERR_CONFIG, "%s: not a file of ours", path);
-	if (make && st.st_size == 0) {
-		if (ftruncate(fd, sizeof(struct numbers)) != 0)
-			return err_system(err, "%s", path);
-		return 0;
-	}
-	if (st.st_size != sizeof(struct numbers))
+	if (st.st_size != sizeof(struct numbers) && !(make && st.st_size == 0))
 		return err_set(err, ERR_CONFIG, "%s: of another size", path);
+	/* with its room: a write into a hole of a full disk would kill us */
+	if (make &&
+	    (errno = posix_fallocate(fd, 0, sizeof(struct numbers))) != 0)
+		return err_system(err, "%s", path);
 	return 0;
 }
 
