@@ -146,6 +146,9 @@ http_accept(struct http_request *req)
 	guard_stop(req);
 	if (result != 0)
 		return false;
+	/* libfcgi would leave the connection open, for the same struct's next
+	 * request: there is none, where a request is held and freed */
+	req->fcgi.keepConnection = 0;
 	req->method = param_or_empty(req, "REQUEST_METHOD");
 	req->path = http_param(req, "DOCUMENT_URI");
 	if (req->path == NULL)

@@ -147,6 +147,27 @@ def check_gone(front):
     front.finish_jobs()
 
 
+def check_kept(front):
+    """Who asks that the connection be kept does not keep our descriptor."""
+    body = f.encode(f.command("py", code="1"))
+    data = bytearray(front.records("POST", "/interactions", body,
+                                   front.headers(body)))
+    data[8 + 2] = 1     # FCGI_KEEP_CONN
+    count = len(front.jobs())
+    with front.connect() as sock:
+        sock.sendall(data)
+        job = until(lambda: front.jobs()[count:])[0]
+        give(front, job, HELLO)
+        tap.equal(f.read_answer(sock).json, HELLO, "a client that would stay")
+        sock.settimeout(5)
+        try:
+            end = sock.recv(1)
+        except TimeoutError:
+            end = None
+        tap.equal(end, b"", "is hung up on")
+    front.finish_jobs()
+
+
 def check_many(front):
     """So many at one time, by two processes, which serve others meanwhile."""
     links = []
@@ -205,6 +226,7 @@ with f.Front(IL_INSTANT_MS=LONG) as front:
     check_editor(front)
     check_bad(front)
     check_gone(front)
+    check_kept(front)
     check_many(front)
     check_end(front)
     check_killed(front)
