@@ -22,10 +22,10 @@ struct siblings;
  * checks come in this order, and the first that fails is the answer: path (404)
  * and method (405), length (411, 413, 400), too late for an answer (504; once
  * more before anything is committed), signature (401), JSON (400), type
- * (400), freshness (401), application (400), seen before (409).  A PING needs
- * the signature only.  Interactions that pass them and come together are
- * committed together, and answered after that: at once, or, where a job was
- * made, when a worker has its answer or IL_INSTANT_MS are over (held.h).
+ * (400), freshness (401), application (400).  A PING needs the signature only.
+ * Interactions that pass them and come together are committed together, and
+ * answered after that: at once, or, where a job was made, when a worker has its
+ * answer or IL_INSTANT_MS are over (held.h).
  */
 #define FRONT_BODY_MAX (1 << 20)
 /* GET: counters, for Prometheus; nginx lets nobody from elsewhere ask. */

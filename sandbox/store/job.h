@@ -50,7 +50,7 @@ struct job {
 	enum job_answer answer;
 	int64_t held_by; /* the process of il-fcgi that waits for the answer;
 			  * -1: none, the first response is out */
-	char *token; /* "" once delivered */
+	char *token;	 /* "" once delivered */
 	char *locale;
 	int64_t received_ms;	  /* wall clock, when it was verified */
 	int64_t attachment_limit; /* bytes per file, from the interaction */
@@ -78,7 +78,7 @@ void job_release(struct job *job);
 
 enum job_insert_result {
 	JOB_INSERTED,
-	JOB_REPEATED, /* the interaction id is known: refuse it */
+	JOB_REPEATED, /* the interaction id is known: it makes no second job */
 	JOB_RUNNING,  /* this user has an unfinished job */
 	JOB_TOO_MANY, /* more than rate commands of this user in 60 s */
 	JOB_QUEUE_FULL,
