@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import place as p  # noqa: E402
 import rows_beside  # noqa: E402
+import rows_cancel  # noqa: E402
 import rows_discord  # noqa: E402
 import rows_eval  # noqa: E402
 import rows_scale  # noqa: E402
@@ -31,6 +32,7 @@ ROWS = {
     "sustained": rows_eval.eval_sustained,
     "py": rows_discord.command_warm,
     "cold": rows_discord.command_cold,
+    "cancel": rows_cancel.cancel,
     "ping": rows_discord.ping,
     "burst": rows_discord.acknowledge,
     "loops": rows_beside.loops,
