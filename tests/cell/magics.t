@@ -78,6 +78,7 @@ def a_traceback_begins_in_the_source():
 @test
 def time():
     says("%time 2 + 2", rb"4\n" + CLOCK)
+    says("%time\t2 + 2", rb"4\n" + CLOCK)
     says("%time x = 5\nx", CLOCK + rb"5\n")
     says("for i in range(2):\n  %time i + 1; i\nprint(i)",
          CLOCK + CLOCK + rb"1\n")
@@ -153,16 +154,21 @@ def what_is_neither_fails_as_ever():
             ("%%time", "%%time", "nothing follows"),
             ("%timeit -n x", "%timeit -n x", "followed by a number"),
             ("%timeit await f()", "await", "'await' outside function"),
+            ("%%timeit\nx = 1\n!ls\n", "!ls", "line 3"),
+            ("!true\nfoo(\n!ls\n)", "!ls", "line 3"),
             ("x = '''\n!ls", "x = '''", "")):
         refuses(source, line, error)
-    told = show("x\n  y")
-    assert told.status == 1 and b"IndentationError" in told.stderr, told
+    for source, line in ("x\n  y", 2), ("!true\nif 1:\n!ls", 3):
+        told = show(source)
+        assert told.status == 1 and b"IndentationError" in told.stderr, told
+        assert b"line %d\n" % line in told.stderr, told
 
 
 @test
 def many_of_them_are_bounded():
     refuses("%foo\n" * 1000, "SyntaxError")
-    refuses("!true\n" * 1000, "SyntaxError")
+    says("!true\n" * 100 + "1", rb"1\n")
+    refuses("!true\n" * 1000, "line 101", "more than 100 lines")
     says("%matplotlib inline\n" * 90 + "1", rb"1\n")
 
 

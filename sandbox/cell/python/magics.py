@@ -113,21 +113,25 @@ class Magics:
     # ---- finding them ----
 
     def parse(self):
-        """The tree, with `pass` for each magic.  None: there is none, or too
-        many."""
+        """The tree, with `pass` for each magic.  None: there is none."""
         self.take_cell()
-        for _ in range(MOST):
+        while True:
             try:
                 return compile(b"".join(self.lines), self.name, "exec", PARSE,
                                True)
             except SyntaxError as error:
-                if error.lineno in self.found:
-                    return None     # it is no statement there
-                if not self.take(error.lineno):
+                number = error.lineno
+                if number in self.found:    # it is no statement there,
+                    if len(self.found) == 1:
+                        return None         # as Python said at first
+                    raise self.error(number, error.msg, type(error)) from None
+                if not self.take(number):
                     if self.found:
                         raise
                     return None
-        return None
+                if len(self.found) > MOST:
+                    raise self.error(number, "more than %d lines begin with %%"
+                                     " or !" % MOST) from None
 
     def take_cell(self):
         """%% in the first line that is not empty."""
@@ -164,13 +168,12 @@ class Magics:
     def split(self, number):
         """The word behind the mark, what follows that, its column."""
         line, column = self.found[number]
-        word, _, rest = line[column + 1:].partition(b" ")
-        rest = rest.lstrip(BLANK)
+        word, rest = (line[column + 1:].split(None, 1) + [b"", b""])[:2]
         return decode(word), rest, len(line) - len(rest)
 
-    def error(self, number, what):
+    def error(self, number, what, kind=SyntaxError):
         line, column = self.found[number]
-        return SyntaxError(what, (self.name, number, column + 1, decode(line)))
+        return kind(what, (self.name, number, column + 1, decode(line)))
 
     # ---- putting statements in their places ----
 
@@ -180,6 +183,8 @@ class Magics:
         if self.cell and not body:
             raise self.error(self.cell, "nothing follows this line")
         if word == "timeit":
+            for number in set(self.found) - {self.cell}:
+                raise self.error(number, "%%timeit takes Python alone")
             text = decode(b"".join(self.lines[self.cell:]))
             body[:] = [self.put_timeit(body[0], self.cell, rest, column,
                                        body[:], text)]
