@@ -180,6 +180,13 @@ def names_are_the_programs_own():
 
 
 @test
+def a_module_of_the_workspace_is_none_of_ours():
+    lease.ask("WRITE", path="resource.py", content=b"print(0)")
+    says("%time 1", rb"1\n" + CLOCK)
+    lease.ask("REMOVE", path="resource.py")
+
+
+@test
 def other_encodings():
     says(b"# -*- coding: latin-1 -*-\nx = '\xe9'\n%time print(len(x))",
          rb"1\n" + CLOCK)

@@ -8,6 +8,7 @@ from its file: pictures.py, libraries.py, magics.py.
 
 import builtins
 import os
+import resource
 import sys
 
 from shared import SUPERVISOR_CODE, SUPERVISOR_PICTURE
@@ -64,7 +65,9 @@ def compile_again(source, name, echo):
     if b"await" in source or b"async" in source or any(
             line.lstrip(BLANK)[:1] in (b"%", b"!")
             for line in source.splitlines()):
-        return load("magics").compile_again(source, name, echo)
+        module = load("magics")
+        module.resource = resource      # not one of the workspace
+        return module.compile_again(source, name, echo)
     return None
 
 

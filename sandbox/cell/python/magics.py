@@ -9,9 +9,10 @@ or !, with a statement in place of that line.  Lines keep their numbers.
 
 import _ast
 import builtins
-import resource
 import sys
 import time
+
+resource = None         # the module: display.py sets it
 
 PARSE = 0x400           # ast.PyCF_ONLY_AST
 AWAIT = 0x2000          # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
