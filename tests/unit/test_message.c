@@ -295,6 +295,15 @@ test_edge(void)
 	make(&m, true);
 	ok(strstr(content, "without 0") == NULL, "with files: not that part");
 	message_release(&m);
+	/* a name that is open would close in the next part */
+	m = (struct message)MESSAGE_INIT;
+	for (int i = 0; i < 893; i++)
+		buf_addc(&m.tail, 'x');
+	buf_adds(&m.tail, "`a`, `name`.");
+	buf_adds(&m.without, "`<@1>`");
+	make(&m, false);
+	ok(strstr(content, "x`a`, \n`<@1>`") != NULL, "no name is cut open");
+	message_release(&m);
 }
 
 static const char *

@@ -132,16 +132,30 @@ message_set_output(struct message *message, const char *text, size_t len,
 
 /* ---- fitting it in ---- */
 
+/* The end of the text, or the back-tick before it that nothing closes: a name
+ * of the next part would close it, and stand outside of its own. */
+static size_t
+before_open_tick(const char *text, size_t end)
+{
+	size_t open = end;
+
+	for (size_t i = 0; i < end; i++)
+		if (text[i] == '`')
+			open = open == end ? i : end;
+	return open;
+}
+
 /* So many code points of a part, with commands that are clicked. */
 static void
 add_prefix(struct buf *out, const struct message *m, const struct buf *part,
     size_t most)
 {
 	auto_buf struct buf text = BUF_INIT(4 * MESSAGE_PART_MAX);
+	size_t end;
 
 	command_add_text(&text, m->ids, buf_str(part));
-	buf_add(out, buf_str(&text),
-	    text_prefix(buf_str(&text), text.len, most));
+	end = text_prefix(buf_str(&text), text.len, most);
+	buf_add(out, buf_str(&text), before_open_tick(buf_str(&text), end));
 }
 
 static void
