@@ -193,9 +193,10 @@ static const char generate[] =
     "start `ilctl run` again: it generates the configuration";
 /* Step 5 of nginx/README.md. */
 static const char make_room[] =
-    "sed -i -e '1i worker_rlimit_nofile 16384;' "
-    "-e '/^ *worker_rlimit_nofile/d' "
-    "-e 's/worker_connections  *[0-9]*;/worker_connections 8192;/' "
+    "sed -i.bak --follow-symlinks -e '1i worker_rlimit_nofile 16384;' "
+    "-e '/^\\s*worker_rlimit_nofile\\s*[0-9]*;\\s*$/d' "
+    "-e 's/worker_rlimit_nofile\\s*[0-9]*;//' "
+    "-e 's/worker_connections\\s*[0-9]*;/worker_connections 8192;/' "
     "/etc/nginx/nginx.conf && nginx -t && systemctl restart nginx";
 
 static void

@@ -365,7 +365,9 @@ def debians_nginx_conf_gets_room_for_what_the_limits_assume():
         for text in (debians(), "events { worker_connections 768; }\nhttp {}",
                      "worker_rlimit_nofile 1024;\n" + debians(),
                      debians().replace("worker_connections 768;",
-                                       "worker_connections  1024;"),
+                                       "worker_connections\t1024;"),
+                     debians().replace("user ",
+                                       "\tworker_rlimit_nofile\t10;\nuser "),
                      debians().replace("\t", "    ").replace(
                          "user ", "  worker_rlimit_nofile 10;\nuser ")):
             for _ in range(2):
@@ -378,8 +380,14 @@ def debians_nginx_conf_gets_room_for_what_the_limits_assume():
                     "worker_rlimit_nofile 16384;",
                     "worker_connections 8192;"], made
                 assert made.count("\n") == 1 + re.sub(
-                    "(?m)^ *worker_rlimit.*\n", "", text).count("\n"), made
+                    r"(?m)^\s*worker_rlimit.*\n", "", text).count("\n"), made
                 text = made
+        with open(path, "w") as file:
+            file.write("worker_rlimit_nofile 1024; worker_processes 3;\n" +
+                       debians())
+        with_room(path)
+        with open(path) as file:
+            assert "\n worker_processes 3;\n" in file.read()
 
 
 def doctor(nginx):
@@ -493,6 +501,23 @@ def what_strangers_make_nginx_log_is_bounded():
             if size > LINE:
                 long.append(what)
         assert not long, long
+
+
+@test
+def the_log_says_what_was_asked_and_which_program_did_not_answer():
+    with Served() as other, Production(other) as nginx:
+        # who would start it again looks away
+        os.kill(other.process.pid, signal.SIGSTOP)
+        try:
+            for pid in other.pids("il-fcgi"):
+                os.kill(pid, signal.SIGKILL)
+            nginx.ask("POST", "/interactions?secret", b"{}", port=443)
+        finally:
+            os.kill(other.process.pid, signal.SIGCONT)
+        with open(nginx.path("inline.log")) as file:
+            line = [one for one in file if "/interactions" in one][-1]
+        assert " POST /interactions 50" in line and "secret" not in line, line
+        assert line.endswith("fcgi.sock\n"), line
 
 
 @test
