@@ -106,22 +106,28 @@ answer_delete_question(int64_t view_id)
 		    view_id)));
 }
 
+/* A private message with one button. */
+static char *
+message_with(enum text_id text, int style, enum text_id label,
+    enum action action, int64_t id)
+{
+	return private_message(texts[text],
+	    json_pack("[{s:i, s:[o]}]", "type", COMPONENT_ROW, "components",
+		button(style, texts[label], action, id)));
+}
+
 char *
 answer_running(int64_t job_id)
 {
-	return private_message(texts[TEXT_RUNNING],
-	    json_pack("[{s:i, s:[o]}]", "type", COMPONENT_ROW, "components",
-		button(STYLE_DANGER, texts[TEXT_CANCEL], ACTION_CANCEL_OTHER,
-		    job_id)));
+	return message_with(TEXT_RUNNING, STYLE_DANGER, TEXT_CANCEL,
+	    ACTION_CANCEL_OTHER, job_id);
 }
 
 char *
 answer_editor_later(int64_t view_id)
 {
-	return private_message(texts[TEXT_EDITOR_LATER],
-	    json_pack("[{s:i, s:[o]}]", "type", COMPONENT_ROW, "components",
-		button(STYLE_PRIMARY, texts[TEXT_EDITOR_OPEN],
-		    ACTION_WRITE_OPEN, view_id)));
+	return message_with(TEXT_EDITOR_LATER, STYLE_PRIMARY, TEXT_EDITOR_OPEN,
+	    ACTION_WRITE_OPEN, view_id);
 }
 
 char *

@@ -15,7 +15,7 @@
 static const char *const answer_names[] = {
 	[ANSWER_DEFERRED] = "deferred",
 	[ANSWER_DEFERRED_UPDATE] = "deferred-update",
-	[ANSWER_EDITOR] = "callback",
+	[ANSWER_EDITOR] = "callback", /* the word that the column knows */
 	NULL,
 };
 

@@ -257,9 +257,10 @@ wait_to_edit(const struct task *task)
 	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
 }
 
-/* The first response, or what it leaves to be done.  True: nothing. */
+/* The first response, or what it leaves to be done.  True: nothing, and the
+ * outcome is filled. */
 static bool
-deliver_first(struct task *task, struct delivery *d)
+deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 {
 	enum first_response first = FIRST_RESPONSE_LATE;
 
@@ -272,7 +273,9 @@ deliver_first(struct task *task, struct delivery *d)
 		 * the rounds of telling see to the rest. */
 		d->patience = REST_ONCE;
 	}
-	/* an editor that comes too late is asked for with the button */
+	/* an editor that comes too late is asked for with the button, which
+	 * only a front that was there has sent */
+	*outcome = first == FIRST_RESPONSE_NOBODY ? REST_GONE : REST_DONE;
 	if (first == FIRST_RESPONSE_SENT || task->editor != NULL)
 		return true;
 	wait_to_edit(task);
@@ -295,7 +298,7 @@ deliver_task(struct task *task)
 		.patience = REST_FINAL,
 	};
 	struct err err = { 0 };
-	enum rest_outcome outcome = REST_DONE;
+	enum rest_outcome outcome;
 	bool settled;
 	int finished = job_finish(worker->db, task->job->id, worker->slot, body,
 	    task->outcome, &err);
@@ -311,7 +314,7 @@ deliver_task(struct task *task)
 		(void)snprintf(owed->outcome, sizeof(owed->outcome), "%s",
 		    task->outcome);
 	}
-	if (!deliver_first(task, &d)) {
+	if (!deliver_first(task, &d, &outcome)) {
 		/* When Discord did not answer the last time and others wait for
 		 * a worker, one short try has to do, and the rounds of telling
 		 * see to the rest: so a Discord that hangs holds each of them

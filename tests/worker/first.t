@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 
-from house import EPHEMERAL, House, says  # noqa: E402
+from house import EPHEMERAL, House, fails, says  # noqa: E402
 from tap import run, test  # noqa: E402
 
 house = House(IL_INSTANT_MS="300")
@@ -84,6 +84,14 @@ def a_front_that_is_gone_leaves_it_to_an_edit():
     assert "hello" in sent.wait_final(timeout=60).original.text()
     house.wait_state(sent, "delivered")
     assert "no first response" in house.log()
+
+
+@test
+def an_editor_without_a_front_is_not_told_as_opened():
+    house.broker.cell = fails("NOT_FOUND")
+    sent = house.editor("x", answer=EPHEMERAL, held_by=7)
+    house.wait_state(sent, "undeliverable")
+    house.broker.cell = says(b"hello\n")
 
 
 @test
