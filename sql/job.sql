@@ -22,11 +22,13 @@ WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, held_by)
+	attachment_name, attachment_size, view_id, held_by, version, timeit,
+	keep)
 VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	:token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
-	:attachment_name, :attachment_size, :view_id, :held_by);
+	:attachment_name, :attachment_size, :view_id, :held_by, :version,
+	:timeit, :keep);
 
 -- A job that is not over: whose it is, and the one that keeps a user waiting.
 -- name: job_owner
@@ -48,7 +50,8 @@ WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1)
 RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, held_by, body;
+	attachment_name, attachment_size, view_id, held_by, version, timeit,
+	keep, body;
 
 -- name: job_start
 UPDATE jobs SET state = 'started', started_ms = :now_ms
@@ -86,7 +89,8 @@ WHERE state IN ('claimed', 'started', 'finished', 'lost')
 SELECT id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, held_by, body
+	attachment_name, attachment_size, view_id, held_by, version, timeit,
+	keep, body
 FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after

@@ -2,11 +2,13 @@
 -- What buttons and modals refer to (sandbox/store/view.c).
 
 -- name: view_insert
-INSERT INTO views (user_id, kind, path, page, share, created_ms)
-VALUES (:user_id, :kind, :path, :page, :share, :created_ms);
+INSERT INTO views (user_id, kind, path, page, share, text, input, version,
+	created_ms)
+VALUES (:user_id, :kind, :path, :page, :share, :text, :input, :version,
+	:created_ms);
 
 -- name: view_find
-SELECT user_id, kind, path, page, share FROM views WHERE id = :id;
+SELECT user_id, kind, path, page, share, version FROM views WHERE id = :id;
 
 -- name: view_set_page
 UPDATE views SET page = :page WHERE id = :id;

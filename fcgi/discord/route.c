@@ -7,7 +7,7 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
 
-#define SLASH_COMMAND 1
+enum { SLASH_COMMAND = 1, MESSAGE_COMMAND = 3 };
 #define PAGE_MAX 1000000
 #define URL_MAX 2048
 #define EDITOR_INPUT_MAX 4000 /* code points of a pre-filled input */
@@ -25,11 +25,13 @@ before_py(struct context *c)
 {
 	struct view view = { .kind = JOB_PY, .share = c->job.share };
 	const char *input = c->job.input;
+	int sources = c->job.has_text + (c->job.path != NULL) +
+	    (c->job.attachment_url != NULL);
 
-	if (c->job.has_text && c->job.path != NULL)
+	if (sources > 1)
 		return submit_refuse(c, TEXT_CODE_AND_FILE, "",
 		    "code-and-file");
-	if (c->job.has_text || c->job.path != NULL)
+	if (sources == 1)
 		return true;
 	if (input != NULL &&
 	    text_codepoints(input, strlen(input)) > EDITOR_INPUT_MAX)
@@ -73,6 +75,19 @@ static bool (*const before[JOB_UNKNOWN])(struct context *c) = {
 
 /* ---- finding ---- */
 
+/* A command of a message's menu, by the name that people see. */
+static enum job_kind
+find_menu(const char *name)
+{
+	int kind = 0;
+
+	while (kind < JOB_UNKNOWN &&
+	    (commands[kind].place != COMMAND_MENU ||
+		strcmp(commands[kind].description, name) != 0))
+		kind++;
+	return (enum job_kind)kind;
+}
+
 /* JOB_UNKNOWN: there is no such command.  Those that Discord shows beside /il
  * are understood under it, too. */
 static enum job_kind
@@ -80,12 +95,14 @@ find_command(const struct interaction *in)
 {
 	bool under = strcmp(in->name, "il") == 0;
 	enum job_kind kind = job_kind_find(under ? in->sub : in->name);
+	enum command_place place = commands[kind].place;
 
+	if (in->command_type == MESSAGE_COMMAND)
+		return find_menu(in->name);
 	if (in->command_type != SLASH_COMMAND || kind == JOB_UNKNOWN ||
-	    commands[kind].place == COMMAND_NOWHERE)
+	    place == COMMAND_NOWHERE || place == COMMAND_MENU)
 		return JOB_UNKNOWN;
-	if (!under &&
-	    (commands[kind].place != COMMAND_ROOT || *in->sub != '\0'))
+	if (!under && (place == COMMAND_UNDER_IL || *in->sub != '\0'))
 		return JOB_UNKNOWN;
 	return kind;
 }
@@ -156,6 +173,14 @@ take_option(struct context *c, const struct command_option *option,
 		return take_attachment(c, value);
 	case OPTION_TO_SHARE:
 		job->share = value->number != 0;
+		break;
+	case OPTION_TO_VERSION:
+		return take_text(c, option, value, &job->version);
+	case OPTION_TO_TIMEIT:
+		job->timeit = value->number != 0;
+		break;
+	case OPTION_TO_KEEP:
+		job->keep = value->number != 0;
 		break;
 	case OPTION_TO_RECURSIVE:
 		job->recursive = value->number != 0;

@@ -22,6 +22,8 @@
 #include "objection.h"
 
 #define SUB_COMMAND 1	 /* both the type of a command and of such an option */
+#define SUB_GROUP 2	 /* of options: several commands */
+#define MENU_COMMAND 3	 /* of commands: in the menu of a message */
 #define COMMANDS_MAX 100 /* that Discord lets an application have */
 #define DESCRIPTION "Run Python in a sandbox of your own"
 
@@ -39,41 +41,95 @@ make_option(const struct command_option *option)
 	    number ? json_integer(COMMAND_PAGE_MAX) : NULL);
 }
 
-/* One that is installed and shown everywhere, or one of a guild or under /il,
- * which has no say about that.  options: its own or NULL; taken over. */
+/* A command or a part of one; options: its own or NULL, taken over. */
 static json_t *
-make_command(const char *name, const char *description, json_t *options,
-    bool everywhere)
+make_entry(int type, const char *name, const char *description, json_t *options)
 {
-	return json_pack("{s:s, s:i, s:s, s:o*, s:o*, s:o*}", "name", name,
-	    "type", SUB_COMMAND, "description", description, "options", options,
-	    "integration_types", everywhere ? json_pack("[i, i]", 0, 1) : NULL,
-	    "contexts", everywhere ? json_pack("[i, i, i]", 0, 1, 2) : NULL);
+	return json_pack("{s:s, s:i, s:s*, s:o*}", "name", name, "type", type,
+	    "description", description, "options", options);
+}
+
+/* One of those that Discord installs by itself.  A guild's is in that guild
+ * alone; any other is shown everywhere. */
+static void
+add_root(json_t *root, json_t *entry, bool guild)
+{
+	if (!guild) {
+		json_object_set_new(entry, "integration_types",
+		    json_pack("[i, i]", 0, 1));
+		json_object_set_new(entry, "contexts",
+		    json_pack("[i, i, i]", 0, 1, 2));
+	}
+	json_array_append_new(root, entry);
+}
+
+/* The list that a command under /il goes into: that of its group, which is
+ * made where it is not there yet.  *name: without the group's. */
+static json_t *
+list_of(json_t *subs, const char **name)
+{
+	const char *slash = strchr(*name, '/');
+	const struct command_group *group = command_groups;
+	json_t *list;
+	size_t i;
+	json_t *one;
+
+	if (slash == NULL)
+		return subs;
+	while (strncmp(group->name, *name, (size_t)(slash - *name)) != 0)
+		group++;
+	*name = slash + 1;
+	json_array_foreach(subs, i, one)
+		if (strcmp(json_string_value(json_object_get(one, "name")),
+			group->name) == 0)
+			return json_object_get(one, "options");
+	list = json_array();
+	json_array_append_new(subs,
+	    make_entry(SUB_GROUP, group->name, group->description, list));
+	return list;
+}
+
+static json_t *
+make_command(const char *name, const struct command *command)
+{
+	const struct command_option *option = command->options;
+	json_t *options = option->name != NULL ? json_array() : NULL;
+
+	for (int o = 0; o < COMMAND_OPTIONS_MAX && option[o].name != NULL; o++)
+		json_array_append_new(options, make_option(&option[o]));
+	return make_entry(SUB_COMMAND, name, command->description, options);
+}
+
+static void
+add_command(json_t *root, json_t *subs, const struct command *command,
+    bool guild)
+{
+	const char *name = command->name;
+	enum command_place place = command->place;
+
+	if (place == COMMAND_MENU)
+		add_root(root,
+		    make_entry(MENU_COMMAND, command->description, NULL, NULL),
+		    guild);
+	if (place == COMMAND_ROOT || place == COMMAND_BOTH)
+		add_root(root, make_command(name, command), guild);
+	if (place == COMMAND_UNDER_IL || place == COMMAND_BOTH) {
+		json_t *list = list_of(subs, &name);
+
+		json_array_append_new(list, make_command(name, command));
+	}
 }
 
 /* The commands as Discord is told them: heap. */
 static char *
 make_commands(bool guild, size_t flags)
 {
+	json_auto_t *root = json_array();
 	json_t *subs = json_array();
-	json_auto_t *root = json_pack("[o]",
-	    make_command("il", DESCRIPTION, subs, !guild));
 
-	for (int i = 0; i < JOB_UNKNOWN; i++) {
-		const struct command *command = &commands[i];
-		const struct command_option *option = command->options;
-		bool is_root = command->place == COMMAND_ROOT;
-		json_t *options = option->name != NULL ? json_array() : NULL;
-
-		if (command->place == COMMAND_NOWHERE)
-			continue;
-		for (int o = 0;
-		     o < COMMAND_OPTIONS_MAX && option[o].name != NULL; o++)
-			json_array_append_new(options, make_option(&option[o]));
-		json_array_append_new(is_root ? root : subs,
-		    make_command(command->name, command->description, options,
-			is_root && !guild));
-	}
+	add_root(root, make_entry(SUB_COMMAND, "il", DESCRIPTION, subs), guild);
+	for (int i = 0; i < JOB_UNKNOWN; i++)
+		add_command(root, subs, &commands[i], guild);
 	return json_dumps(root, flags);
 }
 

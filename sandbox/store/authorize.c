@@ -20,7 +20,7 @@ listed(const char *const *list, const char *name)
 static bool
 may(enum db_role role, int action, const char *a, const char *b)
 {
-	/* Columns of jobs that hold what people said, for workers only. */
+	/* Columns of both that hold what people said, for workers only. */
 	static const char *const private_columns[] = { "token", "text", "input",
 		"body", "attachment_url", NULL };
 	static const char *const front_tables[] = { "jobs", "views", NULL };
@@ -34,7 +34,7 @@ may(enum db_role role, int action, const char *a, const char *b)
 	case SQLITE_TRANSACTION:
 		return true;
 	case SQLITE_READ:
-		return role == DB_WORKER || strcmp(a, "jobs") != 0 ||
+		return role == DB_WORKER || !listed(front_tables, a) ||
 		    !listed(private_columns, b);
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:

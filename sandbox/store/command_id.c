@@ -37,7 +37,7 @@ command_ids_load(struct db *db, int64_t application_id, struct command_ids *ids,
 	if (find(db, application_id, GROUP, &group, err) < 0)
 		return -1;
 	for (int i = 0; i < JOB_UNKNOWN; i++) {
-		if (commands[i].place == COMMAND_UNDER_IL)
+		if (command_is_under_il((enum job_kind)i))
 			found.of[i] = group;
 		else if (commands[i].place == COMMAND_ROOT &&
 		    find(db, application_id, commands[i].name, &found.of[i],
@@ -88,19 +88,24 @@ command_ids_keep(struct db *db, int64_t application_id,
 	return err_wrap(err, "keep the ids of commands");
 }
 
-/* The command that a text spells, as "/il create" or "/health". */
+/* The command that a text spells, as "/il create", "/il session start" or
+ * "/health". */
 static enum job_kind
 find_spelt(const char *text, size_t len)
 {
 	char spelt[64];
 
 	for (int i = 0; i < JOB_UNKNOWN; i++) {
-		bool under = commands[i].place == COMMAND_UNDER_IL;
+		bool under = command_is_under_il((enum job_kind)i);
+		char *slash;
 
-		if (commands[i].place == COMMAND_NOWHERE)
+		if (!under && commands[i].place != COMMAND_ROOT)
 			continue;
 		(void)snprintf(spelt, sizeof(spelt), "/%s%s",
 		    under ? GROUP " " : "", commands[i].name);
+		slash = strchr(spelt + 1, '/');
+		if (slash != NULL)
+			*slash = ' ';
 		if (strlen(spelt) == len && memcmp(spelt, text, len) == 0)
 			return (enum job_kind)i;
 	}

@@ -28,6 +28,13 @@
 	OTHER(name, OPTION_BOOLEAN, OPTION_TO_SHARE, false, description)
 #define RECURSIVE(name, description) \
 	OTHER(name, OPTION_BOOLEAN, OPTION_TO_RECURSIVE, false, description)
+#define TIMEIT(name, description) \
+	OTHER(name, OPTION_BOOLEAN, OPTION_TO_TIMEIT, false, description)
+#define KEEP(name, description) \
+	OTHER(name, OPTION_BOOLEAN, OPTION_TO_KEEP, false, description)
+#define VERSION(name, description) \
+	STRING(name, OPTION_TO_VERSION, COMMAND_VERSION_MAX, \
+	    COMMAND_VERSION_MAX, false, description)
 #define FILE(name, required, description) \
 	OTHER(name, OPTION_ATTACHMENT, OPTION_TO_ATTACHMENT, required, \
 	    description)
@@ -42,6 +49,12 @@ const struct command commands[JOB_UNKNOWN + 1] = {
 	[JOB_UNKNOWN] = { .name = "unknown" },
 };
 
+const struct command_group command_groups[] = {
+#define GROUP(name, description) { name, description },
+#include "commands.def"
+	{ NULL, NULL },
+};
+
 #define BUTTON false
 #define EDITOR true
 
@@ -50,6 +63,13 @@ const struct command_action command_actions[ACTION_COUNT] = {
 	[ACTION_##action] = { name, type, JOB_##kind, step },
 #include "commands.def"
 };
+
+bool
+command_is_under_il(enum job_kind kind)
+{
+	return commands[kind].place == COMMAND_UNDER_IL ||
+	    commands[kind].place == COMMAND_BOTH;
+}
 
 enum job_kind
 job_kind_find(const char *name)

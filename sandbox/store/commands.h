@@ -26,6 +26,8 @@ enum command_place {
 	COMMAND_NOWHERE,
 	COMMAND_UNDER_IL, /* /il name */
 	COMMAND_ROOT,	  /* /name; "/il name" is understood, too */
+	COMMAND_BOTH,	  /* /il name and /name */
+	COMMAND_MENU,	  /* in the menu of a message, by its description */
 };
 
 /* Each asks for what those before it ask for, too. */
@@ -52,6 +54,9 @@ enum option_target {
 	OPTION_TO_PAGE,
 	OPTION_TO_SHARE,
 	OPTION_TO_RECURSIVE,
+	OPTION_TO_VERSION,
+	OPTION_TO_TIMEIT,
+	OPTION_TO_KEEP,
 	OPTION_TO_ATTACHMENT,
 };
 
@@ -65,10 +70,10 @@ struct command_option {
 	const char *description;
 };
 
-#define COMMAND_OPTIONS_MAX 4
+#define COMMAND_OPTIONS_MAX 8
 
 struct command {
-	const char *name;
+	const char *name; /* "group/name" of one in a group */
 	enum command_place place;
 	enum command_needs needs;
 	const char *description;
@@ -77,6 +82,15 @@ struct command {
 
 /* By enum job_kind; that of JOB_UNKNOWN has only a name. */
 extern const struct command commands[JOB_UNKNOWN + 1];
+
+/* What several commands under /il have before their names. */
+struct command_group {
+	const char *name;
+	const char *description;
+};
+
+/* Ends with a row without a name. */
+extern const struct command_group command_groups[];
 
 struct command_action {
 	const char *name;
@@ -91,11 +105,14 @@ extern const struct command_action command_actions[ACTION_COUNT];
 /* Bounds, in bytes, of what people may send; everything longer is refused with
  * a friendly text. */
 #define COMMAND_PATH_MAX 1024
+#define COMMAND_VERSION_MAX 32 /* as IMAGES_NAME_MAX */
 #define COMMAND_CODE_MAX 24000 /* 6,000 code points */
 #define COMMAND_CONTENT_MAX 65536
 /* What Discord lets people choose; il-fcgi takes some more. */
 #define COMMAND_PAGE_MAX 100000
 
+/* Is it one of /il's? */
+bool command_is_under_il(enum job_kind kind);
 /* The kind of a name. */
 enum job_kind job_kind_find(const char *name);
 

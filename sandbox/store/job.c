@@ -37,6 +37,7 @@ job_release(struct job *job)
 	free(job->input);
 	free(job->attachment_url);
 	free(job->attachment_name);
+	free(job->version);
 	free(job->body);
 	job_init(job);
 }
@@ -68,6 +69,9 @@ bind_row(sqlite3_stmt *s, const struct job *job)
 	db_bind_int(s, ":attachment_size", job->attachment_size);
 	db_bind_int(s, ":view_id", job->view_id);
 	db_bind_int(s, ":held_by", job->held_by);
+	db_bind_text(s, ":version", job->version);
+	db_bind_int(s, ":timeit", job->timeit);
+	db_bind_int(s, ":keep", job->keep);
 }
 
 static void
@@ -99,6 +103,9 @@ read_row(sqlite3_stmt *s, struct job *job)
 	job->attachment_size = sqlite3_column_int64(s, c++);
 	job->view_id = sqlite3_column_int64(s, c++);
 	job->held_by = sqlite3_column_int64(s, c++);
+	job->version = xstrdup(db_column_text(s, c++));
+	job->timeit = sqlite3_column_int64(s, c++) != 0;
+	job->keep = sqlite3_column_int64(s, c++) != 0;
 	if (sqlite3_column_type(s, c) != SQLITE_NULL)
 		job->body = xstrdup(db_column_text(s, c));
 }

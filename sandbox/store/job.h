@@ -68,6 +68,9 @@ struct job {
 	char *attachment_name;
 	int64_t attachment_size;
 	int64_t view_id; /* the view a button came from, 0: none */
+	char *version;	 /* of Python; "": the usual one */
+	bool timeit;
+	bool keep; /* what the run leaves in memory */
 
 	char *body; /* finished: the message, JSON; NULL before */
 };

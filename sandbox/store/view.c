@@ -18,6 +18,9 @@ view_insert(struct db *db, struct view *view, struct err *err)
 	db_bind_text(s, ":path", view->path);
 	db_bind_int(s, ":page", view->page);
 	db_bind_int(s, ":share", view->share);
+	db_bind_text(s, ":text", view->text);
+	db_bind_text(s, ":input", view->input);
+	db_bind_text(s, ":version", view->version);
 	db_bind_int(s, ":created_ms", clock_wall_ms());
 	/* Lost in a power cut: a button that does nothing at worst. */
 	if (db_run_quick(db, s, err) < 0)
@@ -45,6 +48,8 @@ view_find(struct db *db, int64_t id, struct view *view, struct err *err)
 	};
 	(void)snprintf(view->path, sizeof(view->path), "%s",
 	    db_column_text(s, 2));
+	(void)snprintf(view->version, sizeof(view->version), "%s",
+	    db_column_text(s, 5));
 	return 0;
 }
 

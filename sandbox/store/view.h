@@ -22,6 +22,9 @@ struct view {
 			     * DELETE: the sandbox's id */
 	int64_t page;	    /* LOOK */
 	int64_t share;	    /* PY */
+	char version[COMMAND_VERSION_MAX + 1]; /* PY: of Python, "": usual */
+	const char *text;  /* borrowed, for view_insert() alone: PY: code */
+	const char *input; /* and its standard input */
 };
 
 /* Sets view->id. */

@@ -12,6 +12,8 @@ from source import ROOT, check, files, finish, read
 ILCTL = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")),
                      "bin", "ilctl")
 MANUAL = "sandbox/base/inline.conf.5"
+SLASH = 1  # types of commands
+SUB_GROUP = 2
 README_KEYS_MAX = 12
 README_LINES_MAX = 220
 GLOSSARY_MAX = 25
@@ -65,10 +67,20 @@ def wrong_in_readme(rows):
 
 
 def registered():
-    """Each slash command as people type it: `/il write name [content]`."""
+    """Each slash command as people type it: `/il write name [content]`.  A
+    short form has no row of its own.
+    """
     root, *others = json.loads(printed("commands"))
-    for prefix, command in [("/il ", sub) for sub in root["options"]] + \
-            [("/", other) for other in others]:
+    found = []
+    for sub in root["options"]:
+        if sub["type"] == SUB_GROUP:
+            found += [(f"/il {sub['name']} ", one) for one in sub["options"]]
+        else:
+            found.append(("/il ", sub))
+    names = {command["name"] for _, command in found}
+    found += [("/", other) for other in others
+              if other["type"] == SLASH and other["name"] not in names]
+    for prefix, command in found:
         words = [option["name"] if option.get("required") else
                  f"[{option['name']}]" for option in command.get("options", ())]
         yield prefix + " ".join([command["name"], *words])

@@ -76,6 +76,8 @@ test_front(void)
 		"SELECT body FROM jobs",
 		"SELECT attachment_url FROM jobs",
 		"SELECT * FROM jobs",
+		"SELECT text FROM views",
+		"SELECT input FROM views",
 		"UPDATE jobs SET state = 'queued'",
 		"DELETE FROM jobs",
 		"UPDATE sandboxes SET cwd = ''",
@@ -100,7 +102,7 @@ test_front(void)
 	static const char *const allowed[] = {
 		"SELECT cwd FROM sandboxes",
 		"SELECT state, id FROM jobs",
-		"SELECT * FROM views",
+		"SELECT path FROM views",
 		"BEGIN IMMEDIATE",
 		"PRAGMA user_version",
 	};
