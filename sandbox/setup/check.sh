@@ -3,7 +3,9 @@
 # check.sh fast|all|host|bench BUILD: run the tests, with everything installed and
 # built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
 # of the caller's configuration reaches them.  Those that say what a cell is are
-# run a second time, on SANDBOX_IMAGE_MUSL, where there is such an image.
+# run a second time, on SANDBOX_IMAGE_MUSL, where there is such an image.  What a
+# red file printed stands at the end, whole.  With TEST_AGAIN=1 red files are run
+# once more, one at a time, and those that are red again fail.
 # tests/README.md says more.
 set -eu
 cd "$(dirname "$0")"/../..
@@ -46,9 +48,62 @@ find_musl() {
 	fi
 }
 
+# prove_all ROUND FILE...: run them; what they print is kept under $said/ROUND.
 prove_all() {
-	prove --failures --comments -j "${TEST_JOBS:-2}" \
+	round=$1
+	shift
+	rm -rf "${said:?}/$round"
+	mkdir -p "$said/$round"
+	PERL_TEST_HARNESS_DUMP_TAP=$said/$round prove --merge --failures \
+		--state=save --statefile="$said/$round/.state" \
+		-j "${TEST_JOBS:-2}" \
 		--exec 'timeout --foreground -k 10 900' "$@" </dev/null
+}
+
+# red ROUND: the files that were red in it.
+red() {
+	prove --dry --state=failed --statefile="$said/$1/.state"
+}
+
+# show ROUND: what its red files printed.
+show() {
+	for file in $(red "$1"); do
+		printf '\n---- %s (%s) ----\n' "${file#"$BUILD/"}" "$1"
+		cat "$said/$1/$file" || :
+	done
+}
+
+# prove_round ROUND FILE...: run them, and the red ones again where that is
+# asked for; add to $rounds and to $failed, or to $alone.
+prove_round() {
+	! prove_all "$@" || return 0
+	rounds="$rounds $1"
+	failed="$failed $1"
+	# shellcheck disable=SC2046 # lists of files without spaces
+	set -- "$1" $(red "$1")
+	[ "${TEST_AGAIN:-0}" = 1 ] && [ $# -gt 1 ] || return 0
+	again=$1-again
+	shift
+	say "once more, one at a time: $*"
+	if TEST_JOBS=1 prove_all "$again" "$@"; then
+		failed=${failed% *}
+		alone="$alone $*"
+	else
+		rounds="$rounds $again"
+	fi
+}
+
+# finish: show what was red, then say which that was, and end.
+finish() {
+	for round in $rounds; do
+		show "$round"
+	done
+	for round in $rounds; do
+		# shellcheck disable=SC2046 # lists of files without spaces
+		say "red ($round):" $(red "$round")
+	done
+	[ -z "$alone" ] || say "red beside others, green alone:$alone"
+	[ -z "$failed" ] || exit 1
 }
 
 for key in $(env | sed -n 's/^\(IL_[A-Z_]*\|DISCORD_[A-Z_]*\)=.*/\1/p'); do
@@ -64,19 +119,25 @@ if [ "$mode" != fast ]; then
 fi
 unset SANDBOX_PULL_ON_STARTUP SANDBOX_IMAGE_MUSL IL_ENV_FILE
 
+said=$BUILD/said
+failed=
+rounds=
+alone=
 # shellcheck disable=SC2046 # lists of files without spaces
 case $mode in
-fast) prove_all $(tests_of "$fast") ;;
+fast)
+	prove_round fast $(tests_of "$fast")
+	finish
+	;;
 all)
-	failed=0
-	prove_all $(tests_of "$(find tests -mindepth 1 -maxdepth 1 \
-		-type d ! -name bench ! -name host -printf '%f\n')") || failed=1
+	prove_round all $(tests_of "$(find tests -mindepth 1 -maxdepth 1 \
+		-type d ! -name bench ! -name host -printf '%f\n')")
 	if [ -n "$musl" ]; then
 		say "once more on musl ($musl): cells"
 		SANDBOX_IMAGE=$musl
-		prove_all $(tests_of cell) tests/broker/names.t || failed=1
+		prove_round musl $(tests_of cell) tests/broker/names.t
 	fi
-	exit $failed
+	finish
 	;;
 bench) exec tests/bench/bench.py ;;
 host) exec tests/host/check.py ;;

@@ -171,7 +171,7 @@ hold_services() {
 apt_install() {
 	DEBIAN_FRONTEND=noninteractive
 	export DEBIAN_FRONTEND
-	as_root apt-get -q update </dev/null >&2 ||
+	as_root apt-get -q -o Acquire::Retries=3 update </dev/null >&2 ||
 		echo "deps: apt-get update failed; trying with the old lists" >&2
 	find_missing 1 "$@" # the lists may know more names now
 	echo "deps: installing $missing" >&2
@@ -179,6 +179,7 @@ apt_install() {
 	# shellcheck disable=SC2086 # a list of names
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y \
 		--no-install-recommends -o DPkg::Lock::Timeout=300 \
+		-o Acquire::Retries=3 \
 		$missing </dev/null >&2
 	find_missing 1 "$@"
 	if [ -n "$missing" ]; then
