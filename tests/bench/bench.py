@@ -23,6 +23,7 @@ import rows_beside  # noqa: E402
 import rows_cancel  # noqa: E402
 import rows_discord  # noqa: E402
 import rows_eval  # noqa: E402
+import rows_picture  # noqa: E402
 import rows_scale  # noqa: E402
 import rows_size  # noqa: E402
 from table import Table  # noqa: E402
@@ -32,6 +33,7 @@ ROWS = {
     "sustained": rows_eval.eval_sustained,
     "py": rows_discord.command_warm,
     "cold": rows_discord.command_cold,
+    "picture": rows_picture.picture,
     "cancel": rows_cancel.cancel,
     "ping": rows_discord.ping,
     "burst": rows_discord.acknowledge,
