@@ -17,15 +17,15 @@ podman="podman is not supported: it refuses the options by which a sandbox's \
 quota holds (a volume with volume-nocopy, a tmpfs with nr_inodes)"
 log=${DOCKERD_LOG:-/var/log/dockerd.log}
 
-# answers: the engine does, within 10 s.
+# answers: the engine does, within a minute: the machine may be busy.
 answers() {
-	timeout 10 "$docker" version --format '{{.Server.Version}}' \
+	timeout 60 "$docker" version --format '{{.Server.Version}}' \
 		>/dev/null 2>&1
 }
 
 # What the client says of an engine that does not answer.
 complaint() {
-	timeout 10 "$docker" version 2>&1 >/dev/null | tail -n 1
+	timeout 60 "$docker" version 2>&1 >/dev/null | tail -n 1
 }
 
 # The broker holds each sandbox's quota by a file system image on a loop device.
@@ -51,18 +51,32 @@ mount_cgroups() {
 		say "no control groups are mounted, and mounting them failed"
 }
 
+# What a daemon left that was killed: its number may be another's by now, and
+# dockerd would take that for itself, or for its containerd.
+remove_stale_pids() {
+	for name in docker.pid docker/containerd/containerd.pid; do
+		file=/var/run/$name
+		[ -s "$file" ] || continue
+		case $(cat "/proc/$(cat "$file")/comm" 2>/dev/null) in
+		dockerd | containerd) ;;
+		*) rm -f "$file" ;;
+		esac
+	done
+}
+
 start_daemon() {
 	command -v dockerd >/dev/null || die "there is no dockerd to start"
 	mount_cgroups
+	remove_stale_pids
 	say "starting the Docker engine (dockerd, log: $log)"
 	# shellcheck disable=SC2086 # words
-	if sandbox/setup/detach.py 90 "$log" dockerd ${DOCKERD_ARGS-}; then
+	if sandbox/setup/detach.py 300 "$log" dockerd ${DOCKERD_ARGS-}; then
 		:
 	elif tail -n 40 "$log" | grep -q iptables; then
 		say "it cannot use iptables: once more without." \
 			"Containers get no network then: no /il pip"
 		# shellcheck disable=SC2086 # words
-		sandbox/setup/detach.py 90 "$log" \
+		sandbox/setup/detach.py 300 "$log" \
 			dockerd --iptables=false --ip6tables=false ${DOCKERD_ARGS-} ||
 			daemon_failed
 	else
