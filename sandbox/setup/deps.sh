@@ -47,6 +47,9 @@ table() {
 	test   cmd:sqlite3          sqlite3                sqlite            sqlite
 	test   cmd:chromium         chromium               chromium          chromium
 	test   cmd:ps               procps                 procps-ng         procps-ng
+	test   cmd:curl             curl                   curl              curl
+	test   cmd:openssl          openssl                openssl           openssl
+	test   cmd:git              git                    git               git
 	host   cmd:qemu-system-x86_64 qemu-system-x86   qemu-system-x86   qemu-system-x86
 	host   cmd:qemu-img         qemu-utils             qemu-img          qemu-img
 	host   cmd:mmdebstrap       mmdebstrap             mmdebstrap        mmdebstrap
