@@ -153,7 +153,7 @@ with f.Front(IL_USER_RATE="1000") as front:
 
     view = front.add_view("look", page=1)
     front.process.terminate()
-    front.process.wait(10)
+    front.process.wait(60)
     front.start()
     taken(front, "after a restart", f.press("look-next:%d" % view),
           {"type": 6}, page=2)

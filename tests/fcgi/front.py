@@ -38,7 +38,7 @@ SEED = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
 APPLICATION = "200000000000000001"
 USER = 100000000000000001
 DISCORD_EPOCH_MS = 1420070400000
-START_SECONDS = 20
+START_SECONDS = 60
 PRIVATE = 64
 
 
@@ -260,10 +260,21 @@ def wait_for_socket(address, process, seconds=START_SECONDS,
     raise AssertionError("nobody listens on %s" % (address,))
 
 
+def until(what, seconds=60):
+    """Wait for something that SQLite or a file says."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = what()
+        if found:
+            return found
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.01)
+
+
 BEGIN, END, PARAMS, STDIN, STDOUT = 1, 3, 4, 5, 6
 
 
-def wait_gone(pid, seconds=10):
+def wait_gone(pid, seconds=60):
     """Wait until a process that is no child of ours has ended."""
     try:
         descriptor = os.pidfd_open(pid)
@@ -344,7 +355,7 @@ class Front:
             if process is not None and process.poll() is None:
                 process.send_signal(signal.SIGTERM)
                 try:
-                    process.wait(10)
+                    process.wait(60)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
@@ -412,7 +423,7 @@ class Front:
         """
         path = "/proc/%d/task/%d/children" % (
             self.process.pid, self.process.pid)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while True:
             with open(path) as file:
                 pids = [int(word) for word in file.read().split()]
@@ -440,7 +451,7 @@ class Front:
 
     # ---- requests ----
 
-    def request(self, method, path, body=b"", headers=None, timeout=30):
+    def request(self, method, path, body=b"", headers=None, timeout=90):
         """One HTTP request through nginx, exactly as given."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port,
                                                 timeout=timeout)
@@ -493,7 +504,7 @@ class Front:
     def connect(self):
         """Return a connection past nginx."""
         sock = socket.socket(socket.AF_UNIX)
-        sock.settimeout(20)
+        sock.settimeout(60)
         sock.connect(self.socket_path)
         return sock
 
@@ -507,7 +518,7 @@ class Front:
 
     def query(self, sql, *values):
         """Run SQL and return the rows as dicts."""
-        database = sqlite3.connect(self.database, timeout=10)
+        database = sqlite3.connect(self.database, timeout=60)
         database.row_factory = sqlite3.Row
         try:
             with database:

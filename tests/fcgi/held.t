@@ -8,7 +8,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -40,22 +39,11 @@ class Sent:
         return self.answer
 
 
-def until(what):
-    """Wait for something that SQLite or a file says."""
-    deadline = time.monotonic() + WAIT
-    while time.monotonic() < deadline:
-        found = what()
-        if found:
-            return found
-        time.sleep(0.01)
-    raise AssertionError("it did not come about")
-
-
 def begin(front, body):
     """Send it; returns it and its job, which is held."""
     count = len(front.jobs())
     sent = Sent(front, body)
-    job = until(lambda: front.jobs()[count:])[0]
+    job = f.until(lambda: front.jobs()[count:])[0]
     return sent, job
 
 
@@ -83,7 +71,7 @@ def check_given(front):
     tap.equal(give(front, job, HELLO), b"S", "its own is")
     tap.equal(sent.wait().json, HELLO, "and is the first response")
     tap.equal(give(front, job, HELLO), b"L", "once")
-    until(lambda: "outcome=answered job=%d " % job["id"] in front.log())
+    f.until(lambda: "outcome=answered job=%d " % job["id"] in front.log())
     tap.ok(True, "which the log says")
     front.finish_jobs()
 
@@ -141,9 +129,9 @@ def check_gone(front):
     with front.connect() as sock:
         sock.sendall(front.records("POST", "/interactions", body,
                                    front.headers(body)))
-        job = until(lambda: front.jobs()[count:])[0]
+        job = f.until(lambda: front.jobs()[count:])[0]
     tap.equal(give(front, job, HELLO), b"U", "a client that is gone has none")
-    until(lambda: "outcome=hung-up job=%d " % job["id"] in front.log())
+    f.until(lambda: "outcome=hung-up job=%d " % job["id"] in front.log())
     front.finish_jobs()
 
 
@@ -156,10 +144,10 @@ def check_kept(front):
     count = len(front.jobs())
     with front.connect() as sock:
         sock.sendall(data)
-        job = until(lambda: front.jobs()[count:])[0]
+        job = f.until(lambda: front.jobs()[count:])[0]
         give(front, job, HELLO)
         tap.equal(f.read_answer(sock).json, HELLO, "a client that would stay")
-        sock.settimeout(5)
+        sock.settimeout(WAIT)
         try:
             end = sock.recv(1)
         except TimeoutError:
@@ -177,7 +165,7 @@ def check_many(front):
         link.sendall(front.records("POST", "/interactions", body,
                                    front.headers(body)))
         links.append(link)
-    until(lambda: len(front.jobs()) >= MANY)
+    f.until(lambda: len(front.jobs()) >= MANY)
     tap.equal(front.send(f.interaction(1, None)).json, {"type": 1},
               "a PING is answered while %d are held" % MANY)
     held = [job for job in front.jobs() if job["held_by"] >= 0]
@@ -198,7 +186,7 @@ def check_end(front):
     sent, job = begin(front, f.command("py", code="1"))
     front.process.terminate()
     tap.equal(sent.wait().json, DEFERRED, "SIGTERM: it is deferred")
-    tap.equal(front.process.wait(10), 0, "and the front ends")
+    tap.equal(front.process.wait(60), 0, "and the front ends")
     front.start()
     tap.equal(give(front, job, HELLO), b"U", "the next one does not know it")
     front.finish_jobs()

@@ -40,7 +40,7 @@ class Broker:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(path)
         self.listener.listen(8)
-        self.listener.settimeout(20)
+        self.listener.settimeout(60)
 
     def take(self):
         while True:
@@ -88,7 +88,7 @@ with f.Front(program="il-api", start=False, nginx=False) as front:
     asked = broker.take()  # a run is in hand
     old = front.process
     old.send_signal(signal.SIGTERM)
-    tap.equal(old.wait(10), 0, "SIGTERM: the first process ends at once")
+    tap.equal(old.wait(60), 0, "SIGTERM: the first process ends at once")
     tap.ok(not answers, "while a run is in hand", answers)
     start(front, listeners)
     tap.equal(front.request("GET", "/versions").status, 200,

@@ -4,6 +4,7 @@
 machine as one."""
 
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -50,6 +51,11 @@ def told(folder, path, address, token=""):
         ["curl", "-s", "--unix-socket", folder + "/socket", "-H",
          "X-From: " + address, "-H", "Authorization:" + token,
          "http://localhost" + path], check=True, stdout=subprocess.PIPE).stdout
+
+
+def listens(path):
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(path) == 0
 
 
 @test
@@ -101,7 +107,7 @@ with tempfile.TemporaryDirectory(prefix="inline-address-") as folder:
     with subprocess.Popen(["nginx", "-e", folder + "/log", "-c",
                            folder + "/conf"]) as nginx:
         try:
-            wait_for(lambda: os.path.exists(folder + "/socket"))
+            wait_for(lambda: listens(folder + "/socket"))
             run()
         finally:
             nginx.terminate()

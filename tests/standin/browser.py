@@ -106,12 +106,12 @@ class Browser:
         try:
             session, self._session = self._session, None
             del session
-            self.send("Browser.close", timeout=5)
+            self.send("Browser.close", timeout=20)
         except (BrowserError, OSError):
             pass
         os.close(self._out)
         try:
-            self.process.wait(10)
+            self.process.wait(20)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -120,7 +120,7 @@ class Browser:
 
     # The protocol
 
-    def send(self, method, timeout=30, **parameters):
+    def send(self, method, timeout=60, **parameters):
         """Call a method of the protocol; returns its result."""
         self._number += 1
         number = self._number
@@ -170,7 +170,7 @@ class Browser:
         elif method in AWAITED:
             self._events.append((method, given))
 
-    def _await(self, method, timeout=10):
+    def _await(self, method, timeout=60):
         """Wait for an event of AWAITED, and forget those before it."""
         end = time.monotonic() + timeout
         while True:
@@ -194,7 +194,7 @@ class Browser:
         self.wait("document.readyState === 'complete' && "
                   f"location.href.startsWith({json.dumps(url)})")
 
-    def evaluate(self, script, timeout=30):
+    def evaluate(self, script, timeout=60):
         """Evaluate JavaScript in the page; returns its JSON value."""
         made = self.send("Runtime.evaluate", timeout, expression=script,
                          awaitPromise=True, returnByValue=True)
@@ -204,7 +204,7 @@ class Browser:
                 "description", details["text"]))
         return made["result"].get("value")
 
-    def wait(self, condition, timeout=10):
+    def wait(self, condition, timeout=60):
         """Wait until a JavaScript expression is true; returns its value.
 
         In it, one(selector) and all(selector) find elements, and
@@ -249,7 +249,7 @@ class Browser:
         """Return the text that the page shows."""
         return self.evaluate("document.body.innerText")
 
-    def click(self, selector, timeout=10):
+    def click(self, selector, timeout=60):
         """Click in the middle of the last element found.
 
         While the page moves, or something lies above the element, a click

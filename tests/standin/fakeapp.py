@@ -116,7 +116,7 @@ class FakeApp:
         sent.update(headers or {})
         sent = {key: one for key, one in sent.items() if one is not None}
         link = http.client.HTTPConnection("127.0.0.1", self.standin.port,
-                                          timeout=30)
+                                          timeout=60)
         try:
             link.putrequest(method, "/api/v10" + path,
                             skip_accept_encoding=True)

@@ -33,7 +33,7 @@ discord = Standin(app.url, rate_limit=1000, history=path,
 def restart(how=signal.SIGTERM):
     """End the stand-in and start it again with the same file."""
     discord.process.send_signal(how)
-    discord.process.wait(10)
+    discord.process.wait(60)
     discord.start()
     app.use(discord)
 
@@ -47,7 +47,7 @@ def messages(user="alice"):
 
 def first_event(user):
     """Return the status of the feed and the data of its first event."""
-    link = http.client.HTTPConnection("127.0.0.1", discord.port, timeout=10)
+    link = http.client.HTTPConnection("127.0.0.1", discord.port, timeout=60)
     link.request("GET", "/control/feed?user=" + user)
     stream = link.getresponse()
     while True:
@@ -59,8 +59,8 @@ def first_event(user):
 
 def written(match):
     """Wait until the file holds a message with this text."""
-    link = sqlite3.connect(path, timeout=10)
-    end = time.monotonic() + 10
+    link = sqlite3.connect(path, timeout=60)
+    end = time.monotonic() + 60
     try:
         while not link.execute("SELECT count(*) FROM message WHERE body LIKE "
                                "?", (f"%{match}%",)).fetchone()[0]:
@@ -126,7 +126,7 @@ def what_was_thinking_is_answered_later_or_says_so():
     assert app.edit(token, {"content": "late, and welcome"})[0] == 200
     discord.send_command("py").wait_answered()
     discord.process.send_signal(signal.SIGTERM)
-    discord.process.wait(10)
+    discord.process.wait(60)
     link = sqlite3.connect(path)
     with link:
         link.execute("DELETE FROM interaction")
@@ -205,7 +205,7 @@ def a_folder_that_is_not_there_is_said():
                           "standin.py")
     done = subprocess.run(
         [sys.executable, "-B", script, "--history", "/nowhere/at/all.db"],
-        capture_output=True, text=True, timeout=20)
+        capture_output=True, text=True, timeout=60)
     assert done.returncode == 78 and "/nowhere" in done.stderr, done
 
 

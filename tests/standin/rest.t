@@ -19,7 +19,7 @@ def a_deferral_is_thinking_until_it_is_edited():
     assert sent.original.loading and sent.original.ephemeral
     status, value, _ = app.edit(token(sent), {"content": "4"})
     assert status == 200 and value["content"] == "4"
-    sent.wait_final(match="^4$", timeout=2)
+    sent.wait_final(match="^4$")
     assert not sent.original.loading and sent.original.ephemeral
     assert value["edited_timestamp"] is None
     _, value, _ = app.edit(token(sent), {"content": "5"})
@@ -256,7 +256,7 @@ def a_message_that_the_user_deletes_is_unknown():
     sent = command()
     discord.delete_message(sent.original)
     rejected(404, 10008, app.edit(token(sent), {"content": "x"}))
-    sent.wait_deleted(timeout=1)
+    sent.wait_deleted()
 
 
 @test

@@ -4,6 +4,9 @@
 import base64
 import urllib.parse
 
+# Seconds: what is waited for comes, but perhaps on a machine that is busy.
+PATIENCE = 120
+
 
 class File:
     """A file that a person attaches."""
@@ -139,7 +142,7 @@ class Interaction:
         self.view = self._standin.get(f"/control/interactions/{self.id}")
         return self
 
-    def wait(self, what, timeout=30, **wish):
+    def wait(self, what, timeout=PATIENCE, **wish):
         """Wait; asserts that what was wished for has come."""
         query = {key: value for key, value in wish.items()
                  if value is not None}
@@ -152,25 +155,25 @@ class Interaction:
                                  f"{self!r}")
         return self
 
-    def wait_answered(self, timeout=10, match=None):
+    def wait_answered(self, timeout=PATIENCE, match=None):
         """Wait for the endpoint's answer, whatever it is."""
         return self.wait("answered", timeout, match=match)
 
-    def wait_final(self, match=None, timeout=30):
+    def wait_final(self, match=None, timeout=PATIENCE):
         """Wait until nothing is "thinking" and, if given, a regular
         expression matches what is shown.
         """
         return self.wait("final", timeout, match=match)
 
-    def wait_edits(self, count, timeout=30, match=None):
+    def wait_edits(self, count, timeout=PATIENCE, match=None):
         """Wait for so many edits with this interaction's token."""
         return self.wait("edited", timeout, count=count, match=match)
 
-    def wait_followups(self, count=1, timeout=30, match=None):
+    def wait_followups(self, count=1, timeout=PATIENCE, match=None):
         """Wait for so many follow-up messages."""
         return self.wait("followup", timeout, count=count, match=match)
 
-    def wait_deleted(self, timeout=30):
+    def wait_deleted(self, timeout=PATIENCE):
         """Wait until the first response was deleted."""
         return self.wait("deleted", timeout)
 
