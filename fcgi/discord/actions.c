@@ -34,7 +34,7 @@ action_delete_yes(struct context *c)
 static bool
 action_delete_no(struct context *c)
 {
-	reply_set(c->reply, answer_update(texts[TEXT_DELETE_KEPT]), "kept");
+	reply_set(c->reply, answer_update(text_of(TEXT_DELETE_KEPT)), "kept");
 	return false;
 }
 
@@ -99,7 +99,7 @@ action_cancel(struct context *c)
 	if (c->action == ACTION_CANCEL)
 		reply_set(c->reply, xstrdup(ANSWER_JSON_UPDATE), "cancel");
 	else
-		reply_set(c->reply, answer_update(texts[TEXT_CANCELLED]),
+		reply_set(c->reply, answer_update(text_of(TEXT_CANCELLED)),
 		    "cancel");
 	return false;
 }

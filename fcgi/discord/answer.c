@@ -5,6 +5,7 @@
 
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
+#include "../../sandbox/locale/locale.h"
 #include "../../sandbox/store/editor.h"
 
 enum callback {
@@ -22,16 +23,22 @@ enum { STYLE_PRIMARY = 1, STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
 #define FLAG_EPHEMERAL 64
 #define ARGUMENT_MAX 100
 
-const char *const texts[TEXT_COUNT] = {
+static const char *const texts[TEXT_COUNT] = {
 #define TEXT(id, text) [TEXT_##id] = text,
 #include "texts.def"
 };
+
+const char *
+text_of(enum text_id id)
+{
+	return _(texts[id]);
+}
 
 void
 text_add(struct buf *out, enum text_id id, const char *argument)
 {
 	auto_buf struct buf clean = BUF_INIT(2048);
-	const char *text = texts[id];
+	const char *text = text_of(id);
 	const char *place = strstr(text, "{}");
 
 	if (place == NULL) {
@@ -98,12 +105,12 @@ button(int style, const char *label, enum action action, int64_t id)
 char *
 answer_delete_question(int64_t view_id)
 {
-	return private_message(texts[TEXT_DELETE_QUESTION],
+	return private_message(text_of(TEXT_DELETE_QUESTION),
 	    json_pack("[{s:i, s:[o, o]}]", "type", COMPONENT_ROW, "components",
-		button(STYLE_DANGER, texts[TEXT_DELETE_YES], ACTION_DELETE_YES,
-		    view_id),
-		button(STYLE_SECONDARY, texts[TEXT_DELETE_NO], ACTION_DELETE_NO,
-		    view_id)));
+		button(STYLE_DANGER, text_of(TEXT_DELETE_YES),
+		    ACTION_DELETE_YES, view_id),
+		button(STYLE_SECONDARY, text_of(TEXT_DELETE_NO),
+		    ACTION_DELETE_NO, view_id)));
 }
 
 /* A private message with one button. */
@@ -111,9 +118,9 @@ static char *
 message_with(enum text_id text, int style, enum text_id label,
     enum action action, int64_t id)
 {
-	return private_message(texts[text],
+	return private_message(text_of(text),
 	    json_pack("[{s:i, s:[o]}]", "type", COMPONENT_ROW, "components",
-		button(style, texts[label], action, id)));
+		button(style, text_of(label), action, id)));
 }
 
 char *
@@ -134,11 +141,11 @@ char *
 answer_editor(int64_t view_id, const char *input)
 {
 	json_t *inputs = json_pack("[o, o]",
-	    editor_input("code", texts[TEXT_EDITOR_CODE],
-		texts[TEXT_EDITOR_CODE_HINT], true, NULL),
-	    editor_input("stdin", texts[TEXT_EDITOR_INPUT],
-		texts[TEXT_EDITOR_INPUT_HINT], false, input));
+	    editor_input("code", text_of(TEXT_EDITOR_CODE),
+		text_of(TEXT_EDITOR_CODE_HINT), true, NULL),
+	    editor_input("stdin", text_of(TEXT_EDITOR_INPUT),
+		text_of(TEXT_EDITOR_INPUT_HINT), false, input));
 
 	return answer_dump(editor_open(ACTION_PY, view_id,
-	    texts[TEXT_EDITOR_TITLE], inputs));
+	    text_of(TEXT_EDITOR_TITLE), inputs));
 }

@@ -19,7 +19,8 @@ enum text_id {
 	TEXT_COUNT,
 };
 
-extern const char *const texts[TEXT_COUNT];
+/* In the language that is set; static. */
+const char *text_of(enum text_id id);
 
 /* Append one with the argument in the place of "{}".  The argument is made safe
  * to show and cut at 100 code points. */

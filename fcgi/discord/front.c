@@ -15,6 +15,7 @@
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/locale/locale.h"
 #include "../../sandbox/store/db.h"
 
 #define DATABASE_RETRY_MS 1000
@@ -259,9 +260,11 @@ front_take(void *arg, struct http_request *req, size_t index)
 
 /* ---- all that came together ---- */
 
+/* From here on texts are for its invoker. */
 static struct context
 context_of(const struct front *front, struct front_case *c)
 {
+	locale_set(c->in.locale);
 	return (struct context){
 		.config = front->config,
 		.db = front->db,

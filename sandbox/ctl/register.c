@@ -13,6 +13,7 @@
 #include "../base/cleanup.h"
 #include "../base/err.h"
 #include "../base/text.h"
+#include "../locale/locale.h"
 #include "../rest/rest.h"
 #include "../store/command_id.h"
 #include "../store/commands.h"
@@ -25,28 +26,54 @@
 #define SUB_GROUP 2	 /* of options: several commands */
 #define MENU_COMMAND 3	 /* of commands: in the menu of a message */
 #define COMMANDS_MAX 100 /* that Discord lets an application have */
-#define DESCRIPTION "Run Python in a sandbox of your own"
+#define DESCRIPTION N_("Run Python in a sandbox of your own")
+
+/* A text in all languages that have it, by Discord's names of them. */
+static json_t *
+make_localizations(const char *text)
+{
+	json_t *all = json_object();
+
+	for (size_t i = 0; i < locale_count(); i++) {
+		const char *one = locale_text_in(i, text);
+
+		if (one != NULL)
+			json_object_set_new(all, locale_name(i),
+			    json_string(one));
+	}
+	return all;
+}
 
 static json_t *
 make_option(const struct command_option *option)
 {
 	bool number = option->type == OPTION_INTEGER;
 
-	return json_pack("{s:s, s:i, s:s, s:o*, s:o*, s:o*, s:o*}", "name",
-	    option->name, "type", option->type, "description",
-	    option->description, "required",
+	return json_pack("{s:s, s:o, s:i, s:s, s:o, s:o*, s:o*, s:o*, s:o*}",
+	    "name", option->name, "name_localizations",
+	    make_localizations(option->name), "type", option->type,
+	    "description", option->description, "description_localizations",
+	    make_localizations(option->description), "required",
 	    option->required ? json_true() : NULL, "max_length",
 	    option->type == OPTION_STRING ? json_integer(option->most) : NULL,
 	    "min_value", number ? json_integer(1) : NULL, "max_value",
 	    number ? json_integer(COMMAND_PAGE_MAX) : NULL);
 }
 
-/* A command or a part of one; options: its own or NULL, taken over. */
+/* A command or a part of one; options: its own or NULL, taken over.  The name
+ * of what is typed is the same in all languages, since one that is clicked in a
+ * message must be the original; what stands in a menu (no description) has
+ * one in each. */
 static json_t *
 make_entry(int type, const char *name, const char *description, json_t *options)
 {
-	return json_pack("{s:s, s:i, s:s*, s:o*}", "name", name, "type", type,
-	    "description", description, "options", options);
+	bool menu = description == NULL;
+
+	return json_pack("{s:s, s:o*, s:i, s:s*, s:o*, s:o*}", "name", name,
+	    "name_localizations", menu ? make_localizations(name) : NULL,
+	    "type", type, "description", description,
+	    "description_localizations",
+	    menu ? NULL : make_localizations(description), "options", options);
 }
 
 /* One of those that Discord installs by itself.  A guild's is in that guild

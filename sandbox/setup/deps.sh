@@ -24,6 +24,7 @@ table() {
 	build  pc:jansson           libjansson-dev         jansson-devel     jansson
 	build  pc:libcurl           libcurl4-openssl-dev   libcurl-devel     curl
 	build  pc:sqlite3           libsqlite3-dev         sqlite-devel      sqlite
+	build  cmd:msgfmt           gettext                gettext           gettext
 	build  cmd:prove            perl                   perl-Test-Harness perl
 	build  cmd:python3          python3                python3           python
 	run    cmd:nginx            nginx                  nginx             nginx

@@ -10,6 +10,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../locale/locale.h"
 #include "../protocol/first_response.h"
 #include "../rest/rest.h"
 #include "../store/job.h"
@@ -368,6 +369,7 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 	};
 	enum rest_outcome outcome;
 
+	locale_set(job->locale);
 	/* who wanted an editor has a button instead */
 	if (clock_wall_ms() >= job->received_ms + TOKEN_LIFE_MS ||
 	    job->answer == ANSWER_EDITOR) {

@@ -35,6 +35,7 @@
 #include "../base/log.h"
 #include "../base/priority.h"
 #include "../base/text.h"
+#include "../locale/locale.h"
 #include "../protocol/cancel.h"
 #include "../protocol/lease.h"
 #include "../protocol/wake.h"
@@ -181,6 +182,7 @@ do_job(struct worker *worker, struct job *job)
 	if (task.env.file_most < 0)
 		task.env.file_most = 0;
 	cancel_heard(worker->cancel_fd);
+	locale_set(job->locale);
 	command_run(&task);
 	/* whoever has it now is still to be told that it is cancelled, and once
 	 * it is finished nobody asks for it any more */

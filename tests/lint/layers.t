@@ -8,17 +8,20 @@ import re
 from source import ROOT, check, files, finish, read
 
 BASE = {"sandbox/base"}
+LOCALE = {"sandbox/locale"}
 PROTOCOL = BASE | {"sandbox/protocol"}
-WORKER = PROTOCOL | {"sandbox/store", "sandbox/rest", "sandbox/worker/render"}
+WORKER = PROTOCOL | LOCALE | {"sandbox/store", "sandbox/rest",
+                              "sandbox/worker/render"}
 MAY_INCLUDE = {
     "fcgi/server": PROTOCOL,
-    "fcgi/discord": PROTOCOL | {"fcgi/server", "sandbox/store"},
+    "fcgi/discord": PROTOCOL | LOCALE | {"fcgi/server", "sandbox/store"},
     "fcgi/api": PROTOCOL | {"fcgi/server", "fcgi/contract", "fcgi/files",
                             "fcgi/pytext"},
     "fcgi/contract": PROTOCOL | {"fcgi/pytext"},
     "fcgi/pytext": BASE,
     "fcgi/files": BASE,
     "sandbox/base": set(),
+    "sandbox/locale": BASE,
     "sandbox/protocol": BASE,
     "sandbox/store": BASE,
     "sandbox/rest": BASE,
@@ -27,7 +30,7 @@ MAY_INCLUDE = {
     "sandbox/worker": WORKER | {"sandbox/worker/commands"},
     "sandbox/worker/commands": WORKER | {"sandbox/worker"},
     "sandbox/worker/render": WORKER,
-    "sandbox/ctl": PROTOCOL | {"sandbox/store", "sandbox/rest"},
+    "sandbox/ctl": PROTOCOL | LOCALE | {"sandbox/store", "sandbox/rest"},
 }
 GENERATED = {"statements.h": {"sandbox/store"},
              "migrations.h": {"sandbox/store", "sandbox/ctl"}}

@@ -70,7 +70,7 @@ static void
 test_texts(void)
 {
 	for (int i = 0; i < TEXT_COUNT; i++) {
-		const char *text = texts[i];
+		const char *text = text_of(i);
 		size_t max = 1800;
 
 		if (i == TEXT_DELETE_YES || i == TEXT_DELETE_NO ||
@@ -103,7 +103,7 @@ test_arguments(void)
 	ok(!out.overflow && out.len < 300, "and is cut");
 	buf_reset(&out);
 	text_add(&out, TEXT_GONE, "ignored");
-	is_str(buf_str(&out), texts[TEXT_GONE], "no place, no argument");
+	is_str(buf_str(&out), text_of(TEXT_GONE), "no place, no argument");
 	buf_release(&out);
 }
 

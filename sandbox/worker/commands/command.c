@@ -65,8 +65,7 @@ command_show_progress(void *arg)
 	auto_free char *body = NULL;
 
 	render_progress(&message, task->job->kind, task->job->id,
-	    &task->collect.output,
-	    clock_wall_ms() - task->job->received_ms);
+	    &task->collect.output, clock_wall_ms() - task->job->received_ms);
 	body = message_json(&message, false);
 	(void)rest_edit_original(task->worker->rest, task->job->token, body,
 	    NULL, 0, REST_PROGRESS, task->until_ms, &reply, &err);
@@ -160,7 +159,7 @@ find_sandbox(struct task *task, struct err *err)
 		result = sandbox_touch(task->worker->db, sandbox->id,
 		    task->worker->config->retention_seconds, err);
 	if (result == 1) {
-		buf_adds(&task->message.lead, TEXT_NO_SANDBOX);
+		buf_adds(&task->message.lead, _(TEXT_NO_SANDBOX));
 		task->outcome = "no sandbox";
 	}
 	return result;
@@ -174,7 +173,7 @@ command_run(struct task *task)
 	int result = 0;
 
 	if (kind == JOB_UNKNOWN) {
-		buf_adds(&task->message.lead, TEXT_UNKNOWN);
+		buf_adds(&task->message.lead, _(TEXT_UNKNOWN));
 		task->outcome = "unknown kind";
 		return;
 	}

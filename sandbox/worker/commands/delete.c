@@ -35,7 +35,8 @@ cmd_delete(struct task *task, struct err *err)
 	if (sandbox_remove(db, task->sandbox.id, err) < 0)
 		return -1;
 	removed = command_remove_files(task, REMOVE_WAIT_MS);
-	buf_adds(&task->message.lead, removed ? TEXT_DELETED : TEXT_REMOVING);
+	buf_adds(&task->message.lead,
+	    _(removed ? TEXT_DELETED : TEXT_REMOVING));
 	task->outcome = removed ? "deleted" : "removing";
 	return 0;
 }

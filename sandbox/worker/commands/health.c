@@ -25,8 +25,8 @@ cmd_health(struct task *task, struct err *err)
 	if (outcome != REFUSAL_NONE) {
 		log_warn("%s job=%" PRId64, err->text, job->id);
 		broker_error = outcome == REFUSAL_TIME ?
-		    "does not answer in time" :
-		    "is not running";
+		    _("does not answer in time") :
+		    _("is not running");
 	}
 	counted = job_count(worker->db, &counts, err) == 0;
 	if (!counted)

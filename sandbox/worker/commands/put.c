@@ -38,7 +38,7 @@ fetch(struct task *task, size_t *len)
 	    outcome == REST_DONE ? "not as long as announced" : err.text,
 	    job->id);
 	buf_adds(&task->message.lead,
-	    outcome == REST_GONE ? TEXT_UPLOAD_GONE : TEXT_NOT_FETCHED);
+	    _(outcome == REST_GONE ? TEXT_UPLOAD_GONE : TEXT_NOT_FETCHED));
 	task->outcome = "not fetched";
 	return NULL;
 }

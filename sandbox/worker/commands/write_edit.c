@@ -47,7 +47,7 @@ make_label(const char *prefix, const char *name)
 static char *
 make_modal(const char *path, int64_t view_id, const struct buf *data)
 {
-	auto_free char *title = make_label("Edit ", path_name(path));
+	auto_free char *title = make_label(_("Edit "), path_name(path));
 	auto_free char *label = make_label("~/", path);
 	json_auto_t *modal = editor_open(ACTION_WRITE, view_id, title,
 	    json_pack("[o]",

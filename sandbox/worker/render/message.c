@@ -9,6 +9,7 @@
 #include "../../base/cleanup.h"
 #include "../../base/log.h"
 #include "../../base/text.h"
+#include "../../locale/locale.h"
 #include "terminal.h"
 
 #define LEAD_MOST 900 /* code points */
@@ -215,7 +216,7 @@ compose(struct buf *out, const struct message *m, bool with_files)
 		end--;
 	buf_cut(out, end);
 	if (end == 0 && !(with_files && m->file_count > 0))
-		buf_adds(out, "(nothing to show)");
+		buf_adds(out, _("(nothing to show)"));
 }
 
 bool

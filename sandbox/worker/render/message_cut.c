@@ -5,6 +5,7 @@
 
 #include "../../base/buf.h"
 #include "../../base/text.h"
+#include "../../locale/locale.h"
 #include "sgr.h"
 
 #define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
@@ -93,14 +94,20 @@ add_left_out(struct buf *out, const char *text, size_t len, size_t head,
 	bool whole = (head == 0 || text[head] == '\n') &&
 	    (tail == len || text[tail - 1] == '\n');
 	size_t lines = tail == len ? 1 : 0;
+	size_t amount;
 
 	for (size_t i = head > 0 ? head + 1 : 0; i < tail; i++)
 		lines += text[i] == '\n' ? 1 : 0;
-	buf_addf(out, "%s" ELLIPSIS " %zu %s%s left out " ELLIPSIS "%s",
-	    head > 0 ? "\n" : "",
-	    whole ? lines : seen_points(text + head, tail - head),
-	    whole ? "line" : "character", whole && lines == 1 ? "" : "s",
-	    tail < len ? "\n" : "");
+	amount = whole ? lines : seen_points(text + head, tail - head);
+	buf_addf(out, "%s" ELLIPSIS " ", head > 0 ? "\n" : "");
+	/* Translators: at most 40 characters */
+	buf_addf(out,
+	    whole ?
+		Q_("%zu line left out", "%zu lines left out", (int64_t)amount) :
+		Q_("%zu character left out", "%zu characters left out",
+		    (int64_t)amount),
+	    amount);
+	buf_addf(out, " " ELLIPSIS "%s", tail < len ? "\n" : "");
 }
 
 bool

@@ -20,23 +20,30 @@ phrase_of(const struct buf *text)
 
 /* The digits in threes. */
 struct phrase
-phrase_count(int64_t n, const char *what)
+phrase_count(int64_t n)
 {
-	struct phrase phrase;
+	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);
+	/* Translators: between thousands, as in 10,000 */
+	const char *between = _(",");
 	char digits[24];
-	size_t used = 0;
 	int len = snprintf(digits, sizeof(digits), "%" PRId64, n);
 
 	assert(n >= 0);
 	for (int i = 0; i < len; i++) {
 		if (i > 0 && (len - i) % 3 == 0)
-			phrase.text[used++] = ',';
-		phrase.text[used++] = digits[i];
+			buf_adds(&out, between);
+		buf_addc(&out, digits[i]);
 	}
-	(void)snprintf(phrase.text + used, sizeof(phrase.text) - used, "%s%s%s",
-	    what[0] != '\0' ? " " : "", what,
-	    what[0] != '\0' && n != 1 ? "s" : "");
-	return phrase;
+	return phrase_of(&out);
+}
+
+struct phrase
+phrase_files(int64_t n)
+{
+	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);
+
+	buf_addf(&out, Q_("%s file", "%s files", n), phrase_count(n).text);
+	return phrase_of(&out);
 }
 
 struct phrase

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../locale/locale.h"
 #include "../../store/job.h"
 #include "collect.h"
 #include "message.h"
@@ -79,20 +80,20 @@ void render_bad_requirements(struct message *message,
 
 /* A newer il-fcgi took a command that this worker does not have. */
 #define TEXT_UNKNOWN \
-	"Inline is being updated, and that command is too new for the part " \
-	"that took it. It was not run. Try again in a moment."
-#define TEXT_NO_SANDBOX "You have no sandbox yet. `/il create` makes one."
+	N_("Inline is being updated, and that command is too new for the " \
+	   "part that took it. It was not run. Try again in a moment.")
+#define TEXT_NO_SANDBOX N_("You have no sandbox yet. `/il create` makes one.")
 /* An attachment's link has expired; it could not be fetched otherwise. */
 #define TEXT_UPLOAD_GONE \
-	"Discord does not have that file any more. Upload it again."
+	N_("Discord does not have that file any more. Upload it again.")
 #define TEXT_NOT_FETCHED \
-	"The file could not be fetched from Discord. Try again in a moment."
+	N_("The file could not be fetched from Discord. Try again in a moment.")
 #define TEXT_DELETED \
-	"Your sandbox and all its files are deleted. `/il create` makes a " \
-	"new one."
+	N_("Your sandbox and all its files are deleted. `/il create` makes " \
+	   "a new one.")
 #define TEXT_REMOVING \
-	"Your sandbox is closed. Its files cannot be removed at this moment; " \
-	"that is done by itself as soon as it can be."
+	N_("Your sandbox is closed. Its files cannot be removed at this " \
+	   "moment; that is done by itself as soon as it can be.")
 
 /* ---- render_files.c: files of a sandbox ---- */
 
@@ -135,8 +136,10 @@ struct phrase {
 	char text[512];
 };
 
-/* "1 file", "10,000 files": what in the singular, "": the number alone. */
-struct phrase phrase_count(int64_t n, const char *what);
+/* "10,000", not negative. */
+struct phrase phrase_count(int64_t n);
+/* "1 file", "10,000 files". */
+struct phrase phrase_files(int64_t n);
 /* "12 ms", "1.25 s", "2 min 5 s". */
 struct phrase phrase_duration(int64_t us);
 /* A stranger's word as inline code, at most `most` (<= 80) code points. */

@@ -13,8 +13,8 @@
 #define OBJECTION_MOST 80 /* code points */
 
 #define TEXT_FULL \
-	"Too much is running at the moment, no sandbox became free. Nothing " \
-	"was run; try again in a minute."
+	N_("Too much is running at the moment, no sandbox became free. " \
+	   "Nothing was run; try again in a minute.")
 
 /* Why there was no cell: a word for statistics, and what people are told; NULL:
  * it cannot be but by a fault of ours. */
@@ -26,39 +26,39 @@ static const struct {
 	[REFUSAL_NONE] = { "granted", NULL, true },
 	[REFUSAL_INPUT] = { "input", NULL, true },
 	[REFUSAL_BUSY] = { "busy",
-	    "Your sandbox is still busy with something else. Try again in a "
-	    "moment.",
+	    N_("Your sandbox is still busy with something else. Try again in a "
+	       "moment."),
 	    false },
 	[REFUSAL_FULL] = { "full", TEXT_FULL, false },
 	[REFUSAL_ENGINE] = { "engine",
-	    "Docker does not answer at the moment, so nothing was run. Try "
-	    "again in a few minutes.",
+	    N_("Docker does not answer at the moment, so nothing was run. Try "
+	       "again in a few minutes."),
 	    true },
 	[REFUSAL_IMAGE] = { "image",
-	    "The image that sandboxes are started from is missing, so nothing "
-	    "was run. Try again in a few minutes.",
+	    N_("The image that sandboxes are started from is missing, so "
+	       "nothing was run. Try again in a few minutes."),
 	    true },
 	[REFUSAL_NO_WORKSPACE] = { "no workspace",
-	    "The files of your sandbox are not where they should be. `/il "
-	    "create` makes it anew.",
+	    N_("The files of your sandbox are not where they should be. `/il "
+	       "create` makes it anew."),
 	    true },
 	[REFUSAL_DISK] = { "disk",
-	    "The server's disk is nearly full, so nothing was written or "
-	    "installed. `/il look`, `/il get` and `/il rm` work; try again "
-	    "later.",
+	    N_("The server's disk is nearly full, so nothing was written or "
+	       "installed. `/il look`, `/il get` and `/il rm` work; try again "
+	       "later."),
 	    true },
 	[REFUSAL_START] = { "start",
-	    "Your sandbox could not be started, so nothing was run. Try again "
-	    "in a minute.",
+	    N_("Your sandbox could not be started, so nothing was run. Try "
+	       "again in a minute."),
 	    true },
 	[REFUSAL_INTERPRETER] = { "interpreter", NULL, true },
 	[REFUSAL_SANDBOXES] = { "sandboxes",
-	    "There are as many sandboxes here as there may be, so none was "
-	    "made. Try again when others have expired.",
+	    N_("There are as many sandboxes here as there may be, so none was "
+	       "made. Try again when others have expired."),
 	    true },
 	[REFUSAL_UNREACHABLE] = { "unreachable",
-	    "The sandboxes are being restarted, so nothing was run. Try again "
-	    "in a moment.",
+	    N_("The sandboxes are being restarted, so nothing was run. Try "
+	       "again in a moment."),
 	    true },
 	[REFUSAL_TIME] = { "timed out", TEXT_FULL, false },
 };
@@ -69,8 +69,8 @@ void
 render_error(struct message *message, int64_t reference)
 {
 	buf_addf(&message->lead,
-	    "Sandbox error, reference %" PRId64
-	    ". This is our fault, not yours; trying again may help.",
+	    _("Sandbox error, reference %" PRId64
+	      ". This is our fault, not yours; trying again may help."),
 	    reference);
 }
 
@@ -82,9 +82,9 @@ render_refusal(struct message *m, enum refusal refusal, int64_t reference)
 		render_error(m, reference);
 		return;
 	}
-	buf_adds(&m->lead, refusals[refusal].text);
+	buf_adds(&m->lead, _(refusals[refusal].text));
 	if (refusals[refusal].ours)
-		buf_addf(&m->lead, " (reference %" PRId64 ")", reference);
+		buf_addf(&m->lead, _(" (reference %" PRId64 ")"), reference);
 }
 
 /* Most errors are about a path and go on from its name. */
@@ -94,16 +94,18 @@ render_cell_error(struct message *m, const struct cell_result *result,
 {
 	/* NULL: a fault of ours, or said in words of its own below */
 	static const char *const of_path[ERROR_READ_ONLY + 1] = {
-		[ERROR_NOT_FOUND] = " does not exist. `/il look` shows what "
-				    "does.",
-		[ERROR_IS_DIRECTORY] = " is a directory.",
-		[ERROR_NOT_DIRECTORY] = " is not a directory, or a part of it "
-					"is not.",
-		[ERROR_TOO_LARGE] = " is too large",
-		[ERROR_NOT_EMPTY] = " is a directory: `recursive:True` removes "
-				    "it with everything in it.",
-		[ERROR_NOT_REGULAR] = " is neither a file nor a directory.",
-		[ERROR_PERMISSION] = " does not allow that.",
+		[ERROR_NOT_FOUND] = N_(" does not exist. `/il look` shows what "
+				       "does."),
+		[ERROR_IS_DIRECTORY] = N_(" is a directory."),
+		[ERROR_NOT_DIRECTORY] =
+		    N_(" is not a directory, or a part of it "
+		       "is not."),
+		[ERROR_TOO_LARGE] = N_(" is too large"),
+		[ERROR_NOT_EMPTY] =
+		    N_(" is a directory: `recursive:True` removes "
+		       "it with everything in it."),
+		[ERROR_NOT_REGULAR] = N_(" is neither a file nor a directory."),
+		[ERROR_PERMISSION] = N_(" does not allow that."),
 	};
 	struct buf *lead = &m->lead;
 
@@ -111,27 +113,28 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		render_path(m, PATH_OUTSIDE);
 	else if (result->error == ERROR_NO_SPACE)
 		buf_addf(lead,
-		    "There is no room for that: your sandbox may hold %s in "
-		    "%s. `/il rm` makes room.",
+		    _("There is no room for that: your sandbox may hold %s in "
+		      "%s. `/il rm` makes room."),
 		    text_size(env->config->quota).text,
-		    phrase_count(env->config->files, "file").text);
+		    phrase_files(env->config->files).text);
 	else if (result->error == ERROR_READ_ONLY)
 		buf_adds(lead,
 		    path_in_packages(path) != NULL ?
-			"What is installed cannot be changed that way: `/il "
-			"pip` installs, `/il rm` removes." :
-			"Nothing can be written there at the moment.");
+			_("What is installed cannot be changed that way: `/il "
+			  "pip` installs, `/il rm` removes.") :
+			_("Nothing can be written there at the moment."));
 	else if (of_path[result->error] == NULL)
 		render_error(m, env->reference);
 	else
 		buf_addf(lead, "%s%s",
-		    path[0] == '\0' ? "Your sandbox" : phrase_path(path).text,
-		    of_path[result->error]);
+		    path[0] == '\0' ? _("Your sandbox") :
+				      phrase_path(path).text,
+		    _(of_path[result->error]));
 	if (result->error != ERROR_TOO_LARGE)
 		return;
 	if (result->total > 0)
 		buf_addf(lead, " (%s)", text_size(result->total).text);
-	buf_addf(lead, ": here a file may have %s.",
+	buf_addf(lead, _(": here a file may have %s."),
 	    text_size(env->file_most).text);
 }
 
@@ -143,14 +146,14 @@ render_not_done(struct message *message, const struct run_outcome *outcome,
 		render_refusal(message, outcome->refusal, env->reference);
 	else if (outcome->end == RUN_TOO_LATE)
 		buf_adds(&message->lead,
-		    "This had to wait too long for its turn and was not run. "
-		    "Please try again.");
+		    _("This had to wait too long for its turn and was not run. "
+		      "Please try again."));
 	else if (outcome->end == RUN_CANCELLED)
-		buf_adds(&message->lead, "Cancelled before it began.");
+		buf_adds(&message->lead, _("Cancelled before it began."));
 	else if (outcome->end == RUN_STOPPED)
 		buf_addf(&message->lead,
-		    "Interrupted: Inline is being restarted. Try again in a "
-		    "moment. (reference %" PRId64 ")",
+		    _("Interrupted: Inline is being restarted. Try again in a "
+		      "moment. (reference %" PRId64 ")"),
 		    env->reference);
 	else if (outcome->end == RUN_RESULT &&
 	    outcome->result.reason == REASON_ERROR)
@@ -218,8 +221,8 @@ render_as_file(struct message *message, const struct message *refused,
 	if ((int64_t)text.len > most)
 		buf_cut(&text, (size_t)most);
 	buf_adds(&message->lead,
-	    "Discord did not take this answer as a message. Here it is as a "
-	    "file.");
+	    _("Discord did not take this answer as a message. Here it is as a "
+	      "file."));
 	len = text.len;
 	(void)message_attach(message, "output.txt", buf_steal(&text, NULL), len,
 	    &name);
@@ -229,12 +232,13 @@ void
 render_not_accepted(struct message *message, const struct rest_reply *reply,
     int64_t reference)
 {
-	buf_adds(&message->lead, "Discord did not accept the answer");
+	buf_adds(&message->lead, _("Discord did not accept the answer"));
 	if (reply->message[0] != '\0')
 		buf_addf(&message->lead, ": %s",
 		    phrase_name(reply->message, OBJECTION_MOST).text);
 	buf_addf(&message->lead,
-	    " (code %" PRId64 "). It is done, though. (reference %" PRId64 ")",
+	    _(" (code %" PRId64 "). It is done, though. (reference %" PRId64
+	      ")"),
 	    reply->code, reference);
 }
 
@@ -242,18 +246,18 @@ render_not_accepted(struct message *message, const struct rest_reply *reply,
 void
 render_lost(struct message *message, enum job_kind kind, int64_t reference)
 {
-	const char *hint = "It is not run again by itself; do so when you are "
-			   "ready.";
+	const char *hint = _("It is not run again by itself; do so when you "
+			     "are ready.");
 
 	if (kind == JOB_PIP)
-		hint = "Install it again to be sure that it is whole.";
+		hint = _("Install it again to be sure that it is whole.");
 	else if (kind == JOB_WRITE || kind == JOB_PUT || kind == JOB_RM)
-		hint = "`/il look` shows whether it was done.";
+		hint = _("`/il look` shows whether it was done.");
 	else if (kind == JOB_DELETE)
-		hint = "Press the button of a new `/il delete` to be sure.";
+		hint = _("Press the button of a new `/il delete` to be sure.");
 	buf_addf(&message->lead,
-	    "This was interrupted: Inline was restarted while it ran. %s "
-	    "(reference %" PRId64 ")",
+	    _("This was interrupted: Inline was restarted while it ran. %s "
+	      "(reference %" PRId64 ")"),
 	    hint, reference);
 }
 
@@ -261,8 +265,8 @@ void
 render_expired(struct message *message, const struct sandbox *sandbox)
 {
 	buf_addf(&message->lead,
-	    "Your sandbox expired <t:%" PRId64
-	    ":R> and its files are gone. `/il create` makes a new one.",
+	    _("Your sandbox expired <t:%" PRId64
+	      ":R> and its files are gone. `/il create` makes a new one."),
 	    sandbox->expires_at);
 }
 
@@ -271,28 +275,29 @@ render_path(struct message *message, enum path_result result)
 {
 	if (result == PATH_TOO_LONG)
 		buf_addf(&message->lead,
-		    "That path is not inside your sandbox: a path may have %d "
-		    "bytes, a name %d.",
+		    _("That path is not inside your sandbox: a path may have "
+		      "%d bytes, a name %d."),
 		    LIMIT_PATH, LIMIT_NAME);
 	else
 		buf_adds(&message->lead,
-		    "That is not inside your sandbox. Paths are relative to "
-		    "the current directory, `~` is the top.");
+		    _("That is not inside your sandbox. Paths are relative to "
+		      "the current directory, `~` is the top."));
 }
 
 void
 render_not_editable(struct message *message, const char *path)
 {
 	buf_addf(&message->lead,
-	    "%s cannot be edited here: it is not text, or has more than 4,000 "
-	    "characters. `/il get` sends it, `/il put` takes it back.",
+	    _("%s cannot be edited here: it is not text, or has more than "
+	      "4,000 characters. `/il get` sends it, `/il put` takes it back."),
 	    phrase_path(path).text);
 }
 
 void
 render_too_large(struct message *message, int64_t size, int64_t most)
 {
-	buf_addf(&message->lead, "That file is too large (%s): it may have %s.",
+	buf_addf(&message->lead,
+	    _("That file is too large (%s): it may have %s."),
 	    text_size(size).text, text_size(most).text);
 }
 
@@ -304,16 +309,16 @@ render_bad_requirements(struct message *message,
 
 	if (result == REQUIREMENTS_NONE)
 		buf_adds(lead,
-		    "Name at least one package, as in `/il pip requests`.");
+		    _("Name at least one package, as in `/il pip requests`."));
 	else if (result == REQUIREMENTS_QUOTE)
-		buf_adds(lead, "A quote in that is not closed.");
+		buf_adds(lead, _("A quote in that is not closed."));
 	else if (result == REQUIREMENTS_TOO_MANY)
-		buf_addf(lead, "At most %d packages at one time.",
+		buf_addf(lead, _("At most %d packages at one time."),
 		    REQUIREMENTS_MAX);
 	else
 		buf_addf(lead,
-		    "%s is not a requirement. Give names, with versions if you "
-		    "like: `requests`, `numpy>=1.26,<2`. Options, paths, files "
-		    "and URLs are not taken.",
+		    _("%s is not a requirement. Give names, with versions if "
+		      "you like: `requests`, `numpy>=1.26,<2`. Options, paths, "
+		      "files and URLs are not taken."),
 		    phrase_name(word, 60).text);
 }

@@ -15,6 +15,15 @@
 
 /* ---- listings ---- */
 
+static struct text_short
+entry_word(const char *word)
+{
+	struct text_short size;
+
+	(void)snprintf(size.text, sizeof(size.text), "%s", word);
+	return size;
+}
+
 /* What is no file has no size that means anything. */
 static struct text_short
 entry_size(const struct collected_entry *entry)
@@ -22,10 +31,16 @@ entry_size(const struct collected_entry *entry)
 	if (entry->kind == ENTRY_FILE)
 		return text_size(entry->size);
 	if (entry->kind == ENTRY_DIRECTORY)
-		return (struct text_short){ "dir" };
+		return entry_word(_("dir"));
 	if (entry->kind == ENTRY_LINK)
-		return (struct text_short){ "link" };
-	return (struct text_short){ "other" };
+		return entry_word(_("link"));
+	return entry_word(_("other"));
+}
+
+static int
+points(const struct text_short *word)
+{
+	return (int)text_codepoints(word->text, strlen(word->text));
 }
 
 /* The block: a line for each entry, whatever is in its name. */
@@ -42,14 +57,15 @@ set_entries(struct message *m, const struct collect *c)
 		int len;
 
 		sizes[i] = entry_size(&c->entries[i]);
-		len = (int)strlen(sizes[i].text);
+		len = points(&sizes[i]);
 		width = len > width ? len : width;
 	}
 	for (size_t i = 0; i < c->entry_count; i++) {
 		const struct collected_entry *entry = &c->entries[i];
 
 		/* times are as wide as all others, whatever the cell said */
-		buf_addf(&lines, "%*s  %s  ", width, sizes[i].text,
+		buf_addf(&lines, "%*s%s  %s  ", width - points(&sizes[i]), "",
+		    sizes[i].text,
 		    entry->mtime < 0 || entry->mtime > TIME_LAST ?
 			"       ?        " :
 			text_time(entry->mtime).text);
@@ -66,12 +82,12 @@ add_usage(struct buf *out, const struct cell_result *result,
 {
 	if (result->used_bytes < 0)
 		return;
-	buf_addf(out, "-# %s of %s used", text_size(result->used_bytes).text,
+	buf_addf(out, _("-# %s of %s used"), text_size(result->used_bytes).text,
 	    text_size(config->quota).text);
 	if (result->used_files >= 0)
-		buf_addf(out, ", %s of %s",
-		    phrase_count(result->used_files, "").text,
-		    phrase_count(config->files, "file").text);
+		buf_addf(out, _(", %s of %s"),
+		    phrase_count(result->used_files).text,
+		    phrase_files(config->files).text);
 }
 
 void
@@ -81,21 +97,21 @@ render_listing(struct message *m, const struct render_listing *l,
 	int64_t total = l->result->total;
 
 	if (total == 0)
-		buf_addf(&m->lead, "%s is empty.", phrase_path(l->path).text);
+		buf_addf(&m->lead, _("%s is empty."),
+		    phrase_path(l->path).text);
 	else
-		buf_addf(&m->lead, "%s: %s %s", phrase_path(l->path).text,
-		    phrase_count(total, "").text,
-		    total == 1 ? "entry" : "entries");
+		buf_addf(&m->lead, Q_("%s: %s entry", "%s: %s entries", total),
+		    phrase_path(l->path).text, phrase_count(total).text);
 	if (l->pages > 1)
-		buf_addf(&m->lead, ", page %" PRId64 " of %" PRId64, l->page,
+		buf_addf(&m->lead, _(", page %" PRId64 " of %" PRId64), l->page,
 		    l->pages);
 	set_entries(m, l->collect);
 	add_usage(&m->tail, l->result, config);
 	if (l->view_id == 0)
 		return;
-	message_add_button(m, ACTION_LOOK_PREVIOUS, l->view_id, "Previous", 2,
-	    l->page <= 1);
-	message_add_button(m, ACTION_LOOK_NEXT, l->view_id, "Next", 2,
+	message_add_button(m, ACTION_LOOK_PREVIOUS, l->view_id, _("Previous"),
+	    2, l->page <= 1);
+	message_add_button(m, ACTION_LOOK_NEXT, l->view_id, _("Next"), 2,
 	    l->page >= l->pages);
 }
 
@@ -127,24 +143,25 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 
 	if (!env->may_attach) {
 		buf_adds(&m->tail,
-		    "I may not attach files here: the permission is missing. "
-		    "In a direct message with me I may.");
+		    _("I may not attach files here: the permission is missing. "
+		      "In a direct message with me I may."));
 		return;
 	}
 	if (total > (int64_t)file->data.len) {
 		buf_addf(&m->tail,
-		    "It is too large to be attached: here a file may have %s.",
+		    _("It is too large to be attached: here a file may have "
+		      "%s."),
 		    text_size(env->file_most).text);
 		return;
 	}
 	data = buf_steal(&file->data, &len);
 	if (!message_attach(m, file->path, data, len, &name)) {
-		buf_adds(&m->tail, "It is too large to be attached.");
+		buf_adds(&m->tail, _("It is too large to be attached."));
 		return;
 	}
 	if (strcmp(name, path_name(file->path)) != 0)
-		buf_addf(&m->tail, "Attached as `%s`.", name);
-	buf_adds(&m->without, "It could not be attached.");
+		buf_addf(&m->tail, _("Attached as `%s`."), name);
+	buf_adds(&m->without, _("It could not be attached."));
 }
 
 /* A text that fits is shown; everything else is attached, and of a longer
@@ -157,7 +174,7 @@ render_file(struct message *m, struct collected_file *file, int64_t total,
 	size_t shown = file->data.len < SHOWN_MAX ? file->data.len : SHOWN_MAX;
 
 	buf_addf(&m->lead, "%s: %s%s", phrase_path(file->path).text,
-	    text_size(total).text, total == 0 ? ", it is empty." : "");
+	    text_size(total).text, total == 0 ? _(", it is empty.") : "");
 	if (total == 0)
 		return;
 	if (text)
@@ -176,7 +193,7 @@ render_get(struct message *message, struct collected_file *file,
 	buf_addf(&message->lead, "%s: %s", phrase_path(file->path).text,
 	    text_size(file->size).text);
 	if (file->size == 0)
-		buf_adds(&message->tail, "It is empty.");
+		buf_adds(&message->tail, _("It is empty."));
 	else
 		attach(message, file, file->size, env);
 }
@@ -187,7 +204,7 @@ render_written(struct message *message, const char *path, int64_t size,
 {
 	const struct cell_result *result = &outcome->result;
 
-	buf_addf(&message->lead, "Saved %s: %s.", phrase_path(path).text,
+	buf_addf(&message->lead, _("Saved %s: %s."), phrase_path(path).text,
 	    text_size(size).text);
 	/* worth a word to somebody who did not ask */
 	if (result->used_bytes / 3 >= env->config->quota / 4 ||
@@ -198,5 +215,5 @@ render_written(struct message *message, const char *path, int64_t size,
 void
 render_removed(struct message *message, const char *path)
 {
-	buf_addf(&message->lead, "Removed %s.", phrase_path(path).text);
+	buf_addf(&message->lead, _("Removed %s."), phrase_path(path).text);
 }

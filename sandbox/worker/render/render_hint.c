@@ -7,11 +7,11 @@
 #include "../../base/text.h"
 
 #define TEXT_TABS \
-	"\nTabs and spaces are mixed where lines begin: use one of them " \
-	"throughout."
+	N_("\nTabs and spaces are mixed where lines begin: use one of them " \
+	   "throughout.")
 #define TEXT_LESS_MEMORY \
-	"\nHold less at a time: read a file line by line, use a generator in " \
-	"place of a list, `del` what is done with."
+	N_("\nHold less at a time: read a file line by line, use a generator " \
+	   "in place of a list, `del` what is done with.")
 
 /* A line of output; the errors of Python that nobody caught end in one. */
 struct line {
@@ -66,38 +66,38 @@ explain_slip(struct buf *out, const struct line *line, const struct slip *slip)
 	case SLIP_WORD:
 		if (syntax || (name && has(line, buf_str(&quoted))))
 			buf_addf(out,
-			    "\nThe code begins with the word `%s`: leave that "
-			    "out.",
+			    _("\nThe code begins with the word `%s`: leave "
+			      "that out."),
 			    slip->word);
 		break;
 	case SLIP_FENCE:
 		if (syntax)
 			buf_adds(out,
-			    "\nA back-tick is left over in the code: three go "
-			    "before it and three after it, or none.");
+			    _("\nA back-tick is left over in the code: three "
+			      "go before it and three after it, or none."));
 		break;
 	case SLIP_LANGUAGE:
 		if (syntax || name)
 			buf_addf(out,
-			    "\nThe code is marked `%s`, and only Python runs "
-			    "here.",
+			    _("\nThe code is marked `%s`, and only Python runs "
+			      "here."),
 			    slip->word);
 		break;
 	case SLIP_QUOTES:
 		if (syntax)
 			buf_adds(out,
-			    "\nThe code has curly quotes, as telephones and "
-			    "text editors make them: Python needs straight "
-			    "ones, `\"` or `'`.");
+			    _("\nThe code has curly quotes, as telephones and "
+			      "text editors make them: Python needs straight "
+			      "ones, `\"` or `'`."));
 		break;
 	case SLIP_TABS:
 		if (syntax)
-			buf_adds(out, TEXT_TABS);
+			buf_adds(out, _(TEXT_TABS));
 		break;
 	}
 	/* in a file, too */
 	if (slip->kind != SLIP_TABS && begins(line, "TabError"))
-		buf_adds(out, TEXT_TABS);
+		buf_adds(out, _(TEXT_TABS));
 }
 
 /* ---- what the sandbox does not have ---- */
@@ -124,14 +124,14 @@ explain_error(struct buf *out, const struct line *line,
 {
 	if (is_about_network(line))
 		buf_adds(out,
-		    "\nCode has no network here: `/il pip` installs packages, "
-		    "`/il put` brings in files.");
+		    _("\nCode has no network here: `/il pip` installs "
+		      "packages, `/il put` brings in files."));
 	else if (begins(line, "MemoryError"))
-		buf_adds(out, TEXT_LESS_MEMORY);
+		buf_adds(out, _(TEXT_LESS_MEMORY));
 	else if (has(line, "[Errno 28]") && !result->disk_full)
 		buf_addf(out,
-		    "\n`/tmp` holds %s: there is room for %s in the sandbox "
-		    "itself.",
+		    _("\n`/tmp` holds %s: there is room for %s in the sandbox "
+		      "itself."),
 		    text_size(config->tmp_size).text,
 		    text_size(config->quota).text);
 }
@@ -153,18 +153,18 @@ render_hint(struct buf *out, const struct cell_result *result,
 		/* on a busy host a busy run waits, too, but not so long */
 		buf_adds(out,
 		    result->cpu_us >= result->wall_us / 10 ?
-			"\nDo less in one run, and keep what is done in a "
-			"file for the next." :
-			"\nIt waited most of the time: leave out what sleeps "
-			"or waits for somebody.");
+			_("\nDo less in one run, and keep what is done in a "
+			  "file for the next.") :
+			_("\nIt waited most of the time: leave out what sleeps "
+			  "or waits for somebody."));
 		break;
 	case REASON_MEMORY:
-		buf_adds(out, TEXT_LESS_MEMORY);
+		buf_adds(out, _(TEXT_LESS_MEMORY));
 		break;
 	case REASON_OUTPUT:
 		buf_adds(out,
-		    "\nPrint less, or write it to a file: `/il get` sends "
-		    "that.");
+		    _("\nPrint less, or write it to a file: `/il get` sends "
+		      "that."));
 		break;
 	case REASON_SIGNAL:
 	case REASON_ERROR:

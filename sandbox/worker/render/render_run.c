@@ -35,31 +35,31 @@ add_result(struct buf *out, const struct cell_result *result,
 	switch (result->reason) {
 	case REASON_EXIT:
 		if (result->status != 0)
-			buf_addf(out, "-# exit %" PRId64, result->status);
+			buf_addf(out, _("-# exit %" PRId64), result->status);
 		else
 			between = "-# ";
 		break;
 	case REASON_SIGNAL:
 		if (name != NULL)
-			buf_addf(out, "killed by SIG%s", name);
+			buf_addf(out, _("killed by SIG%s"), name);
 		else
-			buf_addf(out, "killed by signal %" PRId64,
+			buf_addf(out, _("killed by signal %" PRId64),
 			    result->signal);
 		break;
 	case REASON_TIME:
-		buf_addf(out, "stopped at the time limit of %g s",
+		buf_addf(out, _("stopped at the time limit of %g s"),
 		    (double)wall_ms / 1e3);
 		break;
 	case REASON_MEMORY:
-		buf_addf(out, "stopped at the memory limit of %s",
+		buf_addf(out, _("stopped at the memory limit of %s"),
 		    text_size(memory).text);
 		break;
 	case REASON_OUTPUT:
-		buf_addf(out, "stopped at the output limit of %s",
+		buf_addf(out, _("stopped at the output limit of %s"),
 		    text_size(output_max).text);
 		break;
 	case REASON_ERROR:
-		buf_adds(out, "not run");
+		buf_adds(out, _("not run"));
 		break;
 	}
 	if (result->wall_us > TIME_QUIET_US) {
@@ -79,13 +79,13 @@ add_broken_end(struct buf *tail, enum run_end end, int64_t reference)
 {
 	if (end == RUN_STOPPED)
 		buf_addf(tail,
-		    "Interrupted: Inline is being restarted. Run it again in a "
-		    "moment. (reference %" PRId64 ")",
+		    _("Interrupted: Inline is being restarted. Run it again in "
+		      "a moment. (reference %" PRId64 ")"),
 		    reference);
 	else if (end == RUN_OVERDUE || end == RUN_BROKEN)
 		buf_addf(tail,
-		    "The sandbox failed while this ran, so it was ended. "
-		    "Sandbox error, reference %" PRId64 ".",
+		    _("The sandbox failed while this ran, so it was ended. "
+		      "Sandbox error, reference %" PRId64 "."),
 		    reference);
 }
 
@@ -95,7 +95,7 @@ add_cancelled(struct buf *tail, const struct run_outcome *outcome)
 {
 	if (!outcome->cancelled || outcome_succeeded(outcome))
 		return false;
-	buf_adds(tail, "-# cancelled");
+	buf_adds(tail, _("-# cancelled"));
 	if (outcome->end == RUN_RESULT)
 		buf_addf(tail, " · %s",
 		    phrase_duration(outcome->result.wall_us).text);
@@ -118,10 +118,10 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 	    config->timeout_ms);
 	if (outcome->result.disk_full && !outcome_succeeded(outcome))
 		buf_addf(tail,
-		    "\nThe disk quota is used up (%s, %s): `/il rm` makes "
-		    "room.",
+		    _("\nThe disk quota is used up (%s, %s): `/il rm` makes "
+		      "room."),
 		    text_size(config->quota).text,
-		    phrase_count(config->files, "file").text);
+		    phrase_files(config->files).text);
 	render_hint(tail, &outcome->result, output, env);
 }
 
@@ -147,15 +147,15 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 		return;
 	}
 	if (filename_is_image(file->path))
-		message_describe(m,
-		    "picture made by this run: ", path_name(file->path));
+		message_describe(m, _("picture made by this run: "),
+		    path_name(file->path));
 	buf_addf(&m->without, "%s%s", m->without.len > 0 ? ", " : "",
 	    phrase_name(file->path, NAME_MOST).text);
 	if (strcmp(path_name(file->path), name) == 0 ||
 	    ++*renamed > RENAMED_MOST)
 		return;
-	buf_addf(&m->tail, "%s%s as `%s`",
-	    *renamed == 1 ? "\nAttached under another name: " : ", ",
+	buf_addf(&m->tail, _("%s%s as `%s`"),
+	    *renamed == 1 ? _("\nAttached under another name: ") : ", ",
 	    phrase_name(path_name(file->path), NAME_MOST).text, name);
 }
 
@@ -181,15 +181,17 @@ attach_files(struct message *m, struct collect *c, size_t most)
 		}
 	}
 	if (renamed > RENAMED_MOST)
-		buf_addf(&m->tail, " and %zu more", renamed - RENAMED_MOST);
+		buf_addf(&m->tail, _(" and %zu more"), renamed - RENAMED_MOST);
 	if (m->without.len > 0)
 		buf_adds(&m->without,
-		    " could not be attached: still in your sandbox, `/il get` "
-		    "sends it.");
+		    _(" could not be attached: still in your sandbox, `/il "
+		      "get` sends it."));
 	if (pictures > 0)
-		buf_addf(&m->without, "%s%s could not be attached.",
-		    m->without.len > 0 ? " " : "",
-		    phrase_count((int64_t)pictures, "picture").text);
+		buf_addf(&m->without,
+		    Q_("%s%zu picture could not be attached.",
+			"%s%zu pictures could not be attached.",
+			(int64_t)pictures),
+		    m->without.len > 0 ? " " : "", pictures);
 }
 
 static void
@@ -198,20 +200,22 @@ name_one_left_out(struct buf *out, const struct collected_left *left,
 {
 	/* that there are too many need not be said of each */
 	static const char *const reasons[] = {
-		[LEFT_OUT_COUNT] = "",
-		[LEFT_OUT_SIZE] = ", too large",
-		[LEFT_OUT_TOTAL] = ", too much together",
-		[LEFT_OUT_UNREADABLE] = ", not readable",
-		[LEFT_OUT_TIME] = ", no time was left",
-		[LEFT_OUT_PATH] = ", path too long",
+		[LEFT_OUT_COUNT] = NULL,
+		[LEFT_OUT_SIZE] = N_(", too large"),
+		[LEFT_OUT_TOTAL] = N_(", too much together"),
+		[LEFT_OUT_UNREADABLE] = N_(", not readable"),
+		[LEFT_OUT_TIME] = N_(", no time was left"),
+		[LEFT_OUT_PATH] = N_(", path too long"),
 	};
 
 	message_add_name(out, left->path, NAME_MOST);
 	if (left->size == 0)
-		buf_adds(out, " (empty)");
+		buf_adds(out, _(" (empty)"));
 	else if (!may_attach || left->why != LEFT_OUT_COUNT)
 		buf_addf(out, " (%s%s)", text_size(left->size).text,
-		    may_attach ? reasons[left->why] : "");
+		    may_attach && left->why != LEFT_OUT_COUNT ?
+			_(reasons[left->why]) :
+			"");
 }
 
 /* Files that are not in the message: the first few with their reasons. */
@@ -225,8 +229,9 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 	if (c->left_count == 0)
 		return;
 	buf_adds(&m->tail,
-	    may_attach ? "\nNot attached: " :
-			 "\nMade or changed (I may not attach files here): ");
+	    may_attach ?
+		_("\nNot attached: ") :
+		_("\nMade or changed (I may not attach files here): "));
 	for (size_t i = 0; i < c->left_count; i++) {
 		const struct collected_left *left = &c->left[i];
 
@@ -242,16 +247,16 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 		name_one_left_out(&m->tail, left, may_attach);
 	}
 	if (more > 0)
-		buf_addf(&m->tail, " and %zu more", more);
+		buf_addf(&m->tail, _(" and %zu more"), more);
 	if (many && may_attach)
 		buf_addf(&m->tail,
-		    ". A message takes %d files; `/il get` sends any other.",
+		    _(". A message takes %d files; `/il get` sends any other."),
 		    MESSAGE_FILES_MAX);
 	/* the words of matplotlib and Pillow, for what is in no sandbox */
 	if (lost)
 		buf_adds(&m->tail,
-		    "\nA picture is kept if your code saves it: "
-		    "`savefig(\"name.png\")`, `save(\"name.png\")`.");
+		    _("\nA picture is kept if your code saves it: "
+		      "`savefig(\"name.png\")`, `save(\"name.png\")`."));
 }
 
 /* ---- its output ---- */
@@ -283,7 +288,7 @@ attach_printed(struct message *m, const char *as, const struct buf *printed,
 	data = buf_steal(&shown, &len);
 	if (!message_attach(m, as, data, len, &name))
 		return NULL;
-	buf_addf(&m->without, "%s`%s` could not be attached.",
+	buf_addf(&m->without, _("%s`%s` could not be attached."),
 	    m->without.len > 0 ? " " : "", name);
 	return name;
 }
@@ -298,15 +303,17 @@ attach_output(struct message *m, const struct buf *output,
 
 	if (!env->may_attach) {
 		buf_adds(&m->tail,
-		    "\nThe output is cut, and I may not attach files here.");
+		    _("\nThe output is cut, and I may not attach files here."));
 		return;
 	}
 	name = attach_printed(m, OUTPUT_NAME, output, env, &all);
 	if (name == NULL)
-		buf_adds(&m->tail, "\nThe output is cut.");
+		buf_adds(&m->tail, _("\nThe output is cut."));
 	else
-		buf_addf(&m->tail, "\nThe output is cut here, `%s` has %s.",
-		    name, all ? "all of it" : "more");
+		buf_addf(&m->tail,
+		    all ? _("\nThe output is cut here, `%s` has all of it.") :
+			  _("\nThe output is cut here, `%s` has more."),
+		    name);
 }
 
 void
@@ -320,8 +327,8 @@ render_run(struct message *m, const struct run_outcome *outcome,
 	add_end(&m->tail, outcome, &collect->output, env);
 	if (outcome->read_only)
 		buf_adds(&m->tail,
-		    "\nThe server's disk is nearly full: this run could read "
-		    "your files, but not write any. `/il rm` makes room.");
+		    _("\nThe server's disk is nearly full: this run could read "
+		      "your files, but not write any. `/il rm` makes room."));
 	/* a place is kept for the output before files take all ten */
 	cut = !message_fits(m);
 	if (env->may_attach)
@@ -333,7 +340,7 @@ render_run(struct message *m, const struct run_outcome *outcome,
 	name_left_out(m, collect, env->may_attach);
 	/* files are enough of an answer */
 	if (m->block.len == 0 && m->file_count + collect->left_count == 0)
-		buf_adds(&m->lead, "No output.");
+		buf_adds(&m->lead, _("No output."));
 	/* the names of files may have taken the room that the output had */
 	if (cut || !message_fits(m))
 		attach_output(m, &collect->output, env);
@@ -356,9 +363,11 @@ render_progress(struct message *message, enum job_kind kind, int64_t job_id,
     const struct buf *output, int64_t elapsed_ms)
 {
 	buf_addf(&message->lead, "%s … %" PRId64 " s",
-	    kind == JOB_PIP ? "Installing" : "Running", elapsed_ms / 1000);
+	    kind == JOB_PIP ? _("Installing") : _("Running"),
+	    elapsed_ms / 1000);
 	set_log(message, output);
-	message_add_button(message, ACTION_CANCEL, job_id, "Cancel", 4, false);
+	message_add_button(message, ACTION_CANCEL, job_id, _("Cancel"), 4,
+	    false);
 }
 
 /* Of pip's English: nothing but a hint depends on it. */
@@ -376,11 +385,12 @@ add_missing(struct buf *out, const struct buf *log, const struct config *config)
 	    strlen(TEXT_NOT_FOUND);
 	auto_free char *name = xstrndup(what, strcspn(what, "\r\n"));
 
-	buf_addf(out, "\nThere is no %s%s.", phrase_name(name, NAME_MOST).text,
+	buf_addf(out,
 	    config->pip_allow_sdist ?
-		"" :
-		" as a wheel for this Python: packages that must be built are "
-		"not installed here");
+		_("\nThere is no %s.") :
+		_("\nThere is no %s as a wheel for this Python: packages that "
+		  "must be built are not installed here."),
+	    phrase_name(name, NAME_MOST).text);
 }
 
 /* What the log of a failed installation means.  False: that cannot be told. */
@@ -391,21 +401,21 @@ explain_pip(struct buf *out, const struct buf *log,
 	if (result->disk_full || log_has(log, "No space left on device") ||
 	    log_has(log, "File too large"))
 		buf_addf(out,
-		    "\nThe room for packages is used up (%s): `/il rm "
-		    ".site-packages recursive:True` empties it.",
+		    _("\nThe room for packages is used up (%s): `/il rm "
+		      ".site-packages recursive:True` empties it."),
 		    text_size(config->pip_quota).text);
 	else if (log_has(log, "CERTIFICATE_VERIFY_FAILED"))
 		buf_adds(out,
-		    "\nThe package index cannot be trusted: nobody known here "
-		    "has signed its certificate. Who runs Inline names the "
-		    "authority in `IL_PIP_CA_BUNDLE`.");
+		    _("\nThe package index cannot be trusted: nobody known "
+		      "here has signed its certificate. Who runs Inline names "
+		      "the authority in `IL_PIP_CA_BUNDLE`."));
 	else if (log_has(log, "Failed to establish a new connection") ||
 	    log_has(log, "Temporary failure in name resolution") ||
 	    log_has(log, "Connection refused") || log_has(log, "SSLError") ||
 	    log_has(log, "Read timed out"))
 		buf_adds(out,
-		    "\nThe package index cannot be reached from here at the "
-		    "moment.");
+		    _("\nThe package index cannot be reached from here at the "
+		      "moment."));
 	else if (strstr(buf_str(log), TEXT_NOT_FOUND) != NULL)
 		add_missing(out, log, config);
 	else
@@ -420,19 +430,20 @@ render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env)
 {
 	const struct config *config = env->config;
-	struct buf *lead = &message->lead;
+	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
 	bool explained = false;
 	bool all;
 
-	buf_adds(lead,
-	    outcome_succeeded(outcome) ? "Installed " : "Not installed: ");
 	for (size_t i = 0; i <= LEFT_MOST && words[i] != NULL; i++)
 		if (i == LEFT_MOST)
-			buf_adds(lead, " …");
+			buf_adds(&names, " …");
 		else
-			buf_addf(lead, "%s%s", i > 0 ? ", " : "",
+			buf_addf(&names, "%s%s", i > 0 ? ", " : "",
 			    phrase_name(words[i], NAME_MOST).text);
-	buf_addc(lead, '.');
+	buf_addf(&message->lead,
+	    outcome_succeeded(outcome) ? _("Installed %s.") :
+					 _("Not installed: %s."),
+	    buf_str(&names));
 	if (outcome_succeeded(outcome) ||
 	    add_cancelled(&message->tail, outcome))
 		return;

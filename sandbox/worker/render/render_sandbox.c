@@ -18,49 +18,52 @@
 static void
 add_time_span(struct buf *out, int64_t seconds)
 {
-	static const struct {
-		int64_t seconds;
-		const char *name;
-	} units[] = {
-		{ 86400, "day" },
-		{ 3600, "hour" },
-		{ 60, "minute" },
-		{ 1, "second" },
-	};
-	size_t i = 0;
+	int64_t minutes = seconds / 60;
+	int64_t hours = minutes / 60;
+	int64_t days = hours / 24;
 
-	while (i < 3 && seconds % units[i].seconds != 0)
-		i++;
-	buf_addf(out, "%" PRId64 " %s%s", seconds / units[i].seconds,
-	    units[i].name, seconds == units[i].seconds ? "" : "s");
+	if (seconds % 60 != 0)
+		buf_addf(out,
+		    Q_("%" PRId64 " second", "%" PRId64 " seconds", seconds),
+		    seconds);
+	else if (minutes % 60 != 0)
+		buf_addf(out,
+		    Q_("%" PRId64 " minute", "%" PRId64 " minutes", minutes),
+		    minutes);
+	else if (hours % 24 != 0)
+		buf_addf(out,
+		    Q_("%" PRId64 " hour", "%" PRId64 " hours", hours), hours);
+	else
+		buf_addf(out, Q_("%" PRId64 " day", "%" PRId64 " days", days),
+		    days);
 }
 
 void
 render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config)
 {
+	auto_buf struct buf span = BUF_INIT(128);
 	struct buf *lead = &message->lead;
 
 	buf_adds(lead,
-	    created ? "Your sandbox is ready. " :
-		      "You have a sandbox already. ");
+	    created ? _("Your sandbox is ready. ") :
+		      _("You have a sandbox already. "));
 	buf_addf(lead,
-	    "It holds %s in %s. `/il py` runs Python in it, for up to %g s, "
-	    "with %s of memory, %g CPU%s and no network. `/il pip` installs "
-	    "packages.",
-	    text_size(config->quota).text,
-	    phrase_count(config->files, "file").text,
+	    _("It holds %s in %s. `/il py` runs Python in it, for up to %g s, "
+	      "with %s of memory, %g %s and no network. `/il pip` installs "
+	      "packages."),
+	    text_size(config->quota).text, phrase_files(config->files).text,
 	    (double)config->timeout_ms / 1e3, text_size(config->memory).text,
 	    (double)config->milli_cpus / 1e3,
-	    config->milli_cpus > 1000 ? "s" : "");
+	    config->milli_cpus > 1000 ? _("CPUs") : _("CPU"));
 	if (sandbox->pinned) {
-		buf_adds(lead, "\nIt does not expire.");
+		buf_adds(lead, _("\nIt does not expire."));
 		return;
 	}
-	buf_addf(lead, "\nIt expires <t:%" PRId64 ":R>; each use keeps it for ",
-	    sandbox->expires_at);
-	add_time_span(lead, config->retention_seconds);
-	buf_adds(lead, " more.");
+	add_time_span(&span, config->retention_seconds);
+	buf_addf(lead,
+	    _("\nIt expires <t:%" PRId64 ":R>; each use keeps it for %s more."),
+	    sandbox->expires_at, buf_str(&span));
 }
 
 /* ---- the service ---- */
@@ -77,7 +80,7 @@ add_line(struct report *r, bool well, const char *fmt, ...)
 {
 	va_list ap;
 
-	buf_adds(r->lines, well ? "\n" : "\n**Problem** · ");
+	buf_adds(r->lines, well ? "\n" : _("\n**Problem** · "));
 	va_start(ap, fmt);
 	buf_addv(r->lines, fmt, ap);
 	va_end(ap);
@@ -88,16 +91,16 @@ add_line(struct report *r, bool well, const char *fmt, ...)
 static void
 add_image(struct report *r, const struct lease_status *status)
 {
-	add_line(r, status->image, "Image %s",
+	add_line(r, status->image, _("Image %s"),
 	    phrase_name(status->image_name, 80).text);
 	if (!status->image) {
-		buf_adds(r->lines, ": missing");
+		buf_adds(r->lines, _(": missing"));
 	} else if (status->python[0] != '\0') {
 		buf_adds(r->lines, ": Python ");
 		text_add_clean(r->lines, status->python,
 		    strlen(status->python));
 	} else {
-		buf_adds(r->lines, ": present");
+		buf_adds(r->lines, _(": present"));
 	}
 }
 
@@ -107,32 +110,32 @@ add_disk(struct report *r, const struct lease_status *status)
 {
 	int64_t kept = status->floor + status->promised;
 
-	add_line(r, status->free_bytes > kept, "Free disk: %s",
+	add_line(r, status->free_bytes > kept, _("Free disk: %s"),
 	    text_size(status->free_bytes).text);
 	if (kept == 0)
 		return;
-	buf_addf(r->lines, ", of which %s are spoken for",
+	buf_addf(r->lines, _(", of which %s are spoken for"),
 	    text_size(kept).text);
 	if (status->free_bytes <= kept)
-		buf_adds(r->lines, ": runs can read files, not write them");
+		buf_adds(r->lines, _(": runs can read files, not write them"));
 }
 
 /* What il-sandboxd knows: the engine, the image, its cells, the disk. */
 static void
 add_broker(struct report *r, const struct lease_status *status)
 {
-	add_line(r, status->engine, "Docker: %s",
-	    status->engine		  ? "reachable" :
-		status->engine_age_ms < 0 ? "not asked yet" :
-					    "does not answer");
+	add_line(r, status->engine, _("Docker: %s"),
+	    status->engine		  ? _("reachable") :
+		status->engine_age_ms < 0 ? _("not asked yet") :
+					    _("does not answer"));
 	if (status->engine_age_ms >= 0)
-		buf_addf(r->lines, " (asked %" PRId64 " s ago)",
+		buf_addf(r->lines, _(" (asked %" PRId64 " s ago)"),
 		    status->engine_age_ms / 1000);
 	if (status->image_name[0] != '\0')
 		add_image(r, status);
 	add_line(r, true,
-	    "Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
-	    " starting, %" PRId64 " waited for",
+	    _("Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
+	      " starting, %" PRId64 " waited for"),
 	    status->cells, status->leased, status->starting, status->waiting);
 	add_disk(r, status);
 }
@@ -141,15 +144,15 @@ add_broker(struct report *r, const struct lease_status *status)
 static void
 add_queue(struct report *r, const struct job_counts *counts, int64_t queue_max)
 {
-	add_line(r, counts != NULL, "Database: %s",
-	    counts != NULL ? "answers" : "does not answer");
+	add_line(r, counts != NULL, _("Database: %s"),
+	    counts != NULL ? _("answers") : _("does not answer"));
 	if (counts == NULL)
 		return;
 	add_line(r, counts->queued < queue_max,
-	    "Queue: %" PRId64 " waiting, %" PRId64 " running", counts->queued,
-	    counts->running);
+	    _("Queue: %" PRId64 " waiting, %" PRId64 " running"),
+	    counts->queued, counts->running);
 	if (counts->oldest_ms > 0)
-		buf_addf(r->lines, ", the oldest for %s",
+		buf_addf(r->lines, _(", the oldest for %s"),
 		    phrase_duration(counts->oldest_ms * 1000).text);
 }
 
@@ -162,13 +165,14 @@ render_health(struct message *message, const char *broker_error,
 	struct report report = { .lines = &lines, .well = true };
 
 	if (broker_error != NULL)
-		add_line(&report, false, "Docker: unknown, il-sandboxd %s",
+		add_line(&report, false, _("Docker: unknown, il-sandboxd %s"),
 		    broker_error);
 	else
 		add_broker(&report, status);
 	add_queue(&report, counts, queue_max);
 	add_line(&report, skew_ms > -5000 && skew_ms < 5000,
-	    "Clock: %+" PRId64 " ms skew against Discord's", skew_ms);
+	    _("Clock: %+" PRId64 " ms skew against Discord's"), skew_ms);
 	buf_addf(&message->lead, "%s%s\n-# Inline " INLINE_VERSION,
-	    report.well ? "All is well." : "Not all is well.", buf_str(&lines));
+	    report.well ? _("All is well.") : _("Not all is well."),
+	    buf_str(&lines));
 }
