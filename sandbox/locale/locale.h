@@ -12,7 +12,7 @@
  * texts just now.
  *
  *	_("text")		in the language that is set
- *	N_("text")		in a table: marked, and given to _() when it is used
+ *	N_("text")		in a table: marked, for _() where it is used
  *	Q_("%d file", "%d files", n)	the form that n asks for
  *
  * Where there is no translation the English stays.
