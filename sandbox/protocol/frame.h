@@ -57,6 +57,9 @@ enum frame_kind {
 	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS; for a
 				 * pip cell INDEX_URL, SDIST, CA: what the
 				 * operator lets pip do */
+	FRAME_BESIDE = 19,	/* in a lease of a user cell: the end of another
+				 * socket rides on it, for ACCESS_LOOK; closed
+				 * without a word where that cannot be */
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
 				 * ISOLATION (an api cell), TEXT (why it is
@@ -207,6 +210,9 @@ enum access {
 	ACCESS_TIDY = 2,  /* LIST, READ, STAT, REMOVE: these need no room */
 	ACCESS_READ = 3,  /* everything, but nothing can be written */
 	ACCESS_ANY = 4,	  /* only wanted: ACCESS_WRITE, else ACCESS_READ */
+	ACCESS_LOOK = 5,  /* LIST, READ, STAT, beside the run of another lease,
+			   * with which it ends; where there is none it is
+			   * granted as ACCESS_TIDY, a lease */
 };
 
 /* Why there is no lease: an expected outcome, not an error.  Every one but

@@ -16,6 +16,8 @@
 #define LIMIT_LEFT_OUT_TAKEN 1000 /* and that are taken from a newer one */
 #define LIMIT_WALL_MS 86400000	  /* of a run, and of a lease */
 
+#define LIMIT_LOOK_MS 10000 /* a look beside a run: all of its requests */
+
 /* So much after the limits of its request a cell is not believed any more, and
  * so much later the broker ends it. */
 #define LIMIT_OUTSIDE_MS 5000

@@ -209,10 +209,10 @@ class Cell:
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def lease(self, **terms):
+    def lease(self, kind="SERVE", **terms):
         """terms: fields of the frame by which the broker gives it."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.control.sendmsg([pack("SERVE", *((tag.upper(), value)
+        self.control.sendmsg([pack(kind, *((tag.upper(), value)
                                          for tag, value in terms.items()))], [
             (socket.SOL_SOCKET, socket.SCM_RIGHTS,
              array.array("i", [theirs.fileno()]))])

@@ -463,8 +463,13 @@ test_gone(void)
 	(void)end();
 	begin(wait_for_ever, 0);
 	must((int)send(broker, "x", 1, 0));
-	is_int(status_of(watch_it), 0,
-	    "a broker that speaks now is none of ours");
+	watch_start(&watch, LONG_MS, 1000, false);
+	is_int(watch_run(&watch), WATCH_BESIDE, "the broker says something");
+	frame_start(&watch.frame, FRAME_RESULT);
+	ok(watch_send(&watch), "which does not hold up a result");
+	(void)close(broker);
+	broker = -1;
+	is_int(status_of(watch_it), 0, "the broker has spoken, and is gone");
 	(void)end();
 }
 

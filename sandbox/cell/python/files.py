@@ -6,6 +6,8 @@ that), because no other process exists while they do: everything that a run
 started is dead before its result is sent.  So nothing can swap a path under
 them, and nothing they touch can block.  What earlier runs left behind is
 hostile all the same: links, FIFOs, names of any bytes, trees of any depth.
+Only who looks beside a run has its code for company, and has but the rights of
+that; whatever is swapped under it leads nowhere else, and never blocks.
 Hence every path is walked component by component from the workspace's own
 descriptor, following nothing.
 
@@ -234,7 +236,11 @@ def open_file(root, names):
         status = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
         refuse_kind(status.st_mode)
         fd = os.open(names[-1], READ, dir_fd=parent)
-    return fd, os.fstat(fd)
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):    # it was swapped in between
+        os.close(fd)
+        refuse_kind(status.st_mode)
+    return fd, status
 
 
 def refuse_kind(mode):

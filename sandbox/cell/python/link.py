@@ -73,8 +73,8 @@ class Lease:
     """
 
     def __init__(self, fd, control, early=(), terms=None):
-        """control: whose end ends us, too; early: packets that have been
-        received already; terms: the frame by which the broker gave it."""
+        """control: whose end ends us, too, or None; early: packets that have
+        been received already; terms: the frame by which the broker gave it."""
         self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET,
                                    0, fd)
         self.sock.setblocking(False)
@@ -120,23 +120,21 @@ class Lease:
         while not self.try_send(packet):
             self.wait(select.POLLOUT)
 
-    def wait(self, events):
-        """Wait until the lease is ready for events, or has ended."""
+    def wait(self, events, timeout=None):
+        """Wait until the lease is ready for events, or has ended: True then.
+        What comes on control is not for us."""
         poller = select.poll()
         poller.register(self.fd, events)
-        poller.register(self.control, select.POLLIN)
-        if any(fd == self.control for fd, _ in poller.poll()):
+        if self.control is not None:
+            poller.register(self.control, 0)
+        ready = poller.poll(timeout)
+        if any(fd == self.control for fd, _ in ready):
             leave()
+        return bool(ready)
 
     def check(self):
         """Gone when the client has closed: asked in the course of long work."""
-        poller = select.poll()
-        poller.register(self.fd, 0)
-        poller.register(self.control, select.POLLIN)
-        ready = poller.poll(0)
-        if any(fd == self.control for fd, _ in ready):
-            leave()
-        if ready:
+        if self.wait(0, 0):
             raise Gone
 
 

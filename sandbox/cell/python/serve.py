@@ -13,10 +13,10 @@ import packages
 from files import (DIRECTORY, OWN_BLOCKS, OWN_FILES, Writer, disk, empty,
                    failure, list_directory, open_file, read_file, remove_path,
                    split, stat_path, unlock, walk)
-from frames import (ACCESS_TIDY, ERROR_NOT_EMPTY, ERROR_REQUEST,
-                    ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO,
-                    FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT, LIMIT_NAME,
-                    LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP, OP_READ,
+from frames import (ACCESS_LOOK, ACCESS_TIDY, ERROR_NOT_EMPTY,
+                    ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO,
+                    FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT, LIMIT_LOOK_MS,
+                    LIMIT_NAME, LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP, OP_READ,
                     OP_REMOVE, OP_RUN, OP_STAT, OP_WRITE, PART_ARGS,
                     PART_CONTENT, PART_SOURCE, PART_STDIN, REASON_EXIT,
                     TAG_ARG, TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA,
@@ -25,16 +25,18 @@ from frames import (ACCESS_TIDY, ERROR_NOT_EMPTY, ERROR_REQUEST,
                     TAG_RECURSIVE, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure,
                     ProtocolError, frame)
 from harvest import Changes
-from link import Control, Gone, connect
+from link import Control, Gone, Lease, connect
 from run import (CODE, NATIVE_ERRORS, WORKSPACE, Run, environment, get_ready,
                  protect, rehearse, trim)
-from supervisor import (AHEAD, ALWAYS, COLLECT, FAST, FOLDERS, HARVEST,
+from supervisor import (AHEAD, ALWAYS, BESIDE, COLLECT, FAST, FOLDERS, HARVEST,
                         IF_CHANGED, READS_NONE, READS_SOURCE, RUN, TIDY,
                         Supervisor, enter_child, open_oom_counter)
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 SCRATCH = ("/tmp", "/dev/shm", CODE)
-TIDY_OPS = (OP_LIST, OP_READ, OP_STAT, OP_REMOVE)
+LOOK_OPS = (OP_LIST, OP_READ, OP_STAT)
+# Leases that are not for all of them.
+OPS = {ACCESS_LOOK: LOOK_OPS, ACCESS_TIDY: LOOK_OPS + (OP_REMOVE,)}
 
 
 def give_back(root):
@@ -111,6 +113,8 @@ class Cell:
             enter_child(lambda: self.supervisor.harvest(self.collect))
         if role == TIDY:
             enter_child(self.clean)
+        if role == BESIDE:
+            enter_child(self.look_beside)
         if role == RUN:
             self.lease = self.supervisor.lease()
             run = self.converse()
@@ -155,6 +159,15 @@ class Cell:
         packages.discard()
         return ()
 
+    def look_beside(self):
+        """Serve one who looks while a run goes on.  Its code may do to this
+        process what it may do to its own, and swaps files at any moment: so
+        nothing is done here that it could not do itself."""
+        _signal.alarm(-(-LIMIT_LOOK_MS // 1000))
+        self.lease = Lease(self.supervisor.shared.lease, None)
+        self.lease.access = ACCESS_LOOK
+        self.converse()
+
     def clean(self):
         """Leave nothing of a lease behind.  An error here ends the cell."""
         if self.is_pip:
@@ -185,7 +198,8 @@ class Cell:
         if head.kind != FRAME_REQUEST:
             raise ProtocolError("not a request")
         try:
-            self.unlock()
+            if self.lease.access != ACCESS_LOOK:
+                self.unlock()
             fields = self.perform(head, self.receive_parts(head))
         except (Gone, ProtocolError):
             raise
@@ -208,7 +222,7 @@ class Cell:
     def allow(self, op):
         """Failure for what the lease, or this kind of cell, is not for."""
         tidy = self.lease.access == ACCESS_TIDY
-        if tidy and op not in TIDY_OPS:
+        if op not in OPS.get(self.lease.access, (op,)):
             raise Failure(ERROR_REQUEST, "not with this lease")
         if (op != (OP_REMOVE if tidy else OP_PIP) if self.is_pip
                 else op == OP_PIP):
@@ -254,7 +268,7 @@ class Cell:
     def take(self, piece, parts, writer):
         """One piece.  Returns the file that is being received, if any."""
         if (piece.kind == FRAME_INPUT and not self.is_pip and
-                self.lease.access != ACCESS_TIDY):
+                self.lease.access not in OPS):
             if writer is not None:
                 writer.commit()
             return Writer(self.root, piece.data(TAG_PATH, b""))

@@ -14,6 +14,7 @@ from frames import (FRAME_REQUEST, FRAME_RESULT, TAG_COLLECT_BYTES,
 from link import Gone, Lease
 from shared import SUPERVISOR_AHEAD as AHEAD
 from shared import SUPERVISOR_ALWAYS as ALWAYS
+from shared import SUPERVISOR_BESIDE as BESIDE
 from shared import SUPERVISOR_DONE as DONE
 from shared import SUPERVISOR_FAST as FAST
 from shared import SUPERVISOR_FOLDERS as FOLDERS

@@ -73,36 +73,64 @@ base_wait(int above, short events_above, int fd, short events)
 		base_leave();
 }
 
-/* One packet and one descriptor, or this is no broker of ours. */
-int
-base_next_lease(struct supervisor *k, int how)
+/* One packet of the broker's; *fd: the descriptor that came with it, or -1. */
+static uint32_t
+receive(const struct supervisor *k, void *data, size_t size, int how, int *fd)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr head;
 	} extra = { { 0 } };
-	struct iovec part = { .iov_base = k->terms,
-		.iov_len = sizeof(k->terms) };
+	struct iovec part = { .iov_base = data, .iov_len = size };
 	struct msghdr message = { .msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = extra.bytes,
 		.msg_controllen = sizeof(extra.bytes) };
 	ssize_t len;
-	int fd = -1;
 
+	*fd = -1;
 	len = TEMP_FAILURE_RETRY(recvmsg(k->control, &message,
 	    how | MSG_CMSG_CLOEXEC));
 	if (len <= 0)
 		base_leave();
-	k->terms_len = (uint32_t)len;
-	if (k->terms[0] == FRAME_SERVE &&
-	    (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+	if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
 	    message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
 	    extra.head.cmsg_len == CMSG_LEN(sizeof(int)) &&
 	    extra.head.cmsg_level == SOL_SOCKET &&
 	    extra.head.cmsg_type == SCM_RIGHTS)
-		memcpy(&fd, CMSG_DATA(&extra.head), sizeof(fd));
-	if (fd < 0)
+		memcpy(fd, CMSG_DATA(&extra.head), sizeof(*fd));
+	return (uint32_t)len;
+}
+
+/* One packet and one descriptor, or this is no broker of ours.  Who wanted to
+ * look beside a run that is over by now is hung up on. */
+int
+base_next_lease(struct supervisor *k, int how)
+{
+	uint8_t kind;
+	int fd;
+
+	for (;;) {
+		k->terms_len = receive(k, k->terms, sizeof(k->terms), how, &fd);
+		if (k->terms[0] != FRAME_BESIDE)
+			break;
+		base_close(&fd);
+		if ((how & MSG_PEEK) != 0)
+			(void)recv(k->control, &kind, 1, 0);
+	}
+	if (k->terms[0] != FRAME_SERVE || fd < 0)
 		_exit(1); /* not a lease: this broker is none of ours */
+	return fd;
+}
+
+int
+base_take_beside(const struct supervisor *k)
+{
+	uint8_t kind;
+	int fd;
+
+	(void)receive(k, &kind, 1, 0, &fd);
+	if (kind != FRAME_BESIDE)
+		base_leave();
 	return fd;
 }

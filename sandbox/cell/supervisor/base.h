@@ -37,4 +37,8 @@ void base_wait(int above, short events_above, int fd, short events);
  * broker is gone.  With MSG_PEEK it is there for the next one to take, too. */
 int base_next_lease(struct supervisor *k, int how);
 
+/* In a lease, something has come of the broker: the socket of one who wants to
+ * look beside it.  -1: there is no room for one more descriptor. */
+int base_take_beside(const struct supervisor *k);
+
 #endif

@@ -60,14 +60,29 @@ microseconds(const struct timeval *time)
 	return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
 }
 
-/* What it has taken counts, but that of the init, which is our own memory. */
-static void
-note(struct run_state *state, pid_t pid, int status, const struct rusage *usage)
+/* A child that is not the run's: its place is free. */
+static bool
+is_ours(struct run_state *state, pid_t pid)
 {
 	if (pid == state->init) {
 		state->init = 0;
-		return;
+		return true;
 	}
+	for (int i = 0; i < RUN_STATE_READERS; i++) {
+		if (pid == state->readers[i].pid) {
+			state->readers[i].pid = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What it has taken counts, but that of our own. */
+static void
+note(struct run_state *state, pid_t pid, int status, const struct rusage *usage)
+{
+	if (is_ours(state, pid))
+		return;
 	if (pid == state->run)
 		state->status = status;
 	state->cpu_us += microseconds(&usage->ru_utime) +

@@ -14,6 +14,7 @@
  * be wiped, and to write here never costs the copy of a page.
  */
 #define RUN_STATE_SAID_MAX 256
+#define RUN_STATE_READERS 4 /* see beside.h */
 
 struct run_state {
 	pid_t init; /* 0: reaped */
@@ -24,6 +25,10 @@ struct run_state {
 	int64_t cpu_us;
 	int64_t rss_kib; /* of the largest */
 	int64_t ooms;	 /* the memory limit's kills before it */
+	struct reader {
+		pid_t pid; /* 0: none */
+		int64_t since;
+	} readers[RUN_STATE_READERS];
 	int channel;
 	int folders[SUPERVISOR_FOLDER_COUNT];
 	int mounts; /* the jail's mount namespace */

@@ -12,13 +12,13 @@
 
 enum supervisor_role {
 	SUPERVISOR_FAILED = -1, /* supervisor.why says what */
-	SUPERVISOR_DONE = 0,
-	/* in a child, which goes on in the interpreter */
+	SUPERVISOR_DONE = 0, /* below: a child, which goes on in Python */
 	SUPERVISOR_RUN = 1,	/* has its lease: reads the request */
 	SUPERVISOR_HARVEST = 2, /* not confined; sends files and the result */
 	SUPERVISOR_FAST = 3,	/* is the run already, see supervisor_fast */
 	SUPERVISOR_AHEAD = 4,	/* rehearses, then run_process_take() */
 	SUPERVISOR_TIDY = 5,	/* removes what a lease has left */
+	SUPERVISOR_BESIDE = 6,	/* reads files for lease, while a run goes on */
 };
 
 /* A memory file system that each jail gets anew. */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "beside.h"
 #include "children.h"
 #include "enclose.h"
 #include "jail.h"
@@ -97,6 +98,7 @@ enum next {
 	NEXT_AGAIN, /* the lease still waits: no process was there to take it */
 	NEXT_HARVEST, /* in a child */
 	NEXT_TIDY,
+	NEXT_BESIDE,
 };
 
 /* A result for a client whose request had a process that did not meet it. */
@@ -177,11 +179,16 @@ oversee(struct supervisor *k)
 	watch->file_at = 0;
 	watch->file_end = (int64_t)plan->input;
 	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
-	/* orphans are ours, and must not fill the container */
-	do
+	for (;;) {
+		/* orphans are ours, and must not fill the container */
 		while (children_reap(state, WNOHANG) > 0)
 			;
-	while ((end = watch_run(watch)) == WATCH_CHILD);
+		end = watch_run(watch);
+		if (end == WATCH_BESIDE && beside_begin(k))
+			return NEXT_BESIDE;
+		if (end != WATCH_CHILD && end != WATCH_BESIDE)
+			break;
+	}
 	wall = watch_now() - watch->started;
 	/* what is left in the pipes is all, when nobody writes any more */
 	children_kill_all(state);
@@ -257,7 +264,7 @@ goes_on(const struct supervisor *k)
 	int lease = k->state->watch.lease;
 	uint8_t kind;
 
-	base_wait(k->control, POLLIN, lease, POLLIN);
+	base_wait(k->control, 0, lease, POLLIN);
 	return recv(lease, &kind, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
@@ -315,6 +322,8 @@ supervisor_keep(struct supervisor *k)
 		next = serve_one(k);
 		if (next == NEXT_HARVEST)
 			return SUPERVISOR_HARVEST;
+		if (next == NEXT_BESIDE)
+			return SUPERVISOR_BESIDE;
 		/* nothing of the run is left; is the lease over, too? */
 		enclose_end(k);
 		if (k->jailed != 0 || next == NEXT_AGAIN)

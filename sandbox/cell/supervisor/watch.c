@@ -73,8 +73,7 @@ flush(struct watch *watch)
 		if (!pass_on(watch))
 			return false;
 		if (watch->pending)
-			base_wait(watch->control, POLLIN, watch->lease,
-			    POLLOUT);
+			base_wait(watch->control, 0, watch->lease, POLLOUT);
 	}
 	return true;
 }
@@ -223,8 +222,10 @@ watch_run(struct watch *watch)
 			return WATCH_TIME;
 		if (!wait_for_any(watch, p))
 			return WATCH_CHILD;
-		if (p[CONTROL].revents != 0)
+		if ((p[CONTROL].revents & ENDED) != 0)
 			base_leave();
+		if (p[CONTROL].revents != 0)
+			return WATCH_BESIDE;
 		if (!serve_ready(watch, p))
 			return WATCH_GONE;
 		/* its last output is in the pipes: watch_drain() */

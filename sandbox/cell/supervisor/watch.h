@@ -17,8 +17,9 @@ enum watch_end {
 	WATCH_ENDED, /* the process has, by itself */
 	WATCH_TIME,  /* it must end: its limits are reached */
 	WATCH_OUTPUT,
-	WATCH_GONE,  /* the client has hung up, or broken the protocol */
-	WATCH_CHILD, /* a child has: reap it, and go on */
+	WATCH_GONE,   /* the client has hung up, or broken the protocol */
+	WATCH_CHILD,  /* a child has: reap it, and go on */
+	WATCH_BESIDE, /* the broker says something: take it, and go on */
 };
 
 #define WATCH_STREAMS 2
