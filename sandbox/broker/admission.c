@@ -109,7 +109,7 @@ admission_to(struct pool *pool, const struct ticket *ticket,
 	enum admission admission = ADMIT;
 	bool writable = true;
 
-	*granted = ticket->access;
+	*granted = ticket->access == ACCESS_LOOK ? ACCESS_TIDY : ticket->access;
 	if (ticket->class->in_memory)
 		return ADMIT;
 	if (wants_to_write(ticket)) {

@@ -22,6 +22,7 @@ static const struct cell_class classes[] = {
 	    .mounts = { { WORKSPACE_VOLUME, "/workspace" },
 		{ PACKAGES_VOLUME, "/workspace/.site-packages" } },
 	    .reuse = REUSE_SANDBOX,
+	    .looked_beside = true,
 	    .seccomp = "seccomp.json" },
 	{ .name = "pip",
 	    .mounts = { { PACKAGES_VOLUME, "/site" } },

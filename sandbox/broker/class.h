@@ -50,6 +50,8 @@ struct cell_class {
 	struct class_mount mounts[CLASS_VOLUMES + 1];
 	bool network; /* IL_PIP_NETWORK; otherwise none at all */
 	enum cell_reuse reuse;
+	/* Its files may be looked at while a run in it goes on. */
+	bool looked_beside;
 	enum cell_budget budget;
 	/* For an interpreter of SANDBOX_IMAGES and not for a sandbox: all that
 	 * it holds is in memory. */

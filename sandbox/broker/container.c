@@ -397,36 +397,68 @@ serve_add_policy(struct frame *frame, const struct container *c)
 	    *class_ca_bundle(c->class, config) != '\0' ? 1 : 0);
 }
 
-/* The cell gets one end of a new socket pair with SERVE, the client will get
- * the other. */
+/* The cell gets one end of a new socket pair with the frame, the client will
+ * get the other: that, or -1. */
+static int
+send_end(struct container *c, const struct frame *frame, struct err *err)
+{
+	auto_close int client_end = -1;
+	auto_close int cell_end = -1;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return err_system(err, "socketpair");
+	client_end = ends[0];
+	cell_end = ends[1];
+	if (fd_send_packet(c->control_fd, frame->data, frame->len, cell_end, 0,
+		err) != 0)
+		return -1;
+	return steal_fd(&client_end);
+}
+
 int
 container_lease(struct container *c, int64_t lease_ms, enum access access)
 {
-	auto_close int cell_end = -1;
 	struct frame frame;
 	struct err err;
-	int ends[2];
+	int client_end;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-		(void)err_system(&err, "socketpair");
-		container_broken(c, err.text);
-		return -1;
-	}
-	cell_end = ends[1];
 	c->ooms = ooms_count(c->ooms_fd);
 	frame_start(&frame, FRAME_SERVE);
 	serve_add_policy(&frame, c);
 	frame_add_int(&frame, TAG_ACCESS, access);
-	if (fd_send_packet(c->control_fd, frame.data, frame.len, cell_end, 0,
-		&err) != 0) {
-		(void)close(ends[0]);
+	client_end = send_end(c, &frame, &err);
+	if (client_end < 0) {
 		container_broken(c, err.text);
 		return -1;
 	}
 	c->idle_told = false;
+	c->access = access;
 	container_timer(c, lease_ms, lease_on_timer);
 	container_set(c, CONTAINER_LEASED);
-	return ends[0];
+	return client_end;
+}
+
+bool
+container_is_running(const struct container *c)
+{
+	return c->state == CONTAINER_LEASED && c->class->looked_beside &&
+	    !c->idle_told && c->access != ACCESS_TIDY;
+}
+
+int
+container_look(struct container *c)
+{
+	struct frame frame;
+	struct err err;
+	int client_end;
+
+	frame_start(&frame, FRAME_BESIDE);
+	client_end = send_end(c, &frame, &err);
+	if (client_end < 0)
+		log_warn("no look beside its run: %s cell=%s", err.text,
+		    c->name);
+	return client_end;
 }
 
 /* The cell may have said IDLE before we saw the client go. */

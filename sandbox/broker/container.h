@@ -56,6 +56,7 @@ struct container {
 	enum container_state state;
 	int64_t since_ms;      /* when the state began */
 	struct ticket *ticket; /* whose lease it is; kept by the pool */
+	enum access access;    /* of that lease, or of the last */
 	bool called;	       /* docker run was begun: there may be one */
 	bool idle_told;	       /* IDLE came before we knew of the end */
 	bool repaired, told, came_up; /* the last two are kept by the pool: its
@@ -95,6 +96,11 @@ void container_free(struct container *c);
 void container_run(struct container *c);
 /* IDLE → LEASED; the client's end of the lease, or -1 (and the cell ends). */
 int container_lease(struct container *c, int64_t lease_ms, enum access access);
+/* Does a run of a person's go on in it, or may one at any moment? */
+bool container_is_running(const struct container *c);
+/* To such a one: the client's end of a socket to look beside the run, or -1:
+ * the cell takes no more at present. */
+int container_look(struct container *c);
 /* The client is gone: LEASED → RELEASING or IDLE. */
 void container_release(struct container *c);
 /* End it from any state; kill: do not even ask it to go by itself. */

@@ -78,7 +78,8 @@ bool pool_end(struct pool *pool, bool leases);
 /* ---- what they do (request.c) ---- */
 
 /* The ticket may be freed in each of these. */
-void ticket_granted(struct ticket *ticket, int client_end, enum access access);
+void ticket_granted(struct ticket *ticket, const char *cell, int client_end,
+    enum access access);
 /* Out of the queue, with a word. */
 void ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
     const char *text);

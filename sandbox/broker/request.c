@@ -35,11 +35,12 @@ request_forbid(struct client *client, const char *what)
 
 /* ---- leases ---- */
 
-/* A client that is gone by now is closed, which ends the lease. */
+/* A client that is gone by now is closed, which ends the lease.  One that looks
+ * has none: nothing of ours ends with it. */
 void
-ticket_granted(struct ticket *ticket, int client_end, enum access access)
+ticket_granted(struct ticket *ticket, const char *cell, int client_end,
+    enum access access)
 {
-	const char *cell = ticket->container->name;
 	struct frame frame;
 	bool sent;
 
@@ -49,8 +50,10 @@ ticket_granted(struct ticket *ticket, int client_end, enum access access)
 	frame_add_int(&frame, TAG_ACCESS, access);
 	sent = client_send(ticket->client, &frame, client_end);
 	(void)close(client_end);
-	log_info("leased %s%s after %" PRId64 " ms cell=%s sandbox=%s",
-	    ticket->cold ? "cold" : "warm",
+	log_info("%s%s after %" PRId64 " ms cell=%s sandbox=%s",
+	    access == ACCESS_LOOK ? "looks beside its run" :
+		ticket->cold	  ? "leased cold" :
+				    "leased warm",
 	    access == ACCESS_READ ? ", to read only," : "",
 	    clock_monotonic_ms() - ticket->since_ms, cell, ticket->sandbox);
 	if (!sent)
@@ -92,7 +95,8 @@ lease_take_sandbox(struct ticket *ticket, const struct frame_view *view)
 		   sizeof(ticket->sandbox)) &&
 	    workspace_id_valid(ticket->sandbox) &&
 	    (access == ACCESS_WRITE || access == ACCESS_TIDY ||
-		access == ACCESS_ANY);
+		access == ACCESS_ANY ||
+		(access == ACCESS_LOOK && ticket->class->looked_beside));
 }
 
 /* A class is for a sandbox or for an interpreter, never for both. */

@@ -32,7 +32,27 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool,
 	ticket->cold = c->runs == 0 && ready_ms > ticket->since_ms;
 	ticket->container = c;
 	c->ticket = ticket;
-	ticket_granted(ticket, client_end, access);
+	ticket_granted(ticket, c->name, client_end, access);
+}
+
+/* Who only wants to look does so beside the run that goes on.  True when the
+ * ticket has its answer. */
+static bool
+look_beside(struct pool *pool, struct ticket *ticket, struct container *c)
+{
+	int client_end;
+
+	if (ticket->access != ACCESS_LOOK || !container_is_running(c))
+		return false;
+	client_end = container_look(c);
+	if (client_end < 0) {
+		ticket_refuse(pool, ticket, REFUSAL_BUSY,
+		    "the cell takes no more who look");
+		return true;
+	}
+	ticket_leave_queue(pool, ticket);
+	ticket_granted(ticket, c->name, client_end, ACCESS_LOOK);
+	return true;
 }
 
 /* Its sandbox is leased: the lease may end in a moment; if it does not, say
@@ -131,7 +151,8 @@ serve_one(struct pool *pool)
 			container_end(c, false);
 			return true;
 		}
-		if (refuse_busy(pool, ticket, c))
+		if (look_beside(pool, ticket, c) ||
+		    refuse_busy(pool, ticket, c))
 			return true;
 		/* Without the engine it will not get out of there. */
 		if ((c->state == CONTAINER_PREPARING ||

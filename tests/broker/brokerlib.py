@@ -243,7 +243,7 @@ class Broker:
         return asked
 
     def ask_lease(self, n, cls="user", lease_ms=60000, access=None):
-        """access: WRITE (when it is not said), TIDY or ANY."""
+        """access: WRITE (when it is not said), TIDY, ANY or LOOK."""
         fields = [("CLASS", cls), ("SANDBOX", sandbox_id(n)),
                   ("LEASE_MS", lease_ms)]
         if access is not None:
