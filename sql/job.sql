@@ -2,16 +2,23 @@
 -- Jobs (sandbox/store/job.c).  Every change of a state names the state that it
 -- expects.  The columns of job_claim and job_next_untold are read by position.
 
--- One row that says what may be wrong with a new job: known interaction, another
--- job of this user, commands in the last minute.
+-- One row that says what may be wrong with a new job: known interaction, the kind
+-- of another job of this user, commands in the last minute.
 -- name: job_check
 SELECT
 	EXISTS (SELECT 1 FROM jobs WHERE interaction_id = :interaction_id),
-	EXISTS (SELECT 1 FROM jobs WHERE user_id = :user_id
+	(SELECT kind FROM jobs WHERE user_id = :user_id
 		AND state IN ('queued', 'claimed', 'started')
 		AND alone = 1),
 	(SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
 		AND received_ms > :since_ms LIMIT :rate));
+
+-- What this user has beside that.
+-- name: job_beside
+SELECT count(*) FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	AND state IN ('queued', 'claimed', 'started')
+	AND user_id = :user_id AND alone = 0;
 
 -- name: job_unfinished
 SELECT count(*) FROM jobs

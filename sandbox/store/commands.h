@@ -36,6 +36,7 @@ enum command_needs {
 	COMMAND_NEEDS_TURN,    /* one of these at a time for each person */
 	COMMAND_NEEDS_OWNER,   /* il-fcgi takes it from who has a sandbox */
 	COMMAND_NEEDS_SANDBOX, /* the worker prolongs the sandbox's life */
+	COMMAND_NEEDS_LOOK,    /* and only looks: also beside a run of theirs */
 };
 
 /* As Discord numbers them. */

@@ -11,6 +11,8 @@
 #include "db.h"
 
 #define RATE_WINDOW_MS 60000
+/* Each of them takes a worker, for LIMIT_LOOK_MS at most. */
+#define BESIDE_MAX 2
 
 static const char *const answer_names[] = {
 	[ANSWER_DEFERRED] = "deferred",
@@ -50,7 +52,7 @@ bind_row(sqlite3_stmt *s, const struct job *job)
 	db_bind_int(s, ":user_id", job->user_id);
 	db_bind_text(s, ":kind", commands[job->kind].name);
 	db_bind_int(s, ":alone",
-	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING);
+	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING && !job->beside);
 	db_bind_text(s, ":answer", answer_names[job->answer]);
 	db_bind_text(s, ":token", job->token);
 	db_bind_text(s, ":locale", job->locale);
@@ -123,13 +125,41 @@ unfinished(struct db *db, struct err *err)
 	return *note;
 }
 
+/* How many jobs a user has that wait for none; -1 on error. */
+static int64_t
+count_beside(struct db *db, int64_t user_id, struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_BESIDE);
+
+	db_bind_int(s, ":user_id", user_id);
+	return db_step(db, s, err) == 1 ? sqlite3_column_int64(s, 0) : -1;
+}
+
+/* The user has an unfinished job of another kind: must this one wait for it?
+ * -1: that is not known. */
+static int
+waits_for(struct db *db, struct job *job, enum job_kind other, struct err *err)
+{
+	enum command_needs needs = commands[job->kind].needs;
+	int64_t count;
+
+	if (needs == COMMAND_NEEDS_NOTHING)
+		return 0;
+	if (needs != COMMAND_NEEDS_LOOK || other != JOB_PY)
+		return 1;
+	count = count_beside(db, job->user_id, err);
+	job->beside = count >= 0 && count < BESIDE_MAX;
+	return count < 0 ? -1 : !job->beside;
+}
+
 /* What may be wrong with a new job, in the order in which it is told. */
 static enum job_insert_result
-insert_check(struct db *db, const struct job *job,
-    const struct job_limits *limits, struct err *err)
+insert_check(struct db *db, struct job *job, const struct job_limits *limits,
+    struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_CHECK);
 	int64_t count = unfinished(db, err);
+	int waits = 0;
 
 	if (count < 0)
 		return JOB_INSERT_FAILED;
@@ -144,9 +174,11 @@ insert_check(struct db *db, const struct job *job,
 		return JOB_INSERT_FAILED;
 	if (sqlite3_column_int64(s, 0) != 0)
 		return JOB_REPEATED;
-	if (sqlite3_column_int64(s, 1) != 0 &&
-	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING)
-		return JOB_RUNNING;
+	if (sqlite3_column_type(s, 1) != SQLITE_NULL)
+		waits = waits_for(db, job, job_kind_find(db_column_text(s, 1)),
+		    err);
+	if (waits != 0)
+		return waits < 0 ? JOB_INSERT_FAILED : JOB_RUNNING;
 	if (sqlite3_column_int64(s, 2) >= limits->user_rate)
 		return JOB_TOO_MANY;
 	if (count >= limits->queue_max)

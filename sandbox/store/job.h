@@ -68,6 +68,7 @@ struct job {
 	char *attachment_name;
 	int64_t attachment_size;
 	int64_t view_id; /* the view a button came from, 0: none */
+	bool beside;	 /* job_insert(): it does not wait for its user's run */
 	char *version;	 /* of Python; "": the usual one */
 	bool timeit;
 	bool keep; /* what the run leaves in memory */
@@ -82,7 +83,8 @@ void job_release(struct job *job);
 enum job_insert_result {
 	JOB_INSERTED,
 	JOB_REPEATED, /* the interaction id is known: it makes no second job */
-	JOB_RUNNING,  /* this user has an unfinished job */
+	JOB_RUNNING,  /* this user has an unfinished job, and it is not one that
+		       * only looks, beside a run, with few such others */
 	JOB_TOO_MANY, /* more than rate commands of this user in 60 s */
 	JOB_QUEUE_FULL,
 	JOB_LATE,	   /* it is past limits.until_ms: nobody waits for it */

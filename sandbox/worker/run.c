@@ -75,6 +75,7 @@ run_open(struct task *task, const char *class, enum access access,
 	if (task->run.cancelled)
 		task->run.end = RUN_CANCELLED;
 	task->run.read_only = task->lease.access == ACCESS_READ;
+	task->run.beside = task->lease.access == ACCESS_LOOK;
 	if (task->run.refusal != REFUSAL_NONE)
 		log_warn("no cell: %s job=%" PRId64 " sandbox=%s", err.text,
 		    task->job->id, task->sandbox.id);

@@ -105,7 +105,7 @@ def what_waits_for_its_turn_is_never_begun():
     waits = service.discord.send_command("py", user="bob",
                                          code="open('begun', 'w')")
     waits.wait_answered()
-    refused = service.discord.send_command("look", user="bob")
+    refused = service.discord.send_command("rm", user="bob", name="x")
     refused.wait_answered()
     service.discord.press(refused.original, "Cancel").wait_answered()
     service.discord.press(sent.original, "Cancel")

@@ -47,6 +47,52 @@ test_insert(struct db *db)
 	(void)store_sql("DELETE FROM jobs");
 }
 
+/* Who looks does so beside a run, and two of them at a time. */
+static void
+test_beside(struct db *db)
+{
+	struct err err = { 0 };
+	struct job job = store_job(1, JOB_LOOK);
+	int64_t run = store_insert(db, 1, JOB_PY);
+
+	is_int(job_insert(db, &job, &store_limits, &err), JOB_INSERTED,
+	    "a look is inserted beside a run");
+	job.kind = JOB_GET;
+	job.interaction_id = store_interaction++;
+	is_int(job_insert(db, &job, &store_limits, &err), JOB_INSERTED,
+	    "and a file is fetched");
+	job.interaction_id = store_interaction++;
+	is_int(job_insert(db, &job, &store_limits, &err), JOB_RUNNING,
+	    "the third has to wait");
+	is_int(store_sql("SELECT sum(alone) FROM jobs"), 1,
+	    "the run is what people wait for");
+	(void)store_sql("UPDATE jobs SET state = 'started', claimed_by = 1 "
+			"WHERE alone = 0");
+	is_int(job_insert(db, &job, &store_limits, &err), JOB_RUNNING,
+	    "also when those before it have begun");
+	is_int(job_alone(db, 1, &job.id, &err), 0, "which is told");
+	is_int(job.id, run, "of the run");
+	(void)store_sql("DELETE FROM jobs WHERE alone = 0");
+	is_int(job_insert(db, &job, &store_limits, &err), JOB_INSERTED,
+	    "until they are over");
+	(void)store_sql("DELETE FROM jobs");
+	job.beside = false;
+	for (int i = 0; i < 2; i++) {
+		job.kind = i == 0 ? JOB_LOOK : JOB_GET;
+		(void)store_insert(db, 1, i == 0 ? JOB_PIP : JOB_LOOK);
+		job.interaction_id = store_interaction++;
+		is_int(job_insert(db, &job, &store_limits, &err), JOB_RUNNING,
+		    "beside what is no run there is none");
+		(void)store_sql("DELETE FROM jobs");
+	}
+	job.interaction_id = store_interaction++;
+	is_int(job_insert(db, &job, &store_limits, &err), JOB_INSERTED,
+	    "without a run it is one like any other");
+	is_int(store_sql("SELECT sum(alone) FROM jobs"), 1, "alone");
+	job_release(&job);
+	(void)store_sql("DELETE FROM jobs");
+}
+
 static void
 test_every_column(struct db *db)
 {
@@ -322,6 +368,7 @@ main(void)
 	is_int(job_kind_find("pip"), JOB_PIP, "a kind is found by its name");
 	is_int(job_kind_find("ping"), JOB_UNKNOWN, "one that is not there");
 	test_insert(db);
+	test_beside(db);
 	test_every_column(db);
 	test_unknown_kind(db);
 	test_life(db);

@@ -39,6 +39,9 @@ command_note_usage(struct task *task)
 	const struct cell_result *result = &task->run.result;
 	struct err err = { 0 };
 
+	/* a run tells it itself, when it is over */
+	if (task->run.beside)
+		return;
 	if (task->run.end == RUN_RESULT && result->used_bytes >= 0 &&
 	    result->used_files >= 0 &&
 	    sandbox_set_usage(task->worker->db, task->sandbox.id,
@@ -103,10 +106,33 @@ bool
 command_ask(struct task *task, struct cell_request *request)
 {
 	request->path = task->path;
-	request->wall_ms = FILE_OP_MS;
+	request->wall_ms = task->run.beside ? BESIDE_OP_MS : FILE_OP_MS;
 	collect_release(&task->collect);
-	return run_request(task, request, FILE_OP_MS) &&
+	return run_request(task, request, request->wall_ms) &&
 	    outcome_succeeded(&task->run);
+}
+
+bool
+command_look(struct task *task, bool (*ask)(struct task *task, void *arg),
+    void *arg)
+{
+	bool good = false;
+	bool again;
+
+	for (enum access access = ACCESS_LOOK;; access = ACCESS_TIDY) {
+		if (!run_open(task, "user", access, 3 * FILE_OP_MS,
+			config_lease_wait_ms(task->worker->config)))
+			break;
+		good = ask(task, arg);
+		again = task->run.beside &&
+		    (task->run.end == RUN_BROKEN ||
+			task->run.end == RUN_OVERDUE);
+		command_note_usage(task);
+		lease_close(&task->lease);
+		if (!again)
+			break;
+	}
+	return good || command_succeeded(task);
 }
 
 bool
@@ -178,7 +204,7 @@ command_run(struct task *task)
 		return;
 	}
 	/* Commands that need none look for one themselves, if they want to. */
-	if (commands[kind].needs == COMMAND_NEEDS_SANDBOX)
+	if (commands[kind].needs >= COMMAND_NEEDS_SANDBOX)
 		result = find_sandbox(task, &err);
 	if (result == 0)
 		result = functions[kind](task, &err);

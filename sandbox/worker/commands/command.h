@@ -39,8 +39,13 @@ bool command_has_run(struct task *task);
 /* One request about task->path in the cell that is leased: did it succeed?
  * What the one before it brought is forgotten. */
 bool command_ask(struct task *task, struct cell_request *request);
-/* The same in a cell of the user's for it alone; message and outcome word say
- * why not. */
+/* Have ask() ask such things only to see what there is: beside a run of the
+ * user's where one goes on.  When that ends in between, ask() is called again,
+ * in a leased cell.  Was it true?  Else as command_succeeded(). */
+bool command_look(struct task *task, bool (*ask)(struct task *, void *),
+    void *arg);
+/* One request in a cell of the user's for it alone; message and outcome word
+ * say why not. */
 bool command_do(struct task *task, struct cell_request *request);
 /* The row says that the sandbox is being removed: remove its files, and then
  * the row.  What is left is the sweeper's. */
@@ -48,5 +53,8 @@ bool command_remove_files(struct task *task, int wait_ms);
 
 /* Wall clock limit of an operation on files. */
 #define FILE_OP_MS 15000
+/* Beside a run, whose code may hold it up, and with it a worker: with
+ * LIMIT_OUTSIDE_MS it is less than LIMIT_LOOK_MS. */
+#define BESIDE_OP_MS 1000
 
 #endif

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+static bool
+ask(struct task *task, void *request)
+{
+	return command_ask(task, request);
+}
+
 int
 cmd_get(struct task *task, struct err *err)
 {
@@ -12,7 +18,7 @@ cmd_get(struct task *task, struct err *err)
 
 	/* a larger one is refused by the cell, which tells its size */
 	collect_init(collect, 0, (size_t)request.max_bytes);
-	if (!command_resolve(task) || !command_do(task, &request))
+	if (!command_resolve(task) || !command_look(task, ask, &request))
 		return 0;
 	if (collect->file_count != 1)
 		return err_set(err, ERR_PROTOCOL, "the cell sent no file");

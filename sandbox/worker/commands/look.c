@@ -107,28 +107,27 @@ show_file(struct task *task, struct err *err)
 	return 0;
 }
 
+/* Only the cell knows which of the two it is; without pages it is a file. */
+static bool
+ask(struct task *task, void *arg)
+{
+	struct render_listing *listing = arg;
+
+	*listing = (struct render_listing){ 0 };
+	return list_page(task, listing) ||
+	    (outcome_failed_with(&task->run, ERROR_NOT_DIRECTORY) &&
+		read_file(task));
+}
+
 /* A look at a path: a directory is listed, a file is shown. */
 int
 cmd_look(struct task *task, struct err *err)
 {
-	struct render_listing listing = { 0 };
-	int result = 0;
+	struct render_listing listing;
 
-	if (!command_resolve(task))
-		return 0;
 	collect_init(&task->collect, 0, (size_t)task->env.file_most);
-	if (!run_open(task, "user", ACCESS_TIDY, 3 * FILE_OP_MS,
-		config_lease_wait_ms(task->worker->config)))
-		command_not_done(task);
-	else if (list_page(task, &listing))
-		result = show_directory(task, &listing, err);
-	/* only the cell knows which of the two it is */
-	else if (outcome_failed_with(&task->run, ERROR_NOT_DIRECTORY) &&
-	    read_file(task))
-		result = show_file(task, err);
-	else
-		(void)command_succeeded(task);
-	command_note_usage(task);
-	lease_close(&task->lease);
-	return result;
+	if (!command_resolve(task) || !command_look(task, ask, &listing))
+		return 0;
+	return listing.pages > 0 ? show_directory(task, &listing, err) :
+				   show_file(task, err);
 }

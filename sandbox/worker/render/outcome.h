@@ -14,9 +14,9 @@ enum run_end {
 	RUN_OVERDUE = CONVERSATION_OVERDUE, /* and the cell was ended */
 	/* this worker has to end, and could not wait longer */
 	RUN_STOPPED = CONVERSATION_STOPPED,
-	RUN_REFUSED,  /* there was no cell: refusal */
-	RUN_TOO_LATE, /* the token would have died before the end: not begun */
-	RUN_TAKEN,    /* the job is not ours any more: say nothing */
+	RUN_REFUSED,   /* there was no cell: refusal */
+	RUN_TOO_LATE,  /* the token would have died before the end: not begun */
+	RUN_TAKEN,     /* the job is not ours any more: say nothing */
 	RUN_CANCELLED, /* its owner did not want it any more: not begun */
 };
 
@@ -24,6 +24,7 @@ struct run_outcome {
 	enum run_end end;
 	enum refusal refusal;
 	bool read_only; /* the disk had no room for what it could write */
+	bool beside;	/* in the cell of another run, which may end at once */
 	bool cancelled; /* by its owner, while it ran */
 	struct cell_result result;
 };
