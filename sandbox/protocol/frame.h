@@ -36,14 +36,14 @@
 enum frame_kind {
 	/* client → broker; the answer is FRAME_GRANTED or FRAME_REFUSED */
 	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, INTERPRETER?, LEASE_MS,
-				 * ACCESS?: a cell, please */
+				 * ACCESS?, KEEP?: a cell, please */
 	FRAME_CREATE = 2,	/* SANDBOX, QUOTA_BYTES, QUOTA_FILES: make the
 				 * workspace; exists already: GRANTED */
 	FRAME_REMOVE = 3,	/* SANDBOX: end its cells, remove the workspace;
 				 * absent already: GRANTED */
 	FRAME_STATUS = 4,	/* answered with FRAME_STATUS_IS */
 	FRAME_GRANTED = 5,	/* the lease's descriptor rides on it; COLD,
-				 * CELL_NAME, ACCESS */
+				 * CELL_NAME, ACCESS, ENDED */
 	FRAME_REFUSED = 6,	/* CODE (enum refusal), TEXT (for the log) */
 	FRAME_STATUS_IS = 7,	/* see the status tags */
 	FRAME_RESERVE = 8,	/* SIZE: so many bytes for the files of the
@@ -54,8 +54,8 @@ enum frame_kind {
 				 * reason is another, there is no such frame */
 
 	/* broker → cell, on the control socket */
-	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS; for a
-				 * pip cell INDEX_URL, SDIST, CA: what the
+	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS, KEEP;
+				 * for a pip cell INDEX_URL, SDIST, CA: what the
 				 * operator lets pip do */
 	FRAME_BESIDE = 19,	/* in a lease of a user cell: the end of another
 				 * socket rides on it, for ACCESS_LOOK; closed
@@ -66,8 +66,8 @@ enum frame_kind {
 				 * not more than that; what of IL_PRELOAD could
 				 * not be imported); on it rides the file that
 				 * counts the memory limit's kills */
-	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left;
-				 * RETIRE */
+	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left, but
+				 * an interpreter if KEPT says so; RETIRE */
 
 	/* client → cell, on the lease */
 	FRAME_REQUEST = 32,	/* OP and its fields: the head of a request */
@@ -152,6 +152,9 @@ enum frame_tag {
 	TAG_COLLECT_MS = 45,	/* int: to look for and send files */
 	TAG_MODE = 46,		/* int: permissions of a file, 0644 if absent */
 	TAG_ALWAYS = 47,	/* int: 1: send the file back in any case */
+	TAG_KEEP = 56,		/* int: 1: keep the interpreter of this run for
+				 * the next one, if there is none kept already;
+				 * of a lease: this may be asked in it */
 
 	/* pieces */
 	TAG_PART = 48,		/* int: enum frame_part */
@@ -177,6 +180,12 @@ enum frame_tag {
 				 * the whole file; files changed by a run */
 	TAG_DISK_FULL = 73,	/* int: 1: the workspace had no room left (bytes
 				 * or files) when the run ended */
+	TAG_KEPT = 74,		/* int: 1: the run's interpreter is kept */
+	TAG_KEPT_NAMES = 75,	/* int: variables in it, as it says itself */
+	TAG_KEPT_BYTES = 76,	/* int: memory that it holds */
+	TAG_WENT_ON = 77,	/* int: 1: the run began in the kept one */
+	TAG_ENDED = 78,		/* int: enum kept_end: there was one, and that
+				 * is why it has ended; told once */
 
 	/* status */
 	TAG_ENGINE = 96,	/* int: 1 reachable */
@@ -306,6 +315,26 @@ enum run_reason {
 	REASON_MEMORY = 4,	/* killed by the memory limit: SIGNAL */
 	REASON_OUTPUT = 5,	/* output limit */
 	REASON_ERROR = 6,	/* the operation failed: CODE, TEXT */
+};
+
+/* Why an interpreter is not kept any more.  A cell knows of those that ended
+ * while it was there, the broker of the cells that it has ended; both tell
+ * who comes next. */
+enum kept_end {
+	KEPT_RESTED = 1,	/* for IL_SESSION_SECONDS */
+	KEPT_GAVE_WAY = 2,	/* others needed the place */
+	KEPT_PACKAGES = 3,	/* they have changed, or were looked at */
+	KEPT_REPLACED = 4,	/* its cell, by one that may write or may not */
+	KEPT_DIED = 5,		/* at rest, or with its cell */
+	KEPT_RESTARTED = 6,	/* the broker knows of none */
+	KEPT_STOPPED = 7,	/* as its owner wanted */
+	/* in a run; the client has seen it */
+	KEPT_EXITED = 8,	/* its code ended it, or cannot be stopped */
+	KEPT_TIME = 9,
+	KEPT_OUTPUT = 10,
+	KEPT_MEMORY = 11,
+	KEPT_SIGNAL = 12,
+	KEPT_BROKEN_OFF = 13,	/* cancelled, or its client has died */
 };
 
 /* Why an operation on the workspace failed (TAG_CODE of a REASON_ERROR). */

@@ -14,7 +14,7 @@ MAIN_MAX = 60
 MEDIAN_MAX = 20
 # Longer, with the reason.
 LONGER = {
-    "sandbox/protocol/frame.h": 380,  # the whole protocol in one place
+    "sandbox/protocol/frame.h": 410,  # the whole protocol in one place
 }
 TEST_MAX = 800  # one subject, many cases
 

@@ -13,6 +13,7 @@ does nothing else; every other one has a /workspace and does everything else.
     api.py        what differs in the cells of the HTTP APIs
     jail.py, filter.py   the namespaces and the filter of their runs
     run.py        a clone becomes a Python process like any other
+    kept.py       a run whose interpreter is the next one's, too
     plain.py      what a plain run needs
     display.py, pictures.py, libraries.py, magics.py    a person's runs are
                   those of a notebook: pictures, await, %time
@@ -48,10 +49,18 @@ run = kind(sys.argv[1], native, bare).serve()
 
 # Only the child of a fork comes here.
 try:
-    for code in run.prepare():
-        coroutine = eval(code, run.names)
-        if coroutine is not None:   # of an await at top level
-            run.wait(coroutine)
+    going = True
+    while going:
+        try:
+            for code in run.prepare():
+                coroutine = eval(code, run.names)
+                if coroutine is not None:   # of an await at top level
+                    run.wait(coroutine)
+        except BaseException as error:
+            if not run.again(error):
+                raise
+        else:
+            going = run.again()
 except SystemExit as end:
     run.exits(end)
     raise

@@ -71,6 +71,14 @@ def compile_again(source, name, echo):
     return None
 
 
+def end_of_run():
+    """In an interpreter that is kept: its end has not come, that of a run
+    has."""
+    for name in ("libraries", "pictures"):
+        if name in loaded:
+            loaded[name].end_of_run()
+
+
 class Finder:
     """The first of sys.meta_path: leaves all but a few names to the others."""
 

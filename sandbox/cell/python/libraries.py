@@ -116,6 +116,14 @@ def show_what_is_left():
                     type(error).__name__, error), file=sys.stderr)
 
 
+def end_of_run():
+    """The interpreter is kept: figures are shown, and closed, as they would
+    be in a notebook."""
+    if "matplotlib._pylab_helpers" in sys.modules:
+        show_what_is_left()
+        sys.modules["matplotlib._pylab_helpers"].Gcf.destroy_all()
+
+
 # ---- what is done when they are imported ----
 
 def lend_fonts():

@@ -86,6 +86,15 @@ def save(data, ending):
         os.close(fd)
 
 
+def end_of_run():
+    """The interpreter is kept: the next run has an answer of its own."""
+    global taken, more
+    atexit.unregister(tell_more)
+    if more:
+        tell_more()
+    taken = more = 0
+
+
 def tell(what):
     print("Picture %d %s: it is not shown." % (taken, what), file=sys.stderr)
 

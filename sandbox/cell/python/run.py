@@ -73,6 +73,13 @@ class Run:
         self.kept = None        # what it would take time to let go of
         self.status = 0         # exit status
 
+    keep = False                # it is a Kept: kept.py
+
+    def again(self, error=None):
+        """After the code, and its error if there was one: is this another run
+        now?"""
+        return False
+
     # ---- in the child, with only cell.py's frame left ----
 
     def prepare(self):

@@ -20,11 +20,12 @@ from frames import (ACCESS_LOOK, ACCESS_TIDY, ERROR_NOT_EMPTY,
                     OP_REMOVE, OP_RUN, OP_STAT, OP_WRITE, PART_ARGS,
                     PART_CONTENT, PART_SOURCE, PART_STDIN, REASON_EXIT,
                     TAG_ARG, TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA,
-                    TAG_ECHO, TAG_INDEX_URL, TAG_MERGE, TAG_NAME, TAG_OP,
+                    TAG_ECHO, TAG_INDEX_URL, TAG_KEEP, TAG_MERGE, TAG_NAME, TAG_OP,
                     TAG_OUTPUT_MAX, TAG_PART, TAG_PATH, TAG_REASON,
                     TAG_RECURSIVE, TAG_SDIST, TAG_STATUS, TAG_WALL_MS, Failure,
                     ProtocolError, frame)
 from harvest import Changes
+from kept import Kept
 from link import Control, Gone, Lease, connect
 from run import (CODE, NATIVE_ERRORS, WORKSPACE, Run, environment, get_ready,
                  protect, rehearse, trim)
@@ -328,11 +329,14 @@ class Cell:
         self.supervisor.become(
             run, self.lease, stdin, notes, head.number(TAG_MERGE) != 0,
             after=after, folder=FOLDERS.index(self.root), wall_ms=wall_ms,
-            output_max=output_max, **{"drains": 0, **plan})
+            output_max=output_max, keep=int(run.keep),
+            **{"drains": 0, **plan})
         return run
 
     def make_run(self, head, parts):
         run = Run(*self.run_of)
+        if head.number(TAG_KEEP) and self.lease.terms.number(TAG_KEEP):
+            run = Kept(*self.run_of, self.supervisor, display.end_of_run)
         run.echo = head.number(TAG_ECHO) != 0
         run.compile_again = self.compile_again
         run.args = [os.fsdecode(arg) for arg in head.every(TAG_ARG)]

@@ -11,6 +11,7 @@ from files import disk, failure
 from frames import (FRAME_REQUEST, FRAME_RESULT, TAG_COLLECT_BYTES,
                     TAG_COLLECT_FILES, TAG_COLLECT_HOW, TAG_COLLECT_MS,
                     TAG_COLLECT_TOTAL, Frame, frame)
+from kept import pack
 from link import Gone, Lease
 from shared import SUPERVISOR_AHEAD as AHEAD
 from shared import SUPERVISOR_ALWAYS as ALWAYS
@@ -99,7 +100,7 @@ class Supervisor:
             setattr(shared, name, value)
         shared.proc = os.open("/proc",
                               os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        for name in ("pids", "channel", "in", "out", "err", "file",
+        for name in ("pids", "channel", "in", "out", "err", "file", "brief",
                      "lease", "cwd", "folder"):
             setattr(shared, name, -1)
 
@@ -160,8 +161,17 @@ class Supervisor:
         shared.plan = Plan(**{name: min(value, 1 << 62) for name, value in dict(
             plan, input=len(stdin), notes=length).items()})
         shared.cwd, shared.merge, shared.limits[:] = run.cwd, merge, run.limits
+        if shared.kept:
+            os.write(shared.brief, pack(run, merge))
         lease.sock.detach()
         self.library.run_process_become(ctypes.byref(shared))
+
+    def rest(self, status, names):
+        """In a run that is to be kept, when its code is over: the descriptor
+        of what the next one is to do, or -1."""
+        return self.library.run_process_rest(
+            ctypes.byref(self.shared), ctypes.c_uint64(status & 0xff),
+            ctypes.c_uint64(names))
 
     def look(self, run, plan):
         """Note what is in the folder of the run: length of the notes."""

@@ -14,6 +14,7 @@
 #include "children.h"
 #include "run_process.h"
 #include "jail.h"
+#include "kept.h"
 #include "run_state.h"
 
 #define PLACE_MAX 32 /* "PID/root", "PID/ns/mnt" */
@@ -47,6 +48,8 @@ make_streams(struct supervisor *k)
 	if (watch->file < 0)
 		return "memfd_create";
 	k->file = watch->file;
+	if (k->kept != 0)
+		k->brief = (int)syscall(SYS_memfd_create, "brief", MFD_CLOEXEC);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return "socketpair";
 	k->state->channel = ends[0];
@@ -61,7 +64,7 @@ close_theirs(struct supervisor *k)
 	base_close(&k->in);
 	base_close(&k->out);
 	base_close(&k->err);
-	base_close(&k->channel);
+	base_close(&k->brief);
 }
 
 /* What is at /proc/PID/WHAT; PID is what the process has said. */
@@ -124,7 +127,7 @@ enclose_hear(struct supervisor *k)
 	ssize_t len;
 
 	/* a lease may be waiting at the broker's */
-	base_wait(k->control, 0, k->state->channel, POLLIN);
+	kept_wait(k, k->control, 0, k->state->channel, POLLIN);
 	len = recv(k->state->channel, k->state->said, RUN_STATE_SAID_MAX - 1,
 	    0);
 	if (len < 0)
@@ -158,10 +161,13 @@ int
 enclose_jail(struct supervisor *k)
 {
 	struct run_state *state = k->state;
-	const char *failed = make_streams(k);
+	const char *failed;
 	pid_t pid;
 
+	k->kept = state->kept.pid > 0;
+	failed = make_streams(k);
 	state->status = -1;
+	state->went_on = false;
 	state->cpu_us = state->rss_kib = 0;
 	state->ooms = children_count_ooms(k);
 	if (failed == NULL)
@@ -179,7 +185,9 @@ enclose_jail(struct supervisor *k)
 	if (pid < 0)
 		return base_fail(k, "fork");
 	state->run = pid;
-	close_theirs(k);
+	base_close(&k->channel);
+	if (k->kept == 0) /* else they may be the kept one's */
+		close_theirs(k);
 	return await_jail(k);
 }
 
@@ -188,7 +196,8 @@ enclose_end(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 
-	children_kill_all(state);
+	kept_end_others(k);
+	base_close(&k->channel);
 	close_theirs(k);
 	watch_close(&state->watch);
 	base_close(&state->watch.process);

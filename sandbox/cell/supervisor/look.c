@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "look.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -10,45 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "names.h"
+
 #include "../../protocol/frame_limits.h"
 
 #define SECOND_NS 1000000000
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define RECORD_MAX (2 + LIMIT_PATH + 4 * 8)
-
-/* ---- the names in a folder, without a heap ---- */
-
-struct names {
-	int folder;
-	bool failed; /* there may be others */
-	size_t at;
-	size_t end;
-	char bytes[2048] __attribute__((aligned(8)));
-};
-
-/* Its name, or NULL when there is none left. */
-static const char *
-next_name(struct names *names)
-{
-	const struct dirent64 *entry;
-	long len;
-
-	do {
-		if (names->at == names->end) {
-			len = syscall(SYS_getdents64, names->folder,
-			    names->bytes, sizeof(names->bytes));
-			names->failed = len < 0;
-			if (len <= 0)
-				return NULL;
-			names->at = 0;
-			names->end = (size_t)len;
-		}
-		entry = (const void *)(names->bytes + names->at);
-		names->at += entry->d_reclen;
-	} while (strcmp(entry->d_name, ".") == 0 ||
-	    strcmp(entry->d_name, "..") == 0);
-	return entry->d_name;
-}
 
 bool
 look_sweep(const char *path)
@@ -59,7 +26,7 @@ look_sweep(const char *path)
 
 	if (names.folder < 0)
 		return errno == ENOENT;
-	while ((name = next_name(&names)) != NULL)
+	while ((name = names_next(&names)) != NULL)
 		empty = unlinkat(names.folder, name, 0) == 0 && empty;
 	(void)close(names.folder);
 	return empty && !names.failed;
@@ -76,7 +43,7 @@ look_finds(const char *path, const char *beginning)
 		return false;
 	/* a name has its NUL within the record, which is longer than that */
 	do
-		name = next_name(&names);
+		name = names_next(&names);
 	while (name != NULL && strncmp(name, beginning, len) != 0);
 	(void)close(names.folder);
 	return name != NULL;
@@ -161,7 +128,7 @@ look_at(struct look *look, int folder, int depth)
 	struct statx status;
 	const char *name;
 
-	while (!look->cut && (name = next_name(&names)) != NULL) {
+	while (!look->cut && (name = names_next(&names)) != NULL) {
 		look->cut = look->room-- == 0;
 		if (look->cut || name[0] == '.' || !go_down(look, name))
 			continue;

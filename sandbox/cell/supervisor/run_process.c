@@ -11,11 +11,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base.h"
 #include "jail.h"
 #include "fast_path.h"
+#include "kept.h"
 #include "look.h"
 #include "shared.h"
 
@@ -24,6 +26,8 @@
 #define SIGNALS_MAX 256 /* that wait: all cells together have some thousands */
 #define FILES_MAX 64	/* the interpreter's own limit: run.py, FD_MAX */
 #define NICE 5		/* of runs: run.py, NICE */
+#define CHANNEL 1000	/* a number that no program comes to by itself */
+#define STREAMS 4	/* the three, and what to do */
 
 /* ---- before its lease ---- */
 
@@ -31,10 +35,14 @@ void
 run_process_begin(struct supervisor *k)
 {
 	char text[1 + SUPERVISOR_WHY_MAX] = "!";
-	const char *failed = k->jailed != 0 ? jail_confine(k) :
-					      jail_go_first(k);
+	const char *failed = NULL;
 	ssize_t len = -1;
 
+	/* a kept process may take us by surprise: out of reach all the time */
+	if (k->jailed != 0)
+		failed = jail_confine(k);
+	else if (k->kept == 0)
+		failed = jail_go_first(k);
 	/* out of reach, as PID 1 is */
 	if (failed == NULL && k->jailed == 0 &&
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -49,7 +57,8 @@ run_process_begin(struct supervisor *k)
 	if (send(k->channel, text, (size_t)len, MSG_NOSIGNAL) < 0 ||
 	    text[0] == '!')
 		_exit(1);
-	base_close(&k->proc);
+	if (k->kept == 0)
+		base_close(&k->proc);
 }
 
 /* ---- its request ---- */
@@ -118,7 +127,7 @@ take_request(struct supervisor *k)
 		k->lease = base_next_lease(k, 0);
 	}
 	base_close(&k->control);
-	if (k->reads == SUPERVISOR_READS_NONE)
+	if (k->reads == SUPERVISOR_READS_NONE || k->kept != 0)
 		return false;
 	while (!whole)
 		if (k->packet_count == SUPERVISOR_PACKETS ||
@@ -217,16 +226,49 @@ apply_limits(const struct supervisor *k)
 	}
 }
 
-void
-run_process_become(struct supervisor *k)
+/* All that is the cell's; before Linux 5.9 one by one.  A kept process says its
+ * word where no program looks. */
+static void
+close_others(struct supervisor *k)
+{
+	unsigned int above = STDERR_FILENO + 1;
+
+	if (k->plan.keep != 0) {
+		k->channel = fcntl(k->channel, F_DUPFD_CLOEXEC, CHANNEL);
+		if (k->channel < 0)
+			fail("its channel");
+		(void)syscall(SYS_close_range, k->channel + 1, ~0U, 0);
+	}
+	if (syscall(SYS_close_range, above,
+		k->plan.keep != 0 ? (unsigned int)k->channel - 1 : ~0U, 0) < 0)
+		for (int fd = (int)above; fd < FILES_MAX; fd++)
+			(void)close(fd);
+}
+
+/* The supervisor's clock starts with the plan.  Returns if the run is ours: a
+ * kept process may have it. */
+static void
+begin(struct supervisor *k)
 {
 	static const uint8_t started = FRAME_STARTED;
+	char word;
 
-	/* the supervisor's clock starts with the plan */
 	if (send(k->lease, &started, 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN)
 		base_leave();
 	if (send(k->channel, &k->plan, sizeof(k->plan), MSG_NOSIGNAL) < 0)
 		base_leave();
+	if (k->kept == 0)
+		return;
+	if (TEMP_FAILURE_RETRY(recv(k->channel, &word, 1, 0)) != 1)
+		base_leave();
+	if (jail_go_first(k) != NULL)
+		fail("its place");
+}
+
+void
+run_process_become(struct supervisor *k)
+{
+	begin(k);
 	if (dup2(k->in, STDIN_FILENO) < 0 || dup2(k->out, STDOUT_FILENO) < 0 ||
 	    dup2(k->merge != 0 ? k->out : k->err, STDERR_FILENO) < 0)
 		fail("standard streams");
@@ -234,15 +276,59 @@ run_process_become(struct supervisor *k)
 	    (k->cwd >= 0 ? fchdir(k->cwd) :
 			   chdir(base_folders[k->plan.folder])) < 0)
 		fail("the folder");
-	/* nothing of the cell's from here on; before Linux 5.9 one by one */
-	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) < 0)
-		for (int fd = STDERR_FILENO + 1; fd < FILES_MAX; fd++)
-			(void)close(fd);
+	apply_limits(k);
+	/* nothing of the cell's from here on */
+	close_others(k);
 	/* its /proc/self is its own again */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		fail("prctl");
 	errno = 0;
 	if (nice(NICE) == -1 && errno != 0)
 		fail("its priority");
-	apply_limits(k);
+}
+
+/* ---- it rests ---- */
+
+/* Standard streams and what to do, in their order: so none of them has the
+ * number of one before it. */
+static int
+receive_streams(const struct supervisor *k, int fds[STREAMS])
+{
+	union {
+		char bytes[CMSG_SPACE(STREAMS * sizeof(int))];
+		struct cmsghdr head;
+	} extra = { { 0 } };
+	char word;
+	struct iovec part = { .iov_base = &word, .iov_len = 1 };
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = extra.bytes,
+		.msg_controllen = sizeof(extra.bytes) };
+
+	if (TEMP_FAILURE_RETRY(recvmsg(k->channel, &message,
+		MSG_CMSG_CLOEXEC)) != 1 ||
+	    (message.msg_flags & MSG_CTRUNC) != 0 ||
+	    extra.head.cmsg_len != CMSG_LEN(STREAMS * sizeof(int)))
+		return -1;
+	memcpy(fds, CMSG_DATA(&extra.head), STREAMS * sizeof(int));
+	return 0;
+}
+
+int
+run_process_rest(struct supervisor *k, uint64_t status, uint64_t names)
+{
+	struct kept_word word = { .status = status, .names = names };
+	int fds[STREAMS];
+
+	if (send(k->channel, &word, sizeof(word), MSG_NOSIGNAL) < 0 ||
+	    receive_streams(k, fds) < 0)
+		return -1;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fds[fd] != fd) {
+			(void)dup2(fds[fd], fd);
+			(void)close(fds[fd]);
+		}
+		(void)fcntl(fd, F_SETFD, 0);
+	}
+	return fds[STREAMS - 1];
 }

@@ -27,7 +27,13 @@ uint64_t run_process_look(const struct supervisor *k, uint64_t folder,
     const char *path, size_t path_len);
 
 /* Become the run that k->plan, merge, limits and cwd describe.  Ends the
- * process when that cannot be, and says why on standard error. */
+ * process when that cannot be, and says why on standard error; or when a kept
+ * process has become the run, which k->brief tells what to do. */
 void run_process_become(struct supervisor *k);
+
+/* In a run that is to be kept, when its code is over: say so, and wait for the
+ * next one.  Its standard streams are in their places then; returns a
+ * descriptor of what it is to do, or -1: nothing will come. */
+int run_process_rest(struct supervisor *k, uint64_t status, uint64_t names);
 
 #endif

@@ -16,6 +16,16 @@
 #define RUN_STATE_SAID_MAX 256
 #define RUN_STATE_READERS 4 /* see beside.h */
 
+/* The process of an earlier run, which is to do the next one: kept.h. */
+struct kept {
+	pid_t pid; /* 0: there is none */
+	int channel;
+	int64_t cpu_us; /* that it had used when it came to rest */
+	int64_t bytes;	/* of memory, */
+	uint64_t names;
+	int64_t ended; /* enum kept_end of the last one, if not told; or 0 */
+};
+
 struct run_state {
 	pid_t init; /* 0: reaped */
 	pid_t run;
@@ -33,6 +43,8 @@ struct run_state {
 	int folders[SUPERVISOR_FOLDER_COUNT];
 	int mounts; /* the jail's mount namespace */
 	struct watch watch;
+	struct kept kept;
+	bool went_on; /* the run is one of a kept process */
 	struct supervisor_plan plan;
 	char said[RUN_STATE_SAID_MAX];
 };

@@ -12,7 +12,7 @@
 
 enum supervisor_role {
 	SUPERVISOR_FAILED = -1, /* supervisor.why says what */
-	SUPERVISOR_DONE = 0, /* below: a child, which goes on in Python */
+	SUPERVISOR_DONE = 0,	/* below: a child, which goes on in Python */
 	SUPERVISOR_RUN = 1,	/* has its lease: reads the request */
 	SUPERVISOR_HARVEST = 2, /* not confined; sends files and the result */
 	SUPERVISOR_FAST = 3,	/* is the run already, see supervisor_fast */
@@ -28,7 +28,7 @@ struct supervisor_mount {
 	uint64_t flags;
 };
 
-/* Which requests are read in C, on the fast path? */
+/* Which requests are read in C? */
 enum supervisor_reads {
 	SUPERVISOR_READS_NONE = 0,
 	SUPERVISOR_READS_PLAIN = 1,  /* `python -c CODE` */
@@ -43,8 +43,8 @@ enum supervisor_after {
 	SUPERVISOR_ALWAYS = 2,
 };
 
-/* What a run's process tells before it becomes the run; the limits are those of
- * its request.  Everything is checked when it comes. */
+/* What a run's process tells before it becomes the run.  Everything is checked
+ * when it comes. */
 struct supervisor_plan {
 	uint64_t wall_ms;
 	uint64_t output_max; /* bytes of both streams, with drains of each */
@@ -58,6 +58,7 @@ struct supervisor_plan {
 	uint64_t total;
 	uint64_t how;
 	uint64_t ms;
+	uint64_t keep; /* 1: it says struct kept_word in the end */
 };
 
 /* The last one is that of packages: no request names it. */
@@ -90,13 +91,10 @@ struct supervisor_fast {
 	char env[SUPERVISOR_WORDS_MAX]; /* NAME=VALUE, a NUL after each; or the
 					 * source's name */
 };
-
 extern struct supervisor_fast supervisor_fast;
-
 struct run_state;
 
-/* The caller's storage.  Descriptors are borrowed where nothing else is said,
- * and -1 where there is none. */
+/* The caller's storage.  Descriptors are borrowed, and -1 is none. */
 struct supervisor {
 	/* set by the caller, for good */
 	const struct supervisor_mount *mounts;
@@ -118,17 +116,19 @@ struct supervisor {
 	uint32_t once;	    /* 1: there is one lease, and then the end */
 	uint32_t reads;	    /* enum supervisor_reads */
 	uint32_t tidies;    /* 1: a child tidies after each lease in any case */
-	uint32_t own_files; /* what is used of a folder's file system before */
-	uint32_t own_blocks; /* anybody writes to it */
+	uint32_t own_files; /* what a folder's file system uses by itself */
+	uint32_t own_blocks;
 	/* for the run's process of the moment */
 	int32_t channel; /* one struct supervisor_plan goes to the supervisor */
 	int32_t in;	 /* what will be its standard streams */
 	int32_t out;
 	int32_t err;
 	int32_t file;	/* empty: for standard input, and notes */
+	int32_t brief;	/* empty: what the kept process is to do */
 	int32_t lease;	/* its own, and what was received on it */
 	int32_t cwd;	/* where it will be; -1: in the plan's folder */
 	uint32_t merge; /* 1: standard error goes where output goes */
+	uint32_t kept;	/* 1: there is a kept process, see kept.h */
 	uint32_t packet_count;
 	const char *packets[SUPERVISOR_PACKETS];
 	uint64_t packet_len[SUPERVISOR_PACKETS];

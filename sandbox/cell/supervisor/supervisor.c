@@ -18,6 +18,7 @@
 #include "children.h"
 #include "enclose.h"
 #include "jail.h"
+#include "kept.h"
 #include "look.h"
 #include "result.h"
 #include "run_state.h"
@@ -37,7 +38,10 @@ supervisor_map_user(struct supervisor *k)
 int
 supervisor_surrender(struct supervisor *k, int goes_first)
 {
-	const char *failed = goes_first != 0 ? jail_go_first(k) : NULL;
+	/* beside a kept process it stays out of reach */
+	const char *failed = goes_first != 0 && k->kept == 0 ?
+	    jail_go_first(k) :
+	    NULL;
 
 	if (failed == NULL)
 		failed = jail_surrender(k);
@@ -57,12 +61,13 @@ make_state(struct supervisor *k)
 	k->state = state;
 	if (madvise(state, size, MADV_DONTFORK) < 0)
 		return "madvise";
-	k->state->channel = k->state->mounts = -1;
+	k->state->channel = k->state->mounts = k->state->kept.channel = -1;
 	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
 		k->state->folders[i] = -1;
 	k->state->watch = (struct watch){ .control = k->control,
 		.lease = -1,
 		.process = -1,
+		.word = -1,
 		.feed = -1,
 		.outputs = { -1, -1 },
 		.file = -1 };
@@ -171,11 +176,13 @@ oversee(struct supervisor *k)
 	struct watch *watch = &state->watch;
 	enum watch_end end;
 	int64_t wall;
+	bool rests;
 	bool retire;
 
 	watch->process = (int)syscall(SYS_pidfd_open, state->run, 0);
 	if (watch->process < 0)
 		return NEXT_RETIRE;
+	watch->word = plan->keep != 0 ? state->channel : -1;
 	watch->file_at = 0;
 	watch->file_end = (int64_t)plan->input;
 	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
@@ -191,10 +198,18 @@ oversee(struct supervisor *k)
 	}
 	wall = watch_now() - watch->started;
 	/* what is left in the pipes is all, when nobody writes any more */
-	children_kill_all(state);
-	if (end == WATCH_GONE || !watch_drain(watch))
+	rests = end == WATCH_RESTS && kept_take(k);
+	if (!rests)
+		children_kill_all(state);
+	if (end == WATCH_GONE || !watch_drain(watch)) {
+		kept_end(k, KEPT_BROKEN_OFF);
 		return NEXT_RETIRE;
+	}
+	if (watch->over)
+		kept_end(k, 0);
+	k->kept = state->kept.pid > 0;
 	result_begin(k, end, wall);
+	kept_tell(k);
 	/* the files: only now can nobody change them */
 	retire = k->lasts == 0 && result_is_bad(k, end);
 	if (leaves_files(k))
@@ -211,7 +226,7 @@ is_plan(const struct supervisor_plan *plan, size_t len)
 {
 	return len == sizeof(*plan) && plan->folder < SUPERVISOR_FOLDER_COUNT &&
 	    plan->wall_ms <= LIMIT_WALL_MS && plan->input <= INT64_MAX / 2 &&
-	    plan->notes <= INT64_MAX / 2;
+	    plan->notes <= INT64_MAX / 2 && plan->keep <= 1;
 }
 
 /* Hand the next lease to the process that is there, or see to the one it has;
@@ -223,6 +238,8 @@ serve_one(struct supervisor *k)
 	size_t len;
 
 	if (state->watch.lease < 0) {
+		if (state->kept.pid > 0)
+			kept_wait(k, -1, 0, k->control, POLLIN);
 		state->watch.lease = base_next_lease(k, MSG_PEEK);
 		/* a host that has no memory left takes that process first */
 		if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
@@ -232,9 +249,12 @@ serve_one(struct supervisor *k)
 	len = enclose_hear(k);
 	if (len > 0) {
 		memcpy(&state->plan, state->said, sizeof(state->plan));
-		return is_plan(&state->plan, len) ? oversee(k) : NEXT_RETIRE;
+		if (!is_plan(&state->plan, len))
+			return NEXT_RETIRE;
+		kept_begin(k);
+		return oversee(k);
 	}
-	children_kill_all(state);
+	kept_end_others(k);
 	return state->status == 0 ? NEXT_OVER : tell_failure(k);
 }
 
@@ -251,6 +271,8 @@ say_idle(struct supervisor *k, bool retire)
 	while (recv(k->control, &stale, 1, MSG_DONTWAIT) > 0)
 		;
 	frame_start(frame, FRAME_IDLE);
+	if (k->state->kept.pid > 0)
+		frame_add_int(frame, TAG_KEPT, 1);
 	if (retire)
 		frame_add_int(frame, TAG_RETIRE, 1);
 	if (send(k->control, frame->data, frame->len, MSG_NOSIGNAL) < 0)
@@ -259,12 +281,12 @@ say_idle(struct supervisor *k, bool retire)
 
 /* Wait for the client's next request.  False: it has hung up. */
 static bool
-goes_on(const struct supervisor *k)
+goes_on(struct supervisor *k)
 {
 	int lease = k->state->watch.lease;
 	uint8_t kind;
 
-	base_wait(k->control, 0, lease, POLLIN);
+	kept_wait(k, k->control, 0, lease, POLLIN);
 	return recv(lease, &kind, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
@@ -293,7 +315,8 @@ end_lease(struct supervisor *k)
 	struct pollfd p = { .fd = k->control, .events = POLLIN };
 
 	base_close(&k->state->watch.lease);
-	if (tidy(k) == NEXT_TIDY)
+	/* what is in memory is the kept one's, too */
+	if (k->state->kept.pid == 0 && tidy(k) == NEXT_TIDY)
 		return NEXT_TIDY;
 	say_idle(k, k->lasts == 0);
 	/* An answer is on its way now, and is not to wait for what comes after

@@ -160,7 +160,7 @@ feed_some(struct watch *watch)
 
 /* ---- the loop ---- */
 
-enum { CONTROL, LEASE, PROCESS, FEED, OUTPUTS };
+enum { CONTROL, LEASE, PROCESS, WORD, FEED, OUTPUTS };
 #define POLLED (OUTPUTS + WATCH_STREAMS)
 
 /* False: a signal has come. */
@@ -177,6 +177,7 @@ wait_for_any(const struct watch *watch, struct pollfd *p)
 	p[LEASE] = (struct pollfd){ watch->lease,
 		(short)(POLLIN | (watch->pending ? POLLOUT : 0)), 0 };
 	p[PROCESS] = (struct pollfd){ watch->process, POLLIN, 0 };
+	p[WORD] = (struct pollfd){ watch->word, POLLIN, 0 };
 	p[FEED] = (struct pollfd){ watch->feed, POLLOUT, 0 };
 	for (int i = 0; i < WATCH_STREAMS; i++)
 		p[OUTPUTS + i] = (struct pollfd){
@@ -211,6 +212,18 @@ serve_ready(struct watch *watch, const struct pollfd *p)
 	return !gone;
 }
 
+/* Does it rest?  False: it never will. */
+static bool
+says_word(struct watch *watch)
+{
+	uint8_t word;
+
+	if (recv(watch->word, &word, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
+		return true;
+	watch->word = -1;
+	return false;
+}
+
 enum watch_end
 watch_run(struct watch *watch)
 {
@@ -233,6 +246,8 @@ watch_run(struct watch *watch)
 			return WATCH_ENDED;
 		if (watch->over)
 			return WATCH_OUTPUT;
+		if (p[WORD].revents != 0 && says_word(watch))
+			return WATCH_RESTS;
 	}
 }
 

@@ -20,6 +20,7 @@ enum watch_end {
 	WATCH_GONE,   /* the client has hung up, or broken the protocol */
 	WATCH_CHILD,  /* a child has: reap it, and go on */
 	WATCH_BESIDE, /* the broker says something: take it, and go on */
+	WATCH_RESTS,  /* the process says that it does */
 };
 
 #define WATCH_STREAMS 2
@@ -29,6 +30,7 @@ struct watch {
 	int control; /* to the broker */
 	int lease;   /* to the client */
 	int process; /* pidfd */
+	int word;    /* where it says that it rests; -1: it does not */
 	/* owned: closed, and -1, when they are at their end; watch_close() */
 	int feed;		    /* the process's standard input */
 	int outputs[WATCH_STREAMS]; /* its standard output and error */
