@@ -56,7 +56,7 @@ prove_all() {
 	mkdir -p "$said/$round"
 	PERL_TEST_HARNESS_DUMP_TAP=$said/$round prove --merge --failures \
 		--state=save --statefile="$said/$round/.state" \
-		-j "${TEST_JOBS:-2}" \
+		-j "${TEST_JOBS:-$(($(nproc) + 2))}" \
 		--exec 'timeout --foreground -k 10 900' "$@" </dev/null
 }
 

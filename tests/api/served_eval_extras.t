@@ -69,11 +69,11 @@ def only_1_asks_for_extras():
 @test
 def duration_and_cpu_are_told():
     answer = extras(input="import time\ntime.sleep(.3)")
-    assert 300 <= answer["duration_ms"] < 5000, answer
+    assert 300 <= answer["duration_ms"] < 60000, answer
     assert answer["cpu_ms"] < answer["duration_ms"], answer
     answer = extras(input="import time\nt = time.process_time\nb = t()\n"
                           "while t() - b < .3: pass")
-    assert 300 <= answer["cpu_ms"] < 5000, answer
+    assert 300 <= answer["cpu_ms"] < 60000, answer
 
 
 @test
@@ -129,8 +129,8 @@ def a_shorter_time_ends_the_run():
     answer = extras(input="import time\nprint('a')\ntime.sleep(60)",
                     timeout_ms=300)
     assert answer["returncode"] == 137 and answer["stdout"] == "a\n", answer
-    assert 300 <= answer["duration_ms"] < 5000, answer
-    assert time.monotonic() - started < 5
+    assert 300 <= answer["duration_ms"] < 5900, answer
+    assert time.monotonic() - started < 30
 
 
 @test

@@ -271,7 +271,7 @@ def what_a_run_leaves_behind_does_not_hold_up_its_answer():
     started = time.monotonic()
     ends("import os, time\nif os.fork() == 0:\n    os.setsid()\n"
          "    time.sleep(1000)\nprint('x')", 0, "x\n", timeout_ms=30000)
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 25
 
 
 # ---- output ----

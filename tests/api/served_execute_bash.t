@@ -166,7 +166,7 @@ def a_command_that_runs_out_of_time_is_ended_with_all_it_started():
         assert answer["timed_out"] is True, answer
         assert answer["exit_code"] is None, answer
         assert answer["stdout"] == "a\n", answer
-        assert 500 <= answer["duration_ms"] < 5000, answer
+        assert 500 <= answer["duration_ms"] < 20000, answer
         assert subprocess.run(["pgrep", "-f", mark],
                               capture_output=True).returncode == 1
         assert session.prints("echo on") == "on\n"

@@ -47,9 +47,7 @@ def lose(path, body):
 
 def is_in_the_log(reference):
     assert re.fullmatch("[0-9a-f]{16}", reference), reference
-    with open(served.log) as file:
-        assert re.search("lost its cell reference=%s .*cell=\\w" % reference,
-                         file.read())
+    served.wait_logged("lost its cell reference=%s .*cell=\\w" % reference)
 
 
 def lost():
@@ -154,7 +152,8 @@ def memory_that_takes_the_cell_of_a_session_is_told():
     assert answer.status == 200, answer
     assert (answer.json["exit_code"], answer.json["timed_out"],
             answer.json["stdout"]) == (137, False, "before\n"), answer
-    assert (lost(), went_away(served)) == (before[0], before[1] + 1)
+    wait_for(lambda: went_away(served) == before[1] + 1)
+    assert lost() == before[0]
     wait_for(lambda: served.post(path, {"cmd": "true"}).status == 404)
 
 
@@ -171,7 +170,7 @@ def memory_that_takes_the_cell_of_one_run_is_told():
         answer = apart.post("/v1/execute/stream", {
             "code": TAKES_THE_CELL, "timeout_ms": 20000})
         assert "event: result" in answer.text, answer
-        assert went_away(apart) == 3
+        wait_for(lambda: went_away(apart) == 3)
         assert "outcome=\"lost\"} 0" in apart.get("/metrics").text
 
 

@@ -175,7 +175,7 @@ def sockets_that_were_handed_over_have_the_same_queue():
         finally:
             program.terminate()
             program.send_signal(signal.SIGCONT)
-            assert program.wait(20) == 0
+            assert program.wait(60) == 0
             program.stderr.close()
             for sock in sockets:
                 sock.close()

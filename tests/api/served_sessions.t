@@ -130,7 +130,7 @@ def when_all_sessions_are_taken_the_next_is_503_at_once():
         first = small.post("/v1/sessions", {})
         assert first.status == 201, first
         # Less than it takes to wait for a cell in vain.
-        answer = small.request("POST", "/v1/sessions", b"{}", JSON, timeout=20)
+        answer = small.request("POST", "/v1/sessions", b"{}", JSON, timeout=60)
         assert (answer.status, answer.text) == (
             503, '{"detail":"There is no cell to run it in just now"}'), answer
         assert answer.headers["Retry-After"] == "1", answer.headers

@@ -195,7 +195,7 @@ def late():
         began = time.monotonic()
         is_(asked.run_api("import time; time.sleep(30)", wall_ms=30000)[0], {},
             "a lease that lasts too long ends")
-        ok(time.monotonic() - began < 10, "soon")
+        ok(time.monotonic() - began < 25, "soon")
         is_(b.lease_api().run_api("print(1)")[1], b"1\n",
             "and the next one has a cell")
 

@@ -215,7 +215,7 @@ class Broker:
              "label=inline.instance=" + self.instance()],
             stdout=subprocess.PIPE, check=True).stdout.decode().split()
 
-    def wait_no_container(self, patience=10.0):
+    def wait_no_container(self, patience=PATIENCE):
         """Seconds until the engine has none of ours."""
         began = time.monotonic()
         ids = self.containers()
@@ -279,7 +279,7 @@ class Broker:
         asked.close()
         return refusal_name(fields) if kind == "REFUSED" else kind
 
-    def wait_granted(self, n, patience=10.0):
+    def wait_granted(self, n, patience=PATIENCE):
         """Until a lease is granted; False when it never is."""
         end = time.monotonic() + patience
         while self.refusal(n) != "GRANTED":
@@ -310,7 +310,7 @@ class Broker:
         asked.close()
         return fields
 
-    def wait_status(self, patience=10.0, **wanted):
+    def wait_status(self, patience=PATIENCE, **wanted):
         """Until the status says so; seconds."""
         began = time.monotonic()
         while True:
@@ -323,7 +323,7 @@ class Broker:
 
     # ---- the end ----
 
-    def stop(self, patience=20.0):
+    def stop(self, patience=PATIENCE):
         """SIGTERM; the exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(patience)

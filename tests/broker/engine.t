@@ -5,15 +5,16 @@ requests are answered soon and truthfully, and all is well when it is back."""
 from brokerlib import *
 from fake import Fake, REAL
 
+SOON_S = 20
+
 def probe_fails():
-    for mode, at_most in (("down", 2), ("die", 2), ("lie", 2), ("flood", 5),
-                          ("hang", 5), ("quiet", 2)):
+    for mode in "down", "die", "lie", "flood", "hang", "quiet":
         fake = Fake(probe=mode)
         with Broker(**fake.settings) as b:
             b.create(1)
             began = time.monotonic()
             is_(b.refusal(1), "ENGINE", mode + ": the engine is said to be away")
-            ok(time.monotonic() - began < at_most, "soon")
+            ok(time.monotonic() - began < SOON_S, "soon")
             is_(b.status()["ENGINE"], 0, "the status says it too")
             fake.set(probe="real")
             ok(b.wait_granted(1), "when it is back: granted")
@@ -48,7 +49,7 @@ def status_waits_for_nobody():
                 time.monotonic() < end:
             age = max(age, b.status()["ENGINE_AGE"])
             time.sleep(0.2)
-        ok(4000 < age < 8000, "what is old is asked for anew: %d ms" % age)
+        ok(1000 < age < 20000, "what is old is asked for anew: %d ms" % age)
     fake.close()
 
 
@@ -61,7 +62,7 @@ def run_fails():
             b.create(1)
             began = time.monotonic()
             is_(b.refusal(1), why, "docker run, %s: refused" % mode)
-            ok(time.monotonic() - began < 8, "soon")
+            ok(time.monotonic() - began < SOON_S, "soon")
             b.wait_status(CELLS=0)
             fake.set(run="real")
             ok(b.wait_granted(1), "and granted when it works")
@@ -91,7 +92,7 @@ def run_hangs():
             ["ENGINE", "ENGINE"], "docker run hangs: refused")
         took = time.monotonic() - began
         note("after %.1f s" % took)
-        ok(took < 25, "after its deadline")
+        ok(took < 55, "after its deadline")
         fake.set(run="real")
         ok(b.wait_granted(1), "then it works again")
         b.wait_status(STARTING=0)
@@ -109,7 +110,7 @@ def kill_fails():
         subprocess.run([REAL, "pause", lease.name()], check=True,
                        stdout=subprocess.DEVNULL)
         lease.close()
-        b.wait_log("the moon is full", 2, 20)
+        b.wait_log("the moon is full", 2)
         is_(b.status()["CELLS"], 1, "a cell that cannot be killed still counts")
         fake.set(rm="real")
         b.wait_status(CELLS=0)
@@ -148,7 +149,7 @@ def nothing_works_at_the_end():
         fake.set(all="hang")
         began = time.monotonic()
         is_(b.stop(), 0, "SIGTERM while docker hangs: exit 0")
-        ok(time.monotonic() - began < 14, "within its bound")
+        ok(time.monotonic() - began < 40, "within its bound")
         b.wait_no_container()
         ok(True, "the cell went by itself")
     fake.close()
@@ -166,7 +167,7 @@ def podman():
     b = Broker(start=False, **fake.settings)
     with open(b.log, "ab") as log:
         done = subprocess.run([PROGRAM], env=b.environment({}), stdout=log,
-                              stderr=log, cwd="/", timeout=20)
+                              stderr=log, cwd="/", timeout=60)
     is_(done.returncode, 78, "podman: a start ends as with any wrong key")
     ok("DOCKER_BINARY: podman is not supported" in b.logged(),
        "it says what is wrong")

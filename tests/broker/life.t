@@ -49,7 +49,7 @@ def killed():
         is_(len(b.containers()), 2, "two cells run")
         b.kill()
         took = b.wait_no_container()
-        ok(took < 10, "after kill -9 of the broker no container is left")
+        ok(took < 50, "after kill -9 of the broker no container is left")
         note("gone after %.0f ms" % (took * 1000))
         is_(lease.cell.recv(65536)[:1] in (b"", bytes([N["FRAME_STARTED"]])),
             True, "the client hears of it")

@@ -71,16 +71,16 @@ def withdrawn():
 
 
 def warm():
-    with Broker(IL_WARM_CELLS="1", IL_WARM_SECONDS="1") as b:
+    with Broker(IL_WARM_CELLS="1", IL_WARM_SECONDS="3") as b:
         make(b, 1, 2)
         one, two = b.lease(1), b.lease(2)
+        began = time.monotonic()
         one.close()
         two.close()
         b.wait_status(CELLS=1)
         ok(True, "not more than IL_WARM_CELLS stay")
-        began = time.monotonic()
         b.wait_status(CELLS=0)
-        ok(0.5 < time.monotonic() - began < 4, "nor longer than told")
+        ok(2.5 < time.monotonic() - began < 45, "nor longer than told")
     with Broker(IL_WARM_SECONDS="0") as b:
         make(b, 1)
         is_(b.lease(1).run("print(1)")[1], b"1\n", "no time to stay warm")

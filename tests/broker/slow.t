@@ -18,8 +18,8 @@ def most_at_once(calls):
 
 
 def too_slow():
-    fake = Fake(run="slow 3")
-    with Broker(IL_START_SECONDS="1.5", **fake.settings) as b:
+    fake = Fake(run="slow 6")
+    with Broker(IL_START_SECONDS="4", **fake.settings) as b:
         for n in range(1, SANDBOXES + 1):
             b.create(n)
         began = time.monotonic()

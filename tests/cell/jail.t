@@ -471,7 +471,7 @@ def a_client_that_hangs_up_ends_its_run():
     began = time.monotonic()
     lease.sock.close()
     assert cell.said() == {"RETIRE": 1}
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30
     assert len(cell.processes()) == AT_REST
 
 
@@ -531,7 +531,7 @@ def descriptors_under_way_elsewhere_do_not_matter():
 @test
 def the_cell_goes_when_the_broker_does():
     cell.control.close()
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while cell.is_running() and time.monotonic() < end:
         time.sleep(.02)
     assert not cell.is_running()

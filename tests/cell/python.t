@@ -291,11 +291,11 @@ def the_streams_are_in_their_true_order():
 @test
 def output_comes_while_the_run_goes_on():
     lease.start_run("import sys, time\nprint('now', end='')\n"
-                    "time.sleep(1.5)", wall_ms=60000)
+                    "time.sleep(4)", wall_ms=60000)
     began = time.monotonic()
     while lease.frame()[0] != "OUTPUT":
         pass
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 3.5
     assert lease.finish().status == 0
 
 

@@ -205,7 +205,7 @@ class House:
         """Return (status, text) of a page."""
         try:
             with urllib.request.urlopen(
-                    f"http://127.0.0.1:{self.port}{path}", timeout=10) as page:
+                    f"http://127.0.0.1:{self.port}{path}", timeout=60) as page:
                 return page.status, page.read().decode(errors="replace")
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode(errors="replace")

@@ -31,7 +31,7 @@ def descendants(service):
     return House.descendants(service)
 
 
-def wait_no_container(service, timeout=20):
+def wait_no_container(service, timeout=60):
     """Wait until the engine says that none of its containers is left."""
     events = subprocess.Popen(
         [DOCKER, "events", "--filter", "event=destroy", "--format", "{{.ID}}"],

@@ -83,7 +83,7 @@ def nginx_killed_comes_back_although_its_workers_held_the_port():
                    if line.startswith("nginx: worker")]
         os.kill(master[0], signal.SIGKILL)
         assert wait_gone(master[0]) and all(map(wait_gone, workers))
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
                 status = house.get("/")[0]
@@ -160,7 +160,7 @@ def a_second_signal_hurries():
         house.process.send_signal(signal.SIGINT)
         house.wait_word("term", "il-worker")
         assert house.stop(signal.SIGINT) == 0
-        assert time.monotonic() - began < 8
+        assert time.monotonic() - began < 18  # what others have to end
         house.wait_word("term", "il-sandboxd")
 
 
@@ -223,7 +223,7 @@ def a_stand_in_that_ended_plays_on():
                    if "standin" in line)
         os.kill(pid, signal.SIGKILL)
         assert wait_gone(pid)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while house.get("/")[0] != 200 and time.monotonic() < deadline:
             time.sleep(0.1)
         assert house.get("/")[0] == 200, house.errors()

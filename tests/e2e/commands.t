@@ -19,7 +19,7 @@ PNG = bytes.fromhex(
 def final(command, user="alice", **options):
     """Send a command, wait for its final message and return that."""
     sent = service.discord.send_command(command, user=user, **options)
-    sent.wait_final(timeout=60)
+    sent.wait_final()
     return sent.original
 
 
@@ -125,7 +125,7 @@ def py_without_code_opens_an_editor():
     sent.wait_answered()
     assert sent.view["answer_type"] == 9, sent
     done = service.discord.submit_modal(sent, {"code": "print(6 * 7)"})
-    done.wait_final(timeout=60)
+    done.wait_final()
     assert "42" in done.original.content, done
     assert done.original.ephemeral
 
@@ -240,14 +240,14 @@ def look_pages_by_buttons_that_outlive_the_programs():
     wait_for(lambda: service.pids("il-fcgi"))
     service.wait_serving()
     pressed = service.discord.press(message, "look-next")
-    pressed.wait_final(timeout=60)
+    pressed.wait_final()
     message = message.refresh()
     assert "f20" in message.content and "f40" not in message.content, message
     pressed = service.discord.press(message, "look-next")
-    pressed.wait_final(timeout=60)
+    pressed.wait_final()
     assert "f44" in message.refresh().content
     pressed = service.discord.press(message.refresh(), "look-prev")
-    pressed.wait_final(timeout=60)
+    pressed.wait_final()
     assert "f20" in message.refresh().content
     final("look", path="~")
 
@@ -268,7 +268,7 @@ def write_without_content_opens_an_editor_with_the_file():
     assert sent.refresh().modal, sent
     assert "before" in str(sent.modal), sent.modal
     done = service.discord.submit_modal(sent, {"content": "after"})
-    done.wait_final(timeout=60)
+    done.wait_final()
     assert "after" in final("look", path="edit.txt").content
 
 
@@ -318,7 +318,7 @@ def delete_asks_once_and_deletes_everything():
     asked = service.discord.send_command("delete", user="bob")
     asked.wait_answered()
     gone = service.discord.press(asked.original, "delete-yes")
-    gone.wait_final(timeout=60)
+    gone.wait_final()
     message = asked.refresh().original
     assert not message.buttons(), message
     assert service.sql("SELECT count(*) FROM sandboxes") == [(1,)]

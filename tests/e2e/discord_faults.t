@@ -58,7 +58,7 @@ def what_passes_is_survived_and_nothing_runs_twice():
     sent = {name: hold(name, write, **fault)
             for name, (fault, _) in TRANSIENT.items()}
     for name, one in sent.items():
-        one.wait_final(timeout=60)
+        one.wait_final()
         assert "delivered" in one.original.content, (name, one)
         assert one.original.attachment("ran.txt").text() == "x", (name, one)
         tries = len(edits(one))
@@ -92,7 +92,7 @@ def an_answer_outlives_its_worker_while_discord_is_away():
     tries = len(edits(sent))
     wait_for(lambda: len(edits(sent)) > tries)
     service.discord.clear_faults()
-    sent.wait_final(match="delivered", timeout=60)
+    sent.wait_final(match="delivered")
     wait_for(lambda: state(sent) == "delivered")
 
 

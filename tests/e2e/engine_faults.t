@@ -31,8 +31,7 @@ def told(text, *words):
         assert word in text, (word, text)
     number = re.search(r"reference:? `?(\d+)", text)
     assert number, text
-    with open(service.log) as log:
-        assert number[1] in log.read(), number
+    service.wait_logged(rf" job={number[1]}\b")
 
 
 def works(user="alice"):
@@ -144,12 +143,12 @@ def a_full_database_is_told_and_passes():
         asked.append(service.discord.send_command("health", user="bob")
                      .wait_answered())
     told(asked[-1].original.text(), "Something on our side")
-    text = sent.wait_final(timeout=60).original.text()
+    text = sent.wait_final().original.text()
     assert "late" in text, text
     os.unlink(filler)
     works()
     for one in asked:
-        one.wait_final(timeout=60)
+        one.wait_final()
     all_settled()
 
 
@@ -159,7 +158,7 @@ def a_locked_database_is_told_and_passes():
     holder = sqlite3.connect(service.database, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     told(service.say("health", user="bob"), "Something on our side")
-    text = sent.wait_final(timeout=60).original.text()
+    text = sent.wait_final().original.text()
     assert "late" in text, text
     holder.execute("ROLLBACK")
     holder.close()

@@ -74,11 +74,11 @@ def the_command_is_registered():
 @test
 def it_answers_and_its_button_does_it_again():
     sent = service.discord.send_command("ping", user="alice")
-    sent.wait_final(match="ping-pong after", timeout=60)
+    sent.wait_final(match="ping-pong after")
     assert sent.original.buttons() == ["Again"], sent.original
     service.sql("UPDATE jobs SET outcome = 'before'")
     pressed = service.discord.press(sent.original, "Again")
-    pressed.wait_final(timeout=60)
+    pressed.wait_final()
     assert service.sql("SELECT kind, outcome FROM jobs ORDER BY id") == [
         ("ping", "before"), ("ping", "pong")]
     assert sent.refresh().original.buttons() == ["Again"], sent.original
@@ -87,9 +87,9 @@ def it_answers_and_its_button_does_it_again():
 @test
 def the_route_answers_and_stands_in_the_document():
     url = f"http://127.0.0.1:{service.port}"
-    with urllib.request.urlopen(url + "/version", timeout=20) as answer:
+    with urllib.request.urlopen(url + "/version", timeout=60) as answer:
         assert json.load(answer) == {"version": "0.1.0"}
-    with urllib.request.urlopen(url + "/docs", timeout=20) as answer:
+    with urllib.request.urlopen(url + "/docs", timeout=60) as answer:
         assert b"The version of Inline" in answer.read()
 
 

@@ -49,9 +49,9 @@ def two_people_fill_the_disk():
     assert "kept" in service.run("print(open('mine.txt').read())",
                                  user="carol")
     for one in sent:
-        text = one.wait_final(timeout=120).original.text()
+        text = one.wait_final().original.text()
         assert "No space left on device" in text and "whole" in text, text
-    begin("trudy").wait_final(timeout=120)
+    begin("trudy").wait_final()
 
 
 @test
@@ -82,7 +82,7 @@ def look_get_rm_and_delete_work():
     assert "mine.txt" in service.say("look", user="carol")
     assert "kept" in service.say("look", user="carol", path="mine.txt")
     sent = service.discord.send_command("get", user="carol", path="mine.txt")
-    message = sent.wait_final(timeout=60).original
+    message = sent.wait_final().original
     assert message.attachment("mine.txt").text() == "kept", message
     assert "Removed" in service.say("rm", user="carol", name="other.txt")
     assert "other.txt" not in service.say("look", user="carol")

@@ -101,8 +101,7 @@ def a_memory_bomb_ends_with_the_truth():
 def memory_that_takes_the_cell_is_told_as_memory():
     text = py(TAKES_THE_CELL)
     assert "before\n" in text and "memory limit of 128 MiB" in text, text
-    with open(service.log) as file:
-        assert "out of memory cell=" in file.read()
+    service.wait_logged("out of memory cell=")
     alive()
 
 

@@ -90,7 +90,7 @@ class Person:
 
     # Reading
 
-    def waits(self, condition, timeout=30):
+    def waits(self, condition, timeout=60):
         """Wait until something is true of the page."""
         return self.browser.wait(condition, timeout)
 

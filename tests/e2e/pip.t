@@ -137,7 +137,7 @@ def a_source_distribution_is_refused_and_does_not_run():
 @test
 def the_log_is_shown_live_and_not_too_often():
     sent = house.discord.send_command("pip", user="alice", packages="slow0")
-    sent.wait_final(match=DONE, timeout=60)
+    sent.wait_final(match=DONE)
     edits = house.discord.requests(route="edit", interaction=sent.id)
     texts = [one["payload"]["content"] for one in edits]
     assert len(texts) >= 3 and "Installing" in texts[0], texts
@@ -216,7 +216,7 @@ def packages_are_removed():
 def a_live_edit_that_is_limited_is_left_out():
     sent = house.discord.send_command("pip", user="alice", packages="slow0")
     house.discord.fault("rate_limit", "edit", interaction=sent.id)
-    sent.wait_final(match=DONE, timeout=60)
+    sent.wait_final(match=DONE)
     first, second = house.discord.requests(route="edit",
                                            interaction=sent.id)[:2]
     assert first["status"] == 429, first
@@ -226,9 +226,9 @@ def a_live_edit_that_is_limited_is_left_out():
 @test
 def an_installation_is_cancelled():
     sent = house.discord.send_command("pip", user="alice", packages="stuck")
-    sent.wait_edits(1, match="Installing", timeout=60)
+    sent.wait_edits(1, match="Installing")
     house.discord.press(sent.refresh().original, "Cancel")
-    text = sent.wait_final(match=DONE, timeout=60).original.text()
+    text = sent.wait_final(match=DONE).original.text()
     assert "Not installed" in text and "cancelled" in text, text
     assert "Installed" in pip("part==2.0")
 

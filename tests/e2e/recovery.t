@@ -26,7 +26,7 @@ def begin(code=LONG, user="alice"):
 
 def works(user="alice"):
     """The service serves (again)."""
-    text = service.run("print('se' + 'rved')", user=user, timeout=60)
+    text = service.run("print('se' + 'rved')", user=user)
     assert "served" in text, text
 
 
@@ -34,7 +34,7 @@ def works(user="alice"):
 def a_killed_worker_tells_interrupted_and_never_runs_twice():
     sent = begin("open('ran', 'a').write('x')\n" + LONG)
     service.kill("il-worker")
-    sent.wait_final(timeout=60)
+    sent.wait_final()
     assert "interrupted" in sent.original.text().lower(), sent
     text = service.run("print(open('ran').read())")
     assert "x" in text and "xx" not in text, text
@@ -46,7 +46,7 @@ def a_killed_broker_leaves_no_container_and_comes_back():
     before = set(service.containers())
     assert before
     service.kill("il-sandboxd")
-    sent.wait_final(timeout=60)
+    sent.wait_final()
     text = sent.original.text()
     assert "reference" in text and "interrupted" not in text.lower(), text
     wait_for(lambda: not before & set(service.containers()))
@@ -82,7 +82,7 @@ def a_worker_killed_at_any_moment_runs_nothing_twice():
             "import time\ntime.sleep(0.01)\nprint('do' + 'ne')")
         time.sleep(pause / 1000)
         service.kill("il-worker")
-        sent.wait_final(timeout=60)
+        sent.wait_final()
         text = sent.original.text()
         assert "done" in text or "interrupted" in text.lower(), text
         wait_for(lambda: len(service.pids("il-worker")) == 4)
@@ -107,7 +107,7 @@ def a_cell_killed_from_outside_is_told():
     sent = begin()
     for name in service.containers():
         docker("kill", name, check=False)
-    sent.wait_final(timeout=60)
+    sent.wait_final()
     assert "reference" in sent.original.text(), sent
     works()
 
@@ -126,9 +126,9 @@ def everything_killed_at_once_is_told_after_the_restart():
         os.kill(pid, signal.SIGKILL)
     os.kill(service.process.pid, signal.SIGCONT)
     assert standin
-    sent.wait_final(timeout=60)
+    sent.wait_final()
     assert "interrupted" in sent.original.text().lower(), sent
-    queued.wait_final(timeout=60)
+    queued.wait_final()
     service.wait_serving()
     works()
 

@@ -83,7 +83,7 @@ def a_second_run_is_told_that_one_is_running():
     first.wait_answered()
     text = service.run("print('second')")
     assert "running" in text.lower() and "second" not in text, text
-    first.wait_final(match="slept", timeout=30)
+    first.wait_final(match="slept")
     assert "third" in service.run("print('third')")
 
 
@@ -97,7 +97,7 @@ def another_sandbox_does_not_wait():
     first.refresh()
     assert service.sql("SELECT 1 FROM jobs WHERE state = 'started' AND "
                        "interaction_id = ?", int(first.id)), first
-    first.wait_final(timeout=60)
+    first.wait_final()
 
 
 @test
@@ -105,7 +105,7 @@ def someone_elses_button_is_refused_privately():
     service.run("import os\nos.makedirs('l', exist_ok=True)\n"
                 "for i in range(30): open(f'l/{i}', 'w').close()")
     sent = service.discord.send_command("look", user="alice", path="l")
-    sent.wait_final(timeout=60)
+    sent.wait_final()
     pressed = service.discord.press(sent.original, "look-next", user="dave",
                                     order={"force": True})
     pressed.wait_answered()
@@ -141,7 +141,7 @@ def unknown_commands_and_options_get_a_friendly_private_answer():
     for command, options in (("teleport", {}), ("py", {"speed": 9})):
         sent = service.discord.send_command(
             command, user="alice", **options)
-        sent.wait_final(timeout=60)
+        sent.wait_final()
         assert "I do not know" in sent.original.text(), sent
         assert sent.original.ephemeral, sent
 
@@ -152,7 +152,7 @@ def too_many_requests_are_told():
     sent = service.discord.send_many(
         [service.discord.command_order("health", user="eve")
          for _ in range(most + 5)])
-    texts = [one.wait_final(timeout=60).original for one in sent]
+    texts = [one.wait_final().original for one in sent]
     refused = [one for one in texts if "Wait a minute" in one.text()]
     assert len(refused) == 5, [one.text() for one in texts]
     assert all(one.ephemeral for one in refused)

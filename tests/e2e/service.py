@@ -35,11 +35,11 @@ from ports import free_port  # noqa: E402
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 IMAGE = os.environ.get("SANDBOX_IMAGE", "inline-python:3.11")
 DOCKER = os.environ.get("DOCKER_BINARY", "docker")
-START_SECONDS = 60
-STOP_SECONDS = 40
+START_SECONDS = 180
+STOP_SECONDS = 120
 
 
-def wait_for(question, seconds=30, pause=0.02):
+def wait_for(question, seconds=120, pause=0.02):
     """Ask until it is so: for what cannot be waited on, with a deadline."""
     deadline = time.monotonic() + seconds
     while True:
@@ -67,7 +67,7 @@ def children(parents):
 def docker(*words, check=True):
     """Run the Docker CLI; returns what it printed."""
     done = subprocess.run([DOCKER, *words], capture_output=True, text=True,
-                          timeout=60)
+                          timeout=180)
     if check and done.returncode != 0:
         raise AssertionError(f"docker {words}: {done.stderr}")
     return done.stdout
@@ -172,7 +172,7 @@ class Service:
 
         def refuses():
             try:
-                urllib.request.urlopen(url, b"{}", timeout=5).close()
+                urllib.request.urlopen(url, b"{}", timeout=30).close()
             except urllib.error.HTTPError as error:
                 with error:
                     return error.code == 401
@@ -231,12 +231,19 @@ class Service:
 
     def sql(self, text, *values):
         """Run one SQL statement on the live database; returns the rows."""
-        link = sqlite3.connect(self.database, timeout=10)
+        link = sqlite3.connect(self.database, timeout=60)
         try:
             with link:
                 return link.execute(text, values).fetchall()
         finally:
             link.close()
+
+    def wait_logged(self, pattern):
+        """Wait until the log has it: a line may come after the answer."""
+        def logged():
+            with open(self.log, errors="replace") as file:
+                return re.search(pattern, file.read())
+        wait_for(logged)
 
     def instance(self):
         """Return the value of the label that all its containers carry."""
@@ -250,7 +257,7 @@ class Service:
                       "--filter",
                       "label=inline.instance=" + self.instance()).split()
 
-    def ilctl(self, *words, timeout=60, **settings):
+    def ilctl(self, *words, timeout=120, **settings):
         """Run another ilctl beside it, with other settings where they are
         given; returns (code, stdout, stderr).
         """
@@ -270,7 +277,7 @@ class Service:
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         for fd in gone:
-            assert select.select([fd], [], [], 20)[0], program
+            assert select.select([fd], [], [], 60)[0], program
             os.close(fd)
         return pids
 
@@ -343,16 +350,16 @@ class Service:
 
     # What people do
 
-    def run(self, code=None, *, user="alice", timeout=60, **options):
+    def run(self, code=None, *, user="alice", **options):
         """Send `/il py` and return its final message's text."""
         if code is not None:
             options["code"] = code
-        return self.say("py", user=user, timeout=timeout, **options)
+        return self.say("py", user=user, **options)
 
-    def say(self, command, *, user="alice", timeout=60, **options):
+    def say(self, command, *, user="alice", **options):
         """Send `/il command` and return its final message's text."""
         sent = self.discord.send_command(command, user=user, **options)
-        sent.wait_final(timeout=timeout)
+        sent.wait_final()
         return sent.original.text()
 
     def create(self, *users):

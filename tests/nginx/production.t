@@ -130,7 +130,7 @@ class Production:
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def logged(self):
@@ -331,7 +331,7 @@ def flood(nginx, port, request):
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 200_000)
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
-        link.settimeout(10)
+        link.settimeout(60)
         link.connect(("127.0.0.1", nginx.ports[port]))
         link.setblocking(False)
         try:
@@ -514,8 +514,12 @@ def the_log_says_what_was_asked_and_which_program_did_not_answer():
             nginx.ask("POST", "/interactions?secret", b"{}", port=443)
         finally:
             os.kill(other.process.pid, signal.SIGCONT)
-        with open(nginx.path("inline.log")) as file:
-            line = [one for one in file if "/interactions" in one][-1]
+
+        def lines():
+            with open(nginx.path("inline.log")) as file:
+                return [one for one in file if "/interactions" in one
+                        and one.endswith("\n")]
+        line = wait_for(lines)[-1]  # it is written after the answer
         assert " POST /interactions 50" in line and "secret" not in line, line
         assert line.endswith("fcgi.sock\n"), line
 

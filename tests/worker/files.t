@@ -42,14 +42,14 @@ def disk(cell):
 
 def told(sent, part):
     """Assert that the final message has this part."""
-    text = sent.wait_final(timeout=30).original.text()
+    text = sent.wait_final().original.text()
     assert part in text, text
 
 
 def edit(path):
     """Send `/il write` without content; returns what answered it."""
     sent = house.editor(path)
-    return sent.wait_answered(timeout=10)
+    return sent.wait_answered()
 
 
 def field(sent):

@@ -50,7 +50,7 @@ def too_late_it_is_an_edit():
     before = edits()
     late = house.too_late()
     sent = house.begin("py", text="1", answer=EPHEMERAL)
-    assert "hello" in sent.wait_final(timeout=60).original.text()
+    assert "hello" in sent.wait_final().original.text()
     late.join(60)
     assert edits() == before + 1
 
@@ -60,7 +60,7 @@ def with_files_it_is_deferred_and_one_edit():
     before = edits()
     house.broker.cell = says(b"hello\n", [("plot.png", b"png")])
     sent = house.begin("py", text="1")
-    message = sent.wait_final(timeout=60).original
+    message = sent.wait_final().original
     assert message.attachment("plot.png").text() == "png", message
     assert "hello" in message.text(), message
     assert edits() == before + 1
@@ -81,7 +81,7 @@ def a_refusal_is_a_first_response_too():
 @test
 def a_front_that_is_gone_leaves_it_to_an_edit():
     sent = house.begin("py", text="1", answer=EPHEMERAL, held_by=7)
-    assert "hello" in sent.wait_final(timeout=60).original.text()
+    assert "hello" in sent.wait_final().original.text()
     house.wait_state(sent, "delivered")
     assert "no first response" in house.log()
 
@@ -99,7 +99,7 @@ def a_front_that_says_nothing_leaves_it_to_an_edit():
     for word in (b"", b"x"):
         late = house.too_late(word)
         sent = house.begin("py", text="1", answer=EPHEMERAL)
-        assert "hello" in sent.wait_final(timeout=60).original.text()
+        assert "hello" in sent.wait_final().original.text()
         house.wait_state(sent, "delivered")
         late.join(60)
 
@@ -111,7 +111,7 @@ def a_worker_that_is_killed_before_it_gave_it_leaves_an_edit():
     sent = house.begin("py", text="1", answer=EPHEMERAL)
     late.join(60)
     house.start()
-    assert "hello" in sent.wait_final(timeout=60).original.text()
+    assert "hello" in sent.wait_final().original.text()
     house.wait_state(sent, "delivered")
     assert len(house.broker.wait_asked("RUN")) == runs + 1
 
@@ -120,7 +120,7 @@ def a_worker_that_is_killed_before_it_gave_it_leaves_an_edit():
 def a_clock_that_was_set_back_holds_up_nobody():
     ahead = int(time.time() * 1000) + 3600000
     sent = house.send("py", text="1", answer=EPHEMERAL, received_ms=ahead)
-    assert "hello" in sent.wait_final(timeout=20).original.text()
+    assert "hello" in sent.wait_final().original.text()
 
 
 @test
@@ -131,7 +131,7 @@ def progress_is_not_shown_before_the_first_response():
 
     def slow(cell):
         cell.send("STARTED")
-        time.sleep(2.3)
+        time.sleep(2.1)
         cell.result()
     before = edits()
     house.broker.cell = slow

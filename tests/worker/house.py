@@ -36,7 +36,7 @@ from wire import N, pack, unpack  # noqa: E402
 
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 BIN = os.path.join(BUILD, "bin")
-PATIENCE = 60
+PATIENCE = 120
 EPHEMERAL = {"type": 5, "data": {"flags": 64}}
 UPDATE = {"type": 6}
 HELD = object()  # what the worker gives is the first response
@@ -325,7 +325,7 @@ class House:
     def sql(self, text, *values):
         """Run one statement; returns its rows."""
         link = sqlite3.connect(os.path.join(self.state, "inline.db"),
-                               timeout=10)
+                               timeout=60)
         try:
             with link:
                 return link.execute(text, values).fetchall()

@@ -105,7 +105,7 @@ def a_living_worker_takes_over_from_a_dead_slot():
     slot = house.sql("SELECT claimed_by FROM jobs WHERE interaction_id = ?",
                      int(sent.id))[0][0]
     house.stop(slot, signal.SIGKILL)
-    sent.wait_final(match="interrupted", timeout=30)
+    sent.wait_final(match="interrupted")
     house.wait_state(sent, "delivered")
     house.start(slot)
     house.broker.cell = says(b"all is well\n")
@@ -122,14 +122,14 @@ def left(state):
 def what_a_living_worker_could_not_begin_is_taken_up_again():
     # as when the database was locked or full at just that moment
     house.broker.cell = says(b"in the end\n")
-    left("claimed").wait_final(match="in the end", timeout=30)
+    left("claimed").wait_final(match="in the end")
 
 
 @test
 def what_a_living_worker_could_not_end_is_interrupted():
     before = runs()
     sent = left("started")
-    sent.wait_final(match="interrupted", timeout=30)
+    sent.wait_final(match="interrupted")
     house.wait_state(sent, "delivered")
     assert runs() == before and edits(sent) == 1
 
@@ -141,7 +141,7 @@ def discord_away_for_long_gets_the_files_later():
     sent = house.send("py", text="1")
     other = None
     house.wait_sql("SELECT 1 FROM jobs WHERE state = 'finished'")
-    sent.wait_final(match="late", timeout=60)
+    sent.wait_final(match="late")
     message = sent.original
     assert [one.filename for one in message.attachments] == ["a.csv"]
     assert other is None and edits(sent) == 1
@@ -173,7 +173,7 @@ def sigterm_does_not_wait_for_ever():
         cell.wait_hang_up()
     house.broker.cell = ends_us
     sent = house.send("py", text="1")
-    sent.wait_final(match="being restarted", timeout=30)
+    sent.wait_final(match="being restarted")
     assert "so far" in sent.original.text()
     assert house.stop(0) == 0
     house.start()

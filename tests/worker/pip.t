@@ -33,7 +33,7 @@ def installs(seconds):
 def the_log_is_shown_live_and_not_too_often():
     house.broker.cell = installs(7.5)
     sent = house.send("pip", text="x 'y>=1; python_version < \"4\"'")
-    message = sent.wait_final(match="Installed", timeout=40).original
+    message = sent.wait_final(match="Installed").original
     assert "Installed `x`, `y>=1; python_version < \"4\"`." in \
         message.text(), message
     assert "Successfully" not in message.text(), message
@@ -98,9 +98,9 @@ def what_pip_uses_is_not_the_sandboxs_usage():
 def discord_failing_while_it_runs_does_not_harm_it():
     house.discord.fault("status", "edit", status=500)
     house.broker.cell = installs(4)
-    house.send("pip", text="x").wait_final(match="Installed", timeout=40)
+    house.send("pip", text="x").wait_final(match="Installed")
     house.discord.fault("rate_limit", "edit", retry_after=0.5)
-    house.send("pip", text="x").wait_final(match="Installed", timeout=40)
+    house.send("pip", text="x").wait_final(match="Installed")
     house.discord.assert_no_violations()
 
 
@@ -116,7 +116,7 @@ def progress_is_left_out_when_many_requests_were_invalid():
     house.start()
     house.broker.cell = installs(4.0)
     sent = house.send("pip", text="x")
-    sent.wait_final(match="Installed", timeout=40)
+    sent.wait_final(match="Installed")
     assert len(house.discord.requests(interaction=sent.id,
                                       route="edit")) == 1
     house.stop()

@@ -87,7 +87,7 @@ def the_fifo_is_made_for_the_group_whatever_the_umask_is():
 @test
 def a_worker_that_sleeps_is_woken_by_a_byte():
     sent = house.send("py", text="1")
-    sent.wait_final(match="up", timeout=5)
+    sent.wait_final(match="up")
     assert slice_of(house.workers[0].pid) == EXPECTED
 
 
@@ -99,7 +99,7 @@ def one_byte_wakes_one_and_many_jobs_wake_many():
         house.sandbox(user)
     sent = [house.send("py", text="1", user=user) for user in users]
     for one in sent:
-        one.wait_final(match="up", timeout=20)
+        one.wait_final(match="up")
     house.stop(1)
 
 
@@ -107,7 +107,7 @@ def one_byte_wakes_one_and_many_jobs_wake_many():
 def a_job_without_a_byte_is_found_all_the_same():
     house.job = {"kind": "py", "text": "1", "has_text": 1}
     sent = house.discord.send({"command": "health", "user": "alice"})
-    sent.wait_final(match="up", timeout=20)
+    sent.wait_final(match="up")
 
 
 @test

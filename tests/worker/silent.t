@@ -28,7 +28,7 @@ def one_who_waits_is_not_held_up_by_each_answer_before():
     house.broker.wait_asked("RUN", len(PEOPLE), seconds=SECONDS)
     house.discord.clear_faults()
     for one in sent:
-        one.wait_final(match="done", timeout=120)
+        one.wait_final(match="done")
 
 
 def main():
