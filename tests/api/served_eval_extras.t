@@ -127,9 +127,9 @@ def stdin_that_nobody_reads_holds_up_nothing():
 def a_shorter_time_ends_the_run():
     started = time.monotonic()
     answer = extras(input="import time\nprint('a')\ntime.sleep(60)",
-                    timeout_ms=300)
+                    timeout_ms=1500)
     assert answer["returncode"] == 137 and answer["stdout"] == "a\n", answer
-    assert 300 <= answer["duration_ms"] < 5900, answer
+    assert 1500 <= answer["duration_ms"] < 5900, answer
     assert time.monotonic() - started < 30
 
 

@@ -110,7 +110,7 @@ def who_finds_too_many_waiting_for_a_session_is_told_to_come_again():
 @test
 def a_session_ends_at_its_time():
     session = create(ttl_seconds=1)
-    wait_for(lambda: not leased(), 10)
+    wait_for(lambda: not leased())
     not_found(end(session), session)
 
 
@@ -120,7 +120,7 @@ def sessions_end_with_il_api():
     assert leased() == 1
     served.kill("il-api")
     wait_for(lambda: served.get("/health").status == 200)
-    wait_for(lambda: not leased(), 10)
+    wait_for(lambda: not leased())
     not_found(end(session), session)
 
 

@@ -110,10 +110,10 @@ def the_result_has_the_contracts_fields():
 @test
 def a_timeout_keeps_output_and_files():
     events = client.streamed("print('a', flush=True); open('f', 'w').write("
-                             "'1')\nwhile True: pass", timeout_ms=500)
+                             "'1')\nwhile True: pass", timeout_ms=1500)
     end = result(events)
     assert end["timed_out"] is True and end["exit_code"] is None, end
-    assert end["duration_ms"] >= 500, end
+    assert end["duration_ms"] >= 1500, end
     assert text_of(events) == "a\n", events
     assert client.made(end) == {"f": b"1"}, end
 
@@ -188,7 +188,7 @@ def ends_with_its_client(mark):
     By itself it would go on for a minute.
     """
     started = time.monotonic()
-    wait_for(lambda: not processes(mark), 10)
+    wait_for(lambda: not processes(mark))
     print("# ended after %.2f s" % (time.monotonic() - started))
 
 

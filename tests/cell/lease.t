@@ -129,14 +129,14 @@ def the_end_of_the_broker_ends_the_container():
     with Cell() as cell, cell.lease() as lease:
         start_lingering(lease)
         cell.control.close()
-        wait_until(lambda: not cell.is_running(), 20)
+        wait_until(lambda: not cell.is_running())
 
 
 @test
 def the_end_of_the_broker_ends_an_idle_container():
     with Cell() as cell:
         cell.control.close()
-        wait_until(lambda: not cell.is_running(), 20)
+        wait_until(lambda: not cell.is_running())
 
 
 @test

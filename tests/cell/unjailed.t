@@ -82,7 +82,7 @@ def it_goes_when_the_broker_does():
     with ApiCell(isolation=1) as cell:
         cell.eval(["-c", "print(1)"])
         cell.control.close()
-        wait_until(lambda: not cell.is_running(), 20)
+        wait_until(lambda: not cell.is_running())
 
 
 @test

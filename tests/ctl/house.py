@@ -21,7 +21,7 @@ from ports import free_port  # noqa: E402
 
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 PROGRAMS = ("il-sandboxd", "il-worker", "il-fcgi", "il-api")
-WAIT = 30
+WAIT = 120
 
 
 def is_alive(pid):

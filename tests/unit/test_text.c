@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/base/text.h"
 
+#include <time.h>
+
 #include "sandbox/base/buf.h"
-#include "sandbox/base/clock.h"
 #include "sandbox/base/utf8.h"
 #include "tap.h"
 
@@ -88,13 +89,13 @@ test_clean_takes_no_longer(void)
 	size_t len = 512 * 1024;
 	auto_buf struct buf in = BUF_INIT(len);
 	auto_buf struct buf out = BUF_INIT(3 * len);
-	int64_t began = clock_monotonic_ms();
+	clock_t began = clock();
 
 	for (size_t i = 0; i < len / 2; i++)
 		buf_adds(&in, "\033]");
 	text_add_clean(&out, buf_str(&in), in.len);
 	is_int(out.len, 0, "titles that never end show nothing");
-	ok(clock_monotonic_ms() - began < 2000, "and are looked at once");
+	ok(clock() - began < 2 * CLOCKS_PER_SEC, "and are looked at once");
 }
 
 static bool
