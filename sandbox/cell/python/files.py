@@ -222,10 +222,11 @@ def read_file(root, lease, request):
         size = status.st_size
         if size > most and not request.number(TAG_CUT):
             raise Failure(ERROR_TOO_LARGE, "%d bytes" % size, size)
-        send_file(lease, fd, join(names), min(size, most), status)
+        wanted = min(size, most)
+        sent = send_file(lease, fd, join(names), wanted, status)
     finally:
         os.close(fd)
-    return ((TAG_TOTAL, size),)
+    return ((TAG_TOTAL, size if sent == wanted else sent),)
 
 
 def open_file(root, names):
@@ -255,16 +256,22 @@ def refuse_kind(mode):
 
 
 def send_file(lease, fd, path, size, status, *more):
-    """FILE, and exactly size bytes of it; more: fields."""
+    """FILE, and exactly size bytes of it; more: fields.  Of a small file that
+    a run has cut meanwhile, what there is.  Returns how many it were."""
+    data = os.read(fd, min(FRAME_CHUNK, size))
+    if size <= FRAME_CHUNK:
+        size = len(data)
     lease.send(frame(FRAME_FILE, (TAG_PATH, path), (TAG_SIZE, size),
                      (TAG_MTIME, int(status.st_mtime)), *more))
-    while size > 0:
-        data = os.read(fd, min(FRAME_CHUNK, size))
-        if not data:    # nobody can have cut it: the disk is broken
+    left = size
+    while left > 0:
+        if not data:    # cut, by a run beside us; else the disk is broken
             raise OSError(errno.EIO, "the file is shorter than it was")
         lease.send(frame(FRAME_BYTES, (TAG_PART, PART_CONTENT),
                          (TAG_DATA, data)))
-        size -= len(data)
+        left -= len(data)
+        data = os.read(fd, min(FRAME_CHUNK, left))
+    return size
 
 
 class Writer:
