@@ -17,7 +17,9 @@ def others():
     return {int(n) for n in os.listdir('/proc') if n.isdigit()} - {1, os.getpid()}
 print('up', flush=True)
 while True:
-    for pid in others(): see(pid)
+    for pid in others():
+        try: see(pid)
+        except OSError: pass                # it has ended
 """
 
 
@@ -284,6 +286,29 @@ def outside_of_a_run_it_is_hung_up_on():
         assert hung_up(look)
         assert lease.run("print(3)").stdout == b"3\n"
     assert cell.idle()
+
+
+@test
+def it_goes_with_an_interpreter_that_is_kept():
+    for _ in range(2):
+        with cell.lease(keep=1) as lease:
+            lease.start_run("input()", stdin="x", keep=1)
+            assert lease.finish().kept == 1
+        assert cell.idle()
+    with cell.lease(keep=1) as lease:
+        lease.start_run(WAIT, keep=1, wall_ms=600000)
+        while lease.frame()[0] != "OUTPUT":
+            pass
+        with cell.lease("BESIDE") as look:
+            assert look.ask("STAT", path="").reason == N.REASON_EXIT
+    assert cell.idle()
+    with cell.lease(keep=1) as lease:
+        assert lease.run("1", keep=1).kept == 1
+    assert cell.idle()
+    assert hung_up(cell.lease("BESIDE"))
+    stopped, = [pid for pid in cell.processes() if state(pid) == "T"]
+    os.kill(stopped, signal.SIGCONT)        # it is still watched, and ended
+    wait_until(lambda: stopped not in cell.processes())
 
 
 @test

@@ -102,21 +102,18 @@ receive(const struct supervisor *k, void *data, size_t size, int how, int *fd)
 	return (uint32_t)len;
 }
 
-/* One packet and one descriptor, or this is no broker of ours.  Who wanted to
- * look beside a run that is over by now is hung up on. */
+/* One packet and one descriptor, or this is no broker of ours. */
 int
 base_next_lease(struct supervisor *k, int how)
 {
 	uint8_t kind;
 	int fd;
 
-	for (;;) {
-		k->terms_len = receive(k, k->terms, sizeof(k->terms), how, &fd);
-		if (k->terms[0] != FRAME_BESIDE)
-			break;
+	k->terms_len = receive(k, k->terms, sizeof(k->terms), how, &fd);
+	if (k->terms[0] == FRAME_BESIDE && how == MSG_PEEK) {
 		base_close(&fd);
-		if ((how & MSG_PEEK) != 0)
-			(void)recv(k->control, &kind, 1, 0);
+		(void)recv(k->control, &kind, 1, 0);
+		return -1;
 	}
 	if (k->terms[0] != FRAME_SERVE || fd < 0)
 		_exit(1); /* not a lease: this broker is none of ours */

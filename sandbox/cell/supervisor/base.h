@@ -34,7 +34,9 @@ void base_close(int *fd);
 void base_wait(int above, short events_above, int fd, short events);
 
 /* The next lease from the broker, with its terms; ends the process when the
- * broker is gone.  With MSG_PEEK it is there for the next one to take, too. */
+ * broker is gone.  With MSG_PEEK it is there for the next one to take, too; -1:
+ * that was one who wanted to look beside a run that is over, and is hung up on.
+ */
 int base_next_lease(struct supervisor *k, int how);
 
 /* In a lease, something has come of the broker: the socket of one who wants to

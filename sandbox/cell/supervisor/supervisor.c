@@ -238,9 +238,11 @@ serve_one(struct supervisor *k)
 	size_t len;
 
 	if (state->watch.lease < 0) {
-		if (state->kept.pid > 0)
-			kept_wait(k, -1, 0, k->control, POLLIN);
-		state->watch.lease = base_next_lease(k, MSG_PEEK);
+		do {
+			if (state->kept.pid > 0)
+				kept_wait(k, -1, 0, k->control, POLLIN);
+			state->watch.lease = base_next_lease(k, MSG_PEEK);
+		} while (state->watch.lease < 0);
 		/* a host that has no memory left takes that process first */
 		if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
 			return NEXT_AGAIN;
