@@ -45,6 +45,7 @@ text_add(struct buf *out, enum text_id id, const char *argument)
 		buf_adds(out, text);
 		return;
 	}
+	argument = locale_text(argument); /* an option has a name in each */
 	text_add_clean(&clean, argument,
 	    text_prefix(argument, strlen(argument), ARGUMENT_MAX));
 	/* In our texts it stands in back-ticks, so it may not hold any. */

@@ -100,13 +100,18 @@ add_left_out(struct buf *out, const char *text, size_t len, size_t head,
 		lines += text[i] == '\n' ? 1 : 0;
 	amount = whole ? lines : seen_points(text + head, tail - head);
 	buf_addf(out, "%s" ELLIPSIS " ", head > 0 ? "\n" : "");
-	/* Translators: at most 40 characters */
-	buf_addf(out,
-	    whole ?
-		Q_("%zu line left out", "%zu lines left out", (int64_t)amount) :
-		Q_("%zu character left out", "%zu characters left out",
-		    (int64_t)amount),
-	    amount);
+	if (whole)
+		buf_addf(out,
+		    /* Translators: at most 40 characters */
+		    Q_("%zu line left out", "%zu lines left out",
+			(int64_t)amount),
+		    amount);
+	else
+		buf_addf(out,
+		    /* Translators: at most 40 characters */
+		    Q_("%zu character left out", "%zu characters left out",
+			(int64_t)amount),
+		    amount);
 	buf_addf(out, " " ELLIPSIS "%s", tail < len ? "\n" : "");
 }
 
