@@ -10,6 +10,12 @@ VALUES (:user_id, :kind, :path, :page, :share, :text, :input, :version,
 -- name: view_find
 SELECT user_id, kind, path, page, share, version FROM views WHERE id = :id;
 
+-- name: view_text
+SELECT text FROM views WHERE id = :id;
+
+-- name: view_set_text
+UPDATE views SET text = :text WHERE id = :id;
+
 -- name: view_set_page
 UPDATE views SET page = :page WHERE id = :id;
 

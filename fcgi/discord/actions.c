@@ -79,6 +79,14 @@ action_write_open(struct context *c)
 	return true;
 }
 
+/* The view knows what the editor is to hold. */
+static bool
+action_message_open(struct context *c)
+{
+	c->job.answer = ANSWER_EDITOR;
+	return true;
+}
+
 /* What is asked for is no job, so the id is that of the one to be cancelled. */
 static bool
 action_cancel(struct context *c)

@@ -132,10 +132,10 @@ answer_running(int64_t job_id)
 }
 
 char *
-answer_editor_later(int64_t view_id)
+answer_editor_later(enum action action, int64_t view_id)
 {
 	return message_with(TEXT_EDITOR_LATER, STYLE_PRIMARY, TEXT_EDITOR_OPEN,
-	    ACTION_WRITE_OPEN, view_id);
+	    action, view_id);
 }
 
 char *

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "../../sandbox/store/commands.h"
+
 /*
  * The JSON of what Discord is answered at once.  Pure functions; each returns
  * heap that the caller frees.  Every message carries allowed_mentions with an
@@ -44,9 +46,9 @@ char *answer_update(const char *text);
 char *answer_delete_question(int64_t view_id);
 /* 4, private: a job is running, with the button cancel-other:<job>. */
 char *answer_running(int64_t job_id);
-/* 4, private: the editor did not open in time, the button write-open:<view>
- * tries again. */
-char *answer_editor_later(int64_t view_id);
+/* 4, private: the editor did not open in time, the button <action>:<view> tries
+ * again. */
+char *answer_editor_later(enum action action, int64_t view_id);
 /* 9: the editor py:<view>, with the inputs `code` and `stdin`; the latter holds
  * `input` already, if it is not NULL. */
 char *answer_editor(int64_t view_id, const char *input);

@@ -131,6 +131,22 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 /* One that is malformed is as good as missing: the option that names it finds
  * nothing. */
 static void
+parse_attachment(struct interaction *in, const json_t *value)
+{
+	struct interaction_attachment a;
+	const char *url = get_string(value, "url");
+	const char *name = get_string(value, "filename");
+
+	if (in->attachment_count == INTERACTION_ATTACHMENTS_MAX ||
+	    !get_id(value, "id", &a.id) || url == NULL || name == NULL ||
+	    !get_int(value, "size", &a.size) || a.size < 0)
+		return;
+	a.url = keep(in, url);
+	a.name = keep(in, name);
+	in->attachments[in->attachment_count++] = a;
+}
+
+static void
 parse_attachments(struct interaction *in, const json_t *data)
 {
 	json_t *all = json_object_get(json_object_get(data, "resolved"),
@@ -138,21 +154,62 @@ parse_attachments(struct interaction *in, const json_t *data)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(all, key, value) {
-		struct interaction_attachment a;
-		const char *url = get_string(value, "url");
-		const char *name = get_string(value, "filename");
+	json_object_foreach(all, key, value)
+		parse_attachment(in, value);
+}
 
-		if (in->attachment_count == INTERACTION_ATTACHMENTS_MAX)
-			break;
-		if (!get_id(value, "id", &a.id) || url == NULL ||
-		    name == NULL || !get_int(value, "size", &a.size) ||
-		    a.size < 0)
-			continue;
-		a.url = keep(in, url);
-		a.name = keep(in, name);
-		in->attachments[in->attachment_count++] = a;
+/* ---- messages ---- */
+
+static bool
+has_any(const json_t *object, const char *key)
+{
+	return json_array_size(json_object_get(object, key)) > 0;
+}
+
+/* What a message says: one that forwards another says nothing itself. */
+static const json_t *
+said_by(const json_t *message)
+{
+	const json_t *text = json_object_get(message, "content");
+	const json_t *forwarded =
+	    json_object_get(json_array_get(json_object_get(message,
+					       "message_snapshots"),
+				0),
+		"message");
+
+	return json_is_object(forwarded) && json_string_length(text) == 0 &&
+		!has_any(message, "attachments") ?
+	    forwarded :
+	    message;
+}
+
+/* The message whose menu it was, if it was sent along.  What is malformed in it
+ * is as good as missing. */
+static void
+parse_message(struct interaction *in, const json_t *data)
+{
+	const char *id = get_string(data, "target_id");
+	const json_t *all = json_object_get(json_object_get(data, "resolved"),
+	    "messages");
+	const json_t *message = id == NULL ? NULL : json_object_get(all, id);
+	const json_t *text;
+	size_t i;
+	json_t *value;
+
+	if (!json_is_object(message))
+		return;
+	message = said_by(message);
+	in->message.found = true;
+	in->message.shows = has_any(message, "embeds") ||
+	    has_any(message, "components") || has_any(message, "sticker_items");
+	text = json_object_get(message, "content");
+	if (json_is_string(text)) {
+		in->message.len = json_string_length(text);
+		in->message.text = keep_bytes(in, json_string_value(text),
+		    in->message.len);
 	}
+	json_array_foreach(json_object_get(message, "attachments"), i, value)
+		parse_attachment(in, value);
 }
 
 /* ---- values ---- */
@@ -266,6 +323,7 @@ parse_command(struct interaction *in, const json_t *data, struct err *err)
 	in->command_type = 1;
 	(void)get_int(data, "type", &in->command_type);
 	parse_attachments(in, data);
+	parse_message(in, data);
 	return parse_options(in, parse_sub_command(in, data), err);
 }
 
@@ -388,6 +446,7 @@ interaction_parse(struct interaction *in, const char *body, size_t len,
 	in->name = in->strings;
 	in->sub = in->strings;
 	in->custom_id = in->strings;
+	in->message.text = in->strings;
 	result = parse_root(in, root, err);
 	if (result < 0)
 		interaction_release(in);

@@ -38,6 +38,15 @@ struct interaction_attachment {
 	int64_t size;
 };
 
+/* The message whose menu a command was chosen in; a forwarded one is what it
+ * forwards.  Its files are the interaction's attachments. */
+struct interaction_message {
+	bool found; /* Discord sent it along: it does not of a deleted one */
+	bool shows; /* something besides text and files: embeds, components */
+	char *text; /* valid UTF-8, "" when there is none */
+	size_t len; /* strlen() is less if there is a NUL in it */
+};
+
 #define INTERACTION_VALUES_MAX 25
 #define INTERACTION_ATTACHMENTS_MAX 25
 #define ATTACHMENT_LIMIT_DEFAULT ((int64_t)10 << 20)
@@ -57,9 +66,10 @@ struct interaction {
 	bool may_attach;
 
 	/* COMMAND, AUTOCOMPLETE */
-	int64_t command_type; /* 1 is a slash command */
-	char *name;	      /* "il" */
-	char *sub;	      /* "py", "group/sub", "" */
+	int64_t command_type;		    /* 1 is a slash command */
+	char *name;			    /* "il" */
+	char *sub;			    /* "py", "group/sub", "" */
+	struct interaction_message message; /* of a message command */
 	/* COMPONENT, MODAL */
 	char *custom_id;
 

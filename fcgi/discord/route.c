@@ -32,7 +32,7 @@ before_py(struct context *c)
 		return submit_refuse(c, TEXT_CODE_AND_FILE, "",
 		    "code-and-file");
 	if (sources == 1)
-		return true;
+		return message_check_upload(c);
 	if (input != NULL &&
 	    text_codepoints(input, strlen(input)) > EDITOR_INPUT_MAX)
 		return submit_refuse(c, TEXT_TOO_LONG, "stdin", "too-long");
@@ -50,6 +50,7 @@ before_write(struct context *c)
 		return true;
 	c->job.kind = c->view.kind = JOB_WRITE_EDIT;
 	c->job.answer = ANSWER_EDITOR;
+	c->action = ACTION_WRITE_OPEN;
 	memcpy(c->view.path, c->job.path, strlen(c->job.path) + 1);
 	return submit_view(c, &c->view);
 }
@@ -69,6 +70,8 @@ before_delete(struct context *c)
 
 static bool (*const before[JOB_UNKNOWN])(struct context *c) = {
 	[JOB_PY] = before_py,
+	[JOB_MESSAGE_RUN] = message_take,
+	[JOB_MESSAGE_EDIT] = message_take_to_edit,
 	[JOB_WRITE] = before_write,
 	[JOB_DELETE] = before_delete,
 };
@@ -251,4 +254,6 @@ route(struct context *c)
 		route_command(c);
 	else
 		route_action(c);
+	buf_release(&c->links);
+	buf_release(&c->names);
 }

@@ -126,7 +126,7 @@ reply_first(struct context *c, const char *outcome)
 		json = xstrdup(ANSWER_JSON_UPDATE);
 		break;
 	case ANSWER_EDITOR:
-		json = answer_editor_later(c->view.id);
+		json = answer_editor_later(c->action, c->view.id);
 		break;
 	}
 	reply_set(c->reply, json, outcome);

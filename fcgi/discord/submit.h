@@ -8,6 +8,7 @@
 #include "answer.h"
 #include "interaction.h"
 
+#include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/store/job.h"
 #include "../../sandbox/store/sandbox.h"
@@ -49,6 +50,8 @@ struct context {
 	struct sandbox sandbox; /* submit_sandbox() */
 	struct view view;	/* the one that a button came from, or is for */
 	enum action action;	/* of a button or an editor */
+	struct buf links;	/* of the job, where it has several files */
+	struct buf names;
 };
 
 void reply_release(struct reply *reply);
@@ -75,6 +78,16 @@ bool submit_view(struct context *c, struct view *view);
 /* Commit the job and answer as its answer and share say.  What all jobs take
  * from the interaction is filled in here. */
 void submit_job(struct context *c);
+
+/* ---- message.c: what is to be run ---- */
+
+/* Take the text and the Python files of the message that the command is about.
+ * False: the reply says what is wrong with it. */
+bool message_take(struct context *c);
+/* The same, for an editor. */
+bool message_take_to_edit(struct context *c);
+/* May the file that was uploaded be run? */
+bool message_check_upload(struct context *c);
 
 /* ---- route.c, actions.c ---- */
 

@@ -64,6 +64,8 @@ struct job {
 	bool share;
 	bool recursive;
 	bool has_text; /* text was given, even if empty */
+	/* one file, or several, with a line end between two; their size in all
+	 */
 	char *attachment_url;
 	char *attachment_name;
 	int64_t attachment_size;

@@ -31,6 +31,10 @@ struct view {
 int view_insert(struct db *db, struct view *view, struct err *err);
 /* 1: there is no such view (any more). */
 int view_find(struct db *db, int64_t id, struct view *view, struct err *err);
+/* il-worker: what view_insert() was given as its text; heap, "" for none.  1:
+ * there is no such view (any more). */
+int view_text(struct db *db, int64_t id, char **text, struct err *err);
+int view_set_text(struct db *db, int64_t id, const char *text, struct err *err);
 /* 1: there is no such view. */
 int view_set_page(struct db *db, int64_t id, int64_t page, struct err *err);
 

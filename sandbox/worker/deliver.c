@@ -31,6 +31,9 @@
  * them: they may be what it cannot digest. */
 #define FILE_TRIES 6
 
+/* "thinking…", for its user alone. */
+#define DEFERRAL "{\"type\":5,\"data\":{\"flags\":64}}"
+
 /* One answer on its way. */
 struct delivery {
 	struct worker *worker;
@@ -232,13 +235,18 @@ respond_first(struct task *task, struct err *err)
 	    job->held_by);
 	auto_free char *own = NULL;
 	const char *json = task->editor;
+	bool later = json == NULL && task->message.file_count > 0;
+	enum first_response first;
 
-	if (json == NULL && task->message.file_count > 0)
-		json = "";
+	/* the front's own deferral of an editor is a message */
+	if (later)
+		json = job->answer == ANSWER_EDITOR ? DEFERRAL : "";
 	if (json == NULL)
 		json = own = message_response_json(&task->message, job->answer,
 		    job->share);
-	return first_response_give(path, job->id, json, PASS_ON_MS, err);
+	first = first_response_give(path, job->id, json, PASS_ON_MS, err);
+	return later && first == FIRST_RESPONSE_SENT ? FIRST_RESPONSE_LATE :
+						       first;
 }
 
 /* Until the first response has left for a while: now at the latest, where we

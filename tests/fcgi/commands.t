@@ -26,6 +26,45 @@ def check(front, name, body, answer=None, status=200, /, **columns):
     front.finish_jobs()
 
 
+def check_messages(front):
+    """The commands of a message's menu."""
+    one, other = f.File("one.PY", 9), f.File("b.py", 5)
+    check(front, "Run Python", f.menu("Run Python", content="`1`"),
+          kind="message-run", text="`1`", has_text=1, attachment_url="",
+          answer="deferred", view_id=0, share=0)
+    check(front, "Run Python, 4,000 characters of four bytes",
+          f.menu("Run Python", content="\U0001f40d" * 4000),
+          text="\U0001f40d" * 4000)
+    check(front, "Run Python of files in a group",
+          f.menu("Run Python", guild=False, content="", attachments=[
+              one.view, f.File("c.png", 100 << 20).view, other.view]),
+          text="", has_text=0, attachment_size=14,
+          attachment_name="one.PY\nb.py",
+          attachment_url=one.view["url"] + "\n" + other.view["url"])
+    check(front, "Run Python of what was forwarded", f.menu(
+        "Run Python", snapshot={"content": "`2`", "attachments": [
+            other.view]}), text="`2`", attachment_name="b.py")
+    check(front, "Run Python of what says more than it forwards", f.menu(
+        "Run Python", content="`3`", snapshot={"content": "`2`"}), text="`3`")
+    before = len(front.jobs())
+    answer = front.send(f.menu("Edit and run", content="`1`"))
+    job = front.job()
+    tap.ok(len(front.jobs()) == before + 1 and
+           (job["kind"], job["text"], job["answer"]) ==
+           ("message-edit", "`1`", "callback"),
+           "Edit and run: a worker opens the editor", job)
+    [button] = answer.data["components"][0]["components"]
+    tap.ok(answer.private and
+           button["custom_id"] == "message-open:%d" % job["view_id"],
+           "and a button does where that takes too long", answer)
+    front.finish_jobs()
+    front.send(f.press(button["custom_id"]))
+    again = front.job()
+    tap.equal((again["kind"], again["answer"], again["view_id"]),
+              ("message-edit", "callback", job["view_id"]), "which is pressed")
+    front.finish_jobs()
+
+
 with f.Front() as front:
     front.add_sandbox()
     check(front, "create", f.command("create", user=5), kind="create",
@@ -62,6 +101,14 @@ with f.Front() as front:
     check(front, "put", f.command("put", file=upload, path="in/"),
           kind="put", path="in/", attachment_name="data.csv",
           attachment_size=99, attachment_url=upload.view["url"])
+    script = f.File("a.py", 9)
+    check(front, "py attachment", f.command("py", attachment=script),
+          kind="py", has_text=0, attachment_name="a.py", attachment_size=9,
+          attachment_url=script.view["url"])
+    check(front, "/py", f.command("", root="py", code="1", version="3.13",
+                                  timeit=True, keep=True),
+          kind="py", text="1", version="3.13", timeit=1, keep=1)
+    check_messages(front)
     check(front, "health", f.command("", root="health", user=6),
           kind="health", user_id=6)
     check(front, "il health", f.command("health", user=6), kind="health")

@@ -210,6 +210,19 @@ def command(sub, user=USER, guild=True, root="il", extra=None, **values):
     return interaction(2, data, user, guild, **(extra or {}))
 
 
+def menu(name, user=USER, guild=True, snapshot=None, **message):
+    """Return a command of a message's menu; snapshot: what it forwards."""
+    message = {"id": "7", "type": 0, "content": "", "attachments": [],
+               "embeds": [], "components": [], "author": {"id": "8"},
+               **message}
+    if snapshot:
+        message["message_snapshots"] = [{"message": snapshot}]
+    return interaction(2, {"id": "500000000000000002", "name": name, "type": 3,
+                           "target_id": "7",
+                           "resolved": {"messages": {"7": message}}},
+                       user, guild)
+
+
 def press(custom_id, user=USER, **extra):
     """Return the press of a button."""
     data = {"component_type": 2, "custom_id": custom_id, "id": 2}

@@ -55,8 +55,10 @@ def check_unknown(front):
     refused(front, "unknown command", f.command("", root="ilx"), "`/il`")
     refused(front, "unknown sub-command", f.command("frobnicate"), "`/il`")
     refused(front, "no sub-command", f.command("", root="il"), "`/il`")
-    refused(front, "a context menu", f.interaction(2, {
-        "name": "Run Python", "type": 3, "target_id": "1"}), "`/il`")
+    refused(front, "an unknown command of a message", f.menu(
+        "Fly", content="1"), "`/il`")
+    refused(front, "a person's menu", f.interaction(2, {
+        "name": "Run Python", "type": 2, "target_id": "1"}), "`/il`")
     refused(front, "unknown option", f.command("py", frob="x"), "`frob`")
     refused(front, "an option's name cannot break out",
             f.command("py", **{"a`@everyone": "x"}), "`a @everyone`")
@@ -83,7 +85,11 @@ def check_values(front):
     refused(front, "NUL in a path", f.command("get", path="a\0b"),
             "not inside your sandbox")
     refused(front, "code and file", f.command("py", code="1", file="a.py"),
-            "not both")
+            "not more")
+    refused(front, "code and attachment", f.command(
+        "py", code="1", attachment=f.File("a.py")), "not more")
+    refused(front, "an upload too large to be run", f.command(
+        "py", attachment=f.File("a.py", size=65537)), "`a.py`", "64 KiB")
     refused(front, "page 0", f.command("look", page=0), "`page`")
     refused(front, "page -1", f.command("look", page=-1), "`page`")
     lost = f.command("put", file=f.File())
@@ -93,6 +99,35 @@ def check_values(front):
         "put", file=f.File(url="https://x/" + "y" * 2048)), "too long")
     refused(front, "an attachment's name too long", f.command(
         "put", file=f.File(name="y" * 256)), "too long")
+
+
+def check_messages(front):
+    large = f.File("a.py", size=100 << 20)
+    for name in ("Run Python", "Edit and run"):
+        def wrong(what, word, name=name, **message):
+            refused(front, name + " of " + what, f.menu(name, **message), word)
+
+        gone = f.menu(name, content="1")
+        del gone["data"]["resolved"]
+        refused(front, name + " of a deleted message", gone,
+                "not there any more")
+        wrong("an empty one", "no text", content="")
+        wrong("blanks", "no text", content=" \n\t")
+        wrong("one with an embed alone", "only an embed", content="",
+              embeds=[{"title": "print(1)"}])
+        wrong("one with a picture", "no file attached to it", content="",
+              attachments=[f.File("a.png").view])
+        wrong("4,001 characters", "4,000", content="x" * 4001)
+        wrong("a NUL", "NUL", content="`a\0b`")
+        wrong("a file of 100 MB", "`a.py` is too large", content="`1`",
+              attachments=[large.view])
+        wrong("files that are too large together", "`f4.py` is too large",
+              content="", attachments=[f.File("f%d.py" % i, 60000).view
+                                       for i in range(10)])
+        wrong("eleven files", "more than ten", content="",
+              attachments=[f.File("f%d.py" % i, 1).view for i in range(11)])
+        wrong("a file with a name of two lines", "too long", content="",
+              attachments=[f.File("a\nb.py", 1).view])
 
 
 def check_queue(front):
@@ -123,6 +158,7 @@ with f.Front(IL_QUEUE_MAX="3", IL_USER_RATE="5") as front:
     front.finish_jobs()
     check_unknown(front)
     check_values(front)
+    check_messages(front)
     check_queue(front)
     tap.equal(front.complaints, [], "every answer is as Discord wants it")
 tap.done()

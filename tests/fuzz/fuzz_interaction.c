@@ -44,6 +44,9 @@ check(const struct interaction *in)
 		promise(value->text[value->len] == '\0');
 		promise(interaction_value(in, value->name) != NULL);
 	}
+	promise(utf8_valid(in->message.text, in->message.len));
+	promise(in->message.text[in->message.len] == '\0');
+	promise(in->message.found || in->message.len == 0);
 	promise(in->attachment_count <= INTERACTION_ATTACHMENTS_MAX);
 	for (size_t i = 0; i < in->attachment_count; i++) {
 		check_text(in->attachments[i].url);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sandbox/base/utf8.h"
+#include "sandbox/worker/commands/blocks.h"
 #include "sandbox/worker/commands/source.h"
 
 int
@@ -13,6 +14,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = malloc(size + 1);
 	char *code;
 	char *content;
+	struct blocks blocks;
 	size_t len = 0;
 
 	if (text == NULL)
@@ -28,6 +30,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	content = source_content(text, &len);
 	fuzz_holds(strlen(content) == len, "content has its length");
 	fuzz_holds(len <= strlen(text), "content is no longer than the text");
+	blocks_find(&blocks, text);
+	fuzz_holds(blocks.count <= BLOCKS_MAX, "pieces of code are bounded");
+	fuzz_holds((blocks.count > 0) == (blocks.code.len > 0),
+	    "a piece is not empty");
+	fuzz_holds(blocks.code.len <= strlen(text) + BLOCKS_MAX,
+	    "the pieces are no longer than the text");
+	fuzz_holds(!utf8_valid(text, strlen(text)) ||
+		utf8_valid(buf_str(&blocks.code), blocks.code.len),
+	    "valid text stays valid");
+	blocks_release(&blocks);
 	free(code);
 	free(content);
 	free(text);

@@ -354,6 +354,45 @@ test_modal(void)
 	    "no components");
 }
 
+#define MENU(resolved) \
+	"{\"type\":2," HEAD USER "\"data\":{\"name\":\"Run Python\"," \
+	"\"type\":3,\"target_id\":\"7\"" resolved "}}"
+#define MESSAGE(fields) \
+	MENU(",\"resolved\":{\"messages\":{\"7\":{" fields "}}}")
+#define SCRIPT "{\"id\":\"9\",\"filename\":\"a.py\",\"size\":5,\"url\":\"u\"}"
+
+static void
+test_message(void)
+{
+	good(MESSAGE("\"content\":\"h\\u0000i\",\"attachments\":[" SCRIPT
+		     ",{\"id\":4},3]"),
+	    "the message of a menu");
+	is_int(in.command_type, 3, "is that of a message");
+	ok(in.message.found && !in.message.shows, "it is there");
+	is_int(in.message.len, 3, "its text, with a NUL");
+	is_int(in.attachment_count, 1, "its files, without odd ones");
+	is_str(in.attachments[0].name, "a.py", "its files");
+	interaction_release(&in);
+	good(MESSAGE("\"content\":\"\",\"message_snapshots\":[{\"message\":{"
+		     "\"content\":\"hi\",\"attachments\":[" SCRIPT "]}}]"),
+	    "one that forwards another");
+	is_str(in.message.text, "hi", "is what it forwards");
+	is_int(in.attachment_count, 1, "with its files");
+	interaction_release(&in);
+	good(MESSAGE("\"embeds\":[{}],\"content\":3"), "an embed");
+	ok(in.message.found && in.message.shows, "shows something");
+	is_str(in.message.text, "", "and says nothing");
+	interaction_release(&in);
+	good(MENU(""), "a deleted message");
+	ok(!in.message.found, "is not there");
+	is_str(in.message.text, "", "and says nothing");
+	interaction_release(&in);
+	good(MENU(",\"resolved\":{\"messages\":{\"8\":{\"content\":\"x\"}}}"),
+	    "another message");
+	ok(!in.message.found, "is not the one");
+	interaction_release(&in);
+}
+
 int
 main(void)
 {
@@ -362,6 +401,7 @@ main(void)
 	test_deep();
 	test_types();
 	test_envelope();
+	test_message();
 	test_token();
 	test_invoker();
 	test_limits();

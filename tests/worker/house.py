@@ -373,7 +373,7 @@ class House:
     def _front(self, interaction):
         """In il-fcgi's place: insert the job; defer, or wait for it."""
         job, self.job = self.job, None
-        answer = self.answer
+        answer = self.answer if job is not None else EPHEMERAL
         if job is not None:
             self._insert(interaction, job)
         return self._hold() if answer is HELD else answer

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/cleanup.h"
-#include "../../base/log.h"
-#include "../../rest/rest.h"
+#include "download.h"
 
 /* The file is in our memory on its way. */
 #define PUT_MAX (100 * 1024 * 1024)
@@ -17,9 +16,7 @@ fetch(struct task *task, size_t *len)
 {
 	const struct job *job = task->job;
 	int64_t most = task->worker->config->quota;
-	enum rest_outcome outcome;
-	struct err err = { 0 };
-	void *data = NULL;
+	void *data;
 
 	/* what is announced bounds what is fetched */
 	if (most > PUT_MAX)
@@ -29,17 +26,11 @@ fetch(struct task *task, size_t *len)
 		task->outcome = "too large";
 		return NULL;
 	}
-	outcome = rest_download(task->worker->rest, job->attachment_url,
-	    (size_t)job->attachment_size, &data, len, &err);
-	if (outcome == REST_DONE && *len == (size_t)job->attachment_size)
+	data = download(task, job->attachment_url, job->attachment_size, len);
+	if (data == NULL || *len == (size_t)job->attachment_size)
 		return data;
 	free(data);
-	log_warn("attachment: %s job=%" PRId64,
-	    outcome == REST_DONE ? "not as long as announced" : err.text,
-	    job->id);
-	buf_adds(&task->message.lead,
-	    _(outcome == REST_GONE ? TEXT_UPLOAD_GONE : TEXT_NOT_FETCHED));
-	task->outcome = "not fetched";
+	download_not_as_announced(task);
 	return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../base/cleanup.h"
+#include "program.h"
 #include "source.h"
 
 /* In tracebacks: File "/code/main.py", line 1. */
@@ -49,6 +50,8 @@ cmd_py(struct task *task, struct err *err)
 	auto_free char *source = NULL;
 
 	(void)err;
+	if (task->job->attachment_url[0] != '\0' && !program_take_upload(task))
+		return 0;
 	/* code that was given goes before a file */
 	if (task->job->has_text || task->job->path[0] == '\0') {
 		source = source_code(task->job->text, &request.source_len);

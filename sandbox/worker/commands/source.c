@@ -181,28 +181,41 @@ has_curly_quote(const char *code)
 }
 
 struct slip
-source_slip(const char *text)
+source_language(const char *text)
 {
 	/* tags that say nothing of another language */
 	static const char *const plain[] = { "python", "python3", "py", "py3",
 		"pyw", "pyi", "ipython", "pycon", "text", "txt", "plain",
 		"plaintext", "code", "ansi", NULL };
+	const char *tag = text + strspn(text, BLANKS);
+
+	if (is_fence(tag) && tag_line(tag + strlen(FENCE)) > 0) {
+		size_t n;
+
+		tag += strlen(FENCE);
+		n = strspn(tag, TAG_CHARS);
+		if (n > 0 && !is_one_of(tag, n, plain))
+			return slip_word(SLIP_LANGUAGE, tag, n);
+	}
+	return (struct slip){ .kind = SLIP_NONE };
+}
+
+struct slip
+source_slip(const char *text)
+{
 	size_t len = 0;
 	auto_free char *source = source_code(text, &len);
 	const char *code = source + strspn(source, BLANKS);
-	const char *tag = text + strspn(text, BLANKS);
+	struct slip other;
 	size_t n;
 
 	if (begins_with_tag(code, &n))
 		return slip_word(SLIP_WORD, code, n);
 	if (has_left_tick(code))
 		return (struct slip){ .kind = SLIP_FENCE };
-	if (is_fence(tag) && tag_line(tag + strlen(FENCE)) > 0) {
-		tag += strlen(FENCE);
-		n = strspn(tag, TAG_CHARS);
-		if (n > 0 && !is_one_of(tag, n, plain))
-			return slip_word(SLIP_LANGUAGE, tag, n);
-	}
+	other = source_language(text);
+	if (other.kind != SLIP_NONE)
+		return other;
 	if (has_curly_quote(code))
 		return (struct slip){ .kind = SLIP_QUOTES };
 	if ((*source == '\t' || strstr(source, "\n\t") != NULL) &&

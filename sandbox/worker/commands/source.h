@@ -19,6 +19,9 @@ char *source_code(const char *text, size_t *len);
  * is found of the list. */
 struct slip source_slip(const char *text);
 
+/* SLIP_LANGUAGE when the fence around the text says that it is no Python. */
+struct slip source_language(const char *text);
+
 /* A file's content: as given, but without the one fence that encloses all of
  * it.  Heap, caller frees. */
 char *source_content(const char *text, size_t *len);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "render_program.h"
+
+/* "`js`, `c` and `go`"; an "and" would have to be translated by itself. */
+static void
+add_languages(struct buf *out, const struct slip *others, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		buf_addf(out, "%s`%s`", i == 0 ? "" : ", ", others[i].word);
+}
+
+void
+render_no_code(struct message *message, const struct slip *others, size_t count)
+{
+	auto_buf struct buf languages = BUF_INIT(MESSAGE_PART_MAX);
+
+	add_languages(&languages, others, count);
+	if (count > 0)
+		buf_addf(&message->lead,
+		    _("The code in that message is marked %s, and only Python "
+		      "runs here."),
+		    buf_str(&languages));
+	else
+		buf_adds(&message->lead,
+		    _("I found no code in that message. Code stands between "
+		      "three back-ticks, or in a `.py` file attached to the "
+		      "message."));
+}
+
+void
+render_left_out(struct message *message, const struct slip *others,
+    size_t count)
+{
+	auto_buf struct buf languages = BUF_INIT(MESSAGE_PART_MAX);
+
+	add_languages(&languages, others, count);
+	if (count > 0)
+		buf_addf(&message->tail,
+		    _("\n-# Left out, as only Python runs here: %s"),
+		    buf_str(&languages));
+}
+
+void
+render_too_many_blocks(struct message *message, int most)
+{
+	buf_addf(&message->lead,
+	    _("That message has more than %d pieces of code, and nothing of it "
+	      "was run. Put what you want to run into one block."),
+	    most);
+}
+
+void
+render_not_text(struct message *message, const char *name)
+{
+	buf_addf(&message->lead,
+	    _("%s is no text in UTF-8, whatever its name says, so it was not "
+	      "run."),
+	    phrase_name(name, 60).text);
+}
+
+void
+render_too_long_to_edit(struct message *message)
+{
+	buf_adds(&message->lead,
+	    _("That code is longer than the 4,000 characters that an editor "
+	      "takes. Edit this file, then run it with `/il py` and its option "
+	      "`attachment`."));
+	buf_adds(&message->without,
+	    _("Files cannot be attached here: save the code as a file, and "
+	      "upload that."));
+}

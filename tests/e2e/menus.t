@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""From anywhere to a run: the menu of a message, uploads, the short form."""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from service import Service  # noqa: E402
+from client import File, Message  # noqa: E402
+from tap import run, test  # noqa: E402
+
+service = Service()
+
+
+def wrote(content, *files, **more):
+    """Somebody has written a message with (name, bytes); returns it."""
+    made = [json.loads(service.discord.http(
+        "POST", "/control/attachment?filename=" + name, data)[1])["id"]
+        for name, data in files]
+    return Message(service.discord, service.discord.call(
+        "POST", "/control/message",
+        {"content": content, "attachments": made, "user": "bob", **more}))
+
+
+def chosen(name, message, user="alice", **more):
+    """Choose a command in the menu of a message; returns the interaction."""
+    return service.discord.send({"message_command": name, "user": user,
+                                 "target": message.id, **more})
+
+
+def ran(message, **more):
+    """What "Run Python" says of a message."""
+    return chosen("Run Python", message, **more).wait_final(
+        timeout=120).original.text()
+
+
+@test
+def run_python_runs_the_code_of_any_message():
+    message = wrote("Try this:\n```py\nx = 6\n```\nand\n```\nprint(x * 7)\n"
+                    "```\nor\n```js\nlet y\n```")
+    text = ran(message)
+    assert "42" in text and "Python runs here: `js`" in text, text
+    assert "3" in ran(wrote("is it `1 + 2`?"))
+    assert "45" in ran(wrote("print(sum(range(10)))"))
+    sent = chosen("Run Python", message).wait_final(timeout=120)
+    assert sent.original.ephemeral
+
+
+@test
+def in_a_group_too():
+    message = wrote("`'gr' + 'oup'`", place="group")
+    assert "group" in ran(message, place="group", user="bob")
+
+
+@test
+def its_files_are_run():
+    message = wrote("", ("a.py", b"x = 1\n"), ("b.py", b"print('b', x)"),
+                    ("c.png", b"no python"))
+    assert "b 1" in ran(message)
+    text = ran(wrote("", ("a.py", b"\x89PNG\r\n\x1a\n\xff")))
+    assert "`a.py` is no text" in text, text
+    assert "64 KiB" in ran(wrote("", ("a.py", b"#" * 65537)))
+
+
+@test
+def what_is_no_code_is_said():
+    assert "no code in that message" in ran(wrote("good morning"))
+    assert "no file attached" in ran(wrote("", ("c.png", b"x")))
+    assert "more than 40" in ran(wrote("```1```" * 41))
+    blocks = "```n = 0```" + "```n += 1```" * 38 + "```n```"
+    assert "38" in ran(wrote(blocks))
+
+
+@test
+def edit_and_run_opens_the_editor_with_it():
+    sent = chosen("Edit and run", wrote("```py\nprint('edit')\n```",
+                                        ("a.py", b"print('too')")))
+    sent.wait_answered(timeout=60)
+    [code, stdin] = sent.view["modal"]["components"]
+    assert code["component"]["value"] == "print('edit')\nprint('too')", sent
+    done = service.discord.submit_modal(sent, {"code": "print('ed' + 'ited')"})
+    done.wait_final(timeout=120, match="edited")
+    long = "#" * 4100 + "\nprint(1)"
+    sent = chosen("Edit and run", wrote("", ("a.py", long.encode())))
+    sent.wait_final(timeout=120, match="that an editor takes")
+    assert sent.original.attachment("main.py").read().decode() == long
+
+
+@test
+def an_upload_is_run():
+    text = service.run(attachment=File("hello.py", "print('he' + 'llo')"))
+    assert "hello" in text, text
+    text = service.run(attachment=File("x.py", b"\xff"))
+    assert "no text" in text, text
+
+
+@test
+def py_is_short_for_il_py():
+    sent = service.discord.send({"command": "py", "user": "alice",
+                                 "options": {"code": "print('sh' + 'ort')"}})
+    sent.wait_final(timeout=120, match="short")
+
+
+@test
+def nothing_broke_discords_rules():
+    service.assert_kept_discords_rules()
+
+
+with service:
+    service.create("alice", "bob")
+    run()
