@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "buf.h"
+#include "ca_bundle.h"
 #include "cleanup.h"
 #include "config_images.h"
 #include "envfile.h"
@@ -292,6 +293,16 @@ config_said(const struct config_values *values, size_t key)
 	return text != NULL ? text : "";
 }
 
+/* Was anything said, and be it that it is empty? */
+static bool
+config_is_said(const struct config_values *values, const char *name)
+{
+	size_t key = config_find(name, strlen(name));
+
+	return values->from_environment[key] != NULL ||
+	    values->from_file[key] != NULL;
+}
+
 /* A line of the env file. */
 static int
 config_from_file(void *arg, const char *key, const char *value, struct err *err)
@@ -406,6 +417,10 @@ config_store(struct config *config, const struct config_values *values,
 	config_default(&config->lib_dir, config_find_lib());
 	config_default(&config->sandbox_images,
 	    images_from(config->sandbox_image));
+	config_default(&config->chat_images,
+	    images_led_by(config->sandbox_image, config->sandbox_images));
+	if (!config_is_said(values, "IL_PIP_CA_BUNDLE"))
+		config_default(&config->pip_ca_bundle, ca_bundle_find());
 	return config_read_token(config,
 	    config_said(values, config_find("DISCORD_TOKEN_FILE", 18)), err);
 }

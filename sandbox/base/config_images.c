@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "buf.h"
+#include "cleanup.h"
 
 #define NAME_CHARS \
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"
@@ -83,6 +84,18 @@ images_find(const char *text, const char *name, struct image_entry *entry)
 	return false;
 }
 
+bool
+images_have(const char *text, const char *image)
+{
+	struct image_entry entry;
+
+	for (size_t pos = 0; images_next(text, &pos, &entry);) {
+		if (strcmp(entry.image, image) == 0)
+			return true;
+	}
+	return false;
+}
+
 char *
 images_from(const char *image)
 {
@@ -97,4 +110,40 @@ images_from(const char *image)
 	if (len == 0 || len > IMAGES_NAME_MAX)
 		return xprintf("default=%s", image);
 	return xprintf("%.*s=%s", (int)len, tag + 1, image);
+}
+
+void
+images_minor(const char *name, char minor[IMAGES_NAME_MAX + 1])
+{
+	size_t major = strspn(name, "0123456789");
+	size_t rest = major > 0 && name[major] == '.' ?
+	    strspn(name + major + 1, "0123456789") :
+	    0;
+	size_t len = rest > 0 ? major + 1 + rest : strlen(name);
+
+	(void)snprintf(minor, IMAGES_NAME_MAX + 1, "%.*s", (int)len, name);
+}
+
+char *
+images_led_by(const char *image, const char *list)
+{
+	auto_free char *lone = images_from(image);
+	auto_buf struct buf all = BUF_INIT(8192);
+	struct image_entry first = { .name = "" };
+	struct image_entry entry;
+	size_t pos = 0;
+
+	(void)images_next(lone, &pos, &first);
+	for (pos = 0; images_next(list, &pos, &entry);) {
+		if (strcmp(entry.image, image) == 0) {
+			first = entry;
+			break;
+		}
+	}
+	buf_addf(&all, "%s=%s", first.name, first.image);
+	for (pos = 0; images_next(list, &pos, &entry);) {
+		if (strcmp(entry.name, first.name) != 0)
+			buf_addf(&all, ",%s=%s", entry.name, entry.image);
+	}
+	return buf_steal(&all, NULL);
 }

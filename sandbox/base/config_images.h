@@ -24,6 +24,15 @@ const char *images_check(const char *text);
 bool images_next(const char *text, size_t *pos, struct image_entry *entry);
 /* Find one by its name; "" is the first.  False when it is not on offer. */
 bool images_find(const char *text, const char *name, struct image_entry *entry);
+/* Is that image in the list, under whichever name? */
+bool images_have(const char *text, const char *image);
+/* What the packages of an interpreter are kept under: the minor version that
+ * its name begins with ("3.13-scientific": 3.13), or all of the name. */
+void images_minor(const char *name, char minor[IMAGES_NAME_MAX + 1]);
+/* What chat offers where nobody has said: image, by its name in the valid list
+ * or else by that of images_from(), and the rest of the list behind it.  Heap,
+ * caller frees. */
+char *images_led_by(const char *image, const char *list);
 /* The list of one entry that stands for a single image: its name is the version
  * that the image's tag begins with ("python:3.11-alpine": 3.11), or "default".
  * Heap, caller frees. */

@@ -110,7 +110,8 @@ admission_to(struct pool *pool, const struct ticket *ticket,
 	bool writable = true;
 
 	*granted = ticket->access == ACCESS_LOOK ? ACCESS_TIDY : ticket->access;
-	if (ticket->class->in_memory)
+	/* without a reservation there is nothing to write to */
+	if (ticket->class->in_memory || r == NULL)
 		return ADMIT;
 	if (wants_to_write(ticket)) {
 		admission = admission_by(room_for(pool, r->fd,
@@ -142,7 +143,7 @@ admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
 	if (ticket->class->in_memory || !wants_to_write(ticket))
 		return ADMIT;
 	fd = workspace_volume_open(pool->host->base, ticket->sandbox,
-	    ticket->class->mounts[0].volume, &err);
+	    class_volume(ticket->class, 0, ticket->packages), &err);
 	if (fd < 0)
 		return ADMIT; /* its start will say what is wrong */
 	admission = admission_by(room_for(pool, fd, ledger_volume_bytes(fd),

@@ -109,11 +109,14 @@ static int
 broker_open(struct broker *b, struct err *err)
 {
 	struct host *host = &b->host;
+	struct image_entry usual;
 
 	if (fd_make_dirs(host->config->state_dir, 0750, err) != 0 ||
 	    instance_open(b, err) != 0)
 		return -1;
-	host->base = workspace_base_open(host->config->base_dir, err);
+	(void)images_find(host->config->chat_images, "", &usual);
+	host->base = workspace_base_open(host->config->base_dir, usual.name,
+	    err);
 	host->cells_dir = config_state_path(host->config, "cells");
 	if (host->base < 0 || uids_open(&b->uids, host->base, err) != 0 ||
 	    folder_sweep(host->cells_dir, err) != 0)

@@ -69,6 +69,16 @@ class_find(const char *name)
 	return NULL;
 }
 
+const char *
+class_volume(const struct cell_class *class, size_t i, const char *packages)
+{
+	const char *volume = class->mounts[i].volume;
+
+	return volume != NULL && strcmp(volume, PACKAGES_VOLUME) == 0 ?
+	    packages :
+	    volume;
+}
+
 int64_t
 class_budget(enum cell_budget budget, const struct config *config)
 {

@@ -34,7 +34,7 @@ enum cell_reuse {
 
 #define CLASS_VOLUMES 2
 struct class_mount {
-	const char *volume; /* of a sandbox: its name; NULL: no more */
+	const char *volume; /* of a sandbox; NULL: no more */
 	const char *target;
 };
 
@@ -53,8 +53,8 @@ struct cell_class {
 	/* Its files may be looked at while a run in it goes on. */
 	bool looked_beside;
 	enum cell_budget budget;
-	/* For an interpreter of SANDBOX_IMAGES and not for a sandbox: all that
-	 * it holds is in memory. */
+	/* For an interpreter of SANDBOX_IMAGES and for no sandbox, whose are
+	 * those of IL_CHAT_IMAGES: all that it holds is in memory. */
 	bool in_memory;
 	/* Its leases last: when all are leased, nobody waits for an end. */
 	bool lasting;
@@ -70,6 +70,9 @@ const struct cell_class *class_find(const char *name);
 /* NULL: there are no so many. */
 const struct cell_class *class_at(size_t i);
 
+/* The file of a volume that it mounts; packages: that of the version. */
+const char *class_volume(const struct cell_class *class, size_t i,
+    const char *packages);
 /* How many containers there may be. */
 int64_t class_budget(enum cell_budget budget, const struct config *config);
 /* The file with the certificates to mount, "" for none. */

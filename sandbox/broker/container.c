@@ -266,7 +266,7 @@ container_ready(struct container *c, const struct frame_view *view)
 	}
 	if (c->isolation == ISOLATION_RUN && c->isolation_reason[0] != '\0') {
 		log_warn("IL_PRELOAD: %s image=%s cell=%s", c->isolation_reason,
-		    c->image, c->name);
+		    c->interpreter.image, c->name);
 		c->isolation_reason[0] = '\0';
 	}
 	launch_stop(c);

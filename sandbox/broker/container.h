@@ -13,6 +13,7 @@
 #include "class.h"
 #include "host.h"
 #include "subprocess.h"
+#include "workspace.h"
 
 struct reservation;
 struct ticket;
@@ -43,8 +44,8 @@ struct container {
 	const struct cell_class *class;
 	char sandbox[33];
 	char name[64];
-	struct image_entry interpreter; /* for a class in memory */
-	const char *image;		/* of that; else SANDBOX_IMAGE */
+	struct image_entry interpreter;
+	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for that */
 	uint32_t uid;			/* who code runs as; 0: not chosen */
 	bool derived;	   /* started from what was derived from that */
 	char python[32];   /* as it said itself, "" before */
@@ -66,6 +67,7 @@ struct container {
 	char failure_text[200];
 	bool writable; /* the first volume; a cell may read the other */
 	struct reservation *reserved[CLASS_VOLUMES];
+	/* One that is not there is read as an empty folder. */
 	struct attachment volumes[CLASS_VOLUMES];
 	struct lock_wait wait; /* for an older holder of the next one */
 	size_t volume_next;

@@ -98,6 +98,15 @@ add_volume(struct argv *argv, const struct container *c, size_t i)
 	argv_option(argv, "--mount", "%s", buf_str(&line));
 }
 
+/* Nothing, to be read, where the device is not. */
+static void
+add_nothing(struct argv *argv, const struct container *c, size_t i)
+{
+	argv_option(argv, "--tmpfs",
+	    "%s:ro,nosuid,nodev,size=4k,mode=0755,uid=%" PRIu32 ",gid=%" PRIu32,
+	    c->class->mounts[i].target, c->uid, c->uid);
+}
+
 /* What the cell may ask of the device in a second. */
 static void
 add_rates(struct argv *argv, const struct container *c, int device)
@@ -217,6 +226,10 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 	if (*class_ca_bundle(c->class, c->host->config) != '\0')
 		add_bind(argv, c->host->config->pip_ca_bundle, "/run/ca.pem");
 	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++) {
+		if (c->volumes[i].device < 0) {
+			add_nothing(argv, c, i);
+			continue;
+		}
 		add_volume(argv, c, i);
 		add_rates(argv, c, c->volumes[i].device);
 	}

@@ -384,7 +384,7 @@ images_add(struct images *d, const struct image_entry *entry)
 		image->state = IMAGE_SETTLED;
 }
 
-/* SANDBOX_IMAGE is the last, as it is often in the list, too. */
+/* SANDBOX_IMAGE is the last, as it is often in the lists, too. */
 void
 images_init(struct images *d, struct host *host)
 {
@@ -395,6 +395,9 @@ images_init(struct images *d, struct host *host)
 	(void)snprintf(d->container, sizeof(d->container), "il-%.16s-derive",
 	    host->instance);
 	while (images_next(host->config->sandbox_images, &pos, &entry))
+		images_add(d, &entry);
+	pos = 0;
+	while (images_next(host->config->chat_images, &pos, &entry))
 		images_add(d, &entry);
 	(void)snprintf(entry.image, sizeof(entry.image), "%s",
 	    host->config->sandbox_image);

@@ -12,7 +12,8 @@
 
 /*
  * The images that cells start from.  At the start, once the engine answers,
- * what is missing of SANDBOX_IMAGES is pulled, one after the other.
+ * what is missing of SANDBOX_IMAGES and IL_CHAT_IMAGES is pulled, one after the
+ * other.
  * (SANDBOX_IMAGE, without which nothing goes, is the engine's affair:
  * engine.h.)  What cannot be had is logged; who asks for it is refused.
  *
@@ -33,7 +34,7 @@ enum image_state {
 };
 
 struct image {
-	struct image_entry of; /* of SANDBOX_IMAGES; or SANDBOX_IMAGE */
+	struct image_entry of; /* of the lists; or SANDBOX_IMAGE */
 	char name[128];	       /* of what is derived from it */
 	enum image_state state;
 	int64_t looked_ms; /* for which news of the engine */

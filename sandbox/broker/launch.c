@@ -141,12 +141,13 @@ run_failed(struct container *c, const struct process_result *result)
 	} else if (why == DOCKER_IMAGE && c->derived) {
 		/* That has been removed: from the image itself. */
 		run_undo(c);
-		images_forget(c->host->images, c->image);
+		images_forget(c->host->images, c->interpreter.image);
 		container_set(c, CONTAINER_PREPARED);
 	} else if (why == DOCKER_IMAGE) {
 		container_fail(c, REFUSAL_IMAGE, text);
 		/* The engine's state is about the one image. */
-		if (strcmp(c->image, c->host->config->sandbox_image) == 0)
+		if (strcmp(c->interpreter.image,
+			c->host->config->sandbox_image) == 0)
 			engine_report(c->host->engine, ENGINE_NO_IMAGE, line);
 	} else {
 		container_fail(c, REFUSAL_START, text);
@@ -223,7 +224,7 @@ start_on_timer(void *arg)
 void
 container_run(struct container *c)
 {
-	const char *image = images_name(c->host->images, c->image);
+	const char *image = images_name(c->host->images, c->interpreter.image);
 	auto_argv struct argv argv = { .count = 0 };
 	struct err err;
 
@@ -232,7 +233,7 @@ container_run(struct container *c)
 		container_fail(c, REFUSAL_START, err.text);
 		return;
 	}
-	c->derived = strcmp(image, c->image) != 0;
+	c->derived = strcmp(image, c->interpreter.image) != 0;
 	docker_run_argv(&argv, c, image,
 	    c->class->reuse == REUSE_ANYONE ?
 		apparmor_choose(c->host->config->api_apparmor) :

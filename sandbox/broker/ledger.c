@@ -277,9 +277,11 @@ ledger_find(struct ledger *ledger)
 	if (list == NULL)
 		return;
 	while ((id = workspace_next(list)) != NULL) {
-		for (size_t i = 0; i < 2; i++) {
-			int fd = workspace_volume_open(base, id,
-			    workspace_volumes[i], &err);
+		auto_dir DIR *volumes = workspace_volumes(base, id);
+		const char *volume;
+
+		while ((volume = workspace_next_volume(volumes)) != NULL) {
+			int fd = workspace_volume_open(base, id, volume, &err);
 			struct reservation *r = reservation_of_volume(ledger,
 			    fd);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "folder.h"
@@ -54,6 +55,18 @@ ticket_leave_queue(struct pool *pool, struct ticket *ticket)
 	pool->waiting--;
 }
 
+/* Is what it asks for there?  Packages can be made, by pip alone: CREATE. */
+static bool
+has_volumes(const struct pool *pool, const struct ticket *ticket)
+{
+	int base = pool->host->base;
+
+	return ticket->class->in_memory ||
+	    (workspace_exists(base, ticket->sandbox) &&
+		(!ticket->class->network ||
+		    workspace_has(base, ticket->sandbox, ticket->packages)));
+}
+
 /* The answer comes from the loop, also when it is known at once. */
 void
 pool_request(struct pool *pool, struct ticket *ticket)
@@ -61,8 +74,7 @@ pool_request(struct pool *pool, struct ticket *ticket)
 	const struct container *c = pool_container_of(pool, ticket);
 
 	ticket->refusal = REFUSAL_NONE;
-	if (!ticket->class->in_memory &&
-	    !workspace_exists(pool->host->base, ticket->sandbox))
+	if (!has_volumes(pool, ticket))
 		ticket->refusal = REFUSAL_NO_WORKSPACE;
 	else if (pool->waiting >= WAITING_MAX &&
 	    (c == NULL || !pool_serves(c, ticket)))
@@ -143,7 +155,9 @@ settle(struct pool *pool, struct container *c)
 {
 	struct ticket *ticket = c->ticket;
 
-	if (c->state == CONTAINER_IDLE && !c->class->in_memory)
+	if (c->state == CONTAINER_IDLE &&
+	    strcmp(c->interpreter.image, pool->host->config->sandbox_image) ==
+		0)
 		memcpy(pool->python, c->python, sizeof(pool->python));
 	if (c->state == CONTAINER_IDLE && !c->came_up) {
 		c->came_up = true;
@@ -248,7 +262,8 @@ pool_matches(const struct container *c, const struct ticket *ticket)
 {
 	return c->class == ticket->class &&
 	    strcmp(c->sandbox, ticket->sandbox) == 0 &&
-	    strcmp(c->interpreter.name, ticket->interpreter.name) == 0;
+	    (ticket->any_interpreter ||
+		strcmp(c->interpreter.name, ticket->interpreter.name) == 0);
 }
 
 /* Idle, and not one that may be used only once and was. */

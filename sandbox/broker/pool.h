@@ -20,7 +20,9 @@ struct client;
 struct ticket {
 	const struct cell_class *class;
 	char sandbox[33];		/* "" for a class in memory */
-	struct image_entry interpreter; /* for such a class */
+	struct image_entry interpreter;
+	bool any_interpreter;		/* of a cell that is there */
+	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for the interpreter */
 	int64_t lease_ms;
 	enum access access; /* for a sandbox */
 	struct client *client;
@@ -119,7 +121,7 @@ void ticket_leave_queue(struct pool *pool, struct ticket *ticket);
  * is another try); for a class in memory one that serves it now. */
 struct container *pool_container_of(const struct pool *pool,
     const struct ticket *ticket);
-/* Of the same class, for the same interpreter or sandbox. */
+/* Of the same class and sandbox, for the same interpreter. */
 bool pool_matches(const struct container *c, const struct ticket *ticket);
 /* It is on its way: for the first time, or back from a lease. */
 bool pool_is_coming(const struct container *c);

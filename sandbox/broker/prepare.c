@@ -39,7 +39,7 @@ refusal_of(const struct err *err)
 static const char *
 volume_name(const struct container *c)
 {
-	return c->class->mounts[c->volume_next].volume;
+	return class_volume(c->class, c->volume_next, c->packages);
 }
 
 /* Step 4: it is locked, whole and its user's: attach it, and go on. */
@@ -164,12 +164,19 @@ prepare_next(struct container *c)
 		container_set(c, CONTAINER_PREPARED);
 		return;
 	}
-	if (c->repaired) {
+	if (c->repaired && volume->volume_fd >= 0) {
 		volume_check(c);
 		return;
 	}
 	volume->volume_fd = workspace_volume_open(c->host->base, c->sandbox,
 	    volume_name(c), &err);
+	/* Packages of this version that nobody has installed yet. */
+	if (volume->volume_fd < 0 && err.code == ERR_NOT_FOUND &&
+	    volume_name(c) == c->packages && !c->class->network) {
+		c->volume_next++;
+		prepare_next(c);
+		return;
+	}
 	if (volume->volume_fd < 0) {
 		container_fail(c, refusal_of(&err), err.text);
 		return;
@@ -205,10 +212,10 @@ sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 	*uid = 0;
 	for (size_t i = 0; i < 2 && *uid == 0; i++) {
 		auto_close int fd = workspace_volume_open(c->host->base,
-		    c->sandbox, workspace_volumes[i], err);
+		    c->sandbox, i == 0 ? WORKSPACE_VOLUME : c->packages, err);
 		uint32_t owner = fd >= 0 ? owner_of(fd) : 0;
 
-		if (fd < 0)
+		if (fd < 0 && (i == 0 || err->code != ERR_NOT_FOUND))
 			return -1;
 		if (uid_is_of_one_sandbox(owner))
 			*uid = owner;
@@ -282,7 +289,7 @@ prepare_reserve(struct container *c, bool grows)
 
 	for (size_t i = 0; mounts[i].volume != NULL; i++) {
 		int fd = workspace_volume_open(c->host->base, c->sandbox,
-		    mounts[i].volume, &err);
+		    class_volume(c->class, i, c->packages), &err);
 
 		c->reserved[i] = reservation_of_volume(c->host->ledger, fd);
 	}
@@ -301,11 +308,8 @@ container_new(struct pool *pool, const struct ticket *ticket, bool writable,
 	c->class = ticket->class;
 	c->writable = writable;
 	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
-	c->image = host->config->sandbox_image;
-	if (c->class->in_memory) {
-		c->interpreter = ticket->interpreter;
-		c->image = c->interpreter.image;
-	}
+	c->interpreter = ticket->interpreter;
+	memcpy(c->packages, ticket->packages, sizeof(c->packages));
 	c->listen_fd = -1;
 	c->control_fd = -1;
 	c->pidfd = -1;

@@ -99,29 +99,45 @@ lease_take_sandbox(struct ticket *ticket, const struct frame_view *view)
 		(access == ACCESS_LOOK && ticket->class->looked_beside));
 }
 
-/* A class is for a sandbox or for an interpreter, never for both. */
-static enum refusal
-lease_take(struct ticket *ticket, const struct config *config,
+/* Which one, by its name; without one the first, and for a cell that is used
+ * again the one that it has. */
+static bool
+lease_take_interpreter(struct ticket *ticket, const char *list,
     const struct frame_view *view)
 {
 	char name[IMAGES_NAME_MAX + 1] = "";
 	const unsigned char *data;
 	size_t len;
+	bool named = frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
+
+	ticket->any_interpreter = !named &&
+	    ticket->class->reuse == REUSE_SANDBOX;
+	return (!named ||
+		   frame_get_text(view, TAG_INTERPRETER, name, sizeof(name))) &&
+	    images_find(list, name, &ticket->interpreter);
+}
+
+/* A class is for a sandbox or it is not. */
+static enum refusal
+lease_take(struct ticket *ticket, const struct config *config,
+    const struct frame_view *view)
+{
+	const unsigned char *data;
+	size_t len;
 	bool sandbox = frame_get_bytes(view, TAG_SANDBOX, &data, &len);
-	bool interpreter = frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
 
 	if (ticket->class == NULL ||
 	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
 	    ticket->lease_ms < 1 || ticket->lease_ms > LIMIT_WALL_MS ||
-	    (ticket->class->in_memory ? sandbox : interpreter))
+	    (ticket->class->in_memory ? sandbox :
+					!lease_take_sandbox(ticket, view)))
 		return REFUSAL_INPUT;
-	if (!ticket->class->in_memory)
-		return lease_take_sandbox(ticket, view) ? REFUSAL_NONE :
-							  REFUSAL_INPUT;
-	if ((interpreter &&
-		!frame_get_text(view, TAG_INTERPRETER, name, sizeof(name))) ||
-	    !images_find(config->sandbox_images, name, &ticket->interpreter))
+	if (!lease_take_interpreter(ticket,
+		ticket->class->in_memory ? config->sandbox_images :
+					   config->chat_images,
+		view))
 		return REFUSAL_INTERPRETER;
+	workspace_packages_name(ticket->interpreter.name, ticket->packages);
 	return REFUSAL_NONE;
 }
 
@@ -234,6 +250,7 @@ request_status(struct client *client, const struct frame_view *view)
 	frame_add_text(&frame, TAG_TROUBLE, engine->trouble);
 	frame_add_text(&frame, TAG_IMAGE_NAME, host->config->sandbox_image);
 	frame_add_text(&frame, TAG_IMAGES, host->config->sandbox_images);
+	frame_add_text(&frame, TAG_CHAT_IMAGES, host->config->chat_images);
 	frame_add_text(&frame, TAG_PYTHON, pool->python);
 	frame_add_int(&frame, TAG_CELLS, count.cells);
 	frame_add_int(&frame, TAG_LEASED, count.leased);

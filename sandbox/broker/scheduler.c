@@ -146,7 +146,7 @@ serve_one(struct pool *pool)
 				return true;
 			continue;
 		}
-		/* An idle cell of another class is in the way. */
+		/* An idle cell of another class or version is in the way. */
 		if (c->state == CONTAINER_IDLE) {
 			container_end(c, false);
 			return true;
@@ -314,7 +314,8 @@ is_outdated(const struct pool *pool, const struct container *c)
 {
 	return c->class->reuse == REUSE_ANYONE && c->state >= CONTAINER_IDLE &&
 	    !c->derived &&
-	    strcmp(images_name(pool->host->images, c->image), c->image) != 0;
+	    strcmp(images_name(pool->host->images, c->interpreter.image),
+		c->interpreter.image) != 0;
 }
 
 /* Those go that nobody may get, or that nobody came for in IL_WARM_SECONDS, and

@@ -16,6 +16,7 @@
 #include "admission.h"
 #include "client.h"
 #include "ledger.h"
+#include "owner.h"
 #include "uid.h"
 #include "workspace.h"
 
@@ -61,6 +62,25 @@ count_in(const struct clients *clients, enum client_state state)
 	return count;
 }
 
+/* A new sandbox gets a user, packages that of their sandbox. */
+static int
+creation_choose_uid(struct creation *c, const struct host *host,
+    struct err *err)
+{
+	auto_close int fd = -1;
+
+	if (c->only_packages) {
+		fd = workspace_volume_open(host->base, c->id, WORKSPACE_VOLUME,
+		    err);
+		if (fd < 0)
+			return -1;
+		c->uid = owner_of(fd);
+		if (uid_is_of_one_sandbox(c->uid))
+			return 0;
+	}
+	return uids_take(host->uids, &c->uid, err);
+}
+
 /* It has the room that it wants, or leaves with the truth. */
 static void
 space_give(struct client *client, bool room)
@@ -84,7 +104,7 @@ space_give(struct client *client, bool room)
 		frame_start(&frame, FRAME_GRANTED);
 		if (!client_send(client, &frame, -1))
 			client_close(client);
-	} else if (uids_take(host->uids, &client->creation.uid, &err) != 0) {
+	} else if (creation_choose_uid(&client->creation, host, &err) != 0) {
 		client_refuse(client, REFUSAL_START, err.text);
 	} else {
 		client->state = CLIENT_CREATES;
@@ -106,7 +126,8 @@ space_serve(struct client *client)
 			return;
 		/* A new sandbox must be of use: one that nothing could be
 		 * written to is not made. */
-		bytes += volume_total_bytes(&client->creation.sizes[0]);
+		if (!client->creation.only_packages)
+			bytes += volume_total_bytes(&client->creation.sizes[0]);
 	}
 	if (ledger_has_files(client->place))
 		room = room_for(clients->host->pool, client->place, bytes, NULL,
@@ -163,33 +184,34 @@ is_one_too_many(const struct clients *clients)
 	    clients->host->config->sandboxes;
 }
 
-/* Make a sandbox of that id, if there is none. */
-void
-request_create(struct client *client, const struct frame_view *view)
+/* What does CREATE ask for?  A sandbox of such a size, or the packages of a
+ * version in one that is there. */
+static enum refusal
+create_take(struct creation *c, const struct config *config,
+    const struct frame_view *view)
 {
-	const struct host *host = client->clients->host;
-	const struct config *config = host->config;
-	struct creation *c = &client->creation;
+	char name[IMAGES_NAME_MAX + 1] = "";
 	struct volume_size *sizes = c->sizes;
+	struct image_entry entry;
+	const unsigned char *data;
+	size_t len;
 
+	c->only_packages = frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
+	sizes[0] = (struct volume_size){ 0 };
 	if (!frame_get_text(view, TAG_SANDBOX, c->id, sizeof(c->id)) ||
-	    !workspace_id_valid(c->id) ||
-	    !frame_get_int(view, TAG_QUOTA_BYTES, &sizes[0].bytes) ||
-	    !frame_get_int(view, TAG_QUOTA_FILES, &sizes[0].files) ||
-	    sizes[0].bytes < QUOTA_MIN || sizes[0].bytes > QUOTA_MAX ||
-	    sizes[0].files < 1 || sizes[0].files > FILES_MAX) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed CREATE");
-		return;
-	}
-	if (workspace_exists(host->base, c->id)) {
-		client_done(client);
-		return;
-	}
-	if (is_one_too_many(client->clients)) {
-		client_refuse(client, REFUSAL_SANDBOXES,
-		    "there are IL_SANDBOXES sandboxes");
-		return;
-	}
+	    !workspace_id_valid(c->id))
+		return REFUSAL_INPUT;
+	if (!c->only_packages &&
+	    (!frame_get_int(view, TAG_QUOTA_BYTES, &sizes[0].bytes) ||
+		!frame_get_int(view, TAG_QUOTA_FILES, &sizes[0].files) ||
+		sizes[0].bytes < QUOTA_MIN || sizes[0].bytes > QUOTA_MAX ||
+		sizes[0].files < 1 || sizes[0].files > FILES_MAX))
+		return REFUSAL_INPUT;
+	if ((c->only_packages &&
+		!frame_get_text(view, TAG_INTERPRETER, name, sizeof(name))) ||
+	    !images_find(config->chat_images, name, &entry))
+		return REFUSAL_INTERPRETER;
+	workspace_packages_name(entry.name, c->packages);
 	/* Who asks says how much, the operator how much at most. */
 	if (sizes[0].bytes > config->quota)
 		sizes[0].bytes = config->quota;
@@ -197,6 +219,38 @@ request_create(struct client *client, const struct frame_view *view)
 		sizes[0].files = config->files;
 	sizes[1].bytes = config->pip_quota;
 	sizes[1].files = sizes[1].bytes / BYTES_PER_PACKAGE_FILE;
+	return REFUSAL_NONE;
+}
+
+/* Make it, unless it is there. */
+void
+request_create(struct client *client, const struct frame_view *view)
+{
+	const struct host *host = client->clients->host;
+	struct creation *c = &client->creation;
+	enum refusal code = create_take(c, host->config, view);
+	bool exists;
+
+	if (code != REFUSAL_NONE) {
+		client_refuse(client, code, "a malformed CREATE");
+		return;
+	}
+	exists = workspace_exists(host->base, c->id);
+	if (c->only_packages && !exists) {
+		client_refuse(client, REFUSAL_NO_WORKSPACE,
+		    "there is no such workspace");
+		return;
+	}
+	if (c->only_packages ? workspace_has(host->base, c->id, c->packages) :
+			       exists) {
+		client_done(client);
+		return;
+	}
+	if (!c->only_packages && is_one_too_many(client->clients)) {
+		client_refuse(client, REFUSAL_SANDBOXES,
+		    "there are IL_SANDBOXES sandboxes");
+		return;
+	}
 	space_wait(client, CLIENT_WAITS_TO_CREATE, CREATION_BYTES,
 	    fcntl(host->base, F_DUPFD_CLOEXEC, 0));
 }

@@ -20,11 +20,14 @@
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
+#include "../base/config_images.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "folder.h"
 
+/* Of all packages, before each minor version had its own. */
+#define OLD_PACKAGES_VOLUME "packages.ext4"
 #define DRAFT_PREFIX ".new-"
 #define RETIRED_PREFIX ".old-"
 
@@ -58,17 +61,33 @@ open_folder(int base, const char *name)
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+void
+workspace_packages_name(const char *interpreter, char name[VOLUME_NAME_MAX])
+{
+	char minor[IMAGES_NAME_MAX + 1];
+
+	images_minor(interpreter, minor);
+	(void)snprintf(name, VOLUME_NAME_MAX, PACKAGES_VOLUME "-%s.ext4",
+	    minor);
+}
+
 /* ---- opening ---- */
 
 DIR *
-workspace_list(int base)
+workspace_volumes(int base, const char *id)
 {
-	int fd = open_folder(base, ".");
+	int fd = open_folder(base, id);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL && fd >= 0)
 		(void)close(fd);
 	return dir;
+}
+
+DIR *
+workspace_list(int base)
+{
+	return workspace_volumes(base, ".");
 }
 
 /* One that cannot be removed costs space, and is no reason to serve nobody. */
@@ -93,9 +112,30 @@ sweep_leftovers(int base, struct err *err)
 	return 0;
 }
 
+/* Each is found under its old name or its new one, whatever happens. */
+static void
+name_old_packages(int base, const char *interpreter)
+{
+	auto_dir DIR *list = workspace_list(base);
+	char name[VOLUME_NAME_MAX];
+	const char *id;
+
+	workspace_packages_name(interpreter, name);
+	while (list != NULL && (id = workspace_next(list)) != NULL) {
+		auto_close int folder = open_folder(base, id);
+
+		if (folder >= 0 &&
+		    renameat2(folder, OLD_PACKAGES_VOLUME, folder, name,
+			RENAME_NOREPLACE) != 0 &&
+		    errno != ENOENT)
+			log_warn("%s/" OLD_PACKAGES_VOLUME " stays: %s", id,
+			    strerror(errno));
+	}
+}
+
 /* The folder for all, without leftovers. */
 int
-workspace_base_open(const char *path, struct err *err)
+workspace_base_open(const char *path, const char *interpreter, struct err *err)
 {
 	auto_close int base = -1;
 
@@ -106,6 +146,7 @@ workspace_base_open(const char *path, struct err *err)
 		return err_system(err, "open %s", path);
 	if (sweep_leftovers(base, err) != 0)
 		return err_wrap(err, "%s", path);
+	name_old_packages(base, interpreter);
 	return steal_fd(&base);
 }
 
@@ -135,16 +176,19 @@ workspace_volume_open(int base, const char *id, const char *volume,
 	return steal_fd(&fd);
 }
 
-/* Both volumes are there. */
 bool
-workspace_exists(int base, const char *id)
+workspace_has(int base, const char *id, const char *volume)
 {
 	auto_close int folder = open_folder(base, id);
 
 	return folder >= 0 &&
-	    faccessat(folder, WORKSPACE_VOLUME, F_OK, AT_SYMLINK_NOFOLLOW) ==
-	    0 &&
-	    faccessat(folder, PACKAGES_VOLUME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	    faccessat(folder, volume, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool
+workspace_exists(int base, const char *id)
+{
+	return workspace_has(base, id, WORKSPACE_VOLUME);
 }
 
 bool
@@ -183,6 +227,17 @@ workspace_next(DIR *dir)
 	return NULL;
 }
 
+const char *
+workspace_next_volume(DIR *dir)
+{
+	struct dirent *e = NULL;
+
+	while (dir != NULL && (e = readdir(dir)) != NULL &&
+	    strstr(e->d_name, ".ext4") == NULL)
+		;
+	return e != NULL ? e->d_name : NULL;
+}
+
 int64_t
 workspace_count(int base)
 {
@@ -202,8 +257,6 @@ workspace_count(int base)
 #define INODE 256
 #define JOURNAL_MIB 4
 #define TOOL_MS 60000
-
-const char *const workspace_volumes[2] = { WORKSPACE_VOLUME, PACKAGES_VOLUME };
 
 /* lost+found would be a folder of root's among the user's; e2fsck makes it
  * again when it has something to put there.  The mount point of the packages is
@@ -241,6 +294,12 @@ volume_total_bytes(const struct volume_size *size)
 		reserve = INT64_C(4096) * BLOCK;
 	total += reserve;
 	return (total + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+static const char *
+creation_volume(const struct creation *c, int which)
+{
+	return which == 0 ? WORKSPACE_VOLUME : c->packages;
 }
 
 /* Remove what was begun. */
@@ -289,11 +348,11 @@ creation_make_file(const struct creation *c, int which, struct err *err)
 	auto_close int fd = -1;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", c->draft,
-	    workspace_volumes[which]);
+	    creation_volume(c, which));
 	fd = openat(c->host->base, path,
 	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0 || ftruncate(fd, volume_total_bytes(&c->sizes[which])) != 0)
-		return err_system(err, "make %s", workspace_volumes[which]);
+		return err_system(err, "make %s", creation_volume(c, which));
 	return 0;
 }
 
@@ -324,6 +383,29 @@ creation_populate(struct creation *c, int which, struct argv *argv)
 	argv->input = c->script;
 }
 
+/* The volume goes from the draft into the sandbox's folder. */
+static int
+creation_publish_packages(const struct creation *c, struct err *err)
+{
+	int base = c->host->base;
+	auto_close int draft = open_folder(base, c->draft);
+	auto_close int folder = open_folder(base, c->id);
+
+	if (draft < 0 || folder < 0)
+		return err_system(err, "open the workspace %s", c->id);
+	if (renameat2(draft, c->packages, folder, c->packages,
+		RENAME_NOREPLACE) != 0) {
+		if (errno == EEXIST)
+			return err_set(err, ERR_CONFLICT, "%s exists",
+			    c->packages);
+		return err_system(err, "name %s of %s", c->packages, c->id);
+	}
+	if (fsync(folder) != 0)
+		return err_system(err, "keep %s of %s", c->packages, c->id);
+	creation_drop(c);
+	return 0;
+}
+
 /* The volumes are synced by the tools that wrote them; the folder and its new
  * name are synced here. */
 static int
@@ -332,6 +414,8 @@ creation_publish(const struct creation *c, struct err *err)
 	int base = c->host->base;
 	auto_close int folder = open_folder(base, c->draft);
 
+	if (c->only_packages)
+		return creation_publish_packages(c, err);
 	if (folder < 0 || fsync(folder) != 0)
 		return err_system(err, "keep the workspace %s", c->id);
 	if (renameat2(base, c->draft, base, c->id, RENAME_NOREPLACE) != 0) {
@@ -369,7 +453,7 @@ creation_step(struct creation *c)
 	else
 		creation_populate(c, which, &argv);
 	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->draft,
-	    workspace_volumes[which]);
+	    creation_volume(c, which));
 	subprocess_start(&c->process, c->host->loop, &argv, TOOL_MS,
 	    creation_on_task, c);
 }
@@ -381,6 +465,7 @@ creation_start(struct creation *c, struct host *host, struct client *client)
 
 	c->host = host;
 	c->client = client;
+	c->step = c->only_packages ? 2 : 0;
 	unique_name(c->draft, DRAFT_PREFIX);
 	if (mkdirat(host->base, c->draft, 0700) != 0) {
 		(void)err_system(&err, "make a workspace");

@@ -17,25 +17,32 @@ struct err;
  * two file system volumes in it.  Everything is done beneath one descriptor of
  * IL_BASE_DIR, with names made of checked ids alone, following no link.
  *
- *	<id>/workspace.ext4, <id>/packages.ext4
+ *	<id>/workspace.ext4
+ *	<id>/packages-3.11.ext4	for each minor version of Python
  *	.new-…	being made; .old-…  being removed: swept at start
  */
 #define SANDBOX_ID_LEN 32
 #define WORKSPACE_VOLUME "workspace.ext4"
-#define PACKAGES_VOLUME "packages.ext4"
-extern const char *const workspace_volumes[2]; /* in this order */
+#define PACKAGES_VOLUME "packages" /* in class.c; its file's name is made by */
+#define VOLUME_NAME_MAX 64
+void workspace_packages_name(const char *interpreter,
+    char name[VOLUME_NAME_MAX]);
 
 bool workspace_id_valid(const char *id);
 
 /* Make and open the base folder and remove what an earlier life left half made
- * or half removed.  Returns the descriptor or -1. */
-int workspace_base_open(const char *path, struct err *err);
+ * or half removed.  Packages from when there was one volume for them are the
+ * default interpreter's from now on.  Returns the descriptor or -1. */
+int workspace_base_open(const char *path, const char *interpreter,
+    struct err *err);
 
 /* One of the volumes of a sandbox, for reading and writing.  -1 with
  * ERR_NOT_FOUND when the sandbox is not there. */
 int workspace_volume_open(int base, const char *id, const char *volume,
     struct err *err);
 bool workspace_exists(int base, const char *id);
+/* The volume is there. */
+bool workspace_has(int base, const char *id, const char *volume);
 
 /* True when the file system noted an error in its own superblock. */
 bool workspace_volume_damaged(int volume_fd);
@@ -52,11 +59,16 @@ int64_t workspace_count(int base);
 DIR *workspace_list(int base);
 const char *workspace_next(DIR *list);
 
+/* Likewise the volumes of one; NULL has none. */
+DIR *workspace_volumes(int base, const char *id);
+const char *workspace_next_volume(DIR *list);
+
 /* ---- making one ---- */
 
 /*
  * Making a workspace: two sparse ext4 volumes in a draft folder, which gets its
- * name when both are complete.  A crash leaves a draft at most.
+ * name when both are complete.  Or, in a sandbox that is there, a volume for
+ * the packages of one more version.  A crash leaves a draft at most.
  */
 struct volume_size {
 	int64_t bytes; /* that files may hold */
@@ -67,6 +79,8 @@ struct creation {
 	struct host *host;
 	struct client *client;
 	char id[33];
+	char packages[VOLUME_NAME_MAX];
+	bool only_packages;
 	uint32_t uid; /* whose it is */
 	char draft[64];
 	struct volume_size sizes[2]; /* workspace, packages */

@@ -125,22 +125,41 @@ check_image(struct doctor *d, const char *what, const char *image,
 void
 doctor_images(struct doctor *d)
 {
-	const char *image = d->broker && *d->status.image_name != '\0' ?
-	    d->status.image_name :
+	const struct lease_status *status = &d->status;
+	const char *image = d->broker && *status->image_name != '\0' ?
+	    status->image_name :
 	    d->config->sandbox_image;
-	const char *images = d->broker && *d->status.images != '\0' ?
-	    d->status.images :
-	    d->config->sandbox_images;
-	struct image_entry entry;
-	size_t pos = 0;
+	const struct {
+		const char *key;
+		const char *list;
+		const char *place;
+	} lists[] = {
+		{ "SANDBOX_IMAGES",
+		    d->broker && *status->images != '\0' ?
+			status->images :
+			d->config->sandbox_images,
+		    "" },
+		{ "IL_CHAT_IMAGES",
+		    d->broker && *status->chat_images != '\0' ?
+			status->chat_images :
+			d->config->chat_images,
+		    " in chat" },
+	};
 
 	check_image(d, "image", image, "SANDBOX_IMAGE");
-	while (images_next(images, &pos, &entry)) {
-		auto_free char *what = xprintf("image of Python %s",
-		    entry.name);
+	for (size_t i = 0; i < 2; i++) {
+		struct image_entry entry;
 
-		if (strcmp(entry.image, image) != 0)
-			check_image(d, what, entry.image, "SANDBOX_IMAGES");
+		for (size_t pos = 0;
+		     images_next(lists[i].list, &pos, &entry);) {
+			auto_free char *what = xprintf("image of Python %s%s",
+			    entry.name, lists[i].place);
+
+			if (strcmp(entry.image, image) != 0 &&
+			    (i == 0 ||
+				!images_have(lists[0].list, entry.image)))
+				check_image(d, what, entry.image, lists[i].key);
+		}
 	}
 }
 

@@ -11,6 +11,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/config_images.h"
 #include "../base/err.h"
 #include "../base/text.h"
 #include "../locale/locale.h"
@@ -26,6 +27,7 @@
 #define SUB_GROUP 2	 /* of options: several commands */
 #define MENU_COMMAND 3	 /* of commands: in the menu of a message */
 #define COMMANDS_MAX 100 /* that Discord lets an application have */
+#define CHOICES_MAX 25	 /* of an option */
 #define DESCRIPTION N_("Run Python in a sandbox of your own")
 
 /* A text in all languages that have it, by Discord's names of them. */
@@ -44,19 +46,39 @@ make_localizations(const char *text)
 	return all;
 }
 
+/* The versions of Python that chat offers, as far as Discord takes them. */
 static json_t *
-make_option(const struct command_option *option)
+make_versions(const struct config *config)
+{
+	json_t *list = json_array();
+	struct image_entry entry;
+	size_t pos = 0;
+
+	while (json_array_size(list) < CHOICES_MAX &&
+	    images_next(config->chat_images, &pos, &entry))
+		json_array_append_new(list,
+		    json_pack("{s:s, s:s}", "name", entry.name, "value",
+			entry.name));
+	return list;
+}
+
+static json_t *
+make_option(const struct command_option *option, const struct config *config)
 {
 	bool number = option->type == OPTION_INTEGER;
+	bool version = option->target == OPTION_TO_VERSION;
+	bool text = option->type == OPTION_STRING && !version;
 
-	return json_pack("{s:s, s:o, s:i, s:s, s:o, s:o*, s:o*, s:o*, s:o*}",
-	    "name", option->name, "name_localizations",
+	return json_pack(
+	    "{s:s, s:o, s:i, s:s, s:o, s:o*, s:o*, s:o*, s:o*, s:o*}", "name",
+	    option->name, "name_localizations",
 	    make_localizations(option->name), "type", option->type,
 	    "description", option->description, "description_localizations",
 	    make_localizations(option->description), "required",
 	    option->required ? json_true() : NULL, "max_length",
-	    option->type == OPTION_STRING ? json_integer(option->most) : NULL,
-	    "min_value", number ? json_integer(1) : NULL, "max_value",
+	    text ? json_integer(option->most) : NULL, "choices",
+	    version ? make_versions(config) : NULL, "min_value",
+	    number ? json_integer(1) : NULL, "max_value",
 	    number ? json_integer(COMMAND_PAGE_MAX) : NULL);
 }
 
@@ -117,19 +139,20 @@ list_of(json_t *subs, const char **name)
 }
 
 static json_t *
-make_command(const char *name, const struct command *command)
+make_command(const char *name, const struct command *command,
+    const struct config *config)
 {
 	const struct command_option *option = command->options;
 	json_t *options = option->name != NULL ? json_array() : NULL;
 
 	for (int o = 0; o < COMMAND_OPTIONS_MAX && option[o].name != NULL; o++)
-		json_array_append_new(options, make_option(&option[o]));
+		json_array_append_new(options, make_option(&option[o], config));
 	return make_entry(SUB_COMMAND, name, command->description, options);
 }
 
 static void
 add_command(json_t *root, json_t *subs, const struct command *command,
-    bool guild)
+    const struct config *config, bool guild)
 {
 	const char *name = command->name;
 	enum command_place place = command->place;
@@ -139,33 +162,34 @@ add_command(json_t *root, json_t *subs, const struct command *command,
 		    make_entry(MENU_COMMAND, command->description, NULL, NULL),
 		    guild);
 	if (place == COMMAND_ROOT || place == COMMAND_BOTH)
-		add_root(root, make_command(name, command), guild);
+		add_root(root, make_command(name, command, config), guild);
 	if (place == COMMAND_UNDER_IL || place == COMMAND_BOTH) {
 		json_t *list = list_of(subs, &name);
 
-		json_array_append_new(list, make_command(name, command));
+		json_array_append_new(list,
+		    make_command(name, command, config));
 	}
 }
 
 /* The commands as Discord is told them: heap. */
 static char *
-make_commands(bool guild, size_t flags)
+make_commands(const struct config *config, bool guild, size_t flags)
 {
 	json_auto_t *root = json_array();
 	json_t *subs = json_array();
 
 	add_root(root, make_entry(SUB_COMMAND, "il", DESCRIPTION, subs), guild);
 	for (int i = 0; i < JOB_UNKNOWN; i++)
-		add_command(root, subs, &commands[i], guild);
+		add_command(root, subs, &commands[i], config, guild);
 	return json_dumps(root, flags);
 }
 
 int
 ctl_commands(struct ctl *ctl)
 {
-	auto_free char *text = make_commands(false, JSON_INDENT(2));
+	auto_free char *text = make_commands(&ctl->config, false,
+	    JSON_INDENT(2));
 
-	(void)ctl;
 	(void)puts(text);
 	return CTL_OK;
 }
@@ -306,7 +330,7 @@ static int
 send_commands(struct rest *rest, const struct config *config, int64_t guild,
     struct buf *answer, struct err *err)
 {
-	auto_free char *text = make_commands(guild != 0, JSON_COMPACT);
+	auto_free char *text = make_commands(config, guild != 0, JSON_COMPACT);
 	struct rest_reply reply = { 0 };
 
 	if (rest_register(rest, text, guild, answer, &reply, err) != REST_DONE)

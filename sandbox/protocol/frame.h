@@ -102,8 +102,9 @@ enum frame_tag {
 	TAG_COLD = 8,		/* int: 1 when the cell had to be started */
 	TAG_CELL_NAME = 9,	/* text: the container's name */
 	TAG_PYTHON = 10,	/* text: "3.11.2" */
-	TAG_INTERPRETER = 11,	/* text: one of SANDBOX_IMAGES; absent: the
-				 * first */
+	TAG_INTERPRETER = 11,	/* text: one of SANDBOX_IMAGES, for a sandbox of
+				 * IL_CHAT_IMAGES; absent: the first, for "user"
+				 * that of the cell that is there */
 	TAG_ISOLATION = 12,	/* int: enum isolation; in a status: of the api
 				 * cells, 0 while none has told */
 	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
@@ -203,6 +204,7 @@ enum frame_tag {
 	TAG_ENGINE_AGE = 110,	/* int: ms since what is said of engine and
 				 * image was found out; absent: it is not yet */
 	TAG_TROUBLE = 111,	/* text: why one of them is away */
+	TAG_CHAT_IMAGES = 112,	/* text: IL_CHAT_IMAGES */
 };
 
 /* How a run in an api cell is held apart from the others. */

@@ -12,7 +12,7 @@
 #include "frame.h"
 
 /* An answer of the broker is small: no field of it is longer than a text. */
-#define ANSWER_MAX 4096
+#define ANSWER_MAX 8192
 #define LOST_MS 2000 /* for the broker to see what we have seen */
 
 /* A broker that restarts is back within a second or two; so is a cell that
@@ -226,6 +226,18 @@ lease_create_workspace(const char *socket_path, const char *sandbox,
 }
 
 enum refusal
+lease_create_packages(const char *socket_path, const char *sandbox,
+    const char *interpreter, int wait_ms, struct err *err)
+{
+	struct frame question;
+
+	frame_start(&question, FRAME_CREATE);
+	frame_add_text(&question, TAG_SANDBOX, sandbox);
+	frame_add_text(&question, TAG_INTERPRETER, interpreter);
+	return lease_command(socket_path, &question, NULL, wait_ms, err);
+}
+
+enum refusal
 lease_remove_workspace(const char *socket_path, const char *sandbox,
     int wait_ms, struct err *err)
 {
@@ -283,8 +295,12 @@ status_read(struct lease_status *status, const struct frame_view *view)
 	    sizeof(status->isolation_reason));
 	status->engine = frame_get_int(view, TAG_ENGINE, &flag) && flag == 1;
 	status->image = frame_get_int(view, TAG_IMAGE, &flag) && flag == 1;
+	(void)frame_get_text(view, TAG_CHAT_IMAGES, status->chat_images,
+	    sizeof(status->chat_images));
 	if (images_check(status->images) != NULL)
 		status->images[0] = '\0';
+	if (images_check(status->chat_images) != NULL)
+		status->chat_images[0] = '\0';
 }
 
 enum refusal

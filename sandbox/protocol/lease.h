@@ -42,7 +42,7 @@ struct lease {
 struct lease_request {
 	const char *class;	 /* "user", "pip", "api", "session" */
 	const char *sandbox;	 /* 32 lower-case hex digits, "" for none */
-	const char *interpreter; /* of SANDBOX_IMAGES; NULL: the first */
+	const char *interpreter; /* NULL: TAG_INTERPRETER says which one */
 	int64_t lease_ms;	 /* the broker kills the cell after this long */
 	enum access access;	 /* to a sandbox; 0: ACCESS_WRITE */
 	/* NULL, or: do not wait any longer once this happens. */
@@ -75,6 +75,11 @@ bool lease_is_out_of_memory(int broker_fd);
 enum refusal lease_create_workspace(const char *socket_path,
     const char *sandbox, int64_t quota_bytes, int64_t quota_files, int wait_ms,
     struct err *err);
+/* Make room for packages of an interpreter in a sandbox, if there is none yet:
+ * a lease of the class "pip" that was refused for want of it may be asked for
+ * again.  REFUSAL_NO_WORKSPACE: the sandbox is not there. */
+enum refusal lease_create_packages(const char *socket_path, const char *sandbox,
+    const char *interpreter, int wait_ms, struct err *err);
 enum refusal lease_remove_workspace(const char *socket_path,
     const char *sandbox, int wait_ms, struct err *err);
 
@@ -91,6 +96,7 @@ struct lease_status {
 	char trouble[160];     /* why one of them is away, "": neither is */
 	char image_name[256];
 	char images[1025]; /* SANDBOX_IMAGES: config_images.h; "": not told */
+	char chat_images[2200]; /* IL_CHAT_IMAGES, likewise */
 	char python[32];   /* of the image; "" while no cell has told yet */
 	int64_t cells;
 	int64_t leased;

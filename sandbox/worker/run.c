@@ -67,6 +67,7 @@ run_open(struct task *task, const char *class, enum access access,
 		.sandbox = task->sandbox.id,
 		.lease_ms = wall_ms + LIMIT_OUTSIDE_MS + LIMIT_LEASE_MORE_MS,
 		.access = access,
+		.interpreter = *task->version != '\0' ? task->version : NULL,
 	};
 	struct err err = { 0 };
 

@@ -27,6 +27,9 @@ struct task {
 	struct sandbox sandbox; /* for kinds that need one: it is active */
 	char path[PATH_SIZE];	/* what it is about; command_resolve() */
 
+	/* of the cell; "": whichever it has; command_choose_version() */
+	char version[COMMAND_VERSION_MAX + 1];
+
 	/* run.c: the cell, what it sent and what came of the last request */
 	struct lease lease;
 	void (*tick)(void *task); /* while a request goes on; NULL: none */

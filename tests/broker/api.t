@@ -44,8 +44,8 @@ def refused():
         for name, program, fields in (
                 ("a sandbox of an API", "api",
                  [("CLASS", "api"), ("SANDBOX", sandbox_id(1))]),
-                ("an interpreter of a sandbox", "worker", [
-                    ("CLASS", "user"), ("SANDBOX", sandbox_id(1)),
+                ("a malformed sandbox with an interpreter", "worker", [
+                    ("CLASS", "user"), ("SANDBOX", "x"),
                     ("INTERPRETER", "one")])):
             asked = b.ask(pack("LEASE", ("LEASE_MS", 1000), *fields), program)
             is_(refusal_name(asked.answer()[1]), "INPUT", name)

@@ -242,12 +242,15 @@ class Broker:
         self.asked.append(asked)
         return asked
 
-    def ask_lease(self, n, cls="user", lease_ms=60000, access=None):
+    def ask_lease(self, n, cls="user", lease_ms=60000, access=None,
+                  version=None):
         """access: WRITE (when it is not said), TIDY, ANY or LOOK."""
         fields = [("CLASS", cls), ("SANDBOX", sandbox_id(n)),
                   ("LEASE_MS", lease_ms)]
         if access is not None:
             fields.append(("ACCESS", N["ACCESS_" + access]))
+        if version is not None:
+            fields.append(("INTERPRETER", version))
         return self.ask(pack("LEASE", *fields))
 
     def ask_api(self, interpreter=None, cls="api", lease_ms=60000):
@@ -264,17 +267,17 @@ class Broker:
             raise RuntimeError("%s %s" % (kind, fields))
         return asked
 
-    def lease(self, n, cls="user", lease_ms=60000, access=None):
+    def lease(self, n, cls="user", lease_ms=60000, access=None, version=None):
         """A granted lease, or an exception."""
-        asked = self.ask_lease(n, cls, lease_ms, access)
+        asked = self.ask_lease(n, cls, lease_ms, access, version)
         kind, fields = asked.answer()
         if kind != "GRANTED":
             raise RuntimeError("%s %s" % (kind, fields))
         return asked
 
-    def refusal(self, n, cls="user", access=None):
+    def refusal(self, n, cls="user", access=None, version=None):
         """The name of the refusal, or GRANTED (and the lease is closed)."""
-        asked = self.ask_lease(n, cls, access=access)
+        asked = self.ask_lease(n, cls, access=access, version=version)
         kind, fields = asked.answer()
         asked.close()
         return refusal_name(fields) if kind == "REFUSED" else kind
@@ -291,6 +294,13 @@ class Broker:
     def create(self, n, quota=16 * MIB, files=200):
         asked = self.ask(pack("CREATE", ("SANDBOX", sandbox_id(n)),
                               ("QUOTA_BYTES", quota), ("QUOTA_FILES", files)))
+        kind, fields = asked.answer()
+        asked.close()
+        return refusal_name(fields) if kind == "REFUSED" else kind
+
+    def create_packages(self, n, version):
+        asked = self.ask(pack("CREATE", ("SANDBOX", sandbox_id(n)),
+                              ("INTERPRETER", version)))
         kind, fields = asked.answer()
         asked.close()
         return refusal_name(fields) if kind == "REFUSED" else kind

@@ -11,7 +11,7 @@ def damage(b):
     for folder in sorted(os.listdir(b.base)):
         if not re.fullmatch("[0-9a-f]{32}", folder):
             continue
-        for image in ("workspace.ext4", "packages.ext4"):
+        for image in ("workspace.ext4", "packages-3.11.ext4"):
             path = os.path.join(b.base, folder, image)
             head = subprocess.run(["dumpe2fs", "-h", path],
                                   stdout=subprocess.PIPE, check=True,

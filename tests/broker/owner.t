@@ -56,7 +56,7 @@ FOUND = b"True True\nkept True 2 0o100000 /etc/passwd\n42\n"
 
 def paths(b, n):
     return [os.path.join(b.base, sandbox_id(n), name + ".ext4")
-            for name in ("workspace", "packages")]
+            for name in ("workspace", "packages-3.11")]
 
 
 def give(path, uid):
@@ -142,7 +142,7 @@ def packages_first():
         make_old(b, 1)
         b.start()
         b.lease(1, cls="pip").close()
-        is_(b.logged().count("packages.ext4 belongs to uid="), 1,
+        is_(b.logged().count("packages-3.11.ext4 belongs to uid="), 1,
             "an installation comes first: the packages are given")
         is_(b.lease(1).run(LOOK)[1], FOUND, "then the files, to the same")
 

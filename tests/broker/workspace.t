@@ -13,7 +13,7 @@ def made_and_removed():
         is_(b.create(1), "GRANTED", "made already: granted as well")
         is_(b.folders(), [sandbox_id(1)], "one folder")
         is_(sorted(os.listdir(os.path.join(b.base, sandbox_id(1)))),
-            ["packages.ext4", "workspace.ext4"], "with two images")
+            ["packages-3.11.ext4", "workspace.ext4"], "with two images")
         is_(b.remove(1), "GRANTED", "removed")
         is_(b.remove(1), "GRANTED", "removed already: granted as well")
         is_(b.folders(), [], "the folder is gone")
@@ -100,13 +100,13 @@ def nothing_else_is_followed():
         os.symlink(victim, os.path.join(b.base, sandbox_id(2)))
         is_(b.refusal(2), "NO_WORKSPACE", "a link is no workspace")
         os.mkdir(os.path.join(b.base, sandbox_id(3)))
-        for image in ("workspace.ext4", "packages.ext4"):
+        for image in ("workspace.ext4", "packages-3.11.ext4"):
             os.symlink(os.path.join(victim, image),
                        os.path.join(b.base, sandbox_id(3), image))
         is_(b.refusal(3), "START", "nor is a link an image")
         b.remove(2)
         b.remove(3)
-        is_(sorted(os.listdir(victim)), ["packages.ext4", "workspace.ext4"],
+        is_(sorted(os.listdir(victim)), ["packages-3.11.ext4", "workspace.ext4"],
             "removing removes links, not what they name")
 
 

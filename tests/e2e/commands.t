@@ -31,7 +31,7 @@ def create_says_what_is_allowed_and_when_it_expires():
     row = service.sql("SELECT id, expires_at - created_at FROM sandboxes")
     assert row[0][1] == 604800, row
     folder = os.path.join(service.settings["IL_BASE_DIR"], row[0][0])
-    assert sorted(os.listdir(folder)) == ["packages.ext4", "workspace.ext4"]
+    assert sorted(os.listdir(folder)) == ["packages-3.11.ext4", "workspace.ext4"]
 
 
 @test

@@ -84,7 +84,8 @@ test_defaults(void)
 	is_int(c.warm_cells, 4, "warm cells");
 	is_int(c.pip_timeout_ms, 300000, "pip timeout");
 	is_str(c.pip_index_url, "", "pip index");
-	is_str(c.pip_ca_bundle, "", "pip CA bundle");
+	ok(*c.pip_ca_bundle == '\0' || access(c.pip_ca_bundle, R_OK) == 0,
+	    "pip CA bundle: the host's own, if it has one");
 	is_str(c.pip_network, "bridge", "pip network");
 	ok(!c.pip_allow_sdist, "pip sdist");
 	is_int(c.pip_quota, 512 << 20, "pip quota");
@@ -173,6 +174,8 @@ test_texts(void)
 	check_value("SANDBOX_IMAGES", "3.11=", "without an image");
 	check_value("SANDBOX_IMAGES", "3.11=a b", "not allowed");
 	check_value("SANDBOX_IMAGES", "3.11=-v", "start with '-'");
+	check_value("IL_CHAT_IMAGES", "3.11=a,3.13=b", NULL);
+	check_value("IL_CHAT_IMAGES", "3.11=a,3.11=b", "a name twice");
 	check_value("IL_API_ISOLATION", "cell", NULL);
 	check_value("IL_API_ISOLATION", "none", "auto, run or cell");
 	check_value("SANDBOX_RUNTIME", "runsc", NULL);

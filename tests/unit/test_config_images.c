@@ -55,9 +55,38 @@ test_check(void)
 	ok(images_check(text + 1) == NULL, "one of 32 is not");
 }
 
+static void
+is_minor(const char *name, const char *want)
+{
+	char minor[IMAGES_NAME_MAX + 1];
+
+	images_minor(name, minor);
+	is_str(minor, want, name);
+}
+
+static void
+is_led_by(const char *image, const char *list, const char *want)
+{
+	char *all = images_led_by(image, list);
+
+	is_str(all, want, image);
+	ok(images_check(all) == NULL, "it is a list");
+	free(all);
+}
+
 int
 main(void)
 {
+	is_minor("3.11", "3.11");
+	is_minor("3.13.2-alpine", "3.13");
+	is_minor("3", "3");
+	is_minor("3.", "3.");
+	is_minor("default", "default");
+	is_led_by("py:3.11", "3.11=py:3.11,3.13=b", "3.11=py:3.11,3.13=b");
+	is_led_by("py:3.13", "3.11=a,new=py:3.13", "new=py:3.13,3.11=a");
+	is_led_by("py:3.11", "3.11=other,3.13=b", "3.11=py:3.11,3.13=b");
+	ok(images_have("a=b:1,c=d", "d"), "an image that is in a list");
+	ok(!images_have("a=b:1,c=d", "b"), "and one that is not");
 	test_walk();
 	test_check();
 	is_from("python:3.11-alpine", "3.11=python:3.11-alpine");

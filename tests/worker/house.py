@@ -131,6 +131,7 @@ class Broker:
     def __init__(self, path):
         self.cell = says(b"")
         self.refusal = None         # name of a refusal: no leases
+        self.refuse_leases = []     # names of refusals: of the next leases
         self.refuse_remove = None
         self.asked = []             # frames seen: (kind's name, fields)
         self.status = (("ENGINE", 1), ("IMAGE", 1), ("PYTHON", "3.11.2"),
@@ -183,7 +184,9 @@ class Broker:
             pass    # the worker was killed: that is what some tests do
 
     def _answer(self, sock, name, fields):
-        refusal = {"LEASE": self.refusal, "CREATE": self.refusal,
+        once = self.refuse_leases.pop(0) if (
+            name == "LEASE" and self.refuse_leases) else None
+        refusal = {"LEASE": once or self.refusal, "CREATE": self.refusal,
                    "REMOVE": self.refuse_remove}.get(name)
         if name == "STATUS":
             sock.send(pack("STATUS_IS", *self.status))

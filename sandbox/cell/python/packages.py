@@ -22,7 +22,9 @@ CA_BUNDLE = "/run/ca.pem"
 RECORD_MAX = 16 << 20
 
 # How pip runs: whoever reads its log is not told by whose name and password the
-# operator's index was asked (pip itself hides the password alone).
+# operator's index was asked (pip itself hides the password alone).  And a pip
+# that would trust the image's certificates, too, trusts those alone that it is
+# given: otherwise it cannot use an index that is named by an address.
 PIP = """
 import logging, re, runpy, sys
 make = logging.getLogRecordFactory()
@@ -34,6 +36,12 @@ def hide(*args, **fields):
         record.msg, record.args = hidden, ()
     return record
 logging.setLogRecordFactory(hide)
+try:
+    from pip._internal.cli.cmdoptions import use_deprecated_feature
+    if "legacy-certs" in use_deprecated_feature.keywords["choices"]:
+        sys.argv.insert(2, "--use-deprecated=legacy-certs")
+except (ImportError, AttributeError, KeyError):
+    pass
 """
 # And where only wheels are installed: starting no program, since each would be
 # the build of a source or would fetch one.  --only-binary is about what an index

@@ -2,9 +2,12 @@
 #include "command.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "../../base/cleanup.h"
 #include "../../base/clock.h"
+#include "../../base/config_images.h"
 #include "../../base/log.h"
 #include "../../rest/rest.h"
 
@@ -15,6 +18,26 @@ static int (*const functions[JOB_UNKNOWN])(struct task *task,
 #include "../../store/commands.def"
 };
 
+bool
+command_choose_version(struct task *task)
+{
+	const char *list = task->worker->config->chat_images;
+	struct image_entry usual;
+	struct image_entry chosen;
+
+	if (!images_find(list, task->job->version, &chosen)) {
+		render_no_version(&task->message, task->job->version, list);
+		task->outcome = "no such version";
+		return false;
+	}
+	(void)images_find(list, "", &usual);
+	(void)snprintf(task->version, sizeof(task->version), "%s", chosen.name);
+	task->env.version = strcmp(chosen.name, usual.name) != 0 ?
+	    task->version :
+	    NULL;
+	return true;
+}
+
 /* A button's view has the whole path; what people type is relative to where
  * they are. */
 bool
@@ -24,8 +47,10 @@ command_resolve(struct task *task)
 	enum path_result result = path_resolve(cwd, task->job->path,
 	    task->path);
 
+	/* files are the same to each version, packages are not */
 	if (result == PATH_OK)
-		return true;
+		return path_in_packages(task->path) == NULL ||
+		    command_choose_version(task);
 	render_path(&task->message, result);
 	task->outcome = "not inside";
 	return false;

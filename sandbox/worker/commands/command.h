@@ -20,6 +20,9 @@
  * afterwards unless task->taken. */
 void command_run(struct task *task);
 
+/* Which Python the job is for, the usual one where it does not say.  False: the
+ * message says that there is no such one. */
+bool command_choose_version(struct task *task);
 /* Resolve the job's path into task->path, against the sandbox's current
  * directory or, when a view gave it, against its top.  False: the message says
  * what is wrong. */

@@ -1,9 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <inttypes.h>
+
+#include "../../base/log.h"
 
 #define LOG_MAX (4 * 1024 * 1024)
 #define WAIT_MS 60000
+
+/* The first packages of a version need a volume of their own. */
+static bool
+open_cell(struct task *task, const struct cell_request *request)
+{
+	struct err err = { 0 };
+
+	if (run_open(task, "pip", ACCESS_WRITE, request->wall_ms, WAIT_MS))
+		return true;
+	if (task->run.refusal != REFUSAL_NO_WORKSPACE)
+		return false;
+	task->run.refusal = lease_create_packages(task->worker->lease_socket,
+	    task->sandbox.id, task->version, WAIT_MS, &err);
+	if (task->run.refusal == REFUSAL_NONE)
+		return run_open(task, "pip", ACCESS_WRITE, request->wall_ms,
+		    WAIT_MS);
+	log_warn("no packages: %s job=%" PRId64 " sandbox=%s", err.text,
+	    task->job->id, task->sandbox.id);
+	return false;
+}
 
 int
 cmd_pip(struct task *task, struct err *err)
@@ -20,14 +43,18 @@ cmd_pip(struct task *task, struct err *err)
 
 	(void)err;
 	/* nothing that is not a requirement reaches pip */
-	if (result != REQUIREMENTS_OK) {
+	if (!command_choose_version(task))
+		;
+	else if (result != REQUIREMENTS_OK) {
 		render_bad_requirements(&task->message, result,
 		    words.count > 0 ? words.words[words.count - 1] : "");
 		task->outcome = "not a requirement";
 	} else {
 		task->tick = command_show_progress;
 		collect_init(&task->collect, LOG_MAX, 0);
-		run_once(task, "pip", ACCESS_WRITE, &request, WAIT_MS);
+		if (open_cell(task, &request))
+			(void)run_request(task, &request, request.wall_ms);
+		lease_close(&task->lease);
 		if (command_has_run(task))
 			render_pip(&task->message, &task->run,
 			    &task->collect.output, words.words, &task->env);

@@ -50,6 +50,8 @@ cmd_py(struct task *task, struct err *err)
 	auto_free char *source = NULL;
 
 	(void)err;
+	if (!command_choose_version(task))
+		return 0;
 	if (task->job->attachment_url[0] != '\0' && !program_take_upload(task))
 		return 0;
 	/* code that was given goes before a file */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "render.h"
+#include "phrase.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "../../base/buf.h"
 #include "../../base/cleanup.h"
+#include "../../locale/locale.h"
+#include "message.h"
 
 #define PATH_MOST 80 /* code points of a path in a sentence */
 

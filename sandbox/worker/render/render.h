@@ -12,6 +12,7 @@
 #include "message.h"
 #include "outcome.h"
 #include "path.h"
+#include "phrase.h"
 #include "requirement.h"
 #include "slip.h"
 
@@ -31,6 +32,7 @@ struct render_env {
 	int64_t file_most;	     /* bytes of one attachment */
 	bool may_attach;
 	struct slip slip; /* in the code that runs */
+	const char *version; /* of Python, where it is not the usual one */
 };
 
 /* ---- render_run.c: what a run came to ---- */
@@ -75,6 +77,8 @@ void render_expired(struct message *message, const struct sandbox *sandbox);
 void render_path(struct message *message, enum path_result result);
 void render_not_editable(struct message *message, const char *path);
 void render_too_large(struct message *message, int64_t size, int64_t most);
+void render_no_version(struct message *message, const char *version,
+    const char *list);
 void render_bad_requirements(struct message *message,
     enum requirements_result result, const char *word);
 
@@ -129,22 +133,5 @@ void render_created(struct message *message, const struct sandbox *sandbox,
 void render_health(struct message *message, const char *broker_error,
     const struct lease_status *status, const struct job_counts *counts,
     int64_t queue_max, int64_t skew_ms);
-
-/* ---- phrase.c: pieces of sentences, for the call that they stand in ---- */
-
-struct phrase {
-	char text[512];
-};
-
-/* "10,000", not negative. */
-struct phrase phrase_count(int64_t n);
-/* "1 file", "10,000 files". */
-struct phrase phrase_files(int64_t n);
-/* "12 ms", "1.25 s", "2 min 5 s". */
-struct phrase phrase_duration(int64_t us);
-/* A stranger's word as inline code, at most `most` (<= 80) code points. */
-struct phrase phrase_name(const char *name, size_t most);
-/* A path of a sandbox, as `~/name`. */
-struct phrase phrase_path(const char *path);
 
 #endif

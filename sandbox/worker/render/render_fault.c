@@ -6,8 +6,11 @@
 
 #include <jansson.h>
 
+#include "../../base/cleanup.h"
 #include "../../base/config.h"
+#include "../../base/config_images.h"
 #include "../../base/text.h"
+#include "../../store/commands.h"
 #include "../../store/sandbox.h"
 
 #define OBJECTION_MOST 80 /* code points */
@@ -268,6 +271,21 @@ render_expired(struct message *message, const struct sandbox *sandbox)
 	    _("Your sandbox expired <t:%" PRId64
 	      ":R> and its files are gone. `/il create` makes a new one."),
 	    sandbox->expires_at);
+}
+
+void
+render_no_version(struct message *message, const char *version,
+    const char *list)
+{
+	auto_buf struct buf names = BUF_INIT(4096);
+	struct image_entry entry;
+
+	for (size_t pos = 0; images_next(list, &pos, &entry);)
+		buf_addf(&names, "%s`%s`", names.len > 0 ? ", " : "",
+		    entry.name);
+	buf_addf(&message->lead,
+	    _("Python %s is not to be had here. Choose from: %s."),
+	    phrase_name(version, COMMAND_VERSION_MAX).text, buf_str(&names));
 }
 
 void

@@ -102,20 +102,32 @@ add_cancelled(struct buf *tail, const struct run_outcome *outcome)
 	return true;
 }
 
+/* Which Python it was, on the line of the result. */
+static void
+add_version(struct buf *tail, const struct render_env *env)
+{
+	if (env->version != NULL)
+		buf_addf(tail, "%sPython %s", tail->len > 0 ? " · " : "-# ",
+		    env->version);
+}
+
 static void
 add_end(struct buf *tail, const struct run_outcome *outcome,
     const struct buf *output, const struct render_env *env)
 {
 	const struct config *config = env->config;
 
-	if (add_cancelled(tail, outcome))
+	if (add_cancelled(tail, outcome)) {
+		add_version(tail, env);
 		return;
+	}
 	if (outcome->end != RUN_RESULT) {
 		add_broken_end(tail, outcome->end, env->reference);
 		return;
 	}
 	add_result(tail, &outcome->result, config->output_limit, config->memory,
 	    config->timeout_ms);
+	add_version(tail, env);
 	if (outcome->result.disk_full && !outcome_succeeded(outcome))
 		buf_addf(tail,
 		    _("\nThe disk quota is used up (%s, %s): `/il rm` makes "
@@ -445,14 +457,17 @@ render_pip(struct message *message, const struct run_outcome *outcome,
 					 _("Not installed: %s."),
 	    buf_str(&names));
 	if (outcome_succeeded(outcome) ||
-	    add_cancelled(&message->tail, outcome))
+	    add_cancelled(&message->tail, outcome)) {
+		add_version(&message->tail, env);
 		return;
+	}
 	if (outcome->end != RUN_RESULT) {
 		add_broken_end(&message->tail, outcome->end, env->reference);
 	} else {
 		add_result(&message->tail, &outcome->result,
 		    config->output_limit, config->pip_memory,
 		    config->pip_timeout_ms);
+		add_version(&message->tail, env);
 		explained = explain_pip(&message->tail, log, &outcome->result,
 		    config);
 	}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PHRASE_H
+#define PHRASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pieces of sentences, for the call that they stand in. */
+struct phrase {
+	char text[512];
+};
+
+/* "10,000", not negative. */
+struct phrase phrase_count(int64_t n);
+/* "1 file", "10,000 files". */
+struct phrase phrase_files(int64_t n);
+/* "12 ms", "1.25 s", "2 min 5 s". */
+struct phrase phrase_duration(int64_t us);
+/* A stranger's word as inline code, at most `most` (<= 80) code points. */
+struct phrase phrase_name(const char *name, size_t most);
+/* A path of a sandbox, as `~/name`. */
+struct phrase phrase_path(const char *path);
+
+#endif
