@@ -250,6 +250,21 @@ test_paths(void)
 	(void)unsetenv("DISCORD_API_BASE");
 }
 
+/* Not set and set to nothing are two things there. */
+static void
+test_no_ca_bundle(void)
+{
+	struct err err = { 0 };
+	struct config c;
+
+	(void)setenv("IL_PIP_CA_BUNDLE", "", 1);
+	is_int(config_load(&c, NULL, &err), 0,
+	    "a bundle that is set to nothing");
+	is_str(c.pip_ca_bundle, "", "is none, whatever the host has");
+	(void)unsetenv("IL_PIP_CA_BUNDLE");
+	config_release(&c);
+}
+
 static void
 test_env_file(void)
 {
@@ -414,6 +429,7 @@ main(int argc, char **argv)
 	test_texts();
 	test_secret();
 	test_paths();
+	test_no_ca_bundle();
 	test_env_file();
 	test_bad_files();
 	test_token_file();
