@@ -116,10 +116,12 @@ def where_nobody_can_look_it_is_told():
 
 def held_up():
     """A look that the run beside it has stopped before its answer."""
-    while True:
+    for _ in range(200):
         sent = service.discord.send_command("look", user="alice")
         if sent.wait_answered().answer_type == 5:
             return sent
+        assert "still running" not in sent.original.text()
+    raise AssertionError("none was held up")
 
 
 @test
