@@ -73,7 +73,7 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 	while (!ledger_has_room(&space, bytes) && held.oldest != NULL) {
 		space.promised -= reservation_bytes(held.oldest->reserved[0]);
 		log_debug("making room on the disk cell=%s", held.oldest->name);
-		container_end(held.oldest, false);
+		kept_end(held.oldest, KEPT_GAVE_WAY);
 		held_look(pool, except, space.device, &held);
 	}
 	host_look(pool->host, due);

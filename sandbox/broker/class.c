@@ -23,6 +23,7 @@ static const struct cell_class classes[] = {
 		{ PACKAGES_VOLUME, "/workspace/.site-packages" } },
 	    .reuse = REUSE_SANDBOX,
 	    .looked_beside = true,
+	    .keeps = true,
 	    .seccomp = "seccomp.json" },
 	{ .name = "pip",
 	    .mounts = { { PACKAGES_VOLUME, "/site" } },

@@ -52,6 +52,8 @@ struct cell_class {
 	enum cell_reuse reuse;
 	/* Its files may be looked at while a run in it goes on. */
 	bool looked_beside;
+	/* It may keep the interpreter of a run for the next one. */
+	bool keeps;
 	enum cell_budget budget;
 	/* For an interpreter of SANDBOX_IMAGES and for no sandbox, whose are
 	 * those of IL_CHAT_IMAGES: all that it holds is in memory. */

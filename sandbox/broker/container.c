@@ -285,6 +285,7 @@ container_take(struct container *c, const void *packet, size_t len,
 {
 	struct frame_view view;
 	int64_t retire;
+	int64_t kept = 0;
 
 	if (!frame_parse(&view, packet, len))
 		return false;
@@ -296,6 +297,9 @@ container_take(struct container *c, const void *packet, size_t len,
 		return false;
 	if (frame_get_int(&view, TAG_RETIRE, &retire) && retire != 0)
 		c->retire = true;
+	/* the cell alone cannot say so: its client must have asked for it */
+	(void)frame_get_int(&view, TAG_KEPT, &kept);
+	c->kept = kept != 0 && (c->kept || c->keep);
 	if (c->state == CONTAINER_RELEASING) {
 		container_idle(c);
 		return true;
@@ -417,7 +421,8 @@ send_end(struct container *c, const struct frame *frame, struct err *err)
 }
 
 int
-container_lease(struct container *c, int64_t lease_ms, enum access access)
+container_lease(struct container *c, int64_t lease_ms, enum access access,
+    bool keep)
 {
 	struct frame frame;
 	struct err err;
@@ -427,6 +432,9 @@ container_lease(struct container *c, int64_t lease_ms, enum access access)
 	frame_start(&frame, FRAME_SERVE);
 	serve_add_policy(&frame, c);
 	frame_add_int(&frame, TAG_ACCESS, access);
+	c->keep = keep && c->class->keeps && c->host->config->sessions > 0;
+	if (c->keep)
+		frame_add_int(&frame, TAG_KEEP, 1);
 	client_end = send_end(c, &frame, &err);
 	if (client_end < 0) {
 		container_broken(c, err.text);

@@ -53,7 +53,9 @@ struct container {
 	char isolation_reason[128]; /* why no more, as the cell says */
 	int64_t runs;		    /* leases that are over */
 	bool retire;		    /* nobody is to get it again */
-	bool promised; /* somebody waits for it; kept by the pool */
+	bool keep, kept; /* an interpreter may stay in it, and has: kept.h */
+	enum kept_end kept_end; /* why that ends with it; 0: it has died */
+	bool promised;		/* somebody waits for it; kept by the pool */
 	enum container_state state;
 	int64_t since_ms;      /* when the state began */
 	struct ticket *ticket; /* whose lease it is; kept by the pool */
@@ -96,8 +98,10 @@ void container_new(struct pool *pool, const struct ticket *ticket,
 void container_free(struct container *c);
 /* PREPARED → STARTING. */
 void container_run(struct container *c);
-/* IDLE → LEASED; the client's end of the lease, or -1 (and the cell ends). */
-int container_lease(struct container *c, int64_t lease_ms, enum access access);
+/* IDLE → LEASED, to do what access says; keep: its interpreter may stay.  The
+ * client's end of the lease, or -1 (and the cell ends). */
+int container_lease(struct container *c, int64_t lease_ms, enum access access,
+    bool keep);
 /* Does a run of a person's go on in it, or may one at any moment? */
 bool container_is_running(const struct container *c);
 /* To such a one: the client's end of a socket to look beside the run, or -1:

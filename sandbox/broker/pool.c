@@ -26,6 +26,7 @@ pool_init(struct pool *pool, struct host *host)
 	TAILQ_INIT(&pool->containers);
 	TAILQ_INIT(&pool->tickets);
 	TAILQ_INIT(&pool->removals);
+	kept_init(&pool->kept);
 }
 
 /* Who waits for a removal is told; its folder is swept at the next start. */
@@ -43,6 +44,7 @@ pool_release(struct pool *pool)
 		TAILQ_REMOVE(&pool->containers, c, link);
 		container_free(c);
 	}
+	kept_release(&pool->kept);
 }
 
 /* ---- tickets ---- */
@@ -174,6 +176,8 @@ settle(struct pool *pool, struct container *c)
 		ticket->container = NULL;
 		ticket_lost(ticket, c->out_of_memory);
 	}
+	if (c->state >= CONTAINER_ENDING)
+		kept_settle(&pool->kept, c);
 	if (c->failure != 0 && !c->told)
 		tell_failure(pool, c);
 	if (c->state == CONTAINER_GONE) {
@@ -246,9 +250,12 @@ pool_remove(struct pool *pool, struct removal *removal)
 	struct container *c;
 
 	removal->number = pool->serial;
+	(void)kept_recall(&pool->kept, removal->sandbox);
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (strcmp(c->sandbox, removal->sandbox) == 0)
+		if (strcmp(c->sandbox, removal->sandbox) == 0) {
+			c->kept = false;
 			container_end(c, true);
+		}
 	}
 	TAILQ_INSERT_TAIL(&pool->removals, removal, link);
 	host_look(pool->host, 0);
@@ -340,8 +347,27 @@ pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
-		    (oldest == NULL || c->since_ms < oldest->since_ms))
+		    (oldest == NULL || c->kept < oldest->kept ||
+			(c->kept == oldest->kept &&
+			    c->since_ms < oldest->since_ms)))
 			oldest = c;
 	}
 	return oldest;
+}
+
+struct container *
+pool_kept_of(const struct pool *pool, const char *sandbox, bool *busy)
+{
+	struct container *c;
+
+	*busy = false;
+	TAILQ_FOREACH(c, &pool->containers, link) {
+		if (strcmp(c->sandbox, sandbox) != 0)
+			continue;
+		*busy = *busy || c->state == CONTAINER_LEASED ||
+		    c->state == CONTAINER_RELEASING;
+		if (c->state == CONTAINER_IDLE && c->kept)
+			return c;
+	}
+	return NULL;
 }

@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "container.h"
+#include "kept.h"
 #include "pause.h"
 
 /*
@@ -25,6 +26,7 @@ struct ticket {
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for the interpreter */
 	int64_t lease_ms;
 	enum access access; /* for a sandbox */
+	bool keep;	    /* the interpreter of a run in it may be kept */
 	struct client *client;
 
 	TAILQ_ENTRY(ticket) link;
@@ -57,6 +59,7 @@ struct pool {
 	char isolation_reason[128];
 	int64_t warm_not_ms; /* a start failed: keep none warm before this */
 	struct pause pause;  /* after failed starts */
+	struct kept_notes kept;
 };
 
 /* ---- for those who ask ---- */
@@ -127,9 +130,15 @@ bool pool_matches(const struct container *c, const struct ticket *ticket);
 bool pool_is_coming(const struct container *c);
 /* It could be leased to the ticket now. */
 bool pool_serves(const struct container *c, const struct ticket *ticket);
-/* The idle cell that nobody has used for the longest time; NULL: none. */
+/* The idle cell that nobody has used for the longest time; one that keeps
+ * something only where there is no other.  NULL: none. */
 struct container *pool_oldest_idle(const struct pool *pool,
     enum cell_budget budget);
+
+/* The idle cell that keeps an interpreter of this sandbox; NULL: none does,
+ * unless one of it is *busy. */
+struct container *pool_kept_of(const struct pool *pool, const char *sandbox,
+    bool *busy);
 
 /* Serve those who wait, see to what stays warm, call docker run. */
 void scheduler_run(struct pool *pool);

@@ -48,6 +48,10 @@ ticket_granted(struct ticket *ticket, const char *cell, int client_end,
 	frame_add_int(&frame, TAG_COLD, ticket->cold ? 1 : 0);
 	frame_add_text(&frame, TAG_CELL_NAME, cell);
 	frame_add_int(&frame, TAG_ACCESS, access);
+	if (ticket->keep && !ticket->container->kept)
+		frame_add_int(&frame, TAG_ENDED,
+		    kept_recall(&ticket->client->clients->host->pool->kept,
+			ticket->sandbox));
 	sent = client_send(ticket->client, &frame, client_end);
 	(void)close(client_end);
 	log_info("%s%s after %" PRId64 " ms cell=%s sandbox=%s",
@@ -88,15 +92,19 @@ static bool
 lease_take_sandbox(struct ticket *ticket, const struct frame_view *view)
 {
 	int64_t access = ACCESS_WRITE;
+	int64_t keep = 0;
 
 	(void)frame_get_int(view, TAG_ACCESS, &access);
+	(void)frame_get_int(view, TAG_KEEP, &keep);
+	ticket->keep = keep != 0 && ticket->class->keeps;
 	ticket->access = (enum access)access;
 	return frame_get_text(view, TAG_SANDBOX, ticket->sandbox,
 		   sizeof(ticket->sandbox)) &&
 	    workspace_id_valid(ticket->sandbox) &&
 	    (access == ACCESS_WRITE || access == ACCESS_TIDY ||
 		access == ACCESS_ANY ||
-		(access == ACCESS_LOOK && ticket->class->looked_beside));
+		(access == ACCESS_LOOK && ticket->class->looked_beside &&
+		    !ticket->keep));
 }
 
 /* Which one, by its name; without one the first, and for a cell that is used
@@ -166,6 +174,42 @@ request_lease(struct client *client, const struct frame_view *view)
 	ticket->client = client;
 	client->state = CLIENT_WANTS_LEASE;
 	pool_request(host->pool, ticket);
+}
+
+/* ---- what is kept ---- */
+
+/* Is there an interpreter for the next run, and shall it end? */
+static void
+request_kept(struct client *client, const struct frame_view *view)
+{
+	const struct host *host = client->clients->host;
+	struct container *c;
+	struct frame frame;
+	char id[33];
+	int64_t retire = 0;
+	bool busy;
+
+	if (!frame_get_text(view, TAG_SANDBOX, id, sizeof(id)) ||
+	    !workspace_id_valid(id)) {
+		client_refuse(client, REFUSAL_INPUT, "a malformed KEPT");
+		return;
+	}
+	(void)frame_get_int(view, TAG_RETIRE, &retire);
+	c = pool_kept_of(host->pool, id, &busy);
+	if (busy) {
+		client_refuse(client, REFUSAL_BUSY, "the cell is leased");
+		return;
+	}
+	frame_start(&frame, FRAME_GRANTED);
+	if (c != NULL) {
+		frame_add_int(&frame, TAG_KEPT, 1);
+		frame_add_int(&frame, TAG_REST_MS,
+		    clock_monotonic_ms() - c->since_ms);
+	}
+	if (c != NULL && retire != 0)
+		kept_end(c, KEPT_STOPPED);
+	(void)client_send(client, &frame, -1);
+	client_close(client);
 }
 
 /* ---- removing workspaces ---- */
@@ -280,6 +324,7 @@ static const struct {
 } requests[] = {
 	{ FRAME_LEASE, "LEASE", BY(WORKER) | BY(API), request_lease },
 	{ FRAME_CREATE, "CREATE", BY(WORKER), request_create },
+	{ FRAME_KEPT, "KEPT", BY(WORKER), request_kept },
 	{ FRAME_REMOVE, "REMOVE", BY(WORKER) | BY(CTL), request_remove },
 	{ FRAME_RESERVE, "RESERVE", BY(API), request_reserve },
 	{ FRAME_STATUS, "STATUS", BY(WORKER) | BY(API) | BY(CTL),

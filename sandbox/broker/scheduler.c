@@ -24,7 +24,8 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool,
     enum access access)
 {
 	int64_t ready_ms = c->since_ms;
-	int client_end = container_lease(c, ticket->lease_ms, access);
+	int client_end = container_lease(c, ticket->lease_ms, access,
+	    ticket->keep);
 
 	if (client_end < 0)
 		return; /* the container ends, the ticket keeps its place */
@@ -116,7 +117,7 @@ serve_by(struct pool *pool, struct ticket *ticket, struct container *c)
 	if (admission == ADMIT)
 		grant(c, ticket, pool, access);
 	else if (admission == ADMIT_OTHERWISE)
-		container_end(c, false);
+		kept_end(c, KEPT_REPLACED);
 	else
 		return refuse_disk(pool, ticket, admission);
 	return true;
@@ -148,7 +149,9 @@ serve_one(struct pool *pool)
 		}
 		/* An idle cell of another class or version is in the way. */
 		if (c->state == CONTAINER_IDLE) {
-			container_end(c, false);
+			kept_end(c,
+			    ticket->class->keeps ? KEPT_REPLACED :
+						   KEPT_PACKAGES);
 			return true;
 		}
 		if (look_beside(pool, ticket, c) ||
@@ -261,7 +264,7 @@ start_one(struct pool *pool)
 		c = pool_oldest_idle(pool, class->budget);
 		if (c != NULL) {
 			log_debug("making room cell=%s", c->name);
-			container_end(c, false);
+			kept_end(c, KEPT_GAVE_WAY);
 			return true;
 		}
 		places->full = true;
@@ -318,8 +321,31 @@ is_outdated(const struct pool *pool, const struct container *c)
 		c->interpreter.image) != 0;
 }
 
-/* Those go that nobody may get, or that nobody came for in IL_WARM_SECONDS, and
- * beyond IL_WARM_CELLS those unused for the longest time. */
+/* Of those that keep an interpreter, beyond IL_SESSIONS those unused for the
+ * longest time. */
+static void
+trim_kept(struct pool *pool)
+{
+	int64_t count = 0;
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link)
+		count += c->state == CONTAINER_IDLE && c->kept;
+	for (; count > pool->host->config->sessions; count--) {
+		struct container *oldest = NULL;
+
+		TAILQ_FOREACH(c, &pool->containers, link) {
+			if (c->state == CONTAINER_IDLE && c->kept &&
+			    (oldest == NULL || c->since_ms < oldest->since_ms))
+				oldest = c;
+		}
+		kept_end(oldest, KEPT_GAVE_WAY);
+	}
+}
+
+/* Those go that nobody may get, or that nobody came for in IL_WARM_SECONDS, or
+ * IL_SESSION_SECONDS if something is kept in them; and beyond IL_WARM_CELLS
+ * those unused for the longest time. */
 static void
 warm_trim(struct pool *pool)
 {
@@ -330,7 +356,7 @@ warm_trim(struct pool *pool)
 
 	warm_kind(pool, &kind);
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		int64_t due_ms = c->since_ms + config->warm_seconds * 1000;
+		int64_t due_ms = c->since_ms + kept_rest_ms(c);
 		bool outdated = is_outdated(pool, c);
 		bool kept = is_kept(pool, c, &kind);
 
@@ -339,13 +365,14 @@ warm_trim(struct pool *pool)
 			continue;
 		if (c->class->reuse == REUSE_NEVER || outdated ||
 		    (!kept && clock_monotonic_ms() >= due_ms)) {
-			container_end(c, false);
+			kept_end(c, KEPT_RESTED);
 			continue;
 		}
 		if (!kept)
 			host_look(pool->host, due_ms);
-		idle += c->class->reuse == REUSE_SANDBOX;
+		idle += c->class->reuse == REUSE_SANDBOX && !c->kept;
 	}
+	trim_kept(pool);
 	for (; idle > config->warm_cells; idle--)
 		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES), false);
 }

@@ -176,6 +176,26 @@ take_error_text(const struct frame_view *view, struct cell_result *result)
 }
 
 static bool
+take_kept(const struct frame_view *view, struct cell_result *r)
+{
+	int64_t kept;
+	int64_t went_on;
+	int64_t ended;
+
+	if (!get_bounded(view, TAG_KEPT, 0, 1, 0, &kept) ||
+	    !get_bounded(view, TAG_WENT_ON, 0, 1, 0, &went_on) ||
+	    !get_bounded(view, TAG_ENDED, 0, KEPT_BROKEN_OFF, 0, &ended) ||
+	    !get_bounded(view, TAG_KEPT_NAMES, 0, INT64_MAX, 0,
+		&r->kept_names) ||
+	    !get_bounded(view, TAG_KEPT_BYTES, 0, SIZE_SANE, 0, &r->kept_bytes))
+		return false;
+	r->kept = kept == 1;
+	r->went_on = went_on == 1;
+	r->ended = (enum kept_end)ended;
+	return true;
+}
+
+static bool
 take_result(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
@@ -184,7 +204,7 @@ take_result(struct cell *cell, const struct frame_view *view,
 	int64_t cut;
 
 	event->kind = CELL_RESULT;
-	if (!take_reason(view, r) ||
+	if (!take_reason(view, r) || !take_kept(view, r) ||
 	    !get_bounded(view, TAG_WALL_US, 0, SIZE_SANE, 0, &r->wall_us) ||
 	    !get_bounded(view, TAG_CPU_US, 0, SIZE_SANE, 0, &r->cpu_us) ||
 	    !get_bounded(view, TAG_MAX_RSS, 0, SIZE_SANE, 0, &r->max_rss) ||

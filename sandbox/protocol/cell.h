@@ -44,6 +44,7 @@ struct cell_request {
 	const char *content; /* for OP_WRITE */
 	size_t content_len;
 	bool echo;
+	bool keep; /* the interpreter, for the next run */
 	bool merge;
 	bool recursive;
 	bool cut;
@@ -87,7 +88,12 @@ struct cell_result {
 	int64_t used_files;
 	int64_t total; /* of a listing; size of a file too large */
 	bool disk_full;
-	bool cut; /* there may be more files than were told of */
+	bool cut;	     /* there may be more files than were told of */
+	bool kept;	     /* a run's interpreter, for the next one */
+	bool went_on;	     /* it began in that of the run before, */
+	enum kept_end ended; /* or why there was none; 0: not said */
+	int64_t kept_names;  /* variables in it, as it says itself */
+	int64_t kept_bytes;
 };
 
 enum cell_event_kind {

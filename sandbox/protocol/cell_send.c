@@ -49,6 +49,7 @@ cell_build_head(struct frame *frame, const struct cell_request *request)
 	     i++)
 		frame_add_text(frame, TAG_ARG, request->args[i]);
 	add_int(frame, TAG_ECHO, request->echo);
+	add_int(frame, TAG_KEEP, request->keep);
 	add_int(frame, TAG_MERGE, request->merge);
 	add_int(frame, TAG_RECURSIVE, request->recursive);
 	add_int(frame, TAG_CUT, request->cut);

@@ -49,6 +49,9 @@ enum frame_kind {
 	FRAME_RESERVE = 8,	/* SIZE: so many bytes for the files of the
 				 * APIs, until the client hangs up; all of them
 				 * together are bounded; GRANTED */
+	FRAME_KEPT = 10,	/* SANDBOX, RETIRE?: is an interpreter kept at
+				 * rest, and is it to end?  GRANTED: KEPT,
+				 * REST_MS: as it was before */
 	FRAME_LOST = 9,		/* in a lease, the last word: the cell has ended
 				 * by itself, REASON: REASON_MEMORY.  Where the
 				 * reason is another, there is no such frame */
@@ -185,6 +188,7 @@ enum frame_tag {
 	TAG_KEPT_NAMES = 75,	/* int: variables in it, as it says itself */
 	TAG_KEPT_BYTES = 76,	/* int: memory that it holds */
 	TAG_WENT_ON = 77,	/* int: 1: the run began in the kept one */
+	TAG_REST_MS = 79,	/* int: it has been at rest for so long */
 	TAG_ENDED = 78,		/* int: enum kept_end: there was one, and that
 				 * is why it has ended; told once */
 

@@ -109,6 +109,7 @@ lease_open(struct lease *lease, const char *socket_path,
 	struct frame question;
 	int64_t cold = 0;
 	int64_t access = ACCESS_WRITE;
+	int64_t ended = 0;
 
 	*lease = (struct lease)LEASE_NONE;
 	ask.unless = request->unless;
@@ -122,6 +123,8 @@ lease_open(struct lease *lease, const char *socket_path,
 	frame_add_int(&question, TAG_LEASE_MS, request->lease_ms);
 	if (request->access != 0)
 		frame_add_int(&question, TAG_ACCESS, request->access);
+	if (request->keep)
+		frame_add_int(&question, TAG_KEEP, 1);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
 	if (outcome != REFUSAL_NONE)
@@ -136,6 +139,8 @@ lease_open(struct lease *lease, const char *socket_path,
 	lease->cold = cold != 0;
 	(void)frame_get_int(&ask.view, TAG_ACCESS, &access);
 	lease->access = (enum access)access;
+	(void)frame_get_int(&ask.view, TAG_ENDED, &ended);
+	lease->ended = (enum kept_end)ended;
 	(void)frame_get_text(&ask.view, TAG_CELL_NAME, lease->cell_name,
 	    sizeof(lease->cell_name));
 	return REFUSAL_NONE;
@@ -209,6 +214,26 @@ lease_command(const char *socket_path, const struct frame *question, int *fd,
 
 	if (fd != NULL)
 		*fd = outcome == REFUSAL_NONE ? steal_fd(&ask.sock) : -1;
+	return outcome;
+}
+
+enum refusal
+lease_kept(const char *socket_path, const char *sandbox, bool stop,
+    int64_t *rest_ms, int wait_ms, struct err *err)
+{
+	auto_ask struct ask ask = ASK_NONE;
+	struct frame question;
+	enum refusal outcome;
+
+	frame_start(&question, FRAME_KEPT);
+	frame_add_text(&question, TAG_SANDBOX, sandbox);
+	if (stop)
+		frame_add_int(&question, TAG_RETIRE, 1);
+	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
+	    wait_ms, err);
+	*rest_ms = -1;
+	if (outcome == REFUSAL_NONE)
+		(void)frame_get_int(&ask.view, TAG_REST_MS, rest_ms);
 	return outcome;
 }
 

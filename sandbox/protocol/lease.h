@@ -26,11 +26,13 @@ struct pollfd;
  * reason, the cell kills everything of the run and is cleaned or replaced.
  */
 struct lease {
-	int cell_fd;	    /* talk to the cell here (cell.h); -1: none */
-	int broker_fd;	    /* open for as long as the lease lasts */
-	bool cold;	    /* the cell had to be started for us */
-	enum access access; /* what was granted, of a sandbox */
-	char cell_name[64]; /* container's name, for logs */
+	int cell_fd;	     /* talk to the cell here (cell.h); -1: none */
+	int broker_fd;	     /* open for as long as the lease lasts */
+	bool cold;	     /* the cell had to be started for us */
+	enum access access;  /* what was granted, of a sandbox */
+	enum kept_end ended; /* of a lease with keep: why none is kept; 0: one
+				is, or the cell knows */
+	char cell_name[64];  /* container's name, for logs */
 };
 
 #define LEASE_NONE \
@@ -45,6 +47,7 @@ struct lease_request {
 	const char *interpreter; /* NULL: TAG_INTERPRETER says which one */
 	int64_t lease_ms;	 /* the broker kills the cell after this long */
 	enum access access;	 /* to a sandbox; 0: ACCESS_WRITE */
+	bool keep; /* an interpreter may be kept after it, or is */
 	/* NULL, or: do not wait any longer once this happens. */
 	const struct pollfd *unless;
 };
@@ -69,6 +72,11 @@ void lease_close(struct lease *lease);
 /* The cell of a lease has broken off: has its memory been used up?  The broker
  * says so on broker_fd, before it hangs up; asked once, within 2 s. */
 bool lease_is_out_of_memory(int broker_fd);
+
+/* Is an interpreter of the sandbox's kept, at rest?  *rest_ms: for how long;
+ * -1: there is none.  stop: end it. */
+enum refusal lease_kept(const char *socket_path, const char *sandbox, bool stop,
+    int64_t *rest_ms, int wait_ms, struct err *err);
 
 /* Make or remove a sandbox's workspace.  Both are idempotent.  Removal ends its
  * cells first. */

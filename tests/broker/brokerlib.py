@@ -86,16 +86,16 @@ class Asked:
     def name(self):
         return self.fields["CELL_NAME"].decode()
 
-    def run(self, source, wall_ms=20000, output_max=MIB):
+    def run(self, source, wall_ms=20000, output_max=MIB, keep=None):
         """Run code: (result fields, output)."""
-        self.start(source, wall_ms, output_max)
+        self.start(source, wall_ms, output_max, keep)
         return self.result()
 
-    def start(self, source, wall_ms=120000, output_max=MIB):
+    def start(self, source, wall_ms=120000, output_max=MIB, keep=None):
         """Begin to run code; result() tells what became of it."""
         self.cell.send(pack("REQUEST", ("OP", N["OP_RUN"]),
                             ("WALL_MS", wall_ms), ("MERGE", 1),
-                            ("OUTPUT_MAX", output_max)))
+                            ("OUTPUT_MAX", output_max), ("KEEP", keep)))
         self.cell.send(pack("BYTES", ("PART", N["PART_SOURCE"]),
                             ("DATA", source)))
         self.cell.send(pack("GO"))
@@ -243,10 +243,10 @@ class Broker:
         return asked
 
     def ask_lease(self, n, cls="user", lease_ms=60000, access=None,
-                  version=None):
+                  version=None, keep=None):
         """access: WRITE (when it is not said), TIDY, ANY or LOOK."""
         fields = [("CLASS", cls), ("SANDBOX", sandbox_id(n)),
-                  ("LEASE_MS", lease_ms)]
+                  ("LEASE_MS", lease_ms), ("KEEP", keep)]
         if access is not None:
             fields.append(("ACCESS", N["ACCESS_" + access]))
         if version is not None:
