@@ -31,7 +31,7 @@ def told(text, *words):
         assert word in text, (word, text)
     number = re.search(r"reference:? `?(\d+)", text)
     assert number, text
-    service.wait_logged(rf" job={number[1]}\b")
+    service.wait_logged(rf"=\b{number[1]}\b")
 
 
 def works(user="alice"):

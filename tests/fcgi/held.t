@@ -48,6 +48,8 @@ def begin(front, body):
 
 
 def connect(front, holder):
+    f.wait_for_socket(front.path("answers/%d" % holder), front.process,
+                      kind=socket.SOCK_SEQPACKET)
     link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     link.settimeout(WAIT)
     link.connect(front.path("answers/%d" % holder))
