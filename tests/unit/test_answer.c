@@ -70,7 +70,7 @@ static void
 test_texts(void)
 {
 	for (int i = 0; i < TEXT_COUNT; i++) {
-		const char *text = text_of(i);
+		const char *text = text_of((enum text_id)i);
 		size_t max = 1800;
 
 		if (i == TEXT_DELETE_YES || i == TEXT_DELETE_NO ||
