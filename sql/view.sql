@@ -3,21 +3,59 @@
 
 -- name: view_insert
 INSERT INTO views (user_id, kind, path, page, share, text, input, version,
-	created_ms)
+	timeit, keep, output, files, package, bytes, created_ms)
 VALUES (:user_id, :kind, :path, :page, :share, :text, :input, :version,
-	:created_ms);
+	:timeit, :keep, :output, :files, :package, :bytes, :created_ms);
 
 -- name: view_find
-SELECT user_id, kind, path, page, share, version FROM views WHERE id = :id;
+SELECT user_id, kind, path, page, share, version, timeit, keep
+FROM views WHERE id = :id;
+
+-- For workers: what people said, too.
+-- name: view_load
+SELECT user_id, kind, path, page, share, version, timeit, keep, text, input,
+	output, files, package
+FROM views WHERE id = :id;
 
 -- name: view_text
 SELECT text FROM views WHERE id = :id;
 
 -- name: view_set_text
-UPDATE views SET text = :text WHERE id = :id;
+UPDATE views SET text = :text, bytes = length(CAST(:text AS BLOB))
+WHERE id = :id;
 
 -- name: view_set_page
 UPDATE views SET page = :page WHERE id = :id;
+
+-- It was run again.
+-- name: view_set_run
+UPDATE views SET version = :version, input = :input, output = :output,
+	files = :files, package = :package, bytes = :bytes
+WHERE id = :id;
+
+-- A copy that everybody may see: nothing, should the row be gone by now, or
+-- have been shared a moment ago.  Not its input.
+-- name: view_share
+INSERT INTO views (user_id, kind, share, text, version, timeit, keep, source,
+	bytes, created_ms)
+SELECT user_id, kind, 1, text, version, timeit, keep, id,
+	length(CAST(text AS BLOB)),
+	:created_ms
+FROM views AS v WHERE v.id = :id AND NOT EXISTS (SELECT 1 FROM views AS shared
+	WHERE shared.user_id = v.user_id AND shared.id > v.id
+	AND shared.source = v.id AND shared.created_ms > :since_ms);
+
+-- name: view_remove
+DELETE FROM views WHERE id = :id AND user_id = :user_id;
+
+-- name: view_forget
+DELETE FROM views WHERE user_id = :user_id;
+
+-- How many of the newest so many were made since then.
+-- name: view_count
+SELECT count(*) FROM (SELECT created_ms FROM views WHERE user_id = :user_id
+	ORDER BY id DESC LIMIT :most)
+WHERE created_ms > :since_ms;
 
 -- name: view_prune
 DELETE FROM views WHERE id IN (SELECT id FROM views

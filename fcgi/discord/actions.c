@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/config.h"
+#include "../../sandbox/base/config_images.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/cancel.h"
 
@@ -23,7 +25,7 @@ action_again(struct context *c)
 static bool
 action_delete_yes(struct context *c)
 {
-	if (!submit_sandbox(c))
+	if (c->view.path[0] != '\0' && !submit_sandbox(c))
 		return false;
 	if (strcmp(c->sandbox.id, c->view.path) != 0)
 		return submit_refuse(c, TEXT_GONE, "", "gone");
@@ -47,12 +49,24 @@ take_input(struct context *c, const char *name, size_t max, char **slot)
 	return value == NULL || submit_text(c, value, max, slot);
 }
 
+/* As the run that the view is about. */
+static void
+take_run(struct context *c)
+{
+	struct job *job = &c->job;
+
+	job->share = c->view.share != 0;
+	job->version = c->view.version;
+	job->timeit = c->view.timeit;
+	job->keep = c->view.keep;
+}
+
 static bool
 action_py(struct context *c)
 {
 	struct job *job = &c->job;
 
-	job->share = c->view.share != 0;
+	take_run(c);
 	if (!take_input(c, "code", COMMAND_CODE_MAX, &job->text) ||
 	    !take_input(c, "stdin", COMMAND_CODE_MAX, &job->input))
 		return false;
@@ -67,6 +81,127 @@ action_write(struct context *c)
 {
 	c->job.path = c->view.path;
 	return take_input(c, "content", COMMAND_CONTENT_MAX, &c->job.text);
+}
+
+/* ---- under the answer of a run ---- */
+
+/* An answer of its own, which the invoker alone sees. */
+static bool
+ask_apart(struct context *c, enum job_kind kind)
+{
+	c->job.kind = kind;
+	c->job.answer = ANSWER_DEFERRED;
+	return true;
+}
+
+/* Code is read by workers alone, so one of them opens the editor. */
+static bool
+ask_editor(struct context *c, enum job_kind kind)
+{
+	c->job.kind = kind;
+	c->job.answer = ANSWER_EDITOR;
+	return true;
+}
+
+static bool
+action_py_edit(struct context *c)
+{
+	return ask_editor(c, JOB_PY_EDIT);
+}
+
+static bool
+action_py_try(struct context *c)
+{
+	return ask_editor(c, JOB_PY_TRY);
+}
+
+static bool
+action_py_give(struct context *c)
+{
+	return ask_editor(c, JOB_PY_GIVE);
+}
+
+/* The code once more, with this input. */
+static bool
+action_py_input(struct context *c)
+{
+	c->job.answer = ANSWER_DEFERRED_UPDATE;
+	c->job.has_text = false;
+	return action_again(c) &&
+	    take_input(c, "stdin", COMMAND_CODE_MAX, &c->job.input);
+}
+
+/* What was chosen of a menu that takes one; NULL: nothing that we offer. */
+static const char *
+chosen(const struct context *c)
+{
+	const struct interaction_value *value = &c->in->values[0];
+
+	if (c->in->value_count != 1 || strlen(value->text) != value->len)
+		return NULL;
+	return value->text;
+}
+
+/* The code once more, with another Python. */
+static bool
+action_py_version(struct context *c)
+{
+	const char *name = chosen(c);
+	struct image_entry entry;
+
+	if (name == NULL || *name == '\0' ||
+	    !images_find(c->config->chat_images, name, &entry))
+		return submit_refuse(c, TEXT_NO_CHOICE, "", "no-choice");
+	c->job.version = c->in->values[0].text;
+	return action_again(c);
+}
+
+static bool
+action_py_share(struct context *c)
+{
+	if (!c->in->may_post)
+		return submit_refuse(c, TEXT_MAY_NOT_POST, "", "may-not-post");
+	c->job.share = true;
+	return ask_apart(c, JOB_PY_SHARE);
+}
+
+static bool
+action_py_remove(struct context *c)
+{
+	c->job.kind = JOB_PY_REMOVE;
+	return true;
+}
+
+static bool
+action_py_output(struct context *c)
+{
+	return ask_apart(c, JOB_PY_OUTPUT);
+}
+
+static bool
+action_py_page(struct context *c)
+{
+	c->job.kind = JOB_PY_OUTPUT;
+	return true;
+}
+
+/* The place of a name in the view's list: which they are, workers know. */
+static bool
+action_py_file(struct context *c)
+{
+	const char *place = chosen(c);
+
+	if (place == NULL ||
+	    !text_parse_int(place, 1, VIEW_FILES_MAX, &c->job.page))
+		return submit_refuse(c, TEXT_NO_CHOICE, "", "no-choice");
+	return ask_apart(c, JOB_PY_FILE);
+}
+
+static bool
+action_py_install(struct context *c)
+{
+	c->job.kind = JOB_PY_INSTALL;
+	return true;
 }
 
 /* The path is what was typed, relative to where its owner is. */
@@ -124,13 +259,15 @@ find_action(const struct interaction *in, int64_t *view_id)
 {
 	const char *colon = strchr(in->custom_id, ':');
 	size_t len = colon == NULL ? 0 : (size_t)(colon - in->custom_id);
-	bool editor = in->type == INTERACTION_MODAL;
+	enum action_type type = in->type == INTERACTION_MODAL ? ACTION_EDITOR :
+	    in->is_select				      ? ACTION_SELECT :
+								ACTION_BUTTON;
 	int i = 0;
 
 	if (len == 0 || !text_parse_int(colon + 1, 1, INT64_MAX, view_id))
 		return ACTION_COUNT;
 	while (i < ACTION_COUNT &&
-	    (command_actions[i].is_editor != editor ||
+	    (command_actions[i].type != type ||
 		strlen(command_actions[i].name) != len ||
 		memcmp(command_actions[i].name, in->custom_id, len) != 0))
 		i++;
@@ -146,8 +283,11 @@ find_view(struct context *c, int64_t id, enum job_kind kind)
 	if (found < 0)
 		return submit_fault(c, "database");
 	if (found == 1 || c->view.kind != kind)
-		return submit_refuse(c, TEXT_GONE, "", "gone");
-	if (c->view.user_id != c->in->user_id)
+		return submit_refuse(c,
+		    kind == JOB_PY ? TEXT_CODE_GONE : TEXT_GONE, "", "gone");
+	/* what everybody sees, everybody may try */
+	if (c->view.user_id != c->in->user_id &&
+	    (c->action != ACTION_PY_TRY || c->view.share == 0))
 		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
 	return true;
 }
@@ -168,14 +308,14 @@ route_action(struct context *c)
 	if (row->kind != JOB_UNKNOWN && !find_view(c, view_id, row->kind))
 		return;
 	c->job.kind = row->kind;
-	c->job.answer = row->is_editor ? ANSWER_DEFERRED :
-					 ANSWER_DEFERRED_UPDATE;
-	c->job.has_text = row->is_editor;
+	c->job.answer = row->type == ACTION_EDITOR ? ANSWER_DEFERRED :
+						     ANSWER_DEFERRED_UPDATE;
+	c->job.has_text = row->type == ACTION_EDITOR;
 	c->job.view_id = c->view.id = view_id;
 	if (c->view.page + row->step > 1)
 		c->job.page = c->view.page + row->step;
 	if (actions[action](c) &&
-	    (commands[row->kind].needs < COMMAND_NEEDS_OWNER ||
+	    (commands[c->job.kind].needs < COMMAND_NEEDS_OWNER ||
 		submit_sandbox(c)))
 		submit_job(c);
 }

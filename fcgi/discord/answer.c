@@ -104,9 +104,9 @@ button(int style, const char *label, enum action action, int64_t id)
 }
 
 char *
-answer_delete_question(int64_t view_id)
+answer_delete_question(enum text_id question, int64_t view_id)
 {
-	return private_message(text_of(TEXT_DELETE_QUESTION),
+	return private_message(text_of(question),
 	    json_pack("[{s:i, s:[o, o]}]", "type", COMPONENT_ROW, "components",
 		button(STYLE_DANGER, text_of(TEXT_DELETE_YES),
 		    ACTION_DELETE_YES, view_id),

@@ -43,7 +43,7 @@ char *answer_message(const char *text);
 /* 7: the message of the button becomes this text, without buttons. */
 char *answer_update(const char *text);
 /* 4, private, with the buttons delete-yes:<view> and delete-no:<view>. */
-char *answer_delete_question(int64_t view_id);
+char *answer_delete_question(enum text_id question, int64_t view_id);
 /* 4, private: a job is running, with the button cancel-other:<job>. */
 char *answer_running(int64_t job_id);
 /* 4, private: the editor did not open in time, the button <action>:<view> tries

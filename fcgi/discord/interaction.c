@@ -11,6 +11,7 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/store/commands.h"
+#include "wire.h"
 
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
 #define PERMISSION_ATTACH_FILES (INT64_C(1) << 15)
@@ -22,42 +23,12 @@ enum wire_type {
 	WIRE_SUB_COMMAND = 1,
 	WIRE_GROUP = 2,
 	WIRE_ROW = 1,
+	WIRE_SELECT = 3,
 	WIRE_TEXT_INPUT = 4,
 	WIRE_LABEL = 18,
 };
 
-/* ---- reading JSON ---- */
-
-/* A string without a NUL, or NULL. */
-static const char *
-get_string(const json_t *object, const char *key)
-{
-	const json_t *value = json_object_get(object, key);
-
-	if (!json_is_string(value) ||
-	    json_string_length(value) != strlen(json_string_value(value)))
-		return NULL;
-	return json_string_value(value);
-}
-
-static bool
-get_int(const json_t *object, const char *key, int64_t *number)
-{
-	const json_t *value = json_object_get(object, key);
-
-	if (!json_is_integer(value))
-		return false;
-	*number = json_integer_value(value);
-	return true;
-}
-
-static bool
-get_id(const json_t *object, const char *key, int64_t *id)
-{
-	const char *text = get_string(object, key);
-
-	return text != NULL && text_parse_snowflake(text, strlen(text), id);
-}
+/* ---- copies ---- */
 
 /* A copy in in->strings.  They are as long as the body, in which each string
  * stands between two quotes and is kept once: there is room. */
@@ -99,32 +70,30 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 {
 	const json_t *member = json_object_get(root, "member");
 	const json_t *holder = json_is_object(member) ? member : root;
-	const char *token = get_string(root, "token");
-	const char *locale = get_string(root, "locale");
-	const char *permissions = get_string(root, "app_permissions");
-	int64_t bits = PERMISSION_ATTACH_FILES;
+	const char *token = wire_string(root, "token");
+	const char *locale = wire_string(root, "locale");
+	int64_t bits = wire_permissions(root, "app_permissions");
 
-	if (!get_id(root, "id", &in->id))
+	if (!wire_id(root, "id", &in->id))
 		return err_set(err, ERR_INPUT, "no id");
-	if (!get_id(root, "application_id", &in->application_id))
+	if (!wire_id(root, "application_id", &in->application_id))
 		return err_set(err, ERR_INPUT, "no application_id");
 	if (!is_token(token))
 		return err_set(err, ERR_INPUT, "no token");
-	if (!get_id(json_object_get(holder, "user"), "id", &in->user_id))
+	if (!wire_id(json_object_get(holder, "user"), "id", &in->user_id))
 		return err_set(err, ERR_INPUT, "no user");
 	in->token = keep(in, token);
 	if (locale != NULL && strlen(locale) <= LOCALE_MAX)
 		in->locale = keep(in, locale);
 
 	/* What makes no sense here is as good as missing. */
-	if (!get_int(root, "attachment_size_limit", &in->attachment_limit) ||
+	if (!wire_int(root, "attachment_size_limit", &in->attachment_limit) ||
 	    in->attachment_limit <= 0)
 		in->attachment_limit = ATTACHMENT_LIMIT_DEFAULT;
 	if (in->attachment_limit > ATTACHMENT_LIMIT_MAX)
 		in->attachment_limit = ATTACHMENT_LIMIT_MAX;
-	if (permissions != NULL)
-		(void)text_parse_int(permissions, 0, INT64_MAX, &bits);
 	in->may_attach = (bits & PERMISSION_ATTACH_FILES) != 0;
+	in->may_post = wire_may_post(root, bits);
 	return 0;
 }
 
@@ -134,12 +103,12 @@ static void
 parse_attachment(struct interaction *in, const json_t *value)
 {
 	struct interaction_attachment a;
-	const char *url = get_string(value, "url");
-	const char *name = get_string(value, "filename");
+	const char *url = wire_string(value, "url");
+	const char *name = wire_string(value, "filename");
 
 	if (in->attachment_count == INTERACTION_ATTACHMENTS_MAX ||
-	    !get_id(value, "id", &a.id) || url == NULL || name == NULL ||
-	    !get_int(value, "size", &a.size) || a.size < 0)
+	    !wire_id(value, "id", &a.id) || url == NULL || name == NULL ||
+	    !wire_int(value, "size", &a.size) || a.size < 0)
 		return;
 	a.url = keep(in, url);
 	a.name = keep(in, name);
@@ -188,7 +157,7 @@ said_by(const json_t *message)
 static void
 parse_message(struct interaction *in, const json_t *data)
 {
-	const char *id = get_string(data, "target_id");
+	const char *id = wire_string(data, "target_id");
 	const json_t *all = json_object_get(json_object_get(data, "resolved"),
 	    "messages");
 	const json_t *message = id == NULL ? NULL : json_object_get(all, id);
@@ -249,12 +218,12 @@ value_set(struct interaction *in, struct interaction_value *value,
 			value_set_text(in, value, given);
 		return json_is_string(given);
 	case OPTION_INTEGER:
-		return get_int(option, "value", &value->number);
+		return wire_int(option, "value", &value->number);
 	case OPTION_BOOLEAN:
 		value->number = json_is_true(given);
 		return json_is_boolean(given);
 	case OPTION_ATTACHMENT:
-		return get_id(option, "value", &value->number);
+		return wire_id(option, "value", &value->number);
 	default:
 		return true;
 	}
@@ -269,10 +238,10 @@ parse_options(struct interaction *in, const json_t *options, struct err *err)
 
 	json_array_foreach(options, i, option) {
 		struct interaction_value *value;
-		const char *name = get_string(option, "name");
+		const char *name = wire_string(option, "name");
 		int64_t type;
 
-		if (name == NULL || !get_int(option, "type", &type))
+		if (name == NULL || !wire_int(option, "type", &type))
 			return err_set(err, ERR_INPUT, "bad option");
 		value = value_new(in, name);
 		if (value == NULL)
@@ -295,11 +264,11 @@ parse_sub_command(struct interaction *in, const json_t *data)
 
 	for (int depth = 0; depth < 2; depth++) {
 		const json_t *only = json_array_get(options, 0);
-		const char *name = get_string(only, "name");
+		const char *name = wire_string(only, "name");
 		char *kept;
 
 		if (json_array_size(options) != 1 || name == NULL ||
-		    !get_int(only, "type", &type) ||
+		    !wire_int(only, "type", &type) ||
 		    (type != WIRE_SUB_COMMAND && type != WIRE_GROUP))
 			break;
 		kept = keep(in, name);
@@ -315,13 +284,13 @@ parse_sub_command(struct interaction *in, const json_t *data)
 static int
 parse_command(struct interaction *in, const json_t *data, struct err *err)
 {
-	const char *name = get_string(data, "name");
+	const char *name = wire_string(data, "name");
 
 	if (name == NULL)
 		return err_set(err, ERR_INPUT, "no command name");
 	in->name = keep(in, name);
 	in->command_type = 1;
-	(void)get_int(data, "type", &in->command_type);
+	(void)wire_int(data, "type", &in->command_type);
 	parse_attachments(in, data);
 	parse_message(in, data);
 	return parse_options(in, parse_sub_command(in, data), err);
@@ -330,7 +299,7 @@ parse_command(struct interaction *in, const json_t *data, struct err *err)
 static int
 parse_custom_id(struct interaction *in, const json_t *data, struct err *err)
 {
-	const char *custom_id = get_string(data, "custom_id");
+	const char *custom_id = wire_string(data, "custom_id");
 
 	if (custom_id == NULL)
 		return err_set(err, ERR_INPUT, "no custom_id");
@@ -338,16 +307,40 @@ parse_custom_id(struct interaction *in, const json_t *data, struct err *err)
 	return 0;
 }
 
+/* A button has no values, a menu those that were chosen. */
+static int
+parse_component(struct interaction *in, const json_t *data, struct err *err)
+{
+	const json_t *chosen = json_object_get(data, "values");
+	int64_t type = 0;
+	size_t i;
+	json_t *text;
+
+	(void)wire_int(data, "component_type", &type);
+	in->is_select = type == WIRE_SELECT;
+	if (in->is_select && !json_is_array(chosen))
+		return err_set(err, ERR_INPUT, "a menu without values");
+	json_array_foreach(in->is_select ? chosen : NULL, i, text) {
+		struct interaction_value *value = value_new(in, "");
+
+		if (value == NULL || !json_is_string(text))
+			return err_set(err, ERR_INPUT, "bad values");
+		value->type = OPTION_STRING;
+		value_set_text(in, value, text);
+	}
+	return parse_custom_id(in, data, err);
+}
+
 /* Only text inputs count; anything else in a modal is skipped. */
 static int
 parse_input(struct interaction *in, const json_t *input, struct err *err)
 {
-	const char *name = get_string(input, "custom_id");
+	const char *name = wire_string(input, "custom_id");
 	const json_t *text = json_object_get(input, "value");
 	struct interaction_value *value;
 	int64_t type;
 
-	if (!get_int(input, "type", &type) || type != WIRE_TEXT_INPUT)
+	if (!wire_int(input, "type", &type) || type != WIRE_TEXT_INPUT)
 		return 0;
 	/* what was left empty may be null */
 	if (json_is_null(text))
@@ -379,7 +372,7 @@ parse_modal(struct interaction *in, const json_t *data, struct err *err)
 		int64_t type = 0;
 		const json_t *input = NULL;
 
-		(void)get_int(part, "type", &type);
+		(void)wire_int(part, "type", &type);
 		if (type == WIRE_LABEL)
 			input = json_object_get(part, "component");
 		else if (type == WIRE_ROW)
@@ -401,13 +394,13 @@ parse_root(struct interaction *in, const json_t *root, struct err *err)
 	const json_t *data = json_object_get(root, "data");
 	int64_t type;
 
-	if (!get_int(root, "type", &type) || type < INTERACTION_PING ||
+	if (!wire_int(root, "type", &type) || type < INTERACTION_PING ||
 	    type > INTERACTION_MODAL)
 		return err_set(err, ERR_INPUT, "unknown interaction type");
 	in->type = (enum interaction_type)type;
 	if (in->type == INTERACTION_PING) {
 		/* it must work whatever else is or is not in it */
-		(void)get_id(root, "id", &in->id);
+		(void)wire_id(root, "id", &in->id);
 		return 0;
 	}
 	if (parse_envelope(in, root, err) < 0)
@@ -415,7 +408,7 @@ parse_root(struct interaction *in, const json_t *root, struct err *err)
 	if (!json_is_object(data))
 		return err_set(err, ERR_INPUT, "no data");
 	if (in->type == INTERACTION_COMPONENT)
-		return parse_custom_id(in, data, err);
+		return parse_component(in, data, err);
 	if (in->type == INTERACTION_MODAL)
 		return parse_modal(in, data, err);
 	return parse_command(in, data, err);

@@ -64,6 +64,7 @@ struct interaction {
 	char *locale;		  /* "en-US", "" if there is none */
 	int64_t attachment_limit; /* 1..ATTACHMENT_LIMIT_MAX */
 	bool may_attach;
+	bool may_post; /* so that all see it who are there */
 
 	/* COMMAND, AUTOCOMPLETE */
 	int64_t command_type;		    /* 1 is a slash command */
@@ -72,6 +73,7 @@ struct interaction {
 	struct interaction_message message; /* of a message command */
 	/* COMPONENT, MODAL */
 	char *custom_id;
+	bool is_select; /* of a menu: what was chosen are values named "" */
 
 	size_t value_count;
 	struct interaction_value values[INTERACTION_VALUES_MAX];

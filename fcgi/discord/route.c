@@ -23,7 +23,12 @@ _Static_assert(COMMAND_PATH_MAX == LIMIT_PATH, "what is taken can be sent");
 static bool
 before_py(struct context *c)
 {
-	struct view view = { .kind = JOB_PY, .share = c->job.share };
+	struct view view = {
+		.kind = JOB_PY,
+		.share = c->job.share,
+		.timeit = c->job.timeit,
+		.keep = c->job.keep,
+	};
 	const char *input = c->job.input;
 	int sources = c->job.has_text + (c->job.path != NULL) +
 	    (c->job.attachment_url != NULL);
@@ -36,6 +41,9 @@ before_py(struct context *c)
 	if (input != NULL &&
 	    text_codepoints(input, strlen(input)) > EDITOR_INPUT_MAX)
 		return submit_refuse(c, TEXT_TOO_LONG, "stdin", "too-long");
+	if (c->job.version != NULL)
+		memcpy(view.version, c->job.version,
+		    strlen(c->job.version) + 1);
 	if (submit_view(c, &view))
 		reply_set(c->reply, answer_editor(view.id, input), "editor");
 	return false;
@@ -55,15 +63,32 @@ before_write(struct context *c)
 	return submit_view(c, &c->view);
 }
 
-/* Ask first.  The question is about this sandbox and no later one. */
+/* Ask first.  The question is about this sandbox and no later one; without one,
+ * about what is kept of this person's code. */
 static bool
 before_delete(struct context *c)
 {
 	struct view view = { .kind = JOB_DELETE };
+	int found = sandbox_find(c->db, c->in->user_id, &c->sandbox,
+	    &c->reply->err);
+	const struct sandbox *s = &c->sandbox;
+	bool exists = found == 0 && s->state == SANDBOX_ACTIVE &&
+	    (s->pinned || s->expires_at > c->received_ms / 1000);
+	int64_t kept = view_count(c->db, c->in->user_id, 0, 1, &c->reply->err);
 
-	memcpy(view.path, c->sandbox.id, sizeof(c->sandbox.id));
+	if (found < 0 || kept < 0)
+		return submit_fault(c, "database");
+	if (!exists && kept == 0) {
+		(void)submit_sandbox(c);
+		return false;
+	}
+	if (exists)
+		memcpy(view.path, s->id, sizeof(s->id));
 	if (submit_view(c, &view))
-		reply_set(c->reply, answer_delete_question(view.id),
+		reply_set(c->reply,
+		    answer_delete_question(exists ? TEXT_DELETE_QUESTION :
+						    TEXT_FORGET_QUESTION,
+			view.id),
 		    "question");
 	return false;
 }

@@ -7,11 +7,14 @@
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/store/command_id.h"
 
 #define MESSAGE_MAX 8000
+/* As many editors in so long as commands (job.c). */
+#define VIEW_RATE_MS 60000
 
 void
 reply_release(struct reply *reply)
@@ -104,8 +107,14 @@ submit_sandbox(struct context *c)
 bool
 submit_view(struct context *c, struct view *view)
 {
+	int64_t recent = view_count(c->db, c->in->user_id,
+	    clock_wall_ms() - VIEW_RATE_MS, c->config->user_rate,
+	    &c->reply->err);
+
+	if (recent >= c->config->user_rate)
+		return submit_refuse(c, TEXT_TOO_MANY, "", "too-many");
 	view->user_id = c->in->user_id;
-	if (view_insert(c->db, view, &c->reply->err) != 0)
+	if (recent < 0 || view_insert(c->db, view, &c->reply->err) != 0)
 		return submit_fault(c, "database");
 	c->reply->pledged = true;
 	return true;

@@ -88,6 +88,9 @@ enum rest_outcome rest_edit_original(struct rest *rest, const char *token,
     const char *body, const struct rest_file *files, size_t file_count,
     enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
     struct err *err);
+/* DELETE it; of a message that is not there REST_GONE. */
+enum rest_outcome rest_delete_original(struct rest *rest, const char *token,
+    int64_t until_ms, struct rest_reply *reply, struct err *err);
 /* Wait for so long, or until the process should end. */
 void rest_pause(const struct rest *rest, int64_t ms);
 

@@ -315,13 +315,37 @@ end_within(struct call *call, int64_t timeout_ms)
 	call->retry.deadline_ms = call->until_ms;
 }
 
+/* A call about the message that a token stands for. */
+static enum rest_outcome
+call_original(struct rest *rest, const char *token, struct call *call,
+    int64_t until_ms, struct rest_reply *reply, struct err *err)
+{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+
+	if (token[0] == '\0') {
+		*reply = (struct rest_reply){ 0 };
+		(void)err_set(err, ERR_INPUT, "there is no token");
+		return REST_GONE;
+	}
+	call->key = text_hash(token) | 1;
+	/* Tries end when the token dies, and begin only for a while: the caller
+	 * has other things to do. */
+	end_within(call, until_ms - clock_wall_ms());
+	if (call->retry.deadline_ms > clock_monotonic_ms() + REST_HOLD_MS)
+		call->retry.deadline_ms = clock_monotonic_ms() + REST_HOLD_MS;
+	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
+	    rest->application_id);
+	text_add_escaped(&url, token, strlen(token), UNRESERVED);
+	buf_adds(&url, "/messages/@original");
+	return call_run(rest, call, &url, reply, err);
+}
+
 enum rest_outcome
 rest_edit_original(struct rest *rest, const char *token, const char *body,
     const struct rest_file *files, size_t file_count,
     enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
     struct err *err)
 {
-	auto_buf struct buf url = BUF_INIT(URL_MAX);
 	struct call call = {
 		.request = {
 			.method = "PATCH",
@@ -329,31 +353,28 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 			.files = files,
 			.file_count = file_count,
 		},
-		.key = text_hash(token) | 1,
 		.retry = { .patience = patience },
 	};
 	size_t bytes = strlen(body);
 
-	if (token[0] == '\0') {
-		*reply = (struct rest_reply){ 0 };
-		(void)err_set(err, ERR_INPUT, "there is no token");
-		return REST_GONE;
-	}
-	/* Tries end when the token dies, and begin only for a while: the caller
-	 * has other things to do. */
-	end_within(&call, until_ms - clock_wall_ms());
-	if (call.retry.deadline_ms > clock_monotonic_ms() + REST_HOLD_MS)
-		call.retry.deadline_ms = clock_monotonic_ms() + REST_HOLD_MS;
 	for (size_t i = 0; i < file_count; i++)
 		bytes += files[i].len;
 	call.request.timeout_ms = patience != REST_FINAL && file_count == 0 ?
 	    ONCE_MS :
 	    timeout_for(bytes);
-	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
-	    rest->application_id);
-	text_add_escaped(&url, token, strlen(token), UNRESERVED);
-	buf_adds(&url, "/messages/@original");
-	return call_run(rest, &call, &url, reply, err);
+	return call_original(rest, token, &call, until_ms, reply, err);
+}
+
+enum rest_outcome
+rest_delete_original(struct rest *rest, const char *token, int64_t until_ms,
+    struct rest_reply *reply, struct err *err)
+{
+	struct call call = {
+		.request = { .method = "DELETE", .timeout_ms = TIMEOUT_MS },
+		.retry = { .patience = REST_FINAL },
+	};
+
+	return call_original(rest, token, &call, until_ms, reply, err);
 }
 
 /* A call about the application, with the bot's token. */

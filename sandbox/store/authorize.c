@@ -18,14 +18,15 @@ listed(const char *const *list, const char *name)
 
 /* What a role may do; a and b as SQLite tells them of each action. */
 static bool
-may(enum db_role role, int action, const char *a, const char *b)
+may(enum db_role role, int action, const char *a, const char *b,
+    const char *trigger)
 {
 	/* Columns of both that hold what people said, for workers only. */
 	static const char *const private_columns[] = { "token", "text", "input",
-		"body", "attachment_url", NULL };
+		"body", "attachment_url", "output", "files", "package", NULL };
 	static const char *const front_tables[] = { "jobs", "views", NULL };
 	static const char *const functions[] = { "count", "coalesce", "max",
-		"min", "length", "glob", NULL };
+		"min", "length", "glob", "sum", "row_number", NULL };
 
 	if (role == DB_ADMIN)
 		return true;
@@ -39,6 +40,9 @@ may(enum db_role role, int action, const char *a, const char *b)
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
+		/* what a person may have is bounded by the database itself */
+		if (role == DB_FRONT && trigger != NULL)
+			return strcmp(trigger, "views_bounded") == 0;
 		if (role == DB_FRONT)
 			return action == SQLITE_INSERT &&
 			    listed(front_tables, a);
@@ -58,7 +62,7 @@ authorize(void *db, int action, const char *a, const char *b,
     const char *database, const char *trigger)
 {
 	(void)database;
-	(void)trigger;
-	return may(((const struct db *)db)->role, action, a, b) ? SQLITE_OK :
-								  SQLITE_DENY;
+	return may(((const struct db *)db)->role, action, a, b, trigger) ?
+	    SQLITE_OK :
+	    SQLITE_DENY;
 }

@@ -55,12 +55,9 @@ const struct command_group command_groups[] = {
 	{ NULL, NULL },
 };
 
-#define BUTTON false
-#define EDITOR true
-
 const struct command_action command_actions[ACTION_COUNT] = {
 #define ACTION(action, name, type, kind, function, step) \
-	[ACTION_##action] = { name, type, JOB_##kind, step },
+	[ACTION_##action] = { name, ACTION_##type, JOB_##kind, step },
 #include "commands.def"
 };
 

@@ -93,9 +93,15 @@ struct command_group {
 /* Ends with a row without a name. */
 extern const struct command_group command_groups[];
 
+enum action_type {
+	ACTION_BUTTON,
+	ACTION_EDITOR,
+	ACTION_SELECT,
+};
+
 struct command_action {
 	const char *name;
-	bool is_editor;
+	enum action_type type;
 	enum job_kind kind; /* of its view, too */
 	int step;	    /* from the view's page to the next */
 };

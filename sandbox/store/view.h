@@ -2,12 +2,23 @@
 #ifndef VIEW_H
 #define VIEW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "commands.h"
 
 struct db;
 struct err;
+
+/* What people said and were told, of a PY: workers alone read it. */
+struct view_texts {
+	char *text;    /* the code */
+	char *input;   /* its standard input */
+	char *output;  /* what it printed, as terminal_show() gives it */
+	char *files;   /* paths that are not in the message, each ended by "//",
+			* which no path has in it */
+	char *package; /* what `/il pip` would be asked for */
+};
 
 /*
  * What a button or a modal refers to.  Discord carries "<action>:<view id>" and
@@ -18,16 +29,28 @@ struct view {
 	int64_t id;
 	int64_t user_id;
 	enum job_kind kind; /* the command it is of; JOB_UNKNOWN: a newer one */
-	char path[1025];    /* LOOK: what is listed; WRITE: what is edited;
-			     * DELETE: the sandbox's id */
-	int64_t page;	    /* LOOK */
-	int64_t share;	    /* PY */
+	char path[1025];    /* LOOK: what is listed; WRITE: what is edited; PY:
+			     * the file that was run; DELETE: the sandbox's id,
+			     * "": there is none */
+	int64_t page;	    /* LOOK; PY: of its output */
+	int64_t share;	    /* PY: everybody sees the answer */
 	char version[COMMAND_VERSION_MAX + 1]; /* PY: of Python, "": usual */
-	const char *text;  /* borrowed, for view_insert() alone: PY: code */
-	const char *input; /* and its standard input */
+	bool timeit;			       /* PY */
+	bool keep;			       /* PY */
+	/* borrowed, for view_insert() and view_set_run(); NULL: none */
+	const struct view_texts *texts;
 };
 
-/* Sets view->id. */
+/* Bytes of output and of files at most: who inserts cuts them. */
+#define VIEW_TEXT_MAX 65536
+#define VIEW_FILES_MAX 25
+
+/* Heap; all NULL, before and after. */
+void view_texts_release(struct view_texts *texts);
+#define auto_view_texts __attribute__((cleanup(view_texts_release)))
+
+/* Sets view->id.  What its owner has beyond the newest 500 rows and 4 MiB goes
+ * (views_bounded in sql/). */
 int view_insert(struct db *db, struct view *view, struct err *err);
 /* 1: there is no such view (any more). */
 int view_find(struct db *db, int64_t id, struct view *view, struct err *err);
@@ -37,5 +60,26 @@ int view_text(struct db *db, int64_t id, char **text, struct err *err);
 int view_set_text(struct db *db, int64_t id, const char *text, struct err *err);
 /* 1: there is no such view. */
 int view_set_page(struct db *db, int64_t id, int64_t page, struct err *err);
+
+/* How many of a user's newest `most` were made after since_ms; -1: error. */
+int64_t view_count(struct db *db, int64_t user_id, int64_t since_ms,
+    int64_t most, struct err *err);
+
+/* ---- for workers ---- */
+
+/* view_find() with its texts, "" where there are none; release them when the
+ * result is 0. */
+int view_load(struct db *db, int64_t id, struct view *view,
+    struct view_texts *texts, struct err *err);
+/* It was run again: keep version, input, output, files and package.  1: there
+ * is no such view. */
+int view_set_run(struct db *db, const struct view *view, struct err *err);
+/* Make a copy that everybody may see, without input and output.  1: there is no
+ * such view, or it was shared less than ten seconds ago. */
+int view_share(struct db *db, int64_t id, int64_t *copy, struct err *err);
+/* 1: this user has no such view. */
+int view_remove(struct db *db, int64_t id, int64_t user_id, struct err *err);
+/* All of a user's: how many they were, or -1. */
+int view_forget(struct db *db, int64_t user_id, struct err *err);
 
 #endif

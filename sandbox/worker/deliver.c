@@ -41,6 +41,7 @@ struct delivery {
 	const char *body;	       /* without files */
 	const struct message *message; /* NULL: there are no files any more */
 	enum rest_patience patience;
+	bool remove; /* delete it, and edit it only if that fails */
 	struct rest_reply reply;
 	struct err err;
 };
@@ -154,6 +155,11 @@ deliver(struct delivery *d)
 	struct rest_reply objection;
 	enum rest_outcome outcome = REST_REFUSED;
 
+	if (d->remove &&
+	    rest_delete_original(d->worker->rest, d->job->token,
+		d->job->received_ms + TOKEN_LIFE_MS, &d->reply,
+		&d->err) == REST_DONE)
+		return REST_DONE;
 	if (m != NULL && m->file_count > 0) {
 		auto_free char *body = message_json(m, true);
 
@@ -235,7 +241,8 @@ respond_first(struct task *task, struct err *err)
 	    job->held_by);
 	auto_free char *own = NULL;
 	const char *json = task->editor;
-	bool later = json == NULL && task->message.file_count > 0;
+	bool later = json == NULL &&
+	    (task->message.file_count > 0 || task->remove);
 	enum first_response first;
 
 	/* the front's own deferral of an editor is a message */
@@ -243,7 +250,7 @@ respond_first(struct task *task, struct err *err)
 		json = job->answer == ANSWER_EDITOR ? DEFERRAL : "";
 	if (json == NULL)
 		json = own = message_response_json(&task->message, job->answer,
-		    job->share);
+		    job->share && !task->apart);
 	first = first_response_give(path, job->id, json, PASS_ON_MS, err);
 	return later && first == FIRST_RESPONSE_SENT ? FIRST_RESPONSE_LATE :
 						       first;
@@ -261,7 +268,7 @@ wait_to_edit(const struct task *task)
 	    (held ? worker->config->instant_ms : 0);
 	int64_t wait_ms = task->job->received_ms + most_ms - clock_wall_ms();
 
-	if (held && task->message.file_count > 0)
+	if (held && (task->message.file_count > 0 || task->remove))
 		wait_ms = EDIT_AFTER_MS;
 	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
 }
@@ -305,6 +312,7 @@ deliver_task(struct task *task)
 		.body = body,
 		.message = &task->message,
 		.patience = REST_FINAL,
+		.remove = task->remove,
 	};
 	struct err err = { 0 };
 	enum rest_outcome outcome;

@@ -42,6 +42,8 @@ struct task {
 	char word[WORD_SIZE]; /* room for one that is not static */
 	char *editor;	      /* heap: JSON of the first response that opens
 			      * one, in the message's place; NULL: none */
+	bool apart;  /* the first response is for its sender alone after all */
+	bool remove; /* the message of the button goes */
 };
 
 #endif

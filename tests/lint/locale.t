@@ -37,6 +37,7 @@ OTHER = {
     "fcgi/discord/siblings.c": "for the operator",
     "sandbox/worker/commands/source.c": "tags of blocks",
     "sandbox/worker/render/filename.c": "tags of blocks",
+    "sandbox/worker/render/render_need.c": "Python's words, and packages",
     "sandbox/worker/render/requirement.c": "patterns",
 }
 WORDS = {

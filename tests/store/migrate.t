@@ -129,9 +129,9 @@ try:
     good &= report(4, process.returncode == 0 and after == before and
                    len(before["jobs"]) == 8 and len(before["views"]) == 2,
                    "from version 1: every row is kept", [text, before, after])
-    good &= report(5, db.execute(
-        "SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY name"
-        ).fetchall() == indexes, "and every index", [])
+    good &= report(5, set(indexes) <= set(db.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'index'").fetchall()),
+        "and every index", [])
     alone = db.execute("SELECT kind FROM jobs WHERE alone = 0").fetchall()
     good &= report(6, alone == [("health",)], "health may run beside others",
                    alone)

@@ -41,7 +41,7 @@ test_answers(void)
 static void
 test_question(void)
 {
-	char *json = answer_delete_question(42);
+	char *json = answer_delete_question(TEXT_DELETE_QUESTION, 42);
 
 	ok(strstr(json, "\"custom_id\":\"delete-yes:42\"") != NULL, "yes");
 	ok(strstr(json, "\"custom_id\":\"delete-no:42\"") != NULL, "no");

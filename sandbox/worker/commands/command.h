@@ -54,6 +54,10 @@ bool command_do(struct task *task, struct cell_request *request);
  * the row.  What is left is the sweeper's. */
 bool command_remove_files(struct task *task, int wait_ms);
 
+/* Would an editor give it back as it was?  Discord drops control characters and
+ * may change line ends. */
+bool command_is_editable(const char *text, size_t len);
+
 /* Wall clock limit of an operation on files. */
 #define FILE_OP_MS 15000
 /* Beside a run, whose code may hold it up, and with it a worker: with

@@ -3,12 +3,43 @@
 
 #include <string.h>
 
+#include "../../store/db.h"
 #include "../../store/view.h"
+#include "../render/render_view.h"
 
 #define REMOVE_WAIT_MS 30000
 
-/* From the row's change on the sandbox is gone for its owner.  A folder that
- * cannot be removed now is the sweeper's. */
+/* What is kept for the buttons of this person's answers. */
+static int
+forget(struct task *task, struct err *err)
+{
+	if (!run_start(task))
+		return 0;
+	if (view_forget(task->worker->db, task->job->user_id, err) < 0)
+		return -1;
+	buf_adds(&task->message.lead, _(TEXT_FORGOTTEN));
+	task->outcome = "forgotten";
+	return 0;
+}
+
+/* From the row's change on the sandbox is gone for its owner, and with it all
+ * that is kept for buttons. */
+static int
+remove_rows(struct task *task, struct err *err)
+{
+	struct db *db = task->worker->db;
+
+	if (db_begin(db, err) != 0)
+		return -1;
+	if (sandbox_remove(db, task->sandbox.id, err) >= 0 &&
+	    view_forget(db, task->job->user_id, err) >= 0 &&
+	    db_commit(db, err) == 0)
+		return 0;
+	db_rollback(db);
+	return -1;
+}
+
+/* A folder that cannot be removed now is the sweeper's. */
 int
 cmd_delete(struct task *task, struct err *err)
 {
@@ -17,26 +48,32 @@ cmd_delete(struct task *task, struct err *err)
 	struct view view;
 	bool removed;
 
-	/* The question was about this sandbox, not about one made since. */
-	if (found == 0 && task->job->view_id != 0) {
-		found = view_find(db, task->job->view_id, &view, err);
-		if (found == 0 && strcmp(view.path, task->sandbox.id) != 0)
+	/* The question was about this sandbox, not about one made since; or,
+	 * where there was none, about what is kept beside it. */
+	if (found >= 0 && task->job->view_id != 0) {
+		int asked = view_find(db, task->job->view_id, &view, err);
+
+		if (asked == 0 && view.path[0] == '\0')
+			return forget(task, err);
+		if (asked < 0)
+			found = -1;
+		else if (asked == 1 || strcmp(view.path, task->sandbox.id) != 0)
 			found = 1;
 	}
 	if (found < 0)
 		return -1;
 	if (found == 1 || task->sandbox.state != SANDBOX_ACTIVE) {
-		buf_adds(&task->message.lead, TEXT_NO_SANDBOX);
+		buf_adds(&task->message.lead, _(TEXT_NO_SANDBOX));
 		task->outcome = "no sandbox";
 		return 0;
 	}
 	if (!run_start(task))
 		return 0;
-	if (sandbox_remove(db, task->sandbox.id, err) < 0)
+	if (remove_rows(task, err) < 0)
 		return -1;
 	removed = command_remove_files(task, REMOVE_WAIT_MS);
 	buf_adds(&task->message.lead,
-	    _(removed ? TEXT_DELETED : TEXT_REMOVING));
+	    removed ? _(TEXT_DELETED) : _(TEXT_REMOVING));
 	task->outcome = removed ? "deleted" : "removing";
 	return 0;
 }

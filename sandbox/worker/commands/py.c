@@ -5,6 +5,7 @@
 
 #include "../../base/cleanup.h"
 #include "program.h"
+#include "py_view.h"
 #include "source.h"
 
 /* In tracebacks: File "/code/main.py", line 1. */
@@ -48,14 +49,24 @@ cmd_py(struct task *task, struct err *err)
 {
 	struct cell_request request = { .name = SOURCE_NAME };
 	auto_free char *source = NULL;
+	bool again = task->job->view_id != 0 && !task->job->has_text;
 
-	(void)err;
+	/* a button: what its view says is run once more */
+	if (again) {
+		int result = py_view_again(task, err);
+
+		if (result != 0)
+			return result < 0 ? -1 : 0;
+	}
 	if (!command_choose_version(task))
 		return 0;
 	if (task->job->attachment_url[0] != '\0' && !program_take_upload(task))
 		return 0;
 	/* code that was given goes before a file */
-	if (task->job->has_text || task->job->path[0] == '\0') {
+	if (again && task->job->has_text) {
+		request.source = task->job->text;
+		request.source_len = strlen(task->job->text);
+	} else if (task->job->has_text || task->job->path[0] == '\0') {
 		source = source_code(task->job->text, &request.source_len);
 		request.source = source;
 	} else {
@@ -64,5 +75,6 @@ cmd_py(struct task *task, struct err *err)
 		request.path = task->path;
 	}
 	run_python(task, &request);
+	py_view_keep(task, &request, again);
 	return 0;
 }

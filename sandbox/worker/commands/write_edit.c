@@ -11,16 +11,14 @@
 #define EDIT_BYTES (4 * EDITOR_POINTS)
 #define TITLE_MOST 45
 
-/* Would the editor give it back as it was?  Discord drops control characters
- * and may change line ends. */
-static bool
-is_editable(const struct buf *data)
+bool
+command_is_editable(const char *text, size_t len)
 {
-	if (!utf8_valid(buf_str(data), data->len) ||
-	    text_codepoints(buf_str(data), data->len) > EDITOR_POINTS)
+	if (!utf8_valid(text, len) ||
+	    text_codepoints(text, len) > EDITOR_POINTS)
 		return false;
-	for (size_t i = 0; i < data->len; i++) {
-		unsigned char c = (unsigned char)data->data[i];
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
 
 		if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
 			return false;
@@ -98,7 +96,8 @@ cmd_write_edit(struct task *task, struct err *err)
 	if (!good)
 		collect_release(collect);
 	if (outcome_failed_with(&task->run, ERROR_NOT_FOUND) ||
-	    (good && collect->file_count == 1 && is_editable(data)))
+	    (good && collect->file_count == 1 &&
+		command_is_editable(buf_str(data), data->len)))
 		return open_editor(task, data, err);
 	if (good || outcome_failed_with(&task->run, ERROR_TOO_LARGE)) {
 		render_not_editable(&task->message, task->path);

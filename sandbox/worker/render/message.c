@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "message.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +36,7 @@ message_release(struct message *message)
 		free(message->files[i].data);
 		free(message->descriptions[i]);
 	}
-	json_decref(message->buttons);
+	json_decref(message->rows);
 	*message = (struct message)MESSAGE_FOR(message->ids);
 }
 
@@ -230,7 +229,7 @@ message_fits(const struct message *message)
 	    message->lines_max, make_frame(&lead, &tail, message, false));
 }
 
-/* ---- files and buttons ---- */
+/* ---- files ---- */
 
 bool
 message_attach(struct message *message, const char *path, void *data,
@@ -261,31 +260,13 @@ message_attach(struct message *message, const char *path, void *data,
 	return true;
 }
 
-void
-message_add_button(struct message *message, enum action action, int64_t view_id,
-    const char *label, int style, bool disabled)
-{
-	auto_free char *id = xprintf("%s:%" PRId64,
-	    command_actions[action].name, view_id);
-
-	if (message->buttons == NULL)
-		message->buttons = json_array();
-	if (json_array_size(message->buttons) < MESSAGE_BUTTONS_MAX)
-		json_array_append_new(message->buttons,
-		    json_pack("{s:i, s:i, s:s, s:s, s:b}", "type", 2, "style",
-			style, "label", label, "custom_id", id, "disabled",
-			(int)disabled));
-}
-
 /* ---- JSON ---- */
 
-/* One row of them; an empty list takes away those that the message had. */
+/* An empty list takes away those that the message had. */
 static json_t *
-json_buttons(const struct message *m)
+json_rows(const struct message *m)
 {
-	if (m->buttons == NULL)
-		return json_array();
-	return json_pack("[{s:i, s:O}]", "type", 1, "components", m->buttons);
+	return m->rows == NULL ? json_array() : json_incref(m->rows);
 }
 
 /* An empty list takes away the files of an earlier edit. */
@@ -328,7 +309,7 @@ message_json(const struct message *message, bool with_files)
 	return dump(json_pack("{s:s, s:{s:[]}, s:o, s:o, s:i}", "content",
 	    buf_str(&content), "allowed_mentions", "parse", "attachments",
 	    json_attachments(message, with_files), "components",
-	    json_buttons(message), "flags", FLAG_NO_EMBEDS));
+	    json_rows(message), "flags", FLAG_NO_EMBEDS));
 }
 
 char *
@@ -344,5 +325,5 @@ message_response_json(const struct message *message, enum job_answer answer,
 	return dump(json_pack("{s:i, s:{s:s, s:{s:[]}, s:o, s:o, s:i}}", "type",
 	    update ? UPDATE_MESSAGE : NEW_MESSAGE, "data", "content",
 	    buf_str(&content), "allowed_mentions", "parse", "attachments",
-	    json_array(), "components", json_buttons(message), "flags", flags));
+	    json_array(), "components", json_rows(message), "flags", flags));
 }

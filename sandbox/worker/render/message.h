@@ -18,7 +18,7 @@
 
 /*
  * A message under construction, and the only place that knows what Discord
- * takes: 2,000 code points, ten files, five buttons.  A message that would be
+ * takes: 2,000 code points, ten files, five rows.  A message that would be
  * longer is cut, never refused, and none can mention anyone.
  *
  * It is put together as lead, code block, tail; only the block gives way when
@@ -26,8 +26,8 @@
  */
 #define MESSAGE_CONTENT_MAX 2000
 #define MESSAGE_FILES_MAX 10
-#define MESSAGE_BUTTONS_MAX 5
-#define MESSAGE_LINES_MAX 20 /* of a program's output */
+#define MESSAGE_OPTIONS_MAX 25 /* of a menu */
+#define MESSAGE_LINES_MAX 20   /* of a program's output */
 /* Of all files together: a request may have 25 MiB. */
 #define MESSAGE_BYTES_MAX (24 * 1024 * 1024)
 
@@ -42,7 +42,8 @@ struct message {
 	struct rest_file files[MESSAGE_FILES_MAX]; /* heap, owned */
 	char *descriptions[MESSAGE_FILES_MAX];	   /* heap; NULL: none */
 	size_t file_count;
-	json_t *buttons; /* as Discord takes them; NULL: none */
+	json_t *rows; /* of buttons and menus, as Discord takes them; NULL:
+		       * none */
 	/* of the commands that its texts name in back-ticks, `/il rm`, and that
 	 * are clicked then (command_id.h); borrowed, NULL: none */
 	const struct command_ids *ids;
@@ -102,6 +103,14 @@ void message_describe(struct message *message, const char *text,
  * lets nobody press it. */
 void message_add_button(struct message *message, enum action action,
     int64_t view_id, const char *label, int style, bool disabled);
+/* A menu to choose one option from; then its options, MESSAGE_OPTIONS_MAX of
+ * them are kept. */
+void message_add_menu(struct message *message, enum action action,
+    int64_t view_id, const char *hint);
+/* name: a stranger's; value: ours; description: ours, NULL: none.  chosen: it
+ * is shown while nothing else is chosen. */
+void message_add_option(struct message *message, const char *name,
+    const char *value, const char *description, bool chosen);
 
 /* The JSON of an edit or follow-up; heap, caller frees.  Without files: with
  * the text for that case instead. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "render.h"
+#include "render_view.h"
 
 #include <string.h>
 
@@ -13,16 +13,11 @@
 	N_("\nHold less at a time: read a file line by line, use a generator " \
 	   "in place of a list, `del` what is done with.")
 
-/* A line of output; the errors of Python that nobody caught end in one. */
-struct line {
-	const char *text;
-	size_t len;
-};
-
-static struct line
-last_line(const struct buf *output)
+struct render_line
+render_last_line(const struct buf *output)
 {
-	struct line line = { .text = buf_str(output), .len = output->len };
+	struct render_line line = { .text = buf_str(output),
+		.len = output->len };
 	const char *end;
 
 	while (line.len > 0 && line.text[line.len - 1] == '\n')
@@ -36,13 +31,13 @@ last_line(const struct buf *output)
 }
 
 static bool
-has(const struct line *line, const char *text)
+has(const struct render_line *line, const char *text)
 {
 	return memmem(line->text, line->len, text, strlen(text)) != NULL;
 }
 
 static bool
-begins(const struct line *line, const char *text)
+begins(const struct render_line *line, const char *text)
 {
 	return line->len >= strlen(text) &&
 	    memcmp(line->text, text, strlen(text)) == 0;
@@ -52,7 +47,8 @@ begins(const struct line *line, const char *text)
 
 /* Python says where, this says what was typed. */
 static void
-explain_slip(struct buf *out, const struct line *line, const struct slip *slip)
+explain_slip(struct buf *out, const struct render_line *line,
+    const struct slip *slip)
 {
 	auto_buf struct buf quoted = BUF_INIT(sizeof(slip->word) + 2);
 	bool syntax = begins(line, "SyntaxError") ||
@@ -105,7 +101,7 @@ explain_slip(struct buf *out, const struct line *line, const struct slip *slip)
 /* By the error's number, as C libraries differ in the words: a name that cannot
  * be looked up, a network that is not there. */
 static bool
-is_about_network(const struct line *line)
+is_about_network(const struct render_line *line)
 {
 	static const char *const words[] = { "[Errno -2]", "[Errno -3]",
 		"[Errno -5]", "[Errno 101]", "NameResolutionError",
@@ -119,7 +115,7 @@ is_about_network(const struct line *line)
 }
 
 static void
-explain_error(struct buf *out, const struct line *line,
+explain_error(struct buf *out, const struct render_line *line,
     const struct cell_result *result, const struct config *config)
 {
 	if (is_about_network(line))
@@ -140,7 +136,7 @@ void
 render_hint(struct buf *out, const struct cell_result *result,
     const struct buf *output, const struct render_env *env)
 {
-	const struct line line = last_line(output);
+	const struct render_line line = render_last_line(output);
 
 	switch (result->reason) {
 	case REASON_EXIT:

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WIRE_H
+#define WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+/* Reading the values of Discord's JSON, of which any may be missing or of
+ * another type. */
+
+/* A string without a NUL, or NULL. */
+const char *wire_string(const json_t *object, const char *key);
+bool wire_int(const json_t *object, const char *key, int64_t *number);
+bool wire_id(const json_t *object, const char *key, int64_t *id);
+/* The permissions that a key holds as a string; all, if it does not. */
+int64_t wire_permissions(const json_t *object, const char *key);
+/* May we post where the interaction came from, so that all see it who are
+ * there?  bits: our permissions. */
+bool wire_may_post(const json_t *root, int64_t bits);
+
+#endif

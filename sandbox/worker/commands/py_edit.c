@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Editors filled with what a run had: with its code and input for whose it is,
+ * with its code for who tries what was shared, with its input alone. */
+#include "command.h"
+
+#include <string.h>
+
+#include "../../base/cleanup.h"
+#include "../../store/editor.h"
+#include "../render/render_view.h"
+#include "py_view.h"
+
+/* NULL: it is left empty. */
+static const char *
+filling(const char *text)
+{
+	return text[0] != '\0' && command_is_editable(text, strlen(text)) ?
+	    text :
+	    NULL;
+}
+
+static json_t *
+make_inputs(enum job_kind kind, const struct view_texts *texts)
+{
+	json_t *input = editor_input("stdin", _("Input (stdin)"),
+	    _("What input() will read, line by line"), kind == JOB_PY_GIVE,
+	    kind == JOB_PY_TRY ? NULL : filling(texts->input));
+
+	if (kind == JOB_PY_GIVE)
+		return json_pack("[o]", input);
+	return json_pack("[o, o]",
+	    editor_input("code", _("Code"), NULL, true, texts->text), input);
+}
+
+/* What somebody else shared is run as one's own. */
+static int
+own_view(struct task *task, const struct view *view, int64_t *id,
+    struct err *err)
+{
+	struct view own = {
+		.kind = JOB_PY,
+		.user_id = task->job->user_id,
+		.timeit = view->timeit,
+	};
+
+	*id = view->id;
+	if (task->job->kind != JOB_PY_TRY)
+		return 0;
+	memcpy(own.version, view->version, sizeof(own.version));
+	if (view_insert(task->worker->db, &own, err) < 0)
+		return -1;
+	*id = own.id;
+	return 0;
+}
+
+int
+cmd_py_edit(struct task *task, struct err *err)
+{
+	enum job_kind kind = task->job->kind;
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	json_t *modal;
+	int64_t id;
+	int result = py_view_load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result < 0 ? -1 : 0;
+	if (kind != JOB_PY_GIVE &&
+	    (!command_is_editable(texts.text, strlen(texts.text)) ||
+		!command_is_editable(texts.input, strlen(texts.input)))) {
+		render_long_code(&task->message, texts.text, &task->env);
+		task->outcome = "not editable";
+		return 0;
+	}
+	if (own_view(task, &view, &id, err) < 0)
+		return -1;
+	modal = editor_open(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
+	    id, _("Run Python"), make_inputs(kind, &texts));
+	if (modal != NULL)
+		task->editor = json_dumps(modal, JSON_COMPACT);
+	json_decref(modal);
+	if (task->editor == NULL)
+		return err_set(err, ERR_INPUT, "no editor for this text");
+	task->outcome = "editor";
+	return 0;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done with an answer of a run after it: the buttons below it, and what
+ * they give. */
+#include "render_view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../../base/cleanup.h"
+#include "../../base/config.h"
+#include "../../base/config_images.h"
+#include "../../base/text.h"
+#include "../../locale/locale.h"
+#include "../../store/editor.h"
+#include "../../store/view.h"
+#include "terminal.h"
+
+enum { BLUE = 1, GREY = 2 };
+
+#define CODE_NAME "main.py"
+#define PAGE_POINTS 1800 /* of output on a page */
+#define PAGE_LINES 40
+#define CODE_SHOWN 800 /* code points of code beside its output */
+
+/* ---- below the answer ---- */
+
+static void
+add(struct message *m, const struct view *view, enum action action,
+    const char *label, int style)
+{
+	message_add_button(m, action, view->id, label, style, false);
+}
+
+/* What helps goes first. */
+static void
+add_buttons(struct message *m, const struct render_buttons *b)
+{
+	const struct view *view = b->view;
+	bool code = view->texts->text[0] != '\0';
+	char label[81]; /* as Discord takes it */
+
+	if (b->need.package[0] != '\0') {
+		(void)snprintf(label, sizeof(label), _("Install %s"),
+		    b->need.package);
+		add(m, view, ACTION_PY_INSTALL, label, BLUE);
+	}
+	if (b->need.input)
+		add(m, view, ACTION_PY_GIVE, _("Give input"), BLUE);
+	add(m, view, ACTION_PY_AGAIN, _("Re-run"), GREY);
+	if (code)
+		add(m, view, ACTION_PY_EDIT, _("Edit"), GREY);
+	if (code && view->share != 0)
+		add(m, view, ACTION_PY_TRY, _("Try it yourself"), GREY);
+	if (code && view->share == 0)
+		add(m, view, ACTION_PY_SHARE, _("Share"), GREY);
+	if (b->cut)
+		add(m, view, ACTION_PY_OUTPUT, _("Full output"), GREY);
+	add(m, view, ACTION_PY_REMOVE, _("Delete"), GREY);
+}
+
+/* The configured ones, if there is a choice. */
+static void
+add_versions(struct message *m, const struct render_buttons *b)
+{
+	const char *images = b->config->chat_images;
+	struct image_entry entry;
+	size_t pos = 0;
+
+	if (!images_next(images, &pos, &entry) || images[pos] == '\0')
+		return;
+	message_add_menu(m, ACTION_PY_VERSION, b->view->id,
+	    _("Run it with another Python"));
+	for (pos = 0; images_next(images, &pos, &entry);) {
+		auto_free char *label = xprintf("Python %s", entry.name);
+
+		message_add_option(m, label, entry.name, NULL,
+		    strcmp(entry.name, b->view->version) == 0);
+	}
+}
+
+/* Each path ends with "//"; its value is its place. */
+static void
+add_files(struct message *m, const struct view *view)
+{
+	const char *at = view->texts->files;
+	const char *end;
+	char value[24];
+	int place = 0;
+
+	if (*at == '\0')
+		return;
+	message_add_menu(m, ACTION_PY_FILE, view->id, _("Get another file"));
+	while ((end = strstr(at, "//")) != NULL) {
+		auto_free char *path = xstrndup(at, (size_t)(end - at));
+
+		(void)snprintf(value, sizeof(value), "%d", ++place);
+		message_add_option(m, path, value, NULL, false);
+		at = end + 2;
+	}
+}
+
+void
+render_buttons(struct message *message, const struct render_buttons *b)
+{
+	add_buttons(message, b);
+	add_versions(message, b);
+	add_files(message, b->view);
+}
+
+/* ---- what the buttons give ---- */
+
+/* Attach a text; false: it may not be, or there is no room for it. */
+static bool
+attach_text(struct message *m, const char *as, const char *text,
+    const struct render_env *env)
+{
+	size_t len = strlen(text);
+	const char *name;
+
+	return env->may_attach && (int64_t)len <= env->file_most &&
+	    message_attach(m, as, xstrdup(text), len, &name);
+}
+
+void
+render_long_code(struct message *message, const char *code,
+    const struct render_env *env)
+{
+	buf_addf(&message->lead,
+	    _("An editor takes %s characters, and your code or its input has "
+	      "more, or others. "),
+	    phrase_count(EDITOR_POINTS).text);
+	buf_adds(&message->lead,
+	    attach_text(message, CODE_NAME, code, env) ?
+		_("Here it is as a file: change that, and run it with `/py` "
+		  "as `attachment`.") :
+		_("I may not attach it here as a file."));
+	buf_adds(&message->without,
+	    _("Here it could not be attached as a file."));
+}
+
+void
+render_installed(struct message *message, const char *package)
+{
+	buf_addf(&message->tail, _("\n-# installed %s before"),
+	    phrase_name(package, PACKAGE_SIZE).text);
+}
+
+/* Code that is short stands there, above its output. */
+static void
+add_code(struct message *m, const char *code, const struct render_env *env)
+{
+	auto_buf struct buf clean = BUF_INIT(3 * strlen(code) + 1);
+
+	text_add_clean(&clean, code, strlen(code));
+	if (text_codepoints(buf_str(&clean), clean.len) <= CODE_SHOWN &&
+	    strstr(buf_str(&clean), "``") == NULL)
+		buf_addf(&m->lead, "```py\n%s\n```\n", buf_str(&clean));
+	else if (!attach_text(m, CODE_NAME, code, env))
+		buf_adds(&m->lead,
+		    _("(the code is too long to be shown here)\n"));
+}
+
+void
+render_shared(struct message *message, const struct view *view, int64_t copy_id,
+    const struct render_env *env)
+{
+	const char *output = view->texts->output;
+	struct view copy = { .id = copy_id };
+
+	buf_addf(&message->lead, _("Shared by <@%" PRId64 ">\n"),
+	    view->user_id);
+	add_code(message, view->texts->text, env);
+	message_set_output(message, output, strlen(output), MESSAGE_CUT_MIDDLE);
+	if (message->block.len == 0)
+		buf_adds(&message->tail, _("No output."));
+	add(message, &copy, ACTION_PY_TRY, _("Try it yourself"), BLUE);
+	add(message, &copy, ACTION_PY_REMOVE, _("Delete"), GREY);
+}
+
+/* Where the page that begins here ends: at a line's end, where there is one. */
+static const char *
+page_end(const char *at)
+{
+	size_t most = text_prefix(at, strlen(at), PAGE_POINTS);
+	const char *end = at;
+
+	for (int lines = 0; lines < PAGE_LINES; lines++) {
+		const char *next = strchr(end, '\n');
+		size_t len = next == NULL ? strlen(at) :
+					    (size_t)(next + 1 - at);
+
+		if (len > most)
+			break;
+		end = at + len;
+		if (*end == '\0')
+			break;
+	}
+	return end > at ? end : at + most;
+}
+
+void
+render_output(struct message *message, const struct view *view, int64_t *page)
+{
+	const char *output = view->texts->output;
+	auto_buf struct buf plain =
+	    BUF_INIT(TERMINAL_SHOWN_MAX(strlen(output)));
+	const char *at;
+	const char *end;
+	const char *from = "";
+	size_t len = 0;
+	int64_t pages = 0;
+
+	(void)terminal_show(&plain, output, strlen(output), TERMINAL_PLAIN);
+	for (at = buf_str(&plain); *at != '\0'; at = end) {
+		end = page_end(at);
+		if (++pages <= *page) {
+			from = at;
+			len = (size_t)(end - at);
+		}
+	}
+	if (*page > pages)
+		*page = pages > 0 ? pages : 1;
+	buf_addf(&message->lead, _("Output, page %" PRId64 " of %" PRId64),
+	    *page, pages > 0 ? pages : 1);
+	message_set_block(message, from, len, "", MESSAGE_CUT_END);
+	if (pages <= 1)
+		return;
+	message_add_button(message, ACTION_PY_OUTPUT_PREVIOUS, view->id,
+	    _("Previous"), GREY, *page <= 1);
+	message_add_button(message, ACTION_PY_OUTPUT_NEXT, view->id, _("Next"),
+	    GREY, *page >= pages);
+}

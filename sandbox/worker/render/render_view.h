@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RENDER_VIEW_H
+#define RENDER_VIEW_H
+
+#include "render.h"
+
+struct view;
+
+/*
+ * What is done with the answer of a run after it: what its error asks for, the
+ * buttons below it, and what they give.
+ */
+#define TEXT_CODE_GONE \
+	N_("What that button is about is not kept any more. Send your code " \
+	   "again.")
+#define TEXT_FORGOTTEN \
+	N_("What was kept of your code is deleted: the buttons under your " \
+	   "answers do nothing any more.")
+#define TEXT_SHARED_NOW N_("It is shared already.")
+#define TEXT_REMOVED N_("This answer is deleted.")
+
+/* The last line of output: an error that nobody caught ends in it. */
+struct render_line {
+	const char *text;
+	size_t len;
+};
+
+struct render_line render_last_line(const struct buf *output);
+
+/* ---- render_need.c ---- */
+
+#define PACKAGE_SIZE 65
+
+struct render_need {
+	char package[PACKAGE_SIZE]; /* to install; "": none */
+	bool input;		    /* to read */
+};
+
+/* By the error that it ended in. */
+void render_need(struct render_need *need, const struct run_outcome *outcome,
+    const struct buf *output);
+
+/* ---- render_view.c ---- */
+
+struct render_buttons {
+	const struct config *config;
+	const struct view *view; /* with its texts */
+	bool cut;		 /* not all of the output is shown */
+	struct render_need need;
+};
+
+void render_buttons(struct message *message, const struct render_buttons *b);
+/* What a run was, for all who are there. */
+void render_shared(struct message *message, const struct view *view,
+    int64_t copy_id, const struct render_env *env);
+/* A page of output; it has this number then, at most that of the last one. */
+void render_output(struct message *message, const struct view *view,
+    int64_t *page);
+/* Before a run that needed it. */
+void render_installed(struct message *message, const char *package);
+/* Code that no editor takes, as a file. */
+void render_long_code(struct message *message, const char *code,
+    const struct render_env *env);
+
+#endif
