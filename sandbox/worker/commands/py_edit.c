@@ -23,7 +23,7 @@ static json_t *
 make_inputs(enum job_kind kind, const struct view_texts *texts)
 {
 	json_t *input = editor_input("stdin", _("Input (stdin)"),
-	    _("What input() will read, line by line"), kind == JOB_PY_GIVE,
+	    _("What input() will read, if anything"), kind == JOB_PY_GIVE,
 	    kind == JOB_PY_TRY ? NULL : filling(texts->input));
 
 	if (kind == JOB_PY_GIVE)
@@ -66,8 +66,7 @@ cmd_py_edit(struct task *task, struct err *err)
 	if (result != 0)
 		return result < 0 ? -1 : 0;
 	if (kind != JOB_PY_GIVE &&
-	    (!command_is_editable(texts.text, strlen(texts.text)) ||
-		!command_is_editable(texts.input, strlen(texts.input)))) {
+	    !command_is_editable(texts.text, strlen(texts.text))) {
 		render_long_code(&task->message, texts.text, &task->env);
 		task->outcome = "not editable";
 		return 0;

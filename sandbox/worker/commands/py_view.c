@@ -96,7 +96,7 @@ shown_output(const struct buf *printed)
 	while (tail < shown.len && utf8_is_tail(shown.data[tail]))
 		tail++;
 	buf_add(&kept, shown.data, head);
-	buf_addf(&kept, _("\n… (%zu bytes are not kept)\n"), tail - head);
+	buf_adds(&kept, "\n…\n");
 	buf_add(&kept, shown.data + tail, shown.len - tail);
 	return buf_steal(&kept, NULL);
 }

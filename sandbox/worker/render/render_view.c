@@ -12,8 +12,8 @@
 #include "../../base/config_images.h"
 #include "../../base/text.h"
 #include "../../locale/locale.h"
-#include "../../store/editor.h"
 #include "../../store/view.h"
+#include "render_program.h"
 #include "terminal.h"
 
 enum { BLUE = 1, GREY = 2 };
@@ -126,17 +126,8 @@ void
 render_long_code(struct message *message, const char *code,
     const struct render_env *env)
 {
-	buf_addf(&message->lead,
-	    _("An editor takes %s characters, and your code or its input has "
-	      "more, or others. "),
-	    phrase_count(EDITOR_POINTS).text);
-	buf_adds(&message->lead,
-	    attach_text(message, CODE_NAME, code, env) ?
-		_("Here it is as a file: change that, and run it with `/py` "
-		  "as `attachment`.") :
-		_("I may not attach it here as a file."));
-	buf_adds(&message->without,
-	    _("Here it could not be attached as a file."));
+	render_too_long_to_edit(message);
+	(void)attach_text(message, CODE_NAME, code, env);
 }
 
 void
