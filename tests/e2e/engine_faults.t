@@ -3,6 +3,7 @@
 """What a run needs is missing or breaks: engine, image, disk, database.  People
 are told the truth with a reference, and all is well when it is back."""
 
+import errno
 import os
 import re
 import sqlite3
@@ -42,11 +43,19 @@ def works(user="alice"):
 
 def fill(path, leave):
     """Use up a small disk but for so many bytes."""
-    disk = os.statvfs(path)
-    free = disk.f_bavail * disk.f_frsize
     name = os.path.join(path, "filler")
     with open(name, "wb") as filler:
-        os.posix_fallocate(filler.fileno(), 0, max(free - leave, 1))
+        def filled():
+            disk = os.statvfs(path)
+            free = disk.f_bavail * disk.f_frsize
+            try:
+                os.posix_fallocate(filler.fileno(), 0, max(free - leave, 1))
+            except OSError as error:    # somebody else took of it meanwhile
+                assert error.errno == errno.ENOSPC, error
+                filler.truncate(0)
+                return False
+            return True
+        wait_for(filled)
     return name
 
 
