@@ -31,7 +31,8 @@
 /* At a time: 5 ms in which nobody else writes; 5,000 rows are 40. */
 #define PRUNE_STEP 200
 #define PRUNE_STEPS 25
-#define KEEP_MS (INT64_C(30) * 24 * 60 * 60 * 1000)
+#define DAY_MS (INT64_C(24) * 60 * 60 * 1000)
+#define JOB_DAYS 30
 
 int
 sweep_lock_slot(const struct worker *worker, int64_t slot, struct err *err)
@@ -121,13 +122,13 @@ remove_expired(struct worker *worker)
 
 /* Rows that are too old, in small steps: fronts write between them. */
 static void
-prune(struct db *db, enum statement which)
+prune(struct db *db, enum statement which, int64_t days)
 {
 	struct err err = { 0 };
 	int count = PRUNE_STEP;
 
 	for (int i = 0; i < PRUNE_STEPS && count == PRUNE_STEP; i++)
-		count = db_prune(db, which, KEEP_MS, PRUNE_STEP, &err);
+		count = db_prune(db, which, days * DAY_MS, PRUNE_STEP, &err);
 	if (count < 0)
 		log_err("%s", err.text);
 }
@@ -144,8 +145,9 @@ sweep_run(struct worker *worker)
 		;
 	if (clock_monotonic_ms() >= worker->prune_at_ms) {
 		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
-		prune(worker->db, STATEMENT_JOB_PRUNE);
-		prune(worker->db, STATEMENT_VIEW_PRUNE);
+		prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
+		prune(worker->db, STATEMENT_VIEW_PRUNE,
+		    worker->config->keep_days);
 		cancel_sweep(worker->config);
 	}
 	/* nobody waits for us now: fronts do without this (db.h) */

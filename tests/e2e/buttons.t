@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from service import Service  # noqa: E402
+from service import Service, wait_for  # noqa: E402
 from tap import run, test  # noqa: E402
 
 service = Service()
@@ -49,7 +49,8 @@ def re_run_runs_it_again_in_its_place():
                     "print('times', len(open('r').read()))")
     assert "times 1" in message.text(), message
     pressed(message, "Re-run")
-    assert "times 2" in message.refresh().text(), message
+    message = message.refresh()
+    assert "times 2" in message.text(), message
     assert message.buttons() == ["Re-run", "Edit", "Share", "Delete"]
     assert service.stop() == 0
     service.start()
@@ -67,6 +68,122 @@ def edit_opens_the_code_and_its_input():
     assert "abab\n" in message.refresh().text(), "the first answer stays"
     filled, sent = edited(sent.original, "Edit")
     assert filled == {"code": "print(input() * 3)", "stdin": "ab"}, filled
+
+
+@test
+def share_shows_code_and_output_to_everybody():
+    final("create", user="bob")
+    message = final("py", code="print('se' + 'en', input())", stdin="secret")
+    shared = pressed(message, "Share").original
+    assert not shared.ephemeral and shared.buttons() == [
+        "Try it yourself", "Delete"], shared
+    text = shared.text()
+    assert "print('se' + 'en', input())" in text and "seen secret" in text
+    assert f"<@{service.sql('SELECT user_id FROM views')[0][0]}>" in text
+    again = pressed(message, "Share").original
+    assert again.ephemeral and "shared already" in again.text(), again
+    filled, sent = edited(shared, "Try it yourself", user="bob")
+    assert filled == {"code": "print('se' + 'en', input())", "stdin": ""}
+    assert "EOFError" in sent.original.text() and sent.original.ephemeral
+    refused = service.discord.press(shared, "Delete", user="bob")
+    refused.wait_answered()
+    assert "somebody else" in refused.original.text(), refused
+    pressed_delete(shared)
+    assert "Share" in message.refresh().buttons(), "the answer stays"
+
+
+def pressed_delete(message):
+    """Press Delete and wait until the message is gone."""
+    service.discord.press(message, "Delete",
+                          user=None if message.owner else "alice")
+    wait_for(lambda: service.discord.message(message.id).deleted)
+
+
+@test
+def delete_takes_the_answer_away_and_what_was_kept_of_it():
+    message = final("py", code="print('unwanted' * 2)")
+    view = int(message.control("Delete")["custom_id"].partition(":")[2])
+    pressed_delete(message)
+    assert service.sql("SELECT 1 FROM views WHERE id = ?", view) == []
+
+
+@test
+def full_output_is_read_page_by_page():
+    message = final("py", code="for i in range(300): print('line', i)")
+    assert "Full output" in message.buttons(), message
+    pages = pressed(message, "Full output").original
+    assert pages.ephemeral and "page 1 of" in pages.text(), pages
+    assert "line 0\n" in pages.text() and "Previous" in pages.buttons()
+    pressed(pages, "Next")
+    text = pages.refresh().text()
+    assert "page 2 of" in text and "line 0\n" not in text, text
+
+
+@test
+def one_of_more_than_ten_files_is_chosen():
+    code = ("for i in range(12): open(f'f{i:02}.txt', 'w').write(f'no {i}')\n"
+            "open('\u3000', 'w').write('blank'); open('a\\nb', 'w').write('x')\n"
+            "open('\u202etxt.' + 'e' * 120, 'w').write('long')")
+    message = final("py", code=code)
+    menu = message.control("py-file")
+    labels = [one["label"] for one in menu["options"]]
+    assert len(labels) == len(set(labels)) == 5, labels
+    assert all(one.strip("\u3000 ") and len(one) <= 100 for one in labels)
+    place = menu["options"][0]
+    sent = service.discord.select(message, "py-file", [place["value"]])
+    sent.wait_final(timeout=60)
+    names = [one.filename for one in sent.original.attachments]
+    assert names and sent.original.ephemeral, sent.original
+
+
+@test
+def input_that_was_missing_is_given():
+    message = final("py", code="print(input()[::-1])")
+    assert message.buttons()[0] == "Give input", message
+    filled, _ = edited(message, "Give input", stdin="olleh")
+    assert filled == {"stdin": ""}, filled
+    message = message.refresh()
+    text = message.text()
+    assert "hello" in text and "EOFError" not in text, text
+    assert "Give input" not in message.buttons()
+    filled, _ = edited(message, "Edit")
+    assert filled["stdin"] == "olleh", "and kept"
+
+
+@test
+def re_run_while_running_is_told():
+    message = final("py", code="print(1)")
+    busy = service.discord.send_command(
+        "py", user="alice", code="import time; time.sleep(30)")
+    busy.wait_answered(timeout=60)
+    sent = service.discord.press(message, "Re-run")
+    sent.wait_answered()
+    assert "still running" in sent.original.text(), sent.original
+    assert "1" in message.refresh().text(), "the answer is as it was"
+    service.discord.press(sent.original, "Cancel").wait_answered()
+    busy.wait_final(match="cancelled", timeout=60)
+
+
+@test
+def delete_forgets_what_was_kept():
+    service.create("carol")
+    message = final("py", user="carol", code="print('gone soon')")
+    for word in ("cannot be undone", "kept of your code"):
+        asked = service.discord.send_command("delete", user="carol")
+        asked.wait_answered()
+        assert word in asked.original.text(), asked.original
+        service.discord.press(asked.original, "delete-yes").wait_final(
+            timeout=60)
+        owner = service.discord.send_command("health", user="carol")
+        owner.wait_final()
+        assert service.sql("SELECT * FROM views WHERE user_id = ?",
+                           int(owner.view["user"])) == []
+        sent = service.discord.press(message, "Edit")
+        sent.wait_answered()
+        assert "not kept any more" in sent.original.text(), sent.original
+        # as a button of before that was pressed meanwhile would leave it
+        service.sql("INSERT INTO views (user_id, kind, text, created_ms)"
+                    " VALUES (?, 'py', 'left', 1)", int(owner.view["user"]))
 
 
 @test
