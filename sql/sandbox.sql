@@ -43,6 +43,15 @@ WHERE id = (SELECT s.id FROM sandboxes AS s
 RETURNING id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
 	used_bytes, used_files;
 
+-- A new one takes its place; not while something is done in it.
+-- name: sandbox_give_up
+UPDATE sandboxes SET state = 'expiring', taken_at = 0
+WHERE user_id = :user_id AND state = 'active' AND pinned = 0
+	AND expires_at <= :now
+	AND NOT EXISTS (SELECT 1 FROM jobs WHERE user_id = :user_id
+		AND state IN ('queued', 'claimed', 'started')
+		AND state = 'started');
+
 -- Somebody set out to remove it and did not come back, or failed.
 -- name: sandbox_take_left
 UPDATE sandboxes SET taken_at = :now

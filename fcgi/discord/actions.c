@@ -315,7 +315,7 @@ route_action(struct context *c)
 	if (c->view.page + row->step > 1)
 		c->job.page = c->view.page + row->step;
 	if (actions[action](c) &&
-	    (commands[c->job.kind].needs < COMMAND_NEEDS_OWNER ||
+	    (commands[c->job.kind].needs != COMMAND_NEEDS_OWNER ||
 		submit_sandbox(c)))
 		submit_job(c);
 }

@@ -261,7 +261,8 @@ route_command(struct context *c)
 	c->job.kind = kind;
 	c->job.answer = ANSWER_DEFERRED;
 	if (take_options(c, &commands[kind]) &&
-	    (commands[kind].needs < COMMAND_NEEDS_OWNER || submit_sandbox(c)) &&
+	    (commands[kind].needs != COMMAND_NEEDS_OWNER ||
+		submit_sandbox(c)) &&
 	    (before[kind] == NULL || before[kind](c)))
 		submit_job(c);
 }

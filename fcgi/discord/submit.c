@@ -97,8 +97,7 @@ submit_sandbox(struct context *c)
 		return submit_refuse(c, TEXT_NO_SANDBOX, "", "no-sandbox");
 	if (s->state == SANDBOX_REMOVING)
 		return submit_refuse(c, TEXT_REMOVING, "", "removing");
-	if (s->state != SANDBOX_ACTIVE ||
-	    (!s->pinned && s->expires_at <= c->received_ms / 1000))
+	if (!sandbox_is_usable(s))
 		return refuse_with_number(c, TEXT_EXPIRED, s->expires_at,
 		    "expired");
 	return true;

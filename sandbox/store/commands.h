@@ -35,7 +35,8 @@ enum command_needs {
 	COMMAND_NEEDS_NOTHING,
 	COMMAND_NEEDS_TURN,    /* one of these at a time for each person */
 	COMMAND_NEEDS_OWNER,   /* il-fcgi takes it from who has a sandbox */
-	COMMAND_NEEDS_SANDBOX, /* the worker prolongs the sandbox's life */
+	COMMAND_NEEDS_SANDBOX, /* the worker prolongs the sandbox's life, or
+				* makes one */
 	COMMAND_NEEDS_LOOK,    /* and only looks: also beside a run of theirs */
 };
 

@@ -125,6 +125,27 @@ change(struct db *db, sqlite3_stmt *s, bool quick, const char *id,
 }
 
 int
+sandbox_give_up(struct db *db, int64_t user_id, struct err *err)
+{
+	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_GIVE_UP);
+	int changes;
+
+	db_bind_int(s, ":user_id", user_id);
+	db_bind_int(s, ":now", clock_wall_ms() / 1000);
+	changes = db_run(db, s, err);
+	if (changes < 0)
+		return err_wrap(err, "give up a sandbox");
+	return changes == 1 ? 0 : 1;
+}
+
+bool
+sandbox_is_usable(const struct sandbox *sandbox)
+{
+	return sandbox->state == SANDBOX_ACTIVE &&
+	    (sandbox->pinned || sandbox->expires_at > clock_wall_ms() / 1000);
+}
+
+int
 sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
     struct err *err)
 {

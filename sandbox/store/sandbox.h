@@ -51,6 +51,12 @@ int sandbox_find(struct db *db, int64_t user_id, struct sandbox *sandbox,
  * there.  *created says which. */
 int sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
     struct sandbox *sandbox, bool *created, struct err *err);
+/* The user's active one is not to be used any more once its time is over: its
+ * files are the sweeper's, and a new one can be made.  1: there is none of that
+ * kind, or something is just being done in it. */
+int sandbox_give_up(struct db *db, int64_t user_id, struct err *err);
+/* Active, and its time is not over. */
+bool sandbox_is_usable(const struct sandbox *sandbox);
 /* These return 1 when the sandbox is not active (any more).
  * It was used now: used_at, and expires_at = now + retention, but never earlier
  * than an operator has set it. */

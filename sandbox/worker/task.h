@@ -25,6 +25,8 @@ struct task {
 	bool taken;	  /* the job is not ours any more */
 
 	struct sandbox sandbox; /* for kinds that need one: it is active */
+	bool made_sandbox;	/* for this job: people are told */
+	int64_t lost_at;	/* when the one before it expired; 0: none */
 	char path[PATH_SIZE];	/* what it is about; command_resolve() */
 
 	/* of the cell; "": whichever it has; command_choose_version() */

@@ -62,7 +62,7 @@ def answer(text):
 
 @test
 def without_a_sandbox_one_is_told_what_to_do():
-    assert "/il create" in answer("/il py print(1)")
+    assert "/il create" in answer("/il delete")
 
 
 @test
@@ -327,7 +327,7 @@ def delete_asks_and_keeps_or_deletes():
     person.presses("Delete everything",
                    "text('.message').includes('all its files are deleted')")
     assert not person.sees("button[data-custom-id]")
-    assert "/il create" in answer("/il look")
+    assert "was made for this" in answer("/il look")
 
 
 @test

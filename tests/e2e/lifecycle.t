@@ -114,9 +114,8 @@ def what_expires_is_removed_while_running():
     assert on_disk(name)
     expire(name)
     wait_for(lambda: not on_disk(name))
-    text = service.run("1", user="bob")
-    assert "expired" in text and "/il create" in text, text
-    service.create("bob")
+    text = service.run("'n' + 'ew'", user="bob")
+    assert "new" in text and "expired" in text, text
     assert "old" not in service.say("look", user="bob")
 
 

@@ -12,17 +12,21 @@ from tap import run, test  # noqa: E402
 
 service = Service(IL_TIMEOUT_SECONDS="60", IL_QUOTA="8m", IL_USER_RATE="200")
 OUTSIDE = "inside your sandbox"
-COMMANDS = (("py", {"code": "1"}), ("look", {}),
-            ("write", {"name": "x", "content": "y"}), ("rm", {"name": "x"}),
-            ("pip", {"packages": "six"}), ("get", {"path": "x"}),
-            ("put", {"file": File("x", "y")}), ("delete", {}))
 
 
 @test
-def without_a_sandbox_every_command_says_what_to_do():
-    for command, options in COMMANDS:
-        text = service.say(command, user="nobody", **options)
-        assert "/il create" in text, (command, text)
+def the_first_command_makes_a_sandbox():
+    for number, (command, options) in enumerate((
+            ("py", {"code": "'f' + 'irst'"}), ("look", {}),
+            ("write", {"name": "x", "content": "y"}), ("rm", {"name": "x"}),
+            ("get", {"path": "x"}), ("put", {"file": File("x", "y")}))):
+        user = f"new{number}"
+        text = service.say(command, user=user, **options)
+        assert "was made for this" in text, (command, text)
+        text = service.run("1 + 1", user=user)
+        assert "was made" not in text and "2" in text, text
+    text = service.say("delete", user="nobody")
+    assert "no sandbox" in text and "/il create" in text, text
 
 
 @test
@@ -57,9 +61,8 @@ def an_expired_sandbox_is_told_about_and_made_anew():
                       "rowid DESC LIMIT 1")[0][0]
     service.sql("UPDATE sandboxes SET expires_at = unixepoch() - 5 "
                 "WHERE id = ?", row)
-    text = service.run("1", user="carol")
-    assert "expired" in text and "/il create" in text, text
-    service.create("carol")
+    text = service.run("'n' + 'ew'", user="carol")
+    assert "new" in text and "expired" in text, text
     assert "old" not in service.say("look", user="carol")
 
 

@@ -66,6 +66,12 @@ def check_messages(front):
 
 
 with f.Front() as front:
+    for sub, values in (("py", {"code": "1"}), ("look", {}),
+                        ("write", {"name": "a", "content": "b"}),
+                        ("rm", {"name": "a"}), ("pip", {"packages": "a"}),
+                        ("get", {"path": "a"}), ("put", {"file": f.File()})):
+        check(front, sub + " of somebody who has no sandbox",
+              f.command(sub, user=4, **values), kind=sub, user_id=4)
     front.add_sandbox()
     check(front, "create", f.command("create", user=5), kind="create",
           user_id=5, answer="deferred")

@@ -13,7 +13,7 @@ GERMAN = "Du hast noch keine Sandbox"
 tap = f.Tap()
 
 
-def asked(locale, sub="look", **values):
+def asked(locale, sub="delete", **values):
     body = f.command(sub, **values)
     body["locale"] = locale
     return {k: v for k, v in body.items() if v is not None}

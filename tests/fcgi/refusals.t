@@ -21,16 +21,12 @@ def refused(front, name, body, *words):
 
 
 def check_sandboxes(front):
-    for sub, values in (("py", {"code": "1"}), ("py", {}), ("look", {}),
-                        ("write", {"name": "a"}), ("rm", {"name": "a"}),
-                        ("pip", {"packages": "a"}), ("get", {"path": "a"}),
-                        ("put", {"file": f.File()}), ("delete", {})):
-        refused(front, "no sandbox: " + sub, f.command(sub, user=10, **values),
-                "no sandbox", "`/il create`")
+    refused(front, "nothing to delete", f.command("delete", user=10),
+            "no sandbox", "`/il create`")
     front.query("INSERT INTO command_ids VALUES (?, 'il', 77), (1, 'il', 78)",
                 int(f.APPLICATION))
     refused(front, "a command that is registered can be clicked",
-            f.command("look", user=10), "no sandbox", "</il create:77>,")
+            f.command("delete", user=10), "no sandbox", "</il create:77>,")
     front.query("DELETE FROM command_ids")
     front.add_sandbox(GONE, expires_in=-9, state="expired")
     front.add_sandbox(EXPIRING, expires_in=-5, state="expiring")
@@ -39,13 +35,14 @@ def check_sandboxes(front):
                        (LATE, "due, and not swept yet")):
         at = front.query("SELECT expires_at FROM sandboxes WHERE user_id = ?",
                          user)[0]["expires_at"]
-        refused(front, name, f.command("look", user=user), "expired",
+        refused(front, name, f.command("delete", user=user), "expired",
                 "<t:%d:R>" % at, "`/il create`")
     front.add_sandbox(PINNED, expires_in=-2, pinned=1)
-    tap.equal(front.send(f.command("look", user=PINNED)).type, 5,
+    tap.equal(front.send(f.command("delete", user=PINNED)).text[:19],
+              "Delete your sandbox",
               "a pinned one never expires")
     front.add_sandbox(REMOVING, state="removing")
-    refused(front, "being deleted", f.command("look", user=REMOVING),
+    refused(front, "being deleted", f.command("delete", user=REMOVING),
             "`/il create`")
     tap.equal(front.send(f.command("create", user=GONE)).type, 5,
               "create is taken of one whose sandbox expired")

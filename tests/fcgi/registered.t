@@ -19,6 +19,8 @@ tap = f.Tap()
 def value(option):
     if option["type"] == ATTACHMENT:
         return f.File()
+    if option.get("choices"):
+        return option["choices"][0]["value"]
     return {STRING: "x" * option.get("max_length", 6000), BOOLEAN: True,
             INTEGER: option.get("min_value", 1)}[option["type"]]
 

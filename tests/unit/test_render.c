@@ -698,8 +698,11 @@ test_sandbox(void)
 	has("You have a sandbox already", "it is there already");
 	has("does not expire", "pinned");
 	reset();
-	render_expired(&m, &sandbox);
+	render_made(&m, 1800000000);
 	has("expired <t:1800000000:R>", "expired");
+	reset();
+	render_made(&m, 0);
+	has("-# A sandbox of your own", "the first one");
 	reset();
 	render_health(&m, NULL, &status, &counts, 10, -42);
 	has("Docker: reachable", "the engine");

@@ -53,8 +53,23 @@ def usage_is_noted_and_the_sandbox_kept():
 
 
 @test
-def no_sandbox():
-    told(house.send("py", user="bob", text="1"), "no sandbox", "/il create")
+def the_first_command_makes_a_sandbox_and_says_so_once():
+    told(house.send("py", user="bob", text="1"), "hello", "-# A sandbox of "
+         "your own was made")
+    [(name,)] = house.sql("SELECT id FROM sandboxes WHERE user_id = ?",
+                          house.user_id("bob"))
+    assert house.broker.wait_asked("CREATE")[-1]["SANDBOX"] == name.encode()
+    text = told(house.send("py", user="bob", text="1"), "hello")
+    assert "was made" not in text, text
+
+
+@test
+def a_sandbox_that_cannot_be_made_is_not_there():
+    house.broker.refusal = "DISK"
+    told(house.send("look", user="dan"), "disk")
+    house.broker.refusal = None
+    assert not house.sql("SELECT 1 FROM sandboxes WHERE user_id = ? AND "
+                         "state = 'active'", house.user_id("dan"))
 
 
 @test
@@ -62,15 +77,21 @@ def a_command_that_is_registered_can_be_clicked():
     assert house.ctl("register").returncode == 0
     il = next(one["id"] for one in house.discord.commands()
               if one["name"] == "il")
-    told(house.send("py", user="bob", text="1"), f"</il create:{il}> makes")
+    told(house.send("delete", user="nobody"), f"</il create:{il}> makes")
     house.sql("DELETE FROM command_ids")
-    told(house.send("py", user="bob", text="1"), "`/il create` makes")
+    told(house.send("delete", user="nobody"), "`/il create` makes")
 
 
 @test
 def an_expired_sandbox():
-    house.sandbox("carol", days=-1, pinned=0)
-    told(house.send("py", user="carol", text="1"), "expired", "/il create")
+    old = house.sandbox("carol", days=-1, pinned=0)
+    told(house.send("py", user="carol", text="1"), "hello", "expired <t:",
+         "This is a new one")
+    rows = house.sql("SELECT id FROM sandboxes WHERE user_id = ? AND "
+                     "state = 'active'", house.user_id("carol"))
+    assert len(rows) == 1 and rows[0][0] != old, rows
+    house.wait_sql("SELECT count(*) FROM sandboxes WHERE id = ?", old,
+                   want=[(0,)])
 
 
 @test
@@ -94,7 +115,8 @@ def every_refusal_says_what_is_wrong():
 @test
 def a_job_that_was_refused_was_not_started():
     rows = house.sql("SELECT count(*) FROM jobs WHERE outcome LIKE 'refused%'"
-                     " AND started_ms IS NOT NULL")
+                     " AND started_ms IS NOT NULL AND user_id = ?",
+                     house.user_id())
     assert rows == [(0,)], rows
 
 

@@ -72,7 +72,7 @@ def with_files_it_is_deferred_and_one_edit():
 @test
 def a_refusal_is_a_first_response_too():
     before = edits()
-    sent = house.begin("py", text="1", user="nobody")
+    sent = house.begin("delete", user="nobody")
     assert "no sandbox" in sent.wait_answered().original.text()
     house.wait_state(sent, "delivered")
     assert edits() == before

@@ -188,8 +188,9 @@ command_remove_files(struct task *task, int wait_ms)
 	return removed;
 }
 
-/* The sandbox of a command that needs one.  1: the message says why there is
- * none. */
+/* The sandbox of a command that needs one.  Who has none gets one, as with `/il
+ * create`; but an editor that is waited for opens without.  1: the message says
+ * why there is none. */
 static int
 find_sandbox(struct task *task, struct err *err)
 {
@@ -197,23 +198,21 @@ find_sandbox(struct task *task, struct err *err)
 	int result = sandbox_find(task->worker->db, task->job->user_id, sandbox,
 	    err);
 
-	if (result == 0 &&
-	    (sandbox->state != SANDBOX_ACTIVE ||
-		(!sandbox->pinned &&
-		    sandbox->expires_at <= clock_wall_ms() / 1000))) {
-		render_expired(&task->message, sandbox);
-		task->outcome = "expired";
-		return 1;
-	}
-	/* Whoever uses it keeps it, and in between it may have gone. */
-	if (result == 0)
+	/* whoever uses it keeps it, and in between it may have gone */
+	if (result == 0 && sandbox_is_usable(sandbox))
 		result = sandbox_touch(task->worker->db, sandbox->id,
 		    task->worker->config->retention_seconds, err);
-	if (result == 1) {
-		buf_adds(&task->message.lead, _(TEXT_NO_SANDBOX));
-		task->outcome = "no sandbox";
+	else if (result == 0) {
+		task->lost_at = sandbox->expires_at;
+		result = 1;
 	}
-	return result;
+	if (result != 1)
+		return result;
+	if (task->job->answer == ANSWER_EDITOR) {
+		*sandbox = (struct sandbox){ .user_id = task->job->user_id };
+		return 0;
+	}
+	return command_make_sandbox(task, &task->made_sandbox, err);
 }
 
 void
@@ -233,6 +232,8 @@ command_run(struct task *task)
 		result = find_sandbox(task, &err);
 	if (result == 0)
 		result = functions[kind](task, &err);
+	if (result == 0 && task->made_sandbox && !task->taken)
+		render_made(&task->message, task->lost_at);
 	if (result >= 0)
 		return;
 	log_err("%s job=%" PRId64 " kind=%s", err.text, task->job->id,

@@ -50,6 +50,10 @@ bool command_look(struct task *task, bool (*ask)(struct task *, void *),
 /* One request in a cell of the user's for it alone; message and outcome word
  * say why not. */
 bool command_do(struct task *task, struct cell_request *request);
+/* own_sandbox.c: make the sandbox of the job's user, unless there is one that
+ * can be used; in the place of one whose time is over.  *created says which.
+ * 1: message and outcome word say why not, or the job was taken away. */
+int command_make_sandbox(struct task *task, bool *created, struct err *err);
 /* The row says that the sandbox is being removed: remove its files, and then
  * the row.  What is left is the sweeper's. */
 bool command_remove_files(struct task *task, int wait_ms);

@@ -87,6 +87,9 @@ cmd_write_edit(struct task *task, struct err *err)
 
 	if (!command_resolve(task))
 		return 0;
+	/* who has no sandbox yet gets one when there is something to write */
+	if (task->sandbox.id[0] == '\0')
+		return open_editor(task, data, err);
 	collect_init(collect, 0, EDIT_BYTES);
 	/* should the cell have to be started, that takes longer than Discord
 	 * waits: then it is there for the next try */

@@ -73,7 +73,6 @@ void render_as_file(struct message *message, const struct message *refused,
     const char *body, int64_t most);
 void render_not_accepted(struct message *message,
     const struct rest_reply *reply, int64_t reference);
-void render_expired(struct message *message, const struct sandbox *sandbox);
 void render_path(struct message *message, enum path_result result);
 void render_not_editable(struct message *message, const char *path);
 void render_too_large(struct message *message, int64_t size, int64_t most);
@@ -124,7 +123,8 @@ void render_written(struct message *message, const char *path, int64_t size,
 void render_removed(struct message *message, const char *path);
 
 /* ---- render_sandbox.c: sandboxes and the service ---- */
-
+/* With the first answer; lost_at: when the one before it expired, or 0. */
+void render_made(struct message *message, int64_t lost_at);
 void render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config);
 

@@ -265,15 +265,6 @@ render_lost(struct message *message, enum job_kind kind, int64_t reference)
 }
 
 void
-render_expired(struct message *message, const struct sandbox *sandbox)
-{
-	buf_addf(&message->lead,
-	    _("Your sandbox expired <t:%" PRId64
-	      ":R> and its files are gone. `/il create` makes a new one."),
-	    sandbox->expires_at);
-}
-
-void
 render_no_version(struct message *message, const char *version,
     const char *list)
 {

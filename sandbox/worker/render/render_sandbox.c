@@ -66,6 +66,23 @@ render_created(struct message *message, const struct sandbox *sandbox,
 	    sandbox->expires_at, buf_str(&span));
 }
 
+void
+render_made(struct message *message, int64_t lost_at)
+{
+	struct buf *tail = &message->tail;
+
+	if (lost_at != 0)
+		buf_addf(tail,
+		    _("\n-# Your sandbox expired <t:%" PRId64
+		      ":R>, because it was not used for a while, and its files "
+		      "are gone. This is a new one."),
+		    lost_at);
+	else
+		buf_adds(tail,
+		    _("\n-# A sandbox of your own was made for this. `/il "
+		      "create` says what it allows."));
+}
+
 /* ---- the service ---- */
 
 /* Lines about the parts of the service, and whether all of them are well. */
