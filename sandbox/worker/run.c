@@ -67,6 +67,7 @@ run_open(struct task *task, const char *class, enum access access,
 		.sandbox = task->sandbox.id,
 		.lease_ms = wall_ms + LIMIT_OUTSIDE_MS + LIMIT_LEASE_MORE_MS,
 		.access = access,
+		.keep = task->keep,
 		.interpreter = *task->version != '\0' ? task->version : NULL,
 	};
 	struct err err = { 0 };
@@ -76,6 +77,7 @@ run_open(struct task *task, const char *class, enum access access,
 	if (task->run.cancelled)
 		task->run.end = RUN_CANCELLED;
 	task->run.read_only = task->lease.access == ACCESS_READ;
+	task->kept_ended = task->lease.ended;
 	task->run.beside = task->lease.access == ACCESS_LOOK;
 	if (task->run.refusal != REFUSAL_NONE)
 		log_warn("no cell: %s job=%" PRId64 " sandbox=%s", err.text,

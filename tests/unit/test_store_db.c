@@ -91,7 +91,7 @@ test_front(void)
 		"ALTER TABLE jobs ADD COLUMN a",
 		"ATTACH 'x' AS x",
 		"PRAGMA journal_mode = DELETE",
-		"PRAGMA user_version = 5",
+		"PRAGMA user_version = 7",
 		"SELECT load_extension('x')",
 		"SELECT * FROM pragma_table_info('jobs')",
 		"CREATE TRIGGER t AFTER INSERT ON jobs BEGIN SELECT 1; END",

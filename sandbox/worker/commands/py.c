@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../../base/cleanup.h"
+#include "../kept.h"
 #include "program.h"
 #include "py_view.h"
 #include "source.h"
@@ -12,13 +13,17 @@
 #define SOURCE_NAME "main.py"
 
 /* What was asked for, within the limits that the operator has set. */
-static void
-run_python(struct task *task, struct cell_request *request)
+static int
+run_python(struct task *task, struct cell_request *request, struct err *err)
 {
 	const struct config *config = task->worker->config;
 	struct render_env *env = &task->env;
 	int64_t output = config->output_limit;
+	struct session session;
+	enum kept_end ended;
 
+	if (kept_before(task, request, &session, err) != 0)
+		return -1;
 	request->op = OP_RUN;
 	request->cwd = task->sandbox.cwd;
 	request->input = task->job->input;
@@ -38,10 +43,14 @@ run_python(struct task *task, struct cell_request *request)
 	run_once(task, "user", ACCESS_ANY, request,
 	    config_lease_wait_ms(config));
 	command_note_usage(task);
+	ended = kept_after(task, request->keep, &session);
 	if (request->source != NULL && !outcome_succeeded(&task->run))
 		env->slip = source_slip(task->job->text);
-	if (command_has_run(task))
-		render_run(&task->message, &task->run, &task->collect, env);
+	if (!command_has_run(task))
+		return 0;
+	render_run(&task->message, &task->run, &task->collect, env);
+	render_session_ended(&task->message, ended);
+	return 0;
 }
 
 int
@@ -74,7 +83,8 @@ cmd_py(struct task *task, struct err *err)
 			return 0;
 		request.path = task->path;
 	}
-	run_python(task, &request);
+	if (run_python(task, &request, err) != 0)
+		return -1;
 	py_view_keep(task, &request, again);
 	return 0;
 }

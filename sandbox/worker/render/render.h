@@ -31,7 +31,7 @@ struct render_env {
 	int64_t reference;	     /* the job's id */
 	int64_t file_most;	     /* bytes of one attachment */
 	bool may_attach;
-	struct slip slip; /* in the code that runs */
+	struct slip slip;    /* in the code that runs */
 	const char *version; /* of Python, where it is not the usual one */
 };
 
@@ -133,5 +133,17 @@ void render_created(struct message *message, const struct sandbox *sandbox,
 void render_health(struct message *message, const char *broker_error,
     const struct lease_status *status, const struct job_counts *counts,
     int64_t queue_max, int64_t skew_ms);
+
+/* ---- render_session.c: what is kept from run to run ---- */
+
+struct session;
+
+void render_session_start(struct message *message, const struct config *config);
+void render_session_stop(struct message *message, bool was_on);
+/* until: its interpreter is kept till then, Unix seconds; 0: there is none. */
+void render_session_status(struct message *message,
+    const struct session *session, int64_t until);
+/* Below a run: why it had to begin anew; 0: it had not. */
+void render_session_ended(struct message *message, enum kept_end why);
 
 #endif

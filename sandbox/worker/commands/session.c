@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "command.h"
+
+#include "../../base/clock.h"
+#include "../../protocol/lease.h"
+#include "../../store/session.h"
+
+#define ASK_MS 10000
+
+/* What the row says, and what the broker knows of it; *rest_ms: -1 when nothing
+ * is in memory.  1: the message says why that cannot be told. */
+static int
+find(struct task *task, struct session *session, bool stop, int64_t *rest_ms,
+    struct err *err)
+{
+	struct err why = { 0 };
+
+	if (!run_start(task))
+		return 1;
+	if (session_find(task->worker->db, task->sandbox.id, session, err) != 0)
+		return -1;
+	task->run.end = RUN_REFUSED;
+	task->run.refusal = lease_kept(task->worker->lease_socket,
+	    task->sandbox.id, stop, rest_ms, ASK_MS, &why);
+	if (task->run.refusal == REFUSAL_NONE)
+		return 0;
+	command_not_done(task);
+	return 1;
+}
+
+int
+cmd_session_start(struct task *task, struct err *err)
+{
+	const struct config *config = task->worker->config;
+	struct session session;
+
+	if (!run_start(task))
+		return 0;
+	if (session_find(task->worker->db, task->sandbox.id, &session, err) !=
+	    0)
+		return -1;
+	if (session.started_at == 0)
+		session.started_at = clock_wall_ms() / 1000;
+	if (config->sessions > 0 &&
+	    session_put(task->worker->db, task->sandbox.id, &session, err) != 0)
+		return -1;
+	render_session_start(&task->message, config);
+	task->outcome = config->sessions > 0 ? "session" : "no sessions";
+	return 0;
+}
+
+int
+cmd_session_stop(struct task *task, struct err *err)
+{
+	static const struct session none = { 0 };
+	struct session session;
+	int64_t rest_ms;
+	int result = find(task, &session, true, &rest_ms, err);
+
+	if (result != 0)
+		return result < 0 ? -1 : 0;
+	if (session_put(task->worker->db, task->sandbox.id, &none, err) != 0)
+		return -1;
+	render_session_stop(&task->message,
+	    session.started_at != 0 || rest_ms >= 0);
+	task->outcome = "stopped";
+	return 0;
+}
+
+int
+cmd_session_status(struct task *task, struct err *err)
+{
+	struct session session;
+	int64_t rest_ms;
+	int64_t until = 0;
+	int result = find(task, &session, false, &rest_ms, err);
+
+	if (result != 0)
+		return result < 0 ? -1 : 0;
+	if (rest_ms >= 0)
+		until = clock_wall_ms() / 1000 - rest_ms / 1000 +
+		    task->worker->config->session_seconds;
+	render_session_status(&task->message, &session, until);
+	task->outcome = "told";
+	return 0;
+}
