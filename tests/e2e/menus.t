@@ -104,6 +104,22 @@ def py_is_short_for_il_py():
 
 
 @test
+def timeit_measures_code_and_files():
+    text = service.run("sum(range(100))", timeit=True)
+    assert "loops, best of 5" in text and "per loop" in text, text
+    service.say("write", name="it's/m.py", content="import helped\nhelped.x")
+    service.say("write", name="it's/helped.py", content="x = 1")
+    text = service.run(file="it's/m.py", timeit=True)
+    assert "best of 5" in text and "per loop" in text, text
+    text = service.run("1 / 0", timeit=True)
+    assert "1 / 0" in text and "ZeroDivisionError" in text, text
+    sent = service.discord.send_command("py", timeit=True)
+    sent.wait_answered(timeout=60)
+    done = service.discord.submit_modal(sent, {"code": "2 ** 9"})
+    done.wait_final(timeout=120, match="per loop")
+
+
+@test
 def nothing_broke_discords_rules():
     service.assert_kept_discords_rules()
 

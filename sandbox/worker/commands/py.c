@@ -53,6 +53,32 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	return 0;
 }
 
+/* The same as a cell of a notebook that begins with %%timeit.  A file is run as
+ * a program is, whatever is in its name. */
+static int
+measure_python(struct task *task, struct cell_request request, struct err *err)
+{
+	auto_buf struct buf path = BUF_INIT(2 * PATH_SIZE);
+	auto_free char *source = NULL;
+
+	if (request.source != NULL) {
+		source = xprintf("%%%%timeit\n%s", request.source);
+	} else {
+		for (const char *c = request.path; *c != '\0'; c++)
+			buf_addf(&path, "%02x", (unsigned char)*c);
+		source = xprintf("%%%%timeit import runpy, sys; "
+				 "p = '/workspace/' + "
+				 "bytes.fromhex('%s').decode(); "
+				 "sys.path[0] = p.rpartition('/')[0]\n"
+				 "runpy.run_path(p, run_name='__main__')",
+		    buf_str(&path));
+	}
+	request.path = NULL;
+	request.source = source;
+	request.source_len = strlen(source);
+	return run_python(task, &request, err);
+}
+
 int
 cmd_py(struct task *task, struct err *err)
 {
@@ -83,7 +109,8 @@ cmd_py(struct task *task, struct err *err)
 			return 0;
 		request.path = task->path;
 	}
-	if (run_python(task, &request, err) != 0)
+	if ((task->job->timeit ? measure_python(task, request, err) :
+				 run_python(task, &request, err)) != 0)
 		return -1;
 	py_view_keep(task, &request, again);
 	return 0;
