@@ -74,7 +74,7 @@ before_delete(struct context *c)
 	const struct sandbox *s = &c->sandbox;
 	bool exists = found == 0 && s->state == SANDBOX_ACTIVE &&
 	    (s->pinned || s->expires_at > c->received_ms / 1000);
-	int64_t kept = view_count(c->db, c->in->user_id, 0, 1, &c->reply->err);
+	int64_t kept = view_count(c->db, c->in->user_id, -1, 1, &c->reply->err);
 
 	if (found < 0 || kept < 0)
 		return submit_fault(c, "database");

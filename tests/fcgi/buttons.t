@@ -123,6 +123,140 @@ def check_editors(front):
         "too long")
 
 
+DEFERRED = {"type": 5, "data": {"flags": 64}}
+UPDATE = {"type": 6}
+
+
+def check_runs(front):
+    """The buttons under the answer of a run."""
+    view = front.add_view("py", path="a.py")
+    taken(front, "Re-run", f.press("py-again:%d" % view), UPDATE, kind="py",
+          view_id=view, path="a.py", has_text=0, text="", alone=1)
+    taken(front, "Delete", f.press("py-remove:%d" % view), UPDATE,
+          kind="py-remove", alone=0)
+    taken(front, "Install", f.press("py-install:%d" % view), UPDATE,
+          kind="py-install", alone=1)
+    taken(front, "Full output", f.press("py-output:%d" % view), DEFERRED,
+          kind="py-output", page=1)
+    taken(front, "the next page", f.press("py-output-next:%d" % view), UPDATE,
+          kind="py-output", page=2)
+    taken(front, "Share", f.press("py-share:%d" % view), {"type": 5},
+          kind="py-share", share=1)
+    taken(front, "input", f.submit("py-input:%d" % view, stdin="5"), UPDATE,
+          kind="py", input="5", has_text=0, view_id=view)
+    for name in ("edit", "give"):
+        got = front.send(f.press("py-%s:%d" % (name, view)))
+        button = got.data["components"][0]["components"][0]["custom_id"]
+        tap.equal((button, front.job()["kind"], front.job()["answer"]),
+                  ("py-%s:%d" % (name, view), "py-" + name, "callback"),
+                  name + " is opened by a worker, or asked for again")
+        front.finish_jobs()
+    for name in ("again", "edit", "give", "try", "share", "remove", "output",
+                 "output-next", "install"):
+        refused(front, "somebody else's " + name,
+                f.press("py-%s:%d" % (name, view), OTHER), "somebody else")
+        refused(front, "what is gone: " + name,
+                f.press("py-%s:999999" % name), "not kept any more")
+    shared = front.add_view("py", share=1)
+    got = front.send(f.press("py-try:%d" % shared, OTHER))
+    tap.equal((got.type, front.job(OTHER)["kind"]), (4, "py-try"),
+              "what is shared, everybody may try")
+    front.finish_jobs()
+    refused(front, "and nothing else", f.press("py-again:%d" % shared, OTHER),
+            "somebody else")
+
+
+def check_menus(front):
+    view = front.add_view("py")
+    taken(front, "another Python", f.choose("py-version:%d" % view, "3.13"),
+          UPDATE, kind="py", version="3.13", view_id=view)
+    taken(front, "another file", f.choose("py-file:%d" % view, "25"),
+          DEFERRED, kind="py-file", page=25, view_id=view)
+    for name, values in (("py-version", ("3.12",)), ("py-version", ("",)),
+                         ("py-version", ("3.13\0",)), ("py-version", ()),
+                         ("py-version", ("3.13", "3.11")),
+                         ("py-file", ("0",)), ("py-file", ("26",)),
+                         ("py-file", ("a.txt",)), ("py-file", ("1 ",)),
+                         ("py-file", ("x" * 5000,)), ("py-file", ())):
+        refused(front, "%s %r" % (name, values)[:60],
+                f.choose("%s:%d" % (name, view), *values), "cannot be chosen")
+    refused(front, "somebody else's menu",
+            f.choose("py-file:%d" % view, "1", user=OTHER), "somebody else")
+    refused(front, "a menu as a button", f.press("py-file:%d" % view),
+            "older version")
+    refused(front, "a button as a menu", f.choose("py-again:%d" % view, "1"),
+            "older version")
+    for what, values in (("26 values", ["1"] * 26), ("a number", [1]),
+                         ("no list", None)):
+        body = f.choose("py-file:%d" % view)
+        body["data"]["values"] = values
+        tap.equal(front.send(body).status, 400, "a menu with " + what)
+
+
+def check_share(front):
+    """Where we may not post, nothing is shared."""
+    view = front.add_view("py")
+    share = "py-share:%d" % view
+    member = f.press(share)["member"]
+    for name, extra in (
+            ("we may not send", {"app_permissions": str(1 << 15)}),
+            ("nor in a thread", {"app_permissions": str(1 << 11),
+                                 "channel": {"type": 11}}),
+            ("nor may apps that people bring along", {
+                "authorizing_integration_owners": {"1": str(f.USER)},
+                "member": {**member, "permissions": str(1 << 11)}})):
+        refused(front, name, {**f.press(share), **extra}, "may not post")
+    body = {**f.press(share), "app_permissions": str(1 << 38),
+            "channel": {"type": 11}}
+    tap.equal(front.send(body).json, {"type": 5}, "in a thread that lets us")
+    front.finish_jobs()
+
+
+def check_rate():
+    """Editors are as many as commands may be."""
+    with f.Front(IL_USER_RATE="3") as front:
+        front.add_sandbox()
+        for _ in range(3):
+            tap.equal(front.send(f.command("py")).type, 9, "an editor")
+        refused(front, "one more in a minute", f.command("py"), "a lot of")
+        refused(front, "of any kind", f.command("write", name="a"), "a lot of")
+        front.query("UPDATE views SET created_ms = created_ms - 61000")
+        tap.equal(front.send(f.command("py")).type, 9, "and after it")
+
+
+def check_bounds(front):
+    """What a person may have is bounded, whoever inserts it."""
+    user = 78
+    front.add_sandbox(user)
+    for _ in range(510):
+        front.add_view("py", user)
+    tap.equal(front.query("SELECT count(*) AS n FROM views WHERE user_id = ?",
+                          user)[0]["n"], 500, "the newest 500 rows are kept")
+    for size in (4194304, 1):
+        front.query("INSERT INTO views (user_id, kind, bytes, created_ms)"
+                    " VALUES (?, 'py', ?, 0)", user, size)
+    tap.equal([row["bytes"] for row in front.query(
+        "SELECT bytes FROM views WHERE user_id = ?", user)], [1],
+        "and the newest 4 MiB")
+    front.send(f.command("py", user=user))
+    tap.equal(len(front.query("SELECT id FROM views WHERE user_id = ?",
+                              user)), 2, "an editor's row is one of them")
+
+
+def check_forget(front):
+    user = 79
+    refused(front, "nobody has anything", f.command("delete", user=user),
+            "no sandbox")
+    front.add_view("py", user)
+    got = front.send(f.command("delete", user=user))
+    button = got.data["components"][0]["components"][0]["custom_id"]
+    tap.ok("kept of your code" in got.text, "what is kept is asked about", got)
+    got = front.send(f.press(button, user))
+    tap.equal((got.json, front.job(user)["kind"]), (UPDATE, "delete"),
+              "and deleted, without a sandbox")
+    front.finish_jobs()
+
+
 def check_gone(front):
     look = front.add_view("look")
     refused(front, "a row that is gone", f.press("look-next:999999"),
@@ -142,7 +276,8 @@ def check_gone(front):
             f.submit("look-next:%d" % look, code="1"), "older version")
 
 
-with f.Front(IL_USER_RATE="1000") as front:
+with f.Front(IL_USER_RATE="1000",
+             IL_CHAT_IMAGES="3.11=a:1,3.13=a:2") as front:
     sandbox = front.add_sandbox()
     front.add_sandbox(OTHER)
     check_look(front)
@@ -150,6 +285,11 @@ with f.Front(IL_USER_RATE="1000") as front:
     check_delete(front, sandbox)
     check_editors(front)
     check_gone(front)
+    check_runs(front)
+    check_menus(front)
+    check_share(front)
+    check_bounds(front)
+    check_forget(front)
 
     view = front.add_view("look", page=1)
     front.process.terminate()
@@ -165,4 +305,5 @@ with f.Front(IL_USER_RATE="1000") as front:
           f.submit("py:%d" % front.add_view("py"), code="1"),
           {"type": 5, "data": {"flags": 64}}, text="1")
     tap.equal(front.complaints, [], "every answer is as Discord wants it")
+check_rate()
 tap.done()

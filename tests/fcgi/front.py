@@ -229,6 +229,13 @@ def press(custom_id, user=USER, **extra):
     return interaction(3, data, user, message={"id": "1"}, **extra)
 
 
+def choose(custom_id, *values, user=USER, **extra):
+    """Return the choice in a menu."""
+    data = {"component_type": 3, "custom_id": custom_id, "id": 2,
+            "values": list(values)}
+    return interaction(3, data, user, message={"id": "1"}, **extra)
+
+
 def submit(custom_id, user=USER, legacy=False, **fields):
     """Return the submission of a modal."""
     parts = []

@@ -14,7 +14,7 @@
  * is bounded here once more: a cell may lie.
  */
 #define COLLECT_FILES 10
-#define COLLECT_LEFT 12
+#define COLLECT_LEFT 25 /* as many as a menu can offer */
 #define COLLECT_ENTRIES 20
 
 struct collected_file {
