@@ -6,7 +6,7 @@
 -- being deleted is not there for its owner any more.
 -- name: sandbox_find
 SELECT id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files
+	used_bytes, used_files, named_files
 FROM sandboxes WHERE user_id = :user_id AND state <> 'removing'
 ORDER BY state = 'active' DESC, created_at DESC, rowid DESC LIMIT 1;
 
@@ -25,7 +25,8 @@ WHERE id = :id AND state = 'active';
 UPDATE sandboxes SET cwd = :cwd WHERE id = :id AND state = 'active';
 
 -- name: sandbox_set_usage
-UPDATE sandboxes SET used_bytes = :bytes, used_files = :files WHERE id = :id;
+UPDATE sandboxes SET used_bytes = :bytes, used_files = :files,
+	named_files = min(named_files, :named) WHERE id = :id;
 
 -- name: sandbox_remove
 UPDATE sandboxes SET state = 'removing', taken_at = :now
@@ -41,7 +42,7 @@ WHERE id = (SELECT s.id FROM sandboxes AS s
 	ORDER BY s.expires_at LIMIT 1)
 	AND state = 'active' AND pinned = 0 AND expires_at <= :now
 RETURNING id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files;
+	used_bytes, used_files, named_files;
 
 -- A new one takes its place; not while something is done in it.
 -- name: sandbox_give_up
@@ -59,7 +60,7 @@ WHERE id = (SELECT id FROM sandboxes WHERE state IN ('expiring', 'removing')
 	AND taken_at <= :before ORDER BY taken_at LIMIT 1)
 	AND state IN ('expiring', 'removing')
 RETURNING id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files;
+	used_bytes, used_files, named_files;
 
 -- Make those that were left due at once (ilctl expire).
 -- name: sandbox_retry

@@ -7,10 +7,12 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/locale/locale.h"
 #include "../../sandbox/store/editor.h"
+#include "suggest.h"
 
 enum callback {
 	CALLBACK_MESSAGE = 4,
 	CALLBACK_UPDATE = 7,
+	CALLBACK_CHOICES = 8,
 };
 
 enum component {
@@ -91,6 +93,19 @@ answer_update(const char *text)
 	return answer_dump(json_pack("{s:i, s:{s:s, s:[], s:{s:[]}}}", "type",
 	    CALLBACK_UPDATE, "data", "content", text, "components",
 	    "allowed_mentions", "parse"));
+}
+
+char *
+answer_choices(const struct suggestion *list, size_t count)
+{
+	json_t *choices = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(choices,
+		    json_pack("{s:s, s:s}", "name", list[i].value, "value",
+			list[i].value));
+	return answer_dump(json_pack("{s:i, s:{s:o}}", "type", CALLBACK_CHOICES,
+	    "data", "choices", choices));
 }
 
 static json_t *

@@ -2,6 +2,7 @@
 #ifndef ANSWER_H
 #define ANSWER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../../sandbox/store/commands.h"
@@ -13,6 +14,7 @@
  */
 
 struct buf;
+struct suggestion;
 
 /* The sentences of texts.def. */
 enum text_id {
@@ -38,6 +40,8 @@ void text_add(struct buf *out, enum text_id id, const char *argument);
 /* 8: no suggestions. */
 #define ANSWER_JSON_NO_CHOICES "{\"type\":8,\"data\":{\"choices\":[]}}"
 
+/* 8: these, in their order. */
+char *answer_choices(const struct suggestion *list, size_t count);
 /* 4: a message that only the invoker sees. */
 char *answer_message(const char *text);
 /* 7: the message of the button becomes this text, without buttons. */

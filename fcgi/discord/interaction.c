@@ -229,7 +229,21 @@ value_set(struct interaction *in, struct interaction_value *value,
 	}
 }
 
-/* Autocomplete carries half-typed values of any type: it has only names. */
+/* Autocomplete: of half-typed values the text that is being typed is kept. */
+static void
+value_focus(struct interaction *in, struct interaction_value *value,
+    const json_t *option)
+{
+	const json_t *given = json_object_get(option, "value");
+
+	if (in->focused != NULL || value->type != OPTION_STRING ||
+	    !json_is_true(json_object_get(option, "focused")))
+		return;
+	in->focused = value;
+	if (json_is_string(given))
+		value_set_text(in, value, given);
+}
+
 static int
 parse_options(struct interaction *in, const json_t *options, struct err *err)
 {
@@ -247,8 +261,9 @@ parse_options(struct interaction *in, const json_t *options, struct err *err)
 		if (value == NULL)
 			return err_set(err, ERR_INPUT, "too many options");
 		value->type = type;
-		if (in->type != INTERACTION_AUTOCOMPLETE &&
-		    !value_set(in, value, option))
+		if (in->type == INTERACTION_AUTOCOMPLETE)
+			value_focus(in, value, option);
+		else if (!value_set(in, value, option))
 			return err_set(err, ERR_INPUT, "bad option value");
 	}
 	return 0;

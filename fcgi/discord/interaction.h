@@ -75,6 +75,9 @@ struct interaction {
 	char *custom_id;
 	bool is_select; /* of a menu: what was chosen are values named "" */
 
+	/* AUTOCOMPLETE: the one that is being typed; NULL: there is none */
+	const struct interaction_value *focused;
+
 	size_t value_count;
 	struct interaction_value values[INTERACTION_VALUES_MAX];
 	size_t attachment_count;

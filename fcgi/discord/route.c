@@ -267,13 +267,24 @@ route_command(struct context *c)
 		submit_job(c);
 }
 
+/* Discord asks at each key for the one that is typed now. */
+static void
+route_typing(struct context *c)
+{
+	enum job_kind kind = find_command(c->in);
+
+	route_suggest(c,
+	    kind == JOB_UNKNOWN || c->in->focused == NULL ?
+		NULL :
+		find_option(&commands[kind], c->in->focused));
+}
+
 void
 route(struct context *c)
 {
 	job_init(&c->job);
 	if (c->in->type == INTERACTION_AUTOCOMPLETE)
-		reply_set(c->reply, xstrdup(ANSWER_JSON_NO_CHOICES),
-		    "no-choices");
+		route_typing(c);
 	else if (c->db == NULL)
 		(void)submit_fault(c, "no-database");
 	else if (c->in->type == INTERACTION_COMMAND)

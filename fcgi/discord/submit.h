@@ -89,7 +89,7 @@ bool message_take_to_edit(struct context *c);
 /* May the file that was uploaded be run? */
 bool message_check_upload(struct context *c);
 
-/* ---- route.c, actions.c ---- */
+/* ---- route.c, actions.c, suggest_names.c ---- */
 
 /*
  * From an interaction (not a PING) to its reply.  The slash commands, buttons
@@ -98,5 +98,7 @@ bool message_check_upload(struct context *c);
 void route(struct context *c);
 /* Of these the message components and modals. */
 void route_action(struct context *c);
+/* And what is half-typed: option is that of the command, or NULL. */
+void route_suggest(struct context *c, const struct command_option *option);
 
 #endif

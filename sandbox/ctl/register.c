@@ -70,8 +70,8 @@ make_option(const struct command_option *option, const struct config *config)
 	bool text = option->type == OPTION_STRING && !version;
 
 	return json_pack(
-	    "{s:s, s:o, s:i, s:s, s:o, s:o*, s:o*, s:o*, s:o*, s:o*}", "name",
-	    option->name, "name_localizations",
+	    "{s:s, s:o, s:i, s:s, s:o, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
+	    "name", option->name, "name_localizations",
 	    make_localizations(option->name), "type", option->type,
 	    "description", option->description, "description_localizations",
 	    make_localizations(option->description), "required",
@@ -79,7 +79,8 @@ make_option(const struct command_option *option, const struct config *config)
 	    text ? json_integer(option->most) : NULL, "choices",
 	    version ? make_versions(config) : NULL, "min_value",
 	    number ? json_integer(1) : NULL, "max_value",
-	    number ? json_integer(COMMAND_PAGE_MAX) : NULL);
+	    number ? json_integer(COMMAND_PAGE_MAX) : NULL, "autocomplete",
+	    option->suggest != SUGGEST_NOTHING ? json_true() : NULL);
 }
 
 /* A command or a part of one; options: its own or NULL, taken over.  The name

@@ -32,10 +32,11 @@ template() {
 		-name '*.[ch]' | LC_ALL=C sort | extract 1.pot _ N_ Q_:1,2
 	echo fcgi/discord/texts.def | extract 2.pot TEXT:2
 	echo sandbox/store/commands.def | extract 3.pot COMMAND:6 GROUP:2 \
-		PATH:3 TEXT:5 INPUT:5 FILE:3 PAGE:2 SHARE:2 RECURSIVE:2 \
-		VERSION:2 TIMEIT:2 KEEP:2
+		PATH:4 TEXT:5 INPUT:5 FILE:3 PAGE:2 SHARE:2 RECURSIVE:2 \
+		VERSION:2 TIMEIT:2 KEEP:2 PACKAGE:2
 	echo sandbox/store/commands.def | extract 4.pot PATH:1 TEXT:1 INPUT:1 \
-		FILE:1 PAGE:1 SHARE:1 RECURSIVE:1 VERSION:1 TIMEIT:1 KEEP:1
+		FILE:1 PAGE:1 SHARE:1 RECURSIVE:1 VERSION:1 TIMEIT:1 KEEP:1 \
+		PACKAGE:1
 	msgcat --use-first --no-wrap "$work"/[1-4].pot
 }
 

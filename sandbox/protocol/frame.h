@@ -222,7 +222,8 @@ enum isolation {
  * requests that it takes. */
 enum access {
 	ACCESS_WRITE = 1, /* everything; there is room for all it may write */
-	ACCESS_TIDY = 2,  /* LIST, READ, STAT, REMOVE: these need no room */
+	ACCESS_TIDY = 2,  /* LIST, READ, STAT, REMOVE, NAMES, PACKAGES,
+			 * UNINSTALL: these need no room */
 	ACCESS_READ = 3,  /* everything, but nothing can be written */
 	ACCESS_ANY = 4,	  /* only wanted: ACCESS_WRITE, else ACCESS_READ */
 	ACCESS_LOOK = 5,  /* LIST, READ, STAT, beside the run of another lease,
@@ -271,6 +272,14 @@ enum cell_op {
 	OP_STAGE = 8,	/* INPUT…: files, and nothing else */
 	OP_BASH = 9,	/* PART_SOURCE: a command, for `bash -c`, or sh; CWD,
 			 * ENV…, limits, MERGE, PART_STDIN as in OP_RUN */
+	OP_NAMES = 10,	/* COUNT, MAX_BYTES (of each), WALL_MS, OUTPUT_MAX →
+			 * OUTPUT: a letter, a path, a NUL for each: 'd' of a
+			 * directory, 'f' of anything else; the nearest first */
+	OP_PACKAGES = 11, /* COUNT, MAX_BYTES (of a RECORD), OUTPUT_MAX →
+			 * OUTPUT, likewise: 'v', the minor version of Python;
+			 * for each project 'p', its name, and, if known, 'n',
+			 * its version, and 's', its bytes; TOTAL */
+	OP_UNINSTALL = 12, /* NAME: a project; in a cell that mounts /site */
 };
 
 /* What happens at OUTPUT_MAX. */

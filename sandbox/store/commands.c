@@ -8,19 +8,23 @@
 	{ \
 		0 \
 	}
-#define STRING(name, target, most, bytes, required, description) \
+#define STRING(name, target, suggest, most, bytes, required, description) \
 	{ \
 		name, OPTION_STRING, target, most, bytes, required, \
-		    description \
+		    description, SUGGEST_##suggest \
 	}
-#define PATH(name, required, description) \
-	STRING(name, OPTION_TO_PATH, COMMAND_PATH_MAX, COMMAND_PATH_MAX, \
-	    required, description)
-#define TEXT(name, ...) STRING(name, OPTION_TO_TEXT, __VA_ARGS__)
-#define INPUT(name, ...) STRING(name, OPTION_TO_INPUT, __VA_ARGS__)
+#define PATH(name, suggest, required, description) \
+	STRING(name, OPTION_TO_PATH, suggest, COMMAND_PATH_MAX, \
+	    COMMAND_PATH_MAX, required, description)
+#define TEXT(name, ...) STRING(name, OPTION_TO_TEXT, NOTHING, __VA_ARGS__)
+#define INPUT(name, ...) STRING(name, OPTION_TO_INPUT, NOTHING, __VA_ARGS__)
+#define PACKAGE(name, description) \
+	STRING(name, OPTION_TO_TEXT, PACKAGES, COMMAND_PACKAGE_MAX, \
+	    COMMAND_PACKAGE_MAX, true, description)
 #define OTHER(name, type, target, required, description) \
 	{ \
-		name, type, target, 0, 0, required, description \
+		name, type, target, 0, 0, required, description, \
+		    SUGGEST_NOTHING \
 	}
 #define PAGE(name, description) \
 	OTHER(name, OPTION_INTEGER, OPTION_TO_PAGE, false, description)
@@ -33,7 +37,7 @@
 #define KEEP(name, description) \
 	OTHER(name, OPTION_BOOLEAN, OPTION_TO_KEEP, false, description)
 #define VERSION(name, description) \
-	STRING(name, OPTION_TO_VERSION, COMMAND_VERSION_MAX, \
+	STRING(name, OPTION_TO_VERSION, NOTHING, COMMAND_VERSION_MAX, \
 	    COMMAND_VERSION_MAX, false, description)
 #define FILE(name, required, description) \
 	OTHER(name, OPTION_ATTACHMENT, OPTION_TO_ATTACHMENT, required, \

@@ -62,6 +62,15 @@ enum option_target {
 	OPTION_TO_ATTACHMENT,
 };
 
+/* What is suggested while somebody types it. */
+enum option_suggest {
+	SUGGEST_NOTHING,
+	SUGGEST_PATHS, /* directories and files */
+	SUGGEST_FILES,
+	SUGGEST_FOLDERS,
+	SUGGEST_PACKAGES,
+};
+
 struct command_option {
 	const char *name; /* NULL: there is none */
 	enum option_type type;
@@ -70,6 +79,7 @@ struct command_option {
 	size_t bytes; /* and bytes, which il-fcgi takes */
 	bool required;
 	const char *description;
+	enum option_suggest suggest;
 };
 
 #define COMMAND_OPTIONS_MAX 8
@@ -116,6 +126,7 @@ extern const struct command_action command_actions[ACTION_COUNT];
 #define COMMAND_VERSION_MAX 32 /* as IMAGES_NAME_MAX */
 #define COMMAND_CODE_MAX 24000 /* 6,000 code points */
 #define COMMAND_CONTENT_MAX 65536
+#define COMMAND_PACKAGE_MAX 100
 /* Of a program that comes as files: each of them, and all. */
 #define COMMAND_SCRIPT_MAX 65536
 #define COMMAND_SCRIPTS_MAX 262144

@@ -7,6 +7,7 @@
 #include "../base/err.h"
 #include "../base/text.h"
 #include "db.h"
+#include "names.h"
 
 /* A sweeper that has not reported back after this long is taken for dead. */
 #define SWEEP_RETRY_SECONDS 60
@@ -32,6 +33,7 @@ row_read(sqlite3_stmt *s, struct sandbox *sandbox)
 		.pinned = sqlite3_column_int64(s, 7) != 0,
 		.used_bytes = sqlite3_column_int64(s, 8),
 		.used_files = sqlite3_column_int64(s, 9),
+		.named_files = sqlite3_column_int64(s, 10),
 	};
 	(void)snprintf(sandbox->id, sizeof(sandbox->id), "%s",
 	    db_column_text(s, 0));
@@ -168,13 +170,14 @@ sandbox_set_cwd(struct db *db, const char *id, const char *cwd, struct err *err)
 
 int
 sandbox_set_usage(struct db *db, const char *id, int64_t bytes, int64_t files,
-    struct err *err)
+    bool renamed, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db,
 	    STATEMENT_SANDBOX_SET_USAGE);
 
 	db_bind_int(s, ":bytes", bytes);
 	db_bind_int(s, ":files", files);
+	db_bind_int(s, ":named", renamed ? -1 : INT64_MAX);
 	return change(db, s, true, id, err);
 }
 
@@ -213,8 +216,12 @@ sandbox_gone(struct db *db, const char *id, struct err *err)
 	    STATEMENT_SANDBOX_GONE_DELETE);
 	auto_stmt sqlite3_stmt *expire = db_statement(db,
 	    STATEMENT_SANDBOX_GONE_EXPIRE);
-	int result = change(db, drop, false, id, err);
+	int result;
 
+	/* it is not active: none can be kept any more */
+	if (names_forget(db, id, err) != 0)
+		return -1;
+	result = change(db, drop, false, id, err);
 	return result == 1 ? change(db, expire, false, id, err) : result;
 }
 

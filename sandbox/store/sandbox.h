@@ -38,6 +38,8 @@ struct sandbox {
 	bool pinned; /* never expires */
 	int64_t used_bytes;
 	int64_t used_files;
+	int64_t named_files; /* when its names were kept; -1: they are not those
+			      * of now (names.h) */
 };
 
 /* Their names, in the database and for people. */
@@ -64,8 +66,9 @@ int sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
     struct err *err);
 int sandbox_set_cwd(struct db *db, const char *id, const char *cwd,
     struct err *err);
+/* renamed: the names in it are not those that are kept. */
 int sandbox_set_usage(struct db *db, const char *id, int64_t bytes,
-    int64_t files, struct err *err);
+    int64_t files, bool renamed, struct err *err);
 
 /* Take one that has expired (active, not pinned, expires_at <= now, no
  * unfinished job of its user) or that was left expiring or removing: marks an
@@ -77,8 +80,9 @@ int sandbox_take_expired(struct db *db, struct sandbox *sandbox,
 /* Make those that were left expiring or removing due at once; returns how
  * many. */
 int sandbox_retry(struct db *db, struct err *err);
-/* Its folder is gone: expiring → expired, removing → row deleted (the expired
- * row too when its user has a new sandbox).  1: it was neither. */
+/* Its folder is gone, and its names go: expiring → expired, removing → row
+ * deleted (the expired row too when its user has a new sandbox).  1: it was
+ * neither. */
 int sandbox_gone(struct db *db, const char *id, struct err *err);
 /* active → removing.  1: it is not active any more. */
 int sandbox_remove(struct db *db, const char *id, struct err *err);

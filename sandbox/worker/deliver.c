@@ -14,6 +14,7 @@
 #include "../protocol/first_response.h"
 #include "../rest/rest.h"
 #include "../store/job.h"
+#include "naming.h"
 #include "render/render.h"
 #include "task.h"
 #include "worker.h"
@@ -289,6 +290,8 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 		 * the rounds of telling see to the rest. */
 		d->patience = REST_ONCE;
 	}
+	/* who waits has been answered, or must be patient for an edit */
+	naming_keep(task);
 	/* an editor that comes too late is asked for with the button, which
 	 * only a front that was there has sent */
 	*outcome = first == FIRST_RESPONSE_NOBODY ? REST_GONE : REST_DONE;

@@ -153,6 +153,7 @@ do_job(struct worker *worker, struct job *job)
 		.job = job,
 		.begun_ms = clock_monotonic_ms(),
 		.until_ms = job->received_ms + TOKEN_LIFE_MS,
+		.lease = LEASE_NONE,
 		.message = MESSAGE_FOR(&worker->ids),
 		.outcome = "done",
 		.env = {
@@ -195,6 +196,7 @@ do_job(struct worker *worker, struct job *job)
 		 " waited=%" PRId64,
 	    commands[job->kind].name, task.outcome, job->id, job->user_id,
 	    took_ms, clock_wall_ms() - job->received_ms - took_ms);
+	lease_close(&task.lease);
 	collect_release(&task.collect);
 	message_release(&task.message);
 	free(task.editor);

@@ -3,12 +3,14 @@
 
 #include <inttypes.h>
 #include <poll.h>
+#include <string.h>
 
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../protocol/cancel.h"
+#include "naming.h"
 #include "task.h"
 #include "worker.h"
 
@@ -73,6 +75,7 @@ run_open(struct task *task, const char *class, enum access access,
 	struct err err = { 0 };
 
 	task->run = (struct run_outcome){ .end = RUN_REFUSED };
+	task->at_packages = strcmp(class, "user") != 0;
 	task->run.refusal = wait_for_cell(task, &request, wait_ms, &err);
 	if (task->run.cancelled)
 		task->run.end = RUN_CANCELLED;
@@ -186,6 +189,8 @@ run_request(struct task *task, const struct cell_request *request,
 		task->run.end = RUN_TAKEN;
 	else
 		task->run.end = hold(task, request, wall_ms);
+	if (task->run.end == RUN_RESULT)
+		naming_heed(task, request);
 	return task->run.end == RUN_RESULT;
 }
 
@@ -195,5 +200,5 @@ run_once(struct task *task, const char *class, enum access access,
 {
 	if (run_open(task, class, access, request->wall_ms, wait_ms))
 		(void)run_request(task, request, request->wall_ms);
-	lease_close(&task->lease);
+	naming_close(task);
 }

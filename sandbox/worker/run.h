@@ -17,7 +17,7 @@ struct task;
 
 /* Lease a cell of the class, to do what access says, for requests of wall_ms in
  * all, waiting at most wait_ms.  False: task->run says why not, and the log.
- * Call lease_close() in any case. */
+ * Call naming_close() in any case. */
 bool run_open(struct task *task, const char *class, enum access access,
     int64_t wall_ms, int wait_ms);
 /* claimed → started, once.  False: the job is not ours (or the database

@@ -39,6 +39,8 @@ struct task {
 	void (*tick)(void *task); /* while a request goes on; NULL: none */
 	struct collect collect;
 	struct run_outcome run;
+	bool at_packages; /* it is one that mounts the packages alone */
+	bool renamed;	  /* names may not be those that are kept: naming.h */
 
 	struct render_env env;
 	struct message message;

@@ -198,13 +198,13 @@ def options(values):
 
 
 def command(sub, user=USER, guild=True, root="il", extra=None, **values):
-    """Return `/il <sub>` with the options; sub "" is a command without."""
+    """Return `/il <sub>` with the options; sub "" is a command without,
+    "group/sub" one of a group."""
     leaves, attachments = options(values)
     data = {"id": "500000000000000001", "name": root, "type": 1}
-    if sub:
-        data["options"] = [{"name": sub, "type": 1, "options": leaves}]
-    else:
-        data["options"] = leaves
+    for depth, part in enumerate(reversed(sub.split("/") if sub else [])):
+        leaves = [{"name": part, "type": 1 + depth, "options": leaves}]
+    data["options"] = leaves
     if attachments:
         data["resolved"] = {"attachments": attachments}
     return interaction(2, data, user, guild, **(extra or {}))

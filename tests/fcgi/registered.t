@@ -16,6 +16,9 @@ MENU = 3        # a type of commands
 tap = f.Tap()
 
 
+GROUP = 2
+
+
 def value(option):
     if option["type"] == ATTACHMENT:
         return f.File()
@@ -58,8 +61,13 @@ with f.Front(IL_USER_RATE="1000") as front:
                    command["name"], answer)
             front.finish_jobs()
             continue
-        subs = [o for o in command.get("options", [])
-                if o["type"] == SUB_COMMAND]
+        subs = []
+        for one in command.get("options", []):
+            if one["type"] == SUB_COMMAND:
+                subs.append(one)
+            if one["type"] == GROUP:
+                subs += [dict(sub, name=one["name"] + "/" + sub["name"])
+                         for sub in one["options"]]
         for sub in subs:
             check(front, command["name"], sub["name"], sub.get("options", []))
         if not subs:

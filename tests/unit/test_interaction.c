@@ -279,6 +279,23 @@ test_autocomplete(void)
 	    "a half-typed value of another type");
 	is_int(in.type, INTERACTION_AUTOCOMPLETE, "is autocomplete");
 	is_str(in.sub, "look", "of a sub-command");
+	ok(in.focused == NULL, "no text is typed");
+	interaction_release(&in);
+	good("{\"type\":4," HEAD USER "\"data\":{\"name\":\"il\",\"options\":[{"
+	     "\"name\":\"rm\",\"type\":1,\"options\":[{\"name\":\"other\","
+	     "\"type\":3,\"value\":\"no\"},{\"name\":\"name\",\"type\":3,"
+	     "\"value\":\"da\",\"focused\":true},{\"name\":\"more\","
+	     "\"type\":3,\"value\":\"no\",\"focused\":true}]}]}}",
+	    "a half-typed text");
+	is_str(in.focused->name, "name", "the first that is typed");
+	is_str(in.focused->text, "da", "as far as it is");
+	is_str(in.values[0].text, "", "others are not kept");
+	interaction_release(&in);
+	good("{\"type\":4," HEAD USER "\"data\":{\"name\":\"il\",\"options\":[{"
+	     "\"name\":\"rm\",\"type\":1,\"options\":[{\"name\":\"name\","
+	     "\"type\":3,\"value\":[1],\"focused\":true}]}]}}",
+	    "a text that is none");
+	is_str(in.focused->text, "", "is empty");
 	interaction_release(&in);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths that people type: path.c and filename.c. */
-#include "sandbox/worker/render/path.h"
+#include "sandbox/protocol/path.h"
 
 #include "sandbox/worker/render/filename.h"
 #include "tap.h"

@@ -85,6 +85,9 @@ test_front(void)
 		"INSERT INTO sandboxes (id) VALUES ('x')",
 		"UPDATE views SET user_id = 1",
 		"DELETE FROM views",
+		"INSERT INTO names VALUES ('x', 'file', '', 'x')",
+		"UPDATE names SET name = ''",
+		"DELETE FROM names",
 		"CREATE TABLE t (a)",
 		"CREATE TEMP TABLE t (a)",
 		"DROP TABLE jobs",
@@ -103,6 +106,7 @@ test_front(void)
 		"SELECT cwd FROM sandboxes",
 		"SELECT state, id FROM jobs",
 		"SELECT path FROM views",
+		"SELECT name FROM names",
 		"BEGIN IMMEDIATE",
 		"PRAGMA user_version",
 	};
@@ -115,6 +119,8 @@ test_front(void)
 		is_int(verdict(db, allowed[i]), SQLITE_OK, allowed[i]);
 	ok(db->statements[STATEMENT_JOB_INSERT] != NULL, "it inserts jobs");
 	ok(db->statements[STATEMENT_SANDBOX_FIND] != NULL, "finds sandboxes");
+	ok(db->statements[STATEMENT_NAMES_FIND] != NULL, "reads names");
+	ok(db->statements[STATEMENT_NAMES_ADD] == NULL, "and keeps none");
 	ok(db->statements[STATEMENT_JOB_CLAIM] == NULL, "claims no job");
 	ok(db->statements[STATEMENT_JOB_NEXT_UNTOLD] == NULL,
 	    "and reads no token");

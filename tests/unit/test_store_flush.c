@@ -73,7 +73,7 @@ test_sandbox(struct db *worker)
 	ok(flushed(), "a new sandbox is flushed");
 	(void)sandbox_touch(worker, s.id, 100, &err);
 	(void)sandbox_set_cwd(worker, s.id, "a", &err);
-	(void)sandbox_set_usage(worker, s.id, 1, 1, &err);
+	(void)sandbox_set_usage(worker, s.id, 1, 1, false, &err);
 	ok(!flushed(), "its use need not be");
 	is_int(sandbox_remove(worker, s.id, &err), 0, "remove");
 	ok(flushed(), "its removal is, before the folder goes");

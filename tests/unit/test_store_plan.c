@@ -79,6 +79,7 @@ static const struct {
 	{ STATEMENT_SANDBOX_TAKE_ACTIVE, "jobs_one_for_user" },
 	{ STATEMENT_SANDBOX_TAKE_ACTIVE, "sandboxes_expiry" },
 	{ STATEMENT_SANDBOX_TAKE_LEFT, "sandboxes_going" },
+	{ STATEMENT_NAMES_FIND, "PRIMARY KEY (sandbox_id=? AND kind=?)" },
 };
 
 static bool

@@ -37,7 +37,8 @@ test_change(struct db *db)
 
 	(void)sandbox_create(db, 3, 100, &a, &created, &err);
 	is_int(sandbox_set_cwd(db, a.id, "src/deep", &err), 0, "set cwd");
-	is_int(sandbox_set_usage(db, a.id, 1000, 7, &err), 0, "set usage");
+	is_int(sandbox_set_usage(db, a.id, 1000, 7, false, &err), 0,
+	    "set usage");
 	is_int(sandbox_touch(db, a.id, 5000, &err), 0, "touch");
 	is_int(sandbox_find(db, 3, &b, &err), 0, "find");
 	is_str(b.cwd, "src/deep", "cwd is kept");

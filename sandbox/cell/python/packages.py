@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""OP_PIP: install packages into /site, the only thing that a pip cell mounts.
+"""OP_PIP: install packages into /site, the only thing that a pip cell mounts;
+OP_PACKAGES and OP_UNINSTALL: what is installed, and one of it less.
 
 This cell has network, so no code of the user's may run in it.  Hence python -I
 (nothing below /site is on its path, not even a .pth file of it is read), and
@@ -13,13 +14,17 @@ import os
 import stat
 import sys
 
-from files import DIRECTORY, READ, enter_any, look, remove_all, split, walk
-from frames import ERROR_FAILED, ERROR_REQUEST, Failure
+from files import (DIRECTORY, PACKAGES, READ, enter_any, look, remove_all,
+                   split, walk)
+from frames import (ERROR_FAILED, ERROR_NOT_FOUND, ERROR_REQUEST, TAG_MAX_BYTES,
+                    TAG_NAME, TAG_TOTAL, Failure)
+from names import Told
 
 SITE = "/site"
 WORK = ".il-pip"        # below SITE: its room, not the container's memory
 CA_BUNDLE = "/run/ca.pem"
 RECORD_MAX = 16 << 20
+RECORD_LINES = 100000   # the rest of a longer one is left where it is
 
 # How pip runs: whoever reads its log is not told by whose name and password the
 # operator's index was asked (pip itself hides the password alone).  And a pip
@@ -178,6 +183,10 @@ def adopt():
 def project(dist_info):
     """The normalised name of the project of a name-version.dist-info."""
     name = dist_info[:-len(".dist-info")].rpartition("-")[0] or dist_info
+    return normal(name)
+
+
+def normal(name):
     return "-".join(part for part in
                     name.lower().replace("_", "-").replace(".", "-").split("-")
                     if part)
@@ -189,12 +198,69 @@ def installed(name):
             if found.endswith(".dist-info") and project(found) == name]
 
 
-def uninstall(dist_info):
+# ---- what is installed, and one of it less ----
+
+def send_packages(root, lease, request):
+    """OP_PACKAGES, in a cell of packages and in one of the user's."""
+    told = Told(request)
+    most = request.number(TAG_MAX_BYTES)
+    told.add(b"v", b"%d.%d" % sys.version_info[:2])
+    site = root if root == SITE else "%s/%s" % (root, PACKAGES)
+    found = sorted(name for name in list_site(site)
+                   if name.endswith(".dist-info"))
+    for name in found:
+        title, _, version = os.fsencode(
+            name[:-len(".dist-info")]).rpartition(b"-")
+        lease.check()
+        if told.add_counted(b"p", title or version) and title:
+            told.add(b"n", version)
+            size = recorded_size(site, name, most)
+            if size is not None:
+                told.add(b"s", b"%d" % size)
+    told.send(lease)
+    return ((TAG_TOTAL, len(found)),)
+
+
+def list_site(site):
+    try:
+        return os.listdir(site)
+    except OSError:         # there are none, or it is locked
+        return []
+
+
+def recorded_size(site, dist_info, most):
+    """The bytes of a project's files, as its RECORD has them; None where that
+    is missing, or longer than `most`."""
+    record = read_record(dist_info, site, most + 1) if most > 0 else b""
+    if not 0 < len(record) <= most:
+        return None
+    total = 0
+    for line in lines_of(record):
+        size = line.rpartition(b",")[2].strip()
+        if size.isdigit() and len(size) < 12:
+            total += int(size)
+    return total
+
+
+def uninstall_project(root, lease, request):
+    """OP_UNINSTALL: by the name of the project, in any way to write it."""
+    name = normal(os.fsdecode(request.data(TAG_NAME, b"")))
+    found = installed(name) if name else []
+    if not found:
+        raise Failure(ERROR_NOT_FOUND, "not installed")
+    for dist_info in found:
+        uninstall(dist_info, lease)
+    return ()
+
+
+def uninstall(dist_info, lease=None):
     """Remove the files of an installed project, and the folders they leave
     empty.  What its RECORD says is not to be trusted: nothing is followed, and
     nothing outside is touched."""
     folders = set()
-    for line in read_record(dist_info):
+    for line in lines_of(read_record(dist_info)):
+        if lease is not None:
+            lease.check()
         path = line.rsplit(b",", 2)[0].strip(b'"')
         try:
             if path.startswith(b"../../bin/"):  # where --target puts scripts
@@ -215,19 +281,25 @@ def uninstall(dist_info):
         os.close(site)
 
 
-def read_record(dist_info):
+def read_record(dist_info, site=SITE, most=RECORD_MAX):
     try:
-        folder = walk(SITE, [dist_info])
+        folder = walk(site, [dist_info])
         try:
             fd = os.open("RECORD", READ, dir_fd=folder)
         finally:
             os.close(folder)
     except (Failure, OSError):
-        return []
+        return b""
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(fd)
+        return b""
     with open(fd, "rb") as record:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return []
-        return record.read(RECORD_MAX).splitlines()
+        return record.read(most)
+
+
+def lines_of(record):
+    return record.split(b"\n", RECORD_LINES)[:RECORD_LINES]
 
 
 def remove_file(names):

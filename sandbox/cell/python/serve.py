@@ -9,15 +9,17 @@ import sys
 import _signal
 
 import display
+import names
 import packages
 from files import (DIRECTORY, OWN_BLOCKS, OWN_FILES, Writer, disk, empty,
                    failure, list_directory, open_file, read_file, remove_path,
                    split, stat_path, unlock, walk)
 from frames import (ACCESS_LOOK, ACCESS_TIDY, ERROR_NOT_EMPTY,
-                    ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH, FRAME_GO,
-                    FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT, LIMIT_LOOK_MS,
-                    LIMIT_NAME, LIMIT_PART, LIMIT_WALL_MS, OP_LIST, OP_PIP, OP_READ,
-                    OP_REMOVE, OP_RUN, OP_STAT, OP_WRITE, PART_ARGS,
+                    ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH,
+                    FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT,
+                    LIMIT_LOOK_MS, LIMIT_NAME, LIMIT_PART, LIMIT_WALL_MS,
+                    OP_LIST, OP_NAMES, OP_PACKAGES, OP_PIP, OP_READ, OP_REMOVE,
+                    OP_RUN, OP_STAT, OP_UNINSTALL, OP_WRITE, PART_ARGS,
                     PART_CONTENT, PART_SOURCE, PART_STDIN, REASON_EXIT,
                     TAG_ARG, TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA,
                     TAG_ECHO, TAG_INDEX_URL, TAG_KEEP, TAG_MERGE, TAG_NAME, TAG_OP,
@@ -35,9 +37,12 @@ from supervisor import (AHEAD, ALWAYS, BESIDE, COLLECT, FAST, FOLDERS, HARVEST,
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 SCRATCH = ("/tmp", "/dev/shm", CODE)
-LOOK_OPS = (OP_LIST, OP_READ, OP_STAT)
-# Leases that are not for all of them.
-OPS = {ACCESS_LOOK: LOOK_OPS, ACCESS_TIDY: LOOK_OPS + (OP_REMOVE,)}
+LOOK_OPS = (OP_LIST, OP_READ, OP_STAT, OP_PACKAGES)
+TIDY_OPS = LOOK_OPS + (OP_REMOVE, OP_NAMES, OP_UNINSTALL)
+# Leases that are not for all of them; and what a cell of packages is for.
+OPS = {ACCESS_LOOK: LOOK_OPS, ACCESS_TIDY: TIDY_OPS}
+TIDY_SITE_OPS = (OP_REMOVE, OP_PACKAGES, OP_UNINSTALL)
+SITE_OPS = (OP_PIP, OP_PACKAGES)
 
 
 def give_back(root):
@@ -225,8 +230,8 @@ class Cell:
         tidy = self.lease.access == ACCESS_TIDY
         if op not in OPS.get(self.lease.access, (op,)):
             raise Failure(ERROR_REQUEST, "not with this lease")
-        if (op != (OP_REMOVE if tidy else OP_PIP) if self.is_pip
-                else op == OP_PIP):
+        if (op not in (TIDY_SITE_OPS if tidy else SITE_OPS) if self.is_pip
+                else op in (OP_PIP, OP_UNINSTALL)):
             raise Failure(ERROR_REQUEST, "not in a cell of this class")
 
     # ---- what comes before GO ----
@@ -296,15 +301,19 @@ class Cell:
             return self.run(head, parts)
         if op == OP_PIP:
             return self.pip(head)
-        if self.is_pip and not split(head.data(TAG_PATH, b"")):
+        if op == OP_REMOVE and self.is_pip and not split(
+                head.data(TAG_PATH, b"")):
             return self.discard_packages(head)
         simple = {OP_LIST: list_directory, OP_READ: read_file,
                   OP_REMOVE: remove_path, OP_STAT: stat_path,
+                  OP_NAMES: names.send_names,
+                  OP_PACKAGES: packages.send_packages,
+                  OP_UNINSTALL: packages.uninstall_project,
                   OP_WRITE: lambda *_: ()}     # written as it came
         if op not in simple:
             raise Failure(ERROR_REQUEST, "operation %d" % op)
         fields = simple[op](self.root, self.lease, head)
-        if op == OP_REMOVE:
+        if op in (OP_REMOVE, OP_UNINSTALL):
             give_back(self.root)
         return ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0), *fields)
 

@@ -70,7 +70,8 @@ command_note_usage(struct task *task)
 	if (task->run.end == RUN_RESULT && result->used_bytes >= 0 &&
 	    result->used_files >= 0 &&
 	    sandbox_set_usage(task->worker->db, task->sandbox.id,
-		result->used_bytes, result->used_files, &err) < 0)
+		result->used_bytes, result->used_files, task->renamed,
+		&err) < 0)
 		log_warn("%s sandbox=%s", err.text, task->sandbox.id);
 }
 

@@ -6,6 +6,7 @@
 
 #include "../../base/config.h"
 #include "../../base/err.h"
+#include "../naming.h"
 #include "../run.h"
 #include "../task.h"
 #include "../worker.h"

@@ -54,7 +54,7 @@ cmd_pip(struct task *task, struct err *err)
 		collect_init(&task->collect, LOG_MAX, 0);
 		if (open_cell(task, &request))
 			(void)run_request(task, &request, request.wall_ms);
-		lease_close(&task->lease);
+		naming_close(task);
 		if (command_has_run(task))
 			render_pip(&task->message, &task->run,
 			    &task->collect.output, words.words, &task->env);

@@ -110,6 +110,6 @@ cmd_put(struct task *task, struct err *err)
 		command_not_done(task);
 	else if (folder || look_at_target(task))
 		store(task, data, len);
-	lease_close(&task->lease);
+	naming_close(task);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "path.h"
+#include "../../protocol/path.h"
 
 #define ENDING_MOST 16 /* bytes of an ending that are kept */
 

@@ -11,7 +11,7 @@
 #include "collect.h"
 #include "message.h"
 #include "outcome.h"
-#include "path.h"
+#include "../../protocol/path.h"
 #include "phrase.h"
 #include "requirement.h"
 #include "slip.h"

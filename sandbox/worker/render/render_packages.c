@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "render_packages.h"
+
+#include <string.h>
+
+#include "../../base/cleanup.h"
+#include "../../base/text.h"
+#include "../../locale/locale.h"
+#include "render.h"
+
+#define WORD_MOST 40 /* code points of a name or a version */
+#define LINES_MAX (1 << 18)
+#define LIST_NAME "packages.txt"
+
+/* One that is installed, as the cell tells it (frame.h, OP_PACKAGES). */
+struct package {
+	const char *name; /* borrowed, as version; NULL: it is not told */
+	const char *version;
+	int64_t size; /* -1: it is not told */
+};
+
+/* The next one of a list that ends with a NUL; false at the end. */
+static bool
+next_package(const char **at, const char *end, struct package *package)
+{
+	*package = (struct package){ .size = -1 };
+	for (; *at < end; *at += strlen(*at) + 1) {
+		if (**at == 'p' && package->name != NULL)
+			return true;
+		if (**at == 'p')
+			package->name = *at + 1;
+		else if (**at == 'n')
+			package->version = *at + 1;
+		else if (**at == 's' &&
+		    !text_parse_int(*at + 1, 0, INT64_MAX, &package->size))
+			package->size = -1;
+	}
+	return package->name != NULL;
+}
+
+/* A line for each: its size, its name, its version. */
+static size_t
+add_packages(struct buf *lines, const struct buf *list)
+{
+	const char *at = buf_str(list);
+	const char *end = at + list->len;
+	struct package package;
+	size_t count = 0;
+
+	for (; next_package(&at, end, &package); count++) {
+		buf_addf(lines, "%9s  ",
+		    package.size >= 0 ? text_size(package.size).text : "");
+		message_add_word(lines, package.name, WORD_MOST);
+		if (package.version != NULL) {
+			buf_addc(lines, ' ');
+			message_add_word(lines, package.version, WORD_MOST);
+		}
+		buf_addc(lines, '\n');
+	}
+	return count;
+}
+
+void
+render_packages(struct message *message, const struct buf *list,
+    const struct render_env *env)
+{
+	auto_buf struct buf lines = BUF_INIT(LINES_MAX);
+	int64_t count = (int64_t)add_packages(&lines, list);
+
+	if (count == 0) {
+		buf_adds(&message->lead,
+		    _("No packages are installed. `/il pip` installs some."));
+		return;
+	}
+	buf_addf(&message->lead, Q_("%s package:", "%s packages:", count),
+	    phrase_count(count).text);
+	message_set_block(message, buf_str(&lines), lines.len, "",
+	    MESSAGE_CUT_END);
+	if (!message_fits(message) && env->may_attach &&
+	    (int64_t)lines.len <= env->file_most) {
+		size_t len;
+		char *data = buf_steal(&lines, &len);
+		const char *name;
+
+		(void)message_attach(message, LIST_NAME, data, len, &name);
+	}
+}
+
+void
+render_no_package(struct message *message, const char *name)
+{
+	buf_addf(&message->lead,
+	    _("%s is not installed. `/il packages list` shows what is."),
+	    phrase_name(name, WORD_MOST).text);
+}
+
+void
+render_uninstalled(struct message *message, const char *name)
+{
+	buf_addf(&message->lead, _("Removed the package %s."),
+	    phrase_name(name, WORD_MOST).text);
+}

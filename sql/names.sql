@@ -1,0 +1,24 @@
+-- SPDX-License-Identifier: MIT
+-- Names of files and packages (sandbox/store/names.c).
+
+-- name: names_find
+SELECT python, name FROM names WHERE sandbox_id = :sandbox_id AND kind = :kind
+ORDER BY python, name;
+
+-- name: names_add
+INSERT INTO names (sandbox_id, kind, python, name)
+VALUES (:sandbox_id, :kind, :python, :name) ON CONFLICT DO NOTHING;
+
+-- name: names_drop
+DELETE FROM names WHERE sandbox_id = :sandbox_id AND kind = :kind
+	AND python = :python AND name = :name;
+
+-- name: names_forget
+DELETE FROM names WHERE sandbox_id = :sandbox_id;
+
+-- Only of a sandbox that is not on its way out.  Those of packages do not say
+-- how many files there are.
+-- name: names_taken
+UPDATE sandboxes SET named_files = CASE WHEN :files < 0 THEN named_files
+	ELSE :files END
+WHERE id = :sandbox_id AND state = 'active';
