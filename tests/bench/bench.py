@@ -33,6 +33,7 @@ ROWS = {
     "sustained": rows_eval.eval_sustained,
     "py": rows_discord.command_warm,
     "cold": rows_discord.command_cold,
+    "session": rows_discord.command_session,
     "picture": rows_picture.picture,
     "cancel": rows_cancel.cancel,
     "ping": rows_discord.ping,

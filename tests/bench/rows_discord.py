@@ -14,6 +14,7 @@ import time
 
 import front
 import place as p
+from edits import send
 from rows_eval import cpu_text, describe, rate_of
 from table import ms
 
@@ -35,6 +36,26 @@ def command_warm(place, table):
                   bare["whole"]["p95"], 0.8, with_what=with_what)
     table.note("n=%d each, in turns; from the interaction to its first"
                " response, which has the output; %s" % (count, used))
+
+
+def command_session(place, table):
+    """The same in a session: the interpreter of the run before goes on."""
+    count = place.settings.count(300)
+    with place.service(users=1) as service:
+        with place.discord():
+            answer = send(place, service, front.command(
+                "session/start", user=p.USER))
+        if answer["type"] not in (4, 5):
+            raise p.Failed("a session was answered %r" % answer)
+        spec = place.command(service)
+        place.load("alternate", place.settings.count(10), 1, 0, spec)
+        ours, bare = place.load("alternate", count, 1, 0, spec, place.bare(),
+                                root=True)
+    table.at_most("/il py, in a session, p50", ours["whole"]["p50"],
+                  bare["whole"]["p50"], 0.4,
+                  with_what="python3 -c 'print(1)'")
+    table.note("n=%d each, in turns; p95 %s" % (
+        count, ms(ours["whole"]["p95"])))
 
 
 # As sandbox/broker/docker_run.c puts them for somebody's cell, without its mounts.
