@@ -10,6 +10,7 @@
 #include "../../sandbox/base/config_images.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/cancel.h"
+#include "help.h"
 
 /* Each makes the job of a press; the view is the invoker's own and of the
  * action's kind.  False: the reply is made. */
@@ -219,6 +220,28 @@ static bool
 action_message_open(struct context *c)
 {
 	c->job.answer = ANSWER_EDITOR;
+	return true;
+}
+
+/* One of `/il help`, as if its line had been typed. */
+static bool
+action_example(struct context *c)
+{
+	struct job *job = &c->job;
+	const struct help_example *example;
+
+	if (job->view_id > HELP_EXAMPLES)
+		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "",
+		    "unknown-button");
+	example = &help_examples[job->view_id - 1];
+	job->kind = example->kind;
+	job->answer = ANSWER_DEFERRED;
+	job->view_id = 0;
+	job->has_text = example->text != NULL;
+	/* the database takes a copy, nobody changes them */
+	job->text = (char *)(uintptr_t)example->text;
+	job->input = (char *)(uintptr_t)example->input;
+	job->timeit = example->timeit;
 	return true;
 }
 

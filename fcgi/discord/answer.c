@@ -129,6 +129,22 @@ answer_delete_question(enum text_id question, int64_t view_id)
 		    ACTION_DELETE_NO, view_id)));
 }
 
+char *
+answer_examples(const char *text, int count)
+{
+	json_t *buttons = json_array();
+
+	for (int i = 1; i <= count; i++) {
+		auto_free char *label = xprintf("%d", i);
+
+		json_array_append_new(buttons,
+		    button(STYLE_PRIMARY, label, ACTION_EXAMPLE, i));
+	}
+	return private_message(text,
+	    json_pack("[{s:i, s:o}]", "type", COMPONENT_ROW, "components",
+		buttons));
+}
+
 /* A private message with one button. */
 static char *
 message_with(enum text_id text, int style, enum text_id label,

@@ -48,6 +48,8 @@ char *answer_message(const char *text);
 char *answer_update(const char *text);
 /* 4, private, with the buttons delete-yes:<view> and delete-no:<view>. */
 char *answer_delete_question(enum text_id question, int64_t view_id);
+/* 4, private: a text, and the buttons example:1 and so on; five at most. */
+char *answer_examples(const char *text, int count);
 /* 4, private: a job is running, with the button cancel-other:<job>. */
 char *answer_running(int64_t job_id);
 /* 4, private: the editor did not open in time, the button <action>:<view> tries

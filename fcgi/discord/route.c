@@ -4,10 +4,13 @@
 #include <string.h>
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
+#include "help.h"
 
 enum { SLASH_COMMAND = 1, MESSAGE_COMMAND = 3 };
+#define HELP_MAX 8000
 #define PAGE_MAX 1000000
 #define URL_MAX 2048
 #define EDITOR_INPUT_MAX 4000 /* code points of a pre-filled input */
@@ -93,8 +96,22 @@ before_delete(struct context *c)
 	return false;
 }
 
+/* Never busy: no job is made of it. */
+static bool
+before_help(struct context *c)
+{
+	auto_buf struct buf text = BUF_INIT(HELP_MAX);
+	auto_free char *message = NULL;
+
+	help_add(&text);
+	message = submit_clickable(c, &text);
+	reply_set(c->reply, answer_examples(message, HELP_EXAMPLES), "help");
+	return false;
+}
+
 static bool (*const before[JOB_UNKNOWN])(struct context *c) = {
 	[JOB_PY] = before_py,
+	[JOB_HELP] = before_help,
 	[JOB_MESSAGE_RUN] = message_take,
 	[JOB_MESSAGE_EDIT] = message_take_to_edit,
 	[JOB_WRITE] = before_write,
@@ -224,6 +241,28 @@ take_option(struct context *c, const struct command_option *option,
 }
 
 static bool
+refuse_option(struct context *c, const struct command *command,
+    const char *name)
+{
+	auto_buf struct buf near = BUF_INIT(HELP_MAX);
+
+	help_add_near_option(&near, command, name);
+	return submit_refuse_with(c, TEXT_UNKNOWN_OPTION, name, &near,
+	    "unknown-option");
+}
+
+static void
+refuse_command(struct context *c)
+{
+	const struct interaction *in = c->in;
+	auto_buf struct buf near = BUF_INIT(HELP_MAX);
+
+	help_add_near_command(&near, *in->sub != '\0' ? in->sub : in->name);
+	(void)submit_refuse_with(c, TEXT_UNKNOWN_COMMAND, "", &near,
+	    "unknown-command");
+}
+
+static bool
 take_options(struct context *c, const struct command *command)
 {
 	for (size_t i = 0; i < c->in->value_count; i++) {
@@ -232,8 +271,7 @@ take_options(struct context *c, const struct command *command)
 		    value);
 
 		if (option == NULL)
-			return submit_refuse(c, TEXT_UNKNOWN_OPTION,
-			    value->name, "unknown-option");
+			return refuse_option(c, command, value->name);
 		if (!take_option(c, option, value))
 			return false;
 	}
@@ -254,8 +292,7 @@ route_command(struct context *c)
 	enum job_kind kind = find_command(c->in);
 
 	if (kind == JOB_UNKNOWN) {
-		(void)submit_refuse(c, TEXT_UNKNOWN_COMMAND, "",
-		    "unknown-command");
+		refuse_command(c);
 		return;
 	}
 	c->job.kind = kind;

@@ -39,12 +39,10 @@ reply_error(struct reply *reply, int status, const char *outcome)
 	reply->status = status;
 }
 
-bool
-submit_refuse(struct context *c, enum text_id text, const char *argument,
-    const char *outcome)
+char *
+submit_clickable(struct context *c, const struct buf *text)
 {
-	auto_buf struct buf said = BUF_INIT(MESSAGE_MAX);
-	auto_buf struct buf message = BUF_INIT(4 * MESSAGE_MAX);
+	struct buf message = BUF_INIT(4 * MESSAGE_MAX);
 	struct command_ids ids = { { 0 } };
 	struct err err = { 0 };
 
@@ -52,10 +50,31 @@ submit_refuse(struct context *c, enum text_id text, const char *argument,
 	if (c->db != NULL)
 		(void)command_ids_load(c->db, c->in->application_id, &ids,
 		    &err);
+	command_add_text(&message, &ids, buf_str(text));
+	return buf_steal(&message, NULL);
+}
+
+bool
+submit_refuse_with(struct context *c, enum text_id text, const char *argument,
+    const struct buf *more, const char *outcome)
+{
+	auto_buf struct buf said = BUF_INIT(MESSAGE_MAX);
+	auto_free char *message = NULL;
+
 	text_add(&said, text, argument);
-	command_add_text(&message, &ids, buf_str(&said));
-	reply_set(c->reply, answer_message(buf_str(&message)), outcome);
+	buf_adds(&said, buf_str(more));
+	message = submit_clickable(c, &said);
+	reply_set(c->reply, answer_message(message), outcome);
 	return false;
+}
+
+bool
+submit_refuse(struct context *c, enum text_id text, const char *argument,
+    const char *outcome)
+{
+	const struct buf nothing = BUF_INIT(0);
+
+	return submit_refuse_with(c, text, argument, &nothing, outcome);
 }
 
 static bool

@@ -64,6 +64,11 @@ void reply_error(struct reply *reply, int status, const char *outcome);
  * false, which is what a check says that ends with it. */
 bool submit_refuse(struct context *c, enum text_id text, const char *argument,
     const char *outcome);
+/* The same, and after the text more of ours. */
+bool submit_refuse_with(struct context *c, enum text_id text,
+    const char *argument, const struct buf *more, const char *outcome);
+/* A text in which commands can be clicked; heap. */
+char *submit_clickable(struct context *c, const struct buf *text);
 /* reply->err is filled: tell the person that it is our fault.  Always false. */
 bool submit_fault(struct context *c, const char *outcome);
 

@@ -197,9 +197,9 @@ def the_commands_are_as_discord_wants_them():
         assert code == 0 and [c["name"] for c in commands] == [
             "il", "py", "Run Python", "Edit and run", "health"]
         subs = [one["name"] for one in commands[0]["options"]]
-        assert subs == ["create", "py", "session", "look", "write", "rm",
-                        "pip", "packages", "get", "put", "delete"], subs
-        code, *_ = commands[0]["options"][1]["options"]
+        assert subs == ["help", "create", "py", "session", "look", "write",
+                        "rm", "pip", "packages", "get", "put", "delete"], subs
+        code, *_ = commands[0]["options"][2]["options"]
         assert "Backticks" in code["description_localizations"]["de"], code
         if not os.path.exists(SUBSET):
             return

@@ -120,6 +120,17 @@ def timeit_measures_code_and_files():
 
 
 @test
+def the_examples_of_help_are_run_by_their_buttons():
+    sent = service.discord.send_command("help", user="carol")
+    sent.wait_answered(timeout=60)
+    assert "/il look" in sent.original.text(), sent
+    for label, word in (("1", "5050"), ("2", "hello"), ("3", "Zen"),
+                        ("4", "per loop"), ("5", "~")):
+        done = service.discord.press(sent.original, label)
+        assert word in done.wait_final(timeout=120).original.text(), done
+
+
+@test
 def nothing_broke_discords_rules():
     service.assert_kept_discords_rules()
 

@@ -65,7 +65,34 @@ def check_messages(front):
     front.finish_jobs()
 
 
+def check_help(front):
+    """It makes no job, also beside a run, and its buttons do."""
+    front.send(f.command("py", code="1", user=9))
+    before = len(front.jobs())
+    answer = front.send(f.command("help", user=9))
+    front.finish_jobs()
+    buttons = [b["custom_id"] for b in answer.data["components"][0]
+               ["components"]]
+    tap.ok(answer.type == 4 and answer.private and
+           len(front.jobs()) == before and len(answer.text) <= 2000 and
+           all("`/il %s`" % word in answer.text
+               for word in ("create", "look", "pip", "help")) and
+           "`/health`" in answer.text and "**Run Python**" in answer.text and
+           buttons == ["example:%d" % n for n in range(1, 6)],
+           "help: all commands, and examples", answer)
+    check(front, "an example", f.press("example:1"), kind="py", view_id=0,
+          text="sum(range(101))", has_text=1, answer="deferred", user_id=f.USER)
+    check(front, "with an input", f.press("example:2"), input="olleh")
+    check(front, "measured", f.press("example:4"), timeit=1)
+    check(front, "of another command", f.press("example:5"), kind="look")
+    for number in (0, 6, 1 << 62):
+        answer = front.send(f.press("example:%d" % number))
+        tap.ok(answer.type == 4 and "older version" in answer.text,
+               "there is no example %d" % number, answer)
+
+
 with f.Front() as front:
+    check_help(front)
     for sub, values in (("py", {"code": "1"}), ("look", {}),
                         ("write", {"name": "a", "content": "b"}),
                         ("rm", {"name": "a"}), ("pip", {"packages": "a"}),

@@ -51,6 +51,22 @@ def check_sandboxes(front):
 def check_unknown(front):
     refused(front, "unknown command", f.command("", root="ilx"), "`/il`")
     refused(front, "unknown sub-command", f.command("frobnicate"), "`/il`")
+    front.query("INSERT INTO command_ids VALUES (?, 'il', 77)",
+                int(f.APPLICATION))
+    for typed, meant in (("lok", "</il look:77>"), ("wirte", "</il write:77>"),
+                         ("py3", "</il py:77>"),
+                         ("pipi", "</il pip:77>")):
+        refused(front, "near " + typed, f.command(typed),
+                "Nearest to that: " + meant)
+    front.query("DELETE FROM command_ids")
+    for typed in ("x" * 3000, "zzz", "\u00e9", "`"):
+        answer = front.send(f.command(typed))
+        tap.ok("Nearest" not in answer.text and "`/il`" in answer.text,
+               "near nothing: " + typed[:9], answer)
+    refused(front, "the nearest option", f.command("py", cod="1"), "`cod`",
+            "Nearest to that: `code`")
+    refused(front, "an option that is near none", f.command("look", zz="1"),
+            "`zz`", "its list; if")
     refused(front, "no sub-command", f.command("", root="il"), "`/il`")
     refused(front, "an unknown command of a message", f.menu(
         "Fly", content="1"), "`/il`")

@@ -37,7 +37,8 @@ def check(front, root, sub, rules):
             values[option["name"]] = value(option)
         answer = front.send(f.command(sub, root=root, **values))
         name = option["name"] if option else "no options"
-        if (sub, name) in (("delete", "no options"), ("write", "name")) or (
+        if (sub, name) in (("delete", "no options"), ("help", "no options"),
+                           ("write", "name")) or (
                 "py" in (root, sub) and
                 name not in ("code", "file", "attachment")):
             # a question, and the editor (which takes 4,000 of stdin's 6,000;

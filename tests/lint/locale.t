@@ -33,6 +33,7 @@ SILENT = re.compile(r"log_\w+|err_\w+|http_answer|strstr|strspn|strcspn|strchr|"
 OTHER = {
     "fcgi/discord/front.c": "metrics, headers and log labels",
     "fcgi/discord/held.c": "metrics, headers and log labels",
+    "fcgi/discord/help.c": "code",
     "fcgi/discord/il-fcgi.c": "for the operator",
     "fcgi/discord/siblings.c": "for the operator",
     "sandbox/worker/commands/source.c": "tags of blocks",

@@ -38,6 +38,14 @@ command_choose_version(struct task *task)
 	return true;
 }
 
+/* No il-fcgi of ours makes a job of these. */
+int
+cmd_none(struct task *task, struct err *err)
+{
+	return err_set(err, ERR_INPUT, "%s makes no job",
+	    commands[task->job->kind].name);
+}
+
 /* A button's view has the whole path; what people type is relative to where
  * they are. */
 bool
