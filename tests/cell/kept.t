@@ -5,6 +5,7 @@ it, and that nothing of a user's runs between two runs."""
 
 import contextlib
 import os
+import signal
 import time
 
 from driver import N, Cell, unpack, wait_until
@@ -254,6 +255,95 @@ def one_that_wakes_by_itself_is_killed():
     assert (told.output, told.went_on, told.ended) == (
         b"False\n", None, N.KEPT_DIED), told
     assert again("").ended is None, "told once"
+
+
+@contextlib.contextmanager
+def standing_still(pid):
+    """Has it time to do what another process would keep it from?"""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@test
+def what_one_that_wakes_has_made_is_killed_too():
+    fresh()
+    root = cell.root_pid()
+    told = again(WAKES.replace("0, 300000000", "2, 0") + """
+# and by then a thread of the C library's, which waits for no interpreter, is to
+# make a process
+import struct
+command = ctypes.create_string_buffer(b"exec sleep 1000")
+system = ctypes.cast(libc.system, ctypes.c_void_p).value
+event = Event(ctypes.addressof(command), 0, 2, struct.pack("QQ", system, 0))
+assert libc.timer_create(1, ctypes.byref(event), ctypes.byref(timer)) == 0
+assert libc.timer_settime(timer, 0, when, None) == 0
+""")
+    assert told.kept == 1, told
+    wait_until(lambda: len(cell.processes()) == 3)
+    with standing_still(root):
+        wait_until(lambda: len(cell.processes()) == 4)
+    wait_until(lambda: len(cell.processes()) == 2)
+    assert again("").ended == N.KEPT_DIED
+
+
+@test
+def one_that_wakes_while_files_are_sent_holds_nobody_up():
+    fresh()
+    pid = cell.spare()
+    with cell.lease(keep=1) as lease:
+        lease.start_run(WAKES + """
+import threading
+open('large', 'wb').truncate(4 << 20)
+def stop_others():
+    while True:
+        try: os.kill(-1, signal.SIGSTOP)
+        except OSError: pass
+threading.Thread(target=stop_others, daemon=True).start()
+""", keep=1, collect_files=5, collect_bytes=1 << 22, collect_total=1 << 22)
+        # meanwhile nobody reads what is sent
+        wait_until(lambda: pid not in cell.processes())
+        told = lease.finish()
+    assert told.kept == 1 and len(told.files[b"large"]) == 4 << 20, told
+    assert unpack(cell.control.recv(65536)) == ("IDLE", {})
+
+
+@test
+def a_process_whose_first_thread_is_over_ends_too():
+    start("""
+import os, threading, time, _thread, ctypes
+child = os.fork()
+if not child:
+    _thread.start_new_thread(time.sleep, (1000,))
+    ctypes.CDLL(None).pthread_exit(None)
+about = '/proc/%d' % child
+while ') Z' not in open(about + '/stat').read():
+    time.sleep(0.01)
+print(len(os.listdir(about + '/task')))
+""")
+    told = again("print(len(os.listdir(about + '/task')))")
+    assert told.output == b"1\n", told     # its parent has not waited for it
+
+
+@test
+def one_that_says_it_and_hangs_up_is_not_kept():
+    fresh()
+    pid = cell.spare()
+    with cell.lease(keep=1) as lease:
+        lease.start_run("import os, time\nprint(1, flush=True)\n"
+                        "while not os.path.exists('go'): time.sleep(0.01)\n"
+                        "os.write(1000, bytes(16)); os.close(1000)\n"
+                        "time.sleep(1000)", keep=1)
+        while lease.frame()[0] != "OUTPUT":
+            pass
+        with standing_still(cell.root_pid()):
+            open("/proc/%d/root/workspace/go" % pid, "w").close()
+            wait_until(lambda: not os.path.exists("/proc/%d/fd/1000" % pid))
+        told = lease.finish()
+    assert (told.status, told.kept) == (0, None), told
+    assert cell.idle()
 
 
 @test

@@ -21,6 +21,8 @@
 #define QUIET_MS 1000 /* for all to have ended or stopped */
 #define TICK_US 10000 /* of times in /proc */
 #define ABOUT_MAX 2048
+/* of /proc/PID/stat: stat_field() */
+enum { CUTIME = 13, CSTIME = 14, THREADS = 17 };
 
 static const sigset_t none;
 
@@ -87,7 +89,6 @@ status_field(const char *text, const char *key)
 static int64_t
 cpu_of(const struct supervisor *k, pid_t pid, const char *name)
 {
-	enum { CUTIME = 13, CSTIME = 14 };
 	/* a clock of another process: clock_getcpuclockid(3) */
 	clockid_t clock = (clockid_t)(~(unsigned int)pid << 3 | 2);
 	struct timespec used = { 0 };
@@ -132,6 +133,7 @@ kill_all_but(const struct supervisor *k, pid_t one)
 	char text[ABOUT_MAX];
 	const char *name;
 	size_t alive = names.folder < 0;
+	bool dead;
 
 	while (names.folder >= 0 && (name = names_next(&names)) != NULL) {
 		pid_t pid = (pid_t)number_at(name);
@@ -140,12 +142,16 @@ kill_all_but(const struct supervisor *k, pid_t one)
 		if (pid <= 1 || pid == one ||
 		    !read_about(k, name, "/stat", text))
 			continue;
+		/* the first of its threads may be dead and others alive */
 		status = stat_field(text, 0);
-		if (*status == 'Z' || *status == 'X')
+		dead = (*status == 'Z' || *status == 'X') &&
+		    number_at(stat_field(text, THREADS)) <= 1;
+		if (dead)
 			continue;
 		alive++;
 		(void)kill(pid, SIGKILL);
 	}
+	alive += names.failed;
 	if (names.folder >= 0)
 		(void)close(names.folder);
 	return alive;
@@ -204,17 +210,48 @@ kept_end(struct supervisor *k, enum kept_end why)
 	kept->ended = why;
 }
 
-/* It is ended if it is not at rest. */
+/* It is ended if it is not at rest, with all that its code has made meanwhile:
+ * stopped like it, so that none makes another.  The run's process stays. */
 static void
 check(struct supervisor *k)
 {
-	pid_t pid = k->state->kept.pid;
+	struct run_state *state = k->state;
+	pid_t pid = state->kept.pid;
 	int status;
 
-	if (pid > 0 &&
+	if (pid <= 0 ||
 	    wait4(pid, &status, WNOHANG | WUNTRACED | WCONTINUED | __WALL,
-		NULL) != 0)
-		kept_end(k, KEPT_DIED);
+		NULL) == 0)
+		return;
+	(void)kill(-1, SIGSTOP);
+	kept_end(k, KEPT_DIED);
+	if (!quieten(k, state->run, true))
+		base_leave();
+	if (state->run > 0)
+		(void)kill(state->run, SIGCONT);
+}
+
+int
+kept_do(struct supervisor *k)
+{
+	struct run_state *state = k->state;
+	pid_t pid;
+
+	if (state->kept.pid == 0)
+		return children_do(k);
+	pid = children_clone(k);
+	if (pid <= 0)
+		return pid;
+	state->run = pid; /* check() lets it live */
+	state->status = -1;
+	for (;;) {
+		check(k);
+		while (children_reap(state, WNOHANG) > 0)
+			;
+		if (state->status != -1)
+			return state->status == 0 ? 1 : -1;
+		(void)ppoll(NULL, 0, NULL, &none);
+	}
 }
 
 void
@@ -251,29 +288,40 @@ kept_end_others(struct supervisor *k)
 
 /* ---- the end of a run ---- */
 
+/* What else it has said is not for the next run.  False: it has hung up, or has
+ * said nothing at all, which looks the same. */
+static bool
+forget_words(int channel)
+{
+	uint8_t word;
+	ssize_t len;
+
+	do
+		len = recv(channel, &word, 1, MSG_DONTWAIT);
+	while (len > 0);
+	return len < 0;
+}
+
 bool
 kept_take(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 	struct kept *kept = &state->kept;
 	struct kept_word word;
-	uint8_t more;
 	bool rests;
 	bool makes_sense = recv(state->channel, &word, sizeof(word),
 			       MSG_DONTWAIT | MSG_TRUNC) == sizeof(word) &&
 	    word.status <= UINT8_MAX && word.names <= INT64_MAX;
 
 	(void)kill(-1, SIGSTOP);
-	rests = makes_sense && quieten(k, state->run, false);
+	rests = makes_sense && quieten(k, state->run, false) &&
+	    forget_words(state->channel);
 	if (!rests)
 		children_kill_all(state);
 	if (makes_sense)
 		state->status = (int)word.status << 8;
 	if (!rests)
 		return false;
-	/* whatever else it has said is not for the next run */
-	while (recv(state->channel, &more, 1, MSG_DONTWAIT) >= 0)
-		;
 	kept->pid = state->run;
 	kept->channel = state->channel;
 	kept->names = word.names;

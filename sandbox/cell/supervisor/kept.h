@@ -16,8 +16,9 @@ struct supervisor;
  * When its code is over it says so (struct kept_word), and waits.  It is
  * stopped then, with all of its threads, and every other process is ended: so
  * nothing of a user's runs between two runs.  One that is continued by somebody
- * else (a timer of its own can do that) is killed.  What it says can be forged
- * by the code in it, which gains nothing by that: it ends its own run.
+ * else (a timer of its own can do that) is killed, with all that it has made
+ * since.  What it says can be forged by the code in it, which gains nothing by
+ * that: it ends its own run.
  *
  * The next request is read by a clone, as ever.  If it is a run, its source and
  * its standard streams are handed over, and the clone ends.
@@ -41,6 +42,9 @@ void kept_end(struct supervisor *k, enum kept_end why);
 
 /* End all processes but the kept one, and reap them. */
 void kept_end_others(struct supervisor *k);
+
+/* children_do(), while a kept process stays at rest, or is ended. */
+int kept_do(struct supervisor *k);
 
 /* base_wait(), while a kept process stays at rest, or is ended. */
 void kept_wait(struct supervisor *k, int above, short events_above, int fd,

@@ -132,7 +132,7 @@ harvest(struct supervisor *k, bool retire)
 		return NEXT_RETIRE; /* not with ten numbers */
 	k->result_len = (uint32_t)state->watch.frame.len;
 	memcpy(k->result, state->watch.frame.data, state->watch.frame.len);
-	done = children_do(k);
+	done = kept_do(k);
 	if (done == 0)
 		return NEXT_HARVEST; /* without a run state */
 	/* the next clone is not to see it */
