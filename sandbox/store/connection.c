@@ -175,6 +175,7 @@ configure(struct db *db, struct err *err)
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
+	/* views_bounded; what a trigger may do the authorizer decides, too */
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);

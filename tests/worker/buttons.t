@@ -56,7 +56,7 @@ def install_is_a_run_again_by_itself():
     house.press(message, "Install PyYAML", "py-install",
                 view_id=view_of(message)).wait_final()
     message = message.refresh()
-    assert asked == [("PIP", None), ("RUN", b"print(1)")], asked
+    assert asked[:2] == [("PIP", None), ("RUN", b"print(1)")], asked
     assert "found" in message.text() and "`PyYAML`" in message.text()
     assert message.buttons()[0] == "Re-run", message.buttons()
 
@@ -87,6 +87,16 @@ def another_python_is_chosen_from_a_menu():
     house.press(message, "Re-run", "py", view_id=view_of(message)).wait_final()
     assert house.broker.wait_asked("LEASE")[-1]["INTERPRETER"] == b"3.13", (
         "Re-run is with the same")
+
+
+@test
+def a_python_that_is_gone_leaves_the_buttons():
+    message = ran()
+    house.sql("UPDATE views SET version = '2.7' WHERE id = ?",
+              view_of(message))
+    house.press(message, "Re-run", "py", view_id=view_of(message)).wait_final(
+        match="not to be had")
+    assert message.refresh().buttons() == message.buttons()
 
 
 @test

@@ -93,8 +93,11 @@ cmd_py(struct task *task, struct err *err)
 		if (result != 0)
 			return result < 0 ? -1 : 0;
 	}
-	if (!command_choose_version(task))
+	if (!command_choose_version(task)) {
+		if (again)
+			py_view_offer(task);
 		return 0;
+	}
 	if (task->job->attachment_url[0] != '\0' && !program_take_upload(task))
 		return 0;
 	/* code that was given goes before a file */

@@ -191,3 +191,17 @@ py_view_buttons(struct task *task, const struct view *view)
 	    view->texts->package);
 	render_buttons(&task->message, &b);
 }
+
+void
+py_view_offer(struct task *task)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct err err = { 0 };
+	struct view view;
+
+	if (view_load(task->worker->db, task->job->view_id, &view, &texts,
+		&err) != 0)
+		return;
+	view.texts = &texts;
+	py_view_buttons(task, &view);
+}

@@ -25,5 +25,7 @@ void py_view_keep(struct task *task, const struct cell_request *request,
     bool again);
 /* Its buttons under another answer, with the one that installs its package. */
 void py_view_buttons(struct task *task, const struct view *view);
+/* The same of the job's own view, where it could not be run again. */
+void py_view_offer(struct task *task);
 
 #endif
