@@ -18,7 +18,8 @@ ran = []        # the sources that cells were given
 
 def cell(cell):
     """A cell that keeps what it runs, and says that it has."""
-    ran.append(cell.parts.get(N["PART_SOURCE"], b"").decode())
+    if cell.op == "RUN":    # and not what is asked after it
+        ran.append(cell.parts.get(N["PART_SOURCE"], b"").decode())
     says(b"done\n")(cell)
 
 
