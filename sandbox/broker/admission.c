@@ -20,7 +20,7 @@
 struct held {
 	int64_t yielding;	  /* those on their way out, or back */
 	int64_t idle;		  /* those that could be made to go */
-	struct container *oldest; /* of these, used least recently */
+	struct container *oldest; /* of these, the first to go: kept.h */
 };
 
 static void
@@ -42,8 +42,7 @@ held_look(const struct pool *pool, const struct container *except, dev_t device,
 		if (c->state != CONTAINER_IDLE)
 			continue;
 		held->idle += reservation_bytes(r);
-		if (held->oldest == NULL ||
-		    c->since_ms < held->oldest->since_ms)
+		if (kept_goes_before(c, held->oldest))
 			held->oldest = c;
 	}
 }

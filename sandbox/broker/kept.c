@@ -80,6 +80,13 @@ kept_end(struct container *c, enum kept_end why)
 	container_end(c, false);
 }
 
+bool
+kept_goes_before(const struct container *c, const struct container *other)
+{
+	return other == NULL || c->kept < other->kept ||
+	    (c->kept == other->kept && c->since_ms < other->since_ms);
+}
+
 int64_t
 kept_rest_ms(const struct container *c)
 {

@@ -2,6 +2,7 @@
 #ifndef KEPT_H
 #define KEPT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
@@ -40,6 +41,10 @@ void kept_end(struct container *c, enum kept_end why);
 void kept_settle(struct kept_notes *notes, struct container *c);
 /* Why the last one of the sandbox has ended, which is then forgotten. */
 enum kept_end kept_recall(struct kept_notes *notes, const char *sandbox);
+
+/* Which of two idle cells ends first where there is need?  One that keeps
+ * nothing, then one that has been at rest for longer; other: NULL is none. */
+bool kept_goes_before(const struct container *c, const struct container *other);
 
 /* How long an idle cell may stay. */
 int64_t kept_rest_ms(const struct container *c);

@@ -347,9 +347,7 @@ pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
-		    (oldest == NULL || c->kept < oldest->kept ||
-			(c->kept == oldest->kept &&
-			    c->since_ms < oldest->since_ms)))
+		    kept_goes_before(c, oldest))
 			oldest = c;
 	}
 	return oldest;

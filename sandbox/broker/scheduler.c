@@ -336,7 +336,7 @@ trim_kept(struct pool *pool)
 
 		TAILQ_FOREACH(c, &pool->containers, link) {
 			if (c->state == CONTAINER_IDLE && c->kept &&
-			    (oldest == NULL || c->since_ms < oldest->since_ms))
+			    kept_goes_before(c, oldest))
 				oldest = c;
 		}
 		kept_end(oldest, KEPT_GAVE_WAY);

@@ -105,6 +105,21 @@ def room():
         is_(run(b, 1)[0], "GAVE_WAY", "before one that does, which goes then")
 
 
+def room_on_the_disk():
+    with Disk(1300) as disk, Broker(IL_BASE_DIR=disk.path, IL_QUOTA="256m",
+                                    IL_PIP_QUOTA="512m") as b:
+        for n in (1, 2, 3, 4):      # three of them may write at a time
+            b.create(n, 256 * MIB, 1000)
+        begin(b, 1)
+        for n in (2, 3):
+            with b.lease(n):
+                pass
+            ask_kept(b, n)
+        with b.lease(4) as lease:
+            is_(lease.access(), "WRITE", "for room on the disk cells end")
+            ok(ask_kept(b, 1) is not None, "that keep nothing, before")
+
+
 def ended():
     with Broker(IL_PIP_NETWORK=pip_network()) as b:
         make(b, 1, 2)
@@ -165,4 +180,4 @@ def lies():
             "who only looks keeps nothing")
 
 
-main(comes_back, at_rest, bounded, room, ended, broken_off, restart, lies)
+main(comes_back, at_rest, bounded, room, room_on_the_disk, ended, broken_off, restart, lies)
