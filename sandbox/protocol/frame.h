@@ -38,7 +38,9 @@ enum frame_kind {
 	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, INTERPRETER?, LEASE_MS,
 				 * ACCESS?, KEEP?: a cell, please */
 	FRAME_CREATE = 2,	/* SANDBOX, QUOTA_BYTES, QUOTA_FILES: make the
-				 * workspace; exists already: GRANTED */
+				 * workspace; or SANDBOX, INTERPRETER: a volume
+				 * for its packages in one that is there.
+				 * Exists already: GRANTED */
 	FRAME_REMOVE = 3,	/* SANDBOX: end its cells, remove the workspace;
 				 * absent already: GRANTED */
 	FRAME_STATUS = 4,	/* answered with FRAME_STATUS_IS */
@@ -226,9 +228,9 @@ enum access {
 			 * UNINSTALL: these need no room */
 	ACCESS_READ = 3,  /* everything, but nothing can be written */
 	ACCESS_ANY = 4,	  /* only wanted: ACCESS_WRITE, else ACCESS_READ */
-	ACCESS_LOOK = 5,  /* LIST, READ, STAT, beside the run of another lease,
-			   * with which it ends; where there is none it is
-			   * granted as ACCESS_TIDY, a lease */
+	ACCESS_LOOK = 5,  /* LIST, READ, STAT, PACKAGES, beside the run of
+			   * another lease, with which it ends; where there is
+			   * none it is granted as ACCESS_TIDY, a lease */
 };
 
 /* Why there is no lease: an expected outcome, not an error.  Every one but
