@@ -188,8 +188,11 @@ naming_keep(struct task *task)
 	    ask(task, &told);
 
 	lease_close(&task->lease);
-	if (!told_all)
+	task->renamed = false;
+	if (!told_all) {
+		buf_release(&told.text);
 		return;
+	}
 	read_told(&told, task->at_packages);
 	if (names_keep(task->worker->db, task->sandbox.id, told.python, files,
 		told.list, told.count, &err) < 0)

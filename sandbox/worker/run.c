@@ -74,6 +74,8 @@ run_open(struct task *task, const char *class, enum access access,
 	};
 	struct err err = { 0 };
 
+	/* of a cell that a request before it had, for another class */
+	naming_keep(task);
 	task->run = (struct run_outcome){ .end = RUN_REFUSED };
 	task->at_packages = strcmp(class, "user") != 0;
 	task->run.refusal = wait_for_cell(task, &request, wait_ms, &err);

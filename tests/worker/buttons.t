@@ -56,7 +56,9 @@ def install_is_a_run_again_by_itself():
     house.press(message, "Install PyYAML", "py-install",
                 view_id=view_of(message)).wait_final()
     message = message.refresh()
-    assert asked[:2] == [("PIP", None), ("RUN", b"print(1)")], asked
+    # names of packages, while that cell is there
+    assert asked[:3] == [("PIP", None), ("PACKAGES", None),
+                         ("RUN", b"print(1)")], asked
     assert "found" in message.text() and "`PyYAML`" in message.text()
     assert message.buttons()[0] == "Re-run", message.buttons()
 
