@@ -17,9 +17,6 @@ SELECT user_id, kind, path, page, share, version, timeit, keep, text, input,
 	output, files, package
 FROM views WHERE id = :id;
 
--- name: view_text
-SELECT text FROM views WHERE id = :id;
-
 -- name: view_set_text
 UPDATE views SET text = :text, bytes = length(CAST(:text AS BLOB))
 WHERE id = :id;

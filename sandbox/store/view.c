@@ -206,28 +206,10 @@ view_forget(struct db *db, int64_t user_id, struct err *err)
 }
 
 int
-view_text(struct db *db, int64_t id, char **text, struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_TEXT);
-	int row;
-
-	db_bind_int(s, ":id", id);
-	row = db_step(db, s, err);
-	if (row == 1)
-		*text = xstrdup(db_column_text(s, 0));
-	return row < 0 ? err_wrap(err, "view %" PRId64, id) : row == 0;
-}
-
-int
 view_set_text(struct db *db, int64_t id, const char *text, struct err *err)
 {
 	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_SET_TEXT);
-	int changes;
 
-	db_bind_int(s, ":id", id);
 	db_bind_text(s, ":text", text);
-	changes = db_run_quick(db, s, err);
-	if (changes < 0)
-		return err_wrap(err, "view %" PRId64, id);
-	return changes == 1 ? 0 : 1;
+	return change(db, s, id, err);
 }

@@ -54,10 +54,6 @@ void view_texts_release(struct view_texts *texts);
 int view_insert(struct db *db, struct view *view, struct err *err);
 /* 1: there is no such view (any more). */
 int view_find(struct db *db, int64_t id, struct view *view, struct err *err);
-/* il-worker: what view_insert() was given as its text; heap, "" for none.  1:
- * there is no such view (any more). */
-int view_text(struct db *db, int64_t id, char **text, struct err *err);
-int view_set_text(struct db *db, int64_t id, const char *text, struct err *err);
 /* 1: there is no such view. */
 int view_set_page(struct db *db, int64_t id, int64_t page, struct err *err);
 
@@ -71,6 +67,8 @@ int64_t view_count(struct db *db, int64_t user_id, int64_t since_ms,
  * result is 0. */
 int view_load(struct db *db, int64_t id, struct view *view,
     struct view_texts *texts, struct err *err);
+/* What is in the place of its text.  1: there is no such view. */
+int view_set_text(struct db *db, int64_t id, const char *text, struct err *err);
 /* It was run again: keep version, input, output, files and package.  1: there
  * is no such view. */
 int view_set_run(struct db *db, const struct view *view, struct err *err);

@@ -166,6 +166,16 @@ def an_editor_that_comes_too_late_is_opened_by_its_button():
 
 
 @test
+def a_view_of_somebody_else_is_neither_read_nor_written():
+    [(other,)] = house.sql("INSERT INTO views (user_id, kind, text, created_ms)"
+                           " VALUES (1, 'message-edit', 'secret', 1) "
+                           "RETURNING id")
+    assert code(edit(view_id=other, text="`x = 1`")) == "x = 1"
+    assert house.sql("SELECT text FROM views WHERE id = ?", other) == [
+        ("secret",)]
+
+
+@test
 def nothing_broke_discords_rules():
     house.discord.assert_no_violations()
 

@@ -46,28 +46,46 @@ open_editor(struct task *task, const char *code, struct err *err)
 	return 0;
 }
 
+/* What has been found of the message before, if anything, in the view that is
+ * kept for it.  1: this person has no such view (any more). */
+static int
+load_code(struct task *task, char **code, struct err *err)
+{
+	const struct job *job = task->job;
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	int found = view_load(task->worker->db, job->view_id, &view, &texts,
+	    err);
+
+	if (found != 0)
+		return found;
+	if (view.kind != JOB_MESSAGE_EDIT || view.user_id != job->user_id)
+		return 1;
+	if (*texts.text != '\0')
+		*code = xstrdup(texts.text);
+	return 0;
+}
+
 /* "Edit and run" of a message's menu.  Should it come too late, a button asks
  * again: what was found is kept for that, as links of files grow old. */
 int
 cmd_message_edit(struct task *task, struct err *err)
 {
 	auto_blocks struct blocks blocks = { .count = 0 };
-	struct worker *worker = task->worker;
 	auto_free char *code = NULL;
-	int found = view_text(worker->db, task->job->view_id, &code, err);
+	int found = load_code(task, &code, err);
 
 	if (found < 0)
 		return -1;
-	if (found == 1 || *code == '\0') {
+	if (code == NULL) {
 		if (!program_find(task, &blocks))
 			return 0;
-		free(code);
 		/* the last line needs no end in an editor */
 		buf_cut(&blocks.code, blocks.code.len - 1);
 		code = buf_steal(&blocks.code, NULL);
 		if (found == 0 &&
-		    view_set_text(worker->db, task->job->view_id, code, err) <
-			0)
+		    view_set_text(task->worker->db, task->job->view_id, code,
+			err) < 0)
 			return -1;
 	}
 	if (text_codepoints(code, strlen(code)) <= EDITOR_POINTS)
