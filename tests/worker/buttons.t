@@ -151,6 +151,14 @@ def what_nobody_sees_of_the_code_is_not_lost():
 
 
 @test
+def a_share_that_is_broken_off_is_not_said_to_be_done():
+    sent = house.send("py-share", view_id=view_of(ran()))
+    sent.wait_final(match="Shared by")
+    assert house.sql("SELECT 1 FROM jobs WHERE interaction_id = ? AND "
+                     "started_ms IS NOT NULL", int(sent.id))
+
+
+@test
 def what_was_pruned_is_told():
     for kind in ("py", "py-edit", "py-give", "py-share", "py-output",
                  "py-file", "py-install"):

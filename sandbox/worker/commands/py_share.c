@@ -17,6 +17,10 @@ cmd_py_share(struct task *task, struct err *err)
 	task->apart = result != 0;
 	if (result != 0)
 		return result < 0 ? -1 : 0;
+	/* once the copy is there it is not shared a second time, so whoever
+	 * takes this job over must not say that it has been */
+	if (!run_start(task))
+		return 0;
 	result = view_share(task->worker->db, view.id, &copy, err);
 	if (result < 0)
 		return -1;
