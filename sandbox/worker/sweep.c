@@ -120,8 +120,9 @@ remove_expired(struct worker *worker)
 	return true;
 }
 
-/* Rows that are too old, in small steps: fronts write between them. */
-static void
+/* Rows that are too old, in small steps: fronts write between them.  True:
+ * there may be more. */
+static bool
 prune(struct db *db, enum statement which, int64_t days)
 {
 	struct err err = { 0 };
@@ -131,6 +132,19 @@ prune(struct db *db, enum statement which, int64_t days)
 		count = db_prune(db, which, days * DAY_MS, PRUNE_STEP, &err);
 	if (count < 0)
 		log_err("%s", err.text);
+	return count == PRUNE_STEP;
+}
+
+/* A busy day's rows take several rounds. */
+static void
+prune_all(struct worker *worker)
+{
+	bool jobs = prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
+	bool views = prune(worker->db, STATEMENT_VIEW_PRUNE,
+	    worker->config->keep_days);
+
+	if (!jobs && !views)
+		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
 }
 
 int64_t
@@ -144,10 +158,7 @@ sweep_run(struct worker *worker)
 	for (int i = 0; i < EXPIRE_MOST && remove_expired(worker); i++)
 		;
 	if (clock_monotonic_ms() >= worker->prune_at_ms) {
-		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
-		prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
-		prune(worker->db, STATEMENT_VIEW_PRUNE,
-		    worker->config->keep_days);
+		prune_all(worker);
 		cancel_sweep(worker->config);
 	}
 	/* nobody waits for us now: fronts do without this (db.h) */

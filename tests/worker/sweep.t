@@ -96,6 +96,16 @@ def many_old_views_go_in_one_round_of_small_steps():
 
 
 @test
+def more_than_a_round_takes_goes_in_the_next_ones():
+    house.stop(0)
+    house.sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+              " WHERE i < 5100) INSERT INTO views (user_id, kind, created_ms)"
+              " SELECT i, 'look', i FROM n")
+    house.start()
+    house.wait_sql("SELECT count(*) FROM views", want=[(0,)])
+
+
+@test
 def old_jobs_and_views_go_and_young_ones_stay():
     house.stop(0)
     now = int(time.time() * 1000)
