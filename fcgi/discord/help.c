@@ -8,7 +8,7 @@
 #include "answer.h"
 
 #define NEAR_MOST 3
-#define NAME_MOST 40 /* bytes: longer names are near to none */
+#define NAME_MOST COMMAND_SPELT_MAX /* bytes: longer names are near to none */
 
 const struct help_example help_examples[HELP_EXAMPLES] = {
 	{ "/il py code:sum(range(101))", JOB_PY, "sum(range(101))", NULL,
@@ -22,23 +22,6 @@ const struct help_example help_examples[HELP_EXAMPLES] = {
 };
 
 /* ---- names ---- */
-
-/* As people type it, without the slash: "il session start", "health". */
-static bool
-spell(char spelt[NAME_MOST], enum job_kind kind)
-{
-	bool under = command_is_under_il(kind);
-	char *slash;
-
-	if (!under && commands[kind].place != COMMAND_ROOT)
-		return false;
-	(void)snprintf(spelt, NAME_MOST, "%s%s", under ? "il " : "",
-	    commands[kind].name);
-	slash = strchr(spelt, '/');
-	if (slash != NULL)
-		*slash = ' ';
-	return true;
-}
 
 /* Levenshtein's distance: what is to be changed, put in or left out. */
 static size_t
@@ -127,10 +110,10 @@ void
 help_add_near_command(struct buf *out, const char *name)
 {
 	struct near near = { .count = 0 };
-	char spelt[NAME_MOST];
+	char spelt[COMMAND_SPELT_MAX];
 
 	for (int kind = 0; kind < JOB_UNKNOWN; kind++) {
-		if (spell(spelt, (enum job_kind)kind))
+		if (command_spell((enum job_kind)kind, spelt))
 			near_take(&near, spelt, far(name, commands[kind].name));
 	}
 	near_add(out, &near, "/");
@@ -154,7 +137,7 @@ help_add_near_option(struct buf *out, const struct command *command,
 void
 help_add(struct buf *out)
 {
-	char spelt[NAME_MOST];
+	char spelt[COMMAND_SPELT_MAX];
 	bool first = true;
 
 	buf_adds(out, text_of(TEXT_HELP));
@@ -163,7 +146,7 @@ help_add(struct buf *out)
 	buf_adds(out, "\n\n");
 	buf_adds(out, text_of(TEXT_HELP_COMMANDS));
 	for (int kind = 0; kind < JOB_UNKNOWN; kind++) {
-		if (!spell(spelt, (enum job_kind)kind))
+		if (!command_spell((enum job_kind)kind, spelt))
 			continue;
 		buf_addf(out, "%s`/%s`", first ? " " : " · ", spelt);
 		first = false;

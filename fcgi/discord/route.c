@@ -75,8 +75,7 @@ before_delete(struct context *c)
 	int found = sandbox_find(c->db, c->in->user_id, &c->sandbox,
 	    &c->reply->err);
 	const struct sandbox *s = &c->sandbox;
-	bool exists = found == 0 && s->state == SANDBOX_ACTIVE &&
-	    (s->pinned || s->expires_at > c->received_ms / 1000);
+	bool exists = found == 0 && sandbox_is_usable(s);
 	int64_t kept = view_count(c->db, c->in->user_id, -1, 1, &c->reply->err);
 
 	if (found < 0 || kept < 0)

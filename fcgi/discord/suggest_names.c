@@ -32,13 +32,10 @@ kinds_of(const struct command_option *option)
 static bool
 find_sandbox(struct context *c)
 {
-	const struct sandbox *sandbox = &c->sandbox;
-
 	return c->db != NULL &&
 	    sandbox_find(c->db, c->in->user_id, &c->sandbox, &c->reply->err) ==
 	    0 &&
-	    sandbox->state == SANDBOX_ACTIVE &&
-	    (sandbox->pinned || sandbox->expires_at > c->received_ms / 1000);
+	    sandbox_is_usable(&c->sandbox);
 }
 
 /* Whatever is wrong, nothing is suggested: a person goes on typing. */

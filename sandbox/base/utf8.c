@@ -115,3 +115,11 @@ utf8_valid(const char *s, size_t len)
 {
 	return utf8_span(s, len, false) == len;
 }
+
+bool
+utf8_is_blank(uint32_t code)
+{
+	return code == ' ' || code == 0xa0 || code == 0x1680 ||
+	    (code >= 0x2000 && code <= 0x200a) || code == 0x202f ||
+	    code == 0x205f || code == 0x2800 || code == 0x3000;
+}

@@ -32,5 +32,8 @@ uint32_t utf8_decode(const char *s, size_t step);
 size_t utf8_encode(uint32_t code, char out[4]);
 /* A byte that continues a character. */
 bool utf8_is_tail(char c);
+/* Unicode's spaces within a line, and the braille cell without a dot: seen, but
+ * there is nothing to see. */
+bool utf8_is_blank(uint32_t code);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "../base/buf.h"
@@ -88,27 +87,17 @@ command_ids_keep(struct db *db, int64_t application_id,
 	return err_wrap(err, "keep the ids of commands");
 }
 
-/* The command that a text spells, as "/il create", "/il session start" or
- * "/health". */
+/* The command that a text spells, as "il create", "il session start" or
+ * "health". */
 static enum job_kind
 find_spelt(const char *text, size_t len)
 {
-	char spelt[64];
+	char spelt[COMMAND_SPELT_MAX];
 
-	for (int i = 0; i < JOB_UNKNOWN; i++) {
-		bool under = command_is_under_il((enum job_kind)i);
-		char *slash;
-
-		if (!under && commands[i].place != COMMAND_ROOT)
-			continue;
-		(void)snprintf(spelt, sizeof(spelt), "/%s%s",
-		    under ? GROUP " " : "", commands[i].name);
-		slash = strchr(spelt + 1, '/');
-		if (slash != NULL)
-			*slash = ' ';
-		if (strlen(spelt) == len && memcmp(spelt, text, len) == 0)
+	for (int i = 0; i < JOB_UNKNOWN; i++)
+		if (command_spell((enum job_kind)i, spelt) &&
+		    strlen(spelt) == len && memcmp(spelt, text, len) == 0)
 			return (enum job_kind)i;
-	}
 	return JOB_UNKNOWN;
 }
 
@@ -122,7 +111,7 @@ command_add_text(struct buf *out, const struct command_ids *ids,
 	while (ids != NULL && (tick = strstr(text, "`/")) != NULL &&
 	    (end = strchr(tick + 1, '`')) != NULL) {
 		size_t len = (size_t)(end - tick) - 1;
-		enum job_kind kind = find_spelt(tick + 1, len);
+		enum job_kind kind = find_spelt(tick + 2, len - 1);
 
 		buf_add(out, text, (size_t)(tick - text));
 		if (kind != JOB_UNKNOWN && ids->of[kind] != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "commands.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What the options of commands.def are short for. */
@@ -70,6 +71,22 @@ command_is_under_il(enum job_kind kind)
 {
 	return commands[kind].place == COMMAND_UNDER_IL ||
 	    commands[kind].place == COMMAND_BOTH;
+}
+
+bool
+command_spell(enum job_kind kind, char spelt[COMMAND_SPELT_MAX])
+{
+	bool under = command_is_under_il(kind);
+	char *slash;
+
+	if (!under && commands[kind].place != COMMAND_ROOT)
+		return false;
+	(void)snprintf(spelt, COMMAND_SPELT_MAX, "%s%s", under ? "il " : "",
+	    commands[kind].name);
+	slash = strchr(spelt, '/');
+	if (slash != NULL)
+		*slash = ' ';
+	return true;
 }
 
 enum job_kind

@@ -136,6 +136,10 @@ extern const struct command_action command_actions[ACTION_COUNT];
 
 /* Is it one of /il's? */
 bool command_is_under_il(enum job_kind kind);
+/* As people type it, without the slash before it: "il session start", "health".
+ * False: nobody types it. */
+#define COMMAND_SPELT_MAX 40
+bool command_spell(enum job_kind kind, char spelt[COMMAND_SPELT_MAX]);
 /* The kind of a name. */
 enum job_kind job_kind_find(const char *name);
 

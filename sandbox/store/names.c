@@ -19,15 +19,6 @@ static const char *const kinds[NAME_KINDS] = {
 
 /* ---- which are fit ---- */
 
-/* Unicode's spaces, and the braille cell without a dot. */
-static bool
-is_blank(uint32_t code)
-{
-	return code == ' ' || code == 0xa0 || code == 0x1680 ||
-	    (code >= 0x2000 && code <= 0x200a) || code == 0x202f ||
-	    code == 0x205f || code == 0x2800 || code == 0x3000;
-}
-
 bool
 name_is_fit(const char *text, size_t len)
 {
@@ -43,8 +34,8 @@ name_is_fit(const char *text, size_t len)
 	do
 		last--;
 	while (utf8_is_tail(*last));
-	return !is_blank(utf8_decode(text, utf8_step(text, len))) &&
-	    !is_blank(utf8_decode(last, (size_t)(text + len - last)));
+	return !utf8_is_blank(utf8_decode(text, utf8_step(text, len))) &&
+	    !utf8_is_blank(utf8_decode(last, (size_t)(text + len - last)));
 }
 
 /* ---- those that there are ---- */

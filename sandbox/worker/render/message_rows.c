@@ -8,6 +8,7 @@
 
 #include "../../base/cleanup.h"
 #include "../../base/text.h"
+#include "../../base/utf8.h"
 #include "../../locale/locale.h"
 
 #define ROWS_MAX 5
@@ -94,28 +95,20 @@ message_add_menu(struct message *message, enum action action, int64_t view_id,
 			"custom_id", id, "placeholder", hint, "options"));
 }
 
-/* Is there anything to see in it?  A label of blanks alone is refused; what has
+/* Is there nothing to see in it?  A label of blanks alone is refused; what has
  * no width has been named by now. */
 static bool
 is_blank(const char *text)
 {
-	static const char *const blanks[] = { " ", "\xc2\xa0", "\xe1\x9a\x80",
-		"\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80", "\xe2\xa0\x80",
-		NULL };
+	size_t left = strlen(text);
 
-	while (*text != '\0') {
-		size_t len = 0;
+	while (left > 0) {
+		size_t step = utf8_step(text, left);
 
-		for (int i = 0; blanks[i] != NULL && len == 0; i++)
-			if (strncmp(text, blanks[i], strlen(blanks[i])) == 0)
-				len = strlen(blanks[i]);
-		/* U+2000 to U+200A */
-		if (len == 0 && strncmp(text, "\xe2\x80", 2) == 0 &&
-		    (unsigned char)text[2] <= 0x8a)
-			len = 3;
-		if (len == 0)
+		if (step == 0 || !utf8_is_blank(utf8_decode(text, step)))
 			return false;
-		text += len;
+		text += step;
+		left -= step;
 	}
 	return true;
 }
