@@ -181,11 +181,9 @@ bool
 run_request(struct task *task, const struct cell_request *request,
     int64_t wall_ms)
 {
-	if (!task->started &&
-	    clock_wall_ms() + wall_ms + LIMIT_OUTSIDE_MS > task->until_ms)
+	if (clock_wall_ms() + wall_ms + LIMIT_OUTSIDE_MS > task->until_ms)
 		task->run.end = RUN_TOO_LATE;
-	else if (!task->started &&
-	    cancel_is_asked(task->worker->config, task->job->id))
+	else if (cancel_is_asked(task->worker->config, task->job->id))
 		task->run.end = RUN_CANCELLED;
 	else if (!run_start(task))
 		task->run.end = RUN_TAKEN;

@@ -350,6 +350,12 @@ def a_token_too_old_is_not_used():
 def what_cannot_end_in_time_is_not_begun():
     old = int(time.time() * 1000) - (14 * 60 + 28) * 1000
     told(house.send("py", text="1", received_ms=old), "wait too long")
+    # nor what follows another step: here a sandbox is made before
+    old = int(time.time() * 1000) - (14 * 60 + 25) * 1000
+    sent = house.send("py", text="1", user="zoe", received_ms=old)
+    house.wait_sql("SELECT state IN ('delivered', 'undeliverable') FROM jobs "
+                   "WHERE interaction_id = ?", int(sent.id), want=[(1,)])
+    assert house.outcome(sent)[1] in ("too late", "gone"), house.outcome(sent)
 
 
 @test
