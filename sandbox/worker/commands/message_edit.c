@@ -7,43 +7,18 @@
 #include "../../base/cleanup.h"
 #include "../../base/text.h"
 #include "../../store/editor.h"
-#include "../../store/view.h"
-#include "../render/render_program.h"
+#include "../render/render_view.h"
 #include "program.h"
-
-/* More than an editor takes: it can be edited as a file. */
-static void
-offer_file(struct task *task, char *code)
-{
-	const char *name = "main.py";
-	size_t len = strlen(code);
-
-	render_too_long_to_edit(&task->message);
-	if (task->env.may_attach && (int64_t)len <= task->env.file_most)
-		(void)message_attach(&task->message, name, code, len, &name);
-	else
-		free(code);
-	task->outcome = "too long to edit";
-}
+#include "py_view.h"
 
 static int
 open_editor(struct task *task, const char *code, struct err *err)
 {
 	struct view view = { .kind = JOB_PY, .user_id = task->job->user_id };
-	json_auto_t *modal = NULL;
 
 	if (view_insert(task->worker->db, &view, err) < 0)
 		return -1;
-	modal = editor_open(ACTION_PY, view.id, _("Run Python"),
-	    json_pack("[o, o]",
-		editor_input("code", _("Code"), NULL, true, code),
-		editor_input("stdin", _("Input (stdin)"),
-		    _("What input() will read, if anything"), false, NULL)));
-	task->editor = modal == NULL ? NULL : json_dumps(modal, JSON_COMPACT);
-	if (task->editor == NULL)
-		return err_set(err, ERR_INPUT, "no editor for this text");
-	task->outcome = "editor";
-	return 0;
+	return py_view_editor(task, view.id, code, NULL, err);
 }
 
 /* What has been found of the message before, if anything, in the view that is
@@ -90,7 +65,8 @@ cmd_message_edit(struct task *task, struct err *err)
 	}
 	if (text_codepoints(code, strlen(code)) <= EDITOR_POINTS)
 		return open_editor(task, code, err);
-	offer_file(task, code);
-	code = NULL;
+	/* it can be edited as a file */
+	render_long_code(&task->message, code, &task->env);
+	task->outcome = "too long to edit";
 	return 0;
 }

@@ -5,32 +5,8 @@
 
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../store/editor.h"
 #include "../render/render_view.h"
 #include "py_view.h"
-
-/* NULL: it is left empty. */
-static const char *
-filling(const char *text)
-{
-	return text[0] != '\0' && command_is_editable(text, strlen(text)) ?
-	    text :
-	    NULL;
-}
-
-static json_t *
-make_inputs(enum job_kind kind, const struct view_texts *texts)
-{
-	json_t *input = editor_input("stdin", _("Input (stdin)"),
-	    _("What input() will read, if anything"), kind == JOB_PY_GIVE,
-	    kind == JOB_PY_TRY ? NULL : filling(texts->input));
-
-	if (kind == JOB_PY_GIVE)
-		return json_pack("[o]", input);
-	return json_pack("[o, o]",
-	    editor_input("code", _("Code"), NULL, true, texts->text), input);
-}
 
 /* What somebody else shared is run as one's own. */
 static int
@@ -59,7 +35,6 @@ cmd_py_edit(struct task *task, struct err *err)
 	enum job_kind kind = task->job->kind;
 	auto_view_texts struct view_texts texts = { 0 };
 	struct view view;
-	json_t *modal;
 	int64_t id;
 	int result = py_view_load(task, &view, &texts, err);
 
@@ -73,13 +48,6 @@ cmd_py_edit(struct task *task, struct err *err)
 	}
 	if (own_view(task, &view, &id, err) < 0)
 		return -1;
-	modal = editor_open(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
-	    id, _("Run Python"), make_inputs(kind, &texts));
-	if (modal != NULL)
-		task->editor = json_dumps(modal, JSON_COMPACT);
-	json_decref(modal);
-	if (task->editor == NULL)
-		return err_set(err, ERR_INPUT, "no editor for this text");
-	task->outcome = "editor";
-	return 0;
+	return py_view_editor(task, id, kind == JOB_PY_GIVE ? NULL : texts.text,
+	    kind == JOB_PY_TRY ? NULL : texts.input, err);
 }

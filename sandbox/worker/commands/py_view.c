@@ -9,6 +9,7 @@
 #include "../../base/cleanup.h"
 #include "../../base/log.h"
 #include "../../base/utf8.h"
+#include "../../store/editor.h"
 #include "../render/render_view.h"
 #include "../render/terminal.h"
 #include "command.h"
@@ -204,4 +205,39 @@ py_view_offer(struct task *task)
 		return;
 	view.texts = &texts;
 	py_view_buttons(task, &view);
+}
+
+/* ---- editors ---- */
+
+/* What Discord would not give back as it was is left out. */
+static json_t *
+make_input(const char *input, bool required)
+{
+	return editor_input("stdin", _("Input (stdin)"),
+	    _("What input() will read, if anything"), required,
+	    input != NULL && *input != '\0' &&
+		    command_is_editable(input, strlen(input)) ?
+		input :
+		NULL);
+}
+
+int
+py_view_editor(struct task *task, int64_t view_id, const char *code,
+    const char *input, struct err *err)
+{
+	json_t *inputs = code == NULL ?
+	    json_pack("[o]", make_input(input, true)) :
+	    json_pack("[o, o]",
+		editor_input("code", _("Code"), NULL, true, code),
+		make_input(input, false));
+	json_auto_t *modal = editor_open(code == NULL ? ACTION_PY_INPUT :
+							ACTION_PY,
+	    view_id, _("Run Python"), inputs);
+
+	if (modal != NULL)
+		task->editor = json_dumps(modal, JSON_COMPACT);
+	if (task->editor == NULL)
+		return err_set(err, ERR_INPUT, "no editor for this text");
+	task->outcome = "editor";
+	return 0;
 }
