@@ -25,7 +25,7 @@ void py_view_keep(struct task *task, const struct cell_request *request,
     bool again);
 /* Its buttons under another answer, with the one that installs its package. */
 void py_view_buttons(struct task *task, const struct view *view);
-/* Open an editor of this view, filled: with the code and what the code reads, or
+/* Open an editor of this view, filled: with the code and what it reads, or
  * without code (NULL) with that alone, which must be given then. */
 int py_view_editor(struct task *task, int64_t view_id, const char *code,
     const char *input, struct err *err);
