@@ -69,6 +69,31 @@ phrase_duration(int64_t us)
 }
 
 struct phrase
+phrase_span(int64_t seconds)
+{
+	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);
+	int64_t minutes = seconds / 60;
+	int64_t hours = minutes / 60;
+	int64_t days = hours / 24;
+
+	if (seconds % 60 != 0)
+		buf_addf(&out,
+		    Q_("%" PRId64 " second", "%" PRId64 " seconds", seconds),
+		    seconds);
+	else if (minutes % 60 != 0)
+		buf_addf(&out,
+		    Q_("%" PRId64 " minute", "%" PRId64 " minutes", minutes),
+		    minutes);
+	else if (hours % 24 != 0)
+		buf_addf(&out,
+		    Q_("%" PRId64 " hour", "%" PRId64 " hours", hours), hours);
+	else
+		buf_addf(&out, Q_("%" PRId64 " day", "%" PRId64 " days", days),
+		    days);
+	return phrase_of(&out);
+}
+
+struct phrase
 phrase_name(const char *name, size_t most)
 {
 	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);

@@ -16,6 +16,8 @@ struct phrase phrase_count(int64_t n);
 struct phrase phrase_files(int64_t n);
 /* "12 ms", "1.25 s", "2 min 5 s". */
 struct phrase phrase_duration(int64_t us);
+/* In the largest unit that it is whole in: 15 minutes, 7 days. */
+struct phrase phrase_span(int64_t seconds);
 /* A stranger's word as inline code, at most `most` (<= 80) code points. */
 struct phrase phrase_name(const char *name, size_t most);
 /* A path of a sandbox, as `~/name`. */

@@ -14,35 +14,10 @@
 
 /* ---- sandboxes ---- */
 
-/* In the largest unit that it is whole in. */
-static void
-add_time_span(struct buf *out, int64_t seconds)
-{
-	int64_t minutes = seconds / 60;
-	int64_t hours = minutes / 60;
-	int64_t days = hours / 24;
-
-	if (seconds % 60 != 0)
-		buf_addf(out,
-		    Q_("%" PRId64 " second", "%" PRId64 " seconds", seconds),
-		    seconds);
-	else if (minutes % 60 != 0)
-		buf_addf(out,
-		    Q_("%" PRId64 " minute", "%" PRId64 " minutes", minutes),
-		    minutes);
-	else if (hours % 24 != 0)
-		buf_addf(out,
-		    Q_("%" PRId64 " hour", "%" PRId64 " hours", hours), hours);
-	else
-		buf_addf(out, Q_("%" PRId64 " day", "%" PRId64 " days", days),
-		    days);
-}
-
 void
 render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config)
 {
-	auto_buf struct buf span = BUF_INIT(128);
 	struct buf *lead = &message->lead;
 
 	buf_adds(lead,
@@ -60,10 +35,9 @@ render_created(struct message *message, const struct sandbox *sandbox,
 		buf_adds(lead, _("\nIt does not expire."));
 		return;
 	}
-	add_time_span(&span, config->retention_seconds);
 	buf_addf(lead,
 	    _("\nIt expires <t:%" PRId64 ":R>; each use keeps it for %s more."),
-	    sandbox->expires_at, buf_str(&span));
+	    sandbox->expires_at, phrase_span(config->retention_seconds).text);
 }
 
 void

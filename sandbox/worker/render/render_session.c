@@ -19,7 +19,7 @@ render_session_start(struct message *message, const struct config *config)
 		buf_addf(&message->lead,
 		    _("Your session is on: variables and imports stay from run "
 		      "to run, until you run nothing for %s."),
-		    phrase_duration(config->session_seconds * 1000000).text);
+		    phrase_span(config->session_seconds).text);
 }
 
 void
