@@ -172,6 +172,7 @@ estate_share(const struct run *run, struct err *err)
 	const gid_t db = run->gids[ACCOUNT_GROUP_DB];
 	auto_free char *wake = config_state_path(config, "wake");
 	auto_free char *conf = config_state_path(config, "nginx.conf");
+	auto_free char *commands = config_state_path(config, "commands.json");
 	auto_free char *key = config_state_path(config, "standin.key");
 	auto_free char *wal = xprintf("%s-wal", config->database);
 	auto_free char *shm = xprintf("%s-shm", config->database);
@@ -184,6 +185,7 @@ estate_share(const struct run *run, struct err *err)
 	} files[] = {
 		{ wake, run->uids[ACCOUNT_WORKER], db, 0660 },
 		{ conf, 0, run->gids[ACCOUNT_NGINX], 0640 },
+		{ commands, 0, run->gids[ACCOUNT_STANDIN], 0640 },
 		{ key, run->uids[ACCOUNT_STANDIN], run->gids[ACCOUNT_STANDIN],
 		    0600 },
 		{ config->api_tokens_file, 0, run->gids[ACCOUNT_API], 0640 },

@@ -104,8 +104,8 @@ static void
 add_standin(struct run *run)
 {
 	struct standin *standin = &run->standin;
-	auto_free char *commands = xprintf("%s/commands.json",
-	    run->config->lib_dir);
+	auto_free char *commands = config_state_path(run->config,
+	    "commands.json");
 	auto_free char *history = config_state_path(run->config,
 	    "standin/history.db");
 	auto_free char *endpoint = xprintf("http://127.0.0.1:%" PRId64

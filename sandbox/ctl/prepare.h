@@ -77,4 +77,10 @@ int nginx_conf_fill(struct buf *out, const char *template, size_t len,
 int nginx_conf_write(const struct config *config, long standin_port,
     struct err *err);
 
+/* register.c */
+
+/* Write the commands, as Discord would be told them with this configuration,
+ * to <state_dir>/commands.json: the stand-in reads them. */
+int commands_write(const struct config *config, struct err *err);
+
 #endif

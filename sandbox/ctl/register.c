@@ -13,6 +13,7 @@
 #include "../base/cleanup.h"
 #include "../base/config_images.h"
 #include "../base/err.h"
+#include "../base/file.h"
 #include "../base/text.h"
 #include "../locale/locale.h"
 #include "../rest/rest.h"
@@ -22,6 +23,7 @@
 #include "application.h"
 #include "ctl.h"
 #include "objection.h"
+#include "prepare.h"
 
 #define SUB_COMMAND 1	 /* both the type of a command and of such an option */
 #define SUB_GROUP 2	 /* of options: several commands */
@@ -193,6 +195,15 @@ ctl_commands(struct ctl *ctl)
 
 	(void)puts(text);
 	return CTL_OK;
+}
+
+int
+commands_write(const struct config *config, struct err *err)
+{
+	auto_free char *path = config_state_path(config, "commands.json");
+	auto_free char *text = make_commands(config, false, JSON_COMPACT);
+
+	return file_write(path, text, strlen(text), false, err);
 }
 
 /* ---- register ---- */

@@ -110,6 +110,7 @@ prepare(struct run *run, struct err *err)
 	    standin_prepare(&run->standin, run->config, err) != 0 ||
 	    check_port((long)run->config->http_port, err) != 0 ||
 	    nginx_conf_write(run->config, run->standin.port, err) != 0 ||
+	    (run->standin.port != 0 && commands_write(run->config, err) != 0) ||
 	    (run->separate && share(run, err) != 0))
 		return -1;
 	return plan_make(run, err);
