@@ -25,10 +25,17 @@ const INLINE = [
   [/^<\/([^:>\n]{1,100}):\d+>/, (m) => el("button", {
     type: "button", class: "mention", data: { begin: `/${m[1]} ` },
     text: "/" + m[1] })],
-  [/^<@!?(\d+)>/, (m) => el("span", { class: "mention", text: "@" + m[1] })],
+  [/^<@!?(\d+)>/, (m) => el("span", { class: "mention",
+                                        text: "@" + nameOf(m[1]) })],
   [/^<t:(-?\d+)(?::([tTdDfFR]))?>/, (m) => time(Number(m[1]), m[2])],
   [/^\\([^A-Za-z0-9\s])/, (m) => m[1]],
 ];
+
+/** Return what a person is called who is known here; else the number. */
+function nameOf(id) {
+  const known = document.querySelector(`#user option[data-id="${id}"]`);
+  return known ? known.textContent : id;
+}
 
 /** Make a link that tells its target nothing. */
 function link(url, text) {

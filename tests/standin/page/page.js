@@ -284,7 +284,7 @@ async function start() {
   const settings = await call("GET", "settings");
   const people = settings.users.slice(0, 20);
   userMenu.append(...people.map((one) => el("option", {
-    value: one.username, text: one.global_name })));
+    value: one.username, text: one.global_name, data: { id: one.id } })));
   userMenu.addEventListener("change", () => {
     user = userMenu.value;
     listen();
