@@ -8,12 +8,13 @@ has BROWSER_SIZE, 1280x800 (browser_small.t: a phone's).
 
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from package_index import Index, network  # noqa: E402
-from service import Service  # noqa: E402
+from service import DOCKER, IMAGE, Service  # noqa: E402
 from browser import Browser, find_browser  # noqa: E402
 from person import NEWEST, Person  # noqa: E402
 from tap import run, test  # noqa: E402
@@ -24,20 +25,33 @@ if find_browser() is None:
 
 PICTURES = os.environ.get("SCREENSHOTS")
 WIDTH, HEIGHT = map(int, os.environ.get("BROWSER_SIZE", "1280x800").split("x"))
+NEWER = "inline-python:3.13"
+TWO = subprocess.run([DOCKER, "image", "inspect", NEWER], capture_output=True,
+                     check=False).returncode == 0
+IMAGES = f"3.11={IMAGE},3.13={NEWER}" if TWO else None
+LIVE = """```py
+import time
+for n in range(101):
+    bar = '#' * (n // 4)
+    print(f'\\rtraining {n:3}% {bar:25}', end='')
+    time.sleep(.2)
+```"""
+SNIPPET = """```py
+a, b = 0, 1
+for _ in range(12):
+    a, b = b, a + b
+    print(a, end=' ')
+```"""
 PLOT = """```py
-import struct, zlib
+from math import cos, exp
+from plot import plot
 
-def chunk(kind, data):
-    check = zlib.crc32(kind + data)
-    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', check)
+def swing(x):
+    return exp(-x / 9) * cos(x)
 
-rows = b''.join(
-    b'\\0' + b''.join(bytes((x * 255 // 360, y * 255 // 180, 160))
-                     for x in range(360)) for y in range(180))
-with open('plot.png', 'wb') as file:
-    file.write(b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack(
-        '>IIBBBBB', 360, 180, 8, 2, 0, 0, 0))
-        + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
+plot(swing, lambda x: exp(-x / 9))
+for turn in range(4):
+    print(f'turn {turn}: {swing(turn * 6.283):5.1%}')
 with open('notes.txt', 'w') as file:
     file.write('drawn')
 ```"""
@@ -51,7 +65,16 @@ def picture(name):
     """Leave a picture, if wished."""
     if PICTURES:
         size = "" if WIDTH > HEIGHT else "-small"
+        browser.send("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
         browser.screenshot(os.path.join(PICTURES, f"{name}{size}.png"))
+
+
+def upload(name, text):
+    """Make a file to be uploaded; returns its path."""
+    path = os.path.join(folder.name, name)
+    with open(path, "w") as file:
+        file.write(text)
+    return path
 
 
 def answer(text):
@@ -61,20 +84,35 @@ def answer(text):
 
 
 @test
-def without_a_sandbox_one_is_told_what_to_do():
-    assert "/il create" in answer("/il delete")
+def the_first_command_makes_a_sandbox():
+    text = answer("/py print('Hello, world')")
+    assert person.reads_block() == "Hello, world", text
+    assert "A sandbox of your own was made" in text, text
+    assert "Only you can see this" in text, text
+    picture("first")
+
+
+@test
+def help_shows_examples_and_each_button_runs_one():
+    text = answer("/il help")
+    assert "sum(range(101))" in text and "/il look" in text, text
+    picture("help")
+    person.presses("1")
+    assert person.reads_block() == "5050"
 
 
 @test
 def create_is_found_in_the_palette():
+    person.types("/il ")
+    person.waits("all('#palette [role=option]').length > 9")
+    picture("palette")
     person.types("/il cr")
     person.waits("all('#palette [role=option]').length === 1")
     browser.key("Tab")
     person.sends()
     text = person.reads()
-    assert "Your sandbox is ready" in text, text
+    assert "You have a sandbox already" in text, text
     assert "256 MiB in 10,000 files" in text and "in 7 days" in text, text
-    assert "Only you can see this" in text, text
 
 
 @test
@@ -82,7 +120,6 @@ def a_fresh_sandbox_is_empty():
     text = answer("/il look")
     assert "~ is empty." in text, text
     assert "0 B of 256 MiB used, 0 of 10,000 files" in text, text
-    picture("create")
 
 
 @test
@@ -142,12 +179,33 @@ def standard_input_is_an_option():
 
 
 @test
+def py_is_short_and_takes_an_attachment():
+    person.types("/py ")
+    browser.pick_files("[data-option=attachment]",
+                       upload("hello.py", "print('hello from', __name__)"))
+    person.waits("text('[data-option=attachment]').includes('hello.py')")
+    person.sends()
+    assert person.reads_block() == "hello from __main__"
+
+
+@test
+def put_takes_a_file_from_the_picker():
+    person.types("/il put ")
+    browser.pick_files("[data-option=file]",
+                       os.path.join(os.path.dirname(__file__), "plot.py"))
+    person.waits("text('[data-option=file]').includes('plot.py')")
+    person.sends()
+    assert "Saved ~/plot.py: 1" in person.reads()
+
+
+@test
 def an_image_is_shown_and_files_are_beside_it():
     person.says("/il py " + PLOT)
-    person.waits("last('img[data-image=\"plot.png\"]').naturalWidth === 360")
+    person.waits("last('img[data-image=\"plot.png\"]').naturalWidth === 720")
     assert person.sees("a[data-download='notes.txt']")
     text = person.reads()
-    assert "exit" not in text and "No output." not in text, text
+    assert "turn 3:" in text and "exit" not in text, text
+    assert "No output." not in text, text
     picture("image")
 
 
@@ -173,9 +231,117 @@ def long_output_comes_as_a_file_too():
 
 
 @test
-def time_is_limited_and_that_is_said():
-    text = answer("/il py while True: pass")
-    assert "stopped at the time limit of 3 s" in text, text
+def a_long_run_is_shown_live_looked_beside_and_cancelled():
+    person.begins("/il py " + LIVE)
+    person.waits("text('pre').includes('%')")
+    live = person.newest()
+    assert "plot.png" in answer("/il look")
+    picture("live")
+    browser.click(f"[data-message-id='{live}'] [data-label=Cancel]")
+    shown = f"one('[data-message-id=\"{live}\"]')"
+    person.waits(f"{shown}.innerText.includes('cancelled')")
+    assert "%" in browser.evaluate(shown + ".querySelector('pre').innerText")
+
+
+@test
+def code_is_measured():
+    text = answer("/il py code:sorted(range(1000)) timeit:true")
+    assert "per loop" in text, text
+    picture("timeit")
+
+
+if TWO:
+    @test
+    def another_python_runs_it():
+        which = "import sys; sys.version_info[:2]"
+        person.says(f"/il py code:{which} version:3.13")
+        assert person.reads_block() == "(3, 13)"
+        assert "Python 3.13" in person.reads()
+        person.chooses("py-version", "3.11", "text('pre') === '(3, 11)'")
+
+
+@test
+def variables_stay_while_a_session_is_on():
+    assert "you run nothing for 15 minutes" in answer("/il session start")
+    person.says("/il py import math; radius = 3")
+    person.says("/il py math.pi * radius ** 2")
+    assert person.reads_block().startswith("28.27"), person.reads()
+    text = answer("/il session status")
+    assert "variables" in text, text
+    picture("session")
+    assert "is over" in answer("/il session stop")
+    person.says("/il py code:kept = 1 keep:true")
+    person.says("/il py kept")
+    assert person.reads_block() == "1"
+
+
+@test
+def an_answer_is_run_again():
+    person.says("/il py open('n', 'a').write('x'); open('n').read()")
+    assert person.reads_block() == "'x'"
+    person.presses("Re-run", "text('pre') === \"'xx'\"")
+    picture("re-run")
+
+
+@test
+def an_answer_is_edited():
+    person.opens("Edit")
+    assert "open('n')" in person.fields()["code"], person.fields()
+    person.submits(code="import os\nos.unlink('n')\nprint('tidied', 'up')")
+    assert person.reads_block() == "tidied up"
+
+
+@test
+def input_that_was_missing_is_given():
+    text = answer("/il py name = input('Who? ')\nprint('Hello,', name)")
+    assert "EOFError" in text, text
+    picture("input")
+    person.opens("Give input")
+    person.submits("text('pre').includes('Hello, Ada')", stdin="Ada")
+    assert not person.sees("[data-label='Give input']")
+
+
+@test
+def all_of_a_long_output_is_read_page_by_page():
+    person.says("/il py for n in range(300): print('line', n)")
+    person.presses("Full output")
+    assert "page 1 of" in person.reads(), person.reads()
+    person.presses("Next", f"{NEWEST}.innerText.includes('page 2 of')")
+
+
+@test
+def one_of_many_files_is_fetched():
+    person.says("/il py for n in range(12): open(f'f{n:02}', 'w').write('x')")
+    picture("files")
+    chosen = person.sees("select[data-custom-id^='py-file:'] option:last-child",
+                         "value")
+    person.chooses("py-file", chosen)
+    assert person.sees("[data-download]"), person.reads()
+    person.says("/il py import os\nfor n in range(12): os.unlink(f'f{n:02}')")
+
+
+@test
+def code_of_any_message_is_run():
+    person.is_now("bob")
+    person.writes("What does this print?\n" + SNIPPET)
+    person.is_now("alice")
+    person.opens_menu()
+    picture("menu")
+    person.picks("Run Python")
+    assert person.reads_block().startswith("1 1 2 3 5 8"), person.reads()
+    picture("menu-run")
+
+
+@test
+def code_of_any_message_is_opened_in_the_editor():
+    person.is_now("bob")
+    person.writes("And `'a' + 'b'`?")
+    person.is_now("alice")
+    person.opens_menu()
+    person.picks("Edit and run", "one('#modal').open")
+    assert person.fields()["code"] == "'a' + 'b'", person.fields()
+    person.submits(code="'a' + 'c'")
+    assert person.reads_block() == "'ac'"
 
 
 @test
@@ -203,13 +369,13 @@ def the_editor_holds_what_the_file_holds():
 @test
 def look_goes_into_a_directory_and_back():
     text = answer("/il look")
-    assert "~: 3 entries" in text and "4 of 10,000 files" in text, text
+    assert "~: 4 entries" in text and "5 of 10,000 files" in text, text
     assert person.reads_block().split("\n")[0].endswith("tool/"), text
     picture("look")
     assert "~/tool: 1 entry" in answer("/il look tool")
     person.says("/il py import os; print(os.getcwd())")
     assert person.reads_block() == "/workspace/tool"
-    assert "~: 3 entries" in answer("/il look ~")
+    assert "~: 4 entries" in answer("/il look ~")
 
 
 @test
@@ -247,20 +413,6 @@ def get_gives_a_file_to_keep():
     assert person.keeps("notes.txt") == ("notes.txt", b"drawn")
 
 
-@test
-def put_takes_a_file_from_the_picker():
-    path = os.path.join(folder.name, "data.csv")
-    with open(path, "w") as file:
-        file.write("a,b\n1,2\n")
-    person.types("/il put ")
-    browser.pick_files("[data-option=file]", path)
-    person.waits("text('[data-option=file]').includes('data.csv')")
-    person.sends()
-    assert "Saved ~/data.csv: 8 B" in person.reads()
-    person.says("/il py print(open('data.csv').read())")
-    assert "1,2" in person.reads_block()
-
-
 def installs(packages):
     """Have pip install; returns the text in the end, not that of the log."""
     person.says("/il pip " + packages)
@@ -269,13 +421,42 @@ def installs(packages):
 
 
 @test
+def a_module_that_is_missing_is_installed_by_a_button():
+    person.says("/il py import demo\ndemo.word")
+    picture("missing")
+    person.presses("Install demo", "text('pre').includes(\"'packaged'\")")
+    picture("installed")
+
+
+@test
 def pip_installs_what_python_then_imports():
     text = installs("demo")
-    assert "Installed demo." in text and person.reads_block() is None, text
-    picture("pip")
-    person.says("/il py import demo; demo.word")
-    assert person.reads_block() == "'packaged'"
+    assert "Installed demo" in text and person.reads_block() is None, text
     assert ".site-packages/" in answer("/il look")
+
+
+@test
+def packages_are_listed_and_removed():
+    text = answer("/il packages list")
+    assert "1 package" in text and "demo 1.0" in text, text
+    picture("packages")
+    person.types("/il packages remove name:d")
+    person.waits("one('#palette [data-choice=demo]')")
+    browser.click("#palette [data-choice=demo]")
+    person.sends()
+    assert "Removed the package demo" in person.reads(), person.reads()
+
+
+@test
+def names_are_completed():
+    person.types("/il look path:")
+    person.waits("one('#palette [data-choice=\"plot.py\"]')")
+    picture("complete")
+    person.types("/il look path:tool/")
+    person.waits("all('#palette [role=option]').length === 1")
+    browser.click("#palette [data-choice='tool/main.py']")
+    person.sends()
+    assert "main.py" in person.reads() and "edited" in person.reads_block()
 
 
 @test
@@ -290,22 +471,45 @@ def pip_says_why_nothing_was_installed():
 
 @test
 def a_shared_answer_is_seen_by_others_and_nothing_else():
-    person.says("/il py code:print('for', 'all') share:true")
+    person.says("/il py " + SNIPPET)
+    person.presses("Share")
     assert "Only you can see this" not in person.reads()
     person.is_now("bob")
-    assert person.reads_block() == "for all"
+    person.waits("text('.message').includes('Shared by @Alice')")
+    assert "range(12)" in person.reads() and "1 1 2 3 5 8" in person.reads()
     shown = browser.shown()
     assert "Only you can see this" not in shown, shown
-    assert browser.evaluate("all('.message').length") == 1
+    picture("shared")
 
 
 @test
-def somebody_else_has_a_sandbox_of_their_own():
-    assert "/il create" in answer("/il look")
-    assert "is ready" in answer("/il create")
+def somebody_else_tries_it_in_a_sandbox_of_their_own():
+    person.opens("Try it yourself")
+    assert "range(12)" in person.fields()["code"], person.fields()
+    person.submits()
+    text = person.reads()
+    assert "1 1 2 3 5 8" in text and "was made for this" in text, text
     assert "~ is empty." in answer("/il look")
+
+
+@test
+def a_shared_answer_is_deleted_by_its_owner():
     person.is_now("alice")
-    assert "plot.png" in answer("/il look")
+    person.says("/il py code:'for' + ' all' share:true")
+    shared = person.newest()
+    person.presses("Delete", f"!one('[data-message-id=\"{shared}\"]')")
+
+
+@test
+def all_of_it_in_another_language():
+    person.reads_in("de")
+    person.types("/il ")
+    person.waits("one('#palette [role=option]')")
+    picture("german-palette")
+    text = answer("/il py print(1 / 0)")
+    assert "Bearbeiten" in text, text
+    picture("german")
+    person.reads_in("en-US")
 
 
 @test
@@ -361,13 +565,24 @@ def after_ctrl_c_the_page_says_so_and_later_shows_all_again():
     assert "~ is empty." in answer("/il look")
 
 
+@test
+def time_is_limited_and_that_is_said():
+    service.stop()
+    service.settings["IL_TIMEOUT_SECONDS"] = "3"
+    service.start()
+    person.waits("one('#link').dataset.state === 'live'")
+    text = answer("/il py while True: pass")
+    assert "stopped at the time limit of 3 s" in text, text
+    picture("time")
+
+
 with folder, network(NETWORK) as gateway, \
         Index(folder.name, gateway) as index, \
-        Service(IL_TIMEOUT_SECONDS="3", IL_PIP_NETWORK=NETWORK,
+        Service(IL_CHAT_IMAGES=IMAGES, IL_PIP_NETWORK=NETWORK,
                 IL_PIP_INDEX_URL=index.url, IL_PIP_CA_BUNDLE=index.ca
                 ) as service, \
         Browser(WIDTH, HEIGHT) as browser:
     person = Person(browser)
     index.add_wheel("demo", "1.0", {"demo.py": "word = 'packaged'"})
-    person.opens(f"http://127.0.0.1:{service.port}/")
+    person.visits(f"http://127.0.0.1:{service.port}/")
     run()

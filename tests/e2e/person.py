@@ -19,7 +19,7 @@ class Person:
     def __init__(self, browser):
         self.browser = browser
 
-    def opens(self, address):
+    def visits(self, address):
         """Open the page and wait until it hears of what happens."""
         self.browser.goto(address)
         self.browser.wait("text('#link') === 'live'")
@@ -40,20 +40,31 @@ class Person:
         """Put text into the line."""
         self.browser.type("#composer", text)
 
-    def sends(self):
-        """Send the line as it is, whatever the list above it offers, and
-        wait until the answer is whole.
-        """
+    def answered(self, act):
+        """Do what makes a new message, and wait until that is whole."""
         before = self.newest()
-        self.browser.click("#send")
+        act()
         self.waits(f"{NEWEST}.dataset.messageId !== {json.dumps(before)} && "
                    f"{NEWEST}.dataset.state !== 'thinking' && {NOT_RUNNING}")
         self.browser.wait("!one('[data-pending]')")
+
+    def sends(self):
+        """Send the line as it is, whatever the list above it offers, and
+        wait for the answer.
+        """
+        self.answered(lambda: self.browser.click("#send"))
 
     def says(self, text):
         """Type a line, send it and wait for the answer."""
         self.types(text)
         self.sends()
+
+    def writes(self, text):
+        """Write a message to the others, and wait until it is there."""
+        before = self.newest()
+        self.types(text)
+        self.browser.click("#send")
+        self.waits(f"{NEWEST}.dataset.messageId !== {json.dumps(before)}")
 
     def asks_for_editor(self, text):
         """Send a line that opens an editor instead of an answer."""
@@ -61,27 +72,63 @@ class Person:
         self.browser.click("#send")
         self.waits("one('#modal').open")
 
-    def submits(self, **fields):
-        """Fill the editor in, send it and wait for the answer."""
-        before = self.newest()
+    def submits(self, becomes=None, **fields):
+        """Fill the editor in and send it; wait for the answer, or for a
+        change of the newest message.
+        """
         for name, value in fields.items():
             self.browser.type(f"[data-field={name}]", value)
-        self.browser.click("#modal-submit")
+        self._clicks("#modal-submit", becomes)
         self.waits("!one('#modal').open")
-        self.waits(f"{NEWEST}.dataset.messageId !== {json.dumps(before)} && "
-                   f"{NEWEST}.dataset.state !== 'thinking' && {NOT_RUNNING}")
 
-    def presses(self, label, becomes):
-        """Press a button of the newest message; wait for a change of it."""
-        self.browser.click(
-            f".message:last-child [data-label={json.dumps(label)}]")
+    def fields(self):
+        """What the editor that is open holds, by the names of its fields."""
+        return self.browser.evaluate(
+            "Object.fromEntries(all('#modal [data-field]').map("
+            "(n) => [n.dataset.field, n.value]))")
+
+    def begins(self, text):
+        """Send a line that starts something long; wait for its button."""
+        self.types(text)
+        self.browser.click("#send")
+        self.waits(f"!({NOT_RUNNING})")
+
+    def presses(self, label, becomes=None):
+        """Press a button of the newest message; wait for a change of it, or
+        for another message.
+        """
+        self._clicks(f".message:last-child [data-label={json.dumps(label)}]",
+                     becomes)
+
+    def opens(self, label):
+        """Press a button of the newest message that opens an editor."""
+        self.presses(label, "one('#modal').open")
+
+    def opens_menu(self):
+        """Open the menu of the newest message."""
+        self.browser.right_click(".message:last-child .body")
+        self.waits("one('#menu')")
+
+    def picks(self, action, becomes=None):
+        """Choose in the menu that is open."""
+        self._clicks(f"#menu [data-action={json.dumps(action)}]", becomes)
+
+    def chooses(self, name, value, becomes=None):
+        """Choose from a list in the newest message."""
+        selector = f".message:last-child select[data-custom-id^='{name}:']"
+        act = lambda: self.browser.choose(selector, value)
+        self._does(act, becomes)
+
+    def _clicks(self, selector, becomes):
+        self._does(lambda: self.browser.click(selector), becomes)
+
+    def _does(self, act, becomes):
+        if becomes is None:
+            self.answered(act)
+            return
+        act()
         self.waits(becomes)
         self.browser.wait("!one('.busy')")
-
-    def runs_app(self, name, message=".message:last-child"):
-        """Run a message command, by the menu of a message."""
-        self.browser.right_click(message + " .author")
-        self.browser.click(f"#menu [data-action={json.dumps(name)}]")
 
     def keeps(self, name):
         """Download a file of the newest message: its (name, bytes)."""

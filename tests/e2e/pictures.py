@@ -26,12 +26,13 @@ def shown():
     names = []
     for path in ".github/PICTURES.md", "README.md":
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-            names += re.findall(r"\]\((?:\.github/)?pictures/([a-z-]+)\.png\)",
+            names += re.findall(r"""pictures/([a-z-]+)\.png[)"]""",
                                 file.read())
     return sorted(set(names))
 
 
 def main():
+    os.makedirs(os.path.join(FOLDER, "pictures"), exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="inline-pictures-") as taken:
         for test in TESTS:
             subprocess.run([os.path.join(HERE, test)], check=True,

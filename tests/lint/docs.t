@@ -18,6 +18,9 @@ README_KEYS_MAX = 12
 README_LINES_MAX = 220
 GLOSSARY_MAX = 25
 CELL_MAX = 40
+PICTURES = ".github/pictures/"
+PICTURE_MAX = 70000  # bytes
+BROWSER_TEST = "tests/e2e/browser.t"
 THIS = "tests/lint/docs.t"
 SPOKEN = (".c", ".h", ".py", ".t", ".md", ".sh", ".sql", ".5", ".8", ".conf",
           ".service", ".json", "GNUmakefile")
@@ -162,6 +165,34 @@ def long_cells():
                            f"words: {cell[:40]}")
 
 
+def shown_pictures():
+    """Names of the pictures that PICTURES.md and the README show."""
+    for path, folder in ((".github/PICTURES.md", "pictures/"),
+                         ("README.md", PICTURES)):
+        for name in re.findall(r"""(?:\]\(|src=")([^)"]+\.png)[)"]""",
+                               read(path)):
+            yield name.removeprefix(folder)
+
+
+def wrong_pictures():
+    """What is shown is there and is small, and the browser test takes it."""
+    shown = set(shown_pictures())
+    there = {path.removeprefix(PICTURES) for path in files(".png")
+             if path.startswith(PICTURES)}
+    for name in sorted(shown ^ there):
+        yield f"{PICTURES}{name}: is " + (
+            "not there" if name in shown else "shown nowhere")
+    test = read(BROWSER_TEST)
+    for name in sorted(shown | there):
+        taken = name.removesuffix(".png").removesuffix("-small")
+        if f'picture("{taken}")' not in test:
+            yield f"{PICTURES}{name}: {BROWSER_TEST} takes no such picture"
+    for name in sorted(there):
+        size = os.path.getsize(os.path.join(ROOT, PICTURES, name))
+        if size > PICTURE_MAX:
+            yield f"{PICTURES}{name}: {size} bytes"
+
+
 def words_of_our_own():
     """Words that this tree had for what the field has a word for."""
     for path in files(*SPOKEN):
@@ -183,5 +214,7 @@ check("the example has no other key", unknown_in_example(settings))
 check("the tests that are spoken of exist", tests_that_are_gone())
 check("the README and the glossary are short", too_long())
 check(f"no cell of a table has over {CELL_MAX} words", long_cells())
+check("the pictures are those that are shown, and the browser test takes each",
+      wrong_pictures())
 check("one word for one thing: the field's", words_of_our_own())
 finish()
