@@ -39,28 +39,14 @@ may_rename(const struct task *task, const struct cell_request *request)
 {
 	const struct cell_result *result = &task->run.result;
 
-	switch (request->op) {
-	case OP_WRITE:
-	case OP_REMOVE:
-	case OP_PIP:
-	case OP_UNINSTALL:
-		return true;
-	case OP_RUN:
-		/* a directory that was made, what was removed: there are more
-		 * of them, or fewer */
+	/* a directory that was made, what was removed: there are more of them,
+	 * or fewer */
+	if (request->op == OP_RUN)
 		return has_files(&task->collect) ||
 		    (result->used_files >= 0 &&
 			result->used_files != task->sandbox.named_files);
-	case OP_LIST:
-	case OP_READ:
-	case OP_STAT:
-	case OP_STAGE:
-	case OP_BASH:
-	case OP_NAMES:
-	case OP_PACKAGES:
-		break;
-	}
-	return false;
+	return request->op == OP_WRITE || request->op == OP_REMOVE ||
+	    request->op == OP_PIP || request->op == OP_UNINSTALL;
 }
 
 void

@@ -74,7 +74,7 @@ def what_needs_room_is_refused_in_words():
     assert FULL in text, text
     text = service.say("create", user="dave")
     assert FULL in text, text
-    assert "/il create" in service.run("1", user="dave")
+    assert FULL in service.run("1", user="dave")
 
 
 @test

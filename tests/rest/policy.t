@@ -71,9 +71,9 @@ def without_a_fault_one_edit_is_enough():
 
 @test
 def a_404_right_after_the_deferral_is_tried_again():
-    sent = begin(kind="not_found", within=0.8)
+    sent = begin(kind="not_found", count=4)
     arrives(sent)
-    assert len(tries(sent)) > 3 and gaps(sent)[0] < 0.2, gaps(sent)
+    assert len(tries(sent)) == 5, gaps(sent)
     clean()
 
 

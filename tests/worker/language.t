@@ -45,7 +45,7 @@ def errors_are_said_in_it_too():
     house.broker.cell = fails("NOT_FOUND")
     told("`~/x` gibt es nicht. `/il look` zeigt", "de", "look", path="x")
     told("`~/x` は存在しません。", "ja", "look", path="x")
-    told("Tu n'as pas encore de sandbox", "fr", user="bob")
+    told("n'existe pas. `/il look` montre ce qui existe.", "fr", "look", path="x")
 
 
 @test
