@@ -23,6 +23,7 @@ import rows_beside  # noqa: E402
 import rows_cancel  # noqa: E402
 import rows_discord  # noqa: E402
 import rows_eval  # noqa: E402
+import rows_names  # noqa: E402
 import rows_picture  # noqa: E402
 import rows_scale  # noqa: E402
 import rows_size  # noqa: E402
@@ -36,6 +37,7 @@ ROWS = {
     "session": rows_discord.command_session,
     "picture": rows_picture.picture,
     "cancel": rows_cancel.cancel,
+    "autocomplete": rows_names.autocomplete,
     "ping": rows_discord.ping,
     "burst": rows_discord.acknowledge,
     "loops": rows_beside.loops,

@@ -18,20 +18,8 @@ WITHIN_MS = 300
 FILES = ["a.py", "data/a.py", "data/in.csv", "plot.png"]
 
 
-def typing(sub, name, value, user=f.USER, root="il", kind=3, **others):
-    """The interaction of a key press: `value` is half-typed."""
-    leaves, _ = f.options(others)
-    leaves.append({"name": name, "type": kind, "value": value,
-                   "focused": True})
-    data = {"id": "500000000000000001", "name": root, "type": 1}
-    for depth, part in enumerate(reversed(sub.split("/") if sub else [])):
-        leaves = [{"name": part, "type": 1 + depth, "options": leaves}]
-    data["options"] = leaves
-    return f.interaction(4, data, user)
-
-
 def suggested(front, *args, **fields):
-    answer = front.send(typing(*args, **fields))
+    answer = front.send(f.typing(*args, **fields))
     if answer.status != 200 or answer.type != 8:
         return answer
     assert all(c["name"] == c["value"] for c in answer.data["choices"])
@@ -115,7 +103,7 @@ def check_load(front):
 
     def flood():
         while not stop.is_set():
-            front.send(typing("rm", "name", "x1"))
+            front.send(f.typing("rm", "name", "x1"))
 
     flooders = [threading.Thread(target=flood) for _ in range(4)]
     for flooder in flooders:

@@ -202,12 +202,24 @@ def command(sub, user=USER, guild=True, root="il", extra=None, **values):
     "group/sub" one of a group."""
     leaves, attachments = options(values)
     data = {"id": "500000000000000001", "name": root, "type": 1}
-    for depth, part in enumerate(reversed(sub.split("/") if sub else [])):
-        leaves = [{"name": part, "type": 1 + depth, "options": leaves}]
-    data["options"] = leaves
+    data["options"] = nest(sub, leaves)
     if attachments:
         data["resolved"] = {"attachments": attachments}
     return interaction(2, data, user, guild, **(extra or {}))
+
+
+def nest(sub, leaves):
+    """Return the options of a sub-command, or of "group/sub"."""
+    for depth, part in enumerate(reversed(sub.split("/") if sub else [])):
+        leaves = [{"name": part, "type": 1 + depth, "options": leaves}]
+    return leaves
+
+
+def typing(sub, name, value, user=USER, root="il", kind=3):
+    """Return what comes at a key: the value of an option is half-typed."""
+    leaf = {"name": name, "type": kind, "value": value, "focused": True}
+    return interaction(4, {"id": "500000000000000001", "name": root, "type": 1,
+                           "options": nest(sub, [leaf])}, user)
 
 
 def menu(name, user=USER, guild=True, snapshot=None, **message):
