@@ -135,6 +135,13 @@ count_beside(struct db *db, int64_t user_id, struct err *err)
 	return db_step(db, s, err) == 1 ? sqlite3_column_int64(s, 0) : -1;
 }
 
+/* Does it run code, so that the workspace can be read meanwhile? */
+static bool
+is_run(enum job_kind kind)
+{
+	return kind == JOB_PY || kind == JOB_MESSAGE_RUN;
+}
+
 /* The user has an unfinished job of another kind: must this one wait for it?
  * -1: that is not known. */
 static int
@@ -145,7 +152,7 @@ waits_for(struct db *db, struct job *job, enum job_kind other, struct err *err)
 
 	if (needs == COMMAND_NEEDS_NOTHING)
 		return 0;
-	if (needs != COMMAND_NEEDS_LOOK || other != JOB_PY)
+	if (needs != COMMAND_NEEDS_LOOK || !is_run(other))
 		return 1;
 	count = count_beside(db, job->user_id, err);
 	job->beside = count >= 0 && count < BESIDE_MAX;
