@@ -294,7 +294,7 @@ def an_answer_is_edited():
 @test
 def input_that_was_missing_is_given():
     text = answer("/il py name = input('Who? ')\nprint('Hello,', name)")
-    assert "EOFError" in text, text
+    assert "EOFError" in text and "there was none" in text, text
     picture("input")
     person.opens("Give input")
     person.submits("text('pre').includes('Hello, Ada')", stdin="Ada")
@@ -425,6 +425,7 @@ def a_module_that_is_missing_is_installed_by_a_button():
     person.says("/il py import demo\ndemo.word")
     picture("missing")
     person.presses("Install demo", "text('pre').includes(\"'packaged'\")")
+    assert "demo was installed first" in person.reads(), person.reads()
     picture("installed")
 
 

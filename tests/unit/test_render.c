@@ -219,6 +219,9 @@ test_hints(void)
 	    "Code has no network here", "none to an address");
 	hint("[Errno -3]\nKeyError: 1\n", SLIP_NONE, NULL,
 	    "it is not what it ended in");
+	hint("EOFError: EOF when reading a line\n", SLIP_NONE,
+	    "asks for input, and there was none", "input() without input");
+	hint("EOFError: mine\n", SLIP_NONE, NULL, "an EOFError of the code's");
 	hint("MemoryError\n", SLIP_NONE, "Hold less at a time", "MemoryError");
 	hint("OSError: [Errno 28] No space left on device: '/tmp/x'\n",
 	    SLIP_NONE, "`/tmp` holds 64 MiB", "/tmp is full");

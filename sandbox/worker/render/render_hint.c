@@ -122,6 +122,9 @@ explain_error(struct buf *out, const struct render_line *line,
 		buf_adds(out,
 		    _("\nCode has no network here: `/il pip` installs "
 		      "packages, `/il put` brings in files."));
+	else if (begins(line, "EOFError: EOF when reading a line"))
+		buf_adds(out,
+		    _("\nThe code asks for input, and there was none."));
 	else if (begins(line, "MemoryError"))
 		buf_adds(out, _(TEXT_LESS_MEMORY));
 	else if (has(line, "[Errno 28]") && !result->disk_full)

@@ -133,7 +133,7 @@ render_long_code(struct message *message, const char *code,
 void
 render_installed(struct message *message, const char *package)
 {
-	buf_addf(&message->tail, _("\n-# installed %s before"),
+	buf_addf(&message->tail, _("\n-# %s was installed first"),
 	    phrase_name(package, PACKAGE_SIZE).text);
 }
 
