@@ -51,9 +51,8 @@ enum frame_kind {
 	FRAME_RESERVE = 8,	/* SIZE: so many bytes for the files of the
 				 * APIs, until the client hangs up; all of them
 				 * together are bounded; GRANTED */
-	FRAME_KEPT = 10,	/* SANDBOX, RETIRE?: is an interpreter kept at
-				 * rest, and is it to end?  GRANTED: KEPT,
-				 * REST_MS: as it was before */
+	FRAME_KEPT = 10,	/* SANDBOX, RETIRE?: is an interpreter kept, and
+				 * is it to end?  GRANTED: KEPT, REST_MS */
 	FRAME_LOST = 9,		/* in a lease, the last word: the cell has ended
 				 * by itself, REASON: REASON_MEMORY.  Where the
 				 * reason is another, there is no such frame */

@@ -5,6 +5,7 @@
 
 #include "../../base/cleanup.h"
 #include "../kept.h"
+#include "../render/render_session.h"
 #include "program.h"
 #include "py_view.h"
 #include "source.h"

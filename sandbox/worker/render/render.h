@@ -123,6 +123,7 @@ void render_written(struct message *message, const char *path, int64_t size,
 void render_removed(struct message *message, const char *path);
 
 /* ---- render_sandbox.c: sandboxes and the service ---- */
+
 /* With the first answer; lost_at: when the one before it expired, or 0. */
 void render_made(struct message *message, int64_t lost_at);
 void render_created(struct message *message, const struct sandbox *sandbox,
@@ -133,17 +134,5 @@ void render_created(struct message *message, const struct sandbox *sandbox,
 void render_health(struct message *message, const char *broker_error,
     const struct lease_status *status, const struct job_counts *counts,
     int64_t queue_max, int64_t skew_ms);
-
-/* ---- render_session.c: what is kept from run to run ---- */
-
-struct session;
-
-void render_session_start(struct message *message, const struct config *config);
-void render_session_stop(struct message *message, bool was_on);
-/* until: its interpreter is kept till then, Unix seconds; 0: there is none. */
-void render_session_status(struct message *message,
-    const struct session *session, int64_t until);
-/* Below a run: why it had to begin anew; 0: it had not. */
-void render_session_ended(struct message *message, enum kept_end why);
 
 #endif

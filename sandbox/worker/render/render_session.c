@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "render.h"
+#include "render_session.h"
 
 #include <inttypes.h>
 
 #include "../../base/config.h"
 #include "../../base/text.h"
-#include "../../protocol/frame.h"
 #include "../../store/session.h"
+#include "render.h"
 
 #define TEXT_NONE N_("There is no session. `/il session start` begins one.")
 
