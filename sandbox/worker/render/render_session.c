@@ -40,7 +40,7 @@ render_session_status(struct message *message, const struct session *session,
 	}
 	if (session->started_at != 0)
 		buf_addf(&message->lead,
-		    _("Your session is on since <t:%" PRId64 ":R>.\n"),
+		    _("Your session has been on since <t:%" PRId64 ":f>.\n"),
 		    session->started_at);
 	if (until == 0) {
 		buf_adds(&message->lead, _("Nothing is in memory now."));
