@@ -217,8 +217,8 @@ lease_command(const char *socket_path, const struct frame *question, int *fd,
 	return outcome;
 }
 
-enum refusal
-lease_kept(const char *socket_path, const char *sandbox, bool stop,
+static enum refusal
+ask_kept(const char *socket_path, const char *sandbox, bool stop,
     int64_t *rest_ms, int wait_ms, struct err *err)
 {
 	auto_ask struct ask ask = ASK_NONE;
@@ -235,6 +235,24 @@ lease_kept(const char *socket_path, const char *sandbox, bool stop,
 	if (outcome == REFUSAL_NONE)
 		(void)frame_get_int(&ask.view, TAG_REST_MS, rest_ms);
 	return outcome;
+}
+
+enum refusal
+lease_kept(const char *socket_path, const char *sandbox, bool stop,
+    int64_t *rest_ms, int wait_ms, struct err *err)
+{
+	int64_t until_ms = clock_monotonic_ms() + AGAIN_MS;
+
+	for (;;) {
+		enum refusal refusal = ask_kept(socket_path, sandbox, stop,
+		    rest_ms, wait_ms, err);
+
+		if ((refusal != REFUSAL_UNREACHABLE &&
+			refusal != REFUSAL_BUSY) ||
+		    clock_monotonic_ms() + AGAIN_PAUSE_MS > until_ms)
+			return refusal;
+		(void)poll(NULL, 0, AGAIN_PAUSE_MS);
+	}
 }
 
 enum refusal

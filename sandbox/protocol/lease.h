@@ -74,7 +74,8 @@ void lease_close(struct lease *lease);
 bool lease_is_out_of_memory(int broker_fd);
 
 /* Is an interpreter of the sandbox's kept, at rest?  *rest_ms: for how long;
- * -1: there is none.  stop: end it. */
+ * -1: there is none.  stop: end it.  Asked again for a few seconds while the
+ * cell is not back from the run before. */
 enum refusal lease_kept(const char *socket_path, const char *sandbox, bool stop,
     int64_t *rest_ms, int wait_ms, struct err *err);
 
@@ -105,7 +106,7 @@ struct lease_status {
 	char image_name[256];
 	char images[1025]; /* SANDBOX_IMAGES: config_images.h; "": not told */
 	char chat_images[2200]; /* IL_CHAT_IMAGES, likewise */
-	char python[32];   /* of the image; "" while no cell has told yet */
+	char python[32]; /* of the image; "" while no cell has told yet */
 	int64_t cells;
 	int64_t leased;
 	int64_t starting;
