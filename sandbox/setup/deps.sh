@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what is missing for the tiers that are named:
 #
-#	deps.sh build|run|image|musl|test|host|lint ...
+#	deps.sh build|run|image|wheels|musl|test|host|lint ...
 #
 # What is there is found by using it (a command, a pkg-config module, a Python
 # module), not by asking a package manager: an engine or a compiler from
@@ -36,6 +36,7 @@ table() {
 	image  cmd:mmdebstrap       mmdebstrap             mmdebstrap        mmdebstrap
 	image  cmd:gpgv             gpgv                   gnupg2            gnupg
 	image  file:keyring         debian-archive-keyring debian-keyring    debian-archive-keyring
+	wheels py:pip              python3-pip            python3-pip       python-pip
 	musl   cmd:musl-gcc         musl-tools             musl-gcc          musl
 	musl   busybox              busybox-static         busybox           busybox
 	musl   cmd:tclsh            tcl                    tcl               tcl
@@ -195,9 +196,9 @@ apt_install() {
 main() {
 	for tier; do
 		case $tier in
-		build | run | image | musl | test | host | lint) ;;
+		build | run | image | wheels | musl | test | host | lint) ;;
 		*)
-			echo "usage: deps.sh build|run|image|musl|test|host|lint ..." >&2
+			echo "usage: deps.sh build|run|image|wheels|musl|test|host|lint ..." >&2
 			exit 64
 			;;
 		esac

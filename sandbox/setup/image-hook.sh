@@ -41,6 +41,7 @@ cat "$root"/usr/share/ca-certificates/mozilla/*.crt \
 	>"$root/etc/ssl/certs/ca-certificates.crt"
 
 # The alternatives that matter: the shell, common commands, BLAS and LAPACK.
+[ ! -e "$root/usr/bin/gawk" ] || ln -sf gawk "$root/usr/bin/awk"
 for applet in $(chroot "$root" /bin/busybox --list); do
 	[ -e "$root/usr/bin/$applet" ] || [ -e "$root/usr/sbin/$applet" ] ||
 		ln -s busybox "$root/usr/bin/$applet"
@@ -51,6 +52,14 @@ for library in "$root"/usr/lib/*/openblas-serial/*.so.[0-9]; do
 	[ ! -e "$library" ] || ln -sf "openblas-serial/${library##*/}" \
 		"$(dirname "$(dirname "$library")")/${library##*/}"
 done
+
+# The wheels that image-make.sh has fetched: none of them has anything to build
+# or to configure.
+chroot "$root" /usr/bin/python3 -I -B -c '
+import glob, zipfile
+for wheel in glob.glob("/tmp/wheels/*.whl"):
+    zipfile.ZipFile(wheel).extractall("/usr/lib/python3/dist-packages")'
+rm -rf "$root/tmp/wheels"
 
 # Byte code for all of it, trusted as it is: the root is read-only later, and
 # without it every start would compile again.  -f and -B, so that the files that

@@ -3,11 +3,11 @@
 # Make one of our own images from Debian's packages, unless it is there already:
 #
 #	image-make.sh NAME		3.11 3.11-scientific 3.13 3.13-scientific
-#					3.11-musl, which is for tests
+#					3.14; 3.11-musl, which is for tests
 #	image-make.sh --made NAME	is it there, by this recipe?
 #
 # They are called inline-python:NAME and carry a hash of their recipe, which is
-# this file and image-hook.sh or image-musl.sh: they are made once, and again
+# this file, image-hook.sh or image-musl.sh, and image-wheels.txt: they are made once, and again
 # when the recipe changes.  The packages come from where this machine's apt gets
 # them.
 set -eu
@@ -22,16 +22,29 @@ recipe() {
 	case $1 in
 	3.11*) suite=bookworm ;;
 	3.13*) suite=trixie ;;
+	3.14*) suite=forky ;; # testing, until it is released
 	*) die "no recipe for '$1'" ;;
 	esac
 	finish=sandbox/setup/image-hook.sh
 	packages=python3,python3-pip,ca-certificates,tzdata,libc-bin,libstdc++6,busybox
-	packages=$packages,bash # the interpreter's clients write for it
+	# What the interpreter's clients write for: bash and GNU's tools.
+	packages=$packages,bash,coreutils,findutils,grep,sed,gawk,diffutils
+	packages=$packages,tar,gzip,bzip2,xz-utils
 	case $1 in
 	*-scientific)
 		packages=$packages,python3-numpy,python3-pandas,python3-scipy
 		packages=$packages,python3-matplotlib,python3-sympy
 		packages=$packages,python3-networkx,python3-openpyxl,python3-pil
+		packages=$packages,python3-sklearn,python3-skimage
+		packages=$packages,python3-seaborn,python3-xgboost
+		packages=$packages,python3-pypdf,python3-docx,python3-pydantic
+		packages=$packages,python3-requests,python3-bs4,python3-lxml
+		packages=$packages,python3-matplotlib-venn
+		# What the wheels of image-wheels.txt need.
+		packages=$packages,python3-fonttools,python3-defusedxml
+		packages=$packages,python3-cryptography,python3-xlsxwriter
+		packages=$packages,python3-charset-normalizer
+		packages=$packages,python3-typing-extensions
 		# One thread: a cell has one CPU, and fork is safe with it.
 		packages=$packages,libopenblas0-serial
 		;;
@@ -41,7 +54,8 @@ recipe() {
 
 recipe_hash() {
 	recipe "$1"
-	{ echo "$1" && cat sandbox/setup/image-make.sh "$finish"; } |
+	{ echo "$1" && cat sandbox/setup/image-make.sh "$finish" \
+		sandbox/setup/image-wheels.txt; } |
 		sha256sum | cut -c 1-16
 }
 
@@ -66,6 +80,20 @@ sources() {
 		done | sort -u
 }
 
+# What Debian has not, or only with a hundred libraries for windows and films:
+# wheels whose hashes are known, into $scratch/wheels.
+fetch_wheels() {
+	sandbox/setup/deps.sh wheels
+	say "fetching wheels for it"
+	machine=$(uname -m)
+	(cd "$scratch/wheels" && /usr/bin/python3 -m pip download --quiet \
+		--disable-pip-version-check --no-deps --require-hashes \
+		--only-binary :all: --python-version "${1%%-*}" \
+		--platform "manylinux2014_$machine" \
+		--platform "manylinux_2_17_$machine" \
+		--requirement "$OLDPWD/sandbox/setup/image-wheels.txt" >&2)
+}
+
 # Debian's packages, unpacked and finished, as $scratch/image.tar.
 unpack_packages() {
 	apt-config dump --format '%F "%v";%n' |
@@ -77,6 +105,7 @@ unpack_packages() {
 		--include="$packages" --aptopt="$scratch/apt.conf" \
 		--aptopt='Apt::Install-Recommends "false"' \
 		--hook-dir=/usr/share/mmdebstrap/hooks/maybe-merged-usr \
+		--extract-hook="copy-in $scratch/wheels /tmp" \
 		--extract-hook="$finish" \
 		--skip=check/empty,output/dev --format=tar \
 		"$suite" "$scratch/image.tar" "$@" >&2
@@ -104,6 +133,8 @@ make_image() {
 	*)
 		DOCKER_BINARY=$docker sandbox/setup/deps.sh image
 		say "making $repository:$1 from Debian's packages ($suite)"
+		mkdir "$scratch/wheels"
+		case $1 in *-scientific) fetch_wheels "$1" ;; esac
 		sources >"$scratch/sources.list"
 		unpack_packages
 		;;

@@ -9,10 +9,11 @@
 #	image.sh --interpreters IMAGE
 #			the same for each image of SANDBOX_IMAGES: print what to
 #			set it to.  Where it is not set: IMAGE, which is usable,
-#			and beside it Python 3.11 and 3.13
+#			and beside it Python 3.11, 3.13 and 3.14, of which 3.14
+#			leads where SANDBOX_IMAGE is not set either
 #	image.sh --all	make all of our own images
-#	image.sh NAME	make one: 3.11 3.11-scientific 3.13 3.13-scientific, or
-#			3.11-musl for tests
+#	image.sh NAME	make one: 3.11 3.11-scientific 3.13 3.13-scientific 3.14,
+#			or 3.11-musl for tests
 #
 # Our own are called inline-python:NAME; image-make.sh makes them.
 set -eu
@@ -64,6 +65,7 @@ substitute() {
 	case $1 in
 	3.11 | 3.11.*) echo 3.11 ;;
 	3.13 | 3.13.*) echo 3.13 ;;
+	3.14 | 3.14.*) echo 3.14 ;;
 	esac
 }
 
@@ -86,12 +88,15 @@ interpreters() {
 # interpreters_beside IMAGE: what is on offer where nobody has said.
 interpreters_beside() {
 	all=$(version "$1")=$1
-	for each in 3.11 3.13; do
+	for each in 3.11 3.13 3.14; do
 		case $all in
 		$each=* | $each.*) ;;
 		*) all=$all,$each=python:$each-alpine ;;
 		esac
 	done
+	# The clients of /eval want the newest, unless the operator has said.
+	newest=${all##*,}
+	[ -n "$(setting SANDBOX_IMAGE '')" ] || all=$newest,${all%,*}
 	printf '%s\n' "$all"
 }
 
@@ -107,7 +112,7 @@ case ${1-} in
 	interpreters "$(setting SANDBOX_IMAGES "$(interpreters_beside "$2")")"
 	;;
 --all)
-	for each in 3.11 3.11-scientific 3.13 3.13-scientific; do
+	for each in 3.11 3.11-scientific 3.13 3.13-scientific 3.14; do
 		sandbox/setup/image-make.sh $each
 		printf '%s\n' "$repository:$each"
 	done
