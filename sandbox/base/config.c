@@ -59,8 +59,12 @@ enum config_type {
 	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
 	CONFIG_IMAGES,	/* NAME=IMAGE,…: config_images.h */
 	CONFIG_ISOLATION, /* auto, run or cell */
+	CONFIG_CONTRACTS, /* all, or names of some: A_CONTRACT,… */
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
 };
+
+/* Of IL_API_CONTRACTS: as fcgi/api/routes.def names them. */
+#define A_CONTRACT "(snekbox|code-interpreter|librechat|piston|mcp)"
 
 /* A row of config.def. */
 static const struct config_key {
@@ -184,6 +188,9 @@ static const struct {
 	{ BIT(CONFIG_MODULES), false, "[^A-Za-z0-9_.,]", bad_character },
 	{ BIT(CONFIG_ISOLATION), true, "^(auto|run|cell)$",
 	    "must be auto, run or cell" },
+	{ BIT(CONFIG_CONTRACTS), true,
+	    "^(all|" A_CONTRACT "(," A_CONTRACT ")*)$",
+	    "must be all, or some of " A_CONTRACT " with commas between them" },
 };
 
 /* The reason why a text is wrong, or NULL. */

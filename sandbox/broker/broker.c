@@ -24,6 +24,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../base/text.h"
+#include "api_packages.h"
 #include "client.h"
 #include "engine.h"
 #include "folder.h"
@@ -117,6 +118,8 @@ broker_open(struct broker *b, struct err *err)
 	(void)images_find(host->config->chat_images, "", &usual);
 	host->base = workspace_base_open(host->config->base_dir, usual.name,
 	    err);
+	if (host->base >= 0)
+		api_packages_sweep(host->base);
 	host->cells_dir = config_state_path(host->config, "cells");
 	if (host->base < 0 || uids_open(&b->uids, host->base, err) != 0 ||
 	    folder_sweep(host->cells_dir, err) != 0)
@@ -207,6 +210,7 @@ broker_look(void *arg)
 	switch (b->host.phase) {
 	case PHASE_SERVING:
 		images_look(&b->images);
+		kept_look(&b->clients);
 		space_look(&b->clients);
 		break;
 	case PHASE_DRAINING:
@@ -288,6 +292,7 @@ broker_serve(const struct config *config, struct err *err)
 		pool_release(&b.pool);
 		ledger_release(&b.ledger);
 		engine_release(&b.engine);
+		api_packages_release(&b.host);
 		loop_free(b.host.loop);
 		(void)rmdir(b.host.cells_dir);
 	}

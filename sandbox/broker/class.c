@@ -29,6 +29,13 @@ static const struct cell_class classes[] = {
 	    .mounts = { { PACKAGES_VOLUME, "/site" } },
 	    .network = true,
 	    .seccomp = "seccomp.json" },
+	/* pip and what takes packages away, for the runs of the APIs. */
+	{ .name = "install",
+	    .program = PROGRAM_CTL,
+	    .mounts = { { PACKAGES_VOLUME, "/site" } },
+	    .installs = true,
+	    .network = true,
+	    .seccomp = "seccomp.json" },
 	/* No code of anybody's runs there: it takes packages away. */
 	{ .name = "packages",
 	    .mounts = { { PACKAGES_VOLUME, "/site" } },
@@ -107,34 +114,60 @@ class_memory(const struct cell_class *class, const struct config *config)
 	return class->network ? config->pip_memory : config->memory;
 }
 
-/* One limit for the whole container: the largest of the volumes in it. */
+/* One limit for the whole container: the largest of the volumes in it.  In
+ * memory the size of a folder holds, and memory itself. */
 int64_t
 class_file_max(const struct cell_class *class, const struct config *config)
 {
 	if (class->in_memory)
-		return config->api_memory;
+		return -1;
+	if (class->installs)
+		return config->api_packages_quota;
 	return class->network || config->pip_quota > config->quota ?
 	    config->pip_quota :
 	    config->quota;
 }
 
-/* Shares of the memory, in sixteenths, so that all folders full leave an
- * eighth of it to the processes (tests/unit/test_docker_argv.c). */
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The contracts' figures, where memory allows: what a run of either of them may
+ * fill, /home and /dev/shm or /workspace, /tmp and /dev/shm, leaves an eighth
+ * of it to the processes (tests/unit/test_docker_argv.c). */
 size_t
 class_folders(const struct cell_class *class, const struct config *config,
     struct class_folder *folders)
 {
-	int64_t share = config->api_memory / 16;
-	int64_t tmp = 2 * share < API_TMP_MAX ? 2 * share : API_TMP_MAX;
-	int64_t home = 3 * share < API_HOME_MAX ? 3 * share : API_HOME_MAX;
+	int64_t memory = config->api_memory;
+	int64_t room = memory - memory / 8;
+	int64_t home = least(API_HOME_MAX, room - memory / 16);
+	int64_t shm = least(config->api_shm, least(memory / 4, room - home));
+	int64_t tmp = least(API_TMP_MAX, memory / 4);
 
 	folders[0] = (struct class_folder){ "/tmp",
 		class->in_memory ? tmp : config->tmp_size };
 	folders[1] = (struct class_folder){ "/dev/shm",
-		class->in_memory ? share : config->tmp_size };
-	folders[2] = (struct class_folder){ "/workspace", 8 * share };
+		class->in_memory ? shm : config->tmp_size };
+	folders[2] = (struct class_folder){ "/workspace", room - tmp - shm };
 	folders[3] = (struct class_folder){ "/home", home };
 	if (!class->in_memory)
 		return 2;
 	return class->reuse == REUSE_ANYONE ? 4 : 3;
+}
+
+bool
+class_has_folder(const struct cell_class *class, const struct config *config,
+    const char *path)
+{
+	struct class_folder folders[CLASS_FOLDERS];
+	size_t count = class_folders(class, config, folders);
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(folders[i].path, path) == 0)
+			return true;
+	}
+	return false;
 }

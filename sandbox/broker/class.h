@@ -58,6 +58,9 @@ struct cell_class {
 	/* For an interpreter of SANDBOX_IMAGES and for no sandbox, whose are
 	 * those of IL_CHAT_IMAGES: all that it holds is in memory. */
 	bool in_memory;
+	/* For such an interpreter, too: it fills what the cells in memory
+	 * mount (api_packages.h). */
+	bool installs;
 	/* Its leases last: when all are leased, nobody waits for an end. */
 	bool lasting;
 	const char *argument; /* cell.py is told so; NULL: nothing */
@@ -82,9 +85,12 @@ const char *class_ca_bundle(const struct cell_class *class,
     const struct config *config);
 int64_t class_memory(const struct cell_class *class,
     const struct config *config);
-/* Bytes that one file may have. */
+/* Bytes that one file may have, also one with holes; -1: what it likes. */
 int64_t class_file_max(const struct cell_class *class,
     const struct config *config);
+
+/* Of the path of a folder, with its NUL. */
+#define CLASS_FOLDER_MAX 16
 
 /* The folders in memory that a cell's code can write to. */
 #define CLASS_FOLDERS 4
@@ -96,5 +102,7 @@ struct class_folder {
  * All of them full leave a cell the memory to say so. */
 size_t class_folders(const struct cell_class *class,
     const struct config *config, struct class_folder *folders);
+bool class_has_folder(const struct cell_class *class,
+    const struct config *config, const char *path);
 
 #endif

@@ -156,6 +156,7 @@ client_new(struct listener *listener, int fd)
 	client->clients = clients;
 	client->listener = listener;
 	client->fd = fd;
+	client->staged_fd = -1;
 	LIST_INSERT_HEAD(&clients->all, client, link);
 	listener->count++;
 	loop_add(loop, fd, EPOLLIN, client_on_packet, client);
@@ -235,6 +236,7 @@ clients_listen(struct clients *clients, struct host *host, struct err *err)
 	clients->host = host;
 	LIST_INIT(&clients->all);
 	TAILQ_INIT(&clients->waiting);
+	TAILQ_INIT(&clients->asking);
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		clients->listeners[i].clients = clients;
 		clients->listeners[i].program = (enum program_name)i;

@@ -33,21 +33,26 @@ struct clients {
 	struct listener listeners[PROGRAMS];
 	LIST_HEAD(client_list, client) all;
 	TAILQ_HEAD(client_queue, client) waiting; /* for their turn, or space */
+	struct client_queue asking;		  /* what is kept */
 };
 
 enum client_state {
 	CLIENT_ASKED_NOTHING,
-	CLIENT_WANTS_LEASE,	/* in the queue, or leased */
+	CLIENT_WANTS_LEASE, /* in the queue, or leased */
+	CLIENT_ASKS_KEPT,
 	CLIENT_WAITS_TO_CREATE, /* these two for space */
 	CLIENT_WAITS_TO_RESERVE,
 	CLIENT_CREATES,
+	CLIENT_STAGES, /* api_packages.h, as the next two */
+	CLIENT_PUBLISHES,
+	CLIENT_LISTS,
 	CLIENT_HAS_SPACE,
 	CLIENT_REMOVES,
 };
 
 struct client {
 	LIST_ENTRY(client) link;
-	TAILQ_ENTRY(client) turn; /* while it waits for space */
+	TAILQ_ENTRY(client) turn; /* in one of the two queues */
 	struct clients *clients;
 	struct listener *listener; /* on which it came */
 	enum client_state state;
@@ -55,11 +60,15 @@ struct client {
 	struct loop_timer *timer;
 	struct ticket ticket;
 	struct creation creation;
+	bool retire;	  /* end what is kept */
 	int64_t bytes;	  /* that it wants now, */
 	int64_t since_ms; /* since then, */
 	int place;	  /* on the file system of this descriptor */
 	struct reservation *reservation;
 	struct removal *removal;
+	int staged_fd;		/* what it publishes; -1 */
+	struct lock_wait wait;	/* for that */
+	struct subprocess tool; /* e2fsck, debugfs */
 };
 
 /* What a program is called. */
@@ -80,6 +89,12 @@ void request_take(struct client *client, const struct frame_view *view);
 void request_abandon(struct client *client);
 void request_create(struct client *client, const struct frame_view *view);
 void request_reserve(struct client *client, const struct frame_view *view);
+/* Wait for room for client->creation and so many bytes that it takes. */
+void space_wait_to_create(struct client *client, int64_t bytes);
+/* Packages are many small files. */
+#define BYTES_PER_PACKAGE_FILE 8192
+/* A cell may be back. */
+void kept_look(struct clients *clients);
 /* There may be more space than before. */
 void space_look(struct clients *clients);
 

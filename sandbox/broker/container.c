@@ -422,7 +422,7 @@ send_end(struct container *c, const struct frame *frame, struct err *err)
 
 int
 container_lease(struct container *c, int64_t lease_ms, enum access access,
-    bool keep)
+    bool keep, const char *folder)
 {
 	struct frame frame;
 	struct err err;
@@ -432,6 +432,8 @@ container_lease(struct container *c, int64_t lease_ms, enum access access,
 	frame_start(&frame, FRAME_SERVE);
 	serve_add_policy(&frame, c);
 	frame_add_int(&frame, TAG_ACCESS, access);
+	if (*folder != '\0')
+		frame_add_text(&frame, TAG_FOLDER, folder);
 	c->keep = keep && c->class->keeps && c->host->config->sessions > 0;
 	if (c->keep)
 		frame_add_int(&frame, TAG_KEEP, 1);

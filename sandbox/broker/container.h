@@ -71,10 +71,10 @@ struct container {
 	struct reservation *reserved[CLASS_VOLUMES];
 	/* One that is not there is read as an empty folder. */
 	struct attachment volumes[CLASS_VOLUMES];
+	int packages_device; /* of the APIs (api_packages.h): N + 1; 0: none */
 	struct lock_wait wait; /* for an older holder of the next one */
 	size_t volume_next;
-	int listen_fd;
-	int control_fd;
+	int listen_fd, control_fd;
 	int pidfd;	    /* of its first process; -1: not known */
 	int ooms_fd;	    /* counts kills for want of memory; -1: not known */
 	int64_t ooms;	    /* before the lease */
@@ -101,7 +101,7 @@ void container_run(struct container *c);
 /* IDLE → LEASED, to do what access says; keep: its interpreter may stay.  The
  * client's end of the lease, or -1 (and the cell ends). */
 int container_lease(struct container *c, int64_t lease_ms, enum access access,
-    bool keep);
+    bool keep, const char *folder);
 /* Does a run of a person's go on in it, or may one at any moment? */
 bool container_is_running(const struct container *c);
 /* To such a one: the client's end of a socket to look beside the run, or -1:

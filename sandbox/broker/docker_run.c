@@ -9,6 +9,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
+#include "api_packages.h"
 #include "container.h"
 
 /* The same in every container.  Each is explained in README.md. */
@@ -27,6 +28,13 @@ static const char *const cell_command[] = { "-s", "-u", "-B",
 /* Where the cell puts the source of a run; the run may read it. */
 static const char code_tmpfs[] =
     "/code:rw,noexec,nosuid,nodev,size=20m,nr_inodes=16,mode=0755";
+
+/* Where the cell puts names for its interpreter, and nobody writes after. */
+static const char names_tmpfs[] =
+    "/snekbin:rw,noexec,nosuid,nodev,size=64k,nr_inodes=32,mode=0755";
+/* Where an API's cell puts another name of its workspace: /mnt/data. */
+static const char data_tmpfs[] =
+    "/mnt:rw,noexec,nosuid,nodev,size=4k,nr_inodes=2,mode=0755";
 
 /*
  * One field of a --mount, which is a line of CSV: quoted when it holds what
@@ -78,24 +86,42 @@ add_own(struct argv *argv, const struct container *c, const char *name,
 /* An anonymous volume whose file system is on the device.  The label lets the
  * sweep find it should the engine die before it removed it. */
 static void
-add_volume(struct argv *argv, const struct container *c, size_t i)
+add_device(struct argv *argv, const struct container *c, int number,
+    const char *target, bool writable)
 {
 	auto_buf struct buf line = BUF_INIT(16384);
 	auto_free char *label = xprintf("inline.instance=%s",
 	    c->host->instance);
-	auto_free char *device = xprintf("device=/dev/loop%d",
-	    c->volumes[i].device);
+	auto_free char *device = xprintf("device=/dev/loop%d", number);
 
 	csv_add(&line, "type", "volume");
-	csv_add(&line, "dst", c->class->mounts[i].target);
+	csv_add(&line, "dst", target);
 	csv_add(&line, "volume-nocopy", "true");
 	csv_add(&line, "volume-label", label);
 	csv_add(&line, "volume-opt", "type=ext4");
 	csv_add(&line, "volume-opt", device);
 	csv_add(&line, "volume-opt",
-	    i == 0 && c->writable ? "o=nosuid,nodev,discard,noinit_itable" :
-				    "o=ro,nosuid,nodev");
+	    writable ? "o=nosuid,nodev,discard,noinit_itable" :
+		       "o=ro,nosuid,nodev");
 	argv_option(argv, "--mount", "%s", buf_str(&line));
+}
+
+static void
+add_volume(struct argv *argv, const struct container *c, size_t i)
+{
+	add_device(argv, c, c->volumes[i].device, c->class->mounts[i].target,
+	    i == 0 && c->writable);
+}
+
+/* What all cells of its version mount, to be read. */
+static void
+add_api_packages(struct argv *argv, const struct container *c)
+{
+	char target[API_PACKAGES_TARGET_MAX];
+
+	if (c->packages_device > 0 &&
+	    api_packages_target(c->interpreter.name, target))
+		add_device(argv, c, c->packages_device - 1, target, false);
 }
 
 /* Nothing, to be read, where the device is not. */
@@ -149,11 +175,14 @@ add_identity(struct argv *argv, const struct container *c, const char *apparmor)
 		argv_option(argv, "--security-opt", "apparmor=%s", apparmor);
 }
 
-/* A folder in memory; /tmp is everybody's, the others are the cell's user's. */
+/* A folder in memory; /tmp is everybody's, and for the contract of the APIs
+ * nothing is executed there; the others are the cell's user's. */
 static void
-add_folder(struct argv *argv, const struct class_folder *folder, uint32_t uid)
+add_folder(struct argv *argv, const struct cell_class *class,
+    const struct class_folder *folder, uint32_t uid)
 {
-	auto_free char *owner = strcmp(folder->path, "/tmp") == 0 ?
+	bool is_tmp = strcmp(folder->path, "/tmp") == 0;
+	auto_free char *owner = is_tmp ?
 	    xstrdup("1777") :
 	    xprintf("0755,uid=%" PRIu32 ",gid=%" PRIu32, uid, uid);
 	int64_t pages = folder->size / 4096;
@@ -164,9 +193,17 @@ add_folder(struct argv *argv, const struct class_folder *folder, uint32_t uid)
 		return;
 	}
 	argv_option(argv, "--tmpfs",
-	    "%s:rw,exec,nosuid,nodev,mode=%s,size=%" PRId64
-	    ",nr_inodes=%" PRId64,
-	    folder->path, owner, folder->size, inodes);
+	    "%s:rw,%s,nosuid,nodev,mode=%s,size=%" PRId64 ",nr_inodes=%" PRId64,
+	    folder->path, is_tmp && class->in_memory ? "noexec" : "exec", owner,
+	    folder->size, inodes);
+}
+
+/* One that is the cell's user's. */
+static void
+add_tmpfs(struct argv *argv, const char *tmpfs, uint32_t uid)
+{
+	argv_option(argv, "--tmpfs", "%s,uid=%" PRIu32 ",gid=%" PRIu32, tmpfs,
+	    uid, uid);
 }
 
 /* How much it may use of what. */
@@ -183,13 +220,17 @@ add_limits(struct argv *argv, const struct container *c)
 	argv_option(argv, "--memory-swap", "%" PRId64, memory);
 	argv_option(argv, "--cpus", "%.2f", (double)config->milli_cpus / 1e3);
 	argv_option(argv, "--pids-limit", "%" PRId64, config->pids);
+	/* explicit, as the engine may have a limit of its own for all */
 	argv_option(argv, "--ulimit", "fsize=%" PRId64 ":%" PRId64, file_max,
 	    file_max);
 	for (size_t i = 0; i < count; i++)
-		add_folder(argv, &folders[i], c->uid);
+		add_folder(argv, c->class, &folders[i], c->uid);
 	if (!c->class->in_memory)
-		argv_option(argv, "--tmpfs", "%s,uid=%" PRIu32 ",gid=%" PRIu32,
-		    code_tmpfs, c->uid, c->uid);
+		add_tmpfs(argv, code_tmpfs, c->uid);
+	else
+		add_tmpfs(argv, data_tmpfs, c->uid);
+	if (c->class->reuse == REUSE_ANYONE)
+		add_tmpfs(argv, names_tmpfs, c->uid);
 	if (c->class->sysctl != NULL)
 		argv_option(argv, "--sysctl", "%s", c->class->sysctl);
 }
@@ -233,6 +274,7 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 		add_volume(argv, c, i);
 		add_rates(argv, c, c->volumes[i].device);
 	}
+	add_api_packages(argv, c);
 	argv_add_all(argv, ARGV_WORDS("--entrypoint", "python3", image));
 	argv_add_all(argv, cell_command);
 	if (c->class->argument != NULL)

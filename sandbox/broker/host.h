@@ -2,8 +2,10 @@
 #ifndef HOST_H
 #define HOST_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+struct api_packages_volume;
 struct config;
 struct engine;
 struct images;
@@ -38,6 +40,8 @@ struct host {
 	struct ledger *ledger;
 	struct pool *pool;
 	struct uids *uids;
+	struct api_packages_volume *api_packages; /* that are attached */
+	size_t api_packages_count;
 	struct loop_timer *look;
 	int64_t look_ms;
 };

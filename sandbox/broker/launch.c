@@ -16,6 +16,7 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "api_packages.h"
 #include "container.h"
 #include "docker.h"
 #include "engine.h"
@@ -233,6 +234,9 @@ container_run(struct container *c)
 		container_fail(c, REFUSAL_START, err.text);
 		return;
 	}
+	if (c->class->in_memory)
+		c->packages_device = 1 +
+		    api_packages_device(c->host, c->interpreter.name);
 	c->derived = strcmp(image, c->interpreter.image) != 0;
 	docker_run_argv(&argv, c, image,
 	    c->class->reuse == REUSE_ANYONE ?

@@ -64,7 +64,8 @@ has_volumes(const struct pool *pool, const struct ticket *ticket)
 	int base = pool->host->base;
 
 	return ticket->class->in_memory ||
-	    (workspace_exists(base, ticket->sandbox) &&
+	    ((ticket->class->installs ||
+		 workspace_exists(base, ticket->sandbox)) &&
 		(!ticket->class->network ||
 		    workspace_has(base, ticket->sandbox, ticket->packages)));
 }
@@ -354,16 +355,18 @@ pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
 }
 
 struct container *
-pool_kept_of(const struct pool *pool, const char *sandbox, bool *busy)
+pool_kept_of(const struct pool *pool, const char *sandbox,
+    const struct container **used)
 {
 	struct container *c;
 
-	*busy = false;
+	*used = NULL;
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (strcmp(c->sandbox, sandbox) != 0)
 			continue;
-		*busy = *busy || c->state == CONTAINER_LEASED ||
-		    c->state == CONTAINER_RELEASING;
+		if (c->state == CONTAINER_LEASED ||
+		    c->state == CONTAINER_RELEASING)
+			*used = c;
 		if (c->state == CONTAINER_IDLE && c->kept)
 			return c;
 	}

@@ -20,13 +20,14 @@ struct client;
 /* Somebody who wants a cell.  The owner's, who fills in the first part. */
 struct ticket {
 	const struct cell_class *class;
-	char sandbox[33];		/* "" for a class in memory */
+	char sandbox[33]; /* "" for a class in memory */
 	struct image_entry interpreter;
 	bool any_interpreter;		/* of a cell that is there */
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for the interpreter */
 	int64_t lease_ms;
 	enum access access; /* for a sandbox */
 	bool keep;	    /* the interpreter of a run in it may be kept */
+	char folder[CLASS_FOLDER_MAX]; /* its run writes to; "": any */
 	struct client *client;
 
 	TAILQ_ENTRY(ticket) link;
@@ -98,6 +99,9 @@ void removal_done(struct removal *removal, const char *trouble);
 
 /* docker run at one time: more only slows each down. */
 #define POOL_RUNS_MAX 2
+/* So long one who wants a sandbox that is leased waits: it may just be coming
+ * back. */
+#define POOL_BUSY_MS 1000
 
 /* The places of a budget. */
 struct pool_places {
@@ -135,10 +139,10 @@ bool pool_serves(const struct container *c, const struct ticket *ticket);
 struct container *pool_oldest_idle(const struct pool *pool,
     enum cell_budget budget);
 
-/* The idle cell that keeps an interpreter of this sandbox; NULL: none does,
- * unless one of it is *busy. */
+/* The idle cell that keeps an interpreter of this sandbox; NULL: none does.
+ * *used: one of it that is leased, or on its way back, and NULL without. */
 struct container *pool_kept_of(const struct pool *pool, const char *sandbox,
-    bool *busy);
+    const struct container **used);
 
 /* Serve those who wait, see to what stays warm, call docker run. */
 void scheduler_run(struct pool *pool);

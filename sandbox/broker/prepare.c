@@ -210,7 +210,7 @@ static int
 sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 {
 	*uid = 0;
-	for (size_t i = 0; i < 2 && *uid == 0; i++) {
+	for (size_t i = c->class->installs; i < 2 && *uid == 0; i++) {
 		auto_close int fd = workspace_volume_open(c->host->base,
 		    c->sandbox, i == 0 ? WORKSPACE_VOLUME : c->packages, err);
 		uint32_t owner = fd >= 0 ? owner_of(fd) : 0;

@@ -15,6 +15,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "api_packages.h"
 #include "client.h"
 #include "engine.h"
 #include "ledger.h"
@@ -100,7 +101,9 @@ lease_take_sandbox(struct ticket *ticket, const struct frame_view *view)
 	ticket->access = (enum access)access;
 	return frame_get_text(view, TAG_SANDBOX, ticket->sandbox,
 		   sizeof(ticket->sandbox)) &&
-	    workspace_id_valid(ticket->sandbox) &&
+	    (ticket->class->installs ?
+		    strcmp(ticket->sandbox, API_PACKAGES_ID) == 0 :
+		    workspace_id_valid(ticket->sandbox)) &&
 	    (access == ACCESS_WRITE || access == ACCESS_TIDY ||
 		access == ACCESS_ANY ||
 		(access == ACCESS_LOOK && ticket->class->looked_beside &&
@@ -140,12 +143,23 @@ lease_take(struct ticket *ticket, const struct config *config,
 	    (ticket->class->in_memory ? sandbox :
 					!lease_take_sandbox(ticket, view)))
 		return REFUSAL_INPUT;
+	if (frame_get_bytes(view, TAG_FOLDER, &data, &len) &&
+	    (!frame_get_text(view, TAG_FOLDER, ticket->folder,
+		 sizeof(ticket->folder)) ||
+		!class_has_folder(ticket->class, config, ticket->folder)))
+		return REFUSAL_INPUT;
 	if (!lease_take_interpreter(ticket,
-		ticket->class->in_memory ? config->sandbox_images :
-					   config->chat_images,
+		ticket->class->in_memory || ticket->class->installs ?
+		    config->sandbox_images :
+		    config->chat_images,
 		view))
 		return REFUSAL_INTERPRETER;
-	workspace_packages_name(ticket->interpreter.name, ticket->packages);
+	if (ticket->class->installs)
+		api_packages_staging(ticket->interpreter.name,
+		    ticket->packages);
+	else
+		workspace_packages_name(ticket->interpreter.name,
+		    ticket->packages);
 	return REFUSAL_NONE;
 }
 
@@ -178,38 +192,70 @@ request_lease(struct client *client, const struct frame_view *view)
 
 /* ---- what is kept ---- */
 
-/* Is there an interpreter for the next run, and shall it end? */
 static void
-request_kept(struct client *client, const struct frame_view *view)
+kept_answer(struct client *client, struct container *c)
 {
-	const struct host *host = client->clients->host;
-	struct container *c;
 	struct frame frame;
-	char id[33];
-	int64_t retire = 0;
-	bool busy;
 
-	if (!frame_get_text(view, TAG_SANDBOX, id, sizeof(id)) ||
-	    !workspace_id_valid(id)) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed KEPT");
-		return;
-	}
-	(void)frame_get_int(view, TAG_RETIRE, &retire);
-	c = pool_kept_of(host->pool, id, &busy);
-	if (busy) {
-		client_refuse(client, REFUSAL_BUSY, "the cell is leased");
-		return;
-	}
 	frame_start(&frame, FRAME_GRANTED);
 	if (c != NULL) {
 		frame_add_int(&frame, TAG_KEPT, 1);
 		frame_add_int(&frame, TAG_REST_MS,
 		    clock_monotonic_ms() - c->since_ms);
 	}
-	if (c != NULL && retire != 0)
+	if (c != NULL && client->retire)
 		kept_end(c, KEPT_STOPPED);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
+}
+
+/* Who asks while the cell is on its way back waits for it, but not for a run
+ * that goes on. */
+void
+kept_look(struct clients *clients)
+{
+	const struct host *host = clients->host;
+	struct client *client;
+	struct client *next;
+
+	for (client = TAILQ_FIRST(&clients->asking); client != NULL;
+	     client = next) {
+		int64_t due_ms = client->since_ms + POOL_BUSY_MS;
+		const struct container *used;
+		struct container *c = pool_kept_of(host->pool,
+		    client->ticket.sandbox, &used);
+
+		next = TAILQ_NEXT(client, turn);
+		if (used == NULL)
+			kept_answer(client, c);
+		else if (used->state == CONTAINER_LEASED &&
+		    clock_monotonic_ms() >= due_ms)
+			client_refuse(client, REFUSAL_BUSY,
+			    "the cell is leased");
+		else if (used->state == CONTAINER_LEASED)
+			host_look(clients->host, due_ms);
+	}
+}
+
+/* Is there an interpreter for the next run, and shall it end? */
+static void
+request_kept(struct client *client, const struct frame_view *view)
+{
+	struct clients *clients = client->clients;
+	int64_t retire = 0;
+
+	if (!frame_get_text(view, TAG_SANDBOX, client->ticket.sandbox,
+		sizeof(client->ticket.sandbox)) ||
+	    !workspace_id_valid(client->ticket.sandbox)) {
+		client_refuse(client, REFUSAL_INPUT, "a malformed KEPT");
+		return;
+	}
+	(void)frame_get_int(view, TAG_RETIRE, &retire);
+	client->retire = retire != 0;
+	client->since_ms = clock_monotonic_ms();
+	client->state = CLIENT_ASKS_KEPT;
+	TAILQ_INSERT_TAIL(&clients->asking, client, turn);
+	host_look(clients->host, 0);
 }
 
 /* ---- removing workspaces ---- */
@@ -322,8 +368,11 @@ static const struct {
 	unsigned int programs;
 	void (*take)(struct client *client, const struct frame_view *view);
 } requests[] = {
-	{ FRAME_LEASE, "LEASE", BY(WORKER) | BY(API), request_lease },
+	{ FRAME_LEASE, "LEASE", BY(WORKER) | BY(API) | BY(CTL), request_lease },
 	{ FRAME_CREATE, "CREATE", BY(WORKER), request_create },
+	{ FRAME_STAGE, "STAGE", BY(CTL), request_stage },
+	{ FRAME_PUBLISH, "PUBLISH", BY(CTL), request_publish },
+	{ FRAME_PACKAGES, "PACKAGES", BY(CTL), request_packages },
 	{ FRAME_KEPT, "KEPT", BY(WORKER), request_kept },
 	{ FRAME_REMOVE, "REMOVE", BY(WORKER) | BY(CTL), request_remove },
 	{ FRAME_RESERVE, "RESERVE", BY(API), request_reserve },
@@ -368,6 +417,18 @@ request_abandon(struct client *client)
 	case CLIENT_WAITS_TO_RESERVE:
 		TAILQ_REMOVE(&clients->waiting, client, turn);
 		(void)close(client->place);
+		break;
+	case CLIENT_ASKS_KEPT:
+		TAILQ_REMOVE(&clients->asking, client, turn);
+		break;
+	case CLIENT_STAGES:
+		stage_abandon(client);
+		break;
+	case CLIENT_PUBLISHES:
+		publish_abandon(client);
+		break;
+	case CLIENT_LISTS:
+		packages_abandon(client);
 		break;
 	case CLIENT_CREATES:
 		creation_cancel(&client->creation);

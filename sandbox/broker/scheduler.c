@@ -16,8 +16,6 @@
 #include "images.h"
 #include "pool.h"
 
-#define BUSY_MS 1000 /* the same sandbox may just be coming back */
-
 /* A lease is cold when the ticket waited for the start of its cell. */
 static void
 grant(struct container *c, struct ticket *ticket, struct pool *pool,
@@ -25,7 +23,7 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool,
 {
 	int64_t ready_ms = c->since_ms;
 	int client_end = container_lease(c, ticket->lease_ms, access,
-	    ticket->keep);
+	    ticket->keep, ticket->folder);
 
 	if (client_end < 0)
 		return; /* the container ends, the ticket keeps its place */
@@ -63,7 +61,7 @@ refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
 {
 	int64_t since = c->since_ms > ticket->since_ms ? c->since_ms :
 							 ticket->since_ms;
-	int64_t due = since + BUSY_MS;
+	int64_t due = since + POOL_BUSY_MS;
 
 	if (c->state != CONTAINER_LEASED)
 		return false;

@@ -14,6 +14,7 @@
 #include "../base/err.h"
 #include "../protocol/frame.h"
 #include "admission.h"
+#include "api_packages.h"
 #include "client.h"
 #include "ledger.h"
 #include "owner.h"
@@ -26,8 +27,6 @@
 #define QUOTA_MIN (INT64_C(4) << 20)
 #define QUOTA_MAX (INT64_C(16) << 40)
 #define FILES_MAX INT64_C(100000000)
-/* Packages are many small files. */
-#define BYTES_PER_PACKAGE_FILE 8192
 /* Two new volumes: journals, the first tables, the folder. */
 #define CREATION_BYTES (INT64_C(10) << 20)
 
@@ -35,7 +34,7 @@
  * for each process of il-api that may be at one, while it goes from one to the
  * next. */
 #define RESERVE_EACH (INT64_C(18) << 20)
-#define RESERVE_PROCESSES 24 /* besides those of runs and of sessions */
+#define RESERVE_PROCESSES 40 /* besides those of runs and of sessions */
 
 /* The sandbox is there, or was made by another client meanwhile, which is as
  * good. */
@@ -43,7 +42,9 @@ void
 creation_done(struct client *client, const struct err *failure)
 {
 	client->state = CLIENT_ASKED_NOTHING;
-	if (failure == NULL || failure->code == ERR_CONFLICT)
+	if (failure == NULL && client->listener->program == PROGRAM_CTL)
+		stage_done(client);
+	else if (failure == NULL || failure->code == ERR_CONFLICT)
 		client_done(client);
 	else
 		client_refuse(client, REFUSAL_START, failure->text);
@@ -69,9 +70,11 @@ creation_choose_uid(struct creation *c, const struct host *host,
 {
 	auto_close int fd = -1;
 
-	if (c->only_packages) {
-		fd = workspace_volume_open(host->base, c->id, WORKSPACE_VOLUME,
-		    err);
+	bool apis = strcmp(c->id, API_PACKAGES_ID) == 0;
+
+	if (c->only_packages && (!apis || c->copied[0] != '\0')) {
+		fd = workspace_volume_open(host->base, c->id,
+		    apis ? c->copied : WORKSPACE_VOLUME, err);
 		if (fd < 0)
 			return -1;
 		c->uid = owner_of(fd);
@@ -170,6 +173,13 @@ space_wait(struct client *client, enum client_state state, int64_t bytes,
 	host_look(clients->host, 0);
 }
 
+void
+space_wait_to_create(struct client *client, int64_t bytes)
+{
+	space_wait(client, CLIENT_WAITS_TO_CREATE, CREATION_BYTES + bytes,
+	    fcntl(client->clients->host->base, F_DUPFD_CLOEXEC, 0));
+}
+
 /* ---- the requests ---- */
 
 /* Those that are being made count, and those that wait to be. */
@@ -251,8 +261,7 @@ request_create(struct client *client, const struct frame_view *view)
 		    "there are IL_SANDBOXES sandboxes");
 		return;
 	}
-	space_wait(client, CLIENT_WAITS_TO_CREATE, CREATION_BYTES,
-	    fcntl(host->base, F_DUPFD_CLOEXEC, 0));
+	space_wait_to_create(client, 0);
 }
 
 /* On the file system where the APIs keep their files: they make the folder, and
@@ -280,7 +289,8 @@ reserve_left(const struct clients *clients)
 {
 	const struct config *config = clients->host->config;
 	int64_t left = RESERVE_EACH *
-	    (config->api_cells + config->api_sessions + RESERVE_PROCESSES);
+	    (2 * (config->api_cells + config->api_sessions) +
+		RESERVE_PROCESSES);
 	const struct client *other;
 
 	LIST_FOREACH(other, &clients->all, link) {

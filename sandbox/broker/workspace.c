@@ -40,7 +40,8 @@ bool
 workspace_id_valid(const char *id)
 {
 	return strlen(id) == SANDBOX_ID_LEN &&
-	    strspn(id, "0123456789abcdef") == SANDBOX_ID_LEN;
+	    strspn(id, "0123456789abcdef") == SANDBOX_ID_LEN &&
+	    strcmp(id, API_PACKAGES_ID) != 0;
 }
 
 /* A name that no other folder has or had: several of them may be under way for
@@ -160,7 +161,7 @@ workspace_volume_open(int base, const char *id, const char *volume,
 	auto_close int fd = -1;
 	struct stat st;
 
-	if (!workspace_id_valid(id))
+	if (!workspace_id_valid(id) && strcmp(id, API_PACKAGES_ID) != 0)
 		return err_set(err, ERR_INPUT, "not a sandbox id");
 	folder = open_folder(base, id);
 	if (folder >= 0)
@@ -383,6 +384,16 @@ creation_populate(struct creation *c, int which, struct argv *argv)
 	argv->input = c->script;
 }
 
+/* Sparse files stay sparse. */
+static void
+creation_copy(const struct creation *c, struct argv *argv)
+{
+	argv_init(argv,
+	    ARGV_WORDS("cp", "--sparse=always", "--reflink=auto", "--"));
+	argv_addf(argv, "%s/%s/%s", c->host->config->base_dir, c->id,
+	    c->copied);
+}
+
 /* The volume goes from the draft into the sandbox's folder. */
 static int
 creation_publish_packages(const struct creation *c, struct err *err)
@@ -444,13 +455,17 @@ creation_step(struct creation *c)
 			creation_done(c->client, NULL);
 		return;
 	}
-	if (c->step % 2 == 0 && creation_make_file(c, which, &err) != 0) {
+	if (c->copied[0] != '\0') {
+		c->step = 3; /* nothing is to be filled */
+		creation_copy(c, &argv);
+	} else if (c->step % 2 == 0 &&
+	    creation_make_file(c, which, &err) != 0) {
 		creation_fail(c, &err);
 		return;
 	}
-	if (c->step % 2 == 0)
+	if (c->copied[0] == '\0' && c->step % 2 == 0)
 		creation_mkfs(c, which, &argv);
-	else
+	else if (c->copied[0] == '\0')
 		creation_populate(c, which, &argv);
 	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->draft,
 	    creation_volume(c, which));

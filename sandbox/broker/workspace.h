@@ -22,12 +22,15 @@ struct err;
  *	.new-…	being made; .old-…  being removed: swept at start
  */
 #define SANDBOX_ID_LEN 32
+/* No sandbox has it, and nobody lists or counts it as one: api_packages.h. */
+#define API_PACKAGES_ID "00000000000000000000000000000000"
 #define WORKSPACE_VOLUME "workspace.ext4"
 #define PACKAGES_VOLUME "packages" /* in class.c; its file's name is made by */
 #define VOLUME_NAME_MAX 64
 void workspace_packages_name(const char *interpreter,
     char name[VOLUME_NAME_MAX]);
 
+/* Of a sandbox. */
 bool workspace_id_valid(const char *id);
 
 /* Make and open the base folder and remove what an earlier life left half made
@@ -81,7 +84,9 @@ struct creation {
 	char id[33];
 	char packages[VOLUME_NAME_MAX];
 	bool only_packages;
-	uint32_t uid; /* whose it is */
+	char copied[VOLUME_NAME_MAX]; /* of only_packages: made as a copy of
+				       * this one; "": anew */
+	uint32_t uid;		      /* whose it is */
 	char draft[64];
 	struct volume_size sizes[2]; /* workspace, packages */
 	char script[160];	     /* of debugfs */

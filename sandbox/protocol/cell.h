@@ -41,6 +41,8 @@ struct cell_request {
 	size_t source_len;
 	const char *input; /* standard input */
 	size_t input_len;
+	bool live;	     /* input is what comes from the pipe live_fd, */
+	int live_fd;	     /* whose end to read from this is */
 	const char *content; /* for OP_WRITE */
 	size_t content_len;
 	bool echo;
@@ -145,6 +147,7 @@ void cell_init(struct cell *cell, int fd);
 int cell_send(struct cell *cell, const struct cell_request *request,
     int timeout_ms, struct err *err);
 void cell_enough(struct cell *cell);
+void cell_signal(struct cell *cell, int number); /* likewise: send it one */
 
 /* Wait for the next event until the monotonic time deadline_ms.  Returns 0 with
  * an event (CELL_QUIET when none came in time), -1 with ERR_PROTOCOL when the

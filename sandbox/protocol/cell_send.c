@@ -66,6 +66,7 @@ cell_build_head(struct frame *frame, const struct cell_request *request)
 	for (size_t i = 0; request->env != NULL && request->env[i] != NULL; i++)
 		frame_add_text(frame, TAG_ENV, request->env[i]);
 	add_int(frame, TAG_PLAIN, request->plain);
+	add_int(frame, TAG_LIVE, request->live);
 	add_int(frame, TAG_LIMIT_MEMORY, request->limit_memory);
 	add_int(frame, TAG_LIMIT_PROCESSES, request->limit_processes);
 	add_int(frame, TAG_LIMIT_FILES, request->limit_files);
@@ -142,7 +143,7 @@ cell_send_inputs(struct cell *cell, const struct cell_request *request,
 static void
 cell_expect(struct cell *cell, const struct cell_request *request)
 {
-	bool run = request->op == OP_RUN;
+	bool run = request->op == OP_RUN || request->op == OP_BASH;
 
 	cell->in_request = true;
 	cell->started = false;
@@ -181,7 +182,9 @@ cell_send(struct cell *cell, const struct cell_request *request, int timeout_ms,
 	    cell_send_inputs(cell, request, deadline, err) != 0)
 		return -1;
 	frame_start(&frame, FRAME_GO);
-	if (cell_send_frame(cell, &frame, deadline, err) != 0)
+	if (fd_send_packet(cell->fd, frame.data, frame.len,
+		request->live ? request->live_fd : -1,
+		clock_poll_timeout(deadline), err) != 0)
 		return -1;
 	cell_expect(cell, request);
 	return 0;
@@ -195,5 +198,17 @@ cell_enough(struct cell *cell)
 
 	/* A cell that takes it not ends the run by its other limits. */
 	frame_start(&frame, FRAME_ENOUGH);
+	(void)fd_send_packet(cell->fd, frame.data, frame.len, -1, 0, &err);
+}
+
+void
+cell_signal(struct cell *cell, int number)
+{
+	struct frame frame;
+	struct err err;
+
+	/* It may be over by now. */
+	frame_start(&frame, FRAME_SIGNAL);
+	frame_add_int(&frame, TAG_SIGNAL, number);
 	(void)fd_send_packet(cell->fd, frame.data, frame.len, -1, 0, &err);
 }

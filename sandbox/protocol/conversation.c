@@ -19,6 +19,7 @@ struct wait {
 	int64_t since_us;
 	int64_t deadline_ms;
 	int64_t tick_at_ms; /* INT64_MAX: never */
+	bool told;	    /* that it is enough */
 	bool stopped;	    /* deadline_ms is that of an early end */
 };
 
@@ -65,13 +66,39 @@ take_end(struct wait *wait, bool stop, bool cancel)
 	}
 }
 
-/* True when the cell has sent something, false when the deadline has passed. */
+/* The cell is told once that it is enough. */
+static void
+tell_enough(struct wait *wait)
+{
+	if (wait->c->enough && !wait->told)
+		cell_enough(&wait->cell);
+	wait->told = wait->c->enough;
+}
+
+/* Has one of the others happened?  Their owner sees to it. */
+static void
+take_others(struct wait *wait, const struct pollfd *fds)
+{
+	struct conversation *c = wait->c;
+
+	for (size_t i = 0; i < c->other_count; i++)
+		if (fds[i].revents != 0) {
+			c->other(c->arg);
+			tell_enough(wait);
+			return;
+		}
+}
+
+/* True when the cell has sent something, false when the deadline has passed or
+ * nobody waits any more. */
 static bool
 wait_for_cell(struct wait *wait)
 {
-	while (clock_monotonic_ms() < wait->deadline_ms) {
+	const struct conversation *c = wait->c;
+
+	while (!c->hang_up && clock_monotonic_ms() < wait->deadline_ms) {
 		int64_t until_ms = keep_time(wait);
-		struct pollfd fds[3] = {
+		struct pollfd fds[3 + CONVERSATION_OTHERS] = {
 			{ .fd = wait->cell.fd, .events = POLLIN },
 			{ .fd = -1 },
 			{ .fd = -1 },
@@ -81,7 +108,15 @@ wait_for_cell(struct wait *wait)
 			fds[1] = *wait->cancel;
 		if (wait->stop != NULL)
 			fds[2] = *wait->stop;
-		if (poll(fds, 3, clock_poll_timeout(until_ms)) <= 0)
+		for (size_t i = 0; i < c->other_count; i++)
+			fds[3 + i] = c->others[i];
+		if (poll(fds, 3 + c->other_count,
+			clock_poll_timeout(until_ms)) <= 0)
+			continue;
+		if (fds[1].revents == 0 && fds[2].revents == 0)
+			take_others(wait, fds + 3);
+		if (fds[0].revents == 0 && fds[1].revents == 0 &&
+		    fds[2].revents == 0)
 			continue;
 		if (fds[1].revents == 0 && fds[2].revents == 0)
 			return true;
@@ -112,7 +147,6 @@ take_events(struct wait *wait, struct cell_result *result, struct err *err)
 {
 	struct conversation *c = wait->c;
 	struct cell_event event;
-	bool told = false;
 
 	while (!c->hang_up && wait_for_cell(wait)) {
 		if (cell_next(&wait->cell, &event, clock_monotonic_ms() + 1,
@@ -127,9 +161,7 @@ take_events(struct wait *wait, struct cell_result *result, struct err *err)
 		}
 		if (c->event != NULL)
 			c->event(c->arg, &event);
-		if (c->enough && !told)
-			cell_enough(&wait->cell);
-		told = c->enough;
+		tell_enough(wait);
 	}
 	if (c->hang_up || wait->stopped)
 		return CONVERSATION_STOPPED;
@@ -151,7 +183,8 @@ conversation_hold(struct conversation *c, const struct cell_request *request,
 	now_ms = clock_monotonic_ms();
 	wait->c = c;
 	wait->stop = c->stop;
-	wait->stopped = false;
+	wait->stopped = wait->told = false;
+	c->cell = &wait->cell;
 	wait->since_us = clock_monotonic_us();
 	wait->deadline_ms = now_ms + c->within_ms + LIMIT_OUTSIDE_MS;
 	wait->cancel = c->cancel;

@@ -3,6 +3,7 @@
 #define CONVERSATION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cell.h"
@@ -37,16 +38,24 @@ struct conversation {
 	/* NULL, or: once this happens the cell has at most stop_ms left. */
 	const struct pollfd *stop;
 	int64_t stop_ms;
+	/* NULL, or: what else is waited for, CONVERSATION_OTHERS at most, which
+	 * may change in any of the functions; once one of them has happened,
+	 * other() may do what the event function may. */
+	const struct pollfd *others;
+	size_t other_count;
+	void (*other)(void *arg);
 	/* set by the event function */
 	bool enough;  /* the run is to end as it does at its output limit */
 	bool hang_up; /* nobody wants the result any more */
 	/* set by conversation_hold() */
-	bool heard; /* the cell has sent something */
-	bool died;  /* the run's memory has taken the cell with it, and the
+	struct cell *cell; /* while it holds: for cell_signal() */
+	bool heard;	   /* the cell has sent something */
+	bool died; /* the run's memory has taken the cell with it, and the
 		     * result says so */
 };
 
 #define CONVERSATION_CANCEL_MS 700
+#define CONVERSATION_OTHERS 2
 
 /* How it ended.  After all but CONVERSATION_RESULT, and when the cell has died,
  * the lease is of no use. */

@@ -36,11 +36,10 @@
 enum frame_kind {
 	/* client → broker; the answer is FRAME_GRANTED or FRAME_REFUSED */
 	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, INTERPRETER?, LEASE_MS,
-				 * ACCESS?, KEEP?: a cell, please */
+				 * ACCESS?, KEEP?, FOLDER?: a cell, please */
 	FRAME_CREATE = 2,	/* SANDBOX, QUOTA_BYTES, QUOTA_FILES: make the
-				 * workspace; or SANDBOX, INTERPRETER: a volume
-				 * for its packages in one that is there.
-				 * Exists already: GRANTED */
+				 * workspace; or INTERPRETER: a volume for its
+				 * packages.  Exists already: GRANTED */
 	FRAME_REMOVE = 3,	/* SANDBOX: end its cells, remove the workspace;
 				 * absent already: GRANTED */
 	FRAME_STATUS = 4,	/* answered with FRAME_STATUS_IS */
@@ -48,22 +47,26 @@ enum frame_kind {
 				 * CELL_NAME, ACCESS, ENDED */
 	FRAME_REFUSED = 6,	/* CODE (enum refusal), TEXT (for the log) */
 	FRAME_STATUS_IS = 7,	/* see the status tags */
-	FRAME_RESERVE = 8,	/* SIZE: so many bytes for the files of the
-				 * APIs, until the client hangs up; all of them
-				 * together are bounded; GRANTED */
+	FRAME_RESERVE = 8,	/* SIZE: bytes for the files of the APIs, until
+				 * the client hangs up; GRANTED */
 	FRAME_KEPT = 10,	/* SANDBOX, RETIRE?: is an interpreter kept, and
 				 * is it to end?  GRANTED: KEPT, REST_MS */
-	FRAME_LOST = 9,		/* in a lease, the last word: the cell has ended
-				 * by itself, REASON: REASON_MEMORY.  Where the
-				 * reason is another, there is no such frame */
+	FRAME_STAGE = 13,	/* INTERPRETER: a copy of the packages of the
+				 * APIs' runs, that a LEASE "install" changes,
+				 * until the client hangs up */
+	FRAME_PUBLISH = 11,	/* INTERPRETER: the copy is what they see now */
+	FRAME_PACKAGES = 12,	/* INTERPRETER: what they see: GRANTED, more of
+				 * them with TEXT, and the end */
+	FRAME_LOST = 9,		/* in a lease, the last word where its memory
+				 * has ended the cell: REASON_MEMORY */
 
 	/* broker → cell, on the control socket */
-	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS, KEEP;
-				 * for a pip cell INDEX_URL, SDIST, CA: what the
-				 * operator lets pip do */
-	FRAME_BESIDE = 19,	/* in a lease of a user cell: the end of another
-				 * socket rides on it, for ACCESS_LOOK; closed
-				 * without a word where that cannot be */
+	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS, KEEP,
+				 * FOLDER; for a pip cell INDEX_URL, SDIST, CA:
+				 * what the operator lets pip do */
+	FRAME_BESIDE = 19,	/* in a lease of a user cell: a socket for
+				 * ACCESS_LOOK rides on it; closed where it
+				 * cannot be */
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
 				 * ISOLATION (an api cell), TEXT (why it is
@@ -79,8 +82,8 @@ enum frame_kind {
 	FRAME_INPUT = 34,	/* PATH: a file; its PART_CONTENT follows; for
 				 * an api cell MODE, MTIME, ALWAYS */
 	FRAME_GO = 35,		/* the request is complete: begin */
-	FRAME_ENOUGH = 36,	/* in a run: end it as if OUTPUT_MAX were
-				 * reached; at another time: nothing */
+	FRAME_ENOUGH = 36,	/* in a run: end it as if at OUTPUT_MAX */
+	FRAME_SIGNAL = 37,	/* in a run: SIGNAL, for its group */
 
 	/* cell → client, on the lease; the last one is FRAME_RESULT, after it
 	 * the client may send another FRAME_REQUEST or close */
@@ -94,10 +97,8 @@ enum frame_kind {
 };
 
 enum frame_tag {
-	TAG_CLASS = 1,		/* text: "user", "pip", "packages", "api",
-				 * "session" */
-	TAG_SANDBOX = 2,	/* text: 32 lower-case hex digits; absent for
-				 * "api" and "session" */
+	TAG_CLASS = 1,		/* text: a name in sandbox/broker/class.c */
+	TAG_SANDBOX = 2,	/* text: 32 lower-case hex digits */
 	TAG_LEASE_MS = 3,	/* int: the broker kills the cell after this */
 	TAG_CODE = 4,		/* int: enum refusal, or enum cell_error */
 	TAG_TEXT = 5,		/* text: what happened, for a log */
@@ -138,16 +139,15 @@ enum frame_tag {
 	TAG_INDEX_URL = 32,	/* text: for pip; absent: its default */
 	TAG_SDIST = 33,		/* int: 1 lets pip build from source */
 	TAG_CA = 34,		/* int: 1: the CA bundle is at /run/ca.pem */
-	TAG_CUT = 35,		/* int: 1: send the first MAX_BYTES of a longer
-				 * file instead of refusing; in RESULT: not all
-				 * of the folder could be looked at */
+	TAG_CUT = 35,		/* int: 1: send MAX_BYTES of a longer file; in
+				 * RESULT: not all of the folder was seen */
 	/* requests to cells of the classes api and session */
 	TAG_FOLDER = 36,	/* text: "/home" or "/workspace" (if absent):
 				 * what is the workspace of this request */
 	TAG_ENV = 37,		/* bytes, repeated: "KEY=VALUE": the whole
 				 * environment of the run */
-	TAG_PLAIN = 38,		/* int: 1: `python ARGS`, as they are in
-				 * PART_ARGS */
+	TAG_PLAIN = 38,		/* int: 1: `python ARGS`, in BASH `bash ARGS`,
+				 * as they are in PART_ARGS */
 	TAG_LIMIT_MEMORY = 39,	/* int: bytes of address space of a process */
 	TAG_LIMIT_PROCESSES = 40, /* int: and threads, of the run */
 	TAG_LIMIT_FILES = 41,	/* int: descriptors of a process */
@@ -160,6 +160,7 @@ enum frame_tag {
 	TAG_KEEP = 56,		/* int: 1: keep the interpreter of this run for
 				 * the next one, if there is none kept already;
 				 * of a lease: this may be asked in it */
+	TAG_LIVE = 57,		/* int: 1: GO brings a pipe's end as stdin */
 
 	/* pieces */
 	TAG_PART = 48,		/* int: enum frame_part */
@@ -190,8 +191,7 @@ enum frame_tag {
 	TAG_KEPT_BYTES = 76,	/* int: memory that it holds */
 	TAG_WENT_ON = 77,	/* int: 1: the run began in the kept one */
 	TAG_REST_MS = 79,	/* int: it has been at rest for so long */
-	TAG_ENDED = 78,		/* int: enum kept_end: there was one, and that
-				 * is why it has ended; told once */
+	TAG_ENDED = 78,		/* int: enum kept_end, of one before; once */
 
 	/* status */
 	TAG_ENGINE = 96,	/* int: 1 reachable */
@@ -268,11 +268,11 @@ enum cell_op {
 	OP_PIP = 6,	/* ARG… (requirements), WALL_MS, OUTPUT_MAX → STARTED,
 			 * OUTPUT…; a cell that mounts /site does this and
 			 * nothing else, no other does */
-	OP_STAT = 7,	/* PATH → ENTRY; "" asks for the workspace itself, whose
-			 * NAME is "." */
-	OP_STAGE = 8,	/* INPUT…: files, and nothing else */
-	OP_BASH = 9,	/* PART_SOURCE: a command, for `bash -c`, or sh; CWD,
-			 * ENV…, limits, MERGE, PART_STDIN as in OP_RUN */
+	OP_STAT = 7,	/* PATH → ENTRY; "" is the workspace, named "." */
+	OP_STAGE = 8,	/* INPUT…: files, and nothing else; STATUS 1: the image
+			 * has no bash for OP_BASH */
+	OP_BASH = 9,	/* PART_SOURCE: a command, for `bash -c`, or sh; ARG…
+			 * ("$@"); else as OP_RUN, without PATH, NAME, ECHO */
 	OP_NAMES = 10,	/* COUNT, MAX_BYTES (of each), WALL_MS, OUTPUT_MAX →
 			 * OUTPUT: a letter, a path, a NUL for each: 'd' of a
 			 * directory, 'f' of anything else; the nearest first */

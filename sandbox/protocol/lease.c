@@ -24,7 +24,8 @@
 struct ask {
 	int sock;     /* the connection */
 	int attached; /* the descriptor that came with the answer, or -1 */
-	const struct pollfd *unless; /* of the request */
+	const struct pollfd *unless;	   /* of the request, as the next */
+	const struct lease_request *ticks; /* NULL: nothing is called */
 	unsigned char packet[ANSWER_MAX];
 	struct frame_view view; /* of packet */
 };
@@ -66,6 +67,28 @@ ask_refused(const struct ask *ask, struct err *err)
 	return (enum refusal)code;
 }
 
+/* Call who wants that, until there is something to look at. */
+static void
+wait_with_ticks(const struct ask *ask, int64_t deadline)
+{
+	int64_t now_ms;
+
+	while ((now_ms = clock_monotonic_ms()) < deadline) {
+		int64_t tick_ms = now_ms + ask->ticks->tick_ms;
+		struct pollfd p[2] = { { .fd = ask->sock, .events = POLLIN },
+			{ .fd = -1 } };
+
+		if (ask->unless != NULL)
+			p[1] = *ask->unless;
+		if (poll(p, 2,
+			clock_poll_timeout(tick_ms < deadline ? tick_ms :
+								deadline)) > 0)
+			return;
+		if (clock_monotonic_ms() >= tick_ms)
+			ask->ticks->tick(ask->ticks->tick_arg);
+	}
+}
+
 /* Send the question and take the answer, which must be of the wanted kind. */
 static enum refusal
 ask_broker(struct ask *ask, const char *path, const struct frame *question,
@@ -79,6 +102,8 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 	    fd_send_packet(ask->sock, question->data, question->len, -1,
 		clock_poll_timeout(deadline), err) != 0)
 		return ask_failed(err);
+	if (ask->ticks != NULL)
+		wait_with_ticks(ask, deadline);
 	if (!fd_wait_unless(ask->sock, ask->unless,
 		clock_poll_timeout(deadline))) {
 		(void)err_set(err, ERR_TIMEOUT, "nobody waits for it");
@@ -113,6 +138,7 @@ lease_open(struct lease *lease, const char *socket_path,
 
 	*lease = (struct lease)LEASE_NONE;
 	ask.unless = request->unless;
+	ask.ticks = request->tick != NULL ? request : NULL;
 	frame_start(&question, FRAME_LEASE);
 	frame_add_text(&question, TAG_CLASS, request->class);
 	if (*request->sandbox != '\0')
@@ -125,6 +151,8 @@ lease_open(struct lease *lease, const char *socket_path,
 		frame_add_int(&question, TAG_ACCESS, request->access);
 	if (request->keep)
 		frame_add_int(&question, TAG_KEEP, 1);
+	if (request->folder != NULL)
+		frame_add_text(&question, TAG_FOLDER, request->folder);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
 	if (outcome != REFUSAL_NONE)
@@ -146,35 +174,53 @@ lease_open(struct lease *lease, const char *socket_path,
 	return REFUSAL_NONE;
 }
 
+/* Until when somebody asks again. */
+struct again {
+	int64_t until_ms;
+	int64_t end_ms;	  /* and never after that */
+	int64_t began_ms; /* the question that was just answered */
+	const struct pollfd *unless;
+};
+
+/* Is there to be another question after this answer?  Waits until it is time.
+ * The broker has held a client whose sandbox is busy for as long as that may
+ * pass by itself; one that is ending has let us wait, and then go. */
+static bool
+is_asked_again(struct again *again, enum refusal refusal)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	struct pollfd gone = { .fd = -1 };
+
+	if (refusal != REFUSAL_UNREACHABLE && refusal != REFUSAL_BUSY)
+		return false;
+	if (refusal == REFUSAL_UNREACHABLE &&
+	    now_ms > again->began_ms + AGAIN_PAUSE_MS)
+		again->until_ms = now_ms + AGAIN_MS;
+	again->began_ms = now_ms + AGAIN_PAUSE_MS;
+	if (again->unless != NULL)
+		gone = *again->unless;
+	return again->began_ms <= again->until_ms &&
+	    again->began_ms <= again->end_ms &&
+	    poll(&gone, 1, AGAIN_PAUSE_MS) <= 0;
+}
+
 enum refusal
 lease_open_again(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, int64_t until_ms,
     struct err *err)
 {
-	int64_t again_until_ms = clock_monotonic_ms() + AGAIN_MS;
+	int64_t now_ms = clock_monotonic_ms();
+	struct again again = { now_ms + AGAIN_MS, until_ms, now_ms,
+		request->unless };
+	enum refusal refusal;
 
-	for (;;) {
-		int64_t began_ms = clock_monotonic_ms();
+	do {
 		int left_ms = clock_poll_timeout(until_ms);
-		enum refusal refusal = lease_open(lease, socket_path, request,
-		    left_ms < wait_ms ? left_ms : wait_ms, err);
-		int64_t now_ms = clock_monotonic_ms();
-		struct pollfd gone = { .fd = -1 };
 
-		if (refusal != REFUSAL_UNREACHABLE && refusal != REFUSAL_BUSY)
-			return refusal;
-		/* A broker that is ending has let us wait, and then go. */
-		if (refusal == REFUSAL_UNREACHABLE &&
-		    now_ms > began_ms + AGAIN_PAUSE_MS)
-			again_until_ms = now_ms + AGAIN_MS;
-		if (now_ms + AGAIN_PAUSE_MS > again_until_ms ||
-		    now_ms + AGAIN_PAUSE_MS > until_ms)
-			return refusal;
-		if (request->unless != NULL)
-			gone = *request->unless;
-		if (poll(&gone, 1, AGAIN_PAUSE_MS) > 0)
-			return refusal;
-	}
+		refusal = lease_open(lease, socket_path, request,
+		    left_ms < wait_ms ? left_ms : wait_ms, err);
+	} while (is_asked_again(&again, refusal));
+	return refusal;
 }
 
 void
@@ -241,18 +287,15 @@ enum refusal
 lease_kept(const char *socket_path, const char *sandbox, bool stop,
     int64_t *rest_ms, int wait_ms, struct err *err)
 {
-	int64_t until_ms = clock_monotonic_ms() + AGAIN_MS;
+	int64_t now_ms = clock_monotonic_ms();
+	struct again again = { now_ms + AGAIN_MS, INT64_MAX, now_ms, NULL };
+	enum refusal refusal;
 
-	for (;;) {
-		enum refusal refusal = ask_kept(socket_path, sandbox, stop,
-		    rest_ms, wait_ms, err);
-
-		if ((refusal != REFUSAL_UNREACHABLE &&
-			refusal != REFUSAL_BUSY) ||
-		    clock_monotonic_ms() + AGAIN_PAUSE_MS > until_ms)
-			return refusal;
-		(void)poll(NULL, 0, AGAIN_PAUSE_MS);
-	}
+	do
+		refusal = ask_kept(socket_path, sandbox, stop, rest_ms, wait_ms,
+		    err);
+	while (is_asked_again(&again, refusal));
+	return refusal;
 }
 
 enum refusal
@@ -278,6 +321,42 @@ lease_create_packages(const char *socket_path, const char *sandbox,
 	frame_add_text(&question, TAG_SANDBOX, sandbox);
 	frame_add_text(&question, TAG_INTERPRETER, interpreter);
 	return lease_command(socket_path, &question, NULL, wait_ms, err);
+}
+
+static enum refusal
+ask_packages(int *fd, const char *socket_path, enum frame_kind kind,
+    const char *interpreter, int wait_ms, struct err *err)
+{
+	struct frame question;
+
+	frame_start(&question, kind);
+	if (interpreter != NULL)
+		frame_add_text(&question, TAG_INTERPRETER, interpreter);
+	return lease_command(socket_path, &question, fd, wait_ms, err);
+}
+
+enum refusal
+lease_stage_packages(int *fd, const char *socket_path, const char *interpreter,
+    int wait_ms, struct err *err)
+{
+	return ask_packages(fd, socket_path, FRAME_STAGE, interpreter, wait_ms,
+	    err);
+}
+
+enum refusal
+lease_publish_packages(const char *socket_path, const char *interpreter,
+    int wait_ms, struct err *err)
+{
+	return ask_packages(NULL, socket_path, FRAME_PUBLISH, interpreter,
+	    wait_ms, err);
+}
+
+enum refusal
+lease_list_packages(int *fd, const char *socket_path, const char *interpreter,
+    int wait_ms, struct err *err)
+{
+	return ask_packages(fd, socket_path, FRAME_PACKAGES, interpreter,
+	    wait_ms, err);
 }
 
 enum refusal

@@ -47,9 +47,15 @@ struct lease_request {
 	const char *interpreter; /* NULL: TAG_INTERPRETER says which one */
 	int64_t lease_ms;	 /* the broker kills the cell after this long */
 	enum access access;	 /* to a sandbox; 0: ACCESS_WRITE */
-	bool keep; /* an interpreter may be kept after it, or is */
+	bool keep;	    /* an interpreter may be kept after it, or is */
+	const char *folder; /* of the class "api": TAG_FOLDER of its request;
+			       NULL: not known yet */
 	/* NULL, or: do not wait any longer once this happens. */
 	const struct pollfd *unless;
+	/* NULL, or: called every tick_ms while it waits. */
+	void (*tick)(void *arg);
+	void *tick_arg;
+	int64_t tick_ms;
 };
 
 /*
@@ -74,8 +80,8 @@ void lease_close(struct lease *lease);
 bool lease_is_out_of_memory(int broker_fd);
 
 /* Is an interpreter of the sandbox's kept, at rest?  *rest_ms: for how long;
- * -1: there is none.  stop: end it.  Asked again for a few seconds while the
- * cell is not back from the run before. */
+ * -1: there is none.  stop: end it.  While the cell comes back from the run
+ * before, the broker lets us wait; asked again as lease_open_again() does. */
 enum refusal lease_kept(const char *socket_path, const char *sandbox, bool stop,
     int64_t *rest_ms, int wait_ms, struct err *err);
 
@@ -88,6 +94,19 @@ enum refusal lease_create_workspace(const char *socket_path,
  * a lease of the class "pip" that was refused for want of it may be asked for
  * again.  REFUSAL_NO_WORKSPACE: the sandbox is not there. */
 enum refusal lease_create_packages(const char *socket_path, const char *sandbox,
+    const char *interpreter, int wait_ms, struct err *err);
+/* ilctl: begin to change the packages of the APIs' runs, for an interpreter of
+ * SANDBOX_IMAGES (NULL: the first).  What is installed by leases of the class
+ * "install" of the sandbox LEASE_API_PACKAGES counts once it is published, and
+ * is dropped when *fd is closed before. */
+#define LEASE_API_PACKAGES "00000000000000000000000000000000"
+enum refusal lease_stage_packages(int *fd, const char *socket_path,
+    const char *interpreter, int wait_ms, struct err *err);
+enum refusal lease_publish_packages(const char *socket_path,
+    const char *interpreter, int wait_ms, struct err *err);
+/* What they are: *fd gives FRAME_GRANTED with TAG_TEXT, "name-version" lines,
+ * until its end. */
+enum refusal lease_list_packages(int *fd, const char *socket_path,
     const char *interpreter, int wait_ms, struct err *err);
 enum refusal lease_remove_workspace(const char *socket_path,
     const char *sandbox, int wait_ms, struct err *err);

@@ -161,9 +161,10 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 	};
 	struct cell_result *result = &task->run.result;
 	struct err err = { .text = "the worker has to end" };
-	enum conversation_end end = conversation_hold(&c, request, result,
-	    &err);
+	enum conversation_end end;
 
+	task->asked_ms = clock_monotonic_ms();
+	end = conversation_hold(&c, request, result, &err);
 	if (end != CONVERSATION_RESULT)
 		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,
 		    task->job->id, task->lease.cell_name);

@@ -34,6 +34,7 @@ struct task {
 
 	/* run.c: the cell, what it sent and what came of the last request */
 	struct lease lease;
+	int64_t asked_ms;	  /* monotonic: the cell, the last time */
 	bool keep;		  /* it may keep an interpreter, or does */
 	enum kept_end kept_ended; /* why it does not, as the broker says */
 	void (*tick)(void *task); /* while a request goes on; NULL: none */

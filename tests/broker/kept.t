@@ -30,16 +30,23 @@ def begin(b, *sandboxes):
         assert run(b, n)[1].get("KEPT") == 1
 
 
-def ask_kept(b, n, retire=None):
+def asking(b, n, retire=None):
+    """Who asks what is kept, and has no answer yet."""
+    return b.ask(pack("KEPT", ("SANDBOX", sandbox_id(n)), ("RETIRE", retire)))
+
+
+def rest(client):
     """How long it rests, or None: there is none."""
-    while True:
-        kind, fields = b.ask(pack("KEPT", ("SANDBOX", sandbox_id(n)),
-                                  ("RETIRE", retire))).answer()
-        if kind == "GRANTED":
-            return fields.get("REST_MS") if fields.get("KEPT") else None
-        # a cell may be coming back from its lease
-        assert refusal_name(fields) == "BUSY", fields
-        time.sleep(0.01)
+    kind, fields = client.answer()
+    assert kind == "GRANTED", (kind, fields)
+    return fields.get("REST_MS") if fields.get("KEPT") else None
+
+
+def ask_kept(b, n, retire=None):
+    """The same, at once; a cell that comes back from its lease is waited
+    for by the broker.
+    """
+    return rest(asking(b, n, retire))
 
 
 def comes_back():
@@ -141,6 +148,22 @@ def ended():
         is_(run(b, 1)[0], "RESTARTED", "and with it what was known of it")
 
 
+def waited_for():
+    with Broker() as b:
+        make(b, 1)
+        begin(b, 1)
+        with b.lease(1):
+            first, second = asking(b, 1), asking(b, 1)
+        ok(rest(first) >= 0 and rest(second) >= 0,
+           "who asks beside a lease hears when the cell is back")
+        with b.lease(1):
+            kind, fields = asking(b, 1).answer()
+            is_((kind, refusal_name(fields)), ("REFUSED", "BUSY"),
+                "and that it is used, when it is for longer")
+            asking(b, 1).close()        # who hangs up is forgotten
+        ok(ask_kept(b, 1, retire=1) >= 0, "the next one is answered")
+
+
 def broken_off():
     with Broker() as b:
         make(b, 1)
@@ -180,4 +203,5 @@ def lies():
             "who only looks keeps nothing")
 
 
-main(comes_back, at_rest, bounded, room, room_on_the_disk, ended, broken_off, restart, lies)
+main(comes_back, at_rest, bounded, room, room_on_the_disk, ended, waited_for,
+     broken_off, restart, lies)

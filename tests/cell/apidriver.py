@@ -52,7 +52,9 @@ class ApiCell(Cell):
         if kind == "api":
             options += ["--sysctl", "net.ipv4.tcp_max_tw_buckets=0",
                         "--tmpfs", "/home:size=%s,nr_inodes=4096,%s"
-                        % (home, own)]
+                        % (home, own), "--tmpfs",
+                        "/snekbin:size=64k,nr_inodes=32,noexec,nosuid,nodev,"
+                        "mode=0755,uid=%d,gid=%d" % (USER, USER)]
         options += ["--tmpfs", "/workspace:size=%s,nr_inodes=4096,%s"
                     % (work, own)]
         more.setdefault("seccomp", "seccomp-api.json" if kind == "api"

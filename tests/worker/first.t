@@ -4,7 +4,9 @@
 is an edit, and never both."""
 
 import os
+import re
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
@@ -139,6 +141,24 @@ def progress_is_not_shown_before_the_first_response():
     sent.wait_answered()
     house.wait_state(sent, "delivered")
     assert edits() == before
+
+
+@test
+def progress_tells_the_time_of_the_run_and_not_of_the_wait():
+    def slow(cell):
+        cell.send("STARTED")
+        shown.wait(60)
+        cell.result()
+    shown = threading.Event()
+    house.broker.cell = slow
+    long_ago = int(time.time() * 1000) - 60000
+    sent = house.send("py", text="1", received_ms=long_ago)
+    try:
+        text = sent.wait_edits(1, match="Running").original.text()
+    finally:
+        shown.set()
+    house.wait_state(sent, "delivered")
+    assert re.match(r"Running … [0-9] s", text), text
 
 
 @test

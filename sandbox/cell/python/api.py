@@ -9,18 +9,21 @@
 
 import marshal
 import os
+import stat
 
 import plain
 from files import failure, split, walk
 from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     ISOLATION_RUN, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
-                    PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_CWD,
-                    TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
-                    TAG_LIMIT_MEMORY, TAG_LIMIT_PROCESSES, TAG_NAME, TAG_OP,
+                    PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_ARG,
+                    TAG_CWD, TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
+                    TAG_LIMIT_MEMORY, TAG_LIMIT_PROCESSES, TAG_LIVE, TAG_NAME,
+                    TAG_OP,
                     TAG_OUTPUT_MODE, TAG_PATH, TAG_PLAIN, TAG_REASON,
                     TAG_STATUS, Failure, ProtocolError)
 from harvest import Harvest, Staged
-from jail import MountTable
+from jail import LINKS, MountTable
+from link import ONE_DESCRIPTOR
 from run import (WORKSPACE, Run, environment as usual_environment,
                  import_ahead, reseed)
 from serve import VERSION, Cell, limits_of
@@ -54,6 +57,12 @@ class MemoryCell(Cell):
         self.preload = os.environ.pop(PRELOAD, "")
         self.staged = {}        # of the request of the moment
         self.staging = None     # path of the file that is coming in
+        # Where there are no jails; else it is covered by the same.
+        for name, target in LINKS.items():
+            try:
+                os.symlink(target, "/mnt/" + name)
+            except OSError:
+                pass
 
     def warm_up(self):
         pass
@@ -67,6 +76,7 @@ class MemoryCell(Cell):
             raise ProtocolError("not a folder of this cell")
         self.root = folder
         self.staged = {}
+        self.lease.room = ONE_DESCRIPTOR if head.number(TAG_LIVE) else 0
         self.staging = None
         try:
             return Cell.receive_parts(self, head)
@@ -88,7 +98,8 @@ class MemoryCell(Cell):
     def perform(self, head, parts):
         op = head.number(TAG_OP)
         if op == OP_STAGE:
-            return ((TAG_REASON, REASON_EXIT), (TAG_STATUS, 0))
+            return ((TAG_REASON, REASON_EXIT),
+                    (TAG_STATUS, int(find_program("bash") is None)))
         if op == OP_BASH:
             return self.bash(head, parts)
         return Cell.perform(self, head, parts)
@@ -103,6 +114,8 @@ class MemoryCell(Cell):
 
     def start(self, run, head, parts, notes=b"", **plan):
         """Let this process be the run, or the program with its words."""
+        if head.number(TAG_LIVE):
+            run.stdin = pipe_end(self.lease.passed, parts[PART_STDIN])
         self.become(run, head, parts[PART_STDIN], notes, IF_ANY, drains=int(
             head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN), **plan)
         if run.words:
@@ -122,22 +135,28 @@ class MemoryCell(Cell):
             raise Failure(ERROR_REQUEST, "a NUL in the command")
         shell = find_shell()
         run.words = [shell, "-c", os.fsdecode(script)]
-        if len(script) > ARGUMENT_MAX:
+        if head.number(TAG_PLAIN):
+            run.words[1:] = words_of(parts)
+            plain.check_words(run.words)
+        elif len(script) > ARGUMENT_MAX:
             run.words, run.script = [shell, "/dev/fd/%d"], script
+            if not os.path.isdir("/dev/fd"):    # a jail has none
+                run.words, run.script = [shell, keep_script(script)], None
+        args = list(map(os.fsdecode, head.every(TAG_ARG)))
+        if args:
+            run.words += [shell] * (run.words[1] == "-c") + args
+            plain.check_words(run.words)
         run.cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
         self.dress(run, head, environment(head))
-        return self.start(run, head, parts, files=0)
+        notes = marshal.dumps((self.staged, None)) if self.staged else b""
+        return self.start(run, head, parts, notes)
 
     def make_run(self, head, parts):
         limits_of(head)
         env = environment(head)
         if head.number(TAG_PLAIN):
-            args = bytes(parts[PART_ARGS]).split(b"\0")
-            if args.pop():
-                raise Failure(ERROR_REQUEST, "arguments without an end")
             cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
-            run = plain.plain_run(self.run_of, list(map(os.fsdecode, args)),
-                                  cwd, env or {})
+            run = plain.plain_run(self.run_of, words_of(parts), cwd, env or {})
             run.cwd = cwd
         else:
             run = Cell.make_run(self, head, parts)
@@ -182,13 +201,14 @@ class ApiCell(MemoryCell):
     folders = (HOME, WORKSPACE)
 
     def perform(self, head, parts):
-        if head.number(TAG_OP) != OP_RUN:
+        if head.number(TAG_OP) not in (OP_RUN, OP_BASH):
             raise Failure(ERROR_REQUEST, "not in a cell of this class")
         fields = MemoryCell.perform(self, head, parts)
         self.over = True
         return fields
 
     def serve(self):
+        plain.name_interpreter()
         mounts = MountTable(self.control, self.own)
         self.supervisor = supervisor = mounts.supervisor
         supervisor.shared.counts = counts_in_namespaces()
@@ -242,12 +262,42 @@ class ApiCell(MemoryCell):
 CELLS = {"api": ApiCell, "session": SessionCell}
 
 
+def pipe_end(fd, stdin):
+    """The descriptor that came with the last frame of a request: nothing but
+    the end of a pipe is standard input."""
+    if fd is None or stdin or not stat.S_ISFIFO(os.fstat(fd).st_mode):
+        raise Failure(ERROR_REQUEST, "no pipe for standard input")
+    return fd
+
+
+def words_of(parts):
+    """The words of a plain request."""
+    words = bytes(parts[PART_ARGS]).split(b"\0")
+    if words.pop():
+        raise Failure(ERROR_REQUEST, "arguments without an end")
+    return list(map(os.fsdecode, words))
+
+
 def find_shell():
-    for name in ("bash", "sh"):
-        for folder in os.environ.get("PATH", os.defpath).split(":"):
-            if os.access(folder + "/" + name, os.X_OK):
-                return folder + "/" + name
-    raise Failure(ERROR_FAILED, "there is no shell in this image")
+    shell = find_program("bash") or find_program("sh")
+    if shell is None:
+        raise Failure(ERROR_FAILED, "there is no shell in this image")
+    return shell
+
+
+def find_program(name):
+    """Its path; None: the image has none."""
+    for folder in os.environ.get("PATH", os.defpath).split(":"):
+        if os.access(folder + "/" + name, os.X_OK):
+            return folder + "/" + name
+
+
+def keep_script(script):
+    """In a jail, whose /tmp is the run's own: the path of a file with it."""
+    path = "/tmp/script.sh"
+    with open(path, "xb", 0) as file:
+        file.write(script)
+    return path
 
 
 def environment(head):

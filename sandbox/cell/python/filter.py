@@ -17,7 +17,7 @@ ENOSYS = ERRNO | 38
 EAFNOSUPPORT = ERRNO | 97
 
 # struct seccomp_data: where things are
-NUMBER, ARCH, ARGUMENT, SECOND, THIRD = 0, 4, 16, 24, 32
+NUMBER, ARCH, ARGUMENT, SECOND, THIRD, FOURTH = 0, 4, 16, 24, 32, 40
 
 LOAD, EQUAL, ABOVE, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 
@@ -25,6 +25,11 @@ NAMESPACES = 0x7e020000     # all of the CLONE_NEW* that clone() takes
 AF_NETLINK = 16
 SOL_IPV6, FLOW_LABELS = 41, 32
 TIOCSETD = 0x5423
+# A mount that is there becomes read-only, with no other flag that matters: the
+# last privileged step before a request is read (jail_narrow()).  Later the
+# kernel refuses it, too.
+READ_ONLY = 32 | 0x1000 | 1 | 2 | 4
+NO_EXEC = 8
 X32 = 0x40000000            # numbers from here on: another ABI of x86-64
 
 # AUDIT_ARCH_*, and the numbers of calls: (x86_64, aarch64)
@@ -34,11 +39,12 @@ CLONE = (56, 220)
 CLONE3 = (435, 435)
 SOCKET = (41, 198)
 SETSOCKOPT = (54, 208)
+MOUNT = (165, 40)
 IOCTL = (16, 29)
 
 REFUSED = {
     # namespaces and mounts
-    "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40),
+    "unshare": (272, 97), "setns": (308, 268),
     "umount2": (166, 39), "pivot_root": (155, 41), "chroot": (161, 51),
     "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
     "fsconfig": (431, 431), "fsmount": (432, 432), "fspick": (433, 433),
@@ -95,6 +101,12 @@ def program(machine):
         jump(EQUAL, SOL_IPV6, 0, 3),
         statement(LOAD, THIRD),
         jump(EQUAL, FLOW_LABELS, 0, 1),
+        statement(RETURN, EPERM),
+        statement(RETURN, ALLOW),
+        jump(EQUAL, MOUNT[at], 0, 5),
+        statement(LOAD, FOURTH),
+        jump(EQUAL, READ_ONLY, 2),
+        jump(EQUAL, READ_ONLY | NO_EXEC, 1),
         statement(RETURN, EPERM),
         statement(RETURN, ALLOW),
         # A line discipline is a module that the host would load.

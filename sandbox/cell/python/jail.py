@@ -11,7 +11,7 @@ import stat
 import _signal
 
 from filter import Filter
-from supervisor import RUN_ID, Supervisor
+from supervisor import FOLDERS, RUN_ID, Supervisor
 
 NEW_MOUNTS, NEW_USER, NEW_PIDS = 0x20000, 0x10000000, 0x20000000
 SUPERVISOR = NEW_USER | NEW_MOUNTS | NEW_PIDS
@@ -27,12 +27,21 @@ COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
           "/sys": ("devices/system/cpu/online", "devices/system/cpu/possible",
                    "devices/system/cpu/present"),
           "/dev/mqueue": (),
+          # /mnt/data, another name of the workspace.
+          "/mnt": (),
           # All runs of the cell have these files: a lock that a run leaves on
           # one could be seen by the next.  (/run/inline is empty as soon as the
           # cell has connected.)
           "/run/cell": ()}
+LINKS = {"data": "/workspace"}      # below /mnt
 # Who may write to a device may also set its times, for the next run to see.
 DEVICES = ("/dev", "/dev/pts")
+NAMES = "/snekbin"          # of the interpreter: plain.py
+# Who may write to what: a lease for /home (/eval), one for /workspace.
+LEASES = {path: 1 << FOLDERS.index(folder)
+          for path, folder in (("/home", "/home"), ("/workspace", "/workspace"),
+                               ("/tmp", "/workspace"))}
+ALL_LEASES = (1 << 64) - 1
 # Where a cover is filled before it is put in its place: AppArmor judges by path,
 # and forbids files to be made below /proc and /sys whatever is mounted there.
 STAGING = "/tmp"
@@ -87,6 +96,7 @@ class MountTable:
         copies = {path: {name: read_some(path + "/" + name) for name in names}
                   for path, names in COPIES.items() if os.path.isdir(path)}
         copies["/proc"]["meminfo"] = memory_info()
+        copies.get("/mnt", {}).update(LINKS)
         self.system.unshare(SUPERVISOR)
         self.supervisor.call("supervisor_map_user")
         self.system.mount("private", None, "/", RECURSIVE | PRIVATE)
@@ -95,6 +105,9 @@ class MountTable:
         for path in filter(os.path.ismount, DEVICES):
             self.system.mount("read-only", None, path, REMOUNT | BIND |
                               READ_ONLY | NO_SUID | NO_EXEC)
+        if os.path.ismount(NAMES):
+            self.system.mount("read-only", None, NAMES, REMOUNT | BIND |
+                              READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC)
         self.system.prctl(PR_SET_DUMPABLE, 0)
         supervisor = os.fork()
         if supervisor != 0:
@@ -105,7 +118,8 @@ class MountTable:
 
     def cover(self, path, files):
         """Hide what the kernel shows there; nobody can take it off again,
-        since no later namespace owns the mount."""
+        since no later namespace owns the mount.  files: bytes, or where a link
+        leads."""
         flags = NO_SUID | NO_DEVICES | NO_EXEC
         self.system.mount("tmpfs", b"tmpfs", STAGING, flags, "size=1m,"
                           "mode=755,uid=%d,gid=%d" % (os.getuid(),
@@ -113,6 +127,9 @@ class MountTable:
         for name, text in files.items():
             target = STAGING + "/" + name
             os.makedirs(os.path.dirname(target), 0o755, exist_ok=True)
+            if isinstance(text, str):
+                os.symlink(text, target)
+                continue
             with open(target, "wb") as file:
                 file.write(text)
         self.system.mount("read-only", None, STAGING,
@@ -153,7 +170,7 @@ class MountTable:
 def writable_mounts():
     """Everything in the container that a run could write to, and so has to
     get anew: file systems in memory, since the root is read-only."""
-    covered = tuple(path + "/" for path in COPIES)
+    covered = tuple(path + "/" for path in (*COPIES, NAMES))
     for line in read_some("/proc/self/mounts").splitlines():
         path = line.split()[1].decode("unicode_escape")
         if (not (path + "/").startswith(covered) and os.access(path, os.W_OK)
@@ -162,13 +179,15 @@ def writable_mounts():
 
 
 def tmpfs_like(path):
-    """(path, flags, options) for a mount as large as the one that is there."""
+    """(path, flags, options, leases) for a mount as large as the one that is
+    there."""
     there = os.statvfs(path)
     mode = stat.S_IMODE(os.stat(path).st_mode)
     return (path, NO_SUID | NO_DEVICES | there.f_flag & NO_EXEC,
             "size=%d,nr_inodes=%d,mode=%o,uid=%d,gid=%d" % (
                 there.f_blocks * there.f_frsize, there.f_files, mode,
-                RUN_ID, RUN_ID))
+                RUN_ID, RUN_ID),
+            LEASES.get(path, ALL_LEASES))
 
 
 def read_some(path):

@@ -14,6 +14,7 @@ import _socket
 from frames import (FRAME_MAX, FRAME_READY, TAG_ACCESS, TAG_ISOLATION,
                     TAG_PYTHON, TAG_TEXT, Frame, ProtocolError, frame)
 
+ONE_DESCRIPTOR = 20     # bytes: CMSG_LEN() of it, so that no second one fits
 ENDED = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
@@ -21,15 +22,21 @@ class Gone(Exception):
     """The client closed its lease."""
 
 
-def receive(sock):
-    """One packet; b"" when the peer is gone."""
+def receive(sock, room=0):
+    """One packet, and a descriptor that came along, or None; room: for that.
+    b"" when the peer is gone.
+    """
     try:
-        packet, _, flags, _ = sock.recvmsg(FRAME_MAX)
+        packet, extra, flags, _ = sock.recvmsg(FRAME_MAX, room,
+                                               _socket.MSG_CMSG_CLOEXEC)
     except ConnectionError:
-        return b""
+        return b"", None
+    passed = [int.from_bytes(data, sys.byteorder) for _, _, data in extra]
     if flags & _socket.MSG_TRUNC:
         raise ProtocolError("a packet over %d bytes" % FRAME_MAX)
-    return packet
+    if room and flags & _socket.MSG_CTRUNC:
+        raise ProtocolError("more than one descriptor")
+    return packet, passed[0] if passed else None
 
 
 def connect(path):
@@ -83,6 +90,8 @@ class Lease:
         self.early = list(early)
         self.terms = terms
         self.access = terms.number(TAG_ACCESS) if terms else 0
+        self.room = 0           # for a descriptor that may come along
+        self.passed = None      # the last one that has
 
     def close(self):
         self.sock.close()
@@ -93,7 +102,7 @@ class Lease:
             return Frame(self.early.pop(0))
         while True:
             try:
-                packet = receive(self.sock)
+                packet, self.passed = receive(self.sock, self.room)
                 break
             except BlockingIOError:
                 self.wait(select.POLLIN)

@@ -22,6 +22,8 @@ if sys.version_info >= (3, 13):
     if not hasattr(linecache, "_register_code"):
         linecache = None
 
+# What a request may call the interpreter is there in a run, too.
+NAMES = "/snekbin/python/%s/bin"
 SOURCE_MAX = 16 << 20
 # What the kernel lets a new program have: a quarter of its stack's limit (8 MiB)
 # for all words and the environment, with a pointer to each, and so much for one.
@@ -37,6 +39,17 @@ HARMLESS = {b"PYTHONUNBUFFERED", b"PYTHONDONTWRITEBYTECODE",
             b"PYTHONUSERBASE", b"PYTHON_COLORS", b"PYTHONNOUSERSITE",
             b"PYTHONIOENCODING", b"PYTHONBREAKPOINT"}
 ENCODINGS = (b"", b"utf-8", b"utf8", b"utf-8:strict", b"utf8:strict")
+
+
+def name_interpreter():
+    """Its names as links, where the container has room for them."""
+    version = "%d.%d" % sys.version_info[:2]
+    if not os.path.ismount("/" + NAMES.split("/")[1]):
+        return
+    for name in ("default", version):
+        os.makedirs(NAMES % name, 0o755)
+        for end in ("", "3", version):
+            os.symlink(sys.executable, NAMES % name + "/python" + end)
 
 
 def plain_run(run_of, args, cwd, env):
@@ -132,6 +145,7 @@ class Script(Started):
 
     def set_path(self):
         sys.path.insert(0, os.path.dirname(os.path.realpath(self.path)))
+        self.add_user_site()
 
 
 class Command(Started):
@@ -145,6 +159,7 @@ class Command(Started):
 
     def set_path(self):
         sys.path.insert(0, "")
+        self.add_user_site()
 
     def compile(self):
         source, self.source = self.source, None
@@ -165,13 +180,13 @@ class Command(Started):
 
 def execute(words, env, script=None):
     """In the child: become another program.  script: bytes that it finds in
-    the file of its last word, "%d" being the descriptor."""
+    the file of its first argument, "%d" being the descriptor."""
     if script is not None:
         fd = os.memfd_create("command", 0)
         with open(fd, "wb", closefd=False) as file:
             file.write(script)
         os.lseek(fd, 0, os.SEEK_SET)
-        words = words[:-1] + [words[-1] % fd]
+        words = [words[0], words[1] % fd] + words[2:]
     # What Python ignores, a program that it starts would ignore as well.
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
         _signal.signal(number, _signal.SIG_DFL)

@@ -68,6 +68,7 @@ class Run:
         self.title = None       # of the source in tracebacks; else its path
         self.words = None       # a program to become instead
         self.script = None      # bytes for that program to read
+        self.stdin = None       # descriptor; None: what the supervisor feeds
         self.names = None       # of __main__
         self.last_module = None # when it began
         self.kept = None        # what it would take time to let go of
@@ -153,14 +154,33 @@ class Run:
         library, the user's packages, the image's packages."""
         own = os.path.dirname(self.path) if self.is_file else ""
         sys.path.insert(0, own)
-        if self.env is not None or not os.path.isdir(PACKAGES):
-            return
+        if self.env is not None:
+            self.add_user_site()
+        elif os.path.isdir(PACKAGES):
+            self.add_packages(PACKAGES)
+
+    def add_packages(self, folder):
         at = 1
         while at < len(sys.path) and not sys.path[at].endswith("-packages"):
             at += 1
         images, sys.path[at:] = sys.path[at:], []
-        sys.modules["site"].addsitedir(PACKAGES)    # reads .pth files, too
+        sys.modules["site"].addsitedir(folder)      # reads .pth files, too
         sys.path += images
+
+    def add_user_site(self):
+        """What the operator has installed for the runs of the APIs, as the
+        start of Python would find it."""
+        base = (self.env or {}).get(b"PYTHONUSERBASE")
+        if not base or b"PYTHONNOUSERSITE" in self.env:
+            return
+        base = os.fsdecode(base)
+        folder = "%s/lib/python%d.%d%s/site-packages" % (
+            base, *sys.version_info[:2], getattr(sys, "abiflags", ""))
+        if os.path.isdir(folder):
+            site = sys.modules["site"]
+            site.USER_BASE, site.USER_SITE = base, folder
+            site.ENABLE_USER_SITE = True
+            self.add_packages(folder)
 
     def write_source(self):
         """Put inline source where tracebacks, inspect and multiprocessing

@@ -16,7 +16,7 @@ from files import (DIRECTORY, OWN_BLOCKS, OWN_FILES, Writer, disk, empty,
                    split, stat_path, unlock, walk)
 from frames import (ACCESS_LOOK, ACCESS_TIDY, ERROR_NOT_EMPTY,
                     ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH,
-                    FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT,
+                    FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT, FRAME_SIGNAL,
                     LIMIT_LOOK_MS, LIMIT_NAME, LIMIT_PART, LIMIT_WALL_MS,
                     OP_LIST, OP_NAMES, OP_PACKAGES, OP_PIP, OP_READ, OP_REMOVE,
                     OP_RUN, OP_STAT, OP_UNINSTALL, OP_WRITE, PART_ARGS,
@@ -199,7 +199,7 @@ class Cell:
     def request(self):
         """Receive one request, meet it, send its result."""
         head = self.lease.receive()
-        if head.kind == FRAME_ENOUGH:       # the run was over by then
+        if head.kind in (FRAME_ENOUGH, FRAME_SIGNAL):   # too late for a run
             return None
         if head.kind != FRAME_REQUEST:
             raise ProtocolError("not a request")

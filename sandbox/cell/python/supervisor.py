@@ -71,8 +71,9 @@ class Supervisor:
 
     def __init__(self, control, own, mounts=(), filter_head=None, **flags):
         """control: the connection to the broker; own: the files and blocks of
-        a folder's file system that are nobody's; mounts: (path, flags, options)
-        of each file system that a jail gets anew; flags: see shared.h."""
+        a folder's file system that are nobody's; mounts: (path, flags, options,
+        leases) of each file system that a jail gets anew; flags: see
+        shared.h."""
         self.library = load(LIBRARY)
         if ctypes.c_uint64.in_dll(self.library, "supervisor_size"
                                   ).value != ctypes.sizeof(Shared):
@@ -85,8 +86,8 @@ class Supervisor:
         self.control = control
         self.shared = shared = Shared()
         shared.mounts = (Mount * len(mounts))(*(
-            (path.encode(), options.encode(), flags)
-            for path, flags, options in mounts))
+            (path.encode(), options.encode(), flags, leases)
+            for path, flags, options, leases in mounts))
         shared.mount_count = len(mounts)
         shared.filter = filter_head
         for name, hook in HOOKS.items():
@@ -161,6 +162,8 @@ class Supervisor:
         shared.plan = Plan(**{name: min(value, 1 << 62) for name, value in dict(
             plan, input=len(stdin), notes=length).items()})
         shared.cwd, shared.merge, shared.limits[:] = run.cwd, merge, run.limits
+        if run.stdin is not None:
+            setattr(shared, "in", run.stdin)
         if shared.kept:
             os.write(shared.brief, pack(run, merge))
         lease.sock.detach()

@@ -18,6 +18,8 @@
 #include "base.h"
 #include "shared.h"
 
+#include "../../protocol/frame.h"
+
 #define RUN_NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 #define STACK 4096 /* of a process that only waits */
@@ -126,7 +128,7 @@ jail_go_first(const struct supervisor *k)
 }
 
 static const char *
-drop_capabilities(uint32_t keep)
+set_capabilities(uint32_t keep)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3
@@ -134,10 +136,16 @@ drop_capabilities(uint32_t keep)
 	struct __user_cap_data_struct sets[2] = { { .effective = keep,
 	    .permitted = keep } };
 
+	return syscall(SYS_capset, &head, sets) < 0 ? "capset" : NULL;
+}
+
+static const char *
+drop_capabilities(uint32_t keep)
+{
 	/* to the last one, or there are none to drop */
 	for (unsigned long c = 0; prctl(PR_CAPBSET_DROP, c, 0, 0, 0) == 0; c++)
 		;
-	return syscall(SYS_capset, &head, sets) < 0 ? "capset" : NULL;
+	return set_capabilities(keep);
 }
 
 const char *
@@ -147,15 +155,21 @@ jail_keep_little(void)
 }
 
 /* The filter comes last: it refuses what the steps before it need. */
-const char *
-jail_surrender(const struct supervisor *k)
+static const char *
+surrender(const struct supervisor *k, uint32_t keep)
 {
-	const char *failed = drop_capabilities(0);
+	const char *failed = drop_capabilities(keep);
 
 	if (failed == NULL && k->filter != NULL &&
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, k->filter, 0, 0) < 0)
 		failed = "seccomp";
 	return failed;
+}
+
+const char *
+jail_surrender(const struct supervisor *k)
+{
+	return surrender(k, 0);
 }
 
 /* "mount /tmp": the step's name, for who has to mend it.  Keeps errno. */
@@ -190,5 +204,41 @@ jail_confine(const struct supervisor *k)
 		if (mount("tmpfs", m->path, "tmpfs", m->flags, m->options) < 0)
 			return mount_step(m->path);
 	}
-	return jail_surrender(k);
+	return surrender(k, 1U << CAP_SYS_ADMIN);
+}
+
+/* The bit of the folder that the lease is for; all of them where the broker has
+ * not said. */
+static uint64_t
+lease_bit(const struct supervisor *k)
+{
+	const unsigned char *path;
+	struct frame_view view;
+	size_t len;
+
+	if (!frame_parse(&view, k->terms, k->terms_len) ||
+	    !frame_get_bytes(&view, TAG_FOLDER, &path, &len))
+		return UINT64_MAX;
+	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++) {
+		if (strlen(base_folders[i]) == len &&
+		    memcmp(base_folders[i], path, len) == 0)
+			return 1ULL << i;
+	}
+	return UINT64_MAX;
+}
+
+/* Our own filter lets this one call of mount() through (filter.py). */
+const char *
+jail_narrow(const struct supervisor *k)
+{
+	uint64_t bit = lease_bit(k);
+
+	for (uint64_t i = 0; i < k->mount_count; i++) {
+		const struct supervisor_mount *m = &k->mounts[i];
+
+		if ((m->leases & bit) == 0)
+			(void)mount(NULL, m->path, NULL,
+			    m->flags | MS_REMOUNT | MS_BIND | MS_RDONLY, NULL);
+	}
+	return set_capabilities(0);
 }

@@ -40,9 +40,14 @@ const char *jail_open(pid_t *init);
  */
 const char *jail_leave(const struct supervisor *k);
 
-/* In a child: the last privileged steps, then none is left.  The supervisor can
- * look into it (/proc/PID/root) from here on. */
+/* In a child: the privileged steps but one.  The supervisor can look into it
+ * (/proc/PID/root) from here on. */
 const char *jail_confine(const struct supervisor *k);
+
+/* There, when the broker's terms have come and nothing of the client's: what is
+ * not for the folder of the lease can only be read from now on, where the host
+ * lets us; then no right is left. */
+const char *jail_narrow(const struct supervisor *k);
 
 /* When memory runs out, be the one that goes.  Leaves us dumpable. */
 const char *jail_go_first(const struct supervisor *k);

@@ -126,6 +126,8 @@ take_request(struct supervisor *k)
 			base_leave();
 		k->lease = base_next_lease(k, 0);
 	}
+	if (k->jailed != 0 && jail_narrow(k) != NULL)
+		base_leave();
 	base_close(&k->control);
 	if (k->reads == SUPERVISOR_READS_NONE || k->kept != 0)
 		return false;

@@ -26,6 +26,7 @@ struct supervisor_mount {
 	const char *path;
 	const char *options;
 	uint64_t flags;
+	uint64_t leases; /* who may write to it: bits, by SUPERVISOR_FOLDERS */
 };
 
 /* Which requests are read in C? */
@@ -92,8 +93,8 @@ struct supervisor_fast {
 					 * source's name */
 };
 extern struct supervisor_fast supervisor_fast;
-struct run_state;
 
+struct run_state;
 /* The caller's storage.  Descriptors are borrowed, and -1 is none. */
 struct supervisor {
 	/* set by the caller, for good */
@@ -134,8 +135,7 @@ struct supervisor {
 	uint64_t packet_len[SUPERVISOR_PACKETS];
 	const void *input; /* plan.input bytes of a packet: standard input */
 	uint64_t limits[SUPERVISOR_LIMITS]; /* enum fast_limit; 0: none */
-	/* of the run, by its process; of the one that has ended, for who sends
-	 * its files: lease, too */
+	/* of the run, by its process; of one that has ended: lease, too */
 	int32_t folder;
 	struct supervisor_plan plan;
 	uint32_t result_len;

@@ -182,6 +182,7 @@ oversee(struct supervisor *k)
 	watch->process = (int)syscall(SYS_pidfd_open, state->run, 0);
 	if (watch->process < 0)
 		return NEXT_RETIRE;
+	watch->leader = state->run;
 	watch->word = plan->keep != 0 ? state->channel : -1;
 	watch->file_at = 0;
 	watch->file_end = (int64_t)plan->input;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -17,6 +18,8 @@
 #define REST_NS (5 * MS_NS)
 /* Most runs are over by then, and their output is passed on at once. */
 #define FIRST_REST_NS (2 * MS_NS)
+#define SIGNAL_MAX 64
+#define SIGNAL_LEN 14 /* bytes of such a frame, with one integer */
 #define ENDED (POLLHUP | POLLERR | POLLNVAL)
 
 /* Not the clock that somebody may set. */
@@ -85,17 +88,35 @@ watch_send(struct watch *watch)
 	return flush(watch);
 }
 
-/* What it says in the course of a run: its kind is enough. */
+/* A signal for the run: of its group, once it leads one. */
+static bool
+send_signal(const struct watch *watch, const struct frame_view *view)
+{
+	int64_t number;
+
+	if (!frame_get_int(view, TAG_SIGNAL, &number) || number < 1 ||
+	    number > SIGNAL_MAX)
+		return false;
+	if (kill(-watch->leader, (int)number) < 0)
+		(void)kill(watch->leader, (int)number);
+	return true;
+}
+
+/* What it says in the course of a run: a kind, or a kind and a number. */
 static bool
 hear(struct watch *watch)
 {
-	uint8_t kind = 0;
-	ssize_t len = recv(watch->lease, &kind, 1, MSG_DONTWAIT);
+	uint8_t packet[SIGNAL_LEN + 1];
+	ssize_t len = recv(watch->lease, packet, sizeof(packet), MSG_DONTWAIT);
+	struct frame_view view;
 
 	if (len < 0)
 		return errno == EAGAIN;
+	if (len == SIGNAL_LEN && frame_parse(&view, packet, SIGNAL_LEN) &&
+	    view.kind == FRAME_SIGNAL)
+		return send_signal(watch, &view);
 	watch->over = true;
-	return len == 1 && kind == FRAME_ENOUGH;
+	return len == 1 && packet[0] == FRAME_ENOUGH;
 }
 
 /* ---- from and to the process ---- */

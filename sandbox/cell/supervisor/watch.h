@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "../../protocol/frame.h"
 
@@ -29,8 +30,9 @@ struct watch {
 	/* borrowed */
 	int control; /* to the broker */
 	int lease;   /* to the client */
-	int process; /* pidfd */
-	int word;    /* where it says that it rests; -1: it does not */
+	int process; /* pidfd, and its number: it leads a group */
+	pid_t leader;
+	int word; /* where it says that it rests; -1: it does not */
 	/* owned: closed, and -1, when they are at their end; watch_close() */
 	int feed;		    /* the process's standard input */
 	int outputs[WATCH_STREAMS]; /* its standard output and error */

@@ -102,7 +102,7 @@ command_show_progress(void *arg)
 	auto_free char *body = NULL;
 
 	render_progress(&message, task->job->kind, task->job->id,
-	    &task->collect.output, clock_wall_ms() - task->job->received_ms);
+	    &task->collect.output, clock_monotonic_ms() - task->asked_ms);
 	body = message_json(&message, false);
 	(void)rest_edit_original(task->worker->rest, task->job->token, body,
 	    NULL, 0, REST_PROGRESS, task->until_ms, &reply, &err);

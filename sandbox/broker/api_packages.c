@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The volumes of the APIs' packages, and what ilctl may ask about them.  The
+ * header has the picture.
+ */
+#include "api_packages.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "pool.h"
+#include "workspace.h"
+
+#define STAGING_PREFIX "staging-"
+#define PUBLISH_WAIT_MS 15000 /* for the cell to let go of it */
+#define CHECK_MS 60000
+#define LIST_MS 10000
+#define TEXT_MAX 4096 /* of a list, in one frame */
+
+/* ---- names ---- */
+
+/* A version, "3.13", that the name of an interpreter begins with. */
+static bool
+minor_of(const char *interpreter, char minor[IMAGES_NAME_MAX + 1])
+{
+	size_t major;
+
+	images_minor(interpreter, minor);
+	major = strspn(minor, "0123456789");
+	return major > 0 && minor[major] == '.' && minor[major + 1] != '\0' &&
+	    minor[major + 1 + strspn(minor + major + 1, "0123456789")] == '\0';
+}
+
+bool
+api_packages_target(const char *interpreter,
+    char target[API_PACKAGES_TARGET_MAX])
+{
+	char minor[IMAGES_NAME_MAX + 1];
+
+	(void)snprintf(target, API_PACKAGES_TARGET_MAX, "%s", "");
+	if (!minor_of(interpreter, minor))
+		return false;
+	(void)snprintf(target, API_PACKAGES_TARGET_MAX,
+	    "/snekbox/user_base/lib/python%s/site-packages", minor);
+	return true;
+}
+
+void
+api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX])
+{
+	char minor[IMAGES_NAME_MAX + 1];
+
+	images_minor(interpreter, minor);
+	(void)snprintf(name, VOLUME_NAME_MAX, STAGING_PREFIX "%s.ext4", minor);
+}
+
+/* The folder of all of them, made when it is missing; -1. */
+static int
+open_own_folder(int base)
+{
+	if (mkdirat(base, API_PACKAGES_ID, 0700) != 0 && errno != EEXIST)
+		return -1;
+	return openat(base, API_PACKAGES_ID,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void
+api_packages_sweep(int base)
+{
+	auto_dir DIR *list = workspace_volumes(base, API_PACKAGES_ID);
+	const char *name;
+
+	while (list != NULL && (name = workspace_next_volume(list)) != NULL) {
+		if (strncmp(name, STAGING_PREFIX, strlen(STAGING_PREFIX)) == 0)
+			(void)unlinkat(dirfd(list), name, 0);
+	}
+}
+
+/* ---- what cells mount ---- */
+
+static struct api_packages_volume *
+known_volume(struct host *host, const char *name)
+{
+	for (size_t i = 0; i < host->api_packages_count; i++) {
+		if (strcmp(host->api_packages[i].name, name) == 0)
+			return &host->api_packages[i];
+	}
+	return NULL;
+}
+
+/* Only to be read, so the device is, too, and the journal has nothing to say
+ * (publish_on_checked()). */
+int
+api_packages_device(struct host *host, const char *interpreter)
+{
+	struct attachment volume = { -1, -1, -1 };
+	struct api_packages_volume *known;
+	char target[API_PACKAGES_TARGET_MAX];
+	char name[VOLUME_NAME_MAX];
+	auto_close int folder = -1;
+	struct err err;
+
+	if (!api_packages_target(interpreter, target))
+		return -1;
+	workspace_packages_name(interpreter, name);
+	known = known_volume(host, name);
+	if (known != NULL)
+		return known->volume.device;
+	folder = openat(host->base, API_PACKAGES_ID,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder < 0)
+		return -1;
+	volume.volume_fd = openat(folder, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (volume.volume_fd < 0)
+		return -1;
+	if (attachment_attach(&volume, &err) != 0) {
+		log_err("no packages for Python %s: %s", interpreter, err.text);
+		attachment_release(&volume);
+		return -1;
+	}
+	host->api_packages = xrealloc(host->api_packages,
+	    (host->api_packages_count + 1) * sizeof(*host->api_packages));
+	known = &host->api_packages[host->api_packages_count++];
+	memcpy(known->name, name, sizeof(name));
+	known->volume = volume;
+	return volume.device;
+}
+
+/* The next cell attaches what is there then. */
+static void
+forget_volume(struct host *host, const char *name)
+{
+	struct api_packages_volume *known = known_volume(host, name);
+
+	if (known == NULL)
+		return;
+	attachment_release(&known->volume);
+	*known = host->api_packages[--host->api_packages_count];
+}
+
+void
+api_packages_release(struct host *host)
+{
+	for (size_t i = 0; i < host->api_packages_count; i++)
+		attachment_release(&host->api_packages[i].volume);
+	free(host->api_packages);
+	host->api_packages = NULL;
+	host->api_packages_count = 0;
+}
+
+/* Nobody gets a cell any more that has mounted, or is about to mount, what was
+ * there before. */
+static void
+retire_cells(struct host *host, const char *name)
+{
+	struct container *c;
+	struct container *next;
+	char mounted[VOLUME_NAME_MAX];
+
+	for (c = TAILQ_FIRST(&host->pool->containers); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		workspace_packages_name(c->interpreter.name, mounted);
+		if (!c->class->in_memory || strcmp(mounted, name) != 0)
+			continue;
+		c->retire = true;
+		if (c->state < CONTAINER_LEASED)
+			container_end(c, false);
+	}
+}
+
+/* ---- staging ---- */
+
+/* Which interpreter of SANDBOX_IMAGES is meant; what is wrong, or none. */
+static enum refusal
+take_interpreter(const struct host *host, const struct frame_view *view,
+    struct image_entry *entry)
+{
+	char name[IMAGES_NAME_MAX + 1] = "";
+	char minor[IMAGES_NAME_MAX + 1];
+	const unsigned char *data;
+	size_t len;
+
+	if (frame_get_bytes(view, TAG_INTERPRETER, &data, &len) &&
+	    !frame_get_text(view, TAG_INTERPRETER, name, sizeof(name)))
+		return REFUSAL_INPUT;
+	if (!images_find(host->config->sandbox_images, name, entry) ||
+	    !minor_of(entry->name, minor))
+		return REFUSAL_INTERPRETER;
+	return REFUSAL_NONE;
+}
+
+static bool
+take_or_refuse(struct client *client, const struct frame_view *view,
+    struct image_entry *entry)
+{
+	enum refusal code = take_interpreter(client->clients->host, view,
+	    entry);
+
+	if (code == REFUSAL_NONE)
+		return true;
+	client_refuse(client, code,
+	    "no such interpreter, or its name does not begin with a version");
+	return false;
+}
+
+/* Who stages now: one at a time, for all versions. */
+static const struct client *
+staging_client(const struct clients *clients, const struct client *but)
+{
+	const struct client *other;
+
+	LIST_FOREACH(other, &clients->all, link) {
+		if (other != but && other->listener->program == PROGRAM_CTL &&
+		    (other->state == CLIENT_WAITS_TO_CREATE ||
+			other->state == CLIENT_CREATES ||
+			other->state == CLIENT_STAGES ||
+			other->state == CLIENT_PUBLISHES))
+			return other;
+	}
+	return NULL;
+}
+
+/* A copy of what there is, or an empty one. */
+void
+request_stage(struct client *client, const struct frame_view *view)
+{
+	struct host *host = client->clients->host;
+	struct creation *c = &client->creation;
+	auto_close int folder = -1;
+	struct image_entry entry;
+	struct stat st;
+
+	if (!take_or_refuse(client, view, &entry))
+		return;
+	if (staging_client(client->clients, client) != NULL) {
+		client_refuse(client, REFUSAL_BUSY,
+		    "packages are being changed by another");
+		return;
+	}
+	folder = open_own_folder(host->base);
+	if (folder < 0) {
+		client_refuse(client, REFUSAL_START,
+		    "no folder for the packages");
+		return;
+	}
+	(void)snprintf(c->id, sizeof(c->id), "%s", API_PACKAGES_ID);
+	c->only_packages = true;
+	api_packages_staging(entry.name, c->packages);
+	workspace_packages_name(entry.name, c->copied);
+	(void)unlinkat(folder, c->packages, 0);
+	c->sizes[1].bytes = host->config->api_packages_quota;
+	c->sizes[1].files = c->sizes[1].bytes / BYTES_PER_PACKAGE_FILE;
+	client->bytes = 0;
+	if (fstatat(folder, c->copied, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		client->bytes = (int64_t)st.st_blocks * 512;
+	else
+		c->copied[0] = '\0';
+	space_wait_to_create(client, client->bytes);
+}
+
+void
+stage_done(struct client *client)
+{
+	struct frame frame;
+
+	client->state = CLIENT_STAGES;
+	frame_start(&frame, FRAME_GRANTED);
+	if (!client_send(client, &frame, -1))
+		client_close(client);
+}
+
+void
+stage_abandon(struct client *client)
+{
+	auto_free char *path = xprintf("%s/%s", API_PACKAGES_ID,
+	    client->creation.packages);
+
+	(void)unlinkat(client->clients->host->base, path, 0);
+}
+
+/* ---- publishing ---- */
+
+static void
+publish_fail(struct client *client, const char *text)
+{
+	publish_abandon(client);
+	client->state = CLIENT_ASKED_NOTHING;
+	client_refuse(client, REFUSAL_START, text);
+}
+
+/* Step 3: it is whole and has no journal to replay: from one moment to the next
+ * it is what is there. */
+static void
+publish_on_checked(void *arg, const struct process_result *result)
+{
+	struct client *client = arg;
+	struct host *host = client->clients->host;
+	auto_close int folder = open_own_folder(host->base);
+	char name[VOLUME_NAME_MAX];
+	char text[160];
+
+	process_describe(result, text, sizeof(text));
+	/* 1: errors were corrected. */
+	if (result->outcome != PROCESS_EXITED || result->code > 1) {
+		log_err("e2fsck of new packages: %s", text);
+		publish_fail(client, "the file system of the packages is bad");
+		return;
+	}
+	workspace_packages_name(client->ticket.interpreter.name, name);
+	if (folder < 0 || fsync(client->staged_fd) != 0 ||
+	    renameat(folder, client->ticket.packages, folder, name) != 0 ||
+	    fsync(folder) != 0) {
+		publish_fail(client, "the packages could not be renamed");
+		return;
+	}
+	log_info("new packages for runs of Python %s",
+	    client->ticket.interpreter.name);
+	publish_abandon(client);
+	client->state = CLIENT_ASKED_NOTHING;
+	forget_volume(host, name);
+	retire_cells(host, name);
+	host_look(host, 0);
+	client_done(client);
+}
+
+/* Step 2: no cell has it any more. */
+static void
+publish_on_locked(void *arg, const struct err *failure)
+{
+	struct client *client = arg;
+	struct host *host = client->clients->host;
+	auto_argv struct argv argv = { .count = 0 };
+
+	if (failure != NULL) {
+		publish_fail(client, failure->text);
+		return;
+	}
+	argv_init(&argv, ARGV_WORDS("e2fsck", "-p", "-f"));
+	argv_addf(&argv, "%s/%s/%s", host->config->base_dir, API_PACKAGES_ID,
+	    client->ticket.packages);
+	subprocess_start(&client->tool, host->loop, &argv, CHECK_MS,
+	    publish_on_checked, client);
+}
+
+/* Step 1: who stages asks, by another connection. */
+void
+request_publish(struct client *client, const struct frame_view *view)
+{
+	struct host *host = client->clients->host;
+	const struct client *stager = staging_client(client->clients, client);
+	struct ticket *ticket = &client->ticket;
+	struct err err;
+
+	if (!take_or_refuse(client, view, &ticket->interpreter))
+		return;
+	api_packages_staging(ticket->interpreter.name, ticket->packages);
+	if (stager == NULL || stager->state != CLIENT_STAGES ||
+	    strcmp(stager->creation.packages, ticket->packages) != 0) {
+		client_refuse(client, REFUSAL_INPUT, "nothing is staged");
+		return;
+	}
+	client->staged_fd = workspace_volume_open(host->base, API_PACKAGES_ID,
+	    ticket->packages, &err);
+	if (client->staged_fd < 0) {
+		client_refuse(client, REFUSAL_START, err.text);
+		return;
+	}
+	client->state = CLIENT_PUBLISHES;
+	lock_wait_init(&client->wait, host->loop);
+	lock_wait_start(&client->wait, client->staged_fd, PUBLISH_WAIT_MS,
+	    publish_on_locked, client);
+}
+
+void
+publish_abandon(struct client *client)
+{
+	lock_wait_stop(&client->wait);
+	subprocess_cancel(&client->tool);
+	cleanup_close(&client->staged_fd);
+}
+
+/* ---- the list ---- */
+
+/* "name-version.dist-info" of a line "/inode/mode/uid/gid/name/size/". */
+static bool
+take_package(const char *line, size_t len, struct buf *text)
+{
+	static const char end[] = ".dist-info";
+	const char *name = line;
+	size_t n;
+
+	for (int i = 0; i < 5; i++) {
+		name = memchr(name, '/', len - (size_t)(name - line));
+		if (name == NULL)
+			return false;
+		name++;
+	}
+	n = strcspn(name, "/\n");
+	if (n < sizeof(end) || n > 255 ||
+	    memcmp(name + n - (sizeof(end) - 1), end, sizeof(end) - 1) != 0)
+		return false;
+	n -= sizeof(end) - 1;
+	if (strspn(name,
+		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		"abcdefghijklmnopqrstuvwxyz._-+!") < n)
+		return false;
+	buf_addf(text, "%.*s\n", (int)n, name);
+	return true;
+}
+
+/* A part of the list. */
+static void
+send_text(struct client *client, struct buf *text)
+{
+	struct frame frame;
+
+	frame_start(&frame, FRAME_GRANTED);
+	if (text->len > 0)
+		frame_add_text(&frame, TAG_TEXT, buf_str(text));
+	(void)client_send(client, &frame, -1);
+	buf_reset(text);
+}
+
+/* A first frame without a text, then some with. */
+static void
+packages_on_listed(void *arg, const struct process_result *result)
+{
+	struct client *client = arg;
+	auto_buf struct buf text = BUF_INIT(2 * TEXT_MAX);
+	const char *at = buf_str(&result->out);
+	char why[160];
+
+	client->state = CLIENT_ASKED_NOTHING;
+	if (!process_succeeded(result)) {
+		process_describe(result, why, sizeof(why));
+		client_refuse(client, REFUSAL_START, why);
+		return;
+	}
+	send_text(client, &text);
+	while (*at != '\0') {
+		size_t len = strcspn(at, "\n");
+
+		(void)take_package(at, len, &text);
+		if (text.len > TEXT_MAX - 512)
+			send_text(client, &text);
+		at += len + (at[len] == '\n');
+	}
+	if (text.len > 0)
+		send_text(client, &text);
+	client_close(client);
+}
+
+/* Read without mounting it: no cell need be started to look. */
+void
+request_packages(struct client *client, const struct frame_view *view)
+{
+	struct host *host = client->clients->host;
+	auto_argv struct argv argv = { .count = 0 };
+	char name[VOLUME_NAME_MAX];
+	struct image_entry entry;
+
+	if (!take_or_refuse(client, view, &entry))
+		return;
+	workspace_packages_name(entry.name, name);
+	if (!workspace_has(host->base, API_PACKAGES_ID, name)) {
+		client_done(client); /* nobody has installed any */
+		return;
+	}
+	argv_init(&argv, ARGV_WORDS("debugfs", "-R", "ls -p /"));
+	argv_addf(&argv, "%s/%s/%s", host->config->base_dir, API_PACKAGES_ID,
+	    name);
+	client->state = CLIENT_LISTS;
+	subprocess_start(&client->tool, host->loop, &argv, LIST_MS,
+	    packages_on_listed, client);
+}
+
+void
+packages_abandon(struct client *client)
+{
+	subprocess_cancel(&client->tool);
+}

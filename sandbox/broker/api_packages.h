@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_PACKAGES_H
+#define API_PACKAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "client.h"
+#include "volume.h"
+
+struct err;
+struct host;
+
+/*
+ * What the operator has installed for the runs of the HTTP APIs (`ilctl
+ * packages`): a volume for each minor version of Python, in a folder of
+ * IL_BASE_DIR that is no sandbox's:
+ *
+ *	API_PACKAGES_ID/packages-3.13.ext4	what runs see, never written to
+ *	API_PACKAGES_ID/staging-3.13.ext4	what an installation writes to
+ *
+ * A client of ilctl's stages: STAGE makes the staging volume, a copy of the
+ * other, which lasts as long as that connection.  In a lease of the class
+ * "install" pip fills it.  PUBLISH waits for that cell's end, checks the file
+ * system and renames the volume, so whatever is killed leaves the one or the
+ * other.  Cells that are there keep what they have mounted; those that are not
+ * leased end, the others are not leased again.
+ *
+ * All cells of a version mount one loop device, which we hold open: the kernel
+ * then has one file system for all of them, and one copy of what they read.
+ */
+struct api_packages_volume {
+	char name[VOLUME_NAME_MAX];
+	struct attachment volume;
+};
+
+/* Where an interpreter's runs find them, by its name: PYTHONUSERBASE and the
+ * version's folder in it.  False: the name does not begin with a version. */
+#define API_PACKAGES_TARGET_MAX 128
+bool api_packages_target(const char *interpreter,
+    char target[API_PACKAGES_TARGET_MAX]);
+
+/* N of the /dev/loopN for a cell of this interpreter; -1: it has no packages,
+ * or (which is logged) they cannot be attached. */
+int api_packages_device(struct host *host, const char *interpreter);
+/* Let go of all devices; those that cells have mounted stay until these end. */
+void api_packages_release(struct host *host);
+/* At the start: remove what a killed installation has left. */
+void api_packages_sweep(int base);
+/* The staging volume's name, where a lease of the class "install" needs it. */
+void api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX]);
+
+/* ---- requests of ilctl's ---- */
+
+/* STAGE. */
+void request_stage(struct client *client, const struct frame_view *view);
+/* It is staged: the client is told, and keeps it until it hangs up. */
+void stage_done(struct client *client);
+/* It hung up: what it did not publish is removed. */
+void stage_abandon(struct client *client);
+void request_publish(struct client *client, const struct frame_view *view);
+void publish_abandon(struct client *client);
+/* The names and versions of what is installed. */
+void request_packages(struct client *client, const struct frame_view *view);
+void packages_abandon(struct client *client);
+
+#endif
