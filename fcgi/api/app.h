@@ -12,6 +12,8 @@
 #include "../../sandbox/protocol/tokens.h"
 
 struct config;
+struct piston_versions;
+struct libre_keys;
 
 /*
  * What the routes of il-api share: made once, before the children are forked,
@@ -29,11 +31,19 @@ struct api_app {
 	pid_t master;
 	struct metrics metrics;
 	struct filestore store;
+	struct piston_versions *versions; /* piston.h */
 	struct tokens tokens; /* path NULL: nobody is asked for one */
 	struct limits limits;
 	unsigned char owner[TOKENS_HASH_LEN]; /* its token; zeros: none */
 	int slot; /* the cell that its token may have; -1 and less: none */
-	const char *id; /* what stands in its path for {…}; "": nothing */
+	/* What its path has for the first {…} and the second; "": nothing. */
+	const char *id;
+	const char *second_id;
+	/* Whose signatures LibreChat's users have; NULL: nobody's.  Of such a
+	 * user its tenant (zeros: none), and the owner of what it shares. */
+	struct libre_keys *librechat_keys;
+	unsigned char tenant[TOKENS_HASH_LEN];
+	unsigned char resource[TOKENS_HASH_LEN];
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 };
 

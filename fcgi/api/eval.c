@@ -11,11 +11,12 @@
 #include "routes.h"
 #include "run.h"
 #include "../contract/base64.h"
-#include "../contract/eval_answer.h"
-#include "../contract/eval_request.h"
+#include "../contract/snekbox/eval_answer.h"
+#include "../contract/snekbox/eval_request.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/config.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/utf8.h"
 
@@ -58,11 +59,13 @@ struct eval_run {
 	bool bad_name;	       /* a file's is no UTF-8 */
 	bool too_late;	       /* there was no time to look at all files */
 	bool too_deep;	       /* there were some further down than is looked */
+	const char *stands_in; /* the interpreter that is not what was asked */
 };
 
 /* The content of files becomes base64 as it is written. */
 static void
-answer_result(struct http_request *req, const struct eval_result *result)
+answer_result(struct http_request *req, const struct eval_result *result,
+    const char *stands_in)
 {
 	const struct run_files *files = result->files;
 	auto_buf struct buf body = BUF_INIT(EVAL_ANSWER_MAX);
@@ -72,14 +75,15 @@ answer_result(struct http_request *req, const struct eval_result *result)
 						     result->left_out->count;
 	bool more = result->cell != NULL && result->cell->cut;
 	size_t written = 0;
-	char headers[128];
-	int n;
+	auto_buf struct buf headers = BUF_INIT(512);
 
-	n = snprintf(headers, sizeof(headers), "Content-Length: %zu\r\n", len);
+	buf_addf(&headers, "Content-Length: %zu\r\n", len);
 	if (left_out > 0 || more)
-		(void)snprintf(headers + n, sizeof(headers) - (size_t)n,
-		    "Inline-Left-Out: %zu%s\r\n", left_out, more ? "+" : "");
-	http_begin(req, 200, REPLY_JSON, headers);
+		buf_addf(&headers, "Inline-Left-Out: %zu%s\r\n", left_out,
+		    more ? "+" : "");
+	if (stands_in != NULL)
+		buf_addf(&headers, "Inline-Interpreter: %s\r\n", stands_in);
+	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
 	for (size_t i = 0; files != NULL && i < files->count; i++) {
 		const struct run_file *file = &files->items[i];
 		const struct buf *content = &file->content;
@@ -100,11 +104,11 @@ answer_result(struct http_request *req, const struct eval_result *result)
 
 /* Known not to run: no result but a text. */
 static void
-answer_null(struct http_request *req, const char *text)
+answer_null(struct http_request *req, const char *text, const char *stands_in)
 {
 	struct eval_result result = { .null_text = text };
 
-	answer_result(req, &result);
+	answer_result(req, &result, stands_in);
 }
 
 /* ---- the run ---- */
@@ -213,7 +217,7 @@ answer_end(struct eval_run *x, struct cell_result *cell)
 	result.null_text = null_text(x, result.extras);
 	if (result.null_text != NULL)
 		result.files = NULL;
-	answer_result(x->run.req, &result);
+	answer_result(x->run.req, &result, x->stands_in);
 }
 
 /* There is a result, or the cell could not begin. */
@@ -228,7 +232,7 @@ answer_cell(struct eval_run *x, struct cell_result *cell)
 	if (cell->reason == REASON_ERROR && cell->error_path[0] != '\0') {
 		buf_addf(&text, "OSError: Failed to create file '%s'.",
 		    cell->error_path);
-		answer_null(req, buf_str(&text));
+		answer_null(req, buf_str(&text), x->stands_in);
 	} else if (cell->reason == REASON_ERROR &&
 	    cell->error == ERROR_TOO_LARGE) {
 		/* More was sent than a program can be given. */
@@ -251,6 +255,7 @@ run_eval(struct api_app *app, struct http_request *req,
 		    .text = BUF_INIT(EVAL_TEXT_MAX), .decoder.strict = true } };
 
 	x.run.c.arg = &x;
+	x.stands_in = eval->stands_in ? eval->interpreter : NULL;
 	fill_request(&cell, eval);
 	api_run(&x.run, eval->interpreter);
 	if (x.run.end == API_RESULT)
@@ -274,7 +279,7 @@ api_eval(struct api_app *app, struct http_request *req)
 	/* The contract takes a chunked body for none. */
 	if (coding != NULL && coding[0] != '\0')
 		buf_reset(&body);
-	if (eval_parse(&eval, app->interpreters,
+	if (eval_parse(&eval, app->interpreters, app->config->eval_fallback,
 		http_param(req, "CONTENT_TYPE"), buf_str(&body), body.len,
 		&refusal)) {
 		buf_release(&body);
@@ -283,7 +288,7 @@ api_eval(struct api_app *app, struct http_request *req)
 	} else if (refusal.status != 200) {
 		reply_eval_refusal(req, NULL, &refusal);
 	} else {
-		answer_null(req, buf_str(&refusal.description));
+		answer_null(req, buf_str(&refusal.description), NULL);
 		buf_release(&refusal.description);
 	}
 }

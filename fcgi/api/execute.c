@@ -15,7 +15,7 @@
 #include "routes.h"
 #include "run.h"
 #include "session_holder.h"
-#include "../contract/execute_answer.h"
+#include "../contract/code_interpreter/execute_answer.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -32,20 +32,6 @@
 /* A stream, from its head on: its run waits for its reader. */
 #define STREAM_MS 180000
 #define BORROW_MS 70000 /* another command may run for 60 s */
-
-static const char *const environment[] = {
-	"LANG=C.UTF-8",
-	"HOME=/workspace",
-	"PATH=/usr/local/bin:/usr/bin:/bin",
-	"PYTHONUNBUFFERED=1",
-	"PYTHONDONTWRITEBYTECODE=1",
-	"PYTHONIOENCODING=utf-8",
-	"MPLCONFIGDIR=/tmp/matplotlib",
-	/* A thread for each core of a large host is more than may be. */
-	"OMP_NUM_THREADS=4",
-	"OPENBLAS_NUM_THREADS=4",
-	NULL,
-};
 
 /* What comes back of one run. */
 struct execution {
@@ -312,7 +298,7 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 {
 	struct cell_request cell = {
 		.folder = "/workspace",
-		.env = environment,
+		.env = api_environment,
 		.output_max = OUTPUT_MAX + 1, /* to tell that it is over */
 		.output_mode = OUTPUT_DRAIN,
 		.limit_processes = PROCESSES,

@@ -9,10 +9,10 @@
 #include "app.h"
 #include "reply.h"
 #include "routes.h"
-#include "../contract/detail.h"
+#include "../contract/code_interpreter/detail.h"
 #include "../contract/disposition.h"
-#include "../contract/execute_answer.h"
-#include "../contract/upload.h"
+#include "../contract/code_interpreter/execute_answer.h"
+#include "../contract/code_interpreter/upload.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -145,6 +145,10 @@ api_list(struct api_app *app, struct http_request *req)
 	while (!req->failed && filestore_next(&app->store, folder, &entry)) {
 		auto_buf struct buf item = BUF_INIT(ANSWER_MAX);
 
+		if (entry.note[0] != '\0') { /* of another contract */
+			free(entry.name);
+			continue;
+		}
 		buf_adds(&item, comma);
 		comma = ",";
 		execute_add_file(&item, entry.id, entry.name, entry.size,

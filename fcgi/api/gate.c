@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "librechat_who.h"
 #include "reply.h"
+#include "session_holder.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/clock.h"
@@ -32,8 +34,43 @@ refuse_more(struct http_request *req, int64_t seconds, const char *text)
 
 	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
 	    seconds);
-	reply_error(req, 429, headers, text);
+	if (reply_is_librechat(req))
+		reply_librechat_more(req, headers, text, seconds);
+	else
+		reply_error(req, 429, headers, text);
 	return false;
+}
+
+/* A cell of the token's; for a new session one of its sessions at rest gives
+ * way.  What nginx asks before it reads a body ends none. */
+static int
+take_cell(struct api_app *app, const struct http_request *req,
+    const struct token *token, enum gate_use use)
+{
+	int64_t most = app->config->api_cells + app->config->api_sessions;
+	int slot = limits_take_slot(&app->limits, token, LIMITS_CELL, most);
+	int64_t next_ms;
+
+	if (slot != -1 || use != GATE_SESSION ||
+	    !session_holder_make_room(app, !req->gate, &next_ms))
+		return slot;
+	return req->gate ?
+	    LIMITS_NONE :
+	    limits_take_slot(&app->limits, token, LIMITS_CELL, most);
+}
+
+/* Sessions and runs take a cell each, commands a process.  False: all that the
+ * token may have are in use. */
+static bool
+take_slot(struct api_app *app, const struct http_request *req,
+    const struct token *token, enum gate_use use)
+{
+	if (use == GATE_CELL || use == GATE_SESSION)
+		app->slot = take_cell(app, req, token, use);
+	else if (use == GATE_COMMAND)
+		app->slot = limits_take_slot(&app->limits, token,
+		    LIMITS_COMMAND, app->config->api_sessions);
+	return app->slot != -1;
 }
 
 /* Is a token within its limits?  What nginx asks before it reads a body is not
@@ -42,26 +79,18 @@ static bool
 is_within(struct api_app *app, struct http_request *req,
     const struct token *token, enum gate_use use)
 {
-	const struct config *config = app->config;
 	int64_t seconds = limits_request(&app->limits, token,
 	    clock_monotonic_ms(), !req->gate);
 
 	if (seconds > 0)
 		return refuse_more(req, seconds,
 		    "This token's requests of a minute are used up");
-	/* Sessions and runs take a cell each, commands a process. */
-	if (use == GATE_CELL)
-		app->slot = limits_take_slot(&app->limits, token, LIMITS_CELL,
-		    config->api_cells + config->api_sessions);
-	else if (use == GATE_COMMAND)
-		app->slot = limits_take_slot(&app->limits, token,
-		    LIMITS_COMMAND, config->api_sessions);
-	if (app->slot != -1)
+	if (take_slot(app, req, token, use))
 		return true;
 	return refuse_more(req, 1,
-	    use == GATE_CELL ?
-		"This token's cells are all in use" :
-		"This token's commands at one time are all in use");
+	    use == GATE_COMMAND ?
+		"This token's commands at one time are all in use" :
+		"This token's cells are all in use");
 }
 
 /* NULL: it has none that is good. */
@@ -81,12 +110,22 @@ bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 {
 	const struct token *token;
+	struct token user;
 
 	/* Nobody's, until it is known whose it is. */
 	app->slot = LIMITS_NONE;
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
+	if (reply_is_librechat(req)) {
+		enum librechat_who who = librechat_identify(app, req,
+		    is_foreign(req), &user);
+
+		if (who != LIBRECHAT_KNOWN)
+			return who == LIBRECHAT_ANYBODY;
+		memcpy(app->owner, user.hash, sizeof(app->owner));
+		return is_within(app, req, &user, use);
+	}
 	/* Nobody is asked for a token: nothing runs for those who may be
 	 * anybody. */
 	if (app->tokens.path == NULL) {
@@ -104,6 +143,15 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
 	}
 	memcpy(app->owner, token->hash, sizeof(app->owner));
 	return is_within(app, req, token, use);
+}
+
+bool
+gate_take(struct api_app *app, struct http_request *req, enum gate_use use)
+{
+	const struct token *token = find_token(app, req);
+
+	return app->tokens.path == NULL ||
+	    (token != NULL && take_slot(app, req, token, use));
 }
 
 void

@@ -18,6 +18,7 @@ enum gate_use {
 	GATE_OPEN,    /* anybody may */
 	GATE_GLANCE,  /* it asks for the token and takes no cell */
 	GATE_CELL,    /* it takes a cell */
+	GATE_SESSION, /* it takes a cell, maybe that of a session at rest */
 	GATE_COMMAND, /* it is a command in a session */
 };
 
@@ -26,6 +27,10 @@ enum gate_use {
 bool gate_enter(struct api_app *app, struct http_request *req,
     enum gate_use use);
 void gate_leave(struct api_app *app);
+/* Of who came in with GATE_GLANCE: take what the other use counts, until
+ * gate_leave().  False: its token has all of it in use; not answered. */
+bool gate_take(struct api_app *app, struct http_request *req,
+    enum gate_use use);
 /* Of who is let in without: is it from this machine, or has it a token?  Not
  * counted. */
 bool gate_knows(struct api_app *app, const struct http_request *req);

@@ -3,9 +3,13 @@
  * il-api: answers programs over HTTP.
  *
  *	programs ──HTTP──▶ nginx ─┬─api.sock─────▶ 2 children: health, …
- *	                          ├─files.sock───▶ 2 children: /v1/files
+ *	                          ├─files.sock───▶ 18 children: /v1/files
  *	                          ├─run.sock─────▶ IL_API_CELLS children ─┐
- *	                          └─session.sock─▶ IL_API_SESSIONS children
+ *	                          ├─session.sock─▶ IL_API_SESSIONS children
+ *	                          ├─connect.sock─▶ IL_API_CELLS children, which
+ *	                          │  speak HTTP and WebSocket: piston_connect.c
+ *	                          └─mcp.sock─────▶ as many as runs and sessions,
+ *	                             │             and 12 children: /mcp
  *	                             il-sandboxd, a cell each ◀──lease────┘
  *
  * A pool for each kind of work, with a queue of its own: what takes long in one
@@ -30,6 +34,9 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "mcp.h"
+#include "piston.h"
+#include "librechat_who.h"
 #include "routes.h"
 #include "session_holder.h"
 #include "../server/serve.h"
@@ -51,6 +58,8 @@
 /* That take and give files: 16 of them may wait for slow readers
  * (nginx/api.conf). */
 #define FILES_CHILDREN 18
+/* Who waits for a WebSocket has been told nothing yet. */
+#define CONNECT_QUEUE 16
 #define STOP_MS 2000
 #define SWEEP_EVERY_MS 60000
 
@@ -90,14 +99,15 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	    images_next(config->sandbox_images, &pos, &entry))
 		app->interpreters[count++] = xstrdup(entry.name);
 	if (metrics_open(&app->metrics, api_route_names, err) != 0 ||
-	    filestore_open(&app->store, config->api_files, &limits, err) != 0)
+	    filestore_open(&app->store, config->api_files, &limits, err) != 0 ||
+	    piston_open(app, err) != 0)
 		return -1;
 	app->store.owner = app->owner;
 	app->store.keep_space = keep_space;
 	app->store.keep_arg = app;
-	if (tokens[0] != '\0' &&
-	    (limits_open(&app->limits, err) != 0 ||
-		tokens_open(&app->tokens, tokens, err) != 0))
+	if (librechat_open(app, err) != 0 ||
+	    limits_open(&app->limits, err) != 0 ||
+	    (tokens[0] != '\0' && tokens_open(&app->tokens, tokens, err) != 0))
 		return -1;
 	session_holder_sweep(app->sessions);
 	return 0;
@@ -119,11 +129,17 @@ run(const struct config *config, bool linger, struct err *err)
 	/* The kernel lets one more wait than it is told. */
 	const int queue = (int)config->api_queue - 1;
 	const struct serve_socket sockets[] = {
-		{ "api.sock", SERVE_BACKLOG, QUICK_CHILDREN },
-		{ "run.sock", queue, (size_t)config->api_cells },
-		{ "files.sock", SERVE_BACKLOG, FILES_CHILDREN },
-		{ "session.sock", queue, (size_t)config->api_sessions },
+		{ "api.sock", SERVE_BACKLOG, QUICK_CHILDREN, NULL },
+		{ "run.sock", queue, (size_t)config->api_cells, NULL },
+		{ "files.sock", SERVE_BACKLOG, FILES_CHILDREN, NULL },
+		{ "session.sock", queue, (size_t)config->api_sessions, NULL },
+		{ "connect.sock", CONNECT_QUEUE, (size_t)config->api_cells,
+		    api_connect },
+		{ "mcp.sock", SERVE_BACKLOG, mcp_children(config), NULL },
 	};
+	_Static_assert(sizeof(sockets) / sizeof(sockets[0]) <=
+		SERVE_SOCKETS_MAX,
+	    "there is room for each");
 	/* Who still waits for a run at the end waits in vain: no drain. */
 	const struct serve serve = {
 		.sockets = sockets,

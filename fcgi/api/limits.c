@@ -106,17 +106,13 @@ limits_request(struct limits *limits, const struct token *token, int64_t now_ms,
 
 /* ---- slots ---- */
 
-int
-limits_take_slot(const struct limits *limits, const struct token *token,
-    enum limits_kind kind, int64_t most)
+/* The first of count bytes that nobody has locked, from there on. */
+static int
+take_lock(const struct limits *limits, uint64_t key, int64_t count)
 {
-	uint64_t key = (key_of(token) & ((UINT64_C(1) << KEY_BITS) - 1)) |
-	    (uint64_t)kind << KEY_BITS;
 	char name[64];
 	int fd;
 
-	if (token->cells == 0 || token->cells >= most)
-		return LIMITS_NONE;
 	/* Locks belong to an open file: each slot needs one of its own. */
 	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", limits->slots);
 	fd = open(name, O_RDWR | O_CLOEXEC);
@@ -124,7 +120,7 @@ limits_take_slot(const struct limits *limits, const struct token *token,
 		log_err("open %s: %m", name);
 		return -1;
 	}
-	for (int64_t i = 0; i < token->cells; i++) {
+	for (int64_t i = 0; i < count; i++) {
 		struct flock lock = { .l_type = F_WRLCK,
 			.l_whence = SEEK_SET,
 			.l_start = (off_t)(key << SLOT_BITS) + i,
@@ -135,4 +131,22 @@ limits_take_slot(const struct limits *limits, const struct token *token,
 	}
 	(void)close(fd);
 	return -1;
+}
+
+int
+limits_take_slot(const struct limits *limits, const struct token *token,
+    enum limits_kind kind, int64_t most)
+{
+	uint64_t key = (key_of(token) & ((UINT64_C(1) << KEY_BITS) - 1)) |
+	    (uint64_t)kind << KEY_BITS;
+
+	if (token->cells == 0 || token->cells >= most)
+		return LIMITS_NONE;
+	return take_lock(limits, key, token->cells);
+}
+
+int
+limits_take_place(const struct limits *limits, int64_t count)
+{
+	return take_lock(limits, (uint64_t)LIMITS_PLACE << KEY_BITS, count);
 }

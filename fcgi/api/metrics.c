@@ -16,7 +16,7 @@
 /* Elements of an array. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define PROCESSES 4096 /* that count at one time */
+#define PROCESSES 8192 /* that count at one time */
 
 /* Upper ends in milliseconds; one more bucket has none. */
 static const int64_t bucket_ms[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000,
@@ -24,14 +24,19 @@ static const int64_t bucket_ms[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000,
 #define ENDS COUNT(bucket_ms)
 
 /* Those that are told; the last one, 0, stands for all others. */
-static const int statuses[] = { 200, 201, 204, 307, 400, 401, 403, 404, 405,
-	408, 411, 413, 415, 422, 429, 499, 500, 501, 502, 503, 507, 0 };
+static const int statuses[] = { 101, 200, 201, 202, 204, 307, 400, 401, 403,
+	404, 405, 408, 411, 413, 415, 422, 429, 499, 500, 501, 502, 503, 507,
+	0 };
 
 static const char *const kinds[] = {
 	[API_EVAL] = "eval",
 	[API_EXECUTE] = "execute",
 	[API_STREAM] = "stream",
 	[API_BASH] = "bash",
+	[API_PISTON] = "piston",
+	[API_CONNECT] = "connect",
+	[API_LIBRECHAT] = "librechat",
+	[API_MCP] = "mcp",
 	[API_KINDS] = NULL,
 };
 

@@ -17,7 +17,7 @@ struct err;
  * no lock, and a process that dies leaves them whole.  What goes up and down is
  * kept by process, so that it goes with one that dies.
  */
-#define METRICS_ROUTES_MAX 32
+#define METRICS_ROUTES_MAX 64
 
 struct metrics {
 	struct metrics_shared *shared;
@@ -25,7 +25,17 @@ struct metrics {
 };
 
 /* What is run. */
-enum api_kind { API_EVAL, API_EXECUTE, API_STREAM, API_BASH, API_KINDS };
+enum api_kind {
+	API_EVAL,
+	API_EXECUTE,
+	API_STREAM,
+	API_BASH,
+	API_PISTON,
+	API_CONNECT, /* a run of Piston's WebSocket */
+	API_LIBRECHAT,
+	API_MCP,
+	API_KINDS,
+};
 
 /* What became of it. */
 enum api_end {

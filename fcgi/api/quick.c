@@ -8,7 +8,7 @@
 #include "pages.h"
 #include "reply.h"
 #include "routes.h"
-#include "../contract/eval_answer.h"
+#include "../contract/snekbox/eval_answer.h"
 #include "../server/health.h"
 #include "../server/http.h"
 

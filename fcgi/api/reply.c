@@ -3,8 +3,10 @@
 
 #include <string.h>
 
-#include "../contract/detail.h"
-#include "../contract/eval_refusal.h"
+#include "../contract/code_interpreter/detail.h"
+#include "../contract/librechat/libre_answer.h"
+#include "../contract/piston/refusal.h"
+#include "../contract/snekbox/eval_refusal.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -26,20 +28,59 @@ reply_wants_extras(const struct http_request *req)
 
 /* ---- of either contract ---- */
 
+/* The path is that, or below it. */
+static bool
+is_below(const struct http_request *req, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(req->path, prefix, len) == 0 &&
+	    (req->path[len] == '\0' || req->path[len] == '/');
+}
+
 bool
 reply_is_eval(const struct http_request *req)
 {
-	return strncmp(req->path, "/eval", 5) == 0 &&
-	    (req->path[5] == '\0' || req->path[5] == '/');
+	return is_below(req, "/eval");
+}
+
+bool
+reply_is_librechat(const struct http_request *req)
+{
+	return is_below(req, "/librechat");
+}
+
+bool
+reply_is_piston(const struct http_request *req)
+{
+	return strncmp(req->path, "/api/v2", 7) == 0 &&
+	    (req->path[7] == '\0' || req->path[7] == '/');
+}
+
+/* {"message": …} */
+static void
+reply_message(struct http_request *req, int status, const char *headers,
+    const char *text)
+{
+	struct piston_refusal refusal;
+
+	(void)piston_refuse(&refusal, status, "%s", text);
+	http_answer(req, status, REPLY_JSON, headers, buf_str(&refusal.body),
+	    refusal.body.len);
+	buf_release(&refusal.body);
 }
 
 void
 reply_error(struct http_request *req, int status, const char *headers,
     const char *text)
 {
-	if (reply_is_eval(req))
+	if (reply_is_librechat(req))
+		reply_librechat(req, status, headers, text, NULL);
+	else if (reply_is_eval(req))
 		/* Its titles are enough, but for which limit it is. */
 		reply_eval(req, status, headers, status == 429 ? text : NULL);
+	else if (reply_is_piston(req))
+		reply_message(req, status, headers, text);
 	else
 		reply_detail(req, status, headers, "%s", text);
 }
@@ -47,7 +88,7 @@ reply_error(struct http_request *req, int status, const char *headers,
 void
 reply_busy(struct http_request *req)
 {
-	reply_error(req, 503, "Retry-After: 1\r\n",
+	reply_error(req, reply_is_piston(req) ? 429 : 503, "Retry-After: 1\r\n",
 	    "There is no cell to run it in just now");
 }
 
@@ -56,8 +97,12 @@ reply_failed(struct http_request *req, const char *headers)
 {
 	static const char text[] = "Internal Server Error";
 
-	if (reply_is_eval(req))
+	if (reply_is_librechat(req))
+		reply_error(req, 500, headers, "Internal server error");
+	else if (reply_is_eval(req))
 		reply_eval(req, 500, headers, NULL);
+	else if (reply_is_piston(req))
+		reply_message(req, 500, headers, text);
 	else
 		http_answer(req, 500, "text/plain; charset=utf-8", headers,
 		    text, strlen(text));
@@ -117,4 +162,26 @@ reply_eval(struct http_request *req, int status, const char *headers,
 	if (description != NULL)
 		buf_adds(&refusal.description, description);
 	reply_eval_refusal(req, headers, &refusal);
+}
+
+/* ---- of LibreChat's routes ---- */
+
+void
+reply_librechat(struct http_request *req, int status, const char *headers,
+    const char *error, const char *details)
+{
+	auto_buf struct buf body = BUF_INIT(65536);
+
+	libre_add_error(&body, error, details);
+	reply_text(req, status, headers, buf_str(&body));
+}
+
+void
+reply_librechat_more(struct http_request *req, const char *headers,
+    const char *text, int64_t seconds)
+{
+	auto_buf struct buf body = BUF_INIT(4096);
+
+	libre_add_rate_limited(&body, text, seconds);
+	reply_text(req, 429, headers, buf_str(&body));
 }

@@ -3,6 +3,7 @@
 #define REPLY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct detail;
 struct eval_refusal;
@@ -19,14 +20,16 @@ void reply_text(struct http_request *req, int status, const char *headers,
 /* May the answer say more than its contract has? */
 bool reply_wants_extras(const struct http_request *req);
 
-/* ---- refusals of either contract: /eval has the manners of one, all else
- * those of the other ---- */
+/* ---- refusals of any contract: /eval, /api/v2 and /librechat have manners of
+ * their own, all else those of the code-interpreter ---- */
 
 bool reply_is_eval(const struct http_request *req);
+bool reply_is_piston(const struct http_request *req);
+bool reply_is_librechat(const struct http_request *req);
 /* /eval says no text beside its title, but for 429. */
 void reply_error(struct http_request *req, int status, const char *headers,
     const char *text);
-/* 503 with Retry-After: there is no cell. */
+/* 503 with Retry-After, in Piston's contract 429: there is no cell. */
 void reply_busy(struct http_request *req);
 /* 500. */
 void reply_failed(struct http_request *req, const char *headers);
@@ -48,5 +51,14 @@ void reply_eval_refusal(struct http_request *req, const char *headers,
 /* The same of {"title": …}, the status; description may be NULL. */
 void reply_eval(struct http_request *req, int status, const char *headers,
     const char *description);
+
+/* ---- of LibreChat's routes ---- */
+
+/* {"error":…}, with details where they are not NULL. */
+void reply_librechat(struct http_request *req, int status, const char *headers,
+    const char *error, const char *details);
+/* 429: once more in so many seconds. */
+void reply_librechat_more(struct http_request *req, const char *headers,
+    const char *text, int64_t seconds);
 
 #endif

@@ -6,14 +6,17 @@
 #include "app.h"
 #include "gate.h"
 #include "reply.h"
+#include "../contract/piston/request.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
 
+#define IDS 2	     /* in one path */
 #define ID_MAX 16384 /* nginx takes no line as long as this */
 /* What may be in a URL beside letters and digits. */
 #define URL_CHARS "_.-~:/%#?=@[]!$&'()*+,;"
@@ -21,6 +24,7 @@
 #define READER_MS 120000 /* from the answer's head on */
 
 struct route {
+	const char *contract;
 	const char *method;
 	const char *path;
 	api_route_fn *answer;
@@ -29,60 +33,90 @@ struct route {
 };
 
 static const struct route routes[] = {
-#define ROUTE(method, path, function, use, head) \
-	{ method, path, api_##function, GATE_##use, head },
+#define ROUTE(contract, method, path, function, use, head) \
+	{ contract, method, path, api_##function, GATE_##use, head },
 #include "routes.def"
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
 const char *const api_route_names[] = {
-#define ROUTE(method, path, function, use, head) path,
+#define ROUTE(contract, method, path, function, use, head) path,
 #include "routes.def"
 	"other",
+	"/api/v2/connect",
 	NULL,
 };
+const size_t api_route_connect = ROUTES + 1;
 
-_Static_assert(ROUTES < METRICS_ROUTES_MAX, "each has its counters");
+_Static_assert(ROUTES + 1 < METRICS_ROUTES_MAX, "each has its counters");
 
 /* Where a request goes. */
 struct place {
 	const struct route *route; /* NULL: not with this method */
 	size_t first; /* row of the path; ROUTES: there is no such path */
 	enum gate_use use;
-	char id[ID_MAX];
+	char ids[IDS][ID_MAX];
 };
 
-/* Does the path fit the pattern?  id gets what stands for its {…}. */
+/* Does the path fit the pattern?  ids get what stands for its {…}. */
 static bool
-fits(const char *pattern, const char *path, char id[ID_MAX])
+fits(const char *pattern, const char *path, char ids[IDS][ID_MAX])
 {
-	size_t fixed = strcspn(pattern, "{");
-	size_t len;
+	for (size_t i = 0;; i++) {
+		size_t fixed = strcspn(pattern, "{");
+		size_t len;
 
-	if (strncmp(pattern, path, fixed) != 0)
-		return false;
-	pattern += fixed;
-	path += fixed;
-	if (*pattern == '\0')
-		return *path == '\0';
-	pattern = strchr(pattern, '}') + 1;
-	len = strcspn(path, "/");
-	if (len == 0 || len >= ID_MAX || strcmp(pattern, path + len) != 0)
-		return false;
-	memcpy(id, path, len);
-	id[len] = '\0';
-	return true;
+		if (strncmp(pattern, path, fixed) != 0)
+			return false;
+		pattern += fixed;
+		path += fixed;
+		if (*pattern == '\0')
+			return *path == '\0';
+		pattern = strchr(pattern, '}') + 1;
+		len = strcspn(path, "/");
+		if (i == IDS || len == 0 || len >= ID_MAX)
+			return false;
+		memcpy(ids[i], path, len);
+		ids[i][len] = '\0';
+		path += len;
+	}
+}
+
+/* "" is always served. */
+static bool
+is_served(const char *contract, const char *contracts)
+{
+	size_t len = strlen(contract);
+	const char *end;
+
+	if (len == 0 || strcmp(contracts, "all") == 0)
+		return true;
+	for (const char *at = contracts; *at != '\0';
+	     at = *end == ',' ? end + 1 : end) {
+		end = strchrnul(at, ',');
+		if ((size_t)(end - at) == len && memcmp(at, contract, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+api_serves_connect(const struct api_app *app)
+{
+	return is_served("piston", app->config->api_contracts);
 }
 
 static void
-find(struct place *place, const char *method, const char *path)
+find(struct place *place, const char *contracts, const char *method,
+    const char *path)
 {
 	place->route = NULL;
 	place->first = ROUTES;
 	place->use = GATE_GLANCE;
-	place->id[0] = '\0';
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
-		if (!fits(routes[i].path, path, place->id))
+		place->ids[0][0] = place->ids[1][0] = '\0';
+		if (!is_served(routes[i].contract, contracts) ||
+		    !fits(routes[i].path, path, place->ids))
 			continue;
 		if (place->first == ROUTES)
 			place->first = i;
@@ -96,7 +130,7 @@ find(struct place *place, const char *method, const char *path)
 /* A path with slashes at its end goes to the one without, as the contract's
  * framework has it.  False: there is none either. */
 static bool
-redirect(struct http_request *req)
+redirect(const struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf headers = BUF_INIT(LOCATION_MAX);
 	auto_free char *path = xstrdup(req->path);
@@ -107,9 +141,10 @@ redirect(struct http_request *req)
 
 	while (len > 0 && path[len - 1] == '/')
 		path[--len] = '\0';
-	if (reply_is_eval(req) || req->path[len] == '\0')
+	if (reply_is_eval(req) || reply_is_piston(req) ||
+	    req->path[len] == '\0')
 		return false;
-	find(&place, req->method, path);
+	find(&place, app->config->api_contracts, req->method, path);
 	if (place.first == ROUTES)
 		return false;
 	buf_adds(&headers, "Location: ");
@@ -149,23 +184,59 @@ refuse_method(struct http_request *req, const char *path)
 	reply_error(req, 405, buf_str(&allow), "Method Not Allowed");
 }
 
+/* Piston's contract knows no 405, and wants to be told of JSON first: a page
+ * from elsewhere cannot say that without being asked.  False: the route may
+ * answer. */
+static bool
+refuse_piston(struct http_request *req, const struct place *place)
+{
+	static const char *const bodies[] = { "POST", "PUT", "DELETE" };
+	auto_buf struct buf allow = BUF_INIT(256);
+
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
+		if (strcmp(req->method, bodies[i]) == 0 &&
+		    !piston_is_json(http_param(req, "CONTENT_TYPE"))) {
+			reply_error(req, 415, NULL,
+			    "requests must be of type application/json");
+			return true;
+		}
+	if (place->route != NULL)
+		return false;
+	if (place->first == ROUTES || strcmp(req->method, "OPTIONS") != 0) {
+		reply_error(req, 404, NULL, "Not Found");
+		return true;
+	}
+	for (size_t i = place->first; i < ROUTES &&
+	     strcmp(routes[i].path, routes[place->first].path) == 0;
+	     i++)
+		buf_addf(&allow, "%s%s%s", allow.len == 0 ? "Allow: " : ",",
+		    routes[i].method, routes[i].head ? ",HEAD" : "");
+	buf_adds(&allow, "\r\n");
+	http_answer(req, 200, "text/plain; charset=utf-8", buf_str(&allow),
+	    buf_str(&allow) + strlen("Allow: "),
+	    allow.len - strlen("Allow: \r\n"));
+	return true;
+}
+
 static void
 dispatch(struct api_app *app, struct http_request *req,
     const struct place *place)
 {
 	enum gate_use use = place->use;
 
-	if (place->first == ROUTES && !req->gate && redirect(req))
+	if (place->first == ROUTES && !req->gate && redirect(app, req))
 		return;
 	if (place->route == NULL && use != GATE_OPEN)
 		use = GATE_GLANCE; /* nothing will run */
 	if (!gate_enter(app, req, use))
 		return;
 	/* What it holds up are processes of its own kind, and its slot. */
-	if (use == GATE_CELL || use == GATE_COMMAND)
+	if (use != GATE_OPEN && use != GATE_GLANCE)
 		http_allow_slow_reader(req, READER_MS);
 	if (req->gate)
 		http_answer(req, 204, NULL, NULL, "", 0);
+	else if (reply_is_piston(req) && refuse_piston(req, place))
+		; /* it was answered */
 	else if (place->route != NULL)
 		place->route->answer(app, req);
 	else if (place->first < ROUTES)
@@ -187,8 +258,9 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	struct place place;
 
 	(void)index;
-	find(&place, req->method, req->path);
-	app->id = place.id;
+	find(&place, app->config->api_contracts, req->method, req->path);
+	app->id = place.ids[0];
+	app->second_id = place.ids[1];
 	if (!req->gate) {
 		if (waited_us >= 0)
 			metrics_queued(&app->metrics, waited_us);
@@ -196,9 +268,10 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	}
 	/* Nothing is done for who hung up while it waited.  (Of a run that is
 	 * found out, and counted, when its cell is asked for.) */
-	if (req->gate || place.use == GATE_CELL || !http_client_gone(req))
+	if (req->gate || place.use == GATE_CELL || place.use == GATE_SESSION ||
+	    !http_client_gone(req))
 		dispatch(app, req, &place);
-	app->id = "";
+	app->id = app->second_id = "";
 	/* Whoever is answered without having been read would see its connection
 	 * break before the answer. */
 	if (!req->gate && req->unread > 0) {

@@ -17,13 +17,19 @@ struct http_request;
  * api_app.  Always false: no request is kept. */
 bool api_answer(void *app, struct http_request *req, size_t index);
 
-/* Of each row the path, then "other", then NULL: for metrics_open(). */
+/* Of each row the path, then "other", the WebSocket's, and NULL: for
+ * metrics_open(). */
 extern const char *const api_route_names[];
+
+/* The place of the WebSocket's in there; and is its contract served at all? */
+extern const size_t api_route_connect;
+bool api_serves_connect(const struct api_app *app);
 
 /* app->id: what stands in the place of {…} in the path. */
 typedef void api_route_fn(struct api_app *app, struct http_request *req);
 
-#define ROUTE(method, path, function, use, head) api_route_fn api_##function;
+#define ROUTE(contract, method, path, function, use, head) \
+	api_route_fn api_##function;
 #include "routes.def"
 
 #endif

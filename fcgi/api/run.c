@@ -21,6 +21,21 @@
 #define SEND_MS 30000
 #define FILE_MODE 0644
 
+const char *const api_environment[] = {
+	"LANG=C.UTF-8",
+	"HOME=/workspace",
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"PYTHONUNBUFFERED=1",
+	"PYTHONDONTWRITEBYTECODE=1",
+	"PYTHONIOENCODING=utf-8",
+	"PYTHONUSERBASE=/snekbox/user_base", /* ilctl packages */
+	"MPLCONFIGDIR=/tmp/matplotlib",
+	/* A thread for each core of a large host is more than may be. */
+	"OMP_NUM_THREADS=4",
+	"OPENBLAS_NUM_THREADS=4",
+	NULL,
+};
+
 const char *const api_run_left_out[] = {
 	[LEFT_OUT_COUNT] = "too many files",
 	[LEFT_OUT_SIZE] = "too large",
@@ -83,9 +98,13 @@ attempt(struct api_run *run, const char *interpreter)
 		.class = "api",
 		.sandbox = "",
 		.interpreter = interpreter,
+		.folder = run->request->folder,
 		.lease_ms = SEND_MS + limits_ms(run->request) +
 		    LIMIT_OUTSIDE_MS + LIMIT_LEASE_MORE_MS,
 		.unless = &gone,
+		.tick = run->c.tick,
+		.tick_arg = run->c.arg,
+		.tick_ms = run->c.tick_ms,
 	};
 	int64_t asked_us = clock_monotonic_us();
 	enum refusal refusal;
@@ -98,7 +117,9 @@ attempt(struct api_run *run, const char *interpreter)
 	/* Wait for a cell, but not longer than the client does. */
 	metrics_change(metrics, METRICS_WAITING, 1);
 	refusal = lease_open_again(&lease, run->app->lease_socket, &request,
-	    config_lease_wait_ms(run->app->config), INT64_MAX, &err);
+	    run->lease_wait_ms > 0 ? run->lease_wait_ms :
+				     config_lease_wait_ms(run->app->config),
+	    INT64_MAX, &err);
 	metrics_change(metrics, METRICS_WAITING, -1);
 	if (refusal != REFUSAL_NONE)
 		log_warn("no cell: %s", err.text);
@@ -179,19 +200,13 @@ api_read_request(struct execute_request *request, enum execute_route route,
 	return false;
 }
 
-/* Map what the id names; an empty file cannot be mapped and need not be.
- * False: there is no such file, or it cannot be had. */
-static bool
-map_file(struct cell_input *input, struct api_app *app,
-    const struct execute_text *id)
+bool
+api_input_map(struct cell_input *input, int fd)
 {
 	struct stat st;
-	struct err err;
-	auto_close int fd = filestore_get(&app->store, id->text, id->len, NULL,
-	    &err);
 	void *data;
 
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fstat(fd, &st) != 0)
 		return false;
 	*input = (struct cell_input){ .mode = FILE_MODE, .content = { "", 0 } };
 	if (st.st_size == 0)
@@ -201,6 +216,18 @@ map_file(struct cell_input *input, struct api_app *app,
 		return false;
 	input->content = (struct cell_bytes){ data, (size_t)st.st_size };
 	return true;
+}
+
+/* Map what the id names.  False: there is no such file, or it cannot be had. */
+static bool
+map_file(struct cell_input *input, struct api_app *app,
+    const struct execute_text *id)
+{
+	struct err err;
+	auto_close int fd = filestore_get(&app->store, id->text, id->len, NULL,
+	    &err);
+
+	return fd >= 0 && api_input_map(input, fd);
 }
 
 bool

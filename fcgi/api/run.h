@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "metrics.h"
-#include "../contract/execute_request.h"
+#include "../contract/code_interpreter/execute_request.h"
 
 #include "../../sandbox/protocol/conversation.h"
 
@@ -25,7 +25,9 @@ struct api_run {
 	struct api_app *app;
 	struct http_request *req;
 	const struct cell_request *request;
-	/* its event function, which may set c.enough and c.hang_up; the rest is
+	int lease_wait_ms; /* for a cell; 0: as it is configured */
+	/* its tick, also while a cell is waited for; its event function, which
+	 * may set c.enough and c.hang_up; the rest is
 	 * set here */
 	struct conversation c;
 	enum api_end end;
@@ -35,6 +37,9 @@ struct api_run {
 	int64_t waited_us;		       /* for the cell */
 	int64_t duration_us;		       /* from there to the end */
 };
+
+/* The environment of a run, but for those of /eval: "KEY=VALUE"…, NULL. */
+extern const char *const api_environment[];
 
 /* Why a file does not come back, by enum left_out, in a few words. */
 extern const char *const api_run_left_out[];
@@ -75,6 +80,9 @@ struct api_inputs {
 	const char *wrong; /* with a path: 422; static.  NULL: nothing */
 };
 
+/* Map a file of the store, whole; an empty one needs nothing.  False: it cannot
+ * be had. */
+bool api_input_map(struct cell_input *input, int fd);
 /* False: one of them is not in the store; it was answered, and there is nothing
  * to close. */
 bool api_inputs_open(struct api_inputs *in, struct api_app *app,

@@ -29,14 +29,16 @@
 #define ASK_MS 1000
 #define END_MS 5000
 
-/* One byte each way; but what begins is a struct question, and the last word to
- * who has the cell may be a FRAME_LOST. */
+/* One byte each way; but what begins is a struct question, LOOK is answered by
+ * a struct look, and the last word to who has the cell may be a FRAME_LOST. */
 enum message {
 	BORROW = 'b',
 	LENT = 'l',
 	RETURNED = 'r',
 	END = 'e',
 	FULL = 'f',
+	LOOK = 'o',
+	YIELD = 'y', /* as END, if it may be asked of it */
 };
 
 struct question {
@@ -44,10 +46,16 @@ struct question {
 	unsigned char owner[TOKENS_HASH_LEN];
 };
 
+struct look {
+	bool rests; /* and is the asker's */
+	int64_t ms; /* so long; else until it may, or has ended */
+};
+
 struct session_holder {
 	struct api_app *app;
 	const char *path; /* of its socket */
 	int64_t until_ms;
+	int64_t since_ms; /* when it was used last */
 	int cell_fd;
 	int broker_fd;
 	int listen_fd;
@@ -94,6 +102,19 @@ end_lost(const struct session_holder *k)
 	end_session(k);
 }
 
+/* It is told to everybody when there will be room. */
+static struct look
+look(const struct session_holder *k, bool own)
+{
+	int64_t now = clock_monotonic_ms();
+	int64_t left = k->until_ms > now ? k->until_ms - now : 0;
+
+	if (own && k->lent < 0 && k->waiting < 0)
+		return (struct look){ true, now - k->since_ms };
+	return (struct look){ false,
+		own && left > SESSION_REST_MS ? SESSION_REST_MS : left };
+}
+
 /* Only programs of ours reach the socket; what makes no sense is dropped, and
  * so is whoever the session does not belong to. */
 static void
@@ -101,15 +122,24 @@ take_connection(struct session_holder *k)
 {
 	auto_close int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	struct question question;
+	struct look seen;
 	struct err err;
+	bool own;
 
 	if (fd < 0 ||
 	    fd_receive_packet(fd, &question, sizeof(question), NULL, ASK_MS,
-		&err) != (ssize_t)sizeof(question) ||
-	    sodium_memcmp(question.owner, k->app->owner,
-		sizeof(question.owner)) != 0)
+		&err) != (ssize_t)sizeof(question))
 		return;
-	if (question.message == END) {
+	own = sodium_memcmp(question.owner, k->app->owner,
+		  sizeof(question.owner)) == 0;
+	seen = look(k, own);
+	if (question.message == LOOK)
+		(void)fd_send_packet(fd, &seen, sizeof(seen), -1, ASK_MS, &err);
+	if (!own || question.message == LOOK)
+		return;
+	if (question.message == END ||
+	    (question.message == YIELD && seen.rests &&
+		seen.ms >= SESSION_REST_MS)) {
 		(void)tell(fd, END, -1, &err);
 		end_session(k);
 	}
@@ -130,6 +160,7 @@ take_back(struct session_holder *k)
 	    message != RETURNED)
 		end_session(k);
 	cleanup_close(&k->lent);
+	k->since_ms = clock_monotonic_ms();
 }
 
 /* The holder's loop: who has the cell, who waits for it, and what ends it. */
@@ -200,6 +231,7 @@ session_holder_start(struct api_app *app, const struct lease *lease,
 	char digits[SESSION_DIGITS + 1];
 	struct session_holder k = { .app = app,
 		.until_ms = until_ms,
+		.since_ms = clock_monotonic_ms(),
 		.cell_fd = lease->cell_fd,
 		.broker_fd = lease->broker_fd,
 		.lent = -1,
@@ -308,11 +340,12 @@ session_holder_return(int connection)
 	(void)close(connection);
 }
 
-bool
-session_holder_end(const struct api_app *app, const char *id)
+/* Have it end by END or YIELD; returns when it has. */
+static bool
+end_by(const struct api_app *app, const char *id, char how)
 {
 	struct err err;
-	auto_close int fd = ask(app, id, END, &err);
+	auto_close int fd = ask(app, id, how, &err);
 	char message = 0;
 
 	/* Another one's holder hangs up without a word. */
@@ -322,5 +355,71 @@ session_holder_end(const struct api_app *app, const char *id)
 		return false;
 	/* At its end the session has ended, too. */
 	(void)fd_receive_packet(fd, &message, 1, NULL, END_MS, &err);
+	return true;
+}
+
+bool
+session_holder_end(const struct api_app *app, const char *id)
+{
+	return end_by(app, id, END);
+}
+
+/* False: it has ended meanwhile. */
+static bool
+look_at(const struct api_app *app, const char *id, struct look *seen)
+{
+	struct err err;
+	auto_close int fd = ask(app, id, LOOK, &err);
+
+	return fd >= 0 &&
+	    fd_receive_packet(fd, seen, sizeof(*seen), NULL, ASK_MS, &err) ==
+	    (ssize_t)sizeof(*seen);
+}
+
+/* The session of the owner's that has been at rest for the longest time: how
+ * long; -1: none is.  *next_ms: of all, when the next one will give way. */
+static int64_t
+find_resting(const struct api_app *app, char id[SESSION_ID_SIZE],
+    int64_t *next_ms)
+{
+	auto_dir DIR *dir = opendir(app->sessions);
+	const struct dirent *entry;
+	int64_t longest = -1;
+
+	*next_ms = SESSION_REST_MS;
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		char name[SESSION_ID_SIZE];
+		struct look seen;
+
+		if (strlen(entry->d_name) != SESSION_DIGITS)
+			continue;
+		(void)snprintf(name, sizeof(name), SESSION_PREFIX "%.*s",
+		    SESSION_DIGITS, entry->d_name);
+		if (!look_at(app, name, &seen))
+			continue;
+		if (seen.rests && seen.ms > longest) {
+			longest = seen.ms;
+			memcpy(id, name, sizeof(name));
+		}
+		if (!seen.rests && seen.ms < *next_ms)
+			*next_ms = seen.ms;
+	}
+	if (longest >= 0 && SESSION_REST_MS - longest < *next_ms)
+		*next_ms = SESSION_REST_MS - longest;
+	return longest;
+}
+
+bool
+session_holder_make_room(const struct api_app *app, bool end, int64_t *next_ms)
+{
+	char id[SESSION_ID_SIZE];
+
+	if (find_resting(app, id, next_ms) < SESSION_REST_MS)
+		return false;
+	if (!end)
+		return true;
+	if (!end_by(app, id, YIELD))
+		return false;
+	log_info("a session gives way to a new one of the same owner's");
 	return true;
 }

@@ -43,4 +43,14 @@ void session_holder_return(int connection);
 /* End the session; returns when it has ended.  False: there is none. */
 bool session_holder_end(const struct api_app *app, const char *id);
 
+/* A session is at rest between two commands.  After so long it gives way to a
+ * new one of the same owner's. */
+#define SESSION_REST_MS 10000
+/* Let the session of app->owner's go that has been at rest for the longest
+ * time, if that is long enough; returns when it has ended.  End: false to ask
+ * only whether there is one.  False: none gives way, and *next_ms is when one
+ * may, or will be at its end. */
+bool session_holder_make_room(const struct api_app *app, bool end,
+    int64_t *next_ms);
+
 #endif

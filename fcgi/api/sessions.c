@@ -2,15 +2,17 @@
 /*
  * /v1/sessions: a cell for a while.  Its commands are in execute.c.
  */
+#include <inttypes.h>
 #include <poll.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "app.h"
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
 #include "session_holder.h"
-#include "../contract/execute_answer.h"
+#include "../contract/code_interpreter/execute_answer.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -22,11 +24,13 @@
 #define STAGE_MS 30000
 #define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
 #define LEASE_MORE_MS 60000
+#define ROOM_TIMES 3 /* others want it as well */
 
-/* Give the cell its files.  False: it was answered. */
+/* Give the cell its files, if any, and hear whether it has bash.  False: it was
+ * answered. */
 static bool
 stage(struct api_app *app, struct http_request *req, const struct lease *lease,
-    const struct api_inputs *inputs)
+    const struct api_inputs *inputs, bool *bash)
 {
 	const struct cell_request request = {
 		.op = OP_STAGE,
@@ -37,19 +41,57 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 	};
 	struct api_run run = { .app = app, .req = req, .request = &request };
 
-	if (inputs->count == 0)
-		return true;
 	api_run_in(&run, lease->cell_fd, lease->broker_fd);
 	if (run.end != API_RESULT) {
 		api_answer_lost(&run);
 		return false;
 	}
+	*bash = run.result.status == 0;
 	if (run.result.reason == REASON_EXIT)
 		return true;
 	log_warn("the cell says: %s", run.result.error_text);
 	reply_detail(req, run.result.error == ERROR_NO_SPACE ? 413 : 422, NULL,
 	    "File path '%s' cannot be written.", run.result.error_path);
 	return false;
+}
+
+/* A cell.  Where all are taken by sessions, the one of the same owner's that
+ * has been at rest for the longest time ends for it.  *next_ms: when to ask
+ * again. */
+static enum refusal
+lease_cell(struct api_app *app, const struct lease_request *request,
+    struct lease *lease, int64_t *next_ms, struct err *err)
+{
+	enum refusal refusal = lease_open(lease, app->lease_socket, request,
+	    START_MS, err);
+
+	*next_ms = 0;
+	for (int i = 0; i < ROOM_TIMES && refusal == REFUSAL_FULL &&
+	     session_holder_make_room(app, true, next_ms);
+	     i++)
+		refusal = lease_open(lease, app->lease_socket, request,
+		    START_MS, err);
+	return refusal;
+}
+
+/* There is none. */
+static void
+answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
+{
+	int64_t seconds = (next_ms + 999) / 1000;
+	char headers[64];
+
+	if (seconds < 1)
+		seconds = 1;
+	if (refusal != REFUSAL_FULL) {
+		reply_busy(req);
+		return;
+	}
+	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
+	    seconds);
+	reply_detail(req, 503, headers,
+	    "All sessions are in use; one may be free in %" PRId64 " s",
+	    seconds);
 }
 
 /* Lease a cell for it, and have a holder keep that. */
@@ -65,19 +107,22 @@ create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
 		.unless = &gone };
 	auto_buf struct buf body = BUF_INIT(1024);
 	char id[SESSION_ID_SIZE];
+	enum refusal refusal;
 	struct lease lease;
+	bool bash = true;
+	int64_t next_ms;
 	struct err err;
 	int result;
 
 	/* The cell, then its files, then its holder. */
-	if (lease_open(&lease, app->lease_socket, &request, START_MS, &err) !=
-	    REFUSAL_NONE) {
+	refusal = lease_cell(app, &request, &lease, &next_ms, &err);
+	if (refusal != REFUSAL_NONE) {
 		log_warn("no cell: %s", err.text);
 		if (!http_client_gone(req))
-			reply_busy(req);
+			answer_refusal(req, refusal, next_ms);
 		return;
 	}
-	if (!stage(app, req, &lease, inputs) || http_client_gone(req)) {
+	if (!stage(app, req, &lease, inputs, &bash) || http_client_gone(req)) {
 		lease_close(&lease);
 		return;
 	}
@@ -86,7 +131,11 @@ create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
 	lease_close(&lease); /* the holder has its own descriptors */
 	if (result == 0) {
 		execute_add_session(&body, id, clock_wall_ms() + ttl_ms);
-		reply_text(req, 201, NULL, buf_str(&body));
+		if (!bash)
+			log_warn("the image has no bash: "
+				 "commands of sessions are run by its sh");
+		reply_text(req, 201, bash ? NULL : "Inline-Shell: sh\r\n",
+		    buf_str(&body));
 	} else {
 		log_err("session: %s", err.text);
 		reply_failed(req, NULL);

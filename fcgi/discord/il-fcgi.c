@@ -87,7 +87,7 @@ static int
 run(const struct config *config, struct err *err)
 {
 	static const struct serve_socket socket = { "fcgi.sock", SERVE_BACKLOG,
-		PROCESSES };
+		PROCESSES, NULL };
 	static struct front front; /* large: see front.h */
 	const struct serve serve = {
 		.sockets = &socket,

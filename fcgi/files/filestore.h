@@ -24,6 +24,9 @@ struct err;
 #define FILESTORE_ID_LEN 36
 #define FILESTORE_NAME_MAX 16384
 #define FILESTORE_OWNER_LEN 32
+/* What a contract notes of a file beside its name, A-Z a-z 0-9 _ -, or "": it
+ * is kept, and means nothing here. */
+#define FILESTORE_NOTE_MAX 64
 /* An owner may have a part of the quota, and of the files: one of so many. */
 #define FILESTORE_SHARE 4
 
@@ -73,6 +76,8 @@ struct filestore_new {
 	int space_fd;	  /* of keep_space(), -1: none yet */
 	int64_t space;	  /* that it keeps for us */
 	char id[FILESTORE_ID_LEN + 1]; /* stays when it has ended */
+	/* to be set before commit, or left "" */
+	char note[FILESTORE_NOTE_MAX + 1];
 };
 
 /* What is written is gathered: slices may be as small as they come.  ERR_LIMIT
@@ -101,6 +106,7 @@ struct filestore_entry {
 	int64_t size;
 	int64_t uploaded_ms;			  /* wall clock */
 	unsigned char owner[FILESTORE_OWNER_LEN]; /* zeros: nobody's */
+	char note[FILESTORE_NOTE_MAX + 1];
 };
 
 /* Open for reading, which counts as use; a descriptor or -1 (ERR_NOT_FOUND for

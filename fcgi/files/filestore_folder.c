@@ -133,6 +133,25 @@ remove_file(struct filestore *store, const char *id, const struct stat *st)
 
 /* ---- files that are there ---- */
 
+/* "OWNER NOTE " of what has a note; what follows it, or NULL. */
+static const char *
+read_note(struct filestore_entry *entry, const char *line)
+{
+	size_t len = strcspn(line, " ");
+	const char *note = line + len + 1;
+
+	if (line[len] == '\0' ||
+	    (!(len == 1 && line[0] == '-') &&
+		!text_parse_hex(line, len, entry->owner, sizeof(entry->owner))))
+		return NULL;
+	len = strcspn(note, " ");
+	if (len > FILESTORE_NOTE_MAX || note[len] == '\0')
+		return NULL;
+	memcpy(entry->note, note, len);
+	entry->note[len] = '\0';
+	return note + len + 1;
+}
+
 /* The first line of the metadata. */
 static bool
 read_head(struct filestore_entry *entry, const char *line)
@@ -143,11 +162,14 @@ read_head(struct filestore_entry *entry, const char *line)
 	    strlen(line) > hex + 2 && line[hex + 2] == ' ' &&
 	    text_parse_hex(line + 2, hex, entry->owner, sizeof(entry->owner)))
 		line += hex + 3;
+	else if (strncmp(line, FILESTORE_META_NOTED, 2) == 0)
+		line = read_note(entry, line + 2);
 	else if (strncmp(line, FILESTORE_META_FREE, 2) == 0)
 		line += 2;
 	else
 		return false;
-	return text_parse_int(line, 0, INT64_MAX, &entry->uploaded_ms);
+	return line != NULL &&
+	    text_parse_int(line, 0, INT64_MAX, &entry->uploaded_ms);
 }
 
 /* Fill an entry with what its metadata says; without, its name is made up, and

@@ -202,12 +202,15 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(FILESTORE_META_MAX);
 	auto_close int fd = -1;
-	char hex[2 * FILESTORE_OWNER_LEN + 1];
+	char hex[2 * FILESTORE_OWNER_LEN + 1] = "-";
 
 	if (filestore_is_owned(file->store))
-		buf_addf(&text, FILESTORE_META_OWNED "%s ",
-		    sodium_bin2hex(hex, sizeof(hex), file->store->owner,
-			FILESTORE_OWNER_LEN));
+		(void)sodium_bin2hex(hex, sizeof(hex), file->store->owner,
+		    FILESTORE_OWNER_LEN);
+	if (file->note[0] != '\0')
+		buf_addf(&text, FILESTORE_META_NOTED "%s %s ", hex, file->note);
+	else if (hex[0] != '-')
+		buf_addf(&text, FILESTORE_META_OWNED "%s ", hex);
 	else
 		buf_adds(&text, FILESTORE_META_FREE);
 	buf_addf(&text, "%lld\n", (long long)clock_wall_ms());

@@ -16,10 +16,12 @@
 #define FILESTORE_NEW "new-"
 #define FILESTORE_META ".meta"
 /* Of nobody's file: "1 ", the upload time, "\n", the name.  Of somebody's:
- * "2 ", the owner in hex, " ", and then the same. */
+ * "2 ", the owner in hex, " ", and then the same.  With a note: "3 ", the owner
+ * in hex or "-", " ", the note, " ", and then the same. */
 #define FILESTORE_META_FREE "1 "
 #define FILESTORE_META_OWNED "2 "
-#define FILESTORE_META_MAX (128 + FILESTORE_NAME_MAX)
+#define FILESTORE_META_NOTED "3 "
+#define FILESTORE_META_MAX (256 + FILESTORE_NAME_MAX)
 
 /* ---- names and the folder: filestore_folder.c ---- */
 

@@ -37,9 +37,10 @@ http_status(int status)
 		"404 Not Found", "405 Method Not Allowed", "409 Conflict",
 		"411 Length Required", "413 Content Too Large",
 		"415 Unsupported Media Type", "422 Unprocessable Content",
-		"429 Too Many Requests", "500 Internal Server Error",
-		"501 Not Implemented", "503 Service Unavailable",
-		"504 Gateway Timeout", "507 Insufficient Storage" };
+		"426 Upgrade Required", "429 Too Many Requests",
+		"500 Internal Server Error", "501 Not Implemented",
+		"503 Service Unavailable", "504 Gateway Timeout",
+		"507 Insufficient Storage" };
 	size_t i = 0;
 
 	while (strtol(lines[i], NULL, 10) != status) {
@@ -315,9 +316,47 @@ put_verdict(struct http_request *req, int status, const char *type,
 }
 
 void
+http_raw(struct http_request *req, int fd, char **params)
+{
+	*req = (struct http_request){
+		.raw = true, .method = "GET", .path = "", .query = ""
+	};
+	req->fcgi.ipcFd = fd;
+	req->fcgi.envp = params;
+	req->path = param_or_empty(req, "DOCUMENT_URI");
+}
+
+/* All of it at once: a short answer has room in a socket's buffer. */
+static void
+answer_raw(struct http_request *req, int status, const char *type,
+    const char *headers, const char *body, size_t len)
+{
+	auto_buf struct buf text = BUF_INIT(len + 4096);
+
+	req->begun = true;
+	req->status = status;
+	req->sent = (int64_t)len;
+	buf_addf(&text, "HTTP/1.1 %s\r\n", http_status(status));
+	if (type != NULL)
+		buf_addf(&text, "Content-Type: %s\r\n", type);
+	if (headers != NULL)
+		buf_adds(&text, headers);
+	buf_addf(&text, "Content-Length: %zu\r\nConnection: close\r\n\r\n",
+	    len);
+	buf_add(&text, body, len);
+	if (send(http_fd(req), buf_str(&text), text.len,
+		MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)text.len)
+		req->failed = true;
+}
+
+void
 http_answer(struct http_request *req, int status, const char *type,
     const char *headers, const void *body, size_t len)
 {
+	if (req->raw) {
+		answer_raw(req, status, type, headers, body, len);
+		return;
+	}
 	if (req->gate && status >= 400) {
 		put_verdict(req, status, type, headers, body, len);
 		return;

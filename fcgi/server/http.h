@@ -40,6 +40,7 @@ struct http_request {
 	bool hasty;	  /* the timer may run on until http_rest() */
 	bool held;	  /* on the heap, and its holder's from now on, who
 			   * answers it later, finishes and frees it */
+	bool raw;	  /* it came as HTTP: http_raw() */
 	bool gate;	  /* nginx asks whether it is to read the body: there is
 			   * none yet, and the answer goes into headers */
 	FCGX_Request fcgi;
@@ -102,6 +103,11 @@ bool http_flush(struct http_request *req);
  * blocks.  http_fd() polls for the same: POLLRDHUP. */
 bool http_client_gone(const struct http_request *req);
 int http_fd(const struct http_request *req);
+
+/* A request that came by itself, as HTTP: on this connection, with these
+ * parameters (NAME=value…, ends with NULL; borrowed).  What may be called is
+ * http_param(), http_fd(), http_client_gone(), and http_answer() once. */
+void http_raw(struct http_request *req, int fd, char **params);
 
 /* End the answer and close the connection; safe to call twice. */
 void http_finish(struct http_request *req);

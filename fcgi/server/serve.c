@@ -194,11 +194,37 @@ serve_loop(struct batch *batch, struct err *err)
 	}
 }
 
+/* The same where whoever connects is no FastCGI. */
+static int
+serve_plain(const struct serve *serve, void (*plain)(void *arg, int fd),
+    int listen_fd, struct err *err)
+{
+	auto_close int signal_fd = fd_signals(0, err);
+	struct pollfd fds[] = { { .fd = signal_fd, .events = POLLIN },
+		{ .fd = listen_fd, .events = POLLIN } };
+
+	if (signal_fd < 0)
+		return -1;
+	for (;;) {
+		auto_close int fd = -1;
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return err_system(err, "poll");
+		if (fds[0].revents != 0)
+			return 0;
+		/* another one may have been faster */
+		fd = accept4(listen_fd, NULL, NULL,
+		    SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0)
+			plain(serve->arg, fd);
+	}
+}
+
 /* A child's life.  path: of our own socket, or NULL.  Returns the status to end
  * with. */
 static int
 serve_socket(const struct serve *serve, size_t index, int listen_fd,
-    const char *path)
+    const char *path, void (*plain)(void *arg, int fd))
 {
 	struct batch batch = { .serve = serve,
 		.listen_fd = listen_fd,
@@ -210,6 +236,12 @@ serve_socket(const struct serve *serve, size_t index, int listen_fd,
 
 	if (serve->start != NULL)
 		serve->start(serve->arg, index);
+	if (plain != NULL) {
+		result = serve_plain(serve, plain, listen_fd, &err);
+		if (result != 0)
+			log_err("%s", err.text);
+		return result == 0 ? 0 : 1;
+	}
 	/* libfcgi is set up before the signals are blocked. */
 	batch.requests = xcalloc(batch.most, sizeof(struct http_request *));
 	for (size_t i = 0; i < batch.most; i++)
@@ -332,7 +364,7 @@ become_child(const struct master *master, size_t index, pid_t parent)
 		if (i != socket)
 			(void)close(master->listen_fd[i]);
 	_exit(serve_socket(serve, index, master->listen_fd[socket],
-	    master->path[socket]));
+	    master->path[socket], serve->sockets[socket].plain));
 }
 
 /* Start what does not run and is due.  When to look again, or INT64_MAX. */

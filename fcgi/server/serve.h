@@ -21,12 +21,15 @@ struct http_request;
  * answers, and only then does what may follow.  It ends at SIGTERM or SIGINT,
  * after the requests that had already connected were answered.
  */
-#define SERVE_SOCKETS_MAX 4
+#define SERVE_SOCKETS_MAX 6
 
 struct serve_socket {
 	const char *name; /* in the state directory; static */
 	int backlog;	  /* the kernel cuts it at net.core.somaxconn */
 	size_t children;
+	/* NULL: FastCGI; or whoever connects is served here, one after the
+	 * other; the descriptor is closed afterwards. */
+	void (*plain)(void *arg, int fd);
 };
 
 /* nginx gives up at once when the queue is full, so it is long. */

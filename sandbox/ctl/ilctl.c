@@ -73,6 +73,12 @@ static const struct command {
 	    "token -f file [-c cells] [-r requests-a-minute] add|set name | "
 	    "token -f file list | token -f file revoke name",
 	    "make, list and revoke tokens of the APIs" },
+	{ "packages", ctl_packages, true,
+	    "packages add|remove name ... [--image 3.13] | "
+	    "packages list [--image 3.13]",
+	    "what runs of the APIs can import" },
+	{ "mcp", ctl_mcp, false, "mcp [-u url] [-t token-file]",
+	    "the Model Context Protocol on standard input and output" },
 	{ "config", print_config, false, NULL, "print the table of settings" },
 };
 

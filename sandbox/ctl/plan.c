@@ -94,9 +94,12 @@ add_fronts(struct run *run, struct err *err)
 	if (add_socket(discord, "fcgi.sock", FRONT_BACKLOG, err) != 0 ||
 	    add_socket(api, "api.sock", FRONT_BACKLOG, err) != 0 ||
 	    add_socket(api, "run.sock", queue, err) != 0 ||
-	    add_socket(api, "files.sock", FRONT_BACKLOG, err) != 0)
+	    add_socket(api, "files.sock", FRONT_BACKLOG, err) != 0 ||
+	    add_socket(api, "session.sock", queue, err) != 0)
 		return -1;
-	return add_socket(api, "session.sock", queue, err);
+	if (add_socket(api, "connect.sock", FRONT_BACKLOG, err) != 0)
+		return -1;
+	return add_socket(api, "mcp.sock", FRONT_BACKLOG, err);
 }
 
 /* Its socket is ours, as those of the fronts are. */

@@ -53,7 +53,7 @@ enum child_stage {
 };
 
 #define CHILD_ARGS 16
-#define CHILD_FDS 4
+#define CHILD_FDS 6
 /* Its exit status when the program could not be executed at all. */
 #define CHILD_NOT_STARTED 127
 

@@ -35,7 +35,8 @@ static void start(void *arg);
 /* Files in the state folder that appear when the programs accept requests. */
 static const char *const signs[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
 	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
-	"session.sock", "front/jobs", "nginx/nginx.pid", "wake" };
+	"session.sock", "connect.sock", "mcp.sock", "front/jobs",
+	"nginx/nginx.pid", "wake" };
 
 #define FILES (sizeof(signs) / sizeof(signs[0]))
 #define SIGNS (FILES - 1) /* the last one tells nothing, and is removed, too */

@@ -93,6 +93,8 @@ for body, want in (
          refused("executable_path does not exist")),
         ({"input": "", "executable_path": "snekbin/python/3.13/bin/python"},
          refused("executable_path does not exist")),
+        ({"input": "", "executable_path": "/etc/hostname"},
+         refused("executable_path is not executable")),
         ({"input": "", "executable_path": "/snekbin/python/3.13/bin"},
          refused("executable_path is not a file")),
         ({"input": "", "executable_path": "/"},
@@ -148,6 +150,21 @@ for path, want in (("", "default"), ("/snekbin/python/default/bin/python",
                    ("/snekbin//python/./x/../3.13/bin/python3/", "3.13")):
     equal(run({"input": "", "executable_path": path})[2:3],
           [("interpreter", want.encode())], f"interpreter {path!r}")
+
+for build, want in (("3.13t", "3.13"), ("3.11j", "3.11"), ("3.13", None),
+                    ("3.13tj", None), ("3.13x", None), ("3.1", None),
+                    ("3.14t", None), ("defaultt", None), ("t", None)):
+    body = json.dumps({"input": "", "executable_path":
+                       f"/snekbin/python/{build}/bin/python"}).encode()
+    text = ask("eval_fallback", b"-\n" + body).decode()
+    if want is not None:
+        equal(fields(text)[2:4], [("interpreter", want.encode()),
+                                  ("stands-in", b"")], f"a build: {build}")
+    else:
+        point("stands-in" not in text, f"no build: {build}")
+    if build != "3.13":
+        equal(answer(body), refused("executable_path does not exist"),
+              f"{build} is not there, and nothing stands in for it")
 
 for bad in ("\0", "a\0b", "\ud800"):
     equal(answer({"args": ["a", bad]}), "KNOWN ValueError: embedded null byte",

@@ -245,7 +245,7 @@ equal(re.search("^Content-Security-Policy: (.*)\r$", headers, re.M).group(1),
       "trusted-types 'none'; base-uri 'none'; form-action 'none'; "
       "frame-ancestors 'none'",
       "its policy lets in its own style, its own script and its own server")
-point(len(markup.encode()) < 61440, "it is small: %d bytes" % len(markup.encode()))
+point(len(markup.encode()) < 114688, "it is small: %d bytes" % len(markup.encode()))
 point(all(re.fullmatch(r"[A-Za-z-]+: [^\r\n]+", line)
           for line in headers.split("\r\n")[:-1]) and
       headers.endswith("\r\n"), "its headers are lines")

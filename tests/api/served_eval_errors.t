@@ -206,16 +206,26 @@ def base64_is_lenient():
 def an_interpreter_that_is_not_there():
     for path in ("/abc/def", "/snekbin/python/3.12/bin/python", "python",
                  "/snekbin/python/3.11/bin/pythonx", "/usr/bin/python3",
-                 "/snekbin/python/3.11/bin/python/x", "/bin/sh",
+                 "/snekbin/python/3.11/bin/python/x", "/etc/hostnam",
+                 "/etc/hostname/x", "/etc/shadow", "/home/x",
                  "snekbin/python/3.11/bin/python"):
         is_refused({"input": "1", "executable_path": path},
                    "executable_path does not exist")
 
 
 @test
+def a_file_that_is_no_interpreter():
+    for path in ("/etc/hostname", "/etc/passwd", "/bin/sh", "/usr/bin/env",
+                 "/etc//x/../hosts", "/../etc/group"):
+        is_refused({"input": "1", "executable_path": path},
+                   "executable_path is not executable")
+
+
+@test
 def an_interpreter_that_is_a_folder():
     for path in ("/", "/snekbin", "/snekbin/python/3.11/bin",
-                 "/snekbin/python/default", "/snekbin/python/3.11/"):
+                 "/snekbin/python/default", "/snekbin/python/3.11/",
+                 "/etc", "/usr/bin/", "/home", "/tmp", "/usr/lib/../bin"):
         is_refused({"input": "1", "executable_path": path},
                    "executable_path is not a file")
 

@@ -140,6 +140,18 @@ def bash_runs_it_in_workspace_with_nothing_to_read():
 
 
 @test
+def our_images_have_the_tools_that_commands_are_written_for():
+    with Session() as session:
+        if not os.environ["SANDBOX_IMAGE"].startswith("inline-python:"):
+            print("# an image that is not ours: not asked")
+            return
+        assert session.prints("printf 'ab1\\nab\\n' | grep -oP 'b(?=\\d)'; "
+                              "echo ${BASH_VERSINFO[0]}") == "b\n5\n"
+        assert session.prints("mkdir d; echo 12 > d/f; "
+                              "find d -type f -printf '%P %s\\n'") == "f 3\n"
+
+
+@test
 def exit_codes_are_the_shells():
     with Session() as session:
         for cmd, code in (("true", 0), ("false", 1), ("exit 255", 255),

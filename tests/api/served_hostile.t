@@ -33,7 +33,7 @@ def programs():
 
 
 before = programs()
-assert len(before) == 23, before
+assert len(before) == 38, before
 
 
 def exchange(data, end=False):
@@ -291,7 +291,7 @@ def what_is_no_fastcgi_at_the_sockets_is_dropped():
                  begin + struct.pack(">BBHHBx", 1, 4, 1, 8, 0) + b"\xff" * 8,
                  begin + struct.pack(">BBHHBx", 1, 4, 1, 0, 0)):
         for name in ("api.sock", "run.sock", "files.sock",
-                     "session.sock"):
+                     "session.sock", "mcp.sock"):
             with socket.socket(socket.AF_UNIX) as link:
                 link.settimeout(30)
                 link.connect(os.path.join(served.settings["IL_STATE_DIR"],

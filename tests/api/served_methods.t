@@ -134,6 +134,18 @@ def other_paths_are_404():
                 404, '{"detail":"Not Found"}'), (method, path, answer)
 
 
+@test
+def what_belongs_to_a_contract_that_is_off_is_not_found():
+    with Served(IL_API_CELLS="1", IL_API_CONTRACTS="snekbox") as one:
+        assert one.request("GET", "/eval").status == 405
+        assert one.request("GET", "/versions").status == 200
+        for path, allowed in ALLOWED.items():
+            if path.startswith("/v1"):
+                for method in allowed.split(", "):
+                    answer = one.request(method, path)
+                    assert answer.status == 404, (method, path, answer)
+
+
 try:
     run()
 finally:

@@ -120,6 +120,9 @@ def each_pool_answers_while_any_other_stands_still():
             "/eval", {"input": "1"}, other, timeout=60).status == 200,
         "files.sock": lambda: served.get("/v1/files", **other).status == 200,
         "session.sock": lambda: say(session, other).status == 200,
+        "mcp.sock": lambda: served.post(
+            "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+            other).status == 200,
     }
     for still in routes:
         with standing_still(still):

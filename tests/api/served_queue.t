@@ -127,7 +127,7 @@ def connect_until_full(path):
 
 START = """
 import os, sys
-os.environ.update(LISTEN_FDS="4", LISTEN_PID=str(os.getpid()))
+os.environ.update(LISTEN_FDS="6", LISTEN_PID=str(os.getpid()))
 os.execv(sys.argv[1], sys.argv[1:])
 """
 
@@ -135,9 +135,10 @@ os.execv(sys.argv[1], sys.argv[1:])
 @test
 def sockets_that_were_handed_over_have_the_same_queue():
     with tempfile.TemporaryDirectory(prefix="inline-api-") as folder:
-        sockets = [socket.socket(socket.AF_UNIX) for _ in range(4)]
+        sockets = [socket.socket(socket.AF_UNIX) for _ in range(6)]
         paths = [os.path.join(folder, name + ".sock")
-                 for name in ("api", "run", "files", "session")]
+                 for name in ("api", "run", "files", "session", "connect",
+                              "mcp")]
         for sock, path in zip(sockets, paths):
             sock.bind(path)
             sock.listen(64)
@@ -154,16 +155,17 @@ def sockets_that_were_handed_over_have_the_same_queue():
         program = subprocess.Popen(
             [sys.executable, "-c", START, os.path.join(BUILD, "bin", "il-api")],
             cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True,
-            preexec_fn=hand_over, pass_fds=(3, 4, 5, 6))
+            preexec_fn=hand_over, pass_fds=range(3, 9))
         try:
             lines = []
             while not lines or "ready" not in lines[-1]:
                 assert select.select([program.stderr], [], [], 20)[0], lines
                 lines.append(program.stderr.readline())
                 assert lines[-1], lines
-            # Two for what is answered at once, one that runs, 18 for files
-            # and one for each session.
-            wait_for(lambda: len(children([program.pid])) == 24)
+            # Two for what is answered at once, one that runs, 18 for files,
+            # one for each session, one for WebSockets; for /mcp as many as
+            # run and hold sessions, and 12.
+            wait_for(lambda: len(children([program.pid])) == 25 + 16)
             # Nobody takes anybody now.
             for pid in [program.pid, *children([program.pid])]:
                 os.kill(pid, signal.SIGSTOP)
@@ -175,7 +177,8 @@ def sockets_that_were_handed_over_have_the_same_queue():
         finally:
             program.terminate()
             program.send_signal(signal.SIGCONT)
-            assert program.wait(60) == 0
+            code = program.wait(60)
+            assert code == 0, (code, program.stderr.read())
             program.stderr.close()
             for sock in sockets:
                 sock.close()

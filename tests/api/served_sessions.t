@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: MIT
 """/v1/sessions over HTTP on real cells; and the pages about it all."""
 
+import contextlib
+import os
 import re
+import subprocess
 import threading
 
 from served import JSON, Served, wait_for
+from service import DOCKER, IMAGE
 from tap import run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
@@ -32,6 +36,14 @@ def end(session):
 def not_found(answer, session):
     assert (answer.status, answer.text) == (
         404, '{"detail":"Session \'%s\' not found"}' % session), answer
+
+
+def full(answer):
+    found = re.fullmatch(r'\{"detail":"All sessions are in use; one may be '
+                         r'free in (\d+) s"\}', answer.text)
+    assert answer.status == 503 and found, answer
+    assert answer.headers["Retry-After"] == found.group(1), answer.headers
+    assert 1 <= int(found.group(1)) <= 10, answer
 
 
 def leased():
@@ -131,13 +143,87 @@ def when_all_sessions_are_taken_the_next_is_503_at_once():
         assert first.status == 201, first
         # Less than it takes to wait for a cell in vain.
         answer = small.request("POST", "/v1/sessions", b"{}", JSON, timeout=60)
-        assert (answer.status, answer.text) == (
-            503, '{"detail":"There is no cell to run it in just now"}'), answer
-        assert answer.headers["Retry-After"] == "1", answer.headers
+        full(answer)
         assert small.eval(input="print(1)")["stdout"] == "1\n"
         assert small.request("DELETE", "/v1/sessions/" +
                              first.json["session_id"]).status == 204
         assert small.post("/v1/sessions", {}).status == 201
+
+
+@test
+def a_session_at_rest_gives_way_to_a_new_one():
+    """The one that was used least recently, and no other."""
+    with Served(IL_API_SESSIONS="3", IL_API_CELLS="1") as small:
+        def ask(number, cmd):
+            return small.post("/v1/sessions/%s/bash" % ids[number],
+                              {"cmd": cmd})
+
+        ids = [small.post("/v1/sessions", {}).json["session_id"]
+               for _ in range(3)]
+        assert ask(0, "echo first >f").status == 200
+        busy = threading.Thread(target=ask, args=(2, "sleep 40"))
+        busy.start()
+        answers = []
+
+        def created():
+            answers.append(small.post("/v1/sessions", {}))
+            return answers[-1].status == 201
+
+        wait_for(created, 60)
+        for answer in answers[:-1]:
+            full(answer)
+        assert len(answers) > 1     # the first one came at once
+        not_found(ask(1, "true"), ids[1])
+        assert ask(0, "cat f").json["stdout"] == "first\n"
+        small.request("DELETE", "/v1/sessions/" + ids[2])
+        busy.join()
+
+
+@contextlib.contextmanager
+def image_without_bash():
+    """The image of these tests, and no bash."""
+    name = "inline-test-%d" % os.getpid()
+    tag = "inline-test:no-bash-%d" % os.getpid()
+
+    def docker(*words):
+        return subprocess.run([DOCKER, *words], check=True,
+                              stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE)
+
+    docker("run", "--name", name, "--network", "none", "--entrypoint", "sh",
+           IMAGE, "-c", "rm -f /bin/bash /usr/bin/bash")
+    try:
+        docker("commit", name, tag)
+    finally:
+        docker("rm", "-f", name)
+    try:
+        yield tag
+    finally:
+        docker("rmi", "-f", tag)
+
+
+@test
+def where_there_is_no_bash_it_is_said():
+    with image_without_bash() as image:
+        with Served(IL_API_CELLS="1", SANDBOX_IMAGE=image) as bare:
+            answer = bare.post("/v1/sessions", {})
+            assert answer.status == 201, answer
+            assert answer.headers["Inline-Shell"] == "sh", answer.headers
+            assert list(answer.json) == ["session_id", "expires_at"], answer
+            answer = bare.post("/v1/sessions/%s/bash" %
+                               answer.json["session_id"],
+                               {"cmd": "echo \"$BASH_VERSION\" ok"})
+            assert answer.json["stdout"] == " ok\n", answer
+
+
+@test
+def where_there_is_bash_nothing_is_said():
+    if not IMAGE.endswith("-alpine") and not IMAGE.endswith("-musl"):
+        answer = served.post("/v1/sessions", {})
+        assert answer.headers["Inline-Shell"] is None, answer.headers
+        session = answer.json["session_id"]
+        assert "5." in bash(session, "echo $BASH_VERSION")["stdout"]
+        end(session)
 
 
 @test
@@ -171,7 +257,8 @@ def pages():
             "Content-Security-Policy"], answer.headers
     end(create())
     answer = served.get("/metrics")
-    assert 'route="/v1/sessions",status="201"} 1' in answer.text, \
+    assert re.search(r'route="/v1/sessions",status="201"} [1-9]',
+                     answer.text), \
         answer.text[:2000]
 
 

@@ -5,6 +5,7 @@
 import os
 import subprocess
 import tempfile
+import time
 
 from served import Served, wait_for
 from service import BUILD
@@ -41,14 +42,16 @@ def evaluate(authorization=None):
 
 @test
 def who_has_one_gets_in():
-    answer = evaluate("Bearer " + token)
-    assert answer.status == 200 and answer.json["stdout"] == "1\n", answer
+    for value in ("Bearer " + token, token):    # Piston's clients say no more
+        answer = evaluate(value)
+        assert answer.status == 200, (value, answer)
+        assert answer.json["stdout"] == "1\n", answer
 
 
 @test
 def who_has_none_does_not():
     for value in (None, "Bearer", "Bearer il_" + "0" * 64, "Basic " + token,
-                  token, "Bearer " + token[:-1], "Bearer " + token + "0"):
+                  token[:-1], "Bearer " + token[:-1], "Bearer " + token + "0"):
         answer = evaluate(value)
         assert (answer.status, answer.text) == (
             401, '{"title": "401 Unauthorized"}'), (value, answer)
@@ -173,6 +176,51 @@ def a_process_that_is_killed_keeps_no_cell_of_the_token():
     served.kill("il-api")
     wait_for(lambda: served.post("/eval", {"input": "1"}, own).status == 200)
     loop.link.close()
+
+
+@test
+def a_session_gives_way_to_its_owner_alone():
+    alice, bob = bearer(add("alice")), bearer(add("bob"))
+    with Served(IL_API_TOKENS_FILE=path, IL_API_SESSIONS="1",
+                IL_API_CELLS="1") as small:
+        first = small.post("/v1/sessions", {"ttl_seconds": 15}, alice)
+        assert first.status == 201, first
+
+        def created(who):
+            answer = small.post("/v1/sessions", {}, who)
+            assert answer.status in (201, 503), answer
+            return answer.status == 201 and answer.json["session_id"]
+
+        # Bob gets one when alice's has come to its own end.
+        second = wait_for(lambda: created(bob))
+        assert time.time() >= first.json["expires_at"] - 1
+        third = wait_for(lambda: created(bob))
+        assert small.post("/v1/sessions/%s/bash" % second, {"cmd": "true"},
+                          bob).status == 404
+        assert small.post("/v1/sessions/%s/bash" % third, {"cmd": "true"},
+                          bob).status == 200
+
+
+@test
+def of_a_tokens_cells_a_session_at_rest_gives_one_back():
+    own = bearer(add("frugal", "-c", "1"))
+    first = served.post("/v1/sessions", {}, own).json["session_id"]
+    answers = []
+
+    def created():
+        answers.append(served.post("/v1/sessions", {}, own))
+        return answers[-1].status == 201
+
+    wait_for(created)
+    for answer in answers[:-1]:
+        is_too_many(answer, 1, CELLS)
+    assert len(answers) > 1
+    # A run takes none away.
+    is_too_many(served.post("/eval", {"input": "1"}, own), 1, CELLS)
+    for session, status in ((first, 404),
+                            (answers[-1].json["session_id"], 204)):
+        assert served.request("DELETE", "/v1/sessions/" + session,
+                              headers=own).status == status
 
 
 try:

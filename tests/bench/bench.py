@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import place as p  # noqa: E402
 import rows_beside  # noqa: E402
 import rows_cancel  # noqa: E402
+import rows_contracts  # noqa: E402
 import rows_discord  # noqa: E402
 import rows_eval  # noqa: E402
 import rows_names  # noqa: E402
@@ -32,6 +33,7 @@ from table import Table  # noqa: E402
 ROWS = {
     "eval": rows_eval.eval_one,
     "sustained": rows_eval.eval_sustained,
+    "contracts": rows_contracts.contracts,
     "py": rows_discord.command_warm,
     "cold": rows_discord.command_cold,
     "session": rows_discord.command_session,

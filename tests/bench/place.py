@@ -148,14 +148,36 @@ class Place:
         """The bare interpreter's start."""
         return self.spawn(self.python(), "-c", "print(1)")
 
+    def request(self, path, fields, *headers):
+        """A file with a POST request of that JSON."""
+        body = json.dumps(fields)
+        return self.file("\r\n".join((
+            "POST %s HTTP/1.1" % path, "Host: 127.0.0.1",
+            "Content-Type: application/json", *headers,
+            "Content-Length: %d" % len(body), "", body)))
+
     def eval(self, service, code="print(1)", expected="1\n", **fields):
-        body = json.dumps({"input": code, **fields})
-        request = ("POST /eval HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-                   "Content-Type: application/json\r\n"
-                   "Content-Length: %d\r\n\r\n%s" % (len(body), body))
         answer = json.dumps({"stdout": expected, "returncode": 0, "files": []})
-        return "eval:%d:%s:%s" % (service.port, self.file(request),
-                                  self.file(answer))
+        return "eval:%d:%s:%s" % (
+            service.port, self.request("/eval", {"input": code, **fields}),
+            self.file(answer))
+
+    def piston(self, service, code="print(1)", expected="1\n"):
+        """Piston's contract; expected is the whole of the run's output."""
+        return "post:%d:%s:%s" % (
+            service.port, self.request("/api/v2/execute", {
+                "language": "python", "version": "*",
+                "files": [{"content": code}]}),
+            self.file('"stdout":' + json.dumps(expected)))
+
+    def mcp(self, service, code="print(1)", expected="1\n"):
+        """A tool's call by MCP; the same of expected."""
+        return "post:%d:%s:%s" % (
+            service.port, self.request("/mcp", {
+                "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+                    "name": "run_python", "arguments": {"code": code}}},
+                "Accept: application/json, text/event-stream"),
+            self.file('"stdout":' + json.dumps(expected)))
 
     def command(self, service, user=USER, code="print(1)", expected="\\n1\\n"):
         """/il py; expected is looked for in the JSON of the edit."""

@@ -12,8 +12,8 @@
 #define LATE_MS 60000.0
 #define WATCH_MS 1000
 
-static const struct target_type *const types[] = { &target_eval, &target_ping,
-	&target_ack, &target_command, &target_spawn };
+static const struct target_type *const types[] = { &target_eval, &target_post,
+	&target_ping, &target_ack, &target_command, &target_spawn };
 
 static _Noreturn void
 usage(const char *spec)

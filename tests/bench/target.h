@@ -104,6 +104,7 @@ void lane_fail(struct lane *lane, const char *what, const char *text,
 double lane_ms(const struct lane *lane);
 
 extern const struct target_type target_eval;
+extern const struct target_type target_post;
 extern const struct target_type target_ping;
 extern const struct target_type target_ack;
 extern const struct target_type target_command;

@@ -135,6 +135,37 @@ const struct target_type target_eval = {
 	.start = eval_start,
 };
 
+/* ---- post: the same where the answer says more than is known ---- */
+
+static void
+post_answer(void *arg, int status, const struct buf *body, const char *error)
+{
+	struct lane *lane = arg;
+	const struct buf *want = &lane->target->files[2];
+
+	if (!is_good(lane, status, body, error))
+		return;
+	if (memmem(body->data, body->len, want->data, want->len) != NULL)
+		lane_done(lane, NULL);
+	else
+		lane_fail(lane, "another answer", body->data, body->len);
+}
+
+static void *
+post_open(struct lane *lane)
+{
+	return exchange_new(lane, post_answer);
+}
+
+const struct target_type target_post = {
+	.name = "post",
+	.words = 3,
+	.open = post_open,
+	.release = exchange_release,
+	.prepare = connect_ahead,
+	.start = eval_start,
+};
+
 /* ---- ping ---- */
 
 static struct buf pings[PINGS];

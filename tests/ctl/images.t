@@ -33,7 +33,7 @@ def recipe(name):
     """The label of our image of that name, as image-make.sh writes it."""
     text = name.encode() + b"\n"
     finish = "image-musl.sh" if name.endswith("-musl") else "image-hook.sh"
-    for script in "image-make.sh", finish:
+    for script in "image-make.sh", finish, "image-wheels.txt":
         with open(os.path.join(ROOT, "sandbox", "setup", script), "rb") as file:
             text += file.read()
     return hashlib.sha256(text).hexdigest()[:16]
@@ -85,15 +85,33 @@ def one_that_cannot_be_pulled_is_replaced_by_ours_of_its_version():
                    SANDBOX_PULL_ON_STARTUP="0") == (0, "inline-python:3.11", [])
 
 
+ALPINE = ["python:%s-alpine" % version for version in ("3.11", "3.13", "3.14")]
+THREE = ["%s=%s" % (image[7:11], image) for image in ALPINE]
+
+
 @test
-def two_interpreters_are_offered_where_nobody_has_said():
-    both = "python:3.11-alpine", "python:3.13-alpine"
-    assert offered(both[0], have=both[0], pulls=both[1]) == \
-        (0, "3.11=%s,3.13=%s" % both, [both[1]])
-    assert offered("x/y:3.13.1", have="x/y:3.13.1 " + both[0]) == \
-        (0, "3.13.1=x/y:3.13.1,3.11=python:3.11-alpine", [])
-    assert offered("mine", have="mine " + " ".join(both)) == \
-        (0, "default=mine,3.11=%s,3.13=%s" % both, [])
+def three_interpreters_are_offered_where_nobody_has_said_and_the_newest_leads():
+    assert offered(ALPINE[0], have=ALPINE[0], pulls=" ".join(ALPINE[1:])) == \
+        (0, ",".join(THREE[2:] + THREE[:2]), [ALPINE[2], ALPINE[1]])
+
+
+@test
+def who_names_an_image_has_it_lead():
+    assert offered("x/y:3.13.1", have="x/y:3.13.1 " + " ".join(ALPINE),
+                   SANDBOX_IMAGE="x/y:3.13.1") == \
+        (0, ",".join(["3.13.1=x/y:3.13.1", THREE[0], THREE[2]]), [])
+    assert offered("mine", have="mine " + " ".join(ALPINE),
+                   SANDBOX_IMAGE="mine") == \
+        (0, ",".join(["default=mine"] + THREE), [])
+    assert offered("x/y:3.14", have="x/y:3.14 " + " ".join(ALPINE),
+                   SANDBOX_IMAGE="x/y:3.14") == \
+        (0, ",".join(["3.14=x/y:3.14"] + THREE[:2]), [])
+
+
+@test
+def ours_stands_in_for_the_newest():
+    assert offered(ALPINE[0], have=" ".join(ALPINE[:2]), ours="3.14") == \
+        (0, ",".join(["3.14=inline-python:3.14"] + THREE[:2]), [])
 
 
 @test

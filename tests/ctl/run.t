@@ -56,7 +56,8 @@ def it_ends_in_order_and_leaves_nothing():
         assert not [pid for pid in pids if is_alive(pid)], pids
         left = {name for _, _, names in os.walk(house.state) for name in names}
         gone = {"lease.sock", "fcgi.sock", "api.sock", "run.sock",
-                "files.sock", "session.sock", "nginx.pid", "wake"}
+                "files.sock", "session.sock", "connect.sock", "mcp.sock",
+                "nginx.pid", "wake"}
         assert not left & gone, left
 
 

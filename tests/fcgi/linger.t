@@ -18,7 +18,8 @@ import front as f  # noqa: E402
 sys.path.insert(0, os.path.join(f.ROOT, "tests", "broker"))
 import brokerlib  # noqa: E402
 
-SOCKETS = ("api.sock", "run.sock", "files.sock", "session.sock")
+SOCKETS = ("api.sock", "run.sock", "files.sock", "session.sock",
+           "connect.sock", "mcp.sock")
 START = """import fcntl, os, sys
 n = len(sys.argv[2].split(','))
 fds = [fcntl.fcntl(int(fd), fcntl.F_DUPFD, 100)

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "fcgi/contract/eval_request.h"
-#include "fcgi/contract/eval_answer.h"
+#include "fcgi/contract/snekbox/eval_request.h"
+#include "fcgi/contract/snekbox/eval_answer.h"
 #include "fcgi/contract/stage.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/protocol/frame_limits.h"
@@ -74,8 +74,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	check_output(data, size);
 	text = fuzz_text(data + 1, size - 1);
-	good = eval_parse(&req, names, types[data[0] % 4], text, size - 1,
-	    &refusal);
+	good = eval_parse(&req, names, data[0] & 4, types[data[0] % 4], text,
+	    size - 1, &refusal);
 	free(text);
 	if (good) {
 		check_run(&req);

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "fcgi/contract/execute_request.h"
-#include "fcgi/contract/execute_answer.h"
+#include "fcgi/contract/code_interpreter/execute_request.h"
+#include "fcgi/contract/code_interpreter/execute_answer.h"
 #include "fcgi/pytext/pyjson.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/protocol/cell.h"

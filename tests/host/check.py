@@ -76,7 +76,8 @@ def install(house, report):
         begun = time.monotonic()
         machine.boot("unsafe")
         report.line(f"# booted in {time.monotonic() - begun:.0f} s")
-        with house.standin(house.endpoint(machine)) as discord:
+        with house.standin(house.endpoint(machine),
+                           **house.name_of(machine)) as discord:
             prepare(house, machine, discord)
             for what, passed, text, seconds in follow(house, machine):
                 # The output of what passed is of interest at the end alone.

@@ -205,6 +205,13 @@ class House:
         return Standin(endpoint, **options)
 
     @staticmethod
+    def name_of(machine):
+        """An option of the stand-in: where the name of the steps is, which
+        no name server knows.
+        """
+        return {"connect_to": f"{NAME}:443:127.0.0.1:{machine.ports['https']}"}
+
+    @staticmethod
     def endpoint(machine):
         """Where Discord sends to."""
         return f"https://127.0.0.1:{machine.ports['https']}/interactions"

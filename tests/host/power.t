@@ -133,11 +133,12 @@ def await_the_told():
 
 def final_texts(interaction):
     """All that Discord was told in one interaction, in order, but for the
-    deferral.
+    deferral and what is shown while it runs.
     """
-    return [str(one["payload"]) for one in host.discord.requests(interaction=interaction.id)
-            if one["route"] in ("edit", "followup")
-            and one["status"] == 200]
+    told = [one["payload"]
+            for one in host.discord.requests(interaction=interaction.id)
+            if one["route"] in ("edit", "followup") and one["status"] == 200]
+    return [str(one) for one in told if "'cancel:" not in str(one)]
 
 
 @test

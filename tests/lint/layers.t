@@ -12,12 +12,17 @@ LOCALE = {"sandbox/locale"}
 PROTOCOL = BASE | {"sandbox/protocol"}
 WORKER = PROTOCOL | LOCALE | {"sandbox/store", "sandbox/rest",
                               "sandbox/worker/render"}
+CONTRACT = PROTOCOL | {"fcgi/contract", "fcgi/pytext"}
+# One each; none knows another.
+CONTRACTS = {"fcgi/contract/" + name for name in (
+    "snekbox", "code_interpreter", "librechat", "piston", "mcp")}
 MAY_INCLUDE = {
     "fcgi/server": PROTOCOL,
     "fcgi/discord": PROTOCOL | LOCALE | {"fcgi/server", "sandbox/store"},
-    "fcgi/api": PROTOCOL | {"fcgi/server", "fcgi/contract", "fcgi/files",
-                            "fcgi/pytext"},
+    "fcgi/api": PROTOCOL | CONTRACT | CONTRACTS | {"fcgi/server",
+                                                   "fcgi/files"},
     "fcgi/contract": PROTOCOL | {"fcgi/pytext"},
+    **{room: CONTRACT for room in CONTRACTS},
     "fcgi/pytext": BASE,
     "fcgi/files": BASE,
     "sandbox/base": set(),
@@ -42,7 +47,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
              "fcgiapp.h": {"fcgi/server"},
-             "sodium.h": {"fcgi/discord", "fcgi/api", "fcgi/files",
+             "sodium.h": {"fcgi/discord", "fcgi/api",
+                          "fcgi/contract/librechat", "fcgi/files",
                           "sandbox/protocol", "sandbox/ctl"}}
 
 

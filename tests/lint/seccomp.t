@@ -19,6 +19,7 @@ NEEDED = {
     ("mount", 3, "SCMP_CMP_EQ", 2 | 4, None),               # nosuid, nodev
     ("mount", 3, "SCMP_CMP_EQ", 2 | 4 | 8, None),           # and noexec
     ("mount", 3, "SCMP_CMP_EQ", 1 | 2 | 4 | 8 | 0x20 | 0x1000, None),
+    ("mount", 3, "SCMP_CMP_EQ", 1 | 2 | 4 | 0x20 | 0x1000, None),   # a run's
     ("mount", 3, "SCMP_CMP_EQ", 1 | 2 | 8 | 0x20 | 0x1000, None),   # devices
     ("mount", 3, "SCMP_CMP_EQ", 0x2000, None),              # move
     ("mount", 3, "SCMP_CMP_EQ", 0x4000 | 0x40000, None),    # private

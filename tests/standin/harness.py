@@ -4,6 +4,8 @@
 Each file of tests starts both, and ends them.
 """
 
+import urllib.parse
+
 from client import Standin
 from fakeapp import FakeApp
 from tap import run
@@ -12,7 +14,10 @@ DEFER = {"type": 5, "data": {"flags": 64}}
 answer = {"next": DEFER}
 app = FakeApp(lambda interaction: answer["next"](interaction)
               if callable(answer["next"]) else answer["next"])
-discord = Standin(app.url, rate_limit=1000)
+# The same endpoint, by a name that no server of names knows.
+NAMED = "http://endpoint.test/interactions"
+discord = Standin(app.url, rate_limit=1000, connect_to="endpoint.test:80:"
+                  + urllib.parse.urlsplit(app.url).netloc)
 
 
 def command(reply=DEFER, *, name="py", wait=True, **options):

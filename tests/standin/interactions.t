@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import File, StandinError  # noqa: E402
 from fakeapp import NO_PING  # noqa: E402
 from harness import (  # noqa: E402
-    DEFER, answer, app, button, command, discord, kinds, rejected, row,
+    NAMED, DEFER, answer, app, button, command, discord, kinds, rejected, row,
     token, main)
 from sender import GROUP_ORDER  # noqa: E402
 from tap import test  # noqa: E402
@@ -428,9 +428,10 @@ def the_endpoint_is_verified_with_a_good_and_a_bad_signature():
     bot = {"Authorization": "Bot " + app.bot_token}
     status, value, _ = app.call("GET", "/applications/@me", headers=bot)
     assert value["verify_key"] == discord.environment()["DISCORD_PUBLIC_KEY"]
-    status, value, _ = app.call("PATCH", "/applications/@me", {
-        "interactions_endpoint_url": app.url}, headers=bot)
-    assert status == 200 and value["interactions_endpoint_url"] == app.url
+    for url in (NAMED, app.url):
+        status, value, _ = app.call("PATCH", "/applications/@me", {
+            "interactions_endpoint_url": url}, headers=bot)
+        assert status == 200 and value["interactions_endpoint_url"] == url
     rejected(400, 50035, app.call("PATCH", "/applications/@me", {
         "interactions_endpoint_url": discord.origin + "/"}, headers=bot))
 

@@ -207,7 +207,13 @@ class Sender:
         if parts.scheme not in ("http", "https"):
             raise ValueError(f"{url}: not an http address")
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        plain = socket.create_connection((parts.hostname, port), timeout)
+        name = f"{parts.hostname}:{port}:"
+        moved = self.store.settings.connect_to or ""
+        address = (parts.hostname, port)
+        if moved.startswith(name):
+            there, _, number = moved[len(name):].rpartition(":")
+            address = (there, int(number))
+        plain = socket.create_connection(address, timeout)
         with plain:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link = plain

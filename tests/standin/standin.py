@@ -55,6 +55,8 @@ def parse_arguments(arguments):
     add("--listen-fd", type=int, help="descriptor that listens on its port "
         "already")
     add("--endpoint", default="", help="URL that takes the interactions")
+    add("--connect-to", metavar="NAME:PORT:ADDRESS:PORT",
+        help="where an endpoint with that name and port really is")
     add("--key-file", help="where key pair, application id and bot token are "
         "kept; made when missing")
     add("--history", help="where messages are kept over a restart; made when "
@@ -146,7 +148,8 @@ def main(arguments):
 def run(options, identity):
     """Serve with the given options."""
     settings = types.SimpleNamespace(
-        endpoint=options.endpoint, origin=None, deadline=options.deadline,
+        endpoint=options.endpoint, connect_to=options.connect_to,
+        origin=None, deadline=options.deadline,
         token_life=options.token_life, verbose=options.verbose,
         attachment_size_limit=options.attachment_size_limit)
     store = Store(identity, settings)

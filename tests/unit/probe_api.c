@@ -10,15 +10,15 @@
 
 #include "fcgi/contract/base64.h"
 #include "fcgi/contract/disposition.h"
-#include "fcgi/contract/eval_request.h"
-#include "fcgi/contract/eval_answer.h"
-#include "fcgi/contract/execute_request.h"
-#include "fcgi/contract/execute_answer.h"
+#include "fcgi/contract/snekbox/eval_request.h"
+#include "fcgi/contract/snekbox/eval_answer.h"
+#include "fcgi/contract/code_interpreter/execute_request.h"
+#include "fcgi/contract/code_interpreter/execute_answer.h"
 #include "fcgi/api/pages.h"
 #include "fcgi/pytext/pydump.h"
 #include "fcgi/pytext/pyjson.h"
 #include "fcgi/pytext/pyutf8.h"
-#include "fcgi/contract/upload.h"
+#include "fcgi/contract/code_interpreter/upload.h"
 #include "sandbox/base/buf.h"
 
 #define INPUT_MAX ((size_t)1 << 28)
@@ -163,21 +163,23 @@ tell_run(struct buf *out, const struct eval_request *req)
 	}
 	tell_text(out, "interpreter",
 	    req->interpreter == NULL ? "default" : req->interpreter);
+	if (req->stands_in)
+		tell_text(out, "stands-in", "");
 	if (req->input != NULL)
 		tell(out, "stdin", req->input, req->input_len);
 	buf_addf(out, "timeout %lld\n", (long long)req->timeout_ms);
 }
 
 static void
-eval(struct buf *out, const char *in, size_t len)
+eval_with(struct buf *out, const char *in, size_t len, bool fallback)
 {
 	static const char *const names[] = { "3.11", "3.13", NULL };
 	struct request in_parts = request_of(in, len);
 	struct eval_request req;
 	struct eval_refusal refusal;
 
-	if (eval_parse(&req, names, in_parts.type, in_parts.body, in_parts.len,
-		&refusal)) {
+	if (eval_parse(&req, names, fallback, in_parts.type, in_parts.body,
+		in_parts.len, &refusal)) {
 		buf_adds(out, "RUN\n");
 		tell_run(out, &req);
 		pyjson_release(&req.doc);
@@ -192,6 +194,18 @@ eval(struct buf *out, const char *in, size_t len)
 		buf_release(&refusal.description);
 	}
 	free(in_parts.type);
+}
+
+static void
+eval(struct buf *out, const char *in, size_t len)
+{
+	eval_with(out, in, len, false);
+}
+
+static void
+eval_fallback(struct buf *out, const char *in, size_t len)
+{
+	eval_with(out, in, len, true);
 }
 
 static void
@@ -419,7 +433,7 @@ routes(struct buf *out, const char *in, size_t len)
 {
 	(void)in;
 	(void)len;
-#define ROUTE(method, path, ...) buf_adds(out, method " " path "\n");
+#define ROUTE(contract, method, path, ...) buf_adds(out, method " " path "\n");
 #include "fcgi/api/routes.def"
 }
 
@@ -438,6 +452,7 @@ static const struct command commands[] = {
 	{ "unbase64", unbase64 },
 	{ "replace", replace },
 	{ "eval", eval },
+	{ "eval_fallback", eval_fallback },
 	{ "accept", accept },
 	{ "output", output },
 	{ "execute", execute },

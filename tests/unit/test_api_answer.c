@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What /eval answers: files, order, numbers, the extras. */
-#include "fcgi/contract/eval_answer.h"
+#include "fcgi/contract/snekbox/eval_answer.h"
 
 #include "fcgi/contract/base64.h"
 #include "sandbox/base/buf.h"
@@ -59,18 +59,18 @@ test_returncode(void)
 {
 	struct cell_result r = { .reason = REASON_EXIT, .status = 3 };
 
-	is_int(eval_returncode(&r), 3, "an exit status");
+	is_int(outcome_returncode(&r), 3, "an exit status");
 	r = (struct cell_result){ .reason = REASON_SIGNAL, .signal = 11 };
-	is_int(eval_returncode(&r), 139, "a signal");
+	is_int(outcome_returncode(&r), 139, "a signal");
 	r.reason = REASON_TIME;
-	is_int(eval_returncode(&r), 137, "the time");
+	is_int(outcome_returncode(&r), 137, "the time");
 	r.reason = REASON_MEMORY;
-	is_int(eval_returncode(&r), 137, "the memory");
-	is_str(eval_reason(&r), "memory", "has a name");
+	is_int(outcome_returncode(&r), 137, "the memory");
+	is_str(outcome_reason(&r), "memory", "has a name");
 	r.reason = REASON_OUTPUT;
-	is_int(eval_returncode(&r), 143, "the output");
+	is_int(outcome_returncode(&r), 143, "the output");
 	r.reason = REASON_ERROR;
-	is_int(eval_returncode(&r), 255, "our own fault");
+	is_int(outcome_returncode(&r), 255, "our own fault");
 }
 
 static void

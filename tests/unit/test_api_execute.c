@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the code-interpreter routes answer, whole and as a stream. */
-#include "fcgi/contract/execute_answer.h"
+#include "fcgi/contract/code_interpreter/execute_answer.h"
 
 #include "sandbox/base/buf.h"
 #include "sandbox/protocol/cell.h"

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "fcgi/contract/execute_answer.h"
+#include "fcgi/contract/code_interpreter/execute_answer.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/clock.h"
 #include "sandbox/base/err.h"

@@ -176,6 +176,11 @@ test_texts(void)
 	check_value("SANDBOX_IMAGES", "3.11=-v", "start with '-'");
 	check_value("IL_CHAT_IMAGES", "3.11=a,3.13=b", NULL);
 	check_value("IL_CHAT_IMAGES", "3.11=a,3.11=b", "a name twice");
+	check_value("IL_API_CONTRACTS", "snekbox", NULL);
+	check_value("IL_API_CONTRACTS", "snekbox,code-interpreter", NULL);
+	check_value("IL_API_CONTRACTS", "snekbox,", "must be all, or some of");
+	check_value("IL_API_CONTRACTS", "all,snekbox", "must be all");
+	check_value("IL_API_CONTRACTS", "soap", "must be all");
 	check_value("IL_API_ISOLATION", "cell", NULL);
 	check_value("IL_API_ISOLATION", "none", "auto, run or cell");
 	check_value("SANDBOX_RUNTIME", "runsc", NULL);

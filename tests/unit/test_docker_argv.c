@@ -34,6 +34,7 @@ example(const char *class)
 		.memory = 268435456,
 		.pip_memory = 268435456,
 		.api_memory = 65536,
+		.api_shm = 65536,
 		.pids = 64,
 		.disk_rate = 1048576,
 		.disk_ops = 50,
@@ -216,10 +217,16 @@ test_in_memory(void)
 	    "and gets the profile of AppArmor that is set");
 	ok(has_pair(&argv, "--sysctl", "net.ipv4.tcp_max_tw_buckets=0"),
 	    "a setting of the kernel");
+	ok(has_pair(&argv, "--tmpfs",
+	       "/snekbin:rw,noexec,nosuid,nodev,size=64k,nr_inodes=32,"
+	       "mode=0755,uid=2013265921,gid=2013265921"),
+	    "names for the interpreter");
 	ok(has_pair(&argv, "--shm-size", "4096"), "shared memory");
+	ok(has_pair(&argv, "--ulimit", "fsize=-1:-1"),
+	    "files as long as they like");
 	ok(has_pair(&argv, "--tmpfs",
 	       "/home:rw,exec,nosuid,nodev,mode=0755,uid=2013265921,"
-	       "gid=2013265921,size=12288,nr_inodes=1024"),
+	       "gid=2013265921,size=53248,nr_inodes=1024"),
 	    "a folder of the cell's own");
 	for (size_t i = 0; i < argv.count; i++) {
 		if (strncmp(argv.words[i], "/code", 5) == 0)
@@ -229,28 +236,40 @@ test_in_memory(void)
 	}
 }
 
-/* All of an API cell's folders together leave room to work in. */
+/* What a run may write to leaves room to work in. */
 static void
 test_folders(void)
 {
-	static const int64_t memories[] = { 64, 100, 256, 4096 };
+	static const int64_t memories[][5] = {
+		/* MiB of memory, of /tmp, /dev/shm, /workspace, /home */
+		{ 64, 16, 8, 32, 48 },
+		{ 70, 17, 13, 30, 48 },
+		{ 256, 64, 40, 120, 48 },
+		{ 4096, 64, 40, 3480, 48 },
+	};
 	struct class_folder folders[CLASS_FOLDERS];
 
 	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++) {
-		struct config config = { .api_memory = memories[i] << 20,
+		struct config config = { .api_memory = memories[i][0] << 20,
+			.api_shm = 40 << 20,
 			.tmp_size = 1 << 20 };
+		int64_t room = config.api_memory - config.api_memory / 8;
 		size_t count = class_folders(class_find("api"), &config,
 		    folders);
-		int64_t sum = 0;
 
 		is_int((int64_t)count, 4, "four folders");
 		for (size_t j = 0; j < count; j++)
-			sum += folders[j].size;
-		ok(sum <= config.api_memory - config.api_memory / 8,
-		    "smaller than the memory");
-		is_int((int64_t)class_folders(class_find("session"), &config,
-			   folders),
-		    3, "a session has no /home");
+			is_int(folders[j].size >> 20, memories[i][j + 1],
+			    folders[j].path);
+		ok(folders[0].size + folders[1].size + folders[2].size <= room,
+		    "what is for /workspace fits");
+		ok(folders[1].size + folders[3].size <= room,
+		    "what is for /home fits");
+		ok(class_has_folder(class_find("api"), &config, "/home") &&
+			!class_has_folder(class_find("session"), &config,
+			    "/home") &&
+			!class_has_folder(class_find("api"), &config, "/etc"),
+		    "a session has no /home");
 		is_int((int64_t)class_folders(class_find("user"), &config,
 			   folders),
 		    2, "a user's cell has neither");

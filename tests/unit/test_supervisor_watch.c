@@ -426,6 +426,7 @@ test_client_speaks(void)
 {
 	static const uint8_t enough = FRAME_ENOUGH;
 	static const uint8_t go = FRAME_GO;
+	static struct frame signal_frame;
 
 	begin(wait_for_ever, 0);
 	must((int)send(client, &enough, 1, 0));
@@ -441,6 +442,13 @@ test_client_speaks(void)
 	must((int)send(client, &go, 1, 0));
 	is_int(run_to_end(LONG_MS, 1000, false), WATCH_GONE, "anything else");
 	(void)end();
+	frame_start(&signal_frame, FRAME_SIGNAL);
+	frame_add_int(&signal_frame, TAG_SIGNAL, SIGTERM);
+	begin(wait_for_ever, 0);
+	watch.leader = process;
+	must((int)send(client, signal_frame.data, signal_frame.len, 0));
+	is_int(run_to_end(LONG_MS, 1000, false), WATCH_ENDED, "a signal");
+	is_int(WTERMSIG(end()), SIGTERM, "is that of the client's");
 	begin(wait_for_ever, 0);
 	must(shutdown(client, SHUT_WR));
 	is_int(run_to_end(LONG_MS, 1000, false), WATCH_GONE, "half a hang-up");

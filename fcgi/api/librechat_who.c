@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who asks, of LibreChat's three generations: by an API key, by a token that it
+ * has signed, or without anything; and which files are whose.
+ */
+#include "librechat_who.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "app.h"
+#include "reply.h"
+#include "../contract/librechat/libre_token.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/file.h"
+#include "../../sandbox/base/log.h"
+
+#define KEYS_FILE_MAX 65536
+#define KEY_PREFIX "il_"
+
+int
+librechat_open(struct api_app *app, struct err *err)
+{
+	const char *path = app->config->librechat_keys_file;
+	auto_buf struct buf text = BUF_INIT(KEYS_FILE_MAX);
+
+	app->librechat_keys = NULL;
+	if (path[0] == '\0')
+		return 0;
+	if (sodium_init() < 0)
+		return err_set(err, ERR_CONFIG, "libsodium does not start");
+	app->librechat_keys = xcalloc(1, sizeof(*app->librechat_keys));
+	if (file_read(path, &text, err) == 0 &&
+	    libre_keys_parse(app->librechat_keys, buf_str(&text), err) == 0)
+		return 0;
+	err->code = ERR_CONFIG;
+	return err_wrap(err, "IL_LIBRECHAT_KEYS_FILE");
+}
+
+/* 401, with the reason in the log: most set-ups go wrong here. */
+static enum librechat_who
+refuse_credentials(struct http_request *req, const char *text, const char *why)
+{
+	log_info("librechat: %s: %s", text, why);
+	reply_librechat(req, 401, "WWW-Authenticate: Bearer\r\n", text, NULL);
+	return LIBRECHAT_REFUSED;
+}
+
+/* ---- who asks ---- */
+
+/* Names in a row, each with its NUL, so that none runs into the next. */
+static void
+hash_names(unsigned char hash[TOKENS_HASH_LEN], const char *const *names,
+    const unsigned char *key)
+{
+	crypto_generichash_state state;
+
+	(void)crypto_generichash_init(&state, key,
+	    key == NULL ? 0 : TOKENS_HASH_LEN, TOKENS_HASH_LEN);
+	for (; *names != NULL; names++)
+		(void)crypto_generichash_update(&state,
+		    (const unsigned char *)*names, strlen(*names) + 1);
+	(void)crypto_generichash_final(&state, hash, TOKENS_HASH_LEN);
+}
+
+/* A user of LibreChat's is who the token says, with what each may have. */
+static enum librechat_who
+take_user(struct api_app *app, struct http_request *req, const char *text,
+    struct token *token)
+{
+	const struct libre_expected expected = {
+		.keys = app->librechat_keys,
+		.issuer = app->config->librechat_issuer,
+		.audience = app->config->librechat_audience,
+		.now_s = clock_wall_ms() / 1000,
+	};
+	struct libre_claims claims;
+	const char *why = libre_token_check(&claims, &expected, text,
+	    strlen(text));
+
+	if (why != NULL)
+		return refuse_credentials(req, "Invalid bearer token", why);
+	*token = (struct token){ .cells = app->config->librechat_cells,
+		.rate = app->config->librechat_rate };
+	hash_names(app->tenant,
+	    (const char *const[]){ "tenant", claims.tenant, NULL }, NULL);
+	hash_names(token->hash,
+	    (const char *const[]){ "user", claims.subject, NULL }, app->tenant);
+	return LIBRECHAT_KNOWN;
+}
+
+/* A token of ours, however it was sent. */
+static enum librechat_who
+take_token(struct api_app *app, struct http_request *req, const char *text,
+    const char *refusal, struct token *token)
+{
+	auto_free char *bearer = xprintf("Bearer %.200s", text);
+	const struct token *found;
+	struct err err;
+
+	if (tokens_refresh(&app->tokens, &err) < 0)
+		log_warn("tokens: %s", err.text);
+	found = tokens_find(&app->tokens, bearer);
+	if (found == NULL)
+		return refuse_credentials(req, refusal,
+		    "not in IL_API_TOKENS_FILE");
+	*token = *found;
+	return LIBRECHAT_KNOWN;
+}
+
+static enum librechat_who
+take_bearer(struct api_app *app, struct http_request *req, const char *header,
+    struct token *token)
+{
+	if (strncasecmp(header, "Bearer ", 7) != 0)
+		return refuse_credentials(req, "Authentication is required",
+		    "no bearer token in Authorization");
+	header += 7;
+	header += strspn(header, " ");
+	if (app->tokens.path != NULL &&
+	    strncmp(header, KEY_PREFIX, strlen(KEY_PREFIX)) == 0)
+		return take_token(app, req, header, "Invalid bearer token",
+		    token);
+	if (app->librechat_keys != NULL)
+		return take_user(app, req, header, token);
+	return refuse_credentials(req, "Invalid bearer token",
+	    "IL_LIBRECHAT_KEYS_FILE is not set");
+}
+
+/* NULL: it was not sent. */
+static const char *
+credential(const struct http_request *req, const char *name)
+{
+	const char *value = http_param(req, name);
+
+	return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+enum librechat_who
+librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
+    struct token *token)
+{
+	const char *bearer = credential(req, "HTTP_AUTHORIZATION");
+	const char *key = credential(req, "HTTP_X_API_KEY");
+	bool asked = app->tokens.path != NULL || app->librechat_keys != NULL;
+
+	sodium_memzero(app->tenant, sizeof(app->tenant));
+	if (!asked && foreign) {
+		reply_librechat(req, 403, NULL,
+		    "Closed to others while neither IL_API_TOKENS_FILE nor "
+		    "IL_LIBRECHAT_KEYS_FILE is set",
+		    NULL);
+		return LIBRECHAT_REFUSED;
+	}
+	if (!asked)
+		return LIBRECHAT_ANYBODY;
+	if (bearer != NULL && key != NULL) {
+		reply_librechat(req, 400, NULL,
+		    "Ambiguous authentication headers", NULL);
+		return LIBRECHAT_REFUSED;
+	}
+	if (bearer != NULL)
+		return take_bearer(app, req, bearer, token);
+	if (key != NULL && app->tokens.path == NULL)
+		return refuse_credentials(req, "Bearer token is required",
+		    "an API key, and IL_API_TOKENS_FILE is not set");
+	if (key != NULL)
+		return take_token(app, req, key, "Invalid API key", token);
+	if (app->config->librechat_open && !foreign)
+		return LIBRECHAT_ANYBODY;
+	return refuse_credentials(req, "Authentication is required",
+	    "neither X-API-Key nor Authorization");
+}
+
+/* ---- files ---- */
+
+void
+librechat_make_session(char session[LIBRE_ID_LEN + 1])
+{
+	unsigned char bytes[LIBRE_ID_BYTES];
+
+	randombytes_buf(bytes, sizeof(bytes));
+	libre_id_of_bytes(session, bytes);
+}
+
+void
+librechat_use(struct api_app *app, const struct libre_resource *resource)
+{
+	bool own = resource->kind == LIBRE_USER ||
+	    sodium_is_zero(app->tenant, sizeof(app->tenant));
+
+	if (!own)
+		hash_names(app->resource,
+		    (const char *const[]){
+			resource->kind == LIBRE_AGENT ? "agent" : "skill",
+			resource->id, resource->version, NULL },
+		    app->tenant);
+	app->store.owner = own ? app->owner : app->resource;
+}
+
+void
+librechat_use_own(struct api_app *app)
+{
+	app->store.owner = app->owner;
+}
+
+int
+librechat_file(struct api_app *app, const struct libre_resource *resource,
+    const char *session, const char *id, struct filestore_entry *entry,
+    struct err *err)
+{
+	char uuid[LIBRE_UUID_LEN + 1];
+	int fd;
+
+	if (!libre_id_to_file(uuid, id, strlen(id)))
+		return err_set(err, ERR_NOT_FOUND, "not an id of a file");
+	librechat_use(app, resource);
+	fd = filestore_get(&app->store, uuid, strlen(uuid), entry, err);
+	librechat_use_own(app);
+	if (fd < 0)
+		return -1;
+	if (strlen(session) == LIBRE_ID_LEN &&
+	    strncmp(entry->note, session, LIBRE_ID_LEN) == 0)
+		return fd;
+	free(entry->name);
+	(void)close(fd);
+	return err_set(err, ERR_NOT_FOUND, "of another session");
+}

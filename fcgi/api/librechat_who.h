@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIBRECHAT_WHO_H
+#define LIBRECHAT_WHO_H
+
+#include <stdbool.h>
+
+#include "../contract/librechat/libre_id.h"
+#include "../contract/librechat/libre_request.h"
+#include "../files/filestore.h"
+
+struct api_app;
+struct err;
+struct http_request;
+struct token;
+
+/*
+ * What LibreChat's routes share: who asks, whose a file is, errors.
+ */
+
+/* At the start: the keys of IL_LIBRECHAT_KEYS_FILE, if it is set.  ERR_CONFIG:
+ * they cannot be read. */
+int librechat_open(struct api_app *app, struct err *err);
+
+enum librechat_who {
+	LIBRECHAT_REFUSED, /* it was answered */
+	LIBRECHAT_ANYBODY, /* may come without credentials */
+	LIBRECHAT_KNOWN,   /* token says who, and how much */
+};
+
+/* Of a request below /librechat: by an API key, which is a bearer token of
+ * ours, by a token that LibreChat has signed, or by neither where that is
+ * allowed.  foreign: from elsewhere. */
+enum librechat_who librechat_identify(struct api_app *app,
+    struct http_request *req, bool foreign, struct token *token);
+
+/* ---- files ---- */
+
+/* The note of a file in the store: its session, and 'r' where a run may not
+ * change it. */
+#define LIBRECHAT_READ_ONLY 'r'
+
+/* A new session, which is a name that files have in common. */
+void librechat_make_session(char session[LIBRE_ID_LEN + 1]);
+
+/* The files of a resource are its own; a user's are those of who asks.  Until
+ * librechat_use_own() the store sees these alone. */
+void librechat_use(struct api_app *app, const struct libre_resource *resource);
+void librechat_use_own(struct api_app *app);
+
+/* Open a file of that session.  A descriptor, or -1 with ERR_NOT_FOUND for
+ * whatever is not there for who asks; then the entry's name is to be freed. */
+int librechat_file(struct api_app *app, const struct libre_resource *resource,
+    const char *session, const char *id, struct filestore_entry *entry,
+    struct err *err);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * POST /mcp: the Model Context Protocol over HTTP.  What its bytes mean is in
+ * contract/mcp; here is what is done: nothing is remembered between two
+ * requests, so that no restart and no lost connection matters to a client.
+ */
+#include "mcp.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "limits.h"
+#include "routes.h"
+#include "../contract/mcp/mcp_answer.h"
+#include "../contract/mcp/mcp_media.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
+
+#define BODY_MAX ((size_t)16 << 20)
+#define FRAME_MAX_BYTES 65536
+#define STREAM_TYPE "text/event-stream"
+#define STREAM_HEADERS \
+	"Cache-Control: no-cache\r\n" \
+	"X-Accel-Buffering: no\r\n"
+#define ANSWER_HEADERS "Cache-Control: no-store\r\n"
+/* For an answer to be taken in; a stream's run comes on top. */
+#define READER_MS 120000
+/* A stream begins when somebody has waited for so long, and is never silent for
+ * longer than the other. */
+#define PATIENCE_MS 5000
+#define SILENCE_MS 10000
+#define STABLE_MS 300000
+
+/* ---- the answer ---- */
+
+void
+mcp_stream(struct mcp_exchange *x)
+{
+	if (!x->may_stream || x->req->begun)
+		return;
+	http_allow_slow_reader(x->req,
+	    READER_MS + MCP_TIMEOUT_MAX_S * INT64_C(1000));
+	http_begin(x->req, 200, STREAM_TYPE, STREAM_HEADERS);
+}
+
+static void
+send_frame(struct mcp_exchange *x, const struct buf *frame)
+{
+	http_write(x->req, buf_str(frame), frame->len);
+	(void)http_flush(x->req);
+	x->told_ms = clock_monotonic_ms();
+}
+
+void
+mcp_tell(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
+    const struct buf *text)
+{
+	auto_buf struct buf frame = BUF_INIT(FRAME_MAX_BYTES);
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (now_ms - x->began_ms >= PATIENCE_MS || x->m.progress != NULL)
+		mcp_stream(x);
+	if (!x->req->begun)
+		return;
+	if (x->m.progress != NULL && ms >= 0)
+		mcp_add_progress(&frame, x->m.progress, ms, total_ms,
+		    buf_str(text), text->len);
+	else if (now_ms - x->told_ms >= SILENCE_MS || x->told_ms == x->began_ms)
+		mcp_add_comment(&frame);
+	if (frame.len > 0)
+		send_frame(x, &frame);
+}
+
+static void
+send_status(struct mcp_exchange *x, int status)
+{
+	auto_buf struct buf frame = BUF_INIT(MCP_ANSWER_MAX + 64);
+
+	if (x->must_stream && status == 200)
+		mcp_stream(x);
+	if (x->req->begun) {
+		mcp_add_event(&frame, buf_str(&x->body), x->body.len);
+		send_frame(x, &frame);
+		return;
+	}
+	http_answer(x->req, status, "application/json", ANSWER_HEADERS,
+	    buf_str(&x->body), x->body.len);
+}
+
+void
+mcp_send(struct mcp_exchange *x)
+{
+	if (x->body.overflow)
+		mcp_failed(x);
+	else
+		send_status(x, 200);
+}
+
+void
+mcp_fault(struct mcp_exchange *x, const struct mcp_fault *fault)
+{
+	buf_reset(&x->body);
+	mcp_add_error(&x->body, x->m.id, fault);
+	send_status(x, fault->status);
+}
+
+void
+mcp_failed(struct mcp_exchange *x)
+{
+	struct mcp_fault fault;
+
+	(void)mcp_refuse_request(&x->m, &fault, 200, MCP_INTERNAL,
+	    "Internal error");
+	mcp_fault(x, &fault);
+}
+
+void
+mcp_trouble(struct mcp_exchange *x, const char *fmt, ...)
+{
+	auto_buf struct buf text = BUF_INIT(8192);
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&text, fmt, ap);
+	va_end(ap);
+	buf_reset(&x->body);
+	mcp_add_trouble(&x->body, &x->m, buf_str(&text));
+	mcp_send(x);
+}
+
+void
+mcp_busy(struct mcp_exchange *x)
+{
+	mcp_trouble(x,
+	    "Inline is busy: nothing was run. Try again in a few seconds.");
+}
+
+/* ---- how much at one time ---- */
+
+static int64_t
+places(const struct config *config)
+{
+	return config->api_cells + config->api_sessions + MCP_WAITING;
+}
+
+size_t
+mcp_children(const struct config *config)
+{
+	return (size_t)places(config) + MCP_QUICK;
+}
+
+bool
+mcp_enter(struct mcp_exchange *x, enum gate_use use)
+{
+	x->place = limits_take_place(&x->app->limits, places(x->app->config));
+	if (x->place < 0) {
+		mcp_busy(x);
+		return false;
+	}
+	if (use == GATE_GLANCE || gate_take(x->app, x->req, use))
+		return true;
+	mcp_trouble(x,
+	    use != GATE_COMMAND ?
+		"All cells of this token are in use: nothing was run. Wait "
+		"for another call to end, or close a session." :
+		"This token has as many commands running as it may. Try again "
+		"when one has ended.");
+	return false;
+}
+
+/* ---- methods ---- */
+
+static void
+call_tool(struct mcp_exchange *x)
+{
+	auto_buf struct buf why = BUF_INIT(4096);
+	struct mcp_fault fault;
+
+	switch (mcp_call_parse(&x->call, &x->m, x->app->interpreters, &fault,
+	    &why)) {
+	case MCP_CALL_FAULT:
+		mcp_fault(x, &fault);
+		return;
+	case MCP_CALL_MENDABLE:
+		mcp_trouble(x, "%s", buf_str(&why));
+		return;
+	case MCP_CALL_FINE:
+		break;
+	}
+	if (x->call.tool == MCP_RUN_PYTHON || x->call.tool == MCP_RUN_SHELL)
+		mcp_run_tool(x);
+	else
+		mcp_session_tool(x);
+}
+
+/* There is one page: no cursor was ever given out. */
+static bool
+has_cursor(struct mcp_exchange *x)
+{
+	const struct pyvalue *cursor = mcp_member(x->m.params, "cursor");
+	struct mcp_fault fault;
+
+	if (cursor == NULL || cursor->type == PYVALUE_NULL)
+		return false;
+	(void)mcp_refuse_request(&x->m, &fault, 400, MCP_BAD_PARAMS,
+	    "Invalid params: unknown cursor");
+	mcp_fault(x, &fault);
+	return true;
+}
+
+static void
+list_tools(struct mcp_exchange *x)
+{
+	mcp_begin(&x->body, &x->m, STABLE_MS, true);
+	buf_adds(&x->body, ",\"tools\":");
+	mcp_add_tools(&x->body, x->app->interpreters);
+	mcp_end(&x->body);
+	mcp_send(x);
+}
+
+static void
+list_templates(struct mcp_exchange *x)
+{
+	mcp_begin(&x->body, &x->m, STABLE_MS, true);
+	buf_adds(&x->body,
+	    ",\"resourceTemplates\":[{\"uriTemplate\":\"" MCP_URI_TEMPLATE
+	    "\",\"name\":\"file\",\"title\":\"A file of the store\","
+	    "\"description\":\"What a run has left; resource links name "
+	    "it.\"}]");
+	mcp_end(&x->body);
+	mcp_send(x);
+}
+
+static void
+perform(struct mcp_exchange *x)
+{
+	switch (x->m.method) {
+	case MCP_INITIALIZE:
+		mcp_add_initialize(&x->body, &x->m);
+		mcp_send(x);
+		break;
+	case MCP_PING:
+		mcp_add_ping(&x->body, &x->m);
+		mcp_send(x);
+		break;
+	case MCP_DISCOVER:
+		mcp_add_discover(&x->body, &x->m);
+		mcp_send(x);
+		break;
+	case MCP_TOOLS_LIST:
+		if (!has_cursor(x))
+			list_tools(x);
+		break;
+	case MCP_TOOLS_CALL:
+		call_tool(x);
+		break;
+	case MCP_RESOURCES_LIST:
+		if (!has_cursor(x))
+			mcp_list_resources(x);
+		break;
+	case MCP_TEMPLATES_LIST:
+		if (!has_cursor(x))
+			list_templates(x);
+		break;
+	case MCP_RESOURCES_READ:
+		mcp_read_resource(x);
+		break;
+	case MCP_METHODS:
+		break;
+	}
+}
+
+/* ---- the request ---- */
+
+static bool
+accepts(const struct http_request *req, const char *type)
+{
+	const char *accept = http_param(req, "HTTP_ACCEPT");
+
+	return accept != NULL && strcasestr(accept, type) != NULL;
+}
+
+/* False: it was answered, or its sender is gone. */
+static bool
+read_body(struct mcp_exchange *x, struct buf *body)
+{
+	struct mcp_fault fault;
+
+	if (x->req->length <= (int64_t)BODY_MAX)
+		return http_read_all(x->req, body);
+	(void)mcp_refuse(&fault, 413, MCP_NO_REQUEST, "The body is too long");
+	mcp_fault(x, &fault);
+	return false;
+}
+
+static void
+answer(struct mcp_exchange *x)
+{
+	const struct mcp_head head = {
+		.content_type = http_param(x->req, "CONTENT_TYPE"),
+		.version = http_param(x->req, "HTTP_MCP_PROTOCOL_VERSION"),
+		.method = http_param(x->req, "HTTP_MCP_METHOD"),
+		.name = http_param(x->req, "HTTP_MCP_NAME"),
+	};
+	auto_buf struct buf body = BUF_INIT(BODY_MAX);
+	struct mcp_fault fault;
+	bool good;
+
+	if (!read_body(x, &body))
+		return;
+	good = mcp_message_parse(&x->m, &head, buf_str(&body), body.len,
+	    &fault);
+	buf_release(&body);
+	if (!good)
+		mcp_fault(x, &fault);
+	else if (x->m.kind == MCP_NOTIFICATION)
+		http_answer(x->req, 202, NULL, NULL, "", 0);
+	else
+		perform(x);
+}
+
+void
+api_mcp(struct api_app *app, struct http_request *req)
+{
+	struct mcp_exchange x = {
+		.app = app,
+		.req = req,
+		.body = BUF_INIT(MCP_ANSWER_MAX),
+		.place = -1,
+		.may_stream = accepts(req, STREAM_TYPE),
+		.began_ms = clock_monotonic_ms(),
+	};
+
+	x.told_ms = x.began_ms;
+	x.must_stream = x.may_stream && !accepts(req, "application/json") &&
+	    !accepts(req, "application/*") && !accepts(req, "*/*");
+	http_allow_slow_reader(req, READER_MS);
+	answer(&x);
+	mcp_message_release(&x.m);
+	buf_release(&x.body);
+	cleanup_close(&x.place);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tools that make and end sessions, and those for their files.
+ */
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "mcp.h"
+#include "run.h"
+#include "session_holder.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
+#include "../../sandbox/protocol/lease.h"
+
+#define START_MS 30000 /* a session's cell is always a new one */
+#define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
+#define LEASE_MORE_MS 60000
+#define LOOK_MS 10000
+#define ENTRIES_MAX 1000
+#define ROOM_TIMES 3 /* others want it as well */
+
+/* ---- its cell, for one call ---- */
+
+static void
+no_session(struct mcp_exchange *x)
+{
+	mcp_trouble(x,
+	    "There is no session '%.60s': it has ended, or never was. Make "
+	    "another one with create_session; its folder is empty.",
+	    x->call.session.data);
+}
+
+bool
+mcp_borrow(struct mcp_exchange *x, struct mcp_borrowed *b)
+{
+	const struct pollfd gone = { .fd = http_fd(x->req),
+		.events = POLLRDHUP };
+	struct err err;
+
+	*b = (struct mcp_borrowed){ .cell_fd = -1 };
+	b->connection = session_holder_borrow(x->app, x->call.session.data,
+	    &gone, &b->cell_fd, MCP_TURN_MS, &err);
+	if (b->connection >= 0)
+		return true;
+	if (err.code != ERR_TIMEOUT)
+		no_session(x);
+	else if (!http_client_gone(x->req))
+		mcp_trouble(x,
+		    "The session is busy with another call. Try again when "
+		    "that has ended.");
+	return false;
+}
+
+void
+mcp_give_back(struct mcp_borrowed *b)
+{
+	if (b->lost)
+		(void)close(b->connection); /* which ends the session */
+	else
+		session_holder_return(b->connection);
+	(void)close(b->cell_fd);
+}
+
+bool
+mcp_ask(struct mcp_exchange *x, struct mcp_borrowed *b,
+    const struct cell_request *request,
+    void (*event)(void *arg, const struct cell_event *event), void *arg,
+    struct cell_result *result)
+{
+	struct api_run run = { .app = x->app,
+		.req = x->req,
+		.request = request,
+		.c = { .event = event, .arg = arg } };
+
+	api_run_in(&run, b->cell_fd, b->connection);
+	*result = run.result;
+	b->lost = run.end != API_RESULT || run.lost;
+	return !b->lost;
+}
+
+void
+mcp_explain(struct mcp_exchange *x, const struct cell_result *result)
+{
+	static const char *const texts[] = {
+		[ERROR_NOT_INSIDE] = "is a link, or leads out of the folder",
+		[ERROR_NOT_FOUND] = "is not there",
+		[ERROR_IS_DIRECTORY] = "is a folder",
+		[ERROR_NOT_DIRECTORY] = "is no folder",
+		[ERROR_TOO_LARGE] = "is too large",
+		[ERROR_NO_SPACE] = "does not fit: the folder is full",
+		[ERROR_NOT_REGULAR] = "is neither file nor folder",
+		[ERROR_PERMISSION] = "may not be opened",
+	};
+	size_t count = sizeof(texts) / sizeof(texts[0]);
+	size_t i = (size_t)result->error;
+	const char *path = result->error_path[0] != '\0' ? result->error_path :
+							   x->call.path.data;
+
+	log_info("the cell says: %s", result->error_text);
+	mcp_trouble(x, "'%.200s' %s.", path[0] == '\0' ? "." : path,
+	    i < count && texts[i] != NULL ? texts[i] : "cannot be had");
+}
+
+/* A request of a file tool has ended.  False: it was answered. */
+static bool
+went_well(struct mcp_exchange *x, bool asked, const struct cell_result *result)
+{
+	if (!asked)
+		mcp_trouble(x,
+		    "A fault of Inline's: the session is lost. Make another "
+		    "one with create_session.");
+	else if (result->reason == REASON_ERROR)
+		mcp_explain(x, result);
+	else
+		return true;
+	return false;
+}
+
+/* ---- create and close ---- */
+
+/* A cell.  Where all are taken by sessions, the one of the same owner's that
+ * has been at rest for the longest time ends for it.  False: there is none,
+ * which was answered. */
+static bool
+lease_cell(struct mcp_exchange *x, const struct lease_request *request,
+    struct lease *lease)
+{
+	int64_t next_ms = 0;
+	enum refusal refusal;
+	int tries = 0;
+	struct err err;
+
+	do
+		refusal = lease_open(lease, x->app->lease_socket, request,
+		    START_MS, &err);
+	while (refusal == REFUSAL_FULL && tries++ < ROOM_TIMES &&
+	    session_holder_make_room(x->app, true, &next_ms));
+	if (refusal == REFUSAL_NONE)
+		return true;
+	log_warn("no cell: %s", err.text);
+	if (!http_client_gone(x->req))
+		mcp_trouble(x,
+		    "There is no room for another session just now. Close one "
+		    "that you do not need, or try again in %" PRId64 " s.",
+		    next_ms / 1000 + 1);
+	return false;
+}
+
+static void
+create(struct mcp_exchange *x)
+{
+	const struct pollfd gone = { .fd = http_fd(x->req),
+		.events = POLLRDHUP };
+	int64_t ttl_ms = x->call.ttl_s * 1000;
+	int64_t lease_ms = ttl_ms + LEASE_MORE_MS;
+	const struct lease_request request = { .class = "session",
+		.sandbox = "",
+		.interpreter = x->call.python.data,
+		.lease_ms = lease_ms < LEASE_MS_MAX ? lease_ms : LEASE_MS_MAX,
+		.unless = &gone };
+	char id[SESSION_ID_SIZE];
+	struct lease lease;
+	struct err err;
+	int result;
+
+	if (!lease_cell(x, &request, &lease))
+		return;
+	if (http_client_gone(x->req)) {
+		lease_close(&lease);
+		return;
+	}
+	result = session_holder_start(x->app, &lease,
+	    clock_monotonic_ms() + ttl_ms, id, &err);
+	lease_close(&lease); /* the holder has its own descriptors */
+	if (result != 0) {
+		log_err("session: %s", err.text);
+		mcp_failed(x);
+		return;
+	}
+	mcp_add_session(&x->body, &x->m, id, (clock_wall_ms() + ttl_ms) / 1000);
+	mcp_send(x);
+}
+
+static void
+end(struct mcp_exchange *x)
+{
+	if (session_holder_end(x->app, x->call.session.data)) {
+		mcp_add_closed(&x->body, &x->m);
+		mcp_send(x);
+	} else {
+		no_session(x);
+	}
+}
+
+/* ---- files ---- */
+
+struct listing {
+	struct mcp_entry items[ENTRIES_MAX];
+	size_t count;
+};
+
+static void
+take_entry(void *arg, const struct cell_event *event)
+{
+	struct listing *list = arg;
+
+	if (event->kind == CELL_ENTRY && list->count < ENTRIES_MAX)
+		list->items[list->count++] = (struct mcp_entry){
+			xstrdup(event->name), event->entry_kind, event->size
+		};
+}
+
+static void
+list_files(struct mcp_exchange *x, struct mcp_borrowed *b)
+{
+	const struct cell_request request = { .op = OP_LIST,
+		.folder = "/workspace",
+		.path = x->call.path.data,
+		.count = ENTRIES_MAX,
+		.wall_ms = LOOK_MS };
+	struct listing *list = xcalloc(1, sizeof(*list));
+	struct cell_result result;
+
+	if (went_well(x, mcp_ask(x, b, &request, take_entry, list, &result),
+		&result)) {
+		mcp_add_listing(&x->body, &x->m, x->call.path.data, list->items,
+		    list->count, result.total > (int64_t)list->count);
+		mcp_send(x);
+	}
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i].name);
+	free(list);
+}
+
+/* A part of a file: the cell sends its beginning, of which some is dropped. */
+struct part {
+	struct buf data;
+	int64_t skip;
+};
+
+static void
+take_part(void *arg, const struct cell_event *event)
+{
+	struct part *part = arg;
+	size_t skip;
+
+	if (event->kind != CELL_BYTES)
+		return;
+	skip = part->skip < (int64_t)event->len ? (size_t)part->skip :
+						  event->len;
+	part->skip -= (int64_t)skip;
+	buf_add(&part->data, event->data + skip, event->len - skip);
+}
+
+static void
+read_file(struct mcp_exchange *x, struct mcp_borrowed *b)
+{
+	const struct mcp_call *call = &x->call;
+	const struct cell_request request = { .op = OP_READ,
+		.folder = "/workspace",
+		.path = call->path.data,
+		.max_bytes = call->offset + call->limit,
+		.cut = true,
+		.wall_ms = LOOK_MS };
+	struct part part = { BUF_INIT(MCP_READ_MAX), call->offset };
+	struct cell_result result;
+
+	if (went_well(x, mcp_ask(x, b, &request, take_part, &part, &result),
+		&result)) {
+		mcp_add_read(&x->body, &x->m, call->path.data,
+		    buf_str(&part.data), part.data.len, call->offset,
+		    result.total);
+		mcp_send(x);
+	}
+	buf_release(&part.data);
+}
+
+static void
+write_file(struct mcp_exchange *x, struct mcp_borrowed *b)
+{
+	const struct mcp_call *call = &x->call;
+	const struct cell_request request = { .op = OP_WRITE,
+		.folder = "/workspace",
+		.path = call->path.data,
+		.content = call->content.data,
+		.content_len = call->content.len,
+		.wall_ms = LOOK_MS };
+	struct cell_result result;
+
+	if (went_well(x, mcp_ask(x, b, &request, NULL, NULL, &result),
+		&result)) {
+		mcp_add_written(&x->body, &x->m, call->path.data,
+		    call->content.len);
+		mcp_send(x);
+	}
+}
+
+static void
+file_tool(struct mcp_exchange *x)
+{
+	struct mcp_borrowed b;
+
+	if (!mcp_borrow(x, &b))
+		return;
+	if (x->call.tool == MCP_LIST_FILES)
+		list_files(x, &b);
+	else if (x->call.tool == MCP_READ_FILE)
+		read_file(x, &b);
+	else
+		write_file(x, &b);
+	mcp_give_back(&b);
+}
+
+void
+mcp_session_tool(struct mcp_exchange *x)
+{
+	enum mcp_tool tool = x->call.tool;
+
+	if (!mcp_enter(x,
+		tool == MCP_CREATE_SESSION    ? GATE_SESSION :
+		    tool == MCP_CLOSE_SESSION ? GATE_GLANCE :
+						GATE_COMMAND))
+		return;
+	if (tool == MCP_CREATE_SESSION)
+		create(x);
+	else if (tool == MCP_CLOSE_SESSION)
+		end(x);
+	else
+		file_tool(x);
+}

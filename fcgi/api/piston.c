@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * /api/v2: Piston's contract on leased cells.  Its WebSocket is in
+ * piston_connect.c.
+ */
+#include "piston.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "app.h"
+#include "reply.h"
+#include "routes.h"
+#include "run.h"
+#include "../contract/piston/answer.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
+
+#define RUN_MS 3000 /* PISTON_RUN_TIMEOUT of the contract, */
+#define COMPILE_MS 10000
+#define PROCESSES 64
+/* A little more than both streams may have, so that one of them is over its
+ * limit and that is known. */
+#define OUTPUT_MAX (2 * PISTON_OUTPUT_MAX + 1)
+#define LIST_MAX (64 << 10)
+#define ASK_MS 5000
+#define ASK_OUTPUT 256
+
+/* ---- which versions there are ---- */
+
+/* What one interpreter has said.  A version is one number, so that it is whole
+ * or not there: 0. */
+struct piston_versions {
+	_Atomic uint64_t of[2];	  /* enum piston_language */
+	_Atomic int64_t asked_ms; /* 0: never */
+};
+#define PART_BITS 20
+#define PART_MAX ((INT64_C(1) << PART_BITS) - 1)
+
+int
+piston_open(struct api_app *app, struct err *err)
+{
+	void *memory = mmap(NULL,
+	    API_INTERPRETERS_MAX * sizeof(struct piston_versions),
+	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return err_system(err, "memory for versions");
+	app->versions = memory;
+	return 0;
+}
+
+/* "3.11.2" as one number; 0: it is none. */
+static uint64_t
+pack_version(const char *text)
+{
+	int64_t major;
+	int64_t minor;
+	int64_t patch;
+
+	if (sscanf(text, "%7" SCNd64 ".%7" SCNd64 ".%7" SCNd64, &major, &minor,
+		&patch) != 3 ||
+	    major < 1 || major > PART_MAX || minor < 0 || minor > PART_MAX ||
+	    patch < 0 || patch > PART_MAX)
+		return 0;
+	return (uint64_t)major << 2 * PART_BITS | (uint64_t)minor << PART_BITS |
+	    (uint64_t)patch;
+}
+
+static struct semver
+unpack_version(uint64_t number)
+{
+	return (struct semver){ (int64_t)(number >> 2 * PART_BITS),
+		(int64_t)(number >> PART_BITS) & PART_MAX,
+		(int64_t)number & PART_MAX };
+}
+
+static void
+take_answer(void *arg, const struct cell_event *event)
+{
+	if (event->kind == CELL_OUTPUT && event->stream == 1)
+		buf_add(arg, event->data, event->len);
+}
+
+static const char *const environment[] = {
+	"HOME=/tmp",
+	"LANG=C.UTF-8",
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"PYTHONDONTWRITEBYTECODE=1",
+	"PYTHONIOENCODING=utf-8",
+	NULL, /* room for PISTON_LANGUAGE, */
+	NULL,
+};
+
+/* Have an interpreter tell its version, and that of the image's bash.  False:
+ * it has not. */
+static bool
+ask(struct api_app *app, struct http_request *req, size_t index)
+{
+	static const char code[] =
+	    "import os, sys\nprint('%d.%d.%d' % sys.version_info[:3])\n"
+	    "sys.stdout.flush()\n"
+	    "try: os.execvp('bash', ['bash', '-c', 'echo ${BASH_VERSINFO[0]}."
+	    "${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}'])\n"
+	    "except OSError: pass\n";
+	const struct cell_bytes words[] = { { "-c", 2 },
+		{ code, sizeof(code) - 1 } };
+	const struct cell_request cell = { .op = OP_RUN,
+		.folder = "/workspace",
+		.env = environment,
+		.plain = true,
+		.words = words,
+		.word_count = 2,
+		.wall_ms = ASK_MS,
+		.output_max = ASK_OUTPUT };
+	struct piston_versions *versions = &app->versions[index];
+	auto_buf struct buf text = BUF_INIT(ASK_OUTPUT);
+	struct api_run run = { .app = app,
+		.req = req,
+		.request = &cell,
+		.c = { .event = take_answer, .arg = &text } };
+	const char *second;
+
+	api_run(&run, app->interpreters[index]);
+	second = strchr(buf_str(&text), '\n');
+	if (run.end != API_RESULT || pack_version(buf_str(&text)) == 0) {
+		log_warn("interpreter %s does not tell its version",
+		    app->interpreters[index]);
+		return false;
+	}
+	versions->of[PISTON_PYTHON] = pack_version(buf_str(&text));
+	versions->of[PISTON_BASH] = second == NULL ? 0 :
+						     pack_version(second + 1);
+	versions->asked_ms = clock_monotonic_ms();
+	return true;
+}
+
+static void
+add_runtimes(struct piston_runtimes *all, const struct api_app *app,
+    enum piston_language language)
+{
+	for (size_t i = 0; app->interpreters[i] != NULL; i++) {
+		uint64_t version = app->versions[i].of[language];
+
+		if (version == 0)
+			continue;
+		all->items[all->count++] = (struct piston_runtime){
+			.language = language,
+			.version = unpack_version(version),
+			.interpreter = app->interpreters[i]
+		};
+		/* one shell is enough */
+		if (language == PISTON_BASH)
+			return;
+	}
+}
+
+bool
+piston_runtimes(struct piston_runtimes *all, struct api_app *app,
+    struct http_request *req, bool anew)
+{
+	int64_t since_ms = clock_monotonic_ms() - PISTON_ASK_AGAIN_MS;
+
+	all->count = 0;
+	for (size_t i = 0; app->interpreters[i] != NULL; i++) {
+		int64_t asked_ms = app->versions[i].asked_ms;
+
+		if (asked_ms != 0 && (!anew || asked_ms > since_ms))
+			continue;
+		/* what was known stays known */
+		if (!ask(app, req, i) && asked_ms == 0)
+			return false;
+	}
+	add_runtimes(all, app, PISTON_PYTHON);
+	add_runtimes(all, app, PISTON_BASH);
+	return true;
+}
+
+/* ---- requests ---- */
+
+struct piston_limits
+piston_limits(const struct api_app *app)
+{
+	(void)app;
+	return (struct piston_limits){ RUN_MS, COMPILE_MS };
+}
+
+void
+piston_fill(struct cell_request *cell, const struct piston_request *req)
+{
+	static const char *env[2][sizeof(environment) / sizeof(environment[0])];
+	enum piston_language language = req->runtime->language;
+	size_t n = 0;
+
+	while (environment[n] != NULL) {
+		env[language][n] = environment[n];
+		n++;
+	}
+	env[language][n] = language == PISTON_BASH ? "PISTON_LANGUAGE=bash" :
+						     "PISTON_LANGUAGE=python";
+	*cell = (struct cell_request){
+		.op = language == PISTON_BASH ? OP_BASH : OP_RUN,
+		.folder = "/workspace",
+		.env = env[language],
+		.plain = true,
+		.words = req->words,
+		.word_count = req->word_count,
+		.inputs = req->files.items,
+		.input_count = req->files.count,
+		.input = req->input,
+		.input_len = req->input_len,
+		.wall_ms = req->wall_ms,
+		.output_max = OUTPUT_MAX,
+		.limit_memory = req->memory,
+		.limit_processes = PROCESSES,
+		/* the kernel counts whole seconds */
+		.limit_cpu = (req->cpu_us + 999999) / 1000000,
+	};
+}
+
+void
+piston_answer_refusal(struct http_request *req, struct piston_refusal *refusal)
+{
+	http_answer(req, refusal->status, REPLY_JSON, NULL,
+	    buf_str(&refusal->body), refusal->body.len);
+	buf_release(&refusal->body);
+}
+
+/* ---- POST /api/v2/execute ---- */
+
+struct execution {
+	struct api_run run;
+	struct piston_output output;
+};
+
+static void
+take_event(void *arg, const struct cell_event *event)
+{
+	struct execution *x = arg;
+
+	if (event->kind == CELL_OUTPUT &&
+	    !piston_output_add(&x->output, event->stream, event->data,
+		event->len))
+		x->run.c.enough = true;
+}
+
+/* The request could not be met. */
+static void
+answer_error(struct http_request *req, const struct cell_result *result)
+{
+	struct piston_refusal refusal;
+
+	log_warn("the cell says: %s", result->error_text);
+	if (result->error == ERROR_NO_SPACE)
+		(void)piston_refuse(&refusal, 413,
+		    "The files do not fit into the folder");
+	else if (result->error_path[0] != '\0')
+		(void)piston_refuse(&refusal, 400, "%s cannot be written",
+		    result->error_path);
+	else if (result->error == ERROR_TOO_LARGE)
+		(void)piston_refuse(&refusal, 400,
+		    "The arguments are too long");
+	else
+		(void)piston_refuse(&refusal, 500, "Internal Server Error");
+	piston_answer_refusal(req, &refusal);
+}
+
+static void
+execute(struct api_app *app, struct http_request *req,
+    const struct piston_request *request)
+{
+	auto_buf struct buf body = BUF_INIT(PISTON_ANSWER_MAX);
+	struct cell_request cell;
+	struct execution x = { .run = { .app = app,
+				   .req = req,
+				   .request = &cell,
+				   .c = { .event = take_event } } };
+
+	x.run.c.arg = &x;
+	piston_fill(&cell, request);
+	piston_output_init(&x.output);
+	api_run(&x.run, request->runtime->interpreter);
+	if (x.run.end == API_RESULT && x.run.result.reason == REASON_ERROR) {
+		answer_error(req, &x.run.result);
+	} else if (x.run.end == API_RESULT) {
+		piston_add_answer(&body, request, &x.output, &x.run.result);
+		http_answer(req, 200, REPLY_JSON, NULL, buf_str(&body),
+		    body.len);
+	}
+	api_run_end(&x.run, API_PISTON);
+	piston_output_release(&x.output);
+}
+
+void
+api_piston_execute(struct api_app *app, struct http_request *req)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	const struct piston_limits limits = piston_limits(app);
+	struct piston_runtimes all;
+	struct piston_refusal refusal;
+	struct piston_request request;
+
+	if (!api_read_body(req, &body))
+		return;
+	if (!piston_runtimes(&all, app, req, false)) {
+		reply_busy(req);
+		return;
+	}
+	if (!piston_read(&request, &limits, all.items, all.count,
+		buf_str(&body), body.len, &refusal)) {
+		piston_answer_refusal(req, &refusal);
+		return;
+	}
+	buf_release(&body);
+	execute(app, req, &request);
+	pyjson_release(&request.doc);
+}
+
+/* ---- what there is ---- */
+
+static void
+answer_list(struct api_app *app, struct http_request *req,
+    void (*add)(struct buf *, const struct piston_runtime *, size_t))
+{
+	auto_buf struct buf body = BUF_INIT(LIST_MAX);
+	struct piston_runtimes all;
+
+	if (piston_runtimes(&all, app, req, true)) {
+		add(&body, all.items, all.count);
+		reply_text(req, 200, NULL, buf_str(&body));
+	} else {
+		reply_busy(req);
+	}
+}
+
+void
+api_piston_runtimes(struct api_app *app, struct http_request *req)
+{
+	answer_list(app, req, piston_add_runtimes);
+}
+
+void
+api_piston_packages(struct api_app *app, struct http_request *req)
+{
+	answer_list(app, req, piston_add_packages);
+}

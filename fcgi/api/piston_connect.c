@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * /api/v2/connect: the WebSocket of Piston's contract.  FastCGI has no way to
+ * change the protocol of a connection, so nginx hands these on as HTTP, to a
+ * socket of their own.  A process serves one connection, which has one run: its
+ * standard input is a pipe that is filled here with what the client types.
+ */
+#include "piston.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "gate.h"
+#include "reply.h"
+#include "routes.h"
+#include "run.h"
+#include "web_socket.h"
+#include "../contract/piston/answer.h"
+#include "../contract/piston/message.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/log.h"
+
+#define INIT_MS 1000	     /* of the contract */
+#define TYPED_MAX (64 << 10) /* that nobody has read; then the client waits */
+#define PIECE 65536
+
+struct connection {
+	struct api_app *app;
+	struct web_socket s;
+	struct http_request req; /* what the gate and the run know of it */
+	/* of its run */
+	struct piston_request request;
+	struct api_run run;
+	struct pyutf8 decoders[2];
+	size_t left[2]; /* bytes of output */
+	int full;	/* as in struct piston_output */
+	int writer;	/* of the pipe; -1: closed */
+	struct buf typed;
+	size_t written;
+	bool eof;
+	struct pollfd others[CONVERSATION_OTHERS];
+};
+
+/* ---- to the client ---- */
+
+/* Releases the refusal. */
+static void
+say_error(struct connection *x, struct piston_refusal *refusal)
+{
+	auto_buf struct buf text = BUF_INIT(PISTON_REFUSAL_MAX);
+
+	piston_say_error(&text, refusal);
+	buf_release(&refusal->body);
+	web_socket_say(&x->s, &text);
+	web_socket_goodbye(&x->s, 4002, "Notified Error");
+}
+
+static void
+say_trouble(struct connection *x, const char *text)
+{
+	struct piston_refusal refusal;
+
+	(void)piston_refuse(&refusal, 500, "%s", text);
+	say_error(x, &refusal);
+}
+
+/* ---- from the client ---- */
+
+/* A message that is no request. */
+static void
+take_said(struct connection *x, enum piston_message kind,
+    const struct piston_said *said, bool running)
+{
+	if (kind == PISTON_OTHER)
+		return;
+	if (!running)
+		web_socket_goodbye(&x->s, 4003, "Not yet initialized");
+	else if (kind == PISTON_INIT)
+		web_socket_goodbye(&x->s, 4000, "Already Initialized");
+	else if (kind == PISTON_SIGNAL && said->number == 0)
+		web_socket_goodbye(&x->s, 4005, "Invalid signal");
+	else if (kind == PISTON_SIGNAL)
+		cell_signal(x->run.c.cell, said->number);
+	else if (!said->is_input)
+		web_socket_goodbye(&x->s, 4004, "Can only write to stdin");
+	else if (!x->eof) {
+		buf_add(&x->typed, said->text, said->len);
+		x->eof = said->eof;
+	}
+}
+
+/* ---- while it runs ---- */
+
+/* Into the pipe with what was typed, as far as it goes. */
+static void
+type(struct connection *x)
+{
+	while (x->writer >= 0 && x->written < x->typed.len) {
+		ssize_t n = write(x->writer, x->typed.data + x->written,
+		    x->typed.len - x->written);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0)
+			cleanup_close(&x->writer);
+		else
+			x->written += (size_t)n;
+	}
+	buf_reset(&x->typed);
+	x->written = 0;
+	if (x->eof)
+		cleanup_close(&x->writer);
+}
+
+/* What is waited for beside the cell: whoever types faster than is read, waits
+ * as well. */
+static void
+set_others(struct connection *x)
+{
+	bool full = x->typed.len - x->written >= TYPED_MAX;
+
+	x->others[0] = (struct pollfd){ .fd = x->s.fd,
+		.events = (short)((full ? 0 : POLLIN) |
+		    (x->s.out.len > 0 ? POLLOUT : 0)) };
+	x->others[1] = (struct pollfd){ .fd = x->typed.len > 0 ? x->writer : -1,
+		.events = POLLOUT };
+}
+
+static void
+take_others(void *arg)
+{
+	struct connection *x = arg;
+	struct piston_refusal refusal;
+	struct piston_said said;
+
+	web_socket_flush(&x->s);
+	type(x);
+	web_socket_receive(&x->s);
+	while (x->typed.len - x->written < TYPED_MAX &&
+	    web_socket_next(&x->s)) {
+		enum piston_message kind = piston_hear(&said,
+		    buf_str(&x->s.in.message), x->s.in.message.len, &refusal);
+
+		if (kind == PISTON_WRONG) {
+			say_error(x, &refusal);
+			break;
+		}
+		take_said(x, kind, &said, true);
+		pyjson_release(&said.doc);
+		type(x);
+	}
+	x->run.c.hang_up = x->s.gone || x->s.closing;
+	set_others(x);
+}
+
+static void
+take_output(struct connection *x, int64_t stream, const void *data, size_t len)
+{
+	auto_buf struct buf text = BUF_INIT(3 * PIECE);
+	auto_buf struct buf message = BUF_INIT(20 * PIECE);
+	size_t i = stream == 2 ? 1 : 0;
+
+	if (x->full != 0)
+		return;
+	if (len > x->left[i]) {
+		len = x->left[i];
+		x->full = stream == 2 ? 2 : 1;
+		x->run.c.enough = true;
+	}
+	x->left[i] -= len;
+	pyutf8_add(&x->decoders[i], &text, data, len);
+	if (text.len == 0)
+		return;
+	piston_say_data(&message, stream, buf_str(&text), text.len);
+	web_socket_say(&x->s, &message);
+}
+
+static void
+take_event(void *arg, const struct cell_event *event)
+{
+	struct connection *x = arg;
+	auto_buf struct buf message = BUF_INIT(256);
+
+	if (event->kind == CELL_STARTED) {
+		piston_say_stage(&message);
+		web_socket_say(&x->s, &message);
+	} else if (event->kind == CELL_OUTPUT) {
+		take_output(x, event->stream, event->data, event->len);
+	}
+	x->run.c.hang_up = x->s.gone || x->s.closing;
+	set_others(x);
+}
+
+/* What began and never ended is told as it is. */
+static void
+end_streams(struct connection *x)
+{
+	for (int i = 0; i < 2; i++) {
+		auto_buf struct buf text = BUF_INIT(64);
+		auto_buf struct buf message = BUF_INIT(256);
+
+		if (x->full == i + 1)
+			continue;
+		pyutf8_end(&x->decoders[i], &text);
+		if (text.len == 0)
+			continue;
+		piston_say_data(&message, i + 1, buf_str(&text), text.len);
+		web_socket_say(&x->s, &message);
+	}
+}
+
+static void
+tell_end(struct connection *x)
+{
+	auto_buf struct buf message = BUF_INIT(256);
+	struct piston_end end;
+	char text[64];
+
+	if (x->run.end == API_REFUSED) {
+		say_trouble(x, "There is no cell to run it in just now");
+	} else if (x->run.end == API_LOST) {
+		(void)snprintf(text, sizeof(text),
+		    "Internal Server Error, reference %s", x->run.reference);
+		say_trouble(x, text);
+	} else if (x->run.end == API_RESULT &&
+	    x->run.result.reason == REASON_ERROR) {
+		log_warn("the cell says: %s", x->run.result.error_text);
+		say_trouble(x, "The files or arguments cannot be taken");
+	} else if (x->run.end == API_RESULT) {
+		end_streams(x);
+		piston_end(&end, &x->request, &x->run.result, x->full);
+		piston_say_exit(&message, &end);
+		web_socket_say(&x->s, &message);
+		web_socket_goodbye(&x->s, 4999, "Job Completed");
+	}
+}
+
+static void
+run_job(struct connection *x)
+{
+	auto_buf struct buf message = BUF_INIT(1024);
+	auto_close int reader = -1;
+	struct cell_request cell;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		log_err("pipe: %m");
+		say_trouble(x, "Internal Server Error");
+		return;
+	}
+	reader = ends[0];
+	x->writer = ends[1];
+	(void)fcntl(x->writer, F_SETFL, O_NONBLOCK);
+	piston_say_runtime(&message, x->request.runtime);
+	web_socket_say(&x->s, &message);
+	piston_fill(&cell, &x->request);
+	cell.input = NULL;
+	cell.input_len = 0;
+	cell.live = true;
+	cell.live_fd = reader;
+	x->run = (struct api_run){ .app = x->app,
+		.req = &x->req,
+		.request = &cell,
+		.c = { .event = take_event,
+		    .others = x->others,
+		    .other_count = CONVERSATION_OTHERS,
+		    .other = take_others,
+		    .arg = x } };
+	x->left[0] = x->left[1] = PISTON_OUTPUT_MAX;
+	set_others(x);
+	api_run(&x->run, x->request.runtime->interpreter);
+	cleanup_close(&x->writer);
+	tell_end(x);
+	metrics_run(&x->app->metrics, API_CONNECT, x->run.end,
+	    x->run.result.reason, x->run.duration_us, x->run.waited_us);
+}
+
+/* The first message that means something. */
+static void
+take_init(struct connection *x, struct piston_said *said)
+{
+	const struct piston_limits limits = piston_limits(x->app);
+	struct piston_runtimes all;
+	struct piston_refusal refusal;
+
+	if (!piston_runtimes(&all, x->app, &x->req, false)) {
+		pyjson_release(&said->doc);
+		say_trouble(x, "There is no cell to run it in just now");
+		return;
+	}
+	x->request = (struct piston_request){ .doc = said->doc };
+	if (!piston_take(&x->request, &limits, all.items, all.count,
+		&refusal)) {
+		say_error(x, &refusal);
+		return;
+	}
+	run_job(x);
+	pyjson_release(&x->request.doc);
+}
+
+/* ---- a connection ---- */
+
+/* Until it says what to run. */
+static void
+talk(struct connection *x)
+{
+	int64_t until_ms = clock_monotonic_ms() + INIT_MS;
+	struct piston_refusal refusal;
+	struct piston_said said;
+
+	while (!x->s.gone && !x->s.closing) {
+		enum piston_message kind;
+
+		if (!web_socket_next(&x->s)) {
+			if (x->s.gone || x->s.closing)
+				return;
+			if (!web_socket_wait(&x->s, until_ms))
+				web_socket_goodbye(&x->s, 4001,
+				    "Initialization Timeout");
+			else
+				web_socket_receive(&x->s);
+			continue;
+		}
+		kind = piston_hear(&said, buf_str(&x->s.in.message),
+		    x->s.in.message.len, &refusal);
+		if (kind == PISTON_WRONG) {
+			say_error(x, &refusal);
+			return;
+		}
+		if (kind == PISTON_INIT) {
+			take_init(x, &said);
+			return;
+		}
+		take_said(x, kind, &said, false);
+		pyjson_release(&said.doc);
+	}
+}
+
+/* Is it a WebSocket that is asked for?  False: it was answered. */
+static bool
+is_upgrade(struct connection *x, const struct socket_head *head)
+{
+	if (!api_serves_connect(x->app) ||
+	    strcmp(head->path, "/api/v2/connect") != 0 ||
+	    strcasecmp(head->upgrade, "websocket") != 0) {
+		reply_error(&x->req, 404, NULL, "Not Found");
+		return false;
+	}
+	if (strcmp(head->version, "13") != 0) {
+		reply_error(&x->req, 426, "Sec-WebSocket-Version: 13\r\n",
+		    "Upgrade Required");
+		return false;
+	}
+	if (head->key[0] == '\0') {
+		reply_error(&x->req, 400, NULL, "Bad Request");
+		return false;
+	}
+	return true;
+}
+
+static void
+serve(struct connection *x, const struct socket_head *head)
+{
+	char answer[SOCKET_ANSWER_LEN + 1];
+
+	if (!is_upgrade(x, head) || !gate_enter(x->app, &x->req, GATE_CELL))
+		return;
+	socket_answer(head->key, answer);
+	buf_addf(&x->s.out,
+	    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+	    "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+	    answer);
+	web_socket_flush(&x->s);
+	x->req.status = 101;
+	talk(x);
+	gate_leave(x->app);
+}
+
+void
+api_connect(void *app, int fd)
+{
+	struct connection x = { .app = app,
+		.typed = BUF_INIT(SOCKET_MESSAGE_MAX + TYPED_MAX),
+		.writer = -1 };
+	int64_t started_us = clock_monotonic_us();
+	struct socket_head head;
+	char authorization[sizeof(head.authorization) + 32];
+	char foreign[sizeof(head.foreign) + 32];
+	char *params[] = { (char[]){ "DOCUMENT_URI=/api/v2/connect" }, foreign,
+		NULL, NULL };
+
+	web_socket_open(&x.s, fd);
+	if (web_socket_read_head(&x.s, &head)) {
+		(void)snprintf(authorization, sizeof(authorization),
+		    "HTTP_AUTHORIZATION=%s", head.authorization);
+		(void)snprintf(foreign, sizeof(foreign), "INLINE_FOREIGN=%s",
+		    head.foreign);
+		if (head.authorization[0] != '\0')
+			params[2] = authorization;
+		http_raw(&x.req, fd, params);
+		metrics_change(&x.app->metrics, METRICS_REQUESTS, 1);
+		serve(&x, &head);
+		web_socket_linger(&x.s);
+		metrics_change(&x.app->metrics, METRICS_REQUESTS, -1);
+		metrics_request(&x.app->metrics, api_route_connect,
+		    x.req.status, clock_monotonic_us() - started_us, 0,
+		    x.req.sent);
+	}
+	web_socket_release(&x.s);
+	buf_release(&x.typed);
+}

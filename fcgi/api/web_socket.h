@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEB_SOCKET_H
+#define WEB_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../contract/piston/socket.h"
+
+/*
+ * A client's WebSocket, on a connection that never blocks: what is said to it
+ * waits here until there is room, and is bounded.
+ */
+#define WEB_SOCKET_PIECE 65536
+
+struct web_socket {
+	int fd;			 /* borrowed */
+	struct socket_reader in; /* in.message: of web_socket_next() */
+	struct buf out;
+	size_t sent;
+	bool closing; /* our close frame is in there: nothing follows */
+	bool over;    /* so is the client's */
+	bool gone;    /* it has hung up, or cannot be served any more */
+};
+
+void web_socket_open(struct web_socket *s, int fd);
+void web_socket_release(struct web_socket *s);
+
+/* Read the head of the request, within some seconds.  False: there is none. */
+bool web_socket_read_head(struct web_socket *s, struct socket_head *head);
+
+/* Send what there is room for. */
+void web_socket_flush(struct web_socket *s);
+/* A message, and the last word; after that nothing is sent. */
+void web_socket_say(struct web_socket *s, const struct buf *text);
+void web_socket_goodbye(struct web_socket *s, int code, const char *reason);
+
+/* Take the bytes that have come. */
+void web_socket_receive(struct web_socket *s);
+/* The next message of those; pings are answered.  False: there is none, or the
+ * connection is over. */
+bool web_socket_next(struct web_socket *s);
+/* Wait for the client until then, or for room to write.  False: in vain. */
+bool web_socket_wait(struct web_socket *s, int64_t until_ms);
+/* All is said: wait, for a moment, until it is read and the client hangs up or
+ * says that it will. */
+void web_socket_linger(struct web_socket *s);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXECUTE_ANSWER_H
+#define EXECUTE_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../outcome.h"
+#include "../../pytext/pyutf8.h"
+
+#include "../../../sandbox/base/buf.h"
+
+struct cell_result;
+
+/* The answers of the code-interpreter routes, but for their errors. */
+
+/* One stream of a run, of which so many bytes are taken: kept, or told as they
+ * come. */
+struct capture {
+	const char *name; /* "stdout" or "stderr" */
+	size_t left;	  /* bytes that it still takes */
+	/* Where it is kept: as it came, to be released.  What is longer than
+	 * the bound is cut as the contract says: 32 bytes less than the bound,
+	 * and "\n...[truncated]". */
+	struct buf head;
+	bool over;
+	struct pyutf8 decoder; /* where it is told */
+};
+/* clang-format off */
+#define CAPTURE_INIT(stream, max) \
+	{ .name = (stream), .left = (max), .head = BUF_INIT(max) }
+/* clang-format on */
+
+void capture_add(struct capture *c, const void *data, size_t len);
+
+struct execute_result {
+	const struct capture *out;
+	const struct capture *err;
+	const struct cell_result *cell;
+	int64_t duration_ms;
+	/* NULL: an answer without `files`.  What is not in the store was left
+	 * out.  A path that is no UTF-8 is written with U+FFFD. */
+	const struct run_files *files;
+	bool extras;
+};
+
+/* Append the JSON of ExecuteResponse, or of BashExecResponse. */
+void execute_answer(struct buf *out, const struct execute_result *result);
+/* More than its length can be: with the streams cut at a million bytes, and as
+ * many files as a cell may tell of. */
+#define EXECUTE_ANSWER_MAX ((size_t)32 << 20)
+
+/* Append {"session_id":…,"expires_at":…}; expiry in wall clock milliseconds. */
+void execute_add_session(struct buf *out, const char *id, int64_t expires_ms);
+/* Append {"file_id":…,"filename":…,"size_bytes":…} of a file of /v1/files, with
+ * "upload_time":… as in a list; -1: without.  name: UTF-8; the time is on the
+ * wall clock. */
+void execute_add_file(struct buf *out, const char *id, const char *name,
+    int64_t size, int64_t uploaded_ms);
+
+/* ---- as a stream ---- */
+
+/*
+ * The frames of /v1/execute/stream: "event: …\ndata: <JSON>\n\n".  Their JSON
+ * is ASCII, since there are clients that take U+0085 and U+2028 for the end of
+ * a line.
+ */
+#define SSE_TYPE "text/event-stream; charset=utf-8"
+#define SSE_HEADERS \
+	"Cache-Control: no-cache\r\n" \
+	"Connection: keep-alive\r\n" \
+	"X-Accel-Buffering: no\r\n"
+
+/* Append the frame of what came; nothing, where there is no whole character. */
+void sse_add_output(struct buf *out, struct capture *c, const void *data,
+    size_t len);
+/* The stream ends: what is left of it, if anything. */
+void sse_add_rest(struct buf *out, struct capture *c);
+
+/* The last frame: how the run ended, or why there is no end.  text: UTF-8. */
+void sse_add_result(struct buf *out, const struct execute_result *result);
+void sse_add_error(struct buf *out, const char *text);
+
+#endif

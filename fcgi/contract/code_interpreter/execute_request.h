@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EXECUTE_REQUEST_H
+#define EXECUTE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detail.h"
+#include "../../pytext/pyjson.h"
+
+struct cell_input;
+
+/*
+ * The requests of the code-interpreter routes, from bytes to something typed.
+ * The order of the checks is the contract's: the model (422, everything that is
+ * wrong at once), the time limit (422), whether the files exist (404, in order;
+ * the caller asks its store), their paths (422).
+ */
+
+/* len bytes, followed by a NUL; may hold more NULs.  Valid UTF-8. */
+struct execute_text {
+	const char *text;
+	size_t len;
+};
+
+struct execute_file {
+	struct execute_text path; /* as it was sent */
+	struct execute_text id;	  /* not checked: the store knows its own */
+};
+
+enum execute_route {
+	EXECUTE_CODE,	 /* POST /v1/execute and /v1/execute/stream */
+	EXECUTE_SESSION, /* POST /v1/sessions */
+	EXECUTE_BASH,	 /* POST /v1/sessions/…/bash */
+};
+
+/* What a route does not know is zero. */
+struct execute_request {
+	struct execute_text code;   /* or the command, which has no NUL */
+	struct execute_text input;  /* text NULL: empty */
+	int64_t timeout_ms;	    /* of code and commands */
+	int64_t ttl_seconds;	    /* of a session */
+	bool echo;		    /* of code */
+	struct execute_file *files; /* of code and sessions */
+	size_t file_count;
+	struct pyjson doc; /* owns all of these; to be released */
+};
+
+/* False: answer with the detail, which is to be released then; the document is
+ * to be released on true only.  content_type NULL: none was sent.  A NUL
+ * follows the body. */
+bool execute_parse(struct execute_request *req, enum execute_route route,
+    const char *content_type, const char *body, size_t len, struct detail *d);
+
+/* The store does not have this one: 404.  Always false. */
+bool execute_refuse_file(const struct execute_file *file, struct detail *d);
+/* Check the paths, one after the other, and set those to write to; inputs: an
+ * element for each file.  With code the path "__main__.py" is taken.  NULL, or
+ * why it cannot be (static); as an answer that is detail_text(d, 422, …). */
+const char *execute_stage(struct execute_request *req,
+    struct cell_input *inputs);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "libre_answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "../../pytext/pydump.h"
+#include "../../pytext/pyutf8.h"
+#include "libre_name.h"
+
+#include "../../../sandbox/base/text.h"
+#include "../../../sandbox/protocol/cell.h"
+
+/* A text that may be anything, with its quotes. */
+static void
+add_text(struct buf *out, const char *text, size_t len)
+{
+	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
+
+	pyutf8_add_whole(&clean, text, len);
+	pydump_add_string(out, buf_str(&clean), clean.len, PYDUMP_UTF8);
+}
+
+static void
+add_name(struct buf *out, const char *name)
+{
+	add_text(out, name, strlen(name));
+}
+
+void
+libre_add_error(struct buf *out, const char *error, const char *details)
+{
+	buf_adds(out, "{\"error\":");
+	add_name(out, error);
+	if (details != NULL) {
+		buf_adds(out, ",\"details\":");
+		add_name(out, details);
+	}
+	buf_addc(out, '}');
+}
+
+void
+libre_add_rate_limited(struct buf *out, const char *message, int64_t seconds)
+{
+	buf_adds(out, "{\"error\":\"rate_limited\",\"message\":");
+	add_name(out, message);
+	buf_addf(out, ",\"retry_after_seconds\":%" PRId64 "}", seconds);
+}
+
+/* ---- a run ---- */
+
+void
+libre_stream_add(struct libre_stream *s, const void *data, size_t len)
+{
+	size_t left = s->text.max - s->text.len;
+
+	s->over = s->over || len > left;
+	buf_add(&s->text, data, len < left ? len : left);
+}
+
+/* A line of ours after what the program has written. */
+static void add_line(struct buf *text, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+add_line(struct buf *text, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (text->len > 0 && text->data[text->len - 1] != '\n')
+		buf_addc(text, '\n');
+	buf_adds(text, "[sandbox] ");
+	va_start(ap, fmt);
+	buf_addv(text, fmt, ap);
+	va_end(ap);
+	buf_addc(text, '\n');
+}
+
+/* How it ended, unless the program says it by its status. */
+static void
+add_end(struct buf *text, const struct libre_outcome *o)
+{
+	switch (o->cell->reason) {
+	case REASON_TIME:
+		add_line(text, "Time limit exceeded: ended after %.3g s",
+		    (double)o->timeout_ms / 1000);
+		break;
+	case REASON_MEMORY:
+		add_line(text, "Out of memory: the program was ended");
+		break;
+	case REASON_SIGNAL:
+		add_line(text, "The program was ended by SIG%s",
+		    sigabbrev_np((int)o->cell->signal) == NULL ?
+			"?" :
+			sigabbrev_np((int)o->cell->signal));
+		break;
+	case REASON_OUTPUT:
+	case REASON_EXIT:
+	case REASON_ERROR:
+		break;
+	}
+}
+
+/* Standard error, and below it what is to be known beside. */
+static void
+add_errors(struct buf *out, const struct libre_outcome *o)
+{
+	auto_buf struct buf text = BUF_INIT(LIBRE_ANSWER_MAX);
+
+	buf_add(&text, buf_str(&o->err->text), o->err->text.len);
+	if (o->err->over)
+		add_line(&text, "stderr length exceeded: cut after %zu bytes",
+		    o->err->text.max);
+	if (o->out->over)
+		add_line(&text, "stdout length exceeded: cut after %zu bytes",
+		    o->out->text.max);
+	add_end(&text, o);
+	for (size_t i = 0; o->missing != NULL && o->missing[i] != NULL; i++)
+		add_line(&text, "This input is not kept any more: %s",
+		    o->missing[i]);
+	for (size_t i = 0; i < o->file_count; i++)
+		if (o->files[i].why != NULL)
+			add_line(&text, "This file does not come back, %s: %s",
+			    o->files[i].why, o->files[i].name);
+	if (o->cell->cut)
+		add_line(&text, "There are more files than these");
+	add_text(out, buf_str(&text), text.len);
+}
+
+static void
+add_made(struct buf *out, const struct libre_made *file)
+{
+	buf_addf(out, "{\"id\":\"%s\",\"name\":", file->id);
+	add_name(out, file->name);
+	buf_addf(out, ",\"storage_session_id\":\"%s\"", file->session);
+	if (file->inherited)
+		buf_adds(out, ",\"inherited\":true");
+	if (file->from_id[0] != '\0')
+		buf_addf(out,
+		    ",\"modified_from\":{\"id\":\"%s\","
+		    "\"storage_session_id\":\"%s\"}",
+		    file->from_id, file->from_session);
+	buf_addc(out, '}');
+}
+
+/* In numbers: what the program said, or what ended it. */
+static void
+add_status(struct buf *out, const struct libre_outcome *o)
+{
+	const struct cell_result *cell = o->cell;
+	const char *name = cell->reason == REASON_SIGNAL ?
+	    sigabbrev_np((int)cell->signal) :
+	    "KILL";
+	const char *message = cell->reason == REASON_TIME ?
+	    "Time limit exceeded" :
+	    cell->reason == REASON_MEMORY ? "Out of memory" :
+					    NULL;
+
+	if (cell->reason == REASON_EXIT)
+		buf_addf(out, ",\"code\":%" PRId64 ",\"signal\":null",
+		    cell->status);
+	else
+		buf_addf(out, ",\"code\":null,\"signal\":\"SIG%s\"",
+		    name == NULL ? "?" : name);
+	if (message != NULL)
+		buf_addf(out, ",\"message\":\"%s\",\"status\":\"%s\"", message,
+		    cell->reason == REASON_TIME ? "TO" : "SG");
+	else
+		buf_adds(out,
+		    cell->reason == REASON_SIGNAL ?
+			",\"message\":null,\"status\":\"SG\"" :
+			",\"message\":null,\"status\":null");
+	buf_addf(out, ",\"wall_time\":%" PRId64 "}", o->wall_ms);
+}
+
+void
+libre_add_outcome(struct buf *out, const struct libre_outcome *o)
+{
+	const char *comma = "";
+
+	buf_addf(out, "{\"session_id\":\"%s\",\"stdout\":", o->session);
+	add_text(out, buf_str(&o->out->text), o->out->text.len);
+	buf_adds(out, ",\"stderr\":");
+	add_errors(out, o);
+	buf_adds(out, ",\"files\":[");
+	for (size_t i = 0; i < o->file_count; i++) {
+		if (o->files[i].why != NULL)
+			continue;
+		buf_adds(out, comma);
+		comma = ",";
+		add_made(out, &o->files[i]);
+	}
+	buf_addc(out, ']');
+	add_status(out, o);
+}
+
+/* ---- files ---- */
+
+void
+libre_add_uploaded(struct buf *out, const char *id, const char *name,
+    const char *error, bool batch)
+{
+	buf_addc(out, '{');
+	if (batch)
+		buf_addf(out, "\"status\":\"%s\",",
+		    error == NULL ? "success" : "error");
+	if (error == NULL)
+		buf_addf(out, "\"fileId\":\"%s\",", id);
+	buf_adds(out, "\"filename\":");
+	add_name(out, name);
+	if (error != NULL) {
+		buf_adds(out, ",\"error\":");
+		add_name(out, error);
+	}
+	buf_addc(out, '}');
+}
+
+/* "2026-08-07T12:00:00.000Z", in quotes. */
+static void
+add_time(struct buf *out, int64_t ms)
+{
+	time_t seconds = (time_t)(ms / 1000);
+	struct tm tm = { 0 };
+	char text[40] = "";
+
+	if (gmtime_r(&seconds, &tm) != NULL)
+		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	buf_addf(out, "\"%s.%03dZ\"", text, (int)(ms % 1000));
+}
+
+/* "S/F.csv": clients take the id from before the first dot. */
+static void
+add_path(struct buf *out, const struct libre_stored *file)
+{
+	buf_addf(out, "\"%s/%s%s\"", file->session, file->id,
+	    libre_name_extension(file->name));
+}
+
+void
+libre_add_object(struct buf *out, const struct libre_stored *file)
+{
+	buf_adds(out, "{\"name\":");
+	add_path(out, file);
+	buf_adds(out, ",\"originalFilename\":");
+	add_name(out, file->name);
+	buf_addf(out, ",\"size\":%" PRId64 ",\"lastModified\":", file->size);
+	add_time(out, file->uploaded_ms);
+	buf_addf(out,
+	    ",\"etag\":\"%s\",\"contentType\":\"%s\",\"readOnly\":%s}",
+	    file->id, libre_name_type(file->name),
+	    file->read_only ? "true" : "false");
+}
+
+void
+libre_add_listed(struct buf *out, const struct libre_stored *file,
+    enum libre_detail detail)
+{
+	if (detail == LIBRE_SIMPLE) {
+		add_path(out, file);
+		return;
+	}
+	buf_adds(out, "{\"name\":");
+	add_path(out, file);
+	buf_addf(out, ",\"size\":%" PRId64 ",\"lastModified\":", file->size);
+	add_time(out, file->uploaded_ms);
+	buf_addf(out, ",\"etag\":\"%s\"", file->id);
+	if (detail == LIBRE_FULL) {
+		buf_addf(out,
+		    ",\"metadata\":{\"content-type\":\"%s\","
+		    "\"original-filename\":",
+		    libre_name_type(file->name));
+		add_name(out, file->name);
+		buf_addf(out, "},\"contentType\":\"%s\"",
+		    libre_name_type(file->name));
+	}
+	buf_addc(out, '}');
+}

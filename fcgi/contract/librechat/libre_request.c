@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+#include "libre_request.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../../pytext/pyjson.h"
+#include "../../pytext/pyutf8.h"
+#include "libre_id.h"
+#include "libre_name.h"
+
+#include "../../../sandbox/base/buf.h"
+#include "../../../sandbox/base/text.h"
+
+#define NAME_SHOWN 200 /* code points of a client's text in an error */
+
+/* What is being read, and where a fault is told. */
+struct reading {
+	struct libre_exec *exec;
+	int *status;
+	struct buf *error;
+};
+
+/* Always false. */
+static bool refuse(struct reading *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool
+refuse(struct reading *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	*r->status = 400;
+	buf_reset(r->error);
+	va_start(ap, fmt);
+	buf_addv(r->error, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* The same with the beginning of something of the client's. */
+static bool
+refuse_text(struct reading *r, const char *before, const char *text,
+    const char *after)
+{
+	(void)refuse(r, "%s", before);
+	buf_add(r->error, text, text_prefix(text, strlen(text), NAME_SHOWN));
+	buf_adds(r->error, after);
+	return false;
+}
+
+/* A text without a NUL that is Unicode; NULL: it is something else. */
+static const char *
+text_of(const struct pyvalue *value)
+{
+	return value != NULL && value->type == PYVALUE_STRING &&
+		strlen(value->u.text) == value->count &&
+		!pyutf8_has_surrogate(value->u.text, value->count) ?
+	    value->u.text :
+	    NULL;
+}
+
+static bool
+is_absent(const struct pyvalue *value)
+{
+	return value == NULL || value->type == PYVALUE_NULL;
+}
+
+/* ---- one file ---- */
+
+bool
+libre_kind_parse(const char *text, enum libre_kind *kind)
+{
+	static const char *const kinds[] = {
+		[LIBRE_USER] = "user",
+		[LIBRE_AGENT] = "agent",
+		[LIBRE_SKILL] = "skill",
+	};
+
+	*kind = LIBRE_USER;
+	for (enum libre_kind i = LIBRE_USER; text != NULL && i <= LIBRE_SKILL;
+	     i++) {
+		if (strcmp(text, kinds[i]) == 0) {
+			*kind = i;
+			return true;
+		}
+	}
+	return text == NULL;
+}
+
+/* Whose it is: kind, resource_id and version, which may be a number. */
+static bool
+take_resource(struct reading *r, const struct pyvalue *item, size_t i,
+    struct libre_resource *resource)
+{
+	const struct pyvalue *kind = pyvalue_get(item, "kind");
+	const struct pyvalue *id = pyvalue_get(item, "resource_id");
+	const struct pyvalue *version = pyvalue_get(item, "version");
+	int64_t number;
+
+	*resource = (struct libre_resource){ .id = "", .version = "" };
+	if (!is_absent(kind) &&
+	    (text_of(kind) == NULL ||
+		!libre_kind_parse(text_of(kind), &resource->kind)))
+		return refuse(r,
+		    "files[%zu].kind must be one of: skill, agent, user", i);
+	if (!is_absent(id) && text_of(id) != NULL)
+		resource->id = text_of(id);
+	if (version != NULL && pyvalue_integer(version, &number)) {
+		char *text = pyjson_tree_array(&r->exec->doc, 24, 1);
+
+		(void)snprintf(text, 24, "%lld", (long long)number);
+		resource->version = text;
+	} else if (text_of(version) != NULL) {
+		resource->version = text_of(version);
+	}
+	if (strlen(resource->id) > LIBRE_RESOURCE_MAX ||
+	    strlen(resource->version) > LIBRE_RESOURCE_MAX)
+		return refuse(r, "files[%zu].resource_id is too long", i);
+	if (resource->kind == LIBRE_SKILL && resource->version[0] == '\0')
+		return refuse(r,
+		    "files[%zu].version is required for kind: 'skill'", i);
+	return true;
+}
+
+/* An id of a file or a session in our form; NULL: something else. */
+static const char *
+id_of(const struct pyvalue *value)
+{
+	const char *text = text_of(value);
+
+	return text != NULL && libre_is_id(text, strlen(text)) ? text : NULL;
+}
+
+static bool
+take_file(struct reading *r, const struct pyvalue *item, size_t i,
+    struct libre_file *file)
+{
+	const struct pyvalue *name = pyvalue_get(item, "name");
+	const struct pyvalue *session = pyvalue_get(item, "storage_session_id");
+	const char *fault;
+
+	if (item->type != PYVALUE_OBJECT)
+		return refuse(r, "files[%zu] must be an object", i);
+	if (name == NULL || name->type != PYVALUE_STRING)
+		return refuse(r, "files[%zu].name must be a string", i);
+	fault = text_of(name) == NULL && name->count > 0 ?
+	    "contains invalid path characters" :
+	    libre_name_fault(name->u.text, name->count);
+	if (fault != NULL)
+		return refuse(r, "files[%zu].name %s", i, fault);
+	if (!take_resource(r, item, i, &file->resource))
+		return false;
+	if (is_absent(session)) /* as it was called once */
+		session = pyvalue_get(item, "session_id");
+	file->name = name->u.text;
+	file->id = id_of(pyvalue_get(item, "id"));
+	file->session = id_of(session);
+	if (file->id != NULL && file->session != NULL)
+		return true;
+	(void)refuse(r, "%s", LIBRE_UNAUTHORIZED);
+	*r->status = 403;
+	return false;
+}
+
+/* ---- all files ---- */
+
+static const struct libre_file *
+find_name(const struct libre_exec *exec, const char *name)
+{
+	for (size_t i = 0; i < exec->file_count; i++)
+		if (strcmp(exec->files[i].name, name) == 0)
+			return &exec->files[i];
+	return NULL;
+}
+
+/* Is that the folder of another one's? */
+static bool
+is_above(const struct libre_file *folder, const struct libre_file *file)
+{
+	size_t len = strlen(folder->name);
+
+	return strncmp(folder->name, file->name, len) == 0 &&
+	    file->name[len] == '/';
+}
+
+/* Of one name the last one counts: a list that once had it twice would never
+ * work again. */
+static bool
+check_names(struct reading *r)
+{
+	struct libre_exec *exec = r->exec;
+
+	for (size_t i = 0; i < exec->file_count; i++) {
+		for (size_t j = 0; j < exec->file_count; j++) {
+			const struct libre_file *other = &exec->files[j];
+
+			if (j > i &&
+			    strcmp(exec->files[i].name, other->name) == 0)
+				exec->files[i].replaced = true;
+			if (is_above(&exec->files[i], other))
+				return refuse_text(r,
+				    "files contains duplicate destination \"",
+				    exec->files[i].name, "\"");
+		}
+	}
+	return true;
+}
+
+static bool
+take_files(struct reading *r, const struct pyvalue *list)
+{
+	struct libre_exec *exec = r->exec;
+
+	if (is_absent(list))
+		return true;
+	if (list->type != PYVALUE_ARRAY)
+		return refuse(r, "files must be an array");
+	if (list->count > LIBRE_FILES_MAX)
+		return refuse(r, "files must have at most %d items",
+		    LIBRE_FILES_MAX);
+	exec->files = pyjson_tree_array(&exec->doc, list->count,
+	    sizeof(*exec->files));
+	for (const struct pyvalue *item = list->u.parts.first; item != NULL;
+	     item = item->next) {
+		if (!take_file(r, item, exec->file_count,
+			&exec->files[exec->file_count]))
+			return false;
+		exec->file_count++;
+	}
+	return check_names(r);
+}
+
+/* A name for the code that no file has, nor is a folder of one. */
+static void
+choose_entry(struct libre_exec *exec)
+{
+	char *name = pyjson_tree_array(&exec->doc, 32, 1);
+
+	(void)snprintf(name, 32, "__main__.py");
+	for (size_t i = 1; i <= exec->file_count; i++) {
+		struct libre_file self = { .name = name };
+		bool taken = find_name(exec, name) != NULL;
+
+		for (size_t j = 0; j < exec->file_count && !taken; j++)
+			taken = is_above(&self, &exec->files[j]);
+		if (!taken)
+			break;
+		(void)snprintf(name, 32, "__main_%zu__.py", i);
+	}
+	exec->entry = name;
+}
+
+/* ---- the rest ---- */
+
+static bool
+take_args(struct reading *r, const struct pyvalue *list)
+{
+	struct libre_exec *exec = r->exec;
+	size_t bytes = 0;
+	size_t count = 0;
+
+	exec->args = pyjson_tree_array(&exec->doc,
+	    is_absent(list) || list->type != PYVALUE_ARRAY ? 1 :
+							     list->count + 1,
+	    sizeof(*exec->args));
+	if (is_absent(list))
+		return true;
+	if (list->type != PYVALUE_ARRAY)
+		return refuse(r, "args must be an array of strings");
+	for (const struct pyvalue *item = list->u.parts.first; item != NULL;
+	     item = item->next) {
+		const char *text = text_of(item);
+
+		if (text == NULL)
+			return refuse(r, "args must be an array of strings");
+		bytes += strlen(text) + 1;
+		exec->args[count++] = text;
+	}
+	return (count <= LIBRE_ARGS_MAX && bytes <= LIBRE_ARGS_BYTES) ||
+	    refuse(r, "args are too long");
+}
+
+static bool
+take_lang(struct reading *r, const struct pyvalue *value)
+{
+	const char *lang = text_of(value);
+
+	if (is_absent(value))
+		return refuse(r, "Missing required field: lang");
+	if (lang == NULL)
+		return refuse(r, "lang must be a string");
+	if (strcmp(lang, "py") == 0)
+		r->exec->lang = LIBRE_PYTHON;
+	else if (strcmp(lang, "bash") == 0)
+		r->exec->lang = LIBRE_BASH;
+	else
+		return refuse_text(r, "Unsupported language: ", lang, "");
+	return true;
+}
+
+static bool
+take_code(struct reading *r, const struct pyvalue *value)
+{
+	struct libre_exec *exec = r->exec;
+
+	if (is_absent(value))
+		return refuse(r, "Missing required field: code");
+	if (value->type != PYVALUE_STRING ||
+	    pyutf8_has_surrogate(value->u.text, value->count))
+		return refuse(r, "code must be a string");
+	if (exec->lang == LIBRE_BASH && strlen(value->u.text) != value->count)
+		return refuse(r, "code must not contain a NUL character");
+	exec->code = value->u.text;
+	exec->code_len = value->count;
+	return true;
+}
+
+/* Whatever it is, it is a time that we have: other fields than ours may be
+ * anything, and this one is no client's of today. */
+static int64_t
+timeout_of(const struct pyvalue *value)
+{
+	int64_t ms;
+
+	if (value == NULL || !pyvalue_integer(value, &ms) || ms < 1)
+		return LIBRE_TIMEOUT_MS;
+	return ms < LIBRE_TIMEOUT_MAX_MS ? ms : LIBRE_TIMEOUT_MAX_MS;
+}
+
+bool
+libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
+    int *status, struct buf *error)
+{
+	struct reading r = { exec, status, error };
+	const struct pyvalue *root;
+	struct pyjson_error fault;
+
+	memset(exec, 0, sizeof(*exec));
+	if (!pyjson_parse(&exec->doc, body, len, PYJSON_BYTES, &fault))
+		return refuse(&r, "The body is not valid JSON");
+	root = &exec->doc.root;
+	exec->timeout_ms = timeout_of(pyvalue_get(root, "timeout"));
+	if ((root->type == PYVALUE_OBJECT ||
+		refuse(&r, "The body must be a JSON object")) &&
+	    take_lang(&r, pyvalue_get(root, "lang")) &&
+	    take_code(&r, pyvalue_get(root, "code")) &&
+	    take_args(&r, pyvalue_get(root, "args")) &&
+	    take_files(&r, pyvalue_get(root, "files"))) {
+		choose_entry(exec);
+		return true;
+	}
+	pyjson_release(&exec->doc);
+	return false;
+}
+
+/* ---- a query ---- */
+
+bool
+libre_query_get(const char *query, const char *name,
+    char out[LIBRE_RESOURCE_MAX + 1])
+{
+	size_t name_len = strlen(name);
+	size_t n = 0;
+
+	while (strncmp(query, name, name_len) != 0 || query[name_len] != '=') {
+		query = strchr(query, '&');
+		if (query == NULL)
+			return false;
+		query++;
+	}
+	for (query += name_len + 1; *query != '\0' && *query != '&'; query++) {
+		unsigned char c = (unsigned char)*query;
+
+		if (n == LIBRE_RESOURCE_MAX)
+			return false;
+		if (c == '+') {
+			c = ' ';
+		} else if (c == '%') {
+			if (strlen(query) < 3 ||
+			    !text_parse_hex(query + 1, 2, &c, 1) || c == '\0')
+				return false;
+			query += 2;
+		}
+		out[n++] = (char)c;
+	}
+	out[n] = '\0';
+	return true;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIBRE_REQUEST_H
+#define LIBRE_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../pytext/pyjson_tree.h"
+
+struct buf;
+
+/* POST /exec: from bytes to something typed to run. */
+
+enum libre_lang { LIBRE_PYTHON, LIBRE_BASH };
+
+/* Whose a file is: a user's, or of all who use an agent or a skill. */
+enum libre_kind { LIBRE_USER, LIBRE_AGENT, LIBRE_SKILL };
+
+/* Bytes of an id or a version of LibreChat's. */
+#define LIBRE_RESOURCE_MAX 256
+
+struct libre_resource {
+	enum libre_kind kind;
+	const char *id;	     /* "" where none was sent */
+	const char *version; /* of a skill; else "" */
+};
+
+struct libre_file {
+	const char *id;	     /* not checked beyond its form */
+	const char *session; /* likewise */
+	const char *name;    /* a path without fault (libre_name.h) */
+	struct libre_resource resource;
+	bool replaced; /* another one of its name comes later */
+};
+
+#define LIBRE_FILES_MAX 1000
+#define LIBRE_ARGS_MAX 1000
+#define LIBRE_ARGS_BYTES 32768 /* of all arguments together */
+#define LIBRE_TIMEOUT_MS 30000
+#define LIBRE_TIMEOUT_MAX_MS 60000
+#define LIBRE_ERROR_MAX 4096
+/* What LibreChat's ids do not fit is a reference that it has not from us. */
+#define LIBRE_UNAUTHORIZED "Unauthorized file reference"
+
+struct libre_exec {
+	enum libre_lang lang;
+	const char *code; /* of bash without a NUL */
+	size_t code_len;
+	const char **args; /* ends with NULL; no NUL inside */
+	struct libre_file *files;
+	size_t file_count;
+	int64_t timeout_ms;
+	/* Where the code itself is written to: a name that no file has. */
+	const char *entry;
+	struct pyjson doc; /* owns all of these; to be released */
+};
+
+/* A NUL follows the body.  False: the status to answer with, 400 or 403, and
+ * the error's text (a buffer of LIBRE_ERROR_MAX); nothing is to be released. */
+bool libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
+    int *status, struct buf *error);
+
+/* "user", "agent", "skill"; NULL stands for the first.  False: none of them. */
+bool libre_kind_parse(const char *text, enum libre_kind *kind);
+
+/* A parameter of a query (kind=user&id=a%20b), decoded and without a NUL.
+ * False: it is not there, or longer than LIBRE_RESOURCE_MAX, or malformed. */
+bool libre_query_get(const char *query, const char *name,
+    char out[LIBRE_RESOURCE_MAX + 1]);
+
+#endif

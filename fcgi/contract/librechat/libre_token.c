@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+#include "libre_token.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "../../pytext/pyjson.h"
+#include "../../pytext/pyutf8.h"
+
+#include "../../../sandbox/base/buf.h"
+#include "../../../sandbox/base/cleanup.h"
+
+/* What stands before the 32 bytes of an Ed25519 key in a PEM file (RFC 8410).
+ */
+static const unsigned char spki[] = { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b,
+	0x65, 0x70, 0x03, 0x21, 0x00 };
+
+/* ---- keys ---- */
+
+/* In any of the forms of base64 that are in use. */
+static bool
+decode_key(const char *text, unsigned char key[LIBRE_KEY_LEN])
+{
+	static const int variants[] = { sodium_base64_VARIANT_ORIGINAL,
+		sodium_base64_VARIANT_ORIGINAL_NO_PADDING,
+		sodium_base64_VARIANT_URLSAFE,
+		sodium_base64_VARIANT_URLSAFE_NO_PADDING };
+	unsigned char bytes[sizeof(spki) + LIBRE_KEY_LEN];
+	size_t len = 0;
+
+	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
+		if (sodium_base642bin(bytes, sizeof(bytes), text, strlen(text),
+			NULL, &len, NULL, variants[i]) != 0)
+			continue;
+		if (len == sizeof(bytes) &&
+		    memcmp(bytes, spki, sizeof(spki)) == 0) {
+			memcpy(key, bytes + sizeof(spki), LIBRE_KEY_LEN);
+			return true;
+		}
+		if (len == LIBRE_KEY_LEN) {
+			memcpy(key, bytes, LIBRE_KEY_LEN);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+is_kid(const char *kid)
+{
+	size_t len = strlen(kid);
+
+	return len > 0 && len <= LIBRE_KID_MAX &&
+	    strspn(kid,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789._-") == len;
+}
+
+int
+libre_keys_parse(struct libre_keys *keys, const char *text, struct err *err)
+{
+	auto_free char *copy = xstrdup(text);
+	char *rest = copy;
+	char *line;
+	int number = 0;
+
+	keys->count = 0;
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		char *words[3] = { NULL };
+		size_t count = 0;
+		char *word;
+		struct libre_key *key = &keys->items[keys->count];
+
+		number++;
+		if (line[0] == '#')
+			continue;
+		while ((word = strsep(&line, " \t\r")) != NULL && count < 3)
+			if (word[0] != '\0')
+				words[count++] = word;
+		if (count == 0)
+			continue;
+		if (keys->count == LIBRE_KEYS_MAX)
+			return err_set(err, ERR_CONFIG, "more than %d keys",
+			    LIBRE_KEYS_MAX);
+		if (count != 2 || !is_kid(words[0]) ||
+		    !decode_key(words[1], key->key))
+			return err_set(err, ERR_CONFIG,
+			    "line %d: not KID and an Ed25519 key", number);
+		(void)snprintf(key->kid, sizeof(key->kid), "%s", words[0]);
+		keys->count++;
+	}
+	return keys->count > 0 ? 0 :
+				 err_set(err, ERR_CONFIG, "there is no key");
+}
+
+/* ---- the parts of a token ---- */
+
+/* base64url without padding, and nothing else. */
+static bool
+decode(const char *text, size_t len, void *out, size_t max, size_t *n)
+{
+	return sodium_base642bin(out, max, text, len, NULL, n, NULL,
+		   sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0;
+}
+
+/* A part as an object.  False: it is none, and there is nothing to release. */
+static bool
+parse_part(struct pyjson *doc, const char *text, size_t len)
+{
+	char json[LIBRE_TOKEN_MAX + 1];
+	struct pyjson_error error;
+	size_t n = 0;
+
+	if (!decode(text, len, json, LIBRE_TOKEN_MAX, &n))
+		return false;
+	json[n] = '\0';
+	if (!pyjson_parse(doc, json, n, PYJSON_BYTES, &error))
+		return false;
+	if (doc->root.type == PYVALUE_OBJECT)
+		return true;
+	pyjson_release(doc);
+	return false;
+}
+
+/* A member that is a text; NULL: it is not there, or something else. */
+static const char *
+text_of(const struct pyvalue *object, const char *name)
+{
+	const struct pyvalue *value = pyvalue_get(object, name);
+
+	return value != NULL && value->type == PYVALUE_STRING &&
+		strlen(value->u.text) == value->count &&
+		!pyutf8_has_surrogate(value->u.text, value->count) ?
+	    value->u.text :
+	    NULL;
+}
+
+static bool
+text_equals(const struct pyvalue *object, const char *name, const char *want)
+{
+	const char *text = text_of(object, name);
+
+	return text != NULL && strcmp(text, want) == 0;
+}
+
+/* The key that signed it, by its name; a token without one fits a single key.
+ * why: else. */
+static const struct libre_key *
+find_key(const struct libre_keys *keys, const struct pyvalue *header,
+    const char **why)
+{
+	const char *kid = text_of(header, "kid");
+
+	*why = "signed with something else than EdDSA";
+	if (!text_equals(header, "alg", "EdDSA"))
+		return NULL;
+	*why = "it asks for more than is known here";
+	if (pyvalue_get(header, "crit") != NULL ||
+	    (pyvalue_get(header, "typ") != NULL &&
+		!text_equals(header, "typ", "JWT")))
+		return NULL;
+	*why = "of a key that is not known here";
+	if (pyvalue_get(header, "kid") == NULL && keys->count == 1)
+		return &keys->items[0];
+	for (size_t i = 0; kid != NULL && i < keys->count; i++)
+		if (strcmp(keys->items[i].kid, kid) == 0)
+			return &keys->items[i];
+	return NULL;
+}
+
+/* ---- claims ---- */
+
+/* A time in Unix seconds, which may have a fraction. */
+static bool
+time_of(const struct pyvalue *claims, const char *name, int64_t *seconds)
+{
+	const struct pyvalue *value = pyvalue_get(claims, name);
+
+	if (value != NULL && value->type == PYVALUE_FLOAT &&
+	    value->u.real > -1e15 && value->u.real < 1e15) {
+		*seconds = (int64_t)value->u.real;
+		return true;
+	}
+	return value != NULL && value->type == PYVALUE_INT &&
+	    (*seconds = value->u.integer, *seconds > -1000000000000000) &&
+	    *seconds < 1000000000000000;
+}
+
+/* For us alone, or for us among others. */
+static bool
+is_for(const struct pyvalue *claims, const char *audience)
+{
+	const struct pyvalue *value = pyvalue_get(claims, "aud");
+
+	if (value == NULL || value->type != PYVALUE_ARRAY)
+		return text_equals(claims, "aud", audience);
+	for (const struct pyvalue *item = value->u.parts.first; item != NULL;
+	     item = item->next)
+		if (item->type == PYVALUE_STRING &&
+		    strlen(item->u.text) == item->count &&
+		    strcmp(item->u.text, audience) == 0)
+			return true;
+	return false;
+}
+
+/* NULL: its time is now. */
+static const char *
+check_times(const struct pyvalue *claims, int64_t now_s)
+{
+	int64_t at;
+
+	if (!time_of(claims, "exp", &at))
+		return "it has no end";
+	if (at <= now_s - LIBRE_SKEW_S)
+		return "expired";
+	if (at > now_s + LIBRE_LIFE_S + LIBRE_SKEW_S)
+		return "it would last longer than any that LibreChat makes";
+	if (pyvalue_get(claims, "nbf") != NULL &&
+	    (!time_of(claims, "nbf", &at) || at > now_s + LIBRE_SKEW_S))
+		return "not valid yet";
+	if (pyvalue_get(claims, "iat") != NULL &&
+	    (!time_of(claims, "iat", &at) || at > now_s + LIBRE_SKEW_S))
+		return "made in the future";
+	return NULL;
+}
+
+/* Copy a claim that fits. */
+static bool
+copy_claim(char out[LIBRE_CLAIM_MAX + 1], const struct pyvalue *claims,
+    const char *name)
+{
+	const char *text = text_of(claims, name);
+	size_t len = text == NULL ? 0 : strlen(text);
+
+	if (len == 0 || len > LIBRE_CLAIM_MAX)
+		return false;
+	memcpy(out, text, len + 1);
+	return true;
+}
+
+static const char *
+take_claims(struct libre_claims *out, const struct pyvalue *claims,
+    const struct libre_expected *expected)
+{
+	const struct pyvalue *tenant = pyvalue_get(claims, "tenant_id");
+	const char *why = NULL;
+
+	if (!text_equals(claims, "iss", expected->issuer))
+		why = "of another issuer";
+	else if (!is_for(claims, expected->audience))
+		why = "for another audience";
+	else
+		why = check_times(claims, expected->now_s);
+	if (why != NULL)
+		return why;
+	out->tenant[0] = '\0';
+	if (!copy_claim(out->subject, claims, "sub"))
+		return "it names no user";
+	if (tenant != NULL && tenant->type != PYVALUE_NULL &&
+	    !copy_claim(out->tenant, claims, "tenant_id"))
+		return "its tenant has no name";
+	return NULL;
+}
+
+const char *
+libre_token_check(struct libre_claims *claims,
+    const struct libre_expected *expected, const char *token, size_t len)
+{
+	const char *dot = memchr(token, '.', len);
+	const char *second = dot == NULL ?
+	    NULL :
+	    memchr(dot + 1, '.', len - (size_t)(dot + 1 - token));
+	unsigned char signature[crypto_sign_BYTES];
+	const struct libre_key *key;
+	const char *why = NULL;
+	struct pyjson doc;
+	size_t n = 0;
+
+	if (len > LIBRE_TOKEN_MAX)
+		return "too long";
+	if (second == NULL || !parse_part(&doc, token, (size_t)(dot - token)))
+		return "no token at all";
+	key = find_key(expected->keys, &doc.root, &why);
+	pyjson_release(&doc);
+	if (key == NULL)
+		return why;
+	if (!decode(second + 1, len - (size_t)(second + 1 - token), signature,
+		sizeof(signature), &n) ||
+	    n != sizeof(signature) ||
+	    crypto_sign_verify_detached(signature, (const unsigned char *)token,
+		(unsigned long long)(second - token), key->key) != 0)
+		return "its signature is wrong";
+	if (!parse_part(&doc, dot + 1, (size_t)(second - dot - 1)))
+		return "its claims are no JSON";
+	why = take_claims(claims, &doc.root, expected);
+	pyjson_release(&doc);
+	return why;
+}

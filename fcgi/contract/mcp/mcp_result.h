@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MCP_RESULT_H
+#define MCP_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../../sandbox/base/buf.h"
+#include "../../../sandbox/protocol/cell.h"
+
+struct mcp_message;
+struct mcp_output;
+struct pyvalue;
+
+/*
+ * What the tools answer, whole messages each.  What is structured fits the
+ * tool's outputSchema whatever has happened; its content says the same for
+ * clients that show nothing else.
+ */
+
+/* The model is told, in UTF-8, what went wrong and what to do (isError). */
+void mcp_add_trouble(struct buf *out, const struct mcp_message *m,
+    const char *text);
+
+/* ---- a run ---- */
+
+/* A file that a run has left. */
+struct mcp_left {
+	char *path; /* heap: any bytes */
+	int64_t size;
+	char *id;	    /* heap: in the store; NULL: it is not there, */
+	const char *why;    /* because: static */
+	const char *type;   /* static */
+	struct buf content; /* of what is shown, whole; else empty */
+};
+
+/* More of a run are told of in `left_out`. */
+#define MCP_LEFT_MAX 64
+#define MCP_SHOWN_BYTES (1 << 20)      /* a picture, to be shown */
+#define MCP_SHOWN_TOTAL (4 << 20)      /* all of a run */
+#define MCP_SHOWN_TEXT_BYTES (1 << 14) /* an SVG, which is text */
+
+struct mcp_run {
+	const struct mcp_output *out;
+	const struct mcp_output *err;
+	const struct cell_result *cell; /* no REASON_ERROR */
+	int64_t duration_ms;
+	int64_t timeout_s;
+	const struct mcp_left *left;
+	size_t left_count;
+	bool more_left; /* there were more files */
+};
+
+void mcp_add_run(struct buf *out, const struct mcp_message *m,
+    const struct mcp_run *run);
+/* More than any answer can be: of a run, and of all else. */
+#define MCP_ANSWER_MAX ((size_t)24 << 20)
+
+/* ---- sessions and their files ---- */
+
+void mcp_add_session(struct buf *out, const struct mcp_message *m,
+    const char *id, int64_t expires_s);
+void mcp_add_closed(struct buf *out, const struct mcp_message *m);
+void mcp_add_written(struct buf *out, const struct mcp_message *m,
+    const char *path, size_t size);
+
+struct mcp_entry {
+	char *name; /* any bytes */
+	enum entry_kind kind;
+	int64_t size;
+};
+
+/* folder: its path, "" for the session's own. */
+void mcp_add_listing(struct buf *out, const struct mcp_message *m,
+    const char *folder, const struct mcp_entry *entries, size_t count,
+    bool truncated);
+
+/* A part of a file, from offset on; size: of the whole file.  As text where it
+ * is; then without the part of a character at its end, with which next_offset
+ * begins. */
+void mcp_add_read(struct buf *out, const struct mcp_message *m,
+    const char *path, const char *data, size_t len, int64_t offset,
+    int64_t size);
+
+/* ---- resources ---- */
+
+/* An item of a list: a file of the store; name: UTF-8. */
+void mcp_add_resource(struct buf *out, const char *id, const char *name,
+    int64_t size);
+/* The content of one; uri as it was asked for. */
+void mcp_add_contents(struct buf *out, const struct mcp_message *m,
+    const struct pyvalue *uri, const char *name, const char *data, size_t len);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MCP_TOOLS_H
+#define MCP_TOOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct mcp_fault;
+struct mcp_message;
+
+/*
+ * The tools that a model is offered: one table says what `tools/list` tells of
+ * their arguments, and how the arguments of a call are checked.
+ */
+enum mcp_tool {
+	MCP_RUN_PYTHON,
+	MCP_RUN_SHELL,
+	MCP_CREATE_SESSION,
+	MCP_CLOSE_SESSION,
+	MCP_LIST_FILES,
+	MCP_READ_FILE,
+	MCP_WRITE_FILE,
+	MCP_TOOLS,
+};
+
+#define MCP_TIMEOUT_S 30 /* of a run that says none */
+#define MCP_TIMEOUT_MAX_S 120
+#define MCP_TTL_S 900
+#define MCP_TTL_MAX_S 86400
+#define MCP_FILES_MAX 100 /* of a call */
+#define MCP_ARGS_MAX 64
+#define MCP_ARGS_BYTES 16384   /* together */
+#define MCP_COMMAND_MAX 100000 /* bytes: what fits into one word */
+#define MCP_READ_BYTES 20000   /* of a file, when nothing is said */
+#define MCP_READ_MAX (1 << 20)
+
+/* Followed by a NUL; data NULL: it was not given. */
+struct mcp_bytes {
+	const char *data;
+	size_t len;
+};
+
+/* A file that a run gets: content, or the id of one in the store. */
+struct mcp_file {
+	struct mcp_bytes path; /* as a cell takes it: relative, normalised */
+	struct mcp_bytes content;
+	struct mcp_bytes id;
+};
+
+/* The arguments of a call.  All text is UTF-8; what has no NUL inside says so.
+ * Everything lives as long as the message. */
+struct mcp_call {
+	enum mcp_tool tool;
+	struct mcp_bytes code;	  /* or the command, without NUL */
+	struct mcp_bytes input;	  /* standard input */
+	struct mcp_bytes session; /* without NUL */
+	struct mcp_bytes python;  /* one of those on offer */
+	struct mcp_bytes path;	  /* relative, normalised, without NUL */
+	struct mcp_bytes content; /* to be written */
+	struct mcp_file *files;
+	size_t file_count;
+	const char **args; /* ends with NULL; NULL: none */
+	int64_t timeout_s;
+	int64_t ttl_s;
+	int64_t offset;
+	int64_t limit;
+};
+
+enum mcp_verdict {
+	MCP_CALL_FINE,
+	MCP_CALL_FAULT,	   /* the fault is the answer */
+	MCP_CALL_MENDABLE, /* the model is told why, one line of UTF-8 */
+};
+
+/* Take a `tools/call` apart.  interpreters: names, then NULL. */
+enum mcp_verdict mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
+    const char *const *interpreters, struct mcp_fault *fault, struct buf *why);
+
+/* Append the list of all tools: [{…},…]. */
+void mcp_add_tools(struct buf *out, const char *const *interpreters);
+
+const char *mcp_tool_name(enum mcp_tool tool);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "outcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../sandbox/protocol/cell.h"
+
+struct run_file *
+run_files_add(struct run_files *files, const char *path, int64_t size,
+    const char *why)
+{
+	struct run_file *file;
+
+	files->items = xrealloc(files->items,
+	    (files->count + 1) * sizeof(*files->items));
+	file = &files->items[files->count++];
+	*file = (struct run_file){ .path = xstrdup(path),
+		.size = size,
+		.why = why,
+		.content = BUF_INIT((size_t)size) };
+	return file;
+}
+
+/* In UTF-8 the order of bytes is that of code points. */
+static int
+compare_files(const void *a, const void *b)
+{
+	const struct run_file *x = a;
+	const struct run_file *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+void
+run_files_sort(struct run_files *files)
+{
+	if (files->count > 1)
+		qsort(files->items, files->count, sizeof(*files->items),
+		    compare_files);
+}
+
+void
+run_files_release(struct run_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		free((void *)(uintptr_t)files->items[i].path);
+		free((void *)(uintptr_t)files->items[i].id);
+		buf_release(&files->items[i].content);
+	}
+	free(files->items);
+}
+
+/* How a run may end, and what a shell makes of it; the codes of the first two
+ * depend on the run. */
+static const struct {
+	const char *name;
+	int code;
+} ends[] = {
+	[0] = { "error", 255 }, /* nobody has said */
+	[REASON_EXIT] = { "exit", 0 },
+	[REASON_SIGNAL] = { "signal", 0 },
+	[REASON_TIME] = { "time", 137 },
+	[REASON_MEMORY] = { "memory", 137 },
+	[REASON_OUTPUT] = { "output", 143 },
+	[REASON_ERROR] = { "error", 255 },
+};
+
+int
+outcome_returncode(const struct cell_result *result)
+{
+	if (result->reason == REASON_EXIT)
+		return (int)result->status;
+	if (result->reason == REASON_SIGNAL)
+		return 128 + (int)result->signal;
+	return ends[result->reason].code;
+}
+
+const char *
+outcome_reason(const struct cell_result *result)
+{
+	return ends[result->reason].name;
+}
+
+/* What only those get who ask for it. */

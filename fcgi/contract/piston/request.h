@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PISTON_REQUEST_H
+#define PISTON_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "files.h"
+#include "refusal.h"
+#include "runtimes.h"
+#include "../../pytext/pyjson.h"
+
+#include "../../../sandbox/protocol/cell.h"
+
+/*
+ * The body of POST /execute, or of an "init" message, as something to run.  One
+ * fault is told, the first in the order of the contract: language, version,
+ * files, their content, the runtime, the limits; then what the contract leaves
+ * to chance: stdin, arguments, names of files.
+ */
+
+/* Milliseconds: the default, and the most that may be asked for. */
+struct piston_limits {
+	int64_t run_ms;
+	int64_t compile_ms;
+};
+
+struct piston_request {
+	const struct piston_runtime *runtime; /* one of those that were given */
+	struct cell_bytes *words; /* the main file's path, then the arguments */
+	size_t word_count;
+	struct piston_files files;
+	const char *input; /* standard input, ends with a newline */
+	size_t input_len;
+	int64_t wall_ms;   /* at least 1 */
+	int64_t cpu_us;	   /* of all its processes together; may be 0 */
+	int64_t memory;	   /* bytes of address space; 0: no limit */
+	struct pyjson doc; /* owns all of these; to be released */
+};
+
+#define PISTON_JSON "application/json"
+
+/* Is this what a body must be?  NULL: nothing was said. */
+bool piston_is_json(const char *content_type);
+
+/* Parse a body, which a NUL follows: an object, or something without members.
+ * False: it is refused, and there is no document. */
+bool piston_parse(struct pyjson *doc, const char *body, size_t len,
+    struct piston_refusal *refusal);
+/* The same, and read it: the document is the request's then.  On false there is
+ * nothing to release but the refusal. */
+bool piston_read(struct piston_request *req, const struct piston_limits *limits,
+    const struct piston_runtime *runtimes, size_t count, const char *body,
+    size_t len, struct piston_refusal *refusal);
+/* Read what is parsed, an object; it takes req->doc over, also on false. */
+bool piston_take(struct piston_request *req, const struct piston_limits *limits,
+    const struct piston_runtime *runtimes, size_t count,
+    struct piston_refusal *refusal);
+
+#endif

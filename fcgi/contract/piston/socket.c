@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+#include "socket.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "sha1.h"
+#include "../base64.h"
+
+#include "../../../sandbox/base/utf8.h"
+
+#define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#define CONTROL_MAX 125
+
+enum opcode {
+	OP_CONTINUATION = 0,
+	OP_TEXT = 1,
+	OP_BINARY = 2,
+	OP_CLOSE = 8,
+	OP_PING = 9,
+	OP_PONG = 10,
+};
+
+/* Why a connection is given up: RFC 6455, 7.4.1. */
+enum { CLOSE_PROTOCOL = 1002, CLOSE_NO_TEXT = 1007, CLOSE_TOO_LONG = 1009 };
+
+/* ---- the request ---- */
+
+size_t
+socket_head_end(const char *data, size_t len)
+{
+	const char *end = memmem(data, len, "\r\n\r\n", 4);
+
+	return end == NULL ? 0 : (size_t)(end - data) + 4;
+}
+
+/* Copy what fits; false: it does not. */
+static bool
+copy(char *out, size_t size, const char *text, size_t len)
+{
+	if (len >= size || memchr(text, '\0', len) != NULL)
+		return false;
+	memcpy(out, text, len);
+	out[len] = '\0';
+	return true;
+}
+
+/* One header, if it is one that counts.  False: its value is too long. */
+static bool
+take_header(struct socket_head *head, const char *line, size_t len)
+{
+	const struct {
+		const char *name;
+		char *value;
+		size_t size;
+	} known[] = {
+		{ "upgrade:", head->upgrade, sizeof(head->upgrade) },
+		{ "sec-websocket-key:", head->key, sizeof(head->key) },
+		{ "sec-websocket-version:", head->version,
+		    sizeof(head->version) },
+		{ "authorization:", head->authorization,
+		    sizeof(head->authorization) },
+		{ "inline-foreign:", head->foreign, sizeof(head->foreign) },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		size_t n = strlen(known[i].name);
+
+		if (len < n || strncasecmp(line, known[i].name, n) != 0)
+			continue;
+		while (n < len && (line[n] == ' ' || line[n] == '\t'))
+			n++;
+		return copy(known[i].value, known[i].size, line + n, len - n);
+	}
+	return true;
+}
+
+bool
+socket_head_read(struct socket_head *head, const char *data, size_t len)
+{
+	const char *end = memmem(data, len, "\r\n", 2);
+	const char *blank;
+
+	memset(head, 0, sizeof(*head));
+	if (end == NULL || end - data < 4 || memcmp(data, "GET ", 4) != 0)
+		return false;
+	blank = memchr(data + 4, ' ', (size_t)(end - data) - 4);
+	if (blank == NULL ||
+	    !copy(head->path, sizeof(head->path), data + 4,
+		(size_t)(blank - data) - 4))
+		return false;
+	for (;;) {
+		const char *line = end + 2;
+
+		end = memmem(line, len - (size_t)(line - data), "\r\n", 2);
+		if (end == NULL || end == line)
+			return end != NULL;
+		if (!take_header(head, line, (size_t)(end - line)))
+			return false;
+	}
+}
+
+void
+socket_answer(const char *key, char answer[SOCKET_ANSWER_LEN + 1])
+{
+	auto_buf struct buf text = BUF_INIT(1024);
+	unsigned char hash[SHA1_LEN];
+
+	buf_addf(&text, "%s" GUID, key);
+	sha1(buf_str(&text), text.len, hash);
+	buf_reset(&text);
+	base64_add(&text, hash, sizeof(hash));
+	memcpy(answer, buf_str(&text), SOCKET_ANSWER_LEN + 1);
+}
+
+/* ---- reading frames ---- */
+
+void
+socket_reader_init(struct socket_reader *r)
+{
+	*r = (struct socket_reader){ .in = BUF_INIT(SOCKET_MESSAGE_MAX +
+					 (64 << 10)),
+		.message = BUF_INIT(SOCKET_MESSAGE_MAX),
+		.control = BUF_INIT(CONTROL_MAX) };
+}
+
+void
+socket_reader_release(struct socket_reader *r)
+{
+	buf_release(&r->in);
+	buf_release(&r->message);
+	buf_release(&r->control);
+}
+
+void
+socket_reader_add(struct socket_reader *r, const void *data, size_t len)
+{
+	buf_add(&r->in, data, len);
+}
+
+struct head {
+	bool fin;
+	enum opcode opcode;
+	size_t at; /* of the mask */
+	uint64_t len;
+};
+
+static enum socket_event
+fault(struct socket_reader *r, int code)
+{
+	r->code = code;
+	buf_reset(&r->in);
+	return SOCKET_FAULT;
+}
+
+/* 0 when the head is whole, else what there is instead. */
+static enum socket_event
+read_head(struct socket_reader *r, struct head *h)
+{
+	const unsigned char *in = (const unsigned char *)buf_str(&r->in);
+	size_t bytes;
+
+	if (r->in.len < 2)
+		return SOCKET_MORE;
+	h->fin = (in[0] & 0x80) != 0;
+	h->opcode = (enum opcode)(in[0] & 0x0f);
+	h->len = in[1] & 0x7f;
+	bytes = h->len == 127 ? 8 : h->len == 126 ? 2 : 0;
+	/* no extension, and a client masks what it says */
+	if ((in[0] & 0x70) != 0 || (in[1] & 0x80) == 0)
+		return fault(r, CLOSE_PROTOCOL);
+	if (r->in.len < 2 + bytes)
+		return SOCKET_MORE;
+	if (bytes > 0)
+		h->len = 0;
+	for (size_t i = 0; i < bytes; i++)
+		h->len = h->len << 8 | in[2 + i];
+	h->at = 2 + bytes;
+	/* the shortest way to say it, and no other */
+	if ((bytes == 2 && h->len < 126) ||
+	    (bytes == 8 && (h->len <= UINT16_MAX || h->len > INT64_MAX)))
+		return fault(r, CLOSE_PROTOCOL);
+	return SOCKET_MESSAGE;
+}
+
+/* May such a frame come now? */
+static int
+judge(const struct socket_reader *r, const struct head *h)
+{
+	bool control = h->opcode >= OP_CLOSE;
+
+	if (h->opcode > OP_PONG ||
+	    (h->opcode > OP_BINARY && h->opcode < OP_CLOSE) ||
+	    (control && (!h->fin || h->len > CONTROL_MAX)) ||
+	    (!control && r->within != (h->opcode == OP_CONTINUATION)))
+		return CLOSE_PROTOCOL;
+	if (!control && h->len > SOCKET_MESSAGE_MAX - r->message.len)
+		return CLOSE_TOO_LONG;
+	return 0;
+}
+
+/* Append what a frame holds, without its mask. */
+static void
+unmask(struct buf *out, const unsigned char *mask, const unsigned char *data,
+    size_t len)
+{
+	char *room = buf_reserve(out, len);
+
+	if (room == NULL)
+		return;
+	for (size_t i = 0; i < len; i++)
+		room[i] = (char)(data[i] ^ mask[i % 4]);
+	buf_commit(out, len);
+}
+
+/* The frame is whole: what does it mean?  MORE: nothing yet. */
+static enum socket_event
+take_frame(struct socket_reader *r, const struct head *h)
+{
+	switch (h->opcode) {
+	case OP_CLOSE:
+		return SOCKET_CLOSE;
+	case OP_PING:
+		return SOCKET_PING;
+	case OP_PONG:
+		return SOCKET_MORE;
+	case OP_TEXT:
+	case OP_BINARY:
+	case OP_CONTINUATION:
+		break;
+	}
+	r->within = !h->fin;
+	if (!h->fin)
+		return SOCKET_MORE;
+	if (r->is_text && !utf8_valid(buf_str(&r->message), r->message.len))
+		return fault(r, CLOSE_NO_TEXT);
+	return SOCKET_MESSAGE;
+}
+
+enum socket_event
+socket_next(struct socket_reader *r)
+{
+	struct head h;
+	enum socket_event event;
+	const unsigned char *in;
+	struct buf *to;
+	int code;
+
+	if (r->code != 0)
+		return SOCKET_FAULT;
+	do {
+		event = read_head(r, &h);
+		if (event != SOCKET_MESSAGE)
+			return event;
+		/* the last message was taken when another one begins */
+		if (!r->within && h.opcode < OP_CLOSE)
+			buf_reset(&r->message);
+		code = judge(r, &h);
+		if (code != 0)
+			return fault(r, code);
+		if (r->in.len - h.at < 4 + h.len)
+			return SOCKET_MORE;
+		if (h.opcode == OP_TEXT || h.opcode == OP_BINARY)
+			r->is_text = h.opcode == OP_TEXT;
+		to = h.opcode >= OP_CLOSE ? &r->control : &r->message;
+		if (to == &r->control)
+			buf_reset(to);
+		in = (const unsigned char *)buf_str(&r->in) + h.at;
+		unmask(to, in, in + 4, (size_t)h.len);
+		h.at += 4 + (size_t)h.len;
+		memmove(r->in.data, r->in.data + h.at, r->in.len - h.at);
+		buf_cut(&r->in, r->in.len - h.at);
+		event = take_frame(r, &h);
+	} while (event == SOCKET_MORE);
+	return event;
+}
+
+/* ---- writing frames ---- */
+
+static void
+add_frame(struct buf *out, enum opcode opcode, const char *data, size_t len)
+{
+	buf_addc(out, (char)(0x80 | opcode));
+	if (len < 126) {
+		buf_addc(out, (char)len);
+	} else if (len <= UINT16_MAX) {
+		buf_addc(out, 126);
+		buf_addc(out, (char)(len >> 8));
+		buf_addc(out, (char)(len & 0xff));
+	} else {
+		buf_addc(out, 127);
+		for (int shift = 56; shift >= 0; shift -= 8)
+			buf_addc(out, (char)((uint64_t)len >> shift & 0xff));
+	}
+	buf_add(out, data, len);
+}
+
+void
+socket_add_text(struct buf *out, const char *text, size_t len)
+{
+	add_frame(out, OP_TEXT, text, len);
+}
+
+void
+socket_add_pong(struct buf *out, const char *data, size_t len)
+{
+	add_frame(out, OP_PONG, data, len);
+}
+
+void
+socket_add_close(struct buf *out, int code, const char *reason)
+{
+	char data[CONTROL_MAX] = { (char)(code >> 8), (char)(code & 0xff) };
+	size_t len = strlen(reason);
+
+	if (len > sizeof(data) - 2)
+		len = sizeof(data) - 2;
+	memcpy(data + 2, reason, len);
+	add_frame(out, OP_CLOSE, data, len + 2);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PISTON_SOCKET_H
+#define PISTON_SOCKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../../../sandbox/base/buf.h"
+
+/*
+ * A WebSocket as RFC 6455 has it, the server's side, without extensions: the
+ * request that opens it, and frames.  What is read is a stranger's.
+ */
+#define SOCKET_HEAD_MAX 16384
+#define SOCKET_MESSAGE_MAX ((size_t)8 << 20)
+#define SOCKET_ANSWER_LEN 28 /* of Sec-WebSocket-Accept */
+
+/* ---- the request ---- */
+
+/* Headers that count, as they stand in the head; "" where there is none. */
+struct socket_head {
+	char path[256];
+	char upgrade[32];
+	char key[64];
+	char version[8];
+	char authorization[256];
+	char foreign[8]; /* Inline-Foreign: the web server's word */
+};
+
+/* Where a head ends, its empty line included; 0: not yet. */
+size_t socket_head_end(const char *data, size_t len);
+/* Read one that has ended.  False: it is none. */
+bool socket_head_read(struct socket_head *head, const char *data, size_t len);
+/* What proves that the key was understood, and a NUL. */
+void socket_answer(const char *key, char answer[SOCKET_ANSWER_LEN + 1]);
+
+/* ---- frames ---- */
+
+enum socket_event {
+	SOCKET_MORE,	/* more bytes are needed */
+	SOCKET_MESSAGE, /* a whole one, text or binary */
+	SOCKET_PING,	/* to be answered with its data */
+	SOCKET_CLOSE,	/* the peer's last word */
+	SOCKET_FAULT,	/* the peer is no WebSocket: code says how */
+};
+
+struct socket_reader {
+	struct buf in;	    /* not taken yet */
+	struct buf message; /* of the last MESSAGE or PING, or its beginning */
+	struct buf control;
+	bool within; /* a message has begun */
+	bool is_text;
+	int code; /* of a fault: what the close frame says */
+};
+
+void socket_reader_init(struct socket_reader *r);
+void socket_reader_release(struct socket_reader *r);
+/* Add bytes as they come; more than a message's worth is never kept: take all
+ * events before the next ones. */
+void socket_reader_add(struct socket_reader *r, const void *data, size_t len);
+/* The next event; the message is good until the next call.  After FAULT and
+ * CLOSE there is none. */
+enum socket_event socket_next(struct socket_reader *r);
+
+/* Append frames to be sent. */
+void socket_add_text(struct buf *out, const char *text, size_t len);
+void socket_add_pong(struct buf *out, const char *data, size_t len);
+void socket_add_close(struct buf *out, int code, const char *reason);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "eval_answer.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../pytext/pydump.h"
+
+#include "../../../sandbox/base/utf8.h"
+#include "../../../sandbox/protocol/cell.h"
+
+#define PIECE 10000
+#define SIZE_MAX_COUNTED 1000000
+
+/* ---- output ---- */
+
+/* A piece is full, or the output has ended.  Its size is that of a str by
+ * sys.getsizeof(). */
+static void
+end_piece(struct eval_output *out)
+{
+	static const size_t heads[] = { 49, 49, 73, 74, 76 };
+	static const size_t widths[] = { 1, 1, 1, 2, 4 };
+
+	out->total += heads[out->widest] +
+	    widths[out->widest] * out->characters;
+	out->characters = 0;
+	out->widest = 0;
+	if (out->total > SIZE_MAX_COUNTED && out->state == EVAL_OUTPUT_OPEN)
+		out->state = EVAL_OUTPUT_FULL;
+}
+
+/* One character. */
+static void
+put_character(struct eval_output *out, const char *s, size_t step)
+{
+	unsigned width = (unsigned)step;
+	bool joined = out->after_return && *s == '\n';
+
+	out->after_return = *s == '\r';
+	if (joined)
+		return;
+	if (*s == '\r')
+		buf_addc(&out->text, '\n');
+	else
+		buf_add(&out->text, s, step);
+	if (step == 2 && (unsigned char)s[0] > 0xc3)
+		width = 3; /* above U+00FF */
+	if (width > out->widest)
+		out->widest = width;
+	if (++out->characters == PIECE)
+		end_piece(out);
+}
+
+/* Goes on with what the last slice left; ends at what is no UTF-8. */
+bool
+eval_output_add(struct eval_output *out, const void *data, size_t len)
+{
+	auto_buf struct buf text = BUF_INIT(sizeof(out->decoder.pending) + len);
+	size_t step;
+
+	pyutf8_add(&out->decoder, &text, data, len);
+	for (size_t i = 0; i < text.len && out->state == EVAL_OUTPUT_OPEN;
+	     i += step) {
+		const char *s = text.data + i;
+
+		step = (*s & 0x80) == 0 ? 1 : utf8_step(s, text.len - i);
+		put_character(out, s, step);
+	}
+	if (out->decoder.failed && out->state == EVAL_OUTPUT_OPEN)
+		out->state = EVAL_OUTPUT_INVALID;
+	return out->state == EVAL_OUTPUT_OPEN;
+}
+
+void
+eval_output_end(struct eval_output *out)
+{
+	if (out->state != EVAL_OUTPUT_OPEN)
+		return;
+	if (out->decoder.count > 0)
+		out->state = EVAL_OUTPUT_INVALID;
+	else
+		end_piece(out);
+}
+
+/* ---- files ---- */
+
+bool
+eval_wants(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	name = name == NULL ? path : name + 1;
+	return path[0] != '.' && strstr(path, "/.") == NULL && name[0] != '_' &&
+	    name[0] != '\0';
+}
+
+/* ---- the result ---- */
+
+static void
+add_extras(struct buf *out, const struct eval_result *result)
+{
+	const struct run_files *left_out = result->left_out;
+	const struct cell_result *cell = result->cell;
+
+	if (cell != NULL)
+		buf_addf(out,
+		    ", \"duration_ms\": %" PRId64 ", \"cpu_ms\": %" PRId64
+		    ", \"max_rss_bytes\": %" PRId64 ", \"reason\": \"%s\"",
+		    cell->wall_us / 1000, cell->cpu_us / 1000, cell->max_rss,
+		    outcome_reason(cell));
+	buf_adds(out, ", \"left_out\": [");
+	for (size_t i = 0; left_out != NULL && i < left_out->count; i++) {
+		const struct run_file *file = &left_out->items[i];
+
+		pydump_addf(out, PYDUMP_UTF8,
+		    "%s{\"path\": \"%s\", \"size\": %" PRId64
+		    ", \"why\": \"%s\"}",
+		    i > 0 ? ", " : "", file->path, file->size, file->why);
+	}
+	buf_addf(out, "], \"more_left_out\": %s",
+	    cell != NULL && cell->cut ? "true" : "false");
+}
+
+/* Output, exit status, files and, if wanted, the extras. */
+size_t
+eval_answer(struct buf *out, const struct eval_result *result)
+{
+	const struct run_files *files = result->files;
+	const char *text = result->null_text;
+	size_t contents = 0;
+
+	buf_adds(out, "{\"stdout\": ");
+	if (text != NULL) {
+		pydump_add_string(out, text, strlen(text), PYDUMP_UTF8);
+		buf_adds(out, ", \"returncode\": null");
+	} else {
+		pydump_add_string(out, buf_str(result->text), result->text->len,
+		    PYDUMP_UTF8);
+		buf_addf(out, ", \"returncode\": %d",
+		    outcome_returncode(result->cell));
+	}
+	buf_adds(out, ", \"files\": [");
+	for (size_t i = 0; files != NULL && i < files->count; i++) {
+		struct run_file *file = &files->items[i];
+
+		pydump_addf(out, PYDUMP_UTF8,
+		    "%s{\"path\": \"%s\", \"size\": %" PRId64
+		    ", \"content\": \"",
+		    i > 0 ? ", " : "", file->path, file->size);
+		file->at = out->len;
+		contents += (file->content.len + 2) / 3 * 4;
+		buf_adds(out, "\"}");
+	}
+	buf_addc(out, ']');
+	if (result->extras)
+		add_extras(out, result);
+	buf_addc(out, '}');
+	return out->len + contents;
+}
+
+void
+eval_add_versions(struct buf *out, const char *const *interpreters)
+{
+	buf_addf(out, "{\"default\":\"%s\",\"versions\":[",
+	    interpreters[0] == NULL ? "" : interpreters[0]);
+	for (size_t i = 0; interpreters[i] != NULL; i++)
+		buf_addf(out,
+		    "%s{\"name\":\"%s\",\"executable_path\":"
+		    "\"/snekbin/python/%s/bin/python\"}",
+		    i > 0 ? "," : "", interpreters[i], interpreters[i]);
+	buf_adds(out, "]}");
+}

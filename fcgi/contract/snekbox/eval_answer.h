@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef EVAL_ANSWER_H
+#define EVAL_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../outcome.h"
+#include "../../pytext/pyutf8.h"
+
+#include "../../../sandbox/base/buf.h"
+
+struct cell_result;
+
+/* ---- output ---- */
+
+/*
+ * What a run prints, as snekbox takes it: strict UTF-8, every newline a "\n",
+ * read in pieces of 10,000 characters until the size of the pieces, as CPython
+ * counts it, is over 1,000,000.
+ */
+enum eval_output_state {
+	EVAL_OUTPUT_OPEN,
+	EVAL_OUTPUT_FULL,    /* the run is to be ended: 143 */
+	EVAL_OUTPUT_INVALID, /* the result is null */
+};
+
+/* More than any counted size can be. */
+#define EVAL_TEXT_MAX ((size_t)4 << 20)
+
+struct eval_output {
+	enum eval_output_state state;
+	struct buf text;   /* EVAL_TEXT_MAX; to be released */
+	size_t total;	   /* of whole pieces, as counted */
+	size_t characters; /* of the present piece */
+	unsigned widest;   /* its widest character: 1 ASCII, 2 up to U+00FF,
+			    * 3 up to U+FFFF, 4 */
+	bool after_return; /* a "\n" that comes next belongs to the last "\r" */
+	struct pyutf8 decoder; /* strict */
+};
+
+/* False: it takes no more, now or ever. */
+bool eval_output_add(struct eval_output *out, const void *data, size_t len);
+/* The run has ended: what is pending is invalid, and the last piece counts. */
+void eval_output_end(struct eval_output *out);
+
+/* ---- the files that a run leaves ---- */
+
+/* Is a file of this path given back?  Not below anything whose name starts with
+ * a dot, and not if its own name starts with '_'. */
+bool eval_wants(const char *path);
+
+#define EVAL_FILES_MAX 101
+#define EVAL_FILES_TOTAL ((int64_t)48 << 20)
+
+/* ---- the answer ---- */
+
+#define EVAL_NULL_OUTPUT "UnicodeDecodeError: invalid Unicode in output pipe"
+#define EVAL_NULL_NAME \
+	"FileParsingError: invalid bytes in filename while parsing attachments"
+#define EVAL_NULL_DEPTH \
+	"FileParsingError: Exceeded directory depth limit while parsing " \
+	"attachments"
+#define EVAL_NULL_TIME \
+	"TimeoutError: Exceeded time limit while parsing attachments"
+
+struct eval_result {
+	const char *null_text; /* nothing usable, but this; NULL: there is */
+	const struct buf *text;
+	const struct run_files *files;	  /* NULL: none, as after a null */
+	const struct run_files *left_out; /* of the extras; NULL: none */
+	bool extras; /* with left_out, and with what the cell says */
+	const struct cell_result *cell; /* NULL: it never ran, after a null */
+};
+
+/* Append the answer without the contents of its files, which belong, in base64,
+ * where it sets the file's `at`.  The length with them. */
+size_t eval_answer(struct buf *out, const struct eval_result *result);
+/* More than it can append, with as many files as a cell may tell of. */
+#define EVAL_ANSWER_MAX ((size_t)32 << 20)
+/* Append the answer of GET /versions: "3.11", …, NULL; the first name is the
+ * default one's. */
+void eval_add_versions(struct buf *out, const char *const *interpreters);
+
+#endif

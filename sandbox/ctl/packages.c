@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * ilctl packages: what the runs of the HTTP APIs can import beside what is in
+ * their image.  il-sandboxd owns it: we ask it to stage a copy, lease a cell
+ * with network that pip runs in, and have the copy published when that went
+ * well.  Whatever ends before leaves what was there.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/process.h"
+#include "../protocol/cell.h"
+#include "../protocol/lease.h"
+#include "ctl.h"
+
+#define WAIT_MS 60000 /* for the broker, and a place for the cell */
+#define MORE_MS 10000 /* over the time that pip has */
+#define LOG_MAX (4 * 1024 * 1024)
+#define NAMES_MAX 64
+#define LIST_MAX 8192 /* of a frame */
+
+struct change {
+	const struct config *config;
+	char *socket;
+	const char *image; /* NULL: the first of SANDBOX_IMAGES */
+	const char *words[NAMES_MAX + 1];
+	size_t count;
+};
+
+static int
+fail(const struct err *err)
+{
+	return ctl_fail("packages", err);
+}
+
+/* pip's log comes from a cell: it may move no cursor and name no title. */
+static void
+print_log(const unsigned char *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		int c = data[i];
+
+		(void)fputc(c == '\n' || c == '\t' || (c >= ' ' && c != 0x7f) ?
+			c :
+			'?',
+		    stderr);
+	}
+}
+
+/* One request and all that comes of it.  0: done; -1 with err. */
+static int
+perform(struct cell *cell, const struct cell_request *request, int64_t ms,
+    struct err *err)
+{
+	int64_t deadline = clock_monotonic_ms() + ms;
+	struct cell_event event;
+
+	if (cell_send(cell, request, WAIT_MS, err) != 0)
+		return -1;
+	do {
+		if (cell_next(cell, &event, deadline, err) != 0)
+			return -1;
+		if (event.kind == CELL_OUTPUT)
+			print_log(event.data, event.len);
+	} while (event.kind != CELL_RESULT && event.kind != CELL_QUIET);
+	if (event.kind == CELL_QUIET || event.result.reason == REASON_TIME)
+		return err_set(err, ERR_TIMEOUT,
+		    "it takes longer than IL_PIP_TIMEOUT_SECONDS");
+	if (event.result.reason == REASON_ERROR)
+		return err_set(err, ERR_INPUT, "%s", event.result.error_text);
+	if (event.result.reason != REASON_EXIT || event.result.status != 0)
+		return err_set(err, ERR_SYSTEM, "pip has failed");
+	return 0;
+}
+
+static int
+install(struct cell *cell, const struct change *change, struct err *err)
+{
+	const struct cell_request request = { .op = OP_PIP,
+		.args = change->words,
+		.wall_ms = change->config->pip_timeout_ms,
+		.output_max = LOG_MAX };
+
+	return perform(cell, &request, request.wall_ms + MORE_MS, err);
+}
+
+static int
+uninstall(struct cell *cell, const struct change *change, struct err *err)
+{
+	for (size_t i = 0; i < change->count; i++) {
+		const struct cell_request request = { .op = OP_UNINSTALL,
+			.name = change->words[i] };
+
+		if (perform(cell, &request, WAIT_MS, err) != 0)
+			return err_wrap(err, "%s", change->words[i]);
+	}
+	return 0;
+}
+
+/* A lease of what is staged, for one of the two above. */
+static int
+change_staged(const struct change *change, enum access access,
+    int (*what)(struct cell *, const struct change *, struct err *),
+    struct err *err)
+{
+	const struct lease_request request = { .class = "install",
+		.sandbox = LEASE_API_PACKAGES,
+		.interpreter = change->image,
+		.lease_ms = change->config->pip_timeout_ms + WAIT_MS,
+		.access = access };
+	struct lease lease;
+	struct cell cell;
+	int rc;
+
+	if (lease_open(&lease, change->socket, &request, WAIT_MS, err) !=
+	    REFUSAL_NONE)
+		return -1;
+	cell_init(&cell, lease.cell_fd);
+	rc = what(&cell, change, err);
+	lease_close(&lease);
+	return rc;
+}
+
+static int
+change_packages(const struct change *change, bool add)
+{
+	auto_close int staged = -1;
+	struct err err = { 0 };
+
+	if (lease_stage_packages(&staged, change->socket, change->image,
+		WAIT_MS, &err) != REFUSAL_NONE ||
+	    change_staged(change, add ? ACCESS_WRITE : ACCESS_TIDY,
+		add ? install : uninstall, &err) != 0 ||
+	    lease_publish_packages(change->socket, change->image, WAIT_MS,
+		&err) != REFUSAL_NONE)
+		return fail(&err);
+	(void)fprintf(stderr, "runs that begin from now on see the change\n");
+	return CTL_OK;
+}
+
+/* "name version" for each "name-version" line. */
+static void
+print_list(char *text)
+{
+	char *rest = NULL;
+
+	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest)) {
+		char *dash = strrchr(line, '-');
+
+		if (dash != NULL)
+			*dash = ' ';
+		puts(line);
+	}
+}
+
+static int
+list_packages(const struct change *change)
+{
+	auto_close int fd = -1;
+	unsigned char packet[LIST_MAX];
+	char text[LIST_MAX];
+	struct frame_view view;
+	struct err err = { 0 };
+	ssize_t len;
+
+	if (lease_list_packages(&fd, change->socket, change->image, WAIT_MS,
+		&err) != REFUSAL_NONE)
+		return fail(&err);
+	while ((len = fd_receive_packet(fd, packet, sizeof(packet), NULL,
+		    WAIT_MS, &err)) > 0) {
+		if (!frame_parse(&view, packet, (size_t)len) ||
+		    !frame_get_text(&view, TAG_TEXT, text, sizeof(text))) {
+			(void)err_set(&err, ERR_PROTOCOL,
+			    "the broker speaks nonsense");
+			return fail(&err);
+		}
+		print_list(text);
+	}
+	return len == 0 ? CTL_OK : fail(&err);
+}
+
+/* --image may stand anywhere after the verb. */
+static bool
+take_words(struct change *change, int argc, char **argv)
+{
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "--image") == 0 && i + 1 < argc)
+			change->image = argv[++i];
+		else if (argv[i][0] == '-' || change->count == NAMES_MAX)
+			return false;
+		else
+			change->words[change->count++] = argv[i];
+	}
+	return true;
+}
+
+int
+ctl_packages(struct ctl *ctl)
+{
+	struct change change = { .config = &ctl->config };
+	const char *verb = ctl->argc > 1 ? ctl->argv[1] : "";
+	auto_free char *path = config_state_path(&ctl->config,
+	    SOCKET_BROKER_CTL);
+	bool add = strcmp(verb, "add") == 0;
+	bool list = strcmp(verb, "list") == 0;
+
+	change.socket = path;
+	if ((!add && !list && strcmp(verb, "remove") != 0) ||
+	    !take_words(&change, ctl->argc - 2, ctl->argv + 2) ||
+	    list != (change.count == 0))
+		return CTL_MISUSED;
+	return list ? list_packages(&change) : change_packages(&change, add);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as a request of LibreChat's, as a token, a query, an id, a file of
+ * keys, and as what a run leaves: what is taken keeps the promises of the
+ * headers, every answer is JSON. */
+#include "fuzz.h"
+
+#include "fcgi/contract/librechat/libre_answer.h"
+#include "fcgi/contract/librechat/libre_id.h"
+#include "fcgi/contract/librechat/libre_name.h"
+#include "fcgi/contract/librechat/libre_request.h"
+#include "fcgi/contract/librechat/libre_token.h"
+#include "fcgi/pytext/pyjson.h"
+#include "sandbox/base/utf8.h"
+#include "sandbox/protocol/cell.h"
+
+static void
+check_json(const struct buf *text)
+{
+	struct pyjson doc;
+	struct pyjson_error error;
+
+	fuzz_holds(!text->overflow &&
+		pyjson_parse(&doc, buf_str(text), text->len, PYJSON_DECODED,
+		    &error),
+	    "an answer is JSON");
+	pyjson_release(&doc);
+}
+
+static void
+check_files(const struct libre_exec *exec)
+{
+	for (size_t i = 0; i < exec->file_count; i++) {
+		const struct libre_file *file = &exec->files[i];
+
+		fuzz_holds(libre_is_id(file->id, strlen(file->id)) &&
+			libre_is_id(file->session, strlen(file->session)),
+		    "ids");
+		fuzz_holds(libre_name_fault(file->name, strlen(file->name)) ==
+			NULL,
+		    "a name");
+		fuzz_holds(strcmp(file->name, exec->entry) != 0,
+		    "the code has a name of its own");
+	}
+}
+
+static void
+check_request(const char *body, size_t len)
+{
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	auto_buf struct buf answer = BUF_INIT((size_t)8 * LIBRE_ERROR_MAX);
+	struct libre_exec exec;
+	int status = 0;
+
+	if (libre_exec_parse(&exec, body, len, &status, &error)) {
+		fuzz_holds(exec.code[exec.code_len] == '\0' &&
+			utf8_valid(exec.code, exec.code_len),
+		    "code is text");
+		fuzz_holds(exec.timeout_ms > 0 &&
+			exec.timeout_ms <= LIBRE_TIMEOUT_MAX_MS,
+		    "a time");
+		check_files(&exec);
+		pyjson_release(&exec.doc);
+	} else {
+		fuzz_holds(status == 400 || status == 403, "a status");
+		libre_add_error(&answer, buf_str(&error), NULL);
+		check_json(&answer);
+	}
+}
+
+/* The key is the first 32 bytes: nobody signs with what it says. */
+static void
+check_token(const char *text, size_t len)
+{
+	struct libre_keys keys = { .count = 1 };
+	struct libre_claims claims;
+	struct err err;
+	const struct libre_expected expected = {
+		.keys = &keys, .issuer = "i", .audience = "a", .now_s = 1000
+	};
+
+	memcpy(keys.items[0].key, text, len < 32 ? len : 32);
+	fuzz_holds(libre_token_check(&claims, &expected, text, len) != NULL,
+	    "no token");
+	(void)libre_keys_parse(&keys, text, &err);
+	fuzz_holds(keys.count <= LIBRE_KEYS_MAX, "so many keys");
+}
+
+static void
+check_id(const char *text, size_t len)
+{
+	char uuid[LIBRE_UUID_LEN + 1];
+	char id[LIBRE_ID_LEN + 1];
+	char value[LIBRE_RESOURCE_MAX + 1];
+
+	if (libre_id_to_file(uuid, text, len)) {
+		libre_id_of_file(id, uuid);
+		fuzz_holds(memcmp(id, text, LIBRE_ID_LEN) == 0, "the same id");
+	}
+	if (libre_query_get(text, "id", value))
+		fuzz_holds(strlen(value) <= LIBRE_RESOURCE_MAX, "short");
+}
+
+static void
+check_answer(const char *text, size_t len)
+{
+	struct libre_stream out = { .text = BUF_INIT(100) };
+	char name[256] = "";
+	const struct libre_made made = { .name = name, .why = "x" };
+	const struct cell_result cell = { .reason = REASON_EXIT };
+	const struct libre_outcome outcome = { .session = "S",
+		.out = &out,
+		.err = &out,
+		.cell = &cell,
+		.files = &made,
+		.file_count = 1 };
+	const struct libre_stored stored = { "S", "F", name, 1, 1, false };
+	auto_buf struct buf answer = BUF_INIT(LIBRE_ANSWER_MAX);
+
+	memcpy(name, text, len < 255 ? len : 255);
+	libre_stream_add(&out, text, len);
+	libre_add_outcome(&answer, &outcome);
+	check_json(&answer);
+	buf_reset(&answer);
+	libre_add_listed(&answer, &stored, LIBRE_FULL);
+	check_json(&answer);
+	buf_reset(&answer);
+	libre_add_object(&answer, &stored);
+	check_json(&answer);
+	buf_release(&out.text);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size);
+
+	check_request(text, size);
+	check_token(text, size);
+	check_id(text, size);
+	check_answer(text, size);
+	free(text);
+	return 0;
+}

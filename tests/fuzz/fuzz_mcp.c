@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as a message of the Model Context Protocol, with headers, as the
+ * arguments of a tool and as what a run prints: each answer is JSON in ASCII on
+ * one line, and what is taken keeps the promises of its headers. */
+#include "fuzz.h"
+
+#include "fcgi/contract/mcp/mcp_answer.h"
+#include "fcgi/contract/mcp/mcp_media.h"
+#include "fcgi/contract/mcp/mcp_message.h"
+#include "fcgi/contract/mcp/mcp_output.h"
+#include "fcgi/contract/mcp/mcp_result.h"
+#include "fcgi/contract/mcp/mcp_tools.h"
+#include "fcgi/pytext/pyjson.h"
+#include "sandbox/base/buf.h"
+#include "sandbox/base/utf8.h"
+
+static const char *const interpreters[] = { "3.11", NULL };
+static const char *const versions[] = { NULL, "2025-11-25", "2026-07-28",
+	"2030-01-01" };
+static const char *const methods[] = { "tools/call", "tools/list",
+	"resources/read", NULL };
+
+static void
+check_json(const struct buf *json)
+{
+	struct pyjson doc;
+	struct pyjson_error error;
+
+	fuzz_holds(!json->overflow, "short enough");
+	for (size_t i = 0; i < json->len; i++)
+		fuzz_holds((unsigned char)json->data[i] >= 0x20 &&
+			(unsigned char)json->data[i] < 0x7f,
+		    "ASCII on one line");
+	fuzz_holds(pyjson_parse(&doc, buf_str(json), json->len, PYJSON_DECODED,
+		       &error),
+	    "JSON");
+	pyjson_release(&doc);
+}
+
+static void
+check_bytes(const struct mcp_bytes *bytes)
+{
+	if (bytes->data == NULL)
+		return;
+	fuzz_holds(bytes->data[bytes->len] == '\0', "it ends");
+}
+
+static void
+check_call(struct mcp_message *m)
+{
+	auto_buf struct buf why = BUF_INIT(65536);
+	auto_buf struct buf out = BUF_INIT(MCP_ANSWER_MAX);
+	struct mcp_fault fault;
+	struct mcp_call call;
+
+	switch (mcp_call_parse(&call, m, interpreters, &fault, &why)) {
+	case MCP_CALL_FAULT:
+		mcp_add_error(&out, m->id, &fault);
+		check_json(&out);
+		break;
+	case MCP_CALL_MENDABLE:
+		fuzz_holds(why.len > 0, "a reason");
+		mcp_add_trouble(&out, m, buf_str(&why));
+		check_json(&out);
+		break;
+	case MCP_CALL_FINE:
+		check_bytes(&call.code);
+		check_bytes(&call.input);
+		check_bytes(&call.path);
+		fuzz_holds(call.path.data[0] != '/' &&
+			strstr(call.path.data, "..") != call.path.data,
+		    "a path");
+		for (size_t i = 0; i < call.file_count; i++) {
+			check_bytes(&call.files[i].path);
+			check_bytes(&call.files[i].content);
+			fuzz_holds(call.files[i].path.len > 0, "a name");
+		}
+		break;
+	}
+}
+
+/* The same bytes as all that a run can leave. */
+static void
+check_results(const struct mcp_message *m, char *data, size_t len)
+{
+	struct mcp_output o = MCP_OUTPUT_INIT;
+	struct cell_result cell = { .reason = REASON_EXIT };
+	auto_buf struct buf out = BUF_INIT(MCP_ANSWER_MAX);
+	char id[] = "id";
+	struct mcp_left left = { .path = data,
+		.id = id,
+		.type = mcp_media_type(data, data, len),
+		.content = BUF_INIT(len) };
+	const struct mcp_run run = { .out = &o,
+		.err = &o,
+		.cell = &cell,
+		.left = &left,
+		.left_count = 1 };
+	const char *at = NULL;
+
+	mcp_output_add(&o, data, len / 2);
+	mcp_output_add(&o, data + len / 2, len - len / 2);
+	buf_add(&left.content, data, len);
+	mcp_add_run(&out, m, &run);
+	check_json(&out);
+	buf_reset(&out);
+	mcp_add_read(&out, m, data, data, len, 0, (int64_t)len + 1);
+	check_json(&out);
+	buf_reset(&out);
+	mcp_add_contents(&out, m, m->id, data, data, len);
+	check_json(&out);
+	fuzz_holds(mcp_uri_id(data, len, &at) <= len, "an id");
+	buf_release(&left.content);
+	mcp_output_release(&o);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct mcp_head head = { .content_type = "application/json" };
+	auto_buf struct buf out = BUF_INIT(MCP_ANSWER_MAX);
+	struct mcp_message m;
+	struct mcp_fault fault;
+	char *body;
+
+	if (size == 0)
+		return 0;
+	head.version = versions[data[0] & 3];
+	head.method = methods[data[0] >> 2 & 3];
+	head.name = data[0] & 16 ? "=?base64?cnVuX3B5dGhvbg==?=" : "run_python";
+	body = fuzz_text(data + 1, size - 1);
+	if (!mcp_message_parse(&m, &head, body, size - 1, &fault)) {
+		fuzz_holds(fault.status == 200 || fault.status == 400 ||
+			fault.status == 404,
+		    "a status");
+		mcp_add_error(&out, m.id, &fault);
+		check_json(&out);
+	} else if (m.kind == MCP_REQUEST) {
+		if (m.method == MCP_TOOLS_CALL)
+			check_call(&m);
+		check_results(&m, body, size - 1);
+	}
+	mcp_message_release(&m);
+	free(body);
+	return 0;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as what a client of Piston's contract sends: the first byte says
+ * what they are.  A request that is taken keeps the promises of its headers, a
+ * refusal is JSON, and a WebSocket never holds more than it may. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "fcgi/contract/piston/message.h"
+#include "fcgi/contract/piston/request.h"
+#include "fcgi/contract/piston/socket.h"
+#include "sandbox/base/utf8.h"
+#include "sandbox/protocol/frame_limits.h"
+
+static const struct piston_runtime runtimes[] = {
+	{ PISTON_PYTHON, { 3, 11, 2 }, "3.11" },
+	{ PISTON_BASH, { 5, 2, 15 }, "3.11" },
+};
+static const struct piston_limits limits = { 3000, 10000 };
+
+static void
+check_refusal(struct piston_refusal *refusal)
+{
+	fuzz_holds(refusal->status >= 400 && !refusal->body.overflow &&
+		utf8_valid(buf_str(&refusal->body), refusal->body.len) &&
+		strncmp(buf_str(&refusal->body), "{\"message\":\"", 12) == 0,
+	    "a refusal is a message");
+	buf_release(&refusal->body);
+}
+
+static void
+check_request(const struct piston_request *req)
+{
+	for (size_t i = 0; i < req->word_count; i++) {
+		const struct cell_bytes *word = &req->words[i];
+
+		fuzz_holds(word->data != NULL &&
+			strlen(word->data) == word->len &&
+			utf8_valid(word->data, word->len),
+		    "an argument is text, and ends");
+	}
+	for (size_t i = 0; i < req->files.count; i++) {
+		const char *path = req->files.items[i].path;
+
+		fuzz_holds(path[0] != '\0' && path[0] != '/' &&
+			strlen(path) <= LIMIT_PATH,
+		    "a path");
+		fuzz_holds(strncmp(path, "../", 3) != 0 &&
+			strcmp(path, "..") != 0 && strstr(path, "/../") == NULL,
+		    "inside");
+	}
+	fuzz_holds(req->runtime != NULL && req->word_count > 0 &&
+		req->words[0].data[0] != '-' && req->input_len > 0 &&
+		req->input[req->input_len - 1] == '\n',
+	    "something to run");
+	fuzz_holds(req->wall_ms >= 1 && req->wall_ms <= limits.run_ms &&
+		req->cpu_us >= 0 && req->cpu_us <= limits.run_ms * 1000 &&
+		req->memory >= 0,
+	    "limits");
+}
+
+static void
+try_request(const char *text, size_t size)
+{
+	struct piston_request req;
+	struct piston_refusal refusal;
+
+	if (piston_read(&req, &limits, runtimes, 2, text, size, &refusal)) {
+		check_request(&req);
+		pyjson_release(&req.doc);
+	} else {
+		check_refusal(&refusal);
+	}
+}
+
+static void
+try_message(const char *text, size_t size)
+{
+	struct piston_said said;
+	struct piston_refusal refusal;
+	enum piston_message kind = piston_hear(&said, text, size, &refusal);
+
+	if (kind == PISTON_WRONG) {
+		check_refusal(&refusal);
+		return;
+	}
+	fuzz_holds(utf8_valid(said.text, said.len), "what is typed is text");
+	fuzz_holds(said.number >= 0 && said.number <= 64, "a signal");
+	pyjson_release(&said.doc);
+}
+
+/* In two pieces, as they may come. */
+static void
+try_frames(const char *text, size_t size)
+{
+	struct socket_reader r;
+	enum socket_event event = SOCKET_MORE;
+
+	socket_reader_init(&r);
+	for (int i = 0; i < 2 && event == SOCKET_MORE; i++) {
+		size_t half = size / 2;
+
+		socket_reader_add(&r, text + (i == 0 ? 0 : half),
+		    i == 0 ? half : size - half);
+		do {
+			event = socket_next(&r);
+			fuzz_holds(event != SOCKET_MESSAGE || !r.is_text ||
+				utf8_valid(buf_str(&r.message), r.message.len),
+			    "a text is text");
+			fuzz_holds(r.control.len <= 125 &&
+				!r.control.overflow && !r.message.overflow,
+			    "nothing is too long");
+		} while (event == SOCKET_MESSAGE || event == SOCKET_PING);
+	}
+	fuzz_holds((event == SOCKET_FAULT) == (r.code != 0), "a fault is told");
+	socket_reader_release(&r);
+}
+
+static void
+try_head(const char *text, size_t size)
+{
+	struct socket_head head;
+	char answer[SOCKET_ANSWER_LEN + 1];
+	size_t end = socket_head_end(text, size);
+
+	fuzz_holds(end <= size, "a head ends in what was sent");
+	if (end == 0 || !socket_head_read(&head, text, end))
+		return;
+	socket_answer(head.key, answer);
+	fuzz_holds(strlen(answer) == SOCKET_ANSWER_LEN, "an answer");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const tries[])(const char *, size_t) = { try_request,
+		try_message, try_frames, try_head };
+	char *text;
+
+	if (size == 0)
+		return 0;
+	text = fuzz_text(data + 1, size - 1);
+	if (data[0] % 5 == 4)
+		(void)semver_is_in(&runtimes[0].version, text, size - 1);
+	else
+		tries[data[0] % 5](text, size - 1);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/* LibreChat's contract, as bytes: ids, names, requests, answers. */
+#include "fcgi/contract/librechat/libre_answer.h"
+#include "fcgi/contract/librechat/libre_id.h"
+#include "fcgi/contract/librechat/libre_name.h"
+#include "fcgi/contract/librechat/libre_request.h"
+
+#include "sandbox/protocol/cell.h"
+#include "tap.h"
+
+#define UUID "01234567-89ab-4cde-bf01-23456789abcd"
+#define S "SSSSSSSSSSSSSSSSSSSSS"
+#define F "FFFFFFFFFFFFFFFFFFFFF"
+#define FILE_REST "\"id\":\"" F "\",\"storage_session_id\":\"" S "\"}"
+
+static void
+test_ids(void)
+{
+	static const unsigned char ones[LIBRE_ID_BYTES] = { 255, 255, 255, 255,
+		255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 };
+	char id[LIBRE_ID_LEN + 1];
+	char uuid[LIBRE_UUID_LEN + 1] = "";
+
+	libre_id_of_file(id, UUID);
+	ok(libre_is_id(id, strlen(id)), "of the form that links take");
+	ok(libre_id_to_file(uuid, id, strlen(id)), "and back");
+	is_str(uuid, UUID, "to the same file");
+	libre_id_of_file(id, "00000000-0000-4000-8000-000000000000");
+	is_str(id, "AAAAAAAAAAAAAAAAAAAAA", "the first of all");
+	libre_id_of_file(id, "ffffffff-ffff-4fff-bfff-ffffffffffff");
+	is_str(id, "D____________________", "the last of all");
+	ok(!libre_id_to_file(uuid, "E____________________", 21),
+	    "no file has more bits");
+	libre_id_of_bytes(id, ones);
+	is_str(id, "_____________________", "a session may");
+	ok(!libre_is_id("AAAAAAAAAAAAAAAAAAAAA.", 22) &&
+		!libre_is_id("AAAAAAAAAAAAAAAAAAAA", 20) &&
+		!libre_is_id("AAAAAAAAAAAAAAAAAAAA.", 21) &&
+		!libre_is_id("AAAAAAAAAAAAAAAAAAAA\0", 21),
+	    "nothing else is an id");
+}
+
+static void
+test_names(void)
+{
+	static const char segments[] =
+	    "must not contain empty, current, or parent path segments";
+	static const struct {
+		const char *name;
+		const char *fault;
+	} names[] = {
+		{ "a", NULL },
+		{ "a/b c/é.csv", NULL },
+		{ ".hidden/...", NULL },
+		{ "", "must not be empty" },
+		{ "/a", "must be a relative path" },
+		{ "a/", "must be canonical and file-like" },
+		{ "..", segments },
+		{ "a/../b", segments },
+		{ "./a", segments },
+		{ "a//b", segments },
+		{ "a\nb", "contains invalid path characters" },
+		{ "a\\b", "contains invalid path characters" },
+		{ "a\x7f", "contains invalid path characters" },
+	};
+	char longer[LIBRE_NAME_MAX + 2];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		is_str(libre_name_fault(names[i].name, strlen(names[i].name)),
+		    names[i].fault, names[i].name);
+	is_str(libre_name_fault("a\0b", 3), "contains invalid path characters",
+	    "a NUL");
+	memset(longer, 'a', sizeof(longer));
+	is_str(libre_name_fault(longer, sizeof(longer)), "is too long", "long");
+	is_str(libre_name_fault(longer, 256), "is too long", "a long part");
+	is_str(libre_name_fault(longer, 255), NULL, "the longest part");
+	is_str(libre_name_extension("a.b/c"), "",
+	    "a folder's is not the file's");
+	is_str(libre_name_extension("c.tar.gz"), ".gz", "the last one");
+	is_str(libre_name_extension("c.a-b"), "",
+	    "no dot or dash gets into a name");
+	is_str(libre_name_type("x.PNG"), "image/png", "in any case");
+}
+
+/* What the request is answered with; "" for one that runs. */
+static const char *
+refusal(const char *body)
+{
+	static struct buf text = BUF_INIT(LIBRE_ERROR_MAX + 64);
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct libre_exec exec;
+	int status = 0;
+
+	buf_reset(&text);
+	if (libre_exec_parse(&exec, body, strlen(body), &status, &error))
+		pyjson_release(&exec.doc);
+	else
+		buf_addf(&text, "%d %s", status, buf_str(&error));
+	return buf_str(&text);
+}
+
+/* Of the files of a request. */
+static const char *
+files_refusal(const char *files)
+{
+	auto_buf struct buf body = BUF_INIT(65536);
+
+	buf_addf(&body, "{\"lang\":\"py\",\"code\":\"\",\"files\":%s}", files);
+	return refusal(buf_str(&body));
+}
+
+static void
+test_refusals(void)
+{
+	is_str(refusal("{"), "400 The body is not valid JSON", "no JSON");
+	is_str(refusal(""), "400 The body is not valid JSON", "nothing");
+	is_str(refusal("[]"), "400 The body must be a JSON object", "a list");
+	is_str(refusal("{\"code\":\"\"}"), "400 Missing required field: lang",
+	    "no language");
+	is_str(refusal("{\"lang\":1,\"code\":\"\"}"),
+	    "400 lang must be a string", "a number for one");
+	is_str(refusal("{\"lang\":\"rs\",\"code\":\"\"}"),
+	    "400 Unsupported language: rs", "another language");
+	is_str(refusal("{\"lang\":\"py\"}"), "400 Missing required field: code",
+	    "no code");
+	is_str(refusal("{\"lang\":\"py\",\"code\":1}"),
+	    "400 code must be a string", "a number for code");
+	is_str(refusal("{\"lang\":\"py\",\"code\":\"\\ud800\"}"),
+	    "400 code must be a string", "half of a character");
+	is_str(refusal("{\"lang\":\"bash\",\"code\":\"a\\u0000b\"}"),
+	    "400 code must not contain a NUL character", "a NUL in a command");
+	is_str(refusal("{\"lang\":\"py\",\"code\":\"\",\"args\":\"a\"}"),
+	    "400 args must be an array of strings", "a text for arguments");
+	is_str(
+	    refusal("{\"lang\":\"py\",\"code\":\"\",\"args\":[\"\\u0000\"]}"),
+	    "400 args must be an array of strings", "a NUL in one");
+	is_str(refusal("{\"lang\":\"py\",\"code\":\"\",\"x\":[{}],"
+		       "\"args\":null,\"files\":null,\"timeout\":\"x\"}"),
+	    "", "what is not known does not matter");
+}
+
+static void
+test_file_refusals(void)
+{
+	is_str(files_refusal("{}"), "400 files must be an array", "no list");
+	is_str(files_refusal("[1]"), "400 files[0] must be an object",
+	    "no file");
+	is_str(files_refusal("[{" FILE_REST "]"),
+	    "400 files[0].name must be a string", "no name");
+	is_str(files_refusal("[{\"name\":\"\"," FILE_REST "]"),
+	    "400 files[0].name must not be empty", "an empty name");
+	is_str(files_refusal("[{\"name\":\"a/../b\"," FILE_REST "]"),
+	    "400 files[0].name must not contain empty, current, or parent path "
+	    "segments",
+	    "a name that leads out");
+	is_str(files_refusal("[{\"name\":\"a\\u0000\"," FILE_REST "]"),
+	    "400 files[0].name contains invalid path characters", "a NUL");
+	is_str(files_refusal("[{\"name\":\"a\",\"kind\":\"x\"," FILE_REST "]"),
+	    "400 files[0].kind must be one of: skill, agent, user", "a kind");
+	is_str(files_refusal("[{\"name\":\"a\",\"kind\":\"skill\"," FILE_REST
+			     "]"),
+	    "400 files[0].version is required for kind: 'skill'", "a skill");
+	is_str(files_refusal("[{\"name\":\"a\"}]"),
+	    "403 Unauthorized file reference", "no ids");
+	is_str(files_refusal("[{\"name\":\"a\",\"id\":\"" UUID
+			     "\",\"session_id\":\"" S "\"}]"),
+	    "403 Unauthorized file reference", "an id of another form");
+	is_str(files_refusal("[{\"name\":\"a\"," FILE_REST
+			     ",{\"name\":\"a/b\"," FILE_REST "]"),
+	    "400 files contains duplicate destination \"a\"",
+	    "a file below another");
+	is_str(files_refusal("[{\"name\":\"a\"," FILE_REST
+			     ",{\"name\":\"a\"," FILE_REST "]"),
+	    "", "two of one name");
+}
+
+static void
+test_request(void)
+{
+	static const char body[] =
+	    "{\"lang\":\"bash\",\"code\":\"ls\",\"args\":[\"-l\",\"é\"],"
+	    "\"timeout\":99999999,\"files\":["
+	    "{\"name\":\"__main__.py\"," FILE_REST
+	    ",{\"name\":\"s/a\",\"kind\":\"skill\",\"version\":3,"
+	    "\"resource_id\":\"r\"," FILE_REST
+	    ",{\"name\":\"__main__.py\"," FILE_REST "]}";
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct libre_exec exec;
+	int status = 0;
+
+	ok(libre_exec_parse(&exec, body, strlen(body), &status, &error),
+	    "it is taken");
+	ok(exec.lang == LIBRE_BASH, "a command");
+	is_int(exec.timeout_ms, LIBRE_TIMEOUT_MAX_MS, "no longer than that");
+	is_str(exec.args[1], "é", "its words");
+	ok(exec.args[2] == NULL, "and their end");
+	is_int((int64_t)exec.file_count, 3, "its files");
+	ok(exec.files[0].replaced && !exec.files[2].replaced, "the last wins");
+	ok(exec.files[1].resource.kind == LIBRE_SKILL, "of a skill");
+	is_str(exec.files[1].resource.version, "3", "in a version");
+	is_str(exec.files[1].resource.id, "r", "by its id");
+	is_str(exec.files[0].session, S, "in a session");
+	is_str(exec.entry, "__main_1__.py", "and the code elsewhere");
+	pyjson_release(&exec.doc);
+}
+
+static void
+test_query(void)
+{
+	char out[LIBRE_RESOURCE_MAX + 1] = "";
+	char longer[400] = "id=";
+
+	ok(libre_query_get("kind=user&id=a%20b+c%C3%A9", "id", out),
+	    "a parameter");
+	is_str(out, "a b cé", "decoded");
+	ok(libre_query_get("id=&x", "id", out) && out[0] == '\0',
+	    "an empty one");
+	ok(!libre_query_get("kid=1", "id", out) &&
+		!libre_query_get("", "id", out) &&
+		!libre_query_get("id=%", "id", out) &&
+		!libre_query_get("id=%0", "id", out) &&
+		!libre_query_get("id=%00", "id", out) &&
+		!libre_query_get("id=%zz", "id", out),
+	    "none, or none that makes sense");
+	memset(longer + 3, 'a', 300);
+	ok(!libre_query_get(longer, "id", out), "a long one");
+}
+
+static void
+test_outcome(void)
+{
+	struct libre_stream out = { .text = BUF_INIT(4) };
+	struct libre_stream err = { .text = BUF_INIT(100) };
+	auto_buf struct buf text = BUF_INIT(LIBRE_ANSWER_MAX);
+	struct cell_result cell = { .reason = REASON_TIME };
+	char a[] = "a\"";
+	char b[] = "b";
+	char big[] = "big";
+	static const char *const missing[] = { "gone", NULL };
+	const struct libre_made made[] = {
+		{ .name = a,
+		    .id = F,
+		    .session = S,
+		    .from_id = F,
+		    .from_session = S },
+		{ .name = big, .why = "too large" },
+		{ .name = b, .id = F, .session = S, .inherited = true },
+	};
+	struct libre_outcome o = { .session = S,
+		.out = &out,
+		.err = &err,
+		.cell = &cell,
+		.timeout_ms = 1500,
+		.wall_ms = 7,
+		.files = made,
+		.file_count = 3,
+		.missing = missing };
+
+	libre_stream_add(&out, "123", 3);
+	libre_stream_add(&out, "456", 3);
+	libre_stream_add(&err, "e\xff", 2);
+	libre_add_outcome(&text, &o);
+	is_str(buf_str(&text),
+	    "{\"session_id\":\"" S
+	    "\",\"stdout\":\"1234\",\"stderr\":\"e\uFFFD\\n"
+	    "[sandbox] stdout length exceeded: cut after 4 bytes\\n"
+	    "[sandbox] Time limit exceeded: ended after 1.5 s\\n"
+	    "[sandbox] This input is not kept any more: gone\\n"
+	    "[sandbox] This file does not come back, too large: big\\n\","
+	    "\"files\":[{\"id\":\"" F "\",\"name\":\"a\\\"\","
+	    "\"storage_session_id\":\"" S "\",\"modified_from\":{\"id\":\"" F
+	    "\",\"storage_session_id\":\"" S "\"}},{\"id\":\"" F
+	    "\",\"name\":\"b\",\"storage_session_id\":\"" S
+	    "\",\"inherited\":true}],\"code\":null,\"signal\":\"SIGKILL\","
+	    "\"message\":\"Time limit exceeded\",\"status\":\"TO\","
+	    "\"wall_time\":7}",
+	    "an answer");
+	buf_release(&out.text);
+	buf_release(&err.text);
+	buf_reset(&text);
+	cell = (struct cell_result){ .reason = REASON_SIGNAL, .signal = 9999 };
+	out.over = false;
+	o.file_count = 0;
+	o.missing = NULL;
+	libre_add_outcome(&text, &o);
+	is_str(buf_str(&text),
+	    "{\"session_id\":\"" S "\",\"stdout\":\"\",\"stderr\":\"[sandbox] "
+	    "The program was ended by SIG?\\n\",\"files\":[],\"code\":null,"
+	    "\"signal\":\"SIG?\",\"message\":null,\"status\":\"SG\","
+	    "\"wall_time\":7}",
+	    "a signal that nobody knows");
+}
+
+static void
+test_file_answers(void)
+{
+	auto_buf struct buf text = BUF_INIT(4096);
+	const struct libre_stored file = { S, F, "d/é.csv", 5, 1786104000007,
+		true };
+
+	libre_add_object(&text, &file);
+	is_str(buf_str(&text),
+	    "{\"name\":\"" S "/" F ".csv\",\"originalFilename\":\"d/é.csv\","
+	    "\"size\":5,\"lastModified\":\"2026-08-07T12:00:00.007Z\","
+	    "\"etag\":\"" F "\",\"contentType\":\"text/csv\","
+	    "\"readOnly\":true}",
+	    "a probe");
+	buf_reset(&text);
+	libre_add_listed(&text, &file, LIBRE_FULL);
+	is_str(buf_str(&text),
+	    "{\"name\":\"" S "/" F ".csv\",\"size\":5,"
+	    "\"lastModified\":\"2026-08-07T12:00:00.007Z\",\"etag\":\"" F
+	    "\",\"metadata\":{\"content-type\":\"text/csv\","
+	    "\"original-filename\":\"d/é.csv\"},\"contentType\":\"text/csv\"}",
+	    "in a list");
+	buf_reset(&text);
+	libre_add_rate_limited(&text, "slow", 7);
+	is_str(buf_str(&text),
+	    "{\"error\":\"rate_limited\",\"message\":\"slow\","
+	    "\"retry_after_seconds\":7}",
+	    "once more later");
+}
+
+int
+main(void)
+{
+	test_ids();
+	test_names();
+	test_refusals();
+	test_file_refusals();
+	test_request();
+	test_query();
+	test_outcome();
+	test_file_answers();
+	return tap_done();
+}

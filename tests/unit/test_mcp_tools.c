@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* The tools' arguments, their list, and what of a run's output is shown. */
+#include "fcgi/contract/mcp/mcp_media.h"
+#include "fcgi/contract/mcp/mcp_message.h"
+#include "fcgi/contract/mcp/mcp_output.h"
+#include "fcgi/contract/mcp/mcp_result.h"
+#include "fcgi/contract/mcp/mcp_tools.h"
+
+#include "fcgi/pytext/pyjson.h"
+#include "sandbox/base/buf.h"
+#include "tap.h"
+
+static const char *const interpreters[] = { "3.11", "3.13", NULL };
+static struct buf why = BUF_INIT(65536);
+static struct buf out = BUF_INIT(MCP_ANSWER_MAX);
+static struct mcp_message m;
+static struct mcp_call call;
+
+/* "fine", the fault's text, or what the model is told. */
+static const char *
+look(const char *params)
+{
+	const struct mcp_head head = { .content_type = "application/json",
+		.version = "2025-11-25" };
+	auto_buf struct buf body = BUF_INIT(65536);
+	struct mcp_fault fault;
+
+	mcp_message_release(&m);
+	buf_addf(&body,
+	    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\","
+	    "\"params\":%s}",
+	    params);
+	buf_reset(&why);
+	if (!mcp_message_parse(&m, &head, buf_str(&body), body.len, &fault))
+		return "no message";
+	switch (mcp_call_parse(&call, &m, interpreters, &fault, &why)) {
+	case MCP_CALL_FINE:
+		return "fine";
+	case MCP_CALL_FAULT:
+		buf_addf(&why, "%d %s", (int)fault.code, fault.text);
+		break;
+	case MCP_CALL_MENDABLE:
+		break;
+	}
+	return buf_str(&why);
+}
+
+#define RUN(arguments) "{\"name\":\"run_python\",\"arguments\":{" arguments "}}"
+#define FILES(files) RUN("\"code\":\"1\",\"files\":" files)
+
+static void
+test_calls(void)
+{
+	is_str(look(RUN("\"code\":\"1\"")), "fine", "code alone");
+	is_int(call.timeout_s, MCP_TIMEOUT_S, "with the usual time");
+	ok(call.session.data == NULL && call.args == NULL, "and nothing else");
+	is_str(look(RUN("\"code\":\"1\",\"stdin\":null,\"args\":[\"a\"],"
+			"\"python\":\"3.13\",\"timeout_seconds\":5.0")),
+	    "fine", "null is left out, 5.0 is 5");
+	is_int(call.timeout_s, 5, "seconds");
+	is_str(call.args[0], "a", "an argument");
+	is_str(look("{}"),
+	    "-32602 Invalid params: name must be a string, arguments an object",
+	    "no name");
+	is_str(look("{\"name\":\"x\"}"), "-32602 Unknown tool: x",
+	    "an unknown tool");
+	is_str(look("{\"name\":\"run_python\"}"),
+	    "run_python: argument code is missing.", "no arguments");
+	is_str(look(RUN("\"cod\":\"1\"")),
+	    "run_python: there is no argument 'cod'; there are code, stdin, "
+	    "files, args, session, python, timeout_seconds.",
+	    "one that is misspelt");
+	is_str(look(RUN("\"code\":1")),
+	    "run_python: argument code must be a string.", "no text");
+	is_str(look(RUN("\"code\":\"\\ud800\"")),
+	    "run_python: argument code must be Unicode text; it holds half of "
+	    "a surrogate pair.",
+	    "half a character");
+	is_str(look(RUN("\"code\":\"1\",\"timeout_seconds\":121")),
+	    "run_python: argument timeout_seconds must be an integer from 1 to "
+	    "120.",
+	    "too long");
+	is_str(look(RUN("\"code\":\"1\",\"timeout_seconds\":1.5")),
+	    "run_python: argument timeout_seconds must be an integer from 1 to "
+	    "120.",
+	    "no integer");
+	is_str(look(RUN("\"code\":\"1\",\"python\":\"2.7\"")),
+	    "run_python: argument python must be one of \"3.11\", \"3.13\".",
+	    "another version");
+	is_str(look(RUN("\"code\":\"1\",\"args\":[\"a\\u0000\"]")),
+	    "run_python: argument args must hold no NUL character, and 16384 "
+	    "bytes at most.",
+	    "a NUL");
+	is_str(
+	    look(RUN("\"code\":\"1\",\"python\":\"3.11\",\"session\":\"s\"")),
+	    "run_python: argument python belongs to create_session where there "
+	    "is a session.",
+	    "a version in a session");
+}
+
+static void
+test_files(void)
+{
+	is_str(look(FILES("[{\"path\":\"a/./b\",\"text\":\"t\"},"
+			  "{\"path\":\"/workspace/c\",\"base64\":\"AAE=\"},"
+			  "{\"path\":\"d\",\"file_id\":\"x\"}]")),
+	    "fine", "of all kinds");
+	is_int(call.file_count, 3, "all of them");
+	is_str(call.files[0].path.data, "a/b", "a path");
+	is_str(call.files[1].path.data, "c", "one of the folder itself");
+	is_mem(call.files[1].content.data, call.files[1].content.len, "\0\1",
+	    (size_t)2, "decoded");
+	is_str(look(FILES("[{\"path\":\"a\"}]")),
+	    "run_python: argument files[0] must have path, exactly one of "
+	    "text, base64 and file_id, and nothing else.",
+	    "no content");
+	is_str(look(FILES("[{\"path\":\"../a\",\"text\":\"\"}]")),
+	    "run_python: argument files[0] must not hold '..'.", "up");
+	is_str(look(FILES("[{\"path\":\"/etc/a\",\"text\":\"\"}]")),
+	    "run_python: argument files[0] must be relative to the folder of "
+	    "the run, /workspace.",
+	    "elsewhere");
+	is_str(look(FILES("[{\"path\":\"a\",\"base64\":\"A\"}]")),
+	    "run_python: argument files[0] must be base64, with its padding.",
+	    "no base64");
+	is_str(look(FILES("[{\"path\":\"a\",\"text\":\"\"},"
+			  "{\"path\":\"a/b\",\"text\":\"\"}]")),
+	    "run_python: argument files[1] has a path below another file.",
+	    "below a file");
+	is_str(look(FILES("{}")),
+	    "run_python: argument files must be an array of at most 100 files.",
+	    "no list");
+	is_str(look("{\"name\":\"write_file\",\"arguments\":{\"session\":\"s\","
+		    "\"path\":\"a\"}}"),
+	    "write_file: argument text is missing, or base64.", "nothing");
+	is_str(look("{\"name\":\"write_file\",\"arguments\":{\"session\":\"s\","
+		    "\"path\":\".\",\"text\":\"\"}}"),
+	    "write_file: argument path must name a file.", "no name");
+	is_str(
+	    look("{\"name\":\"list_files\",\"arguments\":{\"session\":\"\"}}"),
+	    "list_files: argument session must not be empty.", "no session");
+}
+
+static bool
+is_json(const struct buf *json)
+{
+	struct pyjson doc;
+	struct pyjson_error error;
+	bool good = pyjson_parse(&doc, buf_str(json), json->len, PYJSON_DECODED,
+	    &error);
+
+	if (good)
+		pyjson_release(&doc);
+	return good;
+}
+
+static void
+test_list(void)
+{
+	buf_reset(&out);
+	mcp_add_tools(&out, interpreters);
+	ok(is_json(&out), "the list is JSON");
+	ok(strstr(buf_str(&out), "\"enum\":[\"3.11\",\"3.13\"]") != NULL,
+	    "and names the interpreters");
+}
+
+static const char *
+shown(const struct mcp_output *o)
+{
+	buf_reset(&out);
+	mcp_output_text(&out, o);
+	return buf_str(&out);
+}
+
+static void
+test_output(void)
+{
+	struct mcp_output o = MCP_OUTPUT_INIT;
+	auto_buf struct buf line = BUF_INIT(1000);
+
+	mcp_output_add(&o, "a\xff", 2);
+	is_str(shown(&o), "a\xef\xbf\xbd", "what is no UTF-8");
+	mcp_output_release(&o);
+	o = (struct mcp_output)MCP_OUTPUT_INIT;
+	for (int i = 0; i < 10000; i++)
+		mcp_output_add(&o, "\xc3\xa9", 2);
+	ok(!mcp_output_is_cut(&o), "20,000 bytes are whole");
+	ok(strstr(shown(&o), "left out") == NULL && out.len == 20000,
+	    "and all there");
+	for (int i = 0; i < 10001; i++)
+		mcp_output_add(&o, "\xe2\x82\xac", 3);
+	mcp_output_add(&o, "\nend\n", 5);
+	ok(mcp_output_is_cut(&o), "more is cut");
+	ok(strstr(shown(&o), "\xef\xbf\xbd") == NULL &&
+		strstr(buf_str(&out),
+		    "\n[... 30008 bytes are left out here ...]\n") != NULL,
+	    "between two characters, and it says how much");
+	ok(out.len > 19990 &&
+		strcmp(buf_str(&out) + out.len - 5, "\nend\n") == 0,
+	    "the end is there");
+	mcp_output_last_line(&line, &o, 10);
+	is_str(buf_str(&line), "end", "the last line");
+	mcp_output_release(&o);
+}
+
+static void
+test_media(void)
+{
+	const char *id = NULL;
+	static const char uri[] = "inline://files/abc/na%20me";
+
+	is_str(mcp_media_type("a.txt", "\x89PNG\r\n\x1a\n", 8), "image/png",
+	    "a picture by its bytes");
+	is_str(mcp_media_type("a.png", "hello", 5), "text/plain",
+	    "a text that is called a picture");
+	is_str(mcp_media_of_name("a.PNG"), "image/png", "by its name alone");
+	is_str(mcp_media_type("a", "\0", 1), "application/octet-stream",
+	    "neither");
+	buf_reset(&out);
+	mcp_add_uri(&out, "abc", "na me\xff/");
+	is_str(buf_str(&out), "inline://files/abc/na%20me%FF%2F", "a URI");
+	is_int(mcp_uri_id(uri, strlen(uri), &id), 3, "its id");
+	is_int(mcp_uri_id("file:///etc/passwd", 18, &id), 0, "another one");
+	is_int(mcp_uri_id("inline://files/abc", 18, &id), 0, "half of one");
+}
+
+/* Every end of a run fits what tools/list promises. */
+static void
+test_run(void)
+{
+	struct mcp_output o = MCP_OUTPUT_INIT;
+	struct cell_result cell = { .status = 3, .signal = 9 };
+	char name[] = "\xff.png";
+	char id[] = "i";
+	char big[] = "big";
+	struct mcp_left left[] = {
+		{ .path = name, .id = id, .type = "image/png" },
+		{ .path = big, .size = 5, .type = "text/plain", .why = "w" },
+	};
+	const struct mcp_run run = { .out = &o,
+		.err = &o,
+		.cell = &cell,
+		.left = left,
+		.left_count = 2 };
+	static const char *const codes[] = { "", "3,\"reason\":\"exit\"",
+		"137,\"reason\":\"signal\"", "null,\"reason\":\"time\"",
+		"137,\"reason\":\"memory\"", "null,\"reason\":\"output\"" };
+
+	(void)look(RUN("\"code\":\"1\""));
+	mcp_output_add(&o, "x", 1);
+	for (int reason = REASON_EXIT; reason <= REASON_OUTPUT; reason++) {
+		char want[80];
+
+		cell.reason = (enum run_reason)reason;
+		buf_reset(&out);
+		mcp_add_run(&out, &m, &run);
+		(void)snprintf(want, sizeof(want), "\"exit_code\":%s",
+		    codes[reason]);
+		ok(is_json(&out) && strstr(buf_str(&out), want) != NULL &&
+			strstr(buf_str(&out), "\"isError\":true") != NULL,
+		    want);
+	}
+	ok(strstr(buf_str(&out), "\"uri\":\"inline://files/i/%FF.png\"") !=
+		NULL,
+	    "a name that is no text");
+	mcp_output_release(&o);
+}
+
+int
+main(void)
+{
+	test_calls();
+	test_files();
+	test_list();
+	test_output();
+	test_media();
+	test_run();
+	mcp_message_release(&m);
+	buf_release(&why);
+	buf_release(&out);
+	return tap_done();
+}
