@@ -3,9 +3,15 @@
 """An api cell where runs cannot have namespaces: one run, and no loss of what
 the others hold."""
 
+import json
+import os
+import tempfile
+
 from apidriver import ApiCell
-from driver import USER, N, wait_until
+from driver import SOURCE, USER, N, wait_until
 from tap import run, test
+
+PROFILES = os.path.dirname(SOURCE)
 
 WAYS = {
     "told so": {"isolation": 1},
@@ -31,6 +37,23 @@ def it_serves_one_run():
                 assert False, name + ": a second run"
             except (EOFError, OSError):
                 pass
+
+
+@test
+def so_does_one_that_cannot_be_kept_from_other_folders():
+    """A run is told nothing of it, so the cell finds out before."""
+    with open(PROFILES + "/seccomp-api.json", encoding="utf-8") as file:
+        profile = json.load(file)
+    profile["syscalls"] = [
+        rule for rule in profile["syscalls"]
+        if not rule.get("comment", "").startswith("what a run is not to write")]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(profile, file)
+        file.flush()
+        with ApiCell(seccomp=os.path.relpath(file.name, PROFILES)) as cell:
+            assert cell.ready[1]["ISOLATION"] == N.ISOLATION_CELL, cell.ready
+            assert cell.ready[1]["TEXT"].startswith("mount read-only /"), (
+                cell.ready)
 
 
 @test

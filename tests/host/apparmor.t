@@ -199,6 +199,14 @@ def a_profile_that_lacks_one_mount_is_told_which():
 
 
 @test
+def one_that_lacks_what_keeps_runs_from_other_folders_is_told_so():
+    said = told(variant("noread", "/^  remount.*home,workspace/d"),
+                IL_API_APPARMOR="noread")
+    assert "mount read-only /" in said, said
+    assert "EACCES, profile noread" in said, said
+
+
+@test
 def a_profile_that_allows_mounts_is_not_told_to_allow_them():
     said = told(variant("nofiles", "s|^  file,|  file,\\n  deny /tmp/* w,|",
                         "s|^  mount.*tmp/.*|  mount,|"),

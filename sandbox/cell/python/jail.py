@@ -145,6 +145,7 @@ class MountTable:
             why = b"?"
             try:
                 self.settle()
+                self.supervisor.shared.tries = 1
                 # The run's process waits there for a lease, to its end.
                 self.supervisor.call("enclose_jail")
                 self.supervisor.library.enclose_end(

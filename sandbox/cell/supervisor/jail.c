@@ -172,16 +172,22 @@ jail_surrender(const struct supervisor *k)
 	return surrender(k, 0);
 }
 
-/* "mount /tmp": the step's name, for who has to mend it.  Keeps errno. */
+/* "mount read-only /tmp": the step's name, for who has to mend it; how is ""
+ * or a word and a space.  Keeps errno. */
 static const char *
-mount_step(const char *path)
+mount_step(const char *how, const char *path)
 {
-	static char step[64] = "mount ";
-	size_t begin = sizeof("mount ") - 1;
-	size_t len = strnlen(path, sizeof(step) - begin - 1);
+	static char step[64];
+	const char *const parts[] = { "mount ", how, path };
+	size_t at = 0;
 
-	memcpy(step + begin, path, len);
-	step[begin + len] = '\0';
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		size_t len = strnlen(parts[i], sizeof(step) - 1 - at);
+
+		memcpy(step + at, parts[i], len);
+		at += len;
+	}
+	step[at] = '\0';
 	return step;
 }
 
@@ -202,13 +208,13 @@ jail_confine(const struct supervisor *k)
 		const struct supervisor_mount *m = &k->mounts[i];
 
 		if (mount("tmpfs", m->path, "tmpfs", m->flags, m->options) < 0)
-			return mount_step(m->path);
+			return mount_step("", m->path);
 	}
 	return surrender(k, 1U << CAP_SYS_ADMIN);
 }
 
 /* The bit of the folder that the lease is for; all of them where the broker has
- * not said. */
+ * not said, none of them where only the steps are tried. */
 static uint64_t
 lease_bit(const struct supervisor *k)
 {
@@ -216,6 +222,8 @@ lease_bit(const struct supervisor *k)
 	struct frame_view view;
 	size_t len;
 
+	if (k->tries != 0)
+		return 0;
 	if (!frame_parse(&view, k->terms, k->terms_len) ||
 	    !frame_get_bytes(&view, TAG_FOLDER, &path, &len))
 		return UINT64_MAX;
@@ -236,9 +244,10 @@ jail_narrow(const struct supervisor *k)
 	for (uint64_t i = 0; i < k->mount_count; i++) {
 		const struct supervisor_mount *m = &k->mounts[i];
 
-		if ((m->leases & bit) == 0)
-			(void)mount(NULL, m->path, NULL,
-			    m->flags | MS_REMOUNT | MS_BIND | MS_RDONLY, NULL);
+		if ((m->leases & bit) == 0 &&
+		    mount(NULL, m->path, NULL,
+			m->flags | MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0)
+			return mount_step("read-only ", m->path);
 	}
 	return set_capabilities(0);
 }

@@ -45,8 +45,8 @@ const char *jail_leave(const struct supervisor *k);
 const char *jail_confine(const struct supervisor *k);
 
 /* There, when the broker's terms have come and nothing of the client's: what is
- * not for the folder of the lease can only be read from now on, where the host
- * lets us; then no right is left. */
+ * not for the folder of the lease can only be read from now on; then no right
+ * is left. */
 const char *jail_narrow(const struct supervisor *k);
 
 /* When memory runs out, be the one that goes.  Leaves us dumpable. */

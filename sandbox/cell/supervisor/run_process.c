@@ -43,6 +43,9 @@ run_process_begin(struct supervisor *k)
 		failed = jail_confine(k);
 	else if (k->kept == 0)
 		failed = jail_go_first(k);
+	/* no lease, and so no client, is to find that out */
+	if (failed == NULL && k->tries != 0)
+		failed = jail_narrow(k);
 	/* out of reach, as PID 1 is */
 	if (failed == NULL && k->jailed == 0 &&
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)

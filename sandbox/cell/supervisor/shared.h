@@ -116,6 +116,7 @@ struct supervisor {
 	uint32_t lasts;	    /* 1: a lease may have several requests */
 	uint32_t once;	    /* 1: there is one lease, and then the end */
 	uint32_t reads;	    /* enum supervisor_reads */
+	uint32_t tries;	    /* 1: no lease comes, a jail is only tried */
 	uint32_t tidies;    /* 1: a child tidies after each lease in any case */
 	uint32_t own_files; /* what a folder's file system uses by itself */
 	uint32_t own_blocks;
@@ -142,8 +143,7 @@ struct supervisor {
 	uint8_t result[SUPERVISOR_RESULT_MAX]; /* beginning of FRAME_RESULT */
 	char why[SUPERVISOR_WHY_MAX]; /* "mount 13": what failed, its errno */
 	struct run_state *state;
-	/* the frame by which the broker gave the lease */
-	uint32_t terms_len;
+	uint32_t terms_len; /* the frame by which the broker gave the lease */
 	uint8_t terms[SUPERVISOR_TERMS_MAX];
 };
 
