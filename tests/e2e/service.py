@@ -9,6 +9,7 @@ Everything is real: engine, nginx, database, programs.  Discord is the stand-in
 that `ilctl run` starts itself when it has no keys, reached through nginx.
 """
 
+import atexit
 import contextlib
 import ctypes
 import os
@@ -130,6 +131,8 @@ class Service:
         return path
 
     def __enter__(self):
+        # also of a test that fails before its `with`
+        atexit.register(self.close)
         try:
             return self.start()
         except BaseException:
@@ -223,8 +226,9 @@ class Service:
                 with open(self.log, errors="replace") as log:
                     for line in log.readlines()[-80:]:
                         print("# " + line.rstrip(), flush=True)
-            for path in self.mounts:
-                subprocess.run(["umount", "--lazy", path], check=False)
+            while self.mounts:
+                subprocess.run(["umount", "--lazy", self.mounts.pop()],
+                               check=False)
             shutil.rmtree(self.folder, ignore_errors=True)
 
     # What tests look at
