@@ -276,7 +276,31 @@ context_of(const struct front *front, struct front_case *c)
 	};
 }
 
-/* Every answer is given after the commit of what it promises. */
+/* One that comes alone is begun while it is being flushed: its response comes
+ * from a worker, who flushes what comes after it.  Of many that come together
+ * each run would take the processors from those who still wait for us. */
+static void
+wake_for_one(struct front *front, size_t count)
+{
+	struct front_case *c = &front->cases[0];
+
+	c->woken = count == 1 && c->reply.job_id != 0 && c->reply.hold_ms > 0 &&
+	    siblings_alone(front->siblings, front->index,
+		clock_monotonic_ms());
+	wake_workers(&front->wake, c->woken);
+}
+
+/* What the answers promise is there, and lasts. */
+static int
+commit_all(struct front *front, size_t count, struct err *err)
+{
+	if (db_group_commit(front->db, err) != 0)
+		return -1;
+	wake_for_one(front, count);
+	return db_flush(front->db, err);
+}
+
+/* Every answer is given after that. */
 static void
 decide_all(struct front *front, size_t count)
 {
@@ -294,9 +318,9 @@ decide_all(struct front *front, size_t count)
 		else
 			route(&context);
 	}
-	if (front->db == NULL || db_group_commit(front->db, &err) == 0)
+	if (front->db == NULL || commit_all(front, count, &err) == 0)
 		return;
-	/* Nothing of it is there: who was promised something is told. */
+	/* Who was promised something is told. */
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 		struct context context = context_of(front, c);
@@ -305,6 +329,7 @@ decide_all(struct front *front, size_t count)
 			continue;
 		c->reply.err = err;
 		c->reply.job_id = 0;
+		c->reply.hold_ms = 0;
 		(void)submit_fault(&context, "database");
 	}
 }
@@ -367,7 +392,7 @@ front_after(void *arg, bool more)
 	for (size_t i = 0; i < count; i++) {
 		const struct reply *reply = &front->cases[i].reply;
 
-		if (reply->job_id != 0)
+		if (reply->job_id != 0 && !front->cases[i].woken)
 			jobs++;
 		if (reply->status == 504)
 			front->siblings->late++;

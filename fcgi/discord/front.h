@@ -39,6 +39,7 @@ struct front_case {
 	int64_t received_ms; /* wall clock; by nginx, where it says so */
 	int64_t started_us;  /* monotonic */
 	int64_t answered_us;
+	bool woken; /* a worker may be at it already */
 	bool held; /* the rest is held.c's: only what was asked is left here */
 };
 

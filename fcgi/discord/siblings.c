@@ -33,16 +33,17 @@ siblings_begin(struct siblings *s, size_t index, int64_t now_ms)
 }
 
 /* One that has been at it for long waits for something: nobody waits for it. */
-static bool
-is_anyone_busy(const struct siblings *s, int64_t now_ms)
+bool
+siblings_alone(const struct siblings *s, size_t index, int64_t now_ms)
 {
 	for (size_t i = 0; i < SIBLINGS_MAX; i++) {
 		int64_t since_ms = s->busy_ms[i];
 
-		if (since_ms != 0 && now_ms - since_ms < SIBLINGS_HOLD_MS)
-			return true;
+		if (i != index && since_ms != 0 &&
+		    now_ms - since_ms < SIBLINGS_HOLD_MS)
+			return false;
 	}
-	return false;
+	return true;
 }
 
 size_t
@@ -55,7 +56,7 @@ siblings_end(struct siblings *s, size_t index, size_t jobs, bool more,
 		s->held_ms = now_ms;
 	/* Only now: of two who end together the later one sees both. */
 	s->busy_ms[index] = 0;
-	if ((more || is_anyone_busy(s, now_ms)) &&
+	if ((more || !siblings_alone(s, index, now_ms)) &&
 	    now_ms - s->held_ms < SIBLINGS_HOLD_MS)
 		return 0;
 	return atomic_exchange(&s->held, 0);

@@ -38,6 +38,8 @@ void siblings_begin(struct siblings *s, size_t index, int64_t now_ms);
  * Returns how many wake-ups are due: the caller makes them. */
 size_t siblings_end(struct siblings *s, size_t index, size_t jobs, bool more,
     int64_t now_ms);
+/* Is the index-th the only one that has a request in hand? */
+bool siblings_alone(const struct siblings *s, size_t index, int64_t now_ms);
 /* One of them is gone.  Returns how many wake-ups are due. */
 size_t siblings_lost(struct siblings *s);
 

@@ -26,26 +26,32 @@ first_response_path(const struct config *config, int64_t index)
 	return xprintf("%s/%" PRId64, folder, index);
 }
 
-/* Of the reply only the first byte counts; without one nobody is there. */
-enum first_response
+int
 first_response_give(const char *path, int64_t job_id, const char *json,
     int timeout_ms, struct err *err)
 {
 	auto_buf struct buf packet = BUF_INIT(FIRST_RESPONSE_SIZE);
 	auto_close int fd = fd_connect_unix(path, SOCK_SEQPACKET, err);
-	char reply = 0;
 
 	if (fd < 0)
-		return FIRST_RESPONSE_NOBODY;
+		return -1;
 	buf_add(&packet, &job_id, sizeof(job_id));
 	buf_adds(&packet, json);
-	if (packet.overflow) {
-		(void)err_set(err, ERR_LIMIT, "the response is too long");
-		return FIRST_RESPONSE_NOBODY;
-	}
+	if (packet.overflow)
+		return err_set(err, ERR_LIMIT, "the response is too long");
 	if (fd_send_packet(fd, packet.data, packet.len, -1, timeout_ms, err) !=
-		0 ||
-	    fd_receive_packet(fd, &reply, 1, NULL, timeout_ms, err) < 0)
+	    0)
+		return -1;
+	return steal_fd(&fd);
+}
+
+/* Of the reply only the first byte counts; without one nobody is there. */
+enum first_response
+first_response_outcome(int fd, int timeout_ms, struct err *err)
+{
+	char reply = 0;
+
+	if (fd_receive_packet(fd, &reply, 1, NULL, timeout_ms, err) < 0)
 		return FIRST_RESPONSE_NOBODY;
 	if (reply == REPLY_SENT)
 		return FIRST_RESPONSE_SENT;

@@ -32,9 +32,13 @@ enum first_response {
 				* knows nothing of it; err says more */
 };
 
-/* At most timeout_ms.  json: at most FIRST_RESPONSE_MAX bytes; "": defer. */
-enum first_response first_response_give(const char *path, int64_t job_id,
-    const char *json, int timeout_ms, struct err *err);
+/* Both take timeout_ms at most.  The first returns a descriptor for the
+ * second, or -1: nobody is there.  json: at most FIRST_RESPONSE_MAX bytes; "":
+ * defer. */
+int first_response_give(const char *path, int64_t job_id, const char *json,
+    int timeout_ms, struct err *err);
+enum first_response first_response_outcome(int fd, int timeout_ms,
+    struct err *err);
 
 /* ---- il-fcgi ---- */
 

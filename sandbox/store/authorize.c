@@ -51,7 +51,7 @@ may(enum db_role role, int action, const char *a, const char *b,
 		return listed(functions, b);
 	case SQLITE_PRAGMA: /* the version is read, not set */
 		return (strcmp(a, "user_version") == 0 && b == NULL) ||
-		    (role == DB_WORKER && strcmp(a, "synchronous") == 0);
+		    (role != DB_READER && strcmp(a, "synchronous") == 0);
 	default:
 		return false;
 	}

@@ -18,6 +18,7 @@ struct db {
 	sqlite3_stmt *statements[STATEMENT_COUNT];
 	struct write_lock lock; /* held from before a change to its end */
 	bool grouped;
+	bool unflushed;	      /* what db_flush() is for */
 	int64_t note;	      /* db_note() */
 	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
 };

@@ -51,8 +51,9 @@ void db_rollback(struct db *db);
  * A group: changes of several that are committed, and flushed, together.  From
  * db_group_begin() on the first db_begin() begins for all, and db_commit() and
  * db_rollback() do nothing; so a member that fails must have changed nothing
- * (one statement each).  What they were promised holds when db_group_commit()
- * has returned 0.  When it fails, all of it is undone.
+ * (one statement each).  When db_group_commit() fails, all of it is undone;
+ * when it has returned 0, others see it, and it survives the end of the
+ * process, but a power cut only after db_flush().
  */
 void db_group_begin(struct db *db);
 int db_group_commit(struct db *db, struct err *err);
@@ -64,6 +65,10 @@ int64_t *db_note(struct db *db);
  * later lasting commit makes the earlier ones last, too.  Nothing inside a
  * transaction. */
 void db_lasting(struct db *db, bool lasting);
+
+/* Wait until the changes that this connection has not waited for survive a
+ * power cut, too; where it fails nobody knows whether they would. */
+int db_flush(struct db *db, struct err *err);
 
 /* A prepared statement, reset and without bindings.  It is reset again when an
  * auto_stmt variable's scope ends; it is never finalised before db_close. */

@@ -327,7 +327,7 @@ job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
 	db_bind_int(s, ":slot", slot);
 	db_bind_text(s, ":body", body);
 	db_bind_text(s, ":outcome", outcome);
-	return change(db, s, false, "finish", id, err);
+	return change(db, s, true, "finish", id, err);
 }
 
 int

@@ -116,7 +116,8 @@ int job_peek(struct db *db, struct err *err);
 int job_claim(struct db *db, int64_t slot, struct job *job, struct err *err);
 /* claimed → started: from here on it is never run again. */
 int job_start(struct db *db, int64_t id, int64_t slot, struct err *err);
-/* claimed, started or lost → finished, with the message that tells about it. */
+/* claimed, started or lost → finished, with the message that tells about it.
+ * It survives a power cut after db_flush(). */
 int job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
     const char *outcome, struct err *err);
 /* finished → delivered; claimed, started, finished or lost → undeliverable.

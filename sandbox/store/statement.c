@@ -117,6 +117,7 @@ db_run_quick(struct db *db, sqlite3_stmt *s, struct err *err)
 	db_lasting(db, false);
 	changes = db_run(db, s, err);
 	db_lasting(db, true);
+	db->unflushed |= changes > 0;
 	return changes;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Transactions; groups that are committed together; which commits are
- * flushed. */
+ * flushed, and when. */
 #include "connection.h"
 
 #include "../base/err.h"
@@ -69,12 +69,13 @@ db_rollback(struct db *db)
 void
 db_group_begin(struct db *db)
 {
+	db_lasting(db, false);
 	db->grouped = true;
 	db->group_err = (struct err){ 0 };
 }
 
-int
-db_group_commit(struct db *db, struct err *err)
+static int
+end_group(struct db *db, struct err *err)
 {
 	db->grouped = false;
 	if (db->group_err.code != ERR_NONE) {
@@ -82,7 +83,19 @@ db_group_commit(struct db *db, struct err *err)
 		*err = db->group_err;
 		return -1;
 	}
-	return is_begun(db) ? commit(db, err) : 0;
+	if (!is_begun(db))
+		return 0;
+	db->unflushed = true;
+	return commit(db, err);
+}
+
+int
+db_group_commit(struct db *db, struct err *err)
+{
+	int result = end_group(db, err);
+
+	db_lasting(db, true);
+	return result;
 }
 
 int64_t *
@@ -105,4 +118,22 @@ db_lasting(struct db *db, bool lasting)
 	 * At worst it fails to spare a flush. */
 	connection_try(db,
 	    lasting ? STATEMENT_CONNECT_LASTING : STATEMENT_CONNECT_QUICK);
+}
+
+/* As SQLite does it itself in a commit that lasts. */
+int
+db_flush(struct db *db, struct err *err)
+{
+	sqlite3_file *wal = NULL;
+
+	if (!db->unflushed)
+		return 0;
+	if (sqlite3_file_control(db->handle, "main",
+		SQLITE_FCNTL_JOURNAL_POINTER, &wal) != SQLITE_OK ||
+	    wal == NULL || wal->pMethods == NULL ||
+	    wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL) != SQLITE_OK)
+		return err_set(err, ERR_SYSTEM,
+		    "database: what was changed may not last");
+	db->unflushed = false;
+	return 0;
 }

@@ -13,6 +13,7 @@
 #include "../locale/locale.h"
 #include "../protocol/first_response.h"
 #include "../rest/rest.h"
+#include "../store/db.h"
 #include "../store/job.h"
 #include "naming.h"
 #include "render/render.h"
@@ -95,6 +96,18 @@ deliver_release(struct worker *worker)
 
 /* ---- what the database is owed ---- */
 
+/* Of an answer that a power cut takes back, another one is told: it was
+ * interrupted.  So it waits for the disk, but for a first response, which is on
+ * its way meanwhile. */
+static void
+flush(struct worker *worker, int64_t job_id)
+{
+	struct err err = { 0 };
+
+	if (db_flush(worker->db, &err) != 0)
+		log_err("%s job=%" PRId64, err.text, job_id);
+}
+
 /* Finished first: from there on the rounds of telling know of it, too. */
 bool
 deliver_note(struct worker *worker)
@@ -103,9 +116,11 @@ deliver_note(struct worker *worker)
 	struct err err = { 0 };
 	int result = 0; /* 1: it is somebody else's job now */
 
-	if (owed->body != NULL)
+	if (owed->body != NULL) {
 		result = job_finish(worker->db, owed->job_id, worker->slot,
 		    owed->body, owed->outcome, &err);
+		flush(worker, owed->job_id);
+	}
 	if (result >= 0) {
 		free(owed->body);
 		owed->body = NULL;
@@ -244,7 +259,8 @@ respond_first(struct task *task, struct err *err)
 	const char *json = task->editor;
 	bool later = json == NULL &&
 	    (task->message.file_count > 0 || task->remove);
-	enum first_response first;
+	enum first_response first = FIRST_RESPONSE_NOBODY;
+	auto_close int fd = -1;
 
 	/* the front's own deferral of an editor is a message */
 	if (later)
@@ -252,7 +268,10 @@ respond_first(struct task *task, struct err *err)
 	if (json == NULL)
 		json = own = message_response_json(&task->message, job->answer,
 		    job->share && !task->apart);
-	first = first_response_give(path, job->id, json, PASS_ON_MS, err);
+	fd = first_response_give(path, job->id, json, PASS_ON_MS, err);
+	flush(task->worker, job->id);
+	if (fd >= 0)
+		first = first_response_outcome(fd, PASS_ON_MS, err);
 	return later && first == FIRST_RESPONSE_SENT ? FIRST_RESPONSE_LATE :
 						       first;
 }
@@ -283,6 +302,8 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 
 	if (task->job->held_by >= 0)
 		first = respond_first(task, &d->err);
+	else
+		flush(task->worker, task->job->id);
 	if (first == FIRST_RESPONSE_NOBODY) {
 		log_warn("no first response: %s job=%" PRId64, d->err.text,
 		    task->job->id);
@@ -370,6 +391,7 @@ lost_body(struct worker *worker, int64_t slot, const struct job *job)
 	if (job_finish(worker->db, job->id, slot, body, "interrupted", &err) <
 	    0)
 		log_err("%s", err.text);
+	flush(worker, job->id);
 	return body;
 }
 

@@ -13,11 +13,12 @@
  *
  * The life of a job is in the database (store/job.h), changed by
  * compare-and-set: claimed here, started right before the cell gets the
- * request, finished with the rendered answer before that is sent, delivered
- * when Discord has taken it.  So a worker can be killed at any moment: whoever
- * gets its slot's lock (worker/<slot>.lock) queues again what it had only
- * claimed, tells "interrupted" for what it had started, and sends what it had
- * finished.  Nothing runs twice.
+ * request, finished with the rendered answer before that is sent (which waits
+ * for the disk, but for a first response: store/README.md), delivered when
+ * Discord has taken it.  So a worker can be killed at any moment: whoever gets
+ * its slot's lock (worker/<slot>.lock) queues again what it had only claimed,
+ * tells "interrupted" for what it had started, and sends what it had finished.
+ * Nothing runs twice.
  *
  * Between jobs it waits on the FIFO "wake", on signals and for the next round
  * of sweeping (sweep.c).  On SIGTERM it ends after the job that it has, which

@@ -3,6 +3,7 @@
  * Which changes are flushed to the disk before they are reported as done.  This
  * program's own fdatasync() stands before the C library's, and counts.
  */
+#include <errno.h>
 #include <sys/syscall.h>
 
 #include "sandbox/store/sandbox.h"
@@ -10,6 +11,7 @@
 #include "store.h"
 
 static int flushes;
+static bool failing; /* as a disk that is gone */
 
 int fdatasync(int fd);
 int fsync(int fd);
@@ -18,6 +20,10 @@ int
 fdatasync(int fd)
 {
 	flushes++;
+	if (failing) {
+		errno = EIO;
+		return -1;
+	}
 	return (int)syscall(SYS_fdatasync, fd);
 }
 
@@ -57,7 +63,9 @@ test_job(struct db *front, struct db *worker)
 	is_int(job_start(worker, id, 0, &err), 0, "start");
 	ok(flushed(), "a start is");
 	is_int(job_finish(worker, id, 0, "{}", "exit 0", &err), 0, "finish");
-	ok(flushed(), "a finish is");
+	ok(!flushed(), "a finish is");
+	is_int(db_flush(worker, &err), 0, "when it is asked for");
+	ok(flushed(), "and told when it is done");
 	is_int(job_delivered(worker, id, &err), 0, "deliver");
 	ok(!flushed(), "a delivery need not be");
 }
@@ -79,6 +87,29 @@ test_sandbox(struct db *worker)
 	ok(flushed(), "its removal is, before the folder goes");
 }
 
+static void
+test_group(struct db *front)
+{
+	struct err err = { 0 };
+
+	db_group_begin(front);
+	(void)store_insert(front, 3, JOB_PY);
+	is_int(db_group_commit(front, &err), 0, "commit a group");
+	ok(!flushed(), "which is there before it is flushed");
+	is_int(store_sql("SELECT count(*) FROM jobs WHERE user_id = 3"), 1,
+	    "for all to see");
+	failing = true;
+	is_int(db_flush(front, &err), -1, "a flush that fails is told");
+	failing = false;
+	(void)flushed();
+	is_int(db_flush(front, &err), 0, "and can be tried again");
+	ok(flushed(), "the flush is one");
+	is_int(db_flush(front, &err), 0, "without a change");
+	ok(!flushed(), "there is nothing to flush");
+	(void)store_insert(front, 4, JOB_PY);
+	ok(flushed(), "after a group an insertion is flushed as before");
+}
+
 int
 main(void)
 {
@@ -91,6 +122,7 @@ main(void)
 	worker = store_open(DB_WORKER);
 	test_job(front, worker);
 	test_sandbox(worker);
+	test_group(front);
 	db_close(front);
 	db_close(worker);
 	return tap_done();
