@@ -25,7 +25,8 @@ struct parser {
 	size_t len;
 	size_t at;
 	unsigned depth;
-	size_t left; /* values and names that may still come */
+	size_t words; /* how many names of values are known */
+	size_t left;  /* values and names that may still come */
 	struct pyjson *doc;
 	struct buf scratch; /* of a string */
 	struct pyjson_error *error;
@@ -234,6 +235,9 @@ read_number(struct parser *p, struct pyvalue *value)
 	return true;
 }
 
+#define JSON_WORDS 3
+#define PYTHON_WORDS 6
+
 /* The values that have names; else a number. */
 static bool
 read_word(struct parser *p, struct pyvalue *value)
@@ -243,16 +247,17 @@ read_word(struct parser *p, struct pyvalue *value)
 		enum pyvalue_type type;
 		bool truth;
 		double real;
-	} words[] = {
+	} words[PYTHON_WORDS] = {
 		{ "null", PYVALUE_NULL, false, 0 },
 		{ "true", PYVALUE_BOOL, true, 0 },
 		{ "false", PYVALUE_BOOL, false, 0 },
+		/* JSON_WORDS; Python knows more. */
 		{ "NaN", PYVALUE_FLOAT, false, (double)NAN },
 		{ "Infinity", PYVALUE_FLOAT, false, (double)INFINITY },
 		{ "-Infinity", PYVALUE_FLOAT, false, -(double)INFINITY },
 	};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < p->words; i++) {
 		size_t n = strlen(words[i].text);
 
 		if (strncmp(p->s + p->at, words[i].text, n) != 0)
@@ -363,7 +368,7 @@ check_encoding(struct parser *p, enum pyjson_source source)
 	}
 	if (p->len < strlen(BOM) || memcmp(p->s, BOM, strlen(BOM)) != 0)
 		return true;
-	if (source == PYJSON_DECODED)
+	if (source != PYJSON_BYTES)
 		return fail_syntax(p,
 		    "Unexpected UTF-8 BOM (decode using utf-8-sig)", 0);
 	p->s += strlen(BOM);
@@ -380,6 +385,7 @@ pyjson_parse(struct pyjson *doc, const char *body, size_t len,
 	struct parser p = { .s = body,
 		.len = len,
 		.left = PYJSON_VALUES_MAX,
+		.words = source == PYJSON_STRICT ? JSON_WORDS : PYTHON_WORDS,
 		.doc = doc,
 		.error = error };
 	bool good;

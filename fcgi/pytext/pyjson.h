@@ -36,6 +36,8 @@ enum pyjson_source {
 	PYJSON_DECODED, /* json.loads(body.decode()) */
 	PYJSON_BYTES,	/* json.loads(body): a BOM is skipped, surrogates in
 			 * UTF-8 pass; UTF-16 and UTF-32 are refused here */
+	PYJSON_STRICT,	/* as PYJSON_DECODED, but NaN and the infinities, which
+			 * JSON does not have, are refused */
 };
 
 /* Parse a body that a NUL follows; it is not needed afterwards.  On false there

@@ -31,7 +31,7 @@ check_json(const struct buf *json)
 		fuzz_holds((unsigned char)json->data[i] >= 0x20 &&
 			(unsigned char)json->data[i] < 0x7f,
 		    "ASCII on one line");
-	fuzz_holds(pyjson_parse(&doc, buf_str(json), json->len, PYJSON_DECODED,
+	fuzz_holds(pyjson_parse(&doc, buf_str(json), json->len, PYJSON_STRICT,
 		       &error),
 	    "JSON");
 	pyjson_release(&doc);

@@ -146,7 +146,7 @@ is_json(const struct buf *json)
 {
 	struct pyjson doc;
 	struct pyjson_error error;
-	bool good = pyjson_parse(&doc, buf_str(json), json->len, PYJSON_DECODED,
+	bool good = pyjson_parse(&doc, buf_str(json), json->len, PYJSON_STRICT,
 	    &error);
 
 	if (good)

@@ -117,7 +117,7 @@ parse_body(struct mcp_message *m, const char *body, size_t len,
 	if (!utf8_valid(body, len))
 		return mcp_refuse(fault, 400, MCP_NOT_JSON,
 		    "Parse error: the body is not UTF-8");
-	if (!pyjson_parse(&m->doc, body, len, PYJSON_DECODED, &error)) {
+	if (!pyjson_parse(&m->doc, body, len, PYJSON_STRICT, &error)) {
 		memset(&m->doc, 0, sizeof(m->doc));
 		return mcp_refuse(fault, 400, MCP_NOT_JSON,
 		    "Parse error: %s at character %zu", error.text,
