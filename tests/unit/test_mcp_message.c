@@ -117,6 +117,53 @@ test_ids(void)
 	    200, -32601, "\"\\u2028\\\"\"", "a text, in ASCII");
 }
 
+/* What is said back has its bounds, or no answer would hold it. */
+static void
+test_long(void)
+{
+	const struct mcp_head head = { .content_type = json };
+	struct mcp_head modern = { .content_type = json };
+	auto_buf struct buf longest = BUF_INIT(2 * MCP_ECHO_MAX);
+	auto_buf struct buf body = BUF_INIT(4 * MCP_ECHO_MAX);
+	static const char *const around[][2] = {
+		{ "{\"jsonrpc\":\"2.0\",\"id\":\"", "\",\"method\":\"ping\"}" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\","
+		  "\"params\":{\"_meta\":{\"progressToken\":\"",
+		    "\"}}}" },
+		{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\","
+		  "\"params\":{\"_meta\":{\"io.modelcontextprotocol/"
+		  "protocolVersion\":\"",
+		    "\",\"io.modelcontextprotocol/clientCapabilities\":{}}}}" },
+	};
+	static const char *const taken[] = {
+		"legacy 1", "legacy 1 progress",
+		"400 {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022"
+	};
+	static const char *const refusals[] = {
+		"400 {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
+		"-32600",
+		"400 {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602",
+		"400 {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602",
+	};
+
+	for (size_t more = 0; more <= 1; more++) {
+		while (longest.len < MCP_ECHO_MAX + more)
+			buf_addc(&longest, 'a');
+		modern.version = buf_str(&longest);
+		for (size_t i = 0; i < 3; i++) {
+			const char *want = more ? refusals[i] : taken[i];
+
+			buf_reset(&body);
+			buf_addf(&body, "%s%s%s", around[i][0],
+			    buf_str(&longest), around[i][1]);
+			ok(strncmp(look(i == 2 ? &modern : &head,
+				       buf_str(&body)),
+			       want, strlen(want)) == 0,
+			    want);
+		}
+	}
+}
+
 static void
 test_not_answered(void)
 {
@@ -269,6 +316,7 @@ main(void)
 {
 	test_envelope();
 	test_ids();
+	test_long();
 	test_not_answered();
 	test_legacy();
 	test_modern();

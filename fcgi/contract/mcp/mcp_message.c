@@ -132,6 +132,14 @@ parse_body(struct mcp_message *m, const char *body, size_t len,
 	return true;
 }
 
+/* A text or an integer, whose digits the parser has counted. */
+static bool
+can_repeat(const struct pyvalue *value)
+{
+	return value->type == PYVALUE_INT || value->type == PYVALUE_BIG ||
+	    (value->type == PYVALUE_STRING && value->count <= MCP_ECHO_MAX);
+}
+
 /* The id first: whatever else is wrong is told to it. */
 static bool
 take_id(struct mcp_message *m, struct mcp_fault *fault)
@@ -141,10 +149,11 @@ take_id(struct mcp_message *m, struct mcp_fault *fault)
 	m->kind = id == NULL ? MCP_NOTIFICATION : MCP_REQUEST;
 	if (id == NULL)
 		return true;
-	if (id->type != PYVALUE_STRING && id->type != PYVALUE_INT &&
-	    id->type != PYVALUE_BIG)
+	if (!can_repeat(id))
 		return mcp_refuse(fault, 400, MCP_NO_REQUEST,
-		    "Invalid request: id must be a string or an integer");
+		    "Invalid request: id must be a string of at most %d bytes "
+		    "or an integer",
+		    MCP_ECHO_MAX);
 	m->id = id;
 	return true;
 }
@@ -165,9 +174,12 @@ take_params(struct mcp_message *m, const struct pyvalue **meta,
 	m->params = params;
 	*meta = mcp_member(params, "_meta");
 	token = mcp_member(*meta, "progressToken");
-	if (token != NULL &&
-	    (token->type == PYVALUE_STRING || token->type == PYVALUE_INT ||
-		token->type == PYVALUE_BIG))
+	if (token != NULL && token->type == PYVALUE_STRING &&
+	    !can_repeat(token))
+		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
+		    "Invalid params: progressToken must have at most %d bytes",
+		    MCP_ECHO_MAX);
+	if (token != NULL && can_repeat(token))
 		m->progress = token;
 	return true;
 }
@@ -253,7 +265,7 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 	    MCP_META "protocolVersion");
 
 	m->links = true;
-	if (!is_type(version, PYVALUE_STRING))
+	if (!is_type(version, PYVALUE_STRING) || !can_repeat(version))
 		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
 		    "protocolVersion, a string");

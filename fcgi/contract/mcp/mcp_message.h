@@ -23,6 +23,9 @@ struct buf;
 
 enum mcp_era { MCP_LEGACY, MCP_MODERN };
 
+/* Bytes of what an answer repeats: an id, a token of progress, a version. */
+#define MCP_ECHO_MAX 1024
+
 enum mcp_kind {
 	MCP_REQUEST,
 	MCP_NOTIFICATION, /* or a response: neither is answered */
