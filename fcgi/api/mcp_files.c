@@ -17,7 +17,6 @@
 #include "../../sandbox/base/log.h"
 
 #define LISTED_MAX 100
-#define READ_MAX (INT64_C(8) << 20)
 
 /* ---- the list: the newest ones ---- */
 
@@ -97,7 +96,7 @@ static void
 answer_content(struct mcp_exchange *x, const struct pyvalue *uri,
     const char *name, int fd, int64_t size)
 {
-	auto_buf struct buf content = BUF_INIT((size_t)READ_MAX);
+	auto_buf struct buf content = BUF_INIT(MCP_RESOURCE_MAX);
 	char *room = buf_reserve(&content, (size_t)size);
 	ssize_t n = 1;
 
@@ -128,9 +127,11 @@ mcp_read_resource(struct mcp_exchange *x)
 	struct err err;
 	auto_close int fd = -1;
 
-	if (uri == NULL || uri->type != PYVALUE_STRING) {
+	if (uri == NULL || uri->type != PYVALUE_STRING ||
+	    uri->count > MCP_URI_MAX) {
 		(void)mcp_refuse_request(&x->m, &fault, 400, MCP_BAD_PARAMS,
-		    "Invalid params: uri must be a string");
+		    "Invalid params: uri must be a string of at most %zu bytes",
+		    MCP_URI_MAX);
 		mcp_fault(x, &fault);
 		return;
 	}
@@ -145,7 +146,7 @@ mcp_read_resource(struct mcp_exchange *x)
 		    "over");
 		return;
 	}
-	if (entry.size > READ_MAX)
+	if (entry.size > (int64_t)MCP_RESOURCE_MAX)
 		refuse(x, uri,
 		    "Resource too large: over 8 MiB; GET /v1/files/ID has it");
 	else if (mcp_enter(x, GATE_GLANCE))

@@ -23,7 +23,6 @@
 #define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
 #define LEASE_MORE_MS 60000
 #define LOOK_MS 10000
-#define ENTRIES_MAX 1000
 #define ROOM_TIMES 3 /* others want it as well */
 
 /* ---- its cell, for one call ---- */
@@ -202,7 +201,7 @@ end(struct mcp_exchange *x)
 /* ---- files ---- */
 
 struct listing {
-	struct mcp_entry items[ENTRIES_MAX];
+	struct mcp_entry items[MCP_ENTRIES_MAX];
 	size_t count;
 };
 
@@ -211,7 +210,7 @@ take_entry(void *arg, const struct cell_event *event)
 {
 	struct listing *list = arg;
 
-	if (event->kind == CELL_ENTRY && list->count < ENTRIES_MAX)
+	if (event->kind == CELL_ENTRY && list->count < MCP_ENTRIES_MAX)
 		list->items[list->count++] = (struct mcp_entry){
 			xstrdup(event->name), event->entry_kind, event->size
 		};
@@ -223,7 +222,7 @@ list_files(struct mcp_exchange *x, struct mcp_borrowed *b)
 	const struct cell_request request = { .op = OP_LIST,
 		.folder = "/workspace",
 		.path = x->call.path.data,
-		.count = ENTRIES_MAX,
+		.count = MCP_ENTRIES_MAX,
 		.wall_ms = LOOK_MS };
 	struct listing *list = xcalloc(1, sizeof(*list));
 	struct cell_result result;

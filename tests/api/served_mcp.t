@@ -258,7 +258,8 @@ def resources_that_are_not_there():
         answer = error(mcp.modern("resources/read", {"uri": uri}), 400,
                        -32602)
         assert answer["error"]["data"] == {"uri": uri}, answer
-    error(mcp.legacy("resources/read", {}), 200, -32602)
+    for params in {}, {"uri": "x" * 70000}:
+        error(mcp.legacy("resources/read", params), 200, -32602)
 
 
 @test

@@ -8,6 +8,7 @@
 
 #include "fcgi/pytext/pyjson.h"
 #include "sandbox/base/buf.h"
+#include "sandbox/protocol/frame_limits.h"
 #include "tap.h"
 
 static const char *const interpreters[] = { "3.11", "3.13", NULL };
@@ -266,6 +267,40 @@ test_run(void)
 	mcp_output_release(&o);
 }
 
+/* The longest answers are whole: JSON that takes six bytes for one. */
+static void
+test_longest(void)
+{
+	static struct mcp_entry entries[MCP_ENTRIES_MAX];
+	static const char *const texts[] = { "\xd0\xb6", "\1", "a" };
+	auto_buf struct buf content = BUF_INIT(MCP_RESOURCE_MAX);
+	char folder[LIMIT_PATH + 1];
+	char name[LIMIT_NAME + 1];
+
+	(void)look(RUN("\"code\":\"1\""));
+	memset(folder, 1, LIMIT_PATH);
+	memset(name, 1, LIMIT_NAME);
+	folder[LIMIT_PATH] = name[LIMIT_NAME] = '\0';
+	for (size_t i = 0; i < MCP_ENTRIES_MAX; i++)
+		entries[i] = (struct mcp_entry){ name, ENTRY_FILE, INT64_MAX };
+	buf_reset(&out);
+	mcp_add_listing(&out, &m, folder, entries, MCP_ENTRIES_MAX, true);
+	ok(!out.overflow && is_json(&out), "a folder of long names");
+	for (size_t i = 0; i < 3; i++) {
+		size_t len = strlen(texts[i]);
+
+		buf_reset(&content);
+		while (content.len + len <= MCP_RESOURCE_MAX)
+			buf_add(&content, texts[i], len);
+		buf_reset(&out);
+		mcp_add_contents(&out, &m, m.id, "a.txt", buf_str(&content),
+		    content.len);
+		ok(!out.overflow && is_json(&out), "a text of 8 MiB");
+		ok((strstr(buf_str(&out), "\"text\":") != NULL) == (i == 2),
+		    "as text where that fits");
+	}
+}
+
 int
 main(void)
 {
@@ -275,6 +310,7 @@ main(void)
 	test_output();
 	test_media();
 	test_run();
+	test_longest();
 	mcp_message_release(&m);
 	buf_release(&why);
 	buf_release(&out);

@@ -11,10 +11,15 @@
 #include "mcp_message.h"
 
 #include "../../../sandbox/base/utf8.h"
+#include "../../../sandbox/protocol/frame_limits.h"
 
 /* How long a client may keep a file: it never changes, but goes at its time. */
 #define CONTENTS_MS 60000
-#define LISTING_MAX ((size_t)4 << 20)
+#define PATH_MAX_BYTES (LIMIT_PATH + LIMIT_NAME + 1)
+/* Six bytes of JSON for each of a path, and what is around it. */
+#define LISTING_MAX ((size_t)MCP_ENTRIES_MAX * (6 * PATH_MAX_BYTES + 64) + 64)
+/* A text of more, as JSON, is sent as base64, which always fits. */
+#define CONTENTS_TEXT_MAX ((size_t)16 << 20)
 
 /* ---- parts ---- */
 
@@ -135,7 +140,7 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 {
 	auto_buf struct buf text = BUF_INIT(LISTING_MAX);
 	auto_buf struct buf list = BUF_INIT(LISTING_MAX);
-	auto_buf struct buf path = BUF_INIT(8192);
+	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
 
 	buf_adds(&list, "{\"files\":[");
 	for (size_t i = 0; i < count; i++) {
@@ -237,6 +242,25 @@ mcp_add_resource(struct buf *out, const char *id, const char *name,
 	    mcp_media_of_name(name), size);
 }
 
+/* The most that it can take as JSON, as mcp_add_text() writes it. */
+static size_t
+json_len(const char *text, size_t len)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c >= 0x80)
+			total += 3; /* six for the two of a character */
+		else if (memchr("\t\n\r\"\\", c, 5) != NULL)
+			total += 2;
+		else
+			total += c < 0x20 || c == 0x7f ? 6 : 1;
+	}
+	return total;
+}
+
 void
 mcp_add_contents(struct buf *out, const struct mcp_message *m,
     const struct pyvalue *uri, const char *name, const char *data, size_t len)
@@ -247,7 +271,8 @@ mcp_add_contents(struct buf *out, const struct mcp_message *m,
 	buf_adds(out, ",\"contents\":[{\"uri\":");
 	mcp_add_value(out, uri);
 	buf_addf(out, ",\"mimeType\":\"%s\",", type);
-	if (mcp_media_is_text(type) && utf8_valid(data, len)) {
+	if (mcp_media_is_text(type) && utf8_valid(data, len) &&
+	    json_len(data, len) <= CONTENTS_TEXT_MAX) {
 		buf_adds(out, "\"text\":");
 		mcp_add_text(out, data, len);
 	} else {

@@ -65,13 +65,15 @@ void mcp_add_closed(struct buf *out, const struct mcp_message *m);
 void mcp_add_written(struct buf *out, const struct mcp_message *m,
     const char *path, size_t size);
 
+#define MCP_ENTRIES_MAX 1000 /* of a listing */
+
 struct mcp_entry {
 	char *name; /* any bytes */
 	enum entry_kind kind;
 	int64_t size;
 };
 
-/* folder: its path, "" for the session's own. */
+/* folder: its path, "" for the session's own; count: up to MCP_ENTRIES_MAX. */
 void mcp_add_listing(struct buf *out, const struct mcp_message *m,
     const char *folder, const struct mcp_entry *entries, size_t count,
     bool truncated);
@@ -88,7 +90,10 @@ void mcp_add_read(struct buf *out, const struct mcp_message *m,
 /* An item of a list: a file of the store; name: UTF-8. */
 void mcp_add_resource(struct buf *out, const char *id, const char *name,
     int64_t size);
-/* The content of one; uri as it was asked for. */
+/* The content of one, up to MCP_RESOURCE_MAX bytes; uri, up to MCP_URI_MAX, as
+ * it was asked for.  What would be too long as a text is a blob. */
+#define MCP_RESOURCE_MAX ((size_t)8 << 20)
+#define MCP_URI_MAX ((size_t)64 << 10)
 void mcp_add_contents(struct buf *out, const struct mcp_message *m,
     const struct pyvalue *uri, const char *name, const char *data, size_t len);
 
