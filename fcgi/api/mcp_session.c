@@ -107,11 +107,15 @@ mcp_explain(struct mcp_exchange *x, const struct cell_result *result)
 	    i < count && texts[i] != NULL ? texts[i] : "cannot be had");
 }
 
-/* A request of a file tool has ended.  False: it was answered. */
+/* A request of a file tool's.  False: there is nothing to tell, which was
+ * answered. */
 static bool
-went_well(struct mcp_exchange *x, bool asked, const struct cell_result *result)
+ask_for_files(struct mcp_exchange *x, struct mcp_borrowed *b,
+    const struct cell_request *request,
+    void (*event)(void *arg, const struct cell_event *event), void *arg,
+    struct cell_result *result)
 {
-	if (!asked)
+	if (!mcp_ask(x, b, request, event, arg, result))
 		mcp_trouble(x,
 		    "A fault of Inline's: the session is lost. Make another "
 		    "one with create_session.");
@@ -216,7 +220,7 @@ take_entry(void *arg, const struct cell_event *event)
 		};
 }
 
-static void
+static bool
 list_files(struct mcp_exchange *x, struct mcp_borrowed *b)
 {
 	const struct cell_request request = { .op = OP_LIST,
@@ -226,16 +230,15 @@ list_files(struct mcp_exchange *x, struct mcp_borrowed *b)
 		.wall_ms = LOOK_MS };
 	struct listing *list = xcalloc(1, sizeof(*list));
 	struct cell_result result;
+	bool good = ask_for_files(x, b, &request, take_entry, list, &result);
 
-	if (went_well(x, mcp_ask(x, b, &request, take_entry, list, &result),
-		&result)) {
+	if (good)
 		mcp_add_listing(&x->body, &x->m, x->call.path.data, list->items,
 		    list->count, result.total > (int64_t)list->count);
-		mcp_send(x);
-	}
 	for (size_t i = 0; i < list->count; i++)
 		free(list->items[i].name);
 	free(list);
+	return good;
 }
 
 /* A part of a file: the cell sends its beginning, of which some is dropped. */
@@ -258,7 +261,7 @@ take_part(void *arg, const struct cell_event *event)
 	buf_add(&part->data, event->data + skip, event->len - skip);
 }
 
-static void
+static bool
 read_file(struct mcp_exchange *x, struct mcp_borrowed *b)
 {
 	const struct mcp_call *call = &x->call;
@@ -270,18 +273,17 @@ read_file(struct mcp_exchange *x, struct mcp_borrowed *b)
 		.wall_ms = LOOK_MS };
 	struct part part = { BUF_INIT(MCP_READ_MAX), call->offset };
 	struct cell_result result;
+	bool good = ask_for_files(x, b, &request, take_part, &part, &result);
 
-	if (went_well(x, mcp_ask(x, b, &request, take_part, &part, &result),
-		&result)) {
+	if (good)
 		mcp_add_read(&x->body, &x->m, call->path.data,
 		    buf_str(&part.data), part.data.len, call->offset,
 		    result.total);
-		mcp_send(x);
-	}
 	buf_release(&part.data);
+	return good;
 }
 
-static void
+static bool
 write_file(struct mcp_exchange *x, struct mcp_borrowed *b)
 {
 	const struct mcp_call *call = &x->call;
@@ -293,28 +295,30 @@ write_file(struct mcp_exchange *x, struct mcp_borrowed *b)
 		.wall_ms = LOOK_MS };
 	struct cell_result result;
 
-	if (went_well(x, mcp_ask(x, b, &request, NULL, NULL, &result),
-		&result)) {
-		mcp_add_written(&x->body, &x->m, call->path.data,
-		    call->content.len);
-		mcp_send(x);
-	}
+	if (!ask_for_files(x, b, &request, NULL, NULL, &result))
+		return false;
+	mcp_add_written(&x->body, &x->m, call->path.data, call->content.len);
+	return true;
 }
 
+/* Who is slow to read the answer does not have the session meanwhile. */
 static void
 file_tool(struct mcp_exchange *x)
 {
 	struct mcp_borrowed b;
+	bool good;
 
 	if (!mcp_borrow(x, &b))
 		return;
 	if (x->call.tool == MCP_LIST_FILES)
-		list_files(x, &b);
+		good = list_files(x, &b);
 	else if (x->call.tool == MCP_READ_FILE)
-		read_file(x, &b);
+		good = read_file(x, &b);
 	else
-		write_file(x, &b);
+		good = write_file(x, &b);
 	mcp_give_back(&b);
+	if (good)
+		mcp_send(x);
 }
 
 void
