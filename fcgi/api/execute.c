@@ -28,7 +28,6 @@
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
 #define FRAME_BUF (8 * FRAME_CHUNK)
-#define NAME_MAX_BYTES 4096
 /* A stream, from its head on: its run waits for its reader. */
 #define STREAM_MS 180000
 #define BORROW_MS 70000 /* another command may run for 60 s */
@@ -47,35 +46,14 @@ struct execution {
 
 /* ---- files into the store ---- */
 
-/* The store does not take it: the run goes on, and its answer says so. */
-static void
-leave_fresh(struct execution *x, const struct err *err)
-{
-	x->file->why = err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
-	    "the store is full" :
-	    "the store failed";
-	log_warn("a file was not kept: %s", err->text);
-	filestore_abort(&x->fresh);
-}
-
-/* The last file is whole. */
+/* The last file is whole.  Of one that the store does not take the answer says
+ * so. */
 static void
 end_file(struct execution *x)
 {
-	auto_buf struct buf name = BUF_INIT(NAME_MAX_BYTES);
-	const char *slash;
-	struct err err;
-
-	if (x->fresh.store == NULL)
-		return;
-	/* Its name in the store is the last part of its path, as UTF-8. */
-	slash = strrchr(x->file->path, '/');
-	slash = slash == NULL ? x->file->path : slash + 1;
-	pyutf8_add_whole(&name, slash, strlen(slash));
-	if (filestore_commit(&x->fresh, buf_str(&name), &err) == 0)
-		x->file->id = xstrdup(x->fresh.id);
-	else
-		leave_fresh(x, &err);
+	if (x->fresh.store != NULL)
+		x->file->id = api_left_keep(&x->fresh, x->file->path,
+		    &x->file->why);
 }
 
 /* ---- what comes from the cell ---- */
@@ -125,13 +103,13 @@ take_event(void *arg, const struct cell_event *event)
 		x->file = run_files_add(&x->files, event->name, event->size,
 		    NULL);
 		if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
-			leave_fresh(x, &err);
+			x->file->why = api_left_refused(&x->fresh, &err);
 		break;
 	case CELL_BYTES:
 		if (x->fresh.store != NULL &&
 		    filestore_write(&x->fresh, event->data, event->len, &err) !=
 			0)
-			leave_fresh(x, &err);
+			x->file->why = api_left_refused(&x->fresh, &err);
 		break;
 	case CELL_LEFT_OUT:
 		end_file(x);

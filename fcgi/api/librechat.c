@@ -177,17 +177,6 @@ last_made(struct libre_run *x)
 	return &x->made[x->made_count - 1];
 }
 
-/* The store does not take it: the run goes on, and its answer says so. */
-static void
-leave_fresh(struct libre_run *x, const struct err *err)
-{
-	last_made(x)->why = err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
-	    "the store is full" :
-	    "the store failed";
-	log_warn("a file was not kept: %s", err->text);
-	filestore_abort(&x->fresh);
-}
-
 /* The last file is whole. */
 static void
 end_file(struct libre_run *x)
@@ -202,7 +191,7 @@ end_file(struct libre_run *x)
 	if (filestore_commit(&x->fresh, made->name, &err) == 0)
 		libre_id_of_file(made->id, x->fresh.id);
 	else
-		leave_fresh(x, &err);
+		made->why = api_left_refused(&x->fresh, &err);
 }
 
 /* A file begins.  Of one that may not be changed nothing is kept. */
@@ -223,7 +212,7 @@ begin_file(struct libre_run *x, const char *path)
 		    LIBRE_ID_LEN + 1);
 	}
 	if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
-		leave_fresh(x, &err);
+		made->why = api_left_refused(&x->fresh, &err);
 }
 
 /* ---- what comes from the cell ---- */
@@ -248,7 +237,7 @@ take_event(void *arg, const struct cell_event *event)
 		if (x->fresh.store != NULL &&
 		    filestore_write(&x->fresh, event->data, event->len, &err) !=
 			0)
-			leave_fresh(x, &err);
+			last_made(x)->why = api_left_refused(&x->fresh, &err);
 		break;
 	case CELL_LEFT_OUT:
 		end_file(x);

@@ -4,9 +4,6 @@
  */
 #include <poll.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "app.h"
 #include "mcp_work.h"
@@ -44,40 +41,12 @@ struct inputs {
 	size_t own; /* the first ones, which are no files of the call */
 };
 
-/* A file of the store is mapped: it may be large. */
-static bool
-map_file(struct mcp_exchange *x, const struct mcp_bytes *id,
-    struct cell_input *input)
-{
-	struct stat st;
-	struct err err;
-	auto_close int fd = filestore_get(&x->app->store, id->data, id->len,
-	    NULL, &err);
-	void *data;
-
-	input->content = (struct cell_bytes){ "", 0 };
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return false;
-	if (st.st_size == 0)
-		return true;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return false;
-	input->content = (struct cell_bytes){ data, (size_t)st.st_size };
-	return true;
-}
-
 static void
 inputs_close(struct inputs *in, const struct mcp_call *call)
 {
-	for (size_t i = in->own; i < in->count; i++) {
-		struct cell_bytes *content = &in->items[i].content;
-
-		if (call->files[i - in->own].id.data != NULL &&
-		    content->len > 0)
-			(void)munmap((void *)(uintptr_t)content->data,
-			    content->len);
-	}
+	for (size_t i = in->own; i < in->count; i++)
+		if (call->files[i - in->own].id.data != NULL)
+			api_input_unmap(&in->items[i]);
 }
 
 /* False: one of them is not there, which was answered; nothing to close. */
@@ -90,11 +59,12 @@ inputs_open(struct inputs *in, struct mcp_exchange *x)
 		const struct mcp_file *file = &call->files[i];
 		struct cell_input *input = &in->items[in->count];
 
-		*input = (struct cell_input){ .path = file->path.data,
-			.content = { file->content.data, file->content.len },
-			.mode = FILE_MODE,
-			.mtime = -1 };
-		if (file->id.data != NULL && !map_file(x, &file->id, input)) {
+		*input = (struct cell_input){ .content = { file->content.data,
+						  file->content.len } };
+		/* One of the store is mapped: it may be large. */
+		if (file->id.data != NULL &&
+		    !api_input_find(input, &x->app->store, file->id.data,
+			file->id.len)) {
 			inputs_close(in, call);
 			mcp_trouble(x,
 			    "files[%zu]: there is no file with the file_id "
@@ -103,6 +73,9 @@ inputs_open(struct inputs *in, struct mcp_exchange *x)
 			    i, file->id.data);
 			return false;
 		}
+		input->path = file->path.data;
+		input->mode = FILE_MODE;
+		input->mtime = -1;
 		in->count++;
 	}
 	return true;

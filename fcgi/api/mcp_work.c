@@ -6,15 +6,12 @@
 
 #include "app.h"
 #include "../contract/mcp/mcp_media.h"
-#include "../pytext/pyutf8.h"
 
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
 
 #define TICK_MS 1000
 #define LINE_BYTES 200
-#define NAME_BYTES 4096
 #define SVG "image/svg+xml"
 
 /* ---- files ---- */
@@ -46,33 +43,12 @@ mcp_work_leave_out(struct mcp_work *w, const char *path, int64_t size,
 		file->why = why;
 }
 
-/* The store does not take it: the answer says so. */
-static void
-leave_fresh(struct mcp_work *w, const struct err *err)
-{
-	w->file->why = err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
-	    "the store is full" :
-	    "the store failed";
-	log_warn("a file was not kept: %s", err->text);
-	filestore_abort(&w->fresh);
-}
-
 void
 mcp_work_end_file(struct mcp_work *w)
 {
-	auto_buf struct buf name = BUF_INIT(NAME_BYTES);
-	const char *slash;
-	struct err err;
-
-	if (w->fresh.store == NULL)
-		return;
-	slash = strrchr(w->file->path, '/');
-	slash = slash == NULL ? w->file->path : slash + 1;
-	pyutf8_add_whole(&name, slash, strlen(slash));
-	if (filestore_commit(&w->fresh, buf_str(&name), &err) == 0)
-		w->file->id = xstrdup(w->fresh.id);
-	else
-		leave_fresh(w, &err);
+	if (w->fresh.store != NULL)
+		w->file->id = api_left_keep(&w->fresh, w->file->path,
+		    &w->file->why);
 }
 
 static void
@@ -84,7 +60,7 @@ begin_file(struct mcp_work *w, const struct cell_event *event)
 	w->file = add_left(w, event->name, event->size);
 	if (w->file != NULL &&
 	    filestore_begin(&w->x->app->store, &w->fresh, &err) != 0)
-		leave_fresh(w, &err);
+		w->file->why = api_left_refused(&w->fresh, &err);
 }
 
 /* Small pictures are shown, so they are kept here, too. */
@@ -101,7 +77,7 @@ take_bytes(struct mcp_work *w, const struct cell_event *event)
 	content = &file->content;
 	if (w->fresh.store != NULL &&
 	    filestore_write(&w->fresh, event->data, event->len, &err) != 0)
-		leave_fresh(w, &err);
+		w->file->why = api_left_refused(&w->fresh, &err);
 	if (w->fresh.size + (int64_t)w->fresh.piece.len ==
 		(int64_t)event->len &&
 	    content->len == 0)

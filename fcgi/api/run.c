@@ -3,11 +3,13 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "app.h"
 #include "reply.h"
+#include "../pytext/pyutf8.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -19,6 +21,7 @@
 #include "../../sandbox/base/text.h"
 
 #define SEND_MS 30000
+#define NAME_BYTES 4096
 #define FILE_MODE 0644
 
 const char *const api_environment[] = {
@@ -44,6 +47,31 @@ const char *const api_run_left_out[] = {
 	[LEFT_OUT_TIME] = "out of time",
 	[LEFT_OUT_PATH] = "too deep",
 };
+
+const char *
+api_left_refused(struct filestore_new *fresh, const struct err *err)
+{
+	log_warn("a file was not kept: %s", err->text);
+	filestore_abort(fresh);
+	return err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
+	    "the store is full" :
+	    "the store failed";
+}
+
+char *
+api_left_keep(struct filestore_new *fresh, const char *path, const char **why)
+{
+	auto_buf struct buf name = BUF_INIT(NAME_BYTES);
+	const char *slash = strrchr(path, '/');
+	struct err err;
+
+	path = slash == NULL ? path : slash + 1;
+	pyutf8_add_whole(&name, path, strlen(path));
+	if (filestore_commit(fresh, buf_str(&name), &err) == 0)
+		return xstrdup(fresh->id);
+	*why = api_left_refused(fresh, &err);
+	return NULL;
+}
 
 /* The longest that the cell may take for all that is asked of it. */
 static int64_t
@@ -218,16 +246,22 @@ api_input_map(struct cell_input *input, int fd)
 	return true;
 }
 
-/* Map what the id names.  False: there is no such file, or it cannot be had. */
-static bool
-map_file(struct cell_input *input, struct api_app *app,
-    const struct execute_text *id)
+bool
+api_input_find(struct cell_input *input, struct filestore *store,
+    const char *id, size_t len)
 {
 	struct err err;
-	auto_close int fd = filestore_get(&app->store, id->text, id->len, NULL,
-	    &err);
+	auto_close int fd = filestore_get(store, id, len, NULL, &err);
 
 	return fd >= 0 && api_input_map(input, fd);
+}
+
+void
+api_input_unmap(const struct cell_input *input)
+{
+	if (input->content.len > 0)
+		(void)munmap((void *)(uintptr_t)input->content.data,
+		    input->content.len);
 }
 
 bool
@@ -249,7 +283,8 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
 	for (size_t i = 0; i < request->file_count; i++) {
 		const struct execute_file *file = &request->files[i];
 
-		if (!map_file(&in->items[in->count], app, &file->id)) {
+		if (!api_input_find(&in->items[in->count], &app->store,
+			file->id.text, file->id.len)) {
 			api_inputs_close(in);
 			(void)execute_refuse_file(file, &detail);
 			reply_refuse(req, NULL, &detail);
@@ -265,11 +300,6 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
 void
 api_inputs_close(struct api_inputs *in)
 {
-	for (size_t i = in->own; i < in->count; i++) {
-		struct cell_bytes *content = &in->items[i].content;
-
-		if (content->len > 0)
-			(void)munmap((void *)(uintptr_t)content->data,
-			    content->len);
-	}
+	for (size_t i = in->own; i < in->count; i++)
+		api_input_unmap(&in->items[i]);
 }

@@ -12,6 +12,9 @@
 #include "../../sandbox/protocol/conversation.h"
 
 struct api_app;
+struct err;
+struct filestore;
+struct filestore_new;
 struct http_request;
 
 /*
@@ -43,6 +46,15 @@ extern const char *const api_environment[];
 
 /* Why a file does not come back, by enum left_out, in a few words. */
 extern const char *const api_run_left_out[];
+
+/* The store does not take a file of a run, which is over with that: why, in a
+ * few words, static.  The log says more. */
+const char *api_left_refused(struct filestore_new *fresh,
+    const struct err *err);
+/* A file of a run is whole: put it into the store, under the last part of its
+ * path.  Its id, heap; NULL: it was not taken, *why as above. */
+char *api_left_keep(struct filestore_new *fresh, const char *path,
+    const char **why);
 
 /* interpreter NULL: the default one. */
 void api_run(struct api_run *run, const char *interpreter);
@@ -83,6 +95,10 @@ struct api_inputs {
 /* Map a file of the store, whole; an empty one needs nothing.  False: it cannot
  * be had. */
 bool api_input_map(struct cell_input *input, int fd);
+/* The same by its id; false, too: there is no such file. */
+bool api_input_find(struct cell_input *input, struct filestore *store,
+    const char *id, size_t len);
+void api_input_unmap(const struct cell_input *input);
 /* False: one of them is not in the store; it was answered, and there is nothing
  * to close. */
 bool api_inputs_open(struct api_inputs *in, struct api_app *app,
