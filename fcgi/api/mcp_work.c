@@ -58,6 +58,7 @@ begin_file(struct mcp_work *w, const struct cell_event *event)
 
 	mcp_work_end_file(w);
 	w->file = add_left(w, event->name, event->size);
+	w->taken = 0;
 	if (w->file != NULL &&
 	    filestore_begin(&w->x->app->store, &w->fresh, &err) != 0)
 		w->file->why = api_left_refused(&w->fresh, &err);
@@ -78,11 +79,11 @@ take_bytes(struct mcp_work *w, const struct cell_event *event)
 	if (w->fresh.store != NULL &&
 	    filestore_write(&w->fresh, event->data, event->len, &err) != 0)
 		w->file->why = api_left_refused(&w->fresh, &err);
-	if (w->fresh.size + (int64_t)w->fresh.piece.len ==
-		(int64_t)event->len &&
-	    content->len == 0)
+	/* Whether the store takes it or not. */
+	if (w->taken == 0)
 		file->type = mcp_media_type(file->path, event->data,
 		    event->len);
+	w->taken += (int64_t)event->len;
 	most = strcmp(file->type, SVG) == 0  ? MCP_SHOWN_TEXT_BYTES :
 	    mcp_media_is_picture(file->type) ? MCP_SHOWN_BYTES :
 					       0;

@@ -21,6 +21,7 @@ struct mcp_work {
 	size_t left_count;
 	bool more_left;
 	struct mcp_left *file;	    /* that is coming in */
+	int64_t taken;		    /* bytes of it so far */
 	struct filestore_new fresh; /* the same, in the store */
 	int64_t shown;		    /* bytes of all that are shown */
 	int64_t started_ms;	    /* monotonic; 0: not yet */

@@ -4,7 +4,9 @@
 
 import base64
 import json
+import os
 import re
+import shutil
 
 from mcp_client import LEGACY, META, MODERN, Mcp
 from served import Served
@@ -246,6 +248,21 @@ def pictures_are_seen_and_other_files_are_linked():
         "name": "run_python", "arguments": {
             "code": "open('f', 'wb').write(b'\\0')"}}, version=None))
     assert [c["type"] for c in result["content"]] == ["text"], result
+
+
+@test
+def a_picture_that_the_store_does_not_take_is_seen_all_the_same():
+    with Served(IL_API_CELLS="1") as broken:
+        shutil.rmtree(os.path.join(broken.settings["IL_STATE_DIR"], "files"))
+        result = Mcp(broken).tool("run_python", code="open('b.png', 'wb')."
+                                  "write(%r + bytes(700000))" % PNG)
+        data = result["structuredContent"]
+        assert data["files"] == [] and data["left_out"] == [{
+            "path": "b.png", "size": len(PNG) + 700000,
+            "why": "the store failed"}], data
+        shown = [base64.b64decode(item["data"]) for item in result["content"]
+                 if item["type"] == "image"]
+        assert shown == [PNG + bytes(700000)], result["content"][0]
 
 
 @test
