@@ -5,6 +5,8 @@
 
 #include "../contract/code_interpreter/detail.h"
 #include "../contract/librechat/libre_answer.h"
+#include "../contract/mcp/mcp_answer.h"
+#include "../contract/mcp/mcp_message.h"
 #include "../contract/piston/refusal.h"
 #include "../contract/snekbox/eval_refusal.h"
 #include "../server/http.h"
@@ -57,6 +59,27 @@ reply_is_piston(const struct http_request *req)
 	    (req->path[7] == '\0' || req->path[7] == '/');
 }
 
+static bool
+is_mcp(const struct http_request *req)
+{
+	return is_below(req, "/mcp");
+}
+
+/* An error of JSON-RPC to no id, with the codes that nginx has as well. */
+static void
+reply_rpc(struct http_request *req, int status, const char *headers,
+    const char *text)
+{
+	auto_buf struct buf body = BUF_INIT(4096);
+	struct mcp_fault fault;
+
+	(void)mcp_refuse(&fault, status,
+	    status == 429 || status >= 500 ? MCP_INTERNAL : MCP_NO_REQUEST,
+	    "%s", text);
+	mcp_add_error(&body, NULL, &fault);
+	reply_text(req, status, headers, buf_str(&body));
+}
+
 /* {"message": …} */
 static void
 reply_message(struct http_request *req, int status, const char *headers,
@@ -81,6 +104,8 @@ reply_error(struct http_request *req, int status, const char *headers,
 		reply_eval(req, status, headers, status == 429 ? text : NULL);
 	else if (reply_is_piston(req))
 		reply_message(req, status, headers, text);
+	else if (is_mcp(req))
+		reply_rpc(req, status, headers, text);
 	else
 		reply_detail(req, status, headers, "%s", text);
 }
@@ -103,6 +128,8 @@ reply_failed(struct http_request *req, const char *headers)
 		reply_eval(req, 500, headers, NULL);
 	else if (reply_is_piston(req))
 		reply_message(req, 500, headers, text);
+	else if (is_mcp(req))
+		reply_rpc(req, 500, headers, text);
 	else
 		http_answer(req, 500, "text/plain; charset=utf-8", headers,
 		    text, strlen(text));

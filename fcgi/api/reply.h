@@ -20,8 +20,8 @@ void reply_text(struct http_request *req, int status, const char *headers,
 /* May the answer say more than its contract has? */
 bool reply_wants_extras(const struct http_request *req);
 
-/* ---- refusals of any contract: /eval, /api/v2 and /librechat have manners of
- * their own, all else those of the code-interpreter ---- */
+/* ---- refusals of any contract: /eval, /api/v2, /librechat and /mcp have
+ * manners of their own, all else those of the code-interpreter ---- */
 
 bool reply_is_eval(const struct http_request *req);
 bool reply_is_piston(const struct http_request *req);

@@ -7,9 +7,10 @@ import json
 import os
 import re
 import shutil
+import signal
 
 from mcp_client import LEGACY, META, MODERN, Mcp
-from served import Served
+from served import JSON, Answer, Served, wait_for
 from tap import run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
@@ -24,6 +25,14 @@ def error(answer, status, code):
     assert answer.headers["Content-Type"] == "application/json", answer
     assert answer.json["error"]["code"] == code, answer
     return answer.json
+
+
+def refused(answer, status, code):
+    """By nginx, or before the message is looked at: by nobody's id."""
+    answer = error(answer, status, code)
+    assert sorted(answer) == ["error", "id", "jsonrpc"], answer
+    assert (answer["jsonrpc"], answer["id"]) == ("2.0", None), answer
+    assert answer["error"]["message"], answer
 
 
 # ---- the protocol ----
@@ -147,7 +156,7 @@ def both_eras_take_turns_on_one_connection():
 def nothing_else_is_served_there():
     for method in ("GET", "DELETE", "PUT"):
         answer = served.request(method, "/mcp")
-        assert answer.status == 405, answer
+        refused(answer, 405, -32600)
         assert answer.headers["Allow"] == "POST", answer.headers
     for path in ("oauth-protected-resource", "oauth-protected-resource/mcp",
                  "oauth-authorization-server", "openid-configuration"):
@@ -163,8 +172,7 @@ def foreign_pages_and_names_are_refused():
                          (own, "http://evil.example.com"),
                          ("evil.example.com", None), (own, "null")):
         headers = {"Host": host, **({"Origin": origin} if origin else {})}
-        answer = mcp.post(body, headers)
-        assert answer.status == 403, (headers, answer)
+        refused(mcp.post(body, headers), 403, -32600)
     for origin in ("http://" + own, "http://127.0.0.1:6274"):
         answer = mcp.post(body, {"Host": own, "Origin": origin})
         assert answer.status == 200, (origin, answer)
@@ -369,7 +377,28 @@ def ten_megabytes_of_arguments():
     assert data["stdout"] == "%d\n" % (10 << 20), data
     answer = mcp.legacy("tools/call", {"name": "run_python", "arguments": {
         "code": "x" * (17 << 20)}})
-    assert answer.status == 413, answer
+    refused(answer, 413, -32600)
+
+
+@test
+def who_serves_it_is_lost_and_nobody_serves_it():
+    link = served.connect()
+    link.request("POST", "/mcp", json.dumps(mcp.body("tools/call", {
+        "name": "run_python", "arguments": {
+            "code": "import time; time.sleep(100)",
+            "timeout_seconds": 110}})), {**JSON, "Accept": "*/*"})
+    wait_for(lambda: "\ninline_api_running 1\n" in served.get("/metrics").text)
+    for pid in served.serving("mcp.sock"):
+        os.kill(pid, signal.SIGKILL)
+    answer = Answer(link.getresponse())
+    link.close()
+    refused(answer, 502, -32603)
+    path = os.path.join(served.settings["IL_STATE_DIR"], "mcp.sock")
+    os.rename(path, path + ".away")
+    answer = mcp.legacy("ping")
+    os.rename(path + ".away", path)
+    refused(answer, 503, -32603)
+    assert answer.headers["Retry-After"] == "1", answer.headers
 
 
 @test

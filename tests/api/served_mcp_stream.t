@@ -173,6 +173,9 @@ def limits_are_by_token_as_for_the_rest():
         ours = Mcp(asked, **other)
         answer = Mcp(asked).legacy("ping")
         assert answer.status == 401, answer
+        assert answer.json == {
+            "jsonrpc": "2.0", "id": None, "error": {
+                "code": -32600, "message": "Not authenticated"}}, answer
         assert answer.headers["WWW-Authenticate"] == "Bearer", answer.headers
         session = theirs.tool("create_session")["structuredContent"]["session"]
         text = theirs.trouble("run_python", code="1")

@@ -239,6 +239,8 @@ def a_file_of_100_mb_fits_and_one_byte_more_than_all_does_not():
                 ("/eval", b'{"title": "413 Content Too Large"}'),
                 ("/v1/files",
                  b'{"detail":"File size exceeds maximum of 100 MB"}'),
+                ("/mcp", b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,'
+                 b'"message":"Content Too Large"}}'),
                 ("/v1/execute", b'{"detail":"Content Too Large"}')):
             answer = nginx.raw(
                 b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length:"
