@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "gate.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "app.h"
-#include "librechat_who.h"
 #include "reply.h"
 #include "session_holder.h"
 #include "../server/http.h"
@@ -24,21 +21,6 @@ is_foreign(const struct http_request *req)
 	const char *foreign = http_param(req, "INLINE_FOREIGN");
 
 	return foreign != NULL && strcmp(foreign, "1") == 0;
-}
-
-/* Once more it may come in so many seconds.  Always false. */
-static bool
-refuse_more(struct http_request *req, int64_t seconds, const char *text)
-{
-	char headers[64];
-
-	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
-	    seconds);
-	if (reply_is_librechat(req))
-		reply_librechat_more(req, headers, text, seconds);
-	else
-		reply_error(req, 429, headers, text);
-	return false;
 }
 
 /* A cell of the token's; for a new session one of its sessions at rest gives
@@ -82,73 +64,91 @@ is_within(struct api_app *app, struct http_request *req,
 	int64_t seconds = limits_request(&app->limits, token,
 	    clock_monotonic_ms(), !req->gate);
 
-	if (seconds > 0)
-		return refuse_more(req, seconds,
+	if (seconds > 0) {
+		reply_more(req, seconds,
 		    "This token's requests of a minute are used up");
+		return false;
+	}
 	if (take_slot(app, req, token, use))
 		return true;
-	return refuse_more(req, 1,
+	reply_more(req, 1,
 	    use == GATE_COMMAND ?
 		"This token's commands at one time are all in use" :
 		"This token's cells are all in use");
+	return false;
+}
+
+const struct token *
+gate_find_token(struct api_app *app, const char *text)
+{
+	struct err err;
+
+	if (tokens_refresh(&app->tokens, &err) < 0)
+		log_warn("tokens: %s", err.text);
+	return tokens_find(&app->tokens, text);
 }
 
 /* NULL: it has none that is good. */
 static const struct token *
-find_token(struct api_app *app, const struct http_request *req)
+bearer(struct api_app *app, const struct http_request *req)
 {
-	struct err err;
-
-	if (app->tokens.path == NULL)
-		return NULL;
-	if (tokens_refresh(&app->tokens, &err) < 0)
-		log_warn("tokens: %s", err.text);
-	return tokens_find(&app->tokens, http_param(req, "HTTP_AUTHORIZATION"));
+	return app->tokens.path == NULL ?
+	    NULL :
+	    gate_find_token(app, http_param(req, "HTTP_AUTHORIZATION"));
 }
 
-bool
-gate_enter(struct api_app *app, struct http_request *req, enum gate_use use)
+/* Where nobody is asked for a token, nothing runs for those who may be
+ * anybody. */
+static enum gate_who
+identify(struct api_app *app, struct http_request *req, bool foreign,
+    struct token *token)
 {
-	const struct token *token;
-	struct token user;
+	const struct token *found = bearer(app, req);
+
+	if (found != NULL) {
+		*token = *found;
+		return GATE_KNOWN;
+	}
+	if (app->tokens.path != NULL)
+		reply_error(req, 401, "WWW-Authenticate: Bearer\r\n",
+		    "Not authenticated");
+	else if (foreign)
+		reply_error(req, 403, NULL,
+		    "Closed to others while IL_API_TOKENS_FILE is not set");
+	else
+		return GATE_ANYBODY;
+	return GATE_REFUSED;
+}
+
+const struct gate_manner gate_by_token = { identify };
+
+bool
+gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
+    const struct gate_manner *manner)
+{
+	struct token token;
 
 	/* Nobody's, until it is known whose it is. */
 	app->slot = LIMITS_NONE;
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	if (reply_is_librechat(req)) {
-		enum librechat_who who = librechat_identify(app, req,
-		    is_foreign(req), &user);
-
-		if (who != LIBRECHAT_KNOWN)
-			return who == LIBRECHAT_ANYBODY;
-		memcpy(app->owner, user.hash, sizeof(app->owner));
-		return is_within(app, req, &user, use);
-	}
-	/* Nobody is asked for a token: nothing runs for those who may be
-	 * anybody. */
-	if (app->tokens.path == NULL) {
-		if (!is_foreign(req))
-			return true;
-		reply_error(req, 403, NULL,
-		    "Closed to others while IL_API_TOKENS_FILE is not set");
+	switch (manner->identify(app, req, is_foreign(req), &token)) {
+	case GATE_REFUSED:
 		return false;
+	case GATE_ANYBODY:
+		return true;
+	case GATE_KNOWN:
+		break;
 	}
-	token = find_token(app, req);
-	if (token == NULL) {
-		reply_error(req, 401, "WWW-Authenticate: Bearer\r\n",
-		    "Not authenticated");
-		return false;
-	}
-	memcpy(app->owner, token->hash, sizeof(app->owner));
-	return is_within(app, req, token, use);
+	memcpy(app->owner, token.hash, sizeof(app->owner));
+	return is_within(app, req, &token, use);
 }
 
 bool
 gate_take(struct api_app *app, struct http_request *req, enum gate_use use)
 {
-	const struct token *token = find_token(app, req);
+	const struct token *token = bearer(app, req);
 
 	return app->tokens.path == NULL ||
 	    (token != NULL && take_slot(app, req, token, use));
@@ -165,5 +165,5 @@ gate_leave(struct api_app *app)
 bool
 gate_knows(struct api_app *app, const struct http_request *req)
 {
-	return !is_foreign(req) || find_token(app, req) != NULL;
+	return !is_foreign(req) || bearer(app, req) != NULL;
 }

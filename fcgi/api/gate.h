@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "../../sandbox/protocol/tokens.h"
+
 struct api_app;
 struct http_request;
 
@@ -22,10 +24,29 @@ enum gate_use {
 	GATE_COMMAND, /* it is a command in a session */
 };
 
+enum gate_who {
+	GATE_REFUSED, /* it was answered */
+	GATE_ANYBODY, /* may come without credentials */
+	GATE_KNOWN,   /* token says who, and how much */
+};
+
+/* How it is found out who sends a request; foreign: from elsewhere.  A contract
+ * that does so in its own way has one of these (routes.c). */
+struct gate_manner {
+	enum gate_who (*identify)(struct api_app *app, struct http_request *req,
+	    bool foreign, struct token *token);
+};
+
+/* All others': by a bearer token of IL_API_TOKENS_FILE. */
+extern const struct gate_manner gate_by_token;
+/* The token that is meant by this text, as it stands in a header; NULL: none.
+ * IL_API_TOKENS_FILE is set. */
+const struct token *gate_find_token(struct api_app *app, const char *text);
+
 /* True: it may go on, app->owner and app->slot are set, and gate_leave() ends
  * it.  False: it was answered. */
 bool gate_enter(struct api_app *app, struct http_request *req,
-    enum gate_use use);
+    enum gate_use use, const struct gate_manner *manner);
 void gate_leave(struct api_app *app);
 /* Of who came in with GATE_GLANCE: take what the other use counts, until
  * gate_leave().  False: its token has all of it in use; not answered. */

@@ -48,12 +48,12 @@ librechat_open(struct api_app *app, struct err *err)
 }
 
 /* 401, with the reason in the log: most set-ups go wrong here. */
-static enum librechat_who
+static enum gate_who
 refuse_credentials(struct http_request *req, const char *text, const char *why)
 {
 	log_info("librechat: %s: %s", text, why);
 	reply_librechat(req, 401, "WWW-Authenticate: Bearer\r\n", text, NULL);
-	return LIBRECHAT_REFUSED;
+	return GATE_REFUSED;
 }
 
 /* ---- who asks ---- */
@@ -74,7 +74,7 @@ hash_names(unsigned char hash[TOKENS_HASH_LEN], const char *const *names,
 }
 
 /* A user of LibreChat's is who the token says, with what each may have. */
-static enum librechat_who
+static enum gate_who
 take_user(struct api_app *app, struct http_request *req, const char *text,
     struct token *token)
 {
@@ -96,29 +96,24 @@ take_user(struct api_app *app, struct http_request *req, const char *text,
 	    (const char *const[]){ "tenant", claims.tenant, NULL }, NULL);
 	hash_names(token->hash,
 	    (const char *const[]){ "user", claims.subject, NULL }, app->tenant);
-	return LIBRECHAT_KNOWN;
+	return GATE_KNOWN;
 }
 
 /* A token of ours, however it was sent. */
-static enum librechat_who
+static enum gate_who
 take_token(struct api_app *app, struct http_request *req, const char *text,
     const char *refusal, struct token *token)
 {
-	auto_free char *bearer = xprintf("Bearer %.200s", text);
-	const struct token *found;
-	struct err err;
+	const struct token *found = gate_find_token(app, text);
 
-	if (tokens_refresh(&app->tokens, &err) < 0)
-		log_warn("tokens: %s", err.text);
-	found = tokens_find(&app->tokens, bearer);
 	if (found == NULL)
 		return refuse_credentials(req, refusal,
 		    "not in IL_API_TOKENS_FILE");
 	*token = *found;
-	return LIBRECHAT_KNOWN;
+	return GATE_KNOWN;
 }
 
-static enum librechat_who
+static enum gate_who
 take_bearer(struct api_app *app, struct http_request *req, const char *header,
     struct token *token)
 {
@@ -146,8 +141,8 @@ credential(const struct http_request *req, const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-enum librechat_who
-librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
+static enum gate_who
+identify(struct api_app *app, struct http_request *req, bool foreign,
     struct token *token)
 {
 	const char *bearer = credential(req, "HTTP_AUTHORIZATION");
@@ -160,14 +155,14 @@ librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
 		    "Closed to others while neither IL_API_TOKENS_FILE nor "
 		    "IL_LIBRECHAT_KEYS_FILE is set",
 		    NULL);
-		return LIBRECHAT_REFUSED;
+		return GATE_REFUSED;
 	}
 	if (!asked)
-		return LIBRECHAT_ANYBODY;
+		return GATE_ANYBODY;
 	if (bearer != NULL && key != NULL) {
 		reply_librechat(req, 400, NULL,
 		    "Ambiguous authentication headers", NULL);
-		return LIBRECHAT_REFUSED;
+		return GATE_REFUSED;
 	}
 	if (bearer != NULL)
 		return take_bearer(app, req, bearer, token);
@@ -177,10 +172,12 @@ librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
 	if (key != NULL)
 		return take_token(app, req, key, "Invalid API key", token);
 	if (app->config->librechat_open && !foreign)
-		return LIBRECHAT_ANYBODY;
+		return GATE_ANYBODY;
 	return refuse_credentials(req, "Authentication is required",
 	    "neither X-API-Key nor Authorization");
 }
+
+const struct gate_manner librechat_manner = { identify };
 
 /* ---- files ---- */
 

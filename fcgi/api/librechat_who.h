@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "gate.h"
 #include "../contract/librechat/libre_id.h"
 #include "../contract/librechat/libre_request.h"
 #include "../files/filestore.h"
@@ -11,7 +12,6 @@
 struct api_app;
 struct err;
 struct http_request;
-struct token;
 
 /*
  * What LibreChat's routes share: who asks, whose a file is, errors.
@@ -21,17 +21,9 @@ struct token;
  * they cannot be read. */
 int librechat_open(struct api_app *app, struct err *err);
 
-enum librechat_who {
-	LIBRECHAT_REFUSED, /* it was answered */
-	LIBRECHAT_ANYBODY, /* may come without credentials */
-	LIBRECHAT_KNOWN,   /* token says who, and how much */
-};
-
-/* Of a request below /librechat: by an API key, which is a bearer token of
- * ours, by a token that LibreChat has signed, or by neither where that is
- * allowed.  foreign: from elsewhere. */
-enum librechat_who librechat_identify(struct api_app *app,
-    struct http_request *req, bool foreign, struct token *token);
+/* By an API key, which is a bearer token of ours, by a token that LibreChat has
+ * signed, or by neither where that is allowed. */
+extern const struct gate_manner librechat_manner;
 
 /* ---- files ---- */
 

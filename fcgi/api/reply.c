@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "reply.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "../contract/code_interpreter/detail.h"
@@ -46,8 +48,8 @@ reply_is_eval(const struct http_request *req)
 	return is_below(req, "/eval");
 }
 
-bool
-reply_is_librechat(const struct http_request *req)
+static bool
+is_librechat(const struct http_request *req)
 {
 	return is_below(req, "/librechat");
 }
@@ -55,8 +57,7 @@ reply_is_librechat(const struct http_request *req)
 bool
 reply_is_piston(const struct http_request *req)
 {
-	return strncmp(req->path, "/api/v2", 7) == 0 &&
-	    (req->path[7] == '\0' || req->path[7] == '/');
+	return is_below(req, "/api/v2");
 }
 
 static bool
@@ -97,7 +98,7 @@ void
 reply_error(struct http_request *req, int status, const char *headers,
     const char *text)
 {
-	if (reply_is_librechat(req))
+	if (is_librechat(req))
 		reply_librechat(req, status, headers, text, NULL);
 	else if (reply_is_eval(req))
 		/* Its titles are enough, but for which limit it is. */
@@ -108,6 +109,22 @@ reply_error(struct http_request *req, int status, const char *headers,
 		reply_rpc(req, status, headers, text);
 	else
 		reply_detail(req, status, headers, "%s", text);
+}
+
+void
+reply_more(struct http_request *req, int64_t seconds, const char *text)
+{
+	auto_buf struct buf body = BUF_INIT(4096);
+	char headers[64];
+
+	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
+	    seconds);
+	if (!is_librechat(req)) {
+		reply_error(req, 429, headers, text);
+		return;
+	}
+	libre_add_rate_limited(&body, text, seconds);
+	reply_text(req, 429, headers, buf_str(&body));
 }
 
 void
@@ -122,7 +139,7 @@ reply_failed(struct http_request *req, const char *headers)
 {
 	static const char text[] = "Internal Server Error";
 
-	if (reply_is_librechat(req))
+	if (is_librechat(req))
 		reply_error(req, 500, headers, "Internal server error");
 	else if (reply_is_eval(req))
 		reply_eval(req, 500, headers, NULL);
@@ -201,14 +218,4 @@ reply_librechat(struct http_request *req, int status, const char *headers,
 
 	libre_add_error(&body, error, details);
 	reply_text(req, status, headers, buf_str(&body));
-}
-
-void
-reply_librechat_more(struct http_request *req, const char *headers,
-    const char *text, int64_t seconds)
-{
-	auto_buf struct buf body = BUF_INIT(4096);
-
-	libre_add_rate_limited(&body, text, seconds);
-	reply_text(req, 429, headers, buf_str(&body));
 }

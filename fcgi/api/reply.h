@@ -25,10 +25,11 @@ bool reply_wants_extras(const struct http_request *req);
 
 bool reply_is_eval(const struct http_request *req);
 bool reply_is_piston(const struct http_request *req);
-bool reply_is_librechat(const struct http_request *req);
 /* /eval says no text beside its title, but for 429. */
 void reply_error(struct http_request *req, int status, const char *headers,
     const char *text);
+/* 429: once more in so many seconds. */
+void reply_more(struct http_request *req, int64_t seconds, const char *text);
 /* 503 with Retry-After, in Piston's contract 429: there is no cell. */
 void reply_busy(struct http_request *req);
 /* 500. */
@@ -57,8 +58,4 @@ void reply_eval(struct http_request *req, int status, const char *headers,
 /* {"error":…}, with details where they are not NULL. */
 void reply_librechat(struct http_request *req, int status, const char *headers,
     const char *error, const char *details);
-/* 429: once more in so many seconds. */
-void reply_librechat_more(struct http_request *req, const char *headers,
-    const char *text, int64_t seconds);
-
 #endif

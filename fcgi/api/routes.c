@@ -5,6 +5,7 @@
 
 #include "app.h"
 #include "gate.h"
+#include "librechat_who.h"
 #include "reply.h"
 #include "../contract/piston/request.h"
 #include "../server/http.h"
@@ -50,11 +51,22 @@ const size_t api_route_connect = ROUTES + 1;
 
 _Static_assert(ROUTES + 1 < METRICS_ROUTES_MAX, "each has its counters");
 
+/* A contract that asks in its own way who sends what comes below its prefix,
+ * also where it has no route. */
+static const struct {
+	const char *contract;
+	const char *prefix;
+	const struct gate_manner *manner;
+} manners[] = {
+	{ "librechat", "/librechat", &librechat_manner },
+};
+
 /* Where a request goes. */
 struct place {
 	const struct route *route; /* NULL: not with this method */
 	size_t first; /* row of the path; ROUTES: there is no such path */
 	enum gate_use use;
+	const struct gate_manner *manner;
 	char ids[IDS][ID_MAX];
 };
 
@@ -106,6 +118,20 @@ api_serves_connect(const struct api_app *app)
 	return is_served("piston", app->config->api_contracts);
 }
 
+static const struct gate_manner *
+find_manner(const char *contracts, const char *path)
+{
+	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
+		size_t len = strlen(manners[i].prefix);
+
+		if (is_served(manners[i].contract, contracts) &&
+		    strncmp(path, manners[i].prefix, len) == 0 &&
+		    (path[len] == '\0' || path[len] == '/'))
+			return manners[i].manner;
+	}
+	return &gate_by_token;
+}
+
 static void
 find(struct place *place, const char *contracts, const char *method,
     const char *path)
@@ -113,6 +139,7 @@ find(struct place *place, const char *contracts, const char *method,
 	place->route = NULL;
 	place->first = ROUTES;
 	place->use = GATE_GLANCE;
+	place->manner = find_manner(contracts, path);
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
 		place->ids[0][0] = place->ids[1][0] = '\0';
 		if (!is_served(routes[i].contract, contracts) ||
@@ -228,7 +255,7 @@ dispatch(struct api_app *app, struct http_request *req,
 		return;
 	if (place->route == NULL && use != GATE_OPEN)
 		use = GATE_GLANCE; /* nothing will run */
-	if (!gate_enter(app, req, use))
+	if (!gate_enter(app, req, use, place->manner))
 		return;
 	/* What it holds up are processes of its own kind, and its slot. */
 	if (use != GATE_OPEN && use != GATE_GLANCE)
