@@ -33,7 +33,7 @@
 #define OUTPUT_MAX (INT64_C(2) * 1000000 + 65536)
 
 static const char *const environment[] = {
-	"LANG=C.UTF-8",
+	"LANG=en_US.UTF-8",
 	"HOME=/home",
 	"PATH=/usr/local/bin:/usr/bin:/bin",
 	"PYTHONIOENCODING=utf-8:strict",

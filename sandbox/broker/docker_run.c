@@ -32,6 +32,9 @@ static const char code_tmpfs[] =
 /* Where the cell puts names for its interpreter, and nobody writes after. */
 static const char names_tmpfs[] =
     "/snekbin:rw,noexec,nosuid,nodev,size=64k,nr_inodes=32,mode=0755";
+/* What packages for runs of the APIs are mounted below (api_packages.c). */
+static const char user_tmpfs[] =
+    "/snekbox:ro,noexec,nosuid,nodev,size=4k,nr_inodes=16,mode=0755";
 /* Where an API's cell puts another name of its workspace: /mnt/data. */
 static const char data_tmpfs[] =
     "/mnt:rw,noexec,nosuid,nodev,size=4k,nr_inodes=2,mode=0755";
@@ -229,8 +232,10 @@ add_limits(struct argv *argv, const struct container *c)
 		add_tmpfs(argv, code_tmpfs, c->uid);
 	else
 		add_tmpfs(argv, data_tmpfs, c->uid);
-	if (c->class->reuse == REUSE_ANYONE)
+	if (c->class->reuse == REUSE_ANYONE) {
 		add_tmpfs(argv, names_tmpfs, c->uid);
+		add_tmpfs(argv, user_tmpfs, c->uid);
+	}
 	if (c->class->sysctl != NULL)
 		argv_option(argv, "--sysctl", "%s", c->class->sysctl);
 }

@@ -119,7 +119,7 @@ def the_environment_is_the_contracts():
     found = json.loads(text)
     found.pop("LC_CTYPE", None)
     assert found == {
-        "LANG": "C.UTF-8", "HOME": "/home",
+        "LANG": "en_US.UTF-8", "HOME": "/home",
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "PYTHONIOENCODING": "utf-8:strict", "PYTHONUNBUFFERED": "true",
         "PYTHONDONTWRITEBYTECODE": "true",

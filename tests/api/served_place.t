@@ -75,6 +75,15 @@ def a_run_writes_where_its_contract_says():
 
 
 @test
+def what_is_read_only_says_so():
+    """As snekbox's own test asks for it."""
+    code = ("for path in ('/', '/etc', '/lib', '/snekbox', '/usr'):\n"
+            "    try:\n        open(path + '/hello', 'w')\n"
+            "    except OSError as error:\n        print(error.errno)\n")
+    assert said("/eval", code) == "30\n" * 5
+
+
+@test
 def nobody_gets_back_what_was_taken():
     code = ("import ctypes, os\n"
             "mount = ctypes.CDLL(None, use_errno=True).mount\n"

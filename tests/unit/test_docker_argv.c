@@ -221,6 +221,10 @@ test_in_memory(void)
 	       "/snekbin:rw,noexec,nosuid,nodev,size=64k,nr_inodes=32,"
 	       "mode=0755,uid=2013265921,gid=2013265921"),
 	    "names for the interpreter");
+	ok(has_pair(&argv, "--tmpfs",
+	       "/snekbox:ro,noexec,nosuid,nodev,size=4k,nr_inodes=16,"
+	       "mode=0755,uid=2013265921,gid=2013265921"),
+	    "a place for packages");
 	ok(has_pair(&argv, "--shm-size", "4096"), "shared memory");
 	ok(has_pair(&argv, "--ulimit", "fsize=-1:-1"),
 	    "files as long as they like");
