@@ -146,7 +146,8 @@ limits_take_slot(const struct limits *limits, const struct token *token,
 }
 
 int
-limits_take_place(const struct limits *limits, int64_t count)
+limits_take_place(const struct limits *limits, enum limits_kind kind,
+    int64_t count)
 {
-	return take_lock(limits, (uint64_t)LIMITS_PLACE << KEY_BITS, count);
+	return take_lock(limits, (uint64_t)kind << KEY_BITS, count);
 }

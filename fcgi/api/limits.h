@@ -34,7 +34,8 @@ int64_t limits_request(struct limits *limits, const struct token *token,
 enum limits_kind {
 	LIMITS_CELL,	/* runs and sessions: a cell each */
 	LIMITS_COMMAND, /* in sessions: a process of il-api each */
-	LIMITS_PLACE,	/* of limits_take_place() */
+	LIMITS_PLACE,	/* of limits_take_place(), as the next */
+	LIMITS_READER,
 };
 
 /* One of token->cells slots, as a descriptor: it is free again when that, and
@@ -43,8 +44,9 @@ enum limits_kind {
 int limits_take_slot(const struct limits *limits, const struct token *token,
     enum limits_kind kind, int64_t most);
 
-/* One of count places that all share, whoever asks, in the same way; -1: all
- * are taken. */
-int limits_take_place(const struct limits *limits, int64_t count);
+/* One of count places of a kind that all share, whoever asks, in the same way;
+ * -1: all are taken. */
+int limits_take_place(const struct limits *limits, enum limits_kind kind,
+    int64_t count);
 
 #endif

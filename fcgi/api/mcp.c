@@ -136,8 +136,16 @@ mcp_trouble(struct mcp_exchange *x, const char *fmt, ...)
 void
 mcp_busy(struct mcp_exchange *x)
 {
-	mcp_trouble(x,
-	    "Inline is busy: nothing was run. Try again in a few seconds.");
+	static const char text[] =
+	    "Inline is busy: nothing was run. Try again in a few seconds.";
+	struct mcp_fault fault;
+
+	if (x->m.method == MCP_TOOLS_CALL) {
+		mcp_trouble(x, "%s", text);
+		return;
+	}
+	(void)mcp_refuse_request(&x->m, &fault, 503, MCP_INTERNAL, "%s", text);
+	mcp_fault(x, &fault);
 }
 
 /* ---- how much at one time ---- */
@@ -157,7 +165,8 @@ mcp_children(const struct config *config)
 bool
 mcp_enter(struct mcp_exchange *x, enum gate_use use)
 {
-	x->place = limits_take_place(&x->app->limits, places(x->app->config));
+	x->place = limits_take_place(&x->app->limits, LIMITS_PLACE,
+	    places(x->app->config));
 	if (x->place < 0) {
 		mcp_busy(x);
 		return false;
@@ -170,6 +179,17 @@ mcp_enter(struct mcp_exchange *x, enum gate_use use)
 		"for another call to end, or close a session." :
 		"This token has as many commands running as it may. Try again "
 		"when one has ended.");
+	return false;
+}
+
+bool
+mcp_enter_reader(struct mcp_exchange *x)
+{
+	x->reader = limits_take_place(&x->app->limits, LIMITS_READER,
+	    MCP_READERS);
+	if (x->reader >= 0)
+		return mcp_enter(x, GATE_GLANCE);
+	mcp_busy(x);
 	return false;
 }
 
@@ -332,6 +352,7 @@ api_mcp(struct api_app *app, struct http_request *req)
 		.req = req,
 		.body = BUF_INIT(MCP_ANSWER_MAX),
 		.place = -1,
+		.reader = -1,
 		.may_stream = accepts(req, STREAM_TYPE),
 		.began_ms = clock_monotonic_ms(),
 	};
@@ -343,5 +364,6 @@ api_mcp(struct api_app *app, struct http_request *req)
 	answer(&x);
 	mcp_message_release(&x.m);
 	buf_release(&x.body);
+	cleanup_close(&x.reader);
 	cleanup_close(&x.place);
 }

@@ -29,6 +29,7 @@ struct mcp_exchange {
 	struct mcp_call call; /* of MCP_TOOLS_CALL */
 	struct buf body;      /* the answer, as it is made */
 	int place;	      /* of what may be done at one time; -1: none */
+	int reader;	      /* one of MCP_READERS; -1: it is none */
 	bool may_stream;
 	bool must_stream; /* the client takes nothing else */
 	int64_t began_ms; /* all of the monotonic clock */
@@ -39,6 +40,9 @@ struct mcp_exchange {
  * beside them, for what is answered at once. */
 #define MCP_WAITING 8
 #define MCP_QUICK 4
+/* Who reads what is large may be slow: the most of those places that they have,
+ * or nobody could run anything. */
+#define MCP_READERS 4
 size_t mcp_children(const struct config *config);
 
 /* A cell is waited for so long, and a turn in a session: then the model is told
@@ -66,6 +70,8 @@ void mcp_tell(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
 /* Take a place, and of the token's what the gate counts.  False: there is none,
  * which was answered. */
 bool mcp_enter(struct mcp_exchange *x, enum gate_use use);
+/* The same for a resource, or the list of them. */
+bool mcp_enter_reader(struct mcp_exchange *x);
 
 /* ---- what is called ---- */
 

@@ -54,7 +54,7 @@ mcp_list_resources(struct mcp_exchange *x)
 	struct err err;
 	auto_dir DIR *folder = NULL;
 
-	if (!mcp_enter(x, GATE_GLANCE))
+	if (!mcp_enter_reader(x))
 		return;
 	folder = filestore_open_folder(store, &err);
 	if (folder == NULL) {
@@ -149,7 +149,7 @@ mcp_read_resource(struct mcp_exchange *x)
 	if (entry.size > (int64_t)MCP_RESOURCE_MAX)
 		refuse(x, uri,
 		    "Resource too large: over 8 MiB; GET /v1/files/ID has it");
-	else if (mcp_enter(x, GATE_GLANCE))
+	else if (mcp_enter_reader(x))
 		answer_content(x, uri, entry.name, fd, entry.size);
 	free(entry.name);
 }
