@@ -340,6 +340,20 @@ def each_status_is_told():
 
 
 @test
+def the_operator_sets_how_long_a_run_may_take():
+    body = {"language": "python", "version": "*", "files": [
+        {"content": "import time\ntime.sleep(.5)\nprint(1)"}]}
+    with Served(IL_API_CELLS="1", IL_PISTON_TIMEOUT_SECONDS="0.3") as short:
+        answer = short.post("/api/v2/execute", body)
+        assert answer.json["run"]["status"] == "TO", answer
+        for name in ("run_timeout", "run_cpu_time"):
+            answer = short.post("/api/v2/execute", {**body, name: 301})
+            assert (answer.status, answer.json) == (400, {
+                "message": f"{name} cannot exceed the configured limit of "
+                "300"}), answer
+
+
+@test
 def a_cpu_limit_is_told_to_the_millisecond():
     got = execute("import time\nwhile time.process_time() < 0.03: pass",
                   run_cpu_time=10)
