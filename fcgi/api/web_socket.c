@@ -72,7 +72,7 @@ web_socket_goodbye(struct web_socket *s, int code, const char *reason)
 void
 web_socket_receive(struct web_socket *s)
 {
-	char piece[WEB_SOCKET_PIECE];
+	char piece[SOCKET_PIECE];
 	ssize_t n = recv(s->fd, piece, sizeof(piece), MSG_DONTWAIT);
 
 	if (n > 0)
@@ -136,8 +136,6 @@ hears_goodbye(struct web_socket *s)
 		event = socket_next(&s->in);
 	while (event == SOCKET_MESSAGE || event == SOCKET_PING);
 	/* who speaks no WebSocket hangs up, or its time is over */
-	if (event == SOCKET_FAULT)
-		buf_reset(&s->in.in);
 	return s->gone || event == SOCKET_CLOSE;
 }
 
@@ -170,7 +168,6 @@ web_socket_read_head(struct web_socket *s, struct socket_head *head)
 	}
 	good = len <= SOCKET_HEAD_MAX &&
 	    socket_head_read(head, buf_str(&s->in.in), len);
-	memmove(s->in.in.data, s->in.in.data + len, s->in.in.len - len);
-	buf_cut(&s->in.in, s->in.in.len - len);
+	buf_drop(&s->in.in, len);
 	return good;
 }

@@ -12,8 +12,6 @@
  * A client's WebSocket, on a connection that never blocks: what is said to it
  * waits here until there is room, and is bounded.
  */
-#define WEB_SOCKET_PIECE 65536
-
 struct web_socket {
 	int fd;			 /* borrowed */
 	struct socket_reader in; /* in.message: of web_socket_next() */
@@ -36,7 +34,8 @@ void web_socket_flush(struct web_socket *s);
 void web_socket_say(struct web_socket *s, const struct buf *text);
 void web_socket_goodbye(struct web_socket *s, int code, const char *reason);
 
-/* Take the bytes that have come. */
+/* Take the bytes that have come, a piece at most, once web_socket_next() has no
+ * more of the last ones. */
 void web_socket_receive(struct web_socket *s);
 /* The next message of those; pings are answered.  False: there is none, or the
  * connection is over. */

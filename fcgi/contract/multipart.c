@@ -216,10 +216,7 @@ void
 multipart_add(struct multipart *m, const void *data, size_t len)
 {
 	assert(len <= MULTIPART_PIECE);
-	if (m->used > 0)
-		memmove(m->held.data, m->held.data + m->used,
-		    m->held.len - m->used);
-	buf_cut(&m->held, m->held.len - m->used);
+	buf_drop(&m->held, m->used);
 	buf_add(&m->held, data, len);
 	m->used = 0;
 }

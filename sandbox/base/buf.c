@@ -146,6 +146,15 @@ buf_cut(struct buf *b, size_t len)
 }
 
 void
+buf_drop(struct buf *b, size_t len)
+{
+	if (len == 0)
+		return;
+	memmove(b->data, b->data + len, b->len - len);
+	buf_cut(b, b->len - len);
+}
+
+void
 buf_add(struct buf *b, const void *data, size_t len)
 {
 	char *room = buf_reserve(b, len);

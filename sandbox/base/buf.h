@@ -41,8 +41,9 @@ void buf_addv(struct buf *b, const char *fmt, va_list ap)
  * there, then say with buf_commit() how many bytes were written (<= len). */
 char *buf_reserve(struct buf *b, size_t len);
 void buf_commit(struct buf *b, size_t len);
-/* Drop all after the first len bytes (len <= b->len). */
+/* Drop all after the first len bytes (len <= b->len), and the first len. */
 void buf_cut(struct buf *b, size_t len);
+void buf_drop(struct buf *b, size_t len);
 
 /* The contents as a C string, "" when empty.  Valid until the next change. */
 const char *buf_str(const struct buf *b);

@@ -78,6 +78,12 @@ test_reserve_steal(void)
 	memcpy(room, "hello", 5);
 	buf_commit(&b, 5);
 	is_str(buf_str(&b), "hello", "reserve and commit");
+	buf_drop(&b, 0);
+	buf_drop(&b, 2);
+	is_str(buf_str(&b), "llo", "the first are dropped");
+	buf_drop(&b, 3);
+	is_str(buf_str(&b), "", "and all of them");
+	buf_adds(&b, "hello");
 	taken = buf_steal(&b, &len);
 	is_str(taken, "hello", "buf_steal hands the memory over");
 	is_int(len, 5, "with its length");

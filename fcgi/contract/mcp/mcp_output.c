@@ -17,12 +17,8 @@ add_tail(struct buf *tail, const char *data, size_t len)
 		data += len - MCP_TAIL_BYTES;
 		len = MCP_TAIL_BYTES;
 	}
-	if (tail->len + len > tail->max) {
-		size_t keep = MCP_TAIL_BYTES;
-
-		memmove(tail->data, tail->data + tail->len - keep, keep);
-		buf_cut(tail, keep);
-	}
+	if (tail->len + len > tail->max)
+		buf_drop(tail, tail->len - MCP_TAIL_BYTES);
 	buf_add(tail, data, len);
 }
 

@@ -11,6 +11,7 @@
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #define CONTROL_MAX 125
+#define HEAD_MAX 14 /* of a frame, with its mask */
 
 enum opcode {
 	OP_CONTINUATION = 0,
@@ -118,8 +119,8 @@ socket_answer(const char *key, char answer[SOCKET_ANSWER_LEN + 1])
 void
 socket_reader_init(struct socket_reader *r)
 {
-	*r = (struct socket_reader){ .in = BUF_INIT(SOCKET_MESSAGE_MAX +
-					 (64 << 10)),
+	*r = (struct socket_reader){ .in = BUF_INIT(HEAD_MAX +
+					 SOCKET_MESSAGE_MAX + SOCKET_PIECE),
 		.message = BUF_INIT(SOCKET_MESSAGE_MAX),
 		.control = BUF_INIT(CONTROL_MAX) };
 }
@@ -135,13 +136,18 @@ socket_reader_release(struct socket_reader *r)
 void
 socket_reader_add(struct socket_reader *r, const void *data, size_t len)
 {
+	/* of who is no WebSocket nothing is read any more */
+	if (r->code != 0)
+		return;
+	buf_drop(&r->in, r->taken);
+	r->taken = 0;
 	buf_add(&r->in, data, len);
 }
 
 struct head {
 	bool fin;
 	enum opcode opcode;
-	size_t at; /* of the mask */
+	size_t at; /* of the mask, in the reader's bytes */
 	uint64_t len;
 };
 
@@ -149,7 +155,6 @@ static enum socket_event
 fault(struct socket_reader *r, int code)
 {
 	r->code = code;
-	buf_reset(&r->in);
 	return SOCKET_FAULT;
 }
 
@@ -157,10 +162,12 @@ fault(struct socket_reader *r, int code)
 static enum socket_event
 read_head(struct socket_reader *r, struct head *h)
 {
-	const unsigned char *in = (const unsigned char *)buf_str(&r->in);
+	const unsigned char *in = (const unsigned char *)buf_str(&r->in) +
+	    r->taken;
+	size_t left = r->in.len - r->taken;
 	size_t bytes;
 
-	if (r->in.len < 2)
+	if (left < 2)
 		return SOCKET_MORE;
 	h->fin = (in[0] & 0x80) != 0;
 	h->opcode = (enum opcode)(in[0] & 0x0f);
@@ -169,13 +176,13 @@ read_head(struct socket_reader *r, struct head *h)
 	/* no extension, and a client masks what it says */
 	if ((in[0] & 0x70) != 0 || (in[1] & 0x80) == 0)
 		return fault(r, CLOSE_PROTOCOL);
-	if (r->in.len < 2 + bytes)
+	if (left < 2 + bytes)
 		return SOCKET_MORE;
 	if (bytes > 0)
 		h->len = 0;
 	for (size_t i = 0; i < bytes; i++)
 		h->len = h->len << 8 | in[2 + i];
-	h->at = 2 + bytes;
+	h->at = r->taken + 2 + bytes;
 	/* the shortest way to say it, and no other */
 	if ((bytes == 2 && h->len < 126) ||
 	    (bytes == 8 && (h->len <= UINT16_MAX || h->len > INT64_MAX)))
@@ -267,9 +274,7 @@ socket_next(struct socket_reader *r)
 			buf_reset(to);
 		in = (const unsigned char *)buf_str(&r->in) + h.at;
 		unmask(to, in, in + 4, (size_t)h.len);
-		h.at += 4 + (size_t)h.len;
-		memmove(r->in.data, r->in.data + h.at, r->in.len - h.at);
-		buf_cut(&r->in, r->in.len - h.at);
+		r->taken = h.at + 4 + (size_t)h.len;
 		event = take_frame(r, &h);
 	} while (event == SOCKET_MORE);
 	return event;

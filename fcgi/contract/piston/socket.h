@@ -14,6 +14,7 @@
  */
 #define SOCKET_HEAD_MAX 16384
 #define SOCKET_MESSAGE_MAX ((size_t)8 << 20)
+#define SOCKET_PIECE 65536   /* bytes that are added at one time */
 #define SOCKET_ANSWER_LEN 28 /* of Sec-WebSocket-Accept */
 
 /* ---- the request ---- */
@@ -46,7 +47,8 @@ enum socket_event {
 };
 
 struct socket_reader {
-	struct buf in;	    /* not taken yet */
+	struct buf in; /* from taken on: not taken yet */
+	size_t taken;
 	struct buf message; /* of the last MESSAGE or PING, or its beginning */
 	struct buf control;
 	bool within; /* a message has begun */
@@ -56,8 +58,8 @@ struct socket_reader {
 
 void socket_reader_init(struct socket_reader *r);
 void socket_reader_release(struct socket_reader *r);
-/* Add bytes as they come; more than a message's worth is never kept: take all
- * events before the next ones. */
+/* Add bytes as they come, SOCKET_PIECE at most; take all events before the next
+ * ones, so that no more than a frame and a piece are kept. */
 void socket_reader_add(struct socket_reader *r, const void *data, size_t len);
 /* The next event; the message is good until the next call.  After FAULT and
  * CLOSE there is none. */
