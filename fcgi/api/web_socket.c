@@ -114,12 +114,13 @@ web_socket_wait(struct web_socket *s, int64_t until_ms)
 	struct pollfd p = { .fd = s->fd,
 		.events = (short)(POLLIN | (s->out.len > 0 ? POLLOUT : 0)) };
 
-	while (!s->gone) {
+	/* whoever never stops talking has no more time than others */
+	while (!s->gone && clock_monotonic_ms() < until_ms) {
 		int n = poll(&p, 1, clock_poll_timeout(until_ms));
 
 		if (n > 0)
 			return true;
-		if (n == 0 || errno != EINTR)
+		if (n < 0 && errno != EINTR)
 			return false;
 	}
 	return false;
