@@ -43,7 +43,8 @@ struct connection {
 	struct pyutf8 decoders[2];
 	size_t left[2]; /* bytes of output */
 	int full;	/* as in struct piston_output */
-	int writer;	/* of the pipe; -1: closed */
+	int reader;	/* of the pipe; both -1: closed */
+	int writer;
 	struct buf typed;
 	size_t written;
 	bool eof;
@@ -93,6 +94,8 @@ take_said(struct connection *x, enum piston_message kind,
 	else if (!said->is_input)
 		web_socket_goodbye(&x->s, 4004, "Can only write to stdin");
 	else if (!x->eof) {
+		buf_drop(&x->typed, x->written);
+		x->written = 0;
 		buf_add(&x->typed, said->text, said->len);
 		x->eof = said->eof;
 	}
@@ -121,32 +124,32 @@ type(struct connection *x)
 		cleanup_close(&x->writer);
 }
 
+static bool
+is_full(const struct connection *x)
+{
+	return x->typed.len - x->written >= TYPED_MAX;
+}
+
 /* What is waited for beside the cell: whoever types faster than is read, waits
  * as well. */
 static void
 set_others(struct connection *x)
 {
-	bool full = x->typed.len - x->written >= TYPED_MAX;
-
 	x->others[0] = (struct pollfd){ .fd = x->s.fd,
-		.events = (short)((full ? 0 : POLLIN) |
+		.events = (short)((is_full(x) ? 0 : POLLIN) |
 		    (x->s.out.len > 0 ? POLLOUT : 0)) };
 	x->others[1] = (struct pollfd){ .fd = x->typed.len > 0 ? x->writer : -1,
 		.events = POLLOUT };
 }
 
+/* The messages that are here, while there is room for what they say. */
 static void
-take_others(void *arg)
+take_messages(struct connection *x)
 {
-	struct connection *x = arg;
 	struct piston_refusal refusal;
 	struct piston_said said;
 
-	web_socket_flush(&x->s);
-	type(x);
-	web_socket_receive(&x->s);
-	while (x->typed.len - x->written < TYPED_MAX &&
-	    web_socket_next(&x->s)) {
+	while (!is_full(x) && web_socket_next(&x->s)) {
 		enum piston_message kind = piston_hear(&said,
 		    buf_str(&x->s.in.message), x->s.in.message.len, &refusal);
 
@@ -158,8 +161,29 @@ take_others(void *arg)
 		pyjson_release(&said.doc);
 		type(x);
 	}
+}
+
+/* Before the cell is waited for again. */
+static void
+settle(struct connection *x)
+{
 	x->run.c.hang_up = x->s.gone || x->s.closing;
 	set_others(x);
+}
+
+static void
+take_others(void *arg)
+{
+	struct connection *x = arg;
+
+	web_socket_flush(&x->s);
+	type(x);
+	take_messages(x);
+	if (!is_full(x)) {
+		web_socket_receive(&x->s);
+		take_messages(x);
+	}
+	settle(x);
 }
 
 static void
@@ -193,11 +217,14 @@ take_event(void *arg, const struct cell_event *event)
 	if (event->kind == CELL_STARTED) {
 		piston_say_stage(&message);
 		web_socket_say(&x->s, &message);
+		/* It is the run's alone: when that closes it, we hear of it. */
+		cleanup_close(&x->reader);
+		/* What came with the request makes nobody wake us. */
+		take_messages(x);
 	} else if (event->kind == CELL_OUTPUT) {
 		take_output(x, event->stream, event->data, event->len);
 	}
-	x->run.c.hang_up = x->s.gone || x->s.closing;
-	set_others(x);
+	settle(x);
 }
 
 /* What began and never ended is told as it is. */
@@ -248,7 +275,6 @@ static void
 run_job(struct connection *x)
 {
 	auto_buf struct buf message = BUF_INIT(1024);
-	auto_close int reader = -1;
 	struct cell_request cell;
 	int ends[2];
 
@@ -257,7 +283,7 @@ run_job(struct connection *x)
 		say_trouble(x, "Internal Server Error");
 		return;
 	}
-	reader = ends[0];
+	x->reader = ends[0];
 	x->writer = ends[1];
 	(void)fcntl(x->writer, F_SETFL, O_NONBLOCK);
 	piston_say_runtime(&message, x->request.runtime);
@@ -266,7 +292,7 @@ run_job(struct connection *x)
 	cell.input = NULL;
 	cell.input_len = 0;
 	cell.live = true;
-	cell.live_fd = reader;
+	cell.live_fd = x->reader;
 	x->run = (struct api_run){ .app = x->app,
 		.req = &x->req,
 		.request = &cell,
@@ -278,6 +304,7 @@ run_job(struct connection *x)
 	x->left[0] = x->left[1] = PISTON_OUTPUT_MAX;
 	set_others(x);
 	api_run(&x->run, x->request.runtime->interpreter);
+	cleanup_close(&x->reader);
 	cleanup_close(&x->writer);
 	tell_end(x);
 	metrics_run(&x->app->metrics, API_CONNECT, x->run.end,
@@ -391,6 +418,7 @@ api_connect(void *app, int fd)
 {
 	struct connection x = { .app = app,
 		.typed = BUF_INIT(SOCKET_MESSAGE_MAX + TYPED_MAX),
+		.reader = -1,
 		.writer = -1 };
 	int64_t started_us = clock_monotonic_us();
 	struct socket_head head;

@@ -13,6 +13,7 @@ from served import Served, wait_for
 from tap import run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
+long = Served(IL_API_CELLS="1", IL_PISTON_TIMEOUT_SECONDS="60").__enter__()
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 ECHO = "import sys\nfor line in sys.stdin: print('got', line, end='')\nprint(1)"
 FOREVER = "import time\nprint('on', flush=True)\nwhile True: time.sleep(1)"
@@ -329,6 +330,47 @@ def much_is_typed_and_nothing_is_lost():
 
 
 @test
+def what_comes_with_the_request_is_typed():
+    with Socket() as it:
+        frames = [{"type": "init", "language": "python", "version": "*",
+                   "files": [{"content": "print(len(input()), input())"}]},
+                  {"type": "data", "stream": "stdin", "data": "a\n"},
+                  {"type": "data", "stream": "stdin", "data": "b\n"}]
+        it.raw(b"".join(it.frame(TEXT, json.dumps(message).encode())
+                        for message in frames))
+        assert it.message()["type"] == "runtime"
+        assert it.message()["type"] == "stage"
+        assert it.until("\n") == "1 b\n"
+        assert it.message() == exit_of(code=0)
+
+
+@test
+def more_than_is_kept_is_typed_and_nothing_is_lost():
+    piece, count = "x" * 65535 + "\n", 200     # of 13 MB 8 may be kept
+    with Socket(service=long) as it:
+        it.begin("import os, time\nsize = 0\n"
+                 "while size < %d:\n size += len(os.read(0, 9000))\n"
+                 " time.sleep(.0003)\nprint(size)" % (count << 16))
+        it.type(piece * 100)
+        for _ in range(100):
+            it.type(piece)
+        assert it.until("\n") == "%d\n" % (count << 16)
+        assert it.message() == exit_of(code=0)
+
+
+@test
+def who_reads_no_input_still_gets_signals():
+    with Socket() as it:
+        it.begin("import os, time\nos.close(0)\nprint('on', flush=True)\n"
+                 "while True: time.sleep(1)")
+        it.until("\n")
+        for _ in range(20):
+            it.type("x" * 20000)
+        it.say(type="signal", signal="SIGTERM")
+        assert it.message() == exit_of(signal="SIGTERM")
+
+
+@test
 def what_is_no_websocket_is_refused():
     for lines, status in (
             ("Upgrade: websocket\r\nSec-WebSocket-Key: eA==\r\n"
@@ -351,4 +393,5 @@ def what_is_no_websocket_is_refused():
 try:
     run()
 finally:
+    long.close()
     served.close()
