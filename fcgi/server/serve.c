@@ -194,7 +194,8 @@ serve_loop(struct batch *batch, struct err *err)
 	}
 }
 
-/* The same where whoever connects is no FastCGI. */
+/* The same where whoever connects is no FastCGI.  One that cannot accept would
+ * be woken again at once: it ends, and another one is started in its place. */
 static int
 serve_plain(const struct serve *serve, void (*plain)(void *arg, int fd),
     int listen_fd, struct err *err)
@@ -212,11 +213,14 @@ serve_plain(const struct serve *serve, void (*plain)(void *arg, int fd),
 			return err_system(err, "poll");
 		if (fds[0].revents != 0)
 			return 0;
-		/* another one may have been faster */
 		fd = accept4(listen_fd, NULL, NULL,
 		    SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)
 			plain(serve->arg, fd);
+		/* another one may have been faster, or the client is gone */
+		else if (errno != EAGAIN && errno != EINTR &&
+		    errno != ECONNABORTED)
+			return err_system(err, "accept4");
 	}
 }
 
