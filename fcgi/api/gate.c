@@ -2,6 +2,7 @@
 #include "gate.h"
 
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -9,6 +10,8 @@
 #include "session_holder.h"
 #include "../server/http.h"
 
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
@@ -92,9 +95,16 @@ gate_find_token(struct api_app *app, const char *text)
 static const struct token *
 bearer(struct api_app *app, const struct http_request *req)
 {
-	return app->tokens.path == NULL ?
-	    NULL :
-	    gate_find_token(app, http_param(req, "HTTP_AUTHORIZATION"));
+	const char *header = http_param(req, "HTTP_AUTHORIZATION");
+	auto_free char *whole = NULL;
+
+	if (app->tokens.path == NULL)
+		return NULL;
+	/* some of Piston's clients say the token alone */
+	if (header != NULL && reply_is_piston(req) &&
+	    strncasecmp(header, "Bearer ", 7) != 0)
+		header = whole = xprintf("Bearer %.200s", header);
+	return gate_find_token(app, header);
 }
 
 /* Where nobody is asked for a token, nothing runs for those who may be

@@ -166,13 +166,11 @@ tokens_find(const struct tokens *tokens, const char *authorization)
 	unsigned char secret[SECRET_LEN];
 	unsigned char hash[TOKENS_HASH_LEN];
 
-	if (authorization == NULL)
+	if (authorization == NULL ||
+	    strncasecmp(authorization, "Bearer ", 7) != 0)
 		return NULL;
-	/* some clients say the token alone */
-	if (strncasecmp(authorization, "Bearer ", 7) == 0) {
-		authorization += 7;
-		authorization += strspn(authorization, " ");
-	}
+	authorization += 7;
+	authorization += strspn(authorization, " ");
 	if (strlen(authorization) != TOKENS_TEXT_LEN ||
 	    strncmp(authorization, PREFIX, strlen(PREFIX)) != 0)
 		return NULL;

@@ -48,9 +48,8 @@ void tokens_close(struct tokens *tokens);
  * count.  A file that is gone holds none. */
 int tokens_refresh(struct tokens *tokens, struct err *err);
 
-/* Whose an Authorization header is ("Bearer il_…", or the token alone; as it
- * was given out, in lower case); NULL: nobody's.  Takes the same time for any
- * token. */
+/* Whose an Authorization header is ("Bearer il_…", the token as it was given
+ * out, in lower case); NULL: nobody's.  Takes the same time for any token. */
 const struct token *tokens_find(const struct tokens *tokens,
     const char *authorization);
 

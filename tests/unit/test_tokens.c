@@ -67,7 +67,7 @@ test_life(void)
 	    "so is the first");
 	is_str(who(&tokens, "Bearer ", alice, " "), "", "a blank after it");
 	is_str(who(&tokens, "Basic ", alice, ""), "", "another scheme");
-	is_str(who(&tokens, "", alice, ""), "alice", "no scheme");
+	is_str(who(&tokens, "", alice, ""), "", "no scheme");
 	is_str(who(&tokens, "Bearer ", alice + 1, ""), "", "no prefix");
 	is_str(who(&tokens, "Bearer ", "", ""), "", "no token");
 	alice[TOKENS_TEXT_LEN - 1] ^= 1;
