@@ -5,10 +5,8 @@
  */
 #include "piston.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -57,21 +55,20 @@ piston_open(struct api_app *app, struct err *err)
 	return 0;
 }
 
-/* "3.11.2" as one number; 0: it is none. */
+/* A line, "3.11.2", as one number, and what follows it; 0: it is none. */
 static uint64_t
-pack_version(const char *text)
+pack_version(const char **text)
 {
-	int64_t major;
-	int64_t minor;
-	int64_t patch;
+	const char *line = *text;
+	size_t len = strcspn(line, "\n");
+	struct semver v;
 
-	if (sscanf(text, "%7" SCNd64 ".%7" SCNd64 ".%7" SCNd64, &major, &minor,
-		&patch) != 3 ||
-	    major < 1 || major > PART_MAX || minor < 0 || minor > PART_MAX ||
-	    patch < 0 || patch > PART_MAX)
+	*text += len + (line[len] == '\n' ? 1 : 0);
+	if (!semver_read(&v, line, len) || v.major < 1 || v.major > PART_MAX ||
+	    v.minor > PART_MAX || v.patch > PART_MAX)
 		return 0;
-	return (uint64_t)major << 2 * PART_BITS | (uint64_t)minor << PART_BITS |
-	    (uint64_t)patch;
+	return (uint64_t)v.major << 2 * PART_BITS |
+	    (uint64_t)v.minor << PART_BITS | (uint64_t)v.patch;
 }
 
 static struct semver
@@ -126,18 +123,19 @@ ask(struct api_app *app, struct http_request *req, size_t index)
 		.req = req,
 		.request = &cell,
 		.c = { .event = take_answer, .arg = &text } };
-	const char *second;
+	const char *told;
+	uint64_t python;
 
 	api_run(&run, app->interpreters[index]);
-	second = strchr(buf_str(&text), '\n');
-	if (run.end != API_RESULT || pack_version(buf_str(&text)) == 0) {
+	told = buf_str(&text);
+	python = pack_version(&told);
+	if (run.end != API_RESULT || python == 0) {
 		log_warn("interpreter %s does not tell its version",
 		    app->interpreters[index]);
 		return false;
 	}
-	versions->of[PISTON_PYTHON] = pack_version(buf_str(&text));
-	versions->of[PISTON_BASH] = second == NULL ? 0 :
-						     pack_version(second + 1);
+	versions->of[PISTON_PYTHON] = python;
+	versions->of[PISTON_BASH] = pack_version(&told);
 	versions->asked_ms = clock_monotonic_ms();
 	return true;
 }

@@ -23,9 +23,32 @@ static const struct {
 #include "piston_ranges.inc"
 };
 
+/* What is one version, whole. */
+static const struct {
+	const char *text;
+	bool whole;
+} texts[] = {
+	{ "3.11.2", true },
+	{ "0.0.0", true },
+	{ "123456789012345.0.10", true },
+	{ "1234567890123456.0.0", false },
+	{ "", false },
+	{ "3.11", false },
+	{ "3.11.", false },
+	{ "3.11.x", false },
+	{ "3.11.2 ", false },
+	{ " 3.11.2", false },
+	{ "3.11.2rc1", false },
+	{ "3.11.2.1", false },
+	{ "3.011.2", false },
+	{ "+3.11.2", false },
+	{ "3.-1.2", false },
+};
+
 int
 main(void)
 {
+	struct semver version;
 	char long_range[SEMVER_RANGE_MAX + 2];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -44,6 +67,14 @@ main(void)
 	ok(!semver_is_in(&versions[0], long_range, SEMVER_RANGE_MAX + 1),
 	    "a longer range is none");
 	ok(!semver_is_in(&versions[0], "2.7.18\0", 7), "nor one with a NUL");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		ok(semver_read(&version, texts[i].text,
+		       strlen(texts[i].text)) == texts[i].whole,
+		    texts[i].text);
+	ok(semver_read(&version, "3.11.2", 6) &&
+		semver_compare(&version, &versions[3]) == 0,
+	    "a version is read");
+	ok(!semver_read(&version, "3.11.2", 5), "but not half of one");
 	ok(semver_compare(&versions[0], &versions[1]) < 0 &&
 		semver_compare(&versions[3], &versions[2]) > 0 &&
 		semver_compare(&versions[3], &versions[3]) == 0,

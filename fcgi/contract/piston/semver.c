@@ -137,6 +137,18 @@ take_partial(struct reader *r, struct partial *p)
 	return r->at == r->end || is_blank(*r->at);
 }
 
+bool
+semver_read(struct semver *version, const char *text, size_t len)
+{
+	struct reader r = { text, text + len };
+
+	return take_number(&r, &version->major) && take(&r, '.') &&
+	    take_number(&r, &version->minor) && take(&r, '.') &&
+	    take_number(&r, &version->patch) && r.at == r.end &&
+	    version->major != ANY && version->minor != ANY &&
+	    version->patch != ANY;
+}
+
 /* ---- what it means ---- */
 
 static struct semver

@@ -21,6 +21,8 @@ struct semver {
 /* A longer range is none. */
 #define SEMVER_RANGE_MAX 256
 
+/* Read "3.11.2", three numbers and nothing else.  False: it is none. */
+bool semver_read(struct semver *version, const char *text, size_t len);
 /* Less than 0, 0, or more, as strcmp(). */
 int semver_compare(const struct semver *a, const struct semver *b);
 /* Is the version in the range?  False, too, when that is no range. */
