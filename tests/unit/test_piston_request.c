@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* Piston's requests and answers at the borders of the contract. */
+#include "fcgi/contract/piston/answer.h"
+#include "fcgi/contract/piston/request.h"
+
+#include <signal.h>
+
+#include "sandbox/base/buf.h"
+#include "sandbox/protocol/frame.h"
+
+#include "tap.h"
+
+static const struct piston_runtime runtimes[] = {
+	{ PISTON_PYTHON, { 3, 11, 2 }, "3.11" },
+	{ PISTON_PYTHON, { 3, 13, 1 }, "science" },
+	{ PISTON_BASH, { 5, 2, 15 }, "3.11" },
+};
+#define RUNTIMES (sizeof(runtimes) / sizeof(runtimes[0]))
+static const struct piston_limits limits = { 3000, 10000 };
+
+#define PY "\"language\":\"python\",\"version\":\"*\""
+#define ONE PY ",\"files\":[{\"content\":\"x\"}]"
+
+/* ---- requests ---- */
+
+static bool
+read_request(struct piston_request *req, const char *body,
+    struct piston_refusal *refusal)
+{
+	return piston_read(req, &limits, runtimes, RUNTIMES, body, strlen(body),
+	    refusal);
+}
+
+/* What is refused, and how. */
+static const struct {
+	const char *body;
+	const char *message;
+} refused[] = {
+	{ "", "language is required as a string" },
+	{ "[]", "language is required as a string" },
+	{ "5", "The body must be a JSON object" },
+	{ "{\"language\":\"\"}", "language is required as a string" },
+	{ "{\"language\":\"py\"}", "version is required as a string" },
+	{ "{" PY "}", "files is required as an array" },
+	{ "{" PY ",\"files\":[{\"content\":\"\"},{\"content\":5}]}",
+	    "files[1].content is required as a string" },
+	{ "{" PY ",\"files\":[null]}",
+	    "files[0].content is required as a string" },
+	{ "{\"language\":\"py\",\"version\":\"3.12\",\"files\":[]}",
+	    "py-3.12 runtime is unknown" },
+	{ "{" PY ",\"files\":[]}",
+	    "files must include at least one utf8 encoded file" },
+	{ "{" ONE ",\"run_timeout\":3000.5}",
+	    "run_timeout cannot exceed the configured limit of 3000" },
+	{ "{" ONE ",\"run_timeout\":NaN}",
+	    "If specified, run_timeout must be a number" },
+	{ "{" ONE ",\"run_timeout\":Infinity}",
+	    "run_timeout cannot exceed the configured limit of 3000" },
+	{ "{" ONE ",\"compile_cpu_time\":-0.1}",
+	    "compile_cpu_time must be non-negative" },
+	{ "{" ONE ",\"run_timeout\":true,\"compile_timeout\":[]}",
+	    "If specified, compile_timeout must be a number" },
+	{ "{" ONE ",\"stdin\":0}", "stdin must be a string" },
+	{ "{" ONE ",\"args\":{}}", "args must be an array" },
+	{ "{" ONE ",\"args\":[1,[]]}", "args[1] must be a string" },
+	{ "{" ONE ",\"args\":\"a\\u0000\"}",
+	    "args[1] must not contain a NUL character" },
+	{ "{" PY ",\"files\":[{\"content\":\"\",\"name\":\"a/../../b\"}]}",
+	    "files[0].name leads out of the folder" },
+	{ "{" PY ",\"files\":[{\"content\":\"\",\"name\":\"a/..\"}]}",
+	    "files[0].name is no name of a file" },
+	{ "{" PY ",\"files\":[{\"content\":\"\",\"name\":\"a\\u0000\"}]}",
+	    "files[0].name must not contain a NUL character" },
+	{ "{" PY ",\"files\":[{\"content\":\"\",\"name\":7}]}",
+	    "files[0].name must be a string" },
+	{ "{" PY ",\"files\":[{\"content\":\"\",\"name\":\"a\"},"
+	  "{\"content\":\"\",\"name\":\"./a/b\"}]}",
+	    "files[1].name lies below another file" },
+};
+
+static void
+test_refused(size_t i)
+{
+	struct piston_request req;
+	struct piston_refusal refusal = { 0 };
+	char want[200];
+
+	(void)snprintf(want, sizeof(want), "{\"message\":\"%s\"}",
+	    refused[i].message);
+	if (read_request(&req, refused[i].body, &refusal))
+		pyjson_release(&req.doc);
+	is_int(refusal.status, 400, refused[i].body);
+	is_str(buf_str(&refusal.body), want, "in the contract's words");
+	buf_release(&refusal.body);
+}
+
+/* What is taken: its limits, and its words with '|' between. */
+static const struct {
+	const char *more;
+	int64_t wall_ms;
+	int64_t cpu_us;
+	int64_t memory;
+	const char *words;
+} taken[] = {
+	{ "", 3000, 3000000, 0, "file0.code" },
+	{ ",\"run_timeout\":null,\"run_cpu_time\":\"\"", 3000, 3000000, 0,
+	    "file0.code" },
+	{ ",\"run_timeout\":0,\"run_cpu_time\":0", 1, 0, 0, "file0.code" },
+	{ ",\"run_timeout\":3000,\"run_cpu_time\":3000.0", 3000, 3000000, 0,
+	    "file0.code" },
+	{ ",\"run_timeout\":2.5,\"run_cpu_time\":2.5", 3, 2500, 0,
+	    "file0.code" },
+	{ ",\"run_memory_limit\":-1", 3000, 3000000, 0, "file0.code" },
+	{ ",\"run_memory_limit\":1e300", 3000, 3000000, 0, "file0.code" },
+	{ ",\"run_memory_limit\":67108864", 3000, 3000000, 67108864,
+	    "file0.code" },
+	{ ",\"args\":null", 3000, 3000000, 0, "file0.code" },
+	{ ",\"args\":[\"\",1,1.0,-1.5,1e21,1e20,true,null,-0.0]", 3000, 3000000,
+	    0, "file0.code||1|1|-1.5|1e+21|100000000000000000000|true|null|0" },
+	{ ",\"args\":\"a\\u20ac\\ud83d\"", 3000, 3000000, 0,
+	    "file0.code|a|\u20ac|\ufffd" },
+};
+
+static void
+test_taken(size_t i)
+{
+	auto_buf struct buf body = BUF_INIT(4096);
+	auto_buf struct buf words = BUF_INIT(4096);
+	struct piston_request req;
+	struct piston_refusal refusal;
+
+	buf_addf(&body, "{" ONE "%s}", taken[i].more);
+	if (!read_request(&req, buf_str(&body), &refusal)) {
+		is_str(buf_str(&refusal.body), "", taken[i].more);
+		buf_release(&refusal.body);
+		return;
+	}
+	for (size_t n = 0; n < req.word_count; n++)
+		buf_addf(&words, "%s%.*s", n == 0 ? "" : "|",
+		    (int)req.words[n].len, (const char *)req.words[n].data);
+	is_str(buf_str(&words), taken[i].words, taken[i].more);
+	is_int(req.wall_ms, taken[i].wall_ms, "wall clock");
+	is_int(req.cpu_us, taken[i].cpu_us, "processor time");
+	is_int(req.memory, taken[i].memory, "memory");
+	is_int(req.runtime->version.minor, 13, "the newest");
+	ok(req.input_len == 1 && req.input[0] == '\n', "no input is a line");
+	pyjson_release(&req.doc);
+}
+
+static void
+test_files(void)
+{
+	static const char body[] =
+	    "{" PY ",\"stdin\":\"in\\n\",\"files\":["
+	    "{\"content\":\"-_8=x\",\"encoding\":\"base64\",\"name\":\"/b\"},"
+	    "{\"content\":\"00fFg0\",\"encoding\":\"hex\"},"
+	    "{\"content\":\"\\ud800\",\"encoding\":\"utf-8\"},"
+	    "{\"content\":\"y\",\"name\":\"d/../-m\"}]}";
+	static const struct {
+		const char *path;
+		const char *content;
+		size_t len;
+	} want[] = {
+		{ "b", "\xfb\xff", 2 },
+		{ "file1.code", "\0\xff", 2 },
+		{ "file2.code", "\xef\xbf\xbd", 3 },
+		{ "-m", "y", 1 },
+	};
+	struct piston_request req;
+	struct piston_refusal refusal;
+
+	if (!read_request(&req, body, &refusal)) {
+		is_str(buf_str(&refusal.body), "", "files");
+		buf_release(&refusal.body);
+		return;
+	}
+	is_int(req.files.count, 4, "all files");
+	for (size_t i = 0; i < req.files.count; i++) {
+		const struct cell_input *file = &req.files.items[i];
+
+		is_str(file->path, want[i].path, "a path");
+		is_mem(file->content.data, file->content.len, want[i].content,
+		    want[i].len, "what it holds");
+	}
+	is_str(req.words[0].data, "file2.code", "the first that may be a text");
+	is_int(req.input_len, 3, "input that ends with a newline");
+	pyjson_release(&req.doc);
+	(void)read_request(&req,
+	    "{" PY ",\"files\":[{\"content\":\"\",\"name\":\"-m\"}]}",
+	    &refusal);
+	is_str(req.words[0].data, "./-m", "a file is no option");
+	pyjson_release(&req.doc);
+}
+
+/* ---- answers ---- */
+
+static const struct {
+	struct cell_result cell;
+	int full;
+	const char *signal;
+	int64_t code;
+	const char *status;
+	const char *message;
+} ends[] = {
+	{ { .reason = REASON_EXIT }, 0, NULL, 0, NULL, "" },
+	{ { .reason = REASON_EXIT, .status = 255 }, 0, NULL, 255, "RE",
+	    "Exited with error status 255" },
+	{ { .reason = REASON_EXIT, .cpu_us = 1000 }, 0, NULL, 0, NULL, "" },
+	{ { .reason = REASON_EXIT, .cpu_us = 1001 }, 0, "SIGKILL", -1, "TO",
+	    "Time limit exceeded" },
+	{ { .reason = REASON_TIME, .cpu_us = 1001 }, 0, "SIGKILL", -1, "TO",
+	    "Time limit exceeded (wall clock)" },
+	{ { .reason = REASON_MEMORY, .cpu_us = 1001 }, 0, "SIGKILL", -1, "SG",
+	    "Memory limit exceeded" },
+	{ { .reason = REASON_SIGNAL, .signal = SIGSEGV }, 0, "SIGSEGV", -1,
+	    "SG", "Caught fatal signal 11" },
+	{ { .reason = REASON_SIGNAL, .signal = 64 }, 0, "SIGRTMIN", -1, "SG",
+	    "Caught fatal signal 64" },
+	{ { .reason = REASON_OUTPUT }, 0, "SIGKILL", -1, "OL",
+	    "stdout length exceeded" },
+	{ { .reason = REASON_EXIT }, 1, "SIGKILL", -1, "OL",
+	    "stdout length exceeded" },
+	{ { .reason = REASON_TIME }, 2, "SIGKILL", -1, "EL",
+	    "stderr length exceeded" },
+};
+
+static void
+test_end(size_t i)
+{
+	const struct piston_request req = { .cpu_us = 1000 };
+	struct piston_end end;
+
+	piston_end(&end, &req, &ends[i].cell, ends[i].full);
+	is_str(end.signal, ends[i].signal, "signal");
+	is_int(end.code, ends[i].code, "code");
+	is_str(end.status, ends[i].status, "status");
+	is_str(end.message, ends[i].message, "message");
+}
+
+static void
+test_signals(void)
+{
+	for (int i = 1; i < 32; i++) {
+		const char *name = piston_signal_name(i);
+
+		is_int(piston_signal_number(name, strlen(name)), i, name);
+	}
+	is_int(piston_signal_number("SIGTERMX", 7), SIGTERM, "by its length");
+	is_int(piston_signal_number("SIGTERM", 6), 0, "as a whole");
+	is_int(piston_signal_number("", 0), 0, "none");
+}
+
+/* Add so many times the text; what was the last answer? */
+static bool
+print(struct piston_output *output, int stream, const char *text, size_t count)
+{
+	bool more = true;
+
+	for (size_t i = 0; i < count; i++)
+		more = piston_output_add(output, stream, text, strlen(text));
+	return more;
+}
+
+static void
+test_output(void)
+{
+	auto_buf struct buf body = BUF_INIT(PISTON_ANSWER_MAX);
+	const struct piston_request req = { .runtime = &runtimes[2],
+		.cpu_us = 1000 };
+	const struct cell_result cell = {
+		.reason = REASON_EXIT, .max_rss = 7, .wall_us = 2999
+	};
+	struct piston_output output;
+
+	piston_output_init(&output);
+	ok(print(&output, 1, "\1", PISTON_OUTPUT_MAX), "as much as may be");
+	ok(print(&output, 2, "\xff", PISTON_OUTPUT_MAX), "and of the other");
+	is_int(output.full, 0, "is not too much");
+	ok(!print(&output, 2, "x", 1), "but a byte more is");
+	is_int(output.full, 2, "of that one");
+	ok(!print(&output, 1, "x", 1), "then nothing is taken");
+	piston_add_answer(&body, &req, &output, &cell);
+	ok(!body.overflow, "the longest answer fits");
+	piston_output_release(&output);
+
+	buf_reset(&body);
+	piston_output_init(&output);
+	ok(print(&output, 1, "\xe2\x82\xac", PISTON_OUTPUT_MAX / 3),
+	    "wide ones");
+	ok(!print(&output, 1, "\xe2\x82\xac", 1), "end in one that is cut");
+	piston_add_answer(&body, &req, &output, &cell);
+	is_int(output.streams[0].text.len, PISTON_OUTPUT_MAX / 3 * 3,
+	    "which is left out");
+	piston_output_release(&output);
+
+	buf_reset(&body);
+	piston_output_init(&output);
+	(void)print(&output, 1, "a\xe2", 1);
+	(void)print(&output, 2, "b\"", 1);
+	(void)print(&output, 1, "\x82\xac\xe2", 1);
+	piston_add_answer(&body, &req, &output, &cell);
+	is_str(buf_str(&body),
+	    "{\"run\":{\"signal\":null,\"stdout\":\"a\u20ac\ufffd\","
+	    "\"stderr\":\"b\\\"\",\"code\":0,\"output\":\"ab\\\"\u20ac\ufffd\","
+	    "\"memory\":7,\"message\":null,\"status\":null,\"cpu_time\":0,"
+	    "\"wall_time\":2},\"language\":\"bash\",\"version\":\"5.2.15\"}",
+	    "an answer");
+	piston_output_release(&output);
+}
+
+int
+main(void)
+{
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		test_refused(i);
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		test_taken(i);
+	test_files();
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		test_end(i);
+	test_signals();
+	test_output();
+	return tap_done();
+}
