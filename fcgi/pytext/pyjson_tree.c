@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pyutf8.h"
+
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/log.h"
 
@@ -135,6 +137,16 @@ pyvalue_find(const struct pyvalue *object, const char *name, size_t len)
 	    (part->name_len != len || memcmp(part->name, name, len) != 0))
 		part = part->next;
 	return part;
+}
+
+const char *
+pyvalue_text(const struct pyvalue *value)
+{
+	return value != NULL && value->type == PYVALUE_STRING &&
+		strlen(value->u.text) == value->count &&
+		!pyutf8_has_surrogate(value->u.text, value->count) ?
+	    value->u.text :
+	    NULL;
 }
 
 bool

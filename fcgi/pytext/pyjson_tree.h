@@ -55,6 +55,9 @@ const struct pyvalue *pyvalue_get(const struct pyvalue *object,
     const char *name);
 struct pyvalue *pyvalue_find(const struct pyvalue *object, const char *name,
     size_t len);
+/* A text that is Unicode and holds no NUL; NULL: it is something else, or there
+ * is no value. */
+const char *pyvalue_text(const struct pyvalue *value);
 /* An integer; one beyond int64 as the nearest that int64 has.  False: it is
  * none. */
 bool pyvalue_integer(const struct pyvalue *value, int64_t *number);

@@ -136,6 +136,17 @@ text_is(const char *s, size_t len, const char *word)
 	return len == strlen(word) && strncasecmp(s, word, len) == 0;
 }
 
+bool
+text_is_name(const char *s, size_t max)
+{
+	size_t len = strlen(s);
+
+	return len > 0 && len <= max &&
+	    strspn(s,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+		"0123456789._-") == len;
+}
+
 void
 text_add_escaped(struct buf *out, const char *s, size_t len, const char *others)
 {

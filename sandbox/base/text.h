@@ -25,6 +25,9 @@ size_t text_escape(const char *s, size_t len);
 /* Are these len bytes that word, in upper or lower case? */
 bool text_is(const char *s, size_t len, const char *word);
 
+/* 1 to max letters, digits and ". _ -": a name that may stand anywhere. */
+bool text_is_name(const char *s, size_t max);
+
 /* Append a text as a part of a URL or of a header: all but ASCII letters,
  * digits and these others as %XX. */
 void text_add_escaped(struct buf *out, const char *s, size_t len,

@@ -31,17 +31,6 @@ _Static_assert(TOKENS_TEXT_LEN == 3 + 2 * SECRET_LEN, "a token in hex");
 
 /* ---- the file ---- */
 
-static bool
-is_name(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > 0 && len <= TOKENS_NAME_MAX &&
-	    strspn(name,
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789._-") == len;
-}
-
 /* One line, which is cut up.  False: malformed. */
 static bool
 parse_line(char *line, struct token *token)
@@ -53,7 +42,7 @@ parse_line(char *line, struct token *token)
 	while ((word = strsep(&line, " \t")) != NULL && count < 6)
 		if (word[0] != '\0')
 			words[count++] = word;
-	if (count != 5 || !is_name(words[0]))
+	if (count != 5 || !text_is_name(words[0], TOKENS_NAME_MAX))
 		return false;
 	memset(token, 0, sizeof(*token));
 	(void)snprintf(token->name, sizeof(token->name), "%s", words[0]);
@@ -257,7 +246,7 @@ tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
 	auto_close int lock = -1;
 	auto_tokens struct tokens tokens = { 0 };
 
-	if (!is_name(name))
+	if (!text_is_name(name, TOKENS_NAME_MAX))
 		return err_set(err, ERR_INPUT,
 		    "a name has 1 to %d of A-Z a-z 0-9 . _ -", TOKENS_NAME_MAX);
 	if (cells < 0 || cells > LIMIT_MAX || rate < 0 || rate > LIMIT_MAX)

@@ -49,17 +49,6 @@ refuse_text(struct reading *r, const char *before, const char *text,
 	return false;
 }
 
-/* A text without a NUL that is Unicode; NULL: it is something else. */
-static const char *
-text_of(const struct pyvalue *value)
-{
-	return value != NULL && value->type == PYVALUE_STRING &&
-		strlen(value->u.text) == value->count &&
-		!pyutf8_has_surrogate(value->u.text, value->count) ?
-	    value->u.text :
-	    NULL;
-}
-
 static bool
 is_absent(const struct pyvalue *value)
 {
@@ -100,19 +89,19 @@ take_resource(struct reading *r, const struct pyvalue *item, size_t i,
 
 	*resource = (struct libre_resource){ .id = "", .version = "" };
 	if (!is_absent(kind) &&
-	    (text_of(kind) == NULL ||
-		!libre_kind_parse(text_of(kind), &resource->kind)))
+	    (pyvalue_text(kind) == NULL ||
+		!libre_kind_parse(pyvalue_text(kind), &resource->kind)))
 		return refuse(r,
 		    "files[%zu].kind must be one of: skill, agent, user", i);
-	if (!is_absent(id) && text_of(id) != NULL)
-		resource->id = text_of(id);
+	if (!is_absent(id) && pyvalue_text(id) != NULL)
+		resource->id = pyvalue_text(id);
 	if (version != NULL && pyvalue_integer(version, &number)) {
 		char *text = pyjson_tree_array(&r->exec->doc, 24, 1);
 
 		(void)snprintf(text, 24, "%lld", (long long)number);
 		resource->version = text;
-	} else if (text_of(version) != NULL) {
-		resource->version = text_of(version);
+	} else if (pyvalue_text(version) != NULL) {
+		resource->version = pyvalue_text(version);
 	}
 	if (strlen(resource->id) > LIBRE_RESOURCE_MAX ||
 	    strlen(resource->version) > LIBRE_RESOURCE_MAX)
@@ -127,7 +116,7 @@ take_resource(struct reading *r, const struct pyvalue *item, size_t i,
 static const char *
 id_of(const struct pyvalue *value)
 {
-	const char *text = text_of(value);
+	const char *text = pyvalue_text(value);
 
 	return text != NULL && libre_is_id(text, strlen(text)) ? text : NULL;
 }
@@ -144,7 +133,7 @@ take_file(struct reading *r, const struct pyvalue *item, size_t i,
 		return refuse(r, "files[%zu] must be an object", i);
 	if (name == NULL || name->type != PYVALUE_STRING)
 		return refuse(r, "files[%zu].name must be a string", i);
-	fault = text_of(name) == NULL && name->count > 0 ?
+	fault = pyvalue_text(name) == NULL && name->count > 0 ?
 	    "contains invalid path characters" :
 	    libre_name_fault(name->u.text, name->count);
 	if (fault != NULL)
@@ -270,7 +259,7 @@ take_args(struct reading *r, const struct pyvalue *list)
 		return refuse(r, "args must be an array of strings");
 	for (const struct pyvalue *item = list->u.parts.first; item != NULL;
 	     item = item->next) {
-		const char *text = text_of(item);
+		const char *text = pyvalue_text(item);
 
 		if (text == NULL)
 			return refuse(r, "args must be an array of strings");
@@ -284,7 +273,7 @@ take_args(struct reading *r, const struct pyvalue *list)
 static bool
 take_lang(struct reading *r, const struct pyvalue *value)
 {
-	const char *lang = text_of(value);
+	const char *lang = pyvalue_text(value);
 
 	if (is_absent(value))
 		return refuse(r, "Missing required field: lang");

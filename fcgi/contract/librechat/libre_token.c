@@ -8,10 +8,10 @@
 #include <sodium.h>
 
 #include "../../pytext/pyjson.h"
-#include "../../pytext/pyutf8.h"
 
 #include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/base/cleanup.h"
+#include "../../../sandbox/base/text.h"
 
 /* What stands before the 32 bytes of an Ed25519 key in a PEM file (RFC 8410).
  */
@@ -48,17 +48,6 @@ decode_key(const char *text, unsigned char key[LIBRE_KEY_LEN])
 	return false;
 }
 
-static bool
-is_kid(const char *kid)
-{
-	size_t len = strlen(kid);
-
-	return len > 0 && len <= LIBRE_KID_MAX &&
-	    strspn(kid,
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789._-") == len;
-}
-
 int
 libre_keys_parse(struct libre_keys *keys, const char *text, struct err *err)
 {
@@ -85,7 +74,7 @@ libre_keys_parse(struct libre_keys *keys, const char *text, struct err *err)
 		if (keys->count == LIBRE_KEYS_MAX)
 			return err_set(err, ERR_CONFIG, "more than %d keys",
 			    LIBRE_KEYS_MAX);
-		if (count != 2 || !is_kid(words[0]) ||
+		if (count != 2 || !text_is_name(words[0], LIBRE_KID_MAX) ||
 		    !decode_key(words[1], key->key))
 			return err_set(err, ERR_CONFIG,
 			    "line %d: not KID and an Ed25519 key", number);
@@ -125,23 +114,10 @@ parse_part(struct pyjson *doc, const char *text, size_t len)
 	return false;
 }
 
-/* A member that is a text; NULL: it is not there, or something else. */
-static const char *
-text_of(const struct pyvalue *object, const char *name)
-{
-	const struct pyvalue *value = pyvalue_get(object, name);
-
-	return value != NULL && value->type == PYVALUE_STRING &&
-		strlen(value->u.text) == value->count &&
-		!pyutf8_has_surrogate(value->u.text, value->count) ?
-	    value->u.text :
-	    NULL;
-}
-
 static bool
 text_equals(const struct pyvalue *object, const char *name, const char *want)
 {
-	const char *text = text_of(object, name);
+	const char *text = pyvalue_text(pyvalue_get(object, name));
 
 	return text != NULL && strcmp(text, want) == 0;
 }
@@ -152,7 +128,7 @@ static const struct libre_key *
 find_key(const struct libre_keys *keys, const struct pyvalue *header,
     const char **why)
 {
-	const char *kid = text_of(header, "kid");
+	const char *kid = pyvalue_text(pyvalue_get(header, "kid"));
 
 	*why = "signed with something else than EdDSA";
 	if (!text_equals(header, "alg", "EdDSA"))
@@ -232,7 +208,7 @@ static bool
 copy_claim(char out[LIBRE_CLAIM_MAX + 1], const struct pyvalue *claims,
     const char *name)
 {
-	const char *text = text_of(claims, name);
+	const char *text = pyvalue_text(pyvalue_get(claims, name));
 	size_t len = text == NULL ? 0 : strlen(text);
 
 	if (len == 0 || len > LIBRE_CLAIM_MAX)
