@@ -99,9 +99,9 @@ known_volume(struct host *host, const char *name)
 }
 
 /* Only to be read, so the device is, too, and the journal has nothing to say
- * (publish_on_checked()). */
-int
-api_packages_device(struct host *host, const char *interpreter)
+ * (publish_on_checked()).  NULL: there is none. */
+static const struct attachment *
+find_volume(struct host *host, const char *interpreter)
 {
 	struct attachment volume = { -1, -1, -1 };
 	struct api_packages_volume *known;
@@ -111,30 +111,48 @@ api_packages_device(struct host *host, const char *interpreter)
 	struct err err;
 
 	if (!api_packages_target(interpreter, target))
-		return -1;
+		return NULL;
 	workspace_packages_name(interpreter, name);
 	known = known_volume(host, name);
 	if (known != NULL)
-		return known->volume.device;
+		return &known->volume;
 	folder = openat(host->base, API_PACKAGES_ID,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (folder < 0)
-		return -1;
+		return NULL;
 	volume.volume_fd = openat(folder, name,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (volume.volume_fd < 0)
-		return -1;
+		return NULL;
 	if (attachment_attach(&volume, &err) != 0) {
 		log_err("no packages for Python %s: %s", interpreter, err.text);
 		attachment_release(&volume);
-		return -1;
+		return NULL;
 	}
 	host->api_packages = xrealloc(host->api_packages,
 	    (host->api_packages_count + 1) * sizeof(*host->api_packages));
 	known = &host->api_packages[host->api_packages_count++];
 	memcpy(known->name, name, sizeof(name));
 	known->volume = volume;
-	return volume.device;
+	return &known->volume;
+}
+
+/* docker mounts it by its number, and maybe only when others are published: by
+ * then the number must not be another volume's. */
+void
+api_packages_attach(struct host *host, const char *interpreter,
+    struct attachment *a)
+{
+	const struct attachment *volume = find_volume(host, interpreter);
+
+	attachment_detach(a);
+	if (volume == NULL)
+		return;
+	a->device_fd = fcntl(volume->device_fd, F_DUPFD_CLOEXEC, 0);
+	if (a->device_fd >= 0)
+		a->device = volume->device;
+	else
+		log_err("no packages for Python %s: %m", interpreter);
 }
 
 /* The next cell attaches what is there then. */

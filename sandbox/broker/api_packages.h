@@ -40,9 +40,11 @@ struct api_packages_volume {
 bool api_packages_target(const char *interpreter,
     char target[API_PACKAGES_TARGET_MAX]);
 
-/* N of the /dev/loopN for a cell of this interpreter; -1: it has no packages,
+/* The device for a cell of this interpreter, in a descriptor of the cell's own:
+ * its number is nobody else's until that is closed.  None: it has no packages,
  * or (which is logged) they cannot be attached. */
-int api_packages_device(struct host *host, const char *interpreter);
+void api_packages_attach(struct host *host, const char *interpreter,
+    struct attachment *a);
 /* Let go of all devices; those that cells have mounted stay until these end. */
 void api_packages_release(struct host *host);
 /* At the start: remove what a killed installation has left. */

@@ -71,7 +71,7 @@ struct container {
 	struct reservation *reserved[CLASS_VOLUMES];
 	/* One that is not there is read as an empty folder. */
 	struct attachment volumes[CLASS_VOLUMES];
-	int packages_device; /* of the APIs (api_packages.h): N + 1; 0: none */
+	struct attachment api_packages; /* a copy: api_packages.h */
 	struct lock_wait wait; /* for an older holder of the next one */
 	size_t volume_next;
 	int listen_fd, control_fd;

@@ -122,9 +122,9 @@ add_api_packages(struct argv *argv, const struct container *c)
 {
 	char target[API_PACKAGES_TARGET_MAX];
 
-	if (c->packages_device > 0 &&
+	if (c->api_packages.device >= 0 &&
 	    api_packages_target(c->interpreter.name, target))
-		add_device(argv, c, c->packages_device - 1, target, false);
+		add_device(argv, c, c->api_packages.device, target, false);
 }
 
 /* Nothing, to be read, where the device is not. */

@@ -59,6 +59,7 @@ launch_release(struct container *c)
 	lock_wait_stop(&c->wait);
 	for (size_t i = 0; i < CLASS_VOLUMES; i++)
 		attachment_release(&c->volumes[i]);
+	attachment_release(&c->api_packages);
 }
 
 /* The cell is there; it has yet to say READY. */
@@ -235,8 +236,8 @@ container_run(struct container *c)
 		return;
 	}
 	if (c->class->in_memory)
-		c->packages_device = 1 +
-		    api_packages_device(c->host, c->interpreter.name);
+		api_packages_attach(c->host, c->interpreter.name,
+		    &c->api_packages);
 	c->derived = strcmp(image, c->interpreter.image) != 0;
 	docker_run_argv(&argv, c, image,
 	    c->class->reuse == REUSE_ANYONE ?

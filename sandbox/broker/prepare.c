@@ -317,6 +317,7 @@ container_new(struct pool *pool, const struct ticket *ticket, bool writable,
 	lock_wait_init(&c->wait, host->loop);
 	for (size_t i = 0; i < CLASS_VOLUMES; i++)
 		c->volumes[i] = (struct attachment){ -1, -1, -1 };
+	c->api_packages = (struct attachment){ -1, -1, -1 };
 	container_set(c, CONTAINER_PREPARING);
 	prepare_reserve(c, grows);
 	prepare_begin(c);

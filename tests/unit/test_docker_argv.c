@@ -50,6 +50,7 @@ example(const char *class)
 		.sandbox = "00112233445566778899aabbccddeeff",
 		.uid = 2013265921,
 		.volumes = { { .device = 3 }, { .device = 4 } },
+		.api_packages = { .device = -1 },
 		.writable = true };
 }
 
@@ -240,6 +241,44 @@ test_in_memory(void)
 	}
 }
 
+/* The device that all cells of a version mount: none of its rates, which are
+ * one cell's, and never to be written to. */
+static void
+test_api_packages(void)
+{
+	static const char mount[] =
+	    "type=volume,dst=/snekbox/user_base/lib/python3.11/site-packages,"
+	    "volume-nocopy=true,volume-label=inline.instance=abc,"
+	    "volume-opt=type=ext4,volume-opt=device=/dev/loop0,"
+	    "\"volume-opt=o=ro,nosuid,nodev\"";
+	static const struct {
+		const char *interpreter;
+		int device;
+		bool there;
+	} rows[] = {
+		{ "3.11", 0, true },
+		{ "3.11-numpy", 0, true },
+		{ "3.11", -1, false },
+		{ "latest", 0, false },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		auto_argv struct argv argv;
+		struct container run = example("session");
+
+		(void)snprintf(run.interpreter.name,
+		    sizeof(run.interpreter.name), "%s", rows[i].interpreter);
+		run.api_packages.device = rows[i].device;
+		docker_run_argv(&argv, &run, IMAGE, "");
+		ok(has_pair(&argv, "--mount", mount) == rows[i].there,
+		    rows[i].interpreter);
+		ok(!has(&argv, "--device-read-bps"), "without a rate");
+		for (size_t j = 0; j < argv.count && !rows[i].there; j++)
+			if (strstr(argv.words[j], "type=volume") != NULL)
+				ok(false, "no volume");
+	}
+}
+
 /* What a run may write to leaves room to work in. */
 static void
 test_folders(void)
@@ -410,6 +449,7 @@ main(void)
 	test_no_rate();
 	test_variants();
 	test_in_memory();
+	test_api_packages();
 	test_folders();
 	test_small();
 	test_classify();

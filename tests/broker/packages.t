@@ -1,0 +1,62 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The packages of the APIs' runs, as the broker keeps them: what is staged and
+published, and what cells mount of it.  (tests/api/served_packages.t has pip.)"""
+import glob
+
+from brokerlib import *
+from fake import Fake
+
+VERSION = IMAGE.partition(":")[2][:4]
+FOLDER = "0" * 32
+SETTINGS = {"IL_API_PACKAGES_QUOTA": "64m",
+            "SANDBOX_IMAGES": "%s=%s" % (VERSION, IMAGE)}
+
+
+def publish(b):
+    """What is there, or nothing, is staged and published again."""
+    with b.ask(pack("STAGE"), "ctl") as staged:
+        assert staged.answer()[0] == "GRANTED", staged.fields
+        with b.ask(pack("PUBLISH"), "ctl") as asked:
+            assert asked.answer()[0] == "GRANTED", asked.fields
+    return os.stat(os.path.join(b.base, FOLDER,
+                                "packages-%s.ext4" % VERSION)).st_ino
+
+
+def devices(b):
+    """{N: what backs it} of the loop devices in the folder."""
+    found = {}
+    for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+        try:
+            with open(path) as file:
+                backing = file.read().strip()
+        except OSError:     # it has just gone
+            continue
+        if backing.startswith(os.path.join(b.base, FOLDER)):
+            found[path.split("/")[3]] = backing
+    return found
+
+
+def a_cell_mounts_what_it_was_told_of():
+    """docker run takes a while: meanwhile others are published, and the number
+    that it was called with must not become another volume's."""
+    fake = Fake(run="slow 5")
+    with Broker(**fake.settings, **SETTINGS) as b:
+        before = publish(b)
+        asked = b.ask_api()
+        fake.wait_called("run")
+        told = devices(b)
+        is_(len(told), 1, "a cell that starts has a device")
+        ok(publish(b) != before, "others are published")
+        ok("started" not in fake.calls(), "while docker has not mounted it")
+        is_(set(told) & set(devices(b)), set(told), "the device is still there")
+        fake.wait_called("started")
+        kind, _ = asked.answer()
+        is_(kind, "GRANTED", "who asked gets a cell")
+        asked.close()
+        is_(b.stop(PATIENCE), 0, "the broker ends")
+        is_(devices(b), {}, "and no device is left")
+    fake.close()
+
+
+main(a_cell_mounts_what_it_was_told_of)
