@@ -118,8 +118,6 @@ broker_open(struct broker *b, struct err *err)
 	(void)images_find(host->config->chat_images, "", &usual);
 	host->base = workspace_base_open(host->config->base_dir, usual.name,
 	    err);
-	if (host->base >= 0)
-		api_packages_sweep(host->base);
 	host->cells_dir = config_state_path(host->config, "cells");
 	if (host->base < 0 || uids_open(&b->uids, host->base, err) != 0 ||
 	    folder_sweep(host->cells_dir, err) != 0)
@@ -259,7 +257,9 @@ broker_begin(struct broker *b)
 	pool_init(&b->pool, host);
 	ledger_init(&b->ledger, host);
 	clients_open(&b->clients);
+	/* What a cell may still write to counts, also when its name goes. */
 	ledger_find(&b->ledger);
+	api_packages_sweep(host->base);
 	ledger_add_spool(&b->ledger);
 	loop_add(host->loop, b->signals, EPOLLIN, broker_on_signal, b);
 	(void)engine_refresh(&b->engine, 0);

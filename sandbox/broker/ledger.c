@@ -265,31 +265,35 @@ reservation_leave(struct reservation *r)
 	lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r);
 }
 
+/* Of one folder. */
+static void
+find_volumes(struct ledger *ledger, const char *id)
+{
+	int base = ledger->host->base;
+	auto_dir DIR *volumes = workspace_volumes(base, id);
+	const char *volume;
+	struct err err;
+
+	while ((volume = workspace_next_volume(volumes)) != NULL) {
+		int fd = workspace_volume_open(base, id, volume, &err);
+		struct reservation *r = reservation_of_volume(ledger, fd);
+
+		if (r != NULL)
+			r->grows = true;
+		reservation_leave(r);
+	}
+}
+
 /* Their containers may live: each counts in full until its device lets go. */
 void
 ledger_find(struct ledger *ledger)
 {
-	int base = ledger->host->base;
-	auto_dir DIR *list = workspace_list(base);
+	auto_dir DIR *list = workspace_list(ledger->host->base);
 	const char *id;
-	struct err err;
 
-	if (list == NULL)
-		return;
-	while ((id = workspace_next(list)) != NULL) {
-		auto_dir DIR *volumes = workspace_volumes(base, id);
-		const char *volume;
-
-		while ((volume = workspace_next_volume(volumes)) != NULL) {
-			int fd = workspace_volume_open(base, id, volume, &err);
-			struct reservation *r = reservation_of_volume(ledger,
-			    fd);
-
-			if (r != NULL)
-				r->grows = true;
-			reservation_leave(r);
-		}
-	}
+	find_volumes(ledger, API_PACKAGES_ID);
+	while (list != NULL && (id = workspace_next(list)) != NULL)
+		find_volumes(ledger, id);
 }
 
 /* The first of these places that there is. */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The packages of the APIs' runs, as the broker keeps them: what is staged and
 published, and what cells mount of it.  (tests/api/served_packages.t has pip.)"""
+import fcntl
 import glob
 
 from brokerlib import *
@@ -9,6 +10,7 @@ from fake import Fake
 
 VERSION = IMAGE.partition(":")[2][:4]
 FOLDER = "0" * 32
+QUOTA = 64 * MIB
 SETTINGS = {"IL_API_PACKAGES_QUOTA": "64m",
             "SANDBOX_IMAGES": "%s=%s" % (VERSION, IMAGE)}
 
@@ -59,4 +61,21 @@ def a_cell_mounts_what_it_was_told_of():
     fake.close()
 
 
-main(a_cell_mounts_what_it_was_told_of)
+def what_is_staged_counts_after_a_kill():
+    with Broker(**SETTINGS) as b:
+        alone = b.status()["PROMISED"]
+        os.mkdir(os.path.join(b.base, FOLDER), 0o700)
+        b.kill()
+        path = os.path.join(b.base, FOLDER, "staging-%s.ext4" % VERSION)
+        with open(path, "wb") as volume:
+            volume.truncate(QUOTA)
+            fcntl.flock(volume, fcntl.LOCK_EX)  # as its device has it
+            b.start()
+            ok(not os.path.exists(path), "it is swept")
+            ok(b.status()["PROMISED"] >= alone + QUOTA,
+               "and counts while a cell may still write to it")
+        b.wait_status(PROMISED=alone)
+        ok(True, "and no longer")
+
+
+main(a_cell_mounts_what_it_was_told_of, what_is_staged_counts_after_a_kill)
