@@ -205,10 +205,11 @@ broker_look(void *arg)
 	struct broker *b = arg;
 
 	pool_look(&b->pool);
+	/* No lease is needed to say what is kept: also while they end. */
+	kept_look(&b->clients);
 	switch (b->host.phase) {
 	case PHASE_SERVING:
 		images_look(&b->images);
-		kept_look(&b->clients);
 		space_look(&b->clients);
 		break;
 	case PHASE_DRAINING:

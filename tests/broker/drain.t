@@ -25,6 +25,8 @@ def leases_end():
         b.process.send_signal(signal.SIGTERM)
         b.wait_log("letting leases end")
         waiting = b.ask_lease(2)
+        kept = b.ask(pack("KEPT", ("SANDBOX", sandbox_id(2))))
+        is_(kept.answer()[0], "GRANTED", "what is kept is told meanwhile")
         result, output = lease.result()
         is_((fields.get("DATA", b"") + output, result.get("STATUS")),
             (b"1\n2\n", 0), "a run goes on to its end")
