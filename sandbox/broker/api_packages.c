@@ -118,10 +118,9 @@ find_volume(struct host *host, const char *interpreter)
 		return &known->volume;
 	folder = openat(host->base, API_PACKAGES_ID,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (folder < 0)
-		return NULL;
-	volume.volume_fd = openat(folder, name,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (folder >= 0)
+		volume.volume_fd = openat(folder, name,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (volume.volume_fd < 0)
 		return NULL;
 	if (attachment_attach(&volume, &err) != 0) {
@@ -199,35 +198,23 @@ retire_cells(struct host *host, const char *name)
 
 /* ---- staging ---- */
 
-/* Which interpreter of SANDBOX_IMAGES is meant; what is wrong, or none. */
-static enum refusal
-take_interpreter(const struct host *host, const struct frame_view *view,
+/* Which interpreter of SANDBOX_IMAGES is meant.  False: it was refused. */
+static bool
+take_or_refuse(struct client *client, const struct frame_view *view,
     struct image_entry *entry)
 {
+	const struct config *config = client->clients->host->config;
 	char name[IMAGES_NAME_MAX + 1] = "";
 	char minor[IMAGES_NAME_MAX + 1];
 	const unsigned char *data;
 	size_t len;
 
-	if (frame_get_bytes(view, TAG_INTERPRETER, &data, &len) &&
-	    !frame_get_text(view, TAG_INTERPRETER, name, sizeof(name)))
-		return REFUSAL_INPUT;
-	if (!images_find(host->config->sandbox_images, name, entry) ||
-	    !minor_of(entry->name, minor))
-		return REFUSAL_INTERPRETER;
-	return REFUSAL_NONE;
-}
-
-static bool
-take_or_refuse(struct client *client, const struct frame_view *view,
-    struct image_entry *entry)
-{
-	enum refusal code = take_interpreter(client->clients->host, view,
-	    entry);
-
-	if (code == REFUSAL_NONE)
+	if ((!frame_get_bytes(view, TAG_INTERPRETER, &data, &len) ||
+		frame_get_text(view, TAG_INTERPRETER, name, sizeof(name))) &&
+	    images_find(config->sandbox_images, name, entry) &&
+	    minor_of(entry->name, minor))
 		return true;
-	client_refuse(client, code,
+	client_refuse(client, REFUSAL_INTERPRETER,
 	    "no such interpreter, or its name does not begin with a version");
 	return false;
 }
@@ -337,18 +324,21 @@ publish_on_checked(void *arg, const struct process_result *result)
 	}
 	workspace_packages_name(client->ticket.interpreter.name, name);
 	if (folder < 0 || fsync(client->staged_fd) != 0 ||
-	    renameat(folder, client->ticket.packages, folder, name) != 0 ||
-	    fsync(folder) != 0) {
+	    renameat(folder, client->ticket.packages, folder, name) != 0) {
 		publish_fail(client, "the packages could not be renamed");
 		return;
 	}
 	log_info("new packages for runs of Python %s",
 	    client->ticket.interpreter.name);
-	publish_abandon(client);
-	client->state = CLIENT_ASKED_NOTHING;
 	forget_volume(host, name);
 	retire_cells(host, name);
 	host_look(host, 0);
+	if (fsync(folder) != 0) {
+		publish_fail(client, "a power cut may undo the change");
+		return;
+	}
+	publish_abandon(client);
+	client->state = CLIENT_ASKED_NOTHING;
 	client_done(client);
 }
 
@@ -501,10 +491,4 @@ request_packages(struct client *client, const struct frame_view *view)
 	client->state = CLIENT_LISTS;
 	subprocess_start(&client->tool, host->loop, &argv, LIST_MS,
 	    packages_on_listed, client);
-}
-
-void
-packages_abandon(struct client *client)
-{
-	subprocess_cancel(&client->tool);
 }

@@ -64,6 +64,5 @@ void request_publish(struct client *client, const struct frame_view *view);
 void publish_abandon(struct client *client);
 /* The names and versions of what is installed. */
 void request_packages(struct client *client, const struct frame_view *view);
-void packages_abandon(struct client *client);
 
 #endif

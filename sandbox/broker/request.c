@@ -428,7 +428,7 @@ request_abandon(struct client *client)
 		publish_abandon(client);
 		break;
 	case CLIENT_LISTS:
-		packages_abandon(client);
+		subprocess_cancel(&client->tool);
 		break;
 	case CLIENT_CREATES:
 		creation_cancel(&client->creation);
