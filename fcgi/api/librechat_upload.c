@@ -22,7 +22,10 @@
 
 #define FILE_MAX (INT64_C(100) << 20)
 #define FILES_MAX 200
-#define ANSWER_MAX ((size_t)16 << 20)
+/* Of one file in the answer: a name whose every byte is escaped in six. */
+#define ENTRY_MAX (6 * MULTIPART_HEAD_MAX + 256)
+#define ENTRIES_MAX ((size_t)FILES_MAX * ENTRY_MAX)
+#define ANSWER_MAX (ENTRIES_MAX + 1024)
 #define TOO_LARGE "File size limit exceeded"
 #define FAILED "Error uploading files"
 
@@ -174,7 +177,11 @@ take_part(struct form *f)
 		begin_file(f);
 		return;
 	}
-	for (size_t i = 0; i < FIELDS && !m->is_file; i++)
+	/* What comes after a file says nothing of it, nor of others: all files
+	 * of a form are one resource's. */
+	for (size_t i = 0; i < FIELDS && !m->is_file &&
+	     f->kept + f->failed == 0;
+	     i++)
 		if (strcmp(buf_str(&m->name), field_names[i]) == 0)
 			f->field = &f->fields[i];
 	if (f->field != NULL)
@@ -310,7 +317,7 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 	struct form f = { .app = app,
 		.batch = batch,
 		.name = BUF_INIT(2 * MULTIPART_HEAD_MAX),
-		.entries = BUF_INIT(ANSWER_MAX / 2) };
+		.entries = BUF_INIT(ENTRIES_MAX) };
 	char piece[MULTIPART_PIECE];
 	bool wanted = true;
 	ssize_t n;
@@ -332,8 +339,10 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 		multipart_add(&f.parts, piece, (size_t)n);
 		wanted = take_events(&f);
 	}
-	if (n == 0) /* else the client is gone */
+	if (n == 0)
 		answer_form(&f, req);
+	else /* the client is gone */
+		forget_kept(&f);
 	release(&f);
 }
 

@@ -272,6 +272,16 @@ def a_batch_says_what_became_of_each():
 
 
 @test
+def a_batch_of_the_longest_names_is_answered_whole():
+    name = "\x01" * 8000
+    answer = libre.upload(*[("file", name, b"") for _ in range(200)],
+                          path="/upload/batch")
+    told = answer.json
+    assert (answer.status, told["failed"]) == (400, 200), answer.status
+    assert {one["filename"] for one in told["files"]} == {name}
+
+
+@test
 def a_list_has_what_old_clients_read():
     session, file_id = libre.put("x.tar.gz", b"12")
     (one,) = libre.get("/files/%s?detail=full" % session).json

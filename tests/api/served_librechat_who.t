@@ -20,6 +20,7 @@ from tap import run, test
 folder = tempfile.TemporaryDirectory(prefix="inline-libre-")
 TOKENS = os.path.join(folder.name, "tokens")
 KEYS = os.path.join(folder.name, "keys")
+FILES = os.path.join(folder.name, "files")
 signer = Identity(secrets.token_bytes(32), "1", "x")
 other_signer = Identity(secrets.token_bytes(32), "1", "x")
 
@@ -65,7 +66,7 @@ key = ilctl("add", "first")
 few = ilctl("-r", "1", "add", "few")
 served = Served(IL_API_TOKENS_FILE=TOKENS, IL_LIBRECHAT_KEYS_FILE=KEYS,
                 IL_LIBRECHAT_OPEN="0", IL_API_CELLS="2",
-                IL_LIBRECHAT_CELLS="1").__enter__()
+                IL_LIBRECHAT_CELLS="1", IL_API_FILES=FILES).__enter__()
 PRINT = {"lang": "py", "code": "print(1)"}
 
 
@@ -186,6 +187,19 @@ def agents_and_skills_are_a_tenants():
     assert told["stdout"] == "", told
     told = user(tenant="t2").exec("cat a b", "bash", files=files)
     assert told["stdout"] == "" and told["files"] == [], told
+
+
+@test
+def a_form_that_is_refused_leaves_nothing():
+    before = set(os.listdir(FILES))
+    body = form(("kind", "user"), ("file", "a", b"x"), ("kind", "agent"),
+                ("id", "g1"), ("file", "b", b"y"), ("file", "c", b"z"))
+    answer = user().upload(path="/upload/batch", body=body[:-4])
+    refused(answer, 400, {"error": "Bad request",
+                          "details": answer.json["details"]})
+    assert set(os.listdir(FILES)) == before, os.listdir(FILES)
+    told = user().upload(path="/upload/batch", body=body).json
+    assert (told["succeeded"], told["failed"]) == (3, 0), told
 
 
 @test
