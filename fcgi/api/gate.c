@@ -82,13 +82,13 @@ is_within(struct api_app *app, struct http_request *req,
 }
 
 const struct token *
-gate_find_token(struct api_app *app, const char *text)
+gate_find_token(struct api_app *app, const char *authorization)
 {
 	struct err err;
 
 	if (tokens_refresh(&app->tokens, &err) < 0)
 		log_warn("tokens: %s", err.text);
-	return tokens_find(&app->tokens, text);
+	return tokens_find(&app->tokens, authorization);
 }
 
 /* NULL: it has none that is good. */

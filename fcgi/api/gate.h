@@ -39,9 +39,10 @@ struct gate_manner {
 
 /* All others': by a bearer token of IL_API_TOKENS_FILE. */
 extern const struct gate_manner gate_by_token;
-/* The token that is meant by this text, as it stands in a header; NULL: none.
- * IL_API_TOKENS_FILE is set. */
-const struct token *gate_find_token(struct api_app *app, const char *text);
+/* Whose an Authorization header is, as the file is now; NULL: nobody's.  For
+ * where IL_API_TOKENS_FILE is set. */
+const struct token *gate_find_token(struct api_app *app,
+    const char *authorization);
 
 /* True: it may go on, app->owner and app->slot are set, and gate_leave() ends
  * it.  False: it was answered. */

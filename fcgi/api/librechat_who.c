@@ -104,7 +104,8 @@ static enum gate_who
 take_token(struct api_app *app, struct http_request *req, const char *text,
     const char *refusal, struct token *token)
 {
-	const struct token *found = gate_find_token(app, text);
+	auto_free char *bearer = xprintf("Bearer %.200s", text);
+	const struct token *found = gate_find_token(app, bearer);
 
 	if (found == NULL)
 		return refuse_credentials(req, refusal,
