@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The packages of the APIs' runs, as the broker keeps them: what is staged and
 published, and what cells mount of it.  (tests/api/served_packages.t has pip.)"""
+import contextlib
 import fcntl
 import glob
 
@@ -42,8 +43,8 @@ def devices(b):
 def a_cell_mounts_what_it_was_told_of():
     """docker run takes a while: meanwhile others are published, and the number
     that it was called with must not become another volume's."""
-    fake = Fake(run="slow 5")
-    with Broker(**fake.settings, **SETTINGS) as b:
+    with contextlib.closing(Fake(run="slow 5")) as fake, \
+            Broker(**fake.settings, **SETTINGS) as b:
         before = publish(b)
         asked = b.ask_api()
         fake.wait_called("run")
@@ -58,7 +59,6 @@ def a_cell_mounts_what_it_was_told_of():
         asked.close()
         is_(b.stop(PATIENCE), 0, "the broker ends")
         is_(devices(b), {}, "and no device is left")
-    fake.close()
 
 
 def what_is_staged_counts_after_a_kill():
