@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A usual request is read and begun in C, any other one by the interpreter
 (sandbox/cell/supervisor): both must give the same.  Each request is made twice, the
-second time with its words, or a person's source, in two packets, which is all
-that is unusual."""
+second time with its words, its file or a person's source in two packets, which
+is all that is unusual."""
 
 import re
 import subprocess
@@ -38,6 +38,42 @@ def ask(args, pieces, stdin=b"", env=EVAL_ENV, **fields):
         told = lease.finish()
     told.idle = cell.said()
     return told
+
+
+def ask_file(code, pieces, path="main.py", words=None, stdin=b"",
+             env=EXECUTE_ENV, args=(), mode=None, mtime=None, always=None,
+             sent_as=None, **fields):
+    """A program in a file: `python words...`, or, without words, by its
+    path."""
+    code = code.encode() if isinstance(code, str) else code
+    head = {**DEFAULTS, "folder": "/workspace", **fields}
+    if words is None:
+        head.update(plain=0, path=path)
+    with cell.lease() as lease:
+        lease.send("REQUEST", ("OP", N.OP_RUN), *(
+            (field.upper(), value) for field, value in head.items()
+            if value is not None), *(("ARG", word) for word in args),
+            *(("ENV", entry) for entry in env))
+        lease.send_part("ARGS", b"".join(
+            word.encode() + b"\0" for word in words or ()))
+        lease.send_part("STDIN", stdin)
+        lease.send("INPUT", ("PATH", sent_as or path), *(
+            (field, value) for field, value in (
+                ("MODE", mode), ("MTIME", mtime), ("ALWAYS", always))
+            if value is not None))
+        at = len(code) if pieces == 1 else 1
+        for part in filter(None, (code[:at], code[at:])):
+            lease.send_part("CONTENT", part)
+        lease.send("GO")
+        told = lease.finish()
+    told.idle = cell.said()
+    told.stdout = re.sub(rb"0x[0-9a-f]+", b"(address)", told.stdout)
+    return told
+
+
+def ask_script(code, pieces, **fields):
+    return ask_file(code, pieces, **{"words": ["main.py", "a", "-b"],
+                                     **fields})
 
 
 def ask_person(source, pieces, stdin=b"", **fields):
@@ -194,6 +230,93 @@ def every_program_does_the_same_with_one_stream_and_input():
     differ({name: (["-c", code], {"merge": 1, "stdin": b"ab\n" * 9000,
                                   "folder": "/workspace"})
             for name, code in PROGRAMS.items()})
+
+
+@test
+def programs_in_files_do_the_same():
+    # The run that the interpreter has met was made there, with its folder.
+    code = "import sys; run = sys._getframe(1).f_locals['run']\n" \
+           "print(run.cwd is None)"
+    for way in (ask_file, ask_script):
+        told = [way(code, pieces).stdout for pieces in (1, 2)]
+        assert told == [b"True\n", b"False\n"], (way, told)
+    cases = {name: (code or "#", {}) for name, code in PROGRAMS.items()}
+    cases["input"] = ("print(len(input()), input())",
+                      {"stdin": b"x" * 20000 + b"\n2"})
+    cases["one stream"] = (PROGRAMS["text"], {"merge": 1})
+    differ(cases, ask_script)
+    differ(cases, ask_file)
+    differ({name: (code, {"echo": 1, "path": "a b.py", "args": ("x", "")})
+            for name, (code, _) in cases.items()}, ask_file)
+
+
+ITSELF = {
+    "left": "print(__file__, open(__file__).read())",
+    "seen": "import os\ns = os.stat(__file__)\nprint(oct(s.st_mode), s.st_size,"
+            " s.st_nlink, s.st_uid, s.st_gid, s.st_mtime < 1e9 and s.st_mtime)",
+    "longer": "open(__file__, 'a').write('#')",
+    "the same again": "t = open(__file__).read()\nopen(__file__, 'w').write(t)",
+    "gone": "import os\nos.unlink(__file__)",
+    "gone, and another": "import os\nos.unlink(__file__)\nopen('new', 'w')",
+    "another in its place": "import os\nopen('new', 'w').write('x')\n"
+                            "os.rename('new', __file__)",
+    "elsewhere": "import os\nos.rename(__file__, 'other.py')",
+    "twice": "import os\nos.link(__file__, 'other.py')",
+    "a link to it": "import os\nos.symlink(__file__, 'other.py')",
+    "locked": "import os\nos.chmod(__file__, 0)",
+    "in a locked folder": "import os\nopen('x', 'w')\nos.chmod('.', 0)",
+    "alone in a locked folder": "import os\nos.chmod('.', 0)",
+    "of another time": "import os\nos.utime(__file__, (5, 5))",
+    "beside others": "open('new', 'w').write('1')\nopen('.dot', 'w')",
+    "beside a folder": "import os\nos.mkdir('d')",
+}
+
+
+@test
+def what_becomes_of_the_file_is_the_same():
+    hows = (0, N.COLLECT_MTIME | N.COLLECT_NO_DOT, N.COLLECT_BYTES)
+    for way in (ask_file, ask_script):
+        for how in hows:
+            differ({"%s, %s" % (name, how): (
+                code, {"collect_how": how, "mtime": 0})
+                for name, code in ITSELF.items()}, way)
+
+
+@test
+def what_a_request_says_of_its_file_is_the_same():
+    seen, error = ITSELF["seen"], "def f(): 1 / 0\nf()"
+    cases = {
+        "mode": (seen, {"mode": 0o755}), "odd mode": (seen, {"mode": 0o7777}),
+        "no mode": (seen, {"mode": 0}), "time": (seen, {"mtime": 1 << 30}),
+        "far time": (seen, {"mtime": 1 << 60}),
+        "before all time": (seen, {"mtime": -5}),
+        "always": (seen, {"always": 1}),
+        "a name for tracebacks": (error, {"name": "<stdin>"}),
+        "an empty one": (error, {"name": ""}),
+        "a long one": (error, {"name": "x" * 20000}),
+        "a long name": (error, {"path": "x" * 255}),
+        "a longer one": (error, {"path": "x" * 256}),
+        "a name of bytes": (error, {"path": b"\xff.py"}),
+        "hidden": (error, {"path": ".main.py"}),
+        "elsewhere": (error, {"sent_as": "other.py"}),
+        "below": (error, {"path": "d/main.py"}),
+        "outside": (error, {"path": "../main.py"}),
+        "much": ("#" * 32000 + "\n1 / 0", {}),
+        "another encoding": ("# coding: latin-1\nprint('\u00e9')", {}),
+        "no text": (b"print('\xff')", {}), "a NUL": ("1\0", {}),
+        "an archive": (b"#PK\5\6" + bytes(18), {}),
+        "a cell's environment": (seen, {"env": ()}),
+        "another folder": (ITSELF["left"], {"folder": "/home"}),
+        "nothing wanted": ("open('x', 'w')", {"collect_files": 0}),
+        "words": ("import sys; print(sys.argv, sys.path[0])",
+                  {"args": ("\u00e4", "", "-c")}),
+    }
+    differ(cases, ask_file)
+    differ({name: (code, fields) for name, (code, fields) in cases.items()
+            if not {"path", "args"} & {*fields}}, ask_script)
+    for words in (["./main.py"], ["main.py"] * 9000, ["-", "main.py"],
+                  ["-O", "main.py"], ["main.py", ""], ["other.py"], [""]):
+        differ({repr(words)[:40]: (seen, {"words": words})}, ask_file)
 
 
 @test

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sandbox/protocol/frame.h"
+#include "sandbox/cell/supervisor/fast_file.h"
 #include "sandbox/cell/supervisor/fast_path.h"
 
 static struct supervisor k;
@@ -64,10 +65,26 @@ check_head(void)
 		check_environment(&supervisor_fast);
 }
 
+/* Of the last packet, or of one before it. */
+static void
+check_borrowed(const void *data, size_t size, const uint8_t *packet, size_t len)
+{
+	const uint8_t *at = data;
+
+	if (at != NULL && at >= packet && at < packet + len)
+		fuzz_holds(size <= len - (size_t)(at - packet),
+		    "what a file has is inside its packet");
+}
+
 static void
 check_piece(const uint8_t *packet, size_t len)
 {
 	const uint8_t *input = k.input;
+
+	check_borrowed(fast_file.name, fast_file.name_len, packet, len);
+	check_borrowed(fast_file.data, fast_file.len, packet, len);
+	fuzz_holds(fast_file.name_len <= LIMIT_NAME && fast_file.mode <= 0777,
+	    "a file has a name and a mode");
 
 	fuzz_holds(supervisor_fast.words_len <= sizeof(supervisor_fast.words),
 	    "words are inside their buffer");
@@ -85,9 +102,19 @@ check_whole(void)
 
 	if (k.reads == SUPERVISOR_READS_SOURCE)
 		return;
-	fuzz_holds(text->words_len > 3 && memcmp(text->words, "-c", 3) == 0 &&
-		text->words[text->words_len - 1] == '\0',
-	    "a command, and each word has an end");
+	fuzz_holds(text->words[text->words_len - 1] == '\0',
+	    "each word has an end");
+	fuzz_holds(text->env_len + text->title_len <= sizeof(text->env),
+	    "a title is inside its buffer");
+	if (fast_file.name != NULL) {
+		fuzz_holds(strlen(text->words) == fast_file.name_len &&
+			memcmp(text->words, fast_file.name,
+			    fast_file.name_len) == 0,
+		    "the program is the file");
+		return;
+	}
+	fuzz_holds(text->words_len > 3 && memcmp(text->words, "-c", 3) == 0,
+	    "a command");
 	fuzz_holds(strlen(text->words + 3) + 3 < text->words_len,
 	    "and so has the code");
 }
@@ -99,6 +126,7 @@ read_all(const uint8_t *data, size_t size, bool personal)
 	size_t len;
 	bool is_head = true;
 
+	k.input = NULL;
 	k.reads = personal ? SUPERVISOR_READS_SOURCE : SUPERVISOR_READS_PLAIN;
 	while (fuzz_next_packet(&data, &size, &packet, &len)) {
 		if (is_head ? !fast_read_head(&k, packet, len) :

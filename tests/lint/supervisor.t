@@ -13,7 +13,7 @@ GLIBC = (2, 28)
 # Looked up in musl 1.2: of one name and with one meaning in both.
 MUSL = set("""
 __errno_location __stack_chk_fail _exit access chdir clock_gettime clone close
-dup2 fchdir fcntl fork fstatfs kill madvise memchr memcmp memcpy memset mmap
+dup2 fchdir fchmod fcntl fork fstatfs futimens kill madvise memchr memcmp memcpy memset mmap
 mount nice openat pause pipe2 poll ppoll prctl pread read readlinkat recv
 recvmsg send sendfile sendmsg setns setsid sigaction signal socketpair strcmp strlen
 strncmp strnlen strspn strstr syscall unlinkat unshare wait4 write""".split())

@@ -140,8 +140,8 @@ test_long(void)
 		"400 {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32022"
 	};
 	static const char *const refusals[] = {
-		"400 {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
-		"-32600",
+		("400 {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":"
+		 "-32600"),
 		"400 {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602",
 		"400 {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32602",
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/cell/supervisor/fast_path.h"
 
+#include "sandbox/cell/supervisor/fast_file.h"
 #include "sandbox/protocol/frame.h"
 #include "tap.h"
 
@@ -161,7 +162,7 @@ test_other_fields(void)
 	ok(!read_head(), "an unknown tag");
 	start_head(TAG_OP, OP_RUN);
 	end_head();
-	frame_add_int(&frame, TAG_ECHO, 0);
+	frame_add_int(&frame, TAG_COUNT, 0);
 	ok(!read_head(), "a tag of another operation");
 	(void)read_with(TAG_OP, OP_RUN);
 	ok(!fast_read_head(&k, frame.data, frame.len - 1),
@@ -240,9 +241,105 @@ test_pieces(void)
 	frame_start(&frame, FRAME_BYTES);
 	frame_add_int(&frame, TAG_PART, PART_ARGS);
 	ok(!fast_read_piece(&k, frame.data, frame.len), "without data");
+}
+
+/* ---- a file ---- */
+
+/* What is borrowed from these two is looked at later. */
+static struct frame head;
+static struct frame file;
+
+static bool
+read_file(const char *name, size_t len, enum frame_tag tag, int64_t value)
+{
 	frame_start(&frame, FRAME_INPUT);
-	frame_add_text(&frame, TAG_PATH, "x");
-	ok(!fast_read_piece(&k, frame.data, frame.len), "a file");
+	frame_add_bytes(&frame, TAG_PATH, name, len);
+	frame_add_int(&frame, tag, value);
+	/* a second one is refused, and the first stays */
+	if (fast_file.name != NULL)
+		return fast_read_piece(&k, frame.data, frame.len);
+	file = frame;
+	return fast_read_piece(&k, file.data, file.len);
+}
+
+/* The head of one that runs the file at a path. */
+static bool
+read_path(const char *path, size_t len)
+{
+	start_head(TAG_PLAIN, 0);
+	end_head();
+	frame_add_bytes(&frame, TAG_PATH, path, len);
+	frame_add_text(&frame, TAG_ARG, "-x");
+	frame_add_text(&frame, TAG_NAME, "<it>");
+	head = frame;
+	k.reads = SUPERVISOR_READS_PLAIN;
+	return fast_read_head(&k, head.data, head.len);
+}
+
+static void
+test_program(void)
+{
+	static const char text[] = "print(1)";
+
+	ok(read_path("a.py", 4), "a program by its path");
+	ok(supervisor_fast.by_path == 1, "it is said how");
+	is_mem(supervisor_fast.words, supervisor_fast.words_len, "a.py\0-x",
+	    (size_t)8, "its words");
+	ok(!fast_is_whole(&k), "without the file it is none");
+	ok(!read_piece(PART_ARGS, "-c\0x\0", 5), "its words are in the head");
+	ok(!read_piece(PART_CONTENT, text, 8), "bytes of no file");
+	ok(read_file("a.py", 4, TAG_MODE, 0755), "the file");
+	is_int(fast_file.mode, 0755, "its mode");
+	ok(!fast_file.dated, "of now");
+	ok(read_piece(PART_CONTENT, text, 8), "its bytes");
+	is_mem(fast_file.data, fast_file.len, text, (size_t)8, "all of them");
+	ok(!read_piece(PART_CONTENT, text, 8), "more of them");
+	ok(!read_file("b.py", 4, TAG_MODE, 0), "another file");
+	ok(fast_is_whole(&k), "it is whole");
+	is_mem(supervisor_fast.env + supervisor_fast.env_len,
+	    supervisor_fast.title_len, "<it>", (size_t)4,
+	    "what tracebacks call it is behind the environment");
+	ok(fast_file.hidden, "it is not sent back");
+	(void)read_path("a.py", 4);
+	ok(read_file("b.py", 4, TAG_MTIME, 7) && fast_file.dated, "of a day");
+	is_int(fast_file.mtime, 7, "which");
+	ok(!fast_is_whole(&k), "but another than the program");
+	(void)read_path("a.py", 4);
+	ok(!read_file("a.py", 4, TAG_ALWAYS, 1), "one to send back always");
+	ok(!read_path("a/b", 3) && !read_path("", 0) && !read_path("..", 2) &&
+		!read_path("a\0b", 3),
+	    "what is no name beside others");
+	start_head(TAG_PLAIN, 0);
+	end_head();
+	frame_add_text(&frame, TAG_ARG, "-x");
+	frame_add_text(&frame, TAG_PATH, "a.py");
+	ok(!read_head(), "arguments before the program");
+	start_head(TAG_PLAIN, 1);
+	end_head();
+	frame_add_text(&frame, TAG_PATH, "a.py");
+	ok(!read_head(), "both a path and words");
+}
+
+static bool
+read_script(int64_t how, const void *words, size_t len)
+{
+	return read_with(TAG_COLLECT_HOW, how) &&
+	    read_piece(PART_ARGS, words, len) &&
+	    read_file("a.py", 4, TAG_MODE, 0644) && fast_is_whole(&k);
+}
+
+static void
+test_script(void)
+{
+	ok(read_script(COLLECT_MTIME, "a.py\0-x", 8), "python FILE ...");
+	ok(supervisor_fast.by_path == 0 && !fast_file.hidden,
+	    "whose file may be sent back");
+	ok(!read_script(COLLECT_BYTES, "a.py\0-x", 8),
+	    "not where its bytes would tell");
+	ok(!read_script(COLLECT_MTIME, "a.p\0-x", 7), "another file");
+	ok(!read_script(COLLECT_MTIME, "a.pyc\0", 7), "a longer name");
+	ok(!read_script(COLLECT_MTIME, "-c\0x", 5), "a command beside a file");
+	ok(!read_script(COLLECT_MTIME, "a.py", 4), "words without an end");
 }
 
 /* ---- a person's request ---- */
@@ -320,5 +417,7 @@ main(void)
 	test_environment();
 	test_words();
 	test_pieces();
+	test_program();
+	test_script();
 	return tap_done();
 }

@@ -39,7 +39,7 @@ static const struct {
 
 /* ---- faults ---- */
 
-static bool
+static bool __attribute__((format(printf, 4, 0)))
 refuse_v(struct mcp_fault *fault, int status, enum mcp_code code,
     const char *fmt, va_list ap)
 {

@@ -12,9 +12,9 @@ import os
 import stat
 
 import plain
-from files import failure, split, walk
+from files import READ, failure, split, walk
 from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
-                    ISOLATION_RUN, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
+                    ISOLATION_RUN, LIMIT_PART, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
                     PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_ARG,
                     TAG_CWD, TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
                     TAG_LIMIT_MEMORY, TAG_LIMIT_PROCESSES, TAG_LIVE, TAG_NAME,
@@ -125,8 +125,7 @@ class MemoryCell(Cell):
         return run
 
     def collect(self, lease, root, request, notes, result):
-        staged, skip = marshal.loads(notes) if notes else ({}, None)
-        return Harvest(root, request, staged, skip).send(lease)
+        return Harvest(root, request, *read_notes(notes)).send(lease)
 
     def bash(self, head, parts):
         run = Run(*self.run_of)
@@ -246,9 +245,12 @@ class ApiCell(MemoryCell):
             self.fast_run().rehearse()
 
     def fast_run(self):
-        words, env = self.supervisor.fast_words()
-        run = plain.plain_run(self.run_of, list(map(os.fsdecode, words)), None,
-                              env)
+        words, env, by_path = self.supervisor.fast_words()
+        words = list(map(os.fsdecode, words))
+        if by_path is None:
+            run = plain.plain_run(self.run_of, words, None, env)
+        else:
+            run = program(Run(*self.run_of), words, *by_path)
         self.dress_with(run, env)
         if run.words:
             plain.execute(run.words, run.env)
@@ -257,6 +259,31 @@ class ApiCell(MemoryCell):
 
     def kept(self):
         return self     # with the modules: this takes long as well
+
+
+def program(run, words, title, echo):
+    """The run of a file in the current folder."""
+    fd = os.open(words[0], READ)
+    run.source = os.read(fd, LIMIT_PART)
+    os.close(fd)
+    run.path = "%s/%s" % (os.getcwd(), words[0])
+    run.title = os.fsdecode(title) or None
+    run.is_file = True
+    run.args = words[1:]
+    run.echo = echo
+    return run
+
+
+def read_notes(notes):
+    """What a Harvest is told of the files that came: (staged, skip)."""
+    if notes[:1] not in (b"H", b"S"):       # not fast_file.h's
+        return marshal.loads(notes) if notes else ({}, None)
+    end = 1 + 4 * 8
+    if notes[:1] == b"H":
+        return {}, notes[end:]
+    mark = tuple(int.from_bytes(notes[at:at + 8], "little")
+                 for at in range(1, end, 8))
+    return {notes[end:]: (mark, None, False)}, None
 
 
 CELLS = {"api": ApiCell, "session": SessionCell}

@@ -117,24 +117,32 @@ class Supervisor:
         """In a run that has a usual request: a person's source, its name, and
         whether the last expression is shown."""
         text = self.text
-        words, env, echo = (int.from_bytes(text[at:at + 8], "little")
-                            for at in (0, 8, 16))
+        words, env = self.number(0), self.number(1)
         return (text[WORDS:WORDS + words].tobytes(),
-                text[ENV:ENV + env].tobytes(), echo != 0)
+                text[ENV:ENV + env].tobytes(), self.number(3) != 0)
+
+    def number(self, index):
+        """One of struct supervisor_fast."""
+        return int.from_bytes(self.text[8 * index:8 * index + 8], "little")
 
     def fast_words(self):
-        """The same for one to a cell of the APIs: its words, its
-        environment."""
-        words, env, _ = self.fast()
+        """The same for one to a cell of the APIs: its words, its environment,
+        and, where the first word is a file by PATH, what that is called and
+        whether the last expression is shown; else None."""
+        words, env, echo = self.fast()
+        end = ENV + len(env)
+        title = (self.text[end:end + self.number(2)].tobytes()
+                 if self.number(4) else None)
         return words[:-1].split(b"\0"), dict([
-            entry.split(b"=", 1) for entry in env[:-1].split(b"\0")])
+            entry.split(b"=", 1) for entry in env[:-1].split(b"\0")]), (
+            None if title is None else (title, echo))
 
-    def imagine(self, words, env):
+    def imagine(self, words, env, by_path=0):
         """Make fast_words() return these, each with a NUL behind it."""
         for at, data in ((WORDS, words), (ENV, env)):
             self.text[at:at + len(data)] = data
-        self.text[:16] = b"".join(len(data).to_bytes(8, "little")
-                                  for data in (words, env))
+        self.text[:40] = b"".join(number.to_bytes(8, "little") for number in (
+            len(words), len(env), 0, by_path, by_path))
 
     def lease(self):
         """In the process of any other run: its lease, with what was received

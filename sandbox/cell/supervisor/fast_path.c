@@ -2,8 +2,10 @@
 #include "fast_path.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base.h"
+#include "fast_file.h"
 
 #include "../../protocol/frame.h"
 
@@ -39,20 +41,49 @@ take_folder(const struct frame_field *field, uint64_t *folder)
 	return false;
 }
 
-/* What a person's source is called: one that is no file's name is judged
- * elsewhere. */
+/* A file's name beside others: any other is judged elsewhere. */
+static bool
+is_name(const unsigned char *name, size_t len)
+{
+	return len > 0 && len <= LIMIT_NAME && name[0] != '.' &&
+	    memchr(name, '/', len) == NULL && memchr(name, '\0', len) == NULL;
+}
+
+/* What a person's source is called. */
 static bool
 take_name(struct supervisor_fast *text, const struct frame_field *field)
 {
-	const char *name = (const char *)field->data;
-
-	if (field->len == 0 || field->len > LIMIT_NAME || name[0] == '.' ||
-	    memchr(name, '/', field->len) != NULL ||
-	    memchr(name, '\0', field->len) != NULL)
+	if (!is_name(field->data, field->len))
 		return false;
-	memcpy(text->env, name, field->len);
+	memcpy(text->env, field->data, field->len);
 	text->env_len = field->len;
 	return true;
+}
+
+/* The file comes before its arguments, or they are judged elsewhere. */
+static bool
+take_word(struct supervisor_fast *text, const struct frame_field *field)
+{
+	if (field->tag == TAG_PATH ?
+		text->by_path != 0 || !is_name(field->data, field->len) :
+		text->by_path == 0)
+		return false;
+	if (field->len >= sizeof(text->words) - text->words_len ||
+	    memchr(field->data, '\0', field->len) != NULL)
+		return false;
+	memcpy(text->words + text->words_len, field->data, field->len);
+	text->words_len += field->len;
+	text->words[text->words_len++] = '\0';
+	text->by_path = 1;
+	return true;
+}
+
+static bool
+take_title(const struct frame_field *field)
+{
+	fast_file.title = field->data;
+	fast_file.title_len = field->len;
+	return memchr(field->data, '\0', field->len) == NULL;
 }
 
 /* What is no number.  False: no fast request has that. */
@@ -63,7 +94,7 @@ take_field(struct supervisor *k, const struct frame_field *field)
 	static const char numbers[] = { TAG_OP, TAG_MERGE, TAG_WALL_MS,
 		TAG_OUTPUT_MAX, TAG_COLLECT_FILES, TAG_COLLECT_BYTES,
 		TAG_COLLECT_TOTAL };
-	static const char others[] = { TAG_PLAIN, TAG_OUTPUT_MODE,
+	static const char others[] = { TAG_PLAIN, TAG_ECHO, TAG_OUTPUT_MODE,
 		TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_LIMIT_MEMORY,
 		TAG_LIMIT_FILES, TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES };
 
@@ -79,6 +110,10 @@ take_field(struct supervisor *k, const struct frame_field *field)
 		return take_folder(field, &k->plan.folder);
 	if (field->tag == TAG_ENV)
 		return take_variable(&supervisor_fast, field);
+	if (field->tag == TAG_PATH || field->tag == TAG_ARG)
+		return take_word(&supervisor_fast, field);
+	if (field->tag == TAG_NAME)
+		return take_title(field);
 	return memchr(others, (int)field->tag, sizeof(others)) != NULL;
 }
 
@@ -142,6 +177,8 @@ fast_read_head(struct supervisor *k, const void *packet, size_t len)
 		    SUPERVISOR_WORKSPACE :
 		    SUPERVISOR_FOLDER_COUNT };
 	supervisor_fast.words_len = supervisor_fast.env_len = 0;
+	supervisor_fast.title_len = supervisor_fast.by_path = 0;
+	fast_file = (struct fast_file){ 0 };
 	if (!frame_parse(&view, packet, len) || view.kind != FRAME_REQUEST)
 		return false;
 	while (frame_next(&view, &at, &field))
@@ -149,7 +186,44 @@ fast_read_head(struct supervisor *k, const void *packet, size_t len)
 			return false;
 	take_numbers(k, &view);
 	return number(&view, TAG_OP) == OP_RUN &&
-	    (personal || number(&view, TAG_PLAIN) != 0) && are_usual(k);
+	    (personal ||
+		(number(&view, TAG_PLAIN) != 0) !=
+		    (supervisor_fast.by_path != 0)) &&
+	    are_usual(k);
+}
+
+/* The head of the one file that may come. */
+static bool
+take_file(const struct supervisor *k, const struct frame_view *view)
+{
+	const unsigned char *name;
+	size_t len;
+	int64_t mode = FAST_FILE_MODE;
+
+	if (k->reads == SUPERVISOR_READS_SOURCE || fast_file.name != NULL ||
+	    number(view, TAG_ALWAYS) != 0 ||
+	    !frame_get_bytes(view, TAG_PATH, &name, &len) ||
+	    !is_name(name, len))
+		return false;
+	(void)frame_get_int(view, TAG_MODE, &mode);
+	/* one that cannot be read is no program */
+	if ((mode & S_IRUSR) == 0)
+		return false;
+	fast_file.dated = frame_get_int(view, TAG_MTIME, &fast_file.mtime);
+	fast_file.mode = (unsigned int)mode & 0777U;
+	fast_file.name = name;
+	fast_file.name_len = len;
+	return true;
+}
+
+static bool
+take_content(const void *data, size_t size)
+{
+	if (fast_file.name == NULL || fast_file.len > 0)
+		return false;
+	fast_file.data = data;
+	fast_file.len = size;
+	return true;
 }
 
 bool
@@ -164,7 +238,11 @@ fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 	    PART_ARGS;
 	uint64_t part;
 
-	if (!frame_parse(&view, packet, len) || view.kind != FRAME_BYTES ||
+	if (!frame_parse(&view, packet, len))
+		return false;
+	if (view.kind == FRAME_INPUT)
+		return take_file(k, &view);
+	if (view.kind != FRAME_BYTES ||
 	    !frame_get_bytes(&view, TAG_DATA, &data, &size) || size == 0)
 		return false;
 	part = number(&view, TAG_PART);
@@ -174,6 +252,8 @@ fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 		text->words_len = size;
 		return true;
 	}
+	if (part == PART_CONTENT)
+		return take_content(data, size);
 	/* it stays in its packet, which the caller keeps */
 	if (part == PART_STDIN && k->plan.input == 0) {
 		k->input = data;
@@ -183,15 +263,52 @@ fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 	return false;
 }
 
+/* Is the first word the file that has come? */
+static bool
+is_file(const struct supervisor_fast *text)
+{
+	return fast_file.name != NULL &&
+	    text->words_len > fast_file.name_len &&
+	    memcmp(text->words, fast_file.name, fast_file.name_len) == 0 &&
+	    text->words[fast_file.name_len] == '\0';
+}
+
+/* `python FILE …`: what came is told from what has changed by its mark. */
+static bool
+is_script(const struct supervisor *k)
+{
+	return is_file(&supervisor_fast) && supervisor_fast.words[0] != '-' &&
+	    (k->plan.files == 0 || (k->plan.how & COLLECT_BYTES) == 0);
+}
+
+static bool
+is_program(struct supervisor_fast *text)
+{
+	if (!is_file(text) ||
+	    fast_file.title_len > sizeof(text->env) - text->env_len)
+		return false;
+	if (fast_file.title_len > 0)
+		memcpy(text->env + text->env_len, fast_file.title,
+		    fast_file.title_len);
+	text->title_len = fast_file.title_len;
+	fast_file.hidden = true;
+	return true;
+}
+
 bool
 fast_is_whole(const struct supervisor *k)
 {
 	static const char option[] = "-c"; /* and the end of the word */
-	const struct supervisor_fast *text = &supervisor_fast;
+	struct supervisor_fast *text = &supervisor_fast;
 
 	if (k->reads == SUPERVISOR_READS_SOURCE)
 		return text->words_len > 0;
+	if (text->words_len == 0 || text->words[text->words_len - 1] != '\0')
+		return false;
+	if (text->by_path != 0)
+		return is_program(text);
+	if (fast_file.name != NULL)
+		return is_script(k);
 	return text->words_len > sizeof(option) &&
-	    memcmp(text->words, option, sizeof(option)) == 0 &&
-	    text->words[text->words_len - 1] == '\0';
+	    memcmp(text->words, option, sizeof(option)) == 0;
 }

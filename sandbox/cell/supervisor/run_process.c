@@ -16,6 +16,7 @@
 
 #include "base.h"
 #include "jail.h"
+#include "fast_file.h"
 #include "fast_path.h"
 #include "kept.h"
 #include "look.h"
@@ -168,7 +169,7 @@ run_process_look(const struct supervisor *k, uint64_t folder, const char *path,
 }
 
 /* Begin the request that has been read.  False: a person's folder, or that of
- * the source, is not as usual. */
+ * the source, is not as usual, or a file has no room. */
 static bool
 begin_fast(struct supervisor *k)
 {
@@ -182,6 +183,8 @@ begin_fast(struct supervisor *k)
 	if (k->plan.input > 0 &&
 	    write(k->file, k->input, k->plan.input) != (ssize_t)k->plan.input)
 		fail("standard input");
+	if (fast_file.name != NULL && !fast_file_stage(k))
+		return false;
 	if (personal && k->plan.files > 0) {
 		k->plan.after = SUPERVISOR_IF_CHANGED;
 		k->plan.notes = run_process_look(k, SUPERVISOR_WORKSPACE, "",

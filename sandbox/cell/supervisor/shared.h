@@ -39,8 +39,7 @@ enum supervisor_reads {
 /* When are the files of a run looked for?  If any are wanted, */
 enum supervisor_after {
 	SUPERVISOR_IF_ANY = 0,	   /* and its file system holds any */
-	SUPERVISOR_IF_CHANGED = 1, /* and look_note()'s notes are others now, or
-				    * there are pictures: to harvest.py */
+	SUPERVISOR_IF_CHANGED = 1, /* and look_note() differs, or pictures */
 	SUPERVISOR_ALWAYS = 2,
 };
 
@@ -60,6 +59,8 @@ struct supervisor_plan {
 	uint64_t how;
 	uint64_t ms;
 	uint64_t keep; /* 1: it says struct kept_word in the end */
+	uint64_t inode; /* of the one file that came, if as it was, 0: none; */
+	uint64_t ctime; /* in nanoseconds */
 };
 
 /* The last one is that of packages: no request names it. */
@@ -70,7 +71,7 @@ struct supervisor_plan {
 #define SUPERVISOR_CODE "/code"	      /* where inline source lies, */
 #define SUPERVISOR_PICTURE "picture-" /* and what a run has displayed */
 #define SUPERVISOR_LOOK_CUT 65535     /* see look.h */
-#define SUPERVISOR_PACKETS 4	      /* of a usual request, with GO */
+#define SUPERVISOR_PACKETS 6	      /* of a usual request, with GO */
 #define SUPERVISOR_LIMITS 4
 #define SUPERVISOR_TERMS_MAX 8192
 #define SUPERVISOR_WORDS_MAX 65536
@@ -78,19 +79,18 @@ struct supervisor_plan {
 #define SUPERVISOR_WHY_MAX 128
 #define SUPERVISOR_ID 65532 /* uid and gid of a run, as it sees itself */
 
-/*
- * A usual request: `python -c CODE ...` with an environment and limits, or a
- * person's source; and a little standard input, all of it there.  The process
- * has been made its run: the supervisor holds it to its limits, and of
- * descriptors it has standard streams.
- */
+/* A usual request: `python -c CODE ...` or `python FILE ...`, with an
+ * environment and limits, or a person's source; and a little standard input,
+ * all of it there.  The process has been made its run: the supervisor holds it
+ * to its limits, and of descriptors it has standard streams. */
 struct supervisor_fast {
 	uint64_t words_len;
 	uint64_t env_len;
+	uint64_t title_len; /* of what a file is called; behind env */
 	uint64_t echo;
+	uint64_t by_path; /* 1: it is a file, by PATH; 0: as python has it */
 	char words[SUPERVISOR_WORDS_MAX]; /* a NUL after each; or the source */
-	char env[SUPERVISOR_WORDS_MAX]; /* NAME=VALUE, a NUL after each; or the
-					 * source's name */
+	char env[SUPERVISOR_WORDS_MAX]; /* NAME=VALUE, likewise; or its name */
 };
 extern struct supervisor_fast supervisor_fast;
 

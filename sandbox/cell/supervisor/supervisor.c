@@ -17,6 +17,7 @@
 #include "beside.h"
 #include "children.h"
 #include "enclose.h"
+#include "fast_file.h"
 #include "jail.h"
 #include "kept.h"
 #include "look.h"
@@ -154,7 +155,8 @@ leaves_files(struct supervisor *k)
 	if (plan->files == 0)
 		return false;
 	if (plan->after == SUPERVISOR_IF_ANY)
-		return result_used_files(k, folder) > 0;
+		return result_used_files(k, folder) > 0 &&
+		    (plan->inode == 0 || !fast_file_alone(folder, plan));
 	if (plan->after == SUPERVISOR_ALWAYS)
 		return true;
 	more = look_again(folder, k->state->watch.file, (int64_t)plan->input,
