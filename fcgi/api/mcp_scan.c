@@ -13,6 +13,7 @@
 
 #define SCAN_FOLDERS 64
 #define SCAN_ENTRIES 2000
+/* For all of the one, and of the other. */
 #define LIST_MS 5000
 #define READ_MS 20000
 #define COLLECT_TOTAL (INT64_C(100) << 20)
@@ -39,20 +40,36 @@ take_entry(void *arg, const struct cell_event *event)
 	const char *folder = s->folders[s->at];
 	char *path;
 
-	if (event->kind != CELL_ENTRY ||
-	    strlen(folder) + strlen(event->name) + 2 > LIMIT_PATH)
+	if (event->kind != CELL_ENTRY)
 		return;
+	if (strlen(folder) + strlen(event->name) + 2 > LIMIT_PATH) {
+		s->scan->cut = true;
+		return;
+	}
 	path = xprintf("%s%s%s", folder, folder[0] == '\0' ? "" : "/",
 	    event->name);
 	if (event->entry_kind == ENTRY_DIRECTORY && event->name[0] != '.' &&
-	    s->folder_count < SCAN_FOLDERS)
+	    s->folder_count < SCAN_FOLDERS) {
 		s->folders[s->folder_count++] = path;
-	else if (event->entry_kind == ENTRY_FILE &&
-	    s->scan->count < SCAN_ENTRIES)
+		return;
+	}
+	if (event->entry_kind == ENTRY_FILE && s->scan->count < SCAN_ENTRIES) {
 		s->scan->items[s->scan->count++] = (struct mcp_scanned){ path,
 			event->size, event->mtime };
-	else
-		free(path);
+		return;
+	}
+	free(path);
+	s->scan->cut |= event->entry_kind == ENTRY_FILE ||
+	    (event->entry_kind == ENTRY_DIRECTORY && event->name[0] != '.');
+}
+
+/* What is left of a time, for one request; 0: nothing. */
+static int64_t
+left_ms(int64_t deadline)
+{
+	int64_t left = deadline - clock_monotonic_ms();
+
+	return left > 0 ? left : 0;
 }
 
 bool
@@ -61,6 +78,7 @@ mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x, struct mcp_borrowed *b)
 	struct scanning s = {
 		.scan = scan, .folders = { xstrdup("") }, .folder_count = 1
 	};
+	const int64_t deadline = clock_monotonic_ms() + LIST_MS;
 	struct cell_result result;
 	bool good = true;
 
@@ -70,9 +88,14 @@ mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x, struct mcp_borrowed *b)
 			.folder = "/workspace",
 			.path = s.folders[s.at],
 			.count = SCAN_ENTRIES,
-			.wall_ms = LIST_MS };
+			.wall_ms = left_ms(deadline) };
 
+		if (request.wall_ms == 0) {
+			scan->cut = true;
+			break;
+		}
 		good = mcp_ask(x, b, &request, take_entry, &s, &result);
+		scan->cut |= good && result.total > SCAN_ENTRIES;
 	}
 	for (size_t i = 0; i < s.folder_count; i++)
 		free(s.folders[i]);
@@ -107,23 +130,27 @@ mcp_scan_collect(struct mcp_work *w, struct mcp_borrowed *b,
     const struct mcp_scan *before, const struct mcp_scan *after,
     int64_t since_s)
 {
+	const int64_t deadline = clock_monotonic_ms() + READ_MS;
 	int64_t room = COLLECT_TOTAL;
 	struct cell_result result;
 
+	w->more_left |= before->cut || after->cut;
 	for (size_t i = 0; i < after->count && !b->lost; i++) {
 		const struct mcp_scanned *item = &after->items[i];
 		const struct cell_request request = { .op = OP_READ,
 			.folder = "/workspace",
 			.path = item->path,
 			.max_bytes = room,
-			.wall_ms = READ_MS };
+			.wall_ms = left_ms(deadline) };
 
 		if (!has_changed(item, before, since_s))
 			continue;
-		if (item->size > room || w->left_count >= MCP_LEFT_MAX) {
+		if (item->size > room || w->left_count >= MCP_LEFT_MAX ||
+		    request.wall_ms == 0) {
 			mcp_work_leave_out(w, item->path, item->size,
-			    item->size > room ? "too large together" :
-						"too many files");
+			    item->size > room	 ? "too large together" :
+				request.wall_ms > 0 ? "too many files" :
+						      "no time left");
 			continue;
 		}
 		room -= item->size;

@@ -47,6 +47,7 @@ void mcp_work_answer(struct mcp_work *w);
 struct mcp_scan {
 	struct mcp_scanned *items;
 	size_t count;
+	bool cut; /* there was no time or room for all of it */
 };
 
 /* As far as there is time and room; false: the cell is lost. */

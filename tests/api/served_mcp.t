@@ -274,6 +274,20 @@ def a_picture_that_the_store_does_not_take_is_seen_all_the_same():
 
 
 @test
+def of_a_session_with_too_many_folders_is_told_that_there_is_more():
+    session = mcp.tool("create_session")["structuredContent"]["session"]
+    try:
+        make = "import os\nfor i in range(%d):\n    os.makedirs(f'%s/{i}')"
+        few = mcp.tool("run_python", session=session, code=make % (3, "a"))
+        many = mcp.tool("run_python", session=session, code=make % (70, "b"))
+        more = ["there are more files" in result["content"][0]["text"]
+                for result in (few, many)]
+        assert more == [False, True], (few, many)
+    finally:
+        mcp.tool("close_session", session=session)
+
+
+@test
 def resources_that_are_not_there():
     for uri in ("inline://files/00000000-0000-4000-8000-000000000000/a",
                 "inline://files/../../etc/passwd", "file:///etc/passwd", ""):
