@@ -96,8 +96,18 @@ static const char *const environment[] = {
 	NULL,
 };
 
-/* Have an interpreter tell its version, and that of the image's bash.  False:
- * it has not. */
+/* Does another try make no difference for now? */
+static bool
+cannot_start(const struct api_run *run)
+{
+	return run->end == API_RESULT ||
+	    (run->end == API_REFUSED &&
+		(run->refusal == REFUSAL_IMAGE ||
+		    run->refusal == REFUSAL_START));
+}
+
+/* Have an interpreter tell its version, and that of the image's bash; of one
+ * that cannot start there are none.  False: it is not known. */
 static bool
 ask(struct api_app *app, struct http_request *req, size_t index)
 {
@@ -132,7 +142,9 @@ ask(struct api_app *app, struct http_request *req, size_t index)
 	if (run.end != API_RESULT || python == 0) {
 		log_warn("interpreter %s does not tell its version",
 		    app->interpreters[index]);
-		return false;
+		if (cannot_start(&run))
+			versions->asked_ms = clock_monotonic_ms();
+		return cannot_start(&run);
 	}
 	versions->of[PISTON_PYTHON] = python;
 	versions->of[PISTON_BASH] = pack_version(&told);

@@ -157,6 +157,7 @@ attempt(struct api_run *run, const char *interpreter)
 	run->waited_us += clock_monotonic_us() - asked_us;
 	if (refusal != REFUSAL_NONE) {
 		run->end = API_REFUSED;
+		run->refusal = refusal;
 		return;
 	}
 	if (!http_client_gone(run->req))

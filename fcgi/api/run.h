@@ -34,6 +34,7 @@ struct api_run {
 	 * set here */
 	struct conversation c;
 	enum api_end end;
+	enum refusal refusal;	   /* of API_REFUSED */
 	struct cell_result result; /* of API_RESULT */
 	bool lost;		   /* the cell, whatever else is known */
 	char reference[API_REFERENCE_LEN + 1]; /* of API_LOST, in the log */

@@ -58,6 +58,17 @@ def an_answer_has_the_keys_of_the_contract():
 
 
 @test
+def an_interpreter_that_cannot_start_holds_up_no_other():
+    images = os.environ["SANDBOX_IMAGE"]
+    with Served(IL_API_CELLS="1", SANDBOX_IMAGES=(
+            "3.99=inline-test:none,3.11=" + images)) as some:
+        runtimes = some.get("/api/v2/runtimes").json
+        assert [r["language"] for r in runtimes] == ["python", "bash"], (
+            runtimes)
+        assert not runtimes[0]["version"].startswith("3.99"), runtimes
+
+
+@test
 def runtimes_and_packages_say_the_same():
     runtimes = served.get("/api/v2/runtimes").json
     assert [r["language"] for r in runtimes] == ["python", "bash"], runtimes
