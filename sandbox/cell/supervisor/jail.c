@@ -23,6 +23,8 @@
 #define RUN_NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 #define STACK 4096 /* of a process that only waits */
+/* Of supervisor_mount.leases: only what everybody writes to has it. */
+#define LEASE_OF_NOBODY (1ULL << 63)
 
 static int
 wait_for_ever(void *unused)
@@ -214,7 +216,7 @@ jail_confine(const struct supervisor *k)
 }
 
 /* The bit of the folder that the lease is for; all of them where the broker has
- * not said, none of them where only the steps are tried. */
+ * not said. */
 static uint64_t
 lease_bit(const struct supervisor *k)
 {
@@ -223,7 +225,7 @@ lease_bit(const struct supervisor *k)
 	size_t len;
 
 	if (k->tries != 0)
-		return 0;
+		return LEASE_OF_NOBODY;
 	if (!frame_parse(&view, k->terms, k->terms_len) ||
 	    !frame_get_bytes(&view, TAG_FOLDER, &path, &len))
 		return UINT64_MAX;
