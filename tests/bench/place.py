@@ -6,6 +6,7 @@ Everything that is started here ends with this process, whatever ends it, and
 all files are in one temporary folder.
 """
 
+import base64
 import contextlib
 import ctypes
 import json
@@ -161,6 +162,21 @@ class Place:
         return "eval:%d:%s:%s" % (
             service.port, self.request("/eval", {"input": code, **fields}),
             self.file(answer))
+
+    def execute(self, service, code="print(1)", expected="1\n", **fields):
+        """The code-interpreter's contract; the same of expected as below."""
+        return "post:%d:%s:%s" % (
+            service.port, self.request("/v1/execute", {"code": code, **fields}),
+            self.file('"stdout":' + json.dumps(expected)))
+
+    def eval_file(self, service, code="print(1)", expected="1\n"):
+        """/eval with the program as a file, as its best known client asks."""
+        return "post:%d:%s:%s" % (
+            service.port, self.request("/eval", {
+                "args": ["main.py"], "files": [{
+                    "path": "main.py",
+                    "content": base64.b64encode(code.encode()).decode()}]}),
+            self.file('"stdout": ' + json.dumps(expected)))
 
     def piston(self, service, code="print(1)", expected="1\n"):
         """Piston's contract; expected is the whole of the run's output."""

@@ -20,12 +20,17 @@ def contracts(place, table):
     """One after another, ten of each in turns."""
     count = place.settings.count(300)
     with place.service() as service:
-        specs = targets(place, service)
+        specs = (*targets(place, service),
+                 place.execute(service, last_line_interactive=False),
+                 place.execute(service, last_line_interactive=True),
+                 place.eval_file(service))
         place.load("alternate", place.settings.count(10), 1, 0, *specs)
-        ours, mcp, piston = place.load("alternate", count, 10, 0, *specs)
-    for what, other in (("POST /mcp, tools/call, p50", mcp),
-                        ("POST /api/v2/execute, p50", piston)):
-        table.at_most(what, other["whole"]["p50"], ours["whole"]["p50"], 1.3,
+        ours, *others = place.load("alternate", count, 10, 0, *specs)
+    for what, most, other in zip((
+            "POST /mcp, tools/call, p50", "POST /api/v2/execute, p50",
+            "POST /v1/execute, p50", "POST /v1/execute, last line, p50",
+            "POST /eval with main.py, p50"), (1.3, 1.3, 1.2, 1.2, 1.2), others):
+        table.at_most(what, other["whole"]["p50"], ours["whole"]["p50"], most,
                       with_what="/eval")
     table.note("n=%d each, 10 of one, 10 of the next" % count)
     scientific(place, table)
