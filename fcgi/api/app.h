@@ -44,6 +44,7 @@ struct api_app {
 	struct libre_keys *librechat_keys;
 	unsigned char tenant[TOKENS_HASH_LEN];
 	unsigned char resource[TOKENS_HASH_LEN];
+	unsigned char librechat_seal[32]; /* librechat_seal() */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 };
 

@@ -5,6 +5,9 @@
  */
 #include "librechat_who.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -27,6 +30,54 @@
 
 #define KEYS_FILE_MAX 65536
 #define KEY_PREFIX "il_"
+#define SEAL_FILE "librechat.key" /* no id of a file has this form */
+
+/* False: it cannot be had from the store's folder. */
+static bool
+read_seal(struct api_app *app)
+{
+	unsigned char key[sizeof(app->librechat_seal)];
+	auto_close int fd = openat(app->store.dir, SEAL_FILE,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, key, sizeof(key)) != (ssize_t)sizeof(key))
+		return false;
+	memcpy(app->librechat_seal, key, sizeof(key));
+	return true;
+}
+
+/* Keep the one that we have, unless somebody was faster.  It appears whole or
+ * not at all. */
+static void
+write_seal(struct api_app *app)
+{
+	const int dir = app->store.dir;
+	char name[64];
+	auto_close int fd = -1;
+
+	(void)snprintf(name, sizeof(name), SEAL_FILE ".%ld", (long)getpid());
+	(void)unlinkat(dir, name, 0);
+	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0 ||
+	    write(fd, app->librechat_seal, sizeof(app->librechat_seal)) !=
+		(ssize_t)sizeof(app->librechat_seal) ||
+	    fsync(fd) != 0 ||
+	    (linkat(dir, name, dir, SEAL_FILE, 0) != 0 && errno != EEXIST))
+		log_warn("librechat: %s: %s", SEAL_FILE, strerror(errno));
+	(void)unlinkat(dir, name, 0);
+}
+
+const unsigned char *
+librechat_seal(struct api_app *app)
+{
+	if (!read_seal(app)) {
+		write_seal(app);
+		if (!read_seal(app))
+			log_warn("librechat: the key of the programs that call "
+				 "tools is not kept: a restart ends them");
+	}
+	return app->librechat_seal;
+}
 
 int
 librechat_open(struct api_app *app, struct err *err)
@@ -35,10 +86,11 @@ librechat_open(struct api_app *app, struct err *err)
 	auto_buf struct buf text = BUF_INIT(KEYS_FILE_MAX);
 
 	app->librechat_keys = NULL;
-	if (path[0] == '\0')
-		return 0;
 	if (sodium_init() < 0)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
+	randombytes_buf(app->librechat_seal, sizeof(app->librechat_seal));
+	if (path[0] == '\0')
+		return 0;
 	app->librechat_keys = xcalloc(1, sizeof(*app->librechat_keys));
 	if (file_read(path, &text, err) == 0 &&
 	    libre_keys_parse(app->librechat_keys, buf_str(&text), err) == 0)

@@ -25,6 +25,11 @@ int librechat_open(struct api_app *app, struct err *err);
  * signed, or by neither where that is allowed. */
 extern const struct gate_manner librechat_manner;
 
+/* What clients keep for us is sealed with this key.  It lies in the store's
+ * folder from its first use on, so that a restart ends no program; where that
+ * cannot be, all of this il-api has the same one until it ends. */
+const unsigned char *librechat_seal(struct api_app *app);
+
 /* ---- files ---- */
 
 /* The note of a file in the store: its session, and 'r' where a run may not

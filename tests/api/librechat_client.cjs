@@ -10,11 +10,29 @@ const { pathToFileURL } = require("url");
 
 const MAIN = "node_modules/@librechat/agents/dist/esm/main.mjs";
 
+// What programs may call: the tools of an agent, which run here.
+const TOOLS = {
+  "add-up": ({ numbers }) => numbers.reduce((a, b) => a + b, 0),
+  fail: () => { throw new Error("it is broken"); },
+};
+
+function programmatic(agents, options) {
+  const tools = Object.entries(TOOLS).map(([name, invoke]) => (
+    { name, invoke: async (input) => invoke(input) }));
+  return [agents.createProgrammaticToolCallingTool(options), {
+    toolMap: new Map(tools.map((tool) => [tool.name, tool])),
+    toolDefs: tools.map(({ name }) => ({ name, parameters: {
+      type: "object", properties: { numbers: {} } } })) }];
+}
+
 async function answer(agents, line) {
   const { apiKey, args, toolCall } = JSON.parse(line);
-  const tool = agents.createCodeExecutionTool(apiKey ? { apiKey } : {});
+  const options = apiKey ? { apiKey } : {};
+  const [tool, more] = args.lang ?
+    [agents.createCodeExecutionTool(options), {}] :
+    programmatic(agents, options);
   const call = { name: "execute_code", id: "call", type: "tool_call", args,
-                 ...toolCall };
+                 ...toolCall, ...more };
   try {
     const told = await tool.invoke(call, { toolCall: call });
     return { content: told.content, artifact: told.artifact };

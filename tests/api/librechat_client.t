@@ -74,7 +74,7 @@ client = subprocess.Popen(
 def ask(code, lang="py", tool_call=None, api_key=None, **args):
     """What the client gives to the model, and keeps for itself."""
     client.stdin.write(json.dumps({
-        "args": {"lang": lang, "code": code, **args}, "apiKey": api_key,
+        "args": {**({"lang": lang} if lang else {}), "code": code, **args}, "apiKey": api_key,
         "toolCall": tool_call or {}}) + "\n")
     client.stdin.flush()
     line = client.stdout.readline()
@@ -116,6 +116,19 @@ def a_session_is_listed_where_no_files_are_given():
     told = ask("ls; cat a.tar.gz", "bash", tool_call={
         "session_id": first["artifact"]["session_id"]})
     assert "stdout:\na.tar.gz\nx" in told["content"], told
+
+
+@test
+def a_program_calls_tools():
+    told = ask("import asyncio\nx = await add_up(numbers=[1, 2])\n"
+               "print(x, await asyncio.gather(add_up(numbers=[x]), "
+               "add_up(numbers=[4])))", lang=None)
+    assert told.get("content") == "stdout:\n3 [3, 4]", told
+    told = ask("try:\n    await fail()\nexcept Exception as e:\n"
+               "    print(e)", lang=None)
+    assert told.get("content") == "stdout:\nit is broken", told
+    told = ask("await add_up(numbers=[])\n1/0", lang=None)
+    assert "ZeroDivisionError: division by zero" in told["error"], told
 
 
 @test

@@ -7,6 +7,7 @@
 #include "fcgi/contract/librechat/libre_answer.h"
 #include "fcgi/contract/librechat/libre_id.h"
 #include "fcgi/contract/librechat/libre_name.h"
+#include "fcgi/contract/librechat/libre_program.h"
 #include "fcgi/contract/librechat/libre_request.h"
 #include "fcgi/contract/librechat/libre_token.h"
 #include "fcgi/pytext/pyjson.h"
@@ -129,6 +130,66 @@ check_answer(const char *text, size_t len)
 	buf_release(&out.text);
 }
 
+static const unsigned char seal[LIBRE_SEAL_KEY_LEN];
+static const unsigned char owner[LIBRE_OWNER_LEN];
+static const struct libre_asked asked = { seal, owner, 1,
+	"SSSSSSSSSSSSSSSSSSSSS" };
+
+static void
+check_program(const char *body, size_t len)
+{
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	auto_buf struct buf answer = BUF_INIT((size_t)8 * LIBRE_ERROR_MAX);
+	struct libre_program p;
+	int status = 0;
+
+	if (libre_program_parse(&p, body, len, &asked, &status, &error)) {
+		check_json(&p.whole);
+		check_files(&p.exec);
+		fuzz_holds(p.round == 1 && p.whole.len <= LIBRE_STATE_MAX + 1,
+		    "a first round");
+		libre_program_release(&p);
+	} else {
+		fuzz_holds(status == 400 || status == 403 || status == 413,
+		    "a status");
+		libre_add_error(&answer, buf_str(&error), NULL);
+		check_json(&answer);
+	}
+}
+
+/* What a run leaves comes back with its results, and is taken then. */
+static void
+check_calls(const char *text, size_t len)
+{
+	static const char body[] =
+	    "{\"code\":\"\",\"tools\":[{\"name\":\"c\"}]}";
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	auto_buf struct buf calls = BUF_INIT(2 * LIBRE_STATE_MAX);
+	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
+	auto_buf struct buf next = BUF_INIT(LIBRE_TOKEN_TEXT_MAX + 100);
+	struct libre_program p;
+	int status = 0;
+
+	fuzz_holds(libre_program_parse(&p, body, strlen(body), &asked, &status,
+		       &error),
+	    "a program");
+	if (libre_calls_read(&p, text, len, &calls, &error) &&
+	    libre_program_seal(&p, &asked, &calls, &token)) {
+		check_json(&calls);
+		libre_program_release(&p);
+		buf_addf(&next, "{\"continuation_token\":\"%s\"}",
+		    buf_str(&token));
+		/* Nested so deeply that it is over a bound of JSON, or good. */
+		if (!libre_program_parse(&p, buf_str(&next), next.len, &asked,
+			&status, &error)) {
+			fuzz_holds(status == 400, "a status");
+			return;
+		}
+		fuzz_holds(p.round == 2, "the next round");
+	}
+	libre_program_release(&p);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -138,6 +199,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_token(text, size);
 	check_id(text, size);
 	check_answer(text, size);
+	check_program(text, size);
+	check_calls(text, size);
 	free(text);
 	return 0;
 }

@@ -125,6 +125,8 @@ add_errors(struct buf *out, const struct libre_outcome *o)
 			    o->files[i].why, o->files[i].name);
 	if (o->cell->cut)
 		add_line(&text, "There are more files than these");
+	if (o->note != NULL)
+		add_line(&text, "%s", o->note);
 	add_text(out, buf_str(&text), text.len);
 }
 
@@ -174,15 +176,20 @@ add_status(struct buf *out, const struct libre_outcome *o)
 	buf_addf(out, ",\"wall_time\":%" PRId64 "}", o->wall_ms);
 }
 
-void
-libre_add_outcome(struct buf *out, const struct libre_outcome *o)
+static void
+add_streams(struct buf *out, const struct libre_outcome *o)
 {
-	const char *comma = "";
-
-	buf_addf(out, "{\"session_id\":\"%s\",\"stdout\":", o->session);
+	buf_addf(out, "\"session_id\":\"%s\",\"stdout\":", o->session);
 	add_text(out, buf_str(&o->out->text), o->out->text.len);
 	buf_adds(out, ",\"stderr\":");
 	add_errors(out, o);
+}
+
+static void
+add_files(struct buf *out, const struct libre_outcome *o)
+{
+	const char *comma = "";
+
 	buf_adds(out, ",\"files\":[");
 	for (size_t i = 0; i < o->file_count; i++) {
 		if (o->files[i].why != NULL)
@@ -192,7 +199,78 @@ libre_add_outcome(struct buf *out, const struct libre_outcome *o)
 		add_made(out, &o->files[i]);
 	}
 	buf_addc(out, ']');
+}
+
+void
+libre_add_outcome(struct buf *out, const struct libre_outcome *o)
+{
+	buf_addc(out, '{');
+	add_streams(out, o);
+	add_files(out, o);
 	add_status(out, o);
+}
+
+/* ---- a program that calls tools ---- */
+
+bool
+libre_has_failed(const struct libre_outcome *o, struct buf *error)
+{
+	if (o->out->over)
+		buf_adds(error, "stdout length exceeded");
+	else if (o->err->over)
+		buf_adds(error, "stderr length exceeded");
+	else if (o->cell->reason == REASON_TIME)
+		buf_adds(error, "Time limit exceeded");
+	else if (o->cell->reason == REASON_MEMORY)
+		buf_adds(error, "Out of memory");
+	else if (o->cell->reason != REASON_EXIT)
+		buf_adds(error, LIBRE_FAILED);
+	else if (o->cell->status != 0)
+		buf_addf(error, "Sandbox exited with code %" PRId64,
+		    o->cell->status);
+	return error->len > 0;
+}
+
+void
+libre_add_completed(struct buf *out, const struct libre_outcome *o)
+{
+	buf_adds(out, "{\"status\":\"completed\",");
+	add_streams(out, o);
+	add_files(out, o);
+	buf_addc(out, '}');
+}
+
+void
+libre_add_failed(struct buf *out, const struct libre_outcome *o,
+    const char *error)
+{
+	buf_adds(out, "{\"status\":\"error\",\"error\":");
+	add_name(out, error);
+	buf_addc(out, ',');
+	add_streams(out, o);
+	buf_addc(out, '}');
+}
+
+void
+libre_add_calls(struct buf *out, const struct libre_outcome *o,
+    const char *calls, const char *token)
+{
+	buf_addf(out,
+	    "{\"status\":\"tool_call_required\",\"session_id\":\"%s\","
+	    "\"continuation_token\":\"",
+	    o->session);
+	buf_adds(out, token);
+	buf_adds(out, "\",\"tool_calls\":");
+	buf_adds(out, calls);
+	if (o->out->text.len > 0) {
+		buf_adds(out, ",\"partial_stdout\":");
+		add_text(out, buf_str(&o->out->text), o->out->text.len);
+	}
+	if (o->err->text.len > 0) {
+		buf_adds(out, ",\"partial_stderr\":");
+		add_text(out, buf_str(&o->err->text), o->err->text.len);
+	}
+	buf_addc(out, '}');
 }
 
 /* ---- files ---- */

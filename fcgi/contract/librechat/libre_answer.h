@@ -56,6 +56,7 @@ struct libre_outcome {
 	/* Of the request, but not there any more: names, NULL at the end; or
 	 * NULL. */
 	const char *const *missing;
+	const char *note; /* a line more for the model, or NULL */
 };
 
 /* What a person, or a model, should know of the end is written below standard
@@ -64,6 +65,20 @@ void libre_add_outcome(struct buf *out, const struct libre_outcome *outcome);
 /* More than its length can be, with LIBRE_FILES_MAX inputs and as many files as
  * a cell may tell of. */
 #define LIBRE_ANSWER_MAX ((size_t)64 << 20)
+
+/* ---- a program that calls tools ---- */
+
+#define LIBRE_FAILED "Execution failed or timed out"
+
+/* It is over: append what went wrong, in the words that the client knows.
+ * False: nothing did. */
+bool libre_has_failed(const struct libre_outcome *outcome, struct buf *error);
+void libre_add_completed(struct buf *out, const struct libre_outcome *outcome);
+void libre_add_failed(struct buf *out, const struct libre_outcome *outcome,
+    const char *error);
+/* Calls, a list as JSON, come before it can go on. */
+void libre_add_calls(struct buf *out, const struct libre_outcome *outcome,
+    const char *calls, const char *token);
 
 /* ---- files ---- */
 

@@ -220,13 +220,13 @@ take_files(struct reading *r, const struct pyvalue *list)
 	return check_names(r);
 }
 
-/* A name for the code that no file has, nor is a folder of one. */
-static void
-choose_entry(struct libre_exec *exec)
+/* A name that no file has, nor is a folder of one. */
+static const char *
+choose_name(struct libre_exec *exec, const char *begin, const char *end)
 {
-	char *name = pyjson_tree_array(&exec->doc, 32, 1);
+	char *name = pyjson_tree_array(&exec->doc, 40, 1);
 
-	(void)snprintf(name, 32, "__main__.py");
+	(void)snprintf(name, 40, "%s__%s", begin, end);
 	for (size_t i = 1; i <= exec->file_count; i++) {
 		struct libre_file self = { .name = name };
 		bool taken = find_name(exec, name) != NULL;
@@ -235,9 +235,9 @@ choose_entry(struct libre_exec *exec)
 			taken = is_above(&self, &exec->files[j]);
 		if (!taken)
 			break;
-		(void)snprintf(name, 32, "__main_%zu__.py", i);
+		(void)snprintf(name, 40, "%s_%zu__%s", begin, i, end);
 	}
-	exec->entry = name;
+	return name;
 }
 
 /* ---- the rest ---- */
@@ -336,7 +336,8 @@ libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
 	    take_code(&r, pyvalue_get(root, "code")) &&
 	    take_args(&r, pyvalue_get(root, "args")) &&
 	    take_files(&r, pyvalue_get(root, "files"))) {
-		choose_entry(exec);
+		exec->entry = choose_name(exec, "__main", ".py");
+		exec->place = choose_name(exec, "__tools", "");
 		return true;
 	}
 	pyjson_release(&exec->doc);

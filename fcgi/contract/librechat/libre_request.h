@@ -53,6 +53,8 @@ struct libre_exec {
 	int64_t timeout_ms;
 	/* Where the code itself is written to: a name that no file has. */
 	const char *entry;
+	/* A folder for what a run needs beside it: likewise. */
+	const char *place;
 	struct pyjson doc; /* owns all of these; to be released */
 };
 

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+#include "librechat_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "app.h"
+#include "librechat_who.h"
+#include "reply.h"
+#include "../pytext/pyutf8.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
+#include "../../sandbox/base/utf8.h"
+
+#define PROCESSES 64
+#define FILES_MAX 1000
+#define FILE_BYTES (INT64_C(100) << 20)
+#define COLLECT_MS 10000
+#define PATH_BUF 4096
+#define CODE_MODE 0644
+#define READ_ONLY_MODE 0444
+#define OWN_MAX 3 /* files that are not of the store */
+
+/* What the model is told of: /mnt/data is another name of the workspace.  What
+ * programs keep for themselves is not to come back. */
+static const char *const environment[] = {
+	"LANG=C.UTF-8",
+	"HOME=/mnt/data",
+	"PWD=/mnt/data",
+	"PATH=/usr/local/bin:/usr/bin:/bin",
+	"PYTHONUNBUFFERED=1",
+	"PYTHONDONTWRITEBYTECODE=1",
+	"PYTHONIOENCODING=utf-8",
+	"MPLBACKEND=agg",
+	"MPLCONFIGDIR=/tmp/matplotlib",
+	"XDG_CACHE_HOME=/tmp/cache",
+	"XDG_CONFIG_HOME=/tmp/config",
+	/* A thread for each core of a large host is more than may be. */
+	"OMP_NUM_THREADS=4",
+	"OPENBLAS_NUM_THREADS=4",
+	NULL,
+};
+
+/* ---- files in ---- */
+
+/* A file that is not of the store. */
+static void
+add_own(struct libre_run *x, const char *path, const char *data, size_t len)
+{
+	x->inputs[x->input_count++] = (struct cell_input){
+		.path = path, .content = { data, len }, .mode = CODE_MODE
+	};
+}
+
+/* The code, for Python, comes first; then what the store has of the rest.  What
+ * it has not any more ends no conversation: the answer says so. */
+static void
+open_inputs(struct libre_run *x)
+{
+	const struct libre_exec *exec = x->exec;
+	struct filestore_entry entry;
+	struct err err;
+
+	x->sources = xcalloc(exec->file_count + 1, sizeof(*x->sources));
+	x->inputs = xcalloc(exec->file_count + OWN_MAX, sizeof(*x->inputs));
+	if (exec->lang == LIBRE_PYTHON)
+		add_own(x, exec->entry, exec->code, exec->code_len);
+	if (x->program != NULL) {
+		add_own(x, x->helper, libre_helper, libre_helper_len);
+		add_own(x, x->state, buf_str(&x->program->whole),
+		    x->program->whole.len);
+	}
+	x->own = x->input_count;
+	for (size_t i = 0; i < exec->file_count; i++) {
+		struct source *source = &x->sources[i];
+		struct cell_input *input = &x->inputs[x->input_count];
+		auto_close int fd = -1;
+
+		source->file = &exec->files[i];
+		if (source->file->replaced)
+			continue;
+		fd = librechat_file(x->run.app, &source->file->resource,
+		    source->file->session, source->file->id, &entry, &err);
+		source->missing = fd < 0 || !api_input_map(input, fd);
+		if (fd < 0)
+			continue;
+		source->read_only = entry.note[LIBRE_ID_LEN] ==
+		    LIBRECHAT_READ_ONLY;
+		free(entry.name);
+		if (source->missing)
+			continue;
+		input->path = source->file->name;
+		input->mode = source->read_only ? READ_ONLY_MODE : 0;
+		input->mtime = -1;
+		x->input_count++;
+	}
+}
+
+static void
+release(struct libre_run *x)
+{
+	filestore_abort(&x->fresh);
+	for (size_t i = x->own; i < x->input_count; i++) {
+		const struct cell_bytes *content = &x->inputs[i].content;
+
+		if (content->len > 0)
+			(void)munmap((void *)(uintptr_t)content->data,
+			    content->len);
+	}
+	for (size_t i = 0; i < x->made_count; i++)
+		free(x->made[i].name);
+	free(x->made);
+	free(x->missing);
+	free(x->sources);
+	buf_release(&x->calls);
+	free(x->inputs);
+	buf_release(&x->out.text);
+	buf_release(&x->err.text);
+}
+
+/* ---- files out ---- */
+
+/* One more in the list; its name is made UTF-8. */
+static struct libre_made *
+add_made(struct libre_run *x, const char *path)
+{
+	auto_buf struct buf name = BUF_INIT(PATH_BUF);
+	struct libre_made *made;
+
+	pyutf8_add_whole(&name, path, strlen(path));
+	x->made = xrealloc(x->made, (x->made_count + 1) * sizeof(*x->made));
+	made = &x->made[x->made_count++];
+	*made = (struct libre_made){ .name = buf_steal(&name, NULL) };
+	memcpy(made->session, x->session, sizeof(made->session));
+	return made;
+}
+
+/* The input that has this name; NULL: it is a new file. */
+static struct source *
+find_source(struct libre_run *x, const char *path)
+{
+	for (size_t i = 0; i < x->exec->file_count; i++) {
+		struct source *source = &x->sources[i];
+
+		if (!source->file->replaced && !source->missing &&
+		    strcmp(source->file->name, path) == 0)
+			return source;
+	}
+	return NULL;
+}
+
+static struct libre_made *
+last_made(struct libre_run *x)
+{
+	return &x->made[x->made_count - 1];
+}
+
+/* The last file is whole. */
+static void
+end_file(struct libre_run *x)
+{
+	struct libre_made *made;
+	struct err err;
+
+	if (x->fresh.store == NULL)
+		return;
+	made = last_made(x);
+	memcpy(x->fresh.note, x->session, sizeof(x->session));
+	if (filestore_commit(&x->fresh, made->name, &err) == 0)
+		libre_id_of_file(made->id, x->fresh.id);
+	else
+		made->why = api_left_refused(&x->fresh, &err);
+}
+
+/* Is it one of those that were put beside a program? */
+static bool
+is_ours(const struct libre_run *x, const char *path)
+{
+	size_t len = strlen(x->exec->place);
+
+	return x->program != NULL && strncmp(path, x->exec->place, len) == 0 &&
+	    path[len] == '/';
+}
+
+/* A file begins.  Of one that may not be changed nothing is kept. */
+static void
+begin_file(struct libre_run *x, const char *path)
+{
+	struct source *source = find_source(x, path);
+	struct libre_made *made;
+	struct err err;
+
+	x->taking_calls = x->program != NULL && strcmp(path, x->left) == 0;
+	x->has_calls = x->has_calls || x->taking_calls;
+	if (is_ours(x, path) || (source != NULL && source->read_only))
+		return;
+	made = add_made(x, path);
+	if (source != NULL) {
+		source->changed = true;
+		memcpy(made->from_id, source->file->id, LIBRE_ID_LEN + 1);
+		memcpy(made->from_session, source->file->session,
+		    LIBRE_ID_LEN + 1);
+	}
+	if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
+		made->why = api_left_refused(&x->fresh, &err);
+}
+
+/* ---- what comes from the cell ---- */
+
+static void
+take_event(void *arg, const struct cell_event *event)
+{
+	struct libre_run *x = arg;
+	struct err err;
+
+	switch (event->kind) {
+	case CELL_OUTPUT:
+		libre_stream_add(event->stream == 1 ? &x->out : &x->err,
+		    event->data, event->len);
+		break;
+	case CELL_FILE:
+		/* Files come one after the other. */
+		end_file(x);
+		begin_file(x, event->name);
+		break;
+	case CELL_BYTES:
+		if (x->taking_calls)
+			buf_add(&x->calls, event->data, event->len);
+		else if (x->fresh.store != NULL &&
+		    filestore_write(&x->fresh, event->data, event->len, &err) !=
+			0)
+			last_made(x)->why = api_left_refused(&x->fresh, &err);
+		break;
+	case CELL_LEFT_OUT:
+		end_file(x);
+		if (x->program != NULL && strcmp(event->name, x->left) == 0)
+			x->has_calls = true; /* which cannot be read */
+		if (!is_ours(x, event->name))
+			add_made(x, event->name)
+			    ->why = api_run_left_out[event->why];
+		break;
+	case CELL_STARTED:
+	case CELL_ENTRY:
+	case CELL_RESULT:
+	case CELL_QUIET:
+		break;
+	}
+}
+
+/* ---- the answer ---- */
+
+/* Inputs that are as they were, with the ids that they have; and the names of
+ * those that are not there: to be freed. */
+static const char **
+add_inherited(struct libre_run *x)
+{
+	const char **missing = xcalloc(x->exec->file_count + 1,
+	    sizeof(*missing));
+	size_t count = 0;
+
+	for (size_t i = 0; i < x->exec->file_count; i++) {
+		const struct source *source = &x->sources[i];
+		struct libre_made *made;
+
+		if (source->file->replaced || source->changed)
+			continue;
+		if (source->missing) {
+			missing[count++] = source->file->name;
+			continue;
+		}
+		made = add_made(x, source->file->name);
+		made->inherited = true;
+		memcpy(made->id, source->file->id, LIBRE_ID_LEN + 1);
+		memcpy(made->session, source->file->session, LIBRE_ID_LEN + 1);
+	}
+	return missing;
+}
+
+/* The request as a whole did not fit into the cell. */
+static void
+answer_error(struct libre_run *x, const struct cell_result *cell)
+{
+	log_warn("the cell says: %s", cell->error_text);
+	if (cell->error == ERROR_NO_SPACE)
+		reply_librechat(x->run.req, 413, NULL,
+		    "The files do not fit into the work folder",
+		    cell->error_path);
+	else if (cell->error == ERROR_TOO_LARGE)
+		reply_librechat(x->run.req, 413, NULL, "The code is too long",
+		    NULL);
+	else if (cell->error_path[0] != '\0')
+		reply_librechat(x->run.req, 400, NULL,
+		    "A file cannot be written", cell->error_path);
+	else
+		reply_failed(x->run.req, NULL);
+}
+
+static void
+sum_up(struct libre_run *x)
+{
+	x->missing = add_inherited(x);
+	x->outcome = (struct libre_outcome){
+		.session = x->session,
+		.out = &x->out,
+		.err = &x->err,
+		.cell = &x->run.result,
+		.timeout_ms = x->exec->timeout_ms,
+		.wall_ms = x->run.duration_us / 1000,
+		.files = x->made,
+		.file_count = x->made_count,
+		.missing = x->missing,
+	};
+}
+
+void
+librechat_run_forget(struct libre_run *x)
+{
+	struct filestore *store = &x->run.app->store;
+	char uuid[LIBRE_UUID_LEN + 1];
+	struct err err;
+
+	for (size_t i = 0; i < x->made_count; i++) {
+		const struct libre_made *made = &x->made[i];
+
+		if (made->inherited || made->why != NULL ||
+		    !libre_id_to_file(uuid, made->id, LIBRE_ID_LEN))
+			continue;
+		if (filestore_delete(store, uuid, LIBRE_UUID_LEN, &err) != 0)
+			log_warn("a file of a run is not wanted: %s", err.text);
+	}
+}
+
+/* ---- the run ---- */
+
+/* Where what belongs to a program that calls tools lies. */
+static void
+name_own(struct libre_run *x)
+{
+	const char *place = x->exec->place;
+
+	(void)snprintf(x->helper, sizeof(x->helper), "%s/%s", place,
+	    LIBRE_HELPER_FILE);
+	(void)snprintf(x->state, sizeof(x->state), "%s/%s", place,
+	    LIBRE_STATE_FILE);
+	(void)snprintf(x->left, sizeof(x->left), "%s/%s", place,
+	    LIBRE_CALLS_FILE);
+}
+
+/* What runs: the code, or what runs that. */
+static void
+set_code(struct libre_run *x, struct cell_request *cell)
+{
+	const struct libre_exec *exec = x->exec;
+
+	cell->inputs = x->inputs;
+	cell->input_count = x->input_count;
+	if (exec->lang == LIBRE_BASH) {
+		cell->source = exec->code;
+		cell->source_len = exec->code_len;
+	} else if (x->program == NULL) {
+		cell->path = exec->entry;
+	} else {
+		x->words[0] = exec->entry;
+		cell->args = x->words;
+		cell->path = x->helper;
+	}
+}
+
+void
+librechat_run(struct libre_run *x,
+    void (*answer)(struct libre_run *x, void *arg), void *arg)
+{
+	const struct libre_exec *exec = x->exec;
+	struct cell_request cell = {
+		.op = exec->lang == LIBRE_PYTHON ? OP_RUN : OP_BASH,
+		.folder = "/workspace",
+		.env = environment,
+		.args = exec->args,
+		.wall_ms = exec->timeout_ms,
+		.output_max = LIBRE_OUTPUT_MAX + 1, /* to tell it is over */
+		.output_mode = OUTPUT_DRAIN,
+		.limit_processes = PROCESSES,
+		.collect_files = FILES_MAX,
+		.collect_bytes = FILE_BYTES,
+		.collect_total = FILE_BYTES,
+		.collect_how = COLLECT_BYTES,
+		.collect_ms = COLLECT_MS,
+	};
+
+	x->run.request = &cell;
+	x->run.c.event = take_event;
+	x->run.c.arg = x;
+	buf_init(&x->out.text, LIBRE_OUTPUT_MAX);
+	buf_init(&x->err.text, LIBRE_OUTPUT_MAX);
+	buf_init(&x->calls, LIBRE_CALLS_BYTES);
+	name_own(x);
+	open_inputs(x);
+	set_code(x, &cell);
+	api_run(&x->run, NULL);
+	if (x->run.end == API_RESULT) {
+		end_file(x);
+		sum_up(x);
+		if (x->run.result.reason == REASON_ERROR)
+			answer_error(x, &x->run.result);
+		else
+			answer(x, arg);
+	}
+	api_run_end(&x->run, API_LIBRECHAT);
+	release(x);
+}
