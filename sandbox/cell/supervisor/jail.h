@@ -46,7 +46,7 @@ const char *jail_confine(const struct supervisor *k);
 
 /* There, when the broker's terms have come and nothing of the client's: what is
  * not for the folder of the lease can only be read from now on; then no right
- * is left. */
+ * is left.  Where only the steps are tried, as for a folder of nobody's. */
 const char *jail_narrow(const struct supervisor *k);
 
 /* When memory runs out, be the one that goes.  Leaves us dumpable. */

@@ -32,7 +32,7 @@ struct supervisor_mount {
 /* Which requests are read in C? */
 enum supervisor_reads {
 	SUPERVISOR_READS_NONE = 0,
-	SUPERVISOR_READS_PLAIN = 1,  /* `python -c CODE` */
+	SUPERVISOR_READS_PLAIN = 1,  /* `python -c CODE`, or one file */
 	SUPERVISOR_READS_SOURCE = 2, /* a person's source */
 };
 
@@ -59,8 +59,8 @@ struct supervisor_plan {
 	uint64_t how;
 	uint64_t ms;
 	uint64_t keep; /* 1: it says struct kept_word in the end */
-	uint64_t inode; /* of the one file that came, if as it was, 0: none; */
-	uint64_t ctime; /* in nanoseconds */
+	uint64_t inode; /* of the one file that came, 0: none: alone there, */
+	uint64_t ctime; /* and of this time (ns), it is not looked for */
 };
 
 /* The last one is that of packages: no request names it. */
