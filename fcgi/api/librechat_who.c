@@ -47,24 +47,23 @@ read_seal(struct api_app *app)
 }
 
 /* Keep the one that we have, unless somebody was faster.  It appears whole or
- * not at all. */
+ * not at all, and whoever dies on the way leaves nothing. */
 static void
 write_seal(struct api_app *app)
 {
 	const int dir = app->store.dir;
 	char name[64];
-	auto_close int fd = -1;
+	auto_close int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
+	    0600);
 
-	(void)snprintf(name, sizeof(name), SEAL_FILE ".%ld", (long)getpid());
-	(void)unlinkat(dir, name, 0);
-	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	if (fd < 0 ||
 	    write(fd, app->librechat_seal, sizeof(app->librechat_seal)) !=
 		(ssize_t)sizeof(app->librechat_seal) ||
 	    fsync(fd) != 0 ||
-	    (linkat(dir, name, dir, SEAL_FILE, 0) != 0 && errno != EEXIST))
+	    (linkat(AT_FDCWD, name, dir, SEAL_FILE, AT_SYMLINK_FOLLOW) != 0 &&
+		errno != EEXIST))
 		log_warn("librechat: %s: %s", SEAL_FILE, strerror(errno));
-	(void)unlinkat(dir, name, 0);
 }
 
 const unsigned char *
