@@ -2,6 +2,7 @@
 #ifndef APP_H
 #define APP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -34,6 +35,8 @@ struct api_app {
 	struct piston_versions *versions; /* piston.h */
 	struct tokens tokens; /* path NULL: nobody is asked for one */
 	struct limits limits;
+	struct token token;		      /* what who asks may have, */
+	bool limited;			      /* if that is limited */
 	unsigned char owner[TOKENS_HASH_LEN]; /* its token; zeros: none */
 	int slot; /* the cell that its token may have; -1 and less: none */
 	/* What its path has for the first {…} and the second; "": nothing. */

@@ -136,14 +136,13 @@ bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
     const struct gate_manner *manner)
 {
-	struct token token;
-
 	/* Nobody's, until it is known whose it is. */
 	app->slot = LIMITS_NONE;
+	app->limited = false;
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	switch (manner->identify(app, req, is_foreign(req), &token)) {
+	switch (manner->identify(app, req, is_foreign(req), &app->token)) {
 	case GATE_REFUSED:
 		return false;
 	case GATE_ANYBODY:
@@ -151,17 +150,15 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
 	case GATE_KNOWN:
 		break;
 	}
-	memcpy(app->owner, token.hash, sizeof(app->owner));
-	return is_within(app, req, &token, use);
+	app->limited = true;
+	memcpy(app->owner, app->token.hash, sizeof(app->owner));
+	return is_within(app, req, &app->token, use);
 }
 
 bool
 gate_take(struct api_app *app, struct http_request *req, enum gate_use use)
 {
-	const struct token *token = bearer(app, req);
-
-	return app->tokens.path == NULL ||
-	    (token != NULL && take_slot(app, req, token, use));
+	return !app->limited || take_slot(app, req, &app->token, use);
 }
 
 void

@@ -120,6 +120,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		return;
 	}
 	buf_release(&body);
+	x.own.connection = -1; /* each round begins as the first one did */
 	memcpy(x.session, program.session, sizeof(x.session));
 	librechat_run(&x, answer_round, &asked);
 	libre_program_release(&program);

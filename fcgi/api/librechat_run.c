@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "librechat_run.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
+#define REMOVE_MS 5000
 #define PATH_BUF 4096
 #define CODE_MODE 0644
 #define READ_ONLY_MODE 0444
@@ -77,7 +79,7 @@ open_inputs(struct libre_run *x)
 		add_own(x, x->state, buf_str(&x->program->whole),
 		    x->program->whole.len);
 	}
-	x->own = x->input_count;
+	x->beside = x->input_count;
 	for (size_t i = 0; i < exec->file_count; i++) {
 		struct source *source = &x->sources[i];
 		struct cell_input *input = &x->inputs[x->input_count];
@@ -107,7 +109,7 @@ static void
 release(struct libre_run *x)
 {
 	filestore_abort(&x->fresh);
-	for (size_t i = x->own; i < x->input_count; i++) {
+	for (size_t i = x->beside; i < x->input_count; i++) {
 		const struct cell_bytes *content = &x->inputs[i].content;
 
 		if (content->len > 0)
@@ -316,6 +318,9 @@ sum_up(struct libre_run *x)
 		.files = x->made,
 		.file_count = x->made_count,
 		.missing = x->missing,
+		.runtime = x->own.used ? x->own.id + strlen(SESSION_PREFIX) :
+					 NULL,
+		.runtime_new = x->own.fresh,
 	};
 }
 
@@ -373,6 +378,59 @@ set_code(struct libre_run *x, struct cell_request *cell)
 	}
 }
 
+static bool
+cancelled(void *arg)
+{
+	struct libre_run *x = arg;
+
+	x->cancelled = true;
+	return true;
+}
+
+/* The program is no file of the conversation's.  False: the cell is lost. */
+static bool
+remove_program(struct libre_run *x)
+{
+	const struct cell_request request = { .op = OP_REMOVE,
+		.folder = "/workspace",
+		.path = x->exec->entry,
+		.wall_ms = REMOVE_MS };
+	struct api_run run = {
+		.app = x->run.app, .req = x->run.req, .request = &request
+	};
+
+	if (x->exec->lang != LIBRE_PYTHON)
+		return true;
+	api_run_in(&run, x->own.cell_fd, x->own.connection);
+	return run.end == API_RESULT && !run.lost;
+}
+
+/* In the conversation's cell: who hangs up ends the run, but not that. */
+static void
+run_in_own(struct libre_run *x)
+{
+	const struct pollfd gone = { .fd = http_fd(x->run.req),
+		.events = POLLRDHUP };
+	bool good;
+
+	x->run.c.cancel = &gone;
+	x->run.c.cancelled = cancelled;
+	api_run_in(&x->run, x->own.cell_fd, x->own.connection);
+	x->run.c.cancel = NULL;
+	good = x->run.end == API_RESULT && !x->run.lost;
+	if (good && x->run.result.reason == REASON_ERROR) {
+		/* What earlier runs have left does not leave room for the files
+		 * of this one, which has not begun: without that it may. */
+		librechat_session_end(&x->own, x->run.app);
+		api_run(&x->run, NULL);
+		return;
+	}
+	x->own.used = true;
+	librechat_session_return(&x->own, !good || !remove_program(x));
+	if (x->cancelled)
+		x->run.end = API_GONE;
+}
+
 void
 librechat_run(struct libre_run *x,
     void (*answer)(struct libre_run *x, void *arg), void *arg)
@@ -403,7 +461,10 @@ librechat_run(struct libre_run *x,
 	name_own(x);
 	open_inputs(x);
 	set_code(x, &cell);
-	api_run(&x->run, NULL);
+	if (x->own.connection >= 0)
+		run_in_own(x);
+	else
+		api_run(&x->run, NULL);
 	if (x->run.end == API_RESULT) {
 		end_file(x);
 		sum_up(x);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "librechat_session.h"
 #include "run.h"
 #include "../contract/librechat/libre_answer.h"
 #include "../contract/librechat/libre_program.h"
@@ -33,11 +34,13 @@ struct libre_run {
 	/* That calls tools: NULL, or what is put beside it. */
 	const struct libre_program *program;
 	char session[LIBRE_ID_LEN + 1]; /* of the files that it leaves */
+	struct libre_session own;	/* the conversation's cell, if any */
 	/* set by the run */
 	struct source *sources; /* one for each file of exec */
 	struct cell_input *inputs;
 	size_t input_count;
-	size_t own; /* the first ones, which are not of the store */
+	size_t beside;	/* the first ones, which are not of the store */
+	bool cancelled; /* its client is gone */
 	struct libre_stream out;
 	struct libre_stream err;
 	struct filestore_new fresh; /* the file that is coming in */

@@ -32,9 +32,10 @@ int64_t limits_request(struct limits *limits, const struct token *token,
 
 /* What a token may have token->cells of at one time, each for itself. */
 enum limits_kind {
-	LIMITS_CELL,	/* runs and sessions: a cell each */
-	LIMITS_COMMAND, /* in sessions: a process of il-api each */
-	LIMITS_PLACE,	/* of limits_take_place(), as the next */
+	LIMITS_CELL,	     /* runs and sessions: a cell each */
+	LIMITS_CONVERSATION, /* a session beside them, whose runs are those */
+	LIMITS_COMMAND,	     /* in sessions: a process of il-api each */
+	LIMITS_PLACE,	     /* of limits_take_place(), as the next */
 	LIMITS_READER,
 };
 

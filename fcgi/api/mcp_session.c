@@ -11,19 +11,15 @@
 #include "app.h"
 #include "mcp.h"
 #include "run.h"
+#include "session_cell.h"
 #include "session_holder.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
-#include "../../sandbox/protocol/lease.h"
 
-#define START_MS 30000 /* a session's cell is always a new one */
-#define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
-#define LEASE_MORE_MS 60000
 #define LOOK_MS 10000
-#define ROOM_TIMES 3 /* others want it as well */
 
 /* ---- its cell, for one call ---- */
 
@@ -128,53 +124,27 @@ ask_for_files(struct mcp_exchange *x, struct mcp_borrowed *b,
 
 /* ---- create and close ---- */
 
-/* A cell.  Where all are taken by sessions, the one of the same owner's that
- * has been at rest for the longest time ends for it.  False: there is none,
- * which was answered. */
-static bool
-lease_cell(struct mcp_exchange *x, const struct lease_request *request,
-    struct lease *lease)
-{
-	int64_t next_ms = 0;
-	enum refusal refusal;
-	int tries = 0;
-	struct err err;
-
-	do
-		refusal = lease_open(lease, x->app->lease_socket, request,
-		    START_MS, &err);
-	while (refusal == REFUSAL_FULL && tries++ < ROOM_TIMES &&
-	    session_holder_make_room(x->app, true, &next_ms));
-	if (refusal == REFUSAL_NONE)
-		return true;
-	log_warn("no cell: %s", err.text);
-	if (!http_client_gone(x->req))
-		mcp_trouble(x,
-		    "There is no room for another session just now. Close one "
-		    "that you do not need, or try again in %" PRId64 " s.",
-		    next_ms / 1000 + 1);
-	return false;
-}
-
 static void
 create(struct mcp_exchange *x)
 {
-	const struct pollfd gone = { .fd = http_fd(x->req),
-		.events = POLLRDHUP };
 	int64_t ttl_ms = x->call.ttl_s * 1000;
-	int64_t lease_ms = ttl_ms + LEASE_MORE_MS;
-	const struct lease_request request = { .class = "session",
-		.sandbox = "",
-		.interpreter = x->call.python.data,
-		.lease_ms = lease_ms < LEASE_MS_MAX ? lease_ms : LEASE_MS_MAX,
-		.unless = &gone };
 	char id[SESSION_ID_SIZE];
 	struct lease lease;
+	int64_t next_ms;
 	struct err err;
 	int result;
 
-	if (!lease_cell(x, &request, &lease))
+	if (session_cell_lease(x->app, x->req, x->call.python.data, ttl_ms,
+		&lease, &next_ms, &err) != REFUSAL_NONE) {
+		log_warn("no cell: %s", err.text);
+		if (!http_client_gone(x->req))
+			mcp_trouble(x,
+			    "There is no room for another session just now. "
+			    "Close one that you do not need, or try again in "
+			    "%" PRId64 " s.",
+			    next_ms / 1000 + 1);
 		return;
+	}
 	if (http_client_gone(x->req)) {
 		lease_close(&lease);
 		return;

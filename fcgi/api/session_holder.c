@@ -3,12 +3,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -55,6 +57,7 @@ struct session_holder {
 	struct api_app *app;
 	const char *path; /* of its socket */
 	int64_t until_ms;
+	int64_t rest_ms;  /* so long it may be at rest */
 	int64_t since_ms; /* when it was used last */
 	int cell_fd;
 	int broker_fd;
@@ -102,12 +105,23 @@ end_lost(const struct session_holder *k)
 	end_session(k);
 }
 
+/* When it ends, if nobody comes (monotonic). */
+static int64_t
+end_ms(const struct session_holder *k)
+{
+	bool rests = k->lent < 0 && k->waiting < 0;
+
+	return rests && k->rest_ms < k->until_ms - k->since_ms ?
+	    k->since_ms + k->rest_ms :
+	    k->until_ms;
+}
+
 /* It is told to everybody when there will be room. */
 static struct look
 look(const struct session_holder *k, bool own)
 {
 	int64_t now = clock_monotonic_ms();
-	int64_t left = k->until_ms > now ? k->until_ms - now : 0;
+	int64_t left = end_ms(k) > now ? end_ms(k) - now : 0;
 
 	if (own && k->lent < 0 && k->waiting < 0)
 		return (struct look){ true, now - k->since_ms };
@@ -186,8 +200,8 @@ serve_requests(struct session_holder *k)
 		};
 
 		if (TEMP_FAILURE_RETRY(poll(p, sizeof(p) / sizeof(p[0]),
-			clock_poll_timeout(k->until_ms))) < 0 ||
-		    clock_monotonic_ms() >= k->until_ms)
+			clock_poll_timeout(end_ms(k)))) < 0 ||
+		    clock_monotonic_ms() >= end_ms(k))
 			end_session(k);
 		if (p[3].revents != 0 || p[4].revents != 0)
 			end_lost(k);
@@ -223,47 +237,91 @@ close_others(const struct session_holder *k)
 	}
 }
 
-int
-session_holder_start(struct api_app *app, const struct lease *lease,
-    int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err)
+/* id: one that was checked. */
+static char *
+path_of(const struct api_app *app, const char *id)
 {
-	auto_free char *path = NULL;
-	char digits[SESSION_DIGITS + 1];
+	return xprintf("%s/%s", app->sessions, id + strlen(SESSION_PREFIX));
+}
+
+int
+session_holder_claim(struct api_app *app, struct session_claim *claim,
+    struct err *err)
+{
+	auto_free char *path = path_of(app, claim->id);
+	auto_close int dir = -1;
+
+	if (fd_make_dirs(app->sessions, 0700, err) != 0)
+		return -1;
+	/* Of two that find a dead socket in the way, the slower one must not
+	 * remove the faster one's. */
+	dir = open(app->sessions, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || flock(dir, LOCK_EX) != 0)
+		return err_system(err, "lock %s", app->sessions);
+	claim->listen_fd = fd_listen_unix(path, SOCK_SEQPACKET, 0600, err);
+	return claim->listen_fd < 0 ? -1 : 0;
+}
+
+void
+session_holder_disclaim(struct api_app *app, struct session_claim *claim)
+{
+	auto_free char *path = path_of(app, claim->id);
+
+	(void)unlink(path);
+	(void)close(claim->listen_fd);
+}
+
+int
+session_holder_start_claimed(struct api_app *app, const struct lease *lease,
+    int64_t until_ms, struct session_claim *claim, struct err *err)
+{
+	auto_free char *path = path_of(app, claim->id);
 	struct session_holder k = { .app = app,
+		.path = path,
 		.until_ms = until_ms,
+		.rest_ms = claim->rest_ms,
 		.since_ms = clock_monotonic_ms(),
 		.cell_fd = lease->cell_fd,
 		.broker_fd = lease->broker_fd,
+		.listen_fd = claim->listen_fd,
 		.lent = -1,
 		.waiting = -1 };
-	long pid;
-
-	text_random_hex(digits, SESSION_DIGITS);
-	(void)snprintf(id, SESSION_ID_SIZE, SESSION_PREFIX "%s", digits);
-	if (fd_make_dirs(app->sessions, 0700, err) != 0)
-		return -1;
-	k.path = path = xprintf("%s/%s", app->sessions, digits);
-	k.listen_fd = fd_listen_unix(k.path, SOCK_SEQPACKET, 0600, err);
-	if (k.listen_fd < 0)
-		return -1;
-	/* The socket is there before anybody knows the id.  A fork(), but the
-	 * new process is the master's child, as we are. */
-	pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL,
+	/* A fork(), but the new process is the master's child, as we are. */
+	long pid = syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL,
 	    NULL);
+
 	if (pid == 0) {
 		close_others(&k);
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
 		    getppid() != app->master)
 			_exit(1);
+		/* The socket is of who listens last, while that lives. */
+		(void)listen(k.listen_fd, SOMAXCONN);
 		metrics_change(&app->metrics, METRICS_SESSIONS, 1);
 		serve_requests(&k);
 	}
-	(void)close(k.listen_fd);
-	if (pid > 0)
+	if (pid > 0) {
+		(void)close(claim->listen_fd);
 		return 0;
+	}
 	(void)err_system(err, "clone");
-	(void)unlink(k.path);
+	session_holder_disclaim(app, claim);
 	return -1;
+}
+
+int
+session_holder_start(struct api_app *app, const struct lease *lease,
+    int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err)
+{
+	struct session_claim claim = { .rest_ms = INT64_MAX };
+
+	/* The socket is there before anybody knows the id. */
+	memcpy(claim.id, SESSION_PREFIX, sizeof(SESSION_PREFIX));
+	text_random_hex(claim.id + strlen(SESSION_PREFIX), SESSION_DIGITS);
+	memcpy(id, claim.id, sizeof(claim.id));
+	if (session_holder_claim(app, &claim, err) != 0)
+		return -1;
+	return session_holder_start_claimed(app, lease, until_ms, &claim, err);
 }
 
 void

@@ -28,6 +28,20 @@ struct pollfd;
 int session_holder_start(struct api_app *app, const struct lease *lease,
     int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err);
 
+/* One that is called by an id of the caller's, whoever comes first: */
+struct session_claim {
+	char id[SESSION_ID_SIZE];
+	int64_t rest_ms; /* it ends when nobody has used it for so long */
+	int listen_fd;
+};
+/* From here on who borrows it waits.  ERR_BUSY: it is another one's.  Ends by
+ * one of the other two. */
+int session_holder_claim(struct api_app *app, struct session_claim *claim,
+    struct err *err);
+int session_holder_start_claimed(struct api_app *app, const struct lease *lease,
+    int64_t until_ms, struct session_claim *claim, struct err *err);
+void session_holder_disclaim(struct api_app *app, struct session_claim *claim);
+
 /* At the start: remove the sockets of holders that died with their master. */
 void session_holder_sweep(const char *folder);
 

@@ -3,7 +3,6 @@
  * /v1/sessions: a cell for a while.  Its commands are in execute.c.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -11,6 +10,7 @@
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
+#include "session_cell.h"
 #include "session_holder.h"
 #include "../contract/code_interpreter/execute_answer.h"
 #include "../server/http.h"
@@ -20,11 +20,7 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
-#define START_MS 30000 /* a session's cell is always a new one */
 #define STAGE_MS 30000
-#define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
-#define LEASE_MORE_MS 60000
-#define ROOM_TIMES 3 /* others want it as well */
 
 /* Give the cell its files, if any, and hear whether it has bash.  False: it was
  * answered. */
@@ -55,25 +51,6 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 	return false;
 }
 
-/* A cell.  Where all are taken by sessions, the one of the same owner's that
- * has been at rest for the longest time ends for it.  *next_ms: when to ask
- * again. */
-static enum refusal
-lease_cell(struct api_app *app, const struct lease_request *request,
-    struct lease *lease, int64_t *next_ms, struct err *err)
-{
-	enum refusal refusal = lease_open(lease, app->lease_socket, request,
-	    START_MS, err);
-
-	*next_ms = 0;
-	for (int i = 0; i < ROOM_TIMES && refusal == REFUSAL_FULL &&
-	     session_holder_make_room(app, true, next_ms);
-	     i++)
-		refusal = lease_open(lease, app->lease_socket, request,
-		    START_MS, err);
-	return refusal;
-}
-
 /* There is none. */
 static void
 answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
@@ -99,12 +76,6 @@ static void
 create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
     const struct api_inputs *inputs)
 {
-	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
-	int64_t lease_ms = ttl_ms + LEASE_MORE_MS;
-	const struct lease_request request = { .class = "session",
-		.sandbox = "",
-		.lease_ms = lease_ms < LEASE_MS_MAX ? lease_ms : LEASE_MS_MAX,
-		.unless = &gone };
 	auto_buf struct buf body = BUF_INIT(1024);
 	char id[SESSION_ID_SIZE];
 	enum refusal refusal;
@@ -115,7 +86,8 @@ create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
 	int result;
 
 	/* The cell, then its files, then its holder. */
-	refusal = lease_cell(app, &request, &lease, &next_ms, &err);
+	refusal = session_cell_lease(app, req, NULL, ttl_ms, &lease, &next_ms,
+	    &err);
 	if (refusal != REFUSAL_NONE) {
 		log_warn("no cell: %s", err.text);
 		if (!http_client_gone(req))

@@ -166,10 +166,6 @@ test_file_refusals(void)
 			     "\",\"session_id\":\"" S "\"}]"),
 	    "403 Unauthorized file reference", "an id of another form");
 	is_str(files_refusal("[{\"name\":\"a\"," FILE_REST
-			     ",{\"name\":\"a/b\"," FILE_REST "]"),
-	    "400 files contains duplicate destination \"a\"",
-	    "a file below another");
-	is_str(files_refusal("[{\"name\":\"a\"," FILE_REST
 			     ",{\"name\":\"a\"," FILE_REST "]"),
 	    "", "two of one name");
 }
@@ -201,6 +197,57 @@ test_request(void)
 	is_str(exec.files[1].resource.id, "r", "by its id");
 	is_str(exec.files[0].session, S, "in a session");
 	is_str(exec.entry, "__main_1__.py", "and the code elsewhere");
+	pyjson_release(&exec.doc);
+}
+
+/* Which of these files are replaced, as '-' and 'x'. */
+static const char *
+replaced(const char *const *names)
+{
+	static char marks[8];
+	auto_buf struct buf body = BUF_INIT(4096);
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	const char *comma = "";
+	struct libre_exec exec;
+	int status = 0;
+	size_t n = 0;
+
+	buf_adds(&body, "{\"lang\":\"py\",\"code\":\"\",\"files\":[");
+	for (; *names != NULL; names++, comma = ",")
+		buf_addf(&body, "%s{\"name\":\"%s\"," FILE_REST, comma, *names);
+	buf_adds(&body, "]}");
+	if (!libre_exec_parse(&exec, buf_str(&body), body.len, &status, &error))
+		return buf_str(&error);
+	for (; n < exec.file_count && n + 1 < sizeof(marks); n++)
+		marks[n] = exec.files[n].replaced ? 'x' : '-';
+	marks[n] = '\0';
+	pyjson_release(&exec.doc);
+	return marks;
+}
+
+static void
+test_places(void)
+{
+	is_str(replaced((const char *[]){ "a", "a/b", "a.b", NULL }), "x--",
+	    "a file that is below an earlier one now");
+	is_str(replaced((const char *[]){ "a/b/c", "ab", "a/d", "a", NULL }),
+	    "x-x-", "a folder that is a file now");
+	is_str(replaced((const char *[]){ "a", "a/b", "a", NULL }), "xx-",
+	    "and one that is a file again");
+}
+
+static void
+test_hint(void)
+{
+	static const char body[] = "{\"lang\":\"py\",\"code\":\"\","
+				   "\"runtime_session_hint\":\"c 1\"}";
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct libre_exec exec;
+	int status = 0;
+
+	ok(libre_exec_parse(&exec, body, strlen(body), &status, &error),
+	    "it is taken");
+	is_str(exec.hint, "c 1", "a conversation");
 	pyjson_release(&exec.doc);
 }
 
@@ -267,17 +314,19 @@ test_outcome(void)
 	    "[sandbox] Time limit exceeded: ended after 1.5 s\\n"
 	    "[sandbox] This input is not kept any more: gone\\n"
 	    "[sandbox] This file does not come back, too large: big\\n\","
-	    "\"files\":[{\"id\":\"" F "\",\"name\":\"a\\\"\","
-	    "\"storage_session_id\":\"" S "\",\"modified_from\":{\"id\":\"" F
-	    "\",\"storage_session_id\":\"" S "\"}},{\"id\":\"" F
+	    "\"files\":[{\"id\":\"" F
 	    "\",\"name\":\"b\",\"storage_session_id\":\"" S
-	    "\",\"inherited\":true}],\"code\":null,\"signal\":\"SIGKILL\","
+	    "\",\"inherited\":true},{\"id\":\"" F "\",\"name\":\"a\\\"\","
+	    "\"storage_session_id\":\"" S "\",\"modified_from\":{\"id\":\"" F
+	    "\",\"storage_session_id\":\"" S
+	    "\"}}],\"code\":null,\"signal\":\"SIGKILL\","
 	    "\"message\":\"Time limit exceeded\",\"status\":\"TO\","
 	    "\"wall_time\":7}",
-	    "an answer");
+	    "an answer, with what was made last");
 	buf_release(&out.text);
 	buf_release(&err.text);
 	buf_reset(&text);
+	o.runtime = "id";
 	cell = (struct cell_result){ .reason = REASON_SIGNAL, .signal = 9999 };
 	out.over = false;
 	o.file_count = 0;
@@ -285,7 +334,9 @@ test_outcome(void)
 	libre_add_outcome(&text, &o);
 	is_str(buf_str(&text),
 	    "{\"session_id\":\"" S "\",\"stdout\":\"\",\"stderr\":\"[sandbox] "
-	    "The program was ended by SIG?\\n\",\"files\":[],\"code\":null,"
+	    "The program was ended by SIG?\\n\",\"files\":[],"
+	    "\"runtime_session_id\":\"id\",\"runtime_status\":\"reused\","
+	    "\"code\":null,"
 	    "\"signal\":\"SIG?\",\"message\":null,\"status\":\"SG\","
 	    "\"wall_time\":7}",
 	    "a signal that nobody knows");
@@ -329,6 +380,8 @@ main(void)
 	test_refusals();
 	test_file_refusals();
 	test_request();
+	test_places();
+	test_hint();
 	test_query();
 	test_outcome();
 	test_file_answers();

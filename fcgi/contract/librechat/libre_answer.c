@@ -191,12 +191,15 @@ add_files(struct buf *out, const struct libre_outcome *o)
 	const char *comma = "";
 
 	buf_adds(out, ",\"files\":[");
-	for (size_t i = 0; i < o->file_count; i++) {
-		if (o->files[i].why != NULL)
+	/* The client keeps their order, in which the last one counts. */
+	for (size_t i = 0; i < 2 * o->file_count; i++) {
+		const struct libre_made *file = &o->files[i % o->file_count];
+
+		if (file->why != NULL || file->inherited != (i < o->file_count))
 			continue;
 		buf_adds(out, comma);
 		comma = ",";
-		add_made(out, &o->files[i]);
+		add_made(out, file);
 	}
 	buf_addc(out, ']');
 }
@@ -207,6 +210,10 @@ libre_add_outcome(struct buf *out, const struct libre_outcome *o)
 	buf_addc(out, '{');
 	add_streams(out, o);
 	add_files(out, o);
+	if (o->runtime != NULL)
+		buf_addf(out,
+		    ",\"runtime_session_id\":\"%s\",\"runtime_status\":\"%s\"",
+		    o->runtime, o->runtime_new ? "new" : "reused");
 	add_status(out, o);
 }
 

@@ -57,6 +57,10 @@ struct libre_outcome {
 	 * NULL. */
 	const char *const *missing;
 	const char *note; /* a line more for the model, or NULL */
+	/* The conversation's own cell, and is it a new one?  NULL: it had none.
+	 */
+	const char *runtime;
+	bool runtime_new;
 };
 
 /* What a person, or a model, should know of the end is written below standard

@@ -173,27 +173,22 @@ is_above(const struct libre_file *folder, const struct libre_file *file)
 	    file->name[len] == '/';
 }
 
-/* Of one name the last one counts: a list that once had it twice would never
- * work again. */
-static bool
-check_names(struct reading *r)
+/* Of those that cannot both be there the last one counts: a list that once had
+ * them would never work again. */
+static void
+replace_files(struct libre_exec *exec)
 {
-	struct libre_exec *exec = r->exec;
-
 	for (size_t i = 0; i < exec->file_count; i++) {
-		for (size_t j = 0; j < exec->file_count; j++) {
-			const struct libre_file *other = &exec->files[j];
+		struct libre_file *file = &exec->files[i];
 
-			if (j > i &&
-			    strcmp(exec->files[i].name, other->name) == 0)
-				exec->files[i].replaced = true;
-			if (is_above(&exec->files[i], other))
-				return refuse_text(r,
-				    "files contains duplicate destination \"",
-				    exec->files[i].name, "\"");
+		for (size_t j = i + 1; j < exec->file_count; j++) {
+			const struct libre_file *later = &exec->files[j];
+
+			if (strcmp(file->name, later->name) == 0 ||
+			    is_above(file, later) || is_above(later, file))
+				file->replaced = true;
 		}
 	}
-	return true;
 }
 
 static bool
@@ -217,7 +212,8 @@ take_files(struct reading *r, const struct pyvalue *list)
 			return false;
 		exec->file_count++;
 	}
-	return check_names(r);
+	replace_files(exec);
+	return true;
 }
 
 /* A name that no file has, nor is a folder of one. */
@@ -317,6 +313,18 @@ timeout_of(const struct pyvalue *value)
 	return ms < LIBRE_TIMEOUT_MAX_MS ? ms : LIBRE_TIMEOUT_MAX_MS;
 }
 
+/* One that we do not understand is none: it is but a wish. */
+static const char *
+hint_of(const struct pyvalue *value)
+{
+	const char *text = pyvalue_text(value);
+
+	return text != NULL && text[0] != '\0' &&
+		strlen(text) <= LIBRE_HINT_MAX ?
+	    text :
+	    NULL;
+}
+
 bool
 libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
     int *status, struct buf *error)
@@ -330,6 +338,7 @@ libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
 		return refuse(&r, "The body is not valid JSON");
 	root = &exec->doc.root;
 	exec->timeout_ms = timeout_of(pyvalue_get(root, "timeout"));
+	exec->hint = hint_of(pyvalue_get(root, "runtime_session_hint"));
 	if ((root->type == PYVALUE_OBJECT ||
 		refuse(&r, "The body must be a JSON object")) &&
 	    take_lang(&r, pyvalue_get(root, "lang")) &&

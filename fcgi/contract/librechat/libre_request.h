@@ -31,7 +31,7 @@ struct libre_file {
 	const char *session; /* likewise */
 	const char *name;    /* a path without fault (libre_name.h) */
 	struct libre_resource resource;
-	bool replaced; /* another one of its name comes later */
+	bool replaced; /* by a later one of its name, or above or below it */
 };
 
 #define LIBRE_FILES_MAX 1000
@@ -39,6 +39,7 @@ struct libre_file {
 #define LIBRE_ARGS_BYTES 32768 /* of all arguments together */
 #define LIBRE_TIMEOUT_MS 30000
 #define LIBRE_TIMEOUT_MAX_MS 60000
+#define LIBRE_HINT_MAX 128 /* bytes */
 #define LIBRE_ERROR_MAX 4096
 /* What LibreChat's ids do not fit is a reference that it has not from us. */
 #define LIBRE_UNAUTHORIZED "Unauthorized file reference"
@@ -51,6 +52,9 @@ struct libre_exec {
 	struct libre_file *files;
 	size_t file_count;
 	int64_t timeout_ms;
+	/* What the runs of a conversation have in common; NULL: each is for
+	 * itself. */
+	const char *hint;
 	/* Where the code itself is written to: a name that no file has. */
 	const char *entry;
 	/* A folder for what a run needs beside it: likewise. */
