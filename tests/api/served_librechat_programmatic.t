@@ -250,6 +250,25 @@ def a_list_that_makes_no_sense_is_an_error():
             "error", "Execution failed or timed out"), (text, told)
         assert "cannot be read" in told["stderr"], told
 
+@test
+def results_are_text_or_one_line_of_json():
+    for result, text in ((" {\n\"a\": 1}", '{"a":1}'), ("3.10", "3.10"),
+                         ("[x", "[x"), (None, "null"), ("half\ud83d", "half?"),
+                         (["é"], '["é"]')):
+        told, _ = whole("add", "bash", tool=lambda name, given: result)
+        assert told["stdout"] == text + "\n", told
+
+
+@test
+def a_call_from_a_shell_below_ends_the_whole_round():
+    code = "export -f add\nPATH=/none\n$BASH -c add\necho after"
+    told = begin(code, "bash")
+    assert told["status"] == "tool_call_required", told
+    assert "partial_stdout" not in told, told
+    told = go_on(told, results_of(told, lambda name, given: 7))
+    assert told["stdout"] == "7\nafter\n", told
+
+
 
 @test
 def twenty_rounds_are_enough():

@@ -86,7 +86,7 @@ test_begin(void)
 	    "what is known of it");
 	is_str(p.exec.code,
 	    "eval \"$(python3 /mnt/data/__tools__/libre_helper.py "
-	    "--functions)\"; xé",
+	    "--functions \"$$\")\"; xé",
 	    "what runs");
 	is_int(p.exec.timeout_ms, 5, "for how long");
 	is_str(p.session, S, "its session");

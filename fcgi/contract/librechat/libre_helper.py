@@ -2,7 +2,7 @@
 """The tools of /librechat/exec/programmatic, inside a run.
 
     libre_helper.py PROGRAM             run a Python program that may await them
-    libre_helper.py --functions         for bash: a function for each of them
+    libre_helper.py --functions PID     for bash: a function for each of them
     libre_helper.py --call PID NAME INPUT       what such a function does
 
 A program begins anew in each round.  A call whose result is known returns it,
@@ -177,11 +177,13 @@ def shell_quoted(text):
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def write_functions(calls):
+def write_functions(calls, shell):
+    """shell: the one that all else is below."""
     for tool in calls.tools:
         name = identifier(tool["name"], r"[-\s.]", BASH_RESERVED)
-        print('%s() { python3 %s --call "$$" %s "${1-}"; }' % (
-            name, shell_quoted(os.path.abspath(__file__)),
+        print('%s() { %s %s --call %d %s "${1-}"; }' % (
+            name, shell_quoted(sys.executable),
+            shell_quoted(os.path.abspath(__file__)), shell,
             shell_quoted(tool["name"])))
 
 
@@ -214,6 +216,8 @@ def call_from_bash(calls, shell, name, text):
             signal.pause()
         taken.write(key + "\n")
     try:
+        if result.strip()[:1] not in ("{", "["):
+            return result
         print(as_text(result_of(known[0])))
     except ToolError as error:
         sys.exit("%s: %s" % (name, error))
@@ -222,7 +226,7 @@ def call_from_bash(calls, shell, name, text):
 def main(args):
     calls = Calls()
     if args[0] == "--functions":
-        write_functions(calls)
+        write_functions(calls, int(args[1]))
     elif args[0] == "--call":
         call_from_bash(calls, int(args[1]), args[2], args[3])
     else:
@@ -230,3 +234,4 @@ def main(args):
 
 
 main(sys.argv[1:])
+    sys.stdout.reconfigure(errors="replace")    # half a character

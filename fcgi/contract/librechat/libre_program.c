@@ -286,7 +286,7 @@ write_shell(struct libre_program *p)
 	buf_init(&p->shell, BUILD_MAX);
 	buf_addf(&p->shell,
 	    "eval \"$(python3 /mnt/data/%s/" LIBRE_HELPER_FILE
-	    " --functions)\"; ",
+	    " --functions \"$$\")\"; ",
 	    p->exec.place);
 	buf_add(&p->shell, p->exec.code, p->exec.code_len);
 	p->exec.code = buf_str(&p->shell);
