@@ -136,6 +136,23 @@ def what_is_called_at_one_time_is_one_round():
 
 
 @test
+def more_calls_than_a_round_may_have_are_two_rounds():
+    told, rounds = whole("x = await asyncio.gather(*[add(a=i, b=0) "
+                         "for i in range(300)])\nprint(x == [*range(300)])")
+    assert told["stdout"] == "True\n", told
+    assert [len(one) for one in rounds] == [256, 44], rounds
+
+
+@test
+def what_is_called_comes_through_beside_many_files():
+    for code in ("for i in range(1500):\n    open('%04d' % i, 'w').close()\n",
+                 "for i in range(2):\n    with open('.%d' % i, 'wb') as f:\n"
+                 "        f.truncate(50 << 20)\n"):
+        told, rounds = whole(code + "print(await add(a=1, b=1))")
+        assert (told["stdout"], len(rounds)) == ("2\n", 1), told["stderr"]
+
+
+@test
 def a_loop_of_its_own_and_arguments_by_place_work():
     told, rounds = whole("import asyncio\nasync def main():\n"
                          "    print(await get_weather('Rome', days=2))\n"
@@ -227,7 +244,7 @@ def equal_calls_of_bash_have_results_of_their_own():
 # ---- what a run may not do ----
 
 FORGE = ("import glob\n"
-         "open(glob.glob('__tools*')[0] + '/calls.json', 'w').write(%s)")
+         "open(glob.glob('.!tools*')[0] + '/calls.json', 'w').write(%s)")
 
 
 @test

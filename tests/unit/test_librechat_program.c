@@ -85,7 +85,7 @@ test_begin(void)
 	    "\",\"round\":1,\"history\":[]}",
 	    "what is known of it");
 	is_str(p.exec.code,
-	    "eval \"$(python3 /mnt/data/__tools__/libre_helper.py "
+	    "eval \"$(python3 /mnt/data/.!tools__/libre_helper.py "
 	    "--functions \"$$\")\"; xé",
 	    "what runs");
 	is_int(p.exec.timeout_ms, 5, "for how long");

@@ -346,7 +346,9 @@ libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
 	    take_args(&r, pyvalue_get(root, "args")) &&
 	    take_files(&r, pyvalue_get(root, "files"))) {
 		exec->entry = choose_name(exec, "__main", ".py");
-		exec->place = choose_name(exec, "__tools", "");
+		/* Files are told by name, and so many of them: these come
+		 * before a program's own, which do not hide them. */
+		exec->place = choose_name(exec, ".!tools", "");
 		return true;
 	}
 	pyjson_release(&exec->doc);
