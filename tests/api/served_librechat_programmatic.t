@@ -191,8 +191,25 @@ def errors_name_the_programs_own_lines():
     told, _ = whole("x = 1\ny = (")
     assert "line 2\n" in told["stderr"], told
     assert told["stderr"].count("  File ") == 1, told
+    for code in ("raise KeyboardInterrupt", "try:\n    await get_weather("
+                 "city='Atlantis')\nexcept Exception as e:\n"
+                 "    raise OSError from e"):
+        told, _ = whole(code)
+        assert told["error"] == "Sandbox exited with code 1", told
+        assert "libre_helper" not in told["stderr"], told
     told, _ = whole("import sys\nsys.exit(7)")
     assert told["error"] == "Sandbox exited with code 7", told
+
+
+@test
+def an_early_return_is_an_end():
+    told, _ = whole("async def f():\n    nonlocal n\n    n = await add(a=1, "
+                    "b=n)\nn = 2\nawait f()\nprint(n)\nif n == 3:\n"
+                    "    return\nprint('no')")
+    assert (told["status"], told["stdout"]) == ("completed", "3\n"), told
+    told, _ = whole("if True:\n    1/0\n    return")
+    assert "line 2, in <module>\n    1/0\n" in told["stderr"], told
+    assert told["stderr"].count("  File ") == 1, told
 
 
 @test
@@ -234,6 +251,25 @@ def bash_is_told_of_errors():
 
 
 @test
+def results_are_text_or_one_line_of_json():
+    for result, text in ((" {\n\"a\": 1}", '{"a":1}'), ("3.10", "3.10"),
+                         ("[x", "[x"), (None, "null"), ("half\ud83d", "half?"),
+                         (["é"], '["é"]')):
+        told, _ = whole("add", "bash", tool=lambda name, given: result)
+        assert told["stdout"] == text + "\n", told
+
+
+@test
+def a_call_from_a_shell_below_ends_the_whole_round():
+    code = "export -f add\nPATH=/none\n$BASH -c add\necho after"
+    told = begin(code, "bash")
+    assert told["status"] == "tool_call_required", told
+    assert "partial_stdout" not in told, told
+    told = go_on(told, results_of(told, lambda name, given: 7))
+    assert told["stdout"] == "7\nafter\n", told
+
+
+@test
 def equal_calls_of_bash_have_results_of_their_own():
     numbers = iter(range(10))
     told, rounds = whole("add\nadd '{}'\nadd", "bash",
@@ -266,25 +302,6 @@ def a_list_that_makes_no_sense_is_an_error():
         assert (told["status"], told.get("error")) == (
             "error", "Execution failed or timed out"), (text, told)
         assert "cannot be read" in told["stderr"], told
-
-@test
-def results_are_text_or_one_line_of_json():
-    for result, text in ((" {\n\"a\": 1}", '{"a":1}'), ("3.10", "3.10"),
-                         ("[x", "[x"), (None, "null"), ("half\ud83d", "half?"),
-                         (["é"], '["é"]')):
-        told, _ = whole("add", "bash", tool=lambda name, given: result)
-        assert told["stdout"] == text + "\n", told
-
-
-@test
-def a_call_from_a_shell_below_ends_the_whole_round():
-    code = "export -f add\nPATH=/none\n$BASH -c add\necho after"
-    told = begin(code, "bash")
-    assert told["status"] == "tool_call_required", told
-    assert "partial_stdout" not in told, told
-    told = go_on(told, results_of(told, lambda name, given: 7))
-    assert told["stdout"] == "7\nafter\n", told
-
 
 
 @test

@@ -126,10 +126,13 @@ def function_of(calls, tool):
     return call
 
 
-def own_frames(trace, path):
-    """A traceback from the program's first line on, without ours."""
+def hide_ours(error, path, seen):
+    """Tracebacks from the program's first line on, without our frames."""
     import types
-    kept = []
+    if error is None or error in seen:
+        return
+    seen.append(error)
+    kept, trace = [], error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if (kept or file == path) and file != __file__:
@@ -139,11 +142,33 @@ def own_frames(trace, path):
     for one in reversed(kept):
         whole = types.TracebackType(whole, one.tb_frame, one.tb_lasti,
                                     one.tb_lineno)
-    return whole
+    error.__traceback__ = whole
+    for other in (error.__cause__, error.__context__,
+                  *getattr(error, "exceptions", ())):
+        hide_ours(other, path, seen)
+
+
+def code_of(path):
+    """A module whose lines may await.  Clients call it the body of a function:
+    what only such a one may hold (return) makes it one."""
+    import ast
+    with open(path, "rb") as file:
+        source = file.read()
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        return compile(source, path, "exec", flags, dont_inherit=True)
+    except SyntaxError as error:
+        whole = ast.parse("async def main(): pass")
+        try:
+            whole.body[0].name = "<module>"
+            whole.body[0].body = ast.parse(source, path).body
+            whole = compile(whole, path, "exec", dont_inherit=True)
+        except SyntaxError:
+            raise error from None
+    return next(one for one in whole.co_consts if hasattr(one, "co_code"))
 
 
 def run_python(calls, path):
-    import ast
     import asyncio
     import inspect
     path = os.path.abspath(path)
@@ -158,15 +183,15 @@ def run_python(calls, path):
     ours, sys.modules["__main__"] = sys.modules["__main__"], main
     watch_loops(calls)
     try:
-        with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec",
-                           ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        code = code_of(path)
         waits = eval(code, main.__dict__)
         if code.co_flags & inspect.CO_COROUTINE:
             asyncio.run(waits)
-    except Exception as error:
-        sys.excepthook(type(error), error.with_traceback(
-            own_frames(error.__traceback__, path)), error.__traceback__)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        hide_ours(error, path, [])
+        sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(1)
     finally:
         del ours
@@ -191,6 +216,8 @@ def write_functions(calls, shell):
 def as_text(result):
     """One compact JSON value where that can be, else the text."""
     if isinstance(result, str):
+        if result.strip()[:1] not in ("{", "["):
+            return result
         try:
             result = json.loads(result)
         except ValueError:
@@ -216,9 +243,8 @@ def call_from_bash(calls, shell, name, text):
             os.kill(shell, signal.SIGKILL)
             signal.pause()
         taken.write(key + "\n")
+    sys.stdout.reconfigure(errors="replace")    # half a character
     try:
-        if result.strip()[:1] not in ("{", "["):
-            return result
         print(as_text(result_of(known[0])))
     except ToolError as error:
         sys.exit("%s: %s" % (name, error))
@@ -235,4 +261,3 @@ def main(args):
 
 
 main(sys.argv[1:])
-    sys.stdout.reconfigure(errors="replace")    # half a character
