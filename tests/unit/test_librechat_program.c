@@ -110,7 +110,7 @@ test_go_on(void)
 	static const char results[] =
 	    ",\"tool_results\":[{\"call_id\":\"x\",\"result\":0},{\"call_id\":"
 	    "\"call_1_0\",\"result\":null,\"is_error\":true,"
-	    "\"error_message\":\"no\"}]";
+	    "\"error_message\":\"no\\u0000\\ud83d\"}]";
 	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
 	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
 	auto_buf struct buf body = BUF_INIT(65536);
@@ -129,7 +129,8 @@ test_go_on(void)
 	is_str(p.session, S, "in its session");
 	ok(strstr(buf_str(&p.whole),
 	       "\"history\":[{\"name\":\"c\",\"input\":{\"n\":1.5},"
-	       "\"is_error\":true,\"error_message\":\"no\",\"result\":null}]}"),
+	       "\"is_error\":true,\"error_message\":\"no\\u0000\\ud83d\","
+	       "\"result\":null}]}"),
 	    "with what its calls gave");
 	ok(strstr(buf_str(&p.whole), "owner") == NULL, "and nothing of ours");
 	libre_program_release(&p);

@@ -14,8 +14,7 @@
 #define NAME_SHOWN 200 /* code points of a tool's name in an error */
 #define INVALID "Invalid continuation token"
 #define GONE "Execution not found or expired"
-/* JSON may be longer than what it was made of: "\u00e9" and so on. */
-#define BUILD_MAX ((size_t)512 << 20)
+#define BUILD_MAX (LIBRE_STATE_MAX + 4096)
 #define OWNER_HEX (2 * LIBRE_OWNER_LEN + 1)
 
 /* What is being read, and where a fault is told. */
@@ -191,17 +190,20 @@ add_result(struct buf *out, const struct pyvalue *call,
 {
 	const struct pyvalue *failed = pyvalue_get(told, "is_error");
 	const struct pyvalue *result = pyvalue_get(told, "result");
-	const char *why = pyvalue_text(pyvalue_get(told, "error_message"));
+	const struct pyvalue *why = pyvalue_get(told, "error_message");
 
 	buf_adds(out, "{\"name\":");
 	pydump_add(out, pyvalue_get(call, "name"));
 	buf_adds(out, ",\"input\":");
 	pydump_add(out, pyvalue_get(call, "input"));
-	buf_addf(out, ",\"is_error\":%s,\"error_message\":",
+	buf_addf(out, ",\"is_error\":%s",
 	    failed != NULL && failed->type == PYVALUE_BOOL && failed->u.truth ?
 		"true" :
 		"false");
-	add_string(out, why == NULL ? "" : why);
+	if (why != NULL && why->type == PYVALUE_STRING)
+		add_member(out, "error_message", why);
+	else
+		buf_adds(out, ",\"error_message\":\"\"");
 	if (is_absent(result))
 		buf_adds(out, ",\"result\":null");
 	else
@@ -302,7 +304,7 @@ load(struct reading *r)
 	struct pyjson_error fault;
 	const char *session;
 
-	if (p->state.overflow || p->state.len > LIBRE_STATE_MAX)
+	if (p->state.overflow)
 		return refuse(r, 413, LIBRE_STATE_TOO_LARGE);
 	buf_add(&p->whole, buf_str(&p->state), p->state.len);
 	buf_addc(&p->whole, '}');
@@ -334,7 +336,7 @@ libre_program_parse(struct libre_program *p, const char *body, size_t len,
 	bool good;
 
 	memset(p, 0, sizeof(*p));
-	buf_init(&p->state, BUILD_MAX);
+	buf_init(&p->state, LIBRE_STATE_MAX);
 	buf_init(&p->whole, LIBRE_STATE_MAX + 1);
 	if (!pyjson_parse(&doc, body, len, PYJSON_BYTES, &fault))
 		return refuse(&r, 400, "The body is not valid JSON");
