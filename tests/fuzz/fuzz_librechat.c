@@ -41,6 +41,11 @@ check_files(const struct libre_exec *exec)
 		    "a name");
 		fuzz_holds(strcmp(file->name, exec->entry) != 0,
 		    "the code has a name of its own");
+		fuzz_holds(strncmp(file->name, exec->place,
+			       strlen(exec->place)) != 0 ||
+			(file->name[strlen(exec->place)] != '\0' &&
+			    file->name[strlen(exec->place)] != '/'),
+		    "a folder of our own");
 	}
 }
 
@@ -190,6 +195,43 @@ check_calls(const char *text, size_t len)
 	libre_program_release(&p);
 }
 
+/* Whatever the client says of a call, the program goes on. */
+static void
+check_results(const char *text, size_t len)
+{
+	static const char body[] =
+	    "{\"code\":\"\",\"tools\":[{\"name\":\"c\"}]}";
+	static struct buf token = BUF_INIT(4096);
+	auto_buf struct buf calls = BUF_INIT(100);
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	auto_buf struct buf next = BUF_INIT(len + 8192);
+	struct libre_program p;
+	int status = 0;
+
+	if (token.len == 0) {
+		fuzz_holds(libre_program_parse(&p, body, strlen(body), &asked,
+			       &status, &error),
+		    "a program");
+		buf_adds(&calls,
+		    "[{\"id\":\"c\",\"name\":\"c\",\"input\":{}}]");
+		fuzz_holds(libre_program_seal(&p, &asked, &calls, &token),
+		    "a token");
+		libre_program_release(&p);
+	}
+	buf_addf(&next, "{\"continuation_token\":\"%s\",\"tool_results\":",
+	    buf_str(&token));
+	buf_add(&next, text, len);
+	buf_addc(&next, '}');
+	if (!libre_program_parse(&p, buf_str(&next), next.len, &asked, &status,
+		&error)) {
+		fuzz_holds(status == 400 || status == 403 || status == 413,
+		    "a status");
+		return;
+	}
+	check_json(&p.whole);
+	libre_program_release(&p);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -201,6 +243,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_answer(text, size);
 	check_program(text, size);
 	check_calls(text, size);
+	check_results(text, size);
 	free(text);
 	return 0;
 }
