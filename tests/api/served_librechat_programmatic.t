@@ -169,6 +169,26 @@ def a_call_with_a_time_limit_is_asked_for_without_waiting_for_it():
 
 
 @test
+def names_are_made_as_the_client_makes_them():
+    tools = [{"name": name} for name in ("class", "time", "2-nd", "a.b c")]
+    for code, lang in (
+            ("print(await class_tool(), await time(), await _2_nd(), "
+             "await ab_c())", None),
+            ("echo $(class) $(time_tool) $(_2_nd) $(a_b_c)", "bash")):
+        told, _ = whole(code, lang, tools=tools, tool=lambda name, given: name)
+        assert told["stdout"] == "class time 2-nd a.b c\n", told
+
+
+@test
+def a_call_that_was_cancelled_is_not_asked_for():
+    told, rounds = whole("call = asyncio.create_task(add(a=1, b=1))\n"
+                         "await asyncio.sleep(0)\ncall.cancel()\n"
+                         "print(await add(a=2, b=2))")
+    assert (told["stdout"], len(rounds), len(rounds[0])) == ("4\n", 1, 1), \
+        rounds
+
+
+@test
 def an_error_of_a_tool_is_raised():
     told, _ = whole("try:\n    await get_weather(city='Atlantis')\n"
                     "except Exception as e:\n    print(repr(e))")
@@ -302,6 +322,8 @@ def a_list_that_makes_no_sense_is_an_error():
         assert (told["status"], told.get("error")) == (
             "error", "Execution failed or timed out"), (text, told)
         assert "cannot be read" in told["stderr"], told
+    told = begin(FORGE.replace("write", "truncate") % (101 << 20))
+    assert "cannot be read" in told["stderr"], told
 
 
 @test
@@ -346,6 +368,8 @@ def a_request_that_lacks_something_is_refused():
             ({"code": "1", "tools": [{"name": "-"}]},
              "tools[].name must be a name that can be called"),
             ({"code": 1, "tools": TOOLS}, "code must be a string"),
+            ({"code": "1\0", "tools": TOOLS, "lang": "bash"},
+             "code must not contain a NUL character"),
             ({"code": "1", "tools": TOOLS, "lang": "rs"},
              "Unsupported language: rs")):
         refused(libre.post(body, path=PATH), 400, {"error": text})
@@ -357,7 +381,7 @@ def a_token_that_is_not_ours_is_refused():
     raw = bytearray(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
     raw[-1] ^= 1
     forged = base64.urlsafe_b64encode(raw).decode().rstrip("=")
-    for bad in ("", "x", 1, {}, "é", token[:-8], token + "A", forged,
+    for bad in ("", "x", 1, {}, "é", token[:-8], token + "A", token + "!", forged,
                 "A" * 100, "A" * (2 << 20)):
         refused(libre.post({"continuation_token": bad}, path=PATH), 400,
                 INVALID)
@@ -375,6 +399,10 @@ def a_call_without_a_result_is_asked_for_again():
     assert again["status"] == "tool_call_required", again
     told = go_on(again, results_of(again))
     assert told["stdout"] == "2\n", told
+    told = begin("print(await asyncio.gather(add(a=1, b=1), add(a=2, b=2)))")
+    told = go_on(told, results_of(told)[1:])
+    assert [one["input"]["a"] for one in told["tool_calls"]] == [1], told
+    assert go_on(told, results_of(told))["stdout"] == "[2, 4]\n"
 
 
 @test
@@ -382,6 +410,8 @@ def what_does_not_fit_into_a_token_is_too_large():
     large = {"error": "The state of this program is too large"}
     refused(libre.post({"code": "#" * (1 << 20), "tools": TOOLS}, path=PATH),
             413, large)
+    refused(libre.post({"code": "#" * 600000 + "\nawait add(a='x' * 600000)",
+                        "tools": TOOLS}, path=PATH), 413, large)
     told = begin("await add(a=1, b=1)")
     refused(libre.post({
         "continuation_token": told["continuation_token"], "tool_results": [

@@ -3,6 +3,7 @@
  * that a run leaves, answers. */
 #include "tap.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 
 #include "fcgi/contract/librechat/libre_answer.h"
@@ -174,6 +175,32 @@ test_tokens(void)
 	    "400 Invalid continuation token", "a number");
 }
 
+/* One bit of a token is another one. */
+static void
+test_forged(void)
+{
+	const int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
+	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
+	unsigned char bytes[1024];
+	char forged[2048];
+	size_t taken = 0;
+	size_t len = 0;
+
+	make_token(&token, &asked);
+	ok(sodium_base642bin(bytes, sizeof(bytes), buf_str(&token), token.len,
+	       NULL, &len, NULL, variant) == 0,
+	    "the bytes of a token");
+	for (size_t i = 0; i < len; i++) {
+		bytes[i] ^= 1;
+		(void)sodium_bin2base64(forged, sizeof(forged), bytes, len,
+		    variant);
+		bytes[i] ^= 1;
+		taken += strcmp(token_refusal(forged, ""),
+			     "400 Invalid continuation token") != 0;
+	}
+	is_int(taken, 0, "none of them is ours");
+}
+
 /* The error of a list of calls; "" for one that is taken. */
 static const char *
 calls_error(const char *text)
@@ -263,6 +290,7 @@ main(void)
 	test_begin();
 	test_go_on();
 	test_tokens();
+	test_forged();
 	test_calls();
 	test_answers();
 	return tap_done();
