@@ -281,6 +281,9 @@ def what_is_no_frame_is_refused():
             (b"\x81\xff" + b"\xff" * 8 + bytes(4), 1002),
             (b"\x81\xff" + struct.pack(">Q", 9 << 20) + bytes(4), 1009),
             (plain(None, TEXT, b"\xff\xfe"), 1007),
+            (plain(None, CLOSE, b"\x03"), 1002),
+            (plain(None, CLOSE, b"\x03\xed"), 1002),
+            (plain(None, CLOSE, b"\x03\xe8\xff"), 1007),
             (plain(None, TEXT, b"{", fin=0) + plain(None, TEXT, b"}"), 1002)):
         with Socket() as it:
             it.raw(data)

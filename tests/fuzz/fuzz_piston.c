@@ -113,6 +113,10 @@ try_frames(const char *text, size_t size)
 		} while (event == SOCKET_MESSAGE || event == SOCKET_PING);
 	}
 	fuzz_holds((event == SOCKET_FAULT) == (r.code != 0), "a fault is told");
+	fuzz_holds(event != SOCKET_CLOSE || r.control.len == 0 ||
+		(r.control.len >= 2 &&
+		    utf8_valid(buf_str(&r.control) + 2, r.control.len - 2)),
+	    "a goodbye is nothing, or a code and text");
 	socket_reader_release(&r);
 }
 

@@ -117,7 +117,9 @@ static const struct {
 	{ 0x89, 126, 2, SOCKET_FAULT, 1002, "a longer one" },
 	{ 0x09, 0, 0, SOCKET_FAULT, 1002, "a ping in pieces" },
 	{ 0x8a, 5, 0, SOCKET_MORE, 0, "a pong" },
-	{ 0x88, 2, 0, SOCKET_CLOSE, 0, "a goodbye" },
+	{ 0x88, 0, 0, SOCKET_CLOSE, 0, "a goodbye" },
+	{ 0x08, 0, 0, SOCKET_FAULT, 1002, "one in pieces" },
+	{ 0x88, 126, 2, SOCKET_FAULT, 1002, "one that is too long" },
 	{ 0x80, 1, 0, SOCKET_FAULT, 1002, "the rest of nothing" },
 	{ 0x01, 1, 0, SOCKET_MORE, 0, "a beginning" },
 	{ 0xc1, 1, 0, SOCKET_FAULT, 1002, "a reserved bit" },
@@ -157,6 +159,51 @@ test_frame(size_t i)
 		ok(r.message.len == frames[i].len &&
 			strspn(buf_str(&r.message), "x") == r.message.len,
 		    "all of it, without its mask");
+	socket_reader_release(&r);
+}
+
+/* What a goodbye may say: RFC 6455, 5.5.1 and 7.4. */
+static const struct {
+	int code;
+	size_t len;
+	const char *text;
+	int answer; /* 0: it is one */
+} goodbyes[] = {
+	{ 0, 1, "", 1002 },
+	{ 0, 2, "", 1002 },
+	{ 999, 2, "", 1002 },
+	{ 1000, 2, "", 0 },
+	{ 1003, 2, "", 0 },
+	{ 1004, 2, "", 1002 },
+	{ 1005, 2, "", 1002 },
+	{ 1006, 2, "", 1002 },
+	{ 1007, 2, "", 0 },
+	{ 1014, 2, "", 0 },
+	{ 1015, 2, "", 1002 },
+	{ 2999, 2, "", 1002 },
+	{ 3000, 2, "", 0 },
+	{ 4999, 2, "", 0 },
+	{ 5000, 2, "", 1002 },
+	{ 65535, 2, "", 1002 },
+	{ 1000, 4, "\xc3\xa9", 0 },
+	{ 1000, 3, "\xc3", 1007 },
+	{ 1000, 5, "\xed\xa0\x80", 1007 },
+	{ 999, 3, "\xff", 1002 },
+};
+
+static void
+test_goodbye(size_t i)
+{
+	char frame[32] = { (char)0x88, (char)(0x80 | goodbyes[i].len), 0, 0, 0,
+		0, (char)(goodbyes[i].code >> 8), (char)goodbyes[i].code };
+	struct socket_reader r;
+
+	(void)snprintf(frame + 8, sizeof(frame) - 8, "%s", goodbyes[i].text);
+	socket_reader_init(&r);
+	socket_reader_add(&r, frame, 6 + goodbyes[i].len);
+	is_int(socket_next(&r),
+	    goodbyes[i].answer == 0 ? SOCKET_CLOSE : SOCKET_FAULT, "a goodbye");
+	is_int(r.code, goodbyes[i].answer, "and what is wrong with it");
 	socket_reader_release(&r);
 }
 
@@ -248,6 +295,8 @@ main(void)
 	test_head();
 	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
 		test_frame(i);
+	for (size_t i = 0; i < sizeof(goodbyes) / sizeof(goodbyes[0]); i++)
+		test_goodbye(i);
 	test_most();
 	test_pieces();
 	test_writing();

@@ -220,13 +220,35 @@ unmask(struct buf *out, const unsigned char *mask, const unsigned char *data,
 	buf_commit(out, len);
 }
 
+/* What a goodbye holds: nothing, or one of the codes that may be said (RFC
+ * 6455, 7.4) and text. */
+static enum socket_event
+take_close(struct socket_reader *r)
+{
+	const char *data = buf_str(&r->control);
+	size_t len = r->control.len;
+	int code;
+
+	if (len == 0)
+		return SOCKET_CLOSE;
+	if (len == 1)
+		return fault(r, CLOSE_PROTOCOL);
+	code = (unsigned char)data[0] << 8 | (unsigned char)data[1];
+	if (code < 1000 || (code > 1003 && code < 1007) ||
+	    (code > 1014 && code < 3000) || code > 4999)
+		return fault(r, CLOSE_PROTOCOL);
+	if (!utf8_valid(data + 2, len - 2))
+		return fault(r, CLOSE_NO_TEXT);
+	return SOCKET_CLOSE;
+}
+
 /* The frame is whole: what does it mean?  MORE: nothing yet. */
 static enum socket_event
 take_frame(struct socket_reader *r, const struct head *h)
 {
 	switch (h->opcode) {
 	case OP_CLOSE:
-		return SOCKET_CLOSE;
+		return take_close(r);
 	case OP_PING:
 		return SOCKET_PING;
 	case OP_PONG:
