@@ -207,6 +207,9 @@ mcp_run_tool(struct mcp_exchange *x)
 {
 	const struct mcp_call *call = &x->call;
 	bool fresh = call->session.data == NULL;
+	const char *program = call->tool == MCP_RUN_SHELL ? NULL :
+	    fresh					  ? MAIN :
+							    SESSION_MAIN;
 	struct inputs in = { .count = 0 };
 	struct cell_request cell = {
 		.folder = "/workspace",
@@ -221,12 +224,11 @@ mcp_run_tool(struct mcp_exchange *x)
 		.limit_processes = PROCESSES,
 	};
 
-	for (size_t i = 0; fresh && i < call->file_count; i++) {
-		if (strcmp(call->files[i].path.data, MAIN) != 0 ||
-		    call->tool == MCP_RUN_SHELL)
+	for (size_t i = 0; program != NULL && i < call->file_count; i++) {
+		if (strcmp(call->files[i].path.data, program) != 0)
 			continue;
-		mcp_trouble(x, "files[%zu]: " MAIN " is the program itself.",
-		    i);
+		mcp_trouble(x, "files[%zu]: %s is the program itself.", i,
+		    program);
 		return;
 	}
 	if (!mcp_enter(x, fresh ? GATE_CELL : GATE_COMMAND))

@@ -363,6 +363,27 @@ def files_stay_in_a_session():
 
 
 @test
+def the_program_of_a_session_is_nobodys_file():
+    session = mcp.tool("create_session")["structuredContent"]["session"]
+    files = [{"path": "./.inline-main.py", "text": "print('theirs')"}]
+    text = mcp.trouble("run_python", session=session, code="1", files=files)
+    assert text == "files[0]: .inline-main.py is the program itself.", text
+    # Elsewhere it is a file as any other.
+    for name, arguments in (
+            ("run_python", {"code": "open('.inline-main.py').read()"}),
+            ("run_shell", {"command": "cat .inline-main.py",
+                           "session": session})):
+        data = mcp.tool(name, files=files, **arguments)["structuredContent"]
+        assert "print('theirs')" in data["stdout"], data
+    files = [{"path": "__main__.py", "text": "x = 3"}]
+    data = mcp.tool("run_python", session=session, files=files,
+                    code="print(open('__main__.py').read())"
+                    )["structuredContent"]
+    assert data["stdout"] == "x = 3\n", data
+    mcp.tool("close_session", session=session)
+
+
+@test
 def a_handle_that_is_none():
     for session in ("x", "code-session-" + "0" * 32, "../api.sock"):
         text = mcp.trouble("list_files", session=session)
