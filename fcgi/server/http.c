@@ -2,6 +2,7 @@
 #include "http.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -145,6 +146,8 @@ http_accept(struct http_request *req)
 	guard_start(req);
 	result = FCGX_Accept_r(&req->fcgi);
 	guard_stop(req);
+	if (result != 0 && result != -EAGAIN)
+		log_fatal(1, "accept: %s", strerror(-result));
 	if (result != 0)
 		return false;
 	/* libfcgi would leave the connection open, for the same struct's next

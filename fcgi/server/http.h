@@ -58,7 +58,8 @@ void http_init(struct http_request *req, int listen_fd);
 void http_rest(void);
 
 /* Take the next request.  False: there is none (somebody else took it, or what
- * connected was no FastCGI client); poll again. */
+ * connected was no FastCGI client); poll again.  A process that cannot accept,
+ * having no descriptor left, would be woken again at once: it ends. */
 bool http_accept(struct http_request *req);
 
 /* A header of the request by its CGI name ("HTTP_USER_AGENT"); NULL: absent. */

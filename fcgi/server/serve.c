@@ -194,8 +194,8 @@ serve_loop(struct batch *batch, struct err *err)
 	}
 }
 
-/* The same where whoever connects is no FastCGI.  One that cannot accept would
- * be woken again at once: it ends, and another one is started in its place. */
+/* The same where whoever connects is no FastCGI.  One that cannot accept ends,
+ * as in http_accept(). */
 static int
 serve_plain(const struct serve *serve, void (*plain)(void *arg, int fd),
     int listen_fd, struct err *err)

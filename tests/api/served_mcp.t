@@ -437,6 +437,13 @@ def who_serves_it_is_lost_and_nobody_serves_it():
 
 
 @test
+def who_cannot_accept_gives_way_to_another():
+    served.leave_no_descriptor("mcp.sock")
+    for _ in range(20):
+        assert mcp.result(mcp.legacy("ping")) == {}
+
+
+@test
 def nothing_is_forgotten_by_a_restart():
     served.kill("il-api")
     assert mcp.tool("run_python", code="1")["structuredContent"][

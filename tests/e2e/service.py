@@ -327,6 +327,15 @@ class Service:
                     found.append(pid)
         return found
 
+    def leave_no_descriptor(self, name):
+        """Whoever of il-api serves a socket can accept nobody any more."""
+        for pid in self.serving(name):
+            with open(f"/proc/{pid}/status") as file:
+                ids = {line.split()[0]: int(line.split()[1]) for line in file
+                       if line.startswith(("Uid:", "Gid:"))}
+            subprocess.run(["prlimit", "--pid", str(pid), "--nofile=3:"],
+                           user=ids["Uid:"], group=ids["Gid:"], check=True)
+
     def pids(self, program):
         """Return the pids of a program that `ilctl run` started."""
         found = []
