@@ -79,9 +79,32 @@ check_call(struct mcp_message *m)
 	}
 }
 
-/* The same bytes as all that a run can leave. */
+/* What the client is told of a run that goes on. */
 static void
-check_results(const struct mcp_message *m, char *data, size_t len)
+check_progress(const struct mcp_message *m, const struct mcp_output *o)
+{
+	auto_buf struct buf line = BUF_INIT(800);
+	auto_buf struct buf out = BUF_INIT(65536);
+
+	mcp_output_last_line(&line, o, 200);
+	fuzz_holds(!line.overflow && utf8_valid(buf_str(&line), line.len),
+	    "a line is text");
+	if (m->progress == NULL)
+		return;
+	mcp_add_progress(&out, m->progress, 1, 2, buf_str(&line), line.len);
+	fuzz_holds(!out.overflow && out.len > 30 &&
+		strncmp(buf_str(&out), "event: message\ndata: ", 21) == 0 &&
+		strcmp(buf_str(&out) + out.len - 2, "\n\n") == 0,
+	    "an event");
+	buf_drop(&out, 21);
+	out.data[out.len -= 2] = '\0';
+	check_json(&out);
+}
+
+/* The same bytes as all that a run can leave; times: how often it prints
+ * them. */
+static void
+check_results(const struct mcp_message *m, char *data, size_t len, size_t times)
 {
 	struct mcp_output o = MCP_OUTPUT_INIT;
 	struct cell_result cell = { .reason = REASON_EXIT };
@@ -98,8 +121,11 @@ check_results(const struct mcp_message *m, char *data, size_t len)
 		.left_count = 1 };
 	const char *at = NULL;
 
-	mcp_output_add(&o, data, len / 2);
-	mcp_output_add(&o, data + len / 2, len - len / 2);
+	for (size_t i = 0; i < times; i++) {
+		mcp_output_add(&o, data, len / 2);
+		mcp_output_add(&o, data + len / 2, len - len / 2);
+	}
+	check_progress(m, &o);
 	buf_add(&left.content, data, len);
 	mcp_add_run(&out, m, &run);
 	check_json(&out);
@@ -138,7 +164,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (m.kind == MCP_REQUEST) {
 		if (m.method == MCP_TOOLS_CALL)
 			check_call(&m);
-		check_results(&m, body, size - 1);
+		check_results(&m, body, size - 1,
+		    data[0] & 64 ? 2 * MCP_HEAD_BYTES / size + 1 : 1);
 	}
 	mcp_message_release(&m);
 	free(body);

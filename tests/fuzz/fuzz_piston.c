@@ -6,10 +6,12 @@
 
 #include <string.h>
 
+#include "fcgi/contract/piston/answer.h"
 #include "fcgi/contract/piston/message.h"
 #include "fcgi/contract/piston/request.h"
 #include "fcgi/contract/piston/socket.h"
 #include "sandbox/base/utf8.h"
+#include "sandbox/protocol/frame.h"
 #include "sandbox/protocol/frame_limits.h"
 
 static const struct piston_runtime runtimes[] = {
@@ -134,6 +136,37 @@ try_head(const char *text, size_t size)
 	fuzz_holds(strlen(answer) == SOCKET_ANSWER_LEN, "an answer");
 }
 
+/* The rest as what an image tells of itself, and as what a run prints on both
+ * its streams in turn, in pieces. */
+static void
+try_output(const char *text, size_t size)
+{
+	auto_buf struct buf body = BUF_INIT(PISTON_ANSWER_MAX);
+	const struct piston_request req = { .runtime = &runtimes[0] };
+	const struct cell_result cell = { .reason = REASON_EXIT };
+	struct piston_output output;
+	struct pyjson_error error;
+	struct pyjson doc;
+	struct semver version;
+	size_t piece = size / 7 + 1;
+
+	if (semver_read(&version, text, size))
+		fuzz_holds(version.major >= 0 && version.minor >= 0 &&
+			version.patch >= 0,
+		    "a version");
+	piston_output_init(&output);
+	for (size_t at = 0; at < size; at += piece)
+		(void)piston_output_add(&output, (int64_t)(at / piece % 2) + 1,
+		    text + at, size - at < piece ? size - at : piece);
+	piston_add_answer(&body, &req, &output, &cell);
+	fuzz_holds(!body.overflow && utf8_valid(buf_str(&body), body.len) &&
+		pyjson_parse(&doc, buf_str(&body), body.len, PYJSON_STRICT,
+		    &error),
+	    "an answer is JSON");
+	pyjson_release(&doc);
+	piston_output_release(&output);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -144,10 +177,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	text = fuzz_text(data + 1, size - 1);
-	if (data[0] % 5 == 4)
+	if (data[0] % 5 == 4) {
 		(void)semver_is_in(&runtimes[0].version, text, size - 1);
-	else
+		try_output(text, size - 1);
+	} else {
 		tries[data[0] % 5](text, size - 1);
+	}
 	free(text);
 	return 0;
 }
