@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 
-from served import JSON, Served, wait_for
+from served import JSON, Served, has_process, wait_for
 from greedy import TAKES_THE_CELL
 from service import docker
 from tap import run, test
@@ -22,14 +22,7 @@ LOOP = ("import os, sys\nos.execv(sys.executable, [sys.executable, '-c', "
 
 def runs():
     """Is the code running?  What is lost before it is run again."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/cmdline" % pid, "rb") as file:
-                if file.read().endswith(b"\0%s\0" % MARK.encode()):
-                    return True
-        except OSError:
-            continue
-    return False
+    return has_process(MARK)
 
 
 def lose(path, body):

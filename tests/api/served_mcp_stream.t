@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from mcp_client import LEGACY, Mcp, events
-from served import JSON, Served, wait_for
+from served import JSON, Served, has_process, wait_for
 from service import BUILD
 from tap import run, test
 
@@ -19,6 +19,7 @@ folder = tempfile.TemporaryDirectory()
 TOKENS = os.path.join(folder.name, "tokens")
 served = Served(IL_API_CELLS="2", IL_API_SESSIONS="2").__enter__()
 mcp = Mcp(served)
+MARK = "inline-mcp-%d" % os.getpid()
 SLEEP = "import time; print('begun', flush=True); time.sleep(100)"
 
 
@@ -93,6 +94,21 @@ def a_closed_connection_ends_the_run():
     text = served.get("/metrics").text
     assert '{api="mcp",outcome="gone"} 1' in text, [
         line for line in text.split("\n") if "mcp" in line]
+
+
+@test
+def a_closed_connection_ends_all_processes_of_the_run():
+    session = mcp.tool("create_session")["structuredContent"]["session"]
+    sleep = "python3 -c 'import time; time.sleep(1000)' " + MARK
+    for where in {}, {"session": session}:
+        for name, code in (("run_python", {"code": "import os; "
+                                           "os.system(%r)" % sleep}),
+                           ("run_shell", {"command": sleep + " & wait"})):
+            link = begin({**where, **code, "timeout_seconds": 120}, name=name)
+            wait_for(lambda: has_process(MARK))
+            link.close()
+            wait_for(lambda: not has_process(MARK), 20)    # of 120
+    mcp.tool("close_session", session=session)
 
 
 @test
