@@ -6,6 +6,7 @@ reads."""
 import json
 import os
 import select
+import shlex
 import socket
 import subprocess
 import tempfile
@@ -99,11 +100,11 @@ def a_closed_connection_ends_the_run():
 @test
 def a_closed_connection_ends_all_processes_of_the_run():
     session = mcp.tool("create_session")["structuredContent"]["session"]
-    sleep = "python3 -c 'import time; time.sleep(1000)' " + MARK
+    sleep = ["python3", "-c", "import time; time.sleep(1000)", MARK]
+    python = {"code": "import subprocess; subprocess.run(%r)" % sleep}
+    shell = {"command": shlex.join(sleep) + " & wait"}
     for where in {}, {"session": session}:
-        for name, code in (("run_python", {"code": "import os; "
-                                           "os.system(%r)" % sleep}),
-                           ("run_shell", {"command": sleep + " & wait"})):
+        for name, code in (("run_python", python), ("run_shell", shell)):
             link = begin({**where, **code, "timeout_seconds": 120}, name=name)
             wait_for(lambda: has_process(MARK))
             link.close()

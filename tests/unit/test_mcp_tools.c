@@ -23,7 +23,7 @@ look(const char *params)
 {
 	const struct mcp_head head = { .content_type = "application/json",
 		.version = "2025-11-25" };
-	auto_buf struct buf body = BUF_INIT(65536);
+	auto_buf struct buf body = BUF_INIT(1 << 20);
 	struct mcp_fault fault;
 
 	mcp_message_release(&m);
@@ -140,6 +140,75 @@ test_files(void)
 	is_str(
 	    look("{\"name\":\"list_files\",\"arguments\":{\"session\":\"\"}}"),
 	    "list_files: argument session must not be empty.", "no session");
+}
+
+#define CALL(tool, arguments) \
+	"{\"name\":\"" tool "\",\"arguments\":{\"session\":\"s\"," arguments
+
+/* So many times a text between two others is as much as may be: the last of
+ * them stands in what comes behind. */
+static const struct {
+	const char *before;
+	const char *text;
+	size_t most;
+	const char *after;
+} most[] = {
+	{ CALL("run_python", "\"code\":\"\",\"args\":["), "\"\",", MCP_ARGS_MAX,
+	    "\"\"]}}" },
+	{ CALL("run_python", "\"code\":\"\",\"args\":[\""), "x", MCP_ARGS_BYTES,
+	    "x\"]}}" },
+	{ CALL("run_python", "\"code\":\"\",\"files\":["),
+	    "{\"path\":\"a\",\"text\":\"\"},", MCP_FILES_MAX,
+	    "{\"path\":\"a\",\"text\":\"\"}]}}" },
+	{ CALL("read_file", "\"path\":\""), "x", LIMIT_PATH, "x\"}}" },
+	{ CALL("run_shell", "\"command\":\""), "x", MCP_COMMAND_MAX, "x\"}}" },
+	{ "{\"name\":\"list_files\",\"arguments\":{\"session\":\"", "x", 256,
+	    "x\"}}" },
+};
+
+static void
+test_most(size_t i)
+{
+	auto_buf struct buf params = BUF_INIT(1 << 19);
+
+	for (size_t more = 0; more < 2; more++) {
+		buf_reset(&params);
+		buf_adds(&params, most[i].before);
+		for (size_t n = 1; n < most[i].most + more; n++)
+			buf_adds(&params, most[i].text);
+		buf_adds(&params, most[i].after);
+		ok((strcmp(look(buf_str(&params)), "fine") == 0) == (more == 0),
+		    more == 0 ? "as much as may be" : "one more");
+	}
+}
+
+/* The least and the most, and what is beyond. */
+static const struct {
+	const char *before;
+	int64_t least;
+	int64_t most;
+} numbers[] = {
+	{ CALL("run_python", "\"code\":\"\",\"timeout_seconds\":"), 1,
+	    MCP_TIMEOUT_MAX_S },
+	{ CALL("read_file", "\"path\":\"a\",\"limit\":"), 4, MCP_READ_MAX },
+	{ CALL("read_file", "\"path\":\"a\",\"offset\":"), 0, 100 << 20 },
+	{ "{\"name\":\"create_session\",\"arguments\":{\"ttl_seconds\":", 1,
+	    MCP_TTL_MAX_S },
+};
+
+static void
+test_number(size_t i)
+{
+	const int64_t rows[] = { numbers[i].least - 1, numbers[i].least,
+		numbers[i].most, numbers[i].most + 1 };
+	char params[200];
+
+	for (size_t n = 0; n < 4; n++) {
+		(void)snprintf(params, sizeof(params), "%s%lld}}",
+		    numbers[i].before, (long long)rows[n]);
+		ok((strcmp(look(params), "fine") == 0) == (n == 1 || n == 2),
+		    params);
+	}
 }
 
 static bool
@@ -306,6 +375,10 @@ main(void)
 {
 	test_calls();
 	test_files();
+	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++)
+		test_most(i);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		test_number(i);
 	test_list();
 	test_output();
 	test_media();
