@@ -288,6 +288,21 @@ def of_a_session_with_too_many_folders_is_told_that_there_is_more():
 
 
 @test
+def the_newest_resource_comes_first_and_what_is_too_large_is_told():
+    for name, size in ("small", 8 << 20), ("large", (8 << 20) + 1):
+        files = mcp.tool("run_python", code="open('%s', 'wb').write(bytes(%d))"
+                         % (name, size))["structuredContent"]["files"]
+        listed = mcp.result(mcp.legacy("resources/list"))["resources"]
+        assert listed[0]["name"] == name, listed[:2]
+        answer = mcp.legacy("resources/read", {"uri": files[0]["uri"]}).json
+        if name == "small":
+            blob = answer["result"]["contents"][0]["blob"]
+            assert len(base64.b64decode(blob)) == size
+    assert answer["error"]["code"] == -32002, answer
+    assert answer["error"]["message"].startswith("Resource too large"), answer
+
+
+@test
 def resources_that_are_not_there():
     for uri in ("inline://files/00000000-0000-4000-8000-000000000000/a",
                 "inline://files/../../etc/passwd", "file:///etc/passwd", ""):
@@ -381,6 +396,15 @@ def the_program_of_a_session_is_nobodys_file():
                     )["structuredContent"]
     assert data["stdout"] == "x = 3\n", data
     mcp.tool("close_session", session=session)
+
+
+@test
+def a_session_ends_when_its_time_is_over():
+    session = mcp.tool("create_session", ttl_seconds=1)["structuredContent"][
+        "session"]
+    wait_for(lambda: mcp.call("list_files", session=session)["isError"])
+    text = mcp.trouble("list_files", session=session)
+    assert text.startswith("There is no session"), text
 
 
 @test

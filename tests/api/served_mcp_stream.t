@@ -107,6 +107,9 @@ def a_closed_connection_ends_all_processes_of_the_run():
         for name, code in (("run_python", python), ("run_shell", shell)):
             link = begin({**where, **code, "timeout_seconds": 120}, name=name)
             wait_for(lambda: has_process(MARK))
+            if where and name == "run_shell":
+                text = mcp.trouble("list_files", session=session)
+                assert text.startswith("The session is busy"), text
             link.close()
             wait_for(lambda: not has_process(MARK), 20)    # of 120
     mcp.tool("close_session", session=session)

@@ -5,11 +5,15 @@ while a run goes on, signals, each close code, and clients that are none."""
 
 import contextlib
 import json
+import os
 import re
 import socket
 import struct
+import subprocess
+import tempfile
 
 from served import Served, wait_for
+from service import BUILD
 from tap import run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
@@ -330,6 +334,51 @@ def much_is_typed_and_nothing_is_lost():
             it.type("x" * 20000)
         it.type("y", eof=True)
         assert it.until("\n") == "800001\n"
+
+
+@test
+def what_follows_the_end_of_input_is_not_typed():
+    with Socket() as it:
+        it.begin("import signal, sys\nsignals = [signal.SIGUSR1]\n"
+                 "signal.pthread_sigmask(signal.SIG_BLOCK, signals)\n"
+                 "print('on', flush=True)\nsignal.sigwait(signals)\n"
+                 "print(len(sys.stdin.read()))")
+        it.until("on\n")
+        it.type("x" * 100000, eof=True)     # more than a pipe has room for
+        it.type("late")
+        it.say(type="signal", signal="SIGUSR1")
+        assert it.until("\n") == "100000\n"
+
+
+@test
+def a_character_that_never_ends_is_told():
+    with Socket() as it:
+        it.begin("import os; os.write(1, b'x\\xe2\\x82')")
+        assert it.until("\ufffd") == "x\ufffd"
+        assert it.message() == exit_of(code=0)
+
+
+@test
+def tokens_are_asked_for_and_their_cells_counted():
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = os.path.join(folder, "tokens")
+        done = subprocess.run(
+            [os.path.join(BUILD, "bin", "ilctl"), "token", "-f", tokens,
+             "-c", "1", "add", "bob"], capture_output=True, text=True,
+            check=True)
+        own = "Authorization: Bearer %s\r\n" % done.stdout.split()[0]
+        with Served(IL_API_CELLS="2", IL_API_TOKENS_FILE=tokens) as asked:
+            def status(headers):
+                with Socket(headers, asked) as it:
+                    return it.head.split()[1]
+
+            assert status("") == b"401"
+            assert status("Authorization: Bearer il_x\r\n") == b"401"
+            with Socket(own, asked) as it:
+                it.begin("print(3)\ninput()")
+                it.until("3\n")
+                assert status(own) == b"429"
+            wait_for(lambda: status(own) == b"101")
 
 
 @test

@@ -333,6 +333,12 @@ test_run(void)
 	ok(strstr(buf_str(&out), "\"uri\":\"inline://files/i/%FF.png\"") !=
 		NULL,
 	    "a name that is no text");
+	ok(strstr(buf_str(&out), "folder is full") == NULL, "there was room");
+	cell.disk_full = true;
+	buf_reset(&out);
+	mcp_add_run(&out, &m, &run);
+	ok(strstr(buf_str(&out), "[its folder is full]") != NULL,
+	    "there was none");
 	mcp_output_release(&o);
 }
 
