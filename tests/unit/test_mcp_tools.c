@@ -290,7 +290,7 @@ test_media(void)
 	mcp_add_uri(&out, "abc", "na me\xff/");
 	is_str(buf_str(&out), "inline://files/abc/na%20me%FF%2F", "a URI");
 	is_int(mcp_uri_id(uri, strlen(uri), &id), 3, "its id");
-	is_int(mcp_uri_id("file:///etc/passwd", 18, &id), 0, "another one");
+	is_int(mcp_uri_id("inline://Files/abc/n", 20, &id), 0, "another one");
 	is_int(mcp_uri_id("inline://files/abc", 18, &id), 0, "half of one");
 }
 
@@ -344,6 +344,30 @@ test_run(void)
 
 /* The longest answers are whole: JSON that takes six bytes for one. */
 static void
+test_many_files(void)
+{
+	struct mcp_output o = MCP_OUTPUT_INIT;
+	const struct cell_result cell = { .reason = REASON_EXIT };
+	char name[] = "n";
+	struct mcp_left left[21];
+	struct mcp_run run = {
+		.out = &o, .err = &o, .cell = &cell, .left = left
+	};
+
+	for (size_t i = 0; i < 21; i++)
+		left[i] = (struct mcp_left){
+			.path = name, .type = "text/plain", .why = "w"
+		};
+	for (run.left_count = 20; run.left_count <= 21; run.left_count++) {
+		buf_reset(&out);
+		mcp_add_run(&out, &m, &run);
+		ok((strstr(buf_str(&out), "there are more files") == NULL) ==
+			(run.left_count == 20),
+		    "twenty files are told in the text");
+	}
+}
+
+static void
 test_longest(void)
 {
 	static struct mcp_entry entries[MCP_ENTRIES_MAX];
@@ -389,6 +413,7 @@ main(void)
 	test_output();
 	test_media();
 	test_run();
+	test_many_files();
 	test_longest();
 	mcp_message_release(&m);
 	buf_release(&why);

@@ -7,6 +7,7 @@
 
 #include "sandbox/base/buf.h"
 #include "sandbox/protocol/frame.h"
+#include "sandbox/protocol/frame_limits.h"
 
 #include "tap.h"
 
@@ -49,6 +50,8 @@ static const struct {
 	{ "{\"language\":\"py\",\"version\":\"3.12\",\"files\":[]}",
 	    "py-3.12 runtime is unknown" },
 	{ "{" PY ",\"files\":[]}",
+	    "files must include at least one utf8 encoded file" },
+	{ "{" PY ",\"files\":[{\"content\":\"\",\"encoding\":\"utf\"}]}",
 	    "files must include at least one utf8 encoded file" },
 	{ "{" ONE ",\"run_timeout\":3000.5}",
 	    "run_timeout cannot exceed the configured limit of 3000" },
@@ -144,6 +147,34 @@ test_taken(size_t i)
 	is_int(req.memory, taken[i].memory, "memory");
 	is_int(req.runtime->version.minor, 13, "the newest");
 	ok(req.input_len == 1 && req.input[0] == '\n', "no input is a line");
+	pyjson_release(&req.doc);
+}
+
+/* As long as a part of a frame may be, with the newline that is added. */
+static void
+test_input(void)
+{
+	auto_buf struct buf body = BUF_INIT(LIMIT_PART + 1024);
+	struct piston_request req;
+	struct piston_refusal refusal;
+
+	buf_adds(&body, "{" ONE ",\"stdin\":\"");
+	(void)memset(buf_reserve(&body, LIMIT_PART), 'x', LIMIT_PART);
+	buf_commit(&body, LIMIT_PART);
+	buf_adds(&body, "\"}");
+	if (!read_request(&req, buf_str(&body), &refusal)) {
+		is_str(buf_str(&refusal.body),
+		    "{\"message\":\"stdin is too long\"}", "too much input");
+		buf_release(&refusal.body);
+	} else {
+		ok(false, "too much input");
+		pyjson_release(&req.doc);
+	}
+	body.len -= 3;
+	buf_adds(&body, "\"}");
+	ok(read_request(&req, buf_str(&body), &refusal) &&
+		req.input_len == LIMIT_PART,
+	    "as much as may be");
 	pyjson_release(&req.doc);
 }
 
@@ -315,6 +346,7 @@ main(void)
 		test_refused(i);
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
 		test_taken(i);
+	test_input();
 	test_files();
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		test_end(i);
