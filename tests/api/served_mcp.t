@@ -399,6 +399,21 @@ def the_program_of_a_session_is_nobodys_file():
 
 
 @test
+def of_a_sessions_files_those_that_have_changed_are_told():
+    session = mcp.tool("create_session")["structuredContent"]["session"]
+    mcp.tool("run_python", session=session, code="import os\n"
+             "for name, at in ('old', 1e9), ('longer', 1e9), ('later', 4e9):\n"
+             "    open(name, 'w').write('x')\n    os.utime(name, (at, at))")
+    data = mcp.tool("run_python", session=session, code="import os\n"
+                    "open('longer', 'a').write('y')\n"
+                    "os.mkdir('.cache'); open('.cache/f', 'w')\n"
+                    "os.utime('longer', (1e9, 1e9))")["structuredContent"]
+    # What was written in the second in which a run began may be either.
+    assert sorted(f["path"] for f in data["files"]) == ["later", "longer"]
+    mcp.tool("close_session", session=session)
+
+
+@test
 def a_session_ends_when_its_time_is_over():
     session = mcp.tool("create_session", ttl_seconds=1)["structuredContent"][
         "session"]

@@ -186,6 +186,11 @@ def limits_hold():
             got = it.message()
         assert size <= 65536, size
         assert got == exit_of(signal="SIGKILL"), got
+    with Socket(service=long) as it:
+        it.sock.settimeout(30)          # of 60 that the run would have
+        it.begin("import time; print('x' * 65536, flush=True); time.sleep(99)")
+        assert len(it.until("x" * 65536)) == 65536
+        assert it.message() == exit_of(signal="SIGKILL")
 
 
 @test
@@ -211,7 +216,8 @@ def each_close_code_is_the_contracts():
             (4005, "Invalid signal", {"type": "signal", "signal": "SIGX"}),
             (4005, "Invalid signal", {"type": "signal", "signal": 15}),
             (4005, "Invalid signal", {"type": "signal"})):
-        with Socket() as it:
+        with Socket(service=long) as it:
+            it.sock.settimeout(30)      # of 60 that the run would have
             it.begin(FOREVER)
             it.until("\n")
             it.say(type="nothing")
