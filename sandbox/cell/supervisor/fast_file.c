@@ -118,8 +118,7 @@ fast_file_alone(int folder, const struct supervisor_plan *plan)
 	if (names.folder < 0)
 		return false;
 	name = names_next(&names);
-	alone = name != NULL &&
-	    look(names.folder, name, 0, &status) &&
+	alone = name != NULL && look(names.folder, name, 0, &status) &&
 	    status.stx_ino == plan->inode &&
 	    nanoseconds(&status.stx_ctime) == plan->ctime &&
 	    names_next(&names) == NULL && !names.failed;

@@ -267,8 +267,7 @@ fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 static bool
 is_file(const struct supervisor_fast *text)
 {
-	return fast_file.name != NULL &&
-	    text->words_len > fast_file.name_len &&
+	return fast_file.name != NULL && text->words_len > fast_file.name_len &&
 	    memcmp(text->words, fast_file.name, fast_file.name_len) == 0 &&
 	    text->words[fast_file.name_len] == '\0';
 }

@@ -58,7 +58,7 @@ struct supervisor_plan {
 	uint64_t total;
 	uint64_t how;
 	uint64_t ms;
-	uint64_t keep; /* 1: it says struct kept_word in the end */
+	uint64_t keep;	/* 1: it says struct kept_word in the end */
 	uint64_t inode; /* of the one file that came, 0: none: alone there, */
 	uint64_t ctime; /* and of this time (ns), it is not looked for */
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
-
 int
 cmd_create(struct task *task, struct err *err)
 {
