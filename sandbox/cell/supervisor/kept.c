@@ -38,7 +38,7 @@ read_about(const struct supervisor *k, const char *pid, const char *what,
 	ssize_t got = -1;
 	int fd;
 
-	memcpy(path, pid, len);
+	memcpy(path, pid, len + 1);
 	memcpy(path + len, what, strlen(what) + 1);
 	fd = openat(k->proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {

@@ -169,6 +169,23 @@ leaves_files(struct supervisor *k)
 	return more != 0;
 }
 
+/* Wait until the run is over, or this process is a child for what its client
+ * asks for beside it: WATCH_BESIDE. */
+static enum watch_end
+await_end(struct supervisor *k)
+{
+	enum watch_end end;
+
+	for (;;) {
+		/* orphans are ours, and must not fill the container */
+		while (children_reap(k->state, WNOHANG) > 0)
+			;
+		end = watch_run(&k->state->watch);
+		if (end == WATCH_BESIDE ? beside_begin(k) : end != WATCH_CHILD)
+			return end;
+	}
+}
+
 /* A run, from its start to its result. */
 static enum next
 oversee(struct supervisor *k)
@@ -189,16 +206,9 @@ oversee(struct supervisor *k)
 	watch->file_at = 0;
 	watch->file_end = (int64_t)plan->input;
 	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
-	for (;;) {
-		/* orphans are ours, and must not fill the container */
-		while (children_reap(state, WNOHANG) > 0)
-			;
-		end = watch_run(watch);
-		if (end == WATCH_BESIDE && beside_begin(k))
-			return NEXT_BESIDE;
-		if (end != WATCH_CHILD && end != WATCH_BESIDE)
-			break;
-	}
+	end = await_end(k);
+	if (end == WATCH_BESIDE)
+		return NEXT_BESIDE;
 	wall = watch_now() - watch->started;
 	/* what is left in the pipes is all, when nobody writes any more */
 	rests = end == WATCH_RESTS && kept_take(k);
