@@ -90,13 +90,27 @@ give_volume(const char *uid, const char *path)
 	return 1;
 }
 
+/* Can this Docker client start sandboxes?  One that loses a limit on the way is
+ * told of, and used. */
+static int
+check_docker(const struct config *config, struct err *err)
+{
+	bool forgets_rates;
+
+	if (docker_cli_check(config->docker_binary, &forgets_rates, err) != 0)
+		return -1;
+	if (forgets_rates && (config->disk_rate > 0 || config->disk_ops > 0))
+		log_warn("this Docker client forgets IL_DISK_RATE and "
+			 "IL_DISK_OPS: see ilctl doctor");
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
 	const char *env_file = NULL;
 	enum log_level level = LOG_LEVEL_INFO;
 	bool test = false;
-	bool forgets_rates;
 	auto_config struct config config = { 0 };
 	struct err err;
 	int rc;
@@ -128,11 +142,7 @@ main(int argc, char **argv)
 		return 0;
 	priority_take_short_slices();
 	process_extend_path();
-	rc = docker_cli_check(config.docker_binary, &forgets_rates, &err);
-	if (rc == 0 && forgets_rates &&
-	    (config.disk_rate > 0 || config.disk_ops > 0))
-		log_warn("this Docker client forgets IL_DISK_RATE and "
-			 "IL_DISK_OPS: see ilctl doctor");
+	rc = check_docker(&config, &err);
 	if (rc == 0)
 		rc = broker_serve(&config, &err);
 	if (rc == 0)
