@@ -35,6 +35,7 @@ docker_argv_derive(struct argv *argv, const char *binary, const char *name,
 
 #define CALL_WORDS 8
 #define OURS "label=inline.instance="
+static const char label_derived[] = "label=" DERIVED;
 static const struct {
 	const char *before; /* the subject, in the same word */
 	const char *words[CALL_WORDS];
@@ -54,7 +55,7 @@ static const struct {
 	[DOCKER_VOLUMES] = { OURS, { "volume", "ls", "--quiet", "--filter" } },
 	[DOCKER_DERIVED] = { OURS,
 	    { "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "--filter",
-		"label=" DERIVED, "--filter" } },
+		label_derived, "--filter" } },
 	[DOCKER_REMOVE_VOLUMES] = { "", { "volume", "rm", "--force" } },
 	[DOCKER_REMOVE_IMAGES] = { "", { "image", "rm" } },
 };

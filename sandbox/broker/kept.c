@@ -32,6 +32,7 @@ void
 kept_release(struct kept_notes *notes)
 {
 	while (!TAILQ_EMPTY(&notes->list))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
 		forget(notes, TAILQ_FIRST(&notes->list));
 }
 
@@ -61,6 +62,7 @@ kept_settle(struct kept_notes *notes, struct container *c)
 	c->kept = false;
 	(void)kept_recall(notes, c->sandbox);
 	if (notes->count >= NOTES_MAX)
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
 		forget(notes, TAILQ_FIRST(&notes->list));
 	note = xcalloc(1, sizeof(*note));
 	memcpy(note->sandbox, c->sandbox, sizeof(note->sandbox));

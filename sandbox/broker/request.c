@@ -364,19 +364,19 @@ request_status(struct client *client, const struct frame_view *view)
 /* What may be asked, and by which programs. */
 static const struct {
 	enum frame_kind kind;
-	const char *name;
 	unsigned int programs;
+	const char *name;
 	void (*take)(struct client *client, const struct frame_view *view);
 } requests[] = {
-	{ FRAME_LEASE, "LEASE", BY(WORKER) | BY(API) | BY(CTL), request_lease },
-	{ FRAME_CREATE, "CREATE", BY(WORKER), request_create },
-	{ FRAME_STAGE, "STAGE", BY(CTL), request_stage },
-	{ FRAME_PUBLISH, "PUBLISH", BY(CTL), request_publish },
-	{ FRAME_PACKAGES, "PACKAGES", BY(CTL), request_packages },
-	{ FRAME_KEPT, "KEPT", BY(WORKER), request_kept },
-	{ FRAME_REMOVE, "REMOVE", BY(WORKER) | BY(CTL), request_remove },
-	{ FRAME_RESERVE, "RESERVE", BY(API), request_reserve },
-	{ FRAME_STATUS, "STATUS", BY(WORKER) | BY(API) | BY(CTL),
+	{ FRAME_LEASE, BY(WORKER) | BY(API) | BY(CTL), "LEASE", request_lease },
+	{ FRAME_CREATE, BY(WORKER), "CREATE", request_create },
+	{ FRAME_STAGE, BY(CTL), "STAGE", request_stage },
+	{ FRAME_PUBLISH, BY(CTL), "PUBLISH", request_publish },
+	{ FRAME_PACKAGES, BY(CTL), "PACKAGES", request_packages },
+	{ FRAME_KEPT, BY(WORKER), "KEPT", request_kept },
+	{ FRAME_REMOVE, BY(WORKER) | BY(CTL), "REMOVE", request_remove },
+	{ FRAME_RESERVE, BY(API), "RESERVE", request_reserve },
+	{ FRAME_STATUS, BY(WORKER) | BY(API) | BY(CTL), "STATUS",
 	    request_status },
 };
 
