@@ -63,6 +63,14 @@ retry_pause_ms(const struct rest_reply *answer)
 	return pause_ms + MARGIN_MS;
 }
 
+/* Does Discord ask for a wait, or Cloudflare in its place? */
+static bool
+is_limited(const struct retry *retry, const struct rest_reply *answer)
+{
+	return answer->status == 429 || retry_is_block(answer) ||
+	    (answer->status == 401 && !retry->bot);
+}
+
 /* As long as Discord says. */
 static struct retry_verdict
 decide_limited(struct retry *retry, const struct rest_reply *answer,
@@ -92,15 +100,24 @@ decide_missing(struct retry *retry, const struct rest_reply *answer,
 	return again(retry, now_ms, wait_ms);
 }
 
+/* No answer, or one that blames the server. */
+static struct retry_verdict
+decide_failed(struct retry *retry, int64_t now_ms, uint32_t jitter)
+{
+	int64_t wait_ms = (int64_t)1000 << retry->failed;
+
+	if (retry->patience != REST_FINAL || retry->failed++ >= RETRY_FAILED)
+		return verdict(REST_LATER);
+	return again(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
+}
+
 struct retry_verdict
 retry_decide(struct retry *retry, const struct rest_reply *answer,
     int64_t now_ms, uint32_t jitter)
 {
 	bool once = retry->patience != REST_FINAL;
 	int status = answer->status;
-	bool limited = status == 429 || retry_is_block(answer) ||
-	    (status == 401 && !retry->bot);
-	int64_t wait_ms;
+	bool limited = is_limited(retry, answer);
 
 	if (status >= 200 && status < 300)
 		return verdict(REST_DONE);
@@ -115,10 +132,5 @@ retry_decide(struct retry *retry, const struct rest_reply *answer,
 		return decide_missing(retry, answer, now_ms);
 	if (status > 0 && status != 408 && status < 500)
 		return verdict(REST_REFUSED);
-
-	/* No answer, or one that blames the server. */
-	wait_ms = (int64_t)1000 << retry->failed;
-	if (once || retry->failed++ >= RETRY_FAILED)
-		return verdict(REST_LATER);
-	return again(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
+	return decide_failed(retry, now_ms, jitter);
 }
