@@ -186,62 +186,94 @@ fill(char *out, size_t size, const char *text, const char *value)
 		    value, at + 1);
 }
 
-/* The reason is taken apart, what was found becomes a set of facts, and the
- * first row of the table whose needs are among them is the answer. */
+/* A reason, taken apart. */
+struct failure {
+	char step[128];
+	char error[32];
+	const char *profile; /* that the cell was under */
+	bool making;	     /* of namespaces; else of what is done in them */
+	/* EACCES is what security modules say; EPERM they say of capabilities,
+	 * which the engine's profile and ours allow. */
+	bool denied;
+	bool capability;
+};
+
+static void
+read_reason(struct failure *failure, const char *reason,
+    const struct isolation_facts *f)
+{
+	static const char mark[] = ", profile ";
+	const char *named = strstr(reason, mark);
+
+	*failure = (struct failure){ 0 };
+	(void)sscanf(reason, "%127[^:,]: %31[^,]", failure->step,
+	    failure->error);
+	/* As it said, or as it must have been. */
+	failure->profile = (f->host & HOST_LOADED) != 0 ? APPARMOR_PROFILE :
+							  ENGINES_PROFILE;
+	if (named != NULL)
+		failure->profile = named + strlen(mark);
+	else if (*f->profile != '\0')
+		failure->profile = f->profile;
+	failure->making = strncmp(failure->step, "unshare", 7) == 0 ||
+	    strncmp(failure->step, "clone", 5) == 0;
+	failure->denied = strcmp(failure->error, "EACCES") == 0;
+	failure->capability = strcmp(failure->error, "EPERM") == 0 &&
+	    named != NULL && strcmp(failure->profile, ENGINES_PROFILE) != 0 &&
+	    strcmp(failure->profile, APPARMOR_PROFILE) != 0;
+}
+
+/* All that is known, as a set. */
+static unsigned int
+find(const struct failure *failure, const char *reason,
+    const struct isolation_facts *f)
+{
+	unsigned int found = f->host;
+
+	found |= strcmp(reason, "asked for") == 0 ? ASKED_FOR : 0;
+	found |= failure->making && !failure->denied ? UNMADE : 0;
+	found |= strcmp(failure->error, "ENOSPC") == 0 ? USED_UP : 0;
+	if ((f->host & HOST_APPARMOR) != 0 &&
+	    (failure->denied || failure->capability) &&
+	    strcmp(failure->profile, "unconfined") != 0)
+		found |= BY_PROFILE;
+	found |= strcmp(failure->profile, ENGINES_PROFILE) == 0 ? ENGINES : 0;
+	found |= strcmp(failure->profile, APPARMOR_PROFILE) == 0 ? OURS : 0;
+	found |= *f->profile != '\0' ? CHOSEN : 0;
+	found |= failure->denied ? DENIED : 0;
+	found |= *f->outside != '\0' ? CONTAINED : 0;
+	found |= *f->runtime != '\0' ? RUNTIME : 0;
+	return found;
+}
+
+/* What the profile of an operator has to allow for the step. */
+static const char *
+rule_for(const struct failure *failure)
+{
+	if (failure->capability)
+		return "capability sys_admin, capability sys_ptrace, "
+		       "capability setpcap,";
+	if (failure->making)
+		return "userns,";
+	if (strncmp(failure->step, "mount", 5) == 0)
+		return "mount,";
+	return failure->step;
+}
+
 void
 isolation_judge(const struct isolation_facts *f, const char *reason,
     struct isolation_verdict *verdict)
 {
-	static const char mark[] = ", profile ";
-	const char *named = strstr(reason, mark);
-	char step[128] = "";
-	char error[32] = "";
-	const char *profile = (f->host & HOST_LOADED) != 0 ? APPARMOR_PROFILE :
-							     ENGINES_PROFILE;
-	const char *rule = step;
-	unsigned int found = f->host;
-	bool making; /* of namespaces; else of what is done in them */
-	bool denied;
-	bool capability;
+	struct failure failure;
+	unsigned int found;
 	size_t i = 0;
 
-	(void)sscanf(reason, "%127[^:,]: %31[^,]", step, error);
-	making = strncmp(step, "unshare", 7) == 0 ||
-	    strncmp(step, "clone", 5) == 0;
-	/* The profile that the cell was under, as it said, or as it must have
-	 * been. */
-	if (named != NULL)
-		profile = named + strlen(mark);
-	else if (*f->profile != '\0')
-		profile = f->profile;
-	found |= strcmp(profile, ENGINES_PROFILE) == 0 ? ENGINES : 0;
-	found |= strcmp(profile, APPARMOR_PROFILE) == 0 ? OURS : 0;
-	/* EACCES is what security modules say; EPERM they say of capabilities,
-	 * which the engine's profile and ours allow. */
-	denied = strcmp(error, "EACCES") == 0;
-	capability = strcmp(error, "EPERM") == 0 && named != NULL &&
-	    (found & (ENGINES | OURS)) == 0;
-	if ((f->host & HOST_APPARMOR) != 0 && (denied || capability) &&
-	    strcmp(profile, "unconfined") != 0)
-		found |= BY_PROFILE;
-	/* What the profile of an operator has to allow for the step. */
-	if (capability)
-		rule = "capability sys_admin, capability sys_ptrace, "
-		       "capability setpcap,";
-	else if (making)
-		rule = "userns,";
-	else if (strncmp(step, "mount", 5) == 0)
-		rule = "mount,";
-	found |= strcmp(reason, "asked for") == 0 ? ASKED_FOR : 0;
-	found |= making && !denied ? UNMADE : 0;
-	found |= strcmp(error, "ENOSPC") == 0 ? USED_UP : 0;
-	found |= *f->profile != '\0' ? CHOSEN : 0;
-	found |= denied ? DENIED : 0;
-	found |= *f->outside != '\0' ? CONTAINED : 0;
-	found |= *f->runtime != '\0' ? RUNTIME : 0;
+	read_reason(&failure, reason, f);
+	found = find(&failure, reason, f);
 	while ((causes[i].needs & ~found) != 0)
 		i++;
 	fill(verdict->cause, sizeof(verdict->cause), causes[i].cause,
-	    causes[i].needs == CONTAINED ? f->outside : profile);
-	fill(verdict->mend, sizeof(verdict->mend), causes[i].mend, rule);
+	    causes[i].needs == CONTAINED ? f->outside : failure.profile);
+	fill(verdict->mend, sizeof(verdict->mend), causes[i].mend,
+	    rule_for(&failure));
 }
