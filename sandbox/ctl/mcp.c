@@ -120,6 +120,18 @@ take_input(struct bridge *b)
 	}
 }
 
+/* The call that has this handle, or NULL. */
+static struct mcp_call *
+call_of(const struct bridge *b, const CURL *easy)
+{
+	struct mcp_call *call;
+
+	LIST_FOREACH(call, &b->calls, link)
+		if (call->easy == easy)
+			return call;
+	return NULL;
+}
+
 /* Calls that have come to their end. */
 static void
 take_ends(struct bridge *b)
@@ -128,15 +140,10 @@ take_ends(struct bridge *b)
 	int left;
 
 	while ((message = curl_multi_info_read(b->multi, &left)) != NULL) {
-		struct mcp_call *call;
+		struct mcp_call *call = call_of(b, message->easy_handle);
 		CURLcode result = message->data.result;
 
-		if (message->msg != CURLMSG_DONE)
-			continue;
-		LIST_FOREACH(call, &b->calls, link)
-			if (call->easy == message->easy_handle)
-				break;
-		if (call == NULL)
+		if (message->msg != CURLMSG_DONE || call == NULL)
 			continue;
 		mcp_call_end(&b->server, call, result);
 		drop(b, call);
