@@ -80,6 +80,28 @@ measure_python(struct task *task, struct cell_request request, struct err *err)
 	return run_python(task, &request, err);
 }
 
+/* What is to be run; code that was given goes before a file.  copy: the
+ * caller's, once filled.  False: there is no such file, which is told. */
+static bool
+choose_source(struct task *task, bool again, struct cell_request *request,
+    char **copy)
+{
+	const struct job *job = task->job;
+
+	if (again && job->has_text) {
+		request->source = job->text;
+		request->source_len = strlen(job->text);
+	} else if (job->has_text || job->path[0] == '\0') {
+		*copy = source_code(job->text, &request->source_len);
+		request->source = *copy;
+	} else {
+		if (!command_resolve(task))
+			return false;
+		request->path = task->path;
+	}
+	return true;
+}
+
 int
 cmd_py(struct task *task, struct err *err)
 {
@@ -101,18 +123,8 @@ cmd_py(struct task *task, struct err *err)
 	}
 	if (task->job->attachment_url[0] != '\0' && !program_take_upload(task))
 		return 0;
-	/* code that was given goes before a file */
-	if (again && task->job->has_text) {
-		request.source = task->job->text;
-		request.source_len = strlen(task->job->text);
-	} else if (task->job->has_text || task->job->path[0] == '\0') {
-		source = source_code(task->job->text, &request.source_len);
-		request.source = source;
-	} else {
-		if (!command_resolve(task))
-			return 0;
-		request.path = task->path;
-	}
+	if (!choose_source(task, again, &request, &source))
+		return 0;
 	if ((task->job->timeit ? measure_python(task, request, err) :
 				 run_python(task, &request, err)) != 0)
 		return -1;
