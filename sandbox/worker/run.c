@@ -35,7 +35,7 @@ is_cancelled(void *arg)
 
 /* Wait for a cell, unless the job is cancelled; when another one is, go on. */
 static enum refusal
-wait_for_cell(struct task *task, struct lease_request *request, int wait_ms,
+wait_for_cell(struct task *task, struct lease_request request, int wait_ms,
     struct err *err)
 {
 	struct pollfd cancel = { .fd = task->worker->cancel_fd,
@@ -48,10 +48,10 @@ wait_for_cell(struct task *task, struct lease_request *request, int wait_ms,
 		(void)err_set(err, ERR_BUSY, "cancelled before it began");
 		return REFUSAL_TIME;
 	}
-	request->unless = &cancel;
+	request.unless = &cancel;
 	do
 		refusal = lease_open_again(&task->lease,
-		    task->worker->lease_socket, request,
+		    task->worker->lease_socket, &request,
 		    clock_poll_timeout(until_ms), until_ms, err);
 	while (refusal == REFUSAL_TIME && poll(&cancel, 1, 0) > 0 &&
 	    !is_cancelled(task) && clock_monotonic_ms() < until_ms);
@@ -78,7 +78,7 @@ run_open(struct task *task, const char *class, enum access access,
 	naming_keep(task);
 	task->run = (struct run_outcome){ .end = RUN_REFUSED };
 	task->at_packages = strcmp(class, "user") != 0;
-	task->run.refusal = wait_for_cell(task, &request, wait_ms, &err);
+	task->run.refusal = wait_for_cell(task, request, wait_ms, &err);
 	if (task->run.cancelled)
 		task->run.end = RUN_CANCELLED;
 	task->run.read_only = task->lease.access == ACCESS_READ;
