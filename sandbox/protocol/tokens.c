@@ -254,12 +254,11 @@ tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
 	lock = lock_folder(path, err);
 	if (lock < 0)
 		return -1;
+	if (tokens_open(&tokens, path, err) < 0 && err->code != ERR_NOT_FOUND)
+		return -1;
 	/* It may not be there yet. */
-	if (tokens_open(&tokens, path, err) < 0) {
-		if (err->code != ERR_NOT_FOUND)
-			return -1;
+	if (tokens.items == NULL)
 		tokens.items = xcalloc(1, sizeof(*tokens.items));
-	}
 	if (find_name(&tokens, name) != NULL)
 		return err_set(err, ERR_CONFLICT, "there is a token %s", name);
 	if (tokens.count == TOKENS_MAX)
