@@ -14,7 +14,7 @@
 struct wait {
 	struct conversation *c;
 	struct cell cell;
-	const struct pollfd *stop; /* NULL: it has happened */
+	const struct pollfd *stop;   /* NULL: it has happened */
 	const struct pollfd *cancel; /* the same */
 	int64_t since_us;
 	int64_t deadline_ms;
@@ -41,7 +41,7 @@ keep_time(struct wait *wait)
 {
 	const struct conversation *c = wait->c;
 
-	if (clock_monotonic_ms() >= wait->tick_at_ms) {
+	if (c->tick != NULL && clock_monotonic_ms() >= wait->tick_at_ms) {
 		c->tick(c->arg);
 		wait->tick_at_ms = clock_monotonic_ms() + c->tick_ms;
 	}
