@@ -216,9 +216,8 @@ text_parse_thousandths(const char *s, int64_t *value)
 
 	if (whole == 0 || whole + 4 > sizeof(digits) || count == 0 || count > 3)
 		return false;
-	memcpy(digits, s, whole);
-	memcpy(digits + whole, "000", 3);
-	memcpy(digits + whole, places, count);
+	(void)snprintf(digits, sizeof(digits), "%.*s%s%s", (int)whole, s,
+	    places, "000" + count);
 	return text_parse_digits(digits, whole + 3, value);
 }
 
