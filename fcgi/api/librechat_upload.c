@@ -179,9 +179,8 @@ take_part(struct form *f)
 	}
 	/* What comes after a file says nothing of it, nor of others: all files
 	 * of a form are one resource's. */
-	for (size_t i = 0; i < FIELDS && !m->is_file &&
-	     f->kept + f->failed == 0;
-	     i++)
+	for (size_t i = 0;
+	     i < FIELDS && !m->is_file && f->kept + f->failed == 0; i++)
 		if (strcmp(buf_str(&m->name), field_names[i]) == 0)
 			f->field = &f->fields[i];
 	if (f->field != NULL)

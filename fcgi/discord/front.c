@@ -285,8 +285,7 @@ wake_for_one(struct front *front, size_t count)
 	struct front_case *c = &front->cases[0];
 
 	c->woken = count == 1 && c->reply.job_id != 0 && c->reply.hold_ms > 0 &&
-	    siblings_alone(front->siblings, front->index,
-		clock_monotonic_ms());
+	    siblings_alone(front->siblings, front->index, clock_monotonic_ms());
 	wake_workers(&front->wake, c->woken);
 }
 

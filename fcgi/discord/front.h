@@ -40,7 +40,7 @@ struct front_case {
 	int64_t started_us;  /* monotonic */
 	int64_t answered_us;
 	bool woken; /* a worker may be at it already */
-	bool held; /* the rest is held.c's: only what was asked is left here */
+	bool held;  /* the rest is held.c's: only what was asked is left here */
 };
 
 struct front {
