@@ -26,7 +26,7 @@ enum { STYLE_PRIMARY = 1, STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
 #define ARGUMENT_MAX 100
 
 static const char *const texts[TEXT_COUNT] = {
-#define TEXT(id, text) [TEXT_##id] = text,
+#define TEXT(id, text) [TEXT_##id] = (text),
 #include "texts.def"
 };
 

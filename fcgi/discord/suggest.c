@@ -40,11 +40,11 @@ below(const char *folder, const char *path)
 {
 	size_t len = strlen(folder);
 
+	if (strncmp(path, folder, len) != 0)
+		return NULL;
 	if (len == 0)
 		return path;
-	return strncmp(path, folder, len) == 0 && path[len] == '/' ?
-	    path + len + 1 :
-	    NULL;
+	return path[len] == '/' ? path + len + 1 : NULL;
 }
 
 static int
