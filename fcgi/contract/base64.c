@@ -5,7 +5,8 @@
 
 #include "../../sandbox/base/buf.h"
 
-static const char alphabet[] =
+/* without a NUL, which is no digit */
+static const char alphabet[64] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /* libsodium's decoder refuses what CPython passes over, so this is our own. */
@@ -22,7 +23,7 @@ base64_decode(const char *text, size_t text_len, char *out, size_t *len)
 		if ((unsigned char)text[i] >= 0x80)
 			return false;
 	for (size_t i = 0; i < text_len; i++) {
-		const char *digit = memchr(alphabet, text[i], 64);
+		const char *digit = memchr(alphabet, text[i], sizeof(alphabet));
 
 		if (text[i] == '=' && place >= 2 && place + ++pads >= 4) {
 			*len = n;

@@ -60,7 +60,7 @@ filestore_is_id(const char *id, size_t len)
 		    form[i] == '4'		 ? "4" :
 						   "-";
 
-		if (memchr(set, id[i], strlen(set)) == NULL)
+		if (id[i] == '\0' || strchr(set, id[i]) == NULL)
 			return false;
 	}
 	return true;

@@ -38,7 +38,9 @@ make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 	hex[12] = '4';
 	hex[16] = "89ab"[randombytes_uniform(4)];
 	filestore_tag(store, tag);
-	memcpy(hex, tag, strlen(tag));
+	/* without an owner it is empty */
+	for (size_t i = 0; tag[i] != '\0'; i++)
+		hex[i] = tag[i];
 	(void)snprintf(id, FILESTORE_ID_LEN + 1, "%.8s-%.4s-%.4s-%.4s-%.12s",
 	    hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }

@@ -56,10 +56,16 @@ fail_syntax(struct parser *p, const char *text, size_t at)
 	return fail(p, PYJSON_SYNTAX, text, at);
 }
 
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 static void
 skip_blanks(struct parser *p)
 {
-	while (memchr(" \t\n\r", p->s[p->at], 4) != NULL)
+	while (is_blank(p->s[p->at]))
 		p->at++;
 }
 

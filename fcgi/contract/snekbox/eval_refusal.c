@@ -144,8 +144,8 @@ add_text(struct buf *out, bool xml, const char *s, size_t len)
 		else if (*s == '>')
 			buf_adds(out, "&gt;");
 		else if (fault != UTF8_FINE ||
-		    ((unsigned char)*s < 0x20 &&
-			memchr("\t\n\r", *s, 3) == NULL))
+		    ((unsigned char)*s < 0x20 && *s != '\t' && *s != '\n' &&
+			*s != '\r'))
 			buf_adds(out, "\xef\xbf\xbd");
 		else
 			buf_add(out, s, step);
