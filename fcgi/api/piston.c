@@ -230,8 +230,9 @@ piston_fill(struct cell_request *cell, const struct piston_request *req)
 		.output_max = OUTPUT_MAX,
 		.limit_memory = req->memory,
 		.limit_processes = PROCESSES,
-		/* the kernel counts whole seconds */
-		.limit_cpu = (req->cpu_us + 999999) / 1000000,
+		/* The kernel counts whole seconds, and by its ticks: whom it
+		 * ends is to be over the limit by the microsecond, too. */
+		.limit_cpu = (req->cpu_us + 500000) / 1000000 + 1,
 	};
 }
 

@@ -365,6 +365,21 @@ def the_operator_sets_how_long_a_run_may_take():
 
 
 @test
+def no_run_goes_on_behind_its_limits():
+    body = {"language": "python", "version": "*"}
+    with Served(IL_API_CELLS="1", IL_PISTON_TIMEOUT_SECONDS="60") as long:
+        for code, more, want in (
+                ("print('x' * 65536, flush=True)\nimport time; time.sleep(99)",
+                 {}, "stdout length exceeded"),
+                ("while True: pass", {"run_cpu_time": 1000},
+                 "Time limit exceeded")):
+            answer = long.post("/api/v2/execute", {
+                **body, **more, "files": [{"content": code}]},
+                timeout=30)     # of 60 that it would have
+            assert answer.json["run"]["message"] == want, (code, answer)
+
+
+@test
 def a_cpu_limit_is_told_to_the_millisecond():
     got = execute("import time\nwhile time.process_time() < 0.03: pass",
                   run_cpu_time=10)
