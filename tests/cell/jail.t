@@ -233,6 +233,28 @@ def one_run_leaves_nothing_for_the_next():
             assert (found.status, found.output) == (0, b""), (name, found)
 
 
+# Ends that are not its own; the time limit takes its time, and is met below.
+ENDS = {
+    "a kill": ("os.kill(0, 9)", N.REASON_SIGNAL),
+    "output": ("while True: print('x' * 999)", N.REASON_OUTPUT),
+    "memory": ("x = []\nwhile True: x.append(bytearray(1 << 20))",
+               N.REASON_MEMORY),
+}
+
+
+@test
+def one_that_was_ended_leaves_nothing_either():
+    for name, (leave, look) in PAIRS.items():
+        look = LOOK if look == "LOOK" else look
+        for end, (code, reason) in ENDS.items():
+            code = leave + "\nimport os, sys; sys.stdout.flush()\n" + code
+            left = cell.eval(["-c", code], limit_memory=0)
+            assert left.output, (name, end, left)
+            assert (left.reason, left.idle) == (reason, {}), (name, end, left)
+            found = cell.eval(["-c", look])
+            assert (found.status, found.output) == (0, b""), (name, end, found)
+
+
 @test
 def what_looks_into_memory_would_find_it():
     told = cell.eval(["-c", PAIRS["memory"][0] + LOOK])
@@ -372,7 +394,8 @@ def a_fork_bomb_harms_nobody_else():
                           "  except OSError: pass"], wall_ms=1000,
                          limit_processes=processes)
         assert told.reason == N.REASON_TIME, told
-        assert told.idle == {"RETIRE": 1}, told.idle
+        assert told.idle == {}, told.idle
+        assert len(cell.processes()) == AT_REST
         assert cell.eval(["-c", "print(1)"]).output == b"1\n"
 
 
@@ -395,7 +418,7 @@ def a_memory_bomb_harms_nobody_else():
     told = cell.eval(["-c", "x = []\nwhile True: x.append(bytearray(1 << 20))"],
                      limit_memory=0)
     assert told.reason == N.REASON_MEMORY, told
-    assert told.idle == {"RETIRE": 1}, told.idle
+    assert told.idle == {}, told.idle
     told = cell.eval(["-c", "x = []\nwhile True: x.append(bytearray(1 << 20))"])
     assert b"MemoryError" in told.output or told.reason == N.REASON_MEMORY, told
     assert cell.eval(["-c", "print(1)"]).output == b"1\n"
@@ -447,14 +470,15 @@ except OSError as e: print(e.errno)
 
 
 @test
-def an_end_by_a_limit_asks_for_another_cell():
+def an_end_by_a_limit_ends_the_run_alone():
     for code, reason, more in (
             ("while True: pass", N.REASON_TIME, {"wall_ms": 300}),
             ("while True: print('x' * 999)", N.REASON_OUTPUT, {}),
             ("import os; os.kill(0, 9)", N.REASON_SIGNAL, {})):
         told = cell.eval(["-c", code], **more)
         assert told.reason == reason, told
-        assert told.idle == {"RETIRE": 1}, (code, told.idle)
+        assert told.idle == {}, (code, told.idle)
+        assert len(cell.processes()) == AT_REST, code
     for code in ("import os; os.abort()", "raise SystemExit(255)", "1/0"):
         told = cell.eval(["-c", code])
         assert told.idle == {}, (code, told.idle)
@@ -470,7 +494,7 @@ def a_client_that_hangs_up_ends_its_run():
         pass
     began = time.monotonic()
     lease.sock.close()
-    assert cell.said() == {"RETIRE": 1}
+    assert cell.said() == {}
     assert time.monotonic() - began < 30
     assert len(cell.processes()) == AT_REST
 

@@ -84,16 +84,6 @@ result_add_disk(struct supervisor *k, int folder)
 		frame_add_int(frame, TAG_DISK_FULL, 1);
 }
 
-bool
-result_is_bad(const struct supervisor *k, enum watch_end end)
-{
-	int status = k->state->status;
-
-	return end != WATCH_ENDED || k->state->watch.over ||
-	    (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
-	    children_count_ooms(k) > k->state->ooms;
-}
-
 /* The memory is its run's fault, anything else is ours. */
 void
 result_of_nothing(struct supervisor *k)

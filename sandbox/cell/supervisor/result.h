@@ -23,9 +23,6 @@ void result_add_disk(struct supervisor *k, int folder);
  */
 uint64_t result_used_files(const struct supervisor *k, int folder);
 
-/* Did it come to a bad end, so that the cell should not be used again? */
-bool result_is_bad(const struct supervisor *k, enum watch_end end);
-
 /* The whole frame for a process that was killed before it became the run. */
 void result_of_nothing(struct supervisor *k);
 

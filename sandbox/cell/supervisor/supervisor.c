@@ -99,7 +99,7 @@ supervisor_init(struct supervisor *k)
 /* What becomes of a cell after it. */
 enum next {
 	NEXT_GO_ON,
-	NEXT_RETIRE,
+	NEXT_RETIRE, /* something of ours has failed */
 	NEXT_OVER,  /* the lease is, whatever its client wants */
 	NEXT_AGAIN, /* the lease still waits: no process was there to take it */
 	NEXT_HARVEST, /* in a child */
@@ -118,7 +118,7 @@ tell_failure(struct supervisor *k)
 
 /* Send what the run has left, and the result, from a child. */
 static enum next
-harvest(struct supervisor *k, bool retire)
+harvest(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 	int done;
@@ -141,7 +141,7 @@ harvest(struct supervisor *k, bool retire)
 	memset(k->result, 0, sizeof(k->result));
 	if (done < 0)
 		return tell_failure(k);
-	return retire ? NEXT_RETIRE : NEXT_GO_ON;
+	return NEXT_GO_ON;
 }
 
 /* Is there anything that harvest() would send? */
@@ -196,7 +196,6 @@ oversee(struct supervisor *k)
 	enum watch_end end;
 	int64_t wall;
 	bool rests;
-	bool retire;
 
 	watch->process = (int)syscall(SYS_pidfd_open, state->run, 0);
 	if (watch->process < 0)
@@ -216,7 +215,7 @@ oversee(struct supervisor *k)
 		children_kill_all(state);
 	if (end == WATCH_GONE || !watch_drain(watch)) {
 		kept_end(k, KEPT_BROKEN_OFF);
-		return NEXT_RETIRE;
+		return NEXT_OVER;
 	}
 	if (watch->over)
 		kept_end(k, 0);
@@ -224,13 +223,12 @@ oversee(struct supervisor *k)
 	result_begin(k, end, wall);
 	kept_tell(k);
 	/* the files: only now can nobody change them */
-	retire = k->lasts == 0 && result_is_bad(k, end);
 	if (leaves_files(k))
-		return harvest(k, retire);
+		return harvest(k);
 	result_add_disk(k, state->folders[plan->folder]);
 	if (plan->files > 0)
 		frame_add_int(&watch->frame, TAG_TOTAL, 0);
-	return watch_send(watch) && !retire ? NEXT_GO_ON : NEXT_RETIRE;
+	return watch_send(watch) ? NEXT_GO_ON : NEXT_OVER;
 }
 
 /* Who says it has read a client's bytes. */
