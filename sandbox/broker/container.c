@@ -220,8 +220,7 @@ static void
 container_idle(struct container *c)
 {
 	if (c->class->reuse == REUSE_ANYONE && c->runs > 0 &&
-	    (c->isolation != ISOLATION_RUN || c->retire ||
-		c->runs >= c->host->config->api_runs)) {
+	    (c->isolation != ISOLATION_RUN || c->retire)) {
 		container_end(c, false);
 		return;
 	}

@@ -16,7 +16,7 @@ struct container;
  * themselves when a lease is over; only where the client had asked for it.
  * Such a cell serves its sandbox like any other.  It stays for
  * IL_SESSION_SECONDS of rest, and there are IL_SESSIONS of them at most; the
- * one used longest ago goes first (scheduler.c).
+ * one used longest ago goes first (warm.c).
  *
  * Why one has ended is remembered until its owner comes: here, in memory.  Who
  * is not remembered has had none in this life of the broker's.

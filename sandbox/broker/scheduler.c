@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whose turn it is.  The queue is first come, first served, but one who can be
- * served now never waits for one who cannot.  Then, what stays warm: the cells
- * of people who were here just now, and a few that are ready for whoever comes
- * next.
+ * served now never waits for one who cannot.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +13,7 @@
 #include "engine.h"
 #include "images.h"
 #include "pool.h"
+#include "warm.h"
 
 /* A lease is cold when the ticket waited for the start of its cell. */
 static void
@@ -277,149 +276,6 @@ start_one(struct pool *pool)
 	return false;
 }
 
-/* ---- what stays warm ---- */
-
-/* The class and the interpreter that are kept ready. */
-static void
-warm_kind(const struct pool *pool, struct ticket *kind)
-{
-	*kind = (struct ticket){ .class = class_find("api") };
-	(void)images_find(pool->host->config->sandbox_images, "",
-	    &kind->interpreter);
-}
-
-/* Is it one of those that are kept ready?  The ones used last are. */
-static bool
-is_kept(const struct pool *pool, const struct container *c,
-    const struct ticket *kind)
-{
-	const struct container *other;
-	int64_t before = 0;
-
-	if (!pool_matches(c, kind))
-		return false;
-	TAILQ_FOREACH(other, &pool->containers, link) {
-		if (other != c && pool_serves(other, kind) &&
-		    (other->since_ms > c->since_ms ||
-			(other->since_ms == c->since_ms &&
-			    other->number < c->number)))
-			before++;
-	}
-	return before < pool->host->config->api_warm;
-}
-
-/* Is there something better to start from by now?  A cell for anybody is worth
- * replacing, since it serves many runs. */
-static bool
-is_outdated(const struct pool *pool, const struct container *c)
-{
-	return c->class->reuse == REUSE_ANYONE && c->state >= CONTAINER_IDLE &&
-	    !c->derived &&
-	    strcmp(images_name(pool->host->images, c->interpreter.image),
-		c->interpreter.image) != 0;
-}
-
-/* Of those that keep an interpreter, beyond IL_SESSIONS those unused for the
- * longest time. */
-static void
-trim_kept(struct pool *pool)
-{
-	int64_t count = 0;
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-		count += c->state == CONTAINER_IDLE && c->kept;
-	for (; count > pool->host->config->sessions; count--) {
-		struct container *oldest = NULL;
-
-		TAILQ_FOREACH(c, &pool->containers, link) {
-			if (c->state == CONTAINER_IDLE && c->kept &&
-			    kept_goes_before(c, oldest))
-				oldest = c;
-		}
-		kept_end(oldest, KEPT_GAVE_WAY);
-	}
-}
-
-/* Those go that nobody may get, or that nobody came for in IL_WARM_SECONDS, or
- * IL_SESSION_SECONDS if something is kept in them; and beyond IL_WARM_CELLS
- * those unused for the longest time. */
-static void
-warm_trim(struct pool *pool)
-{
-	const struct config *config = pool->host->config;
-	int64_t idle = 0;
-	struct ticket kind;
-	struct container *c;
-
-	warm_kind(pool, &kind);
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		int64_t due_ms = c->since_ms + kept_rest_ms(c);
-		bool outdated = is_outdated(pool, c);
-		bool kept = is_kept(pool, c, &kind);
-
-		c->retire = c->retire || outdated; /* after its lease */
-		if (c->state != CONTAINER_IDLE)
-			continue;
-		if (c->class->reuse == REUSE_NEVER || outdated ||
-		    (!kept && clock_monotonic_ms() >= due_ms)) {
-			kept_end(c, KEPT_RESTED);
-			continue;
-		}
-		if (!kept)
-			host_look(pool->host, due_ms);
-		idle += c->class->reuse == REUSE_SANDBOX && !c->kept;
-	}
-	trim_kept(pool);
-	for (; idle > config->warm_cells; idle--)
-		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES), false);
-}
-
-/* How many are there or coming, beside those that somebody waits for. */
-static int64_t
-count_ready(const struct pool *pool, const struct ticket *kind)
-{
-	const struct container *c;
-	const struct ticket *ticket;
-	int64_t n = 0;
-
-	TAILQ_FOREACH(c, &pool->containers, link)
-		n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
-		    pool_matches(c, kind);
-	TAILQ_FOREACH(ticket, &pool->tickets, link)
-		n -= ticket->class == kind->class &&
-		    strcmp(ticket->interpreter.name, kind->interpreter.name) ==
-			0;
-	return n;
-}
-
-/* Those who wait come first: nothing is begun beside as many starts as the
- * engine bears, after failures one at a time. */
-static void
-warm_refill(struct pool *pool)
-{
-	const struct config *config = pool->host->config;
-	int64_t most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
-	struct pool_count count;
-	struct ticket kind;
-
-	pool_count(pool, &count);
-	if (config->api_warm == 0 || count.starting >= most ||
-	    !images_are_known(pool->host->images) ||
-	    engine_state(pool->host->engine) != ENGINE_READY)
-		return;
-	if (clock_monotonic_ms() < pool->warm_not_ms) {
-		host_look(pool->host, pool->warm_not_ms);
-		return;
-	}
-	warm_kind(pool, &kind);
-	if (count_ready(pool, &kind) >= config->api_warm ||
-	    count.places[BUDGET_RUNS].taken >= config->api_cells)
-		return;
-	container_new(pool, &kind, false, false);
-	host_look(pool->host, 0); /* one more? */
-}
-
 /* ---- all of it ---- */
 
 /* Call docker run for those whose volumes are ready. */
@@ -452,6 +308,7 @@ run_prepared(struct pool *pool)
 void
 scheduler_run(struct pool *pool)
 {
+	warm_end_worn(pool);
 	while (serve_one(pool) || start_one(pool))
 		;
 	warm_trim(pool);

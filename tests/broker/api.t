@@ -135,6 +135,19 @@ def retired():
             asked.close()
         is_([names.index(n) for n in names], [0, 0, 0, 3, 3, 3, 6],
             "a cell is replaced after IL_API_RUNS runs")
+    with Broker(IL_API_CELLS="2", IL_API_WARM="1", IL_API_RUNS="3") as b:
+        b.wait_status(CELLS=1, STARTING=0)
+        names = []
+        for n in range(5):
+            if n == 4:
+                b.wait_log("gone cell=")
+            asked = b.lease_api()
+            names.append(asked.name())
+            is_(asked.fields["COLD"], 0, "the %dth lease is warm" % n)
+            asked.run_api("print(1)")
+            asked.close()
+        is_([names.index(n) for n in names], [0, 0, 0, 0, 4],
+            "one that is kept ready goes when another one is there")
     with Broker(IL_API_CELLS="1") as b:
         for name, code, wall in (
                 ("the time limit", "while True: pass", 300),

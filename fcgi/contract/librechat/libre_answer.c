@@ -186,21 +186,29 @@ add_streams(struct buf *out, const struct libre_outcome *o)
 }
 
 static void
+add_those(struct buf *out, const struct libre_outcome *o, bool inherited,
+    const char **comma)
+{
+	for (size_t i = 0; i < o->file_count; i++) {
+		const struct libre_made *file = &o->files[i];
+
+		if (file->why != NULL || file->inherited != inherited)
+			continue;
+		buf_adds(out, *comma);
+		*comma = ",";
+		add_made(out, file);
+	}
+}
+
+/* The client keeps their order, in which the last one counts. */
+static void
 add_files(struct buf *out, const struct libre_outcome *o)
 {
 	const char *comma = "";
 
 	buf_adds(out, ",\"files\":[");
-	/* The client keeps their order, in which the last one counts. */
-	for (size_t i = 0; i < 2 * o->file_count; i++) {
-		const struct libre_made *file = &o->files[i % o->file_count];
-
-		if (file->why != NULL || file->inherited != (i < o->file_count))
-			continue;
-		buf_adds(out, comma);
-		comma = ",";
-		add_made(out, file);
-	}
+	add_those(out, o, true, &comma);
+	add_those(out, o, false, &comma);
 	buf_addc(out, ']');
 }
 
