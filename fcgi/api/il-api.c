@@ -39,6 +39,7 @@
 #include "librechat_who.h"
 #include "routes.h"
 #include "session_holder.h"
+#include "../server/master.h"
 #include "../server/serve.h"
 
 #include "../../sandbox/base/buf.h"
@@ -155,7 +156,7 @@ run(const struct config *config, bool linger, struct err *err)
 	priority_take_short_slices();
 	if (app_open(&app, config, err) != 0)
 		return -1;
-	return serve_run(&serve, config, err);
+	return master_run(&serve, config, err);
 }
 
 int
@@ -165,7 +166,7 @@ main(int argc, char **argv)
 	bool linger = false;
 	struct err err;
 
-	if (!serve_begin("il-api", argc, argv, &config, &linger)) {
+	if (!master_begin("il-api", argc, argv, &config, &linger)) {
 		if (run(&config, linger, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);

@@ -38,6 +38,7 @@
 
 #include "front.h"
 #include "../server/health.h"
+#include "../server/master.h"
 #include "../server/serve.h"
 #include "siblings.h"
 
@@ -112,7 +113,7 @@ run(const struct config *config, struct err *err)
 	priority_take_short_slices();
 	if (front_open(&front, config, err) < 0)
 		return -1;
-	result = serve_run(&serve, config, err);
+	result = master_run(&serve, config, err);
 	front_close(&front);
 	return result;
 }
@@ -121,7 +122,7 @@ int
 main(int argc, char **argv)
 {
 	auto_config struct config config = { 0 };
-	bool test = serve_begin("il-fcgi", argc, argv, &config, NULL);
+	bool test = master_begin("il-fcgi", argc, argv, &config, NULL);
 	struct verify_key key;
 	struct err err;
 
