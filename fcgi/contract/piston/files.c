@@ -17,11 +17,12 @@ enum encoding { ENCODING_UTF8, ENCODING_BASE64, ENCODING_HEX, ENCODING_OTHER };
 void
 piston_make_text(char *text, size_t len)
 {
+	static const unsigned char replacement[] = { 0xef, 0xbf, 0xbd };
 	unsigned char *s = (unsigned char *)text;
 
 	for (size_t i = 0; i + 2 < len; i++)
 		if (s[i] == 0xed && s[i + 1] >= 0xa0)
-			memcpy(s + i, "\xef\xbf\xbd", 3);
+			memcpy(s + i, replacement, sizeof(replacement));
 }
 
 static int

@@ -107,6 +107,16 @@ take_words(struct reader *r, bool pre)
 	return true;
 }
 
+/* What may follow three numbers: "-alpha.1", "+build". */
+static bool
+take_suffixes(struct reader *r, bool *pre)
+{
+	*pre = take(r, '-');
+	if (*pre && !take_words(r, true))
+		return false;
+	return !take(r, '+') || take_words(r, false);
+}
+
 /* A version up to a blank or the end. */
 static bool
 take_partial(struct reader *r, struct partial *p)
@@ -120,12 +130,8 @@ take_partial(struct reader *r, struct partial *p)
 		if (!take_number(r, &p->v.minor))
 			return false;
 		if (take(r, '.')) {
-			if (!take_number(r, &p->v.patch))
-				return false;
-			/* only three numbers may go on */
-			p->pre = take(r, '-');
-			if ((p->pre && !take_words(r, true)) ||
-			    (take(r, '+') && !take_words(r, false)))
+			if (!take_number(r, &p->v.patch) ||
+			    !take_suffixes(r, &p->pre))
 				return false;
 		}
 	}

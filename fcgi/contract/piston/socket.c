@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "socket.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -337,11 +338,8 @@ socket_add_pong(struct buf *out, const char *data, size_t len)
 void
 socket_add_close(struct buf *out, int code, const char *reason)
 {
-	char data[CONTROL_MAX] = { (char)(code >> 8), (char)(code & 0xff) };
-	size_t len = strlen(reason);
+	char data[CONTROL_MAX + 1] = { (char)(code >> 8), (char)(code & 0xff) };
 
-	if (len > sizeof(data) - 2)
-		len = sizeof(data) - 2;
-	memcpy(data + 2, reason, len);
-	add_frame(out, OP_CLOSE, data, len + 2);
+	(void)snprintf(data + 2, sizeof(data) - 2, "%s", reason);
+	add_frame(out, OP_CLOSE, data, 2 + strlen(data + 2));
 }
