@@ -98,7 +98,7 @@ put_program(struct cell_request *cell, struct inputs *in, const char *path,
 /* ---- in a fresh cell ---- */
 
 static void
-run_fresh(struct mcp_exchange *x, struct cell_request *cell, struct inputs *in)
+run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 {
 	const struct mcp_call *call = &x->call;
 	const struct cell_bytes words[] = { { "-c", 2 },
@@ -107,23 +107,23 @@ run_fresh(struct mcp_exchange *x, struct cell_request *cell, struct inputs *in)
 	struct mcp_work *w;
 
 	if (call->tool == MCP_RUN_SHELL) {
-		cell->plain = true;
-		cell->words = words;
-		cell->word_count = sizeof(words) / sizeof(words[0]);
+		cell.plain = true;
+		cell.words = words;
+		cell.word_count = sizeof(words) / sizeof(words[0]);
 	} else {
-		put_program(cell, in, MAIN, &call->code);
+		put_program(&cell, in, MAIN, &call->code);
 	}
-	cell->op = OP_RUN;
-	cell->collect_files = MCP_LEFT_MAX;
-	cell->collect_bytes = FILE_BYTES;
-	cell->collect_total = FILE_BYTES;
-	cell->collect_how = COLLECT_BYTES;
-	cell->collect_ms = COLLECT_MS;
+	cell.op = OP_RUN;
+	cell.collect_files = MCP_LEFT_MAX;
+	cell.collect_bytes = FILE_BYTES;
+	cell.collect_total = FILE_BYTES;
+	cell.collect_how = COLLECT_BYTES;
+	cell.collect_ms = COLLECT_MS;
 	if (!inputs_open(in, x))
 		return;
-	cell->inputs = in->items;
-	cell->input_count = in->count;
-	w = mcp_work_new(x, cell);
+	cell.inputs = in->items;
+	cell.input_count = in->count;
+	w = mcp_work_new(x, &cell);
 	api_run(&w->run, call->python.data);
 	mcp_work_answer(w);
 	mcp_work_free(w);
@@ -236,7 +236,7 @@ mcp_run_tool(struct mcp_exchange *x)
 	if (x->m.progress != NULL)
 		mcp_tell(x, 0, cell.wall_ms, &(const struct buf){ .len = 0 });
 	if (fresh)
-		run_fresh(x, &cell, &in);
+		run_fresh(x, cell, &in);
 	else
 		run_in_session(x, &cell, &in);
 }

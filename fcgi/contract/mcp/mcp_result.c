@@ -253,7 +253,7 @@ json_len(const char *text, size_t len)
 
 		if (c >= 0x80)
 			total += 3; /* six for the two of a character */
-		else if (memchr("\t\n\r\"\\", c, 5) != NULL)
+		else if (c != '\0' && strchr("\t\n\r\"\\", c) != NULL)
 			total += 2;
 		else
 			total += c < 0x20 || c == 0x7f ? 6 : 1;
