@@ -112,12 +112,11 @@ refuse_credentials(struct http_request *req, const char *text, const char *why)
 /* Names in a row, each with its NUL, so that none runs into the next. */
 static void
 hash_names(unsigned char hash[TOKENS_HASH_LEN], const char *const *names,
-    const unsigned char *key)
+    const unsigned char *key, size_t key_len)
 {
 	crypto_generichash_state state;
 
-	(void)crypto_generichash_init(&state, key,
-	    key == NULL ? 0 : TOKENS_HASH_LEN, TOKENS_HASH_LEN);
+	(void)crypto_generichash_init(&state, key, key_len, TOKENS_HASH_LEN);
 	for (; *names != NULL; names++)
 		(void)crypto_generichash_update(&state,
 		    (const unsigned char *)*names, strlen(*names) + 1);
@@ -144,9 +143,10 @@ take_user(struct api_app *app, struct http_request *req, const char *text,
 	*token = (struct token){ .cells = app->config->librechat_cells,
 		.rate = app->config->librechat_rate };
 	hash_names(app->tenant,
-	    (const char *const[]){ "tenant", claims.tenant, NULL }, NULL);
+	    (const char *const[]){ "tenant", claims.tenant, NULL }, NULL, 0);
 	hash_names(token->hash,
-	    (const char *const[]){ "user", claims.subject, NULL }, app->tenant);
+	    (const char *const[]){ "user", claims.subject, NULL }, app->tenant,
+	    sizeof(app->tenant));
 	return GATE_KNOWN;
 }
 
@@ -253,7 +253,7 @@ librechat_use(struct api_app *app, const struct libre_resource *resource)
 		    (const char *const[]){
 			resource->kind == LIBRE_AGENT ? "agent" : "skill",
 			resource->id, resource->version, NULL },
-		    app->tenant);
+		    app->tenant, sizeof(app->tenant));
 	app->store.owner = own ? app->owner : app->resource;
 }
 
