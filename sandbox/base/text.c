@@ -216,8 +216,8 @@ text_parse_thousandths(const char *s, int64_t *value)
 
 	if (whole == 0 || whole + 4 > sizeof(digits) || count == 0 || count > 3)
 		return false;
-	(void)snprintf(digits, sizeof(digits), "%.*s%s%s", (int)whole, s,
-	    places, "000" + count);
+	(void)snprintf(digits, sizeof(digits), "%.*s%s%.*s", (int)whole, s,
+	    places, 3 - (int)count, "000");
 	return text_parse_digits(digits, whole + 3, value);
 }
 
