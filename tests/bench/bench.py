@@ -43,6 +43,7 @@ ROWS = {
     "ping": rows_discord.ping,
     "burst": rows_discord.acknowledge,
     "loops": rows_beside.loops,
+    "ended": rows_beside.ended,
     "rest": rows_scale.after_rest,
     "memory": rows_size.sizes,
     "start": rows_scale.start_up,

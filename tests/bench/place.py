@@ -157,8 +157,10 @@ class Place:
             "Content-Type: application/json", *headers,
             "Content-Length: %d" % len(body), "", body)))
 
-    def eval(self, service, code="print(1)", expected="1\n", **fields):
-        answer = json.dumps({"stdout": expected, "returncode": 0, "files": []})
+    def eval(self, service, code="print(1)", expected="1\n", status=0,
+             **fields):
+        answer = json.dumps({"stdout": expected, "returncode": status,
+                             "files": []})
         return "eval:%d:%s:%s" % (
             service.port, self.request("/eval", {"input": code, **fields}),
             self.file(answer))

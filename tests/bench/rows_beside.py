@@ -6,9 +6,7 @@ from table import ms
 
 
 def loop_code(lasts_ms):
-    """A loop that outlasts what is measured, and then ends well: one that is
-    killed costs its cell, whose replacement would be measured, too.
-    """
+    """A loop that outlasts what is measured, and then ends well."""
     return ("import time\nend = time.monotonic() + %.2f\n"
             "while time.monotonic() < end:\n    pass\nprint(1)" % (
                 lasts_ms / 1000))
@@ -47,6 +45,30 @@ def loops(place, table):
                 tell(table, "%s, %s" % (what, how), lasts, *place.load(
                     "beside", rounds, phase, "%d,%d" % (delay, pause),
                     targets[0], *targets, nice=p.GENERATOR_NICE))
+
+
+def ended(place, table):
+    """What somebody waits at most while two clients send loops again and again,
+    each of which is ended at its limit."""
+    settings = place.settings
+    lasts = settings.ms(int(1000 * settings.seconds))
+    with place.service(IL_API_WARM="2", IL_API_CELLS="4") as service:
+        service.wait_cells(2)
+        loop = place.eval(service, "while True: pass", "", 137,
+                          timeout_ms=1000)
+        short = place.eval(service)
+        place.load("sustain", 3, 1, settings.ms(2000), short)
+        with place.start_load("sustain", 2, 1, lasts, loop,
+                              nice=p.GENERATOR_NICE) as loops:
+            one, = place.load("alternate", lasts // (PAUSE_MS + 6), 1,
+                              PAUSE_MS, short, nice=p.GENERATOR_NICE)
+            others, = place.end_load(loops)
+    what = one["whole"]
+    table.add("POST /eval, loops ended beside it, longest", ms(what["max"]),
+              "", None, "<= 20 ms", what["max"] <= 20)
+    table.note("n=%d, p50 %s p95 %s p99 %s; %d loops were ended" % (
+        what["n"], ms(what["p50"]), ms(what["p95"]), ms(what["p99"]),
+        others["whole"]["n"]))
 
 
 def preload(place, table):
