@@ -148,7 +148,7 @@ mcp_scan_collect(struct mcp_work *w, struct mcp_borrowed *b,
 		if (item->size > room || w->left_count >= MCP_LEFT_MAX ||
 		    request.wall_ms == 0) {
 			mcp_work_leave_out(w, item->path, item->size,
-			    item->size > room	 ? "too large together" :
+			    item->size > room	    ? "too large together" :
 				request.wall_ms > 0 ? "too many files" :
 						      "no time left");
 			continue;
