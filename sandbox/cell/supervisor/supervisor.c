@@ -100,7 +100,7 @@ supervisor_init(struct supervisor *k)
 enum next {
 	NEXT_GO_ON,
 	NEXT_RETIRE, /* something of ours has failed */
-	NEXT_OVER,  /* the lease is, whatever its client wants */
+	NEXT_OVER,   /* the lease is, whatever its client wants */
 	NEXT_AGAIN, /* the lease still waits: no process was there to take it */
 	NEXT_HARVEST, /* in a child */
 	NEXT_TIDY,
