@@ -28,6 +28,7 @@ import rows_names  # noqa: E402
 import rows_picture  # noqa: E402
 import rows_scale  # noqa: E402
 import rows_size  # noqa: E402
+import rows_work  # noqa: E402
 from table import Table  # noqa: E402
 
 ROWS = {
@@ -47,7 +48,7 @@ ROWS = {
     "rest": rows_scale.after_rest,
     "memory": rows_size.sizes,
     "start": rows_scale.start_up,
-    "preload": rows_beside.preload,
+    "work": rows_work.work,
 }
 
 

@@ -210,7 +210,9 @@ class Place:
     # ---- the generator ----
 
     def load(self, *words, root=False, nice=0):
-        """Run bench_load; returns its targets.  An error is one here, too."""
+        """Run bench_load; returns its targets.  An error is one here, too.
+        root: programs are started in the image's files, or in this folder.
+        """
         with self.start_load(*words, root=root, nice=nice) as process:
             return self.end_load(process)
 
@@ -220,7 +222,8 @@ class Place:
         argv = [os.path.join(BUILD, "tests", "bench_load"), "-k", SEED,
                 "-a", APPLICATION, "-l", str(fd)]
         argv += ["-c"] * self.settings.fresh
-        argv += ["-r", self.root] if root and self.root else []
+        folder = self.root if root is True else root
+        argv += ["-r", folder] if folder else []
         process = subprocess.Popen(
             argv + [str(word) for word in words], stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL, pass_fds=(fd,), text=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A run while two others loop, and what IL_PRELOAD saves."""
+"""A run while two others loop."""
 
 import place as p
 from table import ms
@@ -69,25 +69,3 @@ def ended(place, table):
     table.note("n=%d, p50 %s p95 %s p99 %s; %d loops were ended" % (
         what["n"], ms(what["p50"]), ms(what["p95"]), ms(what["p99"]),
         others["whole"]["n"]))
-
-
-def preload(place, table):
-    """The first import of numpy in a run, with and without."""
-    image = p.IMAGE + "-scientific"
-    what = "import numpy, IL_PRELOAD=numpy, p50"
-    if not p.docker("images", "-q", image).strip():
-        table.add(what, "no image")
-        table.note("make image makes %s" % image)
-        return
-    count = place.settings.count(100)
-    code = "import numpy; print(numpy.arange(3).sum())"
-    with place.service(SANDBOX_IMAGE=image) as plain, \
-            place.service(SANDBOX_IMAGE=image, IL_PRELOAD="numpy") as loaded:
-        specs = [place.eval(one, code, "3\n") for one in (loaded, plain)]
-        place.load("alternate", place.settings.count(6), 1, 0, *specs)
-        ours, theirs = place.load("alternate", count, 1, 0, *specs)
-    ratio = ours["whole"]["p50"] / theirs["whole"]["p50"]
-    table.add(what, ms(ours["whole"]["p50"]),
-              ms(theirs["whole"]["p50"]) + " without", ratio)
-    table.note("POST /eval, n=%d each, in turns; p95 %s beside %s" % (
-        count, ms(ours["whole"]["p95"]), ms(theirs["whole"]["p95"])))

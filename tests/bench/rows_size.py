@@ -51,9 +51,9 @@ def pids_of(container):
     return list(p.family(p.pid_of(container)))
 
 
-def bare_container(place):
+def bare_container(place, image=p.IMAGE):
     """An interpreter of the same image that waits for its input."""
-    name = p.docker("run", "-d", "-i", "--rm", "--network", "none", p.IMAGE,
+    name = p.docker("run", "-d", "-i", "--rm", "--network", "none", image,
                     "python3", "-c", "import sys; sys.stdin.read()").strip()
     place.stack.callback(subprocess.run, [p.DOCKER, "kill", name],
                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -80,6 +80,22 @@ def cells(place, table):
                 mib(pss), mib(private), mib(bare[1])))
 
 
+def at_rest(place, table):
+    """All programs and two cells that are kept ready for the APIs."""
+    with place.service(IL_API_WARM="2", IL_API_CELLS="2") as service:
+        place.load("alternate", 20, 1, 0, place.eval(service))
+        service.wait_cells(2)
+        cells_of = [pid for one in service.cell_ids() for pid in pids_of(one)]
+        ours, _ = memory(service.processes())
+        theirs, private = memory(cells_of)
+        whole = ours + theirs
+        table.add("at rest with two warm cells (api)", mib(whole), "", None,
+                  "<= 60 MiB", whole <= 60 * MIB)
+        table.note("PSS: cells %s (private %s), programs %s; without the "
+                   "engine, which has a process for each container" % (
+                       mib(theirs), mib(private), mib(ours)))
+
+
 def sizes(place, table):
     if os.geteuid() != 0:
         for what in ("idle system, no cells",
@@ -88,3 +104,4 @@ def sizes(place, table):
         return
     idle(place, table)
     cells(place, table)
+    at_rest(place, table)

@@ -14,6 +14,8 @@
 #define REQUEST_MAX (2 << 20)
 /* More than il-fcgi remembers, so that none of them comes twice for it. */
 #define PINGS 12288
+/* What an edit that is no result begins with. */
+#define RUNNING "\"content\":\"Running "
 
 struct exchange {
 	struct http_client http;
@@ -320,7 +322,8 @@ command_edited(struct lane *lane, const char *token, const char *body,
 
 	if (strcmp(token, exchange->token) != 0 || exchange->edited)
 		return; /* of one that has failed before */
-	if (memmem(body, len, "\"cancel:", 9) != NULL)
+	if (memmem(body, len, "\"cancel:", 9) != NULL ||
+	    memmem(body, len, RUNNING, strlen(RUNNING)) != NULL)
 		return; /* how it goes on */
 	if (memmem(body, len, want->data, want->len) == NULL) {
 		lane_fail(lane, "another result", body, len);

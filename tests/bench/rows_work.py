@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Real work: what importing large packages takes, without and with IL_PRELOAD,
+and what having them imported costs those who do not need them."""
+
+import place as p
+from rows_eval import describe, rate_of
+from rows_size import MIB, bare_container, memory, mib, pids_of
+from table import ms
+
+MODULES = "numpy,pandas,matplotlib.pyplot"
+FRAME = ("import numpy, pandas\n"
+         "frame = pandas.DataFrame({'k': numpy.arange(1000) % 7, 'v': 1.0})\n"
+         "print(len(frame.groupby('k').v.mean()))")
+PLOT = ("import io, matplotlib; matplotlib.use('Agg')\n"
+        "import matplotlib.pyplot as plt\n"
+        "file = io.BytesIO(); plt.plot([1, 3, 2])\n"
+        "plt.savefig(file, format='png')\n"
+        "print(file.getvalue()[1:4].decode())")
+WORK = (("numpy, pandas, a groupby", FRAME, "7\n", 0.5, None),
+        ("a plot as PNG", PLOT, "PNG\n", 0.7, 0.15))
+
+
+def work(place, table):
+    image = p.IMAGE + "-scientific"
+    if not p.docker("images", "-q", image).strip():
+        table.add("real work", "no image")
+        table.note("make image makes %s" % image)
+        return
+    with place.service(SANDBOX_IMAGE=image, IL_API_WARM="2") as plain, \
+            place.service(SANDBOX_IMAGE=image, IL_API_WARM="2",
+                          IL_PRELOAD=MODULES) as loaded:
+        imports(place, table, image, plain, loaded)
+        throughput(place, table, plain, loaded)
+    each_more(place, table, image)
+
+
+def imports(place, table, image, plain, loaded):
+    """Beside the image's interpreter, started in a container's files."""
+    root = "/proc/%d/root" % p.pid_of(bare_container(place, image))
+    count = place.settings.count(20)
+    for what, code, expected, most, most_loaded in WORK:
+        specs = (place.eval(plain, code, expected),
+                 place.eval(loaded, code, expected),
+                 place.spawn("/usr/bin/python3", "-c", "exec(%r)" % code,
+                             expected=expected))  # one line
+        place.load("alternate", place.settings.count(3), 1, 0, *specs,
+                   root=root)
+        one, two, bare = place.load("alternate", count, 2, 0, *specs,
+                                    root=root)
+        for how, ours, limit in (("", one, most),
+                                 (", IL_PRELOAD", two, most_loaded)):
+            beside = bare["whole"]["p50"]
+            if limit is None:
+                table.add(what + how + ", p50", ms(ours["whole"]["p50"]),
+                          ms(beside) + " bare", ours["whole"]["p50"] / beside)
+            else:
+                table.at_most(what + how + ", p50", ours["whole"]["p50"],
+                              beside, limit, with_what="bare")
+        table.note("n=%d each, in turns; IL_PRELOAD=%s" % (count, MODULES))
+
+
+def throughput(place, table, plain, loaded):
+    """print(1) where it does not need what was imported."""
+    specs = place.eval(loaded), place.eval(plain)
+    short = place.settings.ms(4000)
+    for spec in specs:
+        place.load("sustain", 8, 1, place.settings.ms(2000), spec)
+    for lanes in (1, 8, 32):
+        ours, theirs = place.load("sustain", lanes, 2,
+                                  "%d,%d" % (short, short), *specs)
+        table.at_least("print(1), IL_PRELOAD, %d in flight" % lanes,
+                       rate_of(ours), rate_of(theirs), 0.8,
+                       with_what="without")
+        table.note("n=%d, %s" % (ours["counted"], describe(ours)))
+
+
+def each_more(place, table, image):
+    """What one more cell that has them imported takes."""
+    sizes = []
+    for warm in 1, 2:
+        with place.service(SANDBOX_IMAGE=image, IL_PRELOAD=MODULES,
+                           IL_API_WARM=str(warm),
+                           IL_API_CELLS=str(warm)) as service:
+            place.load("alternate", 10, 1, 0, place.eval(service))
+            service.wait_cells(warm)
+            sizes.append(memory([pid for one in service.cell_ids()
+                                 for pid in pids_of(one)])[0])
+    more = sizes[1] - sizes[0]
+    table.add("one more cell with IL_PRELOAD", mib(more), mib(sizes[0]) +
+              " the first", None, "<= 40 MiB", more <= 40 * MIB)
