@@ -13,12 +13,14 @@ times slower than the machine it is on.  Its user network brings the guest to
 the host's loopback as 10.0.2.2.
 """
 
+import hashlib
 import os
 import select
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -54,6 +56,10 @@ class Machine:
         self.key, self.payload = key, payload
         self.process = None
         self.ports = {}
+        # A socket's path is short, and a clone's may not be.
+        self.control = os.path.join(
+            tempfile.gettempdir(), "inline-host-" + hashlib.sha256(
+                os.path.abspath(folder).encode()).hexdigest()[:12])
         os.makedirs(folder, exist_ok=True)
 
     def __enter__(self):
@@ -160,7 +166,7 @@ class Machine:
                 "-o", "UserKnownHostsFile=/dev/null",
                 "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30",
                 "-o", "BatchMode=yes", "-o", "ControlMaster=auto",
-                "-o", f"ControlPath={self.path('ssh')}",
+                "-o", f"ControlPath={self.control}",
                 "-o", "ControlPersist=600", "root@127.0.0.1"]
 
     def run(self, script, feed="", seconds=SSH_SECONDS):
