@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "app.h"
+#include "imports.h"
 #include "reply.h"
 #include "../pytext/pyutf8.h"
 #include "../server/http.h"
@@ -127,6 +128,7 @@ attempt(struct api_run *run, const char *interpreter)
 		.sandbox = "",
 		.interpreter = interpreter,
 		.folder = run->request->folder,
+		.imports = imports_any(run->app->config->preload, run->request),
 		.lease_ms = SEND_MS + limits_ms(run->request) +
 		    LIMIT_OUTSIDE_MS + LIMIT_LEASE_MORE_MS,
 		.unless = &gone,

@@ -47,7 +47,7 @@ struct container {
 	struct image_entry interpreter;
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for that */
 	uint32_t uid;			/* who code runs as; 0: not chosen */
-	bool derived;	   /* started from what was derived from that */
+	bool derived, imports; /* has byte code; has what IL_PRELOAD names */
 	char python[32];   /* as it said itself, "" before */
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
 	char isolation_reason[128]; /* why no more, as the cell says */

@@ -251,7 +251,7 @@ add_settings(struct argv *argv, const struct container *c)
 		return;
 	if (strcmp(config->api_isolation, "cell") == 0)
 		argv_option(argv, "--env", "IL_CELL_ISOLATION=1");
-	if (*config->preload != '\0')
+	if (c->imports)
 		argv_option(argv, "--env", "IL_CELL_PRELOAD=%s",
 		    config->preload);
 }

@@ -293,7 +293,17 @@ pool_is_coming(const struct container *c)
 		c->isolation == ISOLATION_RUN && !c->retire);
 }
 
-/* Among several, the one that was used last. */
+/* What its run imports being there comes first, or not being there: such a cell
+ * is slower for others.  Then the one that was used last. */
+static bool
+is_better(const struct container *c, const struct container *other,
+    const struct ticket *ticket)
+{
+	if (other == NULL || c->imports != other->imports)
+		return other == NULL || c->imports == ticket->imports;
+	return c->since_ms > other->since_ms;
+}
+
 struct container *
 pool_container_of(const struct pool *pool, const struct ticket *ticket)
 {
@@ -305,7 +315,7 @@ pool_container_of(const struct pool *pool, const struct ticket *ticket)
 			if (strcmp(c->sandbox, ticket->sandbox) == 0)
 				return c;
 		} else if (pool_serves(c, ticket) &&
-		    (found == NULL || c->since_ms > found->since_ms)) {
+		    is_better(c, found, ticket)) {
 			found = c;
 		}
 	}

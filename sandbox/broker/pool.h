@@ -26,7 +26,7 @@ struct ticket {
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for the interpreter */
 	int64_t lease_ms;
 	enum access access; /* for a sandbox */
-	bool keep;	    /* the interpreter of a run in it may be kept */
+	bool keep, imports; /* an interpreter may be kept; IL_PRELOAD is used */
 	char folder[CLASS_FOLDER_MAX]; /* its run writes to; "": any */
 	struct client *client;
 

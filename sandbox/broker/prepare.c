@@ -19,6 +19,7 @@
 #include "owner.h"
 #include "pool.h"
 #include "uid.h"
+#include "warm.h"
 #include "workspace.h"
 
 #define VOLUME_WAIT_MS 15000 /* for an older container to let go of it */
@@ -309,6 +310,7 @@ container_new(struct pool *pool, const struct ticket *ticket, bool writable,
 	c->writable = writable;
 	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
 	c->interpreter = ticket->interpreter;
+	c->imports = warm_imports(pool, ticket);
 	memcpy(c->packages, ticket->packages, sizeof(c->packages));
 	c->listen_fd = -1;
 	c->control_fd = -1;

@@ -136,6 +136,7 @@ lease_take(struct ticket *ticket, const struct config *config,
 	const unsigned char *data;
 	size_t len;
 	bool sandbox = frame_get_bytes(view, TAG_SANDBOX, &data, &len);
+	int64_t imports = 0;
 
 	if (ticket->class == NULL ||
 	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
@@ -148,6 +149,8 @@ lease_take(struct ticket *ticket, const struct config *config,
 		 sizeof(ticket->folder)) ||
 		!class_has_folder(ticket->class, config, ticket->folder)))
 		return REFUSAL_INPUT;
+	(void)frame_get_int(view, TAG_IMPORTS, &imports);
+	ticket->imports = imports != 0;
 	if (!lease_take_interpreter(ticket,
 		ticket->class->in_memory || ticket->class->installs ?
 		    config->sandbox_images :

@@ -9,33 +9,64 @@
 #include "images.h"
 #include "pool.h"
 
-/* The class and the interpreter that are kept ready. */
+/* The class and the interpreter that are kept ready, with what IL_PRELOAD names
+ * and without. */
 static void
-warm_kind(const struct pool *pool, struct ticket *kind)
+warm_kind(const struct pool *pool, struct ticket *kind, bool imports)
 {
-	*kind = (struct ticket){ .class = class_find("api") };
+	*kind = (struct ticket){ .class = class_find("api"),
+		.imports = imports };
 	(void)images_find(pool->host->config->sandbox_images, "",
 	    &kind->interpreter);
 }
 
+/* How many of the kind are: where there is but one place, it is for all. */
+static int64_t
+warm_count(const struct pool *pool, const struct ticket *kind)
+{
+	const struct config *config = pool->host->config;
+	bool split = *config->preload != '\0' && config->api_warm > 0;
+
+	if (kind->imports)
+		return split;
+	return config->api_warm < config->api_cells - split ?
+	    config->api_warm :
+	    config->api_cells - split;
+}
+
+bool
+warm_imports(const struct pool *pool, const struct ticket *ticket)
+{
+	const struct config *config = pool->host->config;
+	struct ticket kind;
+
+	warm_kind(pool, &kind, true);
+	return *config->preload != '\0' &&
+	    ticket->class->reuse == REUSE_ANYONE && ticket->imports &&
+	    (ticket->client == NULL || warm_count(pool, &kind) == 0 ||
+		strcmp(ticket->interpreter.name, kind.interpreter.name) != 0);
+}
+
 /* Is it one of those that are kept ready?  The ones used last are. */
 static bool
-is_kept(const struct pool *pool, const struct container *c,
-    const struct ticket *kind)
+is_kept(const struct pool *pool, const struct container *c)
 {
 	const struct container *other;
+	struct ticket kind;
 	int64_t before = 0;
 
-	if (!pool_matches(c, kind))
+	warm_kind(pool, &kind, c->imports);
+	if (!pool_matches(c, &kind))
 		return false;
 	TAILQ_FOREACH(other, &pool->containers, link) {
-		if (other != c && pool_serves(other, kind) &&
+		if (other != c && pool_serves(other, &kind) &&
+		    other->imports == c->imports &&
 		    (other->since_ms > c->since_ms ||
 			(other->since_ms == c->since_ms &&
 			    other->number < c->number)))
 			before++;
 	}
-	return before < pool->host->config->api_warm;
+	return before < warm_count(pool, &kind);
 }
 
 /* Is there something better to start from by now?  A cell for anybody is worth
@@ -76,14 +107,12 @@ warm_trim(struct pool *pool)
 {
 	const struct config *config = pool->host->config;
 	int64_t idle = 0;
-	struct ticket kind;
 	struct container *c;
 
-	warm_kind(pool, &kind);
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		int64_t due_ms = c->since_ms + kept_rest_ms(c);
 		bool outdated = is_outdated(pool, c);
-		bool kept = is_kept(pool, c, &kind);
+		bool kept = is_kept(pool, c);
 
 		c->retire = c->retire || outdated; /* after its lease */
 		if (c->state != CONTAINER_IDLE)
@@ -110,29 +139,42 @@ is_worn(const struct container *c)
 	    c->runs >= c->host->config->api_runs;
 }
 
+/* One of a kind that is kept ready: is another one there or coming, or may it
+ * come? */
+static bool
+may_wait(const struct pool *pool, const struct container *worn,
+    const struct ticket *kind, bool room)
+{
+	const struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link) {
+		if (is_worn(c) || c->imports != worn->imports ||
+		    !pool_matches(c, kind))
+			continue;
+		if (pool_serves(c, kind))
+			return false;
+		room = room || pool_is_coming(c);
+	}
+	return room;
+}
+
 void
 warm_end_worn(struct pool *pool)
 {
 	const struct config *config = pool->host->config;
-	bool is_another = config->api_warm == 0;
-	bool may_come;
 	struct pool_count count;
 	struct ticket kind;
 	struct container *c;
+	bool room;
 
 	pool_count(pool, &count);
-	may_come = count.places[BUDGET_RUNS].taken < config->api_cells;
-	warm_kind(pool, &kind);
+	room = count.places[BUDGET_RUNS].taken < config->api_cells;
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (is_worn(c) || !pool_matches(c, &kind))
-			continue;
-		is_another = is_another || pool_serves(c, &kind);
-		may_come = may_come || pool_is_coming(c);
-	}
-	TAILQ_FOREACH(c, &pool->containers, link) {
+		warm_kind(pool, &kind, c->imports);
 		if (c->state == CONTAINER_IDLE && is_worn(c) &&
-		    (is_another || !may_come || !pool_matches(c, &kind) ||
-			c->runs >= 2 * config->api_runs))
+		    (warm_count(pool, &kind) == 0 || !pool_matches(c, &kind) ||
+			c->runs >= 2 * config->api_runs ||
+			!may_wait(pool, c, &kind, room)))
 			container_end(c, false);
 	}
 }
@@ -147,12 +189,28 @@ count_ready(const struct pool *pool, const struct ticket *kind)
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 		n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
-		    !is_worn(c) && pool_matches(c, kind);
+		    !is_worn(c) && c->imports == kind->imports &&
+		    pool_matches(c, kind);
+	/* who waits takes one that starts sooner */
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
-		n -= ticket->class == kind->class &&
+		n -= !kind->imports && ticket->class == kind->class &&
 		    strcmp(ticket->interpreter.name, kind->interpreter.name) ==
 			0;
 	return n;
+}
+
+/* True when one was begun. */
+static bool
+refill_kind(struct pool *pool, bool imports)
+{
+	struct ticket kind;
+
+	warm_kind(pool, &kind, imports);
+	if (count_ready(pool, &kind) >= warm_count(pool, &kind))
+		return false;
+	container_new(pool, &kind, false, false);
+	host_look(pool->host, 0); /* one more? */
+	return true;
 }
 
 /* Those who wait come first: nothing is begun beside as many starts as the
@@ -163,10 +221,10 @@ warm_refill(struct pool *pool)
 	const struct config *config = pool->host->config;
 	int64_t most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
 	struct pool_count count;
-	struct ticket kind;
 
 	pool_count(pool, &count);
 	if (config->api_warm == 0 || count.starting >= most ||
+	    count.places[BUDGET_RUNS].taken >= config->api_cells ||
 	    !images_are_known(pool->host->images) ||
 	    engine_state(pool->host->engine) != ENGINE_READY)
 		return;
@@ -174,10 +232,6 @@ warm_refill(struct pool *pool)
 		host_look(pool->host, pool->warm_not_ms);
 		return;
 	}
-	warm_kind(pool, &kind);
-	if (count_ready(pool, &kind) >= config->api_warm ||
-	    count.places[BUDGET_RUNS].taken >= config->api_cells)
-		return;
-	container_new(pool, &kind, false, false);
-	host_look(pool->host, 0); /* one more? */
+	if (!refill_kind(pool, false))
+		(void)refill_kind(pool, true);
 }

@@ -2,7 +2,10 @@
 #ifndef WARM_H
 #define WARM_H
 
+#include <stdbool.h>
+
 struct pool;
+struct ticket;
 
 /*
  * What stays warm, and when it is replaced: three looks at a pool, which the
@@ -17,7 +20,11 @@ void warm_end_worn(struct pool *pool);
  * IL_SESSION_SECONDS if something is kept in them; and beyond IL_WARM_CELLS
  * those unused for the longest time. */
 void warm_trim(struct pool *pool);
-/* Make up for what was taken of those that are kept ready. */
+/* Make up for what was taken of those that are kept ready: IL_API_WARM, and one
+ * that has imported what IL_PRELOAD names. */
 void warm_refill(struct pool *pool);
+/* Does a cell that is started for this one import that?  Not where somebody
+ * waits for it, and another one that has it is kept ready. */
+bool warm_imports(const struct pool *pool, const struct ticket *ticket);
 
 #endif

@@ -114,6 +114,7 @@ enum frame_tag {
 				 * cells, 0 while none has told */
 	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
 	TAG_ACCESS = 14,	/* int: enum access; absent: ACCESS_WRITE */
+	TAG_IMPORTS = 15,	/* int: 1: what IL_PRELOAD names is wanted */
 
 	/* requests */
 	TAG_OP = 16,		/* int: enum cell_op */

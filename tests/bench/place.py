@@ -308,7 +308,10 @@ class BenchService(Service):
         """How many cells are there when nobody has asked for one."""
         rows = self.ilctl("config")[1]
         usual = re.search(r"`IL_API_WARM` \| `(\d+)`", rows)[1]
-        return int(self.settings.get("IL_API_WARM") or usual)
+        warm = int(self.settings.get("IL_API_WARM") or usual)
+        cells = int(self.settings.get("IL_API_CELLS") or 4)
+        # one has the modules of IL_PRELOAD
+        return min(warm + ("IL_PRELOAD" in self.settings), cells)
 
     def processes(self):
         """{pid: name} of all that it consists of, but cells."""

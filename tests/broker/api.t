@@ -125,6 +125,36 @@ def ready():
         ok(True, "beyond those kept ready, idle cells go")
 
 
+def preloaded():
+    code = "import sys; print('colorsys' in sys.modules)"
+
+    def take(imports):
+        asked = b.lease_api(imports=imports)
+        return asked, asked.run_api(code)[1], asked.fields["COLD"]
+
+    with Broker(IL_API_CELLS="3", IL_API_WARM="1", IL_PRELOAD="colorsys") as b:
+        b.wait_status(CELLS=2, STARTING=0)
+        one, *told = take(0)
+        is_(told, [b"False\n", 0], "who needs no module has a cell without")
+        b.wait_status(CELLS=3, STARTING=0)
+        two, *told = take(1)
+        is_(told, [b"True\n", 0], "who does has one that has it")
+        three, *told = take(1)
+        is_(told, [b"False\n", 0], "or what there is")
+        two.close()
+        b.wait_status(LEASED=2)
+        four, *told = take(0)
+        is_(told, [b"True\n", 0], "and so has everybody")
+        for asked in one, three, four:
+            asked.close()
+    with Broker(IL_API_CELLS="1", IL_API_WARM="1", IL_PRELOAD="colorsys") as b:
+        b.wait_status(CELLS=1, STARTING=0)
+        is_(take(0)[1:], (b"True\n", 0), "of one cell it is that one")
+    with Broker(IL_API_WARM="0", IL_PRELOAD="colorsys") as b:
+        is_([take(n)[1] for n in (1, 0)], [b"True\n", b"False\n"],
+            "where none is kept ready each has what it needs")
+
+
 def retired():
     with Broker(IL_API_CELLS="1", IL_API_RUNS="3") as b:
         names = []
@@ -239,5 +269,5 @@ def sessions():
         is_(b.lease_api().name(), run.name(), "a run never gets a session's")
 
 
-main(again, refused, interpreters, at_once, ready, retired, weak, forced,
+main(again, refused, interpreters, at_once, ready, preloaded, retired, weak, forced,
      late, sessions)

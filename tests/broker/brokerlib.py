@@ -253,15 +253,17 @@ class Broker:
             fields.append(("INTERPRETER", version))
         return self.ask(pack("LEASE", *fields))
 
-    def ask_api(self, interpreter=None, cls="api", lease_ms=60000):
+    def ask_api(self, interpreter=None, cls="api", lease_ms=60000,
+                imports=0):
         """A lease for an interpreter, not for a sandbox."""
-        fields = [("CLASS", cls), ("LEASE_MS", lease_ms)]
+        fields = [("CLASS", cls), ("LEASE_MS", lease_ms), ("IMPORTS", imports)]
         if interpreter is not None:
             fields.append(("INTERPRETER", interpreter))
         return self.ask(pack("LEASE", *fields), "api")
 
-    def lease_api(self, interpreter=None, cls="api", lease_ms=60000):
-        asked = self.ask_api(interpreter, cls, lease_ms)
+    def lease_api(self, interpreter=None, cls="api", lease_ms=60000,
+                  imports=0):
+        asked = self.ask_api(interpreter, cls, lease_ms, imports)
         kind, fields = asked.answer()
         if kind != "GRANTED":
             raise RuntimeError("%s %s" % (kind, fields))

@@ -208,6 +208,7 @@ test_in_memory(void)
 
 	settings.api_isolation = cell;
 	settings.preload = preload;
+	run.imports = true;
 	docker_run_argv(&argv, &run, IMAGE, "mine");
 	is_str(argv.words[argv.count - 1], "api", "cell.py is told its class");
 	ok(has_pair(&argv, "--env", "IL_CELL_ISOLATION=1"),

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "../../fcgi/api/imports.h"
+#include "../../sandbox/protocol/cell.h"
+#include "tap.h"
+
+#define MODULES "numpy,matplotlib.pyplot"
+
+static bool
+source(const char *text)
+{
+	const struct cell_request request = { .source = text,
+		.source_len = strlen(text) };
+
+	return imports_any(MODULES, &request);
+}
+
+int
+main(void)
+{
+	static char large[100000];
+	const struct cell_bytes words[] = { { "-c", 2 },
+		{ "import numpy", 12 } };
+	const struct cell_input inputs[] = { { .path = "a.bin",
+						 .content = { NULL, 0 } },
+		{ .path = "main.py",
+		    .content = { "from matplotlib import cm", 25 } } };
+	struct cell_request request = { .words = words, .word_count = 2 };
+
+	ok(source("import numpy as np"), "a module");
+	ok(source("from matplotlib.figure import Figure"), "of a package");
+	ok(source("x = 1\nimport os, numpy\n"), "among others");
+	ok(!source("print(1)"), "nothing");
+	ok(!source("import numpy_financial, xnumpy, numpy2"), "other words");
+	ok(source("import numpy2; import numpy"), "after one of those");
+	ok(!source("numpy"), "a word alone");
+	ok(!source("import pyplot"), "a package's part alone");
+	ok(!source("import"), "no name");
+	ok(imports_any(MODULES, &request), "in an argument");
+	request.word_count = 1;
+	ok(!imports_any(MODULES, &request), "not there");
+	request.inputs = inputs;
+	request.input_count = 2;
+	ok(imports_any(MODULES, &request), "in a file");
+	ok(!imports_any("", &request), "nothing is imported ahead");
+	memset(large, '\n', sizeof(large) - 1);
+	memcpy(large + 65524, "import numpy", 12);
+	ok(source(large), "as far as it is looked at");
+	memset(large + 65524, '\n', 1);
+	memcpy(large + 65525, "import numpy", 12);
+	ok(!source(large), "and not beyond");
+	return tap_done();
+}
