@@ -23,7 +23,7 @@ WORK = (("numpy, pandas, a groupby", FRAME, "7\n", 0.5, None),
 def work(place, table):
     image = p.IMAGE + "-scientific"
     if not p.docker("images", "-q", image).strip():
-        table.add("real work", "no image")
+        table.add(WORK[0][0] + ", p50", "no image")
         table.note("make image makes %s" % image)
         return
     with place.service(SANDBOX_IMAGE=image, IL_API_WARM="2") as plain, \

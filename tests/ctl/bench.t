@@ -28,7 +28,9 @@ WHATS = (
     "/il py, two loops beside it, p95", "POST /eval, two loops beside it, p95",
     "first /il py after an hour, p50", "idle system, no cells",
     "warm cell (user), beyond the interpreter",
-    "start-up to the first answer", "import numpy, IL_PRELOAD=numpy, p50")
+    "POST /eval, loops ended beside it, longest",
+    "at rest with two warm cells (api)", "start-up to the first answer",
+    "numpy, pandas, a groupby, p50")
 count = failed = 0
 
 
