@@ -48,7 +48,7 @@ struct container {
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for that */
 	uint32_t uid;			/* who code runs as; 0: not chosen */
 	bool derived, imports; /* has byte code; has what IL_PRELOAD names */
-	char python[32];   /* as it said itself, "" before */
+	char python[32];       /* as it said itself, "" before */
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
 	char isolation_reason[128]; /* why no more, as the cell says */
 	int64_t runs;		    /* leases that are over */

@@ -107,9 +107,8 @@ enum frame_tag {
 	TAG_COLD = 8,		/* int: 1 when the cell had to be started */
 	TAG_CELL_NAME = 9,	/* text: the container's name */
 	TAG_PYTHON = 10,	/* text: "3.11.2" */
-	TAG_INTERPRETER = 11,	/* text: one of SANDBOX_IMAGES, for a sandbox of
-				 * IL_CHAT_IMAGES; absent: the first, for "user"
-				 * that of the cell that is there */
+	TAG_INTERPRETER = 11,	/* text: of SANDBOX_IMAGES, or IL_CHAT_IMAGES;
+				 * absent: the first, for "user" the cell's */
 	TAG_ISOLATION = 12,	/* int: enum isolation; in a status: of the api
 				 * cells, 0 while none has told */
 	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
