@@ -21,6 +21,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import floor  # noqa: E402
 import place as p  # noqa: E402
 
 FREQUENCY = 5000
@@ -63,46 +64,6 @@ COMPILED = [(name, re.compile(pattern)) for name, pattern in TOPICS]
 
 # Processes of a cell, by how many forks they are below its first one.
 LEVELS = ("cell: PID 1", "cell: supervisor", "cell: runs")
-
-# The least that it can cost in Python: an interpreter that has done the same
-# before forks, and the child prints; and the same with namespaces of its own,
-# whose init is one fork more.
-FLOOR = """
-import ctypes, gc, os, resource, sys, time
-libc = ctypes.CDLL(None)
-NAMESPACES = 0x10000000 | 0x20000 | 0x20000000 | 0x8000000 | 0x4000000
-def cpu():
-    return sum(sum(resource.getrusage(who)[:2]) for who in
-               (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-def end(pid):
-    return os.waitpid(pid, 0)[1] != 0
-def run():
-    exec(compile("print(1)", "main.py", "exec"), {})
-    sys.stdout.flush()
-def once(apart):
-    pid = os.fork()
-    if pid == 0:
-        if apart:
-            if libc.unshare(NAMESPACES) != 0:
-                os._exit(1)
-            inner = os.fork()
-            if inner != 0:
-                os._exit(end(inner))
-        run()
-        os._exit(0)
-    if end(pid):
-        sys.exit("no namespaces here")
-for _ in range(20):
-    run()
-gc.collect()
-gc.freeze()
-for apart in (False, True):
-    for turn in range(2):
-        used, began = cpu(), time.monotonic()
-        for _ in range(200):
-            once(apart)
-    print(5 * (cpu() - used), 5 * (time.monotonic() - began), file=sys.stderr)
-"""
 
 
 class Fold:
@@ -228,21 +189,6 @@ def report(fold, done):
         show(role, own, total, each)
 
 
-def floor():
-    """CPU and time of a fork that prints, in the same image."""
-    done = subprocess.run(
-        [p.DOCKER, "run", "--rm", "--network", "none", "--user", "65532:65532",
-         "--security-opt", "seccomp=unconfined", p.IMAGE, "python3", "-c",
-         FLOOR], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        stdin=subprocess.DEVNULL)
-    names = ("a fork that prints", "with namespaces of its own")
-    for name, line in zip(names, done.stderr.splitlines()):
-        words = line.split()
-        print("floor: %s: %s" % (name, line if done.returncode else
-                                 "CPU %.2f ms, time %.2f ms" % (
-                                     float(words[0]), float(words[1]))))
-
-
 def main():
     signal.signal(signal.SIGTERM, p.interrupt)
     if os.geteuid() != 0 or shutil.which("perf") is None:
@@ -252,7 +198,11 @@ def main():
             place.service(IL_API_RUNS="1000000") as service:
         report(*record(place, service, seconds))
     print()
-    floor()
+    for name, (cpu_ms, time_ms) in zip(
+            ("a fork that prints", "with namespaces of its own"),
+            floor.measure()):
+        print("floor: %s: CPU %.2f ms, time %.2f ms" % (name, cpu_ms, time_ms))
 
 
-main()
+if __name__ == "__main__":
+    main()
