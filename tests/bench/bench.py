@@ -22,12 +22,14 @@ import place as p  # noqa: E402
 import rows_beside  # noqa: E402
 import rows_cancel  # noqa: E402
 import rows_contracts  # noqa: E402
+import rows_cpu  # noqa: E402
 import rows_discord  # noqa: E402
 import rows_eval  # noqa: E402
 import rows_names  # noqa: E402
 import rows_picture  # noqa: E402
 import rows_scale  # noqa: E402
 import rows_size  # noqa: E402
+import rows_sizes  # noqa: E402
 import rows_work  # noqa: E402
 from table import Table  # noqa: E402
 
@@ -35,6 +37,8 @@ ROWS = {
     "eval": rows_eval.eval_one,
     "sustained": rows_eval.eval_sustained,
     "contracts": rows_contracts.contracts,
+    "cpu": rows_cpu.cpu,
+    "bytes": rows_sizes.many_bytes,
     "py": rows_discord.command_warm,
     "cold": rows_discord.command_cold,
     "session": rows_discord.command_session,

@@ -16,7 +16,7 @@
 #include "../../sandbox/base/loop.h"
 
 #define ANSWER_MAX (16 << 20)
-#define READ_SIZE 16384
+#define READ_SIZE 131072
 
 void
 http_client_init(struct http_client *client, struct loop *loop, uint16_t port)
@@ -77,32 +77,58 @@ static void
 finish(struct http_client *client, int status, const char *error)
 {
 	client->waiting = false;
-	if (error != NULL)
+	if (error != NULL || client->sent < client->request_len)
 		http_client_close(client);
 	client->answer(client->arg, status, &client->body, error);
 }
 
+/* Wait for these. */
 static void
-push(struct http_client *client)
+watch(struct http_client *client, uint32_t events)
 {
-	ssize_t sent;
+	loop_remove(client->loop, client->fd);
+	loop_add(client->loop, client->fd, events, on_ready, client);
+}
 
-	buf_reset(&client->in);
-	buf_reset(&client->body);
-	if (!http_client_connect(client)) {
-		finish(client, 0, "cannot connect");
-		return;
-	}
-	sent = send(client->fd, client->request, client->request_len,
+static void push(struct http_client *client);
+
+/* As much of the request as there is room for. */
+static void
+send_some(struct http_client *client)
+{
+	size_t left = client->request_len - client->sent;
+	ssize_t sent = send(client->fd, client->request + client->sent, left,
 	    MSG_NOSIGNAL);
+
 	if (sent < 0 && client->reused &&
 	    (errno == EPIPE || errno == ECONNRESET)) {
 		http_client_close(client);
 		push(client); /* on a new one, hence once */
 		return;
 	}
-	if (sent != (ssize_t)client->request_len)
+	if (sent < 0 && errno != EAGAIN) {
 		finish(client, 0, "cannot send");
+		return;
+	}
+	left -= sent > 0 ? (size_t)sent : 0;
+	/* what is short goes at once, and nothing has to be watched for it */
+	if (left > 0 && client->sent == 0)
+		watch(client, EPOLLIN | EPOLLOUT);
+	if (left == 0 && client->sent > 0)
+		watch(client, EPOLLIN);
+	client->sent = client->request_len - left;
+}
+
+static void
+push(struct http_client *client)
+{
+	buf_reset(&client->in);
+	buf_reset(&client->body);
+	client->sent = 0;
+	if (http_client_connect(client))
+		send_some(client);
+	else
+		finish(client, 0, "cannot connect");
 }
 
 void
@@ -225,10 +251,15 @@ static void
 on_ready(void *arg, int fd, uint32_t events)
 {
 	struct http_client *client = arg;
-	char *room = buf_reserve(&client->in, READ_SIZE);
-	ssize_t got = room != NULL ? recv(fd, room, READ_SIZE, 0) : -1;
+	char *room;
+	ssize_t got;
 
-	(void)events;
+	if ((events & EPOLLOUT) != 0) {
+		send_some(client);
+		return;
+	}
+	room = buf_reserve(&client->in, READ_SIZE);
+	got = room != NULL ? recv(fd, room, READ_SIZE, 0) : -1;
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (got > 0) {

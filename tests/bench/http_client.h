@@ -23,6 +23,7 @@ struct http_client {
 	bool waiting;
 	const char *request; /* of the caller's until the answer */
 	size_t request_len;
+	size_t sent; /* of it */
 	struct buf in;
 	struct buf body;
 	/* error: NULL, or why there is no answer.  The body is valid until the

@@ -7,7 +7,7 @@
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/loop.h"
 
-#define FILE_MOST (1 << 20)
+#define FILE_MOST (16 << 20)
 #define EXCERPT 120
 #define LATE_MS 60000.0
 #define WATCH_MS 1000

@@ -19,6 +19,7 @@ struct loop;
  *
  *	eval:PORT:REQUEST:EXPECTED	an HTTP request, as it is in a file; the
  *					answer's body must be that of a file
+ *	post:PORT:REQUEST:EXPECTED	the same; it must be somewhere in there
  *	ping:PORT			a signed PING
  *	ack:PORT:USER:CODE		`/il py`, until it is acknowledged
  *	command:PORT:USER:CODE:EXPECTED	`/il py`, until the last byte of its

@@ -72,7 +72,7 @@ exchange_send(struct lane *lane, const struct buf *request)
 	http_client_send(&exchange->http, request->data, request->len);
 }
 
-/* True: the answer is there, and 200. */
+/* True: the answer is there, and 200 or 201. */
 static bool
 is_good(struct lane *lane, int status, const struct buf *body,
     const char *error)
@@ -83,7 +83,7 @@ is_good(struct lane *lane, int status, const struct buf *body,
 		lane_done(lane, error);
 		return false;
 	}
-	if (status == 200)
+	if (status == 200 || status == 201)
 		return true;
 	(void)snprintf(what, sizeof(what), "status %d", status);
 	lane_fail(lane, what, body->data, body->len);

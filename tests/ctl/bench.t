@@ -22,6 +22,9 @@ LOAD = os.path.join(BUILD, "tests", "bench_load")
 WHATS = (
     "POST /eval, p50", "POST /eval, p95", "POST /eval, 1 in flight",
     "POST /eval, 32 in flight", "32 in flight, beside 4",
+    "POST /eval, CPU of one answer", "POST /v1/execute, last line, CPU",
+    "POST /eval, 1 MB printed, p50", "POST /v1/execute, 1 MB printed, p50",
+    "POST /eval, 10 MB in and out, p50", "GET /v1/files/ID, 10 MB, p50",
     "/il py, warm, p50", "/il py, warm, p95", "/il py, no cell there, p50",
     "signed PING/s, il-fcgi alone on a core", "CPU time of one check",
     "20 commands at once, acknowledged",
