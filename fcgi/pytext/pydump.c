@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "pyjson_tree.h"
+#include "pyplain.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/utf8.h"
@@ -32,7 +33,7 @@ add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 	if (found != NULL) {
 		buf_addc(out, '\\');
 		buf_addc(out, marks[found - plain]);
-	} else if (style == PYDUMP_UTF8 && code >= 0x80 && !surrogate) {
+	} else if (style == PYDUMP_UTF8 && code >= 0x7f && !surrogate) {
 		buf_add(out, bytes, utf8_encode(code, bytes));
 	} else if (code < 0x10000) {
 		buf_addf(out, "\\u%04x", code);
@@ -48,16 +49,13 @@ void
 pydump_add_text(struct buf *out, const char *s, size_t len,
     enum pydump_style style)
 {
-	unsigned char last = style == PYDUMP_UTF8 ? 0x7f : 0x7e;
 	size_t i = 0;
 
 	while (i < len && !out->overflow) {
-		size_t start = i;
+		size_t plain = pyplain_span(s + i, len - i);
 
-		while (i < len && (unsigned char)s[i] >= 0x20 &&
-		    (unsigned char)s[i] <= last && s[i] != '"' && s[i] != '\\')
-			i++;
-		buf_add(out, s + start, i - start);
+		buf_add(out, s + i, plain);
+		i += plain;
 		if (i < len)
 			i += add_step(out, s + i, len - i, style);
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pyjson_tree.h"
+#include "pyplain.h"
 #include "pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
@@ -150,35 +151,59 @@ read_escape(struct parser *p, size_t begin)
 	return true;
 }
 
-/* A string, p->at on its opening quote. */
+/* Go over what stands for itself. */
+static void
+pass_plain(struct parser *p)
+{
+	for (;;) {
+		p->at += pyplain_span(p->s + p->at, p->len - p->at);
+		if ((unsigned char)p->s[p->at] < 0x7f)
+			break; /* the NUL at the end as well */
+		p->at++;
+	}
+}
+
+/* The rest of a string that starts at begin and has an escape at p->at; what is
+ * before that is in the scratch. */
+static bool
+read_escaped(struct parser *p, size_t begin)
+{
+	while (p->s[p->at] == '\\') {
+		size_t start;
+
+		p->at++;
+		if (!read_escape(p, begin))
+			return false;
+		start = p->at;
+		pass_plain(p);
+		buf_add(&p->scratch, p->s + start, p->at - start);
+	}
+	return true;
+}
+
+/* A string, p->at on its opening quote.  One without escapes is copied once. */
 static bool
 read_string(struct parser *p, char **text, size_t *len)
 {
 	size_t begin = p->at++;
+	const char *plain = p->s + p->at;
 
-	buf_reset(&p->scratch);
-	for (;;) {
-		size_t start = p->at;
-
-		while ((unsigned char)p->s[p->at] > 0x1f &&
-		    p->s[p->at] != '"' && p->s[p->at] != '\\')
-			p->at++;
-		buf_add(&p->scratch, p->s + start, p->at - start);
-		if (p->at == p->len)
-			return fail_syntax(p, "Unterminated string starting at",
-			    begin);
-		if (p->s[p->at] == '"')
-			break;
-		if (p->s[p->at] != '\\')
-			return fail_syntax(p, "Invalid control character at",
-			    p->at);
-		p->at++;
-		if (!read_escape(p, begin))
+	pass_plain(p);
+	*len = p->at - begin - 1;
+	if (p->s[p->at] == '\\') {
+		buf_reset(&p->scratch);
+		buf_add(&p->scratch, plain, *len);
+		if (!read_escaped(p, begin))
 			return false;
+		plain = buf_str(&p->scratch);
+		*len = p->scratch.len;
 	}
+	if (p->at == p->len)
+		return fail_syntax(p, "Unterminated string starting at", begin);
+	if (p->s[p->at] != '"')
+		return fail_syntax(p, "Invalid control character at", p->at);
 	p->at++;
-	*len = p->scratch.len;
-	*text = pyjson_tree_copy(p->doc, buf_str(&p->scratch), *len);
+	*text = pyjson_tree_copy(p->doc, plain, *len);
 	return true;
 }
 

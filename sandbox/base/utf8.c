@@ -2,6 +2,9 @@
 #include "utf8.h"
 
 #include <assert.h>
+#include <string.h>
+
+#define HIGH_BITS UINT64_C(0x8080808080808080)
 
 bool
 utf8_is_tail(char c)
@@ -55,23 +58,41 @@ utf8_look(const char *s, size_t len, bool surrogates, enum utf8_fault *fault)
 	return n;
 }
 
+/* Eight at a time. */
+size_t
+utf8_ascii(const char *s, size_t len)
+{
+	size_t i = 0;
+	uint64_t word;
+
+	for (; len - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, s + i, sizeof(word));
+		if ((word & HIGH_BITS) != 0)
+			break;
+	}
+	while (i < len && (s[i] & 0x80) == 0)
+		i++;
+	return i;
+}
+
 size_t
 utf8_span(const char *s, size_t len, bool surrogates)
 {
 	enum utf8_fault fault = UTF8_FINE;
 	size_t i = 0;
 
-	while (i < len) {
-		size_t step = 1;
+	for (;;) {
+		size_t step;
 
 		/* Most of what there is. */
-		if ((s[i] & 0x80) != 0)
-			step = utf8_look(s + i, len - i, surrogates, &fault);
+		i += utf8_ascii(s + i, len - i);
+		if (i == len)
+			return i;
+		step = utf8_look(s + i, len - i, surrogates, &fault);
 		if (fault != UTF8_FINE)
-			break;
+			return i;
 		i += step;
 	}
-	return i;
 }
 
 size_t

@@ -160,4 +160,11 @@ with differences("in ASCII") as same:
             for _ in range(rng.randrange(20)))
         want = json.dumps(text).replace("\x7f", "\\u007f")
         same(text, ask("ascii", text.encode()).decode(), want)
+with differences("one character among many that stand for themselves") as same:
+    for code in (*range(160), 0x20ac, 0x1f600):
+        text = "x" * rng.randrange(20) + chr(code) + "~" * rng.randrange(20)
+        want = json.dumps(text).replace("\x7f", "\\u007f")
+        same(text, ask("ascii", text.encode()).decode(), want)
+        want = json.dumps(text, ensure_ascii=False)
+        same(text, ask("dump", want.encode()).decode(), "OK " + want)
 done()

@@ -33,6 +33,12 @@ with differences("base64 decoded") as same:
     for _ in range(20000):
         text = "".join(rng.choice(letters) for _ in range(rng.randrange(12)))
         same(text, ask("base64", text.encode()), python(text))
+    for _ in range(3000):
+        text = base64.b64encode(rng.randbytes(rng.randrange(200))).decode()
+        for _ in range(rng.randrange(3)):
+            at = rng.randrange(len(text) + 1)
+            text = text[:at] + rng.choice(letters) + text[at:]
+        same(text, ask("base64", text.encode()), python(text))
 with differences("base64 encoded") as same:
     for length in range(200):
         data = rng.randbytes(length)

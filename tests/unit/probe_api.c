@@ -80,7 +80,10 @@ base64(struct buf *out, const char *in, size_t len)
 	char *decoded = xmalloc(len);
 	size_t n = 0;
 
-	if (base64_decode(in, len, decoded, &n)) {
+	/* where it lies, as il-api does */
+	if (len > 0)
+		memcpy(decoded, in, len);
+	if (base64_decode(decoded, len, decoded, &n)) {
 		buf_adds(out, "OK ");
 		buf_add(out, decoded, n);
 	} else {
