@@ -11,6 +11,7 @@
 #include "../../../sandbox/protocol/cell.h"
 
 #define PIECE 10000
+#define RUN 128 /* bytes that are taken at one time, at most */
 #define SIZE_MAX_COUNTED 1000000
 
 /* ---- output ---- */
@@ -53,6 +54,30 @@ put_character(struct eval_output *out, const char *s, size_t step)
 		end_piece(out);
 }
 
+/* What follows as one byte each and as it came, up to the end of the piece: how
+ * many bytes it was. */
+static size_t
+put_plain(struct eval_output *out, const char *s, size_t len)
+{
+	size_t most = PIECE - out->characters;
+	const char *end;
+
+	if (out->after_return)
+		return 0;
+	/* what is looked at may be looked at again: never much of it */
+	most = most < RUN ? most : RUN;
+	len = utf8_ascii(s, len < most ? len : most);
+	end = len == 0 ? NULL : memchr(s, '\r', len);
+	len = end == NULL ? len : (size_t)(end - s);
+	if (len == 0)
+		return 0;
+	buf_add(&out->text, s, len);
+	out->characters += len;
+	if (out->characters == PIECE)
+		end_piece(out);
+	return len;
+}
+
 /* Goes on with what the last slice left; ends at what is no UTF-8. */
 bool
 eval_output_add(struct eval_output *out, const void *data, size_t len)
@@ -65,6 +90,9 @@ eval_output_add(struct eval_output *out, const void *data, size_t len)
 	     i += step) {
 		const char *s = text.data + i;
 
+		step = put_plain(out, s, text.len - i);
+		if (step > 0)
+			continue;
 		step = (*s & 0x80) == 0 ? 1 : utf8_step(s, text.len - i);
 		put_character(out, s, step);
 	}
