@@ -16,6 +16,7 @@ from files import READ, failure, split, walk
 from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     ISOLATION_RUN, LIMIT_PART, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
                     PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_ARG,
+                    TAG_COLLECT_HOW,
                     TAG_CWD, TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
                     TAG_LIMIT_MEMORY, TAG_LIMIT_PROCESSES, TAG_LIVE, TAG_NAME,
                     TAG_OP,
@@ -78,6 +79,7 @@ class MemoryCell(Cell):
         self.staged = {}
         self.lease.room = ONE_DESCRIPTOR if head.number(TAG_LIVE) else 0
         self.staging = None
+        self.how = head.number(TAG_COLLECT_HOW)
         try:
             return Cell.receive_parts(self, head)
         except (Failure, OSError) as error:
@@ -91,7 +93,7 @@ class MemoryCell(Cell):
         if writer is not None:
             writer.commit()
         self.staging = piece.data(TAG_PATH, b"")
-        return Staged(self.root, self.staging, piece, self.staged)
+        return Staged(self.root, self.staging, piece, self.staged, self.how)
 
     # ---- operations ----
 

@@ -29,7 +29,7 @@ from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     TAG_DATA, TAG_DISK_FULL, TAG_KIND, TAG_MAX_BYTES,
                     TAG_MTIME, TAG_NAME, TAG_OFFSET, TAG_PART, TAG_PATH,
                     TAG_RECURSIVE, TAG_SIZE, TAG_TOTAL, TAG_USED_BYTES,
-                    TAG_USED_FILES, Failure, frame)
+                    TAG_USED_FILES, Failure, frame, head_of)
 
 PACKAGES = ".site-packages"
 # What a workspace has before its user comes (sandbox/broker/workspace.c): ten
@@ -264,11 +264,11 @@ def send_file(lease, fd, path, size, status, *more):
     lease.send(frame(FRAME_FILE, (TAG_PATH, path), (TAG_SIZE, size),
                      (TAG_MTIME, int(status.st_mtime)), *more))
     left = size
+    before = frame(FRAME_BYTES, (TAG_PART, PART_CONTENT))
     while left > 0:
         if not data:    # cut, by a run beside us; else the disk is broken
             raise OSError(errno.EIO, "the file is shorter than it was")
-        lease.send(frame(FRAME_BYTES, (TAG_PART, PART_CONTENT),
-                         (TAG_DATA, data)))
+        lease.send((before + head_of(TAG_DATA, len(data)), data))
         left -= len(data)
         data = os.read(fd, min(FRAME_CHUNK, left))
     return size

@@ -38,16 +38,17 @@ class Staged(Writer):
     """A file of the client's on its way in.  When it is there it is noted in
     staged: {path: (mark, digest, send it in any case)}."""
 
-    def __init__(self, root, path, head, staged):
+    def __init__(self, root, path, head, staged, how):
         Writer.__init__(self, root, path)
         self.path = path
         self.head = head
         self.staged = staged
-        self.digest = blake2b()
+        self.digest = blake2b() if how & COLLECT_BYTES else None
 
     def write(self, data):
         Writer.write(self, data)
-        self.digest.update(data)
+        if self.digest is not None:
+            self.digest.update(data)
 
     def commit(self):
         os.fchmod(self.fd, self.head.number(TAG_MODE, 0o644) & 0o777)
@@ -60,7 +61,8 @@ class Staged(Writer):
         try:
             Writer.commit(self)
             self.staged[b"/".join(names)] = (
-                mark_of(os.fstat(fd)), self.digest.digest(),
+                mark_of(os.fstat(fd)),
+                self.digest.digest() if self.digest is not None else None,
                 self.head.number(TAG_ALWAYS) != 0)
         finally:
             os.close(fd)
