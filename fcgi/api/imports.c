@@ -7,8 +7,8 @@
 
 #include "../../sandbox/protocol/cell.h"
 
-#define LOOKED_AT 65536 /* bytes of each text: imports stand at the top */
-#define FILES_LOOKED_AT 16
+#define LOOKED_AT 65536	   /* bytes of each text: imports stand at the top */
+#define PARTS_LOOKED_AT 16 /* arguments, and files */
 
 /* Is the name a word of the text? */
 static bool
@@ -56,11 +56,11 @@ imports_any(const char *modules, const struct cell_request *request)
 		return false;
 	if (names_any(modules, request->source, request->source_len))
 		return true;
-	for (size_t i = 0; i < request->word_count; i++)
+	for (size_t i = 0; i < request->word_count && i < PARTS_LOOKED_AT; i++)
 		if (names_any(modules, request->words[i].data,
 			request->words[i].len))
 			return true;
-	for (size_t i = 0; i < request->input_count && i < FILES_LOOKED_AT; i++)
+	for (size_t i = 0; i < request->input_count && i < PARTS_LOOKED_AT; i++)
 		if (names_any(modules, request->inputs[i].content.data,
 			request->inputs[i].content.len))
 			return true;

@@ -24,7 +24,6 @@
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
-#define REMOVE_MS 5000
 #define PATH_BUF 4096
 #define CODE_MODE 0644
 #define READ_ONLY_MODE 0444
@@ -391,18 +390,9 @@ cancelled(void *arg)
 static bool
 remove_program(struct libre_run *x)
 {
-	const struct cell_request request = { .op = OP_REMOVE,
-		.folder = "/workspace",
-		.path = x->exec->entry,
-		.wall_ms = REMOVE_MS };
-	struct api_run run = {
-		.app = x->run.app, .req = x->run.req, .request = &request
-	};
-
-	if (x->exec->lang != LIBRE_PYTHON)
-		return true;
-	api_run_in(&run, x->own.cell_fd, x->own.connection);
-	return run.end == API_RESULT && !run.lost;
+	return x->exec->lang != LIBRE_PYTHON ||
+	    api_remove_in(&x->run, x->own.cell_fd, x->own.connection,
+		x->exec->entry);
 }
 
 /* In the conversation's cell: who hangs up ends the run, but not that. */
@@ -421,7 +411,7 @@ run_in_own(struct libre_run *x)
 	if (good && x->run.result.reason == REASON_ERROR) {
 		/* What earlier runs have left does not leave room for the files
 		 * of this one, which has not begun: without that it may. */
-		librechat_session_end(&x->own, x->run.app);
+		librechat_session_return(&x->own, true);
 		api_run(&x->run, NULL);
 		return;
 	}

@@ -20,6 +20,7 @@
 /* One that is being made is worth waiting for; of one that is busy nobody knows
  * for how long. */
 #define TURN_MS 2000
+#define LASTS_MS (INT64_C(12) * 3600 * 1000) /* in any case */
 
 /* A name that nobody else's conversation has. */
 static void
@@ -76,14 +77,14 @@ start(struct api_app *app, struct http_request *req,
 	int64_t next_ms;
 	int result;
 
-	if (session_cell_lease(app, req, NULL, SESSION_MS_MAX, &lease, &next_ms,
+	if (session_cell_lease(app, req, NULL, LASTS_MS, &lease, &next_ms,
 		err) != REFUSAL_NONE) {
 		session_holder_disclaim(app, claim);
 		return -1;
 	}
 	app->slot = slot;
 	result = session_holder_start_claimed(app, &lease,
-	    clock_monotonic_ms() + SESSION_MS_MAX, claim, err);
+	    clock_monotonic_ms() + LASTS_MS, claim, err);
 	app->slot = run_slot;
 	lease_close(&lease); /* the holder has its own descriptors */
 	return result;
@@ -138,11 +139,4 @@ librechat_session_return(struct libre_session *s, bool lost)
 	else
 		session_holder_return(s->connection);
 	(void)close(s->cell_fd);
-}
-
-void
-librechat_session_end(struct libre_session *s, const struct api_app *app)
-{
-	librechat_session_return(s, false);
-	(void)session_holder_end(app, s->id);
 }

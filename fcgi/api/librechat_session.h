@@ -11,8 +11,9 @@ struct http_request;
 
 /*
  * The cell that the runs of a conversation have in common, one at a time: its
- * work folder stays from one to the next.  It ends when none has come for a
- * quarter of an hour, or when another session of the same owner's needs room.
+ * work folder stays from one to the next.  It ends when none has come for
+ * IL_LIBRECHAT_REST_SECONDS, or when another session of the same owner's needs
+ * room.
  */
 struct libre_session {
 	char id[SESSION_ID_SIZE];
@@ -26,9 +27,7 @@ struct libre_session {
  */
 void librechat_session_borrow(struct libre_session *s, struct api_app *app,
     struct http_request *req, const char *hint);
-/* Give it back; lost: it is no good any more. */
+/* Give it back; lost: it is no good any more, and ends. */
 void librechat_session_return(struct libre_session *s, bool lost);
-/* The same, and have it end. */
-void librechat_session_end(struct libre_session *s, const struct api_app *app);
 
 #endif

@@ -16,7 +16,6 @@
 #define MAIN "__main__.py"
 /* In a session, whose files are not ours: removed after the run. */
 #define SESSION_MAIN ".inline-main.py"
-#define REMOVE_MS 5000
 #define OUTPUT_MAX (16 << 20) /* of each stream; more is dropped */
 #define PROCESSES 64
 #define FILE_BYTES (INT64_C(100) << 20)
@@ -136,14 +135,9 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 static bool
 remove_program(struct mcp_work *w, struct mcp_borrowed *b)
 {
-	const struct cell_request request = { .op = OP_REMOVE,
-		.folder = "/workspace",
-		.path = SESSION_MAIN,
-		.wall_ms = REMOVE_MS };
-	struct cell_result result;
-
-	return w->x->call.tool == MCP_RUN_SHELL ||
-	    mcp_ask(w->x, b, &request, NULL, NULL, &result);
+	b->lost = w->x->call.tool != MCP_RUN_SHELL &&
+	    !api_remove_in(&w->run, b->cell_fd, b->connection, SESSION_MAIN);
+	return !b->lost;
 }
 
 /* Its files are looked at before and after: what has changed comes back. */

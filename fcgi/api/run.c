@@ -22,6 +22,7 @@
 #include "../../sandbox/base/text.h"
 
 #define SEND_MS 30000
+#define REMOVE_MS 5000
 #define NAME_BYTES 4096
 #define FILE_MODE 0644
 
@@ -181,6 +182,22 @@ void
 api_run_in(struct api_run *run, int cell_fd, int broker_fd)
 {
 	converse(run, cell_fd, broker_fd, NULL, "of a session");
+}
+
+bool
+api_remove_in(const struct api_run *run, int cell_fd, int broker_fd,
+    const char *path)
+{
+	const struct cell_request request = { .op = OP_REMOVE,
+		.folder = run->request->folder,
+		.path = path,
+		.wall_ms = REMOVE_MS };
+	struct api_run removal = {
+		.app = run->app, .req = run->req, .request = &request
+	};
+
+	api_run_in(&removal, cell_fd, broker_fd);
+	return removal.end == API_RESULT && !removal.lost;
 }
 
 void

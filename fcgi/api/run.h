@@ -65,6 +65,11 @@ void api_run(struct api_run *run, const char *interpreter);
  * it is told what has become of the cell (lease_is_out_of_memory()). */
 void api_run_in(struct api_run *run, int cell_fd, int broker_fd);
 
+/* There, after a run: remove its program, which is no file of the session's.
+ * False: the cell is lost. */
+bool api_remove_in(const struct api_run *run, int cell_fd, int broker_fd,
+    const char *path);
+
 /* Answer what is no result, unless an answer has begun, and count how it ended.
  */
 void api_run_end(const struct api_run *run, enum api_kind kind);

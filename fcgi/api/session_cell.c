@@ -10,6 +10,7 @@
 #define START_MS 30000 /* a session's cell is always a new one */
 /* The lease outlives the session: its holder ends that. */
 #define MORE_MS 60000
+#define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
 #define ROOM_TIMES 3 /* others want it as well */
 
 enum refusal
@@ -22,8 +23,7 @@ session_cell_lease(struct api_app *app, struct http_request *req,
 	const struct lease_request request = { .class = "session",
 		.sandbox = "",
 		.interpreter = interpreter,
-		.lease_ms = lease_ms < SESSION_MS_MAX ? lease_ms :
-							SESSION_MS_MAX,
+		.lease_ms = lease_ms < LEASE_MS_MAX ? lease_ms : LEASE_MS_MAX,
 		.unless = &gone };
 	enum refusal refusal;
 	int tries = 0;

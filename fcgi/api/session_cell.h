@@ -19,8 +19,6 @@ struct http_request;
  * Otherwise err says why, *next_ms in how long it may be had; who asked may be
  * gone.
  */
-#define SESSION_MS_MAX (INT64_C(24) * 3600 * 1000)
-
 enum refusal session_cell_lease(struct api_app *app, struct http_request *req,
     const char *interpreter, int64_t ttl_ms, struct lease *lease,
     int64_t *next_ms, struct err *err);
