@@ -163,7 +163,8 @@ serve_one(struct pool *pool)
 	return false;
 }
 
-/* One that is coming up anyway, for each ticket another one. */
+/* One that is coming up anyway, for each ticket another one.  Not one that has
+ * much to import first, where it would not be started for this ticket. */
 static bool
 is_promised(struct pool *pool, const struct ticket *ticket)
 {
@@ -171,6 +172,8 @@ is_promised(struct pool *pool, const struct ticket *ticket)
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (pool_is_coming(c) && !c->promised &&
+		    (!c->imports || c->state > CONTAINER_STARTING ||
+			warm_imports(pool, ticket)) &&
 		    pool_matches(c, ticket)) {
 			c->promised = true;
 			return true;

@@ -170,11 +170,12 @@ warm_end_worn(struct pool *pool)
 	pool_count(pool, &count);
 	room = count.places[BUDGET_RUNS].taken < config->api_cells;
 	TAILQ_FOREACH(c, &pool->containers, link) {
+		if (c->state != CONTAINER_IDLE || !is_worn(c))
+			continue;
 		warm_kind(pool, &kind, c->imports);
-		if (c->state == CONTAINER_IDLE && is_worn(c) &&
-		    (warm_count(pool, &kind) == 0 || !pool_matches(c, &kind) ||
-			c->runs >= 2 * config->api_runs ||
-			!may_wait(pool, c, &kind, room)))
+		if (warm_count(pool, &kind) == 0 || !pool_matches(c, &kind) ||
+		    c->runs >= 2 * config->api_runs ||
+		    !may_wait(pool, c, &kind, room))
 			container_end(c, false);
 	}
 }

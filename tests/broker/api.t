@@ -3,6 +3,7 @@
 """Cells of the HTTP APIs: interpreters, isolation, what is kept ready, when a
 cell is used again and when it is not, sessions."""
 from brokerlib import *
+from fake import Fake
 
 TWO = "one=%s,two=%s" % (IMAGE, IMAGE)
 
@@ -147,6 +148,16 @@ def preloaded():
         is_(told, [b"True\n", 0], "and so has everybody")
         for asked in one, three, four:
             asked.close()
+    fake = Fake(run="slow 2")
+    with Broker(IL_API_CELLS="3", IL_API_WARM="1", IL_PRELOAD="colorsys",
+                **fake.settings) as b:
+        b.wait_status(STARTING=2)
+        asked = [b.ask_api(), b.ask_api()]
+        b.wait_status(STARTING=3)
+        ok(True, "who comes waits for none that has much to import first")
+        is_([one.answer()[0] for one in asked], ["GRANTED"] * 2,
+            "but takes what is there")
+    fake.close()
     with Broker(IL_API_CELLS="1", IL_API_WARM="1", IL_PRELOAD="colorsys") as b:
         b.wait_status(CELLS=1, STARTING=0)
         is_(take(0)[1:], (b"True\n", 0), "of one cell it is that one")
@@ -269,5 +280,5 @@ def sessions():
         is_(b.lease_api().name(), run.name(), "a run never gets a session's")
 
 
-main(again, refused, interpreters, at_once, ready, preloaded, retired, weak, forced,
-     late, sessions)
+main(again, refused, interpreters, at_once, ready, preloaded, retired, weak,
+     forced, late, sessions)
