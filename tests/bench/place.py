@@ -73,6 +73,16 @@ class Settings:
         return min(usual, quick) if self.quick else usual
 
 
+def scientific_image(table, what):
+    """Its name; where it is not here, a row says so: None."""
+    image = IMAGE + "-scientific"
+    if docker("images", "-q", image).strip():
+        return image
+    table.add(what, "no image")
+    table.note("make image makes %s" % image)
+    return None
+
+
 class Place:
     """The temporary folder, the files that specs name, the generator."""
 
@@ -307,9 +317,9 @@ class BenchService(Service):
     def warm(self):
         """How many cells are there when nobody has asked for one."""
         rows = self.ilctl("config")[1]
-        usual = re.search(r"`IL_API_WARM` \| `(\d+)`", rows)[1]
-        warm = int(self.settings.get("IL_API_WARM") or usual)
-        cells = int(self.settings.get("IL_API_CELLS") or 4)
+        warm, cells = (int(self.settings.get(key) or re.search(
+            r"`%s` \| `(\d+)`" % key, rows)[1])
+                       for key in ("IL_API_WARM", "IL_API_CELLS"))
         # one has the modules of IL_PRELOAD
         return min(warm + ("IL_PRELOAD" in self.settings), cells)
 

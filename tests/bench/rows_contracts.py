@@ -38,10 +38,8 @@ def contracts(place, table):
 
 def scientific(place, table):
     """What the first import of a large package takes through each."""
-    image = p.IMAGE + "-scientific"
-    if not p.docker("images", "-q", image).strip():
-        table.add("numpy, a plot", "no image")
-        table.note("make image makes %s" % image)
+    image = p.scientific_image(table, "numpy, a plot")
+    if image is None:
         return
     count = place.settings.count(30)
     with place.service(SANDBOX_IMAGE=image) as plain, \
