@@ -2,9 +2,11 @@
 #include "imports.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "../../sandbox/base/preload.h"
 #include "../../sandbox/protocol/cell.h"
 
 #define LOOKED_AT 65536	   /* bytes of each text: imports stand at the top */
@@ -30,39 +32,35 @@ has_word(const char *text, size_t len, const char *name, size_t name_len)
 	return false;
 }
 
-/* One of the packages that the modules are in. */
-static bool
-names_any(const char *modules, const char *text, size_t len)
+/* Those whose packages it names. */
+static uint32_t
+named_in(const char *modules, const char *text, size_t len)
 {
+	uint32_t mask = 0;
+	const char *name;
+	size_t name_len;
+
 	if (len > LOOKED_AT)
 		len = LOOKED_AT;
 	if (text == NULL || !has_word(text, len, "import", strlen("import")))
-		return false;
-	while (*modules != '\0') {
-		size_t name_len = strcspn(modules, ".,");
-
-		if (name_len > 0 && has_word(text, len, modules, name_len))
-			return true;
-		modules += strcspn(modules, ",");
-		modules += strspn(modules, ",");
-	}
-	return false;
+		return 0;
+	for (size_t i = 0; (name = preload_next(&modules, &name_len)) != NULL;
+	     i++)
+		if (has_word(text, len, name, strcspn(name, ".,")))
+			mask |= preload_bit(i);
+	return mask;
 }
 
-bool
-imports_any(const char *modules, const struct cell_request *request)
+uint32_t
+imports_of(const char *modules, const struct cell_request *request)
 {
-	if (*modules == '\0')
-		return false;
-	if (names_any(modules, request->source, request->source_len))
-		return true;
+	uint32_t mask = named_in(modules, request->source, request->source_len);
+
 	for (size_t i = 0; i < request->word_count && i < PARTS_LOOKED_AT; i++)
-		if (names_any(modules, request->words[i].data,
-			request->words[i].len))
-			return true;
+		mask |= named_in(modules, request->words[i].data,
+		    request->words[i].len);
 	for (size_t i = 0; i < request->input_count && i < PARTS_LOOKED_AT; i++)
-		if (names_any(modules, request->inputs[i].content.data,
-			request->inputs[i].content.len))
-			return true;
-	return false;
+		mask |= named_in(modules, request->inputs[i].content.data,
+		    request->inputs[i].content.len);
+	return mask;
 }

@@ -2,15 +2,16 @@
 #ifndef IMPORTS_H
 #define IMPORTS_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 struct cell_request;
 
 /*
- * Does the program of a run look as if it imports one of these modules?  It is
- * a guess, at no price: the run is right in any cell, and faster in one that
- * has them imported.  modules: "numpy,matplotlib.pyplot", of IL_PRELOAD.
+ * Which of these modules does the program of a run look as if it imports, them
+ * or others of their packages?  It is a guess, at no price: the run is right in
+ * any cell, and faster in one that has them imported.  modules: a list; the
+ * mask is that of sandbox/base/preload.h.
  */
-bool imports_any(const char *modules, const struct cell_request *request);
+uint32_t imports_of(const char *modules, const struct cell_request *request);
 
 #endif

@@ -19,6 +19,7 @@
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/preload.h"
 #include "../../sandbox/base/text.h"
 
 #define SEND_MS 30000
@@ -129,7 +130,8 @@ attempt(struct api_run *run, const char *interpreter)
 		.sandbox = "",
 		.interpreter = interpreter,
 		.folder = run->request->folder,
-		.imports = imports_any(run->app->config->preload, run->request),
+		.imports = imports_of(preload_list(run->app->config->preload),
+		    run->request),
 		.lease_ms = SEND_MS + limits_ms(run->request) +
 		    LIMIT_OUTSIDE_MS + LIMIT_LEASE_MORE_MS,
 		.unless = &gone,

@@ -25,6 +25,7 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "../base/preload.h"
 #include "../base/process.h"
 #include "docker.h"
 #include "engine.h"
@@ -233,6 +234,8 @@ container_idle(struct container *c)
 static bool
 ready_read(struct container *c, const struct frame_view *view)
 {
+	int64_t imported;
+
 	if (!frame_get_text(view, TAG_PYTHON, c->python, sizeof(c->python)) ||
 	    *c->python == '\0' ||
 	    c->python[strspn(c->python,
@@ -240,6 +243,8 @@ ready_read(struct container *c, const struct frame_view *view)
 		return false;
 	if (c->class->reuse != REUSE_ANYONE)
 		return true;
+	if (c->imports != 0 && frame_get_int(view, TAG_IMPORTS, &imported))
+		c->absent = preload_without(c->imports, (uint32_t)imported);
 	(void)frame_get_text(view, TAG_TEXT, c->isolation_reason,
 	    sizeof(c->isolation_reason));
 	return frame_get_int(view, TAG_ISOLATION, &c->isolation) &&
@@ -264,7 +269,10 @@ container_ready(struct container *c, const struct frame_view *view)
 		return true;
 	}
 	if (c->isolation == ISOLATION_RUN && c->isolation_reason[0] != '\0') {
-		log_warn("IL_PRELOAD: %s image=%s cell=%s", c->isolation_reason,
+		log_at(preload_is_auto(c->host->config->preload) ?
+			LOG_LEVEL_DEBUG :
+			LOG_LEVEL_WARN,
+		    "IL_PRELOAD: %s image=%s cell=%s", c->isolation_reason,
 		    c->interpreter.image, c->name);
 		c->isolation_reason[0] = '\0';
 	}

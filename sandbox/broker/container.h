@@ -47,15 +47,15 @@ struct container {
 	struct image_entry interpreter;
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for that */
 	uint32_t uid;			/* who code runs as; 0: not chosen */
-	bool derived, imports; /* has byte code; has what IL_PRELOAD names */
-	char python[32];       /* as it said itself, "" before */
+	uint32_t imports, absent; /* modules, and of those: not to be had */
+	bool derived, promised; /* has byte code; the pool's: somebody waits */
+	char python[32];	/* as it said itself, "" before */
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
 	char isolation_reason[128]; /* why no more, as the cell says */
 	int64_t runs;		    /* leases that are over */
 	bool retire;		    /* nobody is to get it again */
 	bool keep, kept; /* an interpreter may stay in it, and has: kept.h */
 	enum kept_end kept_end; /* why that ends with it; 0: it has died */
-	bool promised;		/* somebody waits for it; kept by the pool */
 	enum container_state state;
 	int64_t since_ms;      /* when the state began */
 	struct ticket *ticket; /* whose lease it is; kept by the pool */

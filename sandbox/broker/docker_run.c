@@ -9,6 +9,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
+#include "../base/preload.h"
 #include "api_packages.h"
 #include "container.h"
 
@@ -246,14 +247,20 @@ static void
 add_settings(struct argv *argv, const struct container *c)
 {
 	const struct config *config = c->host->config;
+	char names[PRELOAD_NAMES_MAX];
 
 	if (c->class->reuse != REUSE_ANYONE)
 		return;
 	if (strcmp(config->api_isolation, "cell") == 0)
 		argv_option(argv, "--env", "IL_CELL_ISOLATION=1");
-	if (c->imports)
-		argv_option(argv, "--env", "IL_CELL_PRELOAD=%s",
-		    config->preload);
+	if (c->imports == 0)
+		return;
+	if (preload_is_auto(config->preload))
+		preload_auto_names(c->imports, names);
+	argv_option(argv, "--env", "IL_CELL_PRELOAD=%s",
+	    preload_is_auto(config->preload) ? names : config->preload);
+	argv_option(argv, "--env", "IL_CELL_PRELOAD_MEMORY=%" PRId64,
+	    config->api_memory / 2);
 }
 
 void

@@ -142,6 +142,13 @@ tell_failure(struct pool *pool, struct container *c)
 	struct ticket *ticket;
 
 	c->told = true;
+	/* It may have died of its imports, for which nobody has asked: others
+	 * start without. */
+	if (c->imports != 0 && preload_is_auto(pool->host->config->preload)) {
+		preload_note_absent(&pool->preload, c->imports,
+		    clock_monotonic_ms());
+		return;
+	}
 	note_failure(pool, c);
 	TAILQ_FOREACH(ticket, &pool->tickets, link) {
 		if (pool_matches(c, ticket)) {
@@ -165,6 +172,12 @@ settle(struct pool *pool, struct container *c)
 	if (c->state == CONTAINER_IDLE && !c->came_up) {
 		c->came_up = true;
 		pause_note_success(&pool->pause);
+	}
+	if (c->absent != 0 && preload_is_auto(pool->host->config->preload)) {
+		preload_note_absent(&pool->preload, c->absent,
+		    clock_monotonic_ms());
+		c->imports &= ~c->absent;
+		c->absent = 0;
 	}
 	if (c->isolation != 0) {
 		pool->isolation = c->isolation;
@@ -293,14 +306,22 @@ pool_is_coming(const struct container *c)
 		c->isolation == ISOLATION_RUN && !c->retire);
 }
 
-/* What its run imports being there comes first, or not being there: such a cell
- * is slower for others.  Then the one that was used last. */
+/* How many there are of what its run imports comes first, then how few of what
+ * it does not: such a cell is slower for it. */
+static int
+fit(const struct container *c, const struct ticket *ticket)
+{
+	return PRELOAD_BITS * __builtin_popcount(c->imports & ticket->imports) -
+	    __builtin_popcount(c->imports & ~ticket->imports);
+}
+
+/* Of two that fit alike, the one that was used last. */
 static bool
 is_better(const struct container *c, const struct container *other,
     const struct ticket *ticket)
 {
-	if (other == NULL || c->imports != other->imports)
-		return other == NULL || c->imports == ticket->imports;
+	if (other == NULL || fit(c, ticket) != fit(other, ticket))
+		return other == NULL || fit(c, ticket) > fit(other, ticket);
 	return c->since_ms > other->since_ms;
 }
 

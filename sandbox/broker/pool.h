@@ -10,11 +10,10 @@
 #include "container.h"
 #include "kept.h"
 #include "pause.h"
+#include "preload.h"
 
-/*
- * All containers and all who wait for one.  A change of either is looked at
- * from the loop, with everything else (host.h).
- */
+/* All containers and all who wait for one.  A change of either is looked at
+ * from the loop, with everything else (host.h). */
 struct client;
 
 /* Somebody who wants a cell.  The owner's, who fills in the first part. */
@@ -25,15 +24,15 @@ struct ticket {
 	bool any_interpreter;		/* of a cell that is there */
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for the interpreter */
 	int64_t lease_ms;
-	enum access access; /* for a sandbox */
-	bool keep, imports; /* an interpreter may be kept; IL_PRELOAD is used */
+	enum access access;	       /* for a sandbox */
+	bool keep;		       /* an interpreter may be kept */
+	uint32_t imports;	       /* its run's: base/preload.h */
 	char folder[CLASS_FOLDER_MAX]; /* its run writes to; "": any */
 	struct client *client;
 
 	TAILQ_ENTRY(ticket) link;
 	struct container *container; /* granted */
-	bool waiting;
-	bool cold;
+	bool waiting, cold;
 	int64_t since_ms;
 	enum refusal refusal; /* decided at once, told from the loop */
 };
@@ -61,6 +60,7 @@ struct pool {
 	int64_t warm_not_ms; /* a start failed: keep none warm before this */
 	struct pause pause;  /* after failed starts */
 	struct kept_notes kept;
+	struct preload preload;
 };
 
 /* ---- for those who ask ---- */
@@ -139,8 +139,8 @@ bool pool_serves(const struct container *c, const struct ticket *ticket);
 struct container *pool_oldest_idle(const struct pool *pool,
     enum cell_budget budget);
 
-/* The idle cell that keeps an interpreter of this sandbox; NULL: none does.
- * *used: one of it that is leased, or on its way back, and NULL without. */
+/* The idle cell that keeps an interpreter of this sandbox, or NULL. *used: one
+ * that is leased, or on its way back; NULL: none. */
 struct container *pool_kept_of(const struct pool *pool, const char *sandbox,
     const struct container **used);
 

@@ -19,6 +19,7 @@
 #include "client.h"
 #include "engine.h"
 #include "ledger.h"
+#include "warm.h"
 #include "workspace.h"
 
 #define FRESH_MS 5000 /* a status may be so old before docker is asked */
@@ -136,7 +137,7 @@ lease_take(struct ticket *ticket, const struct config *config,
 	const unsigned char *data;
 	size_t len;
 	bool sandbox = frame_get_bytes(view, TAG_SANDBOX, &data, &len);
-	int64_t imports = 0;
+	int64_t imports;
 
 	if (ticket->class == NULL ||
 	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
@@ -149,8 +150,8 @@ lease_take(struct ticket *ticket, const struct config *config,
 		 sizeof(ticket->folder)) ||
 		!class_has_folder(ticket->class, config, ticket->folder)))
 		return REFUSAL_INPUT;
-	(void)frame_get_int(view, TAG_IMPORTS, &imports);
-	ticket->imports = imports != 0;
+	if (frame_get_int(view, TAG_IMPORTS, &imports))
+		ticket->imports = (uint32_t)imports;
 	if (!lease_take_interpreter(ticket,
 		ticket->class->in_memory || ticket->class->installs ?
 		    config->sandbox_images :
@@ -190,6 +191,7 @@ request_lease(struct client *client, const struct frame_view *view)
 	}
 	ticket->client = client;
 	client->state = CLIENT_WANTS_LEASE;
+	warm_note(host->pool, ticket);
 	pool_request(host->pool, ticket);
 }
 

@@ -172,8 +172,8 @@ is_promised(struct pool *pool, const struct ticket *ticket)
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (pool_is_coming(c) && !c->promised &&
-		    (!c->imports || c->state > CONTAINER_STARTING ||
-			warm_imports(pool, ticket)) &&
+		    (c->imports == 0 || c->state > CONTAINER_STARTING ||
+			warm_imports(pool, ticket) != 0) &&
 		    pool_matches(c, ticket)) {
 			c->promised = true;
 			return true;

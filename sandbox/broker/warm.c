@@ -9,42 +9,70 @@
 #include "images.h"
 #include "pool.h"
 
-/* The class and the interpreter that are kept ready, with what IL_PRELOAD names
- * and without. */
+/* What a cell shall have imported that is kept ready for it.  Where there is
+ * but one place, it is for what the operator has named, and else for all. */
+static uint32_t
+wanted(const struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+
+	if (preload_is_auto(config->preload) &&
+	    (config->api_warm == 0 || config->api_cells == 1))
+		return 0;
+	return preload_wanted(&pool->preload, config, clock_monotonic_ms());
+}
+
+/* The class and the interpreter that are kept ready, with those imports and
+ * without. */
 static void
 warm_kind(const struct pool *pool, struct ticket *kind, bool imports)
 {
 	*kind = (struct ticket){ .class = class_find("api"),
-		.imports = imports };
+		.imports = imports ? wanted(pool) : 0 };
 	(void)images_find(pool->host->config->sandbox_images, "",
 	    &kind->interpreter);
 }
 
-/* How many of the kind are: where there is but one place, it is for all. */
+void
+warm_note(struct pool *pool, const struct ticket *ticket)
+{
+	struct ticket kind;
+
+	warm_kind(pool, &kind, false);
+	if (ticket->class == kind.class &&
+	    strcmp(ticket->interpreter.name, kind.interpreter.name) == 0)
+		preload_note(&pool->preload, ticket->imports,
+		    clock_monotonic_ms());
+}
+
+/* How many of the kind are. */
 static int64_t
-warm_count(const struct pool *pool, const struct ticket *kind)
+warm_count(const struct pool *pool, bool imports)
 {
 	const struct config *config = pool->host->config;
-	bool split = *config->preload != '\0' && config->api_warm > 0;
+	bool split = wanted(pool) != 0 && config->api_warm > 0;
 
-	if (kind->imports)
+	if (imports)
 		return split;
 	return config->api_warm < config->api_cells - split ?
 	    config->api_warm :
 	    config->api_cells - split;
 }
 
-bool
+uint32_t
 warm_imports(const struct pool *pool, const struct ticket *ticket)
 {
-	const struct config *config = pool->host->config;
 	struct ticket kind;
+	bool ready;
 
 	warm_kind(pool, &kind, true);
-	return *config->preload != '\0' &&
-	    ticket->class->reuse == REUSE_ANYONE && ticket->imports &&
-	    (ticket->client == NULL || warm_count(pool, &kind) == 0 ||
-		strcmp(ticket->interpreter.name, kind.interpreter.name) != 0);
+	ready = strcmp(ticket->interpreter.name, kind.interpreter.name) == 0;
+	if (ticket->class->reuse != REUSE_ANYONE ||
+	    (ticket->imports & kind.imports) == 0 ||
+	    (ready && ticket->client != NULL && warm_count(pool, true) != 0) ||
+	    (!ready && preload_is_auto(pool->host->config->preload)))
+		return 0;
+	return kind.imports;
 }
 
 /* Is it one of those that are kept ready?  The ones used last are. */
@@ -55,18 +83,18 @@ is_kept(const struct pool *pool, const struct container *c)
 	struct ticket kind;
 	int64_t before = 0;
 
-	warm_kind(pool, &kind, c->imports);
+	warm_kind(pool, &kind, c->imports != 0);
 	if (!pool_matches(c, &kind))
 		return false;
 	TAILQ_FOREACH(other, &pool->containers, link) {
 		if (other != c && pool_serves(other, &kind) &&
-		    other->imports == c->imports &&
+		    (other->imports != 0) == (c->imports != 0) &&
 		    (other->since_ms > c->since_ms ||
 			(other->since_ms == c->since_ms &&
 			    other->number < c->number)))
 			before++;
 	}
-	return before < warm_count(pool, &kind);
+	return before < warm_count(pool, c->imports != 0);
 }
 
 /* Is there something better to start from by now?  A cell for anybody is worth
@@ -124,6 +152,9 @@ warm_trim(struct pool *pool)
 		}
 		if (!kept)
 			host_look(pool->host, due_ms);
+		else if (c->imports != 0 && preload_is_auto(config->preload))
+			host_look(pool->host,
+			    clock_monotonic_ms() + config->warm_seconds * 1000);
 		idle += c->class->reuse == REUSE_SANDBOX && !c->kept;
 	}
 	trim_kept(pool);
@@ -131,12 +162,14 @@ warm_trim(struct pool *pool)
 		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES), false);
 }
 
-/* It has met as many runs as it may: another one is to take its place. */
+/* It has met as many runs as it may, or has not imported what is wanted by now:
+ * another one is to take its place. */
 static bool
-is_worn(const struct container *c)
+is_worn(const struct pool *pool, const struct container *c)
 {
 	return c->class->reuse == REUSE_ANYONE &&
-	    c->runs >= c->host->config->api_runs;
+	    (c->runs >= c->host->config->api_runs ||
+		(c->imports != 0 && (wanted(pool) & ~c->imports) != 0));
 }
 
 /* One of a kind that is kept ready: is another one there or coming, or may it
@@ -148,7 +181,8 @@ may_wait(const struct pool *pool, const struct container *worn,
 	const struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (is_worn(c) || c->imports != worn->imports ||
+		if (is_worn(pool, c) ||
+		    (c->imports != 0) != (worn->imports != 0) ||
 		    !pool_matches(c, kind))
 			continue;
 		if (pool_serves(c, kind))
@@ -170,10 +204,11 @@ warm_end_worn(struct pool *pool)
 	pool_count(pool, &count);
 	room = count.places[BUDGET_RUNS].taken < config->api_cells;
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (c->state != CONTAINER_IDLE || !is_worn(c))
+		if (c->state != CONTAINER_IDLE || !is_worn(pool, c))
 			continue;
-		warm_kind(pool, &kind, c->imports);
-		if (warm_count(pool, &kind) == 0 || !pool_matches(c, &kind) ||
+		warm_kind(pool, &kind, c->imports != 0);
+		if (warm_count(pool, c->imports != 0) == 0 ||
+		    !pool_matches(c, &kind) ||
 		    c->runs >= 2 * config->api_runs ||
 		    !may_wait(pool, c, &kind, room))
 			container_end(c, false);
@@ -182,7 +217,7 @@ warm_end_worn(struct pool *pool)
 
 /* How many are there or coming, beside those that somebody waits for. */
 static int64_t
-count_ready(const struct pool *pool, const struct ticket *kind)
+count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
 {
 	const struct container *c;
 	const struct ticket *ticket;
@@ -190,11 +225,11 @@ count_ready(const struct pool *pool, const struct ticket *kind)
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 		n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
-		    !is_worn(c) && c->imports == kind->imports &&
+		    !is_worn(pool, c) && (c->imports != 0) == imports &&
 		    pool_matches(c, kind);
 	/* who waits takes one that starts sooner */
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
-		n -= !kind->imports && ticket->class == kind->class &&
+		n -= !imports && ticket->class == kind->class &&
 		    strcmp(ticket->interpreter.name, kind->interpreter.name) ==
 			0;
 	return n;
@@ -207,7 +242,7 @@ refill_kind(struct pool *pool, bool imports)
 	struct ticket kind;
 
 	warm_kind(pool, &kind, imports);
-	if (count_ready(pool, &kind) >= warm_count(pool, &kind))
+	if (count_ready(pool, &kind, imports) >= warm_count(pool, imports))
 		return false;
 	container_new(pool, &kind, false, false);
 	host_look(pool->host, 0); /* one more? */

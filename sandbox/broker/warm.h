@@ -2,16 +2,18 @@
 #ifndef WARM_H
 #define WARM_H
 
-#include <stdbool.h>
+#include <stdint.h>
 
 struct pool;
 struct ticket;
 
 /*
- * What stays warm, and when it is replaced: three looks at a pool, which the
+ * What stays warm, and when it is replaced: looks at a pool, which the
  * scheduler takes each time that something has changed.
  */
 
+/* A lease is asked for: what its run imports may come to be wanted. */
+void warm_note(struct pool *pool, const struct ticket *ticket);
 /* Those that have met IL_API_RUNS go.  One that is kept ready waits until
  * another one is, where there is a place for both: a start takes its time, and
  * somebody may come meanwhile.  It does not wait for ever. */
@@ -21,10 +23,10 @@ void warm_end_worn(struct pool *pool);
  * those unused for the longest time. */
 void warm_trim(struct pool *pool);
 /* Make up for what was taken of those that are kept ready: IL_API_WARM, and one
- * that has imported what IL_PRELOAD names. */
+ * that has imported what is wanted (preload.h). */
 void warm_refill(struct pool *pool);
-/* Does a cell that is started for this one import that?  Not where somebody
+/* What a cell imports that is started for this one: nothing where somebody
  * waits for it, and another one that has it is kept ready. */
-bool warm_imports(const struct pool *pool, const struct ticket *ticket);
+uint32_t warm_imports(const struct pool *pool, const struct ticket *ticket);
 
 #endif

@@ -70,9 +70,9 @@ enum frame_kind {
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
 				 * ISOLATION (an api cell), TEXT (why it is
-				 * not more than that; what of IL_PRELOAD could
-				 * not be imported); on it rides the file that
-				 * counts the memory limit's kills */
+				 * not more than that), IMPORTS (bit i: the i-th
+				 * was); on it rides the file that counts the
+				 * memory limit's kills */
 	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left, but
 				 * an interpreter if KEPT says so; RETIRE */
 
@@ -113,7 +113,7 @@ enum frame_tag {
 				 * cells, 0 while none has told */
 	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
 	TAG_ACCESS = 14,	/* int: enum access; absent: ACCESS_WRITE */
-	TAG_IMPORTS = 15,	/* int: 1: what IL_PRELOAD names is wanted */
+	TAG_IMPORTS = 15,	/* int: modules, a mask (base/preload.h) */
 
 	/* requests */
 	TAG_OP = 16,		/* int: enum cell_op */

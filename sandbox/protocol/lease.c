@@ -153,8 +153,8 @@ lease_open(struct lease *lease, const char *socket_path,
 		frame_add_int(&question, TAG_KEEP, 1);
 	if (request->folder != NULL)
 		frame_add_text(&question, TAG_FOLDER, request->folder);
-	if (request->imports)
-		frame_add_int(&question, TAG_IMPORTS, 1);
+	if (request->imports != 0)
+		frame_add_int(&question, TAG_IMPORTS, request->imports);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
 	if (outcome != REFUSAL_NONE)

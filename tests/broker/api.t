@@ -3,7 +3,6 @@
 """Cells of the HTTP APIs: interpreters, isolation, what is kept ready, when a
 cell is used again and when it is not, sessions."""
 from brokerlib import *
-from fake import Fake
 
 TWO = "one=%s,two=%s" % (IMAGE, IMAGE)
 
@@ -126,46 +125,6 @@ def ready():
         ok(True, "beyond those kept ready, idle cells go")
 
 
-def preloaded():
-    code = "import sys; print('colorsys' in sys.modules)"
-
-    def take(imports):
-        asked = b.lease_api(imports=imports)
-        return asked, asked.run_api(code)[1], asked.fields["COLD"]
-
-    with Broker(IL_API_CELLS="3", IL_API_WARM="1", IL_PRELOAD="colorsys") as b:
-        b.wait_status(CELLS=2, STARTING=0)
-        one, *told = take(0)
-        is_(told, [b"False\n", 0], "who needs no module has a cell without")
-        b.wait_status(CELLS=3, STARTING=0)
-        two, *told = take(1)
-        is_(told, [b"True\n", 0], "who does has one that has it")
-        three, *told = take(1)
-        is_(told, [b"False\n", 0], "or what there is")
-        two.close()
-        b.wait_status(LEASED=2)
-        four, *told = take(0)
-        is_(told, [b"True\n", 0], "and so has everybody")
-        for asked in one, three, four:
-            asked.close()
-    fake = Fake(run="slow 2")
-    with Broker(IL_API_CELLS="3", IL_API_WARM="1", IL_PRELOAD="colorsys",
-                **fake.settings) as b:
-        b.wait_status(STARTING=2)
-        asked = [b.ask_api(), b.ask_api()]
-        b.wait_status(STARTING=3)
-        ok(True, "who comes waits for none that has much to import first")
-        is_([one.answer()[0] for one in asked], ["GRANTED"] * 2,
-            "but takes what is there")
-    fake.close()
-    with Broker(IL_API_CELLS="1", IL_API_WARM="1", IL_PRELOAD="colorsys") as b:
-        b.wait_status(CELLS=1, STARTING=0)
-        is_(take(0)[1:], (b"True\n", 0), "of one cell it is that one")
-    with Broker(IL_API_WARM="0", IL_PRELOAD="colorsys") as b:
-        is_([take(n)[1] for n in (1, 0)], [b"True\n", b"False\n"],
-            "where none is kept ready each has what it needs")
-
-
 def retired():
     with Broker(IL_API_CELLS="1", IL_API_RUNS="3") as b:
         names = []
@@ -280,5 +239,5 @@ def sessions():
         is_(b.lease_api().name(), run.name(), "a run never gets a session's")
 
 
-main(again, refused, interpreters, at_once, ready, preloaded, retired, weak,
+main(again, refused, interpreters, at_once, ready, retired, weak,
      forced, late, sessions)

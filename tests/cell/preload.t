@@ -54,6 +54,18 @@ def the_environment_of_their_import_is_gone():
 
 
 @test
+def they_leave_half_of_the_memory():
+    with ApiCell(options=["--env", "IL_CELL_PRELOAD=no_such_module,json,csv",
+                          "--env", "IL_CELL_PRELOAD_MEMORY=%d" % 2 ** 30]
+                 ) as cell:
+        assert cell.ready[1]["IMPORTS"] == 6, cell.ready
+    with ApiCell(options=["--env", "IL_CELL_PRELOAD=json,csv", "--env",
+                          "IL_CELL_PRELOAD_MEMORY=4096"]) as cell:
+        assert cell.ready[1]["IMPORTS"] == 0, cell.ready
+        assert cell.ready[1]["TEXT"] == "json: no memory, csv: no memory"
+
+
+@test
 def what_is_not_there_is_told_and_does_no_harm():
     with preloaded("no_such_module,json") as cell:
         assert cell.ready[1]["ISOLATION"] == N.ISOLATION_RUN, cell.ready

@@ -7,13 +7,13 @@
 
 #define MODULES "numpy,matplotlib.pyplot"
 
-static bool
+static uint32_t
 source(const char *text)
 {
 	const struct cell_request request = { .source = text,
 		.source_len = strlen(text) };
 
-	return imports_any(MODULES, &request);
+	return imports_of(MODULES, &request);
 }
 
 int
@@ -28,8 +28,9 @@ main(void)
 		    .content = { "from matplotlib import cm", 25 } } };
 	struct cell_request request = { .words = words, .word_count = 2 };
 
-	ok(source("import numpy as np"), "a module");
-	ok(source("from matplotlib.figure import Figure"), "of a package");
+	ok(source("import numpy as np") == 1, "a module");
+	ok(source("from matplotlib.figure import Figure") == 2, "of a package");
+	ok(source("import numpy\nimport matplotlib") == 3, "two");
 	ok(source("x = 1\nimport os, numpy\n"), "among others");
 	ok(!source("print(1)"), "nothing");
 	ok(!source("import numpy_financial, xnumpy, numpy2"), "other words");
@@ -37,13 +38,15 @@ main(void)
 	ok(!source("numpy"), "a word alone");
 	ok(!source("import pyplot"), "a package's part alone");
 	ok(!source("import"), "no name");
-	ok(imports_any(MODULES, &request), "in an argument");
+	ok(imports_of(MODULES, &request) == 1, "in an argument");
 	request.word_count = 1;
-	ok(!imports_any(MODULES, &request), "not there");
+	ok(imports_of(MODULES, &request) == 0, "not there");
 	request.inputs = inputs;
 	request.input_count = 2;
-	ok(imports_any(MODULES, &request), "in a file");
-	ok(!imports_any("", &request), "nothing is imported ahead");
+	ok(imports_of(MODULES, &request) == 2, "in a file");
+	request.word_count = 2;
+	ok(imports_of(MODULES, &request) == 3, "in both");
+	ok(imports_of("", &request) == 0, "nothing is imported ahead");
 	memset(large, '\n', sizeof(large) - 1);
 	memcpy(large + 65524, "import numpy", 12);
 	ok(source(large), "as far as it is looked at");

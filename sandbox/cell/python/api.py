@@ -32,7 +32,8 @@ from supervisor import DONE, IF_ANY, READS_PLAIN, Supervisor, enter_child
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
-PRELOAD = "IL_CELL_PRELOAD"         # and modules to import
+PRELOAD = "IL_CELL_PRELOAD"         # and modules to import,
+PRELOAD_MEMORY = "IL_CELL_PRELOAD_MEMORY"   # until we have so many bytes
 ARGUMENT_MAX = 131071               # bytes that the kernel takes in one word
 TIMES = 20                          # of a rehearsal
 
@@ -56,6 +57,7 @@ class MemoryCell(Cell):
         Cell.__init__(self, socket, native, bare)
         self.isolation = os.environ.pop(ISOLATION, "")
         self.preload = os.environ.pop(PRELOAD, "")
+        self.room = int(os.environ.pop(PRELOAD_MEMORY, "0"))
         self.staged = {}        # of the request of the moment
         self.staging = None     # path of the file that is coming in
         # Where there are no jails; else it is covered by the same.
@@ -229,19 +231,22 @@ class ApiCell(MemoryCell):
         if not why:
             role = supervisor.call("enclose_jail")
         if role == DONE:
-            self.control.send_ready(VERSION, isolation, why or self.trouble)
+            self.control.send_ready(VERSION, isolation, why or self.trouble,
+                                    self.imported)
             role = supervisor.call("supervisor_keep")
         reseed()
         return self.play(role)
 
     def get_ready(self):
-        self.trouble = None
+        self.trouble, self.imported = None, 0
         MemoryCell.get_ready(self)
 
     def rehearse(self):
         """Before the first clone: what a usual run does is done some times, so
         that each clone finds it done for the first time."""
-        self.trouble = import_ahead(self.preload.split(","), self.run_of[1])
+        self.trouble, self.imported = import_ahead(
+            [name for name in self.preload.split(",") if name],
+            self.room, self.run_of[1])
         for _ in range(TIMES):
             self.supervisor.imagine(*REHEARSED)
             self.fast_run().rehearse()

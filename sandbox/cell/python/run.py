@@ -422,22 +422,33 @@ def get_ready(bare, errors):
     return hide_cell(bare)
 
 
-def import_ahead(names, bare):
+def import_ahead(names, room, bare):
     """Import modules for all runs, which find them, and what they import, in
-    sys.modules.  What went wrong, or None.  Called after get_ready(): they must
-    not get modules of the cell's, which a run would import a second time."""
-    trouble = []
+    sys.modules; until this process has so many bytes of memory (0: however
+    many).  Returns what went wrong, or None, and which are there: bit i for the
+    i-th.  Called after get_ready(): they must not get modules of the cell's,
+    which a run would import a second time."""
+    trouble, imported = [], 0
     saved = dict(os.environ)
     os.environ.update(ONE_THREAD)
-    for name in filter(None, names):
+    for i, name in enumerate(names):
+        if room and most_resident() > room:
+            trouble.append("%s: no memory" % name)
+            continue
         try:
             __import__(name)
+            imported |= 1 << i
         except BaseException as error:
             trouble.append("%s: %s" % (name, type(error).__name__))
     os.environ.clear()
     os.environ.update(saved)
     bare.update(sys.modules)
-    return ", ".join(trouble)[:150] or None
+    return ", ".join(trouble)[:150] or None, imported & 0xffffffff
+
+
+def most_resident():
+    """Bytes of memory that this process has had at most.  /proc is covered."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def reseed():
