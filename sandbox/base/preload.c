@@ -16,6 +16,8 @@ preload_is_auto(const char *setting)
 const char *
 preload_list(const char *setting)
 {
+	if (strcmp(setting, "none") == 0)
+		return "";
 	return preload_is_auto(setting) ? auto_list : setting;
 }
 

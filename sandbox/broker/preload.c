@@ -32,7 +32,7 @@ preload_wanted(const struct preload *p, const struct config *config,
 	uint32_t mask = 0;
 
 	if (!preload_is_auto(config->preload))
-		return *config->preload == '\0' ? 0 : PRELOAD_ALL;
+		return *preload_list(config->preload) == '\0' ? 0 : PRELOAD_ALL;
 	for (size_t i = 0; i < PRELOAD_BITS; i++)
 		if (p->asked_ms[i][1] != 0 &&
 		    now_ms - p->asked_ms[i][1] < rest_ms &&

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -321,7 +322,24 @@ class BenchService(Service):
             r"`%s` \| `(\d+)`" % key, rows)[1])
                        for key in ("IL_API_WARM", "IL_API_CELLS"))
         # one has the modules of IL_PRELOAD
-        return min(warm + ("IL_PRELOAD" in self.settings), cells)
+        named = self.settings.get("IL_PRELOAD", "auto") not in ("auto", "none")
+        return min(warm + named, cells)
+
+    def wait_imports(self, modules, seconds=60):
+        """Until a program that names them finds them imported."""
+        code = "import sys\nprint(%r <= set(sys.modules))" % set(modules)
+        request = urllib.request.Request(
+            "http://127.0.0.1:%d/eval" % self.port,
+            json.dumps({"input": code}).encode(),
+            {"Content-Type": "application/json"})
+        deadline = time.monotonic() + seconds
+        while True:
+            with urllib.request.urlopen(request, timeout=seconds) as answer:
+                if json.load(answer)["stdout"] == "True\n":
+                    return
+            if time.monotonic() > deadline:
+                raise Failed("there is no cell with %s" % (modules,))
+            signal.sigtimedwait([], 0.1)
 
     def processes(self):
         """{pid: name} of all that it consists of, but cells."""

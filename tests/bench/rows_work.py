@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Real work: what importing large packages takes, without and with IL_PRELOAD,
-and what having them imported costs those who do not need them."""
+"""Real work: what importing large packages takes, for who comes first, for the
+next, and with IL_PRELOAD; and what having them imported costs others."""
 
 import os
 
@@ -14,8 +14,9 @@ MODULES = "numpy,pandas,matplotlib.pyplot"
 FRAME = ("import numpy, pandas\n"
          "frame = pandas.DataFrame({'k': numpy.arange(1000) % 7, 'v': 1.0})\n"
          "print(len(frame.groupby('k').v.mean()))")
-WORK = (("numpy, pandas, a groupby", FRAME, "7\n", 0.5, None),
-        ("a plot as PNG", PLOT, "1\n", 0.7, 0.15))
+WORK = (("numpy, pandas, a groupby", FRAME, ("numpy", "pandas"), "7\n", 0.5,
+         None),
+        ("a plot as PNG", PLOT, ("matplotlib.pyplot",), "1\n", 0.7, 0.15))
 
 
 def work(place, table):
@@ -25,29 +26,31 @@ def work(place, table):
     image = p.scientific_image(table, WORK[0][0] + ", p50")
     if image is None:
         return
-    with place.service(SANDBOX_IMAGE=image, IL_API_WARM="2") as plain, \
-            place.service(SANDBOX_IMAGE=image, IL_API_WARM="2",
-                          IL_PRELOAD=MODULES) as loaded:
-        imports(place, table, image, plain, loaded)
+    with place.service(SANDBOX_IMAGE=image, IL_PRELOAD="none") as plain, \
+            place.service(SANDBOX_IMAGE=image) as usual, \
+            place.service(SANDBOX_IMAGE=image, IL_PRELOAD=MODULES) as loaded:
+        imports(place, table, image, plain, usual, loaded)
         throughput(place, table, plain, loaded)
     each_more(place, table, image)
 
 
-def imports(place, table, image, plain, loaded):
+def imports(place, table, image, plain, usual, loaded):
     """Beside the image's interpreter, started in a container's files."""
     root = "/proc/%d/root" % p.pid_of(bare_container(place, image))
     count = place.settings.count(20)
-    for what, code, expected, most, most_loaded in WORK:
-        specs = (place.eval(plain, code, expected),
-                 place.eval(loaded, code, expected),
+    for what, code, modules, expected, most, most_loaded in WORK:
+        specs = (*(place.eval(service, code, expected)
+                   for service in (plain, usual, loaded)),
                  place.spawn("/usr/bin/python3", "-c", "exec(%r)" % code,
                              expected=expected))  # one line
         place.load("alternate", place.settings.count(3), 1, 0, *specs,
                    root=root)
-        one, two, bare = place.load("alternate", count, 2, 0, *specs,
-                                    root=root)
-        for how, ours, limit in (("", one, most),
-                                 (", IL_PRELOAD", two, most_loaded)):
+        usual.wait_imports(modules)
+        one, two, three, bare = place.load("alternate", count, 2, 0, *specs,
+                                           root=root)
+        for how, ours, limit in ((", who comes first", one, None),
+                                 ("", two, most),
+                                 (", IL_PRELOAD", three, most_loaded)):
             beside = bare["whole"]["p50"]
             if limit is None:
                 table.add(what + how + ", p50", ms(ours["whole"]["p50"]),

@@ -7,7 +7,7 @@
 
 static char automatic[] = "auto";
 static char named[] = "colorsys,json";
-static char none[] = "";
+static char none[] = "none";
 
 static void
 lists(void)
@@ -23,6 +23,7 @@ lists(void)
 	ok(name != NULL && len == 1 && *name == 'c', "the next one");
 	ok(preload_next(&list, &len) == NULL, "no more");
 	ok(strcmp(preload_list(named), named) == 0, "a list is itself");
+	ok(*preload_list(none) == '\0', "none is an empty one");
 	ok(preload_bit(2) == 4 && preload_bit(31) == preload_bit(1000),
 	    "the last bit is for the rest");
 	preload_auto_names(5, names);
