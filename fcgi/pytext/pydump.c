@@ -21,19 +21,31 @@
 static size_t
 add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 {
-	static const char plain[] = "\"\\\n\r\t\f\b";
-	static const char marks[] = "\"\\nrtfb";
-	const char *found = s[0] == '\0' ? NULL : strchr(plain, s[0]);
+	/* what has a letter of its own */
+	static const char marks[256] = {
+		['"'] = '"',
+		['\\'] = '\\',
+		['\n'] = 'n',
+		['\r'] = 'r',
+		['\t'] = 't',
+		['\f'] = 'f',
+		['\b'] = 'b',
+	};
+	const char escape[] = { '\\', marks[(unsigned char)s[0]] };
 	enum utf8_fault fault;
-	size_t step = utf8_look(s, len, true, &fault);
-	uint32_t code = fault == UTF8_FINE ? utf8_decode(s, step) : 0xfffd;
-	bool surrogate = code >= 0xd800 && code <= 0xdfff;
 	char bytes[4];
+	bool surrogate;
+	uint32_t code;
+	size_t step;
 
-	if (found != NULL) {
-		buf_addc(out, '\\');
-		buf_addc(out, marks[found - plain]);
-	} else if (style == PYDUMP_UTF8 && code >= 0x7f && !surrogate) {
+	if (escape[1] != '\0') {
+		buf_add(out, escape, sizeof(escape));
+		return 1;
+	}
+	step = utf8_look(s, len, true, &fault);
+	code = fault == UTF8_FINE ? utf8_decode(s, step) : 0xfffd;
+	surrogate = code >= 0xd800 && code <= 0xdfff;
+	if (style == PYDUMP_UTF8 && code >= 0x7f && !surrogate) {
 		buf_add(out, bytes, utf8_encode(code, bytes));
 	} else if (code < 0x10000) {
 		buf_addf(out, "\\u%04x", code);
