@@ -171,6 +171,7 @@ lane_prepare(struct lane *lane)
 void
 lane_start(struct lane *lane)
 {
+	lane->ended_us = 0;
 	lane->started_us = clock_monotonic_us();
 	lane->busy = true;
 	lane->target->type->start(lane);
@@ -179,7 +180,10 @@ lane_start(struct lane *lane)
 double
 lane_ms(const struct lane *lane)
 {
-	return (double)(clock_monotonic_us() - lane->started_us) / 1000.0;
+	int64_t ended_us = lane->ended_us != 0 ? lane->ended_us :
+						 clock_monotonic_us();
+
+	return (double)(ended_us - lane->started_us) / 1000.0;
 }
 
 void

@@ -46,6 +46,7 @@ struct lane {
 	size_t number; /* in bench->lanes */
 	size_t index;  /* in its target */
 	int64_t started_us;
+	int64_t ended_us; /* before the answer was looked at; 0: now */
 	bool busy;
 	void *state;
 	/* called once for each lane_start() */

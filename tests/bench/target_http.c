@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Targets that are one HTTP request: eval, ping; and commands, whose result
  * comes back as another. */
+#include "../../sandbox/base/clock.h"
 #include "target.h"
 
 #include <inttypes.h>
@@ -72,13 +73,14 @@ exchange_send(struct lane *lane, const struct buf *request)
 	http_client_send(&exchange->http, request->data, request->len);
 }
 
-/* True: the answer is there, and 200 or 201. */
+/* The answer is there, and true: it is 200 or 201. */
 static bool
 is_good(struct lane *lane, int status, const struct buf *body,
     const char *error)
 {
 	char what[32];
 
+	lane->ended_us = clock_monotonic_us();
 	if (error != NULL) {
 		lane_done(lane, error);
 		return false;

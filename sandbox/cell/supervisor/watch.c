@@ -13,9 +13,12 @@
 
 #define SECOND_NS 1000000000
 #define MS_NS 1000000
-/* After a small piece of output the pipes rest for so long, and what comes
- * meanwhile travels in one frame: a run writes every print() at once. */
+/* After a small piece of output the pipes rest, and what comes meanwhile travels
+ * in one frame: a run writes every print() at once.  After one more for twice
+ * as long, up to this; a small piece may also be the beginning of a large one,
+ * whose writer is held up once the pipe is full. */
 #define REST_NS (5 * MS_NS)
+#define SHORT_REST_NS (MS_NS / 10)
 /* Most runs are over by then, and their output is passed on at once. */
 #define FIRST_REST_NS (2 * MS_NS)
 #define SIGNAL_MAX 64
@@ -48,6 +51,7 @@ watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
 	watch->started = watch_now();
 	watch->deadline = watch->started + (int64_t)wall_ms * MS_NS;
 	watch->rest = watch->started + FIRST_REST_NS;
+	watch->next_rest = SHORT_REST_NS;
 	for (int i = 0; i < WATCH_STREAMS; i++)
 		watch->left[i] = output_max;
 	watch->drains = drains;
@@ -135,6 +139,20 @@ count_output(struct watch *watch, int stream, size_t len)
 	return len;
 }
 
+/* How long nothing is read after a piece of output. */
+static void
+rest_after(struct watch *watch, size_t size)
+{
+	if (size >= FRAME_CHUNK / 2) {
+		watch->next_rest = SHORT_REST_NS;
+		return;
+	}
+	watch->rest = watch_now() + watch->next_rest;
+	watch->next_rest *= 2;
+	if (watch->next_rest > REST_NS)
+		watch->next_rest = REST_NS;
+}
+
 /* Pass on one piece of output; false when there was none, with *gone when the
  * client is. */
 static bool
@@ -151,8 +169,7 @@ read_output(struct watch *watch, int stream, bool *gone)
 		return false;
 	}
 	size = count_output(watch, stream, (size_t)len);
-	if (size < FRAME_CHUNK / 2)
-		watch->rest = watch_now() + REST_NS;
+	rest_after(watch, size);
 	frame_start(&watch->frame, FRAME_OUTPUT);
 	frame_add_int(&watch->frame, TAG_STREAM, stream + 1);
 	frame_add_bytes(&watch->frame, TAG_DATA, watch->data, size);

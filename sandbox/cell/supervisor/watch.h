@@ -42,7 +42,8 @@ struct watch {
 	/* nanoseconds of the monotonic clock */
 	int64_t started;
 	int64_t deadline;
-	int64_t rest; /* when the pipes are read again */
+	int64_t rest;	   /* when the pipes are read again */
+	int64_t next_rest; /* after a small piece, for so long */
 	/* bytes of each stream that may still come */
 	uint64_t left[WATCH_STREAMS];
 	bool drains;  /* what comes after is dropped, else it ends the run */
