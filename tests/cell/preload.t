@@ -2,15 +2,54 @@
 # SPDX-License-Identifier: MIT
 """Modules that are imported before the runs of an api cell."""
 
+import os
+import subprocess
+
 from apidriver import ApiCell
-from driver import N
-from tap import run, test
+from driver import DOCKER, IMAGE, N
+from tap import Skip, run, test
 
 LIST = "import sys; print(*sorted(sys.modules))"
+SCIENTIFIC = IMAGE + "-scientific"
+# What a program finds before its first figure, wherever pyplot comes from.
+STATE = """
+import gc, os, threading, warnings
+import matplotlib, matplotlib.pyplot as plt
+def is_open(fd):
+    try:
+        return os.fstat(fd)
+    except OSError:
+        return False
+settings = dict(dict.items(matplotlib.rcParams))
+print(type(settings.pop("backend")), sorted(map(str, settings.items())))
+print(plt.get_fignums(), plt.isinteractive(), threading.active_count())
+print(*filter(is_open, range(3, 64)), *sorted(os.environ))
+print(warnings.filters, gc.isenabled(), gc.get_threshold())
+"""
+# With a word on it: a font is read.
+SAVE = """
+import io, zlib, matplotlib.pyplot as plt
+plt.plot([1, 3, 2]); plt.title("Quick brown fox")
+file = io.BytesIO(); plt.savefig(file, format="png")
+print(zlib.crc32(file.getvalue()), plt.get_fignums())
+"""
+SPOIL = """
+import matplotlib, matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+plt.rcParams["lines.linewidth"] = 20; plt.plot([1, 2]); plt.xkcd()
+print(plt.get_fignums()); Figure.savefig = print
+matplotlib.use("svg"); plt.figure()
+"""
 
 
-def preloaded(names):
-    return ApiCell(options=["--env", "IL_CELL_PRELOAD=" + names])
+def preloaded(names, **more):
+    return ApiCell(options=["--env", "IL_CELL_PRELOAD=" + names], **more)
+
+
+def need_matplotlib():
+    if subprocess.run([DOCKER, "image", "inspect", SCIENTIFIC],
+                      capture_output=True).returncode:
+        raise Skip("no image %s" % SCIENTIFIC)
 
 
 @test
@@ -72,6 +111,32 @@ def what_is_not_there_is_told_and_does_no_harm():
         assert cell.ready[1]["TEXT"] == "no_such_module: ModuleNotFoundError"
         told = cell.eval(["-c", "import sys; print('json' in sys.modules)"])
         assert told.output == b"True\n", told
+
+
+@test
+def of_the_picture_that_is_drawn_ahead_a_run_sees_the_modules_alone():
+    need_matplotlib()
+    with ApiCell(image=SCIENTIFIC) as cell:
+        bare = cell.eval(["-c", STATE])
+        picture = cell.eval(["-c", SAVE])
+    assert bare.status == picture.status == 0, (bare, picture)
+    with preloaded("matplotlib.pyplot", image=SCIENTIFIC) as cell:
+        assert "TEXT" not in cell.ready[1], cell.ready
+        assert "matplotlib.backends.backend_agg" in cell.eval(
+            ["-c", LIST]).output.decode().split()
+        assert cell.eval(["-c", STATE]).output == bare.output, bare
+        assert cell.eval(["-c", SAVE]).output == picture.output, picture
+
+
+@test
+def figures_and_settings_of_one_run_no_other_sees():
+    need_matplotlib()
+    with preloaded("matplotlib.pyplot", image=SCIENTIFIC) as cell:
+        before = [cell.eval(["-c", code]).output for code in (STATE, SAVE)]
+        told = cell.eval(["-c", SPOIL])
+        assert told.output == b"[1]\n", told
+        after = [cell.eval(["-c", code]).output for code in (STATE, SAVE)]
+        assert before == after, (before, after)
 
 
 run()

@@ -12,6 +12,7 @@ import os
 import stat
 
 import plain
+from ahead import import_ahead, reseed
 from files import READ, failure, split, walk
 from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     ISOLATION_RUN, LIMIT_PART, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
@@ -25,8 +26,7 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
 from harvest import Harvest, Staged
 from jail import LINKS, MountTable
 from link import ONE_DESCRIPTOR
-from run import (WORKSPACE, Run, environment as usual_environment,
-                 import_ahead, reseed)
+from run import WORKSPACE, Run, environment as usual_environment
 from serve import VERSION, Cell, limits_of
 from supervisor import DONE, IF_ANY, READS_PLAIN, Supervisor, enter_child
 

@@ -33,9 +33,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PARSE_ONLY = 0x400      # ast.PyCF_ONLY_AST
 FUTURES = 0x1ffe000     # where co_flags keeps "from __future__ import ..."
 ECHO_MAX = 256 << 10    # longer source is not taken apart: trees are large
-# A thread does not come along into a fork, so a pool of them must not begin.
-ONE_THREAD = {name + "_NUM_THREADS": "1"
-              for name in ("OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB")}
 NATIVE_ERRORS = sys.stdin.errors    # as this interpreter has opened them
 FD_MAX = 64             # PID 1's own limit: it cannot have a higher one open
 PR_SET_DUMPABLE = 4
@@ -420,43 +417,6 @@ def get_ready(bare, errors):
     for fd in (*old, *ends):
         os.close(fd)
     return hide_cell(bare)
-
-
-def import_ahead(names, room, bare):
-    """Import modules for all runs, which find them, and what they import, in
-    sys.modules; until this process has so many bytes of memory (0: however
-    many).  Returns what went wrong, or None, and which are there: bit i for the
-    i-th.  Called after get_ready(): they must not get modules of the cell's,
-    which a run would import a second time."""
-    trouble, imported = [], 0
-    saved = dict(os.environ)
-    os.environ.update(ONE_THREAD)
-    for i, name in enumerate(names):
-        if room and most_resident() > room:
-            trouble.append("%s: no memory" % name)
-            continue
-        try:
-            __import__(name)
-            imported |= 1 << i
-        except BaseException as error:
-            trouble.append("%s: %s" % (name, type(error).__name__))
-    os.environ.clear()
-    os.environ.update(saved)
-    bare.update(sys.modules)
-    return ", ".join(trouble)[:150] or None, imported & 0xffffffff
-
-
-def most_resident():
-    """Bytes of memory that this process has had at most.  /proc is covered."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def reseed():
-    """In the clone that becomes a run: numbers that are to be random must not
-    be those of all other clones.  The module random sees to that itself."""
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed()
 
 
 def environment():
