@@ -26,6 +26,7 @@ import rows_cpu  # noqa: E402
 import rows_discord  # noqa: E402
 import rows_eval  # noqa: E402
 import rows_names  # noqa: E402
+import rows_people  # noqa: E402
 import rows_picture  # noqa: E402
 import rows_scale  # noqa: E402
 import rows_size  # noqa: E402
@@ -49,6 +50,7 @@ ROWS = {
     "burst": rows_discord.acknowledge,
     "loops": rows_beside.loops,
     "ended": rows_beside.ended,
+    "people": rows_people.people,
     "rest": rows_scale.after_rest,
     "memory": rows_size.sizes,
     "start": rows_scale.start_up,

@@ -8,6 +8,7 @@
  *	sustain LANES ROUNDS MS,MS… TARGET…
  *	burst LANES TARGET
  *	beside ROUNDS PHASE_MS DELAY_MS,PAUSE_MS ALONE BESIDE OTHER…
+ *	people LANES EVERY_MS ROUNDS TARGET
  *	first SINCE_US MOST_MS TARGET
  *	discord				(answers edits until it is killed)
  *
@@ -158,6 +159,9 @@ run_mode(struct bench *bench, struct target *targets, struct words *words,
 		    times);
 	} else if (strcmp(mode, "burst") == 0) {
 		drive_burst(bench, targets, number(first));
+	} else if (strcmp(mode, "people") == 0) {
+		drive_people(bench, targets, number(first), number(second),
+		    number(third));
 	} else if (strcmp(mode, "first") == 0) {
 		drive_first(bench, targets, number(first), number(second));
 	} else {

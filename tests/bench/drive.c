@@ -260,6 +260,79 @@ drive_beside(struct bench *bench, struct target *targets, size_t n,
 	free(lanes);
 }
 
+/* ---- many people, now and then ---- */
+
+struct visit {
+	int64_t at_ms; /* since the round's begin */
+	struct lane *lane;
+};
+
+static int
+compare_visits(const void *a, const void *b)
+{
+	const struct visit *x = a;
+	const struct visit *y = b;
+
+	return (x->at_ms > y->at_ms) - (x->at_ms < y->at_ms);
+}
+
+/* A round of everybody's visits, which is over with the last of its time. */
+static void
+visit_all(struct bench *bench, struct visit *visits, size_t count,
+    int64_t every_ms)
+{
+	int64_t begin_ms = clock_monotonic_ms();
+
+	for (size_t i = 0; i < count; i++)
+		visits[i].at_ms = random() % every_ms;
+	qsort(visits, count, sizeof(*visits), compare_visits);
+	for (size_t i = 0; i < count; i++) {
+		struct lane *lane = visits[i].lane;
+
+		pass(bench, begin_ms + visits[i].at_ms - clock_monotonic_ms());
+		if (lane->busy || lane->target->errors >= ERRORS_MAX)
+			continue;
+		lane_prepare(lane);
+		lane_start(lane);
+	}
+	pass(bench, begin_ms + every_ms - clock_monotonic_ms());
+}
+
+/* arg: is the loop to stop for it? */
+static void
+on_visit(void *arg, struct lane *lane)
+{
+	const bool *ending = arg;
+
+	if (*ending)
+		loop_stop(lane->bench->loop);
+}
+
+void
+drive_people(struct bench *bench, struct target *target, int64_t lanes,
+    int64_t every_ms, int64_t rounds)
+{
+	size_t count = (size_t)lanes;
+	struct visit *visits = xcalloc(count, sizeof(*visits));
+	bool ending = false;
+
+	srandom(1);
+	for (size_t i = 0; i < count; i++) {
+		visits[i].lane = lane_new(bench, target, i);
+		visits[i].lane->done = on_visit;
+		visits[i].lane->arg = &ending;
+	}
+	for (int64_t round = 0; round < rounds; round++)
+		visit_all(bench, visits, count, every_ms);
+	ending = true;
+	for (size_t i = 0; i < count; i++) {
+		while (visits[i].lane->busy)
+			loop_run(bench->loop);
+		lane_free(visits[i].lane);
+	}
+	free(visits);
+}
+
 /* ---- until it works ---- */
 
 void

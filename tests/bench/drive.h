@@ -31,6 +31,12 @@ void drive_burst(struct bench *bench, struct target *target, int64_t lanes);
 void drive_beside(struct bench *bench, struct target *targets, size_t n,
     int64_t rounds, int64_t phase_ms, const int64_t *times_ms);
 
+/* Many people: in each every_ms each lane does it once, at a random moment, the
+ * same moments in each call; one that is busy then leaves it out.  rounds
+ * times. */
+void drive_people(struct bench *bench, struct target *target, int64_t lanes,
+    int64_t every_ms, int64_t rounds);
+
 /* Until one is right, since since_us on the monotonic clock. */
 void drive_first(struct bench *bench, struct target *target, int64_t since_us,
     int64_t most_ms);

@@ -29,6 +29,7 @@ WHATS = (
     "signed PING/s, il-fcgi alone on a core", "CPU time of one check",
     "20 commands at once, acknowledged",
     "/il py, two loops beside it, p95", "POST /eval, two loops beside it, p95",
+    "4 people, a command a minute each, p95",
     "first /il py after an hour, p50", "idle system, no cells",
     "warm cell (user), beyond the interpreter",
     "POST /eval, loops ended beside it, longest",
