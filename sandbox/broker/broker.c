@@ -25,6 +25,7 @@
 #include "../base/loop.h"
 #include "../base/text.h"
 #include "api_packages.h"
+#include "attach.h"
 #include "client.h"
 #include "engine.h"
 #include "folder.h"
@@ -48,6 +49,7 @@ struct broker {
 	struct images images;
 	struct ledger ledger;
 	struct pool pool;
+	struct attach attach;
 	struct clients clients;
 };
 
@@ -168,6 +170,7 @@ broker_stop(void *arg)
 	log_info("ending");
 	images_release(&b->images);
 	clients_close(&b->clients);
+	attach_release(&b->attach);
 	loop_timer_set(host->loop, NULL, host->config->start_ms + STOP_MS,
 	    broker_on_stop_timer, b);
 	loop_timer_set(host->loop, NULL, GRACE_MS, broker_sweep, b);
@@ -256,6 +259,7 @@ broker_begin(struct broker *b)
 	engine_init(&b->engine, host);
 	images_init(&b->images, host);
 	pool_init(&b->pool, host);
+	attach_init(&b->attach, host);
 	ledger_init(&b->ledger, host);
 	clients_open(&b->clients);
 	/* What a cell may still write to counts, also when its name goes. */
@@ -277,6 +281,7 @@ broker_serve(const struct config *config, struct err *err)
 				.images = &b.images,
 				.ledger = &b.ledger,
 				.pool = &b.pool,
+				.attach = &b.attach,
 				.uids = &b.uids },
 		.instance_fd = -1,
 		.uids.fd = -1,
@@ -290,6 +295,7 @@ broker_serve(const struct config *config, struct err *err)
 		broker_begin(&b);
 		loop_run(b.host.loop);
 		images_release(&b.images);
+		attach_release(&b.attach);
 		pool_release(&b.pool);
 		ledger_release(&b.ledger);
 		engine_release(&b.engine);

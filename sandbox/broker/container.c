@@ -277,7 +277,9 @@ container_ready(struct container *c, const struct frame_view *view)
 		c->isolation_reason[0] = '\0';
 	}
 	launch_stop(c);
-	launch_release(c);
+	/* A spare one's devices have nothing mounted yet. */
+	if (!c->spare)
+		launch_release(c);
 	subprocess_cancel(&c->tool);
 	log_debug("ready after %" PRId64 " ms cell=%s",
 	    clock_monotonic_ms() - c->since_ms, c->name);

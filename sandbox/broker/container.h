@@ -46,14 +46,15 @@ struct container {
 	char name[64];
 	struct image_entry interpreter;
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for that */
-	uint32_t uid;			/* who code runs as; 0: not chosen */
+	uint32_t uid, owner;	  /* who code runs as; whose files it mounts */
 	uint32_t imports, absent; /* modules, and of those: not to be had */
+	bool spare, adopting, adopted; /* spare.h */
 	bool derived, promised; /* has byte code; the pool's: somebody waits */
 	char python[32];	/* as it said itself, "" before */
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
 	char isolation_reason[128]; /* why no more, as the cell says */
 	int64_t runs;		    /* leases that are over */
-	bool retire;		    /* nobody is to get it again */
+	bool retire, promised;	    /* to nobody again; to one who waits */
 	bool keep, kept; /* an interpreter may stay in it, and has: kept.h */
 	enum kept_end kept_end; /* why that ends with it; 0: it has died */
 	enum container_state state;
@@ -69,9 +70,8 @@ struct container {
 	char failure_text[200];
 	bool writable; /* the first volume; a cell may read the other */
 	struct reservation *reserved[CLASS_VOLUMES];
-	/* One that is not there is read as an empty folder. */
-	struct attachment volumes[CLASS_VOLUMES];
-	struct attachment api_packages; /* a copy: api_packages.h */
+	struct attachment volumes[CLASS_VOLUMES]; /* not there: empty */
+	struct attachment api_packages;		  /* a copy: api_packages.h */
 	struct lock_wait wait; /* for an older holder of the next one */
 	size_t volume_next;
 	int listen_fd, control_fd;
@@ -79,8 +79,7 @@ struct container {
 	int ooms_fd;	    /* counts kills for want of memory; -1: not known */
 	int64_t ooms;	    /* before the lease */
 	bool out_of_memory; /* that ended it in a lease */
-	struct subprocess run;
-	struct subprocess remove;
+	struct subprocess run, remove;
 	struct subprocess tool;	  /* docker wait, e2fsck */
 	struct loop_timer *timer; /* what the state waits for at most */
 	struct loop_timer *watch; /* when to ask whether it died at start */
@@ -127,8 +126,9 @@ void container_reap(struct container *c, bool kill);
 
 /* ---- prepare.c, for the others ---- */
 
-/* Let go of the reservations, when it is dead (and the kernel has written out
- * what it left). */
+/* Reservations: make them, where the first volume grows or not; let go of them,
+ * when it is dead (and the kernel has written out what it left). */
+void prepare_reserve(struct container *c, bool grows);
 void prepare_let_go(struct container *c);
 /* PREPARING → PREPARED, once more. */
 void prepare_begin(struct container *c);

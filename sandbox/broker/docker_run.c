@@ -11,6 +11,7 @@
 #include "../base/config.h"
 #include "../base/preload.h"
 #include "api_packages.h"
+#include "attach.h"
 #include "container.h"
 
 /* The same in every container.  Each is explained in README.md. */
@@ -78,10 +79,10 @@ add_bind(struct argv *argv, const char *source, const char *target)
 
 /* What folder.c has made for the container. */
 static void
-add_own(struct argv *argv, const struct container *c, const char *name,
-    const char *target)
+add_own(struct argv *argv, const struct host *host, const char *container,
+    const char *name, const char *target)
 {
-	auto_free char *path = xprintf("%s/%s/%s", c->host->cells_dir, c->name,
+	auto_free char *path = xprintf("%s/%s/%s", host->cells_dir, container,
 	    name);
 
 	add_bind(argv, path, target);
@@ -135,6 +136,15 @@ add_nothing(struct argv *argv, const struct container *c, size_t i)
 	argv_option(argv, "--tmpfs",
 	    "%s:ro,nosuid,nodev,size=4k,mode=0755,uid=%" PRIu32 ",gid=%" PRIu32,
 	    c->class->mounts[i].target, c->uid, c->uid);
+}
+
+/* Where a volume will be mounted: an empty folder, of nobody's in there. */
+static void
+add_place(struct argv *argv, const struct container *c, size_t i)
+{
+	argv_option(argv, "--tmpfs",
+	    "%s:rw,noexec,nosuid,nodev,size=4k,nr_inodes=4,mode=0755",
+	    c->class->mounts[i].target);
 }
 
 /* What the cell may ask of the device in a second. */
@@ -272,13 +282,18 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 	add_identity(argv, c, apparmor);
 	add_limits(argv, c);
 	add_settings(argv, c);
-	add_own(argv, c, "socket", "/run/inline");
-	add_own(argv, c, "cell", "/run/cell");
-	add_own(argv, c, "passwd", "/etc/passwd");
-	add_own(argv, c, "group", "/etc/group");
+	add_own(argv, c->host, c->name, "socket", "/run/inline");
+	add_own(argv, c->host, c->name, "cell", "/run/cell");
+	add_own(argv, c->host, c->name, "passwd", "/etc/passwd");
+	add_own(argv, c->host, c->name, "group", "/etc/group");
 	if (*class_ca_bundle(c->class, c->host->config) != '\0')
 		add_bind(argv, c->host->config->pip_ca_bundle, "/run/ca.pem");
 	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++) {
+		if (c->spare) {
+			add_place(argv, c, i);
+			add_rates(argv, c, c->volumes[i].device);
+			continue;
+		}
 		if (c->volumes[i].device < 0) {
 			add_nothing(argv, c, i);
 			continue;
@@ -291,4 +306,36 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 	argv_add_all(argv, cell_command);
 	if (c->class->argument != NULL)
 		argv_add(argv, c->class->argument);
+}
+
+/*
+ * Root with the rights that its calls need: to mount and to enter the mounts of
+ * a cell, whose user is another; to write the map of a user namespace; to find
+ * the place for the packages in a workspace that its user has closed.  It meets
+ * no code of anybody's, and no byte but the broker's.
+ */
+void
+docker_run_attach_argv(struct argv *argv, const struct host *host,
+    const char *name, const char *image)
+{
+	static const char *const rights[] = { "SYS_ADMIN", "SYS_CHROOT",
+		"SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH" };
+
+	argv_init(argv, ARGV_WORDS(host->config->docker_binary, "run"));
+	argv_add_all(argv, fixed_options);
+	argv_option(argv, "--name", "%s", name);
+	argv_option(argv, "--label", "inline.instance=%s", host->instance);
+	argv_option(argv, "--label", "inline.class=%s", "attach");
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		argv_option(argv, "--cap-add", "%s", rights[i]);
+	argv_add_all(argv,
+	    ARGV_WORDS("--user", "0:0", "--network", "none", "--security-opt",
+		"seccomp=unconfined", "--security-opt", "apparmor=unconfined",
+		"--device-cgroup-rule", "b 7:* rw", "--memory", "64m",
+		"--memory-swap", "64m", "--pids-limit", "8"));
+	add_own(argv, host, name, "socket", "/run/inline");
+	add_own(argv, host, name, "cell", "/run/cell");
+	argv_add_all(argv,
+	    ARGV_WORDS("--entrypoint", "python3", image, "-s", "-u", "-B",
+		"/run/cell/attach.py", "/run/inline/cell.sock"));
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct api_packages_volume;
+struct attach;
 struct config;
 struct engine;
 struct images;
@@ -39,6 +40,7 @@ struct host {
 	struct images *images;
 	struct ledger *ledger;
 	struct pool *pool;
+	struct attach *attach;
 	struct uids *uids;
 	struct api_packages_volume *api_packages; /* that are attached */
 	size_t api_packages_count;

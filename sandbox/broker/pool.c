@@ -159,6 +159,20 @@ tell_failure(struct pool *pool, struct container *c)
 	}
 }
 
+/* A spare cell could not be made theirs: those who wait for it get one that is
+ * started as ever. */
+static void
+settle_adoption(struct pool *pool, struct container *c)
+{
+	struct ticket *ticket;
+
+	c->told = true;
+	TAILQ_FOREACH(ticket, &pool->tickets, link) {
+		if (pool_matches(c, ticket))
+			ticket->as_ever = true;
+	}
+}
+
 /* What became of a container. */
 static void
 settle(struct pool *pool, struct container *c)
@@ -192,7 +206,9 @@ settle(struct pool *pool, struct container *c)
 	}
 	if (c->state >= CONTAINER_ENDING)
 		kept_settle(&pool->kept, c);
-	if (c->failure != 0 && !c->told)
+	if (c->failure != 0 && !c->told && c->adopting)
+		settle_adoption(pool, c);
+	else if (c->failure != 0 && !c->told)
 		tell_failure(pool, c);
 	if (c->state == CONTAINER_GONE) {
 		TAILQ_REMOVE(&pool->containers, c, link);

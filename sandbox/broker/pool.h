@@ -32,7 +32,7 @@ struct ticket {
 
 	TAILQ_ENTRY(ticket) link;
 	struct container *container; /* granted */
-	bool waiting, cold;
+	bool waiting, cold, as_ever; /* the last: wants no spare cell */
 	int64_t since_ms;
 	enum refusal refusal; /* decided at once, told from the loop */
 };

@@ -18,6 +18,7 @@
 #include "ledger.h"
 #include "owner.h"
 #include "pool.h"
+#include "spare.h"
 #include "uid.h"
 #include "warm.h"
 #include "workspace.h"
@@ -47,9 +48,11 @@ volume_name(const struct container *c)
 static void
 volume_attach(struct container *c)
 {
+	struct attachment *volume = &c->volumes[c->volume_next];
 	struct err err;
 
-	if (attachment_attach(&c->volumes[c->volume_next], &err) != 0) {
+	if ((c->adopting ? attachment_replace(volume, &err) :
+			   attachment_attach(volume, &err)) != 0) {
 		container_fail(c, REFUSAL_START, err.text);
 		return;
 	}
@@ -83,8 +86,8 @@ give_on_end(void *arg, const struct process_result *result)
 		    "the sandbox's files could not be given to its user");
 		return;
 	}
-	log_info("%s belongs to uid=%u now sandbox=%s", volume_name(c), c->uid,
-	    c->sandbox);
+	log_info("%s belongs to uid=%u now sandbox=%s", volume_name(c),
+	    c->owner, c->sandbox);
 	volume_attach(c);
 }
 
@@ -109,11 +112,11 @@ check_on_end(void *arg, const struct process_result *result)
 		return;
 	}
 	log_warn("checked %s: %s sandbox=%s", volume_name(c), text, c->sandbox);
-	if (owner_of(c->volumes[c->volume_next].volume_fd) == c->uid) {
+	if (owner_of(c->volumes[c->volume_next].volume_fd) == c->owner) {
 		volume_attach(c);
 		return;
 	}
-	(void)snprintf(uid, sizeof(uid), "%u", c->uid);
+	(void)snprintf(uid, sizeof(uid), "%u", c->owner);
 	volume_run(c, ARGV_WORDS("/proc/self/exe", "-u", uid), give_on_end);
 }
 
@@ -147,10 +150,12 @@ volume_on_locked(void *arg, const struct err *failure)
 	}
 	if (reserved != NULL)
 		reservation_supersede(c->host->ledger, reserved);
-	if (workspace_volume_damaged(fd) || owner_of(fd) != c->uid)
-		volume_check(c);
-	else
+	if (!workspace_volume_damaged(fd) && owner_of(fd) == c->owner)
 		volume_attach(c);
+	else if (c->adopting)
+		container_fail(c, REFUSAL_START, "it has to be checked first");
+	else
+		volume_check(c);
 }
 
 /* Step 1: open the next volume and lock it.  After a mount that failed we have
@@ -174,6 +179,7 @@ prepare_next(struct container *c)
 	/* Packages of this version that nobody has installed yet. */
 	if (volume->volume_fd < 0 && err.code == ERR_NOT_FOUND &&
 	    volume_name(c) == c->packages && !c->class->network) {
+		attachment_detach(volume);
 		c->volume_next++;
 		prepare_next(c);
 		return;
@@ -198,7 +204,7 @@ is_taken(const struct container *c, uint32_t uid)
 	const struct container *other;
 
 	TAILQ_FOREACH(other, &c->host->pool->containers, link) {
-		if (other != c && other->uid == uid &&
+		if (other != c && (other->uid == uid || other->owner == uid) &&
 		    (c->class->in_memory ||
 			strcmp(other->sandbox, c->sandbox) != 0))
 			return true;
@@ -231,20 +237,23 @@ sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 static int
 choose_uid(struct container *c, struct err *err)
 {
-	if (c->class->in_memory) {
+	if (c->class->in_memory || c->spare) {
 		do
 			c->uid = uids_take_for_memory(c->host->uids);
 		while (is_taken(c, c->uid));
 		return 0;
 	}
-	if (sandbox_uid(c, &c->uid, err) != 0)
+	if (sandbox_uid(c, &c->owner, err) != 0)
 		return -1;
-	if (c->uid != 0 && !is_taken(c, c->uid))
-		return 0;
-	if (uids_take(c->host->uids, &c->uid, err) != 0)
-		return -1;
-	log_info("the sandbox has a user of its own now: uid=%u sandbox=%s",
-	    c->uid, c->sandbox);
+	if (c->owner == 0 || is_taken(c, c->owner)) {
+		if (uids_take(c->host->uids, &c->owner, err) != 0)
+			return -1;
+		log_info("the sandbox has a user of its own now: uid=%u"
+			 " sandbox=%s",
+		    c->owner, c->sandbox);
+	}
+	if (!c->adopting)
+		c->uid = c->owner;
 	return 0;
 }
 
@@ -256,12 +265,17 @@ prepare_begin(struct container *c)
 	struct pool *pool = c->host->pool;
 	struct err err;
 
-	c->number = ++pool->serial;
-	(void)snprintf(c->name, sizeof(c->name), "il-%.16s-%" PRIx64 "-%u",
-	    c->host->instance, (uint64_t)pool->started_s, c->number);
+	if (!c->adopting) {
+		c->number = ++pool->serial;
+		(void)snprintf(c->name, sizeof(c->name),
+		    "il-%.16s-%" PRIx64 "-%u", c->host->instance,
+		    (uint64_t)pool->started_s, c->number);
+	}
 	c->volume_next = 0;
 	if (choose_uid(c, &err) != 0)
 		container_fail(c, refusal_of(&err), err.text);
+	else if (c->spare)
+		spare_prepare(c);
 	else
 		prepare_next(c);
 }
@@ -282,7 +296,7 @@ prepare_let_go(struct container *c)
 }
 
 /* A volume that cannot be opened ends the start (launch.c). */
-static void
+void
 prepare_reserve(struct container *c, bool grows)
 {
 	const struct class_mount *mounts = c->class->mounts;
@@ -311,6 +325,8 @@ container_new(struct pool *pool, const struct ticket *ticket, bool writable,
 	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
 	c->interpreter = ticket->interpreter;
 	c->imports = warm_imports(pool, ticket);
+	c->spare = *c->sandbox == '\0' && !c->class->in_memory &&
+	    !c->class->installs;
 	memcpy(c->packages, ticket->packages, sizeof(c->packages));
 	c->listen_fd = -1;
 	c->control_fd = -1;
@@ -321,7 +337,8 @@ container_new(struct pool *pool, const struct ticket *ticket, bool writable,
 		c->volumes[i] = (struct attachment){ -1, -1, -1 };
 	c->api_packages = (struct attachment){ -1, -1, -1 };
 	container_set(c, CONTAINER_PREPARING);
-	prepare_reserve(c, grows);
+	if (!c->spare)
+		prepare_reserve(c, grows);
 	prepare_begin(c);
 	TAILQ_INSERT_TAIL(&pool->containers, c, link);
 }

@@ -13,6 +13,7 @@
 #include "engine.h"
 #include "images.h"
 #include "pool.h"
+#include "spare.h"
 #include "warm.h"
 
 /* A lease is cold when the ticket waited for the start of its cell. */
@@ -27,7 +28,8 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool,
 	if (client_end < 0)
 		return; /* the container ends, the ticket keeps its place */
 	ticket_leave_queue(pool, ticket);
-	ticket->cold = c->runs == 0 && ready_ms > ticket->since_ms;
+	ticket->cold = c->runs == 0 && ready_ms > ticket->since_ms &&
+	    !c->adopted;
 	ticket->container = c;
 	c->ticket = ticket;
 	ticket_granted(ticket, c->name, client_end, access);
@@ -182,9 +184,9 @@ is_promised(struct pool *pool, const struct ticket *ticket)
 	return false;
 }
 
-/* There is a place for it: true when something was done. */
+/* There is a place for it, or a spare cell: true when something was done. */
 static bool
-start_for(struct pool *pool, struct ticket *ticket)
+start_for(struct pool *pool, struct ticket *ticket, struct container *spare)
 {
 	bool writable;
 	bool grows;
@@ -193,8 +195,28 @@ start_for(struct pool *pool, struct ticket *ticket)
 
 	if (admission != ADMIT)
 		return refuse_disk(pool, ticket, admission);
-	container_new(pool, ticket, writable, grows);
+	if (spare != NULL)
+		spare_adopt(spare, ticket, writable, grows);
+	else
+		container_new(pool, ticket, writable, grows);
 	return true;
+}
+
+/* The first ticket that a spare cell can serve gets it.  True when something
+ * was done. */
+static bool
+adopt_one(struct pool *pool)
+{
+	struct ticket *ticket;
+
+	TAILQ_FOREACH(ticket, &pool->tickets, link) {
+		struct container *spare = spare_find(pool, ticket);
+
+		if (spare != NULL && pool_container_of(pool, ticket) == NULL &&
+		    start_for(pool, ticket, spare))
+			return true;
+	}
+	return false;
 }
 
 /* Starts have failed, and the next one is not due yet.  True: the ticket was
@@ -254,7 +276,7 @@ start_one(struct pool *pool)
 			return false;
 		if (places->taken <
 		    class_budget(class->budget, pool->host->config)) {
-			if (start_for(pool, ticket))
+			if (start_for(pool, ticket, NULL))
 				return true;
 			continue;
 		}
@@ -289,6 +311,10 @@ run_prepared(struct pool *pool)
 	struct pool_count count;
 	struct container *c;
 
+	TAILQ_FOREACH(c, &pool->containers, link) {
+		if (c->state == CONTAINER_PREPARED && c->adopting)
+			spare_run(c);
+	}
 	if (pause_holds(&pool->pause, clock_monotonic_ms())) {
 		host_look(pool->host, pool->pause.until_ms);
 		return;
@@ -312,7 +338,7 @@ void
 scheduler_run(struct pool *pool)
 {
 	warm_end_worn(pool);
-	while (serve_one(pool) || start_one(pool))
+	while (serve_one(pool) || adopt_one(pool) || start_one(pool))
 		;
 	warm_trim(pool);
 	warm_refill(pool);

@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,6 +32,7 @@
 /* Between "which is free" and taking it, others may be faster. */
 #define ATTACH_TRIES 32
 #define LOOP_MAJOR 7
+#define HELD_BYTES 4096
 
 /* Open /dev/loopN; where no devtmpfs made the node, make it. */
 static int
@@ -82,6 +84,36 @@ attachment_attach(struct attachment *a, struct err *err)
 			return err_system(err, "configure /dev/loop%d", number);
 	}
 	return err_set(err, ERR_BUSY, "no loop device stays free");
+}
+
+/* A device is bound to something, or somebody else takes it: a few bytes of
+ * memory. */
+int
+attachment_hold(struct attachment *a, struct err *err)
+{
+	a->volume_fd = memfd_create("held", MFD_CLOEXEC);
+	if (a->volume_fd < 0 || ftruncate(a->volume_fd, HELD_BYTES) != 0)
+		return err_system(err, "make what holds a loop device");
+	return attachment_attach(a, err);
+}
+
+/* The kernel clears a device when its last user closes it; in the moment
+ * between, somebody else may take it: then that is an error. */
+int
+attachment_replace(struct attachment *a, struct err *err)
+{
+	struct loop_config config = { .fd = (uint32_t)a->volume_fd,
+		.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO };
+	auto_close int fd = -1;
+
+	assert(a->volume_fd >= 0 && a->device_fd >= 0);
+	(void)ioctl(a->device_fd, LOOP_CLR_FD);
+	cleanup_close(&a->device_fd);
+	fd = device_open(a->device);
+	if (fd < 0 || ioctl(fd, LOOP_CONFIGURE, &config) != 0)
+		return err_system(err, "configure /dev/loop%d", a->device);
+	a->device_fd = steal_fd(&fd);
+	return 0;
 }
 
 void

@@ -27,6 +27,10 @@ struct attachment {
 
 /* Attach the volume, which volume_fd is and whose lock we have. */
 int attachment_attach(struct attachment *a, struct err *err);
+/* Take a free device that holds nothing of anybody's, for its number. */
+int attachment_hold(struct attachment *a, struct err *err);
+/* Attach the volume, likewise, to the device that was held for it. */
+int attachment_replace(struct attachment *a, struct err *err);
 /* Give up the device, keep the lock. */
 void attachment_detach(struct attachment *a);
 /* Let go of all.  A mounted device lives on by itself until it is unmounted. */

@@ -8,6 +8,7 @@
 #include "engine.h"
 #include "images.h"
 #include "pool.h"
+#include "spare.h"
 
 /* What a cell shall have imported that is kept ready for it.  Where there is
  * but one place, it is for what the operator has named, and else for all. */
@@ -102,8 +103,8 @@ is_kept(const struct pool *pool, const struct container *c)
 static bool
 is_outdated(const struct pool *pool, const struct container *c)
 {
-	return c->class->reuse == REUSE_ANYONE && c->state >= CONTAINER_IDLE &&
-	    !c->derived &&
+	return (c->class->reuse == REUSE_ANYONE || c->spare) &&
+	    c->state >= CONTAINER_IDLE && !c->derived &&
 	    strcmp(images_name(pool->host->images, c->interpreter.image),
 		c->interpreter.image) != 0;
 }
@@ -140,7 +141,7 @@ warm_trim(struct pool *pool)
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		int64_t due_ms = c->since_ms + kept_rest_ms(c);
 		bool outdated = is_outdated(pool, c);
-		bool kept = is_kept(pool, c);
+		bool kept = c->spare || is_kept(pool, c);
 
 		c->retire = c->retire || outdated; /* after its lease */
 		if (c->state != CONTAINER_IDLE)
@@ -155,7 +156,8 @@ warm_trim(struct pool *pool)
 		else if (c->imports != 0 && preload_is_auto(config->preload))
 			host_look(pool->host,
 			    clock_monotonic_ms() + config->warm_seconds * 1000);
-		idle += c->class->reuse == REUSE_SANDBOX && !c->kept;
+		idle += c->class->reuse == REUSE_SANDBOX && !c->kept &&
+		    !c->spare;
 	}
 	trim_kept(pool);
 	for (; idle > config->warm_cells; idle--)
@@ -259,15 +261,16 @@ warm_refill(struct pool *pool)
 	struct pool_count count;
 
 	pool_count(pool, &count);
-	if (config->api_warm == 0 || count.starting >= most ||
-	    count.places[BUDGET_RUNS].taken >= config->api_cells ||
-	    !images_are_known(pool->host->images) ||
+	if (count.starting >= most || !images_are_known(pool->host->images) ||
 	    engine_state(pool->host->engine) != ENGINE_READY)
 		return;
 	if (clock_monotonic_ms() < pool->warm_not_ms) {
 		host_look(pool->host, pool->warm_not_ms);
 		return;
 	}
-	if (!refill_kind(pool, false))
-		(void)refill_kind(pool, true);
+	if (config->api_warm > 0 &&
+	    count.places[BUDGET_RUNS].taken < config->api_cells &&
+	    (refill_kind(pool, false) || refill_kind(pool, true)))
+		return;
+	spare_refill(pool);
 }

@@ -76,6 +76,13 @@ enum frame_kind {
 	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left, but
 				 * an interpreter if KEPT says so; RETIRE */
 
+	/* broker → attach.py, one for the cell and one for each volume: PART
+	 * (0, 1, 2), COUNT, OWNER, USER, ACCESS; the cell's pidfd, or a loop
+	 * device, rides on it */
+	FRAME_ATTACH = 20,
+	FRAME_ATTACHED = 21,	/* the answer: COUNT, CODE (errno), WHY (0: it
+				 * is done, 1: a volume, 2: the host), TEXT */
+
 	/* client → cell, on the lease */
 	FRAME_REQUEST = 32,	/* OP and its fields: the head of a request */
 	FRAME_BYTES = 33,	/* PART, DATA: a piece of source, stdin, … */
@@ -192,6 +199,10 @@ enum frame_tag {
 	TAG_WENT_ON = 77,	/* int: 1: the run began in the kept one */
 	TAG_REST_MS = 79,	/* int: it has been at rest for so long */
 	TAG_ENDED = 78,		/* int: enum kept_end, of one before; once */
+
+	/* volumes that are mounted in a cell */
+	TAG_OWNER = 80,		/* int: whose the files on the disk are */
+	TAG_USER = 81,		/* int: whose they are in the cell */
 
 	/* status */
 	TAG_ENGINE = 96,	/* int: 1 reachable */

@@ -321,9 +321,10 @@ class BenchService(Service):
         warm, cells = (int(self.settings.get(key) or re.search(
             r"`%s` \| `(\d+)`" % key, rows)[1])
                        for key in ("IL_API_WARM", "IL_API_CELLS"))
-        # one has the modules of IL_PRELOAD
+        spare = int(self.settings["IL_SPARE_CELLS"] or 1)
+        # one has the modules of IL_PRELOAD; one mounts for those spare
         named = self.settings.get("IL_PRELOAD", "auto") not in ("auto", "none")
-        return min(warm + named, cells)
+        return min(warm + named, cells) + spare + (spare > 0)
 
     def wait_imports(self, modules, seconds=60):
         """Until a program that names them finds them imported."""

@@ -79,17 +79,24 @@ def docker_run(place):
 
 
 def command_cold(place, table):
-    """/il py of somebody who has a sandbox and no cell."""
+    """/il py of somebody who has a sandbox and no cell: with one spare for
+    anybody, as it is by default, and without."""
+    cold(place, table, "no cell there", None, 0.5)
+    cold(place, table, "no cell there, none spare", "0", 1.1)
+
+
+def cold(place, table, what, spare, most):
     count = place.settings.count(15)
-    with place.service(users=1, IL_WARM_SECONDS="0") as service:
+    with place.service(users=1, IL_WARM_SECONDS="0",
+                       IL_SPARE_CELLS=spare) as service:
         spec = place.command(service)
         gap = place.settings.ms(500, 50)
         place.load("alternate", 1, 1, gap, spec)
         ours, theirs = place.load("alternate", count, 1, gap, spec,
                                   docker_run(place))
         service.wait_cells(service.warm())  # none was kept
-    table.at_most("/il py, no cell there, p50", ours["whole"]["p50"],
-                  theirs["whole"]["p50"], 1.1, with_what="docker run --rm")
+    table.at_most("/il py, %s, p50" % what, ours["whole"]["p50"],
+                  theirs["whole"]["p50"], most, with_what="docker run --rm")
     table.note("n=%d each, in turns, half a second apart; p95 %s beside %s;"
                " docker run --rm has its output after p50 %s" % (
                    count, ms(ours["whole"]["p95"]),

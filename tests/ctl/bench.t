@@ -26,6 +26,7 @@ WHATS = (
     "POST /eval, 1 MB printed, p50", "POST /v1/execute, 1 MB printed, p50",
     "POST /eval, 10 MB in and out, p50", "GET /v1/files/ID, 10 MB, p50",
     "/il py, warm, p50", "/il py, warm, p95", "/il py, no cell there, p50",
+    "/il py, no cell there, none spare, p50",
     "signed PING/s, il-fcgi alone on a core", "CPU time of one check",
     "20 commands at once, acknowledged",
     "/il py, two loops beside it, p95", "POST /eval, two loops beside it, p95",

@@ -96,6 +96,7 @@ class Service:
             "IL_STATE_DIR": os.path.join(self.folder, "state"),
             "IL_BASE_DIR": os.path.join(self.folder, "sandboxes"),
             "IL_API_WARM": "0",
+            "IL_SPARE_CELLS": "0",
             "IL_HTTP_PORT": str(self.port),
             "SANDBOX_IMAGE": IMAGE,
             "SANDBOX_PULL_ON_STARTUP": "0",

@@ -5,6 +5,7 @@
 #include "sandbox/base/buf.h"
 #include "sandbox/base/config.h"
 #include "sandbox/base/process.h"
+#include "sandbox/broker/attach.h"
 #include "sandbox/broker/class.h"
 #include "sandbox/broker/container.h"
 #include "sandbox/broker/workspace.h"
@@ -74,6 +75,60 @@ has_pair(const struct argv *argv, const char *word, const char *value)
 			return true;
 	}
 	return false;
+}
+
+/* What waits for a sandbox mounts none of one, and is limited as if it did. */
+static void
+test_spare(void)
+{
+	struct container c = example("user");
+	auto_argv struct argv argv = { .count = 0 };
+
+	c.spare = true;
+	c.sandbox[0] = '\0';
+	docker_run_argv(&argv, &c, IMAGE, "");
+	ok(has_pair(&argv, "--tmpfs",
+	       "/workspace:rw,noexec,nosuid,nodev,size=4k,nr_inodes=4,"
+	       "mode=0755"),
+	    "a spare cell: no workspace yet");
+	ok(has_pair(&argv, "--tmpfs",
+	       "/workspace/.site-packages:rw,noexec,nosuid,nodev,size=4k,"
+	       "nr_inodes=4,mode=0755"),
+	    "nor packages");
+	ok(has_pair(&argv, "--device-write-bps", "/dev/loop3:1048576"),
+	    "the workspace's device is limited");
+	ok(has_pair(&argv, "--device-read-iops", "/dev/loop4:50"),
+	    "and that of packages");
+	ok(has_pair(&argv, "--cap-drop", "ALL") && !has(&argv, "--cap-add"),
+	    "it has no more rights than others");
+}
+
+/* Who mounts: its rights, and nothing else that is more than a cell's. */
+static void
+test_attach(void)
+{
+	struct container c = example("user");
+	auto_argv struct argv argv = { .count = 0 };
+	size_t rights = 0;
+	size_t mounts = 0;
+
+	docker_run_attach_argv(&argv, c.host, "il-abc-1-2", IMAGE);
+	for (size_t i = 0; i < argv.count; i++) {
+		rights += strcmp(argv.words[i], "--cap-add") == 0;
+		mounts += strcmp(argv.words[i], "--mount") == 0;
+	}
+	is_int((int64_t)rights, 6, "who mounts has six rights");
+	is_int((int64_t)mounts, 2, "its socket and its program, of files");
+	ok(has_pair(&argv, "--network", "none") && has(&argv, "--read-only"),
+	    "no network, nothing to write to");
+	ok(has_pair(&argv, "--cap-drop", "ALL") &&
+		has_pair(&argv, "--security-opt", "no-new-privileges"),
+	    "no other rights");
+	ok(has_pair(&argv, "--device-cgroup-rule", "b 7:* rw") &&
+		!has(&argv, "--privileged") && !has(&argv, "--pid"),
+	    "loop devices alone");
+	ok(has_pair(&argv, "--label", "inline.instance=abc"),
+	    "the sweep finds it");
 }
 
 static void
@@ -447,6 +502,8 @@ main(void)
 {
 	test_derive();
 	test_confinement();
+	test_spare();
+	test_attach();
 	test_no_rate();
 	test_variants();
 	test_in_memory();

@@ -101,6 +101,13 @@ open_folders(struct supervisor *k, int root)
 	return NULL;
 }
 
+void
+enclose_find_folders(struct supervisor *k)
+{
+	if (k->jailed == 0)
+		(void)open_folders(k, AT_FDCWD);
+}
+
 /* By the supervisor's own /proc, which no run sees. */
 static const char *
 look_inside(struct supervisor *k, size_t pid_len)
@@ -147,10 +154,8 @@ await_jail(struct supervisor *k)
 		k->why[SUPERVISOR_WHY_MAX - 1] = '\0';
 		return SUPERVISOR_FAILED;
 	}
-	if (k->jailed == 0) { /* serve_one() sees whether it has died */
-		(void)open_folders(k, AT_FDCWD);
+	if (k->jailed == 0) /* serve_one() sees whether it has died */
 		return SUPERVISOR_DONE;
-	}
 	errno = 0;
 	if (len == 0 || len > 10 || strspn(k->state->said, "0123456789") != len)
 		return base_fail(k, "a jail did not come up");

@@ -21,6 +21,10 @@ int enclose_jail(struct supervisor *k);
  * it has ended.  Ends the cell when the broker is gone. */
 size_t enclose_hear(struct supervisor *k);
 
+/* Without a jail: where the folders are now that its request is there.  They
+ * may have been mounted since the process was made (a spare cell's). */
+void enclose_find_folders(struct supervisor *k);
+
 /* Nothing of the run is left, but the lease.  Harmless when it is called again.
  */
 void enclose_end(struct supervisor *k);

@@ -200,6 +200,7 @@ oversee(struct supervisor *k)
 	watch->process = (int)syscall(SYS_pidfd_open, state->run, 0);
 	if (watch->process < 0)
 		return NEXT_RETIRE;
+	enclose_find_folders(k);
 	watch->leader = state->run;
 	watch->word = plan->keep != 0 ? state->channel : -1;
 	watch->file_at = 0;

@@ -1,0 +1,245 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Spare cells: one that was up before anybody came becomes a sandbox's, with
+its files, its limits and nobody else's anything; and what fails on the way."""
+import errno
+import json
+
+from brokerlib import *
+
+SEES = """
+import json, os
+def of(path):
+    at, fs = os.stat(path), os.statvfs(path)
+    return [os.minor(at.st_dev), at.st_uid == os.getuid(), fs.f_flag & 1]
+print(json.dumps({"files": sorted(os.listdir('.')), "uid": os.getuid(),
+                  "workspace": of('/workspace'),
+                  "packages": of('/workspace/.site-packages')}))
+"""
+
+
+def inspect(name):
+    return json.loads(subprocess.run(
+        [DOCKER, "inspect", name], stdout=subprocess.PIPE,
+        check=True).stdout)[0]
+
+
+def spares(b):
+    """Containers that are nobody's: with no sandbox on their label."""
+    ids = b.containers()
+    found = json.loads(subprocess.run(
+        [DOCKER, "inspect", *ids], stdout=subprocess.PIPE).stdout or b"[]")
+    return {one["Name"][1:] for one in found
+            if one["Config"]["Labels"].get("inline.sandbox") == ""}
+
+
+def wait_spare(b, ready):
+    """Until so many cells have come up in this life of the broker's."""
+    b.wait_log("ready after ", ready)
+
+
+def attacher(b):
+    """The container that mounts."""
+    return subprocess.run(
+        [DOCKER, "ps", "-q", "--filter", "label=inline.class=attach",
+         "--filter", "label=inline.instance=" + b.instance()],
+        stdout=subprocess.PIPE, check=True).stdout.decode().split()
+
+
+def sees(asked):
+    return json.loads(asked.run(SEES)[1])
+
+
+def adopted():
+    with Broker(IL_SPARE_CELLS="1") as b:
+        b.create(1)
+        wait_spare(b, 1)
+        before = spares(b)
+        asked = b.lease(1)
+        note("after %.0f ms" % asked.ms)
+        ok(asked.name() in before, "who comes gets the cell that was there")
+        is_(asked.fields["COLD"], 0, "and has not waited for a start")
+        seen = sees(asked)
+        is_(seen["files"], [".site-packages"], "with the files of the sandbox")
+        is_(seen["workspace"][1:], [True, 0], "which are its own, to write")
+        is_(seen["packages"][1:], [True, 1], "and packages, to read")
+        limits = inspect(asked.name())["HostConfig"]
+        for kind in ("ReadBps", "WriteBps", "ReadIOps", "WriteIOps"):
+            is_({one["Path"] for one in limits["BlkioDevice" + kind]},
+                {"/dev/loop%d" % seen[which][0]
+                 for which in ("workspace", "packages")},
+                "its own devices are limited: " + kind)
+        full = ("n = 0\ntry:\n with open('f', 'wb') as f:\n"
+                "  while True: n += f.write(bytes(65536))\n"
+                "except OSError as e: print(e.errno, n >> 20)")
+        is_(asked.run(full)[1], b"%d 16\n" % errno.ENOSPC, "the quota holds")
+        fields, _ = asked.run("import os; os.remove('f')")
+        is_(fields["USED_FILES"], 0, "what is used is told")
+
+
+def apart():
+    with Broker(IL_SPARE_CELLS="1") as b:
+        for n in (1, 2):
+            b.create(n)
+        wait_spare(b, 1)
+        one = b.lease(1)
+        one.run("open('secret', 'w').write('1'); "
+                "open('/tmp/secret', 'w').write('1')")
+        name, uid = one.name(), sees(one)["uid"]
+        one.close()
+        b.wait_status(LEASED=0)
+        wait_spare(b, 2)
+        two = b.lease(2)
+        ok(two.name() != name, "a cell that was adopted is nobody else's")
+        seen = sees(two)
+        is_(seen["files"], [".site-packages"], "the next has its own files")
+        ok(seen["uid"] != uid, "and a user of its own")
+        is_(two.run("import os; print(os.path.exists('/tmp/secret'))")[1],
+            b"False\n", "and its own /tmp")
+        again = b.lease(1)
+        is_((again.name(), sees(again)["files"]),
+            (name, [".site-packages", "secret"]),
+            "who comes again has the same cell, and the file")
+        is_(b.refusal(1), "BUSY", "of which there is one for a sandbox")
+
+
+def next_cell():
+    """Another cell, another number, the same owner; also of a folder that its
+    user has locked."""
+    with Broker(IL_SPARE_CELLS="1", IL_WARM_CELLS="0") as b:
+        b.create(1)
+        for turn in range(3):
+            wait_spare(b, 1 + turn)
+            asked = b.lease(1)
+            is_(asked.fields["COLD"], 0, "turn %d: not cold" % turn)
+            fields, output = asked.run(
+                "import os\nos.chmod('.', 0o755)\n"
+                "print(len(os.listdir('.')), {os.stat(n).st_uid == os.getuid()"
+                " for n in os.listdir('.')})\n"
+                "open('f%d', 'w').close(); os.chmod('.', 0)" % turn)
+            is_(output, b"%d {True}\n" % (turn + 1), "all of it is its own")
+            asked.close()
+            b.wait_status(LEASED=0)
+
+
+def removed():
+    """A sandbox that is made again has nothing of the one before."""
+    with Broker(IL_SPARE_CELLS="1") as b:
+        b.create(1)
+        wait_spare(b, 1)
+        asked = b.lease(1)
+        asked.run("open('old', 'w').close()")
+        asked.close()
+        is_(b.remove(1), "GRANTED", "it is removed")
+        b.create(1)
+        wait_spare(b, 2)
+        asked = b.lease(1)
+        is_(sees(asked)["files"], [".site-packages"], "and made anew: empty")
+
+
+def many():
+    with Broker(IL_SPARE_CELLS="1") as b:
+        for n in range(1, 4):
+            b.create(n)
+        wait_spare(b, 1)
+        asked = [b.ask_lease(n) for n in range(1, 4)]
+        kinds = [one.answer()[0] for one in asked]
+        is_(kinds, ["GRANTED"] * 3, "three come at once, one cell is spare")
+        is_(len({one.name() for one in asked}), 3, "each has a cell")
+        is_(sorted(one.fields["COLD"] for one in asked), [0, 1, 1],
+            "of which two were started")
+
+
+def kept():
+    with Broker(IL_SPARE_CELLS="1") as b:
+        b.create(1)
+        wait_spare(b, 1)
+        asked = b.ask_lease(1, keep=1)
+        is_(asked.answer()[0], "GRANTED", "a lease that may keep")
+        asked.run("x = 7", keep=1)
+        asked.close()
+        b.wait_status(LEASED=0)
+        asked = b.ask_lease(1, keep=1)
+        asked.answer()
+        is_(asked.run("print(x)", keep=1)[1], b"7\n", "an interpreter is kept")
+
+
+def only_read():
+    with Broker(IL_SPARE_CELLS="1") as b:
+        b.create(1)
+        wait_spare(b, 1)
+        asked = b.lease(1, access="TIDY")
+        fields, _ = asked.op("LIST", ("PATH", b""))
+        is_((asked.fields["COLD"], fields["STATUS"]), (0, 0),
+            "who tidies gets it, too")
+
+
+def damaged():
+    with Broker(IL_SPARE_CELLS="1") as b:
+        b.create(1)
+        volume = os.path.join(b.base, sandbox_id(1), "workspace.ext4")
+        subprocess.run(["debugfs", "-w", "-R", "ssv state 2", volume],
+                       check=True, stderr=subprocess.DEVNULL)
+        wait_spare(b, 1)
+        asked = b.lease(1)
+        is_(asked.fields["COLD"], 1, "a volume with errors: a start as ever")
+        b.wait_log("checked ")
+        ok(".site-packages" in sees(asked)["files"], "after it was checked")
+        b.create(2)
+        is_(b.lease(2).fields["ACCESS"], N["ACCESS_WRITE"],
+            "the next one is served")
+
+
+def nobody_mounts():
+    with Broker(IL_SPARE_CELLS="1") as b:
+        b.create(1)
+        wait_spare(b, 1)
+        before = spares(b)
+        subprocess.run([DOCKER, "kill", *attacher(b)], check=True,
+                       stdout=subprocess.DEVNULL)
+        b.wait_log("no volume is mounted")
+        asked = b.lease(1)
+        ok(asked.fields["COLD"] == 1 and asked.name() not in before,
+           "who mounts was killed: a start as ever")
+        is_(sees(asked)["files"], [".site-packages"], "with its files")
+    folder = tempfile.mkdtemp(prefix="broker-test-docker-")
+    script = os.path.join(folder, "docker")
+    with open(script, "w") as file:
+        file.write('#!/bin/sh\ncase "$*" in *inline.class=attach*) exit 125;;'
+                   'esac\nexec %s "$@"\n' % DOCKER)
+    os.chmod(script, 0o755)
+    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+        b.create(1)
+        b.wait_log("no volume is mounted")
+        is_(b.lease(1).fields["COLD"], 1, "the engine refuses it: likewise")
+        is_(spares(b), set(), "and no cell is spare")
+    shutil.rmtree(folder)
+
+
+def killed():
+    """At any moment between the question and the lease."""
+    with Broker(IL_SPARE_CELLS="1") as b:
+        b.create(1)
+        wait_spare(b, 1)
+        for delay in (0, 0.005, 0.01, 0.02, 0.03):
+            asked = b.ask_lease(1)
+            select.select([], [], [], delay)
+            b.kill()  # what is left the next life sweeps before it starts one
+            asked.close()
+            ready = b.logged().count("ready after ")
+            b.start()
+            wait_spare(b, ready + 1)
+        asked = b.lease(1)
+        is_((asked.fields["COLD"], sees(asked)["files"]),
+            (0, [".site-packages"]), "after each it goes on")
+        asked.close()
+        is_(b.stop(), 0, "and ends")
+        b.wait_no_container()
+        left = subprocess.run(["losetup", "-a"], stdout=subprocess.PIPE,
+                              check=True).stdout.decode()
+        ok(b.folder not in left, "no device is left")
+        note(left)
+
+
+main(adopted, apart, next_cell, removed, many, kept, only_read, damaged,
+     nobody_mounts, killed)
