@@ -54,7 +54,7 @@ struct container {
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
 	char isolation_reason[128]; /* why no more, as the cell says */
 	int64_t runs;		    /* leases that are over */
-	bool retire, promised;	    /* to nobody again; to one who waits */
+	bool retire;		    /* nobody is to get it again */
 	bool keep, kept; /* an interpreter may stay in it, and has: kept.h */
 	enum kept_end kept_end; /* why that ends with it; 0: it has died */
 	enum container_state state;

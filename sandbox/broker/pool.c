@@ -134,6 +134,19 @@ note_failure(struct pool *pool, const struct container *c)
 	}
 }
 
+/* A spare cell could not be made theirs: those who wait for it get one that is
+ * started as ever. */
+static void
+forgo_spares(struct pool *pool, const struct container *c)
+{
+	struct ticket *ticket;
+
+	TAILQ_FOREACH(ticket, &pool->tickets, link) {
+		if (pool_matches(c, ticket))
+			ticket->as_ever = true;
+	}
+}
+
 /* Tell of a start that failed: the first who waits for such a cell hears it,
  * the others get a new try. */
 static void
@@ -142,6 +155,10 @@ tell_failure(struct pool *pool, struct container *c)
 	struct ticket *ticket;
 
 	c->told = true;
+	if (c->adopting) {
+		forgo_spares(pool, c);
+		return;
+	}
 	/* It may have died of its imports, for which nobody has asked: others
 	 * start without. */
 	if (c->imports != 0 && preload_is_auto(pool->host->config->preload)) {
@@ -156,20 +173,6 @@ tell_failure(struct pool *pool, struct container *c)
 			    c->failure_text);
 			return;
 		}
-	}
-}
-
-/* A spare cell could not be made theirs: those who wait for it get one that is
- * started as ever. */
-static void
-settle_adoption(struct pool *pool, struct container *c)
-{
-	struct ticket *ticket;
-
-	c->told = true;
-	TAILQ_FOREACH(ticket, &pool->tickets, link) {
-		if (pool_matches(c, ticket))
-			ticket->as_ever = true;
 	}
 }
 
@@ -206,9 +209,7 @@ settle(struct pool *pool, struct container *c)
 	}
 	if (c->state >= CONTAINER_ENDING)
 		kept_settle(&pool->kept, c);
-	if (c->failure != 0 && !c->told && c->adopting)
-		settle_adoption(pool, c);
-	else if (c->failure != 0 && !c->told)
+	if (c->failure != 0 && !c->told)
 		tell_failure(pool, c);
 	if (c->state == CONTAINER_GONE) {
 		TAILQ_REMOVE(&pool->containers, c, link);
@@ -386,6 +387,14 @@ pool_count(const struct pool *pool, struct pool_count *count)
 	}
 }
 
+/* Spare ones come last: whoever's cell has ended can have one of these. */
+static bool
+ends_before(const struct container *c, const struct container *other)
+{
+	return other == NULL || c->spare < other->spare ||
+	    (c->spare == other->spare && kept_goes_before(c, other));
+}
+
 /* The one to end when a place is needed. */
 struct container *
 pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
@@ -395,7 +404,7 @@ pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
-		    kept_goes_before(c, oldest))
+		    ends_before(c, oldest))
 			oldest = c;
 	}
 	return oldest;
