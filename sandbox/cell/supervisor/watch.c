@@ -13,10 +13,10 @@
 
 #define SECOND_NS 1000000000
 #define MS_NS 1000000
-/* After a small piece of output the pipes rest, and what comes meanwhile travels
- * in one frame: a run writes every print() at once.  After one more for twice
- * as long, up to this; a small piece may also be the beginning of a large one,
- * whose writer is held up once the pipe is full. */
+/* After a small piece of output the pipes rest, and what comes meanwhile
+ * travels in one frame: a run writes every print() at once.  After one more for
+ * twice as long, up to this; a small piece may also be the beginning of a large
+ * one, whose writer is held up once the pipe is full. */
 #define REST_NS (5 * MS_NS)
 #define SHORT_REST_NS (MS_NS / 10)
 /* Most runs are over by then, and their output is passed on at once. */
