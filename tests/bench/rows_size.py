@@ -107,6 +107,12 @@ def at_rest(place, table):
         table.note("PSS: cells %s (private %s), programs %s; without the "
                    "engine, which has a process for each container" % (
                        mib(theirs), mib(private), mib(ours)))
+    with place.service(IL_API_WARM="2", IL_SPARE_CELLS="1") as service:
+        place.load("alternate", 20, 1, 0, place.eval(service))
+        service.wait_cells(4)
+        spare = memory([pid for one in service.cell_ids()
+                        for pid in pids_of(one)])[0] - theirs
+        table.add("the same, a spare cell and who mounts in it", mib(spare))
 
 
 def sizes(place, table):
