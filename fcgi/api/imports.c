@@ -51,10 +51,39 @@ named_in(const char *modules, const char *text, size_t len)
 	return mask;
 }
 
-uint32_t
+/* Is it the program itself, which nobody imports? */
+static bool
+is_program(const char *path, const struct cell_request *request)
+{
+	return (request->path != NULL && strcmp(request->path, path) == 0) ||
+	    (request->word_count > 0 && request->words[0].len == strlen(path) &&
+		memcmp(request->words[0].data, path, strlen(path)) == 0);
+}
+
+static bool
+is_own_module(const char *path)
+{
+	static const char *const ends[] = { ".py", ".pyc", ".so",
+		"matplotlibrc" };
+	size_t len = strlen(path);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (len >= strlen(ends[i]) &&
+		    strcmp(path + len - strlen(ends[i]), ends[i]) == 0)
+			return true;
+	return false;
+}
+
+int64_t
 imports_of(const char *modules, const struct cell_request *request)
 {
-	uint32_t mask = named_in(modules, request->source, request->source_len);
+	uint32_t mask;
+
+	for (size_t i = 0; i < request->input_count; i++)
+		if (is_own_module(request->inputs[i].path) &&
+		    !is_program(request->inputs[i].path, request))
+			return PRELOAD_APART;
+	mask = named_in(modules, request->source, request->source_len);
 
 	for (size_t i = 0; i < request->word_count && i < PARTS_LOOKED_AT; i++)
 		mask |= named_in(modules, request->words[i].data,

@@ -11,7 +11,11 @@ struct cell_request;
  * or others of their packages?  It is a guess, at no price: the run is right in
  * any cell, and faster in one that has them imported.  modules: a list; the
  * mask is that of sandbox/base/preload.h.
+ *
+ * PRELOAD_APART where it brings modules of its own, or a matplotlibrc: these
+ * come before the packages' when they are imported, but not once those are
+ * there.
  */
-uint32_t imports_of(const char *modules, const struct cell_request *request);
+int64_t imports_of(const char *modules, const struct cell_request *request);
 
 #endif

@@ -17,6 +17,8 @@
  */
 #define PRELOAD_BITS 32
 #define PRELOAD_ALL UINT32_MAX
+/* Instead of a mask: a run that is not to meet what "auto" has chosen. */
+#define PRELOAD_APART (INT64_C(1) << PRELOAD_BITS)
 #define PRELOAD_NAMES_MAX 256 /* bytes of auto's, with the NUL */
 
 bool preload_is_auto(const char *setting);

@@ -294,12 +294,14 @@ pool_remove(struct pool *pool, struct removal *removal)
 
 /* ---- questions ---- */
 
-/* Class and subject are the same; whether it is free is another question. */
+/* Class and subject are the same, and what it has imported does no harm;
+ * whether it is free is another question. */
 bool
 pool_matches(const struct container *c, const struct ticket *ticket)
 {
 	return c->class == ticket->class &&
 	    strcmp(c->sandbox, ticket->sandbox) == 0 &&
+	    (!ticket->apart || c->imports == 0) &&
 	    (ticket->any_interpreter ||
 		strcmp(c->interpreter.name, ticket->interpreter.name) == 0);
 }

@@ -25,7 +25,7 @@ struct ticket {
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for the interpreter */
 	int64_t lease_ms;
 	enum access access;	       /* for a sandbox */
-	bool keep;		       /* an interpreter may be kept */
+	bool keep, apart;	       /* an interpreter may be kept */
 	uint32_t imports;	       /* its run's: base/preload.h */
 	char folder[CLASS_FOLDER_MAX]; /* its run writes to; "": any */
 	struct client *client;
@@ -128,7 +128,7 @@ void ticket_leave_queue(struct pool *pool, struct ticket *ticket);
  * is another try); for a class in memory one that serves it now. */
 struct container *pool_container_of(const struct pool *pool,
     const struct ticket *ticket);
-/* Of the same class and sandbox, for the same interpreter. */
+/* Of the same class and sandbox, for the same interpreter, and apart. */
 bool pool_matches(const struct container *c, const struct ticket *ticket);
 /* It is on its way: for the first time, or back from a lease. */
 bool pool_is_coming(const struct container *c);

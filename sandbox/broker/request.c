@@ -137,7 +137,7 @@ lease_take(struct ticket *ticket, const struct config *config,
 	const unsigned char *data;
 	size_t len;
 	bool sandbox = frame_get_bytes(view, TAG_SANDBOX, &data, &len);
-	int64_t imports;
+	int64_t imports = 0;
 
 	if (ticket->class == NULL ||
 	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
@@ -152,6 +152,8 @@ lease_take(struct ticket *ticket, const struct config *config,
 		return REFUSAL_INPUT;
 	if (frame_get_int(view, TAG_IMPORTS, &imports))
 		ticket->imports = (uint32_t)imports;
+	ticket->apart = (imports & PRELOAD_APART) != 0 &&
+	    preload_is_auto(config->preload);
 	if (!lease_take_interpreter(ticket,
 		ticket->class->in_memory || ticket->class->installs ?
 		    config->sandbox_images :

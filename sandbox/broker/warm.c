@@ -227,8 +227,8 @@ count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
 
 	TAILQ_FOREACH(c, &pool->containers, link)
 		n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
-		    !is_worn(pool, c) && (c->imports != 0) == imports &&
-		    pool_matches(c, kind);
+		    (!is_worn(pool, c) || c->state <= CONTAINER_STARTING) &&
+		    (c->imports != 0) == imports && pool_matches(c, kind);
 	/* who waits takes one that starts sooner */
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
 		n -= !imports && ticket->class == kind->class &&

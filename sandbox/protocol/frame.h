@@ -76,12 +76,11 @@ enum frame_kind {
 	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left, but
 				 * an interpreter if KEPT says so; RETIRE */
 
-	/* broker → attach.py, one for the cell and one for each volume: PART
-	 * (0, 1, 2), COUNT, OWNER, USER, ACCESS; the cell's pidfd, or a loop
-	 * device, rides on it */
-	FRAME_ATTACH = 20,
-	FRAME_ATTACHED = 21,	/* the answer: COUNT, CODE (errno), WHY (0: it
-				 * is done, 1: a volume, 2: the host), TEXT */
+	/* broker → attach.py, and back */
+	FRAME_ATTACH = 20,	/* PART 0: a cell's pidfd rides on it, 1 and 2:
+				 * a loop device; COUNT, OWNER, USER, ACCESS */
+	FRAME_ATTACHED = 21,	/* COUNT, CODE (errno), TEXT, WHY (0: done, 1: a
+				 * volume, 2: the host) */
 
 	/* client → cell, on the lease */
 	FRAME_REQUEST = 32,	/* OP and its fields: the head of a request */
@@ -120,7 +119,7 @@ enum frame_tag {
 				 * cells, 0 while none has told */
 	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
 	TAG_ACCESS = 14,	/* int: enum access; absent: ACCESS_WRITE */
-	TAG_IMPORTS = 15,	/* int: modules, a mask (base/preload.h) */
+	TAG_IMPORTS = 15,	/* int: modules, as base/preload.h has them */
 
 	/* requests */
 	TAG_OP = 16,		/* int: enum cell_op */
@@ -199,9 +198,7 @@ enum frame_tag {
 	TAG_WENT_ON = 77,	/* int: 1: the run began in the kept one */
 	TAG_REST_MS = 79,	/* int: it has been at rest for so long */
 	TAG_ENDED = 78,		/* int: enum kept_end, of one before; once */
-
-	/* volumes that are mounted in a cell */
-	TAG_OWNER = 80,		/* int: whose the files on the disk are */
+	TAG_OWNER = 80,		/* int: whose a volume's files are on the disk */
 	TAG_USER = 81,		/* int: whose they are in the cell */
 
 	/* status */

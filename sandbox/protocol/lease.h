@@ -50,7 +50,7 @@ struct lease_request {
 	bool keep;	    /* an interpreter may be kept after it, or is */
 	const char *folder; /* of the class "api": TAG_FOLDER of its request;
 			       NULL: not known yet */
-	uint32_t imports;   /* of that class: TAG_IMPORTS */
+	int64_t imports;    /* of that class: TAG_IMPORTS */
 	/* NULL, or: do not wait any longer once this happens. */
 	const struct pollfd *unless;
 	/* NULL, or: called every tick_ms while it waits. */

@@ -4,6 +4,7 @@
 
 import os
 import subprocess
+import tempfile
 
 from apidriver import ApiCell
 from driver import DOCKER, IMAGE, N
@@ -90,6 +91,23 @@ def the_environment_of_their_import_is_gone():
         told = cell.run("import os; print('OMP_NUM_THREADS' in os.environ)",
                         env=[])
         assert told.stdout == b"False\n", told
+
+
+@test
+def random_numbers_are_those_of_one_run_alone():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        with open(os.path.join(folder, "keeps_one.py"), "w") as file:
+            file.write("import random\nrng = random.Random()\n")
+        with ApiCell(options=["--volume", folder + ":/modules:ro", "--env",
+                              "PYTHONPATH=/modules", "--env",
+                              "IL_CELL_PRELOAD=keeps_one"]) as cell:
+            assert cell.ready[1]["IMPORTS"] == 1, cell.ready
+            told = {cell.eval(["-c", "import keeps_one as k, random\n"
+                               "print(k.rng.random(), random.random())"]
+                              ).output for _ in range(3)}
+            numbers = {number for line in told for number in line.split()}
+            assert len(numbers) == 6, told
 
 
 @test

@@ -2,12 +2,13 @@
 #include <string.h>
 
 #include "../../fcgi/api/imports.h"
+#include "../../sandbox/base/preload.h"
 #include "../../sandbox/protocol/cell.h"
 #include "tap.h"
 
 #define MODULES "numpy,matplotlib.pyplot"
 
-static uint32_t
+static int64_t
 source(const char *text)
 {
 	const struct cell_request request = { .source = text,
@@ -26,6 +27,10 @@ main(void)
 						 .content = { NULL, 0 } },
 		{ .path = "main.py",
 		    .content = { "from matplotlib import cm", 25 } } };
+	const struct cell_bytes program[] = { { "main.py", 7 } };
+	struct cell_input own[] = { { .path = "" } };
+	static const char *const modules[] = { "calendar.py", "idna/core.py",
+		"x.so", "matplotlibrc" };
 	struct cell_request request = { .words = words, .word_count = 2 };
 
 	ok(source("import numpy as np") == 1, "a module");
@@ -43,10 +48,27 @@ main(void)
 	ok(imports_of(MODULES, &request) == 0, "not there");
 	request.inputs = inputs;
 	request.input_count = 2;
+	request.path = "main.py";
 	ok(imports_of(MODULES, &request) == 2, "in a file");
 	request.word_count = 2;
 	ok(imports_of(MODULES, &request) == 3, "in both");
+	request.path = NULL;
+	ok(imports_of("", &request) == PRELOAD_APART, "main.py is a module");
+	request.path = "main.py";
+	ok(imports_of(MODULES, &request) == 3, "but not when it is run");
+	request.path = NULL;
+	request.words = program;
+	request.word_count = 1;
+	ok(imports_of(MODULES, &request) == 2, "also by its word");
 	ok(imports_of("", &request) == 0, "nothing is imported ahead");
+	request.inputs = own;
+	request.input_count = 1;
+	for (size_t i = 0; i < 4; i++) {
+		own[0].path = modules[i];
+		ok(imports_of(MODULES, &request) == PRELOAD_APART, modules[i]);
+	}
+	own[0].path = "data/numpy.csv";
+	ok(imports_of(MODULES, &request) == 0, "no module");
 	memset(large, '\n', sizeof(large) - 1);
 	memcpy(large + 65524, "import numpy", 12);
 	ok(source(large), "as far as it is looked at");

@@ -2,6 +2,7 @@
 """Modules that are imported before the first clone of an api cell, and what a
 first use of them would do in every run."""
 
+import gc
 import os
 import resource
 import sys
@@ -36,6 +37,7 @@ def import_ahead(names, room, bare):
     os.environ.clear()
     os.environ.update(saved)
     bare.update(sys.modules)
+    generators[:] = find_generators()
     return ", ".join(trouble)[:150] or None, imported & 0xffffffff
 
 
@@ -62,9 +64,24 @@ def most_resident():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+generators = []     # of random numbers, that modules keep: sympy does
+
+
+def find_generators():
+    """The module random has its own seeded in each clone, and no other."""
+    random = sys.modules.get("random")
+    if random is None:
+        return []
+    own = random.seed.__self__
+    return [one for one in gc.get_objects()
+            if type(one) is random.Random and one is not own]
+
+
 def reseed():
     """In the clone that becomes a run: numbers that are to be random must not
-    be those of all other clones.  The module random sees to that itself."""
+    be those of all other clones."""
+    for one in generators:
+        one.seed()
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
