@@ -198,7 +198,7 @@ enum frame_tag {
 	TAG_WENT_ON = 77,	/* int: 1: the run began in the kept one */
 	TAG_REST_MS = 79,	/* int: it has been at rest for so long */
 	TAG_ENDED = 78,		/* int: enum kept_end, of one before; once */
-	TAG_OWNER = 80,		/* int: whose a volume's files are on the disk */
+	TAG_OWNER = 80,		/* int: whose files they are on the disk */
 	TAG_USER = 81,		/* int: whose they are in the cell */
 
 	/* status */
