@@ -13,14 +13,17 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "../base/process.h"
 #include "../protocol/frame.h"
 #include "container.h"
 #include "docker.h"
+#include "engine.h"
 #include "folder.h"
 #include "images.h"
 #include "pool.h"
 
 #define FAILURES_MAX 3	 /* in a row; then it is given up */
+#define LAPSE_MS 600000	 /* after the last one they count no more */
 #define PAUSE_MS 10000	 /* before it is started again */
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS: docker run */
 #define ANSWER_MAX 1024
@@ -30,7 +33,37 @@ enum failed_part { FAILED_VOLUME = 1, FAILED_HOST = 2 };
 
 /* ---- its end ---- */
 
-/* Whatever there is of it: it sees the end of its socket, and goes. */
+static void old_remove(void *arg);
+
+static void
+remove_on_end(void *arg, const struct process_result *result)
+{
+	struct attach *a = arg;
+	char text[160];
+
+	if (process_succeeded(result) ||
+	    docker_classify(result) == DOCKER_ABSENT) {
+		*a->old = '\0';
+		host_look(a->host, 0);
+		return;
+	}
+	process_describe(result, text, sizeof(text));
+	log_warn("docker rm: %s cell=%s", text, a->old);
+	loop_timer_set(a->host->loop, &a->timer, PAUSE_MS, old_remove, a);
+}
+
+/* Repeated until it is gone; there is no other one before. */
+static void
+old_remove(void *arg)
+{
+	struct attach *a = arg;
+
+	docker_start(&a->remove, a->host, DOCKER_REMOVE, a->old,
+	    engine_remove_ms(a->host->config), remove_on_end, a);
+}
+
+/* Whatever there is of it: it sees the end of its socket, and goes; one that
+ * hangs is removed. */
 static void
 attach_close(struct attach *a)
 {
@@ -40,7 +73,12 @@ attach_close(struct attach *a)
 	loop_close(a->host->loop, &a->control_fd);
 	if (*a->name != '\0')
 		folder_remove(a->host->cells_dir, a->name, false);
+	if (a->called) {
+		memcpy(a->old, a->name, sizeof(a->old));
+		old_remove(a);
+	}
 	*a->name = '\0';
+	a->called = false;
 	a->ready = false;
 }
 
@@ -49,13 +87,18 @@ attach_close(struct attach *a)
 static void
 attach_note_failure(struct attach *a, const char *what)
 {
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (now_ms - a->failed_ms > LAPSE_MS)
+		a->failures = 0;
+	a->failed_ms = now_ms;
 	a->failures++;
-	a->given_up = a->failures >= FAILURES_MAX;
+	a->given_up = a->given_up || a->failures >= FAILURES_MAX;
 	log_warn("no volume is mounted in a cell that is up%s: %s",
 	    a->given_up ? ", and no cell is kept spare any more" : "", what);
 }
 
-static void
+void
 attach_fail(struct attach *a, const char *what)
 {
 	attach_note_failure(a, what);
@@ -73,7 +116,9 @@ attach_init(struct attach *a, struct host *host)
 void
 attach_release(struct attach *a)
 {
+	a->called = false; /* the last sweep removes it */
 	attach_close(a);
+	subprocess_cancel(&a->remove);
 	a->given_up = true;
 }
 
@@ -101,11 +146,15 @@ attach_take(struct attach *a, const struct frame_view *view)
 	    !frame_get_int(view, TAG_WHY, &why))
 		return false;
 	(void)frame_get_text(view, TAG_TEXT, text, sizeof(text));
-	if (why == FAILED_HOST)
-		attach_note_failure(a, text);
-	else if (why == 0)
+	if (why == 0)
 		a->failures = 0;
-	attach_done(a->host->pool, number, why == 0 ? NULL : text);
+	if (attach_done(a->host->pool, number, why == 0 ? NULL : text) &&
+	    why == FAILED_HOST)
+		attach_note_failure(a, text);
+	if (a->given_up) {
+		attach_close(a);
+		attach_lost(a->host->pool);
+	}
 	return true;
 }
 
@@ -156,8 +205,10 @@ attach_send(struct attach *a, struct container *c, struct err *err)
 		return -1;
 	for (int i = 0; i < CLASS_VOLUMES; i++) {
 		if (attach_send_part(a, c, i + 1, c->volumes[i].device_fd,
-			err) != 0)
+			err) != 0) {
+			attach_fail(a, err->text); /* it waits for the rest */
 			return -1;
+		}
 	}
 	return 0;
 }
@@ -169,6 +220,7 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 {
 	struct attach *a = arg;
 	int control = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	auto_close int pidfd = -1;
 
 	(void)events;
 	if (control < 0)
@@ -176,6 +228,12 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 	loop_close(a->host->loop, &a->listen_fd);
 	a->control_fd = control;
 	loop_add(a->host->loop, control, EPOLLIN, control_on_packet, a);
+	/* A broker in a pid namespace of its own knows no cell's, either. */
+	pidfd = process_of_peer(control);
+	if (pidfd < 0) {
+		attach_fail(a, "no process of a container's is known here");
+		a->given_up = true;
+	}
 }
 
 static void
@@ -186,6 +244,8 @@ run_on_end(void *arg, const struct process_result *result)
 
 	if (process_succeeded(result))
 		return;
+	if (result->outcome == PROCESS_NOT_STARTED)
+		a->called = false;
 	process_describe(result, text, sizeof(text));
 	attach_fail(a, text);
 }
@@ -233,13 +293,14 @@ attach_start(struct attach *a)
 	    images_name(host->images, usual.image));
 	subprocess_start(&a->run, host->loop, &argv, ms + RUN_MORE_MS,
 	    run_on_end, a);
+	a->called = true;
 	loop_timer_set(host->loop, &a->timer, ms, start_on_timer, a);
 }
 
 bool
 attach_ready(struct attach *a)
 {
-	if (a->ready || a->given_up || *a->name != '\0')
+	if (a->ready || a->given_up || *a->name != '\0' || *a->old != '\0')
 		return a->ready;
 	if (clock_monotonic_ms() < a->next_ms)
 		host_look(a->host, a->next_ms);

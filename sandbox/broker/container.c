@@ -134,6 +134,7 @@ container_end(struct container *c, bool kill)
 	if (c->state >= CONTAINER_ENDING)
 		return;
 	launch_stop(c);
+	lock_wait_stop(&c->wait);
 	subprocess_cancel(&c->tool);
 	loop_close(c->host->loop, &c->control_fd);
 	container_timer(c, -1, NULL);
@@ -256,7 +257,8 @@ ready_read(struct container *c, const struct frame_view *view)
 static bool
 container_ready(struct container *c, const struct frame_view *view)
 {
-	if (c->state != CONTAINER_STARTING || !ready_read(c, view))
+	if (c->state != CONTAINER_STARTING || c->adopting ||
+	    !ready_read(c, view))
 		return false;
 	if (c->isolation == ISOLATION_CELL &&
 	    strcmp(c->host->config->api_isolation, "run") == 0) {

@@ -130,7 +130,7 @@ run_failed(struct container *c, const struct process_result *result)
 
 	process_describe(result, line, sizeof(line));
 	(void)snprintf(text, sizeof(text), "docker run %s", line);
-	if (why == DOCKER_MOUNT && !c->repaired) {
+	if (why == DOCKER_MOUNT && !c->repaired && !c->spare) {
 		log_warn("%s cell=%s sandbox=%s", text, c->name, c->sandbox);
 		container_timer(c, -1, NULL);
 		launch_stop(c);

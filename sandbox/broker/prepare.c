@@ -205,7 +205,7 @@ is_taken(const struct container *c, uint32_t uid)
 
 	TAILQ_FOREACH(other, &c->host->pool->containers, link) {
 		if (other != c && (other->uid == uid || other->owner == uid) &&
-		    (c->class->in_memory ||
+		    (c->class->in_memory || c->spare ||
 			strcmp(other->sandbox, c->sandbox) != 0))
 			return true;
 	}

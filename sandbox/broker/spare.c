@@ -109,10 +109,14 @@ spare_adopt(struct container *c, const struct ticket *ticket, bool writable,
 	prepare_begin(c);
 }
 
+/* Whatever it hangs in: the next one is mounted by another. */
 static void
 attach_on_timer(void *arg)
 {
-	container_fail(arg, REFUSAL_START, "the volumes were not mounted");
+	struct container *c = arg;
+
+	container_fail(c, REFUSAL_START, "the volumes were not mounted");
+	attach_fail(c->host->attach, "its container did not answer");
 }
 
 void
@@ -127,7 +131,7 @@ spare_run(struct container *c)
 }
 
 /* The mounts hold the devices now. */
-void
+bool
 attach_done(struct pool *pool, int64_t number, const char *trouble)
 {
 	struct container *c;
@@ -138,14 +142,15 @@ attach_done(struct pool *pool, int64_t number, const char *trouble)
 			break;
 	}
 	if (c == NULL)
-		return;
+		return false;
 	if (trouble != NULL) {
 		container_fail(c, REFUSAL_START, trouble);
-		return;
+		return true;
 	}
 	launch_release(c);
 	container_timer(c, -1, NULL);
 	c->adopting = false;
 	c->adopted = true;
 	container_set(c, CONTAINER_IDLE);
+	return true;
 }

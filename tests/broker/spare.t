@@ -190,6 +190,41 @@ def damaged():
             "the next one is served")
 
 
+def docker_that(folder, script):
+    """A docker that does this first."""
+    path = os.path.join(folder, "docker")
+    with open(path, "w") as file:
+        file.write('#!/bin/sh\n%s\nexec %s "$@"\n' % (script, DOCKER))
+    os.chmod(path, 0o755)
+    return path
+
+
+def given_up():
+    """Who mounts is there, but may not enter a cell."""
+    folder = tempfile.mkdtemp(prefix="broker-test-docker-")
+    script = docker_that(folder, """
+for word; do
+  shift
+  [ "$word" = SYS_CHROOT ] && word=AUDIT_WRITE
+  set -- "$@" "$word"
+done""")
+    with Broker(IL_SPARE_CELLS="1", IL_WARM_CELLS="0",
+                DOCKER_BINARY=script) as b:
+        for n in range(1, 4):
+            b.create(n)
+            wait_spare(b, 2 * n - 1)
+            asked = b.lease(n)
+            is_((asked.fields["COLD"], sees(asked)["files"]),
+                (1, [".site-packages"]), "%d in vain: a start as ever" % n)
+            asked.close()
+            b.wait_status(LEASED=0)
+        is_(b.logged().count("no cell is kept spare any more"), 1,
+            "after three it is given up")
+        b.wait_no_container()
+        ok(True, "and neither it nor a spare cell is left")
+    shutil.rmtree(folder)
+
+
 def nobody_mounts():
     with Broker(IL_SPARE_CELLS="1") as b:
         b.create(1)
@@ -203,11 +238,8 @@ def nobody_mounts():
            "who mounts was killed: a start as ever")
         is_(sees(asked)["files"], [".site-packages"], "with its files")
     folder = tempfile.mkdtemp(prefix="broker-test-docker-")
-    script = os.path.join(folder, "docker")
-    with open(script, "w") as file:
-        file.write('#!/bin/sh\ncase "$*" in *inline.class=attach*) exit 125;;'
-                   'esac\nexec %s "$@"\n' % DOCKER)
-    os.chmod(script, 0o755)
+    script = docker_that(folder, 'case "$*" in *inline.class=attach*) '
+                                 'exit 125;; esac')
     with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
         b.create(1)
         b.wait_log("no volume is mounted")
@@ -242,4 +274,4 @@ def killed():
 
 
 main(adopted, apart, next_cell, removed, many, kept, only_read, damaged,
-     nobody_mounts, killed)
+     given_up, nobody_mounts, killed)

@@ -15,6 +15,7 @@ there.
 """
 
 import ctypes
+import errno
 import os
 import sys
 
@@ -34,6 +35,11 @@ FROM_EMPTY_TO_EMPTY = 0x04 | 0x40
 ROOM = 20                       # bytes: one descriptor
 TARGETS = "/workspace", "/workspace/.site-packages"
 VOLUME, HOST = 1, 2             # what failed: TAG_WHY
+# What tells of the volume when it is mounted; and of the volume, or of a cell
+# that has ended, when it is put there.  All else is the host's.
+DAMAGE = errno.EUCLEAN, errno.EIO, errno.EBADMSG
+OF_MOUNT = *DAMAGE, errno.EINVAL
+OF_PLACE = *DAMAGE, errno.ENOTDIR, errno.ELOOP, errno.ENOENT, errno.ESRCH
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -161,15 +167,20 @@ def attach(head, process, devices):
                 mounts.append(of_nothing(user) if device is None else
                               of_volume(device, number > 0 or read_only))
         except OSError as error:
-            raise Failed(VOLUME, error, "mount")
+            raise Failed(VOLUME if error.errno in OF_MOUNT else HOST, error,
+                         "mount")
         try:
             namespace = users(owner, user)
             for mount, device in zip(mounts, devices):
                 if device is not None:
                     give(mount, namespace)
+        except OSError as error:
+            raise Failed(HOST, error, "give")
+        try:
             child(lambda: put(process, mounts))
         except OSError as error:
-            raise Failed(HOST, error, "attach")
+            raise Failed(VOLUME if error.errno in OF_PLACE else HOST, error,
+                         "attach")
     finally:
         for fd in (*mounts, namespace):
             if fd >= 0:
