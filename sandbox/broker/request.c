@@ -129,6 +129,19 @@ lease_take_interpreter(struct ticket *ticket, const char *list,
 	    images_find(list, name, &ticket->interpreter);
 }
 
+static void
+lease_take_imports(struct ticket *ticket, const struct config *config,
+    const struct frame_view *view)
+{
+	int64_t imports;
+
+	if (!frame_get_int(view, TAG_IMPORTS, &imports))
+		return;
+	ticket->imports = (uint32_t)imports;
+	ticket->apart = (imports & PRELOAD_APART) != 0 &&
+	    preload_is_auto(config->preload);
+}
+
 /* A class is for a sandbox or it is not. */
 static enum refusal
 lease_take(struct ticket *ticket, const struct config *config,
@@ -137,7 +150,6 @@ lease_take(struct ticket *ticket, const struct config *config,
 	const unsigned char *data;
 	size_t len;
 	bool sandbox = frame_get_bytes(view, TAG_SANDBOX, &data, &len);
-	int64_t imports = 0;
 
 	if (ticket->class == NULL ||
 	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
@@ -150,10 +162,7 @@ lease_take(struct ticket *ticket, const struct config *config,
 		 sizeof(ticket->folder)) ||
 		!class_has_folder(ticket->class, config, ticket->folder)))
 		return REFUSAL_INPUT;
-	if (frame_get_int(view, TAG_IMPORTS, &imports))
-		ticket->imports = (uint32_t)imports;
-	ticket->apart = (imports & PRELOAD_APART) != 0 &&
-	    preload_is_auto(config->preload);
+	lease_take_imports(ticket, config, view);
 	if (!lease_take_interpreter(ticket,
 		ticket->class->in_memory || ticket->class->installs ?
 		    config->sandbox_images :
