@@ -7,6 +7,7 @@
     session     one lease, with files and commands, and then the end.
 """
 
+import gc
 import marshal
 import os
 import stat
@@ -223,7 +224,8 @@ class ApiCell(MemoryCell):
 
     def serve(self):
         plain.name_interpreter()
-        mounts = MountTable(self.control, self.own)
+        # kept: a run would take long to let go of it
+        mounts = self.mounts = MountTable(self.control, self.own)
         self.supervisor = supervisor = mounts.supervisor
         supervisor.shared.counts = counts_in_namespaces()
         supervisor.shared.reads = READS_PLAIN
@@ -252,13 +254,15 @@ class ApiCell(MemoryCell):
     def get_ready(self):
         self.trouble, self.imported = None, 0
         MemoryCell.get_ready(self)
-        # Not before the collector's freeze: it collects what a run has left.
         self.supervisor.imagine(*REHEARSED)
         run = self.take_fast()
-        if run.user_site()[1] is None:  # whose .pth files are no business of ours
+        if run.user_site()[1] is None:  # .pth files are the run's to read
             run.get_set()
             self.supervisor.know_usual(REHEARSED[1])
             self.ready = run
+            gc.freeze()
+            # the collector must see what a run leaves there
+            run.make_main()
 
     def play(self, role):
         """`-c CODE` of the usual kind is begun here and at once: each function
@@ -281,10 +285,10 @@ class ApiCell(MemoryCell):
         self.undo()
         return MemoryCell.converse(self)
 
-    def undo(self):
+    def undo(self, environment=True):
         """The next run is another one."""
         if self.ready is not None:
-            self.ready.undo()
+            self.ready.undo(environment)
             self.ready = None
 
     def rehearse(self):
@@ -298,7 +302,7 @@ class ApiCell(MemoryCell):
             self.take_fast().rehearse()
 
     def fast_run(self):
-        self.undo()
+        self.undo(False)    # a fast request has one
         return self.take_fast()
 
     def take_fast(self):
@@ -311,7 +315,7 @@ class ApiCell(MemoryCell):
         self.dress_with(run, env)
         if run.words:
             plain.execute(run.words, run.env)
-        run.counts = not self.preload   # modules may have objects of other kinds
+        run.counts = not self.preload   # whose objects may be of other kinds
         run.kept = self
         return run
 

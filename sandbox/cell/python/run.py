@@ -127,14 +127,16 @@ class Run:
                        dict(os.environ._data))
         self.dress()
 
-    def undo(self):
-        """Of get_set(), so that another run can be prepared."""
+    def undo(self, environment=True):
+        """Of get_set(), so that another run can be prepared; one that has an
+        environment need not find the old one."""
         main, path, argv, orig_argv, self.env = self.before
         atexit.unregister(self.finish)
         sys.modules["__main__"], sys.path[:], sys.argv = main, path, argv
         if hasattr(sys, "orig_argv"):
             sys.orig_argv = orig_argv
-        self.set_environment()
+        if environment:
+            self.set_environment()
 
     def set_environment(self):
         if self.env is None:

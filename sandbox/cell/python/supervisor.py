@@ -126,6 +126,8 @@ class Supervisor:
     def know_usual(self, env):
         """Tell requests with this environment from others: numbers[USUAL]."""
         self.usual = ctypes.create_string_buffer(env)
+        for name in "enclose_jail", "supervisor_keep":
+            getattr(self.library, name)     # objects for them are made once
         self.shared.usual = ctypes.addressof(self.usual)
         self.shared.usual_len = len(env)
 

@@ -78,8 +78,8 @@ struct supervisor_plan {
 #define SUPERVISOR_WHY_MAX 128
 #define SUPERVISOR_ID 65532 /* uid and gid of a run, as it sees itself */
 
-/* A fast request: `python -c CODE ...`, `python FILE ...`, or a person's source,
- * all of it there.  The process is its run, which the supervisor holds to its
+/* A fast request, all of it there: `python -c CODE ...`, `python FILE ...`, or
+ * a person's source.  The process is its run, which the supervisor holds to its
  * limits, and has no descriptors but standard streams. */
 struct supervisor_fast {
 	uint64_t words_len;
