@@ -62,9 +62,10 @@ struct eval_run {
 	const char *stands_in; /* the interpreter that is not what was asked */
 };
 
-/* The content of files becomes base64 as it is written. */
+/* What was printed is written as it was taken, and the content of files becomes
+ * base64 on the way: neither is copied into the answer. */
 static void
-answer_result(struct http_request *req, const struct eval_result *result,
+answer_result(struct http_request *req, struct eval_result *result,
     const char *stands_in)
 {
 	const struct run_files *files = result->files;
@@ -84,6 +85,11 @@ answer_result(struct http_request *req, const struct eval_result *result,
 	if (stands_in != NULL)
 		buf_addf(&headers, "Inline-Interpreter: %s\r\n", stands_in);
 	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
+	if (result->null_text == NULL) {
+		written = result->text_at;
+		http_write(req, body.data, written);
+		http_write(req, buf_str(result->text), result->text->len);
+	}
 	for (size_t i = 0; files != NULL && i < files->count; i++) {
 		const struct run_file *file = &files->items[i];
 		const struct buf *content = &file->content;

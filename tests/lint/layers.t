@@ -46,7 +46,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # it.
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
-             "fcgiapp.h": {"fcgi/server"},
+             "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
              "sodium.h": {"fcgi/discord", "fcgi/api",
                           "fcgi/contract/librechat", "fcgi/files",
                           "sandbox/protocol", "sandbox/ctl"}}
