@@ -27,7 +27,7 @@
 #define PROCESSES 15
 #define DESCRIPTORS 32
 #define CPU_SECONDS 600
-#define CONTENT_STEP 12288 /* of a file in one piece, whole groups of three */
+#define CONTENT_STEP 49146 /* of a file in one piece: a record of base64 */
 /* More than eval_output ever takes (two bytes for each of 1,000,000 Latin-1
  * characters, and a piece), so that it is the one to say what is too much. */
 #define OUTPUT_MAX (INT64_C(2) * 1000000 + 65536)
