@@ -24,10 +24,6 @@
 #include "text.h"
 #include "utf8.h"
 
-#ifndef INLINE_LIB_DIR
-#define INLINE_LIB_DIR "/usr/local/lib/inline"
-#endif
-
 #define ENV_FILE_MAX 65536
 #define TOKEN_FILE_MAX 4096
 #define TEXT_MAX 1024 /* bytes of a text */
@@ -378,19 +374,18 @@ config_read_token(struct config *config, const char *path, struct err *err)
 
 /*
  * <folder of the program>/../lib, where a build tree has its copies, or else
- * where `make install` puts them.
+ * ../lib/inline, where they are installed: below any prefix.
  */
 static char *
 config_find_lib(void)
 {
 	char self[PATH_MAX] = "";
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *top = dirname(dirname(self));
+	const char *top = len > 0 ? dirname(dirname(self)) : "/usr";
 	auto_free char *mark = xprintf("%s/lib/cell/cell.py", top);
 
-	if (len > 0 && access(mark, R_OK) == 0)
-		return xprintf("%s/lib", top);
-	return xstrdup(INLINE_LIB_DIR);
+	return xprintf("%s/lib%s", top,
+	    access(mark, R_OK) == 0 ? "" : "/inline");
 }
 
 /* A default for a text that nobody has set: found owns the heap. */
