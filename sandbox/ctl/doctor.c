@@ -201,8 +201,10 @@ check_library(struct doctor *d)
 
 		if (access(path, R_OK) == 0)
 			continue;
-		doctor_bad(d, "make, or make install", "library: %s is missing",
-		    path);
+		doctor_bad(d,
+		    "make, make install, or apt-get install --reinstall "
+		    "inline",
+		    "library: %s is missing", path);
 		return;
 	}
 	doctor_good("library: %s", d->config->lib_dir);
