@@ -21,9 +21,8 @@ struct err;
  *	   └──► undeliverable (the token is older than 14 min 30 s, or Discord
  *	        says for good that there is nobody to tell)
  *
- * At most one execution, at least one report.  Every change is compare-and-set;
- * a function that changes state returns 1 when the job was no longer in the
- * state that it expects, and has changed nothing then.
+ * At most one execution, at least one report.  Every change is compare-and-set:
+ * 1 says that the job was not in the expected state, and nothing has changed.
  */
 
 /* How Discord is answered first, unless the answer is there in time: then that
@@ -64,8 +63,7 @@ struct job {
 	bool share;
 	bool recursive;
 	bool has_text; /* text was given, even if empty */
-	/* one file, or several, with a line end between two; their size in all
-	 */
+	/* one file, or several on a line each; their size in all */
 	char *attachment_url;
 	char *attachment_name;
 	int64_t attachment_size;
@@ -144,5 +142,9 @@ struct job_counts {
 	int64_t oldest_ms; /* age of the oldest queued job, 0: none */
 };
 int job_count(struct db *db, struct job_counts *counts, struct err *err);
+#define JOB_STATES 5 /* in which they are not over, as the schema has them */
+extern const char *const job_states[JOB_STATES + 1]; /* ends with NULL */
+int job_count_kinds(struct db *db, int64_t counts[JOB_UNKNOWN + 1][JOB_STATES],
+    struct err *err);
 
 #endif
