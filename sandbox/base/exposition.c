@@ -9,7 +9,7 @@
 
 /* Upper ends in milliseconds. */
 static const int64_t ends_ms[HISTOGRAM_ENDS] = { 1, 2, 5, 10, 20, 50, 100, 200,
-	500, 1000, 5000, 20000, 60000 };
+	500, 1000, 2000, 5000, 20000, 60000 };
 
 #define LINE_MAX_BYTES 512
 

@@ -17,7 +17,7 @@ struct buf;
 #define EXPOSITION_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 /* How long something took: buckets by their upper ends, and one without. */
-#define HISTOGRAM_ENDS 13
+#define HISTOGRAM_ENDS 14
 struct histogram {
 	_Atomic int64_t buckets[HISTOGRAM_ENDS + 1];
 	_Atomic int64_t sum_us;

@@ -52,6 +52,7 @@ table() {
 	test   cmd:curl             curl                   curl              curl
 	test   cmd:openssl          openssl                openssl           openssl
 	test   cmd:git              git                    git               git
+	test   cmd:promtool         prometheus             golang-github-prometheus prometheus
 	package cmd:dh              debhelper              debhelper         -
 	package cmd:lintian         lintian                -                 -
 	package cmd:dpkg-buildpackage dpkg-dev             dpkg-dev          dpkg

@@ -38,6 +38,7 @@ test_histogram(void)
 	    "inline_a_seconds_bucket{le=\"0.2\"} 3\n"
 	    "inline_a_seconds_bucket{le=\"0.5\"} 3\n"
 	    "inline_a_seconds_bucket{le=\"1\"} 3\n"
+	    "inline_a_seconds_bucket{le=\"2\"} 3\n"
 	    "inline_a_seconds_bucket{le=\"5\"} 3\n"
 	    "inline_a_seconds_bucket{le=\"20\"} 3\n"
 	    "inline_a_seconds_bucket{le=\"60\"} 3\n"
