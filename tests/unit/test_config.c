@@ -189,6 +189,10 @@ test_texts(void)
 	check_value("IL_PIP_NETWORK", "my_net-1", NULL);
 	check_value("IL_PIP_NETWORK", "container:x", "not allowed");
 	check_value("IL_PIP_NETWORK", "host", "must not be the host's");
+	check_value("IL_HTTP_GATEWAY", "172.17.0.1", NULL);
+	check_value("IL_HTTP_GATEWAY", "172.17.0.256", "must be an address");
+	check_value("IL_HTTP_GATEWAY", "172.17.0.1.", "must be an address");
+	check_value("IL_HTTP_GATEWAY", "0.0.0.0/0", "must be an address");
 	check_value("IL_PIP_INDEX_URL", "https://index.example.org/simple",
 	    NULL);
 	check_value("IL_PIP_INDEX_URL", "http://127.0.0.1:8/simple/", NULL);
