@@ -47,7 +47,7 @@ test_names(void)
 	    "nginx's own @ stays");
 }
 
-/* In a container what comes from its host is this machine's, and nothing else. */
+/* In a container what comes from its host is this machine's. */
 static void
 test_gateway(void)
 {
