@@ -20,6 +20,22 @@ WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started')
 	AND user_id = :user_id AND alone = 0;
 
+-- Commands of a server, or of everybody, in the last minute.
+-- name: job_guild_rate
+SELECT count(*) FROM (SELECT 1 FROM jobs WHERE guild_id = :guild_id
+	AND guild_id > 0 AND received_ms > :since_ms LIMIT :most);
+
+-- name: job_service_rate
+SELECT count(*) FROM (SELECT 1 FROM jobs WHERE received_ms > :since_ms
+	LIMIT :most);
+
+-- What a server has that is not over.
+-- name: job_guild_open
+SELECT count(*) FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	AND state IN ('queued', 'claimed', 'started')
+	AND guild_id = :guild_id;
+
 -- name: job_unfinished
 SELECT count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
@@ -30,12 +46,12 @@ INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep)
+	keep, guild_id)
 VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	:token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
 	:attachment_name, :attachment_size, :view_id, :held_by, :version,
-	:timeit, :keep);
+	:timeit, :keep, :guild_id);
 
 -- A job that is not over: whose it is, and the one that keeps a user waiting.
 -- name: job_owner
@@ -58,7 +74,7 @@ RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, body;
+	keep, guild_id, body;
 
 -- name: job_start
 UPDATE jobs SET state = 'started', started_ms = :now_ms
@@ -66,7 +82,7 @@ WHERE id = :id AND state = 'claimed' AND claimed_by = :slot;
 
 -- name: job_finish
 UPDATE jobs SET state = 'finished', body = :body, outcome = :outcome,
-	finished_ms = :now_ms
+	finished_ms = :now_ms, cpu_ms = :cpu_ms
 WHERE id = :id AND state IN ('claimed', 'started', 'lost')
 	AND claimed_by = :slot;
 
@@ -97,7 +113,7 @@ SELECT id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, body
+	keep, guild_id, body
 FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after
