@@ -16,3 +16,35 @@ SELECT id, user_id, kind, state, outcome, received_ms, -1
 FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 ORDER BY id DESC LIMIT :most;
+
+-- Of one person, or of one server: the other is 0.
+
+-- name: list_rule
+SELECT blocked, reason, banner, rate, jobs, timeout_ms, quota, changed_at
+FROM rules WHERE subject = :subject AND id = :id;
+
+-- name: list_states
+SELECT state, count(*), sum(coalesce(cpu_ms, 0)), max(received_ms)
+FROM jobs WHERE (:user_id = 0 OR user_id = :user_id)
+	AND (:guild_id = 0 OR guild_id = :guild_id)
+GROUP BY state ORDER BY min(id);
+
+-- name: list_open
+SELECT id, kind FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	AND state IN ('queued', 'claimed', 'started')
+	AND (:user_id = 0 OR user_id = :user_id)
+	AND (:guild_id = 0 OR guild_id = :guild_id) ORDER BY id;
+
+-- name: list_sandboxes_of
+SELECT id, state, used_at, expires_at, pinned, used_bytes, used_files
+FROM sandboxes WHERE user_id = :user_id ORDER BY created_at;
+
+-- Who ran what kind of thing, when, and how it ended; no code.
+-- name: list_abuse
+SELECT id, received_ms, user_id, guild_id, kind, state, outcome,
+	coalesce(finished_ms - started_ms, -1), coalesce(cpu_ms, -1)
+FROM jobs WHERE received_ms >= :since_ms
+	AND (:user_id = 0 OR user_id = :user_id)
+	AND (:guild_id = 0 OR guild_id = :guild_id)
+ORDER BY id DESC LIMIT :most;

@@ -62,6 +62,21 @@ static const struct command {
 	{ "jobs", ctl_jobs, true, "jobs [-u] [-n count]",
 	    "list jobs, the newest first" },
 	{ "expire", ctl_expire, true, NULL, "remove what has expired, now" },
+	{ "user", ctl_user, true,
+	    "user id [show | limits [name=value ...] | block [-c] [reason ...] "
+	    "| unblock | cancel]",
+	    "what a person has and may do" },
+	{ "guild", ctl_guild, true,
+	    "guild id [show | limits [name=value ...] | block [-c] [reason "
+	    "...] | unblock | cancel]",
+	    "the same of a server" },
+	{ "service", ctl_service, true,
+	    "service [show | limits [name=value ...] | pause [-c] [reason ...] "
+	    "| resume | banner [text ...]]",
+	    "the same of all; what all are told" },
+	{ "abuse", ctl_abuse, true,
+	    "abuse [-u user] [-g guild] [-s 12h] [-n count]",
+	    "who ran what kind of thing, and when" },
 	{ "register", ctl_register, true,
 	    "register [--guild id] [--endpoint URL]",
 	    "tell Discord the commands, and where they go" },

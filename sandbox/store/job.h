@@ -60,8 +60,7 @@ struct job {
 	char *text;   /* code, content, packages */
 	char *input;  /* stdin */
 	int64_t page; /* from 1 */
-	bool share;
-	bool recursive;
+	bool share, recursive;
 	bool has_text; /* text was given, even if empty */
 	/* one file, or several on a line each; their size in all */
 	char *attachment_url;
@@ -70,9 +69,8 @@ struct job {
 	int64_t view_id; /* the view a button came from, 0: none */
 	bool beside;	 /* job_insert(): it does not wait for its user's run */
 	char *version;	 /* of Python; "": the usual one */
-	bool timeit;
-	bool keep;	  /* what the run leaves in memory */
-	int64_t guild_id; /* the server that it came from; 0: none */
+	bool timeit, keep; /* the latter: what the run leaves in memory */
+	int64_t guild_id;  /* the server that it came from; 0: none */
 
 	char *body; /* finished: the message, JSON; NULL before */
 };
@@ -96,11 +94,8 @@ enum job_insert_result {
 struct job_limits {
 	int64_t queue_max;
 	int64_t user_rate;
-	/* 0: none beyond what holds for all */
-	int64_t user_jobs;  /* that are not over */
-	int64_t guild_rate; /* in 60 s */
-	int64_t guild_jobs;
-	int64_t service_rate;
+	/* of jobs that are not over, and in 60 s; 0: no more than that */
+	int64_t user_jobs, guild_jobs, guild_rate, service_rate;
 	int64_t until_ms; /* wall clock: not inserted after it; 0: always */
 };
 

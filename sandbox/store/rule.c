@@ -88,7 +88,10 @@ rule_add_text(struct buf *out, const char *text)
 	for (size_t i = 0; i < shown; i++) {
 		char c = clean.data[i];
 
-		buf_addc(out, c == '`' ? '\'' : c == '\n' || c == '\t' ? ' ' : c);
+		buf_addc(out,
+		    c == '`'		       ? '\'' :
+			c == '\n' || c == '\t' ? ' ' :
+						 c);
 	}
 }
 

@@ -30,7 +30,7 @@ struct deliver_owed {
 	char *body;	/* heap; NULL: it is noted as finished */
 	char outcome[48];
 	int64_t cpu_ms; /* -1: not known */
-	bool told; /* note that, too */
+	bool told;	/* note that, too */
 };
 
 /* What a worker holds for as long as it lives. */

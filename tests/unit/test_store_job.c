@@ -40,7 +40,8 @@ test_insert(struct db *db)
 	(void)store_sql("UPDATE jobs SET received_ms = received_ms - 60001");
 	copy.interaction_id = store_interaction++;
 	copy.user_id = 1;
-	is_int(job_insert(db, &copy, &(struct job_limits){ .queue_max = 100, .user_rate = 1 },
+	is_int(job_insert(db, &copy,
+		   &(struct job_limits){ .queue_max = 100, .user_rate = 1 },
 		   &err),
 	    JOB_INSERTED, "a minute later nothing is too many");
 	job_release(&job);
@@ -315,7 +316,8 @@ test_count_and_prune(struct db *db)
 		if (i > 0)
 			(void)job_start(db, job.id, 0, &err);
 		if (i > 1)
-			(void)job_finish(db, job.id, 0, "{}", "exit 0", -1, &err);
+			(void)job_finish(db, job.id, 0, "{}", "exit 0", -1,
+			    &err);
 		if (i > 2)
 			(void)job_delivered(db, job.id, &err);
 		job_release(&job);

@@ -86,8 +86,7 @@ test_claim(void)
 {
 	static bool seen[JOBS + 1];
 	struct db *db = store_open(DB_FRONT);
-	struct job_limits limits = { .queue_max = JOBS,
-		.user_rate = JOBS };
+	struct job_limits limits = { .queue_max = JOBS, .user_rate = JOBS };
 	struct err err = { 0 };
 	int64_t base = 0;
 	int64_t id;

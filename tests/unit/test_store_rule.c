@@ -24,10 +24,9 @@ test_whose(struct db *admin, struct db *front)
 	const struct rule none = { .blocked = false };
 	struct rule all = { .banner = "until six", .timeout_ms = 3000 };
 	struct rule guild = { .rate = 5, .quota = 1 << 20 };
-	struct rule user = { .blocked = true,
-		.reason = "no",
-		.jobs = 2,
-		.timeout_ms = 9000 };
+	struct rule user = {
+		.blocked = true, .reason = "no", .jobs = 2, .timeout_ms = 9000
+	};
 	struct rules rules;
 
 	is_int(rule_put(admin, RULE_SERVICE, 0, &all, &err), 0, "of all");
@@ -41,7 +40,8 @@ test_whose(struct db *admin, struct db *front)
 	is_str(rules.of[RULE_SERVICE].banner, "until six", "all have a banner");
 	is_int(rules.of[RULE_GUILD].rate, 5, "the server has a rate");
 	is_int(rules.of[RULE_USER].rate, 0, "the person none");
-	is_int(rules_timeout(&rules, 100), 9000, "the person's time comes first");
+	is_int(rules_timeout(&rules, 100), 9000,
+	    "the person's time comes first");
 	is_int(rules_quota(&rules, 100), 1 << 20, "else the server's");
 	rules = found(front, GUILD, 7);
 	ok(!rules.of[RULE_USER].blocked && rules.of[RULE_GUILD].rate == 0,
@@ -49,8 +49,8 @@ test_whose(struct db *admin, struct db *front)
 	is_int(rules_timeout(&rules, 100), 3000, "what is said of all holds");
 	is_int(rules_quota(&rules, 100), 100, "or the settings do");
 	is_int(rule_put(admin, RULE_USER, 7, &none, &err), 0, "unblocked");
-	is_int(store_sql("SELECT count(*) FROM rules WHERE subject = 'user'"), 0,
-	    "what says nothing leaves no row");
+	is_int(store_sql("SELECT count(*) FROM rules WHERE subject = 'user'"),
+	    0, "what says nothing leaves no row");
 	is_int(rule_put(admin, RULE_USER, 7, &all, &err), -1,
 	    "a person has no banner");
 	(void)store_sql("DELETE FROM rules");
@@ -73,8 +73,9 @@ insert(struct db *db, int64_t user, int64_t guild, enum job_kind kind,
 static void
 test_limits(struct db *front)
 {
-	struct job_limits guild = { .queue_max = 99, .user_rate = 99,
-		.guild_rate = 2 };
+	struct job_limits guild = {
+		.queue_max = 99, .user_rate = 99, .guild_rate = 2
+	};
 	struct job_limits open = guild;
 	struct job_limits user = guild;
 	struct job_limits all = guild;
