@@ -48,3 +48,15 @@ FROM jobs WHERE received_ms >= :since_ms
 	AND (:user_id = 0 OR user_id = :user_id)
 	AND (:guild_id = 0 OR guild_id = :guild_id)
 ORDER BY id DESC LIMIT :most;
+
+-- What is not over, by worker; whose sandbox.
+-- name: list_top
+SELECT j.id, coalesce(j.claimed_by, -1), j.user_id, j.guild_id, j.kind, j.state,
+	max(0, :now_ms - j.received_ms),
+	max(0, :now_ms - coalesce(j.started_ms, :now_ms))
+FROM jobs AS j
+WHERE j.state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+ORDER BY j.id LIMIT :most;
+
+-- name: list_owner
+SELECT user_id FROM sandboxes WHERE id = :id;

@@ -360,6 +360,7 @@ static const struct {
 	{ FRAME_STAGE, BY(CTL), "STAGE", request_stage },
 	{ FRAME_PUBLISH, BY(CTL), "PUBLISH", request_publish },
 	{ FRAME_PACKAGES, BY(CTL), "PACKAGES", request_packages },
+	{ FRAME_CELLS, BY(CTL), "CELLS", request_cells },
 	{ FRAME_KEPT, BY(WORKER), "KEPT", request_kept },
 	{ FRAME_REMOVE, BY(WORKER) | BY(CTL), "REMOVE", request_remove },
 	{ FRAME_RESERVE, BY(API), "RESERVE", request_reserve },

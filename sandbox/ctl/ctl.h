@@ -44,6 +44,7 @@ int ctl_selftest(struct ctl *ctl);
 int ctl_service(struct ctl *ctl);
 int ctl_status(struct ctl *ctl);
 int ctl_token(struct ctl *ctl);
+int ctl_top(struct ctl *ctl);
 int ctl_user(struct ctl *ctl);
 
 /* "ilctl <command>: <err>" to standard error; returns the exit code that says

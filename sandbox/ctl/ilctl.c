@@ -57,6 +57,8 @@ static const struct command {
 	{ "doctor", ctl_doctor, false, NULL,
 	    "what is wrong, and what mends it" },
 	{ "status", ctl_status, true, NULL, "what is running now" },
+	{ "top", ctl_top, true, "top [-1] [--json]",
+	    "cells and jobs of this moment" },
 	{ "migrate", ctl_migrate, true, NULL, "bring the database up to date" },
 	{ "sandboxes", ctl_sandboxes, true, NULL, "list the sandboxes" },
 	{ "jobs", ctl_jobs, true, "jobs [-u] [-n count]",
