@@ -88,6 +88,8 @@ void request_take(struct client *client, const struct frame_view *view);
 /* It hung up: let go of what it asked for. */
 void request_abandon(struct client *client);
 void request_create(struct client *client, const struct frame_view *view);
+/* For who copies its volumes: the idle cell of the client's sandbox ends. */
+void cells_end_idle(const struct client *client);
 void request_cells(struct client *client, const struct frame_view *view);
 void request_reserve(struct client *client, const struct frame_view *view);
 void request_status(struct client *client, const struct frame_view *view);

@@ -29,6 +29,7 @@ struct ctl {
  * return an exit code.
  */
 int ctl_abuse(struct ctl *ctl);
+int ctl_backup(struct ctl *ctl);
 int ctl_commands(struct ctl *ctl);
 int ctl_doctor(struct ctl *ctl);
 int ctl_expire(struct ctl *ctl);
@@ -38,6 +39,7 @@ int ctl_mcp(struct ctl *ctl);
 int ctl_migrate(struct ctl *ctl);
 int ctl_packages(struct ctl *ctl);
 int ctl_register(struct ctl *ctl);
+int ctl_restore(struct ctl *ctl);
 int ctl_run(struct ctl *ctl);
 int ctl_sandboxes(struct ctl *ctl);
 int ctl_selftest(struct ctl *ctl);

@@ -63,6 +63,10 @@ static const struct command {
 	{ "sandboxes", ctl_sandboxes, true, NULL, "list the sandboxes" },
 	{ "jobs", ctl_jobs, true, "jobs [-u] [-n count]",
 	    "list jobs, the newest first" },
+	{ "backup", ctl_backup, true, "backup [-w seconds] folder",
+	    "database and sandboxes, while all runs" },
+	{ "restore", ctl_restore, true, "restore [-f | -n] folder",
+	    "bring a backup back, or check it (-n)" },
 	{ "expire", ctl_expire, true, NULL, "remove what has expired, now" },
 	{ "user", ctl_user, true,
 	    "user id [show | limits [name=value ...] | block [-c] [reason ...] "

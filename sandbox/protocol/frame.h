@@ -50,7 +50,8 @@ enum frame_kind {
 	FRAME_RESERVE = 8,	/* SIZE: bytes for the files of the APIs, until
 				 * the client hangs up; GRANTED */
 	FRAME_KEPT = 10,	/* SANDBOX, RETIRE?: is an interpreter kept, and
-				 * is it to end?  GRANTED: KEPT, REST_MS */
+				 * is it to end (for ilctl: any idle cell)?
+				 * GRANTED: KEPT, REST_MS */
 	FRAME_STAGE = 13,	/* INTERPRETER: a copy of the packages of the
 				 * APIs' runs, that a LEASE "install" changes,
 				 * until the client hangs up */

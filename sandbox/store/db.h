@@ -104,6 +104,9 @@ const char *db_column_text(struct sqlite3_stmt *s, int column);
 int db_column_word(struct sqlite3_stmt *s, int column,
     const char *const *words);
 
+/* Write a copy of it, as it is now, into a new file, while others write. */
+int db_copy(struct db *db, const char *path, struct err *err);
+
 /* Write the WAL back into the file; when idle, and in il-worker only. */
 void db_checkpoint(struct db *db);
 
