@@ -420,7 +420,7 @@ def environments_are_the_same():
         [path, "LANG=C.UTF-8"], EXECUTE_ENV,
         [path, *("N%d=v" % n for n in range(3000))],
         ["LONG=" + "x" * 60000, path])})
-    differ({repr(env)[:60]: (show, {"env": env, "path": MAIN}) for env in (
+    differ({repr(env)[-60:]: (show, {"env": env, "path": MAIN}) for env in (
         EXECUTE_ENV, EXECUTE_ENV[:-1], EXECUTE_ENV[::-1], EVAL_ENV,
         [*EXECUTE_ENV, "A=1"], [*EXECUTE_ENV[:-1], "OPENBLAS_NUM_THREADS=5"])},
         ask_file)
