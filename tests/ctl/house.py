@@ -192,7 +192,7 @@ class House:
                     parents[int(name)] = int(
                         file.read().rsplit(")", 1)[1].split()[1])
                 with open(f"/proc/{name}/cmdline", "rb") as file:
-                    lines[int(name)] = file.read().replace(b"\0", b" ").decode()
+                    lines[int(name)] = file.read().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue
         found = {self.process.pid}
