@@ -13,7 +13,7 @@ GLIBC = (2, 28)
 # Looked up in musl 1.2: of one name and with one meaning in both.
 MUSL = set("""
 __errno_location __stack_chk_fail _exit access chdir clock_gettime clone close
-dup2 fchdir fchmod fcntl fork fstatfs futimens kill madvise memchr memcmp memcpy memset mmap
+dup2 environ fchdir fchmod fcntl fork fstatfs futimens kill madvise memchr memcmp memcpy memset mmap
 mount nice openat pause pipe2 poll ppoll prctl pread read readlinkat recv
 recvmsg send sendfile sendmsg setns setsid sigaction signal socketpair strcmp strlen
 strncmp strnlen strspn strstr syscall unlinkat unshare wait4 write""".split())
@@ -28,7 +28,7 @@ def calls_that_not_all_have():
     libc = subprocess.run(["cc", "-print-file-name=libc.so.6"], check=True,
                           stdout=subprocess.PIPE).stdout.decode().strip()
     since = {}
-    for name, version in re.findall(r" [TWiB] (\w+)@@?GLIBC_([\d.]+)$",
+    for name, version in re.findall(r" [TWiBV] (\w+)@@?GLIBC_([\d.]+)$",
                                     symbols(libc), re.M):
         number = tuple(map(int, version.split(".")))
         since[name] = min(number, since.get(name, number))
