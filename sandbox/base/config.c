@@ -376,12 +376,9 @@ config_read_token(struct config *config, const char *path, struct err *err)
 	return 0;
 }
 
-/*
- * <folder of the program>/../lib, where a build tree has its copies, or else
- * where `make install` puts them.
- */
-static char *
-config_find_lib(void)
+/* <folder of the program>/../lib is where a build tree has its copies. */
+char *
+config_lib_dir(void)
 {
 	char self[PATH_MAX] = "";
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
@@ -421,7 +418,7 @@ config_store(struct config *config, const struct config_values *values,
 	config_default(&config->database,
 	    config_state_path(config, "inline.db"));
 	config_default(&config->api_files, config_state_path(config, "files"));
-	config_default(&config->lib_dir, config_find_lib());
+	config_default(&config->lib_dir, config_lib_dir());
 	config_default(&config->sandbox_images,
 	    images_from(config->sandbox_image));
 	config_default(&config->chat_images,

@@ -55,7 +55,7 @@ ctl_sandboxes(struct ctl *ctl)
 {
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
-	sqlite3_stmt *s;
+	struct stmt *s;
 	int result;
 
 	if (db == NULL)
@@ -64,15 +64,14 @@ ctl_sandboxes(struct ctl *ctl)
 	    "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE", "FILES");
 	s = db_statement(db, STATEMENT_LIST_SANDBOXES);
 	while ((result = db_step(db, s, &err)) == 1)
-		printf("%s  %-20lld %-8s  %-16s  %-16s  %9s  %6lld\n",
-		    db_column_text(s, 0), sqlite3_column_int64(s, 1),
-		    db_column_text(s, 2),
-		    text_time(sqlite3_column_int64(s, 5)).text,
-		    sqlite3_column_int64(s, 7) != 0 ?
+		printf("%s  %-20" PRId64 " %-8s  %-16s  %-16s  %9s  %6" PRId64
+		       "\n",
+		    db_column_text(s, 0), db_column_int(s, 1),
+		    db_column_text(s, 2), text_time(db_column_int(s, 5)).text,
+		    db_column_int(s, 7) != 0 ?
 			"never" :
-			text_time(sqlite3_column_int64(s, 6)).text,
-		    text_size(sqlite3_column_int64(s, 8)).text,
-		    sqlite3_column_int64(s, 9));
+			text_time(db_column_int(s, 6)).text,
+		    text_size(db_column_int(s, 8)).text, db_column_int(s, 9));
 	if (result == 0)
 		return CTL_OK;
 	(void)err_wrap(&err, "list sandboxes");
@@ -81,21 +80,20 @@ ctl_sandboxes(struct ctl *ctl)
 
 /* A row of `ilctl jobs`: nothing that anybody wrote. */
 static void
-print_job(sqlite3_stmt *s)
+print_job(struct stmt *s)
 {
 	const char *said = db_column_text(s, 4);
-	const int64_t took_ms = sqlite3_column_int64(s, 6); /* -1: not yet */
+	const int64_t took_ms = db_column_int(s, 6); /* -1: not yet */
 	auto_free char *took = took_ms < 0 ? xstrdup("") :
 					     xprintf("%" PRId64 " ms", took_ms);
 	auto_buf struct buf outcome = BUF_INIT(1024);
 
 	/* It may quote what another program said. */
 	text_add_clean(&outcome, said, strlen(said));
-	printf("%-10lld %-16s  %-20lld %-10s  %-13s  %12s  %s\n",
-	    sqlite3_column_int64(s, 0),
-	    text_time(sqlite3_column_int64(s, 5) / 1000).text,
-	    sqlite3_column_int64(s, 1), db_column_text(s, 2),
-	    db_column_text(s, 3), took, buf_str(&outcome));
+	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-10s  %-13s  %12s  %s\n",
+	    db_column_int(s, 0), text_time(db_column_int(s, 5) / 1000).text,
+	    db_column_int(s, 1), db_column_text(s, 2), db_column_text(s, 3),
+	    took, buf_str(&outcome));
 }
 
 int
@@ -105,7 +103,7 @@ ctl_jobs(struct ctl *ctl)
 	int64_t most = JOBS_SHOWN;
 	bool unfinished = false;
 	auto_db struct db *db = NULL;
-	sqlite3_stmt *s;
+	struct stmt *s;
 	int result;
 	int c;
 

@@ -45,7 +45,7 @@ job_release(struct job *job)
 }
 
 static void
-bind_row(sqlite3_stmt *s, const struct job *job)
+bind_row(struct stmt *s, const struct job *job)
 {
 	db_bind_int(s, ":interaction_id", job->interaction_id);
 	db_bind_int(s, ":application_id", job->application_id);
@@ -77,38 +77,38 @@ bind_row(sqlite3_stmt *s, const struct job *job)
 }
 
 static void
-read_row(sqlite3_stmt *s, struct job *job)
+read_row(struct stmt *s, struct job *job)
 {
 	int c = 0;
 
-	job->id = sqlite3_column_int64(s, c++);
-	job->interaction_id = sqlite3_column_int64(s, c++);
-	job->application_id = sqlite3_column_int64(s, c++);
-	job->user_id = sqlite3_column_int64(s, c++);
+	job->id = db_column_int(s, c++);
+	job->interaction_id = db_column_int(s, c++);
+	job->application_id = db_column_int(s, c++);
+	job->user_id = db_column_int(s, c++);
 	job->kind = job_kind_find(db_column_text(s, c++));
 	job->lost = strcmp(db_column_text(s, c++), "lost") == 0;
 	job->answer = (enum job_answer)db_column_word(s, c++, answer_names);
 	job->token = xstrdup(db_column_text(s, c++));
 	job->locale = xstrdup(db_column_text(s, c++));
-	job->received_ms = sqlite3_column_int64(s, c++);
-	job->attachment_limit = sqlite3_column_int64(s, c++);
-	job->may_attach = sqlite3_column_int64(s, c++) != 0;
+	job->received_ms = db_column_int(s, c++);
+	job->attachment_limit = db_column_int(s, c++);
+	job->may_attach = db_column_int(s, c++) != 0;
 	job->path = xstrdup(db_column_text(s, c++));
 	job->text = xstrdup(db_column_text(s, c++));
 	job->input = xstrdup(db_column_text(s, c++));
-	job->page = sqlite3_column_int64(s, c++);
-	job->share = sqlite3_column_int64(s, c++) != 0;
-	job->recursive = sqlite3_column_int64(s, c++) != 0;
-	job->has_text = sqlite3_column_int64(s, c++) != 0;
+	job->page = db_column_int(s, c++);
+	job->share = db_column_int(s, c++) != 0;
+	job->recursive = db_column_int(s, c++) != 0;
+	job->has_text = db_column_int(s, c++) != 0;
 	job->attachment_url = xstrdup(db_column_text(s, c++));
 	job->attachment_name = xstrdup(db_column_text(s, c++));
-	job->attachment_size = sqlite3_column_int64(s, c++);
-	job->view_id = sqlite3_column_int64(s, c++);
-	job->held_by = sqlite3_column_int64(s, c++);
+	job->attachment_size = db_column_int(s, c++);
+	job->view_id = db_column_int(s, c++);
+	job->held_by = db_column_int(s, c++);
 	job->version = xstrdup(db_column_text(s, c++));
-	job->timeit = sqlite3_column_int64(s, c++) != 0;
-	job->keep = sqlite3_column_int64(s, c++) != 0;
-	if (sqlite3_column_type(s, c) != SQLITE_NULL)
+	job->timeit = db_column_int(s, c++) != 0;
+	job->keep = db_column_int(s, c++) != 0;
+	if (!db_column_is_null(s, c))
 		job->body = xstrdup(db_column_text(s, c));
 }
 
@@ -117,11 +117,11 @@ read_row(sqlite3_stmt *s, struct job *job)
 static int64_t
 unfinished(struct db *db, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_UNFINISHED);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_UNFINISHED);
 	int64_t *note = db_note(db);
 
 	if (*note < 0 && db_step(db, s, err) == 1)
-		*note = sqlite3_column_int64(s, 0);
+		*note = db_column_int(s, 0);
 	return *note;
 }
 
@@ -129,10 +129,10 @@ unfinished(struct db *db, struct err *err)
 static int64_t
 count_beside(struct db *db, int64_t user_id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_BESIDE);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_BESIDE);
 
 	db_bind_int(s, ":user_id", user_id);
-	return db_step(db, s, err) == 1 ? sqlite3_column_int64(s, 0) : -1;
+	return db_step(db, s, err) == 1 ? db_column_int(s, 0) : -1;
 }
 
 /* Does it run code, so that the workspace can be read meanwhile? */
@@ -164,7 +164,7 @@ static enum job_insert_result
 insert_check(struct db *db, struct job *job, const struct job_limits *limits,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_CHECK);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CHECK);
 	int64_t count = unfinished(db, err);
 	int waits = 0;
 
@@ -179,14 +179,14 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 	db_bind_int(s, ":rate", limits->user_rate);
 	if (db_step(db, s, err) < 0)
 		return JOB_INSERT_FAILED;
-	if (sqlite3_column_int64(s, 0) != 0)
+	if (db_column_int(s, 0) != 0)
 		return JOB_REPEATED;
-	if (sqlite3_column_type(s, 1) != SQLITE_NULL)
+	if (!db_column_is_null(s, 1))
 		waits = waits_for(db, job, job_kind_find(db_column_text(s, 1)),
 		    err);
 	if (waits != 0)
 		return waits < 0 ? JOB_INSERT_FAILED : JOB_RUNNING;
-	if (sqlite3_column_int64(s, 2) >= limits->user_rate)
+	if (db_column_int(s, 2) >= limits->user_rate)
 		return JOB_TOO_MANY;
 	if (count >= limits->queue_max)
 		return JOB_QUEUE_FULL;
@@ -196,7 +196,7 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 static int
 insert_row(struct db *db, struct job *job, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
 
 	bind_row(s, job);
 	if (db_run(db, s, err) < 0)
@@ -228,13 +228,13 @@ static int
 number_of(struct db *db, enum statement which, const char *name, int64_t value,
     int64_t *number, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, which);
+	auto_stmt struct stmt *s = db_statement(db, which);
 	int row;
 
 	db_bind_int(s, name, value);
 	row = db_step(db, s, err);
 	if (row == 1)
-		*number = sqlite3_column_int64(s, 0);
+		*number = db_column_int(s, 0);
 	return row < 0 ? -1 : row == 0;
 }
 
@@ -253,17 +253,17 @@ job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err)
 int
 job_peek(struct db *db, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_PEEK);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_PEEK);
 
 	if (db_step(db, s, err) < 0)
 		return -1;
-	return sqlite3_column_int64(s, 0) != 0 ? 0 : 1;
+	return db_column_int(s, 0) != 0 ? 0 : 1;
 }
 
 /* Take the one row of s into job, and step s to its end: only then is a
  * RETURNING statement committed.  1: there is no row. */
 static int
-take_row(struct db *db, sqlite3_stmt *s, struct job *job, struct err *err)
+take_row(struct db *db, struct stmt *s, struct job *job, struct err *err)
 {
 	int result = db_step(db, s, err);
 
@@ -279,7 +279,7 @@ take_row(struct db *db, sqlite3_stmt *s, struct job *job, struct err *err)
 int
 job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
 	/* An empty queue is found without the lock that fronts wait for. */
 	int result = job_peek(db, err);
 
@@ -296,7 +296,7 @@ job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 
 /* Run a change of one row's state.  1: it was not in that state. */
 static int
-change(struct db *db, sqlite3_stmt *s, bool quick, const char *what, int64_t id,
+change(struct db *db, struct stmt *s, bool quick, const char *what, int64_t id,
     struct err *err)
 {
 	int changes;
@@ -312,7 +312,7 @@ change(struct db *db, sqlite3_stmt *s, bool quick, const char *what, int64_t id,
 int
 job_start(struct db *db, int64_t id, int64_t slot, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_START);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_START);
 
 	db_bind_int(s, ":slot", slot);
 	return change(db, s, false, "start", id, err);
@@ -322,7 +322,7 @@ int
 job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
     const char *outcome, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_FINISH);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_FINISH);
 
 	db_bind_int(s, ":slot", slot);
 	db_bind_text(s, ":body", body);
@@ -333,7 +333,7 @@ job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
 int
 job_delivered(struct db *db, int64_t id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);
 
 	/* Told again after a power cut: the same. */
 	return change(db, s, true, "deliver", id, err);
@@ -342,7 +342,7 @@ job_delivered(struct db *db, int64_t id, struct err *err)
 int
 job_undeliverable(struct db *db, int64_t id, const char *why, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db,
+	auto_stmt struct stmt *s = db_statement(db,
 	    STATEMENT_JOB_UNDELIVERABLE);
 
 	db_bind_text(s, ":why", why);
@@ -358,7 +358,7 @@ job_recover(struct db *db, int64_t slot, struct err *err)
 	int count = 0;
 
 	for (int i = 0; i < 2 && changes >= 0; i++) {
-		auto_stmt sqlite3_stmt *s = db_statement(db, halves[i]);
+		auto_stmt struct stmt *s = db_statement(db, halves[i]);
 
 		db_bind_int(s, ":slot", slot);
 		changes = db_run(db, s, err);
@@ -374,7 +374,7 @@ int
 job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_NEXT_UNTOLD);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_NEXT_UNTOLD);
 
 	job_init(job);
 	db_bind_int(s, ":slot", slot);
@@ -385,28 +385,28 @@ job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
 int
 job_slots(struct db *db, int64_t *slots, int cap, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_SLOTS);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_SLOTS);
 	int count = 0;
 	int result = 1;
 
 	while (count < cap && (result = db_step(db, s, err)) == 1)
-		slots[count++] = sqlite3_column_int64(s, 0);
+		slots[count++] = db_column_int(s, 0);
 	return result < 0 ? -1 : count;
 }
 
 int
 job_count(struct db *db, struct job_counts *counts, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_COUNT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_COUNT);
 
 	db_bind_int(s, ":now_ms", clock_wall_ms());
 	if (db_step(db, s, err) < 0)
 		return err_wrap(err, "count jobs");
 	*counts = (struct job_counts){
-		.queued = sqlite3_column_int64(s, 0),
-		.running = sqlite3_column_int64(s, 1),
-		.untold = sqlite3_column_int64(s, 2),
-		.oldest_ms = sqlite3_column_int64(s, 3),
+		.queued = db_column_int(s, 0),
+		.running = db_column_int(s, 1),
+		.untold = db_column_int(s, 2),
+		.oldest_ms = db_column_int(s, 3),
 	};
 	return 0;
 }

@@ -72,7 +72,7 @@ test_locked(struct db *db, struct db *other)
 {
 	struct err err = { 0 };
 
-	(void)sqlite3_busy_timeout(db->handle, 1);
+	(void)sqlite3_busy_timeout(connection_of(db)->handle, 1);
 	is_int(db_begin(other, &err), 0, "somebody else writes");
 	db_group_begin(db);
 	is_int(insert(db, 8, 100, &err), JOB_INSERT_FAILED, "one cannot");
@@ -103,8 +103,8 @@ test_full(struct db *db)
 	memset(large.text, 'x', LARGE);
 	(void)snprintf(limit, sizeof(limit), "PRAGMA max_page_count = %lld",
 	    (long long)store_sql("PRAGMA page_count") + 20);
-	(void)sqlite3_set_authorizer(db->handle, NULL, NULL);
-	(void)sqlite3_exec(db->handle, limit, NULL, NULL, NULL);
+	(void)sqlite3_set_authorizer(connection_of(db)->handle, NULL, NULL);
+	(void)sqlite3_exec(connection_of(db)->handle, limit, NULL, NULL, NULL);
 	db_group_begin(db);
 	is_int(insert(db, 10, 100, &err), JOB_INSERTED, "a small one");
 	is_int(job_insert(db, &large, &store_limits, &err), JOB_INSERT_FAILED,
