@@ -15,4 +15,5 @@ FROM jobs ORDER BY id DESC LIMIT :most;
 SELECT id, user_id, kind, state, outcome, received_ms, -1
 FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	-- postgres: AND open
 ORDER BY id DESC LIMIT :most;

@@ -66,6 +66,15 @@ struct db_driver {
 	int64_t (*column_int)(const struct stmt *s, int column);
 	const char *(*column_text)(const struct stmt *s, int column);
 	bool (*column_is_null)(const struct stmt *s, int column);
+
+	/* holder.h; all NULL: there is one host */
+	int (*hold)(struct db *db, const char *node, int64_t slot,
+	    int64_t *holder, struct err *err);
+	int (*take_over)(struct db *db, const char *node, int64_t slot,
+	    int64_t holder, struct err *err);
+	void (*notify)(struct db *db);
+	int (*listen)(struct db *db, struct err *err);
+	bool (*heard)(struct db *db, int *fd);
 };
 
 extern const struct db_driver sqlite_driver; /* connection.c */

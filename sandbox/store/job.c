@@ -193,17 +193,39 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 	return JOB_INSERTED;
 }
 
+/* 1: somebody on another host was first, and it is nothing. */
 static int
 insert_row(struct db *db, struct job *job, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
+	int changes;
 
 	bind_row(s, job);
-	if (db_run(db, s, err) < 0)
-		return -1;
+	changes = db_run(db, s, err);
+	if (changes <= 0)
+		return changes < 0 ? -1 : 1;
 	job->id = db_last_id(db);
 	++*db_note(db);
 	return 0;
+}
+
+/* Checked and inserted; with one writer at a time what was checked holds. */
+static enum job_insert_result
+insert(struct db *db, struct job *job, const struct job_limits *limits,
+    struct err *err)
+{
+	enum job_insert_result result = JOB_INSERTED;
+	int inserted = 1;
+
+	for (int tries = 0; inserted == 1 && tries < 2; tries++) {
+		result = insert_check(db, job, limits, err);
+		if (result != JOB_INSERTED)
+			return result;
+		inserted = insert_row(db, job, err);
+	}
+	if (inserted == 1)
+		(void)err_set(err, ERR_CONFLICT, "insert a job");
+	return inserted == 0 ? JOB_INSERTED : JOB_INSERT_FAILED;
 }
 
 enum job_insert_result
@@ -214,9 +236,8 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 
 	if (db_begin(db, err) != 0)
 		return JOB_INSERT_FAILED;
-	result = insert_check(db, job, limits, err);
-	if (result == JOB_INSERTED &&
-	    (insert_row(db, job, err) != 0 || db_commit(db, err) != 0))
+	result = insert(db, job, limits, err);
+	if (result == JOB_INSERTED && db_commit(db, err) != 0)
 		result = JOB_INSERT_FAILED;
 	if (result != JOB_INSERTED)
 		db_rollback(db);
@@ -242,6 +263,13 @@ int
 job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err)
 {
 	return number_of(db, STATEMENT_JOB_OWNER, ":id", id, user_id, err);
+}
+
+int
+job_find(struct db *db, int64_t interaction_id, int64_t *id, struct err *err)
+{
+	return number_of(db, STATEMENT_JOB_FIND, ":interaction_id",
+	    interaction_id, id, err);
 }
 
 int

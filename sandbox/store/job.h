@@ -64,8 +64,7 @@ struct job {
 	bool share;
 	bool recursive;
 	bool has_text; /* text was given, even if empty */
-	/* one file, or several, with a line end between two; their size in all
-	 */
+	/* one file, or several, a line end between two; their size in all */
 	char *attachment_url;
 	char *attachment_name;
 	int64_t attachment_size;
@@ -104,6 +103,9 @@ struct job_limits {
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 
+/* il-fcgi: the job of an interaction, when a commit came to an unknown end.
+ * 1: there is none. */
+int job_find(struct db *db, int64_t interaction, int64_t *id, struct err *err);
 /* il-fcgi: whose is this job?  1: nobody's, or it is over. */
 int job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err);
 /* il-fcgi: the unfinished job for which this user has to wait.  1: none. */

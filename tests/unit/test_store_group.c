@@ -118,6 +118,47 @@ test_full(struct db *db)
 	job_release(&large);
 }
 
+/* PostgreSQL: a statement that fails takes no other of its group with it. */
+static void
+test_apart(struct db *db)
+{
+	struct err err = { 0 };
+	struct job bad = store_job(21, JOB_PY);
+
+	bad.attachment_limit = -1; /* a CHECK */
+	db_group_begin(db);
+	is_int(insert(db, 20, 100, &err), JOB_INSERTED, "a good one");
+	is_int(job_insert(db, &bad, &store_limits, &err), JOB_INSERT_FAILED,
+	    "a bad one");
+	is_int(err.code, ERR_INPUT, "is told why");
+	is_int(insert(db, 22, 100, &err), JOB_INSERTED, "another good one");
+	is_int(db_group_commit(db, &err), 0, "commit");
+	is_int(jobs(), 8, "both good ones are there");
+	job_release(&bad);
+}
+
+/* The connection goes in the middle of a group: all are told, none is there,
+ * and the next group has a new connection. */
+static void
+test_cut(struct db *db)
+{
+	struct err err = { 0 };
+
+	db_group_begin(db);
+	is_int(insert(db, 30, 100, &err), JOB_INSERTED, "before the cut");
+	ok(store_sql("SELECT count(pg_terminate_backend(pid, 5000)) "
+		     "FROM pg_stat_activity "
+		     "WHERE application_name = 'il-fcgi' "
+		     "AND datname = current_database()") > 0,
+	    "the server ends the session");
+	is_int(insert(db, 31, 100, &err), JOB_INSERT_FAILED, "after it");
+	is_int(insert(db, 32, 100, &err), JOB_INSERT_FAILED, "and later");
+	is_int(db_group_commit(db, &err), -1, "the group is lost");
+	is_int(jobs(), 8, "nothing of it is there");
+	is_int(insert(db, 30, 100, &err), JOB_INSERTED, "then all is well");
+	is_int(jobs(), 9, "on a new connection");
+}
+
 int
 main(void)
 {
@@ -130,8 +171,13 @@ main(void)
 	test_together(front);
 	test_refused(front);
 	test_queue(front);
-	test_locked(front, worker);
-	test_full(worker);
+	if (store_is_postgres()) {
+		test_apart(front);
+		test_cut(front);
+	} else {
+		test_locked(front, worker);
+		test_full(worker);
+	}
 	db_close(front);
 	db_close(worker);
 	return tap_done();
