@@ -71,6 +71,9 @@ bool submit_refuse_with(struct context *c, enum text_id text,
 char *submit_clickable(struct context *c, const struct buf *text);
 /* reply->err is filled: tell the person that it is our fault.  Always false. */
 bool submit_fault(struct context *c, const char *outcome);
+/* After a commit that failed with err: is its job there all the same?  Asked
+ * only where nobody knows how the commit ended. */
+bool submit_is_there(const struct context *c, const struct err *err);
 
 /* Take the text of an option or an input, at most max bytes; an empty one is
  * NULL.  False: the reply says what is wrong with it. */

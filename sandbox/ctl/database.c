@@ -11,6 +11,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
@@ -31,7 +32,8 @@ ctl_migrate_database(const struct config *config, struct err *err)
 	auto_db struct db *db = NULL;
 
 	/* On a fresh machine its folder may be missing, too. */
-	if (fd_make_dirs(dirname(copy), 0770, err) != 0)
+	if (!config_database_is_server(config->database) &&
+	    fd_make_dirs(dirname(copy), 0770, err) != 0)
 		return -1;
 	db = db_open(config->database, DB_ADMIN, err);
 	return db != NULL ? db_migrate(db, err) : -1;
@@ -40,12 +42,13 @@ ctl_migrate_database(const struct config *config, struct err *err)
 int
 ctl_migrate(struct ctl *ctl)
 {
+	auto_free char *shown = config_database_shown(ctl->config.database);
 	struct err err = { 0 };
 	int applied = ctl_migrate_database(&ctl->config, &err);
 
 	if (applied < 0)
 		return ctl_fail(ctl->argv[0], &err);
-	printf("%s: version %d, %d migration%s applied\n", ctl->config.database,
+	printf("%s: version %d, %d migration%s applied\n", shown,
 	    migration_count, applied, applied == 1 ? "" : "s");
 	return CTL_OK;
 }

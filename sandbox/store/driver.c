@@ -8,17 +8,11 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
+#include "../base/config_database.h"
 #include "../base/err.h"
 
 #define OBJECT "libinline-store-pg.so"
 #define SYMBOL "inline_store_driver"
-
-static bool
-is_postgres(const char *address)
-{
-	return strncmp(address, "postgresql://", 13) == 0 ||
-	    strncmp(address, "postgres://", 11) == 0;
-}
 
 /* It stays loaded as long as the program. */
 static const struct db_driver *
@@ -48,7 +42,7 @@ driver_find(const char *address, struct err *err)
 {
 	static const struct db_driver *loaded;
 
-	if (!is_postgres(address))
+	if (!config_database_is_server(address))
 		return &sqlite_driver;
 	if (loaded == NULL)
 		loaded = load(err);
