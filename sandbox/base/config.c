@@ -373,8 +373,8 @@ config_read_secret(const char *name, const char *path, char **text,
 		line.data[line.len - 1] == '\r'))
 		buf_cut(&line, line.len - 1);
 	if (line.len == 0 || strlen(buf_str(&line)) != line.len)
-		return err_set(err, ERR_CONFIG, "%s_FILE: holds nothing, or a NUL",
-		    name);
+		return err_set(err, ERR_CONFIG,
+		    "%s_FILE: holds nothing, or a NUL", name);
 	if (config_store_text(&key, buf_str(&line), text, err) != 0)
 		return err_wrap(err, "%s_FILE", name);
 	return 0;

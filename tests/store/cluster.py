@@ -40,6 +40,8 @@ class Cluster:
         self.folder = tempfile.mkdtemp(prefix="inline-pg-")
         self.data = self.folder + "/data"
         self.settings = list(settings)
+        self.port = next((word.split("=")[1] for word in self.settings
+                          if word.startswith("port=")), "5432")
         self.process = None
         self.user = self.find_user()
         os.chmod(self.folder, 0o755)
@@ -114,8 +116,8 @@ class Cluster:
                 stderr=log, **self.as_user())
         deadline = time.monotonic() + 30
         while subprocess.run(
-                [self.bin + "/pg_isready", "-q", "-h", self.folder]
-                ).returncode != 0:
+                [self.bin + "/pg_isready", "-q", "-h", self.folder, "-p",
+                 self.port]).returncode != 0:
             if time.monotonic() > deadline or self.process.poll() is not None:
                 raise RuntimeError(open(self.folder + "/log").read())
             time.sleep(0.05)
@@ -136,7 +138,8 @@ class Cluster:
         """What psql prints, unadorned."""
         done = subprocess.run(
             [self.bin + "/psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h",
-             self.folder, "-U", user, "-d", database, "-c", text],
+             self.folder, "-p", self.port, "-U", user, "-d", database, "-c",
+             text],
             capture_output=True, text=True, timeout=60)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
@@ -148,7 +151,8 @@ class Cluster:
         return self.address(name)
 
     def address(self, name, user="inline"):
-        return f"postgresql://{user}@/{name}?host={self.folder}"
+        port = "" if self.port == "5432" else f"&port={self.port}"
+        return f"postgresql://{user}@/{name}?host={self.folder}{port}"
 
     def __enter__(self):
         return self

@@ -159,6 +159,39 @@ test_cut(struct db *db)
 	is_int(jobs(), 9, "on a new connection");
 }
 
+/* TEST_STORE is on a small disk: who does not fit is told, all others are
+ * there. */
+static void
+test_full_server(struct db *db)
+{
+	struct job_limits limits = { INT64_MAX, INT64_MAX, 0 };
+	struct err err = { 0 };
+	int64_t before = jobs();
+	int64_t inserted = 0;
+	struct job large = store_job(40, JOB_PY);
+
+	free(large.text);
+	large.text = xcalloc(1, LARGE + 1);
+	for (size_t i = 0; i < LARGE; i++) /* not to be compressed */
+		large.text[i] = (char)('0' + random() % 75);
+	for (int i = 0; i < 60 && err.code == ERR_NONE; i++) {
+		large.user_id++;
+		large.interaction_id = store_interaction++;
+		db_group_begin(db);
+		if (job_insert(db, &large, &limits, &err) == JOB_INSERTED &&
+		    db_group_commit(db, &err) == 0)
+			inserted++;
+		else
+			(void)db_group_commit(db, &(struct err){ 0 });
+	}
+	is_int(err.code, ERR_LIMIT, "a full disk is told");
+	is_int(jobs() - before, inserted, "what was promised is there");
+	(void)store_sql("DELETE FROM jobs WHERE user_id > 40");
+	(void)store_sql("VACUUM jobs");
+	is_int(insert(db, 90, 100, &err), JOB_INSERTED, "with room: again");
+	job_release(&large);
+}
+
 int
 main(void)
 {
@@ -171,7 +204,9 @@ main(void)
 	test_together(front);
 	test_refused(front);
 	test_queue(front);
-	if (store_is_postgres()) {
+	if (getenv("TEST_FULL") != NULL) {
+		test_full_server(front);
+	} else if (store_is_postgres()) {
 		test_apart(front);
 		test_cut(front);
 	} else {

@@ -97,9 +97,9 @@ start(const struct pg *pg, struct err *err)
 	return conn;
 }
 
-/* Step it until it stands.  False: it does not, in time. */
+/* Step it until it stands.  False: it fails, or *late: it takes too long. */
 static bool
-await(PGconn *conn, int64_t until_ms)
+await(PGconn *conn, int64_t until_ms, bool *late)
 {
 	PostgresPollingStatusType next = PGRES_POLLING_WRITING;
 
@@ -110,8 +110,9 @@ await(PGconn *conn, int64_t until_ms)
 			.events = next == PGRES_POLLING_READING ? POLLIN :
 								  POLLOUT };
 
-		if (TEMP_FAILURE_RETRY(poll(&at, 1,
-			clock_poll_timeout(until_ms))) <= 0)
+		*late = TEMP_FAILURE_RETRY(poll(&at, 1,
+			    clock_poll_timeout(until_ms))) == 0;
+		if (*late)
 			return false;
 		next = PQconnectPoll(conn);
 	}
@@ -145,18 +146,22 @@ static int
 dial(struct pg *pg, struct err *err)
 {
 	int64_t until_ms = clock_monotonic_ms() + roles[pg->db.role].connect_ms;
+	bool late = false;
 	const char *text;
 
 	pg->conn = start(pg, err);
 	if (pg->conn == NULL)
 		return -1;
 	(void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
-	if (await(pg->conn, until_ms))
+	if (await(pg->conn, until_ms, &late))
 		return 0;
 	text = PQerrorMessage(pg->conn);
-	(void)err_set(err, connect_code(pg->conn), "database: %.*s",
-	    (int)strcspn(text, "\n"),
-	    *text != '\0' ? text : "no connection in time");
+	if (late)
+		(void)err_set(err, ERR_SYSTEM,
+		    "database: no connection in time");
+	else
+		(void)err_set(err, connect_code(pg->conn), "database: %.*s",
+		    (int)strcspn(text, "\n"), text);
 	pg_drop(pg);
 	return -1;
 }
