@@ -7,12 +7,14 @@ lost by nobody and runs once."""
 import os
 import signal
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "store"))
 
 from cluster import Cluster, skip_unless_installed  # noqa: E402
+from relay import Relay  # noqa: E402
 from service import Service, wait_for  # noqa: E402
 
 skip_unless_installed()
@@ -127,13 +129,61 @@ def test_server_restarts(service, cluster):
     ok("to be told" in out, "and the doctor finds it well", out + err)
 
 
-with Cluster() as cluster:
-    address = cluster.database("inline")
+def bound(name):
+    """How a statement is named when it is executed, not when it is prepared."""
+    return b"\0" + name.encode() + b"\0"
+
+
+def test_unknown(service, cluster, relay):
+    """The wire is cut after a word, before its answer: the server has done it,
+    and nobody was told."""
+    for word, what in ((b"COMMIT", "the commit of an interaction"),
+                       (bound("job_claim"), "a claim"),
+                       (bound("job_finish"), "a finish"),
+                       (bound("job_delivered"), "a delivery")):
+        before = int(cluster.sql("SELECT coalesce(max(id), 0) FROM jobs",
+                                 "inline"))
+        relay.cut_after(word)
+        run = service.discord.send_command(
+            "py", code="open('runs', 'a').write('x'); print('ran')")
+        answer = str(run.wait_final(match="ran"))
+        wait_for(lambda: relay.word is None)
+        with open(service.log, errors="replace") as log:
+            faults = [line for line in log if "outcome=database" in line]
+        ok("ran" in answer and not faults, f"{what}: answered all the same",
+           [answer, faults])
+        wait_for(lambda: cluster.sql("SELECT count(*) FROM jobs WHERE open",
+                                     "inline") == "0")
+        rows = cluster.sql(f"SELECT state FROM jobs WHERE id > {before}",
+                           "inline")
+        ok(rows == "delivered", f"{what}: one job, delivered", rows)
+    run = service.discord.send_command("py", code="print(open('runs').read())")
+    answer = str(run.wait_final(match="x"))
+    ok("xxxx" in answer and "xxxxx" not in answer, "each ran once", answer)
+    # what is not known to have started is not run
+    relay.cut_after(bound("job_start"))
+    run = service.discord.send_command(
+        "py", code="open('runs', 'a').write('y'); print('ran')")
+    answer = str(run.wait_final(match="interrupted"))
+    ok("interrupted" in answer, "a start: told as interrupted", answer)
+    run = service.discord.send_command("py", code="print(open('runs').read())")
+    answer = str(run.wait_final(match="x"))
+    ok("y" not in answer.split("xxxx")[1][:5], "and not run", answer)
+    ok(relay.cuts == 5, "the wire was cut each time", relay.cuts)
+
+
+with Cluster() as cluster, \
+        tempfile.TemporaryDirectory(prefix="inline-pg-") as wire:
+    cluster.database("inline")
+    os.chmod(wire, 0o755)
+    relay = Relay(wire, cluster.folder)
+    address = f"postgresql://inline@/inline?host={wire}"
     with Service(IL_DATABASE=address, IL_WORKERS="2") as service:
         test_commands(service, cluster)
         test_ilctl(service)
         test_cut(service, cluster)
         test_cut_in_run(service, cluster)
+        test_unknown(service, cluster, relay)
         test_worker_killed(service, cluster)
         test_server_restarts(service, cluster)
         ok(not os.path.exists(os.path.join(
@@ -141,5 +191,6 @@ with Cluster() as cluster:
            "no file of SQLite is made")
         service.stop()
         ok(not service.left_over(), "nothing is left", service.left_over())
+    relay.close()
 print(f"1..{count}")
 sys.exit(failed != 0)
