@@ -124,9 +124,14 @@ WHERE state IN ('claimed', 'started', 'finished', 'lost')
 ORDER BY id LIMIT 1;
 
 -- name: job_slots
+-- In PostgreSQL, those whose lock nobody has: 1768713070 is its first half.
 SELECT DISTINCT claimed_by FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
-	-- postgres: AND open
+	-- postgres: AND open AND claimed_by NOT IN (
+	-- postgres: SELECT CAST(objid AS BIGINT) FROM pg_locks
+	-- postgres: WHERE locktype = 'advisory' AND classid = 1768713070
+	-- postgres: AND granted AND database = (SELECT oid FROM pg_database
+	-- postgres: WHERE datname = current_database()))
 ORDER BY claimed_by;
 
 -- The last one is the age of the oldest, unless the clock was set back.

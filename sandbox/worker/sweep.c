@@ -76,10 +76,8 @@ sweep_holders(struct worker *worker, const int64_t *holders, int count)
 {
 	for (int i = 0; i < count; i++) {
 		struct err err = { 0 };
-		int result = holders[i] == worker->holder ?
-		    1 :
-		    holder_take_over(worker->db, worker->node, worker->slot,
-			holders[i], &err);
+		int result = holder_take_over(worker->db, worker->node,
+		    worker->slot, holders[i], &err);
 
 		if (result < 0)
 			log_err("%s", err.text);
@@ -100,7 +98,7 @@ sweep_slots(struct worker *worker)
 
 	if (count < 0)
 		log_err("%s", err.text);
-	if (count > 0 && holder_is_shared(worker->db)) {
+	if (holder_is_shared(worker->db)) {
 		sweep_holders(worker, slots, count);
 		return;
 	}

@@ -11,7 +11,7 @@ SET idle_in_transaction_session_timeout = 10000;
 SET ROLE il_front;
 
 -- name: pg_connect_reader
-SET statement_timeout = 5000;
+SET statement_timeout = 2500;
 SET default_transaction_read_only = on;
 SET ROLE il_reader;
 

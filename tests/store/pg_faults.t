@@ -100,7 +100,7 @@ def test_not_there(cluster, address):
     cluster.sql("ALTER DATABASE faults RESET default_transaction_read_only")
 
 
-def test_silent():
+def test_silent(cluster):
     """It takes the connection and says nothing, or not what it should."""
     with socket.create_server(("127.0.0.1", 0)) as silent, \
             socket.create_server(("127.0.0.1", 0)) as liar:
@@ -117,6 +117,10 @@ def test_silent():
         text, status = finish(both[0])
         ok(says(text, status, "in time") and time.monotonic() - begun < 30,
            "one that says nothing is given up", text)
+        two = cluster.address("faults").replace("host=", "host=127.0.0.1,")
+        two = two.replace("port=", f"port={silent.getsockname()[1]},")
+        text, status = ilctl("jobs", IL_DATABASE=two)
+        ok(status == 0, "of two hosts the one that answers is taken", text)
         text, status = finish(both[1])
         ok(status not in (0, None) and status > 0, "one that lies", text)
 
@@ -251,7 +255,7 @@ with tempfile.TemporaryDirectory(prefix="inline-test-") as STATE:
         address = cluster.database("faults")
         test_migrate(cluster, address)
         test_not_there(cluster, address)
-        test_silent()
+        test_silent(cluster)
         test_slow(cluster, address)
         test_stopped(cluster, address)
         test_password(cluster)

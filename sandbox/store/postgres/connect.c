@@ -1,170 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* From an address to a connection on which every statement is prepared. */
+/* A connection on which every statement is prepared, made again when it goes. */
 #include "pg.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "../../base/cleanup.h"
 #include "../../base/clock.h"
 #include "pg_migrations.h"
 
 /* A server that is away is not asked in each request. */
 #define RETRY_MS 1000
 #define SERVER_OLDEST 150000
-#define ADDRESS_WORDS 24
 
-/* What each role does first; how long it waits for a connection, and for an
- * answer: a little longer than the server lets a statement take.  The front has
- * three seconds for its whole answer. */
+/* What each role does first, and how long it waits for an answer: a little
+ * longer than the server lets a statement take. */
 static const struct {
-	const char *name;
 	enum pg_statement recipe;
-	int connect_ms;
 	int wait_ms;
 } roles[] = {
-	[DB_FRONT] = { "il-fcgi", PG_CONNECT_FRONT, 1500, 2000 },
-	[DB_READER] = { "il-reader", PG_CONNECT_READER, 4000, 6000 },
-	[DB_WORKER] = { "il-worker", PG_CONNECT_WORKER, 4000, 6000 },
-	[DB_ADMIN] = { "ilctl", PG_CONNECT_ADMIN, 10000, 600000 },
+	[DB_FRONT] = { PG_CONNECT_FRONT, 2000 },
+	[DB_READER] = { PG_CONNECT_READER, 3000 },
+	[DB_WORKER] = { PG_CONNECT_WORKER, 6000 },
+	[DB_ADMIN] = { PG_CONNECT_ADMIN, 600000 },
 };
-
-/* What libpq is told unless the address says otherwise.  A peer that is gone
- * is noticed after 5 + 3 * 2 seconds; to another host the certificate has to
- * fit. */
-static const struct {
-	const char *word;
-	const char *value;
-} defaults[] = {
-	{ "sslmode", "verify-full" },
-	{ "gssencmode", "disable" },
-	{ "keepalives", "1" },
-	{ "keepalives_idle", "5" },
-	{ "keepalives_interval", "2" },
-	{ "keepalives_count", "3" },
-	{ "tcp_user_timeout", "11000" },
-	{ "target_session_attrs", "read-write" },
-};
-
-/* ---- one connection ---- */
-
-static bool
-is_said(const PQconninfoOption *options, const char *word)
-{
-	for (; options->keyword != NULL; options++)
-		if (strcmp(options->keyword, word) == 0)
-			return options->val != NULL;
-	return false;
-}
-
-/* The address itself comes last of ours, so that what it says counts. */
-static PGconn *
-start(const struct pg *pg, struct err *err)
-{
-	const char *words[ADDRESS_WORDS];
-	const char *values[ADDRESS_WORDS];
-	char *why = NULL;
-	PQconninfoOption *options = PQconninfoParse(pg->address, &why);
-	int count = 0;
-	PGconn *conn;
-
-	/* its reason may quote a password */
-	PQfreemem(why);
-	if (options == NULL) {
-		(void)err_set(err, ERR_CONFIG,
-		    "IL_DATABASE: libpq cannot read the address");
-		return NULL;
-	}
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
-		words[count] = defaults[i].word;
-		values[count] = defaults[i].value;
-		count += !is_said(options, defaults[i].word);
-	}
-	PQconninfoFree(options);
-	words[count] = "dbname";
-	values[count++] = pg->address;
-	words[count] = "client_encoding";
-	values[count++] = "UTF8";
-	words[count] = "application_name";
-	values[count++] = roles[pg->db.role].name;
-	words[count] = NULL;
-	values[count] = NULL;
-	conn = PQconnectStartParams(words, values, 1);
-	if (conn == NULL)
-		(void)err_set(err, ERR_SYSTEM, "database: no connection");
-	return conn;
-}
-
-/* Step it until it stands.  False: it fails, or *late: it takes too long. */
-static bool
-await(PGconn *conn, int64_t until_ms, bool *late)
-{
-	PostgresPollingStatusType next = PGRES_POLLING_WRITING;
-
-	if (PQstatus(conn) == CONNECTION_BAD)
-		return false;
-	while (next != PGRES_POLLING_OK && next != PGRES_POLLING_FAILED) {
-		struct pollfd at = { .fd = PQsocket(conn),
-			.events = next == PGRES_POLLING_READING ? POLLIN :
-								  POLLOUT };
-
-		*late = TEMP_FAILURE_RETRY(poll(&at, 1,
-			    clock_poll_timeout(until_ms))) == 0;
-		if (*late)
-			return false;
-		next = PQconnectPoll(conn);
-	}
-	return next == PGRES_POLLING_OK;
-}
-
-/* Wrong settings, which trying again does not mend, from a server that is away
- * or starts: libpq tells the states of SQL in words only. */
-static enum err_code
-connect_code(PGconn *conn)
-{
-	static const char *const wrong[] = { "certificate", "SSL",
-		"does not exist", "authentication", "pg_hba.conf", "password",
-		"no pg_hba", "permission", "read-only", NULL };
-	const char *text = PQerrorMessage(conn);
-
-	for (int i = 0; wrong[i] != NULL; i++)
-		if (strstr(text, wrong[i]) != NULL)
-			return ERR_CONFIG;
-	return ERR_SYSTEM;
-}
-
-static void
-ignore_notice(void *arg, const PGresult *result)
-{
-	(void)arg;
-	(void)result;
-}
-
-static int
-dial(struct pg *pg, struct err *err)
-{
-	int64_t until_ms = clock_monotonic_ms() + roles[pg->db.role].connect_ms;
-	bool late = false;
-	const char *text;
-
-	pg->conn = start(pg, err);
-	if (pg->conn == NULL)
-		return -1;
-	(void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
-	if (await(pg->conn, until_ms, &late))
-		return 0;
-	text = PQerrorMessage(pg->conn);
-	if (late)
-		(void)err_set(err, ERR_SYSTEM,
-		    "database: no connection in time");
-	else
-		(void)err_set(err, connect_code(pg->conn), "database: %.*s",
-		    (int)strcspn(text, "\n"), text);
-	pg_drop(pg);
-	return -1;
-}
 
 void
 pg_drop(struct pg *pg)
@@ -212,7 +69,7 @@ check_version(struct pg *pg, int *version, struct err *err)
 		    "the server is PostgreSQL %d, this needs 15 or newer",
 		    (int)(pg_int(s, 0) / 10000));
 	if (pg_int(s, 1) != 0)
-		return err_set(err, ERR_CONFIG,
+		return err_set(err, ERR_UNAVAILABLE,
 		    "the server is a standby: it takes no change");
 	if (pg_read_version(pg, version, err) != 0)
 		return -1;
@@ -225,6 +82,18 @@ check_version(struct pg *pg, int *version, struct err *err)
 	return 0;
 }
 
+/* A role that is not there is said to be a wrong value. */
+static int
+take_role(struct pg *pg, struct err *err)
+{
+	enum pg_statement recipe = roles[pg->db.role].recipe;
+	int result = pg_script(pg, pg_statement_texts[recipe].sql, err);
+
+	if (result != 0 && err->code == ERR_INPUT)
+		err->code = ERR_CONFIG;
+	return result;
+}
+
 static int
 set_up(struct pg *pg, struct err *err)
 {
@@ -235,10 +104,10 @@ set_up(struct pg *pg, struct err *err)
 	    PQenterPipelineMode(pg->conn) == 0)
 		return pg_error(pg, NULL, err);
 	/* a program without the schema has no role either */
-	if (check_version(pg, &version, err) != 0 ||
-	    pg_script(pg, pg_statement_texts[roles[pg->db.role].recipe].sql,
-		err) != 0)
+	if (check_version(pg, &version, err) != 0)
 		return -1;
+	if (take_role(pg, err) != 0)
+		return err_wrap(err, "its role (ilctl migrate makes it)");
 	if (version == migration_count && pg_prepare(pg, err) != 0)
 		return -1;
 	return pg->holder != 0 ? pg_hold_again(pg, err) : 0;
@@ -267,7 +136,7 @@ pg_ready(struct pg *pg, struct err *err)
 	if (clock_monotonic_ms() < pg->retry_ms)
 		return err_set(err, ERR_SYSTEM,
 		    "database: it was away just now");
-	if (dial(pg, err) == 0) {
+	if (pg_dial(pg, err) == 0) {
 		if (set_up(pg, err) == 0)
 			return pg->listening ? pg_listen(&pg->db, err) : 0;
 		pg_drop(pg);

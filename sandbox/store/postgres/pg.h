@@ -45,6 +45,7 @@ struct pg {
 	struct db db; /* first: see pg_of() */
 	PGconn *conn; /* NULL: there is none at present */
 	char *address;
+	int host;	  /* which of the address's is tried next */
 	int64_t retry_ms; /* monotonic: no new connection before */
 	int wait_ms;	  /* for one answer: then it is given up */
 	bool begun;	/* there is a transaction, as our caller sees it … */
@@ -63,6 +64,11 @@ pg_of(const struct db *db)
 {
 	return (struct pg *)(uintptr_t)db;
 }
+
+/* ---- dial.c ---- */
+
+/* Connect to one of the hosts of the address; nothing is set up yet. */
+int pg_dial(struct pg *pg, struct err *err);
 
 /* ---- connect.c ---- */
 

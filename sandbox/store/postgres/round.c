@@ -28,7 +28,7 @@ static const struct {
 	{ "40", ERR_BUSY },			  /* a deadlock */
 	{ "57", ERR_SYSTEM },			  /* it shuts down, or starts */
 	{ "08", ERR_SYSTEM },			  /* the connection */
-	{ "25006", ERR_CONFIG },		  /* read only */
+	{ "25006", ERR_UNAVAILABLE },		  /* read only */
 	{ "28", ERR_CONFIG },			  /* password, pg_hba.conf */
 	{ "3D", ERR_CONFIG },			  /* no such database */
 	{ "3F", ERR_CONFIG },
