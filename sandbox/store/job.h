@@ -136,7 +136,7 @@ int job_recover(struct db *db, int64_t slot, struct err *err);
  * it is there until it was finished and told.  1: none. */
 int job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err);
-/* Slots (of dead holders alone, with PostgreSQL) that hold unfinished jobs: fills at most cap, returns how many. */
+/* Slots (or dead holders) with unfinished jobs: at most cap; how many. */
 int job_slots(struct db *db, int64_t *slots, int cap, struct err *err);
 
 struct job_counts {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection on which every statement is prepared, made again when it goes. */
+/* A connection with every statement prepared, made again when it goes. */
 #include "pg.h"
 
 #include <poll.h>
