@@ -90,8 +90,8 @@ store_sql_postgres(const char *sql)
 	    store_libpq("PQntuples");
 	char *(*message)(void *) = (char *(*)(void *))(uintptr_t)
 	    store_libpq("PQerrorMessage");
-	void (*finish)(void *) = (void (*)(void *))(uintptr_t)
-	    store_libpq("PQfinish");
+	void (*clear)(void *) = (void (*)(void *))(uintptr_t)
+	    store_libpq("PQclear");
 	static void *conn;
 	static pid_t owner;
 	void *result;
@@ -102,7 +102,6 @@ store_sql_postgres(const char *sql)
 	if (conn == NULL || owner != getpid())
 		conn = connect(store_path);
 	owner = getpid();
-	(void)finish;
 	result = execute(conn, sql);
 	if (*message(conn) != '\0')
 		note("%s: %s", sql, message(conn));
@@ -110,6 +109,7 @@ store_sql_postgres(const char *sql)
 		text = value(result, 0, 0);
 		number = *text == 't' ? 1 : *text == 'f' ? 0 : atoll(text);
 	}
+	clear(result);
 	return number;
 }
 
