@@ -149,6 +149,13 @@ FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost');
 	-- postgres: AND open
 
+-- Those that are not over, in the order of their kinds.
+-- name: job_count_kinds
+SELECT kind, state, count(*) FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	-- postgres: AND open
+GROUP BY kind, state;
+
 -- name: job_prune
 DELETE FROM jobs WHERE id IN (SELECT id FROM jobs
 	WHERE received_ms < :before_ms

@@ -90,3 +90,13 @@ WHERE id = :id AND state = 'expiring';
 -- name: sandbox_next_expiry
 SELECT expires_at FROM sandboxes WHERE state = 'active' AND pinned = 0
 ORDER BY expires_at LIMIT 1;
+
+-- How many there are: active, of those over their time, and on their way out.
+-- Those that have expired are not counted: they are as many as there ever were.
+-- name: sandbox_count
+SELECT (SELECT count(*) FROM sandboxes WHERE state = 'active'),
+	(SELECT count(*) FROM sandboxes WHERE state = 'active' AND pinned = 0
+		AND expires_at <= :now),
+	count(*) FILTER (WHERE state = 'expiring'),
+	count(*) FILTER (WHERE state = 'removing')
+FROM sandboxes WHERE state IN ('expiring', 'removing');

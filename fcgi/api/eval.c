@@ -27,7 +27,7 @@
 #define PROCESSES 15
 #define DESCRIPTORS 32
 #define CPU_SECONDS 600
-#define CONTENT_STEP 12288 /* of a file in one piece, whole groups of three */
+#define CONTENT_STEP 49146 /* of a file in one piece: a record of base64 */
 /* More than eval_output ever takes (two bytes for each of 1,000,000 Latin-1
  * characters, and a piece), so that it is the one to say what is too much. */
 #define OUTPUT_MAX (INT64_C(2) * 1000000 + 65536)
@@ -62,9 +62,10 @@ struct eval_run {
 	const char *stands_in; /* the interpreter that is not what was asked */
 };
 
-/* The content of files becomes base64 as it is written. */
+/* What was printed is written as it was taken, and the content of files becomes
+ * base64 on the way: neither is copied into the answer. */
 static void
-answer_result(struct http_request *req, const struct eval_result *result,
+answer_result(struct http_request *req, struct eval_result *result,
     const char *stands_in)
 {
 	const struct run_files *files = result->files;
@@ -84,6 +85,11 @@ answer_result(struct http_request *req, const struct eval_result *result,
 	if (stands_in != NULL)
 		buf_addf(&headers, "Inline-Interpreter: %s\r\n", stands_in);
 	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
+	if (result->null_text == NULL) {
+		written = result->text_at;
+		http_write(req, body.data, written);
+		http_write(req, buf_str(result->text), result->text->len);
+	}
 	for (size_t i = 0; files != NULL && i < files->count; i++) {
 		const struct run_file *file = &files->items[i];
 		const struct buf *content = &file->content;

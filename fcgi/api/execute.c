@@ -139,6 +139,33 @@ answer_trouble(struct execution *x, int status, const char *text)
 	}
 }
 
+/* What was printed is written as it was taken: it is not copied into the
+ * answer. */
+static void
+write_result(struct execution *x, const struct execute_result *result)
+{
+	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
+	struct http_request *req = x->run.req;
+	struct capture *streams[] = { &x->out, &x->err };
+	size_t written = 0;
+	size_t len;
+	char header[64];
+
+	for (size_t i = 0; i < 2; i++)
+		capture_end(streams[i]);
+	len = execute_answer(&body, result);
+	(void)snprintf(header, sizeof(header), "Content-Length: %zu\r\n", len);
+	http_begin(req, 200, REPLY_JSON, header);
+	for (size_t i = 0; i < 2; i++) {
+		const struct capture *stream = streams[i];
+
+		http_write(req, body.data + written, stream->at - written);
+		http_write(req, buf_str(&stream->text), stream->text.len);
+		written = stream->at;
+	}
+	http_write(req, body.data + written, body.len - written);
+}
+
 /* The run has come to its end, whichever. */
 static void
 answer_result(struct execution *x)
@@ -159,9 +186,7 @@ answer_result(struct execution *x)
 		sse_add_result(&body, &result);
 		http_write(x->run.req, buf_str(&body), body.len);
 	} else {
-		execute_answer(&body, &result);
-		http_answer(x->run.req, 200, REPLY_JSON, NULL, buf_str(&body),
-		    body.len);
+		write_result(x, &result);
 	}
 }
 
@@ -302,8 +327,8 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 		run_code(&x, &request, &cell);
 	filestore_abort(&x.fresh);
 	run_files_release(&x.files);
-	buf_release(&x.out.head);
-	buf_release(&x.err.head);
+	buf_release(&x.out.text);
+	buf_release(&x.err.text);
 	buf_release(&x.frame);
 	pyjson_release(&request.doc);
 }

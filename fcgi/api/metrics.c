@@ -12,16 +12,13 @@
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/err.h"
+#include "../../sandbox/base/exposition.h"
+#include "../../sandbox/base/log.h"
 
 /* Elements of an array. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define PROCESSES 8192 /* that count at one time */
-
-/* Upper ends in milliseconds; one more bucket has none. */
-static const int64_t bucket_ms[] = { 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000,
-	5000, 20000, 60000 };
-#define ENDS COUNT(bucket_ms)
 
 /* Those that are told; the last one, 0, stands for all others. */
 static const int statuses[] = { 101, 200, 201, 202, 204, 307, 400, 401, 403,
@@ -70,11 +67,6 @@ static const char *const leases[] = {
 	[REFUSAL_TIME] = "time",
 };
 
-struct histogram {
-	_Atomic int64_t buckets[ENDS + 1];
-	_Atomic int64_t sum_us;
-};
-
 /* A process's own; pid 0: nobody's, -1: being tidied up. */
 struct process {
 	_Atomic pid_t pid;
@@ -108,18 +100,6 @@ metrics_open(struct metrics *m, const char *const *routes, struct err *err)
 
 /* ---- counting ---- */
 
-/* One more in the first bucket that is large enough. */
-static void
-observe(struct histogram *h, int64_t us)
-{
-	size_t bucket = 0;
-
-	while (bucket < ENDS && us > bucket_ms[bucket] * 1000)
-		bucket++;
-	h->buckets[bucket]++;
-	h->sum_us += us;
-}
-
 void
 metrics_request(struct metrics *m, size_t route, int status,
     int64_t duration_us, int64_t bytes_in, int64_t bytes_out)
@@ -132,7 +112,7 @@ metrics_request(struct metrics *m, size_t route, int status,
 	while (i < COUNT(statuses) - 1 && statuses[i] != status)
 		i++;
 	m->shared->requests[route][i]++;
-	observe(&m->shared->latency[route], duration_us);
+	histogram_observe(&m->shared->latency[route], duration_us);
 	m->shared->bytes_in += bytes_in;
 	m->shared->bytes_out += bytes_out;
 }
@@ -140,7 +120,7 @@ metrics_request(struct metrics *m, size_t route, int status,
 void
 metrics_queued(struct metrics *m, int64_t waited_us)
 {
-	observe(&m->shared->queued, waited_us);
+	histogram_observe(&m->shared->queued, waited_us);
 }
 
 void
@@ -160,8 +140,8 @@ metrics_run(struct metrics *m, enum api_kind kind, enum api_end end,
 	if (end == API_RESULT) {
 		outcome += reason - REASON_EXIT;
 		assert(outcome < COUNT(outcomes));
-		observe(&m->shared->duration[kind], duration_us);
-		observe(&m->shared->waited[kind], waited_us);
+		histogram_observe(&m->shared->duration[kind], duration_us);
+		histogram_observe(&m->shared->waited[kind], waited_us);
 	}
 	m->shared->runs[kind][outcome]++;
 }
@@ -221,50 +201,6 @@ sum_gauge(const struct metrics *m, enum metrics_gauge gauge)
 
 /* ---- telling, as Prometheus reads it ---- */
 
-/* What a family of lines begins with. */
-static void
-add_head(struct buf *out, const char *name, const char *type, const char *help)
-{
-	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void
-add_gauge(struct buf *out, const char *name, const char *help, int64_t number)
-{
-	add_head(out, name, "gauge", help);
-	buf_addf(out, "%s %" PRId64 "\n", name, number);
-}
-
-/* One histogram of a family; label "": it has none.  Nothing was observed:
- * nothing is said. */
-static void
-add_histogram(struct buf *out, const char *name, const char *label,
-    const struct histogram *h)
-{
-	bool bare = label[0] == '\0';
-	int64_t sum = h->sum_us;
-	int64_t count = 0;
-	size_t before = out->len;
-
-	for (size_t i = 0; i <= ENDS; i++) {
-		char end[32] = "+Inf";
-
-		count += h->buckets[i];
-		if (i < ENDS)
-			(void)snprintf(end, sizeof(end), "%g",
-			    (double)bucket_ms[i] / 1000);
-		buf_addf(out, "%s_bucket{%s%sle=\"%s\"} %" PRId64 "\n", name,
-		    label, bare ? "" : ",", end, count);
-	}
-	buf_addf(out, bare ? "%s_sum%s" : "%s_sum{%s}", name, label);
-	buf_addf(out, " %" PRId64 ".%06" PRId64 "\n", sum / 1000000,
-	    sum % 1000000);
-	buf_addf(out, bare ? "%s_count%s" : "%s_count{%s}", name, label);
-	buf_addf(out, " %" PRId64 "\n", count);
-	if (count == 0)
-		buf_cut(out, before);
-}
-
 /* A family of them; names ends with NULL. */
 static void
 add_histograms(struct buf *out, const char *name, const char *help,
@@ -272,11 +208,11 @@ add_histograms(struct buf *out, const char *name, const char *help,
 {
 	char label[128];
 
-	add_head(out, name, "histogram", help);
+	exposition_head(out, name, "histogram", help);
 	for (size_t i = 0; names[i] != NULL; i++) {
 		(void)snprintf(label, sizeof(label), "%s=\"%s\"", key,
 		    names[i]);
-		add_histogram(out, name, label, &h[i]);
+		exposition_histogram(out, name, label, &h[i]);
 	}
 }
 
@@ -288,7 +224,7 @@ add_requests(struct buf *out, const struct metrics *m)
 	static const char queue[] = "inline_api_queue_seconds";
 	const struct metrics_shared *shared = m->shared;
 
-	add_head(out, total, "counter", "Requests answered.");
+	exposition_head(out, total, "counter", "Requests answered.");
 	for (size_t i = 0; m->routes[i] != NULL; i++) {
 		for (size_t k = 0; k < COUNT(statuses); k++) {
 			int64_t n = shared->requests[i][k];
@@ -306,9 +242,9 @@ add_requests(struct buf *out, const struct metrics *m)
 	}
 	add_histograms(out, "inline_api_request_duration_seconds",
 	    "From request to answer.", "route", m->routes, shared->latency);
-	add_head(out, queue, "histogram",
+	exposition_head(out, queue, "histogram",
 	    "How long requests waited to be taken.");
-	add_histogram(out, queue, "", &shared->queued);
+	exposition_histogram(out, queue, "", &shared->queued);
 }
 
 /* All outcomes of all kinds, zeros too; then what the cells took. */
@@ -318,7 +254,7 @@ add_runs(struct buf *out, const struct metrics_shared *shared)
 	static const char total[] = "inline_api_runs_total";
 	static const char asked[] = "inline_api_leases_total";
 
-	add_head(out, total, "counter", "Runs, by how they ended.");
+	exposition_head(out, total, "counter", "Runs, by how they ended.");
 	for (size_t i = 0; i < API_KINDS; i++)
 		for (size_t k = 0; k < COUNT(outcomes); k++)
 			buf_addf(out,
@@ -328,63 +264,53 @@ add_runs(struct buf *out, const struct metrics_shared *shared)
 	    "How long code ran.", "api", kinds, shared->duration);
 	add_histograms(out, "inline_api_run_wait_seconds",
 	    "How long runs waited for a cell.", "api", kinds, shared->waited);
-	add_head(out, asked, "counter", "Cells asked for, by the answer.");
+	exposition_head(out, asked, "counter",
+	    "Cells asked for, by the answer.");
 	for (size_t i = 0; i < COUNT(leases); i++)
 		buf_addf(out, "%s{outcome=\"%s\"} %" PRId64 "\n", asked,
 		    leases[i], shared->leases[i]);
 }
 
-/* What the broker says of cells, or that it says nothing. */
+/* What another program has said of itself; NULL: nothing. */
 static void
-add_broker(struct buf *out, const struct lease_status *status)
+add_other(struct buf *out, const char *name, const char *help,
+    const struct buf *said)
 {
-	add_gauge(out, "inline_broker_up", "Whether il-sandboxd answers.",
-	    status != NULL);
-	if (status == NULL)
-		return;
-	add_gauge(out, "inline_engine_up", "Whether the Docker engine answers.",
-	    status->engine);
-	add_gauge(out, "inline_image_present", "Whether the image is there.",
-	    status->image);
-	add_head(out, "inline_cells", "gauge", "Cells, by state.");
-	buf_addf(out,
-	    "inline_cells{state=\"leased\"} %" PRId64
-	    "\ninline_cells{state=\"idle\"} %" PRId64
-	    "\ninline_cells{state=\"starting\"} %" PRId64 "\n",
-	    status->leased, status->cells - status->leased - status->starting,
-	    status->starting);
-	add_gauge(out, "inline_lease_queue", "Lease requests that wait.",
-	    status->waiting);
-	add_gauge(out, "inline_free_bytes", "Free bytes of the workspaces.",
-	    status->free_bytes);
+	exposition_gauge(out, name, help, said != NULL);
+	if (said != NULL && !exposition_pass(out, buf_str(said)))
+		log_warn("metrics: %s comes with lines that are none", name);
 }
 
 void
 metrics_add(struct buf *out, const struct metrics *m,
-    const struct lease_status *status, int64_t bytes, int64_t files,
+    const struct metrics_others *others, int64_t bytes, int64_t files,
     int64_t quota)
 {
 	static const char name[] = "inline_api_bytes_total";
 
 	add_requests(out, m);
 	add_runs(out, m->shared);
-	add_head(out, name, "counter", "Bytes of bodies.");
+	exposition_head(out, name, "counter", "Bytes of bodies.");
 	buf_addf(out,
 	    "%s{direction=\"in\"} %" PRId64 "\n%s{direction=\"out\"} %" PRId64
 	    "\n",
 	    name, m->shared->bytes_in, name, m->shared->bytes_out);
-	add_gauge(out, "inline_api_requests", "Requests being answered.",
+	exposition_gauge(out, "inline_api_requests", "Requests being answered.",
 	    sum_gauge(m, METRICS_REQUESTS));
-	add_gauge(out, "inline_api_running", "Runs that have a cell.",
+	exposition_gauge(out, "inline_api_running", "Runs that have a cell.",
 	    sum_gauge(m, METRICS_RUNNING));
-	add_gauge(out, "inline_api_waiting", "Requests that wait for a cell.",
-	    sum_gauge(m, METRICS_WAITING));
-	add_gauge(out, "inline_api_sessions", "Sessions.",
+	exposition_gauge(out, "inline_api_waiting",
+	    "Requests that wait for a cell.", sum_gauge(m, METRICS_WAITING));
+	exposition_gauge(out, "inline_api_sessions", "Sessions.",
 	    sum_gauge(m, METRICS_SESSIONS));
-	add_broker(out, status);
-	add_gauge(out, "inline_api_stored_files", "Files in the store.", files);
-	add_gauge(out, "inline_api_stored_bytes", "Bytes of these files.",
-	    bytes);
-	add_gauge(out, "inline_api_stored_bytes_max", "What they may take.",
-	    quota);
+	exposition_gauge(out, "inline_api_stored_files", "Files in the store.",
+	    files);
+	exposition_gauge(out, "inline_api_stored_bytes",
+	    "Bytes of these files.", bytes);
+	exposition_gauge(out, "inline_api_stored_bytes_max",
+	    "What they may take.", quota);
+	add_other(out, "inline_broker_up", "Whether il-sandboxd answers.",
+	    others->broker);
+	add_other(out, "inline_front_up", "Whether il-fcgi tells of itself.",
+	    others->front);
 }

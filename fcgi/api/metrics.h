@@ -71,11 +71,14 @@ enum metrics_gauge {
 };
 void metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by);
 
-#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
-/* Append all of it.  status NULL: the broker does not answer; then what the
- * file store holds, and may. */
+/* What other programs have said of themselves; NULL: they say nothing. */
+struct metrics_others {
+	const struct buf *broker;
+	const struct buf *front;
+};
+/* Append all of it, with what the file store holds, and may. */
 void metrics_add(struct buf *out, const struct metrics *m,
-    const struct lease_status *status, int64_t bytes, int64_t files,
+    const struct metrics_others *others, int64_t bytes, int64_t files,
     int64_t quota);
 
 #endif

@@ -15,9 +15,11 @@
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/err.h"
+#include "../../sandbox/base/exposition.h"
+#include "../../sandbox/base/log.h"
 #include "../../sandbox/protocol/lease.h"
 
-#define METRICS_MAX (256 << 10)
+#define METRICS_MAX (1 << 20)
 #define NO_STORE "Cache-Control: no-store\r\n"
 
 /* Always 200: what is wrong stands in the body. */
@@ -42,18 +44,27 @@ void
 api_metrics(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(METRICS_MAX);
-	struct lease_status status;
+	auto_buf struct buf broker = BUF_INIT(FRAME_MAX);
+	auto_buf struct buf front = BUF_INIT(HEALTH_METRICS_MAX);
+	struct metrics_others others = { &broker, &front };
 	int64_t bytes;
 	int64_t files;
 	struct err err;
-	bool known;
 
-	known = lease_status(app->lease_socket, &status, HEALTH_WAIT_MS,
-		    &err) == REFUSAL_NONE;
+	if (lease_metrics(app->lease_socket, &broker, HEALTH_WAIT_MS, &err) !=
+	    REFUSAL_NONE) {
+		log_warn("metrics: %s", err.text);
+		others.broker = NULL;
+	}
+	if (health_read_metrics(app->config, &front, &err) != 0) {
+		log_warn("metrics: %s", err.text);
+		others.front = NULL;
+	}
 	filestore_usage(&app->store, &bytes, &files);
-	metrics_add(&body, &app->metrics, known ? &status : NULL, bytes, files,
+	metrics_add(&body, &app->metrics, &others, bytes, files,
 	    app->store.limits.quota);
-	http_answer(req, 200, METRICS_TYPE, NO_STORE, buf_str(&body), body.len);
+	http_answer(req, 200, EXPOSITION_TYPE, NO_STORE, buf_str(&body),
+	    body.len);
 }
 
 void

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../server/http.h"
+#include "chat_metrics.h"
 #include "siblings.h"
 #include "submit.h"
 
@@ -54,36 +55,24 @@ answer(struct http_request *req, const struct reply *reply)
 	    body != NULL ? body : "", body != NULL ? strlen(body) : 0);
 }
 
+/* It has its answer. */
+static void
+count_case(const struct front *front, const struct front_case *c)
+{
+	chat_metrics_count(front->metrics, c->in.type,
+	    reply_counts_as(&c->reply), c->received_ms);
+}
+
 /* What no person asked for gets a status and a word.  Always false. */
 static bool
 deny(struct front *front, struct front_case *c, int status, const char *word)
 {
 	reply_error(&c->reply, status, word);
 	answer(c->http, &c->reply);
+	count_case(front, c);
 	log_denial(front, &c->reply);
 	reply_release(&c->reply);
 	return false;
-}
-
-/* ---- how it goes, for the operator ---- */
-
-static void
-answer_metrics(const struct front *front, struct http_request *req)
-{
-	auto_buf struct buf text = BUF_INIT(1024);
-
-	buf_addf(&text,
-	    "# HELP inline_interactions_total Interactions that were "
-	    "answered.\n"
-	    "# TYPE inline_interactions_total counter\n"
-	    "inline_interactions_total %" PRId64 "\n"
-	    "# HELP inline_interactions_late_total Interactions that were "
-	    "dropped: Discord had given up when it was their turn.\n"
-	    "# TYPE inline_interactions_late_total counter\n"
-	    "inline_interactions_late_total %" PRId64 "\n",
-	    front->siblings->answered, front->siblings->late);
-	http_answer(req, 200, "text/plain; version=0.0.4", NULL, buf_str(&text),
-	    text.len);
 }
 
 /* ---- checks before the JSON ---- */
@@ -112,7 +101,6 @@ check_head(struct front *front, struct front_case *c)
 	if (!is_late(c))
 		return true;
 	/* Before the work of a check: a queue that is late gets shorter. */
-	front->siblings->late++;
 	return deny(front, c, 504, "late");
 }
 
@@ -152,6 +140,8 @@ check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 			 " type=ping outcome=pong ms=%.1f",
 		    c->in.id,
 		    (double)(clock_monotonic_us() - c->started_us) / 1000.0);
+		chat_metrics_count(front->metrics, INTERACTION_PING, CHAT_PONG,
+		    c->received_ms);
 		return false;
 	}
 	if (config->max_skew_seconds > 0 &&
@@ -247,10 +237,6 @@ front_take(void *arg, struct http_request *req, size_t index)
 		.received_ms = received_ms(req),
 	};
 	siblings_begin(front->siblings, front->index, c->started_us / 1000);
-	if (strcmp(req->path, FRONT_METRICS_PATH) == 0) {
-		answer_metrics(front, req);
-		return false;
-	}
 	if (!check_head(front, c) || !check_body(front, c, &signed_at))
 		return false;
 	if (check_interaction(front, c, signed_at))
@@ -350,6 +336,8 @@ hold(struct front *front, struct front_case *c)
 		.job_id = c->reply.job_id,
 		.late = c->reply.body,
 		.started_us = c->started_us,
+		.received_ms = c->received_ms,
+		.type = c->in.type,
 	};
 
 	if (c->reply.job_id != 0)
@@ -399,10 +387,8 @@ front_after(void *arg, bool more)
 
 		if (reply->job_id != 0 && !front->cases[i].woken)
 			jobs++;
-		if (reply->status == 504)
-			front->siblings->late++;
-		else
-			front->siblings->answered++;
+		if (!front->cases[i].held)
+			count_case(front, &front->cases[i]);
 	}
 	wake_workers(&front->wake,
 	    siblings_end(front->siblings, front->index, jobs, more,
@@ -447,8 +433,10 @@ front_open(struct front *front, const struct config *config, struct err *err)
 		    "DISCORD_PUBLIC_KEY: is not "
 		    "set (64 hex digits, the application's public key)");
 	front->siblings = siblings_open(err);
-	if (front->siblings == NULL)
+	front->metrics = chat_metrics_open(err);
+	if (front->siblings == NULL || front->metrics == NULL)
 		return -1;
+	front->held.metrics = front->metrics;
 	wake_init(&front->wake, config_state_path(config, "wake"));
 	return 0;
 }
@@ -488,6 +476,8 @@ front_close(void *arg)
 	wake_close(&front->wake);
 	siblings_close(front->siblings);
 	front->siblings = NULL;
+	chat_metrics_close(front->metrics);
+	front->metrics = NULL;
 	free(front->wake.path);
 	front->wake.path = NULL;
 }

@@ -15,6 +15,7 @@
 struct config;
 struct db;
 struct http_request;
+struct chat_metrics;
 struct siblings;
 
 /*
@@ -28,8 +29,6 @@ struct siblings;
  * answer or IL_INSTANT_MS are over (held.h).
  */
 #define FRONT_BODY_MAX (1 << 20)
-/* GET: counters, for Prometheus; nginx lets nobody from elsewhere ask. */
-#define FRONT_METRICS_PATH "/metrics/discord"
 
 /* An interaction that passed the checks, until it is answered. */
 struct front_case {
@@ -46,10 +45,11 @@ struct front_case {
 struct front {
 	const struct config *config;
 	struct verify_key key;
-	struct db *db;		   /* NULL: it did not open; tried again */
-	int64_t db_retry_ms;	   /* monotonic: not before */
-	struct siblings *siblings; /* in memory that all of them share */
-	size_t index;		   /* which of them we are */
+	struct db *db;		      /* NULL: it did not open; tried again */
+	int64_t db_retry_ms;	      /* monotonic: not before */
+	struct siblings *siblings;    /* in memory that all of them share */
+	struct chat_metrics *metrics; /* likewise */
+	size_t index;		      /* which of them we are */
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];
 	size_t answered; /* cases that are still to be logged */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../server/http.h"
+#include "chat_metrics.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
@@ -75,7 +76,8 @@ held_open(struct held *held, const struct config *config, size_t index,
 
 /* Respond, and let it go.  FIRST_RESPONSE_NOBODY: the client had gone. */
 static enum first_response
-respond(struct held *held, size_t index, const char *json, const char *outcome)
+respond(struct held *held, size_t index, const char *json, const char *outcome,
+    enum chat_outcome counts_as)
 {
 	struct held_case it = held->cases[index];
 	bool sent = !http_client_gone(it.http);
@@ -84,6 +86,8 @@ respond(struct held *held, size_t index, const char *json, const char *outcome)
 	http_answer(it.http, 200, "application/json", NULL, json, strlen(json));
 	sent = http_flush(it.http) && sent;
 	http_finish(it.http);
+	chat_metrics_count(held->metrics, it.type,
+	    sent ? counts_as : CHAT_HUNG_UP, it.received_ms);
 	log_info("%s outcome=%s job=%" PRId64 " ms=%.1f", it.label,
 	    sent ? outcome : "hung-up", it.job_id,
 	    (double)(clock_monotonic_us() - it.started_us) / 1000.0);
@@ -100,7 +104,7 @@ respond_late(struct held *held, size_t index)
 	enum first_response what;
 
 	held->cases[index].late = NULL;
-	what = respond(held, index, late, "queued");
+	what = respond(held, index, late, "queued", CHAT_DEFERRED);
 	return what == FIRST_RESPONSE_SENT ? FIRST_RESPONSE_LATE : what;
 }
 
@@ -160,7 +164,7 @@ take_response(struct held *held, int64_t job_id, const char *json)
 	for (size_t i = 0; i < held->count; i++)
 		if (held->cases[i].job_id == job_id)
 			return *json != '\0' ?
-			    respond(held, i, json, "answered") :
+			    respond(held, i, json, "answered", CHAT_ANSWERED) :
 			    respond_late(held, i);
 	return held->first_job != 0 && job_id >= held->first_job ?
 	    FIRST_RESPONSE_LATE :

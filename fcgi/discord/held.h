@@ -6,8 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "interaction.h"
 #include "../../sandbox/protocol/first_response.h"
 
+struct chat_metrics;
 struct config;
 struct err;
 struct http_request;
@@ -26,13 +28,16 @@ struct http_request;
 struct held_case {
 	struct http_request *http; /* owned */
 	int64_t job_id;
-	int64_t due_ms;	    /* monotonic */
-	char *late;	    /* JSON of the response at that time; owned */
-	int64_t started_us; /* monotonic */
-	char *label;	    /* how its line in the log begins; owned */
+	int64_t due_ms;	     /* monotonic */
+	char *late;	     /* JSON of the response at that time; owned */
+	int64_t started_us;  /* monotonic */
+	int64_t received_ms; /* wall clock */
+	enum interaction_type type;
+	char *label; /* how its line in the log begins; owned */
 };
 
 struct held {
+	struct chat_metrics *metrics; /* borrowed */
 	struct held_case *cases;
 	size_t count;
 	size_t most;

@@ -36,6 +36,7 @@
  */
 #include <sodium.h>
 
+#include "chat_metrics.h"
 #include "front.h"
 #include "../server/health.h"
 #include "../server/master.h"
@@ -78,9 +79,11 @@ tell_jobs(void *arg)
 		jobs.untold = counts.untold;
 		jobs.oldest_ms = counts.oldest_ms;
 	}
-	db_close(db);
-	if (health_tell(front->config, &jobs, &err) != 0)
+	if (health_tell(front->config, &jobs, &err) != 0 ||
+	    chat_metrics_tell(front->metrics, front->config,
+		jobs.database ? db : NULL, &err) != 0)
 		log_warn("%s", err.text);
+	db_close(db);
 }
 
 /* Returns when it was told to end. */

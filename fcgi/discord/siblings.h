@@ -23,10 +23,6 @@ struct siblings {
 	_Atomic int64_t busy_ms[SIBLINGS_MAX];
 	_Atomic size_t held;	 /* wake-ups */
 	_Atomic int64_t held_ms; /* since when */
-	/* Interactions since the start: answered, and dropped since nobody
-	 * waited for the answer any more. */
-	_Atomic int64_t answered;
-	_Atomic int64_t late;
 };
 
 struct siblings *siblings_open(struct err *err);

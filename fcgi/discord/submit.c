@@ -30,6 +30,7 @@ reply_set(struct reply *reply, char *body, const char *outcome)
 	reply->status = 200;
 	reply->body = body;
 	reply->outcome = outcome;
+	reply->said = CHAT_SAID;
 }
 
 void
@@ -37,6 +38,21 @@ reply_error(struct reply *reply, int status, const char *outcome)
 {
 	reply_set(reply, xprintf("{\"error\":\"%s\"}", outcome), outcome);
 	reply->status = status;
+}
+
+enum chat_outcome
+reply_counts_as(const struct reply *reply)
+{
+	switch (reply->status) {
+	case 200:
+		return reply->said;
+	case 401:
+		return CHAT_UNSIGNED;
+	case 504:
+		return CHAT_LATE;
+	default:
+		return CHAT_DENIED;
+	}
 }
 
 char *
@@ -65,6 +81,7 @@ submit_refuse_with(struct context *c, enum text_id text, const char *argument,
 	buf_adds(&said, buf_str(more));
 	message = submit_clickable(c, &said);
 	reply_set(c->reply, answer_message(message), outcome);
+	c->reply->said = CHAT_REFUSED;
 	return false;
 }
 
@@ -89,7 +106,9 @@ refuse_with_number(struct context *c, enum text_id text, int64_t number,
 bool
 submit_fault(struct context *c, const char *outcome)
 {
-	return refuse_with_number(c, TEXT_OUR_FAULT, c->in->id, outcome);
+	(void)refuse_with_number(c, TEXT_OUR_FAULT, c->in->id, outcome);
+	c->reply->said = CHAT_FAULT;
+	return false;
 }
 
 bool
@@ -167,6 +186,7 @@ reply_first(struct context *c, const char *outcome)
 		break;
 	}
 	reply_set(c->reply, json, outcome);
+	c->reply->said = CHAT_DEFERRED;
 	c->reply->pledged = true;
 }
 
@@ -180,6 +200,7 @@ refuse_running(struct context *c)
 		reply_set(c->reply, answer_running(job_id), "running");
 	else
 		(void)submit_refuse(c, TEXT_RUNNING, "", "running");
+	c->reply->said = CHAT_REFUSED;
 }
 
 void

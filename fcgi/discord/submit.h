@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "answer.h"
+#include "chat_metrics.h"
 #include "interaction.h"
 
 #include "../../sandbox/base/buf.h"
@@ -25,14 +26,15 @@ struct db;
 
 /* What Discord is answered. */
 struct reply {
-	int status;	     /* HTTP */
-	char *body;	     /* JSON, heap; NULL: an empty body */
-	const char *outcome; /* a word for the log, static */
-	int64_t job_id;	     /* the workers are to be woken; 0: there is none */
-	int64_t hold_ms;     /* so long after the receipt a worker may give
+	int status;		/* HTTP */
+	char *body;		/* JSON, heap; NULL: an empty body */
+	const char *outcome;	/* a word for the log, static */
+	enum chat_outcome said; /* of status 200, for who counts */
+	int64_t job_id;	 /* the workers are to be woken; 0: there is none */
+	int64_t hold_ms; /* so long after the receipt a worker may give
 			      * another body; 0: it may not */
-	bool pledged;	     /* true only once the group is committed */
-	struct err err;	     /* our own fault, for the log; ERR_NONE: none */
+	bool pledged;	 /* true only once the group is committed */
+	struct err err;	 /* our own fault, for the log; ERR_NONE: none */
 };
 
 /* An interaction on its way to its reply. */
@@ -55,6 +57,8 @@ struct context {
 };
 
 void reply_release(struct reply *reply);
+/* How it counts when it is sent as it is. */
+enum chat_outcome reply_counts_as(const struct reply *reply);
 /* 200 with the JSON, which the reply owns from now on. */
 void reply_set(struct reply *reply, char *body, const char *outcome);
 /* A status and {"error":"outcome"}, for who is no person. */

@@ -17,6 +17,17 @@
 
 /* ---- strings ---- */
 
+/* By hand, as there may be a million of them. */
+static void
+add_unit(struct buf *out, uint32_t unit)
+{
+	static const char hex[] = "0123456789abcdef";
+	const char text[] = { '\\', 'u', hex[unit >> 12 & 15],
+		hex[unit >> 8 & 15], hex[unit >> 4 & 15], hex[unit & 15] };
+
+	buf_add(out, text, sizeof(text));
+}
+
 /* Append what the one or more bytes at s become; how many they were. */
 static size_t
 add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
@@ -48,10 +59,10 @@ add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 	if (style == PYDUMP_UTF8 && code >= 0x7f && !surrogate) {
 		buf_add(out, bytes, utf8_encode(code, bytes));
 	} else if (code < 0x10000) {
-		buf_addf(out, "\\u%04x", code);
+		add_unit(out, code);
 	} else {
-		buf_addf(out, "\\u%04x\\u%04x",
-		    0xd800 + ((code - 0x10000) >> 10), 0xdc00 + (code & 0x3ff));
+		add_unit(out, 0xd800 + ((code - 0x10000) >> 10));
+		add_unit(out, 0xdc00 + (code & 0x3ff));
 	}
 	return step;
 }

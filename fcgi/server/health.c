@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -23,6 +24,7 @@
 
 #define FOLDER "front"
 #define TOLD FOLDER "/jobs"
+#define TOLD_METRICS FOLDER "/metrics"
 #define TOLD_MAX 8192
 /* What is older tells of a teller that is gone. */
 #define OLD_MS 60000
@@ -54,6 +56,31 @@ health_tell(const struct config *config, const struct health_jobs *jobs,
 	if (fd_make_dirs(folder, 0750, err) != 0)
 		return -1;
 	return file_write(path, text.data, text.len, false, err);
+}
+
+int
+health_tell_metrics(const struct config *config, const struct buf *text,
+    struct err *err)
+{
+	auto_free char *path = config_state_path(config, TOLD_METRICS);
+
+	if (text->overflow)
+		return err_set(err, ERR_LIMIT, "too many numbers for %s", path);
+	return file_write(path, text->data, text->len, false, err);
+}
+
+int
+health_read_metrics(const struct config *config, struct buf *text,
+    struct err *err)
+{
+	auto_free char *path = config_state_path(config, TOLD_METRICS);
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return err_system(err, "%s", path);
+	if (clock_wall_ms() - st.st_mtim.tv_sec * INT64_C(1000) > OLD_MS)
+		return err_set(err, ERR_UNAVAILABLE, "%s is old", path);
+	return file_read(path, text, err);
 }
 
 /* After -1 jobs holds nothing of use. */

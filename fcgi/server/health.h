@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct buf;
 struct config;
 struct err;
 
@@ -27,6 +28,15 @@ struct health_jobs {
 };
 
 int health_tell(const struct config *config, const struct health_jobs *jobs,
+    struct err *err);
+
+/* Likewise what Prometheus is to be told, STATE/front/metrics: families of
+ * base/exposition.h.  To read it: it may be any text, and where it is old or
+ * missing that is ERR_UNAVAILABLE: who tells it is gone. */
+#define HEALTH_METRICS_MAX (256 << 10)
+int health_tell_metrics(const struct config *config, const struct buf *text,
+    struct err *err);
+int health_read_metrics(const struct config *config, struct buf *text,
     struct err *err);
 
 /* {"status":"ok"|"error","message":…,"version":…,"inline":{…}}; heap.  For

@@ -10,6 +10,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <fastcgi.h>
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/clock.h"
@@ -25,6 +29,12 @@
 #define BUFFERED_MAX 4096
 
 #define PIECE 65536 /* bytes that are read or written by one call */
+
+/* What is longer than libfcgi's buffer is not copied through it, 8 KiB at a
+ * time: it goes out from where it is, in records as long as they may be (and
+ * whole eights, as the protocol advises). */
+#define LONG 16384
+#define RECORD (FCGI_MAX_LENGTH & ~7)
 
 /* Whoever is hasty drops a stalling peer by so much earlier. */
 #define HASTE_MS 100
@@ -267,6 +277,49 @@ http_begin(struct http_request *req, int status, const char *type,
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n");
 }
 
+/* A piece of the answer as a record of its own; libfcgi's buffer is empty. */
+static bool
+put_record(const struct http_request *req, const char *bytes, size_t len)
+{
+	FCGI_Header head = {
+		.version = FCGI_VERSION_1,
+		.type = FCGI_STDOUT,
+		.requestIdB1 = (unsigned char)(req->fcgi.requestId >> 8),
+		.requestIdB0 = (unsigned char)req->fcgi.requestId,
+		.contentLengthB1 = (unsigned char)(len >> 8),
+		.contentLengthB0 = (unsigned char)len,
+	};
+	struct iovec parts[] = {
+		{ &head, sizeof(head) },
+		{ (void *)(uintptr_t)bytes, len },
+	};
+	size_t i = 0;
+
+	while (i < 2) {
+		ssize_t n = writev(http_fd(req), parts + i, 2 - (int)i);
+
+		if (n < 0)
+			return false;
+		for (; i < 2 && (size_t)n >= parts[i].iov_len; i++)
+			n -= (ssize_t)parts[i].iov_len;
+		if (i < 2) {
+			parts[i].iov_base = (char *)parts[i].iov_base + n;
+			parts[i].iov_len -= (size_t)n;
+		}
+	}
+	return true;
+}
+
+static bool
+put_piece(const struct http_request *req, const char *bytes, size_t len,
+    bool whole)
+{
+	if (whole)
+		return FCGX_FFlush(req->fcgi.out) == 0 &&
+		    put_record(req, bytes, len);
+	return FCGX_PutStr(bytes, (int)len, req->fcgi.out) == (int)len;
+}
+
 /* Only what leaves libfcgi's buffer can stall. */
 void
 http_write(struct http_request *req, const void *data, size_t len)
@@ -275,19 +328,19 @@ http_write(struct http_request *req, const void *data, size_t len)
 
 	req->sent += (int64_t)len;
 	while (len > 0 && !req->failed) {
-		int piece = len < PIECE ? (int)len : PIECE;
+		size_t piece = len < RECORD ? len : RECORD;
 		bool guarded = req->sent > BUFFERED_MAX;
 
 		if (guarded)
 			guard_start(req);
-		if (FCGX_PutStr(bytes, piece, req->fcgi.out) != piece ||
+		if (!put_piece(req, bytes, piece, piece >= LONG) ||
 		    (guarded && req->until_ms > 0 &&
 			clock_monotonic_ms() > req->until_ms))
 			req->failed = true;
 		if (guarded)
 			guard_stop(req);
 		bytes += piece;
-		len -= (size_t)piece;
+		len -= piece;
 	}
 }
 

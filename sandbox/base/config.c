@@ -23,10 +23,6 @@
 #include "text.h"
 #include "utf8.h"
 
-#ifndef INLINE_LIB_DIR
-#define INLINE_LIB_DIR "/usr/local/lib/inline"
-#endif
-
 #define ENV_FILE_MAX 65536
 #define TOKEN_FILE_MAX 4096
 #define TEXT_MAX 1024 /* bytes of a text */

@@ -8,18 +8,20 @@
 #include "cleanup.h"
 #include "config.h"
 
-/* <folder of the program>/../lib is where a build tree has its copies. */
+/*
+ * <folder of the program>/../lib, where a build tree has its copies, or else
+ * ../lib/inline, where they are installed: below any prefix.
+ */
 char *
 config_lib_dir(void)
 {
 	char self[PATH_MAX] = "";
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *top = dirname(dirname(self));
+	const char *top = len > 0 ? dirname(dirname(self)) : "/usr";
 	auto_free char *mark = xprintf("%s/lib/cell/cell.py", top);
 
-	if (len > 0 && access(mark, R_OK) == 0)
-		return xprintf("%s/lib", top);
-	return xstrdup(INLINE_LIB_DIR);
+	return xprintf("%s/lib%s", top,
+	    access(mark, R_OK) == 0 ? "" : "/inline");
 }
 
 char *

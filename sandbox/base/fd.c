@@ -229,6 +229,33 @@ fd_send_packet(int sock, const void *data, size_t len, int fd, int timeout_ms,
 	return 0;
 }
 
+int
+fd_send_packets(int sock, const struct fd_packets *packets, int timeout_ms,
+    struct err *err)
+{
+	struct mmsghdr messages[FD_PACKETS] = { 0 };
+	struct iovec parts[FD_PACKETS];
+	size_t done = 0;
+
+	memcpy(parts, packets->parts, sizeof(parts));
+	for (size_t i = 0; i < packets->count; i++)
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &parts[i],
+			.msg_iovlen = 1 };
+	while (done < packets->count) {
+		int n = sendmmsg(sock, messages + done,
+		    (unsigned int)(packets->count - done),
+		    MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		/* whatever is in the way of the next one: it goes alone */
+		if (n <= 0 &&
+		    fd_send_packet(sock, parts[done].iov_base,
+			parts[done].iov_len, -1, timeout_ms, err) != 0)
+			return -1;
+		done += n > 0 ? (size_t)n : 1;
+	}
+	return 0;
+}
+
 /* One recvmsg: the length, 0 at the end, -1 error, -2 nothing there yet.  The
  * room is for one descriptor; the kernel closes those that are more. */
 static ssize_t

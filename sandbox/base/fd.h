@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 struct err;
 struct pollfd;
@@ -26,6 +27,16 @@ int fd_connect_unix(const char *path, int type, struct err *err);
  * a peer that is gone is ERR_PROTOCOL. */
 int fd_send_packet(int sock, const void *data, size_t len, int fd,
     int timeout_ms, struct err *err);
+/* Send them, each as fd_send_packet() would, by one call of the kernel: their
+ * receiver need not be woken for each.  At most FD_PACKETS; they stay the
+ * caller's, and on failure some may have been sent. */
+#define FD_PACKETS 8
+struct fd_packets {
+	struct iovec parts[FD_PACKETS];
+	size_t count;
+};
+int fd_send_packets(int sock, const struct fd_packets *packets, int timeout_ms,
+    struct err *err);
 /* Receive one packet into data (at most cap bytes; a longer one, or one with
  * more than one descriptor, is ERR_PROTOCOL).  *fd is set to the received
  * descriptor or -1 (NULL: it is closed).  Returns the length, 0 at end of

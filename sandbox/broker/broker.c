@@ -122,7 +122,7 @@ broker_open(struct broker *b, struct err *err)
 	    err);
 	host->cells_dir = config_state_path(host->config, "cells");
 	if (host->base < 0 || uids_open(&b->uids, host->base, err) != 0 ||
-	    folder_sweep(host->cells_dir, err) != 0)
+	    folder_sweep(host->cells_dir, host->config->lib_dir, err) != 0)
 		return -1;
 	b->signals = fd_signals(0, err);
 	if (b->signals < 0)
@@ -301,7 +301,7 @@ broker_serve(const struct config *config, struct err *err)
 		engine_release(&b.engine);
 		api_packages_release(&b.host);
 		loop_free(b.host.loop);
-		(void)rmdir(b.host.cells_dir);
+		folder_close(b.host.cells_dir);
 	}
 	cleanup_close(&b.signals);
 	cleanup_close(&b.uids.fd);

@@ -60,11 +60,18 @@ static const struct cell_class classes[] = {
 };
 
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
+static_assert(CLASSES <= CLASS_MAX, "each is counted by itself");
 
 const struct cell_class *
 class_at(size_t i)
 {
 	return i < CLASSES ? &classes[i] : NULL;
+}
+
+size_t
+class_index(const struct cell_class *class)
+{
+	return (size_t)(class - classes);
 }
 
 const struct cell_class *

@@ -72,8 +72,10 @@ struct cell_class {
 #define CLASS_NAME_MAX 16
 /* NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
-/* NULL: there are no so many. */
+/* NULL: there are no so many; CLASS_MAX at most. */
+#define CLASS_MAX 8
 const struct cell_class *class_at(size_t i);
+size_t class_index(const struct cell_class *class);
 
 /* The file of a volume that it mounts; packages: that of the version. */
 const char *class_volume(const struct cell_class *class, size_t i,

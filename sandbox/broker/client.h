@@ -81,7 +81,7 @@ void clients_open(struct clients *clients);
 /* Hang up on everybody, accept no one. */
 void clients_close(struct clients *clients);
 
-/* ---- between client.c, request.c and space.c ---- */
+/* ---- between client.c, request.c, space.c and status.c ---- */
 
 /* What it asks for; the client may be gone afterwards. */
 void request_take(struct client *client, const struct frame_view *view);
@@ -89,6 +89,8 @@ void request_take(struct client *client, const struct frame_view *view);
 void request_abandon(struct client *client);
 void request_create(struct client *client, const struct frame_view *view);
 void request_reserve(struct client *client, const struct frame_view *view);
+void request_status(struct client *client, const struct frame_view *view);
+void request_metrics(struct client *client, const struct frame_view *view);
 /* Wait for room for client->creation and so many bytes that it takes. */
 void space_wait_to_create(struct client *client, int64_t bytes);
 /* Packages are many small files. */

@@ -58,11 +58,11 @@ struct container {
 	bool keep, kept; /* an interpreter may stay in it, and has: kept.h */
 	enum kept_end kept_end; /* why that ends with it; 0: it has died */
 	enum container_state state;
-	int64_t since_ms;      /* when the state began */
-	struct ticket *ticket; /* whose lease it is; kept by the pool */
-	enum access access;    /* of that lease, or of the last */
-	bool called;	       /* docker run was begun: there may be one */
-	bool idle_told;	       /* IDLE came before we knew of the end */
+	int64_t since_ms, run_ms; /* the state began; docker run did */
+	struct ticket *ticket;	  /* whose lease it is; kept by the pool */
+	enum access access;	  /* of that lease, or of the last */
+	bool called;		  /* docker run was begun: there may be one */
+	bool idle_told;		  /* IDLE came before we knew of the end */
 	bool repaired, told, came_up; /* the last two are kept by the pool: its
 				       * failure told, its start noted */
 	unsigned int number;	      /* of all containers of this life */

@@ -20,8 +20,8 @@ static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
 	"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc",
 	"private", "--log-driver", "none", "--stop-signal", "SIGKILL",
 	"--oom-score-adj", "500", "--hostname", "inline", "--workdir", "/",
-	"--env", "LANG=C.UTF-8", "--ulimit", "core=0", "--ulimit",
-	"nofile=1024:1024", "--ulimit", "msgqueue=0:0", NULL };
+	"--env", "LANG=C.UTF-8", "--env", "LD_BIND_NOW=1", "--ulimit", "core=0",
+	"--ulimit", "nofile=1024:1024", "--ulimit", "msgqueue=0:0", NULL };
 
 /* After the image: sandbox/cell/README.md says why these flags. */
 static const char *const cell_command[] = { "-s", "-u", "-B",

@@ -24,6 +24,8 @@
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DATABASE_MAX 1024
+/* What this life copies the cell's program from. */
+#define PROGRAM "program"
 
 /* Who a process in a jail is, as it sees itself:
  * sandbox/cell/supervisor/shared.h. */
@@ -75,9 +77,9 @@ copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 
 /* The cell's program: its Python files and its library. */
 static int
-copy_program(const char *library, int to, struct err *err)
+copy_program(const char *parent, const char *name, int to, struct err *err)
 {
-	auto_free char *program = xprintf("%s/cell", library);
+	auto_free char *program = xprintf("%s/%s", parent, name);
 	auto_dir DIR *dir = opendir(program);
 
 	if (dir == NULL)
@@ -148,7 +150,8 @@ folder_make(const struct host *host, const char *name, uint32_t uid,
 	socket = make_entry(own, "socket", true, err);
 	if (socket >= 0)
 		copy = make_entry(own, "cell", true, err);
-	if (copy >= 0 && copy_program(host->config->lib_dir, copy, err) == 0 &&
+	if (copy >= 0 &&
+	    copy_program(host->cells_dir, PROGRAM, copy, err) == 0 &&
 	    write_databases(own, uid, err) == 0)
 		return 0;
 	folder_remove(host->cells_dir, name, false);
@@ -198,9 +201,10 @@ folder_remove(const char *cells, const char *name, bool socket_only)
 /* What an earlier life left has no container any more once the sweep is
  * over. */
 int
-folder_sweep(const char *cells, struct err *err)
+folder_sweep(const char *cells, const char *library, struct err *err)
 {
 	auto_dir DIR *dir = NULL;
+	auto_close int program = -1;
 	struct err left;
 
 	if (fd_make_dirs(cells, 0700, err) != 0)
@@ -212,5 +216,15 @@ folder_sweep(const char *cells, struct err *err)
 		if (strncmp(e->d_name, "il-", 3) == 0)
 			(void)folder_delete(dirfd(dir), e->d_name, 1, &left);
 	}
-	return 0;
+	if (folder_delete(dirfd(dir), PROGRAM, 0, err) != 0)
+		return -1;
+	program = make_entry(dirfd(dir), PROGRAM, true, err);
+	return program < 0 ? -1 : copy_program(library, "cell", program, err);
+}
+
+void
+folder_close(const char *cells)
+{
+	folder_remove(cells, PROGRAM, false);
+	(void)rmdir(cells);
 }

@@ -17,6 +17,7 @@ struct host;
  *	<cells>/<name>/socket/	cell.sock; at /run/inline
  *	<cells>/<name>/cell/	a copy of the cell's program; at /run/cell
  *	<cells>/<name>/passwd, group	at /etc
+ *	<cells>/program/	what that is copied from
  *
  * The folder for all is private to us; in the container another user, the
  * cell's, must be able to read, so everything below is open to all.
@@ -36,7 +37,12 @@ int folder_delete(int at, const char *name, int depth, struct err *err);
  * What a container has mounted remains to it, empty. */
 void folder_remove(const char *cells, const char *name, bool socket_only);
 
-/* Make the folder for all cells and remove what an earlier life left there. */
-int folder_sweep(const char *cells, struct err *err);
+/* Make the folder for all cells, remove what an earlier life left there, and
+ * take a copy of the cell's program out of the library: an upgrade that is
+ * under way mixes no versions. */
+int folder_sweep(const char *cells, const char *library, struct err *err);
+
+/* Remove the folder for all cells, unless some container still has its own. */
+void folder_close(const char *cells);
 
 #endif

@@ -247,6 +247,7 @@ container_run(struct container *c)
 	subprocess_start(&c->run, c->host->loop, &argv, run_ms(c), run_on_end,
 	    c);
 	c->called = true;
+	c->run_ms = c->since_ms;
 	container_timer(c, c->host->config->start_ms, start_on_timer);
 	loop_timer_set(c->host->loop, &c->watch, WATCH_MS, watch_on_timer, c);
 }

@@ -95,8 +95,11 @@ pool_withdraw(struct pool *pool, struct ticket *ticket)
 {
 	struct container *c = ticket->container;
 
-	if (ticket->waiting)
+	if (ticket->waiting) {
 		ticket_leave_queue(pool, ticket);
+		cell_metrics_lease(&pool->metrics, ticket->class, WAY_GONE,
+		    ticket->since_ms);
+	}
 	if (c == NULL)
 		return;
 	c->ticket = NULL;
@@ -155,6 +158,7 @@ tell_failure(struct pool *pool, struct container *c)
 	struct ticket *ticket;
 
 	c->told = true;
+	cell_metrics_start(&pool->metrics, c->class, false, 0);
 	if (c->adopting) {
 		forgo_spares(pool, c);
 		return;
@@ -188,6 +192,8 @@ settle(struct pool *pool, struct container *c)
 		memcpy(pool->python, c->python, sizeof(pool->python));
 	if (c->state == CONTAINER_IDLE && !c->came_up) {
 		c->came_up = true;
+		cell_metrics_start(&pool->metrics, c->class, true,
+		    c->since_ms - c->run_ms);
 		pause_note_success(&pool->pause);
 	}
 	if (c->absent != 0 && preload_is_auto(pool->host->config->preload)) {
@@ -205,6 +211,8 @@ settle(struct pool *pool, struct container *c)
 	if (c->state >= CONTAINER_ENDING && ticket != NULL) {
 		c->ticket = NULL;
 		ticket->container = NULL;
+		if (c->out_of_memory)
+			cell_metrics_out_of_memory(&pool->metrics, c->class);
 		ticket_lost(ticket, c->out_of_memory);
 	}
 	if (c->state >= CONTAINER_ENDING)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "cell_metrics.h"
 #include "container.h"
 #include "kept.h"
 #include "pause.h"
@@ -61,6 +62,7 @@ struct pool {
 	struct pause pause;  /* after failed starts */
 	struct kept_notes kept;
 	struct preload preload;
+	struct cell_metrics metrics;
 };
 
 /* ---- for those who ask ---- */
@@ -106,15 +108,13 @@ void removal_done(struct removal *removal, const char *trouble);
 /* The places of a budget. */
 struct pool_places {
 	int64_t taken;
-	int64_t leased; /* of those */
-	int64_t ending; /* of those: on their way out */
-	bool full;	/* nothing more to be had at the moment */
+	int64_t leased, ending; /* of those; on their way out */
+	bool full;		/* nothing more to be had at the moment */
 };
 
 struct pool_count {
 	int64_t cells; /* all that exist, ending ones included */
-	int64_t leased;
-	int64_t starting;
+	int64_t leased, starting;
 	int64_t runs;		/* docker run is going on */
 	int64_t runs_in_memory; /* of those */
 	struct pool_places places[BUDGETS];

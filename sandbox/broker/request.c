@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a client may ask for: a lease, removing a workspace, the status.  (What
- * takes space at once is in space.c.)  Every field is checked here, before
- * anything is done.
+ * What a client may ask for: a lease, removing a workspace.  (What takes space
+ * at once is in space.c, the status in status.c.)  Every field is checked here,
+ * before anything is done.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,12 +17,9 @@
 #include "../base/log.h"
 #include "api_packages.h"
 #include "client.h"
-#include "engine.h"
 #include "ledger.h"
 #include "warm.h"
 #include "workspace.h"
-
-#define FRESH_MS 5000 /* a status may be so old before docker is asked */
 
 /* What this program may not ask for. */
 static void
@@ -37,6 +34,21 @@ request_forbid(struct client *client, const char *what)
 
 /* ---- leases ---- */
 
+/* How it was granted, for who counts. */
+static void
+count_grant(const struct ticket *ticket, enum access access)
+{
+	const struct container *c = ticket->container;
+	enum lease_way way = ticket->cold ? WAY_COLD : WAY_WARM;
+
+	if (access == ACCESS_LOOK)
+		way = WAY_LOOK;
+	else if (c->adopted && c->runs == 0)
+		way = WAY_SPARE;
+	cell_metrics_lease(&ticket->client->clients->host->pool->metrics,
+	    ticket->class, way, ticket->since_ms);
+}
+
 /* A client that is gone by now is closed, which ends the lease.  One that looks
  * has none: nothing of ours ends with it. */
 void
@@ -46,6 +58,7 @@ ticket_granted(struct ticket *ticket, const char *cell, int client_end,
 	struct frame frame;
 	bool sent;
 
+	count_grant(ticket, access);
 	frame_start(&frame, FRAME_GRANTED);
 	frame_add_int(&frame, TAG_COLD, ticket->cold ? 1 : 0);
 	frame_add_text(&frame, TAG_CELL_NAME, cell);
@@ -71,6 +84,8 @@ ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
     const char *text)
 {
 	ticket_leave_queue(pool, ticket);
+	cell_metrics_lease(&pool->metrics, ticket->class, WAY_REFUSED + code,
+	    ticket->since_ms);
 	client_refuse(ticket->client, code, text);
 }
 
@@ -329,50 +344,6 @@ request_remove(struct client *client, const struct frame_view *view)
 	pool_remove(host->pool, removal);
 }
 
-/* ---- the status ---- */
-
-/* What is known last, at once: a status is asked for when something is wrong,
- * and must not wait for what is.  What is old is asked for anew behind it. */
-static void
-request_status(struct client *client, const struct frame_view *view)
-{
-	const struct host *host = client->clients->host;
-	const struct pool *pool = host->pool;
-	const struct engine *engine = host->engine;
-	struct pool_count count;
-	struct ledger_space space = { 0 };
-	struct frame frame;
-	struct err err;
-
-	(void)view;
-	pool_count(pool, &count);
-	(void)ledger_look(host->ledger, host->base, &space, &err);
-	frame_start(&frame, FRAME_STATUS_IS);
-	frame_add_int(&frame, TAG_ENGINE, engine->up ? 1 : 0);
-	frame_add_int(&frame, TAG_IMAGE, engine->image ? 1 : 0);
-	if (engine->probed_ms >= 0)
-		frame_add_int(&frame, TAG_ENGINE_AGE,
-		    clock_monotonic_ms() - engine->probed_ms);
-	frame_add_text(&frame, TAG_TROUBLE, engine->trouble);
-	frame_add_text(&frame, TAG_IMAGE_NAME, host->config->sandbox_image);
-	frame_add_text(&frame, TAG_IMAGES, host->config->sandbox_images);
-	frame_add_text(&frame, TAG_CHAT_IMAGES, host->config->chat_images);
-	frame_add_text(&frame, TAG_PYTHON, pool->python);
-	frame_add_int(&frame, TAG_CELLS, count.cells);
-	frame_add_int(&frame, TAG_LEASED, count.leased);
-	frame_add_int(&frame, TAG_STARTING, count.starting);
-	frame_add_int(&frame, TAG_WAITING, (int64_t)pool->waiting);
-	frame_add_int(&frame, TAG_FREE_BYTES, space.free);
-	frame_add_int(&frame, TAG_PROMISED, space.promised);
-	frame_add_int(&frame, TAG_FLOOR, space.floor);
-	frame_add_int(&frame, TAG_SANDBOXES, workspace_count(host->base));
-	frame_add_int(&frame, TAG_ISOLATION, pool->isolation);
-	frame_add_text(&frame, TAG_TEXT, pool->isolation_reason);
-	(void)client_send(client, &frame, -1);
-	client_close(client);
-	(void)engine_refresh(host->engine, FRESH_MS);
-}
-
 /* ---- all of it ---- */
 
 #define BY(program) (1U << PROGRAM_##program)
@@ -392,6 +363,7 @@ static const struct {
 	{ FRAME_KEPT, BY(WORKER), "KEPT", request_kept },
 	{ FRAME_REMOVE, BY(WORKER) | BY(CTL), "REMOVE", request_remove },
 	{ FRAME_RESERVE, BY(API), "RESERVE", request_reserve },
+	{ FRAME_METRICS, BY(API), "METRICS", request_metrics },
 	{ FRAME_STATUS, BY(WORKER) | BY(API) | BY(CTL), "STATUS",
 	    request_status },
 };

@@ -202,11 +202,21 @@ check_library(struct doctor *d)
 
 		if (access(path, R_OK) == 0)
 			continue;
-		doctor_bad(d, "make, or make install", "library: %s is missing",
-		    path);
+		doctor_bad(d,
+		    "make, make install, or apt-get install --reinstall "
+		    "inline",
+		    "library: %s is missing", path);
 		return;
 	}
 	doctor_good("library: %s", d->config->lib_dir);
+	/* Beside the package, what `make install` has left. */
+	if (strcmp(d->config->lib_dir, "/usr/lib/inline") == 0 &&
+	    access("/usr/local/bin/ilctl", F_OK) == 0)
+		doctor_bad(d,
+		    "/usr/share/doc/inline/systemd/debian/README.md, \"From "
+		    "make install\"",
+		    "library: another Inline is in /usr/local, which systemd "
+		    "and the shell prefer");
 }
 
 /* May we, as whoever runs this, write there? */

@@ -91,18 +91,34 @@ share(struct run *run, struct err *err)
 	return 0;
 }
 
+/* Where the other programs are: beside this one, or in ../sbin, where they are
+ * installed. */
+static int
+find_programs(struct run *run, struct err *err)
+{
+	auto_free char *beside = NULL;
+	auto_free char *installed = NULL;
+
+	if (readlink("/proc/self/exe", run->folder, PATH_MAX - 1) < 0)
+		return err_system(err, "/proc/self/exe");
+	(void)dirname(run->folder);
+	beside = xprintf("%s/il-fcgi", run->folder);
+	installed = xprintf("%s/../sbin", run->folder);
+	if (access(beside, X_OK) != 0 &&
+	    realpath(installed, run->folder) == NULL)
+		return err_system(err, "%s", installed);
+	return 0;
+}
+
 /* Everything that can be wrong, before anything is started. */
 static int
 prepare(struct run *run, struct err *err)
 {
 	account_find(run);
-	/* The folder that this program is in, and the others beside it. */
-	if (readlink("/proc/self/exe", run->folder, PATH_MAX - 1) < 0)
-		return err_system(err, "/proc/self/exe");
-	(void)dirname(run->folder);
 	/* The folders first, then what stands in them, then who may reach it;
 	 * nothing is touched while another one runs here. */
-	if (fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
+	if (find_programs(run, err) != 0 ||
+	    fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
 	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
 	    take_lock(run, err) != 0)
 		return -1;

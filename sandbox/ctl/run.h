@@ -93,7 +93,7 @@ struct standin {
 struct run {
 	struct config *config;
 	const char *env_file;  /* for the programs to read, or NULL */
-	char folder[PATH_MAX]; /* this program and the others are here */
+	char folder[PATH_MAX]; /* the other programs are here */
 	int lock_fd;	       /* of the state folder */
 	/* Open for as long as we are: SQLite's -wal and -shm stay, which the
 	 * programs could not make in a folder that is not theirs. */

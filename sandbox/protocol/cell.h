@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/fd.h"
 #include "frame.h"
 
 struct err;
@@ -139,6 +140,7 @@ struct cell {
 	int64_t bytes_left;    /* of all files together */
 	int64_t left_out_left; /* names of files that were left out */
 	unsigned char packet[FRAME_MAX];
+	struct fd_packets waiting; /* in packet, until a request is sent */
 };
 
 void cell_init(struct cell *cell, int fd);

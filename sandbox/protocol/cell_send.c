@@ -12,13 +12,59 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 
+/* What is longer is not copied, and waits for none. */
+#define SHORT 4096
+_Static_assert(FD_PACKETS *SHORT <= FRAME_MAX, "they wait in a frame's place");
+
+static int
+cell_flush(struct cell *cell, int64_t deadline, struct err *err)
+{
+	int sent = fd_send_packets(cell->fd, &cell->waiting,
+	    clock_poll_timeout(deadline), err);
+
+	cell->waiting.count = 0;
+	return sent;
+}
+
+/* A usual request is three short frames, which the cell hears of once. */
 static int
 cell_send_frame(struct cell *cell, const struct frame *frame, int64_t deadline,
     struct err *err)
 {
+	struct fd_packets *waiting = &cell->waiting;
+	struct iovec *next;
+
 	if (frame->overflow)
 		return err_set(err, ERR_LIMIT, "the request is too long");
-	return fd_send_packet(cell->fd, frame->data, frame->len, -1,
+	if ((frame->len > SHORT || waiting->count == FD_PACKETS) &&
+	    cell_flush(cell, deadline, err) != 0)
+		return -1;
+	if (frame->len > SHORT)
+		return fd_send_packet(cell->fd, frame->data, frame->len, -1,
+		    clock_poll_timeout(deadline), err);
+	next = &waiting->parts[waiting->count];
+	next->iov_base = cell->packet + waiting->count * SHORT;
+	next->iov_len = frame->len;
+	memcpy(next->iov_base, frame->data, frame->len);
+	waiting->count++;
+	return 0;
+}
+
+/* GO, on which the end of a pipe may ride. */
+static int
+cell_send_go(struct cell *cell, const struct cell_request *request,
+    int64_t deadline, struct err *err)
+{
+	struct frame frame;
+
+	frame_start(&frame, FRAME_GO);
+	if (!request->live)
+		return cell_send_frame(cell, &frame, deadline, err) != 0 ?
+		    -1 :
+		    cell_flush(cell, deadline, err);
+	if (cell_flush(cell, deadline, err) != 0)
+		return -1;
+	return fd_send_packet(cell->fd, frame.data, frame.len, request->live_fd,
 	    clock_poll_timeout(deadline), err);
 }
 
@@ -170,6 +216,7 @@ cell_send(struct cell *cell, const struct cell_request *request, int timeout_ms,
 
 	if (cell->in_request)
 		return err_set(err, ERR_BUSY, "the cell has a request already");
+	cell->waiting.count = 0;
 	cell_build_head(&frame, request);
 	if (cell_send_frame(cell, &frame, deadline, err) != 0 ||
 	    cell_send_part(cell, PART_SOURCE, request->source,
@@ -179,12 +226,8 @@ cell_send(struct cell *cell, const struct cell_request *request, int timeout_ms,
 	    cell_send_part(cell, PART_CONTENT, request->content,
 		request->content_len, deadline, err) != 0 ||
 	    cell_send_words(cell, request, deadline, err) != 0 ||
-	    cell_send_inputs(cell, request, deadline, err) != 0)
-		return -1;
-	frame_start(&frame, FRAME_GO);
-	if (fd_send_packet(cell->fd, frame.data, frame.len,
-		request->live ? request->live_fd : -1,
-		clock_poll_timeout(deadline), err) != 0)
+	    cell_send_inputs(cell, request, deadline, err) != 0 ||
+	    cell_send_go(cell, request, deadline, err) != 0)
 		return -1;
 	cell_expect(cell, request);
 	return 0;

@@ -57,6 +57,8 @@ enum frame_kind {
 	FRAME_PUBLISH = 11,	/* INTERPRETER: the copy is what they see now */
 	FRAME_PACKAGES = 12,	/* INTERPRETER: what they see: GRANTED, more of
 				 * them with TEXT, and the end */
+	FRAME_METRICS = 14,	/* answered with FRAME_METRICS_ARE */
+	FRAME_METRICS_ARE = 15, /* TEXT: families for Prometheus */
 	FRAME_LOST = 9,		/* in a lease, the last word where its memory
 				 * has ended the cell: REASON_MEMORY */
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config_images.h"
@@ -11,7 +12,7 @@
 #include "../base/fd.h"
 #include "frame.h"
 
-/* An answer of the broker is small: no field of it is longer than a text. */
+/* An answer of the broker is small, but for METRICS. */
 #define ANSWER_MAX 8192
 #define LOST_MS 2000 /* for the broker to see what we have seen */
 
@@ -26,8 +27,9 @@ struct ask {
 	int attached; /* the descriptor that came with the answer, or -1 */
 	const struct pollfd *unless;	   /* of the request, as the next */
 	const struct lease_request *ticks; /* NULL: nothing is called */
+	unsigned char *room; /* of FRAME_MAX bytes; NULL: packet is enough */
 	unsigned char packet[ANSWER_MAX];
-	struct frame_view view; /* of packet */
+	struct frame_view view; /* of what came */
 };
 
 #define ASK_NONE \
@@ -95,6 +97,8 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
     enum frame_kind wanted, int wait_ms, struct err *err)
 {
 	int64_t deadline = clock_monotonic_ms() + wait_ms;
+	unsigned char *packet = ask->room != NULL ? ask->room : ask->packet;
+	size_t size = ask->room != NULL ? FRAME_MAX : sizeof(ask->packet);
 	ssize_t len;
 
 	ask->sock = fd_connect_unix(path, SOCK_SEQPACKET, err);
@@ -109,15 +113,15 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 		(void)err_set(err, ERR_TIMEOUT, "nobody waits for it");
 		return REFUSAL_TIME;
 	}
-	len = fd_receive_packet(ask->sock, ask->packet, sizeof(ask->packet),
-	    &ask->attached, clock_poll_timeout(deadline), err);
+	len = fd_receive_packet(ask->sock, packet, size, &ask->attached,
+	    clock_poll_timeout(deadline), err);
 	if (len < 0)
 		return ask_failed(err);
 	if (len == 0) {
 		(void)err_set(err, ERR_UNAVAILABLE, "the broker hung up");
 		return REFUSAL_UNREACHABLE;
 	}
-	if (!frame_parse(&ask->view, ask->packet, (size_t)len) ||
+	if (!frame_parse(&ask->view, packet, (size_t)len) ||
 	    (ask->view.kind != wanted && ask->view.kind != FRAME_REFUSED)) {
 		(void)err_set(err, ERR_PROTOCOL, "the broker speaks nonsense");
 		return REFUSAL_UNREACHABLE;
@@ -441,5 +445,26 @@ lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
 	    wait_ms, err);
 	if (outcome == REFUSAL_NONE)
 		status_read(status, &ask.view);
+	return outcome;
+}
+
+enum refusal
+lease_metrics(const char *socket_path, struct buf *text, int wait_ms,
+    struct err *err)
+{
+	auto_free unsigned char *room = xmalloc(FRAME_MAX);
+	auto_ask struct ask ask = ASK_NONE;
+	const unsigned char *data = NULL;
+	enum refusal outcome;
+	struct frame question;
+	size_t len = 0;
+
+	ask.room = room;
+	frame_start(&question, FRAME_METRICS);
+	outcome = ask_broker(&ask, socket_path, &question, FRAME_METRICS_ARE,
+	    wait_ms, err);
+	if (outcome == REFUSAL_NONE &&
+	    frame_get_bytes(&ask.view, TAG_TEXT, &data, &len))
+		buf_add(text, data, len);
 	return outcome;
 }

@@ -7,14 +7,13 @@
 
 #include "frame.h"
 
+struct buf;
 struct err;
 struct pollfd;
 
-/*
- * The sockets of il-sandboxd, below IL_STATE_DIR: one for each program that
- * asks it, in a folder that this program alone may enter.  What may be asked
- * there stands in broker/request.c.
- */
+/* The sockets of il-sandboxd, below IL_STATE_DIR: one for each program that
+ * asks it, in a folder that this program alone may enter; broker/request.c says
+ * what may be asked there. */
 #define SOCKET_BROKER_WORKER "broker/worker/lease.sock" /* il-worker */
 #define SOCKET_BROKER_API "broker/api/lease.sock"	/* il-api */
 #define SOCKET_BROKER_CTL "broker/ctl/lease.sock"	/* ilctl */
@@ -139,6 +138,10 @@ struct lease_status {
 	char isolation_reason[128]; /* why it is no more: "step: ERROR"; "": it
 				       is */
 };
+
+/* What the broker tells Prometheus, as base/exposition.h has it; appended. */
+enum refusal lease_metrics(const char *socket_path, struct buf *text,
+    int wait_ms, struct err *err);
 
 enum refusal lease_status(const char *socket_path, struct lease_status *status,
     int wait_ms, struct err *err);

@@ -2,17 +2,11 @@
 #include "brake.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
+#include "../base/shared_file.h"
 
 /* Ten whole minutes and the one that goes on: never too few are counted. */
 #define MINUTES 11
@@ -35,50 +29,14 @@ struct brake {
 	struct numbers *shared;
 };
 
-/* Ours, of its size?  A new file gets it; whoever is second does the same. */
-static int
-check_file(int fd, const char *path, uid_t owner, bool make, struct err *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) != 0)
-		return err_system(err, "%s", path);
-	if (!S_ISREG(st.st_mode) || st.st_uid != owner)
-		return err_set(err, ERR_CONFIG, "%s: not a file of ours", path);
-	if (st.st_size != sizeof(struct numbers) && !(make && st.st_size == 0))
-		return err_set(err, ERR_CONFIG, "%s: of another size", path);
-	/* with its room: a write into a hole of a full disk would kill us */
-	if (make &&
-	    (errno = posix_fallocate(fd, 0, sizeof(struct numbers))) != 0)
-		return err_system(err, "%s", path);
-	return 0;
-}
-
 struct brake *
 brake_open(const char *path, struct err *err)
 {
-	auto_close int fd = -1;
+	struct numbers *shared = shared_file_open(path, sizeof(*shared), err);
 	struct brake *brake;
-	void *shared;
 
-	if (path != NULL) {
-		/* without O_NONBLOCK a FIFO in its place would wait */
-		fd = open(path,
-		    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-		    0644);
-		if (fd < 0) {
-			(void)err_system(err, "%s", path);
-			return NULL;
-		}
-		if (check_file(fd, path, geteuid(), true, err) != 0)
-			return NULL;
-	}
-	shared = mmap(NULL, sizeof(struct numbers), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
-	if (shared == MAP_FAILED) {
-		(void)err_system(err, "map %s", path != NULL ? path : "memory");
+	if (shared == NULL)
 		return NULL;
-	}
 	brake = xcalloc(1, sizeof(*brake));
 	brake->shared = shared;
 	return brake;
@@ -88,7 +46,7 @@ void
 brake_close(struct brake *brake)
 {
 	if (brake != NULL)
-		(void)munmap(brake->shared, sizeof(struct numbers));
+		shared_file_close(brake->shared, sizeof(struct numbers));
 	free(brake);
 }
 
@@ -191,19 +149,12 @@ int
 brake_read(const char *path, int64_t now_ms, struct brake_state *state,
     struct err *err)
 {
-	auto_close int fd = open(path,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct numbers *numbers;
-	struct stat st;
+	const struct numbers *numbers = shared_file_read(path, sizeof(*numbers),
+	    err);
 
-	if (fd < 0 || fstat(fd, &st) != 0)
-		return err_system(err, "%s", path);
-	if (check_file(fd, path, st.st_uid, false, err) != 0)
+	if (numbers == NULL)
 		return -1;
-	numbers = mmap(NULL, sizeof(*numbers), PROT_READ, MAP_SHARED, fd, 0);
-	if (numbers == MAP_FAILED)
-		return err_system(err, "map %s", path);
 	*state = look(numbers, now_ms);
-	(void)munmap(numbers, sizeof(*numbers));
+	shared_file_close(numbers, sizeof(*numbers));
 	return 0;
 }

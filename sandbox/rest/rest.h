@@ -38,6 +38,29 @@ void rest_free(struct rest *rest);
 /* Log the end of a block, should one have passed.  Each call does so, too. */
 void rest_note_end(struct rest *rest);
 
+/* One try, for who counts. */
+struct rest_exchange {
+	enum rest_route {
+		REST_ROUTE_EDIT,
+		REST_ROUTE_DELETE,
+		REST_ROUTE_FETCH, /* rest_download() */
+		REST_ROUTE_APPLICATION,
+	} route;
+	int status; /* HTTP status, 0: no answer */
+	int64_t took_us;
+	enum rest_limit {
+		REST_LIMIT_NONE,
+		REST_LIMIT_ROUTE,  /* of this route and token */
+		REST_LIMIT_SHARED, /* not for what we alone have sent */
+		REST_LIMIT_GLOBAL,
+		REST_LIMIT_BLOCK, /* Cloudflare's, in Discord's place */
+	} limit;		  /* that is reached, as the answer says */
+	int64_t blocked_ms;	  /* nobody may send anything for so long */
+};
+/* Tell somebody of each exchange from now on. */
+void rest_watch(struct rest *rest,
+    void (*tell)(void *arg, const struct rest_exchange *exchange), void *arg);
+
 /* A file to upload. */
 struct rest_file {
 	char *name; /* already cleaned for Discord */

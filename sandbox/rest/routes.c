@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Discord's REST API: one function for each route, and the loop of tries around
- * an exchange.  transfer.c does an exchange, retry.c decides what follows from
- * it.
+ * Discord's REST API: one function for each route (of files: download.c), and
+ * the loop of tries around an exchange.  transfer.c does an exchange, retry.c
+ * decides what follows from it.
  */
 #include "rest.h"
 
@@ -18,44 +18,21 @@
 #include "../base/text.h"
 #include "brake.h"
 #include "reply.h"
+#include "rest_parts.h"
 #include "retry.h"
 #include "transfer.h"
 
 #define URL_MAX 4096
 #define UNRESERVED "-._~" /* of RFC 3986, beside letters and digits */
-#define TIMEOUT_MS 15000
-#define TIMEOUT_MOST_MS 60000
-#define BYTES_PER_MS 512 /* what a large file is given time for */
 #define ONCE_MS 5000
 #define REGISTER_MS 60000
 /* What a call may still take when the process was told to end. */
 #define STOP_GRACE_MS 10000
-#define BUCKETS 256
-#define DOWNLOAD_TRIES 3
-#define DOWNLOAD_PAUSE_MS 500
-#define DOWNLOAD_ERROR_MAX 65536 /* what an answer that is no file may have */
-
-/* When a token may be used again. */
-struct bucket {
-	uint64_t key; /* of the token, odd; 0: none */
-	int64_t free_at_ms;
-};
-
-struct rest {
-	struct transfer *transfer;
-	const char *api_base;
-	char *authorization; /* the header; NULL without a token */
-	int64_t application_id;
-	int stop_fd;
-	/* What limits told, for the calls to come: all of them, and those with
-	 * the same token. */
-	struct brake *brake;
-	struct bucket buckets[BUCKETS];
-};
 
 /* A request that is tried until it is decided. */
 struct call {
 	struct transfer_request request;
+	enum rest_route route;
 	uint64_t key;	    /* of its bucket, 0: none */
 	int64_t until_ms;   /* monotonic: every try has ended by then */
 	struct buf *answer; /* for the body of the last one; NULL: nobody's */
@@ -101,13 +78,45 @@ rest_free(struct rest *rest)
 	free(rest);
 }
 
+/* ---- who counts ---- */
+
+void
+rest_watch(struct rest *rest,
+    void (*tell)(void *arg, const struct rest_exchange *exchange), void *arg)
+{
+	rest->tell = tell;
+	rest->tell_arg = arg;
+}
+
+void
+rest_tell(const struct rest *rest, enum rest_route route, int64_t since_us,
+    const struct rest_reply *reply)
+{
+	struct rest_exchange exchange = {
+		.route = route,
+		.status = reply->status,
+		.took_us = clock_monotonic_us() - since_us,
+		.blocked_ms = brake_look(rest->brake, clock_wall_ms())
+				  .blocked_ms,
+	};
+
+	if (retry_is_block(reply) && !reply->global)
+		exchange.limit = REST_LIMIT_BLOCK;
+	else if (reply->status == 429)
+		exchange.limit = reply->global ? REST_LIMIT_GLOBAL :
+		    reply->shared	       ? REST_LIMIT_SHARED :
+						 REST_LIMIT_ROUTE;
+	if (rest->tell != NULL)
+		rest->tell(rest->tell_arg, &exchange);
+}
+
 /* ---- waiting ---- */
 
 /* The place of a bucket; another one may lie there. */
 static struct bucket *
 bucket_of(struct rest *rest, const struct call *call)
 {
-	return &rest->buckets[(call->key >> 32) % BUCKETS];
+	return &rest->buckets[(call->key >> 32) % REST_BUCKETS];
 }
 
 static void
@@ -248,6 +257,7 @@ try_once(struct rest *rest, const struct call *call, struct rest_reply *reply,
 	struct transfer_request request = call->request;
 	struct transfer_answer answer;
 	int64_t left_ms = call->until_ms - clock_monotonic_ms();
+	int64_t since_us = clock_monotonic_us();
 
 	if (left_ms < request.timeout_ms)
 		request.timeout_ms = left_ms < 1 ? 1 : (int)left_ms;
@@ -255,6 +265,7 @@ try_once(struct rest *rest, const struct call *call, struct rest_reply *reply,
 	(void)transfer_run(rest->transfer, &request, &answer, body, err);
 	reply_read(reply, &answer, body);
 	remember(rest, call, &answer, reply);
+	rest_tell(rest, call->route, since_us, reply);
 }
 
 /* Wait until it may be, try, and ask what follows.  Fills reply; err only when
@@ -297,15 +308,6 @@ call_run(struct rest *rest, struct call *call, const struct buf *url,
 }
 
 /* ---- routes ---- */
-
-/* More for what takes longer to send or to fetch. */
-static int
-timeout_for(size_t bytes)
-{
-	size_t timeout_ms = TIMEOUT_MS + bytes / BYTES_PER_MS;
-
-	return timeout_ms < TIMEOUT_MOST_MS ? (int)timeout_ms : TIMEOUT_MOST_MS;
-}
 
 /* No try of the call lasts longer than timeout_ms from now. */
 static void
@@ -361,7 +363,7 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 		bytes += files[i].len;
 	call.request.timeout_ms = patience != REST_FINAL && file_count == 0 ?
 	    ONCE_MS :
-	    timeout_for(bytes);
+	    rest_timeout_ms(bytes);
 	return call_original(rest, token, &call, until_ms, reply, err);
 }
 
@@ -370,7 +372,9 @@ rest_delete_original(struct rest *rest, const char *token, int64_t until_ms,
     struct rest_reply *reply, struct err *err)
 {
 	struct call call = {
-		.request = { .method = "DELETE", .timeout_ms = TIMEOUT_MS },
+		.request = { .method = "DELETE",
+		    .timeout_ms = REST_TIMEOUT_MS },
+		.route = REST_ROUTE_DELETE,
 		.retry = { .patience = REST_FINAL },
 	};
 
@@ -387,9 +391,11 @@ bot_call(const struct rest *rest, const char *method, const char *body,
 			.method = method,
 			.body = body,
 			.authorization = rest->authorization,
-			.timeout_ms = patience == REST_FINAL ? TIMEOUT_MS :
-							       ONCE_MS,
+			.timeout_ms = patience == REST_FINAL ?
+			    REST_TIMEOUT_MS :
+			    ONCE_MS,
 		},
+		.route = REST_ROUTE_APPLICATION,
 		.answer = answer,
 		.retry = { .patience = patience, .bot = true },
 	};
@@ -424,58 +430,4 @@ rest_application(struct rest *rest, const char *changes,
 
 	buf_addf(&url, "%s/applications/@me", rest->api_base);
 	return call_run(rest, &call, &url, reply, err);
-}
-
-/* One try.  The body is longer than the file may be only where that is
- * short. */
-static enum rest_outcome
-fetch(struct rest *rest, const struct transfer_request *request, size_t max,
-    void **data, size_t *len, struct err *err)
-{
-	auto_buf struct buf body = BUF_INIT(max > DOWNLOAD_ERROR_MAX ?
-		max :
-		DOWNLOAD_ERROR_MAX);
-	struct transfer_answer answer;
-
-	if (transfer_run(rest->transfer, request, &answer, &body, err) < 0)
-		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
-	if (answer.status != 200) {
-		(void)err_set(err, ERR_UNAVAILABLE,
-		    "the file's host answered %d", answer.status);
-		return answer.status == 429 || answer.status >= 500 ?
-		    REST_LATER :
-		    REST_GONE;
-	}
-	if (body.len > max) {
-		(void)err_set(err, ERR_LIMIT, "longer than announced");
-		return REST_REFUSED;
-	}
-	*data = buf_steal(&body, len);
-	return REST_DONE;
-}
-
-enum rest_outcome
-rest_download(struct rest *rest, const char *url, size_t max, void **data,
-    size_t *len, struct err *err)
-{
-	int64_t until_ms = clock_monotonic_ms() + timeout_for(max);
-	struct transfer_request request = { .method = "GET", .url = url };
-	enum rest_outcome outcome = REST_LATER;
-
-	*data = NULL;
-	*len = 0;
-	if (!transfer_may_download(url, rest->api_base)) {
-		(void)err_set(err, ERR_INPUT,
-		    "the attachment is not on Discord's hosts");
-		return REST_REFUSED;
-	}
-	for (int i = 0; i < DOWNLOAD_TRIES && outcome == REST_LATER; i++) {
-		if (i > 0)
-			(void)poll(NULL, 0, DOWNLOAD_PAUSE_MS);
-		request.timeout_ms = clock_poll_timeout(until_ms);
-		if (request.timeout_ms == 0) /* for libcurl: for ever */
-			break;
-		outcome = fetch(rest, &request, max, data, len, err);
-	}
-	return outcome;
 }

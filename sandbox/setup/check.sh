@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh fast|all|host|bench BUILD: run the tests, with everything installed and
-# built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
+# check.sh fast|all|host|bench|coverage BUILD: run the tests, with everything
+# installed and built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
 # of the caller's configuration reaches them.  Those that say what a cell is are
 # run a second time, on SANDBOX_IMAGE_MUSL, where there is such an image.  What a
 # red file printed stands at the end, whole.  With TEST_AGAIN=1 red files are run
@@ -110,7 +110,7 @@ for key in $(env | sed -n 's/^\(IL_[A-Z_]*\|DISCORD_[A-Z_]*\)=.*/\1/p'); do
 	unset "$key"
 done
 IL_ENV_FILE=/dev/null
-if [ "$mode" != fast ]; then
+if [ "$mode" != fast ] && [ "$mode" != coverage ]; then
 	sandbox/setup/engine.sh
 	[ "$mode" != all ] || find_musl
 	SANDBOX_IMAGE=$(sandbox/setup/image.sh | tail -n 1)
@@ -140,6 +140,11 @@ all)
 	finish
 	;;
 bench) exec tests/bench/bench.py ;;
+coverage)
+	sandbox/setup/check.sh fast "$2" || :
+	exec gcovr --root . --object-directory "$2" --exclude 'tests/.*' \
+		--exclude 'build/.*' --sort-percentage --print-summary
+	;;
 host) exec tests/host/check.py ;;
-*) die "usage: check.sh fast|all|host|bench BUILD" ;;
+*) die "usage: check.sh fast|all|host|bench|coverage BUILD" ;;
 esac

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what is missing for the tiers that are named:
 #
-#	deps.sh build|run|image|wheels|musl|test|host|lint ...
+#	deps.sh build|run|image|wheels|musl|test|package|host|lint ...
 #
 # What is there is found by using it (a command, a pkg-config module, a Python
 # module), not by asking a package manager: an engine or a compiler from
@@ -54,6 +54,13 @@ table() {
 	test   cmd:git              git                    git               git
 	test   pc:libpq             libpq-dev              libpq-devel       postgresql-libs
 	test   file:initdb          postgresql             postgresql-server postgresql
+	test   cmd:promtool         prometheus             golang-github-prometheus prometheus
+	package cmd:dh              debhelper              debhelper         -
+	package cmd:lintian         lintian                -                 -
+	package cmd:dpkg-buildpackage dpkg-dev             dpkg-dev          dpkg
+	package cmd:apt-ftparchive  apt-utils              -                 -
+	package cmd:gpg             gnupg                  gnupg2            gnupg
+	package cmd:systemd-sysusers systemd               systemd           systemd
 	host   cmd:qemu-system-x86_64 qemu-system-x86   qemu-system-x86   qemu-system-x86
 	host   cmd:qemu-img         qemu-utils             qemu-img          qemu-img
 	host   cmd:mmdebstrap       mmdebstrap             mmdebstrap        mmdebstrap
@@ -138,7 +145,9 @@ find_missing() {
 		case " $* " in *" $tier "*) ;; *) continue ;; esac
 		# shellcheck disable=SC2086 # split into the columns
 		set_name $names
-		missing_has "$name" || present "$what" || missing="$missing $name"
+		# What another distribution does not have, it can do without.
+		[ "$name" = - ] || missing_has "$name" || present "$what" ||
+			missing="$missing $name"
 	done <<-END
 	$(table)
 	END
@@ -206,9 +215,9 @@ apt_install() {
 main() {
 	for tier; do
 		case $tier in
-		build | run | image | wheels | musl | test | host | lint) ;;
+		build | run | image | wheels | musl | test | package | host | lint) ;;
 		*)
-			echo "usage: deps.sh build|run|image|wheels|musl|test|host|lint ..." >&2
+			echo "usage: deps.sh build|run|image|wheels|musl|test|package|host|lint ..." >&2
 			exit 64
 			;;
 		esac

@@ -67,6 +67,7 @@ unit() {
 }
 
 install -d -m 755 "$to/bin" "$to/sbin" "$to/lib/inline" \
+	"$to/lib/inline/monitoring" \
 	"$to/lib/systemd/system" "$to/lib/sysusers.d" "$to/lib/tmpfiles.d" "$to/lib/modprobe.d" \
 	"$to/share/man/man5" "$to/share/man/man8" "$to/share/doc/inline"
 
@@ -85,6 +86,9 @@ for file in systemd/*.service systemd/*.socket systemd/*.timer \
 	unit "$to/lib/systemd/system" "$file"
 done
 unit "$to/share/doc/inline" nginx/inline.conf
+copy 644 "$to/lib/inline/monitoring" systemd/monitoring/alerts.yml \
+	systemd/monitoring/dashboard.json
+unit "$to/share/doc/inline" systemd/monitoring/prometheus.yml
 unit "$to/lib/sysusers.d" systemd/inline.sysusers inline.conf
 unit "$to/lib/tmpfiles.d" systemd/inline.tmpfiles inline.conf
 unit "$to/lib/modprobe.d" systemd/inline.modprobe inline-loop.conf

@@ -21,9 +21,8 @@ struct err;
  *	   └──► undeliverable (the token is older than 14 min 30 s, or Discord
  *	        says for good that there is nobody to tell)
  *
- * At most one execution, at least one report.  Every change is compare-and-set;
- * a function that changes state returns 1 when the job was no longer in the
- * state that it expects, and has changed nothing then.
+ * At most one execution, at least one report.  Every change is compare-and-set:
+ * 1 says that the job was not in the expected state, and nothing has changed.
  */
 
 /* How Discord is answered first, unless the answer is there in time: then that
@@ -64,7 +63,7 @@ struct job {
 	bool share;
 	bool recursive;
 	bool has_text; /* text was given, even if empty */
-	/* one file, or several, a line end between two; their size in all */
+	/* one file, or several on a line each; their size in all */
 	char *attachment_url;
 	char *attachment_name;
 	int64_t attachment_size;
@@ -103,8 +102,7 @@ struct job_limits {
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 
-/* il-fcgi: the job of an interaction, when a commit came to an unknown end.
- * 1: there is none. */
+/* il-fcgi: the job of an interaction (after ERR_UNKNOWN).  1: there is none. */
 int job_find(struct db *db, int64_t interaction, int64_t *id, struct err *err);
 /* il-fcgi: whose is this job?  1: nobody's, or it is over. */
 int job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err);
@@ -128,12 +126,10 @@ int job_delivered(struct db *db, int64_t id, struct err *err);
 int job_undeliverable(struct db *db, int64_t id, const char *why,
     struct err *err);
 
-/* What a dead holder of `slot` left: claimed → queued; started → lost.  Returns
- * how many, -1 on error. */
+/* What a dead holder left: claimed → queued; started → lost.  How many; -1. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
-/* Jobs (lost or finished) that slot left and that must still be told: gives the
- * oldest of `slot` (its dead predecessor's) with an id over `after`, unchanged:
- * it is there until it was finished and told.  1: none. */
+/* A job (lost or finished) that `slot` left and that must still be told: the
+ * oldest with an id over `after`; it is there until it was told.  1: none. */
 int job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err);
 /* Slots (or dead holders) with unfinished jobs: at most cap; how many. */
@@ -146,5 +142,9 @@ struct job_counts {
 	int64_t oldest_ms; /* age of the oldest queued job, 0: none */
 };
 int job_count(struct db *db, struct job_counts *counts, struct err *err);
+#define JOB_STATES 5 /* in which they are not over, as the schema has them */
+extern const char *const job_states[JOB_STATES + 1]; /* ends with NULL */
+int job_count_kinds(struct db *db, int64_t counts[JOB_UNKNOWN + 1][JOB_STATES],
+    struct err *err);
 
 #endif

@@ -246,3 +246,20 @@ sandbox_next_expiry(struct db *db, struct err *err)
 	left = db_column_int(s, 0) - clock_wall_ms() / 1000;
 	return left > 0 ? left : 1;
 }
+
+int
+sandbox_count(struct db *db, struct sandbox_counts *counts, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_COUNT);
+
+	db_bind_int(s, ":now", clock_wall_ms() / 1000);
+	if (db_step(db, s, err) != 1)
+		return err_wrap(err, "count sandboxes");
+	*counts = (struct sandbox_counts){
+		.active = db_column_int(s, 0),
+		.overdue = db_column_int(s, 1),
+		.expiring = db_column_int(s, 2),
+		.removing = db_column_int(s, 3),
+	};
+	return 0;
+}

@@ -87,6 +87,15 @@ int sandbox_gone(struct db *db, const char *id, struct err *err);
 /* active → removing.  1: it is not active any more. */
 int sandbox_remove(struct db *db, const char *id, struct err *err);
 
+struct sandbox_counts {
+	int64_t active;
+	int64_t overdue; /* of those: over their time, and not pinned */
+	int64_t expiring;
+	int64_t removing;
+};
+int sandbox_count(struct db *db, struct sandbox_counts *counts,
+    struct err *err);
+
 /* Seconds (at least 1, so that it can be slept) until the next active, unpinned
  * one expires; -1: none, or an error: err->code says which. */
 int64_t sandbox_next_expiry(struct db *db, struct err *err);

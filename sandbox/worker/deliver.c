@@ -15,6 +15,7 @@
 #include "../rest/rest.h"
 #include "../store/db.h"
 #include "../store/job.h"
+#include "count.h"
 #include "naming.h"
 #include "render/render.h"
 #include "task.h"
@@ -44,6 +45,7 @@ struct delivery {
 	const struct message *message; /* NULL: there are no files any more */
 	enum rest_patience patience;
 	bool remove; /* delete it, and edit it only if that fails */
+	bool first;  /* it was the first response */
 	struct rest_reply reply;
 	struct err err;
 };
@@ -216,6 +218,7 @@ give_up(const struct delivery *d, const char *why)
 
 	log_warn("nobody to tell (%s): %s job=%" PRId64, why, d->err.text,
 	    d->job->id);
+	count_told(d->worker, TALLY_NOBODY);
 	if (job_undeliverable(d->worker->db, d->job->id, why, &err) < 0)
 		log_err("%s", err.text);
 	kept_forget(d->worker, d->job->id);
@@ -237,6 +240,7 @@ settle(struct delivery *d, enum rest_outcome outcome)
 		return false;
 	}
 	d->worker->unanswered = false;
+	count_told(d->worker, d->first ? TALLY_FIRST : TALLY_EDIT);
 	if (job_delivered(d->worker->db, d->job->id, &err) < 0) {
 		d->worker->owed.job_id = d->job->id;
 		d->worker->owed.told = true;
@@ -355,7 +359,8 @@ deliver_task(struct task *task)
 		(void)snprintf(owed->outcome, sizeof(owed->outcome), "%s",
 		    task->outcome);
 	}
-	if (!deliver_first(task, &d, &outcome)) {
+	d.first = deliver_first(task, &d, &outcome);
+	if (!d.first) {
 		/* When Discord did not answer the last time and others wait for
 		 * a worker, one short try has to do, and the rounds of telling
 		 * see to the rest: so a Discord that hangs holds each of them
@@ -388,6 +393,7 @@ lost_body(struct worker *worker, int64_t slot, const struct job *job)
 	log_warn("interrupted: its worker did not end it job=%" PRId64
 		 " user=%" PRId64 " slot=%" PRId64,
 	    job->id, job->user_id, slot);
+	count_job(worker, job->kind, TALLY_INTERRUPTED);
 	if (job_finish(worker->db, job->id, slot, body, "interrupted", &err) <
 	    0)
 		log_err("%s", err.text);

@@ -45,6 +45,7 @@
 #include "../store/holder.h"
 #include "../store/job.h"
 #include "commands/command.h"
+#include "count.h"
 #include "deliver.h"
 #include "sweep.h"
 
@@ -135,6 +136,7 @@ open_all(struct worker *worker)
 	    config->discord_application_id, brake, worker->signal_fd, &err);
 	if (worker->rest == NULL)
 		log_fatal(1, "%s", err.text);
+	count_open(worker);
 	worker->lease_socket = config_state_path(config, SOCKET_BROKER_WORKER);
 }
 
@@ -144,6 +146,7 @@ close_all(struct worker *worker)
 {
 	deliver_release(worker);
 	rest_free(worker->rest);
+	count_close(worker);
 	db_close(worker->db);
 	free(worker->lease_socket);
 	if (worker->cancel_fd >= 0)
@@ -177,10 +180,12 @@ do_job(struct worker *worker, struct job *job)
 	};
 	struct err err = { 0 };
 	int64_t took_ms;
+	int64_t waited_ms;
 
 	/* its user cannot be told any more */
 	if (clock_wall_ms() >= task.until_ms) {
 		log_warn("too late job=%" PRId64, job->id);
+		count_job(worker, job->kind, TALLY_TOO_LATE);
 		if (job_undeliverable(worker->db, job->id, "too late", &err) <
 		    0)
 			log_err("%s", err.text);
@@ -204,10 +209,12 @@ do_job(struct worker *worker, struct job *job)
 		cancel_forget(worker->config, job->id);
 	}
 	took_ms = clock_monotonic_ms() - task.begun_ms;
+	waited_ms = clock_wall_ms() - job->received_ms - took_ms;
+	count_task(&task, waited_ms, took_ms);
 	log_info("%s: %s job=%" PRId64 " user=%" PRId64 " ms=%" PRId64
 		 " waited=%" PRId64,
 	    commands[job->kind].name, task.outcome, job->id, job->user_id,
-	    took_ms, clock_wall_ms() - job->received_ms - took_ms);
+	    took_ms, waited_ms);
 	lease_close(&task.lease);
 	collect_release(&task.collect);
 	message_release(&task.message);

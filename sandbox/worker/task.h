@@ -46,6 +46,7 @@ struct task {
 	struct render_env env;
 	struct message message;
 	const char *outcome;  /* for statistics: "stored", "exit 0" */
+	bool our_fault;	      /* it says "error" */
 	char word[WORD_SIZE]; /* room for one that is not static */
 	char *editor;	      /* heap: JSON of the first response that opens
 			      * one, in the message's place; NULL: none */

@@ -11,6 +11,7 @@
 struct config;
 struct db;
 struct rest;
+struct tally;
 
 /* Messages with files that are still to be sent (deliver.h). */
 #define DELIVER_KEPT 4
@@ -35,6 +36,7 @@ struct worker {
 	const struct config *config;
 	struct db *db;
 	struct rest *rest;
+	struct tally *tally;	/* count.h; NULL: nothing is counted */
 	struct command_ids ids; /* for the texts; read for each job */
 	int64_t slot;
 	int64_t holder;	      /* its number to the database (holder.h) */

@@ -235,11 +235,13 @@ class Place:
         argv += ["-c"] * self.settings.fresh
         folder = self.root if root is True else root
         argv += ["-r", folder] if folder else []
+        # In there is no /proc, which a sanitizer's look for leaks needs.
+        env = {**os.environ, "LANG": "C.UTF-8"}
+        env.update({"ASAN_OPTIONS": "detect_leaks=0"} if folder else {})
         process = subprocess.Popen(
             argv + [str(word) for word in words], stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL, pass_fds=(fd,), text=True,
-            env={**os.environ, "LANG": "C.UTF-8"},
-            preexec_fn=lambda: take_priority(nice))
+            env=env, preexec_fn=lambda: take_priority(nice))
         try:
             yield process
         finally:

@@ -209,7 +209,8 @@ def users():
 # ---- what is left ----
 
 def cells(b):
-    return os.listdir(os.path.join(b.state, "cells"))
+    found = os.listdir(os.path.join(b.state, "cells"))
+    return sorted(set(found) - {"program"})     # what theirs are copies of
 
 
 def removed():

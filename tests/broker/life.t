@@ -98,6 +98,26 @@ def swept():
         lease.close()
 
 
+def upgraded():
+    """A package's new files come under the running programs; the restart comes
+    later.
+    """
+    folder = tempfile.mkdtemp(prefix="broker-test-")
+    lib = os.path.join(folder, "lib")
+    shutil.copytree(os.path.join(BUILD, "lib", "cell"),
+                    os.path.join(lib, "cell"))
+    for name in "seccomp.json", "seccomp-api.json":
+        shutil.copy(os.path.join(BUILD, "lib", name), lib)
+    with Broker(folder=folder, IL_LIB_DIR=lib) as b:
+        b.create(1)
+        b.lease(1).close()
+        for name in os.listdir(os.path.join(lib, "cell")):
+            os.unlink(os.path.join(lib, "cell", name))
+        b.create(2)
+        is_(b.lease(2).run("print(6 * 7)")[1], b"42\n",
+            "a cell has the program of its broker's version")
+
+
 def only_one():
     with Broker() as b:
         second = subprocess.run([PROGRAM], env=b.environment({}),
@@ -108,4 +128,4 @@ def only_one():
 
 
 main(terminated, terminated_while_starting, killed, killed_while_starting,
-     swept, only_one)
+     swept, upgraded, only_one)

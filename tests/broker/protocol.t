@@ -78,10 +78,11 @@ COMMANDS = {
     "PACKAGES": pack("PACKAGES"),
     "REMOVE": pack("REMOVE", ID),
     "STATUS": pack("STATUS"),
+    "METRICS": pack("METRICS"),
 }
 ALLOWED = {
     "worker": {"LEASE user", "LEASE pip", "CREATE", "REMOVE", "STATUS"},
-    "api": {"LEASE api", "LEASE session", "STATUS"},
+    "api": {"LEASE api", "LEASE session", "STATUS", "METRICS"},
     "ctl": {"REMOVE", "STATUS"},
 }
 # What a command about the APIs' packages does: api/served_packages.t.
@@ -100,7 +101,7 @@ def by_program():
                 kind, fields = asked.answer()
                 asked.close()
                 if name in ALLOWED[program]:
-                    ok(kind in ("GRANTED", "STATUS_IS"),
+                    ok(kind in ("GRANTED", "STATUS_IS", "METRICS_ARE"),
                        "%s: %s" % (program, name))
                     continue
                 told = (kind, fields.get("CODE"), fields.get("TEXT", b""))

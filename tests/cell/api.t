@@ -38,6 +38,10 @@ FORMS = {
     "an exit with words": ["-c", "import sys; sys.exit('bye')"],
     "a signal": ["-c", "import os; os.abort()"],
     "an interrupt": ["-c", "raise KeyboardInterrupt"],
+    "nothing left": ["-c", "x = 5; print(x)"],
+    "last words": ["-c", "class A:\n def __del__(self): print('gone')\na = A()"],
+    "later": ["-c", "import atexit; atexit.register(print, 'later')"],
+    "standard output closed": ["-c", "print(1); __import__('sys').stdout.close()"],
     "a thread": ["-c", "import threading\ndef f(): print(2); 1/0\n"
                  "t = threading.Thread(target=f, name='t'); t.start(); t.join()"],
     "no code": ["-c", ""],
@@ -118,12 +122,14 @@ def every_way_to_start_python_looks_like_it():
     wrong = []
     for name, args in FORMS.items():
         want, status = real(args, stdin)
-        told = cell.eval(args, inputs=list(FILES.items()), stdin=stdin)
-        got = told.status if told.reason == N.REASON_EXIT else -(
-            told.signal or 0)
-        if (told.output, got) != (want, status):
-            wrong.append("%s: %r %r, really %r %r"
-                         % (name, told.output, got, want, status))
+        # without files, code has the process that was got ready for it
+        for files in [FILES] + [{}] * (args[:1] == ["-c"]):
+            told = cell.eval(args, inputs=list(files.items()), stdin=stdin)
+            got = told.status if told.reason == N.REASON_EXIT else -(
+                told.signal or 0)
+            if (told.output, got) != (want, status):
+                wrong.append("%s, %d files: %r %r, really %r %r" % (
+                    name, len(files), told.output, got, want, status))
     assert not wrong, "\n".join(wrong)
 
 

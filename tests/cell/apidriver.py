@@ -8,9 +8,15 @@
 
 from driver import F, USER, Cell, Lease, pack
 
-EVAL_ENV = ["LANG=C.UTF-8", "HOME=/home", "PYTHONIOENCODING=utf-8:strict",
-            "PYTHONUNBUFFERED=true", "PYTHONDONTWRITEBYTECODE=true",
-            "PATH=/usr/local/bin:/usr/bin:/bin"]
+# That of POST /eval, as the cell has it before the request (fcgi/api/eval.c).
+EVAL_ENV = ["LANG=en_US.UTF-8", "HOME=/home",
+            "PATH=/usr/local/bin:/usr/bin:/bin",
+            "PYTHONIOENCODING=utf-8:strict", "PYTHONUNBUFFERED=true",
+            "PYTHONDONTWRITEBYTECODE=true",
+            "PYTHONUSERBASE=/snekbox/user_base", "PYTHON_COLORS=1",
+            "OMP_NUM_THREADS=15", "OPENBLAS_NUM_THREADS=15",
+            "MKL_NUM_THREADS=15", "VECLIB_MAXIMUM_THREADS=15",
+            "NUMEXPR_NUM_THREADS=15"]
 EXECUTE_ENV = ["LANG=C.UTF-8", "HOME=/workspace", "PYTHONUNBUFFERED=1",
                "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8",
                "PATH=/usr/local/bin:/usr/bin:/bin"]

@@ -167,7 +167,7 @@ class Cell:
                 "--memory", memory, "--memory-swap", memory, "--cpus", cpus,
                 "--pids-limit", str(pids), "--ulimit", "nofile=1024:1024",
                 "--ulimit", "core=0", "--ulimit", "msgqueue=0:0", "--shm-size", "16m",
-                "--env", "LANG=C.UTF-8",
+                "--env", "LANG=C.UTF-8", "--env", "LD_BIND_NOW=1",
                 "--tmpfs", "/tmp:mode=1777,size=32m,nr_inodes=4096,nosuid,nodev",
                 "--tmpfs", "/code:size=20m,nr_inodes=16,noexec,mode=0755," + own,
                 "-v", self.folder + ":/run/inline:ro",

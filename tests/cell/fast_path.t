@@ -170,6 +170,11 @@ PROGRAMS = {
     "a folder only": "import os\nos.mkdir('empty')",
     "files in the other folder": "open('/workspace/x', 'w').write('1')",
     "exec": "exec('1/0')",
+    "last words": "class A:\n    def __del__(self): print('gone')\na = A()",
+    "later": "import atexit\natexit.register(print, 'later')",
+    "a file that is open": "f = open('y', 'w')\nprint(f.write('1'))",
+    "output that is kept": "import sys\nsys.stdout.reconfigure("
+                           "write_through=False)\nprint(1)",
     "modules": "import json, socket, subprocess, random\nprint(1)",
     "a child": "import subprocess, sys\nprint(subprocess.run([sys.executable,"
                " '-c', 'print(6*7)'], stdout=-1).stdout)",

@@ -105,6 +105,7 @@ class Service:
             **settings,
         }
         self.log = os.path.join(self.folder, "log")
+        self.command = [os.path.join(BUILD, "bin", "ilctl"), "run"]
         self.process = None
         self.discord = None
         self.mounts = []
@@ -161,9 +162,8 @@ class Service:
         """Start the service; returns when it says that it is ready."""
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [os.path.join(BUILD, "bin", "ilctl"), "run"], cwd=ROOT,
-                env=self.environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=log)
+                self.command, cwd=ROOT, env=self.environment(),
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
         self._wait_ready()
         self.discord = Standin.attach(self._standin_port())
         return self

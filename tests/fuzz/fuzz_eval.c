@@ -9,6 +9,7 @@
 #include "fcgi/contract/snekbox/eval_request.h"
 #include "fcgi/contract/snekbox/eval_answer.h"
 #include "fcgi/contract/stage.h"
+#include "fcgi/pytext/pyjson.h"
 #include "sandbox/base/utf8.h"
 #include "sandbox/protocol/frame_limits.h"
 
@@ -41,7 +42,10 @@ check_run(const struct eval_request *req)
 static void
 check_output(const uint8_t *data, size_t size)
 {
+	auto_buf struct buf json = BUF_INIT(EVAL_TEXT_MAX + 2);
+	struct pyjson_error error;
 	struct eval_output out;
+	struct pyjson doc;
 	bool open;
 
 	out = (struct eval_output){ .text = BUF_INIT(EVAL_TEXT_MAX),
@@ -50,10 +54,17 @@ check_output(const uint8_t *data, size_t size)
 	if (open)
 		(void)eval_output_add(&out, data + size / 2, size - size / 2);
 	eval_output_end(&out);
-	fuzz_holds(utf8_valid(buf_str(&out.text), out.text.len),
+	fuzz_holds(!out.text.overflow, "there is room");
+	buf_addf(&json, "\"%s\"", buf_str(&out.text));
+	fuzz_holds(pyjson_parse(&doc, buf_str(&json), json.len, PYJSON_STRICT,
+		       &error) &&
+		doc.root.type == PYVALUE_STRING,
+	    "output is the inside of a string");
+	fuzz_holds(utf8_valid(doc.root.u.text, doc.root.count),
 	    "output is text");
-	fuzz_holds(memchr(buf_str(&out.text), '\r', out.text.len) == NULL,
+	fuzz_holds(memchr(doc.root.u.text, '\r', doc.root.count) == NULL,
 	    "newlines are the same");
+	pyjson_release(&doc);
 	buf_release(&out.text);
 }
 

@@ -89,22 +89,38 @@ static void
 check_answer(const char *data, size_t len)
 {
 	struct capture out;
+	struct capture err;
 	struct cell_result cell = { .reason = REASON_EXIT };
 	char path[256] = "";
 	struct run_file file = { .path = path, .id = "id", .size = 1 };
 	const struct run_files files = { &file, 1 };
 	struct execute_result result = {
-		.out = &out, .err = &out, .cell = &cell, .files = &files
+		.out = &out, .err = &err, .cell = &cell, .files = &files
 	};
 	auto_buf struct buf json = BUF_INIT((size_t)1 << 24);
+	auto_buf struct buf text = BUF_INIT((size_t)1 << 24);
 
 	memcpy(path, data, len < 255 ? len : 255);
 	out = (struct capture)CAPTURE_INIT("", 100);
+	err = (struct capture)CAPTURE_INIT("", 100);
 	capture_add(&out, data, len);
-	execute_answer(&json, &result);
+	for (size_t i = 0; i < len; i += 7)
+		capture_add(&err, data + i, len - i < 7 ? len - i : 7);
+	capture_end(&out);
+	capture_end(&err);
+	fuzz_holds(out.text.len == err.text.len &&
+		memcmp(buf_str(&out.text), buf_str(&err.text), out.text.len) ==
+		    0,
+	    "pieces are as good as the whole");
+	fuzz_holds(execute_answer(&json, &result) ==
+		    json.len + out.text.len + err.text.len &&
+		json.len <= EXECUTE_ANSWER_MAX,
+	    "short enough");
 	check_json(buf_str(&json), json.len);
-	fuzz_holds(json.len <= EXECUTE_ANSWER_MAX, "short enough");
-	buf_release(&out.head);
+	buf_addf(&text, "\"%s\"", buf_str(&out.text));
+	check_json(buf_str(&text), text.len);
+	buf_release(&out.text);
+	buf_release(&err.text);
 }
 
 static void

@@ -25,8 +25,9 @@ from steps import production
 from table import fill
 
 # In this order; what takes longest comes last.
-FIRST = ("serve", "units", "limits", "apparmor", "update", "stop", "power")
-ALONE = ("power",)
+FIRST = ("serve", "units", "limits", "apparmor", "update", "stop", "package",
+         "power")
+ALONE = ("package", "power")
 
 
 class Report:

@@ -85,14 +85,18 @@ def send_some(cut):
         time.sleep(random.uniform(0, 0.3))
 
 
+def unfinished():
+    """{state: how many jobs are in it just now}."""
+    text = host.sh(f"sqlite3 -separator ' ' {DATABASE} \"SELECT state, count(*) "
+                   "FROM jobs WHERE state <> 'delivered' GROUP BY state\"")
+    return {state: int(count) for state, count in
+            (line.split() for line in text.split("\n") if line)}
+
+
 def note_states():
-    """How many jobs are in each state just now."""
-    text = host.sh(f"sqlite3 -separator ' ' {DATABASE} "
-                   "'SELECT state, count(*) FROM jobs GROUP BY state'")
-    for line in text.split("\n"):
-        state, count = line.split()
-        if state != "delivered":
-            states[state] = states.get(state, 0) + int(count)
+    """Add up what is unfinished just now."""
+    for state, count in unfinished().items():
+        states[state] = states.get(state, 0) + count
 
 
 def look_for_damage(cut):
@@ -150,7 +154,11 @@ def the_power_fails_and_comes_back():
     boots = []
     for cut in range(CUTS):
         send_some(cut)
-        time.sleep(random.uniform(0, 4))
+        # Each second time while code runs, whatever a start of a cell takes.
+        if cut % 2:
+            host.wait_for(lambda: "started" in unfinished(), 300)
+        else:
+            time.sleep(random.uniform(0, 4))
         note_states()
         host.machine.cut()
         boots.append(host.boot())

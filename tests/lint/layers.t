@@ -50,7 +50,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "libpq-fe.h": {"sandbox/store/postgres"},
              "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
-             "fcgiapp.h": {"fcgi/server"},
+             "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
              "sodium.h": {"fcgi/discord", "fcgi/api",
                           "fcgi/contract/librechat", "fcgi/files",
                           "sandbox/protocol", "sandbox/ctl"}}

@@ -224,7 +224,10 @@ accept(struct buf *out, const char *in, size_t len)
 static void
 output(struct buf *out, const char *in, size_t len)
 {
+	auto_buf struct buf text = BUF_INIT(EVAL_TEXT_MAX + 2);
+	struct pyjson_error error;
 	struct eval_output taken;
+	struct pyjson doc;
 
 	taken = (struct eval_output){ .text = BUF_INIT(EVAL_TEXT_MAX),
 		.decoder.strict = true };
@@ -243,8 +246,14 @@ output(struct buf *out, const char *in, size_t len)
 	    taken.state == EVAL_OUTPUT_OPEN	? "OPEN " :
 		taken.state == EVAL_OUTPUT_FULL ? "FULL " :
 						  "INVALID ");
-	if (taken.state != EVAL_OUTPUT_INVALID)
-		buf_add(out, buf_str(&taken.text), taken.text.len);
+	/* what is in there is the inside of a JSON string */
+	buf_addf(&text, "\"%s\"", buf_str(&taken.text));
+	if (taken.state != EVAL_OUTPUT_INVALID &&
+	    pyjson_parse(&doc, buf_str(&text), text.len, PYJSON_STRICT,
+		&error)) {
+		buf_add(out, doc.root.u.text, doc.root.count);
+		pyjson_release(&doc);
+	}
 	buf_release(&taken.text);
 }
 

@@ -7,10 +7,10 @@
 #include "sandbox/protocol/cell.h"
 #include "tap.h"
 
-/* The answer, with the contents of its files; it has the length that was told.
- */
+/* The answer, with its text and the contents of its files; it has the length
+ * that was told. */
 static const char *
-answer(const struct eval_result *result)
+answer(struct eval_result *result)
 {
 	static struct buf out = BUF_INIT(1 << 20);
 	const struct run_files *files = result->files;
@@ -19,6 +19,11 @@ answer(const struct eval_result *result)
 	size_t at = 0;
 
 	buf_reset(&out);
+	if (result->null_text == NULL) {
+		at = result->text_at;
+		buf_add(&out, body.data, at);
+		buf_add(&out, buf_str(result->text), result->text->len);
+	}
 	for (size_t i = 0; files != NULL && i < files->count; i++) {
 		const struct run_file *file = &files->items[i];
 
@@ -76,16 +81,19 @@ test_returncode(void)
 static void
 test_answer(void)
 {
-	struct buf text = BUF_INIT(1000);
+	struct eval_output output = { .text = BUF_INIT(1000),
+		.decoder.strict = true };
 	struct run_files files = { .count = 0 };
 	struct run_files left_out = { .count = 0 };
 	struct cell_result cell = { .reason = REASON_EXIT,
 		.wall_us = 12999,
 		.cpu_us = 5000,
 		.max_rss = 1 << 20 };
-	struct eval_result result = { .text = &text, .cell = &cell };
+	struct eval_result result = { .text = &output.text, .cell = &cell };
 
-	buf_add(&text, "é\n\"\0\x7f", 6);
+	ok(eval_output_add(&output, "é\r", 3) &&
+		eval_output_add(&output, "\n\"\0\x7f", 4),
+	    "it is printed");
 	is_str(answer(&result),
 	    "{\"stdout\": \"é\\n\\\"\\u0000\x7f\", \"returncode\": 0, "
 	    "\"files\": []}",
@@ -98,7 +106,7 @@ test_answer(void)
 	run_files_sort(&files);
 	result.files = &files;
 	result.left_out = &left_out;
-	buf_reset(&text);
+	buf_reset(&output.text);
 	is_str(answer(&result),
 	    "{\"stdout\": \"\", \"returncode\": 0, \"files\": ["
 	    "{\"path\": \"a\", \"size\": 6, \"content\": \"c2l4c2l4\"}, "
@@ -121,7 +129,7 @@ test_answer(void)
 	    "more was left out than is listed");
 	run_files_release(&files);
 	run_files_release(&left_out);
-	buf_release(&text);
+	buf_release(&output.text);
 }
 
 int

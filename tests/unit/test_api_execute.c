@@ -8,12 +8,29 @@
 
 static struct buf text = BUF_INIT(EXECUTE_ANSWER_MAX);
 
+/* The answer with what was printed; it has the length that was told. */
 static const char *
 answer(const struct execute_result *result)
 {
+	static struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
+	struct capture *streams[] = { result->out, result->err };
+	size_t at = 0;
+	size_t told;
+
 	buf_reset(&text);
-	execute_answer(&text, result);
-	return text.overflow ? "longer than told" : buf_str(&text);
+	buf_reset(&body);
+	for (size_t i = 0; i < 2; i++)
+		capture_end(streams[i]);
+	told = execute_answer(&body, result);
+	for (size_t i = 0; i < 2; i++) {
+		buf_add(&text, body.data + at, streams[i]->at - at);
+		buf_add(&text, buf_str(&streams[i]->text),
+		    streams[i]->text.len);
+		at = streams[i]->at;
+	}
+	buf_add(&text, body.data + at, body.len - at);
+	return body.overflow || text.len != told ? "longer than told" :
+						   buf_str(&text);
 }
 
 static void
@@ -52,8 +69,8 @@ test_answer(void)
 		.reason = REASON_TIME, .cpu_us = 7000, .max_rss = 4096
 	};
 	result.extras = true;
-	buf_release(&out.head);
-	buf_release(&err.head);
+	buf_release(&out.text);
+	buf_release(&err.text);
 	is_str(answer(&result),
 	    "{\"stdout\":\"\",\"stderr\":\"\",\"exit_code\":null,"
 	    "\"timed_out\":true,\"duration_ms\":12,\"files\":["
@@ -84,9 +101,10 @@ test_longest(void)
 	static char bytes[1000000];
 	static char path[LIMIT_PATH + 1];
 	struct capture out;
+	struct capture err;
 	struct cell_result cell = { .reason = REASON_EXIT };
 	struct execute_result result = { .out = &out,
-		.err = &out,
+		.err = &err,
 		.cell = &cell,
 		.files = &files,
 		.extras = true };
@@ -101,9 +119,12 @@ test_longest(void)
 			.size = INT64_MAX,
 			.why = "the workspace was full" };
 	out = (struct capture)CAPTURE_INIT("", sizeof(bytes));
+	err = (struct capture)CAPTURE_INIT("", sizeof(bytes));
 	capture_add(&out, bytes, sizeof(bytes));
-	ok(strlen(answer(&result)) > sizeof(bytes), "the longest fits");
-	buf_release(&out.head);
+	capture_add(&err, bytes, sizeof(bytes));
+	ok(strlen(answer(&result)) > 12 * sizeof(bytes), "the longest fits");
+	buf_release(&out.text);
+	buf_release(&err.text);
 }
 
 /* The length of stdout in an answer of ASCII. */
@@ -125,8 +146,8 @@ check_cut(size_t max, size_t printed, size_t want, const char *name)
 	(void)answer(&result);
 	got = strcspn(buf_str(&text) + strlen("{\"stdout\":\""), "\"");
 	is_int(got, want, name);
-	buf_release(&out.head);
-	buf_release(&err.head);
+	buf_release(&out.text);
+	buf_release(&err.text);
 }
 
 static void

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "sandbox/base/buf.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/base/err.h"
-#include "sandbox/protocol/lease.h"
 #include "tap.h"
 
 static const char *const routes[] = { "/eval", "/v1/execute", "/eval", "other",
@@ -17,6 +17,7 @@ static const char *const routes[] = { "/eval", "/v1/execute", "/eval", "other",
 
 static struct metrics m;
 static struct buf text = BUF_INIT(1 << 20);
+static const struct metrics_others nobody;
 
 static bool
 says(const char *line)
@@ -99,12 +100,12 @@ test_processes(void)
 	bool good;
 
 	buf_reset(&text);
-	metrics_add(&text, &m, NULL, 0, 0, 0);
+	metrics_add(&text, &m, &nobody, 0, 0, 0);
 	check_line("inline_api_sessions 5");
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	buf_reset(&text);
-	metrics_add(&text, &m, NULL, 0, 0, 0);
+	metrics_add(&text, &m, &nobody, 0, 0, 0);
 	check_line("inline_api_sessions 0");
 	/* As many as one likes, one after the other. */
 	for (int i = 0; i < 5000; i++) {
@@ -123,7 +124,7 @@ test_processes(void)
 	}
 	(void)waitpid(pid, NULL, WUNTRACED);
 	buf_reset(&text);
-	metrics_add(&text, &m, NULL, 0, 0, 0);
+	metrics_add(&text, &m, &nobody, 0, 0, 0);
 	good = says("inline_api_waiting 3") && says("inline_api_running 1");
 	ok(good, "what the living say is told");
 	(void)kill(pid, SIGKILL);
@@ -134,17 +135,15 @@ int
 main(void)
 {
 	struct err err;
-	struct lease_status status = { .engine = true,
-		.cells = 5,
-		.leased = 2,
-		.starting = 1,
-		.waiting = 7,
-		.free_bytes = 99 };
+	auto_buf struct buf broker = BUF_INIT(1000);
+	auto_buf struct buf front = BUF_INIT(1000);
+	const struct metrics_others others = { &broker, &front };
 
 	ok(metrics_open(&m, routes, &err) == 0, "opens");
-	metrics_add(&text, &m, NULL, 0, 0, 0);
+	metrics_add(&text, &m, &nobody, 0, 0, 0);
 	ok(is_readable(), "readable when nothing was counted");
 	check_line("inline_broker_up 0");
+	check_line("inline_front_up 0");
 	count_in_children();
 	metrics_request(&m, 0, 200, 1500, 10, 20);
 	metrics_request(&m, 0, 299, 99000000, 0, 0);
@@ -162,7 +161,11 @@ main(void)
 	metrics_change(&m, METRICS_RUNNING, 2);
 	metrics_change(&m, METRICS_RUNNING, -1);
 	buf_reset(&text);
-	metrics_add(&text, &m, &status, 5, 2, 9);
+	buf_adds(&broker,
+	    "# HELP inline_cells Cells.\n# TYPE inline_cells gauge\n"
+	    "inline_cells{class=\"api\",state=\"idle\"} 2\n");
+	buf_adds(&front, "# TYPE inline_x gauge\ninline_x 1\nrubbish\n");
+	metrics_add(&text, &m, &others, 5, 2, 9);
 	ok(is_readable(), "readable");
 	check_line("inline_api_requests_total{route=\"/v1/execute\","
 		   "status=\"422\"} 40000");
@@ -206,9 +209,11 @@ main(void)
 	check_line("inline_api_bytes_total{direction=\"in\"} 40010");
 	check_line("inline_api_bytes_total{direction=\"out\"} 80020");
 	check_line("inline_api_running 1");
-	check_line("inline_cells{state=\"idle\"} 2");
-	check_line("inline_lease_queue 7");
-	check_line("inline_image_present 0");
+	check_line("inline_broker_up 1");
+	check_line("inline_front_up 1");
+	check_line("inline_cells{class=\"api\",state=\"idle\"} 2");
+	check_line("inline_x 1");
+	ok(!says("rubbish"), "what is no line is left out");
 	check_line("inline_api_stored_bytes 5");
 	check_line("inline_api_stored_files 2");
 	check_line("inline_api_stored_bytes_max 9");

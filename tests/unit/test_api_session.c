@@ -32,8 +32,9 @@ sessions(void)
 {
 	static const char name[] = "\ninline_api_sessions ";
 	auto_buf struct buf text = BUF_INIT(1 << 20);
+	const struct metrics_others nobody = { NULL, NULL };
 
-	metrics_add(&text, &app.metrics, NULL, 0, 0, 0);
+	metrics_add(&text, &app.metrics, &nobody, 0, 0, 0);
 	return strtoll(strstr(buf_str(&text), name) + strlen(name), NULL, 10);
 }
 

@@ -188,6 +188,38 @@ test_send(void)
 	is_int(err.code, ERR_BUSY, "which is said");
 }
 
+/* Short frames leave together, so many at a time, and none is lost. */
+static void
+test_send_many(void)
+{
+	static unsigned char packet[FRAME_MAX];
+	struct cell_input inputs[2 * FD_PACKETS] = { 0 };
+	struct cell_request request = {
+		.op = OP_STAGE, .inputs = inputs, .input_count = 2 * FD_PACKETS
+	};
+	struct frame_view view;
+	struct err err;
+	char got[3];
+	bool good = true;
+
+	for (size_t i = 0; i < 2 * FD_PACKETS; i++)
+		inputs[i] = (struct cell_input){ .path = "ab",
+			.content = { "x", i % 3 == 0 } };
+	reset();
+	is_int(cell_send(&cell, &request, 1000, &err), 0, "many short frames");
+	is_int(heard(packet).kind, FRAME_REQUEST, "the head is first");
+	for (size_t i = 0; i < 2 * FD_PACKETS; i++) {
+		view = heard(packet);
+		good = good && view.kind == FRAME_INPUT &&
+		    frame_get_text(&view, TAG_PATH, got, sizeof(got)) &&
+		    strcmp(got, "ab") == 0;
+		if (i % 3 == 0)
+			good = good && heard(packet).kind == FRAME_BYTES;
+	}
+	ok(good, "each file, and what is in it");
+	is_int(heard(packet).kind, FRAME_GO, "and GO");
+}
+
 static void
 test_send_fails(void)
 {
@@ -440,6 +472,7 @@ int
 main(void)
 {
 	test_send();
+	test_send_many();
 	test_send_fails();
 	test_run();
 	test_displayed();

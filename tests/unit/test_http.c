@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fcgi/server/http.c: how long an answer waits for who reads it. */
+/* fcgi/server/http.c: how long an answer waits for who reads it, and how a long
+ * one travels. */
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -35,6 +36,65 @@ begin(struct http_request *req)
 	return client;
 }
 
+/* All of an answer, which is over: its standard output, and the longest record
+ * of it. */
+static size_t
+take(int client, unsigned char *out, size_t *longest)
+{
+	static unsigned char all[2 * LONG];
+	size_t have = 0;
+	size_t len = 0;
+	ssize_t n;
+
+	while ((n = read(client, all + have, sizeof(all) - have)) > 0)
+		have += (size_t)n;
+	*longest = 0;
+	for (size_t at = 0; at + 8 <= have;) {
+		const unsigned char *head = all + at;
+		size_t content = (size_t)head[4] << 8 | head[5];
+
+		at += 8 + content + head[6];
+		if (head[0] != 1 || head[3] != 1 || at > have)
+			return 0;
+		if (head[1] != 6)
+			continue;
+		memcpy(out + len, head + 8, content);
+		len += content;
+		if (content > *longest)
+			*longest = content;
+	}
+	return len;
+}
+
+/* What is short, what is long and what is short again. */
+static void
+test_long(struct http_request *req)
+{
+	static const char head[] =
+	    "Status: 200 OK\r\nContent-Type: text/plain\r\n\r\na";
+	static unsigned char got[2 * LONG];
+	size_t before = sizeof(head) - 1;
+	int client = begin(req);
+	size_t longest;
+	size_t len;
+
+	for (size_t i = 0; i < LONG; i++)
+		text[i] = (char)(i * 7 + i / 251);
+	http_begin(req, 200, "text/plain", NULL);
+	http_write(req, "a", 1);
+	http_write(req, text, LONG);
+	http_write(req, "z", 1);
+	http_finish(req);
+	len = take(client, got, &longest);
+	is_int(len, before + LONG + 1, "all of a long answer comes");
+	ok(memcmp(got, head, before) == 0 &&
+		memcmp(got + before, text, LONG) == 0 &&
+		got[before + LONG] == 'z',
+	    "in its order");
+	is_int(longest, 65528, "in records as long as they may be");
+	(void)close(client);
+}
+
 static void
 wait_past(int64_t until_ms)
 {
@@ -66,6 +126,8 @@ main(void)
 	ok(!req.failed && req.sent == LONG, "an answer that is read goes out");
 	http_finish(&req);
 	(void)close(client);
+
+	test_long(&req);
 
 	client = begin(&req);
 	http_allow_slow_reader(&req, 1);

@@ -300,6 +300,7 @@ static void
 test_count_and_prune(struct db *db)
 {
 	struct err err = { 0 };
+	static int64_t kinds[JOB_UNKNOWN + 1][JOB_STATES];
 	struct job_counts counts;
 	struct job job;
 	int64_t id = 0;
@@ -325,6 +326,12 @@ test_count_and_prune(struct db *db)
 	is_int(counts.untold, 1, "untold");
 	ok(counts.oldest_ms >= 5000 && counts.oldest_ms < 60000,
 	    "age of the oldest");
+	(void)store_sql("UPDATE jobs SET kind = 'pip' WHERE state = 'started'");
+	is_int(job_count_kinds(db, kinds, &err), 0, "count by kind");
+	ok(kinds[JOB_PY][0] == 2 && kinds[JOB_PY][1] == 1 &&
+		kinds[JOB_PIP][2] == 1 && kinds[JOB_PY][3] == 1 &&
+		kinds[JOB_PY][2] == 0,
+	    "each kind in each state");
 	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 60000, 10, &err), 0,
 	    "nothing is old");
 	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 1000, 10, &err), 1,

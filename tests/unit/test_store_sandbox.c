@@ -178,6 +178,29 @@ test_next_expiry(struct db *db)
 	is_int(sandbox_next_expiry(db, &err), 1, "one that is due: soon");
 }
 
+static void
+test_count(struct db *db)
+{
+	struct sandbox_counts counts;
+	struct err err = { 0 };
+
+	(void)store_sql("DELETE FROM sandboxes");
+	(void)store_sql(
+	    "INSERT INTO sandboxes (id, user_id, state, created_at, used_at, "
+	    "expires_at, pinned, taken_at) VALUES "
+	    "('11111111111111111111111111111111', 1, 'active', 1, 1, 1099511627776, 0, 0), "
+	    "('22222222222222222222222222222222', 2, 'active', 1, 1, 1, 0, 0), "
+	    "('33333333333333333333333333333333', 3, 'active', 1, 1, 1, 1, 0), "
+	    "('44444444444444444444444444444444', 4, 'expiring', 1, 1, 1, 0, 0), "
+	    "('55555555555555555555555555555555', 5, 'removing', 1, 1, 1, 0, 0), "
+	    "('66666666666666666666666666666666', 6, 'expired', 1, 1, 1, 0, 0)");
+	is_int(sandbox_count(db, &counts, &err), 0, "count");
+	is_int(counts.active, 3, "active");
+	is_int(counts.overdue, 1, "of those over their time, and not pinned");
+	is_int(counts.expiring, 1, "expiring");
+	is_int(counts.removing, 1, "removing");
+}
+
 int
 main(void)
 {
@@ -192,6 +215,7 @@ main(void)
 	test_create_while_expiring(db);
 	test_remove(db);
 	test_next_expiry(db);
+	test_count(db);
 	db_close(db);
 	return tap_done();
 }

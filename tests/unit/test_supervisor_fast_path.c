@@ -225,6 +225,30 @@ test_words(void)
 	ok(read_piece(PART_ARGS, full, FRAME_MAX - 19), "as many as fit");
 }
 
+/* For these there is a process that is ready but for the code. */
+static void
+test_usual(void)
+{
+	ok(read_words("-c\0x\0", 5) && !supervisor_fast.usual,
+	    "no environment is a usual one");
+	k.usual = "A=1";
+	k.usual_len = 4;
+	ok(read_words("-c\0x\0", 5) && supervisor_fast.usual == 1,
+	    "code in the usual environment");
+	ok(read_words("-c\0x\0y\0", 7) && !supervisor_fast.usual,
+	    "not with a word behind it");
+	ok(read_words("-c\0x\0\0", 6) && !supervisor_fast.usual,
+	    "nor an empty one");
+	ok(read_env("B=2", 3) && read_piece(PART_ARGS, "-c\0x\0", 5) &&
+		fast_is_whole(&k) && !supervisor_fast.usual,
+	    "nor with a variable more");
+	k.usual = "A=2";
+	ok(read_words("-c\0x\0", 5) && !supervisor_fast.usual,
+	    "nor with another value");
+	k.usual = NULL;
+	k.usual_len = 0;
+}
+
 static void
 test_pieces(void)
 {
@@ -416,6 +440,7 @@ main(void)
 	test_other_fields();
 	test_environment();
 	test_words();
+	test_usual();
 	test_pieces();
 	test_program();
 	test_script();

@@ -2,13 +2,13 @@
 #include "execute_answer.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "../../pytext/pydump.h"
 
 #include "../../../sandbox/protocol/cell.h"
 
 #define MARK "\n...[truncated]"
-#define MARK_ROOM 32
 
 /* What is over the bound is dropped, but known.  How much is not. */
 static size_t
@@ -20,25 +20,60 @@ take(struct capture *c, size_t len)
 	return len;
 }
 
+/* With U+FFFD for what is no UTF-8. */
+static void
+add_text(struct capture *c, const char *data, size_t len)
+{
+	auto_buf struct buf text = BUF_INIT(3 * (len + sizeof(c->decoder)));
+
+	pyutf8_add(&c->decoder, &text, data, len);
+	pydump_add_text(&c->text, buf_str(&text), text.len, PYDUMP_UTF8);
+}
+
+/* Of the last bytes nobody knows yet whether they stay: they wait. */
 void
 capture_add(struct capture *c, const void *data, size_t len)
 {
-	buf_add(&c->head, data, take(c, len));
+	const char *bytes = data;
+	size_t sure;
+	size_t old;
+
+	len = take(c, len);
+	if (c->last_len + len > CAPTURE_LAST) {
+		sure = c->last_len + len - CAPTURE_LAST;
+		old = sure < c->last_len ? sure : c->last_len;
+		add_text(c, c->last, old);
+		c->last_len -= old;
+		memmove(c->last, c->last + old, c->last_len);
+		add_text(c, bytes, sure - old);
+		bytes += sure - old;
+		len -= sure - old;
+	}
+	memcpy(c->last + c->last_len, bytes, len);
+	c->last_len += len;
 }
 
-/* A stream with U+FFFD for what is no UTF-8, and with the mark of a cut. */
-static void
-add_capture(struct buf *out, const struct capture *c)
+void
+capture_end(struct capture *c)
 {
-	size_t len = c->head.len;
-	auto_buf struct buf text = BUF_INIT(3 * len + sizeof(MARK));
+	auto_buf struct buf text = BUF_INIT(sizeof(MARK) + 8);
 
-	if (c->over)
-		len = len > MARK_ROOM ? len - MARK_ROOM : 0;
-	pyutf8_add_whole(&text, buf_str(&c->head), len);
+	if (!c->over)
+		add_text(c, c->last, c->last_len);
+	c->last_len = 0;
+	pyutf8_end(&c->decoder, &text);
 	if (c->over)
 		buf_adds(&text, MARK);
-	pydump_add_string(out, buf_str(&text), text.len, PYDUMP_UTF8);
+	pydump_add_text(&c->text, buf_str(&text), text.len, PYDUMP_UTF8);
+}
+
+/* A string, the text of which is left out. */
+static void
+add_capture(struct buf *out, struct capture *c)
+{
+	buf_addc(out, '"');
+	c->at = out->len;
+	buf_addc(out, '"');
 }
 
 /* Those that were kept, or those that were left out. */
@@ -107,7 +142,7 @@ add_end(struct buf *out, const struct execute_result *result,
 }
 
 /* What was printed, then how it ended. */
-void
+size_t
 execute_answer(struct buf *out, const struct execute_result *result)
 {
 	buf_adds(out, "{\"stdout\":");
@@ -116,6 +151,7 @@ execute_answer(struct buf *out, const struct execute_result *result)
 	add_capture(out, result->err);
 	buf_addc(out, ',');
 	add_end(out, result, PYDUMP_UTF8);
+	return out->len + result->out->text.len + result->err->text.len;
 }
 
 /* Times are seconds, with all their digits. */

@@ -15,28 +15,36 @@ struct cell_result;
 
 /* The answers of the code-interpreter routes, but for their errors. */
 
+#define CAPTURE_LAST 32
+
 /* One stream of a run, of which so many bytes are taken: kept, or told as they
  * come. */
 struct capture {
 	const char *name; /* "stdout" or "stderr" */
 	size_t left;	  /* bytes that it still takes */
-	/* Where it is kept: as it came, to be released.  What is longer than
-	 * the bound is cut as the contract says: 32 bytes less than the bound,
-	 * and "\n...[truncated]". */
-	struct buf head;
+	/* Where it is kept: in a JSON string, to be released.  What is longer
+	 * than the bound is cut as the contract says: 32 bytes less than the
+	 * bound, and "\n...[truncated]".  So the last bytes wait. */
+	struct buf text;
+	size_t at; /* execute_answer() */
 	bool over;
-	struct pyutf8 decoder; /* where it is told */
+	char last[CAPTURE_LAST];
+	size_t last_len;
+	struct pyutf8 decoder;
 };
+/* A byte may become "\u001b". */
 /* clang-format off */
 #define CAPTURE_INIT(stream, max) \
-	{ .name = (stream), .left = (max), .head = BUF_INIT(max) }
+	{ .name = (stream), .left = (max), .text = BUF_INIT(6 * (max) + 32) }
 /* clang-format on */
 
 void capture_add(struct capture *c, const void *data, size_t len);
+/* Nothing more comes. */
+void capture_end(struct capture *c);
 
 struct execute_result {
-	const struct capture *out;
-	const struct capture *err;
+	struct capture *out;
+	struct capture *err;
 	const struct cell_result *cell;
 	int64_t duration_ms;
 	/* NULL: an answer without `files`.  What is not in the store was left
@@ -45,10 +53,11 @@ struct execute_result {
 	bool extras;
 };
 
-/* Append the JSON of ExecuteResponse, or of BashExecResponse. */
-void execute_answer(struct buf *out, const struct execute_result *result);
-/* More than its length can be: with the streams cut at a million bytes, and as
- * many files as a cell may tell of. */
+/* Append the JSON of ExecuteResponse, or of BashExecResponse, without the texts
+ * of the streams, each of which belongs where it sets the capture's `at`: that
+ * of out comes first.  The length with them. */
+size_t execute_answer(struct buf *out, const struct execute_result *result);
+/* More than it can append, with as many files as a cell may tell of. */
 #define EXECUTE_ANSWER_MAX ((size_t)32 << 20)
 
 /* Append {"session_id":…,"expires_at":…}; expiry in wall clock milliseconds. */

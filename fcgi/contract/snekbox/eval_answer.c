@@ -42,10 +42,7 @@ put_character(struct eval_output *out, const char *s, size_t step)
 	out->after_return = *s == '\r';
 	if (joined)
 		return;
-	if (*s == '\r')
-		buf_addc(&out->text, '\n');
-	else
-		buf_add(&out->text, s, step);
+	pydump_add_text(&out->text, *s == '\r' ? "\n" : s, step, PYDUMP_UTF8);
 	if (step == 2 && (unsigned char)s[0] > 0xc3)
 		width = 3; /* above U+00FF */
 	if (width > out->widest)
@@ -71,7 +68,7 @@ put_plain(struct eval_output *out, const char *s, size_t len)
 	len = end == NULL ? len : (size_t)(end - s);
 	if (len == 0)
 		return 0;
-	buf_add(&out->text, s, len);
+	pydump_add_text(&out->text, s, len, PYDUMP_UTF8);
 	out->characters += len;
 	if (out->characters == PIECE)
 		end_piece(out);
@@ -153,20 +150,21 @@ add_extras(struct buf *out, const struct eval_result *result)
 
 /* Output, exit status, files and, if wanted, the extras. */
 size_t
-eval_answer(struct buf *out, const struct eval_result *result)
+eval_answer(struct buf *out, struct eval_result *result)
 {
 	const struct run_files *files = result->files;
 	const char *text = result->null_text;
-	size_t contents = 0;
+	size_t elsewhere = 0;
 
 	buf_adds(out, "{\"stdout\": ");
 	if (text != NULL) {
 		pydump_add_string(out, text, strlen(text), PYDUMP_UTF8);
 		buf_adds(out, ", \"returncode\": null");
 	} else {
-		pydump_add_string(out, buf_str(result->text), result->text->len,
-		    PYDUMP_UTF8);
-		buf_addf(out, ", \"returncode\": %d",
+		buf_addc(out, '"');
+		result->text_at = out->len;
+		elsewhere += result->text->len;
+		buf_addf(out, "\", \"returncode\": %d",
 		    outcome_returncode(result->cell));
 	}
 	buf_adds(out, ", \"files\": [");
@@ -178,14 +176,14 @@ eval_answer(struct buf *out, const struct eval_result *result)
 		    ", \"content\": \"",
 		    i > 0 ? ", " : "", file->path, file->size);
 		file->at = out->len;
-		contents += (file->content.len + 2) / 3 * 4;
+		elsewhere += (file->content.len + 2) / 3 * 4;
 		buf_adds(out, "\"}");
 	}
 	buf_addc(out, ']');
 	if (result->extras)
 		add_extras(out, result);
 	buf_addc(out, '}');
-	return out->len + contents;
+	return out->len + elsewhere;
 }
 
 void

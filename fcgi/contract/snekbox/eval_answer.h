@@ -26,12 +26,12 @@ enum eval_output_state {
 	EVAL_OUTPUT_INVALID, /* the result is null */
 };
 
-/* More than any counted size can be. */
-#define EVAL_TEXT_MAX ((size_t)4 << 20)
+/* More than any counted size can be: a character may become "\u001b". */
+#define EVAL_TEXT_MAX ((size_t)8 << 20)
 
 struct eval_output {
 	enum eval_output_state state;
-	struct buf text;   /* EVAL_TEXT_MAX; to be released */
+	struct buf text;   /* in a JSON string; EVAL_TEXT_MAX; to be released */
 	size_t total;	   /* of whole pieces, as counted */
 	size_t characters; /* of the present piece */
 	unsigned widest;   /* its widest character: 1 ASCII, 2 up to U+00FF,
@@ -66,17 +66,19 @@ bool eval_wants(const char *path);
 	"TimeoutError: Exceeded time limit while parsing attachments"
 
 struct eval_result {
-	const char *null_text; /* nothing usable, but this; NULL: there is */
-	const struct buf *text;
+	const char *null_text;	/* nothing usable, but this; NULL: there is */
+	const struct buf *text; /* of an eval_output */
+	size_t text_at;		/* eval_answer() */
 	const struct run_files *files;	  /* NULL: none, as after a null */
 	const struct run_files *left_out; /* of the extras; NULL: none */
 	bool extras; /* with left_out, and with what the cell says */
 	const struct cell_result *cell; /* NULL: it never ran, after a null */
 };
 
-/* Append the answer without the contents of its files, which belong, in base64,
- * where it sets the file's `at`.  The length with them. */
-size_t eval_answer(struct buf *out, const struct eval_result *result);
+/* Append the answer without its text, which belongs where it sets `text_at`
+ * unless null_text is there, and without the contents of its files, which
+ * belong, in base64, where it sets the file's `at`.  The length with them. */
+size_t eval_answer(struct buf *out, struct eval_result *result);
 /* More than it can append, with as many files as a cell may tell of. */
 #define EVAL_ANSWER_MAX ((size_t)32 << 20)
 /* Append the answer of GET /versions: "3.11", …, NULL; the first name is the

@@ -7,6 +7,7 @@
     session     one lease, with files and commands, and then the end.
 """
 
+import gc
 import marshal
 import os
 import stat
@@ -28,7 +29,8 @@ from jail import LINKS, MountTable
 from link import ONE_DESCRIPTOR
 from run import WORKSPACE, Run, environment as usual_environment
 from serve import VERSION, Cell, limits_of
-from supervisor import DONE, IF_ANY, READS_PLAIN, Supervisor, enter_child
+from supervisor import (CODE, DONE, FAST, IF_ANY, LENGTH, READS_PLAIN, USUAL,
+                        WORDS, Supervisor, enter_child, give_up)
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
@@ -41,9 +43,18 @@ TIMES = 20                          # of a rehearsal
 LIMITS = (TAG_LIMIT_MEMORY, TAG_LIMIT_FILES, TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES)
 
 # The request that is rehearsed: see ApiCell.rehearse().  With this encoding the
-# standard streams stay those of get_ready(), which have never seen a file.
-REHEARSED = (b"-c\0print(end='')\0", b"PYTHONIOENCODING=utf-8:strict\0" +
-             b"".join(b"NAME%d=value\0" % number for number in range(12)))
+# standard streams stay those of get_ready(), which have never seen a file.  The
+# environment is that of POST /eval (tests/lint/protocol.t): a run that has it
+# finds it there.
+REHEARSED = (b"-c\0print(end='')\0",
+             b"LANG=en_US.UTF-8\0HOME=/home\0"
+             b"PATH=/usr/local/bin:/usr/bin:/bin\0"
+             b"PYTHONIOENCODING=utf-8:strict\0PYTHONUNBUFFERED=true\0"
+             b"PYTHONDONTWRITEBYTECODE=true\0"
+             b"PYTHONUSERBASE=/snekbox/user_base\0PYTHON_COLORS=1\0"
+             b"OMP_NUM_THREADS=15\0OPENBLAS_NUM_THREADS=15\0"
+             b"MKL_NUM_THREADS=15\0VECLIB_MAXIMUM_THREADS=15\0"
+             b"NUMEXPR_NUM_THREADS=15\0")
 
 
 class MemoryCell(Cell):
@@ -202,6 +213,7 @@ class ApiCell(MemoryCell):
     """One run for each lease."""
 
     folders = (HOME, WORKSPACE)
+    ready = None            # the next run, if it is as the one rehearsed
 
     def perform(self, head, parts):
         if head.number(TAG_OP) not in (OP_RUN, OP_BASH):
@@ -212,7 +224,8 @@ class ApiCell(MemoryCell):
 
     def serve(self):
         plain.name_interpreter()
-        mounts = MountTable(self.control, self.own)
+        # kept: a run would take long to let go of it
+        mounts = self.mounts = MountTable(self.control, self.own)
         self.supervisor = supervisor = mounts.supervisor
         supervisor.shared.counts = counts_in_namespaces()
         supervisor.shared.reads = READS_PLAIN
@@ -234,12 +247,49 @@ class ApiCell(MemoryCell):
             self.control.send_ready(VERSION, isolation, why or self.trouble,
                                     self.imported)
             role = supervisor.call("supervisor_keep")
-        reseed()
+        if self.preload:
+            reseed()
         return self.play(role)
 
     def get_ready(self):
         self.trouble, self.imported = None, 0
         MemoryCell.get_ready(self)
+        self.supervisor.imagine(*REHEARSED)
+        run = self.take_fast()
+        if run.user_site()[1] is None:  # .pth files are the run's to read
+            run.get_set()
+            self.supervisor.know_usual(REHEARSED[1])
+            self.ready = run
+            gc.freeze()
+            # the collector must see what a run leaves there
+            run.make_main()
+
+    def play(self, role):
+        """`-c CODE` of the usual kind is begun here and at once: each function
+        on the way costs a run some pages."""
+        numbers = self.supervisor.numbers
+        if role == FAST and numbers[USUAL]:
+            run = self.ready
+            try:
+                run.source = str(self.supervisor.text[
+                    CODE:WORDS + numbers[LENGTH] - 1], "utf-8")
+                if plain.begins(run):
+                    return run
+            except UnicodeDecodeError:
+                pass
+            except BaseException as error:
+                give_up(error)
+        return MemoryCell.play(self, role)
+
+    def converse(self):
+        self.undo()
+        return MemoryCell.converse(self)
+
+    def undo(self, environment=True):
+        """The next run is another one."""
+        if self.ready is not None:
+            self.ready.undo(environment)
+            self.ready = None
 
     def rehearse(self):
         """Before the first clone: what a usual run does is done some times, so
@@ -249,9 +299,13 @@ class ApiCell(MemoryCell):
             self.room, self.run_of[1])
         for _ in range(TIMES):
             self.supervisor.imagine(*REHEARSED)
-            self.fast_run().rehearse()
+            self.take_fast().rehearse()
 
     def fast_run(self):
+        self.undo(False)    # a fast request has one
+        return self.take_fast()
+
+    def take_fast(self):
         words, env, by_path = self.supervisor.fast_words()
         words = list(map(os.fsdecode, words))
         if by_path is None:
@@ -261,6 +315,7 @@ class ApiCell(MemoryCell):
         self.dress_with(run, env)
         if run.words:
             plain.execute(run.words, run.env)
+        run.counts = not self.preload   # whose objects may be of other kinds
         run.kept = self
         return run
 

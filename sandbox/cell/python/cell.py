@@ -61,6 +61,7 @@ try:
                 raise
         else:
             going = run.again()
+    run.leave()
 except SystemExit as end:
     run.exits(end)
     raise

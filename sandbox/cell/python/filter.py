@@ -19,7 +19,7 @@ EAFNOSUPPORT = ERRNO | 97
 # struct seccomp_data: where things are
 NUMBER, ARCH, ARGUMENT, SECOND, THIRD, FOURTH = 0, 4, 16, 24, 32, 40
 
-LOAD, EQUAL, ABOVE, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, EQUAL, NOT_BELOW, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 
 NAMESPACES = 0x7e020000     # all of the CLONE_NEW* that clone() takes
 AF_NETLINK = 16
@@ -31,6 +31,7 @@ TIOCSETD = 0x5423
 READ_ONLY = 32 | 0x1000 | 1 | 2 | 4
 NO_EXEC = 8
 X32 = 0x40000000            # numbers from here on: another ABI of x86-64
+LEAF = 3                    # calls that are compared one by one
 
 # AUDIT_ARCH_*, and the numbers of calls: (x86_64, aarch64)
 MACHINES = ("x86_64", "aarch64")
@@ -76,6 +77,10 @@ def jump(code, value, yes, no=0):
     return (code, yes, no, value)
 
 
+def refuse(call, answer):
+    return [jump(EQUAL, call, 0, 1), statement(RETURN, answer)]
+
+
 def refuse_when(call, argument, test, value, answer):
     """The answer to a call whose argument passes the test; else it may be."""
     return [jump(EQUAL, call, 0, 4),
@@ -85,48 +90,67 @@ def refuse_when(call, argument, test, value, answer):
             statement(RETURN, ALLOW)]
 
 
+def judgements(at):
+    """{call: instructions that have the answer to it, and let others by}, for
+    the at-th of MACHINES."""
+    found = {numbers[at]: refuse(numbers[at], EPERM)
+             for numbers in REFUSED.values()}
+    found.update({
+        # Processes and threads, but no namespace.  Where the flags are in
+        # memory, no filter can look: libc falls back to clone.
+        CLONE3[at]: refuse(CLONE3[at], ENOSYS),
+        CLONE[at]: refuse_when(CLONE[at], ARGUMENT, ANY_BIT, NAMESPACES,
+                               EPERM),
+        # A lease of a flow label outlives its socket by a minute.
+        SETSOCKOPT[at]: [
+            jump(EQUAL, SETSOCKOPT[at], 0, 6),
+            statement(LOAD, SECOND),
+            jump(EQUAL, SOL_IPV6, 0, 3),
+            statement(LOAD, THIRD),
+            jump(EQUAL, FLOW_LABELS, 0, 1),
+            statement(RETURN, EPERM),
+            statement(RETURN, ALLOW)],
+        MOUNT[at]: [
+            jump(EQUAL, MOUNT[at], 0, 5),
+            statement(LOAD, FOURTH),
+            jump(EQUAL, READ_ONLY, 2),
+            jump(EQUAL, READ_ONLY | NO_EXEC, 1),
+            statement(RETURN, EPERM),
+            statement(RETURN, ALLOW)],
+        # A line discipline is a module that the host would load.
+        IOCTL[at]: refuse_when(IOCTL[at], SECOND, EQUAL, TIOCSETD, EPERM),
+        # The counters of the loopback device tell of earlier runs.
+        SOCKET[at]: refuse_when(SOCKET[at], ARGUMENT, EQUAL, AF_NETLINK,
+                                EAFNOSUPPORT)})
+    return found
+
+
+def search(calls, found):
+    """Instructions that find a call among these (sorted), or allow it.  The
+    kernel goes through them for each call there is when a run begins: so the
+    way is short."""
+    if len(calls) <= LEAF:
+        return [line for call in calls for line in found[call]] + [
+            statement(RETURN, ALLOW)]
+    half = len(calls) // 2
+    below = search(calls[:half], found)
+    return [jump(NOT_BELOW, calls[half], len(below)), *below,
+            *search(calls[half:], found)]
+
+
 def program(machine):
     """The filter's instructions for one of MACHINES."""
     at = MACHINES.index(machine)
-    refused = [numbers[at] for numbers in REFUSED.values()]
-    tail = [
-        # Processes and threads, but no namespace.  Where the flags are in
-        # memory, no filter can look: libc falls back to clone.
-        jump(EQUAL, CLONE3[at], 0, 1),
-        statement(RETURN, ENOSYS),
-        *refuse_when(CLONE[at], ARGUMENT, ANY_BIT, NAMESPACES, EPERM),
-        # A lease of a flow label outlives its socket by a minute.
-        jump(EQUAL, SETSOCKOPT[at], 0, 6),
-        statement(LOAD, SECOND),
-        jump(EQUAL, SOL_IPV6, 0, 3),
-        statement(LOAD, THIRD),
-        jump(EQUAL, FLOW_LABELS, 0, 1),
-        statement(RETURN, EPERM),
-        statement(RETURN, ALLOW),
-        jump(EQUAL, MOUNT[at], 0, 5),
-        statement(LOAD, FOURTH),
-        jump(EQUAL, READ_ONLY, 2),
-        jump(EQUAL, READ_ONLY | NO_EXEC, 1),
-        statement(RETURN, EPERM),
-        statement(RETURN, ALLOW),
-        # A line discipline is a module that the host would load.
-        *refuse_when(IOCTL[at], SECOND, EQUAL, TIOCSETD, EPERM),
-        # The counters of the loopback device tell of earlier runs.
-        *refuse_when(SOCKET[at], ARGUMENT, EQUAL, AF_NETLINK, EAFNOSUPPORT),
-        statement(RETURN, ALLOW),
-    ]
-    head = [
+    found = judgements(at)
+    return [
         statement(LOAD, ARCH),
         jump(EQUAL, ARCHITECTURE[at], 1),
         statement(RETURN, EPERM),
         statement(LOAD, NUMBER),
-        jump(ABOVE, X32, 0, 1),
+        jump(NOT_BELOW, X32, 0, 1),
         statement(RETURN, EPERM),
+        *search(sorted(found), found),
     ]
-    last = len(refused) + len(tail)     # RETURN EPERM, behind everything
-    tests = [jump(EQUAL, number, last - i - 1)
-             for i, number in enumerate(refused)]
-    return head + tests + tail + [statement(RETURN, EPERM)]
 
 
 class Filter:

@@ -43,6 +43,9 @@ class Kept(Run):
 
     # ---- a run ----
 
+    def leave(self):
+        pass                # it was not to end: finish() is not registered
+
     def prepare(self):
         if self.number == 0:
             self.begun_in = self.folder

@@ -25,6 +25,7 @@ if sys.version_info >= (3, 13):
 # What a request may call the interpreter is there in a run, too.
 NAMES = "/snekbin/python/%s/bin"
 SOURCE_MAX = 16 << 20
+ORIGINAL = hasattr(sys, "orig_argv")
 # What the kernel lets a new program have: a quarter of its stack's limit (8 MiB)
 # for all words and the environment, with a pointer to each, and so much for one.
 WORDS_MAX = (2 << 20) - (64 << 10)
@@ -87,8 +88,7 @@ def command(run_of, args):
         source = os.fsencode(args[1]).decode()
     except UnicodeDecodeError:
         return None
-    # From 3.14 on, the code may be indented as a whole.
-    if sys.version_info >= (3, 14) and source.lstrip("\n")[:1].isspace():
+    if is_indented is not None and is_indented(source):
         return None
     run = Command(*run_of)
     run.source = source
@@ -97,6 +97,24 @@ def command(run_of, args):
     run.argv = ["-c"] + args[2:]
     run.words_given = args
     return run
+
+
+def is_indented(source):
+    """From 3.14 on, the code may be so as a whole."""
+    return source.lstrip("\n")[:1].isspace()
+
+
+if sys.version_info < (3, 14):
+    is_indented = None
+
+
+def begins(run):
+    """Let a Command that was got ready have its source; False: it may not."""
+    if is_indented is not None and is_indented(run.source):
+        return False
+    if ORIGINAL:
+        sys.orig_argv[2] = run.source
+    return True
 
 
 def script(run_of, args, cwd):

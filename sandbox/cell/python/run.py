@@ -20,6 +20,7 @@ import os
 import resource
 import sys
 import _ast
+import _operator
 import _signal
 import _thread
 
@@ -39,6 +40,7 @@ PR_SET_DUMPABLE = 4
 # A run of the usual kind.  It shows nothing, imports nothing.
 REHEARSAL = b"def f(x): return [x, 1.5, 'a' 'b']\nprint(end='')\nNone\n"
 
+standard = set()        # streams that we have opened, for good
 opened = NATIVE_ERRORS  # with which errors standard streams are open
 
 
@@ -69,6 +71,10 @@ class Run:
         self.names = None       # of __main__
         self.last_module = None # when it began
         self.kept = None        # what it would take time to let go of
+        self.before = None      # what get_set() has changed
+        self.callbacks = 0      # of atexit's, with our own
+        self.counts = False     # what it leaves is looked for by the collector
+        self.tracked = ()       # objects that were there
         self.status = 0         # exit status
 
     keep = False                # it is a Kept: kept.py
@@ -83,6 +89,16 @@ class Run:
     def prepare(self):
         """Make the process a fresh Python; returns the code objects to run,
         one after another, in self.names."""
+        if self.before is None:
+            self.dress()
+        if not self.is_file:
+            self.write_source()
+        codes = self.compile()
+        if self.counts:
+            self.tracked = gc.get_objects()
+        return codes
+
+    def dress(self):
         if self.errors != opened:
             open_standard_streams(self.errors)
         self.set_environment()
@@ -90,28 +106,37 @@ class Run:
         self.set_path()
         self.set_arguments()
         atexit.register(self.finish)    # the first to come is the last to go
-        if not self.is_file:
-            self.write_source()
-        return self.compile()
+        self.callbacks = atexit._ncallbacks()
 
     def rehearse(self):
         """Do all of it in the process that runs will be clones of, and undo
         it: what is written on the first of many times, is not written by each
         clone again."""
-        main, path, argv = sys.modules["__main__"], sys.path[:], sys.argv
-        orig_argv = getattr(sys, "orig_argv", argv)
-        env = dict(os.environ._data)
-        for code in self.prepare():
+        self.get_set()
+        for code in self.compile():
             exec(code, self.names)
         flush_streams()
         flush_files()
         gc.collect()
+        self.undo()
+
+    def get_set(self):
+        """All that does not need the code."""
+        self.before = (sys.modules["__main__"], sys.path[:], sys.argv,
+                       getattr(sys, "orig_argv", sys.argv),
+                       dict(os.environ._data))
+        self.dress()
+
+    def undo(self, environment=True):
+        """Of get_set(), so that another run can be prepared; one that has an
+        environment need not find the old one."""
+        main, path, argv, orig_argv, self.env = self.before
         atexit.unregister(self.finish)
         sys.modules["__main__"], sys.path[:], sys.argv = main, path, argv
         if hasattr(sys, "orig_argv"):
             sys.orig_argv = orig_argv
-        self.env = env
-        self.set_environment()
+        if environment:
+            self.set_environment()
 
     def set_environment(self):
         if self.env is None:
@@ -167,17 +192,22 @@ class Run:
     def add_user_site(self):
         """What the operator has installed for the runs of the APIs, as the
         start of Python would find it."""
-        base = (self.env or {}).get(b"PYTHONUSERBASE")
-        if not base or b"PYTHONNOUSERSITE" in self.env:
-            return
-        base = os.fsdecode(base)
-        folder = "%s/lib/python%d.%d%s/site-packages" % (
-            base, *sys.version_info[:2], getattr(sys, "abiflags", ""))
-        if os.path.isdir(folder):
+        base, folder = self.user_site()
+        if folder is not None:
             site = sys.modules["site"]
             site.USER_BASE, site.USER_SITE = base, folder
             site.ENABLE_USER_SITE = True
             self.add_packages(folder)
+
+    def user_site(self):
+        """(PYTHONUSERBASE, the folder of packages there), or None for it."""
+        base = (self.env or {}).get(b"PYTHONUSERBASE")
+        if not base or b"PYTHONNOUSERSITE" in self.env:
+            return None, None
+        base = os.fsdecode(base)
+        folder = "%s/lib/python%d.%d%s/site-packages" % (
+            base, *sys.version_info[:2], getattr(sys, "abiflags", ""))
+        return base, folder if os.path.isdir(folder) else None
 
     def write_source(self):
         """Put inline source where tracebacks, inspect and multiprocessing
@@ -223,6 +253,13 @@ class Run:
         asyncio.run(coroutine)
 
     # ---- when the code has ended ----
+
+    def leave(self):
+        """After code that ended well: where the end of the interpreter would
+        come to finish() with nothing to do before, go there at once."""
+        if (atexit._ncallbacks() == self.callbacks and
+                "threading" not in sys.modules):
+            self.finish()
 
     def exits(self, end):
         """The code has ended with SystemExit: what its status will be."""
@@ -287,6 +324,8 @@ class Run:
             return
         if not flush_streams():
             self.status = 120       # as Py_FinalizeEx has it
+        if self.left_nothing():
+            os._exit(self.status)
         atexit._clear()
         self.names = None
         builtins._ = None
@@ -299,6 +338,15 @@ class Run:
         gc.collect()
         flush_streams()
         os._exit(self.status)
+
+
+    def left_nothing(self):
+        """Is every object that the collector knows one of those before the
+        code?  Then there is nothing to finalise: what it does not know holds no
+        other, and is in memory alone."""
+        then, self.tracked = self.tracked, ()
+        now = gc.get_objects() if then else ()
+        return len(now) == len(then) + 1 and all(map(_operator.is_, then, now))
 
 
 def last_module():
@@ -316,7 +364,9 @@ def flush_streams():
     whole = True
     for stream in (sys.stdout, sys.stderr):
         try:
-            if stream is not None and not stream.closed:
+            # what we have opened keeps nothing, unless that was changed
+            if stream is not None and not stream.closed and (
+                    id(stream) not in standard or not stream.write_through):
                 stream.flush()
         except Exception:
             whole = False
@@ -444,3 +494,4 @@ def open_standard_streams(errors):
         stream.mode = "r" if fd == 0 else "w"
         setattr(sys, name, stream)
         setattr(sys, "__%s__" % name, stream)
+        standard.add(id(stream))

@@ -68,6 +68,9 @@ class Cell:
         self.is_pip = os.path.ismount(packages.SITE)
         self.root = packages.SITE if self.is_pip else WORKSPACE
         self.run_of = (native, bare)    # what a Run is made with
+        # It was for this process: what a library's function is called by is
+        # found once, not by each clone.
+        os.environ.pop("LD_BIND_NOW", None)
         protect()
         self.control = Control(connect(socket))
         self.control.ooms = open_oom_counter()

@@ -37,6 +37,8 @@ LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                        "libsupervisor.so")
 WORDS = supervisor_fast.words.offset
 ENV = supervisor_fast.env.offset
+CODE = WORDS + len(b"-c\0")
+LENGTH, USUAL = 0, 5        # of Supervisor.numbers
 
 # Where the kernel counts the kills of the memory limit: cgroup v2, v1.
 OOM_COUNTERS = ("/sys/fs/cgroup/memory.events",
@@ -82,6 +84,7 @@ class Supervisor:
         # copy a hundred pages.
         self.text = memoryview((ctypes.c_ubyte * ctypes.sizeof(
             supervisor_fast)).in_dll(self.library, "supervisor_fast")).cast("B")
+        self.numbers = self.text[:48].cast("Q")
         self.library.run_process_look.restype = ctypes.c_uint64
         self.control = control
         self.shared = shared = Shared()
@@ -116,14 +119,17 @@ class Supervisor:
     def fast(self):
         """In a run that has a usual request: a person's source, its name, and
         whether the last expression is shown."""
-        text = self.text
-        words, env = self.number(0), self.number(1)
-        return (text[WORDS:WORDS + words].tobytes(),
-                text[ENV:ENV + env].tobytes(), self.number(3) != 0)
+        text, numbers = self.text, self.numbers
+        return (text[WORDS:WORDS + numbers[0]].tobytes(),
+                text[ENV:ENV + numbers[1]].tobytes(), numbers[3] != 0)
 
-    def number(self, index):
-        """One of struct supervisor_fast."""
-        return int.from_bytes(self.text[8 * index:8 * index + 8], "little")
+    def know_usual(self, env):
+        """Tell requests with this environment from others: numbers[USUAL]."""
+        self.usual = ctypes.create_string_buffer(env)
+        for name in "enclose_jail", "supervisor_keep":
+            getattr(self.library, name)     # objects for them are made once
+        self.shared.usual = ctypes.addressof(self.usual)
+        self.shared.usual_len = len(env)
 
     def fast_words(self):
         """The same for one to a cell of the APIs: its words, its environment,
@@ -131,8 +137,8 @@ class Supervisor:
         whether the last expression is shown; else None."""
         words, env, echo = self.fast()
         end = ENV + len(env)
-        title = (self.text[end:end + self.number(2)].tobytes()
-                 if self.number(4) else None)
+        title = (self.text[end:end + self.numbers[2]].tobytes()
+                 if self.numbers[4] else None)
         return words[:-1].split(b"\0"), dict([
             entry.split(b"=", 1) for entry in env[:-1].split(b"\0")]), (
             None if title is None else (title, echo))
@@ -141,8 +147,8 @@ class Supervisor:
         """Make fast_words() return these, each with a NUL behind it."""
         for at, data in ((WORDS, words), (ENV, env)):
             self.text[at:at + len(data)] = data
-        self.text[:40] = b"".join(number.to_bytes(8, "little") for number in (
-            len(words), len(env), 0, by_path, by_path))
+        self.text[:48] = b"".join(number.to_bytes(8, "little") for number in (
+            len(words), len(env), 0, by_path, by_path, 0))
 
     def lease(self):
         """In the process of any other run: its lease, with what was received
@@ -228,5 +234,9 @@ def enter_child(step):
     try:
         return step()
     except BaseException as error:
-        os.write(2, b"sandbox: %s\n" % str(error).encode("utf-8", "replace"))
-        os._exit(255)
+        give_up(error)
+
+
+def give_up(error):
+    os.write(2, b"sandbox: %s\n" % str(error).encode("utf-8", "replace"))
+    os._exit(255)

@@ -178,6 +178,7 @@ fast_read_head(struct supervisor *k, const void *packet, size_t len)
 		    SUPERVISOR_FOLDER_COUNT };
 	supervisor_fast.words_len = supervisor_fast.env_len = 0;
 	supervisor_fast.title_len = supervisor_fast.by_path = 0;
+	supervisor_fast.usual = 0;
 	fast_file = (struct fast_file){ 0 };
 	if (!frame_parse(&view, packet, len) || view.kind != FRAME_REQUEST)
 		return false;
@@ -308,6 +309,12 @@ fast_is_whole(const struct supervisor *k)
 		return is_program(text);
 	if (fast_file.name != NULL)
 		return is_script(k);
-	return text->words_len > sizeof(option) &&
-	    memcmp(text->words, option, sizeof(option)) == 0;
+	if (text->words_len <= sizeof(option) ||
+	    memcmp(text->words, option, sizeof(option)) != 0)
+		return false;
+	text->usual = text->env_len == k->usual_len &&
+	    memcmp(text->env, k->usual, k->usual_len) == 0 &&
+	    sizeof(option) + strlen(text->words + sizeof(option)) + 1 ==
+		text->words_len;
+	return true;
 }

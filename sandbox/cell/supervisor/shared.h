@@ -43,8 +43,7 @@ enum supervisor_after {
 	SUPERVISOR_ALWAYS = 2,
 };
 
-/* What a run's process tells before it becomes the run.  Everything is checked
- * when it comes. */
+/* What a run's process tells before it is the run; checked when it comes. */
 struct supervisor_plan {
 	uint64_t wall_ms;
 	uint64_t output_max; /* bytes of both streams, with drains of each */
@@ -79,21 +78,20 @@ struct supervisor_plan {
 #define SUPERVISOR_WHY_MAX 128
 #define SUPERVISOR_ID 65532 /* uid and gid of a run, as it sees itself */
 
-/* A usual request: `python -c CODE ...` or `python FILE ...`, with an
- * environment and limits, or a person's source; and a little standard input,
- * all of it there.  The process has been made its run: the supervisor holds it
- * to its limits, and of descriptors it has standard streams. */
+/* A fast request, all of it there: `python -c CODE ...`, `python FILE ...`, or
+ * a person's source.  The process is its run, which the supervisor holds to its
+ * limits, and has no descriptors but standard streams. */
 struct supervisor_fast {
 	uint64_t words_len;
 	uint64_t env_len;
 	uint64_t title_len; /* of what a file is called; behind env */
 	uint64_t echo;
 	uint64_t by_path; /* 1: it is a file, by PATH; 0: as python has it */
+	uint64_t usual;	  /* 1: `-c CODE` alone, in supervisor.usual */
 	char words[SUPERVISOR_WORDS_MAX]; /* a NUL after each; or the source */
 	char env[SUPERVISOR_WORDS_MAX]; /* NAME=VALUE, likewise; or its name */
 };
 extern struct supervisor_fast supervisor_fast;
-
 struct run_state;
 /* The caller's storage.  Descriptors are borrowed, and -1 is none. */
 struct supervisor {
@@ -101,6 +99,8 @@ struct supervisor {
 	const struct supervisor_mount *mounts;
 	uint64_t mount_count;
 	const void *filter; /* struct sock_fprog: the calls left to a run */
+	const void *usual;  /* the environment of most runs, as env above */
+	uint64_t usual_len;
 	/* the interpreter's, around each fork() */
 	void (*before_fork)(void);
 	void (*in_parent)(void);

@@ -250,4 +250,5 @@ command_run(struct task *task)
 	message_release(&task->message);
 	render_error(&task->message, task->job->id);
 	task->outcome = "error";
+	task->our_fault = true;
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SHARED_FILE_H
+#define SHARED_FILE_H
+
+#include <stddef.h>
+
+struct err;
+
+/*
+ * A small file of numbers that several processes map: what one changes the
+ * others see, and it stays when they end.  There is no lock that somebody who
+ * is killed could keep, so the numbers in it are atomic.
+ */
+
+/* Map it for writing; it is made if it is missing, all zero, for everybody to
+ * read who may enter its folder.  NULL: it is not a file of ours (another
+ * owner, another size, no regular file), or cannot be opened.  path NULL:
+ * memory that is shared with who is forked later. */
+void *shared_file_open(const char *path, size_t size, struct err *err);
+/* Map it for reading, whose ever it is. */
+const void *shared_file_read(const char *path, size_t size, struct err *err);
+/* NULL is fine. */
+void shared_file_close(const void *shared, size_t size);
+
+#endif

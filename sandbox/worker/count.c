@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "count.h"
+
+#include <assert.h>
+
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../rest/rest.h"
+#include "task.h"
+#include "worker.h"
+
+static_assert(JOB_UNKNOWN < TALLY_KINDS, "each kind has its place");
+static_assert((int)TALLY_ROUTE_EDIT == (int)REST_ROUTE_EDIT &&
+	(int)TALLY_ROUTE_DELETE == (int)REST_ROUTE_DELETE &&
+	(int)TALLY_ROUTE_FETCH == (int)REST_ROUTE_FETCH &&
+	(int)TALLY_LIMIT_ROUTE + 1 == (int)REST_LIMIT_ROUTE &&
+	(int)TALLY_LIMIT_SHARED + 1 == (int)REST_LIMIT_SHARED &&
+	(int)TALLY_LIMIT_GLOBAL + 1 == (int)REST_LIMIT_GLOBAL &&
+	(int)TALLY_LIMIT_BLOCK + 1 == (int)REST_LIMIT_BLOCK,
+    "what rest tells has its place");
+
+/* A try of any call. */
+static void
+count_exchange(void *arg, const struct rest_exchange *exchange)
+{
+	struct tally *tally = arg;
+
+	if ((int)exchange->route < (int)TALLY_ROUTES)
+		tally_request(tally, (enum tally_route)exchange->route,
+		    exchange->status, exchange->took_us);
+	if (exchange->limit != REST_LIMIT_NONE)
+		tally->limits[exchange->limit - 1]++;
+	if (exchange->blocked_ms > 0)
+		tally->blocked_until_ms = clock_wall_ms() +
+		    exchange->blocked_ms;
+}
+
+void
+count_open(struct worker *worker)
+{
+	struct err err;
+
+	worker->tally = tally_open(worker->config, &err);
+	if (worker->tally == NULL)
+		log_warn("nothing is counted: %s", err.text);
+	else
+		rest_watch(worker->rest, count_exchange, worker->tally);
+}
+
+void
+count_close(struct worker *worker)
+{
+	tally_close(worker->tally);
+	worker->tally = NULL;
+}
+
+/* What came of the request to the cell; without one the command did what it
+ * does, or has said why it could not. */
+static enum tally_end
+end_of_result(const struct run_outcome *run)
+{
+	switch (run->result.reason) {
+	case REASON_EXIT:
+		return run->result.status == 0 ? TALLY_DONE : TALLY_FAILED;
+	case REASON_SIGNAL:
+	case REASON_ERROR:
+		return TALLY_FAILED;
+	case REASON_TIME:
+	case REASON_MEMORY:
+	case REASON_OUTPUT:
+		return TALLY_LIMIT;
+	default:
+		return TALLY_DONE;
+	}
+}
+
+static enum tally_end
+end_of(const struct task *task)
+{
+	const struct run_outcome *run = &task->run;
+
+	if (task->our_fault)
+		return TALLY_ERROR;
+	if (run->cancelled && !outcome_succeeded(run))
+		return TALLY_CANCELLED;
+	switch (run->end) {
+	case RUN_RESULT:
+		return end_of_result(run);
+	case RUN_REFUSED:
+		return TALLY_REFUSED;
+	case RUN_TOO_LATE:
+		return TALLY_TOO_LATE;
+	case RUN_STOPPED:
+	case RUN_CANCELLED:
+		return TALLY_CANCELLED;
+	case RUN_BROKEN:
+	case RUN_OVERDUE:
+	case RUN_TAKEN:
+		break;
+	}
+	return TALLY_ERROR;
+}
+
+void
+count_job(struct worker *worker, enum job_kind kind, enum tally_end end)
+{
+	if (worker->tally != NULL)
+		worker->tally->jobs[kind][end]++;
+}
+
+void
+count_task(const struct task *task, int64_t waited_ms, int64_t took_ms)
+{
+	struct worker *worker = task->worker;
+	enum job_kind kind = task->job->kind;
+
+	if (worker->tally == NULL || task->taken)
+		return;
+	count_job(worker, kind, end_of(task));
+	histogram_observe(&worker->tally->waited, waited_ms * 1000);
+	histogram_observe(&worker->tally->took[kind], took_ms * 1000);
+}
+
+void
+count_told(struct worker *worker, enum tally_told way)
+{
+	if (worker->tally != NULL)
+		worker->tally->told[way]++;
+}

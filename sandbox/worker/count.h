@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COUNT_H
+#define COUNT_H
+
+#include <stdint.h>
+
+#include "../protocol/tally.h"
+#include "../store/commands.h"
+
+struct task;
+struct worker;
+
+/* What this worker counts, for the operator (protocol/tally.h).  Where it can
+ * not, it does without: no job waits for it. */
+void count_open(struct worker *worker);
+void count_close(struct worker *worker);
+
+/* A job is over; how long it waited for us, and took. */
+void count_task(const struct task *task, int64_t waited_ms, int64_t took_ms);
+/* One ended without being done. */
+void count_job(struct worker *worker, enum job_kind kind, enum tally_end end);
+/* An answer has gone this way. */
+void count_told(struct worker *worker, enum tally_told way);
+
+#endif
