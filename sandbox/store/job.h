@@ -126,7 +126,7 @@ int job_delivered(struct db *db, int64_t id, struct err *err);
 int job_undeliverable(struct db *db, int64_t id, const char *why,
     struct err *err);
 
-/* What a dead holder left: claimed → queued; started → lost.  How many; -1. */
+/* What the dead left: claimed → queued; started → lost.  How many, or -1. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
 /* A job (lost or finished) that `slot` left and that must still be told: the
  * oldest with an id over `after`; it is there until it was told.  1: none. */
