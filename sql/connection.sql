@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- SQLite's own: run once on each connection (connection.c), before the others
+-- SQLite's own but for one: run once on each connection (connection.c), before the others
 -- are prepared.  PostgreSQL has postgres/connection.sql.
 
 -- name: connect_all sqlite
@@ -22,6 +22,12 @@ PRAGMA wal_autocheckpoint = 8000;
 
 -- name: connect_admin sqlite
 PRAGMA wal_autocheckpoint = 8000;
+
+-- How large it is.  NULL: who knows its file sees that.
+-- name: database_bytes
+SELECT NULL -- sqlite
+-- postgres: SELECT pg_database_size(current_database())
+;
 
 -- For changes that may be made again after a power cut (db_run_quick).
 -- name: connect_quick sqlite

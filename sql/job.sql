@@ -25,6 +25,27 @@ WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	-- postgres: AND open
 	AND user_id = :user_id AND alone = 0;
 
+-- Commands of a server, or of everybody, in the last minute.
+-- name: job_guild_rate
+SELECT count(*) FROM (SELECT 1 FROM jobs WHERE guild_id = :guild_id
+	AND guild_id > 0 AND received_ms > :since_ms LIMIT :most)
+	-- postgres: AS recent
+	;
+
+-- name: job_service_rate
+SELECT count(*) FROM (SELECT 1 FROM jobs WHERE received_ms > :since_ms
+	LIMIT :most)
+	-- postgres: AS recent
+	;
+
+-- What a server has that is not over.
+-- name: job_guild_open
+SELECT count(*) FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	AND state IN ('queued', 'claimed', 'started')
+	-- postgres: AND open
+	AND guild_id = :guild_id;
+
 -- name: job_unfinished
 SELECT count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
@@ -37,12 +58,12 @@ INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep)
+	keep, guild_id)
 VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	:token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
 	:attachment_name, :attachment_size, :view_id, :held_by, :version,
-	:timeit, :keep);
+	:timeit, :keep, :guild_id);
 -- postgres: ON CONFLICT DO NOTHING RETURNING id
 
 -- name: job_find
@@ -75,7 +96,7 @@ RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, body;
+	keep, guild_id, body;
 
 -- name: job_start
 UPDATE jobs SET state = 'started', started_ms = :now_ms
@@ -83,7 +104,7 @@ WHERE id = :id AND state = 'claimed' AND claimed_by = :slot;
 
 -- name: job_finish
 UPDATE jobs SET state = 'finished', body = :body, outcome = :outcome,
-	finished_ms = :now_ms
+	finished_ms = :now_ms, cpu_ms = :cpu_ms
 WHERE id = :id AND state IN ('claimed', 'started', 'lost')
 	AND claimed_by = :slot;
 
@@ -116,7 +137,7 @@ SELECT id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, body
+	keep, guild_id, body
 FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after

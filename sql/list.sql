@@ -17,3 +17,55 @@ FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	-- postgres: AND open
 ORDER BY id DESC LIMIT :most;
+
+-- Of one person, or of one server: the other is 0.
+
+-- name: list_rule
+SELECT blocked, reason, banner, rate, jobs, timeout_ms, quota, changed_at
+FROM rules WHERE subject = :subject AND id = :id;
+
+-- name: list_states
+SELECT state, count(*), sum(coalesce(cpu_ms, 0)), max(received_ms)
+FROM jobs WHERE (user_id = :user_id OR :user_id = 0)
+	AND (guild_id = :guild_id OR :guild_id = 0)
+GROUP BY state ORDER BY min(id);
+
+-- name: list_open
+SELECT id, kind FROM jobs
+WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	AND state IN ('queued', 'claimed', 'started')
+	-- postgres: AND open
+	AND (user_id = :user_id OR :user_id = 0)
+	AND (guild_id = :guild_id OR :guild_id = 0) ORDER BY id;
+
+-- name: list_sandboxes_of
+SELECT id, state, used_at, expires_at, pinned, used_bytes, used_files
+FROM sandboxes WHERE user_id = :user_id ORDER BY created_at;
+
+-- Who ran what kind of thing, when, and how it ended; no code.
+-- name: list_abuse
+SELECT id, received_ms, user_id, guild_id, kind, state, outcome,
+	coalesce(finished_ms - started_ms, -1), coalesce(cpu_ms, -1)
+FROM jobs WHERE received_ms >= :since_ms
+	AND (user_id = :user_id OR :user_id = 0)
+	AND (guild_id = :guild_id OR :guild_id = 0)
+ORDER BY id DESC LIMIT :most;
+
+-- What is not over, by worker; whose sandbox.
+-- name: list_top
+SELECT j.id,
+	coalesce(j.claimed_by, -1), -- sqlite
+	-- postgres: coalesce((SELECT slot FROM holders AS h
+	-- postgres: WHERE h.id = j.claimed_by), -1),
+	j.user_id, j.guild_id, j.kind, j.state,
+	max(0, :now_ms - j.received_ms), -- sqlite
+	max(0, :now_ms - coalesce(j.started_ms, :now_ms)) -- sqlite
+	-- postgres: greatest(0, :now_ms - j.received_ms),
+	-- postgres: greatest(0, :now_ms - coalesce(j.started_ms, :now_ms))
+FROM jobs AS j
+WHERE j.state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	-- postgres: AND j.open
+ORDER BY j.id LIMIT :most;
+
+-- name: list_owner
+SELECT user_id FROM sandboxes WHERE id = :id;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "answer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/locale/locale.h"
@@ -24,6 +27,7 @@ enum { STYLE_PRIMARY = 1, STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
 
 #define FLAG_EPHEMERAL 64
 #define ARGUMENT_MAX 100
+#define CONTENT_MAX 2000 /* code points of a message */
 
 static const char *const texts[TEXT_COUNT] = {
 #define TEXT(id, text) [TEXT_##id] = (text),
@@ -93,6 +97,25 @@ answer_update(const char *text)
 	return answer_dump(json_pack("{s:i, s:{s:s, s:[], s:{s:[]}}}", "type",
 	    CALLBACK_UPDATE, "data", "content", text, "components",
 	    "allowed_mentions", "parse"));
+}
+
+char *
+answer_below(char *json, const char *words)
+{
+	json_t *root = json_loads(json, 0, NULL);
+	json_t *data = json_object_get(root, "data");
+	const char *said = json_string_value(json_object_get(data, "content"));
+	auto_free char *more = NULL;
+
+	if (said != NULL)
+		more = xprintf("%s%s", said, words);
+	if (more == NULL || text_codepoints(more, strlen(more)) > CONTENT_MAX) {
+		json_decref(root);
+		return json;
+	}
+	free(json);
+	json_object_set_new(data, "content", json_string(more));
+	return answer_dump(root);
 }
 
 char *

@@ -40,6 +40,9 @@ void text_add(struct buf *out, enum text_id id, const char *argument);
 /* 8: no suggestions. */
 #define ANSWER_JSON_NO_CHOICES "{\"type\":8,\"data\":{\"choices\":[]}}"
 
+/* The same answer, with words below what it says; json is freed.  What is no
+ * message, or has no room for them, stays as it is. */
+char *answer_below(char *json, const char *words);
 /* 8: these, in their order. */
 char *answer_choices(const struct suggestion *list, size_t count);
 /* 4: a message that only the invoker sees. */

@@ -82,6 +82,7 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 		return err_set(err, ERR_INPUT, "no token");
 	if (!wire_id(json_object_get(holder, "user"), "id", &in->user_id))
 		return err_set(err, ERR_INPUT, "no user");
+	(void)wire_id(root, "guild_id", &in->guild_id);
 	in->token = keep(in, token);
 	if (locale != NULL && strlen(locale) <= LOCALE_MAX)
 		in->locale = keep(in, locale);

@@ -60,6 +60,7 @@ struct interaction {
 	int64_t id; /* a PING may have none: 0 */
 	int64_t application_id;
 	int64_t user_id;	  /* who invoked it */
+	int64_t guild_id;	  /* in which server; 0: in none */
 	char *token;		  /* safe as one segment of a URL's path */
 	char *locale;		  /* "en-US", "" if there is none */
 	int64_t attachment_limit; /* 1..ATTACHMENT_LIMIT_MAX */

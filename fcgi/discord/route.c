@@ -323,10 +323,13 @@ route(struct context *c)
 		route_typing(c);
 	else if (c->db == NULL)
 		(void)submit_fault(c, "no-database");
-	else if (c->in->type == INTERACTION_COMMAND)
-		route_command(c);
-	else
-		route_action(c);
+	else if (submit_admit(c)) {
+		if (c->in->type == INTERACTION_COMMAND)
+			route_command(c);
+		else
+			route_action(c);
+	}
+	submit_banner(c);
 	buf_release(&c->links);
 	buf_release(&c->names);
 }

@@ -151,14 +151,41 @@ submit_sandbox(struct context *c)
 	return true;
 }
 
+/* Commands that this person may send in 60 s. */
+static int64_t
+user_rate(const struct context *c)
+{
+	int64_t own = c->rules.of[RULE_USER].rate;
+
+	return own > 0 ? own : c->config->user_rate;
+}
+
+/* What those may do who were let in. */
+static struct job_limits
+limits_of(const struct context *c)
+{
+	const struct rule *of = c->rules.of;
+
+	return (struct job_limits){
+		.queue_max = of[RULE_SERVICE].jobs > 0 ? of[RULE_SERVICE].jobs :
+							 c->config->queue_max,
+		.user_rate = user_rate(c),
+		.until_ms = c->received_ms + SUBMIT_WITHIN_MS,
+		.user_jobs = of[RULE_USER].jobs,
+		.guild_rate = of[RULE_GUILD].rate,
+		.guild_jobs = of[RULE_GUILD].jobs,
+		.service_rate = of[RULE_SERVICE].rate,
+	};
+}
+
 bool
 submit_view(struct context *c, struct view *view)
 {
+	int64_t rate = user_rate(c);
 	int64_t recent = view_count(c->db, c->in->user_id,
-	    clock_wall_ms() - VIEW_RATE_MS, c->config->user_rate,
-	    &c->reply->err);
+	    clock_wall_ms() - VIEW_RATE_MS, rate, &c->reply->err);
 
-	if (recent >= c->config->user_rate)
+	if (recent >= rate)
 		return submit_refuse(c, TEXT_TOO_MANY, "", "too-many");
 	view->user_id = c->in->user_id;
 	if (recent < 0 || view_insert(c->db, view, &c->reply->err) != 0)
@@ -207,16 +234,13 @@ void
 submit_job(struct context *c)
 {
 	struct job *job = &c->job;
-	const struct job_limits limits = {
-		.queue_max = c->config->queue_max,
-		.user_rate = c->config->user_rate,
-		.until_ms = c->received_ms + SUBMIT_WITHIN_MS,
-	};
+	const struct job_limits limits = limits_of(c);
 	int64_t hold_ms;
 
 	job->interaction_id = c->in->id;
 	job->application_id = c->in->application_id;
 	job->user_id = c->in->user_id;
+	job->guild_id = c->in->guild_id;
 	job->received_ms = c->received_ms;
 	job->attachment_limit = c->in->attachment_limit;
 	job->may_attach = c->in->may_attach;
@@ -239,6 +263,10 @@ submit_job(struct context *c)
 		break;
 	case JOB_TOO_MANY:
 		(void)submit_refuse(c, TEXT_TOO_MANY, "", "too-many");
+		break;
+	case JOB_GUILD_TOO_MANY:
+		(void)submit_refuse(c, TEXT_GUILD_TOO_MANY, "",
+		    "guild-too-many");
 		break;
 	case JOB_QUEUE_FULL:
 		(void)submit_refuse(c, TEXT_QUEUE_FULL, "", "queue-full");

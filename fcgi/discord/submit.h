@@ -12,6 +12,7 @@
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/store/job.h"
+#include "../../sandbox/store/rule.h"
 #include "../../sandbox/store/sandbox.h"
 #include "../../sandbox/store/view.h"
 
@@ -49,6 +50,7 @@ struct context {
 	/* What it asks for; the strings are those of `in` and of the view, so
 	 * the job is never released. */
 	struct job job;
+	struct rules rules;	/* submit_admit() */
 	struct sandbox sandbox; /* submit_sandbox() */
 	struct view view;	/* the one that a button came from, or is for */
 	enum action action;	/* of a button or an editor */
@@ -78,6 +80,12 @@ bool submit_fault(struct context *c, const char *outcome);
 /* After a commit that failed with err: is its job there all the same?  Asked
  * only where nobody knows how the commit ended. */
 bool submit_is_there(const struct context *c, const struct err *err);
+
+/* Does the operator let this person in, here and now?  c->rules is filled.
+ * False: the reply says why not. */
+bool submit_admit(struct context *c);
+/* Put the operator's message, if there is one, below what the reply says. */
+void submit_banner(struct context *c);
 
 /* Take the text of an option or an input, at most max bytes; an empty one is
  * NULL.  False: the reply says what is wrong with it. */

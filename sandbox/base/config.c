@@ -52,6 +52,7 @@ enum config_type {
 	CONFIG_PROGRAM,	  /* a name to look up in PATH, or a path */
 	CONFIG_NAME,	  /* [A-Za-z0-9._-] */
 	CONFIG_NETWORK,	  /* the same, and not the host's own */
+	CONFIG_ADDRESS,	  /* 172.17.0.1, or empty */
 	CONFIG_IMAGE,	  /* [A-Za-z0-9._/:@-] */
 	CONFIG_IMAGES,	  /* NAME=IMAGE,…: config_images.h */
 	CONFIG_ISOLATION, /* auto, run or cell */
@@ -59,6 +60,7 @@ enum config_type {
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
 };
 
+#define A_BYTE "(25[0-5]|(2[0-4]|1[0-9]|[1-9])?[0-9])"
 /* Of IL_API_CONTRACTS: as fcgi/api/routes.def names them. */
 #define A_CONTRACT "(snekbox|code-interpreter|librechat|piston|mcp)"
 
@@ -180,6 +182,8 @@ static const struct {
 	{ NAMES | BIT(CONFIG_IMAGE) | BIT(CONFIG_MODULES) | BIT(CONFIG_PROGRAM),
 	    false, "^-", "must not start with '-'" },
 	{ NAMES, false, "[^A-Za-z0-9._-]", bad_character },
+	{ BIT(CONFIG_ADDRESS), true, "^(" A_BYTE "\\.){3}" A_BYTE "$",
+	    "must be an address as 172.17.0.1" },
 	{ BIT(CONFIG_IMAGE), false, "[^A-Za-z0-9._/:@-]", bad_character },
 	{ BIT(CONFIG_MODULES), false, "[^A-Za-z0-9_.,]", bad_character },
 	{ BIT(CONFIG_ISOLATION), true, "^(auto|run|cell)$",

@@ -81,13 +81,16 @@ void clients_open(struct clients *clients);
 /* Hang up on everybody, accept no one. */
 void clients_close(struct clients *clients);
 
-/* ---- between client.c, request.c, space.c and status.c ---- */
+/* ---- between client.c, request.c, cells.c, space.c and status.c ---- */
 
 /* What it asks for; the client may be gone afterwards. */
 void request_take(struct client *client, const struct frame_view *view);
 /* It hung up: let go of what it asked for. */
 void request_abandon(struct client *client);
 void request_create(struct client *client, const struct frame_view *view);
+/* For who copies its volumes: the idle cell of the client's sandbox ends. */
+void cells_end_idle(const struct client *client);
+void request_cells(struct client *client, const struct frame_view *view);
 void request_reserve(struct client *client, const struct frame_view *view);
 void request_status(struct client *client, const struct frame_view *view);
 void request_metrics(struct client *client, const struct frame_view *view);

@@ -234,7 +234,9 @@ kept_answer(struct client *client, struct container *c)
 		frame_add_int(&frame, TAG_REST_MS,
 		    clock_monotonic_ms() - c->since_ms);
 	}
-	if (c != NULL && client->retire)
+	if (client->retire && client->listener->program == PROGRAM_CTL)
+		cells_end_idle(client);
+	else if (c != NULL && client->retire)
 		kept_end(c, KEPT_STOPPED);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
@@ -360,7 +362,8 @@ static const struct {
 	{ FRAME_STAGE, BY(CTL), "STAGE", request_stage },
 	{ FRAME_PUBLISH, BY(CTL), "PUBLISH", request_publish },
 	{ FRAME_PACKAGES, BY(CTL), "PACKAGES", request_packages },
-	{ FRAME_KEPT, BY(WORKER), "KEPT", request_kept },
+	{ FRAME_CELLS, BY(CTL), "CELLS", request_cells },
+	{ FRAME_KEPT, BY(WORKER) | BY(CTL), "KEPT", request_kept },
 	{ FRAME_REMOVE, BY(WORKER) | BY(CTL), "REMOVE", request_remove },
 	{ FRAME_RESERVE, BY(API), "RESERVE", request_reserve },
 	{ FRAME_METRICS, BY(API), "METRICS", request_metrics },

@@ -28,19 +28,30 @@ struct ctl {
  * standard error one line when it failed (and below it what Discord said), and
  * return an exit code.
  */
+int ctl_abuse(struct ctl *ctl);
+int ctl_backup(struct ctl *ctl);
 int ctl_commands(struct ctl *ctl);
 int ctl_doctor(struct ctl *ctl);
 int ctl_expire(struct ctl *ctl);
+int ctl_guild(struct ctl *ctl);
 int ctl_jobs(struct ctl *ctl);
 int ctl_mcp(struct ctl *ctl);
 int ctl_migrate(struct ctl *ctl);
 int ctl_packages(struct ctl *ctl);
 int ctl_register(struct ctl *ctl);
+int ctl_restore(struct ctl *ctl);
 int ctl_run(struct ctl *ctl);
 int ctl_sandboxes(struct ctl *ctl);
 int ctl_selftest(struct ctl *ctl);
+int ctl_service(struct ctl *ctl);
 int ctl_status(struct ctl *ctl);
 int ctl_token(struct ctl *ctl);
+int ctl_top(struct ctl *ctl);
+int ctl_user(struct ctl *ctl);
+
+/* Of backup and restore, which copy a file. */
+#define CTL_SERVER_SAVES \
+	"IL_DATABASE is a server's: pg_dump saves it; this is for SQLite alone"
 
 /* "ilctl <command>: <err>" to standard error; returns the exit code that says
  * what kind of failure it is. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands that work on the database: `ilctl migrate`, `sandboxes`, `jobs`
- * and `expire`.
+ * The commands that work on the database: `ilctl migrate`, `sandboxes`, `jobs`,
+ * `abuse` and `expire`.
  */
 #include <inttypes.h>
 #include <libgen.h>
@@ -11,6 +11,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
 #include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
@@ -133,6 +134,90 @@ ctl_jobs(struct ctl *ctl)
 		return CTL_OK;
 	(void)err_wrap(&err, "list jobs");
 	return ctl_fail(ctl->argv[0], &err);
+}
+
+/* A row of `ilctl abuse`: likewise nothing that anybody wrote. */
+static void
+print_abuse(struct stmt *s)
+{
+	const char *said = db_column_text(s, 6);
+	const int64_t wall_ms = db_column_int(s, 7);
+	const int64_t cpu_ms = db_column_int(s, 8);
+	auto_buf struct buf outcome = BUF_INIT(1024);
+
+	text_add_clean(&outcome, said, strlen(said));
+	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-20" PRId64 " %-12s ",
+	    db_column_int(s, 0), text_time(db_column_int(s, 1) / 1000).text,
+	    db_column_int(s, 2), db_column_int(s, 3), db_column_text(s, 4));
+	if (wall_ms >= 0)
+		printf("%9.1f", (double)wall_ms / 1e3);
+	else
+		printf("%9s", "");
+	if (cpu_ms >= 0)
+		printf("%9.1f", (double)cpu_ms / 1e3);
+	else
+		printf("%9s", "");
+	printf("  %s\n",
+	    outcome.len > 0 ? buf_str(&outcome) : db_column_text(s, 5));
+}
+
+/* "90m", "12h", "7d": seconds. */
+static bool
+parse_ago(const char *word, int64_t *seconds)
+{
+	static const char units[] = "mhd";
+	static const int64_t of[] = { 60, 3600, 86400 };
+	size_t len = strlen(word);
+	const char *unit = len > 1 ? strchr(units, word[len - 1]) : NULL;
+	auto_free char *digits = xstrdup(word);
+
+	if (unit == NULL)
+		return false;
+	digits[len - 1] = '\0';
+	if (!text_parse_int(digits, 1, 100000, seconds))
+		return false;
+	*seconds *= of[unit - units];
+	return true;
+}
+
+int
+ctl_abuse(struct ctl *ctl)
+{
+	struct err err = { 0 };
+	int64_t most = JOBS_SHOWN;
+	int64_t ago = 30 * 86400;
+	int64_t user = 0;
+	int64_t guild = 0;
+	auto_db struct db *db = NULL;
+	struct stmt *s;
+	int result;
+	int c;
+
+	while ((c = getopt(ctl->argc, ctl->argv, "u:g:s:n:")) != -1) {
+		if (c == 'u' || c == 'g' ?
+			!text_parse_snowflake(optarg, strlen(optarg),
+			    c == 'u' ? &user : &guild) :
+			c == 's' ? !parse_ago(optarg, &ago) :
+				   c != 'n' ||
+			    !text_parse_int(optarg, 1, INT32_MAX, &most))
+			return CTL_MISUSED;
+	}
+	if (optind != ctl->argc)
+		return CTL_MISUSED;
+	db = db_open(ctl->config.database, DB_WORKER, &err);
+	if (db == NULL)
+		return ctl_fail(ctl->argv[0], &err);
+	printf("%-10s %-16s  %-20s %-20s %-12s %9s%9s  %s\n", "JOB",
+	    "RECEIVED (UTC)", "USER", "GUILD", "KIND", "WALL s", "CPU s",
+	    "OUTCOME");
+	s = db_statement(db, STATEMENT_LIST_ABUSE);
+	db_bind_int(s, ":since_ms", clock_wall_ms() - ago * 1000);
+	db_bind_int(s, ":user_id", user);
+	db_bind_int(s, ":guild_id", guild);
+	db_bind_int(s, ":most", most);
+	while ((result = db_step(db, s, &err)) == 1)
+		print_abuse(s);
+	return result == 0 ? CTL_OK : ctl_fail(ctl->argv[0], &err);
 }
 
 /*

@@ -33,6 +33,9 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 {
 	auto_free char *port = xprintf("%" PRId64, config->http_port);
 	auto_free char *standin = xprintf("%ld", standin_port);
+	const char *gateway = config->http_gateway;
+	auto_free char *near = *gateway == '\0' ? xstrdup("") :
+						  xprintf("%s 1;", gateway);
 	const struct {
 		const char *name;
 		const char *value;
@@ -40,6 +43,9 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 		{ "@STATE_DIR@", config->state_dir },
 		{ "@LIB_DIR@", config->lib_dir },
 		{ "@HTTP_PORT@", port },
+		{ "@HTTP_ADDRESS@",
+		    *gateway == '\0' ? "127.0.0.1" : "0.0.0.0" },
+		{ "@HTTP_GATEWAY@", near },
 		{ "@STANDIN_PORT@", standin },
 		{ "@STANDIN@", standin_port != 0 ? "" : "#" },
 		{ "@NO_STANDIN@", standin_port != 0 ? "#" : "" },

@@ -366,6 +366,15 @@ lease_list_packages(int *fd, const char *socket_path, const char *interpreter,
 }
 
 enum refusal
+lease_list_cells(int *fd, const char *socket_path, int wait_ms, struct err *err)
+{
+	struct frame question;
+
+	frame_start(&question, FRAME_CELLS);
+	return lease_command(socket_path, &question, fd, wait_ms, err);
+}
+
+enum refusal
 lease_remove_workspace(const char *socket_path, const char *sandbox,
     int wait_ms, struct err *err)
 {

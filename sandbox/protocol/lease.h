@@ -108,6 +108,9 @@ enum refusal lease_publish_packages(const char *socket_path,
  * until its end. */
 enum refusal lease_list_packages(int *fd, const char *socket_path,
     const char *interpreter, int wait_ms, struct err *err);
+/* ilctl: which cells there are; *fd gives what FRAME_CELLS says. */
+enum refusal lease_list_cells(int *fd, const char *socket_path, int wait_ms,
+    struct err *err);
 enum refusal lease_remove_workspace(const char *socket_path,
     const char *sandbox, int wait_ms, struct err *err);
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh fast|all|host|bench|coverage BUILD: run the tests, with everything
+# check.sh fast|all|container|host|bench|coverage BUILD: run the tests, with everything
 # installed and built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
 # of the caller's configuration reaches them.  Those that say what a cell is are
 # run a second time, on SANDBOX_IMAGE_MUSL, where there is such an image.  What a
@@ -131,12 +131,18 @@ fast)
 	;;
 all)
 	prove_round all $(tests_of "$(find tests -mindepth 1 -maxdepth 1 \
-		-type d ! -name bench ! -name host -printf '%f\n')")
+		-type d ! -name bench ! -name container ! -name host -printf '%f\n')")
 	if [ -n "$musl" ]; then
 		say "once more on musl ($musl): cells"
 		SANDBOX_IMAGE=$musl
 		prove_round musl $(tests_of cell) tests/broker/names.t
 	fi
+	finish
+	;;
+container)
+	systemd/container/image.sh inline
+	systemd/container/image.sh inline-prometheus prometheus.Dockerfile
+	prove_round container $(tests_of container)
 	finish
 	;;
 bench) exec tests/bench/bench.py ;;
@@ -146,5 +152,5 @@ coverage)
 		--exclude 'build/.*' --sort-percentage --print-summary
 	;;
 host) exec tests/host/check.py ;;
-*) die "usage: check.sh fast|all|host|bench|coverage BUILD" ;;
+*) die "usage: check.sh fast|all|container|host|bench|coverage BUILD" ;;
 esac

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Install what is missing for the tiers that are named:
 #
-#	deps.sh build|run|image|wheels|musl|test|package|host|lint ...
+#	deps.sh build|run|image|wheels|musl|test|package|container|host|lint ...
 #
 # What is there is found by using it (a command, a pkg-config module, a Python
 # module), not by asking a package manager: an engine or a compiler from
@@ -57,10 +57,14 @@ table() {
 	test   cmd:promtool         prometheus             golang-github-prometheus prometheus
 	package cmd:dh              debhelper              debhelper         -
 	package cmd:lintian         lintian                -                 -
+	package pc:libpq            libpq-dev              -                 -
 	package cmd:dpkg-buildpackage dpkg-dev             dpkg-dev          dpkg
 	package cmd:apt-ftparchive  apt-utils              -                 -
 	package cmd:gpg             gnupg                  gnupg2            gnupg
 	package cmd:systemd-sysusers systemd               systemd           systemd
+	container cmd:openssl       openssl                openssl           openssl
+	container cmd:curl          curl                   curl              curl
+	container compose           docker-compose         docker-compose    docker-compose
 	host   cmd:qemu-system-x86_64 qemu-system-x86   qemu-system-x86   qemu-system-x86
 	host   cmd:qemu-img         qemu-utils             qemu-img          qemu-img
 	host   cmd:mmdebstrap       mmdebstrap             mmdebstrap        mmdebstrap
@@ -119,6 +123,8 @@ raise SystemExit(find_library('${1#so:lib}') is None)" 2>/dev/null ;;
 	# The engine: a daemon here, or a client that reaches one elsewhere.
 	docker) command -v dockerd >/dev/null ||
 		"${DOCKER_BINARY:-docker}" version >/dev/null 2>&1 ;;
+	compose) command -v docker-compose >/dev/null ||
+		"${DOCKER_BINARY:-docker}" compose version >/dev/null 2>&1 ;;
 	# Debian 12 has the client in docker.io, later releases beside it.
 	dockercli) command -v "${DOCKER_BINARY:-docker}" >/dev/null ||
 		{ ! known docker-cli && missing_has docker.io; } ;;
@@ -215,9 +221,9 @@ apt_install() {
 main() {
 	for tier; do
 		case $tier in
-		build | run | image | wheels | musl | test | package | host | lint) ;;
+		build | run | image | wheels | musl | test | package | container | host | lint) ;;
 		*)
-			echo "usage: deps.sh build|run|image|wheels|musl|test|package|host|lint ..." >&2
+			echo "usage: deps.sh build|run|image|wheels|musl|test|package|container|host|lint ..." >&2
 			exit 64
 			;;
 		esac

@@ -72,7 +72,7 @@ start_daemon() {
 	# shellcheck disable=SC2086 # words
 	if sandbox/setup/detach.py 300 "$log" dockerd ${DOCKERD_ARGS-}; then
 		:
-	elif tail -n 40 "$log" | grep -q iptables; then
+	elif [ -f "$log" ] && tail -n 40 "$log" | grep -q iptables; then
 		say "it cannot use iptables: once more without." \
 			"Containers get no network then: no /il pip"
 		# shellcheck disable=SC2086 # words
@@ -86,7 +86,7 @@ start_daemon() {
 }
 
 daemon_failed() {
-	tail -n 15 "$log" >&2
+	[ ! -f "$log" ] || tail -n 15 "$log" >&2
 	die "dockerd did not start; its log is $log"
 }
 

@@ -46,7 +46,9 @@ may(enum db_role role, int action, const char *a, const char *b,
 		if (role == DB_FRONT)
 			return action == SQLITE_INSERT &&
 			    listed(front_tables, a);
-		return role == DB_WORKER && strncmp(a, "sqlite_", 7) != 0;
+		/* what the operator has said is the operator's to change */
+		return role == DB_WORKER && strncmp(a, "sqlite_", 7) != 0 &&
+		    strcmp(a, "rules") != 0;
 	case SQLITE_FUNCTION:
 		return listed(functions, b);
 	case SQLITE_PRAGMA: /* the version is read, not set */

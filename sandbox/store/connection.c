@@ -325,6 +325,7 @@ const struct db_driver sqlite_driver = {
 	.lasting = transaction_lasting,
 	.flush = transaction_flush,
 	.checkpoint = checkpoint,
+	.copy = copy_database,
 	.reset = statement_reset,
 	.bind_int = statement_bind_int,
 	.bind_text = statement_bind_text,

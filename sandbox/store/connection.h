@@ -31,7 +31,7 @@ int connection_error(struct connection *c, struct err *err);
 /* Run one of sql/ that is not prepared; whether it works or not. */
 void connection_try(struct connection *c, enum statement which);
 
-/* struct db_driver's, in statement.c and transaction.c. */
+/* struct db_driver's, in statement.c, transaction.c and copy.c. */
 void statement_reset(struct stmt *s);
 void statement_bind_int(struct stmt *s, const char *name, int64_t value);
 void statement_bind_text(struct stmt *s, const char *name, const char *text);
@@ -47,6 +47,7 @@ void transaction_rollback(struct db *db);
 bool transaction_is_begun(const struct db *db);
 void transaction_lasting(struct db *db, bool lasting);
 int transaction_flush(struct db *db, struct err *err);
+int copy_database(struct db *db, const char *path, struct err *err);
 
 /* An sqlite3_set_authorizer() callback: holds the role's rights. */
 int authorize(void *db, int action, const char *a, const char *b,

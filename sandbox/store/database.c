@@ -37,6 +37,15 @@ db_checkpoint(struct db *db)
 	db->driver->checkpoint(db);
 }
 
+int
+db_copy(struct db *db, const char *path, struct err *err)
+{
+	if (db->driver->copy == NULL)
+		return err_set(err, ERR_CONFIG,
+		    "the database is a server's: its own tools copy it");
+	return db->driver->copy(db, path, err);
+}
+
 /* ---- transactions and groups ---- */
 
 int

@@ -105,6 +105,10 @@ bool db_column_is_null(const struct stmt *s, int column);
  * allows: anything else means that the two differ, and aborts. */
 int db_column_word(const struct stmt *s, int column, const char *const *words);
 
+/* Write a copy of it, as it is now, into a new file, while others write.
+ * PostgreSQL: ERR_CONFIG, its pg_dump does that. */
+int db_copy(struct db *db, const char *path, struct err *err);
+
 /* Write SQLite's WAL back into the file; when idle, and in il-worker only. */
 void db_checkpoint(struct db *db);
 

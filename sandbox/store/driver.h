@@ -56,6 +56,8 @@ struct db_driver {
 	void (*lasting)(struct db *db, bool lasting);
 	int (*flush)(struct db *db, struct err *err);
 	void (*checkpoint)(struct db *db);
+	/* NULL: tools of its own do that */
+	int (*copy)(struct db *db, const char *path, struct err *err);
 
 	void (*reset)(struct stmt *s);
 	void (*bind_int)(struct stmt *s, const char *name, int64_t value);

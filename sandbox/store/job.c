@@ -74,6 +74,7 @@ bind_row(struct stmt *s, const struct job *job)
 	db_bind_text(s, ":version", job->version);
 	db_bind_int(s, ":timeit", job->timeit);
 	db_bind_int(s, ":keep", job->keep);
+	db_bind_int(s, ":guild_id", job->guild_id);
 }
 
 static void
@@ -108,6 +109,7 @@ read_row(struct stmt *s, struct job *job)
 	job->version = xstrdup(db_column_text(s, c++));
 	job->timeit = db_column_int(s, c++) != 0;
 	job->keep = db_column_int(s, c++) != 0;
+	job->guild_id = db_column_int(s, c++);
 	if (!db_column_is_null(s, c))
 		job->body = xstrdup(db_column_text(s, c));
 }
@@ -159,6 +161,61 @@ waits_for(struct db *db, struct job *job, enum job_kind other, struct err *err)
 	return count < 0 ? -1 : !job->beside;
 }
 
+/* Are there so many already of what a statement counts?  1: yes; -1: that is
+ * not known. */
+static int
+reaches(struct db *db, enum statement which, const struct job *job,
+    int64_t most, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, which);
+
+	if (which != STATEMENT_JOB_SERVICE_RATE)
+		db_bind_int(s, ":guild_id", job->guild_id);
+	if (which != STATEMENT_JOB_GUILD_OPEN) {
+		db_bind_int(s, ":since_ms", job->received_ms - RATE_WINDOW_MS);
+		db_bind_int(s, ":most", most);
+	}
+	if (db_step(db, s, err) < 0)
+		return -1;
+	return db_column_int(s, 0) >= most;
+}
+
+/* The limits that an operator has set, beside those that all have. */
+static enum job_insert_result
+check_rules(struct db *db, const struct job *job,
+    const struct job_limits *limits, bool runs, struct err *err)
+{
+	const struct {
+		enum statement which;
+		int64_t most; /* 0: no limit */
+		enum job_insert_result result;
+	} rules[] = {
+		{ STATEMENT_JOB_GUILD_RATE, limits->guild_rate,
+		    JOB_GUILD_TOO_MANY },
+		{ STATEMENT_JOB_GUILD_OPEN, limits->guild_jobs,
+		    JOB_GUILD_TOO_MANY },
+		{ STATEMENT_JOB_SERVICE_RATE, limits->service_rate,
+		    JOB_QUEUE_FULL },
+	};
+	int64_t beside = limits->user_jobs > 0 ?
+	    count_beside(db, job->user_id, err) :
+	    0;
+
+	if (beside < 0)
+		return JOB_INSERT_FAILED;
+	if (limits->user_jobs > 0 && beside + runs >= limits->user_jobs)
+		return JOB_RUNNING;
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		int result = rules[i].most <= 0 ?
+		    0 :
+		    reaches(db, rules[i].which, job, rules[i].most, err);
+
+		if (result != 0)
+			return result < 0 ? JOB_INSERT_FAILED : rules[i].result;
+	}
+	return JOB_INSERTED;
+}
+
 /* What may be wrong with a new job, in the order in which it is told. */
 static enum job_insert_result
 insert_check(struct db *db, struct job *job, const struct job_limits *limits,
@@ -166,6 +223,7 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CHECK);
 	int64_t count = unfinished(db, err);
+	bool runs;
 	int waits = 0;
 
 	if (count < 0)
@@ -181,7 +239,8 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 		return JOB_INSERT_FAILED;
 	if (db_column_int(s, 0) != 0)
 		return JOB_REPEATED;
-	if (!db_column_is_null(s, 1))
+	runs = !db_column_is_null(s, 1);
+	if (runs)
 		waits = waits_for(db, job, job_kind_find(db_column_text(s, 1)),
 		    err);
 	if (waits != 0)
@@ -190,7 +249,7 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 		return JOB_TOO_MANY;
 	if (count >= limits->queue_max)
 		return JOB_QUEUE_FULL;
-	return JOB_INSERTED;
+	return check_rules(db, job, limits, runs, err);
 }
 
 /* 1: somebody on another host was first, and it is nothing. */
@@ -348,13 +407,15 @@ job_start(struct db *db, int64_t id, int64_t slot, struct err *err)
 
 int
 job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
-    const char *outcome, struct err *err)
+    const char *outcome, int64_t cpu_ms, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_FINISH);
 
 	db_bind_int(s, ":slot", slot);
 	db_bind_text(s, ":body", body);
 	db_bind_text(s, ":outcome", outcome);
+	if (cpu_ms >= 0) /* else NULL */
+		db_bind_int(s, ":cpu_ms", cpu_ms);
 	return change(db, s, true, "finish", id, err);
 }
 

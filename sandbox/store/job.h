@@ -40,10 +40,7 @@ enum job_answer {
  * NULL, which job_insert() stores as "".  job_release() frees them; il-fcgi
  * lends its jobs the strings of the interaction, and releases none. */
 struct job {
-	int64_t id;
-	int64_t interaction_id;
-	int64_t application_id;
-	int64_t user_id;
+	int64_t id, interaction_id, application_id, user_id;
 	enum job_kind kind;
 	bool lost; /* its worker died during it: that is still to be told */
 	enum job_answer answer;
@@ -60,8 +57,7 @@ struct job {
 	char *text;   /* code, content, packages */
 	char *input;  /* stdin */
 	int64_t page; /* from 1 */
-	bool share;
-	bool recursive;
+	bool share, recursive;
 	bool has_text; /* text was given, even if empty */
 	/* one file, or several on a line each; their size in all */
 	char *attachment_url;
@@ -70,8 +66,8 @@ struct job {
 	int64_t view_id; /* the view a button came from, 0: none */
 	bool beside;	 /* job_insert(): it does not wait for its user's run */
 	char *version;	 /* of Python; "": the usual one */
-	bool timeit;
-	bool keep; /* what the run leaves in memory */
+	bool timeit, keep; /* the latter: what the run leaves in memory */
+	int64_t guild_id;  /* the server that it came from; 0: none */
 
 	char *body; /* finished: the message, JSON; NULL before */
 };
@@ -86,7 +82,8 @@ enum job_insert_result {
 	JOB_RUNNING,  /* this user has an unfinished job, and it is not one that
 		       * only looks, beside a run, with few such others */
 	JOB_TOO_MANY, /* more than rate commands of this user in 60 s */
-	JOB_QUEUE_FULL,
+	JOB_GUILD_TOO_MANY, /* the same of its server, or too many at once */
+	JOB_QUEUE_FULL,	    /* or more than service_rate of all in 60 s */
 	JOB_LATE,	   /* it is past limits.until_ms: nobody waits for it */
 	JOB_INSERT_FAILED, /* err says why: our fault */
 };
@@ -94,6 +91,8 @@ enum job_insert_result {
 struct job_limits {
 	int64_t queue_max;
 	int64_t user_rate;
+	/* of jobs that are not over, and in 60 s; 0: no more than that */
+	int64_t user_jobs, guild_jobs, guild_rate, service_rate;
 	int64_t until_ms; /* wall clock: not inserted after it; 0: always */
 };
 
@@ -117,9 +116,10 @@ int job_claim(struct db *db, int64_t slot, struct job *job, struct err *err);
 /* claimed → started: from here on it is never run again. */
 int job_start(struct db *db, int64_t id, int64_t slot, struct err *err);
 /* claimed, started or lost → finished, with the message that tells about it.
- * It survives a power cut after db_flush(). */
+ * It survives a power cut after db_flush().  cpu_ms: what its code took; -1:
+ * nobody knows. */
 int job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
-    const char *outcome, struct err *err);
+    const char *outcome, int64_t cpu_ms, struct err *err);
 /* finished → delivered; claimed, started, finished or lost → undeliverable.
  * The token is forgotten, and what was asked and answered too. */
 int job_delivered(struct db *db, int64_t id, struct err *err);

@@ -15,6 +15,7 @@
 #include "../rest/rest.h"
 #include "../store/db.h"
 #include "../store/job.h"
+#include "../store/rule.h"
 #include "count.h"
 #include "naming.h"
 #include "render/render.h"
@@ -49,6 +50,17 @@ struct delivery {
 	struct rest_reply reply;
 	struct err err;
 };
+
+void
+deliver_read_rules(struct worker *worker, const struct job *job)
+{
+	struct err err = { 0 };
+
+	/* where they cannot be read the settings hold */
+	if (rules_find(worker->db, job->user_id, job->guild_id, &worker->rules,
+		&err) != 0)
+		log_err("%s job=%" PRId64, err.text, job->id);
+}
 
 /* ---- what was kept for its files ---- */
 
@@ -120,7 +132,7 @@ deliver_note(struct worker *worker)
 
 	if (owed->body != NULL) {
 		result = job_finish(worker->db, owed->job_id, worker->holder,
-		    owed->body, owed->outcome, &err);
+		    owed->body, owed->outcome, owed->cpu_ms, &err);
 		flush(worker, owed->job_id);
 	}
 	if (result >= 0) {
@@ -326,6 +338,17 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 	return false;
 }
 
+/* Processor time of what the last request ran, where it ran something. */
+static int64_t
+cpu_of(const struct task *task)
+{
+	const struct run_outcome *run = &task->run;
+
+	return task->started && run->end == RUN_RESULT ?
+	    run->result.cpu_us / 1000 :
+	    -1;
+}
+
 /* The answer goes into the database first; when that fails (a full disk, say)
  * its user is told all the same, and the database later. */
 void
@@ -345,8 +368,9 @@ deliver_task(struct task *task)
 	struct err err = { 0 };
 	enum rest_outcome outcome;
 	bool settled;
+	int64_t cpu_ms = cpu_of(task);
 	int finished = job_finish(worker->db, task->job->id, worker->holder,
-	    body, task->outcome, &err);
+	    body, task->outcome, cpu_ms, &err);
 
 	if (finished == 1) {
 		log_err("the job was taken away job=%" PRId64, task->job->id);
@@ -356,6 +380,7 @@ deliver_task(struct task *task)
 		log_err("%s job=%" PRId64, err.text, task->job->id);
 		owed->job_id = task->job->id;
 		owed->body = xstrdup(body);
+		owed->cpu_ms = cpu_ms;
 		(void)snprintf(owed->outcome, sizeof(owed->outcome), "%s",
 		    task->outcome);
 	}
@@ -388,14 +413,16 @@ lost_body(struct worker *worker, int64_t slot, const struct job *job)
 	struct err err = { 0 };
 	char *body;
 
+	deliver_read_rules(worker, job);
+	message.banner = worker->rules.of[RULE_SERVICE].banner;
 	render_lost(&message, job->kind, job->id);
 	body = message_json(&message, false);
 	log_warn("interrupted: its worker did not end it job=%" PRId64
 		 " user=%" PRId64 " slot=%" PRId64,
 	    job->id, job->user_id, slot);
 	count_job(worker, job->kind, TALLY_INTERRUPTED);
-	if (job_finish(worker->db, job->id, slot, body, "interrupted", &err) <
-	    0)
+	if (job_finish(worker->db, job->id, slot, body, "interrupted", -1,
+		&err) < 0)
 		log_err("%s", err.text);
 	flush(worker, job->id);
 	return body;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct job;
 struct task;
 struct worker;
 
@@ -14,6 +15,10 @@ struct worker;
  * there, as long as its token lives.  Files are not in the database: they are
  * kept in memory for a while, and after a crash the answer says where they are.
  */
+
+/* Read what the operator has said that is about this job; its banner stands
+ * below all answers. */
+void deliver_read_rules(struct worker *worker, const struct job *job);
 
 /* The task is over: finished, then delivered if that is possible now.  The
  * message may move out of the task. */

@@ -159,6 +159,22 @@ close_all(struct worker *worker)
 
 /* ---- the loop ---- */
 
+/* What the operator has said of this person, their server and all. */
+static void
+obey_rules(struct task *task)
+{
+	struct worker *worker = task->worker;
+	const struct config *config = worker->config;
+
+	deliver_read_rules(worker, task->job);
+	task->limits = *config; /* what it points to is the settings' */
+	task->limits.timeout_ms = rules_timeout(&worker->rules,
+	    config->timeout_ms);
+	task->limits.quota = rules_quota(&worker->rules, config->quota);
+	task->env.config = &task->limits;
+	task->message.banner = worker->rules.of[RULE_SERVICE].banner;
+}
+
 /* A job from its claim to its end. */
 static void
 do_job(struct worker *worker, struct job *job)
@@ -172,7 +188,6 @@ do_job(struct worker *worker, struct job *job)
 		.message = MESSAGE_FOR(&worker->ids),
 		.outcome = "done",
 		.env = {
-			.config = worker->config,
 			.reference = job->id,
 			.file_most = job->attachment_limit,
 			.may_attach = job->may_attach,
@@ -195,6 +210,7 @@ do_job(struct worker *worker, struct job *job)
 	if (command_ids_load(worker->db, job->application_id, &worker->ids,
 		&err) < 0)
 		log_err("%s job=%" PRId64, err.text, job->id);
+	obey_rules(&task);
 	if (task.env.file_most > MESSAGE_BYTES_MAX)
 		task.env.file_most = MESSAGE_BYTES_MAX;
 	if (task.env.file_most < 0)

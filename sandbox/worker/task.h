@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "../protocol/lease.h"
+#include "../base/config.h"
 #include "../store/job.h"
 #include "../store/sandbox.h"
 #include "render/render.h"
@@ -43,6 +44,8 @@ struct task {
 	bool at_packages; /* it is one that mounts the packages alone */
 	bool renamed;	  /* names may not be those that are kept: naming.h */
 
+	struct config limits; /* the settings, with what the operator has
+			       * said of this person: env.config */
 	struct render_env env;
 	struct message message;
 	const char *outcome;  /* for statistics: "stored", "exit 0" */

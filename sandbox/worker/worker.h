@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "../store/command_id.h"
+#include "../store/rule.h"
 #include "render/message.h"
 
 struct config;
@@ -28,7 +29,8 @@ struct deliver_owed {
 	int64_t job_id; /* 0: nothing */
 	char *body;	/* heap; NULL: it is noted as finished */
 	char outcome[48];
-	bool told; /* note that, too */
+	int64_t cpu_ms; /* -1: not known */
+	bool told;	/* note that, too */
 };
 
 /* What a worker holds for as long as it lives. */
@@ -37,7 +39,8 @@ struct worker {
 	struct db *db;
 	struct rest *rest;
 	struct tally *tally;	/* count.h; NULL: nothing is counted */
-	struct command_ids ids; /* for the texts; read for each job */
+	struct command_ids ids; /* for the texts; read for each job, */
+	struct rules rules;	/* as what the operator has said */
 	int64_t slot;
 	int64_t holder;	      /* its number to the database (holder.h) */
 	char node[65];	      /* this host's name, among several */

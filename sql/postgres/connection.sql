@@ -177,7 +177,8 @@ BEGIN
 		EXECUTE format('GRANT SELECT (%s) ON %I TO il_front, il_reader',
 			fields, place);
 		EXECUTE format('GRANT SELECT ON %I TO il_worker', place);
-		IF place <> 'inline_schema' THEN
+		-- what the operator has said is the operator's to change
+		IF place NOT IN ('inline_schema', 'rules') THEN
 			EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I '
 				'TO il_worker', place);
 		END IF;

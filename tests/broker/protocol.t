@@ -76,6 +76,7 @@ COMMANDS = {
     "STAGE": pack("STAGE"),
     "PUBLISH": pack("PUBLISH"),
     "PACKAGES": pack("PACKAGES"),
+    "CELLS": pack("CELLS"),
     "REMOVE": pack("REMOVE", ID),
     "STATUS": pack("STATUS"),
     "METRICS": pack("METRICS"),
@@ -83,7 +84,7 @@ COMMANDS = {
 ALLOWED = {
     "worker": {"LEASE user", "LEASE pip", "CREATE", "REMOVE", "STATUS"},
     "api": {"LEASE api", "LEASE session", "STATUS", "METRICS"},
-    "ctl": {"REMOVE", "STATUS"},
+    "ctl": {"CELLS", "REMOVE", "STATUS"},
 }
 # What a command about the APIs' packages does: api/served_packages.t.
 PACKAGES = {"LEASE install", "STAGE", "PUBLISH", "PACKAGES"}

@@ -5,6 +5,7 @@ are real; `systemctl` only writes down what it is told, as nothing is booted her
 but for what it does to files.
 """
 
+import atexit
 import ctypes
 import os
 import subprocess
@@ -54,6 +55,7 @@ class Root:
         layers = os.path.join(self.folder, "layers")
         for one in self.path, layers:
             os.mkdir(one)
+        atexit.register(self.close)
         mount("-t", "tmpfs", "-o", "size=512m,mode=755", "inline-package",
               layers)
         for one in "upper", "work":
@@ -67,6 +69,14 @@ class Root:
             mount("-t", "tmpfs", "-o", "mode=1777", "inline-package",
                   self.at(one))
         self.clear()
+
+    def close(self):
+        """Unmount it.  Folders are removed only if nothing is in them."""
+        for one in self.path, os.path.join(self.folder, "layers"):
+            subprocess.run(["umount", "--recursive", "--lazy", one],
+                           capture_output=True, check=False)
+            os.rmdir(one)
+        os.rmdir(self.folder)
 
     def clear(self):
         """Nothing of an Inline that this machine may have."""

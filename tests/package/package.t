@@ -129,9 +129,10 @@ def programs_units_and_documentation_know_their_places():
                  "usr/share/man/man5/inline.conf.5.gz",
                  "usr/share/doc/inline/inline.conf",
                  "usr/lib/sysusers.d/inline.conf",
-                 "usr/lib/tmpfiles.d/inline.conf",
-                 "usr/lib/modprobe.d/inline-loop.conf"):
+                 "usr/lib/tmpfiles.d/inline.conf"):
         assert os.path.exists(os.path.join(top, name)), name
+    assert glob.glob(top + "/lib/modprobe.d/inline-loop.conf") + \
+        glob.glob(top + "/usr/lib/modprobe.d/inline-loop.conf")
     units = glob.glob(top + "/lib/systemd/system/*") + \
         glob.glob(top + "/usr/lib/systemd/system/*")
     assert len(units) == len(glob.glob(ROOT + "/systemd/*.service")) + \
@@ -255,6 +256,7 @@ def an_earlier_make_install_is_told():
 
 @test
 def removing_stops_the_target_and_leaves_the_data():
+    root().sh("rm -f /etc/nginx/sites-enabled/*")
     root().write("/etc/nginx/conf.d/inline.conf",
                  "include /usr/lib/inline/nginx/http.conf;\n")
     text = root().dpkg("--remove", "inline")

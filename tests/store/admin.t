@@ -148,6 +148,17 @@ def run(path, db):
     text = shell(path, "job", id=99)
     ok(text == "", "job: nothing of one that is not there", text)
 
+    db.execute("UPDATE jobs SET cpu_ms = 1500, guild_id = id % 2,"
+               " outcome = 'time limit' WHERE id <= 2")
+    db.execute("INSERT INTO rules (subject, id, blocked, changed_at)"
+               f" VALUES ('user', {USER}, 1, 1)")
+    db.commit()
+    text = shell(path, "abuse")
+    ok([column(text, 1, name) for name in ("commands", "timeouts", "memory",
+                                           "cpu_s", "servers", "blocked")] ==
+       ["20", "2", "0", "3.0", "1", "yes"], "abuse: by user", text)
+    ok(shell(path, "abuse", days=0) == "", "abuse: of the last :days only")
+
     # On a running system a writer may be at it: the shell waits for it.
     db.execute("BEGIN IMMEDIATE")
     with open(os.path.join(ADMIN, "pin.sql")) as text:
@@ -163,7 +174,7 @@ def run(path, db):
     ok("bbbb" in output and "locked" not in output,
        "a change waits for another writer", output)
     covered = {"expiring", "expired", "usage", "extend", "pin", "expire-now",
-               "jobs", "job"}
+               "jobs", "job", "abuse"}
     found = {name[:-4] for name in os.listdir(ADMIN) if name.endswith(".sql")}
     ok(found == covered, "every query is tested here", found ^ covered)
 

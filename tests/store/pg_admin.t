@@ -92,8 +92,15 @@ with Cluster() as cluster:
     text = shell("job", id=17)
     ok(f"17|{USER}|py|delivered|exit 0" in text and "|116" in text,
        "job: what became of it, and when", text)
+    one("UPDATE jobs SET cpu_ms = 250, started_ms = finished_ms - 30, "
+        "guild_id = 9 WHERE id < 11")
+    one("INSERT INTO rules (subject, id, blocked, changed_at) "
+        f"VALUES ('user', {USER}, 1, 1)")
+    text = shell("abuse")
+    ok(f"{USER}|20|0|0|0|2.5|0.3|1|yes" in text,
+       "abuse: commands, time, servers, who is blocked", text)
     covered = {"expiring", "expired", "usage", "extend", "pin", "expire-now",
-               "jobs", "job"}
+               "jobs", "job", "abuse"}
     found = {name[:-4] for name in os.listdir(ADMIN)}
     ok(found == covered and found == {name[:-4] for name in os.listdir(
         os.path.join(TOP, "sql/admin"))}, "every query is there", found)

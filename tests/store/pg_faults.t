@@ -3,6 +3,7 @@
 """PostgreSQL that is away, is slow, is full, is not what it should be: each
 program is told what is wrong, soon, and no password is shown."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -98,12 +99,37 @@ def test_not_there(cluster, address):
     text, status = ilctl("jobs", IL_DATABASE=address)
     ok(says(text, status, "read-only"), "one that only reads", text)
     cluster.sql("ALTER DATABASE faults RESET default_transaction_read_only")
+    for words in (["backup", STATE + "/backup"], ["restore", STATE]):
+        text, status = ilctl(*words, IL_DATABASE=address)
+        ok(says(text, status, "pg_dump") and
+           not os.path.exists(STATE + "/backup"),
+           f"{words[0]} says what saves a server", text)
 
 
-def test_silent(cluster):
-    """It takes the connection and says nothing, or not what it should."""
+@contextlib.contextmanager
+def locked(cluster, database):
+    """While somebody holds a lock."""
+    holder = subprocess.Popen(
+        [cluster.bin + "/psql", "-XAtq", "-h", cluster.folder, "-p",
+         cluster.port, "-U", "postgres", database],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    holder.stdin.write("BEGIN; LOCK TABLE jobs; SELECT 1;\n")
+    holder.stdin.flush()
+    holder.stdout.readline()
+    try:
+        yield
+    finally:
+        holder.communicate("ROLLBACK;\n")
+
+
+def test_waits(cluster):
+    """It takes the connection and says nothing, or not what it should; or it
+    has a lock in the way.  All at one time: each takes its time limit."""
+    slow = cluster.database("slow")
+    ilctl("migrate", IL_DATABASE=slow)
     with socket.create_server(("127.0.0.1", 0)) as silent, \
-            socket.create_server(("127.0.0.1", 0)) as liar:
+            socket.create_server(("127.0.0.1", 0)) as liar, \
+            locked(cluster, "slow"):
         def lie():
             link = liar.accept()[0]
             link.recv(100)
@@ -114,29 +140,20 @@ def test_silent(cluster):
         both = [start("jobs", IL_DATABASE="postgresql://x@127.0.0.1:"
                       f"{one.getsockname()[1]}/x?sslmode=disable")
                 for one in (silent, liar)]
+        two = cluster.address("faults").replace("host=", "host=127.0.0.1,")
+        two = start("jobs", IL_DATABASE=two.replace(
+            "port=", f"port={silent.getsockname()[1]},"))
+        slow = start("jobs", IL_DATABASE=slow)
         text, status = finish(both[0])
         ok(says(text, status, "in time") and time.monotonic() - begun < 30,
            "one that says nothing is given up", text)
-        two = cluster.address("faults").replace("host=", "host=127.0.0.1,")
-        two = two.replace("port=", f"port={silent.getsockname()[1]},")
-        text, status = ilctl("jobs", IL_DATABASE=two)
+        text, status = finish(two)
         ok(status == 0, "of two hosts the one that answers is taken", text)
         text, status = finish(both[1])
         ok(status not in (0, None) and status > 0, "one that lies", text)
-
-
-def test_slow(cluster, address):
-    """A lock that somebody holds."""
-    holder = subprocess.Popen(
-        [cluster.bin + "/psql", "-XAtq", "-h", cluster.folder, "-p", cluster.port,
-         "-U", "postgres", "faults"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    holder.stdin.write("BEGIN; LOCK TABLE jobs; SELECT 1;\n")
-    holder.stdin.flush()
-    holder.stdout.readline()
-    locked = start("jobs", IL_DATABASE=address)
-    text, status = finish(locked)
-    ok(says(text, status, "timeout"), "a lock is waited for, not for ever", text)
-    holder.communicate("ROLLBACK;\n")
+        text, status = finish(slow)
+        ok(says(text, status, "timeout"),
+           "a lock is waited for, not for ever", text)
 
 
 def test_stopped(cluster, address):
@@ -255,8 +272,7 @@ with tempfile.TemporaryDirectory(prefix="inline-test-") as STATE:
         address = cluster.database("faults")
         test_migrate(cluster, address)
         test_not_there(cluster, address)
-        test_silent(cluster)
-        test_slow(cluster, address)
+        test_waits(cluster)
         test_stopped(cluster, address)
         test_password(cluster)
         test_certificate(cluster)

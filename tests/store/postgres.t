@@ -10,8 +10,8 @@ import sys
 from cluster import Cluster, skip_unless_installed
 
 BUILD = os.environ["BUILD"]
-TESTS = ["command_id", "sandbox", "view", "names", "job", "group", "race",
-         "pg"]
+TESTS = ["command_id", "sandbox", "view", "names", "job", "rule", "group",
+         "race", "pg"]
 
 skip_unless_installed()
 failed = 0

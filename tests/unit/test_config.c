@@ -189,6 +189,10 @@ test_texts(void)
 	check_value("IL_PIP_NETWORK", "my_net-1", NULL);
 	check_value("IL_PIP_NETWORK", "container:x", "not allowed");
 	check_value("IL_PIP_NETWORK", "host", "must not be the host's");
+	check_value("IL_HTTP_GATEWAY", "172.17.0.1", NULL);
+	check_value("IL_HTTP_GATEWAY", "172.17.0.256", "must be an address");
+	check_value("IL_HTTP_GATEWAY", "172.17.0.1.", "must be an address");
+	check_value("IL_HTTP_GATEWAY", "0.0.0.0/0", "must be an address");
 	check_value("IL_PIP_INDEX_URL", "https://index.example.org/simple",
 	    NULL);
 	check_value("IL_PIP_INDEX_URL", "http://127.0.0.1:8/simple/", NULL);
@@ -381,9 +385,11 @@ test_lib(const char *self)
 	    "bin/x lib && touch lib/cell/cell.py && bin/x lib",
 	    folder, self);
 	out = popen(buf_str(&command), "re");
-	ok(out != NULL && fgets(line, sizeof(line), out) != NULL &&
-		strstr(line, folder) == NULL,
-	    "no library beside the program");
+	buf_addf(&want, "%s/lib/inline\n", folder);
+	ok(out != NULL && fgets(line, sizeof(line), out) != NULL,
+	    "no build tree around the program");
+	is_str(line, buf_str(&want), "it is where it is installed");
+	buf_reset(&want);
 	ok(fgets(line, sizeof(line), out) != NULL, "with a library there");
 	buf_addf(&want, "%s/lib\n", folder);
 	is_str(line, buf_str(&want), "it is found");

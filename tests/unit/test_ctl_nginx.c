@@ -11,8 +11,11 @@
 
 static char state[] = "/var/lib/in line";
 static char lib[] = "/usr/lib/in line";
+static char no_gateway[] = "";
+static char gateway[] = "172.17.0.1";
 static struct config conf = { .state_dir = state,
 	.lib_dir = lib,
+	.http_gateway = no_gateway,
 	.http_port = 8080 };
 static long standin_port = 8081;
 
@@ -42,6 +45,24 @@ test_names(void)
 	(void)fill(&out, "return @error; a@b @HTTP_PORT @", &err);
 	is_str(buf_str(&out), "return @error; a@b @HTTP_PORT @",
 	    "nginx's own @ stays");
+}
+
+/* In a container what comes from its host is this machine's. */
+static void
+test_gateway(void)
+{
+	static const char template[] = "listen @HTTP_ADDRESS@; @HTTP_GATEWAY@";
+	auto_buf struct buf out = BUF_INIT(4096);
+	struct err err = { 0 };
+
+	(void)fill(&out, template, &err);
+	is_str(buf_str(&out), "listen 127.0.0.1; ", "on loopback alone");
+	conf.http_gateway = gateway;
+	buf_reset(&out);
+	(void)fill(&out, template, &err);
+	is_str(buf_str(&out), "listen 0.0.0.0; 172.17.0.1 1;",
+	    "in a container");
+	conf.http_gateway = no_gateway;
 }
 
 static void
@@ -140,6 +161,7 @@ main(void)
 	auto_buf struct buf small = BUF_INIT(8);
 
 	test_names();
+	test_gateway();
 	test_standin();
 	test_room();
 	test_ours();

@@ -155,11 +155,15 @@ test_reader_and_worker(void)
 	for (int i = 0; i < STATEMENT_COUNT; i++) {
 		const char *name = statement_texts[i].name;
 
+		/* the operator's: test_store_rule.c */
+		if (strcmp(name, "rule_put") == 0 ||
+		    strcmp(name, "rule_tidy") == 0)
+			continue;
 		if (strncmp(name, "connect_", 8) != 0 &&
 		    worker->statements[i].handle == NULL)
 			ok(false, name);
 	}
-	ok(true, "every statement is a worker's");
+	ok(true, "every other statement is a worker's");
 	db_close(reader);
 	db_close(worker);
 }

@@ -62,7 +62,8 @@ test_job(struct db *front, struct db *worker)
 	job_release(&job);
 	is_int(job_start(worker, id, 0, &err), 0, "start");
 	ok(flushed(), "a start is");
-	is_int(job_finish(worker, id, 0, "{}", "exit 0", &err), 0, "finish");
+	is_int(job_finish(worker, id, 0, "{}", "exit 0", -1, &err), 0,
+	    "finish");
 	ok(!flushed(), "a finish is");
 	is_int(db_flush(worker, &err), 0, "when it is asked for");
 	ok(flushed(), "and told when it is done");

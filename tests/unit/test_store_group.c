@@ -164,7 +164,8 @@ test_cut(struct db *db)
 static void
 test_full_server(struct db *db)
 {
-	struct job_limits limits = { INT64_MAX, INT64_MAX, 0 };
+	struct job_limits limits = { .queue_max = INT64_MAX,
+		.user_rate = INT64_MAX };
 	struct err err = { 0 };
 	int64_t before = jobs();
 	int64_t inserted = 0;

@@ -40,7 +40,9 @@ test_insert(struct db *db)
 	(void)store_sql("UPDATE jobs SET received_ms = received_ms - 60001");
 	copy.interaction_id = store_interaction++;
 	copy.user_id = 1;
-	is_int(job_insert(db, &copy, &(struct job_limits){ 100, 1, 0 }, &err),
+	is_int(job_insert(db, &copy,
+		   &(struct job_limits){ .queue_max = 100, .user_rate = 1 },
+		   &err),
 	    JOB_INSERTED, "a minute later nothing is too many");
 	job_release(&job);
 	job_release(&copy);
@@ -159,7 +161,7 @@ test_life(struct db *db)
 	is_int(job_claim(db, 0, &job, &err), 0, "claim");
 	is_int(job.id, first, "the oldest comes first");
 	job_release(&job);
-	is_int(job_finish(db, second, 0, "{}", "x", &err), 1,
+	is_int(job_finish(db, second, 0, "{}", "x", -1, &err), 1,
 	    "a queued job cannot be finished");
 	is_int(job_start(db, second, 0, &err), 1, "nor started");
 	is_int(job_delivered(db, first, &err), 1,
@@ -168,11 +170,11 @@ test_life(struct db *db)
 	    "another slot's job is not started");
 	is_int(job_start(db, first, 0, &err), 0, "started by its own slot");
 	is_int(job_start(db, first, 0, &err), 1, "but only once");
-	is_int(job_finish(db, first, 1, "{}", "x", &err), 1,
+	is_int(job_finish(db, first, 1, "{}", "x", -1, &err), 1,
 	    "another slot's job is not finished");
-	is_int(job_finish(db, first, 0, "{\"a\":1}", "exit 0", &err), 0,
+	is_int(job_finish(db, first, 0, "{\"a\":1}", "exit 0", -1, &err), 0,
 	    "finished");
-	is_int(job_finish(db, first, 0, "{}", "exit 1", &err), 1,
+	is_int(job_finish(db, first, 0, "{}", "exit 1", -1, &err), 1,
 	    "but only once");
 	is_int(job_next_untold(db, 0, 0, &job, &err), 0,
 	    "it is still to be told");
@@ -196,7 +198,7 @@ test_life(struct db *db)
 	is_int(job_claim(db, 0, &job, &err), 0, "the second is claimed");
 	is_int(job.id, second, "it is the second");
 	job_release(&job);
-	is_int(job_finish(db, second, 0, "{}", "refused", &err), 0,
+	is_int(job_finish(db, second, 0, "{}", "refused", -1, &err), 0,
 	    "a claimed job may be finished without being started");
 	is_int(job_undeliverable(db, second, "gone", &err), 0, "given up");
 	is_int(store_sql("SELECT outcome = 'gone' AND token = '' FROM jobs "
@@ -245,7 +247,7 @@ test_recover(struct db *db)
 	}
 	(void)job_start(db, ids[1], 2, &err);
 	(void)job_start(db, ids[2], 2, &err);
-	(void)job_finish(db, ids[2], 2, "{}", "exit 0", &err);
+	(void)job_finish(db, ids[2], 2, "{}", "exit 0", -1, &err);
 	is_int(job_slots(db, slots, 8, &err), 2, "two slots hold jobs");
 	ok(slots[0] == 2 && slots[1] == 5, "in order");
 	is_int(job_slots(db, slots, 1, &err), 1, "no more than there is room");
@@ -263,7 +265,7 @@ test_recover(struct db *db)
 	    1, "interrupted");
 	is_int(job_start(db, job.id, 2, &err), 1, "it is never run again");
 	is_int(job_delivered(db, job.id, &err), 1, "it must be told first");
-	is_int(job_finish(db, job.id, 2, "{}", "interrupted", &err), 0,
+	is_int(job_finish(db, job.id, 2, "{}", "interrupted", -1, &err), 0,
 	    "telling it: finished");
 	is_int(job_delivered(db, job.id, &err), 0, "and delivered");
 	job_release(&job);
@@ -314,7 +316,8 @@ test_count_and_prune(struct db *db)
 		if (i > 0)
 			(void)job_start(db, job.id, 0, &err);
 		if (i > 1)
-			(void)job_finish(db, job.id, 0, "{}", "exit 0", &err);
+			(void)job_finish(db, job.id, 0, "{}", "exit 0", -1,
+			    &err);
 		if (i > 2)
 			(void)job_delivered(db, job.id, &err);
 		job_release(&job);
@@ -360,7 +363,7 @@ test_unknown_kind(struct db *db)
 	is_int(job_claim(db, 4, &job, &err), 0, "an unknown kind is claimed");
 	is_int(job.kind, JOB_UNKNOWN, "and is unknown");
 	job_release(&job);
-	is_int(job_finish(db, id, 4, "{}", "unknown kind", &err), 0,
+	is_int(job_finish(db, id, 4, "{}", "unknown kind", -1, &err), 0,
 	    "it is finished");
 	is_int(job_next_untold(db, 4, 0, &job, &err), 0, "it is to be told");
 	is_int(job.kind, JOB_UNKNOWN, "and unknown still");

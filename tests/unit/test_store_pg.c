@@ -8,6 +8,7 @@
 #include "sandbox/store/sandbox.h"
 #include "sandbox/store/view.h"
 
+#include "migrations.h"
 #include "store.h"
 
 /* ---- rights: the same that authorize.c holds in SQLite ---- */
@@ -44,6 +45,12 @@ test_rights(void)
 			 "AND relnamespace = 'public'::regnamespace AND NOT "
 			 "has_table_privilege('il_worker', oid, 'SELECT')"),
 	    0, "workers read all");
+	is_int(store_sql("SELECT count(*) FROM pg_class WHERE relkind = 'r' "
+			 "AND relnamespace = 'public'::regnamespace AND "
+			 "has_table_privilege('il_worker', oid, 'INSERT, "
+			 "UPDATE, DELETE, TRUNCATE') = "
+			 "(relname IN ('rules', 'inline_schema'))"),
+	    0, "and write all but what the operator has said");
 	is_int(store_sql("SELECT count(*) FROM pg_roles WHERE rolname IN "
 			 "('il_front', 'il_reader', 'il_worker') AND "
 			 "(rolcanlogin OR rolsuper OR rolcreaterole)"),
@@ -160,7 +167,7 @@ test_hot(void)
 	(void)job_claim(worker, holder, &job, &err);
 	job_release(&job);
 	is_int(job_start(worker, id, holder, &err), 0, "start");
-	(void)job_finish(worker, id, holder, "{}", "exit 0", &err);
+	(void)job_finish(worker, id, holder, "{}", "exit 0", -1, &err);
 	(void)job_delivered(worker, id, &err);
 	db_close(worker);
 	(void)store_sql("SELECT pg_sleep(0.1)");
@@ -225,7 +232,7 @@ test_holder(void)
 			"s' WHERE left_at IS NOT NULL");
 	is_int(holder_take_over(b, "two", 0, first, &err), 0,
 	    "after a minute it is taken over");
-	is_int(job_finish(b, started, first, "{}", "exit 0", &err), 1,
+	is_int(job_finish(b, started, first, "{}", "exit 0", -1, &err), 1,
 	    "a late finish matches no row");
 	is_int(job_recover(b, other, &err), 1, "it is recovered");
 	is_int(store_sql("SELECT count(*) FROM jobs WHERE state = 'lost'"), 1,
@@ -367,6 +374,8 @@ main(void)
 	if (!store_is_postgres())
 		skip_all("tests/store/postgres.t runs it on PostgreSQL");
 	(void)store_make();
+	is_int(store_sql("SELECT version FROM inline_schema"), migration_count,
+	    "both databases have the same version");
 	test_rights();
 	test_refused();
 	test_plans();

@@ -41,7 +41,7 @@ claimer(int fd, int slot)
 	while (job_claim(db, slot, &job, &err) == 0) {
 		if (job_start(db, job.id, slot, &err) == 0)
 			send_id(fd, job.id);
-		(void)job_finish(db, job.id, slot, "{}", "exit 0", &err);
+		(void)job_finish(db, job.id, slot, "{}", "exit 0", -1, &err);
 		job_release(&job);
 	}
 	db_close(db);
@@ -52,7 +52,8 @@ static void
 inserter(int fd, int n)
 {
 	struct db *db = store_open(DB_FRONT);
-	struct job_limits limits = { INT64_MAX, INT64_MAX, 0 };
+	struct job_limits limits = { .queue_max = INT64_MAX,
+		.user_rate = INT64_MAX };
 
 	for (int64_t i = 1;; i++) {
 		struct err err = { 0 };
@@ -85,7 +86,7 @@ test_claim(void)
 {
 	static bool seen[JOBS + 1];
 	struct db *db = store_open(DB_FRONT);
-	struct job_limits limits = { JOBS, JOBS, 0 };
+	struct job_limits limits = { .queue_max = JOBS, .user_rate = JOBS };
 	struct err err = { 0 };
 	int64_t base = 0;
 	int64_t id;

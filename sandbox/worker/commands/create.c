@@ -10,7 +10,7 @@ cmd_create(struct task *task, struct err *err)
 	if (result != 0)
 		return result;
 	render_created(&task->message, &task->sandbox, created,
-	    task->worker->config);
+	    task->env.config);
 	task->outcome = created ? "created" : "exists";
 	return 0;
 }

@@ -29,7 +29,7 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 		return -1;
 	task->run.end = RUN_REFUSED;
 	task->run.refusal = lease_create_workspace(worker->lease_socket, id,
-	    config->quota, config->files, CREATE_WAIT_MS, &why);
+	    task->env.config->quota, config->files, CREATE_WAIT_MS, &why);
 	if (task->run.refusal == REFUSAL_NONE)
 		return 0;
 	log_warn("no workspace: %s job=%" PRId64, why.text, task->job->id);

@@ -15,7 +15,7 @@ static void *
 fetch(struct task *task, size_t *len)
 {
 	const struct job *job = task->job;
-	int64_t most = task->worker->config->quota;
+	int64_t most = task->env.config->quota;
 	void *data;
 
 	/* what is announced bounds what is fetched */

@@ -31,7 +31,7 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	request->input_len = strlen(task->job->input);
 	request->echo = config->echo_last_expr;
 	request->merge = true;
-	request->wall_ms = config->timeout_ms;
+	request->wall_ms = env->config->timeout_ms;
 	request->output_max = output;
 	request->collect_files = COLLECT_FILES;
 	request->collect_bytes = env->file_most;

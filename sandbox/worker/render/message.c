@@ -9,6 +9,7 @@
 #include "../../base/log.h"
 #include "../../base/text.h"
 #include "../../locale/locale.h"
+#include "../../store/rule.h"
 #include "terminal.h"
 
 #define LEAD_MOST 900 /* code points */
@@ -27,6 +28,8 @@
 void
 message_release(struct message *message)
 {
+	struct message empty = MESSAGE_FOR(message->ids);
+
 	buf_release(&message->lead);
 	buf_release(&message->block);
 	buf_release(&message->tail);
@@ -37,7 +40,8 @@ message_release(struct message *message)
 		free(message->descriptions[i]);
 	}
 	json_decref(message->rows);
-	*message = (struct message)MESSAGE_FOR(message->ids);
+	empty.banner = message->banner;
+	*message = empty;
 }
 
 /* ---- text ---- */
@@ -165,6 +169,14 @@ end_line(struct buf *out)
 		buf_addc(out, '\n');
 }
 
+/* Code points that the message may have beside the operator's words. */
+static size_t
+content_most(const struct message *m)
+{
+	return MESSAGE_CONTENT_MAX -
+	    (m->banner != NULL && *m->banner != '\0' ? RULE_SHOWN_MOST : 0);
+}
+
 /* What stands before and after the block.  Returns the code points that are
  * left for the block's text, 0: too few to be of use. */
 static size_t
@@ -174,7 +186,7 @@ make_frame(struct buf *lead, struct buf *tail, const struct message *m,
 	bool alone = m->block.len + m->tail.len + m->without.len == 0;
 	size_t used;
 
-	add_prefix(lead, m, &m->lead, alone ? MESSAGE_CONTENT_MAX : LEAD_MOST);
+	add_prefix(lead, m, &m->lead, alone ? content_most(m) : LEAD_MOST);
 	add_prefix(tail, m, &m->tail, TAIL_MOST);
 	if (!with_files && m->without.len > 0) {
 		if (tail->len > 0)
@@ -184,9 +196,9 @@ make_frame(struct buf *lead, struct buf *tail, const struct message *m,
 	used = text_codepoints(buf_str(lead), lead->len) +
 	    text_codepoints(buf_str(tail), tail->len) +
 	    strlen("\n```\n\n```\n") + strlen(m->language);
-	if (m->block.len == 0 || used + BLOCK_LEAST > MESSAGE_CONTENT_MAX)
+	if (m->block.len == 0 || used + BLOCK_LEAST > content_most(m))
 		return 0;
-	return MESSAGE_CONTENT_MAX - used;
+	return content_most(m) - used;
 }
 
 static void
@@ -210,12 +222,14 @@ compose(struct buf *out, const struct message *m, bool with_files)
 		end_line(out);
 	buf_add(out, buf_str(&tail) + skip, tail.len - skip);
 	/* the last word, whatever was said above */
-	end = text_prefix(buf_str(out), out->len, MESSAGE_CONTENT_MAX);
+	end = text_prefix(buf_str(out), out->len, content_most(m));
 	while (end > 0 && out->data[end - 1] == '\n')
 		end--;
 	buf_cut(out, end);
 	if (end == 0 && !(with_files && m->file_count > 0))
 		buf_adds(out, _("(nothing to show)"));
+	if (m->banner != NULL && *m->banner != '\0')
+		rule_add_text(out, m->banner);
 }
 
 bool

@@ -47,6 +47,9 @@ struct message {
 	/* of the commands that its texts name in back-ticks, `/il rm`, and that
 	 * are clicked then (command_id.h); borrowed, NULL: none */
 	const struct command_ids *ids;
+	/* the operator's, below all of it (store/rule.h); borrowed, NULL or
+	 * "": none */
+	const char *banner;
 };
 
 #define MESSAGE_PART_MAX 16384 /* bytes of lead, tail or without */
@@ -58,7 +61,7 @@ struct message {
 	.without = BUF_INIT(MESSAGE_PART_MAX), .ids = (commands) }
 #define MESSAGE_INIT MESSAGE_FOR(NULL)
 /* clang-format on */
-/* Forget everything but the ids; it is an empty message again. */
+/* Forget everything but ids and banner; it is an empty message again. */
 void message_release(struct message *message);
 #define auto_message __attribute__((cleanup(message_release)))
 

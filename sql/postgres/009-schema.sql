@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- PostgreSQL begins here: all that ../migrations/001 to 008 make, in its words.
--- From 009 on there is one step for both, with `-- postgres:` where they differ.
+-- PostgreSQL begins here: all that ../migrations/001 to 009 make, in its words.
+-- From 010 on there is one step for both, with `-- postgres:` where they differ.
 --
 -- What changes a row's state four times must not write each index of it four
 -- times: `busy` and `open` stand in the partial indexes' conditions, and their
@@ -75,6 +75,8 @@ CREATE TABLE jobs (
 	version TEXT NOT NULL DEFAULT '' CHECK (length(version) <= 32),
 	timeit BIGINT NOT NULL DEFAULT 0 CHECK (timeit IN (0, 1)),
 	keep BIGINT NOT NULL DEFAULT 0 CHECK (keep IN (0, 1)),
+	guild_id BIGINT NOT NULL DEFAULT 0 CHECK (guild_id >= 0),
+	cpu_ms BIGINT CHECK (cpu_ms >= 0),
 	-- it keeps a worker, or the place in the queue; it is still to be told
 	busy BOOLEAN NOT NULL GENERATED ALWAYS AS
 		(state IN ('queued', 'claimed', 'started')) STORED,
@@ -90,6 +92,7 @@ CREATE TABLE jobs (
 
 CREATE UNIQUE INDEX jobs_interaction ON jobs (interaction_id);
 CREATE INDEX jobs_rate ON jobs (user_id, received_ms);
+CREATE INDEX jobs_guild ON jobs (guild_id, received_ms) WHERE guild_id > 0;
 CREATE INDEX jobs_received ON jobs (received_ms);
 CREATE UNIQUE INDEX jobs_one_for_user ON jobs (user_id)
 	WHERE busy AND alone = 1;
@@ -160,6 +163,24 @@ CREATE TABLE names (
 		CHECK (length(python) <= 32),
 	name TEXT COLLATE "C" NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
 	PRIMARY KEY (sandbox_id, kind, python, name)
+);
+
+-- What the operator has said: only who owns the schema writes it.
+CREATE TABLE rules (
+	subject TEXT COLLATE "C" NOT NULL
+		CHECK (subject IN ('service', 'guild', 'user')),
+	id BIGINT NOT NULL CHECK (id >= 0),
+	blocked BIGINT NOT NULL DEFAULT 0 CHECK (blocked IN (0, 1)),
+	reason TEXT NOT NULL DEFAULT '' CHECK (length(reason) <= 300),
+	banner TEXT NOT NULL DEFAULT '' CHECK (length(banner) <= 300),
+	rate BIGINT CHECK (rate > 0),
+	jobs BIGINT CHECK (jobs > 0),
+	timeout_ms BIGINT CHECK (timeout_ms > 0),
+	quota BIGINT CHECK (quota > 0),
+	changed_at BIGINT NOT NULL,
+	PRIMARY KEY (subject, id),
+	CHECK ((subject = 'service') = (id = 0)),
+	CHECK (subject = 'service' OR banner = '')
 );
 
 -- Who holds jobs: a number that is used once, by one session of one worker,

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl backup`: database and sandboxes into a folder (manifest.h), while the
+ * service runs.  A volume is read under the lock that its loop device would
+ * have, so it is never copied while it is mounted; one that has not changed is
+ * not read at all.  Nothing of the last backup is touched before the new one is
+ * whole and on the disk.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config_database.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/text.h"
+#include "../protocol/lease.h"
+#include "../store/db.h"
+#include "../store/sandbox.h"
+#include "ctl.h"
+#include "manifest.h"
+#include "volume_lock.h"
+
+#define WAIT_SECONDS 60 /* for a sandbox that is in use */
+/* What was written so short a time ago may be written again within the same
+ * tick of the kernel's clock. */
+#define RECENT_NS INT64_C(2000000000)
+#define DATABASE_DRAFT "database.new"
+#define BLOCK_DRAFT "blocks/new"
+
+struct backup {
+	const struct config *config;
+	const char *path;
+	int folder;
+	char *socket;
+	int64_t wait_ms;
+	struct manifest last;
+	struct manifest next;
+	struct block *known; /* of the last one, by their hash */
+	int64_t written;     /* bytes */
+	int64_t had;
+	size_t not_fresh;
+	unsigned char data[MANIFEST_BLOCK];
+};
+
+/* ---- blocks ---- */
+
+static int
+by_hash(const void *a, const void *b)
+{
+	return memcmp(((const struct block *)a)->hash,
+	    ((const struct block *)b)->hash, MANIFEST_HASH);
+}
+
+/* Those of a manifest in the order of their hashes; heap. */
+static struct block *
+sorted(const struct manifest *m)
+{
+	struct block *blocks = xcalloc(m->block_count + 1, sizeof(*blocks));
+
+	if (m->block_count > 0)
+		memcpy(blocks, m->blocks, m->block_count * sizeof(*blocks));
+	qsort(blocks, m->block_count, sizeof(*blocks), by_hash);
+	return blocks;
+}
+
+/* What a whole backup needed is on the disk; what one left that was killed may
+ * not be. */
+static bool
+is_known(const struct backup *b, const struct block *block, const char *path)
+{
+	struct stat st;
+
+	return bsearch(block, b->known, b->last.block_count, sizeof(*block),
+		   by_hash) != NULL &&
+	    fstatat(b->folder, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_size == block->len;
+}
+
+static int
+write_block(struct backup *b, const struct block *block, const char *path,
+    struct err *err)
+{
+	auto_free char *folder = xstrdup(path);
+	auto_close int fd = openat(b->folder, BLOCK_DRAFT,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	*strrchr(folder, '/') = '\0';
+	if (fd < 0 || fd_write_all(fd, b->data, block->len, err) != 0 ||
+	    (mkdirat(b->folder, folder, 0700) != 0 && errno != EEXIST) ||
+	    renameat(b->folder, BLOCK_DRAFT, b->folder, path) != 0)
+		return err_system(err, "write %s/%s", b->path, path);
+	b->written += block->len;
+	return 0;
+}
+
+static int
+save_block(struct backup *b, int fd, int64_t offset, int64_t size,
+    struct err *err)
+{
+	struct block block = { .offset = offset };
+	char path[BLOCK_PATH_SIZE];
+	ssize_t got;
+
+	block.len = size - offset < MANIFEST_BLOCK ? (uint32_t)(size - offset) :
+						     MANIFEST_BLOCK;
+	got = pread(fd, b->data, block.len, offset);
+	if (got != (ssize_t)block.len)
+		return got < 0 ? err_system(err, "read") :
+				 err_set(err, ERR_SYSTEM, "it got shorter");
+	/* as good as a hole */
+	if (b->data[0] == 0 && memcmp(b->data, b->data + 1, block.len - 1) == 0)
+		return 0;
+	block_hash(&block, b->data);
+	block_path(&block, path);
+	manifest_add_block(&b->next, &block);
+	if (!is_known(b, &block, path))
+		return write_block(b, &block, path, err);
+	b->had += block.len;
+	return 0;
+}
+
+static int
+save_blocks(struct backup *b, int fd, int64_t size, struct err *err)
+{
+	int64_t at = 0;
+
+	while (at < size) {
+		int64_t data = lseek(fd, at, SEEK_DATA);
+		int64_t hole;
+
+		if (data < 0 && errno == ENXIO)
+			return 0; /* the rest is a hole */
+		if (data < 0)
+			data = at; /* it knows of none */
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole <= data)
+			hole = size;
+		for (at = data - data % MANIFEST_BLOCK; at < hole && at < size;
+		     at += MANIFEST_BLOCK)
+			if (save_block(b, fd, at, size, err) != 0)
+				return -1;
+	}
+	return 0;
+}
+
+/* ---- files ---- */
+
+static int64_t
+nanoseconds(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void
+add_file(struct backup *b, const char *name, const struct stat *st)
+{
+	struct saved *file = manifest_add(&b->next, name);
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	file->mode = st->st_mode & 07777;
+	file->uid = st->st_uid;
+	file->gid = st->st_gid;
+	if (!S_ISREG(st->st_mode))
+		return;
+	file->size = st->st_size;
+	file->mtime_ns = nanoseconds(st->st_mtim);
+	if (file->mtime_ns < 0 || nanoseconds(now) - file->mtime_ns < RECENT_NS)
+		file->mtime_ns = 0;
+}
+
+/* It is as it was in the last backup. */
+static void
+carry(struct backup *b, const struct saved *file)
+{
+	struct saved *copy = manifest_add(&b->next, file->name);
+	size_t first = copy->first;
+
+	*copy = *file;
+	copy->first = first;
+	copy->count = 0;
+	for (size_t i = 0; i < file->count; i++) {
+		manifest_add_block(&b->next, &b->last.blocks[file->first + i]);
+		b->had += b->last.blocks[file->first + i].len;
+	}
+}
+
+/* ---- volumes ---- */
+
+/* The same bytes under a name of their own, at once, where the file system can;
+ * -1: it cannot. */
+static int
+clone_of(const struct backup *b, int fd)
+{
+	auto_close int copy = openat(b->folder, ".",
+	    O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+
+	return copy >= 0 && ioctl(copy, FICLONE, fd) == 0 ? steal_fd(&copy) :
+							    -1;
+}
+
+static bool
+is_unchanged(const struct saved *last, const struct stat *st)
+{
+	return last != NULL && last->mtime_ns != 0 &&
+	    last->size == st->st_size &&
+	    last->mtime_ns == nanoseconds(st->st_mtim);
+}
+
+/* It cannot be copied now. */
+static void
+leave(struct backup *b, const char *name, const struct saved *last)
+{
+	b->not_fresh++;
+	(void)fprintf(stderr, "ilctl backup: %s is in use: %s\n", name,
+	    last != NULL ? "it stays as in the last backup" : "it is left out");
+	if (last != NULL)
+		carry(b, last);
+}
+
+static int
+save_volume(struct backup *b, int dir, const char *sandbox, const char *volume,
+    struct err *err)
+{
+	auto_free char *name = xprintf("%s/%s", sandbox, volume);
+	const struct saved *last = manifest_find(&b->last, name);
+	auto_close int fd = openat(dir, volume,
+	    O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int copy = -1;
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* removed meanwhile */
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_system(err, "%s", name);
+	if (!S_ISREG(st.st_mode) || !manifest_is_name(name))
+		return 0;
+	if (is_unchanged(last, &st)) {
+		carry(b, last);
+		return 0;
+	}
+	if (!volume_lock(b->socket, fd, sandbox, b->wait_ms)) {
+		leave(b, name, last);
+		return 0;
+	}
+	if (fstat(fd, &st) != 0)
+		return err_system(err, "%s", name);
+	add_file(b, name, &st);
+	copy = clone_of(b, fd);
+	if (copy >= 0)
+		(void)flock(fd, LOCK_UN);
+	if (save_blocks(b, copy >= 0 ? copy : fd, st.st_size, err) != 0)
+		return err_wrap(err, "%s", name);
+	return 0;
+}
+
+/* One that was removed meanwhile is none any more. */
+static int
+save_sandbox(struct backup *b, const char *id, struct err *err)
+{
+	auto_free char *path = xprintf("%s/%s", b->config->base_dir, id);
+	auto_free char *name = xprintf("%s/", id);
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	struct stat st;
+	int result = 0;
+
+	if (dir == NULL)
+		return errno == ENOENT ? 0 : err_system(err, "%s", path);
+	if (fstat(dirfd(dir), &st) == 0)
+		add_file(b, name, &st);
+	while (result == 0 && (entry = readdir(dir)) != NULL) {
+		size_t len = strlen(entry->d_name);
+
+		if (len > 5 && strcmp(entry->d_name + len - 5, ".ext4") == 0)
+			result = save_volume(b, dirfd(dir), id, entry->d_name,
+			    err);
+	}
+	(void)closedir(dir);
+	return result;
+}
+
+/* ---- the rest ---- */
+
+static int
+save_whole(struct backup *b, int at, const char *path, const char *name,
+    const struct stat *like, struct err *err)
+{
+	auto_close int fd = openat(at, path,
+	    O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_system(err, "%s", path);
+	add_file(b, name, &st);
+	if (like != NULL) { /* it is a copy */
+		struct saved *file = &b->next.files[b->next.file_count - 1];
+
+		file->mode = like->st_mode & 07777;
+		file->uid = like->st_uid;
+		file->gid = like->st_gid;
+	}
+	return save_blocks(b, fd, st.st_size, err);
+}
+
+static int
+save_database(struct backup *b, struct db *db, struct err *err)
+{
+	auto_free char *path = xprintf("%s/" DATABASE_DRAFT, b->path);
+	struct stat st;
+	int result;
+
+	(void)unlink(path);
+	if (stat(b->config->database, &st) != 0)
+		return err_system(err, "%s", b->config->database);
+	result = db_copy(db, path, err);
+	if (result == 0)
+		result = save_whole(b, b->folder, DATABASE_DRAFT,
+		    MANIFEST_DATABASE, &st, err);
+	(void)unlink(path);
+	return result;
+}
+
+/* Sandboxes are listed first: one that is made in between has a row without
+ * files, and its owner makes it anew, rather than files that nobody owns. */
+static int
+save_all(struct backup *b, struct err *err)
+{
+	auto_db struct db *db = db_open(b->config->database, DB_WORKER, err);
+	auto_free char *uids = xprintf("%s/.uids", b->config->base_dir);
+	auto_buf struct buf ids = BUF_INIT((size_t)1 << 30);
+	struct stmt *s;
+	int row = 0;
+
+	if (db == NULL)
+		return -1;
+	s = db_statement(db, STATEMENT_LIST_SANDBOXES);
+	while ((row = db_step(db, s, err)) == 1)
+		if (strcmp(db_column_text(s, 2), "expired") != 0)
+			buf_add(&ids, db_column_text(s, 0), SANDBOX_ID_LEN);
+	db_statement_done(&s);
+	if (row < 0 || save_database(b, db, err) != 0)
+		return -1;
+	for (size_t at = 0; at + SANDBOX_ID_LEN <= ids.len;
+	     at += SANDBOX_ID_LEN) {
+		char id[SANDBOX_ID_LEN + 1] = "";
+
+		memcpy(id, ids.data + at, SANDBOX_ID_LEN);
+		if (save_sandbox(b, id, err) != 0)
+			return -1;
+	}
+	/* last: no uid of the sandboxes above is given out again */
+	if (access(uids, F_OK) == 0)
+		return save_whole(b, AT_FDCWD, uids, MANIFEST_UIDS, NULL, err);
+	return 0;
+}
+
+/* Blocks that nobody needs any more, and what a killed backup left. */
+static void
+sweep_blocks(const struct backup *b)
+{
+	auto_free struct block *needed = sorted(&b->next);
+	char path[32];
+
+	for (unsigned i = 0; i < 256; i++) {
+		const struct dirent *entry;
+		DIR *dir;
+		int fd;
+
+		(void)snprintf(path, sizeof(path), "blocks/%02x", i);
+		fd = openat(b->folder, path,
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		dir = fd < 0 ? NULL : fdopendir(fd);
+		while (dir != NULL && (entry = readdir(dir)) != NULL) {
+			struct block block;
+
+			if (text_parse_hex(entry->d_name, strlen(entry->d_name),
+				block.hash, MANIFEST_HASH) &&
+			    bsearch(&block, needed, b->next.block_count,
+				sizeof(block), by_hash) == NULL)
+				(void)unlinkat(fd, entry->d_name, 0);
+		}
+		if (dir != NULL)
+			(void)closedir(dir);
+	}
+}
+
+static int
+open_folder(struct backup *b, struct err *err)
+{
+	if (sodium_init() < 0 || fd_make_dirs(b->path, 0700, err) != 0)
+		return -1;
+	b->folder = open(b->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (b->folder < 0 ||
+	    (mkdirat(b->folder, "blocks", 0700) != 0 && errno != EEXIST))
+		return err_system(err, "%s", b->path);
+	if (flock(b->folder, LOCK_EX | LOCK_NB) != 0)
+		return err_set(err, ERR_BUSY, "another one works on %s",
+		    b->path);
+	if (manifest_read(b->folder, &b->last, err) < 0)
+		(void)fprintf(stderr, "ilctl backup: %s; it begins anew\n",
+		    err->text);
+	b->known = sorted(&b->last);
+	return 0;
+}
+
+static int
+make_backup(struct backup *b, struct err *err)
+{
+	if (config_database_is_server(b->config->database))
+		return err_set(err, ERR_CONFIG, CTL_SERVER_SAVES);
+	b->next.time = clock_wall_ms() / 1000;
+	if (open_folder(b, err) != 0 || save_all(b, err) != 0)
+		return -1;
+	if (syncfs(b->folder) != 0)
+		return err_system(err, "write %s", b->path);
+	if (manifest_write(b->folder, &b->next, err) != 0)
+		return -1;
+	sweep_blocks(b);
+	return 0;
+}
+
+int
+ctl_backup(struct ctl *ctl)
+{
+	struct backup b = { .config = &ctl->config, .folder = -1 };
+	struct err err = { 0 };
+	int64_t seconds = WAIT_SECONDS;
+	int result, c;
+
+	while ((c = getopt(ctl->argc, ctl->argv, "w:")) != -1)
+		if (c != 'w' || !text_parse_int(optarg, 0, 86400, &seconds))
+			return CTL_MISUSED;
+	if (optind + 1 != ctl->argc)
+		return CTL_MISUSED;
+	b.path = ctl->argv[optind];
+	b.wait_ms = seconds * 1000;
+	b.socket = config_state_path(&ctl->config, SOCKET_BROKER_CTL);
+	result = make_backup(&b, &err);
+	if (result == 0)
+		printf("%zu files; %s written, %s as in the last backup\n",
+		    b.next.file_count, text_size(b.written).text,
+		    text_size(b.had).text);
+	cleanup_close(&b.folder);
+	free(b.socket);
+	free(b.known);
+	manifest_release(&b.last);
+	manifest_release(&b.next);
+	if (result != 0)
+		return ctl_fail("backup", &err);
+	return b.not_fresh == 0 ? CTL_OK : CTL_FAILED;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/text.h"
+
+#define FILE_NAME "manifest"
+#define DRAFT_NAME "manifest.new"
+#define HEAD "inline-backup 1"
+#define LINE_MAX_BYTES 256
+#define FILES_MAX ((size_t)4000000)
+#define BLOCKS_MAX ((size_t)16000000) /* a TiB of them */
+#define SIZE_MOST ((int64_t)4 << 40)
+#define HEX_LEN (2 * MANIFEST_HASH)
+#define WORDS_MAX 8
+
+void
+manifest_release(struct manifest *m)
+{
+	free(m->files);
+	free(m->blocks);
+	*m = (struct manifest){ .time = 0 };
+}
+
+/* Room for one more of them: twice as much each time. */
+static void *
+grown(void *items, size_t count, size_t size)
+{
+	if (count != 0 && (count & (count - 1)) != 0)
+		return items;
+	items = reallocarray(items, count == 0 ? 1 : 2 * count, size);
+	if (items == NULL)
+		abort();
+	return items;
+}
+
+struct saved *
+manifest_add(struct manifest *m, const char *name)
+{
+	struct saved *file;
+
+	m->files = grown(m->files, m->file_count, sizeof(*m->files));
+	file = &m->files[m->file_count++];
+	*file = (struct saved){ .first = m->block_count };
+	(void)snprintf(file->name, sizeof(file->name), "%s", name);
+	return file;
+}
+
+void
+manifest_add_block(struct manifest *m, const struct block *block)
+{
+	m->blocks = grown(m->blocks, m->block_count, sizeof(*m->blocks));
+	m->blocks[m->block_count++] = *block;
+	m->files[m->file_count - 1].count++;
+}
+
+const struct saved *
+manifest_find(const struct manifest *m, const char *name)
+{
+	for (size_t i = 0; i < m->file_count; i++)
+		if (strcmp(m->files[i].name, name) == 0)
+			return &m->files[i];
+	return NULL;
+}
+
+/* ---- blocks ---- */
+
+void
+block_path(const struct block *block, char path[BLOCK_PATH_SIZE])
+{
+	char hex[HEX_LEN + 1];
+
+	(void)sodium_bin2hex(hex, sizeof(hex), block->hash, MANIFEST_HASH);
+	(void)snprintf(path, BLOCK_PATH_SIZE, "blocks/%.2s/%s", hex, hex);
+}
+
+void
+block_hash(struct block *block, const unsigned char *data)
+{
+	(void)crypto_generichash(block->hash, MANIFEST_HASH, data, block->len,
+	    NULL, 0);
+}
+
+int
+block_read(int folder, const struct block *block, unsigned char *data,
+    struct err *err)
+{
+	struct block found = *block;
+	char path[BLOCK_PATH_SIZE];
+	auto_close int fd = -1;
+	unsigned char more;
+
+	block_path(block, path);
+	fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_system(err, "the backup is damaged: %s", path);
+	if (pread(fd, data, block->len, 0) != (ssize_t)block->len ||
+	    pread(fd, &more, 1, block->len) != 0)
+		return err_set(err, ERR_INPUT,
+		    "the backup is damaged: %s has another length", path);
+	block_hash(&found, data);
+	if (memcmp(found.hash, block->hash, MANIFEST_HASH) != 0)
+		return err_set(err, ERR_INPUT,
+		    "the backup is damaged: %s holds something else", path);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+bool
+manifest_is_name(const char *name)
+{
+	const char *volume = name + 33;
+	size_t len;
+
+	if (strcmp(name, MANIFEST_DATABASE) == 0 ||
+	    strcmp(name, MANIFEST_UIDS) == 0)
+		return true;
+	if (strspn(name, "0123456789abcdef") != 32 || name[32] != '/')
+		return false;
+	len = strlen(volume);
+	return len == 0 ||
+	    (len > 5 && len < 64 && strcmp(volume + len - 5, ".ext4") == 0 &&
+		strspn(volume, "abcdefghijklmnopqrstuvwxyz0123456789.-") ==
+		    len &&
+		volume[0] != '.');
+}
+
+static bool
+take_number(const char *word, int64_t most, int64_t *value)
+{
+	return word != NULL && text_parse_int(word, 0, most, value);
+}
+
+static bool
+take_file(struct manifest *m, char *const *words, size_t *left)
+{
+	struct saved *file;
+	int64_t mode;
+	int64_t uid;
+	int64_t gid;
+	int64_t size;
+	int64_t mtime;
+	int64_t count;
+
+	if (*left != 0 || m->file_count >= FILES_MAX ||
+	    !take_number(words[1], 07777, &mode) ||
+	    !take_number(words[2], UINT32_MAX - 1, &uid) ||
+	    !take_number(words[3], UINT32_MAX - 1, &gid) ||
+	    !take_number(words[4], SIZE_MOST, &size) ||
+	    !take_number(words[5], INT64_MAX, &mtime) ||
+	    !take_number(words[6], (int64_t)BLOCKS_MAX, &count) ||
+	    words[7] == NULL || strlen(words[7]) >= MANIFEST_NAME_MAX ||
+	    !manifest_is_name(words[7]))
+		return false;
+	file = manifest_add(m, words[7]);
+	file->mode = (uint32_t)mode;
+	file->uid = (uint32_t)uid;
+	file->gid = (uint32_t)gid;
+	file->size = size;
+	file->mtime_ns = mtime;
+	*left = (size_t)count;
+	return true;
+}
+
+/* In their order, within their file. */
+static bool
+take_block(struct manifest *m, char *const *words, size_t *left)
+{
+	const struct saved *file = m->file_count == 0 ?
+	    NULL :
+	    &m->files[m->file_count - 1];
+	struct block block = { .offset = 0 };
+	int64_t len;
+
+	if (file == NULL || *left == 0 || m->block_count >= BLOCKS_MAX ||
+	    !take_number(words[1], SIZE_MOST, &block.offset) ||
+	    !take_number(words[2], MANIFEST_BLOCK, &len) || words[3] == NULL ||
+	    !text_parse_hex(words[3], strlen(words[3]), block.hash,
+		MANIFEST_HASH) ||
+	    block.offset % MANIFEST_BLOCK != 0 || len == 0 ||
+	    block.offset + len > file->size ||
+	    (file->count > 0 &&
+		block.offset <= m->blocks[m->block_count - 1].offset))
+		return false;
+	block.len = (uint32_t)len;
+	manifest_add_block(m, &block);
+	--*left;
+	return true;
+}
+
+/* What has been read so far, each line with a NUL at its end. */
+static bool
+is_the_end(crypto_generichash_state *all, const char *hex)
+{
+	unsigned char want[MANIFEST_HASH];
+	unsigned char found[MANIFEST_HASH];
+
+	(void)crypto_generichash_final(all, found, sizeof(found));
+	return hex != NULL &&
+	    text_parse_hex(hex, strlen(hex), want, sizeof(want)) &&
+	    memcmp(want, found, sizeof(found)) == 0;
+}
+
+/* A line after the first: a file, or a block of the last file. */
+static bool
+take_line(struct manifest *m, char *line, size_t *left)
+{
+	char *words[WORDS_MAX + 1] = { NULL };
+	size_t count = 0;
+
+	while (count < WORDS_MAX && line != NULL)
+		words[count++] = strsep(&line, " ");
+	if (line != NULL)
+		return false;
+	if (strcmp(words[0], "f") == 0)
+		return take_file(m, words, left);
+	return strcmp(words[0], "b") == 0 && take_block(m, words, left);
+}
+
+static bool
+read_lines(struct manifest *m, FILE *in)
+{
+	crypto_generichash_state all;
+	char line[LINE_MAX_BYTES];
+	size_t left = 0;
+	bool good = true;
+
+	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
+	for (size_t i = 0; good && fgets(line, sizeof(line), in) != NULL; i++) {
+		size_t len = strlen(line);
+
+		if (len == 0 || line[len - 1] != '\n')
+			return false;
+		line[len - 1] = '\0';
+		if (strncmp(line, "e ", 2) == 0)
+			return i > 0 && left == 0 &&
+			    is_the_end(&all, line + 2) && fgetc(in) == EOF;
+		(void)crypto_generichash_update(&all,
+		    (const unsigned char *)line, len);
+		if (i > 0)
+			good = take_line(m, line, &left);
+		else
+			good = strncmp(line, HEAD " ", strlen(HEAD " ")) == 0 &&
+			    take_number(line + strlen(HEAD " "), INT64_MAX,
+				&m->time);
+	}
+	return false;
+}
+
+int
+manifest_read(int folder, struct manifest *m, struct err *err)
+{
+	int fd = openat(folder, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+	bool good;
+
+	*m = (struct manifest){ .time = 0 };
+	if (in == NULL && errno == ENOENT)
+		return 1;
+	if (in == NULL)
+		return err_system(err, "open the manifest");
+	good = read_lines(m, in);
+	(void)fclose(in);
+	if (good)
+		return 0;
+	manifest_release(m);
+	return err_set(err, ERR_INPUT,
+	    "the backup is damaged: its manifest is not whole");
+}
+
+/* ---- writing ---- */
+
+/* Hashed with a NUL for the line's end, as it is when it is read. */
+static void
+put_line(FILE *out, crypto_generichash_state *all, const char *line)
+{
+	(void)fprintf(out, "%s\n", line);
+	(void)crypto_generichash_update(all, (const unsigned char *)line,
+	    strlen(line) + 1);
+}
+
+static void
+put_file(FILE *out, crypto_generichash_state *all, const struct manifest *m,
+    const struct saved *file)
+{
+	char line[LINE_MAX_BYTES];
+	char hex[HEX_LEN + 1];
+
+	(void)snprintf(line, sizeof(line),
+	    "f %u %u %u %" PRId64 " %" PRId64 " %zu %s", file->mode, file->uid,
+	    file->gid, file->size, file->mtime_ns, file->count, file->name);
+	put_line(out, all, line);
+	for (size_t i = 0; i < file->count; i++) {
+		const struct block *block = &m->blocks[file->first + i];
+
+		(void)sodium_bin2hex(hex, sizeof(hex), block->hash,
+		    MANIFEST_HASH);
+		(void)snprintf(line, sizeof(line), "b %" PRId64 " %u %s",
+		    block->offset, block->len, hex);
+		put_line(out, all, line);
+	}
+}
+
+int
+manifest_write(int folder, const struct manifest *m, struct err *err)
+{
+	int fd = openat(folder, DRAFT_NAME,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	crypto_generichash_state all;
+	unsigned char hash[MANIFEST_HASH];
+	char hex[HEX_LEN + 1];
+	char line[LINE_MAX_BYTES];
+	bool good;
+
+	if (out == NULL)
+		return err_system(err, "write the manifest");
+	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
+	(void)snprintf(line, sizeof(line), HEAD " %" PRId64, m->time);
+	put_line(out, &all, line);
+	for (size_t i = 0; i < m->file_count; i++)
+		put_file(out, &all, m, &m->files[i]);
+	(void)crypto_generichash_final(&all, hash, sizeof(hash));
+	(void)sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
+	(void)fprintf(out, "e %s\n", hex);
+	good = fflush(out) == 0 && ferror(out) == 0 && fsync(fd) == 0;
+	good = fclose(out) == 0 && good;
+	if (!good || renameat(folder, DRAFT_NAME, folder, FILE_NAME) != 0 ||
+	    fsync(folder) != 0)
+		return err_system(err, "write the manifest");
+	return 0;
+}

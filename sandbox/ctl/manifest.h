@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MANIFEST_H
+#define MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+/*
+ * What a backup consists of: a folder with
+ *
+ *	manifest	which files, of which blocks, each with its hash;
+ *			replaced as a whole when all blocks are on the disk
+ *	blocks/ab/…	the blocks, by their hash: one that has not changed
+ *			is there already
+ *
+ * What is read of it is checked: names, numbers, order, and the hash of all.
+ */
+#define MANIFEST_BLOCK 65536
+#define MANIFEST_HASH 32
+#define MANIFEST_NAME_MAX 100
+#define MANIFEST_DATABASE "database"
+#define MANIFEST_UIDS "uids"
+
+struct block {
+	int64_t offset; /* a multiple of MANIFEST_BLOCK */
+	uint32_t len;
+	unsigned char hash[MANIFEST_HASH];
+};
+
+/* A file, or, where the name ends with '/', the folder of a sandbox. */
+struct saved {
+	char name[MANIFEST_NAME_MAX];
+	uint32_t mode;
+	uint32_t uid;
+	uint32_t gid;
+	int64_t size;
+	int64_t mtime_ns; /* 0: not to be relied on */
+	size_t first;	  /* of its blocks */
+	size_t count;
+};
+
+struct manifest {
+	int64_t time; /* Unix seconds */
+	struct saved *files;
+	size_t file_count;
+	struct block *blocks; /* those of a file one after another */
+	size_t block_count;
+};
+
+void manifest_release(struct manifest *m);
+#define auto_manifest __attribute__((cleanup(manifest_release)))
+
+/* Read that of the folder.  1: there is none; -1: it is damaged. */
+int manifest_read(int folder, struct manifest *m, struct err *err);
+/* Put it in the place of the last one, durably. */
+int manifest_write(int folder, const struct manifest *m, struct err *err);
+
+/* The names that there are: nothing else is ever written anywhere. */
+bool manifest_is_name(const char *name);
+/* Append a file; then its blocks. */
+struct saved *manifest_add(struct manifest *m, const char *name);
+void manifest_add_block(struct manifest *m, const struct block *block);
+/* NULL: it is not in there. */
+const struct saved *manifest_find(const struct manifest *m, const char *name);
+
+/* blocks/ab/abcd…, and its room. */
+#define BLOCK_PATH_SIZE 80
+void block_path(const struct block *block, char path[BLOCK_PATH_SIZE]);
+void block_hash(struct block *block, const unsigned char *data);
+/* Read it, whole and as it was: block->len bytes. */
+int block_read(int folder, const struct block *block, unsigned char *data,
+    struct err *err);
+
+#endif

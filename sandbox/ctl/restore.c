@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl restore`: what `ilctl backup` has written, in its place again.  All of
+ * the backup is read and compared with its hashes before anything is written;
+ * each file gets its name when it is whole and on the disk, the database last.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/config_database.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/text.h"
+#include "ctl.h"
+#include "manifest.h"
+
+#define DRAFT ".restored"
+#define WORKERS_MOST 256
+
+struct restore {
+	const struct config *config;
+	int folder;
+	int base; /* IL_BASE_DIR */
+	struct manifest m;
+	int64_t bytes;
+	unsigned char data[MANIFEST_BLOCK];
+};
+
+/* ---- is it whole? ---- */
+
+static int
+check_all(struct restore *r, struct err *err)
+{
+	if (manifest_find(&r->m, MANIFEST_DATABASE) == NULL)
+		return err_set(err, ERR_INPUT,
+		    "the backup is damaged: it has no database");
+	for (size_t i = 0; i < r->m.block_count; i++) {
+		if (block_read(r->folder, &r->m.blocks[i], r->data, err) != 0)
+			return -1;
+		r->bytes += r->m.blocks[i].len;
+	}
+	return 0;
+}
+
+/* ---- is there a place for it? ---- */
+
+/* Lock a file that a program of ours holds while it runs; the lock stays until
+ * we end, so that it is not started meanwhile. */
+static int
+lock_out(const char *path, const char *program, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_system(err, "%s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	(void)close(fd);
+	return err_set(err, ERR_BUSY, "%s is running: stop the service first",
+	    program);
+}
+
+static int
+lock_all_out(const struct config *config, struct err *err)
+{
+	auto_free char *broker = config_state_path(config, "instance");
+	auto_free char *run = config_state_path(config, "run.lock");
+
+	if (lock_out(run, "ilctl run", err) != 0 ||
+	    lock_out(broker, "il-sandboxd", err) != 0)
+		return -1;
+	for (int slot = 0; slot < WORKERS_MOST; slot++) {
+		auto_free char *name = xprintf("worker/%d.lock", slot);
+		auto_free char *path = config_state_path(config, name);
+
+		if (lock_out(path, "il-worker", err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool
+has_sandboxes(const struct restore *r)
+{
+	DIR *dir = opendir(r->config->base_dir);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		found = found || entry->d_name[0] != '.';
+	if (dir != NULL)
+		(void)closedir(dir);
+	return found;
+}
+
+static int
+take_place(struct restore *r, bool force, struct err *err)
+{
+	const struct config *config = r->config;
+	auto_free char *database = xstrdup(config->database);
+
+	if (lock_all_out(config, err) != 0)
+		return -1;
+	if (!force && access(config->database, F_OK) == 0)
+		return err_set(err, ERR_CONFLICT,
+		    "there is a database already (%s): -f replaces it",
+		    config->database);
+	if (!force && has_sandboxes(r))
+		return err_set(err, ERR_CONFLICT,
+		    "there are sandboxes already in %s: -f replaces them",
+		    config->base_dir);
+	if (fd_make_dirs(dirname(database), 0770, err) != 0 ||
+	    fd_make_dirs(config->base_dir, 0700, err) != 0)
+		return -1;
+	r->base = open(config->base_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r->base < 0 ? err_system(err, "%s", config->base_dir) : 0;
+}
+
+/* ---- writing ---- */
+
+/* Its bytes, its owner, and then its rights: changing the owner takes some of
+ * these away. */
+static int
+fill(struct restore *r, int fd, const struct saved *file, struct err *err)
+{
+	for (size_t i = 0; i < file->count; i++) {
+		const struct block *block = &r->m.blocks[file->first + i];
+
+		if (block_read(r->folder, block, r->data, err) != 0)
+			return -1;
+		if (pwrite(fd, r->data, block->len, block->offset) !=
+		    (ssize_t)block->len)
+			return err_system(err, "write %s", file->name);
+	}
+	if (ftruncate(fd, file->size) != 0 ||
+	    fchown(fd, file->uid, file->gid) != 0 ||
+	    fchmod(fd, file->mode) != 0 || fsync(fd) != 0)
+		return err_system(err, "write %s", file->name);
+	return 0;
+}
+
+/* Under another name first. */
+static int
+write_file(struct restore *r, int dir, const char *name,
+    const struct saved *file, struct err *err)
+{
+	auto_free char *draft = xprintf("%s" DRAFT, name);
+	auto_close int fd = -1;
+
+	(void)unlinkat(dir, draft, 0);
+	fd = openat(dir, draft,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_system(err, "write %s", file->name);
+	if (fill(r, fd, file, err) != 0) {
+		(void)unlinkat(dir, draft, 0);
+		return -1;
+	}
+	if (renameat(dir, draft, dir, name) != 0)
+		return err_system(err, "write %s", file->name);
+	return 0;
+}
+
+/* "<id>/" or "<id>/<volume>"; the manifest knows no other names. */
+static int
+write_of_sandbox(struct restore *r, const struct saved *file, struct err *err)
+{
+	char id[33] = "";
+	const char *volume = file->name + sizeof(id);
+	auto_close int dir = -1;
+
+	memcpy(id, file->name, sizeof(id) - 1);
+	if (mkdirat(r->base, id, 0700) != 0 && errno != EEXIST)
+		return err_system(err, "make %s", id);
+	dir = openat(r->base, id,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir < 0)
+		return err_system(err, "open %s", id);
+	if (*volume != '\0')
+		return write_file(r, dir, volume, file, err) != 0 ||
+			fsync(dir) != 0 ?
+		    -1 :
+		    0;
+	if (fchown(dir, file->uid, file->gid) != 0 ||
+	    fchmod(dir, file->mode) != 0)
+		return err_system(err, "give %s to its owner", id);
+	return 0;
+}
+
+/* What an older one has left beside it is not this one's. */
+static int
+write_database(struct restore *r, struct err *err)
+{
+	static const char *const beside[] = { "-wal", "-shm" };
+	const struct saved *file = manifest_find(&r->m, MANIFEST_DATABASE);
+	auto_free char *draft = xprintf("%s.new", r->config->database);
+	auto_free char *copy = xstrdup(r->config->database);
+	auto_close int dir = -1;
+
+	if (write_file(r, AT_FDCWD, draft, file, err) != 0)
+		return -1;
+	for (size_t i = 0; i < 2; i++) {
+		auto_free char *path = xprintf("%s%s", r->config->database,
+		    beside[i]);
+
+		(void)unlink(path);
+	}
+	dir = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || rename(draft, r->config->database) != 0 ||
+	    fsync(dir) != 0)
+		return err_system(err, "%s", r->config->database);
+	return 0;
+}
+
+static int
+write_all(struct restore *r, struct err *err)
+{
+	for (size_t i = 0; i < r->m.file_count; i++) {
+		const struct saved *file = &r->m.files[i];
+
+		if (strcmp(file->name, MANIFEST_DATABASE) == 0)
+			continue;
+		if ((strcmp(file->name, MANIFEST_UIDS) == 0 ?
+			    write_file(r, r->base, ".uids", file, err) :
+			    write_of_sandbox(r, file, err)) != 0)
+			return -1;
+	}
+	if (fsync(r->base) != 0)
+		return err_system(err, "%s", r->config->base_dir);
+	return write_database(r, err);
+}
+
+static int
+open_backup(struct restore *r, const char *path, struct err *err)
+{
+	int found;
+
+	r->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (sodium_init() < 0 || r->folder < 0)
+		return err_system(err, "%s", path);
+	if (flock(r->folder, LOCK_SH | LOCK_NB) != 0)
+		return err_set(err, ERR_BUSY, "a backup is being made in %s",
+		    path);
+	found = manifest_read(r->folder, &r->m, err);
+	if (found == 1)
+		return err_set(err, ERR_NOT_FOUND, "there is no backup in %s",
+		    path);
+	return found < 0 ? -1 : check_all(r, err);
+}
+
+int
+ctl_restore(struct ctl *ctl)
+{
+	struct restore r = { .config = &ctl->config, .folder = -1, .base = -1 };
+	struct err err = { 0 };
+	bool force = false;
+	bool check = false;
+	int result;
+	int c;
+
+	while ((c = getopt(ctl->argc, ctl->argv, "fn")) != -1) {
+		if (c != 'f' && c != 'n')
+			return CTL_MISUSED;
+		force = force || c == 'f';
+		check = check || c == 'n';
+	}
+	if (optind + 1 != ctl->argc)
+		return CTL_MISUSED;
+	if (!check && config_database_is_server(ctl->config.database))
+		result = err_set(&err, ERR_CONFIG, CTL_SERVER_SAVES);
+	else
+		result = open_backup(&r, ctl->argv[optind], &err);
+	if (result == 0 && !check) {
+		result = take_place(&r, force, &err);
+		if (result == 0)
+			result = write_all(&r, &err);
+	}
+	if (result == 0)
+		printf("%zu files of %s UTC, %s: %s\n", r.m.file_count,
+		    text_time(r.m.time).text, text_size(r.bytes).text,
+		    check ? "all is whole" : "restored");
+	cleanup_close(&r.base);
+	cleanup_close(&r.folder);
+	manifest_release(&r.m);
+	return result == 0 ? CTL_OK : ctl_fail("restore", &err);
+}

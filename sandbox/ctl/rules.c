@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl user`, `guild` and `service`: what the operator says of a person, of a
+ * server, of all (store/rule.h).  The front and the workers obey it with the
+ * next command; what runs already is cancelled as its owner would do it.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/text.h"
+#include "../base/utf8.h"
+#include "../protocol/cancel.h"
+#include "../store/db.h"
+#include "../store/rule.h"
+#include "ctl.h"
+
+#define TIMEOUT_LEAST 100 /* as IL_TIMEOUT_SECONDS, in milliseconds */
+#define TIMEOUT_MOST (600 * 1000)
+#define QUOTA_LEAST ((int64_t)4 << 20) /* as IL_QUOTA */
+#define QUOTA_MOST ((int64_t)1 << 40)
+#define COUNT_MOST 1000000
+
+/* Whom it is about. */
+struct target {
+	const struct config *config;
+	const char *command; /* "user" */
+	enum rule_subject subject;
+	int64_t id; /* 0: all */
+	struct db *db;
+	struct rule rule;
+	int64_t changed_at; /* 0: there is no rule */
+	int argc;	    /* what follows the verb */
+	char **argv;
+};
+
+/* ---- the database ---- */
+
+static void
+bind_who(const struct target *t, struct stmt *s)
+{
+	db_bind_int(s, ":user_id", t->subject == RULE_USER ? t->id : 0);
+	db_bind_int(s, ":guild_id", t->subject == RULE_GUILD ? t->id : 0);
+}
+
+static int
+read_rule(struct target *t, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(t->db, STATEMENT_LIST_RULE);
+	struct rules rules;
+	int row;
+
+	if (rules_find(t->db, t->subject == RULE_USER ? t->id : 0,
+		t->subject == RULE_GUILD ? t->id : 0, &rules, err) != 0)
+		return -1;
+	t->rule = rules.of[t->subject];
+	db_bind_text(s, ":subject", rule_subjects[t->subject]);
+	db_bind_int(s, ":id", t->id);
+	row = db_step(t->db, s, err);
+	t->changed_at = row == 1 ? db_column_int(s, 7) : 0;
+	return row < 0 ? -1 : 0;
+}
+
+/* Only this connection may write what the operator says. */
+static int
+write_rule(const struct target *t, struct err *err)
+{
+	auto_db struct db *db = db_open(t->config->database, DB_ADMIN, err);
+
+	if (db == NULL || db_begin(db, err) != 0)
+		return -1;
+	if (rule_put(db, t->subject, t->id, &t->rule, err) == 0)
+		return db_commit(db, err);
+	db_rollback(db);
+	return -1;
+}
+
+/* ---- showing ---- */
+
+static void
+show_limit(const char *name, const char *value, const char *usual)
+{
+	printf("%-10s %s\n", name, *value != '\0' ? value : usual);
+}
+
+static void
+show_limits(const struct target *t)
+{
+	const struct rule *rule = &t->rule;
+	bool user = t->subject == RULE_USER;
+	auto_free char *rate = rule->rate > 0 ?
+	    xprintf("%" PRId64 " commands in 60 s", rule->rate) :
+	    xstrdup("");
+	auto_free char *jobs = rule->jobs > 0 ?
+	    xprintf("%" PRId64 " at one time", rule->jobs) :
+	    xstrdup("");
+	auto_free char *timeout = rule->timeout_ms > 0 ?
+	    xprintf("%.1f s", (double)rule->timeout_ms / 1e3) :
+	    xstrdup("");
+	auto_free char *usual = xprintf("%" PRId64
+					" commands in 60 s (IL_USER_RATE)",
+	    t->config->user_rate);
+
+	show_limit("rate", rate, user ? usual : "no limit");
+	show_limit("jobs", jobs,
+	    t->subject == RULE_SERVICE ? "IL_QUEUE_MAX" :
+					 "no limit of its own");
+	show_limit("timeout", timeout, "as usual");
+	show_limit("quota", rule->quota > 0 ? text_size(rule->quota).text : "",
+	    "as usual");
+}
+
+/* What the images of a sandbox take of the disk; -1: we may not look. */
+static int64_t
+disk_of(const struct config *config, const char *sandbox)
+{
+	auto_free char *folder = xprintf("%s/%s", config->base_dir, sandbox);
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	int64_t bytes = 0;
+	struct stat st;
+
+	if (dir == NULL)
+		return -1;
+	while ((entry = readdir(dir)) != NULL)
+		if (fstatat(dirfd(dir), entry->d_name, &st,
+			AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			bytes += (int64_t)st.st_blocks * 512;
+	(void)closedir(dir);
+	return bytes;
+}
+
+static int
+show_sandboxes(const struct target *t, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(t->db,
+	    STATEMENT_LIST_SANDBOXES_OF);
+	int row;
+
+	db_bind_int(s, ":user_id", t->id);
+	while ((row = db_step(t->db, s, err)) == 1) {
+		const char *id = db_column_text(s, 0);
+		int64_t disk = disk_of(t->config, id);
+
+		printf("%-10s %s %s, used %s UTC, expires %s%s\n", "sandbox",
+		    id, db_column_text(s, 1),
+		    text_time(db_column_int(s, 2)).text,
+		    db_column_int(s, 4) != 0 ?
+			"never" :
+			text_time(db_column_int(s, 3)).text,
+		    db_column_int(s, 4) != 0 ? "" : " UTC");
+		printf("%-10s %s in %" PRId64 " files", "",
+		    text_size(db_column_int(s, 5)).text, db_column_int(s, 6));
+		if (disk >= 0)
+			printf("; %s of the disk", text_size(disk).text);
+		printf("\n");
+	}
+	return row;
+}
+
+static int
+show_jobs(const struct target *t, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(t->db, STATEMENT_LIST_STATES);
+	int64_t last_ms = 0;
+	int64_t cpu_ms = 0;
+	int row;
+
+	bind_who(t, s);
+	printf("%-10s", "jobs");
+	while ((row = db_step(t->db, s, err)) == 1) {
+		printf(" %s %" PRId64 ",", db_column_text(s, 0),
+		    db_column_int(s, 1));
+		cpu_ms += db_column_int(s, 2);
+		if (db_column_int(s, 3) > last_ms)
+			last_ms = db_column_int(s, 3);
+	}
+	printf(" %.1f s of processor time\n", (double)cpu_ms / 1e3);
+	if (last_ms > 0)
+		printf("%-10s %s UTC\n", "last use",
+		    text_time(last_ms / 1000).text);
+	return row;
+}
+
+static int
+verb_show(struct target *t, struct err *err)
+{
+	const struct rule *rule = &t->rule;
+	auto_buf struct buf reason = BUF_INIT(4 * RULE_TEXT_SIZE);
+
+	if (t->argc != 0)
+		return CTL_MISUSED;
+	rule_add_text(&reason, rule->reason);
+	printf("%-10s %s%s%s\n",
+	    t->subject == RULE_SERVICE ? "paused" : "blocked",
+	    rule->blocked ? "yes" : "no", rule->reason[0] != '\0' ? ": " : "",
+	    rule->reason[0] != '\0' ? buf_str(&reason) + 3 : "");
+	if (rule->banner[0] != '\0') {
+		buf_cut(&reason, 0);
+		rule_add_text(&reason, rule->banner);
+		printf("%-10s %s\n", "banner", buf_str(&reason) + 3);
+	}
+	show_limits(t);
+	if (t->changed_at > 0)
+		printf("%-10s %s UTC\n", "said", text_time(t->changed_at).text);
+	if (t->subject == RULE_USER && show_sandboxes(t, err) != 0)
+		return CTL_FAILED;
+	return show_jobs(t, err) != 0 ? CTL_FAILED : CTL_OK;
+}
+
+/* ---- saying ---- */
+
+/* The rest of the line as one text.  False: it is no text for people. */
+static bool
+take_words(const struct target *t, char text[RULE_TEXT_SIZE], struct err *err)
+{
+	auto_buf struct buf words = BUF_INIT(RULE_TEXT_SIZE);
+	const char *s;
+	bool odd = false;
+
+	for (int i = 0; i < t->argc; i++) {
+		if (i > 0)
+			buf_addc(&words, ' ');
+		buf_adds(&words, t->argv[i]);
+	}
+	s = buf_str(&words);
+	for (size_t i = 0; i < words.len; i++)
+		odd = odd || (unsigned char)s[i] < ' ' || s[i] == 0x7f;
+	if (odd || words.overflow || !utf8_valid(s, words.len) ||
+	    text_codepoints(s, words.len) > RULE_TEXT_MOST) {
+		(void)err_set(err, ERR_INPUT,
+		    "the text must be one line of %d characters at most",
+		    RULE_TEXT_MOST);
+		return false;
+	}
+	memcpy(text, s, words.len + 1);
+	return true;
+}
+
+/* Ask for all that is not over to be cancelled: workers hear of it at once. */
+static int
+cancel_all(const struct target *t, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(t->db, STATEMENT_LIST_OPEN);
+	int row;
+
+	bind_who(t, s);
+	while ((row = db_step(t->db, s, err)) == 1) {
+		int64_t id = db_column_int(s, 0);
+
+		if (cancel_ask(t->config, id, err) != 0)
+			return -1;
+		printf("cancelled job %" PRId64 " (%s)\n", id,
+		    db_column_text(s, 1));
+	}
+	return row;
+}
+
+static int
+verb_cancel(struct target *t, struct err *err)
+{
+	if (t->argc != 0)
+		return CTL_MISUSED;
+	return cancel_all(t, err) != 0 ? CTL_FAILED : CTL_OK;
+}
+
+/* Blocked first: nothing is queued between the two. */
+static int
+verb_block(struct target *t, struct err *err)
+{
+	bool cancel = t->argc > 0 && strcmp(t->argv[0], "-c") == 0;
+
+	t->argc -= cancel;
+	t->argv += cancel;
+	t->rule.blocked = true;
+	if (!take_words(t, t->rule.reason, err) || write_rule(t, err) != 0 ||
+	    (cancel && cancel_all(t, err) != 0))
+		return CTL_FAILED;
+	return CTL_OK;
+}
+
+static int
+verb_unblock(struct target *t, struct err *err)
+{
+	if (t->argc != 0)
+		return CTL_MISUSED;
+	t->rule.blocked = false;
+	t->rule.reason[0] = '\0';
+	return write_rule(t, err) != 0 ? CTL_FAILED : CTL_OK;
+}
+
+static int
+verb_banner(struct target *t, struct err *err)
+{
+	if (!take_words(t, t->rule.banner, err) || write_rule(t, err) != 0)
+		return CTL_FAILED;
+	return CTL_OK;
+}
+
+/* "rate=5"; an empty value takes it back. */
+static bool
+take_limit(struct rule *rule, const char *word)
+{
+	const char *value = strchr(word, '=');
+	size_t len = value == NULL ? 0 : (size_t)(value - word);
+	int64_t *slot = text_is(word, len, "rate") ? &rule->rate :
+	    text_is(word, len, "jobs")		   ? &rule->jobs :
+	    text_is(word, len, "timeout")	   ? &rule->timeout_ms :
+	    text_is(word, len, "quota")		   ? &rule->quota :
+						     NULL;
+
+	if (slot == NULL)
+		return false;
+	*slot = 0;
+	if (*++value == '\0')
+		return true;
+	if (slot == &rule->timeout_ms)
+		return text_parse_thousandths(value, slot) &&
+		    *slot >= TIMEOUT_LEAST && *slot <= TIMEOUT_MOST;
+	if (slot == &rule->quota)
+		return text_parse_size(value, slot) && *slot >= QUOTA_LEAST &&
+		    *slot <= QUOTA_MOST;
+	return text_parse_int(value, 1, COUNT_MOST, slot);
+}
+
+static int
+verb_limits(struct target *t, struct err *err)
+{
+	for (int i = 0; i < t->argc; i++)
+		if (!take_limit(&t->rule, t->argv[i])) {
+			(void)err_set(err, ERR_INPUT,
+			    "'%s': rate=N, jobs=N, timeout=SECONDS (0.1 to "
+			    "600) and quota=SIZE (4m to 1t) are limits",
+			    t->argv[i]);
+			return CTL_FAILED;
+		}
+	if (t->argc > 0 && write_rule(t, err) != 0)
+		return CTL_FAILED;
+	show_limits(t);
+	return CTL_OK;
+}
+
+/* ---- the commands ---- */
+
+#define FOR(subject) (1u << RULE_##subject)
+
+static const struct {
+	const char *name;
+	unsigned subjects;
+	int (*run)(struct target *t, struct err *err);
+} verbs[] = {
+	{ "show", FOR(SERVICE) | FOR(GUILD) | FOR(USER), verb_show },
+	{ "limits", FOR(SERVICE) | FOR(GUILD) | FOR(USER), verb_limits },
+	{ "cancel", FOR(GUILD) | FOR(USER), verb_cancel },
+	{ "block", FOR(GUILD) | FOR(USER), verb_block },
+	{ "unblock", FOR(GUILD) | FOR(USER), verb_unblock },
+	{ "pause", FOR(SERVICE), verb_block },
+	{ "resume", FOR(SERVICE), verb_unblock },
+	{ "banner", FOR(SERVICE), verb_banner },
+};
+
+static int
+run_verb(struct ctl *ctl, struct target *t, const char *name)
+{
+	struct err err = { 0 };
+	auto_db struct db *db = NULL;
+	int code = CTL_MISUSED;
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		if (strcmp(verbs[i].name, name) != 0 ||
+		    (verbs[i].subjects & 1u << t->subject) == 0)
+			continue;
+		db = t->db = db_open(ctl->config.database, DB_WORKER, &err);
+		code = db == NULL || read_rule(t, &err) != 0 ?
+		    CTL_FAILED :
+		    verbs[i].run(t, &err);
+	}
+	return code == CTL_FAILED ? ctl_fail(t->command, &err) : code;
+}
+
+/* [id] [verb [argument ...]] */
+static int
+about(struct ctl *ctl, enum rule_subject subject)
+{
+	int at = subject == RULE_SERVICE ? 1 : 2;
+	struct target t = { .config = &ctl->config,
+		.command = ctl->argv[0],
+		.subject = subject };
+
+	if (at == 2 &&
+	    (ctl->argc < 2 ||
+		!text_parse_snowflake(ctl->argv[1], strlen(ctl->argv[1]),
+		    &t.id)))
+		return CTL_MISUSED;
+	if (ctl->argc <= at)
+		return run_verb(ctl, &t, "show");
+	t.argc = ctl->argc - at - 1;
+	t.argv = ctl->argv + at + 1;
+	return run_verb(ctl, &t, ctl->argv[at]);
+}
+
+int
+ctl_user(struct ctl *ctl)
+{
+	return about(ctl, RULE_USER);
+}
+
+int
+ctl_guild(struct ctl *ctl)
+{
+	return about(ctl, RULE_GUILD);
+}
+
+int
+ctl_service(struct ctl *ctl)
+{
+	return about(ctl, RULE_SERVICE);
+}

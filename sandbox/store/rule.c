@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "rule.h"
+
+#include <string.h>
+
+#include "../base/buf.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/text.h"
+#include "db.h"
+
+const char *const rule_subjects[] = {
+	[RULE_SERVICE] = "service",
+	[RULE_GUILD] = "guild",
+	[RULE_USER] = "user",
+	NULL,
+};
+
+/* As much of it as there is room for: an operator's shell may have written
+ * anything that the CHECKs allow. */
+static void
+read_text(struct stmt *s, int column, char *text)
+{
+	const char *found = db_column_text(s, column);
+	size_t len = text_prefix(found, strlen(found), RULE_TEXT_MOST);
+
+	if (len >= RULE_TEXT_SIZE)
+		len = RULE_TEXT_SIZE - 1;
+	memcpy(text, found, len);
+	text[len] = '\0';
+}
+
+static void
+read_rule(struct stmt *s, struct rule *rule)
+{
+	rule->blocked = db_column_int(s, 1) != 0;
+	read_text(s, 2, rule->reason);
+	read_text(s, 3, rule->banner);
+	rule->rate = db_column_int(s, 4); /* NULL is 0 */
+	rule->jobs = db_column_int(s, 5);
+	rule->timeout_ms = db_column_int(s, 6);
+	rule->quota = db_column_int(s, 7);
+}
+
+int
+rules_find(struct db *db, int64_t user_id, int64_t guild_id,
+    struct rules *rules, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_FIND);
+	int row;
+
+	memset(rules, 0, sizeof(*rules));
+	db_bind_int(s, ":user_id", user_id);
+	db_bind_int(s, ":guild_id", guild_id);
+	while ((row = db_step(db, s, err)) == 1)
+		read_rule(s, &rules->of[db_column_word(s, 0, rule_subjects)]);
+	return row < 0 ? err_wrap(err, "what the operator has said") : 0;
+}
+
+int64_t
+rules_timeout(const struct rules *rules, int64_t usual_ms)
+{
+	for (int i = RULE_SERVICE; i < RULE_SUBJECTS; i++)
+		if (rules->of[i].timeout_ms > 0)
+			usual_ms = rules->of[i].timeout_ms;
+	return usual_ms;
+}
+
+int64_t
+rules_quota(const struct rules *rules, int64_t usual)
+{
+	for (int i = RULE_SERVICE; i < RULE_SUBJECTS; i++)
+		if (rules->of[i].quota > 0)
+			usual = rules->of[i].quota;
+	return usual;
+}
+
+void
+rule_add_text(struct buf *out, const char *text)
+{
+	size_t len = strlen(text);
+	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
+	size_t shown;
+
+	text_add_clean(&clean, text, len);
+	shown = text_prefix(buf_str(&clean), clean.len, RULE_TEXT_MOST);
+	buf_adds(out, "\n> ");
+	for (size_t i = 0; i < shown; i++) {
+		char c = clean.data[i];
+
+		buf_addc(out,
+		    c == '`'		       ? '\'' :
+			c == '\n' || c == '\t' ? ' ' :
+						 c);
+	}
+}
+
+/* What is not bound is NULL. */
+static void
+bind_limit(struct stmt *s, const char *name, int64_t limit)
+{
+	if (limit > 0)
+		db_bind_int(s, name, limit);
+}
+
+static int
+put_row(struct db *db, enum rule_subject subject, int64_t id,
+    const struct rule *rule, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_PUT);
+
+	db_bind_text(s, ":subject", rule_subjects[subject]);
+	db_bind_int(s, ":id", id);
+	db_bind_int(s, ":blocked", rule->blocked);
+	db_bind_text(s, ":reason", rule->reason);
+	db_bind_text(s, ":banner", rule->banner);
+	bind_limit(s, ":rate", rule->rate);
+	bind_limit(s, ":jobs", rule->jobs);
+	bind_limit(s, ":timeout_ms", rule->timeout_ms);
+	bind_limit(s, ":quota", rule->quota);
+	db_bind_int(s, ":now", clock_wall_ms() / 1000);
+	return db_run(db, s, err);
+}
+
+int
+rule_put(struct db *db, enum rule_subject subject, int64_t id,
+    const struct rule *rule, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_TIDY);
+
+	db_bind_text(s, ":subject", rule_subjects[subject]);
+	db_bind_int(s, ":id", id);
+	return put_row(db, subject, id, rule, err) < 0 ||
+		db_run(db, s, err) < 0 ?
+	    -1 :
+	    0;
+}
