@@ -49,9 +49,8 @@ enum frame_kind {
 	FRAME_STATUS_IS = 7,	/* see the status tags */
 	FRAME_RESERVE = 8,	/* SIZE: bytes for the files of the APIs, until
 				 * the client hangs up; GRANTED */
-	FRAME_KEPT = 10,	/* SANDBOX, RETIRE?: is an interpreter kept, and
-				 * is it to end (for ilctl: any idle cell)?
-				 * GRANTED: KEPT, REST_MS */
+	FRAME_KEPT = 10,	/* SANDBOX, RETIRE? (ilctl: any idle cell): is
+				 * one kept, is it to end?  KEPT, REST_MS */
 	FRAME_STAGE = 13,	/* INTERPRETER: a copy of the packages of the
 				 * APIs' runs, that a LEASE "install" changes,
 				 * until the client hangs up */
@@ -60,8 +59,7 @@ enum frame_kind {
 				 * them with TEXT, and the end */
 	FRAME_METRICS = 14,	/* answered with FRAME_METRICS_ARE */
 	FRAME_METRICS_ARE = 15, /* TEXT: families for Prometheus */
-	FRAME_CELLS = 22,	/* GRANTED, one for each with what it is at, and
-				 * one with CELLS: of how many */
+	FRAME_CELLS = 22,	/* GRANTED for each, then one with CELLS */
 	FRAME_LOST = 9,		/* in a lease, the last word where its memory
 				 * has ended the cell: REASON_MEMORY */
 
@@ -223,9 +221,7 @@ enum frame_tag {
 				 * image was found out; absent: it is not yet */
 	TAG_TROUBLE = 111,	/* text: why one of them is away */
 	TAG_CHAT_IMAGES = 112,	/* text: IL_CHAT_IMAGES */
-
-	/* a cell */
-	TAG_STATE = 113,	/* text: what it is at */
+	TAG_STATE = 113,	/* text: what a cell is at */
 	TAG_STATE_MS = 114,	/* int: for so long */
 	TAG_RUNS = 115,		/* int: leases that are over */
 	TAG_PID = 116,		/* int: of its first process; 0: not known */

@@ -138,14 +138,12 @@ struct lease_status {
 	int64_t floor;	    /* of those: kept from everybody */
 	int64_t sandboxes;
 	int64_t isolation; /* enum isolation of the api cells; 0: not known */
-	char isolation_reason[128]; /* why it is no more: "step: ERROR"; "": it
-				       is */
+	char isolation_reason[128]; /* why no more: "step: ERROR", or "" */
 };
 
 /* What the broker tells Prometheus, as base/exposition.h has it; appended. */
 enum refusal lease_metrics(const char *socket_path, struct buf *text,
     int wait_ms, struct err *err);
-
 enum refusal lease_status(const char *socket_path, struct lease_status *status,
     int wait_ms, struct err *err);
 

@@ -68,8 +68,7 @@ struct job {
 	char *version;	 /* of Python; "": the usual one */
 	bool timeit, keep; /* the latter: what the run leaves in memory */
 	int64_t guild_id;  /* the server that it came from; 0: none */
-
-	char *body; /* finished: the message, JSON; NULL before */
+	char *body;	   /* finished: the message, JSON; NULL before */
 };
 
 /* Zero, but page 1 and held by nobody. */
@@ -89,8 +88,7 @@ enum job_insert_result {
 };
 
 struct job_limits {
-	int64_t queue_max;
-	int64_t user_rate;
+	int64_t queue_max, user_rate;
 	/* of jobs that are not over, and in 60 s; 0: no more than that */
 	int64_t user_jobs, guild_jobs, guild_rate, service_rate;
 	int64_t until_ms; /* wall clock: not inserted after it; 0: always */
@@ -116,8 +114,7 @@ int job_claim(struct db *db, int64_t slot, struct job *job, struct err *err);
 /* claimed → started: from here on it is never run again. */
 int job_start(struct db *db, int64_t id, int64_t slot, struct err *err);
 /* claimed, started or lost → finished, with the message that tells about it.
- * It survives a power cut after db_flush().  cpu_ms: what its code took; -1:
- * nobody knows. */
+ * It survives a power cut after db_flush().  cpu_ms: of its code; or -1. */
 int job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
     const char *outcome, int64_t cpu_ms, struct err *err);
 /* finished → delivered; claimed, started, finished or lost → undeliverable.

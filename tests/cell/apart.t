@@ -145,26 +145,61 @@ def signals_that_wait_in_one_cell_leave_room_in_others():
         assert told.output == b"256 EAGAIN\n", told
 
 
+# POST /eval, and both forms of POST /v1/execute.
+FORMS = (lambda cell, code: cell.eval(["-c", code]),
+         lambda cell, code: cell.run(code, echo=0),
+         lambda cell, code: cell.run(code, name="<stdin>"))
+
+
 @test
 def what_was_random_at_import_differs_in_each_run():
     folder = tempfile.mkdtemp(prefix="cell-test-")
+    files = {"numpy/__init__.py": "", "numpy/random/__init__.py":
+             "import os\ndef seed():\n    global state\n"
+             "    state = os.urandom(8)\nseed()\n",
+             "keeps.py": "import numpy.random, random\nr = random.Random()\n",
+             # an image's, before each start of Python
+             "itself/sitecustomize.py": "import keeps\n"}
+    code = ("import keeps, random, sys\nprint(keeps.r.random(), "
+            "sys.modules['numpy.random'].state, random.random())")
     try:
         os.chmod(folder, 0o755)
-        os.makedirs(folder + "/numpy/random")
-        open(folder + "/numpy/__init__.py", "w").close()
-        with open(folder + "/numpy/random/__init__.py", "w") as file:
-            file.write("import os\ndef seed():\n    global state\n"
-                       "    state = os.urandom(8)\nseed()\n")
-        code = ("import random, sys\n"
-                "print(sys.modules['numpy.random'].state, random.random())")
-        with ApiCell(options=["-v", folder + ":/numpy:ro", "--env",
-                              "PYTHONPATH=/numpy", "--env",
-                              "IL_CELL_PRELOAD=numpy.random,random"]) as seeded:
-            told = [seeded.eval(["-c", code]).output.split()
-                    for _ in range(3)]
-        assert [len(set(column)) for column in zip(*told)] == [3, 3], told
+        for name, text in files.items():
+            os.makedirs(os.path.dirname(folder + "/" + name), exist_ok=True)
+            with open(folder + "/" + name, "w") as file:
+                file.write(text)
+        for way in (["IL_CELL_PRELOAD=keeps", "PYTHONPATH=/numpy"],
+                    ["PYTHONPATH=/numpy:/numpy/itself"]):
+            with ApiCell(options=["-v", folder + ":/numpy:ro", *(
+                    word for one in way for word in ("--env", one))]) as seeded:
+                told = [form(seeded, code).output.split()
+                        for form in FORMS for _ in range(2)]
+            assert [len(set(column)) for column in zip(*told)] == [
+                6, 6, 6], (way, told)
     finally:
         shutil.rmtree(folder)
+
+
+@test
+def nothing_random_is_there_before_the_code():
+    code = """
+import gc, sys
+there = sorted({'random', '_random', 'uuid', 'secrets', 'ssl', '_ssl', 'numpy',
+                'tempfile'} & {*sys.modules})
+gc.unfreeze()
+there += [one for one in gc.get_objects() if type(one).__name__ in (
+    'Random', 'SystemRandom', 'RandomState', 'Generator', 'SSLContext')]
+import os, random, secrets, ssl, tempfile, uuid
+print(there, random.random(), uuid.uuid1().clock_seq, uuid.uuid4(),
+      secrets.token_hex(9), ssl.RAND_bytes(9).hex(), os.urandom(9).hex(),
+      next(tempfile._get_candidate_names()), sep='\\n')
+"""
+    told = [form(cell, code).output.split() for form in FORMS
+            for _ in range(2)]
+    assert {each[0] for each in told} == {b"[]"}, told
+    # a sequence has 14 bits: two of six may be the same
+    assert [len(set(column)) > 1 + 4 * (at != 1) for at, column in enumerate(
+        zip(*(each[1:] for each in told)))] == [True] * 7, told
 
 
 @test

@@ -41,6 +41,21 @@ FORMS = {
     "nothing left": ["-c", "x = 5; print(x)"],
     "last words": ["-c", "class A:\n def __del__(self): print('gone')\na = A()"],
     "later": ["-c", "import atexit; atexit.register(print, 'later')"],
+    "last words for a stream of one's own": [
+        "-c", "import sys\nclass S:\n kept = []\n write = kept.append\n def "
+        "flush(s):\n  sys.__stdout__.write(''.join(s.kept)); s.kept.clear()\n"
+        "sys.stdout = S(); print('kept')"],
+    "output that was kept": ["-c", "import sys\nsys.stdout.reconfigure("
+                             "write_through=False)\nprint('kept', end='')\n"
+                             "sys.stdout = sys.stderr"],
+    "no standard output": ["-c", "import sys; print(1); del sys.stdout"],
+    "no modules": ["-c", "import sys; sys.modules = None; print(1)"],
+    "other modules": ["-c", "import sys, threading\nthreading._register_atexit("
+                      "print, 'later')\nsys.modules = {}"],
+    "later, alone": ["-c", "import atexit\nclass A:\n def __eq__(*_): return "
+                     "True\natexit.unregister(A())\n"
+                     "atexit.register(print, 'later')"],
+    "later, an exit": ["-c", "import atexit, sys; atexit.register(sys.exit, 5)"],
     "standard output closed": ["-c", "print(1); __import__('sys').stdout.close()"],
     "a thread": ["-c", "import threading\ndef f(): print(2); 1/0\n"
                  "t = threading.Thread(target=f, name='t'); t.start(); t.join()"],

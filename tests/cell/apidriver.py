@@ -17,9 +17,13 @@ EVAL_ENV = ["LANG=en_US.UTF-8", "HOME=/home",
             "OMP_NUM_THREADS=15", "OPENBLAS_NUM_THREADS=15",
             "MKL_NUM_THREADS=15", "VECLIB_MAXIMUM_THREADS=15",
             "NUMEXPR_NUM_THREADS=15"]
-EXECUTE_ENV = ["LANG=C.UTF-8", "HOME=/workspace", "PYTHONUNBUFFERED=1",
+# That of POST /v1/execute, likewise (fcgi/api/run.c).
+EXECUTE_ENV = ["LANG=C.UTF-8", "HOME=/workspace",
+               "PATH=/usr/local/bin:/usr/bin:/bin", "PYTHONUNBUFFERED=1",
                "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8",
-               "PATH=/usr/local/bin:/usr/bin:/bin"]
+               "PYTHONUSERBASE=/snekbox/user_base",
+               "MPLCONFIGDIR=/tmp/matplotlib", "OMP_NUM_THREADS=4",
+               "OPENBLAS_NUM_THREADS=4"]
 
 
 class ApiLease(Lease):

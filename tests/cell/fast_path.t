@@ -14,6 +14,7 @@ from tap import run, test
 
 cell = ApiCell()
 TIMES = ("WALL_US", "CPU_US", "MAX_RSS")
+MAIN = "__main__.py"
 DEFAULTS = {"plain": 1, "folder": "/home", "wall_ms": 20000,
             "output_max": 1000000, "limit_memory": 700 << 20,
             "limit_files": 32, "limit_processes": 15, "limit_cpu": 600,
@@ -130,7 +131,8 @@ print(os.getcwd(), os.getuid(), os.getgid(), os.getgroups(), os.umask(0),
       os.nice(0), os.getsid(0) == os.getpid() == os.getpgid(0))
 print(sys.argv, sys.orig_argv[1:] if sys.version_info > (3, 10) else 0,
       sys.path, sys.flags, sys.warnoptions, sorted(sys.modules))
-print(sorted(globals()), sorted(vars(builtins)), __name__, __loader__)
+print(list(globals()), sorted(vars(builtins)), __name__, __loader__)
+print(__spec__, globals().get('__file__'), globals().get('__cached__'))
 print(os.environb, list(os.environ), warnings.filters)
 print(sys.path_hooks, sorted(sys.path_importer_cache), sys.meta_path)
 print(gc.isenabled(), gc.get_threshold(), gc.callbacks, sys.gettrace(),
@@ -176,6 +178,11 @@ PROGRAMS = {
     "output that is kept": "import sys\nsys.stdout.reconfigure("
                            "write_through=False)\nprint(1)",
     "modules": "import json, socket, subprocess, random\nprint(1)",
+    "an environment that changes": "import os, subprocess\n"
+        "os.environ['NEW'] = '1'; os.environ['PATH'] += ':/x'\n"
+        "del os.environ['LANG']; print(os.environb, subprocess.getoutput("
+        "'env'))\nos.environ.clear(); os.environ['PATH'] = '/bin:/usr/bin'\n"
+        "print(os.environb, os.getenvb(b'HOME'), subprocess.getoutput('env'))",
     "a child": "import subprocess, sys\nprint(subprocess.run([sys.executable,"
                " '-c', 'print(6*7)'], stdout=-1).stdout)",
 }
@@ -186,8 +193,13 @@ def one_of_two_ways_is_the_usual_one():
     # The run that the cell began with lies one frame below the user's own.
     code = "import sys; run = sys._getframe(1).f_locals['run']\n" \
            "print(run.cwd is None)"
-    told = [ask(["-c", code], pieces, stdin=b"x").stdout for pieces in (1, 2)]
-    assert told == [b"True\n", b"False\n"], told
+    kind = code + "\nprint(type(run).__name__)"
+    told = [ask(["-c", kind], pieces, stdin=b"x").stdout for pieces in (1, 2)]
+    assert told == [b"True\nReady\n", b"False\nCommand\n"], told
+    told = [ask_file(kind, pieces, stdin=b"x", path=path).stdout
+            for path in (MAIN, "main.py") for pieces in (1, 2)]
+    assert told == [b"True\nReady\n", b"False\nRun\n", b"True\nRun\n",
+                    b"False\nRun\n"], told
     told = [ask_person(code, pieces, stdin=b"x").stdout for pieces in (1, 2)]
     assert told == [b"True\n", b"False\n"], told
 
@@ -253,6 +265,11 @@ def programs_in_files_do_the_same():
     differ(cases, ask_file)
     differ({name: (code, {"echo": 1, "path": "a b.py", "args": ("x", "")})
             for name, (code, _) in cases.items()}, ask_file)
+    # for this one a process is ready
+    differ({name: (code, {"path": MAIN, **fields})
+            for name, (code, fields) in cases.items()}, ask_file)
+    differ({name: (code, {"path": MAIN, "echo": 1, "name": "<stdin>"})
+            for name, (code, _) in cases.items()}, ask_file)
 
 
 ITSELF = {
@@ -307,6 +324,7 @@ def what_a_request_says_of_its_file_is_the_same():
         "below": (error, {"path": "d/main.py"}),
         "outside": (error, {"path": "../main.py"}),
         "much": ("#" * 32000 + "\n1 / 0", {}),
+        "empty": ("", {}), "as long as may be": ("#" * 65500, {}),
         "another encoding": ("# coding: latin-1\nprint('\u00e9')", {}),
         "no text": (b"print('\xff')", {}), "a NUL": ("1\0", {}),
         "an archive": (b"#PK\5\6" + bytes(18), {}),
@@ -317,6 +335,8 @@ def what_a_request_says_of_its_file_is_the_same():
                   {"args": ("\u00e4", "", "-c")}),
     }
     differ(cases, ask_file)
+    differ({name: (code, {"path": MAIN, **fields})
+            for name, (code, fields) in cases.items()}, ask_file)
     differ({name: (code, fields) for name, (code, fields) in cases.items()
             if not {"path", "args"} & {*fields}}, ask_script)
     for words in (["./main.py"], ["main.py"] * 9000, ["-", "main.py"],
@@ -400,6 +420,10 @@ def environments_are_the_same():
         [path, "LANG=C.UTF-8"], EXECUTE_ENV,
         [path, *("N%d=v" % n for n in range(3000))],
         ["LONG=" + "x" * 60000, path])})
+    differ({repr(env)[-60:]: (show, {"env": env, "path": MAIN}) for env in (
+        EXECUTE_ENV, EXECUTE_ENV[:-1], EXECUTE_ENV[::-1], EVAL_ENV,
+        [*EXECUTE_ENV, "A=1"], [*EXECUTE_ENV[:-1], "OPENBLAS_NUM_THREADS=5"])},
+        ask_file)
 
 
 @test

@@ -93,20 +93,23 @@ def numbers_written_twice():
                 yield "%s: %s has its number in a header" % (path, match[1])
 
 
-def usual_environment_that_differs():
-    """POST /eval's, which a cell of the APIs gets ready for."""
-    words = re.search(r"environment\[\] = \{(.*?)NULL", read(
-        "fcgi/api/eval.c"), re.S)[1]
-    theirs = "".join(word + "\\0" for word in re.findall(r'"(.*?)"', words))
-    ours = re.search(r"^REHEARSED = \(b.*?,\n(.*?)\)\n\n", read(
-        "sandbox/cell/python/api.py"), re.S | re.M)[1]
-    if "".join(re.findall(r'b"(.*?)"', ours)) != theirs:
-        yield "api.py, REHEARSED: eval.c has %s" % theirs
+def usual_environments_that_differ():
+    """Those of POST /eval and /v1/execute, which a cell has ready."""
+    for path, name in (("fcgi/api/eval.c", r"REHEARSED = \(b.*?,\n"),
+                       ("fcgi/api/run.c", r"BESIDE_IT = \(")):
+        words = re.search(r"environment\[\] = \{(.*?)NULL", read(path),
+                          re.S)[1]
+        theirs = "".join(word + "\\0"
+                         for word in re.findall(r'"(.*?)"', words))
+        ours = re.search("^" + name + r"(.*?)\)\n", read(
+            "sandbox/cell/python/api.py"), re.S | re.M)[1]
+        if "".join(re.findall(r'b"(.*?)"', ours)) != theirs:
+            yield "api.py, %s: %s has %s" % (name, path, theirs)
 
 
 check("a number is the same for C and for Python", numbers_that_differ())
 check("so is the layout of a struct", layouts_that_differ())
 check("no number of the protocol is written twice", numbers_written_twice())
-check("the environment of most runs is the one that is rehearsed",
-      usual_environment_that_differs())
+check("the environments of most runs are those that are ready",
+      usual_environments_that_differ())
 finish()

@@ -231,9 +231,10 @@ test_usual(void)
 {
 	ok(read_words("-c\0x\0", 5) && !supervisor_fast.usual,
 	    "no environment is a usual one");
-	k.usual = "A=1";
-	k.usual_len = 4;
-	ok(read_words("-c\0x\0", 5) && supervisor_fast.usual == 1,
+	k.usual[SUPERVISOR_COMMAND] = "A=1";
+	k.usual_len[SUPERVISOR_COMMAND] = 4;
+	ok(read_words("-c\0x\0", 5) &&
+		supervisor_fast.usual == SUPERVISOR_COMMAND,
 	    "code in the usual environment");
 	ok(read_words("-c\0x\0y\0", 7) && !supervisor_fast.usual,
 	    "not with a word behind it");
@@ -242,11 +243,10 @@ test_usual(void)
 	ok(read_env("B=2", 3) && read_piece(PART_ARGS, "-c\0x\0", 5) &&
 		fast_is_whole(&k) && !supervisor_fast.usual,
 	    "nor with a variable more");
-	k.usual = "A=2";
+	k.usual[SUPERVISOR_COMMAND] = "A=2";
 	ok(read_words("-c\0x\0", 5) && !supervisor_fast.usual,
 	    "nor with another value");
-	k.usual = NULL;
-	k.usual_len = 0;
+	k.usual_len[SUPERVISOR_COMMAND] = 0;
 }
 
 static void
@@ -342,6 +342,65 @@ test_program(void)
 	end_head();
 	frame_add_text(&frame, TAG_PATH, "a.py");
 	ok(!read_head(), "both a path and words");
+}
+
+/* Another environment than that of end_head() is none that is ready. */
+static bool
+read_main(const char *folder, const char *arg, const void *text, size_t len)
+{
+	static const char name[] = SUPERVISOR_MAIN;
+
+	start_head(TAG_PLAIN, 0);
+	frame_add_text(&frame, TAG_FOLDER, folder);
+	frame_add_text(&frame, TAG_ENV, "A=1");
+	frame_add_text(&frame, TAG_PATH, name);
+	if (arg != NULL)
+		frame_add_text(&frame, TAG_ARG, arg);
+	head = frame;
+	return fast_read_head(&k, head.data, head.len) &&
+	    read_file(name, sizeof(name) - 1, TAG_MODE, 0644) &&
+	    (len == 0 || read_piece(PART_CONTENT, text, len)) &&
+	    fast_is_whole(&k);
+}
+
+static void
+test_usual_program(void)
+{
+	static char longest[FRAME_MAX];
+	static const char whole[] = SUPERVISOR_MAIN "\0print(1)";
+
+	ok(read_main("/workspace", NULL, "x", 1) && !supervisor_fast.usual,
+	    "no environment is one of a program's");
+	k.usual[SUPERVISOR_PROGRAM] = "A=1";
+	k.usual_len[SUPERVISOR_PROGRAM] = 4;
+	ok(read_main("/workspace", NULL, "print(1)", 8) &&
+		supervisor_fast.usual == SUPERVISOR_PROGRAM,
+	    "a program in its environment");
+	is_mem(supervisor_fast.words, supervisor_fast.words_len, whole,
+	    sizeof(whole) - 1, "its source is behind its name");
+	ok(read_main("/workspace", NULL, "", 0) &&
+		supervisor_fast.usual == SUPERVISOR_PROGRAM &&
+		supervisor_fast.words_len == sizeof(SUPERVISOR_MAIN),
+	    "or none is");
+	ok(read_main("/workspace", NULL, longest, FRAME_MAX - 19) &&
+		supervisor_fast.words_len ==
+		    sizeof(SUPERVISOR_MAIN) + FRAME_MAX - 19,
+	    "as much as fits into a frame");
+	ok(read_main("/home", NULL, "x", 1) && !supervisor_fast.usual,
+	    "not in another folder");
+	ok(read_main("/workspace", "y", "x", 1) && !supervisor_fast.usual,
+	    "not with a word behind it");
+	ok(read_main("/workspace", "", "x", 1) && !supervisor_fast.usual,
+	    "nor an empty one");
+	ok(read_path("a.py", 4) && read_file("a.py", 4, TAG_MODE, 0644) &&
+		fast_is_whole(&k) && !supervisor_fast.usual,
+	    "not by another name");
+	k.usual[SUPERVISOR_PROGRAM] = "A=2";
+	ok(read_main("/workspace", NULL, "x", 1) && !supervisor_fast.usual,
+	    "nor with another value");
+	ok(read_words("-c\0x\0", 5) && !supervisor_fast.usual,
+	    "what a program's is for code is not");
+	k.usual_len[SUPERVISOR_PROGRAM] = 0;
 }
 
 static bool
@@ -443,6 +502,7 @@ main(void)
 	test_usual();
 	test_pieces();
 	test_program();
+	test_usual_program();
 	test_script();
 	return tap_done();
 }

@@ -77,6 +77,12 @@ def find_generators():
             if type(one) is random.Random and one is not own]
 
 
+def are_random():
+    """Are there any, or those of numpy?  An image may import modules at each
+    start of Python, without our asking."""
+    return bool(generators) or "numpy.random" in sys.modules
+
+
 def reseed():
     """In the clone that becomes a run: numbers that are to be random must not
     be those of all other clones."""

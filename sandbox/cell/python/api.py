@@ -13,7 +13,7 @@ import os
 import stat
 
 import plain
-from ahead import import_ahead, reseed
+from ahead import are_random, import_ahead, reseed
 from files import READ, failure, split, walk
 from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     ISOLATION_RUN, LIMIT_PART, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
@@ -29,8 +29,10 @@ from jail import LINKS, MountTable
 from link import ONE_DESCRIPTOR
 from run import WORKSPACE, Run, environment as usual_environment
 from serve import VERSION, Cell, limits_of
-from supervisor import (CODE, DONE, FAST, IF_ANY, LENGTH, READS_PLAIN, USUAL,
-                        WORDS, Supervisor, enter_child, give_up)
+from supervisor import (CODE, COMMAND, DONE, ECHO, ENV, ENV_LENGTH, FAST, IF_ANY,
+                        LENGTH, MAIN, READS_PLAIN, SOURCE, TITLE_LENGTH, USUAL,
+                        WORDS, Supervisor, enter_child, give_up,
+                        variables)
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
@@ -55,6 +57,14 @@ REHEARSED = (b"-c\0print(end='')\0",
              b"OMP_NUM_THREADS=15\0OPENBLAS_NUM_THREADS=15\0"
              b"MKL_NUM_THREADS=15\0VECLIB_MAXIMUM_THREADS=15\0"
              b"NUMEXPR_NUM_THREADS=15\0")
+# And that of POST /v1/execute, which is laid beside it.
+BESIDE_IT = (b"LANG=C.UTF-8\0HOME=/workspace\0"
+             b"PATH=/usr/local/bin:/usr/bin:/bin\0"
+             b"PYTHONUNBUFFERED=1\0PYTHONDONTWRITEBYTECODE=1\0"
+             b"PYTHONIOENCODING=utf-8\0"
+             b"PYTHONUSERBASE=/snekbox/user_base\0"
+             b"MPLCONFIGDIR=/tmp/matplotlib\0"
+             b"OMP_NUM_THREADS=4\0OPENBLAS_NUM_THREADS=4\0")
 
 
 class MemoryCell(Cell):
@@ -214,6 +224,7 @@ class ApiCell(MemoryCell):
 
     folders = (HOME, WORKSPACE)
     ready = None            # the next run, if it is as the one rehearsed
+    seeds = False           # random numbers of modules that are there already
 
     def perform(self, head, parts):
         if head.number(TAG_OP) not in (OP_RUN, OP_BASH):
@@ -247,39 +258,45 @@ class ApiCell(MemoryCell):
             self.control.send_ready(VERSION, isolation, why or self.trouble,
                                     self.imported)
             role = supervisor.call("supervisor_keep")
-        if self.preload:
+        if self.seeds:
             reseed()
         return self.play(role)
 
     def get_ready(self):
         self.trouble, self.imported = None, 0
         MemoryCell.get_ready(self)
-        self.supervisor.imagine(*REHEARSED)
-        run = self.take_fast()
+        run = self.imagine()
         if run.user_site()[1] is None:  # .pth files are the run's to read
             run.get_set()
-            self.supervisor.know_usual(REHEARSED[1])
+            self.supervisor.know_usual(REHEARSED[1], BESIDE_IT)
             self.ready = run
             gc.freeze()
             # the collector must see what a run leaves there
             run.make_main()
 
     def play(self, role):
-        """`-c CODE` of the usual kind is begun here and at once: each function
+        """A request of the usual kind is begun here and at once: each function
         on the way costs a run some pages."""
-        numbers = self.supervisor.numbers
-        if role == FAST and numbers[USUAL]:
-            run = self.ready
+        if role == FAST and self.supervisor.numbers[USUAL]:
             try:
-                run.source = str(self.supervisor.text[
-                    CODE:WORDS + numbers[LENGTH] - 1], "utf-8")
-                if plain.begins(run):
-                    return run
+                if self.begin():
+                    return self.ready
             except UnicodeDecodeError:
                 pass
             except BaseException as error:
                 give_up(error)
         return MemoryCell.play(self, role)
+
+    def begin(self):
+        text, numbers = self.supervisor.text, self.supervisor.numbers
+        end = WORDS + numbers[LENGTH]
+        if numbers[USUAL] == COMMAND:
+            return self.ready.begins(str(text[CODE:end - 1], "utf-8"))
+        at = ENV + numbers[ENV_LENGTH]
+        self.ready.turn(text[SOURCE:end].tobytes(), str(
+            text[at:at + numbers[TITLE_LENGTH]], "utf-8",
+            "surrogateescape") or None, numbers[ECHO] != 0)
+        return True
 
     def converse(self):
         self.undo()
@@ -297,19 +314,26 @@ class ApiCell(MemoryCell):
         self.trouble, self.imported = import_ahead(
             [name for name in self.preload.split(",") if name],
             self.room, self.run_of[1])
+        self.seeds = are_random()
         for _ in range(TIMES):
-            self.supervisor.imagine(*REHEARSED)
-            self.take_fast().rehearse()
+            self.imagine().rehearse()
+
+    def imagine(self):
+        """A run that is like most."""
+        self.supervisor.imagine(*REHEARSED)
+        run = self.take_fast(plain.Ready)
+        run.lay_out(MAIN, variables(BESIDE_IT))
+        return run
 
     def fast_run(self):
         self.undo(False)    # a fast request has one
         return self.take_fast()
 
-    def take_fast(self):
+    def take_fast(self, kind=None):
         words, env, by_path = self.supervisor.fast_words()
         words = list(map(os.fsdecode, words))
         if by_path is None:
-            run = plain.plain_run(self.run_of, words, None, env)
+            run = plain.plain_run(self.run_of, words, None, env, kind)
         else:
             run = program(Run(*self.run_of), words, *by_path)
         self.dress_with(run, env)

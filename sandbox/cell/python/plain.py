@@ -13,7 +13,7 @@ import _signal
 
 from files import READ
 from frames import ERROR_TOO_LARGE, Failure
-from run import Run, last_module
+from run import REHEARSAL, WORKSPACE, Run, flush_streams, last_module
 
 # From 3.13 on, Python remembers the code after -c for its tracebacks.
 linecache = None
@@ -53,13 +53,13 @@ def name_interpreter():
             os.symlink(sys.executable, NAMES % name + "/python" + end)
 
 
-def plain_run(run_of, args, cwd, env):
+def plain_run(run_of, args, cwd, env, kind=None):
     """The Run for `python ARGS` in the folder of the descriptor cwd; one with
-    words has to be executed."""
+    words has to be executed.  kind: of one with -c, if no Command."""
     run = None
     if is_fast(env) and args:
         if args[0] == "-c" and len(args) > 1:
-            run = command(run_of, args)
+            run = command(run_of, args, kind or Command)
         elif args[0] and args[0][0] != "-" and sys.version_info >= (3, 9):
             run = script(run_of, args, cwd)
     if run is None:
@@ -83,14 +83,14 @@ def is_fast(env):
             and env.get(b"PYTHONIOENCODING", b"") in ENCODINGS)
 
 
-def command(run_of, args):
+def command(run_of, args, kind):
     try:
         source = os.fsencode(args[1]).decode()
     except UnicodeDecodeError:
         return None
     if is_indented is not None and is_indented(source):
         return None
-    run = Command(*run_of)
+    run = kind(*run_of)
     run.source = source
     run.path = COMMAND
     run.is_file = True          # nothing to write anywhere
@@ -106,15 +106,6 @@ def is_indented(source):
 
 if sys.version_info < (3, 14):
     is_indented = None
-
-
-def begins(run):
-    """Let a Command that was got ready have its source; False: it may not."""
-    if is_indented is not None and is_indented(run.source):
-        return False
-    if ORIGINAL:
-        sys.orig_argv[2] = run.source
-    return True
 
 
 def script(run_of, args, cwd):
@@ -194,6 +185,60 @@ class Command(Started):
             linecache._interactive_cache.clear()
             if "linecache" not in self.bare:
                 del sys.modules["linecache"]
+
+
+class Ready(Command):
+    """The run of a request that is still to come: `-c CODE`, or, after turn(),
+    a program.  What only the one has is laid beside what only the other has."""
+
+    def lay_out(self, name, env):
+        """What a program of this name in the workspace has."""
+        self.program = program = WORKSPACE + "/" + name
+        self.program_loader = type(self.native["__loader__"])("__main__",
+                                                              program)
+        self.program_argv = [program]
+        self.program_words = [sys.executable, program]
+        self.program_data = env
+
+    def begins(self, source):
+        """Let it have its code; False: it may not."""
+        if is_indented is not None and is_indented(source):
+            return False
+        self.source = source
+        if ORIGINAL:
+            sys.orig_argv[2] = source
+        return True
+
+    def turn(self, source, title, echo):
+        """Be the program, whose environment C has put in its place."""
+        self.source, self.title, self.echo = source, title, echo
+        self.path = self.program
+        names = self.names
+        names["__loader__"] = self.program_loader
+        names["__file__"] = self.program
+        if "__cached__" in self.native:
+            names["__cached__"] = None
+        sys.path[0] = WORKSPACE
+        sys.argv = self.program_argv
+        if ORIGINAL:
+            sys.orig_argv = self.program_words
+        os.environ._data = os.environb._data = self.program_data
+
+    def compile(self):
+        if self.path is COMMAND:
+            return Command.compile(self)
+        return Run.compile(self)
+
+    def rehearse(self):
+        Command.rehearse(self)
+        self.get_set()
+        data = os.environ._data
+        self.turn(REHEARSAL, "<stdin>", True)
+        for code in self.compile():
+            exec(code, self.names)
+        flush_streams()
+        os.environ._data = os.environb._data = data
+        self.undo()
 
 
 def execute(words, env, script=None):

@@ -40,7 +40,8 @@ PR_SET_DUMPABLE = 4
 # A run of the usual kind.  It shows nothing, imports nothing.
 REHEARSAL = b"def f(x): return [x, 1.5, 'a' 'b']\nprint(end='')\nNone\n"
 
-standard = set()        # streams that we have opened, for good
+modules = sys.modules   # of the interpreter, whatever a run has there
+standard = {}           # {id: stream} that we have opened, for good
 opened = NATIVE_ERRORS  # with which errors standard streams are open
 
 
@@ -256,10 +257,11 @@ class Run:
 
     def leave(self):
         """After code that ended well: where the end of the interpreter would
-        come to finish() with nothing to do before, go there at once."""
+        come to finish() with nothing to do before, go there at once.  By way
+        of atexit, as a run can have put another in its place."""
         if (atexit._ncallbacks() == self.callbacks and
-                "threading" not in sys.modules):
-            self.finish()
+                "threading" not in modules):
+            atexit._run_exitfuncs()
 
     def exits(self, end):
         """The code has ended with SystemExit: what its status will be."""
@@ -331,14 +333,13 @@ class Run:
         builtins._ = None
         sys.last_exc = sys.last_value = sys.last_traceback = None
         if last_module() != self.last_module:
-            for name in set(sys.modules) - self.bare:
-                sys.modules.pop(name, None)
-        sys.modules.pop("__main__", None)
+            for name in set(modules) - self.bare:
+                modules.pop(name, None)
+        modules.pop("__main__", None)
         flush_files()
         gc.collect()
         flush_streams()
         os._exit(self.status)
-
 
     def left_nothing(self):
         """Is every object that the collector knows one of those before the
@@ -352,7 +353,7 @@ class Run:
 def last_module():
     """Which one came last, and how many there are: to look at each would copy
     the page of each one's name."""
-    return next(reversed(sys.modules), None), len(sys.modules)
+    return next(reversed(modules), None), len(modules)
 
 
 def is_ours(code):
@@ -360,16 +361,18 @@ def is_ours(code):
 
 
 def flush_streams():
-    """Flush sys.stdout and sys.stderr; False when output is lost."""
+    """Flush sys.stdout and sys.stderr, and what was there before a run put
+    others in their places; False when output of the former is lost."""
     whole = True
-    for stream in (sys.stdout, sys.stderr):
+    out, err = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
+    for stream in (out, err, *standard.values()):
         try:
             # what we have opened keeps nothing, unless that was changed
-            if stream is not None and not stream.closed and (
+            if stream is not None and not getattr(stream, "closed", False) and (
                     id(stream) not in standard or not stream.write_through):
                 stream.flush()
-        except Exception:
-            whole = False
+        except BaseException:
+            whole = whole and stream is not out and stream is not err
     return whole
 
 
@@ -494,4 +497,4 @@ def open_standard_streams(errors):
         stream.mode = "r" if fd == 0 else "w"
         setattr(sys, name, stream)
         setattr(sys, "__%s__" % name, stream)
-        standard.add(id(stream))
+        standard[id(stream)] = stream

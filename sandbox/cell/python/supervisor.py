@@ -16,6 +16,7 @@ from link import Gone, Lease
 from shared import SUPERVISOR_AHEAD as AHEAD
 from shared import SUPERVISOR_ALWAYS as ALWAYS
 from shared import SUPERVISOR_BESIDE as BESIDE
+from shared import SUPERVISOR_COMMAND as COMMAND
 from shared import SUPERVISOR_DONE as DONE
 from shared import SUPERVISOR_FAST as FAST
 from shared import SUPERVISOR_FOLDERS as FOLDERS
@@ -23,6 +24,8 @@ from shared import SUPERVISOR_HARVEST as HARVEST
 from shared import SUPERVISOR_ID as RUN_ID      # uid and gid in a jail
 from shared import SUPERVISOR_IF_ANY as IF_ANY
 from shared import SUPERVISOR_IF_CHANGED as IF_CHANGED
+from shared import SUPERVISOR_MAIN as MAIN
+from shared import SUPERVISOR_PROGRAM as PROGRAM
 from shared import SUPERVISOR_READS_NONE as READS_NONE
 from shared import SUPERVISOR_READS_PLAIN as READS_PLAIN
 from shared import SUPERVISOR_READS_SOURCE as READS_SOURCE
@@ -38,7 +41,9 @@ LIBRARY = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 WORDS = supervisor_fast.words.offset
 ENV = supervisor_fast.env.offset
 CODE = WORDS + len(b"-c\0")
-LENGTH, USUAL = 0, 5        # of Supervisor.numbers
+SOURCE = WORDS + len(MAIN) + 1
+# of Supervisor.numbers
+LENGTH, ENV_LENGTH, TITLE_LENGTH, ECHO, _, USUAL = range(6)
 
 # Where the kernel counts the kills of the memory limit: cgroup v2, v1.
 OOM_COUNTERS = ("/sys/fs/cgroup/memory.events",
@@ -87,6 +92,7 @@ class Supervisor:
         self.numbers = self.text[:48].cast("Q")
         self.library.run_process_look.restype = ctypes.c_uint64
         self.control = control
+        self.lasts = []
         self.shared = shared = Shared()
         shared.mounts = (Mount * len(mounts))(*(
             (path.encode(), options.encode(), flags, leases)
@@ -123,13 +129,23 @@ class Supervisor:
         return (text[WORDS:WORDS + numbers[0]].tobytes(),
                 text[ENV:ENV + numbers[1]].tobytes(), numbers[3] != 0)
 
-    def know_usual(self, env):
-        """Tell requests with this environment from others: numbers[USUAL]."""
-        self.usual = ctypes.create_string_buffer(env)
+    def know_usual(self, command, program):
+        """Tell requests with these environments from others: numbers[USUAL].
+        The first is in place; the second will be as numbers[USUAL] says so."""
+        shared = self.shared
+        for form, env in (COMMAND, command), (PROGRAM, program):
+            shared.usual[form] = self.lasting(ctypes.create_string_buffer(env))
+            shared.usual_len[form] = len(env)
+        words = program[:-1].split(b"\0")
+        shared.variables = self.lasting(
+            (ctypes.c_char_p * (len(words) + 1))(*words))
         for name in "enclose_jail", "supervisor_keep":
             getattr(self.library, name)     # objects for them are made once
-        self.shared.usual = ctypes.addressof(self.usual)
-        self.shared.usual_len = len(env)
+
+    def lasting(self, data):
+        """Its address, for as long as we are there."""
+        self.lasts.append(data)
+        return ctypes.addressof(data)
 
     def fast_words(self):
         """The same for one to a cell of the APIs: its words, its environment,
@@ -139,8 +155,7 @@ class Supervisor:
         end = ENV + len(env)
         title = (self.text[end:end + self.numbers[2]].tobytes()
                  if self.numbers[4] else None)
-        return words[:-1].split(b"\0"), dict([
-            entry.split(b"=", 1) for entry in env[:-1].split(b"\0")]), (
+        return words[:-1].split(b"\0"), variables(env), (
             None if title is None else (title, echo))
 
     def imagine(self, words, env, by_path=0):
@@ -217,6 +232,11 @@ class Supervisor:
             result, fields = frame(FRAME_RESULT), failure(error).fields()
         fields += disk(root, (shared.own_files, shared.own_blocks))
         lease.send(result + frame(0, *fields)[1:])
+
+
+def variables(env):
+    """{NAME: VALUE} of NAME=VALUE, each with a NUL behind it."""
+    return dict([entry.split(b"=", 1) for entry in env[:-1].split(b"\0")])
 
 
 def open_oom_counter():

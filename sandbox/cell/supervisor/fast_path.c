@@ -281,8 +281,37 @@ is_script(const struct supervisor *k)
 	    (k->plan.files == 0 || (k->plan.how & COLLECT_BYTES) == 0);
 }
 
+/* Is its environment the one that is ready for a form? */
 static bool
-is_program(struct supervisor_fast *text)
+is_in(const struct supervisor *k, int form)
+{
+	return supervisor_fast.env_len == k->usual_len[form] &&
+	    memcmp(supervisor_fast.env, k->usual[form], k->usual_len[form]) ==
+	    0;
+}
+
+/* A program without arguments, in the folder that is its environment's HOME:
+ * its source comes to lie behind its name. */
+static void
+take_program(const struct supervisor *k, struct supervisor_fast *text)
+{
+	static const char name[] = SUPERVISOR_MAIN;
+
+	if (k->plan.folder != SUPERVISOR_WORKSPACE ||
+	    text->words_len != sizeof(name) ||
+	    memcmp(text->words, name, sizeof(name)) != 0 ||
+	    fast_file.len > sizeof(text->words) - sizeof(name) ||
+	    !is_in(k, SUPERVISOR_PROGRAM))
+		return;
+	if (fast_file.len > 0)
+		memcpy(text->words + sizeof(name), fast_file.data,
+		    fast_file.len);
+	text->words_len += fast_file.len;
+	text->usual = SUPERVISOR_PROGRAM;
+}
+
+static bool
+is_program(const struct supervisor *k, struct supervisor_fast *text)
 {
 	if (!is_file(text) ||
 	    fast_file.title_len > sizeof(text->env) - text->env_len)
@@ -292,6 +321,7 @@ is_program(struct supervisor_fast *text)
 		    fast_file.title_len);
 	text->title_len = fast_file.title_len;
 	fast_file.hidden = true;
+	take_program(k, text);
 	return true;
 }
 
@@ -306,15 +336,15 @@ fast_is_whole(const struct supervisor *k)
 	if (text->words_len == 0 || text->words[text->words_len - 1] != '\0')
 		return false;
 	if (text->by_path != 0)
-		return is_program(text);
+		return is_program(k, text);
 	if (fast_file.name != NULL)
 		return is_script(k);
 	if (text->words_len <= sizeof(option) ||
 	    memcmp(text->words, option, sizeof(option)) != 0)
 		return false;
-	text->usual = text->env_len == k->usual_len &&
-	    memcmp(text->env, k->usual, k->usual_len) == 0 &&
+	if (is_in(k, SUPERVISOR_COMMAND) &&
 	    sizeof(option) + strlen(text->words + sizeof(option)) + 1 ==
-		text->words_len;
+		text->words_len)
+		text->usual = SUPERVISOR_COMMAND;
 	return true;
 }

@@ -194,11 +194,21 @@ begin_fast(struct supervisor *k)
 	return true;
 }
 
+/* The environment of its form takes the place of the one that is there. */
+static void
+set_environment(const struct supervisor *k)
+{
+	if (supervisor_fast.usual == SUPERVISOR_PROGRAM)
+		environ = k->variables;
+}
+
 int
 run_process_take(struct supervisor *k)
 {
-	return take_request(k) && begin_fast(k) ? SUPERVISOR_FAST :
-						  SUPERVISOR_RUN;
+	if (!take_request(k) || !begin_fast(k))
+		return SUPERVISOR_RUN;
+	set_environment(k);
+	return SUPERVISOR_FAST;
 }
 
 /* ---- it becomes the run ---- */

@@ -4,11 +4,9 @@
 
 #include <stdint.h>
 
-/*
- * What C and the interpreter share: struct supervisor, which lies in the
- * interpreter's memory, and what is in it.  sandbox/protocol/header.py makes
- * shared.py of this file when building: the same constants and layouts.
- */
+/* What C and the interpreter share: struct supervisor, in the interpreter's
+ * memory, and what is in it.  sandbox/protocol/header.py makes shared.py of
+ * this file when building: the same constants and layouts. */
 
 enum supervisor_role {
 	SUPERVISOR_FAILED = -1, /* supervisor.why says what */
@@ -78,31 +76,35 @@ struct supervisor_plan {
 #define SUPERVISOR_WHY_MAX 128
 #define SUPERVISOR_ID 65532 /* uid and gid of a run, as it sees itself */
 
+/* Requests for which all is ready but the code: `-c CODE` alone, and a file. */
+#define SUPERVISOR_COMMAND 1
+#define SUPERVISOR_PROGRAM 2 /* behind its name stands its source */
+#define SUPERVISOR_MAIN "__main__.py"
+#define SUPERVISOR_FORMS 3
+
 /* A fast request, all of it there: `python -c CODE ...`, `python FILE ...`, or
- * a person's source.  The process is its run, which the supervisor holds to its
- * limits, and has no descriptors but standard streams. */
+ * a person's source.  The process is its run, with standard streams alone. */
 struct supervisor_fast {
 	uint64_t words_len;
 	uint64_t env_len;
 	uint64_t title_len; /* of what a file is called; behind env */
 	uint64_t echo;
 	uint64_t by_path; /* 1: it is a file, by PATH; 0: as python has it */
-	uint64_t usual;	  /* 1: `-c CODE` alone, in supervisor.usual */
+	uint64_t usual;	  /* which of those; 0: none */
 	char words[SUPERVISOR_WORDS_MAX]; /* a NUL after each; or the source */
 	char env[SUPERVISOR_WORDS_MAX]; /* NAME=VALUE, likewise; or its name */
 };
 extern struct supervisor_fast supervisor_fast;
-struct run_state;
+
 /* The caller's storage.  Descriptors are borrowed, and -1 is none. */
 struct supervisor {
-	/* set by the caller, for good */
-	const struct supervisor_mount *mounts;
+	const struct supervisor_mount *mounts; /* of the caller, for good */
 	uint64_t mount_count;
 	const void *filter; /* struct sock_fprog: the calls left to a run */
-	const void *usual;  /* the environment of most runs, as env above */
-	uint64_t usual_len;
-	/* the interpreter's, around each fork() */
-	void (*before_fork)(void);
+	const void *usual[SUPERVISOR_FORMS]; /* their environments, like env */
+	uint64_t usual_len[SUPERVISOR_FORMS];
+	void *variables;	   /* the program's, for environ */
+	void (*before_fork)(void); /* the interpreter's, around fork() */
 	void (*in_parent)(void);
 	void (*in_child)(void);
 	uint32_t uid; /* who we are outside of our user namespace */
@@ -120,8 +122,7 @@ struct supervisor {
 	uint32_t tidies;    /* 1: a child tidies after each lease in any case */
 	uint32_t own_files; /* what a folder's file system uses by itself */
 	uint32_t own_blocks;
-	/* for the run's process of the moment */
-	int32_t channel; /* one struct supervisor_plan goes to the supervisor */
+	int32_t channel; /* of the run of the moment: takes its plan */
 	int32_t in;	 /* what will be its standard streams */
 	int32_t out;
 	int32_t err;
@@ -136,8 +137,7 @@ struct supervisor {
 	uint64_t packet_len[SUPERVISOR_PACKETS];
 	const void *input; /* plan.input bytes of a packet: standard input */
 	uint64_t limits[SUPERVISOR_LIMITS]; /* enum fast_limit; 0: none */
-	/* of the run, by its process; of one that has ended: lease, too */
-	int32_t folder;
+	int32_t folder; /* of the run, by its process; ended: lease, too */
 	struct supervisor_plan plan;
 	uint32_t result_len;
 	uint8_t result[SUPERVISOR_RESULT_MAX]; /* beginning of FRAME_RESULT */
