@@ -40,6 +40,9 @@ def test_commands(service, cluster):
     run.wait_final()
     run = service.discord.send_command("py", code="print(open('f.txt').read())")
     ok("kept" in str(run.wait_final(match="kept")), "the sandbox is kept")
+    # told first, noted then
+    wait_for(lambda: cluster.sql("SELECT count(*) FROM jobs WHERE open",
+                                 "inline") == "0")
     states = cluster.sql("SELECT state, count(*) FROM jobs GROUP BY state",
                          "inline")
     ok(states == "delivered|3", "its jobs are rows of PostgreSQL", states)
