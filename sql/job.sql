@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Jobs (sandbox/store/job.c).  Every change of a state names the state that it
 -- expects.  The columns of job_claim and job_next_untold are read by position.
+-- In PostgreSQL `open` and `busy` stand for the partial indexes' conditions.
 
 -- One row that says what may be wrong with a new job: known interaction, the kind
 -- of another job of this user, commands in the last minute.
@@ -9,38 +10,49 @@ SELECT
 	EXISTS (SELECT 1 FROM jobs WHERE interaction_id = :interaction_id),
 	(SELECT kind FROM jobs WHERE user_id = :user_id
 		AND state IN ('queued', 'claimed', 'started')
+		-- postgres: AND busy
 		AND alone = 1),
 	(SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
-		AND received_ms > :since_ms LIMIT :rate));
+		AND received_ms > :since_ms LIMIT :rate)
+		-- postgres: AS recent
+	);
 
 -- What this user has beside that.
 -- name: job_beside
 SELECT count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started')
+	-- postgres: AND open
 	AND user_id = :user_id AND alone = 0;
 
 -- Commands of a server, or of everybody, in the last minute.
 -- name: job_guild_rate
 SELECT count(*) FROM (SELECT 1 FROM jobs WHERE guild_id = :guild_id
-	AND guild_id > 0 AND received_ms > :since_ms LIMIT :most);
+	AND guild_id > 0 AND received_ms > :since_ms LIMIT :most)
+	-- postgres: AS recent
+	;
 
 -- name: job_service_rate
 SELECT count(*) FROM (SELECT 1 FROM jobs WHERE received_ms > :since_ms
-	LIMIT :most);
+	LIMIT :most)
+	-- postgres: AS recent
+	;
 
 -- What a server has that is not over.
 -- name: job_guild_open
 SELECT count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started')
+	-- postgres: AND open
 	AND guild_id = :guild_id;
 
 -- name: job_unfinished
 SELECT count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started');
+	-- postgres: AND open
 
+-- Whoever inserted the same a moment before makes it nothing.
 -- name: job_insert
 INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
@@ -52,6 +64,10 @@ VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
 	:attachment_name, :attachment_size, :view_id, :held_by, :version,
 	:timeit, :keep, :guild_id);
+-- postgres: ON CONFLICT DO NOTHING RETURNING id
+
+-- name: job_find
+SELECT id FROM jobs WHERE interaction_id = :interaction_id;
 
 -- A job that is not over: whose it is, and the one that keeps a user waiting.
 -- name: job_owner
@@ -61,15 +77,21 @@ WHERE id = :id AND state IN ('queued', 'claimed', 'started');
 -- name: job_alone
 SELECT id FROM jobs WHERE user_id = :user_id
 	AND state IN ('queued', 'claimed', 'started') AND alone = 1;
+	-- postgres: AND busy
 
 -- Whether job_claim would find one: costs no write lock.
 -- name: job_peek
-SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued');
+SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued'
+	-- postgres: AND open
+	);
 
 -- name: job_claim
 UPDATE jobs SET state = 'claimed', claimed_by = :slot, claimed_ms = :now_ms
-WHERE id = (SELECT id FROM jobs WHERE state = 'queued' ORDER BY id LIMIT 1)
-	AND state = 'queued'
+WHERE id = (SELECT id FROM jobs WHERE state = 'queued'
+	-- postgres: AND open
+	ORDER BY id LIMIT 1
+	-- postgres: FOR UPDATE SKIP LOCKED
+	) AND state = 'queued'
 RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
@@ -102,11 +124,13 @@ WHERE id = :id AND state IN ('claimed', 'started', 'finished', 'lost');
 UPDATE jobs SET state = 'queued', claimed_by = NULL, claimed_ms = NULL
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state = 'claimed' AND claimed_by = :slot;
+	-- postgres: AND open
 
 -- name: job_lose
 UPDATE jobs SET state = 'lost', outcome = 'interrupted'
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state = 'started' AND claimed_by = :slot;
+	-- postgres: AND open
 
 -- name: job_next_untold
 SELECT id, interaction_id, application_id, user_id, kind, state, answer,
@@ -117,11 +141,18 @@ SELECT id, interaction_id, application_id, user_id, kind, state, answer,
 FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after
+	-- postgres: AND open
 ORDER BY id LIMIT 1;
 
 -- name: job_slots
+-- In PostgreSQL, those whose lock nobody has: 1768713070 is its first half.
 SELECT DISTINCT claimed_by FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
+	-- postgres: AND open AND claimed_by NOT IN (
+	-- postgres: SELECT CAST(objid AS BIGINT) FROM pg_locks
+	-- postgres: WHERE locktype = 'advisory' AND classid = 1768713070
+	-- postgres: AND granted AND database = (SELECT oid FROM pg_database
+	-- postgres: WHERE datname = current_database()))
 ORDER BY claimed_by;
 
 -- The last one is the age of the oldest, unless the clock was set back.
@@ -129,15 +160,21 @@ ORDER BY claimed_by;
 SELECT count(*) FILTER (WHERE state = 'queued'),
 	count(*) FILTER (WHERE state IN ('claimed', 'started')),
 	count(*) FILTER (WHERE state IN ('finished', 'lost')),
-	max(0, :now_ms - (SELECT received_ms FROM jobs WHERE state = 'queued'
+	max( -- sqlite
+	-- postgres: greatest(
+		0, :now_ms - (SELECT received_ms FROM jobs
+		WHERE state = 'queued'
+		-- postgres: AND open
 		ORDER BY id LIMIT 1))
 FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost');
+	-- postgres: AND open
 
 -- Those that are not over, in the order of their kinds.
 -- name: job_count_kinds
 SELECT kind, state, count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	-- postgres: AND open
 GROUP BY kind, state;
 
 -- name: job_prune

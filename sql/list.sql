@@ -15,6 +15,7 @@ FROM jobs ORDER BY id DESC LIMIT :most;
 SELECT id, user_id, kind, state, outcome, received_ms, -1
 FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	-- postgres: AND open
 ORDER BY id DESC LIMIT :most;
 
 -- Of one person, or of one server: the other is 0.
@@ -25,16 +26,17 @@ FROM rules WHERE subject = :subject AND id = :id;
 
 -- name: list_states
 SELECT state, count(*), sum(coalesce(cpu_ms, 0)), max(received_ms)
-FROM jobs WHERE (:user_id = 0 OR user_id = :user_id)
-	AND (:guild_id = 0 OR guild_id = :guild_id)
+FROM jobs WHERE (user_id = :user_id OR :user_id = 0)
+	AND (guild_id = :guild_id OR :guild_id = 0)
 GROUP BY state ORDER BY min(id);
 
 -- name: list_open
 SELECT id, kind FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started')
-	AND (:user_id = 0 OR user_id = :user_id)
-	AND (:guild_id = 0 OR guild_id = :guild_id) ORDER BY id;
+	-- postgres: AND open
+	AND (user_id = :user_id OR :user_id = 0)
+	AND (guild_id = :guild_id OR :guild_id = 0) ORDER BY id;
 
 -- name: list_sandboxes_of
 SELECT id, state, used_at, expires_at, pinned, used_bytes, used_files
@@ -45,17 +47,24 @@ FROM sandboxes WHERE user_id = :user_id ORDER BY created_at;
 SELECT id, received_ms, user_id, guild_id, kind, state, outcome,
 	coalesce(finished_ms - started_ms, -1), coalesce(cpu_ms, -1)
 FROM jobs WHERE received_ms >= :since_ms
-	AND (:user_id = 0 OR user_id = :user_id)
-	AND (:guild_id = 0 OR guild_id = :guild_id)
+	AND (user_id = :user_id OR :user_id = 0)
+	AND (guild_id = :guild_id OR :guild_id = 0)
 ORDER BY id DESC LIMIT :most;
 
 -- What is not over, by worker; whose sandbox.
 -- name: list_top
-SELECT j.id, coalesce(j.claimed_by, -1), j.user_id, j.guild_id, j.kind, j.state,
-	max(0, :now_ms - j.received_ms),
-	max(0, :now_ms - coalesce(j.started_ms, :now_ms))
+SELECT j.id,
+	coalesce(j.claimed_by, -1), -- sqlite
+	-- postgres: coalesce((SELECT slot FROM holders AS h
+	-- postgres: WHERE h.id = j.claimed_by), -1),
+	j.user_id, j.guild_id, j.kind, j.state,
+	max(0, :now_ms - j.received_ms), -- sqlite
+	max(0, :now_ms - coalesce(j.started_ms, :now_ms)) -- sqlite
+	-- postgres: greatest(0, :now_ms - j.received_ms),
+	-- postgres: greatest(0, :now_ms - coalesce(j.started_ms, :now_ms))
 FROM jobs AS j
 WHERE j.state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	-- postgres: AND j.open
 ORDER BY j.id LIMIT :most;
 
 -- name: list_owner

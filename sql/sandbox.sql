@@ -8,7 +8,10 @@
 SELECT id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
 	used_bytes, used_files, named_files
 FROM sandboxes WHERE user_id = :user_id AND state <> 'removing'
-ORDER BY state = 'active' DESC, created_at DESC, rowid DESC LIMIT 1;
+ORDER BY state = 'active' DESC, created_at DESC,
+	rowid DESC -- sqlite
+	-- postgres: id DESC
+	LIMIT 1;
 
 -- name: sandbox_forget_expired
 DELETE FROM sandboxes WHERE user_id = :user_id AND state = 'expired';
@@ -18,7 +21,9 @@ INSERT INTO sandboxes (id, user_id, created_at, used_at, expires_at)
 VALUES (:id, :user_id, :now, :now, :expires_at);
 
 -- name: sandbox_touch
-UPDATE sandboxes SET used_at = :now, expires_at = max(expires_at, :expires_at)
+UPDATE sandboxes SET used_at = :now,
+	expires_at = CASE WHEN expires_at > :expires_at THEN expires_at
+		ELSE :expires_at END
 WHERE id = :id AND state = 'active';
 
 -- name: sandbox_set_cwd
@@ -26,7 +31,9 @@ UPDATE sandboxes SET cwd = :cwd WHERE id = :id AND state = 'active';
 
 -- name: sandbox_set_usage
 UPDATE sandboxes SET used_bytes = :bytes, used_files = :files,
-	named_files = min(named_files, :named) WHERE id = :id;
+	named_files = CASE WHEN named_files < :named THEN named_files
+		ELSE :named END
+WHERE id = :id;
 
 -- name: sandbox_remove
 UPDATE sandboxes SET state = 'removing', taken_at = :now
@@ -38,6 +45,7 @@ WHERE id = (SELECT s.id FROM sandboxes AS s
 	WHERE s.state = 'active' AND s.pinned = 0 AND s.expires_at <= :now
 	AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.user_id = s.user_id
 		AND j.state IN ('queued', 'claimed', 'started')
+		-- postgres: AND j.busy
 		AND j.alone = 1)
 	ORDER BY s.expires_at LIMIT 1)
 	AND state = 'active' AND pinned = 0 AND expires_at <= :now
@@ -51,6 +59,7 @@ WHERE user_id = :user_id AND state = 'active' AND pinned = 0
 	AND expires_at <= :now
 	AND NOT EXISTS (SELECT 1 FROM jobs WHERE user_id = :user_id
 		AND state IN ('queued', 'claimed', 'started')
+		-- postgres: AND busy
 		AND state = 'started');
 
 -- Somebody set out to remove it and did not come back, or failed.

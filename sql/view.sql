@@ -6,6 +6,7 @@ INSERT INTO views (user_id, kind, path, page, share, text, input, version,
 	timeit, keep, output, files, package, bytes, created_ms)
 VALUES (:user_id, :kind, :path, :page, :share, :text, :input, :version,
 	:timeit, :keep, :output, :files, :package, :bytes, :created_ms);
+-- postgres: RETURNING id
 
 -- name: view_find
 SELECT user_id, kind, path, page, share, version, timeit, keep
@@ -18,7 +19,9 @@ SELECT user_id, kind, path, page, share, version, timeit, keep, text, input,
 FROM views WHERE id = :id;
 
 -- name: view_set_text
-UPDATE views SET text = :text, bytes = length(CAST(:text AS BLOB))
+UPDATE views SET text = :text,
+	bytes = length(CAST(:text AS BLOB)) -- sqlite
+	-- postgres: bytes = octet_length(:text)
 WHERE id = :id;
 
 -- name: view_set_page
@@ -36,11 +39,13 @@ WHERE id = :id;
 INSERT INTO views (user_id, kind, share, text, version, timeit, keep, source,
 	bytes, created_ms)
 SELECT user_id, kind, 1, text, version, timeit, keep, id,
-	length(CAST(text AS BLOB)),
-	:created_ms
+	length(CAST(text AS BLOB)), -- sqlite
+	-- postgres: octet_length(text),
+	CAST(:created_ms AS BIGINT)
 FROM views AS v WHERE v.id = :id AND NOT EXISTS (SELECT 1 FROM views AS shared
 	WHERE shared.user_id = v.user_id AND shared.id > v.id
 	AND shared.source = v.id AND shared.created_ms > :since_ms);
+-- postgres: RETURNING id
 
 -- name: view_remove
 DELETE FROM views WHERE id = :id AND user_id = :user_id;
@@ -52,6 +57,7 @@ DELETE FROM views WHERE user_id = :user_id;
 -- name: view_count
 SELECT count(*) FROM (SELECT created_ms FROM views WHERE user_id = :user_id
 	ORDER BY id DESC LIMIT :most)
+	-- postgres: AS newest
 WHERE created_ms > :since_ms;
 
 -- name: view_prune

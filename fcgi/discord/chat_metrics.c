@@ -10,14 +10,17 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
+#include "../../sandbox/base/config_database.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/exposition.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/shared_file.h"
 #include "../../sandbox/protocol/tally.h"
+#include "../../sandbox/store/db.h"
 #include "../../sandbox/store/job.h"
 #include "../../sandbox/store/sandbox.h"
 
+#define DATABASE_BYTES "Size of the database."
 #define TYPES (INTERACTION_MODAL + 1)
 
 struct chat_metrics {
@@ -161,6 +164,20 @@ tell_size(struct buf *out, const char *name, const char *help, const char *path,
 	exposition_gauge(out, name, help, st.st_size);
 }
 
+/* A server's log is its own; nothing is told where it does not say. */
+static void
+tell_server_size(struct buf *out, struct db *db)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_DATABASE_BYTES);
+	struct err err = { 0 };
+
+	if (db_step(db, s, &err) == 1)
+		exposition_gauge(out, "inline_database_bytes", DATABASE_BYTES,
+		    db_column_int(s, 0));
+	else
+		log_debug("metrics: %s", err.text);
+}
+
 static void
 tell_database(struct buf *out, const struct config *config, struct db *db)
 {
@@ -177,7 +194,12 @@ tell_database(struct buf *out, const struct config *config, struct db *db)
 	}
 	exposition_gauge(out, "inline_database_up",
 	    "Whether the database answers.", up);
-	tell_size(out, "inline_database_bytes", "Size of the database.",
+	if (config_database_is_server(config->database)) {
+		if (up)
+			tell_server_size(out, db);
+		return;
+	}
+	tell_size(out, "inline_database_bytes", DATABASE_BYTES,
 	    config->database, "");
 	tell_size(out, "inline_database_wal_bytes",
 	    "Size of its write-ahead log.", config->database, "-wal");

@@ -18,6 +18,7 @@
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/locale/locale.h"
 #include "../../sandbox/store/db.h"
+#include "../../sandbox/store/holder.h"
 
 #define DATABASE_RETRY_MS 1000
 #define DENIALS_LOGGED 10 /* in a second */
@@ -281,6 +282,11 @@ commit_all(struct front *front, size_t count, struct err *err)
 {
 	if (db_group_commit(front->db, err) != 0)
 		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (front->cases[i].reply.job_id != 0) {
+			holder_notify(front->db);
+			break;
+		}
 	wake_for_one(front, count);
 	return db_flush(front->db, err);
 }
@@ -310,7 +316,7 @@ decide_all(struct front *front, size_t count)
 		struct front_case *c = &front->cases[i];
 		struct context context = context_of(front, c);
 
-		if (!c->reply.pledged)
+		if (!c->reply.pledged || submit_is_there(&context, &err))
 			continue;
 		c->reply.err = err;
 		c->reply.job_id = 0;

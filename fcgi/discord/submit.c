@@ -112,6 +112,16 @@ submit_fault(struct context *c, const char *outcome)
 }
 
 bool
+submit_is_there(const struct context *c, const struct err *err)
+{
+	struct err ignored;
+	int64_t id = 0;
+
+	return err->code == ERR_UNKNOWN && c->reply->job_id != 0 &&
+	    job_find(c->db, c->in->id, &id, &ignored) == 0;
+}
+
+bool
 submit_text(struct context *c, const struct interaction_value *value,
     size_t max, char **slot)
 {

@@ -77,6 +77,9 @@ bool submit_refuse_with(struct context *c, enum text_id text,
 char *submit_clickable(struct context *c, const struct buf *text);
 /* reply->err is filled: tell the person that it is our fault.  Always false. */
 bool submit_fault(struct context *c, const char *outcome);
+/* After a commit that failed with err: is its job there all the same?  Asked
+ * only where nobody knows how the commit ended. */
+bool submit_is_there(const struct context *c, const struct err *err);
 
 /* Does the operator let this person in, here and now?  c->rules is filled.
  * False: the reply says why not. */

@@ -7,8 +7,6 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <libgen.h>
-#include <limits.h>
 #include <regex.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include "buf.h"
 #include "ca_bundle.h"
 #include "cleanup.h"
+#include "config_database.h"
 #include "config_images.h"
 #include "envfile.h"
 #include "err.h"
@@ -49,12 +48,13 @@ enum config_type {
 	CONFIG_HEX_KEY, /* 64 hex digits */
 	CONFIG_URL,	/* http:// or https://, no blanks, '/' at the end cut */
 	CONFIG_PATH,	/* made absolute, '/' at the end cut */
-	CONFIG_PROGRAM, /* a name to look up in PATH, or a path */
-	CONFIG_NAME,	/* [A-Za-z0-9._-] */
-	CONFIG_NETWORK, /* the same, and not the host's own */
-	CONFIG_ADDRESS, /* 172.17.0.1, or empty */
-	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
-	CONFIG_IMAGES,	/* NAME=IMAGE,…: config_images.h */
+	CONFIG_DATABASE,  /* a path, or a server's address */
+	CONFIG_PROGRAM,	  /* a name to look up in PATH, or a path */
+	CONFIG_NAME,	  /* [A-Za-z0-9._-] */
+	CONFIG_NETWORK,	  /* the same, and not the host's own */
+	CONFIG_ADDRESS,	  /* 172.17.0.1, or empty */
+	CONFIG_IMAGE,	  /* [A-Za-z0-9._/:@-] */
+	CONFIG_IMAGES,	  /* NAME=IMAGE,…: config_images.h */
 	CONFIG_ISOLATION, /* auto, run or cell */
 	CONFIG_CONTRACTS, /* all, or names of some: A_CONTRACT,… */
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
@@ -201,6 +201,8 @@ config_check_text(enum config_type type, const char *text)
 		return "is too long";
 	if (type == CONFIG_IMAGES)
 		return images_check(text);
+	if (type == CONFIG_DATABASE)
+		return config_database_check(text);
 	if ((PATHS & BIT(type)) != 0 && !utf8_valid(text, strlen(text)))
 		return bad_path;
 	for (size_t i = 0; i < sizeof(config_rules) / sizeof(*config_rules);
@@ -226,13 +228,16 @@ static int
 config_store_text(const struct config_key *key, const char *value, char **text,
     struct err *err)
 {
-	bool is_path = key->type == CONFIG_PATH ||
-	    (key->type == CONFIG_PROGRAM && strchr(value, '/') != NULL);
+	enum config_type type = key->type == CONFIG_DATABASE &&
+		!config_database_is_server(value) ?
+	    CONFIG_PATH :
+	    key->type;
+	bool is_path = type == CONFIG_PATH ||
+	    (type == CONFIG_PROGRAM && strchr(value, '/') != NULL);
 	char *stored = *value != '\0' && is_path ? config_absolute(value) :
 						   xstrdup(value);
-	const char *why = *stored != '\0' ?
-	    config_check_text(key->type, stored) :
-	    NULL;
+	const char *why = *stored != '\0' ? config_check_text(type, stored) :
+					    NULL;
 	size_t len = strlen(stored);
 
 	while (key->type == CONFIG_URL && len > 0 && stored[len - 1] == '/')
@@ -348,48 +353,31 @@ config_read_environment(struct config_values *values, struct err *err)
 	return 0;
 }
 
-/* DISCORD_TOKEN_FILE: a line of its own, checked as the token itself is. */
+/* KEY_FILE: a line of its own, checked as a secret is. */
 static int
-config_read_token(struct config *config, const char *path, struct err *err)
+config_read_secret(const char *name, const char *path, char **text,
+    struct err *err)
 {
-	const struct config_key
-	    *key = &config_keys[config_find("DISCORD_TOKEN", 13)];
-	auto_buf struct buf token = BUF_INIT(TOKEN_FILE_MAX);
+	const struct config_key key = { .name = name, .type = CONFIG_SECRET };
+	auto_buf struct buf line = BUF_INIT(TOKEN_FILE_MAX);
 
 	if (*path == '\0')
 		return 0;
-	if (*config->discord_token != '\0')
+	if (**text != '\0')
+		return err_set(err, ERR_CONFIG, "%s_FILE: %s is set, too", name,
+		    name);
+	if (file_read(path, &line, err) != 0)
+		return err_wrap(err, "%s_FILE", name);
+	while (line.len > 0 &&
+	    (line.data[line.len - 1] == '\n' ||
+		line.data[line.len - 1] == '\r'))
+		buf_cut(&line, line.len - 1);
+	if (line.len == 0 || strlen(buf_str(&line)) != line.len)
 		return err_set(err, ERR_CONFIG,
-		    "DISCORD_TOKEN_FILE: DISCORD_TOKEN is set, too");
-	if (file_read(path, &token, err) != 0)
-		return err_wrap(err, "DISCORD_TOKEN_FILE");
-	while (token.len > 0 &&
-	    (token.data[token.len - 1] == '\n' ||
-		token.data[token.len - 1] == '\r'))
-		buf_cut(&token, token.len - 1);
-	if (token.len == 0 || strlen(buf_str(&token)) != token.len)
-		return err_set(err, ERR_CONFIG,
-		    "DISCORD_TOKEN_FILE: no token in it");
-	if (config_store_text(key, buf_str(&token), &config->discord_token,
-		err) != 0)
-		return err_wrap(err, "DISCORD_TOKEN_FILE");
+		    "%s_FILE: holds nothing, or a NUL", name);
+	if (config_store_text(&key, buf_str(&line), text, err) != 0)
+		return err_wrap(err, "%s_FILE", name);
 	return 0;
-}
-
-/*
- * <folder of the program>/../lib, where a build tree has its copies, or else
- * ../lib/inline, where they are installed: below any prefix.
- */
-static char *
-config_find_lib(void)
-{
-	char self[PATH_MAX] = "";
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	const char *top = len > 0 ? dirname(dirname(self)) : "/usr";
-	auto_free char *mark = xprintf("%s/lib/cell/cell.py", top);
-
-	return xprintf("%s/lib%s", top,
-	    access(mark, R_OK) == 0 ? "" : "/inline");
 }
 
 /* A default for a text that nobody has set: found owns the heap. */
@@ -400,6 +388,22 @@ config_default(char **text, char *found)
 
 	*text = **text == '\0' ? found : *text;
 	free(unused);
+}
+
+/* A file's path needs no file of its own. */
+static int
+config_read_database(struct config *config, struct err *err)
+{
+	if (config_read_secret("IL_DATABASE", config->database_file,
+		&config->database, err) != 0)
+		return -1;
+	if (*config->database_file != '\0' &&
+	    !config_database_is_server(config->database))
+		return err_set(err, ERR_CONFIG,
+		    "IL_DATABASE_FILE: must hold postgresql://…");
+	config_default(&config->database,
+	    config_state_path(config, "inline.db"));
+	return 0;
 }
 
 /* Check and store every value, then the defaults that depend on others. */
@@ -417,18 +421,19 @@ config_store(struct config *config, const struct config_values *values,
 			err) != 0)
 			return -1;
 	}
-	config_default(&config->database,
-	    config_state_path(config, "inline.db"));
+	if (config_read_database(config, err) != 0)
+		return -1;
 	config_default(&config->api_files, config_state_path(config, "files"));
-	config_default(&config->lib_dir, config_find_lib());
+	config_default(&config->lib_dir, config_lib_dir());
 	config_default(&config->sandbox_images,
 	    images_from(config->sandbox_image));
 	config_default(&config->chat_images,
 	    images_led_by(config->sandbox_image, config->sandbox_images));
 	if (!config_is_said(values, "IL_PIP_CA_BUNDLE"))
 		config_default(&config->pip_ca_bundle, ca_bundle_find());
-	return config_read_token(config,
-	    config_said(values, config_find("DISCORD_TOKEN_FILE", 18)), err);
+	return config_read_secret("DISCORD_TOKEN",
+	    config_said(values, config_find("DISCORD_TOKEN_FILE", 18)),
+	    &config->discord_token, err);
 }
 
 int
@@ -484,10 +489,4 @@ int
 config_lease_wait_ms(const struct config *config)
 {
 	return (int)(config->stop_ms + 2 * config->start_ms + 5000);
-}
-
-char *
-config_state_path(const struct config *config, const char *name)
-{
-	return xprintf("%s/%s", config->state_dir, name);
 }

@@ -44,5 +44,8 @@ void config_print_table(FILE *out);
 int config_lease_wait_ms(const struct config *config);
 /* "<state_dir>/<name>", heap, caller frees. */
 char *config_state_path(const struct config *config, const char *name);
+/* Where the programs' own files are when IL_LIB_DIR does not say: beside this
+ * one in a build, otherwise as installed.  Heap, caller frees. */
+char *config_lib_dir(void);
 
 #endif

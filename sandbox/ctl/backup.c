@@ -25,6 +25,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
+#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
@@ -344,7 +345,7 @@ save_all(struct backup *b, struct err *err)
 	auto_db struct db *db = db_open(b->config->database, DB_WORKER, err);
 	auto_free char *uids = xprintf("%s/.uids", b->config->base_dir);
 	auto_buf struct buf ids = BUF_INIT((size_t)1 << 30);
-	sqlite3_stmt *s;
+	struct stmt *s;
 	int row = 0;
 
 	if (db == NULL)
@@ -422,6 +423,8 @@ open_folder(struct backup *b, struct err *err)
 static int
 make_backup(struct backup *b, struct err *err)
 {
+	if (config_database_is_server(b->config->database))
+		return err_set(err, ERR_CONFIG, CTL_SERVER_SAVES);
 	b->next.time = clock_wall_ms() / 1000;
 	if (open_folder(b, err) != 0 || save_all(b, err) != 0)
 		return -1;

@@ -183,6 +183,7 @@ become(const struct child *child, pid_t parent)
 	int death = child->stage == STAGE_NGINX ? SIGTERM : SIGKILL;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
+	bool inside;
 
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -194,8 +195,11 @@ become(const struct child *child, pid_t parent)
 	priority_take_short_slices();
 	(void)dup2(null, STDIN_FILENO);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
-	hand_over(child);
-	if ((has_view && setns(run->view_fd, CLONE_NEWNS) != 0) ||
+	/* before its number is one of those that are handed over */
+	inside = !has_view || setns(run->view_fd, CLONE_NEWNS) == 0;
+	if (inside)
+		hand_over(child);
+	if (!inside ||
 	    account_assume(run, child->account, 3 + child->fd_count) != 0) {
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);

@@ -49,6 +49,10 @@ int ctl_token(struct ctl *ctl);
 int ctl_top(struct ctl *ctl);
 int ctl_user(struct ctl *ctl);
 
+/* Of backup and restore, which copy a file. */
+#define CTL_SERVER_SAVES \
+	"IL_DATABASE is a server's: pg_dump saves it; this is for SQLite alone"
+
 /* "ilctl <command>: <err>" to standard error; returns the exit code that says
  * what kind of failure it is. */
 int ctl_fail(const char *command, const struct err *err);

@@ -12,6 +12,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
+#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
@@ -32,7 +33,8 @@ ctl_migrate_database(const struct config *config, struct err *err)
 	auto_db struct db *db = NULL;
 
 	/* On a fresh machine its folder may be missing, too. */
-	if (fd_make_dirs(dirname(copy), 0770, err) != 0)
+	if (!config_database_is_server(config->database) &&
+	    fd_make_dirs(dirname(copy), 0770, err) != 0)
 		return -1;
 	db = db_open(config->database, DB_ADMIN, err);
 	return db != NULL ? db_migrate(db, err) : -1;
@@ -41,12 +43,13 @@ ctl_migrate_database(const struct config *config, struct err *err)
 int
 ctl_migrate(struct ctl *ctl)
 {
+	auto_free char *shown = config_database_shown(ctl->config.database);
 	struct err err = { 0 };
 	int applied = ctl_migrate_database(&ctl->config, &err);
 
 	if (applied < 0)
 		return ctl_fail(ctl->argv[0], &err);
-	printf("%s: version %d, %d migration%s applied\n", ctl->config.database,
+	printf("%s: version %d, %d migration%s applied\n", shown,
 	    migration_count, applied, applied == 1 ? "" : "s");
 	return CTL_OK;
 }
@@ -56,7 +59,7 @@ ctl_sandboxes(struct ctl *ctl)
 {
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
-	sqlite3_stmt *s;
+	struct stmt *s;
 	int result;
 
 	if (db == NULL)
@@ -65,15 +68,14 @@ ctl_sandboxes(struct ctl *ctl)
 	    "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE", "FILES");
 	s = db_statement(db, STATEMENT_LIST_SANDBOXES);
 	while ((result = db_step(db, s, &err)) == 1)
-		printf("%s  %-20lld %-8s  %-16s  %-16s  %9s  %6lld\n",
-		    db_column_text(s, 0), sqlite3_column_int64(s, 1),
-		    db_column_text(s, 2),
-		    text_time(sqlite3_column_int64(s, 5)).text,
-		    sqlite3_column_int64(s, 7) != 0 ?
+		printf("%s  %-20" PRId64 " %-8s  %-16s  %-16s  %9s  %6" PRId64
+		       "\n",
+		    db_column_text(s, 0), db_column_int(s, 1),
+		    db_column_text(s, 2), text_time(db_column_int(s, 5)).text,
+		    db_column_int(s, 7) != 0 ?
 			"never" :
-			text_time(sqlite3_column_int64(s, 6)).text,
-		    text_size(sqlite3_column_int64(s, 8)).text,
-		    sqlite3_column_int64(s, 9));
+			text_time(db_column_int(s, 6)).text,
+		    text_size(db_column_int(s, 8)).text, db_column_int(s, 9));
 	if (result == 0)
 		return CTL_OK;
 	(void)err_wrap(&err, "list sandboxes");
@@ -82,21 +84,20 @@ ctl_sandboxes(struct ctl *ctl)
 
 /* A row of `ilctl jobs`: nothing that anybody wrote. */
 static void
-print_job(sqlite3_stmt *s)
+print_job(struct stmt *s)
 {
 	const char *said = db_column_text(s, 4);
-	const int64_t took_ms = sqlite3_column_int64(s, 6); /* -1: not yet */
+	const int64_t took_ms = db_column_int(s, 6); /* -1: not yet */
 	auto_free char *took = took_ms < 0 ? xstrdup("") :
 					     xprintf("%" PRId64 " ms", took_ms);
 	auto_buf struct buf outcome = BUF_INIT(1024);
 
 	/* It may quote what another program said. */
 	text_add_clean(&outcome, said, strlen(said));
-	printf("%-10lld %-16s  %-20lld %-10s  %-13s  %12s  %s\n",
-	    sqlite3_column_int64(s, 0),
-	    text_time(sqlite3_column_int64(s, 5) / 1000).text,
-	    sqlite3_column_int64(s, 1), db_column_text(s, 2),
-	    db_column_text(s, 3), took, buf_str(&outcome));
+	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-10s  %-13s  %12s  %s\n",
+	    db_column_int(s, 0), text_time(db_column_int(s, 5) / 1000).text,
+	    db_column_int(s, 1), db_column_text(s, 2), db_column_text(s, 3),
+	    took, buf_str(&outcome));
 }
 
 int
@@ -106,7 +107,7 @@ ctl_jobs(struct ctl *ctl)
 	int64_t most = JOBS_SHOWN;
 	bool unfinished = false;
 	auto_db struct db *db = NULL;
-	sqlite3_stmt *s;
+	struct stmt *s;
 	int result;
 	int c;
 
@@ -137,19 +138,17 @@ ctl_jobs(struct ctl *ctl)
 
 /* A row of `ilctl abuse`: likewise nothing that anybody wrote. */
 static void
-print_abuse(sqlite3_stmt *s)
+print_abuse(struct stmt *s)
 {
 	const char *said = db_column_text(s, 6);
-	const int64_t wall_ms = sqlite3_column_int64(s, 7);
-	const int64_t cpu_ms = sqlite3_column_int64(s, 8);
+	const int64_t wall_ms = db_column_int(s, 7);
+	const int64_t cpu_ms = db_column_int(s, 8);
 	auto_buf struct buf outcome = BUF_INIT(1024);
 
 	text_add_clean(&outcome, said, strlen(said));
-	printf("%-10lld %-16s  %-20lld %-20lld %-12s ",
-	    sqlite3_column_int64(s, 0),
-	    text_time(sqlite3_column_int64(s, 1) / 1000).text,
-	    sqlite3_column_int64(s, 2), sqlite3_column_int64(s, 3),
-	    db_column_text(s, 4));
+	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-20" PRId64 " %-12s ",
+	    db_column_int(s, 0), text_time(db_column_int(s, 1) / 1000).text,
+	    db_column_int(s, 2), db_column_int(s, 3), db_column_text(s, 4));
 	if (wall_ms >= 0)
 		printf("%9.1f", (double)wall_ms / 1e3);
 	else
@@ -190,7 +189,7 @@ ctl_abuse(struct ctl *ctl)
 	int64_t user = 0;
 	int64_t guild = 0;
 	auto_db struct db *db = NULL;
-	sqlite3_stmt *s;
+	struct stmt *s;
 	int result;
 	int c;
 

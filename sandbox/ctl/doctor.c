@@ -15,6 +15,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/config_database.h"
 #include "../base/clock.h"
 #include "../base/fd.h"
 #include "../base/text.h"
@@ -251,6 +252,7 @@ check_database(struct doctor *d)
 {
 	struct err err = { 0 };
 	struct job_counts counts = { 0 };
+	auto_free char *shown = config_database_shown(d->config->database);
 	auto_db struct db *db = db_open(d->config->database, DB_WORKER, &err);
 
 	if (db == NULL || db_begin(db, &err) != 0) {
@@ -263,8 +265,7 @@ check_database(struct doctor *d)
 	else
 		doctor_good("database: %s, %" PRId64 " queued, %" PRId64
 			    " running, %" PRId64 " to be told",
-		    d->config->database, counts.queued, counts.running,
-		    counts.untold);
+		    shown, counts.queued, counts.running, counts.untold);
 	if (counts.oldest_ms > 60000)
 		doctor_bad(d, "look at il-worker's log",
 		    "queue: the oldest job waits for %" PRId64 " s",

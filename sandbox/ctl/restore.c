@@ -20,6 +20,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
@@ -278,7 +279,10 @@ ctl_restore(struct ctl *ctl)
 	}
 	if (optind + 1 != ctl->argc)
 		return CTL_MISUSED;
-	result = open_backup(&r, ctl->argv[optind], &err);
+	if (!check && config_database_is_server(ctl->config.database))
+		result = err_set(&err, ERR_CONFIG, CTL_SERVER_SAVES);
+	else
+		result = open_backup(&r, ctl->argv[optind], &err);
 	if (result == 0 && !check) {
 		result = take_place(&r, force, &err);
 		if (result == 0)

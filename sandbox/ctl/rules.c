@@ -44,7 +44,7 @@ struct target {
 /* ---- the database ---- */
 
 static void
-bind_who(const struct target *t, sqlite3_stmt *s)
+bind_who(const struct target *t, struct stmt *s)
 {
 	db_bind_int(s, ":user_id", t->subject == RULE_USER ? t->id : 0);
 	db_bind_int(s, ":guild_id", t->subject == RULE_GUILD ? t->id : 0);
@@ -53,7 +53,7 @@ bind_who(const struct target *t, sqlite3_stmt *s)
 static int
 read_rule(struct target *t, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(t->db, STATEMENT_LIST_RULE);
+	auto_stmt struct stmt *s = db_statement(t->db, STATEMENT_LIST_RULE);
 	struct rules rules;
 	int row;
 
@@ -64,7 +64,7 @@ read_rule(struct target *t, struct err *err)
 	db_bind_text(s, ":subject", rule_subjects[t->subject]);
 	db_bind_int(s, ":id", t->id);
 	row = db_step(t->db, s, err);
-	t->changed_at = row == 1 ? sqlite3_column_int64(s, 7) : 0;
+	t->changed_at = row == 1 ? db_column_int(s, 7) : 0;
 	return row < 0 ? -1 : 0;
 }
 
@@ -141,7 +141,7 @@ disk_of(const struct config *config, const char *sandbox)
 static int
 show_sandboxes(const struct target *t, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(t->db,
+	auto_stmt struct stmt *s = db_statement(t->db,
 	    STATEMENT_LIST_SANDBOXES_OF);
 	int row;
 
@@ -152,14 +152,13 @@ show_sandboxes(const struct target *t, struct err *err)
 
 		printf("%-10s %s %s, used %s UTC, expires %s%s\n", "sandbox",
 		    id, db_column_text(s, 1),
-		    text_time(sqlite3_column_int64(s, 2)).text,
-		    sqlite3_column_int64(s, 4) != 0 ?
+		    text_time(db_column_int(s, 2)).text,
+		    db_column_int(s, 4) != 0 ?
 			"never" :
-			text_time(sqlite3_column_int64(s, 3)).text,
-		    sqlite3_column_int64(s, 4) != 0 ? "" : " UTC");
-		printf("%-10s %s in %lld files", "",
-		    text_size(sqlite3_column_int64(s, 5)).text,
-		    sqlite3_column_int64(s, 6));
+			text_time(db_column_int(s, 3)).text,
+		    db_column_int(s, 4) != 0 ? "" : " UTC");
+		printf("%-10s %s in %" PRId64 " files", "",
+		    text_size(db_column_int(s, 5)).text, db_column_int(s, 6));
 		if (disk >= 0)
 			printf("; %s of the disk", text_size(disk).text);
 		printf("\n");
@@ -170,7 +169,7 @@ show_sandboxes(const struct target *t, struct err *err)
 static int
 show_jobs(const struct target *t, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(t->db, STATEMENT_LIST_STATES);
+	auto_stmt struct stmt *s = db_statement(t->db, STATEMENT_LIST_STATES);
 	int64_t last_ms = 0;
 	int64_t cpu_ms = 0;
 	int row;
@@ -178,11 +177,11 @@ show_jobs(const struct target *t, struct err *err)
 	bind_who(t, s);
 	printf("%-10s", "jobs");
 	while ((row = db_step(t->db, s, err)) == 1) {
-		printf(" %s %lld,", db_column_text(s, 0),
-		    sqlite3_column_int64(s, 1));
-		cpu_ms += sqlite3_column_int64(s, 2);
-		if (sqlite3_column_int64(s, 3) > last_ms)
-			last_ms = sqlite3_column_int64(s, 3);
+		printf(" %s %" PRId64 ",", db_column_text(s, 0),
+		    db_column_int(s, 1));
+		cpu_ms += db_column_int(s, 2);
+		if (db_column_int(s, 3) > last_ms)
+			last_ms = db_column_int(s, 3);
 	}
 	printf(" %.1f s of processor time\n", (double)cpu_ms / 1e3);
 	if (last_ms > 0)
@@ -250,12 +249,12 @@ take_words(const struct target *t, char text[RULE_TEXT_SIZE], struct err *err)
 static int
 cancel_all(const struct target *t, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(t->db, STATEMENT_LIST_OPEN);
+	auto_stmt struct stmt *s = db_statement(t->db, STATEMENT_LIST_OPEN);
 	int row;
 
 	bind_who(t, s);
 	while ((row = db_step(t->db, s, err)) == 1) {
-		int64_t id = sqlite3_column_int64(s, 0);
+		int64_t id = db_column_int(s, 0);
 
 		if (cancel_ask(t->config, id, err) != 0)
 			return -1;

@@ -174,7 +174,7 @@ static int
 take_owners(struct top *top, struct db *db, struct err *err)
 {
 	for (size_t i = 0; i < top->cells; i++) {
-		auto_stmt sqlite3_stmt *s = db_statement(db,
+		auto_stmt struct stmt *s = db_statement(db,
 		    STATEMENT_LIST_OWNER);
 		int row;
 
@@ -183,7 +183,7 @@ take_owners(struct top *top, struct db *db, struct err *err)
 		if (row < 0)
 			return -1;
 		if (row == 1)
-			top->cell[i].user_id = sqlite3_column_int64(s, 0);
+			top->cell[i].user_id = db_column_int(s, 0);
 	}
 	return 0;
 }
@@ -191,7 +191,7 @@ take_owners(struct top *top, struct db *db, struct err *err)
 static int
 take_jobs(struct top *top, struct db *db, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_LIST_TOP);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_LIST_TOP);
 	int row;
 
 	db_bind_int(s, ":now_ms", clock_wall_ms());
@@ -199,16 +199,16 @@ take_jobs(struct top *top, struct db *db, struct err *err)
 	while ((row = db_step(db, s, err)) == 1 && top->jobs < TOP_JOBS) {
 		struct top_job *job = &top->job[top->jobs++];
 
-		job->id = sqlite3_column_int64(s, 0);
-		job->slot = sqlite3_column_int64(s, 1);
-		job->user_id = sqlite3_column_int64(s, 2);
-		job->guild_id = sqlite3_column_int64(s, 3);
+		job->id = db_column_int(s, 0);
+		job->slot = db_column_int(s, 1);
+		job->user_id = db_column_int(s, 2);
+		job->guild_id = db_column_int(s, 3);
 		(void)snprintf(job->kind, sizeof(job->kind), "%s",
 		    db_column_text(s, 4));
 		(void)snprintf(job->state, sizeof(job->state), "%s",
 		    db_column_text(s, 5));
-		job->age_ms = sqlite3_column_int64(s, 6);
-		job->run_ms = sqlite3_column_int64(s, 7);
+		job->age_ms = db_column_int(s, 6);
+		job->run_ms = db_column_int(s, 7);
 	}
 	return row < 0 ? -1 : 0;
 }

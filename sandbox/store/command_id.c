@@ -16,13 +16,13 @@ static int
 find(struct db *db, int64_t application_id, const char *name, int64_t *id,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_COMMAND_ID_FIND);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_COMMAND_ID_FIND);
 	int result;
 
 	db_bind_int(s, ":application_id", application_id);
 	db_bind_text(s, ":name", name);
 	result = db_step(db, s, err);
-	*id = result == 1 ? sqlite3_column_int64(s, 0) : 0;
+	*id = result == 1 ? db_column_int(s, 0) : 0;
 	return result < 0 ? -1 : 0;
 }
 
@@ -52,7 +52,7 @@ static int
 keep(struct db *db, int64_t application_id, const struct command_id *one,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_COMMAND_ID_KEEP);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_COMMAND_ID_KEEP);
 
 	db_bind_int(s, ":application_id", application_id);
 	db_bind_text(s, ":name", one->name);
@@ -63,7 +63,7 @@ keep(struct db *db, int64_t application_id, const struct command_id *one,
 static int
 forget(struct db *db, int64_t application_id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db,
+	auto_stmt struct stmt *s = db_statement(db,
 	    STATEMENT_COMMAND_ID_FORGET);
 
 	db_bind_int(s, ":application_id", application_id);

@@ -5,29 +5,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <sqlite3.h>
-
 #include "statements.h" /* generated from sql/: enum statement */
 
 struct err;
 
 /*
- * The only place that knows which database it is: connection.c opens it and
- * brings the schema up to date, statement.c runs statements, transaction.c
- * commits, authorize.c holds the rights.  All SQL text comes from
+ * The database: SQLite, in a file, or PostgreSQL, on a server.  Nobody who
+ * includes this knows which; driver.h is the seam.  All SQL text comes from
  * sql/; every statement that a program may use is prepared when it opens the
  * database, so that a typo stops it at start.
  *
- * Who may do what is held by an authorizer: DB_FRONT (il-fcgi) inserts jobs and
- * views and reads; DB_READER (counting) reads; DB_WORKER and DB_ADMIN do all.
+ * Who may do what is held by the database itself: DB_FRONT (il-fcgi) inserts
+ * jobs and views and reads; DB_READER (counting) reads; DB_WORKER and DB_ADMIN
+ * do all.
  */
 enum db_role { DB_FRONT, DB_READER, DB_WORKER, DB_ADMIN };
 
 struct db;
+struct stmt; /* a prepared statement */
 
-/* Open an existing, migrated database (DB_ADMIN: makes the file if missing,
- * any version).  Wrong version is ERR_CONFIG "run ilctl migrate". */
-struct db *db_open(const char *path, enum db_role role, struct err *err);
+/* Open an existing, migrated database: a file, or postgresql://… (DB_ADMIN:
+ * makes the file if missing, any version).  Wrong version is ERR_CONFIG "run
+ * ilctl migrate". */
+struct db *db_open(const char *address, enum db_role role, struct err *err);
 void db_close(struct db *db);
 
 static inline void
@@ -72,42 +72,44 @@ int db_flush(struct db *db, struct err *err);
 
 /* A prepared statement, reset and without bindings.  It is reset again when an
  * auto_stmt variable's scope ends; it is never finalised before db_close. */
-struct sqlite3_stmt *db_statement(struct db *db, enum statement which);
-void db_statement_done(struct sqlite3_stmt **stmt);
+struct stmt *db_statement(struct db *db, enum statement which);
+void db_statement_done(struct stmt **stmt);
 #define auto_stmt __attribute__((cleanup(db_statement_done)))
 
 /* Bind by name (":id"); an unknown name is a bug and aborts.  The bytes are
  * copied; NULL binds "". */
-void db_bind_int(struct sqlite3_stmt *s, const char *name, int64_t value);
-void db_bind_text(struct sqlite3_stmt *s, const char *name, const char *text);
+void db_bind_int(struct stmt *s, const char *name, int64_t value);
+void db_bind_text(struct stmt *s, const char *name, const char *text);
 
 /* 1: a row; 0: done; -1: error (a UNIQUE conflict is ERR_CONFLICT, a full disk
  * ERR_LIMIT, a locked database ERR_BUSY). */
-int db_step(struct db *db, struct sqlite3_stmt *s, struct err *err);
+int db_step(struct db *db, struct stmt *s, struct err *err);
 /* Step a statement that returns no row.  Returns how many rows it changed, or
  * -1. */
-int db_run(struct db *db, struct sqlite3_stmt *s, struct err *err);
+int db_run(struct db *db, struct stmt *s, struct err *err);
 /* The same for what does no harm when a power cut undoes it: nobody waits for
  * the disk. */
-int db_run_quick(struct db *db, struct sqlite3_stmt *s, struct err *err);
+int db_run_quick(struct db *db, struct stmt *s, struct err *err);
 /* Run job_prune, which deletes delivered and undeliverable jobs older than the
  * age, or view_prune; returns how many (at most `most`). */
 int db_prune(struct db *db, enum statement which, int64_t older_than_ms,
     int most, struct err *err);
 int64_t db_last_id(struct db *db);
 
-/* Text of a column by position, as in the statement; "" for NULL.  Valid until
- * the next step. */
-const char *db_column_text(struct sqlite3_stmt *s, int column);
+/* A column of the row by position, as in the statement; 0 and "" for NULL.
+ * A text is valid until the next step. */
+int64_t db_column_int(const struct stmt *s, int column);
+const char *db_column_text(const struct stmt *s, int column);
+bool db_column_is_null(const struct stmt *s, int column);
 /* Its index in a list, ended by NULL, of those that a CHECK of the schema
  * allows: anything else means that the two differ, and aborts. */
-int db_column_word(struct sqlite3_stmt *s, int column,
-    const char *const *words);
+int db_column_word(const struct stmt *s, int column, const char *const *words);
 
-/* Write a copy of it, as it is now, into a new file, while others write. */
+/* Write a copy of it, as it is now, into a new file, while others write.
+ * PostgreSQL: ERR_CONFIG, its pg_dump does that. */
 int db_copy(struct db *db, const char *path, struct err *err);
 
-/* Write the WAL back into the file; when idle, and in il-worker only. */
+/* Write SQLite's WAL back into the file; when idle, and in il-worker only. */
 void db_checkpoint(struct db *db);
 
 #endif

@@ -45,7 +45,7 @@ job_release(struct job *job)
 }
 
 static void
-bind_row(sqlite3_stmt *s, const struct job *job)
+bind_row(struct stmt *s, const struct job *job)
 {
 	db_bind_int(s, ":interaction_id", job->interaction_id);
 	db_bind_int(s, ":application_id", job->application_id);
@@ -78,39 +78,39 @@ bind_row(sqlite3_stmt *s, const struct job *job)
 }
 
 static void
-read_row(sqlite3_stmt *s, struct job *job)
+read_row(struct stmt *s, struct job *job)
 {
 	int c = 0;
 
-	job->id = sqlite3_column_int64(s, c++);
-	job->interaction_id = sqlite3_column_int64(s, c++);
-	job->application_id = sqlite3_column_int64(s, c++);
-	job->user_id = sqlite3_column_int64(s, c++);
+	job->id = db_column_int(s, c++);
+	job->interaction_id = db_column_int(s, c++);
+	job->application_id = db_column_int(s, c++);
+	job->user_id = db_column_int(s, c++);
 	job->kind = job_kind_find(db_column_text(s, c++));
 	job->lost = strcmp(db_column_text(s, c++), "lost") == 0;
 	job->answer = (enum job_answer)db_column_word(s, c++, answer_names);
 	job->token = xstrdup(db_column_text(s, c++));
 	job->locale = xstrdup(db_column_text(s, c++));
-	job->received_ms = sqlite3_column_int64(s, c++);
-	job->attachment_limit = sqlite3_column_int64(s, c++);
-	job->may_attach = sqlite3_column_int64(s, c++) != 0;
+	job->received_ms = db_column_int(s, c++);
+	job->attachment_limit = db_column_int(s, c++);
+	job->may_attach = db_column_int(s, c++) != 0;
 	job->path = xstrdup(db_column_text(s, c++));
 	job->text = xstrdup(db_column_text(s, c++));
 	job->input = xstrdup(db_column_text(s, c++));
-	job->page = sqlite3_column_int64(s, c++);
-	job->share = sqlite3_column_int64(s, c++) != 0;
-	job->recursive = sqlite3_column_int64(s, c++) != 0;
-	job->has_text = sqlite3_column_int64(s, c++) != 0;
+	job->page = db_column_int(s, c++);
+	job->share = db_column_int(s, c++) != 0;
+	job->recursive = db_column_int(s, c++) != 0;
+	job->has_text = db_column_int(s, c++) != 0;
 	job->attachment_url = xstrdup(db_column_text(s, c++));
 	job->attachment_name = xstrdup(db_column_text(s, c++));
-	job->attachment_size = sqlite3_column_int64(s, c++);
-	job->view_id = sqlite3_column_int64(s, c++);
-	job->held_by = sqlite3_column_int64(s, c++);
+	job->attachment_size = db_column_int(s, c++);
+	job->view_id = db_column_int(s, c++);
+	job->held_by = db_column_int(s, c++);
 	job->version = xstrdup(db_column_text(s, c++));
-	job->timeit = sqlite3_column_int64(s, c++) != 0;
-	job->keep = sqlite3_column_int64(s, c++) != 0;
-	job->guild_id = sqlite3_column_int64(s, c++);
-	if (sqlite3_column_type(s, c) != SQLITE_NULL)
+	job->timeit = db_column_int(s, c++) != 0;
+	job->keep = db_column_int(s, c++) != 0;
+	job->guild_id = db_column_int(s, c++);
+	if (!db_column_is_null(s, c))
 		job->body = xstrdup(db_column_text(s, c));
 }
 
@@ -119,11 +119,11 @@ read_row(sqlite3_stmt *s, struct job *job)
 static int64_t
 unfinished(struct db *db, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_UNFINISHED);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_UNFINISHED);
 	int64_t *note = db_note(db);
 
 	if (*note < 0 && db_step(db, s, err) == 1)
-		*note = sqlite3_column_int64(s, 0);
+		*note = db_column_int(s, 0);
 	return *note;
 }
 
@@ -131,10 +131,10 @@ unfinished(struct db *db, struct err *err)
 static int64_t
 count_beside(struct db *db, int64_t user_id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_BESIDE);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_BESIDE);
 
 	db_bind_int(s, ":user_id", user_id);
-	return db_step(db, s, err) == 1 ? sqlite3_column_int64(s, 0) : -1;
+	return db_step(db, s, err) == 1 ? db_column_int(s, 0) : -1;
 }
 
 /* Does it run code, so that the workspace can be read meanwhile? */
@@ -167,7 +167,7 @@ static int
 reaches(struct db *db, enum statement which, const struct job *job,
     int64_t most, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, which);
+	auto_stmt struct stmt *s = db_statement(db, which);
 
 	if (which != STATEMENT_JOB_SERVICE_RATE)
 		db_bind_int(s, ":guild_id", job->guild_id);
@@ -177,7 +177,7 @@ reaches(struct db *db, enum statement which, const struct job *job,
 	}
 	if (db_step(db, s, err) < 0)
 		return -1;
-	return sqlite3_column_int64(s, 0) >= most;
+	return db_column_int(s, 0) >= most;
 }
 
 /* The limits that an operator has set, beside those that all have. */
@@ -221,7 +221,7 @@ static enum job_insert_result
 insert_check(struct db *db, struct job *job, const struct job_limits *limits,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_CHECK);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CHECK);
 	int64_t count = unfinished(db, err);
 	bool runs;
 	int waits = 0;
@@ -237,32 +237,54 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 	db_bind_int(s, ":rate", limits->user_rate);
 	if (db_step(db, s, err) < 0)
 		return JOB_INSERT_FAILED;
-	if (sqlite3_column_int64(s, 0) != 0)
+	if (db_column_int(s, 0) != 0)
 		return JOB_REPEATED;
-	runs = sqlite3_column_type(s, 1) != SQLITE_NULL;
+	runs = !db_column_is_null(s, 1);
 	if (runs)
 		waits = waits_for(db, job, job_kind_find(db_column_text(s, 1)),
 		    err);
 	if (waits != 0)
 		return waits < 0 ? JOB_INSERT_FAILED : JOB_RUNNING;
-	if (sqlite3_column_int64(s, 2) >= limits->user_rate)
+	if (db_column_int(s, 2) >= limits->user_rate)
 		return JOB_TOO_MANY;
 	if (count >= limits->queue_max)
 		return JOB_QUEUE_FULL;
 	return check_rules(db, job, limits, runs, err);
 }
 
+/* 1: somebody on another host was first, and it is nothing. */
 static int
 insert_row(struct db *db, struct job *job, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
+	int changes;
 
 	bind_row(s, job);
-	if (db_run(db, s, err) < 0)
-		return -1;
+	changes = db_run(db, s, err);
+	if (changes <= 0)
+		return changes < 0 ? -1 : 1;
 	job->id = db_last_id(db);
 	++*db_note(db);
 	return 0;
+}
+
+/* Checked and inserted; with one writer at a time what was checked holds. */
+static enum job_insert_result
+insert(struct db *db, struct job *job, const struct job_limits *limits,
+    struct err *err)
+{
+	enum job_insert_result result = JOB_INSERTED;
+	int inserted = 1;
+
+	for (int tries = 0; inserted == 1 && tries < 2; tries++) {
+		result = insert_check(db, job, limits, err);
+		if (result != JOB_INSERTED)
+			return result;
+		inserted = insert_row(db, job, err);
+	}
+	if (inserted == 1)
+		(void)err_set(err, ERR_CONFLICT, "insert a job");
+	return inserted == 0 ? JOB_INSERTED : JOB_INSERT_FAILED;
 }
 
 enum job_insert_result
@@ -273,9 +295,8 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 
 	if (db_begin(db, err) != 0)
 		return JOB_INSERT_FAILED;
-	result = insert_check(db, job, limits, err);
-	if (result == JOB_INSERTED &&
-	    (insert_row(db, job, err) != 0 || db_commit(db, err) != 0))
+	result = insert(db, job, limits, err);
+	if (result == JOB_INSERTED && db_commit(db, err) != 0)
 		result = JOB_INSERT_FAILED;
 	if (result != JOB_INSERTED)
 		db_rollback(db);
@@ -287,13 +308,13 @@ static int
 number_of(struct db *db, enum statement which, const char *name, int64_t value,
     int64_t *number, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, which);
+	auto_stmt struct stmt *s = db_statement(db, which);
 	int row;
 
 	db_bind_int(s, name, value);
 	row = db_step(db, s, err);
 	if (row == 1)
-		*number = sqlite3_column_int64(s, 0);
+		*number = db_column_int(s, 0);
 	return row < 0 ? -1 : row == 0;
 }
 
@@ -301,6 +322,13 @@ int
 job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err)
 {
 	return number_of(db, STATEMENT_JOB_OWNER, ":id", id, user_id, err);
+}
+
+int
+job_find(struct db *db, int64_t interaction_id, int64_t *id, struct err *err)
+{
+	return number_of(db, STATEMENT_JOB_FIND, ":interaction_id",
+	    interaction_id, id, err);
 }
 
 int
@@ -312,17 +340,17 @@ job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err)
 int
 job_peek(struct db *db, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_PEEK);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_PEEK);
 
 	if (db_step(db, s, err) < 0)
 		return -1;
-	return sqlite3_column_int64(s, 0) != 0 ? 0 : 1;
+	return db_column_int(s, 0) != 0 ? 0 : 1;
 }
 
 /* Take the one row of s into job, and step s to its end: only then is a
  * RETURNING statement committed.  1: there is no row. */
 static int
-take_row(struct db *db, sqlite3_stmt *s, struct job *job, struct err *err)
+take_row(struct db *db, struct stmt *s, struct job *job, struct err *err)
 {
 	int result = db_step(db, s, err);
 
@@ -338,7 +366,7 @@ take_row(struct db *db, sqlite3_stmt *s, struct job *job, struct err *err)
 int
 job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
 	/* An empty queue is found without the lock that fronts wait for. */
 	int result = job_peek(db, err);
 
@@ -355,7 +383,7 @@ job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 
 /* Run a change of one row's state.  1: it was not in that state. */
 static int
-change(struct db *db, sqlite3_stmt *s, bool quick, const char *what, int64_t id,
+change(struct db *db, struct stmt *s, bool quick, const char *what, int64_t id,
     struct err *err)
 {
 	int changes;
@@ -371,7 +399,7 @@ change(struct db *db, sqlite3_stmt *s, bool quick, const char *what, int64_t id,
 int
 job_start(struct db *db, int64_t id, int64_t slot, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_START);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_START);
 
 	db_bind_int(s, ":slot", slot);
 	return change(db, s, false, "start", id, err);
@@ -381,7 +409,7 @@ int
 job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
     const char *outcome, int64_t cpu_ms, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_FINISH);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_FINISH);
 
 	db_bind_int(s, ":slot", slot);
 	db_bind_text(s, ":body", body);
@@ -394,7 +422,7 @@ job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
 int
 job_delivered(struct db *db, int64_t id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);
 
 	/* Told again after a power cut: the same. */
 	return change(db, s, true, "deliver", id, err);
@@ -403,7 +431,7 @@ job_delivered(struct db *db, int64_t id, struct err *err)
 int
 job_undeliverable(struct db *db, int64_t id, const char *why, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db,
+	auto_stmt struct stmt *s = db_statement(db,
 	    STATEMENT_JOB_UNDELIVERABLE);
 
 	db_bind_text(s, ":why", why);
@@ -419,7 +447,7 @@ job_recover(struct db *db, int64_t slot, struct err *err)
 	int count = 0;
 
 	for (int i = 0; i < 2 && changes >= 0; i++) {
-		auto_stmt sqlite3_stmt *s = db_statement(db, halves[i]);
+		auto_stmt struct stmt *s = db_statement(db, halves[i]);
 
 		db_bind_int(s, ":slot", slot);
 		changes = db_run(db, s, err);
@@ -435,7 +463,7 @@ int
 job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_NEXT_UNTOLD);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_NEXT_UNTOLD);
 
 	job_init(job);
 	db_bind_int(s, ":slot", slot);
@@ -446,45 +474,11 @@ job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
 int
 job_slots(struct db *db, int64_t *slots, int cap, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_SLOTS);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_SLOTS);
 	int count = 0;
 	int result = 1;
 
 	while (count < cap && (result = db_step(db, s, err)) == 1)
-		slots[count++] = sqlite3_column_int64(s, 0);
+		slots[count++] = db_column_int(s, 0);
 	return result < 0 ? -1 : count;
-}
-
-int
-job_count(struct db *db, struct job_counts *counts, struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_COUNT);
-
-	db_bind_int(s, ":now_ms", clock_wall_ms());
-	if (db_step(db, s, err) < 0)
-		return err_wrap(err, "count jobs");
-	*counts = (struct job_counts){
-		.queued = sqlite3_column_int64(s, 0),
-		.running = sqlite3_column_int64(s, 1),
-		.untold = sqlite3_column_int64(s, 2),
-		.oldest_ms = sqlite3_column_int64(s, 3),
-	};
-	return 0;
-}
-
-const char *const job_states[JOB_STATES + 1] = { "queued", "claimed", "started",
-	"finished", "lost", NULL };
-
-int
-job_count_kinds(struct db *db, int64_t counts[JOB_UNKNOWN + 1][JOB_STATES],
-    struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_JOB_COUNT_KINDS);
-	int result;
-
-	memset(counts, 0, (JOB_UNKNOWN + 1) * sizeof(counts[0]));
-	while ((result = db_step(db, s, err)) == 1)
-		counts[job_kind_find(db_column_text(s, 0))][db_column_word(s, 1,
-		    job_states)] += sqlite3_column_int64(s, 2);
-	return result < 0 ? err_wrap(err, "count kinds of jobs") : 0;
 }

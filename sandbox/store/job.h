@@ -40,10 +40,7 @@ enum job_answer {
  * NULL, which job_insert() stores as "".  job_release() frees them; il-fcgi
  * lends its jobs the strings of the interaction, and releases none. */
 struct job {
-	int64_t id;
-	int64_t interaction_id;
-	int64_t application_id;
-	int64_t user_id;
+	int64_t id, interaction_id, application_id, user_id;
 	enum job_kind kind;
 	bool lost; /* its worker died during it: that is still to be told */
 	enum job_answer answer;
@@ -102,6 +99,8 @@ struct job_limits {
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 
+/* il-fcgi: the job of an interaction (after ERR_UNKNOWN).  1: there is none. */
+int job_find(struct db *db, int64_t interaction, int64_t *id, struct err *err);
 /* il-fcgi: whose is this job?  1: nobody's, or it is over. */
 int job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err);
 /* il-fcgi: the unfinished job for which this user has to wait.  1: none. */
@@ -124,15 +123,13 @@ int job_delivered(struct db *db, int64_t id, struct err *err);
 int job_undeliverable(struct db *db, int64_t id, const char *why,
     struct err *err);
 
-/* What a dead holder of `slot` left: claimed → queued; started → lost.  Returns
- * how many, -1 on error. */
+/* What the dead left: claimed → queued; started → lost.  How many, or -1. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
-/* Jobs (lost or finished) that slot left and that must still be told: gives the
- * oldest of `slot` (its dead predecessor's) with an id over `after`, unchanged:
- * it is there until it was finished and told.  1: none. */
+/* A job (lost or finished) that `slot` left and that must still be told: the
+ * oldest with an id over `after`; it is there until it was told.  1: none. */
 int job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err);
-/* Slots that hold unfinished jobs: fills at most cap, returns how many. */
+/* Slots (or dead holders) with unfinished jobs: at most cap; how many. */
 int job_slots(struct db *db, int64_t *slots, int cap, struct err *err);
 
 struct job_counts {

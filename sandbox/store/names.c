@@ -45,7 +45,7 @@ names_each(struct db *db, const char *sandbox_id, enum name_kind kind,
     void (*take)(void *arg, const struct name *name), void *arg,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_NAMES_FIND);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NAMES_FIND);
 	int result;
 
 	db_bind_text(s, ":sandbox_id", sandbox_id);
@@ -71,7 +71,7 @@ static int
 kept_load(struct db *db, const char *sandbox_id, enum name_kind kind,
     const char *python, struct kept *kept, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_NAMES_FIND);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NAMES_FIND);
 	int result;
 
 	db_bind_text(s, ":sandbox_id", sandbox_id);
@@ -111,7 +111,7 @@ static int
 change(struct db *db, enum statement which, const char *sandbox_id,
     const char *python, const struct name *name, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, which);
+	auto_stmt struct stmt *s = db_statement(db, which);
 
 	db_bind_text(s, ":sandbox_id", sandbox_id);
 	db_bind_text(s, ":kind", kinds[name->kind]);
@@ -151,7 +151,7 @@ replace(struct db *db, const char *sandbox_id, const char *python,
 static int
 take(struct db *db, const char *sandbox_id, int64_t files, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_NAMES_TAKEN);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NAMES_TAKEN);
 	int changes;
 
 	db_bind_text(s, ":sandbox_id", sandbox_id);
@@ -199,7 +199,7 @@ names_keep(struct db *db, const char *sandbox_id, const char *python,
 int
 names_forget(struct db *db, const char *sandbox_id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_NAMES_FORGET);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NAMES_FORGET);
 
 	db_bind_text(s, ":sandbox_id", sandbox_id);
 	return db_run_quick(db, s, err) < 0 ? err_wrap(err, "forget names") : 0;

@@ -19,7 +19,7 @@ const char *const rule_subjects[] = {
 /* As much of it as there is room for: an operator's shell may have written
  * anything that the CHECKs allow. */
 static void
-read_text(sqlite3_stmt *s, int column, char *text)
+read_text(struct stmt *s, int column, char *text)
 {
 	const char *found = db_column_text(s, column);
 	size_t len = text_prefix(found, strlen(found), RULE_TEXT_MOST);
@@ -31,22 +31,22 @@ read_text(sqlite3_stmt *s, int column, char *text)
 }
 
 static void
-read_rule(sqlite3_stmt *s, struct rule *rule)
+read_rule(struct stmt *s, struct rule *rule)
 {
-	rule->blocked = sqlite3_column_int64(s, 1) != 0;
+	rule->blocked = db_column_int(s, 1) != 0;
 	read_text(s, 2, rule->reason);
 	read_text(s, 3, rule->banner);
-	rule->rate = sqlite3_column_int64(s, 4); /* NULL is 0 */
-	rule->jobs = sqlite3_column_int64(s, 5);
-	rule->timeout_ms = sqlite3_column_int64(s, 6);
-	rule->quota = sqlite3_column_int64(s, 7);
+	rule->rate = db_column_int(s, 4); /* NULL is 0 */
+	rule->jobs = db_column_int(s, 5);
+	rule->timeout_ms = db_column_int(s, 6);
+	rule->quota = db_column_int(s, 7);
 }
 
 int
 rules_find(struct db *db, int64_t user_id, int64_t guild_id,
     struct rules *rules, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_RULE_FIND);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_FIND);
 	int row;
 
 	memset(rules, 0, sizeof(*rules));
@@ -97,7 +97,7 @@ rule_add_text(struct buf *out, const char *text)
 
 /* What is not bound is NULL. */
 static void
-bind_limit(sqlite3_stmt *s, const char *name, int64_t limit)
+bind_limit(struct stmt *s, const char *name, int64_t limit)
 {
 	if (limit > 0)
 		db_bind_int(s, name, limit);
@@ -107,7 +107,7 @@ static int
 put_row(struct db *db, enum rule_subject subject, int64_t id,
     const struct rule *rule, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_RULE_PUT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_PUT);
 
 	db_bind_text(s, ":subject", rule_subjects[subject]);
 	db_bind_int(s, ":id", id);
@@ -126,7 +126,7 @@ int
 rule_put(struct db *db, enum rule_subject subject, int64_t id,
     const struct rule *rule, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_RULE_TIDY);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_TIDY);
 
 	db_bind_text(s, ":subject", rule_subjects[subject]);
 	db_bind_int(s, ":id", id);

@@ -21,19 +21,19 @@ const char *const sandbox_states[] = {
 };
 
 static void
-row_read(sqlite3_stmt *s, struct sandbox *sandbox)
+row_read(struct stmt *s, struct sandbox *sandbox)
 {
 	*sandbox = (struct sandbox){
-		.user_id = sqlite3_column_int64(s, 1),
+		.user_id = db_column_int(s, 1),
 		.state = (enum sandbox_state)db_column_word(s, 2,
 		    sandbox_states),
-		.created_at = sqlite3_column_int64(s, 4),
-		.used_at = sqlite3_column_int64(s, 5),
-		.expires_at = sqlite3_column_int64(s, 6),
-		.pinned = sqlite3_column_int64(s, 7) != 0,
-		.used_bytes = sqlite3_column_int64(s, 8),
-		.used_files = sqlite3_column_int64(s, 9),
-		.named_files = sqlite3_column_int64(s, 10),
+		.created_at = db_column_int(s, 4),
+		.used_at = db_column_int(s, 5),
+		.expires_at = db_column_int(s, 6),
+		.pinned = db_column_int(s, 7) != 0,
+		.used_bytes = db_column_int(s, 8),
+		.used_files = db_column_int(s, 9),
+		.named_files = db_column_int(s, 10),
 	};
 	(void)snprintf(sandbox->id, sizeof(sandbox->id), "%s",
 	    db_column_text(s, 0));
@@ -43,7 +43,7 @@ row_read(sqlite3_stmt *s, struct sandbox *sandbox)
 
 /* The one row of a statement, which is then stepped to its end.  1: none. */
 static int
-take_row(struct db *db, sqlite3_stmt *s, struct sandbox *sandbox,
+take_row(struct db *db, struct stmt *s, struct sandbox *sandbox,
     struct err *err)
 {
 	int result = db_step(db, s, err);
@@ -58,7 +58,7 @@ int
 sandbox_find(struct db *db, int64_t user_id, struct sandbox *sandbox,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_FIND);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_FIND);
 
 	db_bind_int(s, ":user_id", user_id);
 	return take_row(db, s, sandbox, err);
@@ -71,9 +71,9 @@ insert(struct db *db, int64_t user_id, int64_t retention_seconds,
 {
 	char id[SANDBOX_ID_LEN + 1];
 	int64_t now = clock_wall_ms() / 1000;
-	auto_stmt sqlite3_stmt *forget = db_statement(db,
+	auto_stmt struct stmt *forget = db_statement(db,
 	    STATEMENT_SANDBOX_FORGET_EXPIRED);
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_INSERT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_INSERT);
 
 	db_bind_int(forget, ":user_id", user_id);
 	if (db_run(db, forget, err) < 0)
@@ -114,7 +114,7 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 /* Run a change of one sandbox; quick: one that does no harm when a power cut
  * undoes it.  1: it was not in the state that it needs. */
 static int
-change(struct db *db, sqlite3_stmt *s, bool quick, const char *id,
+change(struct db *db, struct stmt *s, bool quick, const char *id,
     struct err *err)
 {
 	int changes;
@@ -129,7 +129,7 @@ change(struct db *db, sqlite3_stmt *s, bool quick, const char *id,
 int
 sandbox_give_up(struct db *db, int64_t user_id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_GIVE_UP);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_GIVE_UP);
 	int changes;
 
 	db_bind_int(s, ":user_id", user_id);
@@ -151,7 +151,7 @@ int
 sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_TOUCH);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_TOUCH);
 	int64_t now = clock_wall_ms() / 1000;
 
 	db_bind_int(s, ":now", now);
@@ -162,7 +162,7 @@ sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
 int
 sandbox_set_cwd(struct db *db, const char *id, const char *cwd, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_SET_CWD);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_SET_CWD);
 
 	db_bind_text(s, ":cwd", cwd);
 	return change(db, s, true, id, err);
@@ -172,7 +172,7 @@ int
 sandbox_set_usage(struct db *db, const char *id, int64_t bytes, int64_t files,
     bool renamed, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db,
+	auto_stmt struct stmt *s = db_statement(db,
 	    STATEMENT_SANDBOX_SET_USAGE);
 
 	db_bind_int(s, ":bytes", bytes);
@@ -184,9 +184,9 @@ sandbox_set_usage(struct db *db, const char *id, int64_t bytes, int64_t files,
 int
 sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 {
-	auto_stmt sqlite3_stmt *active = db_statement(db,
+	auto_stmt struct stmt *active = db_statement(db,
 	    STATEMENT_SANDBOX_TAKE_ACTIVE);
-	auto_stmt sqlite3_stmt *left = db_statement(db,
+	auto_stmt struct stmt *left = db_statement(db,
 	    STATEMENT_SANDBOX_TAKE_LEFT);
 	int64_t now = clock_wall_ms() / 1000;
 	int result;
@@ -204,7 +204,7 @@ sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 int
 sandbox_retry(struct db *db, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_RETRY);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_RETRY);
 
 	return db_run(db, s, err);
 }
@@ -212,9 +212,9 @@ sandbox_retry(struct db *db, struct err *err)
 int
 sandbox_gone(struct db *db, const char *id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *drop = db_statement(db,
+	auto_stmt struct stmt *drop = db_statement(db,
 	    STATEMENT_SANDBOX_GONE_DELETE);
-	auto_stmt sqlite3_stmt *expire = db_statement(db,
+	auto_stmt struct stmt *expire = db_statement(db,
 	    STATEMENT_SANDBOX_GONE_EXPIRE);
 	int result;
 
@@ -228,7 +228,7 @@ sandbox_gone(struct db *db, const char *id, struct err *err)
 int
 sandbox_remove(struct db *db, const char *id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_REMOVE);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_REMOVE);
 
 	db_bind_int(s, ":now", clock_wall_ms() / 1000);
 	return change(db, s, false, id, err);
@@ -237,29 +237,29 @@ sandbox_remove(struct db *db, const char *id, struct err *err)
 int64_t
 sandbox_next_expiry(struct db *db, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db,
+	auto_stmt struct stmt *s = db_statement(db,
 	    STATEMENT_SANDBOX_NEXT_EXPIRY);
 	int64_t left;
 
 	if (db_step(db, s, err) != 1)
 		return -1;
-	left = sqlite3_column_int64(s, 0) - clock_wall_ms() / 1000;
+	left = db_column_int(s, 0) - clock_wall_ms() / 1000;
 	return left > 0 ? left : 1;
 }
 
 int
 sandbox_count(struct db *db, struct sandbox_counts *counts, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SANDBOX_COUNT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_COUNT);
 
 	db_bind_int(s, ":now", clock_wall_ms() / 1000);
 	if (db_step(db, s, err) != 1)
 		return err_wrap(err, "count sandboxes");
 	*counts = (struct sandbox_counts){
-		.active = sqlite3_column_int64(s, 0),
-		.overdue = sqlite3_column_int64(s, 1),
-		.expiring = sqlite3_column_int64(s, 2),
-		.removing = sqlite3_column_int64(s, 3),
+		.active = db_column_int(s, 0),
+		.overdue = db_column_int(s, 1),
+		.expiring = db_column_int(s, 2),
+		.removing = db_column_int(s, 3),
 	};
 	return 0;
 }

@@ -8,7 +8,7 @@ int
 session_find(struct db *db, const char *sandbox, struct session *session,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SESSION_FIND);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SESSION_FIND);
 	int result;
 
 	*session = (struct session){ 0 };
@@ -17,11 +17,11 @@ session_find(struct db *db, const char *sandbox, struct session *session,
 	if (result != 1)
 		return result < 0 ? err_wrap(err, "find a session") : 0;
 	*session = (struct session){
-		.started_at = sqlite3_column_int64(s, 0),
-		.kept_at = sqlite3_column_int64(s, 1),
-		.ended = sqlite3_column_int64(s, 2),
-		.names = sqlite3_column_int64(s, 3),
-		.bytes = sqlite3_column_int64(s, 4),
+		.started_at = db_column_int(s, 0),
+		.kept_at = db_column_int(s, 1),
+		.ended = db_column_int(s, 2),
+		.names = db_column_int(s, 3),
+		.bytes = db_column_int(s, 4),
 	};
 	return 0;
 }
@@ -30,7 +30,7 @@ int
 session_put(struct db *db, const char *sandbox, const struct session *session,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_SESSION_PUT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SESSION_PUT);
 
 	db_bind_text(s, ":sandbox", sandbox);
 	db_bind_int(s, ":started_at", session->started_at);

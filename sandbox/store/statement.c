@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements of sql/: bound by name, stepped in their turn, read by column. */
+/* SQLite's statements: bound by name, stepped in their turn, read by column. */
 #include "connection.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
 
@@ -14,147 +12,107 @@
 #define FRONT_TURN_MS 1000
 #define TURN_MS 10000
 
-sqlite3_stmt *
-db_statement(struct db *db, enum statement which)
-{
-	sqlite3_stmt *s = db->statements[which];
-
-	if (s == NULL) {
-		log_err("statement %s is not for this program",
-		    statement_texts[which].name);
-		abort();
-	}
-	db_statement_done(&s);
-	return s;
-}
-
 void
-db_statement_done(sqlite3_stmt **stmt)
+statement_reset(struct stmt *s)
 {
-	(void)sqlite3_reset(*stmt);
-	(void)sqlite3_clear_bindings(*stmt);
+	(void)sqlite3_reset(connection_stmt(s));
+	(void)sqlite3_clear_bindings(connection_stmt(s));
 }
 
 /* A name that is not in the statement has index 0, which SQLite refuses. */
 static void
-bound(sqlite3_stmt *s, const char *name, int result)
+bound(sqlite3_stmt *h, const char *name, int result)
 {
 	if (result == SQLITE_OK)
 		return;
-	log_err("binding %s to %s: %s", name, sqlite3_sql(s),
+	log_err("binding %s to %s: %s", name, sqlite3_sql(h),
 	    sqlite3_errstr(result));
 	abort();
 }
 
 void
-db_bind_int(sqlite3_stmt *s, const char *name, int64_t value)
+statement_bind_int(struct stmt *s, const char *name, int64_t value)
 {
-	bound(s, name,
-	    sqlite3_bind_int64(s, sqlite3_bind_parameter_index(s, name),
+	sqlite3_stmt *h = connection_stmt(s);
+
+	bound(h, name,
+	    sqlite3_bind_int64(h, sqlite3_bind_parameter_index(h, name),
 		value));
 }
 
 void
-db_bind_text(sqlite3_stmt *s, const char *name, const char *text)
+statement_bind_text(struct stmt *s, const char *name, const char *text)
 {
-	bound(s, name,
-	    sqlite3_bind_text(s, sqlite3_bind_parameter_index(s, name),
-		text != NULL ? text : "", -1, SQLITE_TRANSIENT));
+	sqlite3_stmt *h = connection_stmt(s);
+
+	bound(h, name,
+	    sqlite3_bind_text(h, sqlite3_bind_parameter_index(h, name), text,
+		-1, SQLITE_TRANSIENT));
 }
 
 /* What changes something, and is not inside a transaction, begins one. */
 static int
-take_lock(struct db *db, sqlite3_stmt *s, struct err *err)
+take_lock(struct connection *c, sqlite3_stmt *h, struct err *err)
 {
-	if (sqlite3_stmt_readonly(s) != 0 ||
-	    sqlite3_get_autocommit(db->handle) == 0 ||
-	    write_lock_take(&db->lock,
-		db->role == DB_FRONT ? FRONT_TURN_MS : TURN_MS))
+	if (sqlite3_stmt_readonly(h) != 0 ||
+	    sqlite3_get_autocommit(c->handle) == 0 ||
+	    write_lock_take(&c->lock,
+		c->db.role == DB_FRONT ? FRONT_TURN_MS : TURN_MS))
 		return 0;
 	(void)err_set(err, ERR_BUSY, "database: others write all the time");
-	connection_group_error(db, err);
+	driver_group_error(&c->db, err);
 	return -1;
 }
 
 int
-db_step(struct db *db, sqlite3_stmt *s, struct err *err)
+statement_step(struct stmt *s, struct err *err)
 {
+	struct connection *c = connection_of(s->db);
+	sqlite3_stmt *h = connection_stmt(s);
 	int result;
 
-	if (take_lock(db, s, err) != 0)
+	if (take_lock(c, h, err) != 0)
 		return -1;
-	result = sqlite3_step(s);
+	result = sqlite3_step(h);
 	if (result == SQLITE_ROW)
 		return 1;
 	if (result != SQLITE_DONE) {
-		(void)connection_error(db, err);
+		(void)connection_error(c, err);
 		/* An automatic transaction ends with its statement. */
-		(void)sqlite3_reset(s);
+		(void)sqlite3_reset(h);
 	}
 	/* A transaction is over, by a commit or without. */
-	if (sqlite3_get_autocommit(db->handle) != 0)
-		write_lock_give(&db->lock);
+	if (sqlite3_get_autocommit(c->handle) != 0)
+		write_lock_give(&c->lock);
 	return result == SQLITE_DONE ? 0 : -1;
 }
 
 int
-db_run(struct db *db, sqlite3_stmt *s, struct err *err)
+statement_changes(const struct stmt *s)
 {
-	int result = db_step(db, s, err);
-
-	if (result == 1) {
-		log_err("a row that nobody asked for: %s", sqlite3_sql(s));
-		abort();
-	}
-	return result < 0 ? -1 : sqlite3_changes(db->handle);
-}
-
-int
-db_run_quick(struct db *db, sqlite3_stmt *s, struct err *err)
-{
-	int changes;
-
-	db_lasting(db, false);
-	changes = db_run(db, s, err);
-	db_lasting(db, true);
-	db->unflushed |= changes > 0;
-	return changes;
-}
-
-int
-db_prune(struct db *db, enum statement which, int64_t older_than_ms, int most,
-    struct err *err)
-{
-	auto_stmt sqlite3_stmt *s = db_statement(db, which);
-	int changes;
-
-	db_bind_int(s, ":before_ms", clock_wall_ms() - older_than_ms);
-	db_bind_int(s, ":most", most);
-	changes = db_run(db, s, err);
-	return changes < 0 ? err_wrap(err, "prune") : changes;
+	return sqlite3_changes(connection_of(s->db)->handle);
 }
 
 int64_t
-db_last_id(struct db *db)
+statement_last_id(const struct db *db)
 {
-	return sqlite3_last_insert_rowid(db->handle);
+	return sqlite3_last_insert_rowid(connection_of(db)->handle);
+}
+
+int64_t
+statement_column_int(const struct stmt *s, int column)
+{
+	return sqlite3_column_int64(connection_stmt(s), column);
 }
 
 const char *
-db_column_text(sqlite3_stmt *s, int column)
+statement_column_text(const struct stmt *s, int column)
 {
-	const char *text = (const char *)sqlite3_column_text(s, column);
-
-	return text != NULL ? text : "";
+	return (const char *)sqlite3_column_text(connection_stmt(s), column);
 }
 
-int
-db_column_word(sqlite3_stmt *s, int column, const char *const *words)
+bool
+statement_column_is_null(const struct stmt *s, int column)
 {
-	for (int i = 0; words[i] != NULL; i++)
-		if (strcmp(words[i], db_column_text(s, column)) == 0)
-			return i;
-	log_err("column %s holds an unknown word",
-	    sqlite3_column_name(s, column));
-	abort();
+	return sqlite3_column_type(connection_stmt(s), column) == SQLITE_NULL;
 }

@@ -33,7 +33,7 @@ length(const char *text)
 
 /* What changes with each run. */
 static void
-bind_run(sqlite3_stmt *s, const struct view *view)
+bind_run(struct stmt *s, const struct view *view)
 {
 	static const struct view_texts none = { 0 };
 	const struct view_texts *texts = view->texts != NULL ? view->texts :
@@ -52,7 +52,7 @@ bind_run(sqlite3_stmt *s, const struct view *view)
 int
 view_insert(struct db *db, struct view *view, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_INSERT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_INSERT);
 
 	db_bind_int(s, ":user_id", view->user_id);
 	db_bind_text(s, ":kind", commands[view->kind].name);
@@ -74,16 +74,16 @@ view_insert(struct db *db, struct view *view, struct err *err)
 
 /* Take the row of either statement. */
 static void
-read_row(sqlite3_stmt *s, int64_t id, struct view *view)
+read_row(struct stmt *s, int64_t id, struct view *view)
 {
 	*view = (struct view){
 		.id = id,
-		.user_id = sqlite3_column_int64(s, 0),
+		.user_id = db_column_int(s, 0),
 		.kind = job_kind_find(db_column_text(s, 1)),
-		.page = sqlite3_column_int64(s, 3),
-		.share = sqlite3_column_int64(s, 4),
-		.timeit = sqlite3_column_int64(s, 6) != 0,
-		.keep = sqlite3_column_int64(s, 7) != 0,
+		.page = db_column_int(s, 3),
+		.share = db_column_int(s, 4),
+		.timeit = db_column_int(s, 6) != 0,
+		.keep = db_column_int(s, 7) != 0,
 	};
 	(void)snprintf(view->path, sizeof(view->path), "%s",
 	    db_column_text(s, 2));
@@ -94,7 +94,7 @@ read_row(sqlite3_stmt *s, int64_t id, struct view *view)
 int
 view_find(struct db *db, int64_t id, struct view *view, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_FIND);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_FIND);
 	int result;
 
 	db_bind_int(s, ":id", id);
@@ -109,7 +109,7 @@ int
 view_load(struct db *db, int64_t id, struct view *view,
     struct view_texts *texts, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_LOAD);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_LOAD);
 	int result;
 
 	db_bind_int(s, ":id", id);
@@ -131,19 +131,19 @@ int64_t
 view_count(struct db *db, int64_t user_id, int64_t since_ms, int64_t most,
     struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_COUNT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_COUNT);
 
 	db_bind_int(s, ":user_id", user_id);
 	db_bind_int(s, ":most", most);
 	db_bind_int(s, ":since_ms", since_ms);
 	if (db_step(db, s, err) < 0)
 		return err_wrap(err, "count views");
-	return sqlite3_column_int64(s, 0);
+	return db_column_int(s, 0);
 }
 
 /* Run a change of one view.  1: there is none. */
 static int
-change(struct db *db, sqlite3_stmt *s, int64_t id, struct err *err)
+change(struct db *db, struct stmt *s, int64_t id, struct err *err)
 {
 	int changes;
 
@@ -157,7 +157,7 @@ change(struct db *db, sqlite3_stmt *s, int64_t id, struct err *err)
 int
 view_set_page(struct db *db, int64_t id, int64_t page, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_SET_PAGE);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_PAGE);
 
 	db_bind_int(s, ":page", page);
 	return change(db, s, id, err);
@@ -166,7 +166,7 @@ view_set_page(struct db *db, int64_t id, int64_t page, struct err *err)
 int
 view_set_run(struct db *db, const struct view *view, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_SET_RUN);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_RUN);
 
 	bind_run(s, view);
 	return change(db, s, view->id, err);
@@ -175,7 +175,7 @@ view_set_run(struct db *db, const struct view *view, struct err *err)
 int
 view_share(struct db *db, int64_t id, int64_t *copy, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_SHARE);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SHARE);
 	int64_t now_ms = clock_wall_ms();
 	int result;
 
@@ -190,7 +190,7 @@ view_share(struct db *db, int64_t id, int64_t *copy, struct err *err)
 int
 view_remove(struct db *db, int64_t id, int64_t user_id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_REMOVE);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_REMOVE);
 
 	db_bind_int(s, ":user_id", user_id);
 	return change(db, s, id, err);
@@ -199,7 +199,7 @@ view_remove(struct db *db, int64_t id, int64_t user_id, struct err *err)
 int
 view_forget(struct db *db, int64_t user_id, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_FORGET);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_FORGET);
 
 	db_bind_int(s, ":user_id", user_id);
 	return db_run(db, s, err);
@@ -208,7 +208,7 @@ view_forget(struct db *db, int64_t user_id, struct err *err)
 int
 view_set_text(struct db *db, int64_t id, const char *text, struct err *err)
 {
-	auto_stmt sqlite3_stmt *s = db_statement(db, STATEMENT_VIEW_SET_TEXT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_TEXT);
 
 	db_bind_text(s, ":text", text);
 	return change(db, s, id, err);

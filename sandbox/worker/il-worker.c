@@ -18,7 +18,7 @@
  * Discord has taken it.  So a worker can be killed at any moment: whoever gets
  * its slot's lock (worker/<slot>.lock) queues again what it had only claimed,
  * tells "interrupted" for what it had started, and sends what it had finished.
- * Nothing runs twice.
+ * Nothing runs twice.  With PostgreSQL the lock is the database's (holder.h).
  *
  * Between jobs it waits on the FIFO "wake", on signals and for the next round
  * of sweeping (sweep.c).  On SIGTERM it ends after the job that it has, which
@@ -42,6 +42,7 @@
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
+#include "../store/holder.h"
 #include "../store/job.h"
 #include "commands/command.h"
 #include "count.h"
@@ -90,6 +91,15 @@ lock_own_slot(struct worker *worker)
 	}
 }
 
+/* Its number to the database, which may be another one after a connection
+ * that was away for long. */
+static int
+take_holder(struct worker *worker, struct err *err)
+{
+	return holder_take(worker->db, worker->node, worker->slot,
+	    &worker->holder, err);
+}
+
 /* All that it needs, or a word on what is missing: the descriptor of the
  * signals is first, as each wait heeds it. */
 static void
@@ -118,7 +128,8 @@ open_all(struct worker *worker)
 	if (worker->cancel_fd < 0)
 		log_err("what runs here cannot be cancelled: %s", err.text);
 	worker->db = db_open(config->database, DB_WORKER, &err);
-	if (worker->db == NULL)
+	if (worker->db == NULL || holder_listen(worker->db, &err) != 0 ||
+	    take_holder(worker, &err) != 0)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
 		    err.text);
 	worker->rest = rest_new(config->discord_api_base, config->discord_token,
@@ -236,7 +247,9 @@ do_next(struct worker *worker)
 
 	if (!deliver_note(worker))
 		return false;
-	result = job_claim(worker->db, worker->slot, &job, &err);
+	result = take_holder(worker, &err);
+	if (result == 0)
+		result = job_claim(worker->db, worker->holder, &job, &err);
 	if (result < 0)
 		log_err("%s", err.text);
 	if (result != 0)
@@ -246,22 +259,34 @@ do_next(struct worker *worker)
 	return true;
 }
 
-/* Jobs as long as there are any; then wait for a byte, or for the next
- * round of sweeping. */
+/* For a byte, for word from another host, or for the next round of sweeping. */
+static void
+wait(struct worker *worker, int64_t until_ms)
+{
+	int fd = -1;
+
+	if (holder_heard(worker->db, &fd))
+		return;
+	if (fd >= 0)
+		wake_wait_for(worker->wait_fd, fd);
+	wake_wait(worker->wait_fd, worker->wake_fd,
+	    clock_poll_timeout(until_ms));
+}
+
+/* Jobs as long as there are any. */
 static void
 run(struct worker *worker)
 {
 	int64_t sweep_at_ms = 0;
 
-	sweep_slot(worker, worker->slot);
+	sweep_slot(worker, worker->holder);
 	while (!is_stopping(worker, 0)) {
 		if (do_next(worker)) {
 			/* a busy worker sweeps too, only later */
 			if (clock_monotonic_ms() < sweep_at_ms + 60000)
 				continue;
 		} else if (clock_monotonic_ms() < sweep_at_ms) {
-			wake_wait(worker->wait_fd, worker->wake_fd,
-			    clock_poll_timeout(sweep_at_ms));
+			wait(worker, sweep_at_ms);
 			continue;
 		}
 		sweep_at_ms = sweep_run(worker);
@@ -296,6 +321,7 @@ main(int argc, char **argv)
 		log_fatal(EXIT_CONFIG, "DISCORD_APPLICATION_ID: must be set");
 	if (!test) {
 		priority_take_short_slices();
+		(void)gethostname(worker.node, sizeof(worker.node) - 1);
 		open_all(&worker);
 		log_info("ready slot=%" PRId64, worker.slot);
 		run(&worker);

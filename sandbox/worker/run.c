@@ -100,8 +100,8 @@ run_start(struct task *task)
 
 	if (task->started)
 		return true;
-	result = job_start(task->worker->db, task->job->id, task->worker->slot,
-	    &err);
+	result = job_start(task->worker->db, task->job->id,
+	    task->worker->holder, &err);
 	task->started = result == 0;
 	task->taken = result != 0;
 	if (task->taken)

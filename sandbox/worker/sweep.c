@@ -16,6 +16,7 @@
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
+#include "../store/holder.h"
 #include "../store/job.h"
 #include "../store/sandbox.h"
 #include "deliver.h"
@@ -69,6 +70,24 @@ sweep_slot(struct worker *worker, int64_t slot)
 	deliver_untold(worker, slot);
 }
 
+/* What dead holders left becomes ours, and we sweep what is ours. */
+static void
+sweep_holders(struct worker *worker, const int64_t *holders, int count)
+{
+	for (int i = 0; i < count; i++) {
+		struct err err = { 0 };
+		int result = holder_take_over(worker->db, worker->node,
+		    worker->slot, holders[i], &err);
+
+		if (result < 0)
+			log_err("%s", err.text);
+		else if (result == 0)
+			log_warn("took over what holder %" PRId64 " had left",
+			    holders[i]);
+	}
+	sweep_slot(worker, worker->holder);
+}
+
 /* Every slot that has unfinished jobs and no living worker, and our own. */
 static void
 sweep_slots(struct worker *worker)
@@ -79,6 +98,10 @@ sweep_slots(struct worker *worker)
 
 	if (count < 0)
 		log_err("%s", err.text);
+	if (holder_is_shared(worker->db)) {
+		sweep_holders(worker, slots, count);
+		return;
+	}
 	for (int i = 0; i < count; i++) {
 		bool own = slots[i] == worker->slot;
 		auto_close int lock = own ?

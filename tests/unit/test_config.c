@@ -365,9 +365,9 @@ test_token_file(void)
 	is_int(config_load(&c, NULL, &err), -1, "two tokens");
 	(void)unsetenv("DISCORD_TOKEN");
 	(void)unsetenv("DISCORD_TOKEN_FILE");
-	check_value("DISCORD_TOKEN_FILE", empty, "no token");
+	check_value("DISCORD_TOKEN_FILE", empty, "holds nothing");
 	check_value("DISCORD_TOKEN_FILE", two, "blanks");
-	check_value("DISCORD_TOKEN_FILE", nul, "no token");
+	check_value("DISCORD_TOKEN_FILE", nul, "holds nothing");
 	check_value("DISCORD_TOKEN_FILE", "/nonexistent", "open");
 }
 

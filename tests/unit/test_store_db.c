@@ -60,7 +60,8 @@ static int
 verdict(struct db *db, const char *sql)
 {
 	sqlite3_stmt *s = NULL;
-	int result = sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL);
+	int result = sqlite3_prepare_v2(connection_of(db)->handle, sql, -1, &s,
+	    NULL);
 
 	(void)sqlite3_finalize(s);
 	return result;
@@ -117,12 +118,15 @@ test_front(void)
 	is_int(verdict(db, refused[0]), SQLITE_AUTH, "by the authorizer");
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
 		is_int(verdict(db, allowed[i]), SQLITE_OK, allowed[i]);
-	ok(db->statements[STATEMENT_JOB_INSERT] != NULL, "it inserts jobs");
-	ok(db->statements[STATEMENT_SANDBOX_FIND] != NULL, "finds sandboxes");
-	ok(db->statements[STATEMENT_NAMES_FIND] != NULL, "reads names");
-	ok(db->statements[STATEMENT_NAMES_ADD] == NULL, "and keeps none");
-	ok(db->statements[STATEMENT_JOB_CLAIM] == NULL, "claims no job");
-	ok(db->statements[STATEMENT_JOB_NEXT_UNTOLD] == NULL,
+	ok(db->statements[STATEMENT_JOB_INSERT].handle != NULL,
+	    "it inserts jobs");
+	ok(db->statements[STATEMENT_SANDBOX_FIND].handle != NULL,
+	    "finds sandboxes");
+	ok(db->statements[STATEMENT_NAMES_FIND].handle != NULL, "reads names");
+	ok(db->statements[STATEMENT_NAMES_ADD].handle == NULL,
+	    "and keeps none");
+	ok(db->statements[STATEMENT_JOB_CLAIM].handle == NULL, "claims no job");
+	ok(db->statements[STATEMENT_JOB_NEXT_UNTOLD].handle == NULL,
 	    "and reads no token");
 	db_close(db);
 }
@@ -156,7 +160,7 @@ test_reader_and_worker(void)
 		    strcmp(name, "rule_tidy") == 0)
 			continue;
 		if (strncmp(name, "connect_", 8) != 0 &&
-		    worker->statements[i] == NULL)
+		    worker->statements[i].handle == NULL)
 			ok(false, name);
 	}
 	ok(true, "every other statement is a worker's");
@@ -172,7 +176,7 @@ test_transaction(void)
 	struct db *b = store_open(DB_WORKER);
 	struct view view = { .user_id = 1, .kind = JOB_PY, .page = 1 };
 
-	(void)sqlite3_busy_timeout(b->handle, 10);
+	(void)sqlite3_busy_timeout(connection_of(b)->handle, 10);
 	is_int(db_begin(a, &err), 0, "begin");
 	is_int(view_insert(a, &view, &err), 0, "insert");
 	is_int(db_begin(b, &err), -1, "another cannot begin");

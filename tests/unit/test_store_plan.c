@@ -44,7 +44,8 @@ test_plan(struct db *db, const struct statement_text *text)
 	bool slow = false;
 
 	(void)snprintf(sql, sizeof(sql), "EXPLAIN QUERY PLAN %s", text->sql);
-	if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK) {
+	if (sqlite3_prepare_v2(connection_of(db)->handle, sql, -1, &s, NULL) !=
+	    SQLITE_OK) {
 		(void)tap_point(false, text->name, __FILE__, __LINE__);
 		return;
 	}
@@ -100,7 +101,8 @@ uses(struct db *db, enum statement which, const char *index)
 
 	(void)snprintf(sql, sizeof(sql), "EXPLAIN QUERY PLAN %s",
 	    statement_texts[which].sql);
-	if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(connection_of(db)->handle, sql, -1, &s, NULL) !=
+	    SQLITE_OK)
 		return false;
 	while (sqlite3_step(s) == SQLITE_ROW) {
 		if (strstr((const char *)sqlite3_column_text(s, 3), index) !=

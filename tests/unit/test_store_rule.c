@@ -56,6 +56,28 @@ test_whose(struct db *admin, struct db *front)
 	(void)store_sql("DELETE FROM rules");
 }
 
+/* SQLite has no such statement for them, PostgreSQL refuses it. */
+static void
+test_rights(struct db *front, struct db *worker)
+{
+	struct err err = { 0 };
+	const struct rule none = { .blocked = false };
+
+	if (!store_is_postgres()) {
+		ok(front->statements[STATEMENT_RULE_PUT].handle == NULL &&
+			worker->statements[STATEMENT_RULE_PUT].handle == NULL &&
+			worker->statements[STATEMENT_RULE_TIDY].handle == NULL,
+		    "neither front nor worker writes rules");
+		return;
+	}
+	is_int(rule_put(front, RULE_USER, 7, &none, &err), -1,
+	    "a front writes no rules");
+	ok(strstr(err.text, "permission denied") != NULL, err.text);
+	is_int(rule_put(worker, RULE_USER, 7, &none, &err), -1,
+	    "nor does a worker");
+	ok(strstr(err.text, "permission denied") != NULL, err.text);
+}
+
 static enum job_insert_result
 insert(struct db *db, int64_t user, int64_t guild, enum job_kind kind,
     const struct job_limits *limits)
@@ -155,10 +177,7 @@ main(void)
 	admin = store_open(DB_ADMIN);
 	front = store_open(DB_FRONT);
 	worker = store_open(DB_WORKER);
-	ok(front->statements[STATEMENT_RULE_PUT] == NULL &&
-		worker->statements[STATEMENT_RULE_PUT] == NULL &&
-		worker->statements[STATEMENT_RULE_TIDY] == NULL,
-	    "neither front nor worker writes rules");
+	test_rights(front, worker);
 	test_whose(admin, front);
 	test_limits(front);
 	test_cpu(worker);

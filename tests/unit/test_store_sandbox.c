@@ -188,12 +188,18 @@ test_count(struct db *db)
 	(void)store_sql(
 	    "INSERT INTO sandboxes (id, user_id, state, created_at, used_at, "
 	    "expires_at, pinned, taken_at) VALUES "
-	    "(lower(hex(randomblob(16))), 1, 'active', 1, 1, 1 << 40, 0, 0), "
-	    "(lower(hex(randomblob(16))), 2, 'active', 1, 1, 1, 0, 0), "
-	    "(lower(hex(randomblob(16))), 3, 'active', 1, 1, 1, 1, 0), "
-	    "(lower(hex(randomblob(16))), 4, 'expiring', 1, 1, 1, 0, 0), "
-	    "(lower(hex(randomblob(16))), 5, 'removing', 1, 1, 1, 0, 0), "
-	    "(lower(hex(randomblob(16))), 6, 'expired', 1, 1, 1, 0, 0)");
+	    "('11111111111111111111111111111111', 1, "
+	    "'active', 1, 1, 9999999999, 0, 0), "
+	    "('22222222222222222222222222222222', 2, "
+	    "'active', 1, 1, 1, 0, 0), "
+	    "('33333333333333333333333333333333', 3, "
+	    "'active', 1, 1, 1, 1, 0), "
+	    "('44444444444444444444444444444444', 4, "
+	    "'expiring', 1, 1, 1, 0, 0), "
+	    "('55555555555555555555555555555555', 5, "
+	    "'removing', 1, 1, 1, 0, 0), "
+	    "('66666666666666666666666666666666', 6, "
+	    "'expired', 1, 1, 1, 0, 0)");
 	is_int(sandbox_count(db, &counts, &err), 0, "count");
 	is_int(counts.active, 3, "active");
 	is_int(counts.overdue, 1, "of those over their time, and not pinned");

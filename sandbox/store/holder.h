@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef HOLDER_H
+#define HOLDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct db;
+struct err;
+
+/*
+ * Who holds jobs: the number in their column claimed_by.  With SQLite there is
+ * one host, the number is a worker's slot, and the file lock of that slot says
+ * whether its worker lives.  With PostgreSQL there may be many hosts: a worker
+ * takes a number that nobody had before, and its session holds the lock of that
+ * number.  A worker that was cut off gets its number back if it comes within a
+ * minute; after that it has lost it, and what it says of its jobs matches no
+ * row.
+ */
+
+/* The worker's number from now on; called before each claim, as a new
+ * connection may need a new one. */
+int holder_take(struct db *db, const char *node, int64_t slot, int64_t *holder,
+    struct err *err);
+
+/* Whether the database, rather than a file's lock, says who lives. */
+bool holder_is_shared(const struct db *db);
+/* Take over what `holder` left to our own number, if it is dead: no session has
+ * had its lock for a minute by the database's clock, or it had our node and
+ * slot before us.  1: it lives, or has not been away for long enough. */
+int holder_take_over(struct db *db, const char *node, int64_t slot,
+    int64_t holder, struct err *err);
+
+/* ---- waking workers on other hosts; nothing with SQLite ---- */
+
+/* There are new jobs.  Nothing is waited for. */
+void holder_notify(struct db *db);
+/* From now on holder_heard() tells of that. */
+int holder_listen(struct db *db, struct err *err);
+/* Whether it was told since the last call: look for jobs.  Otherwise *fd is
+ * readable when there is something to hear; -1: wait for something else. */
+bool holder_heard(struct db *db, int *fd);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who holds which jobs, and what workers hear of each other.  A worker's number
+ * is a row of `holders` and the advisory lock of that number, which its session
+ * has for as long as it lives.  A number is never given out twice.
+ */
+#include "pg.h"
+
+/* Take a new number, and drop those that this slot had before and that left
+ * nothing. */
+static int
+take_number(struct pg *pg, const char *node, int64_t slot, struct err *err)
+{
+	struct pg_stmt *s = pg_own(pg, PG_HOLD);
+	struct pg_stmt *drop;
+
+	pg_bind_text(s, ":node", node);
+	pg_bind_int(s, ":slot", slot);
+	if (pg_run_own(pg, PG_HOLD, err) != 1)
+		return -1;
+	pg->holder = pg_int(s, 0);
+	drop = pg_own(pg, PG_HOLDERS_DROP);
+	pg_bind_int(drop, ":holder", pg->holder);
+	pg_bind_text(drop, ":node", node);
+	pg_bind_int(drop, ":slot", slot);
+	return pg_run_own(pg, PG_HOLDERS_DROP, err) < 0 ? -1 : 0;
+}
+
+int
+pg_hold(struct db *db, const char *node, int64_t slot, int64_t *holder,
+    struct err *err)
+{
+	struct pg *pg = pg_of(db);
+
+	/* A new connection may find that its number is gone. */
+	if (pg_ready(pg, err) != 0 ||
+	    (pg->holder == 0 && take_number(pg, node, slot, err) != 0))
+		return -1;
+	*holder = pg->holder;
+	return 0;
+}
+
+/* On a new connection.  Until the server has ended the session before, its
+ * lock is held by nobody that we could ask: that is waited for. */
+int
+pg_hold_again(struct pg *pg, struct err *err)
+{
+	struct pg_stmt *s = pg_own(pg, PG_HOLD_AGAIN);
+
+	pg_bind_int(s, ":holder", pg->holder);
+	if (pg_round(pg, &s, 1, 0, err) != 0)
+		return -1;
+	if (!pg_next_row(s)) {
+		pg->holder = 0; /* somebody has taken over what it had */
+		return 0;
+	}
+	return pg_int(s, 0) != 0 ?
+	    0 :
+	    err_set(err, ERR_BUSY,
+		"database: the server still has the session before");
+}
+
+/* In the transaction that holds its lock. */
+static int
+take_over(struct pg *pg, const char *node, int64_t slot, int64_t holder,
+    struct err *err)
+{
+	struct pg_stmt *left = pg_own(pg, PG_LEFT);
+	struct pg_stmt *jobs = pg_own(pg, PG_TAKE_OVER);
+	struct pg_stmt *drop = pg_own(pg, PG_HOLDER_DROP);
+	int row;
+
+	pg_bind_int(left, ":holder", holder);
+	pg_bind_text(left, ":node", node);
+	pg_bind_int(left, ":slot", slot);
+	row = pg_run_own(pg, PG_LEFT, err);
+	if (row < 0)
+		return -1;
+	if (row == 0 || pg_int(left, 0) == 0)
+		return 1;
+	pg_bind_int(jobs, ":mine", pg->holder);
+	pg_bind_int(jobs, ":holder", holder);
+	pg_bind_int(drop, ":holder", holder);
+	if (pg_run_own(pg, PG_TAKE_OVER, err) < 0 ||
+	    pg_run_own(pg, PG_HOLDER_DROP, err) < 0)
+		return -1;
+	return 0;
+}
+
+int
+pg_take_over(struct db *db, const char *node, int64_t slot, int64_t holder,
+    struct err *err)
+{
+	struct pg *pg = pg_of(db);
+	int result = pg_begin(db, err);
+
+	if (result == 0)
+		result = take_over(pg, node, slot, holder, err);
+	/* since when it has been left is noted in either case */
+	if (result >= 0 && pg_commit(db, err) == 0)
+		return result;
+	pg_rollback(db);
+	return -1;
+}
+
+/* ---- what they hear ---- */
+
+void
+pg_notify(struct db *db)
+{
+	struct pg *pg = pg_of(db);
+
+	if (pg->conn != NULL && !pg->begun)
+		pg_send_only(pg, pg_own(pg, PG_NOTIFY));
+}
+
+/* Again after each new connection, before anything else is asked. */
+int
+pg_listen(struct db *db, struct err *err)
+{
+	struct pg *pg = pg_of(db);
+	struct pg_stmt *s = pg_own(pg, PG_LISTEN);
+
+	if (!pg->listening) {
+		pg->listening = true;
+		if (pg_ready(pg, err) != 0)
+			return -1;
+	}
+	return pg_round(pg, &s, 1, -1, err);
+}
+
+bool
+pg_heard(struct db *db, int *fd)
+{
+	struct pg *pg = pg_of(db);
+	PGnotify *notify;
+	bool heard = false;
+
+	*fd = -1;
+	if (pg->conn == NULL)
+		return false;
+	/* A closed one is readable for ever: the next statement opens anew. */
+	if (PQconsumeInput(pg->conn) == 0) {
+		pg_drop(pg);
+		return false;
+	}
+	while ((notify = PQnotifies(pg->conn)) != NULL) {
+		PQfreemem(notify);
+		heard = true;
+	}
+	*fd = PQsocket(pg->conn);
+	return heard;
+}
