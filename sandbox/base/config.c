@@ -55,6 +55,7 @@ enum config_type {
 	CONFIG_ADDRESS,	  /* 172.17.0.1, or empty */
 	CONFIG_IMAGE,	  /* [A-Za-z0-9._/:@-] */
 	CONFIG_IMAGES,	  /* NAME=IMAGE,…: config_images.h */
+	CONFIG_NODE,	  /* [a-z0-9-] */
 	CONFIG_ISOLATION, /* auto, run or cell */
 	CONFIG_CONTRACTS, /* all, or names of some: A_CONTRACT,… */
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
@@ -186,6 +187,8 @@ static const struct {
 	    "must be an address as 172.17.0.1" },
 	{ BIT(CONFIG_IMAGE), false, "[^A-Za-z0-9._/:@-]", bad_character },
 	{ BIT(CONFIG_MODULES), false, "[^A-Za-z0-9_.,]", bad_character },
+	{ BIT(CONFIG_NODE), true, "^[a-z0-9][a-z0-9-]{0,31}$",
+	    "must be small letters, digits and '-', 32 at most" },
 	{ BIT(CONFIG_ISOLATION), true, "^(auto|run|cell)$",
 	    "must be auto, run or cell" },
 	{ BIT(CONFIG_CONTRACTS), true,
@@ -424,6 +427,7 @@ config_store(struct config *config, const struct config_values *values,
 	if (config_read_database(config, err) != 0)
 		return -1;
 	config_default(&config->api_files, config_state_path(config, "files"));
+	config_default(&config->node, config_node());
 	config_default(&config->lib_dir, config_lib_dir());
 	config_default(&config->sandbox_images,
 	    images_from(config->sandbox_image));

@@ -47,5 +47,7 @@ char *config_state_path(const struct config *config, const char *name);
 /* Where the programs' own files are when IL_LIB_DIR does not say: beside this
  * one in a build, otherwise as installed.  Heap, caller frees. */
 char *config_lib_dir(void);
+/* This host's name as IL_NODE takes it; heap, caller frees. */
+char *config_node(void);
 
 #endif

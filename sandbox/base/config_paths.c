@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where things are. */
+/* Where things are, and where we are. */
+#include <ctype.h>
 #include <libgen.h>
 #include <limits.h>
 #include <unistd.h>
@@ -28,4 +29,22 @@ char *
 config_state_path(const struct config *config, const char *name)
 {
 	return xprintf("%s/%s", config->state_dir, name);
+}
+
+#define NODE_MAX 32
+
+char *
+config_node(void)
+{
+	char name[NODE_MAX + 1] = "";
+	size_t len = 0;
+
+	/* a longer one is cut, which some say is an error */
+	(void)gethostname(name, sizeof(name) - 1);
+	for (; name[len] != '\0' && name[len] != '.'; len++)
+		name[len] = isalnum((unsigned char)name[len]) ?
+		    (char)tolower((unsigned char)name[len]) :
+		    '-';
+	name[len] = '\0';
+	return xstrdup(isalnum((unsigned char)*name) ? name : "node");
 }

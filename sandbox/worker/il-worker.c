@@ -96,7 +96,7 @@ lock_own_slot(struct worker *worker)
 static int
 take_holder(struct worker *worker, struct err *err)
 {
-	return holder_take(worker->db, worker->node, worker->slot,
+	return holder_take(worker->db, worker->config->node, worker->slot,
 	    &worker->holder, err);
 }
 
@@ -321,7 +321,6 @@ main(int argc, char **argv)
 		log_fatal(EXIT_CONFIG, "DISCORD_APPLICATION_ID: must be set");
 	if (!test) {
 		priority_take_short_slices();
-		(void)gethostname(worker.node, sizeof(worker.node) - 1);
 		open_all(&worker);
 		log_info("ready slot=%" PRId64, worker.slot);
 		run(&worker);

@@ -76,7 +76,7 @@ sweep_holders(struct worker *worker, const int64_t *holders, int count)
 {
 	for (int i = 0; i < count; i++) {
 		struct err err = { 0 };
-		int result = holder_take_over(worker->db, worker->node,
+		int result = holder_take_over(worker->db, worker->config->node,
 		    worker->slot, holders[i], &err);
 
 		if (result < 0)

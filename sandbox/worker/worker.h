@@ -43,7 +43,6 @@ struct worker {
 	struct rules rules;	/* as what the operator has said */
 	int64_t slot;
 	int64_t holder;	      /* its number to the database (holder.h) */
-	char node[65];	      /* this host's name, among several */
 	int slot_lock;	      /* flock on worker/<slot>.lock */
 	int signal_fd;	      /* SIGTERM, SIGINT; never read */
 	int wake_fd;	      /* the FIFO (wake.h) */
