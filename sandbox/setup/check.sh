@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh fast|all|container|host|bench|coverage BUILD: run the tests, with everything
+# check.sh check|fast|container|host|bench|coverage BUILD: run the tests, with everything
 # installed and built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
 # of the caller's configuration reaches them.  Those that say what a cell is are
 # run a second time, on SANDBOX_IMAGE_MUSL, where there is such an image.  What a
@@ -112,7 +112,7 @@ done
 IL_ENV_FILE=/dev/null
 if [ "$mode" != fast ] && [ "$mode" != coverage ]; then
 	sandbox/setup/engine.sh
-	[ "$mode" != all ] || find_musl
+	[ "$mode" != check ] || find_musl
 	SANDBOX_IMAGE=$(sandbox/setup/image.sh | tail -n 1)
 	[ -n "$SANDBOX_IMAGE" ] || die "no image"
 	export SANDBOX_IMAGE
@@ -129,7 +129,7 @@ fast)
 	prove_round fast $(tests_of "$fast")
 	finish
 	;;
-all)
+check)
 	prove_round all $(tests_of "$(find tests -mindepth 1 -maxdepth 1 \
 		-type d ! -name bench ! -name container ! -name host -printf '%f\n')")
 	if [ -n "$musl" ]; then
@@ -152,5 +152,5 @@ coverage)
 		--exclude 'build/.*' --sort-percentage --print-summary
 	;;
 host) exec tests/host/check.py ;;
-*) die "usage: check.sh fast|all|container|host|bench|coverage BUILD" ;;
+*) die "usage: check.sh check|fast|container|host|bench|coverage BUILD" ;;
 esac
