@@ -6,9 +6,12 @@
 #include "doctor.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <pwd.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
 #include <time.h>
@@ -188,14 +191,40 @@ doctor_loop(struct doctor *d)
 		    why);
 }
 
+/* nginx that root asks gives its folders to the user it would become: that is to
+ * be the one who has them, or the nginx that runs could not write there any more.
+ * An empty text where it gives nothing away; false where they have no name. */
+static bool
+name_owner(char directive[static WHY], const char *conf)
+{
+	auto_free char *folder = NULL;
+	const struct passwd *user;
+	const struct group *group;
+	struct stat st;
+
+	directive[0] = '\0';
+	if (conf == NULL || geteuid() != 0)
+		return true;
+	folder = xprintf("%.*s/nginx", (int)(strrchr(conf, '/') - conf), conf);
+	if (stat(folder, &st) != 0 || st.st_uid == 0)
+		return true;
+	user = getpwuid(st.st_uid);
+	group = getgrgid(st.st_gid);
+	if (user == NULL || group == NULL)
+		return false;
+	(void)snprintf(directive, WHY, "user %s %s;", user->pw_name,
+	    group->gr_name);
+	return true;
+}
+
 /* How nginx would be started: what it prints, or why it would not.  conf: NULL
  * for the system's own. */
 static bool
 dump_nginx(struct process_result *result, const char *conf,
-    char why[static WHY])
+    const char *directive, char why[static WHY])
 {
-	const char *const argv[] = { "nginx", "-T", "-q", "-e", "stderr",
-		conf == NULL ? NULL : "-c", conf, NULL };
+	const char *const argv[] = { "nginx", "-T", "-q", "-e", "stderr", "-g",
+		directive, conf == NULL ? NULL : "-c", conf, NULL };
 	struct process_spec spec = {
 		.argv = argv, .output_max = DUMP_MAX, .timeout_ms = TOOL_MS
 	};
@@ -249,11 +278,16 @@ doctor_nginx(struct doctor *d)
 	auto_free char *generated = config_state_path(d->config, "nginx.conf");
 	auto_free char *conf = realpath(generated, NULL);
 	auto_result struct process_result dump = { 0 };
+	char directive[WHY];
 	char why[WHY];
 
 	if (!TOOL(why, "nginx", "-v"))
 		doctor_bad(d, "apt-get install nginx", "nginx: %s", why);
-	else if (dump_nginx(&dump, conf, why))
+	else if (!name_owner(directive, conf))
+		doctor_note("nginx: its user has no name here, so %s was not "
+			    "looked at",
+		    conf);
+	else if (dump_nginx(&dump, conf, directive, why))
 		check_nginx_room(d, buf_str(&dump.out), conf);
 	else if (conf != NULL)
 		doctor_bad(d, generate, "nginx: %s", why);

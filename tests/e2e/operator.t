@@ -112,6 +112,14 @@ def doctor_finds_nothing_wrong_with_what_runs():
 
 
 @test
+def nor_does_it_take_anything_from_the_nginx_that_runs():
+    folder = os.path.join(service.settings["IL_STATE_DIR"], "nginx")
+    for name in "body", "fastcgi", "proxy":
+        assert os.stat(os.path.join(folder, name)).st_uid == \
+            os.stat(folder).st_uid, name
+
+
+@test
 def doctor_looks_for_the_image_that_is_in_use():
     code, out, errors = service.ilctl("doctor", SANDBOX_IMAGE="no/such:image")
     assert code == 0 and "no/such" not in out, (code, out, errors)
