@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <regex.h>
 #include <string.h>
@@ -393,10 +394,13 @@ config_default(char **text, char *found)
 	free(unused);
 }
 
-/* A file's path needs no file of its own. */
+/* Who may not read the address opens no database: db_open() refuses "". */
 static int
 config_read_database(struct config *config, struct err *err)
 {
+	if (*config->database_file != '\0' && *config->database == '\0' &&
+	    access(config->database_file, R_OK) != 0 && errno == EACCES)
+		return 0;
 	if (config_read_secret("IL_DATABASE", config->database_file,
 		&config->database, err) != 0)
 		return -1;

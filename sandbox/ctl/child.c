@@ -113,6 +113,8 @@ drop_identity(const struct run *run, enum account account, bool low_ports)
 	    setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 ||
 	    (low_ports && keep_low_ports() != 0))
 		return -1;
+	/* as a unit's: libpq would look for a certificate in root's */
+	(void)setenv("HOME", "/nonexistent", 1);
 	return chdir("/");
 }
 

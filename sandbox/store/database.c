@@ -13,8 +13,14 @@
 struct db *
 db_open(const char *address, enum db_role role, struct err *err)
 {
-	const struct db_driver *driver = driver_find(address, err);
+	const struct db_driver *driver;
 
+	if (*address == '\0') {
+		(void)err_set(err, ERR_CONFIG,
+		    "IL_DATABASE_FILE: this program may not read it");
+		return NULL;
+	}
+	driver = driver_find(address, err);
 	return driver != NULL ? driver->open(address, role, err) : NULL;
 }
 

@@ -181,7 +181,10 @@ with Cluster() as cluster, \
     os.chmod(wire, 0o755)
     relay = Relay(wire, cluster.folder)
     address = f"postgresql://inline@/inline?host={wire}"
-    with Service(IL_DATABASE=address, IL_WORKERS="2") as service:
+    with open(os.path.join(wire, "address"), "w") as file:
+        file.write(address + "\n")
+    # Not all programs may read it, and not all need it.
+    with Service(IL_DATABASE_FILE=file.name, IL_WORKERS="2") as service:
         test_commands(service, cluster)
         test_ilctl(service)
         test_cut(service, cluster)
