@@ -25,8 +25,8 @@ from steps import production
 from table import fill
 
 # In this order; what takes longest comes last.
-FIRST = ("serve", "units", "limits", "apparmor", "update", "stop", "package",
-         "power")
+FIRST = ("serve", "units", "limits", "apparmor", "operator", "update", "stop",
+         "package", "power")
 ALONE = ("package", "power")
 
 
