@@ -79,17 +79,23 @@ sorted(const struct manifest *m)
 	return blocks;
 }
 
+static bool
+is_there(const struct backup *b, const struct block *block, const char *path)
+{
+	struct stat st;
+
+	return fstatat(b->folder, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_size == block->len;
+}
+
 /* What a whole backup needed is on the disk; what one left that was killed may
  * not be. */
 static bool
 is_known(const struct backup *b, const struct block *block, const char *path)
 {
-	struct stat st;
-
 	return bsearch(block, b->known, b->last.block_count, sizeof(*block),
 		   by_hash) != NULL &&
-	    fstatat(b->folder, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISREG(st.st_mode) && st.st_size == block->len;
+	    is_there(b, block, path);
 }
 
 static int
@@ -174,7 +180,7 @@ add_file(struct backup *b, const char *name, const struct stat *st)
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	file->mode = st->st_mode & 07777;
+	file->mode = st->st_mode & 0777;
 	file->uid = st->st_uid;
 	file->gid = st->st_gid;
 	if (!S_ISREG(st->st_mode))
@@ -215,6 +221,23 @@ clone_of(const struct backup *b, int fd)
 							    -1;
 }
 
+/* Is all of it there still?  What somebody has removed is read and written anew,
+ * while there is something to read. */
+static bool
+has_all(const struct backup *b, const struct saved *last)
+{
+	char path[BLOCK_PATH_SIZE];
+
+	for (size_t i = 0; i < last->count; i++) {
+		const struct block *block = &b->last.blocks[last->first + i];
+
+		block_path(block, path);
+		if (!is_there(b, block, path))
+			return false;
+	}
+	return true;
+}
+
 static bool
 is_unchanged(const struct saved *last, const struct stat *st)
 {
@@ -251,6 +274,8 @@ save_volume(struct backup *b, int dir, const char *sandbox, const char *volume,
 		return err_system(err, "%s", name);
 	if (!S_ISREG(st.st_mode) || !manifest_is_name(name))
 		return 0;
+	if (last != NULL && !has_all(b, last))
+		last = NULL;
 	if (is_unchanged(last, &st)) {
 		carry(b, last);
 		return 0;
@@ -312,7 +337,7 @@ save_whole(struct backup *b, int at, const char *path, const char *name,
 	if (like != NULL) { /* it is a copy */
 		struct saved *file = &b->next.files[b->next.file_count - 1];
 
-		file->mode = like->st_mode & 07777;
+		file->mode = like->st_mode & 0777;
 		file->uid = like->st_uid;
 		file->gid = like->st_gid;
 	}
@@ -410,13 +435,13 @@ open_folder(struct backup *b, struct err *err)
 	if (b->folder < 0 ||
 	    (mkdirat(b->folder, "blocks", 0700) != 0 && errno != EEXIST))
 		return err_system(err, "%s", b->path);
-	if (flock(b->folder, LOCK_EX | LOCK_NB) != 0)
-		return err_set(err, ERR_BUSY, "another one works on %s",
-		    b->path);
+	if (manifest_lock(b->folder, true, err) != 0)
+		return err_wrap(err, "%s", b->path);
 	if (manifest_read(b->folder, &b->last, err) < 0)
 		(void)fprintf(stderr, "ilctl backup: %s; it begins anew\n",
 		    err->text);
 	b->known = sorted(&b->last);
+	manifest_sort_names(&b->last);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,18 +20,45 @@
 
 #define FILE_NAME "manifest"
 #define DRAFT_NAME "manifest.new"
+#define LOCK_NAME "lock"
+/* Nothing else than a file is waited for, nor followed. */
+#define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define HEAD "inline-backup 1"
 #define LINE_MAX_BYTES 256
-#define FILES_MAX ((size_t)4000000)
-#define BLOCKS_MAX ((size_t)16000000) /* a TiB of them */
+/* More than there can be: what is read takes memory by its own length, and what
+ * was written is to be read again. */
+#define FILES_MAX ((size_t)1 << 32)
+#define BLOCKS_MAX ((size_t)1 << 32)
 #define SIZE_MOST ((int64_t)4 << 40)
 #define HEX_LEN (2 * MANIFEST_HASH)
 #define WORDS_MAX 8
+
+/* Of a file: network file systems lock no folders.  In a copy that cannot be
+ * written to there may be none, and nobody at work. */
+int
+manifest_lock(int folder, bool alone, struct err *err)
+{
+	int fd = openat(folder, LOCK_NAME,
+	    OPEN_FLAGS | (alone ? O_RDWR | O_CREAT : O_RDONLY), 0600);
+
+	if (fd < 0 && !alone && errno == ENOENT)
+		return 0;
+	if (fd >= 0 && flock(fd, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0)
+		return 0; /* it stays open */
+	if (fd < 0 || errno != EWOULDBLOCK)
+		(void)err_system(err, "lock the backup");
+	else
+		(void)err_set(err, ERR_BUSY, "another one works on it");
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
 
 void
 manifest_release(struct manifest *m)
 {
 	free(m->files);
+	free(m->names);
 	free(m->blocks);
 	*m = (struct manifest){ .time = 0 };
 }
@@ -67,9 +95,35 @@ manifest_add_block(struct manifest *m, const struct block *block)
 	m->files[m->file_count - 1].count++;
 }
 
+static int
+by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct saved *const *)a)->name,
+	    (*(const struct saved *const *)b)->name);
+}
+
+void
+manifest_sort_names(struct manifest *m)
+{
+	m->names = xcalloc(m->file_count + 1, sizeof(*m->names));
+	for (size_t i = 0; i < m->file_count; i++)
+		m->names[i] = &m->files[i];
+	qsort(m->names, m->file_count, sizeof(*m->names), by_name);
+}
+
 const struct saved *
 manifest_find(const struct manifest *m, const char *name)
 {
+	struct saved wanted;
+	const struct saved *key = &wanted;
+	const struct saved *const *found = NULL;
+
+	if (m->names != NULL) {
+		(void)snprintf(wanted.name, sizeof(wanted.name), "%s", name);
+		found = bsearch(&key, m->names, m->file_count,
+		    sizeof(*m->names), by_name);
+		return found != NULL ? *found : NULL;
+	}
 	for (size_t i = 0; i < m->file_count; i++)
 		if (strcmp(m->files[i].name, name) == 0)
 			return &m->files[i];
@@ -104,7 +158,7 @@ block_read(int folder, const struct block *block, unsigned char *data,
 	unsigned char more;
 
 	block_path(block, path);
-	fd = openat(folder, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(folder, path, O_RDONLY | OPEN_FLAGS);
 	if (fd < 0)
 		return err_system(err, "the backup is damaged: %s", path);
 	if (pread(fd, data, block->len, 0) != (ssize_t)block->len ||
@@ -157,7 +211,7 @@ take_file(struct manifest *m, char *const *words, size_t *left)
 	int64_t count;
 
 	if (*left != 0 || m->file_count >= FILES_MAX ||
-	    !take_number(words[1], 07777, &mode) ||
+	    !take_number(words[1], 0777, &mode) ||
 	    !take_number(words[2], UINT32_MAX - 1, &uid) ||
 	    !take_number(words[3], UINT32_MAX - 1, &gid) ||
 	    !take_number(words[4], SIZE_MOST, &size) ||
@@ -264,7 +318,7 @@ read_lines(struct manifest *m, FILE *in)
 int
 manifest_read(int folder, struct manifest *m, struct err *err)
 {
-	int fd = openat(folder, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(folder, FILE_NAME, O_RDONLY | OPEN_FLAGS);
 	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 	bool good;
 

@@ -15,6 +15,7 @@ struct err;
  *			replaced as a whole when all blocks are on the disk
  *	blocks/ab/…	the blocks, by their hash: one that has not changed
  *			is there already
+ *	lock		empty: who is at work here has its lock
  *
  * What is read of it is checked: names, numbers, order, and the hash of all.
  */
@@ -46,9 +47,14 @@ struct manifest {
 	int64_t time; /* Unix seconds */
 	struct saved *files;
 	size_t file_count;
-	struct block *blocks; /* those of a file one after another */
+	const struct saved **names; /* NULL, or the files by their names */
+	struct block *blocks;	    /* those of a file one after another */
 	size_t block_count;
 };
+
+/* Keep others out until this process ends: all, who makes a backup; who makes
+ * one, who reads it. */
+int manifest_lock(int folder, bool alone, struct err *err);
 
 void manifest_release(struct manifest *m);
 #define auto_manifest __attribute__((cleanup(manifest_release)))
@@ -63,6 +69,8 @@ bool manifest_is_name(const char *name);
 /* Append a file; then its blocks. */
 struct saved *manifest_add(struct manifest *m, const char *name);
 void manifest_add_block(struct manifest *m, const struct block *block);
+/* Get it ready to be searched for all of a million; nothing is added after. */
+void manifest_sort_names(struct manifest *m);
 /* NULL: it is not in there. */
 const struct saved *manifest_find(const struct manifest *m, const char *name);
 

@@ -73,6 +73,24 @@ lock_out(const char *path, const char *program, struct err *err)
 	    program);
 }
 
+/* Likewise the database: SQLite holds a part of the file for as long as anybody
+ * has it open, il-fcgi or an operator's shell.  What they were to commit would
+ * be lost with the file. */
+static int
+lock_database_out(const char *path, struct err *err)
+{
+	const struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_system(err, "%s", path);
+	if (fcntl(fd, F_OFD_SETLK, &all) == 0)
+		return 0;
+	(void)close(fd);
+	return err_set(err, ERR_BUSY,
+	    "%s is in use: stop il-fcgi, and who else has it open", path);
+}
+
 static int
 lock_all_out(const struct config *config, struct err *err)
 {
@@ -80,7 +98,8 @@ lock_all_out(const struct config *config, struct err *err)
 	auto_free char *run = config_state_path(config, "run.lock");
 
 	if (lock_out(run, "ilctl run", err) != 0 ||
-	    lock_out(broker, "il-sandboxd", err) != 0)
+	    lock_out(broker, "il-sandboxd", err) != 0 ||
+	    lock_database_out(config->database, err) != 0)
 		return -1;
 	for (int slot = 0; slot < WORKERS_MOST; slot++) {
 		auto_free char *name = xprintf("worker/%d.lock", slot);
@@ -106,11 +125,11 @@ has_sandboxes(const struct restore *r)
 	return found;
 }
 
+/* Nothing is made yet. */
 static int
-take_place(struct restore *r, bool force, struct err *err)
+take_place(const struct restore *r, bool force, struct err *err)
 {
 	const struct config *config = r->config;
-	auto_free char *database = xstrdup(config->database);
 
 	if (lock_all_out(config, err) != 0)
 		return -1;
@@ -122,6 +141,15 @@ take_place(struct restore *r, bool force, struct err *err)
 		return err_set(err, ERR_CONFLICT,
 		    "there are sandboxes already in %s: -f replaces them",
 		    config->base_dir);
+	return 0;
+}
+
+static int
+make_place(struct restore *r, struct err *err)
+{
+	const struct config *config = r->config;
+	auto_free char *database = xstrdup(config->database);
+
 	if (fd_make_dirs(dirname(database), 0770, err) != 0 ||
 	    fd_make_dirs(config->base_dir, 0700, err) != 0)
 		return -1;
@@ -251,14 +279,28 @@ open_backup(struct restore *r, const char *path, struct err *err)
 	r->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (sodium_init() < 0 || r->folder < 0)
 		return err_system(err, "%s", path);
-	if (flock(r->folder, LOCK_SH | LOCK_NB) != 0)
-		return err_set(err, ERR_BUSY, "a backup is being made in %s",
-		    path);
+	if (manifest_lock(r->folder, false, err) != 0)
+		return err_wrap(err, "%s", path);
 	found = manifest_read(r->folder, &r->m, err);
 	if (found == 1)
 		return err_set(err, ERR_NOT_FOUND, "there is no backup in %s",
 		    path);
 	return found < 0 ? -1 : check_all(r, err);
+}
+
+/* What is in the way is told at once: to read a large backup takes long. */
+static int
+restore(struct restore *r, const char *path, bool force, bool check,
+    struct err *err)
+{
+	if (check)
+		return open_backup(r, path, err);
+	if (config_database_is_server(r->config->database))
+		return err_set(err, ERR_CONFIG, CTL_SERVER_SAVES);
+	if (take_place(r, force, err) != 0 || open_backup(r, path, err) != 0 ||
+	    make_place(r, err) != 0)
+		return -1;
+	return write_all(r, err);
 }
 
 int
@@ -279,15 +321,7 @@ ctl_restore(struct ctl *ctl)
 	}
 	if (optind + 1 != ctl->argc)
 		return CTL_MISUSED;
-	if (!check && config_database_is_server(ctl->config.database))
-		result = err_set(&err, ERR_CONFIG, CTL_SERVER_SAVES);
-	else
-		result = open_backup(&r, ctl->argv[optind], &err);
-	if (result == 0 && !check) {
-		result = take_place(&r, force, &err);
-		if (result == 0)
-			result = write_all(&r, &err);
-	}
+	result = restore(&r, ctl->argv[optind], force, check, &err);
 	if (result == 0)
 		printf("%zu files of %s UTC, %s: %s\n", r.m.file_count,
 		    text_time(r.m.time).text, text_size(r.bytes).text,

@@ -39,6 +39,25 @@ test_open(void)
 }
 
 static void
+test_copy(void)
+{
+	struct err err = { 0 };
+	char path[300];
+	struct stat st;
+	struct db *db = db_open(store_path, DB_WORKER, &err);
+	mode_t mask = umask(0);
+
+	(void)snprintf(path, sizeof(path), "%s.copy", store_path);
+	is_int(db_copy(db, path, &err), 0, "a copy");
+	ok(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600,
+	    "is for its owner alone, whatever the umask");
+	is_int(db_copy(db, path, &err), -1, "and overwrites nothing");
+	(void)umask(mask);
+	(void)unlink(path);
+	db_close(db);
+}
+
+static void
 test_newer(void)
 {
 	struct err err = { 0 };
@@ -223,6 +242,7 @@ main(void)
 {
 	(void)store_make();
 	test_open();
+	test_copy();
 	test_newer();
 	test_front();
 	test_reader_and_worker();
