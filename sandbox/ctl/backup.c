@@ -221,8 +221,8 @@ clone_of(const struct backup *b, int fd)
 							    -1;
 }
 
-/* Is all of it there still?  What somebody has removed is read and written anew,
- * while there is something to read. */
+/* Is all of it there still?  What somebody has removed is read and written
+ * anew, while there is something to read. */
 static bool
 has_all(const struct backup *b, const struct saved *last)
 {

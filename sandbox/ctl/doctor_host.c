@@ -191,9 +191,10 @@ doctor_loop(struct doctor *d)
 		    why);
 }
 
-/* nginx that root asks gives its folders to the user it would become: that is to
- * be the one who has them, or the nginx that runs could not write there any more.
- * An empty text where it gives nothing away; false where they have no name. */
+/* nginx that root asks gives its folders to the user it would become: that is
+ * to be the one who has them, or the nginx that runs could not write there any
+ * more.  An empty text where it gives nothing away; false where they have no
+ * name. */
 static bool
 name_owner(char directive[static WHY], const char *conf)
 {
