@@ -25,6 +25,7 @@
 #include "../rest/brake.h"
 #include "../store/db.h"
 #include "../store/job.h"
+#include "../store/rule.h"
 #include "ctl.h"
 #include "isolation.h"
 
@@ -93,10 +94,15 @@ static int
 print_jobs(const struct config *config, struct err *err)
 {
 	struct job_counts counts;
+	struct rules rules;
 	auto_db struct db *db = db_open(config->database, DB_READER, err);
 
 	if (db == NULL || job_count(db, &counts, err) < 0)
 		return -1;
+	if (rules_find(db, 0, 0, &rules, err) != 0)
+		return -1;
+	if (rules.of[RULE_SERVICE].blocked)
+		printf("service      is paused (ilctl service)\n");
 	printf("jobs         %" PRId64 " queued (oldest %" PRId64
 	       " ms), %" PRId64 " running, %" PRId64 " to be told\n",
 	    counts.queued, counts.oldest_ms, counts.running, counts.untold);
@@ -246,6 +252,24 @@ check_folders(struct doctor *d)
 	}
 }
 
+/* What an operator may have forgotten. */
+static void
+check_rules(struct db *db)
+{
+	struct rules rules;
+	struct err err = { 0 };
+	const struct rule *all = &rules.of[RULE_SERVICE];
+
+	if (rules_find(db, 0, 0, &rules, &err) != 0)
+		return; /* the database has been complained of */
+	if (all->blocked)
+		doctor_note("paused: who sends a command is told that there is "
+			    "maintenance; ilctl service resume ends it");
+	if (all->banner[0] != '\0')
+		doctor_note("banner: it stands below all answers; ilctl "
+			    "service shows it");
+}
+
 /* Open it as a worker does, take the write lock, and let go. */
 static void
 check_database(struct doctor *d)
@@ -266,6 +290,7 @@ check_database(struct doctor *d)
 		doctor_good("database: %s, %" PRId64 " queued, %" PRId64
 			    " running, %" PRId64 " to be told",
 		    shown, counts.queued, counts.running, counts.untold);
+	check_rules(db);
 	if (counts.oldest_ms > 60000)
 		doctor_bad(d, "look at il-worker's log",
 		    "queue: the oldest job waits for %" PRId64 " s",

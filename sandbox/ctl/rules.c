@@ -36,6 +36,8 @@ struct target {
 	int64_t id; /* 0: all */
 	struct db *db;
 	struct rule rule;
+	bool changed;	    /* it is to be written */
+	bool cancel;	    /* then what is not over is to be cancelled */
 	int64_t changed_at; /* 0: there is no rule */
 	int argc;	    /* what follows the verb */
 	char **argv;
@@ -66,20 +68,6 @@ read_rule(struct target *t, struct err *err)
 	row = db_step(t->db, s, err);
 	t->changed_at = row == 1 ? db_column_int(s, 7) : 0;
 	return row < 0 ? -1 : 0;
-}
-
-/* Only this connection may write what the operator says. */
-static int
-write_rule(const struct target *t, struct err *err)
-{
-	auto_db struct db *db = db_open(t->config->database, DB_ADMIN, err);
-
-	if (db == NULL || db_begin(db, err) != 0)
-		return -1;
-	if (rule_put(db, t->subject, t->id, &t->rule, err) == 0)
-		return db_commit(db, err);
-	db_rollback(db);
-	return -1;
 }
 
 /* ---- showing ---- */
@@ -272,37 +260,35 @@ verb_cancel(struct target *t, struct err *err)
 	return cancel_all(t, err) != 0 ? CTL_FAILED : CTL_OK;
 }
 
-/* Blocked first: nothing is queued between the two. */
+/* Cancelled is what is there once they are blocked; a worker that claims what
+ * il-fcgi has let in a moment before obeys as well. */
 static int
 verb_block(struct target *t, struct err *err)
 {
-	bool cancel = t->argc > 0 && strcmp(t->argv[0], "-c") == 0;
-
-	t->argc -= cancel;
-	t->argv += cancel;
-	t->rule.blocked = true;
-	if (!take_words(t, t->rule.reason, err) || write_rule(t, err) != 0 ||
-	    (cancel && cancel_all(t, err) != 0))
-		return CTL_FAILED;
-	return CTL_OK;
+	t->cancel = t->argc > 0 && strcmp(t->argv[0], "-c") == 0;
+	t->argc -= t->cancel;
+	t->argv += t->cancel;
+	t->changed = t->rule.blocked = true;
+	return take_words(t, t->rule.reason, err) ? CTL_OK : CTL_FAILED;
 }
 
 static int
 verb_unblock(struct target *t, struct err *err)
 {
+	(void)err;
 	if (t->argc != 0)
 		return CTL_MISUSED;
+	t->changed = true;
 	t->rule.blocked = false;
 	t->rule.reason[0] = '\0';
-	return write_rule(t, err) != 0 ? CTL_FAILED : CTL_OK;
+	return CTL_OK;
 }
 
 static int
 verb_banner(struct target *t, struct err *err)
 {
-	if (!take_words(t, t->rule.banner, err) || write_rule(t, err) != 0)
-		return CTL_FAILED;
-	return CTL_OK;
+	t->changed = true;
+	return take_words(t, t->rule.banner, err) ? CTL_OK : CTL_FAILED;
 }
 
 /* "rate=5"; an empty value takes it back. */
@@ -342,8 +328,7 @@ verb_limits(struct target *t, struct err *err)
 			    t->argv[i]);
 			return CTL_FAILED;
 		}
-	if (t->argc > 0 && write_rule(t, err) != 0)
-		return CTL_FAILED;
+	t->changed = t->argc > 0;
 	show_limits(t);
 	return CTL_OK;
 }
@@ -352,20 +337,44 @@ verb_limits(struct target *t, struct err *err)
 
 #define FOR(subject) (1u << RULE_##subject)
 
-static const struct {
+static const struct verb {
 	const char *name;
 	unsigned subjects;
+	bool writes;
 	int (*run)(struct target *t, struct err *err);
 } verbs[] = {
-	{ "show", FOR(SERVICE) | FOR(GUILD) | FOR(USER), verb_show },
-	{ "limits", FOR(SERVICE) | FOR(GUILD) | FOR(USER), verb_limits },
-	{ "cancel", FOR(GUILD) | FOR(USER), verb_cancel },
-	{ "block", FOR(GUILD) | FOR(USER), verb_block },
-	{ "unblock", FOR(GUILD) | FOR(USER), verb_unblock },
-	{ "pause", FOR(SERVICE), verb_block },
-	{ "resume", FOR(SERVICE), verb_unblock },
-	{ "banner", FOR(SERVICE), verb_banner },
+	{ "show", FOR(SERVICE) | FOR(GUILD) | FOR(USER), false, verb_show },
+	{ "limits", FOR(SERVICE) | FOR(GUILD) | FOR(USER), true, verb_limits },
+	{ "cancel", FOR(GUILD) | FOR(USER), false, verb_cancel },
+	{ "block", FOR(GUILD) | FOR(USER), true, verb_block },
+	{ "unblock", FOR(GUILD) | FOR(USER), true, verb_unblock },
+	{ "pause", FOR(SERVICE), true, verb_block },
+	{ "resume", FOR(SERVICE), true, verb_unblock },
+	{ "banner", FOR(SERVICE), true, verb_banner },
 };
+
+/* Read, changed and written in one transaction: what another operator says
+ * meanwhile is not lost.  Only this connection may write it. */
+static int
+run_writer(const struct verb *verb, struct target *t, struct err *err)
+{
+	auto_db struct db *db = db_open(t->config->database, DB_ADMIN, err);
+	int code;
+
+	t->db = db;
+	if (db == NULL || db_begin(db, err) != 0)
+		return CTL_FAILED;
+	code = read_rule(t, err) != 0 ? CTL_FAILED : verb->run(t, err);
+	if (code == CTL_OK && t->changed)
+		code = rule_put(db, t->subject, t->id, &t->rule, err) != 0 ||
+			db_commit(db, err) != 0 ?
+		    CTL_FAILED :
+		    CTL_OK;
+	db_rollback(db); /* where it has not been committed */
+	if (code == CTL_OK && t->cancel && cancel_all(t, err) != 0)
+		code = CTL_FAILED;
+	return code;
+}
 
 static int
 run_verb(struct ctl *ctl, struct target *t, const char *name)
@@ -378,10 +387,15 @@ run_verb(struct ctl *ctl, struct target *t, const char *name)
 		if (strcmp(verbs[i].name, name) != 0 ||
 		    (verbs[i].subjects & 1u << t->subject) == 0)
 			continue;
+		/* an operator's own would make it where there is none */
 		db = t->db = db_open(ctl->config.database, DB_WORKER, &err);
-		code = db == NULL || read_rule(t, &err) != 0 ?
-		    CTL_FAILED :
-		    verbs[i].run(t, &err);
+		if (db == NULL)
+			code = CTL_FAILED;
+		else if (verbs[i].writes)
+			code = run_writer(&verbs[i], t, &err);
+		else
+			code = read_rule(t, &err) != 0 ? CTL_FAILED :
+							 verbs[i].run(t, &err);
 	}
 	return code == CTL_FAILED ? ctl_fail(t->command, &err) : code;
 }

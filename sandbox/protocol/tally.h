@@ -23,7 +23,7 @@ enum tally_end {
 	TALLY_DONE,	   /* the command did what it does */
 	TALLY_FAILED,	   /* the program failed, or a file is not there … */
 	TALLY_LIMIT,	   /* time, memory, output */
-	TALLY_REFUSED,	   /* there was no cell */
+	TALLY_REFUSED,	   /* there was no cell, or they are blocked */
 	TALLY_CANCELLED,   /* by its owner, or the worker had to end */
 	TALLY_ERROR,	   /* our fault: the cell broke off, the database … */
 	TALLY_INTERRUPTED, /* its worker died */

@@ -175,6 +175,22 @@ obey_rules(struct task *task)
 	task->message.banner = worker->rules.of[RULE_SERVICE].banner;
 }
 
+/* Who was blocked after il-fcgi had let them in is told so: nothing of theirs
+ * begins any more.  What had come before a pause is done. */
+static bool
+is_let_in(struct task *task)
+{
+	const struct rule *of = task->worker->rules.of;
+	enum rule_subject who = of[RULE_GUILD].blocked ? RULE_GUILD : RULE_USER;
+
+	if (!of[who].blocked)
+		return true;
+	render_blocked(&task->message, who, of[who].reason);
+	task->run.end = RUN_REFUSED;
+	task->outcome = "blocked";
+	return false;
+}
+
 /* A job from its claim to its end. */
 static void
 do_job(struct worker *worker, struct job *job)
@@ -217,7 +233,8 @@ do_job(struct worker *worker, struct job *job)
 		task.env.file_most = 0;
 	cancel_heard(worker->cancel_fd);
 	locale_set(job->locale);
-	command_run(&task);
+	if (is_let_in(&task))
+		command_run(&task);
 	/* whoever has it now is still to be told that it is cancelled, and once
 	 * it is finished nobody asks for it any more */
 	if (!task.taken) {

@@ -3,8 +3,10 @@
 """ilctl user, guild, service and abuse: what the operator says stands in the
 database, and what it knows of a person is shown."""
 
+import fcntl
 import os
 import sqlite3
+import subprocess
 import sys
 import time
 
@@ -79,9 +81,50 @@ def all_are_paused_and_told():
                         None, None)], rules()
     out = says("service")
     assert "yes: back at six" in out and "new disks" in out, out
+    out = house.ilctl("doctor")[1]
+    assert "note  paused: " in out and "note  banner: " in out, out
     says("service", "resume")
     says("service", "banner")
     assert rules() == [], rules()
+    out = house.ilctl("doctor")[1]
+    assert "paused: " not in out and "banner: " not in out, out
+
+
+def waits_for(file, pid):
+    """Until that process waits for the lock of a file that is open."""
+    wanted = "-> FLOCK  ADVISORY  WRITE %d " % pid
+    inode = ":%d " % os.fstat(file.fileno()).st_ino
+    deadline = time.monotonic() + 60
+    while True:
+        with open("/proc/locks") as locks:
+            if any(wanted in line and inode in line for line in locks):
+                return
+        assert time.monotonic() < deadline, "it does not wait"
+        time.sleep(0.01)
+
+
+@test
+def what_two_operators_say_at_one_time_both_holds():
+    with open(os.path.join(house.state, "inline.db-turn"), "a") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        second = subprocess.Popen(
+            [os.path.join(house.folder, "bin", "ilctl"), "user", str(USER),
+             "limits", "rate=5"], env=house.environment,
+            stdout=subprocess.DEVNULL)
+        waits_for(turn, second.pid)
+        db.execute("INSERT INTO rules (subject, id, blocked, changed_at)"
+                   " VALUES ('user', ?, 1, 1)", (USER,))
+        db.commit()
+    assert second.wait() == 0
+    assert rules() == [("user", USER, 1, "", "", 5, None, None, None)], rules()
+    changed = db.execute("SELECT changed_at FROM rules").fetchall()
+    db.execute("UPDATE rules SET changed_at = 1")
+    db.commit()
+    says("user", str(USER), "limits")
+    assert db.execute("SELECT changed_at FROM rules").fetchall() == [(1,)] != \
+        changed, "who only looks has said nothing"
+    says("user", str(USER), "limits", "rate=")
+    says("user", str(USER), "unblock")
 
 
 @test

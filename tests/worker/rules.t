@@ -47,6 +47,24 @@ def what_ran_no_code_has_no_time():
 
 
 @test
+def who_was_blocked_after_il_fcgi_let_them_in_runs_nothing():
+    asked = len(house.broker.wait_asked("LEASE"))
+    rule("user", house.user_id("mallory"), blocked=1, reason="mines ```")
+    sent = house.send("py", user="mallory", text="1").wait_final()
+    text = sent.original.text()
+    assert "does not let you use it" in text and text.endswith(
+        "\n> mines '''"), text
+    house.wait_state(sent, "delivered")
+    assert house.sql("SELECT started_ms, outcome FROM jobs WHERE "
+                     "interaction_id = ?", int(sent.id)) == [(None, "blocked")]
+    rule("user", house.user_id("mallory"), blocked=0)
+    rule("service", blocked=1)      # what was let in before is done
+    house.send("py", user="mallory", text="1").wait_final(match="hello")
+    rule("service", blocked=0)
+    assert len(house.broker.wait_asked("LEASE")) == asked + 1
+
+
+@test
 def a_banner_is_below_all_answers():
     rule("service", banner="until six ``` @everyone")
     house.broker.cell = says(b"x" * 5000)

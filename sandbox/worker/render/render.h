@@ -8,6 +8,7 @@
 
 #include "../../locale/locale.h"
 #include "../../store/job.h"
+#include "../../store/rule.h"
 #include "collect.h"
 #include "message.h"
 #include "outcome.h"
@@ -56,6 +57,9 @@ void render_hint(struct buf *out, const struct cell_result *result,
 
 /* ---- render_fault.c: why nothing came of it ---- */
 
+/* The operator does not let them in: this person, or all of a server. */
+void render_blocked(struct message *message, enum rule_subject who,
+    const char *reason);
 /* A request that did not succeed; path: what it was about, "" for a run. */
 void render_not_done(struct message *message, const struct run_outcome *outcome,
     const char *path, const struct render_env *env);

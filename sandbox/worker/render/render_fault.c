@@ -142,6 +142,19 @@ render_cell_error(struct message *m, const struct cell_result *result,
 }
 
 void
+render_blocked(struct message *message, enum rule_subject who,
+    const char *reason)
+{
+	buf_adds(&message->lead,
+	    who == RULE_USER ?
+		_("Who operates this app does not let you use it any more.") :
+		_("Who operates this app does not let it be used in this "
+		  "server."));
+	if (*reason != '\0')
+		rule_add_text(&message->lead, reason);
+}
+
+void
 render_not_done(struct message *message, const struct run_outcome *outcome,
     const char *path, const struct render_env *env)
 {
