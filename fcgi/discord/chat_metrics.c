@@ -18,6 +18,7 @@
 #include "../../sandbox/protocol/tally.h"
 #include "../../sandbox/store/db.h"
 #include "../../sandbox/store/job.h"
+#include "../../sandbox/store/rule.h"
 #include "../../sandbox/store/sandbox.h"
 
 #define DATABASE_BYTES "Size of the database."
@@ -151,6 +152,19 @@ tell_sandboxes(struct buf *out, const struct config *config, struct db *db,
 	return 0;
 }
 
+static int
+tell_rules(struct buf *out, struct db *db, struct err *err)
+{
+	struct rules rules;
+
+	if (rules_find(db, 0, 0, &rules, err) != 0)
+		return -1;
+	exposition_gauge(out, "inline_paused",
+	    "Whether the operator lets nobody in.",
+	    rules.of[RULE_SERVICE].blocked);
+	return 0;
+}
+
 /* The database's file, and its log beside it; 0: it is not there. */
 static void
 tell_size(struct buf *out, const char *name, const char *help, const char *path,
@@ -187,7 +201,8 @@ tell_database(struct buf *out, const struct config *config, struct db *db)
 
 	if (up &&
 	    (tell_jobs(out, db, &err) != 0 ||
-		tell_sandboxes(out, config, db, &err) != 0)) {
+		tell_sandboxes(out, config, db, &err) != 0 ||
+		tell_rules(out, db, &err) != 0)) {
 		log_warn("metrics: %s", err.text);
 		buf_cut(out, before);
 		up = false;

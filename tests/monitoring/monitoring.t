@@ -39,7 +39,7 @@ FAMILIES = """
     inline_api_leases_total inline_api_bytes_total inline_api_requests
     inline_api_running inline_api_waiting inline_api_sessions
     inline_api_stored_files inline_api_stored_bytes
-    inline_api_stored_bytes_max
+    inline_api_stored_bytes_max inline_paused
 """.split()
 # Takes so long that its answer is an edit.
 SLOW = "import time\ntime.sleep(2)\nprint('slow')"
