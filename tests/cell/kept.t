@@ -12,7 +12,8 @@ from driver import N, Cell, unpack, wait_until
 from tap import run, test
 
 MIB = 1 << 20
-# A timer that wakes its process, which is stopped.
+# A timer that wakes its process, which is stopped; again and again, as it may
+# be late in being stopped.
 WAKES = """
 import ctypes, os, signal
 class Event(ctypes.Structure):
@@ -22,7 +23,7 @@ timer = ctypes.c_void_p()
 event = Event(None, signal.SIGCONT, 0, b"")
 libc = ctypes.CDLL(None)
 assert libc.timer_create(1, ctypes.byref(event), ctypes.byref(timer)) == 0
-when = (ctypes.c_long * 4)(0, 0, 0, 300000000)
+when = (ctypes.c_long * 4)(0, 300000000, 0, 300000000)
 assert libc.timer_settime(timer, 0, when, None) == 0
 """
 
@@ -247,9 +248,10 @@ def a_thread_that_is_no_daemon_is_waited_for():
 @test
 def one_that_wakes_by_itself_is_killed():
     fresh()
+    pid = cell.spare()
     told = again(WAKES + "here = 1")
     assert told.kept == 1, told
-    pid, = stopped_processes()
+    # it may be over before anybody could see it stand still
     wait_until(lambda: pid not in cell.processes())
     told = again("print('here' in globals())")
     assert (told.output, told.went_on, told.ended) == (
@@ -271,7 +273,7 @@ def standing_still(pid):
 def what_one_that_wakes_has_made_is_killed_too():
     fresh()
     root = cell.root_pid()
-    told = again(WAKES.replace("0, 300000000", "2, 0") + """
+    told = again(WAKES.replace("0, 300000000, 0, 300000000", "0, 0, 2, 0") + """
 # and by then a thread of the C library's, which waits for no interpreter, is to
 # make a process
 import struct
