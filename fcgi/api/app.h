@@ -10,6 +10,7 @@
 #include "metrics.h"
 #include "../files/filestore.h"
 
+#include "../../sandbox/base/config_nodes.h"
 #include "../../sandbox/protocol/tokens.h"
 
 struct config;
@@ -48,6 +49,10 @@ struct api_app {
 	unsigned char tenant[TOKENS_HASH_LEN];
 	unsigned char resource[TOKENS_HASH_LEN];
 	unsigned char librechat_seal[32]; /* librechat_seal() */
+	/* nodes.h: on one host all empty, and NULL. */
+	struct node_entry node;
+	char *nodes_socket; /* of our nginx's, to ask other nodes */
+	int64_t fetched;    /* bytes of theirs, for this request */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 };
 

@@ -37,6 +37,7 @@
 #include "mcp.h"
 #include "piston.h"
 #include "librechat_who.h"
+#include "nodes.h"
 #include "routes.h"
 #include "session_holder.h"
 #include "../server/master.h"
@@ -102,6 +103,8 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	if (metrics_open(&app->metrics, api_route_names, err) != 0 ||
 	    filestore_open(&app->store, config->api_files, &limits, err) != 0 ||
 	    piston_open(app, err) != 0)
+		return -1;
+	if (nodes_open(app, err) != 0)
 		return -1;
 	app->store.owner = app->owner;
 	app->store.keep_space = keep_space;

@@ -38,7 +38,7 @@ api_librechat_exec(struct api_app *app, struct http_request *req)
 		return;
 	}
 	buf_release(&body);
-	librechat_make_session(x.session);
+	librechat_make_session(app, x.session);
 	librechat_session_borrow(&x.own, app, req, exec.hint);
 	librechat_run(&x, answer_outcome, NULL);
 	pyjson_release(&exec.doc);

@@ -65,7 +65,7 @@ open_asked(struct api_app *app, struct http_request *req,
 		reply_librechat(req, 400, NULL, "Bad request", NULL);
 		return -1;
 	}
-	fd = librechat_file(app, &asked.resource, app->id, app->second_id,
+	fd = librechat_file(app, req, &asked.resource, app->id, app->second_id,
 	    entry, &err);
 	if (fd < 0)
 		reply_librechat(req, 404, NULL, "File not found", details);

@@ -113,7 +113,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 
 	if (!api_read_body(req, &body))
 		return;
-	librechat_make_session(session);
+	librechat_make_session(app, session);
 	if (!libre_program_parse(&program, buf_str(&body), body.len, &asked,
 		&status, &error)) {
 		reply_librechat(req, status, NULL, buf_str(&error), NULL);
@@ -121,7 +121,13 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 	}
 	buf_release(&body);
 	x.own.connection = -1; /* each round begins as the first one did */
-	memcpy(x.session, program.session, sizeof(x.session));
+	/* What it leaves is of this node, whichever had its first round. */
+	memcpy(x.session,
+	    strncmp(program.session, app->node.tag, strlen(app->node.tag)) ==
+		    0 ?
+		program.session :
+		session,
+	    sizeof(x.session));
 	librechat_run(&x, answer_round, &asked);
 	libre_program_release(&program);
 }

@@ -87,8 +87,9 @@ open_inputs(struct libre_run *x)
 		source->file = &exec->files[i];
 		if (source->file->replaced)
 			continue;
-		fd = librechat_file(x->run.app, &source->file->resource,
-		    source->file->session, source->file->id, &entry, &err);
+		fd = librechat_file(x->run.app, x->run.req,
+		    &source->file->resource, source->file->session,
+		    source->file->id, &entry, &err);
 		source->missing = fd < 0 || !api_input_map(input, fd);
 		if (fd < 0)
 			continue;

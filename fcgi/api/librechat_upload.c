@@ -329,7 +329,7 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 	for (size_t i = 0; i < FIELDS; i++)
 		buf_init(&f.fields[i], LIBRE_RESOURCE_MAX);
 	f.ids = xcalloc(FILES_MAX, sizeof(*f.ids));
-	librechat_make_session(f.session);
+	librechat_make_session(app, f.session);
 	/* The body is read to its end in any case, since the client sends it
 	 * before it looks at the answer. */
 	while ((n = http_read(req, piece, sizeof(piece))) > 0) {

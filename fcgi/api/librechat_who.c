@@ -16,6 +16,7 @@
 #include <sodium.h>
 
 #include "app.h"
+#include "nodes.h"
 #include "reply.h"
 #include "../contract/librechat/libre_token.h"
 #include "../server/http.h"
@@ -27,6 +28,7 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/file.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/protocol/node_key.h"
 
 #define KEYS_FILE_MAX 65536
 #define KEY_PREFIX "il_"
@@ -69,7 +71,7 @@ write_seal(struct api_app *app)
 const unsigned char *
 librechat_seal(struct api_app *app)
 {
-	if (!read_seal(app)) {
+	if (app->nodes_socket == NULL && !read_seal(app)) {
 		write_seal(app);
 		if (!read_seal(app))
 			log_warn("librechat: the key of the programs that call "
@@ -88,6 +90,11 @@ librechat_open(struct api_app *app, struct err *err)
 	if (sodium_init() < 0)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
 	randombytes_buf(app->librechat_seal, sizeof(app->librechat_seal));
+	/* Of several nodes any may take the next round of a program. */
+	if (app->nodes_socket != NULL &&
+	    node_key_derive(app->config->nodes_key_file, NODE_KEY_LIBRECHAT,
+		app->librechat_seal, err) != 0)
+		return -1;
 	if (path[0] == '\0')
 		return 0;
 	app->librechat_keys = xcalloc(1, sizeof(*app->librechat_keys));
@@ -234,12 +241,14 @@ const struct gate_manner librechat_manner = { identify };
 /* ---- files ---- */
 
 void
-librechat_make_session(char session[LIBRE_ID_LEN + 1])
+librechat_make_session(const struct api_app *app,
+    char session[LIBRE_ID_LEN + 1])
 {
 	unsigned char bytes[LIBRE_ID_BYTES];
 
 	randombytes_buf(bytes, sizeof(bytes));
 	libre_id_of_bytes(session, bytes);
+	nodes_mark(&app->node, session);
 }
 
 void
@@ -264,9 +273,9 @@ librechat_use_own(struct api_app *app)
 }
 
 int
-librechat_file(struct api_app *app, const struct libre_resource *resource,
-    const char *session, const char *id, struct filestore_entry *entry,
-    struct err *err)
+librechat_file(struct api_app *app, const struct http_request *req,
+    const struct libre_resource *resource, const char *session, const char *id,
+    struct filestore_entry *entry, struct err *err)
 {
 	char uuid[LIBRE_UUID_LEN + 1];
 	int fd;
@@ -274,7 +283,7 @@ librechat_file(struct api_app *app, const struct libre_resource *resource,
 	if (!libre_id_to_file(uuid, id, strlen(id)))
 		return err_set(err, ERR_NOT_FOUND, "not an id of a file");
 	librechat_use(app, resource);
-	fd = filestore_get(&app->store, uuid, strlen(uuid), entry, err);
+	fd = nodes_get_file(app, req, uuid, strlen(uuid), entry, err);
 	librechat_use_own(app);
 	if (fd < 0)
 		return -1;

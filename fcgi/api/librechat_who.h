@@ -27,7 +27,8 @@ extern const struct gate_manner librechat_manner;
 
 /* What clients keep for us is sealed with this key.  It lies in the store's
  * folder from its first use on, so that a restart ends no program; where that
- * cannot be, all of this il-api has the same one until it ends. */
+ * cannot be, all of this il-api has the same one until it ends.  Several nodes
+ * have the same one, of IL_NODES_KEY_FILE. */
 const unsigned char *librechat_seal(struct api_app *app);
 
 /* ---- files ---- */
@@ -37,17 +38,19 @@ const unsigned char *librechat_seal(struct api_app *app);
 #define LIBRECHAT_READ_ONLY 'r'
 
 /* A new session, which is a name that files have in common. */
-void librechat_make_session(char session[LIBRE_ID_LEN + 1]);
+void librechat_make_session(const struct api_app *app,
+    char session[LIBRE_ID_LEN + 1]);
 
 /* The files of a resource are its own; a user's are those of who asks.  Until
  * librechat_use_own() the store sees these alone. */
 void librechat_use(struct api_app *app, const struct libre_resource *resource);
 void librechat_use_own(struct api_app *app);
 
-/* Open a file of that session.  A descriptor, or -1 with ERR_NOT_FOUND for
- * whatever is not there for who asks; then the entry's name is to be freed. */
-int librechat_file(struct api_app *app, const struct libre_resource *resource,
-    const char *session, const char *id, struct filestore_entry *entry,
-    struct err *err);
+/* Open a file of that session.  A descriptor, whereupon the entry's name is
+ * to be freed; or -1 as of nodes_get_file(), ERR_NOT_FOUND for whatever is not
+ * there for who asks. */
+int librechat_file(struct api_app *app, const struct http_request *req,
+    const struct libre_resource *resource, const char *session, const char *id,
+    struct filestore_entry *entry, struct err *err);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "app.h"
 #include "limits.h"
+#include "nodes.h"
 #include "routes.h"
 #include "../contract/mcp/mcp_answer.h"
 #include "../contract/mcp/mcp_media.h"
@@ -212,6 +213,9 @@ call_tool(struct mcp_exchange *x)
 	case MCP_CALL_FINE:
 		break;
 	}
+	if (x->call.session.data != NULL &&
+	    nodes_pass_on(x->app, x->req, x->call.session.data, "@mcp_node"))
+		return;
 	if (x->call.tool == MCP_RUN_PYTHON || x->call.tool == MCP_RUN_SHELL)
 		mcp_run_tool(x);
 	else

@@ -8,6 +8,7 @@
 
 #include "app.h"
 #include "mcp.h"
+#include "nodes.h"
 #include "../contract/mcp/mcp_answer.h"
 #include "../contract/mcp/mcp_media.h"
 
@@ -138,7 +139,7 @@ mcp_read_resource(struct mcp_exchange *x)
 	len = mcp_uri_id(uri->u.text, uri->count, &id);
 	if (len == FILESTORE_ID_LEN) {
 		memcpy(own_id, id, len);
-		fd = filestore_get(&x->app->store, own_id, len, &entry, &err);
+		fd = nodes_get_file(x->app, x->req, own_id, len, &entry, &err);
 	}
 	if (fd < 0) {
 		refuse(x, uri,

@@ -48,11 +48,33 @@ inputs_close(struct inputs *in, const struct mcp_call *call)
 			api_input_unmap(&in->items[i]);
 }
 
+static void
+refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
+{
+	if (err->code == ERR_LIMIT)
+		mcp_trouble(x,
+		    "files[%zu]: the files are too large together. Give fewer "
+		    "of them.",
+		    i);
+	else if (err->code == ERR_UNAVAILABLE)
+		mcp_trouble(x,
+		    "files[%zu]: a fault of Inline's: the file is on another "
+		    "host, which does not give it just now. Try again.",
+		    i);
+	else if (err->code != ERR_TIMEOUT) /* nobody waits for an answer */
+		mcp_trouble(x,
+		    "files[%zu]: there is no file with the file_id '%.60s': it "
+		    "was never there, or its time is over. Give its content as "
+		    "text or base64.",
+		    i, x->call.files[i].id.data);
+}
+
 /* False: one of them is not there, which was answered; nothing to close. */
 static bool
 inputs_open(struct inputs *in, struct mcp_exchange *x)
 {
 	const struct mcp_call *call = &x->call;
+	struct err err = { .code = ERR_NONE };
 
 	for (size_t i = 0; i < call->file_count; i++) {
 		const struct mcp_file *file = &call->files[i];
@@ -62,14 +84,10 @@ inputs_open(struct inputs *in, struct mcp_exchange *x)
 						  file->content.len } };
 		/* One of the store is mapped: it may be large. */
 		if (file->id.data != NULL &&
-		    !api_input_find(input, &x->app->store, file->id.data,
-			file->id.len)) {
+		    !api_input_find(input, x->app, x->req, file->id.data,
+			file->id.len, &err)) {
 			inputs_close(in, call);
-			mcp_trouble(x,
-			    "files[%zu]: there is no file with the file_id "
-			    "'%.60s': it was never there, or its time is over. "
-			    "Give its content as text or base64.",
-			    i, file->id.data);
+			refuse_file(x, i, &err);
 			return false;
 		}
 		input->path = file->path.data;

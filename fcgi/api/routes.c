@@ -6,6 +6,7 @@
 #include "app.h"
 #include "gate.h"
 #include "librechat_who.h"
+#include "nodes.h"
 #include "reply.h"
 #include "../contract/piston/request.h"
 #include "../server/http.h"
@@ -251,6 +252,8 @@ dispatch(struct api_app *app, struct http_request *req,
 {
 	enum gate_use use = place->use;
 
+	if (nodes_serve_file(app, req))
+		return;
 	if (place->first == ROUTES && !req->gate && redirect(app, req))
 		return;
 	if (place->route == NULL && use != GATE_OPEN)
@@ -288,6 +291,7 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	find(&place, app->config->api_contracts, req->method, req->path);
 	app->id = place.ids[0];
 	app->second_id = place.ids[1];
+	app->fetched = 0;
 	if (!req->gate) {
 		if (waited_us >= 0)
 			metrics_queued(&app->metrics, waited_us);

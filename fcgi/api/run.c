@@ -9,6 +9,7 @@
 
 #include "app.h"
 #include "imports.h"
+#include "nodes.h"
 #include "reply.h"
 #include "../pytext/pyutf8.h"
 #include "../server/http.h"
@@ -269,11 +270,10 @@ api_input_map(struct cell_input *input, int fd)
 }
 
 bool
-api_input_find(struct cell_input *input, struct filestore *store,
-    const char *id, size_t len)
+api_input_find(struct cell_input *input, struct api_app *app,
+    const struct http_request *req, const char *id, size_t len, struct err *err)
 {
-	struct err err;
-	auto_close int fd = filestore_get(store, id, len, NULL, &err);
+	auto_close int fd = nodes_get_file(app, req, id, len, NULL, err);
 
 	return fd >= 0 && api_input_map(input, fd);
 }
@@ -286,11 +286,26 @@ api_input_unmap(const struct cell_input *input)
 		    input->content.len);
 }
 
+/* A file that is there cannot be had.  False: it is not there. */
+static bool
+refuse_away(struct http_request *req, const struct err *err)
+{
+	if (err->code == ERR_LIMIT)
+		reply_detail(req, 413, NULL,
+		    "Files of other nodes are too large together");
+	else if (err->code == ERR_UNAVAILABLE)
+		reply_detail(req, 503, "Retry-After: 1\r\n",
+		    "A file of another node cannot be had just now");
+	return err->code == ERR_LIMIT || err->code == ERR_UNAVAILABLE ||
+	    err->code == ERR_TIMEOUT; /* nobody waits for an answer */
+}
+
 bool
 api_inputs_open(struct api_inputs *in, struct api_app *app,
     struct http_request *req, struct execute_request *request)
 {
 	struct detail detail;
+	struct err err = { .code = ERR_NONE };
 
 	*in = (struct api_inputs){ .items = pyjson_tree_array(&request->doc,
 				       request->file_count + 1,
@@ -305,9 +320,11 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
 	for (size_t i = 0; i < request->file_count; i++) {
 		const struct execute_file *file = &request->files[i];
 
-		if (!api_input_find(&in->items[in->count], &app->store,
-			file->id.text, file->id.len)) {
+		if (!api_input_find(&in->items[in->count], app, req,
+			file->id.text, file->id.len, &err)) {
 			api_inputs_close(in);
+			if (refuse_away(req, &err))
+				return false;
 			(void)execute_refuse_file(file, &detail);
 			reply_refuse(req, NULL, &detail);
 			return false;

@@ -13,7 +13,6 @@
 
 struct api_app;
 struct err;
-struct filestore;
 struct filestore_new;
 struct http_request;
 
@@ -101,12 +100,13 @@ struct api_inputs {
 /* Map a file of the store, whole; an empty one needs nothing.  False: it cannot
  * be had. */
 bool api_input_map(struct cell_input *input, int fd);
-/* The same by its id; false, too: there is no such file. */
-bool api_input_find(struct cell_input *input, struct filestore *store,
-    const char *id, size_t len);
+/* The same by its id; false: as nodes_get_file(). */
+bool api_input_find(struct cell_input *input, struct api_app *app,
+    const struct http_request *req, const char *id, size_t len,
+    struct err *err);
 void api_input_unmap(const struct cell_input *input);
-/* False: one of them is not in the store; it was answered, and there is nothing
- * to close. */
+/* False: one of them cannot be had; it was answered, and there is nothing to
+ * close. */
 bool api_inputs_open(struct api_inputs *in, struct api_app *app,
     struct http_request *req, struct execute_request *request);
 void api_inputs_close(struct api_inputs *in);

@@ -23,6 +23,7 @@ struct err;
  */
 #define FILESTORE_ID_LEN 36
 #define FILESTORE_NAME_MAX 16384
+#define FILESTORE_NODE_LEN 6
 #define FILESTORE_OWNER_LEN 32
 /* What a contract notes of a file beside its name, A-Z a-z 0-9 _ -, or "": it
  * is kept, and means nothing here. */
@@ -46,6 +47,9 @@ struct filestore {
 	/* FILESTORE_OWNER_LEN bytes of the caller's: whose the files are that
 	 * are made, and whose are there.  NULL or zeros: everybody's are. */
 	const unsigned char *owner;
+	/* FILESTORE_NODE_LEN digits in which the ids that are made end; NULL:
+	 * in any. */
+	const char *node;
 	/* Have so many bytes of the disk kept for what is written next: a
 	 * descriptor for as long as they are, which ends by itself when whoever
 	 * keeps them is gone; -1, with ERR_LIMIT when there is no room.  NULL:
@@ -95,6 +99,10 @@ int filestore_restart(struct filestore_new *file, struct err *err);
  * FILESTORE_NAME_MAX. */
 int filestore_commit(struct filestore_new *file, const char *name,
     struct err *err);
+/* It gets no place: a descriptor to read it by, from its beginning, with which
+ * it ends.  The disk has room for it, but it counts for nobody any more.  -1:
+ * as from commit; ends the file either way. */
+int filestore_detach(struct filestore_new *file, struct err *err);
 /* Safe after commit, and twice. */
 void filestore_abort(struct filestore_new *file);
 

@@ -27,7 +27,7 @@
 #define SPACE_STEP (INT64_C(8) << 20)
 #define SPACE_MORE (INT64_C(64) << 10)
 
-/* A UUID of version 4, its first digits the owner's. */
+/* A UUID of version 4, its first digits the owner's, its last the node's. */
 static void
 make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 {
@@ -41,6 +41,9 @@ make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 	/* without an owner it is empty */
 	for (size_t i = 0; tag[i] != '\0'; i++)
 		hex[i] = tag[i];
+	if (store->node != NULL)
+		memcpy(hex + sizeof(hex) - 1 - FILESTORE_NODE_LEN, store->node,
+		    FILESTORE_NODE_LEN);
 	(void)snprintf(id, FILESTORE_ID_LEN + 1, "%.8s-%.4s-%.4s-%.4s-%.12s",
 	    hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
@@ -243,4 +246,20 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 	}
 	release(file);
 	return 0;
+}
+
+int
+filestore_detach(struct filestore_new *file, struct err *err)
+{
+	auto_close int fd = -1;
+
+	if (flush(file, err) == 0) {
+		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+			(void)err_system(err, "a file of the store");
+			cleanup_close(&fd);
+		}
+	}
+	filestore_abort(file);
+	return steal_fd(&fd);
 }

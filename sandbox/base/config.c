@@ -17,6 +17,7 @@
 #include "cleanup.h"
 #include "config_database.h"
 #include "config_images.h"
+#include "config_nodes.h"
 #include "envfile.h"
 #include "err.h"
 #include "file.h"
@@ -57,6 +58,7 @@ enum config_type {
 	CONFIG_IMAGE,	  /* [A-Za-z0-9._/:@-] */
 	CONFIG_IMAGES,	  /* NAME=IMAGE,…: config_images.h */
 	CONFIG_NODE,	  /* [a-z0-9-] */
+	CONFIG_NODES,	  /* NAME=ADDRESS,…: config_nodes.h */
 	CONFIG_ISOLATION, /* auto, run or cell */
 	CONFIG_CONTRACTS, /* all, or names of some: A_CONTRACT,… */
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
@@ -201,6 +203,8 @@ static const struct {
 static const char *
 config_check_text(enum config_type type, const char *text)
 {
+	if (type == CONFIG_NODES)
+		return nodes_check(text);
 	if (strlen(text) > TEXT_MAX)
 		return "is too long";
 	if (type == CONFIG_IMAGES)

@@ -40,6 +40,8 @@ static const struct {
 	{ "cancels", ACCOUNT_FCGI, ACCOUNT_GROUP_DB, 02770 },
 	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, 0755 },
 	{ "sessions", ACCOUNT_API, ACCOUNT_API, 0700 },
+	/* Here nginx makes its socket for il-api, of nobody else's. */
+	{ "nodes", ACCOUNT_NGINX, ACCOUNT_API, 0750 },
 	{ "standin", ACCOUNT_STANDIN, ACCOUNT_STANDIN, 0700 },
 	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 	/* Before il-sandboxd, which counts what is written there. */

@@ -31,6 +31,8 @@ int
 nginx_conf_fill(struct buf *out, const char *template, size_t len,
     const struct config *config, long standin_port, struct err *err)
 {
+	auto_buf struct buf nodes = BUF_INIT(NODES_CONF_MAX);
+	const int nodes_known = nodes_conf_add(&nodes, config, err);
 	auto_free char *port = xprintf("%" PRId64, config->http_port);
 	auto_free char *standin = xprintf("%ld", standin_port);
 	const char *gateway = config->http_gateway;
@@ -48,6 +50,7 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 		{ "@HTTP_GATEWAY@", near },
 		{ "@STANDIN_PORT@", standin },
 		{ "@STANDIN@", standin_port != 0 ? "" : "#" },
+		{ "@NODES@", buf_str(&nodes) },
 		{ "@NO_STANDIN@", standin_port != 0 ? "#" : "" },
 		{ "", "" },
 	};
@@ -61,6 +64,8 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 		return err_set(err, ERR_CONFIG,
 		    "IL_LIB_DIR: nginx cannot take a path with quotes, $, *, "
 		    "?, [ or control characters");
+	if (nodes_known != 0)
+		return -1;
 	for (size_t at = 0; at < len;) {
 		size_t i = 0;
 

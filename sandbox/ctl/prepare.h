@@ -77,6 +77,12 @@ int nginx_conf_fill(struct buf *out, const char *template, size_t len,
 int nginx_conf_write(const struct config *config, long standin_port,
     struct err *err);
 
+/* nodes_conf.c: append what nginx has to know of the other nodes, or nothing
+ * where there are none.  It holds a key.  ERR_CONFIG: IL_NODES is wrong. */
+#define NODES_CONF_MAX (128 << 10)
+int nodes_conf_add(struct buf *out, const struct config *config,
+    struct err *err);
+
 /* register.c */
 
 /* Write the commands, as Discord would be told them with this configuration,

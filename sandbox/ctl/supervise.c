@@ -20,6 +20,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../protocol/lease.h"
+#include "../protocol/node_key.h"
 #include "ctl.h"
 #include "run.h"
 
@@ -36,20 +37,25 @@ static void start(void *arg);
 static const char *const signs[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
 	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
 	"session.sock", "connect.sock", "mcp.sock", "front/jobs",
-	"nginx/nginx.pid", "wake" };
+	"nginx/nginx.pid", "wake", NODES_SOCKET };
 
 #define FILES (sizeof(signs) / sizeof(signs[0]))
-#define SIGNS (FILES - 1) /* the last one tells nothing, and is removed, too */
+#define SIGNS (FILES - 2) /* the last ones tell nothing, and are removed, too */
+
+static void
+supervise_remove(const struct config *config, const char *name)
+{
+	auto_free char *path = config_state_path(config, name);
+
+	if (unlink(path) != 0 && errno != ENOENT)
+		log_warn("%s: %m", path);
+}
 
 void
 supervise_clear(const struct config *config)
 {
-	for (size_t i = 0; i < FILES; i++) {
-		auto_free char *path = config_state_path(config, signs[i]);
-
-		if (unlink(path) != 0 && errno != ENOENT)
-			log_warn("%s: %m", path);
-	}
+	for (size_t i = 0; i < FILES; i++)
+		supervise_remove(config, signs[i]);
 }
 
 /* The end of a start: where to go now. */
@@ -263,6 +269,9 @@ start(void *arg)
 
 	if (run->stage >= 0)
 		return;
+	/* nginx removes none that it left when it was killed, nor starts. */
+	if (child->stage == STAGE_NGINX)
+		supervise_remove(run->config, NODES_SOCKET);
 	if (child_start(child, &err) == 0) {
 		loop_add(run->loop, child->pidfd, EPOLLIN, on_end, child);
 		return;

@@ -13,8 +13,15 @@ static char state[] = "/var/lib/in line";
 static char lib[] = "/usr/lib/in line";
 static char no_gateway[] = "";
 static char gateway[] = "172.17.0.1";
+static char no_nodes[] = "";
+static char nodes[] = "a=10.0.0.1:81,b=10.0.0.2,c=[fd00::3]:83";
+static char node[] = "a";
+static char key_file[] = "/dev/null";
 static struct config conf = { .state_dir = state,
 	.lib_dir = lib,
+	.nodes = no_nodes,
+	.node = node,
+	.nodes_key_file = no_nodes,
 	.http_gateway = no_gateway,
 	.http_port = 8080 };
 static long standin_port = 8081;
@@ -63,6 +70,24 @@ test_gateway(void)
 	is_str(buf_str(&out), "listen 0.0.0.0; 172.17.0.1 1;",
 	    "in a container");
 	conf.http_gateway = no_gateway;
+}
+
+/* One host has none of it; several need a key to know each other by. */
+static void
+test_nodes(void)
+{
+	auto_buf struct buf out = BUF_INIT(4096);
+	struct err err = { 0 };
+
+	is_int(fill(&out, "x @NODES@ y", &err), 0, "one host");
+	is_str(buf_str(&out), "x  y", "has nothing of it");
+	conf.nodes = nodes;
+	is_int(fill(&out, "@NODES@", &err), -1, "without a key");
+	is_int(err.code, ERR_CONFIG, "they are not told apart from others");
+	conf.nodes_key_file = key_file;
+	is_int(fill(&out, "@NODES@", &err), -1, "nor with an empty one");
+	conf.nodes = no_nodes;
+	conf.nodes_key_file = no_nodes;
 }
 
 static void
@@ -162,6 +187,7 @@ main(void)
 
 	test_names();
 	test_gateway();
+	test_nodes();
 	test_standin();
 	test_room();
 	test_ours();

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as the head of another node's answer, and as IL_NODES: what is
+ * taken keeps the promises of the headers. */
+#include "fuzz.h"
+
+#include "fcgi/api/node_answer.h"
+#include "sandbox/base/buf.h"
+#include "sandbox/base/config_nodes.h"
+#include "sandbox/base/utf8.h"
+
+static void
+check_answer(const char *text, size_t size)
+{
+	auto_buf struct buf again = BUF_INIT(65536);
+	struct node_answer answer;
+	struct node_answer other;
+	ssize_t len = node_answer_read(&answer, text, size);
+
+	fuzz_holds(len >= -1 && len <= (ssize_t)size, "so many bytes");
+	if (len <= 0)
+		return;
+	fuzz_holds(memcmp(text + len - 4, "\r\n\r\n", 4) == 0, "an end");
+	fuzz_holds(answer.status >= 100 && answer.status <= 599, "a status");
+	fuzz_holds(answer.length >= -1 && answer.length <= NODE_FILE_MAX,
+	    "a length");
+	fuzz_holds(utf8_valid(answer.name, strlen(answer.name)), "a name");
+	buf_adds(&again, "HTTP/1.1 200 OK\r\n");
+	node_answer_add(&again, answer.name, answer.note);
+	buf_adds(&again, "\r\n");
+	fuzz_holds(node_answer_read(&other, buf_str(&again), again.len) ==
+		    (ssize_t)again.len &&
+		strcmp(other.name, answer.name) == 0 &&
+		strcmp(other.note, answer.note) == 0,
+	    "what is written is read");
+}
+
+static void
+check_nodes(const char *text)
+{
+	struct node_entry entry;
+	struct node_entry found;
+	size_t count = 0;
+
+	if (nodes_check(text) != NULL)
+		return;
+	for (size_t pos = 0; nodes_next(text, &pos, &entry); count++) {
+		fuzz_holds(entry.port > 0 && entry.port < 65536, "a port");
+		fuzz_holds(nodes_find(text, entry.tag, &found) &&
+			strcmp(found.name, entry.name) == 0,
+		    "a tag of its own");
+	}
+	fuzz_holds(count > 0 && count <= NODES_MAX, "so many");
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size);
+
+	check_answer(text, size);
+	check_nodes(text);
+	free(text);
+	return 0;
+}
