@@ -37,7 +37,7 @@ def cell_of(user):
 
 def begin(user, code):
     """A run that has printed its first words."""
-    sent = host.send("py", user=user, code=code)
+    sent = host.send("py", user=user, code=code).wait_answered(60)
     host.wait_for(lambda: "begun" in sent.refresh().original.text(), 120)
     return sent
 
@@ -50,7 +50,7 @@ def people_are_known_by_their_ids():
         users[user] = host.sh(
             f"sqlite3 {DATABASE} 'SELECT user_id FROM jobs "
             f"WHERE interaction_id = {sent.id}'")
-        assert users[user] in ilctl("user", users[user])
+        assert "blocked    no" in ilctl("user", users[user])
     assert users["alice"] in ilctl("sandboxes")
 
 
@@ -158,7 +158,8 @@ def prometheus_reads_it_as_the_documentation_says():
 
 @test
 def with_tokens_it_has_one_of_its_own():
-    host.configure(IL_API_TOKENS_FILE="/etc/inline/api/tokens")
+    host.sh(f"echo IL_API_TOKENS_FILE=/etc/inline/api/tokens >>{ENV} && "
+            "systemctl restart il-api")
     host.wait_for(lambda: ask("up") == "0", 120)
     host.sh("\n".join(steps(2)))
     host.sh(r"sed -i -E 's/^    #(authorization|  credentials)/    \1/' "

@@ -16,6 +16,7 @@ from tap import Skip
 ENV = "/etc/inline/inline.env"
 TOLD = "/tmp/told"              # what systemctl was told
 ACTIVE = "/tmp/active"          # names of units that are active
+RESTARTED = "/tmp/restarted"    # the database when the target was restarted
 ENABLED = "/etc/systemd/system/multi-user.target.wants/inline.target"
 
 SYSTEMCTL = f"""#!/bin/sh
@@ -26,6 +27,7 @@ case " $* " in
 	grep -qsx "$last" {ACTIVE} ;;
 *" is-enabled "*)
 	if [ -L {ENABLED} ]; then echo enabled; else echo disabled; false; fi ;;
+*" try-restart "*) cp /var/lib/inline/inline.db {RESTARTED} 2>/dev/null || : ;;
 *" preset "*) exec /usr/bin/systemctl.real "$@" ;;
 esac
 """

@@ -10,6 +10,7 @@ import glob
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 sys.path.insert(0, HERE)
 from service import BUILD, DOCKER, IMAGE, ROOT, Service  # noqa: E402
 from tap import Skip, run, test  # noqa: E402
-from debroot import ACTIVE, ENABLED, ENV, Root  # noqa: E402
+from debroot import ACTIVE, ENABLED, ENV, RESTARTED, Root  # noqa: E402
 
 KEY = "ab" * 32
 SOURCE = "/etc/apt/sources.list.d/inline.list"
@@ -218,6 +219,21 @@ def an_upgrade_stops_nothing_restarts_the_target_and_keeps_what_was_written():
     assert "Three steps" not in text, text
     assert root().read(ENV).endswith("# mine\n")
     assert root().read("/var/lib/inline/inline.db") == "jobs"
+
+
+@test
+def the_database_is_migrated_before_anybody_waits_for_it():
+    root().write(ENV, f"DISCORD_PUBLIC_KEY={KEY}\n# mine\nIL_DATABASE="
+                 "/var/lib/inline/inline.db\n", 0o600)
+    root().sh("rm /var/lib/inline/inline.db")
+    root().dpkg("--install", put(newer("9.1.1")))
+    number = len(glob.glob(ROOT + "/sql/migrations/*.sql"))
+    link = sqlite3.connect(root().at(RESTARTED))
+    assert link.execute("PRAGMA user_version").fetchone() == (number,)
+    link.close()
+    root().write(ENV, f"DISCORD_PUBLIC_KEY={KEY}\n# mine\n", 0o600)
+    root().write("/var/lib/inline/inline.db", "jobs")
+    root().told()
 
 
 @test
