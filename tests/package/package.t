@@ -247,6 +247,26 @@ def one_that_is_stopped_and_disabled_stays_so():
 
 
 @test
+def with_settings_that_are_refused_what_runs_goes_on_and_is_told():
+    root().sh(f"ln -s x {ENABLED}")
+    root().write(ENV, f"DISCORD_PUBLIC_KEY={KEY}\nIL_NO_SUCH=1\n", 0o600)
+    root().write(ACTIVE, "inline.target\n")
+    text = root().dpkg("--install", put(newer("9.2.1")))
+    told = root().told()
+    assert not [line for line in told if "start" in line], told
+    assert "IL_NO_SUCH: unknown key" in text and ENV in text, text
+    root().write(ENV, f"DISCORD_PUBLIC_KEY={KEY}\n# mine\n", 0o600)
+
+
+@test
+def after_a_removal_that_came_to_nothing_it_is_started():
+    root().sh("DPKG_MAINTSCRIPT_PACKAGE=inline "
+              "/var/lib/dpkg/info/inline.postinst abort-remove")
+    assert "start inline.target" in root().told()
+    root().sh(f"rm -f {ENABLED} {ACTIVE}")
+
+
+@test
 def an_earlier_make_install_is_told():
     root().write("/usr/local/bin/ilctl", "")
     text = root().dpkg("--install", put(newer("9.3")))
