@@ -8,11 +8,13 @@
 SET statement_timeout = 1500;
 SET lock_timeout = 1000;
 SET idle_in_transaction_session_timeout = 10000;
+SET default_transaction_isolation = 'read committed';
 SET ROLE il_front;
 
 -- name: pg_connect_reader
 SET statement_timeout = 2500;
 SET default_transaction_read_only = on;
+SET default_transaction_isolation = 'read committed';
 SET ROLE il_reader;
 
 -- A worker that is cut off is noticed here as soon as there, or its holder's
@@ -25,18 +27,22 @@ SET tcp_keepalives_idle = 5;
 SET tcp_keepalives_interval = 2;
 SET tcp_keepalives_count = 3;
 SET tcp_user_timeout = 11000;
+SET default_transaction_isolation = 'read committed';
 SET ROLE il_worker;
 
 -- name: pg_connect_admin
 SET lock_timeout = 60000;
 SET client_min_messages = warning;
+SET default_transaction_isolation = 'read committed';
 
 -- name: pg_schema_version
 SELECT version FROM inline_schema;
 
--- The server's own number, as 150018; and that it takes changes.
+-- The server's own number, as 150018; that it takes changes; that it keeps any
+-- text; and with which of its processes we speak.
 -- name: pg_server
-SELECT current_setting('server_version_num'), pg_is_in_recovery();
+SELECT current_setting('server_version_num'), pg_is_in_recovery(),
+	current_setting('server_encoding') = 'UTF8', pg_backend_pid();
 
 -- Read from a table: what a session knows of names may be of before the lock.
 -- name: pg_has_schema
@@ -85,9 +91,10 @@ SET LOCAL synchronous_commit = off;
 -- name: pg_lasting_here
 SET LOCAL synchronous_commit TO DEFAULT;
 
--- With a number of its own, its commit waits until all before it has lasted.
+-- It writes a word into the log, so its commit waits until all before it has
+-- lasted, too; one that has written nothing waits for nothing.
 -- name: pg_flush
-SELECT pg_current_xact_id();
+SELECT pg_logical_emit_message(true, 'inline', '');
 
 -- name: pg_notify
 NOTIFY il_jobs;
@@ -154,7 +161,10 @@ BEGIN
 					WHERE rolname = who) THEN
 				EXECUTE format('CREATE ROLE %I NOLOGIN', who);
 			END IF;
-			IF NOT pg_has_role(current_user, who, 'MEMBER') THEN
+			-- from 16 on who makes a role may not yet take it
+			IF NOT pg_has_role(current_user, who, CASE WHEN
+					CAST(current_setting('server_version_num')
+					AS INTEGER) < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
 				EXECUTE format('GRANT %I TO %I', who,
 					current_user);
 			END IF;
@@ -185,5 +195,8 @@ BEGIN
 	END LOOP;
 	GRANT INSERT ON jobs, views TO il_front;
 	REVOKE ALL ON FUNCTION views_bounded() FROM PUBLIC;
+	-- it has its owner's rights: nothing of a front's making comes first
+	EXECUTE format('ALTER FUNCTION views_bounded() SET search_path = %I, '
+		'pg_temp', here);
 END
 $$;

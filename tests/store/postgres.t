@@ -15,7 +15,7 @@ TESTS = ["command_id", "sandbox", "view", "names", "job", "rule", "group",
 
 skip_unless_installed()
 failed = 0
-with Cluster() as cluster:
+with Cluster(["wal_writer_delay=10s"]) as cluster:
     for number, name in enumerate(TESTS, 1):
         address = cluster.database("test_" + name)
         done = subprocess.run(

@@ -76,7 +76,8 @@ take_over(struct pg *pg, const char *node, int64_t slot, int64_t holder,
 	row = pg_run_own(pg, PG_LEFT, err);
 	if (row < 0)
 		return -1;
-	if (row == 0 || pg_int(left, 0) == 0)
+	/* a new connection, and we have been taken over ourselves */
+	if (row == 0 || pg_int(left, 0) == 0 || pg->holder == 0)
 		return 1;
 	pg_bind_int(jobs, ":mine", pg->holder);
 	pg_bind_int(jobs, ":holder", holder);
