@@ -22,11 +22,12 @@ config_database_is_server(const char *address)
 	return scheme_length(address) != 0;
 }
 
+/* As libpq reads it, which ends a name or a password at no question mark. */
 const char *
 config_database_check(const char *address)
 {
 	const char *rest = address + scheme_length(address);
-	const char *user_end = memchr(rest, '@', strcspn(rest, "/?"));
+	const char *user_end = memchr(rest, '@', strcspn(rest, "/"));
 	const char *options = strchr(rest, '?');
 
 	for (const char *c = address; *c != '\0'; c++)
@@ -44,7 +45,7 @@ char *
 config_database_shown(const char *address)
 {
 	const char *rest = address + scheme_length(address);
-	const char *user_end = memchr(rest, '@', strcspn(rest, "/?"));
+	const char *user_end = memchr(rest, '@', strcspn(rest, "/"));
 
 	if (rest == address)
 		return xstrdup(address);

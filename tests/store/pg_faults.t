@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -156,6 +157,92 @@ def test_waits(cluster):
            "a lock is waited for, not for ever", text)
 
 
+def message(kind, body):
+    return kind + struct.pack("!I", len(body) + 4) + body
+
+
+def babble(listener, how):
+    """Lets a client in, or not yet, and has always something to tell it."""
+    notice = message(b"N", b"SNOTICE\0VNOTICE\0C00000\0Mhm\0\0") * 50000
+    link = listener.accept()[0]
+    with link, contextlib.suppress(OSError):
+        link.recv(1000)
+        link.sendall(message(b"R", struct.pack("!I", 0)))
+        if how == "in":
+            link.sendall(message(b"S", b"server_version\00015.0\0") +
+                         message(b"S", b"in_hot_standby\0off\0") +
+                         message(b"S", b"default_transaction_read_only\0off\0")
+                         + message(b"Z", b"I"))
+        while True:
+            link.sendall(notice)
+
+
+def test_babbler():
+    """What never ends is given up as what never begins."""
+    for how in ("before", "in"):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=babble, args=(listener, how),
+                             daemon=True).start()
+            text, status = ilctl(
+                "jobs", IL_DATABASE="postgresql://x@127.0.0.1:"
+                f"{listener.getsockname()[1]}/x?sslmode=disable")
+            ok(says(text, status, "in time"),
+               f"a server that never stops talking is given up: {how}", text)
+
+
+def test_environment(cluster, address):
+    """The address says all: what libpq would take from the environment would
+    have each program elsewhere, or under settings of somebody else's."""
+    text, status = ilctl(
+        "jobs", IL_DATABASE=address, PGHOSTADDR="192.0.2.1", PGUSER="nobody",
+        PGOPTIONS="-c search_path=elsewhere", PGSERVICE="none",
+        PGTARGETSESSIONATTRS="standby")
+    ok(status == 0, "libpq's environment does not count", text)
+
+
+def test_settings(cluster, address):
+    """Settings of a database's that the store could not work with."""
+    cluster.sql("CREATE DATABASE latin OWNER inline ENCODING 'LATIN1' "
+                "LOCALE 'C' TEMPLATE template0")
+    text, status = ilctl("migrate", IL_DATABASE=cluster.address("latin"))
+    ok(says(text, status, "UTF8"), "one that cannot keep any text", text)
+    strict = cluster.database("strict")
+    cluster.sql("ALTER DATABASE strict SET default_transaction_isolation = "
+                "'serializable'")
+    done = subprocess.run(
+        [os.path.join(BUILD, "tests/test_store_race")],
+        env=dict(os.environ, TEST_STORE=strict), stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=120)
+    ok(done.returncode == 0, "another isolation is not taken over",
+       done.stdout)
+
+
+def test_pooler(cluster, address):
+    """What gives a server's session to one client after the other has a
+    process number of its own."""
+    def pool(client):
+        server = socket.socket(socket.AF_UNIX)
+        server.connect(f"{cluster.folder}/.s.PGSQL.{cluster.port}")
+        threading.Thread(target=carry, args=(client, server, False),
+                         daemon=True).start()
+        carry(server, client, True)
+
+    def carry(a, b, change):
+        with contextlib.suppress(OSError):
+            while data := a.recv(65536):
+                at = data.find(b"K\0\0\0\x0c") if change else -1
+                if at >= 0:
+                    data = data[:at + 5] + b"\0\0\0\7" + data[at + 9:]
+                b.sendall(data)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=lambda: pool(listener.accept()[0]),
+                         daemon=True).start()
+        text, status = ilctl(
+            "jobs", IL_DATABASE="postgresql://inline@127.0.0.1:"
+            f"{listener.getsockname()[1]}/faults?sslmode=disable")
+        ok(says(text, status, "pooler"), "a pooler is told", text)
+
+
 def test_stopped(cluster, address):
     """Its process stands still in the middle: the client has a time limit."""
     postmaster = cluster.process.pid
@@ -191,8 +278,18 @@ def test_password(cluster):
     with open(path, "w") as file:
         file.write(address("wrong" + PASSWORD) + "\n")
     text, status = ilctl("jobs", IL_DATABASE_FILE=path)
-    ok(says(text, status, "authentication") and PASSWORD not in text,
-       "a wrong one is not shown", text)
+    ok(status == 78 and "authentication" in text and PASSWORD not in text,
+       "a wrong one is not shown, nor tried again", text)
+    text, status = ilctl("jobs", IL_DATABASE=address(PASSWORD + "?"))
+    ok(says(text, status, "IL_DATABASE_FILE") and PASSWORD not in text,
+       "one with a mark in it is not taken there either", text)
+    with open(path, "w") as file:
+        file.write(address(PASSWORD) + "\n")
+    cluster.sql("ALTER ROLE secret CONNECTION LIMIT 0")
+    text, status = ilctl("jobs", IL_DATABASE_FILE=path)
+    ok(status == 1 and "too many connections" in text,
+       "too many connections: that may end by itself", text)
+    cluster.sql("ALTER ROLE secret CONNECTION LIMIT -1")
     text, status = ilctl("jobs", IL_DATABASE="postgresql://h:p%zz/x?=")
     ok(status == 78 or status == 1, "an address that is none", text)
 
@@ -273,6 +370,10 @@ with tempfile.TemporaryDirectory(prefix="inline-test-") as STATE:
         test_migrate(cluster, address)
         test_not_there(cluster, address)
         test_waits(cluster)
+        test_babbler()
+        test_environment(cluster, address)
+        test_settings(cluster, address)
+        test_pooler(cluster, address)
         test_stopped(cluster, address)
         test_password(cluster)
         test_certificate(cluster)

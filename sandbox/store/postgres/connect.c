@@ -10,6 +10,8 @@
 /* A server that is away is not asked in each request. */
 #define RETRY_MS 1000
 #define SERVER_OLDEST 150000
+/* Of what has come by itself, in pieces of 16 KiB. */
+#define WORDS_MAX 64
 
 /* What each role does first, and how long it waits for an answer: a little
  * longer than the server lets a statement take. */
@@ -71,6 +73,13 @@ check_version(struct pg *pg, int *version, struct err *err)
 	if (pg_int(s, 1) != 0)
 		return err_set(err, ERR_UNAVAILABLE,
 		    "the server is a standby: it takes no change");
+	if (pg_int(s, 2) == 0)
+		return err_set(err, ERR_CONFIG,
+		    "the database's encoding is not UTF8: make it anew");
+	/* a pooler's sessions are not those that hold our locks */
+	if (pg->db.role == DB_WORKER && pg_int(s, 3) != PQbackendPID(pg->conn))
+		return err_set(err, ERR_CONFIG,
+		    "a pooler is in between: it does not keep our locks");
 	if (pg_read_version(pg, version, err) != 0)
 		return -1;
 	if (pg->db.role != DB_ADMIN && *version != migration_count)
@@ -114,13 +123,13 @@ set_up(struct pg *pg, struct err *err)
 }
 
 /* Whether the server has closed it by now, without asking it: its last words
- * come first. */
+ * come first.  One that has very much to say is asked. */
 static bool
 is_closed(struct pg *pg)
 {
 	struct pollfd at = { .fd = PQsocket(pg->conn), .events = POLLIN };
 
-	while (poll(&at, 1, 0) > 0)
+	for (int i = 0; i < WORDS_MAX && poll(&at, 1, 0) > 0; i++)
 		if (PQconsumeInput(pg->conn) == 0)
 			return true;
 	return PQstatus(pg->conn) != CONNECTION_OK;
@@ -137,8 +146,9 @@ pg_ready(struct pg *pg, struct err *err)
 		return err_set(err, ERR_SYSTEM,
 		    "database: it was away just now");
 	if (pg_dial(pg, err) == 0) {
-		if (set_up(pg, err) == 0)
-			return pg->listening ? pg_listen(&pg->db, err) : 0;
+		if (set_up(pg, err) == 0 &&
+		    (!pg->listening || pg_listen(&pg->db, err) == 0))
+			return 0;
 		pg_drop(pg);
 	}
 	pg->retry_ms = clock_monotonic_ms() + RETRY_MS;

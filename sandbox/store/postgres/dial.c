@@ -147,12 +147,13 @@ await(PGconn *conn, int64_t until_ms, bool *late)
 	if (PQstatus(conn) == CONNECTION_BAD)
 		return false;
 	while (next != PGRES_POLLING_OK && next != PGRES_POLLING_FAILED) {
+		int left_ms = clock_poll_timeout(until_ms);
 		struct pollfd at = { .fd = PQsocket(conn),
 			.events = next == PGRES_POLLING_READING ? POLLIN :
 								  POLLOUT };
 
-		*late = TEMP_FAILURE_RETRY(poll(&at, 1,
-			    clock_poll_timeout(until_ms))) == 0;
+		*late = left_ms == 0 ||
+		    TEMP_FAILURE_RETRY(poll(&at, 1, left_ms)) == 0;
 		if (*late)
 			return false;
 		next = PQconnectPoll(conn);
@@ -161,15 +162,21 @@ await(PGconn *conn, int64_t until_ms, bool *late)
 }
 
 /* Wrong settings, which trying again does not mend, from a server that is away
- * or starts: libpq tells the states of SQL in words only. */
+ * or starts.  What the server says has an SQLSTATE ("FATAL:  28P01: …"), what
+ * libpq says words only. */
 static enum err_code
-connect_code(PGconn *conn)
+connect_code(const char *text)
 {
-	static const char *const wrong[] = { "certificate", "SSL",
-		"does not exist", "authentication", "pg_hba.conf", "password",
-		"permission", NULL };
-	const char *text = PQerrorMessage(conn);
+	static const char *const wrong[] = { "certificate", "support SSL",
+		"no password supplied", "authentication method", "invalid ",
+		NULL };
 
+	for (const char *at = text; (at = strstr(at, ":  ")) != NULL;) {
+		at += strlen(":  ");
+		if (strspn(at, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 &&
+		    at[5] == ':')
+			return pg_code(at);
+	}
 	for (int i = 0; wrong[i] != NULL; i++)
 		if (strstr(text, wrong[i]) != NULL)
 			return ERR_CONFIG;
@@ -195,6 +202,7 @@ dial_host(struct pg *pg, const PQconninfoOption *all, struct err *err)
 	if (pg->conn == NULL)
 		return err_set(err, ERR_SYSTEM, "database: no connection");
 	(void)PQsetNoticeReceiver(pg->conn, ignore_notice, NULL);
+	(void)PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE);
 	if (await(pg->conn, until_ms, &late))
 		return 0;
 	text = PQerrorMessage(pg->conn);
@@ -202,10 +210,20 @@ dial_host(struct pg *pg, const PQconninfoOption *all, struct err *err)
 		(void)err_set(err, ERR_SYSTEM,
 		    "database: no connection in time");
 	else
-		(void)err_set(err, connect_code(pg->conn), "database: %.*s",
+		(void)err_set(err, connect_code(text), "database: %.*s",
 		    (int)strcspn(text, "\n"), text);
 	pg_drop(pg);
 	return -1;
+}
+
+/* The address says all; a variable of libpq's that somebody left there would
+ * have us elsewhere, or under other settings. */
+static void
+forget_environment(const PQconninfoOption *all)
+{
+	for (; all->keyword != NULL; all++)
+		if (all->envvar != NULL)
+			(void)unsetenv(all->envvar);
 }
 
 /* Each host in turn, from the one that was good the last time on. */
@@ -222,6 +240,7 @@ pg_dial(struct pg *pg, struct err *err)
 	if (all == NULL)
 		return err_set(err, ERR_CONFIG,
 		    "IL_DATABASE: libpq cannot read the address");
+	forget_environment(all);
 	hosts = count_hosts(all);
 	for (int i = 0; i < hosts && result != 0; i++) {
 		result = dial_host(pg, all, err);

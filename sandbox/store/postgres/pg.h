@@ -92,6 +92,8 @@ void pg_send_only(struct pg *pg, struct pg_stmt *s);
 int pg_prepare(struct pg *pg, struct err *err);
 /* Run a text of several statements as it stands. */
 int pg_script(struct pg *pg, const char *sql, struct err *err);
+/* What an SQLSTATE says; ERR_SYSTEM: none that we know. */
+enum err_code pg_code(const char *state);
 /* Fill err from an answer, or from the connection (NULL).  Always -1. */
 int pg_error(const struct pg *pg, const PGresult *result, struct err *err);
 

@@ -35,8 +35,8 @@ static const struct {
 	{ "42", ERR_CONFIG }, /* no right, no such table or role */
 };
 
-static enum err_code
-code_of(const char *state)
+enum err_code
+pg_code(const char *state)
 {
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		if (strncmp(state, codes[i].state, strlen(codes[i].state)) == 0)
@@ -52,7 +52,7 @@ pg_error(const struct pg *pg, const PGresult *result, struct err *err)
 
 	/* Never the detail: it quotes what is stored. */
 	if (state != NULL && text != NULL)
-		return err_set(err, code_of(state), "database: %s (%.5s)", text,
+		return err_set(err, pg_code(state), "database: %s (%.5s)", text,
 		    state);
 	text = pg->conn != NULL ? PQerrorMessage(pg->conn) : "no connection";
 	return err_set(err, ERR_SYSTEM, "database: %.*s",
@@ -80,7 +80,10 @@ wait_for(struct pg *pg, short events, int64_t until_ms, struct err *err)
 {
 	struct pollfd at = { .fd = PQsocket(pg->conn), .events = events };
 	int left_ms = clock_poll_timeout(until_ms);
-	int ready = (int)TEMP_FAILURE_RETRY(poll(&at, 1, left_ms));
+	/* also of a server that never stops saying something else */
+	int ready = left_ms == 0 ?
+	    0 :
+	    (int)TEMP_FAILURE_RETRY(poll(&at, 1, left_ms));
 
 	if (ready == 0)
 		return lose(pg, "no answer in time", err);
