@@ -181,4 +181,6 @@ GROUP BY kind, state;
 DELETE FROM jobs WHERE id IN (SELECT id FROM jobs
 	WHERE received_ms < :before_ms
 	AND state IN ('delivered', 'undeliverable')
-	ORDER BY received_ms LIMIT :most);
+	ORDER BY received_ms LIMIT :most
+	-- postgres: FOR UPDATE SKIP LOCKED
+	);

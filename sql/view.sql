@@ -62,4 +62,6 @@ WHERE created_ms > :since_ms;
 
 -- name: view_prune
 DELETE FROM views WHERE id IN (SELECT id FROM views
-	WHERE created_ms < :before_ms ORDER BY created_ms LIMIT :most);
+	WHERE created_ms < :before_ms ORDER BY created_ms LIMIT :most
+	-- postgres: FOR UPDATE SKIP LOCKED
+	);
