@@ -4,11 +4,13 @@
 they belong, and what breaks between the programs and the server is told, is
 lost by nobody and runs once."""
 
+import json
 import os
 import signal
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "store"))
@@ -65,6 +67,56 @@ def test_ilctl(service):
     ok(code == 0 and out.count("delivered") == 3, "jobs lists them", out + err)
     code, out, err = service.ilctl("sandboxes")
     ok(code == 0 and "active" in out, "sandboxes, too", out + err)
+
+
+def test_operator(service, cluster):
+    """What an operator sees and says: a run is seen, its user blocked."""
+    run = service.discord.send_command(
+        "py", user="mallory", code="import time; print('begun', flush=True); "
+        "time.sleep(60)")
+    run.wait_answered()
+    wait_for(lambda: "begun" in run.refresh().original.text())
+    user = cluster.sql("SELECT user_id FROM jobs WHERE state = 'started'",
+                       "inline")
+    code, out, err = service.ilctl("top", "--json")
+    jobs = json.loads(out)["jobs"] if code == 0 else []
+    ok([(job["user"], job["state"], job["worker"] in (0, 1)) for job in jobs]
+       == [(user, "started", True)], "top shows it, and by which worker",
+       out + err)
+    code, out, err = service.ilctl("user", user, "block", "-c", "mines")
+    ok(code == 0 and "cancelled job" in out, "block ends it", out + err)
+    answer = str(run.wait_final(match="cancelled"))
+    ok("cancelled" in answer, "its user is told", answer)
+    answer = service.run("1", user="mallory")
+    ok("does not let you" in answer and "mines" in answer, "and refused",
+       answer)
+    code, out, err = service.ilctl("user", user, "show")
+    ok(code == 0 and "yes: mines" in out and "active" in out,
+       "show says so, and what they have", out + err)
+    code, out, err = service.ilctl("user", user, "unblock")
+    ok(code == 0 and "served" in service.run("print('ser' + 'ved')",
+                                             user="mallory"),
+       "unblocked, they are served", out + err)
+    code, out, err = service.ilctl("user", user, "limits", "timeout=0.5")
+    answer = service.run("import time\ntime.sleep(30)", user="mallory")
+    ok(code == 0 and "0.5" in answer, "a limit holds", [out, err, answer])
+    wait_for(lambda: cluster.sql("SELECT count(*) FROM jobs WHERE open",
+                                 "inline") == "0")
+    code, out, err = service.ilctl("abuse", "-u", user, "-n", "1")
+    ok(code == 0 and out.rstrip().endswith("time limit"), "abuse lists it",
+       out + err)
+    code, out, err = service.ilctl("service", "banner", "new disks")
+    ok(code == 0 and "new disks" in service.run("1"), "a banner is shown",
+       out + err)
+    ok(service.ilctl("service", "banner")[0] == 0 and
+       service.ilctl("expire")[0] == 0, "and taken away; expire, too")
+    with urllib.request.urlopen(
+            f"http://127.0.0.1:{service.port}/metrics", timeout=10) as reply:
+        text = reply.read().decode()
+    size = [line for line in text.splitlines()
+            if line.startswith("inline_database_bytes")]
+    ok(len(size) == 1 and float(size[0].split()[1]) > 1 << 20,
+       "the database's size is measured", text[-2000:])
 
 
 def cut(cluster, program):
@@ -187,6 +239,7 @@ with Cluster() as cluster, \
     with Service(IL_DATABASE_FILE=file.name, IL_WORKERS="2") as service:
         test_commands(service, cluster)
         test_ilctl(service)
+        test_operator(service, cluster)
         test_cut(service, cluster)
         test_cut_in_run(service, cluster)
         test_unknown(service, cluster, relay)
