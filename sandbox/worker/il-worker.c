@@ -55,6 +55,9 @@
 /* A worker that sweeps may hold our lock for a moment. */
 #define LOCK_WAIT_MS 20000
 #define LOCK_PAUSE_MS 50
+/* A database that is away is asked again so soon: what other hosts say
+ * meanwhile is not heard. */
+#define AWAY_MS 2000
 
 static void
 usage(void)
@@ -286,6 +289,9 @@ wait(struct worker *worker, int64_t until_ms)
 		return;
 	if (fd >= 0)
 		wake_wait_for(worker->wait_fd, fd);
+	else if (holder_is_shared(worker->db) &&
+	    until_ms > clock_monotonic_ms() + AWAY_MS)
+		until_ms = clock_monotonic_ms() + AWAY_MS;
 	wake_wait(worker->wait_fd, worker->wake_fd,
 	    clock_poll_timeout(until_ms));
 }

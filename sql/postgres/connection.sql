@@ -108,6 +108,15 @@ WITH one AS (INSERT INTO holders (node, slot) VALUES (:node, :slot)
 	RETURNING id)
 SELECT id, pg_try_advisory_lock(1768713070, CAST(id AS INTEGER)) FROM one;
 
+-- Before that: our own session before it, which a proxy or a dead wire may keep
+-- alive there.  Nobody else has ever had this lock.
+-- name: pg_end_before
+SELECT count(pg_terminate_backend(pid, 2000)) FROM pg_locks
+WHERE locktype = 'advisory' AND classid = 1768713070 AND objsubid = 2
+	AND objid = CAST(:holder AS OID) AND granted
+	AND pid <> pg_backend_pid() AND database = (SELECT oid
+		FROM pg_database WHERE datname = current_database());
+
 -- After a new connection: the lock again, unless somebody has recovered what
 -- it held, or the server still keeps the session before.
 -- name: pg_hold_again

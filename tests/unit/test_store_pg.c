@@ -57,23 +57,6 @@ test_rights(void)
 	    0, "none of the roles can do more");
 }
 
-/* A trigger with its owner's rights reads no name of a front's making. */
-static void
-test_definer(void)
-{
-	(void)store_sql(
-	    "BEGIN; CREATE TEMP TABLE views (LIKE public.views); "
-	    "INSERT INTO pg_temp.views (id, user_id, kind, created_ms, path, "
-	    "page, share, text, input, version, timeit, keep, output, files, "
-	    "package, source, bytes) SELECT i, 9, 'py', 1, '', 1, 0, '', '', "
-	    "'', 0, 0, '', '', '', 0, 0 FROM generate_series(1, 501) AS i; "
-	    "INSERT INTO public.views (user_id, kind, created_ms) "
-	    "VALUES (9, 'py', 1)");
-	is_int(store_sql("SELECT count(*) FROM pg_temp.views"), 501,
-	    "the trigger touches no table of the session's own");
-	(void)store_sql("ROLLBACK");
-}
-
 /* A front asks what is not for it: the server refuses. */
 static void
 test_refused(void)
@@ -278,64 +261,6 @@ test_zombie(void)
 	db_close(a);
 }
 
-/* It has no number at present, so it can take over nothing. */
-static void
-test_no_number(void)
-{
-	struct err err = { 0 };
-	struct db *a = store_open(DB_WORKER);
-	struct db *dead = store_open(DB_WORKER);
-	int64_t number = 0;
-	int64_t left = 0;
-	struct job job;
-
-	(void)holder_take(a, "one", 0, &number, &err);
-	(void)holder_take(dead, "two", 0, &left, &err);
-	(void)store_insert(a, 1, JOB_PY);
-	is_int(job_claim(dead, left, &job, &err), 0, "one claims");
-	job_release(&job);
-	db_close(dead);
-	(void)
-	    store_sql("DELETE FROM holders WHERE node = 'one'; UPDATE "
-		      "holders SET left_at = '2001-01-01' WHERE node = 'two'");
-	cut(a);
-	is_int(holder_take_over(a, "one", 0, left, &err), 1,
-	    "who was taken over takes over nothing");
-	is_int(store_sql("SELECT count(*) FROM jobs JOIN holders ON "
-			 "holders.id = claimed_by"),
-	    1, "a job's holder is there");
-	(void)store_sql("DELETE FROM jobs; DELETE FROM holders");
-	db_close(a);
-}
-
-/* ---- what lasts ---- */
-
-/* The log's writer of its own comes by every ten seconds (postgres.t). */
-static void
-test_flush(void)
-{
-	struct err err = { 0 };
-	struct db *worker = store_open(DB_WORKER);
-	struct job job;
-	int64_t holder = 0;
-	int64_t id = store_insert(worker, 1, JOB_PY);
-
-	(void)holder_take(worker, "here", 1, &holder, &err);
-	(void)job_claim(worker, holder, &job, &err);
-	job_release(&job);
-	(void)job_start(worker, id, holder, &err);
-	is_int(job_finish(worker, id, holder, "{}", "exit 0", -1, &err), 0,
-	    "finished");
-	(void)store_sql("SELECT set_config('test.here', CAST("
-			"pg_current_wal_insert_lsn() AS TEXT), false)");
-	is_int(db_flush(worker, &err), 0, "and flushed");
-	is_int(store_sql("SELECT pg_current_wal_flush_lsn() >= CAST("
-			 "current_setting('test.here') AS pg_lsn)"),
-	    1, "it is on the disk");
-	(void)store_sql("DELETE FROM jobs");
-	db_close(worker);
-}
-
 /* The next worker of a slot on the same node need not wait: it has the slot's
  * file lock. */
 static void
@@ -452,14 +377,11 @@ main(void)
 	is_int(store_sql("SELECT version FROM inline_schema"), migration_count,
 	    "both databases have the same version");
 	test_rights();
-	test_definer();
 	test_refused();
 	test_plans();
 	test_hot();
 	test_holder();
 	test_zombie();
-	test_no_number();
-	test_flush();
 	test_successor();
 	test_notify();
 	test_two_fronts();

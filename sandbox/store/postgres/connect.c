@@ -115,6 +115,10 @@ set_up(struct pg *pg, struct err *err)
 	/* a program without the schema has no role either */
 	if (check_version(pg, &version, err) != 0)
 		return -1;
+	if (pg->holder != 0)
+		pg_end_before(pg);
+	if (pg->conn == NULL)
+		return err_set(err, ERR_SYSTEM, "database: it went again");
 	if (take_role(pg, err) != 0)
 		return err_wrap(err, "its role (ilctl migrate makes it)");
 	if (version == migration_count && pg_prepare(pg, err) != 0)

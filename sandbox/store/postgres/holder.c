@@ -40,8 +40,19 @@ pg_hold(struct db *db, const char *node, int64_t slot, int64_t *holder,
 	return 0;
 }
 
-/* On a new connection.  Until the server has ended the session before, its
- * lock is held by nobody that we could ask: that is waited for. */
+/* It needs the login's rights.  Where it fails the lock tells. */
+void
+pg_end_before(struct pg *pg)
+{
+	struct pg_stmt *s = pg_own(pg, PG_END_BEFORE);
+	struct err ignored;
+
+	pg_bind_int(s, ":holder", pg->holder);
+	(void)pg_round(pg, &s, 1, 0, &ignored);
+}
+
+/* On a new connection.  While the server still has the session before, nobody
+ * else can have what it held: that is waited for. */
 int
 pg_hold_again(struct pg *pg, struct err *err)
 {

@@ -123,6 +123,7 @@ int pg_flush(struct db *db, struct err *err);
 int pg_migrate(struct db *db, struct err *err);
 int pg_hold(struct db *db, const char *node, int64_t slot, int64_t *holder,
     struct err *err);
+void pg_end_before(struct pg *pg);
 int pg_hold_again(struct pg *pg, struct err *err);
 int pg_take_over(struct db *db, const char *node, int64_t slot, int64_t holder,
     struct err *err);
