@@ -496,9 +496,3 @@ config_print_table(FILE *out)
 		    key->fallback, quote, key->help);
 	}
 }
-
-int
-config_lease_wait_ms(const struct config *config)
-{
-	return (int)(config->stop_ms + 2 * config->start_ms + 5000);
-}

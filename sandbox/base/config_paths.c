@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where things are, and where we are. */
+/* What follows from the settings, and from where we are. */
 #include <ctype.h>
 #include <libgen.h>
 #include <limits.h>
@@ -47,4 +47,10 @@ config_node(void)
 		    '-';
 	name[len] = '\0';
 	return xstrdup(isalnum((unsigned char)*name) ? name : "node");
+}
+
+int
+config_lease_wait_ms(const struct config *config)
+{
+	return (int)(config->stop_ms + 2 * config->start_ms + 5000);
 }
