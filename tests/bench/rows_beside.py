@@ -18,7 +18,11 @@ PAUSE_MS = 50
 def tell(table, what, lasts_ms, alone, beside, *others):
     table.at_most(what, beside["whole"]["p95"], alone["whole"]["p95"], 2,
                   with_what="alone")
-    late = max(other["whole"]["max"] for other in others) - lasts_ms
+    ends = [other["whole"]["max"] - lasts_ms for other in others]
+    if min(ends) < 0:
+        raise p.Failed("a loop of %d ms took %s less" % (lasts_ms,
+                                                         ms(-min(ends))))
+    late = max(ends)
     table.note("p50 %s beside %s alone; n=%d beside %d, in turns; the loops"
                " ran after %s at the latest" % (
                    ms(beside["whole"]["p50"]), ms(alone["whole"]["p50"]),

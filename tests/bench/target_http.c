@@ -310,6 +310,7 @@ command_answer(void *arg, int status, const struct buf *body, const char *error)
 		return;
 	}
 	samples_add(&lane->target->first, lane_ms(lane));
+	lane->ended_us = 0; /* its end is the edit's */
 	exchange->acknowledged = true;
 	if (exchange->edited) /* it overtook the deferral */
 		lane_done(lane, NULL);
@@ -321,6 +322,7 @@ command_edited(struct lane *lane, const char *token, const char *body,
 {
 	struct exchange *exchange = lane->state;
 	const struct buf *want = &lane->target->files[3];
+	int64_t ended_us = clock_monotonic_us();
 
 	if (strcmp(token, exchange->token) != 0 || exchange->edited)
 		return; /* of one that has failed before */
@@ -332,6 +334,7 @@ command_edited(struct lane *lane, const char *token, const char *body,
 		return;
 	}
 	exchange->edited = true;
+	lane->ended_us = ended_us;
 	if (exchange->acknowledged)
 		lane_done(lane, NULL);
 }
