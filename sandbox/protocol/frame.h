@@ -51,9 +51,8 @@ enum frame_kind {
 				 * the client hangs up; GRANTED */
 	FRAME_KEPT = 10,	/* SANDBOX, RETIRE? (ilctl: any idle cell): is
 				 * one kept, is it to end?  KEPT, REST_MS */
-	FRAME_STAGE = 13,	/* INTERPRETER: a copy of the packages of the
-				 * APIs' runs, that a LEASE "install" changes,
-				 * until the client hangs up */
+	FRAME_STAGE = 13,	/* INTERPRETER: a copy of the APIs' packages for
+				 * LEASE "install", until the client hangs up */
 	FRAME_PUBLISH = 11,	/* INTERPRETER: the copy is what they see now */
 	FRAME_PACKAGES = 12,	/* INTERPRETER: what they see: GRANTED, more of
 				 * them with TEXT, and the end */
@@ -118,8 +117,7 @@ enum frame_tag {
 	TAG_PYTHON = 10,	/* text: "3.11.2" */
 	TAG_INTERPRETER = 11,	/* text: of SANDBOX_IMAGES, or IL_CHAT_IMAGES;
 				 * absent: the first, for "user" the cell's */
-	TAG_ISOLATION = 12,	/* int: enum isolation; in a status: of the api
-				 * cells, 0 while none has told */
+	TAG_ISOLATION = 12,	/* int: enum isolation; 0: no api cell told */
 	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
 	TAG_ACCESS = 14,	/* int: enum access; absent: ACCESS_WRITE */
 	TAG_IMPORTS = 15,	/* int: modules, as base/preload.h has them */
@@ -129,8 +127,7 @@ enum frame_tag {
 	TAG_PATH = 17,		/* bytes: relative to the workspace, '/'
 				 * between, "" for the workspace itself */
 	TAG_CWD = 18,		/* bytes: like PATH, where a run starts */
-	TAG_NAME = 19,		/* bytes: of an entry; of inline source in
-				 * tracebacks, where it is /code/NAME */
+	TAG_NAME = 19,		/* bytes: of an entry; code's, as /code/NAME */
 	TAG_ARG = 20,		/* bytes, repeated: sys.argv[1:], packages */
 	TAG_ECHO = 21,		/* int: 1 shows the last bare expression */
 	TAG_MERGE = 22,		/* int: 1 sends stderr into the stdout pipe */
@@ -193,8 +190,7 @@ enum frame_tag {
 	TAG_USED_FILES = 71,	/* int */
 	TAG_TOTAL = 72,		/* int: entries of the whole listing; size of
 				 * the whole file; files changed by a run */
-	TAG_DISK_FULL = 73,	/* int: 1: the workspace had no room left (bytes
-				 * or files) when the run ended */
+	TAG_DISK_FULL = 73,	/* int: 1: no bytes or files left at its end */
 	TAG_KEPT = 74,		/* int: 1: the run's interpreter is kept */
 	TAG_KEPT_NAMES = 75,	/* int: variables in it, as it says itself */
 	TAG_KEPT_BYTES = 76,	/* int: memory that it holds */
@@ -217,8 +213,7 @@ enum frame_tag {
 	TAG_PROMISED = 105,	/* int: of FREE_BYTES: to those who may write */
 	TAG_FLOOR = 106,	/* int: of FREE_BYTES: to nobody */
 	TAG_SANDBOXES = 107,	/* int: that are there */
-	TAG_ENGINE_AGE = 110,	/* int: ms since what is said of engine and
-				 * image was found out; absent: it is not yet */
+	TAG_ENGINE_AGE = 110,	/* int: ms since ENGINE was asked, if it was */
 	TAG_TROUBLE = 111,	/* text: why one of them is away */
 	TAG_CHAT_IMAGES = 112,	/* text: IL_CHAT_IMAGES */
 	TAG_STATE = 113,	/* text: what a cell is at */
@@ -233,9 +228,8 @@ enum isolation {
 	ISOLATION_RUN = 2,	/* namespaces of its own for each run */
 };
 
-/* What a lease of a sandbox is for.  It is granted as it was wanted but for
- * ACCESS_ANY.  Two see to it: the broker by what it mounts how, the cell by the
- * requests that it takes. */
+/* What a lease of a sandbox is for; it is granted as wanted but for ACCESS_ANY.
+ * The broker sees to it by what it mounts how, the cell by what it takes. */
 enum access {
 	ACCESS_WRITE = 1, /* everything; there is room for all it may write */
 	ACCESS_TIDY = 2,  /* LIST, READ, STAT, REMOVE, NAMES, PACKAGES,
@@ -247,13 +241,11 @@ enum access {
 			   * none it is granted as ACCESS_TIDY, a lease */
 };
 
-/* Why there is no lease: an expected outcome, not an error.  Every one but
- * REFUSAL_INPUT and REFUSAL_INTERPRETER passes by itself when its cause is
- * gone. */
+/* Why there is no lease: an expected outcome, no error.  All pass with their
+ * cause but REFUSAL_INPUT, which is our own fault, and REFUSAL_INTERPRETER. */
 enum refusal {
 	REFUSAL_NONE = 0,	/* it was granted; not sent */
-	REFUSAL_INPUT = 1,	/* the request is malformed, or not for this
-				 * program to make: our own fault */
+	REFUSAL_INPUT = 1,	/* malformed, or not for this program to make */
 	REFUSAL_BUSY = 2,	/* the sandbox is leased to another */
 	REFUSAL_FULL = 3,	/* the queue for cells is full; of cells whose
 				 * leases last: all are leased */
@@ -304,9 +296,8 @@ enum output_mode {
 	OUTPUT_DRAIN = 1, /* each stream: the rest of it is dropped */
 };
 
-/* Which files of an api cell count as made or changed by the run: those that
- * are new, and of the staged ones those of another inode, size or time (0), or
- * as said here. */
+/* Which files of an api cell count as made or changed by the run: new ones, and
+ * staged ones of another inode, size or time (0), or as said here. */
 enum collect_how {
 	COLLECT_BYTES = 1,	   /* with other bytes */
 	COLLECT_MTIME = 2,	   /* with another mtime */
@@ -348,9 +339,8 @@ enum run_reason {
 	REASON_ERROR = 6,	/* the operation failed: CODE, TEXT */
 };
 
-/* Why an interpreter is not kept any more.  A cell knows of those that ended
- * while it was there, the broker of the cells that it has ended; both tell
- * who comes next. */
+/* Why an interpreter is not kept any more.  Who comes next is told by a cell of
+ * those that ended in it, and by the broker of the cells that it ended. */
 enum kept_end {
 	KEPT_RESTED = 1,	/* for IL_SESSION_SECONDS */
 	KEPT_GAVE_WAY = 2,	/* others needed the place */
@@ -421,9 +411,8 @@ bool frame_parse(struct frame_view *view, const void *packet, size_t len);
 /* Walk the fields: *pos starts at 0; false at the end. */
 bool frame_next(const struct frame_view *view, size_t *pos,
     struct frame_field *field);
-/* Find one field.  False when it is absent (or, for _int, not 8 bytes; for
- * _text, longer than size - 1 bytes or with a NUL inside).  A text is copied
- * and NUL-terminated. */
+/* Find one field.  False: absent; an _int not of 8 bytes; a _text with a NUL or
+ * longer than size - 1 bytes, which otherwise is copied and NUL-terminated. */
 bool frame_get_int(const struct frame_view *view, enum frame_tag tag,
     int64_t *value);
 bool frame_get_bytes(const struct frame_view *view, enum frame_tag tag,
