@@ -92,7 +92,8 @@ absent { next }
 
 postgres && /^[ \t]*-- postgres: / {
 	sub(/-- postgres: /, "")
-	sub(/;\\n"$/, "\\n\"", text[count]) # what comes after the end
+	if (!migrations) # what comes after the end
+		sub(/;\\n"$/, "\\n\"", text[count])
 }
 
 /^[ \t]*(--|$)/ { next }

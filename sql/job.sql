@@ -4,7 +4,9 @@
 -- In PostgreSQL `open` and `busy` stand for the partial indexes' conditions.
 
 -- One row that says what may be wrong with a new job: known interaction, the kind
--- of another job of this user, commands in the last minute.
+-- of another job of this user, commands in the last minute.  In PostgreSQL, where
+-- its home is: its user's sandbox's, otherwise that of the front, or, should that
+-- have no worker, one by the user's id.
 -- name: job_check
 SELECT
 	EXISTS (SELECT 1 FROM jobs WHERE interaction_id = :interaction_id),
@@ -15,7 +17,14 @@ SELECT
 	(SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
 		AND received_ms > :since_ms LIMIT :rate)
 		-- postgres: AS recent
-	);
+	)
+	-- postgres: , coalesce((SELECT home FROM sandboxes
+	-- postgres: WHERE user_id = :user_id AND state = 'active'),
+	-- postgres: (SELECT number FROM nodes
+	-- postgres: WHERE left_ms = 0 AND lost_ms = 0
+	-- postgres: ORDER BY number = :home DESC,
+	-- postgres: md5(concat(:user_id, ' ', number)) LIMIT 1), :home)
+	;
 
 -- What this user has beside that.
 -- name: job_beside
@@ -58,12 +67,16 @@ INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, guild_id)
+	keep, guild_id
+	-- postgres: , home
+	)
 VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	:token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
 	:attachment_name, :attachment_size, :view_id, :held_by, :version,
-	:timeit, :keep, :guild_id);
+	:timeit, :keep, :guild_id
+	-- postgres: , :home
+	);
 -- postgres: ON CONFLICT DO NOTHING RETURNING id
 
 -- name: job_find
@@ -82,13 +95,17 @@ SELECT id FROM jobs WHERE user_id = :user_id
 -- Whether job_claim would find one: costs no write lock.
 -- name: job_peek
 SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued'
-	-- postgres: AND open
+	-- postgres: AND open AND home = :home
 	);
 
+-- Not one whose user's sandbox has moved: pg_jobs_move sends it there.
 -- name: job_claim
 UPDATE jobs SET state = 'claimed', claimed_by = :slot, claimed_ms = :now_ms
 WHERE id = (SELECT id FROM jobs WHERE state = 'queued'
-	-- postgres: AND open
+	-- postgres: AND open AND home = :home
+	-- postgres: AND NOT EXISTS (SELECT 1 FROM sandboxes AS s
+	-- postgres: WHERE s.user_id = jobs.user_id AND s.state = 'active'
+	-- postgres: AND s.home <> :home)
 	ORDER BY id LIMIT 1
 	-- postgres: FOR UPDATE SKIP LOCKED
 	) AND state = 'queued'

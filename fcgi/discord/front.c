@@ -7,6 +7,7 @@
 
 #include "../server/http.h"
 #include "chat_metrics.h"
+#include "others.h"
 #include "siblings.h"
 #include "submit.h"
 
@@ -18,7 +19,6 @@
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/locale/locale.h"
 #include "../../sandbox/store/db.h"
-#include "../../sandbox/store/holder.h"
 
 #define DATABASE_RETRY_MS 1000
 #define DENIALS_LOGGED 10 /* in a second */
@@ -280,13 +280,15 @@ wake_for_one(struct front *front, size_t count)
 static int
 commit_all(struct front *front, size_t count, struct err *err)
 {
+	int64_t homes[SERVE_TOGETHER];
+	size_t jobs = 0;
+
 	if (db_group_commit(front->db, err) != 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		if (front->cases[i].reply.job_id != 0) {
-			holder_notify(front->db);
-			break;
-		}
+		if (front->cases[i].reply.job_id != 0)
+			homes[jobs++] = front->cases[i].reply.home;
+	others_notify(front->db, homes, jobs);
 	wake_for_one(front, count);
 	return db_flush(front->db, err);
 }
@@ -298,8 +300,10 @@ decide_all(struct front *front, size_t count)
 	struct err err;
 
 	database_open(front);
-	if (front->db != NULL)
+	if (front->db != NULL) {
+		others_check(front->db, front->config, &front->node_retry_ms);
 		db_group_begin(front->db);
+	}
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 		struct context context = context_of(front, c);

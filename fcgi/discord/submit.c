@@ -253,6 +253,7 @@ submit_job(struct context *c)
 	case JOB_INSERTED:
 		reply_first(c, "queued");
 		c->reply->job_id = job->id;
+		c->reply->home = job->home;
 		c->reply->hold_ms = job->held_by >= 0 ? hold_ms : 0;
 		break;
 	case JOB_REPEATED: /* whoever asked first is answered, too */

@@ -49,5 +49,10 @@ char *config_state_path(const struct config *config, const char *name);
 char *config_lib_dir(void);
 /* This host's name as IL_NODE takes it; heap, caller frees. */
 char *config_node(void);
+/* The id of this host's sandboxes, as il-sandboxd has written it to
+ * IL_STATE_DIR/node.  -1: it has not yet. */
+#define CONFIG_INSTANCE_LEN 32
+int config_node_instance(const struct config *config,
+    char id[CONFIG_INSTANCE_LEN + 1], struct err *err);
 
 #endif

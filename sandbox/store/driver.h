@@ -16,6 +16,7 @@
  */
 
 /* A statement of sql/ on one connection. */
+struct node_loss;
 struct stmt {
 	struct db *db;
 	void *handle; /* the driver's; NULL: not for this role, or not prepared
@@ -30,6 +31,7 @@ struct db {
 	bool grouped;
 	bool unflushed;	      /* what db_flush() is for */
 	int64_t note;	      /* db_note() */
+	int64_t home;	      /* node_number() */
 	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
 };
 
@@ -74,9 +76,14 @@ struct db_driver {
 	    int64_t *holder, struct err *err);
 	int (*take_over)(struct db *db, const char *node, int64_t slot,
 	    int64_t holder, struct err *err);
-	void (*notify)(struct db *db);
+	void (*notify)(struct db *db, int64_t home);
 	int (*listen)(struct db *db, struct err *err);
 	bool (*heard)(struct db *db, int *fd);
+	/* node.h */
+	int (*join)(struct db *db, const char *name, const char *instance,
+	    struct err *err);
+	int (*lose_node)(struct db *db, struct node_loss *loss,
+	    struct err *err);
 };
 
 extern const struct db_driver sqlite_driver; /* connection.c */

@@ -31,10 +31,10 @@ holder_take_over(struct db *db, const char *node, int64_t slot, int64_t holder,
 }
 
 void
-holder_notify(struct db *db)
+holder_notify(struct db *db, int64_t home)
 {
 	if (holder_is_shared(db))
-		db->driver->notify(db);
+		db->driver->notify(db, home);
 }
 
 int

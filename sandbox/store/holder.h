@@ -33,9 +33,9 @@ int holder_take_over(struct db *db, const char *node, int64_t slot,
 
 /* ---- waking workers on other hosts; nothing with SQLite ---- */
 
-/* There are new jobs.  Nothing is waited for. */
-void holder_notify(struct db *db);
-/* From now on holder_heard() tells of that. */
+/* There are new jobs for another home (node.h).  Nothing is waited for. */
+void holder_notify(struct db *db, int64_t home);
+/* From now on holder_heard() tells of those for ours. */
 int holder_listen(struct db *db, struct err *err);
 /* Whether it was told since the last call: look for jobs.  Otherwise *fd is
  * readable when there is something to hear; -1: wait for something else. */

@@ -9,6 +9,8 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "db.h"
+#include "holder.h"
+#include "node.h"
 
 #define RATE_WINDOW_MS 60000
 /* Each of them takes a worker, for LIMIT_LOOK_MS at most. */
@@ -42,6 +44,14 @@ job_release(struct job *job)
 	free(job->version);
 	free(job->body);
 	job_init(job);
+}
+
+/* Nothing of SQLite's has homes. */
+static void
+bind_home(struct db *db, struct stmt *s, int64_t home)
+{
+	if (holder_is_shared(db))
+		db_bind_int(s, ":home", home);
 }
 
 static void
@@ -216,6 +226,18 @@ check_rules(struct db *db, const struct job *job,
 	return JOB_INSERTED;
 }
 
+/* Where it will be done.  An answer from another host finds no process of ours
+ * that waits. */
+static void
+read_home(struct db *db, struct stmt *s, struct job *job)
+{
+	if (!holder_is_shared(db))
+		return;
+	job->home = db_column_int(s, 3);
+	if (job->home != node_number(db))
+		job->held_by = -1;
+}
+
 /* What may be wrong with a new job, in the order in which it is told. */
 static enum job_insert_result
 insert_check(struct db *db, struct job *job, const struct job_limits *limits,
@@ -235,8 +257,10 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 	db_bind_int(s, ":user_id", job->user_id);
 	db_bind_int(s, ":since_ms", job->received_ms - RATE_WINDOW_MS);
 	db_bind_int(s, ":rate", limits->user_rate);
+	bind_home(db, s, node_number(db));
 	if (db_step(db, s, err) < 0)
 		return JOB_INSERT_FAILED;
+	read_home(db, s, job);
 	if (db_column_int(s, 0) != 0)
 		return JOB_REPEATED;
 	runs = !db_column_is_null(s, 1);
@@ -260,6 +284,7 @@ insert_row(struct db *db, struct job *job, struct err *err)
 	int changes;
 
 	bind_row(s, job);
+	bind_home(db, s, job->home);
 	changes = db_run(db, s, err);
 	if (changes <= 0)
 		return changes < 0 ? -1 : 1;
@@ -342,6 +367,7 @@ job_peek(struct db *db, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_PEEK);
 
+	bind_home(db, s, node_number(db));
 	if (db_step(db, s, err) < 0)
 		return -1;
 	return db_column_int(s, 0) != 0 ? 0 : 1;
@@ -375,6 +401,7 @@ job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 		return result;
 	db_bind_int(s, ":slot", slot);
 	db_bind_int(s, ":now_ms", clock_wall_ms());
+	bind_home(db, s, node_number(db));
 	db_lasting(db, false); /* queued again after a power cut: as well */
 	result = take_row(db, s, job, err);
 	db_lasting(db, true);
@@ -439,27 +466,6 @@ job_undeliverable(struct db *db, int64_t id, const char *why, struct err *err)
 }
 
 int
-job_recover(struct db *db, int64_t slot, struct err *err)
-{
-	static const enum statement halves[] = { STATEMENT_JOB_REQUEUE,
-		STATEMENT_JOB_LOSE };
-	int changes = db_begin(db, err);
-	int count = 0;
-
-	for (int i = 0; i < 2 && changes >= 0; i++) {
-		auto_stmt struct stmt *s = db_statement(db, halves[i]);
-
-		db_bind_int(s, ":slot", slot);
-		changes = db_run(db, s, err);
-		count += changes;
-	}
-	if (changes >= 0 && db_commit(db, err) == 0)
-		return count;
-	db_rollback(db);
-	return err_wrap(err, "recover slot %" PRId64, slot);
-}
-
-int
 job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err)
 {
@@ -469,16 +475,4 @@ job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
 	db_bind_int(s, ":slot", slot);
 	db_bind_int(s, ":after", after);
 	return take_row(db, s, job, err);
-}
-
-int
-job_slots(struct db *db, int64_t *slots, int cap, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_SLOTS);
-	int count = 0;
-	int result = 1;
-
-	while (count < cap && (result = db_step(db, s, err)) == 1)
-		slots[count++] = db_column_int(s, 0);
-	return result < 0 ? -1 : count;
 }

@@ -68,6 +68,7 @@ struct job {
 	char *version;	 /* of Python; "": the usual one */
 	bool timeit, keep; /* the latter: what the run leaves in memory */
 	int64_t guild_id;  /* the server that it came from; 0: none */
+	int64_t home;	   /* job_insert(): the node that does it (node.h) */
 	char *body;	   /* finished: the message, JSON; NULL before */
 };
 
@@ -95,7 +96,8 @@ struct job_limits {
 };
 
 /* il-fcgi: commit a job as queued (durable when it returns).  One transaction;
- * job->id is set. */
+ * job->id and job->home are set; held_by is not kept where the home is another
+ * node. */
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 

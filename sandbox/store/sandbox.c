@@ -7,7 +7,9 @@
 #include "../base/err.h"
 #include "../base/text.h"
 #include "db.h"
+#include "holder.h"
 #include "names.h"
+#include "node.h"
 
 /* A sweeper that has not reported back after this long is taken for dead. */
 #define SWEEP_RETRY_SECONDS 60
@@ -19,6 +21,14 @@ const char *const sandbox_states[] = {
 	[SANDBOX_REMOVING] = "removing",
 	NULL,
 };
+
+/* Ours alone, where there are several nodes. */
+static void
+bind_home(struct db *db, struct stmt *s)
+{
+	if (holder_is_shared(db))
+		db_bind_int(s, ":home", node_number(db));
+}
 
 static void
 row_read(struct stmt *s, struct sandbox *sandbox)
@@ -34,11 +44,16 @@ row_read(struct stmt *s, struct sandbox *sandbox)
 		.used_bytes = db_column_int(s, 8),
 		.used_files = db_column_int(s, 9),
 		.named_files = db_column_int(s, 10),
+		.files_at = db_column_int(s, 13),
 	};
 	(void)snprintf(sandbox->id, sizeof(sandbox->id), "%s",
 	    db_column_text(s, 0));
 	(void)snprintf(sandbox->cwd, sizeof(sandbox->cwd), "%s",
 	    db_column_text(s, 3));
+	(void)snprintf(sandbox->moved_from, sizeof(sandbox->moved_from), "%s",
+	    db_column_text(s, 11));
+	(void)snprintf(sandbox->moved_host, sizeof(sandbox->moved_host), "%s",
+	    db_column_text(s, 12));
 }
 
 /* The one row of a statement, which is then stepped to its end.  1: none. */
@@ -83,6 +98,7 @@ insert(struct db *db, int64_t user_id, int64_t retention_seconds,
 	db_bind_int(s, ":user_id", user_id);
 	db_bind_int(s, ":now", now);
 	db_bind_int(s, ":expires_at", now + retention_seconds);
+	bind_home(db, s);
 	return db_run(db, s, err) < 0 ? -1 : 0;
 }
 
@@ -182,6 +198,24 @@ sandbox_set_usage(struct db *db, const char *id, int64_t bytes, int64_t files,
 }
 
 int
+sandbox_settled(struct db *db, const char *id, int64_t files_at,
+    struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_SETTLED);
+
+	db_bind_int(s, ":files_at", files_at);
+	return change(db, s, false, id, err);
+}
+
+int
+sandbox_told(struct db *db, const char *id, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_TOLD);
+
+	return change(db, s, true, id, err);
+}
+
+int
 sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 {
 	auto_stmt struct stmt *active = db_statement(db,
@@ -192,9 +226,11 @@ sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 	int result;
 
 	db_bind_int(active, ":now", now);
+	bind_home(db, active);
 	result = take_row(db, active, sandbox, err);
 	if (result == 1) {
 		db_bind_int(left, ":now", now);
+		bind_home(db, left);
 		db_bind_int(left, ":before", now - SWEEP_RETRY_SECONDS);
 		result = take_row(db, left, sandbox, err);
 	}
@@ -206,6 +242,7 @@ sandbox_retry(struct db *db, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_RETRY);
 
+	bind_home(db, s);
 	return db_run(db, s, err);
 }
 
@@ -241,6 +278,7 @@ sandbox_next_expiry(struct db *db, struct err *err)
 	    STATEMENT_SANDBOX_NEXT_EXPIRY);
 	int64_t left;
 
+	bind_home(db, s);
 	if (db_step(db, s, err) != 1)
 		return -1;
 	left = db_column_int(s, 0) - clock_wall_ms() / 1000;

@@ -19,6 +19,7 @@ struct err;
  * new one (new id).  Times are Unix seconds.
  */
 #define SANDBOX_ID_LEN 32
+#define SANDBOX_HOST_MAX 32
 
 enum sandbox_state {
 	SANDBOX_ACTIVE,
@@ -40,6 +41,13 @@ struct sandbox {
 	int64_t used_files;
 	int64_t named_files; /* when its names were kept; -1: they are not those
 			      * of now (names.h) */
+
+	/* since its home was lost (node.h) */
+	char moved_from[SANDBOX_ID_LEN + 1];   /* its id before, until its files
+					      * are here: sandbox_settled() */
+	char moved_host[SANDBOX_HOST_MAX + 1]; /* what was lost, until its owner
+						* knows: sandbox_told() */
+	int64_t files_at; /* as of when its files are; 0: there are none */
 };
 
 /* Their names, in the database and for people. */
@@ -69,6 +77,13 @@ int sandbox_set_cwd(struct db *db, const char *id, const char *cwd,
 /* renamed: the names in it are not those that are kept. */
 int sandbox_set_usage(struct db *db, const char *id, int64_t bytes,
     int64_t files, bool renamed, struct err *err);
+
+/* One that has moved: what there was of its files is here, as of then (0:
+ * nothing was).  Nothing is done in it before. */
+int sandbox_settled(struct db *db, const char *id, int64_t files_at,
+    struct err *err);
+/* Its owner was told. */
+int sandbox_told(struct db *db, const char *id, struct err *err);
 
 /* Take one that has expired (active, not pinned, expires_at <= now, no
  * unfinished job of its user) or that was left expiring or removing: marks an

@@ -32,6 +32,7 @@
 
 #include "../base/cleanup.h"
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/priority.h"
@@ -44,9 +45,11 @@
 #include "../store/db.h"
 #include "../store/holder.h"
 #include "../store/job.h"
+#include "../store/node.h"
 #include "commands/command.h"
 #include "count.h"
 #include "deliver.h"
+#include "moved.h"
 #include "sweep.h"
 
 #define EXIT_USAGE 64
@@ -94,6 +97,19 @@ lock_own_slot(struct worker *worker)
 	}
 }
 
+/* Which host it belongs to, where there may be several. */
+static int
+join_node(struct worker *worker, struct err *err)
+{
+	char instance[CONFIG_INSTANCE_LEN + 1] = "";
+
+	if (!holder_is_shared(worker->db))
+		return 0;
+	if (config_node_instance(worker->config, instance, err) != 0)
+		return -1;
+	return node_join(worker->db, worker->config->node, instance, err);
+}
+
 /* Its number to the database, which may be another one after a connection
  * that was away for long. */
 static int
@@ -131,7 +147,8 @@ open_all(struct worker *worker)
 	if (worker->cancel_fd < 0)
 		log_err("what runs here cannot be cancelled: %s", err.text);
 	worker->db = db_open(config->database, DB_WORKER, &err);
-	if (worker->db == NULL || holder_listen(worker->db, &err) != 0 ||
+	if (worker->db == NULL || join_node(worker, &err) != 0 ||
+	    holder_listen(worker->db, &err) != 0 ||
 	    take_holder(worker, &err) != 0)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
 		    err.text);
@@ -242,6 +259,7 @@ do_job(struct worker *worker, struct job *job)
 	 * it is finished nobody asks for it any more */
 	if (!task.taken) {
 		deliver_task(&task);
+		moved_told(&task);
 		cancel_forget(worker->config, job->id);
 	}
 	took_ms = clock_monotonic_ms() - task.begun_ms;

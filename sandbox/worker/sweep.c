@@ -18,6 +18,7 @@
 #include "../store/db.h"
 #include "../store/holder.h"
 #include "../store/job.h"
+#include "../store/node.h"
 #include "../store/sandbox.h"
 #include "deliver.h"
 #include "worker.h"
@@ -70,6 +71,22 @@ sweep_slot(struct worker *worker, int64_t slot)
 	deliver_untold(worker, slot);
 }
 
+/* What a lost host had is moved to those that live; ours is swept below. */
+static void
+sweep_nodes(struct worker *worker)
+{
+	struct node_loss loss;
+	struct err err = { 0 };
+	int result;
+
+	while ((result = node_sweep(worker->db, &loss, &err)) == 0)
+		log_warn("host %s is lost: moved %d sandboxes, took over %d "
+			 "jobs node=%" PRId64,
+		    loss.name, loss.sandboxes, loss.jobs, loss.number);
+	if (result < 0)
+		log_err("%s", err.text);
+}
+
 /* What dead holders left becomes ours, and we sweep what is ours. */
 static void
 sweep_holders(struct worker *worker, const int64_t *holders, int count)
@@ -94,8 +111,10 @@ sweep_slots(struct worker *worker)
 {
 	int64_t slots[SLOTS_MAX];
 	struct err err = { 0 };
-	int count = job_slots(worker->db, slots, SLOTS_MAX, &err);
+	int count;
 
+	sweep_nodes(worker);
+	count = job_slots(worker->db, slots, SLOTS_MAX, &err);
 	if (count < 0)
 		log_err("%s", err.text);
 	if (holder_is_shared(worker->db)) {
@@ -170,6 +189,36 @@ prune_all(struct worker *worker)
 		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
 }
 
+/* Folders that no row names any more, since their sandboxes were moved from
+ * here: kept as long as a sandbox that nobody uses. */
+static void
+remove_leftovers(struct worker *worker)
+{
+	char sandbox[LEFTOVER_SIZE];
+	struct err err = { 0 };
+	int64_t kept;
+	int result;
+
+	while ((result = node_leftover(worker->db,
+		    worker->config->retention_seconds, sandbox, &err)) == 0) {
+		if (lease_remove_workspace(worker->lease_socket, sandbox,
+			REMOVE_WAIT_MS, &err) != REFUSAL_NONE ||
+		    node_leftover_gone(worker->db, sandbox, &err) != 0) {
+			result = -1;
+			break;
+		}
+		log_info("removed what was left of sandbox=%s", sandbox);
+	}
+	kept = result < 0 ? -1 : node_leftovers(worker->db, &err);
+	if (kept < 0)
+		log_err("%s", err.text);
+	if (kept > 0)
+		log_warn("this host was lost for a while: %" PRId64
+			 " folders of sandboxes that are elsewhere since then "
+			 "are kept until their retention is over",
+		    kept);
+}
+
 int64_t
 sweep_run(struct worker *worker)
 {
@@ -182,6 +231,7 @@ sweep_run(struct worker *worker)
 		;
 	if (clock_monotonic_ms() >= worker->prune_at_ms) {
 		prune_all(worker);
+		remove_leftovers(worker);
 		cancel_sweep(worker->config);
 	}
 	/* nobody waits for us now: fronts do without this (db.h) */

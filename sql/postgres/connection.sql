@@ -96,15 +96,23 @@ SET LOCAL synchronous_commit TO DEFAULT;
 -- name: pg_flush
 SELECT pg_logical_emit_message(true, 'inline', '');
 
+-- A channel for each home: a job wakes nobody elsewhere.
 -- name: pg_notify
-NOTIFY il_jobs;
+SELECT pg_notify(concat('il_jobs_', CAST(:home AS INTEGER)), '');
+
+-- The name of a channel is no parameter.
+-- name: pg_listen_home
+SELECT set_config('inline.home', CAST(CAST(:home AS INTEGER) AS TEXT), false);
 
 -- name: pg_listen
-LISTEN il_jobs;
+DO $$ BEGIN
+	EXECUTE format('LISTEN %I', 'il_jobs_' || current_setting('inline.home'));
+END $$;
 
 -- A new holder takes the lock of its number; nobody else knows it yet.
 -- name: pg_hold
-WITH one AS (INSERT INTO holders (node, slot) VALUES (:node, :slot)
+WITH one AS (INSERT INTO holders (node, slot, home)
+	VALUES (:node, :slot, :home)
 	RETURNING id)
 SELECT id, pg_try_advisory_lock(1768713070, CAST(id AS INTEGER)) FROM one;
 

@@ -52,7 +52,8 @@ def test_commands(service, cluster):
                        "text <> '' OR body IS NOT NULL", "inline")
     ok(left == "0", "that keep nothing of what was said", left)
     held = cluster.sql("SELECT count(*) FROM pg_locks WHERE locktype = "
-                       "'advisory' AND objsubid = 2 AND granted", "inline")
+                       "'advisory' AND classid = 1768713070 AND granted",
+                       "inline")
     ok(held == cluster.sql("SELECT count(*) FROM holders", "inline"),
        "each worker's session holds its number", held)
 

@@ -11,7 +11,7 @@ from cluster import Cluster, skip_unless_installed
 
 BUILD = os.environ["BUILD"]
 TESTS = ["command_id", "sandbox", "view", "names", "job", "rule", "group",
-         "race", "pg", "pg_session"]
+         "race", "pg", "pg_session", "node"]
 
 skip_unless_installed()
 failed = 0

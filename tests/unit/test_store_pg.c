@@ -90,10 +90,11 @@ test_plans(void)
 	} plans[] = {
 		{ "a claim",
 		    "SELECT id FROM jobs WHERE state = 'queued' AND open "
-		    "ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
+		    "AND home = 1 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
 		    "jobs_open" },
 		{ "a look",
-		    "SELECT 1 FROM jobs WHERE state = 'queued' AND open",
+		    "SELECT 1 FROM jobs WHERE state = 'queued' AND open AND "
+		    "home = 1",
 		    "jobs_open" },
 		{ "one job for a user",
 		    "SELECT kind FROM jobs WHERE user_id = 5 AND state IN "
@@ -304,7 +305,7 @@ test_notify(void)
 	ok(!holder_heard(worker, &at.fd), "nothing is heard");
 	ok(at.fd >= 0, "there is something to wait on");
 	(void)store_insert(front, 1, JOB_PY);
-	holder_notify(front);
+	holder_notify(front, 0);
 	is_int(poll(&at, 1, 10000), 1, "it is readable");
 	ok(holder_heard(worker, &at.fd), "and heard");
 	ok(!holder_heard(worker, &at.fd), "once");
@@ -313,7 +314,7 @@ test_notify(void)
 	cut(worker);
 	is_int(job_peek(worker, &err), 0, "on a new connection");
 	(void)holder_heard(worker, &at.fd);
-	holder_notify(front);
+	holder_notify(front, 0);
 	is_int(poll(&at, 1, 10000), 1, "it listens again");
 	(void)store_sql("DELETE FROM jobs");
 	db_close(front);

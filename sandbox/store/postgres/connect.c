@@ -123,6 +123,8 @@ set_up(struct pg *pg, struct err *err)
 		return err_wrap(err, "its role (ilctl migrate makes it)");
 	if (version == migration_count && pg_prepare(pg, err) != 0)
 		return -1;
+	if (pg->node != NULL && pg_join_again(pg, err) != 0)
+		return -1;
 	return pg->holder != 0 ? pg_hold_again(pg, err) : 0;
 }
 

@@ -23,6 +23,8 @@ close_pg(struct db *db)
 	pg_drop(pg);
 	pg_statement_release(pg);
 	free(pg->address);
+	free(pg->node);
+	free(pg->instance);
 	free(pg);
 }
 
@@ -152,4 +154,6 @@ PUBLIC const struct db_driver inline_store_driver = {
 	.notify = pg_notify,
 	.listen = pg_listen,
 	.heard = pg_heard,
+	.join = pg_join,
+	.lose_node = pg_lose_node,
 };

@@ -16,6 +16,7 @@ take_number(struct pg *pg, const char *node, int64_t slot, struct err *err)
 
 	pg_bind_text(s, ":node", node);
 	pg_bind_int(s, ":slot", slot);
+	pg_bind_int(s, ":home", pg->db.home);
 	if (pg_run_own(pg, PG_HOLD, err) != 1)
 		return -1;
 	pg->holder = pg_int(s, 0);
@@ -118,12 +119,14 @@ pg_take_over(struct db *db, const char *node, int64_t slot, int64_t holder,
 /* ---- what they hear ---- */
 
 void
-pg_notify(struct db *db)
+pg_notify(struct db *db, int64_t home)
 {
 	struct pg *pg = pg_of(db);
+	struct pg_stmt *s = pg_own(pg, PG_NOTIFY);
 
+	pg_bind_int(s, ":home", home);
 	if (pg->conn != NULL && !pg->begun)
-		pg_send_only(pg, pg_own(pg, PG_NOTIFY));
+		pg_send_only(pg, s);
 }
 
 /* Again after each new connection, before anything else is asked. */
@@ -131,14 +134,16 @@ int
 pg_listen(struct db *db, struct err *err)
 {
 	struct pg *pg = pg_of(db);
-	struct pg_stmt *s = pg_own(pg, PG_LISTEN);
+	struct pg_stmt *calls[] = { pg_own(pg, PG_LISTEN_HOME),
+		pg_own(pg, PG_LISTEN) };
 
 	if (!pg->listening) {
 		pg->listening = true;
 		if (pg_ready(pg, err) != 0)
 			return -1;
 	}
-	return pg_round(pg, &s, 1, -1, err);
+	pg_bind_int(calls[0], ":home", pg->db.home);
+	return pg_round(pg, calls, 2, -1, err);
 }
 
 bool

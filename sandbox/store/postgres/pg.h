@@ -54,7 +54,8 @@ struct pg {
 	bool quick;	/* commits need not last from here on … */
 	bool quick_now; /* … and for the server */
 	bool listening;
-	int64_t holder; /* 0: none (holder.c) */
+	int64_t holder;	       /* 0: none (holder.c) */
+	char *node, *instance; /* to join again (node.c); NULL: not joined */
 	int64_t last_id;
 	struct pg_stmt statements[PG_STATEMENT_COUNT];
 };
@@ -114,7 +115,7 @@ int pg_run_own(struct pg *pg, enum pg_statement which, struct err *err);
 int64_t pg_int(const struct pg_stmt *s, int column);
 void pg_reset(struct pg_stmt *s);
 
-/* ---- transaction.c, migrate.c, holder.c: struct db_driver's ---- */
+/* ---- transaction.c, migrate.c, holder.c, node.c: struct db_driver's ---- */
 
 int pg_begin(struct db *db, struct err *err);
 int pg_commit(struct db *db, struct err *err);
@@ -127,8 +128,12 @@ void pg_end_before(struct pg *pg);
 int pg_hold_again(struct pg *pg, struct err *err);
 int pg_take_over(struct db *db, const char *node, int64_t slot, int64_t holder,
     struct err *err);
-void pg_notify(struct db *db);
+void pg_notify(struct db *db, int64_t home);
 int pg_listen(struct db *db, struct err *err);
 bool pg_heard(struct db *db, int *fd);
+int pg_join(struct db *db, const char *name, const char *instance,
+    struct err *err);
+int pg_join_again(struct pg *pg, struct err *err);
+int pg_lose_node(struct db *db, struct node_loss *loss, struct err *err);
 
 #endif

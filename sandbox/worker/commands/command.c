@@ -10,6 +10,7 @@
 #include "../../base/config_images.h"
 #include "../../base/log.h"
 #include "../../rest/rest.h"
+#include "../moved.h"
 
 /* What does each kind of job, from the rows of commands.def. */
 static int (*const functions[JOB_UNKNOWN])(struct task *task,
@@ -197,6 +198,17 @@ command_remove_files(struct task *task, int wait_ms)
 	return removed;
 }
 
+/* Those of a sandbox that has moved here. */
+static int
+bring_files(struct task *task, struct err *err)
+{
+	int result = moved_bring(task, err);
+
+	if (result == 1)
+		command_not_done(task);
+	return result;
+}
+
 /* The sandbox of a command that needs one.  Who has none gets one, as with `/il
  * create`; but an editor that is waited for opens without.  1: the message says
  * why there is none. */
@@ -208,10 +220,12 @@ find_sandbox(struct task *task, struct err *err)
 	    err);
 
 	/* whoever uses it keeps it, and in between it may have gone */
-	if (result == 0 && sandbox_is_usable(sandbox))
+	if (result == 0 && sandbox_is_usable(sandbox)) {
 		result = sandbox_touch(task->worker->db, sandbox->id,
 		    task->worker->config->retention_seconds, err);
-	else if (result == 0) {
+		if (result == 0)
+			return bring_files(task, err);
+	} else if (result == 0) {
 		task->lost_at = sandbox->expires_at;
 		result = 1;
 	}
@@ -243,6 +257,11 @@ command_run(struct task *task)
 		result = functions[kind](task, &err);
 	if (result == 0 && task->made_sandbox && !task->taken)
 		render_made(&task->message, task->lost_at);
+	task->tells_move &= result == 0 && task->editor == NULL &&
+	    !task->remove;
+	if (task->tells_move && !task->taken)
+		render_moved(&task->message, task->sandbox.moved_host,
+		    task->sandbox.files_at);
 	if (result >= 0)
 		return;
 	log_err("%s job=%" PRId64 " kind=%s", err.text, task->job->id,

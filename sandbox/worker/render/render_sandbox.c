@@ -57,6 +57,23 @@ render_made(struct message *message, int64_t lost_at)
 		      "create` says what it allows."));
 }
 
+void
+render_moved(struct message *message, const char *host, int64_t files_at)
+{
+	struct buf *tail = &message->tail;
+
+	if (files_at != 0)
+		buf_addf(tail,
+		    _("\n-# The host %s was lost, and your sandbox has moved "
+		      "to another one. Its files are as of <t:%" PRId64 ":f>."),
+		    host, files_at);
+	else
+		buf_addf(tail,
+		    _("\n-# The host %s was lost, and with it the files of "
+		      "your sandbox: there was no copy. It is empty now."),
+		    host);
+}
+
 /* ---- the service ---- */
 
 /* Lines about the parts of the service, and whether all of them are well. */

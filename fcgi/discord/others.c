@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "others.h"
+
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
+#include "../../sandbox/store/holder.h"
+#include "../../sandbox/store/node.h"
+
+#define NODE_RETRY_MS 1000
+
+void
+others_check(struct db *db, const struct config *config, int64_t *retry_ms)
+{
+	char instance[CONFIG_INSTANCE_LEN + 1];
+	int64_t now_ms = clock_monotonic_ms();
+	struct err err;
+
+	if (!holder_is_shared(db) || node_number(db) != 0 || now_ms < *retry_ms)
+		return;
+	*retry_ms = now_ms + NODE_RETRY_MS;
+	if (config_node_instance(config, instance, &err) != 0 ||
+	    node_find(db, config->node, instance, &err) < 0)
+		log_warn("%s", err.text);
+}
+
+void
+others_notify(struct db *db, const int64_t *homes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool told = homes[i] == node_number(db);
+
+		for (size_t j = 0; j < i && !told; j++)
+			told = homes[j] == homes[i];
+		if (!told)
+			holder_notify(db, homes[i]);
+	}
+}

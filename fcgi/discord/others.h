@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OTHERS_H
+#define OTHERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct config;
+struct db;
+
+/* Other hosts of the same database (store/node.h); with SQLite there are none.
+ */
+
+/* Which one we are, once our workers have told the database; not asked again
+ * before *retry_ms (monotonic). */
+void others_check(struct db *db, const struct config *config,
+    int64_t *retry_ms);
+/* Jobs with these homes are committed: wake the workers elsewhere, once each.
+ */
+void others_notify(struct db *db, const int64_t *homes, size_t count);
+
+#endif
