@@ -47,6 +47,7 @@ struct delivery {
 	enum rest_patience patience;
 	bool remove; /* delete it, and edit it only if that fails */
 	bool first;  /* it was the first response */
+	bool lasts;  /* it is in the database for good */
 	struct rest_reply reply;
 	struct err err;
 };
@@ -113,13 +114,29 @@ deliver_release(struct worker *worker)
 /* Of an answer that a power cut takes back, another one is told: it was
  * interrupted.  So it waits for the disk, but for a first response, which is on
  * its way meanwhile. */
-static void
+static bool
 flush(struct worker *worker, int64_t job_id)
 {
 	struct err err = { 0 };
 
-	if (db_flush(worker->db, &err) != 0)
-		log_err("%s job=%" PRId64, err.text, job_id);
+	if (db_flush(worker->db, &err) == 0)
+		return true;
+	log_err("%s job=%" PRId64, err.text, job_id);
+	return false;
+}
+
+/* What could not be noted, or may be lost again, is noted until it lasts. */
+static void
+owe(struct worker *worker, const struct task *task, const char *body,
+    int64_t cpu_ms, bool told)
+{
+	free(worker->owed.body);
+	worker->owed = (struct deliver_owed){ .job_id = task->job->id,
+		.body = xstrdup(body),
+		.cpu_ms = cpu_ms,
+		.told = told };
+	(void)snprintf(worker->owed.outcome, sizeof(worker->owed.outcome), "%s",
+	    task->outcome);
 }
 
 /* Finished first: from there on the rounds of telling know of it, too. */
@@ -133,13 +150,14 @@ deliver_note(struct worker *worker)
 	if (owed->body != NULL) {
 		result = job_finish(worker->db, owed->job_id, worker->holder,
 		    owed->body, owed->outcome, owed->cpu_ms, &err);
-		flush(worker, owed->job_id);
+		if (!flush(worker, owed->job_id))
+			return false;
 	}
 	if (result >= 0) {
 		free(owed->body);
 		owed->body = NULL;
 	}
-	if (result == 0 && owed->told)
+	if (result >= 0 && owed->told)
 		result = job_delivered(worker->db, owed->job_id, &err);
 	if (result < 0)
 		log_err("not noted yet: %s job=%" PRId64, err.text,
@@ -266,7 +284,7 @@ settle(struct delivery *d, enum rest_outcome outcome)
 /* The answer as the first response, should the front still wait for it; what
  * has files comes in one edit after a deferral. */
 static enum first_response
-respond_first(struct task *task, struct err *err)
+respond_first(struct task *task, bool *lasts, struct err *err)
 {
 	const struct job *job = task->job;
 	auto_free char *path = first_response_path(task->worker->config,
@@ -285,7 +303,7 @@ respond_first(struct task *task, struct err *err)
 		json = own = message_response_json(&task->message, job->answer,
 		    job->share && !task->apart);
 	fd = first_response_give(path, job->id, json, PASS_ON_MS, err);
-	flush(task->worker, job->id);
+	*lasts = flush(task->worker, job->id);
 	if (fd >= 0)
 		first = first_response_outcome(fd, PASS_ON_MS, err);
 	return later && first == FIRST_RESPONSE_SENT ? FIRST_RESPONSE_LATE :
@@ -317,9 +335,9 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 	enum first_response first = FIRST_RESPONSE_LATE;
 
 	if (task->job->held_by >= 0)
-		first = respond_first(task, &d->err);
+		first = respond_first(task, &d->lasts, &d->err);
 	else
-		flush(task->worker, task->job->id);
+		d->lasts = flush(task->worker, task->job->id);
 	if (first == FIRST_RESPONSE_NOBODY) {
 		log_warn("no first response: %s job=%" PRId64, d->err.text,
 		    task->job->id);
@@ -355,7 +373,6 @@ void
 deliver_task(struct task *task)
 {
 	struct worker *worker = task->worker;
-	struct deliver_owed *owed = &worker->owed;
 	auto_free char *body = message_json(&task->message, false);
 	struct delivery d = {
 		.worker = worker,
@@ -376,14 +393,8 @@ deliver_task(struct task *task)
 		log_err("the job was taken away job=%" PRId64, task->job->id);
 		return;
 	}
-	if (finished < 0) {
+	if (finished < 0)
 		log_err("%s job=%" PRId64, err.text, task->job->id);
-		owed->job_id = task->job->id;
-		owed->body = xstrdup(body);
-		owed->cpu_ms = cpu_ms;
-		(void)snprintf(owed->outcome, sizeof(owed->outcome), "%s",
-		    task->outcome);
-	}
 	d.first = deliver_first(task, &d, &outcome);
 	if (!d.first) {
 		/* When Discord did not answer the last time and others wait for
@@ -396,9 +407,10 @@ deliver_task(struct task *task)
 		worker->unanswered = outcome == REST_LATER &&
 		    d.reply.status == 0;
 	}
-	settled = finished < 0 ? outcome == REST_DONE : settle(&d, outcome);
-	if (finished < 0)
-		owed->told = settled;
+	d.lasts = d.lasts && finished == 0;
+	settled = d.lasts ? settle(&d, outcome) : outcome == REST_DONE;
+	if (!d.lasts)
+		owe(worker, task, body, cpu_ms, settled);
 	if (!settled && task->message.file_count > 0)
 		kept_add(worker, task->job->id, &task->message);
 }

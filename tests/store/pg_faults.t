@@ -256,6 +256,32 @@ def test_stopped(cluster, address):
         os.kill(postmaster, signal.SIGCONT)
 
 
+def test_flush(cluster):
+    """With a standby that is not there: it is waited for."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
+                        "sql", "postgres", "connection.sql")
+    with open(path) as file:
+        flush = file.read().split("-- name: pg_flush\n")[1].split(";")[0]
+    cluster.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    cluster.sql("SELECT pg_reload_conf()")
+    deadline = time.monotonic() + 30
+    while cluster.sql("SHOW synchronous_standby_names") != "nobody":
+        assert time.monotonic() < deadline
+    waiting = subprocess.Popen(
+        [cluster.bin + "/psql", "-XAtq", "-h", cluster.folder, "-p",
+         cluster.port, "-U", "inline", "-d", "faults", "-c", flush],
+        stdout=subprocess.DEVNULL)
+    seen = "0"
+    while seen == "0" and waiting.poll() is None:
+        assert time.monotonic() < deadline
+        seen = cluster.sql("SELECT count(pg_cancel_backend(pid)) FROM "
+                           "pg_stat_activity WHERE wait_event = 'SyncRep'")
+    ok(seen == "1", "a flush waits for the replica", seen)
+    waiting.wait(30)
+    cluster.sql("ALTER SYSTEM RESET synchronous_standby_names")
+    cluster.sql("SELECT pg_reload_conf()")
+
+
 def test_password(cluster):
     """By a file only, and never shown."""
     cluster.sql(f"CREATE ROLE secret LOGIN PASSWORD '{PASSWORD}' IN ROLE "
@@ -375,6 +401,7 @@ with tempfile.TemporaryDirectory(prefix="inline-test-") as STATE:
         test_settings(cluster, address)
         test_pooler(cluster, address)
         test_stopped(cluster, address)
+        test_flush(cluster)
         test_password(cluster)
         test_certificate(cluster)
         test_full(cluster)

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""Inline on hosts of its own, n1, n2, n3, with one database; Discord and a load
+balancer are on the hub.
+
+    with Nodes(3) as nodes:
+        run = nodes.discord.send_command("py", code="print(1)")
+"""
+
+import atexit
+import os
+import select
+import subprocess
+import sys
+import time
+
+from engine import Engine, IMAGE, spread, start_registry
+from hosts import HUB, ROOT, Host, Hub, session
+from postgres import Postgres
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
+from client import Standin  # noqa: E402
+
+HTTP = 8080         # of each node
+DISCORD = 9000      # the stand-in's, on the hub
+BALANCER = 9001
+START_SECONDS = 180
+ADDRESS_FILE = "/run/inline-db"
+# Any node takes any interaction, so one that could not is asked of the next.
+NGINX = """daemon off; pid {folder}/pid; error_log {folder}/error.log;
+worker_processes 1;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    proxy_http_version 1.1; proxy_set_header Host $http_host;
+    upstream nodes {{ {servers} }}
+    server {{
+        listen 127.0.0.1:{balancer};
+        location / {{
+            proxy_pass http{tls}://nodes;
+            proxy_connect_timeout 500ms;
+            proxy_next_upstream error timeout http_502 http_503 non_idempotent;
+            proxy_next_upstream_timeout 2500ms;
+        }}
+{each}
+    }}
+}}
+"""
+EACH = """
+        location /{name}/ {{
+            proxy_pass http{tls}://{address}:{port}/;
+            proxy_connect_timeout 500ms;
+        }}"""
+
+
+class Node:
+    """A host with an engine and `ilctl run`."""
+
+    def __init__(self, nodes, number):
+        self.nodes = nodes
+        self.number = number
+        self.name = f"n{number}"
+        self.host = Host(nodes.hub, self.name, number)
+        self.engine = Engine(self.host, number)
+
+    def settings(self, **settings):
+        """Its configuration keys."""
+        return {
+            "IL_NODE": self.name, "IL_STATE_DIR": "/run/inline",
+            "IL_BASE_DIR": "/var/lib/inline/sandboxes",
+            "IL_API_FILES": "/var/lib/inline/files",
+            "IL_DATABASE_FILE": ADDRESS_FILE, "IL_HTTP_PORT": str(HTTP),
+            "IL_HTTP_GATEWAY": HUB, "SANDBOX_IMAGE": IMAGE,
+            "SANDBOX_PULL_ON_STARTUP": "0", "SANDBOX_DERIVE": "0",
+            "IL_API_WARM": "0", "IL_API_CELLS": "1", "IL_API_SESSIONS": "1",
+            "IL_SPARE_CELLS": "0", "IL_USER_RATE": "1000", "IL_QUOTA": "16m",
+            "IL_MEMORY": "64m", **self.nodes.settings, **settings,
+            **self.nodes.keys}
+
+    def write(self, path, text, mode="644"):
+        """Put a file on the host."""
+        self.host.run("sh", "-ec", 'cat >"$1"; chmod "$2" "$1"', "sh", path,
+                      mode, text=text)
+
+    def start(self, **settings):
+        """`ilctl run`; returns when it says that it is ready."""
+        self.host.run("mkdir", "-p", "/var/lib/inline")
+        self.write(ADDRESS_FILE, self.nodes.postgres.address + "\n")
+        with open(self.nodes.postgres.authority.path("ca.pem")) as file:
+            self.write("/run/inline-db.pem", file.read())
+        process = self.host.start(
+            "inline", "/srv/inline/bin/ilctl", "run",
+            env=self.settings(**settings), stdout=subprocess.PIPE)
+        deadline = time.monotonic() + START_SECONDS
+        seen = b""
+        while b"Inline is ready" not in seen:
+            left = max(deadline - time.monotonic(), 0)
+            ready, _, _ = select.select([process.stdout], [], [], left)
+            piece = os.read(process.stdout.fileno(), 4096) if ready else b""
+            assert piece, f"{self.name}: not ready: " + \
+                self.host.said("inline")
+            seen += piece
+
+    def stop(self):
+        """End `ilctl run` as an operator does."""
+        return self.host.stop("inline")
+
+    def boot(self):
+        """Switch the host on again, with all that it had on its disk."""
+        self.host.boot()
+        self.engine.start()
+
+    def ilctl(self, *words, **settings):
+        """(status, text) of an ilctl on the host."""
+        return self.host.ask("/srv/inline/bin/ilctl", *words,
+                             env=self.settings(**settings))
+
+    def marks(self):
+        """What the runs of all users have left on this node's disk; nothing
+        may run there.
+        """
+        found = []
+        base = os.path.join(self.host.folder, "lib/inline/sandboxes")
+        for folder, _, names in os.walk(base):
+            if "workspace.ext4" not in names:
+                continue
+            image = os.path.join(folder, "workspace.ext4")
+            subprocess.run(["e2fsck", "-p", image], capture_output=True)
+            found += subprocess.run(
+                ["debugfs", "-R", "cat /marks", image],
+                capture_output=True, text=True).stdout.split()
+        return found
+
+
+class Nodes:
+    """All of it."""
+
+    def __init__(self, count=3, start=True, tls="", **settings):
+        self.count = count
+        self.settings = settings
+        self.begin = start
+        self.tls = tls
+        self.keys = {}
+        self.nodes = []
+        self.discord = None
+        self.balancer = None
+
+    def __enter__(self):
+        atexit.register(self.show)
+        self.hub = Hub()
+        start_registry()
+        self.postgres = Postgres(self.hub)
+        self.nodes = [Node(self, i) for i in range(1, self.count + 1)]
+        spread([node.engine for node in self.nodes], IMAGE)
+        self.start_discord()
+        if self.begin:
+            self.nodes[0].ilctl("migrate")
+            for node in self.nodes:
+                node.start()
+        atexit.unregister(self.show)
+        return self
+
+    def __exit__(self, kind, error, _):
+        if kind is not None and not (kind is SystemExit and not error.code):
+            self.show()
+        self.discord.stop()
+
+    def __getitem__(self, i):
+        return self.nodes[i]
+
+    def __iter__(self):
+        return iter(self.nodes)
+
+    def show(self):
+        """The ends of the logs, for who looks for a fault."""
+        for node in self.nodes:
+            for line in node.host.said("inline", 25).splitlines():
+                print(f"# {node.name} {line}", flush=True)
+
+    def start_discord(self):
+        """The stand-in, and what brings its interactions to the nodes."""
+        self.discord = Standin(f"http://127.0.0.1:{BALANCER}/interactions",
+                               rate_limit=1000).start()
+        self.keys = {key: value for key, value in
+                     self.discord.environment().items()
+                     if key != "DISCORD_TOKEN"}
+        self.keys["DISCORD_API_BASE"] = f"http://{HUB}:{DISCORD}/api/v10"
+        folder = os.path.join(session(), "balancer")
+        os.makedirs(folder)
+        port = 443 if self.tls else HTTP
+        hosts = [node.host for node in self.nodes]
+        text = NGINX.format(
+            folder=folder, balancer=BALANCER, tls="s" if self.tls else "",
+            servers=" ".join(f"server {one.address}:{port} max_fails=0;"
+                             for one in hosts),
+            each="\n".join(EACH.format(
+                name=one.name, address=one.address, port=port,
+                tls="s" if self.tls else "") for one in hosts))
+        # Discord's REST API, for the nodes.
+        text = text.rstrip()[:-1] + f"""
+    server {{
+        listen {HUB}:{DISCORD};
+        client_max_body_size 64m;
+        location / {{ proxy_pass http://127.0.0.1:{self.discord.port}; }}
+    }}
+}}
+"""
+        with open(folder + "/nginx.conf", "w") as file:
+            file.write(text)
+        self.balancer = subprocess.Popen(
+            ["nginx", "-e", folder + "/error.log", "-c",
+             folder + "/nginx.conf"], stdin=subprocess.DEVNULL)
+
+    def by(self, node):
+        """What is sent from now on goes to this node; None: to any."""
+        name = f"/{node.name}" if node else ""
+        self.discord.settings(
+            endpoint=f"http://127.0.0.1:{BALANCER}{name}/interactions")
