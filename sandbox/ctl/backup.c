@@ -367,7 +367,7 @@ save_database(struct backup *b, struct db *db, struct err *err)
 static int
 save_all(struct backup *b, struct err *err)
 {
-	auto_db struct db *db = db_open(b->config->database, DB_WORKER, err);
+	auto_db struct db *db = db_open(b->config->database, DB_READER, err);
 	auto_free char *uids = xprintf("%s/.uids", b->config->base_dir);
 	auto_buf struct buf ids = BUF_INIT((size_t)1 << 30);
 	struct stmt *s;

@@ -58,7 +58,7 @@ int
 ctl_sandboxes(struct ctl *ctl)
 {
 	struct err err = { 0 };
-	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
+	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
 	struct stmt *s;
 	int result;
 
@@ -120,7 +120,7 @@ ctl_jobs(struct ctl *ctl)
 	}
 	if (optind != ctl->argc)
 		return CTL_MISUSED;
-	db = db_open(ctl->config.database, DB_WORKER, &err);
+	db = db_open(ctl->config.database, DB_READER, &err);
 	if (db == NULL)
 		return ctl_fail(ctl->argv[0], &err);
 	printf("%-10s %-16s  %-20s %-10s  %-13s  %12s  %s\n", "JOB",
@@ -204,7 +204,7 @@ ctl_abuse(struct ctl *ctl)
 	}
 	if (optind != ctl->argc)
 		return CTL_MISUSED;
-	db = db_open(ctl->config.database, DB_WORKER, &err);
+	db = db_open(ctl->config.database, DB_READER, &err);
 	if (db == NULL)
 		return ctl_fail(ctl->argv[0], &err);
 	printf("%-10s %-16s  %-20s %-20s %-12s %9s%9s  %s\n", "JOB",

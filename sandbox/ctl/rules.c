@@ -388,7 +388,7 @@ run_verb(struct ctl *ctl, struct target *t, const char *name)
 		    (verbs[i].subjects & 1u << t->subject) == 0)
 			continue;
 		/* an operator's own would make it where there is none */
-		db = t->db = db_open(ctl->config.database, DB_WORKER, &err);
+		db = t->db = db_open(ctl->config.database, DB_READER, &err);
 		if (db == NULL)
 			code = CTL_FAILED;
 		else if (verbs[i].writes)

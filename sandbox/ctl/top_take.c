@@ -217,7 +217,7 @@ int
 top_take(const struct config *config, struct top *top, struct err *err)
 {
 	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
-	auto_db struct db *db = db_open(config->database, DB_WORKER, err);
+	auto_db struct db *db = db_open(config->database, DB_READER, err);
 
 	*top = (struct top){ .cells_count = 0 };
 	if (db == NULL || job_count(db, &top->jobs_count, err) != 0)

@@ -109,6 +109,16 @@ read_version(struct connection *c, int *version, struct err *err)
 	return result;
 }
 
+/* Those that set a connection up are run, not prepared; an operator's lists are
+ * for who only reads: they would be kilobytes of each worker and each front. */
+static bool
+is_for(enum db_role role, const char *name)
+{
+	if (strncmp(name, "list_", 5) == 0)
+		return role == DB_READER || role == DB_ADMIN;
+	return strncmp(name, "connect_", 8) != 0;
+}
+
 static int
 prepare(struct connection *c, struct err *err)
 {
@@ -117,9 +127,8 @@ prepare(struct connection *c, struct err *err)
 		sqlite3_stmt *h = NULL;
 		int result;
 
-		/* Those that set a connection up are run, not prepared. */
 		if (s->handle != NULL ||
-		    strncmp(statement_texts[i].name, "connect_", 8) == 0)
+		    !is_for(c->db.role, statement_texts[i].name))
 			continue;
 		result = sqlite3_prepare_v3(c->handle, statement_texts[i].sql,
 		    -1, SQLITE_PREPARE_PERSISTENT, &h, NULL);
