@@ -33,7 +33,7 @@ def examples():
 @test
 def the_examples_do_what_they_say():
     found = examples()
-    assert len(found) == 4, found
+    assert len(found) == 6, found
     with Served() as served:
         for command, want in found:
             here = command.replace("localhost:8080",
