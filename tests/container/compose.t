@@ -23,6 +23,7 @@ MONITORING = os.path.join(ROOT, "systemd", "monitoring", "alerts.yml")
 COMPOSE = ["docker-compose"] if shutil.which("docker-compose") else [
     "docker", "compose"]
 WWW_DATA = 33
+SECRET = "told-to-nobody"
 
 folder = tempfile.mkdtemp(prefix="inline-compose-")
 os.chmod(folder, 0o755)
@@ -75,6 +76,7 @@ def it_becomes_healthy_on_a_root_that_nobody_writes():
     status, text = fetch(f"http://127.0.0.1:{ports['INLINE_PORT']}/eval",
                          {"input": "print(6 * 7)"})
     assert status == 200 and json.loads(text)["stdout"] == "42\n", text
+    assert SECRET not in docker("inspect", name)
 
 
 @test
@@ -151,7 +153,7 @@ subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
                 "/CN=inline.test"], check=True, capture_output=True)
 with open(folder + "/inline.env", "w") as settings:
     settings.write(f"SANDBOX_IMAGE={IMAGE}\nSANDBOX_IMAGES=3.11={IMAGE}\n"
-                   "IL_WORKERS=2\n")
+                   f"IL_WORKERS=2\nDISCORD_TOKEN='{SECRET}'\n")
 atexit.register(shutil.rmtree, folder, ignore_errors=True)
 atexit.register(down)
 run()
