@@ -69,3 +69,23 @@ ORDER BY j.id LIMIT :most;
 
 -- name: list_owner
 SELECT user_id FROM sandboxes WHERE id = :id;
+
+-- Hosts of one database; PostgreSQL knows whose lock is held.
+-- name: list_nodes
+SELECT number, name,
+	'', -- sqlite
+	-- postgres: CASE WHEN number IN (SELECT CAST(CAST(objid AS BIGINT)
+	-- postgres: AS INTEGER) FROM pg_locks
+	-- postgres: WHERE locktype = 'advisory' AND classid = 1768713071
+	-- postgres: AND granted AND database = (SELECT oid FROM pg_database
+	-- postgres: WHERE datname = current_database())) THEN 'alive'
+	-- postgres: WHEN lost_ms <> 0 THEN 'lost' ELSE 'away' END,
+	CASE WHEN lost_ms <> 0 THEN lost_ms ELSE left_ms END,
+	(SELECT count(*) FROM sandboxes AS s WHERE s.home = n.number
+		AND s.state <> 'expired'),
+	(SELECT count(*) FROM jobs AS j WHERE j.home = n.number
+		-- postgres: AND j.open
+		AND j.state IN ('queued', 'claimed', 'started', 'finished',
+		'lost')),
+	(SELECT count(*) FROM leftovers AS l WHERE l.home = n.number)
+FROM nodes AS n ORDER BY number;

@@ -17,3 +17,13 @@ DELETE FROM leftovers WHERE sandbox = :sandbox;
 
 -- name: leftover_count
 SELECT count(*) FROM leftovers WHERE home = :home;
+
+-- One that is away will not come back: its minute is over.
+-- name: node_give_up
+UPDATE nodes SET left_ms = 1 WHERE name = :name AND lost_ms = 0
+	-- postgres: AND number NOT IN (SELECT CAST(CAST(objid AS BIGINT)
+	-- postgres: AS INTEGER) FROM pg_locks
+	-- postgres: WHERE locktype = 'advisory' AND classid = 1768713071
+	-- postgres: AND granted AND database = (SELECT oid FROM pg_database
+	-- postgres: WHERE datname = current_database()))
+	;

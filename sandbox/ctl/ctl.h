@@ -4,6 +4,7 @@
 
 #include "../base/config.h"
 
+struct db;
 struct err;
 
 /* Exit codes of all our programs. */
@@ -33,6 +34,9 @@ int ctl_backup(struct ctl *ctl);
 int ctl_commands(struct ctl *ctl);
 int ctl_doctor(struct ctl *ctl);
 int ctl_expire(struct ctl *ctl);
+int ctl_nodes(struct ctl *ctl);
+/* Which node this host is, where several share the database. */
+int ctl_find_node(const struct config *config, struct db *db, struct err *err);
 int ctl_guild(struct ctl *ctl);
 int ctl_jobs(struct ctl *ctl);
 int ctl_mcp(struct ctl *ctl);

@@ -265,7 +265,10 @@ ctl_expire(struct ctl *ctl)
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
 	int failed = 0;
-	int removed = db != NULL ? expire(db, path, &failed, &err) : -1;
+	/* those of this host: others have their folders */
+	int removed = db != NULL && ctl_find_node(&ctl->config, db, &err) == 0 ?
+	    expire(db, path, &failed, &err) :
+	    -1;
 
 	if (removed < 0)
 		return ctl_fail(ctl->argv[0], &err);

@@ -291,6 +291,7 @@ check_database(struct doctor *d)
 			    " running, %" PRId64 " to be told",
 		    shown, counts.queued, counts.running, counts.untold);
 	check_rules(db);
+	doctor_nodes(d, db);
 	if (counts.oldest_ms > 60000)
 		doctor_bad(d, "look at il-worker's log",
 		    "queue: the oldest job waits for %" PRId64 " s",

@@ -8,6 +8,7 @@
 #include "../protocol/lease.h"
 
 struct config;
+struct db;
 
 /*
  * Each check prints one or more lines.  A FAIL names what is wrong and the
@@ -28,6 +29,9 @@ void doctor_say(struct doctor *d, const char *mark, const char *mend,
 #define doctor_good(...) doctor_say(NULL, "ok  ", NULL, __VA_ARGS__)
 #define doctor_note(...) doctor_say(NULL, "note", NULL, __VA_ARGS__)
 #define doctor_bad(d, mend, ...) doctor_say(d, "FAIL", mend, __VA_ARGS__)
+
+/* nodes.c: the hosts that share the database; nothing where it is a file. */
+void doctor_nodes(struct doctor *d, struct db *db);
 
 /* doctor_host.c: the machine. */
 void doctor_engine(struct doctor *d);

@@ -83,6 +83,8 @@ static const struct command {
 	    "database and sandboxes, while all runs" },
 	{ "restore", ctl_restore, true, "restore [-f | -n] folder",
 	    "bring a backup back, or check it (-n)" },
+	{ "nodes", ctl_nodes, true, "nodes [lost name]",
+	    "hosts that share the database" },
 	{ "expire", ctl_expire, true, NULL, "remove what has expired, now" },
 	{ "user", ctl_user, true,
 	    "user id [show | limits [name=value ...] | block [-c] [reason ...] "

@@ -54,6 +54,7 @@ table() {
 	test   cmd:git              git                    git               git
 	test   pc:libpq             libpq-dev              libpq-devel       postgresql-libs
 	test   file:initdb          postgresql             postgresql-server postgresql
+	test   file:faketime        libfaketime            libfaketime       libfaketime
 	test   cmd:promtool         prometheus             golang-github-prometheus prometheus
 	package cmd:dh              debhelper              debhelper         -
 	package cmd:lintian         lintian                -                 -
@@ -110,6 +111,8 @@ present() {
 	file:ca) any /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/cert.pem \
 		/etc/ssl/cert.pem ;;
 	file:initdb) any /usr/lib/postgresql/*/bin/initdb /usr/bin/initdb ;;
+	file:faketime) any /usr/lib/*/faketime/libfaketime.so.1 \
+		/usr/lib*/faketime/libfaketime.so.1 ;;
 	file:zoneinfo) [ -e /usr/share/zoneinfo/UTC ] ;;
 	# One that needs no library: it is copied into images without any.
 	busybox) command -v busybox >/dev/null &&

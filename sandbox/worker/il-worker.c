@@ -97,16 +97,22 @@ lock_own_slot(struct worker *worker)
 	}
 }
 
-/* Which host it belongs to, where there may be several. */
+/* Which host it belongs to, where there may be several: il-sandboxd may not
+ * have said so yet. */
 static int
 join_node(struct worker *worker, struct err *err)
 {
 	char instance[CONFIG_INSTANCE_LEN + 1] = "";
+	int64_t until_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
 
 	if (!holder_is_shared(worker->db))
 		return 0;
-	if (config_node_instance(worker->config, instance, err) != 0)
-		return -1;
+	while (config_node_instance(worker->config, instance, err) != 0) {
+		if (clock_monotonic_ms() > until_ms)
+			return -1;
+		if (is_stopping(worker, LOCK_PAUSE_MS))
+			exit(0);
+	}
 	return node_join(worker->db, worker->config->node, instance, err);
 }
 

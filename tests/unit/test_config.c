@@ -259,6 +259,55 @@ test_paths(void)
 	(void)unsetenv("DISCORD_API_BASE");
 }
 
+static void
+test_node(void)
+{
+	static const char *const good[] = { "a", "host-1", "9",
+		"0123456789abcdef0123456789abcdef" };
+	static const char *const bad[] = { "A", "-a", "a.b", "a_b", "a b",
+		"a/b", "0123456789abcdef0123456789abcdef0", "h\xc3\xb6st" };
+	struct err err = { 0 };
+	struct config c;
+	char id[CONFIG_INSTANCE_LEN + 1];
+	auto_free char *path = NULL;
+
+	is_int(config_load(&c, NULL, &err), 0, "without IL_NODE");
+	ok(*c.node != '\0' && strlen(c.node) <= 32 &&
+		strspn(c.node, "abcdefghijklmnopqrstuvwxyz0123456789-") ==
+		    strlen(c.node),
+	    "the host's own name, as far as its first dot");
+	config_release(&c);
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		(void)setenv("IL_NODE", good[i], 1);
+		is_int(config_load(&c, NULL, &err), 0, good[i]);
+		is_str(c.node, good[i], "is taken");
+		config_release(&c);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		(void)setenv("IL_NODE", bad[i], 1);
+		is_int(config_load(&c, NULL, &err), -1, bad[i]);
+		is_int(err.code, ERR_CONFIG, "is refused");
+		ok(strncmp(err.text, "IL_NODE: ", 9) == 0, "by name");
+	}
+	(void)unsetenv("IL_NODE");
+
+	/* what il-sandboxd says of its sandboxes */
+	path = write_file("node", "0123456789abcdef0123456789abcdef", 32);
+	(void)setenv("IL_STATE_DIR", folder, 1);
+	is_int(config_load(&c, NULL, &err), 0, "load");
+	is_int(config_node_instance(&c, id, &err), 0, "its id");
+	is_str(id, "0123456789abcdef0123456789abcdef", "is read");
+	(void)unlink(path);
+	is_int(config_node_instance(&c, id, &err), -1, "not there yet");
+	is_int(err.code, ERR_UNAVAILABLE, "may come");
+	free(write_file("node", "0123456789ABCDEF", 16));
+	is_int(config_node_instance(&c, id, &err), -1, "another text");
+	free(write_file("node", "0123456789abcdef0123456789abcdef00", 34));
+	is_int(config_node_instance(&c, id, &err), -1, "too long a one");
+	(void)unsetenv("IL_STATE_DIR");
+	config_release(&c);
+}
+
 /* Not set and set to nothing are two things there. */
 static void
 test_no_ca_bundle(void)
@@ -440,6 +489,7 @@ main(int argc, char **argv)
 	test_texts();
 	test_secret();
 	test_paths();
+	test_node();
 	test_no_ca_bundle();
 	test_env_file();
 	test_bad_files();
