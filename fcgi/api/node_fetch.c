@@ -73,7 +73,7 @@ ask(struct fetch *f, const struct api_app *app, const struct node_entry *node,
 		MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)text.len)
 		return err_set(err, ERR_UNAVAILABLE,
 		    "our nginx does not listen at %s: is its configuration "
-		    "that of `ilctl nodes`?",
+		    "that of `ilctl nginx`?",
 		    app->nodes_socket);
 	return 0;
 }

@@ -49,14 +49,14 @@ print_config(struct ctl *ctl)
 
 /* For /etc/inline/nodes.conf (nginx/README.md). */
 static int
-print_nodes(struct ctl *ctl)
+print_nginx(struct ctl *ctl)
 {
 	auto_buf struct buf text = BUF_INIT(NODES_CONF_MAX);
 	struct err err;
 
 	if (nodes_conf_add(&text, &ctl->config, &err) != 0)
 		return ctl_fail(ctl->argv[0], &err);
-	printf("# Written by `ilctl nodes`; it holds the nodes' key.\n%s",
+	printf("# Written by `ilctl nginx`; it holds the nodes' key.\n%s",
 	    text.len > 0 ? buf_str(&text) : "# IL_NODES is empty: one host.\n");
 	return CTL_OK;
 }
@@ -118,7 +118,7 @@ static const struct command {
 	    "what runs of the APIs can import" },
 	{ "mcp", ctl_mcp, false, "mcp [-u url] [-t token-file]",
 	    "the Model Context Protocol on standard input and output" },
-	{ "nodes", print_nodes, true, NULL,
+	{ "nginx", print_nginx, true, NULL,
 	    "print what nginx needs to know of the others of IL_NODES" },
 	{ "config", print_config, false, NULL, "print the table of settings" },
 };

@@ -400,9 +400,9 @@ def a_key_that_is_another_one_is_told_in_words():
                 file.write(text)
         else:
             os.remove(wrong)
-        code, _, said = a.ilctl("nodes", IL_NODES_KEY_FILE=wrong)
+        code, _, said = a.ilctl("nginx", IL_NODES_KEY_FILE=wrong)
         assert code == 78 and why in said, said
-    code, _, said = a.ilctl("nodes", IL_NODE="c")
+    code, _, said = a.ilctl("nginx", IL_NODE="c")
     assert code == 78 and "is not in it" in said, said
 
 
