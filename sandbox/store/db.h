@@ -16,8 +16,8 @@ struct err;
  * database, so that a typo stops it at start.
  *
  * Who may do what is held by the database itself: DB_FRONT (il-fcgi) inserts
- * jobs and views and reads; DB_READER (counting, and an operator's lists) reads;
- * DB_WORKER and DB_ADMIN do all.
+ * jobs and views and reads; DB_READER (counting, and an operator's lists)
+ * reads; DB_WORKER and DB_ADMIN do all.
  */
 enum db_role { DB_FRONT, DB_READER, DB_WORKER, DB_ADMIN };
 
