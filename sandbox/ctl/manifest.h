@@ -57,7 +57,6 @@ struct manifest {
 int manifest_lock(int folder, bool alone, struct err *err);
 
 void manifest_release(struct manifest *m);
-#define auto_manifest __attribute__((cleanup(manifest_release)))
 
 /* Read that of the folder.  1: there is none; -1: it is damaged. */
 int manifest_read(int folder, struct manifest *m, struct err *err);

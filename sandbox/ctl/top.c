@@ -68,10 +68,13 @@ show(const struct top *top)
 	       " to be told; the oldest waits for %s s\n",
 	    jobs->queued, jobs->running, jobs->untold,
 	    seconds(jobs->oldest_ms).text);
-	printf("cells %" PRId64 ", %" PRId64 " leased, %" PRId64
-	       " starting; %" PRId64 " wait for one\n\n",
-	    top->cells_count, top->broker.leased, top->broker.starting,
-	    top->broker.waiting);
+	if (top->cells_count < 0)
+		printf("cells are not known: %s\n\n", top->trouble.text);
+	else
+		printf("cells %" PRId64 ", %" PRId64 " leased, %" PRId64
+		       " starting; %" PRId64 " wait for one\n\n",
+		    top->cells_count, top->broker.leased, top->broker.starting,
+		    top->broker.waiting);
 	printf("%-32s %-8s %-9s %8s %8s %9s %5s  %s\n", "CELL", "CLASS",
 	    "STATE", "FOR s", "CPU s", "MEMORY", "RUNS", "SANDBOX");
 	for (size_t i = 0; i < top->cells; i++)
@@ -194,8 +197,9 @@ ctl_top(struct ctl *ctl)
 						    ctl_fail("top", &err);
 	if (top_take(&ctl->config, top, &err) != 0)
 		return ctl_fail("top", &err);
-	if (json)
-		return print_json(top);
-	show(top);
-	return CTL_OK;
+	if (json && print_json(top) != CTL_OK)
+		return CTL_FAILED;
+	if (!json)
+		show(top);
+	return top->cells_count < 0 ? ctl_fail("top", &top->trouble) : CTL_OK;
 }

@@ -220,10 +220,15 @@ top_take(const struct config *config, struct top *top, struct err *err)
 	auto_db struct db *db = db_open(config->database, DB_READER, err);
 
 	*top = (struct top){ .cells_count = 0 };
-	if (db == NULL || job_count(db, &top->jobs_count, err) != 0)
+	if (db == NULL || job_count(db, &top->jobs_count, err) != 0 ||
+	    take_jobs(top, db, err) != 0)
 		return -1;
-	if (lease_status(path, &top->broker, ASK_MS, err) != REFUSAL_NONE ||
-	    take_cells(top, path, err) != 0)
-		return err_wrap(err, "il-sandboxd");
-	return take_owners(top, db, err) != 0 ? -1 : take_jobs(top, db, err);
+	if (lease_status(path, &top->broker, ASK_MS, &top->trouble) !=
+		REFUSAL_NONE ||
+	    take_cells(top, path, &top->trouble) != 0) {
+		(void)err_wrap(&top->trouble, "il-sandboxd");
+		top->cells = 0;
+		top->cells_count = -1;
+	}
+	return take_owners(top, db, err);
 }

@@ -6,14 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../base/err.h"
 #include "../protocol/lease.h"
 #include "../store/job.h"
 
 /* What runs now, for `ilctl top`. */
 #define TOP_CELLS 200 /* as the broker tells */
 #define TOP_JOBS 200
-
-struct err;
 
 struct top_cell {
 	/* as the broker tells */
@@ -47,7 +46,8 @@ struct top_job {
 struct top {
 	struct lease_status broker;
 	struct job_counts jobs_count;
-	int64_t cells_count; /* that there are */
+	int64_t cells_count; /* that there are; -1: il-sandboxd does not say, */
+	struct err trouble;  /* and why not */
 	size_t cells;
 	size_t jobs;
 	struct top_cell cell[TOP_CELLS];
@@ -55,6 +55,7 @@ struct top {
 };
 
 struct config;
+/* Jobs are told without a broker, too. */
 int top_take(const struct config *config, struct top *top, struct err *err);
 
 #endif

@@ -79,10 +79,13 @@ def on_a_terminal_it_is_shown_anew_until_it_is_interrupted():
 
 
 @test
-def without_a_broker_it_says_so():
-    code, out, errors = service.ilctl("top", IL_STATE_DIR="/nonexistent",
-                                      IL_DATABASE=service.database)
-    assert code == 1 and "il-sandboxd" in errors, (code, out, errors)
+def without_a_broker_it_says_so_and_tells_the_jobs():
+    for words in ([], ["--json"]):
+        code, out, errors = service.ilctl(
+            "top", *words, IL_STATE_DIR="/nonexistent",
+            IL_DATABASE=service.database)
+        assert code == 1 and "il-sandboxd" in errors, (code, out, errors)
+        assert "-1" in out if words else "jobs  0 queued" in out, out
 
 
 with service:
