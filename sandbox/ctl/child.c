@@ -53,9 +53,9 @@ static const char *const group_names[ACCOUNT_GROUPS] = {
 /* What the broker may keep as root: its containers' files and devices.  All
  * else (modules, the network, tracing, raw memory, ...) nobody here needs. */
 static const uint64_t root_keeps = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) |
-    BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_FOWNER) | BIT(CAP_FSETID) |
-    BIT(CAP_KILL) | BIT(CAP_SETGID) | BIT(CAP_SETUID) | BIT(CAP_MKNOD) |
-    BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_NICE) | BIT(CAP_SYS_RESOURCE);
+    BIT(CAP_FOWNER) | BIT(CAP_FSETID) | BIT(CAP_KILL) | BIT(CAP_SETGID) |
+    BIT(CAP_SETUID) | BIT(CAP_MKNOD) | BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_NICE) |
+    BIT(CAP_SYS_RESOURCE);
 
 /* A user or group of that name on the host, or a fixed number; never root. */
 void

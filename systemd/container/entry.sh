@@ -27,7 +27,7 @@ refuse() {
 
 # is_mount PATH: the operator has put something there.
 is_mount() {
-	grep -q " $1 " /proc/self/mountinfo
+	grep -qF " $1 " /proc/self/mountinfo
 }
 
 # The host, as seen from a network of our own: IL_HTTP_GATEWAY.
@@ -103,9 +103,11 @@ outside() {
 # ---- with an engine in here ----
 
 # With cgroup v2, who hands controllers down may have no process of its own.
+# Where what we see is the host's (--cgroupns host) there is nothing to divide.
 nest_cgroups() {
 	cgroup=/sys/fs/cgroup
-	[ -f $cgroup/cgroup.controllers ] || return 0
+	[ -f $cgroup/cgroup.controllers ] &&
+		grep -qx 0::/ /proc/self/cgroup || return 0
 	mkdir -p $cgroup/init
 	while read -r pid; do
 		echo "$pid" >$cgroup/init/cgroup.procs || : # gone, say
