@@ -84,7 +84,7 @@ SELECT id FROM jobs WHERE interaction_id = :interaction_id;
 
 -- A job that is not over: whose it is, and the one that keeps a user waiting.
 -- name: job_owner
-SELECT user_id FROM jobs
+SELECT user_id, home FROM jobs
 WHERE id = :id AND state IN ('queued', 'claimed', 'started');
 
 -- name: job_alone

@@ -289,6 +289,10 @@ commit_all(struct front *front, size_t count, struct err *err)
 		if (front->cases[i].reply.job_id != 0)
 			homes[jobs++] = front->cases[i].reply.home;
 	others_notify(front->db, homes, jobs);
+	for (size_t i = 0; i < count; i++)
+		if (front->cases[i].reply.cancel_id != 0)
+			others_cancel(front->db, front->cases[i].reply.home,
+			    front->cases[i].reply.cancel_id);
 	wake_for_one(front, count);
 	return db_flush(front->db, err);
 }

@@ -37,3 +37,9 @@ others_notify(struct db *db, const int64_t *homes, size_t count)
 			holder_notify(db, homes[i]);
 	}
 }
+
+void
+others_cancel(struct db *db, int64_t home, int64_t job_id)
+{
+	holder_cancel(db, home, job_id);
+}

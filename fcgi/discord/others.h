@@ -18,5 +18,7 @@ void others_check(struct db *db, const struct config *config,
 /* Jobs with these homes are committed: wake the workers elsewhere, once each.
  */
 void others_notify(struct db *db, const int64_t *homes, size_t count);
+/* Have a job there cancelled. */
+void others_cancel(struct db *db, int64_t home, int64_t job_id);
 
 #endif

@@ -31,12 +31,13 @@ struct reply {
 	char *body;		/* JSON, heap; NULL: an empty body */
 	const char *outcome;	/* a word for the log, static */
 	enum chat_outcome said; /* of status 200, for who counts */
-	int64_t job_id;	 /* the workers are to be woken; 0: there is none */
-	int64_t home;	 /* those of this node (node.h) */
-	int64_t hold_ms; /* so long after the receipt a worker may give
+	int64_t job_id;	   /* the workers are to be woken; 0: there is none */
+	int64_t home;	   /* those of this node (node.h) */
+	int64_t cancel_id; /* a job there that is to be cancelled; 0: none */
+	int64_t hold_ms;   /* so long after the receipt a worker may give
 			      * another body; 0: it may not */
-	bool pledged;	 /* true only once the group is committed */
-	struct err err;	 /* our own fault, for the log; ERR_NONE: none */
+	bool pledged;	   /* true only once the group is committed */
+	struct err err;	   /* our own fault, for the log; ERR_NONE: none */
 };
 
 /* An interaction on its way to its reply. */

@@ -76,9 +76,11 @@ struct db_driver {
 	    int64_t *holder, struct err *err);
 	int (*take_over)(struct db *db, const char *node, int64_t slot,
 	    int64_t holder, struct err *err);
-	void (*notify)(struct db *db, int64_t home);
+	/* job: that it is to be cancelled; 0: there are new ones */
+	void (*notify)(struct db *db, int64_t home, int64_t job);
 	int (*listen)(struct db *db, struct err *err);
 	bool (*heard)(struct db *db, int *fd);
+	int64_t (*heard_cancel)(struct db *db);
 	/* node.h */
 	int (*join)(struct db *db, const char *name, const char *instance,
 	    struct err *err);

@@ -34,7 +34,7 @@ void
 holder_notify(struct db *db, int64_t home)
 {
 	if (holder_is_shared(db))
-		db->driver->notify(db, home);
+		db->driver->notify(db, home, 0);
 }
 
 int
@@ -48,4 +48,17 @@ holder_heard(struct db *db, int *fd)
 {
 	*fd = -1;
 	return holder_is_shared(db) && db->driver->heard(db, fd);
+}
+
+void
+holder_cancel(struct db *db, int64_t home, int64_t job_id)
+{
+	if (holder_is_shared(db))
+		db->driver->notify(db, home, job_id);
+}
+
+int64_t
+holder_heard_cancel(struct db *db)
+{
+	return holder_is_shared(db) ? db->driver->heard_cancel(db) : 0;
 }

@@ -40,5 +40,9 @@ int holder_listen(struct db *db, struct err *err);
 /* Whether it was told since the last call: look for jobs.  Otherwise *fd is
  * readable when there is something to hear; -1: wait for something else. */
 bool holder_heard(struct db *db, int *fd);
+/* A job that runs at another home is to be cancelled; there holder_heard() and
+ * then this tell of it: its id, 0: no more. */
+void holder_cancel(struct db *db, int64_t home, int64_t job_id);
+int64_t holder_heard_cancel(struct db *db);
 
 #endif

@@ -344,9 +344,19 @@ number_of(struct db *db, enum statement which, const char *name, int64_t value,
 }
 
 int
-job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err)
+job_owner(struct db *db, int64_t id, int64_t *user_id, int64_t *home,
+    struct err *err)
 {
-	return number_of(db, STATEMENT_JOB_OWNER, ":id", id, user_id, err);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_OWNER);
+	int row;
+
+	db_bind_int(s, ":id", id);
+	row = db_step(db, s, err);
+	if (row == 1) {
+		*user_id = db_column_int(s, 0);
+		*home = db_column_int(s, 1);
+	}
+	return row < 0 ? -1 : row == 0;
 }
 
 int

@@ -103,8 +103,9 @@ enum job_insert_result job_insert(struct db *db, struct job *job,
 
 /* il-fcgi: the job of an interaction (after ERR_UNKNOWN).  1: there is none. */
 int job_find(struct db *db, int64_t interaction, int64_t *id, struct err *err);
-/* il-fcgi: whose is this job?  1: nobody's, or it is over. */
-int job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err);
+/* il-fcgi: whose is this job, and where is it?  1: nobody's, or it is over. */
+int job_owner(struct db *db, int64_t id, int64_t *user_id, int64_t *home,
+    struct err *err);
 /* il-fcgi: the unfinished job for which this user has to wait.  1: none. */
 int job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err);
 

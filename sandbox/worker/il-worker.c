@@ -28,6 +28,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
@@ -49,6 +50,7 @@
 #include "commands/command.h"
 #include "count.h"
 #include "deliver.h"
+#include "run.h"
 #include "moved.h"
 #include "sweep.h"
 
@@ -125,6 +127,20 @@ take_holder(struct worker *worker, struct err *err)
 	    &worker->holder, err);
 }
 
+/* What asks for a run to be cancelled: a file, or another host's word. */
+static int
+open_hear(struct worker *worker, struct err *err)
+{
+	worker->hear_fd = worker->cancel_fd;
+	if (!holder_is_shared(worker->db) || worker->cancel_fd < 0)
+		return 0;
+	worker->hear_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (worker->hear_fd < 0)
+		return err_system(err, "epoll_create1");
+	wake_wait_for(worker->hear_fd, worker->cancel_fd);
+	return 0;
+}
+
 /* All that it needs, or a word on what is missing: the descriptor of the
  * signals is first, as each wait heeds it. */
 static void
@@ -153,7 +169,8 @@ open_all(struct worker *worker)
 	if (worker->cancel_fd < 0)
 		log_err("what runs here cannot be cancelled: %s", err.text);
 	worker->db = db_open(config->database, DB_WORKER, &err);
-	if (worker->db == NULL || join_node(worker, &err) != 0 ||
+	if (worker->db == NULL || open_hear(worker, &err) != 0 ||
+	    join_node(worker, &err) != 0 ||
 	    holder_listen(worker->db, &err) != 0 ||
 	    take_holder(worker, &err) != 0)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
@@ -175,6 +192,8 @@ close_all(struct worker *worker)
 	count_close(worker);
 	db_close(worker->db);
 	free(worker->lease_socket);
+	if (worker->hear_fd >= 0 && worker->hear_fd != worker->cancel_fd)
+		(void)close(worker->hear_fd);
 	if (worker->cancel_fd >= 0)
 		(void)close(worker->cancel_fd);
 	(void)close(worker->wait_fd);
@@ -309,7 +328,7 @@ wait(struct worker *worker, int64_t until_ms)
 {
 	int fd = -1;
 
-	if (holder_heard(worker->db, &fd))
+	if (run_hear(worker, &fd))
 		return;
 	if (fd >= 0)
 		wake_wait_for(worker->wait_fd, fd);

@@ -10,6 +10,8 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../protocol/cancel.h"
+#include "../protocol/wake.h"
+#include "../store/holder.h"
 #include "naming.h"
 #include "task.h"
 #include "worker.h"
@@ -20,6 +22,32 @@
 #define TICK_MS 3000
 /* Nor is there anything to edit before the first response has left. */
 #define TICK_AFTER_MS 500
+/* While a cell is waited for, so often. */
+#define HEAR_MS 500
+
+bool
+run_hear(struct worker *worker, int *fd)
+{
+	bool heard = holder_heard(worker->db, fd);
+	struct err err = { 0 };
+	int64_t job_id;
+
+	if (*fd >= 0)
+		wake_wait_for(worker->hear_fd, *fd);
+	while ((job_id = holder_heard_cancel(worker->db)) != 0)
+		if (cancel_ask(worker->config, job_id, &err) != 0)
+			log_err("%s job=%" PRId64, err.text, job_id);
+	return heard;
+}
+
+/* New jobs that are heard of are looked for after this one. */
+static void
+hear_tick(void *worker)
+{
+	int fd;
+
+	(void)run_hear(worker, &fd);
+}
 
 /* Something is to be cancelled: is it this? */
 static bool
@@ -28,6 +56,7 @@ is_cancelled(void *arg)
 	struct task *task = arg;
 
 	cancel_heard(task->worker->cancel_fd);
+	hear_tick(task->worker);
 	task->run.cancelled = cancel_is_asked(task->worker->config,
 	    task->job->id);
 	return task->run.cancelled;
@@ -49,6 +78,12 @@ wait_for_cell(struct task *task, struct lease_request request, int wait_ms,
 		return REFUSAL_TIME;
 	}
 	request.unless = &cancel;
+	/* not by the connection: each new job would cost us our place */
+	if (holder_is_shared(task->worker->db)) {
+		request.tick = hear_tick;
+		request.tick_arg = task->worker;
+		request.tick_ms = HEAR_MS;
+	}
 	do
 		refusal = lease_open_again(&task->lease,
 		    task->worker->lease_socket, &request,
@@ -143,7 +178,7 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 {
 	const struct worker *worker = task->worker;
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
-	struct pollfd cancel = { .fd = worker->cancel_fd, .events = POLLIN };
+	struct pollfd cancel = { .fd = worker->hear_fd, .events = POLLIN };
 	struct conversation c = {
 		.cell_fd = task->lease.cell_fd,
 		.broker_fd = task->lease.broker_fd,

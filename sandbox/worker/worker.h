@@ -47,6 +47,8 @@ struct worker {
 	int signal_fd;	      /* SIGTERM, SIGINT; never read */
 	int wake_fd;	      /* the FIFO (wake.h) */
 	int wait_fd;	      /* for the FIFO and for signal_fd */
+	int hear_fd;	      /* for cancel_fd, and for other hosts that ask
+			       * the same by the database */
 	int cancel_fd;	      /* jobs are to be cancelled (cancel.h); -1:
 			       * nothing is watched */
 	char *lease_socket;   /* of the broker */

@@ -96,9 +96,11 @@ SET LOCAL synchronous_commit TO DEFAULT;
 -- name: pg_flush
 SELECT pg_logical_emit_message(true, 'inline', '');
 
--- A channel for each home: a job wakes nobody elsewhere.
+-- A channel for each home: a job wakes nobody elsewhere.  With a job's id: it is
+-- to be cancelled.
 -- name: pg_notify
-SELECT pg_notify(concat('il_jobs_', CAST(:home AS INTEGER)), '');
+SELECT pg_notify(concat('il_jobs_', CAST(:home AS INTEGER)),
+	CAST(:text AS TEXT));
 
 -- The name of a channel is no parameter.
 -- name: pg_listen_home

@@ -87,6 +87,14 @@ def test_home(a, b):
     ok(last_home() == b.number(), "somebody else's is at the other one")
     answer = a.say("bob", "print(open('f').read())", "theirs")
     ok("theirs" in answer, "and found from here", answer)
+    # a button of theirs, too, while it waits and while it runs
+    run = b.send("alice", "import time; print('on', flush=True); "
+                 "time.sleep(300)")
+    run.wait_edits(1, match="on")
+    standin.press(run.original, "Cancel", user="alice")
+    run.wait_final(match="ancelled")
+    ok("ancelled" in run.original.text(), "and cancelled from there",
+       run.original.text())
     over()
     ok(sql("SELECT count(DISTINCT home) FROM sandboxes") == "2",
        "the rows say so")

@@ -253,6 +253,12 @@ test_heard(void)
 	is_int(poll(&at, 1, 10000), 1, "two has word");
 	ok(holder_heard(b, &at.fd), "heard");
 	ok(!holder_heard(a, &other), "one has not");
+	holder_cancel(front, node_number(b), 77);
+	is_int(poll(&at, 1, 10000), 1, "of a job to be cancelled");
+	ok(!holder_heard(b, &at.fd), "which is no new one");
+	is_int(holder_heard_cancel(b), 77, "which one it is");
+	is_int(holder_heard_cancel(b), 0, "once");
+	is_int(holder_heard_cancel(a), 0, "not elsewhere");
 	db_close(a);
 	db_close(b);
 	db_close(front);

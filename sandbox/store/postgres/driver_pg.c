@@ -154,6 +154,7 @@ PUBLIC const struct db_driver inline_store_driver = {
 	.notify = pg_notify,
 	.listen = pg_listen,
 	.heard = pg_heard,
+	.heard_cancel = pg_heard_cancel,
 	.join = pg_join,
 	.lose_node = pg_lose_node,
 };

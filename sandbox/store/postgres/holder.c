@@ -6,6 +6,8 @@
  */
 #include "pg.h"
 
+#include <stdlib.h>
+
 /* Take a new number, and drop those that this slot had before and that left
  * nothing. */
 static int
@@ -119,12 +121,15 @@ pg_take_over(struct db *db, const char *node, int64_t slot, int64_t holder,
 /* ---- what they hear ---- */
 
 void
-pg_notify(struct db *db, int64_t home)
+pg_notify(struct db *db, int64_t home, int64_t job)
 {
 	struct pg *pg = pg_of(db);
 	struct pg_stmt *s = pg_own(pg, PG_NOTIFY);
 
 	pg_bind_int(s, ":home", home);
+	pg_bind_text(s, ":text", "");
+	if (job != 0)
+		pg_bind_int(s, ":text", job);
 	if (pg->conn != NULL && !pg->begun)
 		pg_send_only(pg, s);
 }
@@ -146,6 +151,26 @@ pg_listen(struct db *db, struct err *err)
 	return pg_round(pg, calls, 2, -1, err);
 }
 
+/* Is it of a job that is to be cancelled?  Of very many some are lost: who
+ * asked may ask again. */
+static bool
+keep_cancel(struct pg *pg, const char *text)
+{
+	int64_t job = strtoll(text, NULL, 10);
+
+	if (job > 0 && pg->cancel_count < PG_CANCELS_MAX)
+		pg->cancels[pg->cancel_count++] = job;
+	return job > 0;
+}
+
+int64_t
+pg_heard_cancel(struct db *db)
+{
+	struct pg *pg = pg_of(db);
+
+	return pg->cancel_count > 0 ? pg->cancels[--pg->cancel_count] : 0;
+}
+
 bool
 pg_heard(struct db *db, int *fd)
 {
@@ -162,8 +187,8 @@ pg_heard(struct db *db, int *fd)
 		return false;
 	}
 	while ((notify = PQnotifies(pg->conn)) != NULL) {
+		heard |= !keep_cancel(pg, notify->extra);
 		PQfreemem(notify);
-		heard = true;
 	}
 	*fd = PQsocket(pg->conn);
 	return heard;

@@ -20,6 +20,7 @@
 #define PG_COLUMNS_MAX 32
 #define PG_PARAMETERS_MAX 32
 #define PG_CALLS_MAX 5
+#define PG_CANCELS_MAX 16
 /* Of one answer: far over all that a statement gives. */
 #define PG_ANSWER_MAX (64 << 20)
 
@@ -56,6 +57,8 @@ struct pg {
 	bool listening;
 	int64_t holder;	       /* 0: none (holder.c) */
 	char *node, *instance; /* to join again (node.c); NULL: not joined */
+	int64_t cancels[PG_CANCELS_MAX]; /* heard, and not told yet */
+	int cancel_count;
 	int64_t last_id;
 	struct pg_stmt statements[PG_STATEMENT_COUNT];
 };
@@ -128,9 +131,10 @@ void pg_end_before(struct pg *pg);
 int pg_hold_again(struct pg *pg, struct err *err);
 int pg_take_over(struct db *db, const char *node, int64_t slot, int64_t holder,
     struct err *err);
-void pg_notify(struct db *db, int64_t home);
+void pg_notify(struct db *db, int64_t home, int64_t job);
 int pg_listen(struct db *db, struct err *err);
 bool pg_heard(struct db *db, int *fd);
+int64_t pg_heard_cancel(struct db *db);
 int pg_join(struct db *db, const char *name, const char *instance,
     struct err *err);
 int pg_join_again(struct pg *pg, struct err *err);

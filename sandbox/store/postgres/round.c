@@ -229,7 +229,8 @@ send_call(struct pg *pg, struct pg_stmt *s)
 static int
 take_unread(struct pg *pg, int64_t until_ms, struct err *err)
 {
-	struct pg_stmt *s = pg_own(pg, PG_NOTIFY);
+	/* not reset: the next one may be bound already */
+	struct pg_stmt *s = &pg->statements[PG_NOTIFY];
 	struct err ignored;
 
 	if (!pg->unread)
