@@ -148,6 +148,8 @@ def a_file_goes_up_here_and_down_there():
 def a_run_has_files_of_both_nodes():
     far, near = upload(a, b"far"), upload(b, b"near")
     empty = upload(a, b"")
+    store = os.path.join(b.settings["IL_STATE_DIR"], "files")
+    before = set(os.listdir(store))
     answer = execute(
         b, "print(open('x').read(), open('y').read(), open('e').read())\n"
         "_ = open('z', 'w').write('new')",
@@ -164,8 +166,8 @@ def a_run_has_files_of_both_nodes():
     # what was brought is nobody's file here, and has no name
     listed = {f["file_id"] for f in get(b, "/v1/files").json["files"]}
     assert far not in listed and near in listed, listed
-    store = os.path.join(b.settings["IL_STATE_DIR"], "files")
-    assert not [name for name in os.listdir(store) if "new-" in name]
+    assert set(os.listdir(store)) - before == {
+        made["z"], made["z"] + ".meta"}, os.listdir(store)
 
 
 @test
@@ -293,6 +295,7 @@ def a_program_that_calls_tools_goes_on_at_the_other_node():
     assert last["status"] == "completed" and last["stdout"] == "5\n", last
     made = last["files"][0]
     place = made.get("storage_session_id", last["session_id"])
+    assert place.startswith(TAG_B), "whoever lists it is sent there"
     assert Libre(a, alice).get(f"/download/{place}/{made['id']}").body == b"5"
 
 

@@ -93,17 +93,18 @@ manuals() {
 	tree '*.[58]' | xargs -r mandoc -Tlint -Wwarning
 }
 
-# The generated configuration with and without stand-in, and production's.
+# The generated configuration with and without stand-in, and production's, for
+# one host and for one of several, as nginx/README.md makes that of it.
 nginx_configurations() {
 	dir=$(mktemp -d) || return 1
 	status=0
 	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
 		-keyout "$dir/key.pem" -out "$dir/cert.pem" 2>/dev/null || status=1
-	mkdir "$dir/nginx"
+	mkdir "$dir/nginx" "$dir/nodes"
 	sandbox/setup/install.sh --library "$out/gcc" "$dir/lib/inline"
 	sed -e "s|@STATE_DIR@|$dir|g" -e "s|@LIB_DIR@|$dir/lib/inline|g" \
 		-e 's|@HTTP_ADDRESS@|127.0.0.1|' -e 's|@HTTP_PORT@|8080|' \
-		-e 's|@HTTP_GATEWAY@||' \
+		-e 's|@HTTP_GATEWAY@||' -e 's|@NODES@||' \
 		-e 's|@STANDIN_PORT@|8081|' \
 		nginx/nginx.conf.in >"$dir/template"
 	sed -e 's|@STANDIN@||' -e 's|@NO_STANDIN@|#|' "$dir/template" \
@@ -118,7 +119,15 @@ nginx_configurations() {
 			nginx/inline.conf
 		echo '}'
 	} >"$dir/production.conf"
-	for name in with without production; do
+	openssl rand -hex 32 >"$dir/nodes.key"
+	env -i IL_STATE_DIR="$dir" IL_LIB_DIR="$dir/lib/inline" IL_NODE=a \
+		IL_NODES=a=127.0.0.1,b=10.0.0.2,c='[fd00::3]:81' \
+		IL_NODES_KEY_FILE="$dir/nodes.key" "$out/gcc/bin/ilctl" nodes \
+		>"$dir/nodes.conf" || status=1
+	sed -e 's|^#include /etc/inline|include '"$dir|" "$dir/production.conf" \
+		>"$dir/several.conf"
+	grep -q "^include $dir/nodes.conf" "$dir/several.conf" || status=1
+	for name in with without production several; do
 		nginx -t -e stderr -c "$dir/$name.conf" || status=1
 	done
 	rm -rf "$dir"
