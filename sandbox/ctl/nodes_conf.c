@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What nginx has to know of the other nodes, for `ilctl run` and, by `ilctl
- * nodes`, for production: where they are, whom it believes to be one, and the
+ * nginx`, for production: where they are, whom it believes to be one, and the
  * two servers by which it is asked, by them and by il-api.
  */
 #include <string.h>

@@ -122,7 +122,7 @@ nginx_configurations() {
 	openssl rand -hex 32 >"$dir/nodes.key"
 	env -i IL_STATE_DIR="$dir" IL_LIB_DIR="$dir/lib/inline" IL_NODE=a \
 		IL_NODES=a=127.0.0.1,b=10.0.0.2,c='[fd00::3]:81' \
-		IL_NODES_KEY_FILE="$dir/nodes.key" "$out/gcc/bin/ilctl" nodes \
+		IL_NODES_KEY_FILE="$dir/nodes.key" "$out/gcc/bin/ilctl" nginx \
 		>"$dir/nodes.conf" || status=1
 	sed -e 's|^#include /etc/inline|include '"$dir|" "$dir/production.conf" \
 		>"$dir/several.conf"
