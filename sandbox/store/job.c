@@ -15,6 +15,7 @@
 #define RATE_WINDOW_MS 60000
 /* Each of them takes a worker, for LIMIT_LOOK_MS at most. */
 #define BESIDE_MAX 2
+#define CLAIM_TRIES 20
 
 static const char *const answer_names[] = {
 	[ANSWER_DEFERRED] = "deferred",
@@ -399,16 +400,13 @@ take_row(struct db *db, struct stmt *s, struct job *job, struct err *err)
 	return -1;
 }
 
-int
-job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
+/* One try.  1: none is left of those that it saw. */
+static int
+claim_one(struct db *db, int64_t slot, struct job *job, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
-	/* An empty queue is found without the lock that fronts wait for. */
-	int result = job_peek(db, err);
+	int result;
 
-	job_init(job);
-	if (result != 0)
-		return result;
 	db_bind_int(s, ":slot", slot);
 	db_bind_int(s, ":now_ms", clock_wall_ms());
 	bind_home(db, s, node_number(db));
@@ -416,6 +414,26 @@ job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 	result = take_row(db, s, job, err);
 	db_lasting(db, true);
 	return result < 0 ? err_wrap(err, "claim a job") : result;
+}
+
+/* An empty queue is found without the lock that fronts wait for.  Where nobody
+ * holds such a lock others may take all that one try sees, and leave what has
+ * come since: who woke for that is here, so it is looked for again. */
+int
+job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
+{
+	job_init(job);
+	for (int tries = 0; tries < CLAIM_TRIES; tries++) {
+		bool look = tries > 0 || !holder_is_shared(db);
+		int result = look ? job_peek(db, err) : 0;
+
+		if (result != 0)
+			return result;
+		result = claim_one(db, slot, job, err);
+		if (result != 1)
+			return result;
+	}
+	return 1;
 }
 
 /* Run a change of one row's state.  1: it was not in that state. */

@@ -110,6 +110,32 @@ test_flush(void)
 	db_close(worker);
 }
 
+/* Others take all that a claim sees: what came meanwhile is not left lying.
+ * Here the first change comes to nothing. */
+static void
+test_claim_again(void)
+{
+	struct err err = { 0 };
+	struct db *worker = store_open(DB_WORKER);
+	int64_t holder = 0;
+	struct job job;
+
+	(void)holder_take(worker, "here", 1, &holder, &err);
+	(void)store_insert(worker, 1, JOB_PY);
+	(void)store_sql(
+	    "CREATE SEQUENCE tries; CREATE FUNCTION once() RETURNS trigger "
+	    "LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN IF "
+	    "nextval('public.tries') = 1 THEN RETURN NULL; END IF; "
+	    "RETURN NEW; END $$; CREATE TRIGGER once BEFORE UPDATE ON jobs "
+	    "FOR EACH ROW EXECUTE FUNCTION once()");
+	is_int(job_claim(worker, holder, &job, &err), 0, "looked for again");
+	job_release(&job);
+	is_int(job_claim(worker, holder, &job, &err), 1, "then there is none");
+	(void)store_sql("DROP FUNCTION once CASCADE; DROP SEQUENCE tries; "
+			"DELETE FROM jobs; DELETE FROM holders");
+	db_close(worker);
+}
+
 /* ---- rights ---- */
 
 /* A trigger with its owner's rights reads no name of a front's making. */
@@ -138,6 +164,7 @@ main(void)
 	test_kept_session();
 	test_no_number();
 	test_flush();
+	test_claim_again();
 	test_definer();
 	return tap_done();
 }
