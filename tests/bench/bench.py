@@ -31,6 +31,7 @@ import rows_picture  # noqa: E402
 import rows_scale  # noqa: E402
 import rows_size  # noqa: E402
 import rows_sizes  # noqa: E402
+import rows_store  # noqa: E402
 import rows_work  # noqa: E402
 from table import Table  # noqa: E402
 
@@ -54,6 +55,7 @@ ROWS = {
     "rest": rows_scale.after_rest,
     "memory": rows_size.sizes,
     "start": rows_scale.start_up,
+    "store": rows_store.store_rows,
     "work": rows_work.work,
 }
 
