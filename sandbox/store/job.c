@@ -329,50 +329,6 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 	return result;
 }
 
-/* The number that a statement gives for another one.  1: no row. */
-static int
-number_of(struct db *db, enum statement which, const char *name, int64_t value,
-    int64_t *number, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, which);
-	int row;
-
-	db_bind_int(s, name, value);
-	row = db_step(db, s, err);
-	if (row == 1)
-		*number = db_column_int(s, 0);
-	return row < 0 ? -1 : row == 0;
-}
-
-int
-job_owner(struct db *db, int64_t id, int64_t *user_id, int64_t *home,
-    struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_OWNER);
-	int row;
-
-	db_bind_int(s, ":id", id);
-	row = db_step(db, s, err);
-	if (row == 1) {
-		*user_id = db_column_int(s, 0);
-		*home = db_column_int(s, 1);
-	}
-	return row < 0 ? -1 : row == 0;
-}
-
-int
-job_find(struct db *db, int64_t interaction_id, int64_t *id, struct err *err)
-{
-	return number_of(db, STATEMENT_JOB_FIND, ":interaction_id",
-	    interaction_id, id, err);
-}
-
-int
-job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err)
-{
-	return number_of(db, STATEMENT_JOB_ALONE, ":user_id", user_id, id, err);
-}
-
 int
 job_peek(struct db *db, struct err *err)
 {
