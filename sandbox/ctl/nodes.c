@@ -94,10 +94,23 @@ ctl_nodes(struct ctl *ctl)
 	return result < 0 ? ctl_fail(ctl->argv[0], &err) : CTL_OK;
 }
 
+static void
+check_away(struct doctor *d, struct db *db)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_LIST_NODES);
+	struct err err = { 0 };
+
+	while (db_step(db, s, &err) == 1)
+		if (strcmp(db_column_text(s, 2), "away") == 0)
+			doctor_bad(d, "ilctl nodes",
+			    "node: no worker of %s is there",
+			    db_column_text(s, 1));
+}
+
+/* A file of one host has no such list. */
 void
 doctor_nodes(struct doctor *d, struct db *db)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_LIST_NODES);
 	struct err err = { 0 };
 	int64_t left;
 
@@ -108,11 +121,7 @@ doctor_nodes(struct doctor *d, struct db *db)
 	else
 		doctor_good("node: %s, number %" PRId64, d->config->node,
 		    node_number(db));
-	while (db_step(db, s, &err) == 1)
-		if (strcmp(db_column_text(s, 2), "away") == 0)
-			doctor_bad(d, "ilctl nodes",
-			    "node: no worker of %s is there",
-			    db_column_text(s, 1));
+	check_away(d, db);
 	left = node_leftovers(db, &err);
 	if (left > 0)
 		doctor_note(
