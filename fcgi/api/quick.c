@@ -14,10 +14,13 @@
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/exposition.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/protocol/lease.h"
+#include "../../sandbox/protocol/snapshot.h"
 
 #define METRICS_MAX (1 << 20)
 #define NO_STORE "Cache-Control: no-store\r\n"
@@ -47,6 +50,7 @@ api_metrics(struct api_app *app, struct http_request *req)
 	auto_buf struct buf broker = BUF_INIT(FRAME_MAX);
 	auto_buf struct buf front = BUF_INIT(HEALTH_METRICS_MAX);
 	struct metrics_others others = { &broker, &front };
+	const struct snapshot_state *snapshots = NULL;
 	int64_t bytes;
 	int64_t files;
 	struct err err;
@@ -63,6 +67,10 @@ api_metrics(struct api_app *app, struct http_request *req)
 	filestore_usage(&app->store, &bytes, &files);
 	metrics_add(&body, &app->metrics, &others, bytes, files,
 	    app->store.limits.quota);
+	if (*app->config->snapshots != '\0' &&
+	    (snapshots = snapshot_state_read(app->config, &err)) != NULL)
+		snapshot_state_tell(&body, snapshots, clock_wall_ms());
+	snapshot_state_close(snapshots);
 	http_answer(req, 200, EXPOSITION_TYPE, NO_STORE, buf_str(&body),
 	    body.len);
 }

@@ -24,6 +24,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../base/text.h"
+#include "../volume/uid.h"
 #include "api_packages.h"
 #include "attach.h"
 #include "client.h"
@@ -33,7 +34,6 @@
 #include "ledger.h"
 #include "node_id.h"
 #include "pool.h"
-#include "uid.h"
 #include "workspace.h"
 
 #define INSTANCE_LEN 16

@@ -54,9 +54,9 @@
 #include "../base/log.h"
 #include "../base/priority.h"
 #include "../base/process.h"
+#include "../volume/owner.h"
+#include "../volume/uid.h"
 #include "broker.h"
-#include "owner.h"
-#include "uid.h"
 
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78

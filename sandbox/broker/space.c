@@ -13,12 +13,12 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../protocol/frame.h"
+#include "../volume/owner.h"
+#include "../volume/uid.h"
 #include "admission.h"
 #include "api_packages.h"
 #include "client.h"
 #include "ledger.h"
-#include "owner.h"
-#include "uid.h"
 #include "workspace.h"
 
 #define CREATIONS_MAX 4

@@ -32,8 +32,8 @@
 #include "../protocol/lease.h"
 #include "../store/db.h"
 #include "../store/sandbox.h"
+#include "../volume/manifest.h"
 #include "ctl.h"
-#include "manifest.h"
 #include "volume_lock.h"
 
 #define WAIT_SECONDS 60 /* for a sandbox that is in use */
@@ -55,29 +55,12 @@ struct backup {
 	int64_t written;     /* bytes */
 	int64_t had;
 	size_t not_fresh;
+	int reading; /* a file, and its size */
+	int64_t size;
 	unsigned char data[MANIFEST_BLOCK];
 };
 
 /* ---- blocks ---- */
-
-static int
-by_hash(const void *a, const void *b)
-{
-	return memcmp(((const struct block *)a)->hash,
-	    ((const struct block *)b)->hash, MANIFEST_HASH);
-}
-
-/* Those of a manifest in the order of their hashes; heap. */
-static struct block *
-sorted(const struct manifest *m)
-{
-	struct block *blocks = xcalloc(m->block_count + 1, sizeof(*blocks));
-
-	if (m->block_count > 0)
-		memcpy(blocks, m->blocks, m->block_count * sizeof(*blocks));
-	qsort(blocks, m->block_count, sizeof(*blocks), by_hash);
-	return blocks;
-}
 
 static bool
 is_there(const struct backup *b, const struct block *block, const char *path)
@@ -93,8 +76,7 @@ is_there(const struct backup *b, const struct block *block, const char *path)
 static bool
 is_known(const struct backup *b, const struct block *block, const char *path)
 {
-	return bsearch(block, b->known, b->last.block_count, sizeof(*block),
-		   by_hash) != NULL &&
+	return blocks_have(b->known, b->last.block_count, block) &&
 	    is_there(b, block, path);
 }
 
@@ -116,9 +98,11 @@ write_block(struct backup *b, const struct block *block, const char *path,
 }
 
 static int
-save_block(struct backup *b, int fd, int64_t offset, int64_t size,
-    struct err *err)
+save_block(void *arg, int64_t offset, struct err *err)
 {
+	struct backup *b = arg;
+	int fd = b->reading;
+	int64_t size = b->size;
 	struct block block = { .offset = offset };
 	char path[BLOCK_PATH_SIZE];
 	ssize_t got;
@@ -129,8 +113,7 @@ save_block(struct backup *b, int fd, int64_t offset, int64_t size,
 	if (got != (ssize_t)block.len)
 		return got < 0 ? err_system(err, "read") :
 				 err_set(err, ERR_SYSTEM, "it got shorter");
-	/* as good as a hole */
-	if (b->data[0] == 0 && memcmp(b->data, b->data + 1, block.len - 1) == 0)
+	if (block_is_zero(b->data, block.len))
 		return 0;
 	block_hash(&block, b->data);
 	block_path(&block, path);
@@ -144,25 +127,9 @@ save_block(struct backup *b, int fd, int64_t offset, int64_t size,
 static int
 save_blocks(struct backup *b, int fd, int64_t size, struct err *err)
 {
-	int64_t at = 0;
-
-	while (at < size) {
-		int64_t data = lseek(fd, at, SEEK_DATA);
-		int64_t hole;
-
-		if (data < 0 && errno == ENXIO)
-			return 0; /* the rest is a hole */
-		if (data < 0)
-			data = at; /* it knows of none */
-		hole = lseek(fd, data, SEEK_HOLE);
-		if (hole <= data)
-			hole = size;
-		for (at = data - data % MANIFEST_BLOCK; at < hole && at < size;
-		     at += MANIFEST_BLOCK)
-			if (save_block(b, fd, at, size, err) != 0)
-				return -1;
-	}
-	return 0;
+	b->reading = fd;
+	b->size = size;
+	return blocks_walk(fd, 0, size, save_block, b, err);
 }
 
 /* ---- files ---- */
@@ -400,7 +367,7 @@ save_all(struct backup *b, struct err *err)
 static void
 sweep_blocks(const struct backup *b)
 {
-	auto_free struct block *needed = sorted(&b->next);
+	auto_free struct block *needed = blocks_sorted(&b->next);
 	char path[32];
 
 	for (unsigned i = 0; i < 256; i++) {
@@ -417,8 +384,7 @@ sweep_blocks(const struct backup *b)
 
 			if (text_parse_hex(entry->d_name, strlen(entry->d_name),
 				block.hash, MANIFEST_HASH) &&
-			    bsearch(&block, needed, b->next.block_count,
-				sizeof(block), by_hash) == NULL)
+			    !blocks_have(needed, b->next.block_count, &block))
 				(void)unlinkat(fd, entry->d_name, 0);
 		}
 		if (dir != NULL)
@@ -440,7 +406,7 @@ open_folder(struct backup *b, struct err *err)
 	if (manifest_read(b->folder, &b->last, err) < 0)
 		(void)fprintf(stderr, "ilctl backup: %s; it begins anew\n",
 		    err->text);
-	b->known = sorted(&b->last);
+	b->known = blocks_sorted(&b->last);
 	manifest_sort_names(&b->last);
 	return 0;
 }

@@ -120,16 +120,17 @@ drop_identity(const struct run *run, enum account account, bool low_ports)
 
 /* In a child, before exec: become that user for good, with no capability (but
  * for nginx, on a port below 1024, that of opening it), none that could be had,
- * no other group and no way to new privileges; or stay who we are, without the
- * latter.  Descriptors from first_fd on are closed at exec.  -1: errno says
- * why.  Bounds go while we still may drop them, the identity next, new
- * privileges last. */
+ * no other group and no way to new privileges; or stay who we are, with those
+ * capabilities, without the latter.  Descriptors from first_fd on are closed at
+ * exec.  -1: errno says why.  Bounds go while we still may drop them, the
+ * identity next, new privileges last. */
 static int
-account_assume(const struct run *run, enum account account, int first_fd)
+account_assume(const struct run *run, enum account account, uint64_t as_root,
+    int first_fd)
 {
 	bool low_ports = account == ACCOUNT_NGINX &&
 	    run->config->http_port < PORT_FREE;
-	uint64_t kept = account == ACCOUNTS ? root_keeps :
+	uint64_t kept = account == ACCOUNTS ? as_root :
 	    low_ports			    ? BIT(CAP_NET_BIND_SERVICE) :
 					      0;
 
@@ -202,7 +203,9 @@ become(const struct child *child, pid_t parent)
 	if (inside)
 		hand_over(child);
 	if (!inside ||
-	    account_assume(run, child->account, 3 + child->fd_count) != 0) {
+	    account_assume(run, child->account,
+		child->stage == STAGE_SNAPSHOT ? 0 : root_keeps,
+		3 + child->fd_count) != 0) {
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}

@@ -24,8 +24,8 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
+#include "../volume/manifest.h"
 #include "ctl.h"
-#include "manifest.h"
 
 #define DRAFT ".restored"
 #define WORKERS_MOST 256

@@ -49,6 +49,7 @@ enum child_stage {
 	STAGE_WORKER,
 	STAGE_STANDIN,
 	STAGE_BROKER,
+	STAGE_SNAPSHOT, /* saves what the last containers had */
 	STAGE_COUNT,
 };
 

@@ -62,6 +62,11 @@ enum frame_kind {
 	FRAME_LOST = 9,		/* in a lease, the last word where its memory
 				 * has ended the cell: REASON_MEMORY */
 
+	/* to il-snapshot: snapshot.c */
+	FRAME_RESTORE = 23,	/* SANDBOX, NAME (its id before): MTIME, of what
+				 * is restored, without: nothing */
+	FRAME_FORGET = 24,	/* SANDBOX */
+
 	/* broker → cell, on the control socket */
 	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS, KEEP,
 				 * FOLDER; for a pip cell INDEX_URL, SDIST, CA:

@@ -31,12 +31,15 @@ MAY_INCLUDE = {
     "sandbox/store": BASE,
     "sandbox/store/postgres": BASE | {"sandbox/store"},
     "sandbox/rest": BASE,
-    "sandbox/broker": PROTOCOL,
+    "sandbox/volume": BASE,
+    "sandbox/snapshot": PROTOCOL | {"sandbox/volume"},
+    "sandbox/broker": PROTOCOL | {"sandbox/volume"},
     "sandbox/cell/supervisor": PROTOCOL,
     "sandbox/worker": WORKER | {"sandbox/worker/commands"},
     "sandbox/worker/commands": WORKER | {"sandbox/worker"},
     "sandbox/worker/render": WORKER,
-    "sandbox/ctl": PROTOCOL | LOCALE | {"sandbox/store", "sandbox/rest"},
+    "sandbox/ctl": PROTOCOL | LOCALE | {"sandbox/store", "sandbox/rest",
+                                        "sandbox/volume"},
 }
 GENERATED = {"statements.h": {"sandbox/store"},
              "migrations.h": {"sandbox/store", "sandbox/ctl"},
@@ -49,11 +52,14 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # it.
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "libpq-fe.h": {"sandbox/store/postgres"},
-             "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
+             "curl/curl.h": {"sandbox/rest", "sandbox/ctl",
+                            "sandbox/snapshot"},
+             "zstd.h": {"sandbox/snapshot"},
              "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
              "sodium.h": {"fcgi/discord", "fcgi/api",
                           "fcgi/contract/librechat", "fcgi/files",
-                          "sandbox/protocol", "sandbox/ctl"}}
+                          "sandbox/protocol", "sandbox/ctl",
+                          "sandbox/volume", "sandbox/snapshot"}}
 
 
 def includes(pattern):

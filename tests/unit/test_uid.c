@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "sandbox/base/err.h"
-#include "sandbox/broker/uid.h"
+#include "sandbox/volume/uid.h"
 
 static int base = -1;
 

@@ -23,7 +23,6 @@
 #define LOCK_NAME "lock"
 /* Nothing else than a file is waited for, nor followed. */
 #define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-#define HEAD "inline-backup 1"
 #define LINE_MAX_BYTES 256
 /* More than there can be: what is read takes memory by its own length, and what
  * was written is to be read again. */
@@ -146,6 +145,64 @@ block_hash(struct block *block, const unsigned char *data)
 {
 	(void)crypto_generichash(block->hash, MANIFEST_HASH, data, block->len,
 	    NULL, 0);
+}
+
+static int
+by_hash(const void *a, const void *b)
+{
+	return memcmp(((const struct block *)a)->hash,
+	    ((const struct block *)b)->hash, MANIFEST_HASH);
+}
+
+struct block *
+blocks_sorted(const struct manifest *m)
+{
+	struct block *blocks = xcalloc(m->block_count + 1, sizeof(*blocks));
+
+	if (m->block_count > 0)
+		memcpy(blocks, m->blocks, m->block_count * sizeof(*blocks));
+	qsort(blocks, m->block_count, sizeof(*blocks), by_hash);
+	return blocks;
+}
+
+bool
+blocks_have(const struct block *sorted, size_t count, const struct block *block)
+{
+	return bsearch(block, sorted, count, sizeof(*block), by_hash) != NULL;
+}
+
+int
+blocks_walk(int fd, int64_t from, int64_t size, block_fn fn, void *arg,
+    struct err *err)
+{
+	int64_t at = from;
+
+	while (at < size) {
+		int64_t data = lseek(fd, at, SEEK_DATA);
+		int64_t hole;
+
+		if (data < 0 && errno == ENXIO)
+			return 0; /* the rest is a hole */
+		if (data < 0)
+			data = at; /* it knows of none */
+		hole = lseek(fd, data, SEEK_HOLE);
+		if (hole <= data)
+			hole = size;
+		for (at = data - data % MANIFEST_BLOCK; at < hole && at < size;
+		     at += MANIFEST_BLOCK) {
+			int rc = fn(arg, at, err);
+
+			if (rc != 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+bool
+block_is_zero(const unsigned char *data, size_t len)
+{
+	return data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
 }
 
 int
@@ -285,33 +342,38 @@ take_line(struct manifest *m, char *line, size_t *left)
 	return strcmp(words[0], "b") == 0 && take_block(m, words, left);
 }
 
-static bool
-read_lines(struct manifest *m, FILE *in)
+bool
+manifest_parse(struct manifest *m, const char *head, FILE *in)
 {
 	crypto_generichash_state all;
 	char line[LINE_MAX_BYTES];
 	size_t left = 0;
 	bool good = true;
 
+	*m = (struct manifest){ .time = 0 };
 	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
 	for (size_t i = 0; good && fgets(line, sizeof(line), in) != NULL; i++) {
 		size_t len = strlen(line);
 
 		if (len == 0 || line[len - 1] != '\n')
-			return false;
+			break;
 		line[len - 1] = '\0';
-		if (strncmp(line, "e ", 2) == 0)
-			return i > 0 && left == 0 &&
-			    is_the_end(&all, line + 2) && fgetc(in) == EOF;
+		if (strncmp(line, "e ", 2) == 0) {
+			if (i > 0 && left == 0 && is_the_end(&all, line + 2) &&
+			    fgetc(in) == EOF)
+				return true;
+			break;
+		}
 		(void)crypto_generichash_update(&all,
 		    (const unsigned char *)line, len);
 		if (i > 0)
 			good = take_line(m, line, &left);
 		else
-			good = strncmp(line, HEAD " ", strlen(HEAD " ")) == 0 &&
-			    take_number(line + strlen(HEAD " "), INT64_MAX,
+			good = strncmp(line, head, strlen(head)) == 0 &&
+			    take_number(line + strlen(head), INT64_MAX,
 				&m->time);
 	}
+	manifest_release(m);
 	return false;
 }
 
@@ -327,11 +389,10 @@ manifest_read(int folder, struct manifest *m, struct err *err)
 		return 1;
 	if (in == NULL)
 		return err_system(err, "open the manifest");
-	good = read_lines(m, in);
+	good = manifest_parse(m, MANIFEST_OF_BACKUP, in);
 	(void)fclose(in);
 	if (good)
 		return 0;
-	manifest_release(m);
 	return err_set(err, ERR_INPUT,
 	    "the backup is damaged: its manifest is not whole");
 }
@@ -369,29 +430,36 @@ put_file(FILE *out, crypto_generichash_state *all, const struct manifest *m,
 	}
 }
 
-int
-manifest_write(int folder, const struct manifest *m, struct err *err)
+bool
+manifest_print(const struct manifest *m, const char *head, FILE *out)
 {
-	int fd = openat(folder, DRAFT_NAME,
-	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 	crypto_generichash_state all;
 	unsigned char hash[MANIFEST_HASH];
 	char hex[HEX_LEN + 1];
 	char line[LINE_MAX_BYTES];
-	bool good;
 
-	if (out == NULL)
-		return err_system(err, "write the manifest");
 	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
-	(void)snprintf(line, sizeof(line), HEAD " %" PRId64, m->time);
+	(void)snprintf(line, sizeof(line), "%s%" PRId64, head, m->time);
 	put_line(out, &all, line);
 	for (size_t i = 0; i < m->file_count; i++)
 		put_file(out, &all, m, &m->files[i]);
 	(void)crypto_generichash_final(&all, hash, sizeof(hash));
 	(void)sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
 	(void)fprintf(out, "e %s\n", hex);
-	good = fflush(out) == 0 && ferror(out) == 0 && fsync(fd) == 0;
+	return fflush(out) == 0 && ferror(out) == 0;
+}
+
+int
+manifest_write(int folder, const struct manifest *m, struct err *err)
+{
+	int fd = openat(folder, DRAFT_NAME,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	bool good;
+
+	if (out == NULL)
+		return err_system(err, "write the manifest");
+	good = manifest_print(m, MANIFEST_OF_BACKUP, out) && fsync(fd) == 0;
 	good = fclose(out) == 0 && good;
 	if (!good || renameat(folder, DRAFT_NAME, folder, FILE_NAME) != 0 ||
 	    fsync(folder) != 0)

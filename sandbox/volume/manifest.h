@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct err;
 
 /*
- * What a backup consists of: a folder with
+ * What a backup, and a snapshot of one sandbox, consist of: a folder with
  *
  *	manifest	which files, of which blocks, each with its hash;
  *			replaced as a whole when all blocks are on the disk
@@ -18,7 +19,10 @@ struct err;
  *	lock		empty: who is at work here has its lock
  *
  * What is read of it is checked: names, numbers, order, and the hash of all.
+ * The first line says of which of the two it is, and of when.
  */
+#define MANIFEST_OF_BACKUP "inline-backup 1 "
+#define MANIFEST_OF_SNAPSHOT "inline-snapshot 1 "
 #define MANIFEST_BLOCK 65536
 #define MANIFEST_HASH 32
 #define MANIFEST_NAME_MAX 100
@@ -58,7 +62,11 @@ int manifest_lock(int folder, bool alone, struct err *err);
 
 void manifest_release(struct manifest *m);
 
-/* Read that of the folder.  1: there is none; -1: it is damaged. */
+/* Read one that begins so; false: it is damaged, and m is empty.  Print it;
+ * false: it could not be written. */
+bool manifest_parse(struct manifest *m, const char *head, FILE *in);
+bool manifest_print(const struct manifest *m, const char *head, FILE *out);
+/* Read that of a backup's folder.  1: there is none; -1: it is damaged. */
 int manifest_read(int folder, struct manifest *m, struct err *err);
 /* Put it in the place of the last one, durably. */
 int manifest_write(int folder, const struct manifest *m, struct err *err);
@@ -80,5 +88,19 @@ void block_hash(struct block *block, const unsigned char *data);
 /* Read it, whole and as it was: block->len bytes. */
 int block_read(int folder, const struct block *block, unsigned char *data,
     struct err *err);
+
+/* All of a manifest in the order of their hashes, which the caller frees; is
+ * there one of that hash in them? */
+struct block *blocks_sorted(const struct manifest *m);
+bool blocks_have(const struct block *sorted, size_t count,
+    const struct block *block);
+
+/* Call fn with the offset of each block of the file that holds data, from that
+ * one on, until it returns something else than 0, which is returned. */
+typedef int (*block_fn)(void *arg, int64_t offset, struct err *err);
+int blocks_walk(int fd, int64_t from, int64_t size, block_fn fn, void *arg,
+    struct err *err);
+/* As good as a hole? */
+bool block_is_zero(const unsigned char *data, size_t len);
 
 #endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A folder: each object is a file, written under another name first.  What was
+ * put is flushed once, by store_wait(), before the manifest that names it.
+ */
+#include "store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+
+#define FILE_MODE 0600
+#define FOLDER_MODE 0700
+/* Of one process for one sandbox; a killed one's is written over. */
+#define DRAFT "draft"
+
+struct folder {
+	struct store store;
+	int fd;
+	char *path;
+	bool written;
+};
+
+/* The folders above it. */
+static int
+make_parents(const struct folder *f, const char *name, struct err *err)
+{
+	char part[STORE_NAME_MAX];
+
+	for (const char *at = strchr(name, '/'); at != NULL;
+	     at = strchr(at + 1, '/')) {
+		(void)snprintf(part, sizeof(part), "%.*s", (int)(at - name),
+		    name);
+		if (mkdirat(f->fd, part, FOLDER_MODE) != 0 && errno != EEXIST)
+			return err_system(err, "make %s/%s", f->path, part);
+	}
+	return 0;
+}
+
+static int
+folder_put(struct store *s, const char *name, const void *data, size_t len,
+    struct err *err)
+{
+	struct folder *f = (struct folder *)s;
+	char draft[STORE_NAME_MAX];
+	auto_close int fd = -1;
+
+	(void)snprintf(draft, sizeof(draft), "%.*s/" DRAFT,
+	    (int)strcspn(name, "/"), name);
+	if (make_parents(f, name, err) != 0)
+		return -1;
+	fd = openat(f->fd, draft,
+	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	f->written = true;
+	if (fd < 0)
+		return err_system(err, "write %s/%s", f->path, draft);
+	if (fd_write_all(fd, data, len, err) != 0)
+		return err_wrap(err, "write %s/%s", f->path, draft);
+	/* the last whole one is replaced by a whole one */
+	if (strcmp(strrchr(name, '/'), "/manifest") == 0 && fsync(fd) != 0)
+		return err_system(err, "keep %s/%s", f->path, draft);
+	if (renameat(f->fd, draft, f->fd, name) != 0)
+		return err_system(err, "write %s/%s", f->path, name);
+	return 0;
+}
+
+static int
+folder_fetch(struct store *s, const char *name, size_t most, store_fn done,
+    void *arg, struct err *err)
+{
+	const struct folder *f = (struct folder *)s;
+	auto_close int fd = openat(f->fd, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	auto_free char *data = NULL;
+	struct stat st;
+	ssize_t got;
+
+	if (fd < 0 && errno == ENOENT)
+		return done(arg, NULL, 0, err);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_system(err, "read %s/%s", f->path, name);
+	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (size_t)st.st_size > most)
+		return err_set(err, ERR_INPUT, "%s is too long", name);
+	data = xmalloc((size_t)st.st_size + 1);
+	got = pread(fd, data, (size_t)st.st_size + 1, 0);
+	if (got < 0)
+		return err_system(err, "read %s/%s", f->path, name);
+	return done(arg, data, (size_t)got, err);
+}
+
+/* And the folders above it that are empty now. */
+static int
+folder_remove(struct store *s, const char *name, struct err *err)
+{
+	const struct folder *f = (struct folder *)s;
+	char part[STORE_NAME_MAX];
+	char *slash;
+
+	if (unlinkat(f->fd, name, 0) != 0 && errno != ENOENT)
+		return err_system(err, "remove %s/%s", f->path, name);
+	(void)snprintf(part, sizeof(part), "%s", name);
+	while ((slash = strrchr(part, '/')) != NULL) {
+		*slash = '\0';
+		if (unlinkat(f->fd, part, AT_REMOVEDIR) != 0)
+			break;
+	}
+	return 0;
+}
+
+/* The objects in one folder, the folders in it, and so on: blocks are two
+ * deep.  What a killed one has left counts. */
+static int
+list_below(const struct folder *f, const char *path, int depth,
+    void (*fn)(void *arg, const char *name), void *arg, struct err *err)
+{
+	int fd = openat(f->fd, path,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (dir == NULL)
+		return err_system(err, "list %s/%s", f->path, path);
+	while ((e = readdir(dir)) != NULL) {
+		char name[STORE_NAME_MAX];
+
+		if (e->d_name[0] == '.' ||
+		    (size_t)snprintf(name, sizeof(name), "%s/%s", path,
+			e->d_name) >= sizeof(name))
+			continue;
+		if (e->d_type != DT_DIR)
+			fn(arg, name);
+		else if (depth > 0 &&
+		    list_below(f, name, depth - 1, fn, arg, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int
+folder_list(struct store *s, const char *id,
+    void (*fn)(void *arg, const char *name), void *arg, struct err *err)
+{
+	return list_below((struct folder *)s, id, 2, fn, arg, err);
+}
+
+static int
+folder_wait(struct store *s, struct err *err)
+{
+	struct folder *f = (struct folder *)s;
+
+	if (f->written && syncfs(f->fd) != 0)
+		return err_system(err, "keep what is in %s", f->path);
+	f->written = false;
+	return 0;
+}
+
+static void
+folder_close(struct store *s)
+{
+	struct folder *f = (struct folder *)s;
+
+	cleanup_close(&f->fd);
+	free(f->path);
+	free(f);
+}
+
+/* It is the operator's to make: one that is not there may not be mounted. */
+struct store *
+folder_open(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct folder *f;
+
+	if (fd < 0) {
+		(void)err_system(err, "IL_SNAPSHOTS: %s", path);
+		return NULL;
+	}
+	f = xcalloc(1, sizeof(*f));
+	*f = (struct folder){ .store = { folder_put, folder_fetch,
+				  folder_remove, folder_list, folder_wait,
+				  folder_close },
+		.fd = fd,
+		.path = xstrdup(path) };
+	return &f->store;
+}

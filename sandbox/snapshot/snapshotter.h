@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SNAPSHOTTER_H
+#define SNAPSHOTTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "../base/err.h"
+#include "task.h"
+
+struct config;
+struct loop;
+struct loop_timer;
+struct snapshot_state;
+
+/* All that il-snapshot knows.  A change ends with snapshotter_look(), which
+ * begins what may begin. */
+struct snapshotter {
+	const struct config *config;
+	struct loop *loop;
+	int base; /* IL_BASE_DIR */
+	struct snapshot_state *state;
+	bool stopping;
+
+	/* watch.c */
+	int inotify;
+	int base_watch;
+	TAILQ_HEAD(, sandbox) sandboxes;
+
+	/* requests.c */
+	size_t request_count;
+	TAILQ_HEAD(, request) requests;
+
+	/* tasks.c */
+	struct task *tasks;	  /* TASKS of them */
+	struct outcome *outcomes; /* likewise, which they write */
+	struct loop_timer *timer; /* of the next save */
+	int64_t pause_until_ms;	  /* no save begins before */
+	int64_t pause_ms;
+};
+
+/* One that is there. */
+struct sandbox {
+	TAILQ_ENTRY(sandbox) link;
+	char id[TASK_ID_SIZE];
+	int watch;
+	int64_t due_ms;	  /* monotonic: to be saved then; 0: it is not */
+	int64_t since_ms; /* wall clock: it has waited since; 0 */
+	int tries;	  /* that found it in use */
+	bool sweep;	  /* struct saving has it */
+	bool again;	  /* it was let go of while it was saved */
+};
+
+/* What a program has asked for, until it is answered. */
+struct request {
+	TAILQ_ENTRY(request) link;
+	struct snapshotter *s;
+	int fd;
+	enum { REQUEST_NEW, REQUEST_RESTORE, REQUEST_FORGET } kind;
+	char from[TASK_ID_SIZE]; /* of FORGET: which */
+	char to[TASK_ID_SIZE];
+	bool running;
+	struct loop_timer *timer;
+};
+
+/* What a task writes into memory that it shares with us, before it ends. */
+struct outcome {
+	int rc;
+	struct err err;
+	struct saving saving;
+	int64_t seconds; /* of a restored one */
+	bool over;
+};
+
+#define TASKS 8
+#define SAVES 2 /* of them */
+
+/* watch.c: look at IL_BASE_DIR from now on; all that is there is due. */
+int watch_open(struct snapshotter *s, struct err *err);
+/* NULL: there is none. */
+struct sandbox *watch_find(struct snapshotter *s, const char *id);
+
+/* requests.c */
+int requests_open(struct snapshotter *s, struct err *err);
+/* It is over. */
+void request_end(struct request *request, const struct outcome *outcome);
+
+/* tasks.c */
+int tasks_open(struct snapshotter *s, struct err *err);
+/* One of them may have ended. */
+void tasks_reap(struct snapshotter *s);
+void tasks_kill(struct snapshotter *s);
+/* Begin what may begin, count, and stop when that is wanted and nothing is left
+ * to be saved. */
+void snapshotter_look(struct snapshotter *s);
+/* A volume of it was let go of. */
+void snapshotter_free_again(struct snapshotter *s, struct sandbox *sandbox);
+
+#endif

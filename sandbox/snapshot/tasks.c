@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each save, restore and removal is a process, forked from us, that works on
+ * one sandbox and tells by shared memory what came of it.  No two of them work
+ * on the same one.  While the place of the snapshots fails, saves pause.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../base/loop.h"
+#include "../base/shared_file.h"
+#include "../protocol/snapshot.h"
+#include "snapshotter.h"
+#include "store.h"
+
+/* The lock of a volume is free a moment after its close was told, and who comes
+ * back soon is not met by us. */
+#define REST_MS 1000
+#define BUSY_MS 3000 /* then once more: who has it lets go of it some time */
+#define PAUSE_FIRST_MS 5000
+#define PAUSE_MOST_MS 900000
+
+struct task {
+	pid_t pid; /* 0: none */
+	char id[TASK_ID_SIZE];
+	char to[TASK_ID_SIZE];	 /* of a restore */
+	struct request *request; /* NULL: a save */
+};
+
+/* ---- in the process of its own ---- */
+
+static int
+work(const struct snapshotter *s, const struct task *task,
+    struct outcome *outcome)
+{
+	struct err *err = &outcome->err;
+	auto_store struct store *store = store_open(s->config, err);
+
+	if (store == NULL)
+		return -1;
+	if (task->request == NULL) {
+		outcome->saving.store = store;
+		outcome->saving.base = s->base;
+		return save_sandbox(&outcome->saving, task->id, err);
+	}
+	if (task->request->kind == REQUEST_FORGET)
+		return forget_sandbox(store, task->id, err);
+	return restore_sandbox(store, s->base, task->id, task->to,
+	    &outcome->seconds, err);
+}
+
+static void __attribute__((noreturn)) child_main(const struct snapshotter *s,
+    const struct task *task, struct outcome *outcome, pid_t parent)
+{
+	sigset_t none;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	outcome->rc = work(s, task, outcome);
+	outcome->over = true;
+	_exit(0);
+}
+
+/* ---- beginning ---- */
+
+static bool
+is_worked_on(const struct snapshotter *s, const char *id)
+{
+	for (size_t i = 0; i < TASKS; i++)
+		if (s->tasks[i].pid != 0 &&
+		    (strcmp(s->tasks[i].id, id) == 0 ||
+			strcmp(s->tasks[i].to, id) == 0))
+			return true;
+	return false;
+}
+
+/* NULL: there are as many as there may be. */
+static struct task *
+free_task(const struct snapshotter *s, bool saves)
+{
+	struct task *found = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < TASKS; i++) {
+		struct task *task = &s->tasks[i];
+
+		if (task->pid == 0)
+			found = task;
+		else if (task->request == NULL)
+			count++;
+	}
+	return saves && count >= SAVES ? NULL : found;
+}
+
+static bool
+begin(struct snapshotter *s, struct task *task, const char *id, const char *to,
+    struct request *request, bool sweep)
+{
+	struct outcome *outcome = &s->outcomes[task - s->tasks];
+	pid_t parent = getpid();
+
+	memset(outcome, 0, sizeof(*outcome));
+	outcome->rc = -1;
+	outcome->saving.sweep = sweep;
+	memset(task, 0, sizeof(*task));
+	memcpy(task->id, id, TASK_ID_LEN);
+	memcpy(task->to, to, TASK_ID_LEN);
+	task->request = request;
+	task->pid = fork();
+	if (task->pid == 0)
+		child_main(s, task, outcome, parent);
+	if (task->pid > 0)
+		return true;
+	log_err("fork fails");
+	task->pid = 0;
+	return false;
+}
+
+/* A sandbox that is to be forgotten is not saved any more. */
+static void
+kill_save(const struct snapshotter *s, const char *id)
+{
+	for (size_t i = 0; i < TASKS; i++)
+		if (s->tasks[i].pid != 0 && s->tasks[i].request == NULL &&
+		    strcmp(s->tasks[i].id, id) == 0)
+			(void)kill(s->tasks[i].pid, SIGKILL);
+}
+
+static void
+begin_requests(struct snapshotter *s)
+{
+	struct request *request;
+
+	TAILQ_FOREACH(request, &s->requests, link) {
+		struct task *task = free_task(s, false);
+
+		if (request->running || request->kind == REQUEST_NEW)
+			continue;
+		if (request->kind == REQUEST_FORGET)
+			kill_save(s, request->from);
+		if (task == NULL || is_worked_on(s, request->from) ||
+		    is_worked_on(s, request->to))
+			continue;
+		request->running = begin(s, task, request->from, request->to,
+		    request, false);
+	}
+}
+
+static bool
+is_wanted(const struct snapshotter *s, const struct sandbox *sandbox)
+{
+	const struct request *request;
+
+	TAILQ_FOREACH(request, &s->requests, link)
+		if (strcmp(request->from, sandbox->id) == 0 ||
+		    strcmp(request->to, sandbox->id) == 0)
+			return true;
+	return false;
+}
+
+static void
+begin_saves(struct snapshotter *s, int64_t now_ms)
+{
+	struct sandbox *sandbox;
+
+	TAILQ_FOREACH(sandbox, &s->sandboxes, link) {
+		struct task *task = free_task(s, true);
+
+		if (task == NULL || now_ms < s->pause_until_ms)
+			return;
+		if (sandbox->due_ms == 0 ||
+		    (sandbox->due_ms > now_ms && !s->stopping) ||
+		    is_wanted(s, sandbox) || is_worked_on(s, sandbox->id))
+			continue;
+		if (begin(s, task, sandbox->id, sandbox->id, NULL,
+			sandbox->sweep)) {
+			sandbox->due_ms = 0;
+			sandbox->again = false;
+		}
+	}
+}
+
+static void
+on_timer(void *arg)
+{
+	snapshotter_look(arg);
+}
+
+/* What others are told; when the next save is due.  At least every 20 s, so
+ * that it is seen that we live. */
+static void
+count(struct snapshotter *s, int64_t now_ms)
+{
+	int64_t next_ms = now_ms + SNAPSHOT_SILENCE_MS / 3;
+	int64_t sandboxes = 0;
+	int64_t waiting = 0;
+	int64_t oldest_ms = 0;
+	const struct sandbox *sandbox;
+
+	TAILQ_FOREACH(sandbox, &s->sandboxes, link) {
+		int64_t at_ms = sandbox->due_ms > s->pause_until_ms ?
+		    sandbox->due_ms :
+		    s->pause_until_ms;
+
+		sandboxes++;
+		if (sandbox->since_ms != 0) {
+			waiting++;
+			if (oldest_ms == 0 || sandbox->since_ms < oldest_ms)
+				oldest_ms = sandbox->since_ms;
+		}
+		if (sandbox->due_ms != 0 && at_ms > now_ms && at_ms < next_ms)
+			next_ms = at_ms;
+	}
+	s->state->told_ms = clock_wall_ms();
+	s->state->sandboxes = sandboxes;
+	s->state->waiting = waiting;
+	s->state->oldest_ms = oldest_ms;
+	loop_timer_set(s->loop, &s->timer, next_ms - now_ms, on_timer, s);
+	if (s->stopping && (waiting == 0 || now_ms < s->pause_until_ms))
+		loop_stop(s->loop);
+}
+
+void
+snapshotter_look(struct snapshotter *s)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (!s->stopping)
+		begin_requests(s);
+	begin_saves(s, now_ms);
+	count(s, now_ms);
+}
+
+void
+snapshotter_free_again(struct snapshotter *s, struct sandbox *sandbox)
+{
+	sandbox->tries = 0;
+	sandbox->again = is_worked_on(s, sandbox->id);
+	if (sandbox->since_ms == 0)
+		sandbox->since_ms = clock_wall_ms();
+	sandbox->due_ms = clock_monotonic_ms() + REST_MS;
+}
+
+/* ---- what came of it ---- */
+
+static void
+save_failed(struct snapshotter *s, struct sandbox *sandbox,
+    const struct err *err)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	s->state->failures++;
+	if (s->state->failing_ms == 0)
+		s->state->failing_ms = clock_wall_ms();
+	s->pause_ms = s->pause_ms == 0 ? PAUSE_FIRST_MS : 2 * s->pause_ms;
+	if (s->pause_ms > PAUSE_MOST_MS)
+		s->pause_ms = PAUSE_MOST_MS;
+	log_err("not saved: %s; again in %d s sandbox=%s", err->text,
+	    (int)(s->pause_ms / 1000), sandbox->id);
+	sandbox->due_ms = now_ms + s->pause_ms;
+	/* what is wrong with this one alone holds up nobody else */
+	if (err->code != ERR_SYSTEM && err->code != ERR_LIMIT)
+		s->pause_until_ms = sandbox->due_ms;
+	/* the others go first */
+	TAILQ_REMOVE(&s->sandboxes, sandbox, link);
+	TAILQ_INSERT_TAIL(&s->sandboxes, sandbox, link);
+}
+
+static void
+save_ended(struct snapshotter *s, const char *id, const struct outcome *outcome)
+{
+	struct sandbox *sandbox = watch_find(s, id);
+
+	s->state->bytes += outcome->saving.bytes;
+	if (outcome->rc == 0) {
+		s->pause_ms = 0;
+		s->pause_until_ms = 0;
+		s->state->failing_ms = 0;
+		s->state->saved += outcome->saving.saved;
+		log_debug("saved, %lld bytes sandbox=%s",
+		    (long long)outcome->saving.bytes, id);
+	}
+	if (sandbox == NULL || outcome->err.code == ERR_NOT_FOUND)
+		return;
+	sandbox->sweep = outcome->rc != 0 || outcome->saving.sweep;
+	if (outcome->rc == 0 && !sandbox->again) {
+		sandbox->since_ms = 0;
+	} else if (outcome->rc != 0 && outcome->err.code == ERR_BUSY) {
+		if (sandbox->again)
+			return;
+		/* whoever has it lets go of it some time, and that is told */
+		if (sandbox->tries++ == 0)
+			sandbox->due_ms = clock_monotonic_ms() + BUSY_MS;
+		else
+			sandbox->since_ms = 0;
+	} else if (outcome->rc != 0) {
+		save_failed(s, sandbox, &outcome->err);
+	}
+}
+
+static void
+request_ended(struct snapshotter *s, struct request *request,
+    struct outcome *outcome)
+{
+	bool restore = request->kind == REQUEST_RESTORE;
+
+	if (!outcome->over)
+		(void)err_set(&outcome->err, ERR_UNAVAILABLE, "it was killed");
+	if (outcome->rc < 0) {
+		s->state->failures++;
+		log_err("not %s: %s sandbox=%s from=%s",
+		    restore ? "restored" : "forgotten", outcome->err.text,
+		    request->to, request->from);
+	} else if (restore && outcome->rc == 0) {
+		s->state->restored++;
+		log_info("restored sandbox=%s from=%s", request->to,
+		    request->from);
+	} else if (!restore) {
+		s->state->forgotten++;
+	}
+	request_end(request, outcome);
+}
+
+void
+tasks_reap(struct snapshotter *s)
+{
+	for (size_t i = 0; i < TASKS; i++) {
+		struct task *task = &s->tasks[i];
+		struct outcome *outcome = &s->outcomes[i];
+
+		if (task->pid == 0 ||
+		    waitpid(task->pid, NULL, WNOHANG) != task->pid)
+			continue;
+		task->pid = 0;
+		if (!outcome->over)
+			outcome->rc = -1;
+		if (task->request != NULL)
+			request_ended(s, task->request, outcome);
+		else if (outcome->over)
+			save_ended(s, task->id, outcome);
+		else if (watch_find(s, task->id) != NULL) /* killed */
+			snapshotter_free_again(s, watch_find(s, task->id));
+	}
+	snapshotter_look(s);
+}
+
+void
+tasks_kill(struct snapshotter *s)
+{
+	for (size_t i = 0; i < TASKS; i++)
+		if (s->tasks[i].pid != 0) {
+			(void)kill(s->tasks[i].pid, SIGKILL);
+			(void)waitpid(s->tasks[i].pid, NULL, 0);
+		}
+}
+
+int
+tasks_open(struct snapshotter *s, struct err *err)
+{
+	s->tasks = xcalloc(TASKS, sizeof(*s->tasks));
+	s->outcomes = shared_file_open(NULL, TASKS * sizeof(*s->outcomes), err);
+	return s->outcomes == NULL ? -1 : 0;
+}

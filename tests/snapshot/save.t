@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""il-snapshot with a folder: what is written when, and what comes of it."""
+
+import fcntl
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from snapshotlib import *  # noqa: E402,F403
+
+node = Snapshotter()
+
+
+def manifest(n, of=node):
+    with open(os.path.join(of.store, sandbox_id(n), "manifest")) as file:
+        return file.read()
+
+
+def saved(of, n, change):
+    """Change it; what was stored before and after the snapshot of that."""
+    before, had = of.stored(n), of.told()
+    change()
+    wait_for(lambda: of.told()["saved"] > had["saved"], "a snapshot")
+    of.wait_saved()
+    return before, of.stored(n), of.told()["bytes"] - had["bytes"]
+
+
+@test
+def a_new_sandbox_is_saved_and_the_manifest_says_whose_it_is():
+    node.make(1, volumes=("workspace", "packages-3.11"))
+    node.wait_saved()
+    lines = manifest(1).splitlines()
+    assert re.fullmatch(r"inline-snapshot 1 \d{10}", lines[0]), lines[0]
+    assert {line.split()[-1] for line in lines if line[0] == "f"} == {
+        f"{sandbox_id(1)}/workspace.ext4",
+        f"{sandbox_id(1)}/packages-3.11.ext4"}, lines
+    assert len(node.blocks(1)) == sum(
+        1 for h in {line.split()[-1] for line in lines if line[0] == "b"})
+
+
+@test
+def one_block_that_changes_is_all_that_is_written():
+    node.write(1, 5 * MIB, os.urandom(65536))
+    node.wait_saved()
+    before, after, _ = saved(node, 1, lambda: node.write(
+        1, 5 * MIB + 100, b"changed"))
+    new = {p for p in after if after[p] != before.get(p)}
+    assert {p.split("/")[1] for p in new} == {"manifest", "blocks"}, new
+    assert len(new) == 2 and len(set(before) - set(after)) == 1, new
+
+
+@test
+def an_open_and_a_close_write_nothing():
+    before, had = node.stored(1), node.told()
+    open(node.path(1), "r+b").close()
+    wait_for(lambda: node.told()["waiting"])
+    node.wait_saved()
+    assert node.stored(1) == before
+    assert node.told()["saved"] == had["saved"]
+
+
+@test
+def a_volume_in_use_is_left_alone_until_it_is_let_go():
+    before = node.stored(1)
+    with open(node.path(1), "r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        node.write(1, 3 * MIB, b"one")  # another's close: no reason to read
+        tried = node.logged().count("saved,")
+        wait_for(lambda: not node.told()["waiting"])    # it gave up
+        assert node.stored(1) == before
+        assert node.logged().count("saved,") == tried
+    node.wait_saved()
+    wait_for(lambda: node.stored(1) != before, "a snapshot")
+
+
+@test
+def whoever_wants_a_large_volume_meanwhile_has_it_soon():
+    node.make(2, mib=80)
+    node.wait_saved()
+    node.write(2, 8 * MIB, os.urandom(64 * MIB))
+    wait_for(lambda: len(node.blocks(2)) > 100, "its beginning")
+    with open(node.path(2), "r+b") as file:     # while it is read
+        began = time.monotonic()
+        fcntl.flock(file, fcntl.LOCK_EX)
+        took = time.monotonic() - began
+        file.seek(70 * MIB)
+        file.write(b"mine")
+        held = node.told()
+    print(f"# the lock was free after {took * 1000:.0f} ms")
+    assert held["waiting"] == 1 and took < 15, (held, took)
+    node.wait_saved()
+    away = Snapshotter(node.store)
+    assert away.restore(2, 3)
+    assert away.read(3)[MIB:] == node.read(2)[MIB:]
+    away.close()
+    node.drop(2)
+    assert node.forget(2) is None
+
+
+@test
+def what_changed_while_it_was_not_there_is_saved_at_the_next_start():
+    assert node.stop() == 0
+    before = node.stored(1)
+    node.write(1, 7 * MIB, os.urandom(65536))
+    node.start()
+    wait_for(lambda: node.stored(1) != before, "a snapshot")
+    node.wait_saved()
+
+
+@test
+def what_is_let_go_of_just_before_a_stop_is_saved():
+    before = node.stored(1)
+    node.write(1, 9 * MIB, b"the last word")
+    assert node.stop() == 0
+    assert node.stored(1) != before
+    node.start()
+    node.wait_saved()
+
+
+@test
+def killed_at_any_moment_the_last_one_stays_whole_and_nothing_is_left():
+    for number in range(4):
+        had = node.read(1)[MIB:]
+        with open(node.path(1), "r+b") as file:
+            file.seek(8 * MIB)
+            file.write(os.urandom(6 * MIB))
+        wait_for(lambda: node.children() or not node.told()["waiting"])
+        wait_for(lambda: len(node.blocks(1)) > 24 * number or
+                 not node.told()["waiting"])
+        node.stop(signal.SIGKILL)
+        saver = Snapshotter(node.store)     # another node looks at it
+        assert saver.restore(1, 50)
+        assert saver.read(50)[MIB:] in (had, node.read(1)[MIB:]), number
+        saver.close()
+        node.start()
+        node.wait_saved()
+    away = Snapshotter(node.store)
+    assert away.restore(1, 51) and away.read(51)[MIB:] == node.read(1)[MIB:]
+    away.close()
+    needed = {line.split()[-1] for line in manifest(1).splitlines()
+              if line[0] == "b"}
+    assert {path.rsplit("/")[-1] for path in node.blocks(1)} == needed
+
+
+@test
+def its_child_killed_it_goes_on():
+    had = node.told()["saved"]
+    with open(node.path(1), "r+b") as file:
+        file.seek(8 * MIB)
+        file.write(os.urandom(10 * MIB))
+    for pid in wait_for(node.children):
+        os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: node.told()["saved"] > had, "another try")
+    node.wait_saved()
+
+
+@test
+def a_sandbox_that_is_removed_keeps_its_snapshot_until_it_is_forgotten():
+    node.drop(1)
+    assert node.stored(1)
+    assert node.forget(1) is None and node.forget(1) is None
+    assert sandbox_id(1) not in os.listdir(node.store)
+
+
+@test
+def one_that_is_forgotten_while_it_is_saved_leaves_nothing():
+    node.make(4)
+    node.write(4, 8 * MIB, os.urandom(10 * MIB))
+    wait_for(lambda: node.blocks(4))
+    node.drop(4)
+    assert node.forget(4) is None
+    wait_for(lambda: not node.children())
+    assert sandbox_id(4) not in os.listdir(node.store)
+
+
+@test
+def a_second_one_does_not_start_and_a_wrong_key_is_told():
+    done = subprocess.run([PROGRAM], env=node.environment(),
+                          stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "another il-snapshot" in done.stderr
+    for settings, why in (
+            ({"IL_SNAPSHOTS": "s3://"}, "must be a folder, or s3://"),
+            ({"IL_SNAPSHOTS": "s3://bucket/../x"}, "must be a folder, or"),
+            ({"IL_SNAPSHOTS": node.folder + "/none"}, "IL_SNAPSHOTS: "),
+            ({"IL_SNAPSHOTS": "s3://b"}, "IL_SNAPSHOTS_KEY_FILE: is needed"),
+            ({"IL_SNAPSHOTS": "s3://b", "IL_SNAPSHOTS_KEY_FILE": node.log},
+             "everybody may read it")):
+        env = dict(node.environment(), IL_STATE_DIR=node.folder, **settings)
+        done = subprocess.run([PROGRAM], env=env, stderr=subprocess.PIPE,
+                              text=True)
+        assert done.returncode in (1, 78) and why in done.stderr, done
+    env = dict(node.environment(), IL_SNAPSHOTS="")
+    done = subprocess.run([PROGRAM], env=env, stderr=subprocess.PIPE,
+                          text=True)
+    assert done.returncode == 0 and "nothing to do" in done.stderr, done
+
+
+run()
