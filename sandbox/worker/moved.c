@@ -10,24 +10,35 @@
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../protocol/lease.h"
+#include "../protocol/snapshot.h"
 #include "../store/sandbox.h"
 #include "task.h"
 #include "worker.h"
 
 #define CREATE_WAIT_MS 30000
+#define RESTORE_WAIT_MS 300000
 
 /* Its files as they were last, from a snapshot of the id that it had.  0:
  * *files_at says as of when they are, in Unix seconds; 0: there are none.
- * Nothing keeps snapshots yet, so it begins empty; what does is asked here, by
- * sandbox->moved_from and sandbox->id. */
+ * One that is damaged stays so: it begins empty, and the operator is told.  So
+ * it does where an earlier try has begun it so. */
 static int
 bring_files(const struct worker *worker, const struct sandbox *sandbox,
     int64_t *files_at, struct err *err)
 {
-	(void)worker;
-	(void)sandbox;
-	(void)err;
-	*files_at = 0;
+	int64_t time_ms = 0;
+	int result = 1;
+
+	if (*worker->config->snapshots != '\0')
+		result = snapshot_restore(worker->config, sandbox->moved_from,
+		    sandbox->id, RESTORE_WAIT_MS, &time_ms, err);
+	*files_at = result == 0 ? time_ms / 1000 : 0;
+	if (result >= 0)
+		return 0;
+	if (err->code != ERR_INPUT && err->code != ERR_CONFLICT)
+		return -1;
+	log_err("not restored: %s sandbox=%s from=%s", err->text, sandbox->id,
+	    sandbox->moved_from);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "../../base/clock.h"
 #include "../../base/config_images.h"
 #include "../../base/log.h"
+#include "../../protocol/snapshot.h"
 #include "../../rest/rest.h"
 #include "../moved.h"
 
@@ -191,6 +192,8 @@ command_remove_files(struct task *task, int wait_ms)
 	/* The row goes last: as long as it is there the sweeper finds it. */
 	bool removed = lease_remove_workspace(task->worker->lease_socket, id,
 			   wait_ms, &err) == REFUSAL_NONE &&
+	    snapshot_forget(task->worker->config, false, id, wait_ms, &err) ==
+		0 &&
 	    sandbox_gone(task->worker->db, id, &err) >= 0;
 
 	if (!removed)
