@@ -35,40 +35,58 @@ make_tag(struct node_entry *entry)
 	    (hash ^ hash >> 24 ^ hash >> 48) & 0xffffff);
 }
 
-/* NAME=ADDRESS or NAME=ADDRESS:PORT, an address of IPv6 in brackets; *at is
- * moved behind it.  Why it is none, or NULL. */
+/* ADDRESS, one of IPv6 in brackets; *at is moved behind it. */
+static bool
+read_address(const char **at, struct node_entry *entry)
+{
+	unsigned char bytes[16];
+	bool six = **at == '[';
+	size_t len;
+
+	*at += six;
+	len = strspn(*at, six ? ADDRESS_CHARS : "0123456789.");
+	if (!copy(entry->address, sizeof(entry->address), *at, len) ||
+	    inet_pton(six ? AF_INET6 : AF_INET, entry->address, bytes) != 1 ||
+	    (six && (*at)[len] != ']'))
+		return false;
+	*at += len + six;
+	return true;
+}
+
+/* :PORT, or nothing. */
+static bool
+read_port(const char **at, struct node_entry *entry)
+{
+	char port[6];
+	size_t len;
+
+	entry->port = NODES_PORT;
+	if (**at != ':')
+		return true;
+	len = strspn(++*at, "0123456789");
+	if (!copy(port, sizeof(port), *at, len))
+		return false;
+	entry->port = strtol(port, NULL, 10);
+	*at += len;
+	return entry->port >= 1 && entry->port <= PORT_MAX;
+}
+
+/* NAME=ADDRESS or NAME=ADDRESS:PORT; *at is moved behind it.  Why it is none,
+ * or NULL. */
 static const char *
 read_entry(const char **at, struct node_entry *entry)
 {
-	unsigned char bytes[16];
 	size_t len = strspn(*at, NAME_CHARS);
-	bool six;
 
 	if (!copy(entry->name, sizeof(entry->name), *at, len) || len == 0 ||
 	    (*at)[0] == '-' || (*at)[len] != '=')
 		return "must be NAME=ADDRESS,NAME=ADDRESS:PORT,…, with names "
 		       "as of IL_NODE";
 	*at += len + 1;
-	six = **at == '[';
-	*at += six;
-	len = strspn(*at, six ? ADDRESS_CHARS : "0123456789.");
-	if (!copy(entry->address, sizeof(entry->address), *at, len) ||
-	    inet_pton(six ? AF_INET6 : AF_INET, entry->address, bytes) != 1 ||
-	    (six && (*at)[len] != ']'))
-		return "an address must be as 10.0.0.1 or [fd00::1]";
-	*at += len + six;
-	entry->port = NODES_PORT;
-	if (**at == ':') {
-		char port[6];
-
-		len = strspn(++*at, "0123456789");
-		entry->port = copy(port, sizeof(port), *at, len) ?
-		    strtol(port, NULL, 10) :
-		    0;
-		*at += len;
-	}
 	make_tag(entry);
-	if (entry->port < 1 || entry->port > PORT_MAX)
+	if (!read_address(at, entry))
+		return "an address must be as 10.0.0.1 or [fd00::1]";
+	if (!read_port(at, entry))
 		return "a port must be from 1 to 65535";
 	return **at == ',' || **at == '\0' ? NULL :
 					     "a character that is not allowed";
