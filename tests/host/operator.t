@@ -134,7 +134,7 @@ def steps(number):
 def ask(query):
     """What Prometheus answers: the first value, or None."""
     status, text = host.machine.run(
-        f"curl -s -m 20 '127.0.0.1:9090/api/v1/query?query={query}'")
+        f"curl -sf -m 20 '127.0.0.1:9090/api/v1/query?query={query}'")
     found = json.loads(text)["data"]["result"] if status == 0 else []
     return found[0]["value"][1] if found else None
 
