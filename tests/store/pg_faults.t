@@ -238,7 +238,7 @@ def test_pooler(cluster, address):
         threading.Thread(target=lambda: pool(listener.accept()[0]),
                          daemon=True).start()
         text, status = ilctl(
-            "jobs", IL_DATABASE="postgresql://inline@127.0.0.1:"
+            "expire", IL_DATABASE="postgresql://inline@127.0.0.1:"
             f"{listener.getsockname()[1]}/faults?sslmode=disable")
         ok(says(text, status, "pooler"), "a pooler is told", text)
 
