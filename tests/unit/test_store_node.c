@@ -192,8 +192,6 @@ test_home(void)
 	job_release(&job);
 	is_int(job_peek(b, &err), 1, "not to be seen elsewhere");
 	is_int(job_claim(b, holder_b, &job, &err), 1, "nor claimed");
-	is_int(job_claim(a, holder_a, &job, &err), 0, "but there");
-	job_release(&job);
 
 	is_int(sandbox_create(b, 2, 3600, &sandbox, &created, &err), 0,
 	    "a sandbox elsewhere");
@@ -204,9 +202,13 @@ test_home(void)
 	is_int(job.home, node_number(b), "where that is");
 	is_int(job.held_by, -1, "no answer from there is waited for");
 	job_release(&job);
-	is_int(job_claim(a, holder_a, &job, &err), 1, "not here");
 	is_int(job_claim(b, holder_b, &job, &err), 0, "claimed there");
+	is_int(job.user_id, 2, "though an older one waits elsewhere");
 	job_release(&job);
+	is_int(job_claim(a, holder_a, &job, &err), 0, "which is claimed");
+	is_int(job.user_id, 1, "at home");
+	job_release(&job);
+	is_int(job_claim(a, holder_a, &job, &err), 1, "and no more");
 
 	/* a front of a host without a worker */
 	job = store_job(3, JOB_PY);
