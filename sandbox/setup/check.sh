@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh check|fast|container|host|bench|coverage BUILD: run the tests, with everything
+# check.sh check|fast|container|nodes|host|bench|coverage BUILD: run the tests, with everything
 # installed and built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
 # of the caller's configuration reaches them.  Those that say what a cell is are
 # run a second time, on SANDBOX_IMAGE_MUSL, where there is such an image.  What a
@@ -131,7 +131,8 @@ fast)
 	;;
 check)
 	prove_round all $(tests_of "$(find tests -mindepth 1 -maxdepth 1 \
-		-type d ! -name bench ! -name container ! -name host -printf '%f\n')")
+		-type d ! -name bench ! -name container ! -name nodes \
+		! -name host -printf '%f\n')")
 	if [ -n "$musl" ]; then
 		say "once more on musl ($musl): cells"
 		SANDBOX_IMAGE=$musl
@@ -145,6 +146,10 @@ container)
 	prove_round container $(tests_of container)
 	finish
 	;;
+nodes)
+	systemd/container/image.sh inline-nodes
+	exec tests/nodes/check.py
+	;;
 bench) exec tests/bench/bench.py ;;
 coverage)
 	sandbox/setup/check.sh fast "$2" || :
@@ -152,5 +157,5 @@ coverage)
 		--exclude 'build/.*' --sort-percentage --print-summary
 	;;
 host) exec tests/host/check.py ;;
-*) die "usage: check.sh check|fast|container|host|bench|coverage BUILD" ;;
+*) die "usage: check.sh check|fast|container|nodes|host|bench|coverage BUILD" ;;
 esac

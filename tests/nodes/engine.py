@@ -8,6 +8,7 @@ taken away before it starts.
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 from hosts import CGROUP, HUB, cache, wait_for
 
@@ -99,12 +100,14 @@ def spread(engines, image, tag=None):
     if first.has(image) != wanted:
         archive = os.path.join(cache(), "image.tar")
         subprocess.run(["docker", "save", "-o", archive, image], check=True)
-        first.docker("load", "-q", "-i", archive, timeout=600)
+        first.docker("load", "-q", "-i", archive, timeout=900)
         os.unlink(archive)
     first.docker("tag", image, name)
-    first.docker("push", "-q", name, timeout=600)
-    for engine in others:
-        if engine.has(image) != wanted:
-            engine.docker("pull", "-q", name, timeout=600)
-            engine.docker("tag", name, image)
+    first.docker("push", "-q", name, timeout=900)
+    lacking = [engine for engine in others if engine.has(image) != wanted]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda engine: engine.docker("pull", "-q", name,
+                                                   timeout=900), lacking))
+    for engine in lacking:
+        engine.docker("tag", name, image)
     return name

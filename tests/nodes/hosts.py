@@ -111,7 +111,8 @@ def wait_for(question, seconds=120, pause=0.05, what=""):
         answer = question()
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"not in {seconds} s: {what}"
+        assert time.monotonic() < deadline, \
+            f"not in {seconds} s: {what() if callable(what) else what}"
         time.sleep(pause)
 
 
@@ -132,7 +133,7 @@ class Hub:
 
 
 class Host:
-    """One host.  Its /run and /tmp are gone with its power; /var/lib stays."""
+    """One host.  Its /run is gone with its power; /var/lib stays."""
 
     def __init__(self, hub, name, number):
         self.hub = hub
@@ -165,7 +166,6 @@ class Host:
             ip addr add {self.address}/24 dev eth0
             ip link set eth0 up
             mount -t tmpfs -o mode=755 tmpfs /run
-            mount -t tmpfs -o mode=1777 tmpfs /tmp
             mkdir /run/lock
             mount --bind {self.folder}/lib /var/lib""")
 
@@ -174,16 +174,10 @@ class Host:
         os.kill(self.pid, signal.SIGKILL)
         self.init.wait()
         self.init.stdout.close()
-        # The cable goes with the namespace, a moment later.
-        wait_for(lambda: not os.path.exists("/sys/class/net/v-" + self.name) or
-                 self.unplug())
-        self.started = {}
-
-    def unplug(self):
-        """The kernel may keep a network for a while: not its cable."""
+        # The kernel may keep a network for a while: not its cable.
         subprocess.run(["ip", "link", "del", "v-" + self.name], check=False,
                        stderr=subprocess.DEVNULL)
-        return False
+        self.started = {}
 
     def words(self, *words, user=None):
         """The command that runs another one on this host."""
@@ -255,6 +249,12 @@ class Host:
             except OSError:
                 continue
         return found
+
+    def pids_everywhere(self, program):
+        """The same, in its containers, too: numbers as the host has them."""
+        said = self.run("ps", "-eo", "pid=,comm=")
+        return [int(line.split()[0]) for line in said.splitlines()
+                if line.split()[1] == program]
 
     def kill(self, program, number=signal.SIGKILL):
         """A signal for all processes of a program; returns how many."""

@@ -84,12 +84,16 @@ class Node:
         self.host.run("sh", "-ec", 'cat >"$1"; chmod "$2" "$1"', "sh", path,
                       mode, text=text)
 
-    def start(self, **settings):
-        """`ilctl run`; returns when it says that it is ready."""
+    def prepare(self):
+        """The database's address, and whose certificates are good."""
         self.host.run("mkdir", "-p", "/var/lib/inline")
         self.write(ADDRESS_FILE, self.nodes.postgres.address + "\n")
         with open(self.nodes.postgres.authority.path("ca.pem")) as file:
             self.write("/run/inline-db.pem", file.read())
+
+    def start(self, **settings):
+        """`ilctl run`; returns when it says that it is ready."""
+        self.prepare()
         process = self.host.start(
             "inline", "/srv/inline/bin/ilctl", "run",
             env=self.settings(**settings), stdout=subprocess.PIPE)
@@ -121,16 +125,21 @@ class Node:
         """What the runs of all users have left on this node's disk; nothing
         may run there.
         """
-        found = []
+        return [word for text in self.workspaces().values()
+                for word in text.split()]
+
+    def workspaces(self):
+        """{sandbox: what its file `marks` holds}."""
+        found = {}
         base = os.path.join(self.host.folder, "lib/inline/sandboxes")
         for folder, _, names in os.walk(base):
             if "workspace.ext4" not in names:
                 continue
             image = os.path.join(folder, "workspace.ext4")
             subprocess.run(["e2fsck", "-p", image], capture_output=True)
-            found += subprocess.run(
+            found[os.path.basename(folder)] = subprocess.run(
                 ["debugfs", "-R", "cat /marks", image],
-                capture_output=True, text=True).stdout.split()
+                capture_output=True, text=True).stdout
         return found
 
 
@@ -156,7 +165,9 @@ class Nodes:
         spread([node.engine for node in self.nodes], IMAGE)
         self.start_discord()
         if self.begin:
-            self.nodes[0].ilctl("migrate")
+            self.nodes[0].prepare()
+            status, said = self.nodes[0].ilctl("migrate")
+            assert status == 0, said
             for node in self.nodes:
                 node.start()
         atexit.unregister(self.show)

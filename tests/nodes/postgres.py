@@ -64,8 +64,8 @@ class Postgres:
             self.start_etcd(host)
         for host in self.hosts:
             self.start_patroni(host)
-        wait_for(lambda: len(self.in_order()) == 3, 180,
-                 what=self.said() or "Patroni")
+        wait_for(lambda: len(self.in_order()) == 3, 300,
+                 what=self.said)
         self.sql(f"CREATE ROLE inline LOGIN CREATEROLE PASSWORD '{PASSWORD}'")
         self.sql("CREATE DATABASE inline OWNER inline ENCODING 'UTF8' "
                  "TEMPLATE template0")
