@@ -18,6 +18,8 @@ PAUSE = 2.0
 # Discord gives up after 3 s; a machine at its own speed answers within
 # milliseconds, so what is over this is waiting for somebody.
 LATEST_MS = 2000
+OPENED = ("systemctl show -P ActiveEnterTimestampMonotonic "
+          "il-fcgi.socket il-api.socket")
 
 host = Session(IL_TIMEOUT_SECONDS="120")
 seen = {}
@@ -53,9 +55,11 @@ def update():
     pinging = threading.Thread(target=ping_all_the_time, args=(pings,))
     pinging.start()
     time.sleep(2 * PAUSE)
+    opened = host.sh(OPENED)
     begun = time.monotonic()
     host.sh("systemctl restart inline.target")
     seen["restart"] = time.monotonic() - begun
+    seen["opened"] = opened, host.sh(OPENED)
     pinging.join()
     for one in pings:
         one.wait_answered(90)
@@ -75,6 +79,12 @@ def no_request_is_refused():
     codes = [one.http_status for one in seen["pings"]]
     note(codes)
     assert codes == [200] * PINGS, codes
+
+
+@test
+def the_sockets_are_those_of_before():
+    before, after = seen["opened"]
+    assert before == after, "they were closed for a moment"
 
 
 @test

@@ -7,7 +7,11 @@ is not there to be asked, so its rules for the order of jobs (systemd.unit(5),
 - what is stopped goes in the opposite order of what is started;
 - of two units in an order, a stop goes before a start, whichever is named
   first; a restart is a stop and then a start;
-- by default a target comes after all that it wants or requires.
+- by default a target comes after all that it wants or requires;
+- a stop that is propagated (StopPropagatedFrom=) is also that of a restart, by
+  systemd 254 to 257 at least, not by 252;
+- what nobody needs (StopWhenUnneeded=) is stopped when none of those that want
+  or require it is active or has a job: a restart is a job.
 """
 
 import os
@@ -84,11 +88,11 @@ def orders():
     return {(a, b) for a, b in pairs if a in UNITS and b in UNITS}
 
 
-def touched(keys):
+def touched():
     """The target and what its stop or restart reaches."""
     found = {TARGET}
     while True:
-        more = {n for n in UNITS for key in keys
+        more = {n for n in UNITS for key in ("PartOf", "StopPropagatedFrom")
                 if set(get(n, key)) & found} - found
         # Whoever requires what is stopped is stopped, too.
         more |= {n for n in UNITS
@@ -98,19 +102,17 @@ def touched(keys):
         found |= more
 
 
-RESTARTED = touched(["PartOf"])
-STOPPED = touched(["PartOf", "StopPropagatedFrom"])
+TOUCHED = touched()
 
 
-def waits(restart):
+def waits():
     """{(unit, "stop" or "start"): what that comes after}, all of it."""
-    involved = RESTARTED if restart else STOPPED
     after = {}
-    for name in involved:
+    for name in TOUCHED:
         after[name, "stop"] = set()
         after[name, "start"] = {(name, "stop")}
     for first, second in orders():
-        if first not in involved or second not in involved:
+        if first not in TOUCHED or second not in TOUCHED:
             continue
         after[first, "stop"].add((second, "stop"))
         after[first, "start"].add((second, "stop"))
@@ -126,8 +128,7 @@ def waits(restart):
     return after
 
 
-RESTART = waits(True)
-STOP = waits(False)
+PLAN = waits()
 
 
 def services(group):
@@ -137,14 +138,15 @@ def services(group):
 
 
 def no_order():
-    for plan in (RESTART, STOP):
-        for job, others in plan.items():
-            if job in others and job[1] == "stop":
-                yield f"{job[0]}: waits for itself"
+    for job, others in PLAN.items():
+        if job in others and job[1] == "stop":
+            yield f"{job[0]}: waits for itself"
 
 
 def not_started():
     wanted = set(get(TARGET, "Wants"))
+    for name in wanted & FRONTS:
+        wanted |= set(get(name, "Requires")) & set(get(name, "After"))
     for name in FRONTS | SOCKETS | WORKERS | {BROKER}:
         if name not in wanted:
             yield f"{TARGET}: does not want {name}"
@@ -152,31 +154,35 @@ def not_started():
 
 def update_waits():
     for front in sorted(FRONTS):
-        if front not in RESTARTED:
+        if front not in TOUCHED:
             yield f"{front}: not restarted with the target"
             continue
-        for other, phase in sorted(RESTART[front, "start"]):
+        for other, phase in sorted(PLAN[front, "start"]):
             if other != front and other not in SOCKETS:
                 yield f"{front}: its start waits for the {phase} of {other}"
 
 
 def sockets_close():
-    for name in sorted(SOCKETS & RESTARTED):
+    for name in sorted(SOCKETS & TOUCHED):
         yield f"{name}: closed when {TARGET} is restarted"
-    for name in sorted(SOCKETS - STOPPED):
-        yield f"{name}: open when {TARGET} is stopped: it starts its service"
+    for name in sorted(SOCKETS):
+        if get(name, "StopWhenUnneeded") != "yes":
+            yield f"{name}: open when {TARGET} is stopped: it starts its service"
+        for other in UNITS:
+            if name in get(other, "Wants") + get(other, "Requires") and \
+                    other != name.replace(".socket", ".service"):
+                yield f"{name}: open until {other} is stopped"
 
 
 def broker_goes_early():
-    for plan in (RESTART, STOP):
-        for worker in sorted(WORKERS):
-            if (worker, "stop") not in plan[BROKER, "stop"]:
-                yield f"{BROKER}: stopped while {worker} has a job"
+    for worker in sorted(WORKERS):
+        if (worker, "stop") not in PLAN[BROKER, "stop"]:
+            yield f"{BROKER}: stopped while {worker} has a job"
 
 
 def stop_is_early():
     for name in sorted(WORKERS | {BROKER}):
-        if (name, "stop") not in STOP[TARGET, "stop"]:
+        if (name, "stop") not in PLAN[TARGET, "stop"]:
             yield f"stop {TARGET}: does not wait for {name}"
 
 
