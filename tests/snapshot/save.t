@@ -46,11 +46,12 @@ def a_new_sandbox_is_saved_and_the_manifest_says_whose_it_is():
 def one_block_that_changes_is_all_that_is_written():
     node.write(1, 5 * MIB, os.urandom(65536))
     node.wait_saved()
-    before, after, _ = saved(node, 1, lambda: node.write(
+    before, after, written = saved(node, 1, lambda: node.write(
         1, 5 * MIB + 100, b"changed"))
     new = {p for p in after if after[p] != before.get(p)}
     assert {p.split("/")[1] for p in new} == {"manifest", "blocks"}, new
     assert len(new) == 2 and len(set(before) - set(after)) == 1, new
+    assert written == sum(len(after[p]) for p in new if "/blocks/" in p)
 
 
 @test
