@@ -27,7 +27,8 @@ int holder_take(struct db *db, const char *node, int64_t slot, int64_t *holder,
 bool holder_is_shared(const struct db *db);
 /* Take over what `holder` left to our own number, if it is dead: no session has
  * had its lock for a minute by the database's clock, or it had our node and
- * slot before us.  1: it lives, or has not been away for long enough. */
+ * slot before us, or the number is nobody's any more.  1: it lives, or has not
+ * been away for long enough. */
 int holder_take_over(struct db *db, const char *node, int64_t slot,
     int64_t holder, struct err *err);
 

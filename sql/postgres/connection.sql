@@ -148,6 +148,12 @@ RETURNING left_at <= clock_timestamp() - interval '60 s'
 -- name: pg_take_over
 UPDATE jobs SET claimed_by = :mine WHERE open AND claimed_by = :holder;
 
+-- A number that is nobody's any more: a claim on a new connection, by who had
+-- not heard that somebody took over what it had.
+-- name: pg_take_strays
+UPDATE jobs SET claimed_by = :mine WHERE open AND claimed_by = :holder
+	AND NOT EXISTS (SELECT 1 FROM holders WHERE id = :holder);
+
 -- name: pg_holder_drop
 DELETE FROM holders WHERE id = :holder;
 

@@ -252,12 +252,22 @@ test_zombie(void)
 	struct db *a = store_open(DB_WORKER);
 	int64_t first = 0;
 	int64_t later = 0;
+	struct job job;
 
 	(void)holder_take(a, "one", 0, &first, &err);
 	(void)store_sql("DELETE FROM holders");
 	cut(a);
 	is_int(holder_take(a, "one", 0, &later, &err), 0, "it comes back");
 	ok(later != first, "with another number");
+	(void)store_insert(a, 1, JOB_PY);
+	is_int(job_claim(a, first, &job, &err), 0,
+	    "a claim that goes on with the old one");
+	job_release(&job);
+	is_int(holder_take_over(a, "one", 0, first, &err), 0,
+	    "is taken over at once: the number is nobody's");
+	is_int(job_recover(a, later, &err), 1, "and queued again");
+	is_int(holder_take_over(a, "one", 0, first, &err), 1, "once");
+	(void)store_sql("DELETE FROM jobs");
 	db_close(a);
 }
 

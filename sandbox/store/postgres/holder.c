@@ -80,8 +80,9 @@ take_over(struct pg *pg, const char *node, int64_t slot, int64_t holder,
     struct err *err)
 {
 	struct pg_stmt *left = pg_own(pg, PG_LEFT);
-	struct pg_stmt *jobs = pg_own(pg, PG_TAKE_OVER);
 	struct pg_stmt *drop = pg_own(pg, PG_HOLDER_DROP);
+	enum pg_statement which = PG_TAKE_OVER;
+	struct pg_stmt *jobs;
 	int row;
 
 	pg_bind_int(left, ":holder", holder);
@@ -91,15 +92,19 @@ take_over(struct pg *pg, const char *node, int64_t slot, int64_t holder,
 	if (row < 0)
 		return -1;
 	/* a new connection, and we have been taken over ourselves */
-	if (row == 0 || pg_int(left, 0) == 0 || pg->holder == 0)
+	if ((row == 1 && pg_int(left, 0) == 0) || pg->holder == 0)
 		return 1;
+	if (row == 0)
+		which = PG_TAKE_STRAYS;
+	jobs = pg_own(pg, which);
 	pg_bind_int(jobs, ":mine", pg->holder);
 	pg_bind_int(jobs, ":holder", holder);
-	pg_bind_int(drop, ":holder", holder);
-	if (pg_run_own(pg, PG_TAKE_OVER, err) < 0 ||
-	    pg_run_own(pg, PG_HOLDER_DROP, err) < 0)
+	if (pg_run_own(pg, which, err) < 0)
 		return -1;
-	return 0;
+	if (row == 0)
+		return jobs->changes > 0 ? 0 : 1;
+	pg_bind_int(drop, ":holder", holder);
+	return pg_run_own(pg, PG_HOLDER_DROP, err) < 0 ? -1 : 0;
 }
 
 int
