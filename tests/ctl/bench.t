@@ -35,7 +35,7 @@ WHATS = (
     "warm cell (user), beyond the interpreter",
     "POST /eval, loops ended beside it, longest",
     "at rest with two warm cells (api)", "start-up to the first answer",
-    "numpy, pandas, a groupby, p50", "Store: ")
+    "numpy, pandas, a groupby, p50", "Store:")
 count = failed = 0
 
 
