@@ -123,7 +123,7 @@ class Bucket(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.objects, self.faults, self.seen = {}, [], []
         self.unsigned, self.page = 0, 3
-        self.lock = threading.Lock()
+        self.lock, self.over = threading.Lock(), threading.Event()
         scheme = "http"
         if context:
             self.socket = context.wrap_socket(self.socket, server_side=True)
@@ -171,5 +171,5 @@ def status(number, code, **headers):
 
 
 def silence(handler, _):
-    time.sleep(60)
+    handler.server.over.wait(60)
     handler.close_connection = True

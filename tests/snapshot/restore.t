@@ -151,8 +151,11 @@ def another_sandboxs_snapshot_is_refused():
     damaged(swap)
 
 
-@test
+@aside
 def killed_while_it_restores_nothing_has_a_name_and_the_next_one_is_whole():
+    home = Snapshotter()
+    away = Snapshotter(home.store)
+    home.make(1, volumes=("workspace", "packages-3.13"))
     home.write(1, 8 * MIB, os.urandom(10 * MIB))
     home.wait_saved()
     for _ in range(4):

@@ -3,6 +3,7 @@
 """il-snapshot with S3: signatures, and a service that refuses, is overloaded,
 is cut off, is elsewhere, or is another."""
 
+import collections
 import os
 import ssl
 import subprocess
@@ -15,8 +16,6 @@ try:
 except ImportError:
     print("1..0 # SKIP no python3-botocore")
     sys.exit()
-
-bucket = Bucket()
 
 
 def node_of(url, key=f"{KEY}:{SECRET}\n", place="s3://bucket/some/prefix",
@@ -32,40 +31,52 @@ def node_of(url, key=f"{KEY}:{SECRET}\n", place="s3://bucket/some/prefix",
     return node.start()
 
 
-node = node_of(bucket.url)
-away = node_of(bucket.url)
+class Pair:
+    """A bucket, a node with a sandbox that is saved there, and another one
+    that restores it."""
+
+    def __init__(self):
+        self.bucket = Bucket()
+        self.node = node_of(self.bucket.url)
+        self.away = node_of(self.bucket.url)
+        self.node.make(1)
+        self.node.write(1, 8 * MIB, os.urandom(MIB))
+        self.node.wait_saved()
+
+    def change(self):
+        had = self.node.told()["saved"]
+        self.node.write(1, 8 * MIB, os.urandom(300000))
+        return had
+
+    def saved_again(self, had):
+        wait_for(lambda: self.node.told()["saved"] > had, "another try")
+        self.node.wait_saved()
+
+    def whole(self, n):
+        assert self.away.restore(1, n), self.away.logged()
+        assert self.away.read(n)[MIB:] == self.node.read(1)[MIB:]
+
+    def not_saved(self, why):
+        """It is told, and once the service is well again it is saved."""
+        node = self.node
+        failures = node.told()["failures"]
+        had = self.change()
+        wait_for(lambda: node.told()["failures"] > failures, why)
+        assert why in node.logged().split("not saved:")[-1], node.logged()
+        assert node.told()["failing_ms"] and node.told()["waiting"]
+        self.bucket.well()
+        self.saved_again(had)
+        assert not node.told()["failing_ms"]
+        return node.told()["failures"] - failures
+
+
+pair = Pair()
+bucket, node, away, whole = pair.bucket, pair.node, pair.away, pair.whole
 PREFIX = "some/prefix/" + sandbox_id(1)
-
-
-def change():
-    had = node.told()["saved"]
-    node.write(1, 8 * MIB, os.urandom(300000))
-    return had
-
-
-def whole(n):
-    assert away.restore(1, n), away.logged()
-    assert away.read(n)[MIB:] == node.read(1)[MIB:]
-
-
-def not_saved(why, count=1 << 30):
-    """It is told, and once the service is well again it is saved."""
-    had = change()
-    failures = node.told()["failures"]
-    wait_for(lambda: node.told()["failures"] > failures, why)
-    assert why in node.logged().split("not saved:")[-1], node.logged()
-    assert node.told()["failing_ms"] and node.told()["waiting"]
-    bucket.well()
-    wait_for(lambda: node.told()["saved"] > had, "another try")
-    node.wait_saved()
-    assert not node.told()["failing_ms"]
 
 
 @test
 def it_is_saved_and_restored_and_each_request_is_signed():
-    node.make(1)
-    node.write(1, 8 * MIB, os.urandom(MIB))
-    node.wait_saved()
     wait_for(lambda: PREFIX + "/manifest" in bucket.objects)
     whole(10)
     assert bucket.unsigned == 0
@@ -75,9 +86,7 @@ def it_is_saved_and_restored_and_each_request_is_signed():
 
 @test
 def blocks_that_nobody_needs_go_and_a_list_of_many_pages_is_read():
-    had = change()
-    wait_for(lambda: node.told()["saved"] > had)
-    node.wait_saved()
+    pair.saved_again(pair.change())
     assert bucket.unsigned == 0
     text = bucket.objects[PREFIX + "/manifest"].decode()
     needed = {line.split()[-1] for line in text.splitlines()
@@ -88,48 +97,52 @@ def blocks_that_nobody_needs_go_and_a_list_of_many_pages_is_read():
     assert "DELETE" in {m for m, _, _ in bucket.seen}
 
 
-@test
+@aside
 def a_key_that_is_refused_is_told_and_not_tried_again():
-    bucket.fail(1 << 30, status(403, "AccessDenied"), "PUT")
-    before = len(bucket.seen)
-    not_saved("refuses the key of IL_SNAPSHOTS_KEY_FILE, or what it wants "
-              "(403 AccessDenied)")
-    puts = [n for m, n, _ in bucket.seen[before:] if m == "PUT"]
-    assert len(puts) < 2 * 8 + 10, puts     # one each, not five
+    pair = Pair()
+    pair.bucket.fail(1 << 30, status(403, "AccessDenied"), "PUT")
+    before = len(pair.bucket.seen)
+    failures = pair.not_saved("refuses the key of IL_SNAPSHOTS_KEY_FILE, or "
+                              "what it wants (403 AccessDenied)")
+    puts = collections.Counter(n for m, n, _ in pair.bucket.seen[before:]
+                               if m == "PUT")
+    # one with each save that failed, not five; and the good one
+    assert puts and max(puts.values()) <= failures + 1, puts
 
 
-@test
+@aside
 def an_overloaded_one_has_the_pause_that_it_wants():
-    had = change()
-    bucket.fail(1, status(503, "SlowDown", Retry_After="2"), "PUT")
-    wait_for(lambda: node.told()["saved"] > had)
-    node.wait_saved()
-    times = [t for m, _, t in bucket.seen if m == "PUT"]
+    pair = Pair()
+    pair.bucket.fail(1, status(503, "SlowDown", Retry_After="2"), "PUT")
+    pair.saved_again(pair.change())
+    times = [t for m, _, t in pair.bucket.seen if m == "PUT"][-7:]
     gap = max(b - a for a, b in zip(times, times[1:]))
     assert gap > 1.5, gap
-    assert node.told()["failures"] == 1
-    bucket.well()
+    assert pair.node.told()["failures"] == 0
 
 
-@test
+@aside
 def one_that_stays_so_is_given_up_for_a_while():
-    bucket.fail(1 << 30, status(500, "InternalError"))
-    not_saved("is not at its best (500 InternalError)")
+    pair = Pair()
+    pair.bucket.fail(1 << 30, status(500, "InternalError"))
+    pair.not_saved("is not at its best (500 InternalError)")
 
 
-@test
+@aside
 def half_a_body_is_no_body():
+    pair = Pair()
+    bucket, away = pair.bucket, pair.away
     bucket.fail(3, half, "GET")
-    whole(11)
+    pair.whole(11)
     bucket.well()
     bucket.fail(1 << 30, half, "GET", "blocks")
     assert away.restore(1, 12) == "UNAVAILABLE", away.logged()
     bucket.well()
-    bucket.fail(1 << 30, uncounted, "GET", "manifest")
+    bucket.fail(1 << 30, uncounted, "GET", sandbox_id(1) + "/manifest")
     assert away.restore(1, 12) == "UNAVAILABLE", away.logged()
     bucket.well()
     assert sandbox_id(12) not in os.listdir(away.base)
-    whole(12)
+    pair.whole(12)
 
 
 @test
@@ -139,13 +152,14 @@ def too_long_an_answer_is_damaged():
     bucket.well()
 
 
-@test
+@aside
 def a_redirect_is_not_followed():
-    bucket.fail(1 << 30, status(301, "PermanentRedirect",
-                                Location=bucket.url + "/other"))
-    not_saved("IL_SNAPSHOTS_ENDPOINT or _REGION is wrong (301 "
-              "PermanentRedirect)")
-    assert not [n for _, n, _ in bucket.seen if "other" in n]
+    pair = Pair()
+    pair.bucket.fail(1 << 30, status(301, "PermanentRedirect",
+                                     Location=pair.bucket.url + "/other"))
+    pair.not_saved("IL_SNAPSHOTS_ENDPOINT or _REGION is wrong (301 "
+                   "PermanentRedirect)")
+    assert not [n for _, n, _ in pair.bucket.seen if "other" in n]
 
 
 @test
@@ -163,17 +177,16 @@ def another_secret_is_refused():
     assert "403 SignatureDoesNotMatch" in other.logged()
 
 
-@test
+@aside
 def one_that_says_nothing_holds_up_nobody_else():
-    bucket.fail(1, silence, "PUT")
-    had = change()
-    wait_for(lambda: node.told()["saved"] > had, "a second try")
-    node.wait_saved()
-    bucket.well()
-    whole(14)
+    pair = Pair()
+    pair.bucket.fail(1, silence, "PUT")
+    pair.saved_again(pair.change())
+    pair.whole(14)
+    pair.bucket.over.set()
 
 
-@test
+@aside
 def one_that_is_not_there_is_told():
     free = Bucket()
     free.shutdown()

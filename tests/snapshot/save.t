@@ -20,6 +20,13 @@ def manifest(n, of=node):
         return file.read()
 
 
+def one_of_its_own():
+    node = Snapshotter()
+    node.make(1)
+    node.wait_saved()
+    return node
+
+
 def saved(of, n, change):
     """Change it; what was stored before and after the snapshot of that."""
     before, had = of.stored(n), of.told()
@@ -64,8 +71,9 @@ def an_open_and_a_close_write_nothing():
     assert node.told()["saved"] == had["saved"]
 
 
-@test
+@aside
 def a_volume_in_use_is_left_alone_until_it_is_let_go():
+    node = one_of_its_own()
     before = node.stored(1)
     with open(node.path(1), "r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -78,8 +86,9 @@ def a_volume_in_use_is_left_alone_until_it_is_let_go():
     wait_for(lambda: node.stored(1) != before, "a snapshot")
 
 
-@test
+@aside
 def whoever_wants_a_large_volume_meanwhile_has_it_soon():
+    node = Snapshotter()
     node.make(2, mib=80)
     node.wait_saved()
     node.write(2, 8 * MIB, os.urandom(64 * MIB))
@@ -98,8 +107,6 @@ def whoever_wants_a_large_volume_meanwhile_has_it_soon():
     assert away.restore(2, 3)
     assert away.read(3)[MIB:] == node.read(2)[MIB:]
     away.close()
-    node.drop(2)
-    assert node.forget(2) is None
 
 
 @test
@@ -122,8 +129,9 @@ def what_is_let_go_of_just_before_a_stop_is_saved():
     node.wait_saved()
 
 
-@test
+@aside
 def killed_at_any_moment_the_last_one_stays_whole_and_nothing_is_left():
+    node = one_of_its_own()
     for number in range(4):
         had = node.read(1)[MIB:]
         with open(node.path(1), "r+b") as file:
@@ -142,13 +150,14 @@ def killed_at_any_moment_the_last_one_stays_whole_and_nothing_is_left():
     away = Snapshotter(node.store)
     assert away.restore(1, 51) and away.read(51)[MIB:] == node.read(1)[MIB:]
     away.close()
-    needed = {line.split()[-1] for line in manifest(1).splitlines()
+    needed = {line.split()[-1] for line in manifest(1, node).splitlines()
               if line[0] == "b"}
     assert {path.rsplit("/")[-1] for path in node.blocks(1)} == needed
 
 
-@test
+@aside
 def its_child_killed_it_goes_on():
+    node = one_of_its_own()
     had = node.told()["saved"]
     with open(node.path(1), "r+b") as file:
         file.seek(8 * MIB)
@@ -167,8 +176,9 @@ def a_sandbox_that_is_removed_keeps_its_snapshot_until_it_is_forgotten():
     assert sandbox_id(1) not in os.listdir(node.store)
 
 
-@test
+@aside
 def one_that_is_forgotten_while_it_is_saved_leaves_nothing():
+    node = Snapshotter()
     node.make(4)
     node.write(4, 8 * MIB, os.urandom(10 * MIB))
     wait_for(lambda: node.blocks(4))
@@ -178,8 +188,9 @@ def one_that_is_forgotten_while_it_is_saved_leaves_nothing():
     assert sandbox_id(4) not in os.listdir(node.store)
 
 
-@test
+@aside
 def a_second_one_does_not_start_and_a_wrong_key_is_told():
+    node = Snapshotter()
     done = subprocess.run([PROGRAM], env=node.environment(),
                           stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1 and "another il-snapshot" in done.stderr

@@ -3,6 +3,8 @@
 as the broker makes them, without an engine."""
 
 import atexit
+import concurrent.futures
+import functools
 import os
 import shutil
 import signal
@@ -43,6 +45,20 @@ def wait_for(question, what="it"):
             return answer
         assert time.monotonic() < deadline, f"{what} did not happen"
         time.sleep(0.01)
+
+
+together = concurrent.futures.ThreadPoolExecutor(16)
+
+
+def aside(function):
+    """A test that waits most of its time, with nodes of its own: it begins now,
+    beside the others, and is told of in its place."""
+    future = together.submit(function)
+
+    @functools.wraps(function)
+    def told():
+        future.result()
+    return test(told)
 
 
 def sandbox_id(n):
@@ -170,8 +186,11 @@ class Snapshotter:
                 os.path.join(self.store, sandbox_id(n))):
             for name in names:
                 path = os.path.join(folder, name)
-                with open(path, "rb") as file:
-                    found[os.path.relpath(path, self.store)] = file.read()
+                try:    # it may be removed, or get its name, meanwhile
+                    with open(path, "rb") as file:
+                        found[os.path.relpath(path, self.store)] = file.read()
+                except FileNotFoundError:
+                    pass
         return found
 
     def blocks(self, n):
