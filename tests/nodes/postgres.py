@@ -125,7 +125,8 @@ class Postgres:
                    "--advertise-client-urls", f"http://{host.address}:2379",
                    "--initial-cluster", members,
                    "--initial-cluster-token", "inline",
-                   "--unsafe-no-fsync", user="postgres")
+                   "--pre-vote", "--enable-v2", "--unsafe-no-fsync",
+                   user="postgres")
 
     def start_patroni(self, host):
         """Debian's /usr/bin/patroni, which starts the server."""
