@@ -4,6 +4,20 @@
 -- name: node_find
 SELECT number FROM nodes WHERE name = :name AND instance = :instance;
 
+-- How many live, are away, are lost; with SQLite there is one host, and no row.
+-- name: node_count
+SELECT count(*) FILTER (WHERE living),
+	count(*) FILTER (WHERE NOT living AND lost_ms = 0),
+	count(*) FILTER (WHERE NOT living AND lost_ms <> 0)
+FROM (SELECT lost_ms,
+	1 AS living -- sqlite
+	-- postgres: number IN (SELECT CAST(CAST(objid AS BIGINT)
+	-- postgres: AS INTEGER) FROM pg_locks
+	-- postgres: WHERE locktype = 'advisory' AND classid = 1768713071
+	-- postgres: AND granted AND database = (SELECT oid FROM pg_database
+	-- postgres: WHERE datname = current_database())) AS living
+	FROM nodes) AS n;
+
 -- By the database's clock; nobody but PostgreSQL writes any.
 -- name: leftover_due
 SELECT sandbox FROM leftovers WHERE home = :home

@@ -17,7 +17,9 @@
 #include "../../sandbox/base/shared_file.h"
 #include "../../sandbox/protocol/tally.h"
 #include "../../sandbox/store/db.h"
+#include "../../sandbox/store/holder.h"
 #include "../../sandbox/store/job.h"
+#include "../../sandbox/store/node.h"
 #include "../../sandbox/store/rule.h"
 #include "../../sandbox/store/sandbox.h"
 
@@ -165,6 +167,25 @@ tell_rules(struct buf *out, struct db *db, struct err *err)
 	return 0;
 }
 
+/* A file is of one host. */
+static int
+tell_nodes(struct buf *out, struct db *db, struct err *err)
+{
+	static const char name[] = "inline_nodes";
+	struct node_counts counts;
+
+	if (!holder_is_shared(db))
+		return 0;
+	if (node_count(db, &counts, err) != 0)
+		return -1;
+	exposition_head(out, name, "gauge",
+	    "Hosts that have shared the database, by state.");
+	exposition_number(out, name, "state=\"living\"", counts.living);
+	exposition_number(out, name, "state=\"away\"", counts.away);
+	exposition_number(out, name, "state=\"lost\"", counts.lost);
+	return 0;
+}
+
 /* The database's file, and its log beside it; 0: it is not there. */
 static void
 tell_size(struct buf *out, const char *name, const char *help, const char *path,
@@ -202,7 +223,8 @@ tell_database(struct buf *out, const struct config *config, struct db *db)
 	if (up &&
 	    (tell_jobs(out, db, &err) != 0 ||
 		tell_sandboxes(out, config, db, &err) != 0 ||
-		tell_rules(out, db, &err) != 0)) {
+		tell_rules(out, db, &err) != 0 ||
+		tell_nodes(out, db, &err) != 0)) {
 		log_warn("metrics: %s", err.text);
 		buf_cut(out, before);
 		up = false;

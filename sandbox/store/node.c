@@ -40,6 +40,19 @@ node_find(struct db *db, const char *name, const char *instance,
 }
 
 int
+node_count(struct db *db, struct node_counts *counts, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NODE_COUNT);
+
+	if (db_step(db, s, err) != 1)
+		return -1;
+	counts->living = db_column_int(s, 0);
+	counts->away = db_column_int(s, 1);
+	counts->lost = db_column_int(s, 2);
+	return 0;
+}
+
+int
 node_sweep(struct db *db, struct node_loss *loss, struct err *err)
 {
 	return holder_is_shared(db) ? db->driver->lose_node(db, loss, err) : 1;

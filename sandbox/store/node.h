@@ -32,6 +32,15 @@ int node_find(struct db *db, const char *name, const char *instance,
 /* What the two have found; 0: nothing. */
 int64_t node_number(const struct db *db);
 
+struct node_counts {
+	int64_t living;
+	int64_t away; /* not long enough to be lost */
+	int64_t lost; /* for ever, or until it is back */
+};
+
+/* How many there are; anybody may ask. */
+int node_count(struct db *db, struct node_counts *counts, struct err *err);
+
 /* What came of a host that was lost. */
 struct node_loss {
 	char name[33];

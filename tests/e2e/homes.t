@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "store"))
@@ -70,6 +71,15 @@ def last_home():
 def states(number):
     return sql("SELECT string_agg(state, ' ' ORDER BY id) FROM jobs WHERE "
                f"open AND home = {number}")
+
+
+def counted(node):
+    """{state: hosts}, as its /metrics has it."""
+    with urllib.request.urlopen(
+            f"http://127.0.0.1:{node.port}/metrics", timeout=10) as reply:
+        text = reply.read().decode()
+    return {state: f'inline_nodes{{state="{state}"}} {number}\n' in text
+            for state, number in (("living", 1), ("away", 0), ("lost", 1))}
 
 
 def over():
@@ -201,6 +211,8 @@ def test_lost(a, b):
        answer)
     answer = b.say("bob", "print(open('f').read())", "theirs")
     ok("was lost" not in answer, "others noticed nothing", answer)
+    wait_for(lambda: all(counted(b).values()))
+    ok(True, "/metrics counts one that is lost, and one that lives")
 
 
 def folders(node):
@@ -228,6 +240,8 @@ def test_back(a, b):
     ok(True, "until its retention is over")
     a.say("nora", "print('at home')", "at home")
     ok(last_home() == number, "it serves who comes now")
+    wait_for(lambda: not counted(b)["lost"] and not counted(b)["living"])
+    ok(counted(b)["away"], "and /metrics has none that is lost")
 
 
 with Cluster() as cluster, Standin(rate_limit=1000) as standin:
