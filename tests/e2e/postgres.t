@@ -228,6 +228,44 @@ def test_unknown(service, cluster, relay):
     ok(relay.cuts == 5, "the wire was cut each time", relay.cuts)
 
 
+def test_slow(service, cluster, relay):
+    """Each answer of the server takes five seconds: a front waits for two, a
+    worker for six."""
+    run = service.discord.send_command(
+        "py", user="alice", code="import time; open('held', 'a').write('h'); "
+        "time.sleep(1); print('held')")
+    wait_for(lambda: cluster.sql("SELECT count(*) FROM jobs WHERE state = "
+                                 "'started'", "inline") == "1")
+    relay.slow(5)
+    late = service.discord.send_command(
+        "py", user="bob", code="open('late', 'a').write('l'); print('late')")
+    answer = str(run.wait_final(match="held"))
+    ok("held" in answer, "slow: what runs is told meanwhile", answer)
+    late.wait_answered()
+    ok(late.state == "answered" and "our" in str(late.answer).lower(),
+       "slow: a front refuses in time, in words", late)
+    mine = f"FROM jobs WHERE interaction_id = {run.id}"
+    wait_for(lambda: cluster.sql("SELECT state " + mine, "inline") !=
+             "started")
+    relay.slow(0)
+    wait_for(lambda: cluster.sql("SELECT count(*) FROM jobs WHERE open",
+                                 "inline") == "0")
+    rows = cluster.sql("SELECT state, outcome " + mine, "inline")
+    ok(rows == "delivered|exit 0", "slow: its end is noted later", rows)
+    again = service.discord.send_command(
+        "py", user="alice", code="print(open('held').read() + 'eld')")
+    answer = str(again.wait_final(match="eld"))
+    ok("heldh" not in answer and "held" in answer and "hheld" not in answer,
+       "slow: it ran once", answer)
+    again = service.discord.send_command(
+        "py", user="bob", code="import os; print('files', os.listdir('.'))")
+    answer = str(again.wait_final(match="files"))
+    ok("'late'" not in answer, "slow: what was refused has not run", answer)
+    ok(run.refresh().original.text().count("held") == 1 and
+       late.refresh().edits == 0, "slow: one report each",
+       [run.original.text(), late])
+
+
 with Cluster() as cluster, \
         tempfile.TemporaryDirectory(prefix="inline-pg-") as wire:
     cluster.database("inline")
@@ -244,6 +282,7 @@ with Cluster() as cluster, \
         test_cut(service, cluster)
         test_cut_in_run(service, cluster)
         test_unknown(service, cluster, relay)
+        test_slow(service, cluster, relay)
         test_worker_killed(service, cluster)
         test_server_restarts(service, cluster)
         ok(not os.path.exists(os.path.join(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A relay before a unix socket of PostgreSQL, which cuts the wire on order:
-right after a word has gone to the server, before its answer comes back."""
+right after a word has gone to the server, before its answer comes back; or
+holds every answer back for a while."""
 
 import os
 import selectors
@@ -16,6 +17,8 @@ class Relay:
         self.target = os.path.join(server_folder, name)
         self.word = None
         self.cuts = 0
+        self.seconds = 0        # how long an answer is held back
+        self.quick = threading.Event()
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(os.path.join(folder, name))
         os.chmod(os.path.join(folder, name), 0o777)
@@ -25,6 +28,14 @@ class Relay:
     def cut_after(self, word):
         """Once, in whichever connection says the word first."""
         self.word = word
+
+    def slow(self, seconds):
+        """Each answer takes so long from now on; 0: none does."""
+        self.seconds = seconds
+        if seconds:
+            self.quick.clear()
+        else:
+            self.quick.set()
 
     def accept(self):
         while True:
@@ -53,6 +64,8 @@ class Relay:
                             return
                         cut = (key.fileobj is client and self.word is not None
                                and self.word in data)
+                        if key.fileobj is server and self.seconds:
+                            self.quick.wait(self.seconds)
                         key.data.sendall(data)
                     except OSError:
                         return
