@@ -327,7 +327,10 @@ def purging_says_what_goes_and_takes_it():
     root().write("/run/inline/instance", INSTANCE)
     for name in "a/workspace.ext4", "b/workspace.ext4", "uids":
         root().write("/var/lib/inline/sandboxes/" + name, "")
-    root().sh("mkdir -p /var/lib/inline-api/files; touch /run/docker.sock")
+    # What systemd makes for the units.
+    root().sh("sed -n 's|^StateDirectory=|/var/lib/|p' "
+              "$(dpkg -L inline | grep 'service$') | xargs mkdir -p; "
+              "touch /run/docker.sock")
     subprocess.run(["mount", "--bind", "/run/docker.sock",
                     root().at("/run/docker.sock")], check=True)
     label = "inline.instance=" + INSTANCE
@@ -345,8 +348,9 @@ def purging_says_what_goes_and_takes_it():
                   "/etc/inline", "containers, volumes"):
         assert words in text, (words, text)
     assert not left, left
-    for path in ("/etc/inline", "/var/lib/inline", "/var/lib/inline-api",
-                 "/run/inline", ENABLED, "/etc/apparmor.d/inline-api",
+    assert not glob.glob(root().at("/var/lib/inline*"))
+    for path in ("/etc/inline", "/run/inline", ENABLED,
+                 "/etc/apparmor.d/inline-api",
                  "/etc/apparmor.d/inline-api.dpkg-old"):
         assert not root().there(path), path
 
