@@ -30,7 +30,6 @@
 /* What the disk keeps, as the broker does (../broker/ledger.c). */
 #define FLOOR_SHARE 50
 #define FLOOR_LEAST ((uint64_t)256 << 20)
-#define MARK_MAX 64
 
 struct restoring {
 	struct store *store;
@@ -152,6 +151,24 @@ write_mark(int folder, const char *from, int64_t seconds, struct err *err)
 	return 0;
 }
 
+bool
+task_read_mark(int folder, char from[TASK_ID_SIZE], int64_t *seconds)
+{
+	auto_close int fd = openat(folder, TASK_MARK,
+	    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char text[TASK_MARK_MAX] = "";
+	char *end;
+
+	if (fd < 0 || pread(fd, text, sizeof(text) - 1, 0) <= TASK_ID_LEN ||
+	    (end = strchr(text, '\n')) == NULL || text[TASK_ID_LEN] != ' ')
+		return false;
+	*end = '\0';
+	text[TASK_ID_LEN] = '\0';
+	memcpy(from, text, TASK_ID_SIZE);
+	return task_is_id(from) &&
+	    text_parse_int(text + TASK_ID_SIZE, 0, INT64_MAX, seconds);
+}
+
 static int
 fill_draft(struct restoring *r, int base, const char *draft, struct err *err)
 {
@@ -204,22 +221,13 @@ is_there(int base, const char *from, const char *to, int64_t *seconds,
     struct err *err)
 {
 	auto_close int folder = openat(base, to, FOLDER);
-	auto_close int fd = -1;
-	char text[MARK_MAX] = "";
-	char *end;
+	char marked[TASK_ID_SIZE];
 
 	if (folder < 0)
 		return errno == ENOENT ? 0 : err_system(err, "open %s", to);
-	fd = openat(folder, TASK_MARK, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && pread(fd, text, sizeof(text) - 1, 0) > 0 &&
-	    strncmp(text, from, strlen(from)) == 0 &&
-	    (end = strchr(text, '\n')) != NULL) {
-		*end = '\0';
-		if (text[strlen(from)] == ' ' &&
-		    text_parse_int(text + strlen(from) + 1, 0, INT64_MAX,
-			seconds))
-			return 1;
-	}
+	if (task_read_mark(folder, marked, seconds) &&
+	    strcmp(marked, from) == 0)
+		return 1;
 	return err_set(err, ERR_CONFLICT,
 	    "there is a sandbox %s, which was not made of that snapshot", to);
 }
@@ -256,9 +264,17 @@ restore_sandbox(struct store *store, int base, const char *from, const char *to,
     int64_t *seconds, struct err *err)
 {
 	int rc = is_there(base, from, to, seconds, err);
+	struct manifest m;
+	struct err no;
 
-	if (rc != 0)
-		return rc > 0 ? 0 : -1;
+	if (rc > 0)
+		return 0;
+	if (rc < 0) {
+		/* who began anew, as there was none, is told so again */
+		rc = object_get_manifest(store, from, &m, &no) == 1 ? 1 : -1;
+		manifest_release(&m);
+		return rc;
+	}
 	for (int i = 0; i < TRIES; i++) {
 		struct restoring *r = xcalloc(1, sizeof(*r));
 		bool absent;

@@ -276,12 +276,42 @@ remove_old(struct pass *p, struct err *err)
 	return store->wait(store, err);
 }
 
+/* That of which a restored sandbox was made is its old host's, which may never
+ * come back to remove it.  It is kept until this one was in use: only then does
+ * the database name it no more.  False: look again. */
+static bool
+forget_origin(const struct pass *p)
+{
+	auto_close int folder = openat(p->s->base, p->id,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char from[TASK_ID_SIZE];
+	struct stat mark;
+	struct stat volume;
+	int64_t seconds;
+	struct err err;
+
+	if (folder < 0 || !task_read_mark(folder, from, &seconds) ||
+	    strcmp(from, p->id) == 0)
+		return true;
+	if (fstatat(folder, TASK_MARK, &mark, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    fstatat(folder, "workspace.ext4", &volume, AT_SYMLINK_NOFOLLOW) !=
+		0 ||
+	    nanoseconds(volume.st_mtim) <= nanoseconds(mark.st_mtim))
+		return false;
+	if (forget_sandbox(p->s->store, from, &err) == 0)
+		return true;
+	log_warn("the snapshot of before stays: %s sandbox=%s from=%s",
+	    err.text, p->id, from);
+	return false;
+}
+
 /* The blocks are there to stay before the manifest that names them is written,
  * and it is before those are removed that it does not name. */
 static int
 publish(struct pass *p, struct err *err)
 {
 	struct store *store = p->s->store;
+	bool swept = p->s->sweep;
 	struct err left;
 
 	p->next.time = clock_wall_ms() / 1000;
@@ -298,6 +328,8 @@ publish(struct pass *p, struct err *err)
 		    left.text, p->id);
 	else
 		p->s->sweep = false;
+	if (swept && !forget_origin(p))
+		p->s->sweep = true;
 	return 0;
 }
 

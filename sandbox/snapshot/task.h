@@ -19,6 +19,10 @@ struct store;
 #define TASK_DRAFT_PREFIX ".restore-"
 /* In a sandbox that was restored: of which one, and of when. */
 #define TASK_MARK "restored"
+#define TASK_MARK_MAX 64
+
+/* Read the mark in a sandbox's folder.  False: it has none. */
+bool task_read_mark(int folder, char from[TASK_ID_SIZE], int64_t *seconds);
 
 bool task_is_id(const char *id);
 

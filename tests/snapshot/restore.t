@@ -77,14 +77,24 @@ def another_node_has_the_same_bytes_and_gives_them_to_nobody_yet():
     assert os.stat(away.path(9)).st_blocks * 512 < 8 * MIB      # sparse
 
 
-@test
-def asked_again_it_says_the_same_and_changes_nothing():
+@aside
+def asked_again_it_says_the_same_and_what_it_was_made_of_goes_when_it_is_used():
+    home = Snapshotter()
+    home.make(1)
+    home.wait_saved()
+    home.stop()
+    away = Snapshotter(home.store)
+    first = away.restore(1, 9)
+    away.wait_saved()
+    wait_for(lambda: away.told()["saved"] == 1)
+    assert home.stored(1)       # so far nobody has used it
     away.write(9, 12 * MIB, b"newer work")
     data = away.read(9)
-    first = away.restore(1, 9)
-    home.write(1, 9 * MIB, b"later")
-    home.wait_saved()
     assert away.restore(1, 9) == first and away.read(9) == data
+    away.wait_saved()
+    wait_for(lambda: sandbox_id(1) not in os.listdir(home.store))
+    assert away.restore(1, 9) == first and away.read(9) == data
+    assert away.restore(9, 8) and away.read(8)[MIB:] == data[MIB:]
 
 
 @test
