@@ -47,8 +47,10 @@ struct sandbox {
 					      * are here: sandbox_settled() */
 	char moved_host[SANDBOX_HOST_MAX + 1]; /* what was lost, until its owner
 						* knows: sandbox_told() */
-	int64_t files_at; /* as of when its files are; 0: there are none */
+	int64_t files_at; /* as of when its files are; 0: there was no copy, and
+			   * it began empty; FILES_UNREAD */
 };
+#define FILES_UNREAD (-1) /* so it did, as the copy could not be read */
 
 /* Their names, in the database and for people. */
 extern const char *const sandbox_states[];
@@ -78,8 +80,8 @@ int sandbox_set_cwd(struct db *db, const char *id, const char *cwd,
 int sandbox_set_usage(struct db *db, const char *id, int64_t bytes,
     int64_t files, bool renamed, struct err *err);
 
-/* One that has moved: what there was of its files is here, as of then (0:
- * nothing was).  Nothing is done in it before. */
+/* One that has moved: what there was of its files is here, as of then, as in
+ * files_at.  Nothing is done in it before. */
 int sandbox_settled(struct db *db, const char *id, int64_t files_at,
     struct err *err);
 /* Its owner was told. */

@@ -19,9 +19,9 @@
 #define RESTORE_WAIT_MS 300000
 
 /* Its files as they were last, from a snapshot of the id that it had.  0:
- * *files_at says as of when they are, in Unix seconds; 0: there are none.
- * One that is damaged stays so: it begins empty, and the operator is told.  So
- * it does where an earlier try has begun it so. */
+ * *files_at is as in struct sandbox.  A snapshot that is damaged stays so: it
+ * begins empty, and its owner and the operator are told.  So it does where an
+ * earlier try has begun it so. */
 static int
 bring_files(const struct worker *worker, const struct sandbox *sandbox,
     int64_t *files_at, struct err *err)
@@ -37,6 +37,7 @@ bring_files(const struct worker *worker, const struct sandbox *sandbox,
 		return 0;
 	if (err->code != ERR_INPUT && err->code != ERR_CONFLICT)
 		return -1;
+	*files_at = FILES_UNREAD;
 	log_err("not restored: %s sandbox=%s from=%s", err->text, sandbox->id,
 	    sandbox->moved_from);
 	return 0;

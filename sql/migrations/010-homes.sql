@@ -32,7 +32,7 @@ CREATE INDEX leftovers_home ON leftovers (home, left_at);
 ALTER TABLE sandboxes ADD COLUMN home INTEGER NOT NULL DEFAULT 0;
 -- It has a new id since its home was lost: the one before, until its files are
 -- here; the lost host's name, until its owner was told; as of when the files
--- are, in seconds; 0: there are none.
+-- are, in seconds; 0: there are none; -1: their copy could not be read.
 ALTER TABLE sandboxes ADD COLUMN moved_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE sandboxes ADD COLUMN moved_host TEXT NOT NULL DEFAULT '';
 ALTER TABLE sandboxes ADD COLUMN files_at INTEGER NOT NULL DEFAULT 0; -- sqlite
