@@ -247,8 +247,8 @@ expire(const struct config *config, struct db *db, int *failed, struct err *err)
 			    sandbox.id, err->text);
 			if (outcome == REFUSAL_UNREACHABLE)
 				break;
-		} else if (snapshot_forget(config, true, sandbox.id, REMOVE_MS,
-			       err) != 0 ||
+		} else if (snapshot_forget(config, true, sandbox.id,
+			       sandbox.moved_from, REMOVE_MS, err) != 0 ||
 		    sandbox_gone(db, sandbox.id, err) < 0) {
 			++*failed;
 			(void)fprintf(stderr, "ilctl expire: %s\n", err->text);

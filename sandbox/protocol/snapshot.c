@@ -79,21 +79,30 @@ snapshot_restore(const struct config *config, const char *from, const char *to,
 	return 0;
 }
 
-int
-snapshot_forget(const struct config *config, bool ctl, const char *id,
-    int wait_ms, struct err *err)
+static int
+forget(const struct config *config, bool ctl, const char *id, int wait_ms,
+    struct err *err)
 {
 	unsigned char packet[ANSWER_MAX];
 	struct frame question;
 	struct frame_view view;
 
-	if (*config->snapshots == '\0')
-		return 0;
 	frame_start(&question, FRAME_FORGET);
 	frame_add_text(&question, TAG_SANDBOX, id);
 	return ask(config_state_path(config,
 		       ctl ? SOCKET_SNAPSHOT_CTL : SOCKET_SNAPSHOT_WORKER),
 	    &question, wait_ms, &view, packet, err);
+}
+
+int
+snapshot_forget(const struct config *config, bool ctl, const char *id,
+    const char *before, int wait_ms, struct err *err)
+{
+	if (*config->snapshots == '\0')
+		return 0;
+	if (*before != '\0' && forget(config, ctl, before, wait_ms, err) != 0)
+		return -1;
+	return forget(config, ctl, id, wait_ms, err);
 }
 
 /* ---- how it is ---- */

@@ -34,9 +34,10 @@ int snapshot_restore(const struct config *config, const char *from,
 /* Remove all snapshots of a sandbox that is gone for good.  Call it when its
  * volumes are removed, and before it is forgotten that there was one: until 0
  * it has to be tried again.  0 also where IL_SNAPSHOTS is empty.  ctl: by
- * ilctl, not il-worker. */
+ * ilctl, not il-worker.  before: the id of which it was never restored, or "".
+ */
 int snapshot_forget(const struct config *config, bool ctl, const char *id,
-    int wait_ms, struct err *err);
+    const char *before, int wait_ms, struct err *err);
 
 /*
  * How it is, for everybody who may enter IL_STATE_DIR: a file that il-snapshot

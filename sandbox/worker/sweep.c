@@ -153,8 +153,8 @@ remove_expired(struct worker *worker)
 		    sandbox.id);
 		return false;
 	}
-	if (snapshot_forget(worker->config, false, sandbox.id, REMOVE_WAIT_MS,
-		&err) != 0) {
+	if (snapshot_forget(worker->config, false, sandbox.id,
+		sandbox.moved_from, REMOVE_WAIT_MS, &err) != 0) {
 		log_warn("%s sandbox=%s", err.text, sandbox.id);
 		return false;
 	}
@@ -209,7 +209,7 @@ remove_leftovers(struct worker *worker)
 		    worker->config->retention_seconds, sandbox, &err)) == 0) {
 		if (lease_remove_workspace(worker->lease_socket, sandbox,
 			REMOVE_WAIT_MS, &err) != REFUSAL_NONE ||
-		    snapshot_forget(worker->config, false, sandbox,
+		    snapshot_forget(worker->config, false, sandbox, "",
 			REMOVE_WAIT_MS, &err) != 0 ||
 		    node_leftover_gone(worker->db, sandbox, &err) != 0) {
 			result = -1;

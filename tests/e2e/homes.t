@@ -186,7 +186,7 @@ def kill_all(node):
 def test_lost(a, b):
     ids = {}
     began = time.time()
-    for user in ("fiona", "steve", "clara", "quinn", "alice"):
+    for user in ("fiona", "steve", "clara", "quinn", "alice", "gus"):
         a.say(user, f"open('f', 'w').write('old work of {user}')")
         ids[user] = last_sandbox()
     over()
@@ -268,6 +268,7 @@ def test_lost(a, b):
     wait_for(lambda: not os.path.exists(manifest(ids["alice"])) and
              not os.path.exists(manifest(ids["fiona"])))
     ok(True, "what theirs were made of is removed when they were used")
+    return ids
     answer = b.say("bob", "print(open('f').read())", "theirs")
     ok("was lost" not in answer, "others noticed nothing", answer)
     wait_for(lambda: all(counted(b).values()))
@@ -317,6 +318,15 @@ def test_delete(a, b):
     ok(sandbox not in folders(b), "what is deleted leaves no snapshot")
 
 
+def test_away(b, before):
+    """Who has not been there since their host was lost, until it expires."""
+    ok(os.path.exists(manifest(before)), "whom nobody asks for is kept")
+    sql(f"UPDATE sandboxes SET expires_at = 1 WHERE moved_from = '{before}'")
+    b.kill("il-worker")
+    wait_for(lambda: before not in os.listdir(snapshots))
+    ok(True, "and goes with its sandbox")
+
+
 with Cluster() as cluster, Standin(rate_limit=1000) as standin, \
         tempfile.TemporaryDirectory(prefix="inline-snapshots-") as snapshots:
     address = cluster.database("inline")
@@ -324,7 +334,7 @@ with Cluster() as cluster, Standin(rate_limit=1000) as standin, \
             Node("birch", standin, address) as b:
         test_home(a, b)
         test_name(a)
-        test_lost(a, b)
+        test_away(b, test_lost(a, b)["gus"])
         test_back(a, b)
         test_delete(a, b)
         for node in (a, b):

@@ -192,8 +192,8 @@ command_remove_files(struct task *task, int wait_ms)
 	/* The row goes last: as long as it is there the sweeper finds it. */
 	bool removed = lease_remove_workspace(task->worker->lease_socket, id,
 			   wait_ms, &err) == REFUSAL_NONE &&
-	    snapshot_forget(task->worker->config, false, id, wait_ms, &err) ==
-		0 &&
+	    snapshot_forget(task->worker->config, false, id,
+		task->sandbox.moved_from, wait_ms, &err) == 0 &&
 	    sandbox_gone(task->worker->db, id, &err) >= 0;
 
 	if (!removed)
