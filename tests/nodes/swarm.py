@@ -62,6 +62,10 @@ class Swarm(Nodes):
             first.docker("secret", "create", name, tls.path(path))
         first.docker("config", "create", "inline-db-ca", tls.path("ca.pem"))
         self.deploy(self.image)
+        # Who runs may still wait for who brings the database up to date.
+        wait_for(lambda: all(node.host.pids_everywhere("il-fcgi") and
+                             node.host.pids_everywhere("il-worker")
+                             for node in self), what=self.tasks)
 
     def start_broker(self, node):
         """il-sandboxd, with what its unit gives it, and a right more: without
