@@ -136,6 +136,21 @@ store_sql(const char *sql)
 	return value;
 }
 
+/* PostgreSQL: end the sessions of a program, as a server that goes would; how
+ * many there were. */
+static inline int64_t
+store_cut(const char *program)
+{
+	char sql[256];
+
+	(void)snprintf(sql, sizeof(sql),
+	    "SELECT count(pg_terminate_backend(pid, 5000)) FROM "
+	    "pg_stat_activity WHERE application_name = '%s' AND datname = "
+	    "current_database()",
+	    program);
+	return store_sql(sql);
+}
+
 /* A job that is ready to be inserted, with an interaction of its own. */
 static inline struct job
 store_job(int64_t user, enum job_kind kind)

@@ -154,9 +154,7 @@ test_cut(void)
 	int64_t number = node_number(a);
 	struct db *other = store_open(DB_WORKER);
 
-	(void)store_sql("SELECT count(pg_terminate_backend(pid, 5000)) FROM "
-			"pg_stat_activity WHERE application_name = 'il-worker' "
-			"AND datname = current_database()");
+	(void)store_cut("il-worker");
 	(void)store_sql("UPDATE nodes SET left_ms = 5, lost_ms = 6");
 	is_int(job_peek(a, &err), 1, "it comes back");
 	is_int(node_number(a), number, "with its number");

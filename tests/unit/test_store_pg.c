@@ -183,15 +183,6 @@ test_hot(void)
 /* ---- holders ---- */
 
 static void
-cut(struct db *db)
-{
-	(void)db;
-	(void)store_sql("SELECT count(pg_terminate_backend(pid, 5000)) FROM "
-			"pg_stat_activity WHERE application_name = "
-			"'il-worker' AND datname = current_database()");
-}
-
-static void
 test_holder(void)
 {
 	struct err err = { 0 };
@@ -215,7 +206,7 @@ test_holder(void)
 	is_int(job_start(a, started, first, &err), 0, "and starts");
 	is_int(holder_take_over(b, "two", 0, first, &err), 1,
 	    "nobody takes it from one who lives");
-	cut(a);
+	(void)store_cut("il-worker");
 	is_int(holder_take(a, "one", 0, &again, &err), 0, "cut off and back");
 	is_int(again, first, "it has its number again");
 	/* now it is cut off for good */
@@ -256,7 +247,7 @@ test_zombie(void)
 
 	(void)holder_take(a, "one", 0, &first, &err);
 	(void)store_sql("DELETE FROM holders");
-	cut(a);
+	(void)store_cut("il-worker");
 	is_int(holder_take(a, "one", 0, &later, &err), 0, "it comes back");
 	ok(later != first, "with another number");
 	(void)store_insert(a, 1, JOB_PY);
@@ -320,7 +311,7 @@ test_notify(void)
 	ok(!holder_heard(worker, &at.fd), "once");
 	is_int(store_insert(front, 1, JOB_PY), 0, "the answer is not mixed up");
 	ok(store_insert(front, 2, JOB_PY) > 0, "with the next");
-	cut(worker);
+	(void)store_cut("il-worker");
 	is_int(job_peek(worker, &err), 0, "on a new connection");
 	(void)holder_heard(worker, &at.fd);
 	holder_notify(front, 0);

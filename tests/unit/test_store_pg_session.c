@@ -8,15 +8,6 @@
 
 #include "store.h"
 
-static void
-cut(struct db *db)
-{
-	(void)db;
-	(void)store_sql("SELECT count(pg_terminate_backend(pid, 5000)) FROM "
-			"pg_stat_activity WHERE application_name = "
-			"'il-worker' AND datname = current_database()");
-}
-
 /* ---- holders ---- */
 
 /* The server still has the session from which it was cut off, as a proxy in
@@ -35,7 +26,7 @@ test_kept_session(void)
 	(void)holder_take(a, "one", 0, &first, &err);
 	(void)snprintf(sql, sizeof(sql),
 	    "SELECT pg_advisory_lock(1768713070, %d)", (int)first);
-	cut(a);
+	(void)store_cut("il-worker");
 	is_int(pipe(ready), 0, "a pipe");
 	child = fork();
 	if (child == 0) {
@@ -72,7 +63,7 @@ test_no_number(void)
 	(void)
 	    store_sql("DELETE FROM holders WHERE node = 'one'; UPDATE "
 		      "holders SET left_at = '2001-01-01' WHERE node = 'two'");
-	cut(a);
+	(void)store_cut("il-worker");
 	is_int(holder_take_over(a, "one", 0, left, &err), 1,
 	    "who was taken over takes over nothing");
 	is_int(store_sql("SELECT count(*) FROM jobs JOIN holders ON "
