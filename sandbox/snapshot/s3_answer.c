@@ -75,10 +75,15 @@ refused(const struct s3_answer *a)
 	element(a->body, "Code", code, sizeof(code));
 	if (a->status == 404 && strcmp(code, "NoSuchBucket") == 0)
 		return failed(ERR_CONFIG, "has no such bucket", 404, code);
-	if (a->status == 404 && a->method != S3_PUT)
-		return (struct s3_verdict){
-			.outcome = a->method == S3_GET ? S3_ABSENT : S3_DONE
-		};
+	if (a->status == 404 && a->method == S3_DELETE)
+		return (struct s3_verdict){ .outcome = S3_DONE };
+	/* any other one is not S3's word: a proxy without it, a wrong address;
+	 * whoever took it for "none" would begin empty */
+	if (a->status == 404 && strcmp(code, "NoSuchKey") == 0)
+		return (struct s3_verdict){ .outcome = S3_ABSENT };
+	if (a->status == 404 && a->method == S3_GET)
+		return failed(ERR_UNAVAILABLE, "does not say what is not there",
+		    404, code);
 	if (a->status == 408 || a->status == 429 || a->status >= 500)
 		return again(a, code);
 	if (a->status == 401 || a->status == 403)

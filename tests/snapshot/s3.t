@@ -129,6 +129,17 @@ def one_that_stays_so_is_given_up_for_a_while():
 
 
 @aside
+def what_is_not_s3s_word_is_not_taken_for_none():
+    """A proxy in front of it that has lost it, say."""
+    pair = Pair()
+    pair.whole(11)
+    pair.bucket.fail(1 << 30, status(404, "NotFound"), "GET")
+    assert pair.away.restore(1, 12) == "UNAVAILABLE", pair.away.logged()
+    pair.bucket.well()
+    pair.whole(12)
+
+
+@aside
 def half_a_body_is_no_body():
     pair = Pair()
     bucket, away = pair.bucket, pair.away
