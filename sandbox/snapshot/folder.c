@@ -118,7 +118,8 @@ folder_remove(struct store *s, const char *name, struct err *err)
 }
 
 /* The objects in one folder, the folders in it, and so on: blocks are two
- * deep.  What a killed one has left counts. */
+ * deep.  What a killed one has left counts; a folder that it had only begun
+ * goes at once. */
 static int
 list_below(const struct folder *f, const char *path, int depth,
     void (*fn)(void *arg, const char *name), void *arg, struct err *err)
@@ -145,6 +146,8 @@ list_below(const struct folder *f, const char *path, int depth,
 		    list_below(f, name, depth - 1, fn, arg, err) != 0)
 			return -1;
 	}
+	/* without an object in it nothing would ever remove it */
+	(void)unlinkat(f->fd, path, AT_REMOVEDIR);
 	return 0;
 }
 
