@@ -156,13 +156,14 @@ check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 /* ---- the database ---- */
 
 static void
-database_open(struct front *front)
+database_open(struct front *front, bool starts)
 {
 	struct err err;
 
 	if (front->db != NULL || clock_monotonic_ms() < front->db_retry_ms)
 		return;
-	front->db = db_open(front->config->database, DB_FRONT, &err);
+	front->db = (starts ? db_start : db_open)(front->config->database,
+	    DB_FRONT, &err);
 	if (front->db != NULL)
 		return;
 	log_err("database: %s", err.text);
@@ -303,7 +304,7 @@ decide_all(struct front *front, size_t count)
 {
 	struct err err;
 
-	database_open(front);
+	database_open(front, false);
 	if (front->db != NULL) {
 		others_check(front->db, front->config, &front->node_retry_ms);
 		db_group_begin(front->db);
@@ -459,7 +460,7 @@ front_start(void *arg, size_t index)
 	/* without it all is answered at once, and edited later */
 	if (held_open(&front->held, front->config, index, &err) != 0)
 		log_err("nothing is held: %s", err.text);
-	database_open(front);
+	database_open(front, true);
 }
 
 void

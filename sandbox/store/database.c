@@ -24,6 +24,30 @@ db_open(const char *address, enum db_role role, struct err *err)
 	return driver != NULL ? driver->open(address, role, err) : NULL;
 }
 
+/* What is not for its version that it does not open, does not open as DB_ADMIN
+ * either, or has nothing to be migrated. */
+struct db *
+db_start(const char *address, enum db_role role, struct err *err)
+{
+	auto_db struct db *admin = NULL;
+	struct db *db = db_open(address, role, err);
+	struct err why;
+	int applied;
+
+	if (db != NULL || err->code != ERR_CONFIG)
+		return db;
+	admin = db_open(address, DB_ADMIN, &why);
+	if (admin == NULL)
+		return NULL;
+	applied = db_migrate(admin, &why);
+	if (applied < 0) {
+		log_err("database: it cannot be migrated: %s", why.text);
+		return NULL;
+	}
+	log_info("database: %d migrations applied", applied);
+	return db_open(address, role, err);
+}
+
 void
 db_close(struct db *db)
 {

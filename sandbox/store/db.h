@@ -28,6 +28,9 @@ struct stmt; /* a prepared statement */
  * makes the file if missing, any version).  Wrong version is ERR_CONFIG "run
  * ilctl migrate". */
 struct db *db_open(const char *address, enum db_role role, struct err *err);
+/* The same for a service that starts: a database that is missing or older than
+ * the program is migrated first, by one of those that start together. */
+struct db *db_start(const char *address, enum db_role role, struct err *err);
 void db_close(struct db *db);
 
 static inline void

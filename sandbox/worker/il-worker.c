@@ -168,7 +168,7 @@ open_all(struct worker *worker)
 	worker->cancel_fd = cancel_watch(config, &err);
 	if (worker->cancel_fd < 0)
 		log_err("what runs here cannot be cancelled: %s", err.text);
-	worker->db = db_open(config->database, DB_WORKER, &err);
+	worker->db = db_start(config->database, DB_WORKER, &err);
 	if (worker->db == NULL || open_hear(worker, &err) != 0 ||
 	    join_node(worker, &err) != 0 ||
 	    holder_listen(worker->db, &err) != 0 ||

@@ -11,7 +11,6 @@ import grp
 import os
 import pwd
 import socket
-import subprocess
 import sys
 
 HOME = "/opt/inline"
@@ -64,9 +63,6 @@ def main():
     os.umask(0o007)
     os.environ["HOME"] = "/nonexistent"
     os.nice(-10)    # before what people's code computes, as the units have it
-    if group == "inline-db":
-        # As the units do: one does it, the others wait.
-        subprocess.run([*drop, HOME + "/bin/ilctl", "migrate"], check=False)
     for fd in (1, 2):   # nginx opens them by their names
         os.fchown(fd, pwd.getpwnam(user).pw_uid, -1)
     for i, name in enumerate(sockets):

@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Each service brings the database up to date before it starts, all of them at
-one time: each finds it done or waits until it is."""
+"""Each service brings the database up to date when it starts, and so does
+`ilctl migrate`; all of them at one time: each finds it done or waits until it
+is."""
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 
 BUILD = os.environ["BUILD"]
 MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
@@ -159,7 +162,33 @@ try:
         left = file.read().count(SECRET.encode())
     good &= report(9, left == 0, "what people said is not left in free pages",
                    [left])
+
+    # A service that starts: il-fcgi's children, both at one time, and a worker.
+    env.update(DISCORD_PUBLIC_KEY="11" * 32, DISCORD_APPLICATION_ID="5",
+               DISCORD_TOKEN="token")
+    for number, program, *argv in ((10, "il-fcgi"),
+                                  (11, "il-worker", "-s", "1")):
+        state = os.path.join(folder, program)
+        os.mkdir(state)
+        path = os.path.join(state, "inline.db")
+        env.update(IL_STATE_DIR=state, IL_DATABASE=path)
+        service = subprocess.Popen(
+            [os.path.join(BUILD, "bin", program), *argv], env=env, text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        deadline = threading.Timer(60, service.kill)
+        deadline.start()
+        said, total = [], 0
+        for line in service.stderr:
+            said.append(line)
+            found = re.search(r"(\d+) migrations applied", line)
+            total += int(found.group(1)) if found else 0
+            if total >= newest[0]:
+                service.terminate()
+        service.wait()
+        deadline.cancel()
+        good &= report(number, version() == newest and total == newest[0],
+                       program + " brings it to its version", [total, *said])
 finally:
     shutil.rmtree(folder)
-print("1..9")
+print("1..11")
 sys.exit(not good)

@@ -74,6 +74,33 @@ test_newer(void)
 	(void)store_sql(err.text);
 }
 
+/* A service that starts. */
+static void
+test_start(void)
+{
+	struct err err = { 0 };
+	char path[300];
+	struct db *db;
+
+	(void)snprintf(path, sizeof(path), "%s.start", store_path);
+	db = db_start(path, DB_FRONT, &err);
+	ok(db != NULL, "a service makes the file and its tables");
+	db_close(db);
+	db = db_open(path, DB_ADMIN, &err);
+	is_int(db_migrate(db, &err), 0, "all of them");
+	db_close(db);
+	(void)unlink(path);
+
+	(void)store_sql("PRAGMA user_version = 9999");
+	ok(db_start(store_path, DB_WORKER, &err) == NULL,
+	    "with a newer version it does not start");
+	is_int(err.code, ERR_CONFIG, "nor by itself later");
+	ok(strstr(err.text, "newer programs") != NULL, "says what to do");
+	(void)snprintf(err.text, sizeof(err.text), "PRAGMA user_version = %d",
+	    migration_count);
+	(void)store_sql(err.text);
+}
+
 /* What SQLite says about a text for a connection of a role. */
 static int
 verdict(struct db *db, const char *sql)
@@ -249,6 +276,7 @@ main(void)
 	test_open();
 	test_copy();
 	test_newer();
+	test_start();
 	test_front();
 	test_reader_and_worker();
 	test_transaction();
