@@ -14,6 +14,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
@@ -40,6 +41,7 @@
 #define GRACE_MS 3000 /* for the cells to go by themselves */
 /* For everything to be gone, beside the starts that are under way. */
 #define STOP_MS 20000
+#define NOTIFY_MS 1000
 
 struct broker {
 	struct host host; /* first: it is what the parts have of us */
@@ -254,6 +256,25 @@ host_look(struct host *host, int64_t at_ms)
 
 /* ---- all together ---- */
 
+/* sd_notify(3): what comes after us starts now, and finds our sockets. */
+static void
+tell_ready(void)
+{
+	static const char ready[] = "READY=1";
+	const char *path = getenv("NOTIFY_SOCKET");
+	auto_close int fd = -1;
+	struct err err;
+
+	if (path == NULL)
+		return;
+	fd = fd_connect_unix(path, SOCK_DGRAM, &err);
+	if (fd < 0 ||
+	    fd_send_packet(fd, ready, sizeof(ready) - 1, -1, NOTIFY_MS, &err) !=
+		0)
+		log_warn("%s", err.text);
+	(void)unsetenv("NOTIFY_SOCKET"); /* docker is not asked */
+}
+
 /* Nothing can fail from here on. */
 static void
 broker_begin(struct broker *b)
@@ -274,6 +295,7 @@ broker_begin(struct broker *b)
 	(void)engine_refresh(&b->engine, 0);
 	log_info("serving %s instance=%s", host->config->state_dir,
 	    host->instance);
+	tell_ready();
 }
 
 int

@@ -118,6 +118,20 @@ def upgraded():
             "a cell has the program of its broker's version")
 
 
+def told():
+    with Broker(start=False) as b:
+        path = os.path.join(b.folder, "notify")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+            notify.bind(path)
+            notify.settimeout(PATIENCE)
+            b.settings["NOTIFY_SOCKET"] = path
+            b.start()
+            is_(notify.recv(100), b"READY=1", "systemd hears that it is ready")
+            ok("ENGINE" in b.status(), "and then it answers")
+    with Broker(NOTIFY_SOCKET="/nonexistent") as b:
+        ok("ENGINE" in b.status(), "it serves if that is not heard")
+
+
 def only_one():
     with Broker() as b:
         second = subprocess.run([PROGRAM], env=b.environment({}),
@@ -128,4 +142,4 @@ def only_one():
 
 
 main(terminated, terminated_while_starting, killed, killed_while_starting,
-     swept, upgraded, only_one)
+     swept, upgraded, told, only_one)

@@ -186,6 +186,14 @@ def stop_is_early():
             yield f"stop {TARGET}: does not wait for {name}"
 
 
+def broker_is_late():
+    if UNITS[BROKER].get("Type") != "notify":
+        yield f"{BROKER}: a worker may come before its sockets"
+    for worker in sorted(WORKERS):
+        if BROKER not in get(worker, "After"):
+            yield f"{worker}: does not wait for {BROKER}"
+
+
 def not_migrated():
     for name in services("inline-db"):
         if "/var/lib/inline" not in get(name, "ReadWritePaths"):
@@ -268,6 +276,7 @@ check("names of ours exist", unknown_names())
 check("nothing waits for itself", no_order())
 check("on an update no front waits for another unit", update_waits())
 check("sockets stay open on an update, and close at a stop", sockets_close())
+check("a worker finds the broker", broker_is_late())
 check("the broker is stopped after the workers", broker_goes_early())
 check("a stop waits for workers and broker", stop_is_early())
 check("who uses the database migrates it, beside the others", not_migrated())
