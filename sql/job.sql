@@ -115,6 +115,19 @@ RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
 	keep, guild_id, body;
 
+-- A response for the front on another host that holds the interaction.  Who knows
+-- the token hears it, and what is longer than a NOTIFY may be goes in pieces: the
+-- job, which piece it is, which is the last, and the text.
+-- name: job_respond
+SELECT token -- sqlite
+	-- postgres: SELECT count(pg_notify(concat('il_first_', md5(token)),
+	-- postgres: concat_ws(' ', id, piece, length(CAST(:json AS TEXT)) / 1900,
+	-- postgres: substr(CAST(:json AS TEXT), piece * 1900 + 1, 1900))))
+FROM jobs
+	-- postgres: , generate_series(0, length(CAST(:json AS TEXT)) / 1900)
+	-- postgres: AS piece
+WHERE id = :id;
+
 -- name: job_start
 UPDATE jobs SET state = 'started', started_ms = :now_ms
 WHERE id = :id AND state = 'claimed' AND claimed_by = :slot;

@@ -18,6 +18,17 @@ FROM (SELECT lost_ms,
 	-- postgres: WHERE datname = current_database())) AS living
 	FROM nodes) AS n;
 
+-- Whether a worker of one is there: asked of its lock, so that it holds at once.
+-- name: node_lives
+SELECT
+	1 -- sqlite
+	-- postgres: EXISTS (SELECT 1 FROM pg_locks
+	-- postgres: WHERE locktype = 'advisory' AND classid = 1768713071
+	-- postgres: AND objid = CAST(CAST(:number AS BIGINT) AS OID)
+	-- postgres: AND granted AND database = (SELECT oid FROM pg_database
+	-- postgres: WHERE datname = current_database()))
+	;
+
 -- By the database's clock; nobody but PostgreSQL writes any.
 -- name: leftover_due
 SELECT sandbox FROM leftovers WHERE home = :home

@@ -344,6 +344,7 @@ hold(struct front *front, struct front_case *c)
 		.http = c->http,
 		.job_id = c->reply.job_id,
 		.late = c->reply.body,
+		.elsewhere = c->reply.elsewhere,
 		.started_us = c->started_us,
 		.received_ms = c->received_ms,
 		.type = c->in.type,
@@ -411,6 +412,7 @@ front_after(void *arg, bool more)
 		interaction_release(&c->in);
 		reply_release(&c->reply);
 	}
+	others_hear(front->db, &front->held);
 }
 
 int
@@ -428,7 +430,10 @@ front_due_ms(const void *arg)
 void
 front_events(void *arg)
 {
-	held_events(&((struct front *)arg)->held);
+	struct front *front = arg;
+
+	held_events(&front->held);
+	others_hear(front->db, &front->held);
 }
 
 int

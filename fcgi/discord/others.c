@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "others.h"
 
+#include "../server/http.h"
+#include "held.h"
+
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
@@ -36,6 +39,24 @@ others_notify(struct db *db, const int64_t *homes, size_t count)
 		if (!told)
 			holder_notify(db, homes[i]);
 	}
+}
+
+void
+others_hear(struct db *db, struct held *held)
+{
+	const char *json = NULL;
+	int64_t job_id;
+	int fd = -1;
+
+	if (db == NULL)
+		return;
+	while (held->elsewhere > 0 &&
+	    (job_id = holder_response(db, &fd, &json)) != 0)
+		(void)held_respond(held, job_id, json);
+	if (held->elsewhere == 0)
+		holder_await_none(db);
+	held_watch(held, fd);
+	http_rest();
 }
 
 void

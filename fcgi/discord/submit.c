@@ -248,13 +248,15 @@ submit_job(struct context *c)
 	job->locale = c->in->locale;
 	hold_ms = job->answer == ANSWER_EDITOR ? SUBMIT_EDITOR_MS :
 						 c->config->instant_ms;
-	job->held_by = hold_ms > 0 ? c->holder : -1;
+	job->held_by = hold_ms > 0 ? c->holder : JOB_HELD_NOWHERE;
 	switch (job_insert(c->db, job, &limits, &c->reply->err)) {
 	case JOB_INSERTED:
 		reply_first(c, "queued");
 		c->reply->job_id = job->id;
 		c->reply->home = job->home;
-		c->reply->hold_ms = job->held_by >= 0 ? hold_ms : 0;
+		c->reply->elsewhere = job->held_by == JOB_HELD_ELSEWHERE;
+		if (job->held_by != JOB_HELD_NOWHERE)
+			c->reply->hold_ms = hold_ms;
 		break;
 	case JOB_REPEATED: /* whoever asked first is answered, too */
 		reply_first(c, "repeated");
@@ -268,6 +270,9 @@ submit_job(struct context *c)
 	case JOB_GUILD_TOO_MANY:
 		(void)submit_refuse(c, TEXT_GUILD_TOO_MANY, "",
 		    "guild-too-many");
+		break;
+	case JOB_HOME_AWAY:
+		(void)submit_refuse(c, TEXT_HOME_AWAY, "", "home-away");
 		break;
 	case JOB_QUEUE_FULL:
 		(void)submit_refuse(c, TEXT_QUEUE_FULL, "", "queue-full");

@@ -33,6 +33,7 @@ struct reply {
 	enum chat_outcome said; /* of status 200, for who counts */
 	int64_t job_id;	   /* the workers are to be woken; 0: there is none */
 	int64_t home;	   /* those of this node (node.h) */
+	bool elsewhere;	   /* which is another one, and we wait for it */
 	int64_t cancel_id; /* a job there that is to be cancelled; 0: none */
 	int64_t hold_ms;   /* so long after the receipt a worker may give
 			      * another body; 0: it may not */

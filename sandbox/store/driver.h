@@ -81,6 +81,9 @@ struct db_driver {
 	int (*listen)(struct db *db, struct err *err);
 	bool (*heard)(struct db *db, int *fd);
 	int64_t (*heard_cancel)(struct db *db);
+	int (*await)(struct db *db, const char *token, struct err *err);
+	void (*await_none)(struct db *db);
+	int64_t (*response)(struct db *db, int *fd, const char **json);
 	/* node.h */
 	int (*join)(struct db *db, const char *name, const char *instance,
 	    struct err *err);

@@ -57,6 +57,40 @@ holder_cancel(struct db *db, int64_t home, int64_t job_id)
 		db->driver->notify(db, home, job_id);
 }
 
+int
+holder_await(struct db *db, const char *token, struct err *err)
+{
+	return holder_is_shared(db) ? db->driver->await(db, token, err) : 1;
+}
+
+int
+holder_respond(struct db *db, int64_t job, const char *json, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_RESPOND);
+	int row;
+
+	db_bind_int(s, ":id", job);
+	db_bind_text(s, ":json", json);
+	db_lasting(db, false); /* nobody waits for a disk */
+	row = db_step(db, s, err);
+	db_lasting(db, true);
+	return row < 0 ? -1 : 0;
+}
+
+void
+holder_await_none(struct db *db)
+{
+	if (holder_is_shared(db))
+		db->driver->await_none(db);
+}
+
+int64_t
+holder_response(struct db *db, int *fd, const char **json)
+{
+	*fd = -1;
+	return holder_is_shared(db) ? db->driver->response(db, fd, json) : 0;
+}
+
 int64_t
 holder_heard_cancel(struct db *db)
 {

@@ -27,7 +27,7 @@ static const char *const answer_names[] = {
 void
 job_init(struct job *job)
 {
-	*job = (struct job){ .page = 1, .held_by = -1 };
+	*job = (struct job){ .page = 1, .held_by = JOB_HELD_NOWHERE };
 }
 
 void
@@ -227,16 +227,35 @@ check_rules(struct db *db, const struct job *job,
 	return JOB_INSERTED;
 }
 
-/* Where it will be done.  An answer from another host finds no process of ours
- * that waits. */
+/* Where it will be done. */
 static void
 read_home(struct db *db, struct stmt *s, struct job *job)
 {
-	if (!holder_is_shared(db))
-		return;
-	job->home = db_column_int(s, 3);
-	if (job->home != node_number(db))
-		job->held_by = -1;
+	if (holder_is_shared(db))
+		job->home = db_column_int(s, 3);
+}
+
+/* An answer from another host finds no process of ours that waits: it is edited
+ * in.  But an editor can be nothing but the first response: so we listen, from
+ * the commit on.  Where nobody is at home that is told at once. */
+static enum job_insert_result
+wait_elsewhere(struct db *db, struct job *job, struct err *err)
+{
+	bool waits = job->held_by != JOB_HELD_NOWHERE &&
+	    job->answer == ANSWER_EDITOR;
+	int result = 0;
+
+	if (job->home == node_number(db))
+		return JOB_INSERTED;
+	if (job->answer == ANSWER_EDITOR)
+		result = node_lives(db, job->home, err);
+	if (result == 1)
+		return JOB_HOME_AWAY;
+	if (result == 0 && waits)
+		result = holder_await(db, job->token, err);
+	job->held_by = result == 0 && waits ? JOB_HELD_ELSEWHERE :
+					      JOB_HELD_NOWHERE;
+	return result < 0 ? JOB_INSERT_FAILED : JOB_INSERTED;
 }
 
 /* What may be wrong with a new job, in the order in which it is told. */
@@ -300,10 +319,14 @@ insert(struct db *db, struct job *job, const struct job_limits *limits,
     struct err *err)
 {
 	enum job_insert_result result = JOB_INSERTED;
+	int64_t held_by = job->held_by;
 	int inserted = 1;
 
 	for (int tries = 0; inserted == 1 && tries < 2; tries++) {
+		job->held_by = held_by;
 		result = insert_check(db, job, limits, err);
+		if (result == JOB_INSERTED)
+			result = wait_elsewhere(db, job, err);
 		if (result != JOB_INSERTED)
 			return result;
 		inserted = insert_row(db, job, err);

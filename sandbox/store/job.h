@@ -31,8 +31,7 @@ enum job_answer {
 	ANSWER_DEFERRED,	/* type 5 was sent: PATCH @original */
 	ANSWER_DEFERRED_UPDATE, /* type 6 was sent: PATCH @original edits the
 				   * message that holds the button */
-	ANSWER_EDITOR, /* an editor is to be opened; where that takes too long,
-			* a button is sent that asks for it again */
+	ANSWER_EDITOR, /* it opens an editor, or a button that asks again */
 };
 
 /* Everything of a job.  Strings are heap; in a job that was read they are never
@@ -44,10 +43,10 @@ struct job {
 	enum job_kind kind;
 	bool lost; /* its worker died during it: that is still to be told */
 	enum job_answer answer;
-	int64_t held_by; /* the process of il-fcgi that waits for the answer;
-			  * -1: none, the first response is out */
-	char *token;	 /* "" once delivered */
-	char *locale;
+	int64_t held_by; /* the process of il-fcgi that waits for the answer */
+#define JOB_HELD_NOWHERE (-1)
+#define JOB_HELD_ELSEWHERE (-2)	  /* one of another host does */
+	char *token, *locale;	  /* the first is "" once delivered */
 	int64_t received_ms;	  /* wall clock, when it was verified */
 	int64_t attachment_limit; /* bytes per file, from the interaction */
 	bool may_attach;	  /* app_permissions has ATTACH_FILES */
@@ -85,6 +84,7 @@ enum job_insert_result {
 	JOB_GUILD_TOO_MANY, /* the same of its server, or too many at once */
 	JOB_QUEUE_FULL,	    /* or more than service_rate of all in 60 s */
 	JOB_LATE,	   /* it is past limits.until_ms: nobody waits for it */
+	JOB_HOME_AWAY,	   /* an editor, and no worker of its home is there */
 	JOB_INSERT_FAILED, /* err says why: our fault */
 };
 
@@ -96,8 +96,8 @@ struct job_limits {
 };
 
 /* il-fcgi: commit a job as queued (durable when it returns).  One transaction;
- * job->id and job->home are set; held_by is not kept where the home is another
- * node. */
+ * job->id and job->home are set.  Where that is another node held_by is not kept,
+ * but an editor's is JOB_HELD_ELSEWHERE (holder_response()). */
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 

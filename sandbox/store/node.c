@@ -53,6 +53,17 @@ node_count(struct db *db, struct node_counts *counts, struct err *err)
 }
 
 int
+node_lives(struct db *db, int64_t number, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NODE_LIVES);
+
+	if (!holder_is_shared(db))
+		return 0;
+	db_bind_int(s, ":number", number);
+	return db_step(db, s, err) == 1 ? db_column_int(s, 0) == 0 : -1;
+}
+
+int
 node_sweep(struct db *db, struct node_loss *loss, struct err *err)
 {
 	return holder_is_shared(db) ? db->driver->lose_node(db, loss, err) : 1;

@@ -41,6 +41,9 @@ struct node_counts {
 /* How many there are; anybody may ask. */
 int node_count(struct db *db, struct node_counts *counts, struct err *err);
 
+/* Whether a worker of that one is there at this moment.  1: none is. */
+int node_lives(struct db *db, int64_t number, struct err *err);
+
 /* What came of a host that was lost. */
 struct node_loss {
 	char name[33];

@@ -14,6 +14,7 @@
 #include "../protocol/first_response.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
+#include "../store/holder.h"
 #include "../store/job.h"
 #include "../store/rule.h"
 #include "count.h"
@@ -310,6 +311,19 @@ respond_first(struct task *task, bool *lasts, struct err *err)
 						       first;
 }
 
+/* The same by the database, where a front of another host waits.  That does not
+ * say whether it was in time: so it is an editor, for which there is a button
+ * then, or a deferral, as an edit changes either. */
+static enum first_response
+respond_elsewhere(struct task *task, bool *lasts, struct err *err)
+{
+	const char *json = task->editor != NULL ? task->editor : DEFERRAL;
+	int result = holder_respond(task->worker->db, task->job->id, json, err);
+
+	*lasts = flush(task->worker, task->job->id);
+	return result == 0 ? FIRST_RESPONSE_LATE : FIRST_RESPONSE_NOBODY;
+}
+
 /* Until the first response has left for a while: now at the latest, where we
  * have just asked for it, otherwise when its time was over.  The clock may have
  * been set back. */
@@ -317,12 +331,14 @@ static void
 wait_to_edit(const struct task *task)
 {
 	const struct worker *worker = task->worker;
+	bool elsewhere = task->job->held_by == JOB_HELD_ELSEWHERE;
 	bool held = task->job->held_by >= 0;
 	int64_t most_ms = EDIT_AFTER_MS +
 	    (held ? worker->config->instant_ms : 0);
 	int64_t wait_ms = task->job->received_ms + most_ms - clock_wall_ms();
 
-	if (held && (task->message.file_count > 0 || task->remove))
+	if (elsewhere ||
+	    (held && (task->message.file_count > 0 || task->remove)))
 		wait_ms = EDIT_AFTER_MS;
 	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
 }
@@ -336,6 +352,8 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 
 	if (task->job->held_by >= 0)
 		first = respond_first(task, &d->lasts, &d->err);
+	else if (task->job->held_by == JOB_HELD_ELSEWHERE)
+		first = respond_elsewhere(task, &d->lasts, &d->err);
 	else
 		d->lasts = flush(task->worker, task->job->id);
 	if (first == FIRST_RESPONSE_NOBODY) {

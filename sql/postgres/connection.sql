@@ -104,12 +104,21 @@ SELECT pg_notify(concat('il_jobs_', CAST(:home AS INTEGER)),
 
 -- The name of a channel is no parameter.
 -- name: pg_listen_home
-SELECT set_config('inline.home', CAST(CAST(:home AS INTEGER) AS TEXT), false);
+SELECT set_config('inline.channel',
+	concat('il_jobs_', CAST(:home AS INTEGER)), false);
+
+-- For the response to one interaction: job_respond.
+-- name: pg_listen_token
+SELECT set_config('inline.channel',
+	concat('il_first_', md5(CAST(:token AS TEXT))), false);
 
 -- name: pg_listen
 DO $$ BEGIN
-	EXECUTE format('LISTEN %I', 'il_jobs_' || current_setting('inline.home'));
+	EXECUTE format('LISTEN %I', current_setting('inline.channel'));
 END $$;
+
+-- name: pg_unlisten
+UNLISTEN *;
 
 -- A new holder takes the lock of its number; nobody else knows it yet.
 -- name: pg_hold

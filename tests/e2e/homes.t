@@ -117,6 +117,56 @@ def test_home(a, b):
        "the rows say so")
 
 
+def edit(node, user, command="write", **options):
+    """What asks for an editor, and was answered."""
+    standin.settings(endpoint=f"http://127.0.0.1:{node.port}/interactions")
+    return standin.send_command(command, user=user, **options).wait_answered()
+
+
+def test_editor(a, b):
+    """Alice is at home at the first one."""
+    words = "kept \U0001f40d\n" * 500
+    standin.submit_modal(edit(b, "alice", name="deep.txt"),
+                         {"content": words}).wait_final()
+    over()
+    sent = edit(b, "alice", name="deep.txt")
+    ok(sent.answer_type == 9 and words.rstrip() ==
+       sent.modal_values()["content"].rstrip(),
+       "another front opens an editor with what the file holds", sent.answer)
+    over()
+    sent = edit(a, "alice", name="deep.txt")
+    ok(sent.answer_type == 9, "as the front at home", sent.answer)
+    b.say("alice", "print('to be edited')", "to be edited")
+    run = b.send("alice", "print('once more')")
+    run.wait_final(match="once more")
+    over()
+    sent = standin.press(run.original, "Edit", user="alice").wait_answered()
+    ok(sent.answer_type == 9 and "once more" in str(sent.modal_values()),
+       "so does the button of a run", sent.answer)
+    b.say("alice", "open('b', 'wb').write(bytes(range(256)))")
+    over()
+    sent = edit(b, "alice", name="b")
+    sent.wait_final(match="cannot be edited|not.*text|editor")
+    ok(sent.answer_type == 5, "what is none is said instead",
+       [sent.answer, sent.original.text()])
+    over()
+    names = b.standin.autocomplete("look", "path", user="alice", path="de")
+    ok("deep.txt" in str(names.choices), "names are suggested from there",
+       names.choices)
+    for pid in a.pids("il-worker"):
+        os.kill(pid, signal.SIGSTOP)
+    sent = edit(b, "alice", name="deep.txt")
+    for pid in a.pids("il-worker"):
+        os.kill(pid, signal.SIGCONT)
+    ok(sent.answer_type == 4 and "Open editor" in str(sent.answer),
+       "where it takes too long there is a button", sent.answer)
+    over()
+    sent = standin.press(sent.original, "Open editor",
+                         user="alice").wait_answered()
+    ok(sent.answer_type == 9, "which opens it", sent.answer)
+    over()
+
+
 def test_name(a):
     """Another host that was given the same name."""
     with tempfile.TemporaryDirectory(prefix="inline-node-") as folder:
@@ -212,6 +262,9 @@ def test_lost(a, b):
                          number) == "t")
     ok(states(number) == "finished started claimed queued queued",
        "nothing is taken from one who may come back", states(number))
+    sent = edit(b, "gus", name="f")
+    ok(sent.answer_type == 4 and "does not answer" in sent.original.text(),
+       "who asks for an editor is told", sent.answer)
     code, out, err = b.ilctl("nodes")
     ok(code == 0 and "away" in out and "alive" in out, "the operator sees it",
        out + err)
@@ -333,6 +386,7 @@ with Cluster() as cluster, Standin(rate_limit=1000) as standin, \
     with Node("ash", standin, address) as a, \
             Node("birch", standin, address) as b:
         test_home(a, b)
+        test_editor(a, b)
         test_name(a)
         test_away(b, test_lost(a, b)["gus"])
         test_back(a, b)

@@ -17,7 +17,7 @@ FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketime.so.1") +
                      glob.glob("/usr/lib*/faketime/libfaketime.so.1")), None)
 APART = {"node ahead": "+600", "node behind": "-600"}
 TESTS = ["command_id", "sandbox", "view", "names", "job", "rule", "group",
-         "race", "pg", "pg_session", "node"]
+         "race", "pg", "pg_session", "node", "response"]
 
 skip_unless_installed()
 failed = 0

@@ -32,6 +32,7 @@ pg_drop(struct pg *pg)
 	pg->conn = NULL;
 	pg->begun = pg->sent = false;
 	pg->unread = false;
+	pg->awaited = 0;
 	pg->quick_now = false;
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		pg->statements[i].done = false;

@@ -22,6 +22,7 @@ close_pg(struct db *db)
 
 	pg_drop(pg);
 	pg_statement_release(pg);
+	buf_release(&pg->response);
 	free(pg->address);
 	free(pg->node);
 	free(pg->instance);
@@ -37,6 +38,7 @@ open_pg(const char *address, enum db_role role, struct err *err)
 	pg->db.role = role;
 	pg->address = xstrdup(address);
 	pg_statement_init(pg);
+	buf_init(&pg->response, PG_RESPONSE_MAX);
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		pg->db.statements[i] = (struct stmt){ &pg->db,
 			pg->statements[i].text->sql != NULL ?
@@ -155,6 +157,9 @@ PUBLIC const struct db_driver inline_store_driver = {
 	.listen = pg_listen,
 	.heard = pg_heard,
 	.heard_cancel = pg_heard_cancel,
+	.await = pg_await,
+	.await_none = pg_await_none,
+	.response = pg_response,
 	.join = pg_join,
 	.lose_node = pg_lose_node,
 };

@@ -8,6 +8,9 @@
 
 #include <stdlib.h>
 
+/* Names in the list of a session's channels. */
+#define AWAITED_MAX 1000
+
 /* Take a new number, and drop those that this slot had before and that left
  * nothing. */
 static int
@@ -197,4 +200,78 @@ pg_heard(struct db *db, int *fd)
 	}
 	*fd = PQsocket(pg->conn);
 	return heard;
+}
+
+/* ---- what a front hears ---- */
+
+/* Others of its group lose nothing if it fails. */
+int
+pg_await(struct db *db, const char *token, struct err *err)
+{
+	struct pg *pg = pg_of(db);
+	struct pg_stmt *s = pg_own(pg, PG_LISTEN_TOKEN);
+
+	if (pg->awaited == AWAITED_MAX)
+		return 1;
+	pg_bind_text(s, ":token", token);
+	if (pg_run_own(pg, PG_LISTEN_TOKEN, err) < 0)
+		return -1;
+	(void)pg_own(pg, PG_LISTEN);
+	if (pg_run_own(pg, PG_LISTEN, err) < 0)
+		return -1;
+	pg->awaited++;
+	return 0;
+}
+
+/* A name in the list costs nothing; but as long as there is one, each NOTIFY of
+ * anybody wakes our session. */
+void
+pg_await_none(struct db *db)
+{
+	struct pg *pg = pg_of(db);
+
+	if (pg->awaited == 0 || pg->conn == NULL || pg->begun)
+		return;
+	pg->awaited = 0;
+	pg_send_only(pg, pg_own(pg, PG_UNLISTEN));
+}
+
+/* Those of one response come in their order, with none of another between them.
+ * The job's id, when this was the last one. */
+static int64_t
+keep_piece(struct pg *pg, const char *text)
+{
+	char *at = NULL;
+	int64_t job = strtoll(text, &at, 10);
+	int64_t piece = strtoll(at, &at, 10);
+	int64_t last = strtoll(at, &at, 10);
+
+	if (piece == 0) {
+		buf_reset(&pg->response);
+		pg->pieces = 0;
+	}
+	if (*at != ' ' || piece != pg->pieces++)
+		return 0;
+	buf_adds(&pg->response, at + 1);
+	return piece == last && !pg->response.overflow ? job : 0;
+}
+
+int64_t
+pg_response(struct db *db, int *fd, const char **json)
+{
+	struct pg *pg = pg_of(db);
+	PGnotify *notify;
+	int64_t job = 0;
+
+	if (pg->conn != NULL && PQconsumeInput(pg->conn) == 0)
+		pg_drop(pg);
+	if (pg->conn == NULL)
+		return 0;
+	while (job == 0 && (notify = PQnotifies(pg->conn)) != NULL) {
+		job = keep_piece(pg, notify->extra);
+		PQfreemem(notify);
+	}
+	*fd = PQsocket(pg->conn);
+	*json = buf_str(&pg->response);
+	return job;
 }

@@ -21,6 +21,7 @@
 #define PG_PARAMETERS_MAX 32
 #define PG_CALLS_MAX 5
 #define PG_CANCELS_MAX 16
+#define PG_RESPONSE_MAX 65536
 /* Of one answer: far over all that a statement gives. */
 #define PG_ANSWER_MAX (64 << 20)
 
@@ -59,6 +60,9 @@ struct pg {
 	char *node, *instance; /* to join again (node.c); NULL: not joined */
 	int64_t cancels[PG_CANCELS_MAX]; /* heard, and not told yet */
 	int cancel_count;
+	int awaited;	     /* responses that we listen for */
+	struct buf response; /* what has come of one, */
+	int64_t pieces;	     /* so many */
 	int64_t last_id;
 	struct pg_stmt statements[PG_STATEMENT_COUNT];
 };
@@ -135,6 +139,9 @@ void pg_notify(struct db *db, int64_t home, int64_t job);
 int pg_listen(struct db *db, struct err *err);
 bool pg_heard(struct db *db, int *fd);
 int64_t pg_heard_cancel(struct db *db);
+int pg_await(struct db *db, const char *token, struct err *err);
+void pg_await_none(struct db *db);
+int64_t pg_response(struct db *db, int *fd, const char **json);
 int pg_join(struct db *db, const char *name, const char *instance,
     struct err *err);
 int pg_join_again(struct pg *pg, struct err *err);
