@@ -84,6 +84,15 @@ test_editor(void)
 	is_int(holder_response(front, &fd, &json), 0, "once");
 	is_int(holder_response(other, &fd, &json), 0, "by nobody else");
 
+	/* behind the answer to a NOTIFY that nobody has waited for */
+	for (int i = 0; i < 20; i++) {
+		holder_notify(front, node_number(b));
+		if (i % 2 == 0)
+			(void)poll(NULL, 0, 5);
+		is_int(holder_respond(b, id, "{\"b\":1}", &err), 0, "at once");
+		is_str(next_response(front, &heard), "{\"b\":1}", "heard");
+	}
+
 	/* pieces that are equal, and characters of four bytes */
 	memset(long_text, 'x', sizeof(long_text) - 1);
 	long_text[sizeof(long_text) - 1] = '\0';

@@ -265,6 +265,8 @@ pg_response(struct db *db, int *fd, const char **json)
 
 	if (pg->conn != NULL && PQconsumeInput(pg->conn) == 0)
 		pg_drop(pg);
+	if (pg->conn != NULL)
+		pg_take_unread(pg);
 	if (pg->conn == NULL)
 		return 0;
 	while (job == 0 && (notify = PQnotifies(pg->conn)) != NULL) {

@@ -61,9 +61,8 @@ struct pg {
 	int64_t cancels[PG_CANCELS_MAX]; /* heard, and not told yet */
 	int cancel_count;
 	int awaited;	     /* responses that we listen for */
-	struct buf response; /* what has come of one, */
-	int64_t pieces;	     /* so many */
-	int64_t last_id;
+	struct buf response; /* what has come of one, so many pieces */
+	int64_t pieces, last_id;
 	struct pg_stmt statements[PG_STATEMENT_COUNT];
 };
 
@@ -96,6 +95,7 @@ int pg_round(struct pg *pg, struct pg_stmt *const *calls, int count, int rows,
     struct err *err);
 /* Begin to send a text whose answer nobody waits for. */
 void pg_send_only(struct pg *pg, struct pg_stmt *s);
+void pg_take_unread(struct pg *pg); /* that answer, if it is here */
 /* Prepare all of sql/, in one round. */
 int pg_prepare(struct pg *pg, struct err *err);
 /* Run a text of several statements as it stands. */

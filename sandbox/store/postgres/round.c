@@ -243,6 +243,17 @@ take_unread(struct pg *pg, int64_t until_ms, struct err *err)
 	return take_sync(pg, until_ms, err);
 }
 
+/* What comes after an answer that nobody has taken is not seen. */
+void
+pg_take_unread(struct pg *pg)
+{
+	struct err ignored;
+
+	if (pg->unread && PQisBusy(pg->conn) == 0)
+		(void)take_unread(pg, clock_monotonic_ms() + pg->wait_ms,
+		    &ignored);
+}
+
 int
 pg_round(struct pg *pg, struct pg_stmt *const *calls, int count, int rows,
     struct err *err)
