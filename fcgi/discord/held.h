@@ -67,12 +67,11 @@ int64_t held_due_ms(const struct held *held);
 /* Give the responses that workers have brought, and those that are due. */
 void held_events(struct held *held);
 
-/* Respond to one that is held, with JSON or, where that is "", with what is due.
- * FIRST_RESPONSE_NOBODY: nothing is known of it. */
+/* Respond to one that is held, with JSON or, where that is "", with what is
+ * due.  FIRST_RESPONSE_NOBODY: nothing is known of it. */
 enum first_response held_respond(struct held *held, int64_t job_id,
     const char *json);
-/* Let what fd has to say be an event, too; held_events() does nothing for it.
- */
+/* Let what fd has to say be an event; held_events() does nothing for it. */
 void held_watch(const struct held *held, int fd);
 
 #endif

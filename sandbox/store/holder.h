@@ -46,15 +46,15 @@ bool holder_heard(struct db *db, int *fd);
 void holder_cancel(struct db *db, int64_t home, int64_t job_id);
 int64_t holder_heard_cancel(struct db *db);
 
-/* ---- the first response to an interaction that a front elsewhere holds ---- */
+/* ---- the first response, where a front elsewhere holds it ---- */
 
 /* il-worker: JSON for the front that holds a job.  Nobody hears whether one
  * does. */
 int holder_respond(struct db *db, int64_t job, const char *json,
     struct err *err);
-/* il-fcgi, in the transaction that makes a job for another home: what the worker
- * there responds is heard from the commit on, if the connection lasts.  1: too
- * many are waited for. */
+/* il-fcgi, in the transaction that makes a job for another home: what the
+ * worker there responds is heard from the commit on, if the connection lasts.
+ * 1: too many are waited for. */
 int holder_await(struct db *db, const char *token, struct err *err);
 /* No response is waited for any more. */
 void holder_await_none(struct db *db);

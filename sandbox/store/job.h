@@ -96,8 +96,8 @@ struct job_limits {
 };
 
 /* il-fcgi: commit a job as queued (durable when it returns).  One transaction;
- * job->id and job->home are set.  Where that is another node held_by is not kept,
- * but an editor's is JOB_HELD_ELSEWHERE (holder_response()). */
+ * job->id and job->home are set.  Where that is another node held_by is not
+ * kept, but an editor's is JOB_HELD_ELSEWHERE (holder_response()). */
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 

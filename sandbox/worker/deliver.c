@@ -14,12 +14,12 @@
 #include "../protocol/first_response.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
-#include "../store/holder.h"
 #include "../store/job.h"
 #include "../store/rule.h"
 #include "count.h"
 #include "naming.h"
 #include "render/render.h"
+#include "respond.h"
 #include "task.h"
 #include "worker.h"
 
@@ -28,16 +28,11 @@
 /* After a first response has left, Discord may not know yet what an edit is to
  * change. */
 #define EDIT_AFTER_MS 250
-/* What il-fcgi has to pass a response on, beyond the time that it holds one. */
-#define PASS_ON_MS 1000
 /* In one round; then the rest waits for the next one. */
 #define FAILURES_MOST 2
 /* Rounds in which Discord fails over the files, then the answer goes without
  * them: they may be what it cannot digest. */
 #define FILE_TRIES 6
-
-/* "thinking…", for its user alone. */
-#define DEFERRAL "{\"type\":5,\"data\":{\"flags\":64}}"
 
 /* One answer on its way. */
 struct delivery {
@@ -112,20 +107,6 @@ deliver_release(struct worker *worker)
 
 /* ---- what the database is owed ---- */
 
-/* Of an answer that a power cut takes back, another one is told: it was
- * interrupted.  So it waits for the disk, but for a first response, which is on
- * its way meanwhile. */
-static bool
-flush(struct worker *worker, int64_t job_id)
-{
-	struct err err = { 0 };
-
-	if (db_flush(worker->db, &err) == 0)
-		return true;
-	log_err("%s job=%" PRId64, err.text, job_id);
-	return false;
-}
-
 /* What could not be noted, or may be lost again, is noted until it lasts. */
 static void
 owe(struct worker *worker, const struct task *task, const char *body,
@@ -151,7 +132,7 @@ deliver_note(struct worker *worker)
 	if (owed->body != NULL) {
 		result = job_finish(worker->db, owed->job_id, worker->holder,
 		    owed->body, owed->outcome, owed->cpu_ms, &err);
-		if (!flush(worker, owed->job_id))
+		if (!respond_flush(worker, owed->job_id))
 			return false;
 	}
 	if (result >= 0) {
@@ -282,48 +263,6 @@ settle(struct delivery *d, enum rest_outcome outcome)
 
 /* ---- a task that is over ---- */
 
-/* The answer as the first response, should the front still wait for it; what
- * has files comes in one edit after a deferral. */
-static enum first_response
-respond_first(struct task *task, bool *lasts, struct err *err)
-{
-	const struct job *job = task->job;
-	auto_free char *path = first_response_path(task->worker->config,
-	    job->held_by);
-	auto_free char *own = NULL;
-	const char *json = task->editor;
-	bool later = json == NULL &&
-	    (task->message.file_count > 0 || task->remove);
-	enum first_response first = FIRST_RESPONSE_NOBODY;
-	auto_close int fd = -1;
-
-	/* the front's own deferral of an editor is a message */
-	if (later)
-		json = job->answer == ANSWER_EDITOR ? DEFERRAL : "";
-	if (json == NULL)
-		json = own = message_response_json(&task->message, job->answer,
-		    job->share && !task->apart);
-	fd = first_response_give(path, job->id, json, PASS_ON_MS, err);
-	*lasts = flush(task->worker, job->id);
-	if (fd >= 0)
-		first = first_response_outcome(fd, PASS_ON_MS, err);
-	return later && first == FIRST_RESPONSE_SENT ? FIRST_RESPONSE_LATE :
-						       first;
-}
-
-/* The same by the database, where a front of another host waits.  That does not
- * say whether it was in time: so it is an editor, for which there is a button
- * then, or a deferral, as an edit changes either. */
-static enum first_response
-respond_elsewhere(struct task *task, bool *lasts, struct err *err)
-{
-	const char *json = task->editor != NULL ? task->editor : DEFERRAL;
-	int result = holder_respond(task->worker->db, task->job->id, json, err);
-
-	*lasts = flush(task->worker, task->job->id);
-	return result == 0 ? FIRST_RESPONSE_LATE : FIRST_RESPONSE_NOBODY;
-}
-
 /* Until the first response has left for a while: now at the latest, where we
  * have just asked for it, otherwise when its time was over.  The clock may have
  * been set back. */
@@ -350,12 +289,10 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 {
 	enum first_response first = FIRST_RESPONSE_LATE;
 
-	if (task->job->held_by >= 0)
+	if (task->job->held_by != JOB_HELD_NOWHERE)
 		first = respond_first(task, &d->lasts, &d->err);
-	else if (task->job->held_by == JOB_HELD_ELSEWHERE)
-		first = respond_elsewhere(task, &d->lasts, &d->err);
 	else
-		d->lasts = flush(task->worker, task->job->id);
+		d->lasts = respond_flush(task->worker, task->job->id);
 	if (first == FIRST_RESPONSE_NOBODY) {
 		log_warn("no first response: %s job=%" PRId64, d->err.text,
 		    task->job->id);
@@ -454,7 +391,7 @@ lost_body(struct worker *worker, int64_t slot, const struct job *job)
 	if (job_finish(worker->db, job->id, slot, body, "interrupted", -1,
 		&err) < 0)
 		log_err("%s", err.text);
-	flush(worker, job->id);
+	respond_flush(worker, job->id);
 	return body;
 }
 

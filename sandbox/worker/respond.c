@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "respond.h"
+
+#include <inttypes.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../store/db.h"
+#include "../store/holder.h"
+#include "../store/job.h"
+#include "render/render.h"
+#include "task.h"
+#include "worker.h"
+
+/* What il-fcgi has to pass a response on, beyond the time that it holds one. */
+#define PASS_ON_MS 1000
+
+/* "thinking…", for its user alone. */
+#define DEFERRAL "{\"type\":5,\"data\":{\"flags\":64}}"
+
+/* Of an answer that a power cut takes back, another one is told: it was
+ * interrupted.  So it waits for the disk, but for a first response, which is on
+ * its way meanwhile. */
+bool
+respond_flush(struct worker *worker, int64_t job_id)
+{
+	struct err err = { 0 };
+
+	if (db_flush(worker->db, &err) == 0)
+		return true;
+	log_err("%s job=%" PRId64, err.text, job_id);
+	return false;
+}
+
+/* The answer as the first response, should the front still wait for it; what
+ * has files comes in one edit after a deferral. */
+static enum first_response
+respond_here(struct task *task, bool *lasts, struct err *err)
+{
+	const struct job *job = task->job;
+	auto_free char *path = first_response_path(task->worker->config,
+	    job->held_by);
+	auto_free char *own = NULL;
+	const char *json = task->editor;
+	bool later = json == NULL &&
+	    (task->message.file_count > 0 || task->remove);
+	enum first_response first = FIRST_RESPONSE_NOBODY;
+	auto_close int fd = -1;
+
+	/* the front's own deferral of an editor is a message */
+	if (later)
+		json = job->answer == ANSWER_EDITOR ? DEFERRAL : "";
+	if (json == NULL)
+		json = own = message_response_json(&task->message, job->answer,
+		    job->share && !task->apart);
+	fd = first_response_give(path, job->id, json, PASS_ON_MS, err);
+	*lasts = respond_flush(task->worker, job->id);
+	if (fd >= 0)
+		first = first_response_outcome(fd, PASS_ON_MS, err);
+	return later && first == FIRST_RESPONSE_SENT ? FIRST_RESPONSE_LATE :
+						       first;
+}
+
+/* The same by the database, where a front of another host waits.  That does not
+ * say whether it was in time: so it is an editor, for which there is a button
+ * then, or a deferral, as an edit changes either. */
+static enum first_response
+respond_elsewhere(struct task *task, bool *lasts, struct err *err)
+{
+	const char *json = task->editor != NULL ? task->editor : DEFERRAL;
+	int result = holder_respond(task->worker->db, task->job->id, json, err);
+
+	*lasts = respond_flush(task->worker, task->job->id);
+	return result == 0 ? FIRST_RESPONSE_LATE : FIRST_RESPONSE_NOBODY;
+}
+
+enum first_response
+respond_first(struct task *task, bool *lasts, struct err *err)
+{
+	return task->job->held_by == JOB_HELD_ELSEWHERE ?
+	    respond_elsewhere(task, lasts, err) :
+	    respond_here(task, lasts, err);
+}
