@@ -51,8 +51,9 @@ struct api_app {
 	unsigned char librechat_seal[32]; /* librechat_seal() */
 	/* nodes.h: on one host all empty, and NULL. */
 	struct node_entry node;
-	char *nodes_socket; /* of our nginx's, to ask other nodes */
-	int64_t fetched;    /* bytes of theirs, for this request */
+	char *nodes_socket;	      /* of our nginx's, to ask other nodes */
+	int64_t fetched;	      /* bytes of theirs, for this request */
+	char away[NODES_TAG_LEN + 1]; /* did not answer it; "": none */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 };
 

@@ -178,6 +178,10 @@ node_fetch(struct api_app *app, const struct http_request *req,
 
 	if (ask(&f, app, node, id, err) == 0 && take_head(&f, err) == 0)
 		fd = store(&f, app, err);
+	/* What it does not answer now, it does not answer for the next file. */
+	if (fd < 0 && f.answer.status != 404 &&
+	    (err->code == ERR_NOT_FOUND || err->code == ERR_UNAVAILABLE))
+		memcpy(app->away, node->tag, sizeof(app->away));
 	if (fd >= 0 && entry != NULL) {
 		*entry = (struct filestore_entry){ .size = f.answer.length };
 		memcpy(entry->id, id, FILESTORE_ID_LEN);

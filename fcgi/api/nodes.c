@@ -91,6 +91,9 @@ nodes_get_file(struct api_app *app, const struct http_request *req,
 	if (!filestore_is_id(id, len) ||
 	    !is_other(app, id + FILESTORE_ID_LEN - NODES_TAG_LEN, &node))
 		return filestore_get(&app->store, id, len, entry, err);
+	/* A request may name a thousand files of it. */
+	if (strcmp(app->away, node.tag) == 0)
+		return err_set(err, ERR_NOT_FOUND, "its node was asked before");
 	fd = node_fetch(app, req, &node, id, entry, err);
 	if (fd < 0)
 		log_warn("a file of node %s: %s", node.name, err->text);

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 
 from libre import Libre
 from mcp_client import Mcp, events
@@ -51,6 +52,7 @@ def node(name):
 
 a = node("a")
 b = node("b")
+lost = []   # (session, file) of LibreChat's, on a node that is gone
 with open(os.path.join(a.settings["IL_STATE_DIR"], "nginx.conf")) as file:
     conf = file.read()
 KEY = re.search(r'inline_node_key \{\s*default "(\w+)"', conf)[1]
@@ -455,6 +457,7 @@ def nginx_that_was_killed_comes_back():
 def what_was_on_a_lost_node_is_unknown_and_nobody_waits():
     file_id, session = upload(a, b"1"), make_session(a)
     libre, libre_file = Libre(a, alice).put("x", b"1")
+    lost.extend(Libre(a, alice).put("y", b"1") for _ in range(3))
     a.stop(signal.SIGINT)
     unknown = "01234567-89ab-4cde-8f01-23456789abcd"
     nothing = "code-session-" + "0" * 32
@@ -479,6 +482,30 @@ def what_was_on_a_lost_node_is_unknown_and_nobody_waits():
          "kind": "user", "resource_id": "u"}])
     assert done["stdout"] == "1\n" and "x" in done["stderr"], done
     assert execute(b, "print(2)").json["stdout"] == "2\n"
+
+
+@test
+def a_node_that_does_not_answer_is_asked_once_in_a_request():
+    """Each time may take ten seconds: files are named by the hundred."""
+    asked = []
+
+    def take():
+        with contextlib.suppress(OSError):
+            while True:
+                asked.append(1)
+                listener.accept()[0].close()
+    with socket.create_server(("127.0.0.1", ports["a"])) as listener:
+        thread = threading.Thread(target=take, daemon=True)
+        thread.start()
+        done = Libre(b, alice).exec("print(1)", files=[
+            {"id": file_id, "storage_session_id": session, "name": f"x{i}",
+             "kind": "user", "resource_id": "u"}
+            for i, (session, file_id) in enumerate(lost)])
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert done["stdout"] == "1\n", done
+    assert all(f"x{i}" in done["stderr"] for i in range(len(lost))), done
+    assert len(asked) - 1 == 1, len(asked) - 1
 
 
 @test
