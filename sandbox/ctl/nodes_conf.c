@@ -15,6 +15,9 @@
 #include "../protocol/node_key.h"
 #include "prepare.h"
 
+/* Of the server that is for nodes: no other one has it. */
+#define SERVER_NAME "inline-nodes"
+
 /* An address as nginx takes it with a port. */
 static void
 add_address(struct buf *out, const struct node_entry *node)
@@ -25,7 +28,8 @@ add_address(struct buf *out, const struct node_entry *node)
 	    six ? "]" : "", node->port);
 }
 
-/* Whoever shows the key is one of them, and is never sent to another one. */
+/* Whoever shows the key, where the others come, is one of them, and is never
+ * sent to another one. */
 static void
 add_maps(struct buf *out, const struct config *config,
     const struct node_entry *own, const char *key)
@@ -33,8 +37,8 @@ add_maps(struct buf *out, const struct config *config,
 	struct node_entry node;
 
 	buf_addf(out,
-	    "map $http_inline_node_key $inline_from_node {\n"
-	    "\tdefault 0;\n\t\"~^%s$\" 1;\n}\n"
+	    "map \"$server_name $http_inline_node_key\" $inline_from_node {\n"
+	    "\tdefault 0;\n\t\"~^" SERVER_NAME " %s$\" 1;\n}\n"
 	    "map \"\" $inline_node_key {\n\tdefault \"%s\";\n}\n"
 	    "map \"$inline_from_node $http_inline_foreign\" "
 	    "$inline_node_foreign {\n\tdefault 1;\n\t\"1 0\" 0;\n}\n"
@@ -75,7 +79,9 @@ add_server(struct buf *out, const struct config *config,
 
 	buf_adds(out, "server {\n\tlisten ");
 	add_address(out, own);
-	buf_adds(out, ";\n\tserver_tokens off;\n\taccess_log off;\n");
+	buf_adds(out,
+	    ";\n\tserver_name " SERVER_NAME ";\n"
+	    "\tserver_tokens off;\n\taccess_log off;\n");
 	for (size_t pos = 0; nodes_next(config->nodes, &pos, &node);)
 		if (strcmp(node.tag, own->tag) != 0)
 			buf_addf(out, "\tallow %s;\n", node.address);

@@ -343,6 +343,9 @@ def who_does_not_know_the_key_is_no_node():
             "Inline-Node-Key": KEY, "Inline-Owner": nobody,
             "INLINE_FROM_NODE": "1"})
         assert b"secret" not in answer.body and answer.status == 404, answer
+    # where it is believed nowhere: no stranger can find out whether it is it
+    assert get(b, "/v1/files/" + file_id,
+               **{"Inline-Node-Key": KEY}).body == b"secret"
 
 
 @test
