@@ -32,11 +32,10 @@ bool nodes_pass_on(const struct api_app *app, struct http_request *req,
 
 /* As filestore_get(), wherever the file is: one of another node is brought here
  * first, for app->store.owner, and its own id and name are in entry, which may
- * be NULL.  -1 with ERR_NOT_FOUND, too, where its node cannot be reached, or has
- * not answered this request before;
- * ERR_LIMIT: a request's files of other nodes are too large together;
- * ERR_UNAVAILABLE: it cannot be had just now; ERR_TIMEOUT: the client has left.
- */
+ * be NULL.  -1 with ERR_NOT_FOUND, too, where its node cannot be reached, or
+ * has not answered this request before; ERR_LIMIT: a request's files of other
+ * nodes are too large together; ERR_UNAVAILABLE: it cannot be had just now;
+ * ERR_TIMEOUT: the client has left. */
 int nodes_get_file(struct api_app *app, const struct http_request *req,
     const char *id, size_t len, struct filestore_entry *entry, struct err *err);
 
