@@ -15,6 +15,11 @@ name=${INLINE_NAME:-_}
 case $name in *[!A-Za-z0-9._-]*) die "INLINE_NAME: not a host's name" ;; esac
 apis='\(never\)$' # nothing
 [ "${INLINE_OPEN_APIS:-0}" = 0 ] || apis='#\(include .*/api\.conf;\)'
+nodes='^(never)$'
+if [ -n "${IL_NODES-}" ]; then # several hosts of a swarm
+	nodes='^#include /etc/inline/nodes\.conf'
+	(umask 077 && bin/ilctl nginx >/tmp/nodes.conf)
+fi
 
 cat >/tmp/nginx.conf <<'END'
 daemon off;
@@ -39,6 +44,7 @@ END
 sed -e "s|@PREFIX@/lib/inline|$PWD/lib|" -e "s|/run/inline|$IL_STATE_DIR|" \
 	-e 's|/etc/letsencrypt/live/inline\.example\.org|/tls|' \
 	-e "s|inline\.example\.org|$name|" -e "s|$apis|\1|" \
+	-e "s|$nodes|include /tmp/nodes.conf|" \
 	-e 's|/var/log/nginx/error\.log|stderr|' \
 	-e 's|/var/log/nginx/inline\.log|/dev/stdout|' \
 	nginx/inline.conf >/tmp/inline.conf

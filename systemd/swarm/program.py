@@ -7,6 +7,7 @@ gives it on a host.  The names are the host's, whose /etc/passwd and /etc/group
 are mounted here: the numbers differ from host to host.
 """
 
+import contextlib
 import grp
 import os
 import pwd
@@ -49,6 +50,16 @@ def listen(name, number):
     os.set_inheritable(number, True)
 
 
+def prepare_nginx(user):
+    """il-api asks nginx for files of other hosts in a folder that is nginx's to
+    write.  One that was killed leaves its socket, and none starts over it.
+    """
+    folder = os.path.join(STATE, "nodes")
+    os.chown(folder, pwd.getpwnam(user).pw_uid, grp.getgrnam("il-api").gr_gid)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, "nginx.sock"))
+
+
 def main():
     """Sockets and rights, then the program."""
     user, group, groups, sockets, command = PROGRAMS[sys.argv[1]]
@@ -62,7 +73,11 @@ def main():
             "--no-new-privs", "--"]
     os.umask(0o007)
     os.environ["HOME"] = "/nonexistent"
+    # As a host's own name: small letters, as far as the first dot.
+    os.environ["IL_NODE"] = os.environ["IL_NODE"].partition(".")[0].lower()
     os.nice(-10)    # before what people's code computes, as the units have it
+    if nginx:
+        prepare_nginx(user)
     for fd in (1, 2):   # nginx opens them by their names
         os.fchown(fd, pwd.getpwnam(user).pw_uid, -1)
     for i, name in enumerate(sockets):

@@ -161,7 +161,7 @@ class Host:
         subprocess.run(["ip", "link", "set", "v-" + self.name, "master", "hub",
                         "up"], check=True)
         self.run("sh", "-ec", f"""
-            hostname {self.name}
+            hostname {self.name}.example.org
             ip link set lo up
             ip addr add {self.address}/24 dev eth0
             ip link set eth0 up

@@ -3,9 +3,10 @@
 il-sandboxd are the hosts', all else is services of stack.yaml."""
 
 import os
+import secrets
 
 from engine import spread
-from hosts import ROOT, wait_for
+from hosts import NETWORK, ROOT, wait_for
 from node import Nodes
 
 STACK = os.path.join(ROOT, "systemd", "swarm", "stack.yaml")
@@ -20,14 +21,16 @@ PREPARE = """
     mount --bind /run/root/etc/group /etc/group
     systemd-tmpfiles --create --prefix=/run/inline --prefix=/var/lib/inline \\
         "$1/systemd/inline.tmpfiles"
-    install -d -o il-api -g il-api -m 700 /var/lib/inline-api"""
+    install -d -o il-api -g il-api -m 700 /var/lib/inline-api
+    mkdir /run/inline-tokens"""
 
 
 class Swarm(Nodes):
     """The nodes as a swarm with the stack on it."""
 
     def __init__(self, **settings):
-        super().__init__(3, start=False, tls=True, **settings)
+        super().__init__(3, start=False, tls=True, IL_NODES=",".join(
+            f"n{i}={NETWORK}{i}" for i in (1, 2, 3)), **settings)
 
     def __enter__(self):
         super().__enter__()
@@ -60,6 +63,8 @@ class Swarm(Nodes):
         for name, path in (("inline-tls-cert", "inline.test.pem"),
                            ("inline-tls-key", "inline.test.key")):
             first.docker("secret", "create", name, tls.path(path))
+        first.docker("secret", "create", "inline-nodes-key", "-",
+                     text=secrets.token_hex(32))
         first.docker("config", "create", "inline-db-ca", tls.path("ca.pem"))
         self.deploy(self.image)
         # Who runs may still wait for who brings the database up to date.
@@ -91,7 +96,8 @@ class Swarm(Nodes):
             if key not in own))
         self[0].engine.docker(
             "stack", "deploy", "-c", STACK, "inline", timeout=300,
-            env={"INLINE_ENV": "/run/inline.env", "INLINE_IMAGE": image})
+            env={"INLINE_ENV": "/run/inline.env", "INLINE_IMAGE": image,
+                 "INLINE_TOKENS": "/run/inline-tokens"})
         wait_for(lambda: self.is_up(image), 300,
                  what=lambda: "the stack: " + self.tasks())
 

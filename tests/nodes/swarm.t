@@ -4,6 +4,7 @@
 an interaction, an update interrupts nothing, and a swarm without a quorum goes
 on with what runs."""
 
+import json
 import os
 import sys
 import threading
@@ -48,6 +49,47 @@ def the_programs_are_who_they_are_on_a_host():
                 "ps", "-o", "user:32=", "-p",
                 ",".join(map(str, pids))).split()) if pids else set()
             assert users == {user}, (node.name, program, users)
+
+
+def api(node, path, **fields):
+    """What the HTTP API of a node says to somebody on that host."""
+    return json.loads(node.host.run(
+        "curl", "-sS", "-m", "60", "-H", "Content-Type: application/json",
+        "-d", json.dumps(fields), "http://127.0.0.1:8080" + path))
+
+
+@test
+def a_session_and_a_file_of_one_node_are_used_through_another():
+    session = api(swarm[0], "/v1/sessions")["session_id"]
+    for node in swarm:
+        said = api(node, f"/v1/sessions/{session}/bash",
+                   cmd=f"echo {node.name} >>f; cat f")
+        assert said["stdout"].endswith(node.name + "\n"), (node.name, said)
+    assert said["stdout"] == "n1\nn2\nn3\n", said
+    swarm[2].host.run("curl", "-sS", "-m", "60", "-X", "DELETE",
+                      "http://127.0.0.1:8080/v1/sessions/" + session)
+    made = api(swarm[0], "/v1/execute", code="open('g', 'w').write('far')")
+    said = api(swarm[1], "/v1/execute", code="print(open('h').read())",
+               files=[{"path": "h", "file_id": made["files"][0]["file_id"]}])
+    assert said["stdout"] == "far\n", said
+
+
+@test
+def each_secret_is_in_the_services_that_need_it():
+    found = {}
+    for line in swarm[0].engine.docker(
+            "service", "inspect", "--format",
+            "{{.Spec.Name}}{{range .Spec.TaskTemplate.ContainerSpec.Secrets}}"
+            " {{.SecretName}}{{end}}", *swarm.services()).splitlines():
+        service, *secrets = line.split()
+        for secret in secrets:
+            found.setdefault(secret, set()).add(service)
+    workers = {f"inline_worker-{i}" for i in range(4)}
+    assert found == {
+        "inline-database": {"inline_il-fcgi"} | workers,
+        "inline-nodes-key": {"inline_il-api", "inline_nginx"},
+        "inline-tls-cert": {"inline_nginx"},
+        "inline-tls-key": {"inline_nginx"}}, found
 
 
 @test
