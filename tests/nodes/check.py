@@ -63,9 +63,12 @@ class Log:
         with open(log_of(name), encoding="utf-8", errors="replace") as file:
             for line in file:
                 found = re.match(r"(not )?ok \d+ (?:- )?(.*)", line)
+                skipped = re.match(r"1\.\.0 # (SKIP .*)", line)
                 ended = re.match(r"# (\d+ s), status (\d+)$", line)
                 if found:
                     self.results.append((found[1] is None, found[2]))
+                elif skipped:   # what did not run has proved nothing
+                    self.results.append((False, skipped[1]))
                 elif line.startswith("# figure "):
                     self.figures.append(line[len("# figure "):].strip())
                 elif line.startswith("# commit "):

@@ -85,6 +85,7 @@ def with_a_standby_alone_people_are_told_so():
     said = nodes.discord.send_command("py", code="print(1)", user="other")
     said.wait_answered()
     assert said.state == "answered" and said.answer_type == 4, said
+    assert "on our side" in str(said.answer), said.answer
     figure(f"a standby alone: refused in words after {said.answer_ms} ms")
     for host in away:
         nodes.postgres.boot(host)

@@ -3,7 +3,6 @@
 that was acknowledged."""
 
 import itertools
-import sys
 import threading
 import time
 
@@ -42,6 +41,7 @@ class Load:
         self.ended = threading.Event()
         self.numbers = itertools.count()
         self.threads = []
+        self.errors = []
 
     def begin(self):
         """Let all begin."""
@@ -58,6 +58,8 @@ class Load:
         for thread in self.threads:
             thread.join(TELL_SECONDS)
             assert not thread.is_alive(), "somebody waits for an answer"
+        # Who has stopped early makes a rate low, and a ratio high.
+        assert not self.errors, self.errors
 
     def send(self, user, seconds):
         """One command; returns (mark, interaction)."""
@@ -82,8 +84,8 @@ class Load:
                 self.acknowledged_at.append(time.monotonic())
                 one.wait_final(timeout=TELL_SECONDS)
                 self.told_at.append(time.monotonic())
-        except Exception as error:      # told where the test looks
-            print(f"# {user}: {error!r}", file=sys.stderr, flush=True)
+        except Exception as error:      # told by end()
+            self.errors.append(f"{user}: {error!r}")
 
     @staticmethod
     def is_acknowledged(mark, one):
@@ -108,14 +110,21 @@ class Load:
         return max(b - a for a, b in zip(times, times[1:]))
 
     def told(self, one):
-        """All that its sender was told at the end, in order."""
+        """All that its sender was told at the end, in order.  An edit that was
+        sent again, as nobody heard that it had been taken, is one.
+        """
         said = [str(one.answer)] if one.answer_type == 4 else []
-        return said + [
-            str(request["payload"])
-            for request in self.discord.requests(interaction=one.id)
-            if request["route"] in ("edit", "followup") and
-            request["status"] == 200 and
-            "'cancel:" not in str(request["payload"])]
+        edits = set()
+        for request in self.discord.requests(interaction=one.id):
+            text = str(request["payload"])
+            if request["route"] not in ("edit", "followup") or \
+                    request["status"] != 200 or "'cancel:" in text or \
+                    request["route"] == "edit" and text in edits:
+                continue
+            if request["route"] == "edit":
+                edits.add(text)
+            said.append(text)
+        return said
 
 
 class Verdict:
@@ -141,10 +150,10 @@ class Verdict:
         ends = {}
         for mark, one in self.known.items():
             texts = self.load.told(one)
-            kinds = {"results" if f"end of {mark}" in text else
+            kinds = ["results" if f"end of {mark}" in text else
                      "interrupted" if "nterrupted" in text else
                      "not run" if "nothing was run" in text else text[:90]
-                     for text in texts}
+                     for text in texts]
             if len(kinds) != 1:
                 bad.append((mark, self.rows.get(one.id), texts))
                 continue
