@@ -110,21 +110,14 @@ class Load:
         return max(b - a for a, b in zip(times, times[1:]))
 
     def told(self, one):
-        """All that its sender was told at the end, in order.  An edit that was
-        sent again, as nobody heard that it had been taken, is one.
-        """
-        said = [str(one.answer)] if one.answer_type == 4 else []
-        edits = set()
-        for request in self.discord.requests(interaction=one.id):
-            text = str(request["payload"])
-            if request["route"] not in ("edit", "followup") or \
-                    request["status"] != 200 or "'cancel:" in text or \
-                    request["route"] == "edit" and text in edits:
-                continue
-            if request["route"] == "edit":
-                edits.add(text)
-            said.append(text)
-        return said
+        """All that its sender was told at the end, in order: (how, text)."""
+        said = [("answer", str(one.answer))] if one.answer_type == 4 else []
+        return said + [
+            (request["route"], str(request["payload"]))
+            for request in self.discord.requests(interaction=one.id)
+            if request["route"] in ("edit", "followup") and
+            request["status"] == 200 and
+            "'cancel:" not in str(request["payload"])]
 
 
 class Verdict:
@@ -150,10 +143,13 @@ class Verdict:
         ends = {}
         for mark, one in self.known.items():
             texts = self.load.told(one)
-            kinds = ["results" if f"end of {mark}" in text else
+            told = [(how, "results" if f"end of {mark}" in text else
                      "interrupted" if "nterrupted" in text else
-                     "not run" if "nothing was run" in text else text[:90]
-                     for text in texts]
+                     "not run" if "nothing was run" in text else text[:90])
+                    for how, text in texts]
+            # An edit takes the place of the one before.
+            kinds = [kind for how, kind in told if how != "edit"] + list(
+                {kind for how, kind in told if how == "edit"})
             if len(kinds) != 1:
                 bad.append((mark, self.rows.get(one.id), texts))
                 continue
@@ -173,5 +169,5 @@ class Verdict:
         assert marks and not twice, f"ran twice: {twice}"
         gone = [mark for mark, one in self.known.items() if mark not in marks
                 and any(f"end of {mark}" in text
-                        for text in self.load.told(one))]
+                        for _, text in self.load.told(one))]
         assert not gone, f"told as done, and not on any disk: {gone}"
