@@ -188,6 +188,7 @@ main(int argc, char **argv)
 	log_init("il-snapshot", level);
 	TAILQ_INIT(&s.sandboxes);
 	TAILQ_INIT(&s.requests);
+	TAILQ_INIT(&s.waiting);
 	if (sodium_init() < 0)
 		log_fatal(1, "libsodium does not start");
 	if (config_load(&config, env_file, &err) != 0)

@@ -29,6 +29,9 @@ struct snapshotter {
 	int inotify;
 	int base_watch;
 	TAILQ_HEAD(, sandbox) sandboxes;
+	size_t sandbox_count;
+	void *by_id;	/* tsearch(3): all of them, */
+	void *by_watch; /* and those with a watch */
 
 	/* requests.c */
 	size_t request_count;
@@ -37,6 +40,7 @@ struct snapshotter {
 	/* tasks.c */
 	struct task *tasks;	  /* TASKS of them */
 	struct outcome *outcomes; /* likewise, which they write */
+	TAILQ_HEAD(, sandbox) waiting; /* to be saved */
 	struct loop_timer *timer; /* of the next save */
 	int64_t pause_until_ms;	  /* no save begins before */
 	int64_t pause_ms;
@@ -45,8 +49,9 @@ struct snapshotter {
 /* One that is there. */
 struct sandbox {
 	TAILQ_ENTRY(sandbox) link;
+	TAILQ_ENTRY(sandbox) wait; /* with since_ms */
 	char id[TASK_ID_SIZE];
-	int watch;
+	int watch;	  /* -1: none */
 	int64_t due_ms;	  /* monotonic: to be saved then; 0: it is not */
 	int64_t since_ms; /* wall clock: it has waited since; 0 */
 	int tries;	  /* that found it in use */
@@ -98,5 +103,7 @@ void tasks_kill(struct snapshotter *s);
 void snapshotter_look(struct snapshotter *s);
 /* A volume of it was let go of. */
 void snapshotter_free_again(struct snapshotter *s, struct sandbox *sandbox);
+/* It waits no more. */
+void snapshotter_leave(struct snapshotter *s, struct sandbox *sandbox);
 
 #endif

@@ -174,7 +174,7 @@ begin_saves(struct snapshotter *s, int64_t now_ms)
 {
 	struct sandbox *sandbox;
 
-	TAILQ_FOREACH(sandbox, &s->sandboxes, link) {
+	TAILQ_FOREACH(sandbox, &s->waiting, wait) {
 		struct task *task = free_task(s, true);
 
 		if (task == NULL || now_ms < s->pause_until_ms)
@@ -203,27 +203,23 @@ static void
 count(struct snapshotter *s, int64_t now_ms)
 {
 	int64_t next_ms = now_ms + SNAPSHOT_SILENCE_MS / 3;
-	int64_t sandboxes = 0;
 	int64_t waiting = 0;
 	int64_t oldest_ms = 0;
 	const struct sandbox *sandbox;
 
-	TAILQ_FOREACH(sandbox, &s->sandboxes, link) {
+	TAILQ_FOREACH(sandbox, &s->waiting, wait) {
 		int64_t at_ms = sandbox->due_ms > s->pause_until_ms ?
 		    sandbox->due_ms :
 		    s->pause_until_ms;
 
-		sandboxes++;
-		if (sandbox->since_ms != 0) {
-			waiting++;
-			if (oldest_ms == 0 || sandbox->since_ms < oldest_ms)
-				oldest_ms = sandbox->since_ms;
-		}
+		waiting++;
+		if (oldest_ms == 0 || sandbox->since_ms < oldest_ms)
+			oldest_ms = sandbox->since_ms;
 		if (sandbox->due_ms != 0 && at_ms > now_ms && at_ms < next_ms)
 			next_ms = at_ms;
 	}
 	s->state->told_ms = clock_wall_ms();
-	s->state->sandboxes = sandboxes;
+	s->state->sandboxes = (int64_t)s->sandbox_count;
 	s->state->waiting = waiting;
 	s->state->oldest_ms = oldest_ms;
 	loop_timer_set(s->loop, &s->timer, next_ms - now_ms, on_timer, s);
@@ -247,9 +243,20 @@ snapshotter_free_again(struct snapshotter *s, struct sandbox *sandbox)
 {
 	sandbox->tries = 0;
 	sandbox->again = is_worked_on(s, sandbox->id);
-	if (sandbox->since_ms == 0)
+	if (sandbox->since_ms == 0) {
 		sandbox->since_ms = clock_wall_ms();
+		TAILQ_INSERT_TAIL(&s->waiting, sandbox, wait);
+	}
 	sandbox->due_ms = clock_monotonic_ms() + REST_MS;
+}
+
+void
+snapshotter_leave(struct snapshotter *s, struct sandbox *sandbox)
+{
+	if (sandbox->since_ms != 0)
+		TAILQ_REMOVE(&s->waiting, sandbox, wait);
+	sandbox->since_ms = 0;
+	sandbox->due_ms = 0;
 }
 
 /* ---- what came of it ---- */
@@ -273,8 +280,8 @@ save_failed(struct snapshotter *s, struct sandbox *sandbox,
 	if (err->code != ERR_SYSTEM && err->code != ERR_LIMIT)
 		s->pause_until_ms = sandbox->due_ms;
 	/* the others go first */
-	TAILQ_REMOVE(&s->sandboxes, sandbox, link);
-	TAILQ_INSERT_TAIL(&s->sandboxes, sandbox, link);
+	TAILQ_REMOVE(&s->waiting, sandbox, wait);
+	TAILQ_INSERT_TAIL(&s->waiting, sandbox, wait);
 }
 
 static void
@@ -295,7 +302,7 @@ save_ended(struct snapshotter *s, const char *id, const struct outcome *outcome)
 		return;
 	sandbox->sweep = outcome->rc != 0 || outcome->saving.sweep;
 	if (outcome->rc == 0 && !sandbox->again) {
-		sandbox->since_ms = 0;
+		snapshotter_leave(s, sandbox);
 	} else if (outcome->rc != 0 && outcome->err.code == ERR_BUSY) {
 		if (sandbox->again)
 			return;
@@ -303,7 +310,7 @@ save_ended(struct snapshotter *s, const char *id, const struct outcome *outcome)
 		if (sandbox->tries++ == 0)
 			sandbox->due_ms = clock_monotonic_ms() + BUSY_MS;
 		else
-			sandbox->since_ms = 0;
+			snapshotter_leave(s, sandbox);
 	} else if (outcome->rc != 0) {
 		save_failed(s, sandbox, &outcome->err);
 	}

@@ -6,6 +6,8 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,26 +27,51 @@
 #define IN_BASE \
 	(IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR)
 
+static int
+by_id(const void *a, const void *b)
+{
+	return strcmp(((const struct sandbox *)a)->id,
+	    ((const struct sandbox *)b)->id);
+}
+
+static int
+by_watch(const void *a, const void *b)
+{
+	int one = ((const struct sandbox *)a)->watch;
+	int other = ((const struct sandbox *)b)->watch;
+
+	return (one > other) - (one < other);
+}
+
 struct sandbox *
 watch_find(struct snapshotter *s, const char *id)
 {
-	struct sandbox *sandbox;
+	struct sandbox key;
+	struct sandbox **found;
 
-	TAILQ_FOREACH(sandbox, &s->sandboxes, link)
-		if (strcmp(sandbox->id, id) == 0)
-			return sandbox;
-	return NULL;
+	(void)snprintf(key.id, sizeof(key.id), "%s", id);
+	found = tfind(&key, &s->by_id, by_id);
+	return found != NULL ? *found : NULL;
 }
 
 static struct sandbox *
 find_watch(struct snapshotter *s, int watch)
 {
-	struct sandbox *sandbox;
+	struct sandbox key = { .watch = watch };
+	struct sandbox **found = tfind(&key, &s->by_watch, by_watch);
 
-	TAILQ_FOREACH(sandbox, &s->sandboxes, link)
-		if (sandbox->watch == watch)
-			return sandbox;
-	return NULL;
+	return found != NULL ? *found : NULL;
+}
+
+/* -1: it has none any more. */
+static void
+set_watch(struct snapshotter *s, struct sandbox *sandbox, int watch)
+{
+	if (sandbox->watch >= 0)
+		(void)tdelete(sandbox, &s->by_watch, by_watch);
+	sandbox->watch = watch;
+	if (watch >= 0 && tsearch(sandbox, &s->by_watch, by_watch) == NULL)
+		log_fatal(1, "out of memory");
 }
 
 /* One that cannot be watched is saved now, and at the next start. */
@@ -57,10 +84,14 @@ add(struct snapshotter *s, const char *id)
 	if (sandbox == NULL) {
 		sandbox = xcalloc(1, sizeof(*sandbox));
 		memcpy(sandbox->id, id, TASK_ID_LEN);
+		sandbox->watch = -1;
 		sandbox->sweep = true;
 		TAILQ_INSERT_TAIL(&s->sandboxes, sandbox, link);
+		s->sandbox_count++;
+		if (tsearch(sandbox, &s->by_id, by_id) == NULL)
+			log_fatal(1, "out of memory");
 	}
-	sandbox->watch = inotify_add_watch(s->inotify, path, IN_FOLDER);
+	set_watch(s, sandbox, inotify_add_watch(s->inotify, path, IN_FOLDER));
 	if (sandbox->watch < 0 && errno != ENOENT)
 		log_warn("cannot watch %s: %s (fs.inotify.max_user_watches)",
 		    path, strerror(errno));
@@ -72,7 +103,11 @@ drop(struct snapshotter *s, struct sandbox *sandbox)
 {
 	if (sandbox->watch >= 0)
 		(void)inotify_rm_watch(s->inotify, sandbox->watch);
+	set_watch(s, sandbox, -1);
+	snapshotter_leave(s, sandbox);
+	(void)tdelete(sandbox, &s->by_id, by_id);
 	TAILQ_REMOVE(&s->sandboxes, sandbox, link);
+	s->sandbox_count--;
 	free(sandbox);
 }
 
@@ -106,7 +141,7 @@ take_event(struct snapshotter *s, const struct inotify_event *event)
 	if (event->wd != s->base_watch) {
 		sandbox = find_watch(s, event->wd);
 		if (sandbox != NULL && (event->mask & IN_IGNORED) != 0)
-			sandbox->watch = -1;
+			set_watch(s, sandbox, -1);
 		else if (sandbox != NULL && strstr(name, ".ext4") != NULL)
 			snapshotter_free_again(s, sandbox);
 		return;
