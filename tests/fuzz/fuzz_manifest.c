@@ -60,7 +60,7 @@ check(const struct manifest *m, const char *head)
 		int64_t end = 0;
 
 		fuzz_holds(manifest_is_name(file->name) &&
-			strstr(file->name, "..") == NULL &&
+			strstr(file->name, "/.") == NULL &&
 			*file->name != '/' && file->first == blocks,
 		    "a name is one of those that there are");
 		for (size_t k = 0; k < file->count; k++) {
