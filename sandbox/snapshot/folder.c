@@ -2,6 +2,10 @@
 /*
  * A folder: each object is a file, written under another name first.  What was
  * put is flushed once, by store_wait(), before the manifest that names it.
+ *
+ * One that is not mounted is empty, and all sandboxes would seem to have no
+ * snapshot.  So the first save marks it, and every host notes that it has seen
+ * the mark: from then on a folder without it is an error.
  */
 #include "store.h"
 
@@ -16,20 +20,84 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "../base/file.h"
+#include "../base/log.h"
 
 #define FILE_MODE 0600
 #define FOLDER_MODE 0700
 /* Of one process for one sandbox; a killed one's is written over. */
 #define DRAFT "draft"
+#define MARK ".inline-snapshots"
+/* In IL_BASE_DIR, as IL_STATE_DIR is emptied by a boot: the folder's path. */
+#define NOTE ".snapshots"
 
 struct folder {
 	struct store store;
 	int fd;
 	char *path;
+	char *note;
 	bool written;
 };
+
+/* ---- the mark ---- */
+
+static bool
+is_noted(const struct folder *f)
+{
+	auto_buf struct buf noted = BUF_INIT(8192);
+	struct err err;
+
+	return file_read(f->note, &noted, &err) == 0 &&
+	    strcmp(buf_str(&noted), f->path) == 0;
+}
+
+/* A full disk here is no reason not to save; the next one tries again.  Two may
+ * do it at one time. */
+static void
+note(const struct folder *f)
+{
+	struct err err;
+
+	if (!is_noted(f) &&
+	    file_write(f->note, f->path, strlen(f->path), true, &err) != 0 &&
+	    !is_noted(f))
+		log_warn("%s", err.text);
+}
+
+static int
+mark(struct folder *f, struct err *err)
+{
+	auto_close int fd = openat(f->fd, MARK,
+	    O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+
+	if (fd < 0 || fsync(fd) != 0 || fsync(f->fd) != 0)
+		return err_system(err, "mark %s", f->path);
+	f->store.used = true;
+	note(f);
+	return 0;
+}
+
+/* Is it the folder that it was? */
+static int
+look(struct folder *f, struct err *err)
+{
+	f->store.used = faccessat(f->fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (f->store.used)
+		note(f);
+	else if (errno != ENOENT)
+		return err_system(err, "IL_SNAPSHOTS: %s/" MARK, f->path);
+	else if (is_noted(f))
+		return err_set(err, ERR_UNAVAILABLE,
+		    "IL_SNAPSHOTS: %s has lost its " MARK
+		    ": is it mounted? (if it is to be empty: remove %s)",
+		    f->path, f->note);
+	return 0;
+}
+
+/* ---- objects ---- */
 
 /* The folders above it. */
 static int
@@ -57,7 +125,7 @@ folder_put(struct store *s, const char *name, const void *data, size_t len,
 
 	(void)snprintf(draft, sizeof(draft), "%.*s/" DRAFT,
 	    (int)strcspn(name, "/"), name);
-	if (make_parents(f, name, err) != 0)
+	if ((!s->used && mark(f, err) != 0) || make_parents(f, name, err) != 0)
 		return -1;
 	fd = openat(f->fd, draft,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
@@ -176,13 +244,15 @@ folder_close(struct store *s)
 
 	cleanup_close(&f->fd);
 	free(f->path);
+	free(f->note);
 	free(f);
 }
 
 /* It is the operator's to make: one that is not there may not be mounted. */
 struct store *
-folder_open(const char *path, struct err *err)
+folder_open(const struct config *config, struct err *err)
 {
+	const char *path = config->snapshots;
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct folder *f;
 
@@ -191,10 +261,14 @@ folder_open(const char *path, struct err *err)
 		return NULL;
 	}
 	f = xcalloc(1, sizeof(*f));
-	*f = (struct folder){ .store = { folder_put, folder_fetch,
+	*f = (struct folder){ .store = { false, folder_put, folder_fetch,
 				  folder_remove, folder_list, folder_wait,
 				  folder_close },
 		.fd = fd,
-		.path = xstrdup(path) };
-	return &f->store;
+		.path = xstrdup(path),
+		.note = xprintf("%s/" NOTE, config->base_dir) };
+	if (look(f, err) == 0)
+		return &f->store;
+	folder_close(&f->store);
+	return NULL;
 }

@@ -232,13 +232,27 @@ is_there(int base, const char *from, const char *to, int64_t *seconds,
 	    "there is a sandbox %s, which was not made of that snapshot", to);
 }
 
+/* That there is none is believed only of a place where something is. */
+static int
+get_manifest(struct store *store, const char *from, struct manifest *m,
+    struct err *err)
+{
+	int rc = object_get_manifest(store, from, m, err);
+
+	return rc == 1 && !store->used ?
+	    err_set(err, ERR_UNAVAILABLE,
+		"nothing was ever saved where IL_SNAPSHOTS is: is it "
+		"mounted?") :
+	    rc;
+}
+
 /* One try: 0, 1, -1. */
 static int
 restore_once(struct restoring *r, int base, const char *to, int64_t *seconds,
     struct err *err)
 {
 	auto_free char *draft = xprintf(TASK_DRAFT_PREFIX "%s", to);
-	int rc = object_get_manifest(r->store, r->from, &r->m, err);
+	int rc = get_manifest(r->store, r->from, &r->m, err);
 	struct err left;
 
 	if (rc != 0)
@@ -269,11 +283,15 @@ restore_sandbox(struct store *store, int base, const char *from, const char *to,
 
 	if (rc > 0)
 		return 0;
+	if (rc < 0 && err->code != ERR_CONFLICT)
+		return -1;
 	if (rc < 0) {
 		/* who began anew, as there was none, is told so again */
-		rc = object_get_manifest(store, from, &m, &no) == 1 ? 1 : -1;
+		rc = get_manifest(store, from, &m, &no);
 		manifest_release(&m);
-		return rc;
+		if (rc < 0 && no.code != ERR_INPUT)
+			*err = no;
+		return rc == 1 ? 1 : -1;
 	}
 	for (int i = 0; i < TRIES; i++) {
 		struct restoring *r = xcalloc(1, sizeof(*r));

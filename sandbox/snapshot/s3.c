@@ -442,7 +442,7 @@ s3_open(const struct config *config, struct err *err)
 	struct s3 *s3 = xcalloc(1, sizeof(*s3));
 	bool good = curl_global_init(CURL_GLOBAL_DEFAULT) == 0;
 
-	s3->store = (struct store){ s3_put, s3_fetch, s3_remove, s3_list,
+	s3->store = (struct store){ true, s3_put, s3_fetch, s3_remove, s3_list,
 		s3_wait, s3_close };
 	s3->multi = good ? curl_multi_init() : NULL;
 	good = s3->multi != NULL;

@@ -38,11 +38,11 @@ struct snapshotter {
 	TAILQ_HEAD(, request) requests;
 
 	/* tasks.c */
-	struct task *tasks;	  /* TASKS of them */
-	struct outcome *outcomes; /* likewise, which they write */
+	struct task *tasks;	       /* TASKS of them */
+	struct outcome *outcomes;      /* likewise, which they write */
 	TAILQ_HEAD(, sandbox) waiting; /* to be saved */
-	struct loop_timer *timer; /* of the next save */
-	int64_t pause_until_ms;	  /* no save begins before */
+	struct loop_timer *timer;      /* of the next save */
+	int64_t pause_until_ms;	       /* no save begins before */
 	int64_t pause_ms;
 };
 

@@ -11,7 +11,7 @@
 struct store *
 store_open(const struct config *config, struct err *err)
 {
-	return *config->snapshots == '/' ? folder_open(config->snapshots, err) :
+	return *config->snapshots == '/' ? folder_open(config, err) :
 					   s3_open(config, err);
 }
 

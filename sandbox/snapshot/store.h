@@ -31,6 +31,9 @@ typedef int (*store_fn)(void *arg, const void *data, size_t len,
     struct err *err);
 
 struct store {
+	/* Something was saved there once.  Where nothing ever was it may be the
+	 * wrong place, and that there is none of one sandbox says nothing. */
+	bool used;
 	int (*put)(struct store *s, const char *name, const void *data,
 	    size_t len, struct err *err);
 	int (*fetch)(struct store *s, const char *name, size_t most,
@@ -60,7 +63,7 @@ int store_get(struct store *s, const char *name, struct buf *out,
 bool store_is_name(const char *name, const char *id);
 
 /* folder.c and s3.c */
-struct store *folder_open(const char *path, struct err *err);
+struct store *folder_open(const struct config *config, struct err *err);
 struct store *s3_open(const struct config *config, struct err *err);
 
 #endif

@@ -112,6 +112,34 @@ def where_there_is_no_snapshot_there_is_none():
     assert sandbox_id(78) not in os.listdir(away.base)
 
 
+@aside
+def a_folder_that_is_not_mounted_is_not_taken_for_an_empty_one():
+    home = Snapshotter()
+    home.make(1)
+    home.wait_saved()
+    away = Snapshotter(home.store)      # both have seen it
+    new = Snapshotter(home.store, start=False)
+    os.rename(home.store, home.store + ".there")
+    os.mkdir(home.store)
+    new.start()         # which has never seen it
+    for node in (away, new):
+        assert node.restore(1, 6) == "UNAVAILABLE", node.logged()
+    assert home.forget(1) == "UNAVAILABLE", home.logged()
+    assert away.process.poll() is None
+    home.write(1, 8 * MIB, b"later")
+    wait_for(lambda: home.told()["failing_ms"])
+    assert "is it mounted?" in home.logged() and not os.listdir(home.store)
+    away.stop(signal.SIGKILL)
+    away.start()        # after a boot, say
+    assert away.process.wait(PATIENCE) == 1
+    os.rmdir(home.store)
+    os.rename(home.store + ".there", home.store)
+    home.wait_saved()
+    away.start()
+    for node in (away, new):
+        assert node.restore(1, 6) and node.read(6)[8 * MIB:][:5] == b"later"
+
+
 @test
 def a_damaged_block_restores_nothing():
     def spoil(how):
