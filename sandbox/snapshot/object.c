@@ -30,15 +30,19 @@ object_block_name(const char *id, const struct block *block,
 	(void)snprintf(name, STORE_NAME_MAX, "%s/%s", id, path);
 }
 
-/* All of its files are that sandbox's, and one is its workspace. */
+/* All of its files are that sandbox's, each is there once, and one is its
+ * workspace. */
 static bool
 is_of(const struct manifest *m, const char *id)
 {
 	auto_free char *workspace = xprintf("%s/workspace.ext4", id);
 
+	if (m->file_count > OBJECT_VOLUMES_MAX)
+		return false;
 	for (size_t i = 0; i < m->file_count; i++)
 		if (strncmp(m->files[i].name, id, strlen(id)) != 0 ||
-		    m->files[i].name[strlen(id)] != '/')
+		    m->files[i].name[strlen(id)] != '/' ||
+		    manifest_find(m, m->files[i].name) != &m->files[i])
 			return false;
 	return manifest_find(m, workspace) != NULL;
 }

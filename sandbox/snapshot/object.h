@@ -11,6 +11,7 @@
  * What the objects of a snapshot are: a manifest (../volume/manifest.h) whose
  * files are all of one sandbox, and blocks, each a frame of zstd.
  */
+#define OBJECT_VOLUMES_MAX 64
 
 void object_manifest_name(const char *id, char name[STORE_NAME_MAX]);
 void object_block_name(const char *id, const struct block *block,

@@ -29,7 +29,6 @@
 /* What was written so short a time ago may be written again within the same
  * tick of the kernel's clock. */
 #define RECENT_NS INT64_C(500000000)
-#define VOLUMES_MAX 64
 
 /* A block that was read with the lock, and is looked at without it. */
 struct read {
@@ -231,7 +230,7 @@ save_volumes(struct pass *p, struct err *err)
 	while ((e = readdir(dir)) != NULL) {
 		if (!is_volume(e->d_name))
 			continue;
-		if (p->next.file_count == VOLUMES_MAX)
+		if (p->next.file_count == OBJECT_VOLUMES_MAX)
 			return err_set(err, ERR_LIMIT, "%s: too many volumes",
 			    p->id);
 		if (save_volume(p, fd, e->d_name, err) != 0)
@@ -322,12 +321,11 @@ publish(struct pass *p, struct err *err)
 	if (object_put_manifest(store, p->id, &p->next, err) != 0 ||
 	    store->wait(store, err) != 0)
 		return -1;
-	if ((p->s->sweep ? sweep_sandbox(store, p->id, &p->next, &left) :
-			   remove_old(p, &left)) != 0)
-		log_warn("blocks stay that nobody needs: %s sandbox=%s",
+	p->s->sweep = (swept ? sweep_sandbox(store, p->id, &p->next, &left) :
+			       remove_old(p, &left)) != 0;
+	if (p->s->sweep)
+		log_warn("blocks stay until it is saved again: %s sandbox=%s",
 		    left.text, p->id);
-	else
-		p->s->sweep = false;
 	if (swept && !forget_origin(p))
 		p->s->sweep = true;
 	return 0;

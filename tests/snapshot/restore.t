@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Restoring from a folder: on another node, what is damaged or another's."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -179,6 +180,27 @@ def a_damaged_manifest_restores_nothing():
     damaged(lambda: rewrite(lambda t: t + t))
     damaged(lambda: rewrite(lambda t: re.sub(r"^inline-snapshot",
                                              "inline-backup", t)))
+
+
+def forge(change):
+    """With the hash that it needs."""
+    def forged(text):
+        lines = change(text.splitlines()[:-1])
+        digest = hashlib.blake2b(b"".join(l.encode() + b"\0" for l in lines),
+                                 digest_size=32).hexdigest()
+        return "".join(l + "\n" for l in lines + ["e " + digest])
+    return lambda: rewrite(forged)
+
+
+@test
+def a_forged_manifest_restores_nothing():
+    file = f"f 384 0 0 65536 0 0 {sandbox_id(1)}/"
+    damaged(forge(lambda ls: ls + [file + "workspace.ext4"]))   # once more
+    damaged(forge(lambda ls: ls + [file + f"v{n}.ext4" for n in range(70)]))
+    damaged(forge(lambda ls: ls + [file + ".ext4"]))
+    damaged(forge(lambda ls: [re.sub("^f ", "f 1 ", l) for l in ls]))
+    forge(lambda ls: ls)()
+    assert away.restore(1, 71)
 
 
 @test
