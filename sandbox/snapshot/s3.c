@@ -181,6 +181,7 @@ answer_of(const struct slot *slot, CURLcode code)
 	};
 	curl_off_t length = -1;
 	curl_off_t wait_s = 0;
+	struct curl_header *etag;
 	long status = 0;
 
 	curl_easy_getinfo(slot->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -190,6 +191,12 @@ answer_of(const struct slot *slot, CURLcode code)
 	answer.status = (int)status;
 	if (wait_s > 0 && wait_s < 3600)
 		answer.retry_after_ms = wait_s * 1000;
+	/* whoever else answers in its place must not pass for a snapshot that
+	 * is damaged, nor for one that was kept */
+	if (slot->method != S3_DELETE && slot->done != on_page)
+		answer.foreign = (slot->method == S3_GET && status != 200) ||
+		    curl_easy_header(slot->curl, "ETag", 0, CURLH_HEADER, -1,
+			&etag) != CURLHE_OK;
 	/* who cuts it off cannot be told from who has said all */
 	if (slot->method == S3_GET && status == 200 && slot->done != on_page &&
 	    length < 0)

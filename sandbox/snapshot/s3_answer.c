@@ -28,7 +28,7 @@ element(const char *xml, const char *name, char *text, size_t size)
 	if (len >= size || at[len] == '\0' ||
 	    strspn(at,
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-		"0123456789+/=._-~:|!") != len)
+		"0123456789+/=._-~:|![]{}()*,;@$%^?") != len)
 		return;
 	memcpy(text, at, len);
 	text[len] = '\0';
@@ -106,6 +106,8 @@ s3_decide(const struct s3_answer *a)
 		    0, a->text);
 	if (a->status >= 300)
 		return refused(a);
+	if (a->status >= 200 && a->foreign)
+		return again(a, "it does not answer as S3 does");
 	if (a->too_long)
 		return failed(ERR_INPUT, "answers with more than there can be",
 		    a->status, "");

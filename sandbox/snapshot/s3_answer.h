@@ -10,7 +10,8 @@
 /*
  * What an S3 service's answers mean: pure functions.
  *
- *	2xx		done
+ *	2xx		done; of GET 200 alone, and of GET and PUT with an
+ *			ETag alone, which who is no S3 service does not send
  *	404 of GET	there is no such object (NoSuchBucket: the operator's)
  *	404 of DELETE	done
  *	408, 429, 5xx	again, S3_TRIES times at most; 429 and 503 hold up
@@ -30,6 +31,7 @@ struct s3_answer {
 	int tries;  /* before this one */
 	int status; /* 0: none */
 	bool whole;
+	bool foreign; /* a 2xx without what S3 says with it */
 	bool too_long;
 	bool certificate; /* does not fit */
 	int64_t retry_after_ms;

@@ -40,6 +40,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def say(self, status, body=b"", **headers):
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        if status == 200:
+            self.send_header("ETag", '"%s"' % hashlib.md5(body).hexdigest())
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
@@ -71,13 +73,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         prefix = query["prefix"][0]
         names = sorted(n for n in self.server.objects
                        if n.startswith(prefix))
-        first = int(query.get("continuation-token", ["t 0"])[0].split()[1])
+        first = int(query.get("continuation-token", ["] 0"])[0].split()[1])
         page = names[first:first + self.server.page]
         more = first + len(page) < len(names)
         self.say(200, (
             "<ListBucketResult>" + f"<IsTruncated>{str(more).lower()}"
             "</IsTruncated>" + (
-                f"<NextContinuationToken>t+{first + len(page)}"
+                f"<NextContinuationToken>]+{first + len(page)}"
                 "</NextContinuationToken>" if more else "") +
             "".join(f"<Contents><Key>{n}</Key></Contents>" for n in page) +
             "</ListBucketResult>").encode())
@@ -108,7 +110,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.say(204)
         if url.query:
             return self.list(urllib.parse.parse_qs(
-                url.query.replace("t%2B", "t%20"), strict_parsing=True))
+                url.query.replace("%5D%2B", "%5D%20"), strict_parsing=True))
         if name not in server.objects:
             return self.wrong(404, "NoSuchKey")
         return self.say(200, server.objects[name])
@@ -148,6 +150,7 @@ def half(handler, name):
     data = handler.server.objects.get(name, b"x" * 100)
     handler.send_response(200)
     handler.send_header("Content-Length", str(len(data)))
+    handler.send_header("ETag", '"x"')
     handler.end_headers()
     handler.wfile.write(data[:len(data) // 2])
     handler.close_connection = True
@@ -157,6 +160,7 @@ def uncounted(handler, name):
     """The same where no length was promised: as if it were all."""
     handler.send_response(200)
     handler.send_header("Connection", "close")
+    handler.send_header("ETag", '"x"')
     handler.end_headers()
     handler.wfile.write(handler.server.objects[name][:-30])
     handler.close_connection = True
@@ -164,6 +168,19 @@ def uncounted(handler, name):
 
 def too_much(handler, _):
     handler.say(200, b"x" * (1 << 20))
+
+
+def page_of_a_proxy(handler, _):
+    """A 200 of somebody else."""
+    body = b"<html>Log in, please</html>"
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def nothing(handler, _):
+    handler.say(204, ETag='"x"')
 
 
 def status(number, code, **headers):

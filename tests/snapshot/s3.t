@@ -140,6 +140,32 @@ def what_is_not_s3s_word_is_not_taken_for_none():
 
 
 @aside
+def what_another_answers_is_neither_kept_nor_damaged():
+    pair = Pair()
+    for how in (page_of_a_proxy, nothing):
+        pair.bucket.fail(1 << 30, how, "GET")
+        assert pair.away.restore(1, 12) == "UNAVAILABLE", pair.away.logged()
+        pair.bucket.well()
+    pair.bucket.fail(1 << 30, page_of_a_proxy, "PUT")
+    pair.not_saved("it does not answer as S3 does")
+    pair.whole(12)
+
+
+@aside
+def what_could_not_be_deleted_is_with_the_next_save():
+    pair = Pair()
+    pair.bucket.fail(1 << 30, status(400, "InvalidRequest"), "DELETE")
+    pair.saved_again(pair.change())
+    assert "blocks stay" in pair.node.logged()
+    pair.bucket.well()
+    pair.saved_again(pair.change())
+    text = pair.bucket.objects[PREFIX + "/manifest"].decode()
+    assert {n.rsplit("/")[-1] for n in pair.bucket.objects if "/blocks/" in n
+            } == {line.split()[-1] for line in text.splitlines()
+                  if line[0] == "b"}
+
+
+@aside
 def half_a_body_is_no_body():
     pair = Pair()
     bucket, away = pair.bucket, pair.away
