@@ -298,8 +298,14 @@ save_ended(struct snapshotter *s, const char *id, const struct outcome *outcome)
 		log_debug("saved, %lld bytes sandbox=%s",
 		    (long long)outcome->saving.bytes, id);
 	}
-	if (sandbox == NULL || outcome->err.code == ERR_NOT_FOUND)
+	if (sandbox == NULL)
 		return;
+	if (outcome->rc != 0 && outcome->err.code == ERR_NOT_FOUND) {
+		/* what takes its place is told */
+		if (!sandbox->again)
+			snapshotter_leave(s, sandbox);
+		return;
+	}
 	sandbox->sweep = outcome->rc != 0 || outcome->saving.sweep;
 	if (outcome->rc == 0 && !sandbox->again) {
 		snapshotter_leave(s, sandbox);
@@ -314,6 +320,24 @@ save_ended(struct snapshotter *s, const char *id, const struct outcome *outcome)
 	} else if (outcome->rc != 0) {
 		save_failed(s, sandbox, &outcome->err);
 	}
+}
+
+/* By whoever wants it forgotten, by a stop, by a lack of memory, by a mistake
+ * of ours: one that always dies must not begin anew each second. */
+static void
+save_died(struct snapshotter *s, const char *id)
+{
+	struct sandbox *sandbox = watch_find(s, id);
+	struct err err;
+
+	if (sandbox == NULL)
+		return;
+	sandbox->sweep = true;
+	(void)err_set(&err, ERR_SYSTEM, "its process died");
+	if (s->stopping || is_wanted(s, sandbox))
+		snapshotter_free_again(s, sandbox);
+	else
+		save_failed(s, sandbox, &err);
 }
 
 static void
@@ -356,8 +380,8 @@ tasks_reap(struct snapshotter *s)
 			request_ended(s, task->request, outcome);
 		else if (outcome->over)
 			save_ended(s, task->id, outcome);
-		else if (watch_find(s, task->id) != NULL) /* killed */
-			snapshotter_free_again(s, watch_find(s, task->id));
+		else
+			save_died(s, task->id);
 	}
 	snapshotter_look(s);
 }

@@ -6,6 +6,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,6 +127,23 @@ add_all(struct snapshotter *s, struct err *err)
 	return 0;
 }
 
+/* Of their end nothing was told. */
+static void
+drop_gone(struct snapshotter *s)
+{
+	struct sandbox *sandbox = TAILQ_FIRST(&s->sandboxes);
+
+	while (sandbox != NULL) {
+		struct sandbox *next = TAILQ_NEXT(sandbox, link);
+
+		if (faccessat(s->base, sandbox->id, F_OK,
+			AT_SYMLINK_NOFOLLOW) != 0 &&
+		    errno == ENOENT)
+			drop(s, sandbox);
+		sandbox = next;
+	}
+}
+
 static void
 take_event(struct snapshotter *s, const struct inotify_event *event)
 {
@@ -134,6 +152,7 @@ take_event(struct snapshotter *s, const struct inotify_event *event)
 	struct err err;
 
 	if ((event->mask & IN_Q_OVERFLOW) != 0) {
+		drop_gone(s);
 		if (add_all(s, &err) != 0)
 			log_err("%s", err.text);
 		return;

@@ -5,6 +5,7 @@
 import fcntl
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -165,6 +166,49 @@ def its_child_killed_it_goes_on():
     for pid in wait_for(node.children):
         os.kill(pid, signal.SIGKILL)
     wait_for(lambda: node.told()["saved"] > had, "another try")
+    node.wait_saved()
+
+
+@aside
+def one_that_always_dies_does_not_begin_each_second():
+    node = one_of_its_own()
+    had = node.told()
+    before = manifest(1, node)
+    node.write(1, 8 * MIB, os.urandom(10 * MIB))
+    for _ in range(2):
+        for pid in wait_for(node.children):
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not node.children())
+    assert node.logged().count("its process died; again in") == 2
+    assert "again in 10 s" in node.logged()
+    assert node.told()["failures"] == had["failures"] + 2
+    assert node.told()["failing_ms"] and manifest(1, node) == before
+    node.wait_saved()
+    assert manifest(1, node) != before and not node.told()["failing_ms"]
+
+
+@aside
+def more_happens_than_the_kernel_keeps_for_us():
+    with open("/proc/sys/fs/inotify/max_queued_events") as file:
+        most = int(file.read())
+    if most > 100000:
+        raise Skip("the kernel keeps too much")
+    node = Snapshotter()
+    node.make(1)
+    node.make(2)
+    node.wait_saved()
+    before = node.stored(1)
+    os.kill(node.process.pid, signal.SIGSTOP)
+    for _ in range(most // 2 + 2):      # two in a row that are alike are one
+        for n in (1, 2):
+            os.close(os.open(node.path(n), os.O_WRONLY))
+    shutil.rmtree(os.path.dirname(node.path(2)))
+    with open(node.path(1), "r+b") as file:
+        file.seek(8 * MIB)
+        file.write(b"after all that")
+    os.kill(node.process.pid, signal.SIGCONT)
+    wait_for(lambda: node.told()["sandboxes"] == 1, "what is gone is noticed")
+    wait_for(lambda: node.stored(1) != before, "a snapshot")
     node.wait_saved()
 
 
