@@ -151,6 +151,7 @@ folder_fetch(struct store *s, const char *name, size_t most, store_fn done,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	auto_free char *data = NULL;
 	struct stat st;
+	size_t len = 0;
 	ssize_t got;
 
 	if (fd < 0 && errno == ENOENT)
@@ -160,10 +161,13 @@ folder_fetch(struct store *s, const char *name, size_t most, store_fn done,
 	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (size_t)st.st_size > most)
 		return err_set(err, ERR_INPUT, "%s is too long", name);
 	data = xmalloc((size_t)st.st_size + 1);
-	got = pread(fd, data, (size_t)st.st_size + 1, 0);
+	/* an error in the middle of it gives a part of it first */
+	while ((got = TEMP_FAILURE_RETRY(pread(fd, data + len,
+		    (size_t)st.st_size + 1 - len, (off_t)len))) > 0)
+		len += (size_t)got;
 	if (got < 0)
 		return err_system(err, "read %s/%s", f->path, name);
-	return done(arg, data, (size_t)got, err);
+	return done(arg, data, len, err);
 }
 
 /* And the folders above it that are empty now. */
@@ -203,12 +207,17 @@ list_below(const struct folder *f, const char *path, int depth,
 		return err_system(err, "list %s/%s", f->path, path);
 	while ((e = readdir(dir)) != NULL) {
 		char name[STORE_NAME_MAX];
+		struct stat st = { .st_mode = DTTOIF(e->d_type) };
 
 		if (e->d_name[0] == '.' ||
 		    (size_t)snprintf(name, sizeof(name), "%s/%s", path,
 			e->d_name) >= sizeof(name))
 			continue;
-		if (e->d_type != DT_DIR)
+		/* not every file system says what it is */
+		if (e->d_type == DT_UNKNOWN &&
+		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			return err_system(err, "list %s/%s", f->path, name);
+		if (!S_ISDIR(st.st_mode))
 			fn(arg, name);
 		else if (depth > 0 &&
 		    list_below(f, name, depth - 1, fn, arg, err) != 0)

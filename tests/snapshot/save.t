@@ -236,6 +236,32 @@ def one_that_is_forgotten_while_it_is_saved_leaves_nothing():
 
 
 @aside
+def a_file_system_that_does_not_say_what_is_a_folder():
+    node = Snapshotter(start=False)     # as many that come by the network
+    image = node.store + ".ext4"
+    with open(image, "wb") as file:
+        file.truncate(16 * MIB)
+    subprocess.run(["mkfs.ext4", "-q", "-F", "-O", "^filetype", image],
+                   check=True)
+    if subprocess.run(["mount", "-o", "loop", image, node.store],
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        raise Skip("nothing can be mounted")
+    try:
+        node.start()
+        node.make(1)
+        node.wait_saved()
+        node.write(1, 8 * MIB, b"x")
+        node.wait_saved()
+        node.drop(1)
+        assert node.forget(1) is None, node.logged()
+        assert sandbox_id(1) not in os.listdir(node.store)
+        assert "blocks stay" not in node.logged(), node.logged()
+        node.stop()
+    finally:
+        subprocess.run(["umount", "-l", node.store], check=True)
+
+
+@aside
 def a_second_one_does_not_start_and_a_wrong_key_is_told():
     node = Snapshotter()
     done = subprocess.run([PROGRAM], env=node.environment(),
