@@ -207,7 +207,7 @@ list_below(const struct folder *f, const char *path, int depth,
 		return err_system(err, "list %s/%s", f->path, path);
 	while ((e = readdir(dir)) != NULL) {
 		char name[STORE_NAME_MAX];
-		struct stat st = { .st_mode = DTTOIF(e->d_type) };
+		struct stat st = { .st_mode = (mode_t)DTTOIF(e->d_type) };
 
 		if (e->d_name[0] == '.' ||
 		    (size_t)snprintf(name, sizeof(name), "%s/%s", path,
