@@ -6,7 +6,8 @@
 -- being deleted is not there for its owner any more.
 -- name: sandbox_find
 SELECT id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files, moved_from, moved_host, files_at
+	used_bytes, used_files, named_files, moved_from, moved_host, files_at,
+	home
 FROM sandboxes WHERE user_id = :user_id AND state <> 'removing'
 ORDER BY state = 'active' DESC, created_at DESC,
 	rowid DESC -- sqlite
@@ -16,17 +17,23 @@ ORDER BY state = 'active' DESC, created_at DESC,
 -- name: sandbox_forget_expired
 DELETE FROM sandboxes WHERE user_id = :user_id AND state = 'expired';
 
+-- Whoever inserted one a moment before, on whichever host, makes it nothing.
 -- name: sandbox_insert
 INSERT INTO sandboxes (id, user_id, created_at, used_at, expires_at
 	-- postgres: , home
 	)
 VALUES (:id, :user_id, :now, :now, :expires_at
 	-- postgres: , :home
-	);
+	)
+	-- postgres: ON CONFLICT (user_id) WHERE state = 'active' DO NOTHING
+	;
 
--- Its files are here now, as far as there are any.
+-- Its files are here now, as far as there are any; not where they were brought to
+-- another host.
 -- name: sandbox_settled
-UPDATE sandboxes SET moved_from = '', files_at = :files_at WHERE id = :id;
+UPDATE sandboxes SET moved_from = '', files_at = :files_at WHERE id = :id
+	-- postgres: AND home = :home
+	;
 
 -- Its owner knows that it has moved.
 -- name: sandbox_told
@@ -63,7 +70,8 @@ WHERE id = (SELECT s.id FROM sandboxes AS s
 	ORDER BY s.expires_at LIMIT 1)
 	AND state = 'active' AND pinned = 0 AND expires_at <= :now
 RETURNING id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files, moved_from, moved_host, files_at;
+	used_bytes, used_files, named_files, moved_from, moved_host, files_at,
+	home;
 
 -- A new one takes its place; not while something is done in it.
 -- name: sandbox_give_up
@@ -84,7 +92,8 @@ WHERE id = (SELECT id FROM sandboxes WHERE state IN ('expiring', 'removing')
 	ORDER BY taken_at LIMIT 1)
 	AND state IN ('expiring', 'removing')
 RETURNING id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files, moved_from, moved_host, files_at;
+	used_bytes, used_files, named_files, moved_from, moved_host, files_at,
+	home;
 
 -- Make those that were left due at once (ilctl expire).
 -- name: sandbox_retry
@@ -101,7 +110,7 @@ DELETE FROM sandboxes WHERE id = :id AND (state = 'removing'
 
 -- name: sandbox_gone_expire
 UPDATE sandboxes SET state = 'expired', cwd = '', used_bytes = 0,
-	used_files = 0
+	used_files = 0, moved_from = '', moved_host = ''
 WHERE id = :id AND state = 'expiring';
 
 -- name: sandbox_next_expiry

@@ -95,6 +95,18 @@ node_leftover_gone(struct db *db, const char *sandbox, struct err *err)
 	return db_run(db, s, err) < 0 ? -1 : 0;
 }
 
+int
+node_leftovers_unwanted(struct db *db, int64_t user_id, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db,
+	    STATEMENT_LEFTOVER_UNWANTED);
+
+	if (!holder_is_shared(db))
+		return 0;
+	db_bind_int(s, ":user_id", user_id);
+	return db_run(db, s, err) < 0 ? -1 : 0;
+}
+
 int64_t
 node_leftovers(struct db *db, struct err *err)
 {

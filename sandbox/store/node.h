@@ -68,6 +68,8 @@ int node_leftover(struct db *db, int64_t seconds, char *sandbox,
     struct err *err);
 /* It is not there any more. */
 int node_leftover_gone(struct db *db, const char *sandbox, struct err *err);
+/* What this person had must not be kept any longer. */
+int node_leftovers_unwanted(struct db *db, int64_t user_id, struct err *err);
 /* How many there are. */
 int64_t node_leftovers(struct db *db, struct err *err);
 

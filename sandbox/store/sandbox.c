@@ -45,6 +45,7 @@ row_read(struct stmt *s, struct sandbox *sandbox)
 		.used_files = db_column_int(s, 9),
 		.named_files = db_column_int(s, 10),
 		.files_at = db_column_int(s, 13),
+		.home = db_column_int(s, 14),
 	};
 	(void)snprintf(sandbox->id, sizeof(sandbox->id), "%s",
 	    db_column_text(s, 0));
@@ -79,13 +80,15 @@ sandbox_find(struct db *db, int64_t user_id, struct sandbox *sandbox,
 	return take_row(db, s, sandbox, err);
 }
 
-/* The user's expired rows give way to the new one. */
+/* The user's expired rows give way to the new one.  1: somebody on another host,
+ * or beside us, was first. */
 static int
 insert(struct db *db, int64_t user_id, int64_t retention_seconds,
     struct err *err)
 {
 	char id[SANDBOX_ID_LEN + 1];
 	int64_t now = clock_wall_ms() / 1000;
+	int result;
 	auto_stmt struct stmt *forget = db_statement(db,
 	    STATEMENT_SANDBOX_FORGET_EXPIRED);
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_INSERT);
@@ -99,7 +102,8 @@ insert(struct db *db, int64_t user_id, int64_t retention_seconds,
 	db_bind_int(s, ":now", now);
 	db_bind_int(s, ":expires_at", now + retention_seconds);
 	bind_home(db, s);
-	return db_run(db, s, err) < 0 ? -1 : 0;
+	result = db_run(db, s, err);
+	return result < 0 ? -1 : result == 0;
 }
 
 int
@@ -115,7 +119,8 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 	    (result == 0 && sandbox->state != SANDBOX_ACTIVE);
 	if (*created) {
 		result = insert(db, user_id, retention_seconds, err);
-		if (result == 0)
+		*created = result == 0;
+		if (result >= 0)
 			result = sandbox_find(db, user_id, sandbox, err);
 		if (result == 1)
 			result = err_set(err, ERR_SYSTEM,
@@ -204,6 +209,7 @@ sandbox_settled(struct db *db, const char *id, int64_t files_at,
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_SETTLED);
 
 	db_bind_int(s, ":files_at", files_at);
+	bind_home(db, s);
 	return change(db, s, false, id, err);
 }
 

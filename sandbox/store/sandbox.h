@@ -42,7 +42,9 @@ struct sandbox {
 	int64_t named_files; /* when its names were kept; -1: they are not those
 			      * of now (names.h) */
 
-	/* since its home was lost (node.h) */
+	int64_t home;	     /* the node that has its files (node.h) */
+
+	/* since its home was lost */
 	char moved_from[SANDBOX_ID_LEN + 1];   /* its id before, until its files
 					      * are here: sandbox_settled() */
 	char moved_host[SANDBOX_HOST_MAX + 1]; /* what was lost, until its owner
@@ -81,7 +83,7 @@ int sandbox_set_usage(struct db *db, const char *id, int64_t bytes,
     int64_t files, bool renamed, struct err *err);
 
 /* One that has moved: what there was of its files is here, as of then, as in
- * files_at.  Nothing is done in it before. */
+ * files_at.  Nothing is done in it before.  1: it is not at home here. */
 int sandbox_settled(struct db *db, const char *id, int64_t files_at,
     struct err *err);
 /* Its owner was told. */

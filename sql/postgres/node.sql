@@ -58,6 +58,10 @@ WHERE number = :number AND lost_ms = 0
 	AND pg_try_advisory_xact_lock(1768713071, number)
 RETURNING left_ms <= extract(epoch FROM clock_timestamp()) * 1000 - 60000, name;
 
+-- However many they are: a statement of a worker's has five seconds otherwise.
+-- name: pg_node_patience
+SELECT set_config('statement_timeout', '0', true);
+
 -- name: pg_node_lost
 UPDATE nodes SET lost_ms = extract(epoch FROM clock_timestamp()) * 1000
 WHERE number = :number;
@@ -72,34 +76,30 @@ UPDATE jobs SET claimed_by = :holder WHERE open AND claimed_by IN (
 DELETE FROM holders WHERE home = :number
 	AND pg_try_advisory_xact_lock(1768713070, CAST(id AS INTEGER));
 
--- Their folders are there, should it come back.
+-- Their folders are there, should it come back; nobody wants those that were
+-- being removed.
 -- name: pg_node_leftovers
-INSERT INTO leftovers (sandbox, home, left_at)
-SELECT id, home, extract(epoch FROM clock_timestamp()) FROM sandboxes
-WHERE home = :number AND state <> 'expired';
+INSERT INTO leftovers (sandbox, home, user_id, left_at)
+SELECT id, home, user_id, CASE state WHEN 'active'
+	THEN extract(epoch FROM clock_timestamp()) ELSE 0 END
+FROM sandboxes WHERE home = :number AND state <> 'expired';
 
--- Of what is there no more: names, and those that were being removed.
+-- Of what is there no more.
 -- name: pg_node_names
 DELETE FROM names WHERE sandbox_id IN (
 	SELECT id FROM sandboxes WHERE home = :number AND state <> 'expired');
 
--- name: pg_node_removing
-DELETE FROM sandboxes WHERE home = :number AND state = 'removing';
-
--- name: pg_node_expiring
-UPDATE sandboxes SET state = 'expired', cwd = '', used_bytes = 0, used_files = 0
-WHERE home = :number AND state = 'expiring';
-
 -- A new id, as it names the folder: whoever comes back has the old one.  Spread
--- over those that live, by the user's id.
+-- over those that live, by the user's id.  Who was removing some had snapshots to
+-- remove, too: whoever has them now does it.
 -- name: pg_node_sandboxes
 UPDATE sandboxes SET id = replace(CAST(gen_random_uuid() AS TEXT), '-', ''),
 	moved_from = CASE WHEN moved_from = '' THEN id ELSE moved_from END,
 	moved_host = :name, files_at = 0, cwd = '', used_bytes = 0,
-	used_files = 0, named_files = -1,
+	used_files = 0, named_files = -1, taken_at = 0,
 	home = (SELECT number FROM nodes WHERE left_ms = 0 AND lost_ms = 0
 		ORDER BY md5(concat(user_id, ' ', number)) LIMIT 1)
-WHERE home = :number AND state = 'active';
+WHERE home = :number AND state <> 'expired';
 
 -- To where its user's sandbox is.  Also in each round of sweeping: a front may
 -- have read where that was before it moved.

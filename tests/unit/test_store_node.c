@@ -2,6 +2,7 @@
 /* Hosts that share a database: who they are, what is done where, and what
  * becomes of it when one is lost. */
 #include <poll.h>
+#include <sys/wait.h>
 
 #include "sandbox/store/driver.h"
 #include "sandbox/store/holder.h"
@@ -304,6 +305,20 @@ count_state(const char *state, int64_t home)
 	return store_sql(sql);
 }
 
+/* How many are due, and gone then. */
+static int
+drop_leftovers(struct db *db)
+{
+	struct err err = { 0 };
+	char left[LEFTOVER_SIZE];
+	int count = 0;
+
+	while (node_leftover(db, 60, left, &err) == 0 &&
+	    node_leftover_gone(db, left, &err) == 0)
+		count++;
+	return count;
+}
+
 static void
 test_lost(void)
 {
@@ -321,7 +336,7 @@ test_lost(void)
 	struct sandbox after;
 	struct session session = { .started_at = 5 };
 	struct node_loss loss = { 0 };
-	char left[SANDBOX_ID_LEN + 1];
+	struct db *a_front = store_open(DB_WORKER);
 	struct job job;
 
 	is_int(claim(a, holder_a), finished, "one job is claimed");
@@ -358,7 +373,7 @@ test_lost(void)
 	long_ago();
 	is_int(node_sweep(b, &loss, &err), 0, "after a minute it is lost");
 	is_str(loss.name, "one", "by name");
-	is_int(loss.sandboxes, 4, "sandboxes");
+	is_int(loss.sandboxes, 6, "sandboxes");
 	is_int(loss.jobs, 3, "what its workers had");
 	is_int(node_sweep(b, &loss, &err), 1, "once");
 
@@ -385,13 +400,21 @@ test_lost(void)
 	is_int(session.started_at, 5, "came along");
 	is_int(store_sql("SELECT count(*) FROM names"), 0, "names did not");
 	is_int(node_leftovers(b, &err), 0, "the other one has nothing left");
-	is_int(store_sql("SELECT count(*) FROM sandboxes WHERE state IN "
-			 "('removing', 'expiring')"),
-	    0, "what was going is gone");
+	for (int i = 0; i < 2; i++) {
+		is_int(sandbox_take_expired(b, &after, &err), 0,
+		    "what was going is swept here, at once");
+		is_int((int64_t)strlen(after.moved_from), SANDBOX_ID_LEN,
+		    "with what it was a snapshot of");
+		is_int(sandbox_gone(b, after.id, &err), 0, "and goes");
+	}
+	is_int(sandbox_take_expired(b, &after, &err), 1, "no more");
+	(void)sandbox_find(b, 4, &after, &err);
 	is_int(store_sql("SELECT count(*) FROM sandboxes WHERE state = "
 			 "'expired' AND user_id = 6"),
 	    1, "whose owner is told that it has expired");
 
+	is_int(sandbox_settled(a_front, after.id, 66, &err), 1,
+	    "files that came to another host are not there");
 	is_int(sandbox_settled(b, after.id, 77, &err), 0, "files are there");
 	is_int(sandbox_told(b, after.id, &err), 0, "its owner knows");
 	(void)sandbox_find(b, 4, &after, &err);
@@ -406,15 +429,21 @@ test_lost(void)
 	    "what it had is no row any more");
 	is_int(claim(a, holder_a), 0, "nothing is its");
 	is_int(node_leftovers(a, &err), 6, "but folders that no row names");
-	is_int(node_leftover(a, 60, left, &err), 1, "which are kept");
+	is_int(drop_leftovers(a), 2, "those that were going go");
 	(void)store_sql("UPDATE leftovers SET left_at = left_at - 61");
-	for (int i = 0; i < 6; i++) {
-		is_int(node_leftover(a, 60, left, &err), 0, "until then");
-		is_int(node_leftover_gone(a, left, &err), 0, "and go");
-	}
-	is_int(node_leftover(a, 60, left, &err), 1, "all of them");
+	is_int(drop_leftovers(a), 1, "those that are old go");
+	is_int(node_leftovers(a, &err), 3,
+	    "but whose files are still to be brought from their snapshot");
+	(void)store_sql("UPDATE sandboxes SET moved_from = ''; UPDATE "
+			"leftovers SET left_at = left_at + 99");
+	is_int(drop_leftovers(a), 0, "the others are kept");
+	is_int(node_leftovers_unwanted(b, 3, &err), 0, "one deletes all");
+	is_int(drop_leftovers(a), 1, "which goes");
+	(void)store_sql("UPDATE leftovers SET left_at = left_at - 199");
+	is_int(drop_leftovers(a), 2, "all of them");
 	is_int(store_insert(a, 8, JOB_PY) > 0, 1, "a new user");
 	ok(claim(a, holder_a) != 0, "is served there again");
+	db_close(a_front);
 	db_close(a);
 	db_close(b);
 	forget_all();
@@ -450,6 +479,65 @@ test_twice(void)
 	is_int(store_sql("SELECT count(DISTINCT home) FROM sandboxes"), 1,
 	    "all are at the one that is left");
 	db_close(c);
+	forget_all();
+}
+
+/* A worker's statement has five seconds, and its answer six. */
+static void
+test_many(void)
+{
+	int64_t holder;
+	struct db *a = worker_of("one", ids[0], &holder);
+	struct db *b = worker_of("two", ids[1], &holder);
+	struct node_loss loss = { 0 };
+
+	(void)job_at(a, 1);
+	(void)store_sql("CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql "
+			"AS $$ BEGIN PERFORM pg_sleep(6.5); RETURN NEW; END $$; "
+			"CREATE TRIGGER slow BEFORE UPDATE ON sandboxes FOR EACH "
+			"ROW EXECUTE FUNCTION slow()");
+	db_close(a);
+	is_int(sweep_after(b, &loss), 0, "so many that moving them takes long");
+	is_int(loss.sandboxes, 1, "are moved");
+	(void)store_sql("DROP FUNCTION slow CASCADE");
+	db_close(b);
+	forget_all();
+}
+
+/* Two jobs of one user, who had none, make it in the same moment. */
+static void
+test_first(void)
+{
+	struct err err = { 0 };
+	int64_t holder;
+	struct db *a = worker_of("one", ids[0], &holder);
+	struct sandbox sandbox;
+	bool created = true;
+	int ready[2];
+	char byte;
+	pid_t child;
+
+	is_int(pipe(ready), 0, "a pipe");
+	child = fork();
+	if (child == 0) {
+		(void)store_sql("BEGIN; INSERT INTO sandboxes (id, user_id, "
+				"created_at, used_at, expires_at, home) VALUES "
+				"('000000000000000000000000000000ff', 1, 1, 1, "
+				"9999999999, 99)");
+		(void)!write(ready[1], "", 1);
+		while (store_sql("SELECT count(*) FROM pg_locks WHERE NOT "
+				 "granted") == 0)
+			(void)poll(NULL, 0, 10);
+		(void)store_sql("COMMIT");
+		_exit(0);
+	}
+	is_int(read(ready[0], &byte, 1), 1, "one is being made elsewhere");
+	is_int(sandbox_create(a, 1, 60, &sandbox, &created, &err), 0,
+	    "that one is taken");
+	ok(!created, "and none is made");
+	is_int(sandbox.home, 99, "it is at home there");
+	(void)waitpid(child, NULL, 0);
+	db_close(a);
 	forget_all();
 }
 
@@ -497,5 +585,8 @@ main(void)
 	test_lost();
 	test_twice();
 	test_stale();
+	test_first();
+	if (getenv("FAKETIME") == NULL)
+		test_many();
 	return tap_done();
 }

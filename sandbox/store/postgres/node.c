@@ -12,6 +12,8 @@
 #include "../node.h"
 
 #define AWAY_MAX 16
+/* 100,000 sandboxes take seconds, each of them. */
+#define MOVE_WAIT_MS 600000
 
 /* One of our own that has a number for a parameter. */
 static int
@@ -143,8 +145,7 @@ static int
 move_all(struct pg *pg, struct node_loss *loss, struct err *err)
 {
 	static const enum pg_statement before[] = { PG_NODE_LOST,
-		PG_NODE_HOLDERS, PG_NODE_LEFTOVERS, PG_NODE_NAMES,
-		PG_NODE_REMOVING, PG_NODE_EXPIRING };
+		PG_NODE_HOLDERS, PG_NODE_LEFTOVERS, PG_NODE_NAMES };
 	struct pg_stmt *jobs = pg_own(pg, PG_NODE_JOBS);
 	struct pg_stmt *sandboxes = pg_own(pg, PG_NODE_SANDBOXES);
 
@@ -174,6 +175,8 @@ static int
 lose(struct pg *pg, struct node_loss *loss, struct err *err)
 {
 	struct pg_stmt *left = pg_own(pg, PG_NODE_LEFT);
+	const int wait_ms = pg->wait_ms;
+	int result;
 	int row;
 
 	pg_bind_int(left, ":number", loss->number);
@@ -183,7 +186,13 @@ lose(struct pg *pg, struct node_loss *loss, struct err *err)
 	if (row == 0 || pg_int(left, 0) == 0)
 		return 1;
 	(void)snprintf(loss->name, sizeof(loss->name), "%s", left->row[1]);
-	return move_all(pg, loss, err);
+	(void)pg_own(pg, PG_NODE_PATIENCE);
+	if (pg_run_own(pg, PG_NODE_PATIENCE, err) < 0)
+		return -1;
+	pg->wait_ms = MOVE_WAIT_MS;
+	result = move_all(pg, loss, err);
+	pg->wait_ms = wait_ms;
+	return result;
 }
 
 /* Those whose lock nobody has. */
