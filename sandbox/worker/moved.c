@@ -11,6 +11,7 @@
 #include "../base/log.h"
 #include "../protocol/lease.h"
 #include "../protocol/snapshot.h"
+#include "../store/node.h"
 #include "../store/sandbox.h"
 #include "task.h"
 #include "worker.h"
@@ -43,6 +44,20 @@ bring_files(const struct worker *worker, const struct sandbox *sandbox,
 	return 0;
 }
 
+bool
+moved_away(struct task *task)
+{
+	const struct sandbox *sandbox = &task->sandbox;
+	bool away = sandbox->home != node_number(task->worker->db);
+
+	if (away)
+		log_warn("its sandbox is at home elsewhere: job=%" PRId64
+			 " sandbox=%s",
+		    task->job->id, sandbox->id);
+	task->taken |= away;
+	return away;
+}
+
 /* All workers that may do this are of this host: a byte of one file for each
  * person.  It is free when the descriptor closes. */
 static int
@@ -72,9 +87,12 @@ bring(struct task *task, struct err *err)
 	const char *socket = worker->lease_socket;
 	int64_t files_at = 0;
 	struct err why = { 0 };
+	int result;
 
 	if (sandbox_find(worker->db, sandbox->user_id, sandbox, err) != 0)
 		return -1;
+	if (moved_away(task))
+		return 1;
 	if (sandbox->moved_from[0] == '\0')
 		return 0;
 	if (bring_files(worker, sandbox, &files_at, err) != 0)
@@ -91,9 +109,10 @@ bring(struct task *task, struct err *err)
 	sandbox->files_at = files_at;
 	log_info("host %s was lost: sandbox=%s from=%s files_at=%" PRId64,
 	    sandbox->moved_host, sandbox->id, sandbox->moved_from, files_at);
-	return sandbox_settled(worker->db, sandbox->id, files_at, err) < 0 ?
-	    -1 :
-	    0;
+	/* it may have moved on meanwhile */
+	result = sandbox_settled(worker->db, sandbox->id, files_at, err);
+	task->taken |= result == 1;
+	return result;
 }
 
 int
@@ -101,9 +120,9 @@ moved_bring(struct task *task, struct err *err)
 {
 	const struct sandbox *sandbox = &task->sandbox;
 	auto_close int lock = -1;
-	int result = 0;
+	int result = moved_away(task);
 
-	if (sandbox->moved_from[0] != '\0') {
+	if (result == 0 && sandbox->moved_from[0] != '\0') {
 		lock = lock_user(task->worker, sandbox->user_id, err);
 		result = lock < 0 ? -1 : bring(task, err);
 	}

@@ -183,30 +183,22 @@ prune(struct db *db, enum statement which, int64_t days)
 	return count == PRUNE_STEP;
 }
 
-/* A busy day's rows take several rounds. */
-static void
-prune_all(struct worker *worker)
-{
-	bool jobs = prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
-	bool views = prune(worker->db, STATEMENT_VIEW_PRUNE,
-	    worker->config->keep_days);
-
-	if (!jobs && !views)
-		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
-}
-
 /* Folders that no row names any more, since their sandboxes were moved from
- * here: kept as long as a sandbox that nobody uses. */
-static void
+ * here: kept as long as a sandbox that nobody uses.  True: there may be more to
+ * remove. */
+static bool
 remove_leftovers(struct worker *worker)
 {
 	char sandbox[LEFTOVER_SIZE];
 	struct err err = { 0 };
 	int64_t kept;
-	int result;
+	int result = 0;
 
-	while ((result = node_leftover(worker->db,
-		    worker->config->retention_seconds, sandbox, &err)) == 0) {
+	for (int i = 0; i < EXPIRE_MOST && result == 0; i++) {
+		result = node_leftover(worker->db,
+		    worker->config->retention_seconds, sandbox, &err);
+		if (result != 0)
+			break;
 		if (lease_remove_workspace(worker->lease_socket, sandbox,
 			REMOVE_WAIT_MS, &err) != REFUSAL_NONE ||
 		    snapshot_forget(worker->config, false, sandbox, "",
@@ -217,6 +209,8 @@ remove_leftovers(struct worker *worker)
 		}
 		log_info("removed what was left of sandbox=%s", sandbox);
 	}
+	if (result == 0)
+		return true;
 	kept = result < 0 ? -1 : node_leftovers(worker->db, &err);
 	if (kept < 0)
 		log_err("%s", err.text);
@@ -225,6 +219,20 @@ remove_leftovers(struct worker *worker)
 			 " folders of sandboxes that are elsewhere since then "
 			 "are kept until their retention is over",
 		    kept);
+	return false;
+}
+
+/* A busy day's rows, and a lost host's folders, take several rounds. */
+static void
+prune_all(struct worker *worker)
+{
+	bool folders = remove_leftovers(worker);
+	bool jobs = prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
+	bool views = prune(worker->db, STATEMENT_VIEW_PRUNE,
+	    worker->config->keep_days);
+
+	if (!folders && !jobs && !views)
+		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
 }
 
 int64_t
@@ -239,7 +247,6 @@ sweep_run(struct worker *worker)
 		;
 	if (clock_monotonic_ms() >= worker->prune_at_ms) {
 		prune_all(worker);
-		remove_leftovers(worker);
 		cancel_sweep(worker->config);
 	}
 	/* nobody waits for us now: fronts do without this (db.h) */
