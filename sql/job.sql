@@ -79,9 +79,6 @@ VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	);
 -- postgres: ON CONFLICT DO NOTHING RETURNING id
 
--- name: job_find
-SELECT id FROM jobs WHERE interaction_id = :interaction_id;
-
 -- A job that is not over: whose it is, and the one that keeps a user waiting.
 -- name: job_owner
 SELECT user_id, home FROM jobs

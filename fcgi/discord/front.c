@@ -325,12 +325,8 @@ decide_all(struct front *front, size_t count)
 		struct front_case *c = &front->cases[i];
 		struct context context = context_of(front, c);
 
-		if (!c->reply.pledged || submit_is_there(&context, &err))
-			continue;
-		c->reply.err = err;
-		c->reply.job_id = 0;
-		c->reply.hold_ms = 0;
-		(void)submit_fault(&context, "database");
+		if (c->reply.pledged)
+			(void)submit_is_there(&context, &err);
 	}
 }
 

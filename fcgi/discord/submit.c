@@ -111,14 +111,32 @@ submit_fault(struct context *c, const char *outcome)
 	return false;
 }
 
+/* As far as it is known in the time that there is. */
 bool
-submit_is_there(const struct context *c, const struct err *err)
+submit_is_there(struct context *c, const struct err *err)
 {
+	struct reply *reply = c->reply;
+	bool known = err->code != ERR_UNKNOWN || reply->job_id == 0;
+	int64_t left_ms = c->received_ms + SUBMIT_WITHIN_MS - clock_wall_ms();
 	struct err ignored;
-	int64_t id = 0;
+	int there = 1;
 
-	return err->code == ERR_UNKNOWN && c->reply->job_id != 0 &&
-	    job_find(c->db, c->in->id, &id, &ignored) == 0;
+	if (left_ms > SUBMIT_WITHIN_MS) /* the clock was set back */
+		left_ms = SUBMIT_WITHIN_MS;
+	if (!known)
+		there = left_ms > 0 ? job_is_inserted(c->db, c->in->id, left_ms,
+					  &ignored) :
+				      -1;
+	if (there == 0)
+		return true;
+	reply->err = *err;
+	reply->job_id = 0;
+	reply->hold_ms = 0;
+	if (there == 1 || !reply->edits)
+		return submit_fault(c, "database");
+	(void)refuse_with_number(c, TEXT_MAY_BE_DONE, c->in->id, "unknown");
+	reply->said = CHAT_FAULT;
+	return false;
 }
 
 bool
@@ -213,6 +231,7 @@ reply_first(struct context *c, const char *outcome)
 		break;
 	}
 	reply_set(c->reply, json, outcome);
+	c->reply->edits = c->job.answer != ANSWER_EDITOR;
 	c->reply->said = CHAT_DEFERRED;
 	c->reply->pledged = true;
 }

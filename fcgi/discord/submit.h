@@ -35,6 +35,7 @@ struct reply {
 	int64_t home;	   /* those of this node (node.h) */
 	bool elsewhere;	   /* which is another one, and we wait for it */
 	int64_t cancel_id; /* a job there that is to be cancelled; 0: none */
+	bool edits;	   /* its answer edits what this says */
 	int64_t hold_ms;   /* so long after the receipt a worker may give
 			      * another body; 0: it may not */
 	bool pledged;	   /* true only once the group is committed */
@@ -80,9 +81,9 @@ bool submit_refuse_with(struct context *c, enum text_id text,
 char *submit_clickable(struct context *c, const struct buf *text);
 /* reply->err is filled: tell the person that it is our fault.  Always false. */
 bool submit_fault(struct context *c, const char *outcome);
-/* After a commit that failed with err: is its job there all the same?  Asked
- * only where nobody knows how the commit ended. */
-bool submit_is_there(const struct context *c, const struct err *err);
+/* After a commit that failed with err: is its job there all the same?  Otherwise
+ * the person is told that it is our fault, or that nobody knows yet. */
+bool submit_is_there(struct context *c, const struct err *err);
 
 /* Does the operator let this person in, here and now?  c->rules is filled.
  * False: the reply says why not. */

@@ -71,6 +71,9 @@ struct db_driver {
 	const char *(*column_text)(const struct stmt *s, int column);
 	bool (*column_is_null)(const struct stmt *s, int column);
 
+	/* job.h; NULL: how a commit ended is always known */
+	int (*is_inserted)(struct db *db, int64_t interaction_id,
+	    int64_t wait_ms, struct err *err);
 	/* holder.h; all NULL: there is one host */
 	int (*hold)(struct db *db, const char *node, int64_t slot,
 	    int64_t *holder, struct err *err);

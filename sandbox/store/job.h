@@ -101,8 +101,10 @@ struct job_limits {
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 
-/* il-fcgi: the job of an interaction (after ERR_UNKNOWN).  1: there is none. */
-int job_find(struct db *db, int64_t interaction, int64_t *id, struct err *err);
+/* il-fcgi, after ERR_UNKNOWN: is the job of an interaction there?  1: it is not,
+ * and will not be; -1: nobody knows yet, after wait_ms, or can be asked. */
+int job_is_inserted(struct db *db, int64_t interaction_id, int64_t wait_ms,
+    struct err *err);
 /* il-fcgi: whose is this job, and where is it?  1: nobody's, or it is over. */
 int job_owner(struct db *db, int64_t id, int64_t *user_id, int64_t *home,
     struct err *err);

@@ -4,6 +4,7 @@
 
 #include "../base/err.h"
 #include "db.h"
+#include "driver.h"
 
 /* The number that a statement gives for another one.  1: no row. */
 static int
@@ -37,10 +38,12 @@ job_owner(struct db *db, int64_t id, int64_t *user_id, int64_t *home,
 }
 
 int
-job_find(struct db *db, int64_t interaction_id, int64_t *id, struct err *err)
+job_is_inserted(struct db *db, int64_t interaction_id, int64_t wait_ms,
+    struct err *err)
 {
-	return number_of(db, STATEMENT_JOB_FIND, ":interaction_id",
-	    interaction_id, id, err);
+	return db->driver->is_inserted != NULL ?
+	    db->driver->is_inserted(db, interaction_id, wait_ms, err) :
+	    1;
 }
 
 int

@@ -96,6 +96,14 @@ SET LOCAL synchronous_commit TO DEFAULT;
 -- name: pg_flush
 SELECT pg_logical_emit_message(true, 'inline', '');
 
+-- Rolled back, whatever comes of it.  Whoever is inserting the same, or waits for
+-- a replica with its commit, is waited for.
+-- name: pg_is_inserted
+INSERT INTO jobs (interaction_id, application_id, user_id, kind, state, answer,
+	token, received_ms, attachment_limit, may_attach)
+VALUES (:interaction_id, 1, 1, 'none', 'delivered', 'deferred', '', 0, 0, 0)
+ON CONFLICT DO NOTHING;
+
 -- A channel for each home: a job wakes nobody elsewhere.  With a job's id: it is
 -- to be cancelled.
 -- name: pg_notify

@@ -321,11 +321,11 @@ def test_lost(a, b):
     wait_for(lambda: not os.path.exists(manifest(ids["alice"])) and
              not os.path.exists(manifest(ids["fiona"])))
     ok(True, "what theirs were made of is removed when they were used")
-    return ids
     answer = b.say("bob", "print(open('f').read())", "theirs")
     ok("was lost" not in answer, "others noticed nothing", answer)
     wait_for(lambda: all(counted(b).values()))
     ok(True, "/metrics counts one that is lost, and one that lives")
+    return ids
 
 
 def folders(node):
@@ -333,7 +333,7 @@ def folders(node):
                   if len(name) == 32)
 
 
-def test_back(a, b):
+def test_back(a, b, away):
     number = a.number()
     before = folders(a)
     b.say("alice", "open('new', 'w').write('newer work')")
@@ -349,14 +349,46 @@ def test_back(a, b):
        "the doctor tells of it", out)
     sql("UPDATE leftovers SET left_at = left_at - 31536000")
     a.kill("il-worker")
+    wait_for(lambda: folders(a) == [away])
+    ok(os.path.exists(manifest(away)), "until its retention is over, but for "
+       "what is still to be brought from its snapshot")
+    answer = b.say("steve", "print('mine:', open('f').read())", "mine")
+    ok("work of steve" in answer and "as of" in answer, "as it is, late",
+       answer)
+    a.kill("il-worker")
     wait_for(lambda: not folders(a))
-    ok(True, "until its retention is over")
+    ok(True, "and then that goes, too")
     a.say("nora", "print('at home')", "at home")
     ok(last_home() == number, "it serves who comes now")
     wait_for(lambda: not counted(b)["lost"] and not counted(b)["living"])
     ok(counted(b)["away"], "and /metrics has none that is lost")
     wait_for(lambda: not set(before) & set(os.listdir(snapshots)))
     ok(True, "no snapshot of what it had is left")
+
+
+def test_paused(a, b):
+    """Between a claim and the first look into the sandbox this host was lost."""
+    a.say("mia", "open('f', 'w').write('work of mia')")
+    sandbox = last_sandbox()
+    wait_for(lambda: is_saved(a, sandbox))
+    with subprocess.Popen(
+            [cluster.bin + "/psql", "-XAtq", "-h", cluster.folder, "-U",
+             "postgres", "inline"], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True) as psql:
+        psql.stdin.write("BEGIN; LOCK TABLE command_ids; SELECT 1;\n")
+        psql.stdin.flush()
+        psql.stdout.readline()
+        run = a.send("mia", "print('here:', open('f').read())")
+        wait_for(lambda: states(a.number()) == "claimed")
+        sql("UPDATE sandboxes SET id = reverse(id), moved_from = id, "
+            f"moved_host = 'ash', home = {b.number()} WHERE id = '{sandbox}'")
+        psql.communicate("ROLLBACK;\n")
+    run.wait_final(match="here")
+    ok("work of mia" in run.original.text() and last_home() == b.number(),
+       "a job whose sandbox has moved goes there", run.original.text())
+    over()
+    ok(sandbox[::-1] not in folders(a), "and nothing is made here",
+       folders(a))
 
 
 def test_delete(a, b):
@@ -388,9 +420,11 @@ with Cluster() as cluster, Standin(rate_limit=1000) as standin, \
         test_home(a, b)
         test_editor(a, b)
         test_name(a)
-        test_away(b, test_lost(a, b)["gus"])
-        test_back(a, b)
+        ids = test_lost(a, b)
+        test_away(b, ids["gus"])
+        test_back(a, b, ids["steve"])
         test_delete(a, b)
+        test_paused(a, b)
         for node in (a, b):
             node.stop()
             ok(not node.left_over(), f"{node.name}: nothing is left",

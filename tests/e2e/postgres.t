@@ -228,6 +228,23 @@ def test_unknown(service, cluster, relay):
     ok(relay.cuts == 5, "the wire was cut each time", relay.cuts)
 
 
+def test_replica(service, cluster):
+    """A replica that is not there: the commit waits longer than the front can."""
+    cluster.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    cluster.sql("SELECT pg_reload_conf()")
+    wait_for(lambda: cluster.sql("SHOW synchronous_standby_names") == "nobody")
+    run = service.discord.send_command(
+        "py", user="rita", code="print('done ' + 'after all')")
+    answer = str(run.wait_answered().answer)
+    ok("may still be done" in answer,
+       "a commit that still waits: nobody says that it failed", answer)
+    cluster.sql("ALTER SYSTEM RESET synchronous_standby_names")
+    cluster.sql("SELECT pg_reload_conf()")
+    answer = run.wait_final(match="done after all").original.text()
+    ok("done after all" in answer and "may still" not in answer,
+       "and the answer comes in that message's place", answer)
+
+
 def test_slow(service, cluster, relay):
     """Each answer of the server takes five seconds: a front waits for two, a
     worker for six."""
@@ -282,6 +299,7 @@ with Cluster() as cluster, \
         test_cut(service, cluster)
         test_cut_in_run(service, cluster)
         test_unknown(service, cluster, relay)
+        test_replica(service, cluster)
         test_slow(service, cluster, relay)
         test_worker_killed(service, cluster)
         test_server_restarts(service, cluster)

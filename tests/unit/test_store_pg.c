@@ -331,18 +331,32 @@ test_two_fronts(void)
 	struct db *b = store_open(DB_FRONT);
 	struct job job = store_job(7, JOB_PY);
 	struct job same = store_job(7, JOB_PY);
-	int64_t id = 0;
+	struct job waits = store_job(8, JOB_PY);
 
 	same.interaction_id = job.interaction_id;
-	is_int(job_find(a, job.interaction_id, &id, &err), 1, "not there");
+	is_int(job_is_inserted(a, job.interaction_id, 5000, &err), 1,
+	    "not there");
 	is_int(job_insert(a, &job, &store_limits, &err), JOB_INSERTED, "one");
 	is_int(job_insert(b, &same, &store_limits, &err), JOB_REPEATED,
 	    "the same interaction elsewhere");
 	same.interaction_id++;
 	is_int(job_insert(b, &same, &store_limits, &err), JOB_RUNNING,
 	    "another of the same user");
-	is_int(job_find(b, job.interaction_id, &id, &err), 0, "it is found");
-	is_int(id, job.id, "by its interaction");
+	is_int(job_is_inserted(b, job.interaction_id, 5000, &err), 0,
+	    "it is found");
+	is_int(store_sql("SELECT count(*) FROM jobs"), 1, "and nothing made");
+	/* whose commit has not come, or waits for a replica */
+	db_group_begin(a);
+	is_int(job_insert(a, &waits, &store_limits, &err), JOB_INSERTED, "one");
+	is_int(job_is_inserted(b, waits.interaction_id, 100, &err), -1,
+	    "of one on its way nobody knows");
+	is_int(db_group_commit(a, &err), 0, "it is committed");
+	is_int(job_is_inserted(b, waits.interaction_id, 5000, &err), 0,
+	    "now it is there");
+	is_int(db_begin(b, &err), 0, "and all goes on");
+	is_int(job_peek(b, &err), 0, "in transactions, too");
+	db_rollback(b);
+	job_release(&waits);
 	job_release(&job);
 	job_release(&same);
 	(void)store_sql("DELETE FROM jobs");

@@ -194,7 +194,7 @@ ignore_notice(void *arg, const PGresult *result)
 static int
 dial_host(struct pg *pg, const PQconninfoOption *all, struct err *err)
 {
-	int64_t until_ms = clock_monotonic_ms() + roles[pg->db.role].connect_ms;
+	int64_t until_ms = pg_until(pg, roles[pg->db.role].connect_ms);
 	bool late = false;
 	const char *text;
 

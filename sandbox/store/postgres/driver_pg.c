@@ -151,6 +151,7 @@ PUBLIC const struct db_driver inline_store_driver = {
 	.column_int = column_int,
 	.column_text = column_text,
 	.column_is_null = column_is_null,
+	.is_inserted = pg_is_inserted,
 	.hold = pg_hold,
 	.take_over = pg_take_over,
 	.notify = pg_notify,

@@ -50,6 +50,7 @@ struct pg {
 	int host;	  /* which of the address's is tried next */
 	int64_t retry_ms; /* monotonic: no new connection before */
 	int wait_ms;	  /* for one answer: then it is given up */
+	int64_t until_ms; /* monotonic: then all is; 0: there is no such time */
 	bool begun;	/* there is a transaction, as our caller sees it … */
 	bool sent;	/* … and as the server does */
 	bool unread;	/* the answer to a NOTIFY */
@@ -71,6 +72,10 @@ pg_of(const struct db *db)
 {
 	return (struct pg *)(uintptr_t)db;
 }
+
+/* The monotonic time until which something that may take so long is waited
+ * for. */
+int64_t pg_until(const struct pg *pg, int most_ms);
 
 /* ---- dial.c ---- */
 
@@ -128,6 +133,8 @@ int pg_begin(struct db *db, struct err *err);
 int pg_commit(struct db *db, struct err *err);
 void pg_rollback(struct db *db);
 int pg_flush(struct db *db, struct err *err);
+int pg_is_inserted(struct db *db, int64_t interaction_id, int64_t wait_ms,
+    struct err *err);
 int pg_migrate(struct db *db, struct err *err);
 int pg_hold(struct db *db, const char *node, int64_t slot, int64_t *holder,
     struct err *err);

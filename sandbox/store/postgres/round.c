@@ -74,6 +74,15 @@ lose(struct pg *pg, const char *why, struct err *err)
 
 /* ---- waiting ---- */
 
+int64_t
+pg_until(const struct pg *pg, int most_ms)
+{
+	int64_t until_ms = clock_monotonic_ms() + most_ms;
+
+	return pg->until_ms != 0 && pg->until_ms < until_ms ? pg->until_ms :
+							      until_ms;
+}
+
 /* Until the socket is ready, or the deadline has passed. */
 static int
 wait_for(struct pg *pg, short events, int64_t until_ms, struct err *err)
@@ -258,7 +267,7 @@ int
 pg_round(struct pg *pg, struct pg_stmt *const *calls, int count, int rows,
     struct err *err)
 {
-	int64_t until_ms = clock_monotonic_ms() + pg->wait_ms;
+	int64_t until_ms = pg_until(pg, pg->wait_ms);
 	int result = 0;
 
 	for (int i = 0; i < count; i++)
@@ -293,7 +302,7 @@ pg_send_only(struct pg *pg, struct pg_stmt *s)
 	struct err ignored;
 
 	if (pg->unread &&
-	    take_unread(pg, clock_monotonic_ms() + pg->wait_ms, &ignored) != 0)
+	    take_unread(pg, pg_until(pg, pg->wait_ms), &ignored) != 0)
 		return;
 	if (send_call(pg, s) == 0 || PQpipelineSync(pg->conn) == 0) {
 		pg_drop(pg);
@@ -308,7 +317,7 @@ pg_send_only(struct pg *pg, struct pg_stmt *s)
 int
 pg_prepare(struct pg *pg, struct err *err)
 {
-	int64_t until_ms = clock_monotonic_ms() + pg->wait_ms;
+	int64_t until_ms = pg_until(pg, pg->wait_ms);
 	struct err later;
 	int result = 0;
 
@@ -346,7 +355,7 @@ pg_prepare(struct pg *pg, struct err *err)
 int
 pg_script(struct pg *pg, const char *sql, struct err *err)
 {
-	int64_t until_ms = clock_monotonic_ms() + pg->wait_ms;
+	int64_t until_ms = pg_until(pg, pg->wait_ms);
 	struct pg_stmt nothing = { 0 };
 	int result;
 

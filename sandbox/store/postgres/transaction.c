@@ -2,6 +2,8 @@
 /* Transactions, and which commits are waited for. */
 #include "pg.h"
 
+#include "../../base/clock.h"
+
 /* Nothing is sent yet: BEGIN goes with the first statement. */
 int
 pg_begin(struct db *db, struct err *err)
@@ -65,4 +67,24 @@ pg_flush(struct db *db, struct err *err)
 	pg->quick = false;
 	(void)pg_own(pg, PG_FLUSH);
 	return pg_run_own(pg, PG_FLUSH, err) < 0 ? -1 : 0;
+}
+
+/* A second insertion of it waits for the first: no state of a transaction that
+ * is asked for could change right after that. */
+int
+pg_is_inserted(struct db *db, int64_t interaction_id, int64_t wait_ms,
+    struct err *err)
+{
+	struct pg *pg = pg_of(db);
+	struct pg_stmt *s = pg_own(pg, PG_IS_INSERTED);
+	int result;
+
+	pg->until_ms = clock_monotonic_ms() + wait_ms;
+	pg_bind_int(s, ":interaction_id", interaction_id);
+	result = pg_begin(db, err);
+	if (result == 0)
+		result = pg_run_own(pg, PG_IS_INSERTED, err);
+	pg_rollback(db);
+	pg->until_ms = 0;
+	return result < 0 ? -1 : s->changes > 0;
 }
