@@ -48,15 +48,15 @@ WHERE lost_ms = 0 AND number <> :home AND number NOT IN (
 	WHERE datname = current_database()))
 ORDER BY number LIMIT 16;
 
--- Whether it is lost: its lock is free, and has been for a minute.  Who asks
--- first notes when that was.  The lock is ours until the end of the
--- transaction, which goes on with the rest.
+-- Its lock is free.  Who asks first notes when that was, for all to see; whether
+-- it was so for a minute says who has watched it.  The lock is ours until the end
+-- of the transaction, which goes on with the rest.
 -- name: pg_node_left
 UPDATE nodes SET left_ms = CASE WHEN left_ms = 0
 	THEN extract(epoch FROM clock_timestamp()) * 1000 ELSE left_ms END
 WHERE number = :number AND lost_ms = 0
 	AND pg_try_advisory_xact_lock(1768713071, number)
-RETURNING left_ms <= extract(epoch FROM clock_timestamp()) * 1000 - 60000, name;
+RETURNING left_ms, name;
 
 -- However many they are: a statement of a worker's has five seconds otherwise.
 -- name: pg_node_patience

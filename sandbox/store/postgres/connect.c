@@ -3,6 +3,7 @@
 #include "pg.h"
 
 #include <poll.h>
+#include <string.h>
 
 #include "../../base/clock.h"
 #include "pg_migrations.h"
@@ -34,6 +35,7 @@ pg_drop(struct pg *pg)
 	pg->unread = false;
 	pg->awaited = 0;
 	pg->quick_now = false;
+	memset(pg->away, 0, sizeof(pg->away));
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		pg->statements[i].done = false;
 }

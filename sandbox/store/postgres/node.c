@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../../base/clock.h"
 #include "../node.h"
 
-#define AWAY_MAX 16
+#define AWAY_MS 60000
+/* What the operator has said (node_give_up). */
+#define GIVEN_UP 1
 /* 100,000 sandboxes take seconds, each of them. */
 #define MOVE_WAIT_MS 600000
 
@@ -170,6 +173,24 @@ move_all(struct pg *pg, struct node_loss *loss, struct err *err)
 	    0;
 }
 
+/* Have we seen it away for a minute, without a break?  While the server was away
+ * nobody could come back, and its clock may jump. */
+static bool
+is_over(struct pg *pg, int64_t number, int64_t left_ms)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (left_ms == GIVEN_UP)
+		return true;
+	for (int i = 0; i < PG_AWAY_MAX; i++)
+		if (pg->away[i].number == number &&
+		    pg->away[i].left_ms == left_ms)
+			return now_ms - pg->away[i].since_ms >= AWAY_MS;
+	pg->away[pg->away_next++ % PG_AWAY_MAX] =
+	    (struct pg_away){ number, left_ms, now_ms };
+	return false;
+}
+
 /* 1: it is not lost, or not yet. */
 static int
 lose(struct pg *pg, struct node_loss *loss, struct err *err)
@@ -183,7 +204,7 @@ lose(struct pg *pg, struct node_loss *loss, struct err *err)
 	row = pg_run_own(pg, PG_NODE_LEFT, err);
 	if (row < 0)
 		return -1;
-	if (row == 0 || pg_int(left, 0) == 0)
+	if (row == 0 || !is_over(pg, loss->number, pg_int(left, 0)))
 		return 1;
 	(void)snprintf(loss->name, sizeof(loss->name), "%s", left->row[1]);
 	(void)pg_own(pg, PG_NODE_PATIENCE);
@@ -205,7 +226,7 @@ find_away(struct pg *pg, int64_t *numbers, struct err *err)
 
 	pg_bind_int(s, ":home", pg->db.home);
 	for (row = pg_run_own(pg, PG_NODES_AWAY, err);
-	     row == 1 && count < AWAY_MAX; row = pg_next_row(s))
+	     row == 1 && count < PG_AWAY_MAX; row = pg_next_row(s))
 		numbers[count++] = pg_int(s, 0);
 	return row < 0 ? -1 : count;
 }
@@ -214,7 +235,7 @@ int
 pg_lose_node(struct db *db, struct node_loss *loss, struct err *err)
 {
 	struct pg *pg = pg_of(db);
-	int64_t numbers[AWAY_MAX];
+	int64_t numbers[PG_AWAY_MAX];
 	int count;
 	int result = 1;
 

@@ -22,6 +22,7 @@
 #define PG_CALLS_MAX 5
 #define PG_CANCELS_MAX 16
 #define PG_RESPONSE_MAX 65536
+#define PG_AWAY_MAX 16
 /* Of one answer: far over all that a statement gives. */
 #define PG_ANSWER_MAX (64 << 20)
 
@@ -59,6 +60,11 @@ struct pg {
 	bool listening;
 	int64_t holder;	       /* 0: none (holder.c) */
 	char *node, *instance; /* to join again (node.c); NULL: not joined */
+	struct pg_away {       /* of this session, whom it has seen away: */
+		int64_t number, left_ms; /* as the row says */
+		int64_t since_ms;	 /* monotonic */
+	} away[PG_AWAY_MAX];
+	unsigned away_next;
 	int64_t cancels[PG_CANCELS_MAX]; /* heard, and not told yet */
 	int cancel_count;
 	int awaited;	     /* responses that we listen for */
