@@ -124,9 +124,9 @@ submit_is_there(struct context *c, const struct err *err)
 	if (left_ms > SUBMIT_WITHIN_MS) /* the clock was set back */
 		left_ms = SUBMIT_WITHIN_MS;
 	if (!known)
-		there = left_ms > 0 ? job_is_inserted(c->db, c->in->id, left_ms,
-					  &ignored) :
-				      -1;
+		there = left_ms > 0 ?
+		    job_is_inserted(c->db, c->in->id, left_ms, &ignored) :
+		    -1;
 	if (there == 0)
 		return true;
 	reply->err = *err;

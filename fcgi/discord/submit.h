@@ -81,7 +81,7 @@ bool submit_refuse_with(struct context *c, enum text_id text,
 char *submit_clickable(struct context *c, const struct buf *text);
 /* reply->err is filled: tell the person that it is our fault.  Always false. */
 bool submit_fault(struct context *c, const char *outcome);
-/* After a commit that failed with err: is its job there all the same?  Otherwise
+/* After a commit that failed with err: is its job there all the same?  False:
  * the person is told that it is our fault, or that nobody knows yet. */
 bool submit_is_there(struct context *c, const struct err *err);
 

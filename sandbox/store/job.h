@@ -96,13 +96,12 @@ struct job_limits {
 };
 
 /* il-fcgi: commit a job as queued (durable when it returns).  One transaction;
- * job->id and job->home are set.  Where that is another node held_by is not
- * kept, but an editor's is JOB_HELD_ELSEWHERE (holder_response()). */
+ * id and home are set.  Where that is another node held_by is not kept, but an
+ * editor's is JOB_HELD_ELSEWHERE (holder_response()). */
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
-
-/* il-fcgi, after ERR_UNKNOWN: is the job of an interaction there?  1: it is not,
- * and will not be; -1: nobody knows yet, after wait_ms, or can be asked. */
+/* il-fcgi, after ERR_UNKNOWN: is an interaction's job there?  1: it is not, and
+ * will not be; -1: nobody knows yet, after wait_ms, or can be asked. */
 int job_is_inserted(struct db *db, int64_t interaction_id, int64_t wait_ms,
     struct err *err);
 /* il-fcgi: whose is this job, and where is it?  1: nobody's, or it is over. */

@@ -12,10 +12,10 @@ struct err;
  * Hosts ("nodes") that share one database.  Each has a number, from 1, for its
  * name (IL_NODE) and the id of its folder of sandboxes (IL_STATE_DIR/node,
  * which il-sandboxd writes).  It lives as long as a session of one of its
- * workers is there; when another one has seen that it is not for a minute, it is
- * lost, and that one moves its sandboxes and jobs.  A sandbox that moves gets a new
- * id, so that a host that comes back overwrites nothing, and is overwritten by
- * nothing.
+ * workers is there; when another one has seen for a minute that it is not, it
+ * is lost, and that one moves its sandboxes and jobs.  What moves gets
+ * a new id, so that a host that comes back overwrites nothing, and is
+ * overwritten by nothing.
  *
  * With SQLite there is one host.  Nothing here does anything, and its number
  * is 0.

@@ -80,8 +80,8 @@ sandbox_find(struct db *db, int64_t user_id, struct sandbox *sandbox,
 	return take_row(db, s, sandbox, err);
 }
 
-/* The user's expired rows give way to the new one.  1: somebody on another host,
- * or beside us, was first. */
+/* The user's expired rows give way to the new one.  1: somebody on another
+ * host, or beside us, was first. */
 static int
 insert(struct db *db, int64_t user_id, int64_t retention_seconds,
     struct err *err)

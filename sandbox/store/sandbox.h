@@ -42,7 +42,7 @@ struct sandbox {
 	int64_t named_files; /* when its names were kept; -1: they are not those
 			      * of now (names.h) */
 
-	int64_t home;	     /* the node that has its files (node.h) */
+	int64_t home; /* the node that has its files (node.h) */
 
 	/* since its home was lost */
 	char moved_from[SANDBOX_ID_LEN + 1];   /* its id before, until its files

@@ -17,8 +17,8 @@ struct task;
  * jobs at a time.  1: task->run says why it cannot be used now, or the job is
  * not ours any more. */
 int moved_bring(struct task *task, struct err *err);
-/* Is task->sandbox at home on another host, where it has moved since the job was
- * claimed?  Then the job is not ours: it is queued again, and goes there. */
+/* Is task->sandbox at home on another host, since the job was claimed?  Then
+ * the job is not ours: it is queued again, and goes there. */
 bool moved_away(struct task *task);
 /* The answer that says so is on its way. */
 void moved_told(struct task *task);

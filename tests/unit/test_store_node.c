@@ -495,10 +495,11 @@ test_many(void)
 	struct node_loss loss = { 0 };
 
 	(void)job_at(a, 1);
-	(void)store_sql("CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql "
-			"AS $$ BEGIN PERFORM pg_sleep(6.5); RETURN NEW; END $$; "
-			"CREATE TRIGGER slow BEFORE UPDATE ON sandboxes FOR EACH "
-			"ROW EXECUTE FUNCTION slow()");
+	(void)
+	    store_sql("CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql "
+		      "AS $$ BEGIN PERFORM pg_sleep(6.5); RETURN NEW; END $$; "
+		      "CREATE TRIGGER slow BEFORE UPDATE ON sandboxes FOR EACH "
+		      "ROW EXECUTE FUNCTION slow()");
 	db_close(a);
 	is_int(sweep_after(b, &loss), 0, "so many that moving them takes long");
 	is_int(loss.sandboxes, 1, "are moved");

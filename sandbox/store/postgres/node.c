@@ -173,8 +173,8 @@ move_all(struct pg *pg, struct node_loss *loss, struct err *err)
 	    0;
 }
 
-/* Have we seen it away for a minute, without a break?  While the server was away
- * nobody could come back, and its clock may jump. */
+/* Have we seen it away for a minute, without a break?  While the server was
+ * away nobody could come back, and its clock may jump. */
 static bool
 is_over(struct pg *pg, int64_t number, int64_t left_ms)
 {
@@ -186,8 +186,8 @@ is_over(struct pg *pg, int64_t number, int64_t left_ms)
 		if (pg->away[i].number == number &&
 		    pg->away[i].left_ms == left_ms)
 			return now_ms - pg->away[i].since_ms >= AWAY_MS;
-	pg->away[pg->away_next++ % PG_AWAY_MAX] =
-	    (struct pg_away){ number, left_ms, now_ms };
+	pg->away[pg->away_next++ % PG_AWAY_MAX] = (struct pg_away){ number,
+		left_ms, now_ms };
 	return false;
 }
 

@@ -33,8 +33,7 @@ struct pg_stmt {
 	char *values[PG_PARAMETERS_MAX];
 	bool done;   /* it was executed; the rest is what came of it */
 	bool undone; /* a commit that was a rollback */
-	int changes;
-	int columns;
+	int changes, columns;
 	struct buf rows; /* each column: its text and a NUL behind PG_TEXT; or
 			  * PG_NULL */
 	size_t next;	 /* the row after this one */
@@ -52,21 +51,19 @@ struct pg {
 	int64_t retry_ms; /* monotonic: no new connection before */
 	int wait_ms;	  /* for one answer: then it is given up */
 	int64_t until_ms; /* monotonic: then all is; 0: there is no such time */
-	bool begun;	/* there is a transaction, as our caller sees it … */
-	bool sent;	/* … and as the server does */
-	bool unread;	/* the answer to a NOTIFY */
-	bool quick;	/* commits need not last from here on … */
-	bool quick_now; /* … and for the server */
-	bool listening;
-	int64_t holder;	       /* 0: none (holder.c) */
-	char *node, *instance; /* to join again (node.c); NULL: not joined */
-	struct pg_away {       /* of this session, whom it has seen away: */
-		int64_t number, left_ms; /* as the row says */
-		int64_t since_ms;	 /* monotonic */
+	bool begun; /* there is a transaction, as our caller sees it … */
+	bool sent;  /* … and as the server does */
+	bool listening, unread; /* the answer to a NOTIFY */
+	bool quick;		/* commits need not last from here on … */
+	bool quick_now;		/* … and for the server */
+	int64_t holder;		/* 0: none (holder.c) */
+	char *node, *instance;	/* to join again (node.c); NULL: not joined */
+	/* whom this session has seen away, and since when (monotonic) */
+	struct pg_away {
+		int64_t number, left_ms, since_ms;
 	} away[PG_AWAY_MAX];
-	unsigned away_next;
 	int64_t cancels[PG_CANCELS_MAX]; /* heard, and not told yet */
-	int cancel_count;
+	int cancel_count, away_next;
 	int awaited;	     /* responses that we listen for */
 	struct buf response; /* what has come of one, so many pieces */
 	int64_t pieces, last_id;
@@ -79,10 +76,6 @@ pg_of(const struct db *db)
 	return (struct pg *)(uintptr_t)db;
 }
 
-/* The monotonic time until which something that may take so long is waited
- * for. */
-int64_t pg_until(const struct pg *pg, int most_ms);
-
 /* ---- dial.c ---- */
 
 /* Connect to one of the hosts of the address; nothing is set up yet. */
@@ -94,11 +87,12 @@ int pg_dial(struct pg *pg, struct err *err);
 int pg_ready(struct pg *pg, struct err *err);
 /* Give it up; what the server held for us is free. */
 void pg_drop(struct pg *pg);
-/* *version: 0: there is no schema yet. */
-int pg_read_version(struct pg *pg, int *version, struct err *err);
+int pg_read_version(struct pg *pg, int *version, struct err *err); /* or 0 */
 
 /* ---- round.c ---- */
 
+/* Until when what may take so long is waited for; monotonic. */
+int64_t pg_until(const struct pg *pg, int most_ms);
 /* Send calls, and wait for all of their answers; what call `rows` gives goes
  * into its statement.  -1: the error of the first that failed, none after it
  * was executed.  ERR_UNKNOWN: the connection went, any of it may be done. */
