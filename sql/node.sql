@@ -36,8 +36,8 @@ SELECT sandbox FROM leftovers WHERE home = :home
 	AND left_at <= 0 - :seconds -- sqlite
 	-- postgres: AND left_at <= extract(epoch FROM clock_timestamp())
 	-- postgres: - CAST(:seconds AS BIGINT)
-	AND NOT EXISTS (SELECT 1 FROM sandboxes
-		WHERE moved_from = leftovers.sandbox AND moved_from <> '')
+	-- postgres: AND NOT EXISTS (SELECT 1 FROM sandboxes
+	-- postgres: WHERE moved_from = leftovers.sandbox AND moved_from <> '')
 ORDER BY left_at LIMIT 1;
 
 -- Its owner has deleted all.
