@@ -130,7 +130,8 @@ skip_labels(const char *line, size_t len, size_t at)
 		size_t key = ++at; /* '{' or ',' */
 
 		at = skip_name(line, len, at);
-		if (at == key || len - at < 2 || memcmp(line + at, "=\"", 2))
+		if (at == key || len - at < 2 ||
+		    memcmp(line + at, "=\"", 2) != 0)
 			return 0;
 		for (at += 2; at < len && line[at] != '"'; at++)
 			if (line[at] == '\\')

@@ -297,11 +297,12 @@ take_limit(struct rule *rule, const char *word)
 {
 	const char *value = strchr(word, '=');
 	size_t len = value == NULL ? 0 : (size_t)(value - word);
-	int64_t *slot = text_is(word, len, "rate") ? &rule->rate :
-	    text_is(word, len, "jobs")		   ? &rule->jobs :
-	    text_is(word, len, "timeout")	   ? &rule->timeout_ms :
-	    text_is(word, len, "quota")		   ? &rule->quota :
-						     NULL;
+	int64_t *slot = value == NULL	  ? NULL :
+	    text_is(word, len, "rate")	  ? &rule->rate :
+	    text_is(word, len, "jobs")	  ? &rule->jobs :
+	    text_is(word, len, "timeout") ? &rule->timeout_ms :
+	    text_is(word, len, "quota")	  ? &rule->quota :
+					    NULL;
 
 	if (slot == NULL)
 		return false;

@@ -88,12 +88,19 @@ fetch_blocks(struct restoring *r, const struct saved *file, struct err *err)
 	return rc;
 }
 
+/* Behind the sandbox's id, with which all of them begin (object.h). */
+static const char *
+own_name(const struct restoring *r, const struct saved *file)
+{
+	return file->name + strlen(r->from) + 1;
+}
+
 /* A volume, whole and on the disk. */
 static int
 fill_volume(struct restoring *r, int folder, const struct saved *file,
     struct err *err)
 {
-	const char *name = strchr(file->name, '/') + 1;
+	const char *name = own_name(r, file);
 	auto_close int fd = openat(folder, name,
 	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
@@ -182,7 +189,7 @@ fill_draft(struct restoring *r, int base, const char *draft, struct err *err)
 	for (size_t i = 0; i < r->m.file_count; i++) {
 		const struct saved *file = &r->m.files[i];
 
-		if (*(strchr(file->name, '/') + 1) != '\0' &&
+		if (*own_name(r, file) != '\0' &&
 		    fill_volume(r, folder, file, err) != 0)
 			return -1;
 	}

@@ -305,31 +305,41 @@ pump(struct s3 *s3, size_t most, struct err *err)
 	return -1;
 }
 
-/* Takes url over. */
+/* What is asked, and who gets how much of the answer. */
+struct question {
+	enum s3_method method;
+	const char *name;
+	char *url; /* add() takes it over */
+	const void *data;
+	size_t len;
+	size_t most;
+	store_fn done;
+	void *arg;
+};
+
 static int
-add(struct s3 *s3, enum s3_method method, const char *name, char *url,
-    const void *data, size_t len, size_t most, store_fn done, void *arg,
-    struct err *err)
+add(struct s3 *s3, const struct question *q, struct err *err)
 {
-	auto_free char *own = url;
+	auto_free char *own = q->url;
 	struct slot *slot = s3->slots;
+	size_t most = q->most > ERROR_BODY_MAX ? q->most : ERROR_BODY_MAX;
 
 	if (pump(s3, SLOTS - 1, err) != 0)
 		return -1;
 	while (slot->busy)
 		slot++;
 	slot->busy = true;
-	slot->method = method;
+	slot->method = q->method;
 	slot->url = own;
 	own = NULL;
-	(void)snprintf(slot->name, sizeof(slot->name), "%s", name);
-	slot->data = xmalloc(len + 1);
-	if (len > 0)
-		memcpy(slot->data, data, len);
-	slot->len = len;
-	buf_init(&slot->body, most > ERROR_BODY_MAX ? most : ERROR_BODY_MAX);
-	slot->done = done;
-	slot->arg = arg;
+	(void)snprintf(slot->name, sizeof(slot->name), "%s", q->name);
+	slot->data = xmalloc(q->len + 1);
+	if (q->len > 0)
+		memcpy(slot->data, q->data, q->len);
+	slot->len = q->len;
+	buf_init(&slot->body, most);
+	slot->done = q->done;
+	slot->arg = q->arg;
 	slot->tries = 0;
 	slot->begin_ms = 0;
 	make_headers(slot);
@@ -348,7 +358,12 @@ s3_put(struct store *s, const char *name, const void *data, size_t len,
 {
 	struct s3 *s3 = (struct s3 *)s;
 
-	return add(s3, S3_PUT, name, url_of(s3, name), data, len, 0, NULL, NULL,
+	return add(s3,
+	    &(struct question){ .method = S3_PUT,
+		.name = name,
+		.url = url_of(s3, name),
+		.data = data,
+		.len = len },
 	    err);
 }
 
@@ -358,7 +373,13 @@ s3_fetch(struct store *s, const char *name, size_t most, store_fn done,
 {
 	struct s3 *s3 = (struct s3 *)s;
 
-	return add(s3, S3_GET, name, url_of(s3, name), NULL, 0, most, done, arg,
+	return add(s3,
+	    &(struct question){ .method = S3_GET,
+		.name = name,
+		.url = url_of(s3, name),
+		.most = most,
+		.done = done,
+		.arg = arg },
 	    err);
 }
 
@@ -367,8 +388,10 @@ s3_remove(struct store *s, const char *name, struct err *err)
 {
 	struct s3 *s3 = (struct s3 *)s;
 
-	return add(s3, S3_DELETE, name, url_of(s3, name), NULL, 0, 0, NULL,
-	    NULL, err);
+	return add(s3,
+	    &(struct question){
+		.method = S3_DELETE, .name = name, .url = url_of(s3, name) },
+	    err);
 }
 
 static int
@@ -412,10 +435,15 @@ s3_list(struct store *s, const char *id, void (*fn)(void *arg, const char *),
 	char next[S3_TOKEN_MAX] = "";
 
 	for (int i = 0; i < LIST_PAGES; i++) {
+		const struct question list = { .method = S3_GET,
+			.name = "a list",
+			.url = list_url(s3, id, next),
+			.most = LIST_MAX,
+			.done = on_page,
+			.arg = &page };
+
 		buf_reset(&page);
-		if (add(s3, S3_GET, "a list", list_url(s3, id, next), NULL, 0,
-			LIST_MAX, on_page, &page, err) != 0 ||
-		    s3_wait(s, err) != 0)
+		if (add(s3, &list, err) != 0 || s3_wait(s, err) != 0)
 			return -1;
 		if (!s3_page(buf_str(&page), s3->place.prefix, id, fn, arg,
 			next))

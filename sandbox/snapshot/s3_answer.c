@@ -66,6 +66,23 @@ again(const struct s3_answer *a, const char *detail)
 	return v;
 }
 
+static struct s3_verdict
+absent(const struct s3_answer *a, const char *code)
+{
+	if (strcmp(code, "NoSuchBucket") == 0)
+		return failed(ERR_CONFIG, "has no such bucket", 404, code);
+	if (a->method == S3_DELETE)
+		return (struct s3_verdict){ .outcome = S3_DONE };
+	/* any other one is not S3's word: a proxy without it, a wrong address;
+	 * whoever took it for "none" would begin empty */
+	if (strcmp(code, "NoSuchKey") == 0)
+		return (struct s3_verdict){ .outcome = S3_ABSENT };
+	return a->method == S3_GET ?
+	    failed(ERR_UNAVAILABLE, "does not say what is not there", 404,
+		code) :
+	    failed(ERR_CONFIG, "does not take it", 404, code);
+}
+
 /* One that came, with another status than 2xx. */
 static struct s3_verdict
 refused(const struct s3_answer *a)
@@ -73,17 +90,8 @@ refused(const struct s3_answer *a)
 	char code[64];
 
 	element(a->body, "Code", code, sizeof(code));
-	if (a->status == 404 && strcmp(code, "NoSuchBucket") == 0)
-		return failed(ERR_CONFIG, "has no such bucket", 404, code);
-	if (a->status == 404 && a->method == S3_DELETE)
-		return (struct s3_verdict){ .outcome = S3_DONE };
-	/* any other one is not S3's word: a proxy without it, a wrong address;
-	 * whoever took it for "none" would begin empty */
-	if (a->status == 404 && strcmp(code, "NoSuchKey") == 0)
-		return (struct s3_verdict){ .outcome = S3_ABSENT };
-	if (a->status == 404 && a->method == S3_GET)
-		return failed(ERR_UNAVAILABLE, "does not say what is not there",
-		    404, code);
+	if (a->status == 404)
+		return absent(a, code);
 	if (a->status == 408 || a->status == 429 || a->status >= 500)
 		return again(a, code);
 	if (a->status == 401 || a->status == 403)

@@ -28,21 +28,21 @@ struct snapshotter {
 	/* watch.c */
 	int inotify;
 	int base_watch;
-	TAILQ_HEAD(, sandbox) sandboxes;
+	TAILQ_HEAD(sandbox_list, sandbox) sandboxes;
 	size_t sandbox_count;
 	void *by_id;	/* tsearch(3): all of them, */
 	void *by_watch; /* and those with a watch */
 
 	/* requests.c */
 	size_t request_count;
-	TAILQ_HEAD(, request) requests;
+	TAILQ_HEAD(request_list, request) requests;
 
 	/* tasks.c */
-	struct task *tasks;	       /* TASKS of them */
-	struct outcome *outcomes;      /* likewise, which they write */
-	TAILQ_HEAD(, sandbox) waiting; /* to be saved */
-	struct loop_timer *timer;      /* of the next save */
-	int64_t pause_until_ms;	       /* no save begins before */
+	struct task *tasks;	  /* TASKS of them */
+	struct outcome *outcomes; /* likewise, which they write */
+	TAILQ_HEAD(waiting_list, sandbox) waiting; /* to be saved */
+	struct loop_timer *timer;		   /* of the next save */
+	int64_t pause_until_ms;			   /* no save begins before */
 	int64_t pause_ms;
 };
 

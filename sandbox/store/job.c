@@ -392,7 +392,9 @@ claim_one(struct db *db, int64_t slot, struct job *job, struct err *err)
 	db_lasting(db, false); /* queued again after a power cut: as well */
 	result = take_row(db, s, job, err);
 	db_lasting(db, true);
-	return result < 0 ? err_wrap(err, "claim a job") : result;
+	if (result < 0)
+		(void)err_wrap(err, "claim a job");
+	return result;
 }
 
 /* An empty queue is found without the lock that fronts wait for.  Where nobody

@@ -53,9 +53,8 @@ struct job {
 
 	/* what was asked for; which of these count depends on the kind */
 	char *path;
-	char *text;   /* code, content, packages */
-	char *input;  /* stdin */
-	int64_t page; /* from 1 */
+	char *text, *input; /* code, content, packages; stdin */
+	int64_t page;	    /* from 1 */
 	bool share, recursive;
 	bool has_text; /* text was given, even if empty */
 	/* one file, or several on a line each; their size in all */
@@ -96,8 +95,8 @@ struct job_limits {
 };
 
 /* il-fcgi: commit a job as queued (durable when it returns).  One transaction;
- * id and home are set.  Where that is another node held_by is not kept, but an
- * editor's is JOB_HELD_ELSEWHERE (holder_response()). */
+ * id and home are set.  Where that is another node held_by becomes one of those
+ * above, JOB_HELD_ELSEWHERE for an editor (holder_response()). */
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
 /* il-fcgi, after ERR_UNKNOWN: is an interaction's job there?  1: it is not, and

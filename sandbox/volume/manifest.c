@@ -101,6 +101,7 @@ by_name(const void *a, const void *b)
 	    (*(const struct saved *const *)b)->name);
 }
 
+/* NOLINTBEGIN(bugprone-sizeof-expression): pointers are what is sorted */
 void
 manifest_sort_names(struct manifest *m)
 {
@@ -128,6 +129,7 @@ manifest_find(const struct manifest *m, const char *name)
 			return &m->files[i];
 	return NULL;
 }
+/* NOLINTEND(bugprone-sizeof-expression) */
 
 /* ---- blocks ---- */
 

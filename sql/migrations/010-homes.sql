@@ -23,14 +23,11 @@ CREATE TABLE nodes (
 CREATE TABLE leftovers (
 	sandbox TEXT NOT NULL PRIMARY KEY CHECK (length(sandbox) = 32),
 	home INTEGER NOT NULL,
-	user_id INTEGER NOT NULL, -- sqlite
-	-- postgres: user_id BIGINT NOT NULL,
 	left_at INTEGER NOT NULL -- sqlite
 	-- postgres: left_at BIGINT NOT NULL
 ) STRICT; -- sqlite
 -- postgres: );
 CREATE INDEX leftovers_home ON leftovers (home, left_at);
-CREATE INDEX leftovers_user ON leftovers (user_id);
 
 ALTER TABLE sandboxes ADD COLUMN home INTEGER NOT NULL DEFAULT 0;
 -- It has a new id since its home was lost: the one before, until its files are
@@ -52,8 +49,5 @@ ALTER TABLE jobs ADD COLUMN home INTEGER NOT NULL DEFAULT 0;
 -- postgres: DROP INDEX sandboxes_expiry;
 -- postgres: CREATE INDEX sandboxes_expiry ON sandboxes (home, expires_at)
 -- postgres: WHERE state = 'active' AND pinned = 0;
--- postgres: CREATE INDEX sandboxes_homeless ON sandboxes (home) WHERE home = 0;
--- postgres: CREATE INDEX sandboxes_moved ON sandboxes (moved_from)
--- postgres: WHERE moved_from <> '';
 
 PRAGMA user_version = 10;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A connection with every statement prepared, made again when it goes. */
-#include "pg.h"
+#include "driver_pg.h"
 
 #include <poll.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What libinline-store-pg.so is loaded for: a table, and what it needs to know
  * of struct stmt. */
-#include <stdlib.h>
+#include "driver_pg.h"
 
-#include "pg.h"
+#include <stdlib.h>
 
 #define PUBLIC __attribute__((visibility("default")))
 

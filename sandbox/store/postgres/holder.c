@@ -4,7 +4,7 @@
  * is a row of `holders` and the advisory lock of that number, which its session
  * has for as long as it lives.  A number is never given out twice.
  */
-#include "pg.h"
+#include "driver_pg.h"
 
 #include <stdlib.h>
 

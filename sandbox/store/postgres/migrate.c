@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The schema, brought up to date by one at a time. */
-#include "pg.h"
+#include "driver_pg.h"
 
 #include "pg_migrations.h"
 

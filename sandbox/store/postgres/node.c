@@ -4,7 +4,7 @@
  * lock of its node's number; who gets that lock alone knows that none of them
  * is there.
  */
-#include "pg.h"
+#include "driver_pg.h"
 
 #include <stdio.h>
 #include <stdlib.h>

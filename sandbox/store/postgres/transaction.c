@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Transactions, and which commits are waited for. */
-#include "pg.h"
+#include "driver_pg.h"
 
 #include "../../base/clock.h"
 

@@ -10,6 +10,7 @@
 #include "../render/render_view.h"
 
 #define REMOVE_WAIT_MS 30000
+#define NONE_THEN 2
 
 /* What is kept for the buttons of this person's answers. */
 static int
@@ -44,29 +45,37 @@ remove_rows(struct task *task, struct err *err)
 	return -1;
 }
 
-/* A folder that cannot be removed now is the sweeper's. */
-int
-cmd_delete(struct task *task, struct err *err)
+/* The sandbox that the question was about, not one that was made since.  1: it
+ * is not there; NONE_THEN: there was none, it was about what is kept beside. */
+static int
+find_asked(struct task *task, struct err *err)
 {
 	struct db *db = task->worker->db;
 	int found = sandbox_find(db, task->job->user_id, &task->sandbox, err);
 	struct view view;
+	int asked;
+
+	if (found < 0 || task->job->view_id == 0)
+		return found;
+	asked = view_find(db, task->job->view_id, &view, err);
+	if (asked != 0)
+		return asked;
+	if (view.path[0] == '\0')
+		return NONE_THEN;
+	return strcmp(view.path, task->sandbox.id) == 0 ? found : 1;
+}
+
+/* A folder that cannot be removed now is the sweeper's. */
+int
+cmd_delete(struct task *task, struct err *err)
+{
+	int found = find_asked(task, err);
 	bool removed;
 
-	/* The question was about this sandbox, not about one made since; or,
-	 * where there was none, about what is kept beside it. */
-	if (found >= 0 && task->job->view_id != 0) {
-		int asked = view_find(db, task->job->view_id, &view, err);
-
-		if (asked == 0 && view.path[0] == '\0')
-			return forget(task, err);
-		if (asked < 0)
-			found = -1;
-		else if (asked == 1 || strcmp(view.path, task->sandbox.id) != 0)
-			found = 1;
-	}
 	if (found < 0)
 		return -1;
+	if (found == NONE_THEN)
+		return forget(task, err);
 	if (found == 1 || task->sandbox.state != SANDBOX_ACTIVE) {
 		buf_adds(&task->message.lead, _(TEXT_NO_SANDBOX));
 		task->outcome = "no sandbox";
