@@ -41,7 +41,16 @@ def recovers(front, seconds=60):
 
 
 with f.Front(database=False) as front:
-    check_down(front, "no file")
+    front.send(f.interaction(1, None))    # whoever answers has made it
+    front.add_sandbox()
+    tap.equal(front.send(f.command("look")).type, 5,
+              "a file that is missing is made at the start")
+
+with f.Front(database=False, start=False) as front:
+    os.mkdir(front.database)
+    front.start()
+    check_down(front, "no file can be made")
+    os.rmdir(front.database)
     f.migrate(front.database)
     front.add_sandbox()
     tap.ok(recovers(front), "it recovers when the file is there")

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """il-worker as a process: options, configuration, slot, FIFO, end."""
 
+import contextlib
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -55,11 +57,12 @@ def a_test_of_the_configuration_ends_at_once():
 
 
 @test
-def a_database_that_was_not_migrated_is_78():
-    path = os.path.join(house.folder, "empty.db")
-    open(path, "w").close()
+def a_database_that_is_newer_is_78():
+    path = os.path.join(house.folder, "newer.db")
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
     status, text = call("-s", "0", IL_DATABASE=path)
-    assert status == 78 and "migrate" in text, (status, text)
+    assert status == 78 and "newer programs" in text, (status, text)
 
 
 @test
