@@ -268,6 +268,13 @@ probe_on_end(void *arg, const struct process_result *result)
 	bool image = strncmp(buf_str(&result->out), "sha256:", 7) == 0;
 	char text[160] = "";
 
+	/* Whoever ends us may have ended it, too: that says nothing of the
+	 * engine, from which there are containers to be removed. */
+	if (result->outcome == PROCESS_SIGNALED &&
+	    e->host->phase != PHASE_SERVING) {
+		engine_news(e);
+		return;
+	}
 	if (!process_succeeded(result)) {
 		process_describe(result, text, sizeof(text));
 		engine_report(e,

@@ -4,6 +4,7 @@
 from brokerlib import *
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
+from fake import Fake  # noqa: E402
 from slices import EXPECTED, slice_of  # noqa: E402
 
 
@@ -24,6 +25,36 @@ def terminated():
             "no folder but that of the sockets, which the set-up may have made")
         asked.answer()
         is_(asked.answer()[0], None, "whoever waited is hung up on")
+
+
+def terminated_with_its_docker():
+    """Whoever ends all of a control group ends a look at the engine, too."""
+    fake = Fake()
+    with Broker(IL_STOP_SECONDS="5", **fake.settings) as b:
+        b.create(1)
+        lease = b.lease(1)
+        fake.set(probe="hang")
+        probes = fake.calls().count("probe")
+        end = time.monotonic() + PATIENCE
+        while fake.calls().count("probe") == probes and \
+                time.monotonic() < end:
+            b.status()
+            time.sleep(0.1)
+        children = f"/proc/{b.process.pid}/task/{b.process.pid}/children"
+        with open(children) as file:
+            docker = [int(pid) for pid in file.read().split()]
+        b.process.send_signal(signal.SIGTERM)
+        b.wait_log("letting leases end")
+        for pid in docker:
+            os.kill(pid, signal.SIGTERM)
+        # the look has ended before the lease does
+        for pid in docker:
+            while os.path.exists(f"/proc/{pid}") and time.monotonic() < end:
+                time.sleep(0.01)
+        lease.close()
+        is_(b.process.wait(PATIENCE), 0, "its docker is ended with it: exit 0")
+        is_(b.containers(), [], "no container is left")
+    fake.close()
 
 
 def terminated_while_starting():
@@ -141,5 +172,5 @@ def only_one():
         ok("ENGINE" in b.status(), "the first one serves on")
 
 
-main(terminated, terminated_while_starting, killed, killed_while_starting,
-     swept, upgraded, told, only_one)
+main(terminated, terminated_with_its_docker, terminated_while_starting,
+     killed, killed_while_starting, swept, upgraded, told, only_one)

@@ -186,6 +186,11 @@ def stop_is_early():
             yield f"stop {TARGET}: does not wait for {name}"
 
 
+def docker_is_killed():
+    if UNITS[BROKER].get("KillMode") != "mixed":
+        yield f"{BROKER}: a stop ends its docker, which removes containers"
+
+
 def broker_is_late():
     if UNITS[BROKER].get("Type") != "notify":
         yield f"{BROKER}: a worker may come before its sockets"
@@ -276,6 +281,7 @@ check("names of ours exist", unknown_names())
 check("nothing waits for itself", no_order())
 check("on an update no front waits for another unit", update_waits())
 check("sockets stay open on an update, and close at a stop", sockets_close())
+check("a stop lets docker remove containers", docker_is_killed())
 check("a worker finds the broker", broker_is_late())
 check("the broker is stopped after the workers", broker_goes_early())
 check("a stop waits for workers and broker", stop_is_early())
