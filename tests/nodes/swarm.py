@@ -67,10 +67,12 @@ class Swarm(Nodes):
                      text=secrets.token_hex(32))
         first.docker("config", "create", "inline-db-ca", tls.path("ca.pem"))
         self.deploy(self.image)
-        # Who runs may still wait for who brings the database up to date.
-        wait_for(lambda: all(node.host.pids_everywhere("il-fcgi") and
-                             node.host.pids_everywhere("il-worker")
-                             for node in self), what=self.tasks)
+        # A task that runs may still begin: nginx writes its configuration,
+        # whoever has the database brings it up to date.
+        wait_for(lambda: all(
+            node.host.ask("curl", "-sf", "http://127.0.0.1:8080/health")[0] == 0
+            and node.host.pids_everywhere("il-worker") for node in self),
+            what=self.tasks)
 
     def start_broker(self, node):
         """il-sandboxd, with what its unit gives it, and a right more: without
