@@ -67,12 +67,7 @@ class Swarm(Nodes):
                      text=secrets.token_hex(32))
         first.docker("config", "create", "inline-db-ca", tls.path("ca.pem"))
         self.deploy(self.image)
-        # A task that runs may still begin: nginx writes its configuration,
-        # whoever has the database brings it up to date.
-        wait_for(lambda: all(
-            node.host.ask("curl", "-sf", "http://127.0.0.1:8080/health")[0] == 0
-            and node.host.pids_everywhere("il-worker") for node in self),
-            what=self.tasks)
+        self.wait_answers()
 
     def start_broker(self, node):
         """il-sandboxd, with what its unit gives it, and a right more: without
@@ -102,6 +97,15 @@ class Swarm(Nodes):
                  "INLINE_TOKENS": "/run/inline-tokens"})
         wait_for(lambda: self.is_up(image), 300,
                  what=lambda: "the stack: " + self.tasks())
+
+    def wait_answers(self):
+        """A task that runs may still begin: nginx writes its configuration,
+        whoever has the database brings it up to date.
+        """
+        wait_for(lambda: all(
+            node.host.ask("curl", "-sf", "http://127.0.0.1:8080/health")[0] == 0
+            and node.host.pids_everywhere("il-worker") for node in self),
+            what=self.tasks)
 
     def is_up(self, image):
         """Do all services run on all hosts, from this image?"""

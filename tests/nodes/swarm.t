@@ -157,6 +157,7 @@ def with_its_engines_back_the_swarm_is_whole():
         "{{.Status}}")[1].split() == ["Ready"] * 3, 120, what="three nodes")
     wait_for(lambda: swarm.is_up(swarm.image.replace(":1", ":2")), 180,
              what=swarm.tasks)
+    swarm.wait_answers()
     for node in swarm:
         said = says(node, "at-" + node.name)
         assert "42" in said, said
