@@ -17,7 +17,8 @@
  * (held.h), and what takes longer is answered "thinking…".
  *
  * It may: listen on its socket, read the sandboxes, insert jobs and views (the
- * database enforces that).  It may not and need not: touch Docker, the network,
+ * database enforces that), and, before it serves, bring an older database up to
+ * date.  It may not and need not: touch Docker, the network,
  * a user's files, or wait for anything but the database.  Its first process
  * tells il-api how many jobs there are (health.h).
  *

@@ -24,8 +24,8 @@ db_open(const char *address, enum db_role role, struct err *err)
 	return driver != NULL ? driver->open(address, role, err) : NULL;
 }
 
-/* What is not for its version that it does not open, does not open as DB_ADMIN
- * either, or has nothing to be migrated. */
+/* ERR_CONFIG has other causes than the version: then it does not open as
+ * DB_ADMIN either, or there is nothing to migrate, and err says why. */
 struct db *
 db_start(const char *address, enum db_role role, struct err *err)
 {
