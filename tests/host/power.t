@@ -45,7 +45,7 @@ sqlite3 inline.db 'PRAGMA integrity_check' >integrity 2>&1
 """
 CHECK_UNIT = """[Unit]
 Before=il-sandboxd.service il-worker@0.service il-worker@1.service
-Before=il-worker@2.service il-worker@3.service il-migrate.service
+Before=il-worker@2.service il-worker@3.service
 Before=il-fcgi.service
 [Service]
 Type=oneshot
