@@ -88,7 +88,7 @@ nodes_get_file(struct api_app *app, const struct http_request *req,
 	struct node_entry node;
 	int fd;
 
-	if (!filestore_is_id(id, len) ||
+	if (!text_is_uuid(id, len) ||
 	    !is_other(app, id + FILESTORE_ID_LEN - NODES_TAG_LEN, &node))
 		return filestore_get(&app->store, id, len, entry, err);
 	/* A request may name a thousand files of it. */

@@ -47,25 +47,6 @@ filestore_open(struct filestore *store, const char *path,
 
 /* ---- names and the folder ---- */
 
-bool
-filestore_is_id(const char *id, size_t len)
-{
-	static const char form[] = "xxxxxxxx-xxxx-4xxx-vxxx-xxxxxxxxxxxx";
-
-	if (len != FILESTORE_ID_LEN)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		const char *set = form[i] == 'x' ? "0123456789abcdef" :
-		    form[i] == 'v'		 ? "89ab" :
-		    form[i] == '4'		 ? "4" :
-						   "-";
-
-		if (id[i] == '\0' || strchr(set, id[i]) == NULL)
-			return false;
-	}
-	return true;
-}
-
 struct filestore_name
 filestore_name(const char *before, const char *id, const char *after)
 {
@@ -89,7 +70,7 @@ filestore_data_id(const char *name)
 {
 	const char *id = skip_new(name);
 
-	return filestore_is_id(id, strlen(id)) ? id : NULL;
+	return text_is_uuid(id, strlen(id)) ? id : NULL;
 }
 
 /* A stream with a position of its own. */
@@ -172,27 +153,40 @@ read_head(struct filestore_entry *entry, const char *line)
 	    text_parse_int(line, 0, INT64_MAX, &entry->uploaded_ms);
 }
 
-/* Fill an entry with what its metadata says; without, its name is made up, and
- * its time stays. */
-static void
-read_meta(const struct filestore *store, struct filestore_entry *entry)
+/* Without metadata its time stays. */
+bool
+filestore_read_meta(const struct filestore *store,
+    struct filestore_entry *entry, char *text)
+{
+	char *line = strchr(text, '\n');
+
+	if (line != NULL)
+		*line = '\0';
+	entry->name = xstrdup(line != NULL && read_head(entry, text) ?
+		line + 1 :
+		"unnamed");
+	/* What is not its owner's is not there. */
+	if (!filestore_is_owned(store) ||
+	    sodium_memcmp(entry->owner, store->owner, FILESTORE_OWNER_LEN) == 0)
+		return true;
+	free(entry->name);
+	return false;
+}
+
+/* From the folder. */
+static bool
+read_own_meta(const struct filestore *store, struct filestore_entry *entry)
 {
 	auto_free char *text = xmalloc(FILESTORE_META_MAX + 1);
 	auto_close int fd = -1;
 	ssize_t len = -1;
-	char *line;
 
 	fd = openat(store->dir, filestore_name("", entry->id, FILESTORE_META).s,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
 		len = read(fd, text, FILESTORE_META_MAX);
 	text[len > 0 ? len : 0] = '\0';
-	line = strchr(text, '\n');
-	if (line != NULL)
-		*line = '\0';
-	entry->name = xstrdup(line != NULL && read_head(entry, text) ?
-		line + 1 :
-		"unnamed");
+	return filestore_read_meta(store, entry, text);
 }
 
 /* Of a file that is there: may it be used?  Fills the entry, if so; NULL: just
@@ -203,22 +197,19 @@ look_at(const struct filestore *store, const char *id, const struct stat *st,
 {
 	struct filestore_entry own = { .size = st->st_size,
 		.uploaded_ms = used_ms(st) };
-	bool good;
 
 	if (own.uploaded_ms + store->limits.ttl_ms <= clock_wall_ms())
 		return false;
 	if (entry == NULL && !filestore_is_owned(store))
 		return true;
 	(void)snprintf(own.id, sizeof(own.id), "%s", id);
-	read_meta(store, &own);
-	/* What is not its owner's is not there. */
-	good = !filestore_is_owned(store) ||
-	    sodium_memcmp(own.owner, store->owner, FILESTORE_OWNER_LEN) == 0;
-	if (good && entry != NULL)
+	if (!read_own_meta(store, &own))
+		return false;
+	if (entry != NULL)
 		*entry = own;
 	else
 		free(own.name);
-	return good;
+	return true;
 }
 
 int
@@ -228,7 +219,7 @@ filestore_get(struct filestore *store, const char *id, size_t len,
 	auto_close int fd = -1;
 	struct stat st;
 
-	if (!filestore_is_id(id, len))
+	if (!text_is_uuid(id, len))
 		return err_set(err, ERR_NOT_FOUND, "not an id of a file");
 	fd = openat(store->dir, id,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -248,7 +239,7 @@ filestore_delete(struct filestore *store, const char *id, size_t len,
 	struct stat st;
 	int result = 0;
 
-	if (!filestore_is_id(id, len) || !filestore_stat(store, id, &st) ||
+	if (!text_is_uuid(id, len) || !filestore_stat(store, id, &st) ||
 	    !look_at(store, id, &st, NULL))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
 	filestore_enter(store);
@@ -266,7 +257,7 @@ filestore_next(const struct filestore *store, DIR *folder,
 	struct stat st;
 
 	while ((item = readdir(folder)) != NULL)
-		if (filestore_is_id(item->d_name, strlen(item->d_name)) &&
+		if (text_is_uuid(item->d_name, strlen(item->d_name)) &&
 		    filestore_stat(store, item->d_name, &st) &&
 		    look_at(store, item->d_name, &st, entry))
 			return true;
@@ -302,8 +293,7 @@ sweep_meta(const struct filestore *store, const char *name)
 
 	(void)snprintf(id, sizeof(id), "%.*s", FILESTORE_ID_LEN,
 	    skip_new(name));
-	if (filestore_is_id(id, strlen(id)) &&
-	    filestore_stat(store, name, &st) &&
+	if (text_is_uuid(id, strlen(id)) && filestore_stat(store, name, &st) &&
 	    !filestore_stat(store, id, &st) &&
 	    !filestore_stat(store, filestore_name(FILESTORE_NEW, id, "").s,
 		&st) &&

@@ -260,6 +260,25 @@ text_parse_hex(const char *s, size_t len, unsigned char *out, size_t n)
 	return true;
 }
 
+bool
+text_is_uuid(const char *s, size_t len)
+{
+	static const char form[] = "xxxxxxxx-xxxx-4xxx-vxxx-xxxxxxxxxxxx";
+
+	if (len != strlen(form))
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		const char *set = form[i] == 'x' ? "0123456789abcdef" :
+		    form[i] == 'v'		 ? "89ab" :
+		    form[i] == '4'		 ? "4" :
+						   "-";
+
+		if (s[i] == '\0' || strchr(set, s[i]) == NULL)
+			return false;
+	}
+	return true;
+}
+
 uint64_t
 text_hash(const char *s)
 {

@@ -44,6 +44,8 @@ bool text_parse_thousandths(const char *s, int64_t *value);
 bool text_parse_size(const char *s, int64_t *bytes);
 /* Exactly 2*n hex digits (either case) into n bytes. */
 bool text_parse_hex(const char *s, size_t len, unsigned char *out, size_t n);
+/* len bytes that are a UUID of version 4, in lower case. */
+bool text_is_uuid(const char *s, size_t len);
 /* FNV-1a: spreads texts, and keeps nobody from making two alike. */
 uint64_t text_hash(const char *s);
 /* So many random digits in lower case, an even number, and a NUL. */

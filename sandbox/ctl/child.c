@@ -48,6 +48,7 @@ static const char *const group_names[ACCOUNT_GROUPS] = {
 	[ACCOUNT_GROUP_WORKER] = "inline-broker-worker",
 	[ACCOUNT_GROUP_API] = "inline-broker-api",
 	[ACCOUNT_GROUP_WEB] = "inline-web",
+	[ACCOUNT_GROUP_FILES] = "inline-files",
 };
 
 /* What the broker may keep as root: its containers' files and devices.  All
@@ -175,6 +176,14 @@ hand_over(const struct child *child)
 	(void)setenv("LISTEN_FDS", text, 1);
 }
 
+/* il-snapshot is root without a right: the APIs' files are its group's. */
+static bool
+join_files(const struct run *run, const struct child *child)
+{
+	return child->stage != STAGE_SNAPSHOT || !run->separate ||
+	    setgroups(1, &run->gids[ACCOUNT_GROUP_FILES]) == 0;
+}
+
 /* In the child, up to exec: it never returns. */
 static void
 become(const struct child *child, pid_t parent)
@@ -202,7 +211,7 @@ become(const struct child *child, pid_t parent)
 	inside = !has_view || setns(run->view_fd, CLONE_NEWNS) == 0;
 	if (inside)
 		hand_over(child);
-	if (!inside ||
+	if (!inside || !join_files(run, child) ||
 	    account_assume(run, child->account,
 		child->stage == STAGE_SNAPSHOT ? 0 : root_keeps,
 		3 + child->fd_count) != 0) {

@@ -440,6 +440,11 @@ check_snapshots(struct doctor *d)
 		doctor_bad(d, "look at il-snapshot's log",
 		    "snapshots: nothing was saved since %s UTC",
 		    text_time(state->failing_ms / 1000).text);
+	else if (state->files_failing_ms != 0)
+		doctor_bad(d, "look at il-snapshot's log",
+		    "snapshots: no file of the HTTP APIs was copied since %s "
+		    "UTC",
+		    text_time(state->files_failing_ms / 1000).text);
 	else if (state->waiting != 0)
 		doctor_good("snapshots: %" PRId64 " of %" PRId64
 			    " sandboxes are to be saved, one since %s UTC",

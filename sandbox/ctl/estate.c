@@ -46,8 +46,8 @@ static const struct {
 	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 	/* Before il-sandboxd, which counts what is written there. */
 	{ "nginx/body", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
-	/* IL_API_FILES, wherever that is. */
-	{ NULL, ACCOUNT_API, ACCOUNT_API, 0700 },
+	/* IL_API_FILES, wherever that is: for il-snapshot to read. */
+	{ NULL, ACCOUNT_API, ACCOUNT_GROUP_FILES, 02750 },
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))

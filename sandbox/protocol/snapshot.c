@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "snapshot.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -13,6 +15,7 @@
 #include "../base/exposition.h"
 #include "../base/fd.h"
 #include "../base/shared_file.h"
+#include "../base/text.h"
 #include "frame.h"
 
 #define STATE_FILE "snapshot-" INLINE_VERSION
@@ -105,6 +108,108 @@ snapshot_forget(const struct config *config, bool ctl, const char *id,
 	return forget(config, ctl, id, wait_ms, err);
 }
 
+/* ---- a copy of a file ---- */
+
+/* The next packet: what was wanted, or why not. */
+static int
+hear(struct snapshot_copy *copy, enum frame_kind wanted,
+    const struct pollfd *unless, int wait_ms, struct frame_view *view,
+    struct err *err)
+{
+	int64_t until_ms = clock_monotonic_ms() + wait_ms;
+	ssize_t len;
+
+	if (!fd_wait_unless(copy->fd, unless, wait_ms))
+		return err_set(err, ERR_TIMEOUT, "nobody waits for it");
+	len = fd_receive_packet(copy->fd, copy->packet, FRAME_MAX, NULL,
+	    clock_poll_timeout(until_ms), err);
+	if (len < 0)
+		return -1;
+	if (len == 0)
+		return err_set(err, ERR_UNAVAILABLE, "il-snapshot hung up");
+	if (!frame_parse(view, copy->packet, (size_t)len) ||
+	    (view->kind != wanted && view->kind != FRAME_REFUSED))
+		return err_set(err, ERR_PROTOCOL, "il-snapshot says nonsense");
+	return view->kind == wanted ? 0 : refused(view, err);
+}
+
+/* The first packet: 1: there is none. */
+static int
+take_head(struct snapshot_copy *copy, const struct frame_view *view,
+    struct err *err)
+{
+	const unsigned char *note;
+
+	if (!frame_get_int(view, TAG_SIZE, &copy->size))
+		return 1;
+	if (copy->size < 0 || copy->size > SNAPSHOT_FILE_MAX ||
+	    !frame_get_bytes(view, TAG_DATA, &note, &copy->note_len) ||
+	    copy->note_len > SNAPSHOT_NOTE_MAX)
+		return err_set(err, ERR_PROTOCOL,
+		    "il-snapshot gives more than a file can be");
+	memcpy(copy->note, note, copy->note_len);
+	copy->note[copy->note_len] = '\0';
+	copy->left = copy->size;
+	return 0;
+}
+
+int
+snapshot_copy_open(struct snapshot_copy *copy, const struct config *config,
+    const char *id, const struct pollfd *unless, int wait_ms, struct err *err)
+{
+	auto_free char *path = config_state_path(config, SOCKET_SNAPSHOT_API);
+	int64_t until_ms = clock_monotonic_ms() + wait_ms;
+	struct frame question;
+	struct frame_view view;
+
+	copy->fd = -1;
+	copy->packet = NULL;
+	copy->size = copy->left = 0;
+	copy->note_len = 0;
+	copy->note[0] = '\0';
+	if (!text_is_uuid(id, strlen(id)))
+		return 1;
+	copy->fd = fd_connect_unix(path, SOCK_SEQPACKET, err);
+	frame_start(&question, FRAME_COPY);
+	frame_add_bytes(&question, TAG_NAME, id, SNAPSHOT_FILE_LEN);
+	if (copy->fd < 0 ||
+	    fd_send_packet(copy->fd, question.data, question.len, -1,
+		clock_poll_timeout(until_ms), err) != 0)
+		return -1;
+	copy->packet = xmalloc(FRAME_MAX);
+	if (hear(copy, FRAME_GRANTED, unless, clock_poll_timeout(until_ms),
+		&view, err) != 0)
+		return -1;
+	return take_head(copy, &view, err);
+}
+
+ssize_t
+snapshot_copy_next(struct snapshot_copy *copy, const struct pollfd *unless,
+    int wait_ms, const unsigned char **data, struct err *err)
+{
+	struct frame_view view;
+	size_t len;
+
+	if (copy->left == 0)
+		return 0;
+	if (hear(copy, FRAME_BYTES, unless, wait_ms, &view, err) != 0)
+		return -1;
+	if (!frame_get_bytes(&view, TAG_DATA, data, &len) || len == 0 ||
+	    len > FRAME_CHUNK || (int64_t)len > copy->left)
+		return err_set(err, ERR_PROTOCOL,
+		    "il-snapshot gives more than it said");
+	copy->left -= (int64_t)len;
+	return (ssize_t)len;
+}
+
+void
+snapshot_copy_release(struct snapshot_copy *copy)
+{
+	cleanup_close(&copy->fd);
+	free(copy->packet);
+	copy->packet = NULL;
+}
+
 /* ---- how it is ---- */
 
 struct snapshot_state *
@@ -173,4 +278,9 @@ snapshot_state_tell(struct buf *out, const struct snapshot_state *state,
 	    "What could not be saved, restored or forgotten.", state->failures);
 	tell_counter(out, "inline_snapshot_restored_total",
 	    "Sandboxes restored.", state->restored);
+	tell_counter(out, "inline_snapshot_files_total",
+	    "Files of the HTTP APIs copied.", state->files);
+	tell_age(out, "inline_snapshot_files_failing_seconds",
+	    "For how long none of these could be copied.",
+	    age_us(state->files_failing_ms, now_ms));
 }

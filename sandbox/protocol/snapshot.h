@@ -3,11 +3,14 @@
 #define SNAPSHOT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct buf;
 struct config;
 struct err;
+struct pollfd;
 
 /*
  * What is asked of il-snapshot, which saves sandboxes to where another host
@@ -16,6 +19,7 @@ struct err;
  */
 #define SOCKET_SNAPSHOT_WORKER "broker/worker/snapshot.sock" /* il-worker */
 #define SOCKET_SNAPSHOT_CTL "broker/ctl/snapshot.sock"	     /* ilctl */
+#define SOCKET_SNAPSHOT_API "broker/api/snapshot.sock"	     /* il-api */
 
 /*
  * Make the sandbox `to` of the last snapshot of `from`, which may be another
@@ -40,6 +44,38 @@ int snapshot_forget(const struct config *config, bool ctl, const char *id,
     const char *before, int wait_ms, struct err *err);
 
 /*
+ * Files of the HTTP APIs.  Where there are several hosts (IL_NODES),
+ * il-snapshot keeps a copy of each (IL_API_FILES) as well, with what il-api
+ * notes of it, for IL_API_FILES_SECONDS after its last use as the copy knows
+ * it.  Whoever asks may be told of any: whose it is stands in the note.
+ */
+#define SNAPSHOT_FILE_LEN 36	      /* of an id (text_is_uuid()) */
+#define SNAPSHOT_FILE_MAX (100 << 20) /* bytes of a file */
+#define SNAPSHOT_NOTE_MAX 16640	      /* bytes of a note */
+
+struct snapshot_copy {
+	int fd;
+	int64_t size; /* of the file */
+	int64_t left; /* bytes of it that have not come */
+	size_t note_len;
+	char note[SNAPSHOT_NOTE_MAX + 1];
+	unsigned char *packet; /* heap */
+};
+
+/* Ask for the copy of a file: 0, and its bytes come by snapshot_copy_next(); 1:
+ * there is none, or its time is over; -1, and of err->code: ERR_INPUT: it is
+ * damaged; ERR_TIMEOUT: after wait_ms, or *unless has happened (fd.h); others:
+ * it may be tried again.  Release it in any case. */
+int snapshot_copy_open(struct snapshot_copy *copy, const struct config *config,
+    const char *id, const struct pollfd *unless, int wait_ms, struct err *err);
+/* Its next bytes, until the next call: how many; 0: that was all.  -1 as above,
+ * of a copy that was damaged after it had begun, too. */
+ssize_t snapshot_copy_next(struct snapshot_copy *copy,
+    const struct pollfd *unless, int wait_ms, const unsigned char **data,
+    struct err *err);
+void snapshot_copy_release(struct snapshot_copy *copy);
+
+/*
  * How it is, for everybody who may enter IL_STATE_DIR: a file that il-snapshot
  * maps, STATE/snapshot-VERSION.  Times are Unix milliseconds, 0: none.
  */
@@ -54,6 +90,8 @@ struct snapshot_state {
 	_Atomic int64_t failures;
 	_Atomic int64_t restored;
 	_Atomic int64_t forgotten;
+	_Atomic int64_t files;		  /* of the HTTP APIs: copied */
+	_Atomic int64_t files_failing_ms; /* none can be copied since */
 };
 /* After so long without a word it is dead. */
 #define SNAPSHOT_SILENCE_MS 60000

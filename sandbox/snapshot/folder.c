@@ -28,8 +28,10 @@
 
 #define FILE_MODE 0600
 #define FOLDER_MODE 0700
-/* Of one process for one sandbox; a killed one's is written over. */
+/* Of one process for one sandbox, or one file of the HTTP APIs, beside what it
+ * becomes; a killed one's is written over. */
 #define DRAFT "draft"
+#define DRAFT_TRIES 3
 #define MARK ".inline-snapshots"
 /* In IL_BASE_DIR, as IL_STATE_DIR is emptied by a boot: the folder's path. */
 #define NOTE ".snapshots"
@@ -40,6 +42,7 @@ struct folder {
 	char *path;
 	char *note;
 	bool written;
+	bool times; /* are wanted of a list */
 };
 
 /* ---- the mark ---- */
@@ -115,27 +118,52 @@ make_parents(const struct folder *f, const char *name, struct err *err)
 	return 0;
 }
 
+/* Where files of the HTTP APIs are, another host may be about to remove the
+ * folders, as they are empty. */
+static int
+open_draft(const struct folder *f, const char *name, const char *draft,
+    struct err *err)
+{
+	int fd = -1;
+
+	for (int tries = 0; tries < DRAFT_TRIES; tries++) {
+		if (make_parents(f, name, err) != 0)
+			return -1;
+		fd = openat(f->fd, draft,
+		    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+		    FILE_MODE);
+		if (fd >= 0 || errno != ENOENT)
+			break;
+	}
+	return fd >= 0 ? fd : err_system(err, "write %s/%s", f->path, draft);
+}
+
 static int
 folder_put(struct store *s, const char *name, const void *data, size_t len,
     struct err *err)
 {
 	struct folder *f = (struct folder *)s;
+	const char *slash = strncmp(name, STORE_FILES "/",
+				strlen(STORE_FILES "/")) == 0 ?
+	    strrchr(name, '/') :
+	    strchr(name, '/');
+	const char *last = strrchr(name, '/');
 	char draft[STORE_NAME_MAX];
 	auto_close int fd = -1;
 
-	(void)snprintf(draft, sizeof(draft), "%.*s/" DRAFT,
-	    (int)strcspn(name, "/"), name);
-	if ((!s->used && mark(f, err) != 0) || make_parents(f, name, err) != 0)
+	(void)snprintf(draft, sizeof(draft), "%.*s/" DRAFT, (int)(slash - name),
+	    name);
+	if (!s->used && mark(f, err) != 0)
 		return -1;
-	fd = openat(f->fd, draft,
-	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+	fd = open_draft(f, name, draft, err);
 	f->written = true;
 	if (fd < 0)
-		return err_system(err, "write %s/%s", f->path, draft);
+		return -1;
 	if (fd_write_all(fd, data, len, err) != 0)
 		return err_wrap(err, "write %s/%s", f->path, draft);
 	/* the last whole one is replaced by a whole one */
-	if (strcmp(strrchr(name, '/'), "/manifest") == 0 && fsync(fd) != 0)
+	if ((strcmp(last, "/manifest") == 0 || strcmp(last, "/head") == 0) &&
+	    fsync(fd) != 0)
 		return err_system(err, "keep %s/%s", f->path, draft);
 	if (renameat(f->fd, draft, f->fd, name) != 0)
 		return err_system(err, "write %s/%s", f->path, name);
@@ -189,12 +217,23 @@ folder_remove(struct store *s, const char *name, struct err *err)
 	return 0;
 }
 
+/* What one of a list is.  Not every file system says it; 1: it is gone. */
+static int
+look_in(const struct folder *f, int fd, const struct dirent *e, struct stat *st)
+{
+	*st = (struct stat){ .st_mode = (mode_t)DTTOIF(e->d_type) };
+	if ((e->d_type != DT_UNKNOWN && !f->times) ||
+	    fstatat(fd, e->d_name, st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	return f->times && errno == ENOENT ? 1 : -1;
+}
+
 /* The objects in one folder, the folders in it, and so on: blocks are two
  * deep.  What a killed one has left counts; a folder that it had only begun
  * goes at once. */
 static int
 list_below(const struct folder *f, const char *path, int depth,
-    void (*fn)(void *arg, const char *name), void *arg, struct err *err)
+    store_list_fn fn, void *arg, struct err *err)
 {
 	int fd = openat(f->fd, path,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -207,18 +246,20 @@ list_below(const struct folder *f, const char *path, int depth,
 		return err_system(err, "list %s/%s", f->path, path);
 	while ((e = readdir(dir)) != NULL) {
 		char name[STORE_NAME_MAX];
-		struct stat st = { .st_mode = (mode_t)DTTOIF(e->d_type) };
+		struct stat st;
+		int gone;
 
 		if (e->d_name[0] == '.' ||
 		    (size_t)snprintf(name, sizeof(name), "%s/%s", path,
 			e->d_name) >= sizeof(name))
 			continue;
-		/* not every file system says what it is */
-		if (e->d_type == DT_UNKNOWN &&
-		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		gone = look_in(f, fd, e, &st);
+		if (gone < 0)
 			return err_system(err, "list %s/%s", f->path, name);
+		if (gone > 0)
+			continue;
 		if (!S_ISDIR(st.st_mode))
-			fn(arg, name);
+			fn(arg, name, st.st_mtim.tv_sec);
 		else if (depth > 0 &&
 		    list_below(f, name, depth - 1, fn, arg, err) != 0)
 			return -1;
@@ -229,10 +270,13 @@ list_below(const struct folder *f, const char *path, int depth,
 }
 
 static int
-folder_list(struct store *s, const char *id,
-    void (*fn)(void *arg, const char *name), void *arg, struct err *err)
+folder_list(struct store *s, const char *below, store_list_fn fn, void *arg,
+    struct err *err)
 {
-	return list_below((struct folder *)s, id, 2, fn, arg, err);
+	struct folder *f = (struct folder *)s;
+
+	f->times = strcmp(below, STORE_FILES) == 0;
+	return list_below(f, below, 2, fn, arg, err);
 }
 
 static int

@@ -34,10 +34,11 @@ is_needed(const struct sweep *sweep, const char *name)
 
 /* Gathered first: nothing is removed while it is listed. */
 static void
-on_name(void *arg, const char *name)
+on_name(void *arg, const char *name, int64_t seconds)
 {
 	struct sweep *sweep = arg;
 
+	(void)seconds;
 	if (!is_needed(sweep, name))
 		buf_add(&sweep->names, name, strlen(name) + 1);
 }

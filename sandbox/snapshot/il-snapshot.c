@@ -3,14 +3,16 @@
  * il-snapshot: saves sandboxes to where another host finds them, and restores
  * them from there (IL_SNAPSHOTS).
  *
- * It may: read the volumes under IL_BASE_DIR, make new sandboxes there, reach
- * the place of the snapshots over the network.  It may never: call Docker,
- * touch the database, mount or look into a volume, change one that is there.
+ * It may: read the volumes under IL_BASE_DIR, make new sandboxes there, read
+ * IL_API_FILES, reach the place of the snapshots over the network.  It may
+ * never: call Docker, touch the database, mount or look into a volume, change
+ * one that is there.
  *
  * Who speaks with it
  *	the kernel	inotify: a volume was let go of
  *	il-worker	STATE/broker/worker/snapshot.sock: restore, forget
  *	ilctl		STATE/broker/ctl/snapshot.sock: forget
+ *	il-api		STATE/broker/api/snapshot.sock: give a file's copy
  * and it tells how it is by STATE/snapshot-VERSION (../protocol/snapshot.h).
  *
  *	a cell ends ──▶ its loop device closes the volume ──▶ inotify
@@ -23,6 +25,10 @@
  * process does one thing: save.c, restore.c, forget.c; object.c is what a
  * snapshot consists of, store.h where it is: folder.c or s3.c with
  * s3_answer.c.  All of them may be killed at any moment.
+ *
+ * Where there are several hosts, files of the HTTP APIs are copied as well:
+ * copies.c knows which have come and gone, copy.c is a process that puts and
+ * removes copies, copy_serve.c one that gives il-api one.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -147,9 +153,11 @@ serve(struct snapshotter *s, struct err *err)
 	if (s->state == NULL || tasks_open(s, err) != 0)
 		return -1;
 	s->state->failing_ms = 0;
+	s->state->files_failing_ms = 0;
 	s->loop = loop_new();
 	loop_add(s->loop, signals, EPOLLIN, on_signal, s);
-	if (requests_open(s, err) != 0 || watch_open(s, err) != 0)
+	if (copies_open(s, err) != 0 || requests_open(s, err) != 0 ||
+	    watch_open(s, err) != 0)
 		return -1;
 	log_info("saves to %s", config->snapshots);
 	snapshotter_look(s);

@@ -409,7 +409,7 @@ s3_wait(struct store *s, struct err *err)
 /* Parameters in their order, as they are signed: libcurl before 8 does not
  * sort them. */
 static char *
-list_url(const struct s3 *s3, const char *id, const char *next)
+list_url(const struct s3 *s3, const char *below, const char *next)
 {
 	auto_buf struct buf url = BUF_INIT(URL_MAX);
 
@@ -422,13 +422,14 @@ list_url(const struct s3 *s3, const char *id, const char *next)
 	buf_adds(&url, "list-type=2&max-keys=1000&prefix=");
 	text_add_escaped(&url, s3->place.prefix, strlen(s3->place.prefix),
 	    "-._~");
-	buf_addf(&url, "%s%%2F", id);
+	text_add_escaped(&url, below, strlen(below), "-._~");
+	buf_adds(&url, "%2F");
 	return buf_steal(&url, NULL);
 }
 
 static int
-s3_list(struct store *s, const char *id, void (*fn)(void *arg, const char *),
-    void *arg, struct err *err)
+s3_list(struct store *s, const char *below, store_list_fn fn, void *arg,
+    struct err *err)
 {
 	struct s3 *s3 = (struct s3 *)s;
 	auto_buf struct buf page = BUF_INIT(LIST_MAX);
@@ -437,7 +438,7 @@ s3_list(struct store *s, const char *id, void (*fn)(void *arg, const char *),
 	for (int i = 0; i < LIST_PAGES; i++) {
 		const struct question list = { .method = S3_GET,
 			.name = "a list",
-			.url = list_url(s3, id, next),
+			.url = list_url(s3, below, next),
 			.most = LIST_MAX,
 			.done = on_page,
 			.arg = &page };
@@ -445,7 +446,7 @@ s3_list(struct store *s, const char *id, void (*fn)(void *arg, const char *),
 		buf_reset(&page);
 		if (add(s3, &list, err) != 0 || s3_wait(s, err) != 0)
 			return -1;
-		if (!s3_page(buf_str(&page), s3->place.prefix, id, fn, arg,
+		if (!s3_page(buf_str(&page), s3->place.prefix, below, fn, arg,
 			next))
 			return err_set(err, ERR_UNAVAILABLE,
 			    "S3: a list that is not whole");

@@ -3,8 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#include "store.h"
+#include <time.h>
 
 #define FIRST_WAIT_MS 250
 #define WAIT_MOST_MS 30000
@@ -126,30 +125,57 @@ s3_decide(const struct s3_answer *a)
 
 /* ---- a list ---- */
 
+/* When an object was put, as what follows its name says, in len bytes:
+ * "2026-11-24T20:13:00.000Z"; 0: it does not. */
+static int64_t
+time_of(const char *xml, size_t len)
+{
+	static const char open[] = "<LastModified>";
+	const char *at = memmem(xml, len, open, strlen(open));
+	char text[] = "2026-11-24T20:13:00";
+	struct tm tm = { 0 };
+	const char *end;
+	time_t time;
+
+	if (at == NULL ||
+	    (size_t)(xml + len - at) < strlen(open) + strlen(text))
+		return 0;
+	memcpy(text, at + strlen(open), strlen(text));
+	end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+	if (end == NULL || *end != '\0')
+		return 0;
+	time = timegm(&tm);
+	return time > 0 ? time : 0;
+}
+
 bool
-s3_page(const char *xml, const char *prefix, const char *id,
-    void (*fn)(void *arg, const char *name), void *arg, char next[S3_TOKEN_MAX])
+s3_page(const char *xml, const char *prefix, const char *below,
+    store_list_fn fn, void *arg, char next[S3_TOKEN_MAX])
 {
 	static const char open[] = "<Key>";
 	size_t skip = strlen(prefix);
+	const char *then;
 	char more[8];
 
 	if (strstr(xml, "</ListBucketResult>") == NULL)
 		return false;
-	for (const char *at = strstr(xml, open); at != NULL;
-	     at = strstr(at, open)) {
+	for (const char *at = strstr(xml, open); at != NULL; at = then) {
 		char name[STORE_NAME_MAX];
 		size_t len;
 
 		at += strlen(open);
+		then = strstr(at, open);
 		len = strcspn(at, "<");
 		if (strncmp(at, prefix, skip) != 0 ||
 		    len - skip >= sizeof(name))
 			continue;
 		memcpy(name, at + skip, len - skip);
 		name[len - skip] = '\0';
-		if (store_is_name(name, id))
-			fn(arg, name);
+		if (store_is_name(name, below))
+			fn(arg, name,
+			    time_of(at,
+				then != NULL ? (size_t)(then - at) :
+					       strlen(at)));
 	}
 	element(xml, "IsTruncated", more, sizeof(more));
 	*next = '\0';

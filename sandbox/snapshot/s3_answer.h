@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "../base/err.h"
+#include "store.h"
 
 /*
  * What an S3 service's answers mean: pure functions.
@@ -49,11 +50,10 @@ struct s3_verdict {
 
 struct s3_verdict s3_decide(const struct s3_answer *answer);
 
-/* Call fn for each object of that sandbox on a page of a list, with its name
- * without the prefix; set next to what asks for the next page, "": this is the
- * last.  False: it is no whole page. */
-bool s3_page(const char *xml, const char *prefix, const char *id,
-    void (*fn)(void *arg, const char *name), void *arg,
-    char next[S3_TOKEN_MAX]);
+/* Call fn for each object below that name on a page of a list, without the
+ * prefix; set next to what asks for the next page, "": this is the last.
+ * False: it is no whole page. */
+bool s3_page(const char *xml, const char *prefix, const char *below,
+    store_list_fn fn, void *arg, char next[S3_TOKEN_MAX]);
 
 #endif

@@ -9,9 +9,11 @@
 #include <sys/types.h>
 
 #include "../base/err.h"
+#include "copy.h"
 #include "task.h"
 
 struct config;
+struct copies;
 struct loop;
 struct loop_timer;
 struct snapshot_state;
@@ -35,6 +37,7 @@ struct snapshotter {
 
 	/* requests.c */
 	size_t request_count;
+	size_t copy_count; /* of them: il-api's */
 	TAILQ_HEAD(request_list, request) requests;
 
 	/* tasks.c */
@@ -44,6 +47,8 @@ struct snapshotter {
 	struct loop_timer *timer;		   /* of the next save */
 	int64_t pause_until_ms;			   /* no save begins before */
 	int64_t pause_ms;
+
+	struct copies *copies; /* copies.c; NULL: none are made */
 };
 
 /* One that is there. */
@@ -64,10 +69,20 @@ struct request {
 	TAILQ_ENTRY(request) link;
 	struct snapshotter *s;
 	int fd;
-	enum { REQUEST_NEW, REQUEST_RESTORE, REQUEST_FORGET } kind;
+	enum {
+		REQUEST_NEW,
+		REQUEST_RESTORE,
+		REQUEST_FORGET,
+		REQUEST_COPY
+	} kind;
+	bool api;		 /* il-api's, who asks for copies alone */
 	char from[TASK_ID_SIZE]; /* of FORGET: which */
 	char to[TASK_ID_SIZE];
+	char file[SNAPSHOT_FILE_LEN + 1]; /* of COPY */
+	bool watched;			  /* fd, by the loop */
 	bool running;
+	bool late; /* it is killed, as it takes too long */
+	bool gone; /* or as its client hung up */
 	struct loop_timer *timer;
 };
 
@@ -77,11 +92,19 @@ struct outcome {
 	struct err err;
 	struct saving saving;
 	int64_t seconds; /* of a restored one */
+	struct copying copying;
+	bool begun; /* a copy is told already, or none */
 	bool over;
 };
 
-#define TASKS 8
-#define SAVES 2 /* of them */
+/* What they do, and how many of each there may be.  Those of sandboxes are
+ * SANDBOX_TASKS together. */
+enum task_kind { TASK_SAVE, TASK_ASKED, TASK_COPY, TASK_PASS };
+#define SANDBOX_TASKS 8
+#define SAVES 2
+#define COPIES 3
+#define PASSES 1
+#define TASKS (SANDBOX_TASKS + COPIES + PASSES)
 
 /* watch.c: look at IL_BASE_DIR from now on; all that is there is due. */
 int watch_open(struct snapshotter *s, struct err *err);
@@ -93,10 +116,24 @@ int requests_open(struct snapshotter *s, struct err *err);
 /* It is over. */
 void request_end(struct request *request, const struct outcome *outcome);
 
+/* copies.c: look at IL_API_FILES from now on, where there are several hosts. */
+int copies_open(struct snapshotter *s, struct err *err);
+/* Begin a pass where one is due.  When to look again: monotonic. */
+int64_t copies_look(struct snapshotter *s, int64_t now_ms);
+/* A stop waits for it. */
+bool copies_wait(const struct snapshotter *s, int64_t now_ms);
+/* A pass is over. */
+void copies_ended(struct snapshotter *s, const struct outcome *outcome);
+
 /* tasks.c */
 int tasks_open(struct snapshotter *s, struct err *err);
 /* One of them may have ended. */
 void tasks_reap(struct snapshotter *s);
+/* Begin a pass.  False: that cannot be. */
+bool tasks_begin_pass(struct snapshotter *s, const struct copying *copying);
+/* Of a request that runs: has something been sent?  And kill it. */
+bool tasks_has_begun(const struct snapshotter *s, const struct request *of);
+void tasks_kill_request(const struct snapshotter *s, const struct request *of);
 void tasks_kill(struct snapshotter *s);
 /* Begin what may begin, count, and stop when that is wanted and nothing is left
  * to be saved. */

@@ -7,6 +7,8 @@
 #include "../base/buf.h"
 #include "../base/config.h"
 #include "../base/err.h"
+#include "../base/text.h"
+#include "../protocol/snapshot.h"
 
 struct store *
 store_open(const struct config *config, struct err *err)
@@ -62,16 +64,31 @@ hex_length(const char *s)
 	return strspn(s, "0123456789abcdef");
 }
 
+/* "<uuid>/head", "<uuid>/07" */
+static bool
+is_of_file(const char *rest)
+{
+	const char *last = rest + SNAPSHOT_FILE_LEN;
+
+	if (strnlen(rest, SNAPSHOT_FILE_LEN + 1) <= SNAPSHOT_FILE_LEN ||
+	    !text_is_uuid(rest, SNAPSHOT_FILE_LEN) || *last++ != '/')
+		return false;
+	return strcmp(last, "head") == 0 ||
+	    (strspn(last, "0123456789") == 2 && last[2] == '\0');
+}
+
 /* "<id>/manifest", "<id>/blocks/ab/abcd…" */
 bool
-store_is_name(const char *name, const char *id)
+store_is_name(const char *name, const char *below)
 {
 	static const char blocks[] = "blocks/";
-	size_t len = strlen(id);
+	size_t len = strlen(below);
 	const char *rest = name + len + 1;
 
-	if (strncmp(name, id, len) != 0 || name[len] != '/')
+	if (strncmp(name, below, len) != 0 || name[len] != '/')
 		return false;
+	if (strcmp(below, STORE_FILES) == 0)
+		return is_of_file(rest);
 	if (strcmp(rest, "manifest") == 0)
 		return true;
 	if (strncmp(rest, blocks, strlen(blocks)) != 0)

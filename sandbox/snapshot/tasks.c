@@ -2,7 +2,8 @@
 /*
  * Each save, restore and removal is a process, forked from us, that works on
  * one sandbox and tells by shared memory what came of it.  No two of them work
- * on the same one.  While the place of the snapshots fails, saves pause.
+ * on the same one.  While the place of the snapshots fails, saves pause.  So is
+ * what is done for files of the HTTP APIs, with places of its own.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "../base/buf.h"
 #include "../base/clock.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/loop.h"
@@ -30,9 +32,10 @@
 
 struct task {
 	pid_t pid; /* 0: none */
+	enum task_kind kind;
 	char id[TASK_ID_SIZE];
 	char to[TASK_ID_SIZE];	 /* of a restore */
-	struct request *request; /* NULL: a save */
+	struct request *request; /* of ASKED, COPY */
 };
 
 /* ---- in the process of its own ---- */
@@ -44,9 +47,14 @@ work(const struct snapshotter *s, const struct task *task,
 	struct err *err = &outcome->err;
 	auto_store struct store *store = store_open(s->config, err);
 
+	if (task->kind == TASK_COPY)
+		return copy_serve(store, task->request->fd, task->request->file,
+		    s->config->api_files_ms, &outcome->begun, err);
 	if (store == NULL)
 		return -1;
-	if (task->request == NULL) {
+	if (task->kind == TASK_PASS)
+		return copy_pass(store, &outcome->copying, err);
+	if (task->kind == TASK_SAVE) {
 		outcome->saving.store = store;
 		outcome->saving.base = s->base;
 		return save_sandbox(&outcome->saving, task->id, err);
@@ -87,36 +95,46 @@ is_worked_on(const struct snapshotter *s, const char *id)
 
 /* NULL: there are as many as there may be. */
 static struct task *
-free_task(const struct snapshotter *s, bool saves)
+free_task(const struct snapshotter *s, enum task_kind kind)
 {
+	static const size_t most[] = { SAVES, SANDBOX_TASKS, COPIES, PASSES };
 	struct task *found = NULL;
-	size_t count = 0;
+	size_t counts[TASK_PASS + 1] = { 0 };
 
 	for (size_t i = 0; i < TASKS; i++) {
 		struct task *task = &s->tasks[i];
 
 		if (task->pid == 0)
 			found = task;
-		else if (task->request == NULL)
-			count++;
+		else
+			counts[task->kind]++;
 	}
-	return saves && count >= SAVES ? NULL : found;
+	if (counts[kind] >= most[kind] ||
+	    ((kind == TASK_SAVE || kind == TASK_ASKED) &&
+		counts[TASK_SAVE] + counts[TASK_ASKED] >= SANDBOX_TASKS))
+		return NULL;
+	return found;
+}
+
+/* What it finds, until begin(). */
+static struct outcome *
+prepare(const struct snapshotter *s, struct task *task, enum task_kind kind)
+{
+	struct outcome *outcome = &s->outcomes[task - s->tasks];
+
+	memset(outcome, 0, sizeof(*outcome));
+	outcome->rc = -1;
+	memset(task, 0, sizeof(*task));
+	task->kind = kind;
+	return outcome;
 }
 
 static bool
-begin(struct snapshotter *s, struct task *task, const char *id, const char *to,
-    struct request *request, bool sweep)
+begin(const struct snapshotter *s, struct task *task)
 {
 	struct outcome *outcome = &s->outcomes[task - s->tasks];
 	pid_t parent = getpid();
 
-	memset(outcome, 0, sizeof(*outcome));
-	outcome->rc = -1;
-	outcome->saving.sweep = sweep;
-	memset(task, 0, sizeof(*task));
-	memcpy(task->id, id, TASK_ID_LEN);
-	memcpy(task->to, to, TASK_ID_LEN);
-	task->request = request;
 	task->pid = fork();
 	if (task->pid == 0)
 		child_main(s, task, outcome, parent);
@@ -132,9 +150,20 @@ static void
 kill_save(const struct snapshotter *s, const char *id)
 {
 	for (size_t i = 0; i < TASKS; i++)
-		if (s->tasks[i].pid != 0 && s->tasks[i].request == NULL &&
+		if (s->tasks[i].pid != 0 && s->tasks[i].kind == TASK_SAVE &&
 		    strcmp(s->tasks[i].id, id) == 0)
 			(void)kill(s->tasks[i].pid, SIGKILL);
+}
+
+static bool
+begin_request(struct snapshotter *s, struct task *task, struct request *request,
+    enum task_kind kind)
+{
+	(void)prepare(s, task, kind);
+	memcpy(task->id, request->from, TASK_ID_LEN);
+	memcpy(task->to, request->to, TASK_ID_LEN);
+	task->request = request;
+	return begin(s, task);
 }
 
 static void
@@ -143,17 +172,20 @@ begin_requests(struct snapshotter *s)
 	struct request *request;
 
 	TAILQ_FOREACH(request, &s->requests, link) {
-		struct task *task = free_task(s, false);
+		bool copy = request->kind == REQUEST_COPY;
+		enum task_kind kind = copy ? TASK_COPY : TASK_ASKED;
+		struct task *task = free_task(s, kind);
 
 		if (request->running || request->kind == REQUEST_NEW)
 			continue;
 		if (request->kind == REQUEST_FORGET)
 			kill_save(s, request->from);
-		if (task == NULL || is_worked_on(s, request->from) ||
-		    is_worked_on(s, request->to))
+		if (task == NULL ||
+		    (!copy &&
+			(is_worked_on(s, request->from) ||
+			    is_worked_on(s, request->to))))
 			continue;
-		request->running = begin(s, task, request->from, request->to,
-		    request, false);
+		request->running = begin_request(s, task, request, kind);
 	}
 }
 
@@ -169,13 +201,23 @@ is_wanted(const struct snapshotter *s, const struct sandbox *sandbox)
 	return false;
 }
 
+static bool
+begin_save(struct snapshotter *s, struct task *task,
+    const struct sandbox *sandbox)
+{
+	prepare(s, task, TASK_SAVE)->saving.sweep = sandbox->sweep;
+	memcpy(task->id, sandbox->id, TASK_ID_LEN);
+	memcpy(task->to, sandbox->id, TASK_ID_LEN);
+	return begin(s, task);
+}
+
 static void
 begin_saves(struct snapshotter *s, int64_t now_ms)
 {
 	struct sandbox *sandbox;
 
 	TAILQ_FOREACH(sandbox, &s->waiting, wait) {
-		struct task *task = free_task(s, true);
+		struct task *task = free_task(s, TASK_SAVE);
 
 		if (task == NULL || now_ms < s->pause_until_ms)
 			return;
@@ -183,12 +225,22 @@ begin_saves(struct snapshotter *s, int64_t now_ms)
 		    (sandbox->due_ms > now_ms && !s->stopping) ||
 		    is_wanted(s, sandbox) || is_worked_on(s, sandbox->id))
 			continue;
-		if (begin(s, task, sandbox->id, sandbox->id, NULL,
-			sandbox->sweep)) {
+		if (begin_save(s, task, sandbox)) {
 			sandbox->due_ms = 0;
 			sandbox->again = false;
 		}
 	}
+}
+
+bool
+tasks_begin_pass(struct snapshotter *s, const struct copying *copying)
+{
+	struct task *task = free_task(s, TASK_PASS);
+
+	if (task == NULL)
+		return false;
+	prepare(s, task, TASK_PASS)->copying = *copying;
+	return begin(s, task);
 }
 
 static void
@@ -200,7 +252,7 @@ on_timer(void *arg)
 /* What others are told; when the next save is due.  At least every 20 s, so
  * that it is seen that we live. */
 static void
-count(struct snapshotter *s, int64_t now_ms)
+count(struct snapshotter *s, int64_t now_ms, int64_t copies_ms)
 {
 	int64_t next_ms = now_ms + SNAPSHOT_SILENCE_MS / 3;
 	int64_t waiting = 0;
@@ -222,8 +274,11 @@ count(struct snapshotter *s, int64_t now_ms)
 	s->state->sandboxes = (int64_t)s->sandbox_count;
 	s->state->waiting = waiting;
 	s->state->oldest_ms = oldest_ms;
+	if (copies_ms < next_ms)
+		next_ms = copies_ms;
 	loop_timer_set(s->loop, &s->timer, next_ms - now_ms, on_timer, s);
-	if (s->stopping && (waiting == 0 || now_ms < s->pause_until_ms))
+	if (s->stopping && (waiting == 0 || now_ms < s->pause_until_ms) &&
+	    !copies_wait(s, now_ms))
 		loop_stop(s->loop);
 }
 
@@ -235,7 +290,7 @@ snapshotter_look(struct snapshotter *s)
 	if (!s->stopping)
 		begin_requests(s);
 	begin_saves(s, now_ms);
-	count(s, now_ms);
+	count(s, now_ms, copies_look(s, now_ms));
 }
 
 void
@@ -347,7 +402,15 @@ request_ended(struct snapshotter *s, struct request *request,
 	bool restore = request->kind == REQUEST_RESTORE;
 
 	if (!outcome->over)
-		(void)err_set(&outcome->err, ERR_UNAVAILABLE, "it was killed");
+		(void)err_set(&outcome->err, ERR_UNAVAILABLE, "%s",
+		    request->late ? "no answer in time" : "it was killed");
+	if (request->kind == REQUEST_COPY) {
+		if (outcome->rc < 0 && !request->gone)
+			log_warn("a copy is not given: %s file=%s",
+			    outcome->err.text, request->file);
+		request_end(request, outcome);
+		return;
+	}
 	if (outcome->rc < 0) {
 		s->state->failures++;
 		log_err("not %s: %s sandbox=%s from=%s",
@@ -376,7 +439,9 @@ tasks_reap(struct snapshotter *s)
 		task->pid = 0;
 		if (!outcome->over)
 			outcome->rc = -1;
-		if (task->request != NULL)
+		if (task->kind == TASK_PASS)
+			copies_ended(s, outcome);
+		else if (task->request != NULL)
 			request_ended(s, task->request, outcome);
 		else if (outcome->over)
 			save_ended(s, task->id, outcome);
@@ -384,6 +449,34 @@ tasks_reap(struct snapshotter *s)
 			save_died(s, task->id);
 	}
 	snapshotter_look(s);
+}
+
+static size_t
+task_of(const struct snapshotter *s, const struct request *request)
+{
+	size_t i = 0;
+
+	while (i < TASKS &&
+	    (s->tasks[i].pid == 0 || s->tasks[i].request != request))
+		i++;
+	return i;
+}
+
+bool
+tasks_has_begun(const struct snapshotter *s, const struct request *of)
+{
+	size_t i = task_of(s, of);
+
+	return i < TASKS && s->outcomes[i].begun;
+}
+
+void
+tasks_kill_request(const struct snapshotter *s, const struct request *of)
+{
+	size_t i = task_of(s, of);
+
+	if (i < TASKS)
+		(void)kill(s->tasks[i].pid, SIGKILL);
 }
 
 void

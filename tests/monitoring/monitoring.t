@@ -46,7 +46,8 @@ FAMILIES = """
     inline_snapshot_up inline_snapshot_waiting inline_snapshot_oldest_seconds
     inline_snapshot_failing_seconds inline_snapshot_saved_total
     inline_snapshot_bytes_total inline_snapshot_failures_total
-    inline_snapshot_restored_total
+    inline_snapshot_restored_total inline_snapshot_files_total
+    inline_snapshot_files_failing_seconds
 """.split()
 # Of hosts that share a PostgreSQL: e2e/homes.t sees it move.
 SHARED = {"inline_nodes": "gauge"}

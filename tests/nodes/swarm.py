@@ -20,8 +20,7 @@ PREPARE = """
     mount --bind /run/root/etc/passwd /etc/passwd
     mount --bind /run/root/etc/group /etc/group
     systemd-tmpfiles --create --prefix=/run/inline --prefix=/var/lib/inline \\
-        "$1/systemd/inline.tmpfiles"
-    install -d -o il-api -g il-api -m 700 /var/lib/inline-api
+        --prefix=/var/lib/inline-api "$1/systemd/inline.tmpfiles"
     mkdir /run/inline-tokens"""
 
 

@@ -5,6 +5,7 @@ what has arrived, and the body's hash from the body."""
 
 import hashlib
 import http.server
+import os
 import re
 import threading
 import time
@@ -14,7 +15,23 @@ import botocore.auth
 import botocore.awsrequest
 import botocore.credentials
 
+from snapshotlib import Snapshotter
+
 KEY, SECRET, REGION = "an-id", "a+secret/with=signs", "eu-test-1"
+
+
+def node_of(url, key=f"{KEY}:{SECRET}\n", place="s3://bucket/some/prefix",
+            **settings):
+    """An il-snapshot that is to use it."""
+    node = Snapshotter(place, start=False)
+    path = os.path.join(node.folder, "key")
+    with open(path, "w") as file:
+        file.write(key)
+    os.chmod(path, 0o600)
+    node.settings = {"IL_SNAPSHOTS_ENDPOINT": url,
+                     "IL_SNAPSHOTS_REGION": REGION,
+                     "IL_SNAPSHOTS_KEY_FILE": path, **settings}
+    return node.start()
 
 
 def signature(method, url, headers, signed, date):
@@ -81,7 +98,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             "</IsTruncated>" + (
                 f"<NextContinuationToken>]+{first + len(page)}"
                 "</NextContinuationToken>" if more else "") +
-            "".join(f"<Contents><Key>{n}</Key></Contents>" for n in page) +
+            "".join(
+                f"<Contents><Key>{n}</Key><LastModified>" + time.strftime(
+                    "%Y-%m-%dT%H:%M:%S.000Z",
+                    time.gmtime(self.server.times[n])) +
+                "</LastModified></Contents>" for n in page) +
             "</ListBucketResult>").encode())
 
     def serve(self):
@@ -103,6 +124,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not url.path.startswith("/bucket"):
             return self.wrong(404, "NoSuchBucket")
         if self.command == "PUT":
+            server.times[name] = time.time()
             server.objects[name] = body
             return self.say(200)
         if self.command == "DELETE":
@@ -124,6 +146,7 @@ class Bucket(http.server.ThreadingHTTPServer):
     def __init__(self, context=None):
         super().__init__(("127.0.0.1", 0), Handler)
         self.objects, self.faults, self.seen = {}, [], []
+        self.times = {}     # when each was put
         self.unsigned, self.page = 0, 3
         self.lock, self.over = threading.Lock(), threading.Event()
         scheme = "http"

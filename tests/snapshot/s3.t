@@ -18,19 +18,6 @@ except ImportError:
     sys.exit()
 
 
-def node_of(url, key=f"{KEY}:{SECRET}\n", place="s3://bucket/some/prefix",
-            **settings):
-    node = Snapshotter(place, start=False)
-    path = os.path.join(node.folder, "key")
-    with open(path, "w") as file:
-        file.write(key)
-    os.chmod(path, 0o600)
-    node.settings = {"IL_SNAPSHOTS_ENDPOINT": url,
-                     "IL_SNAPSHOTS_REGION": REGION,
-                     "IL_SNAPSHOTS_KEY_FILE": path, **settings}
-    return node.start()
-
-
 class Pair:
     """A bucket, a node with a sandbox that is saved there, and another one
     that restores it."""

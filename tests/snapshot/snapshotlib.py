@@ -25,7 +25,8 @@ BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 PROGRAM = os.path.join(BUILD, "bin", "il-snapshot")
 PATIENCE = 60
 FIELDS = ("told_ms", "sandboxes", "waiting", "oldest_ms", "failing_ms",
-          "saved", "bytes", "failures", "restored", "forgotten")
+          "saved", "bytes", "failures", "restored", "forgotten", "files",
+          "files_failing_ms")
 CODES = {2: "INPUT", 4: "CONFLICT", 5: "LIMIT", 9: "UNAVAILABLE",
          12: "CONFIG", 1: "SYSTEM", 8: "TIMEOUT"}
 MIB = 1 << 20
@@ -129,7 +130,8 @@ class Snapshotter:
         with open(os.path.join(self.state, next(
                 name for name in os.listdir(self.state)
                 if name.startswith("snapshot-"))), "rb") as file:
-            return dict(zip(FIELDS, struct.unpack("=10q", file.read())))
+            return dict(zip(FIELDS, struct.unpack(
+                f"={len(FIELDS)}q", file.read())))
 
     def wait_saved(self):
         """Until nothing waits to be saved."""

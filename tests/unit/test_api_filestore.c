@@ -13,6 +13,7 @@
 #include "sandbox/base/buf.h"
 #include "sandbox/base/clock.h"
 #include "sandbox/base/err.h"
+#include "sandbox/base/text.h"
 #include "tap.h"
 
 static const struct filestore_limits limits = { .ttl_ms = 3600000,
@@ -130,11 +131,11 @@ test_ids(void)
 		"00000000-0000-4000-8000-00000000000/",
 		"00000000-0000-4000-8000-000000000000.meta" };
 
-	ok(filestore_is_id("0123456f-abcd-4ef0-a123-0123456789ab", 36), "one");
-	ok(!filestore_is_id("0123456f-abcd-4ef0-a123-0123456789ab\0x", 38),
+	ok(text_is_uuid("0123456f-abcd-4ef0-a123-0123456789ab", 36), "one");
+	ok(!text_is_uuid("0123456f-abcd-4ef0-a123-0123456789ab\0x", 38),
 	    "with a NUL");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ok(!filestore_is_id(bad[i], strlen(bad[i])), bad[i]);
+		ok(!text_is_uuid(bad[i], strlen(bad[i])), bad[i]);
 		is_str(get(bad[i]), "not-found", "so it is not found");
 		ok(filestore_delete(&store, bad[i], strlen(bad[i]), &err) < 0,
 		    "nor removed");
@@ -155,7 +156,7 @@ test_life(void)
 
 	(void)snprintf(first, sizeof(first), "%s", put("../é\r\n\"", "one"));
 	(void)snprintf(second, sizeof(second), "%s", put("", ""));
-	ok(filestore_is_id(first, strlen(first)), "made an id");
+	ok(text_is_uuid(first, strlen(first)), "made an id");
 	ok(strcmp(first, second) != 0, "another one");
 	is_str(get(first), "../é\r\n\" one", "comes back");
 	is_str(get(second), " ", "an empty one too");
