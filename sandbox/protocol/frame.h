@@ -66,8 +66,7 @@ enum frame_kind {
 	FRAME_RESTORE = 23,	/* SANDBOX, NAME (its id before): MTIME, of what
 				 * is restored, without: nothing */
 	FRAME_FORGET = 24,	/* SANDBOX */
-	FRAME_COPY = 25,	/* NAME (a file's id): SIZE, DATA (what il-api
-				 * notes of it), then BYTES; without: none */
+	FRAME_COPY = 25,	/* NAME (a file): SIZE, DATA (note), BYTES */
 
 	/* broker → cell, on the control socket */
 	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS, KEEP,
