@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The units as systemd has them: weights, exposure, confinement."""
 
-import json
 import os
 import sys
 
@@ -79,32 +78,6 @@ def the_programs_cannot_gain_privileges():
                 echo "$(cat /proc/$pid/comm)"
         done""")
     assert bad == "", bad
-
-
-@test
-def il_snapshot_copies_files_and_brings_them_to_another_node():
-    """What its unit and il-api's let them do, as one node, then as another."""
-    key = "/etc/inline/api/nodes.key"
-    host.sh(f"(umask 027 && openssl rand -hex 32 >{key})")
-    nodes = {"IL_SNAPSHOTS": "/var/lib/inline-snapshots",
-             "IL_NODES": "a=127.0.0.1:8078,b=127.0.0.1:8079",
-             "IL_NODES_KEY_FILE": key}
-    host.configure(IL_NODE="a", **nodes)
-    file_id = json.loads(host.sh(
-        "echo of node a >/tmp/made && curl -sf -F file=@/tmp/made "
-        "http://127.0.0.1:8080/v1/files"))["file_id"]
-    host.wait_for(lambda: host.machine.run(
-        f"test -e /var/lib/inline-snapshots/files/{file_id}/head")[0] == 0, 60)
-    host.configure(IL_NODE="b")
-    answer = host.sh(
-        "curl -s -H 'Content-Type: application/json' --data-binary @- "
-        "http://127.0.0.1:8080/v1/execute", feed=json.dumps({
-            "code": "print(open('x').read())",
-            "files": [{"path": "x", "file_id": file_id}]}))
-    note(answer)
-    assert json.loads(answer)["stdout"] == "of node a\n\n", answer
-    denied = host.sh("journalctl -u il-snapshot -o cat | grep -i denied || :")
-    assert denied == "", denied
 
 
 with host:
