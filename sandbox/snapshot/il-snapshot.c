@@ -173,7 +173,7 @@ main(int argc, char **argv)
 	enum log_level level = LOG_LEVEL_INFO;
 	bool test = false;
 	auto_config struct config config = { 0 };
-	struct snapshotter s = { .config = &config, .base = -1 };
+	static struct snapshotter s = { .base = -1 }; /* ends with us */
 	struct err err;
 	int c;
 
@@ -194,6 +194,7 @@ main(int argc, char **argv)
 	if (optind != argc)
 		usage_exit();
 	log_init("il-snapshot", level);
+	s.config = &config;
 	TAILQ_INIT(&s.sandboxes);
 	TAILQ_INIT(&s.requests);
 	TAILQ_INIT(&s.waiting);
