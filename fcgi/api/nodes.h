@@ -49,8 +49,8 @@ int nodes_get_own_file(struct api_app *app, const struct http_request *req,
 bool nodes_has_copies(const struct api_app *app,
     const struct http_request *req);
 
-/* The other side of that: is it a request of another node's for a file?  Then
- * it was answered. */
+/* The other side of nodes_get_file(): is it a request of another node's for a
+ * file?  Then it was answered. */
 bool nodes_serve_file(struct api_app *app, struct http_request *req);
 
 #endif

@@ -95,29 +95,21 @@ add_change(struct copies *c, const char *id, bool gone)
 }
 
 static void
+take_event(struct snapshotter *s, const struct inotify_event *event)
+{
+	const char *name = event->len > 0 ? event->name : "";
+
+	if ((event->mask & IN_Q_OVERFLOW) != 0)
+		s->copies->full_ms = clock_monotonic_ms();
+	else if (text_is_uuid(name, strlen(name)))
+		add_change(s->copies, name, (event->mask & IN_DELETE) != 0);
+}
+
+static void
 on_events(void *arg, int fd, uint32_t events)
 {
-	struct snapshotter *s = arg;
-	struct copies *c = s->copies;
-	_Alignas(struct inotify_event) char data[16384];
-	ssize_t len;
-
 	(void)events;
-	while ((len = read(fd, data, sizeof(data))) > 0)
-		for (ssize_t at = 0; at < len;) {
-			const struct inotify_event *event =
-			    (const struct inotify_event *)(const void *)(data +
-				at);
-			const char *name = event->len > 0 ? event->name : "";
-
-			at += (ssize_t)(sizeof(*event) + event->len);
-			if ((event->mask & IN_Q_OVERFLOW) != 0)
-				c->full_ms = clock_monotonic_ms();
-			else if (text_is_uuid(name, strlen(name)))
-				add_change(c, name,
-				    (event->mask & IN_DELETE) != 0);
-		}
-	snapshotter_look(s);
+	watch_read(arg, fd, take_event);
 }
 
 /* The folder may come later, or another one in its place: whatever is in it

@@ -117,7 +117,7 @@ take_question(struct request *request, const void *packet, size_t len)
 	return task_is_id(request->from);
 }
 
-/* Il-api says nothing more: it hung up. */
+/* Who asks for a copy says nothing more: it hung up. */
 static void
 on_hangup(void *arg, int fd, uint32_t events)
 {

@@ -14,6 +14,7 @@
 
 struct config;
 struct copies;
+struct inotify_event;
 struct loop;
 struct loop_timer;
 struct snapshot_state;
@@ -108,6 +109,9 @@ enum task_kind { TASK_SAVE, TASK_ASKED, TASK_COPY, TASK_PASS };
 
 /* watch.c: look at IL_BASE_DIR from now on; all that is there is due. */
 int watch_open(struct snapshotter *s, struct err *err);
+/* Take what an inotify says, one after the other, and look. */
+void watch_read(struct snapshotter *s, int fd,
+    void (*take)(struct snapshotter *s, const struct inotify_event *event));
 /* NULL: there is none. */
 struct sandbox *watch_find(struct snapshotter *s, const char *id);
 

@@ -174,14 +174,13 @@ take_event(struct snapshotter *s, const struct inotify_event *event)
 		drop(s, sandbox);
 }
 
-static void
-on_events(void *arg, int fd, uint32_t events)
+void
+watch_read(struct snapshotter *s, int fd,
+    void (*take)(struct snapshotter *s, const struct inotify_event *event))
 {
-	struct snapshotter *s = arg;
 	_Alignas(struct inotify_event) char data[16384];
 	ssize_t len;
 
-	(void)events;
 	while ((len = read(fd, data, sizeof(data))) > 0)
 		for (ssize_t at = 0; at < len;) {
 			const struct inotify_event *event =
@@ -189,9 +188,16 @@ on_events(void *arg, int fd, uint32_t events)
 				at);
 
 			at += (ssize_t)(sizeof(*event) + event->len);
-			take_event(s, event);
+			take(s, event);
 		}
 	snapshotter_look(s);
+}
+
+static void
+on_events(void *arg, int fd, uint32_t events)
+{
+	(void)events;
+	watch_read(arg, fd, take_event);
 }
 
 int
