@@ -7,43 +7,22 @@ import base64
 import json
 import os
 import re
-import secrets
 import shutil
 import signal
-import subprocess
-import tempfile
 
 from libre import Libre
 from mcp_client import Mcp
 from served import Served, wait_for
 from service import BUILD, ROOT, free_port
+from shared_nodes import alice, bob, folder, key_file, tokens, upload
 from tap import run, test
 
 if not os.path.exists(os.path.join(BUILD, "bin", "il-snapshot")):
     print("1..0 # SKIP il-snapshot is built where libzstd is")
     raise SystemExit
 
-folder = tempfile.TemporaryDirectory(prefix="inline-copies-")
-os.chmod(folder.name, 0o755)
 store = os.path.join(folder.name, "store")
 os.mkdir(store)
-tokens = os.path.join(folder.name, "tokens")
-key_file = os.path.join(folder.name, "key")
-with open(key_file, "w") as file:
-    file.write(secrets.token_hex(32) + "\n")
-os.chmod(key_file, 0o644)
-
-
-def add(name):
-    made = subprocess.run([os.path.join(BUILD, "bin", "ilctl"), "token", "-f",
-                           tokens, "add", name], check=True,
-                          capture_output=True, text=True).stdout
-    return {"Authorization": "Bearer " + made.split()[-1]}
-
-
-alice = add("alice")
-bob = add("bob")
-os.chmod(tokens, 0o644)
 NODES = ",".join(f"{name}=127.0.0.1:{free_port()}" for name in "abz")
 
 
@@ -59,16 +38,6 @@ with open(os.path.join(ROOT, "fcgi", "api", "openapi.json")) as file:
     OPENAPI = json.load(file)
 LARGE = os.urandom(9 << 20)     # of more than one part
 made = {}       # what a has made: name: id, or LibreChat's (session, id)
-
-
-def upload(served, content, who=alice, name="f"):
-    answer = served.request(
-        "POST", "/v1/files", b'--b\r\nContent-Disposition: form-data; '
-        b'name="file"; filename="%s"\r\n\r\n%s\r\n--b--\r\n'
-        % (name.encode(), content),
-        {"Content-Type": "multipart/form-data; boundary=b", **who})
-    assert answer.status == 201, answer
-    return answer.json["file_id"]
 
 
 def get(served, path, who=alice):

@@ -8,38 +8,17 @@ import base64
 import contextlib
 import os
 import re
-import secrets
 import signal
 import socket
-import subprocess
-import tempfile
 import threading
 
 from libre import Libre
 from mcp_client import Mcp, events
-from served import JSON, Served
-from service import BUILD, free_port
+from served import Served
+from service import free_port
+from shared_nodes import alice, bob, folder, key_file, tokens, upload
 from tap import run, test
 
-folder = tempfile.TemporaryDirectory(prefix="inline-nodes-")
-tokens = os.path.join(folder.name, "tokens")
-key_file = os.path.join(folder.name, "key")
-with open(key_file, "w") as file:
-    file.write(secrets.token_hex(32) + "\n")
-os.chmod(folder.name, 0o755)
-os.chmod(key_file, 0o644)
-
-
-def add(name):
-    made = subprocess.run([os.path.join(BUILD, "bin", "ilctl"), "token", "-f",
-                           tokens, "add", name], check=True,
-                          capture_output=True, text=True).stdout
-    return {"Authorization": "Bearer " + made.split()[-1]}
-
-
-alice = add("alice")
-bob = add("bob")
-os.chmod(tokens, 0o644)
 ports = {"a": free_port(), "b": free_port()}
 NODES = ",".join(f"{name}=127.0.0.1:{port}" for name, port in ports.items())
 
@@ -60,16 +39,6 @@ TAG_B = re.search(r'"0 (\w+)" \w+; # b', conf)[1]
 FILE_ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
                      "[0-9a-f]{12}")
 SESSION_ID = re.compile("code-session-[0-9a-f]{32}")
-
-
-def upload(served, content, who=alice, name="f"):
-    answer = served.request(
-        "POST", "/v1/files", b'--b\r\nContent-Disposition: form-data; '
-        b'name="file"; filename="%s"\r\n\r\n%s\r\n--b--\r\n'
-        % (name.encode(), content),
-        {"Content-Type": "multipart/form-data; boundary=b", **who})
-    assert answer.status == 201, answer
-    return answer.json["file_id"]
 
 
 def make_session(served, who=alice, **fields):
