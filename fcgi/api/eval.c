@@ -72,16 +72,13 @@ answer_result(struct http_request *req, struct eval_result *result,
 	auto_buf struct buf body = BUF_INIT(EVAL_ANSWER_MAX);
 	auto_buf struct buf piece = BUF_INIT(2 * CONTENT_STEP);
 	size_t len = eval_answer(&body, result);
-	size_t left_out = result->left_out == NULL ? 0 :
-						     result->left_out->count;
-	bool more = result->cell != NULL && result->cell->cut;
 	size_t written = 0;
 	auto_buf struct buf headers = BUF_INIT(512);
 
 	buf_addf(&headers, "Content-Length: %zu\r\n", len);
-	if (left_out > 0 || more)
-		buf_addf(&headers, "Inline-Left-Out: %zu%s\r\n", left_out,
-		    more ? "+" : "");
+	reply_add_left_out(&headers,
+	    result->left_out == NULL ? 0 : result->left_out->count,
+	    result->cell != NULL && result->cell->cut);
 	if (stands_in != NULL)
 		buf_addf(&headers, "Inline-Interpreter: %s\r\n", stands_in);
 	http_begin(req, 200, REPLY_JSON, buf_str(&headers));

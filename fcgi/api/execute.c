@@ -147,15 +147,19 @@ write_result(struct execution *x, const struct execute_result *result)
 	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
 	struct http_request *req = x->run.req;
 	struct capture *streams[] = { &x->out, &x->err };
+	auto_buf struct buf headers = BUF_INIT(256);
 	size_t written = 0;
+	size_t left_out = 0;
 	size_t len;
-	char header[64];
 
 	for (size_t i = 0; i < 2; i++)
 		capture_end(streams[i]);
 	len = execute_answer(&body, result);
-	(void)snprintf(header, sizeof(header), "Content-Length: %zu\r\n", len);
-	http_begin(req, 200, REPLY_JSON, header);
+	for (size_t i = 0; i < x->files.count; i++)
+		left_out += x->files.items[i].id == NULL ? 1 : 0;
+	buf_addf(&headers, "Content-Length: %zu\r\n", len);
+	reply_add_left_out(&headers, left_out, x->run.result.cut);
+	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
 	for (size_t i = 0; i < 2; i++) {
 		const struct capture *stream = streams[i];
 

@@ -22,6 +22,7 @@ struct mcp_scanned {
 	char *path; /* heap */
 	int64_t size;
 	int64_t mtime; /* seconds */
+	bool is_file;  /* a regular one: others cannot be sent */
 };
 
 /* A scan under way: the folders that it has met. */
@@ -53,14 +54,16 @@ take_entry(void *arg, const struct cell_event *event)
 		s->folders[s->folder_count++] = path;
 		return;
 	}
-	if (event->entry_kind == ENTRY_FILE && s->scan->count < SCAN_ENTRIES) {
+	if (event->entry_kind != ENTRY_DIRECTORY &&
+	    s->scan->count < SCAN_ENTRIES) {
 		s->scan->items[s->scan->count++] = (struct mcp_scanned){ path,
-			event->size, event->mtime };
+			event->size, event->mtime,
+			event->entry_kind == ENTRY_FILE };
 		return;
 	}
 	free(path);
-	s->scan->cut |= event->entry_kind == ENTRY_FILE ||
-	    (event->entry_kind == ENTRY_DIRECTORY && event->name[0] != '.');
+	s->scan->cut |= event->entry_kind != ENTRY_DIRECTORY ||
+	    event->name[0] != '.';
 }
 
 /* What is left of a time, for one request; 0: nothing. */
@@ -145,6 +148,11 @@ mcp_scan_collect(struct mcp_work *w, struct mcp_borrowed *b,
 
 		if (!has_changed(item, before, since_s))
 			continue;
+		if (!item->is_file) {
+			mcp_work_leave_out(w, item->path, 0,
+			    api_run_left_out[LEFT_OUT_KIND]);
+			continue;
+		}
 		if (item->size > room || w->left_count >= MCP_LEFT_MAX ||
 		    request.wall_ms == 0) {
 			mcp_work_leave_out(w, item->path, item->size,

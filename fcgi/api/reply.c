@@ -30,6 +30,14 @@ reply_wants_extras(const struct http_request *req)
 	return extras != NULL && strcmp(extras, "1") == 0;
 }
 
+void
+reply_add_left_out(struct buf *headers, size_t count, bool more)
+{
+	if (count > 0 || more)
+		buf_addf(headers, "Inline-Left-Out: %zu%s\r\n", count,
+		    more ? "+" : "");
+}
+
 /* ---- of either contract ---- */
 
 /* The path is that, or below it. */

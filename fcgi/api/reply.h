@@ -3,8 +3,10 @@
 #define REPLY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct detail;
 struct eval_refusal;
 struct http_request;
@@ -19,6 +21,9 @@ void reply_text(struct http_request *req, int status, const char *headers,
     const char *json);
 /* May the answer say more than its contract has? */
 bool reply_wants_extras(const struct http_request *req);
+/* Append the header that tells how many files of a run do not come back; more:
+ * there may be others.  Nothing, where none was left out. */
+void reply_add_left_out(struct buf *headers, size_t count, bool more);
 
 /* ---- refusals of any contract: /eval, /api/v2, /librechat and /mcp have
  * manners of their own, all else those of the code-interpreter ---- */

@@ -36,7 +36,10 @@ const char *const api_environment[] = {
 	"PYTHONDONTWRITEBYTECODE=1",
 	"PYTHONIOENCODING=utf-8",
 	"PYTHONUSERBASE=/snekbox/user_base", /* ilctl packages */
+	/* Caches are no files that a run has made. */
 	"MPLCONFIGDIR=/tmp/matplotlib",
+	"XDG_CACHE_HOME=/tmp/cache",
+	"XDG_CONFIG_HOME=/tmp/config",
 	/* A thread for each core of a large host is more than may be. */
 	"OMP_NUM_THREADS=4",
 	"OPENBLAS_NUM_THREADS=4",
@@ -50,6 +53,7 @@ const char *const api_run_left_out[] = {
 	[LEFT_OUT_UNREADABLE] = "not readable",
 	[LEFT_OUT_TIME] = "out of time",
 	[LEFT_OUT_PATH] = "too deep",
+	[LEFT_OUT_KIND] = "not a regular file",
 };
 
 const char *

@@ -333,6 +333,7 @@ enum left_out {
 	LEFT_OUT_UNREADABLE = 4,
 	LEFT_OUT_TIME = 5, /* COLLECT_MS was over */
 	LEFT_OUT_PATH = 6, /* too deep, or its path too long */
+	LEFT_OUT_KIND = 7, /* a link, a pipe, a socket: no regular file */
 };
 
 /* How a request ended. */

@@ -202,6 +202,18 @@ for name, size in (('a', 30), ('b', 30), ('c', 49), ('d', 1)):
 
 
 @test
+def what_is_no_regular_file_is_told():
+    old, new = both(input="import os\nopen('f', 'w'); os.mkfifo('fifo')\n"
+                    "os.symlink('f', 'link'); os.symlink('none', 'dangling')\n"
+                    "os.symlink('none', '_hidden'); os.mkfifo('.hidden')")
+    assert old.headers["Inline-Left-Out"] == "2", old.headers
+    assert [f["path"] for f in new.json["files"]] == ["f", "link"], new
+    assert new.json["left_out"] == [
+        {"path": path, "size": 0, "why": "not a regular file"}
+        for path in ("dangling", "fifo")], new
+
+
+@test
 def files_too_far_down_are_told():
     old, new = both(input=DEEP)
     assert old.json == {"stdout": "FileParsingError: Exceeded directory depth "

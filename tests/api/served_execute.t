@@ -297,6 +297,12 @@ def the_environment_is_the_contracts():
                   "'PYTHONUNBUFFERED', 'PYTHONDONTWRITEBYTECODE', "
                   "'PYTHONIOENCODING', 'MPLCONFIGDIR')]")
     assert out == "['1', '1', 'utf-8', '/tmp/matplotlib']\n", out
+    answer = served.execute(
+        "import os\nfor name in ('CACHE', 'CONFIG'):\n"
+        "    place = os.environ.get(f'XDG_{name}_HOME') or os.path.expanduser("
+        "f'~/.{name.lower()}')\n"
+        "    os.makedirs(place + '/some'); open(place + '/some/f', 'x')")
+    assert (answer["exit_code"], answer["files"]) == (0, []), answer
     assert printed("import os\nsorted(k for k in os.environ if k.startswith("
                    "('IL_', 'SANDBOX_', 'DISCORD_', 'DOCKER')))") == "[]\n"
 

@@ -161,6 +161,25 @@ def nothing_but_regular_files_comes_back():
 
 
 @test
+def what_is_no_regular_file_is_named_and_counted():
+    code = ("import os, socket\nopen('f', 'w').write('1'); os.mkfifo('fifo')\n"
+            "os.symlink('f', 'link'); os.symlink('none', 'dangling')\n"
+            "os.mkdir('d'); os.symlink('.', 'd/loop')\n"
+            "socket.socket(socket.AF_UNIX).bind('socket')")
+    fields, out = left_out(code)
+    assert out == dict.fromkeys(("fifo", "link", "dangling", "d/loop",
+                                 "socket"), "not a regular file"), out
+    assert [f["path"] for f in fields["files"]] == ["f"], fields
+    answer = served.post("/v1/execute", {"code": code})
+    assert answer.headers["Inline-Left-Out"] == "5", answer.headers
+    answer = served.post("/v1/execute", {"code": "for i in range(1200): "
+                         "open('%04d' % i, 'w').close()"})
+    assert answer.headers["Inline-Left-Out"] == "100+", answer.headers
+    answer = served.post("/v1/execute", {"code": "open('f', 'w').close()"})
+    assert "Inline-Left-Out" not in answer.headers, answer.headers
+
+
+@test
 def names_of_one_file_come_back_as_so_many_files():
     answer, made = execute("import os\n_ = open('b', 'w').write('1')\n"
                            "os.link('b', 'a'); os.link('b', 'c')")

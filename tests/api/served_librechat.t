@@ -52,6 +52,16 @@ def the_work_folder_is_mnt_data():
 
 
 @test
+def what_is_no_regular_file_is_named():
+    told = libre.exec("import os\nopen('f', 'w').write('1')\n"
+                      "os.mkfifo('fifo'); os.symlink('f', 'link')")
+    assert [f["name"] for f in told["files"]] == ["f"], told
+    assert told["stderr"].splitlines() == [
+        "[sandbox] This file does not come back, not a regular file: " + name
+        for name in ("fifo", "link")], told
+
+
+@test
 def bash_has_what_it_is_promised():
     told = libre.exec('echo "$1 $2 $#"; python3 -c "print(1)" | base64; '
                       'cat /dev/null; exit 7', "bash", args=["a b", "c"])

@@ -259,6 +259,32 @@ def pictures_are_seen_and_other_files_are_linked():
 
 
 @test
+def what_is_no_regular_file_is_named_in_a_run_and_in_a_session():
+    code = ("import os\nopen('f', 'w').write('1'); os.mkfifo('fifo')\n"
+            "os.symlink('f', 'link')")
+    session = mcp.tool("create_session")["structuredContent"]["session"]
+    try:
+        for more in {}, {"session": session}:
+            data = mcp.tool("run_python", code=code, **more
+                            )["structuredContent"]
+            assert [f["path"] for f in data["files"]] == ["f"], data
+            assert sorted((f["path"], f["why"]) for f in data["left_out"]) == [
+                (path, "not a regular file") for path in ("fifo", "link")], data
+    finally:
+        mcp.tool("close_session", session=session)
+
+
+@test
+def caches_are_no_files_of_a_run():
+    code = ("import os\nfor name in ('CACHE', 'CONFIG'):\n"
+            "    place = os.environ.get(f'XDG_{name}_HOME') or "
+            "os.path.expanduser(f'~/.{name.lower()}')\n"
+            "    os.makedirs(place); open(place + '/f', 'x')")
+    data = mcp.tool("run_python", code=code)["structuredContent"]
+    assert (data["exit_code"], data["files"]) == (0, []), data
+
+
+@test
 def a_picture_that_the_store_does_not_take_is_seen_all_the_same():
     with Served(IL_API_CELLS="1") as broken:
         shutil.rmtree(os.path.join(broken.settings["IL_STATE_DIR"], "files"))

@@ -327,6 +327,8 @@ os.remove('gone')
                           b"d/_u": b"4", b"other": b"OTHER", b"dark": b"5",
                           b"locked/in": b"6"}, told
     assert told.total == 7 and told.cut is None, told
+    assert told.left_out == dict.fromkeys((b"link", b"fifo"),
+                                          N.LEFT_OUT_KIND), told
 
 
 @test
@@ -340,6 +342,8 @@ os.utime('touched', (9, 9)); open('read').read()
 """], inputs=[("touched", b"t"), ("read", b"r"), ("a", b"a", {"ALWAYS": 1})])
     assert told.files == {b"_d/x": b"", b"new": b"1", b"link": b"1",
                           b"touched": b"t", b"a": b"a"}, told
+    assert told.left_out == dict.fromkeys((b"dangling", b"fifo"),
+                                          N.LEFT_OUT_KIND), told
 
 
 @test

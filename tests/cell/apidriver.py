@@ -22,8 +22,9 @@ EXECUTE_ENV = ["LANG=C.UTF-8", "HOME=/workspace",
                "PATH=/usr/local/bin:/usr/bin:/bin", "PYTHONUNBUFFERED=1",
                "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8",
                "PYTHONUSERBASE=/snekbox/user_base",
-               "MPLCONFIGDIR=/tmp/matplotlib", "OMP_NUM_THREADS=4",
-               "OPENBLAS_NUM_THREADS=4"]
+               "MPLCONFIGDIR=/tmp/matplotlib",
+               "XDG_CACHE_HOME=/tmp/cache", "XDG_CONFIG_HOME=/tmp/config",
+               "OMP_NUM_THREADS=4", "OPENBLAS_NUM_THREADS=4"]
 
 
 class ApiLease(Lease):

@@ -64,6 +64,7 @@ BESIDE_IT = (b"LANG=C.UTF-8\0HOME=/workspace\0"
              b"PYTHONIOENCODING=utf-8\0"
              b"PYTHONUSERBASE=/snekbox/user_base\0"
              b"MPLCONFIGDIR=/tmp/matplotlib\0"
+             b"XDG_CACHE_HOME=/tmp/cache\0XDG_CONFIG_HOME=/tmp/config\0"
              b"OMP_NUM_THREADS=4\0OPENBLAS_NUM_THREADS=4\0")
 
 

@@ -19,7 +19,7 @@ from _blake2 import blake2b
 from files import READ, Writer, enter_any, join, send_file, unlock, walk
 from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
                     COLLECT_NO_DOT, COLLECT_NO_UNDERSCORE, ERROR_FAILED,
-                    FRAME_LEFT_OUT, LEFT_OUT_COUNT, LEFT_OUT_PATH,
+                    FRAME_LEFT_OUT, LEFT_OUT_COUNT, LEFT_OUT_KIND, LEFT_OUT_PATH,
                     LEFT_OUT_SIZE, LEFT_OUT_TIME, LEFT_OUT_TOTAL,
                     LEFT_OUT_UNREADABLE, LIMIT_LEFT_OUT, LIMIT_PATH,
                     TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
@@ -95,6 +95,9 @@ class Harvest:
         found = sorted(self.scan(lease))
         sent = 0
         for path, mark in found:
+            if mark is None:
+                self.leave_out(lease, path, 0, LEFT_OUT_KIND)
+                continue
             if not self.is_made(path, mark):
                 continue
             sent += 1
@@ -130,7 +133,8 @@ class Harvest:
     # ---- looking ----
 
     def scan(self, lease):
-        """Every file that a request of this kind asks for: (path, mark)."""
+        """Every file that a request of this kind asks for: (path, mark).  The
+        mark of what is no regular file is None."""
         folders = [[]]
         while folders:
             names = folders.pop()
@@ -151,7 +155,7 @@ class Harvest:
                             if not self.is_hidden(item.name, True):
                                 self.go_down(lease, folders, path)
                         elif not self.is_hidden(item.name, False):
-                            yield from self.regular(item, path)
+                            yield from self.file(item, path)
             finally:
                 os.close(fd)
 
@@ -176,13 +180,15 @@ class Harvest:
                 self.how & COLLECT_NO_UNDERSCORE and not is_folder and
                 name.startswith("_"))
 
-    def regular(self, item, path):
+    def file(self, item, path):
         follow = self.how & COLLECT_LINKS != 0
         try:
             status = item.stat(follow_symlinks=follow)
         except OSError:         # a link into nowhere
-            return
-        if stat.S_ISREG(status.st_mode) and join(path) != self.skip:
+            status = None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            yield join(path), None
+        elif join(path) != self.skip:
             yield join(path), mark_of(status)
 
     # ---- judging and sending ----

@@ -218,6 +218,7 @@ name_one_left_out(struct buf *out, const struct collected_left *left,
 		[LEFT_OUT_UNREADABLE] = N_(", not readable"),
 		[LEFT_OUT_TIME] = N_(", no time was left"),
 		[LEFT_OUT_PATH] = N_(", path too long"),
+		[LEFT_OUT_KIND] = N_(", not readable"),
 	};
 
 	message_add_name(out, left->path, NAME_MOST);
