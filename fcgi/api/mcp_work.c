@@ -6,6 +6,7 @@
 
 #include "app.h"
 #include "../contract/mcp/mcp_media.h"
+#include "../contract/mcp/mcp_picture.h"
 
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
@@ -29,7 +30,7 @@ add_left(struct mcp_work *w, const char *path, int64_t size)
 	*file = (struct mcp_left){ .path = xstrdup(path),
 		.size = size,
 		.type = mcp_media_type(path, "\0", 1),
-		.content = BUF_INIT(MCP_SHOWN_BYTES) };
+		.content = BUF_INIT(MCP_PICTURE_BYTES) };
 	return file;
 }
 
@@ -46,9 +47,18 @@ mcp_work_leave_out(struct mcp_work *w, const char *path, int64_t size,
 void
 mcp_work_end_file(struct mcp_work *w)
 {
+	struct mcp_left *file = w->file;
+	bool counted;
+
+	if (file == NULL)
+		return;
 	if (w->fresh.store != NULL)
-		w->file->id = api_left_keep(&w->fresh, w->file->path,
-		    &w->file->why);
+		file->id = api_left_keep(&w->fresh, file->path, &file->why);
+	counted = file->content.len > 0;
+	mcp_check_picture(file);
+	if (counted && file->content.len == 0)
+		w->shown -= file->size;
+	w->file = NULL;
 }
 
 static void
@@ -85,10 +95,11 @@ take_bytes(struct mcp_work *w, const struct cell_event *event)
 		    event->len);
 	w->taken += (int64_t)event->len;
 	most = strcmp(file->type, SVG) == 0  ? MCP_SHOWN_TEXT_BYTES :
-	    mcp_media_is_picture(file->type) ? MCP_SHOWN_BYTES :
+	    mcp_media_is_picture(file->type) ? MCP_PICTURE_BYTES :
 					       0;
+	/* All of a run together have the room of one. */
 	if (file->size > most ||
-	    (content->len == 0 && w->shown + file->size > MCP_SHOWN_TOTAL))
+	    (content->len == 0 && w->shown + file->size > MCP_PICTURE_BYTES))
 		return;
 	w->shown += content->len == 0 ? file->size : 0;
 	buf_add(content, event->data, event->len);

@@ -8,6 +8,7 @@
 #include "fcgi/contract/mcp/mcp_media.h"
 #include "fcgi/contract/mcp/mcp_message.h"
 #include "fcgi/contract/mcp/mcp_output.h"
+#include "fcgi/contract/mcp/mcp_picture.h"
 #include "fcgi/contract/mcp/mcp_result.h"
 #include "fcgi/contract/mcp/mcp_tools.h"
 #include "fcgi/pytext/pyjson.h"
@@ -140,6 +141,16 @@ check_results(const struct mcp_message *m, char *data, size_t len, size_t times)
 	mcp_output_release(&o);
 }
 
+/* Of a picture no more is read than there is. */
+static void
+check_picture(const char *data, size_t len)
+{
+	const char *type = mcp_picture_type(data, len);
+
+	if (type != NULL && mcp_picture_fault(&type, data, len) == NULL)
+		fuzz_holds(strncmp(type, "image/", 6) == 0, "a picture");
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -155,6 +166,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	head.method = methods[data[0] >> 2 & 3];
 	head.name = data[0] & 16 ? "=?base64?cnVuX3B5dGhvbg==?=" : "run_python";
 	body = fuzz_text(data + 1, size - 1);
+	check_picture(body, size - 1);
 	if (!mcp_message_parse(&m, &head, body, size - 1, &fault)) {
 		fuzz_holds(fault.status == 200 || fault.status == 400 ||
 			fault.status == 404,

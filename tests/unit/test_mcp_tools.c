@@ -3,6 +3,7 @@
 #include "fcgi/contract/mcp/mcp_media.h"
 #include "fcgi/contract/mcp/mcp_message.h"
 #include "fcgi/contract/mcp/mcp_output.h"
+#include "fcgi/contract/mcp/mcp_picture.h"
 #include "fcgi/contract/mcp/mcp_result.h"
 #include "fcgi/contract/mcp/mcp_tools.h"
 
@@ -367,6 +368,27 @@ test_many_files(void)
 	}
 }
 
+/* What does not fit comes next. */
+static void
+test_long_read(const char *data, size_t len)
+{
+	char want[64];
+	const char *next;
+	long long end;
+
+	buf_reset(&out);
+	mcp_add_read(&out, &m, "a", data, len, 0, (int64_t)len);
+	next = strstr(buf_str(&out), "\"next_offset\":");
+	end = next == NULL ? -1 : strtoll(next + 14, NULL, 10);
+	ok(is_json(&out) && out.len <= MCP_RESULT_MAX,
+	    "a part of a file is no answer of over 1 MiB");
+	(void)snprintf(want, sizeof(want), "it goes on at %lld", end);
+	ok(len == 1 ? strncmp(next + 14, "null", 4) == 0 :
+		      end > 80000 && end < (long long)len &&
+		    (data[end] & 0xc0) != 0x80,
+	    want);
+}
+
 static void
 test_longest(void)
 {
@@ -383,8 +405,10 @@ test_longest(void)
 	for (size_t i = 0; i < MCP_ENTRIES_MAX; i++)
 		entries[i] = (struct mcp_entry){ name, ENTRY_FILE, INT64_MAX };
 	buf_reset(&out);
-	mcp_add_listing(&out, &m, folder, entries, MCP_ENTRIES_MAX, true);
-	ok(!out.overflow && is_json(&out), "a folder of long names");
+	mcp_add_listing(&out, &m, folder, entries, MCP_ENTRIES_MAX, false);
+	ok(is_json(&out) && out.len <= MCP_RESULT_MAX &&
+		strstr(buf_str(&out), "\"truncated\":true") != NULL,
+	    "a folder of long names is cut, and says so");
 	for (size_t i = 0; i < 3; i++) {
 		size_t len = strlen(texts[i]);
 
@@ -397,7 +421,58 @@ test_longest(void)
 		ok(!out.overflow && is_json(&out), "a text of 8 MiB");
 		ok((strstr(buf_str(&out), "\"text\":") != NULL) == (i == 2),
 		    "as text where that fits");
+		test_long_read(buf_str(&content), MCP_READ_MAX);
 	}
+	test_long_read("\0", 1);
+	buf_reset(&content);
+	while (content.len < MCP_READ_MAX)
+		buf_add(&content, "\0\xff", 2);
+	test_long_read(buf_str(&content), MCP_READ_MAX);
+}
+
+/* Pictures and output share what the answer may have. */
+static void
+test_pictures(void)
+{
+	struct mcp_output o = MCP_OUTPUT_INIT;
+	const struct cell_result cell = { .reason = REASON_EXIT };
+	char name[] = "n.png";
+	char id[] = "i";
+	struct mcp_left left[2];
+	struct mcp_run run = { .out = &o,
+		.err = &o,
+		.cell = &cell,
+		.left = left,
+		.left_count = 2 };
+
+	for (int noisy = 0; noisy < 2; noisy++) {
+		for (size_t i = 0; i < 2; i++) {
+			left[i] = (struct mcp_left){ .path = name,
+				.id = id,
+				.type = "image/png",
+				.content = BUF_INIT(MCP_PICTURE_BYTES) };
+			while (left[i].content.len < MCP_PICTURE_BYTES / 2)
+				buf_addc(&left[i].content, 'x');
+		}
+		buf_reset(&out);
+		mcp_add_run(&out, &m, &run);
+		ok(is_json(&out) && out.len <= MCP_RESULT_MAX,
+		    "no answer is over 1 MiB");
+		ok(strstr(buf_str(&out), "\"image\"") != NULL &&
+			left[0].hidden == NULL,
+		    "the first picture is shown");
+		ok((left[1].hidden == NULL) == (noisy == 0) &&
+			(strstr(buf_str(&out), "; not shown: the rest") ==
+			    NULL) == (noisy == 0) &&
+			(strstr(buf_str(&out), "\"not_shown\":\"the rest") ==
+			    NULL) == (noisy == 0),
+		    "the second one where there is room; else it is told");
+		for (size_t i = 0; i < 40000; i++)
+			mcp_output_add(&o, "\1", 1);
+		for (size_t i = 0; i < 2; i++)
+			buf_release(&left[i].content);
+	}
+	mcp_output_release(&o);
 }
 
 int
@@ -415,6 +490,7 @@ main(void)
 	test_run();
 	test_many_files();
 	test_longest();
+	test_pictures();
 	mcp_message_release(&m);
 	buf_release(&why);
 	buf_release(&out);

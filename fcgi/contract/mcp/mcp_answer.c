@@ -35,6 +35,30 @@ mcp_add_text(struct buf *out, const char *s, size_t len)
 	pydump_add_string(out, s, len, PYDUMP_ASCII);
 }
 
+/* The most that a byte can take as mcp_add_text() writes it. */
+static size_t
+json_cost(unsigned char c)
+{
+	if (c >= 0x80)
+		return 3; /* six for the two of a character */
+	if (c != '\0' && strchr("\t\n\r\"\\", c) != NULL)
+		return 2;
+	return c < 0x20 || c == 0x7f ? 6 : 1;
+}
+
+size_t
+mcp_fit_text(const char *s, size_t len, size_t room)
+{
+	size_t total = 0;
+	size_t n = 0;
+
+	while (n < len && total + json_cost((unsigned char)s[n]) <= room)
+		total += json_cost((unsigned char)s[n++]);
+	while (n < len && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
 void
 mcp_add_value(struct buf *out, const struct pyvalue *value)
 {

@@ -50,6 +50,9 @@ void mcp_add_progress(struct buf *out, const struct pyvalue *token, int64_t ms,
 
 /* A text with its quotes; what is no UTF-8 becomes U+FFFD. */
 void mcp_add_text(struct buf *out, const char *s, size_t len);
+/* How much of a text takes at most `room` bytes in there, its quotes aside: up
+ * to the end of a character. */
+size_t mcp_fit_text(const char *s, size_t len, size_t room);
 /* A text or an integer, as it came. */
 void mcp_add_value(struct buf *out, const struct pyvalue *value);
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "mcp_picture.h"
+
 #include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/base/text.h"
 #include "../../../sandbox/base/utf8.h"
@@ -51,25 +53,10 @@ begins(const char *data, size_t len, const char *magic, size_t magic_len)
 	return len >= magic_len && memcmp(data, magic, magic_len) == 0;
 }
 
-static const char *
-picture_type(const char *data, size_t len)
-{
-	if (begins(data, len, "\x89PNG\r\n\x1a\n", 8))
-		return "image/png";
-	if (begins(data, len, "\xff\xd8\xff", 3))
-		return "image/jpeg";
-	if (begins(data, len, "GIF87a", 6) || begins(data, len, "GIF89a", 6))
-		return "image/gif";
-	if (begins(data, len, "RIFF", 4) && len >= 12 &&
-	    memcmp(data + 8, "WEBP", 4) == 0)
-		return "image/webp";
-	return NULL;
-}
-
 const char *
 mcp_media_type(const char *name, const void *data, size_t len)
 {
-	const char *type = picture_type(data, len);
+	const char *type = mcp_picture_type(data, len);
 	const char *dot = strrchr(name, '.');
 	size_t n = sizeof(endings) / sizeof(endings[0]);
 

@@ -9,6 +9,7 @@
 #include "mcp_answer.h"
 #include "mcp_media.h"
 #include "mcp_message.h"
+#include "mcp_picture.h"
 
 #include "../../../sandbox/base/utf8.h"
 #include "../../../sandbox/protocol/frame_limits.h"
@@ -16,8 +17,12 @@
 /* How long a client may keep a file: it never changes, but goes at its time. */
 #define CONTENTS_MS 60000
 #define PATH_MAX_BYTES (LIMIT_PATH + LIMIT_NAME + 1)
+/* An answer has the same twice, as a text and structured: bytes of each. */
+#define HALF ((size_t)MCP_RESULT_MAX / 2 - 16384)
 /* Six bytes of JSON for each of a path, and what is around it. */
-#define LISTING_MAX ((size_t)MCP_ENTRIES_MAX * (6 * PATH_MAX_BYTES + 64) + 64)
+#define ENTRY_MAX (6 * PATH_MAX_BYTES + 64)
+/* As base64 these are HALF at most. */
+#define HALF_BYTES (HALF / 4 * 3)
 /* A text of more, as JSON, is sent as base64, which always fits. */
 #define CONTENTS_TEXT_MAX ((size_t)16 << 20)
 
@@ -138,13 +143,14 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
     const char *folder, const struct mcp_entry *entries, size_t count,
     bool truncated)
 {
-	auto_buf struct buf text = BUF_INIT(LISTING_MAX);
-	auto_buf struct buf list = BUF_INIT(LISTING_MAX);
+	auto_buf struct buf text = BUF_INIT(HALF);
+	auto_buf struct buf list = BUF_INIT(HALF + ENTRY_MAX);
 	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
 
 	buf_adds(&list, "{\"files\":[");
 	for (size_t i = 0; i < count; i++) {
 		const struct mcp_entry *entry = &entries[i];
+		const size_t before = list.len;
 		bool is_file = entry->kind == ENTRY_FILE;
 
 		buf_reset(&path);
@@ -154,6 +160,11 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 		mcp_add_text(&list, buf_str(&path), path.len);
 		buf_addf(&list, ",\"kind\":\"%s\",\"size\":%" PRId64 "}",
 		    kind_name(entry->kind), is_file ? entry->size : 0);
+		if (list.len > HALF) {
+			list.len = before;
+			truncated = true;
+			break;
+		}
 		buf_add(&text, buf_str(&path), path.len);
 		if (is_file)
 			buf_addf(&text, "\t%" PRId64 " bytes\n", entry->size);
@@ -183,6 +194,26 @@ text_len(const char *data, size_t len, bool at_end)
 	    0;
 }
 
+/* A part of a file that is no text: a picture where it is a whole one, else
+ * base64, and if it looks like a picture a line that says why. */
+static void
+add_bytes_items(struct buf *out, const char *type, const char *data, size_t len,
+    bool shown, const char *hidden)
+{
+	if (shown) {
+		add_picture_item(out, type, data, len);
+		return;
+	}
+	buf_adds(out, "{\"type\":\"text\",\"text\":\"");
+	base64_add(out, data, len);
+	buf_adds(out, "\"}");
+	if (hidden != NULL)
+		buf_addf(out,
+		    ",{\"type\":\"text\",\"text\":"
+		    "\"[not shown as a picture: %s]\"}",
+		    hidden);
+}
+
 void
 mcp_add_read(struct buf *out, const struct mcp_message *m, const char *path,
     const char *data, size_t len, int64_t offset, int64_t size)
@@ -191,31 +222,37 @@ mcp_add_read(struct buf *out, const struct mcp_message *m, const char *path,
 	bool whole = offset == 0 && (int64_t)len == size;
 	size_t taken = text_len(data, len, offset + (int64_t)len >= size);
 	bool text = len == 0 || taken > 0;
+	const char *hidden = NULL;
+	bool shown;
 
-	if (!text)
-		taken = len;
+	if (whole && mcp_media_is_picture(type))
+		hidden = mcp_picture_fault(&type, data, len);
+	else if (mcp_media_is_picture(type))
+		hidden = "this is a part of it";
+	shown = !text && whole && mcp_media_is_picture(type) && hidden == NULL;
+	if (text)
+		taken = mcp_fit_text(data, taken, HALF);
+	else
+		taken = len <= HALF_BYTES || shown ? len : HALF_BYTES;
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
 	buf_adds(out, ",\"content\":[");
-	if (text) {
+	if (text)
 		add_text_item(out, data, taken);
-	} else if (whole && mcp_media_is_picture(type)) {
-		add_picture_item(out, type, data, len);
-	} else {
-		buf_adds(out, "{\"type\":\"text\",\"text\":\"");
-		base64_add(out, data, len);
-		buf_adds(out, "\"}");
-	}
-	buf_addf(out,
-	    "],\"structuredContent\":{\"%s\":", text ? "text" : "base64");
+	else
+		add_bytes_items(out, type, data, taken, shown, hidden);
+	buf_adds(out, "],\"structuredContent\":{");
 	if (text) {
+		buf_adds(out, "\"text\":");
 		mcp_add_text(out, data, taken);
-	} else {
-		buf_addc(out, '"');
-		base64_add(out, data, len);
-		buf_addc(out, '"');
+		buf_addc(out, ',');
+	} else if (taken <= HALF_BYTES) {
+		/* a large picture has no room a second time */
+		buf_adds(out, "\"base64\":\"");
+		base64_add(out, data, taken);
+		buf_adds(out, "\",");
 	}
 	buf_addf(out,
-	    ",\"size\":%" PRId64 ",\"mime_type\":\"%s\",\"next_offset\":", size,
+	    "\"size\":%" PRId64 ",\"mime_type\":\"%s\",\"next_offset\":", size,
 	    type);
 	if (offset + (int64_t)taken < size)
 		buf_addf(out, "%" PRId64, offset + (int64_t)taken);
@@ -242,37 +279,21 @@ mcp_add_resource(struct buf *out, const char *id, const char *name,
 	    mcp_media_of_name(name), size);
 }
 
-/* The most that it can take as JSON, as mcp_add_text() writes it. */
-static size_t
-json_len(const char *text, size_t len)
-{
-	size_t total = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (c >= 0x80)
-			total += 3; /* six for the two of a character */
-		else if (c != '\0' && strchr("\t\n\r\"\\", c) != NULL)
-			total += 2;
-		else
-			total += c < 0x20 || c == 0x7f ? 6 : 1;
-	}
-	return total;
-}
-
 void
 mcp_add_contents(struct buf *out, const struct mcp_message *m,
     const struct pyvalue *uri, const char *name, const char *data, size_t len)
 {
 	const char *type = mcp_media_type(name, data, len);
 
+	/* Clients put into a conversation what is called a picture. */
+	if (mcp_media_is_picture(type))
+		(void)mcp_picture_fault(&type, data, len);
 	mcp_begin(out, m, CONTENTS_MS, false);
 	buf_adds(out, ",\"contents\":[{\"uri\":");
 	mcp_add_value(out, uri);
 	buf_addf(out, ",\"mimeType\":\"%s\",", type);
 	if (mcp_media_is_text(type) && utf8_valid(data, len) &&
-	    json_len(data, len) <= CONTENTS_TEXT_MAX) {
+	    mcp_fit_text(data, len, CONTENTS_TEXT_MAX) == len) {
 		buf_adds(out, "\"text\":");
 		mcp_add_text(out, data, len);
 	} else {

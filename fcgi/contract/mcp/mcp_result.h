@@ -32,13 +32,16 @@ struct mcp_left {
 	char *id;	    /* heap: in the store; NULL: it is not there, */
 	const char *why;    /* because: static */
 	const char *type;   /* static */
+	const char *hidden; /* why a picture is not shown: static, or NULL */
 	struct buf content; /* of what is shown, whole; else empty */
 };
 
+/* The file is whole: a picture that is not fit to be shown loses its content,
+ * and `hidden` says why. */
+void mcp_check_picture(struct mcp_left *file);
+
 /* More of a run are told of in `left_out`. */
 #define MCP_LEFT_MAX 64
-#define MCP_SHOWN_BYTES (1 << 20)      /* a picture, to be shown */
-#define MCP_SHOWN_TOTAL (4 << 20)      /* all of a run */
 #define MCP_SHOWN_TEXT_BYTES (1 << 14) /* an SVG, which is text */
 
 struct mcp_run {
@@ -47,14 +50,18 @@ struct mcp_run {
 	const struct cell_result *cell; /* no REASON_ERROR */
 	int64_t duration_ms;
 	int64_t timeout_s;
-	const struct mcp_left *left;
+	struct mcp_left *left;
 	size_t left_count;
 	bool more_left; /* there were more files */
 };
 
+/* Append the answer, of at most MCP_RESULT_MAX bytes if the names of its files
+ * are not absurd.  Pictures that do not fit are hidden. */
 void mcp_add_run(struct buf *out, const struct mcp_message *m,
     const struct mcp_run *run);
-/* More than any answer can be: of a run, and of all else. */
+/* Clients refuse the result of a tool that is longer. */
+#define MCP_RESULT_MAX (1 << 20)
+/* More than any answer can be: of a resource, and of all else. */
 #define MCP_ANSWER_MAX ((size_t)24 << 20)
 
 /* ---- sessions and their files ---- */

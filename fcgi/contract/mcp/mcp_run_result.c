@@ -10,12 +10,17 @@
 #include "mcp_media.h"
 #include "mcp_message.h"
 #include "mcp_output.h"
+#include "mcp_picture.h"
 #include "mcp_result.h"
 
 #include "../../../sandbox/base/utf8.h"
 
 #define TEXT_MAX ((size_t)512 << 10)
 #define LINES_MAX 20 /* that tell of files, in the text */
+/* Those lines, and what else the content has beside the streams and links. */
+#define SLACK 49152
+
+#define NO_ROOM "the rest of the answer leaves no room for it"
 
 static const char *
 reason_name(const struct cell_result *cell)
@@ -106,9 +111,12 @@ add_file_lines(struct buf *text, const struct mcp_run *run)
 		buf_addf(text, "[file %.200s, %" PRId64 " bytes", file->path,
 		    file->size);
 		if (file->id != NULL)
-			buf_addf(text, ", %s]\n", file->type);
+			buf_addf(text, ", %s", file->type);
 		else
-			buf_addf(text, ": not kept, %s]\n", file->why);
+			buf_addf(text, ": not kept, %s", file->why);
+		if (file->hidden != NULL)
+			buf_addf(text, "; not shown: %s", file->hidden);
+		buf_adds(text, "]\n");
 	}
 	if (i < run->left_count || run->more_left)
 		buf_adds(text, "[there are more files]\n");
@@ -144,10 +152,12 @@ add_left(struct buf *out, const struct mcp_run *run, bool kept)
 			buf_addf(out,
 			    ",\"mime_type\":\"%s\",\"uri\":", file->type);
 			add_uri(out, file);
-			buf_addc(out, '}');
 		} else {
-			buf_addf(out, ",\"why\":\"%s\"}", file->why);
+			buf_addf(out, ",\"why\":\"%s\"", file->why);
 		}
+		if (file->hidden != NULL)
+			buf_addf(out, ",\"not_shown\":\"%s\"", file->hidden);
+		buf_addc(out, '}');
 	}
 }
 
@@ -220,12 +230,61 @@ add_item(struct buf *out, const struct mcp_message *m,
 }
 
 void
+mcp_check_picture(struct mcp_left *file)
+{
+	const struct buf *content = &file->content;
+
+	if (!mcp_media_is_picture(file->type))
+		return;
+	if (file->size > MCP_PICTURE_BYTES)
+		file->hidden = MCP_PICTURE_TOO_LONG;
+	else if (content->len == 0)
+		file->hidden = NO_ROOM;
+	else
+		file->hidden = mcp_picture_fault(&file->type, buf_str(content),
+		    content->len);
+	if (file->hidden != NULL)
+		buf_reset(&file->content);
+}
+
+/* What is shown shares the room that the rest leaves.  The content repeats what
+ * is structured, so that counts twice. */
+static void
+hide_what_does_not_fit(const struct mcp_run *run)
+{
+	auto_buf struct buf structured = BUF_INIT(MCP_ANSWER_MAX);
+	size_t rest;
+	size_t room;
+
+	add_structured(&structured, run);
+	rest = 2 * structured.len + SLACK;
+	room = rest < MCP_RESULT_MAX ? MCP_RESULT_MAX - rest : 0;
+	for (size_t i = 0; i < run->left_count; i++) {
+		struct mcp_left *file = &run->left[i];
+		const size_t len = file->content.len;
+		const bool picture = mcp_media_is_picture(file->type);
+		/* base64, or JSON in which each byte is escaped */
+		const size_t need = (picture ? len / 3 * 4 + 4 : 2 * len) + 64;
+
+		if (len == 0)
+			continue;
+		if (need <= room) {
+			room -= need;
+			continue;
+		}
+		buf_reset(&file->content);
+		file->hidden = picture ? NO_ROOM : NULL;
+	}
+}
+
+void
 mcp_add_run(struct buf *out, const struct mcp_message *m,
     const struct mcp_run *run)
 {
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
 	bool fine = run->cell->reason == REASON_EXIT && run->cell->status == 0;
 
+	hide_what_does_not_fit(run);
 	add_stream(&text, run->out, NULL);
 	add_stream(&text, run->err, "stderr");
 	add_end(&text, run);

@@ -45,6 +45,7 @@ struct mcp_tool_row {
 	bool reads;	    /* it changes nothing */
 	bool destroys;
 	bool idempotent;
+	bool long_answer; /* it may have over 50,000 characters */
 };
 
 extern const struct mcp_tool_row mcp_tool_rows[]; /* MCP_TOOLS of them */

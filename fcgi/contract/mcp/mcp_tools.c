@@ -52,7 +52,9 @@ static const struct mcp_rule
 	    .help = "Bytes of the file to pass over; next_offset of the answer "
 		    "before goes on." },
     limit = { "limit", MCP_RULE_INT, AT(limit), .standard = MCP_READ_BYTES,
-	    .min = 4, .max = MCP_READ_MAX, .help = "Bytes at most." },
+	    .min = 4, .max = MCP_READ_MAX,
+	    .help = "Bytes at most. Where an answer would be over 1 "
+		    "MiB fewer come, and next_offset goes on." },
     text = { "text", MCP_RULE_TEXT, AT(content), .max = 16 << 20,
 	    .help = "What the file is to hold; or base64." },
     base64 = { "base64", MCP_RULE_BASE64, AT(content), .max = 16 << 20,
@@ -74,10 +76,11 @@ static const struct mcp_rule
 #define TRUTH(name) FIELD(name, "\"boolean\"")
 #define KEPT_SCHEMA \
 	LIST("files", TEXT("path") "," NUMBER("size") "," TEXT("mime_type") \
-	    "," TEXT("uri"), \
+	    "," TEXT("uri") "," TEXT("not_shown"), \
 	    "\"path\",\"size\",\"mime_type\",\"uri\"")
 #define LEFT_SCHEMA \
-	LIST("left_out", TEXT("path") "," NUMBER("size") "," TEXT("why"), \
+	LIST("left_out", TEXT("path") "," NUMBER("size") "," TEXT("why") "," \
+	    TEXT("not_shown"), \
 	    "\"path\",\"size\",\"why\"")
 #define REASON_SCHEMA \
 	"\"reason\":{\"type\":\"string\",\"enum\":[\"exit\",\"signal\"," \
@@ -105,19 +108,20 @@ const struct mcp_tool_row mcp_tool_rows[MCP_TOOLS] = {
 	[MCP_RUN_PYTHON] = { "run_python", "Run Python",
 	    "Run a Python program in a container without network, and get what "
 	    "it prints, how it ended and the files that it leaves. Pictures "
-	    "(PNG, JPEG, GIF, WebP) come back to be seen: save plots with "
+	    "(PNG, JPEG, GIF, WebP up to 2,000 x 2,000 pixels and 700 kB "
+	    "together) come back to be seen: save plots with "
 	    "plt.savefig(). Without `session` nothing stays; with it the files "
 	    "of the session do, variables do not. Output of more than 20,000 "
 	    "bytes is cut in its middle: write long output to a file. At most "
 	    "120 seconds.",
 	    { &code, &input, &files, &args, &session, &python, &timeout },
-	    RUN_SCHEMA, .destroys = false },
+	    RUN_SCHEMA, .destroys = false, .long_answer = true },
 	[MCP_RUN_SHELL] = { "run_shell", "Run a shell command",
 	    "Run a shell command in a container without network, and get what "
 	    "it prints, how it ended and the files that it leaves; as with "
 	    "run_python. Without `session` nothing stays.",
 	    { &command, &input, &files, &session, &python, &timeout },
-	    RUN_SCHEMA, .destroys = false },
+	    RUN_SCHEMA, .destroys = false, .long_answer = true },
 	[MCP_CREATE_SESSION] = { "create_session", "Create a session",
 	    "Make a folder that stays from run to run, for 15 minutes when "
 	    "nothing else is said: its handle is the `session` of the other "
@@ -136,7 +140,8 @@ const struct mcp_tool_row mcp_tool_rows[MCP_TOOLS] = {
 	[MCP_LIST_FILES] = { "list_files", "List files",
 	    "List a folder of a session: folders first, then by name; at most "
 	    "1,000 entries.",
-	    { &of_session, &folder }, LISTING_SCHEMA, .reads = true },
+	    { &of_session, &folder }, LISTING_SCHEMA, .reads = true,
+	    .long_answer = true },
 	[MCP_READ_FILE] = { "read_file", "Read a file",
 	    "Read a file of a session: text, or base64 where it is none; a "
 	    "picture comes to be seen as well. 20,000 bytes when nothing else "
@@ -148,7 +153,7 @@ const struct mcp_tool_row mcp_tool_rows[MCP_TOOLS] = {
 		       "\"string\"") "," FIELD("next_offset",
 		       "[\"integer\",\"null\"]"),
 		"\"size\",\"mime_type\",\"next_offset\""),
-	    .reads = true },
+	    .reads = true, .long_answer = true },
 	[MCP_WRITE_FILE] = { "write_file", "Write a file",
 	    "Write a file of a session, whole: what it held before is gone. "
 	    "Its folders are made.",
@@ -238,6 +243,10 @@ add_input_schema(struct buf *out, const struct mcp_tool_row *row,
 	buf_adds(out, "],\"additionalProperties\":false}");
 }
 
+/* Claude Code shows its model 2 kB of an answer of over 50,000 characters,
+ * unless the tool says that so many are meant. */
+#define LONG_ANSWER ",\"_meta\":{\"anthropic/maxResultSizeChars\":500000}"
+
 void
 mcp_add_tools(struct buf *out, const char *const *interpreters)
 {
@@ -252,10 +261,11 @@ mcp_add_tools(struct buf *out, const char *const *interpreters)
 		buf_addf(out,
 		    ",\"outputSchema\":%s,\"annotations\":{\"title\":\"%s\","
 		    "\"readOnlyHint\":%s,\"destructiveHint\":%s,"
-		    "\"idempotentHint\":%s,\"openWorldHint\":false}}",
+		    "\"idempotentHint\":%s,\"openWorldHint\":false}%s}",
 		    row->result, row->title, row->reads ? "true" : "false",
 		    row->destroys ? "true" : "false",
-		    row->idempotent || row->reads ? "true" : "false");
+		    row->idempotent || row->reads ? "true" : "false",
+		    row->long_answer ? LONG_ANSWER : "");
 	}
 	buf_addc(out, ']');
 }
