@@ -20,6 +20,8 @@
 #include "clock.h"
 #include "err.h"
 
+#define SIGNAL_ECHO_MS 1000
+
 #define FD_BACKLOG 128
 #define FD_CONNECT_S 1
 
@@ -359,6 +361,17 @@ fd_signals(int extra, struct err *err)
 		return err_system(err, "block signals");
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd >= 0 ? fd : err_system(err, "signalfd");
+}
+
+bool
+fd_signal_is_echo(int64_t *last_ms)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (*last_ms != 0 && now_ms - *last_ms < SIGNAL_ECHO_MS)
+		return true;
+	*last_ms = now_ms;
+	return false;
 }
 
 int

@@ -47,6 +47,7 @@ struct broker {
 	struct host host; /* first: it is what the parts have of us */
 	int instance_fd;  /* locked: one broker for each state folder */
 	int signals;
+	int64_t signalled_ms; /* the last time; 0: not yet */
 	struct uids uids;
 	struct engine engine;
 	struct images images;
@@ -193,7 +194,8 @@ broker_on_signal(void *arg, int fd, uint32_t events)
 	struct signalfd_siginfo info;
 
 	(void)events;
-	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info) ||
+	    fd_signal_is_echo(&b->signalled_ms))
 		return;
 	if (b->host.phase != PHASE_SERVING) {
 		broker_stop(b); /* told a second time */

@@ -110,9 +110,10 @@ struct run {
 	size_t count;
 	/* supervise.c */
 	struct loop *loop;
-	int inotify_fd; /* -1 once all accept requests */
-	int asked;	/* how often to end */
-	int stage;	/* that is being ended; -1: none */
+	int inotify_fd;	  /* -1 once all accept requests */
+	int asked;	  /* how often to end */
+	int64_t asked_ms; /* the last time, monotonic */
+	int stage;	  /* that is being ended; -1: none */
 	struct loop_timer *deadline;
 	int exit_code;
 };

@@ -180,7 +180,8 @@ on_signal(void *arg, int fd, uint32_t events)
 	struct signalfd_siginfo info;
 
 	(void)events;
-	if (read(fd, &info, sizeof(info)) != sizeof(info))
+	if (read(fd, &info, sizeof(info)) != sizeof(info) ||
+	    fd_signal_is_echo(&run->asked_ms))
 		return;
 	run->asked++;
 	if (run->stage < 0) {

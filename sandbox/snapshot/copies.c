@@ -170,7 +170,7 @@ is_due(const struct snapshotter *s, int64_t now_ms)
 	if (c->running || now_ms < c->pause_until_ms)
 		return false;
 	return now_ms >= c->full_ms ||
-	    (c->count > 0 && (now_ms >= c->due_ms || s->stopping));
+	    (c->count > 0 && (now_ms >= c->due_ms || s->stopping_ms != 0));
 }
 
 static int64_t

@@ -78,6 +78,7 @@ on_signal(void *arg, int fd, uint32_t events)
 	struct snapshotter *s = arg;
 	struct signalfd_siginfo info;
 	bool child = false;
+	bool told;
 
 	(void)events;
 	while (read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
@@ -85,12 +86,14 @@ on_signal(void *arg, int fd, uint32_t events)
 			child = true;
 			continue;
 		}
-		if (s->stopping)
+		told = s->stopping_ms != 0;
+		if (fd_signal_is_echo(&s->stopping_ms))
+			continue;
+		if (told)
 			loop_stop(s->loop);
 		else
 			loop_timer_set(s->loop, NULL, STOP_MS, on_stop_deadline,
 			    s);
-		s->stopping = true;
 	}
 	if (child)
 		tasks_reap(s);

@@ -209,7 +209,8 @@ on_connection(void *arg, int fd, uint32_t events)
 	if (client < 0)
 		return;
 	if (s->request_count - s->copy_count == REQUESTS_MAX ||
-	    (listener->api && s->copy_count == COPIES_ASKED) || s->stopping) {
+	    (listener->api && s->copy_count == COPIES_ASKED) ||
+	    s->stopping_ms != 0) {
 		(void)close(client);
 		return;
 	}

@@ -26,7 +26,7 @@ struct snapshotter {
 	struct loop *loop;
 	int base; /* IL_BASE_DIR */
 	struct snapshot_state *state;
-	bool stopping;
+	int64_t stopping_ms; /* it was last told to end; 0: it was not */
 
 	/* watch.c */
 	int inotify;

@@ -222,7 +222,7 @@ begin_saves(struct snapshotter *s, int64_t now_ms)
 		if (task == NULL || now_ms < s->pause_until_ms)
 			return;
 		if (sandbox->due_ms == 0 ||
-		    (sandbox->due_ms > now_ms && !s->stopping) ||
+		    (sandbox->due_ms > now_ms && s->stopping_ms == 0) ||
 		    is_wanted(s, sandbox) || is_worked_on(s, sandbox->id))
 			continue;
 		if (begin_save(s, task, sandbox)) {
@@ -277,7 +277,8 @@ count(struct snapshotter *s, int64_t now_ms, int64_t copies_ms)
 	if (copies_ms < next_ms)
 		next_ms = copies_ms;
 	loop_timer_set(s->loop, &s->timer, next_ms - now_ms, on_timer, s);
-	if (s->stopping && (waiting == 0 || now_ms < s->pause_until_ms) &&
+	if (s->stopping_ms != 0 &&
+	    (waiting == 0 || now_ms < s->pause_until_ms) &&
 	    !copies_wait(s, now_ms))
 		loop_stop(s->loop);
 }
@@ -287,7 +288,7 @@ snapshotter_look(struct snapshotter *s)
 {
 	int64_t now_ms = clock_monotonic_ms();
 
-	if (!s->stopping)
+	if (s->stopping_ms == 0)
 		begin_requests(s);
 	begin_saves(s, now_ms);
 	count(s, now_ms, copies_look(s, now_ms));
@@ -389,7 +390,7 @@ save_died(struct snapshotter *s, const char *id)
 		return;
 	sandbox->sweep = true;
 	(void)err_set(&err, ERR_SYSTEM, "its process died");
-	if (s->stopping || is_wanted(s, sandbox))
+	if (s->stopping_ms != 0 || is_wanted(s, sandbox))
 		snapshotter_free_again(s, sandbox);
 	else
 		save_failed(s, sandbox, &err);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """SIGTERM: leases end by themselves, others wait, and at the end there is no
 container, however slow docker is."""
+import subprocess
 import threading
 
 from brokerlib import *
@@ -55,6 +56,12 @@ def leases_are_bounded():
         b.lease(1)
         b.process.send_signal(signal.SIGTERM)
         b.wait_log("letting leases end")
+        b.process.send_signal(signal.SIGINT)
+        try:
+            b.process.wait(1.1)
+        except subprocess.TimeoutExpired:
+            pass
+        ok(b.process.poll() is None, "one within a second is the same one")
         is_(b.stop(PATIENCE), 0, "a second SIGTERM does not wait")
 
 

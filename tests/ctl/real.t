@@ -348,6 +348,7 @@ def ended_in_the_middle_of_a_run_it_leaves_nothing():
         start_loop(service, "alice")
         pids = descendants(service)
         service.process.send_signal(signal.SIGINT)
+        wait_gone(service.process.pid, 1.1)  # a second signal, not the first
         assert service.stop(signal.SIGINT) == 0
         assert not [pid for pid in pids if is_alive(pid)], pids
         assert wait_no_container(service)

@@ -154,12 +154,27 @@ def what_a_program_leaves_behind_is_ended_with_it():
 
 
 @test
+def two_signals_within_a_second_are_one():
+    with House(IL_STOP_SECONDS="1") as house:
+        house.start().wait_ready()
+        # both are there when it looks: no time lies between them
+        for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGINT,
+                       signal.SIGCONT):
+            house.process.send_signal(number)
+        assert house.wait() == 0
+        for name in ("il-fcgi", "il-worker", "il-sandboxd"):
+            house.wait_word("term", name)
+        assert "hurrying" not in house.errors()
+
+
+@test
 def a_second_signal_hurries():
     with House(do="il-worker=stubborn") as house:
         house.start().wait_ready()
         began = time.monotonic()
         house.process.send_signal(signal.SIGINT)
         house.wait_word("term", "il-worker")
+        wait_gone(house.process.pid, 1.1)  # a second signal, not the first
         assert house.stop(signal.SIGINT) == 0
         assert time.monotonic() - began < 18  # what others have to end
         house.wait_word("term", "il-sandboxd")
