@@ -15,7 +15,6 @@
 
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
 #define PERMISSION_ATTACH_FILES (INT64_C(1) << 15)
-#define TOKEN_MAX 1024
 #define LOCALE_MAX 16
 #define COMPONENTS_MAX 40
 
@@ -52,19 +51,6 @@ keep(struct interaction *in, const char *text)
 
 /* ---- what all have ---- */
 
-/* The token becomes a part of a URL: only what base64 may hold, and no '/'. */
-static bool
-is_token(const char *token)
-{
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789._~=+-";
-	size_t len = token == NULL ? 0 : strlen(token);
-
-	return len > 0 && len <= TOKEN_MAX && strspn(token, allowed) == len &&
-	    token[0] != '.';
-}
-
 static int
 parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 {
@@ -78,7 +64,7 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 		return err_set(err, ERR_INPUT, "no id");
 	if (!wire_id(root, "application_id", &in->application_id))
 		return err_set(err, ERR_INPUT, "no application_id");
-	if (!is_token(token))
+	if (!wire_is_token(token))
 		return err_set(err, ERR_INPUT, "no token");
 	if (!wire_id(json_object_get(holder, "user"), "id", &in->user_id))
 		return err_set(err, ERR_INPUT, "no user");
@@ -105,7 +91,8 @@ parse_attachment(struct interaction *in, const json_t *value)
 {
 	struct interaction_attachment a;
 	const char *url = wire_string(value, "url");
-	const char *name = wire_string(value, "filename");
+	const char *ending;
+	const char *name = wire_file_name(value, &ending);
 
 	if (in->attachment_count == INTERACTION_ATTACHMENTS_MAX ||
 	    !wire_id(value, "id", &a.id) || url == NULL || name == NULL ||
@@ -113,6 +100,9 @@ parse_attachment(struct interaction *in, const json_t *value)
 		return;
 	a.url = keep(in, url);
 	a.name = keep(in, name);
+	/* it goes on there; the body has room for both */
+	in->used--;
+	(void)keep(in, ending);
 	in->attachments[in->attachment_count++] = a;
 }
 

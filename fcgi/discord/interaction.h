@@ -34,7 +34,7 @@ struct interaction_value {
 struct interaction_attachment {
 	int64_t id;
 	char *url;
-	char *name;
+	char *name; /* the one that its owner gave it, as far as is known */
 	int64_t size;
 };
 

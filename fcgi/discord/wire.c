@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "../../sandbox/base/text.h"
+#include "../../sandbox/protocol/frame_limits.h"
 
+#define TOKEN_MAX 1024
 #define PERMISSION_SEND_MESSAGES (INT64_C(1) << 11)
 #define PERMISSION_SEND_IN_THREADS (INT64_C(1) << 38)
 #define PERMISSION_USE_EXTERNAL_APPS (INT64_C(1) << 50)
@@ -37,6 +39,43 @@ wire_id(const json_t *object, const char *key, int64_t *id)
 	const char *text = wire_string(object, key);
 
 	return text != NULL && text_parse_snowflake(text, strlen(text), id);
+}
+
+bool
+wire_is_token(const char *token)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._~=+-";
+	size_t len = token == NULL ? 0 : strlen(token);
+
+	return len > 0 && len <= TOKEN_MAX && strspn(token, allowed) == len &&
+	    token[0] != '.';
+}
+
+/* Discord tells it as the title where its own name for the file is another one,
+ * which keeps the ending.  A title that cannot be a file's name is as good as
+ * missing. */
+const char *
+wire_file_name(const json_t *attachment, const char **ending)
+{
+	const char *name = wire_string(attachment, "filename");
+	const char *title = wire_string(attachment, "title");
+	const char *dot = name != NULL ? strrchr(name, '.') : NULL;
+	size_t len = title != NULL ? strlen(title) : 0;
+
+	*ending = "";
+	if (name == NULL || len == 0 || strchr(title, '/') != NULL)
+		return name;
+	for (const char *c = title; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == '\x7f')
+			return name;
+	if (dot != NULL && strchr(title, '.') == NULL)
+		*ending = dot;
+	if (len + strlen(*ending) <= LIMIT_NAME)
+		return title;
+	*ending = "";
+	return name;
 }
 
 int64_t

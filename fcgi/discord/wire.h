@@ -14,6 +14,11 @@
 const char *wire_string(const json_t *object, const char *key);
 bool wire_int(const json_t *object, const char *key, int64_t *number);
 bool wire_id(const json_t *object, const char *key, int64_t *id);
+/* May it become a part of a URL: only what base64 may hold, and no '/'? */
+bool wire_is_token(const char *token);
+/* The name that its owner gave an uploaded file, and what is to stand after it;
+ * NULL: it has none. */
+const char *wire_file_name(const json_t *attachment, const char **ending);
 /* The permissions that a key holds as a string; all, if it does not. */
 int64_t wire_permissions(const json_t *object, const char *key);
 /* May we post where the interaction came from, so that all see it who are

@@ -298,6 +298,35 @@ def put_stores_an_attachment():
     assert "plain" in final("look", path="plain.txt").content
 
 
+NAMES = """
+    график.png 图.png 😀.png café.txt naïve.csv ünïcödé.json Ελλάδα.md हिन्दी.txt
+    ไทย.csv עברית.txt العربية.log 日本語.tar.gz 한국어.py emoji👍🏽.txt 👨‍👩‍👧.png ©.svg
+    plain.txt UPPER.TXT no_ending noending.é 1e1000 2024 0.5 a.b.c a-b_c.d
+    -dash.txt _under.txt .hidden ..dots ...txt a.. x_ #hash.txt 100%.csv
+    a+b=c.txt (copy).txt [1].txt {a}.txt it's.txt "q".txt a`b.txt ~x.txt
+    back\\slash.txt a,b.csv a;b.txt a&b.txt <tag>.html $HOME.txt !.txt
+    """.split() + ["two words.txt", "a  b.txt", "x" * 200 + ".long"]
+
+
+@test
+def a_name_is_the_same_on_its_way_in_and_out():
+    for name in NAMES:
+        final("put", file=File(name, name))
+        message = final("get", path=name)
+        assert len(message.attachments) == 1, (name, message)
+        one = message.attachments[0]
+        assert (one.title or one.filename, one.text()) == (name, name), name
+        ending = os.path.splitext(name)[1]
+        if ending.isascii() and ending[1:].isalnum():
+            assert one.filename.endswith(ending), (name, one.filename)
+    # as they are in the sandbox, where a name that is a path is no name
+    there = final("py",
+                  code="import os; print(sorted(os.listdir()))").content
+    assert repr("график.png") in there, there
+    final("put", file=File("../up.txt", "x"))
+    assert "up.txt" in final("look", path="up.txt").content
+
+
 @test
 def health_says_how_it_is():
     text = final("health").content

@@ -41,6 +41,7 @@ def _plan_attachments(payload, files, existing, errors):
                        f'Value "{identifier}" is not snowflake.')
             continue
         errors.text(path + ("filename",), entry.get("filename"), 1, 1024)
+        errors.text(path + ("title",), entry.get("title"), 0, 1024)
         errors.text(path + ("description",), entry.get("description"),
                     0, 1024)
         if identifier in unused:
@@ -120,8 +121,9 @@ def _put_attachments(store, message, plan):
                                          file[2], file[1])
             attachment.ephemeral = message.ephemeral
             store.add_attachment(attachment)
-        if "description" in entry:
-            attachment.description = entry["description"]
+        for field in ("title", "description"):
+            if field in entry and (old is None or field != "title"):
+                setattr(attachment, field, entry[field])
         attachments.append(attachment)
     message.attachments = attachments
 
@@ -336,7 +338,6 @@ def message_view(store, message, history=False):
     }
     for shown, one in zip(view["attachments"], message.attachments):
         shown["sha256"] = one.sha256
-        shown["original_name"] = one.original_name
     if history:
         view["standin"]["history"] = message.history
     return view

@@ -83,7 +83,8 @@ def make_attachment(store, channel_id, filename, data, content_type=None):
     """Make (but do not yet keep) an attachment out of uploaded bytes."""
     attachment = Attachment(store.snowflake(), channel_id,
                             clean_filename(filename), data)
-    attachment.original_name = filename
+    if filename != attachment.filename:
+        attachment.title = filename
     attachment.sha256 = hashlib.sha256(data).hexdigest()
     image = _image_size(data)
     if image:
@@ -138,7 +139,7 @@ def attachment_json(store, attachment):
         "url": url,
         "proxy_url": url,
     }
-    for field in ("content_type", "description", "width", "height"):
+    for field in ("title", "content_type", "description", "width", "height"):
         value = getattr(attachment, field)
         if value is not None:
             shown[field] = value

@@ -33,6 +33,7 @@ class Attachment:
         self.view = view
         self.id = view["id"]
         self.filename = view["filename"]
+        self.title = view.get("title")
         self.description = view.get("description")
         self.size = view["size"]
         self.content_type = view.get("content_type")

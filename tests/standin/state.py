@@ -135,7 +135,7 @@ class Attachment:
         self.height = None
         self.sha256 = None
         self.size = len(data)
-        self.original_name = filename
+        self.title = None
 
 
 class Bounded(collections.OrderedDict):

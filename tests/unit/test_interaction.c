@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fcgi/discord/interaction.c: from JSON to a typed struct. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -322,6 +323,41 @@ test_attachments(void)
 	interaction_release(&in);
 }
 
+/* The name of an attachment with this title and file name. */
+static void
+names(const char *title, const char *filename, const char *want)
+{
+	char json[2048];
+
+	(void)snprintf(json, sizeof(json),
+	    "{\"type\":2," HEAD USER "\"data\":{\"name\":\"il\",\"resolved\":{"
+	    "\"attachments\":{\"1\":{\"id\":\"1\",\"url\":\"u\",\"title\":%s,"
+	    "\"filename\":\"%s\",\"size\":5}}}}}",
+	    title, filename);
+	good(json, title);
+	is_str(in.attachments[0].name, want, title);
+	interaction_release(&in);
+}
+
+static void
+test_titles(void)
+{
+	char text[400];
+
+	names("\"\xd0\xb3 1.png\"", "png", "\xd0\xb3 1.png");
+	names("\"\xd0\xb3\"", "file.png", "\xd0\xb3.png");
+	names("\"v1.2 b\"", "v1.2_b", "v1.2 b");
+	names("null", "a.b", "a.b");
+	names("\"\"", "a.b", "a.b");
+	names("7", "a.b", "a.b");
+	names("\"../x\"", "x", "x");
+	names("\"a\\nb\"", "ab", "ab");
+	memset(text, 'l', sizeof(text));
+	text[0] = text[298] = '"';
+	text[299] = '\0';
+	names(text, "l.txt", "l.txt");
+}
+
 static void
 test_component(void)
 {
@@ -428,6 +464,7 @@ main(void)
 	test_groups();
 	test_autocomplete();
 	test_attachments();
+	test_titles();
 	test_component();
 	test_modal();
 	is_int(interaction_created_ms(INT64_C(175928847299117063)),

@@ -307,11 +307,10 @@ test_edge(void)
 }
 
 static const char *
-description(size_t file)
+listed(size_t file, const char *key)
 {
 	return json_string_value(json_object_get(
-	    json_array_get(json_object_get(root, "attachments"), file),
-	    "description"));
+	    json_array_get(json_object_get(root, "attachments"), file), key));
 }
 
 static void
@@ -333,6 +332,8 @@ test_files(void)
 	is_str(json_string_value(json_object_get(json_array_get(list, 1),
 		   "id")),
 	    "1", "the id is a string");
+	ok(listed(0, "title") == NULL, "whose name is its own has no title");
+	is_str(listed(1, "title"), "plot.png", "the other has");
 	make(&m, false);
 	is_int(json_array_size(json_object_get(root, "attachments")), 0,
 	    "none without files");
@@ -343,11 +344,13 @@ test_files(void)
 	memset(long_name, 'n', sizeof(long_name) - 1);
 	message_describe(&m, "a picture: ", "b\x1b[1m\nplot.png");
 	make(&m, true);
-	is_str(description(1), "a picture: b plot.png", "unless it is");
+	is_str(listed(1, "description"), "a picture: b plot.png",
+	    "unless it is");
 	message_describe(&m, "a picture: ", long_name);
 	make(&m, true);
-	is_int(text_codepoints(description(1), strlen(description(1))), 1024,
-	    "as much as Discord takes");
+	is_int(text_codepoints(listed(1, "description"),
+		   strlen(listed(1, "description"))),
+	    1024, "as much as Discord takes");
 	for (int i = 2; i < 10; i++)
 		(void)message_attach(&m, "f", strdup("x"), 1, &name);
 	ok(!message_attach(&m, "f", strdup("x"), 1, &name), "ten at most");

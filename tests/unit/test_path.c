@@ -127,7 +127,13 @@ test_filename(void)
 	cleans("pl\xc3\xb6t.png", "pl__t.png", true);
 	cleans("a b.txt", "a_b.txt", true);
 	cleans(".bashrc", "bashrc", true);
-	cleans("_-.x", "x", true);
+	cleans("_-.x", "file.x", true);
+	cleans("\xd0\xb3\xd1\x80.png", "file.png", true);
+	cleans("\xf0\x9f\x98\x80.tar.gz", "tar.gz", true);
+	cleans("a.\xd0\xb3", "a", true);
+	cleans("a_", "a", true);
+	cleans("1e1000", "file-1e1000", true);
+	cleans("2024.csv", "2024.csv", false);
 	cleans("\xff\xfe", "file", true);
 	cleans("..", "file", true);
 	cleans("a\nb`c", "a_b_c", true);

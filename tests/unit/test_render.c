@@ -351,7 +351,8 @@ test_files(void)
 	is_str(m.files[0].name, "pl__t.png", "the image first");
 	is_str(m.files[1].name, "data.csv", "then the other");
 	is_mem(m.files[0].data, m.files[0].len, "PNG", 3, "with its bytes");
-	has("`pl\xc3\xb6t.png` as `pl__t.png`", "its own name is told");
+	is_str(m.titles[0], "pl\xc3\xb6t.png", "whose own name goes along");
+	ok(m.titles[1] == NULL, "where it is another");
 	has("`big.bin` (30 MiB, too large)", "left out, and why");
 	has("`late` (2 B, no time was left)", "a look cut short");
 	has("`deep` (3 B, path too long)", "a path that is too long");
@@ -609,7 +610,7 @@ test_file(void)
 	file("x y.bin", "\1\2");
 	render_get(&m, &c.files[0], &env);
 	is_str(m.files[0].name, "x_y.bin", "get attaches");
-	has("Attached as `x_y.bin`", "and tells another name");
+	is_str(m.titles[0], "x y.bin", "and keeps its name");
 }
 
 static void

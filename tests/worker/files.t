@@ -170,8 +170,8 @@ def upload(made):
 @test
 def put_stores_an_upload_where_it_should():
     data = os.urandom(300000)
-    told(put(data, "some%20data.bin"), "Saved `~/some_20data.bin`")
-    assert hashlib.sha256(files["some_20data.bin"]).digest() == \
+    told(put(data, "some%20data.bin"), "Saved `~/some%20data.bin`")
+    assert hashlib.sha256(files["some%20data.bin"]).digest() == \
         hashlib.sha256(data).digest()
     told(put(b"1", path="x/y.bin"), "`~/x/y.bin`")
     told(put(b"2", path="x/"), "`~/x/data.bin`")
@@ -217,8 +217,9 @@ def put_does_not_wait_for_ever_for_a_host_that_hangs():
 def get_sends_a_file_under_a_name_that_discord_takes():
     files["w\u00e4 x.csv"] = b"1,2"
     sent = house.send("get", path="w\u00e4 x.csv")
-    told(sent, "Attached as `w___x.csv`")
-    assert sent.original.attachment("w___x.csv").read() == b"1,2"
+    told(sent, "3 B")
+    one = sent.original.attachment("w___x.csv")
+    assert (one.read(), one.title) == (b"1,2", "w\u00e4 x.csv")
     files["big"] = b"x" * 2000
     told(house.send("get", path="big", attachment_limit=1000),
          "too large (1.9 KiB)")

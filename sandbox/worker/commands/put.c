@@ -34,15 +34,21 @@ fetch(struct task *task, size_t *len)
 	return NULL;
 }
 
-/* The path is a directory: the file goes into it under its own name. */
+/* The path is a directory: the file goes into it under its own name, or, where
+ * that would lead to another place, under one that is made of it. */
 static bool
 append_name(struct task *task)
 {
+	const char *own = task->job->attachment_name;
 	char name[FILENAME_SIZE];
 	char folder[PATH_SIZE];
 
-	(void)filename_clean(name, task->job->attachment_name);
+	(void)filename_clean(name, own);
 	memcpy(folder, task->path, sizeof(folder));
+	if (*own != '\0' && strchr(own, '/') == NULL &&
+	    path_resolve(folder, own, task->path) == PATH_OK &&
+	    strcmp(path_name(task->path), own) == 0)
+		return true;
 	if (path_resolve(folder, name, task->path) == PATH_OK)
 		return true;
 	render_path(&task->message, PATH_TOO_LONG);

@@ -22,10 +22,23 @@ static const char *
 ending_of(const char *name)
 {
 	const char *dot = strrchr(name, '.');
+	const char *end = name + strlen(name);
+	const char *at = dot != NULL ? dot + 1 : end;
 
-	if (dot == NULL || dot == name || strlen(dot) > ENDING_MOST)
-		return name + strlen(name);
+	while (is_plain(*at))
+		at++;
+	if (dot == NULL || dot == name || at != end || end - dot < 2 ||
+	    end - dot > ENDING_MOST)
+		return end;
 	return dot;
+}
+
+/* Of a name that is a number Discord makes an error of its own. */
+static bool
+is_number(const char *name)
+{
+	return *name >= '0' && *name <= '9' &&
+	    name[strspn(name, "0123456789.eE-_")] == '\0';
 }
 
 /* Stem and ending, neither of them in name: the stem gives way. */
@@ -43,12 +56,13 @@ bool
 filename_clean(char name[FILENAME_SIZE], const char *path)
 {
 	const char *last = path_name(path);
-	char clean[LIMIT_PATH + 1];
+	const char *ending = ending_of(last);
+	char stem[LIMIT_PATH + sizeof("file-")] = "file-";
+	char *clean = stem + strlen("file-");
 	size_t n = 0;
-	const char *dot;
 
-	/* all that Discord would change becomes '_', but for the beginning */
-	for (const char *p = last; *p != '\0' && n < sizeof(clean) - 1; p++) {
+	/* all that Discord would change becomes '_', but for both ends */
+	for (const char *p = last; p < ending && n < LIMIT_PATH; p++) {
 		char c = *p;
 
 		if (!is_plain(c) && c != '.' && c != '-')
@@ -56,11 +70,17 @@ filename_clean(char name[FILENAME_SIZE], const char *path)
 		if (n > 0 || is_plain(c))
 			clean[n++] = c;
 	}
+	while (n > 0 && *ending == '\0' &&
+	    (clean[n - 1] == '.' || clean[n - 1] == '_'))
+		n--;
 	clean[n] = '\0';
-	if (n == 0)
-		memcpy(clean, "file", sizeof("file"));
-	dot = ending_of(clean);
-	join(name, clean, (size_t)(dot - clean), dot);
+	if (n == 0) {
+		join(name, stem, strlen("file"), ending);
+	} else {
+		join(name, clean, n, ending);
+		if (is_number(name))
+			join(name, stem, strlen(stem), ending);
+	}
 	return strcmp(name, last) != 0;
 }
 

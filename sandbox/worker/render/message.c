@@ -9,11 +9,13 @@
 #include "../../base/log.h"
 #include "../../base/text.h"
 #include "../../locale/locale.h"
+#include "../../protocol/path.h"
 #include "../../store/rule.h"
 #include "terminal.h"
 
 #define LEAD_MOST 900 /* code points */
 #define TAIL_MOST 900
+#define TITLE_MOST 1024
 #define BLOCK_LEAST 16 /* a shorter piece of a block is not worth it */
 #define FLAG_EPHEMERAL 64
 #define FLAG_NO_EMBEDS 4
@@ -37,6 +39,7 @@ message_release(struct message *message)
 	for (size_t i = 0; i < message->file_count; i++) {
 		free(message->files[i].name);
 		free(message->files[i].data);
+		free(message->titles[i]);
 		free(message->descriptions[i]);
 	}
 	json_decref(message->rows);
@@ -245,6 +248,23 @@ message_fits(const struct message *message)
 
 /* ---- files ---- */
 
+/* The last part of a path as people may read it; heap, NULL: nothing is left of
+ * it. */
+static char *
+title_of(const char *path)
+{
+	const char *name = path_name(path);
+	size_t len = strlen(name);
+	auto_buf struct buf title = BUF_INIT(3 * len + 1);
+
+	text_add_clean(&title, name, len);
+	for (size_t i = 0; i < title.len; i++)
+		if (title.data[i] == '\n' || title.data[i] == '\t')
+			title.data[i] = ' ';
+	buf_cut(&title, text_prefix(buf_str(&title), title.len, TITLE_MOST));
+	return title.len > 0 ? buf_steal(&title, NULL) : NULL;
+}
+
 bool
 message_attach(struct message *message, const char *path, void *data,
     size_t len, const char **name)
@@ -270,6 +290,8 @@ message_attach(struct message *message, const char *path, void *data,
 		.data = data,
 		.len = len,
 	};
+	if (strcmp(clean, path_name(path)) != 0)
+		message->titles[message->file_count] = title_of(path);
 	*name = message->files[message->file_count++].name;
 	return true;
 }
@@ -293,8 +315,9 @@ json_attachments(const struct message *m, bool with_files)
 	for (size_t i = 0; with_files && i < m->file_count; i++) {
 		(void)snprintf(id, sizeof(id), "%zu", i);
 		json_array_append_new(list,
-		    json_pack("{s:s, s:s, s:s*}", "id", id, "filename",
-			m->files[i].name, "description", m->descriptions[i]));
+		    json_pack("{s:s, s:s, s:s*, s:s*}", "id", id, "filename",
+			m->files[i].name, "title", m->titles[i], "description",
+			m->descriptions[i]));
 	}
 	return list;
 }

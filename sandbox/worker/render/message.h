@@ -40,7 +40,10 @@ struct message {
 	struct buf tail;
 	struct buf without; /* follows the tail when the files are not sent */
 	struct rest_file files[MESSAGE_FILES_MAX]; /* heap, owned */
-	char *descriptions[MESSAGE_FILES_MAX];	   /* heap; NULL: none */
+	/* of each file, heap: the name that it really has, where that is
+	 * another; for who does not see a picture, NULL: none */
+	char *titles[MESSAGE_FILES_MAX];
+	char *descriptions[MESSAGE_FILES_MAX];
 	size_t file_count;
 	json_t *rows; /* of buttons and menus, as Discord takes them; NULL:
 		       * none */
@@ -92,8 +95,8 @@ bool message_fits(const struct message *message);
 void message_add_text(struct buf *out, const struct message *message);
 
 /* Attach data (heap; the message owns it now, also on failure).  The name is
- * cleaned and made unique; *name is what it became.  False: ten are there, or
- * the bytes are too many. */
+ * cleaned and made unique; *name is what it became, people are shown the one
+ * that it had.  False: ten are there, or the bytes are too many. */
 bool message_attach(struct message *message, const char *path, void *data,
     size_t len, const char **name);
 

@@ -159,8 +159,6 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 		buf_adds(&m->tail, _("It is too large to be attached."));
 		return;
 	}
-	if (strcmp(name, path_name(file->path)) != 0)
-		buf_addf(&m->tail, _("Attached as `%s`."), name);
 	buf_adds(&m->without, _("It could not be attached."));
 }
 

@@ -12,7 +12,6 @@
 #include "terminal.h"
 
 #define NAME_MOST 32 /* code points of a name in a list */
-#define RENAMED_MOST 4
 #define LEFT_MOST 6
 #define LOG_SHOWN (64 * 1024) /* bytes of a log that can matter */
 #define OUTPUT_NAME "output.txt"
@@ -139,11 +138,10 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 
 /* ---- its files ---- */
 
-/* A name that Discord would not take is told, for a few of them; the names of
- * pictures are ours. */
+/* The names of pictures are ours. */
 static void
 attach_one(struct message *m, struct collect *c, struct collected_file *file,
-    size_t *renamed, size_t *pictures)
+    size_t *pictures)
 {
 	size_t len = 0;
 	const char *name = NULL;
@@ -163,12 +161,6 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 		    path_name(file->path));
 	buf_addf(&m->without, "%s%s", m->without.len > 0 ? ", " : "",
 	    phrase_name(file->path, NAME_MOST).text);
-	if (strcmp(path_name(file->path), name) == 0 ||
-	    ++*renamed > RENAMED_MOST)
-		return;
-	buf_addf(&m->tail, _("%s%s as `%s`"),
-	    *renamed == 1 ? _("\nAttached under another name: ") : ", ",
-	    phrase_name(path_name(file->path), NAME_MOST).text, name);
 }
 
 /* Images go first: that is where Discord shows them.  One place is kept for
@@ -176,7 +168,6 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 static void
 attach_files(struct message *m, struct collect *c, size_t most)
 {
-	size_t renamed = 0;
 	size_t pictures = 0;
 
 	for (int images = 1; images >= 0; images--) {
@@ -186,14 +177,12 @@ attach_files(struct message *m, struct collect *c, size_t most)
 			if (filename_is_image(file->path) != (images == 1))
 				continue;
 			if (m->file_count < most && file->size > 0)
-				attach_one(m, c, file, &renamed, &pictures);
+				attach_one(m, c, file, &pictures);
 			else
 				collect_leave_out(c, file->path, file->size,
 				    LEFT_OUT_COUNT, file->displayed);
 		}
 	}
-	if (renamed > RENAMED_MOST)
-		buf_addf(&m->tail, _(" and %zu more"), renamed - RENAMED_MOST);
 	if (m->without.len > 0)
 		buf_adds(&m->without,
 		    _(" could not be attached: still in your sandbox, `/il "

@@ -14,6 +14,11 @@ export function isImage(attachment) {
   return /^image\/(png|jpeg|gif|webp)$/.test(attachment.content_type || "");
 }
 
+/** What people read as its name: the one that its owner gave it. */
+function nameOf(attachment) {
+  return attachment.title || attachment.filename;
+}
+
 /** Return the size at which an image is shown, so that nothing moves when
  * it has come. */
 function fit(attachment) {
@@ -27,7 +32,7 @@ function fit(attachment) {
 /** Draw an image that opens in full when clicked. */
 export function picture(attachment, description) {
   const path = localPath(attachment.url);
-  const alt = description || attachment.description || attachment.filename;
+  const alt = description || attachment.description || nameOf(attachment);
   const image = el("img", { src: path, alt, ...fit(attachment),
                             data: { image: attachment.filename } });
   return el("a", { class: "picture", href: path, target: "_blank",
@@ -40,9 +45,9 @@ export function fileCard(attachment) {
   const path = localPath(attachment.url);
   const card = el("div", { class: "file",
                            data: { attachment: attachment.filename } });
-  const link = el("a", { href: path, download: attachment.filename,
+  const link = el("a", { href: path, download: nameOf(attachment),
                          data: { download: attachment.filename },
-                         text: attachment.filename });
+                         text: nameOf(attachment) });
   card.append(el("div", { class: "file-name" }, link),
               el("div", { class: "file-size", text: size(attachment.size) }));
   if (TEXT.test(attachment.filename)) {
