@@ -80,7 +80,7 @@ answer_result(struct http_request *req, struct eval_result *result,
 	    result->left_out == NULL ? 0 : result->left_out->count,
 	    result->cell != NULL && result->cell->cut);
 	if (stands_in != NULL)
-		buf_addf(&headers, "Inline-Interpreter: %s\r\n", stands_in);
+		reply_add_interpreter(&headers, stands_in);
 	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
 	if (result->null_text == NULL) {
 		written = result->text_at;

@@ -199,7 +199,7 @@ struct piston_limits
 piston_limits(const struct api_app *app)
 {
 	return (struct piston_limits){ app->config->piston_timeout_ms,
-		COMPILE_MS };
+		COMPILE_MS, !app->config->eval_fallback };
 }
 
 void
@@ -288,6 +288,7 @@ execute(struct api_app *app, struct http_request *req,
     const struct piston_request *request)
 {
 	auto_buf struct buf body = BUF_INIT(PISTON_ANSWER_MAX);
+	auto_buf struct buf headers = BUF_INIT(256);
 	struct cell_request cell;
 	struct execution x = { .run = { .app = app,
 				   .req = req,
@@ -302,8 +303,11 @@ execute(struct api_app *app, struct http_request *req,
 		answer_error(req, &x.run.result);
 	} else if (x.run.end == API_RESULT) {
 		piston_add_answer(&body, request, &x.output, &x.run.result);
-		http_answer(req, 200, REPLY_JSON, NULL, buf_str(&body),
-		    body.len);
+		if (request->stands_in)
+			reply_add_interpreter(&headers,
+			    request->runtime->interpreter);
+		http_answer(req, 200, REPLY_JSON, buf_str(&headers),
+		    buf_str(&body), body.len);
 	}
 	api_run_end(&x.run, API_PISTON);
 	piston_output_release(&x.output);

@@ -38,6 +38,12 @@ reply_add_left_out(struct buf *headers, size_t count, bool more)
 		    more ? "+" : "");
 }
 
+void
+reply_add_interpreter(struct buf *headers, const char *name)
+{
+	buf_addf(headers, "Inline-Interpreter: %s\r\n", name);
+}
+
 /* ---- of either contract ---- */
 
 /* The path is that, or below it. */

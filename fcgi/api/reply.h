@@ -24,6 +24,9 @@ bool reply_wants_extras(const struct http_request *req);
 /* Append the header that tells how many files of a run do not come back; more:
  * there may be others.  Nothing, where none was left out. */
 void reply_add_left_out(struct buf *headers, size_t count, bool more);
+/* Append the header that tells which interpreter stood in for one that is not
+ * there. */
+void reply_add_interpreter(struct buf *headers, const char *name);
 
 /* ---- refusals of any contract: /eval, /api/v2, /librechat and /mcp have
  * manners of their own, all else those of the code-interpreter ---- */

@@ -152,8 +152,11 @@ for path, want in (("", "default"), ("/snekbin/python/default/bin/python",
           [("interpreter", want.encode())], f"interpreter {path!r}")
 
 for build, want in (("3.13t", "3.13"), ("3.11j", "3.11"), ("3.13", None),
-                    ("3.13tj", None), ("3.13x", None), ("3.1", None),
-                    ("3.14t", None), ("defaultt", None), ("t", None)):
+                    ("3.13tj", None), ("3.13x", None), ("3.1", "3.11"),
+                    ("3.14t", "3.13"), ("3.15", "3.13"), ("3.12", "3.13"),
+                    ("3.10.0", "3.11"), ("2.7", None), ("4", None),
+                    ("3.x", None), ("", None), ("defaultt", None),
+                    ("t", None)):
     body = json.dumps({"input": "", "executable_path":
                        f"/snekbin/python/{build}/bin/python"}).encode()
     text = ask("eval_fallback", b"-\n" + body).decode()

@@ -204,7 +204,7 @@ def base64_is_lenient():
 
 @test
 def an_interpreter_that_is_not_there():
-    for path in ("/abc/def", "/snekbin/python/3.12/bin/python", "python",
+    for path in ("/abc/def", "/snekbin/python/2.7/bin/python", "python",
                  "/snekbin/python/3.11/bin/pythonx", "/usr/bin/python3",
                  "/snekbin/python/3.11/bin/python/x", "/etc/hostnam",
                  "/etc/hostname/x", "/etc/shadow", "/home/x",

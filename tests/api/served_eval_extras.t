@@ -277,27 +277,33 @@ def the_path_of_each_version_runs_it():
 
 @test
 def a_build_that_is_not_there_is_refused_as_by_snekbox():
-    for build in "3.11t", "3.11j", "3.14t":
-        answer = served.post("/eval", {"input": "1", "executable_path":
-                                       "/snekbin/python/%s/bin/python" % build})
-        assert answer.status == 400 and answer.json == {
-            "title": "executable_path does not exist"}, answer
+    with Served(IL_API_CELLS="1", IL_EVAL_FALLBACK="0") as strict:
+        for build in "3.11t", "3.11j", "3.14t", "3.15":
+            answer = strict.post("/eval", {
+                "input": "1",
+                "executable_path": "/snekbin/python/%s/bin/python" % build})
+            assert answer.status == 400 and answer.json == {
+                "title": "executable_path does not exist"}, answer
+        answer = strict.post("/api/v2/execute", {
+            "language": "python", "version": "3.10.0",
+            "files": [{"content": "1"}]})
+        assert (answer.status, answer.json["message"]) == (
+            400, "python-3.10.0 runtime is unknown"), answer
 
 
 @test
-def or_its_plain_version_runs_and_a_header_says_so():
-    with Served(IL_API_CELLS="1", IL_EVAL_FALLBACK="1") as lenient:
-        for build, ran in (("3.11t", "3.11"), ("3.11j", "3.11"),
-                           ("3.11", None)):
-            answer = lenient.post("/eval", {
-                "input": "import sys; print('%d.%d' % sys.version_info[:2])",
-                "executable_path": "/snekbin/python/%s/bin/python" % build})
-            assert answer.status == 200, answer
-            assert answer.json["stdout"] == "3.11\n", answer
-            assert answer.headers["Inline-Interpreter"] == ran, build
-        answer = lenient.post("/eval", {"input": "1", "executable_path":
-                                        "/snekbin/python/3.12t/bin/python"})
-        assert answer.status == 400, answer
+def the_nearest_version_runs_and_a_header_says_so():
+    for build, ran in (("3.11t", "3.11"), ("3.11j", "3.11"), ("3.11", None),
+                       ("3.14t", "3.11"), ("3.15", "3.11")):
+        answer = served.post("/eval", {
+            "input": "import sys; print('%d.%d' % sys.version_info[:2])",
+            "executable_path": "/snekbin/python/%s/bin/python" % build})
+        assert answer.status == 200, answer
+        assert answer.json["stdout"] == "3.11\n", answer
+        assert answer.headers["Inline-Interpreter"] == ran, build
+    answer = served.post("/eval", {"input": "1", "executable_path":
+                                   "/snekbin/python/2.7/bin/python"})
+    assert answer.status == 400, answer
 
 
 try:

@@ -164,7 +164,7 @@ def each_fault_is_told_as_the_contract_says():
             ({"language": "Python"}, "Python-* runtime is unknown"),
             ({"language": "python2"}, "python2-* runtime is unknown"),
             ({"version": "latest"}, "python-latest runtime is unknown"),
-            ({"version": "3.10.0"}, "python-3.10.0 runtime is unknown"),
+            ({"version": "2.7.18"}, "python-2.7.18 runtime is unknown"),
             ({"version": '\u00e9"\n'}, 'python-\u00e9"\n runtime is unknown'),
             ({"files": []},
              "files must include at least one utf8 encoded file"),
@@ -194,6 +194,21 @@ def each_fault_is_told_as_the_contract_says():
                          {**py, name: value}))
     for message, body in rows:
         refused(400, message, body)
+
+
+@test
+def the_nearest_version_stands_in_for_one_that_is_not_there():
+    for version in "3.10.0", "3.10", "^3.99.0":
+        answer = served.post("/api/v2/execute", {
+            "language": "python", "version": version,
+            "files": [{"content": "import sys; print('%d.%d.%d' % "
+                       "sys.version_info[:3])"}]})
+        assert answer.status == 200, answer
+        assert answer.json["version"] + "\n" == answer.json["run"]["stdout"]
+        assert answer.headers["Inline-Interpreter"] == "3.11", answer.headers
+    answer = served.post("/api/v2/execute", {
+        "language": "python", "version": "3.11", "files": FILES})
+    assert "Inline-Interpreter" not in answer.headers, answer.headers
 
 
 @test

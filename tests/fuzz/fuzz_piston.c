@@ -18,7 +18,7 @@ static const struct piston_runtime runtimes[] = {
 	{ PISTON_PYTHON, { 3, 11, 2 }, "3.11" },
 	{ PISTON_BASH, { 5, 2, 15 }, "3.11" },
 };
-static const struct piston_limits limits = { 3000, 10000 };
+static const struct piston_limits limits = { 3000, 10000, false };
 
 static void
 check_refusal(struct piston_refusal *refusal)

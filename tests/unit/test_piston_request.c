@@ -17,7 +17,7 @@ static const struct piston_runtime runtimes[] = {
 	{ PISTON_BASH, { 5, 2, 15 }, "3.11" },
 };
 #define RUNTIMES (sizeof(runtimes) / sizeof(runtimes[0]))
-static const struct piston_limits limits = { 3000, 10000 };
+static const struct piston_limits limits = { 3000, 10000, true };
 
 #define PY "\"language\":\"python\",\"version\":\"*\""
 #define ONE PY ",\"files\":[{\"content\":\"x\"}]"
@@ -95,6 +95,30 @@ test_refused(size_t i)
 	is_int(refusal.status, 400, refused[i].body);
 	is_str(buf_str(&refusal.body), want, "in the contract's words");
 	buf_release(&refusal.body);
+}
+
+/* A version that is not there is refused only where the operator says so. */
+static void
+test_nearest(const char *language, const char *version, const char *ran)
+{
+	const struct piston_limits lenient = { 3000, 10000, false };
+	auto_buf struct buf body = BUF_INIT(4096);
+	struct piston_request req;
+	struct piston_refusal refusal;
+
+	buf_addf(&body,
+	    "{\"language\":\"%s\",\"version\":\"%s\","
+	    "\"files\":[{\"content\":\"x\"}]}",
+	    language, version);
+	if (piston_read(&req, &lenient, runtimes, RUNTIMES, buf_str(&body),
+		body.len, &refusal)) {
+		is_str(req.runtime->interpreter, ran, version);
+		ok(req.stands_in, "which stands in for it");
+		pyjson_release(&req.doc);
+	} else {
+		is_str(ran, "", version);
+		buf_release(&refusal.body);
+	}
 }
 
 /* What is taken: its limits, and its words with '|' between. */
@@ -344,6 +368,12 @@ main(void)
 {
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		test_refused(i);
+	test_nearest("python", "3.10.0", "3.11");
+	test_nearest("py", "3.14.0", "science");
+	test_nearest("bash", "5.1.0", "3.11");
+	test_nearest("python", "2.7.18", "");
+	test_nearest("python", "latest", "");
+	test_nearest("python2", "3.10.0", "");
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
 		test_taken(i);
 	test_input();

@@ -340,6 +340,11 @@ take(struct piston_request *req, const struct piston_limits *limits,
 		return false;
 	req->runtime = piston_find(runtimes, count, language->u.text,
 	    language->count, version->u.text, version->count);
+	if (req->runtime == NULL && !limits->strict) {
+		req->runtime = piston_nearest(runtimes, count, language->u.text,
+		    language->count, version->u.text, version->count);
+		req->stands_in = req->runtime != NULL;
+	}
 	if (req->runtime == NULL)
 		return refuse_runtime(refusal, language, version);
 	if (!piston_check_main(files_of(&req->doc), refusal) ||

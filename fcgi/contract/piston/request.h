@@ -20,14 +20,17 @@
  * to chance: stdin, arguments, names of files.
  */
 
-/* Milliseconds: the default, and the most that may be asked for. */
+/* What the operator has set.  Milliseconds: the default, and the most that may
+ * be asked for. */
 struct piston_limits {
 	int64_t run_ms;
 	int64_t compile_ms;
+	bool strict; /* a version that is not there is refused */
 };
 
 struct piston_request {
 	const struct piston_runtime *runtime; /* one of those that were given */
+	bool stands_in; /* that one, for a version that is not among them */
 	struct cell_bytes *words; /* the main file's path, then the arguments */
 	size_t word_count;
 	struct piston_files files;

@@ -94,6 +94,27 @@ piston_find(const struct piston_runtime *runtimes, size_t count,
 	return best;
 }
 
+const struct piston_runtime *
+piston_nearest(const struct piston_runtime *runtimes, size_t count,
+    const char *language, size_t language_len, const char *range,
+    size_t range_len)
+{
+	const struct piston_runtime *best = NULL;
+	struct semver wanted;
+
+	if (!semver_read_wanted(&wanted, range, range_len))
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct piston_runtime *r = &runtimes[i];
+
+		if (answers_to(r, language, language_len) &&
+		    semver_is_nearer(&r->version,
+			best == NULL ? NULL : &best->version, &wanted))
+			best = r;
+	}
+	return best;
+}
+
 /* ---- lists ---- */
 
 void

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "semver.h"
+#include "../semver.h"
 
 struct buf;
 
@@ -30,6 +30,12 @@ const char *piston_language_name(enum piston_language language);
 /* The newest of a language, or of an alias of its, in a range of versions; the
  * first one of those that are alike.  NULL: there is none. */
 const struct piston_runtime *piston_find(const struct piston_runtime *runtimes,
+    size_t count, const char *language, size_t language_len, const char *range,
+    size_t range_len);
+/* The same where that has found none: the nearest to the version which the
+ * range names.  NULL: there is none, or the range names no version. */
+const struct piston_runtime *piston_nearest(const struct piston_runtime
+						*runtimes,
     size_t count, const char *language, size_t language_len, const char *range,
     size_t range_len);
 

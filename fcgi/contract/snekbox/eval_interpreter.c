@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../semver.h"
+
 #include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/base/cleanup.h"
 
@@ -14,6 +16,9 @@ static const char *const usual_files[] = { "bin/sh", "etc/group",
 	"etc/hostname", "etc/hosts", "etc/passwd", "etc/resolv.conf", "home/",
 	"tmp/", "usr/bin/env", "usr/lib/", "usr/local/bin/" };
 
+#define PYTHONS "snekbin/python/"
+#define DIGITS "0123456789."
+#define BUILDS "tj" /* without the GIL; with the JIT */
 #define USUAL_FILES (sizeof(usual_files) / sizeof(usual_files[0]))
 
 /* Is `path`, without its first '/', that of the file `place`, or (*folder is
@@ -38,8 +43,7 @@ is_interpreter(const char *path, const char *name, bool *folder)
 	for (size_t i = 0; i < 3; i++) {
 		auto_buf struct buf place = BUF_INIT(SIZE_MAX);
 
-		buf_addf(&place, "snekbin/python/%s/bin/python%s", name,
-		    versions[i]);
+		buf_addf(&place, PYTHONS "%s/bin/python%s", name, versions[i]);
 		found = is_place(path, place.data, folder) || found;
 	}
 	return found;
@@ -67,33 +71,49 @@ eval_interpreter(const char *const *names, const char *path, const char **found)
 			"executable_path does not exist";
 }
 
-/* Of this one? */
+/* The version of the interpreter, or of a build of it, that a path means. */
 static bool
-is_other_build(const char *path, const char *name)
+read_wanted(struct semver *wanted, const char *path)
 {
-	const char *const builds[] = { "t", "j" };
+	const char *version = path + sizeof(PYTHONS) - 1;
+	size_t digits;
+	size_t len;
 	bool folder = false;
-	bool found = false;
+	auto_free char *name = NULL;
 
-	if (name[strspn(name, "0123456789.")] != '\0')
+	if (strncmp(path, PYTHONS, sizeof(PYTHONS) - 1) != 0)
 		return false;
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
-		auto_buf struct buf build = BUF_INIT(SIZE_MAX);
-
-		buf_addf(&build, "%s%s", name, builds[i]);
-		found = found || is_interpreter(path, build.data, &folder);
-	}
-	return found;
+	len = strcspn(version, "/");
+	digits = strspn(version, DIGITS);
+	if (digits + 1 < len ||
+	    (digits < len && strchr(BUILDS, version[digits]) == NULL))
+		return false;
+	name = xstrndup(version, len);
+	return is_interpreter(path, name, &folder) &&
+	    semver_read_wanted(wanted, version, digits);
 }
 
 bool
-eval_other_build(const char *const *names, const char *path, const char **found)
+eval_nearest(const char *const *names, const char *path, const char **found)
 {
+	struct semver wanted;
+	struct semver best;
+
+	*found = NULL;
+	if (!read_wanted(&wanted, path))
+		return false;
 	for (size_t i = 0; names[i] != NULL; i++) {
-		if (is_other_build(path, names[i])) {
-			*found = names[i];
-			return true;
-		}
+		size_t digits = strspn(names[i], DIGITS);
+		struct semver version;
+
+		/* No build but the plain one: "3.14", "3.14-scientific". */
+		if ((names[i][digits] != '\0' && names[i][digits] != '-') ||
+		    !semver_read_wanted(&version, names[i], digits) ||
+		    !semver_is_nearer(&version, *found == NULL ? NULL : &best,
+			&wanted))
+			continue;
+		best = version;
+		*found = names[i];
 	}
-	return false;
+	return *found != NULL;
 }

@@ -13,9 +13,10 @@
 const char *eval_interpreter(const char *const *names, const char *path,
     const char **found);
 
-/* What may stand in for it: true when the path means the free-threaded or the
- * JIT build of one of names ("3.14t", "3.14j" of "3.14"), which *found is. */
-bool eval_other_build(const char *const *names, const char *path,
+/* What may stand in for it: true when the path means a version that is not
+ * there ("3.15"), also a free-threaded or a JIT build ("3.14t", "3.14j"), and
+ * *found is the one of names that is nearest to it. */
+bool eval_nearest(const char *const *names, const char *path,
     const char **found);
 
 #endif

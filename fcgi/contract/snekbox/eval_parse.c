@@ -299,7 +299,7 @@ take_interpreter(struct eval_request *req, const char *const *interpreters,
 	(void)stage_resolve(path->u.text, path->count, out, 0, &up);
 	why_not = eval_interpreter(interpreters, out, &req->interpreter);
 	req->stands_in = why_not != NULL && fallback &&
-	    eval_other_build(interpreters, out, &req->interpreter);
+	    eval_nearest(interpreters, out, &req->interpreter);
 	return why_not == NULL || req->stands_in ||
 	    eval_refuse(refusal, 400, why_not);
 }

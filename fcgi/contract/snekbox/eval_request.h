@@ -29,18 +29,17 @@ struct eval_request {
 	struct cell_input *inputs;
 	size_t input_count;
 	const char *interpreter; /* NULL: the default one */
-	bool stands_in;	   /* that one, for another build of the same version */
-	const char *input; /* NULL: standard input is empty */
+	bool stands_in;		 /* that one, for one that is not there */
+	const char *input;	 /* NULL: standard input is empty */
 	size_t input_len;
 	int64_t timeout_ms; /* 0: as configured */
 	struct pyjson doc;  /* to be released */
 };
 
-/* interpreters: "3.11", …, NULL; the first one is the default.  fallback: one
- * of them also stands in for its free-threaded or JIT build ("3.14t", "3.14j")
- * that is not among them.  content_type
- * NULL: none was sent.  A NUL follows the body; one without Content-Length
- * counts as empty.  True: the document is to be released.  False: answer with
+/* interpreters: "3.11", …, NULL; the first one is the default.  fallback: the
+ * nearest of them stands in for one that is not there.  content_type NULL: none
+ * was sent.  A NUL follows the body; one without Content-Length counts as
+ * empty.  True: the document is to be released.  False: answer with
  * the refusal, which is to be released; if its status is 200, with
  * `returncode: null`, and its description as `stdout`. */
 bool eval_parse(struct eval_request *req, const char *const *interpreters,

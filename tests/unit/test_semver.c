@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges of versions: each answer is npm's semver's (7.x). */
-#include "fcgi/contract/piston/semver.h"
+#include "fcgi/contract/semver.h"
 
 #include "tap.h"
 
@@ -45,6 +45,60 @@ static const struct {
 	{ "3.-1.2", false },
 };
 
+/* Of 3.8.1, 3.11.2, 3.13.0, 3.13.5 and 2.7.18 the one that stands in. */
+static const struct {
+	const char *wanted;
+	const char *nearest;
+} near[] = {
+	{ "3.10.0", "3.11.2" },
+	{ "3.10", "3.11.2" },
+	{ "3.9", "3.8.1" },
+	{ "3.12", "3.13.5" }, /* as far from 3.11: the newer one */
+	{ "3.13.1", "3.13.5" },
+	{ "3.15", "3.13.5" },
+	{ "3.0", "3.8.1" },
+	{ "^3.14.0", "3.13.5" },
+	{ "=v3.14", "3.13.5" },
+	{ ">=3.14", "3.13.5" },
+	{ " 3.999999999999999 ", "3.13.5" },
+	{ "2.1", "2.7.18" },
+	{ "4", "" },
+	{ "latest", "" },
+	{ "*", "" },
+	{ "", "" },
+	{ "3.9 || 3.10", "" },
+	{ ">3.13 <3.14", "" },
+	{ "3.9999999999999999", "" },
+};
+
+static void
+test_nearest(void)
+{
+	static const char *const texts_there[] = { "3.8.1", "3.11.2", "3.13.0",
+		"3.13.5", "2.7.18" };
+
+	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
+		const char *text = near[i].wanted;
+		const char *found = "";
+		struct semver wanted;
+		struct semver best;
+
+		for (size_t k = 0; k < 5; k++) {
+			struct semver v;
+
+			(void)semver_read(&v, texts_there[k],
+			    strlen(texts_there[k]));
+			if (!semver_read_wanted(&wanted, text, strlen(text)) ||
+			    !semver_is_nearer(&v, *found == '\0' ? NULL : &best,
+				&wanted))
+				continue;
+			best = v;
+			found = texts_there[k];
+		}
+		is_str(found, near[i].nearest, text);
+	}
+}
+
 int
 main(void)
 {
@@ -79,5 +133,6 @@ main(void)
 		semver_compare(&versions[3], &versions[2]) > 0 &&
 		semver_compare(&versions[3], &versions[3]) == 0,
 	    "they are ordered by numbers");
+	test_nearest();
 	return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PISTON_SEMVER_H
-#define PISTON_SEMVER_H
+#ifndef SEMVER_H
+#define SEMVER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +27,13 @@ bool semver_read(struct semver *version, const char *text, size_t len);
 int semver_compare(const struct semver *a, const struct semver *b);
 /* Is the version in the range?  False, too, when that is no range. */
 bool semver_is_in(const struct semver *version, const char *range, size_t len);
+/* The version that a range of one version names: 3.10.0 of "3.10", "^3.10.0" or
+ * ">=3.10".  False: the range is another one, or names no major version. */
+bool semver_read_wanted(struct semver *wanted, const char *range, size_t len);
+/* Is version nearer to the wanted one than best is?  best NULL: there is none
+ * yet.  A version of another major is never near, patches do not count.  Of two
+ * that are as far away, the newer is nearer. */
+bool semver_is_nearer(const struct semver *version, const struct semver *best,
+    const struct semver *wanted);
 
 #endif

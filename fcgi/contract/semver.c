@@ -234,11 +234,10 @@ is_within(const struct semver *version, const struct span *span)
 
 /* ---- ranges ---- */
 
-static bool
-take_comparator(struct reader *r, struct span *span)
+/* As span_of() has it: "<", ">=", "^", nothing. */
+static char
+take_operator(struct reader *r, bool *or_equal)
 {
-	struct partial p;
-	bool or_equal = false;
 	char op = 0;
 
 	if (r->at < r->end && strchr("<>^~", *r->at) != NULL)
@@ -246,8 +245,17 @@ take_comparator(struct reader *r, struct span *span)
 	if (op == '~')
 		(void)take(r, '>');
 	skip_blanks(r);
-	if (op != '~' && op != '^')
-		or_equal = take(r, '=');
+	*or_equal = op != '~' && op != '^' && take(r, '=');
+	return op;
+}
+
+static bool
+take_comparator(struct reader *r, struct span *span)
+{
+	bool or_equal;
+	char op = take_operator(r, &or_equal);
+	struct partial p;
+
 	if (!take_partial(r, &p))
 		return false;
 	*span = span_of(&p, op, or_equal);
@@ -316,4 +324,45 @@ semver_is_in(const struct semver *version, const char *range, size_t len)
 			return any;
 		range = bar + 2;
 	}
+}
+
+/* ---- what is near ---- */
+
+bool
+semver_read_wanted(struct semver *wanted, const char *range, size_t len)
+{
+	struct reader r = { range, range + len };
+	struct partial p;
+	bool or_equal;
+
+	if (len > SEMVER_RANGE_MAX)
+		return false;
+	skip_blanks(&r);
+	(void)take_operator(&r, &or_equal);
+	if (!take_partial(&r, &p) || p.v.major == ANY)
+		return false;
+	skip_blanks(&r);
+	*wanted = low_of(&p);
+	return r.at == r.end;
+}
+
+static int64_t
+distance(int64_t a, int64_t b)
+{
+	return a < b ? b - a : a - b;
+}
+
+bool
+semver_is_nearer(const struct semver *version, const struct semver *best,
+    const struct semver *wanted)
+{
+	int64_t more;
+
+	if (version->major != wanted->major)
+		return false;
+	if (best == NULL)
+		return true;
+	more = distance(version->minor, wanted->minor) -
+	    distance(best->minor, wanted->minor);
+	return more < 0 || (more == 0 && semver_compare(version, best) > 0);
 }
