@@ -34,13 +34,13 @@ UPDATE views SET version = :version, input = :input, output = :output,
 WHERE id = :id;
 
 -- A copy that everybody may see: nothing, should the row be gone by now, or
--- have been shared a moment ago.  Not its input.
+-- have been shared a moment ago.
 -- name: view_share
-INSERT INTO views (user_id, kind, share, text, version, timeit, keep, source,
-	bytes, created_ms)
-SELECT user_id, kind, 1, text, version, timeit, keep, id,
-	length(CAST(text AS BLOB)), -- sqlite
-	-- postgres: octet_length(text),
+INSERT INTO views (user_id, kind, share, text, input, version, timeit, keep,
+	source, bytes, created_ms)
+SELECT user_id, kind, 1, text, input, version, timeit, keep, id,
+	length(CAST(text AS BLOB)) + length(CAST(input AS BLOB)), -- sqlite
+	-- postgres: octet_length(text) + octet_length(input),
 	CAST(:created_ms AS BIGINT)
 FROM views AS v WHERE v.id = :id AND NOT EXISTS (SELECT 1 FROM views AS shared
 	WHERE shared.user_id = v.user_id AND shared.id > v.id

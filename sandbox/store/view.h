@@ -72,8 +72,8 @@ int view_set_text(struct db *db, int64_t id, const char *text, struct err *err);
 /* It was run again: keep version, input, output, files and package.  1: there
  * is no such view. */
 int view_set_run(struct db *db, const struct view *view, struct err *err);
-/* Make a copy that everybody may see, without input and output.  1: there is no
- * such view, or it was shared less than ten seconds ago. */
+/* Make a copy that everybody may see, without output.  1: there is no such
+ * view, or it was shared less than ten seconds ago. */
 int view_share(struct db *db, int64_t id, int64_t *copy, struct err *err);
 /* 1: this user has no such view. */
 int view_remove(struct db *db, int64_t id, int64_t user_id, struct err *err);

@@ -71,20 +71,21 @@ def edit_opens_the_code_and_its_input():
 
 
 @test
-def share_shows_code_and_output_to_everybody():
+def share_shows_a_whole_run_to_everybody():
     final("create", user="bob")
-    message = final("py", code="print('se' + 'en', input())", stdin="secret")
+    message = final("py", code="print('se' + 'en', input())", stdin="mine")
     shared = pressed(message, "Share").original
     assert not shared.ephemeral and shared.buttons() == [
         "Try it yourself", "Delete"], shared
     text = shared.text()
-    assert "print('se' + 'en', input())" in text and "seen secret" in text
+    assert "print('se' + 'en', input())" in text and "seen mine" in text
+    assert "input (stdin):\n```\nmine\n```" in text, text
     assert f"<@{service.sql('SELECT user_id FROM views')[0][0]}>" in text
     again = pressed(message, "Share").original
     assert again.ephemeral and "shared already" in again.text(), again
     filled, sent = edited(shared, "Try it yourself", user="bob")
-    assert filled == {"code": "print('se' + 'en', input())", "stdin": ""}
-    assert "EOFError" in sent.original.text() and sent.original.ephemeral
+    assert filled == {"code": "print('se' + 'en', input())", "stdin": "mine"}
+    assert "seen mine" in sent.original.text() and sent.original.ephemeral
     refused = service.discord.press(shared, "Delete", user="bob")
     refused.wait_answered()
     assert "somebody else" in refused.original.text(), refused
@@ -134,6 +135,27 @@ def one_of_more_than_ten_files_is_chosen():
     sent.wait_final(timeout=60)
     names = [one.filename for one in sent.original.attachments]
     assert names and sent.original.ephemeral, sent.original
+
+
+@test
+def long_input_is_shared_as_a_file():
+    message = final("py", code="print(len(input()))", stdin="y" * 800)
+    shared = pressed(message, "Share").original
+    assert shared.attachment("stdin.txt").text() == "y" * 800
+    assert "len(input())" in shared.text(), shared
+
+
+@test
+def too_little_input_is_told_as_that():
+    message = final("py", code="input('a? ')\ninput('b? ')", stdin="1")
+    text = message.text()
+    assert "a? b? \nTraceback (most" in text, text
+    assert "asks for more input than it was given" in text, text
+    filled, _ = edited(message, "Give input", stdin="1\n2")
+    assert filled == {"stdin": "1"}, filled
+    assert "Traceback" not in message.refresh().text()
+    text = final("py", code="input('a? ')").text()
+    assert "a? \nTraceback (most" in text and "there was none" in text, text
 
 
 @test

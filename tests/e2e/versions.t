@@ -47,6 +47,18 @@ def code_runs_in_the_version_that_is_asked_for():
 
 
 @test
+def who_tries_what_was_shared_has_the_same_python():
+    message = house.discord.send_command(
+        "py", code=WHICH, version="3.13").wait_final().original
+    shared = house.discord.press(message, "Share").wait_final().original
+    assert shared.text().endswith("-# Python 3.13"), shared
+    editor = house.discord.press(shared, "Try it yourself",
+                                 user="alice").wait_answered()
+    sent = house.discord.submit_modal(editor).wait_final()
+    assert "3.13\n" in sent.original.text(), sent.original
+
+
+@test
 def packages_of_two_versions_are_apart():
     text = pip("demo==2.0", version="3.13")
     assert text == "Installed `demo==2.0`.\n-# Python 3.13", text

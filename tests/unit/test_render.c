@@ -221,6 +221,10 @@ test_hints(void)
 	    "it is not what it ended in");
 	hint("EOFError: EOF when reading a line\n", SLIP_NONE,
 	    "asks for input, and there was none", "input() without input");
+	env.has_input = true;
+	hint("EOFError: EOF when reading a line\n", SLIP_NONE,
+	    "asks for more input than it was given", "with too little");
+	env.has_input = false;
 	hint("EOFError: mine\n", SLIP_NONE, NULL, "an EOFError of the code's");
 	hint("MemoryError\n", SLIP_NONE, "Hold less at a time", "MemoryError");
 	hint("OSError: [Errno 28] No space left on device: '/tmp/x'\n",

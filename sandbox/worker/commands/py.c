@@ -44,6 +44,7 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	run_once(task, "user", ACCESS_ANY, request,
 	    config_lease_wait_ms(config));
 	command_note_usage(task);
+	env->has_input = request->input_len > 0;
 	ended = kept_after(task, request->keep, &session);
 	if (request->source != NULL && !outcome_succeeded(&task->run))
 		env->slip = source_slip(task->job->text);

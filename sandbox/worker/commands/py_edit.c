@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Editors filled with what a run had: with its code and input for whose it is,
- * with its code for who tries what was shared, with its input alone. */
+/* Editors filled with what a run had: with its code and input, for whose it is
+ * and for who tries what was shared, or with its input alone. */
 #include "command.h"
 
 #include <string.h>
@@ -49,5 +49,5 @@ cmd_py_edit(struct task *task, struct err *err)
 	if (own_view(task, &view, &id, err) < 0)
 		return -1;
 	return py_view_editor(task, id, kind == JOB_PY_GIVE ? NULL : texts.text,
-	    kind == JOB_PY_TRY ? NULL : texts.input, err);
+	    texts.input, err);
 }

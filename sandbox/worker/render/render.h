@@ -32,6 +32,7 @@ struct render_env {
 	int64_t reference;	     /* the job's id */
 	int64_t file_most;	     /* bytes of one attachment */
 	bool may_attach;
+	bool has_input;	     /* the code was given some */
 	struct slip slip;    /* in the code that runs */
 	const char *version; /* of Python, where it is not the usual one */
 };

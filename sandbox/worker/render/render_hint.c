@@ -116,23 +116,26 @@ is_about_network(const struct render_line *line)
 
 static void
 explain_error(struct buf *out, const struct render_line *line,
-    const struct cell_result *result, const struct config *config)
+    const struct cell_result *result, const struct render_env *env)
 {
 	if (is_about_network(line))
 		buf_adds(out,
 		    _("\nCode has no network here: `/il pip` installs "
 		      "packages, `/il put` brings in files."));
-	else if (begins(line, "EOFError: EOF when reading a line"))
+	else if (render_lacks_input(line))
 		buf_adds(out,
-		    _("\nThe code asks for input, and there was none."));
+		    env->has_input ?
+			_("\nThe code asks for more input than it was "
+			  "given.") :
+			_("\nThe code asks for input, and there was none."));
 	else if (begins(line, "MemoryError"))
 		buf_adds(out, _(TEXT_LESS_MEMORY));
 	else if (has(line, "[Errno 28]") && !result->disk_full)
 		buf_addf(out,
 		    _("\n`/tmp` holds %s: there is room for %s in the sandbox "
 		      "itself."),
-		    text_size(config->tmp_size).text,
-		    text_size(config->quota).text);
+		    text_size(env->config->tmp_size).text,
+		    text_size(env->config->quota).text);
 }
 
 void
@@ -146,7 +149,7 @@ render_hint(struct buf *out, const struct cell_result *result,
 		if (result->status == 0)
 			break;
 		explain_slip(out, &line, &env->slip);
-		explain_error(out, &line, result, env->config);
+		explain_error(out, &line, result, env);
 		break;
 	case REASON_TIME:
 		/* on a busy host a busy run waits, too, but not so long */

@@ -98,11 +98,19 @@ take_module(char package[PACKAGE_SIZE], const struct render_line *line)
 		find_package(package, module);
 }
 
+bool
+render_lacks_input(const struct render_line *line)
+{
+	static const char eof[] = "EOFError: EOF when reading a line";
+
+	return line->len == sizeof(eof) - 1 &&
+	    memcmp(line->text, eof, line->len) == 0;
+}
+
 void
 render_need(struct render_need *need, const struct run_outcome *outcome,
     const struct buf *output)
 {
-	static const char eof[] = "EOFError: EOF when reading a line";
 	const struct render_line line = render_last_line(output);
 
 	*need = (struct render_need){ 0 };
@@ -111,6 +119,26 @@ render_need(struct render_need *need, const struct run_outcome *outcome,
 	    outcome->result.status == 0)
 		return;
 	take_module(need->package, &line);
-	need->input = line.len == sizeof(eof) - 1 &&
-	    memcmp(line.text, eof, line.len) == 0;
+	need->input = render_lacks_input(&line);
+}
+
+void
+render_part_prompt(const struct run_outcome *outcome, struct buf *output)
+{
+	static const char head[] = "Traceback (most recent call last):\n";
+	struct render_need need;
+	const char *at;
+	size_t before;
+
+	render_need(&need, outcome, output);
+	at = memmem(buf_str(output), output->len, head, strlen(head));
+	if (!need.input || at == NULL || at == output->data || at[-1] == '\n' ||
+	    buf_reserve(output, 1) == NULL)
+		return;
+	/* buf_reserve() may have moved it */
+	at = memmem(buf_str(output), output->len, head, strlen(head));
+	before = (size_t)(at - output->data);
+	memmove(output->data + before + 1, at, output->len - before);
+	output->data[before] = '\n';
+	buf_commit(output, 1);
 }

@@ -9,6 +9,7 @@
 #include "../../base/config.h"
 #include "../../base/text.h"
 #include "../../base/utf8.h"
+#include "render_view.h"
 #include "terminal.h"
 
 #define NAME_MOST 32 /* code points of a name in a list */
@@ -324,6 +325,7 @@ render_run(struct message *m, const struct run_outcome *outcome,
 {
 	bool cut;
 
+	render_part_prompt(outcome, &collect->output);
 	message_set_output(m, buf_str(&collect->output), collect->output.len,
 	    MESSAGE_CUT_MIDDLE);
 	add_end(&m->tail, outcome, &collect->output, env);

@@ -19,9 +19,10 @@
 enum { BLUE = 1, GREY = 2 };
 
 #define CODE_NAME "main.py"
+#define INPUT_NAME "stdin.txt"
 #define PAGE_POINTS 1800 /* of output on a page */
 #define PAGE_LINES 40
-#define CODE_SHOWN 800 /* code points of code beside its output */
+#define CODE_SHOWN 750 /* code points of code and input beside the output */
 
 /* ---- below the answer ---- */
 
@@ -137,19 +138,51 @@ render_installed(struct message *message, const char *package)
 	    phrase_name(package, PACKAGE_SIZE).text);
 }
 
-/* Code that is short stands there, above its output. */
-static void
-add_code(struct message *m, const char *code, const struct render_env *env)
+/* Of a text that goes as a block of the lead: its code points as shown there;
+ * more than there may be: it cannot. */
+static size_t
+block_points(const char *text)
 {
-	auto_buf struct buf clean = BUF_INIT(3 * strlen(code) + 1);
+	auto_buf struct buf clean = BUF_INIT(3 * strlen(text) + 1);
 
-	text_add_clean(&clean, code, strlen(code));
-	if (text_codepoints(buf_str(&clean), clean.len) <= CODE_SHOWN &&
-	    strstr(buf_str(&clean), "``") == NULL)
-		buf_addf(&m->lead, "```py\n%s\n```\n", buf_str(&clean));
-	else if (!attach_text(m, CODE_NAME, code, env))
+	text_add_clean(&clean, text, strlen(text));
+	return strstr(buf_str(&clean), "``") != NULL ?
+	    CODE_SHOWN + 1 :
+	    text_codepoints(buf_str(&clean), clean.len);
+}
+
+static void
+add_block(struct message *m, const char *text, const char *language)
+{
+	auto_buf struct buf clean = BUF_INIT(3 * strlen(text) + 1);
+
+	text_add_clean(&clean, text, strlen(text));
+	while (clean.len > 0 && clean.data[clean.len - 1] == '\n')
+		buf_cut(&clean, clean.len - 1);
+	buf_addf(&m->lead, "```%s\n%s\n```\n", language, buf_str(&clean));
+}
+
+/* Code and input that are short stand there, above the output. */
+static void
+add_code(struct message *m, const struct view_texts *texts,
+    const struct render_env *env)
+{
+	size_t code = block_points(texts->text);
+	size_t input = block_points(texts->input);
+
+	if (code <= CODE_SHOWN)
+		add_block(m, texts->text, "py");
+	else if (!attach_text(m, CODE_NAME, texts->text, env))
 		buf_adds(&m->lead,
 		    _("(the code is too long to be shown here)\n"));
+	if (input == 0)
+		return;
+	buf_adds(&m->lead, _("Its input (stdin):\n"));
+	if (input + (code <= CODE_SHOWN ? code : 0) <= CODE_SHOWN)
+		add_block(m, texts->input, "");
+	else if (!attach_text(m, INPUT_NAME, texts->input, env))
+		buf_adds(&m->lead,
+		    _("(the input is too long to be shown here)\n"));
 }
 
 void
@@ -161,10 +194,12 @@ render_shared(struct message *message, const struct view *view, int64_t copy_id,
 
 	buf_addf(&message->lead, _("Shared by <@%" PRId64 ">\n"),
 	    view->user_id);
-	add_code(message, view->texts->text, env);
+	add_code(message, view->texts, env);
 	message_set_output(message, output, strlen(output), MESSAGE_CUT_MIDDLE);
 	if (message->block.len == 0)
 		buf_adds(&message->tail, _("No output."));
+	if (view->version[0] != '\0')
+		buf_addf(&message->tail, "\n-# Python %s", view->version);
 	add(message, &copy, ACTION_PY_TRY, _("Try it yourself"), BLUE);
 	add(message, &copy, ACTION_PY_REMOVE, _("Delete"), GREY);
 }

@@ -27,6 +27,9 @@ struct render_line {
 
 struct render_line render_last_line(const struct buf *output);
 
+/* Is it the error of an input() that found nothing to read? */
+bool render_lacks_input(const struct render_line *line);
+
 /* ---- render_need.c ---- */
 
 #define PACKAGE_SIZE 65
@@ -36,6 +39,9 @@ struct render_need {
 	bool input;		    /* to read */
 };
 
+/* What input() asked stands before the traceback of its error, on a line of its
+ * own: Python begins none. */
+void render_part_prompt(const struct run_outcome *outcome, struct buf *output);
 /* By the error that it ended in. */
 void render_need(struct render_need *need, const struct run_outcome *outcome,
     const struct buf *output);
