@@ -16,6 +16,7 @@
 #include "run.h"
 #include "session_holder.h"
 #include "../contract/code_interpreter/execute_answer.h"
+#include "../contract/told.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -27,6 +28,7 @@
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
+#define PATH_BYTES 4096
 #define FRAME_BUF (8 * FRAME_CHUNK)
 /* A stream, from its head on: its run waits for its reader. */
 #define STREAM_MS 180000
@@ -54,6 +56,15 @@ end_file(struct execution *x)
 	if (x->fresh.store != NULL)
 		x->file->id = api_left_keep(&x->fresh, x->file->path,
 		    &x->file->why);
+}
+
+static struct run_file *
+add_file(struct execution *x, const struct cell_event *event, const char *why)
+{
+	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
+
+	told_add_path(&path, event->name, true);
+	return run_files_add(&x->files, buf_str(&path), event->size, why);
 }
 
 /* ---- what comes from the cell ---- */
@@ -100,8 +111,7 @@ take_event(void *arg, const struct cell_event *event)
 	case CELL_FILE:
 		/* Files come one after the other. */
 		end_file(x);
-		x->file = run_files_add(&x->files, event->name, event->size,
-		    NULL);
+		x->file = add_file(x, event, NULL);
 		if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
 			x->file->why = api_left_refused(&x->fresh, &err);
 		break;
@@ -113,8 +123,7 @@ take_event(void *arg, const struct cell_event *event)
 		break;
 	case CELL_LEFT_OUT:
 		end_file(x);
-		(void)run_files_add(&x->files, event->name, event->size,
-		    api_run_left_out[event->why]);
+		(void)add_file(x, event, api_run_left_out[event->why]);
 		break;
 	case CELL_ENTRY:
 	case CELL_RESULT:

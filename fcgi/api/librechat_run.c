@@ -11,7 +11,7 @@
 #include "app.h"
 #include "librechat_who.h"
 #include "reply.h"
-#include "../pytext/pyutf8.h"
+#include "../contract/told.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -129,14 +129,14 @@ release(struct libre_run *x)
 
 /* ---- files out ---- */
 
-/* One more in the list; its name is made UTF-8. */
+/* One more in the list, by the name that its client is told. */
 static struct libre_made *
 add_made(struct libre_run *x, const char *path)
 {
 	auto_buf struct buf name = BUF_INIT(PATH_BUF);
 	struct libre_made *made;
 
-	pyutf8_add_whole(&name, path, strlen(path));
+	told_add_path(&name, path, true);
 	x->made = xrealloc(x->made, (x->made_count + 1) * sizeof(*x->made));
 	made = &x->made[x->made_count++];
 	*made = (struct libre_made){ .name = buf_steal(&name, NULL) };

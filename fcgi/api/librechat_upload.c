@@ -326,6 +326,7 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 		    "Invalid content type. Must be multipart/form-data.", NULL);
 		return;
 	}
+	f.parts.whole_names = true;
 	for (size_t i = 0; i < FIELDS; i++)
 		buf_init(&f.fields[i], LIBRE_RESOURCE_MAX);
 	f.ids = xcalloc(FILES_MAX, sizeof(*f.ids));

@@ -13,13 +13,18 @@
 #include "run.h"
 #include "session_cell.h"
 #include "session_holder.h"
+#include "../contract/told.h"
 #include "../server/http.h"
 
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
 #define LOOK_MS 10000
+#define SESSION_LOST \
+	"A fault of Inline's: the session is lost. Make another one with " \
+	"create_session."
 
 /* ---- its cell, for one call ---- */
 
@@ -112,9 +117,7 @@ ask_for_files(struct mcp_exchange *x, struct mcp_borrowed *b,
     struct cell_result *result)
 {
 	if (!mcp_ask(x, b, request, event, arg, result))
-		mcp_trouble(x,
-		    "A fault of Inline's: the session is lost. Make another "
-		    "one with create_session.");
+		mcp_trouble(x, SESSION_LOST);
 	else if (result->reason == REASON_ERROR)
 		mcp_explain(x, result);
 	else
@@ -191,11 +194,11 @@ take_entry(void *arg, const struct cell_event *event)
 }
 
 static bool
-list_files(struct mcp_exchange *x, struct mcp_borrowed *b)
+list_files(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
 {
 	const struct cell_request request = { .op = OP_LIST,
 		.folder = "/workspace",
-		.path = x->call.path.data,
+		.path = path,
 		.count = MCP_ENTRIES_MAX,
 		.wall_ms = LOOK_MS };
 	struct listing *list = xcalloc(1, sizeof(*list));
@@ -232,12 +235,12 @@ take_part(void *arg, const struct cell_event *event)
 }
 
 static bool
-read_file(struct mcp_exchange *x, struct mcp_borrowed *b)
+read_file(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
 {
 	const struct mcp_call *call = &x->call;
 	const struct cell_request request = { .op = OP_READ,
 		.folder = "/workspace",
-		.path = call->path.data,
+		.path = path,
 		.max_bytes = call->offset + call->limit,
 		.cut = true,
 		.wall_ms = LOOK_MS };
@@ -254,12 +257,12 @@ read_file(struct mcp_exchange *x, struct mcp_borrowed *b)
 }
 
 static bool
-write_file(struct mcp_exchange *x, struct mcp_borrowed *b)
+write_file(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
 {
 	const struct mcp_call *call = &x->call;
 	const struct cell_request request = { .op = OP_WRITE,
 		.folder = "/workspace",
-		.path = call->path.data,
+		.path = path,
 		.content = call->content.data,
 		.content_len = call->content.len,
 		.wall_ms = LOOK_MS };
@@ -271,21 +274,52 @@ write_file(struct mcp_exchange *x, struct mcp_borrowed *b)
 	return true;
 }
 
+/* Of a file whose name is no UTF-8 the client has been told another one, and
+ * sends it back.  What the session has by the name that is meant; NULL: the
+ * call's own path.  To be freed. */
+static char *
+find_real_path(struct mcp_exchange *x, struct mcp_borrowed *b)
+{
+	auto_buf struct buf path = BUF_INIT(LIMIT_PATH + 1);
+	struct cell_request request = { .op = OP_READ,
+		.folder = "/workspace",
+		.max_bytes = 1,
+		.cut = true,
+		.wall_ms = LOOK_MS };
+	struct cell_result result;
+
+	if (!told_read_path(&path, x->call.path.data))
+		return NULL;
+	request.path = buf_str(&path);
+	if (!mcp_ask(x, b, &request, NULL, NULL, &result) ||
+	    (result.reason == REASON_ERROR &&
+		result.error != ERROR_IS_DIRECTORY))
+		return NULL;
+	return buf_steal(&path, NULL);
+}
+
 /* Who is slow to read the answer does not have the session meanwhile. */
 static void
 file_tool(struct mcp_exchange *x)
 {
 	struct mcp_borrowed b;
-	bool good;
+	auto_free char *real = NULL;
+	const char *path;
+	bool good = false;
 
 	if (!mcp_borrow(x, &b))
 		return;
-	if (x->call.tool == MCP_LIST_FILES)
-		good = list_files(x, &b);
+	if (x->call.path.data != NULL)
+		real = find_real_path(x, &b);
+	path = real != NULL ? real : x->call.path.data;
+	if (b.lost)
+		mcp_trouble(x, SESSION_LOST);
+	else if (x->call.tool == MCP_LIST_FILES)
+		good = list_files(x, &b, path);
 	else if (x->call.tool == MCP_READ_FILE)
-		good = read_file(x, &b);
+		good = read_file(x, &b, path);
 	else
-		good = write_file(x, &b);
+		good = write_file(x, &b, path);
 	mcp_give_back(&b);
 	if (good)
 		mcp_send(x);

@@ -115,7 +115,8 @@ add_extended(struct buf *out, const char *s)
 }
 
 bool
-disposition_get_filename(struct buf *out, const char *field, size_t len)
+disposition_get_filename(struct buf *out, const char *field, size_t len,
+    bool whole)
 {
 	auto_buf struct buf value = BUF_INIT(len);
 	const char *s;
@@ -126,7 +127,7 @@ disposition_get_filename(struct buf *out, const char *field, size_t len)
 		    add_extended(out, buf_str(&value));
 	s = buf_str(&value);
 	last = strrchr(s, '\\');
-	if (last != NULL &&
+	if (!whole && last != NULL &&
 	    (strncmp(s, "\\\\", 2) == 0 ||
 		(s[0] != '\0' && strncmp(s + 1, ":\\", 2) == 0)))
 		s = last + 1;

@@ -17,8 +17,10 @@ struct buf;
 bool disposition_get(struct buf *out, const char *field, size_t len,
     const char *name);
 /* The same as a file's name, in UTF-8: `filename`, or `filename*` (RFC 8187)
- * where there is only that; of a Windows path the last part. */
-bool disposition_get_filename(struct buf *out, const char *field, size_t len);
+ * where there is only that; of a Windows path the last part, unless the whole
+ * is wanted. */
+bool disposition_get_filename(struct buf *out, const char *field, size_t len,
+    bool whole);
 
 /* Append "attachment; filename=…" (RFC 6266) for any name: as ASCII, without
  * quotes, backslashes and controls, and, where that is another name, once more

@@ -69,7 +69,8 @@ begin_part(struct multipart *m, const char *head, size_t head_len)
 	}
 	if (!utf8_valid(buf_str(&m->name), m->name.len))
 		buf_reset(&m->name);
-	m->is_file = disposition_get_filename(&m->filename, field, len);
+	m->is_file = disposition_get_filename(&m->filename, field, len,
+	    m->whole_names);
 	m->field_len = 0;
 	m->state = MULTIPART_DATA;
 	m->event = MULTIPART_PART;

@@ -41,6 +41,9 @@ struct multipart {
 	struct buf name;
 	struct buf filename;
 	bool is_file; /* it has a filename */
+	/* To be set once it is open: the folders of a path of Windows are a
+	 * part of the name. */
+	bool whole_names;
 	/* Of the present slice, until the next call. */
 	const char *data;
 	size_t data_len;

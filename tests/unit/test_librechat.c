@@ -59,9 +59,9 @@ test_names(void)
 		{ "a/../b", segments },
 		{ "./a", segments },
 		{ "a//b", segments },
-		{ "a\nb", "contains invalid path characters" },
-		{ "a\\b", "contains invalid path characters" },
-		{ "a\x7f", "contains invalid path characters" },
+		{ "a\nb", NULL },
+		{ "a\\b", NULL },
+		{ "a\x7f", NULL },
 	};
 	char longer[LIBRE_NAME_MAX + 2];
 

@@ -48,7 +48,7 @@ struct execute_result {
 	const struct cell_result *cell;
 	int64_t duration_ms;
 	/* NULL: an answer without `files`.  What is not in the store was left
-	 * out.  A path that is no UTF-8 is written with U+FFFD. */
+	 * out.  Paths are as they are told. */
 	const struct run_files *files;
 	bool extras;
 };

@@ -23,10 +23,8 @@ libre_name_fault(const char *name, size_t len)
 		return "must not be empty";
 	if (len > LIBRE_NAME_MAX)
 		return "is too long";
-	for (size_t i = 0; i < len; i++)
-		if ((unsigned char)name[i] < ' ' || name[i] == '\x7f' ||
-		    name[i] == '\\')
-			return "contains invalid path characters";
+	if (memchr(name, '\0', len) != NULL)
+		return "contains invalid path characters";
 	if (name[0] == '/')
 		return "must be a relative path";
 	if (name[len - 1] == '/')

@@ -8,7 +8,9 @@
 #define LIBRE_NAME_MAX 1024
 
 /* What is wrong with a name, in the contract's words ("must not be empty"),
- * static; NULL: nothing, and it is the path to write to. */
+ * static; NULL: nothing, and it is the path to write to.  A run may make files
+ * of any name, and what an answer tells comes back: so only what no file can be
+ * called is refused. */
 const char *libre_name_fault(const char *name, size_t len);
 
 /* The last part of a path. */

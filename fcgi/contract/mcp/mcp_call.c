@@ -11,6 +11,7 @@
 #include "../../pytext/pyutf8.h"
 #include "../base64.h"
 #include "../stage.h"
+#include "../told.h"
 #include "mcp_message.h"
 #include "mcp_table.h"
 #include "mcp_tools.h"
@@ -94,6 +95,32 @@ take_base64(struct checking *c, const char *label, const struct pyvalue *value,
 	return true;
 }
 
+static bool
+is_long(const char *path)
+{
+	size_t longest = 0;
+
+	for (const char *p = path; *p != '\0'; p += *p == '/') {
+		size_t len = strcspn(p, "/");
+
+		longest = len > longest ? len : longest;
+		p += len;
+	}
+	return longest > LIMIT_NAME || strlen(path) > LIMIT_PATH;
+}
+
+/* A path that is too long may be one that was told with escapes. */
+static size_t
+shorten(char *path, size_t len)
+{
+	auto_buf struct buf real = BUF_INIT(len + 1);
+
+	if (!told_read_path(&real, path))
+		return len;
+	memcpy(path, buf_str(&real), real.len + 1);
+	return real.len;
+}
+
 /* A path below the folder of the run; absolute ones of that folder are meant
  * so, too. */
 static bool
@@ -119,9 +146,12 @@ take_path(struct checking *c, const char *label, const struct pyvalue *value,
 	len = stage_resolve(path->data, path->len, out, 0, &up);
 	if (up)
 		return object_to(c, label, "must not hold '..'.");
-	if (len > LIMIT_PATH)
-		return object_to(c, label, "must have at most %d bytes.",
-		    LIMIT_PATH);
+	if (is_long(out))
+		len = shorten(out, len);
+	if (is_long(out))
+		return object_to(c, label,
+		    "must have at most %d bytes, and %d between two '/'.",
+		    LIMIT_PATH, LIMIT_NAME);
 	*path = (struct mcp_bytes){ out, len };
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../base64.h"
+#include "../told.h"
 #include "mcp_answer.h"
 #include "mcp_media.h"
 #include "mcp_message.h"
@@ -16,7 +17,7 @@
 
 /* How long a client may keep a file: it never changes, but goes at its time. */
 #define CONTENTS_MS 60000
-#define PATH_MAX_BYTES (LIMIT_PATH + LIMIT_NAME + 1)
+#define PATH_MAX_BYTES (3 * (LIMIT_PATH + LIMIT_NAME + 1))
 /* An answer has the same twice, as a text and structured: bytes of each. */
 #define HALF ((size_t)MCP_RESULT_MAX / 2 - 16384)
 /* Six bytes of JSON for each of a path, and what is around it. */
@@ -116,7 +117,8 @@ mcp_add_written(struct buf *out, const struct mcp_message *m, const char *path,
 	auto_buf struct buf text = BUF_INIT(8192);
 	auto_buf struct buf structured = BUF_INIT(64);
 
-	buf_addf(&text, "%s has %zu bytes now.", path, size);
+	told_add_path(&text, path, false);
+	buf_addf(&text, " has %zu bytes now.", size);
 	buf_addf(&structured, "{\"size\":%zu}", size);
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
 	end_with(out, &text, &structured);
@@ -154,8 +156,9 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 		bool is_file = entry->kind == ENTRY_FILE;
 
 		buf_reset(&path);
-		buf_addf(&path, "%s%s%s", folder, folder[0] == '\0' ? "" : "/",
-		    entry->name);
+		told_add_path(&path, folder, false);
+		buf_adds(&path, folder[0] == '\0' ? "" : "/");
+		told_add_path(&path, entry->name, false);
 		buf_addf(&list, "%s{\"path\":", i == 0 ? "" : ",");
 		mcp_add_text(&list, buf_str(&path), path.len);
 		buf_addf(&list, ",\"kind\":\"%s\",\"size\":%" PRId64 "}",

@@ -27,7 +27,7 @@ void mcp_add_trouble(struct buf *out, const struct mcp_message *m,
 
 /* A file that a run has left. */
 struct mcp_left {
-	char *path; /* heap: any bytes */
+	char *path; /* heap: as it is told */
 	int64_t size;
 	char *id;	    /* heap: in the store; NULL: it is not there, */
 	const char *why;    /* because: static */
