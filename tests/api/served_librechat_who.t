@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import secrets
+import signal
 import subprocess
 import tempfile
 import time
@@ -319,6 +320,22 @@ def strangers_and_those_without_credentials():
                       ).get("/nothing"), 404, {"error": "Not Found"})
     with Served(IL_API_CONTRACTS="snekbox") as house:
         refused(Libre(house).post(PRINT), 404, {"error": "Not Found"})
+
+
+@test
+def its_health_asks_for_no_credentials():
+    for headers in {}, {"Host": "inline.example.org"}:
+        answer = served.get("/librechat/health", **headers)
+        assert (answer.status, answer.text) == (200, "OK"), answer
+    with Served(IL_API_CELLS="1") as house:
+        assert house.get("/librechat/health").status == 200
+        os.kill(house.pids("il-sandboxd")[0], signal.SIGSTOP)
+        try:
+            refused(house.get("/librechat/health"), 503, {
+                "error": "Inline cannot run code just now; GET /health says "
+                         "why"})
+        finally:
+            os.kill(house.pids("il-sandboxd")[0], signal.SIGCONT)
 
 
 try:
