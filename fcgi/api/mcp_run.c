@@ -109,7 +109,7 @@ put_program(struct cell_request *cell, struct inputs *in, const char *path,
 		.mode = FILE_MODE,
 		.mtime = -1 };
 	cell->path = path;
-	cell->name = "<stdin>";
+	cell->display = true;
 }
 
 /* ---- in a fresh cell ---- */

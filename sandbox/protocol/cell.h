@@ -62,6 +62,7 @@ struct cell_request {
 	/* for cells of the classes api and session; zero or NULL: not said */
 	const char *folder;	/* "/home" or "/workspace" */
 	const char *const *env; /* "KEY=VALUE"…, NULL: as the cell has it */
+	bool display;		/* pictures that it shows are files it leaves */
 	bool plain;		/* `python words`… */
 	const struct cell_bytes *words; /* without a NUL inside */
 	size_t word_count;

@@ -8,10 +8,11 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 
 from mcp_client import LEGACY, META, MODERN, Mcp
 from served import JSON, Answer, Served, wait_for
-from tap import run, test
+from tap import Skip, run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
 mcp = Mcp(served)
@@ -192,6 +193,120 @@ def a_run_tells_what_it_printed_and_how_it_ended():
     text = result["content"][0]["text"]
     assert text.startswith("h\u00e9 ['a']\n[stderr]\nTraceback"), text
     assert re.search(r"\[exit code 1, \d+ ms\]\n$", text), text
+
+
+def run_python(code, **more):
+    """The result's data, with the pictures that are seen."""
+    result = mcp.call("run_python", code=code, **more)
+    data = result["structuredContent"]
+    data["seen"] = [base64.b64decode(item["data"])
+                    for item in result["content"] if item["type"] == "image"]
+    return data
+
+
+@test
+def a_program_has_its_source():
+    code = ("import inspect\ndef f():\n    return 1 / 0\n"
+            "print(inspect.getsource(f))\nf()")
+    session = mcp.tool("create_session")["structuredContent"]["session"]
+    try:
+        for more, name in ({}, "__main__"), ({"session": session},
+                                             ".inline-main"):
+            data = run_python(code, **more)
+            assert data["stdout"] == "def f():\n    return 1 / 0\n\n", data
+            lines = [line for line in data["stderr"].splitlines()
+                     if not line.strip(" ^~") == ""]
+            assert lines == [
+                "Traceback (most recent call last):",
+                '  File "/workspace/%s.py", line 5, in <module>' % name,
+                "    f()",
+                '  File "/workspace/%s.py", line 3, in f' % name,
+                "    return 1 / 0",
+                "ZeroDivisionError: division by zero"], data
+            assert data["files"] == data["left_out"] == [], data
+    finally:
+        mcp.tool("close_session", session=session)
+
+
+@test
+def await_stands_at_the_top_level():
+    data = run_python("import asyncio\nawait asyncio.sleep(0)\n"
+                      "async def f(): return 42\nawait f()")
+    assert (data["stdout"], data["exit_code"]) == ("42\n", 0), data
+    data = run_python("async def f(): 1/0\nawait f()")
+    assert data["stderr"].splitlines()[:2] == [
+        "Traceback (most recent call last):",
+        '  File "/workspace/__main__.py", line 2, in <module>'], data
+    assert "cell" not in data["stderr"], data
+    data = run_python("%pip install nowhere\n!echo shell")
+    assert data["stdout"] == (
+        "Packages are installed by the operator of this service: "
+        "ilctl packages add nowhere\nshell\n"), data
+
+
+# A picture as notebooks know one, where there is no library.
+SHOWS = ("class P:\n    def _repr_png_(self): return %r\n    "
+         "def __repr__(self): return 'P'\n" % PNG)
+
+
+@test
+def what_is_displayed_is_seen():
+    data = run_python(SHOWS + "display(P(), 5)\nP()")
+    assert data["seen"] == [PNG, PNG] and data["stdout"] == "5\n", data
+    assert [f["path"] for f in data["files"]] == [
+        "picture-1.png", "picture-2.png"], data
+    data = run_python(SHOWS + "import os\nos.mkdir('d'); os.chdir('d')\n"
+                      "open('/workspace/picture-7.png', 'w').close()\n"
+                      "for i in range(12): display(P())")
+    assert len(data["seen"]) == 10 and data["stderr"].startswith(
+        "2 more pictures are not shown"), data
+    assert "picture-8.png" in [f["path"] for f in data["files"]], data
+    session = mcp.tool("create_session")["structuredContent"]["session"]
+    try:
+        for number in range(1, 4):
+            data = run_python(SHOWS + "P()", session=session)
+            assert data["seen"][:1] == [PNG], data
+            assert "picture-%d.png" % number in [
+                f["path"] for f in data["files"]], data
+    finally:
+        mcp.tool("close_session", session=session)
+
+
+@test
+def so_are_figures_of_the_real_matplotlib():
+    image = "inline-python:3.11-scientific"
+    if subprocess.run(["docker", "image", "inspect", image],
+                      capture_output=True).returncode:
+        raise Skip("no image %s" % image)
+    plot = "import matplotlib.pyplot as plt\nplt.plot([1, 3])\n"
+    ahead = "import sys\nprint('matplotlib.py' + 'plot' in sys.modules)\n"
+    # Imported by the run, and before it.
+    for preload in "none", "matplotlib.pyplot":
+        with Served(SANDBOX_IMAGE=image, IL_API_CELLS="1",
+                    IL_PRELOAD=preload) as science:
+            there = Mcp(science)
+            wait_for(lambda: str(preload != "none") == there.tool(
+                "run_python", code=ahead + "if 0:\n import matplotlib.pyplot"
+                )["structuredContent"]["stdout"].strip(), 120)
+            for code in (plot + "plt.show()", plot + "display(plt.gcf())",
+                         plot + "None", plot + "plt.gcf()",
+                         "from PIL import Image\nImage.new('1', (9, 9)).show()"):
+                result = there.tool("run_python", code=code)
+                data = result["structuredContent"]
+                assert [item["type"] for item in result["content"][1:]] == [
+                    "image"], (preload, code, data)
+                assert data["stdout"] == data["stderr"] == "", data
+
+
+@test
+def no_other_contract_has_that():
+    code = "print('display' in dir(__builtins__))\nawait x"
+    for answer in (served.execute(code), served.execute(code, files=[])):
+        assert "SyntaxError" in answer["stderr"], answer
+    assert served.execute("'display' in dir(__builtins__)")["stdout"] == (
+        "False\n")
+    assert served.eval(input="print('display' in dir(__builtins__))")[
+        "stdout"] == "False\n"
 
 
 @test

@@ -24,8 +24,9 @@
 	"Runs Python and shell commands in a container without network. " \
 	"Without a session each call begins with an empty folder, and what " \
 	"it leaves there comes back as files. For work in several steps make " \
-	"a session: its files stay, variables do not. Save plots as PNG " \
-	"files: they come back as pictures. Print what you want to see."
+	"a session: its files stay, variables do not. Plots that are " \
+	"shown, or saved as PNG, come back as pictures. Print what you want " \
+	"to see."
 
 /* ---- parts ---- */
 

@@ -109,11 +109,11 @@ const struct mcp_tool_row mcp_tool_rows[MCP_TOOLS] = {
 	    "Run a Python program in a container without network, and get what "
 	    "it prints, how it ended and the files that it leaves. Pictures "
 	    "(PNG, JPEG, GIF, WebP up to 2,000 x 2,000 pixels and 700 kB "
-	    "together) come back to be seen: save plots with "
-	    "plt.savefig(). Without `session` nothing stays; with it the files "
-	    "of the session do, variables do not. Output of more than 20,000 "
-	    "bytes is cut in its middle: write long output to a file. At most "
-	    "120 seconds.",
+	    "together) come back to be seen: plots by plt.show(), display() "
+	    "or plt.savefig(). `await` may stand at the top level. Without "
+	    "`session` nothing stays; with it the files of the session do, "
+	    "variables do not. Output of more than 20,000 bytes is cut in its "
+	    "middle: write long output to a file. At most 120 seconds.",
 	    { &code, &input, &files, &args, &session, &python, &timeout },
 	    RUN_SCHEMA, .destroys = false, .long_answer = true },
 	[MCP_RUN_SHELL] = { "run_shell", "Run a shell command",

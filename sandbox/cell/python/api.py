@@ -12,6 +12,7 @@ import marshal
 import os
 import stat
 
+import display
 import plain
 from ahead import are_random, import_ahead, reseed
 from files import READ, failure, split, walk
@@ -19,7 +20,7 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     ISOLATION_RUN, LIMIT_PART, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
                     PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_ARG,
                     TAG_COLLECT_HOW,
-                    TAG_CWD, TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
+                    TAG_CWD, TAG_DISPLAY, TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
                     TAG_LIMIT_MEMORY, TAG_LIMIT_PROCESSES, TAG_LIVE, TAG_NAME,
                     TAG_OP,
                     TAG_OUTPUT_MODE, TAG_PATH, TAG_PLAIN, TAG_REASON,
@@ -82,6 +83,7 @@ class MemoryCell(Cell):
         self.room = int(os.environ.pop(PRELOAD_MEMORY, "0"))
         self.staged = {}        # of the request of the moment
         self.staging = None     # path of the file that is coming in
+        display.keep_sources()
         # Where there are no jails; else it is covered by the same.
         for name, target in LINKS.items():
             try:
@@ -187,6 +189,9 @@ class MemoryCell(Cell):
             run = Cell.make_run(self, head, parts)
             if run.is_file and head.data(TAG_NAME):
                 run.title = os.fsdecode(head.data(TAG_NAME))
+            if head.number(TAG_DISPLAY):
+                run.compile_again = display.compile_again
+                run.display = lambda: display.begin_in_run(self.root)
         self.dress(run, head, env)
         return run
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """display(x), and what the last expression shows: a picture where x is one,
-else its text.  Only in cells of people: the APIs' contracts know no pictures.
+else its text.  In cells of people, and in a run of an API that asks for it
+(TAG_DISPLAY): most contracts know no pictures.
 
 This much is in each run.  What few runs need is loaded when they do, and then
 from its file: pictures.py, libraries.py, magics.py.
@@ -23,8 +24,31 @@ HOOKED = ("matplotlib", "matplotlib.backend_bases",
 
 BLANK = b" \t\f\xef\xbb\xbf"       # before a line's first character
 
+LOADED_LATE = "pictures", "libraries", "magics"
+
 show_text = sys.displayhook
 loaded = {}
+sources = {}            # of these, where a run cannot read our files
+# Where pictures go, how their names begin, and what %pip advises.
+place = SUPERVISOR_CODE, SUPERVISOR_PICTURE
+advice = "Packages are installed by a command of the chat: /il pip packages:"
+
+
+def keep_sources():
+    for name in LOADED_LATE:
+        with open("%s/%s.py" % (HERE, name), "rb") as file:
+            sources[name] = file.read()
+
+
+def begin_in_run(folder):
+    """In the process of an API's run, whose pictures are files in folder."""
+    global place, advice
+    place = folder, SUPERVISOR_PICTURE
+    advice = ("Packages are installed by the operator of this service: "
+              "ilctl packages add ")
+    begin()
+    if not set(HOOKED).isdisjoint(sys.modules):
+        libraries().hook_imported()
 
 
 def begin():
@@ -40,16 +64,21 @@ def load(name):
     if name not in loaded:
         path = "%s/%s.py" % (HERE, name)
         module = type(sys)(name)
-        with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec", 0, True)
-        exec(code, module.__dict__)
+        source = sources.get(name)
+        if source is None:
+            with open(path, "rb") as file:
+                source = file.read()
+        exec(compile(source, path, "exec", 0, True), module.__dict__)
         loaded[name] = module
     return loaded[name]
 
 
 def pictures():
+    known = "pictures" in loaded
     module = load("pictures")
-    module.FOLDER, module.BEGINNING = SUPERVISOR_CODE, SUPERVISOR_PICTURE
+    module.FOLDER, module.BEGINNING = place
+    if not known and place[0] != SUPERVISOR_CODE:
+        module.count_on()
     return module
 
 
@@ -67,6 +96,7 @@ def compile_again(source, name, echo):
             for line in source.splitlines()):
         module = load("magics")
         module.resource = resource      # not one of the workspace
+        module.advice = advice
         return module.compile_again(source, name, echo)
     return None
 

@@ -172,6 +172,13 @@ HOOKS = {"matplotlib.backend_bases": hook_canvas,
          "pandas": hook_tables}
 
 
+def hook_imported():
+    """Modules that were there before the run: nobody looks for them."""
+    for name, hook in HOOKS.items():
+        if name in sys.modules:
+            attempt(hook, sys.modules[name])
+
+
 def find_spec(ours, name, path, target):
     """What the finders behind ours find, and our hook behind that."""
     if name == "matplotlib":

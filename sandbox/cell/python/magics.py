@@ -13,6 +13,7 @@ import sys
 import time
 
 resource = None         # the module: display.py sets it
+advice = ""             # how packages are installed: likewise
 
 PARSE = 0x400           # ast.PyCF_ONLY_AST
 AWAIT = 0x2000          # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -343,8 +344,7 @@ def pip(names):
     if there:
         print("Installed already: " + ", ".join(there))
     else:
-        print("Packages are installed by a command of the chat: /il pip "
-              "packages:" + (names or "NAME"))
+        print(advice + (names or "NAME"))
 
 
 def shell(text):

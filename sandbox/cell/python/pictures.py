@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Pictures that a run displays: files beside its inline source, which is no
 part of the workspace.  harvest.py sends them when the run is over, whatever is
-in them by then: who runs could write there without us.
+in them by then: who runs could write there without us.  For an API's run they
+are files of the workspace, like any other.
 
 These functions are the run's: what goes wrong is told to its user.
 """
@@ -18,7 +19,17 @@ MOST = 10               # in one answer
 PIXELS_MAX = 16000000   # 64 MB, and twice that while matplotlib saves them
 
 taken = 0               # pictures of this process, shown or not
+before = 0              # number of the last one of an earlier run
 more = 0                # that came after the last one
+
+
+def count_on():
+    """Pictures of earlier runs are still there, and keep their names."""
+    global before
+    for name in os.listdir(FOLDER):
+        digits = name[len(BEGINNING):].partition(".")[0]
+        if name.startswith(BEGINNING) and digits.isdecimal():
+            before = max(before, int(digits[:9]))
 
 
 class NoRoom(Exception):
@@ -69,7 +80,7 @@ def save(data, ending):
     those that it has forked count alike."""
     global taken
     while True:
-        path = "%s/%s%d.%s" % (FOLDER, BEGINNING, taken, ending)
+        path = "%s/%s%d.%s" % (FOLDER, BEGINNING, before + taken, ending)
         try:
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL |
                          os.O_CLOEXEC, 0o600)

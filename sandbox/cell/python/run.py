@@ -58,6 +58,7 @@ class Run:
         self.is_file = False    # a file of the workspace, not inline
         self.echo = False
         self.compile_again = None   # source that is no Python: magics.py
+        self.display = None     # what makes it show pictures, if it does
         self.waits = False      # it has an await at top level
         self.args = []
         self.cwd = None         # descriptor
@@ -92,6 +93,8 @@ class Run:
         one after another, in self.names."""
         if self.before is None:
             self.dress()
+        if self.display is not None:
+            self.display()
         if not self.is_file:
             self.write_source()
         codes = self.compile()
@@ -256,9 +259,8 @@ class Run:
     # ---- when the code has ended ----
 
     def leave(self):
-        """After code that ended well: where the end of the interpreter would
-        come to finish() with nothing to do before, go there at once.  By way
-        of atexit, as a run can have put another in its place."""
+        """After code that ended well: where nothing is to be done before
+        finish(), go there at once, by way of atexit, as any end does."""
         if (atexit._ncallbacks() == self.callbacks and
                 "threading" not in modules):
             atexit._run_exitfuncs()
@@ -343,16 +345,14 @@ class Run:
 
     def left_nothing(self):
         """Is every object that the collector knows one of those before the
-        code?  Then there is nothing to finalise: what it does not know holds no
-        other, and is in memory alone."""
+        code?  Then there is nothing to finalise: others hold none."""
         then, self.tracked = self.tracked, ()
         now = gc.get_objects() if then else ()
         return len(now) == len(then) + 1 and all(map(_operator.is_, then, now))
 
 
 def last_module():
-    """Which one came last, and how many there are: to look at each would copy
-    the page of each one's name."""
+    """Which one came last, and how many there are: names stay unread."""
     return next(reversed(modules), None), len(modules)
 
 
