@@ -498,7 +498,7 @@ def a_shared_answer_is_deleted_by_its_owner():
     person.is_now("alice")
     person.says("/il py code:'for' + ' all' share:true")
     shared = person.newest()
-    person.presses("Delete", f"!one('[data-message-id=\"{shared}\"]')")
+    person.presses("Remove", f"!one('[data-message-id=\"{shared}\"]')")
 
 
 @test

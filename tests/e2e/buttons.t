@@ -40,7 +40,7 @@ def edited(message, button, user="alice", **values):
 def an_answer_has_its_buttons():
     final("create")
     message = final("py", code="print(open('n', 'a').write('x'))")
-    assert message.buttons() == ["Re-run", "Edit", "Share", "Delete"], message
+    assert message.buttons() == ["Re-run", "Edit", "Share", "Remove"], message
 
 
 @test
@@ -51,7 +51,7 @@ def re_run_runs_it_again_in_its_place():
     pressed(message, "Re-run")
     message = message.refresh()
     assert "times 2" in message.text(), message
-    assert message.buttons() == ["Re-run", "Edit", "Share", "Delete"]
+    assert message.buttons() == ["Re-run", "Edit", "Share", "Remove"]
     assert service.stop() == 0
     service.start()
     message = service.discord.message(message.id)
@@ -76,7 +76,7 @@ def share_shows_a_whole_run_to_everybody():
     message = final("py", code="print('se' + 'en', input())", stdin="mine")
     shared = pressed(message, "Share").original
     assert not shared.ephemeral and shared.buttons() == [
-        "Try it yourself", "Delete"], shared
+        "Try it yourself", "Remove"], shared
     text = shared.text()
     assert "print('se' + 'en', input())" in text and "seen mine" in text
     assert "input (stdin):\n```\nmine\n```" in text, text
@@ -86,7 +86,7 @@ def share_shows_a_whole_run_to_everybody():
     filled, sent = edited(shared, "Try it yourself", user="bob")
     assert filled == {"code": "print('se' + 'en', input())", "stdin": "mine"}
     assert "seen mine" in sent.original.text() and sent.original.ephemeral
-    refused = service.discord.press(shared, "Delete", user="bob")
+    refused = service.discord.press(shared, "Remove", user="bob")
     refused.wait_answered()
     assert "somebody else" in refused.original.text(), refused
     pressed_delete(shared)
@@ -94,8 +94,8 @@ def share_shows_a_whole_run_to_everybody():
 
 
 def pressed_delete(message):
-    """Press Delete and wait until the message is gone."""
-    service.discord.press(message, "Delete",
+    """Press Remove and wait until the message is gone."""
+    service.discord.press(message, "Remove",
                           user=None if message.owner else "alice")
     wait_for(lambda: service.discord.message(message.id).deleted)
 
@@ -103,7 +103,7 @@ def pressed_delete(message):
 @test
 def delete_takes_the_answer_away_and_what_was_kept_of_it():
     message = final("py", code="print('unwanted' * 2)")
-    view = int(message.control("Delete")["custom_id"].partition(":")[2])
+    view = int(message.control("Remove")["custom_id"].partition(":")[2])
     pressed_delete(message)
     assert service.sql("SELECT 1 FROM views WHERE id = ?", view) == []
 

@@ -132,7 +132,7 @@ def check_runs(front):
     view = front.add_view("py", path="a.py")
     taken(front, "Re-run", f.press("py-again:%d" % view), UPDATE, kind="py",
           view_id=view, path="a.py", has_text=0, text="", alone=1)
-    taken(front, "Delete", f.press("py-remove:%d" % view), UPDATE,
+    taken(front, "Remove", f.press("py-remove:%d" % view), UPDATE,
           kind="py-remove", alone=0)
     taken(front, "Install", f.press("py-install:%d" % view), UPDATE,
           kind="py-install", alone=1)

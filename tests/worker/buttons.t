@@ -190,8 +190,8 @@ def what_is_old_is_pruned():
 def where_it_cannot_be_deleted_it_says_so():
     message = ran()
     house.discord.fault("status", "delete", status=403, code=50013)
-    house.press(message, "Delete", "py-remove",
-                view_id=view_of(message)).wait_final(match="is deleted")
+    house.press(message, "Remove", "py-remove",
+                view_id=view_of(message)).wait_final(match="is removed")
     assert not message.refresh().buttons()
     house.discord.clear_faults()
 

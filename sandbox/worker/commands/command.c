@@ -12,6 +12,7 @@
 #include "../../protocol/snapshot.h"
 #include "../../rest/rest.h"
 #include "../moved.h"
+#include "../render/render_where.h"
 
 /* What does each kind of job, from the rows of commands.def. */
 static int (*const functions[JOB_UNKNOWN])(struct task *task,
@@ -63,6 +64,19 @@ command_resolve(struct task *task)
 		    command_choose_version(task);
 	render_path(&task->message, result);
 	task->outcome = "not inside";
+	return false;
+}
+
+bool
+command_names_file(struct task *task)
+{
+	const char *path = task->job->path;
+
+	if (task->job->view_id != 0 || !path_means_folder(path))
+		return true;
+	buf_addf(&task->message.lead, _(TEXT_NAMES_FOLDER),
+	    phrase_name(path, PATH_SHOWN).text);
+	task->outcome = "no file's name";
 	return false;
 }
 

@@ -28,6 +28,9 @@ bool command_choose_version(struct task *task);
  * directory or, when a view gave it, against its top.  False: the message says
  * what is wrong. */
 bool command_resolve(struct task *task);
+/* May the job's path be a file's?  False: it ends as a directory's does, which
+ * the message says. */
+bool command_names_file(struct task *task);
 /* After a request: the sandbox's usage as the cell told it. */
 void command_note_usage(struct task *task);
 /* The request did not succeed: message and outcome word say so. */

@@ -46,6 +46,7 @@ list_page(struct task *task, struct render_listing *listing)
 	if (listing->pages == 0)
 		listing->pages = 1;
 	listing->page = page < listing->pages ? page : listing->pages;
+	listing->asked = page;
 	return page == listing->page || list(task, listing->page);
 }
 

@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <string.h>
+
+#include "../render/render_where.h"
+
+/* The sandbox itself, or what is above it. */
+static bool
+names_top(const struct job *job, const char *cwd)
+{
+	char path[PATH_SIZE];
+	enum path_result result = path_resolve(cwd, job->path, path);
+
+	return result == PATH_OK ? path[0] == '\0' :
+				   job->path[strspn(job->path, "./~")] == '\0';
+}
+
 int
 cmd_rm(struct task *task, struct err *err)
 {
@@ -12,6 +27,11 @@ cmd_rm(struct task *task, struct err *err)
 	bool good;
 
 	(void)err;
+	if (names_top(task->job, task->sandbox.cwd)) {
+		buf_adds(&task->message.lead, _(TEXT_SANDBOX_STAYS));
+		task->outcome = "stays";
+		return 0;
+	}
 	if (!command_resolve(task))
 		return 0;
 	request.path = path_in_packages(task->path);

@@ -13,7 +13,8 @@ cmd_write(struct task *task, struct err *err)
 
 	(void)err;
 	request.content = content;
-	if (!command_resolve(task) || !command_do(task, &request))
+	if (!command_names_file(task) || !command_resolve(task) ||
+	    !command_do(task, &request))
 		return 0;
 	render_written(&task->message, task->path, (int64_t)request.content_len,
 	    &task->run, &task->env);

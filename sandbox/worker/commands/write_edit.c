@@ -85,7 +85,7 @@ cmd_write_edit(struct task *task, struct err *err)
 	const struct buf *data = &collect->files[0].data;
 	bool good;
 
-	if (!command_resolve(task))
+	if (!command_names_file(task) || !command_resolve(task))
 		return 0;
 	/* who has no sandbox yet gets one when there is something to write */
 	if (task->sandbox.id[0] == '\0')

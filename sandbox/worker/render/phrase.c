@@ -10,8 +10,6 @@
 #include "../../locale/locale.h"
 #include "message.h"
 
-#define PATH_MOST 80 /* code points of a path in a sentence */
-
 static struct phrase
 phrase_of(const struct buf *text)
 {
@@ -107,5 +105,5 @@ phrase_path(const char *path)
 {
 	auto_free char *shown = xprintf(path[0] != '\0' ? "~/%s" : "~%s", path);
 
-	return phrase_name(shown, PATH_MOST);
+	return phrase_name(shown, PATH_SHOWN);
 }

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PATH_SHOWN 80 /* code points of a path in a sentence */
+
 /* Pieces of sentences, for the call that they stand in. */
 struct phrase {
 	char text[512];

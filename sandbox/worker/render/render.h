@@ -110,6 +110,7 @@ struct render_listing {
 	const struct collect *collect;	  /* its entries */
 	const struct cell_result *result; /* their number, and the usage */
 	int64_t page;			  /* from 1 */
+	int64_t asked;			  /* the page that was asked for */
 	int64_t pages;
 	int64_t view_id; /* for the buttons; 0: no buttons */
 };

@@ -105,6 +105,11 @@ render_listing(struct message *m, const struct render_listing *l,
 	if (l->pages > 1)
 		buf_addf(&m->lead, _(", page %" PRId64 " of %" PRId64), l->page,
 		    l->pages);
+	if (l->asked > l->page) {
+		buf_adds(&m->lead, total == 0 ? " " : ". ");
+		buf_addf(&m->lead, _("There is no page %" PRId64 "."),
+		    l->asked);
+	}
 	set_entries(m, l->collect);
 	add_usage(&m->tail, l->result, config);
 	if (l->view_id == 0)

@@ -57,7 +57,7 @@ add_buttons(struct message *m, const struct render_buttons *b)
 		add(m, view, ACTION_PY_SHARE, _("Share"), GREY);
 	if (b->cut)
 		add(m, view, ACTION_PY_OUTPUT, _("Full output"), GREY);
-	add(m, view, ACTION_PY_REMOVE, _("Delete"), GREY);
+	add(m, view, ACTION_PY_REMOVE, _("Remove"), GREY);
 }
 
 /* The configured ones, if there is a choice. */
@@ -201,7 +201,7 @@ render_shared(struct message *message, const struct view *view, int64_t copy_id,
 	if (view->version[0] != '\0')
 		buf_addf(&message->tail, "\n-# Python %s", view->version);
 	add(message, &copy, ACTION_PY_TRY, _("Try it yourself"), BLUE);
-	add(message, &copy, ACTION_PY_REMOVE, _("Delete"), GREY);
+	add(message, &copy, ACTION_PY_REMOVE, _("Remove"), GREY);
 }
 
 /* Where the page that begins here ends: at a line's end, where there is one. */

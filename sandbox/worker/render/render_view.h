@@ -17,7 +17,7 @@ struct view;
 	N_("What was kept of your code is deleted: the buttons under your " \
 	   "answers do nothing any more.")
 #define TEXT_SHARED_NOW N_("It is shared already.")
-#define TEXT_REMOVED N_("This answer is deleted.")
+#define TEXT_REMOVED N_("This answer is removed.")
 
 /* The last line of output: an error that nobody caught ends in it. */
 struct render_line {
