@@ -120,6 +120,7 @@ release(struct libre_run *x)
 		free(x->made[i].name);
 	free(x->made);
 	free(x->missing);
+	free(x->deleted);
 	free(x->sources);
 	buf_release(&x->calls);
 	free(x->inputs);
@@ -214,6 +215,16 @@ begin_file(struct libre_run *x, const char *path)
 		made->why = api_left_refused(&x->fresh, &err);
 }
 
+/* An input that may not be changed is there for the next run as it was. */
+static void
+note_gone(struct libre_run *x, const char *path)
+{
+	struct source *source = find_source(x, path);
+
+	if (source != NULL && !source->read_only)
+		source->gone = true;
+}
+
 /* ---- what comes from the cell ---- */
 
 static void
@@ -242,6 +253,10 @@ take_event(void *arg, const struct cell_event *event)
 		break;
 	case CELL_LEFT_OUT:
 		end_file(x);
+		if (event->why == LEFT_OUT_GONE) {
+			note_gone(x, event->name);
+			break;
+		}
 		if (x->program != NULL && strcmp(event->name, x->left) == 0)
 			x->has_calls = true; /* which cannot be read */
 		if (!is_ours(x, event->name))
@@ -259,13 +274,16 @@ take_event(void *arg, const struct cell_event *event)
 /* ---- the answer ---- */
 
 /* Inputs that are as they were, with the ids that they have; and the names of
- * those that are not there: to be freed. */
-static const char **
+ * those that are not there, and that the run has removed. */
+static void
 add_inherited(struct libre_run *x)
 {
-	const char **missing = xcalloc(x->exec->file_count + 1,
-	    sizeof(*missing));
-	size_t count = 0;
+	const size_t most = x->exec->file_count + 1;
+	size_t missing = 0;
+	size_t deleted = 0;
+
+	x->missing = xcalloc(most, sizeof(*x->missing));
+	x->deleted = xcalloc(most, sizeof(*x->deleted));
 
 	for (size_t i = 0; i < x->exec->file_count; i++) {
 		const struct source *source = &x->sources[i];
@@ -274,7 +292,11 @@ add_inherited(struct libre_run *x)
 		if (source->file->replaced || source->changed)
 			continue;
 		if (source->missing) {
-			missing[count++] = source->file->name;
+			x->missing[missing++] = source->file->name;
+			continue;
+		}
+		if (source->gone) {
+			x->deleted[deleted++] = source->file->name;
 			continue;
 		}
 		made = add_made(x, source->file->name);
@@ -282,7 +304,6 @@ add_inherited(struct libre_run *x)
 		memcpy(made->id, source->file->id, LIBRE_ID_LEN + 1);
 		memcpy(made->session, source->file->session, LIBRE_ID_LEN + 1);
 	}
-	return missing;
 }
 
 /* The request as a whole did not fit into the cell. */
@@ -307,7 +328,7 @@ answer_error(struct libre_run *x, const struct cell_result *cell)
 static void
 sum_up(struct libre_run *x)
 {
-	x->missing = add_inherited(x);
+	add_inherited(x);
 	x->outcome = (struct libre_outcome){
 		.session = x->session,
 		.out = &x->out,
@@ -318,6 +339,7 @@ sum_up(struct libre_run *x)
 		.files = x->made,
 		.file_count = x->made_count,
 		.missing = x->missing,
+		.deleted = x->deleted,
 		.runtime = x->own.used ? x->own.id + strlen(SESSION_PREFIX) :
 					 NULL,
 		.runtime_new = x->own.fresh,
@@ -439,7 +461,7 @@ librechat_run(struct libre_run *x,
 		.collect_files = FILES_MAX,
 		.collect_bytes = FILE_BYTES,
 		.collect_total = FILE_BYTES,
-		.collect_how = COLLECT_BYTES,
+		.collect_how = COLLECT_BYTES | COLLECT_GONE,
 		.collect_ms = COLLECT_MS,
 	};
 

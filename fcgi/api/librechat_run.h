@@ -24,6 +24,7 @@ struct source {
 	bool missing; /* the store has it not, or not for who asks */
 	bool read_only;
 	bool changed; /* by the run, which left another one in its place */
+	bool gone;    /* by the run, which left none */
 };
 
 /* A run, and what comes back of it. */
@@ -49,7 +50,8 @@ struct libre_run {
 	struct buf calls;     /* what it calls, as it says */
 	bool has_calls;	      /* it has left a file of them, */
 	bool taking_calls;    /* which is coming in */
-	const char **missing; /* names; NULL at the end */
+	const char **missing; /* names; NULL at the end, as of the next */
+	const char **deleted;
 	struct libre_outcome outcome;
 	char helper[LIBRE_PLACE_MAX]; /* paths of what was put beside it */
 	char state[LIBRE_PLACE_MAX];

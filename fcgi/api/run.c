@@ -54,6 +54,7 @@ const char *const api_run_left_out[] = {
 	[LEFT_OUT_TIME] = "out of time",
 	[LEFT_OUT_PATH] = "too deep",
 	[LEFT_OUT_KIND] = "not a regular file",
+	[LEFT_OUT_GONE] = "removed",
 };
 
 const char *

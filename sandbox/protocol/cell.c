@@ -133,7 +133,7 @@ take_left_out(struct cell *cell, const struct frame_view *view,
 	if (cell->left_out_left-- <= 0 || !get_name(view, TAG_PATH, event) ||
 	    !is_plain_path(event->name) || !take_displayed(view, event) ||
 	    !get_bounded(view, TAG_SIZE, 0, INT64_MAX, 0, &event->size) ||
-	    !get_bounded(view, TAG_WHY, LEFT_OUT_COUNT, LEFT_OUT_KIND, 0, &why))
+	    !get_bounded(view, TAG_WHY, LEFT_OUT_COUNT, LEFT_OUT_GONE, 0, &why))
 		return false;
 	event->why = (enum left_out)why;
 	return true;

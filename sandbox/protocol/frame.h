@@ -312,6 +312,7 @@ enum collect_how {
 	COLLECT_NO_DOT = 4,	   /* no name with a dot before it */
 	COLLECT_NO_UNDERSCORE = 8, /* no file with a '_' before it */
 	COLLECT_LINKS = 16,	   /* what a link to a file leads to, too */
+	COLLECT_GONE = 32,	   /* and tell staged files that are gone */
 };
 
 enum frame_part {
@@ -336,6 +337,7 @@ enum left_out {
 	LEFT_OUT_TIME = 5, /* COLLECT_MS was over */
 	LEFT_OUT_PATH = 6, /* too deep, or its path too long */
 	LEFT_OUT_KIND = 7, /* a link, a pipe, a socket: no regular file */
+	LEFT_OUT_GONE = 8, /* it was staged, and the run has removed it */
 };
 
 /* How a request ended. */

@@ -226,6 +226,33 @@ def what_may_not_be_changed_stays_as_it_is():
 
 
 @test
+def what_a_program_removes_is_told():
+    put = {name: libre.put(name, name.encode())
+           for name in ("a", "d/b", "c", "\u0436\\x", "f")}
+    read_only = libre.upload(("read_only", "true"), ("file", "r", b"r"),
+                             path="/upload/batch").json
+    files = [reference(name, *where) for name, where in put.items()] + [
+        reference("r", read_only["storage_session_id"],
+                  read_only["files"][0]["fileId"])]
+    for more in {}, {"runtime_session_hint": "removed"}:
+        told = libre.exec(
+            "rm a d/b r *x; mv c e; rm f; mkdir f; touch f/g new; rm new",
+            "bash", files=files, **more)
+        assert sorted(told["deleted_files"]) == [
+            "a", "c", "d/b", "f", "\u0436\\x"], told
+        assert {one["name"]: one.get("inherited", False)
+                for one in told["files"]} == {
+                    "e": False, "f/g": False, "r": True}, told
+    told = libre.exec("true", "bash", files=files)
+    assert "deleted_files" not in told, told
+    answer = libre.post({"code": "import os\nos.remove('a')\nprint(1)",
+                         "tools": [{"name": "t"}], "files": files},
+                        path="/exec/programmatic").json
+    assert (answer["status"], answer["deleted_files"]) == (
+        "completed", ["a"]), answer
+
+
+@test
 def what_does_not_come_back_is_told():
     told = libre.exec("import os\nos.truncate(os.open('big', os.O_CREAT | "
                       "os.O_WRONLY), 101 << 20)")

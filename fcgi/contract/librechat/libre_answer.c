@@ -210,6 +210,14 @@ add_files(struct buf *out, const struct libre_outcome *o)
 	add_those(out, o, true, &comma);
 	add_those(out, o, false, &comma);
 	buf_addc(out, ']');
+	if (o->deleted == NULL || o->deleted[0] == NULL)
+		return;
+	buf_adds(out, ",\"deleted_files\":[");
+	for (size_t i = 0; o->deleted[i] != NULL; i++) {
+		buf_adds(out, i == 0 ? "" : ",");
+		add_name(out, o->deleted[i]);
+	}
+	buf_addc(out, ']');
 }
 
 void

@@ -56,6 +56,8 @@ struct libre_outcome {
 	/* Of the request, but not there any more: names, NULL at the end; or
 	 * NULL. */
 	const char *const *missing;
+	/* Inputs that the run has removed, in the same way. */
+	const char *const *deleted;
 	const char *note; /* a line more for the model, or NULL */
 	/* The conversation's own cell, and is it a new one?  NULL: it had none.
 	 */

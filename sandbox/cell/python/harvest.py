@@ -17,12 +17,12 @@ import time
 from _blake2 import blake2b
 
 from files import READ, Writer, enter_any, join, send_file, unlock, walk
-from frames import (COLLECT_BYTES, COLLECT_LINKS, COLLECT_MTIME,
+from frames import (COLLECT_BYTES, COLLECT_GONE, COLLECT_LINKS, COLLECT_MTIME,
                     COLLECT_NO_DOT, COLLECT_NO_UNDERSCORE, ERROR_FAILED,
-                    FRAME_LEFT_OUT, LEFT_OUT_COUNT, LEFT_OUT_KIND, LEFT_OUT_PATH,
-                    LEFT_OUT_SIZE, LEFT_OUT_TIME, LEFT_OUT_TOTAL,
-                    LEFT_OUT_UNREADABLE, LIMIT_LEFT_OUT, LIMIT_PATH,
-                    TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
+                    FRAME_LEFT_OUT, LEFT_OUT_COUNT, LEFT_OUT_GONE,
+                    LEFT_OUT_KIND, LEFT_OUT_PATH, LEFT_OUT_SIZE, LEFT_OUT_TIME,
+                    LEFT_OUT_TOTAL, LEFT_OUT_UNREADABLE, LIMIT_LEFT_OUT,
+                    LIMIT_LEFT_OUT_TAKEN, LIMIT_PATH, TAG_ALWAYS, TAG_COLLECT_BYTES, TAG_COLLECT_FILES,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL,
                     TAG_CUT, TAG_DISPLAYED, TAG_MODE, TAG_MTIME, TAG_PATH,
                     TAG_SIZE, TAG_TOTAL, TAG_WHY, Failure, frame)
@@ -102,7 +102,17 @@ class Harvest:
                 continue
             sent += 1
             self.offer(lease, path, mark[1])
+        if self.how & COLLECT_GONE and not self.cut:
+            self.tell_gone(lease, {path for path, _ in found})
         return ((TAG_TOTAL, sent), (TAG_CUT, self.cut))
+
+    def tell_gone(self, lease, found):
+        """What was staged and is nowhere; of the rest all has been told."""
+        gone = sorted(path for path in self.staged
+                      if path not in found and path != self.skip)
+        for path in gone[:LIMIT_LEFT_OUT_TAKEN - LIMIT_LEFT_OUT]:
+            lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, path), (TAG_SIZE, 0),
+                             (TAG_WHY, LEFT_OUT_GONE)))
 
     def unlock(self):
         unlock(self.root)
