@@ -110,7 +110,9 @@ static enum gate_who
 refuse_credentials(struct http_request *req, const char *text, const char *why)
 {
 	log_info("librechat: %s: %s", text, why);
-	reply_librechat(req, 401, "WWW-Authenticate: Bearer\r\n", text, NULL);
+	/* That is a setting of LibreChat's, which its operator looks for. */
+	reply_librechat(req, 401, "WWW-Authenticate: Bearer\r\n", text,
+	    strcmp(why, LIBRE_TOKEN_RS256) == 0 ? why : NULL);
 	return GATE_REFUSED;
 }
 

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 
-from libre import JSON, Libre, reference
+from libre import JSON, Libre, reference, refused
 from served import Served, wait_for
 from service import BUILD
 from tap import run, test
@@ -86,11 +86,19 @@ def it_is_no_one_elses():
 
 
 @test
-def what_is_no_hint_is_none():
-    for hint in None, "", 7, "x" * 129, "a\0b", ["a"], "\ud800":
+def what_is_no_hint_is_none_or_refused():
+    for hint in None, "":
         told = say(libre, hint, "true")
         assert told["code"] == 0 and status(told) is None, (hint, told)
-    assert status(say(libre, "é" * 64, "true")) == "new"
+    for hint, why in ((7, "must be a string"), (["a"], "must be a string"),
+                      ("x" * 129, "must be at most 128 characters"),
+                      *((bad, 'may only contain letters, digits, ".", "_", '
+                         '":", and "-"') for bad in (
+                             "a\0b", "\ud800", "é", "a b", "a/b"))):
+        refused(libre.post({"lang": "bash", "code": "true",
+                            "runtime_session_hint": hint}), 400, {
+                                "error": "runtime_session_hint " + why})
+    assert status(say(libre, "Az09._:-" * 16, "true")) == "new"
     end_all()
 
 

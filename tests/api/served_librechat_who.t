@@ -132,6 +132,30 @@ def the_rest_does_not():
 
 
 @test
+def what_to_set_instead_of_rs256_is_said():
+    text = token(header={"alg": "RS256"}.items())
+    why = ("signed with RS256; only EdDSA is taken: set "
+           "CODEAPI_JWT_ALGORITHM=EdDSA and an Ed25519 key in LibreChat")
+    refused(Libre(served, bearer(text)).post(PRINT), 401, {
+        "error": "Invalid bearer token", "details": why})
+    with open(served.log, encoding="utf-8") as log:
+        assert "librechat: Invalid bearer token: " + why in log.read()
+
+
+@test
+def clocks_may_differ_by_thirty_seconds():
+    now = int(time.time())
+    for change in ({"exp": now - 25, "iat": now - 300, "nbf": now - 300},
+                   {"nbf": now + 25, "iat": now + 25},
+                   {"aud": ["other", "codeapi"]}):
+        assert Libre(served, bearer(token(**change))).get(
+            "/files/x").json == [], change
+    for change in {"exp": now - 60}, {"nbf": now + 60}, {"iat": now + 60}:
+        refused(Libre(served, bearer(token(**change))).get("/files/x"), 401,
+                {"error": "Invalid bearer token"})
+
+
+@test
 def two_credentials_are_one_too_many():
     for path, method in (("/exec", "POST"), ("/files/x", "GET")):
         both = Libre(served, {"X-API-Key": key, **bearer(token())})
@@ -238,6 +262,13 @@ def what_makes_no_sense_is_refused():
             ({"code": "1"}, "Missing required field: lang"),
             ({"lang": "py"}, "Missing required field: code"),
             ({"lang": "rs", "code": ""}, "Unsupported language: rs"),
+            ({**PRINT, "runtime_session_hint": 1},
+             "runtime_session_hint must be a string"),
+            ({**PRINT, "runtime_session_hint": "x" * 129},
+             "runtime_session_hint must be at most 128 characters"),
+            ({**PRINT, "runtime_session_hint": "a b"},
+             'runtime_session_hint may only contain letters, digits, ".", '
+             '"_", ":", and "-"'),
             ({**PRINT, "files": {}}, "files must be an array"),
             ({**PRINT, "files": [{"name": ""}]},
              "files[0].name must not be empty"),

@@ -240,14 +240,14 @@ static void
 test_hint(void)
 {
 	static const char body[] = "{\"lang\":\"py\",\"code\":\"\","
-				   "\"runtime_session_hint\":\"c 1\"}";
+				   "\"runtime_session_hint\":\"c:1\"}";
 	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
 	struct libre_exec exec;
 	int status = 0;
 
 	ok(libre_exec_parse(&exec, body, strlen(body), &status, &error),
 	    "it is taken");
-	is_str(exec.hint, "c 1", "a conversation");
+	is_str(exec.hint, "c:1", "a conversation");
 	pyjson_release(&exec.doc);
 }
 

@@ -313,16 +313,29 @@ timeout_of(const struct pyvalue *value)
 	return ms < LIBRE_TIMEOUT_MAX_MS ? ms : LIBRE_TIMEOUT_MAX_MS;
 }
 
-/* One that we do not understand is none: it is but a wish. */
-static const char *
-hint_of(const struct pyvalue *value)
+/* An empty one is none. */
+static bool
+take_hint(struct reading *r, const struct pyvalue *value)
 {
+	static const char set[] = "abcdefghijklmnopqrstuvwxyz"
+				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
 	const char *text = pyvalue_text(value);
 
-	return text != NULL && text[0] != '\0' &&
-		strlen(text) <= LIBRE_HINT_MAX ?
-	    text :
-	    NULL;
+	if (is_absent(value))
+		return true;
+	if (value->type != PYVALUE_STRING)
+		return refuse(r, "runtime_session_hint must be a string");
+	if (value->count > LIBRE_HINT_MAX)
+		return refuse(r,
+		    "runtime_session_hint must be at most %d characters",
+		    LIBRE_HINT_MAX);
+	if (value->count > 0 &&
+	    (text == NULL || text[strspn(text, set)] != '\0'))
+		return refuse(r,
+		    "runtime_session_hint may only contain letters, digits, "
+		    "\".\", \"_\", \":\", and \"-\"");
+	r->exec->hint = value->count > 0 ? text : NULL;
+	return true;
 }
 
 bool
@@ -338,11 +351,11 @@ libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
 		return refuse(&r, "The body is not valid JSON");
 	root = &exec->doc.root;
 	exec->timeout_ms = timeout_of(pyvalue_get(root, "timeout"));
-	exec->hint = hint_of(pyvalue_get(root, "runtime_session_hint"));
 	if ((root->type == PYVALUE_OBJECT ||
 		refuse(&r, "The body must be a JSON object")) &&
 	    take_lang(&r, pyvalue_get(root, "lang")) &&
 	    take_code(&r, pyvalue_get(root, "code")) &&
+	    take_hint(&r, pyvalue_get(root, "runtime_session_hint")) &&
 	    take_args(&r, pyvalue_get(root, "args")) &&
 	    take_files(&r, pyvalue_get(root, "files"))) {
 		exec->entry = choose_name(exec, "__main", ".py");

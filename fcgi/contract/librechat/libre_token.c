@@ -131,6 +131,8 @@ find_key(const struct libre_keys *keys, const struct pyvalue *header,
 	const char *kid = pyvalue_text(pyvalue_get(header, "kid"));
 
 	*why = "signed with something else than EdDSA";
+	if (text_equals(header, "alg", "RS256"))
+		*why = LIBRE_TOKEN_RS256;
 	if (!text_equals(header, "alg", "EdDSA"))
 		return NULL;
 	*why = "it asks for more than is known here";

@@ -56,6 +56,11 @@ struct libre_expected {
 	int64_t now_s;
 };
 
+/* What LibreChat can be set to, and what is not taken here. */
+#define LIBRE_TOKEN_RS256 \
+	"signed with RS256; only EdDSA is taken: set " \
+	"CODEAPI_JWT_ALGORITHM=EdDSA and an Ed25519 key in LibreChat"
+
 /* NULL: it is good, and says so of its user.  Otherwise why it is not, static,
  * for the log. */
 const char *libre_token_check(struct libre_claims *claims,
