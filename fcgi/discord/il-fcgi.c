@@ -20,7 +20,7 @@
  * database enforces that), and, before it serves, bring an older database up to
  * date.  It may not and need not: touch Docker, the network,
  * a user's files, or wait for anything but the database.  Its first process
- * tells il-api how many jobs there are (health.h).
+ * tells il-api how many jobs there are (condition.h).
  *
  * The first process holds the socket and starts two that serve it, and starts
  * again what ends.  Whichever has nothing to do takes what has come: requests
@@ -39,7 +39,6 @@
 
 #include "chat_metrics.h"
 #include "front.h"
-#include "../server/health.h"
 #include "../server/master.h"
 #include "../server/serve.h"
 #include "siblings.h"
@@ -49,6 +48,7 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/priority.h"
+#include "../../sandbox/protocol/condition.h"
 #include "../../sandbox/store/db.h"
 #include "../../sandbox/store/job.h"
 
@@ -66,7 +66,7 @@ static void
 tell_jobs(void *arg)
 {
 	const struct front *front = arg;
-	struct health_jobs jobs = { .written_ms = clock_wall_ms() };
+	struct condition_jobs jobs = { .written_ms = clock_wall_ms() };
 	struct job_counts counts = { .queued = 0 };
 	struct err err;
 	struct db *db = db_open(front->config->database, DB_READER, &err);
@@ -80,7 +80,7 @@ tell_jobs(void *arg)
 		jobs.untold = counts.untold;
 		jobs.oldest_ms = counts.oldest_ms;
 	}
-	if (health_tell(front->config, &jobs, &err) != 0 ||
+	if (condition_tell_jobs(front->config, &jobs, &err) != 0 ||
 	    chat_metrics_tell(front->metrics, front->config,
 		jobs.database ? db : NULL, &err) != 0)
 		log_warn("%s", err.text);
@@ -108,7 +108,7 @@ run(const struct config *config, struct err *err)
 		.events = front_events,
 		.drain = true,
 		.tick = tell_jobs,
-		.tick_ms = HEALTH_TELL_MS,
+		.tick_ms = CONDITION_TELL_MS,
 		.lost = front_lost,
 		.stop_ms = STOP_MS,
 	};

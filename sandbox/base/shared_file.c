@@ -3,8 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,6 +76,13 @@ shared_file_read(const char *path, size_t size, struct err *err)
 	if (check_file(fd, path, size, false, err) != 0)
 		return NULL;
 	return map(path, size, PROT_READ, fd, err);
+}
+
+bool
+shared_file_writer_is_there(int64_t pid)
+{
+	return pid > 0 && pid <= INT32_MAX &&
+	    (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
 void

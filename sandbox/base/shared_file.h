@@ -2,7 +2,9 @@
 #ifndef SHARED_FILE_H
 #define SHARED_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct err;
 
@@ -19,6 +21,9 @@ struct err;
 void *shared_file_open(const char *path, size_t size, struct err *err);
 /* Map it for reading, whose ever it is. */
 const void *shared_file_read(const char *path, size_t size, struct err *err);
+/* Whether the process that has noted its number in one is there, whose ever it
+ * is; 0: nobody has.  It may be stopped. */
+bool shared_file_writer_is_there(int64_t pid);
 /* NULL is fine. */
 void shared_file_close(const void *shared, size_t size);
 

@@ -25,6 +25,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../base/text.h"
+#include "../protocol/lease_status.h"
 #include "../volume/uid.h"
 #include "api_packages.h"
 #include "attach.h"
@@ -282,6 +283,7 @@ static void
 broker_begin(struct broker *b)
 {
 	struct host *host = &b->host;
+	struct err err;
 
 	engine_init(&b->engine, host);
 	images_init(&b->images, host);
@@ -294,6 +296,10 @@ broker_begin(struct broker *b)
 	api_packages_sweep(host->base);
 	ledger_add_spool(&b->ledger);
 	loop_add(host->loop, b->signals, EPOLLIN, broker_on_signal, b);
+	host->status = lease_status_open(host->config, &err);
+	if (host->status == NULL)
+		log_warn("il-fcgi is told nothing: %s", err.text);
+	status_tell(host);
 	(void)engine_refresh(&b->engine, 0);
 	log_info("serving %s instance=%s", host->config->state_dir,
 	    host->instance);
@@ -330,6 +336,7 @@ broker_serve(const struct config *config, struct err *err)
 		api_packages_release(&b.host);
 		loop_free(b.host.loop);
 		folder_close(b.host.cells_dir);
+		lease_status_close(b.host.status);
 	}
 	cleanup_close(&b.signals);
 	cleanup_close(&b.uids.fd);

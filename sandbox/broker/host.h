@@ -10,6 +10,7 @@ struct attach;
 struct config;
 struct engine;
 struct images;
+struct lease_status_file;
 struct ledger;
 struct loop;
 struct loop_timer;
@@ -42,6 +43,7 @@ struct host {
 	struct pool *pool;
 	struct attach *attach;
 	struct uids *uids;
+	struct lease_status_file *status; /* NULL: nothing is kept there */
 	struct api_packages_volume *api_packages; /* that are attached */
 	size_t api_packages_count;
 	struct loop_timer *look;
@@ -51,5 +53,8 @@ struct host {
 /* Look everything over at that monotonic time, if not before; 0: soon
  * (broker.c). */
 void host_look(struct host *host, int64_t at_ms);
+
+/* status.c: keep what il-fcgi is told, a host's, now and again and again. */
+void status_tell(void *arg);
 
 #endif

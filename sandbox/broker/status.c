@@ -9,6 +9,8 @@
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
+#include "../base/loop.h"
+#include "../protocol/lease_status.h"
 #include "client.h"
 #include "engine.h"
 #include "ledger.h"
@@ -16,46 +18,97 @@
 
 #define FRESH_MS 5000 /* a status may be so old before docker is asked */
 
+/* How long the oldest call of docker run has been going on; 0: there is none.
+ * An adoption calls none. */
+static int64_t
+start_pending_ms(const struct pool *pool)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t oldest_ms = now_ms;
+	const struct container *c;
+
+	TAILQ_FOREACH(c, &pool->containers, link) {
+		if (c->state == CONTAINER_STARTING && c->called &&
+		    !c->adopting && c->run_ms < oldest_ms)
+			oldest_ms = c->run_ms;
+	}
+	return now_ms - oldest_ms;
+}
+
+/* The engine: whether it answers, and whether it starts what it is told to. */
+static void
+add_engine(struct frame *frame, const struct host *host)
+{
+	const struct engine *engine = host->engine;
+	const struct pause *pause = &host->pool->pause;
+	bool starts = pause->failures == 0 || !engine->up || !engine->image;
+
+	frame_add_int(frame, TAG_ENGINE, engine->up ? 1 : 0);
+	frame_add_int(frame, TAG_IMAGE, engine->image ? 1 : 0);
+	if (engine->probed_ms >= 0)
+		frame_add_int(frame, TAG_ENGINE_AGE,
+		    clock_monotonic_ms() - engine->probed_ms);
+	frame_add_text(frame, TAG_TROUBLE,
+	    starts ? engine->trouble : pause->text);
+	frame_add_int(frame, TAG_START_FAILURES, pause->failures);
+	frame_add_int(frame, TAG_START_PENDING, start_pending_ms(host->pool));
+}
+
+/* All that needs no walk over the sandboxes. */
+static void
+status_start(struct frame *frame, const struct host *host)
+{
+	const struct pool *pool = host->pool;
+	struct pool_count count;
+	struct ledger_space space = { 0 };
+	struct err err;
+
+	pool_count(pool, &count);
+	(void)ledger_look(host->ledger, host->base, &space, &err);
+	frame_start(frame, FRAME_STATUS_IS);
+	add_engine(frame, host);
+	frame_add_text(frame, TAG_IMAGE_NAME, host->config->sandbox_image);
+	frame_add_text(frame, TAG_IMAGES, host->config->sandbox_images);
+	frame_add_text(frame, TAG_CHAT_IMAGES, host->config->chat_images);
+	frame_add_text(frame, TAG_PYTHON, pool->python);
+	frame_add_int(frame, TAG_CELLS, count.cells);
+	frame_add_int(frame, TAG_LEASED, count.leased);
+	frame_add_int(frame, TAG_STARTING, count.starting);
+	frame_add_int(frame, TAG_WAITING, (int64_t)pool->waiting);
+	frame_add_int(frame, TAG_FREE_BYTES, space.free);
+	frame_add_int(frame, TAG_PROMISED, space.promised);
+	frame_add_int(frame, TAG_FLOOR, space.floor);
+	frame_add_int(frame, TAG_ISOLATION, pool->isolation);
+	frame_add_text(frame, TAG_TEXT, pool->isolation_reason);
+}
+
 /* What is known last, at once: a status is asked for when something is wrong,
  * and must not wait for what is.  What is old is asked for anew behind it. */
 void
 request_status(struct client *client, const struct frame_view *view)
 {
 	const struct host *host = client->clients->host;
-	const struct pool *pool = host->pool;
-	const struct engine *engine = host->engine;
-	struct pool_count count;
-	struct ledger_space space = { 0 };
 	struct frame frame;
-	struct err err;
 
 	(void)view;
-	pool_count(pool, &count);
-	(void)ledger_look(host->ledger, host->base, &space, &err);
-	frame_start(&frame, FRAME_STATUS_IS);
-	frame_add_int(&frame, TAG_ENGINE, engine->up ? 1 : 0);
-	frame_add_int(&frame, TAG_IMAGE, engine->image ? 1 : 0);
-	if (engine->probed_ms >= 0)
-		frame_add_int(&frame, TAG_ENGINE_AGE,
-		    clock_monotonic_ms() - engine->probed_ms);
-	frame_add_text(&frame, TAG_TROUBLE, engine->trouble);
-	frame_add_text(&frame, TAG_IMAGE_NAME, host->config->sandbox_image);
-	frame_add_text(&frame, TAG_IMAGES, host->config->sandbox_images);
-	frame_add_text(&frame, TAG_CHAT_IMAGES, host->config->chat_images);
-	frame_add_text(&frame, TAG_PYTHON, pool->python);
-	frame_add_int(&frame, TAG_CELLS, count.cells);
-	frame_add_int(&frame, TAG_LEASED, count.leased);
-	frame_add_int(&frame, TAG_STARTING, count.starting);
-	frame_add_int(&frame, TAG_WAITING, (int64_t)pool->waiting);
-	frame_add_int(&frame, TAG_FREE_BYTES, space.free);
-	frame_add_int(&frame, TAG_PROMISED, space.promised);
-	frame_add_int(&frame, TAG_FLOOR, space.floor);
+	status_start(&frame, host);
 	frame_add_int(&frame, TAG_SANDBOXES, workspace_count(host->base));
-	frame_add_int(&frame, TAG_ISOLATION, pool->isolation);
-	frame_add_text(&frame, TAG_TEXT, pool->isolation_reason);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 	(void)engine_refresh(host->engine, FRESH_MS);
+}
+
+/* The same for who may not ask. */
+void
+status_tell(void *arg)
+{
+	const struct host *host = arg;
+	struct frame frame;
+
+	status_start(&frame, host);
+	lease_status_tell(host->status, &frame);
+	loop_timer_set(host->loop, NULL, LEASE_STATUS_TELL_MS, status_tell,
+	    arg);
 }
 
 /* ---- for Prometheus ---- */

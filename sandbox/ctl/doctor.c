@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `ilctl status`: what runs now, in a few lines; and `ilctl doctor`: all that
- * can be wrong with an installation, each with what mends it.
+ * `ilctl doctor`: all that can be wrong with an installation, each with what
+ * mends it.
  */
 #include "doctor.h"
 
@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,144 +16,17 @@
 #include "../base/cleanup.h"
 #include "../base/config_database.h"
 #include "../base/clock.h"
-#include "../base/fd.h"
 #include "../base/text.h"
-#include "../protocol/frame.h"
+#include "../protocol/condition.h"
 #include "../protocol/lease.h"
 #include "../protocol/snapshot.h"
 #include "../protocol/tokens.h"
-#include "../rest/brake.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "../store/rule.h"
 #include "ctl.h"
 #include "isolation.h"
-
-#define BROKER_MS 3000
-
-/* The programs that nginx reaches, and a socket of each. */
-static const char *const fronts[][2] = { { "il-fcgi", "fcgi.sock" },
-	{ "il-api", "api.sock" } };
-
-#define FRONTS (sizeof(fronts) / sizeof(fronts[0]))
-
-/* Does a front accept connections? */
-static bool
-accepts(const struct config *config, const char *name, struct err *err)
-{
-	auto_free char *path = config_state_path(config, name);
-	auto_close int fd = fd_connect_unix(path, SOCK_STREAM, err);
-
-	return fd >= 0;
-}
-
-static bool
-ask_broker(const struct config *config, struct lease_status *status,
-    struct err *err)
-{
-	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
-
-	return lease_status(path, status, BROKER_MS, err) == REFUSAL_NONE;
-}
-
-/* What the ledger says: who asks to write now finds what is left of the free
- * space. */
-static int64_t
-room_left(const struct lease_status *s)
-{
-	return s->free_bytes - s->floor - s->promised;
-}
-
-/* ---- status ---- */
-
-static void
-print_broker(const struct lease_status *s)
-{
-	if (s->engine_age_ms < 0)
-		printf("engine       not asked yet\n");
-	else
-		printf("engine       %s (asked %" PRId64 " s ago)%s%s\n",
-		    s->engine ? "answers" : "does not answer",
-		    s->engine_age_ms / 1000, *s->trouble != '\0' ? ": " : "",
-		    s->trouble);
-	printf("image        %s%s%s%s\n", s->image_name,
-	    s->image ? "" : " (missing)", *s->python != '\0' ? ", Python " : "",
-	    s->python);
-	printf("cells        %" PRId64 " running, %" PRId64 " leased, %" PRId64
-	       " starting, %" PRId64 " waited for\n",
-	    s->cells, s->leased, s->starting, s->waiting);
-	printf("disk         %s free: %s promised to who may write, %s kept "
-	       "free, %s for more\n",
-	    text_size(s->free_bytes).text, text_size(s->promised).text,
-	    text_size(s->floor).text, text_size(room_left(s)).text);
-	printf("sandboxes    %" PRId64 "\n", s->sandboxes);
-}
-
-/* From the database, which is there whether anything runs or not. */
-static int
-print_jobs(const struct config *config, struct err *err)
-{
-	struct job_counts counts;
-	struct rules rules;
-	auto_db struct db *db = db_open(config->database, DB_READER, err);
-
-	if (db == NULL || job_count(db, &counts, err) < 0)
-		return -1;
-	if (rules_find(db, 0, 0, &rules, err) != 0)
-		return -1;
-	if (rules.of[RULE_SERVICE].blocked)
-		printf("service      is paused (ilctl service)\n");
-	printf("jobs         %" PRId64 " queued (oldest %" PRId64
-	       " ms), %" PRId64 " running, %" PRId64 " to be told\n",
-	    counts.queued, counts.oldest_ms, counts.running, counts.untold);
-	return 0;
-}
-
-/* What the workers know of Discord's limits; nothing, before the first one has
- * made the file. */
-static void
-print_brake(const struct config *config)
-{
-	auto_free char *path = config_state_path(config, "worker/brake");
-	struct brake_state brake;
-	struct err err = { 0 };
-
-	if (brake_read(path, clock_wall_ms(), &brake, &err) < 0)
-		return;
-	printf("discord      ");
-	if (brake.blocked_ms > 0)
-		printf("takes nothing for %" PRId64 " s more, ",
-		    brake.blocked_ms / 1000 + 1);
-	printf("%" PRId64 " invalid requests in 10 minutes (at most %d)\n",
-	    brake.invalid, BRAKE_HALT);
-}
-
-/* Good: runs could be started now. */
-int
-ctl_status(struct ctl *ctl)
-{
-	struct lease_status s = { 0 };
-	struct err err = { 0 };
-	bool good = true;
-	bool runs;
-
-	for (size_t i = 0; i < FRONTS; i++) {
-		runs = accepts(&ctl->config, fronts[i][1], &err);
-		printf("%-12s %s\n", fronts[i][0],
-		    runs ? "running" : "not running");
-		good = good && runs;
-	}
-	runs = ask_broker(&ctl->config, &s, &err);
-	printf("il-sandboxd  %s\n", runs ? "running" : "not running");
-	if (runs)
-		print_broker(&s);
-	print_brake(&ctl->config);
-	if (print_jobs(&ctl->config, &err) != 0)
-		return ctl_fail(ctl->argv[0], &err);
-	return good && runs && s.engine && s.image ? CTL_OK : CTL_FAILED;
-}
-
-/* ---- doctor ---- */
+#include "status.h"
 
 void
 doctor_say(struct doctor *d, const char *mark, const char *mend,
@@ -293,10 +165,6 @@ check_database(struct doctor *d)
 		    shown, counts.queued, counts.running, counts.untold);
 	check_rules(db);
 	doctor_nodes(d, db);
-	if (counts.oldest_ms > 60000)
-		doctor_bad(d, "look at il-worker's log",
-		    "queue: the oldest job waits for %" PRId64 " s",
-		    counts.oldest_ms / 1000);
 }
 
 static const char start_it[] = "make run, or systemctl start inline.target";
@@ -304,15 +172,15 @@ static const char start_it[] = "make run, or systemctl start inline.target";
 static void
 check_fronts(struct doctor *d)
 {
-	for (size_t i = 0; i < FRONTS; i++) {
+	static const char *const fronts[] = { "il-fcgi", "il-api" };
+
+	for (size_t i = 0; i < 2; i++) {
 		struct err err = { 0 };
 
-		if (accepts(d->config, fronts[i][1], &err))
-			doctor_good("%s: %s/%s", fronts[i][0],
-			    d->config->state_dir, fronts[i][1]);
+		if (status_front_accepts(d->config, fronts[i], &err))
+			doctor_good("%s: accepts requests", fronts[i]);
 		else
-			doctor_bad(d, start_it, "%s: %s", fronts[i][0],
-			    err.text);
+			doctor_bad(d, start_it, "%s: %s", fronts[i], err.text);
 	}
 }
 
@@ -342,7 +210,7 @@ check_broker(struct doctor *d)
 static void
 check_ledger(struct doctor *d)
 {
-	const int64_t left = room_left(&d->status);
+	const int64_t left = lease_status_room(&d->status);
 	const struct text_short promised = text_size(d->status.promised);
 	const struct text_short more = text_size(left);
 
@@ -456,12 +324,33 @@ check_snapshots(struct doctor *d)
 	snapshot_state_close(state);
 }
 
+/* The one answer that all others give, too; what was found above may be its
+ * cause. */
+static void
+check_condition(struct doctor *d)
+{
+	struct condition_facts facts;
+	struct condition_verdict verdict;
+	struct job_counts counts = { 0 };
+	struct err err = { 0 };
+	auto_db struct db *db = db_open(d->config->database, DB_READER, &err);
+
+	status_look(d->config, db, &facts, &counts);
+	condition_judge(&facts, &verdict);
+	if (verdict.what == CONDITION_WELL)
+		doctor_good("condition: a command can be answered now");
+	else
+		doctor_bad(d, verdict.mend,
+		    "condition: a command cannot be answered now: %s",
+		    verdict.text);
+}
+
 /* In the order in which they are told. */
 static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 	check_folders, check_database, doctor_engine, doctor_images,
 	doctor_loop, doctor_nginx, doctor_disk, check_fronts, check_broker,
 	check_ledger, check_snapshots, doctor_http, check_isolation,
-	check_tokens, doctor_discord, doctor_application };
+	check_tokens, doctor_discord, doctor_application, check_condition };
 
 /* With a wrong configuration nothing else can be checked. */
 int
@@ -476,7 +365,7 @@ ctl_doctor(struct ctl *ctl)
 		return CTL_CONFIG;
 	}
 	doctor_good("configuration");
-	d.broker = ask_broker(d.config, &d.status, &d.refusal);
+	d.broker = status_ask_broker(d.config, &d.status, &d.refusal);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);
 	if (d.failed == 0)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "../base/err.h"
-#include "../protocol/lease.h"
+#include "../protocol/lease_status.h"
 
 struct config;
 struct db;

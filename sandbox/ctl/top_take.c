@@ -19,6 +19,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "../protocol/lease.h"
 #include "../protocol/frame.h"
 #include "../store/db.h"
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "../base/err.h"
-#include "../protocol/lease.h"
+#include "../protocol/lease_status.h"
 #include "../store/job.h"
 
 /* What runs now, for `ilctl top`. */

@@ -228,6 +228,8 @@ enum frame_tag {
 	TAG_STATE_MS = 114,	/* int: for so long */
 	TAG_RUNS = 115,		/* int: leases that are over */
 	TAG_PID = 116,		/* int: of its first process; 0: not known */
+	TAG_START_FAILURES = 117, /* int: starts in a row that have failed */
+	TAG_START_PENDING = 118, /* int: ms, of the oldest under way */
 };
 
 /* How a run in an api cell is held apart from the others. */

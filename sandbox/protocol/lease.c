@@ -7,10 +7,10 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
-#include "../base/config_images.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "frame.h"
+#include "lease_status.h"
 
 /* An answer of the broker is small, but for METRICS. */
 #define ANSWER_MAX 8192
@@ -396,50 +396,6 @@ lease_reserve(int *fd, const char *socket_path, int64_t bytes, int wait_ms,
 	return lease_command(socket_path, &question, fd, wait_ms, err);
 }
 
-/* Take the status apart; what is absent stays zero. */
-static void
-status_read(struct lease_status *status, const struct frame_view *view)
-{
-	const struct {
-		enum frame_tag tag;
-		int64_t *value;
-	} numbers[] = {
-		{ TAG_CELLS, &status->cells },
-		{ TAG_LEASED, &status->leased },
-		{ TAG_STARTING, &status->starting },
-		{ TAG_WAITING, &status->waiting },
-		{ TAG_FREE_BYTES, &status->free_bytes },
-		{ TAG_PROMISED, &status->promised },
-		{ TAG_FLOOR, &status->floor },
-		{ TAG_SANDBOXES, &status->sandboxes },
-		{ TAG_ISOLATION, &status->isolation },
-		{ TAG_ENGINE_AGE, &status->engine_age_ms },
-	};
-	int64_t flag = 0;
-
-	status->engine_age_ms = -1;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		(void)frame_get_int(view, numbers[i].tag, numbers[i].value);
-	(void)frame_get_text(view, TAG_IMAGE_NAME, status->image_name,
-	    sizeof(status->image_name));
-	(void)frame_get_text(view, TAG_IMAGES, status->images,
-	    sizeof(status->images));
-	(void)frame_get_text(view, TAG_TROUBLE, status->trouble,
-	    sizeof(status->trouble));
-	(void)frame_get_text(view, TAG_PYTHON, status->python,
-	    sizeof(status->python));
-	(void)frame_get_text(view, TAG_TEXT, status->isolation_reason,
-	    sizeof(status->isolation_reason));
-	status->engine = frame_get_int(view, TAG_ENGINE, &flag) && flag == 1;
-	status->image = frame_get_int(view, TAG_IMAGE, &flag) && flag == 1;
-	(void)frame_get_text(view, TAG_CHAT_IMAGES, status->chat_images,
-	    sizeof(status->chat_images));
-	if (images_check(status->images) != NULL)
-		status->images[0] = '\0';
-	if (images_check(status->chat_images) != NULL)
-		status->chat_images[0] = '\0';
-}
-
 enum refusal
 lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
     struct err *err)
@@ -453,7 +409,7 @@ lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_STATUS_IS,
 	    wait_ms, err);
 	if (outcome == REFUSAL_NONE)
-		status_read(status, &ask.view);
+		lease_status_parse(status, &ask.view);
 	return outcome;
 }
 

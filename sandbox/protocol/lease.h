@@ -9,6 +9,7 @@
 
 struct buf;
 struct err;
+struct lease_status;
 struct pollfd;
 
 /* The sockets of il-sandboxd, below IL_STATE_DIR: one for each program that
@@ -120,30 +121,10 @@ enum refusal lease_remove_workspace(const char *socket_path,
 enum refusal lease_reserve(int *fd, const char *socket_path, int64_t bytes,
     int wait_ms, struct err *err);
 
-struct lease_status {
-	bool engine;	       /* the Docker engine answers */
-	bool image;	       /* the image is there */
-	int64_t engine_age_ms; /* since that was found out; -1: it is not yet */
-	char trouble[160];     /* why one of them is away, "": neither is */
-	char image_name[256];
-	char images[1025]; /* SANDBOX_IMAGES: config_images.h; "": not told */
-	char chat_images[2200]; /* IL_CHAT_IMAGES, likewise */
-	char python[32]; /* of the image; "" while no cell has told yet */
-	int64_t cells;
-	int64_t leased;
-	int64_t starting;
-	int64_t waiting;
-	int64_t free_bytes; /* on the file system of the sandboxes */
-	int64_t promised;   /* of those: to cells that may write */
-	int64_t floor;	    /* of those: kept from everybody */
-	int64_t sandboxes;
-	int64_t isolation; /* enum isolation of the api cells; 0: not known */
-	char isolation_reason[128]; /* why no more: "step: ERROR", or "" */
-};
-
 /* What the broker tells Prometheus, as base/exposition.h has it; appended. */
 enum refusal lease_metrics(const char *socket_path, struct buf *text,
     int wait_ms, struct err *err);
+/* What the broker says of itself and of the engine (lease_status.h). */
 enum refusal lease_status(const char *socket_path, struct lease_status *status,
     int wait_ms, struct err *err);
 

@@ -6,6 +6,7 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../protocol/pulse.h"
 #include "../rest/rest.h"
 #include "task.h"
 #include "worker.h"
@@ -24,8 +25,12 @@ static_assert((int)TALLY_ROUTE_EDIT == (int)REST_ROUTE_EDIT &&
 static void
 count_exchange(void *arg, const struct rest_exchange *exchange)
 {
-	struct tally *tally = arg;
+	struct worker *worker = arg;
+	struct tally *tally = worker->tally;
 
+	count_beat(worker);
+	if (tally == NULL)
+		return;
 	if ((int)exchange->route < (int)TALLY_ROUTES)
 		tally_request(tally, (enum tally_route)exchange->route,
 		    exchange->status, exchange->took_us);
@@ -44,8 +49,11 @@ count_open(struct worker *worker)
 	worker->tally = tally_open(worker->config, &err);
 	if (worker->tally == NULL)
 		log_warn("nothing is counted: %s", err.text);
-	else
-		rest_watch(worker->rest, count_exchange, worker->tally);
+	worker->pulse = pulse_open(worker->config, &err);
+	if (worker->pulse == NULL)
+		log_warn("nobody sees whether it moves: %s", err.text);
+	rest_watch(worker->rest, count_exchange, worker);
+	count_beat(worker);
 }
 
 void
@@ -53,6 +61,20 @@ count_close(struct worker *worker)
 {
 	tally_close(worker->tally);
 	worker->tally = NULL;
+	pulse_close(worker->pulse, worker->slot);
+	worker->pulse = NULL;
+}
+
+void
+count_beat(struct worker *worker)
+{
+	pulse_beat(worker->pulse, worker->slot, PULSE_BUSY_MS);
+}
+
+void
+count_rest(struct worker *worker, int64_t wait_ms)
+{
+	pulse_beat(worker->pulse, worker->slot, wait_ms > 0 ? wait_ms : 0);
 }
 
 /* What came of the request to the cell; without one the command did what it

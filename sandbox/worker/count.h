@@ -10,10 +10,16 @@
 struct task;
 struct worker;
 
-/* What this worker counts, for the operator (protocol/tally.h).  Where it can
- * not, it does without: no job waits for it. */
+/* What this worker counts, for the operator (protocol/tally.h), and that it
+ * moves (protocol/pulse.h).  Where it can not, it does without: no job waits
+ * for it. */
 void count_open(struct worker *worker);
 void count_close(struct worker *worker);
+
+/* It has come this far and does its job; called wherever it may have waited. */
+void count_beat(struct worker *worker);
+/* It waits for so long at most, with nothing to do. */
+void count_rest(struct worker *worker, int64_t wait_ms);
 
 /* A job is over; how long it waited for us, and took. */
 void count_task(const struct task *task, int64_t waited_ms, int64_t took_ms);

@@ -335,6 +335,7 @@ wait(struct worker *worker, int64_t until_ms)
 	else if (holder_is_shared(worker->db) &&
 	    until_ms > clock_monotonic_ms() + AWAY_MS)
 		until_ms = clock_monotonic_ms() + AWAY_MS;
+	count_rest(worker, until_ms - clock_monotonic_ms());
 	wake_wait(worker->wait_fd, worker->wake_fd,
 	    clock_poll_timeout(until_ms));
 }
@@ -347,6 +348,7 @@ run(struct worker *worker)
 
 	sweep_slot(worker, worker->holder);
 	while (!is_stopping(worker, 0)) {
+		count_beat(worker);
 		if (do_next(worker)) {
 			/* a busy worker sweeps too, only later */
 			if (clock_monotonic_ms() < sweep_at_ms + 60000)

@@ -12,6 +12,7 @@
 #include "../protocol/cancel.h"
 #include "../protocol/wake.h"
 #include "../store/holder.h"
+#include "count.h"
 #include "naming.h"
 #include "task.h"
 #include "worker.h"
@@ -46,7 +47,19 @@ hear_tick(void *worker)
 {
 	int fd;
 
+	count_beat(worker);
 	(void)run_hear(worker, &fd);
+}
+
+/* While a run goes on. */
+static void
+run_tick(void *arg)
+{
+	struct task *task = arg;
+
+	count_beat(task->worker);
+	if (task->tick != NULL)
+		task->tick(task);
 }
 
 /* Something is to be cancelled: is it this? */
@@ -79,11 +92,10 @@ wait_for_cell(struct task *task, struct lease_request request, int wait_ms,
 	}
 	request.unless = &cancel;
 	/* not by the connection: each new job would cost us our place */
-	if (holder_is_shared(task->worker->db)) {
-		request.tick = hear_tick;
-		request.tick_arg = task->worker;
-		request.tick_ms = HEAR_MS;
-	}
+	request.tick = hear_tick;
+	request.tick_arg = task->worker;
+	request.tick_ms = holder_is_shared(task->worker->db) ? HEAR_MS :
+							       TICK_MS;
 	do
 		refusal = lease_open_again(&task->lease,
 		    task->worker->lease_socket, &request,
@@ -183,7 +195,7 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 		.cell_fd = task->lease.cell_fd,
 		.broker_fd = task->lease.broker_fd,
 		.event = take_event,
-		.tick = task->tick,
+		.tick = run_tick,
 		.tick_ms = TICK_MS,
 		.tick_first_ms = first_tick_ms(task),
 		.cancel = &cancel,

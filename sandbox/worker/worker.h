@@ -11,6 +11,7 @@
 
 struct config;
 struct db;
+struct pulse;
 struct rest;
 struct tally;
 
@@ -39,6 +40,7 @@ struct worker {
 	struct db *db;
 	struct rest *rest;
 	struct tally *tally;	/* count.h; NULL: nothing is counted */
+	struct pulse *pulse;	/* pulse.h; NULL: nothing is noted */
 	struct command_ids ids; /* for the texts; read for each job, */
 	struct rules rules;	/* as what the operator has said */
 	int64_t slot;

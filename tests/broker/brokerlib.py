@@ -334,6 +334,15 @@ class Broker:
                 raise RuntimeError("status %s, wanted %s" % (fields, wanted))
             time.sleep(0.01)
 
+    def wait_until(self, so, patience=PATIENCE):
+        """Until the status is so; it."""
+        end = time.monotonic() + patience
+        while not so(fields := self.status()):
+            if time.monotonic() > end:
+                raise RuntimeError("status %s" % fields)
+            time.sleep(0.01)
+        return fields
+
     # ---- the end ----
 
     def stop(self, patience=PATIENCE):

@@ -52,6 +52,27 @@ def too_slow():
     fake.close()
 
 
+def it_is_said():
+    """docker image inspect answers at once, docker run never does."""
+    fake = Fake(run="hang")
+    with Broker(IL_START_SECONDS="4", **fake.settings) as b:
+        b.create(1)
+        asked = b.ask_lease(1)
+        fake.wait_called("run")
+        b.wait_until(lambda s: s["START_PENDING"] > 0)
+        is_(b.status()["START_FAILURES"], 0, "a start is under way")
+        asked.answer()
+        status = b.wait_until(lambda s: s["START_FAILURES"] == 1)
+        ok(status["ENGINE"] == 1 and b"IL_START_SECONDS" in status["TROUBLE"],
+           "it has failed, and why: %s" % status["TROUBLE"])
+        fake.set(run="real")
+        ok(b.wait_granted(1, PATIENCE), "when docker is quick: granted")
+        status = b.status()
+        ok(status["START_FAILURES"] == 0 and status["START_PENDING"] == 0,
+           "and nothing of it is said any more")
+    fake.close()
+
+
 def wait_refused(b, failures):
     """Ask until so many starts have failed."""
     end = time.monotonic() + PATIENCE
@@ -93,4 +114,4 @@ def readable(sock):
     return bool(select.select([sock], [], [], 0)[0])
 
 
-main(the_apis_have_their_turn, too_slow, more_time)
+main(the_apis_have_their_turn, too_slow, it_is_said, more_time)

@@ -8,6 +8,7 @@
 #include "sandbox/base/config.h"
 #include "sandbox/base/text.h"
 #include "sandbox/protocol/lease.h"
+#include "sandbox/protocol/lease_status.h"
 #include "sandbox/store/sandbox.h"
 #include "tap.h"
 

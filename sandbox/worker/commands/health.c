@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "../../base/log.h"
+#include "../../protocol/lease_status.h"
 
 #define STATUS_WAIT_MS 3000
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)

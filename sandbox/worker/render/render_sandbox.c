@@ -8,6 +8,7 @@
 #include "../../base/config.h"
 #include "../../base/text.h"
 #include "../../protocol/lease.h"
+#include "../../protocol/lease_status.h"
 #include "../../store/sandbox.h"
 
 #define REPORT_MAX 4096

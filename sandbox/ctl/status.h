@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef STATUS_H
+#define STATUS_H
+
+#include <stdbool.h>
+
+struct condition_facts;
+struct config;
+struct db;
+struct err;
+struct job_counts;
+struct lease_status;
+
+/* What is asked of the programs that run, for `status` and the doctor. */
+
+/* Whether il-fcgi or il-api accepts connections. */
+bool status_front_accepts(const struct config *config, const char *name,
+    struct err *err);
+bool status_ask_broker(const struct config *config, struct lease_status *status,
+    struct err *err);
+/* All facts, and the jobs counted; db: NULL where it does not open. */
+void status_look(const struct config *config, struct db *db,
+    struct condition_facts *facts, struct job_counts *counts);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CONDITION_H
+#define CONDITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lease_status.h"
+#include "pulse.h"
+
+struct config;
+struct err;
+
+/*
+ * Can a command be answered now?  The one answer of this host: for /health,
+ * `ilctl status` and `ilctl doctor`, the metric inline_condition, /health in
+ * chat, and what people are told in place of "thinking…".  Whoever asks gathers
+ * the facts as far as its rights go, and judges them here.
+ */
+enum condition {
+	CONDITION_WELL,
+	CONDITION_FRONT,    /* il-fcgi is away, or hangs */
+	CONDITION_API,	    /* il-api is */
+	CONDITION_DATABASE, /* it does not answer */
+	CONDITION_BROKER,
+	CONDITION_ENGINE,  /* the Docker engine does not answer */
+	CONDITION_STARTS,  /* it answers, and starts no container */
+	CONDITION_IMAGE,   /* it is missing */
+	CONDITION_WORKERS, /* none is there */
+	CONDITION_STILL,   /* and none of them moves */
+	CONDITION_QUEUE,   /* a command waits for too long */
+	CONDITION_DISK,	   /* too full to be written to */
+	CONDITIONS,
+};
+
+/* A command that no worker has is old by then. */
+#define CONDITION_QUEUE_MS 10000
+/* A start takes long at half of IL_START_SECONDS, and by then. */
+#define CONDITION_START_MS 30000
+
+struct condition_facts {
+	bool front;
+	bool api;
+	bool database;
+	int64_t oldest_ms; /* how long the oldest queued command waits */
+	bool broker;	   /* it answers; else its status is empty */
+	struct lease_status status;
+	struct pulse_count workers;
+	char still[128];  /* processes of workers that do not move */
+	int64_t start_ms; /* IL_START_SECONDS */
+	int64_t quota;	  /* IL_QUOTA */
+};
+
+/* What everybody can see: the workers, and the settings.  All else is good, and
+ * for the caller to correct. */
+void condition_look(struct condition_facts *facts, const struct config *config);
+
+struct condition_verdict {
+	enum condition what;
+	char text[400]; /* what is wrong; "": all is well */
+	char mend[200]; /* a command, or what to do first */
+};
+
+/* The first cause comes first: without the broker nobody knows of the engine.
+ * Pure. */
+void condition_judge(const struct condition_facts *facts,
+    struct condition_verdict *verdict);
+/* As labels have it: "well", "front", … */
+const char *condition_word(enum condition what);
+
+/* ---- what il-fcgi tells ---- */
+
+/*
+ * il-api has no right on the database, so il-fcgi tells it how many jobs there
+ * are: STATE/front/jobs, which it replaces whole every CONDITION_TELL_MS.
+ */
+#define CONDITION_TELL_MS 5000
+/* What is older tells of a teller that is gone. */
+#define CONDITION_OLD_MS 20000
+
+struct condition_jobs {
+	int64_t written_ms; /* wall clock */
+	int64_t database;   /* 1: it opened and answered; else the rest is 0 */
+	int64_t queued;	    /* as in struct job_counts */
+	int64_t running;
+	int64_t untold;
+	int64_t oldest_ms;
+};
+
+int condition_tell_jobs(const struct config *config,
+    const struct condition_jobs *jobs, struct err *err);
+/* Its age; -1: nothing is told, or nothing that makes sense, and *jobs is
+ * empty. */
+int64_t condition_read_jobs(const struct config *config,
+    struct condition_jobs *jobs);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/log.h"
+#include "../base/shared_file.h"
+
+/* One of another version may have other places. */
+#define PULSE_FILE "worker/pulse-" INLINE_VERSION
+
+struct pulse {
+	struct {
+		_Atomic int64_t pid; /* 0: no worker has the slot */
+		_Atomic int64_t beat_ms;
+		_Atomic int64_t due_ms;
+	} slots[PULSE_SLOTS];
+};
+
+struct pulse *
+pulse_open(const struct config *config, struct err *err)
+{
+	auto_free char *path = config_state_path(config, PULSE_FILE);
+
+	return shared_file_open(path, sizeof(struct pulse), err);
+}
+
+void
+pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (pulse == NULL || slot < 0 || slot >= PULSE_SLOTS)
+		return;
+	pulse->slots[slot].beat_ms = now_ms;
+	pulse->slots[slot].due_ms = now_ms + within_ms + PULSE_MORE_MS;
+	pulse->slots[slot].pid = getpid();
+}
+
+void
+pulse_close(struct pulse *pulse, int64_t slot)
+{
+	if (pulse != NULL && slot >= 0 && slot < PULSE_SLOTS)
+		pulse->slots[slot].pid = 0;
+	shared_file_close(pulse, sizeof(*pulse));
+}
+
+void
+pulse_look(const struct config *config, struct pulse_count *count,
+    struct buf *still)
+{
+	auto_free char *path = config_state_path(config, PULSE_FILE);
+	struct err err = { 0 };
+	const struct pulse *pulse = shared_file_read(path, sizeof(*pulse),
+	    &err);
+	int64_t now_ms = clock_monotonic_ms();
+
+	*count = (struct pulse_count){ .last_ms = -1 };
+	if (pulse == NULL) {
+		log_debug("pulse: %s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < PULSE_SLOTS; i++) {
+		int64_t pid = pulse->slots[i].pid;
+		int64_t beat_ms = pulse->slots[i].beat_ms;
+
+		if (!shared_file_writer_is_there(pid))
+			continue;
+		count->alive++;
+		/* a beat that is yet to come is of the last boot */
+		if (beat_ms <= now_ms && now_ms <= pulse->slots[i].due_ms)
+			count->moving++;
+		else if (still != NULL)
+			buf_addf(still, " %" PRId64, pid);
+		if (beat_ms <= now_ms && beat_ms > count->last_ms)
+			count->last_ms = beat_ms;
+	}
+	shared_file_close(pulse, sizeof(*pulse));
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "tap.h"
+
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sandbox/base/buf.h"
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/config.h"
+#include "sandbox/base/err.h"
+#include "sandbox/base/fd.h"
+#include "sandbox/protocol/condition.h"
+#include "sandbox/protocol/frame.h"
+
+#define MIB (INT64_C(1) << 20)
+
+static struct condition_facts
+well(void)
+{
+	return (struct condition_facts){
+		.front = true,
+		.api = true,
+		.database = true,
+		.broker = true,
+		.status = { .engine = true,
+		    .image = true,
+		    .free_bytes = 9000 * MIB,
+		    .floor = 1000 * MIB,
+		    .promised = 1000 * MIB },
+		.workers = { .alive = 4, .moving = 1 },
+		.oldest_ms = CONDITION_QUEUE_MS - 1,
+		.start_ms = 20000,
+		.quota = 256 * MIB,
+	};
+}
+
+/* What is judged, that its text has this and its mend that. */
+static void
+finds(const struct condition_facts *facts, enum condition what,
+    const char *text, const char *mend)
+{
+	struct condition_verdict v;
+
+	condition_judge(facts, &v);
+	is_str(condition_word(v.what), condition_word(what), "the first cause");
+	ok(strstr(v.text, text) != NULL, text);
+	ok(strstr(v.mend, mend) != NULL, mend);
+}
+
+/* Each thing alone, and all of them at once: the first one is told. */
+static void
+test_judge(void)
+{
+	struct condition_facts facts = well();
+
+	finds(&facts, CONDITION_WELL, "", "");
+	facts.status.start_pending_ms = 10000;
+	finds(&facts, CONDITION_WELL, "", "");
+	facts.status.free_bytes = 2255 * MIB;
+	finds(&facts, CONDITION_DISK, "255 MiB for more", "ilctl expire");
+	facts.oldest_ms = CONDITION_QUEUE_MS;
+	finds(&facts, CONDITION_QUEUE, "waits for 10 s", "ilctl top");
+	facts.workers.moving = 0;
+	memcpy(facts.still, " 17 18", sizeof(" 17 18"));
+	finds(&facts, CONDITION_STILL, "none of the 4", "kill -KILL 17 18");
+	facts.workers.alive = 0;
+	finds(&facts, CONDITION_WORKERS, "no worker", "make run");
+	facts.status.start_failures = 2;
+	memcpy(facts.status.trouble, "slow", sizeof("slow"));
+	finds(&facts, CONDITION_STARTS, "(2 in a row have failed): slow",
+	    "restart docker");
+	facts.status.start_pending_ms = 10001;
+	finds(&facts, CONDITION_STARTS, "starting a container for 10 s",
+	    "restart docker");
+	facts.status.image = false;
+	finds(&facts, CONDITION_IMAGE, "image is missing", "doctor");
+	facts.status.engine = false;
+	facts.status.engine_age_ms = 7999;
+	finds(&facts, CONDITION_ENGINE, "(asked 7 s ago)", "restart docker");
+	facts.status.engine_age_ms = -1;
+	finds(&facts, CONDITION_ENGINE, "not yet answered", "wait");
+	facts.broker = false;
+	finds(&facts, CONDITION_BROKER, "il-sandboxd", "make run");
+	facts.database = false;
+	finds(&facts, CONDITION_DATABASE, "database", "doctor");
+	facts.api = false;
+	finds(&facts, CONDITION_API, "il-api", "make run");
+	facts.front = false;
+	finds(&facts, CONDITION_FRONT, "il-fcgi", "make run");
+	facts = well();
+	facts.start_ms = 100000;
+	facts.status.start_pending_ms = CONDITION_START_MS + 1;
+	finds(&facts, CONDITION_STARTS, "30 s", "");
+}
+
+static void
+count(const struct config *config, struct pulse_count *found, char *still)
+{
+	auto_buf struct buf buf = BUF_INIT(100);
+
+	pulse_look(config, found, &buf);
+	(void)snprintf(still, 100, "%s", buf_str(&buf));
+}
+
+/* A worker that is there, one that lets its time pass, one that was killed. */
+static void
+test_pulse(const struct config *config)
+{
+	struct err err = { 0 };
+	struct pulse_count found;
+	struct pulse *pulse;
+	char still[100];
+	char own[32];
+	pid_t pid;
+
+	count(config, &found, still);
+	is_int(found.alive, 0, "no file: no worker");
+	pulse = pulse_open(config, &err);
+	ok(pulse != NULL, "a file is made");
+	pulse_beat(NULL, 0, 1000);
+	pulse_beat(pulse, 1, 1000);
+	count(config, &found, still);
+	ok(found.alive == 1 && found.moving == 1 && *still == '\0',
+	    "one that comes again in time moves");
+	pulse_beat(pulse, 1, -PULSE_MORE_MS - 1);
+	count(config, &found, still);
+	(void)snprintf(own, sizeof(own), " %d", (int)getpid());
+	ok(found.alive == 1 && found.moving == 0,
+	    "one that does not, does not");
+	is_str(still, own, "and is named");
+	pid = fork();
+	if (pid == 0) {
+		pulse_beat(pulse, 2, 60000);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, 0);
+	pulse_beat(pulse, 1, 0);
+	count(config, &found, still);
+	ok(found.alive == 1 && found.moving == 1,
+	    "one that was killed is not there, whatever it had promised");
+	pulse_close(pulse, 1);
+	count(config, &found, still);
+	is_int(found.alive, 0, "one that has ended is not there");
+}
+
+static void
+test_status(const struct config *config)
+{
+	struct err err = { 0 };
+	struct lease_status status;
+	struct lease_status_file *file;
+	struct frame frame;
+
+	ok(lease_status_read(config, &status, &err) < 0,
+	    "no broker has told anything");
+	file = lease_status_open(config, &err);
+	ok(file != NULL, "it makes the file");
+	ok(lease_status_read(config, &status, &err) < 0,
+	    "it has told nothing yet");
+	frame_start(&frame, FRAME_STATUS_IS);
+	frame_add_int(&frame, TAG_ENGINE, 1);
+	frame_add_int(&frame, TAG_START_FAILURES, 3);
+	frame_add_text(&frame, TAG_TROUBLE, "slow");
+	lease_status_tell(NULL, &frame);
+	lease_status_tell(file, &frame);
+	ok(lease_status_read(config, &status, &err) == 0 && status.engine &&
+		status.start_failures == 3 && status.engine_age_ms == -1,
+	    "what it tells is read");
+	is_str(status.trouble, "slow", "with its words");
+	lease_status_close(file);
+	ok(lease_status_read(config, &status, &err) < 0 && !status.engine,
+	    "it has ended");
+}
+
+int
+main(void)
+{
+	auto_free char *folder = xstrdup(tap_folder());
+	struct config config = { .state_dir = folder };
+	const char *const names[] = { "worker", "broker" };
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < 2; i++) {
+		auto_free char *path = config_state_path(&config, names[i]);
+
+		if (fd_make_dirs(path, 0700, &err) != 0)
+			return 1;
+	}
+	test_judge();
+	test_pulse(&config);
+	test_status(&config);
+	return tap_done();
+}
