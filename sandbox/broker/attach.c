@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A mounter's life: its socket, docker run (and docker import where its image
+ * is not there yet), READY, one request, its end.  It sees the end of its
+ * socket and goes; one that hangs is removed.
+ */
 #include "attach.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "../base/cleanup.h"
 #include "../base/clock.h"
@@ -20,74 +29,131 @@
 #include "engine.h"
 #include "folder.h"
 #include "images.h"
+#include "mounter_image.h"
 #include "pool.h"
 
 #define FAILURES_MAX 3	 /* in a row; then it is given up */
 #define LAPSE_MS 600000	 /* after the last one they count no more */
-#define PAUSE_MS 10000	 /* before it is started again */
+#define PAUSE_MS 10000	 /* before one is started again */
+#define EXIT_MS 2000	 /* to end by itself */
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS: docker run */
 #define ANSWER_MAX 1024
 
-/* What failed, as attach.py says. */
-enum failed_part { FAILED_VOLUME = 1, FAILED_HOST = 2 };
+struct mounter {
+	TAILQ_ENTRY(mounter) link;
+	struct attach *attach;
+	struct container *cell; /* NULL: it is ending */
+	char name[64];
+	bool called;   /* docker run was begun: there may be one */
+	bool imported; /* its image; once */
+	bool ready;
+	struct subprocess docker; /* run, import, rm: one after the other */
+	int listen_fd, control_fd;
+	int pidfd; /* -1: not known */
+	struct loop_timer *timer;
+};
 
 /* ---- its end ---- */
 
-static void old_remove(void *arg);
+static void
+mounter_free(struct mounter *m)
+{
+	struct host *host = m->attach->host;
+
+	if (m->cell != NULL)
+		m->cell->mounter = NULL;
+	loop_timer_clear(host->loop, &m->timer);
+	subprocess_cancel(&m->docker);
+	loop_close(host->loop, &m->listen_fd);
+	loop_close(host->loop, &m->control_fd);
+	loop_close(host->loop, &m->pidfd);
+	folder_remove(host->cells_dir, m->name, false);
+	TAILQ_REMOVE(&m->attach->mounters, m, link);
+	free(m);
+	host_look(host, 0);
+}
+
+static void mounter_remove(void *arg);
 
 static void
 remove_on_end(void *arg, const struct process_result *result)
 {
-	struct attach *a = arg;
+	struct mounter *m = arg;
 	char text[160];
 
 	if (process_succeeded(result) ||
 	    docker_classify(result) == DOCKER_ABSENT) {
-		*a->old = '\0';
-		host_look(a->host, 0);
+		mounter_free(m);
 		return;
 	}
 	process_describe(result, text, sizeof(text));
-	log_warn("docker rm: %s cell=%s", text, a->old);
-	loop_timer_set(a->host->loop, &a->timer, PAUSE_MS, old_remove, a);
+	log_warn("docker rm: %s cell=%s", text, m->name);
+	loop_timer_set(m->attach->host->loop, &m->timer, PAUSE_MS,
+	    mounter_remove, m);
 }
 
-/* Repeated until it is gone; there is no other one before. */
+/* Repeated until it is gone; none is started meanwhile. */
 static void
-old_remove(void *arg)
+mounter_remove(void *arg)
 {
-	struct attach *a = arg;
+	struct mounter *m = arg;
+	struct host *host = m->attach->host;
 
-	docker_start(&a->remove, a->host, DOCKER_REMOVE, a->old,
-	    engine_remove_ms(a->host->config), remove_on_end, a);
+	docker_start(&m->docker, host, DOCKER_REMOVE, m->name,
+	    engine_remove_ms(host->config), remove_on_end, m);
 }
 
-/* Whatever there is of it: it sees the end of its socket, and goes; one that
- * hangs is removed. */
+/* The kernel has ended it, and the engine removes it. */
 static void
-attach_close(struct attach *a)
+pidfd_on_end(void *arg, int fd, uint32_t events)
 {
-	loop_timer_clear(a->host->loop, &a->timer);
-	subprocess_cancel(&a->run);
-	loop_close(a->host->loop, &a->listen_fd);
-	loop_close(a->host->loop, &a->control_fd);
-	if (*a->name != '\0')
-		folder_remove(a->host->cells_dir, a->name, false);
-	if (a->called) {
-		memcpy(a->old, a->name, sizeof(a->old));
-		old_remove(a);
-	}
-	*a->name = '\0';
-	a->called = false;
-	a->ready = false;
+	struct mounter *m = arg;
+
+	(void)fd;
+	(void)events;
+	loop_close(m->attach->host->loop, &m->pidfd);
+	if (m->cell == NULL)
+		mounter_free(m);
+	else
+		attach_fail(m->cell, "its container went away");
 }
 
-/* What went wrong was the host's, or ours: after a few of these, cells start as
- * ever. */
+/* In a moment when docker does nothing for it. */
 static void
-attach_note_failure(struct attach *a, const char *what)
+mounter_reap(struct mounter *m)
+{
+	if (!m->called)
+		mounter_free(m);
+	else
+		loop_timer_set(m->attach->host->loop, &m->timer,
+		    m->pidfd >= 0 ? EXIT_MS : 0, mounter_remove, m);
+}
+
+void
+attach_end(struct container *c)
+{
+	struct mounter *m = c->mounter;
+	struct loop *loop = c->host->loop;
+
+	c->mounter = NULL;
+	if (m == NULL)
+		return;
+	m->cell = NULL;
+	loop_timer_clear(loop, &m->timer);
+	loop_close(loop, &m->listen_fd);
+	loop_close(loop, &m->control_fd);
+	if (!m->docker.running)
+		mounter_reap(m);
+}
+
+/* ---- what went wrong ---- */
+
+/* It was the host, or us: after a few of these, cells start as ever. */
+static void
+note_failure(struct attach *a, const char *what)
 {
 	int64_t now_ms = clock_monotonic_ms();
+	struct container *c;
 
 	if (now_ms - a->failed_ms > LAPSE_MS)
 		a->failures = 0;
@@ -96,72 +162,76 @@ attach_note_failure(struct attach *a, const char *what)
 	a->given_up = a->given_up || a->failures >= FAILURES_MAX;
 	log_warn("no volume is mounted in a cell that is up%s: %s",
 	    a->given_up ? ", and no cell is kept spare any more" : "", what);
+	if (!a->given_up)
+		return;
+	TAILQ_FOREACH(c, &a->host->pool->containers, link) {
+		if (c->spare && c->state <= CONTAINER_IDLE)
+			container_end(c, false);
+	}
 }
 
 void
-attach_fail(struct attach *a, const char *what)
+attach_fail(struct container *c, const char *what)
 {
-	attach_note_failure(a, what);
-	attach_close(a);
+	struct attach *a = c->host->attach;
+
 	a->next_ms = clock_monotonic_ms() + PAUSE_MS;
-	attach_lost(a->host->pool);
-}
-
-void
-attach_init(struct attach *a, struct host *host)
-{
-	*a = (struct attach){ .host = host, .listen_fd = -1, .control_fd = -1 };
-}
-
-void
-attach_release(struct attach *a)
-{
-	a->called = false; /* the last sweep removes it */
-	attach_close(a);
-	subprocess_cancel(&a->remove);
-	a->given_up = true;
+	attach_end(c);
+	note_failure(a, what);
+	if (c->adopting)
+		container_fail(c, REFUSAL_START, "nobody can mount");
+	else
+		container_end(c, false);
 }
 
 /* ---- the conversation ---- */
 
+static void
+take_ready(struct mounter *m)
+{
+	struct host *host = m->attach->host;
+
+	m->ready = true;
+	loop_timer_clear(host->loop, &m->timer);
+	folder_remove(host->cells_dir, m->name, true);
+	container_set(m->cell, CONTAINER_PREPARED);
+}
+
 /* False: that is no answer. */
 static bool
-attach_take(struct attach *a, const struct frame_view *view)
+take_answer(struct mounter *m, const struct frame_view *view)
 {
-	int64_t number = 0;
-	int64_t code = 0;
-	int64_t why = 0;
-	char text[160] = "";
+	struct attach *a = m->attach;
+	struct container *c = m->cell;
+	char at[32];
+	char text[160];
+	int64_t code;
+	int64_t why;
 
-	if (view->kind == FRAME_READY && !a->ready) {
-		loop_timer_clear(a->host->loop, &a->timer);
-		folder_remove(a->host->cells_dir, a->name, true);
-		a->ready = true;
-		host_look(a->host, 0);
+	if (view->kind != FRAME_ATTACHED ||
+	    !frame_get_int(view, TAG_CODE, &code) ||
+	    !frame_get_int(view, TAG_WHY, &why) ||
+	    !frame_get_text(view, TAG_TEXT, at, sizeof(at)) ||
+	    m->ready != (c->adopting && c->state == CONTAINER_STARTING))
+		return false;
+	(void)snprintf(text, sizeof(text), "%s: %s", at, strerror((int)code));
+	if (!m->ready) {
+		attach_fail(c, text);
 		return true;
 	}
-	if (view->kind != FRAME_ATTACHED ||
-	    !frame_get_int(view, TAG_COUNT, &number) ||
-	    !frame_get_int(view, TAG_CODE, &code) ||
-	    !frame_get_int(view, TAG_WHY, &why))
-		return false;
-	(void)frame_get_text(view, TAG_TEXT, text, sizeof(text));
-	if (why == 0)
+	attach_end(c);
+	if (why == ATTACH_DONE)
 		a->failures = 0;
-	if (attach_done(a->host->pool, number, why == 0 ? NULL : text) &&
-	    why == FAILED_HOST)
-		attach_note_failure(a, text);
-	if (a->given_up) {
-		attach_close(a);
-		attach_lost(a->host->pool);
-	}
+	spare_done(c, why == ATTACH_DONE ? NULL : text);
+	if (why == ATTACH_HOST)
+		note_failure(a, text);
 	return true;
 }
 
 static void
 control_on_packet(void *arg, int fd, uint32_t events)
 {
-	struct attach *a = arg;
+	struct mounter *m = arg;
 	char packet[ANSWER_MAX];
 	struct frame_view view;
 	struct err err;
@@ -172,43 +242,39 @@ control_on_packet(void *arg, int fd, uint32_t events)
 	if (len < 0 && err.code == ERR_TIMEOUT)
 		return;
 	if (len <= 0)
-		attach_fail(a, "its container went away");
-	else if (!frame_parse(&view, packet, (size_t)len) ||
-	    !attach_take(a, &view))
-		attach_fail(a, "its container broke the protocol");
-}
-
-/* A piece of a request, with a descriptor. */
-static int
-attach_send_part(struct attach *a, const struct container *c, int64_t part,
-    int fd, struct err *err)
-{
-	struct frame frame;
-
-	frame_start(&frame, FRAME_ATTACH);
-	frame_add_int(&frame, TAG_PART, part);
-	frame_add_int(&frame, TAG_COUNT, c->number);
-	frame_add_int(&frame, TAG_OWNER, c->owner);
-	frame_add_int(&frame, TAG_USER, c->uid);
-	frame_add_int(&frame, TAG_ACCESS,
-	    c->writable ? ACCESS_WRITE : ACCESS_READ);
-	return fd_send_packet(a->control_fd, frame.data, frame.len, fd, 0, err);
+		attach_fail(m->cell, "its container went away");
+	else if (!frame_parse(&view, packet, (size_t)len))
+		attach_fail(m->cell, "its container broke the protocol");
+	else if (view.kind == FRAME_READY && !m->ready)
+		take_ready(m);
+	else if (!take_answer(m, &view))
+		attach_fail(m->cell, "its container broke the protocol");
 }
 
 /* The cell, then its volumes; one that is not there has no device. */
 int
-attach_send(struct attach *a, struct container *c, struct err *err)
+attach_send(struct container *c, struct err *err)
 {
-	if (!a->ready || c->pidfd < 0)
+	const struct mounter *m = c->mounter;
+	struct frame frame;
+
+	if (m == NULL || !m->ready || c->pidfd < 0)
 		return err_set(err, ERR_UNAVAILABLE, "nobody can mount");
-	if (attach_send_part(a, c, 0, c->pidfd, err) != 0)
+	frame_start(&frame, FRAME_ATTACH);
+	frame_add_int(&frame, TAG_PART, 0);
+	frame_add_int(&frame, TAG_OWNER, c->owner);
+	frame_add_int(&frame, TAG_USER, c->uid);
+	frame_add_int(&frame, TAG_ACCESS,
+	    c->writable ? ACCESS_WRITE : ACCESS_READ);
+	if (fd_send_packet(m->control_fd, frame.data, frame.len, c->pidfd, 0,
+		err) != 0)
 		return -1;
 	for (int i = 0; i < CLASS_VOLUMES; i++) {
-		if (attach_send_part(a, c, i + 1, c->volumes[i].device_fd,
-			err) != 0) {
-			attach_fail(a, err->text); /* it waits for the rest */
+		frame_start(&frame, FRAME_ATTACH);
+		frame_add_int(&frame, TAG_PART, i + 1);
+		if (fd_send_packet(m->control_fd, frame.data, frame.len,
+			c->volumes[i].device_fd, 0, err) != 0)
 			return -1;
-		}
 	}
 	return 0;
 }
@@ -218,93 +284,182 @@ attach_send(struct attach *a, struct container *c, struct err *err)
 static void
 socket_on_connection(void *arg, int fd, uint32_t events)
 {
-	struct attach *a = arg;
+	struct mounter *m = arg;
+	struct attach *a = m->attach;
 	int control = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	auto_close int pidfd = -1;
 
 	(void)events;
 	if (control < 0)
 		return;
-	loop_close(a->host->loop, &a->listen_fd);
-	a->control_fd = control;
-	loop_add(a->host->loop, control, EPOLLIN, control_on_packet, a);
-	/* A broker in a pid namespace of its own knows no cell's, either. */
-	pidfd = process_of_peer(control);
-	if (pidfd < 0) {
-		attach_fail(a, "no process of a container's is known here");
-		a->given_up = true;
+	loop_close(a->host->loop, &m->listen_fd);
+	m->control_fd = control;
+	loop_add(a->host->loop, control, EPOLLIN, control_on_packet, m);
+	m->pidfd = process_of_peer(control);
+	if (m->pidfd >= 0) {
+		loop_add(a->host->loop, m->pidfd, EPOLLIN, pidfd_on_end, m);
+		return;
 	}
+	/* A broker in a pid namespace of its own knows no cell's, either. */
+	a->given_up = true;
+	attach_fail(m->cell, "no process of a container's is known here");
+}
+
+static void run_start(struct mounter *m);
+
+static void
+import_on_end(void *arg, const struct process_result *result)
+{
+	struct mounter *m = arg;
+	char text[160];
+
+	if (m->cell == NULL) {
+		mounter_reap(m);
+	} else if (process_succeeded(result)) {
+		run_start(m);
+	} else {
+		process_describe(result, text, sizeof(text));
+		attach_fail(m->cell, text);
+	}
+}
+
+/* No registry has its image: it is made of the bytes in this program. */
+static int
+import_start(struct mounter *m, struct err *err)
+{
+	const struct host *host = m->attach->host;
+	auto_argv struct argv argv = { .count = 0 };
+	auto_free char *path = xprintf("%s/%s/image.tar", host->cells_dir,
+	    m->name);
+	auto_close int fd = open(path,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_system(err, "make %s", path);
+	if (fd_write_all(fd, mounter_image, mounter_image_len, err) != 0)
+		return -1;
+	m->imported = true;
+	docker_argv_import(&argv, host->config->docker_binary, host->instance,
+	    path, host->images->mounter);
+	subprocess_start(&m->docker, host->loop, &argv,
+	    (int)host->config->start_ms, import_on_end, m);
+	return 0;
 }
 
 static void
 run_on_end(void *arg, const struct process_result *result)
 {
-	struct attach *a = arg;
-	char text[160];
+	struct mounter *m = arg;
+	struct err err;
+	char text[sizeof(err.text)];
 
+	if (result->outcome == PROCESS_NOT_STARTED)
+		m->called = false;
+	if (m->cell == NULL) {
+		mounter_reap(m);
+		return;
+	}
 	if (process_succeeded(result))
 		return;
-	if (result->outcome == PROCESS_NOT_STARTED)
-		a->called = false;
 	process_describe(result, text, sizeof(text));
-	attach_fail(a, text);
+	if (docker_classify(result) == DOCKER_IMAGE && !m->imported) {
+		m->called = false;
+		if (import_start(m, &err) == 0)
+			return;
+		(void)snprintf(text, sizeof(text), "%s", err.text);
+	}
+	attach_fail(m->cell, text);
 }
 
 static void
 start_on_timer(void *arg)
 {
-	attach_fail(arg, "its container did not come up");
-}
+	struct mounter *m = arg;
 
-static int
-attach_listen(struct attach *a, struct err *err)
-{
-	auto_free char *path = NULL;
-
-	if (folder_make(a->host, a->name, 0, err) != 0)
-		return -1;
-	path = xprintf("%s/%s/socket/cell.sock", a->host->cells_dir, a->name);
-	a->listen_fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
-	    0600, err);
-	if (a->listen_fd < 0)
-		return -1;
-	loop_add(a->host->loop, a->listen_fd, EPOLLIN, socket_on_connection, a);
-	return 0;
+	attach_fail(m->cell, "its container did not come up");
 }
 
 static void
-attach_start(struct attach *a)
+run_start(struct mounter *m)
+{
+	struct host *host = m->attach->host;
+	auto_argv struct argv argv = { .count = 0 };
+	int ms = (int)host->config->start_ms;
+
+	docker_run_mounter_argv(&argv, m->cell, m->name, host->images->mounter);
+	subprocess_start(&m->docker, host->loop, &argv, ms + RUN_MORE_MS,
+	    run_on_end, m);
+	m->called = true;
+	loop_timer_set(host->loop, &m->timer, ms, start_on_timer, m);
+}
+
+static int
+mounter_listen(struct mounter *m, struct err *err)
+{
+	struct host *host = m->attach->host;
+	auto_free char *path = xprintf("%s/%s/socket/cell.sock",
+	    host->cells_dir, m->name);
+
+	if (folder_make(host, m->name, 0, err) != 0)
+		return -1;
+	m->listen_fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
+	    0666, err);
+	if (m->listen_fd < 0)
+		return -1;
+	loop_add(host->loop, m->listen_fd, EPOLLIN, socket_on_connection, m);
+	return 0;
+}
+
+void
+attach_start(struct attach *a, struct container *c)
 {
 	struct host *host = a->host;
-	int ms = (int)host->config->start_ms;
-	auto_argv struct argv argv = { .count = 0 };
-	struct image_entry usual;
+	struct mounter *m = xcalloc(1, sizeof(*m));
 	struct err err;
 
-	(void)images_find(host->config->chat_images, "", &usual);
-	(void)snprintf(a->name, sizeof(a->name), "il-%.16s-%llx-%u",
+	m->attach = a;
+	m->cell = c;
+	m->listen_fd = -1;
+	m->control_fd = -1;
+	m->pidfd = -1;
+	(void)snprintf(m->name, sizeof(m->name), "il-%.16s-%llx-%u",
 	    host->instance, (unsigned long long)host->pool->started_s,
 	    ++host->pool->serial);
-	if (attach_listen(a, &err) != 0) {
-		attach_fail(a, err.text);
-		return;
-	}
-	docker_run_attach_argv(&argv, host, a->name,
-	    images_name(host->images, usual.image));
-	subprocess_start(&a->run, host->loop, &argv, ms + RUN_MORE_MS,
-	    run_on_end, a);
-	a->called = true;
-	loop_timer_set(host->loop, &a->timer, ms, start_on_timer, a);
+	TAILQ_INSERT_TAIL(&a->mounters, m, link);
+	c->mounter = m;
+	if (mounter_listen(m, &err) == 0)
+		run_start(m);
+	else
+		attach_fail(c, err.text);
 }
 
 bool
-attach_ready(struct attach *a)
+attach_may_start(struct attach *a)
 {
-	if (a->ready || a->given_up || *a->name != '\0' || *a->old != '\0')
-		return a->ready;
-	if (clock_monotonic_ms() < a->next_ms)
-		host_look(a->host, a->next_ms);
-	else
-		attach_start(a);
+	const struct mounter *m;
+
+	if (a->given_up)
+		return false;
+	TAILQ_FOREACH(m, &a->mounters, link) {
+		if (m->cell == NULL) /* its end has us looked over */
+			return false;
+	}
+	if (clock_monotonic_ms() >= a->next_ms)
+		return true;
+	host_look(a->host, a->next_ms);
 	return false;
+}
+
+void
+attach_init(struct attach *a, struct host *host)
+{
+	*a = (struct attach){ .host = host };
+	TAILQ_INIT(&a->mounters);
+}
+
+void
+attach_release(struct attach *a)
+{
+	while (!TAILQ_EMPTY(&a->mounters))
+		mounter_free(TAILQ_FIRST(&a->mounters));
+	a->given_up = true;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "host.h"
 #include "subprocess.h"
@@ -13,50 +14,41 @@ struct err;
 struct pool;
 
 /*
- * A container of ours that mounts volumes in cells which are up already
- * (sandbox/cell/python/attach.py): the broker itself may not mount, and the
- * engine mounts only at a start.  It is there while there are spare cells
- * (spare.h), has the rights to mount and nothing else, and ends with us.  Where
- * the host does not let it do that, there are no spare cells.
+ * The containers that mount volumes in cells which are up already: the broker
+ * itself may not mount, and the engine mounts only at a start.  Each spare cell
+ * (spare.h) has a mounter of its own, which is there before the cell.  A
+ * mounter may use the loop devices of that cell and no other, runs one program
+ * of ours (../mounter/) in an image that has no other file, serves one request,
+ * and ends.  Where the host does not let it do that, there are no spare cells.
  */
 struct attach {
 	struct host *host;
-	char name[64];
-	char old[64]; /* the one before, until it is gone; "" */
-	bool called;  /* docker run was begun: there may be one */
-	struct subprocess run, remove;
-	int listen_fd, control_fd;
-	bool ready;
-	bool given_up;	   /* for this life of the broker's */
-	int failures;	   /* in a row, of the host's */
-	int64_t failed_ms; /* the last of them */
-	int64_t next_ms;   /* not to be started before */
-	struct loop_timer *timer;
+	TAILQ_HEAD(, mounter) mounters; /* also those that are ending */
+	bool given_up;			/* for this life of the broker's */
+	int failures;			/* in a row, of the host's */
+	int64_t failed_ms;		/* the last of them */
+	int64_t next_ms;		/* none is to be started before */
 };
 
 void attach_init(struct attach *a, struct host *host);
-/* It ends by itself then. */
+/* Mounters end by themselves then, or by the last sweep. */
 void attach_release(struct attach *a);
-/* Is it ready?  If not, it is started, unless that was in vain. */
-bool attach_ready(struct attach *a);
+/* May one more be started now? */
+bool attach_may_start(struct attach *a);
 
-/* Mount the volumes of this one, which are attached to their devices.  One of
- * the two below answers. */
-int attach_send(struct attach *a, struct container *c, struct err *err);
-/* It does not do its work: it ends, and after a while another one is
- * started. */
-void attach_fail(struct attach *a, const char *what);
+/* Start the mounter of this spare cell, whose devices are known.  It is ready
+ * when the cell is PREPARED; what fails ends the cell. */
+void attach_start(struct attach *a, struct container *c);
+/* Have it mount the volumes, which are attached to those devices.  spare_done()
+ * is called with what came of it. */
+int attach_send(struct container *c, struct err *err);
+/* The cell's mounter does not do its work: the cell ends, and for a while none
+ * is started. */
+void attach_fail(struct container *c, const char *what);
 
-/* Begins a new argv: docker run for it (docker_run.c). */
-void docker_run_attach_argv(struct argv *argv, const struct host *host,
-    const char *name, const char *image);
+/* ---- spare.c, for attach.c ---- */
 
-/* ---- what becomes of it (spare.c) ---- */
-
-/* It is done, in the container of that number; trouble: or why not.  False:
- * nothing waits for it any more. */
-bool attach_done(struct pool *pool, int64_t number, const char *trouble);
-/* Nobody can mount any more. */
-void attach_lost(struct pool *pool);
+/* The volumes are mounted; trouble: or why they are not. */
+void spare_done(struct container *c, const char *trouble);
 
 #endif

@@ -178,7 +178,6 @@ broker_stop(void *arg)
 	log_info("ending");
 	images_release(&b->images);
 	clients_close(&b->clients);
-	attach_release(&b->attach);
 	loop_timer_set(host->loop, NULL, host->config->start_ms + STOP_MS,
 	    broker_on_stop_timer, b);
 	loop_timer_set(host->loop, NULL, GRACE_MS, broker_sweep, b);
@@ -329,8 +328,8 @@ broker_serve(const struct config *config, struct err *err)
 		broker_begin(&b);
 		loop_run(b.host.loop);
 		images_release(&b.images);
-		attach_release(&b.attach);
 		pool_release(&b.pool);
+		attach_release(&b.attach);
 		ledger_release(&b.ledger);
 		engine_release(&b.engine);
 		api_packages_release(&b.host);

@@ -66,6 +66,7 @@ container_gone(struct container *c)
 	subprocess_cancel(&c->run);
 	subprocess_cancel(&c->remove);
 	subprocess_cancel(&c->tool);
+	attach_end(c);
 	launch_stop(c);
 	launch_release(c);
 	folder_remove(c->host->cells_dir, c->name, false);
@@ -133,6 +134,7 @@ container_end(struct container *c, bool kill)
 {
 	if (c->state >= CONTAINER_ENDING)
 		return;
+	attach_end(c);
 	launch_stop(c);
 	lock_wait_stop(&c->wait);
 	subprocess_cancel(&c->tool);

@@ -72,6 +72,7 @@ struct container {
 	struct reservation *reserved[CLASS_VOLUMES];
 	struct attachment volumes[CLASS_VOLUMES]; /* not there: empty */
 	struct attachment api_packages;		  /* a copy: api_packages.h */
+	struct mounter *mounter;		  /* a spare one's: attach.h */
 	struct lock_wait wait; /* for an older holder of the next one */
 	size_t volume_next;
 	int listen_fd, control_fd;
@@ -133,18 +134,13 @@ void prepare_let_go(struct container *c);
 /* PREPARING → PREPARED, once more. */
 void prepare_begin(struct container *c);
 
-/* ---- docker_run.c, for launch.c ---- */
-
-/* Begins a new argv: docker run for this container, its folder and its devices.
- * apparmor: a profile; "" the engine's own. */
-void docker_run_argv(struct argv *argv, const struct container *c,
-    const char *image, const char *apparmor);
-
 /* ---- launch.c, for container.c ---- */
 
 /* Nobody may connect any more. */
 void launch_stop(struct container *c);
 /* And of the volumes: what mounts them has them now, or nothing ever will. */
 void launch_release(struct container *c);
+/* It needs its mounter no more, if it has one (attach.c). */
+void attach_end(struct container *c);
 
 #endif

@@ -33,6 +33,18 @@ docker_argv_derive(struct argv *argv, const char *binary, const char *name,
 		image, "-I", "-B", "-c", recipe));
 }
 
+/* It is swept as what is derived is. */
+void
+docker_argv_import(struct argv *argv, const char *binary, const char *instance,
+    const char *archive, const char *image)
+{
+	argv_init(argv,
+	    ARGV_WORDS(binary, "import", "--change", "LABEL " DERIVED));
+	argv_option(argv, "--change", "LABEL inline.instance=%s", instance);
+	argv_add(argv, archive);
+	argv_add(argv, image);
+}
+
 #define CALL_WORDS 8
 #define OURS "label=inline.instance="
 static const char label_derived[] = "label=" DERIVED;

@@ -8,9 +8,11 @@
 #include "host.h"
 #include "subprocess.h"
 
+struct container;
+
 /*
- * The words of the calls of the Docker CLI (docker run's are in docker_run.c),
- * and what its answers mean.  All of it but docker_start() is pure.
+ * The words of the calls of the Docker CLI, and what its answers mean.  All of
+ * it but docker_start() is pure.
  */
 
 /* Begins a new argv: run a recipe, Python, as root in a container of this image
@@ -18,6 +20,22 @@
  * image. */
 void docker_argv_derive(struct argv *argv, const char *binary, const char *name,
     const char *instance, const char *image, const char *recipe);
+
+/* Begins a new argv: make an image of this name of the files in an archive. */
+void docker_argv_import(struct argv *argv, const char *binary,
+    const char *instance, const char *archive, const char *image);
+
+/* ---- docker_run.c ---- */
+
+/* Begins a new argv: docker run for this container, its folder and its devices.
+ * apparmor: a profile; "" the engine's own. */
+void docker_run_argv(struct argv *argv, const struct container *c,
+    const char *image, const char *apparmor);
+/* The same for its mounter, of another name. */
+void docker_run_mounter_argv(struct argv *argv, const struct container *c,
+    const char *name, const char *image);
+
+/* ---- docker.c ---- */
 
 /* The other calls, and what each is about. */
 enum docker_call {

@@ -11,8 +11,8 @@
 #include "../base/config.h"
 #include "../base/preload.h"
 #include "api_packages.h"
-#include "attach.h"
 #include "container.h"
+#include "docker.h"
 
 /* The same in every container.  Each is explained in README.md. */
 static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
@@ -312,30 +312,33 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
  * Root with the rights that its calls need: to mount and to enter the mounts of
  * a cell, whose user is another; to write the map of a user namespace; to find
  * the place for the packages in a workspace that its user has closed.  It meets
- * no code of anybody's, and no byte but the broker's.
+ * no code of anybody's, and no byte but the broker's; it may open the cell's
+ * devices, and make the calls of its own list.
  */
 void
-docker_run_attach_argv(struct argv *argv, const struct host *host,
+docker_run_mounter_argv(struct argv *argv, const struct container *c,
     const char *name, const char *image)
 {
 	static const char *const rights[] = { "SYS_ADMIN", "SYS_CHROOT",
 		"SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH" };
+	const struct host *host = c->host;
 
 	argv_init(argv, ARGV_WORDS(host->config->docker_binary, "run"));
 	argv_add_all(argv, fixed_options);
 	argv_option(argv, "--name", "%s", name);
 	argv_option(argv, "--label", "inline.instance=%s", host->instance);
-	argv_option(argv, "--label", "inline.class=%s", "attach");
+	argv_option(argv, "--label", "inline.class=%s", "mounter");
 	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
 		argv_option(argv, "--cap-add", "%s", rights[i]);
+	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++)
+		argv_option(argv, "--device-cgroup-rule", "b 7:%d rw",
+		    c->volumes[i].device);
+	argv_option(argv, "--security-opt", "seccomp=%s/seccomp-mounter.json",
+	    host->config->lib_dir);
 	argv_add_all(argv,
-	    ARGV_WORDS("--user", "0:0", "--network", "none", "--security-opt",
-		"seccomp=unconfined", "--security-opt", "apparmor=unconfined",
-		"--device-cgroup-rule", "b 7:* rw", "--memory", "64m",
-		"--memory-swap", "64m", "--pids-limit", "8"));
+	    ARGV_WORDS("--security-opt", "apparmor=unconfined", "--user", "0:0",
+		"--network", "none", "--memory", "64m", "--memory-swap", "64m",
+		"--pids-limit", "8"));
 	add_own(argv, host, name, "socket", "/run/inline");
-	add_own(argv, host, name, "cell", "/run/cell");
-	argv_add_all(argv,
-	    ARGV_WORDS("--entrypoint", "python3", image, "-s", "-u", "-B",
-		"/run/cell/attach.py", "/run/inline/cell.sock"));
+	argv_add_all(argv, ARGV_WORDS("--entrypoint", "/mounter", image));
 }

@@ -148,6 +148,8 @@ folder_make(const struct host *host, const char *name, uint32_t uid,
 	if (own < 0)
 		return -1;
 	socket = make_entry(own, "socket", true, err);
+	if (socket >= 0 && uid == 0)
+		return 0;
 	if (socket >= 0)
 		copy = make_entry(own, "cell", true, err);
 	if (copy >= 0 &&

@@ -17,6 +17,7 @@
 #include "../base/text.h"
 #include "docker.h"
 #include "engine.h"
+#include "mounter_image.h"
 
 #define LOOK_MS 5000
 #define PULL_MS (30 * 60 * 1000)
@@ -129,7 +130,7 @@ is_current(const struct images *d, const char *name)
 		if (strcmp(d->all[i].name, name) == 0)
 			return true;
 	}
-	return false;
+	return strcmp(d->mounter, name) == 0;
 }
 
 /* Whatever had to be done is over: on to the next step. */
@@ -315,7 +316,7 @@ images_step(struct images *d)
 		d->at = bare;
 		make(d);
 		d->cleaned = false;
-	} else if (known && !d->cleaned && d->host->config->derive) {
+	} else if (known && !d->cleaned) {
 		/* Not while it is unknown what is current: an engine that is
 		 * down, say. */
 		d->cleaned = true;
@@ -394,6 +395,8 @@ images_init(struct images *d, struct host *host)
 	*d = (struct images){ .host = host, .news_ms = -1 };
 	(void)snprintf(d->container, sizeof(d->container), "il-%.16s-derive",
 	    host->instance);
+	(void)snprintf(d->mounter, sizeof(d->mounter), "inline-derived:%s",
+	    mounter_image_id);
 	while (images_next(host->config->sandbox_images, &pos, &entry))
 		images_add(d, &entry);
 	pos = 0;

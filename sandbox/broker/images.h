@@ -23,7 +23,8 @@
  * "inline-derived:RECIPE-ID", after the recipe and the id of the image that it
  * comes from; older ones of this broker's are removed.  Ours (label
  * inline.recipe) have byte code.  Until it is there, and where it cannot be
- * made, cells start from the image as it is.
+ * made, cells start from the image as it is.  Of the mounter's image only the
+ * older ones are removed here.
  */
 enum image_state {
 	IMAGE_UNKNOWN,
@@ -44,6 +45,7 @@ struct image {
 struct images {
 	struct host *host;
 	char container[64]; /* in which one is made */
+	char mounter[96];   /* the image that mounts: attach.c makes it */
 	struct image *all;
 	size_t count;
 	bool looked;		   /* all have been looked for once */

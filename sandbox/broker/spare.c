@@ -26,7 +26,7 @@ spare_prepare(struct container *c)
 			return;
 		}
 	}
-	container_set(c, CONTAINER_PREPARED);
+	attach_start(c->host->attach, c);
 }
 
 /* What is kept ready. */
@@ -53,23 +53,10 @@ spare_refill(struct pool *pool)
 	if (spares >= config->spare_cells || pool->waiting > 0 ||
 	    count.starting > 0 ||
 	    count.places[BUDGET_SANDBOXES].taken >= config->cells ||
-	    !attach_ready(pool->host->attach))
+	    !attach_may_start(pool->host->attach))
 		return;
 	spare_kind(pool, &kind);
 	container_new(pool, &kind, true, false);
-}
-
-void
-attach_lost(struct pool *pool)
-{
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (c->spare && c->state <= CONTAINER_IDLE)
-			container_end(c, false);
-		else if (c->adopting && c->state == CONTAINER_STARTING)
-			container_fail(c, REFUSAL_START, "nobody can mount");
-	}
 }
 
 /* ---- adoption ---- */
@@ -79,7 +66,7 @@ spare_find(const struct pool *pool, const struct ticket *ticket)
 {
 	struct container *c;
 
-	if (ticket->as_ever || !pool->host->attach->ready)
+	if (ticket->as_ever)
 		return NULL;
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->spare && c->state == CONTAINER_IDLE && c->pidfd >= 0 &&
@@ -109,14 +96,10 @@ spare_adopt(struct container *c, const struct ticket *ticket, bool writable,
 	prepare_begin(c);
 }
 
-/* Whatever it hangs in: the next one is mounted by another. */
 static void
 attach_on_timer(void *arg)
 {
-	struct container *c = arg;
-
-	container_fail(c, REFUSAL_START, "the volumes were not mounted");
-	attach_fail(c->host->attach, "its container did not answer");
+	attach_fail(arg, "its container did not answer");
 }
 
 void
@@ -126,31 +109,21 @@ spare_run(struct container *c)
 
 	container_set(c, CONTAINER_STARTING);
 	container_timer(c, ATTACH_MS, attach_on_timer);
-	if (attach_send(c->host->attach, c, &err) != 0)
+	if (attach_send(c, &err) != 0)
 		container_fail(c, REFUSAL_START, err.text);
 }
 
 /* The mounts hold the devices now. */
-bool
-attach_done(struct pool *pool, int64_t number, const char *trouble)
+void
+spare_done(struct container *c, const char *trouble)
 {
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (c->adopting && c->state == CONTAINER_STARTING &&
-		    c->number == number)
-			break;
-	}
-	if (c == NULL)
-		return false;
 	if (trouble != NULL) {
 		container_fail(c, REFUSAL_START, trouble);
-		return true;
+		return;
 	}
 	launch_release(c);
 	container_timer(c, -1, NULL);
 	c->adopting = false;
 	c->adopted = true;
 	container_set(c, CONTAINER_IDLE);
-	return true;
 }

@@ -20,10 +20,11 @@ struct ticket;
  * started as ever.
  *
  *	IDLE, spare ─ spare_adopt() ─▶ PREPARING ─▶ PREPARED ─ spare_run() ─▶
- *	STARTING ─ attach_done() ─▶ IDLE
+ *	STARTING ─ spare_done() ─▶ IDLE
  */
 
-/* Prepare one before docker run: devices that hold nothing yet. */
+/* Prepare one before docker run: devices that hold nothing yet, and a mounter
+ * for these. */
 void spare_prepare(struct container *c);
 /* One that this ticket may have; NULL: none. */
 struct container *spare_find(const struct pool *pool,

@@ -84,11 +84,9 @@ enum frame_kind {
 	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left, but
 				 * an interpreter if KEPT says so; RETIRE */
 
-	/* broker → attach.py, and back */
-	FRAME_ATTACH = 20,	/* PART 0: a cell's pidfd rides on it, 1 and 2:
-				 * a loop device; COUNT, OWNER, USER, ACCESS */
-	FRAME_ATTACHED = 21,	/* COUNT, CODE (errno), TEXT, WHY (0: done, 1: a
-				 * volume, 2: the host) */
+	/* broker → mounter, and back: PART 0: a cell's pidfd, 1, 2: a device */
+	FRAME_ATTACH = 20,	/* PART; OWNER, USER, ACCESS with 0 */
+	FRAME_ATTACHED = 21,	/* WHY (enum attach_end), CODE (errno), TEXT */
 
 	/* client → cell, on the lease */
 	FRAME_REQUEST = 32,	/* OP and its fields: the head of a request */
@@ -231,6 +229,8 @@ enum frame_tag {
 	TAG_START_FAILURES = 117, /* int: starts in a row that have failed */
 	TAG_START_PENDING = 118, /* int: ms, of the oldest under way */
 };
+
+enum attach_end { ATTACH_DONE = 0, ATTACH_VOLUME = 1, ATTACH_HOST = 2 };
 
 /* How a run in an api cell is held apart from the others. */
 enum isolation {

@@ -16,7 +16,7 @@ library() {
 		"$1/sql/admin" "$1/sql/postgres/admin" "$1/nginx"
 	copy 644 "$1/cell" sandbox/cell/python/*.py "$build"/gen/cell/*.py \
 		"$build/libsupervisor.so"
-	copy 644 "$1" sandbox/cell/python/*.json nginx/nginx.conf.in \
+	copy 644 "$1" sandbox/*/*.json sandbox/cell/python/*.json nginx/nginx.conf.in \
 		"$build/libinline-store-pg.so"
 	# All that is there goes into each cell: nothing of an older version.
 	for old in "$1"/cell/*; do

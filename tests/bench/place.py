@@ -324,9 +324,9 @@ class BenchService(Service):
             r"`%s` \| `(\d+)`" % key, rows)[1])
                        for key in ("IL_API_WARM", "IL_API_CELLS"))
         spare = int(self.settings["IL_SPARE_CELLS"] or 1)
-        # one has the modules of IL_PRELOAD; one mounts for those spare
+        # one has the modules of IL_PRELOAD; each spare one has a mounter
         named = self.settings.get("IL_PRELOAD", "auto") not in ("auto", "none")
-        return min(warm + named, cells) + spare + (spare > 0)
+        return min(warm + named, cells) + 2 * spare
 
     def wait_imports(self, modules, seconds=60):
         """Until a program that names them finds them imported."""

@@ -3,7 +3,9 @@
 """Spare cells: one that was up before anybody came becomes a sandbox's, with
 its files, its limits and nobody else's anything; and what fails on the way."""
 import errno
+import io
 import json
+import tarfile
 
 from brokerlib import *
 
@@ -38,10 +40,10 @@ def wait_spare(b, ready):
     b.wait_log("ready after ", ready)
 
 
-def attacher(b):
-    """The container that mounts."""
+def mounter(b):
+    """The container that mounts in the spare cell."""
     return subprocess.run(
-        [DOCKER, "ps", "-q", "--filter", "label=inline.class=attach",
+        [DOCKER, "ps", "-q", "--filter", "label=inline.class=mounter",
          "--filter", "label=inline.instance=" + b.instance()],
         stdout=subprocess.PIPE, check=True).stdout.decode().split()
 
@@ -75,6 +77,73 @@ def adopted():
         is_(asked.run(full)[1], b"%d 16\n" % errno.ENOSPC, "the quota holds")
         fields, _ = asked.run("import os; os.remove('f')")
         is_(fields["USED_FILES"], 0, "what is used is told")
+
+
+# Code of the image that runs in each of its interpreters, before all other.
+IN_IMAGE = ("import os; int([line for line in open('/proc/self/status') if "
+            "line.startswith('CapEff')][0].split()[1], 16) and os._exit(3)\n")
+RIGHTS = {"DAC_READ_SEARCH": 2, "SETGID": 6, "SETUID": 7, "SYS_CHROOT": 18,
+          "SYS_PTRACE": 19, "SYS_ADMIN": 21}
+
+
+def hostile_image():
+    """What has rights runs no byte of an image."""
+    name = "inline-test-spare-%d" % os.getpid()
+    try:
+        subprocess.run([DOCKER, "run", "--name", name, "--network", "none",
+                        "--entrypoint", "python3", IMAGE, "-I", "-c",
+                        "import os, site\nat = site.getsitepackages()[0]\n"
+                        "os.makedirs(at, exist_ok=True)\n"
+                        "with open(at + '/all.pth', 'w') as file:\n"
+                        "    file.write(%r)" % IN_IMAGE], check=True)
+        subprocess.run([DOCKER, "commit", name, name], check=True,
+                       stdout=subprocess.DEVNULL)
+        with Broker(IL_SPARE_CELLS="1", SANDBOX_IMAGE=name,
+                    IL_CHAT_IMAGES="") as b:
+            b.create(1)
+            wait_spare(b, 1)
+            asked = b.lease(1)
+            is_(asked.fields["COLD"], 0, "an image whose code ends whoever "
+                "has rights: what mounts does not run it")
+            is_(sees(asked)["files"], [".site-packages"], "all is mounted")
+    finally:
+        subprocess.run([DOCKER, "rm", "-f", name], stdout=subprocess.DEVNULL)
+        subprocess.run([DOCKER, "rmi", "-f", name], stdout=subprocess.DEVNULL)
+
+
+def confined():
+    """What it may do, as the kernel has it."""
+    with Broker(IL_SPARE_CELLS="1") as b:
+        b.create(1)
+        wait_spare(b, 1)
+        spare, = spares(b)
+        one, = mounter(b)
+        found = inspect(one)
+        host = found["HostConfig"]
+        is_(sorted(host["DeviceCgroupRules"]),
+            sorted("b 7:%s rw" % limit["Path"].removeprefix("/dev/loop")
+                   for limit in inspect(spare)["HostConfig"]
+                   ["BlkioDeviceReadBps"]),
+            "what mounts may open the devices of its cell and no other")
+        is_((host["NetworkMode"], host["ReadonlyRootfs"], host["Privileged"]),
+            ("none", True, False), "no network, nothing to write to")
+        with open("/proc/%d/status" % found["State"]["Pid"]) as file:
+            status = dict(line.split(":\t", 1) for line in file)
+        is_((status["Seccomp"], status["NoNewPrivs"]), ("2\n", "1\n"),
+            "its system calls are a list")
+        is_(int(status["CapBnd"], 16), sum(1 << n for n in RIGHTS.values()),
+            "its rights are six")
+        exported = subprocess.run([DOCKER, "export", one], check=True,
+                                  stdout=subprocess.PIPE).stdout
+        with tarfile.open(fileobj=io.BytesIO(exported)) as tar:
+            is_([entry.name for entry in tar
+                 if entry.isreg() and entry.size][:9],
+                ["mounter"], "its image has one file")
+        asked = b.lease(1)
+        is_(asked.fields["COLD"], 0, "it mounts")
+        subprocess.run([DOCKER, "wait", one], timeout=PATIENCE,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ok(one not in mounter(b), "once")
 
 
 def apart():
@@ -230,7 +299,7 @@ def nobody_mounts():
         b.create(1)
         wait_spare(b, 1)
         before = spares(b)
-        subprocess.run([DOCKER, "kill", *attacher(b)], check=True,
+        subprocess.run([DOCKER, "kill", *mounter(b)], check=True,
                        stdout=subprocess.DEVNULL)
         b.wait_log("no volume is mounted")
         asked = b.lease(1)
@@ -238,7 +307,7 @@ def nobody_mounts():
            "who mounts was killed: a start as ever")
         is_(sees(asked)["files"], [".site-packages"], "with its files")
     folder = tempfile.mkdtemp(prefix="broker-test-docker-")
-    script = docker_that(folder, 'case "$*" in *inline.class=attach*) '
+    script = docker_that(folder, 'case "$*" in *inline.class=mounter*) '
                                  'exit 125;; esac')
     with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
         b.create(1)
@@ -273,5 +342,5 @@ def killed():
         note(left)
 
 
-main(adopted, apart, next_cell, removed, many, kept, only_read, damaged,
+main(adopted, hostile_image, confined, apart, next_cell, removed, many, kept, only_read, damaged,
      given_up, nobody_mounts, killed)

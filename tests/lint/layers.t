@@ -35,6 +35,7 @@ MAY_INCLUDE = {
     "sandbox/snapshot": PROTOCOL | {"sandbox/volume"},
     "sandbox/broker": PROTOCOL | {"sandbox/volume"},
     "sandbox/cell/supervisor": PROTOCOL,
+    "sandbox/mounter": PROTOCOL,
     "sandbox/worker": WORKER | {"sandbox/worker/commands"},
     "sandbox/worker/commands": WORKER | {"sandbox/worker"},
     "sandbox/worker/render": WORKER,

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The profile of API cells is the others', and what jail.py needs."""
+"""The profile of API cells is the others', and what jail.py needs; the mounter's is
+what its source calls."""
 
 import json
+import re
 
 from source import check, finish, read
 
@@ -60,6 +62,26 @@ def surplus():
         yield f"seccomp-api.json: {item}"
 
 
+def mounters():
+    """The first rules are what mounter.c calls; the rest is the runtime's, and
+    none of it is a way to a device or a mount."""
+    profile = json.loads(read("sandbox/mounter/seccomp-mounter.json"))
+    called = set(re.findall(r"\bCALL\((\w+), (?!a, b)", read(
+        "sandbox/mounter/mounter.c")))
+    own = {name for rule in profile["syscalls"][:4] for name in rule["names"]}
+    for name in called ^ own:
+        yield f"seccomp-mounter.json: {name}"
+    for rule in profile["syscalls"][4:]:
+        for name in set(rule["names"]) & {
+                "mount", "mknod", "mknodat", "open_tree", "unshare", "ptrace",
+                "bpf", "init_module", "finit_module", "kexec_load", "pivot_root",
+                "process_vm_writev", "chroot", "ioctl", "socket"}:
+            yield f"seccomp-mounter.json: {name}"
+    if profile["defaultAction"] != "SCMP_ACT_ERRNO":
+        yield "seccomp-mounter.json: " + profile["defaultAction"]
+
+
 check("all rules of seccomp.json are there", missing())
+check("the mounter's rules are its calls", mounters())
 check("the others are those that are needed", surplus())
 finish()

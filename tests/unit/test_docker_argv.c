@@ -5,7 +5,6 @@
 #include "sandbox/base/buf.h"
 #include "sandbox/base/config.h"
 #include "sandbox/base/process.h"
-#include "sandbox/broker/attach.h"
 #include "sandbox/broker/class.h"
 #include "sandbox/broker/container.h"
 #include "sandbox/broker/workspace.h"
@@ -103,30 +102,41 @@ test_spare(void)
 	    "it has no more rights than others");
 }
 
-/* Who mounts: its rights, and nothing else that is more than a cell's. */
+/* The mounter has the rights that it needs, and nothing else that is more than
+ * a cell's. */
 static void
-test_attach(void)
+test_mounter(void)
 {
 	struct container c = example("user");
 	auto_argv struct argv argv = { .count = 0 };
 	size_t rights = 0;
 	size_t mounts = 0;
+	size_t devices = 0;
 
-	docker_run_attach_argv(&argv, c.host, "il-abc-1-2", IMAGE);
+	docker_run_mounter_argv(&argv, &c, "il-abc-1-2", "inline-derived:1");
 	for (size_t i = 0; i < argv.count; i++) {
 		rights += strcmp(argv.words[i], "--cap-add") == 0;
 		mounts += strcmp(argv.words[i], "--mount") == 0;
+		devices += strcmp(argv.words[i], "--device-cgroup-rule") == 0;
 	}
-	is_int((int64_t)rights, 6, "who mounts has six rights");
-	is_int((int64_t)mounts, 2, "its socket and its program, of files");
+	is_int((int64_t)rights, 6, "a mounter has six rights");
+	is_int((int64_t)mounts, 1, "its socket, of files");
 	ok(has_pair(&argv, "--network", "none") && has(&argv, "--read-only"),
 	    "no network, nothing to write to");
 	ok(has_pair(&argv, "--cap-drop", "ALL") &&
-		has_pair(&argv, "--security-opt", "no-new-privileges"),
-	    "no other rights");
-	ok(has_pair(&argv, "--device-cgroup-rule", "b 7:* rw") &&
+		has_pair(&argv, "--security-opt", "no-new-privileges") &&
 		!has(&argv, "--privileged") && !has(&argv, "--pid"),
-	    "loop devices alone");
+	    "no other rights");
+	ok(has_pair(&argv, "--security-opt",
+	       "seccomp=/lib/seccomp-mounter.json"),
+	    "a list of system calls");
+	ok(devices == 2 &&
+		has_pair(&argv, "--device-cgroup-rule", "b 7:3 rw") &&
+		has_pair(&argv, "--device-cgroup-rule", "b 7:4 rw"),
+	    "the devices of its cell alone");
+	ok(has_pair(&argv, "--entrypoint", "/mounter") &&
+		has_pair(&argv, "/mounter", "inline-derived:1"),
+	    "a program of ours, in no image of the operator's");
 	ok(has_pair(&argv, "--label", "inline.instance=abc"),
 	    "the sweep finds it");
 }
@@ -503,7 +513,7 @@ main(void)
 	test_derive();
 	test_confinement();
 	test_spare();
-	test_attach();
+	test_mounter();
 	test_no_rate();
 	test_variants();
 	test_in_memory();

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mounts a sandbox's volumes in a cell that has waited without them
+ * (sandbox/broker/attach.h).
+ *
+ * It is PID 1 and the only file of a container of its own: root, with the
+ * rights to mount, without network.  It serves the one request that the broker
+ * sends on its socket, and ends.  It opens nothing of a volume but the place
+ * where the next one goes, whose path is fixed, and no cell can reach it.
+ *
+ * The kernel makes a mount that is nowhere yet (fsmount) and gives its files
+ * the cell's user (an ID map).  Then this program enters the cell's mount
+ * namespace and puts the mount in its place (move_mount): no path of the host's
+ * ever leads there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include "../protocol/frame.h"
+#include "call.h"
+
+#define VOLUMES 2
+#define ID_MAX INT64_C(0xfffffffe)
+#define PACKET_MAX 512 /* of the broker's */
+
+/* No call has more words that are not 0. */
+#define CALL(name, a, b, c, d, e) \
+	call_kernel(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), \
+	    (long)(e))
+
+/* What failed, and the errno of it. */
+struct trouble {
+	const char *at; /* NULL: nothing */
+	int code;
+	bool volume; /* it tells of the volume or of the cell, not of us */
+};
+
+struct request {
+	int64_t owner, user, access;
+	int process;	      /* the cell's first one: a pidfd */
+	int devices[VOLUMES]; /* -1: the last volume is not there */
+};
+
+static const char *const targets[VOLUMES] = { "/workspace",
+	"/workspace/.site-packages" };
+
+/* ---- in the place of a C library ---- */
+
+__asm__(".globl _start\n" CALL_START "\n");
+
+_Noreturn void mounter_main(void);
+
+/* The empty assembly keeps compilers from making calls of these loops. */
+void *
+memcpy(void *restrict to, const void *restrict from, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		((char *)to)[i] = ((const char *)from)[i];
+		__asm__ volatile("");
+	}
+	return to;
+}
+
+void *
+memset(void *to, int byte, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		((char *)to)[i] = (char)byte;
+		__asm__ volatile("");
+	}
+	return to;
+}
+
+void *
+memchr(const void *bytes, int byte, size_t len)
+{
+	const char *at = bytes;
+
+	for (size_t i = 0; i < len; i++) {
+		if (at[i] == (char)byte)
+			return (void *)(uintptr_t)(at + i);
+	}
+	return NULL;
+}
+
+size_t
+strlen(const char *text)
+{
+	size_t len = 0;
+
+	while (text[len] != '\0') {
+		__asm__ volatile("");
+		len++;
+	}
+	return len;
+}
+
+static _Noreturn void
+leave(int status)
+{
+	for (;;)
+		(void)CALL(exit_group, status, 0, 0, 0, 0);
+}
+
+/* The text, and the number after it; room for both is the caller's to see to.
+ * Returns the new end. */
+static char *
+add_number(char *end, const char *text, int64_t value)
+{
+	char digits[20];
+	size_t count = 0;
+
+	memcpy(end, text, strlen(text));
+	end += strlen(text);
+	do {
+		digits[count++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	while (count > 0)
+		*end++ = digits[--count];
+	*end = '\0';
+	return end;
+}
+
+/* ---- mounts ---- */
+
+/* Ours, or the volume's: these errors tell of damage, and more of them where
+ * the caller says so. */
+static void
+fail(struct trouble *t, const char *at, long result, int of_volume)
+{
+	const int code = (int)-result;
+
+	*t = (struct trouble){ at, code,
+		code == EUCLEAN || code == EIO || code == EBADMSG ||
+		    code == of_volume };
+}
+
+struct option {
+	const char *name;
+	const char *value; /* NULL: a flag */
+};
+
+/* A descriptor of a mount that is nowhere, or -errno. */
+static long
+make_mount(const char *kind, const struct option *options, bool writable)
+{
+	long fs = CALL(fsopen, kind, FSOPEN_CLOEXEC, 0, 0, 0);
+	long result = fs;
+
+	for (; result >= 0 && options->name != NULL; options++)
+		result = CALL(fsconfig, fs,
+		    options->value == NULL ? FSCONFIG_SET_FLAG :
+					     FSCONFIG_SET_STRING,
+		    options->name, options->value, 0);
+	if (result >= 0)
+		result = CALL(fsconfig, fs, FSCONFIG_CMD_CREATE, 0, 0, 0);
+	if (result >= 0)
+		result = CALL(fsmount, fs, FSMOUNT_CLOEXEC,
+		    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV |
+			(writable ? 0 : MOUNT_ATTR_RDONLY),
+		    0, 0);
+	if (fs >= 0)
+		(void)CALL(close, fs, 0, 0, 0, 0);
+	return result;
+}
+
+/* As docker_run.c has them mounted. */
+static long
+mount_volume(int device, bool writable)
+{
+	char source[40];
+	const struct option read[] = { { "source", source }, { "ro", NULL },
+		{ NULL, NULL } };
+	const struct option write[] = { { "source", source },
+		{ "discard", NULL }, { "noinit_itable", NULL },
+		{ NULL, NULL } };
+
+	(void)add_number(source, "/proc/self/fd/", device);
+	return make_mount("ext4", writable ? write : read, writable);
+}
+
+/* In the place of packages that are not there. */
+static long
+mount_nothing(int64_t user)
+{
+	char id[24];
+	const struct option options[] = { { "size", "4k" }, { "mode", "0755" },
+		{ "uid", id }, { "gid", id }, { NULL, NULL } };
+
+	(void)add_number(id, "", user);
+	return make_mount("tmpfs", options, false);
+}
+
+static long
+write_file(const char *path, const char *text, size_t len)
+{
+	long fd = CALL(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0, 0);
+	long result = fd;
+
+	if (fd >= 0) {
+		result = CALL(write, fd, text, len, 0, 0);
+		(void)CALL(close, fd, 0, 0, 0, 0);
+	}
+	return result;
+}
+
+/* A user namespace in which owner is user: its descriptor, or -errno.  A
+ * process that does nothing holds it meanwhile. */
+static long
+make_users(int64_t owner, int64_t user)
+{
+	char path[48];
+	char map[64];
+	char *end = add_number(map, "", owner);
+	long result;
+	long pid = CALL(clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+
+	while (pid == 0)
+		(void)CALL(ppoll, 0, 0, 0, 0, 0);
+	if (pid < 0)
+		return pid;
+	end = add_number(end, " ", user);
+	end = add_number(end, " ", 1);
+	memcpy(add_number(path, "/proc/", pid), "/uid_map", 9);
+	result = write_file(path, map, (size_t)(end - map));
+	if (result >= 0) {
+		memcpy(add_number(path, "/proc/", pid), "/gid_map", 9);
+		result = write_file(path, map, (size_t)(end - map));
+	}
+	if (result >= 0) {
+		memcpy(add_number(path, "/proc/", pid), "/ns/user", 9);
+		result = CALL(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0,
+		    0);
+	}
+	(void)CALL(kill, pid, SIGKILL, 0, 0, 0);
+	return result;
+}
+
+/* The files of the mount become the user's. */
+static long
+give_mount(long mount, long users)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP,
+		.userns_fd = (uint64_t)users };
+
+	return CALL(mount_setattr, mount, "", AT_EMPTY_PATH, &attr,
+	    sizeof(attr));
+}
+
+/* In the cell's namespace. */
+static long
+put_mount(long mount, const char *target)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_NOFOLLOW |
+		    O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS };
+	long place = CALL(openat2, AT_FDCWD, target, &how, sizeof(how), 0);
+
+	if (place < 0)
+		return place;
+	return CALL(move_mount, mount, "", place, "",
+	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+/* Both volumes, or what stands for packages that are not there; the outer one
+ * comes first. */
+static void
+attach_volumes(const struct request *r, struct trouble *t)
+{
+	long mounts[VOLUMES];
+	long result = 0;
+	long users;
+
+	for (size_t i = 0; i < VOLUMES; i++) {
+		mounts[i] = r->devices[i] < 0 ?
+		    mount_nothing(r->user) :
+		    mount_volume(r->devices[i],
+			i == 0 && r->access == ACCESS_WRITE);
+		if (mounts[i] < 0) {
+			fail(t, "mount", mounts[i], EINVAL);
+			return;
+		}
+	}
+	users = make_users(r->owner, r->user);
+	for (size_t i = 0; i < VOLUMES && users >= 0 && result >= 0; i++) {
+		if (r->devices[i] >= 0)
+			result = give_mount(mounts[i], users);
+	}
+	if (users < 0 || result < 0) {
+		fail(t, "give", users < 0 ? users : result, 0);
+		return;
+	}
+	result = CALL(setns, r->process, CLONE_NEWNS, 0, 0, 0);
+	if (result < 0) {
+		fail(t, "enter", result, ESRCH);
+		return;
+	}
+	for (size_t i = 0; i < VOLUMES && result >= 0; i++)
+		result = put_mount(mounts[i], targets[i]);
+	if (result >= 0)
+		return;
+	fail(t, "put", result, 0);
+	t->volume = t->volume || result == -ENOTDIR || result == -ELOOP ||
+	    result == -ENOENT;
+}
+
+/* ---- the broker ---- */
+
+static int
+connect_broker(void)
+{
+	struct sockaddr_un where = { .sun_family = AF_UNIX,
+		.sun_path = "/run/inline/cell.sock" };
+	long sock = CALL(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, 0,
+	    0);
+
+	if (sock < 0 || CALL(connect, sock, &where, sizeof(where), 0, 0) < 0)
+		leave(1);
+	return (int)sock;
+}
+
+/* The next piece of the request, and the descriptor that came with it: -1 where
+ * none did.  What is no such piece ends the program. */
+static int
+receive_part(int sock, int64_t number, struct frame_view *view)
+{
+	static char packet[PACKET_MAX];
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr head;
+	} extra;
+	struct iovec part = { .iov_base = packet, .iov_len = sizeof(packet) };
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = extra.bytes,
+		.msg_controllen = sizeof(extra.bytes) };
+	long len = CALL(recvmsg, sock, &message, MSG_CMSG_CLOEXEC, 0, 0);
+	int64_t value;
+	int fd = -1;
+
+	if (len <= 0 || (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
+	    !frame_parse(view, packet, (size_t)len) ||
+	    view->kind != FRAME_ATTACH ||
+	    !frame_get_int(view, TAG_PART, &value) || value != number)
+		leave(1);
+	if (message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
+	    extra.head.cmsg_len == CMSG_LEN(sizeof(int)) &&
+	    extra.head.cmsg_level == SOL_SOCKET &&
+	    extra.head.cmsg_type == SCM_RIGHTS)
+		memcpy(&fd, CMSG_DATA(&extra.head), sizeof(fd));
+	if (fd < 0 && number < VOLUMES)
+		leave(1);
+	return fd;
+}
+
+/* One packet for the cell, one for each volume. */
+static void
+receive_request(int sock, struct request *r)
+{
+	struct frame_view view;
+
+	r->process = receive_part(sock, 0, &view);
+	if (!frame_get_int(&view, TAG_OWNER, &r->owner) ||
+	    !frame_get_int(&view, TAG_USER, &r->user) ||
+	    !frame_get_int(&view, TAG_ACCESS, &r->access) || r->owner < 1 ||
+	    r->owner > ID_MAX || r->user < 1 || r->user > ID_MAX)
+		leave(1);
+	for (size_t i = 0; i < VOLUMES; i++)
+		r->devices[i] = receive_part(sock, (int64_t)i + 1, &view);
+}
+
+static void
+send_frame(int sock, struct frame *f)
+{
+	if (CALL(write, sock, f->data, f->len, 0, 0) < 0)
+		leave(1);
+}
+
+static void
+send_result(int sock, const struct trouble *t)
+{
+	static struct frame f;
+
+	frame_start(&f, FRAME_ATTACHED);
+	frame_add_int(&f, TAG_CODE, t->code);
+	frame_add_int(&f, TAG_WHY,
+	    t->at == NULL ? ATTACH_DONE :
+		t->volume ? ATTACH_VOLUME :
+			    ATTACH_HOST);
+	frame_add_text(&f, TAG_TEXT, t->at == NULL ? "" : t->at);
+	send_frame(sock, &f);
+}
+
+/* Are this kernel and these rights enough?  Tried once, before anybody waits.
+ */
+static void
+try_rights(struct trouble *t)
+{
+	long mount = mount_nothing(1);
+	long users = make_users(1, 2);
+
+	if (mount < 0 || users < 0)
+		fail(t, mount < 0 ? "mount" : "give", mount < 0 ? mount : users,
+		    0);
+	(void)CALL(close, mount, 0, 0, 0, 0);
+	(void)CALL(close, users, 0, 0, 0, 0);
+}
+
+void
+mounter_main(void)
+{
+	static struct frame ready;
+	struct trouble trouble = { .at = NULL };
+	struct request request;
+	int sock = connect_broker();
+
+	try_rights(&trouble);
+	if (trouble.at == NULL) {
+		frame_start(&ready, FRAME_READY);
+		send_frame(sock, &ready);
+		receive_request(sock, &request);
+		attach_volumes(&request, &trouble);
+	}
+	send_result(sock, &trouble);
+	leave(0);
+}
