@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is run of a message or of an upload: text that a worker finds the code
- * in, and Python files that it fetches. */
+/* A program in a message or in an upload: a worker finds the code in the text,
+ * and fetches the files. */
 #include "submit.h"
 
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
+#include "../../sandbox/store/script.h"
 
 #define URL_MAX 2048
 #define MESSAGE_POINTS 4000 /* that Discord lets people write, with Nitro */
@@ -23,15 +24,16 @@ refuse_size(struct context *c, const char *name)
 
 /* One more of the job's files, which are kept in lines. */
 static bool
-take_script(struct context *c, const struct interaction_attachment *a)
+take_script(struct context *c, const struct interaction_attachment *a,
+    int64_t most)
 {
 	if (strlen(a->url) > URL_MAX || strlen(a->name) > LIMIT_NAME ||
 	    strchr(a->url, '\n') != NULL || strchr(a->name, '\n') != NULL)
 		return submit_refuse(c, TEXT_TOO_LONG, "attachment",
 		    "too-long");
 	/* before anybody fetches a byte of it */
-	if (a->size > COMMAND_SCRIPT_MAX ||
-	    c->job.attachment_size + a->size > COMMAND_SCRIPTS_MAX)
+	if (a->size > script_most(script_of(a->name)) ||
+	    c->job.attachment_size + a->size > most)
 		return refuse_size(c, a->name);
 	if (c->links.len > 0) {
 		buf_addc(&c->links, '\n');
@@ -44,43 +46,73 @@ take_script(struct context *c, const struct interaction_attachment *a)
 }
 
 static bool
-is_python(const char *name)
+is_blank(const struct interaction_message *message)
 {
-	size_t len = strlen(name);
-
-	return len > 3 && text_is(name + len - 3, 3, ".py");
+	return message->text[strspn(message->text, BLANKS)] == '\0';
 }
 
-/* The Python files among the attachments, by their names: what Discord says of
- * their type is what the sender's computer thought. */
+/* Those that are Python by their names and, if there is none, text files, which
+ * a worker looks into. */
+static bool
+choose_scripts(const struct interaction *in, bool wanted[], int64_t *most)
+{
+	enum script best = SCRIPT_OTHER;
+	bool found = false;
+
+	*most = SCRIPT_ALL_MAX;
+	for (size_t i = 0; i < in->attachment_count; i++) {
+		enum script script = script_of(in->attachments[i].name);
+
+		if (script < best)
+			best = script;
+		if (script_all_most(script) > *most)
+			*most = script_all_most(script);
+	}
+	for (size_t i = 0; i < in->attachment_count; i++) {
+		enum script script = script_of(in->attachments[i].name);
+
+		/* beside text one that is too large need not be code */
+		wanted[i] = script < SCRIPT_TEXT ||
+		    (script == SCRIPT_TEXT && best == SCRIPT_TEXT &&
+			(in->attachments[i].size <= script_most(script) ||
+			    is_blank(&in->message)));
+		found = found || wanted[i];
+	}
+	return found;
+}
+
 static bool
 take_scripts(struct context *c)
 {
+	bool wanted[INTERACTION_ATTACHMENTS_MAX];
+	int64_t most;
 	int count = 0;
 
+	if (!choose_scripts(c->in, wanted, &most))
+		return true;
 	for (size_t i = 0; i < c->in->attachment_count; i++) {
-		const struct interaction_attachment *a = &c->in->attachments[i];
-
-		if (!is_python(a->name))
+		if (!wanted[i])
 			continue;
-		if (++count > COMMAND_SCRIPT_COUNT)
+		if (++count > SCRIPT_COUNT_MAX)
 			return submit_refuse(c, TEXT_TOO_MANY_SCRIPTS, "",
 			    "too-many-files");
-		if (!take_script(c, a))
+		if (!take_script(c, &c->in->attachments[i], most))
 			return false;
 	}
-	if (count > 0) {
-		c->job.attachment_url = c->links.data;
-		c->job.attachment_name = c->names.data;
-	}
+	c->job.attachment_url = c->links.data;
+	c->job.attachment_name = c->names.data;
 	return true;
 }
 
 bool
 message_check_upload(struct context *c)
 {
-	return c->job.attachment_size <= COMMAND_SCRIPT_MAX ||
-	    refuse_size(c, c->job.attachment_name);
+	const struct job *job = &c->job;
+
+	return job->attachment_url == NULL ||
+	    job->attachment_size <=
+	    script_most(script_of(job->attachment_name)) ||
+	    refuse_size(c, job->attachment_name);
 }
 
 /* ---- messages ---- */
@@ -104,8 +136,8 @@ message_take(struct context *c)
 {
 	const struct interaction_message *m = &c->in->message;
 
-	buf_init(&c->links, COMMAND_SCRIPT_COUNT * (URL_MAX + 1));
-	buf_init(&c->names, COMMAND_SCRIPT_COUNT * (LIMIT_NAME + 1));
+	buf_init(&c->links, SCRIPT_COUNT_MAX * (URL_MAX + 1));
+	buf_init(&c->names, SCRIPT_COUNT_MAX * (LIMIT_NAME + 1));
 	if (!m->found)
 		return submit_refuse(c, TEXT_MESSAGE_GONE, "", "gone");
 	if (strlen(m->text) != m->len)
@@ -114,7 +146,7 @@ message_take(struct context *c)
 		return submit_refuse(c, TEXT_MESSAGE_LONG, "", "too-long");
 	if (!take_scripts(c))
 		return false;
-	c->job.has_text = m->text[strspn(m->text, BLANKS)] != '\0';
+	c->job.has_text = !is_blank(m);
 	if (!c->job.has_text && c->job.attachment_url == NULL)
 		return refuse_empty(c);
 	c->job.text = m->text;

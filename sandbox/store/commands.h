@@ -127,10 +127,6 @@ extern const struct command_action command_actions[ACTION_COUNT];
 #define COMMAND_CODE_MAX 24000 /* 6,000 code points */
 #define COMMAND_CONTENT_MAX 65536
 #define COMMAND_PACKAGE_MAX 100
-/* Of a program that comes as files: each of them, and all. */
-#define COMMAND_SCRIPT_MAX 65536
-#define COMMAND_SCRIPTS_MAX 262144
-#define COMMAND_SCRIPT_COUNT 10
 /* What Discord lets people choose; il-fcgi takes some more. */
 #define COMMAND_PAGE_MAX 100000
 

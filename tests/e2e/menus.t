@@ -38,8 +38,8 @@ def ran(message, **more):
 
 @test
 def run_python_runs_the_code_of_any_message():
-    message = wrote("Try this:\n```py\nx = 6\n```\nand\n```\nprint(x * 7)\n"
-                    "```\nor\n```js\nlet y\n```")
+    message = wrote("Try this:\n```py\nx = 6\n```\nand\n```py\nprint(x * 7)"
+                    "\n```\nor\n```js\nlet y\n```")
     text = ran(message)
     assert "42" in text and "Python runs here: `js`" in text, text
     assert "3" in ran(wrote("is it `1 + 2`?"))
@@ -62,6 +62,16 @@ def its_files_are_run():
     text = ran(wrote("", ("a.py", b"\x89PNG\r\n\x1a\n\xff")))
     assert "`a.py` is no text" in text, text
     assert "64 KiB" in ran(wrote("", ("a.py", b"#" * 65537)))
+    assert "long 1" in ran(wrote("", ("message.txt", b"x = 1\n" * 400 +
+                                      b"print('long', x)")))
+    book = {"nbformat": 4, "cells": [
+        {"cell_type": "code", "source": ["x = 1\n", "%time y = 2"]},
+        {"cell_type": "markdown", "source": "words"},
+        {"cell_type": "code", "source": "print('book', x + y)"}]}
+    for made in book, {**book, "metadata": {"pictures": "x" * 500000}}:
+        text = ran(wrote("", ("a.ipynb", json.dumps(made).encode())))
+        assert "Wall time" in text and "book 3" in text, text
+    assert "JSON has an error" in ran(wrote("", ("a.ipynb", b'{"cells": [')))
 
 
 @test

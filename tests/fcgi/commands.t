@@ -41,6 +41,16 @@ def check_messages(front):
           text="", has_text=0, attachment_size=14,
           attachment_name="one.PY\nb.py",
           attachment_url=one.view["url"] + "\n" + other.view["url"])
+    book, text = f.File("a.IPYNB", 1 << 20), f.File("message.txt", 65536)
+    check(front, "Run Python of a notebook", f.menu(
+        "Run Python", content="", attachments=[text.view, book.view]),
+          text="", attachment_name="a.IPYNB", attachment_size=1 << 20)
+    check(front, "Run Python of a long paste", f.menu(
+        "Run Python", content="", attachments=[text.view]),
+          text="", attachment_name="message.txt", attachment_size=65536)
+    check(front, "Run Python of code beside a text that is too large", f.menu(
+        "Run Python", content="`1`", attachments=[
+            f.File("log.txt", 65537).view]), text="`1`", attachment_url="")
     check(front, "Run Python of what was forwarded", f.menu(
         "Run Python", snapshot={"content": "`2`", "attachments": [
             other.view]}), text="`2`", attachment_name="b.py")

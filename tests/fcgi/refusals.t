@@ -137,6 +137,10 @@ def check_messages(front):
         wrong("files that are too large together", "`f4.py` is too large",
               content="", attachments=[f.File("f%d.py" % i, 60000).view
                                        for i in range(10)])
+        wrong("a text of more than 64 KiB", "`a.txt` is too large",
+              content="", attachments=[f.File("a.txt", 65537).view])
+        wrong("a notebook of more than 1 MiB", "a notebook 1 MiB",
+              content="", attachments=[f.File("a.ipynb", (1 << 20) + 1).view])
         wrong("eleven files", "more than ten", content="",
               attachments=[f.File("f%d.py" % i, 1).view for i in range(11)])
         wrong("a file with a name of two lines", "too long", content="",

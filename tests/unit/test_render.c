@@ -195,7 +195,12 @@ hint(const char *said, enum slip_kind kind, const char *want, const char *name)
 	struct run_outcome o = result(REASON_EXIT);
 
 	o.result.status = 1;
-	env.slip = (struct slip){ .kind = kind, .word = "js" };
+	env.slip = (struct slip){
+		.kind = kind,
+		.word = "js",
+		.line = 7,
+		.point = 0xa0,
+	};
 	reset();
 	output("Traceback\n");
 	output(said);
@@ -239,11 +244,15 @@ test_hints(void)
 	hint(syntax, SLIP_LANGUAGE, "marked `js`, and only Python", "a tag");
 	hint("NameError: name 'console' is not defined\n", SLIP_LANGUAGE,
 	    "marked `js`", "a tag, and it could be read");
-	hint(syntax, SLIP_WORD, "begins with the word `js`", "a word");
-	hint("NameError: name 'js' is not defined\n", SLIP_WORD,
-	    "begins with the word `js`", "a word in its line");
-	hint("NameError: name 'x' is not defined\n", SLIP_WORD, NULL,
-	    "another name");
+	hint(syntax, SLIP_ODD,
+	    "Line 7 has a character that looks like a blank "
+	    "or like nothing (U+00A0)",
+	    "an odd blank");
+	hint("NameError: name 'x' is not defined\n", SLIP_ODD, NULL,
+	    "another error");
+	hint("ValueError: 1\n", SLIP_STRING, "between quotes",
+	    "quotes for "
+	    "back-ticks");
 	hint("ValueError: 1\n", SLIP_QUOTES, NULL, "another error");
 	hint("", SLIP_NONE, NULL, "none");
 

@@ -14,12 +14,14 @@ from tap import run, test  # noqa: E402
 
 house = House()
 ran = []        # the sources that cells were given
+stdin = []      # and what those were to read
 
 
 def cell(cell):
     """A cell that keeps what it runs, and says that it has."""
     if cell.op == "RUN":    # and not what is asked after it
         ran.append(cell.parts.get(N["PART_SOURCE"], b"").decode())
+        stdin.append(cell.parts.get(N["PART_STDIN"], b"").decode())
     says(b"done\n")(cell)
 
 
@@ -65,10 +67,12 @@ def code(sent):
 
 @test
 def the_blocks_of_a_message_are_one_program():
-    assert source(text="First\n```py\nx = 1\n```\nthen\n```\nprint(x)\n```"
-                  ) == "x = 1\nprint(x)\n"
-    assert source(text="use `print(1)`!") == "print(1)\n"
-    assert source(text="print(2)") == "print(2)\n"
+    text = "First\n```%s\nx = 1\n```\nthen\n```%s\nprint(x)\n```"
+    for mark in "", "py", "Python":
+        assert source(text=text % (mark, mark)) == "x = 1\nprint(x)\n"
+    assert source(text=text % ("py", "")) == "x = 1\n"
+    assert source(text="use `print(1)`!") == "print(1)"
+    assert source(text="print(2)") == "print(2)"
     assert source(text="```\nx\n```" * 40) == "x\n" * 40
 
 
@@ -77,14 +81,104 @@ def its_files_follow():
     made = upload(("a.py", b"\xef\xbb\xbfa = 1"), ("b.py", b"b = 2\n"))
     assert source(text="`x = 0`", **made) == "x = 0\na = 1\nb = 2\n"
     assert source(text="", **made) == "a = 1\nb = 2\n"
+    assert source(text="Look at this.", **made) == "a = 1\nb = 2\n"
     largest = b"#" * 65536
-    assert source(**upload(("a.py", largest))) == largest.decode() + "\n"
+    assert source(**upload(("a.py", largest))) == largest.decode()
 
 
 @test
 def an_upload_is_run():
-    assert source("py", **upload(("a.txt", b"print(1)"))) == "print(1)\n"
+    assert source("py", **upload(("a.txt", b"print(1)"))) == "print(1)"
     assert source("py", **upload(("a.py", b""))) == ""
+    assert source("py", **upload(("a.py", b"hello"))) == "hello"
+    for name in "message.txt", "data.csv":
+        text = refused("py", **upload((name, b"a,b\nc,d\n")))
+        assert f"`{name}` does not look like Python" in text, text
+    text = refused("py", **upload(("a.md", b"```js\nx\n```")))
+    assert "marked `js`, but only Python" in text, text
+
+
+F = "```"
+# What people send: text, program, standard input.
+SENT = (
+    (f"Why?\n{F}py\nx = 1\n{F}\nIt says\n{F}\n42\n{F}", "x = 1\n", ""),
+    (f"{F}\na = 1\n{F} and {F}\nb = 2{F}", "a = 1\nb = 2", ""),
+    (f"python\n{F}\nx = 1\n{F}", "x = 1\n", ""),
+    (f"{F}`Python\nprint('{F}')\n{F}`", f"print('{F}')\n", ""),
+    (f"{F}pyhton\nx = 1\n{F}", "x = 1\n", ""),
+    (f"> {F}py\n> x = 1\n> {F}", "x = 1\n", ""),
+    (f"- {F}py\n  if 1:\n    x = 1\n  {F}", "if 1:\n  x = 1\n", ""),
+    ("def f():\n        return 1\n    print(f())",
+     "def f():\n    return 1\nprint(f())", ""),
+    ("    x = 1\n    print(x)", "x = 1\nprint(x)", ""),
+    (">>> x = 1\n>>> x\n1", "x = 1\nx\n", ""),
+    ("In [1]: x = 1\nIn [2]: x\nOut[2]: 1", "x = 1\nx\n", ""),
+    ("if 1:\n\xa0\u3000print('\xa0')", "if 1:\n  print('\xa0')", ""),
+    (f"\u200b{F}py\nx = 1\n{F}\ufeff", "x = 1\n", ""),
+    ("# -*- coding: latin-1 -*-\nprint('\xe9')",
+     "# -*- coding  latin-1 -*-\nprint('\xe9')", ""),
+    ("try `print(1)` and don't worry", "print(1)", ""),
+    (f"x = '{F}'\nprint(x)", f"x = '{F}'\nprint(x)", ""),
+    ("print(1)\r\nprint(2)\r\n", "print(1)\nprint(2)\n", ""),
+    (f"{F}py\ninput()\n{F}\n{F}stdin\nAda\n{F}", "input()\n", "Ada\n"),
+    ("Python print(1)", "print(1)", ""),
+    ('{"nbformat": 4, "cells": [{"cell_type": "code", "source": "x = 1"}]}',
+     "x = 1", ""),
+)
+
+
+@test
+def the_same_text_is_the_same_program_whichever_way_it_comes():
+    for text, program, read in SENT:
+        data = text.encode()
+        for way in (("py", {"text": text}), ("message-run", {"text": text}),
+                    ("py", upload(("a.py", data))),
+                    ("py", upload(("message.txt", data))),
+                    ("message-run", upload(("message.txt", data)))):
+            assert source(way[0], **way[1]) == program, (way, ran[-1])
+            assert stdin[-1] == read, (way, stdin[-1])
+        assert code(edit(text=text)) == program.removesuffix("\n"), text
+        # and what the editor held is the same once more
+        assert source("py", text=program) == program, ran[-1]
+
+
+@test
+def a_text_file_counts_when_nothing_else_is_code():
+    long = upload(("message.txt", b"print(1)"))
+    assert source(text="my code:", **long) == "print(1)"
+    assert source(text="`x = 2`", **long) == "x = 2"
+    assert "no code" in refused(**upload(("message.txt", b"Dear all,\n")))
+
+
+@test
+def notebooks_are_their_code_cells():
+    def made(*cells, **more):
+        return json.dumps({"nbformat": 4, "cells": [
+            {"cell_type": kind, "source": text} for kind, text in cells],
+            **more}).encode()
+
+    book = made(("markdown", "# Hi"), ("code", ["x = 1\n", "%time x"]),
+                ("code", "%%bash\nls"), ("code", "!ls"))
+    for kind in "py", "message-run":
+        sent = house.send(kind, **upload(("a.ipynb", book)))
+        text = sent.wait_final(timeout=120, match="done").original.text()
+        assert ran[-1] == "x = 1\n%time x\n!ls", ran[-1]
+        assert "Python runs here: `bash`" in text, text
+    large = made(("code", "x = 1"), metadata={"picture": "x" * 900000})
+    assert source(**upload(("b.IPYNB", large))) == "x = 1"
+    for data, word in ((book[:-9], "its JSON has an error in line 1"),
+                       (b"{}", "it has no list of cells"),
+                       (made(("markdown", "x")), "without a code cell"),
+                       (b"{" * 30000, "more parts than I can read")):
+        for kind in "py", "message-run":
+            text = refused(kind, **upload(("a.ipynb", data)))
+            assert "`a.ipynb`" in text and word in text, text
+
+
+@test
+def quotes_in_the_place_of_back_ticks_are_named():
+    sent = house.send("py", text="'''py\nprint(1)\n'''")
+    sent.wait_final(match="between quotes")
 
 
 @test

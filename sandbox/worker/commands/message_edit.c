@@ -46,18 +46,19 @@ load_code(struct task *task, char **code, struct err *err)
 int
 cmd_message_edit(struct task *task, struct err *err)
 {
-	auto_blocks struct blocks blocks = { .count = 0 };
+	auto_source struct source source = { .pieces = 0 };
 	auto_free char *code = NULL;
 	int found = load_code(task, &code, err);
 
 	if (found < 0)
 		return -1;
 	if (code == NULL) {
-		if (!program_find(task, &blocks))
+		if (!program_find(task, &source))
 			return 0;
 		/* the last line needs no end in an editor */
-		buf_cut(&blocks.code, blocks.code.len - 1);
-		code = buf_steal(&blocks.code, NULL);
+		if (source.code.data[source.code.len - 1] == '\n')
+			buf_cut(&source.code, source.code.len - 1);
+		code = buf_steal(&source.code, NULL);
 		if (found == 0 &&
 		    view_set_text(task->worker->db, task->job->view_id, code,
 			err) < 0)

@@ -6,33 +6,112 @@
 
 #include "../../base/cleanup.h"
 #include "../../base/utf8.h"
+#include "../../store/script.h"
 #include "../render/render_program.h"
 #include "command.h"
 #include "download.h"
 
 #define MARK "\xef\xbb\xbf" /* "I am UTF-8", at the begin of a file */
 
-/* Any bytes: what was announced as text need not be any. */
 static bool
-add_script(struct task *task, struct blocks *blocks, const char *name,
-    const char *data, size_t len)
+refuse_many(struct task *task)
 {
+	render_too_many_blocks(&task->message, SOURCE_PIECES_MAX);
+	task->outcome = "too many blocks";
+	return false;
+}
+
+/* ---- files ---- */
+
+static void
+refuse_notebook(struct task *task, const char *name,
+    const struct source *source)
+{
+	struct message *message = &task->message;
+
+	switch (source->fault) {
+	case SOURCE_FINE:
+		break;
+	case SOURCE_NOT_JSON:
+		render_not_notebook(message, name, source->fault_line);
+		break;
+	case SOURCE_NO_CELLS:
+		render_not_notebook(message, name, 0);
+		break;
+	case SOURCE_NO_CODE:
+		render_no_cells(message, name);
+		break;
+	case SOURCE_TOO_DEEP:
+		render_large_notebook(message, name);
+		break;
+	}
+	task->outcome = "not a notebook";
+}
+
+/* Any bytes: what was announced as text need not be any.  Only a name that says
+ * so makes Python of what does not look like it. */
+static bool
+read_script(struct task *task, struct source *source, const char *name,
+    char *data, size_t len)
+{
+	enum script script = script_of(name);
+
 	if (memchr(data, '\0', len) != NULL || !utf8_valid(data, len)) {
 		render_not_text(&task->message, name);
 		task->outcome = "not text";
 		return false;
 	}
-	if (len >= strlen(MARK) && memcmp(data, MARK, strlen(MARK)) == 0) {
+	if (strncmp(data, MARK, strlen(MARK)) == 0)
 		data += strlen(MARK);
-		len -= strlen(MARK);
+	source_read(source, data,
+	    script == SCRIPT_NOTEBOOK ? SOURCE_NOTEBOOK : SOURCE_TEXT);
+	if (source->fault != SOURCE_FINE) {
+		refuse_notebook(task, name, source);
+		return false;
 	}
-	blocks_add(blocks, data, len);
+	if (source->too_many)
+		return refuse_many(task);
+	return true;
+}
+
+/* Discord announces the bytes of all files together. */
+static bool
+fetch_script(struct task *task, struct source *source, const char *link,
+    const char *name, int64_t *left)
+{
+	int64_t most = script_most(script_of(name));
+	auto_free char *data = NULL;
+	auto_free char *text = NULL;
+	size_t len = 0;
+
+	data = download(task, link, *left < most ? *left : most, &len);
+	if (data == NULL)
+		return false;
+	*left -= (int64_t)len;
+	text = xmalloc(len + 1);
+	memcpy(text, data, len);
+	text[len] = '\0';
+	return read_script(task, source, name, text, len);
+}
+
+/* A file that is no Python by its name counts when nothing else is code. */
+static bool
+append_script(struct task *task, struct source *all, const char *link,
+    const char *name, int64_t *left)
+{
+	auto_source struct source one = { .pieces = 0 };
+	bool text = script_of(name) == SCRIPT_TEXT;
+
+	if (!fetch_script(task, &one, link, name, left))
+		return false;
+	if (!text || one.certain)
+		source_append(all, &one);
 	return true;
 }
 
 /* Those of the job, which stand in lines; as long in all as announced. */
 static bool
-add_scripts(struct task *task, struct blocks *blocks)
+append_scripts(struct task *task, struct source *all)
 {
 	char *links = task->job->attachment_url;
 	char *names = task->job->attachment_name;
@@ -41,55 +120,79 @@ add_scripts(struct task *task, struct blocks *blocks)
 
 	while ((link = strsep(&links, "\n")) != NULL) {
 		const char *name = strsep(&names, "\n");
-		auto_free char *data = NULL;
-		size_t len = 0;
 
-		data = download(task, link,
-		    left < COMMAND_SCRIPT_MAX ? left : COMMAND_SCRIPT_MAX,
-		    &len);
-		if (data == NULL ||
-		    !add_script(task, blocks, name == NULL ? "" : name, data,
-			len))
+		if (!append_script(task, all, link, name == NULL ? "" : name,
+			&left))
 			return false;
-		left -= (int64_t)len;
 	}
 	if (left != 0)
 		download_not_as_announced(task);
 	return left == 0;
 }
 
+/* ---- messages ---- */
+
+/* Text files are for messages without any other code. */
+static bool
+wants_scripts(const struct job *job, const struct source *source)
+{
+	const char *name = job->attachment_name;
+
+	if (job->attachment_url[0] == '\0')
+		return false;
+	return source->pieces == 0 || script_of(name) != SCRIPT_TEXT;
+}
+
+/* Code that is not certain is prose. */
+static void
+drop_uncertain(struct source *source)
+{
+	if (source->certain)
+		return;
+	buf_reset(&source->code);
+	source->pieces = 0;
+	source->slip.kind = SLIP_NONE;
+}
+
 bool
-program_find(struct task *task, struct blocks *blocks)
+program_find(struct task *task, struct source *source)
 {
 	const struct job *job = task->job;
 
-	blocks_find(blocks, job->text);
-	if (job->attachment_url[0] != '\0' && !add_scripts(task, blocks))
+	source_read(source, job->text, SOURCE_TEXT);
+	drop_uncertain(source);
+	if (wants_scripts(job, source) && !append_scripts(task, source))
 		return false;
-	if (blocks->count > 0 && !blocks->too_many && !blocks->code.overflow)
+	if (source->too_many || source->code.overflow)
+		return refuse_many(task);
+	if (source->pieces > 0)
 		return true;
-	if (blocks->count > 0) {
-		render_too_many_blocks(&task->message, BLOCKS_MAX);
-		task->outcome = "too many blocks";
-	} else {
-		render_no_code(&task->message, blocks->others,
-		    blocks->other_count);
-		task->outcome = "no code";
-	}
+	render_no_code(&task->message, source->others, source->other_count);
+	task->outcome = "no code";
 	return false;
 }
 
 bool
-program_take_upload(struct task *task)
+program_take(struct task *task, struct source *source)
 {
-	auto_blocks struct blocks blocks = { .count = 0 };
 	struct job *job = task->job;
+	const char *name = job->attachment_name;
+	int64_t left = job->attachment_size;
 
-	blocks_find(&blocks, "");
-	if (!add_scripts(task, &blocks))
+	if (job->attachment_url[0] == '\0') {
+		source_read(source, job->text, SOURCE_TEXT);
+		return !source->too_many || refuse_many(task);
+	}
+	if (!fetch_script(task, source, job->attachment_url, name, &left))
 		return false;
-	free(job->text);
-	job->text = xstrdup(buf_str(&blocks.code));
-	job->has_text = true;
-	return true;
+	if (left != 0) {
+		download_not_as_announced(task);
+		return false;
+	}
+	if (source->certain || script_of(name) == SCRIPT_PYTHON)
+		return true;
+	render_not_python(&task->message, name, source->others,
+	    source->other_count);
+	task->outcome = "no code";
+	return false;
 }

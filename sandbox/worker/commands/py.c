@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/cleanup.h"
 #include "../kept.h"
+#include "../render/render_program.h"
 #include "../render/render_session.h"
 #include "program.h"
 #include "py_view.h"
-#include "source.h"
 
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"
@@ -46,8 +47,6 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	command_note_usage(task);
 	env->has_input = request->input_len > 0;
 	ended = kept_after(task, request->keep, &session);
-	if (request->source != NULL && !outcome_succeeded(&task->run))
-		env->slip = source_slip(task->job->text);
 	if (!command_has_run(task))
 		return 0;
 	render_run(&task->message, &task->run, &task->collect, env);
@@ -81,54 +80,89 @@ measure_python(struct task *task, struct cell_request request, struct err *err)
 	return run_python(task, &request, err);
 }
 
-/* What is to be run; code that was given goes before a file.  copy: the
- * caller's, once filled.  False: there is no such file, which is told. */
-static bool
-choose_source(struct task *task, bool again, struct cell_request *request,
-    char **copy)
+/* Run what was chosen; again: in the place of the answer whose view it is. */
+static int
+run_chosen(struct task *task, struct cell_request *request, bool again,
+    struct err *err)
 {
-	const struct job *job = task->job;
+	request->name = SOURCE_NAME;
+	if ((task->job->timeit ? measure_python(task, *request, err) :
+				 run_python(task, request, err)) != 0)
+		return -1;
+	py_view_keep(task, request, again);
+	return 0;
+}
 
-	if (again && job->has_text) {
-		request->source = job->text;
-		request->source_len = strlen(job->text);
-	} else if (job->has_text || job->path[0] == '\0') {
-		*copy = source_code(job->text, &request->source_len);
-		request->source = *copy;
-	} else {
-		if (!command_resolve(task))
-			return false;
-		request->path = task->path;
+int
+program_run(struct task *task, struct source *source, struct err *err)
+{
+	struct cell_request request = {
+		.source = buf_str(&source->code),
+		.source_len = source->code.len,
+	};
+	struct job *job = task->job;
+	int result;
+
+	task->env.slip = source->slip;
+	if (job->input[0] == '\0' && source->input.len > 0) {
+		free(job->input);
+		job->input = buf_steal(&source->input, NULL);
 	}
-	return true;
+	result = run_chosen(task, &request, false, err);
+	if (result == 0 && !task->taken)
+		render_left_out(&task->message, source->others,
+		    source->other_count);
+	return result;
+}
+
+/* A file of the sandbox: it is run as it is. */
+static int
+run_file(struct task *task, bool again, struct err *err)
+{
+	struct cell_request request = { .path = task->path };
+
+	return command_resolve(task) ? run_chosen(task, &request, again, err) :
+				       0;
+}
+
+/* A button: what its view says is run once more, byte for byte. */
+static int
+run_again(struct task *task, struct err *err)
+{
+	struct cell_request request = { .op = OP_RUN };
+	struct job *job = task->job;
+	auto_source struct source source = { .pieces = 0 };
+	int result = py_view_again(task, err);
+
+	if (result != 0)
+		return result < 0 ? -1 : 0;
+	if (!command_choose_version(task)) {
+		py_view_offer(task);
+		return 0;
+	}
+	if (!job->has_text)
+		return run_file(task, true, err);
+	request.source = job->text;
+	request.source_len = strlen(job->text);
+	source_read(&source, job->text, SOURCE_TEXT);
+	task->env.slip = source.slip;
+	return run_chosen(task, &request, true, err);
 }
 
 int
 cmd_py(struct task *task, struct err *err)
 {
-	struct cell_request request = { .name = SOURCE_NAME };
-	auto_free char *source = NULL;
-	bool again = task->job->view_id != 0 && !task->job->has_text;
+	const struct job *job = task->job;
+	auto_source struct source source = { .pieces = 0 };
 
-	/* a button: what its view says is run once more */
-	if (again) {
-		int result = py_view_again(task, err);
-
-		if (result != 0)
-			return result < 0 ? -1 : 0;
-	}
-	if (!command_choose_version(task)) {
-		if (again)
-			py_view_offer(task);
+	if (job->view_id != 0 && !job->has_text)
+		return run_again(task, err);
+	if (!command_choose_version(task))
 		return 0;
-	}
-	if (task->job->attachment_url[0] != '\0' && !program_take_upload(task))
-		return 0;
-	if (!choose_source(task, again, &request, &source))
-		return 0;
-	if ((task->job->timeit ? measure_python(task, request, err) :
-				 run_python(task, &request, err)) != 0)
-		return -1;
-	py_view_keep(task, &request, again);
-	return 0;
+	if (job->attachment_url[0] != '\0' || job->has_text ||
+	    job->path[0] == '\0')
+		return program_take(task, &source) ?
+		    program_run(task, &source, err) :
+		    0;
+	return run_file(task, false, err);
 }

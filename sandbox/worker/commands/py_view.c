@@ -10,6 +10,7 @@
 #include "../../base/log.h"
 #include "../../base/utf8.h"
 #include "../../store/editor.h"
+#include "../../store/script.h"
 #include "../render/render_view.h"
 #include "../render/terminal.h"
 #include "command.h"
@@ -133,7 +134,7 @@ static bool
 can_be_kept(const struct cell_request *request)
 {
 	return request->source == NULL ||
-	    (request->source_len <= COMMAND_SCRIPTS_MAX &&
+	    (request->source_len <= SCRIPT_ALL_MAX &&
 		strlen(request->source) == request->source_len);
 }
 

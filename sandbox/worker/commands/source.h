@@ -2,25 +2,76 @@
 #ifndef SOURCE_H
 #define SOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "../../base/buf.h"
 #include "../render/slip.h"
 
 /*
- * What people paste: code in a fence with or without a language tag, in single
- * back-ticks, or bare.
+ * The one grammar for code that people send: the option `code:`, the editor,
+ * the menu of a message and files all go through source_read().  It is pure:
+ * the same text gives the same program, whichever way it came.
+ *
+ * A text with a fence outside of Python's strings is a message: its blocks are
+ * the program, joined.  Blocks that are marked as Python go first, then those
+ * without a mark, then transcripts of a shell, then `text`.  A block that is
+ * marked `stdin` or `input` is the standard input.  Every other text is code,
+ * or the back-ticks in it are.  A notebook gives its code cells.
+ *
+ * Then a block, or the whole, is brought into the shape of Python: quote marks
+ * and prompts go where all of it has them, odd blanks at the begin of a line
+ * become blanks, indentation that all lines share goes, and a declared encoding
+ * is disarmed.  Strings keep every byte, and whatever Python understands as it
+ * stands is not touched but for its line ends and its encoding.
  */
+#define SOURCE_TEXT_MAX ((size_t)1 << 20)
+#define SOURCE_PIECES_MAX 40
+#define SOURCE_OTHERS_MAX 4
+#define SOURCE_OBJECTS_MAX \
+	20000 /* of a notebook: a parser needs 300 bytes each */
 
-/* The code in it, line ends as \n.  Heap, NUL-terminated, caller frees; never
- * longer than the text. */
-char *source_code(const char *text, size_t *len);
+enum source_kind {
+	SOURCE_TEXT,
+	SOURCE_NOTEBOOK, /* named so: anything else is a fault */
+};
 
-/* What may be wrong with it when Python does not understand it; the first that
- * is found of the list. */
-struct slip source_slip(const char *text);
+/* Notebook faults. */
+enum source_fault {
+	SOURCE_FINE,
+	SOURCE_NOT_JSON, /* fault_line: where JSON ends to be JSON */
+	SOURCE_NO_CELLS,
+	SOURCE_NO_CODE,
+	SOURCE_TOO_DEEP, /* more objects than SOURCE_OBJECTS_MAX */
+};
 
-/* SLIP_LANGUAGE when the fence around the text says that it is no Python. */
-struct slip source_language(const char *text);
+struct source {
+	struct buf code;  /* SOURCE_TEXT_MAX and the line ends between */
+	struct buf input; /* standard input, if the text has one */
+	size_t pieces;	  /* of code that are not blank */
+	/* It is marked as code, or looks like Python.  The option and the
+	 * editor run code that is not certain, too. */
+	bool certain;
+	/* Read once more, the code stays as it is; false: it is a message in a
+	 * message in a message in one. */
+	bool settled;
+	bool too_many; /* more than SOURCE_PIECES_MAX, or a text too long */
+	/* SLIP_LANGUAGE, each once: blocks that were left out */
+	struct slip others[SOURCE_OTHERS_MAX];
+	size_t other_count;
+	struct slip slip; /* a likely mistake in the code */
+	enum source_fault fault;
+	int fault_line;
+};
+
+/* Fill *source; release it in any case. */
+void source_read(struct source *source, const char *text,
+    enum source_kind kind);
+void source_release(struct source *source);
+#define auto_source __attribute__((cleanup(source_release)))
+
+/* Append the code of one to that of all, and what was left out with it. */
+void source_append(struct source *all, const struct source *one);
 
 /* A file's content: as given, but without the one fence that encloses all of
  * it.  Heap, caller frees. */

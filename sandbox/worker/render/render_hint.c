@@ -50,21 +50,22 @@ static void
 explain_slip(struct buf *out, const struct render_line *line,
     const struct slip *slip)
 {
-	auto_buf struct buf quoted = BUF_INIT(sizeof(slip->word) + 2);
 	bool syntax = begins(line, "SyntaxError") ||
 	    begins(line, "IndentationError") || begins(line, "TabError");
 	bool name = begins(line, "NameError");
 
-	buf_addf(&quoted, "'%s'", slip->word);
 	switch (slip->kind) {
 	case SLIP_NONE:
 		break;
-	case SLIP_WORD:
-		if (syntax || (name && has(line, buf_str(&quoted))))
+	case SLIP_STRING:
+		break; /* no error for Python: render_hint() */
+	case SLIP_ODD:
+		if (syntax)
 			buf_addf(out,
-			    _("\nThe code begins with the word `%s`: leave "
-			      "that out."),
-			    slip->word);
+			    _("\nLine %d has a character that looks like a "
+			      "blank or like nothing (U+%04X): type a plain "
+			      "blank in its place, or delete it."),
+			    slip->line, (unsigned)slip->point);
 		break;
 	case SLIP_FENCE:
 		if (syntax)
@@ -144,6 +145,12 @@ render_hint(struct buf *out, const struct cell_result *result,
 {
 	const struct render_line line = render_last_line(output);
 
+	/* that is a string, and so no error for Python */
+	if (env->slip.kind == SLIP_STRING && result->reason == REASON_EXIT)
+		buf_adds(out,
+		    _("\nThe code is between quotes, so it is a text for "
+		      "Python and does nothing. Put it between three "
+		      "back-ticks instead: \\`\\`\\`"));
 	switch (result->reason) {
 	case REASON_EXIT:
 		if (result->status == 0)

@@ -59,6 +59,60 @@ render_not_text(struct message *message, const char *name)
 }
 
 void
+render_not_python(struct message *message, const char *name,
+    const struct slip *others, size_t count)
+{
+	auto_buf struct buf languages = BUF_INIT(MESSAGE_PART_MAX);
+
+	add_languages(&languages, others, count);
+	if (count > 0)
+		buf_addf(&message->lead,
+		    _("The code in %s is marked %s, but only Python runs "
+		      "here."),
+		    phrase_name(name, 60).text, buf_str(&languages));
+	else
+		buf_addf(&message->lead,
+		    _("%s does not look like Python, so it was not run. Is it "
+		      "Python? Then give it a name that ends in `.py`."),
+		    phrase_name(name, 60).text);
+}
+
+void
+render_not_notebook(struct message *message, const char *name, int line)
+{
+	struct phrase as = phrase_name(name, 60);
+
+	if (line > 0)
+		buf_addf(&message->lead,
+		    _("%s is a broken notebook: its JSON has an error in line "
+		      "%d. Save it in Jupyter once more, then upload it "
+		      "again."),
+		    as.text, line);
+	else
+		buf_addf(&message->lead,
+		    _("%s is no notebook: it has no list of cells. Save it in "
+		      "Jupyter once more, then upload it again."),
+		    as.text);
+}
+
+void
+render_no_cells(struct message *message, const char *name)
+{
+	buf_addf(&message->lead,
+	    _("%s is a notebook without a code cell, so nothing was run."),
+	    phrase_name(name, 60).text);
+}
+
+void
+render_large_notebook(struct message *message, const char *name)
+{
+	buf_addf(&message->lead,
+	    _("%s has more parts than I can read. Clear its outputs in "
+	      "Jupyter and save it, then upload it again."),
+	    phrase_name(name, 60).text);
+}
+
+void
 render_too_long_to_edit(struct message *message)
 {
 	buf_adds(&message->lead,

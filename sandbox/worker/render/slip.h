@@ -2,11 +2,14 @@
 #ifndef SLIP_H
 #define SLIP_H
 
+#include <stdint.h>
+
 /* What is wrong with code as it was typed, for which Python has no words. */
 enum slip_kind {
 	SLIP_NONE,
-	SLIP_WORD,     /* it begins with "python", as a block's tag */
-	SLIP_FENCE,    /* back-ticks on one side of it */
+	SLIP_STRING, /* quotes around all of it, as if they were back-ticks */
+	SLIP_ODD,    /* a character that looks like a blank, or like nothing */
+	SLIP_FENCE,  /* a back-tick outside of strings */
 	SLIP_LANGUAGE, /* its block's tag is another language's */
 	SLIP_QUOTES,   /* curly quotes in it */
 	SLIP_TABS,     /* some lines begin with tabs, some with spaces */
@@ -16,8 +19,10 @@ enum slip_kind {
 
 struct slip {
 	enum slip_kind kind;
-	/* SLIP_WORD, SLIP_LANGUAGE: it, of letters, digits and "+-_.#" */
+	/* SLIP_LANGUAGE: it, of letters, digits and "+-_.#" */
 	char word[SLIP_WORD_SIZE];
+	int line;	/* SLIP_ODD: where the first one is */
+	uint32_t point; /* and which */
 };
 
 #endif

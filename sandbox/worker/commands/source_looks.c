@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* Is it Python, and what may be wrong with it? */
+#include "source_parts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "../../base/text.h"
+
+/* ---- what looks like Python ---- */
+
+#define DOTTED SOURCE_NAME_CHARS "."
+
+static bool
+has_any(const char *line, size_t len, const char *set)
+{
+	return strcspn(line, set) < len;
+}
+
+static bool
+has(const char *line, size_t len, const char *text)
+{
+	return memmem(line, len, text, strlen(text)) != NULL;
+}
+
+/* Is the first word of the line, or its first mark, one of these? */
+static bool
+begins(const char *line, const char *const *words)
+{
+	for (; *words != NULL; words++) {
+		size_t len = strlen(*words);
+
+		if (strncmp(line, *words, len) == 0 &&
+		    (!isalnum((unsigned char)**words) ||
+			strspn(line + len, DOTTED) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* "import this" and no more words than that: prose has them. */
+static bool
+is_import(const char *line, size_t len)
+{
+	static const char word[] = "import ";
+	static const char *const from[] = { "from", NULL };
+	size_t at = sizeof(word) - 1;
+
+	if (begins(line, from))
+		return has(line, len, " import ");
+	return strncmp(line, word, at) == 0 && len > at &&
+	    strspn(line + at, DOTTED ",; ") >= len - at &&
+	    (!has_any(line + at, len - at, " ") || has_any(line, len, ",;") ||
+		has(line, len, " as "));
+}
+
+static bool
+is_statement(const char *line, size_t len)
+{
+	static const char *const always[] = { "@", "%", "!", "def", "elif",
+		"except", NULL };
+	/* they begin sentences, too */
+	static const char *const blocks[] = { "for", "while", "if", "with",
+		"class", "try", "else", "finally", "match", "async", NULL };
+	static const char *const simple[] = { "return", "raise", "assert",
+		"del", "await", "print", "global", "nonlocal", "yield", "not",
+		"lambda", NULL };
+	static const char *const alone[] = { "pass", "break", "continue",
+		"return", NULL };
+
+	if (begins(line, always))
+		return true;
+	if (begins(line, blocks))
+		return has_any(line, len, ":");
+	if (begins(line, simple) && has_any(line, len, "([=\"'"))
+		return true;
+	for (int i = 0; alone[i] != NULL; i++)
+		if (text_is(line, len, alone[i]))
+			return true;
+	return is_import(line, len);
+}
+
+/* Letters of all languages; a name that is called has those of ASCII alone, as
+ * prose of others has brackets without a blank before them. */
+static size_t
+name_length(const char *line)
+{
+	size_t n = 0;
+
+	while (strchr(DOTTED, line[n]) != NULL ? line[n] != '\0' :
+						 (unsigned char)line[n] > 0x7f)
+		n++;
+	return n;
+}
+
+/* A call, an assignment, or a calculation. */
+static bool
+is_expression(const char *line, size_t len)
+{
+	static const char digits[] = "0123456789";
+	size_t name = name_length(line);
+	char next = line[name + strspn(line + name, " \t")];
+
+	if (name > 0 && strchr(digits, *line) == NULL)
+		return next == '=' ||
+		    (strchr("([", line[name]) != NULL && line[name] != '\0' &&
+			strspn(line, DOTTED) == name) ||
+		    (next != '\0' && strchr("+-*/%|&^@:,", next) != NULL &&
+			has_any(line, len, "="));
+	if (strchr("([{", *line) != NULL)
+		return has(line, len, " for ") && has(line, len, " in ");
+	return has_any(line, len, digits) && has_any(line, len, "+-*/%<>&|^") &&
+	    strspn(line, "0123456789.+-*/%()<>=!&|^~, ") >= len;
+}
+
+bool
+source_looks(const char *text)
+{
+	struct source_scan scan = { .at = text };
+	struct source_line line;
+	bool found = false;
+
+	while (source_scan_next(&scan, &line)) {
+		if (!line.code || line.in_string || line.inner)
+			continue;
+		if (is_statement(line.text, line.len) ||
+		    is_expression(line.text, line.len))
+			found = true;
+		/* a line that may go on with the one before says nothing */
+		else if (strchr(" \t)]}'\"", *line.text) == NULL)
+			return false;
+	}
+	return found;
+}
+
+/* ---- slips ---- */
+
+/* "'''py" on a line, and the same quotes at the end. */
+static bool
+has_quotes_for_ticks(const char *code)
+{
+	size_t len;
+	size_t word;
+
+	code += strspn(code, SOURCE_BLANKS);
+	len = strlen(code);
+	while (len > 0 && strchr(SOURCE_BLANKS, code[len - 1]) != NULL)
+		len--;
+	if (len < 7 || (*code != '\'' && *code != '"') || code[1] != *code ||
+	    code[2] != *code || memcmp(code, code + len - 3, 3) != 0)
+		return false;
+	word = strspn(code + 3, DOTTED);
+	return word > 0 && source_class_of(code + 3, word) == CLASS_PYTHON &&
+	    strchr(SOURCE_BLANKS, code[3 + word]) != NULL;
+}
+
+struct slip
+source_find_slip(const char *code)
+{
+	struct source_scan scan = { .at = code };
+	struct source_line line;
+	struct slip slip = { .kind = SLIP_NONE };
+	bool ticks = false;
+	bool curly = false;
+	bool tabs = false;
+	bool spaces = false;
+
+	if (has_quotes_for_ticks(code))
+		return (struct slip){ .kind = SLIP_STRING };
+	for (int number = 1; source_scan_next(&scan, &line); number++) {
+		if (line.odd != 0)
+			return (struct slip){
+				.kind = SLIP_ODD,
+				.line = number,
+				.point = line.odd,
+			};
+		ticks = ticks || line.ticks > 0;
+		curly = curly || line.curly;
+		tabs = tabs || *line.text == '\t';
+		spaces = spaces || *line.text == ' ';
+	}
+	if (ticks)
+		slip.kind = SLIP_FENCE;
+	else if (curly)
+		slip.kind = SLIP_QUOTES;
+	else if (tabs && spaces)
+		slip.kind = SLIP_TABS;
+	return slip;
+}

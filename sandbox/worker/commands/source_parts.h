@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SOURCE_PARTS_H
+#define SOURCE_PARTS_H
+
+#include <stdint.h>
+
+#include "source.h"
+
+/* What the files source*.c share. */
+
+#define SOURCE_FENCE 3 /* back-ticks, at least */
+#define SOURCE_BLANKS " \t\r\n"
+#define SOURCE_NAME_CHARS \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+/* ---- source_scan.c: lines, as Python's tokenizer sees them ---- */
+
+/* Start as { .at = text }.  The text may be changed before `at`. */
+struct source_scan {
+	const char *at;
+	size_t depth;		 /* of open brackets */
+	char quote;		 /* of the string that goes on; 0: none */
+	bool triple;		 /* it has three of them */
+	bool joined;		 /* the line before ends in a backslash */
+	bool never[2];		 /* no ''', no """ is closed from here on */
+	const char *unclosed[2]; /* up to here no ', no " is closed */
+};
+
+struct source_line {
+	const char *text;
+	size_t len;	/* without its end */
+	size_t blanks;	/* bytes before the first character that is seen */
+	bool in_string; /* it begins within a string */
+	bool inner;	/* it goes on with the statement before it */
+	bool code;	/* something besides blanks and a comment */
+	bool opens;	/* ends in a colon: a block follows */
+	size_t ticks;	/* longest run of back-ticks outside of strings */
+	uint32_t odd;	/* first blank or unseen character, 0: none */
+	bool curly;	/* a typographic quote outside of strings */
+};
+
+/* The next line; false: there is none.  Every byte is looked at a bounded
+ * number of times.  A quote that is not closed is no string. */
+bool source_scan_next(struct source_scan *scan, struct source_line *line);
+/* Longest run of back-ticks outside of strings and comments. */
+size_t source_ticks(const char *text);
+/* The first run of so many back-ticks that no string holds, or that any text
+ * holds where there is none of those; NULL: none. */
+const char *source_find_fence(const char *text, size_t ticks);
+/* A blank that is no Python blank, or a character that nobody sees. */
+bool source_is_odd(uint32_t code);
+/* Bytes of odd characters and blanks at the begin. */
+size_t source_blanks(const char *text);
+
+/* ---- source_shape.c: a piece becomes Python ---- */
+
+/* Bring a piece into shape, in place; it only gets shorter.  transcript: it is
+ * marked as one.  True: it is code, as several prompts say. */
+bool source_shape(char *text, bool transcript);
+/* \r\n and \r become \n, in place. */
+void source_line_ends(char *text);
+
+/* ---- source_tag.c: what a block is marked as ---- */
+
+enum source_class {
+	CLASS_PYTHON,
+	CLASS_NONE,
+	CLASS_TRANSCRIPT,
+	CLASS_TEXT,
+	CLASS_OTHER, /* another language's */
+	CLASS_COUNT, /* of those that are code */
+	CLASS_INPUT = CLASS_COUNT,
+};
+
+enum source_class source_class_of(const char *word, size_t len);
+/* Length of a word at the begin that marks the code behind it as Python, and
+ * of the blanks after it; 0: none, or a name of the code. */
+size_t source_tag_word(const char *text);
+/* Is the output of a program: a traceback. */
+bool source_is_output(const char *text);
+
+/* ---- source_looks.c ---- */
+
+/* Does each statement look like Python, and is there one? */
+bool source_looks(const char *text);
+/* What may be wrong with it. */
+struct slip source_find_slip(const char *code);
+
+/* ---- source_notebook.c ---- */
+
+/* Might the text be a notebook?  False: it need not be parsed. */
+bool source_may_be_notebook(const char *text);
+/* Its cells into code; source->fault says what is wrong with it. */
+void source_read_notebook(struct source *source, const char *text);
+
+/* ---- source.c ---- */
+
+/* One more piece: on lines of its own. */
+void source_add(struct source *source, const char *code);
+/* Name a language that is left out, once. */
+void source_add_other(struct source *source, const char *word, size_t len);
+
+#endif

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: MIT */
+#include "source_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../base/cleanup.h"
+#include "../../base/utf8.h"
+#include "../render/message_cut.h"
+
+#define TAG_CHARS SOURCE_NAME_CHARS "+-.#"
+/* What a round brings forth may be a message or a quote itself. */
+#define ROUNDS_MOST 4
+#define BLOCKS_MOST 400 /* of all kinds that are looked at */
+
+/* Back-ticks alone are no code, either. */
+#define NO_CODE SOURCE_BLANKS "`"
+
+static bool
+is_blank(const char *text)
+{
+	return text[strspn(text, NO_CODE)] == '\0';
+}
+
+void
+source_add(struct source *source, const char *code)
+{
+	struct buf *out = &source->code;
+
+	if (is_blank(code))
+		return;
+	if (out->len > 0 && out->data[out->len - 1] != '\n')
+		buf_addc(out, '\n');
+	buf_adds(out, code);
+	source->pieces++;
+}
+
+void
+source_add_other(struct source *source, const char *word, size_t len)
+{
+	struct slip slip = { .kind = SLIP_LANGUAGE };
+
+	for (size_t i = 0; i < len && i + 1 < sizeof(slip.word) &&
+	     strchr(TAG_CHARS, word[i]) != NULL;
+	     i++)
+		slip.word[i] = word[i];
+	for (size_t i = 0; i < source->other_count; i++)
+		if (strcmp(source->others[i].word, slip.word) == 0)
+			return;
+	if (slip.word[0] != '\0' && source->other_count < SOURCE_OTHERS_MAX)
+		source->others[source->other_count++] = slip;
+}
+
+/* ---- blocks ---- */
+
+struct block {
+	enum source_class class;
+	const char *tag;
+	size_t tag_len;
+	const char *text; /* what it encloses, without the tag */
+	size_t len;
+	bool closed;
+};
+
+/* Length of the line that has nothing but a tag, or nothing; 0: it has code.
+ * *word: the tag;
+ * braces around it are R Markdown's. */
+static size_t
+tag_line(const char *s, const char **word, size_t *len)
+{
+	bool brace = *s == '{';
+	size_t n = brace + strspn(s + brace, ".");
+	size_t end;
+
+	*word = s + (brace ? n : 0);
+	*len = strspn(*word, TAG_CHARS);
+	end = (size_t)(*word - s) + *len;
+	if (brace) {
+		end += strcspn(s + end, "}\n");
+		end += s[end] == '}';
+	}
+	end += source_blanks(s + end);
+	end += s[end] == '\r';
+	if (*len >= SLIP_WORD_SIZE || s[end] != '\n' ||
+	    (brace && source_class_of(*word, *len) != CLASS_PYTHON)) {
+		*len = 0;
+		return 0;
+	}
+	return end + 1;
+}
+
+/* Does "py" or "Python:" stand alone before the fence, in its line or in the
+ * one above? */
+static bool
+has_word_before(const char *text, const char *fence)
+{
+	size_t len = 0;
+	int ends = 0;
+
+	while (fence > text &&
+	    (strchr(" \t\r:", fence[-1]) != NULL ||
+		(fence[-1] == '\n' && ends++ == 0)))
+		fence--;
+	while (fence > text && strchr(TAG_CHARS, fence[-1]) != NULL &&
+	    len < SLIP_WORD_SIZE) {
+		fence--;
+		len++;
+	}
+	return (fence == text || fence[-1] == '\n') && len > 0 &&
+	    source_class_of(fence, len) == CLASS_PYTHON;
+}
+
+static bool
+has_code(const struct block *block)
+{
+	for (size_t i = 0; i < block->len; i++)
+		if (strchr(NO_CODE, block->text[i]) == NULL)
+			return true;
+	return false;
+}
+
+/* Take the tag off what the fences enclose.  A word with nothing behind it is
+ * no unknown language but code. */
+static void
+find_class(struct block *block, const char *close)
+{
+	size_t tag = tag_line(block->text, &block->tag, &block->tag_len);
+
+	if (block->text + tag > close)
+		tag = block->tag_len = 0;
+	block->class = source_class_of(block->tag, block->tag_len);
+	block->text += tag;
+	block->len = (size_t)(close - block->text);
+	if (block->class == CLASS_OTHER && !has_code(block)) {
+		block->class = CLASS_NONE;
+		block->text -= tag;
+		block->len += tag;
+	}
+	if (block->class == CLASS_NONE && source_is_output(block->text))
+		block->class = CLASS_TEXT;
+}
+
+/* The next block at or after *at; a fence that is not closed encloses the
+ * rest. */
+static bool
+next_block(const char *text, const char **at, struct block *block)
+{
+	const char *open = *at;
+	const char *close;
+	size_t ticks;
+
+	for (; (open = strchr(open, '`')) != NULL; open += ticks) {
+		ticks = strspn(open, "`");
+		if (ticks >= SOURCE_FENCE)
+			break;
+	}
+	if (open == NULL)
+		return false;
+	*block = (struct block){ .text = open + ticks };
+	close = source_find_fence(block->text, ticks);
+	block->closed = close != NULL;
+	if (close == NULL) {
+		close = block->text + strlen(block->text);
+		*at = close;
+		while (close > block->text && close[-1] == '`')
+			close--;
+	} else {
+		size_t run = strspn(close, "`");
+
+		*at = close + (run >= 2 * ticks ? ticks : run);
+	}
+	find_class(block, close);
+	if (block->class == CLASS_NONE && has_word_before(text, open))
+		block->class = CLASS_PYTHON;
+	return true;
+}
+
+/* What a message of ours puts between back-ticks, so that a block does not end
+ * there. */
+static void
+join_ticks(char *text)
+{
+	static const char apart[] = "`" MESSAGE_APART "`";
+	const char *p = text;
+	const char *found;
+	char *to = text;
+
+	while ((found = strstr(p, apart)) != NULL) {
+		size_t len = (size_t)(found + 1 - p);
+
+		memmove(to, p, len);
+		to += len;
+		p = found + sizeof(apart) - 2;
+	}
+	memmove(to, p, strlen(p) + 1);
+}
+
+static void
+add_block(struct source *source, const struct block *block)
+{
+	auto_free char *text = xstrndup(block->text, block->len);
+
+	join_ticks(text);
+	if (block->class == CLASS_INPUT) {
+		buf_adds(&source->input, text);
+		return;
+	}
+	(void)source_shape(text, block->class == CLASS_TRANSCRIPT);
+	if (block->class == CLASS_TEXT && !source_looks(text))
+		source->certain = false;
+	source_add(source, text);
+}
+
+/* Which blocks are the program: those of the first class that there is. */
+static enum source_class
+choose_class(struct source *source, const char *text)
+{
+	const char *at = text;
+	struct block block;
+	size_t counts[CLASS_COUNT + 1] = { 0 };
+	enum source_class class = CLASS_PYTHON;
+	size_t blocks = 0;
+
+	while (blocks <= BLOCKS_MOST && next_block(text, &at, &block)) {
+		blocks++;
+		if (!has_code(&block))
+			continue;
+		counts[block.class]++;
+		if (block.class == CLASS_OTHER)
+			source_add_other(source, block.tag, block.tag_len);
+	}
+	while (class < CLASS_OTHER && counts[class] == 0)
+		class ++;
+	source->too_many = counts[class] > SOURCE_PIECES_MAX ||
+	    blocks > BLOCKS_MOST;
+	source->certain = class < CLASS_OTHER && !source->too_many;
+	return class;
+}
+
+static bool
+is_one_block(const char *text)
+{
+	const char *begin = text + strspn(text, SOURCE_BLANKS);
+	const char *at = begin;
+	struct block block;
+
+	return strspn(begin, "`") >= SOURCE_FENCE &&
+	    next_block(begin, &at, &block) &&
+	    at[strspn(at, SOURCE_BLANKS)] == '\0';
+}
+
+/* The only fence ends the text: then the first one is missing. */
+static void
+add_before_fence(struct source *source, const char *text)
+{
+	const char *fence = text + strcspn(text, "`");
+	const char *at = text;
+	struct block block;
+	auto_free char *before = xstrndup(text, (size_t)(fence - text));
+
+	if (strspn(fence, "`") < SOURCE_FENCE ||
+	    !next_block(text, &at, &block) || block.closed || has_code(&block))
+		return;
+	(void)source_shape(before, false);
+	source->certain = source_looks(before);
+	source_add(source, before);
+}
+
+static void
+add_blocks(struct source *source, const char *text)
+{
+	enum source_class class = choose_class(source, text);
+	const char *at = text;
+	struct block block;
+
+	while (!source->too_many && next_block(text, &at, &block))
+		if (has_code(&block) &&
+		    (block.class == class || block.class == CLASS_INPUT))
+			add_block(source, &block);
+}
+
+/* ---- texts without a fence ---- */
+
+/* What is behind the back-ticks that close those at the begin of text; NULL:
+ * none do. */
+static const char *
+end_of_ticks(const char *text)
+{
+	size_t ticks = strspn(text, "`");
+
+	for (text += ticks; (text = strchr(text, '`')) != NULL;) {
+		size_t run = strspn(text, "`");
+
+		text += run;
+		if (run == ticks)
+			return text;
+	}
+	return NULL;
+}
+
+/* Between back-ticks; a command of ours is no code. */
+static void
+add_span(struct source *source, const char *text, size_t len)
+{
+	auto_free char *code = xstrndup(text, len);
+	char *begin = code + strspn(code, SOURCE_BLANKS);
+
+	for (len = strlen(begin);
+	     len > 0 && strchr(SOURCE_BLANKS, begin[len - 1]) != NULL;)
+		begin[--len] = '\0';
+	(void)source_shape(begin, false);
+	if (*begin != '/')
+		source_add(source, begin);
+}
+
+/* Pairs of back-ticks within a line.  A run that nothing closes is not looked
+ * for twice. */
+static void
+add_spans(struct source *source, const char *text)
+{
+	bool never[SOURCE_FENCE] = { false };
+
+	while ((text = strchr(text, '`')) != NULL) {
+		size_t ticks = strspn(text, "`");
+		const char *end = ticks < SOURCE_FENCE && !never[ticks] ?
+		    end_of_ticks(text) :
+		    NULL;
+
+		if (end == NULL) {
+			never[ticks < SOURCE_FENCE ? ticks : 0] = true;
+			text += ticks;
+			continue;
+		}
+		add_span(source, text + ticks,
+		    (size_t)(end - text) - 2 * ticks);
+		text = end;
+	}
+}
+
+/* All of it. */
+static void
+add_shaped(struct source *source, const char *text)
+{
+	auto_free char *code = xstrdup(text);
+
+	(void)source_shape(code, false);
+	source_add(source, code);
+}
+
+static void
+add_plain(struct source *source, const char *text)
+{
+	auto_free char *code = xstrdup(text);
+
+	source->certain = source_shape(code, false) || source_looks(code);
+	if (!source->certain && source_ticks(text) > 0) {
+		const char *begin = text + strspn(text, SOURCE_BLANKS);
+
+		add_spans(source, text);
+		source->certain = source->pieces > 0;
+		source->too_many = source->pieces > SOURCE_PIECES_MAX;
+		/* no Python begins with a back-tick */
+		if (source->pieces == 0 && *begin == '`')
+			add_span(source, begin + strspn(begin, "`"),
+			    strlen(begin) - strspn(begin, "`"));
+	}
+	if (source->pieces == 0)
+		source_add(source, code);
+}
+
+/* ---- the whole ---- */
+
+static void
+begin(struct source *source)
+{
+	*source = (struct source){
+		.code = BUF_INIT(SOURCE_TEXT_MAX + SOURCE_PIECES_MAX + 1),
+		.input = BUF_INIT(SOURCE_TEXT_MAX),
+		.slip = { .kind = SLIP_NONE },
+	};
+}
+
+static void
+read_text(struct source *source, const char *text)
+{
+	if (source_ticks(text) < SOURCE_FENCE) {
+		add_plain(source, text);
+		return;
+	}
+	add_blocks(source, text);
+	if (source->pieces > 0 || source->too_many)
+		return;
+	source->certain = false;
+	add_before_fence(source, text);
+	if (source->pieces == 0 && !is_one_block(text))
+		add_shaped(source, text);
+}
+
+/* Until nothing changes: code that is given back is the same code. */
+static void
+read_again(struct source *source)
+{
+	for (int i = 1; i < ROUNDS_MOST && !source->settled; i++) {
+		auto_source struct source next;
+
+		begin(&next);
+		read_text(&next, buf_str(&source->code));
+		source->settled = next.too_many ||
+		    strcmp(buf_str(&next.code), buf_str(&source->code)) == 0;
+		if (source->settled)
+			break;
+		buf_reset(&source->code);
+		buf_add(&source->code, buf_str(&next.code), next.code.len);
+		source->certain = source->certain ||
+		    (next.certain && source->other_count == 0);
+		if (next.pieces == 0) {
+			source->pieces = 0;
+			source->certain = false;
+		}
+	}
+}
+
+/* False: it is no notebook, and need not be one. */
+static bool
+read_notebook(struct source *source, const char *text, enum source_kind kind)
+{
+	if (kind != SOURCE_NOTEBOOK && !source_may_be_notebook(text))
+		return false;
+	source_read_notebook(source, text);
+	if (kind == SOURCE_NOTEBOOK || source->fault == SOURCE_FINE)
+		return true;
+	source->fault = SOURCE_FINE;
+	return false;
+}
+
+void
+source_read(struct source *source, const char *text, enum source_kind kind)
+{
+	begin(source);
+	if (strlen(text) > SOURCE_TEXT_MAX) {
+		source->too_many = true;
+		return;
+	}
+	if (!read_notebook(source, text, kind))
+		read_text(source, text);
+	read_again(source);
+	source->slip = source_find_slip(buf_str(&source->code));
+	if (source->slip.kind == SLIP_NONE && !source->certain &&
+	    source->other_count > 0)
+		source->slip = source->others[0];
+}
+
+void
+source_release(struct source *source)
+{
+	buf_release(&source->code);
+	buf_release(&source->input);
+}
+
+void
+source_append(struct source *all, const struct source *one)
+{
+	size_t pieces = all->pieces + one->pieces;
+
+	source_add(all, buf_str(&one->code));
+	all->pieces = pieces;
+	all->too_many = all->too_many || one->too_many;
+	for (size_t i = 0; i < one->other_count; i++)
+		source_add_other(all, one->others[i].word,
+		    strlen(one->others[i].word));
+	if (all->input.len == 0)
+		buf_add(&all->input, buf_str(&one->input), one->input.len);
+	if (all->slip.kind == SLIP_NONE)
+		all->slip = one->slip;
+}
+
+char *
+source_content(const char *text, size_t *len)
+{
+	const char *begin = text + strspn(text, SOURCE_BLANKS);
+	const char *at = begin;
+	struct block block;
+
+	/* one fence, and nothing but it */
+	if (strspn(begin, "`") >= SOURCE_FENCE &&
+	    next_block(begin, &at, &block) && block.closed && is_blank(at)) {
+		char *content = xstrndup(block.text, block.len);
+
+		source_line_ends(content);
+		*len = strlen(content);
+		return content;
+	}
+	*len = strlen(text);
+	return xstrdup(text);
+}

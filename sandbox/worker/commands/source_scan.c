@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+#include "source_parts.h"
+
+#include <string.h>
+
+#include "../../base/text.h"
+#include "../../base/utf8.h"
+
+#define WORD_MOST 8
+
+/* The name that ends here: what stands before a quote. */
+struct word {
+	char text[WORD_MOST];
+	size_t len; /* more than WORD_MOST: no prefix */
+};
+
+bool
+source_is_odd(uint32_t code)
+{
+	return code > 0x7f &&
+	    (utf8_is_blank(code) || code == 0xad || code == 0x61c ||
+		(code >= 0x200b && code <= 0x200f) ||
+		(code >= 0x2028 && code <= 0x202e) ||
+		(code >= 0x2060 && code <= 0x206f) || code == 0xfeff);
+}
+
+/* The character at s and its length; invalid bytes are U+FFFD. */
+static uint32_t
+decode(const char *s, size_t *step)
+{
+	*step = utf8_step(s, strnlen(s, 4));
+	if (*step > 0)
+		return utf8_decode(s, *step);
+	*step = 1;
+	return 0xfffd;
+}
+
+size_t
+source_blanks(const char *text)
+{
+	size_t n = 0;
+	size_t step = 1;
+
+	while (text[n] == ' ' || text[n] == '\t' || text[n] == '\f' ||
+	    ((unsigned char)text[n] > 0x7f &&
+		source_is_odd(decode(text + n, &step)))) {
+		n += step;
+		step = 1;
+	}
+	return n;
+}
+
+/* ---- strings ---- */
+
+/* A prefix of strings, or a keyword that may stand right before one. */
+static bool
+may_precede(const struct word *word)
+{
+	static const char *const words[] = { "r", "b", "u", "f", "t", "br",
+		"rb", "fr", "rf", "tr", "rt", "in", "is", "if", "or", "and",
+		"not", "else", "elif", "while", "return", "yield", "assert",
+		"await", "raise", "case", "match", "except", "print", "del",
+		"from", "import", "lambda", NULL };
+
+	if (word->len == 0)
+		return true;
+	for (int i = 0; words[i] != NULL && word->len <= WORD_MOST; i++)
+		if (text_is(word->text, word->len, words[i]))
+			return true;
+	return false;
+}
+
+static bool
+is_triple(const char *p, char quote)
+{
+	return p[0] == quote && p[1] == quote && p[2] == quote;
+}
+
+/* Where the search for the end of a string stopped; *closed: at its end. */
+static const char *
+find_close(const char *p, char quote, bool triple, bool *closed)
+{
+	*closed = false;
+	for (; *p != '\0' && (triple || *p != '\n'); p++) {
+		if (*p == '\\' && p[1] != '\0') {
+			p++;
+		} else if (triple ? is_triple(p, quote) : *p == quote) {
+			*closed = true;
+			break;
+		}
+	}
+	return p;
+}
+
+/* Does a string begin at this quote?  Only one that is closed does. */
+static bool
+opens_string(struct source_scan *scan, const char *p, const struct word *word)
+{
+	int which = *p == '"';
+	bool triple = is_triple(p, *p);
+	const char *end;
+	bool closed;
+
+	if (!may_precede(word))
+		return false;
+	if (triple && !scan->never[which]) {
+		(void)find_close(p + 3, *p, true, &closed);
+		scan->never[which] = !closed;
+		if (closed) {
+			scan->quote = *p;
+			scan->triple = true;
+			return true;
+		}
+	}
+	if (scan->unclosed[which] != NULL && p < scan->unclosed[which])
+		return false;
+	end = find_close(p + 1, *p, false, &closed);
+	if (!closed) {
+		scan->unclosed[which] = end;
+		return false;
+	}
+	scan->quote = *p;
+	scan->triple = false;
+	return true;
+}
+
+/* Go on within a string, to its end or to that of the line. */
+static const char *
+skip_string(struct source_scan *scan, const char *p)
+{
+	while (*p != '\0' && *p != '\n') {
+		if (*p == '\\' && p[1] != '\0' && p[1] != '\n') {
+			p += 2;
+		} else if (scan->triple ? is_triple(p, scan->quote) :
+					  *p == scan->quote) {
+			p += scan->triple ? 3 : 1;
+			scan->quote = 0;
+			break;
+		} else {
+			p++;
+		}
+	}
+	/* only a backslash takes a short one over the end of a line */
+	if (scan->quote != 0 && !scan->triple && *p == '\n' && p[-1] != '\\')
+		scan->quote = 0;
+	return p;
+}
+
+/* ---- lines ---- */
+
+/* A command of a notebook: the rest of the line is none of Python's. */
+static bool
+is_magic(const char *p)
+{
+	return *p == '!' ||
+	    (*p == '%' && p[1] != '\0' &&
+		strchr(SOURCE_NAME_CHARS "%", p[1]) != NULL);
+}
+
+static const char *
+skip_line(const char *p)
+{
+	return p + strcspn(p, "\n");
+}
+
+static const char *
+take_wide(struct source_line *line, const char *p, struct word *word)
+{
+	size_t step;
+	uint32_t code = decode(p, &step);
+
+	if (!source_is_odd(code)) {
+		word->len = WORD_MOST + 1;
+		if (code >= 0x2018 && code <= 0x201f)
+			line->curly = true;
+	} else {
+		word->len = 0;
+		if (line->odd == 0)
+			line->odd = code;
+	}
+	return p + step;
+}
+
+static void
+take_letter(struct word *word, char c)
+{
+	if (strchr(SOURCE_NAME_CHARS, c) == NULL) {
+		word->len = 0;
+		return;
+	}
+	if (word->len < WORD_MOST)
+		word->text[word->len] = c;
+	if (word->len <= WORD_MOST)
+		word->len++;
+}
+
+static void
+take_bracket(struct source_scan *scan, char c)
+{
+	if (strchr("([{", c) != NULL)
+		scan->depth++;
+	else if (scan->depth > 0 && strchr(")]}", c) != NULL)
+		scan->depth--;
+}
+
+/* One token, or what goes for it; last: the last character of the line that
+ * counts. */
+static const char *
+take_token(struct source_scan *scan, struct source_line *line, const char *p,
+    struct word *word, char *last)
+{
+	if (*p == '#')
+		return skip_line(p);
+	if (*p == '`') {
+		size_t run = strspn(p, "`");
+
+		line->ticks = run > line->ticks ? run : line->ticks;
+		word->len = 0;
+		*last = '`';
+		return p + run;
+	}
+	if ((*p == '"' || *p == '\'') && opens_string(scan, p, word)) {
+		word->len = 0;
+		*last = *p;
+		return skip_string(scan, p + (scan->triple ? 3 : 1));
+	}
+	if (strchr(" \t\f", *p) == NULL)
+		*last = *p;
+	if ((unsigned char)*p > 0x7f)
+		return take_wide(line, p, word);
+	take_letter(word, *p);
+	take_bracket(scan, *p);
+	return p + 1;
+}
+
+bool
+source_scan_next(struct source_scan *scan, struct source_line *line)
+{
+	const char *p = scan->at;
+	struct word word = { .len = 0 };
+	char last = '\0';
+
+	if (*p == '\0')
+		return false;
+	*line = (struct source_line){
+		.text = p,
+		.blanks = source_blanks(p),
+		.in_string = scan->quote != 0,
+		.inner = scan->depth > 0 || scan->joined,
+	};
+	if (line->in_string) {
+		last = scan->quote;
+		p = skip_string(scan, p);
+	} else if (!line->inner && is_magic(p + line->blanks)) {
+		last = '!';
+		p = skip_line(p);
+	}
+	while (*p != '\0' && *p != '\n')
+		p = scan->quote != 0 ? skip_string(scan, p) :
+				       take_token(scan, line, p, &word, &last);
+	scan->joined = scan->quote == 0 && last == '\\';
+	line->len = (size_t)(p - line->text);
+	line->code = last != '\0';
+	line->opens = last == ':' && scan->depth == 0 && scan->quote == 0;
+	scan->at = p + (*p == '\n');
+	return true;
+}
+
+/* ---- back-ticks ---- */
+
+size_t
+source_ticks(const char *text)
+{
+	struct source_scan scan = { .at = text };
+	struct source_line line;
+	size_t most = 0;
+
+	while (source_scan_next(&scan, &line))
+		if (line.ticks > most)
+			most = line.ticks;
+	return most;
+}
+
+/* Comments hide no fence: a block may end in one. */
+static const char *
+find_fence(const char *p, size_t ticks)
+{
+	struct source_scan scan = { .at = p };
+	struct word word = { .len = 0 };
+	struct source_line line = { .text = p };
+	char last;
+
+	while (*p != '\0') {
+		size_t run = strspn(p, "`");
+
+		if (scan.quote != 0) {
+			p = skip_string(&scan, p);
+			p += *p == '\n' ? 1 : 0;
+			continue;
+		}
+		if (run >= ticks)
+			return p;
+		if (run > 0 || *p == '#' || *p == '\n') {
+			word.len = 0;
+			p += run > 0 ? run : 1;
+			continue;
+		}
+		p = take_token(&scan, &line, p, &word, &last);
+	}
+	return NULL;
+}
+
+const char *
+source_find_fence(const char *text, size_t ticks)
+{
+	const char *found = find_fence(text, ticks);
+
+	for (const char *p = text; found == NULL; p += strspn(p, "`")) {
+		p = strchr(p, '`');
+		if (p == NULL)
+			break;
+		if (strspn(p, "`") >= ticks)
+			found = p;
+	}
+	return found;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/* From what was typed, pasted or quoted to Python: each step changes the text
+ * in place and only makes it shorter. */
+#include "source_parts.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "../../base/utf8.h"
+
+#define LEVELS_MOST 100 /* of indentation, as Python has it */
+#define TAB 8
+#define COOKIE_LINES 2 /* Python looks for an encoding there */
+
+static void
+cut(char *at, size_t len)
+{
+	memmove(at, at + len, strlen(at + len) + 1);
+}
+
+void
+source_line_ends(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p != '\r')
+			*to++ = *p;
+		else if (p[1] != '\n')
+			*to++ = '\n';
+	*to = '\0';
+}
+
+/* ---- quote marks ---- */
+
+/* Bytes of a quote mark at the begin of a line; a prompt is none. */
+static size_t
+quote_mark(const char *line)
+{
+	size_t n = strspn(line, " ");
+
+	if (n > 3 || line[n] != '>' ||
+	    (line[n + 1] == '>' && line[n + 2] == '>'))
+		return 0;
+	return n + 1 + (line[n + 1] == ' ');
+}
+
+static bool
+is_blank_line(const char *line)
+{
+	line += source_blanks(line);
+	return *line == '\n' || *line == '\0';
+}
+
+static bool
+is_quoted(const char *text)
+{
+	bool found = false;
+
+	for (const char *p = text; *p != '\0'; p += *p == '\n') {
+		if (quote_mark(p) > 0)
+			found = true;
+		else if (!is_blank_line(p))
+			return false;
+		p += strcspn(p, "\n");
+	}
+	return found;
+}
+
+static void
+shape_quotes(char *text)
+{
+	char *to = text;
+
+	if (!is_quoted(text))
+		return;
+	for (const char *p = text; *p != '\0';) {
+		size_t len;
+
+		p += quote_mark(p);
+		len = strcspn(p, "\n");
+		len += p[len] == '\n';
+		memmove(to, p, len);
+		to += len;
+		p += len;
+	}
+	*to = '\0';
+}
+
+/* ---- prompts ---- */
+
+/* Bytes of "In [12]: ", 0: there is none. */
+static size_t
+numbered_prompt(const char *line)
+{
+	size_t n = 4;
+	size_t digits;
+
+	if (strncmp(line, "In [", n) != 0)
+		return 0;
+	digits = strspn(line + n, "0123456789");
+	n += digits;
+	if (digits == 0 || strncmp(line + n, "]:", 2) != 0)
+		return 0;
+	return n + 2 + (line[n + 2] == ' ');
+}
+
+/* Bytes of a prompt at the begin, and of the blanks before it.  goes_on: the
+ * line before was code. */
+static size_t
+prompt_length(const char *line, bool goes_on)
+{
+	size_t n = strspn(line, " \t");
+	size_t more;
+
+	if (strncmp(line + n, ">>>", 3) == 0)
+		return n + 3 + (line[n + 3] == ' ');
+	more = numbered_prompt(line + n);
+	if (more > 0)
+		return n + more;
+	if (!goes_on || strncmp(line + n, "...", 3) != 0)
+		return 0;
+	n += line[n + 3] == ':' ? 4 : 3;
+	return n + (line[n] == ' ');
+}
+
+static size_t
+count_prompts(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text != '\0'; text += *text == '\n') {
+		count += prompt_length(text, count > 0) > 0;
+		text += strcspn(text, "\n");
+	}
+	return count;
+}
+
+/* What an interpreter says when it starts. */
+static bool
+is_banner(const char *text)
+{
+	return (strncmp(text, "Python ", 7) == 0 &&
+		   isdigit((unsigned char)text[7])) ||
+	    strncmp(text, "IPython ", 8) == 0;
+}
+
+/* Ends a line of code so that the next one belongs to it? */
+static bool
+expects_more(const char *line, size_t len)
+{
+	while (len > 0 && strchr(" \t", line[len - 1]) != NULL)
+		len--;
+	return len > 0 && strchr(":([{,\\", line[len - 1]) != NULL;
+}
+
+/* Of a transcript the lines with a prompt are code, and where the shell shows
+ * none for them, the indented lines of a block that one of those has begun.
+ * False: it is none, or may be a quote, which Discord marks with one prompt. */
+static bool
+shape_prompts(char *text, bool transcript)
+{
+	const char *first = text + strspn(text, SOURCE_BLANKS);
+	size_t prompts = count_prompts(text);
+	char *to = text;
+	bool code = false;
+	bool block = false;
+
+	if (prompts == 0 ||
+	    (!transcript && prompt_length(first, false) == 0 &&
+		!is_banner(first)))
+		return false;
+	for (const char *p = text; *p != '\0';) {
+		size_t prompt = prompt_length(p, code);
+		size_t len;
+
+		code = prompt > 0 ||
+		    (block && (*p == ' ' || *p == '\t') && !is_blank_line(p));
+		p += prompt;
+		len = strcspn(p, "\n");
+		block = code &&
+		    (expects_more(p, len) || (block && prompt == 0));
+		len += p[len] == '\n';
+		if (code) {
+			memmove(to, p, len);
+			to += len;
+		}
+		p += len;
+	}
+	*to = '\0';
+	return prompts > 1;
+}
+
+/* ---- blanks ---- */
+
+/* Odd blanks before a line become blanks, unseen characters go. */
+static void
+shape_blanks(char *text)
+{
+	struct source_scan scan = { .at = text };
+	struct source_line line;
+	char *to = text;
+
+	while (source_scan_next(&scan, &line)) {
+		size_t blanks = line.in_string ? 0 : line.blanks;
+		const char *p = line.text;
+		const char *seen = p + blanks;
+		const char *end = scan.at;
+
+		while (p < seen) {
+			size_t step = (unsigned char)*p <= 0x7f ?
+			    1 :
+			    utf8_step(p, (size_t)(seen - p));
+
+			if (step == 1)
+				*to++ = *p;
+			else if (utf8_is_blank(utf8_decode(p, step)))
+				*to++ = ' ';
+			p += step;
+		}
+		memmove(to, seen, (size_t)(end - seen));
+		to += end - seen;
+	}
+	*to = '\0';
+}
+
+/* Odd characters at the very end. */
+static void
+shape_end(char *text)
+{
+	size_t len = strlen(text);
+
+	while (len > 0) {
+		size_t at = len - 1;
+
+		while (at > 0 && utf8_is_tail(text[at]))
+			at--;
+		if ((unsigned char)text[at] <= 0x7f ||
+		    utf8_step(text + at, len - at) != len - at ||
+		    !source_is_odd(utf8_decode(text + at, len - at)))
+			break;
+		text[at] = '\0';
+		len = at;
+	}
+}
+
+/* ---- what stands before the code ---- */
+
+/* Bytes of "/il py code:", as people copy it. */
+static size_t
+command_length(const char *text)
+{
+	size_t n = 1 + (strncmp(text, "/il ", 4) == 0 ? 3 : 0);
+
+	if (*text != '/' || strncmp(text + n, "py ", 3) != 0)
+		return 0;
+	n += 3;
+	n += strspn(text + n, " ");
+	if (strncmp(text + n, "code:", 5) == 0)
+		n += 5;
+	return n + strspn(text + n, " ");
+}
+
+/* A mark on a line of its own goes with that line. */
+static void
+shape_begin(char *text)
+{
+	char *begin = text + strspn(text, SOURCE_BLANKS);
+	char *end = begin;
+	size_t n;
+
+	while ((n = command_length(end)) > 0 || (n = source_tag_word(end)) > 0)
+		end += n;
+	if (end > begin && end[-1] == '\n')
+		begin = text;
+	cut(begin, (size_t)(end - begin));
+}
+
+/* ---- indentation ---- */
+
+/* How much of it counts as the margin: of the first statement, of the others.
+ */
+struct margins {
+	size_t first;
+	size_t others;
+};
+
+static bool
+is_statement_line(const struct source_line *line)
+{
+	return line->code && !line->in_string && !line->inner;
+}
+
+/* Columns of the blanks before a line, behind the first `margin` bytes. */
+static size_t
+column(const struct source_line *line, size_t margin)
+{
+	size_t columns = 0;
+
+	for (size_t i = margin; i < line->blanks; i++)
+		columns = line->text[i] == '\t' ?
+		    columns - columns % TAB + TAB :
+		    columns + 1;
+	return columns;
+}
+
+/* Would Python take the indentation, were it less by the margins? */
+static bool
+is_aligned(const char *text, const struct margins *margins)
+{
+	struct source_scan scan = { .at = text };
+	struct source_line line;
+	size_t levels[LEVELS_MOST] = { 0 };
+	size_t top = 0;
+	bool opened = false;
+	bool first = true;
+
+	while (source_scan_next(&scan, &line)) {
+		size_t margin = first ? margins->first : margins->others;
+		size_t at;
+
+		if (!line.code)
+			continue;
+		if (!is_statement_line(&line)) {
+			opened = line.opens;
+			continue;
+		}
+		at = column(&line, margin);
+		if (opened && at > levels[top] && top + 1 < LEVELS_MOST)
+			levels[++top] = at;
+		while (!opened && top > 0 && at < levels[top])
+			top--;
+		if (at != levels[top])
+			return false;
+		opened = line.opens;
+		first = false;
+	}
+	return true;
+}
+
+/* The least indentation in bytes; -1: there is no such line.  Those that begin
+ * within strings count for themselves. */
+static void
+measure(const char *text, long *first, long *others, long *strings)
+{
+	struct source_scan scan = { .at = text };
+	struct source_line line;
+
+	*first = *others = *strings = -1;
+	while (source_scan_next(&scan, &line)) {
+		long blanks = (long)strspn(line.text, " \t");
+		long *least = line.in_string ? strings :
+		    *first < 0		     ? first :
+					       others;
+
+		if (line.in_string ? is_blank_line(line.text) :
+				     !is_statement_line(&line))
+			continue;
+		if (*least < 0 || blanks < *least)
+			*least = blanks;
+	}
+}
+
+static void
+cut_margins(char *text, const struct margins *margins, size_t strings)
+{
+	struct source_scan scan = { .at = text };
+	struct source_line line;
+	char *to = text;
+	bool first = true;
+
+	while (source_scan_next(&scan, &line)) {
+		size_t margin = line.in_string ? strings :
+		    first		       ? margins->first :
+						 margins->others;
+		size_t n = strspn(line.text, " \t");
+		const char *end = scan.at;
+
+		if (is_statement_line(&line))
+			first = false;
+		if (n > margin)
+			n = margin;
+		memmove(to, line.text + n, (size_t)(end - line.text) - n);
+		to += (size_t)(end - line.text) - n;
+	}
+	*to = '\0';
+}
+
+/* What is indented as a whole, or but for its first line, is not meant so. */
+static void
+shape_margin(char *text)
+{
+	struct margins margins = { 0, 0 };
+	long first;
+	long others;
+	long strings;
+
+	measure(text, &first, &others, &strings);
+	if (first < 0 || (first == 0 && others <= 0) ||
+	    is_aligned(text, &margins))
+		return;
+	margins.first = (size_t)first;
+	if (others > 0)
+		margins.others = first > 0 && first < others ? (size_t)first :
+							       (size_t)others;
+	if (first == 0 && !is_aligned(text, &margins))
+		return;
+	cut_margins(text, &margins,
+	    strings >= (long)margins.others ? margins.others : 0);
+}
+
+/* ---- a declared encoding ---- */
+
+/* Is what follows "coding:" a name of another encoding? */
+static bool
+is_encoding(const char *name)
+{
+	name += strspn(name, " \t");
+	return *name != '\0' && strchr(SOURCE_NAME_CHARS "-.", *name) != NULL &&
+	    strncasecmp(name, "utf-8", 5) != 0 &&
+	    strncasecmp(name, "utf8", 4) != 0;
+}
+
+/* Disarm each "coding: latin-1" of a comment. */
+static void
+shape_comment(char *line, size_t len)
+{
+	static const char word[] = "coding";
+	const char *end = line + len;
+
+	while ((line = memmem(line, (size_t)(end - line), word,
+		    sizeof(word) - 1)) != NULL) {
+		line += sizeof(word) - 1;
+		if (line < end && (*line == ':' || *line == '=') &&
+		    is_encoding(line + 1))
+			*line = ' ';
+	}
+}
+
+/* What came as text has been decoded, whatever it says of itself: Python would
+ * decode it a second time.  Lines keep their numbers. */
+static void
+shape_cookie(char *text)
+{
+	for (int i = 0; i < COOKIE_LINES && *text != '\0'; i++) {
+		size_t len = strcspn(text, "\n");
+		size_t blanks = strspn(text, " \t\f");
+
+		if (text[blanks] == '#')
+			shape_comment(text, len);
+		else if (blanks < len)
+			break;
+		text += len + (text[len] == '\n');
+	}
+}
+
+bool
+source_shape(char *text, bool transcript)
+{
+	bool prompts;
+
+	source_line_ends(text);
+	shape_quotes(text);
+	prompts = shape_prompts(text, transcript);
+	shape_blanks(text);
+	shape_end(text);
+	shape_begin(text);
+	shape_margin(text);
+	shape_cookie(text);
+	return prompts;
+}
