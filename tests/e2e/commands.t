@@ -98,16 +98,33 @@ def errors_say_what_to_change():
              "Code has no network here"),
             ("import socket\nsocket.create_connection(('1.1.1.1', 80))",
              "Code has no network here"),
-            ("python print(1)", "begins with the word `python`"),
-            ("python\nprint(1)", "begins with the word `python`"),
+            ("x = 1\nprint(1,\xa0x)", "Line 2 has a character that looks"),
+            ("x =\u200b 1", "Line 1 has a character that looks"),
             ("print(\u201chi\u201d)", "curly quotes"),
-            ("print(1)\n```", "back-tick is left over"),
+            ("print(1)`", "back-tick is left over"),
             ("```js\nconsole.log(1)\n```", "marked `js`"),
             ("```js\nlet x = 1;\n```", "marked `js`"),
             ("if 1:\n\tx = 1\n        y = 2", "Tabs and spaces"),
             ("if 1:\n\tx = 1\n    y = 2", "Tabs and spaces")):
         text = final("py", code=code).content
         assert hint in text and "-# exit 1" in text, (code, text)
+    text = final("py", code="'''py\nprint(1)\n'''").content
+    assert "between quotes" in text and "exit" not in text, text
+
+
+@test
+def what_was_pasted_is_run():
+    for code in ("Python print(6 * 7)", "python\nprint(6 * 7)",
+                 "print(6 * 7)\n```", "```PY\nprint(6 * 7)\n```\n```\n1\n```",
+                 ">>> print(6 * 7)\n42", "In [1]: print(6 * 7)",
+                 "    x = 6\n    print(x * 7)", "x = 6\n  print(x * 7)",
+                 "> ```py\n> print(6 * 7)\n> ```",
+                 "if 1:\n\xa0\u3000print(6 * 7)"):
+        text = final("py", code=code).content
+        assert "42" in text and "exit" not in text, (code, text)
+    text = final("py", code="# coding: latin-1\nprint('\xe9', __import__("
+                 "'linecache').getline(__file__, 2))").content
+    assert "\n\xe9 " in text and "print('\xe9'" in text, text
 
 
 @test
