@@ -21,6 +21,7 @@ static bool
 action_again(struct context *c)
 {
 	c->job.path = c->view.path;
+	c->job.share = c->view.share != 0;
 	return true;
 }
 
@@ -203,6 +204,7 @@ static bool
 action_py_install(struct context *c)
 {
 	c->job.kind = JOB_PY_INSTALL;
+	c->job.share = c->view.share != 0;
 	return true;
 }
 

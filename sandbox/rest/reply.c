@@ -10,6 +10,15 @@
 
 #define RETRY_AFTER_MOST 3600.0 /* seconds */
 
+bool
+rest_is_moderated(const struct rest_reply *reply)
+{
+	enum { MESSAGE = 200000, TITLE = 200001, HARMFUL_LINKS = 240000 };
+
+	return reply->code == MESSAGE || reply->code == TITLE ||
+	    reply->code == HARMFUL_LINKS;
+}
+
 void
 reply_read(struct rest_reply *reply, const struct transfer_answer *answer,
     const struct buf *body)

@@ -41,7 +41,7 @@ void rest_note_end(struct rest *rest);
 /* One try, for who counts. */
 struct rest_exchange {
 	enum rest_route {
-		REST_ROUTE_EDIT,
+		REST_ROUTE_EDIT, /* or a further message */
 		REST_ROUTE_DELETE,
 		REST_ROUTE_FETCH, /* rest_download() */
 		REST_ROUTE_APPLICATION,
@@ -92,6 +92,9 @@ struct rest_reply {
 	int64_t retry_after_ms; /* how long to wait; -1: not told */
 };
 
+/* Does the server's moderation (AutoMod) forbid such a text there? */
+bool rest_is_moderated(const struct rest_reply *reply);
+
 /* Within this time from its beginning a call about a message begins its tries:
  * whoever makes it has others to serve, too. */
 #define REST_HOLD_MS 20000
@@ -103,15 +106,16 @@ enum rest_patience {
 };
 
 /*
- * PATCH …/messages/@original with a JSON body and up to ten files (their
- * "attachments" array is already in the body).  until_ms: wall clock time at
- * which the token dies.
+ * Send a JSON body and up to ten files (their "attachments" array is already in
+ * the body): PATCH …/messages/@original, or POST one more message after that,
+ * which may come twice.  until_ms: wall clock time at which the token dies.
  */
-enum rest_outcome rest_edit_original(struct rest *rest, const char *token,
-    const char *body, const struct rest_file *files, size_t file_count,
-    enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
-    struct err *err);
-/* DELETE it; of a message that is not there REST_GONE. */
+enum rest_message { REST_ORIGINAL, REST_FURTHER };
+enum rest_outcome rest_send_message(struct rest *rest, enum rest_message which,
+    const char *token, const char *body, const struct rest_file *files,
+    size_t file_count, enum rest_patience patience, int64_t until_ms,
+    struct rest_reply *reply, struct err *err);
+/* DELETE the original; of a message that is not there REST_GONE. */
 enum rest_outcome rest_delete_original(struct rest *rest, const char *token,
     int64_t until_ms, struct rest_reply *reply, struct err *err);
 /* Wait for so long, or until the process should end. */

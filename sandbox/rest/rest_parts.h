@@ -14,10 +14,14 @@ struct transfer;
 #define REST_BUCKETS 256
 #define REST_TIMEOUT_MS 15000 /* of one exchange */
 
-/* When a token may be used again. */
+/* What is known of a token: when it may be used again, and the 404s that its
+ * calls have met so far. */
 struct bucket {
 	uint64_t key; /* of the token, odd; 0: none */
 	int64_t free_at_ms;
+	int missing;
+	int64_t missing_since_ms;
+	bool gone; /* never again */
 };
 
 struct rest {
@@ -30,6 +34,7 @@ struct rest {
 	 * the same token. */
 	struct brake *brake;
 	struct bucket buckets[REST_BUCKETS];
+	struct bucket no_bucket; /* of calls without one */
 	void (*tell)(void *arg, const struct rest_exchange *exchange);
 	void *tell_arg;
 };

@@ -14,8 +14,9 @@
 #define BLOCK_LEAST_MS 1000
 /* Never a moment too early: that counts as one more violation. */
 #define MARGIN_MS 10
-#define MISSING_FIRST_MS 50
-#define MISSING_MOST_MS 2000
+/* Six tries in ten seconds: Discord restricts who sends more. */
+#define MISSING_FIRST_MS 100
+#define MISSING_MOST_MS 3500
 
 /* The end of the tries. */
 static struct retry_verdict
@@ -93,10 +94,13 @@ decide_missing(struct retry *retry, const struct rest_reply *answer,
 
 	if (retry->missing++ == 0)
 		retry->missing_since_ms = now_ms;
-	if (retry->missing <= 6)
-		wait_ms = (int64_t)MISSING_FIRST_MS << (retry->missing - 1);
+	if (retry->missing <= 3)
+		wait_ms = (int64_t)MISSING_FIRST_MS
+		    << (2 * (retry->missing - 1));
 	if (now_ms - retry->missing_since_ms + wait_ms > limit_ms)
 		return verdict(REST_GONE);
+	if (retry->patience != REST_FINAL)
+		return verdict(REST_DROPPED);
 	return again(retry, now_ms, wait_ms);
 }
 
@@ -124,7 +128,7 @@ retry_decide(struct retry *retry, const struct rest_reply *answer,
 	if ((status == 401 && answer->code == CODE_TOKEN_DEAD) ||
 	    (status == 404 && answer->code == CODE_UNKNOWN_INTERACTION))
 		return verdict(REST_GONE);
-	if (once && (limited || status == 404))
+	if (once && limited)
 		return verdict(REST_DROPPED);
 	if (limited)
 		return decide_limited(retry, answer, now_ms, jitter);

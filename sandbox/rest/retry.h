@@ -18,9 +18,10 @@
  *	  Cloudflare	or an answer without Discord's JSON
  *	401		the same, unless it is about the bot's token: Discord
  *			does not take a good token at this moment
- *	404		again for RETRY_MISSING_MS: right after a deferral it
- *			often means "not yet" (10008, the message was deleted:
- *			RETRY_DELETED_MS; 10062: never)
+ *	404		again for RETRY_MISSING_MS, six times at most: right
+ *			after a deferral it often means "not yet" (10008, the
+ *			message was deleted: RETRY_DELETED_MS; 10062: never).
+ *			Then the token is never used again
  *	401 with 50027	gone: the token is dead
  *	408, 5xx, none	again after 1, 2, 4, 8 s and some jitter
  *	all other	refused
@@ -32,7 +33,8 @@
 #define RETRY_MISSING_MS 10000
 #define RETRY_DELETED_MS 3000
 
-/* The tries of one call so far; fill the first three, zero the others. */
+/* The tries of one call so far; fill the first three, and what calls with the
+ * same token have met in 404s, zero the others. */
 struct retry {
 	enum rest_patience patience;
 	int64_t deadline_ms; /* monotonic: no try begins after it */

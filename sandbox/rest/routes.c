@@ -24,6 +24,7 @@
 
 #define URL_MAX 4096
 #define UNRESERVED "-._~" /* of RFC 3986, beside letters and digits */
+#define ORIGINAL "/messages/@original"
 #define ONCE_MS 5000
 #define REGISTER_MS 60000
 /* What a call may still take when the process was told to end. */
@@ -112,19 +113,19 @@ rest_tell(const struct rest *rest, enum rest_route route, int64_t since_us,
 
 /* ---- waiting ---- */
 
-/* The place of a bucket; another one may lie there. */
+/* The bucket of a call; that of another token gives way to it.  Calls without a
+ * token share one that is never filled. */
 static struct bucket *
 bucket_of(struct rest *rest, const struct call *call)
 {
-	return &rest->buckets[(call->key >> 32) % REST_BUCKETS];
-}
+	struct bucket
+	    *bucket = &rest->buckets[(call->key >> 32) % REST_BUCKETS];
 
-static void
-bucket_remember(struct rest *rest, const struct call *call, int64_t free_at_ms)
-{
-	if (call->key != 0)
-		*bucket_of(rest, call) = (struct bucket){ call->key,
-			free_at_ms };
+	if (call->key == 0)
+		bucket = &rest->no_bucket;
+	if (bucket->key != call->key)
+		*bucket = (struct bucket){ .key = call->key };
+	return bucket;
 }
 
 /* No try begins or lasts past this end. */
@@ -180,7 +181,7 @@ turn_of(struct rest *rest, const struct call *call,
 	const struct bucket *bucket = bucket_of(rest, call);
 	int64_t at_ms = clock_monotonic_ms() + brake->blocked_ms;
 
-	return bucket->key == call->key && bucket->free_at_ms > at_ms ?
+	return call->key != 0 && bucket->free_at_ms > at_ms ?
 	    bucket->free_at_ms :
 	    at_ms;
 }
@@ -228,13 +229,14 @@ static void
 remember(struct rest *rest, const struct call *call,
     const struct transfer_answer *answer, const struct rest_reply *reply)
 {
+	struct bucket *bucket = bucket_of(rest, call);
 	int64_t now_ms = clock_monotonic_ms();
 	int64_t pause_ms = retry_pause_ms(reply);
 
 	if (answer->remaining == 0 && answer->reset_after_ms >= 0)
-		bucket_remember(rest, call, now_ms + answer->reset_after_ms);
+		bucket->free_at_ms = now_ms + answer->reset_after_ms;
 	if (reply->status == 429 || reply->status == 401)
-		bucket_remember(rest, call, now_ms + pause_ms);
+		bucket->free_at_ms = now_ms + pause_ms;
 	if (retry_is_block(reply) &&
 	    brake_block(rest->brake, clock_wall_ms(), pause_ms))
 		log_warn("Discord blocks us (status %d, code %" PRId64
@@ -275,13 +277,20 @@ call_run(struct rest *rest, struct call *call, const struct buf *url,
     struct rest_reply *reply, struct err *err)
 {
 	struct err last = { ERR_TIMEOUT, "no try within the deadline" };
+	struct bucket *bucket = bucket_of(rest, call);
 	enum rest_outcome outcome;
 	bool again;
 
 	*reply = (struct rest_reply){ 0 };
-	if (url->overflow) {
-		(void)err_set(err, ERR_INPUT, "the address is too long");
+	if (url->overflow || bucket->gone) {
+		(void)err_set(err, ERR_INPUT,
+		    bucket->gone ? "the message or its token is gone" :
+				   "the address is too long");
 		return REST_GONE;
+	}
+	if (call->key != 0) {
+		call->retry.missing = bucket->missing;
+		call->retry.missing_since_ms = bucket->missing_since_ms;
 	}
 	call->request.url = buf_str(url);
 	again = wait_for_turn(rest, call, &outcome, &last);
@@ -294,6 +303,9 @@ call_run(struct rest *rest, struct call *call, const struct buf *url,
 		next = retry_decide(&call->retry, reply, now_ms,
 		    (uint32_t)clock_monotonic_us());
 		outcome = next.outcome;
+		bucket->missing = call->retry.missing;
+		bucket->missing_since_ms = call->retry.missing_since_ms;
+		bucket->gone = call->key != 0 && outcome == REST_GONE;
 		again = next.again &&
 		    wait_until(rest, call, now_ms + next.wait_ms) &&
 		    wait_for_turn(rest, call, &outcome, &last);
@@ -317,10 +329,12 @@ end_within(struct call *call, int64_t timeout_ms)
 	call->retry.deadline_ms = call->until_ms;
 }
 
-/* A call about the message that a token stands for. */
+/* A call to the interaction that a token stands for; rest_of_path: of the
+ * message, "" for a further one. */
 static enum rest_outcome
-call_original(struct rest *rest, const char *token, struct call *call,
-    int64_t until_ms, struct rest_reply *reply, struct err *err)
+call_token(struct rest *rest, const char *token, const char *rest_of_path,
+    struct call *call, int64_t until_ms, struct rest_reply *reply,
+    struct err *err)
 {
 	auto_buf struct buf url = BUF_INIT(URL_MAX);
 
@@ -338,19 +352,20 @@ call_original(struct rest *rest, const char *token, struct call *call,
 	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
 	    rest->application_id);
 	text_add_escaped(&url, token, strlen(token), UNRESERVED);
-	buf_adds(&url, "/messages/@original");
+	buf_adds(&url, rest_of_path);
 	return call_run(rest, call, &url, reply, err);
 }
 
 enum rest_outcome
-rest_edit_original(struct rest *rest, const char *token, const char *body,
-    const struct rest_file *files, size_t file_count,
+rest_send_message(struct rest *rest, enum rest_message which, const char *token,
+    const char *body, const struct rest_file *files, size_t file_count,
     enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
     struct err *err)
 {
+	bool further = which == REST_FURTHER;
 	struct call call = {
 		.request = {
-			.method = "PATCH",
+			.method = further ? "POST" : "PATCH",
 			.body = body,
 			.files = files,
 			.file_count = file_count,
@@ -364,7 +379,8 @@ rest_edit_original(struct rest *rest, const char *token, const char *body,
 	call.request.timeout_ms = patience != REST_FINAL && file_count == 0 ?
 	    ONCE_MS :
 	    rest_timeout_ms(bytes);
-	return call_original(rest, token, &call, until_ms, reply, err);
+	return call_token(rest, token, further ? "" : ORIGINAL, &call, until_ms,
+	    reply, err);
 }
 
 enum rest_outcome
@@ -378,7 +394,7 @@ rest_delete_original(struct rest *rest, const char *token, int64_t until_ms,
 		.retry = { .patience = REST_FINAL },
 	};
 
-	return call_original(rest, token, &call, until_ms, reply, err);
+	return call_token(rest, token, ORIGINAL, &call, until_ms, reply, err);
 }
 
 /* A call about the application, with the bot's token. */

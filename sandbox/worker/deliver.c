@@ -153,16 +153,51 @@ deliver_note(struct worker *worker)
 
 /* One call, with the patience that this answer has. */
 static enum rest_outcome
-edit(struct delivery *d, const char *body, const struct rest_file *files,
-    size_t count)
+deliver_body(struct delivery *d, enum rest_message which, const char *body,
+    const struct rest_file *files, size_t count)
 {
-	return rest_edit_original(d->worker->rest, d->job->token, body, files,
-	    count, d->patience, d->job->received_ms + TOKEN_LIFE_MS, &d->reply,
-	    &d->err);
+	return rest_send_message(d->worker->rest, which, d->job->token, body,
+	    files, count, d->patience, d->job->received_ms + TOKEN_LIFE_MS,
+	    &d->reply, &d->err);
 }
 
-/* The answer's text was refused, by AutoMod for instance: as a file it may
- * pass. */
+/* As a further message, which its owner alone sees. */
+static enum rest_outcome
+tell_apart(struct delivery *d, const char *json, const struct rest_file *files,
+    size_t count)
+{
+	auto_free char *body = message_private_json(json);
+
+	return deliver_body(d, REST_FURTHER, body, files, count);
+}
+
+/* All were to see it, and their server's moderation has refused it.  It is not
+ * sent there in another form: all see that there was one. */
+static enum rest_outcome
+deliver_apart(struct delivery *d)
+{
+	const struct message *m = d->message;
+	auto_message struct message instead = MESSAGE_INIT;
+	auto_free char *body = NULL;
+	enum rest_outcome outcome;
+
+	buf_adds(&instead.lead, _(TEXT_MODERATED_FOR_ALL));
+	body = message_json(&instead, false);
+	outcome = deliver_body(d, REST_ORIGINAL, body, NULL, 0);
+	if (outcome != REST_DONE)
+		return outcome;
+	outcome = REST_REFUSED;
+	if (m != NULL && m->file_count > 0) {
+		auto_free char *whole = message_json(m, true);
+
+		outcome = tell_apart(d, whole, m->files, m->file_count);
+	}
+	if (outcome == REST_REFUSED)
+		outcome = tell_apart(d, d->body, NULL, 0);
+	return outcome;
+}
+
+/* The answer's text was refused: as a file it may pass. */
 static enum rest_outcome
 deliver_as_file(struct delivery *d)
 {
@@ -173,7 +208,15 @@ deliver_as_file(struct delivery *d)
 		return REST_REFUSED;
 	render_as_file(&message, d->message, d->body, d->job->attachment_limit);
 	body = message_json(&message, true);
-	return edit(d, body, message.files, message.file_count);
+	return deliver_body(d, REST_ORIGINAL, body, message.files,
+	    message.file_count);
+}
+
+/* The last answer was a refusal of a text that all were to see. */
+static bool
+is_moderated(const struct delivery *d)
+{
+	return d->job->share && rest_is_moderated(&d->reply);
 }
 
 /* With its files, else without them, else its text as a file, else in words of
@@ -193,18 +236,20 @@ deliver(struct delivery *d)
 	if (m != NULL && m->file_count > 0) {
 		auto_free char *body = message_json(m, true);
 
-		outcome = edit(d, body, m->files, m->file_count);
+		outcome = deliver_body(d, REST_ORIGINAL, body, m->files,
+		    m->file_count);
 		if (outcome == REST_REFUSED)
 			log_warn("the files were refused: %s job=%" PRId64,
 			    d->err.text, d->job->id);
 	}
-	if (outcome == REST_REFUSED)
-		outcome = edit(d, d->body, NULL, 0);
+	if (outcome == REST_REFUSED && !is_moderated(d))
+		outcome = deliver_body(d, REST_ORIGINAL, d->body, NULL, 0);
 	if (outcome == REST_REFUSED) {
 		log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
 		    d->job->id);
 		objection = d->reply;
-		outcome = deliver_as_file(d);
+		outcome = is_moderated(d) ? deliver_apart(d) :
+					    deliver_as_file(d);
 	}
 	/* then at least say why */
 	if (outcome == REST_REFUSED) {
@@ -213,7 +258,7 @@ deliver(struct delivery *d)
 
 		render_not_accepted(&plain, &objection, d->job->id);
 		body = message_json(&plain, false);
-		outcome = edit(d, body, NULL, 0);
+		outcome = deliver_body(d, REST_ORIGINAL, body, NULL, 0);
 	}
 	/* of a message that it has not made yet Discord says 404, too */
 	if (outcome != REST_DONE && d->reply.status == 404 &&

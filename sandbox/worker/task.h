@@ -40,6 +40,7 @@ struct task {
 	bool keep;		  /* it may keep an interpreter, or does */
 	enum kept_end kept_ended; /* why it does not, as the broker says */
 	void (*tick)(void *task); /* while a request goes on; NULL: none */
+	bool quiet; /* it has nothing more to show before its end */
 	struct collect collect;
 	struct run_outcome run;
 	bool at_packages; /* it is one that mounts the packages alone */

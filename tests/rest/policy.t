@@ -20,6 +20,7 @@ from tap import run, test  # noqa: E402
 
 house = House()
 FILES = [("a.csv", b"1,2")]
+PUBLIC = {"type": 5}
 
 
 def begin(**fault):
@@ -83,6 +84,21 @@ def a_404_for_good_is_given_up_after_ten_seconds():
     house.wait_state(sent, "undeliverable")
     times = [time for _, time in tries(sent)]
     assert 7 < times[-1] - times[0] <= 13, times
+    assert len(times) <= 6, times
+    clean()
+
+
+@test
+def a_token_that_was_given_up_is_never_used_again():
+    message = arrives(begin())
+    house.discord.fault("not_found", "any", count=0)
+    sent = house.press(message, "Delete", "py-remove",
+                       view_id=int(message.control("Delete")["custom_id"]
+                                   .partition(":")[2]))
+    house.wait_state(sent, "undeliverable")
+    asked = house.discord.requests(interaction=sent.id)
+    assert {one["route"] for one in asked} == {"delete"}, asked
+    assert len(asked) <= 6, len(asked)
     clean()
 
 
@@ -274,12 +290,13 @@ def a_bucket_that_is_empty_is_left_alone():
 
 @test
 def refused_files_are_left_out_and_that_is_told():
-    for status, code in ((413, 40005), (400, 50045), (403, 50013)):
+    for status, code in ((413, 40005), (400, 50045), (403, 50013), (400, 400001)):
         sent = begin(kind="status", status=status, code=code)
         message = arrives(sent, files=False)
         assert "`a.csv` could not be attached" in message.text()
         assert len(tries(sent)) == 2, tries(sent)
-    clean("rejected-40005", "rejected-50045", "rejected-50013")
+    clean("rejected-40005", "rejected-50045", "rejected-50013",
+          "rejected-400001")
 
 
 @test
@@ -293,6 +310,88 @@ def an_answer_that_is_refused_as_text_comes_as_a_file():
     text = message.attachment("output.txt").text()
     assert text.startswith("4\n") and "a.csv" in text, text
     clean("rejected-200000")
+
+
+AUTOMOD = (200000, 200001, 240000)
+
+
+def published(sent):
+    """What everybody was shown of it, in all its forms."""
+    return [str(one["content"]) + str(one["attachments"])
+            for message in sent.messages if not message.ephemeral
+            for one in message.history]
+
+
+def apart(sent):
+    """The message that its owner alone sees."""
+    return [one for one in sent.messages if one.ephemeral][0]
+
+
+@test
+def what_a_server_forbids_is_told_its_owner_apart():
+    for code in AUTOMOD:
+        for files in FILES, ():
+            house.discord.fault("status", "edit", status=400, code=code)
+            house.broker.cell = says(b"rude\n", files=files)
+            sent = house.send("py", text="2 + 2", share=1,
+                              answer=PUBLIC).wait_followups()
+            house.wait_state(sent, "delivered")
+            assert "moderation" in sent.original.text(), sent.original
+            assert not [one for one in published(sent)
+                        if "rude" in one or "a.csv" in one]
+            text = apart(sent).text()
+            assert "rude" in text and "only you see it" in text, text
+            assert [one.filename for one in apart(sent).attachments] == \
+                [name for name, _ in files], sent
+            clean(f"rejected-{code}")
+
+
+@test
+def its_owner_is_told_apart_after_a_crash_too():
+    house.discord.fault("status", "followup", status=503, count=0)
+    house.discord.fault("status", "edit", status=400, code=200000)
+    house.broker.cell = says(b"rude\n", files=FILES)
+    sent = house.send("py", text="1", share=1, answer=PUBLIC)
+    sent.wait_final(match="moderation")
+    house.stop(number=signal.SIGKILL)
+    house.discord.clear_faults()
+    house.discord.fault("status", "edit", status=400, code=200000)
+    house.start()
+    sent.wait_followups()
+    house.wait_state(sent, "delivered")
+    assert "rude" in apart(sent).text()
+    assert not [one for one in published(sent) if "rude" in one]
+    clean("rejected-200000")
+
+
+@test
+def what_is_forbidden_while_it_runs_is_not_tried_again():
+    def streams(cell):
+        cell.send("STARTED")
+        cell.output(b"rude\n")
+        while house.discord.requests(route="edit")[-1]["status"] != 400:
+            time.sleep(0.05)    # requests cannot be waited for
+        cell.output(b"and more\n")
+        time.sleep(5)           # two more edits would be due by then
+        cell.result()
+    house.discord.fault("status", "edit", status=400, code=200000, count=2)
+    house.broker.cell = streams
+    sent = house.send("py", text="1", share=1, answer=PUBLIC)
+    sent.wait_followups()
+    assert [status for status, _ in tries(sent)] == [400, 400, 200]
+    clean("rejected-200000")
+
+
+@test
+def where_nobody_can_be_told_apart_all_read_the_reason():
+    house.discord.fault("status", "edit", status=400, code=200000)
+    house.discord.fault("status", "followup", status=400, code=40094, count=0)
+    house.broker.cell = says(b"rude\n")
+    sent = house.send("py", text="1", share=1, answer=PUBLIC)
+    sent.wait_final(match="did not accept")
+    house.wait_state(sent, "delivered")
+    assert not [one for one in published(sent) if "rude" in one]
+    clean("rejected-200000", "rejected-40094")
 
 
 @test

@@ -178,10 +178,19 @@ test_missing(void)
 		.status = 404, .json = true, .code = 10015
 	};
 
-	is_int(retry_decide(&retry, &answer, 0, 0).wait_ms, 50,
-	    "404: first again after 50 ms");
-	is_int(retry_decide(&retry, &answer, 50, 0).wait_ms, 100,
-	    "then after 100 ms");
+	struct retry progress = {
+		.patience = REST_PROGRESS, .deadline_ms = INT64_MAX
+	};
+
+	is_int(retry_decide(&retry, &answer, 0, 0).wait_ms, 100,
+	    "404: first again after 100 ms");
+	is_int(retry_decide(&retry, &answer, 50, 0).wait_ms, 400,
+	    "then after 400 ms");
+	for (int64_t now_ms = 0; now_ms < 8000; now_ms += 2000)
+		is_int(retry_decide(&progress, &answer, now_ms, 0).outcome,
+		    REST_DROPPED, "progress is dropped");
+	is_int(retry_decide(&progress, &answer, 8000, 0).outcome, REST_GONE,
+	    "until it is gone for that, too");
 	ok(missing_for(10015) > 8000 && missing_for(10015) <= 10000,
 	    "unknown webhook: about 10 s");
 	ok(missing_for(10008) > 1000 && missing_for(10008) <= 3000,

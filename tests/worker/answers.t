@@ -205,7 +205,7 @@ def files_come_images_first_with_clean_names():
     names = [one.filename for one in message.attachments]
     assert names == ["pl__t.png", "a.csv"], names
     assert message.attachment("pl__t.png").read() == b"PNG"
-    assert "pl\u00f6t.png" in message.text()
+    assert message.attachment("pl__t.png").title == "pl\u00f6t.png"
 
 
 @test

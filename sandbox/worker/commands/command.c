@@ -116,12 +116,19 @@ command_show_progress(void *arg)
 	struct err err = { 0 };
 	auto_message struct message message = MESSAGE_INIT;
 	auto_free char *body = NULL;
+	enum rest_outcome outcome;
 
+	if (task->quiet)
+		return;
 	render_progress(&message, task->job->kind, task->job->id,
 	    &task->collect.output, clock_monotonic_ms() - task->asked_ms);
 	body = message_json(&message, false);
-	(void)rest_edit_original(task->worker->rest, task->job->token, body,
-	    NULL, 0, REST_PROGRESS, task->until_ms, &reply, &err);
+	outcome = rest_send_message(task->worker->rest, REST_ORIGINAL,
+	    task->job->token, body, NULL, 0, REST_PROGRESS, task->until_ms,
+	    &reply, &err);
+	/* there is no message, or such a text may not be in it */
+	if (outcome == REST_GONE || rest_is_moderated(&reply))
+		task->quiet = true;
 }
 
 bool

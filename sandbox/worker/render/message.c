@@ -364,3 +364,19 @@ message_response_json(const struct message *message, enum job_answer answer,
 	    buf_str(&content), "allowed_mentions", "parse", "attachments",
 	    json_array(), "components", json_rows(message), "flags", flags));
 }
+
+char *
+message_private_json(const char *json)
+{
+	json_t *root = json_loads(json, 0, NULL);
+	const char *content = json_string_value(json_object_get(root,
+	    "content"));
+	auto_free char *longer = xprintf("%s\n%s", _(TEXT_MODERATED),
+	    content != NULL ? content : "");
+
+	if (text_codepoints(longer, strlen(longer)) <= MESSAGE_CONTENT_MAX)
+		json_object_set_new(root, "content", json_string(longer));
+	json_object_set_new(root, "flags",
+	    json_integer(FLAG_NO_EMBEDS | FLAG_EPHEMERAL));
+	return dump(root);
+}

@@ -121,6 +121,16 @@ void message_add_option(struct message *message, const char *name,
 /* The JSON of an edit or follow-up; heap, caller frees.  Without files: with
  * the text for that case instead. */
 char *message_json(const struct message *message, bool with_files);
+/* Such a JSON as that of a further message, which its invoker alone sees since
+ * the server's moderation forbids it: that is said where there is room. */
+char *message_private_json(const char *json);
+#define TEXT_MODERATED \
+	N_("The moderation of this server does not let this answer be shown " \
+	   "to everybody, so only you see it.")
+/* In its place. */
+#define TEXT_MODERATED_FOR_ALL \
+	N_("The moderation of this server does not let this answer be shown. " \
+	   "Only the person who asked for it sees it.")
 /* The same as the first response to an interaction, without files: a message of
  * its own, which everybody sees or its invoker alone, or the new text of the
  * message that a button stands in. */
