@@ -25,7 +25,6 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
-#include "../base/preload.h"
 #include "../base/process.h"
 #include "docker.h"
 #include "engine.h"
@@ -232,65 +231,6 @@ container_idle(struct container *c)
 	container_set(c, CONTAINER_IDLE);
 }
 
-/* What READY says.  The version ("3.11.2") goes into logs and to people; there
- * is no isolation where there is none to choose. */
-static bool
-ready_read(struct container *c, const struct frame_view *view)
-{
-	int64_t imported;
-
-	if (!frame_get_text(view, TAG_PYTHON, c->python, sizeof(c->python)) ||
-	    *c->python == '\0' ||
-	    c->python[strspn(c->python,
-		"0123456789.abcdefghijklmnopqrstuvwxyz+")] != '\0')
-		return false;
-	if (c->class->reuse != REUSE_ANYONE)
-		return true;
-	if (c->imports != 0 && frame_get_int(view, TAG_IMPORTS, &imported))
-		c->absent = preload_without(c->imports, (uint32_t)imported);
-	(void)frame_get_text(view, TAG_TEXT, c->isolation_reason,
-	    sizeof(c->isolation_reason));
-	return frame_get_int(view, TAG_ISOLATION, &c->isolation) &&
-	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
-}
-
-/* The first frame of a cell: it has come up, and says what it is. False: that
- * is not a frame for this state. */
-static bool
-container_ready(struct container *c, const struct frame_view *view)
-{
-	if (c->state != CONTAINER_STARTING || c->adopting ||
-	    !ready_read(c, view))
-		return false;
-	if (c->isolation == ISOLATION_CELL &&
-	    strcmp(c->host->config->api_isolation, "run") == 0) {
-		char why[200];
-
-		(void)snprintf(why, sizeof(why),
-		    "runs cannot have namespaces of their own here: %s",
-		    c->isolation_reason);
-		container_fail(c, REFUSAL_START, why);
-		return true;
-	}
-	if (c->isolation == ISOLATION_RUN && c->isolation_reason[0] != '\0') {
-		log_at(preload_is_auto(c->host->config->preload) ?
-			LOG_LEVEL_DEBUG :
-			LOG_LEVEL_WARN,
-		    "IL_PRELOAD: %s image=%s cell=%s", c->isolation_reason,
-		    c->interpreter.image, c->name);
-		c->isolation_reason[0] = '\0';
-	}
-	launch_stop(c);
-	/* A spare one's devices have nothing mounted yet. */
-	if (!c->spare)
-		launch_release(c);
-	subprocess_cancel(&c->tool);
-	log_debug("ready after %" PRId64 " ms cell=%s",
-	    clock_monotonic_ms() - c->since_ms, c->name);
-	container_idle(c);
-	return true;
-}
-
 /* attached: a descriptor that came with it, which may be taken over, or -1. */
 static bool
 container_take(struct container *c, const void *packet, size_t len,
@@ -304,7 +244,12 @@ container_take(struct container *c, const void *packet, size_t len,
 		return false;
 	if (view.kind == FRAME_READY) {
 		ooms_take(c, attached);
-		return container_ready(c, &view);
+		if (c->state != CONTAINER_STARTING || c->adopting ||
+		    !launch_ready(c, &view))
+			return false;
+		if (c->state == CONTAINER_STARTING)
+			container_idle(c);
+		return true;
 	}
 	if (view.kind != FRAME_IDLE)
 		return false;

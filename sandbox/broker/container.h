@@ -54,7 +54,7 @@ struct container {
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
 	char isolation_reason[128]; /* why no more, as the cell says */
 	int64_t runs;		    /* leases that are over */
-	bool retire;		    /* nobody is to get it again */
+	bool retire, masked; /* nobody is to get it again; docker_run.c */
 	bool keep, kept; /* an interpreter may stay in it, and has: kept.h */
 	enum kept_end kept_end; /* why that ends with it; 0: it has died */
 	enum container_state state;
@@ -90,8 +90,7 @@ struct container {
 
 /* Begin one more, for the class, sandbox and interpreter of the ticket.
  * writable: it mounts what its class writes to for writing; grows: room for
- * that is reserved.  The first state is PREPARING, which may fail at once
- * (prepare.c). */
+ * that is reserved.  The first state, PREPARING, may fail at once. */
 void container_new(struct pool *pool, const struct ticket *ticket,
     bool writable, bool grows);
 /* Frees all; whatever it still holds is let go. */
@@ -104,8 +103,7 @@ int container_lease(struct container *c, int64_t lease_ms, enum access access,
     bool keep, const char *folder);
 /* Does a run of a person's go on in it, or may one at any moment? */
 bool container_is_running(const struct container *c);
-/* To such a one: the client's end of a socket to look beside the run, or -1:
- * the cell takes no more at present. */
+/* To such a one: the client's end of a socket to look beside the run, or -1. */
 int container_look(struct container *c);
 /* The client is gone: LEASED → RELEASING or IDLE. */
 void container_release(struct container *c);
@@ -138,6 +136,8 @@ void prepare_begin(struct container *c);
 
 /* Nobody may connect any more. */
 void launch_stop(struct container *c);
+/* READY, in STARTING: it has come up, or ends; false: that is none. */
+bool launch_ready(struct container *c, const struct frame_view *view);
 /* And of the volumes: what mounts them has them now, or nothing ever will. */
 void launch_release(struct container *c);
 /* It needs its mounter no more, if it has one (attach.c). */

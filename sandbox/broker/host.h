@@ -2,6 +2,7 @@
 #ifndef HOST_H
 #define HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -46,6 +47,7 @@ struct host {
 	struct lease_status_file *status; /* NULL: nothing is kept there */
 	struct api_packages_volume *api_packages; /* that are attached */
 	size_t api_packages_count;
+	bool masks; /* the last api cell could not hide parts of /proc */
 	struct loop_timer *look;
 	int64_t look_ms;
 };

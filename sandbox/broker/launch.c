@@ -5,17 +5,20 @@
  * READY. What fails here is told to the one who waits; volumes that cannot be
  * mounted are checked once, and then it is tried again.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "../base/apparmor.h"
+#include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "../base/preload.h"
 #include "api_packages.h"
 #include "container.h"
 #include "docker.h"
@@ -221,6 +224,89 @@ start_on_timer(void *arg)
 	(void)engine_refresh(c->host->engine, WATCH_MS);
 }
 
+/* ---- the cell's first word ---- */
+
+/* What READY says.  The version ("3.11.2") goes into logs and to people; there
+ * is no isolation where there is none to choose. */
+static bool
+ready_read(struct container *c, const struct frame_view *view)
+{
+	int64_t imported;
+
+	if (!frame_get_text(view, TAG_PYTHON, c->python, sizeof(c->python)) ||
+	    *c->python == '\0' ||
+	    c->python[strspn(c->python,
+		"0123456789.abcdefghijklmnopqrstuvwxyz+")] != '\0')
+		return false;
+	if (c->class->reuse != REUSE_ANYONE)
+		return true;
+	if (c->imports != 0 && frame_get_int(view, TAG_IMPORTS, &imported))
+		c->absent = preload_without(c->imports, (uint32_t)imported);
+	(void)frame_get_text(view, TAG_TEXT, c->isolation_reason,
+	    sizeof(c->isolation_reason));
+	return frame_get_int(view, TAG_ISOLATION, &c->isolation) &&
+	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
+}
+
+/* What a run is to see of the kernel's paths, Docker hides where the cell's
+ * namespaces cannot.  False: the cell ends, as nothing hides it there. */
+static bool
+ready_is_covered(struct container *c)
+{
+	bool covers = c->isolation == ISOLATION_RUN;
+
+	if (c->class->reuse != REUSE_ANYONE)
+		return true;
+	c->host->masks = !covers;
+	if (covers || c->masked)
+		return true;
+	log_info("no namespaces for its runs: the next one has the engine's "
+		 "masks cell=%s",
+	    c->name);
+	container_end(c, false);
+	return false;
+}
+
+static bool
+ready_is_allowed(struct container *c)
+{
+	char why[200];
+
+	if (c->isolation != ISOLATION_CELL ||
+	    strcmp(c->host->config->api_isolation, "run") != 0)
+		return true;
+	(void)snprintf(why, sizeof(why),
+	    "runs cannot have namespaces of their own here: %s",
+	    c->isolation_reason);
+	container_fail(c, REFUSAL_START, why);
+	return false;
+}
+
+bool
+launch_ready(struct container *c, const struct frame_view *view)
+{
+	char trouble[160];
+
+	if (!ready_read(c, view))
+		return false;
+	if (!ready_is_allowed(c) || !ready_is_covered(c))
+		return true;
+	if (frame_get_text(view, TAG_TROUBLE, trouble, sizeof(trouble)))
+		log_at(preload_is_auto(c->host->config->preload) ?
+			LOG_LEVEL_DEBUG :
+			LOG_LEVEL_WARN,
+		    "IL_PRELOAD: %s image=%s cell=%s", trouble,
+		    c->interpreter.image, c->name);
+	launch_stop(c);
+	/* A spare one's devices have nothing mounted yet. */
+	if (!c->spare)
+		launch_release(c);
+	subprocess_cancel(&c->tool);
+	log_debug("ready after %" PRId64 " ms cell=%s",
+	    clock_monotonic_ms() - c->since_ms, c->name);
+	return true;
+}
+
 /* PREPARED to STARTING: the folder, the socket, then docker run. The socket is
  * there before the container, so the cell connects once and need not wait. */
 void
@@ -238,6 +324,8 @@ container_run(struct container *c)
 	if (c->class->in_memory)
 		api_packages_attach(c->host, c->interpreter.name,
 		    &c->api_packages);
+	c->masked = c->host->masks ||
+	    strcmp(c->host->config->api_isolation, "cell") == 0;
 	c->derived = strcmp(image, c->interpreter.image) != 0;
 	docker_run_argv(&argv, c, image,
 	    c->class->reuse == REUSE_ANYONE ?

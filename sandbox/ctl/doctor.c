@@ -226,7 +226,8 @@ check_ledger(struct doctor *d)
 		    more.text);
 }
 
-/* Why there are no namespaces for each run, and what would bring them. */
+/* Why there are no namespaces for each run, or no /proc, and what would bring
+ * them. */
 static void
 explain_isolation(struct doctor *d)
 {
@@ -237,16 +238,18 @@ explain_isolation(struct doctor *d)
 	isolation_look(&facts, d->config->api_apparmor,
 	    d->config->sandbox_runtime);
 	isolation_judge(&facts, how, &verdict);
-	if (strcmp(d->config->api_isolation, "run") == 0) {
+	if (d->status.isolation == ISOLATION_CELL &&
+	    strcmp(d->config->api_isolation, "run") == 0) {
 		doctor_bad(d, *verdict.mend != '\0' ? verdict.mend : NULL,
 		    "isolation: IL_API_ISOLATION=run, and no run can have "
 		    "namespaces (%s): %s",
 		    how, verdict.cause);
 		return;
 	}
-	doctor_note(
-	    "isolation: each run of the APIs has a container of its own, "
-	    "which is slower than namespaces (%s): %s",
+	doctor_note("isolation: each run of the APIs has %s (%s): %s",
+	    d->status.isolation == ISOLATION_CELL ?
+		"a container of its own, which is slower than namespaces" :
+		"namespaces of its own, and none a /proc or /dev/stdin",
 	    how, verdict.cause);
 	if (*verdict.mend != '\0')
 		printf("      better: %s\n", verdict.mend);
@@ -258,12 +261,13 @@ check_isolation(struct doctor *d)
 {
 	if (!d->broker)
 		return; /* told by its own check */
-	if (d->status.isolation == ISOLATION_RUN)
+	if (d->status.isolation == ISOLATION_CELL ||
+	    *d->status.isolation_reason != '\0')
+		explain_isolation(d);
+	else if (d->status.isolation == ISOLATION_RUN)
 		doctor_good(
 		    "isolation: each run of the APIs has namespaces of its "
 		    "own");
-	else if (d->status.isolation == ISOLATION_CELL)
-		explain_isolation(d);
 	else
 		doctor_note(
 		    "isolation: not known before the first run of the APIs");

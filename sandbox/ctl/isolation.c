@@ -110,6 +110,8 @@ enum {
 	DENIED = 1 << 15,     /* what security modules say */
 	CONTAINED = 1 << 16,  /* it fails outside of containers, too */
 	RUNTIME = 1 << 17,
+	NO_PROC = 1 << 18, /* the kernel mounts none, */
+	COVERED = 1 << 19, /* as parts of the container's are covered */
 };
 
 static const char engines_forbids[] =
@@ -126,6 +128,12 @@ static const struct {
 	const char *mend;
 } causes[] = {
 	{ ASKED_FOR, "IL_API_ISOLATION asks for it", "IL_API_ISOLATION=auto" },
+	{ NO_PROC | COVERED,
+	    "the container's /proc has parts that are covered, by the engine "
+	    "or by what contains it",
+	    "an engine that takes --security-opt systempaths=unconfined" },
+	{ NO_PROC, "this kernel mounts no /proc of processes alone",
+	    "Linux 5.8 or later" },
 	{ UNMADE | HOST_NO_NAMESPACES,
 	    "this kernel is built without user namespaces",
 	    "a kernel with CONFIG_USER_NS" },
@@ -233,6 +241,10 @@ find(const struct failure *failure, const char *reason,
 	found |= strcmp(reason, "asked for") == 0 ? ASKED_FOR : 0;
 	found |= failure->making && !failure->denied ? UNMADE : 0;
 	found |= strcmp(failure->error, "ENOSPC") == 0 ? USED_UP : 0;
+	if (strcmp(failure->step, "mount proc") == 0 && !failure->denied)
+		found |= NO_PROC;
+	if (strcmp(failure->error, "EPERM") == 0)
+		found |= COVERED;
 	if ((f->host & HOST_APPARMOR) != 0 &&
 	    (failure->denied || failure->capability) &&
 	    strcmp(failure->profile, "unconfined") != 0)
@@ -252,10 +264,11 @@ rule_for(const struct failure *failure)
 {
 	if (failure->capability)
 		return "capability sys_admin, capability sys_ptrace, "
-		       "capability setpcap,";
+		       "capability setpcap, capability net_admin,";
 	if (failure->making)
 		return "userns,";
-	if (strncmp(failure->step, "mount", 5) == 0)
+	if (strncmp(failure->step, "mount", 5) == 0 ||
+	    strncmp(failure->step, "move", 4) == 0)
 		return "mount,";
 	return failure->step;
 }

@@ -77,10 +77,10 @@ enum frame_kind {
 				 * cannot be */
 	/* cell → broker, on the control socket */
 	FRAME_READY = 17,	/* first frame, after start: PYTHON (version),
-				 * ISOLATION (an api cell), TEXT (why it is
-				 * not more than that), IMPORTS (bit i: the i-th
-				 * was); on it rides the file that counts the
-				 * memory limit's kills */
+				 * ISOLATION (an api cell), TEXT (why no more,
+				 * or no /proc), IMPORTS (bit i: the i-th was),
+				 * TROUBLE (why one was not); on it rides the
+				 * file that counts the memory limit's kills */
 	FRAME_IDLE = 18,	/* the lease is over, nothing of it is left, but
 				 * an interpreter if KEPT says so; RETIRE */
 
@@ -220,7 +220,7 @@ enum frame_tag {
 	TAG_FLOOR = 106,	/* int: of FREE_BYTES: to nobody */
 	TAG_SANDBOXES = 107,	/* int: that are there */
 	TAG_ENGINE_AGE = 110,	/* int: ms since ENGINE was asked, if it was */
-	TAG_TROUBLE = 111,	/* text: why one of them is away */
+	TAG_TROUBLE = 111,	/* text: why one of them is away, or a module */
 	TAG_CHAT_IMAGES = 112,	/* text: IL_CHAT_IMAGES */
 	TAG_STATE = 113,	/* text: what a cell is at */
 	TAG_STATE_MS = 114,	/* int: for so long */

@@ -144,7 +144,9 @@ def look():
     if socket.gethostname() == TOKEN:
         found.add('host name')
     for place in ('/proc', '/sys'):
-        for root, _, files in os.walk(place):
+        for root, names, files in os.walk(place):
+            # its own streams, which it would wait for
+            names[:] = [n for n in names if n not in ('fd', 'map_files')]
             for name in files:
                 try:
                     with open(os.path.join(root, name), 'rb') as file:
@@ -221,9 +223,27 @@ def found(service, code):
     return set(json.loads(answer["stdout"].splitlines()[-1]))
 
 
+def executed(service, code):
+    """What a run of /v1 prints, which has a /proc."""
+    answer = service.post("/v1/execute", {"code": code, "timeout_ms": 20000})
+    assert answer.status == 200 and answer.json["exit_code"] == 0, answer.json
+    return answer.json["stdout"]
+
+
 @test
 def a_run_finds_what_it_has_planted():
     assert SEEN_BY_ITSELF <= found(lonely, BOTH), found(lonely, BOTH)
+
+
+@test
+def what_has_a_proc_finds_nothing_there_either():
+    for service in lonely, served:
+        ours = json.loads(executed(service, BOTH).splitlines()[-1])
+        assert SEEN_BY_ITSELF | {"/proc"} <= set(ours), ours
+        for _ in range(3):
+            assert executed(service, PLANT) == "planted\n"
+            assert lonely.eval(input=PLANT)["stdout"] == "planted\n"
+            assert executed(service, LOOK) == "[]\n"
 
 
 @test

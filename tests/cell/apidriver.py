@@ -55,11 +55,14 @@ class ApiLease(Lease):
 class ApiCell(Cell):
 
     def __init__(self, kind="api", memory="256m", isolation=None, options=(),
-                 home="48m", work="128m", **more):
+                 home="48m", work="128m", masked=False, **more):
+        """masked: by the engine, as where runs cannot have namespaces."""
         own = "uid=%d,gid=%d,nosuid,nodev,mode=0755,exec" % (USER, USER)
         options = list(options)
         if isolation:
             options += ["--env", "IL_CELL_ISOLATION=%d" % isolation]
+        if kind == "api" and not (masked or isolation):
+            options += ["--security-opt", "systempaths=unconfined"]
         if kind == "api":
             options += ["--sysctl", "net.ipv4.tcp_max_tw_buckets=0",
                         "--tmpfs", "/home:size=%s,nr_inodes=4096,%s"
@@ -73,14 +76,17 @@ class ApiCell(Cell):
         Cell.__init__(self, options, workspace=False, memory=memory, kind=kind,
                       **more)
 
-    def lease(self):
-        plain = Cell.lease(self)
-        return ApiLease(plain.sock)
+    def lease(self, folder=None):
+        """folder: whose runs the broker says it is for."""
+        terms = {"folder": folder} if folder else {}
+        return ApiLease(Cell.lease(self, **terms).sock)
 
     def once(self, begin_fields, wait=True):
         """One request on a lease of its own; with wait, until the cell is
         idle again: .idle are the fields of what it said."""
-        with self.lease() as lease:
+        folder = begin_fields.get("folder")
+        # code of /eval's tests writes wherever it can
+        with self.lease(None if folder == "/home" else folder) as lease:
             result = lease.request(**begin_fields)
         if wait:
             result.idle = self.said()

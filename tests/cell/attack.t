@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Code in a cell tries to get at the supervisor, or to pass for it."""
 
+from apidriver import ApiCell
 from driver import USER, N, Cell, pack
 from tap import run, test
 
@@ -177,6 +178,29 @@ def the_command_line_is_all_that_proc_tells():
     told = lease.run("print(open('/proc/1/cmdline').read().split('\\0')[-3:])")
     assert told.stdout == (b"['/run/cell/cell.py', '/run/inline/cell.sock', "
                            b"'']\n"), told
+
+
+@test
+def what_a_run_of_the_apis_sees_in_proc_is_no_way_either():
+    with ApiCell() as api:
+        for pid in "1", ".pids/1", "self/task/1":
+            for name in "looks into PID 1", "writes to PID 1":
+                code, wanted = ATTEMPTS[name]
+                told = api.run(code.replace("/proc/1/", "/proc/%s/" % pid),
+                               echo=0)
+                assert (told.status, told.stdout) == (0, wanted), (
+                    pid, name, told)
+        told = api.run("""
+import os
+for fd in os.listdir('/proc/self/fd'):
+    try: where = os.readlink('/proc/self/fd/' + fd)
+    except OSError: continue        # of the listing
+    print(where.split(':')[0])
+print(b'/run/cell/cell.py' in open('/proc/self/cmdline', 'rb').read())
+print([word for word in open('/proc/self/environ').read().split('\\0')
+       if 'IL_' in word or 'TOKEN' in word])
+""", echo=0)
+        assert told.stdout == b"pipe\npipe\npipe\nTrue\n[]\n", told
 
 
 @test

@@ -12,12 +12,19 @@ PLAIN = json.loads(read("sandbox/cell/python/seccomp.json"))
 API = json.loads(read("sandbox/cell/python/seccomp-api.json"))
 
 USER, MOUNTS, PIDS = 0x10000000, 0x20000, 0x20000000
-IPC, UTS = 0x8000000, 0x4000000
+IPC, UTS, NETWORK = 0x8000000, 0x4000000, 0x40000000
 NEEDED = {
     ("unshare", 0, "SCMP_CMP_EQ", USER | MOUNTS | PIDS, None),
     ("unshare", 0, "SCMP_CMP_EQ", PIDS, None),
     ("setns", 1, "SCMP_CMP_EQ", PIDS, None),
     ("unshare", 0, "SCMP_CMP_EQ", USER | MOUNTS | IPC | UTS, None),
+    ("unshare", 0, "SCMP_CMP_EQ", NETWORK, None),           # a run's /proc:
+    ("open_tree", 2, "SCMP_CMP_EQ", 1 | 0x80000 | 0x1000, None),    # its names
+    ("fsopen", 1, "SCMP_CMP_EQ", 1, None),
+    ("fsconfig", 1, "SCMP_CMP_EQ", 1, None),                # set
+    ("fsconfig", 1, "SCMP_CMP_EQ", 6, None),                # create
+    ("fsmount", 2, "SCMP_CMP_EQ", 2 | 4 | 8, None),
+    ("move_mount", 4, "SCMP_CMP_EQ", 4, None),              # empty path
     ("mount", 3, "SCMP_CMP_EQ", 2 | 4, None),               # nosuid, nodev
     ("mount", 3, "SCMP_CMP_EQ", 2 | 4 | 8, None),           # and noexec
     ("mount", 3, "SCMP_CMP_EQ", 1 | 2 | 4 | 8 | 0x20 | 0x1000, None),

@@ -44,6 +44,21 @@ test_namespaces(void)
 	    "CONFIG_USER_NS", "an old kernel");
 }
 
+/* With namespaces, and without a /proc for the runs. */
+static void
+test_proc(void)
+{
+	struct isolation_facts f = fine();
+
+	judged(&f, "mount proc: EPERM", "parts that are covered",
+	    "systempaths=unconfined", "the engine masks /proc");
+	judged(&f, "mount proc: EINVAL", "no /proc of processes alone",
+	    "Linux 5.8", "an older kernel");
+	f.host |= HOST_APPARMOR;
+	judged(&f, "move proc to /proc: EACCES, profile mine",
+	    "the profile mine", "mount,", "AppArmor forbids it its place");
+}
+
 /* Debian 12 stops at the first mount, Debian 13 at the namespaces. */
 static void
 test_engines_profile(void)
@@ -149,6 +164,7 @@ main(void)
 	struct isolation_facts facts;
 
 	test_namespaces();
+	test_proc();
 	test_engines_profile();
 	test_profiles();
 	test_selinux();

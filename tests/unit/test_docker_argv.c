@@ -307,6 +307,27 @@ test_in_memory(void)
 	}
 }
 
+/* Only cells whose runs have namespaces cover /proc themselves. */
+static void
+test_masks(void)
+{
+	static const char word[] = "systempaths=unconfined";
+	const struct cell_class *class;
+
+	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
+		struct container run = example(class->name);
+		auto_argv struct argv open = { .count = 0 };
+		auto_argv struct argv masked = { .count = 0 };
+
+		docker_run_argv(&open, &run, IMAGE, "");
+		run.masked = true;
+		docker_run_argv(&masked, &run, IMAGE, "");
+		ok(has(&open, word) == (strcmp(class->name, "api") == 0) &&
+			!has(&masked, word),
+		    "the engine's masks");
+	}
+}
+
 /* The device that all cells of a version mount: none of its rates, which are
  * one cell's, and never to be written to. */
 static void
@@ -517,6 +538,7 @@ main(void)
 	test_no_rate();
 	test_variants();
 	test_in_memory();
+	test_masks();
 	test_api_packages();
 	test_folders();
 	test_small();

@@ -246,8 +246,11 @@ class ApiCell(MemoryCell):
         self.supervisor = supervisor = mounts.supervisor
         supervisor.shared.counts = counts_in_namespaces()
         supervisor.shared.reads = READS_PLAIN
-        why = ("asked for" if self.isolation == "1" else
-               mounts.trouble())
+        unseen = None       # why no run has a /proc
+        why = "asked for" if self.isolation == "1" else ""
+        if not why:
+            unseen = mounts.trouble(True)
+            why = unseen and mounts.trouble(False)
         isolation = ISOLATION_CELL if why else ISOLATION_RUN
         if why:
             # One lease, and then the broker replaces the cell.
@@ -255,14 +258,14 @@ class ApiCell(MemoryCell):
             supervisor.call("supervisor_surrender", 0)
             supervisor.call("supervisor_init")
         else:
-            mounts.settle()
+            mounts.settle(not unseen)
         self.get_ready()
         role = DONE
         if not why:
             role = supervisor.call("enclose_jail")
         if role == DONE:
-            self.control.send_ready(VERSION, isolation, why or self.trouble,
-                                    self.imported)
+            self.control.send_ready(VERSION, isolation, why or unseen or None,
+                                    self.imported, self.trouble)
             role = supervisor.call("supervisor_keep")
         if self.seeds:
             reseed()

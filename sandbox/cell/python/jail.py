@@ -11,7 +11,7 @@ import stat
 import _signal
 
 from filter import Filter
-from supervisor import FOLDERS, RUN_ID, Supervisor
+from supervisor import FOLDERS, PROCESSES, RUN_ID, Supervisor
 
 NEW_MOUNTS, NEW_USER, NEW_PIDS = 0x20000, 0x10000000, 0x20000000
 SUPERVISOR = NEW_USER | NEW_MOUNTS | NEW_PIDS
@@ -34,6 +34,14 @@ COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
           # cell has connected.)
           "/run/cell": ()}
 LINKS = {"data": "/workspace"}      # below /mnt
+# What a run of /v1 sees in /proc beside that: its processes are mounted in a
+# folder of it (sandbox/cell/supervisor/view.h), and reached by links.  Of a
+# process with a higher number there is `self` alone.
+PIDS = 400
+PROC_LINKS = {name: os.path.basename(PROCESSES) + "/" + name
+              for name in ("self", "thread-self", *map(str, range(2, PIDS)))}
+PROC_LINKS.update(mounts="self/mounts", net="self/net")
+PROC_COPIES = ("stat",)
 # Who may write to a device may also set its times, for the next run to see.
 DEVICES = ("/dev", "/dev/pts")
 NAMES = "/snekbin"          # of the interpreter: plain.py
@@ -90,16 +98,22 @@ class MountTable:
             tmpfs_like(path) for path in writable_mounts()],
             self.filter.address, jailed=1)
 
-    def settle(self):
+    def settle(self, shows):
         """Become the supervisor, in a process of its own with which the caller
-        ends, and with the mounts that all jails start from."""
+        ends, and with the mounts that all jails start from.  shows: runs of
+        /v1 have a /proc."""
         copies = {path: {name: read_some(path + "/" + name) for name in names}
                   for path, names in COPIES.items() if os.path.isdir(path)}
         copies["/proc"]["meminfo"] = memory_info()
         copies.get("/mnt", {}).update(LINKS)
+        stat = {name: read_some("/proc/" + name) for name in PROC_COPIES}
         self.system.unshare(SUPERVISOR)
         self.supervisor.call("supervisor_map_user")
         self.system.mount("private", None, "/", RECURSIVE | PRIVATE)
+        if shows:
+            self.cover("/proc", dict(copies["/proc"], **stat, **PROC_LINKS),
+                       PROCESSES)
+            self.supervisor.shared.shown = os.open("/proc", os.O_PATH)
         for path, files in copies.items():
             self.cover(path, files)
         for path in filter(os.path.ismount, DEVICES):
@@ -116,14 +130,16 @@ class MountTable:
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
         self.supervisor.call("supervisor_init")
 
-    def cover(self, path, files):
+    def cover(self, path, files, folder=None):
         """Hide what the kernel shows there; nobody can take it off again,
         since no later namespace owns the mount.  files: bytes, or where a link
-        leads."""
+        leads; folder: one in it, for another mount."""
         flags = NO_SUID | NO_DEVICES | NO_EXEC
         self.system.mount("tmpfs", b"tmpfs", STAGING, flags, "size=1m,"
                           "mode=755,uid=%d,gid=%d" % (os.getuid(),
                                                       os.getgid()))
+        if folder is not None:
+            os.mkdir(STAGING + folder[len(path):], 0o755)
         for name, text in files.items():
             target = STAGING + "/" + name
             os.makedirs(os.path.dirname(target), 0o755, exist_ok=True)
@@ -136,7 +152,7 @@ class MountTable:
                           REMOUNT | BIND | READ_ONLY | flags)
         self.system.mount("move to", STAGING.encode(), path, MOVE)
 
-    def trouble(self):
+    def trouble(self, shows):
         """Try all of it once, in a child, since a host may forbid any of the
         steps: what does not work here, or "" when all does."""
         out, into = os.pipe2(os.O_CLOEXEC)
@@ -144,8 +160,9 @@ class MountTable:
         if pid == 0:
             why = b"?"
             try:
-                self.settle()
+                self.settle(shows)
                 self.supervisor.shared.tries = 1
+                self.supervisor.shared.shows = int(shows)
                 # The run's process waits there for a lease, to its end.
                 self.supervisor.call("enclose_jail")
                 self.supervisor.library.enclose_end(

@@ -12,7 +12,8 @@ import sys
 import _socket
 
 from frames import (FRAME_MAX, FRAME_READY, TAG_ACCESS, TAG_IMPORTS,
-                    TAG_ISOLATION, TAG_PYTHON, TAG_TEXT, Frame, ProtocolError, frame)
+                    TAG_ISOLATION, TAG_PYTHON, TAG_TEXT, TAG_TROUBLE, Frame,
+                    ProtocolError, frame)
 
 ONE_DESCRIPTOR = 20     # bytes: CMSG_LEN() of it, so that no second one fits
 ENDED = select.POLLHUP | select.POLLERR | select.POLLNVAL
@@ -58,11 +59,13 @@ class Control:
         close, at the clone's end, what has its number by then."""
         self.sock.detach()
 
-    def send_ready(self, version, isolation=None, why=None, imported=None):
+    def send_ready(self, version, isolation=None, why=None, imported=None,
+                   trouble=None):
         packet = frame(FRAME_READY, (TAG_PYTHON, version.encode()),
                        (TAG_ISOLATION, isolation),
                        (TAG_TEXT, why and why.encode()),
-                       (TAG_IMPORTS, imported))
+                       (TAG_IMPORTS, imported),
+                       (TAG_TROUBLE, trouble and trouble.encode()))
         counter = [] if self.ooms is None else [
             (_socket.SOL_SOCKET, _socket.SCM_RIGHTS,
              self.ooms.to_bytes(4, sys.byteorder))]

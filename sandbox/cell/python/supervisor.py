@@ -25,6 +25,7 @@ from shared import SUPERVISOR_ID as RUN_ID      # uid and gid in a jail
 from shared import SUPERVISOR_IF_ANY as IF_ANY
 from shared import SUPERVISOR_IF_CHANGED as IF_CHANGED
 from shared import SUPERVISOR_MAIN as MAIN
+from shared import SUPERVISOR_PROCESSES as PROCESSES
 from shared import SUPERVISOR_PROGRAM as PROGRAM
 from shared import SUPERVISOR_READS_NONE as READS_NONE
 from shared import SUPERVISOR_READS_PLAIN as READS_PLAIN
@@ -110,8 +111,8 @@ class Supervisor:
             setattr(shared, name, value)
         shared.proc = os.open("/proc",
                               os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        for name in ("pids", "channel", "in", "out", "err", "file", "brief",
-                     "lease", "cwd", "folder"):
+        for name in ("shown", "pids", "channel", "in", "out", "err", "file",
+                     "brief", "lease", "cwd", "folder"):
             setattr(shared, name, -1)
 
     def call(self, name, *args):

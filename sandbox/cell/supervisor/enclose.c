@@ -170,7 +170,9 @@ enclose_jail(struct supervisor *k)
 	pid_t pid;
 
 	k->kept = state->kept.pid > 0;
-	failed = make_streams(k);
+	failed = k->shows != 0 ? network_renew(&state->network, k->proc) : NULL;
+	if (failed == NULL)
+		failed = make_streams(k);
 	state->status = -1;
 	state->went_on = false;
 	state->cpu_us = state->rss_kib = 0;

@@ -17,6 +17,7 @@
 
 #include "base.h"
 #include "shared.h"
+#include "view.h"
 
 #include "../../protocol/frame.h"
 
@@ -153,7 +154,7 @@ drop_capabilities(uint32_t keep)
 const char *
 jail_keep_little(void)
 {
-	return drop_capabilities(1U << CAP_SYS_ADMIN);
+	return drop_capabilities(1U << CAP_SYS_ADMIN | 1U << CAP_NET_ADMIN);
 }
 
 /* The filter comes last: it refuses what the steps before it need. */
@@ -199,6 +200,9 @@ jail_confine(const struct supervisor *k)
 {
 	const char *failed;
 
+	failed = k->shows != 0 ? view_make(k->shown) : NULL;
+	if (failed != NULL)
+		return failed;
 	if (unshare(RUN_NAMESPACES) < 0)
 		return "unshare";
 	failed = jail_map_user(k, SUPERVISOR_ID, SUPERVISOR_ID);
@@ -237,11 +241,19 @@ lease_bit(const struct supervisor *k)
 	return UINT64_MAX;
 }
 
-/* Our own filter lets this one call of mount() through (filter.py). */
+bool
+jail_is_seen(const struct supervisor *k)
+{
+	return lease_bit(k) == 1ULL << SUPERVISOR_WORKSPACE;
+}
+
+/* Our own filter lets these calls of mount() and move_mount() through
+ * (filter.py). */
 const char *
 jail_narrow(const struct supervisor *k)
 {
 	uint64_t bit = lease_bit(k);
+	const char *failed = NULL;
 
 	for (uint64_t i = 0; i < k->mount_count; i++) {
 		const struct supervisor_mount *m = &k->mounts[i];
@@ -251,5 +263,10 @@ jail_narrow(const struct supervisor *k)
 			m->flags | MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0)
 			return mount_step("read-only ", m->path);
 	}
+	if (k->shows != 0 && (k->tries != 0 || jail_is_seen(k)))
+		failed = view_show();
+	view_close();
+	if (failed != NULL)
+		return failed;
 	return set_capabilities(0);
 }

@@ -2,6 +2,7 @@
 #ifndef JAIL_H
 #define JAIL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,7 +31,7 @@ struct supervisor;
 const char *jail_map_user(const struct supervisor *k, uint32_t uid,
     uint32_t gid);
 
-/* Keep no capability but the one over namespaces, for good. */
+/* Keep no capability but those over namespaces, for good. */
 const char *jail_keep_little(void);
 
 /* In the supervisor: a fresh pid namespace for its next children; its init. */
@@ -43,6 +44,9 @@ const char *jail_leave(const struct supervisor *k);
 /* In a child: the privileged steps but one.  The supervisor can look into it
  * (/proc/PID/root) from here on. */
 const char *jail_confine(const struct supervisor *k);
+
+/* Is the lease one whose run has a /proc? */
+bool jail_is_seen(const struct supervisor *k);
 
 /* There, when the broker's terms have come and nothing of the client's: what is
  * not for the folder of the lease can only be read from now on; then no right

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "network.h"
 #include "shared.h"
 #include "watch.h"
 
@@ -43,6 +44,7 @@ struct run_state {
 	int folders[SUPERVISOR_FOLDER_COUNT];
 	int mounts; /* the jail's mount namespace */
 	struct watch watch;
+	struct network network;
 	struct kept kept;
 	bool went_on; /* the run is one of a kept process */
 	struct supervisor_plan plan;

@@ -7,7 +7,6 @@
 /* What C and the interpreter share: struct supervisor, in the interpreter's
  * memory, and what is in it.  sandbox/protocol/header.py makes shared.py of
  * this file when building: the same constants and layouts. */
-
 enum supervisor_role {
 	SUPERVISOR_FAILED = -1, /* supervisor.why says what */
 	SUPERVISOR_DONE = 0,	/* below: a child, which goes on in Python */
@@ -59,7 +58,6 @@ struct supervisor_plan {
 	uint64_t inode; /* of the one file that came, 0: none: alone there, */
 	uint64_t ctime; /* and of this time (ns), it is not looked for */
 };
-
 /* The last one is that of packages: no request names it. */
 #define SUPERVISOR_FOLDERS "/home", "/workspace", "/site"
 #define SUPERVISOR_FOLDER_COUNT 3
@@ -74,8 +72,8 @@ struct supervisor_plan {
 #define SUPERVISOR_WORDS_MAX 65536
 #define SUPERVISOR_RESULT_MAX 256
 #define SUPERVISOR_WHY_MAX 128
+#define SUPERVISOR_PROCESSES "/proc/.pids"
 #define SUPERVISOR_ID 65532 /* uid and gid of a run, as it sees itself */
-
 /* Requests for which all is ready but the code: `-c CODE` alone, and a file. */
 #define SUPERVISOR_COMMAND 1
 #define SUPERVISOR_PROGRAM 2 /* behind its name stands its source */
@@ -109,17 +107,19 @@ struct supervisor {
 	void (*in_child)(void);
 	uint32_t uid; /* who we are outside of our user namespace */
 	uint32_t gid;
-	int32_t control;    /* the connection to the broker */
-	int32_t ooms;	    /* the file that counts the memory limit's kills */
-	int32_t proc;	    /* O_PATH of a /proc that is covered by now */
-	int32_t pids;	    /* our pid namespace, by supervisor_init() */
-	uint32_t counts;    /* 1: processes are counted in user namespaces */
-	uint32_t jailed;    /* 1: a jail for each lease, which is one run */
-	uint32_t lasts;	    /* 1: a lease may have several requests */
-	uint32_t once;	    /* 1: there is one lease, and then the end */
-	uint32_t reads;	    /* enum supervisor_reads */
-	uint32_t tries;	    /* 1: no lease comes, a jail is only tried */
-	uint32_t tidies;    /* 1: a child tidies after each lease in any case */
+	int32_t control; /* the connection to the broker */
+	int32_t ooms;	 /* the file that counts the memory limit's kills */
+	int32_t proc;	 /* O_PATH of a /proc that is covered by now */
+	int32_t shown;	 /* O_PATH: a run's /proc but its processes; -1: none */
+	int32_t pids;	 /* our pid namespace, by supervisor_init() */
+	uint32_t counts; /* 1: processes are counted in user namespaces */
+	uint32_t jailed; /* 1: a jail for each lease, which is one run */
+	uint32_t lasts;	 /* 1: a lease may have several requests */
+	uint32_t once;	 /* 1: there is one lease, and then the end */
+	uint32_t reads;	 /* enum supervisor_reads */
+	uint32_t shows;	 /* so many runs have a /proc made ahead, see view.h */
+	uint32_t tries;	 /* 1: no lease comes, a jail is only tried */
+	uint32_t tidies; /* 1: a child tidies after each lease in any case */
 	uint32_t own_files; /* what a folder's file system uses by itself */
 	uint32_t own_blocks;
 	int32_t channel; /* of the run of the moment: takes its plan */

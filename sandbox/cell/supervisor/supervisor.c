@@ -27,6 +27,7 @@
 #include "../../protocol/frame.h"
 
 #define DELIVERY_MS 2
+#define SHOWS_AHEAD 8
 
 const uint64_t supervisor_size = sizeof(struct supervisor);
 
@@ -63,6 +64,7 @@ make_state(struct supervisor *k)
 	if (madvise(state, size, MADV_DONTFORK) < 0)
 		return "madvise";
 	k->state->channel = k->state->mounts = k->state->kept.channel = -1;
+	network_init(&k->state->network);
 	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
 		k->state->folders[i] = -1;
 	k->state->watch = (struct watch){ .control = k->control,
@@ -241,6 +243,24 @@ is_plan(const struct supervisor_plan *plan, size_t len)
 	    plan->notes <= INT64_MAX / 2 && plan->keep <= 1;
 }
 
+/* Does the process that is there have a /proc if the lease's run is to have
+ * one?  For so many others after such a lease, one is made all the same: they
+ * pay little for it, and a process made anew costs as much as a run. */
+static bool
+has_its_proc(struct supervisor *k)
+{
+	bool has = k->shows > 0;
+
+	if (k->shown < 0)
+		return true;
+	if (!jail_is_seen(k)) {
+		k->shows -= has;
+		return true;
+	}
+	k->shows = SHOWS_AHEAD;
+	return has;
+}
+
 /* Hand the next lease to the process that is there, or see to the one it has;
  * wait for the process's end. */
 static enum next
@@ -255,6 +275,8 @@ serve_one(struct supervisor *k)
 				kept_wait(k, -1, 0, k->control, POLLIN);
 			state->watch.lease = base_next_lease(k, MSG_PEEK);
 		} while (state->watch.lease < 0);
+		if (!has_its_proc(k))
+			return NEXT_AGAIN;
 		/* a host that has no memory left takes that process first */
 		if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
 			return NEXT_AGAIN;
