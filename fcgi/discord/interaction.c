@@ -425,10 +425,7 @@ interaction_parse(struct interaction *in, const char *body, size_t len,
     struct err *err)
 {
 	json_error_t error;
-	/* jansson bounds the depth (2,048) and refuses invalid UTF-8.  A NUL in
-	 * a text is let in, so that its sender can be told. */
-	json_auto_t *root = json_loadb(body, len,
-	    JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	json_auto_t *root = wire_load(body, len, &error);
 	int result;
 
 	memset(in, 0, sizeof(*in));

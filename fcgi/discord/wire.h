@@ -3,12 +3,22 @@
 #define WIRE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <jansson.h>
 
 /* Reading the values of Discord's JSON, of which any may be missing or of
  * another type. */
+
+/*
+ * Parse; the caller owns the value.  What JSON may hold and jansson's values
+ * may not refuses nothing by itself: half a surrogate pair becomes a NUL, in a
+ * name U+FFFD, and a number without a room null.  So who reads such a value
+ * refuses it.  A text may hold a NUL, so that its sender can be told.  Of a key
+ * that stands twice the last one holds, as for Discord itself.
+ */
+json_t *wire_load(const char *body, size_t len, json_error_t *error);
 
 /* A string without a NUL, or NULL. */
 const char *wire_string(const json_t *object, const char *key);

@@ -72,7 +72,6 @@ def check_json(front):
     rejected("100,000 deep in an object", b'{"type":1,"a":' + b"[" * 100000)
     rejected("100,000 deep and closed",
              b'{"type":1,"a":' + b"[" * 100000 + b"]" * 100000 + b"}")
-    rejected("a key twice", b'{"type":1,"type":1}')
     rejected("unknown type", f.interaction(6, {}))
     rejected("type 0", f.interaction(0, {}))
     rejected("no type", {"id": "1"})
@@ -91,11 +90,39 @@ def check_json(front):
     tap.equal(front.jobs(), [], "none of it is a job")
 
 
+UNREAD = (b'"\\ud800"', b"123456789012345678901234567890", b"1e400",
+          b'{"k":1,"k":2}')
+
+
+def check_unread(front):
+    """What is odd where nobody reads it is taken, after its signature."""
+    for number, value in enumerate(UNREAD, 1):
+        ping = b'{"type":1,"new":' + value + b"}"
+        tap.equal(front.send(ping).json, {"type": 1},
+                  "a PING with %s" % value.decode())
+        body = f.encode(f.interaction(2, {
+            "name": "il", "type": 1, "options": [
+                {"name": "create", "type": 1}]}, user=f.USER + number))
+        body = body[:-1] + b',"new":[' + value + b"]}"
+        tap.equal(front.send(body).status, 200, "and a command")
+        tap.equal(len(front.jobs()), number, "is a job")
+        answer = front.request("POST", "/interactions", body, {
+            **front.headers(body), "X-Signature-Ed25519": "0" * 128})
+        tap.equal(answer.status, 401, "where it is well signed")
+    text = {"name": "il", "type": 1, "options": [
+        {"name": "py", "type": 1, "options": [
+            {"name": "code", "type": 3, "value": "HALF"}]}]}
+    body = f.encode(f.interaction(2, text)).replace(b"HALF", b"x\\udfff")
+    tap.ok("NUL" in front.send(body).json["data"]["content"],
+           "in a text that is read its sender is told")
+
+
 with f.Front() as front:
     front.add_sandbox()
     process = front.process.pid
     check_http(front)
     check_json(front)
+    check_unread(front)
     tap.equal(front.send(f.interaction(1, None)).json, {"type": 1},
               "a PING is answered after all that")
     tap.ok(front.alive() and front.process.pid == process,

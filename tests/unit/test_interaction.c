@@ -71,10 +71,50 @@ test_not_json(void)
 	bad("{\"type\":1}x", "bytes after it");
 	bad("[]", "an array");
 	bad("3", "a number");
-	bad("{\"type\":1,\"type\":1}", "a key twice");
 	bad("{\"type\":1,\"a\":\"\xff\"}", "invalid UTF-8");
-	bad("{\"type\":1,\"a\":\"\\ud800\"}", "half a surrogate pair");
-	bad("{\"type\":1,\"a\":99999999999999999999}", "a number too large");
+	bad("{\"type\":1,\"a\":\"\\ud80\"}", "half an escape");
+	bad("{\"type\":1,\"a\":1e}", "half a number");
+	bad("{\"type\":1,\"a\":1e400.1}", "no number at all");
+}
+
+/* What jansson's values cannot hold, in a field that nobody reads. */
+static void
+test_unread(void)
+{
+	static const char *const values[] = { "\"\\ud800\"", "\"\\udc00x\"",
+		"\"\\ud800\\u0041\"", "\"\\ud800\\ud800\\udc00\"",
+		"\"\\\\\\ud800\"", "\"\\uD800", "99999999999999999999",
+		"-999999999999999999999999999999", "1e400", "-1.5E+9999",
+		"{\"b\":1,\"b\":2}", "{\"\\ud800\":1}", "{\"\\u0000\" : 1}",
+		"[[1e309,\"\\udfff\"]]" };
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		char json[2048];
+		bool whole = values[i][1] != '\\' ||
+		    values[i][strlen(values[i]) - 1] == '"';
+
+		(void)snprintf(json, sizeof(json), "{\"a\":%s," ANY "}",
+		    values[i]);
+		ok(parses(json) == whole, values[i]);
+		if (whole) {
+			is_str(in.name, "il", "and all else is read");
+			interaction_release(&in);
+		}
+	}
+	good(LEAVES("{\"name\":\"code\",\"type\":3,\"value\":"
+		    "\"a\\ud800\\ud83d\\ude00b\\udc00\"}"),
+	    "half a pair in a text that is read");
+	is_mem(in.values[0].text, in.values[0].len,
+	    "a\0\xf0\x9f\x98\x80"
+	    "b\0",
+	    8, "is a NUL there");
+	interaction_release(&in);
+	bad(LEAVES("{\"name\":\"page\",\"type\":4,\"value\":"
+		   "99999999999999999999}"),
+	    "a number that is read");
+	bad("{\"type\":2," USER "\"token\":\"t\",\"application_id\":\"1\","
+	    "\"id\":\"1\\ud800\",\"data\":{\"name\":\"il\"}}",
+	    "half a pair in an id");
 }
 
 static void
@@ -451,6 +491,7 @@ main(void)
 {
 	test_ping();
 	test_not_json();
+	test_unread();
 	test_deep();
 	test_types();
 	test_envelope();
