@@ -17,9 +17,8 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
-/* nginx says of a request that anybody may have sent it. */
-static bool
-is_foreign(const struct http_request *req)
+bool
+gate_is_foreign(const struct http_request *req)
 {
 	const char *foreign = http_param(req, "INLINE_FOREIGN");
 
@@ -107,6 +106,21 @@ bearer(struct api_app *app, const struct http_request *req)
 	return gate_find_token(app, header);
 }
 
+bool
+gate_refuse_stranger(struct api_app *app, struct http_request *req,
+    bool foreign)
+{
+	const char *address = http_param(req, "REMOTE_ADDR");
+	int64_t seconds = foreign && address != NULL ?
+	    limits_stranger(&app->limits, address, clock_monotonic_ms()) :
+	    0;
+
+	if (seconds > 0)
+		reply_more(req, seconds,
+		    "Your address has sent too many tokens that are not known");
+	return seconds > 0;
+}
+
 /* Where nobody is asked for a token, nothing runs for those who may be
  * anybody. */
 static enum gate_who
@@ -119,6 +133,10 @@ identify(struct api_app *app, struct http_request *req, bool foreign,
 		*token = *found;
 		return GATE_KNOWN;
 	}
+	if (app->tokens.path != NULL &&
+	    http_param(req, "HTTP_AUTHORIZATION") != NULL &&
+	    gate_refuse_stranger(app, req, foreign))
+		return GATE_REFUSED;
 	if (app->tokens.path != NULL)
 		reply_error(req, 401, "WWW-Authenticate: Bearer\r\n",
 		    "Not authenticated");
@@ -142,7 +160,7 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	switch (manner->identify(app, req, is_foreign(req), &app->token)) {
+	switch (manner->identify(app, req, gate_is_foreign(req), &app->token)) {
 	case GATE_REFUSED:
 		return false;
 	case GATE_ANYBODY:
@@ -172,5 +190,5 @@ gate_leave(struct api_app *app)
 bool
 gate_knows(struct api_app *app, const struct http_request *req)
 {
-	return !is_foreign(req) || bearer(app, req) != NULL;
+	return !gate_is_foreign(req) || bearer(app, req) != NULL;
 }

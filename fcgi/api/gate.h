@@ -44,6 +44,13 @@ extern const struct gate_manner gate_by_token;
 const struct token *gate_find_token(struct api_app *app,
     const char *authorization);
 
+/* nginx says of a request that anybody may have sent it. */
+bool gate_is_foreign(const struct http_request *req);
+/* A token that nobody has came from elsewhere: it counts for its address.
+ * True: there were too many, which was answered. */
+bool gate_refuse_stranger(struct api_app *app, struct http_request *req,
+    bool foreign);
+
 /* True: it may go on, app->owner and app->slot are set, and gate_leave() ends
  * it.  False: it was answered. */
 bool gate_enter(struct api_app *app, struct http_request *req,

@@ -107,6 +107,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	if (nodes_open(app, err) != 0)
 		return -1;
 	app->store.owner = app->owner;
+	app->store.sender = app->owner;
 	app->store.keep_space = keep_space;
 	app->store.keep_arg = app;
 	if (librechat_open(app, err) != 0 ||

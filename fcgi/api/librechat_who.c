@@ -107,8 +107,11 @@ librechat_open(struct api_app *app, struct err *err)
 
 /* 401, with the reason in the log: most set-ups go wrong here. */
 static enum gate_who
-refuse_credentials(struct http_request *req, const char *text, const char *why)
+refuse_credentials(struct api_app *app, struct http_request *req,
+    const char *text, const char *why)
 {
+	if (gate_refuse_stranger(app, req, gate_is_foreign(req)))
+		return GATE_REFUSED;
 	log_info("librechat: %s: %s", text, why);
 	/* That is a setting of LibreChat's, which its operator looks for. */
 	reply_librechat(req, 401, "WWW-Authenticate: Bearer\r\n", text,
@@ -148,7 +151,8 @@ take_user(struct api_app *app, struct http_request *req, const char *text,
 	    strlen(text));
 
 	if (why != NULL)
-		return refuse_credentials(req, "Invalid bearer token", why);
+		return refuse_credentials(app, req, "Invalid bearer token",
+		    why);
 	*token = (struct token){ .cells = app->config->librechat_cells,
 		.rate = app->config->librechat_rate };
 	hash_names(app->tenant,
@@ -168,7 +172,7 @@ take_token(struct api_app *app, struct http_request *req, const char *text,
 	const struct token *found = gate_find_token(app, bearer);
 
 	if (found == NULL)
-		return refuse_credentials(req, refusal,
+		return refuse_credentials(app, req, refusal,
 		    "not in IL_API_TOKENS_FILE");
 	*token = *found;
 	return GATE_KNOWN;
@@ -179,7 +183,8 @@ take_bearer(struct api_app *app, struct http_request *req, const char *header,
     struct token *token)
 {
 	if (strncasecmp(header, "Bearer ", 7) != 0)
-		return refuse_credentials(req, "Authentication is required",
+		return refuse_credentials(app, req,
+		    "Authentication is required",
 		    "no bearer token in Authorization");
 	header += 7;
 	header += strspn(header, " ");
@@ -189,7 +194,7 @@ take_bearer(struct api_app *app, struct http_request *req, const char *header,
 		    token);
 	if (app->librechat_keys != NULL)
 		return take_user(app, req, header, token);
-	return refuse_credentials(req, "Invalid bearer token",
+	return refuse_credentials(app, req, "Invalid bearer token",
 	    "IL_LIBRECHAT_KEYS_FILE is not set");
 }
 
@@ -228,13 +233,13 @@ identify(struct api_app *app, struct http_request *req, bool foreign,
 	if (bearer != NULL)
 		return take_bearer(app, req, bearer, token);
 	if (key != NULL && app->tokens.path == NULL)
-		return refuse_credentials(req, "Bearer token is required",
+		return refuse_credentials(app, req, "Bearer token is required",
 		    "an API key, and IL_API_TOKENS_FILE is not set");
 	if (key != NULL)
 		return take_token(app, req, key, "Invalid API key", token);
 	if (app->config->librechat_open && !foreign)
 		return GATE_ANYBODY;
-	return refuse_credentials(req, "Authentication is required",
+	return refuse_credentials(app, req, "Authentication is required",
 	    "neither X-API-Key nor Authorization");
 }
 

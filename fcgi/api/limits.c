@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "limits.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include <sodium.h>
 
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
@@ -43,27 +46,29 @@ key_of(const struct token *token)
 int
 limits_open(struct limits *limits, struct err *err)
 {
-	void *memory = mmap(NULL, PLACES * sizeof(*limits->rates),
+	void *memory = mmap(NULL, 2 * PLACES * sizeof(*limits->rates),
 	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return err_system(err, "memory for limits");
 	limits->rates = memory;
+	limits->strangers = limits->rates + PLACES;
 	limits->slots = memfd_create("slots", MFD_CLOEXEC);
 	return limits->slots < 0 ? err_system(err, "memfd_create") : 0;
 }
 
 /* ---- rates ---- */
 
-/* Where the token's number is, or is to be; NULL: all are in use.  Two who look
- * for a new token at once may find it two places; the first one counts then. */
+/* Where the number of a key is, or is to be; NULL: all are in use.  Two who
+ * look for a new key at once may find it two places; the first one counts
+ * then. */
 static struct limits_rate *
-find_place(struct limits *limits, uint64_t key, int64_t now_us)
+find_place(struct limits_rate *rates, uint64_t key, int64_t now_us)
 {
 	struct limits_rate *free_place = NULL;
 
 	for (uint64_t i = 0; i < PLACES; i++) {
-		struct limits_rate *r = &limits->rates[(key + i) % PLACES];
+		struct limits_rate *r = &rates[(key + i) % PLACES];
 		uint64_t there = r->key;
 
 		if (there == key)
@@ -78,30 +83,61 @@ find_place(struct limits *limits, uint64_t key, int64_t now_us)
 	return free_place;
 }
 
-int64_t
-limits_request(struct limits *limits, const struct token *token, int64_t now_ms,
-    bool count)
+/* In how many seconds the next one may come; -1: there is no place to count
+ * it. */
+static int64_t
+count_request(struct limits_rate *rates, uint64_t key, int64_t rate,
+    int64_t now_ms, bool count)
 {
-	/* With another limit a token begins anew. */
-	uint64_t key = key_of(token) + (uint64_t)token->rate;
 	int64_t now_us = now_ms * 1000;
-	struct limits_rate *place;
+	struct limits_rate *place = find_place(rates, key != 0 ? key : 1,
+	    now_us);
 	int64_t was;
 	int64_t next;
 
-	if (token->rate == 0)
-		return 0;
-	place = find_place(limits, key != 0 ? key : 1, now_us);
 	if (place == NULL)
-		return 1;
+		return -1;
 	was = place->free_us;
 	do {
-		next = (was > now_us ? was : now_us) + MINUTE_US / token->rate;
+		next = (was > now_us ? was : now_us) + MINUTE_US / rate;
 		if (next - now_us > MINUTE_US)
 			return (next - now_us - MINUTE_US + 999999) / 1000000;
 	} while (count &&
 	    !atomic_compare_exchange_strong(&place->free_us, &was, next));
 	return 0;
+}
+
+int64_t
+limits_request(struct limits *limits, const struct token *token, int64_t now_ms,
+    bool count)
+{
+	int64_t seconds = 0;
+
+	/* With another limit a token begins anew. */
+	if (token->rate > 0)
+		seconds = count_request(limits->rates,
+		    key_of(token) + (uint64_t)token->rate, token->rate, now_ms,
+		    count);
+	return seconds < 0 ? 1 : seconds;
+}
+
+int64_t
+limits_stranger(struct limits *limits, const char *address, int64_t now_ms)
+{
+	unsigned char bytes[sizeof(struct in6_addr)] = { 0 };
+	unsigned char hash[crypto_generichash_BYTES_MIN];
+	uint64_t key;
+	int64_t seconds;
+
+	if (inet_pton(AF_INET, address, bytes) != 1 &&
+	    inet_pton(AF_INET6, address, bytes) == 1)
+		memset(bytes + 8, 0, sizeof(bytes) - 8);
+	(void)crypto_generichash(hash, sizeof(hash), bytes, sizeof(bytes), NULL,
+	    0);
+	memcpy(&key, hash, sizeof(key));
+	seconds = count_request(limits->strangers, key, LIMITS_STRANGER_RATE,
+	    now_ms, true);
+	return seconds < 0 ? 0 : seconds;
 }
 
 /* ---- slots ---- */

@@ -17,6 +17,7 @@ struct token;
 struct limits {
 	int slots; /* a file of nothing but locks */
 	struct limits_rate *rates;
+	struct limits_rate *strangers; /* they take no token's place */
 };
 
 #define LIMITS_NONE (-2)
@@ -29,6 +30,13 @@ int limits_open(struct limits *limits, struct err *err);
  * token->rate may come at once, and as many in each minute after that. */
 int64_t limits_request(struct limits *limits, const struct token *token,
     int64_t now_ms, bool count);
+
+/* A request from this address (IPv4 or IPv6, of which a network of 64 bits is
+ * one) whose token nobody has.  0: it may be told so; else it is to come again
+ * in so many seconds. */
+int64_t limits_stranger(struct limits *limits, const char *address,
+    int64_t now_ms);
+#define LIMITS_STRANGER_RATE 60 /* at once, and then in each minute */
 
 /* What a token may have token->cells of at one time, each for itself. */
 enum limits_kind {

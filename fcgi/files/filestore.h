@@ -28,7 +28,7 @@ struct err;
 /* What a contract notes of a file beside its name, A-Z a-z 0-9 _ -, or "": it
  * is kept, and means nothing here. */
 #define FILESTORE_NOTE_MAX 64
-/* An owner may have a part of the quota, and of the files: one of so many. */
+/* A sender may have a part of the quota, and of the files: one of so many. */
 #define FILESTORE_SHARE 4
 
 struct filestore_limits {
@@ -45,8 +45,12 @@ struct filestore {
 	int lock;    /* and so is this: what is used is about to change */
 	int at_work; /* this process's changes under way */
 	/* FILESTORE_OWNER_LEN bytes of the caller's: whose the files are that
-	 * are made, and whose are there.  NULL or zeros: everybody's are. */
+	 * are made, and whose are there.  Zeros: those that are nobody's; NULL:
+	 * all of them. */
 	const unsigned char *owner;
+	/* As many: who sends the files that are made, whose share they count
+	 * against.  NULL: their owner does. */
+	const unsigned char *sender;
 	/* FILESTORE_NODE_LEN digits in which the ids that are made end; NULL:
 	 * in any. */
 	const char *node;
@@ -83,7 +87,7 @@ struct filestore_new {
 
 /* What is written is gathered: slices may be as small as they come.  ERR_LIMIT
  * from these, from commit too: the store, or the disk, is full;
- * ERR_QUOTA: its owner has its share of the store;
+ * ERR_QUOTA: its sender has its share of the store;
  * ERR_UNAVAILABLE: it cannot be known whether the disk has room.  After -1 from
  * begin there is nothing to abort; after -1 from write, abort. */
 int filestore_begin(struct filestore *store, struct filestore_new *file,

@@ -166,7 +166,7 @@ filestore_read_meta(const struct filestore *store,
 		line + 1 :
 		"unnamed");
 	/* What is not its owner's is not there. */
-	if (!filestore_is_owned(store) ||
+	if (store->owner == NULL ||
 	    sodium_memcmp(entry->owner, store->owner, FILESTORE_OWNER_LEN) == 0)
 		return true;
 	free(entry->name);
@@ -200,7 +200,7 @@ look_at(const struct filestore *store, const char *id, const struct stat *st,
 
 	if (own.uploaded_ms + store->limits.ttl_ms <= clock_wall_ms())
 		return false;
-	if (entry == NULL && !filestore_is_owned(store))
+	if (entry == NULL && store->owner == NULL)
 		return true;
 	(void)snprintf(own.id, sizeof(own.id), "%s", id);
 	if (!read_own_meta(store, &own))
@@ -301,7 +301,7 @@ sweep_meta(const struct filestore *store, const char *name)
 		(void)unlinkat(store->dir, name, 0);
 }
 
-/* The owners that are counted, with nothing as yet. */
+/* The senders that are counted, with nothing as yet. */
 static struct filestore_usage *
 same_owners(const struct filestore_usage *usage)
 {
@@ -314,7 +314,7 @@ same_owners(const struct filestore_usage *usage)
 	return there;
 }
 
-/* That is what there is, and not what was counted so far.  Owners who have
+/* That is what there is, and not what was counted so far.  Senders who have
  * nothing are forgotten. */
 static void
 replace_count(struct filestore_usage *usage,

@@ -27,7 +27,7 @@
 #define SPACE_STEP (INT64_C(8) << 20)
 #define SPACE_MORE (INT64_C(64) << 10)
 
-/* A UUID of version 4, its first digits the owner's, its last the node's. */
+/* A UUID of version 4, its first digits the sender's, its last the node's. */
 static void
 make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 {
@@ -38,7 +38,7 @@ make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 	hex[12] = '4';
 	hex[16] = "89ab"[randombytes_uniform(4)];
 	filestore_tag(store, tag);
-	/* without an owner it is empty */
+	/* without a sender it is empty */
 	for (size_t i = 0; tag[i] != '\0'; i++)
 		hex[i] = tag[i];
 	if (store->node != NULL)

@@ -43,13 +43,15 @@ bool filestore_stat(const struct filestore *store, const char *name,
 
 /* ---- what is used, by all processes together: filestore_usage.c ---- */
 
-#define FILESTORE_OWNERS 4096
-/* With an owner the first digits of an id are its: whose a file is, is known
+/* More than a store has files, so that there is a row for each sender who has
+ * one.  Memory that is not used costs nothing. */
+#define FILESTORE_OWNERS (1 << 17)
+/* With a sender the first digits of an id are its: who has sent a file is known
  * without opening it, to count what each has.  90 bits are left that nobody can
  * guess. */
 #define FILESTORE_TAG_LEN 8
 
-/* Of an owner: its tag, without a NUL; what it has, what comes included. */
+/* Of a sender: its tag, without a NUL; what it has, what comes included. */
 struct filestore_owned {
 	char tag[FILESTORE_TAG_LEN];
 	_Atomic int64_t bytes;
@@ -62,14 +64,14 @@ struct filestore_usage {
 	_Atomic int64_t due_ms; /* wall clock: nothing ends before */
 	_Atomic int64_t
 	    room_again_ms; /* monotonic: not swept for room before */
-	/* Owners who have made a file since the store was opened, so many. */
+	/* Senders who have made a file since the store was opened, so many. */
 	_Atomic size_t owner_count;
 	struct filestore_owned owners[FILESTORE_OWNERS];
 };
 
-/* Does it serve an owner, or everybody? */
+/* Are the files that are made somebody's? */
 bool filestore_is_owned(const struct filestore *store);
-/* The owner's tag, "" of nobody. */
+/* The sender's tag, "" of nobody. */
 void filestore_tag(const struct filestore *store,
     char tag[FILESTORE_TAG_LEN + 1]);
 
@@ -90,14 +92,14 @@ void filestore_enter(struct filestore *store);
 void filestore_leave(struct filestore *store);
 
 /* Count bytes and files, less than 0 of what goes.  id: the file's, or its
- * owner's tag; "" for nobody's. */
+ * sender's tag; "" for nobody's. */
 void filestore_count(struct filestore_usage *usage, const char *id,
     int64_t bytes, int64_t files);
-/* Count them if they fit; ERR_LIMIT: they do not.  ERR_QUOTA: the owner would
+/* Count them if they fit; ERR_LIMIT: they do not.  ERR_QUOTA: the sender would
  * have more than its share. */
 int filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
     int64_t files, struct err *err);
-/* The store's owner is among those that are counted; the first time the folder
+/* The store's sender is among those that are counted; the first time the folder
  * is read for that.  After filestore_enter(). */
 int filestore_add_owner(struct filestore *store, struct err *err);
 /* Remove the data of a file and count that, beside owners who are being added;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is used of the store, counted by all processes together, and the shares
- * of its owners: each may have one part of FILESTORE_SHARE.
+ * of those who send files: each may have one part of FILESTORE_SHARE, whoever
+ * the files belong to.
  *
- * What an owner has is counted like the whole, in shared memory.  Its row is
+ * What a sender has is counted like the whole, in shared memory.  Its row is
  * made when it begins a file for the first time, by a look at the folder, and
  * corrected by each sweep that is alone.
  */
@@ -33,9 +34,13 @@ filestore_is_owned(const struct filestore *store)
 void
 filestore_tag(const struct filestore *store, char tag[FILESTORE_TAG_LEN + 1])
 {
+	const unsigned char *sender = store->sender != NULL ? store->sender :
+							      store->owner;
+
 	tag[0] = '\0';
-	if (filestore_is_owned(store))
-		(void)sodium_bin2hex(tag, FILESTORE_TAG_LEN + 1, store->owner,
+	if (filestore_is_owned(store) &&
+	    !sodium_is_zero(sender, FILESTORE_OWNER_LEN))
+		(void)sodium_bin2hex(tag, FILESTORE_TAG_LEN + 1, sender,
 		    FILESTORE_TAG_LEN / 2);
 }
 
@@ -71,7 +76,7 @@ filestore_leave(struct filestore *store)
 		    false);
 }
 
-/* An owner who is added meanwhile has it, or has it not, on both sides. */
+/* A sender who is added meanwhile has it, or has it not, on both sides. */
 int
 filestore_unlink(struct filestore *store, const char *name, const char *id,
     int64_t bytes)
@@ -91,7 +96,7 @@ filestore_unlink(struct filestore *store, const char *name, const char *id,
 
 /* ---- the count ---- */
 
-/* The row of a file's owner, or of a tag's; NULL: there is none. */
+/* The row of a file's sender, or of a tag's; NULL: there is none. */
 static struct filestore_owned *
 find(struct filestore_usage *usage, const char *id)
 {
@@ -124,7 +129,20 @@ filestore_usage(const struct filestore *store, int64_t *bytes, int64_t *files)
 	*files = store->usage->files;
 }
 
-/* What the folder has of the owner's, what is on its way included. */
+/* The row of a new sender: the next one, or where there is none that of a
+ * sender who has nothing any more.  Such a one begins anew. */
+static struct filestore_owned *
+free_row(struct filestore_usage *usage)
+{
+	if (usage->owner_count < FILESTORE_OWNERS)
+		return &usage->owners[usage->owner_count];
+	for (size_t i = 0; i < FILESTORE_OWNERS; i++)
+		if (usage->owners[i].files <= 0)
+			return &usage->owners[i];
+	return NULL;
+}
+
+/* What the folder has of the sender's, what is on its way included. */
 static int
 add_up(const struct filestore *store, struct filestore_owned *owned,
     struct err *err)
@@ -164,14 +182,15 @@ filestore_add_owner(struct filestore *store, struct err *err)
 	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_WRLCK, true);
 	/* Another process may have been faster. */
 	known = find(usage, tag) != NULL;
-	if (!known && usage->owner_count == FILESTORE_OWNERS) {
-		result = err_set(err, ERR_LIMIT, "too many owners");
+	owned = known ? NULL : free_row(usage);
+	if (!known && owned == NULL) {
+		result = err_set(err, ERR_LIMIT, "the file store is full");
 	} else if (!known) {
-		owned = &usage->owners[usage->owner_count];
 		memset(owned, 0, sizeof(*owned));
 		memcpy(owned->tag, tag, FILESTORE_TAG_LEN);
 		result = add_up(store, owned, err);
-		usage->owner_count += result == 0 ? 1 : 0;
+		if (result == 0 && owned == &usage->owners[usage->owner_count])
+			usage->owner_count++;
 	}
 	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_UNLCK, false);
 	return result;
@@ -229,13 +248,13 @@ filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
 {
 	enum err_code code = take(store, id, bytes, files);
 
-	/* To make room may have forgotten an owner who has nothing. */
+	/* To make room may have forgotten a sender who has nothing. */
 	if (code != ERR_NONE && make_room(store) &&
 	    filestore_add_owner(store, err) == 0)
 		code = take(store, id, bytes, files);
 	return code == ERR_NONE ?
 	    0 :
 	    err_set(err, code, "%s",
-		code == ERR_QUOTA ? "its owner's share is used up" :
+		code == ERR_QUOTA ? "its sender's share is used up" :
 				    "the file store is full");
 }

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 
+from mcp_client import Mcp
 from libre import FORM, Libre, form, reference, refused
 from served import Served, wait_for
 from service import BUILD
@@ -249,6 +250,51 @@ def a_user_has_its_limits():
     assert answer.headers["Retry-After"] == "1", answer.headers
     assert user(sub="u9").exec("print(2)")["stdout"] == "2\n"
     link.close()
+
+
+@test
+def names_that_are_made_up_take_nobody_elses_room():
+    with Served(IL_LIBRECHAT_KEYS_FILE=KEYS, IL_API_CELLS="1",
+                IL_API_FILES_QUOTA="8m") as house:
+        greedy, other = (Libre(house, bearer(token(sub=name)))
+                         for name in ("greedy", "other"))
+        got = []
+        for number in range(12):
+            answer = greedy.upload(("kind", "agent"), ("id", str(number)),
+                                   ("file", "a", bytes(1_000_000)))
+            got.append(answer.status)
+        assert got == [200] * 2 + [507] * 10, got
+        refused(answer, 507, {"error": "Error uploading files",
+                              "details": "The file store is full"})
+        # The one that has room has it, and what belongs to an agent.
+        session, file_id = other.put("b", bytes(1_000_000))
+        assert other.download(session, file_id).status == 200
+
+
+@test
+def a_user_s_file_is_had_by_nobody_else_by_whatever_route():
+    for more in {}, {"IL_LIBRECHAT_OPEN": "1"}:
+        with Served(IL_LIBRECHAT_KEYS_FILE=KEYS, IL_API_CELLS="1",
+                    **more) as house:
+            one = Libre(house, bearer(token()))
+            session, file_id = one.put("a", b"secret")
+            uuid = [name for name in os.listdir(os.path.join(
+                house.settings["IL_STATE_DIR"], "files"))
+                    if len(name) == 36]
+            assert len(uuid) == 1, uuid
+            assert house.get("/v1/files").json["files"] == []
+            assert house.get("/v1/files/" + uuid[0]).status == 404
+            assert house.request("DELETE", "/v1/files/" + uuid[0]
+                                 ).status == 404
+            answer = house.post("/v1/execute", {"code": "1", "files": [
+                {"path": "a", "file_id": uuid[0]}]})
+            assert answer.status == 404, answer
+            result = Mcp(house)
+            result = result.result(result.legacy("resources/list"))
+            assert result["resources"] == [], result
+            answer = Libre(house).download(session, file_id)
+            assert answer.status == (404 if more else 401), answer
+            assert one.download(session, file_id).body == b"secret"
 
 
 # ---- errors ----

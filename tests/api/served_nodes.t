@@ -304,8 +304,12 @@ def who_does_not_know_the_key_is_no_node():
             status, _ = peer("GET", asked, **headers, **alice,
                              **{"Inline-Owner": nobody})
             assert status == 403, (asked, headers, status)
-    assert peer("GET", path, **{"Inline-Node-Key": KEY,
-                                "Inline-Owner": nobody})[0] == 200
+    with open(os.path.join(a.settings["IL_STATE_DIR"], "files",
+                           file_id + ".meta"), encoding="utf-8") as file:
+        owner = file.read().split()[1]
+    for asks, want in (nobody, 404), (owner, 200):
+        assert peer("GET", path, **{"Inline-Node-Key": KEY,
+                                    "Inline-Owner": asks})[0] == want, asks
     # and by the public way there is no such thing, key or not
     for served in a, b:
         answer = get(served, path, {}, **{

@@ -47,6 +47,25 @@ def who_has_one_gets_in():
 
 
 @test
+def tokens_that_are_made_up_count_for_their_address():
+    away = {"Host": "inline.example.org"}
+    with Served(IL_API_TOKENS_FILE=path, IL_API_CELLS="1") as house:
+        def ask(secret, way=away):
+            return house.get("/v1/files", **bearer(secret), **way)
+        got = [ask("il_%064x" % number).status for number in range(60)]
+        assert got == [401] * 60, got
+        # One more comes each second.
+        wait_for(lambda: ask("il_" + "1" * 64).status == 429)
+        answer = ask("il_" + "0" * 64)
+        assert (answer.status, answer.json["detail"]) == (
+            429, "Your address has sent too many tokens that are not known")
+        assert int(answer.headers["Retry-After"]) >= 1, answer.headers
+        # Whose token is known is no stranger, nor is this machine.
+        assert ask(token).status == 200
+        assert ask("il_" + "0" * 64, {}).status == 401
+
+
+@test
 def who_has_none_does_not():
     for value in (None, "Bearer", "Bearer il_" + "0" * 64, "Basic " + token,
                   token, "Bearer " + token[:-1], "Bearer " + token + "0"):

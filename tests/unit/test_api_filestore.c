@@ -341,6 +341,54 @@ fill(const char *content)
 	return count;
 }
 
+/* Names that are made up, of agents say, give nobody more. */
+static void
+test_senders(void)
+{
+	static const unsigned char alice[FILESTORE_OWNER_LEN] = "alice";
+	static const unsigned char bob[FILESTORE_OWNER_LEN] = "bob";
+	unsigned char made_up[FILESTORE_OWNER_LEN] = "agent";
+	struct filestore_usage *usage = store.usage;
+	char id[64] = "";
+	int count = 0;
+
+	store.sender = alice;
+	store.owner = made_up;
+	for (unsigned char i = 0; i < 40; i++) {
+		made_up[0] = i;
+		count += fill("0123");
+		if (id[0] == '\0')
+			(void)snprintf(id, sizeof(id), "%s", put("x", ""));
+	}
+	is_int(count, 5, "a quarter of all, of however many owners");
+	is_int((int64_t)usage->owner_count, 1, "and one row");
+	is_int((int64_t)count_in_folder(), 0, "the last owner has none of it");
+	made_up[0] = 0;
+	is_int((int64_t)count_in_folder(), 6, "the first one has");
+	store.sender = bob;
+	ok(filestore_delete(&store, id, strlen(id), &err) == 0,
+	    "whoever may use a file may delete it");
+	is_int(fill("0123"), 5, "another sender has as much");
+	is_int(usage->owners[0].files, 5, "the first one has its own still");
+	store.sender = NULL;
+	store.limits.ttl_ms = 0;
+	(void)filestore_sweep(&store);
+	store.limits.ttl_ms = 3600000;
+	/* All rows are taken. */
+	for (size_t i = 0; i < FILESTORE_OWNERS; i++) {
+		memset(usage->owners[i].tag, 'x', FILESTORE_TAG_LEN);
+		usage->owners[i].files = i != 4711;
+	}
+	usage->owner_count = FILESTORE_OWNERS;
+	store.owner = alice;
+	is_int(fill("0123"), 5, "who has nothing any more gives way");
+	is_int((int64_t)usage->owner_count, FILESTORE_OWNERS, "in its row");
+	is_int(usage->owners[4711].files, 5, "which counts");
+	store.limits.ttl_ms = 0;
+	(void)filestore_sweep(&store);
+	store.limits.ttl_ms = 3600000;
+}
+
 /* What an owner has is counted by all processes together, and looked for on the
  * disk once. */
 static void
@@ -387,6 +435,7 @@ test_share(void)
 	store.limits.ttl_ms = 0;
 	(void)filestore_sweep(&store);
 	store.limits.ttl_ms = 3600000;
+	test_senders();
 	store.owner = NULL;
 	store.limits.quota = 100000;
 	store.limits.count_max = 5;

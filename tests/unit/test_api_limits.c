@@ -140,6 +140,32 @@ test_slots(void)
 	    "no slot is needed where there are as many as can be");
 }
 
+/* Whose token nobody knows is counted by address, apart from all tokens. */
+static void
+test_strangers(void)
+{
+	static const char *const own[] = { "2001:db8::1", "2001:db8::ffff:1" };
+	const int64_t t = INT64_C(9000000000);
+	char address[64];
+	struct token token = { .hash = "stranger", .rate = 1 };
+
+	for (int i = 0; i < LIMITS_STRANGER_RATE; i++)
+		if (limits_stranger(&limits, own[i % 2], t) != 0)
+			break;
+	ok(limits_stranger(&limits, own[0], t) == 1, "a minute's are used up");
+	ok(limits_stranger(&limits, own[1], t) == 1, "of the whole network");
+	ok(limits_stranger(&limits, "2001:db8:0:1::1", t) == 0, "another one");
+	ok(limits_stranger(&limits, "192.0.2.1", t) == 0, "an IPv4 address");
+	ok(limits_stranger(&limits, own[0], t + 1000) == 0, "one each second");
+	for (unsigned i = 0; i < 5000; i++) {
+		(void)snprintf(address, sizeof(address), "2001:db8:%x::1", i);
+		if (limits_stranger(&limits, address, t) != 0)
+			break;
+	}
+	ok(limits_request(&limits, &token, t, true) == 0,
+	    "however many there are, a token has its place");
+}
+
 int
 main(void)
 {
@@ -149,5 +175,6 @@ main(void)
 	test_rates();
 	test_many_tokens();
 	test_slots();
+	test_strangers();
 	return tap_done();
 }
