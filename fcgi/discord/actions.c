@@ -218,6 +218,15 @@ action_write_open(struct context *c)
 	return true;
 }
 
+/* The path begins with "~": to go there is as if it had been typed. */
+static bool
+action_look_go(struct context *c)
+{
+	c->job.path = c->view.path;
+	c->job.view_id = 0;
+	return true;
+}
+
 /* The view knows what the editor is to hold. */
 static bool
 action_message_open(struct context *c)

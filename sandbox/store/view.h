@@ -29,11 +29,12 @@ struct view {
 	int64_t id;
 	int64_t user_id;
 	enum job_kind kind; /* the command it is of; JOB_UNKNOWN: a newer one */
-	char path[1025];    /* LOOK: what is listed; WRITE: what is edited; PY:
+	char path[1025]; /* LOOK: what is listed, or "~…", where to go; GET:
+			     * the file; WRITE: what is edited; PY:
 			     * the file that was run; DELETE: the sandbox's id,
 			     * "": there is none */
-	int64_t page;	    /* LOOK; PY: of its output */
-	int64_t share;	    /* PY: everybody sees the answer */
+	int64_t page;	 /* LOOK; PY: of its output */
+	int64_t share;	 /* PY: everybody sees the answer */
 	char version[COMMAND_VERSION_MAX + 1]; /* PY: of Python, "": usual */
 	bool timeit;			       /* PY */
 	bool keep;			       /* PY */

@@ -249,6 +249,7 @@ do_job(struct worker *worker, struct job *job)
 		.message = MESSAGE_FOR(&worker->ids),
 		.outcome = "done",
 		.env = {
+			.kind = job->kind,
 			.reference = job->id,
 			.file_most = job->attachment_limit,
 			.may_attach = job->may_attach,

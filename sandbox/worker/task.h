@@ -31,6 +31,12 @@ struct task {
 	bool tells_move;	/* the answer says that it has moved */
 	char path[PATH_SIZE];	/* what it is about; command_resolve() */
 
+	/* commands/place.c: the current directory that is gone, and where there
+	 * is a path that is not in it; "": none */
+	char gone[PATH_SIZE];
+	char elsewhere[PATH_SIZE];
+	bool place_told; /* the answer says where one is now */
+
 	/* of the cell; "": whichever it has; command_choose_version() */
 	char version[COMMAND_VERSION_MAX + 1];
 

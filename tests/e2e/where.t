@@ -41,13 +41,13 @@ PROGRAMS = (
     "(" * 5000,
 )
 LEFT = """
-import os, shutil, socket
+import os, shutil, socket, subprocess
 os.chdir(os.path.expanduser('~'))
 for name in set(os.listdir()) - {'.site-packages', 'lost+found'}:
     if os.path.islink(name) or not os.path.isdir(name):
         os.unlink(name)
     else:
-        os.chmod(name, 0o700)
+        subprocess.run(['chmod', '-R', 'u+rwx', name])
         shutil.rmtree(name)
 os.makedirs('sub/deep'); open('file', 'w').write('x')
 os.symlink('file', 'link'); os.symlink('/etc', 'out')
@@ -69,7 +69,8 @@ def final(command, user="alice", **options):
 def begin():
     """At the top, with all that is in LEFT."""
     final("look", path="~")
-    service.run(LEFT)
+    text = service.run(LEFT)
+    assert "Traceback" not in text and "exit" not in text, text
 
 
 def pressed(message, button):
@@ -146,6 +147,144 @@ def a_page_that_is_not_there_is_told():
     assert "There is no" not in text, text
     assert "is empty. There is no page 2." in final(
         "look", path="~/sub/deep", page=2).text()
+
+
+# What becomes of a current directory, and what people do then.
+GONE = {
+    "removed": "shutil.rmtree(here)",
+    "a file": "shutil.rmtree(here); open(here, 'w').close()",
+    "a link": "shutil.rmtree(here); os.symlink('/etc', here)",
+    "locked": "os.chmod(here, 0)",
+}
+
+
+def lose(how):
+    """Be in ~/sub/deep, which goes while code runs there."""
+    begin()
+    text = final("look", path="sub/deep").text()
+    assert "You are in `~/sub/deep` now." in text, text
+    text = service.run("import os, shutil; here = os.getcwd(); " + GONE[how])
+    assert "Traceback" not in text and "exit" not in text, text
+
+
+@test
+def code_runs_in_the_nearest_directory_that_is_there():
+    for how in GONE:
+        lose(how)
+        text = service.run("import os; print('here', os.getcwd())")
+        assert "here /workspace/sub\n" in text, (how, text)
+        assert "`~/sub/deep` is gone: you are in `~/sub` now." in text, text
+        text = service.run("import os; print('here', os.getcwd())")
+        assert "here /workspace/sub\n" in text and "in `~/sub`" in text, text
+        assert "is gone" not in text, "said once"
+        lose(how)
+        text = final("look").text()
+        assert text.startswith("`~/sub`") and "is gone" in text, text
+        lose(how)
+        service.say("session start")
+        assert "here /workspace/sub\n" in service.run(
+            "import os; print('here', os.getcwd())", keep=True)
+        lose(how)
+        service.say("session stop")
+
+
+@test
+def files_are_run_and_shown_from_there_and_never_removed():
+    begin()
+    final("write", name="sub/x.py", content="print('found' * 2)")
+    final("write", name="sub/deep/x.py", content="")
+    for command, option, want in (("py", "file", "foundfound"),
+                                  ("look", "path", "print("),
+                                  ("get", "path", "~/sub/x.py")):
+        final("look", path="~/sub/deep")
+        service.run("import os, shutil; shutil.rmtree(os.getcwd())")
+        text = final(command, **{option: "x.py"}).text()
+        assert want in text and "is gone" in text, (command, text)
+        service.run("import os; os.mkdir('deep'); open('deep/x.py', 'w')")
+    final("look", path="~/sub/deep")
+    service.run("import os, shutil; shutil.rmtree(os.getcwd())")
+    text = final("rm", name="x.py").text()
+    assert "`~/sub/deep/x.py` does not exist" in text and "is gone" in text
+    assert "x.py" in final("look").text()
+
+
+@test
+def who_removes_where_they_are_is_above_it():
+    begin()
+    final("look", path="sub/deep")
+    text = final("rm", name="~/sub", recursive=True).text()
+    assert "Removed `~/sub`" in text and "You are in `~` now." in text, text
+    text = service.run("import os; print('here', os.getcwd())")
+    assert "here /workspace\n" in text and "gone" not in text, text
+    begin()
+    final("look", path="sub/deep")
+    text = final("rm", name=".").text()
+    assert "Removed `~/sub/deep`" in text and "in `~/sub` now" in text, text
+
+
+@test
+def no_text_takes_no_path_for_the_sandbox_or_names_what_has_just_failed():
+    for how in GONE:
+        for command, options in (("py", {"code": "1"}), ("look", {}),
+                                 ("look", {"path": "x"}),
+                                 ("get", {"path": "x"}),
+                                 ("rm", {"name": "x"}),
+                                 ("write", {"name": "x/y", "content": "1"}),
+                                 ("py", {"file": "x.py"})):
+            lose(how)
+            text = final(command, **options).text()
+            assert "Your sandbox" not in text, (how, command, text)
+            assert f"`/il {command}`" not in text, (how, command, text)
+
+
+@test
+def look_says_where_one_is_and_has_a_button_back():
+    begin()
+    message = final("look", path="sub")
+    assert "You are in `~/sub` now." in message.text(), message
+    assert message.buttons() == ["Back to ~"], message
+    for command, options in (("py", {"code": "1"}), ("look", {}),
+                             ("write", {"name": "w", "content": "x"}),
+                             ("get", {"path": "w"}), ("rm", {"name": "w"}),
+                             ("py", {"code": "1/0"}),
+                             ("rm", {"name": "missing"}),
+                             ("packages list", {}),
+                             ("session status", {})):
+        text = final(command, **options).text()
+        assert "in `~/sub`" in text.splitlines()[-1], (command, text)
+    assert "-# exit 1 · in `~/sub`" in service.run("1/0")
+    message = pressed(message, "Back to ~").refresh()
+    text = message.text()
+    assert "You are in `~` now." in text and "`~/sub`" not in text, text
+    assert message.buttons() == ["Back to ~/sub"], message
+    assert "in `~" not in service.run("1")
+    message = pressed(message, "Back to ~/sub").refresh()
+    assert "You are in `~/sub` now." in message.text(), message
+
+
+@test
+def what_does_not_exist_is_looked_for_at_the_top():
+    begin()
+    final("write", name="x.py", content="print('top' * 2, input())")
+    final("look", path="sub")
+    message = final("py", file="x.py", stdin="in" * 3)
+    assert "`~/sub/x.py` does not exist." in message.text(), message
+    assert "There is `~/x.py`, though." in message.text(), message
+    pressed(message, "Run ~/x.py")
+    assert "toptop ininin" in message.refresh().text(), message.refresh()
+    message = final("get", path="x.py")
+    pressed(message, "Get ~/x.py")
+    assert message.refresh().attachment("x.py").text().startswith("print")
+    message = final("look", path="x.py")
+    assert message.buttons() == ["Look at ~/x.py", "Look at ~/sub"], message
+    pressed(message, "Look at ~/x.py")
+    assert "print('top'" in message.refresh().text()
+    text = final("rm", name="x.py").text()
+    assert "There is `~/x.py`, though." in text, text
+    text = final("rm", name="nowhere").text()
+    assert "though" not in text, text
+    begin()
+    assert "though" not in final("rm", name="nowhere").text()
 
 
 @test

@@ -461,7 +461,7 @@ test_not_done(void)
 {
 	not_done(ERROR_NOT_INSIDE, "a", "not inside your sandbox");
 	not_done(ERROR_NOT_FOUND, "a/b", "`~/a/b` does not exist");
-	not_done(ERROR_IS_DIRECTORY, "", "Your sandbox is a directory");
+	not_done(ERROR_IS_DIRECTORY, "", "`~` is a directory");
 	not_done(ERROR_NOT_DIRECTORY, "a", "`~/a` is not a directory");
 	not_done(ERROR_TOO_LARGE, "a", "`~/a` is too large (3 MiB)");
 	not_done(ERROR_NO_SPACE, "a", "no room");

@@ -105,6 +105,7 @@ command_not_done(struct task *task)
 {
 	message_release(&task->message);
 	render_not_done(&task->message, &task->run, task->path, &task->env);
+	place_offer(task);
 	task->outcome = render_word(&task->run, task->word);
 }
 
@@ -181,6 +182,10 @@ command_look(struct task *task, bool (*ask)(struct task *task, void *arg),
 			config_lease_wait_ms(task->worker->config)))
 			break;
 		good = ask(task, arg);
+		if (!good && place_find(task) && command_resolve(task))
+			good = ask(task, arg);
+		if (!good)
+			place_look_at_top(task);
 		again = task->run.beside &&
 		    (task->run.end == RUN_BROKEN ||
 			task->run.end == RUN_OVERDUE);
@@ -198,9 +203,14 @@ command_do(struct task *task, struct cell_request *request)
 	request->path = task->path;
 	request->wall_ms = FILE_OP_MS;
 	/* what does not write needs no room on the disk */
-	run_once(task, "user",
-	    request->op == OP_WRITE ? ACCESS_WRITE : ACCESS_TIDY, request,
-	    config_lease_wait_ms(task->worker->config));
+	if (run_open(task, "user",
+		request->op == OP_WRITE ? ACCESS_WRITE : ACCESS_TIDY,
+		3 * FILE_OP_MS, config_lease_wait_ms(task->worker->config)) &&
+	    run_request(task, request, request->wall_ms)) {
+		(void)place_find(task);
+		place_look_at_top(task);
+	}
+	naming_close(task);
 	command_note_usage(task);
 	return command_succeeded(task);
 }
@@ -279,6 +289,9 @@ command_run(struct task *task)
 		result = find_sandbox(task, &err);
 	if (result == 0)
 		result = functions[kind](task, &err);
+	if (result == 0 && commands[kind].needs >= COMMAND_NEEDS_SANDBOX &&
+	    !task->taken && !task->remove)
+		place_tell(task);
 	if (result == 0 && task->made_sandbox && !task->taken)
 		render_made(&task->message, task->lost_at);
 	task->tells_move &= result == 0 && task->editor == NULL &&

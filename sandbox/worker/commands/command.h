@@ -54,6 +54,28 @@ bool command_look(struct task *task, bool (*ask)(struct task *, void *),
 /* One request in a cell of the user's for it alone; message and outcome word
  * say why not. */
 bool command_do(struct task *task, struct cell_request *request);
+/* ---- place.c: where somebody is ---- */
+
+/* Go to a directory: the current one from now on.  False: that is logged. */
+bool place_set(struct task *task, const char *path);
+/* The last request failed: is the current directory gone?  Then it is the
+ * nearest one that is there, which the answer says: ask once more.  Within the
+ * lease; task->run is as before. */
+bool place_find(struct task *task);
+/* The last request did not find the job's path: is there one at the top?
+ * task->elsewhere says which.  Within the lease, as place_find(). */
+void place_look_at_top(struct task *task);
+/* This was removed: whoever was in it is above it now, which is said. */
+void place_leave(struct task *task, const char *removed);
+/* The view of a button that looks at a path, or gets it, from the top.  0: the
+ * path is too long for one; -1: error. */
+int64_t place_make_way(struct task *task, enum job_kind kind, const char *path,
+    struct err *err);
+/* Below an answer that something does not exist: where to look instead. */
+void place_offer(struct task *task);
+/* Below any answer: where one is, outside of the top. */
+void place_tell(struct task *task);
+
 /* own_sandbox.c: make the sandbox of the job's user, unless there is one that
  * can be used; in the place of one whose time is over.  *created says which.
  * 1: message and outcome word say why not, or the job was taken away. */

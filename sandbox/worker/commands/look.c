@@ -74,15 +74,29 @@ note_view(struct task *task, struct render_listing *listing, struct err *err)
 	return 0;
 }
 
+/* Say so, with a button back, if one was elsewhere. */
+static int
+go_there(struct task *task, struct render_listing *listing, struct err *err)
+{
+	const char *cwd = task->sandbox.cwd;
+
+	if (strcmp(task->path, cwd) == 0)
+		return 0;
+	listing->back_id = place_make_way(task, JOB_LOOK, cwd, err);
+	if (listing->back_id < 0)
+		return -1;
+	memcpy(listing->back, cwd, sizeof(listing->back));
+	task->place_told = place_set(task, task->path) && listing->back_id != 0;
+	return 0;
+}
+
 /* The directory becomes the current one, and gets a view when it has pages. */
 static int
 show_directory(struct task *task, struct render_listing *listing,
     struct err *err)
 {
 	/* paging through another directory's listing does not go there */
-	if (task->job->view_id == 0 &&
-	    sandbox_set_cwd(task->worker->db, task->sandbox.id, task->path,
-		err) < 0)
+	if (task->job->view_id == 0 && go_there(task, listing, err) < 0)
 		return -1;
 	if (note_view(task, listing, err) < 0)
 		return -1;
@@ -113,11 +127,14 @@ static bool
 ask(struct task *task, void *arg)
 {
 	struct render_listing *listing = arg;
+	/* a file in the place of the current directory was not asked for */
+	bool is_place = task->job->view_id == 0 &&
+	    strcmp(task->path, task->sandbox.cwd) == 0;
 
 	*listing = (struct render_listing){ 0 };
 	return list_page(task, listing) ||
 	    (outcome_failed_with(&task->run, ERROR_NOT_DIRECTORY) &&
-		read_file(task));
+		!is_place && read_file(task));
 }
 
 /* A look at a path: a directory is listed, a file is shown. */

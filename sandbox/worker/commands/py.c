@@ -14,6 +14,23 @@
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"
 
+/* In the nearest directory that is there; a path is relative to that. */
+static void
+run_in_place(struct task *task, struct cell_request *request)
+{
+	if (run_open(task, "user", ACCESS_ANY, request->wall_ms,
+		config_lease_wait_ms(task->worker->config))) {
+		request->cwd = task->sandbox.cwd;
+		(void)run_request(task, request, request->wall_ms);
+		if (place_find(task) &&
+		    (request->path == NULL || command_resolve(task)))
+			(void)run_request(task, request, request->wall_ms);
+		if (request->path != NULL)
+			place_look_at_top(task);
+	}
+	naming_close(task);
+}
+
 /* What was asked for, within the limits that the operator has set. */
 static int
 run_python(struct task *task, struct cell_request *request, struct err *err)
@@ -27,7 +44,6 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	if (kept_before(task, request, &session, err) != 0)
 		return -1;
 	request->op = OP_RUN;
-	request->cwd = task->sandbox.cwd;
 	request->input = task->job->input;
 	request->input_len = strlen(task->job->input);
 	request->echo = config->echo_last_expr;
@@ -42,8 +58,7 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	collect_init(&task->collect, (size_t)output,
 	    (size_t)request->collect_total);
 	task->tick = command_show_progress;
-	run_once(task, "user", ACCESS_ANY, request,
-	    config_lease_wait_ms(config));
+	run_in_place(task, request);
 	command_note_usage(task);
 	env->has_input = request->input_len > 0;
 	ended = kept_after(task, request->keep, &session);

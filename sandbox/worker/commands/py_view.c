@@ -168,7 +168,9 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 	texts.package = xstrdup(b.need.package);
 	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
 	if (request->source == NULL)
-		memcpy(view.path, task->path, sizeof(task->path));
+		memcpy(view.path,
+		    *task->elsewhere != '\0' ? task->elsewhere : task->path,
+		    sizeof(view.path));
 	result = again ? view_set_run(db, &view, &err) :
 			 view_insert(db, &view, &err);
 	if (result < 0)
@@ -177,6 +179,7 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 	if (result != 0)
 		return;
 	b.view = &view;
+	b.elsewhere = task->elsewhere;
 	b.cut = texts.output[0] != '\0' && !message_fits(&task->message);
 	render_buttons(&task->message, &b);
 }

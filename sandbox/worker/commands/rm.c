@@ -48,6 +48,7 @@ cmd_rm(struct task *task, struct err *err)
 	if (!good)
 		return 0;
 	render_removed(&task->message, task->path);
+	place_leave(task, task->path);
 	task->outcome = "removed";
 	return 0;
 }

@@ -29,8 +29,9 @@ struct sandbox;
  */
 struct render_env {
 	const struct config *config; /* for the limits that it names */
-	int64_t reference;	     /* the job's id */
-	int64_t file_most;	     /* bytes of one attachment */
+	enum job_kind kind;
+	int64_t reference; /* the job's id */
+	int64_t file_most; /* bytes of one attachment */
 	bool may_attach;
 	bool has_input;	     /* the code was given some */
 	struct slip slip;    /* in the code that runs */
@@ -112,7 +113,9 @@ struct render_listing {
 	int64_t page;			  /* from 1 */
 	int64_t asked;			  /* the page that was asked for */
 	int64_t pages;
-	int64_t view_id; /* for the buttons; 0: no buttons */
+	int64_t view_id;      /* for the buttons; 0: no buttons */
+	char back[PATH_SIZE]; /* the current directory before this one, and */
+	int64_t back_id;      /* the view of a button there; 0: none */
 };
 
 void render_listing(struct message *message,

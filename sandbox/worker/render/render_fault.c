@@ -97,8 +97,7 @@ render_cell_error(struct message *m, const struct cell_result *result,
 {
 	/* NULL: a fault of ours, or said in words of its own below */
 	static const char *const of_path[ERROR_READ_ONLY + 1] = {
-		[ERROR_NOT_FOUND] = N_(" does not exist. `/il look` shows what "
-				       "does."),
+		[ERROR_NOT_FOUND] = N_(" does not exist."),
 		[ERROR_IS_DIRECTORY] = N_(" is a directory."),
 		[ERROR_NOT_DIRECTORY] =
 		    N_(" is not a directory, or a part of it "
@@ -129,10 +128,11 @@ render_cell_error(struct message *m, const struct cell_result *result,
 	else if (of_path[result->error] == NULL)
 		render_error(m, env->reference);
 	else
-		buf_addf(lead, "%s%s",
-		    path[0] == '\0' ? _("Your sandbox") :
-				      phrase_path(path).text,
+		buf_addf(lead, "%s%s", phrase_path(path).text,
 		    _(of_path[result->error]));
+	/* that has just failed */
+	if (result->error == ERROR_NOT_FOUND && env->kind != JOB_LOOK)
+		buf_adds(lead, _(" `/il look` shows what there is."));
 	if (result->error != ERROR_TOO_LARGE)
 		return;
 	if (result->total > 0)

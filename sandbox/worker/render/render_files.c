@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "render.h"
+#include "render_where.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -96,6 +96,9 @@ render_listing(struct message *m, const struct render_listing *l,
 {
 	int64_t total = l->result->total;
 
+	if (l->back_id != 0)
+		buf_addf(&m->lead, _("You are in %s now.\n"),
+		    phrase_path(l->path).text);
 	if (total == 0)
 		buf_addf(&m->lead, _("%s is empty."),
 		    phrase_path(l->path).text);
@@ -112,6 +115,8 @@ render_listing(struct message *m, const struct render_listing *l,
 	}
 	set_entries(m, l->collect);
 	add_usage(&m->tail, l->result, config);
+	if (l->back_id != 0)
+		render_way(m, WAY_BACK, l->back_id, l->back);
 	if (l->view_id == 0)
 		return;
 	message_add_button(m, ACTION_LOOK_PREVIOUS, l->view_id, _("Previous"),

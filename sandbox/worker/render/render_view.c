@@ -14,6 +14,7 @@
 #include "../../locale/locale.h"
 #include "../../store/view.h"
 #include "render_program.h"
+#include "render_where.h"
 #include "terminal.h"
 
 enum { BLUE = 1, GREY = 2 };
@@ -48,7 +49,11 @@ add_buttons(struct message *m, const struct render_buttons *b)
 	}
 	if (b->need.input)
 		add(m, view, ACTION_PY_GIVE, _("Give input"), BLUE);
-	add(m, view, ACTION_PY_AGAIN, _("Re-run"), GREY);
+	if (b->elsewhere != NULL && b->elsewhere[0] != '\0')
+		add(m, view, ACTION_PY_AGAIN,
+		    render_way_label(WAY_RUN, b->elsewhere).text, BLUE);
+	else
+		add(m, view, ACTION_PY_AGAIN, _("Re-run"), GREY);
 	if (code)
 		add(m, view, ACTION_PY_EDIT, _("Edit"), GREY);
 	if (code && view->share != 0)

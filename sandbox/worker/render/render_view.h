@@ -52,6 +52,7 @@ struct render_buttons {
 	const struct config *config;
 	const struct view *view; /* with its texts */
 	bool cut;		 /* not all of the output is shown */
+	const char *elsewhere; /* where the file is that was not found; "" */
 	struct render_need need;
 };
 

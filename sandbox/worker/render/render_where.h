@@ -12,4 +12,25 @@
 	N_("%s is the name of a directory: add the name of the file, as in " \
 	   "`folder/file.txt`.")
 
+/* In the tail: where one is; where one is now, and what was there before. */
+void render_place(struct buf *tail, const char *cwd);
+void render_place_now(struct buf *tail, const char *cwd);
+void render_place_gone(struct buf *tail, const char *gone, const char *cwd);
+/* Where a path is that is not where it was looked for. */
+void render_elsewhere(struct message *message, const char *path);
+
+/* A button that goes to a path from the top: back to where one was, to look at
+ * it, to get it, to run it. */
+enum way {
+	WAY_BACK,
+	WAY_LOOK,
+	WAY_GET,
+	WAY_RUN,
+};
+
+struct phrase render_way_label(enum way way, const char *path);
+/* view_id: place_make_way(); not for WAY_RUN. */
+void render_way(struct message *message, enum way way, int64_t view_id,
+    const char *path);
+
 #endif

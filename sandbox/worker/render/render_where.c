@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "render_where.h"
+
+#include <string.h>
+
+#include "../../base/cleanup.h"
+
+#define LABEL_SHOWN 50 /* code points of a path in a label of 80 */
+
+/* ---- in words ---- */
+
+/* Small, and on the line of the result where there is one. */
+static void
+begin_note(struct buf *tail)
+{
+	const char *text = buf_str(tail);
+	const char *end = strrchr(text, '\n');
+	const char *last = end == NULL ? text : end + 1;
+
+	if (strncmp(last, "-# ", 3) == 0)
+		buf_adds(tail, " · ");
+	else
+		buf_adds(tail, tail->len == 0 ? "-# " : "\n-# ");
+}
+
+void
+render_place(struct buf *tail, const char *cwd)
+{
+	begin_note(tail);
+	buf_addf(tail, _("in %s"), phrase_path(cwd).text);
+}
+
+void
+render_place_now(struct buf *tail, const char *cwd)
+{
+	begin_note(tail);
+	buf_addf(tail, _("You are in %s now."), phrase_path(cwd).text);
+}
+
+void
+render_place_gone(struct buf *tail, const char *gone, const char *cwd)
+{
+	begin_note(tail);
+	buf_addf(tail, _("%s is gone: you are in %s now."),
+	    phrase_path(gone).text, phrase_path(cwd).text);
+}
+
+void
+render_elsewhere(struct message *message, const char *path)
+{
+	buf_addf(&message->lead, _(" There is %s, though."),
+	    phrase_path(path).text);
+}
+
+/* ---- buttons ---- */
+
+struct phrase
+render_way_label(enum way way, const char *path)
+{
+	auto_free char *whole = xprintf(path[0] != '\0' ? "~/%s" : "~%s", path);
+	auto_buf struct buf shown = BUF_INIT(sizeof(struct phrase) - 1);
+	auto_buf struct buf label = BUF_INIT(sizeof(struct phrase) - 1);
+	struct phrase phrase;
+
+	message_add_word(&shown, whole, LABEL_SHOWN);
+	switch (way) {
+	case WAY_BACK: /* Translators: at most 30 characters without %s */
+		buf_addf(&label, _("Back to %s"), buf_str(&shown));
+		break;
+	case WAY_LOOK: /* Translators: at most 30 characters without %s */
+		buf_addf(&label, _("Look at %s"), buf_str(&shown));
+		break;
+	case WAY_GET: /* Translators: at most 30 characters without %s */
+		buf_addf(&label, _("Get %s"), buf_str(&shown));
+		break;
+	case WAY_RUN: /* Translators: at most 30 characters without %s */
+		buf_addf(&label, _("Run %s"), buf_str(&shown));
+		break;
+	}
+	(void)snprintf(phrase.text, sizeof(phrase.text), "%s", buf_str(&label));
+	return phrase;
+}
+
+void
+render_way(struct message *message, enum way way, int64_t view_id,
+    const char *path)
+{
+	message_add_button(message,
+	    way == WAY_GET ? ACTION_GET_GO : ACTION_LOOK_GO, view_id,
+	    render_way_label(way, path).text, 2, false);
+}
