@@ -92,6 +92,14 @@ answer_message(const char *text)
 }
 
 char *
+answer_message_public(const char *text)
+{
+	return answer_dump(json_pack("{s:i, s:{s:s, s:{s:[]}}}", "type",
+	    CALLBACK_MESSAGE, "data", "content", text, "allowed_mentions",
+	    "parse"));
+}
+
+char *
 answer_update(const char *text)
 {
 	return answer_dump(json_pack("{s:i, s:{s:s, s:[], s:{s:[]}}}", "type",

@@ -47,6 +47,8 @@ char *answer_below(char *json, const char *words);
 char *answer_choices(const struct suggestion *list, size_t count);
 /* 4: a message that only the invoker sees. */
 char *answer_message(const char *text);
+/* 4: one that everybody sees. */
+char *answer_message_public(const char *text);
 /* 7: the message of the button becomes this text, without buttons. */
 char *answer_update(const char *text);
 /* 4, private, with the buttons delete-yes:<view> and delete-no:<view>. */

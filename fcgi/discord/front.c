@@ -346,11 +346,15 @@ hold(struct front *front, struct front_case *c)
 		.type = c->in.type,
 	};
 
+	memcpy(it.locale, c->in.locale, strlen(c->in.locale) + 1);
 	if (c->reply.job_id != 0)
 		held_note(&front->held, c->reply.job_id);
 	if (c->reply.hold_ms == 0 || left_ms <= 0 ||
-	    !held_has_room(&front->held))
+	    !held_has_room(&front->held)) {
+		reply_instead(&c->reply,
+		    chat_health_instead(&front->health, &it));
 		return false;
+	}
 	/* the clock may have been set back */
 	if (left_ms > c->reply.hold_ms)
 		left_ms = c->reply.hold_ms;
@@ -447,6 +451,9 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	if (front->siblings == NULL || front->metrics == NULL)
 		return -1;
 	front->held.metrics = front->metrics;
+	front->held.instead = chat_health_instead;
+	front->held.instead_arg = &front->health;
+	front->health = (struct chat_health){ config, &front->db, 0, 0 };
 	wake_init(&front->wake, config_state_path(config, "wake"));
 	return 0;
 }

@@ -7,9 +7,11 @@
 
 #include "interaction.h"
 #include "../server/serve.h"
+#include "chat_health.h"
 #include "held.h"
 #include "submit.h"
 #include "verify.h"
+
 #include "../../sandbox/protocol/wake.h"
 
 struct config;
@@ -55,6 +57,7 @@ struct front {
 	struct front_case cases[SERVE_TOGETHER];
 	size_t answered; /* cases that are still to be logged */
 	struct held held;
+	struct chat_health health;
 	int64_t log_second; /* denied requests are logged sparingly */
 	int64_t log_count;
 };

@@ -112,10 +112,13 @@ static enum first_response
 respond_late(struct held *held, size_t index)
 {
 	auto_free char *late = held->cases[index].late;
+	auto_free char *instead = held->instead(held->instead_arg,
+	    &held->cases[index]);
 	enum first_response what;
 
 	held->cases[index].late = NULL;
-	what = respond(held, index, late, "queued", CHAT_DEFERRED);
+	what = respond(held, index, instead != NULL ? instead : late,
+	    instead != NULL ? "degraded" : "queued", CHAT_DEFERRED);
 	return what == FIRST_RESPONSE_SENT ? FIRST_RESPONSE_LATE : what;
 }
 

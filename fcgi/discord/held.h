@@ -34,11 +34,16 @@ struct held_case {
 	int64_t started_us;  /* monotonic */
 	int64_t received_ms; /* wall clock */
 	enum interaction_type type;
+	char locale[LOCALE_MAX + 1];
 	char *label; /* how its line in the log begins; owned */
 };
 
 struct held {
 	struct chat_metrics *metrics; /* borrowed */
+	/* Asked when one is due: JSON on the heap that is said instead of its
+	 * late response, or NULL. */
+	char *(*instead)(void *arg, const struct held_case *it);
+	void *instead_arg;
 	struct held_case *cases;
 	size_t count;
 	size_t most;

@@ -15,7 +15,6 @@
 
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
 #define PERMISSION_ATTACH_FILES (INT64_C(1) << 15)
-#define LOCALE_MAX 16
 #define COMPONENTS_MAX 40
 
 enum wire_type {

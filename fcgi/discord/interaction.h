@@ -47,6 +47,7 @@ struct interaction_message {
 	size_t len; /* strlen() is less if there is a NUL in it */
 };
 
+#define LOCALE_MAX 16 /* of the name of a language */
 #define INTERACTION_VALUES_MAX 25
 #define INTERACTION_ATTACHMENTS_MAX 25
 #define ATTACHMENT_LIMIT_DEFAULT ((int64_t)10 << 20)

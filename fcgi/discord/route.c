@@ -7,6 +7,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
+#include "chat_health.h"
 #include "help.h"
 
 enum { SLASH_COMMAND = 1, MESSAGE_COMMAND = 3 };
@@ -108,9 +109,18 @@ before_help(struct context *c)
 	return false;
 }
 
+/* Nor is one made of this: it would wait for what it asks about. */
+static bool
+before_health(struct context *c)
+{
+	chat_health_answer(c);
+	return false;
+}
+
 static bool (*const before[JOB_UNKNOWN])(struct context *c) = {
 	[JOB_PY] = before_py,
 	[JOB_HELP] = before_help,
+	[JOB_HEALTH] = before_health,
 	[JOB_MESSAGE_RUN] = message_take,
 	[JOB_MESSAGE_EDIT] = message_take_to_edit,
 	[JOB_WRITE] = before_write,
@@ -321,6 +331,9 @@ route(struct context *c)
 	job_init(&c->job);
 	if (c->in->type == INTERACTION_AUTOCOMPLETE)
 		route_typing(c);
+	else if (c->db == NULL && c->in->type == INTERACTION_COMMAND &&
+	    find_command(c->in) == JOB_HEALTH)
+		chat_health_answer(c);
 	else if (c->db == NULL)
 		(void)submit_fault(c, "no-database");
 	else if (submit_admit(c)) {

@@ -34,6 +34,16 @@ reply_set(struct reply *reply, char *body, const char *outcome)
 }
 
 void
+reply_instead(struct reply *reply, char *json)
+{
+	if (json == NULL)
+		return;
+	free(reply->body);
+	reply->body = json;
+	reply->outcome = "degraded";
+}
+
+void
 reply_error(struct reply *reply, int status, const char *outcome)
 {
 	reply_set(reply, xprintf("{\"error\":\"%s\"}", outcome), outcome);

@@ -67,6 +67,8 @@ void reply_release(struct reply *reply);
 enum chat_outcome reply_counts_as(const struct reply *reply);
 /* 200 with the JSON, which the reply owns from now on. */
 void reply_set(struct reply *reply, char *body, const char *outcome);
+/* Something else is said of the job, which goes on; json: heap, or NULL. */
+void reply_instead(struct reply *reply, char *json);
 /* A status and {"error":"outcome"}, for who is no person. */
 void reply_error(struct reply *reply, int status, const char *outcome);
 

@@ -161,7 +161,7 @@ lease_status_read(const struct config *config, struct lease_status *status,
 	if (!runs)
 		return err_set(err, ERR_UNAVAILABLE, "il-sandboxd has ended");
 	if (age_ms < 0 || age_ms > SILENCE_MS)
-		return err_set(err, ERR_UNAVAILABLE, "il-sandboxd is silent");
+		return err_set(err, ERR_TIMEOUT, "il-sandboxd is silent");
 	if (!frame_parse(&view, copy, len) || view.kind != FRAME_STATUS_IS)
 		return err_set(err, ERR_PROTOCOL, "%s: is no status", path);
 	lease_status_parse(status, &view);

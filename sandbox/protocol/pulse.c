@@ -21,6 +21,7 @@ struct pulse {
 		_Atomic int64_t pid; /* 0: no worker has the slot */
 		_Atomic int64_t beat_ms;
 		_Atomic int64_t due_ms;
+		_Atomic int64_t rests;
 	} slots[PULSE_SLOTS];
 };
 
@@ -33,7 +34,7 @@ pulse_open(const struct config *config, struct err *err)
 }
 
 void
-pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms)
+pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms, bool rests)
 {
 	int64_t now_ms = clock_monotonic_ms();
 
@@ -41,6 +42,7 @@ pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms)
 		return;
 	pulse->slots[slot].beat_ms = now_ms;
 	pulse->slots[slot].due_ms = now_ms + within_ms + PULSE_MORE_MS;
+	pulse->slots[slot].rests = rests;
 	pulse->slots[slot].pid = getpid();
 }
 
@@ -62,7 +64,7 @@ pulse_look(const struct config *config, struct pulse_count *count,
 	    &err);
 	int64_t now_ms = clock_monotonic_ms();
 
-	*count = (struct pulse_count){ .last_ms = -1 };
+	*count = (struct pulse_count){ .heard_ms = -1 };
 	if (pulse == NULL) {
 		log_debug("pulse: %s", err.text);
 		return;
@@ -75,12 +77,16 @@ pulse_look(const struct config *config, struct pulse_count *count,
 			continue;
 		count->alive++;
 		/* a beat that is yet to come is of the last boot */
-		if (beat_ms <= now_ms && now_ms <= pulse->slots[i].due_ms)
-			count->moving++;
-		else if (still != NULL)
-			buf_addf(still, " %" PRId64, pid);
-		if (beat_ms <= now_ms && beat_ms > count->last_ms)
-			count->last_ms = beat_ms;
+		if (beat_ms > now_ms || now_ms > pulse->slots[i].due_ms) {
+			if (still != NULL)
+				buf_addf(still, " %" PRId64, pid);
+			continue;
+		}
+		count->moving++;
+		if (pulse->slots[i].rests == 0)
+			beat_ms = INT64_MAX;
+		if (beat_ms > count->heard_ms)
+			count->heard_ms = beat_ms;
 	}
 	shared_file_close(pulse, sizeof(*pulse));
 }

@@ -2,6 +2,7 @@
 #ifndef PULSE_H
 #define PULSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct buf;
@@ -24,16 +25,19 @@ struct pulse;
 
 /* il-worker; NULL: it cannot be had, and err says why. */
 struct pulse *pulse_open(const struct config *config, struct err *err);
-/* The worker of this slot comes here again within so long.  NULL: nothing is
- * noted. */
-void pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms);
+/* The worker of this slot comes here again within so long, or, while it rests,
+ * whenever it is woken.  NULL: nothing is noted. */
+void pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms,
+    bool rests);
 /* It ends. */
 void pulse_close(struct pulse *pulse, int64_t slot);
 
 struct pulse_count {
-	int alive;	 /* workers that are there, */
-	int moving;	 /* and come when they said */
-	int64_t last_ms; /* when one of them was here last; monotonic */
+	int alive;	  /* workers that are there, */
+	int moving;	  /* and come when they said */
+	int64_t heard_ms; /* what one of these that rests was told before, it
+			   * knows; INT64_MAX: one is busy, and looks for more
+			   * when it is not; monotonic */
 };
 
 /* still: NULL, or where the numbers of the processes that do not move are

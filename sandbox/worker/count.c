@@ -68,13 +68,14 @@ count_close(struct worker *worker)
 void
 count_beat(struct worker *worker)
 {
-	pulse_beat(worker->pulse, worker->slot, PULSE_BUSY_MS);
+	pulse_beat(worker->pulse, worker->slot, PULSE_BUSY_MS, false);
 }
 
 void
 count_rest(struct worker *worker, int64_t wait_ms)
 {
-	pulse_beat(worker->pulse, worker->slot, wait_ms > 0 ? wait_ms : 0);
+	pulse_beat(worker->pulse, worker->slot, wait_ms > 0 ? wait_ms : 0,
+	    true);
 }
 
 /* What came of the request to the cell; without one the command did what it

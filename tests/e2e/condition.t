@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Can a command be answered now?  All who are asked say the same: /health,
-`ilctl status`, `ilctl doctor`; whatever has been stopped, killed, or hangs."""
+`ilctl status`, `ilctl doctor`, /health in chat; whatever has been stopped,
+killed, or hangs.  Who sends a command then is told within three seconds."""
 
 import contextlib
 import fcntl
@@ -9,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import time
 import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -45,9 +47,24 @@ def is_well():
     assert code == 0 and "Nothing is wrong." in out, (out, errors)
 
 
-def all_say(text, command):
+def told_in_time(command, user, **options):
+    """Somebody sends a command: a sentence within three seconds."""
+    began = time.monotonic()
+    sent = service.discord.send_command(command, user=user, **options)
+    sent.wait_answered()
+    assert time.monotonic() - began < 3, time.monotonic() - began
+    assert sent.answer_type == 4, (sent.answer_type, sent)
+    assert "Something on our side" in sent.original.text(), sent
+    assert sent.original.ephemeral, sent
+    return sent
+
+
+def all_say(text, command, chat):
     """All of them say so within a minute, with what mends it."""
     wait_for(lambda: text in (health() or ""), seconds=60, pause=0.2)
+    wait_for(lambda: chat in service.say("health"), seconds=60, pause=0.2)
+    told = service.say("health")
+    assert told.startswith("Not all is well.") and chat in told, told
     line = status()
     assert line.startswith("DEGRADED: ") and text in line, line
     assert command in line.split(" → ")[1], line
@@ -115,16 +132,22 @@ def a_worker_that_is_stopped_is_no_harm():
 @test
 def all_workers_are_stopped():
     with stopped("il-worker") as pids:
-        all_say("none of the 2 workers moves", "kill -KILL")
+        first = told_in_time("py", "erin", code="print('first')")
+        all_say("none of the 2 workers moves", "kill -KILL",
+                "**Problem** · Workers: 2, of which 0 respond")
+        later = told_in_time("py", "frank", code="print('later')")
         assert sorted(map(int, status().split("-KILL ")[1].split())) == \
             sorted(pids)
+    # what was said then is replaced by the answers
+    first.wait_final(match="first")
+    later.wait_final(match="later")
     is_well()
 
 
 @test
 def what_is_said_to_mend_it_does():
     with stopped("il-worker"):
-        all_say("none of the 2 workers moves", "kill -KILL")
+        all_say("none of the 2 workers moves", "kill -KILL", "respond")
         command = status().split(" → ")[1].split()
         assert command[:2] == ["kill", "-KILL"], command
         for pid in map(int, command[2:]):
@@ -135,14 +158,19 @@ def what_is_said_to_mend_it_does():
 @test
 def all_workers_are_killed():
     with no_worker():
-        all_say("no worker runs", "make run")
+        all_say("no worker runs", "make run", "**Problem** · Workers: 0")
+        sent = told_in_time("py", "gina", code="print('later')")
+    sent.wait_final(match="later")
     is_well()
 
 
 @test
 def the_broker_hangs():
     with stopped("il-sandboxd"):
-        all_say("il-sandboxd does not answer", "make run")
+        all_say("il-sandboxd does not answer", "make run",
+                "Docker: unknown, il-sandboxd does not answer in time")
+        sent = told_in_time("py", "hugo", code="print('later')")
+    sent.wait_final(match="later")
     is_well()
 
 
@@ -150,9 +178,12 @@ def the_broker_hangs():
 def the_engine_answers_and_starts_nothing():
     fake.set(run="hang")
     sent = service.discord.send_command("py", code="print(1)", user="new")
-    all_say("the Docker engine answers, and ", "systemctl restart docker")
+    all_say("the Docker engine answers, and ", "systemctl restart docker",
+            "**Problem** · No sandbox can be started")
     sent.wait_final()
-    all_say("IL_START_SECONDS", "systemctl restart docker")
+    all_say("IL_START_SECONDS", "systemctl restart docker",
+            "**Problem** · No sandbox can be started")
+    told_in_time("py", "ivan", code="print(1)").wait_final(match="reference")
     fake.set(run="real")
     wait_for(lambda: "served" in service.run("print('ser' + 'ved')"))
     is_well()

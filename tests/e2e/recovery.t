@@ -56,7 +56,7 @@ def a_killed_broker_leaves_no_container_and_comes_back():
 
 @test
 def a_killed_front_loses_nothing_that_it_accepted():
-    orders = [service.discord.command_order("health", user=f"user{i}")
+    orders = [service.discord.command_order("create", user=f"user{i}")
               for i in range(20)]
     sent = service.discord.send_many(orders)
     service.kill("il-fcgi")
@@ -65,8 +65,8 @@ def a_killed_front_loses_nothing_that_it_accepted():
         wait_for(lambda: one.refresh().state != "pending")
         if one.state == "answered":
             answered += 1
-            assert "Docker" in one.wait("final", 60).original.text(), one
-    accepted = service.sql("SELECT count(*) FROM jobs WHERE kind = 'health'")
+            assert "sandbox" in one.wait("final", 60).original.text(), one
+    accepted = service.sql("SELECT count(*) FROM jobs WHERE kind = 'create'")
     assert answered <= accepted[0][0], (answered, accepted)
     wait_for(lambda: not service.sql(
         "SELECT 1 FROM jobs WHERE state NOT IN ('delivered', "
@@ -116,7 +116,7 @@ def a_cell_killed_from_outside_is_told():
 @test
 def everything_killed_at_once_is_told_after_the_restart():
     sent = begin()
-    queued = service.discord.send_command("health", user="bob")
+    queued = service.discord.send_command("create", user="bob")
     queued.wait_answered()
     standin = service.pids("python3")
     # The workers first: one that saw its cell die could still tell of that.

@@ -19,10 +19,8 @@ def says(*words):
 
 
 def user_id(name):
-    return str(service.sql(
-        "SELECT user_id FROM jobs WHERE interaction_id = ?",
-        int(service.discord.send_command("health", user=name)
-            .wait_final().id))[0][0])
+    sent = service.discord.send_command("health", user=name)
+    return str(sent.wait_final().view["user"])
 
 
 @test

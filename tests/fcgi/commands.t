@@ -4,6 +4,7 @@
 be."""
 import os
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -152,9 +153,19 @@ with f.Front() as front:
                                   timeit=True, keep=True),
           kind="py", text="1", version="3.13", timeit=1, keep=1)
     check_messages(front)
-    check(front, "health", f.command("", root="health", user=6),
-          kind="health", user_id=6)
-    check(front, "il health", f.command("health", user=6), kind="health")
+    before = len(front.query("SELECT id FROM jobs"))
+    for words in (f.command("", root="health", user=6),
+                  f.command("health", user=6)):
+        answer = front.send(words)
+        tap.ok(answer.type == 4 and answer.private and
+               "All is well." in answer.text and
+               "\nDocker: reachable (asked " in answer.text and
+               "\nWorkers: 1, of which 1 respond" in answer.text and
+               "\nDatabase: answers" in answer.text and
+               "0 running" in answer.text, "health is said at once",
+               answer.text)
+    tap.equal(len(front.query("SELECT id FROM jobs")), before,
+              "and makes no job")
     check(front, "in a direct message", f.command("look", guild=False),
           kind="look", user_id=f.USER)
     check(front, "where files may not be attached", f.command(
@@ -186,5 +197,26 @@ with f.Front() as front:
             {"name": "path", "type": 3, "value": "d", "focused": True}]}]}))
     tap.equal(answer.json, {"type": 8, "data": {"choices": []}},
               "autocomplete has no suggestions yet")
+    # Nobody is there any more: no "thinking…" that nobody ends.
+    front.others.end()
+    time.sleep(0.3)     # for 0.2 s it believes what it has seen
+    front.finish_jobs()
+    front.query("INSERT INTO views (user_id, kind, path, created_ms)"
+                " VALUES (%d, 'look', 'a', %d)"
+                % (f.USER, time.time() * 1000))
+    view = front.query("SELECT max(id) AS id FROM views")[0]["id"]
+    for private, words in ((True, f.command("py", code="1")),
+                           (False, f.command("py", code="1", share=True)),
+                           (True, f.press("look-next:%d" % view))):
+        answer = front.send(words)
+        tap.ok(answer.type == 4 and answer.private == private and
+               "Something on our side" in answer.text and
+               "`%d`" % front.job()["id"] in answer.text,
+               "without il-sandboxd and a worker they are told", answer)
+        tap.equal(front.job()["state"], "queued", "and it is kept")
+        front.finish_jobs()
+    tap.ok("Docker: unknown, il-sandboxd is not running" in
+           (text := front.send(f.command("", root="health", user=6)).text) and
+           "**Problem** · Workers: 0" in text, "/health says why", text)
     tap.equal(front.complaints, [], "every answer is as Discord wants it")
 tap.done()

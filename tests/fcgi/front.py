@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import pwd
+import re
 import select
 import shutil
 import signal
@@ -22,6 +23,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,6 +33,7 @@ SHARED = os.path.join(os.path.dirname(ROOT), "shared", "discord")
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
 
 import keys  # noqa: E402
+import wire  # noqa: E402
 from ports import free_port  # noqa: E402
 
 # RFC 8032, section 7.1, test 1: the key that the stored vectors are signed with.
@@ -347,11 +350,59 @@ def read_answer(sock):
     return Answer(int(headers["Status"].split()[0]), headers, body)
 
 
+class Others:
+    """In the place of a worker and of il-sandboxd: they are there, and well.
+    What they tell is sandbox/protocol/pulse.h and lease_status.h."""
+
+    SLOTS, SLOT = 256, struct.Struct("=4q")     # pid, beat, due, rests
+    HEAD, FRAME = struct.Struct("=4q"), 8192    # turn, pid, told, length
+
+    def __init__(self, folder):
+        with open(os.path.join(ROOT, "GNUmakefile")) as file:
+            version = re.search(r"^VERSION := (\S+)", file.read(), re.M)[1]
+        self.pulse = os.path.join(folder, "worker", "pulse-" + version)
+        self.status = os.path.join(folder, "broker", "status-" + version)
+        self.over = threading.Event()
+        for path in self.pulse, self.status:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+        self.tell()
+        self.thread = threading.Thread(target=self._go_on, daemon=True)
+        self.thread.start()
+
+    def _write(self, path, data, size):
+        with open(path + ".new", "wb") as file:
+            file.write(data.ljust(size, b"\0"))
+        os.rename(path + ".new", path)
+
+    def tell(self):
+        """They have just been there."""
+        now = int(time.monotonic() * 1000)
+        frame = wire.pack("STATUS_IS", ("ENGINE", 1), ("IMAGE", 1),
+                               ("ENGINE_AGE", 0),
+                               ("FREE_BYTES", 1 << 30))
+        self._write(self.pulse, self.SLOT.pack(os.getpid(), now, now + 60000,
+                                               0), self.SLOTS * self.SLOT.size)
+        self._write(self.status, self.HEAD.pack(0, os.getpid(), now,
+                                                len(frame)) + frame,
+                    self.HEAD.size + self.FRAME)
+
+    def _go_on(self):
+        while not self.over.wait(3):
+            self.tell()
+
+    def end(self):
+        """They are not there any more."""
+        self.over.set()
+        self.thread.join()
+        os.unlink(self.pulse)
+        os.unlink(self.status)
+
+
 class Front:
     """il-fcgi (or program="il-api") and nginx in a folder of their own."""
 
     def __init__(self, program="il-fcgi", nginx=True, start=True,
-                 database=True, **environment):
+                 database=True, others=True, **environment):
         self.program = program
         self.folder = tempfile.mkdtemp(prefix="inline-fcgi-")
         self.database = os.path.join(self.folder, "inline.db")
@@ -365,6 +416,7 @@ class Front:
         self.environment.update(environment)
         self.process = None
         self.nginx = None
+        self.others = Others(self.folder) if others else None
         self.log_path = os.path.join(self.folder, "log")
         self.validator = Validator()
         self.complaints = []
@@ -383,6 +435,8 @@ class Front:
         return self
 
     def __exit__(self, *error):
+        if self.others is not None and not self.others.over.is_set():
+            self.others.end()
         for process in (self.nginx, self.process):
             if process is not None and process.poll() is None:
                 process.send_signal(signal.SIGTERM)

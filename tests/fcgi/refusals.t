@@ -153,10 +153,10 @@ def check_queue(front):
               "a first command is taken")
     refused(front, "a second one meanwhile",
             f.command("py", user=RUNNING, code="2"), "still running")
-    tap.equal(front.send(f.command("", root="health", user=RUNNING)).type, 5,
+    tap.equal(front.send(f.command("", root="health", user=RUNNING)).type, 4,
               "health is answered meanwhile")
     front.finish_jobs()
-    for _ in range(3):
+    for _ in range(4):
         front.send(f.command("look", user=RUNNING))
         front.finish_jobs()
     refused(front, "too many in a minute", f.command("look", user=RUNNING),

@@ -7,6 +7,7 @@
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/cleanup.h"
+#include "sandbox/base/clock.h"
 #include "sandbox/base/config.h"
 #include "sandbox/base/err.h"
 #include "sandbox/base/fd.h"
@@ -118,12 +119,12 @@ test_pulse(const struct config *config)
 	is_int(found.alive, 0, "no file: no worker");
 	pulse = pulse_open(config, &err);
 	ok(pulse != NULL, "a file is made");
-	pulse_beat(NULL, 0, 1000);
-	pulse_beat(pulse, 1, 1000);
+	pulse_beat(NULL, 0, 1000, true);
+	pulse_beat(pulse, 1, 1000, true);
 	count(config, &found, still);
 	ok(found.alive == 1 && found.moving == 1 && *still == '\0',
 	    "one that comes again in time moves");
-	pulse_beat(pulse, 1, -PULSE_MORE_MS - 1);
+	pulse_beat(pulse, 1, -PULSE_MORE_MS - 1, true);
 	count(config, &found, still);
 	(void)snprintf(own, sizeof(own), " %d", (int)getpid());
 	ok(found.alive == 1 && found.moving == 0,
@@ -131,14 +132,19 @@ test_pulse(const struct config *config)
 	is_str(still, own, "and is named");
 	pid = fork();
 	if (pid == 0) {
-		pulse_beat(pulse, 2, 60000);
+		pulse_beat(pulse, 2, 60000, false);
 		_exit(0);
 	}
 	(void)waitpid(pid, NULL, 0);
-	pulse_beat(pulse, 1, 0);
+	pulse_beat(pulse, 1, 0, true);
 	count(config, &found, still);
 	ok(found.alive == 1 && found.moving == 1,
 	    "one that was killed is not there, whatever it had promised");
+	ok(found.heard_ms <= clock_monotonic_ms() && found.heard_ms > 0,
+	    "one that rests knows what it was woken for before");
+	pulse_beat(pulse, 1, 0, false);
+	count(config, &found, still);
+	ok(found.heard_ms == INT64_MAX, "one that is busy will look");
 	pulse_close(pulse, 1);
 	count(config, &found, still);
 	is_int(found.alive, 0, "one that has ended is not there");

@@ -8,7 +8,6 @@
 #include "sandbox/base/config.h"
 #include "sandbox/base/text.h"
 #include "sandbox/protocol/lease.h"
-#include "sandbox/protocol/lease_status.h"
 #include "sandbox/store/sandbox.h"
 #include "tap.h"
 
@@ -696,14 +695,6 @@ static void
 test_sandbox(void)
 {
 	struct sandbox sandbox = { .expires_at = 1800000000 };
-	struct lease_status status = { .engine = true,
-		.image = true,
-		.image_name = "python:3.11",
-		.python = "3.11.2",
-		.free_bytes = 5 << 20 };
-	struct job_counts counts = {
-		.queued = 2, .running = 1, .oldest_ms = 1500
-	};
 
 	reset();
 	render_created(&m, &sandbox, true, &config);
@@ -721,20 +712,6 @@ test_sandbox(void)
 	reset();
 	render_made(&m, 0);
 	has("-# A sandbox of your own", "the first one");
-	reset();
-	render_health(&m, NULL, &status, &counts, 10, -42);
-	has("Docker: reachable", "the engine");
-	has("`python:3.11`: Python 3.11.2", "image and version");
-	has("2 waiting, 1 running, the oldest for 1.50 s", "the queue");
-	has("Clock: -42 ms", "the clock");
-	has("All is well.\n", "all is well");
-	lacks("Problem", "no part is not");
-	reset();
-	render_health(&m, "does not answer", &status, NULL, 10, 60000);
-	has("Not all is well.", "not all is well");
-	has("**Problem** · Docker: unknown", "no broker");
-	has("**Problem** · Database", "no database");
-	has("**Problem** · Clock: +60000 ms", "a wrong clock");
 }
 
 /* A cell that lies about its files does not get more memory than it may. */

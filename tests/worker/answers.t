@@ -314,17 +314,6 @@ def create_makes_and_a_failed_one_is_taken_back():
 
 
 @test
-def health_tells_what_it_sees():
-    text = told(house.send("health"), "Docker: reachable", "Python 3.11.2",
-                "Database: answers", "0 waiting, 0 running", "Clock:")
-    assert "Problem" not in text, text
-    house.broker.status = (("ENGINE", 0), ("IMAGE", 0),
-                           ("ENGINE_AGE", 7000))
-    told(house.send("health"),
-         "**Problem** · Docker: does not answer (asked 7 s ago)")
-
-
-@test
 def a_command_of_a_newer_front_is_answered_once_and_not_done():
     sent = house.send("newer", text="1")
     told(sent, "being updated", "was not run")
@@ -336,7 +325,7 @@ def a_command_of_a_newer_front_is_answered_once_and_not_done():
     sent = house.send("newer", state="lost", claimed_by=0)
     told(sent, "interrupted")
     house.wait_state(sent, "delivered")
-    told(house.send("health"), "0 waiting, 0 running")
+    told(house.send("create"), "already")
 
 
 @test

@@ -39,10 +39,10 @@ def a_person_has_another_time_and_disk():
 
 @test
 def what_ran_no_code_has_no_time():
-    sent = house.send("health")
+    sent = house.send("create")
     sent.wait_final()
     house.wait_state(sent, "delivered")
-    assert house.sql("SELECT cpu_ms FROM jobs WHERE kind = 'health'") == \
+    assert house.sql("SELECT cpu_ms FROM jobs WHERE kind = 'create'") == \
         [(None,)]
 
 

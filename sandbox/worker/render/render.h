@@ -18,7 +18,6 @@
 #include "slip.h"
 
 struct config;
-struct lease_status;
 struct sandbox;
 
 /*
@@ -140,11 +139,5 @@ void render_made(struct message *message, int64_t lost_at);
 void render_moved(struct message *message, const char *host, int64_t files_at);
 void render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config);
-
-/* broker_error NULL: it answered; counts NULL: the database did not; skew_ms:
- * our clock against Discord's. */
-void render_health(struct message *message, const char *broker_error,
-    const struct lease_status *status, const struct job_counts *counts,
-    int64_t queue_max, int64_t skew_ms);
 
 #endif

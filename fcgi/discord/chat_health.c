@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+#include "chat_health.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "held.h"
+#include "submit.h"
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
+#include "../../sandbox/locale/locale.h"
+#include "../../sandbox/protocol/condition.h"
+#include "../../sandbox/store/holder.h"
+#include "../../sandbox/store/job.h"
+
+#define REPORT_MAX 4000
+#define SKEW_MOST_MS 5000
+/* A burst of late answers asks once. */
+#define FRESH_MS 200
+
+/* What this process may know; *silence: why the broker does not answer. */
+static void
+look(const struct config *config, struct db *db, struct condition_facts *facts,
+    struct job_counts *counts, enum err_code *silence)
+{
+	struct err err = { 0 };
+
+	condition_look(facts, config);
+	facts->broker = lease_status_read(config, &facts->status, &err) == 0;
+	*silence = err.code;
+	facts->database = db != NULL && job_count(db, counts, &err) == 0;
+	facts->oldest_ms = facts->database ? counts->oldest_ms : 0;
+}
+
+/* ---- /health ---- */
+
+/* Lines about the parts of the service, and whether all of them are well. */
+struct report {
+	struct buf *lines;
+	bool well;
+};
+
+/* A part that is not well stands out. */
+static void __attribute__((format(printf, 3, 4)))
+add_line(struct report *r, bool well, const char *fmt, ...)
+{
+	va_list ap;
+
+	buf_adds(r->lines, well ? "\n" : _("\n**Problem** · "));
+	va_start(ap, fmt);
+	buf_addv(r->lines, fmt, ap);
+	va_end(ap);
+	r->well = r->well && well;
+}
+
+/* The interpreter's version is known once a cell has told it. */
+static void
+add_image(struct report *r, const struct lease_status *status)
+{
+	auto_buf struct buf name = BUF_INIT(REPORT_MAX);
+
+	buf_adds(&name, "`");
+	text_add_clean(&name, status->image_name,
+	    text_prefix(status->image_name, strlen(status->image_name), 80));
+	buf_adds(&name, "`");
+	add_line(r, status->image, _("Image %s"), buf_str(&name));
+	if (!status->image) {
+		buf_adds(r->lines, _(": missing"));
+	} else if (status->python[0] != '\0') {
+		buf_adds(r->lines, ": Python ");
+		text_add_clean(r->lines, status->python,
+		    strlen(status->python));
+	} else {
+		buf_adds(r->lines, _(": present"));
+	}
+}
+
+/* Where one more sandbox could not be written to, most people only read. */
+static void
+add_disk(struct report *r, const struct lease_status *status)
+{
+	int64_t kept = status->floor + status->promised;
+
+	add_line(r, status->free_bytes > kept, _("Free disk: %s"),
+	    text_size(status->free_bytes).text);
+	if (kept == 0)
+		return;
+	buf_addf(r->lines, _(", of which %s are spoken for"),
+	    text_size(kept).text);
+	if (status->free_bytes <= kept)
+		buf_adds(r->lines, _(": runs can read files, not write them"));
+}
+
+/* What il-sandboxd knows: the engine, the image, its cells, the disk. */
+static void
+add_broker(struct report *r, const struct lease_status *status,
+    enum condition what)
+{
+	add_line(r, status->engine, _("Docker: %s"),
+	    status->engine		  ? _("reachable") :
+		status->engine_age_ms < 0 ? _("not asked yet") :
+					    _("does not answer"));
+	if (status->engine_age_ms >= 0)
+		buf_addf(r->lines, _(" (asked %" PRId64 " s ago)"),
+		    status->engine_age_ms / 1000);
+	if (what == CONDITION_STARTS)
+		add_line(r, false, _("No sandbox can be started"));
+	if (status->image_name[0] != '\0')
+		add_image(r, status);
+	add_line(r, true,
+	    _("Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
+	      " starting, %" PRId64 " waited for"),
+	    status->cells, status->leased, status->starting, status->waiting);
+	add_disk(r, status);
+}
+
+/* What the database knows, when it answers. */
+static void
+add_queue(struct report *r, const struct condition_facts *facts,
+    const struct job_counts *counts, int64_t queue_max)
+{
+	add_line(r, facts->workers.moving > 0,
+	    _("Workers: %d, of which %d respond"), facts->workers.alive,
+	    facts->workers.moving);
+	add_line(r, facts->database, _("Database: %s"),
+	    facts->database ? _("answers") : _("does not answer"));
+	if (!facts->database)
+		return;
+	add_line(r,
+	    counts->queued < queue_max &&
+		counts->oldest_ms < CONDITION_QUEUE_MS,
+	    _("Queue: %" PRId64 " waiting, %" PRId64 " running"),
+	    counts->queued, counts->running);
+	if (counts->oldest_ms > 0) {
+		auto_free char *age = xprintf("%.1f s",
+		    (double)counts->oldest_ms / 1e3);
+
+		buf_addf(r->lines, _(", the oldest for %s"), age);
+	}
+}
+
+void
+chat_health_answer(struct context *c)
+{
+	auto_buf struct buf lines = BUF_INIT(REPORT_MAX);
+	auto_buf struct buf text = BUF_INIT(2 * REPORT_MAX);
+	struct report report = { .lines = &lines, .well = true };
+	struct condition_verdict verdict;
+	struct condition_facts facts;
+	struct job_counts counts = { 0 };
+	enum err_code silence;
+	int64_t skew_ms = c->received_ms - interaction_created_ms(c->in->id);
+
+	look(c->config, c->db, &facts, &counts, &silence);
+	condition_judge(&facts, &verdict);
+	if (facts.broker)
+		add_broker(&report, &facts.status, verdict.what);
+	else
+		add_line(&report, false, _("Docker: unknown, il-sandboxd %s"),
+		    silence == ERR_TIMEOUT ? _("does not answer in time") :
+					     _("is not running"));
+	add_queue(&report, &facts, &counts, c->config->queue_max);
+	add_line(&report, skew_ms > -SKEW_MOST_MS && skew_ms < SKEW_MOST_MS,
+	    _("Clock: %+" PRId64 " ms skew against Discord's"), skew_ms);
+	report.well = report.well && verdict.what == CONDITION_WELL;
+	buf_addf(&text, "%s%s\n-# Inline " INLINE_VERSION,
+	    report.well ? _("All is well.") : _("Not all is well."),
+	    buf_str(&lines));
+	reply_set(c->reply, answer_message(buf_str(&text)), "health");
+}
+
+/* ---- in place of "thinking…" ---- */
+
+/* How it is, as of a moment ago at most. */
+static enum condition
+judge(struct chat_health *h)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	struct condition_verdict verdict;
+	struct condition_facts facts;
+	struct job_counts counts = { 0 };
+	enum err_code silence;
+
+	if (h->judged_ms != 0 && now_ms - h->judged_ms < FRESH_MS)
+		return h->condition;
+	look(h->config, *h->db, &facts, &counts, &silence);
+	condition_judge(&facts, &verdict);
+	if (verdict.what != h->condition)
+		log_warn("condition=%s %s", condition_word(verdict.what),
+		    verdict.text);
+	h->condition = verdict.what;
+	h->judged_ms = now_ms;
+	return verdict.what;
+}
+
+/* Has nobody heard of a job that was made then?  Workers that rest are woken
+ * for it, and one that is busy comes to it in time. */
+static bool
+is_unheard(const struct chat_health *h, int64_t since_ms)
+{
+	struct pulse_count count;
+
+	pulse_look(h->config, &count, NULL);
+	return count.heard_ms < since_ms;
+}
+
+char *
+chat_health_instead(void *arg, const struct held_case *it)
+{
+	struct chat_health *h = arg;
+	auto_free char *reference = xprintf("%" PRId64, it->job_id);
+	auto_buf struct buf text = BUF_INIT(REPORT_MAX);
+	bool public = strcmp(it->late, ANSWER_JSON_PUBLIC) == 0;
+	enum text_id id = TEXT_DEGRADED;
+
+	/* an editor's button says what to do; a job elsewhere has workers that
+	 * are not seen from here */
+	if (it->job_id == 0 ||
+	    (!public && strcmp(it->late, ANSWER_JSON_PRIVATE) != 0 &&
+		strcmp(it->late, ANSWER_JSON_UPDATE) != 0) ||
+	    it->elsewhere || *h->db == NULL ||
+	    (it->due_ms == 0 && holder_is_shared(*h->db)))
+		return NULL;
+	switch (judge(h)) {
+	case CONDITION_BROKER:
+	case CONDITION_ENGINE:
+	case CONDITION_STARTS:
+	case CONDITION_IMAGE:
+	case CONDITION_WORKERS:
+	case CONDITION_STILL:
+		break;
+	case CONDITION_QUEUE:
+		id = TEXT_WAITS;
+		break;
+	case CONDITION_WELL:
+	case CONDITION_FRONT:
+	case CONDITION_API:
+	case CONDITION_DATABASE:
+	case CONDITION_DISK:
+	case CONDITIONS:
+		if (it->due_ms == 0 || !is_unheard(h, it->started_us / 1000))
+			return NULL;
+	}
+	locale_set(it->locale);
+	text_add(&text, id, reference);
+	return public ? answer_message_public(buf_str(&text)) :
+			answer_message(buf_str(&text));
+}
