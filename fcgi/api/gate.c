@@ -17,6 +17,10 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
+#define CLOSED \
+	"Closed to others while IL_API_TOKENS_FILE is not set. On this " \
+	"machine ask localhost or 127.0.0.1; /docs says more"
+
 bool
 gate_is_foreign(const struct http_request *req)
 {
@@ -141,8 +145,7 @@ identify(struct api_app *app, struct http_request *req, bool foreign,
 		reply_error(req, 401, "WWW-Authenticate: Bearer\r\n",
 		    "Not authenticated");
 	else if (foreign)
-		reply_error(req, 403, NULL,
-		    "Closed to others while IL_API_TOKENS_FILE is not set");
+		reply_error(req, 403, NULL, CLOSED);
 	else
 		return GATE_ANYBODY;
 	return GATE_REFUSED;

@@ -219,7 +219,8 @@ identify(struct api_app *app, struct http_request *req, bool foreign,
 	if (!asked && foreign) {
 		reply_librechat(req, 403, NULL,
 		    "Closed to others while neither IL_API_TOKENS_FILE nor "
-		    "IL_LIBRECHAT_KEYS_FILE is set",
+		    "IL_LIBRECHAT_KEYS_FILE is set. On this machine ask "
+		    "localhost or 127.0.0.1; /docs says more",
 		    NULL);
 		return GATE_REFUSED;
 	}

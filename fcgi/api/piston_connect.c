@@ -379,7 +379,7 @@ is_upgrade(struct connection *x, const struct socket_head *head)
 	if (!api_serves_connect(x->app) ||
 	    strcmp(head->path, "/api/v2/connect") != 0 ||
 	    strcasecmp(head->upgrade, "websocket") != 0) {
-		reply_error(&x->req, 404, NULL, "Not Found");
+		reply_error(&x->req, 404, NULL, REPLY_NOT_FOUND);
 		return false;
 	}
 	if (strcmp(head->version, "13") != 0) {

@@ -115,8 +115,10 @@ reply_error(struct http_request *req, int status, const char *headers,
 	if (is_librechat(req))
 		reply_librechat(req, status, headers, text, NULL);
 	else if (reply_is_eval(req))
-		/* Its titles are enough, but for which limit it is. */
-		reply_eval(req, status, headers, status == 429 ? text : NULL);
+		/* Its titles are enough, but for what to do next. */
+		reply_eval(req, status, headers,
+		    status == 403 || status == 404 || status == 429 ? text :
+								      NULL);
 	else if (reply_is_piston(req))
 		reply_message(req, status, headers, text);
 	else if (is_mcp(req))

@@ -33,7 +33,8 @@ void reply_add_interpreter(struct buf *headers, const char *name);
 
 bool reply_is_eval(const struct http_request *req);
 bool reply_is_piston(const struct http_request *req);
-/* /eval says no text beside its title, but for 429. */
+/* /eval says no text beside its title, but for 403, 404 and 429. */
+#define REPLY_NOT_FOUND "Not Found; /docs lists what there is"
 void reply_error(struct http_request *req, int status, const char *headers,
     const char *text);
 /* 429: once more in so many seconds. */

@@ -231,7 +231,7 @@ refuse_piston(struct http_request *req, const struct place *place)
 	if (place->route != NULL)
 		return false;
 	if (place->first == ROUTES || strcmp(req->method, "OPTIONS") != 0) {
-		reply_error(req, 404, NULL, "Not Found");
+		reply_error(req, 404, NULL, REPLY_NOT_FOUND);
 		return true;
 	}
 	for (size_t i = place->first; i < ROUTES &&
@@ -272,7 +272,7 @@ dispatch(struct api_app *app, struct http_request *req,
 	else if (place->first < ROUTES)
 		refuse_method(req, routes[place->first].path);
 	else
-		reply_error(req, 404, NULL, "Not Found");
+		reply_error(req, 404, NULL, REPLY_NOT_FOUND);
 	gate_leave(app);
 }
 

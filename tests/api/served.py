@@ -21,6 +21,11 @@ sys.path[:0] = [os.path.join(os.path.dirname(HERE), "e2e"),
 from service import Service, wait_for  # noqa: E402  (needs the path above)
 
 JSON = {"Content-Type": "application/json"}
+# What a refusal says is to be done.
+NOT_FOUND = "Not Found; /docs lists what there is"
+OTHER_SITE = "Forbidden to a page of another site; /docs says who may ask"
+NO_TOKENS = ("Closed to others while IL_API_TOKENS_FILE is not set. On this "
+             "machine ask localhost or 127.0.0.1; /docs says more")
 
 
 class Answer:

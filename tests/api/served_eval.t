@@ -7,7 +7,7 @@ import json
 import select
 import time
 
-from served import Served, wait_for
+from served import NOT_FOUND, Served, wait_for
 from tap import run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
@@ -97,7 +97,8 @@ def methods_and_paths():
     for path in ("/eval/", "/eval/x"):
         answer = served.post(path, {"input": "1"})
         assert (answer.status, answer.text) == (
-            404, '{"title": "404 Not Found"}'), answer
+            404, '{"title": "404 Not Found", "description": "%s"}' %
+            NOT_FOUND), answer
 
 
 @test

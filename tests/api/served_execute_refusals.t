@@ -7,7 +7,7 @@ import json
 import os
 
 from interpreter import UNKNOWN, Interpreter, compact, missing, refused
-from served import Served
+from served import NOT_FOUND, Served
 from tap import run, test
 
 served = Served(IL_API_CELLS="2").__enter__()
@@ -323,7 +323,7 @@ def what_is_not_there_is_named():
 def unknown_paths_are_404():
     for path in ("/v1/nothing", "/v1", "/v1/execute/x", "/v1/Execute",
                  "/v1/files/a/b", "/v1/sessions/x/y"):
-        refused(served.get(path), 404, "Not Found")
+        refused(served.get(path), 404, NOT_FOUND)
 
 
 try:

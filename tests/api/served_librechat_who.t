@@ -14,7 +14,7 @@ import time
 
 from mcp_client import Mcp
 from libre import FORM, Libre, form, reference, refused
-from served import Served, wait_for
+from served import NOT_FOUND, Served, wait_for
 from service import BUILD
 from keys import Identity
 from tap import run, test
@@ -368,7 +368,7 @@ def a_file_that_is_too_large_is_refused():
 @test
 def what_is_not_there_is_404_and_other_methods_are_405():
     libre = Libre(served, {"X-API-Key": key})
-    refused(libre.get("/nothing"), 404, {"error": "Not Found"})
+    refused(libre.get("/nothing"), 404, {"error": NOT_FOUND})
     answer = libre.get("/exec")
     refused(answer, 405, {"error": "Method Not Allowed"})
     assert answer.headers["Allow"] == "POST", answer.headers
@@ -380,7 +380,8 @@ def strangers_and_those_without_credentials():
         assert Libre(house).exec("print(1)")["stdout"] == "1\n"
         refused(Libre(house, {"Host": "inline.example.org"}).post(PRINT), 403,
                 {"error": "Closed to others while neither IL_API_TOKENS_FILE "
-                          "nor IL_LIBRECHAT_KEYS_FILE is set"})
+                          "nor IL_LIBRECHAT_KEYS_FILE is set. On this machine "
+                          "ask localhost or 127.0.0.1; /docs says more"})
     with Served(IL_API_TOKENS_FILE=TOKENS, IL_LIBRECHAT_OPEN="1",
                 IL_API_CELLS="1") as house:
         assert Libre(house).exec("print(1)")["stdout"] == "1\n"
@@ -394,9 +395,9 @@ def strangers_and_those_without_credentials():
                 {"error": "Bearer token is required"})
         assert Libre(house, bearer(token())).exec("print(1)")["stdout"]
         refused(Libre(house, {"Host": "inline.example.org", **bearer(token())}
-                      ).get("/nothing"), 404, {"error": "Not Found"})
+                      ).get("/nothing"), 404, {"error": NOT_FOUND})
     with Served(IL_API_CONTRACTS="snekbox") as house:
-        refused(Libre(house).post(PRINT), 404, {"error": "Not Found"})
+        refused(Libre(house).post(PRINT), 404, {"error": NOT_FOUND})
 
 
 @test

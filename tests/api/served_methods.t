@@ -6,7 +6,7 @@ nearly one, and to one that is none.
 
 import re
 
-from served import Served
+from served import NOT_FOUND, Served
 from tap import run, test
 
 served = Served(IL_API_CELLS="1").__enter__()
@@ -69,7 +69,8 @@ def eval_has_manners_of_its_own():
     for path in ("/eval/", "/eval/x", "/eval//"):
         answer = served.request("POST", path, b"{}")
         assert (answer.status, answer.text) == (
-            404, '{"title": "404 Not Found"}'), (path, answer)
+            404, '{"title": "404 Not Found", "description": "%s"}' %
+            NOT_FOUND), (path, answer)
 
 
 @test
@@ -131,7 +132,7 @@ def other_paths_are_404():
         for method in ("GET", "POST", "DELETE"):
             answer = served.request(method, path)
             assert (answer.status, answer.text) == (
-                404, '{"detail":"Not Found"}'), (method, path, answer)
+                404, '{"detail":"%s"}' % NOT_FOUND), (method, path, answer)
 
 
 @test

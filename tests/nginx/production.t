@@ -599,7 +599,9 @@ def opened_without_tokens_it_runs_nothing_for_others():
         for host in NAME, "localhost", "127.0.0.1":
             answer = nginx.ask("POST", "/eval", CODE, 443, Host=host)
             assert answer.status == 403, answer
-            assert answer.json == {"title": "403 Forbidden"}, answer
+            assert answer.json["title"] == "403 Forbidden", answer
+            assert "IL_API_TOKENS_FILE" in answer.json["description"], answer
+            assert "/docs" in answer.json["description"], answer
             answer = nginx.ask("POST", "/v1/execute", {"code": "1"}, 443,
                                Host=host)
             assert answer.status == 403 and "IL_API_TOKENS_FILE" in \
