@@ -407,7 +407,6 @@ open_folder(struct backup *b, struct err *err)
 		(void)fprintf(stderr, "ilctl backup: %s; it begins anew\n",
 		    err->text);
 	b->known = blocks_sorted(&b->last);
-	manifest_sort_names(&b->last);
 	return 0;
 }
 

@@ -102,13 +102,20 @@ by_name(const void *a, const void *b)
 }
 
 /* NOLINTBEGIN(bugprone-sizeof-expression): pointers are what is sorted */
-void
-manifest_sort_names(struct manifest *m)
+/* False: two files have one name, and who restores would write one over the
+ * other. */
+static bool
+sort_names(struct manifest *m)
 {
+	bool good = true;
+
 	m->names = xcalloc(m->file_count + 1, sizeof(*m->names));
 	for (size_t i = 0; i < m->file_count; i++)
 		m->names[i] = &m->files[i];
 	qsort(m->names, m->file_count, sizeof(*m->names), by_name);
+	for (size_t i = 1; i < m->file_count; i++)
+		good = good && by_name(&m->names[i - 1], &m->names[i]) != 0;
+	return good;
 }
 
 const struct saved *
@@ -362,7 +369,7 @@ manifest_parse(struct manifest *m, const char *head, FILE *in)
 		line[len - 1] = '\0';
 		if (strncmp(line, "e ", 2) == 0) {
 			if (i > 0 && left == 0 && is_the_end(&all, line + 2) &&
-			    fgetc(in) == EOF)
+			    fgetc(in) == EOF && sort_names(m))
 				return true;
 			break;
 		}

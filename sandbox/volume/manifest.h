@@ -62,8 +62,9 @@ int manifest_lock(int folder, bool alone, struct err *err);
 
 void manifest_release(struct manifest *m);
 
-/* Read one that begins so; false: it is damaged, and m is empty.  Print it;
- * false: it could not be written. */
+/* Read one that begins so, to which nothing is added after; false: it is
+ * damaged, or names a file twice, and m is empty.  Print it; false: it could not
+ * be written. */
 bool manifest_parse(struct manifest *m, const char *head, FILE *in);
 bool manifest_print(const struct manifest *m, const char *head, FILE *out);
 /* Read that of a backup's folder.  1: there is none; -1: it is damaged. */
@@ -76,8 +77,6 @@ bool manifest_is_name(const char *name);
 /* Append a file; then its blocks. */
 struct saved *manifest_add(struct manifest *m, const char *name);
 void manifest_add_block(struct manifest *m, const struct block *block);
-/* Get it ready to be searched for all of a million; nothing is added after. */
-void manifest_sort_names(struct manifest *m);
 /* NULL: it is not in there. */
 const struct saved *manifest_find(const struct manifest *m, const char *name);
 

@@ -30,10 +30,16 @@ is_mount() {
 	grep -qF " $1 " /proc/self/mountinfo
 }
 
-# The host, as seen from a network of our own: IL_HTTP_GATEWAY.
-gateway() {
-	ip -4 route show default |
-		sed -n 's/^default via \([0-9.]*\) .*/\1/p' | head -n 1
+# trust_gateway DEFAULT: set IL_HTTP_GATEWAY, where it is not set.  A published
+# port brings requests with the address of our network's gateway: the host's
+# own, or those of strangers, wherever somebody translates addresses.  `bridge`
+# says that only the host reaches the port, and stands for that address.  Without
+# it nginx listens on all addresses, and trusts none but its own.
+trust_gateway() {
+	given=$(setting IL_HTTP_GATEWAY "$1")
+	[ "$given" != bridge ] || given=$(ip -4 route show default |
+		sed -n 's/^default via \([0-9.]*\) .*/\1/p' | head -n 1)
+	export IL_HTTP_GATEWAY="${given:-127.0.0.1}"
 }
 
 # may_open FILE: the rights of this container allow it.
@@ -79,15 +85,17 @@ check_paths() {
 # Who comes through a port that is open to all may come from the host's address.
 check_ports() {
 	mode=$(of_ourselves '{{.HostConfig.NetworkMode}}')
+	published=
 	# shellcheck disable=SC2016 # a template of the engine's
 	for address in $(of_ourselves '{{range .HostConfig.PortBindings}}{{range .}}:{{.HostIp}} {{end}}{{end}}'); do
 		[ "$address" = :127.0.0.1 ] || refuse "whoever reaches the port" \
 			"may run code: publish it as -p 127.0.0.1:8080:8080" \
 			"(README.md shows how it is opened to others)"
+		published=bridge
 	done
 	case $mode in
 	'' | host | none | container:*) ;; # on loopback, whoever's that is
-	*) export IL_HTTP_GATEWAY="${IL_HTTP_GATEWAY-$(gateway)}" ;;
+	*) trust_gateway "$published" ;;
 	esac
 }
 
@@ -158,7 +166,7 @@ inside() {
 		"-v inline:$home is missing"
 	[ ! -e /sys/class/net/docker0 ] || refuse "the engine in here needs a" \
 		"network of its own, not --network host: -p 127.0.0.1:8080:8080"
-	export IL_HTTP_GATEWAY="${IL_HTTP_GATEWAY-$(gateway)}"
+	trust_gateway ''
 	nest_cgroups
 	start_engine
 	load_images

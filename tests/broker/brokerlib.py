@@ -102,6 +102,11 @@ class Asked:
 
     def run_api(self, source, wall_ms=20000, output_max=MIB):
         """Run `python -c source`: (result fields, output)."""
+        self.start_api(source, wall_ms, output_max)
+        return self.result()
+
+    def start_api(self, source, wall_ms=20000, output_max=MIB):
+        """Begin to run `python -c source`."""
         self.cell.send(pack("REQUEST", ("OP", N["OP_RUN"]), ("PLAIN", 1),
                             ("WALL_MS", wall_ms), ("MERGE", 1),
                             ("OUTPUT_MAX", output_max)))
@@ -109,7 +114,14 @@ class Asked:
             self.cell.send(pack("BYTES", ("PART", N["PART_ARGS"]),
                                 ("DATA", data)))
         self.cell.send(pack("GO"))
-        return self.result()
+
+    def wait_output(self, text):
+        """Until a run has said that; it goes on."""
+        seen = b""
+        while text not in seen:
+            kind, fields = unpack(self.cell.recv(65536))
+            assert kind not in ("RESULT", None), (kind, fields, seen)
+            seen += fields.get("DATA", b"")
 
     def op(self, name, *fields, content=None):
         """One operation on files: (result fields, bytes of a file)."""

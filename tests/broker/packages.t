@@ -16,10 +16,16 @@ SETTINGS = {"IL_API_PACKAGES_QUOTA": "64m",
             "SANDBOX_IMAGES": "%s=%s" % (VERSION, IMAGE)}
 
 
-def publish(b):
-    """What is there, or nothing, is staged and published again."""
+def publish(b, module=None):
+    """What is there, or nothing, is staged and published again, with a file."""
     with b.ask(pack("STAGE"), "ctl") as staged:
         assert staged.answer()[0] == "GRANTED", staged.fields
+        if module is not None:
+            subprocess.run(["debugfs", "-w", "-R", "write /dev/null " + module,
+                            os.path.join(b.base, FOLDER,
+                                         "staging-%s.ext4" % VERSION)],
+                           check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
         with b.ask(pack("PUBLISH"), "ctl") as asked:
             assert asked.answer()[0] == "GRANTED", asked.fields
     return os.stat(os.path.join(b.base, FOLDER,
@@ -78,4 +84,27 @@ def what_is_staged_counts_after_a_kill():
         ok(True, "and no longer")
 
 
-main(a_cell_mounts_what_it_was_told_of, what_is_staged_counts_after_a_kill)
+LOCK = """
+import fcntl, glob, os
+path, = glob.glob('/snekbox/user_base/lib/*/site-packages/module.py')
+file = open(path)
+for lock in (fcntl.flock, fcntl.lockf):
+    try: lock(file, (fcntl.LOCK_EX if lock is fcntl.flock else fcntl.LOCK_SH)
+              | fcntl.LOCK_NB)
+    except OSError as error: print(error)
+print('locked', not os.access(path, os.W_OK), flush=True)
+"""
+
+
+def a_lock_on_a_package_is_seen_in_no_other_run():
+    with Broker(IL_API_WARM="2", **SETTINGS) as b:
+        publish(b, "module.py")
+        with b.lease_api(VERSION) as one, b.lease_api(VERSION) as two:
+            one.start_api(LOCK + "import time; time.sleep(60)", wall_ms=60000)
+            one.wait_output(b"locked True\n")
+            is_(two.run_api(LOCK)[1], b"locked True\n",
+                "two runs lock a file of a package, and do not meet")
+
+
+main(a_lock_on_a_package_is_seen_in_no_other_run,
+     a_cell_mounts_what_it_was_told_of, what_is_staged_counts_after_a_kill)

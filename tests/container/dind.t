@@ -9,8 +9,8 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from house import (IMAGE, House, docker, inside, left_over,  # noqa: E402
-                   wait_for)
+from house import (IMAGE, NEAR, House, docker, fetch, inside,  # noqa: E402
+                   left_over, wait_for)
 from tap import run, test  # noqa: E402
 
 
@@ -58,6 +58,20 @@ def the_volume_has_the_data_and_the_images():
 
 
 @test
+def what_comes_from_a_gateway_is_a_stranger_unless_the_operator_says_so():
+    """A published port, as any SNAT has it: the gateway's address."""
+    with House([*options, *images_there], entry, command,
+               volume=True) as other:
+        local = {"Host": "localhost"}
+        assert fetch(other.url("/eval"), {"input": "1"}, local)[0] == 403
+        assert fetch(other.url("/health"), None, local)[0] == 200
+        inner = other.run_in("python3", "-c", "import urllib.request as u\n"
+                             "print(u.urlopen(u.Request('http://localhost:8080"
+                             "/eval', b'{}')).status)")
+        assert inner.strip() in ("400", "415"), inner
+
+
+@test
 def it_does_not_outlive_its_engine():
     house.run_in("sh", "-c", "kill -KILL $(cat /run/docker.pid)")
     wait_for(lambda: house.state("Running") == "false")
@@ -69,6 +83,7 @@ def it_does_not_outlive_its_engine():
 with tempfile.TemporaryDirectory(prefix="inline-container-") as images:
     docker("save", "--output", images + "/python.tar", IMAGE)
     options, entry, command = inside()
-    with House([*options, "--volume", images + ":/images:ro"], entry, command,
-               volume=True) as house:
+    images_there = ["--volume", images + ":/images:ro"]
+    with House([*options, *images_there], entry, command, volume=True,
+               **NEAR) as house:
         run()

@@ -4,7 +4,9 @@
 a folder, a place, or whoever is at work there."""
 
 import fcntl
+import hashlib
 import os
+import shutil
 import sqlite3
 import sys
 import time
@@ -70,6 +72,24 @@ def what_is_no_file_is_waited_for_by_nobody():
         os.mkfifo(path)
         assert "damaged" in ilctl("restore", "-n", BACKUP, code=1)
         os.rename(path + "-kept", path)
+
+
+@test
+def a_manifest_names_no_file_twice():
+    """Also one whose hash is right."""
+    path = os.path.join(BACKUP, "manifest")
+    shutil.copy(path, path + "-kept")
+    with open(path) as file:
+        lines = file.read().split("\n")[:-2]
+    folder = next(line for line in lines if line.endswith("/"))
+    lines.append(folder)
+    whole = "".join(line + "\0" for line in lines).encode()
+    with open(path, "w") as file:
+        file.write("\n".join(lines + ["e " + hashlib.blake2b(
+            whole, digest_size=32).hexdigest(), ""]))
+    assert "damaged" in ilctl("restore", "-n", BACKUP, code=1)
+    os.rename(path + "-kept", path)
+    ilctl("restore", "-n", BACKUP)
 
 
 @test

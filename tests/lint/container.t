@@ -64,7 +64,8 @@ def other_options():
     for path in "README.md", FOLDER + "README.md":
         for option in ("-p 127.0.0.1:8080:8080", "--privileged",
                        "-v /srv/inline:/srv/inline", "-v inline:/srv/inline",
-                       "-v /var/run/docker.sock:/var/run/docker.sock"):
+                       "-v /var/run/docker.sock:/var/run/docker.sock",
+                       "-e IL_HTTP_GATEWAY=bridge"):
             if option not in read(path):
                 yield f"{path}: lacks {option}"
     for key, value in re.findall(r"(IL_\w+)=/srv/inline/(\S+)", DOCKERFILE):

@@ -45,6 +45,8 @@ PROC_COPIES = ("stat",)
 # Who may write to a device may also set its times, for the next run to see.
 DEVICES = ("/dev", "/dev/pts")
 NAMES = "/snekbin"          # of the interpreter: plain.py
+INSTALLED = "/snekbox/"     # below it, packages that all cells mount
+EMPTY = "/run/cell"         # when it is covered
 # Who may write to what: a lease for /home (/eval), one for /workspace.
 LEASES = {path: 1 << FOLDERS.index(folder)
           for path, folder in (("/home", "/home"), ("/workspace", "/workspace"),
@@ -78,11 +80,11 @@ class System:
         self.call("unshare", ctypes.c_int(flags))
 
     def mount(self, step, source, target, flags, options=None):
-        """A memory file system (source: b"tmpfs"), a change of a mount (None),
-        or its move from another path.
+        """A file system (source: its kind), a change of a mount (None), or its
+        move from another path.
         """
         self.call("mount", source, target.encode(),
-                  source if source == b"tmpfs" else None,
+                  source if source in (b"tmpfs", b"overlay") else None,
                   ctypes.c_ulong(flags), options and options.encode(),
                   step="mount %s %s" % (step, target))
 
@@ -107,6 +109,7 @@ class MountTable:
         copies["/proc"]["meminfo"] = memory_info()
         copies.get("/mnt", {}).update(LINKS)
         stat = {name: read_some("/proc/" + name) for name in PROC_COPIES}
+        installed = mounts_below(INSTALLED)
         self.system.unshare(SUPERVISOR)
         self.supervisor.call("supervisor_map_user")
         self.system.mount("private", None, "/", RECURSIVE | PRIVATE)
@@ -122,6 +125,8 @@ class MountTable:
         if os.path.ismount(NAMES):
             self.system.mount("read-only", None, NAMES, REMOUNT | BIND |
                               READ_ONLY | NO_SUID | NO_DEVICES | NO_EXEC)
+        for path in installed:
+            self.give_inodes(path)
         self.system.prctl(PR_SET_DUMPABLE, 0)
         supervisor = os.fork()
         if supervisor != 0:
@@ -151,6 +156,16 @@ class MountTable:
         self.system.mount("read-only", None, STAGING,
                           REMOUNT | BIND | READ_ONLY | flags)
         self.system.mount("move to", STAGING.encode(), path, MOVE)
+
+    def give_inodes(self, path):
+        """The cell's own inodes for files that all cells mount: a lock that a
+        run has on one of them is seen in no other cell.  Linux before 5.11
+        lets no cell do that; such runs see each other's locks there."""
+        try:
+            self.system.mount("overlay", b"overlay", path, NO_SUID | NO_DEVICES,
+                              "lowerdir=%s:%s" % (path, EMPTY))
+        except OSError:
+            pass
 
     def trouble(self, shows):
         """Try all of it once, in a child, since a host may forbid any of the
@@ -185,12 +200,20 @@ class MountTable:
         return why.decode("ascii", "replace") or ("it died" if status else "")
 
 
+def mount_points():
+    for line in read_some("/proc/self/mounts").splitlines():
+        yield line.split()[1].decode("unicode_escape")
+
+
+def mounts_below(folder):
+    return [path for path in mount_points() if path.startswith(folder)]
+
+
 def writable_mounts():
     """Everything in the container that a run could write to, and so has to
     get anew: file systems in memory, since the root is read-only."""
     covered = tuple(path + "/" for path in (*COPIES, NAMES))
-    for line in read_some("/proc/self/mounts").splitlines():
-        path = line.split()[1].decode("unicode_escape")
+    for path in mount_points():
         if (not (path + "/").startswith(covered) and os.access(path, os.W_OK)
                 and not stat.S_ISCHR(os.stat(path).st_mode)):
             yield path
