@@ -98,8 +98,12 @@ FILES = {
 }
 
 
+asked = []
+
+
 class Index(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
+        asked.append(self.path)
         parts = self.path.strip("/").split("/")
         if parts[0] == "simple":
             if parts[-1] == "slow":
@@ -279,7 +283,23 @@ def a_wheel_cannot_ask_for_a_build():
         told = pip("by-" + name)
         assert "ran" not in names(), (name, told)
         assert told.reason == N.REASON_EXIT and told.status > 0, (name, told)
-        assert name == "checkout" or b"only wheels" in told.output, told
+        # pip looks for a git to know whether it can
+        assert name == "checkout" or (b"by-%s asks for built from "
+                                      % name.encode() in told.output), told
+
+
+@test
+def a_wheel_sends_this_cell_to_no_address():
+    """Nor to one that has a wheel."""
+    fresh()
+    FILES["two_more-1.0-py3-none-any.whl"] = wheel("two_more", "1.0", {})
+    there = "/elsewhere/two_more-1.0-py3-none-any.whl"
+    FILES["by_wheel-1-py3-none-any.whl"] = wheel(
+        "by_wheel", "1", {}, ["two-more @ " + URL[:-7] + there])
+    told = pip("by-wheel")
+    assert told.status > 0 and names() == [], told
+    assert b"only packages of the index are installed" in told.output, told
+    assert there not in asked, asked
 
 
 REFUSED = ["-r", "--index-url=http://x", "-e .", "/site", "./x", "../x", ".",

@@ -10,6 +10,7 @@ reached through the published port.
 """
 
 import atexit
+import functools
 import json
 import os
 import select
@@ -135,7 +136,6 @@ class House:
             "IL_DATABASE": self.home + "/database/inline.db",
             "IL_API_FILES": self.home + "/files", **SETTINGS, **settings}
         self.instance = None
-        self.discord = None
 
     def __enter__(self):
         atexit.register(self.close)
@@ -171,8 +171,13 @@ class House:
                 seen += piece
             logs.kill()
         self.instance = self.run_in("cat", self.home + "/run/instance").strip()
-        self.discord = Standin.attach(self.port)
+        self.__dict__.pop("discord", None)
         return self
+
+    @functools.cached_property
+    def discord(self):
+        """The stand-in of this start."""
+        return Standin.attach(self.port)
 
     def run_in(self, *words):
         """What a command in the container prints."""

@@ -49,10 +49,22 @@ except (ImportError, AttributeError, KeyError):
     pass
 """
 # And where only wheels are installed: starting no program, since each would be
-# the build of a source or would fetch one.  --only-binary is about what an index
-# offers and not about addresses that a wheel's metadata names.  What pip asks
-# the C library of Alpine, to know which wheels fit, may be run.
+# the build of a source or would fetch one; what pip asks the C library of Alpine,
+# to know which wheels fit, may be run.  And nothing from an address that a
+# wheel's metadata names (--only-binary is about what an index offers): whoever
+# made that wheel could have this cell ask any host that it reaches.
 GUARD = """
+from pip._internal.exceptions import InstallationError
+from pip._internal.req.req_install import InstallRequirement
+begin = InstallRequirement.__init__
+def refuse(self, req, comes_from, *args, **fields):
+    if getattr(req, "url", None):
+        raise InstallationError("%s asks for %s from %s: only packages of the "
+                                "index are installed" % (
+            getattr(comes_from, "name", None) or "a package", req.name,
+            req.url))
+    begin(self, req, comes_from, *args, **fields)
+InstallRequirement.__init__ = refuse
 STARTS = {"subprocess.Popen", "os.exec", "os.posix_spawn", "os.system",
           "os.fork", "os.forkpty"}
 def guard(event, args):
