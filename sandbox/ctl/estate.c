@@ -120,6 +120,33 @@ make_folder(const struct run *run, const char *path, int user, int group,
 	return 0;
 }
 
+/* Files that are there when the operator names a folder outside of ours may be
+ * anybody's, and must not be given to il-api.  lost+found is a new file
+ * system's. */
+static int
+refuse_others_files(const struct run *run, const char *path, struct err *err)
+{
+	auto_free char *ours = config_state_path(run->config, "files");
+	auto_dir DIR *dir = opendir(path);
+	struct stat st;
+
+	if (!run->separate || dir == NULL || strcmp(path, ours) == 0 ||
+	    fstat(dirfd(dir), &st) != 0 || st.st_uid == run->uids[ACCOUNT_API])
+		return 0;
+	for (const struct dirent *e = readdir(dir); e != NULL;
+	     e = readdir(dir)) {
+		if (strcmp(e->d_name, ".") != 0 &&
+		    strcmp(e->d_name, "..") != 0 &&
+		    strcmp(e->d_name, "lost+found") != 0)
+			return err_set(err, ERR_CONFIG,
+			    "IL_API_FILES: %s belongs to another user and "
+			    "holds %s; all in it would be il-api's: name an "
+			    "empty folder",
+			    path, e->d_name);
+	}
+	return 0;
+}
+
 /* In the order of the table: a folder comes before those in it. */
 int
 estate_prepare(const struct run *run, struct err *err)
@@ -133,6 +160,9 @@ estate_prepare(const struct run *run, struct err *err)
 		    xstrdup(config->api_files) :
 		    config_state_path(config, places[i].name);
 
+		if (places[i].name == NULL &&
+		    refuse_others_files(run, path, err) != 0)
+			return -1;
 		if (make_folder(run, path, places[i].user, places[i].group,
 			places[i].mode, err) != 0)
 			return -1;

@@ -63,8 +63,8 @@ int manifest_lock(int folder, bool alone, struct err *err);
 void manifest_release(struct manifest *m);
 
 /* Read one that begins so, to which nothing is added after; false: it is
- * damaged, or names a file twice, and m is empty.  Print it; false: it could not
- * be written. */
+ * damaged, or names a file twice, and m is empty.  Print it; false: it could
+ * not be written. */
 bool manifest_parse(struct manifest *m, const char *head, FILE *in);
 bool manifest_print(const struct manifest *m, const char *head, FILE *out);
 /* Read that of a backup's folder.  1: there is none; -1: it is damaged. */

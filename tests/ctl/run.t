@@ -219,6 +219,26 @@ def a_wrong_setting_is_said():
 
 
 @test
+def files_of_others_are_not_given_to_il_api():
+    if os.geteuid() != 0:
+        return      # all are one user's then
+    with House() as house:
+        files = os.path.join(house.folder, "files")
+        os.mkdir(files)
+        victim = os.path.join(files, "victim")
+        open(victim, "w").close()
+        code, _, errors = house.ilctl("run", IL_API_FILES=files)
+        assert code == 78 and "IL_API_FILES" in errors, (code, errors)
+        assert "name an empty folder" in errors, errors
+        assert os.stat(victim).st_uid == 0
+        os.rename(victim, os.path.join(files, "lost+found"))
+        house.environment["IL_API_FILES"] = files
+        house.start().wait_ready()
+        assert os.stat(files).st_uid != 0
+        assert house.stop() == 0
+
+
+@test
 def with_a_public_key_there_is_no_stand_in():
     with House(DISCORD_PUBLIC_KEY="ab" * 32) as house:
         lines = house.start().wait_starts(ALL)
@@ -261,6 +281,21 @@ def the_env_file_reaches_every_program():
         workers = [line for line in house.children().values()
                    if "il-worker" in line]
         assert len(workers) == 1, workers
+        assert house.stop() == 0
+
+
+@test
+def the_databases_address_is_for_who_opens_it():
+    """It may hold a password."""
+    with House() as house:
+        house.start().wait_ready()
+        told = {}
+        for pid, line in house.children().items():
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                told[line.split("/bin/")[-1].split()[0]] = \
+                    b"\0IL_DATABASE=" in b"\0" + file.read()
+        assert {name for name in told if told[name]} == {
+            "il-fcgi", "il-worker"}, told
         assert house.stop() == 0
 
 

@@ -81,6 +81,15 @@ def published_to_all():
             yield f"{FOLDER}compose.yaml: {line}"
 
 
+def shared_networks():
+    """Whoever is in Inline's network passes for a program of this machine."""
+    services = re.split(r"^  (\w[\w-]*):$", COMPOSE[COMPOSE.index(
+        "\nservices:"):], flags=re.M)
+    for name, text in zip(services[1::2], services[2::2]):
+        if "network_mode" in text and not name.startswith("prometheus-"):
+            yield f"{FOLDER}compose.yaml: {name} has no network of its own"
+
+
 def other_than_the_units():
     """A service of a swarm has the user, groups and sockets of its unit."""
     text = read("systemd/swarm/program.py")
@@ -108,5 +117,6 @@ check("the container has the rights that the programs use", other_rights())
 check("nginx is in the group of the sockets", other_numbers())
 check("command lines and compose.yaml ask for the same", other_options())
 check("what runs code is published on loopback alone", published_to_all())
+check("only Prometheus shares Inline's network", shared_networks())
 check("a service of a swarm is as its unit", other_than_the_units())
 finish()

@@ -288,5 +288,16 @@ check("a stop waits for workers and broker", stop_is_early())
 check("who uses the database migrates it, beside the others", not_migrated())
 check("what runs at a stop has its time", stop_times())
 check("what keeps Docker from starting is mended before", volumes_not_mended())
+def told_of_the_database():
+    """Its address may hold a password."""
+    for name, unit in UNITS.items():
+        if "EnvironmentFile" not in unit:
+            continue
+        groups = [unit.get("Group"), *unit.get("SupplementaryGroups", [])]
+        if ("inline-db" in groups) == ("UnsetEnvironment" in unit):
+            yield f"{name}: IL_DATABASE is for the group inline-db"
+
+
+check("the database's address is for who opens it", told_of_the_database())
 check("weights compare with the containers'", weights())
 finish()
