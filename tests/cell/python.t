@@ -346,7 +346,7 @@ print(cells, [p for p in sys.path_importer_cache if 'run' in p])
 print([m for m in sys.modules.values() if '/run/' in str(getattr(m, '__file__', ''))])
 """
     for told in (lease.run(source), ahead.run_ahead(source)):
-        assert told.stdout == b"2\n[] []\n[]\n", told
+        assert told.stdout == b"1\n[] []\n[]\n", told
 
 
 with Cell(workspace_size="32m", pids=64) as the_cell, Cell() as ahead:

@@ -12,6 +12,8 @@ does nothing else; every other one has a /workspace and does everything else.
     supervisor.py the half in C, which makes and ends all other processes
     api.py        what differs in the cells of the HTTP APIs
     jail.py, filter.py   the namespaces and the filter of their runs
+    bottom.py     what is below a program on the stack
+    end.py        the end of an interpreter
     run.py        a clone becomes a Python process like any other
     kept.py       a run whose interpreter is the next one's, too
     plain.py      what a plain run needs
@@ -37,6 +39,7 @@ import sys
 
 bare = set(sys.modules)         # the modules of an interpreter before a script
 
+import bottom
 import serve
 
 kind = serve.Cell
@@ -53,6 +56,8 @@ try:
     while going:
         try:
             for code in run.prepare():
+                bottom.word(bottom.record.value + bottom.offset).value = None
+                bottom.left.value = sys.getrecursionlimit() + bottom.OWN
                 coroutine = eval(code, run.names)
                 if coroutine is not None:   # of an await at top level
                     run.wait(coroutine)

@@ -8,23 +8,24 @@
     exec(...)           the code, called by cell.py's last lines
     run.finish()        called last by the end of the interpreter
 
-What the run can see of the cell afterwards: one frame below its own (when it
-asks for it; no traceback shows it), the command line in /proc, nothing else.
+What the run can see of the cell afterwards: the command line in /proc, nothing
+else (tests/cell/same.t).
 """
 
 import atexit
-import builtins
 import gc
 import io
 import os
 import resource
 import sys
 import _ast
-import _operator
 import _signal
-import _thread
 
 import ctypes
+
+import bottom
+import end
+from end import flush_files, flush_streams, last_module
 
 WORKSPACE = "/workspace"
 PACKAGES = WORKSPACE + "/.site-packages"
@@ -40,8 +41,6 @@ PR_SET_DUMPABLE = 4
 # A run of the usual kind.  It shows nothing, imports nothing.
 REHEARSAL = b"def f(x): return [x, 1.5, 'a' 'b']\nprint(end='')\nNone\n"
 
-modules = sys.modules   # of the interpreter, whatever a run has there
-standard = {}           # {id: stream} that we have opened, for good
 opened = NATIVE_ERRORS  # with which errors standard streams are open
 
 
@@ -262,7 +261,7 @@ class Run:
         """After code that ended well: where nothing is to be done before
         finish(), go there at once, by way of atexit, as any end does."""
         if (atexit._ncallbacks() == self.callbacks and
-                "threading" not in modules):
+                "threading" not in end.modules):
             atexit._run_exitfuncs()
 
     def exits(self, end):
@@ -287,7 +286,9 @@ class Run:
             trace = self.user_frames(trace)
             error.__traceback__ = sys.last_traceback = trace
             try:
-                shown(kind, error, trace)
+                # by way of C: with us not below it
+                bottom.word(bottom.record.value + bottom.offset).value = None
+                tuple(map(shown, (kind,), (error,), (trace,)))
             except BaseException as fault:
                 if isinstance(fault, SystemExit):
                     self.exits(fault)
@@ -304,7 +305,7 @@ class Run:
         while trace:
             code = trace.tb_frame.f_code
             begun = begun or code.co_filename == (self.title or self.path)
-            if begun and not is_ours(code):
+            if begun and not code.co_filename.startswith(HERE + "/"):
                 if last is None:
                     first = trace
                 elif last.tb_next is not trace:
@@ -316,75 +317,8 @@ class Run:
         return first
 
     def finish(self):
-        """The end of the interpreter, cut short.
-
-        Threads are joined and atexit's callbacks have run: the interpreter
-        would now take itself apart, which takes longer than most runs.  What
-        can be seen of that is done here, then the process ends: streams are
-        flushed, and the user's objects finalised.  Without certainty, this
-        returns, and the interpreter goes on.
-        """
-        if self.status is None or _thread._count() > 0:
-            return
-        if not flush_streams():
-            self.status = 120       # as Py_FinalizeEx has it
-        if self.left_nothing():
-            os._exit(self.status)
-        atexit._clear()
-        self.names = None
-        builtins._ = None
-        sys.last_exc = sys.last_value = sys.last_traceback = None
-        if last_module() != self.last_module:
-            for name in set(modules) - self.bare:
-                modules.pop(name, None)
-        modules.pop("__main__", None)
-        flush_files()
-        gc.collect()
-        flush_streams()
-        os._exit(self.status)
-
-    def left_nothing(self):
-        """Is every object that the collector knows one of those before the
-        code?  Then there is nothing to finalise: others hold none."""
-        then, self.tracked = self.tracked, ()
-        now = gc.get_objects() if then else ()
-        return len(now) == len(then) + 1 and all(map(_operator.is_, then, now))
-
-
-def last_module():
-    """Which one came last, and how many there are: names stay unread."""
-    return next(reversed(modules), None), len(modules)
-
-
-def is_ours(code):
-    return code.co_filename.startswith(HERE + "/")
-
-
-def flush_streams():
-    """Flush sys.stdout and sys.stderr, and what was there before a run put
-    others in their places; False when output of the former is lost."""
-    whole = True
-    out, err = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
-    for stream in (out, err, *standard.values()):
-        try:
-            # what we have opened keeps nothing, unless that was changed
-            if stream is not None and not getattr(stream, "closed", False) and (
-                    id(stream) not in standard or not stream.write_through):
-                stream.flush()
-        except BaseException:
-            whole = whole and stream is not out and stream is not err
-    return whole
-
-
-def flush_files():
-    """Flush the files that the user has left open: the collector closes what
-    is below a stream's buffer first, when both are garbage."""
-    for thing in gc.get_objects():
-        if issubclass(type(thing), (io.TextIOWrapper, io.BufferedWriter)):
-            try:
-                thing.flush()
-            except Exception:
-                pass
+        """The end of the interpreter, cut short where that is not seen."""
+        end.finish(self)
 
 
 def protect():
@@ -497,4 +431,4 @@ def open_standard_streams(errors):
         stream.mode = "r" if fd == 0 else "w"
         setattr(sys, name, stream)
         setattr(sys, "__%s__" % name, stream)
-        standard[id(stream)] = stream
+        end.standard[id(stream)] = stream
