@@ -11,6 +11,7 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/cancel.h"
 #include "../../sandbox/store/node.h"
+#include "action_id.h"
 #include "help.h"
 
 /* Each makes the job of a press; the view is the invoker's own and of the
@@ -293,25 +294,12 @@ static bool (*const actions[ACTION_COUNT])(struct context *c) = {
 #include "../../sandbox/store/commands.def"
 };
 
-/* "<action>:<view id>".  ACTION_COUNT: not one of ours. */
-static enum action
-find_action(const struct interaction *in, int64_t *view_id)
+static enum action_type
+type_of(const struct interaction *in)
 {
-	const char *colon = strchr(in->custom_id, ':');
-	size_t len = colon == NULL ? 0 : (size_t)(colon - in->custom_id);
-	enum action_type type = in->type == INTERACTION_MODAL ? ACTION_EDITOR :
-	    in->is_select				      ? ACTION_SELECT :
-								ACTION_BUTTON;
-	int i = 0;
-
-	if (len == 0 || !text_parse_int(colon + 1, 1, INT64_MAX, view_id))
-		return ACTION_COUNT;
-	while (i < ACTION_COUNT &&
-	    (command_actions[i].type != type ||
-		strlen(command_actions[i].name) != len ||
-		memcmp(command_actions[i].name, in->custom_id, len) != 0))
-		i++;
-	return (enum action)i;
+	if (in->type == INTERACTION_MODAL)
+		return ACTION_EDITOR;
+	return in->is_select ? ACTION_SELECT : ACTION_BUTTON;
 }
 
 /* The view, if it is there, of the right kind and the invoker's own. */
@@ -336,7 +324,8 @@ void
 route_action(struct context *c)
 {
 	int64_t view_id = 0;
-	enum action action = find_action(c->in, &view_id);
+	enum action action = action_parse(c->in->custom_id, type_of(c->in),
+	    &view_id);
 	const struct command_action *row = &command_actions[action];
 
 	if (action == ACTION_COUNT) {

@@ -159,6 +159,7 @@ parse_message(struct interaction *in, const json_t *data)
 		return;
 	message = said_by(message);
 	in->message.found = true;
+	in->message.view_id = wire_view(message, in->application_id);
 	in->message.shows = has_any(message, "embeds") ||
 	    has_any(message, "components") || has_any(message, "sticker_items");
 	text = json_object_get(message, "content");

@@ -45,6 +45,7 @@ struct interaction_message {
 	bool shows; /* something besides text and files: embeds, components */
 	char *text; /* valid UTF-8, "" when there is none */
 	size_t len; /* strlen() is less if there is a NUL in it */
+	int64_t view_id; /* of the run that it answers, if we sent it; or 0 */
 };
 
 #define LOCALE_MAX 16 /* of the name of a language */

@@ -147,9 +147,12 @@ message_take(struct context *c)
 	if (!take_scripts(c))
 		return false;
 	c->job.has_text = !is_blank(m);
-	if (!c->job.has_text && c->job.attachment_url == NULL)
+	if (!c->job.has_text && c->job.attachment_url == NULL &&
+	    m->view_id == 0)
 		return refuse_empty(c);
 	c->job.text = m->text;
+	/* its code is there, and whether this person may have it */
+	c->job.view_id = m->view_id;
 	return true;
 }
 
@@ -163,6 +166,7 @@ message_take_to_edit(struct context *c)
 	c->job.answer = ANSWER_EDITOR;
 	c->action = ACTION_MESSAGE_OPEN;
 	c->view.kind = JOB_MESSAGE_EDIT;
+	c->view.page = c->in->message.view_id;
 	if (!submit_view(c, &c->view))
 		return false;
 	c->job.view_id = c->view.id;

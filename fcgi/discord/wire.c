@@ -9,6 +9,7 @@
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
+#include "action_id.h"
 
 #define TOKEN_MAX 1024
 #define PERMISSION_SEND_MESSAGES (INT64_C(1) << 11)
@@ -225,4 +226,36 @@ wire_may_post(const json_t *root, int64_t bits)
 	return (bits &
 		   (thread ? PERMISSION_SEND_IN_THREADS :
 			     PERMISSION_SEND_MESSAGES)) != 0;
+}
+
+#define ROWS_MAX 5
+#define ROW_MAX 5
+
+int64_t
+wire_view(const json_t *message, int64_t application_id)
+{
+	const json_t *rows = json_object_get(message, "components");
+	int64_t sender = 0;
+
+	/* others can write what they like into theirs */
+	if (!wire_id(message, "application_id", &sender) ||
+	    sender != application_id)
+		return 0;
+	for (size_t i = 0; i < ROWS_MAX * ROW_MAX; i++) {
+		const json_t *row = json_array_get(rows, i / ROW_MAX);
+		const char
+		    *custom_id = wire_string(json_array_get(json_object_get(row,
+								"components"),
+						 i % ROW_MAX),
+			"custom_id");
+		int64_t id = 0;
+		enum action action = custom_id == NULL ?
+		    ACTION_COUNT :
+		    action_parse(custom_id, ACTION_BUTTON, &id);
+
+		if (action != ACTION_COUNT &&
+		    command_actions[action].kind == JOB_PY)
+			return id;
+	}
+	return 0;
 }

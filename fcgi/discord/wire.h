@@ -29,6 +29,9 @@ bool wire_is_token(const char *token);
 /* The name that its owner gave an uploaded file, and what is to stand after it;
  * NULL: it has none. */
 const char *wire_file_name(const json_t *attachment, const char **ending);
+/* Of a message that this application has sent: the id of the view of a run that
+ * its buttons are about; 0: there is none. */
+int64_t wire_view(const json_t *message, int64_t application_id);
 /* The permissions that a key holds as a string; all, if it does not. */
 int64_t wire_permissions(const json_t *object, const char *key);
 /* May we post where the interaction came from, so that all see it who are

@@ -33,8 +33,10 @@ struct view {
 			     * the file; WRITE: what is edited; PY:
 			     * the file that was run; DELETE: the sandbox's id,
 			     * "": there is none */
-	int64_t page;	 /* LOOK; PY: of its output */
-	int64_t share;	 /* PY: everybody sees the answer */
+	/* LOOK; PY: of its output; MESSAGE_EDIT: the view of the run that the
+	 * message answers, or 0 */
+	int64_t page;
+	int64_t share; /* PY: everybody sees the answer */
 	char version[COMMAND_VERSION_MAX + 1]; /* PY: of Python, "": usual */
 	bool timeit;			       /* PY */
 	bool keep;			       /* PY */

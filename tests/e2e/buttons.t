@@ -79,7 +79,7 @@ def share_shows_a_whole_run_to_everybody():
         "Try it yourself", "Remove"], shared
     text = shared.text()
     assert "print('se' + 'en', input())" in text and "seen mine" in text
-    assert "input (stdin):\n```\nmine\n```" in text, text
+    assert "input (stdin):\n```stdin\nmine\n```" in text, text
     assert f"<@{service.sql('SELECT user_id FROM views')[0][0]}>" in text
     again = pressed(message, "Share").original
     assert again.ephemeral and "shared already" in again.text(), again

@@ -75,6 +75,39 @@ def its_files_are_run():
 
 
 @test
+def what_an_answer_shows_can_be_given_back():
+    code = "print('``' + '`', input() * 2, '\\u200b' == '\u200b')"
+    first = service.discord.send_command("py", user="alice", code=code,
+                                         stdin="ab").wait_final(timeout=120)
+    want = first.original.text()
+    assert "abab True" in want, want
+    assert ran(first.original) == want
+    shared = service.discord.press(first.original, "Share").wait_final(
+        timeout=120).original
+    for _ in range(2):
+        for user in "alice", "bob":
+            assert ran(shared, user=user) == want
+        service.sql("UPDATE views SET kind = 'look' WHERE share = 1")
+    service.sql("UPDATE views SET kind = 'py' WHERE kind = 'look'")
+    service.say("write", name="shown.py", content=code)
+    look = service.discord.send_command("look", path="shown.py")
+    look.wait_final(timeout=120)
+    text = ran(look.original)
+    assert "asks for" in text or "EOFError" in text, text
+    long = "x = 1  # " + "y" * 900 + "\nprint('lo' + 'ng', x)"
+    sent = service.discord.send_command("py", user="alice", code=long)
+    shared = service.discord.press(sent.wait_final(timeout=120).original,
+                                   "Share").wait_final(timeout=120).original
+    assert "long 1" in ran(shared, user="bob")
+    service.sql("DELETE FROM views")
+    assert "long 1" in ran(shared, user="bob")
+    assert "no code" in ran(sent.original)
+    sent = service.discord.send_command("help", user="alice")
+    sent.wait_answered(timeout=60)
+    assert "exit" not in ran(sent.original), sent
+
+
+@test
 def what_is_no_code_is_said():
     assert "no code in that message" in ran(wrote("good morning"))
     assert "no file attached" in ran(wrote("", ("c.png", b"x")))

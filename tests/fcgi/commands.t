@@ -27,6 +27,9 @@ def check(front, name, body, answer=None, status=200, /, **columns):
     front.finish_jobs()
 
 
+MENU = 100000000000000002   # who sends so many commands in a minute only
+
+
 def check_messages(front):
     """The commands of a message's menu."""
     one, other = f.File("one.PY", 9), f.File("b.py", 5)
@@ -57,6 +60,17 @@ def check_messages(front):
             other.view]}), text="`2`", attachment_name="b.py")
     check(front, "Run Python of what says more than it forwards", f.menu(
         "Run Python", content="`3`", snapshot={"content": "`2`"}), text="`3`")
+    rows = [{"type": 1, "components": [
+        {"type": 2, "style": 2, "custom_id": "cancel:3"},
+        {"type": 2, "style": 2, "custom_id": "py-try:71"}]}]
+    check(front, "Run Python of an answer of ours", f.menu(
+        "Run Python", content="", components=rows,
+        user=MENU, application_id=f.APPLICATION), text="", view_id=71)
+    for name, more in (("another application's", {"application_id": "9"}),
+                       ("no application's", {})):
+        check(front, "Run Python of a message that is " + name, f.menu(
+            "Run Python", user=MENU, content="`4`", components=rows, **more),
+              text="`4`", view_id=0)
     before = len(front.jobs())
     answer = front.send(f.menu("Edit and run", content="`1`"))
     job = front.job()

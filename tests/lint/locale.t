@@ -37,6 +37,7 @@ OTHER = {
     "fcgi/discord/help.c": "code",
     "fcgi/discord/il-fcgi.c": "for the operator",
     "fcgi/discord/siblings.c": "for the operator",
+    "sandbox/worker/commands/source_command.c": "values of options",
     "sandbox/worker/commands/source_shape.c": "prompts of shells",
     "sandbox/worker/commands/source_tag.c": "tags of blocks, Python's words",
     "sandbox/worker/render/filename.c": "tags of blocks",

@@ -137,9 +137,41 @@ def the_same_text_is_the_same_program_whichever_way_it_comes():
                     ("message-run", upload(("message.txt", data)))):
             assert source(way[0], **way[1]) == program, (way, ran[-1])
             assert stdin[-1] == read, (way, stdin[-1])
-        assert code(edit(text=text)) == program.removesuffix("\n"), text
+        assert code(edit(text=text)) == program, text
         # and what the editor held is the same once more
         assert source("py", text=program) == program, ran[-1]
+
+
+def view(owner, text, **columns):
+    """Make the view of a run; returns its id."""
+    columns = {"user_id": owner, "kind": "py", "text": text,
+               "created_ms": 1, **columns}
+    [(made,)] = house.sql(
+        "INSERT INTO views (%s) VALUES (%s) RETURNING id" % (
+            ", ".join(columns), ", ".join("?" * len(columns))),
+        *columns.values())
+    return made
+
+
+@test
+def an_answer_of_ours_has_the_code_of_its_view():
+    program = "x = '```'\n# `'\n>>> no Python"
+    shown = "```ansi\n42\n```"
+    mine = view(house.user_id(), program, input="1")
+    for made in mine, view(1, program, input="1", share=1):
+        assert source(text=shown, view_id=made) == program
+        assert stdin[-1] == "1"
+    [(after,)] = house.sql("SELECT output FROM views WHERE id = ?", mine)
+    assert after == "", "the answer keeps what it says"
+    shared = f"Shared by\n{F}py\nx = 1\n{F}\nIts input:\n{F}stdin\n2\n{F}"
+    for made in view(1, "secret"), 1 << 40, view(1, "s", kind="look", share=1):
+        assert "no code" in refused(text=f"{F}\n42\n{F}", view_id=made)
+        assert source(text=shared + shown, view_id=made) == "x = 1\n"
+        assert stdin[-1] == "2\n"
+    sent = edit(text=shown, view_id=view(house.user_id(), "", page=mine,
+                                         kind="message-edit"))
+    assert code(sent) == program
+    assert sent.view["modal"]["components"][1]["component"]["value"] == "1"
 
 
 @test
@@ -229,9 +261,9 @@ def files_come_from_discord_alone():
 def an_editor_opens_with_the_code():
     sent = edit(text="```py\nx\n```", **upload(("a.py", b"y")))
     assert code(sent) == "x\ny"
-    view = int(sent.view["modal"]["custom_id"].partition(":")[2])
+    made = int(sent.view["modal"]["custom_id"].partition(":")[2])
     assert house.sql("SELECT kind FROM views WHERE id = ?",
-                     view) == [("py",)]
+                     made) == [("py",)]
     snakes = "'" + "\U0001f40d" * 3998 + "'"
     assert code(edit(text=f"`{snakes}`")) == snakes
     assert "no code" in edit(text="good morning").original.text()
@@ -250,20 +282,15 @@ def code_too_long_for_an_editor_comes_as_a_file():
 
 @test
 def an_editor_that_comes_too_late_is_opened_by_its_button():
-    house.sql("INSERT INTO views (user_id, kind, created_ms) "
-              "VALUES (?, 'message-edit', unixepoch() * 1000)",
-              house.user_id())
-    [(view,)] = house.sql("SELECT max(id) FROM views")
+    kept = view(house.user_id(), "", kind="message-edit", page=0)
     made = upload(("a.py", b"print(1)"))
-    assert code(edit(view_id=view, **made)) == "print(1)"
-    assert code(edit(view_id=view)) == "print(1)"
+    assert code(edit(view_id=kept, **made)) == "print(1)"
+    assert code(edit(view_id=kept)) == "print(1)"
 
 
 @test
 def a_view_of_somebody_else_is_neither_read_nor_written():
-    [(other,)] = house.sql("INSERT INTO views (user_id, kind, text, created_ms)"
-                           " VALUES (1, 'message-edit', 'secret', 1) "
-                           "RETURNING id")
+    other = view(1, "secret", kind="message-edit", page=0)
     assert code(edit(view_id=other, text="`x = 1`")) == "x = 1"
     assert house.sql("SELECT text FROM views WHERE id = ?", other) == [
         ("secret",)]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,19 +13,27 @@
 #include "py_view.h"
 
 static int
-open_editor(struct task *task, const char *code, struct err *err)
+open_editor(struct task *task, const char *code, const char *input,
+    struct err *err)
 {
-	struct view view = { .kind = JOB_PY, .user_id = task->job->user_id };
+	const struct job *job = task->job;
+	struct view view = {
+		.kind = JOB_PY,
+		.user_id = job->user_id,
+		.timeit = job->timeit,
+	};
 
+	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
 	if (view_insert(task->worker->db, &view, err) < 0)
 		return -1;
-	return py_view_editor(task, view.id, code, NULL, err);
+	return py_view_editor(task, view.id, code, input, err);
 }
 
 /* What has been found of the message before, if anything, in the view that is
- * kept for it.  1: this person has no such view (any more). */
+ * kept for it; run: the view of the run that the message answers, if any.  1:
+ * this person has no such view (any more). */
 static int
-load_code(struct task *task, char **code, struct err *err)
+load_code(struct task *task, char **code, int64_t *run, struct err *err)
 {
 	const struct job *job = task->job;
 	auto_view_texts struct view_texts texts = { 0 };
@@ -36,6 +45,7 @@ load_code(struct task *task, char **code, struct err *err)
 		return found;
 	if (view.kind != JOB_MESSAGE_EDIT || view.user_id != job->user_id)
 		return 1;
+	*run = view.page;
 	if (*texts.text != '\0')
 		*code = xstrdup(texts.text);
 	return 0;
@@ -48,16 +58,16 @@ cmd_message_edit(struct task *task, struct err *err)
 {
 	auto_source struct source source = { .pieces = 0 };
 	auto_free char *code = NULL;
-	int found = load_code(task, &code, err);
+	int64_t run = 0;
+	int found = load_code(task, &code, &run, err);
 
 	if (found < 0)
 		return -1;
 	if (code == NULL) {
-		if (!program_find(task, &source))
-			return 0;
-		/* the last line needs no end in an editor */
-		if (source.code.data[source.code.len - 1] == '\n')
-			buf_cut(&source.code, source.code.len - 1);
+		int none = program_find(task, run, &source, err);
+
+		if (none != 0)
+			return none < 0 ? -1 : 0;
 		code = buf_steal(&source.code, NULL);
 		if (found == 0 &&
 		    view_set_text(task->worker->db, task->job->view_id, code,
@@ -65,7 +75,7 @@ cmd_message_edit(struct task *task, struct err *err)
 			return -1;
 	}
 	if (text_codepoints(code, strlen(code)) <= EDITOR_POINTS)
-		return open_editor(task, code, err);
+		return open_editor(task, code, buf_str(&source.input), err);
 	/* it can be edited as a file */
 	render_long_code(&task->message, code, &task->env);
 	task->outcome = "too long to edit";

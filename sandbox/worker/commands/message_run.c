@@ -9,7 +9,11 @@ cmd_message_run(struct task *task, struct err *err)
 {
 	auto_source struct source source = { .pieces = 0 };
 
-	if (!program_find(task, &source) || !command_choose_version(task))
-		return 0;
-	return program_run(task, &source, err);
+	int found = program_find(task, task->job->view_id, &source, err);
+
+	if (found != 0)
+		return found < 0 ? -1 : 0;
+	task->job->view_id = 0; /* it is a run of its own */
+	return command_choose_version(task) ? program_run(task, &source, err) :
+					      0;
 }

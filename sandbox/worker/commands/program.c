@@ -7,9 +7,11 @@
 #include "../../base/cleanup.h"
 #include "../../base/utf8.h"
 #include "../../store/script.h"
+#include "../../store/view.h"
 #include "../render/render_program.h"
 #include "command.h"
 #include "download.h"
+#include "../worker.h"
 
 #define MARK "\xef\xbb\xbf" /* "I am UTF-8", at the begin of a file */
 
@@ -154,12 +156,45 @@ drop_uncertain(struct source *source)
 	source->slip.kind = SLIP_NONE;
 }
 
-bool
-program_find(struct task *task, struct source *source)
+/* The run that the message answers, for whoever may have its code.  1: there is
+ * none; of that message only what is marked as Python is code then, as the rest
+ * may be output. */
+static int
+find_run(struct task *task, int64_t view_id, struct source *source,
+    struct err *err)
+{
+	struct job *job = task->job;
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	int found = view_load(task->worker->db, view_id, &view, &texts, err);
+
+	if (found != 0)
+		return found;
+	if (view.kind != JOB_PY || *texts.text == '\0' ||
+	    (view.user_id != job->user_id && view.share == 0))
+		return 1;
+	source_read(source, texts.text, SOURCE_TEXT);
+	buf_reset(&source->code);
+	buf_adds(&source->code, texts.text);
+	buf_reset(&source->input);
+	buf_adds(&source->input, texts.input);
+	source->other_count = 0;
+	if (job->version[0] == '\0') {
+		free(job->version);
+		job->version = xstrdup(view.version);
+	}
+	job->timeit = view.timeit;
+	return 0;
+}
+
+static bool
+find_code(struct task *task, bool ours, struct source *source)
 {
 	const struct job *job = task->job;
 
 	source_read(source, job->text, SOURCE_TEXT);
+	if (ours && source->unmarked)
+		source->certain = false;
 	drop_uncertain(source);
 	if (wants_scripts(job, source) && !append_scripts(task, source))
 		return false;
@@ -170,6 +205,17 @@ program_find(struct task *task, struct source *source)
 	render_no_code(&task->message, source->others, source->other_count);
 	task->outcome = "no code";
 	return false;
+}
+
+int
+program_find(struct task *task, int64_t view_id, struct source *source,
+    struct err *err)
+{
+	int found = view_id == 0 ? 1 : find_run(task, view_id, source, err);
+
+	if (found <= 0)
+		return found;
+	return find_code(task, view_id != 0, source) ? 0 : 1;
 }
 
 bool

@@ -55,6 +55,7 @@ struct source {
 	/* Read once more, the code stays as it is; false: it is a message in a
 	 * message in a message in one. */
 	bool settled;
+	bool unmarked; /* blocks, and none of them is marked as Python */
 	bool too_many; /* more than SOURCE_PIECES_MAX, or a text too long */
 	/* SLIP_LANGUAGE, each once: blocks that were left out */
 	struct slip others[SOURCE_OTHERS_MAX];

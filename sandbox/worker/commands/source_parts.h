@@ -93,7 +93,13 @@ bool source_may_be_notebook(const char *text);
 /* Its cells into code; source->fault says what is wrong with it. */
 void source_read_notebook(struct source *source, const char *text);
 
-/* ---- source.c ---- */
+/* ---- source_command.c ---- */
+
+/* Of "/il py code:print(1) stdin:x", as people copy it, the code stays, and
+ * what is to be read goes to input. */
+void source_take_command(char *text, struct buf *input);
+
+/* ---- source_read.c ---- */
 
 /* One more piece: on lines of its own. */
 void source_add(struct source *source, const char *code);

@@ -234,6 +234,7 @@ choose_class(struct source *source, const char *text)
 	source->too_many = counts[class] > SOURCE_PIECES_MAX ||
 	    blocks > BLOCKS_MOST;
 	source->certain = class < CLASS_OTHER && !source->too_many;
+	source->unmarked = class != CLASS_PYTHON;
 	return class;
 }
 
@@ -308,6 +309,7 @@ add_span(struct source *source, const char *text, size_t len)
 	for (len = strlen(begin);
 	     len > 0 && strchr(SOURCE_BLANKS, begin[len - 1]) != NULL;)
 		begin[--len] = '\0';
+	source_take_command(begin, &source->input);
 	(void)source_shape(begin, false);
 	if (*begin != '/')
 		source_add(source, begin);
@@ -352,6 +354,7 @@ add_plain(struct source *source, const char *text)
 {
 	auto_free char *code = xstrdup(text);
 
+	source_take_command(code, &source->input);
 	source->certain = source_shape(code, false) || source_looks(code);
 	if (!source->certain && source_ticks(text) > 0) {
 		const char *begin = text + strspn(text, SOURCE_BLANKS);

@@ -247,21 +247,6 @@ shape_end(char *text)
 
 /* ---- what stands before the code ---- */
 
-/* Bytes of "/il py code:", as people copy it. */
-static size_t
-command_length(const char *text)
-{
-	size_t n = 1 + (strncmp(text, "/il ", 4) == 0 ? 3 : 0);
-
-	if (*text != '/' || strncmp(text + n, "py ", 3) != 0)
-		return 0;
-	n += 3;
-	n += strspn(text + n, " ");
-	if (strncmp(text + n, "code:", 5) == 0)
-		n += 5;
-	return n + strspn(text + n, " ");
-}
-
 /* A mark on a line of its own goes with that line. */
 static void
 shape_begin(char *text)
@@ -270,7 +255,7 @@ shape_begin(char *text)
 	char *end = begin;
 	size_t n;
 
-	while ((n = command_length(end)) > 0 || (n = source_tag_word(end)) > 0)
+	while ((n = source_tag_word(end)) > 0)
 		end += n;
 	if (end > begin && end[-1] == '\n')
 		begin = text;

@@ -184,7 +184,7 @@ add_code(struct message *m, const struct view_texts *texts,
 		return;
 	buf_adds(&m->lead, _("Its input (stdin):\n"));
 	if (input + (code <= CODE_SHOWN ? code : 0) <= CODE_SHOWN)
-		add_block(m, texts->input, "");
+		add_block(m, texts->input, "stdin");
 	else if (!attach_text(m, INPUT_NAME, texts->input, env))
 		buf_adds(&m->lead,
 		    _("(the input is too long to be shown here)\n"));
