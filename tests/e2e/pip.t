@@ -82,6 +82,7 @@ def offer():
                "Root-Is-Purelib: true\\nTag: py3-none-any\\n')\n"
                "        z.writestr(i + 'RECORD', '')\n"
                "    return out.getvalue()\n")
+    index.add_sdist("demo", "3.0", {})
     index.add_sdist("source", "1.0", {
         "pyproject.toml": "[build-system]\nrequires = []\n"
                           "build-backend = 'backend'\nbackend-path = ['.']\n",
@@ -121,10 +122,16 @@ def several_packages_and_scripts():
 
 @test
 def what_does_not_exist_is_told():
-    text = pip("no-such-thing")
-    assert "Not installed" in text and "no `no-such-thing`" in text, text
-    text = pip("demo==9")
-    assert "Not installed" in text and "There is no `demo==9`" in text, text
+    text = pip("nunpy")
+    assert "There is no project `nunpy`." in text, text
+    assert "Nearest to that: `numpy`" in text, text
+    assert "wheel" not in text, text
+    text = pip("'Demo == 9'")
+    assert "There is no `Demo==9`. There are: `2.0`, `1.0`." in text, text
+    assert "wheel" not in text and "project" not in text, text
+    for word in ("source", "source==1.0", "demo==3.0"):
+        text = pip(word)
+        assert f"no `{word}` as a wheel" in text, text
 
 
 @test

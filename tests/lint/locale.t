@@ -46,6 +46,8 @@ OTHER = {
 }
 WORDS = {
     "No matching distribution found for ": "pip's",
+    "Inline: no project ": "the cell's",
+    "Inline: no version ": "the cell's",
     "Temporary failure in name resolution": "a C library's",
     "Name or service not known": "a C library's",
     "%d min %d s": "units",

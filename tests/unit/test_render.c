@@ -629,6 +629,21 @@ test_file(void)
 static void
 test_pip(void)
 {
+	/* what the cell says, what people are told */
+	static const char *const missing[][2] = {
+		{ "Inline: no project nunpy\n",
+		    "There is no project `nunpy`. Nearest to that: `numpy`" },
+		{ "Inline: no project SKLearn_x\n",
+		    "There is no project `SKLearn_x`." },
+		{ "Inline: no project cv2\n",
+		    "Nearest to that: `opencv-python-headless`" },
+		{ "x\nInline: no project re`quests\n",
+		    "There is no project `re\xcb\x8bquests`. Nearest to that: "
+		    "`requests`" },
+		{ "Inline: no version demo==9: 2.0, 1.0\n",
+		    "There is no `demo==9`. There are: `2.0`, `1.0`." },
+		{ "Inline: no version demo==9\n", "There is no `demo==9`." },
+	};
 	struct run_outcome o = result(REASON_EXIT);
 	char one[] = "numpy";
 	char two[] = "x`y";
@@ -658,6 +673,16 @@ test_pip(void)
 	has("There is no `x` as a wheel", "and the likely cause");
 	lacks("```", "in the place of the log");
 	is_str(m.files[0].name, "pip.log", "which comes as a file");
+	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+		reset();
+		output(missing[i][0]);
+		render_pip(&m, &o, &c.output, words, &env);
+		has(missing[i][1], missing[i][1]);
+	}
+	reset();
+	output("x Inline: no project y\n");
+	render_pip(&m, &o, &c.output, words, &env);
+	lacks("There is no", "but where the line begins so");
 	reset();
 	output("\033[31mERROR: x\rERROR: y\n");
 	render_pip(&m, &o, &c.output, words, &env);

@@ -32,11 +32,13 @@ RECORD_LINES = 100000   # the rest of a longer one is left where it is
 # given: otherwise it cannot use an index that is named by an address.
 PIP = """
 import logging, re, runpy, sys
+said = []
 make = logging.getLogRecordFactory()
 def hide(*args, **fields):
     record = make(*args, **fields)
     text = record.getMessage()
     hidden = re.sub(r"(?i)(https?://)[^/\\s@]*@", r"\\1", text)
+    said.append(text)
     if hidden != text:
         record.msg, record.args = hidden, ()
     return record
@@ -73,7 +75,70 @@ def guard(event, args):
         raise OSError("only wheels are installed, nothing is built")
 sys.addaudithook(guard)
 """
-START = 'runpy.run_module("pip", run_name="__main__", alter_sys=True)'
+# pip says of a project that is not there, and of one that it may not take, the
+# same words.  So the page that it has looked at is looked at once more, and a
+# line tells the worker which it was (worker/render/render_pip.c).
+START = r"""
+pages = {}
+def explain():
+    from pip._vendor.packaging.requirements import Requirement
+    from pip._vendor.packaging.version import InvalidVersion, Version
+    missing = [text.partition(" found for ")[2] for text in said
+               if text.startswith("No matching distribution found for ")]
+    if not missing:
+        return
+    need = Requirement(missing[-1])
+    name = re.sub("[-_.]+", "-", need.name).lower()
+    session, url, headers, status = pages[name]
+    if status == 404:
+        print("Inline: no project " + need.name, flush=True)
+    if status != 200:
+        return
+    found = set()
+    for file, kind in re.findall(
+            r"([^\s\"'<>/#?&=]+)([.]whl|[.]tar[.]gz|[.]zip)(?![.\w])",
+            session.get(url, headers=headers).text):
+        version = (file.split("-")[1:2] if kind == ".whl"
+                   else file.rpartition("-")[2:])
+        try:
+            found.add(Version(*version))
+        except (InvalidVersion, TypeError):
+            pass
+    if not found or any(need.specifier.contains(one, prereleases=True)
+                        for one in found):
+        print("Inline: no wheel " + str(need), flush=True)
+        return
+    fits = set()
+    for text in said:
+        some = re.search(r"\(from versions: ([^)]*)\)", text)
+        for one in some[1].split(", ") if some else ():
+            fits.update(each for each in found if str(each) == one)
+    newest = sorted(fits or found, reverse=True)[:5]
+    print("Inline: no version %s: %s" % (need, ", ".join(map(str, newest))),
+          flush=True)
+try:
+    from pip._vendor.requests.sessions import Session
+    send = Session.send
+    def see(self, request, **options):
+        answer = send(self, request, **options)
+        if not options.get("stream"):
+            name = request.url.rstrip("/").rpartition("/")[2].lower()
+            pages[name] = (self, request.url, request.headers,
+                           answer.status_code)
+        return answer
+    Session.send = see
+except (ImportError, AttributeError):
+    pass
+try:
+    runpy.run_module("pip", run_name="__main__", alter_sys=True)
+except SystemExit as end:
+    if end.code:
+        try:
+            explain()
+        except Exception:
+            pass
+    raise
+"""
 
 LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALNUM = LETTERS + b"0123456789"

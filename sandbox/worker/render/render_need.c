@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../base/cleanup.h"
+
 /* Modules whose package has another name; NULL: none brings them. */
 static const char *const packages[][2] = {
 	{ "Crypto", "pycryptodome" },
@@ -59,22 +61,104 @@ static const char *const packages[][2] = {
 	{ "zmq", "pyzmq" },
 };
 
+/* What people install most, for who mistypes it: the index has too many names
+ * to ask it, and what others here have installed is theirs to know. */
+static const char popular[] =
+    "absl-py aiofiles aiohttp aiosqlite alembic altair annotated-types "
+    "ansible anthropic anyio apscheduler argon2-cffi arrow asgiref "
+    "astropy asyncpg attrs babel bcrypt beautifulsoup4 biopython black "
+    "bokeh boto3 botocore bottle build cachetools cattrs celery certifi "
+    "cffi chardet charset-normalizer click cloudpickle colorama "
+    "coloredlogs configparser contourpy coverage cryptography cycler "
+    "cython dash dask databases datasets decorator deepdiff diffusers "
+    "dill discord-py django djangorestframework dnspython docker docopt "
+    "docutils "
+    "duckdb emoji ephem evaluate faker fastapi feedparser ffmpeg-python "
+    "filelock flake8 flask flask-cors fonttools frozenlist fsspec "
+    "fuzzywuzzy gensim geopandas geopy gevent gitpython gradio graphviz "
+    "greenlet grpcio gunicorn h5py hikari httptools httpx "
+    "huggingface-hub humanize hypothesis idna imageio importlib-metadata "
+    "inflect ipython ipywidgets isort itsdangerous jax jieba jinja2 "
+    "joblib jsonschema jupyter kafka-python keras kivy kiwisolver "
+    "langchain lightgbm lxml mako markdown markupsafe marshmallow "
+    "matplotlib matplotlib-inline mpmath msgpack multidict mypy "
+    "mysql-connector-python narwhals nbformat networkx nextcord nltk "
+    "numba numexpr numpy oauthlib openai opencv-python "
+    "opencv-python-headless openpyxl orjson packaging pandas paramiko "
+    "parso passlib pathspec pdfplumber peewee pendulum pexpect pillow "
+    "pip platformdirs playwright plotly pluggy poetry polars pre-commit "
+    "prettytable prometheus-client prompt-toolkit protobuf psutil "
+    "psycopg psycopg2-binary py-cord pyarrow pyasn1 pycparser "
+    "pycryptodome pydantic pydub pygame pygments pyinstaller pyjwt "
+    "pylint pymongo pymysql pynacl pyopenssl pyparsing pypdf pypdf2 "
+    "pyserial pytest pytest-asyncio python-dateutil python-docx "
+    "python-dotenv python-multipart python-pptx python-telegram-bot pytz "
+    "pyyaml pyzmq qrcode rapidfuzz redis regex reportlab requests "
+    "requests-oauthlib rich ruff s3fs scapy scikit-image scikit-learn "
+    "scipy scrapy seaborn selenium sentencepiece sentry-sdk setuptools "
+    "shapely simplejson six sortedcontainers soupsieve spacy sphinx "
+    "sqlalchemy starlette statsmodels streamlit sympy tabulate tenacity "
+    "tensorflow termcolor textblob textual tiktoken tokenizers toml "
+    "tomli toolz torch torchvision tornado tox tqdm transformers tweepy "
+    "typer typing-extensions tzdata ujson urllib3 uvicorn uvloop "
+    "virtualenv wasabi watchdog wcwidth websocket-client websockets "
+    "werkzeug wheel wikipedia wordcloud wrapt xarray xgboost xlrd "
+    "xlsxwriter xmltodict yarl yfinance youtube-dl yt-dlp zstandard";
+
+static const char *const *
+find_row(const char *module)
+{
+	for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++)
+		if (strcmp(packages[i][0], module) == 0)
+			return packages[i];
+	return NULL;
+}
+
+/* As the index compares names. */
+static char *
+normal_name(const char *name)
+{
+	char *copy = xstrdup(name);
+
+	for (char *c = copy; *c != '\0'; c++)
+		*c = *c == '_' || *c == '.' ? '-' :
+					      (char)tolower((unsigned char)*c);
+	return copy;
+}
+
+struct nearest
+render_need_nearest(const char *name)
+{
+	auto_free char *typed = normal_name(name);
+	auto_free char *names = xstrdup(popular);
+	const char *const *row = find_row(name);
+	const char *package = row == NULL ? NULL : row[1];
+	struct nearest near = { .count = 0 };
+	char *next = names;
+	char *one;
+
+	/* who asks for a module is told its package first */
+	if (package != NULL)
+		nearest_take(&near, typed, typed, package);
+	while ((one = strsep(&next, " ")) != NULL)
+		if (package == NULL || strcmp(package, one) != 0)
+			nearest_take(&near, typed, one, one);
+	return near;
+}
+
 /* The package of a module, if its name is one that a package may have: what
  * begins with an underscore is the interpreter's own. */
 static void
 find_package(char package[PACKAGE_SIZE], const char *module)
 {
+	const char *const *row = find_row(module);
+
 	if (module[0] == '_' || !requirement_is_valid(module))
 		return;
-	for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++) {
-		if (strcmp(packages[i][0], module) != 0)
-			continue;
-		if (packages[i][1] != NULL)
-			(void)snprintf(package, PACKAGE_SIZE, "%s",
-			    packages[i][1]);
-		return;
-	}
-	(void)snprintf(package, PACKAGE_SIZE, "%s", module);
+	if (row == NULL)
+		(void)snprintf(package, PACKAGE_SIZE, "%s", module);
+	else if (row[1] != NULL)
+		(void)snprintf(package, PACKAGE_SIZE, "%s", row[1]);
 }
 
 /* ModuleNotFoundError: No module named 'yaml.nodes' */

@@ -10,6 +10,7 @@
 #include "../../base/text.h"
 #include "../../base/utf8.h"
 #include "render_view.h"
+#include "render_pip.h"
 #include "terminal.h"
 
 #define NAME_MOST 32 /* code points of a name in a list */
@@ -17,7 +18,6 @@
 #define LOG_SHOWN (64 * 1024) /* bytes of a log that can matter */
 #define OUTPUT_NAME "output.txt"
 #define LOG_NAME "pip.log"
-#define TEXT_NOT_FOUND "No matching distribution found for "
 /* A run that took more than this is told what it took. */
 #define TIME_QUIET_US 1000000
 #define MEMORY_QUIET (INT64_C(64) << 20)
@@ -381,22 +381,6 @@ log_has(const struct buf *log, const char *text)
 	return memmem(buf_str(log), log->len, text, strlen(text)) != NULL;
 }
 
-/* What pip did not find, in its words. */
-static void
-add_missing(struct buf *out, const struct buf *log, const struct config *config)
-{
-	const char *what = strstr(buf_str(log), TEXT_NOT_FOUND) +
-	    strlen(TEXT_NOT_FOUND);
-	auto_free char *name = xstrndup(what, strcspn(what, "\r\n"));
-
-	buf_addf(out,
-	    config->pip_allow_sdist ?
-		_("\nThere is no %s.") :
-		_("\nThere is no %s as a wheel for this Python: packages that "
-		  "must be built are not installed here."),
-	    phrase_name(name, NAME_MOST).text);
-}
-
 /* What the log of a failed installation means.  False: that cannot be told. */
 static bool
 explain_pip(struct buf *out, const struct buf *log,
@@ -420,10 +404,8 @@ explain_pip(struct buf *out, const struct buf *log,
 		buf_adds(out,
 		    _("\nThe package index cannot be reached from here at the "
 		      "moment."));
-	else if (strstr(buf_str(log), TEXT_NOT_FOUND) != NULL)
-		add_missing(out, log, config);
 	else
-		return false;
+		return render_pip_missing(out, log, config);
 	return true;
 }
 

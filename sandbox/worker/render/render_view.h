@@ -2,6 +2,7 @@
 #ifndef RENDER_VIEW_H
 #define RENDER_VIEW_H
 
+#include "../../base/nearest.h"
 #include "render.h"
 
 struct view;
@@ -42,6 +43,8 @@ struct render_need {
 /* What input() asked stands before the traceback of its error, on a line of its
  * own: Python begins none. */
 void render_part_prompt(const struct run_outcome *outcome, struct buf *output);
+/* What people may have meant who asked pip for it. */
+struct nearest render_need_nearest(const char *name);
 /* By the error that it ended in. */
 void render_need(struct render_need *need, const struct run_outcome *outcome,
     const struct buf *output);
@@ -52,7 +55,7 @@ struct render_buttons {
 	const struct config *config;
 	const struct view *view; /* with its texts */
 	bool cut;		 /* not all of the output is shown */
-	const char *elsewhere; /* where the file is that was not found; "" */
+	const char *elsewhere;	 /* where the file is that was not found; "" */
 	struct render_need need;
 };
 

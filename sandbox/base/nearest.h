@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef NEAREST_H
+#define NEAREST_H
+
+#include <stddef.h>
+
+/*
+ * The names that are nearest to what somebody has typed, by Levenshtein's
+ * distance.  What is too far to have been meant is not taken.
+ */
+#define NEAREST_MOST 3
+#define NEAREST_NAME 40 /* bytes: longer names are near to none */
+
+struct nearest {
+	struct {
+		char name[NEAREST_NAME];
+		size_t far;
+	} of[NEAREST_MOST]; /* in the order of their distance */
+	size_t count;
+};
+
+/* Take a name, copied, if it is near and nearer than the last of three; shown
+ * is what it is called. */
+void nearest_take(struct nearest *nearest, const char *typed, const char *name,
+    const char *shown);
+
+#endif
