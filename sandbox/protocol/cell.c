@@ -184,7 +184,7 @@ take_kept(const struct frame_view *view, struct cell_result *r)
 
 	if (!get_bounded(view, TAG_KEPT, 0, 1, 0, &kept) ||
 	    !get_bounded(view, TAG_WENT_ON, 0, 1, 0, &went_on) ||
-	    !get_bounded(view, TAG_ENDED, 0, KEPT_BROKEN_OFF, 0, &ended) ||
+	    !get_bounded(view, TAG_ENDED, 0, KEPT_PROCESSES, 0, &ended) ||
 	    !get_bounded(view, TAG_KEPT_NAMES, 0, INT64_MAX, 0,
 		&r->kept_names) ||
 	    !get_bounded(view, TAG_KEPT_BYTES, 0, SIZE_SANE, 0, &r->kept_bytes))

@@ -362,13 +362,13 @@ enum kept_end {
 	KEPT_DIED = 5,		/* at rest, or with its cell */
 	KEPT_RESTARTED = 6,	/* the broker knows of none */
 	KEPT_STOPPED = 7,	/* as its owner wanted */
-	/* in a run; the client has seen it */
-	KEPT_EXITED = 8,	/* its code ended it, or cannot be stopped */
+	KEPT_EXITED = 8,	/* in a run, as the next: by its code */
 	KEPT_TIME = 9,
 	KEPT_OUTPUT = 10,
 	KEPT_MEMORY = 11,
 	KEPT_SIGNAL = 12,
 	KEPT_BROKEN_OFF = 13,	/* cancelled, or its client has died */
+	KEPT_PROCESSES = 14,	/* it left no room for another one */
 };
 
 /* Why an operation on the workspace failed (TAG_CODE of a REASON_ERROR). */

@@ -8,7 +8,7 @@ import re
 import subprocess
 import threading
 
-from served import JSON, Served, wait_for
+from served import JSON, Served, has_process, wait_for
 from service import DOCKER, IMAGE
 from tap import run, test
 
@@ -81,6 +81,21 @@ def a_timeout_kills_what_the_command_started():
     answer = bash(session, "sleep 3; ls")
     assert answer["stdout"] == "", answer
     assert end(session).status == 204
+
+
+@test
+def a_server_in_the_background_lives_as_long_as_the_session():
+    session = create()
+    answer = bash(session, "nohup python3 -u -m http.server -b 127.0.0.1 8123 "
+                           ">log 2>&1 & while ! grep -q Serving log; do "
+                           "sleep .1; done; sleep 4711 & echo up")
+    assert (answer["stdout"], answer["exit_code"]) == ("up\n", 0), answer
+    answer = bash(session, "python3 -c 'import urllib.request as u; print("
+                           "u.urlopen(\"http://127.0.0.1:8123/log\").status)'")
+    assert answer["stdout"] == "200\n", answer
+    assert has_process("4711")
+    assert end(session).status == 204
+    wait_for(lambda: not has_process("4711"))
 
 
 @test

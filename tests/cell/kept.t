@@ -61,6 +61,30 @@ def ends(told):
 
 
 @test
+def one_that_leaves_no_room_for_a_process_is_told_as_that():
+    for fill in ("import os\nx = 1\nwhile True:\n"       # never waited for
+                 "    try:\n        if os.fork() == 0: os._exit(0)\n"
+                 "    except OSError: break\n",
+                 "import threading\nx = 1\nwhile True:\n"
+                 "    try: threading.Thread(target=threading.Event().wait,\n"
+                 "                          daemon=True).start()\n"
+                 "    except RuntimeError: break\n"):
+        for files in (0, 100):      # that a child of PID 1's would send
+            fresh()
+            told = again(fill + "open('new%d', 'w').write('n')" % files,
+                         idle=False, collect_files=files, collect_bytes=1000,
+                         collect_total=9999)
+            assert told.reason == N.REASON_EXIT, (fill, told)
+            assert files == 0 or told.files == {b"new100": b"n"}, told
+            kind, said = unpack(cell.control.recv(65536))
+            assert kind == "IDLE" and "RETIRE" not in said, said
+            told = again("print('x' in globals())")
+            assert (told.reason, told.output) == (N.REASON_EXIT, b"False\n"), (
+                fill, told)
+            assert told.ended == N.KEPT_PROCESSES, told
+
+
+@test
 def variables_imports_and_the_current_folder_live_on():
     start("import os, json as j\nx = 1\nos.mkdir('d')\nos.chdir('d')\n"
           "def f(): return x\nprint(os.getpid())")

@@ -5,7 +5,7 @@
 import time
 
 from apidriver import EXECUTE_ENV, ApiCell
-from driver import N
+from driver import N, wait_until
 from tap import run, test
 
 cell = ApiCell(kind="session")
@@ -94,11 +94,121 @@ def the_time_limit_ends_all_that_the_command_began():
     assert len(cell.processes()) == 1, cell.processes()
 
 
+def alive(pid):
+    return bash("kill -0 %d 2>/dev/null" % pid).status == 0
+
+
+def end_all():
+    """Nothing of the commands before is to be there."""
+    bash("kill -9 -1")
+    wait_until(lambda: len(cell.processes()) == 1)
+
+
 @test
-def what_a_command_leaves_behind_ends_with_it():
-    told = bash("sleep 60 & echo gone")
-    assert told.output == b"gone\n" and told.wall_us < 5000000, told
-    assert len(cell.processes()) == 1, cell.processes()
+def what_a_command_leaves_in_the_background_lives_on():
+    told = bash("sleep 60 & echo $!")
+    assert told.reason == N.REASON_EXIT and told.wall_us < 5000000, told
+    assert alive(int(told.output)), told
+    told = bash("nohup sleep 60 >/dev/null 2>&1 & echo $!")
+    assert alive(int(told.output)), told
+    told = bash("(setsid sleep 60 & echo $!)")
+    assert bash("kill -9 %d; echo $?" % int(told.output)).output == b"0\n"
+    told = bash("( (while :; do date >>ticks; sleep .05; done) & )")
+    assert told.wall_us < 5000000, told
+    bash("rm -f ticks; while [ ! -s ticks ]; do :; done")
+    end_all()
+
+
+@test
+def a_server_serves_the_commands_after_it():
+    """It says a line for each on its standard error, which nobody reads."""
+    told = bash("""python3 - <<'E' &
+import http.server
+s = http.server.ThreadingHTTPServer(('127.0.0.1', 0),
+                                    http.server.SimpleHTTPRequestHandler)
+open('port', 'w').write(str(s.server_address[1]))
+s.serve_forever()
+E
+while [ ! -s port ]; do :; done; echo up""")
+    assert told.stdout == b"up\n", told
+    for _ in range(3):
+        told = bash("""python3 -c "
+import urllib.request as u
+where = 'http://127.0.0.1:' + open('port').read() + '/port'
+print(len([u.urlopen(where).read() for _ in range(400)]))
+" """)
+        assert (told.stdout, told.stderr) == (b"400\n", b""), told
+    end_all()
+    bash("rm port")
+
+
+@test
+def what_it_writes_later_is_no_other_commands():
+    told = bash("(while [ ! -e go ]; do :; done; echo late; echo late >&2; "
+                "touch done) & echo now")
+    assert (told.stdout, told.stderr) == (b"now\n", b""), told
+    told = bash("touch go; while [ ! -e done ]; do :; done; rm go done; echo ok")
+    assert (told.stdout, told.stderr) == (b"ok\n", b""), told
+
+
+@test
+def a_flood_in_the_background_holds_up_nothing():
+    for _ in range(2):
+        told = bash("yes & echo now >&2", output_max=100000,
+                    output_mode=N.OUTPUT_DRAIN)
+        assert told.reason == N.REASON_EXIT and told.stderr == b"now\n", told
+        assert told.wall_us < 5000000, told.fields
+    assert bash("echo ok").output == b"ok\n"
+    end_all()
+
+
+@test
+def a_command_that_is_cut_short_takes_its_own_along_and_no_others():
+    old = int(bash("sleep 60 & echo $!").output)
+    new = bash("sleep 61 & echo $!; setsid sleep 62 & echo $!; "
+               "(setsid sh -c 'sleep 63 & echo $!; sleep 64') & sleep 65",
+               wall_ms=1500)
+    assert new.reason == N.REASON_TIME, new
+    pids = [int(word) for word in new.output.split()]
+    assert len(pids) == 3 and not any(map(alive, pids)), pids
+    assert alive(old)
+    assert len(cell.processes()) == 3, "and who reads what it might say"
+    assert bash("sleep 66 & yes", output_max=1000).reason == N.REASON_OUTPUT
+    assert alive(old) and len(cell.processes()) == 3
+    end_all()
+
+
+@test
+def they_are_counted_and_one_too_many_is_told():
+    bash("""python3 -c "
+import os, time
+while True:
+    try:
+        if os.fork() == 0: time.sleep(60); os._exit(0)
+    except OSError: break
+" """)
+    told = bash("echo on")
+    assert (told.stdout, told.status) == (b"on\n", 0), told
+    assert told.stderr == (b"sandbox: earlier commands have left too many "
+                           b"processes; all of them have been ended\n"), told
+    assert len(cell.processes()) == 1
+    told = bash("echo on")
+    assert (told.stdout, told.stderr) == (b"on\n", b""), told
+
+
+@test
+def files_are_read_beside_them():
+    bash("(while :; do echo x >turning; mv turning turned; done) & true")
+    told = lease.request("READ", path="b", max_bytes=10)
+    assert told.files == {b"b": b"2"}, told
+    told = lease.request("RUN", plain=1, folder="/workspace", env=EXECUTE_ENV,
+                         args=["-c", "open('new', 'w').write('n')"],
+                         wall_ms=20000, output_max=1000, collect_files=100,
+                         collect_bytes=1000, collect_total=10000,
+                         collect_ms=20000, collect_how=N.COLLECT_BYTES)
+    assert told.files[b"new"] == b"n", told
+    end_all()
+    bash("rm -f turning turned new")
 
 
 @test
@@ -155,6 +265,8 @@ def files_can_be_read_and_listed():
 
 @test
 def hanging_up_ends_the_session():
+    bash("sleep 60 & nohup sleep 61 &")
+    assert len(cell.processes()) > 2
     lease.begin("BASH", source=b"echo on; sleep 60", wall_ms=60000,
                 output_max=10)
     while lease.frame()[0] != "OUTPUT":

@@ -137,6 +137,7 @@ children_do(const struct supervisor *k)
 	if (pid <= 0)
 		return pid;
 	(void)TEMP_FAILURE_RETRY(wait4(pid, &status, 0, NULL));
+	errno = ECHILD;
 	return status == 0 ? 1 : -1;
 }
 

@@ -185,6 +185,8 @@ enclose_jail(struct supervisor *k)
 		return base_fail(k, failed);
 	k->lease = state->watch.lease;
 	pid = children_clone(k);
+	if (pid < 0 && kept_make_room(k))
+		pid = children_clone(k);
 	if (pid == 0) { /* which has no state */
 		run_process_begin(k);
 		return k->jailed != 0 ? run_process_take(k) : SUPERVISOR_AHEAD;

@@ -12,69 +12,22 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "background.h"
 #include "base.h"
 #include "children.h"
 #include "names.h"
+#include "processes.h"
 #include "run_state.h"
 
 #define MS_NS 1000000
 #define QUIET_MS 1000 /* for all to have ended or stopped */
 #define TICK_US 10000 /* of times in /proc */
-#define ABOUT_MAX 2048
-/* of /proc/PID/stat: stat_field() */
-enum { CUTIME = 13, CSTIME = 14, THREADS = 17 };
+/* of /proc/PID/stat: processes_field() */
+enum { CUTIME = 13, CSTIME = 14 };
 
 static const sigset_t none;
 
 /* ---- what /proc says ---- */
-
-/* Into text, with a NUL behind it.  False: there is no such process. */
-static bool
-read_about(const struct supervisor *k, const char *pid, const char *what,
-    char text[ABOUT_MAX])
-{
-	char path[32];
-	size_t len = strlen(pid);
-	ssize_t got = -1;
-	int fd;
-
-	memcpy(path, pid, len + 1);
-	memcpy(path + len, what, strlen(what) + 1);
-	fd = openat(k->proc, path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, text, ABOUT_MAX - 1);
-		(void)close(fd);
-	}
-	text[got > 0 ? got : 0] = '\0';
-	return got > 0;
-}
-
-static int64_t
-number_at(const char *text)
-{
-	int64_t value = 0;
-
-	while (*text == ' ' || *text == '\t')
-		text++;
-	for (; *text >= '0' && *text <= '9' && value < INT64_MAX / 16; text++)
-		value = value * 10 + (*text - '0');
-	return value;
-}
-
-/* In "PID (NAME) STATE …" of /proc/PID/stat, where a process chooses its NAME:
- * the field with that number, STATE is 0. */
-static const char *
-stat_field(const char *text, int number)
-{
-	const char *at = text;
-
-	for (const char *p = text; *p != '\0'; p++)
-		if (*p == ')')
-			at = p + 1;
-	for (; number >= 0 && *at != '\0'; at++)
-		number -= *at == ' ';
-	return at;
-}
 
 /* After "KEY:" in /proc/PID/status; 0 where there is none. */
 static int64_t
@@ -82,7 +35,7 @@ status_field(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
 
-	return at == NULL ? 0 : number_at(at + strlen(key));
+	return at == NULL ? 0 : processes_number(at + strlen(key));
 }
 
 /* What a process has used, and those that it has waited for: microseconds. */
@@ -92,13 +45,13 @@ cpu_of(const struct supervisor *k, pid_t pid, const char *name)
 	/* a clock of another process: clock_getcpuclockid(3) */
 	clockid_t clock = (clockid_t)(~(unsigned int)pid << 3 | 2);
 	struct timespec used = { 0 };
-	char text[ABOUT_MAX];
+	char text[PROCESSES_TEXT_MAX];
 	int64_t ticks = 0;
 
 	(void)clock_gettime(clock, &used);
-	if (read_about(k, name, "/stat", text))
-		ticks = number_at(stat_field(text, CUTIME)) +
-		    number_at(stat_field(text, CSTIME));
+	if (processes_read(k, name, "/stat", text))
+		ticks = processes_number(processes_field(text, CUTIME)) +
+		    processes_number(processes_field(text, CSTIME));
 	return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000 +
 	    ticks * TICK_US;
 }
@@ -109,13 +62,13 @@ note_usage(struct supervisor *k)
 	struct run_state *state = k->state;
 	struct kept *kept = &state->kept;
 	char name[21];
-	char text[ABOUT_MAX];
+	char text[PROCESSES_TEXT_MAX];
 	int64_t most;
 
 	name[base_decimal(name, (uint64_t)kept->pid)] = '\0';
 	kept->cpu_us = cpu_of(k, kept->pid, name);
 	state->cpu_us += kept->cpu_us;
-	(void)read_about(k, name, "/status", text);
+	(void)processes_read(k, name, "/status", text);
 	most = status_field(text, "\nVmHWM:");
 	if (most > state->rss_kib)
 		state->rss_kib = most;
@@ -130,26 +83,19 @@ kill_all_but(const struct supervisor *k, pid_t one)
 {
 	struct names names = { .folder = openat(k->proc, ".",
 				   O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
-	char text[ABOUT_MAX];
+	char text[PROCESSES_TEXT_MAX];
 	const char *name;
 	size_t alive = names.folder < 0;
-	bool dead;
 
 	while (names.folder >= 0 && (name = names_next(&names)) != NULL) {
-		pid_t pid = (pid_t)number_at(name);
-		const char *status;
+		pid_t pid = (pid_t)processes_number(name);
 
-		if (pid <= 1 || pid == one ||
-		    !read_about(k, name, "/stat", text))
-			continue;
-		/* the first of its threads may be dead and others alive */
-		status = stat_field(text, 0);
-		dead = (*status == 'Z' || *status == 'X') &&
-		    number_at(stat_field(text, THREADS)) <= 1;
-		if (dead)
-			continue;
-		alive++;
-		(void)kill(pid, SIGKILL);
+		if (pid > 1 && pid != one &&
+		    processes_read(k, name, "/stat", text) &&
+		    processes_is_alive(text)) {
+			alive++;
+			(void)kill(pid, SIGKILL);
+		}
 	}
 	alive += names.failed;
 	if (names.folder >= 0)
@@ -219,6 +165,8 @@ check(struct supervisor *k)
 	pid_t pid = state->kept.pid;
 	int status;
 
+	if (background_stays(k))
+		background_reap(k);
 	if (pid <= 0 ||
 	    wait4(pid, &status, WNOHANG | WUNTRACED | WCONTINUED | __WALL,
 		NULL) == 0)
@@ -229,6 +177,27 @@ check(struct supervisor *k)
 		base_leave();
 	if (state->run > 0)
 		(void)kill(state->run, SIGCONT);
+}
+
+bool
+kept_make_room(struct supervisor *k)
+{
+	struct run_state *state = k->state;
+
+	if (errno != EAGAIN)
+		return false;
+	if (state->kept.pid > 0) {
+		kept_end(k, KEPT_PROCESSES);
+		k->kept = 0;
+		while (children_reap(state, WNOHANG) > 0)
+			; /* what it has never waited for */
+		return true;
+	}
+	if (!background_stays(k))
+		return false;
+	children_kill_all(state);
+	state->crowded = true;
+	return true;
 }
 
 int
@@ -248,8 +217,10 @@ kept_do(struct supervisor *k)
 		check(k);
 		while (children_reap(state, WNOHANG) > 0)
 			;
-		if (state->status != -1)
+		if (state->status != -1) {
+			errno = ECHILD;
 			return state->status == 0 ? 1 : -1;
+		}
 		(void)ppoll(NULL, 0, NULL, &none);
 	}
 }
@@ -273,6 +244,12 @@ kept_end_others(struct supervisor *k)
 	struct run_state *state = k->state;
 
 	check(k);
+	if (background_stays(k)) {
+		if (state->run > 0 && state->status == -1)
+			(void)kill(state->run, SIGKILL);
+		background_settle(k, false);
+		return;
+	}
 	if (state->kept.pid > 0) {
 		while (children_reap(state, WNOHANG) > 0)
 			;

@@ -43,6 +43,10 @@ void kept_end(struct supervisor *k, enum kept_end why);
 /* End all processes but the kept one, and reap them. */
 void kept_end_others(struct supervisor *k);
 
+/* A clone has failed, by errno.  True: that may be by what is kept, or was left
+ * in the background, and so it has been ended: try again. */
+bool kept_make_room(struct supervisor *k);
+
 /* children_do(), while a kept process stays at rest, or is ended. */
 int kept_do(struct supervisor *k);
 

@@ -47,6 +47,7 @@ struct run_state {
 	struct network network;
 	struct kept kept;
 	bool went_on; /* the run is one of a kept process */
+	bool crowded; /* there was no room, see kept_make_room(); not told */
 	struct supervisor_plan plan;
 	char said[RUN_STATE_SAID_MAX];
 };

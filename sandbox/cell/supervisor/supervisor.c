@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "background.h"
 #include "base.h"
 #include "beside.h"
 #include "children.h"
@@ -136,6 +137,8 @@ harvest(struct supervisor *k)
 	k->result_len = (uint32_t)state->watch.frame.len;
 	memcpy(k->result, state->watch.frame.data, state->watch.frame.len);
 	done = kept_do(k);
+	if (done < 0 && kept_make_room(k))
+		done = kept_do(k);
 	if (done == 0)
 		return NEXT_HARVEST; /* without a run state */
 	/* the next clone is not to see it */
@@ -188,6 +191,22 @@ await_end(struct supervisor *k)
 	}
 }
 
+/* As a word of the command's; its client may be gone, which is found later. */
+static void
+pass_on_crowded(struct run_state *state)
+{
+	static const char text[] =
+	    "sandbox: earlier commands have left too many processes; all of "
+	    "them have been ended\n";
+	struct frame *frame = &state->watch.frame;
+
+	frame_start(frame, FRAME_OUTPUT);
+	frame_add_int(frame, TAG_STREAM, 2);
+	frame_add_bytes(frame, TAG_DATA, text, sizeof(text) - 1);
+	(void)watch_send(&state->watch);
+	state->crowded = false;
+}
+
 /* A run, from its start to its result. */
 static enum next
 oversee(struct supervisor *k)
@@ -208,18 +227,24 @@ oversee(struct supervisor *k)
 	watch->file_at = 0;
 	watch->file_end = (int64_t)plan->input;
 	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
+	if (state->crowded)
+		pass_on_crowded(state);
 	end = await_end(k);
 	if (end == WATCH_BESIDE)
 		return NEXT_BESIDE;
 	wall = watch_now() - watch->started;
 	/* what is left in the pipes is all, when nobody writes any more */
 	rests = end == WATCH_RESTS && kept_take(k);
-	if (!rests)
+	if (background_stays(k) && end != WATCH_GONE)
+		background_settle(k, end != WATCH_ENDED);
+	else if (!rests)
 		children_kill_all(state);
 	if (end == WATCH_GONE || !watch_drain(watch)) {
 		kept_end(k, KEPT_BROKEN_OFF);
 		return NEXT_OVER;
 	}
+	if (background_stays(k))
+		background_release(k);
 	if (watch->over)
 		kept_end(k, 0);
 	k->kept = state->kept.pid > 0;

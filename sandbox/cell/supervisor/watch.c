@@ -2,6 +2,7 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/sendfile.h>
@@ -153,9 +154,9 @@ rest_after(struct watch *watch, size_t size)
 		watch->next_rest = REST_NS;
 }
 
-/* Pass on one piece of output; false when there was none, with *gone when the
- * client is. */
-static bool
+/* Pass on one piece of output: its length, 0 when there was none, with *gone
+ * when the client is. */
+static size_t
 read_output(struct watch *watch, int stream, bool *gone)
 {
 	ssize_t len = read(watch->outputs[stream], watch->data,
@@ -163,10 +164,10 @@ read_output(struct watch *watch, int stream, bool *gone)
 	size_t size;
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
-		return false;
+		return 0;
 	if (len <= 0) {
 		base_close(&watch->outputs[stream]);
-		return false;
+		return 0;
 	}
 	size = count_output(watch, stream, (size_t)len);
 	rest_after(watch, size);
@@ -175,7 +176,7 @@ read_output(struct watch *watch, int stream, bool *gone)
 	frame_add_bytes(&watch->frame, TAG_DATA, watch->data, size);
 	if (size > 0 && !pass_on(watch))
 		*gone = true;
-	return true;
+	return (size_t)len;
 }
 
 /* Write what fits of standard input; close it after the last byte. */
@@ -289,15 +290,28 @@ watch_run(struct watch *watch)
 	}
 }
 
-/* Bounded by the pipes, as nobody fills them. */
+/* No more than a pipe holds: somebody in the background may fill it. */
+static bool
+drain(struct watch *watch, int stream)
+{
+	long left = fcntl(watch->outputs[stream], F_GETPIPE_SZ);
+	bool gone = false;
+	size_t len = 1;
+
+	while (!gone && !watch->over && left > 0 && len > 0) {
+		len = read_output(watch, stream, &gone);
+		left -= (long)len;
+		gone = gone || !flush(watch);
+	}
+	return !gone;
+}
+
 bool
 watch_drain(struct watch *watch)
 {
-	bool gone = !flush(watch);
+	bool there = flush(watch);
 
-	for (int i = 0; i < WATCH_STREAMS; i++)
-		while (!gone && !watch->over && watch->outputs[i] >= 0 &&
-		    read_output(watch, i, &gone))
-			gone = gone || !flush(watch);
-	return !gone;
+	for (int i = 0; i < WATCH_STREAMS && there; i++)
+		there = drain(watch, i);
+	return there;
 }

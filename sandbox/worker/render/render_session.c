@@ -72,9 +72,10 @@ render_session_ended(struct message *message, enum kept_end why)
 		[KEPT_MEMORY] = N_("the memory limit was reached"),
 		[KEPT_SIGNAL] = N_("the code crashed"),
 		[KEPT_BROKEN_OFF] = N_("the run was broken off"),
+		[KEPT_PROCESSES] = N_("it had too many processes or threads"),
 	};
 
-	if (why < KEPT_RESTED || why > KEPT_BROKEN_OFF)
+	if (why < KEPT_RESTED || why > KEPT_PROCESSES)
 		return;
 	buf_addf(&message->tail,
 	    _("\n-# The session had ended: %s. This run began a new one."),
