@@ -135,6 +135,33 @@ def headers_say_what_the_body_says():
 
 
 @test
+def what_is_not_known_of_a_request_does_no_harm():
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    for parent in trace, "no trace", 7, None, {"a": []}:
+        meta = {"traceparent": parent, "tracestate": parent,
+                "baggage": parent, "example.org/x": parent,
+                META + "clientCapabilities": {
+                    "extensions": {"example.org/unknown": {"a": 1},
+                                   META + "tasks": {}, META + "ui": {}},
+                    "elicitation": {}, "unknown": parent}}
+        result = mcp.result(mcp.modern("tools/call", {
+            "name": "run_python", "arguments": {"code": "6*7"}}, meta=meta))
+        # Whoever could take a task is answered by the result itself.
+        assert result["resultType"] == "complete", result
+        assert result["structuredContent"]["stdout"] == "42\n", result
+        result = mcp.result(mcp.legacy("tools/call", {
+            "name": "run_python", "arguments": {"code": "6*7"},
+            "_meta": meta}))
+        assert result["structuredContent"]["stdout"] == "42\n", result
+        result = mcp.result(mcp.legacy("initialize", {
+            "protocolVersion": LEGACY, "clientInfo": {},
+            "capabilities": meta[META + "clientCapabilities"]}, version=None))
+        assert "extensions" not in result["capabilities"], result
+    tools = json.dumps(mcp.result(mcp.legacy("tools/list")))
+    assert "$ref" not in tools, tools
+
+
+@test
 def both_eras_take_turns_on_one_connection():
     link = served.connect()
     for number in range(4):
@@ -344,11 +371,16 @@ def pictures_are_seen_and_other_files_are_linked():
     assert base64.b64decode(kinds["image"]["data"]) == PNG, kinds
     assert kinds["image"]["mimeType"] == "image/png", kinds
     assert kinds["text"]["text"] == "<svg/>", kinds
+    told = result["content"][0]["text"]
     links = {item["name"]: item for item in result["content"]
              if item["type"] == "resource_link"}
     assert set(links) == {"t.csv", "no.png"}, links
     files = {f["path"]: f for f in result["structuredContent"]["files"]}
     assert set(files) == {"b.png", "t.csv", "no.png", "s.svg"}, files
+    # Each is told once more for who reads the content alone.
+    for name, file in files.items():
+        linked = name in links and links[name]["uri"] == file["uri"]
+        assert linked != (file["uri"] in told), (name, told)
     for file in files.values():
         content = mcp.result(mcp.legacy("resources/read", {
             "uri": file["uri"]}))["contents"][0]
@@ -624,6 +656,9 @@ def files_stay_in_a_session():
         assert part["size"] == 6, part
         got, offset = got + part["text"], part["next_offset"]
     assert got == "h\u00e9llo", got
+    part = mcp.tool("read_file", session=session, path="d/a.txt", limit=4)
+    assert part["content"][1]["text"] == (
+        "[4 of 6 bytes; the next offset is 4]"), part
     mcp.tool("write_file", session=session, path="p.png",
              base64=base64.b64encode(PNG).decode())
     result = mcp.tool("read_file", session=session, path="p.png")

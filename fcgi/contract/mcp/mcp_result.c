@@ -243,6 +243,11 @@ mcp_add_read(struct buf *out, const struct mcp_message *m, const char *path,
 		add_text_item(out, data, taken);
 	else
 		add_bytes_items(out, type, data, taken, shown, hidden);
+	if (offset + (int64_t)taken < size)
+		buf_addf(out,
+		    ",{\"type\":\"text\",\"text\":\"[%zu of %" PRId64
+		    " bytes; the next offset is %" PRId64 "]\"}",
+		    taken, size, offset + (int64_t)taken);
 	buf_adds(out, "],\"structuredContent\":{");
 	if (text) {
 		buf_adds(out, "\"text\":");

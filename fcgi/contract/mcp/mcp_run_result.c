@@ -17,8 +17,8 @@
 
 #define TEXT_MAX ((size_t)512 << 10)
 #define LINES_MAX 20 /* that tell of files, in the text */
-/* Those lines, and what else the content has beside the streams and links. */
-#define SLACK 49152
+/* What the content has beside the streams, links and those lines. */
+#define SLACK 16384
 
 #define NO_ROOM "the rest of the answer leaves no room for it"
 
@@ -99,37 +99,50 @@ add_stream(struct buf *text, const struct mcp_output *o, const char *title)
 		buf_addc(text, '\n');
 }
 
-/* For clients that show nothing but text. */
 static void
-add_file_lines(struct buf *text, const struct mcp_run *run)
+add_bare_uri(struct buf *out, const struct mcp_left *file)
 {
-	size_t i;
+	const char *slash = strrchr(file->path, '/');
 
-	for (i = 0; i < run->left_count && i < LINES_MAX; i++) {
-		const struct mcp_left *file = &run->left[i];
-
-		buf_addf(text, "[file %.200s, %" PRId64 " bytes", file->path,
-		    file->size);
-		if (file->id != NULL)
-			buf_addf(text, ", %s", file->type);
-		else
-			buf_addf(text, ": not kept, %s", file->why);
-		if (file->hidden != NULL)
-			buf_addf(text, "; not shown: %s", file->hidden);
-		buf_adds(text, "]\n");
-	}
-	if (i < run->left_count || run->more_left)
-		buf_adds(text, "[there are more files]\n");
+	mcp_add_uri(out, file->id, slash == NULL ? file->path : slash + 1);
 }
 
 static void
 add_uri(struct buf *out, const struct mcp_left *file)
 {
 	auto_buf struct buf uri = BUF_INIT(8192);
-	const char *slash = strrchr(file->path, '/');
 
-	mcp_add_uri(&uri, file->id, slash == NULL ? file->path : slash + 1);
+	add_bare_uri(&uri, file);
 	mcp_add_text(out, buf_str(&uri), uri.len);
+}
+
+/* For clients that show nothing but text.  A file that has no link has its URI
+ * here. */
+static void
+add_file_lines(struct buf *text, const struct mcp_message *m,
+    const struct mcp_run *run)
+{
+	size_t i;
+
+	for (i = 0; i < run->left_count && i < LINES_MAX; i++) {
+		const struct mcp_left *file = &run->left[i];
+
+		buf_addf(text, "[file %s, %" PRId64 " bytes", file->path,
+		    file->size);
+		if (file->id != NULL)
+			buf_addf(text, ", %s", file->type);
+		else
+			buf_addf(text, ": not kept, %s", file->why);
+		if (file->id != NULL && (file->content.len > 0 || !m->links)) {
+			buf_adds(text, ", ");
+			add_bare_uri(text, file);
+		}
+		if (file->hidden != NULL)
+			buf_addf(text, "; not shown: %s", file->hidden);
+		buf_adds(text, "]\n");
+	}
+	if (i < run->left_count || run->more_left)
+		buf_adds(text, "[there are more files]\n");
 }
 
 /* ---- what is structured ---- */
@@ -250,14 +263,19 @@ mcp_check_picture(struct mcp_left *file)
 /* What is shown shares the room that the rest leaves.  The content repeats what
  * is structured, so that counts twice. */
 static void
-hide_what_does_not_fit(const struct mcp_run *run)
+hide_what_does_not_fit(const struct mcp_message *m, const struct mcp_run *run)
 {
 	auto_buf struct buf structured = BUF_INIT(MCP_ANSWER_MAX);
+	auto_buf struct buf lines = BUF_INIT(TEXT_MAX);
 	size_t rest;
 	size_t room;
 
 	add_structured(&structured, run);
 	rest = 2 * structured.len + SLACK;
+	add_file_lines(&lines, m, run);
+	buf_reset(&structured);
+	mcp_add_text(&structured, buf_str(&lines), lines.len);
+	rest += structured.len;
 	room = rest < MCP_RESULT_MAX ? MCP_RESULT_MAX - rest : 0;
 	for (size_t i = 0; i < run->left_count; i++) {
 		struct mcp_left *file = &run->left[i];
@@ -284,11 +302,11 @@ mcp_add_run(struct buf *out, const struct mcp_message *m,
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
 	bool fine = run->cell->reason == REASON_EXIT && run->cell->status == 0;
 
-	hide_what_does_not_fit(run);
+	hide_what_does_not_fit(m, run);
 	add_stream(&text, run->out, NULL);
 	add_stream(&text, run->err, "stderr");
 	add_end(&text, run);
-	add_file_lines(&text, run);
+	add_file_lines(&text, m, run);
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
 	buf_adds(out, ",\"content\":[{\"type\":\"text\",\"text\":");
 	mcp_add_text(out, buf_str(&text), text.len);
