@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "app.h"
+#include "librechat_cancel.h"
 #include "librechat_run.h"
 #include "librechat_who.h"
 #include "reply.h"
 #include "routes.h"
 #include "../server/http.h"
 
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/log.h"
 
@@ -109,6 +111,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 	struct libre_run x = { .run = { .app = app, .req = req },
 		.exec = &program.exec,
 		.program = &program };
+	auto_close int stop = -1;
 	int status = 400;
 
 	if (!api_read_body(req, &body))
@@ -120,6 +123,8 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		return;
 	}
 	buf_release(&body);
+	stop = librechat_cancel_listen(app, req);
+	x.run.stop_fd = stop > 0 ? stop : 0;
 	x.own.connection = -1; /* each round begins as the first one did */
 	/* What it leaves is of this node, whichever had its first round. */
 	memcpy(x.session,
@@ -129,5 +134,9 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		session,
 	    sizeof(x.session));
 	librechat_run(&x, answer_round, &asked);
+	/* Its client has closed this; a proxy between may not have. */
+	if (x.run.end == API_GONE && !http_client_gone(req))
+		reply_librechat(req, 409, NULL, "The execution was cancelled",
+		    NULL);
 	libre_program_release(&program);
 }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -125,12 +126,20 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	    run->reference, run->c.heard, cell_name);
 }
 
+/* Its client is gone, or it is to end. */
+static bool
+is_over(const struct api_run *run, const struct pollfd *gone)
+{
+	struct pollfd p = *gone;
+
+	return http_client_gone(run->req) || poll(&p, 1, 0) > 0;
+}
+
 /* Lease a cell, run in it, and give it back. */
 static void
-attempt(struct api_run *run, const char *interpreter)
+attempt(struct api_run *run, const char *interpreter, const struct pollfd *gone)
 {
 	struct metrics *metrics = &run->app->metrics;
-	struct pollfd gone = { .fd = http_fd(run->req), .events = POLLRDHUP };
 	struct lease_request request = {
 		.class = "api",
 		.sandbox = "",
@@ -140,7 +149,7 @@ attempt(struct api_run *run, const char *interpreter)
 		    run->request),
 		.lease_ms = SEND_MS + limits_ms(run->request) +
 		    LIMIT_OUTSIDE_MS + LIMIT_LEASE_MORE_MS,
-		.unless = &gone,
+		.unless = gone,
 		.tick = run->c.tick,
 		.tick_arg = run->c.arg,
 		.tick_ms = run->c.tick_ms,
@@ -151,7 +160,7 @@ attempt(struct api_run *run, const char *interpreter)
 	struct err err;
 
 	run->end = API_GONE;
-	if (http_client_gone(run->req))
+	if (is_over(run, gone))
 		return;
 	/* Wait for a cell, but not longer than the client does. */
 	metrics_change(metrics, METRICS_WAITING, 1);
@@ -162,7 +171,7 @@ attempt(struct api_run *run, const char *interpreter)
 	metrics_change(metrics, METRICS_WAITING, -1);
 	if (refusal != REFUSAL_NONE)
 		log_warn("no cell: %s", err.text);
-	if (refusal == REFUSAL_TIME && http_client_gone(run->req))
+	if (refusal == REFUSAL_TIME && is_over(run, gone))
 		return;
 	metrics_lease(metrics, refusal);
 	run->waited_us += clock_monotonic_us() - asked_us;
@@ -171,19 +180,44 @@ attempt(struct api_run *run, const char *interpreter)
 		run->refusal = refusal;
 		return;
 	}
-	if (!http_client_gone(run->req))
-		converse(run, lease.cell_fd, lease.broker_fd, &gone,
+	if (!is_over(run, gone))
+		converse(run, lease.cell_fd, lease.broker_fd, gone,
 		    lease.cell_name);
 	lease_close(&lease);
+}
+
+/* A descriptor that can be read from once the client is gone, or the other one
+ * can. */
+static int
+watch_both(int client, int stop)
+{
+	struct epoll_event hangup = { .events = EPOLLRDHUP };
+	struct epoll_event input = { .events = EPOLLIN };
+	auto_close int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, client, &hangup) != 0 ||
+	    epoll_ctl(fd, EPOLL_CTL_ADD, stop, &input) != 0) {
+		log_warn("watch for the end of a run: %m");
+		return -1;
+	}
+	return steal_fd(&fd);
 }
 
 void
 api_run(struct api_run *run, const char *interpreter)
 {
-	attempt(run, interpreter);
+	struct pollfd gone = { .fd = http_fd(run->req), .events = POLLRDHUP };
+	auto_close int either = -1;
+
+	if (run->stop_fd > 0) {
+		either = watch_both(gone.fd, run->stop_fd);
+		if (either >= 0)
+			gone = (struct pollfd){ either, POLLIN, 0 };
+	}
+	attempt(run, interpreter, &gone);
 	/* It was gone before it began: nothing of the request has happened. */
 	if (run->end == API_LOST && !run->c.heard)
-		attempt(run, interpreter);
+		attempt(run, interpreter, &gone);
 }
 
 void

@@ -3,12 +3,13 @@
 """Programs that call the client's tools: POST /librechat/exec/programmatic."""
 
 import base64
+import json
 import os
 import subprocess
 import tempfile
 
 from libre import ID, Libre, reference, refused
-from served import Served
+from served import Served, wait_for
 from service import BUILD
 from tap import run, test
 
@@ -436,6 +437,40 @@ def a_program_goes_on_after_a_restart():
     served.start()
     told = go_on(told, results_of(told))
     assert told["stdout"] == "2\n", told
+
+
+@test
+def a_call_is_ended_by_its_id():
+    """Also where nobody closes its connection."""
+    called = {"X-LibreChat-Code-Request-ID":
+              "1b4e28ba-2fa1-41d2-883f-0016d3cca427"}
+    said = {"request_id": called["X-LibreChat-Code-Request-ID"]}
+    link = served.connect()
+
+    def end(who, body):
+        answer = who.post(body, path=PATH + "/cancel")
+        return answer.status, answer.json
+    assert end(libre, said) == (200, {"cancelled": False})
+    link.request("POST", "/librechat" + PATH, json.dumps({
+        "code": "import time\ntime.sleep(50)", "timeout": 60000,
+        "tools": TOOLS}), {"Content-Type": "application/json",
+                           "X-API-Key": key, **called})
+    running = "inline_api_running 1\n"
+    wait_for(lambda: running in served.get(
+        "/metrics", Authorization="Bearer " + key).text)
+    assert end(stranger, said) == (200, {"cancelled": False})
+    assert end(libre, {"request_id": "another"}) == (200, {"cancelled": False})
+    assert end(libre, said) == (200, {"cancelled": True})
+    answer = link.getresponse()
+    assert answer.status == 409 and json.loads(answer.read()) == {
+        "error": "The execution was cancelled"}, answer.status
+    wait_for(lambda: running not in served.get(
+        "/metrics", Authorization="Bearer " + key).text)
+    assert end(libre, said) == (200, {"cancelled": False})
+    for body in b"[]", {}, {"request_id": 1}, {"request_id": "x" * 129}:
+        assert end(libre, body) == (400, {
+            "error": "Missing required field: request_id"}), body
+    link.close()
 
 
 try:
