@@ -71,6 +71,12 @@ for folder in "$root"/usr/lib/python3*; do
 done
 chroot "$root" /sbin/ldconfig
 
+# A glyph that matplotlib's own font has not is taken from the next family.
+if [ -e "$root/etc/matplotlibrc" ]; then
+	echo 'font.family: sans-serif, WenQuanYi Micro Hei' \
+		>>"$root/etc/matplotlibrc"
+fi
+
 # matplotlib's list of its fonts, which a person's run links to, and would else
 # make each time: sandbox/cell/python/libraries.py.
 if [ -d "$root/usr/lib/python3/dist-packages/matplotlib" ]; then

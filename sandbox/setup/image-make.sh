@@ -40,6 +40,8 @@ recipe() {
 		packages=$packages,python3-pypdf,python3-docx,python3-pydantic
 		packages=$packages,python3-requests,python3-bs4,python3-lxml
 		packages=$packages,python3-matplotlib-venn
+		# Chinese, Japanese and Korean in figures, in 5 MB.
+		packages=$packages,fonts-wqy-microhei
 		# What the wheels of image-wheels.txt need.
 		packages=$packages,python3-fonttools,python3-defusedxml
 		packages=$packages,python3-cryptography,python3-xlsxwriter

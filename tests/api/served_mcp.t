@@ -323,6 +323,13 @@ def so_are_figures_of_the_real_matplotlib():
                 assert [item["type"] for item in result["content"][1:]] == [
                     "image"], (preload, code, data)
                 assert data["stdout"] == data["stderr"] == "", data
+            # What it warns of is the program's, not ours.
+            data = there.tool("run_python", code=plot + "plt.title(chr(0x1f9ff)"
+                              ")\nplt.show()")["structuredContent"]
+            first, *more = data["stderr"].splitlines()
+            assert first.startswith("/workspace/__main__.py:4: UserWarning: "
+                                    "Glyph 129535 "), data
+            assert more == ["  plt.show()"], data
 
 
 @test

@@ -66,4 +66,26 @@ def the_scientific_ones_import_what_models_expect():
                           "import " + ", ".join(LIBRARIES)) == ""
 
 
+# Ideographs of both scripts, kana, hangul; a warning is an error.
+TITLES = """
+import warnings
+import matplotlib.pyplot as plt
+warnings.simplefilter("error", UserWarning)
+for title in "\u65e5\u672c\u8a9e \u3072\u3089\u30ab\u30ca", \\
+        "\u4e2d\u6587\u6807\u9898 \u7e41\u9ad4", "\ud55c\uad6d\uc5b4":
+    for ending in "png", "svg", "pdf":
+        plt.figure()
+        plt.title(title)
+        plt.savefig("/tmp/figure." + ending)
+print("drawn")
+"""
+
+
+@test
+def the_scientific_ones_draw_chinese_japanese_and_korean():
+    for name in "3.11-scientific", "3.13-scientific":
+        if is_here(name):
+            assert prints(name, "python3", "-c", TITLES) == "drawn\n", name
+
+
 run()

@@ -85,6 +85,7 @@ def pictures():
 def libraries():
     module = load("libraries")
     module.pictures, module.caches = pictures(), CACHES
+    module.ours = HERE + "/"
     return module
 
 

@@ -10,8 +10,9 @@ import atexit
 import os
 import sys
 
-# pictures.py, and MPLCONFIGDIR as a program finds it: display.py says so.
-pictures = caches = None
+# pictures.py, MPLCONFIGDIR as a program finds it, and our own folder with its
+# '/': display.py says so.
+pictures = caches = ours = None
 
 FONTS = "/usr/share/inline/matplotlib"  # of an image: what is to be in there
 AS_THEY_ARE = ("1", "L", "LA", "P", "RGB", "RGBA", "I;16")  # modes in a PNG
@@ -35,8 +36,33 @@ def show(value):
 
 
 def show_figure(figure):
-    """As it is saved, with all that stands beyond its edges."""
+    """Draw it, and have what that warns of come from the line of the program
+    that shows it."""
     see(figure)
+    warnings = sys.modules["warnings"]      # matplotlib has it
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        draw_figure(figure)
+    frame = sys._getframe(1)
+    while frame is not None and is_between(frame):
+        frame = frame.f_back
+    place = ("sys", 1) if frame is None else (frame.f_code.co_filename,
+                                              frame.f_lineno)
+    registry = {} if frame is None else frame.f_globals.setdefault(
+        "__warningregistry__", {})
+    for one in caught:
+        warnings.warn_explicit(one.message, one.category, *place,
+                               registry=registry)
+
+
+def is_between(frame):
+    """Is it ours or matplotlib's?"""
+    path = frame.f_code.co_filename
+    return path.startswith(ours) or "/matplotlib/" in path
+
+
+def draw_figure(figure):
+    """As it is saved, with all that stands beyond its edges."""
     width, height = figure.get_size_inches()
     box = box_of(figure, 2 * width, 2 * height)
     if box is not None:
