@@ -108,12 +108,14 @@ respond(struct held *held, size_t index, const char *json, const char *outcome,
 	return sent ? FIRST_RESPONSE_SENT : FIRST_RESPONSE_NOBODY;
 }
 
+/* What is due; heard: a worker has asked for it, and goes on. */
 static enum first_response
-respond_late(struct held *held, size_t index)
+respond_late(struct held *held, size_t index, bool heard)
 {
 	auto_free char *late = held->cases[index].late;
-	auto_free char *instead = held->instead(held->instead_arg,
-	    &held->cases[index]);
+	auto_free char *instead = heard ?
+	    NULL :
+	    held->instead(held->instead_arg, &held->cases[index]);
 	enum first_response what;
 
 	held->cases[index].late = NULL;
@@ -181,7 +183,7 @@ held_respond(struct held *held, int64_t job_id, const char *json)
 		if (held->cases[i].job_id == job_id)
 			return *json != '\0' ?
 			    respond(held, i, json, "answered", CHAT_ANSWERED) :
-			    respond_late(held, i);
+			    respond_late(held, i, true);
 	return held->first_job != 0 && job_id >= held->first_job ?
 	    FIRST_RESPONSE_LATE :
 	    FIRST_RESPONSE_NOBODY;
@@ -214,7 +216,7 @@ held_events(struct held *held)
 			hear_worker(held, (int)events[i].data.u64);
 	for (size_t i = held->count; i-- > 0;)
 		if (held->cases[i].due_ms <= now_ms)
-			(void)respond_late(held, i);
+			(void)respond_late(held, i, false);
 	http_rest();
 }
 
@@ -222,7 +224,7 @@ void
 held_close(struct held *held)
 {
 	while (held->count > 0)
-		(void)respond_late(held, held->count - 1);
+		(void)respond_late(held, held->count - 1, false);
 	http_rest();
 	free(held->cases);
 	held->cases = NULL;

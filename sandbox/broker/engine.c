@@ -96,6 +96,7 @@ engine_news(struct engine *e)
 	if (!is_ending(e))
 		loop_timer_set(e->host->loop, &e->recheck, RECHECK_MS,
 		    engine_probe, e);
+	status_tell(e->host);
 	host_look(e->host, 0);
 }
 

@@ -45,6 +45,7 @@ struct host {
 	struct attach *attach;
 	struct uids *uids;
 	struct lease_status_file *status; /* NULL: nothing is kept there */
+	struct loop_timer *tell;
 	struct api_packages_volume *api_packages; /* that are attached */
 	size_t api_packages_count;
 	bool masks; /* the last api cell could not hide parts of /proc */
@@ -56,7 +57,8 @@ struct host {
  * (broker.c). */
 void host_look(struct host *host, int64_t at_ms);
 
-/* status.c: keep what il-fcgi is told, a host's, now and again and again. */
+/* status.c: keep what il-fcgi is told of a host, now, and again every few
+ * seconds; at once where something has changed that people are told of. */
 void status_tell(void *arg);
 
 #endif

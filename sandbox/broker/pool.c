@@ -123,6 +123,7 @@ note_failure(struct pool *pool, const struct container *c)
 	if (!c->called || c->repaired || c->failure == REFUSAL_IMAGE)
 		return;
 	pause_note_failure(&pool->pause, c->failure, c->failure_text, now);
+	status_tell(pool->host);
 	if (pool->pause.until_ms > pool->warm_not_ms)
 		pool->warm_not_ms = pool->pause.until_ms;
 	log_warn("%d starts in a row have failed: the next one in %" PRId64
@@ -194,7 +195,10 @@ settle(struct pool *pool, struct container *c)
 		c->came_up = true;
 		cell_metrics_start(&pool->metrics, c->class, true,
 		    c->since_ms - c->run_ms);
-		pause_note_success(&pool->pause);
+		if (pool->pause.failures > 0) {
+			pause_note_success(&pool->pause);
+			status_tell(pool->host);
+		}
 	}
 	if (c->absent != 0 && preload_is_auto(pool->host->config->preload)) {
 		preload_note_absent(&pool->preload, c->absent,

@@ -102,13 +102,13 @@ request_status(struct client *client, const struct frame_view *view)
 void
 status_tell(void *arg)
 {
-	const struct host *host = arg;
+	struct host *host = arg;
 	struct frame frame;
 
 	status_start(&frame, host);
 	lease_status_tell(host->status, &frame);
-	loop_timer_set(host->loop, NULL, LEASE_STATUS_TELL_MS, status_tell,
-	    arg);
+	loop_timer_set(host->loop, &host->tell, LEASE_STATUS_TELL_MS,
+	    status_tell, arg);
 }
 
 /* ---- for Prometheus ---- */

@@ -81,7 +81,7 @@ def without_the_image_people_are_told():
 def it_recovers_when_the_image_comes():
     docker("tag", IMAGE, TAG)
     works()
-    assert "Python 3." in service.say("health")
+    wait_for(lambda: "Python 3." in service.say("health"), pause=0.3)
 
 
 @test

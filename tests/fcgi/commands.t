@@ -217,17 +217,18 @@ with f.Front() as front:
     front.finish_jobs()
     front.query("INSERT INTO views (user_id, kind, path, created_ms)"
                 " VALUES (%d, 'look', 'a', %d)"
-                % (f.USER, time.time() * 1000))
+                % (77, time.time() * 1000))
     view = front.query("SELECT max(id) AS id FROM views")[0]["id"]
-    for private, words in ((True, f.command("py", code="1")),
-                           (False, f.command("py", code="1", share=True)),
-                           (True, f.press("look-next:%d" % view))):
+    for private, words in ((True, f.command("py", code="1", user=77)),
+                           (False, f.command("py", code="1", share=True,
+                                      user=77)),
+                           (True, f.press("look-next:%d" % view, 77))):
         answer = front.send(words)
         tap.ok(answer.type == 4 and answer.private == private and
                "Something on our side" in answer.text and
-               "`%d`" % front.job()["id"] in answer.text,
+               "`%d`" % front.job(77)["id"] in answer.text,
                "without il-sandboxd and a worker they are told", answer)
-        tap.equal(front.job()["state"], "queued", "and it is kept")
+        tap.equal(front.job(77)["state"], "queued", "and it is kept")
         front.finish_jobs()
     tap.ok("Docker: unknown, il-sandboxd is not running" in
            (text := front.send(f.command("", root="health", user=6)).text) and
