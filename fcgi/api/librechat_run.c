@@ -165,6 +165,14 @@ last_made(struct libre_run *x)
 	return &x->made[x->made_count - 1];
 }
 
+/* The store does not take it. */
+static void
+refuse_made(struct libre_run *x, struct libre_made *made, const struct err *err)
+{
+	made->why = api_left_refused(&x->fresh, err);
+	made->refused = true;
+}
+
 /* The last file is whole. */
 static void
 end_file(struct libre_run *x)
@@ -179,7 +187,7 @@ end_file(struct libre_run *x)
 	if (filestore_commit(&x->fresh, made->name, &err) == 0)
 		libre_id_of_file(made->id, x->fresh.id);
 	else
-		made->why = api_left_refused(&x->fresh, &err);
+		refuse_made(x, made, &err);
 }
 
 /* Is it one of those that were put beside a program? */
@@ -212,7 +220,7 @@ begin_file(struct libre_run *x, const char *path)
 		    LIBRE_ID_LEN + 1);
 	}
 	if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
-		made->why = api_left_refused(&x->fresh, &err);
+		refuse_made(x, made, &err);
 }
 
 /* An input that may not be changed is there for the next run as it was. */
@@ -249,7 +257,7 @@ take_event(void *arg, const struct cell_event *event)
 		else if (x->fresh.store != NULL &&
 		    filestore_write(&x->fresh, event->data, event->len, &err) !=
 			0)
-			last_made(x)->why = api_left_refused(&x->fresh, &err);
+			refuse_made(x, last_made(x), &err);
 		break;
 	case CELL_LEFT_OUT:
 		end_file(x);

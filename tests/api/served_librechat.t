@@ -226,6 +226,28 @@ def what_may_not_be_changed_stays_as_it_is():
 
 
 @test
+def what_the_store_does_not_take_is_counted():
+    code = ("for name in %r:\n    with open(name, 'wb') as file:\n"
+            "        file.write(bytes(400_000))")
+    with Served(IL_API_CELLS="1", IL_API_FILES_QUOTA="1m") as small:
+        told = Libre(small).exec(code % "ab")
+        assert "artifact_delivery" not in told, told
+        for names, status, kept in ("cde", "failed", 0), ("f", "failed", 0):
+            told = Libre(small).exec(code % names)
+            assert told["artifact_delivery"] == {
+                "code": "artifact_delivery_failed", "status": status,
+                "attempted": len(names), "delivered": kept,
+                "failed": len(names) - kept}, told
+            assert told["stderr"].count("the store is full") == len(names)
+    with Served(IL_API_CELLS="1", IL_API_FILES_QUOTA="1m") as small:
+        told = Libre(small).exec(code % "abc")
+        assert told["artifact_delivery"] == {
+            "code": "artifact_delivery_failed", "status": "partial",
+            "attempted": 3, "delivered": 2, "failed": 1}, told
+        assert len(told["files"]) == 2, told
+
+
+@test
 def what_a_program_removes_is_told():
     put = {name: libre.put(name, name.encode())
            for name in ("a", "d/b", "c", "\u0436\\x", "f")}

@@ -200,6 +200,26 @@ add_those(struct buf *out, const struct libre_outcome *o, bool inherited,
 	}
 }
 
+/* How many of those that were to be kept are. */
+static void
+add_delivery(struct buf *out, const struct libre_outcome *o)
+{
+	size_t kept = 0;
+	size_t failed = 0;
+
+	for (size_t i = 0; i < o->file_count; i++) {
+		failed += o->files[i].refused;
+		kept += o->files[i].why == NULL && !o->files[i].inherited;
+	}
+	if (failed > 0)
+		buf_addf(out,
+		    ",\"artifact_delivery\":{\"code\":"
+		    "\"artifact_delivery_failed\",\"status\":\"%s\","
+		    "\"attempted\":%zu,\"delivered\":%zu,\"failed\":%zu}",
+		    kept > 0 ? "partial" : "failed", kept + failed, kept,
+		    failed);
+}
+
 /* The client keeps their order, in which the last one counts. */
 static void
 add_files(struct buf *out, const struct libre_outcome *o)
@@ -210,6 +230,7 @@ add_files(struct buf *out, const struct libre_outcome *o)
 	add_those(out, o, true, &comma);
 	add_those(out, o, false, &comma);
 	buf_addc(out, ']');
+	add_delivery(out, o);
 	if (o->deleted == NULL || o->deleted[0] == NULL)
 		return;
 	buf_adds(out, ",\"deleted_files\":[");

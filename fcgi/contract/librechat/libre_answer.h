@@ -42,6 +42,7 @@ struct libre_made {
 	char from_id[LIBRE_ID_LEN + 1];
 	char from_session[LIBRE_ID_LEN + 1];
 	const char *why; /* it does not come back: static; NULL: it does */
+	bool refused;	 /* by the store */
 };
 
 struct libre_outcome {
