@@ -201,6 +201,20 @@ action_py_file(struct context *c)
 	return ask_apart(c, JOB_PY_FILE);
 }
 
+/* The folder of the run's files, which stands first in that list. */
+static bool
+action_py_zip(struct context *c)
+{
+	c->job.page = 1;
+	return ask_apart(c, JOB_PY_FILE);
+}
+
+static bool
+action_py_show(struct context *c)
+{
+	return ask_apart(c, JOB_PY_SHOW);
+}
+
 static bool
 action_py_install(struct context *c)
 {

@@ -191,6 +191,7 @@ static void
 cell_expect(struct cell *cell, const struct cell_request *request)
 {
 	bool run = request->op == OP_RUN || request->op == OP_BASH;
+	bool archive = request->op == OP_ARCHIVE;
 
 	cell->in_request = true;
 	cell->started = false;
@@ -201,11 +202,11 @@ cell_expect(struct cell *cell, const struct cell_request *request)
 	cell->entries_left = request->op == OP_LIST ? request->count :
 	    request->op == OP_STAT		    ? 1 :
 						      0;
-	cell->files_left = run	   ? request->collect_files :
-	    request->op == OP_READ ? 1 :
-				     0;
+	cell->files_left = run		      ? request->collect_files :
+	    request->op == OP_READ || archive ? 1 :
+						0;
 	cell->bytes_left = run ? request->collect_total : request->max_bytes;
-	cell->left_out_left = run ? LIMIT_LEFT_OUT_TAKEN : 0;
+	cell->left_out_left = run || archive ? LIMIT_LEFT_OUT_TAKEN : 0;
 }
 
 int

@@ -242,13 +242,13 @@ enum isolation {
  * The broker sees to it by what it mounts how, the cell by what it takes. */
 enum access {
 	ACCESS_WRITE = 1, /* everything; there is room for all it may write */
-	ACCESS_TIDY = 2,  /* LIST, READ, STAT, REMOVE, NAMES, PACKAGES,
-			 * UNINSTALL: these need no room */
+	ACCESS_TIDY = 2,  /* LIST, READ, STAT, ARCHIVE, REMOVE, NAMES,
+			 * PACKAGES, UNINSTALL: these need no room */
 	ACCESS_READ = 3,  /* everything, but nothing can be written */
 	ACCESS_ANY = 4,	  /* only wanted: ACCESS_WRITE, else ACCESS_READ */
-	ACCESS_LOOK = 5,  /* LIST, READ, STAT, PACKAGES, beside the run of
-			   * another lease, with which it ends; where there is
-			   * none it is granted as ACCESS_TIDY, a lease */
+	ACCESS_LOOK = 5,  /* LIST, READ, STAT, ARCHIVE, PACKAGES, beside a run
+			   * of another lease, with which it ends; where there
+			   * is none it is granted as ACCESS_TIDY, a lease */
 };
 
 /* Why there is no lease: an expected outcome, no error.  All pass with their
@@ -298,6 +298,8 @@ enum cell_op {
 			 * for each project 'p', its name, and, if known, 'n',
 			 * its version, and 's', its bytes; TOTAL */
 	OP_UNINSTALL = 12, /* NAME: a project; in a cell that mounts /site */
+	OP_ARCHIVE = 13, /* PATH (a directory), MAX_BYTES, COUNT (of entries) →
+			 * LEFT_OUT…, TOTAL of these, FILE, BYTES…: a zip */
 };
 
 /* What happens at OUTPUT_MAX. */

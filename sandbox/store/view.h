@@ -16,7 +16,8 @@ struct view_texts {
 	char *input;   /* its standard input */
 	char *output;  /* what it printed, as terminal_show() gives it */
 	char *files;   /* paths that are not in the message, each ended by "//",
-			* which no path has in it */
+			* which no path has in it; the first may be a folder
+			* that many are in, with "./" before it */
 	char *package; /* what `/il pip` would be asked for */
 };
 

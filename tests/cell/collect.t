@@ -190,11 +190,20 @@ def names_of_any_bytes():
 
 
 @test
+def images_are_sent_before_all_others():
+    fresh()
+    told = collect("for i in range(20): open('%02d' % i, 'w').write('x')\n"
+                   "for n in ('z.PNG', 'y.gif'): open(n, 'w').write('x')")
+    assert list(told.files)[:3] == [b"y.gif", b"z.PNG", b"00"], told
+
+
+@test
 def thousands_of_files_are_bounded():
     fresh()
     told = collect("import os\nfor i in range(3000): open('%04d' % i, 'w').close()")
-    assert len(told.files) == 10 and len(told.left_out) == 100, told.fields
-    assert told.total == 3000
+    # the last one as well, so that it is known which folder they are in
+    assert len(told.files) == 10 and len(told.left_out) == 101, told.fields
+    assert told.total == 3000 and max(told.left_out) == b"2999", told.fields
     told = collect("open('2999', 'w').write('x')")
     assert told.files == {b"2999": b"x"}, told
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Files of the workspace, for the client, among what hostile runs left."""
 
+import io
 import os
 import time
+import zipfile
 
 from driver import USER, N, Cell
 from tap import run, test
@@ -206,6 +208,74 @@ except OSError: pass
     refused(N.ERROR_NO_SPACE, "WRITE", path="d/new", content=b"x")
     assert lease.ask("READ", path="0", max_bytes=1).files == {b"0": b""}
     fresh()
+
+
+TREE = r"""
+import os, socket
+os.makedirs('d/empty'); os.makedirs('d/sub/' + 'n' * 200); os.mkdir('d/locked')
+open('d/a.txt', 'w').write('a' * 1000)
+open('d/sub/b', 'w').write('b'); os.utime('d/sub/b', (0, 0))
+open(b'd/\xff.bin', 'w').write('raw')
+open('d/locked/x', 'w').close(); os.chmod('d/locked', 0)
+open('d/secret', 'w').close(); os.chmod('d/secret', 0)
+os.symlink('/etc/passwd', 'd/link'); os.symlink('sub', 'd/to-sub')
+os.mkfifo('d/fifo'); socket.socket(socket.AF_UNIX).bind('d/socket')
+open('d/run.sh', 'w').write('#!/bin/sh'); os.chmod('d/run.sh', 0o755)
+"""
+
+
+def archive(path, **fields):
+    fields = {"max_bytes": 1 << 20, "count": 1000, **fields}
+    return lease.ask("ARCHIVE", path=path, **fields)
+
+
+@test
+def a_directory_is_a_zip():
+    fresh()
+    python(TREE)
+    told = archive("d")
+    assert told.reason == N.REASON_EXIT, told
+    made = zipfile.ZipFile(io.BytesIO(told.files[b"d.zip"]))
+    assert made.testzip() is None
+    assert {one.filename: one.file_size for one in made.infolist()} == {
+        "a.txt": 1000, "empty/": 0, "run.sh": 9, "sub/b": 1,
+        "sub/" + "n" * 200 + "/": 0, "\\xff.bin": 3}
+    assert made.getinfo("run.sh").external_attr >> 16 & 0o777 == 0o755
+    assert len(told.files[b"d.zip"]) < 2000
+    left = told.left_out
+    assert left == {b"d/link": N.LEFT_OUT_KIND, b"d/to-sub": N.LEFT_OUT_KIND,
+                    b"d/fifo": N.LEFT_OUT_KIND, b"d/socket": N.LEFT_OUT_KIND,
+                    b"d/secret": N.LEFT_OUT_UNREADABLE,
+                    b"d/locked": N.LEFT_OUT_UNREADABLE}, left
+    assert told.total == len(left)
+    assert b"files.zip" in archive("").files
+    assert archive("d/empty").files == {}
+    refused(N.ERROR_NOT_DIRECTORY, "ARCHIVE", path="d/a.txt", max_bytes=9,
+            count=9)
+    refused(N.ERROR_NOT_INSIDE, "ARCHIVE", path="d/to-sub", max_bytes=9,
+            count=9)
+    refused(N.ERROR_NOT_FOUND, "ARCHIVE", path="none", max_bytes=9, count=9)
+
+
+@test
+def a_zip_has_its_bounds():
+    fresh()
+    python("""
+import os
+os.makedirs('many'); os.makedirs('big'); os.makedirs('sparse')
+for i in range(300): open(f'many/{i:03}', 'w').write('x')
+open('big/random', 'wb').write(os.urandom(100000))
+os.truncate(os.open('sparse/f', os.O_CREAT | os.O_RDWR), 1 << 40)
+""")
+    told = archive("many", count=120)
+    made = zipfile.ZipFile(io.BytesIO(told.files[b"many.zip"]))
+    assert made.namelist() == ["%03d" % i for i in range(120)]
+    assert told.total == 180 and len(told.left_out) == 100
+    assert set(told.left_out.values()) == {N.LEFT_OUT_COUNT}
+    refused(N.ERROR_TOO_LARGE, "ARCHIVE", path="big", max_bytes=50000, count=9)
+    refused(N.ERROR_TOO_LARGE, "ARCHIVE", path="sparse", max_bytes=1 << 30,
+            count=9)
+    assert list(archive("big").files) == [b"big.zip"]
 
 
 @test

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """What is done with an answer after a run: the buttons below it."""
 
+import io
 import os
 import sys
+import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from service import Service, wait_for  # noqa: E402
@@ -121,10 +123,11 @@ def full_output_is_read_page_by_page():
 
 
 @test
-def one_of_more_than_ten_files_is_chosen():
-    code = ("for i in range(12): open(f'f{i:02}.txt', 'w').write(f'no {i}')\n"
-            "open('\u3000', 'w').write('blank'); open('a\\nb', 'w').write('x')\n"
-            "open('\u202etxt.' + 'e' * 120, 'w').write('long')")
+def one_of_more_than_ten_images_is_chosen():
+    code = ("for i in range(12): open(f'f{i:02}.png', 'w').write(f'no {i}')\n"
+            "open('\u3000.png', 'w').write('blank')\n"
+            "open('a\\nb.gif', 'w').write('x')\n"
+            "open('\u202etxt.' + 'e' * 120 + '.jpg', 'w').write('long')")
     message = final("py", code=code)
     menu = message.control("py-file")
     labels = [one["label"] for one in menu["options"]]
@@ -135,6 +138,34 @@ def one_of_more_than_ten_files_is_chosen():
     sent.wait_final(timeout=60)
     names = [one.filename for one in sent.original.attachments]
     assert names and sent.original.ephemeral, sent.original
+
+
+@test
+def many_files_are_one_line_and_come_as_a_zip():
+    code = ("import os\nos.makedirs('data', exist_ok=True)\n"
+            "for i in range(%d): open(f'data/{i:03}.txt', 'w').write(str(i))\n"
+            "open('data/z.png', 'w').write('PNG')\nos.mkfifo('data/pipe%d')")
+    for count in 45, 200:
+        message = final("py", code=code % (count, count))
+        assert f"{count} new or changed files in `~/data`" in message.text()
+        assert "Not attached" not in message.text(), message
+        assert [one.filename for one in message.attachments] == ["z.png"]
+        assert "py-file" not in str(message.components), message
+        got = pressed(message, "Get as zip").original
+        assert got.ephemeral and "pipe" in got.text(), got
+        made = zipfile.ZipFile(io.BytesIO(got.attachment("data.zip").read()))
+        names = [f"{i:03}.txt" for i in range(count)] + ["z.png"]
+        assert sorted(made.namelist()) == names, made.namelist()
+        assert made.read("007.txt") == b"7"
+    shown = pressed(message, "Show").original
+    assert shown.ephemeral and "000.txt" in shown.text(), shown
+    final("look", path="~")
+    message = final("py", code="for i in range(4): open(f't{i}', 'w').write('x')")
+    assert "4 new or changed files in `~`" in message.text(), message
+    got = pressed(message, "Get as zip").original
+    assert "data/007.txt" in zipfile.ZipFile(io.BytesIO(
+        got.attachment("files.zip").read())).namelist()
+    assert "as a zip" in final("get", path="data").text()
 
 
 @test

@@ -356,19 +356,18 @@ test_files(void)
 	file("data.csv", "1,2");
 	file("sub/pl\xc3\xb6t.png", "PNG");
 	left_out("big.bin", 30 << 20, LEFT_OUT_SIZE);
-	left_out("late", 2, LEFT_OUT_TIME);
-	left_out("deep", 3, LEFT_OUT_PATH);
+	left_out("late.png", 2, LEFT_OUT_TIME);
+	left_out("deep.png", 3, LEFT_OUT_PATH);
 	left_out("evil`\n@everyone", 1, LEFT_OUT_UNREADABLE);
 	render_run(&m, &o, &c, &env);
 	is_int(m.file_count, 2, "two files");
 	is_str(m.files[0].name, "pl__t.png", "the image first");
 	is_str(m.files[1].name, "data.csv", "then the other");
 	is_mem(m.files[0].data, m.files[0].len, "PNG", 3, "with its bytes");
-	is_str(m.titles[0], "pl\xc3\xb6t.png", "whose own name goes along");
-	ok(m.titles[1] == NULL, "where it is another");
+	is_str(m.titles[0], "pl\xc3\xb6t.png", "with its own name");
 	has("`big.bin` (30 MiB, too large)", "left out, and why");
-	has("`late` (2 B, no time was left)", "a look cut short");
-	has("`deep` (3 B, path too long)", "a path that is too long");
+	has("`late.png` (2 B, no time was left)", "a look cut short");
+	has("`deep.png` (3 B, path too long)", "a path that is too long");
 	has("`evil\xcb\x8b @everyone` (1 B, not readable)",
 	    "a hostile name is one line");
 	ok(strstr(shown(false), "`data.csv` could not be attached") != NULL,
@@ -378,7 +377,7 @@ test_files(void)
 	for (int i = 0; i < 12; i++) {
 		char name[16];
 
-		(void)snprintf(name, sizeof(name), "f%d", i);
+		(void)snprintf(name, sizeof(name), "f%d.gif", i);
 		file(name, "x");
 	}
 	for (int i = 0; i < 3000; i++)
@@ -386,12 +385,12 @@ test_files(void)
 	render_run(&m, &o, &c, &env);
 	is_int(m.file_count, 10, "ten files at most");
 	is_str(m.files[9].name, "output.txt", "the output among them");
-	has("`f10`, `f11`, `f9`. A message takes 10 files",
+	has("`f10.gif`, `f11.gif`, `f9.gif`. A message takes 10 files",
 	    "the others are named");
 
 	reset();
 	for (int i = 0; i < 500; i++)
-		left_out("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", 1,
+		left_out("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.png", 1,
 		    LEFT_OUT_COUNT);
 	render_run(&m, &o, &c, &env);
 	has("and 494 more. A message takes 10 files", "a long list is counted");
@@ -403,6 +402,19 @@ test_files(void)
 	lacks("No output.", "a file is enough of an answer");
 	has("Not attached: `empty` (empty)", "but named");
 	lacks("A message takes", "and not for there being many");
+}
+
+static void
+test_many_files(void)
+{
+	struct run_outcome o = result(REASON_EXIT);
+
+	reset();
+	for (int i = 0; i < 100; i++)
+		left_out("data/x", i % 2, LEFT_OUT_COUNT);
+	o.result.total = 200;
+	render_run(&m, &o, &c, &env);
+	has("200 new or changed files in `~/data`", "many");
 }
 
 static void
@@ -772,6 +784,7 @@ main(void)
 	test_our_faults();
 	test_long_output();
 	test_files();
+	test_many_files();
 	test_pictures();
 	test_not_done();
 	test_refusals();

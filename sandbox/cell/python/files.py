@@ -274,6 +274,15 @@ def send_file(lease, fd, path, size, status, *more):
     return size
 
 
+def send_bytes(lease, path, data):
+    """A file that is in memory."""
+    lease.send(frame(FRAME_FILE, (TAG_PATH, path), (TAG_SIZE, len(data))))
+    before = frame(FRAME_BYTES, (TAG_PART, PART_CONTENT))
+    for at in range(0, len(data), FRAME_CHUNK):
+        piece = data[at:at + FRAME_CHUNK]
+        lease.send((before + head_of(TAG_DATA, len(piece)), piece))
+
+
 class Writer:
     """A file that is being received: whole under its name, or not at all.
 

@@ -28,6 +28,7 @@ from frames import (COLLECT_BYTES, COLLECT_GONE, COLLECT_LINKS, COLLECT_MTIME,
                     TAG_SIZE, TAG_TOTAL, TAG_WHY, Failure, frame)
 from shared import SUPERVISOR_CODE, SUPERVISOR_LOOK_CUT, SUPERVISOR_PICTURE
 
+IMAGES = (b".png", b".jpg", b".jpeg", b".gif", b".webp")
 DEPTH_MAX = 64
 PIECE = 1 << 16
 DEFAULT_MS = 5000
@@ -84,6 +85,7 @@ class Harvest:
         self.cut = None         # 1: there may be more than we have seen
         self.left_out = 0
         self.more = ()          # fields that each frame of the moment has
+        self.last = None        # of those that are not told
 
     def send(self, lease):
         """FILEs and LEFT_OUTs, by path; returns result fields."""
@@ -92,7 +94,7 @@ class Harvest:
         self.deadline = time.monotonic_ns() + self.time * 1000000
         self.unlock()
         self.send_pictures(lease)
-        found = sorted(self.scan(lease))
+        found = self.in_order(self.scan(lease))
         sent = 0
         for path, mark in found:
             if mark is None:
@@ -136,6 +138,10 @@ class Harvest:
                              (TAG_SIZE, size), (TAG_WHY, why), *self.more))
         else:
             self.cut = 1
+            self.last = path, size, why
+
+    def in_order(self, found):
+        return sorted(found)
 
     def is_late(self):
         return time.monotonic_ns() >= self.deadline
@@ -287,7 +293,19 @@ class Changes(Harvest):
         self.found = take_look(notes, at)[1]
 
     def send(self, lease):
-        return Harvest.send(self, lease)[:1]
+        """Of those that are not told the last one is: so their client knows
+        which folder all are in."""
+        fields = Harvest.send(self, lease)
+        if self.last is not None:
+            path, size, why = self.last
+            lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, path),
+                             (TAG_SIZE, size), (TAG_WHY, why)))
+        return fields[:1]
+
+    def in_order(self, found):
+        """Images first: all of them are shown, as far as there is room."""
+        return sorted(found, key=lambda one: (
+            not one[0].lower().endswith(IMAGES), one[0]))
 
     def send_pictures(self, lease):
         folder, self.root = self.root, SUPERVISOR_CODE

@@ -8,6 +8,7 @@ import select
 import sys
 import _signal
 
+import archive
 import display
 import names
 import packages
@@ -18,7 +19,7 @@ from frames import (ACCESS_LOOK, ACCESS_TIDY, ERROR_NOT_EMPTY,
                     ERROR_REQUEST, ERROR_TOO_LARGE, FRAME_BYTES, FRAME_ENOUGH,
                     FRAME_GO, FRAME_INPUT, FRAME_REQUEST, FRAME_RESULT, FRAME_SIGNAL,
                     LIMIT_LOOK_MS, LIMIT_NAME, LIMIT_PART, LIMIT_WALL_MS,
-                    OP_LIST, OP_NAMES, OP_PACKAGES, OP_PIP, OP_READ, OP_REMOVE,
+                    OP_ARCHIVE, OP_LIST, OP_NAMES, OP_PACKAGES, OP_PIP, OP_READ, OP_REMOVE,
                     OP_RUN, OP_STAT, OP_UNINSTALL, OP_WRITE, PART_ARGS,
                     PART_CONTENT, PART_SOURCE, PART_STDIN, REASON_EXIT,
                     TAG_ARG, TAG_CA, TAG_COLLECT_FILES, TAG_CWD, TAG_DATA,
@@ -37,7 +38,7 @@ from supervisor import (AHEAD, ALWAYS, BESIDE, COLLECT, FAST, FOLDERS, HARVEST,
 
 VERSION = "%d.%d.%d" % sys.version_info[:3]
 SCRATCH = ("/tmp", "/dev/shm", CODE)
-LOOK_OPS = (OP_LIST, OP_READ, OP_STAT, OP_PACKAGES)
+LOOK_OPS = (OP_LIST, OP_READ, OP_STAT, OP_PACKAGES, OP_ARCHIVE)
 TIDY_OPS = LOOK_OPS + (OP_REMOVE, OP_NAMES, OP_UNINSTALL)
 # Leases that are not for all of them; and what a cell of packages is for.
 OPS = {ACCESS_LOOK: LOOK_OPS, ACCESS_TIDY: TIDY_OPS}
@@ -307,7 +308,8 @@ class Cell:
         if op == OP_REMOVE and self.is_pip and not split(
                 head.data(TAG_PATH, b"")):
             return self.discard_packages(head)
-        simple = {OP_LIST: list_directory, OP_READ: read_file,
+        simple = {OP_ARCHIVE: archive.send_archive,
+                  OP_LIST: list_directory, OP_READ: read_file,
                   OP_REMOVE: remove_path, OP_STAT: stat_path,
                   OP_NAMES: names.send_names,
                   OP_PACKAGES: packages.send_packages,

@@ -1,28 +1,47 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#define ENTRIES_MOST 10000 /* of a zip */
+
+/* A file as it is, a directory as a zip: only the cell knows which it is. */
 static bool
-ask(struct task *task, void *request)
+ask(struct task *task, void *arg)
 {
-	return command_ask(task, request);
+	struct cell_request read = {
+		.op = OP_READ,
+		.max_bytes = task->env.file_most,
+	};
+	struct cell_request archive = {
+		.op = OP_ARCHIVE,
+		.max_bytes = task->env.file_most,
+		.count = ENTRIES_MOST,
+	};
+	bool *is_archive = arg;
+
+	*is_archive = false;
+	/* a larger one is refused by the cell, which tells its size */
+	if (command_ask(task, &read))
+		return true;
+	*is_archive = outcome_failed_with(&task->run, ERROR_IS_DIRECTORY);
+	return *is_archive && command_ask(task, &archive);
 }
 
 int
 cmd_get(struct task *task, struct err *err)
 {
-	struct cell_request request = {
-		.op = OP_READ,
-		.max_bytes = task->env.file_most,
-	};
 	struct collect *collect = &task->collect;
+	bool is_archive = false;
 
-	/* a larger one is refused by the cell, which tells its size */
-	collect_init(collect, 0, (size_t)request.max_bytes);
-	if (!command_resolve(task) || !command_look(task, ask, &request))
+	collect_init(collect, 0, (size_t)task->env.file_most);
+	if (!command_resolve(task) || !command_look(task, ask, &is_archive))
 		return 0;
-	if (collect->file_count != 1)
+	if (is_archive)
+		render_archive(&task->message, task->path, collect,
+		    task->run.result.total, &task->env);
+	else if (collect->file_count == 1)
+		render_get(&task->message, &collect->files[0], &task->env);
+	else
 		return err_set(err, ERR_PROTOCOL, "the cell sent no file");
-	render_get(&task->message, &collect->files[0], &task->env);
 	task->outcome = "sent";
 	return 0;
 }

@@ -104,7 +104,8 @@ shown_output(const struct buf *printed)
 }
 
 /* Files that are in the sandbox and not in the message; a path that would not
- * lead to itself is left out. */
+ * lead to itself is left out.  Before them the folder of those that are told in
+ * one line (view.h). */
 static char *
 list_files(const struct task *task)
 {
@@ -113,6 +114,11 @@ list_files(const struct task *task)
 	char path[PATH_SIZE];
 	int count = 0;
 
+	if (collect->folded) {
+		buf_addf(&list, ".%s%s//",
+		    collect->folder[0] != '\0' ? "/" : "", collect->folder);
+		count++;
+	}
 	for (size_t i = 0; i < collect->left_count && task->env.may_attach;
 	     i++) {
 		const struct collected_left *left = &collect->left[i];

@@ -2,6 +2,10 @@
 #include "collect.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "../../protocol/path.h"
+#include "filename.h"
 
 void
 collect_init(struct collect *collect, size_t output_max, size_t file_bytes_max)
@@ -22,6 +26,7 @@ collect_release(struct collect *collect)
 		free(collect->left[i].path);
 	for (size_t i = 0; i < collect->entry_count; i++)
 		free(collect->entries[i].name);
+	free(collect->folder);
 	collect_init(collect, collect->output.max, collect->file_bytes_max);
 }
 
@@ -39,6 +44,40 @@ collect_leave_out(struct collect *collect, const char *path, int64_t size,
 			.why = why,
 			.displayed = displayed,
 		};
+}
+
+/* The folder becomes the one that this path is in as well. */
+static void
+widen_folder(struct collect *c, const char *path)
+{
+	size_t last = 0; /* where the folder ends */
+	size_t i = 0;
+
+	if (c->folder == NULL) {
+		c->folder = xstrdup(path);
+		c->folder[path_name(path) > path ? path_name(path) - path - 1 :
+						   0] = '\0';
+		return;
+	}
+	for (; path[i] != '\0' && path[i] == c->folder[i]; i++)
+		if (path[i] == '/')
+			last = i;
+	if (c->folder[i] == '\0' && path[i] == '/')
+		last = i;
+	c->folder[last] = '\0';
+}
+
+static void
+note_path(struct collect *c, const struct cell_event *event)
+{
+	if (event->displayed)
+		return;
+	if (filename_is_image(event->name)) {
+		c->images++;
+		return;
+	}
+	c->others++;
+	widen_folder(c, event->name);
 }
 
 /* A file is announced: its bytes are taken while there is room for all. */
@@ -76,6 +115,7 @@ collect_event(struct collect *c, const struct cell_event *event)
 		    event->len < room ? event->len : room);
 		break;
 	case CELL_FILE:
+		note_path(c, event);
 		take_file(c, event);
 		break;
 	case CELL_BYTES:
@@ -95,6 +135,7 @@ collect_event(struct collect *c, const struct cell_event *event)
 			};
 		break;
 	case CELL_LEFT_OUT:
+		note_path(c, event);
 		collect_leave_out(c, event->name, event->size, event->why,
 		    event->displayed);
 		break;
@@ -103,4 +144,27 @@ collect_event(struct collect *c, const struct cell_event *event)
 	case CELL_QUIET:
 		break;
 	}
+}
+
+bool
+collect_is_folded(const struct collect *collect, const char *path,
+    bool displayed)
+{
+	return collect->folded && !displayed && !filename_is_image(path);
+}
+
+void
+collect_fold(struct collect *c)
+{
+	size_t kept = 0;
+
+	c->folded = true;
+	for (size_t i = 0; i < c->left_count; i++) {
+		if (collect_is_folded(c, c->left[i].path, c->left[i].displayed))
+			free(c->left[i].path);
+		else
+			c->left[kept++] = c->left[i];
+	}
+	c->left_count = kept;
+	c->left_more = 0;
 }

@@ -48,6 +48,12 @@ struct collect {
 	struct collected_left left[COLLECT_LEFT];
 	size_t left_count;
 	size_t left_more; /* that were not kept */
+	/* of all that the cell told of, but for pictures of no workspace */
+	size_t images;
+	size_t others;
+	char *
+	    folder; /* that all the others are in, heap; NULL: there are none */
+	bool folded; /* collect_fold() */
 	struct collected_entry entries[COLLECT_ENTRIES];
 	size_t entry_count;
 };
@@ -59,6 +65,12 @@ void collect_init(struct collect *collect, size_t output_max,
 void collect_release(struct collect *collect);
 /* Take what came: any event of a cell's. */
 void collect_event(struct collect *collect, const struct cell_event *event);
+/* Forget by name what is no image and left out: one line tells of it, and of
+ * those that came. */
+void collect_fold(struct collect *collect);
+/* Is it one of those? */
+bool collect_is_folded(const struct collect *collect, const char *path,
+    bool displayed);
 /* Note a file as not attached. */
 void collect_leave_out(struct collect *collect, const char *path, int64_t size,
     enum left_out why, bool displayed);

@@ -126,6 +126,9 @@ void render_file(struct message *message, struct collected_file *file,
 /* Send a file; the data moves into the message. */
 void render_get(struct message *message, struct collected_file *file,
     const struct render_env *env);
+/* The same of a directory's zip; left_out: how many are not in it. */
+void render_archive(struct message *message, const char *path,
+    struct collect *collect, int64_t left_out, const struct render_env *env);
 void render_written(struct message *message, const char *path, int64_t size,
     const struct run_outcome *outcome, const struct render_env *env);
 void render_removed(struct message *message, const char *path);

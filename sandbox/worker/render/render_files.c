@@ -9,7 +9,9 @@
 #include "../../base/utf8.h"
 
 #define ENTRY_MOST 46 /* of a name in a listing: 20 of them must fit */
-#define PROBE 8192    /* bytes that tell text from other things */
+#define LEFT_MOST 6
+#define LEFT_NAME_MOST 32
+#define PROBE 8192 /* bytes that tell text from other things */
 #define TIME_LAST INT64_C(253402300799) /* of the year 9999 */
 #define SHOWN_MAX 16384 /* bytes of a file that can matter for a block */
 
@@ -204,6 +206,41 @@ render_get(struct message *message, struct collected_file *file,
 		buf_adds(&message->tail, _("It is empty."));
 	else
 		attach(message, file, file->size, env);
+}
+
+/* What no zip holds, the first few by name. */
+static void
+name_not_archived(struct buf *out, const struct collect *c, int64_t count)
+{
+	size_t shown = c->left_count < LEFT_MOST ? c->left_count : LEFT_MOST;
+
+	if (shown == 0)
+		return;
+	buf_adds(out,
+	    _("\nNot in it, as they are no files, too many or not readable: "));
+	for (size_t i = 0; i < shown; i++) {
+		buf_adds(out, i > 0 ? ", " : "");
+		message_add_name(out, c->left[i].path, LEFT_NAME_MOST);
+	}
+	if (count > (int64_t)shown)
+		buf_addf(out, _(" and %zu more"), (size_t)count - shown);
+}
+
+void
+render_archive(struct message *message, const char *path,
+    struct collect *collect, int64_t left_out, const struct render_env *env)
+{
+	struct collected_file *file = &collect->files[0];
+
+	if (collect->file_count == 0) {
+		buf_addf(&message->lead, _("%s is empty."),
+		    phrase_path(path).text);
+	} else {
+		buf_addf(&message->lead, _("%s as a zip: %s"),
+		    phrase_path(path).text, text_size(file->size).text);
+		attach(message, file, file->size, env);
+	}
+	name_not_archived(&message->tail, collect, left_out);
 }
 
 void

@@ -15,6 +15,7 @@
 
 #define NAME_MOST 32 /* code points of a name in a list */
 #define LEFT_MOST 6
+#define OTHERS_MOST 3	      /* files that are attached, beside images */
 #define LOG_SHOWN (64 * 1024) /* bytes of a log that can matter */
 #define OUTPUT_NAME "output.txt"
 #define LOG_NAME "pip.log"
@@ -164,6 +165,27 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 	    phrase_name(file->path, NAME_MOST).text);
 }
 
+/* More than a few files that are no pictures: how many, and where. */
+static void
+fold_files(struct message *m, struct collect *c,
+    const struct run_outcome *outcome)
+{
+	/* not all of them need have been named */
+	int64_t count = outcome->end == RUN_RESULT ?
+	    outcome->result.total - (int64_t)c->images :
+	    0;
+
+	if (c->others <= OTHERS_MOST)
+		return;
+	collect_fold(c);
+	if (count < (int64_t)c->others)
+		count = (int64_t)c->others;
+	buf_addf(&m->tail,
+	    Q_("\n%s new or changed file in %s",
+		"\n%s new or changed files in %s", count),
+	    phrase_count(count).text, phrase_path(c->folder).text);
+}
+
 /* Images go first: that is where Discord shows them.  One place is kept for
  * the output when it must go as a file.  An empty file is only named. */
 static void
@@ -175,7 +197,8 @@ attach_files(struct message *m, struct collect *c, size_t most)
 		for (size_t i = 0; i < c->file_count; i++) {
 			struct collected_file *file = &c->files[i];
 
-			if (filename_is_image(file->path) != (images == 1))
+			if (filename_is_image(file->path) != (images == 1) ||
+			    collect_is_folded(c, file->path, file->displayed))
 				continue;
 			if (m->file_count < most && file->size > 0)
 				attach_one(m, c, file, &pictures);
@@ -226,15 +249,10 @@ static void
 name_left_out(struct message *m, const struct collect *c, bool may_attach)
 {
 	size_t more = c->left_more;
+	size_t named = 0;
 	bool many = false;
 	bool lost = false;
 
-	if (c->left_count == 0)
-		return;
-	buf_adds(&m->tail,
-	    may_attach ?
-		_("\nNot attached: ") :
-		_("\nMade or changed (I may not attach files here): "));
 	for (size_t i = 0; i < c->left_count; i++) {
 		const struct collected_left *left = &c->left[i];
 
@@ -242,11 +260,16 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 		    (left->why == LEFT_OUT_COUNT && left->size > 0 &&
 			!left->displayed);
 		lost = lost || left->displayed;
-		if (i >= LEFT_MOST) {
+		if (named == LEFT_MOST) {
 			more++;
 			continue;
 		}
-		buf_adds(&m->tail, i > 0 ? ", " : "");
+		buf_adds(&m->tail,
+		    named++ > 0 ? ", " :
+			may_attach ?
+				  _("\nNot attached: ") :
+				  _("\nMade or changed (I may not attach files "
+				    "here): "));
 		name_one_left_out(&m->tail, left, may_attach);
 	}
 	if (more > 0)
@@ -333,17 +356,22 @@ render_run(struct message *m, const struct run_outcome *outcome,
 		buf_adds(&m->tail,
 		    _("\nThe server's disk is nearly full: this run could read "
 		      "your files, but not write any. `/il rm` makes room."));
+	fold_files(m, collect, outcome);
 	/* a place is kept for the output before files take all ten */
 	cut = !message_fits(m);
 	if (env->may_attach)
 		attach_files(m, collect, MESSAGE_FILES_MAX - (cut ? 1 : 0));
-	for (size_t i = 0; i < collect->file_count && !env->may_attach; i++)
-		collect_leave_out(collect, collect->files[i].path,
-		    collect->files[i].size, LEFT_OUT_COUNT,
-		    collect->files[i].displayed);
+	for (size_t i = 0; i < collect->file_count && !env->may_attach; i++) {
+		const struct collected_file *file = &collect->files[i];
+
+		if (!collect_is_folded(collect, file->path, file->displayed))
+			collect_leave_out(collect, file->path, file->size,
+			    LEFT_OUT_COUNT, file->displayed);
+	}
 	name_left_out(m, collect, env->may_attach);
 	/* files are enough of an answer */
-	if (m->block.len == 0 && m->file_count + collect->left_count == 0)
+	if (m->block.len == 0 && !collect->folded &&
+	    m->file_count + collect->left_count == 0)
 		buf_adds(&m->lead, _("No output."));
 	/* the names of files may have taken the room that the output had */
 	if (cut || !message_fits(m))

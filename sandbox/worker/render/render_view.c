@@ -34,6 +34,13 @@ add(struct message *m, const struct view *view, enum action action,
 	message_add_button(m, action, view->id, label, style, false);
 }
 
+/* Does a folder stand before its files? */
+static bool
+has_folder(const struct view *view)
+{
+	return strncmp(view->texts->files, "./", 2) == 0;
+}
+
 /* What helps goes first. */
 static void
 add_buttons(struct message *m, const struct render_buttons *b)
@@ -60,6 +67,10 @@ add_buttons(struct message *m, const struct render_buttons *b)
 		add(m, view, ACTION_PY_TRY, _("Try it yourself"), GREY);
 	if (code && view->share == 0)
 		add(m, view, ACTION_PY_SHARE, _("Share"), GREY);
+	if (has_folder(view)) {
+		add(m, view, ACTION_PY_SHOW, _("Show"), GREY);
+		add(m, view, ACTION_PY_ZIP, _("Get as zip"), GREY);
+	}
 	if (b->cut)
 		add(m, view, ACTION_PY_OUTPUT, _("Full output"), GREY);
 	add(m, view, ACTION_PY_REMOVE, _("Remove"), GREY);
@@ -94,6 +105,10 @@ add_files(struct message *m, const struct view *view)
 	char value[24];
 	int place = 0;
 
+	if (has_folder(view)) {
+		at = strstr(at, "//") + 2;
+		place++;
+	}
 	if (*at == '\0')
 		return;
 	message_add_menu(m, ACTION_PY_FILE, view->id, _("Get another file"));

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""OP_ARCHIVE: a directory of the workspace as a zip.
+
+It is made in memory, within MAX_BYTES, and sent when it is whole.  Nothing is
+followed and nothing blocks (files.py): what is no regular file, or cannot be
+read, is left out and told.  The packages are not in it.
+"""
+
+import os
+import stat
+import time
+
+from files import (PACKAGES, is_lost_and_found, open_file, send_bytes, split,
+                   join, walk)
+from frames import (ERROR_TOO_LARGE, FRAME_LEFT_OUT, LEFT_OUT_COUNT,
+                    LEFT_OUT_KIND, LEFT_OUT_PATH, LEFT_OUT_UNREADABLE,
+                    LIMIT_LEFT_OUT, LIMIT_PATH, TAG_COUNT, TAG_MAX_BYTES,
+                    TAG_PATH, TAG_SIZE, TAG_TOTAL, TAG_WHY, Failure, frame)
+
+DEPTH_MAX = 64
+PIECE = 1 << 16
+READ_MAX = 1 << 29          # bytes of files: what is sparse has no end
+EARLIEST = (1980, 1, 1, 0, 0, 0)    # that a zip can tell
+LATEST = 4354819199         # 2107-12-31
+
+
+class Archive:
+    """A zip under way."""
+
+    def __init__(self, root, lease, names, request):
+        import io
+        import zipfile
+        try:
+            import zlib  # noqa: F401
+            how = zipfile.ZIP_DEFLATED
+        except ImportError:
+            how = zipfile.ZIP_STORED
+        self.info = zipfile.ZipInfo
+        self.root = root
+        self.lease = lease
+        self.names = names
+        self.most = request.number(TAG_MAX_BYTES)
+        self.count = request.number(TAG_COUNT)
+        self.left_out = 0
+        self.read = 0
+        self.file = io.BytesIO()
+        self.zip = zipfile.ZipFile(self.file, "w", how)
+        self.how = how
+
+    def leave_out(self, names, why, size=0):
+        """What has no room in a frame is told by the folder above it."""
+        self.left_out += 1
+        while len(join(names)) > LIMIT_PATH:
+            names = names[:-1]
+        if self.left_out <= LIMIT_LEFT_OUT:
+            self.lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, join(names)),
+                                  (TAG_SIZE, size), (TAG_WHY, why)))
+
+    def add_all(self):
+        """Walk the tree, a folder's entries by name."""
+        folders = [self.names]
+        while folders:
+            names = folders.pop()
+            self.lease.check()
+            try:
+                fd = walk(self.root, names)
+            except OSError:     # its owner has locked it
+                if names == self.names:
+                    raise
+                self.leave_out(names, LEFT_OUT_UNREADABLE)
+                continue
+            try:
+                with os.scandir(fd) as entries:
+                    items = sorted(
+                        (item.name, item.is_dir(follow_symlinks=False))
+                        for item in entries if not is_lost_and_found(item))
+            finally:
+                os.close(fd)
+            if not items and names != self.names:
+                self.add_folder(names)
+            below = []
+            for name, is_folder in items:
+                path = names + [name]
+                if path == [PACKAGES]:
+                    continue
+                if len(path) > DEPTH_MAX or len(join(path)) > LIMIT_PATH:
+                    self.leave_out(path, LEFT_OUT_PATH)
+                elif is_folder:
+                    below.append(path)
+                else:
+                    self.add_file(path)
+            folders += reversed(below)
+
+    def head(self, names, status):
+        """The entry of a path: a name that is no UTF-8 is told with escapes."""
+        name = b"/".join(map(os.fsencode, names[len(self.names):])).decode(
+            "utf-8", "backslashreplace")
+        when = EARLIEST
+        if 315532800 <= status.st_mtime <= LATEST:
+            when = time.gmtime(status.st_mtime)[:6]
+        info = self.info(name + ("/" if stat.S_ISDIR(status.st_mode) else ""),
+                         max(when, EARLIEST))
+        info.external_attr = (status.st_mode & 0xFFFF) << 16
+        info.compress_type = self.how
+        return info
+
+    def has_room(self, names, size=0):
+        if len(self.zip.filelist) < self.count:
+            return True
+        self.leave_out(names, LEFT_OUT_COUNT, size)
+        return False
+
+    def add_folder(self, names):
+        if self.has_room(names):
+            fd = walk(self.root, names)
+            try:
+                self.zip.writestr(self.head(names, os.fstat(fd)), b"")
+            finally:
+                os.close(fd)
+
+    def add_file(self, names):
+        try:
+            fd, status = open_file(self.root, names)
+        except Failure:
+            self.leave_out(names, LEFT_OUT_KIND)
+            return
+        except OSError:
+            self.leave_out(names, LEFT_OUT_UNREADABLE)
+            return
+        try:
+            self.bound(status.st_size)
+            if self.has_room(names, status.st_size):
+                with self.zip.open(self.head(names, status), "w") as out:
+                    self.copy(fd, out)
+        finally:
+            os.close(fd)
+
+    def copy(self, fd, out):
+        while True:
+            data = os.read(fd, PIECE)
+            if not data:
+                return
+            self.read += len(data)
+            out.write(data)
+            self.lease.check()
+            self.bound()
+
+    def bound(self, more=0):
+        if self.read + more > READ_MAX or self.file.tell() > self.most:
+            raise Failure(ERROR_TOO_LARGE, "a zip of it")
+
+    def send(self):
+        """Nothing, where there is nothing to send."""
+        if not self.zip.filelist:
+            return
+        self.zip.close()
+        self.bound()
+        name = self.names[-1] if self.names else "files"
+        send_bytes(self.lease, os.fsencode(name) + b".zip",
+                   self.file.getbuffer())
+
+
+def send_archive(root, lease, request):
+    """OP_ARCHIVE; TOTAL is how many were left out."""
+    archive = Archive(root, lease, split(request.data(TAG_PATH, b"")), request)
+    try:
+        archive.add_all()
+        archive.send()
+    finally:
+        # what is not whole ends without a word
+        archive.zip.fp = None
+    return ((TAG_TOTAL, archive.left_out),)

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* sandbox/worker/render/collect.c: what a cell has sent, and where it lies. */
+#include <stdio.h>
+
+#include "sandbox/worker/render/collect.h"
+#include "tap.h"
+
+static struct collect c;
+
+static void
+tell(enum cell_event_kind kind, const char *path, bool displayed)
+{
+	struct cell_event event = {
+		.kind = kind,
+		.size = 1,
+		.why = LEFT_OUT_COUNT,
+		.displayed = displayed,
+	};
+
+	(void)snprintf(event.name, sizeof(event.name), "%s", path);
+	collect_event(&c, &event);
+}
+
+/* The folder of these two files. */
+static void
+folder(const char *first, const char *second, const char *want)
+{
+	collect_release(&c);
+	tell(CELL_FILE, first, false);
+	tell(CELL_LEFT_OUT, second, false);
+	is_str(c.folder, want, second);
+	is_int(c.others, 2, "both are counted");
+}
+
+int
+main(void)
+{
+	collect_init(&c, 0, 1000);
+	folder("a", "b", "");
+	folder("d/a", "d/b", "d");
+	folder("d/a", "d/e/f/b", "d");
+	folder("d/e/f/a", "d/b", "d");
+	folder("d/e/a", "d/f/b", "d");
+	folder("data/a", "data2/b", "");
+	folder("data2/a", "data/b", "");
+	folder("d/a", "a", "");
+	folder("d/same", "d/same", "d");
+
+	collect_release(&c);
+	tell(CELL_FILE, "x.PNG", false);
+	tell(CELL_LEFT_OUT, "y.gif", false);
+	tell(CELL_FILE, "picture-1.png", true);
+	is_int(c.images, 2, "images are counted apart");
+	ok(c.folder == NULL, "they have no folder");
+	for (int i = 0; i < 100; i++)
+		tell(CELL_LEFT_OUT, "d/f", false);
+	is_int(c.left_more, 76, "not all names are kept");
+	collect_fold(&c);
+	is_int(c.left_count, 1, "of many the images alone keep theirs");
+	is_str(c.left[0].path, "y.gif", "this one");
+	ok(collect_is_folded(&c, "d/f", false), "a file is told with others");
+	ok(!collect_is_folded(&c, "d/f.png", false), "an image is not");
+	ok(!collect_is_folded(&c, "d/f", true), "nor is a picture");
+	collect_release(&c);
+	return tap_done();
+}
