@@ -30,16 +30,17 @@ is_mount() {
 	grep -qF " $1 " /proc/self/mountinfo
 }
 
-# trust_gateway DEFAULT: set IL_HTTP_GATEWAY, where it is not set.  A published
-# port brings requests with the address of our network's gateway: the host's
-# own, or those of strangers, wherever somebody translates addresses.  `bridge`
-# says that only the host reaches the port, and stands for that address.  Without
-# it nginx listens on all addresses, and trusts none but its own.
+# trust_gateway PUBLISHED: set IL_HTTP_GATEWAY, unless the operator has.  A
+# published port brings requests with the address of our network's gateway: the
+# host's own, or those of strangers, wherever somebody translates addresses.  So
+# that address is the host's only where the port is PUBLISHED on 127.0.0.1; else
+# nginx listens on all addresses, and trusts none but its own.
 trust_gateway() {
-	given=$(setting IL_HTTP_GATEWAY "$1")
-	[ "$given" != bridge ] || given=$(ip -4 route show default |
+	address=127.0.0.1
+	[ "$1" != 127.0.0.1 ] || address=$(ip -4 route show default |
 		sed -n 's/^default via \([0-9.]*\) .*/\1/p' | head -n 1)
-	export IL_HTTP_GATEWAY="${given:-127.0.0.1}"
+	IL_HTTP_GATEWAY=$(setting IL_HTTP_GATEWAY "$address")
+	export IL_HTTP_GATEWAY
 }
 
 # may_open FILE: the rights of this container allow it.
@@ -91,7 +92,7 @@ check_ports() {
 		[ "$address" = :127.0.0.1 ] || refuse "whoever reaches the port" \
 			"may run code: publish it as -p 127.0.0.1:8080:8080" \
 			"(README.md shows how it is opened to others)"
-		published=bridge
+		published=127.0.0.1
 	done
 	case $mode in
 	'' | host | none | container:*) ;; # on loopback, whoever's that is
@@ -166,7 +167,7 @@ inside() {
 		"-v inline:$home is missing"
 	[ ! -e /sys/class/net/docker0 ] || refuse "the engine in here needs a" \
 		"network of its own, not --network host: -p 127.0.0.1:8080:8080"
-	trust_gateway ''
+	trust_gateway "${INLINE_PUBLISHED-}"
 	nest_cgroups
 	start_engine
 	load_images

@@ -40,7 +40,7 @@ OUTSIDE = ["--volume", f"{SOCKET}:{SOCKET}",
            "--device-cgroup-rule", "c 10:237 rwm",
            "--device-cgroup-rule", "b 7:* rwm"]
 # And this, with an engine inside.
-NEAR = {"IL_HTTP_GATEWAY": "bridge"}
+NEAR = {"INLINE_PUBLISHED": "127.0.0.1"}
 SETTINGS = {"SANDBOX_IMAGE": IMAGE, "SANDBOX_IMAGES": "3.11=" + IMAGE,
             "IL_QUOTA": "16m", "IL_API_WARM": "1", "IL_SPARE_CELLS": "0"}
 

@@ -65,7 +65,7 @@ def other_options():
         for option in ("-p 127.0.0.1:8080:8080", "--privileged",
                        "-v /srv/inline:/srv/inline", "-v inline:/srv/inline",
                        "-v /var/run/docker.sock:/var/run/docker.sock",
-                       "-e IL_HTTP_GATEWAY=bridge"):
+                       "-e INLINE_PUBLISHED=127.0.0.1"):
             if option not in read(path):
                 yield f"{path}: lacks {option}"
     for key, value in re.findall(r"(IL_\w+)=/srv/inline/(\S+)", DOCKERFILE):
