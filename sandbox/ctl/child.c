@@ -41,6 +41,7 @@ static const struct {
 	    { ACCOUNT_GROUP_DB, ACCOUNT_GROUP_WORKER } },
 	[ACCOUNT_NGINX] = { "www-data", 1, { ACCOUNT_GROUP_WEB } },
 	[ACCOUNT_STANDIN] = { "il-standin", 0, { 0 } },
+	[ACCOUNT_SNAPSHOT] = { "il-snapshot", 1, { ACCOUNT_GROUP_FILES } },
 };
 
 static const char *const group_names[ACCOUNT_GROUPS] = {
@@ -126,12 +127,11 @@ drop_identity(const struct run *run, enum account account, bool low_ports)
  * exec.  -1: errno says why.  Bounds go while we still may drop them, the
  * identity next, new privileges last. */
 static int
-account_assume(const struct run *run, enum account account, uint64_t as_root,
-    int first_fd)
+account_assume(const struct run *run, enum account account, int first_fd)
 {
 	bool low_ports = account == ACCOUNT_NGINX &&
 	    run->config->http_port < PORT_FREE;
-	uint64_t kept = account == ACCOUNTS ? as_root :
+	uint64_t kept = account == ACCOUNTS ? root_keeps :
 	    low_ports			    ? BIT(CAP_NET_BIND_SERVICE) :
 					      0;
 
@@ -176,14 +176,6 @@ hand_over(const struct child *child)
 	(void)setenv("LISTEN_FDS", text, 1);
 }
 
-/* il-snapshot is root without a right: the APIs' files are its group's. */
-static bool
-join_files(const struct run *run, const struct child *child)
-{
-	return child->stage != STAGE_SNAPSHOT || !run->separate ||
-	    setgroups(1, &run->gids[ACCOUNT_GROUP_FILES]) == 0;
-}
-
 /* In the child, up to exec: it never returns. */
 static void
 become(const struct child *child, pid_t parent)
@@ -211,10 +203,8 @@ become(const struct child *child, pid_t parent)
 	inside = !has_view || setns(run->view_fd, CLONE_NEWNS) == 0;
 	if (inside)
 		hand_over(child);
-	if (!inside || !join_files(run, child) ||
-	    account_assume(run, child->account,
-		child->stage == STAGE_SNAPSHOT ? 0 : root_keeps,
-		3 + child->fd_count) != 0) {
+	if (!inside ||
+	    account_assume(run, child->account, 3 + child->fd_count) != 0) {
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}

@@ -129,7 +129,7 @@ static int
 add_snapshot(struct run *run, struct err *err)
 {
 	const struct child *child = add_own(run, STAGE_SNAPSHOT, "il-snapshot",
-	    ACCOUNTS, "");
+	    ACCOUNT_SNAPSHOT, "");
 
 	if (access(child->argv[0], X_OK) == 0)
 		return 0;

@@ -28,6 +28,7 @@ enum account {
 	ACCOUNT_WORKER,
 	ACCOUNT_NGINX,
 	ACCOUNT_STANDIN,
+	ACCOUNT_SNAPSHOT,
 	ACCOUNTS, /* none of these: as we do */
 };
 

@@ -18,7 +18,6 @@
 #include "../base/text.h"
 #include "frame.h"
 
-#define STATE_FILE "snapshot-" INLINE_VERSION
 #define ANSWER_MAX 1024
 
 /* A refusal's number is an enum err_code of the one who answers. */
@@ -215,7 +214,7 @@ snapshot_copy_release(struct snapshot_copy *copy)
 struct snapshot_state *
 snapshot_state_open(const struct config *config, struct err *err)
 {
-	auto_free char *path = config_state_path(config, STATE_FILE);
+	auto_free char *path = config_state_path(config, SNAPSHOT_STATE_FILE);
 
 	return shared_file_open(path, sizeof(struct snapshot_state), err);
 }
@@ -223,7 +222,7 @@ snapshot_state_open(const struct config *config, struct err *err)
 const struct snapshot_state *
 snapshot_state_read(const struct config *config, struct err *err)
 {
-	auto_free char *path = config_state_path(config, STATE_FILE);
+	auto_free char *path = config_state_path(config, SNAPSHOT_STATE_FILE);
 
 	return shared_file_read(path, sizeof(struct snapshot_state), err);
 }

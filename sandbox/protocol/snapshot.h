@@ -17,6 +17,10 @@ struct pollfd;
  * finds them (IL_SNAPSHOTS).  Its sockets, below IL_STATE_DIR, are in the
  * folders that these programs alone may enter (lease.h).
  */
+#define SNAPSHOT_STATE_FILE "snapshot-" INLINE_VERSION
+#define SNAPSHOT_LOCK_FILE "snapshot.lock"
+/* In a folder that is IL_SNAPSHOTS. */
+#define SNAPSHOT_MARK ".inline-snapshots"
 #define SOCKET_SNAPSHOT_WORKER "broker/worker/snapshot.sock" /* il-worker */
 #define SOCKET_SNAPSHOT_CTL "broker/ctl/snapshot.sock"	     /* ilctl */
 #define SOCKET_SNAPSHOT_API "broker/api/snapshot.sock"	     /* il-api */

@@ -25,6 +25,7 @@
 #include "../base/fd.h"
 #include "../base/file.h"
 #include "../base/log.h"
+#include "../protocol/snapshot.h"
 
 #define FILE_MODE 0600
 #define FOLDER_MODE 0700
@@ -32,7 +33,6 @@
  * becomes; a killed one's is written over. */
 #define DRAFT "draft"
 #define DRAFT_TRIES 3
-#define MARK ".inline-snapshots"
 /* In IL_BASE_DIR, as IL_STATE_DIR is emptied by a boot: the folder's path. */
 #define NOTE ".snapshots"
 
@@ -73,7 +73,7 @@ note(const struct folder *f)
 static int
 mark(struct folder *f, struct err *err)
 {
-	auto_close int fd = openat(f->fd, MARK,
+	auto_close int fd = openat(f->fd, SNAPSHOT_MARK,
 	    O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 
 	if (fd < 0 || fsync(fd) != 0 || fsync(f->fd) != 0)
@@ -87,14 +87,16 @@ mark(struct folder *f, struct err *err)
 static int
 look(struct folder *f, struct err *err)
 {
-	f->store.used = faccessat(f->fd, MARK, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	f->store.used = faccessat(f->fd, SNAPSHOT_MARK, F_OK,
+			    AT_SYMLINK_NOFOLLOW) == 0;
 	if (f->store.used)
 		note(f);
 	else if (errno != ENOENT)
-		return err_system(err, "IL_SNAPSHOTS: %s/" MARK, f->path);
+		return err_system(err, "IL_SNAPSHOTS: %s/" SNAPSHOT_MARK,
+		    f->path);
 	else if (is_noted(f))
 		return err_set(err, ERR_UNAVAILABLE,
-		    "IL_SNAPSHOTS: %s has lost its " MARK
+		    "IL_SNAPSHOTS: %s has lost its " SNAPSHOT_MARK
 		    ": is it mounted? (if it is to be empty: remove %s)",
 		    f->path, f->note);
 	return 0;

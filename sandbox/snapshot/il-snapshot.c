@@ -113,7 +113,7 @@ on_alarm(int number)
 static int
 lock_state(const struct config *config, struct err *err)
 {
-	auto_free char *path = config_state_path(config, "snapshot.lock");
+	auto_free char *path = config_state_path(config, SNAPSHOT_LOCK_FILE);
 	const struct sigaction act = { .sa_handler = on_alarm };
 	bool locked;
 	int fd;
