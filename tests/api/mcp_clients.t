@@ -65,6 +65,54 @@ def the_client_in_javascript():
                    "isError": True}, got
 
 
+def say(program, *messages):
+    """A program that speaks for clients which start their servers: what it
+    answers to each request."""
+    answers = []
+    for message in messages:
+        program.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        program.stdin.flush()
+        while "id" in message:
+            line = program.stdout.readline()
+            assert line, "it has ended"
+            answer = json.loads(line)
+            if answer.get("id") == message["id"]:
+                answers.append(answer)
+                break
+    return answers
+
+
+@test
+def the_bridge_for_clients_that_start_their_servers():
+    folder = clients.node_with("mcp-remote@0.15", "remote")
+    bridge = os.path.realpath(os.path.join(folder, "node_modules", ".bin",
+                                           "mcp-remote"))
+    for more in (), ("--protocol", "auto"):
+        with subprocess.Popen(
+                ["node", bridge, URL, "--transport", "http-only", *more],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL, text=True,
+                env=dict(os.environ, MCP_REMOTE_CONFIG_DIR=folder)) as program:
+            try:
+                begun, listed, called = say(
+                    program,
+                    {"id": 0, "method": "initialize", "params": {
+                        "protocolVersion": "2025-11-25", "capabilities": {},
+                        "clientInfo": {"name": "t", "version": "1"}}},
+                    {"method": "notifications/initialized"},
+                    {"id": 1, "method": "tools/list"},
+                    {"id": 2, "method": "tools/call", "params": {
+                        "name": "run_python",
+                        "arguments": {"code": "6 * 7"}}})
+            finally:
+                program.stdin.close()
+                program.terminate()
+        assert begun["result"]["capabilities"]["tools"] is not None, begun
+        assert len(listed["result"]["tools"]) == 7, listed
+        assert called["result"]["content"][0]["text"].startswith(
+            "42\n"), called
+
+
 @test
 def the_inspector():
     folder = clients.node_with(NODE + "inspector", "inspector")
