@@ -119,6 +119,8 @@ def what_was_pasted_is_run():
                  ">>> print(6 * 7)\n42", "In [1]: print(6 * 7)",
                  "    x = 6\n    print(x * 7)", "x = 6\n  print(x * 7)",
                  "> ```py\n> print(6 * 7)\n> ```",
+                 "\xb4\xb4\xb4py\nprint(6 * 7)\n\xb4\xb4\xb4",
+                 "x = 6\\nprint(x * 7)",
                  "if 1:\n\xa0\u3000print(6 * 7)"):
         text = final("py", code=code).content
         assert "42" in text and "exit" not in text, (code, text)

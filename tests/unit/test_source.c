@@ -9,6 +9,8 @@
 #include "tap.h"
 
 #define F "```"
+#define A "\xc2\xb4"
+#define W "\xef\xbd\x80"
 #define BLOCK F "py\nx\n" F "\n"
 #define TEN BLOCK BLOCK BLOCK BLOCK BLOCK BLOCK BLOCK BLOCK BLOCK BLOCK
 #define NBSP "\xc2\xa0"
@@ -56,6 +58,12 @@ static const struct row plain[] = {
 	    "x = '" NBSP ZERO WIDE "'"),
 	ROW("and where a line of it begins", "x = '''\n" WIDE "a\n" NBSP "b'''",
 	    "x = '''\n" WIDE "a\n" NBSP "b'''"),
+	ROW("line ends as they are typed",
+	    "for i in 1, 2:\\n  print('\\n')\\nprint(i)",
+	    "for i in 1, 2:\n  print('\\n')\nprint(i)"),
+	ROW("a line end in a string", "print('a\\nb', r'\\n')",
+	    "print('a\\nb', r'\\n')"),
+	ROW("accents in a string", "x = '" A A A "'", "x = '" A A A "'"),
 	ROW("an apostrophe in a comment", "# don't\nx = 1", "# don't\nx = 1"),
 	ROW("a variable named py", "py = 3\nprint(py)", "py = 3\nprint(py)"),
 	ROW("py as a name", "python.x()\npy, b = 1, 2",
@@ -102,6 +110,10 @@ static const struct row blocks[] = {
 	    "x = '''\n" F "js\n1\n" F "\n'''\n"),
 	ROW("a string that is not closed", F "py\nprint('it's)\n" F "\nit's",
 	    "print('it's)\n"),
+	ROW("acute accents", A A A "py\nprint(1)\n" A A A, "print(1)\n"),
+	ROW("in a line", A A A "print('" A A A "')" A A A,
+	    "print('" A A A "')"),
+	ROW("wide ones", W W W "py\nx = 1\n" W W W " ok", "x = 1\n"),
 	ROW("back to back", F "n = 0" F F "n += 1" F, "n = 0\nn += 1"),
 	ROW("other line ends", F "py\r\nx = 1\r\n" F "\r\n", "x = 1\n"),
 	ROW("blank", F F, "", .uncertain = true),

@@ -122,6 +122,9 @@ SENT = (
     ("print(1)\r\nprint(2)\r\n", "print(1)\nprint(2)\n", ""),
     (f"{F}py\ninput()\n{F}\n{F}stdin\nAda\n{F}", "input()\n", "Ada\n"),
     ("Python print(1)", "print(1)", ""),
+    ("\xb4\xb4\xb4py\nx = '\xb4'\n\xb4\xb4\xb4", "x = '\xb4'\n", ""),
+    ("if 1:\\n  print('a\\nb')", "if 1:\n  print('a\\nb')", ""),
+    ("/il py code:print(input()) stdin:Ada", "print(input())", "Ada"),
     ('{"nbformat": 4, "cells": [{"cell_type": "code", "source": "x = 1"}]}',
      "x = 1", ""),
 )

@@ -14,7 +14,10 @@
 static bool
 has_any(const char *line, size_t len, const char *set)
 {
-	return strcspn(line, set) < len;
+	for (size_t i = 0; i < len; i++)
+		if (strchr(set, line[i]) != NULL)
+			return true;
+	return false;
 }
 
 static bool

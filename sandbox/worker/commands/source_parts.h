@@ -28,15 +28,16 @@ struct source_scan {
 
 struct source_line {
 	const char *text;
-	size_t len;	/* without its end */
-	size_t blanks;	/* bytes before the first character that is seen */
-	bool in_string; /* it begins within a string */
-	bool inner;	/* it goes on with the statement before it */
-	bool code;	/* something besides blanks and a comment */
-	bool opens;	/* ends in a colon: a block follows */
-	size_t ticks;	/* longest run of back-ticks outside of strings */
-	uint32_t odd;	/* first blank or unseen character, 0: none */
-	bool curly;	/* a typographic quote outside of strings */
+	size_t len;	    /* without its end */
+	size_t blanks;	    /* bytes before the first character that is seen */
+	bool in_string;	    /* it begins within a string */
+	bool inner;	    /* it goes on with the statement before it */
+	bool code;	    /* something besides blanks and a comment */
+	bool opens;	    /* ends in a colon: a block follows */
+	size_t ticks;	    /* longest run of back-ticks outside of strings */
+	uint32_t odd;	    /* first blank or unseen character, 0: none */
+	bool curly;	    /* a typographic quote outside of strings */
+	const char *escape; /* the first "\n" outside of them; NULL: none */
 };
 
 /* The next line; false: there is none.  Every byte is looked at a bounded
@@ -98,6 +99,15 @@ void source_read_notebook(struct source *source, const char *text);
 /* Of "/il py code:print(1) stdin:x", as people copy it, the code stays, and
  * what is to be read goes to input. */
 void source_take_command(char *text, struct buf *input);
+
+/* ---- source_fence.c ---- */
+
+/* A text that begins with three acute accents, or with wide back-ticks: those
+ * around its lines become back-ticks. */
+void source_mend_fences(char *text);
+/* Undo what a message of ours puts between back-ticks, so that a block does not
+ * end there. */
+void source_join_ticks(char *text);
 
 /* ---- source_read.c ---- */
 

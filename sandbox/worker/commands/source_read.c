@@ -6,7 +6,6 @@
 
 #include "../../base/cleanup.h"
 #include "../../base/utf8.h"
-#include "../render/message_cut.h"
 
 #define TAG_CHARS SOURCE_NAME_CHARS "+-.#"
 /* What a round brings forth may be a message or a quote itself. */
@@ -175,32 +174,12 @@ next_block(const char *text, const char **at, struct block *block)
 	return true;
 }
 
-/* What a message of ours puts between back-ticks, so that a block does not end
- * there. */
-static void
-join_ticks(char *text)
-{
-	static const char apart[] = "`" MESSAGE_APART "`";
-	const char *p = text;
-	const char *found;
-	char *to = text;
-
-	while ((found = strstr(p, apart)) != NULL) {
-		size_t len = (size_t)(found + 1 - p);
-
-		memmove(to, p, len);
-		to += len;
-		p = found + sizeof(apart) - 2;
-	}
-	memmove(to, p, strlen(p) + 1);
-}
-
 static void
 add_block(struct source *source, const struct block *block)
 {
 	auto_free char *text = xstrndup(block->text, block->len);
 
-	join_ticks(text);
+	source_join_ticks(text);
 	if (block->class == CLASS_INPUT) {
 		buf_adds(&source->input, text);
 		return;
@@ -322,7 +301,8 @@ add_spans(struct source *source, const char *text)
 {
 	bool never[SOURCE_FENCE] = { false };
 
-	while ((text = strchr(text, '`')) != NULL) {
+	while (source->pieces <= SOURCE_PIECES_MAX &&
+	    (text = strchr(text, '`')) != NULL) {
 		size_t ticks = strspn(text, "`");
 		const char *end = ticks < SOURCE_FENCE && !never[ticks] ?
 		    end_of_ticks(text) :
@@ -384,8 +364,11 @@ begin(struct source *source)
 }
 
 static void
-read_text(struct source *source, const char *text)
+read_text(struct source *source, const char *given)
 {
+	auto_free char *text = xstrdup(given);
+
+	source_mend_fences(text);
 	if (source_ticks(text) < SOURCE_FENCE) {
 		add_plain(source, text);
 		return;

@@ -226,6 +226,12 @@ take_token(struct source_scan *scan, struct source_line *line, const char *p,
 	}
 	if (strchr(" \t\f", *p) == NULL)
 		*last = *p;
+	if (*p == '\\' && p[1] != '\0' && p[1] != '\n') {
+		if (p[1] == 'n' && line->escape == NULL)
+			line->escape = p;
+		word->len = 0;
+		return p + 1 + (p[1] == '\'' || p[1] == '"');
+	}
 	if ((unsigned char)*p > 0x7f)
 		return take_wide(line, p, word);
 	take_letter(word, *p);

@@ -11,7 +11,8 @@
 
 #define LEVELS_MOST 100 /* of indentation, as Python has it */
 #define TAB 8
-#define COOKIE_LINES 2 /* Python looks for an encoding there */
+#define ESCAPES_MOST 65536 /* bytes of a text that may be one line */
+#define COOKIE_LINES 2	   /* Python looks for an encoding there */
 
 static void
 cut(char *at, size_t len)
@@ -30,6 +31,25 @@ source_line_ends(char *text)
 		else if (p[1] != '\n')
 			*to++ = '\n';
 	*to = '\0';
+}
+
+/* A field of one line takes no line end, so people type "\n".  Outside of
+ * strings that is nothing in Python. */
+static void
+shape_escapes(char *text)
+{
+	struct source_scan scan = { .at = text };
+	struct source_line line;
+
+	if (strchr(text, '\n') != NULL || strlen(text) > ESCAPES_MOST)
+		return;
+	while (source_scan_next(&scan, &line) && line.escape != NULL) {
+		char *at = text + (line.escape - text);
+
+		*at = '\n';
+		cut(at + 1, 1);
+		scan = (struct source_scan){ .at = at + 1 };
+	}
 }
 
 /* ---- quote marks ---- */
@@ -446,6 +466,7 @@ source_shape(char *text, bool transcript)
 	bool prompts;
 
 	source_line_ends(text);
+	shape_escapes(text);
 	shape_quotes(text);
 	prompts = shape_prompts(text, transcript);
 	shape_blanks(text);
