@@ -33,13 +33,13 @@ def add_names(front, kind, *names, user=f.USER):
 
 
 def check_options(front):
-    for sub, option in (("look", "path"), ("write", "name"), ("rm", "name")):
+    for sub, option in (("look", "path"), ("write", "name"), ("rm", "name"),
+                        ("get", "path")):
         tap.equal(suggested(front, sub, option, "da"),
                   ["data/", "data/a.py", "data/in.csv"],
                   "directories and files: " + sub)
-    for sub, option in (("get", "path"), ("py", "file")):
-        tap.equal(suggested(front, sub, option, "da"),
-                  ["data/a.py", "data/in.csv"], "files: " + sub)
+    tap.equal(suggested(front, "py", "file", "da"),
+              ["data/a.py", "data/in.csv"], "files: py")
     tap.equal(suggested(front, "put", "path", ""), ["data/"],
               "directories: put")
     tap.equal(suggested(front, "", "file", "pl", root="py"), ["plot.png"],

@@ -166,6 +166,25 @@ test_envelope(void)
 	bad("{\"type\":2," HEAD USER "\"data\":{}}", "no name");
 }
 
+/* What has come to Discord's objects, and may be null. */
+static void
+test_new_fields(void)
+{
+	good("{\"channel\":{\"type\":0,\"application_id\":null},"
+	     "\"flags_new\":\"1\",\"member\":null," ANY "}",
+	    "a channel of no application");
+	ok(in.may_post, "may be posted in");
+	interaction_release(&in);
+	good("{\"type\":2," HEAD USER "\"data\":{\"name\":\"il\",\"resolved\":{"
+	     "\"channels\":{\"1\":{\"app_permissions\":\"0\"}},\"attachments\":"
+	     "{\"1\":{\"id\":\"1\",\"url\":\"u\",\"filename\":\"message.txt\","
+	     "\"size\":5,\"flags\":8,\"description\":null}}}}}",
+	    "an attachment without a type");
+	ok(in.may_attach, "the permissions are the interaction's own");
+	is_str(in.attachments[0].name, "message.txt", "it has its name");
+	interaction_release(&in);
+}
+
 static void
 test_token(void)
 {
@@ -496,6 +515,7 @@ main(void)
 	test_types();
 	test_envelope();
 	test_message();
+	test_new_fields();
 	test_token();
 	test_invoker();
 	test_limits();
