@@ -48,6 +48,8 @@ if len(sys.argv) > 2:
     kind = api.CELLS[sys.argv[2]]
 
 del sys.path[0]                 # our own folder
+below = bottom.word(bottom.record.value + bottom.offset)
+left, own = bottom.left, bottom.OWN
 run = kind(sys.argv[1], native, bare).serve()
 
 # Only the child of a fork comes here.
@@ -56,8 +58,7 @@ try:
     while going:
         try:
             for code in run.prepare():
-                bottom.word(bottom.record.value + bottom.offset).value = None
-                bottom.left.value = sys.getrecursionlimit() + bottom.OWN
+                below.value, left.value = None, sys.getrecursionlimit() + own
                 coroutine = eval(code, run.names)
                 if coroutine is not None:   # of an await at top level
                     run.wait(coroutine)

@@ -27,12 +27,7 @@ GONE = ("path", "argv", "last_exc", "last_type", "last_value",
 
 def finish(run):
     """Returns only where the interpreter itself must go on."""
-    if run.status is None or _thread._count() > 0:
-        return
-    used = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
-    if not all(map(keeps_nothing, (*standard.values(), *used))):
-        # The interpreter flushes those that are used, and says what is lost.
-        flush([one for one in standard.values() if one not in used])
+    if run.status is None or _thread._count() > 0 or not is_written():
         return
     if left_nothing(run):
         os._exit(run.status)
@@ -44,9 +39,21 @@ def finish(run):
     os._exit(run.status)
 
 
-def keeps_nothing(stream):
-    """Is a stream ours, and all that was written to it out?"""
-    return id(stream) in standard and (stream.closed or stream.write_through)
+def is_written():
+    """Is all out that was printed?  If not, the interpreter flushes the streams
+    that are used, and says what is lost: here it is done for the others.
+
+    Nothing of this is there any more when left_nothing() counts."""
+    out, err = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
+    if id(out) in standard and id(err) in standard:
+        for stream in standard.values():
+            if not stream.write_through:
+                break
+        else:
+            return True
+    flush([one for one in standard.values() if one is not out and
+           one is not err])
+    return False
 
 
 def take_apart(run):
