@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """People look at their files while their code runs."""
 
+import io
 import os
 import sys
+import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from service import Service, wait_for  # noqa: E402
@@ -78,6 +80,11 @@ def files_are_listed_shown_and_sent_beside_a_run():
         sent = service.discord.send_command("get", user="alice",
                                             path="made.txt")
         assert final(sent).attachment("made.txt").text() == "by it"
+        sent = service.discord.send_command("get", user="alice", path="~/sub")
+        message = final(sent)
+        assert message.attachment("sub.zip").size > 100, message
+        assert "deep/" in zipfile.ZipFile(io.BytesIO(
+            message.attachment("sub.zip").read())).namelist()
         assert "does not exist" in look(path="none").text()
     assert "made.txt" in look().text(), "it did not go there"
     look(path="..")

@@ -105,7 +105,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0 ||
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
 		return 0;
-	request.op = (enum cell_op)(OP_RUN + data[0] % OP_STAT);
+	request.op = (enum cell_op)(OP_RUN + data[0] % OP_ARCHIVE);
 	cell_init(&cell, ends[0]);
 	if (cell_send(&cell, &request, 1000, &err) == 0) {
 		while (recv(ends[1], sent, sizeof(sent), MSG_DONTWAIT) > 0)
