@@ -85,6 +85,7 @@ api_metrics(struct api_app *app, struct http_request *req)
 	filestore_usage(&app->store, &bytes, &files);
 	metrics_add(&body, &app->metrics, &others, bytes, files,
 	    app->store.limits.quota);
+	health_add_condition(&body, app->config);
 	if (*app->config->snapshots != '\0' &&
 	    (snapshots = snapshot_state_read(app->config, &err)) != NULL)
 		snapshot_state_tell(&body, snapshots, clock_wall_ms());

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "health.h"
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 #include <jansson.h>
@@ -10,6 +11,7 @@
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
+#include "../../sandbox/base/exposition.h"
 #include "../../sandbox/base/file.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/protocol/condition.h"
@@ -109,6 +111,27 @@ health_details(const struct health *h)
 	    h->facts.workers.alive, "moving", h->facts.workers.moving,
 	    "free_bytes", (json_int_t)s->free_bytes, "docker_age_ms",
 	    age_or_null(s->engine_age_ms));
+}
+
+void
+health_add_condition(struct buf *out, const struct config *config)
+{
+	static const char name[] = "inline_condition";
+	struct condition_verdict verdict;
+	struct health health;
+	char label[64];
+
+	gather(config, &health);
+	condition_judge(&health.facts, &verdict);
+	exposition_head(out, name, "gauge",
+	    "Can a command be answered now?  1: well, or the first cause why "
+	    "not.");
+	for (int i = 0; i < CONDITIONS; i++) {
+		(void)snprintf(label, sizeof(label), "state=\"%s\"",
+		    condition_word((enum condition)i));
+		exposition_number(out, name, label,
+		    verdict.what == (enum condition)i);
+	}
 }
 
 char *

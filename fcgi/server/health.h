@@ -20,6 +20,9 @@ int health_tell_metrics(const struct config *config, const struct buf *text,
 int health_read_metrics(const struct config *config, struct buf *text,
     struct err *err);
 
+/* The condition for Prometheus: inline_condition, a row for each. */
+void health_add_condition(struct buf *out, const struct config *config);
+
 /* The condition (sandbox/protocol/condition.h) for programs:
  * {"status":"ok"|"error","message":…,"version":…,"inline":{…}}; heap.  For
  * strangers without what is whose: no more than the status and the version of

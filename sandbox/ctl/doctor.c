@@ -174,6 +174,12 @@ check_fronts(struct doctor *d)
 {
 	static const char *const fronts[] = { "il-fcgi", "il-api" };
 
+	if (d->nothing) {
+		doctor_bad(d, start_it,
+		    "nothing runs in %s (ilctl -e names another env file)",
+		    d->config->state_dir);
+		return;
+	}
 	for (size_t i = 0; i < 2; i++) {
 		struct err err = { 0 };
 
@@ -190,6 +196,8 @@ check_broker(struct doctor *d)
 {
 	const struct lease_status *s = &d->status;
 
+	if (d->nothing)
+		return;
 	if (!d->broker) {
 		doctor_bad(d, start_it, "il-sandboxd: %s", d->refusal.text);
 		return;
@@ -302,7 +310,7 @@ check_snapshots(struct doctor *d)
 	int64_t now_ms = clock_wall_ms();
 	struct err err;
 
-	if (*d->config->snapshots == '\0')
+	if (*d->config->snapshots == '\0' || d->nothing)
 		return;
 	state = snapshot_state_read(d->config, &err);
 	if (state == NULL || now_ms - state->told_ms > SNAPSHOT_SILENCE_MS)
@@ -339,6 +347,8 @@ check_condition(struct doctor *d)
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(d->config->database, DB_READER, &err);
 
+	if (d->nothing)
+		return;
 	status_look(d->config, db, &facts, &counts);
 	condition_judge(&facts, &verdict);
 	if (verdict.what == CONDITION_WELL)
@@ -369,6 +379,7 @@ ctl_doctor(struct ctl *ctl)
 		return CTL_CONFIG;
 	}
 	doctor_good("configuration");
+	d.nothing = status_nothing_runs(d.config);
 	d.broker = status_ask_broker(d.config, &d.status, &d.refusal);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);

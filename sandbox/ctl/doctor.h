@@ -19,6 +19,7 @@ struct doctor {
 	bool broker; /* il-sandboxd answered */
 	struct lease_status status;
 	struct err refusal; /* why it did not */
+	bool nothing;	    /* runs here: that is said once */
 	int failed;
 };
 

@@ -29,6 +29,7 @@
 #include "application.h"
 #include "http.h"
 #include "nginx_room.h"
+#include "where.h"
 
 #define TOOL_MS 15000
 #define OUTPUT_MAX (256 << 10)
@@ -382,7 +383,7 @@ void
 doctor_http(struct doctor *d)
 {
 	auto_free char *url = xprintf("http://127.0.0.1:%" PRId64 "/health",
-	    d->config->http_port);
+	    where_port(d->config));
 	struct http http;
 	CURLcode result = ask(&http, url);
 

@@ -37,6 +37,10 @@
 #include "../base/process.h"
 #include "ctl.h"
 #include "prepare.h"
+#include "where.h"
+
+#define NAME_MOST 16 /* letters of a command */
+#define EDITS_MOST 2 /* of one that is mistyped */
 
 /* The table for the manual page (inline.conf.5) and for people. */
 static int
@@ -58,6 +62,14 @@ print_nginx(struct ctl *ctl)
 		return ctl_fail(ctl->argv[0], &err);
 	printf("# Written by `ilctl nginx`; it holds the nodes' key.\n%s",
 	    text.len > 0 ? buf_str(&text) : "# IL_NODES is empty: one host.\n");
+	return CTL_OK;
+}
+
+static int
+print_version(struct ctl *ctl)
+{
+	(void)ctl;
+	printf("Inline " INLINE_VERSION "\n");
 	return CTL_OK;
 }
 
@@ -120,6 +132,7 @@ static const struct command {
 	    "the Model Context Protocol on standard input and output" },
 	{ "nginx", print_nginx, true, NULL,
 	    "print what nginx needs to know of the others of IL_NODES" },
+	{ "version", print_version, false, NULL, "print the version" },
 	{ "config", print_config, false, NULL, "print the table of settings" },
 };
 
@@ -141,6 +154,85 @@ usage(FILE *out)
 		(void)fprintf(out, "  %-10s %s\n", commands[i].name,
 		    commands[i].help);
 	return CTL_USAGE;
+}
+
+static const struct command *
+find_command(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* How many letters are to be changed, added or left out; words that are longer
+ * than any command of ours are far from all. */
+static size_t
+count_edits(const char *a, const char *b)
+{
+	size_t row[NAME_MOST + 1];
+	size_t len = strlen(b);
+
+	if (strlen(a) > NAME_MOST || len > NAME_MOST)
+		return NAME_MOST;
+	for (size_t k = 0; k <= len; k++)
+		row[k] = k;
+	for (size_t i = 0; a[i] != '\0'; i++) {
+		size_t before = row[0]++;
+
+		for (size_t k = 0; k < len; k++) {
+			size_t change = before + (a[i] != b[k]);
+
+			before = row[k + 1];
+			if (row[k] + 1 < change)
+				change = row[k] + 1;
+			if (before + 1 < change)
+				change = before + 1;
+			row[k + 1] = change;
+		}
+	}
+	return row[len];
+}
+
+/* One that is mistyped is not done, but named. */
+static int
+refuse_command(const char *name)
+{
+	const char *nearest = NULL;
+	size_t least = EDITS_MOST + 1;
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		size_t edits = count_edits(name, commands[i].name);
+
+		if (edits < least) {
+			least = edits;
+			nearest = commands[i].name;
+		}
+	}
+	(void)fprintf(stderr, "ilctl: there is no command '%s'", name);
+	if (nearest != NULL)
+		(void)fprintf(stderr, "; did you mean '%s'?\n", nearest);
+	else
+		(void)fprintf(stderr, "\n");
+	return nearest != NULL ? CTL_USAGE : usage(stderr);
+}
+
+/* `help`, or of one command. */
+static int
+help(const char *name)
+{
+	const struct command *command = name != NULL ? find_command(name) :
+						       NULL;
+
+	if (name != NULL && command == NULL)
+		return refuse_command(name);
+	if (command == NULL)
+		(void)usage(stdout);
+	else
+		printf("usage: ilctl [-e envfile] %s\n\n  %s; see ilctl(8)\n",
+		    command->usage != NULL ? command->usage : command->name,
+		    command->help);
+	return CTL_OK;
 }
 
 /* What cannot be written out is a failure: somebody reads this in a pipe. */
@@ -172,6 +264,7 @@ run_command(const struct command *command, struct ctl *ctl)
 int
 main(int argc, char **argv)
 {
+	const struct command *command;
 	struct ctl ctl = { 0 };
 	int c;
 
@@ -189,14 +282,11 @@ main(int argc, char **argv)
 		return usage(stderr);
 	ctl.argc = argc - optind;
 	ctl.argv = argv + optind;
-	if (strcmp(ctl.argv[0], "help") == 0) {
-		(void)usage(stdout);
-		return CTL_OK;
-	}
+	if (strcmp(ctl.argv[0], "help") == 0)
+		return help(ctl.argv[1]);
 	process_extend_path();
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (strcmp(commands[i].name, ctl.argv[0]) == 0)
-			return run_command(&commands[i], &ctl);
-	(void)fprintf(stderr, "ilctl: there is no command '%s'\n", ctl.argv[0]);
-	return usage(stderr);
+	ctl.env_file = where_env_file(ctl.env_file);
+	command = find_command(ctl.argv[0]);
+	return command != NULL ? run_command(command, &ctl) :
+				 refuse_command(ctl.argv[0]);
 }

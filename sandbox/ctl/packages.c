@@ -167,6 +167,7 @@ list_packages(const struct change *change)
 	char text[LIST_MAX];
 	struct frame_view view;
 	struct err err = { 0 };
+	bool any = false;
 	ssize_t len;
 
 	if (lease_list_packages(&fd, change->socket, change->image, WAIT_MS,
@@ -180,8 +181,11 @@ list_packages(const struct change *change)
 			    "the broker speaks nonsense");
 			return fail(&err);
 		}
+		any = any || *text != '\0';
 		print_list(text);
 	}
+	if (len == 0 && !any)
+		printf("none\n");
 	return len == 0 ? CTL_OK : fail(&err);
 }
 

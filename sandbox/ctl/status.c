@@ -21,6 +21,7 @@
 #include "../store/job.h"
 #include "../store/rule.h"
 #include "ctl.h"
+#include "where.h"
 
 #define BROKER_MS 3000
 
@@ -42,6 +43,18 @@ status_ask_broker(const struct config *config, struct lease_status *status,
 	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
 
 	return lease_status(path, status, BROKER_MS, err) == REFUSAL_NONE;
+}
+
+bool
+status_nothing_runs(const struct config *config)
+{
+	struct lease_status status;
+	struct err err = { 0 };
+
+	return !where_is_run(config) &&
+	    !status_front_accepts(config, "il-fcgi", &err) &&
+	    !status_front_accepts(config, "il-api", &err) &&
+	    !status_ask_broker(config, &status, &err);
 }
 
 void
@@ -142,6 +155,12 @@ ctl_status(struct ctl *ctl)
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
 
+	if (status_nothing_runs(&ctl->config)) {
+		printf("DEGRADED: nothing runs in %s \u2192 make run, or "
+		       "systemctl start inline.target\n",
+		    ctl->config.state_dir);
+		return CTL_FAILED;
+	}
 	if (db == NULL)
 		(void)ctl_fail(ctl->argv[0], &err);
 	status_look(&ctl->config, db, &facts, &counts);

@@ -385,12 +385,60 @@ def config_prints_the_table():
 
 
 @test
+def a_mistyped_command_is_not_done_but_named():
+    with House() as house:
+        for typed, meant in (("doktor", "doctor"), ("statsu", "status"),
+                             ("sandboxs", "sandboxes"), ("tpo", "top")):
+            code, out, errors = house.ilctl(typed)
+            assert code == 64 and out == "" and \
+                f"did you mean '{meant}'?" in errors, errors
+        code, _, errors = house.ilctl("x" * 5000)
+        assert code == 64 and "did you mean" not in errors, errors
+
+
+@test
+def help_tells_of_one_command():
+    with House() as house:
+        code, out, _ = house.ilctl("help", "top")
+        assert code == 0 and "usage: ilctl [-e envfile] top [-1]" in out, out
+        code, out, errors = house.ilctl("help", "tpo")
+        assert code == 64 and "did you mean 'top'?" in errors, errors
+        code, out, _ = house.ilctl("version")
+        assert code == 0 and re.fullmatch(r"Inline \d+\.\d+\.\d+\n", out), out
+
+
+@test
+def without_e_it_finds_what_is_meant():
+    with House() as house:
+        del house.environment["IL_STATE_DIR"]
+        with open(os.path.join(house.folder, ".env"), "w") as file:
+            file.write("IL_USER_RATE=none\n")
+        code, _, errors = house.ilctl("commands")
+        assert code == 0, errors        # no il_state beside it
+        os.mkdir(os.path.join(house.folder, "il_state"))
+        code, _, errors = house.ilctl("commands")
+        assert code == 78 and "IL_USER_RATE" in errors, errors
+        code, _, errors = house.ilctl("commands", IL_ENV_FILE="/dev/null")
+        assert code == 0, errors
+        code, _, errors = house.ilctl("-e", "/dev/null", "commands")
+        assert code == 0, errors
+
+
+@test
 def status_says_what_runs():
     with House() as house:
         database(house)
         code, out, _ = house.ilctl("status")
-        assert code == 1 and out.count("not running") == 3, out
-        assert "0 queued" in out, out
+        assert code == 1 and out == (
+            f"DEGRADED: nothing runs in {house.state} → make run, or "
+            "systemctl start inline.target\n"), out
+        os.makedirs(os.path.join(house.state, "broker", "ctl"))
+        with socket.socket(socket.AF_UNIX) as front:     # one of them
+            front.bind(os.path.join(house.state, "fcgi.sock"))
+            front.listen()
+            code, out, _ = house.ilctl("status")
+        assert code == 1 and out.startswith("DEGRADED: il-fcgi"), out
+        assert out.count("not running") == 3 and "0 queued" in out, out
 
 
 @test
@@ -403,8 +451,8 @@ def doctor_names_what_is_wrong_and_what_mends_it():
         assert "mend: ilctl migrate" in out, out
         assert "mkdir -p " + house.state in out, out
         assert "FAIL  engine: " in out and "/no/docker" in out, out
-        assert "FAIL  il-sandboxd" in out and "make run" in out, out
-        assert "note  HTTP APIs: nothing answers" in out, out
+        assert out.count("make run, or systemctl start inline.target") == 1
+        assert "FAIL  nothing runs in " + house.state in out, out
         podman = os.path.join(house.folder, "podman")
         with open(podman, "w") as file:     # 4.3, in its own words
             file.write("""#!/bin/sh

@@ -30,7 +30,7 @@ FAMILIES = """
     inline_discord_limits_total inline_discord_blocked_seconds
     inline_sandboxes inline_sandboxes_overdue inline_sandboxes_limit
     inline_database_up inline_database_bytes inline_database_wal_bytes
-    inline_front_up inline_broker_up inline_engine_up inline_image_present
+    inline_condition inline_front_up inline_broker_up inline_engine_up inline_image_present
     inline_cells inline_lease_queue inline_leases_total
     inline_lease_wait_seconds inline_cell_starts_total
     inline_cell_start_seconds inline_cell_start_failures
