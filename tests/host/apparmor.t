@@ -5,6 +5,7 @@ namespaces under it, it forbids what Docker's own does, and the doctor knows
 why where it is not so.
 """
 
+import json
 import os
 import sys
 
@@ -83,6 +84,21 @@ def each_run_has_namespaces_of_its_own():
     finally:
         process.wait()
     assert not set(outer.split()) & set(inner.split()), (outer, inner)
+
+
+@test
+def a_run_of_v1_has_a_proc_of_its_own():
+    code = ("import os; print(os.listdir('/proc/.pids').count('1'), "
+            "os.readlink('/proc/self/exe'), open('/dev/stdin').read(), "
+            "__import__('socket').create_server(('127.0.0.1', 80)) and 80)")
+    host.machine.write("/root/body.json", json.dumps(
+        {"code": code, "timeout_ms": 60000, "last_line_interactive": False}))
+    text = json.loads(host.sh(
+        "curl -s -m 120 -H 'Content-Type: application/json' -d "
+        "@/root/body.json http://127.0.0.1:8080/v1/execute"))["stdout"]
+    assert text.startswith("0 /usr") and text.endswith(" 80\n"), text
+    said = host.doctor()[1]
+    assert "none a /proc" not in said, said
 
 
 def deepest(pid):

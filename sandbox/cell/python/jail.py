@@ -112,11 +112,16 @@ class MountTable:
         installed = mounts_below(INSTALLED)
         self.system.unshare(SUPERVISOR)
         self.supervisor.call("supervisor_map_user")
+        # by a path that AppArmor knows: that of our own mount
+        shared = self.supervisor.shared
+        os.close(shared.proc)
+        shared.proc = os.open("/proc",
+                              os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self.system.mount("private", None, "/", RECURSIVE | PRIVATE)
         if shows:
             self.cover("/proc", dict(copies["/proc"], **stat, **PROC_LINKS),
                        PROCESSES)
-            self.supervisor.shared.shown = os.open("/proc", os.O_PATH)
+            shared.shown = os.open("/proc", os.O_PATH | os.O_CLOEXEC)
         for path, files in copies.items():
             self.cover(path, files)
         for path in filter(os.path.ismount, DEVICES):
