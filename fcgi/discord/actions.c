@@ -223,6 +223,14 @@ action_py_install(struct context *c)
 	return true;
 }
 
+/* Without a name: what nothing needs any more. */
+static bool
+action_packages_rest(struct context *c)
+{
+	c->job.version = c->view.version;
+	return true;
+}
+
 /* The path is what was typed, relative to where its owner is. */
 static bool
 action_write_open(struct context *c)

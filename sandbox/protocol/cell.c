@@ -212,6 +212,8 @@ take_result(struct cell *cell, const struct frame_view *view,
 		&r->used_bytes) ||
 	    !get_bounded(view, TAG_USED_FILES, -1, SIZE_SANE, -1,
 		&r->used_files) ||
+	    !get_bounded(view, TAG_USED_PACKAGES, -1, SIZE_SANE, -1,
+		&r->used_packages) ||
 	    !get_bounded(view, TAG_DISK_FULL, 0, 1, 0, &full) ||
 	    !get_bounded(view, TAG_CUT, 0, 1, 0, &cut) ||
 	    !get_bounded(view,

@@ -90,6 +90,7 @@ struct cell_result {
 	int64_t max_rss;
 	int64_t used_bytes; /* -1: not told */
 	int64_t used_files;
+	int64_t used_packages; /* bytes; -1: not told */
 	int64_t total; /* of a listing; size of a file too large */
 	bool disk_full;
 	bool cut;	     /* there may be more files than were told of */

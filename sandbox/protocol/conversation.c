@@ -138,7 +138,8 @@ end_lost(const struct wait *wait, struct cell_result *result)
 		.signal = SIGKILL,
 		.wall_us = clock_monotonic_us() - wait->since_us,
 		.used_bytes = -1,
-		.used_files = -1 };
+		.used_files = -1,
+		.used_packages = -1 };
 	return CONVERSATION_RESULT;
 }
 

@@ -205,6 +205,7 @@ enum frame_tag {
 	TAG_ENDED = 78,		/* int: enum kept_end, of one before; once */
 	TAG_OWNER = 80,		/* int: whose files they are on the disk */
 	TAG_USER = 81,		/* int: whose they are in the cell */
+	TAG_USED_PACKAGES = 82, /* int: bytes; of operations on files */
 
 	/* status */
 	TAG_ENGINE = 96,	/* int: 1 reachable */

@@ -78,6 +78,54 @@ def there():
         for folder, _, names in os.walk(site) for name in names)
 
 
+def removes(*name):
+    """What is told of OP_UNINSTALL."""
+    own()
+    with cell.lease(access=N.ACCESS_TIDY) as lease:
+        told = lease.ask("UNINSTALL", wall_ms=9000, count=99,
+                         output_max=9999, **{"name": one for one in name})
+    assert cell.idle()
+    assert told.reason == N.REASON_EXIT and told.status == 0, told
+    return parts(told)
+
+
+def needs(name, *others, asked=False):
+    """A project that needs others, and was asked for or not."""
+    package(name, "1.0", name + ".py")
+    plant(name + "-1.0.dist-info/METADATA", "Name: %s\n%s\n\n%s\n" % (
+        name, "\n".join("Requires-Dist: " + other for other in others),
+        "Requires-Dist: body"))
+    if asked:
+        plant(name + "-1.0.dist-info/REQUESTED")
+
+
+@test
+def what_nothing_needs_any_more_is_told_and_removed():
+    fresh()
+    needs("app", "Lib_A>=1; python_version > '3'", "both (>=1)", asked=True)
+    needs("lib_a", "deep", "round")
+    needs("deep")
+    needs("round", "lib-a")
+    needs("both", "body")
+    needs("body")
+    needs("other", "BOTH[x] ; extra == 'y'", asked=True)
+    assert removes("app") == ["pdeep", "plib_a", "pround"]
+    assert "deep.py" in there() and "both.py" in there()
+    assert removes() == ["pdeep", "plib_a", "pround"]
+    assert [name for name in there() if "/" not in name] == [
+        "body.py", "both.py", "other.py"], there()
+    assert removes() == []
+
+
+@test
+def where_nothing_is_marked_nothing_is_told():
+    fresh()
+    needs("app", "lib")
+    needs("lib")
+    assert removes("app") == []
+    assert "lib.py" in there()
+
+
 @test
 def what_is_installed_is_listed():
     fresh()

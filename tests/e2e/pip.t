@@ -4,6 +4,7 @@
 nothing of the user's runs where there is network."""
 
 import os
+import re
 import sys
 import tempfile
 
@@ -217,6 +218,64 @@ def packages_are_removed():
     assert "[]" in text, text
     text = house.say("look")
     assert ".site-packages" not in text, text
+
+
+def removed(name):
+    """Remove a package; returns the final message."""
+    sent = house.discord.send_command("packages remove", user="alice",
+                                      name=name)
+    sent.wait_final(timeout=90)
+    return sent.original
+
+
+def there():
+    """The packages that are installed, as they are listed."""
+    text = house.say("packages list")
+    return [name for name in ("demo", "part", "tool") if name in text]
+
+
+@test
+def what_nothing_needs_any_more_is_named_and_goes_with_a_button():
+    pip("demo==2.0")
+    pip("tool")
+    assert there() == ["demo", "part", "tool"]
+    message = removed("demo")
+    assert "Removed the package `demo`. Nothing needs these any more: " \
+        "`part`." in message.text(), message
+    assert there() == ["part", "tool"]
+    house.discord.press(message, "Remove these, too").wait_final(timeout=90)
+    text = message.refresh().text()
+    assert "Removed `part`." in text and "packages: " in text, text
+    assert there() == ["tool"]
+    pip("part==2.0")
+    pip("demo==2.0")    # which brings part once more
+    message = removed("demo")
+    assert "Nothing needs" not in message.text(), message
+    assert not message.buttons(), message
+    assert there() == ["part", "tool"]
+
+
+@test
+def both_spaces_are_told_with_their_limits():
+    index.add_wheel("large", "1.0", {"large.bin": os.urandom(9 << 20)})
+    assert "Installed" in pip("large")
+    for command in ("look", "packages list"):
+        text = house.say(command)
+        line = text.splitlines()[-1]
+        assert re.search(r"-# .* of 256 MiB used, .* of 10,000 files"
+                         r" · packages: 9(\.\d+)? MiB of 32 MiB$", line), text
+    text = house.say("create")
+    assert "256 MiB in 10,000 files, and 32 MiB of packages" in text, text
+    text = house.run("for i in range(300): open(f'f{i}', 'wb')"
+                     ".write(bytes(1 << 20))")
+    assert "256 MiB" in text and "10,000 files" in text, text
+    house.run("f = open('rest', 'wb', buffering=0)\n"
+              "while True: f.write(bytes(1 << 20))")
+    text = house.say("write", name="more", content="x" * 5000)
+    assert "256 MiB in 10,000 files" in text, text
+    assert " of 256 MiB used" in text and "of 32 MiB" in text, text
+    text = removed("large").text()
+    assert re.search(r"-# packages: .* of 32 MiB", text), text
 
 
 @test

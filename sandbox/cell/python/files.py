@@ -29,13 +29,14 @@ from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     TAG_DATA, TAG_DISK_FULL, TAG_KIND, TAG_MAX_BYTES,
                     TAG_MTIME, TAG_NAME, TAG_OFFSET, TAG_PART, TAG_PATH,
                     TAG_RECURSIVE, TAG_SIZE, TAG_TOTAL, TAG_USED_BYTES,
-                    TAG_USED_FILES, Failure, frame, head_of)
+                    TAG_USED_FILES, TAG_USED_PACKAGES, Failure, frame, head_of)
 
 PACKAGES = ".site-packages"
 # What a workspace has before its user comes (sandbox/broker/workspace.c): ten
 # inodes of ext4's own, the mount point, the blocks of that and of the root.
 OWN_FILES = 11
 OWN_BLOCKS = 2
+OWN_PACKAGES = 1        # blocks of the root of the packages' volume
 
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -356,8 +357,8 @@ def remove_path(root, lease, request):
 
 
 def disk(root, own):
-    """What a result says of a folder's file system; own: files and blocks of it
-    that are nobody's."""
+    """What a result says of a folder's file system, and of the packages' in it;
+    own: files and blocks of it that are nobody's."""
     try:
         fs = os.statvfs(root)
     except OSError:
@@ -366,7 +367,17 @@ def disk(root, own):
     return ((TAG_USED_BYTES,
              max(fs.f_blocks - fs.f_bfree - own[1], 0) * fs.f_frsize),
             (TAG_USED_FILES, max(fs.f_files - fs.f_ffree - own[0], 0)),
-            (TAG_DISK_FULL, int(full) or None))
+            (TAG_DISK_FULL, int(full) or None),
+            (TAG_USED_PACKAGES, used_packages(root)))
+
+
+def used_packages(root):
+    """The bytes of a file system that is mounted in the workspace."""
+    path = "%s/%s" % (root, PACKAGES)
+    if not os.path.ismount(path):
+        return None
+    fs = os.statvfs(path)
+    return max(fs.f_blocks - fs.f_bfree - OWN_PACKAGES, 0) * fs.f_frsize
 
 
 # ---- removing trees ----

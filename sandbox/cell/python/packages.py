@@ -14,7 +14,7 @@ import os
 import stat
 import sys
 
-from files import (DIRECTORY, PACKAGES, READ, enter_any, look, remove_all,
+from files import (CREATE, DIRECTORY, PACKAGES, READ, enter_any, look, remove_all,
                    split, walk)
 from frames import (ERROR_FAILED, ERROR_NOT_FOUND, ERROR_REQUEST, TAG_MAX_BYTES,
                     TAG_NAME, TAG_TOTAL, Failure)
@@ -24,6 +24,7 @@ SITE = "/site"
 WORK = ".il-pip"        # below SITE: its room, not the container's memory
 CA_BUNDLE = "/run/ca.pem"
 RECORD_MAX = 16 << 20
+METADATA_MAX = 1 << 20
 RECORD_LINES = 100000   # the rest of a longer one is left where it is
 
 # How pip runs: whoever reads its log is not told by whose name and password the
@@ -113,9 +114,8 @@ def explain():
         some = re.search(r"\(from versions: ([^)]*)\)", text)
         for one in some[1].split(", ") if some else ():
             fits.update(each for each in found if str(each) == one)
-    newest = sorted(fits or found, reverse=True)[:5]
-    print("Inline: no version %s: %s" % (need, ", ".join(map(str, newest))),
-          flush=True)
+    newest = map(str, sorted(fits or found, reverse=True)[:5])
+    print("Inline: no version %s: %s" % (need, ", ".join(newest)), flush=True)
 try:
     from pip._vendor.requests.sessions import Session
     send = Session.send
@@ -253,8 +253,20 @@ def adopt():
     for name in os.listdir(new):
         if name.endswith(".dist-info"):
             for old in installed(project(name)):
+                if is_requested(old):   # and comes now for another's sake
+                    keep_mark(new, name)
                 uninstall(old)
     merge(walk(SITE, [WORK, "new"]), os.open(SITE, DIRECTORY))
+
+
+def keep_mark(new, dist_info):
+    """What was asked for stays asked for."""
+    folder = walk(new, [dist_info])
+    try:
+        if look("REQUESTED", folder) is None:
+            os.close(os.open("REQUESTED", CREATE, 0o644, dir_fd=folder))
+    finally:
+        os.close(folder)
 
 
 def project(dist_info):
@@ -320,14 +332,64 @@ def recorded_size(site, dist_info, most):
 
 
 def uninstall_project(root, lease, request):
-    """OP_UNINSTALL: by the name of the project, in any way to write it."""
-    name = normal(os.fsdecode(request.data(TAG_NAME, b"")))
-    found = installed(name) if name else []
-    if not found:
-        raise Failure(ERROR_NOT_FOUND, "not installed")
+    """OP_UNINSTALL: by the name of the project, in any way to write it.  What
+    nothing needs any more is told, as OUTPUT with a 'p', its name and a NUL for
+    each, within COUNT and OUTPUT_MAX.  Without a name: that is removed."""
+    told = Told(request)
+    name = request.data(TAG_NAME)
+    if name is None:
+        found = unneeded(lease)
+    else:
+        name = normal(os.fsdecode(name))
+        found = installed(name) if name else []
+        if not found:
+            raise Failure(ERROR_NOT_FOUND, "not installed")
+    marked = any(map(is_requested, list_site(SITE)))
     for dist_info in found:
         uninstall(dist_info, lease)
+    # an older pip marks none: then it cannot be told
+    rest = found if name is None else unneeded(lease) if marked else ()
+    for dist_info in rest:
+        told.add_counted(b"p", os.fsencode(
+            dist_info[:-len(".dist-info")].rpartition("-")[0] or dist_info))
+    told.send(lease)
     return ()
+
+
+def is_requested(dist_info):
+    """Was it asked for by its name?  pip marks those that were."""
+    site = os.open(SITE, DIRECTORY)
+    try:
+        return look(dist_info + "/REQUESTED", site) is not None
+    except OSError:
+        return False
+    finally:
+        os.close(site)
+
+
+def unneeded(lease):
+    """The metadata folders of what nobody asked for, and nothing needs that
+    somebody did."""
+    found = {project(name): name for name in list_site(SITE)
+             if name.endswith(".dist-info")}
+    todo = [name for name in found if is_requested(found[name])]
+    needed = set(todo)
+    while todo:
+        lease.check()
+        for name in needs_of(found[todo.pop()]):
+            if name in found and name not in needed:
+                needed.add(name)
+                todo.append(name)
+    return sorted(found[name] for name in set(found) - needed)
+
+
+def needs_of(dist_info):
+    """The projects that it may need, whatever its markers and extras say."""
+    head = read_record(dist_info, most=METADATA_MAX, file="METADATA")
+    for line in lines_of(head.partition(b"\n\n")[0].replace(b"\r", b"")):
+        key, _, value = line.partition(b":")
+        if key.lower() == b"requires-dist":
+            yield normal(os.fsdecode(span(value.strip(), NAME)[0]))
 
 
 def uninstall(dist_info, lease=None):
@@ -358,11 +420,11 @@ def uninstall(dist_info, lease=None):
         os.close(site)
 
 
-def read_record(dist_info, site=SITE, most=RECORD_MAX):
+def read_record(dist_info, site=SITE, most=RECORD_MAX, file="RECORD"):
     try:
         folder = walk(site, [dist_info])
         try:
-            fd = os.open("RECORD", READ, dir_fd=folder)
+            fd = os.open(file, READ, dir_fd=folder)
         finally:
             os.close(folder)
     except (Failure, OSError):

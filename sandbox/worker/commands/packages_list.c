@@ -22,7 +22,8 @@ cmd_packages_list(struct task *task, struct err *err)
 	collect_init(&task->collect, LIST_MAX, 0);
 	if (!command_choose_version(task) || !command_do(task, &request))
 		return 0;
-	render_packages(&task->message, &task->collect.output, &task->env);
+	render_packages(&task->message, &task->collect.output,
+	    &task->run.result, &task->env);
 	task->outcome = "listed";
 	return 0;
 }

@@ -1,34 +1,74 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <stdio.h>
+
+#include "../../store/view.h"
 #include "../render/render_packages.h"
 
+#define PACKAGES_MOST 1000
+#define LIST_MAX (1 << 20)
+
+/* The view of a button that removes what nothing needs any more; 0: there is no
+ * such thing. */
+static int
+offer_rest(struct task *task, int64_t *view_id, struct err *err)
+{
+	struct view view = { .kind = JOB_PACKAGES_REMOVE,
+		.user_id = task->job->user_id };
+
+	*view_id = 0;
+	if (task->collect.output.len == 0)
+		return 0;
+	(void)snprintf(view.version, sizeof(view.version), "%s",
+	    task->job->version);
+	if (view_insert(task->worker->db, &view, err) < 0)
+		return -1;
+	*view_id = view.id;
+	return 0;
+}
+
 /* In a cell that mounts nothing but the packages, as they are read-only to
- * code. */
+ * code.  A button names none: what nothing needs any more goes. */
 int
 cmd_packages_remove(struct task *task, struct err *err)
 {
-	const char *name = task->job->text;
+	const char *name = task->job->view_id == 0 ? task->job->text : NULL;
 	struct cell_request request = {
 		.op = OP_UNINSTALL,
 		.name = name,
+		.count = PACKAGES_MOST,
+		.output_max = LIST_MAX,
 		.wall_ms = FILE_OP_MS,
 	};
+	const struct cell_result *result = &task->run.result;
+	int64_t view_id;
 
-	(void)err;
 	if (!command_choose_version(task))
 		return 0;
+	collect_init(&task->collect, LIST_MAX, 0);
 	run_once(task, "packages", ACCESS_TIDY, &request,
 	    config_lease_wait_ms(task->worker->config));
 	/* nothing was ever installed for that Python, or not this */
-	if ((task->run.end == RUN_REFUSED &&
-		task->run.refusal == REFUSAL_NO_WORKSPACE) ||
-	    outcome_failed_with(&task->run, ERROR_NOT_FOUND)) {
+	if (name != NULL &&
+	    ((task->run.end == RUN_REFUSED &&
+		 task->run.refusal == REFUSAL_NO_WORKSPACE) ||
+		outcome_failed_with(&task->run, ERROR_NOT_FOUND))) {
 		render_no_package(&task->message, name);
 		task->outcome = "not installed";
-	} else if (command_succeeded(task)) {
-		render_uninstalled(&task->message, name);
-		task->outcome = "removed";
+		return 0;
 	}
+	if (!command_succeeded(task))
+		return 0;
+	task->outcome = "removed";
+	if (name == NULL) {
+		render_rest_removed(&task->message, &task->collect.output,
+		    result, task->env.config);
+		return 0;
+	}
+	if (offer_rest(task, &view_id, err) < 0)
+		return -1;
+	render_uninstalled(&task->message, name, &task->collect.output, view_id,
+	    result, task->env.config);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "render.h"
+#include "render_where.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -90,6 +90,17 @@ render_refusal(struct message *m, enum refusal refusal, int64_t reference)
 		buf_addf(&m->lead, _(" (reference %" PRId64 ")"), reference);
 }
 
+static void
+add_no_space(struct message *m, const struct cell_result *result,
+    const struct config *config)
+{
+	buf_addf(&m->lead,
+	    _("There is no room for that: your sandbox may hold %s in %s. `/il "
+	      "rm` makes room."),
+	    text_size(config->quota).text, phrase_files(config->files).text);
+	render_space(&m->tail, result, config);
+}
+
 /* Most errors are about a path and go on from its name. */
 static void
 render_cell_error(struct message *m, const struct cell_result *result,
@@ -114,11 +125,7 @@ render_cell_error(struct message *m, const struct cell_result *result,
 	if (result->error == ERROR_NOT_INSIDE)
 		render_path(m, PATH_OUTSIDE);
 	else if (result->error == ERROR_NO_SPACE)
-		buf_addf(lead,
-		    _("There is no room for that: your sandbox may hold %s in "
-		      "%s. `/il rm` makes room."),
-		    text_size(env->config->quota).text,
-		    phrase_files(env->config->files).text);
+		add_no_space(m, result, env->config);
 	else if (result->error == ERROR_READ_ONLY)
 		buf_adds(lead,
 		    path_in_packages(path) != NULL ?
@@ -138,7 +145,7 @@ render_cell_error(struct message *m, const struct cell_result *result,
 	if (result->total > 0)
 		buf_addf(lead, " (%s)", text_size(result->total).text);
 	buf_addf(lead, _(": here a file may have %s."),
-	    text_size(env->file_most).text);
+	    text_size(env->kind == JOB_PY ? LIMIT_PART : env->file_most).text);
 }
 
 void

@@ -77,21 +77,6 @@ set_entries(struct message *m, const struct collect *c)
 	message_set_block(m, buf_str(&lines), lines.len, "", MESSAGE_CUT_END);
 }
 
-/* How full the sandbox is, as far as the cell told it. */
-static void
-add_usage(struct buf *out, const struct cell_result *result,
-    const struct config *config)
-{
-	if (result->used_bytes < 0)
-		return;
-	buf_addf(out, _("-# %s of %s used"), text_size(result->used_bytes).text,
-	    text_size(config->quota).text);
-	if (result->used_files >= 0)
-		buf_addf(out, _(", %s of %s"),
-		    phrase_count(result->used_files).text,
-		    phrase_files(config->files).text);
-}
-
 void
 render_listing(struct message *m, const struct render_listing *l,
     const struct config *config)
@@ -116,7 +101,7 @@ render_listing(struct message *m, const struct render_listing *l,
 		    l->asked);
 	}
 	set_entries(m, l->collect);
-	add_usage(&m->tail, l->result, config);
+	render_space(&m->tail, l->result, config);
 	if (l->back_id != 0)
 		render_way(m, WAY_BACK, l->back_id, l->back);
 	if (l->view_id == 0)
@@ -168,7 +153,10 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 	}
 	data = buf_steal(&file->data, &len);
 	if (!message_attach(m, file->path, data, len, &name)) {
-		buf_adds(&m->tail, _("It is too large to be attached."));
+		buf_addf(&m->tail,
+		    _("It is too large to be attached: here a file may have "
+		      "%s."),
+		    text_size(MESSAGE_BYTES_MAX).text);
 		return;
 	}
 	buf_adds(&m->without, _("It could not be attached."));
@@ -254,7 +242,7 @@ render_written(struct message *message, const char *path, int64_t size,
 	/* worth a word to somebody who did not ask */
 	if (result->used_bytes / 3 >= env->config->quota / 4 ||
 	    result->used_files / 3 >= env->config->files / 4)
-		add_usage(&message->tail, result, env->config);
+		render_space(&message->tail, result, env->config);
 }
 
 void

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "render_view.h"
+#include "render_where.h"
 
 #include <string.h>
 
@@ -131,6 +132,10 @@ explain_error(struct buf *out, const struct render_line *line,
 			_("\nThe code asks for input, and there was none."));
 	else if (begins(line, "MemoryError"))
 		buf_adds(out, _(TEXT_LESS_MEMORY));
+	else if (has(line, "[Errno 28]") && !result->disk_full &&
+	    result->used_bytes / 3 >= env->config->quota / 4)
+		/* there is room, but not for what it wrote at once */
+		render_quota_used(out, env->config);
 	else if (has(line, "[Errno 28]") && !result->disk_full)
 		buf_addf(out,
 		    _("\n`/tmp` holds %s: there is room for %s in the sandbox "

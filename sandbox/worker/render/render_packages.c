@@ -6,8 +6,9 @@
 #include "../../base/cleanup.h"
 #include "../../base/text.h"
 #include "../../locale/locale.h"
-#include "render.h"
+#include "render_where.h"
 
+#define NAMES_MOST 6
 #define WORD_MOST 40 /* code points of a name or a version */
 #define LINES_MAX (1 << 18)
 #define LIST_NAME "packages.txt"
@@ -62,11 +63,12 @@ add_packages(struct buf *lines, const struct buf *list)
 
 void
 render_packages(struct message *message, const struct buf *list,
-    const struct render_env *env)
+    const struct cell_result *result, const struct render_env *env)
 {
 	auto_buf struct buf lines = BUF_INIT(LINES_MAX);
 	int64_t count = (int64_t)add_packages(&lines, list);
 
+	render_space(&message->tail, result, env->config);
 	if (count == 0) {
 		buf_adds(&message->lead,
 		    _("No packages are installed. `/il pip` installs some."));
@@ -94,9 +96,64 @@ render_no_package(struct message *message, const char *name)
 	    phrase_name(name, WORD_MOST).text);
 }
 
-void
-render_uninstalled(struct message *message, const char *name)
+/* The first few of a list. */
+static void
+add_names(struct buf *out, const struct buf *list)
 {
+	const char *at = buf_str(list);
+	const char *end = at + list->len;
+	struct package package;
+	size_t count = 0;
+
+	for (; next_package(&at, end, &package); count++)
+		if (count < NAMES_MOST)
+			buf_addf(out, "%s%s", count > 0 ? ", " : "",
+			    phrase_name(package.name, WORD_MOST).text);
+	if (count > NAMES_MOST)
+		buf_addf(out, _(" and %zu more"), count - NAMES_MOST);
+}
+
+/* In a cell that mounts the packages alone, their space is all. */
+static void
+add_space(struct buf *tail, const struct cell_result *result,
+    const struct config *config)
+{
+	struct cell_result packages = { .used_bytes = -1,
+		.used_packages = result->used_bytes };
+
+	render_space(tail, &packages, config);
+}
+
+void
+render_uninstalled(struct message *message, const char *name,
+    const struct buf *rest, int64_t view_id, const struct cell_result *result,
+    const struct config *config)
+{
+	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
+
 	buf_addf(&message->lead, _("Removed the package %s."),
 	    phrase_name(name, WORD_MOST).text);
+	add_space(&message->tail, result, config);
+	if (view_id == 0)
+		return;
+	add_names(&names, rest);
+	buf_addf(&message->lead, _(" Nothing needs these any more: %s."),
+	    buf_str(&names));
+	message_add_button(message, ACTION_PACKAGES_REST, view_id,
+	    _("Remove these, too"), 2, false);
+}
+
+void
+render_rest_removed(struct message *message, const struct buf *rest,
+    const struct cell_result *result, const struct config *config)
+{
+	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
+
+	add_names(&names, rest);
+	if (names.len == 0)
+		buf_adds(&message->lead,
+		    _("Nothing was removed: all that is installed is needed."));
+	else
+		buf_addf(&message->lead, _("Removed %s."), buf_str(&names));
+	add_space(&message->tail, result, config);
 }

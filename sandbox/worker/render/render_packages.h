@@ -2,14 +2,24 @@
 #ifndef RENDER_PACKAGES_H
 #define RENDER_PACKAGES_H
 
+#include <stdint.h>
+
 struct buf;
+struct cell_result;
+struct config;
 struct message;
 struct render_env;
 
 /* What is installed; list: what the cell told (frame.h, OP_PACKAGES). */
 void render_packages(struct message *message, const struct buf *list,
-    const struct render_env *env);
+    const struct cell_result *result, const struct render_env *env);
 void render_no_package(struct message *message, const char *name);
-void render_uninstalled(struct message *message, const char *name);
+/* rest: what nothing needs any more (cell/python/packages.py); view_id: of the
+ * button that removes that.  result: of a cell that mounts the packages. */
+void render_uninstalled(struct message *message, const char *name,
+    const struct buf *rest, int64_t view_id, const struct cell_result *result,
+    const struct config *config);
+void render_rest_removed(struct message *message, const struct buf *rest,
+    const struct cell_result *result, const struct config *config);
 
 #endif

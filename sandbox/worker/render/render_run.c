@@ -10,6 +10,7 @@
 #include "../../base/text.h"
 #include "../../base/utf8.h"
 #include "render_view.h"
+#include "render_where.h"
 #include "render_pip.h"
 #include "terminal.h"
 
@@ -130,11 +131,7 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 	    config->timeout_ms);
 	add_version(tail, env);
 	if (outcome->result.disk_full && !outcome_succeeded(outcome))
-		buf_addf(tail,
-		    _("\nThe disk quota is used up (%s, %s): `/il rm` makes "
-		      "room."),
-		    text_size(config->quota).text,
-		    phrase_files(config->files).text);
+		render_quota_used(tail, config);
 	render_hint(tail, &outcome->result, output, env);
 }
 
@@ -285,6 +282,26 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 		      "`savefig(\"name.png\")`, `save(\"name.png\")`."));
 }
 
+/* What was too large for: a file, or all of a message. */
+static void
+name_limits(struct message *m, const struct collect *c,
+    const struct render_env *env)
+{
+	bool file = false;
+	bool all = false;
+
+	for (size_t i = 0; i < c->left_count; i++) {
+		file = file || c->left[i].why == LEFT_OUT_SIZE;
+		all = all || c->left[i].why == LEFT_OUT_TOTAL;
+	}
+	if (file)
+		buf_addf(&m->tail, _(". An attached file may have %s."),
+		    text_size(env->file_most).text);
+	if (all)
+		buf_addf(&m->tail, _(". All files of a message may have %s."),
+		    text_size(MESSAGE_BYTES_MAX).text);
+}
+
 /* ---- its output ---- */
 
 /* All that was printed as a file, or as much of it as may be sent: as a
@@ -369,6 +386,8 @@ render_run(struct message *m, const struct run_outcome *outcome,
 			    LEFT_OUT_COUNT, file->displayed);
 	}
 	name_left_out(m, collect, env->may_attach);
+	if (env->may_attach)
+		name_limits(m, collect, env);
 	/* files are enough of an answer */
 	if (m->block.len == 0 && !collect->folded &&
 	    m->file_count + collect->left_count == 0)

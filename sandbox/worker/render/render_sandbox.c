@@ -19,12 +19,12 @@ render_created(struct message *message, const struct sandbox *sandbox,
 	    created ? _("Your sandbox is ready. ") :
 		      _("You have a sandbox already. "));
 	buf_addf(lead,
-	    _("It holds %s in %s. `/il py` runs Python in it, for up to %g s, "
-	      "with %s of memory, %g %s and no network. `/il pip` installs "
-	      "packages."),
+	    _("It holds %s in %s, and %s of packages beside them. `/il py` "
+	      "runs Python in it, for up to %g s, with %s of memory, %g %s and "
+	      "no network. `/il pip` installs packages."),
 	    text_size(config->quota).text, phrase_files(config->files).text,
-	    (double)config->timeout_ms / 1e3, text_size(config->memory).text,
-	    (double)config->milli_cpus / 1e3,
+	    text_size(config->pip_quota).text, (double)config->timeout_ms / 1e3,
+	    text_size(config->memory).text, (double)config->milli_cpus / 1e3,
 	    config->milli_cpus > 1000 ? _("CPUs") : _("CPU"));
 	if (sandbox->pinned) {
 		buf_adds(lead, _("\nIt does not expire."));

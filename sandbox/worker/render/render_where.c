@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "../../base/cleanup.h"
+#include "../../base/config.h"
+#include "../../base/text.h"
 
 #define LABEL_SHOWN 50 /* code points of a path in a label of 80 */
 
@@ -21,6 +23,36 @@ begin_note(struct buf *tail)
 		buf_adds(tail, " · ");
 	else
 		buf_adds(tail, tail->len == 0 ? "-# " : "\n-# ");
+}
+
+void
+render_quota_used(struct buf *tail, const struct config *config)
+{
+	buf_addf(tail,
+	    _("\nThe disk quota is used up (%s, %s): `/il rm` makes room."),
+	    text_size(config->quota).text, phrase_files(config->files).text);
+}
+
+void
+render_space(struct buf *tail, const struct cell_result *result,
+    const struct config *config)
+{
+	if (result->used_bytes >= 0) {
+		begin_note(tail);
+		buf_addf(tail, _("%s of %s used"),
+		    text_size(result->used_bytes).text,
+		    text_size(config->quota).text);
+	}
+	if (result->used_bytes >= 0 && result->used_files >= 0)
+		buf_addf(tail, _(", %s of %s"),
+		    phrase_count(result->used_files).text,
+		    phrase_files(config->files).text);
+	if (result->used_packages < 0)
+		return;
+	begin_note(tail);
+	buf_addf(tail, _("packages: %s of %s"),
+	    text_size(result->used_packages).text,
+	    text_size(config->pip_quota).text);
 }
 
 void

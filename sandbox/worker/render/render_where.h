@@ -12,6 +12,12 @@
 	N_("%s is the name of a directory: add the name of the file, as in " \
 	   "`folder/file.txt`.")
 
+/* In the tail: a run has used up what it may. */
+void render_quota_used(struct buf *tail, const struct config *config);
+/* In the tail: how full it is, its files and its packages, as far as the cell
+ * told it. */
+void render_space(struct buf *tail, const struct cell_result *result,
+    const struct config *config);
 /* In the tail: where one is; where one is now, and what was there before. */
 void render_place(struct buf *tail, const char *cwd);
 void render_place_now(struct buf *tail, const char *cwd);
