@@ -35,7 +35,7 @@ def check_routes(front):
                answer.json == {"detail": "Method Not Allowed"},
                method + " is 405 past nginx too", answer)
     answer = front.direct("GET", "/health/more")
-    tap.ok(answer.status == 404 and answer.json == {"detail": "Not Found"},
+    tap.ok(answer.status == 404 and "Not Found" in answer.json["detail"],
            "another path is 404", answer)
 
 
