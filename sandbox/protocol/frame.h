@@ -171,8 +171,7 @@ enum frame_tag {
 				 * the next one, if there is none kept already;
 				 * of a lease: this may be asked in it */
 	TAG_LIVE = 57,		/* int: 1: GO brings a pipe's end as stdin */
-	TAG_DISPLAY = 58,	/* int: 1: PATH runs as in a notebook: await,
-				 * display(); pictures are files it leaves */
+	TAG_DISPLAY = 58,	/* int: 1: PATH runs as in a notebook */
 
 	/* pieces */
 	TAG_PART = 48,		/* int: enum frame_part */
