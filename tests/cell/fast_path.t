@@ -273,6 +273,41 @@ def programs_in_files_do_the_same():
             for name, (code, _) in cases.items()}, ask_file)
 
 
+NOTEBOOKS = {
+    "pictures": "class P:\n    def _repr_png_(self): return b'png'\n"
+                "display(P(), 5)\nP()",
+    "no picture": "display('x', None)\n1 + 1",
+    "an await": "import asyncio\nawait asyncio.sleep(0)\nprint(1)",
+    "a command": "!echo 1\n%pip install a",
+    "no Python": "x = = 1",
+    "a folder of its own": "import os; print(os.environ['MPLCONFIGDIR'])",
+}
+
+
+@test
+def programs_that_show_pictures_do_the_same():
+    kind = RUN + "\nprint(type(run).__name__, run.display is None)"
+    told = [ask_file(kind, pieces, path=path, display=1).stdout
+            for path in (MAIN, "main.py") for pieces in (1, 2)]
+    assert told == [b"True\nReady False\n", b"False\nRun False\n",
+                    b"True\nRun False\n", b"False\nRun False\n"], told
+    cases = {**{name: code or "#" for name, code in PROGRAMS.items()},
+             **NOTEBOOKS}
+    bare = ["PATH=/usr/local/bin:/usr/bin:/bin"]
+    for fields in ({"path": MAIN}, {"path": MAIN, "echo": 1}, {},
+                   {"folder": "/home"}, {"env": bare}):
+        differ({name: (code, {"display": 1, **fields})
+                for name, code in cases.items()}, ask_file)
+    for display in 0, -1, 2, -1 << 63:
+        differ({str(display): (NOTEBOOKS["pictures"], {
+            "display": display, "echo": 1, "path": MAIN})}, ask_file)
+    # `python ...` never does
+    code = "print('display' in dir(__builtins__))"
+    told = [ask(["-c", code], pieces, display=1).stdout for pieces in (1, 2)]
+    told += [ask_script(code, pieces, display=1).stdout for pieces in (1, 2)]
+    assert told == [b"False\n"] * 4, told
+
+
 ITSELF = {
     "left": "print(__file__, open(__file__).read())",
     "seen": "import os\ns = os.stat(__file__)\nprint(oct(s.st_mode), s.st_size,"

@@ -59,10 +59,14 @@ check_head(void)
 	    "nothing is negative");
 	for (int i = 0; i < FAST_LIMITS; i++)
 		fuzz_holds(k.limits[i] <= INT64_MAX, "no limit is either");
-	if (k.reads == SUPERVISOR_READS_SOURCE)
+	fuzz_holds(supervisor_fast.display <= 1, "it shows pictures or not");
+	if (k.reads == SUPERVISOR_READS_SOURCE) {
+		fuzz_holds(supervisor_fast.display == 0,
+		    "a person's always does");
 		check_name(&supervisor_fast);
-	else
-		check_environment(&supervisor_fast);
+		return;
+	}
+	check_environment(&supervisor_fast);
 }
 
 /* Of the last packet, or of one before it. */

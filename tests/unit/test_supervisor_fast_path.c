@@ -288,16 +288,37 @@ read_file(const char *name, size_t len, enum frame_tag tag, int64_t value)
 
 /* The head of one that runs the file at a path. */
 static bool
-read_path(const char *path, size_t len)
+read_shown(const char *path, size_t len, int64_t display)
 {
 	start_head(TAG_PLAIN, 0);
 	end_head();
 	frame_add_bytes(&frame, TAG_PATH, path, len);
 	frame_add_text(&frame, TAG_ARG, "-x");
 	frame_add_text(&frame, TAG_NAME, "<it>");
+	frame_add_int(&frame, TAG_DISPLAY, display);
 	head = frame;
 	k.reads = SUPERVISOR_READS_PLAIN;
 	return fast_read_head(&k, head.data, head.len);
+}
+
+static bool
+read_path(const char *path, size_t len)
+{
+	return read_shown(path, len, 0);
+}
+
+static void
+test_display(void)
+{
+	ok(read_shown("a.py", 4, 1) && supervisor_fast.display == 1,
+	    "a program that shows pictures");
+	ok(read_shown("a.py", 4, -1) && supervisor_fast.display == 1,
+	    "what is not 0 is 1");
+	ok(read_shown("a.py", 4, 0) && supervisor_fast.display == 0,
+	    "one that shows none");
+	(void)read_shown("a.py", 4, 1);
+	ok(read_with(TAG_OP, OP_RUN) && supervisor_fast.display == 0,
+	    "nothing of it is in the next");
 }
 
 static void
@@ -457,7 +478,7 @@ test_source(void)
 {
 	static const enum frame_tag others[] = { TAG_PLAIN, TAG_LIMIT_MEMORY,
 		TAG_COLLECT_HOW, TAG_OUTPUT_MODE, TAG_PATH, TAG_ARG, TAG_FOLDER,
-		TAG_ENV };
+		TAG_ENV, TAG_DISPLAY };
 	char name[256];
 
 	start_source();
@@ -501,6 +522,7 @@ main(void)
 	test_words();
 	test_usual();
 	test_pieces();
+	test_display();
 	test_program();
 	test_usual_program();
 	test_script();

@@ -30,10 +30,10 @@ from jail import LINKS, MountTable
 from link import ONE_DESCRIPTOR
 from run import WORKSPACE, Run, environment as usual_environment
 from serve import VERSION, Cell, limits_of
-from supervisor import (CODE, COMMAND, DONE, ECHO, ENV, ENV_LENGTH, FAST, IF_ANY,
-                        LENGTH, MAIN, READS_PLAIN, SOURCE, TITLE_LENGTH, USUAL,
-                        WORDS, Supervisor, enter_child, give_up,
-                        variables)
+from supervisor import (CODE, COMMAND, DISPLAY, DONE, ECHO, ENV, ENV_LENGTH,
+                        FAST, IF_ANY, LENGTH, MAIN, READS_PLAIN, SOURCE,
+                        TITLE_LENGTH, USUAL, WORDS, Supervisor, enter_child,
+                        give_up, variables)
 
 HOME = "/home"
 ISOLATION = "IL_CELL_ISOLATION"     # environment: 1 keeps us from more
@@ -190,8 +190,7 @@ class MemoryCell(Cell):
             if run.is_file and head.data(TAG_NAME):
                 run.title = os.fsdecode(head.data(TAG_NAME))
             if head.number(TAG_DISPLAY):
-                run.compile_again = display.compile_again
-                run.display = lambda: display.begin_in_run(self.root)
+                let_display(run, self.root)
         self.dress(run, head, env)
         return run
 
@@ -305,6 +304,8 @@ class ApiCell(MemoryCell):
         self.ready.turn(text[SOURCE:end].tobytes(), str(
             text[at:at + numbers[TITLE_LENGTH]], "utf-8",
             "surrogateescape") or None, numbers[ECHO] != 0)
+        if numbers[DISPLAY]:
+            let_display(self.ready, WORKSPACE)
         return True
 
     def converse(self):
@@ -324,8 +325,10 @@ class ApiCell(MemoryCell):
             [name for name in self.preload.split(",") if name],
             self.room, self.run_of[1])
         self.seeds = are_random()
+        display.get_ready()
         for _ in range(TIMES):
             self.imagine().rehearse()
+            display.rehearse()
 
     def imagine(self):
         """A run that is like most."""
@@ -345,6 +348,8 @@ class ApiCell(MemoryCell):
             run = plain.plain_run(self.run_of, words, None, env, kind)
         else:
             run = program(Run(*self.run_of), words, *by_path)
+            if self.supervisor.numbers[DISPLAY]:
+                let_display(run, os.getcwd())
         self.dress_with(run, env)
         if run.words:
             plain.execute(run.words, run.env)
@@ -354,6 +359,12 @@ class ApiCell(MemoryCell):
 
     def kept(self):
         return self     # with the modules: this takes long as well
+
+
+def let_display(run, folder):
+    """It is as in a notebook, and its pictures are files in the folder."""
+    run.compile_again = display.compile_again
+    run.display = lambda: display.begin_in_run(folder)
 
 
 def program(run, words, title, echo):

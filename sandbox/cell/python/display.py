@@ -28,7 +28,7 @@ LOADED_LATE = "pictures", "libraries", "magics"
 
 show_text = sys.displayhook
 loaded = {}
-sources = {}            # of these, where a run cannot read our files
+sources = {}            # of these, or their code: a run may not read our files
 # Where pictures go, how their names begin, and what %pip advises.
 place = SUPERVISOR_CODE, SUPERVISOR_PICTURE
 advice = "Packages are installed by a command of the chat: /il pip packages:"
@@ -47,30 +47,64 @@ def begin_in_run(folder):
     advice = ("Packages are installed by the operator of this service: "
               "ilctl packages add ")
     begin()
-    if not set(HOOKED).isdisjoint(sys.modules):
+    if hooked_are_there():
         libraries().hook_imported()
+
+
+def hooked_are_there():
+    """By looking them up: to walk over all modules copies pages."""
+    for name in HOOKED:
+        if name in sys.modules:
+            return True
+    return False
+
+
+def get_ready():
+    """Before the clones: what all of their runs would compile anew."""
+    if hooked_are_there():
+        for name in "pictures", "libraries":
+            sources[name] = compile_module(name)
+
+
+def rehearse():
+    """Let it be shown, and undo that."""
+    hook()
+    sys.displayhook = show_text
+    del builtins.display, sys.meta_path[0]
 
 
 def begin():
     """Once, before the first clone: nothing of it is left to a run's start."""
+    hook()
+    if os.environ.get("MPLCONFIGDIR") != CACHES:    # in place, mostly
+        os.environ["MPLCONFIGDIR"] = CACHES
+
+
+def hook():
     sys.displayhook = displayhook
     builtins.display = display
     sys.meta_path.insert(0, Finder())
-    os.environ["MPLCONFIGDIR"] = CACHES
 
 
 def load(name):
     """One of our modules, which the run does not find among its own."""
     if name not in loaded:
-        path = "%s/%s.py" % (HERE, name)
         module = type(sys)(name)
-        source = sources.get(name)
-        if source is None:
-            with open(path, "rb") as file:
-                source = file.read()
-        exec(compile(source, path, "exec", 0, True), module.__dict__)
+        exec(compile_module(name), module.__dict__)
         loaded[name] = module
     return loaded[name]
+
+
+def compile_module(name):
+    """Its code, which may be there already."""
+    path = "%s/%s.py" % (HERE, name)
+    source = sources.get(name)
+    if source is None:
+        with open(path, "rb") as file:
+            source = file.read()
+    if type(source) is not bytes:
+        return source
+    return compile(source, path, "exec", 0, True)
 
 
 def pictures():

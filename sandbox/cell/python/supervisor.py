@@ -44,7 +44,7 @@ ENV = supervisor_fast.env.offset
 CODE = WORDS + len(b"-c\0")
 SOURCE = WORDS + len(MAIN) + 1
 # of Supervisor.numbers
-LENGTH, ENV_LENGTH, TITLE_LENGTH, ECHO, _, USUAL = range(6)
+LENGTH, ENV_LENGTH, TITLE_LENGTH, ECHO, _, USUAL, DISPLAY = range(7)
 
 # Where the kernel counts the kills of the memory limit: cgroup v2, v1.
 OOM_COUNTERS = ("/sys/fs/cgroup/memory.events",
@@ -90,7 +90,7 @@ class Supervisor:
         # copy a hundred pages.
         self.text = memoryview((ctypes.c_ubyte * ctypes.sizeof(
             supervisor_fast)).in_dll(self.library, "supervisor_fast")).cast("B")
-        self.numbers = self.text[:48].cast("Q")
+        self.numbers = self.text[:WORDS].cast("Q")
         self.library.run_process_look.restype = ctypes.c_uint64
         self.control = control
         self.lasts = []
@@ -163,8 +163,8 @@ class Supervisor:
         """Make fast_words() return these, each with a NUL behind it."""
         for at, data in ((WORDS, words), (ENV, env)):
             self.text[at:at + len(data)] = data
-        self.text[:48] = b"".join(number.to_bytes(8, "little") for number in (
-            len(words), len(env), 0, by_path, by_path, 0))
+        self.text[:WORDS] = b"".join(number.to_bytes(8, "little") for number in (
+            len(words), len(env), 0, by_path, by_path, 0, 0))
 
     def lease(self):
         """In the process of any other run: its lease, with what was received

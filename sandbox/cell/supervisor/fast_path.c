@@ -94,9 +94,10 @@ take_field(struct supervisor *k, const struct frame_field *field)
 	static const char numbers[] = { TAG_OP, TAG_MERGE, TAG_WALL_MS,
 		TAG_OUTPUT_MAX, TAG_COLLECT_FILES, TAG_COLLECT_BYTES,
 		TAG_COLLECT_TOTAL };
-	static const char others[] = { TAG_PLAIN, TAG_ECHO, TAG_OUTPUT_MODE,
-		TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_LIMIT_MEMORY,
-		TAG_LIMIT_FILES, TAG_LIMIT_CPU, TAG_LIMIT_PROCESSES };
+	static const char others[] = { TAG_PLAIN, TAG_ECHO, TAG_DISPLAY,
+		TAG_OUTPUT_MODE, TAG_COLLECT_HOW, TAG_COLLECT_MS,
+		TAG_LIMIT_MEMORY, TAG_LIMIT_FILES, TAG_LIMIT_CPU,
+		TAG_LIMIT_PROCESSES };
 
 	if (field->tag == TAG_CWD)
 		return field->len == 0;
@@ -143,6 +144,7 @@ take_numbers(struct supervisor *k, const struct frame_view *view)
 	plan->ms = number(view, TAG_COLLECT_MS);
 	k->merge = number(view, TAG_MERGE) != 0;
 	supervisor_fast.echo = number(view, TAG_ECHO) != 0;
+	supervisor_fast.display = number(view, TAG_DISPLAY) != 0;
 	k->limits[FAST_MEMORY] = number(view, TAG_LIMIT_MEMORY);
 	k->limits[FAST_FILES] = number(view, TAG_LIMIT_FILES);
 	k->limits[FAST_CPU] = number(view, TAG_LIMIT_CPU);

@@ -80,8 +80,7 @@ struct supervisor_plan {
 #define SUPERVISOR_MAIN "__main__.py"
 #define SUPERVISOR_FORMS 3
 
-/* A fast request, all of it there: `python -c CODE ...`, `python FILE ...`, or
- * a person's source.  The process is its run, with standard streams alone. */
+/* A fast request, all of it there, see fast_path.h: the process is its run. */
 struct supervisor_fast {
 	uint64_t words_len;
 	uint64_t env_len;
@@ -89,6 +88,7 @@ struct supervisor_fast {
 	uint64_t echo;
 	uint64_t by_path; /* 1: it is a file, by PATH; 0: as python has it */
 	uint64_t usual;	  /* which of those; 0: none */
+	uint64_t display; /* 1: it shows pictures, see display.py */
 	char words[SUPERVISOR_WORDS_MAX]; /* a NUL after each; or the source */
 	char env[SUPERVISOR_WORDS_MAX]; /* NAME=VALUE, likewise; or its name */
 };
