@@ -41,7 +41,7 @@ def sandbox(name):
     return service.sql(
         "SELECT s.id FROM sandboxes AS s JOIN jobs USING (user_id) WHERE "
         "interaction_id = ?", int(service.discord.send_command(
-            "health", user=name).wait_final().id))[0][0]
+            "create", user=name).wait_final().id))[0][0]
 
 
 def images():

@@ -88,7 +88,8 @@ def look_get_rm_and_delete_work():
     assert "other.txt" not in service.say("look", user="carol")
     assert "spoken for" in service.say("health")
     code, out, _ = service.ilctl("status")
-    assert code == 0 and "kept free" in out, out
+    assert code == 1 and out.startswith("DEGRADED: the disk"), out
+    assert "kept free" in out, out
 
 
 @test

@@ -29,9 +29,8 @@ def query(name, **values):
 
 def user_id(name):
     """Return Discord's number for a person."""
-    return service.sql("SELECT user_id FROM jobs WHERE interaction_id = ?",
-                       int(service.discord.send_command("health", user=name)
-                           .wait_final().id))[0][0]
+    sent = service.discord.send_command("health", user=name)
+    return int(sent.wait_final().view["user"])
 
 
 @test

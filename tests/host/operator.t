@@ -47,9 +47,7 @@ def people_are_known_by_their_ids():
     host.create("alice", "bob")
     for user in ("alice", "bob"):
         sent = host.send("health", user=user).wait_final(timeout=120)
-        users[user] = host.sh(
-            f"sqlite3 {DATABASE} 'SELECT user_id FROM jobs "
-            f"WHERE interaction_id = {sent.id}'")
+        users[user] = str(sent.view["user"])
         assert "blocked    no" in ilctl("user", users[user])
     assert users["alice"] in ilctl("sandboxes")
 
