@@ -397,6 +397,8 @@ test_others(void)
 	is_int(source.slip.point, 0xa0, "and which it is");
 }
 
+#define ESCAPED 65536 /* bytes of one line that may be several */
+
 static void
 test_many(void)
 {
@@ -419,6 +421,13 @@ test_many(void)
 	large[SOURCE_TEXT_MAX] = '\0';
 	source_read(&source, large, SOURCE_TEXT);
 	is_int(source.code.len, SOURCE_TEXT_MAX, "which it may reach");
+	source_release(&source);
+	/* milliseconds, not the 15 seconds of one search for each of them */
+	for (size_t i = 0; i < ESCAPED; i += 4)
+		memcpy(large + i, "x;\\n", 4);
+	large[ESCAPED] = '\0';
+	source_read(&source, large, SOURCE_TEXT);
+	is_int(source.code.len, ESCAPED / 4 * 3, "one line with many escapes");
 	free(large);
 }
 

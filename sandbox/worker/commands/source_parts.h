@@ -22,6 +22,7 @@ struct source_scan {
 	char quote;		 /* of the string that goes on; 0: none */
 	bool triple;		 /* it has three of them */
 	bool joined;		 /* the line before ends in a backslash */
+	bool stops;		 /* a search for the first escape */
 	bool never[2];		 /* no ''', no """ is closed from here on */
 	const char *unclosed[2]; /* up to here no ', no " is closed */
 };

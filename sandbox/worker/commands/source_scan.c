@@ -261,7 +261,8 @@ source_scan_next(struct source_scan *scan, struct source_line *line)
 		last = '!';
 		p = skip_line(p);
 	}
-	while (*p != '\0' && *p != '\n')
+	while (*p != '\0' && *p != '\n' &&
+	    (!scan->stops || line->escape == NULL))
 		p = scan->quote != 0 ? skip_string(scan, p) :
 				       take_token(scan, line, p, &word, &last);
 	scan->joined = scan->quote == 0 && last == '\\';

@@ -38,18 +38,22 @@ source_line_ends(char *text)
 static void
 shape_escapes(char *text)
 {
-	struct source_scan scan = { .at = text };
+	struct source_scan scan = { .at = text, .stops = true };
 	struct source_line line;
+	const char *from = text;
 
 	if (strchr(text, '\n') != NULL || strlen(text) > ESCAPES_MOST)
 		return;
 	while (source_scan_next(&scan, &line) && line.escape != NULL) {
-		char *at = text + (line.escape - text);
+		size_t len = (size_t)(line.escape - from);
 
-		*at = '\n';
-		cut(at + 1, 1);
-		scan = (struct source_scan){ .at = at + 1 };
+		memmove(text, from, len);
+		text += len;
+		*text++ = '\n';
+		from = line.escape + 2;
+		scan = (struct source_scan){ .at = from, .stops = true };
 	}
+	memmove(text, from, strlen(from) + 1);
 }
 
 /* ---- quote marks ---- */
