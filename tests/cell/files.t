@@ -220,7 +220,8 @@ open('d/locked/x', 'w').close(); os.chmod('d/locked', 0)
 open('d/secret', 'w').close(); os.chmod('d/secret', 0)
 os.symlink('/etc/passwd', 'd/link'); os.symlink('sub', 'd/to-sub')
 os.mkfifo('d/fifo'); socket.socket(socket.AF_UNIX).bind('d/socket')
-open('d/run.sh', 'w').write('#!/bin/sh'); os.chmod('d/run.sh', 0o755)
+open('d/run.sh', 'w').write('#!/bin/sh'); os.chmod('d/run.sh', 0o6755)
+open(r'd/..\..\x', 'w').write('1')
 """
 
 
@@ -239,8 +240,8 @@ def a_directory_is_a_zip():
     assert made.testzip() is None
     assert {one.filename: one.file_size for one in made.infolist()} == {
         "a.txt": 1000, "empty/": 0, "run.sh": 9, "sub/b": 1,
-        "sub/" + "n" * 200 + "/": 0, "\\xff.bin": 3}
-    assert made.getinfo("run.sh").external_attr >> 16 & 0o777 == 0o755
+        "sub/" + "n" * 200 + "/": 0, "_xff.bin": 3, ".._.._x": 1}
+    assert made.getinfo("run.sh").external_attr >> 16 & 0o7777 == 0o755
     assert len(told.files[b"d.zip"]) < 2000
     left = told.left_out
     assert left == {b"d/link": N.LEFT_OUT_KIND, b"d/to-sub": N.LEFT_OUT_KIND,

@@ -92,15 +92,16 @@ class Archive:
             folders += reversed(below)
 
     def head(self, names, status):
-        """The entry of a path: a name that is no UTF-8 is told with escapes."""
+        """The entry of a path: a name that is no UTF-8 is told with escapes.
+        On Windows a backslash would lead out of the folder."""
         name = b"/".join(map(os.fsencode, names[len(self.names):])).decode(
-            "utf-8", "backslashreplace")
+            "utf-8", "backslashreplace").replace("\\", "_")
         when = EARLIEST
         if 315532800 <= status.st_mtime <= LATEST:
             when = time.gmtime(status.st_mtime)[:6]
         info = self.info(name + ("/" if stat.S_ISDIR(status.st_mode) else ""),
                          max(when, EARLIEST))
-        info.external_attr = (status.st_mode & 0xFFFF) << 16
+        info.external_attr = (status.st_mode & 0o170777) << 16  # no setuid
         info.compress_type = self.how
         return info
 
