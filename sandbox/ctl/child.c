@@ -208,7 +208,9 @@ become(const struct child *child, pid_t parent)
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}
-	/* It may hold a password. */
+	/* The one is a password, and the other may hold one. */
+	if (child->account != ACCOUNT_WORKER)
+		(void)unsetenv("DISCORD_TOKEN");
 	if (child->account != ACCOUNT_FCGI && child->account != ACCOUNT_WORKER)
 		(void)unsetenv("IL_DATABASE");
 	/* A change of the user takes the signal away: it comes last. */

@@ -285,17 +285,19 @@ def the_env_file_reaches_every_program():
 
 
 @test
-def the_databases_address_is_for_who_opens_it():
-    """It may hold a password."""
+def passwords_are_for_who_uses_them():
+    """The database's address may hold one, and the bot's token is one."""
     with House() as house:
         house.start().wait_ready()
-        told = {}
+        told = {b"IL_DATABASE": set(), b"DISCORD_TOKEN": set()}
         for pid, line in house.children().items():
             with open(f"/proc/{pid}/environ", "rb") as file:
-                told[line.split("/bin/")[-1].split()[0]] = \
-                    b"\0IL_DATABASE=" in b"\0" + file.read()
-        assert {name for name in told if told[name]} == {
-            "il-fcgi", "il-worker"}, told
+                environment = b"\0" + file.read()
+            for key, names in told.items():
+                if b"\0" + key + b"=" in environment:
+                    names.add(line.split("/bin/")[-1].split()[0])
+        assert told == {b"IL_DATABASE": {"il-fcgi", "il-worker"},
+                        b"DISCORD_TOKEN": {"il-worker"}}, told
         assert house.stop() == 0
 
 
